@@ -6,7 +6,7 @@
  */
 #include "tests/unit/known_graphs_engine.h"
 
-enum { FUZZ = 1000 };
+enum { FUZZ = 1000, KEYS = 1 << 20 };
 
 /* As hooks_node.c does it. */
 static void begin(struct node_thread *t, const void *node)
@@ -130,6 +130,28 @@ static void longer_cache(void)
 	middle(FLASH_ATTN, 0)->source[1]->ne[1] *= 2;
 }
 
+/* As much longer in all as one in the midst of them is shorter. */
+static void caches_that_balance(void)
+{
+	static const int by[] = {1, -2, 1};
+
+	for (int i = 0; i < 3; i++)
+		middle(FLASH_ATTN, i)->source[1]->ne[1] += by[i];
+}
+
+static void sources_in_turns(void)
+{
+	struct tensor *add = middle(ADD, 1), *first = add->source[0];
+
+	add->source[0] = add->source[1];
+	add->source[1] = first;
+}
+
+static void another_second_source(void)
+{
+	middle(MUL_MAT, 2)->source[1] = &other_weight;
+}
+
 static void another_weight(void)
 {
 	middle(MUL_MAT, 2)->source[0] = &other_weight;
@@ -185,7 +207,10 @@ static void alike_but_for_one_node(void **state)
 	check_alike(much_wider, NULL);
 	check_alike(of_another_operation, NULL);
 	check_alike(longer_cache, NULL);
+	check_alike(caches_that_balance, NULL);
 	check_alike(another_weight, NULL);
+	check_alike(another_second_source, NULL);
+	check_alike(sources_in_turns, NULL);
 	check_alike(another_inner_dimension, NULL);
 	check_alike(of_another_type, with_copy);
 }
@@ -196,6 +221,38 @@ static uint32_t draw(uint32_t below)
 
 	state = state * 6364136223846793005u + 1442695040888963407u;
 	return (uint32_t)(state >> 33) % below;
+}
+
+/* Two of what a node's key is made of, by as much as tensors and their addresses may differ. */
+static struct tensor changed_twice(const struct tensor *t)
+{
+	struct tensor other = *t;
+
+	for (uint32_t first = draw(6), i = 0; i < 2; i++) {
+		uint32_t field = i ? (first + 1 + draw(5)) % 6 : first;
+		if (field < TENSOR_DIMS)
+			other.ne[field] += 1 + draw(1 << 14);
+		else
+			other.source[field - TENSOR_DIMS] += 1 + draw(1 << 12);
+	}
+	return other;
+}
+
+static void keys_that_differ(void **state)
+{
+	static struct tensor place;
+	const struct shape_offsets at = engine_shape_offsets(&engine);
+	(void)state;
+
+	build(1, KV);
+	for (int i = 0; i < KEYS; i++) {
+		place = arena[1 + draw((uint32_t)node_count - 1)];
+		uint32_t key = node_key(&at, &place, 0);
+		uint64_t shape = node_shape(&at, &place, 0);
+		place = changed_twice(&place);
+		assert_int_not_equal(node_key(&at, &place, 0), key);
+		assert_int_not_equal(node_shape(&at, &place, 0), shape);
+	}
 }
 
 /* Whatever a site depends on but names, and types of what is no copy. */
@@ -248,6 +305,7 @@ int main(void)
 		cmocka_unit_test_setup(shapes_in_turns, set_up),
 		cmocka_unit_test_setup(alike_but_for_one_node, set_up),
 		cmocka_unit_test_setup(any_that_differ, set_up),
+		cmocka_unit_test_setup(keys_that_differ, set_up),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
