@@ -8,20 +8,6 @@
 #include "trace/format.h"
 #include "trace/run_builder_state.h"
 
-int run_check_process(const struct run_builder *b, int number)
-{
-	if (b->build.result)
-		return b->build.result;
-	return number < 0 || (size_t)number >= b->build.run->process_count ? -EINVAL : 0;
-}
-
-int run_check_lane(const struct run_builder *b, int number)
-{
-	if (b->build.result)
-		return b->build.result;
-	return number < 0 || (size_t)number >= b->build.run->lane_count ? -EINVAL : 0;
-}
-
 void run_set_text(struct run_builder *b, char **to, const char *from, size_t bytes)
 {
 	free(*to);
@@ -32,8 +18,6 @@ static int on_clock(struct sink *sink, const struct brick_clock *clock)
 {
 	struct run_builder *b = run_builder_of(sink);
 
-	if (b->build.result)
-		return b->build.result;
 	if (!clock->mult || clock->shift > 63)
 		return -EINVAL;
 	for (size_t i = 0; i < b->build.run->lane_count; i++)
@@ -77,10 +61,7 @@ static int on_process_state(
 	struct sink *sink, int number, const struct brick_session_header *header)
 {
 	struct run_builder *b = run_builder_of(sink);
-	int error = run_check_process(b, number);
 
-	if (error)
-		return error;
 	struct run_process *process = &b->build.run->processes[number];
 	struct build_process *state = &b->build.processes[number];
 	process->pid = header->pid;
@@ -107,8 +88,6 @@ static int on_process(struct sink *sink, const struct brick_session_header *head
 	struct run_builder *b = run_builder_of(sink);
 	size_t number = b->build.run->process_count;
 
-	if (b->build.result)
-		return b->build.result;
 	if (!build_grow(&b->build, &b->processes, &b->process_capacity, number,
 		    sizeof(struct builder_process *)))
 		return b->build.result;
@@ -131,21 +110,15 @@ static int on_process(struct sink *sink, const struct brick_session_header *head
 static int on_tables(struct sink *sink, int number, const struct sink_tables *tables)
 {
 	struct run_builder *b = run_builder_of(sink);
-	int error = run_check_process(b, number);
 
-	if (error)
-		return error;
 	return tables_add(&b->processes[number]->tables, tables) ? build_no_memory(&b->build) : 0;
 }
 
 static int on_lane(struct sink *sink, int number, const struct brick_lane *state)
 {
 	struct run_builder *b = run_builder_of(sink);
-	int error = run_check_process(b, number);
 	size_t index = b->build.run->lane_count;
 
-	if (error)
-		return error;
 	if (!build_grow(
 		    &b->build, &b->lanes, &b->lane_capacity, index, sizeof(struct builder_lane *)))
 		return b->build.result;
@@ -180,9 +153,8 @@ static int on_records(
 	struct sink *sink, int number, const struct brick_record *records, size_t count)
 {
 	struct run_builder *b = run_builder_of(sink);
-	int error = run_check_lane(b, number);
 
-	return error ? error : records_take(&b->lanes[number]->records, records, count);
+	return records_take(&b->lanes[number]->records, records, count);
 }
 
 static void release_of(struct run_builder *b, const struct builder_process *process)
@@ -195,10 +167,7 @@ static void release_of(struct run_builder *b, const struct builder_process *proc
 static int on_process_end(struct sink *sink, int number, uint64_t end_ticks, int closed)
 {
 	struct run_builder *b = run_builder_of(sink);
-	int error = run_check_process(b, number);
 
-	if (error)
-		return error;
 	release_of(b, b->processes[number]);
 	b->build.processes[number].end_ticks = end_ticks;
 	b->build.processes[number].ended = 1;
@@ -257,7 +226,7 @@ int run_builder_create(struct run_builder **out, const struct trace_writer_optio
 
 	if (!b)
 		return -ENOMEM;
-	b->sink.type = &builder_type;
+	b->sink = (struct sink){.type = &builder_type, .error = &b->build.result};
 	if (build_init(&b->build, options->path) || set_options(b, options)) {
 		run_builder_abandon(b);
 		return -ENOMEM;

@@ -38,9 +38,6 @@ static inline struct run_builder *run_builder_of(struct sink *sink)
 	return (struct run_builder *)sink;
 }
 
-/* run_builder.c: 0, the builder's error, or -EINVAL: it has no such process or lane */
-int run_check_process(const struct run_builder *b, int number);
-int run_check_lane(const struct run_builder *b, int number);
 /* A text of a fixed field replaces *to. */
 void run_set_text(struct run_builder *b, char **to, const char *from, size_t bytes);
 void run_set_ledger(struct brick_ledger *to, const struct brick_ledger *from);

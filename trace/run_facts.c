@@ -12,8 +12,6 @@ int run_on_code(struct sink *sink, const struct sink_code *code)
 {
 	struct run_builder *b = run_builder_of(sink);
 
-	if (b->build.result)
-		return b->build.result;
 	struct run_code made = {.hash = code->hash,
 		.source = run_text_of(b, code->source,
 			code->source_bytes < MAX_SOURCE ? code->source_bytes : MAX_SOURCE)};
@@ -44,9 +42,8 @@ int run_on_off_cpu(
 	struct sink *sink, int number, const struct sink_off_cpu *intervals, size_t count)
 {
 	struct run_builder *b = run_builder_of(sink);
-	int error = run_check_lane(b, number);
 
-	for (size_t i = 0; i < count && !error; i++) {
+	for (size_t i = 0; i < count && !b->build.result; i++) {
 		const struct sink_off_cpu *o = &intervals[i];
 		struct build_lane *lane = b->lanes[number]->lane;
 		const struct run_lane *run_lane = &b->build.run->lanes[number];
@@ -54,21 +51,17 @@ int run_on_off_cpu(
 		uint64_t free_ns = n ? run_lane->off_cpu[n - 1].end_ns : 0;
 		build_off_cpu(lane, o->begin_ns > free_ns ? o->begin_ns : free_ns, o->end_ns,
 			o->preempted != 0);
-		error = b->build.result;
 	}
-	return error;
+	return b->build.result;
 }
 
 int run_on_lane_stats(struct sink *sink, int number, const struct brick_lane *state)
 {
 	struct run_builder *b = run_builder_of(sink);
-	int error = run_check_lane(b, number);
 
-	if (error)
-		return error;
 	struct builder_lane *lane = b->lanes[number];
 	struct run_lane *run_lane = &b->build.run->lanes[number];
-	error = records_release(&lane->records);
+	int error = records_release(&lane->records);
 	run_lane->tid = state->tid;
 	run_set_text(b, &run_lane->name, state->name, sizeof state->name);
 	run_lane->hook_calls = state->hook_calls;
@@ -89,10 +82,7 @@ int run_on_histograms(
 	struct sink *sink, int number, uint32_t brick_count, const uint64_t *const *histograms)
 {
 	struct run_builder *b = run_builder_of(sink);
-	int error = run_check_process(b, number);
 
-	if (error)
-		return error;
 	struct builder_process *process = b->processes[number];
 	for (uint32_t i = 0; i < brick_count && i < process->tables.brick_count; i++) {
 		uint32_t brick = histograms[i] ? run_brick_of(b, process, i) : RUN_NONE;
@@ -108,11 +98,10 @@ int run_on_histograms(
 int run_on_notes(struct sink *sink, int number, const char *notes, size_t bytes)
 {
 	struct run_builder *b = run_builder_of(sink);
-	int error = run_check_process(b, number);
-	char *text = error ? NULL : run_text_of(b, notes, bytes);
+	char *text = run_text_of(b, notes, bytes);
 
 	if (!text)
-		return error ? error : b->build.result;
+		return b->build.result;
 	build_notes(&b->build, (uint32_t)number, text, strlen(text));
 	free(text);
 	return b->build.result;
@@ -121,10 +110,7 @@ int run_on_notes(struct sink *sink, int number, const char *notes, size_t bytes)
 int run_on_digest(struct sink *sink, int number, const struct brick_session_digest *d)
 {
 	struct run_builder *b = run_builder_of(sink);
-	int error = run_check_process(b, number);
 
-	if (error)
-		return error;
 	const struct tables *tables = &b->processes[number]->tables;
 	if (d->brick >= tables->brick_count)
 		return -EINVAL;
@@ -158,8 +144,6 @@ int run_on_account(struct sink *sink, const struct sink_account *account)
 	struct run_builder *b = run_builder_of(sink);
 	struct run *run = b->build.run;
 
-	if (b->build.result)
-		return b->build.result;
 	run->end_ns = account->end_ns;
 	run->consumer_cpu_ns = account->consumer_cpu_ns;
 	run->program_cpu_ns = account->program_cpu_ns;

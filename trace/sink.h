@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "brick/abi/session.h"
@@ -19,6 +20,8 @@
 struct sink {
 	const struct sink_type *type;
 	struct brick_clock clock; /* as sink_clock() said; mult 0: it did not yet */
+	const int *error;		    /* of the sink, once it has failed; NULL: it cannot */
+	uint32_t process_count, lane_count; /* that have joined */
 };
 
 /* What a session's tables hold now. */
@@ -120,80 +123,109 @@ struct sink_type {
 	int (*flush)(struct sink *sink);
 };
 
+/* What all of these look at first: a sink that has failed stays so, and numbers are its own. */
+static inline int sink_failed(const struct sink *sink)
+{
+	return sink->error ? *sink->error : 0;
+}
+
+static inline int sink_check(const struct sink *sink, int number, uint32_t count)
+{
+	int error = sink_failed(sink);
+
+	return error ? error : number < 0 || (uint32_t)number >= count ? -EINVAL : 0;
+}
+
 static inline int sink_clock(struct sink *sink, const struct brick_clock *clock)
 {
 	sink->clock = *clock;
-	return sink->type->clock(sink, clock);
+	return sink_failed(sink) ?: sink->type->clock(sink, clock);
 }
 
 static inline int sink_process(struct sink *sink, const struct brick_session_header *header)
 {
-	return sink->type->process(sink, header);
+	int number = sink_failed(sink) ?: sink->type->process(sink, header);
+
+	sink->process_count += number >= 0;
+	return number;
 }
 
 static inline int sink_process_state(
 	struct sink *sink, int process, const struct brick_session_header *header)
 {
-	return sink->type->process_state(sink, process, header);
+	return sink_check(sink, process, sink->process_count)
+		       ?: sink->type->process_state(sink, process, header);
 }
 
 static inline int sink_tables(struct sink *sink, int process, const struct sink_tables *tables)
 {
-	return sink->type->tables(sink, process, tables);
+	return sink_check(sink, process, sink->process_count)
+		       ?: sink->type->tables(sink, process, tables);
 }
 
 static inline int sink_code(struct sink *sink, const struct sink_code *code)
 {
-	return sink->type->code(sink, code);
+	return sink_failed(sink) ?: sink->type->code(sink, code);
 }
 
 static inline int sink_lane(struct sink *sink, int process, const struct brick_lane *lane)
 {
-	return sink->type->lane(sink, process, lane);
+	int number = sink_check(sink, process, sink->process_count)
+			     ?: sink->type->lane(sink, process, lane);
+
+	sink->lane_count += number >= 0;
+	return number;
 }
 
 static inline int sink_records(
 	struct sink *sink, int lane, const struct brick_record *records, size_t count)
 {
-	return sink->type->records(sink, lane, records, count);
+	return sink_check(sink, lane, sink->lane_count)
+		       ?: sink->type->records(sink, lane, records, count);
 }
 
 static inline int sink_off_cpu(
 	struct sink *sink, int lane, const struct sink_off_cpu *intervals, size_t count)
 {
-	return sink->type->off_cpu(sink, lane, intervals, count);
+	return sink_check(sink, lane, sink->lane_count)
+		       ?: sink->type->off_cpu(sink, lane, intervals, count);
 }
 
 static inline int sink_lane_stats(struct sink *sink, int lane, const struct brick_lane *state)
 {
-	return sink->type->lane_stats(sink, lane, state);
+	return sink_check(sink, lane, sink->lane_count)
+		       ?: sink->type->lane_stats(sink, lane, state);
 }
 
 static inline int sink_histograms(
 	struct sink *sink, int process, uint32_t brick_count, const uint64_t *const *histograms)
 {
-	return sink->type->histograms(sink, process, brick_count, histograms);
+	return sink_check(sink, process, sink->process_count)
+		       ?: sink->type->histograms(sink, process, brick_count, histograms);
 }
 
 static inline int sink_notes(struct sink *sink, int process, const char *notes, size_t bytes)
 {
-	return sink->type->notes(sink, process, notes, bytes);
+	return sink_check(sink, process, sink->process_count)
+		       ?: sink->type->notes(sink, process, notes, bytes);
 }
 
 static inline int sink_digest(
 	struct sink *sink, int process, const struct brick_session_digest *digest)
 {
-	return sink->type->digest(sink, process, digest);
+	return sink_check(sink, process, sink->process_count)
+		       ?: sink->type->digest(sink, process, digest);
 }
 
 static inline int sink_account(struct sink *sink, const struct sink_account *account)
 {
-	return sink->type->account(sink, account);
+	return sink_failed(sink) ?: sink->type->account(sink, account);
 }
 
 static inline int sink_process_end(struct sink *sink, int process, uint64_t end_ticks, int closed)
 {
-	return sink->type->process_end(sink, process, end_ticks, closed);
+	return sink_check(sink, process, sink->process_count)
+		       ?: sink->type->process_end(sink, process, end_ticks, closed);
 }
 
 static inline int sink_flush(struct sink *sink)

@@ -113,7 +113,7 @@ int trace_writer_create(struct trace_writer **out, const struct trace_writer_opt
 
 	if (!w)
 		return -ENOMEM;
-	w->sink.type = &writer_type;
+	w->sink = (struct sink){.type = &writer_type, .error = &w->packets.error};
 	w->boot_offset_ns = boot_offset_ns();
 	w->unix_offset_ns = (int64_t)(options->start_unix_ns - options->start_ns);
 	w->uuid_seed = options->start_unix_ns ^ monotonic_ns() << 20;
@@ -135,8 +135,6 @@ int writer_sink_clock(struct sink *sink, const struct brick_clock *clock)
 {
 	struct trace_writer *w = writer_of(sink);
 
-	if (w->packets.error)
-		return w->packets.error;
 	if (!clock->mult || clock->shift > 63)
 		return -EINVAL;
 	writer_release_all(w, NULL);
@@ -151,8 +149,6 @@ int writer_sink_process(struct sink *sink, const struct brick_session_header *he
 {
 	struct trace_writer *w = writer_of(sink);
 
-	if (w->packets.error)
-		return w->packets.error;
 	struct writer_process *process = calloc(1, sizeof *process);
 	struct writer_process **processes = array_grow(
 		w->processes, &w->process_capacity, w->process_count + 1, sizeof *processes);
@@ -181,10 +177,6 @@ int writer_sink_tables(struct sink *sink, int number, const struct sink_tables *
 {
 	struct trace_writer *w = writer_of(sink);
 
-	if (w->packets.error)
-		return w->packets.error;
-	if (number < 0 || (uint32_t)number >= w->process_count)
-		return -EINVAL;
 	int error = tables_add(&w->processes[number]->tables, tables);
 	return error ? packets_fail(&w->packets, error) : 0;
 }
@@ -193,10 +185,6 @@ int writer_sink_lane(struct sink *sink, int number, const struct brick_lane *sta
 {
 	struct trace_writer *w = writer_of(sink);
 
-	if (w->packets.error)
-		return w->packets.error;
-	if (number < 0 || (uint32_t)number >= w->process_count)
-		return -EINVAL;
 	struct writer_lane *lane = calloc(1, sizeof *lane);
 	struct writer_lane **lanes =
 		array_grow(w->lanes, &w->lane_capacity, w->lane_count + 1, sizeof *lanes);
@@ -247,10 +235,8 @@ int writer_sink_records(
 {
 	struct trace_writer *w = writer_of(sink);
 
-	if (w->packets.error || !count)
-		return w->packets.error;
-	if (number < 0 || (uint32_t)number >= w->lane_count)
-		return -EINVAL;
+	if (!count)
+		return 0;
 	struct writer_lane *lane = w->lanes[number];
 	int error = lane_records(lane, records, count);
 	if (lane->last_ns > w->last_ns)
@@ -263,10 +249,6 @@ int writer_sink_off_cpu(
 {
 	struct trace_writer *w = writer_of(sink);
 
-	if (w->packets.error)
-		return w->packets.error;
-	if (number < 0 || (uint32_t)number >= w->lane_count)
-		return -EINVAL;
 	return lane_off_cpu(w->lanes[number], intervals, count);
 }
 

@@ -47,8 +47,6 @@ int writer_sink_account(struct sink *sink, const struct sink_account *account)
 {
 	struct trace_writer *w = writer_of(sink);
 
-	if (w->packets.error)
-		return w->packets.error;
 	if (account->end_ns > w->last_ns)
 		w->last_ns = account->end_ns;
 	event_open(w, FORMAT_ACCOUNT, w->last_ns);

@@ -141,10 +141,6 @@ int writer_sink_process_state(
 {
 	struct trace_writer *w = writer_of(sink);
 
-	if (w->packets.error)
-		return w->packets.error;
-	if (number < 0 || (uint32_t)number >= w->process_count)
-		return -EINVAL;
 	return process_event(w, number, header);
 }
 
@@ -171,10 +167,6 @@ int writer_sink_process_end(struct sink *sink, int number, uint64_t end_ticks, i
 {
 	struct trace_writer *w = writer_of(sink);
 
-	if (w->packets.error)
-		return w->packets.error;
-	if (number < 0 || (uint32_t)number >= w->process_count)
-		return -EINVAL;
 	struct writer_process *process = w->processes[number];
 	uint64_t ns = writer_ns(process, end_ticks);
 	writer_release_all(w, process);

@@ -148,8 +148,6 @@ int writer_sink_code(struct sink *sink, const struct sink_code *code)
 {
 	struct trace_writer *w = writer_of(sink);
 
-	if (w->packets.error)
-		return w->packets.error;
 	event_open(w, FORMAT_CODE, w->last_ns);
 	event_uint(w, "hash", code->hash);
 	if (code->name_bytes)
@@ -166,10 +164,6 @@ int writer_sink_notes(struct sink *sink, int number, const char *notes, size_t b
 {
 	struct trace_writer *w = writer_of(sink);
 
-	if (w->packets.error)
-		return w->packets.error;
-	if (number < 0 || (uint32_t)number >= w->process_count)
-		return -EINVAL;
 	event_open(w, FORMAT_NOTES, w->last_ns);
 	event_uint(w, "process", (uint64_t)number);
 	event_text(w, "text", notes, bytes);

@@ -64,10 +64,6 @@ int writer_sink_lane_stats(struct sink *sink, int number, const struct brick_lan
 {
 	struct trace_writer *w = writer_of(sink);
 
-	if (w->packets.error)
-		return w->packets.error;
-	if (number < 0 || (uint32_t)number >= w->lane_count)
-		return -EINVAL;
 	struct writer_lane *lane = w->lanes[number];
 	uint32_t next = 0;
 	writer_release(w, lane);
@@ -107,10 +103,6 @@ int writer_sink_histograms(
 {
 	struct trace_writer *w = writer_of(sink);
 
-	if (w->packets.error)
-		return w->packets.error;
-	if (number < 0 || (uint32_t)number >= w->process_count)
-		return -EINVAL;
 	if (brick_count > w->processes[number]->tables.brick_count)
 		brick_count = w->processes[number]->tables.brick_count;
 	for (uint32_t i = 0; i < brick_count && !w->packets.error; i++)

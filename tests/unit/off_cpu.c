@@ -223,7 +223,7 @@ static void a_lane_has_one_thread(void **state)
 		{.kind = BRICK_RECORD_THREAD, .begin = 100, .elements = 7},
 		{.kind = BRICK_RECORD_THREAD, .begin = 200, .elements = 8}};
 	struct drain_off_cpu o = {0};
-	struct sink sink = {.type = &type};
+	struct sink sink = {.type = &type, .lane_count = 4};
 
 	(void)state;
 	assert_int_equal(drain_off_cpu_add(&o, off, 5), 0);
