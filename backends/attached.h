@@ -5,8 +5,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-
 /*
  * Finds a function of a library that is loaded already ("libbrick-opencl.so") and copies its
  * address to `function`, a pointer of its type. 0: it is not attached, and NULL is copied.

@@ -3,7 +3,6 @@
 // Turns rows of floats into the element types a GGUF file can hold. Pure functions; any thread.
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "gguf_writer.h"

@@ -6,7 +6,6 @@
  */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 #include "trace/machine_use.h"
 

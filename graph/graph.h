@@ -9,7 +9,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include "brick/graph.h"
 #include "brick/graph_path.h"
 #include "base/array.h"

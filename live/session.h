@@ -7,7 +7,6 @@
 
 #include <stdint.h>
 #include <sys/types.h>
-#include "drain/drain.h"
 #include "record/process.h"
 
 enum live_state {

@@ -6,7 +6,6 @@
  */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 #include "base/array.h"
 #include "base/hash_index.h"

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <signal.h>
-#include <sys/types.h>
 
 struct signals {
 	int fd;					 /* readable when one has come */

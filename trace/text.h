@@ -2,7 +2,6 @@
 /* Pieces of text that the exporters share. Any thread. */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 

@@ -4,7 +4,6 @@
 
 #include <stdbool.h>
 #include <sys/stat.h>
-#include <time.h>
 #include "analysis/selection.h"
 #include "view/report_budget.h"
 #include "live/source.h"

@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 enum { UNITS_BYTES = 24 }; /* a buffer that holds any of these */

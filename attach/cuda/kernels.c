@@ -6,7 +6,6 @@
  */
 #include "attach/cuda/kernels.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 typedef _Bool (*eval_callback_fn)(void *tensor, _Bool ask, void *data);
 typedef void (*set_callback_fn)(void *scheduler, eval_callback_fn callback, void *data);
 

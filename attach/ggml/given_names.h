@@ -7,7 +7,6 @@
 #pragma once
 
 #include <pthread.h>
-#include <stddef.h>
 
 enum { GIVEN_NAME_BYTES = 64 };
 

@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 #include "attach/ggml/engine.h"
 #include "brick/export.h"

@@ -9,7 +9,6 @@
 
 #include <pthread.h>
 #include <stdint.h>
-#include "rules/ggml_symbols.h"
 
 enum past_slots { PAST_EMPTY, PAST_BARRIER, PAST_COUNT };
 

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/scope.h"

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <pthread.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <CL/cl.h>
 #include "brick/queue.h"
