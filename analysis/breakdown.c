@@ -100,7 +100,6 @@ static void add_left_out(struct breakdown *b, const struct walk_frame *frame, bo
 static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct breakdown *b = context;
-	(void)depth;
 	bool in_wall = counts_to_wall(b, frame);
 	uint32_t phase = frame->step == RUN_NONE ? STEP_PHASES : b->run->steps[frame->step].phase;
 	uint32_t left_out = b->run->sites[frame->sample->site].left_out;
@@ -158,7 +157,6 @@ static bool allocate(struct breakdown *b)
 static int on_lane_end(void *context, uint32_t lane)
 {
 	const struct breakdown *b = context;
-	(void)lane;
 	return b->failed ? -ENOMEM : 0;
 }
 

@@ -236,7 +236,6 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	const struct reader *r = context;
 	const struct walk_times *counted = &frame->counted;
 	bool is_step = r->index->kinds[frame->brick] == BRICK_KIND_STEP;
-	(void)depth;
 
 	if ((frame->scope != WALK_IN_STEP && frame->scope != WALK_AFTER) ||
 		r->cells[frame->step] == RUN_NONE)

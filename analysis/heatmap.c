@@ -41,7 +41,6 @@ static int counts(const struct counting *c, const struct walk_frame *frame)
 static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct counting *c = context;
-	(void)depth;
 	if (!counts(c, frame))
 		return;
 	uint64_t *row = c->ns + layer_of(c, frame) * c->bricks;

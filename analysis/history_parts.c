@@ -47,7 +47,6 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 {
 	struct maker *m = context;
 	uint8_t kind = m->index->kinds[frame->brick];
-	(void)depth;
 
 	if ((frame->scope != WALK_IN_STEP && frame->scope != WALK_AFTER) ||
 		kind == BRICK_KIND_STEP || kind == BRICK_KIND_TILE ||

@@ -193,8 +193,6 @@ static void time_of_phases(uint64_t phases_ns[ROOFLINE_PHASES][2], const struct 
 /* The accounts take the samples. */
 static int no_lane(void *context, uint32_t lane)
 {
-	(void)context;
-	(void)lane;
 	return 0;
 }
 

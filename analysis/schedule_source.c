@@ -45,7 +45,6 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 {
 	struct schedule_source *s = context;
 
-	(void)depth;
 	if (frame->scope == WALK_AFTER)
 		add_frame(s, frame);
 	else if (frame->is_step && frame->scope == WALK_IN_STEP && frame->wait_ns)
@@ -99,7 +98,6 @@ static int on_lane(void *context, uint32_t lane)
 static int on_lane_end(void *context, uint32_t lane)
 {
 	const struct schedule_source *s = context;
-	(void)lane;
 	return s->failed ? -ENOMEM : 0;
 }
 

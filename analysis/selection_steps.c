@@ -156,7 +156,6 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 {
 	struct choice *c = context;
 	uint32_t step = frame->step;
-	(void)depth;
 	if (c->run->lanes[c->lane].kind == BRICK_LANE_QUEUE)
 		step = launches_step(c->run, c->index, c->lane, frame->index);
 	bool open_step = frame->scope == WALK_UNFINISHED;

@@ -65,7 +65,6 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 {
 	struct step_times *times = context;
 	const struct walk_times *counted = &frame->counted;
-	(void)depth;
 	if (frame->step == RUN_NONE)
 		return;
 	struct step_time *step = &times->steps[frame->step];

@@ -97,8 +97,6 @@ static int finish(void *context)
 /* The accumulator takes the samples. */
 static int no_lane(void *context, uint32_t lane)
 {
-	(void)context;
-	(void)lane;
 	return 0;
 }
 

@@ -72,7 +72,6 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	const struct run *run = shared->run;
 	enum work_owner owner = work_owner_of(shared->owners, run, &shared->told, frame);
 
-	(void)depth;
 	if (run->lanes[shared->lane].kind == BRICK_LANE_QUEUE)
 		work_tell(shared->owners, run, &shared->told, frame);
 	if (!work_is_counted(run, shared->index, frame))
@@ -203,7 +202,6 @@ static int on_process_end(void *context, uint32_t process)
 {
 	struct work_accounts *shared = context;
 
-	(void)process;
 	return work_team_finish(&shared->team);
 }
 

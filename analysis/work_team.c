@@ -60,7 +60,6 @@ static void on_command(void *context, const struct walk_frame *frame, unsigned d
 {
 	struct team_lane *l = context;
 
-	(void)depth;
 	work_tell(l->team->owners, l->team->run, &l->told, frame);
 }
 

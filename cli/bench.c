@@ -140,7 +140,6 @@ static void add_work(struct bench *bench, bool is_recorded)
 
 static void interrupt(int signal)
 {
-	(void)signal;
 	bench_interrupted = 1;
 }
 

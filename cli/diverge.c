@@ -51,7 +51,6 @@ static void set_threshold(const struct option_use *use, const char *text)
 
 static void set_formats(const struct option_use *use, const char *text)
 {
-	(void)text;
 	*(int *)use->to = 1;
 }
 

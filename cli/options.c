@@ -23,7 +23,6 @@ enum { MAX_OPTIONS = 48, FIRST_VALUE = 256, HELP_WIDTH = 80 };
 
 void option_flag(const struct option_use *use, const char *text)
 {
-	(void)text;
 	*(bool *)use->to = true;
 }
 

@@ -168,7 +168,6 @@ static void set_plain_steps(const struct option_use *use, const char *text)
 {
 	struct record_arguments *a = use->to;
 
-	(void)text;
 	a->measures_distortion = 1;
 	add_variable(a, "BRICK_PLAIN_STEPS", "5");
 }
@@ -186,13 +185,11 @@ static void set_off_cpu(const struct option_use *use, const char *text)
 
 static void set_1(const struct option_use *use, const char *text)
 {
-	(void)text;
 	*(int *)use->to = 1;
 }
 
 static void set_0(const struct option_use *use, const char *text)
 {
-	(void)text;
 	*(int *)use->to = 0;
 }
 

@@ -141,7 +141,6 @@ static void no_page_faults(struct selftest_result *r)
 
 static void *work(void *unused)
 {
-	(void)unused;
 	for (unsigned i = 0; i < PAIRS; i++)
 		brick_end_elements(brick_begin(BRICK_ACTIVATION), 3);
 	return NULL;

@@ -85,7 +85,6 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 {
 	struct lane_bins *b = context;
 
-	(void)depth;
 	spend(b, brick_of(b, frame), frame->end_ns);
 	if (frame->wait_ns)
 		spend(b, b->wait_brick, frame->end_ns + frame->wait_ns);
@@ -93,7 +92,6 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 
 static int on_lane_end(void *context, uint32_t lane)
 {
-	(void)lane;
 	end_column(context);
 	return 0;
 }

@@ -182,7 +182,6 @@ static int open_device(struct device_queue *q, unsigned index)
 
 static int prepare(struct device_queue *q)
 {
-	(void)q;
 	return 0;
 }
 

@@ -32,7 +32,6 @@ static void compute(void *context, unsigned member)
 {
 	const struct job *job = context;
 
-	(void)member;
 	sink = job->slot->compute->run(job->rounds);
 }
 

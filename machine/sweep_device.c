@@ -42,15 +42,10 @@ static void take_completion(void *context, const struct brick_completion *comple
 
 static void take_loss(void *context, uint64_t count)
 {
-	(void)context;
-	(void)count;
 }
 
 static void take_note(void *context, const char *key, const char *value)
 {
-	(void)context;
-	(void)key;
-	(void)value;
 }
 
 /* One pair, around a kernel if there is one, waited for; adds up what the two halves took. */

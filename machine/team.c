@@ -174,7 +174,6 @@ static void meet_often(void *context, unsigned member)
 {
 	struct meetings *m = context;
 
-	(void)member;
 	for (unsigned i = 0; i < m->rounds; i++)
 		meet(&m->barrier, m->count);
 }

@@ -111,13 +111,11 @@ static void for_each_insn(struct follow *f, insn_fn each)
 
 static void note_begin(struct follow *f, const struct insn *insn, uint64_t at)
 {
-	(void)insn;
 	f->begins[at] = 1;
 }
 
 static void reach_table(struct follow *f, const struct insn *insn, uint64_t at)
 {
-	(void)at;
 	if (insn->reference)
 		table_walk(f->image, insn->reference, reach_target, f);
 }

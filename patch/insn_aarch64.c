@@ -178,7 +178,6 @@ size_t insn_thunk_keeping(
 
 int insn_can_keep(uint64_t registers)
 {
-	(void)registers;
 	return 0;
 }
 

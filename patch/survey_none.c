@@ -13,5 +13,4 @@ int survey_open(struct survey *survey, const char *path, const struct survey_nam
 
 void survey_close(struct survey *survey)
 {
-	(void)survey;
 }

@@ -74,7 +74,6 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 {
 	KEEP_ERRNO();
 
-	(void)context;
 	if (!repair((uintptr_t)info->si_addr))
 		signal(number, SIG_DFL); /* the access is repeated, and ends us */
 }

@@ -131,8 +131,6 @@ static enum MHD_Result answer(struct http *http, struct MHD_Connection *connecti
 static enum MHD_Result count_value(
 	void *count, enum MHD_ValueKind kind, const char *name, const char *value)
 {
-	(void)kind;
-	(void)value;
 	/* a blank before the colon is not allowed; others may take it for Host all the same */
 	size_t length = strcspn(name, " \t");
 	*(unsigned *)count += length == 4 && !strncasecmp(name, "Host", length);
@@ -163,8 +161,6 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 {
 	static int seen;
 	struct http *http = context;
-	(void)version;
-	(void)upload;
 	if (*state)
 		return *upload_bytes ? MHD_NO : answer(http, connection, url);
 	*state = &seen;
@@ -200,7 +196,6 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
 	enum MHD_RequestTerminationCode code)
 {
 	struct http *http = context;
-	(void)code;
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 	if (*state && info && info->socket_context)
@@ -211,8 +206,6 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
 /* An escaped NUL would end the text early: it stays as it is. */
 static size_t unescape(void *context, struct MHD_Connection *connection, char *text)
 {
-	(void)context;
-	(void)connection;
 	return strstr(text, "%00") ? strlen(text) : MHD_http_unescape(text);
 }
 

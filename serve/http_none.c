@@ -11,30 +11,23 @@ const char *http_missing(void)
 
 int http_start(struct http **out, const struct http_options *options)
 {
-	(void)out;
-	(void)options;
 	return -ENOSYS;
 }
 
 uint16_t http_port(const struct http *http)
 {
-	(void)http;
 	return 0;
 }
 
 int http_publish(struct http *http, struct http_content *content)
 {
-	(void)http;
-	(void)content;
 	return -ENOSYS;
 }
 
 void http_sweep(struct http *http)
 {
-	(void)http;
 }
 
 void http_stop(struct http *http)
 {
-	(void)http;
 }

@@ -268,13 +268,11 @@ static double seconds_a_token(const struct summary *summary, const struct summar
 
 static double executions(const struct summary *summary, const struct summary_row *row)
 {
-	(void)summary;
 	return (double)row->count;
 }
 
 static double self_seconds(const struct summary *summary, const struct summary_row *row)
 {
-	(void)summary;
 	return metrics_seconds(row->self_ns);
 }
 

@@ -23,7 +23,6 @@ static const char *const lines[] = {
 
 void top_draw_help(struct top *top, struct canvas *canvas, int y, int height)
 {
-	(void)top;
 	for (int i = 0; i < (int)(sizeof(lines) / sizeof(lines[0])) && i < height; i++)
 		canvas_text(canvas, 1, y + i, canvas->width - 2, STYLE_NORMAL, lines[i]);
 }

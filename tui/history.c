@@ -194,7 +194,6 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 {
 	struct binning *b = context;
 	uint64_t middle_ns = frame->begin_ns + (frame->end_ns - frame->begin_ns) / 2;
-	(void)depth;
 	if (middle_ns < b->begin_ns || !is_of_phase(b, frame) ||
 		b->run->sites[frame->sample->site].left_out)
 		return;

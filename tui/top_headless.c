@@ -11,7 +11,6 @@ static volatile sig_atomic_t stop;
 
 static void on_stop(int number)
 {
-	(void)number;
 	stop = 1;
 }
 

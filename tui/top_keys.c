@@ -70,7 +70,6 @@ static void next_view(struct top *top, int by)
 
 static void next_phase(struct top *top, int unused)
 {
-	(void)unused;
 	static const char *const names[] = {"Steps of all phases", "Prefill only", "Decode only"};
 	top_phase_set(top, top->phase == SUMMARY_ALL_PHASES ? STEP_DECODE
 			   : top->phase == STEP_DECODE	    ? STEP_PREFILL
@@ -80,7 +79,6 @@ static void next_phase(struct top *top, int unused)
 
 static void sort_next(struct top *top, int unused)
 {
-	(void)unused;
 	const struct view_class *view = top_views[top->view];
 	struct grid_place *place = top_place(top);
 	struct grid grid;
@@ -183,19 +181,16 @@ static bool move_key(struct top *top, int key)
 
 static void ask_quit(struct top *top, int unused)
 {
-	(void)unused;
 	top->mode = TOP_ASK_QUIT;
 }
 
 static void show_help(struct top *top, int unused)
 {
-	(void)unused;
 	top->mode = TOP_HELP;
 }
 
 static void search(struct top *top, int unused)
 {
-	(void)unused;
 	top->mode = TOP_SEARCH;
 	top->search[0] = '\0';
 	top->search_origin = top_place(top)->selected;
@@ -204,21 +199,18 @@ static void search(struct top *top, int unused)
 static void sort_other_way(struct top *top, int unused)
 {
 	struct grid_place *place = top_place(top);
-	(void)unused;
 	if (place->sort)
 		place->sort = -1 - place->sort;
 }
 
 static void hold(struct top *top, int unused)
 {
-	(void)unused;
 	top->held = !top->held;
 	say(top, top->held ? "Held; Space goes on" : "Goes on");
 }
 
 static void enter(struct top *top, int unused)
 {
-	(void)unused;
 	if (top_views[top->view]->detail && top_rows(top) > 0) {
 		memset(&top->detail_place, 0, sizeof(top->detail_place));
 		top->mode = TOP_DETAIL;

@@ -35,14 +35,12 @@ enum {
 static void get_name(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
-	(void)report;
 	value->text = xstrdup(row->name);
 }
 
 static void get_category(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
-	(void)report;
 	value->text = row->category ? xstrdup(row->category) : NULL;
 }
 
@@ -63,7 +61,6 @@ static void get_sources(
 static void get_basis(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
-	(void)report;
 	if (row->avg_ns != ANALYSIS_UNKNOWN)
 		value->text = xstrdup(summary_basis_name(row->basis));
 }
@@ -71,7 +68,6 @@ static void get_basis(
 static void get_compression(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
-	(void)report;
 	if (row->bytes_out != ANALYSIS_UNKNOWN && row->bytes != ANALYSIS_UNKNOWN)
 		value->ratio = (double)(row->bytes - row->bytes_out) / (double)row->bytes_out;
 }
@@ -94,7 +90,6 @@ static void get_roof(
 static void get_elements_rate(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
-	(void)report;
 	if (row->elements != ANALYSIS_UNKNOWN && row->elements && row->total_ns)
 		value->number = (uint64_t)((double)row->elements * 1e9 / (double)row->total_ns);
 }

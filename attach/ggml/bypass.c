@@ -59,8 +59,6 @@ static int look_at(struct dl_phdr_info *info, size_t bytes, void *argument)
 	struct dynamic_table d;
 	struct loaded_object object;
 
-	(void)bytes;
-	(void)argument;
 	object_describe(&object, info);
 	if (!dynamic_table_read(&d, info) || object.low == self.low)
 		return 0;
@@ -110,7 +108,6 @@ static int write_slots(struct dl_phdr_info *info, size_t bytes, void *past)
 {
 	struct loaded_object object;
 
-	(void)bytes;
 	object_describe(&object, info);
 	for (size_t i = 0; i < slots.count; i++) {
 		const struct slot *s = &slots.items[i];

@@ -39,7 +39,6 @@ static int contains(struct dl_phdr_info *info, size_t bytes, void *argument)
 	struct object_search *search = argument;
 	uintptr_t low, high;
 
-	(void)bytes;
 	extent(info, &low, &high);
 	if (search->address < low || search->address >= high)
 		return 0;
@@ -56,7 +55,6 @@ int object_at(uintptr_t address, struct loaded_object *object)
 
 static int count_changes(struct dl_phdr_info *info, size_t bytes, void *changes)
 {
-	(void)bytes;
 	*(struct object_changes *)changes =
 		(struct object_changes){info->dlpi_adds, info->dlpi_subs};
 	return 1; /* the first entry tells it all */

@@ -86,7 +86,6 @@ static int look_at(struct dl_phdr_info *info, size_t bytes, void *argument)
 	struct dynamic_table d;
 	struct loaded_object object;
 
-	(void)bytes;
 	object_describe(&object, info);
 	if (object.low != w->low || !dynamic_table_read(&d, info))
 		return 0;
@@ -118,7 +117,6 @@ static int lead_back(struct dl_phdr_info *info, size_t bytes, void *argument)
 	const struct past *p = argument;
 	struct loaded_object object;
 
-	(void)bytes;
 	object_describe(&object, info);
 	for (size_t i = 0; i < p->slots.count; i++)
 		if ((uintptr_t)p->slots.items[i].at - object.low < object.bytes)

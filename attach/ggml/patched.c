@@ -128,7 +128,6 @@ static int look_at(struct dl_phdr_info *info, size_t bytes, void *argument)
 	struct look *look = argument;
 	struct candidate c = {.bias = info->dlpi_addr};
 
-	(void)bytes;
 	object_describe(&c.object, info);
 	if ((c.object.path[0] && !strchr(c.object.path, '/')) || is_seen(&c.object))
 		return 0;
@@ -144,7 +143,6 @@ static int look_at(struct dl_phdr_info *info, size_t bytes, void *argument)
 
 static int count_loads(struct dl_phdr_info *info, size_t bytes, void *loads)
 {
-	(void)bytes;
 	*(unsigned long long *)loads = info->dlpi_adds;
 	return 1; /* the first entry tells it all */
 }
@@ -171,7 +169,6 @@ static int collect(struct dl_phdr_info *info, size_t bytes, void *argument)
 	struct candidate c = {.bias = info->dlpi_addr};
 	struct look *look = argument;
 
-	(void)bytes;
 	object_describe(&c.object, info);
 	return array_push(&look->candidates, c);
 }

@@ -144,7 +144,6 @@ static int add_path(struct dl_phdr_info *info, size_t bytes, void *argument)
 	struct path_list *list = argument;
 	size_t n = strlen(info->dlpi_name) + 1;
 
-	(void)bytes;
 	if (!strchr(info->dlpi_name, '/'))
 		return 0;
 	char *text = realloc(list->text, list->bytes + n + 1);

@@ -86,13 +86,11 @@ static void about(const struct hip_event *e, void **user)
 
 static void callback_0(struct hip_record_0 record, void **user, void *data)
 {
-	(void)data;
 	about(&record.event, user);
 }
 
 static void callback_1(struct hip_record_1 record, void **user, void *data)
 {
-	(void)data;
 	about(&record.event, user);
 }
 
@@ -100,7 +98,6 @@ static int find_kind(int32_t kind, void *data)
 {
 	const char *name = NULL;
 
-	(void)data;
 	if (sdk.query_callback_tracing_kind_name(kind, &name, NULL) != HIP_FINE || !name)
 		return 0;
 	for (int i = 0; i < TRACED; i++)
@@ -115,7 +112,6 @@ static int find_wait(int32_t kind, int32_t operation, void *data)
 		"hipDeviceSynchronize", "hipStreamSynchronize", "hipEventSynchronize"};
 	const char *name = NULL;
 
-	(void)data;
 	if (sdk.query_callback_tracing_kind_operation_name(kind, operation, &name, NULL) !=
 			HIP_FINE ||
 		!name)
@@ -159,8 +155,6 @@ static int configure(void)
 
 static int initialise(void (*finalise)(uint32_t client), void *data)
 {
-	(void)finalise;
-	(void)data;
 	commands_clock(sdk.get_timestamp);
 	int rc = configure();
 	if (rc)
@@ -173,7 +167,6 @@ static int initialise(void (*finalise)(uint32_t client), void *data)
 
 static void finish(void *data)
 {
-	(void)data;
 	sdk.stop_context(context);
 	commands_end();
 }
@@ -201,8 +194,6 @@ struct hip_tool *rocprofiler_configure(
 	Dl_info who;
 	void *library = NULL;
 
-	(void)text;
-	(void)priority;
 	if (dladdr(__builtin_return_address(0), &who) && who.dli_fname)
 		library = dlopen(who.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 	sdk_version = version;

@@ -100,7 +100,6 @@ static void *run(void *unused)
 {
 	int idle_rounds = 0;
 
-	(void)unused;
 	pthread_setname_np(pthread_self(), "brick-opencl");
 	for (;;) {
 		wait_a_while(idle_rounds);

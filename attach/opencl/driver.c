@@ -78,7 +78,6 @@ static int is_around(struct dl_phdr_info *info, size_t bytes, void *argument)
 	uintptr_t *range = argument, address = range[0];
 	uintptr_t low = UINTPTR_MAX, high = 0;
 
-	(void)bytes;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 		if (p->p_type != PT_LOAD)

@@ -35,8 +35,6 @@ static uint64_t now_ns(void)
 
 static int probe(char *reason, size_t bytes)
 {
-	(void)reason;
-	(void)bytes;
 	return 0;
 }
 
@@ -61,7 +59,6 @@ static int begin(struct brick_backend_device *d, void *queue, uint64_t ticket)
 {
 	int error = 0;
 
-	(void)queue;
 	HOLD(&d->lock);
 	if (d->count == d->capacity)
 		error = -EAGAIN;
@@ -75,7 +72,6 @@ static int end(struct brick_backend_device *d, void *queue, uint64_t ticket)
 	uint64_t now = now_ns();
 	int error = -EINVAL;
 
-	(void)queue;
 	HOLD(&d->lock);
 	for (uint32_t i = d->count; i > 0 && error; i--)
 		if (d->pairs[i - 1].ticket == ticket && !d->pairs[i - 1].end_ns) {
@@ -107,15 +103,12 @@ static int drain(struct brick_backend_device *d)
 
 static int synchronise(struct brick_backend_device *d, void *queue)
 {
-	(void)d;
-	(void)queue;
 	return 0;
 }
 
 /* The process's clock was calibrated once, and goes its own way from there, if only a little. */
 static int correlate(struct brick_backend_device *d, struct brick_reading *reading)
 {
-	(void)d;
 	reading->before_ns = brick__monotonic_ns();
 	reading->device_ns = now_ns();
 	reading->after_ns = brick__monotonic_ns();

@@ -39,8 +39,6 @@ struct brick_backend_device {
 
 static int probe(char *reason, size_t bytes)
 {
-	(void)reason;
-	(void)bytes;
 	return 0;
 }
 

@@ -45,8 +45,6 @@ int brick__sys_flush(const volatile void *address, size_t bytes)
 #else
 int brick__sys_flush(const volatile void *address, size_t bytes)
 {
-	(void)address;
-	(void)bytes;
 	return -ENOTSUP;
 }
 #endif

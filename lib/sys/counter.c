@@ -52,7 +52,6 @@ uint32_t brick__sys_counter_kind(char *reason, size_t reason_bytes)
 #elif defined(__aarch64__)
 uint32_t brick__sys_counter_kind(char *reason, size_t reason_bytes)
 {
-	(void)reason_bytes;
 	reason[0] = '\0';
 	return BRICK_CLOCK_CNTVCT;
 }
