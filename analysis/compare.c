@@ -10,6 +10,7 @@
 #include "analysis/compare_effect.h"
 #include "analysis/statistics.h"
 #include "analysis/unknown.h"
+#include "base/scope.h"
 
 struct maker {
 	struct compare *compare;
@@ -49,7 +50,7 @@ static int add_row(struct maker *m, const struct compare_row *like, const double
 {
 	struct compare *c = m->compare;
 	struct compare_row *row = &c->rows[c->row_count];
-	double *scratch = calloc(in_a + in_b, sizeof(*scratch));
+	SCOPED double *scratch = calloc(in_a + in_b, sizeof(*scratch));
 
 	if (!scratch)
 		return -ENOMEM;
@@ -59,7 +60,6 @@ static int add_row(struct maker *m, const struct compare_row *like, const double
 	row->effect = row->p = row->points = NAN;
 	row->low = -INFINITY;
 	row->high = row->detectable = INFINITY;
-	free(scratch);
 	return compare_effects_add(m->effects, c->row_count++, values);
 }
 
@@ -68,7 +68,7 @@ static int add_ttft(struct maker *m)
 {
 	const struct compare_row like = {.measure = COMPARE_TTFT, .phase = -1};
 	size_t n = m->in_a + m->in_b;
-	double *values = calloc(n, sizeof(*values));
+	SCOPED double *values = calloc(n, sizeof(*values));
 	int rc = values ? 0 : -ENOMEM;
 	bool known = true;
 
@@ -80,7 +80,6 @@ static int add_ttft(struct maker *m)
 		compare_effects_family(m->effects, m->in_a, m->in_b, COMPARE_RECORDINGS);
 		rc = add_row(m, &like, values, m->in_a, m->in_b);
 	}
-	free(values);
 	return rc;
 }
 
@@ -100,7 +99,7 @@ static int add_column(struct maker *m, int phase, size_t column)
 	if (name->kind == COMPARE_OFF_CPU && m->compare->basis != BASIS_CPU)
 		return 0;
 	size_t n = b->in_a + b->in_b, in_a = 0, in_b = 0;
-	double *values = calloc(n, sizeof(*values));
+	SCOPED double *values = calloc(n, sizeof(*values));
 	int rc = values ? 0 : -ENOMEM;
 	struct compare_row like = {
 		.measure = COMPARE_COLUMN, .phase = phase, .kind = name->kind, .name = name->name};
@@ -113,7 +112,6 @@ static int add_column(struct maker *m, int phase, size_t column)
 		like.verdict = !in_b ? COMPARE_ONLY_A : !in_a ? COMPARE_ONLY_B : COMPARE_UNSURE;
 		rc = add_row(m, &like, values, b->in_a, b->in_b);
 	}
-	free(values);
 	return rc;
 }
 

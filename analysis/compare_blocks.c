@@ -10,6 +10,7 @@
 #include "analysis/permutation.h"
 #include "analysis/statistics.h"
 #include "base/order.h"
+#include "base/scope.h"
 
 /* Neighbours that have more than this in common are too close. */
 static const double correlated = 0.25;
@@ -69,7 +70,7 @@ static int add_stretch(struct compare_phase_blocks *b, size_t block, size_t name
 	const struct compare_cells *cells = &s->series->phases[s->phase];
 	uint64_t tokens = 0, total = 0, all_tokens = 0, all = 0;
 	size_t count;
-	struct ranked_cell *chosen = choose_cells(s, &count);
+	SCOPED struct ranked_cell *chosen = choose_cells(s, &count);
 
 	if (!chosen)
 		return -ENOMEM;
@@ -91,7 +92,6 @@ static int add_stretch(struct compare_phase_blocks *b, size_t block, size_t name
 			ns += compare_cell_ns(s->series, s->phase, chosen[i].cell, k);
 		b->columns[block * names + k] += (double)ns * per_token;
 	}
-	free(chosen);
 	return 0;
 }
 
@@ -100,7 +100,7 @@ static int reduce_phase(struct compare_series *series, int phase)
 	struct compare_cells *cells = &series->phases[phase];
 	const struct stretch s = {series, phase, 0, cells->count};
 	uint64_t tokens = 0, total = 0, all_tokens = 0, all = 0;
-	uint64_t *columns = calloc(series->columns + 1, sizeof(*columns));
+	SCOPED uint64_t *columns = calloc(series->columns + 1, sizeof(*columns));
 	size_t count = 0;
 	struct ranked_cell *chosen = columns ? choose_cells(&s, &count) : NULL;
 
@@ -123,7 +123,6 @@ static int reduce_phase(struct compare_series *series, int phase)
 		memcpy(cells->column_ns, columns, series->columns * sizeof(*columns));
 		cells->count = 1;
 	}
-	free(columns);
 	free(chosen);
 	return chosen ? 0 : -ENOMEM;
 }

@@ -14,6 +14,7 @@
 #include "analysis/permutation.h"
 #include "analysis/statistics.h"
 #include "base/order.h"
+#include "base/scope.h"
 
 static const double alpha = 0.05;			       /* of intervals */
 static const double z_interval = 1.959964, z_power = 0.841621; /* of 95 %; of 80 % */
@@ -146,7 +147,7 @@ static int test(struct compare_family *f, struct compare_row *rows, double thres
 {
 	bool paired = f->unit == COMPARE_STRETCHES;
 	double *p = calloc(f->rows.count, sizeof(*p)), critical_t;
-	double *widen = calloc(f->rows.count, sizeof(*widen));
+	SCOPED double *widen = calloc(f->rows.count, sizeof(*widen));
 	const struct permutation_family family = {f->values.items, f->rows.count,
 		paired ? f->in_a : f->in_a + f->in_b, f->in_a, paired, widen};
 	int rc = p && widen ? 0 : -ENOMEM;
@@ -165,7 +166,6 @@ static int test(struct compare_family *f, struct compare_row *rows, double thres
 					   paired ? 0 : f->in_b));
 	}
 	free(p);
-	free(widen);
 	return rc;
 }
 
@@ -239,7 +239,7 @@ int compare_effects_points(struct compare_row *rows, size_t row_count, double ef
 {
 	const struct compare_phase_blocks *b = &blocks->phases[phase];
 	size_t count, column = 0;
-	struct pair *pairs = middle_pairs(b, &count);
+	SCOPED struct pair *pairs = middle_pairs(b, &count);
 
 	if (!pairs)
 		return -ENOMEM;
@@ -255,7 +255,6 @@ int compare_effects_points(struct compare_row *rows, size_t row_count, double ef
 		row->points = points_of(b, blocks->names, column, pairs, count);
 		*residual -= row->points;
 	}
-	free(pairs);
 	return 0;
 }
 

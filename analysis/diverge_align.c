@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/order.h"
+#include "base/scope.h"
 
 enum { MAX_SKIPPED = 4 };
 
@@ -19,14 +20,13 @@ static uint32_t busiest_process(const struct run *run)
 {
 	uint32_t best = 0;
 	size_t most = 0;
-	uint32_t *counts = calloc(run->process_count + 1, sizeof *counts);
+	SCOPED uint32_t *counts = calloc(run->process_count + 1, sizeof *counts);
 
 	for (size_t i = 0; counts && i < run->digest_count; i++)
 		if (++counts[run->digests[i].process] > most) {
 			most = counts[run->digests[i].process];
 			best = run->digests[i].process;
 		}
-	free(counts);
 	return best;
 }
 
@@ -214,7 +214,7 @@ static size_t group_end(const struct member *m, size_t at, size_t n)
 
 static int match_steps(struct align *g, const struct align_step *x, const struct align_step *y)
 {
-	struct member *a = calloc((size_t)x->count + y->count + 1, sizeof *a);
+	SCOPED struct member *a = calloc((size_t)x->count + y->count + 1, sizeof *a);
 
 	if (!a)
 		return -ENOMEM;
@@ -228,7 +228,6 @@ static int match_steps(struct align *g, const struct align_step *x, const struct
 		i = order <= 0 ? end_a : i;
 		k = order >= 0 ? end_b : k;
 	}
-	free(a);
 	return 0;
 }
 

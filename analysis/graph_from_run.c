@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analysis/graph_state.h"
+#include "base/scope.h"
 #include "brick/error.h"
 #include "brick/queue.h"
 
@@ -219,9 +220,9 @@ static void find_nodes(const struct graph_builder *b, uint32_t *nodes)
 static int mark_path(struct graph_builder *b, const uint32_t *nodes)
 {
 	const struct schedule *s = b->schedule;
-	uint64_t *duration = malloc(s->activities.count * sizeof(*duration));
-	uint64_t *finish = malloc(s->activities.count * sizeof(*finish));
-	uint32_t *path = malloc(s->activities.count * sizeof(*path));
+	SCOPED uint64_t *duration = malloc(s->activities.count * sizeof(*duration));
+	SCOPED uint64_t *finish = malloc(s->activities.count * sizeof(*finish));
+	SCOPED uint32_t *path = malloc(s->activities.count * sizeof(*path));
 	int error = duration && finish && path ? 0 : -ENOMEM;
 
 	if (error == 0) {
@@ -234,9 +235,6 @@ static int mark_path(struct graph_builder *b, const uint32_t *nodes)
 				s->activities.items[path[i]].kind != SCHEDULE_REST)
 				brick_graph_mark(b->graph, nodes[path[i]]);
 	}
-	free(duration);
-	free(finish);
-	free(path);
 	return error;
 }
 
@@ -254,7 +252,7 @@ static void name_lanes(struct graph_builder *b)
 static int build(struct graph_builder *b)
 {
 	const struct schedule *s = b->schedule;
-	uint32_t *nodes = malloc(s->activities.count * sizeof(*nodes));
+	SCOPED uint32_t *nodes = malloc(s->activities.count * sizeof(*nodes));
 
 	b->lanes = calloc(s->spans.count + 1, sizeof(*b->lanes));
 	b->thread_of = malloc(s->activities.count * sizeof(*b->thread_of));
@@ -284,7 +282,6 @@ static int build(struct graph_builder *b)
 		free(b->lanes[i].samples);
 	free(b->lanes);
 	free(b->thread_of);
-	free(nodes);
 	return b->error;
 }
 

@@ -11,6 +11,7 @@
 #include "analysis/summary_accumulator.h"
 #include "analysis/walk.h"
 #include "base/order.h"
+#include "base/scope.h"
 
 struct counting {
 	const struct run *run;
@@ -79,12 +80,10 @@ COMPARATOR(compare_columns, struct column, ORDER(y->ns, x->ns) ?: ORDER(x->brick
 /* Bricks with any time, most first. */
 static int choose_bricks(struct heatmap *heatmap, const struct counting *c)
 {
-	struct column *columns = calloc(c->bricks, sizeof(*columns));
+	SCOPED struct column *columns = calloc(c->bricks, sizeof(*columns));
 	heatmap->bricks = calloc(c->bricks, sizeof(*heatmap->bricks));
-	if (!columns || !heatmap->bricks) {
-		free(columns);
+	if (!columns || !heatmap->bricks)
 		return -ENOMEM;
-	}
 	for (uint32_t b = 0; b < c->bricks; b++) {
 		columns[b].brick = b;
 		for (size_t l = 0; l < c->layers; l++)
@@ -95,7 +94,6 @@ static int choose_bricks(struct heatmap *heatmap, const struct counting *c)
 		heatmap->bricks[heatmap->brick_count] = columns[heatmap->brick_count].brick;
 		heatmap->brick_count++;
 	}
-	free(columns);
 	return 0;
 }
 

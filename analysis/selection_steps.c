@@ -12,6 +12,7 @@
 
 #include "analysis/launches.h"
 #include "analysis/step_times.h"
+#include "base/scope.h"
 #include "brick/error.h"
 #include "trace/run_keep.h"
 
@@ -93,13 +94,11 @@ static int choose_by_speed(struct choice *c)
 {
 	static const enum step_phase order[] = {
 		STEP_DECODE, STEP_MIXED, STEP_PREFILL, STEP_WARM_UP};
-	struct step_length *list = calloc(c->run->step_count + 1, sizeof(*list));
+	SCOPED struct step_length *list = calloc(c->run->step_count + 1, sizeof(*list));
 	struct step_times times;
 	bool found = false;
-	if (!list || step_times_measure(&times, c->run, c->index) < 0) {
-		free(list);
+	if (!list || step_times_measure(&times, c->run, c->index) < 0)
 		return -ENOMEM;
-	}
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
 		size_t count = choose_slowest(c, &times, list, order[i]);
 		if (found && count && c->selection->speed == SELECT_SLOWEST)
@@ -107,7 +106,6 @@ static int choose_by_speed(struct choice *c)
 		found |= count > 0;
 	}
 	step_times_fini(&times);
-	free(list);
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/order.h"
+#include "base/scope.h"
 
 enum { EXACT_VALUES = 100, EXACT_PAIRS = 60 };
 
@@ -100,13 +101,11 @@ int statistics_rank_sum_bound(size_t a, size_t b, double tail)
 
 	if (a + b > EXACT_VALUES)
 		return normal_bound(pairs / 2, pairs * (double)(a + b + 1) / 12, tail);
-	double *ways = calloc((a + 1) * (a * b + 1), sizeof(*ways));
+	SCOPED double *ways = calloc((a + 1) * (a * b + 1), sizeof(*ways));
 	if (!ways)
 		return -ENOMEM;
 	count_rank_sums(ways, a, b);
-	int bound = bound_of(ways + a * (a * b + 1), a * b + 1, tail);
-	free(ways);
-	return bound;
+	return bound_of(ways + a * (a * b + 1), a * b + 1, tail);
 }
 
 int statistics_signed_rank_bound(size_t n, double tail)
@@ -116,16 +115,14 @@ int statistics_signed_rank_bound(size_t n, double tail)
 	if (n > EXACT_PAIRS)
 		return normal_bound(sum / 2, sum * (double)(2 * n + 1) / 12, tail);
 	size_t sums = n * (n + 1) / 2 + 1;
-	double *ways = calloc(sums, sizeof(*ways));
+	SCOPED double *ways = calloc(sums, sizeof(*ways));
 	if (!ways)
 		return -ENOMEM;
 	ways[0] = 1;
 	for (size_t rank = 1; rank <= n; rank++)
 		for (size_t s = sums - 1; s >= rank; s--)
 			ways[s] += ways[s - rank];
-	int bound = bound_of(ways, sums, tail);
-	free(ways);
-	return bound;
+	return bound_of(ways, sums, tail);
 }
 
 /* bound: how many differences to leave out at each end, less one; differences are put in order. */
@@ -141,17 +138,14 @@ int statistics_shift(struct statistics_shift *out, const double *a, size_t a_cou
 	size_t b_count, double alpha)
 {
 	int bound = statistics_rank_sum_bound(a_count, b_count, alpha / 2);
-	double *differences = calloc(a_count * b_count, sizeof(*differences));
+	SCOPED double *differences = calloc(a_count * b_count, sizeof(*differences));
 
-	if (!differences || bound < -1) {
-		free(differences);
+	if (!differences || bound < -1)
 		return -ENOMEM;
-	}
 	for (size_t i = 0; i < a_count; i++)
 		for (size_t k = 0; k < b_count; k++)
 			differences[i * b_count + k] = b[k] - a[i];
 	shift_of(out, differences, a_count * b_count, bound);
-	free(differences);
 	return 0;
 }
 
@@ -160,16 +154,13 @@ int statistics_shift_paired(
 {
 	int bound = statistics_signed_rank_bound(n, alpha / 2);
 	size_t count = 0;
-	double *averages = calloc(n * (n + 1) / 2, sizeof(*averages));
+	SCOPED double *averages = calloc(n * (n + 1) / 2, sizeof(*averages));
 
-	if (!averages || bound < -1) {
-		free(averages);
+	if (!averages || bound < -1)
 		return -ENOMEM;
-	}
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = i; k < n; k++)
 			averages[count++] = (differences[i] + differences[k]) / 2;
 	shift_of(out, averages, count, bound);
-	free(averages);
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include "analysis/percentile.h"
 #include "analysis/unknown.h"
 #include "base/order.h"
+#include "base/scope.h"
 #include "brick/registry.h"
 
 void step_times_fini(struct step_times *times)
@@ -231,7 +232,7 @@ static int finish(void *context)
 {
 	struct step_times *times = context;
 	const struct run *run = times->run;
-	uint64_t *values = calloc(run->step_count + 1, sizeof(*values));
+	SCOPED uint64_t *values = calloc(run->step_count + 1, sizeof(*values));
 	if (!values)
 		return -ENOMEM;
 	for (int phase = 0; phase < STEP_PHASES; phase++)
@@ -240,7 +241,6 @@ static int finish(void *context)
 		later(&times->steps[i].done_ns, times->index->tails[i].device_ns);
 	for (uint32_t p = 0; p < run->process_count && times->ttft_ns == ANALYSIS_UNKNOWN; p++)
 		times->ttft_ns = first_token_ns(times, p);
-	free(values);
 	for (struct step_times *same = times->same; same; same = same->same) {
 		memcpy(same->steps, times->steps, run->step_count * sizeof(*times->steps));
 		memcpy(same->phases, times->phases, sizeof(times->phases));
@@ -304,7 +304,7 @@ COMPARATOR(compare_shortest, struct step_length, ORDER(x->ns, y->ns) ?: ORDER(x-
 uint32_t step_times_median(const struct step_times *times, const struct run *run,
 	const struct step_index *index, enum step_phase phase)
 {
-	struct step_length *ranked = calloc(run->step_count + 1, sizeof(*ranked));
+	SCOPED struct step_length *ranked = calloc(run->step_count + 1, sizeof(*ranked));
 	if (!ranked)
 		return RUN_NONE;
 	size_t n = 0;
@@ -312,9 +312,7 @@ uint32_t step_times_median(const struct step_times *times, const struct run *run
 		if (step_index_is_evaluated(index, run, i) && run->steps[i].phase == phase)
 			ranked[n++] = (struct step_length){step_time_total_ns(&times->steps[i]), i};
 	qsort(ranked, n, sizeof(*ranked), compare_shortest);
-	uint32_t median = n ? ranked[(n - 1) / 2].step : RUN_NONE;
-	free(ranked);
-	return median;
+	return n ? ranked[(n - 1) / 2].step : RUN_NONE;
 }
 
 int step_times_first_token(const struct run *run, uint64_t *ttft_ns)

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 #include "analysis/summary_accumulator.h"
+#include "base/scope.h"
 #include "brick/registry.h"
 
 static uint64_t steps_made(const struct run *run, uint32_t lane)
@@ -21,12 +22,10 @@ static uint64_t steps_made(const struct run *run, uint32_t lane)
 bool summary_pairs_init(struct summary_accumulator *t)
 {
 	const struct run *run = t->run;
-	uint64_t *made = calloc(run->process_count + 1, sizeof(*made));
+	SCOPED uint64_t *made = calloc(run->process_count + 1, sizeof(*made));
 	t->steps_there = calloc(run->process_count + 1, sizeof(*t->steps_there));
-	if (!made || !t->steps_there) {
-		free(made);
+	if (!made || !t->steps_there)
 		return false;
-	}
 	for (uint32_t lane = 0; lane < run->lane_count; lane++)
 		made[run->lanes[lane].process] += steps_made(run, lane);
 	for (size_t i = 0; i < run->step_count; i++) {
@@ -40,7 +39,6 @@ bool summary_pairs_init(struct summary_accumulator *t)
 		t->steps_there[p] = t->steps_there[p] > 0 && t->steps_there[p] < (double)made[p]
 					    ? t->steps_there[p] / (double)made[p]
 					    : 1;
-	free(made);
 	return true;
 }
 

@@ -14,6 +14,7 @@
 #include "analysis/undisturbed.h"
 #include "analysis/unknown.h"
 #include "base/order.h"
+#include "base/scope.h"
 
 static uint64_t known(const struct summary_sums *sums, uint32_t flag, uint64_t value)
 {
@@ -252,11 +253,9 @@ int summary_rows_of_categories(struct summary_rows *rows, const struct summary_a
 {
 	const struct run *run = t->run;
 	rows->list = calloc(run->category_count + 1, sizeof(*rows->list));
-	uint64_t *histogram = malloc(BRICK_HISTOGRAM_BUCKETS * sizeof(*histogram));
-	if (!rows->list || !histogram) {
-		free(histogram);
+	SCOPED uint64_t *histogram = malloc(BRICK_HISTOGRAM_BUCKETS * sizeof(*histogram));
+	if (!rows->list || !histogram)
 		return -ENOMEM;
-	}
 	for (uint32_t c = 0; c <= run->category_count; c++) {
 		struct summary_sums sum = {.min_ns = UINT64_MAX};
 		memset(histogram, 0, BRICK_HISTOGRAM_BUCKETS * sizeof(*histogram));
@@ -267,10 +266,8 @@ int summary_rows_of_categories(struct summary_rows *rows, const struct summary_a
 			continue;
 		struct summary_row *row = &rows->list[rows->count];
 		row->name = strdup(category_label(run, c));
-		if (!row->name) {
-			free(histogram);
+		if (!row->name)
 			return -ENOMEM;
-		}
 		rows->count++;
 		row->id = c;
 		fill_row(row, t, &sum);
@@ -279,7 +276,6 @@ int summary_rows_of_categories(struct summary_rows *rows, const struct summary_a
 		fill_device(row, &device, &sum);
 		fill_rates(row, t, SUMMARY_ROW_CATEGORY, c);
 	}
-	free(histogram);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "analysis/walk.h"
+#include "base/scope.h"
 
 void walk_init(struct walk *walk, const struct run *run, const struct step_index *index)
 {
@@ -79,7 +80,7 @@ static int end_process(const struct walk *walk, uint32_t process)
 static uint32_t *order_lanes(const struct run *run)
 {
 	uint32_t *order = malloc((run->lane_count + 1) * sizeof(*order));
-	uint32_t *next = calloc(run->process_count + 1, sizeof(*next));
+	SCOPED uint32_t *next = calloc(run->process_count + 1, sizeof(*next));
 
 	if (order && next) {
 		for (size_t i = 0; i < run->lane_count; i++)
@@ -92,14 +93,13 @@ static uint32_t *order_lanes(const struct run *run)
 		free(order);
 		order = NULL;
 	}
-	free(next);
 	return order;
 }
 
 int walk_run(const struct walk *walk)
 {
 	const struct run *run = walk->run;
-	uint32_t *order = order_lanes(run);
+	SCOPED uint32_t *order = order_lanes(run);
 	int rc = order ? 0 : -ENOMEM;
 	size_t i = 0;
 
@@ -114,6 +114,5 @@ int walk_run(const struct walk *walk)
 	for (size_t k = 0; k < walk->count && rc >= 0; k++)
 		if (walk->joined[k].ops->finish)
 			rc = walk->joined[k].ops->finish(walk->joined[k].context);
-	free(order);
 	return rc < 0 ? rc : 0;
 }

@@ -6,11 +6,13 @@
  *
  *	KEEP_ERRNO();
  *	HOLD(&lock);
+ *	SCOPED char *text = text_of(row);
  */
 #pragma once
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include "base/lock.h"
 
 #define SCOPE_END(function) __attribute__((cleanup(function), unused))
@@ -64,3 +66,11 @@ static inline void scope_call(void (*const *end)(void))
 /* begin() is called here, end() when the block is left. */
 #define BETWEEN(begin, end) \
 	void (*const SCOPE_LINE(end_, __LINE__))(void) SCOPE_END(scope_call) = (begin(), (end))
+
+static inline void scope_free(void *pointer)
+{
+	free(*(void **)pointer);
+}
+
+/* In front of a pointer's declaration: free() gets what it then points to. */
+#define SCOPED __attribute__((cleanup(scope_free)))

@@ -30,7 +30,7 @@ static void set_percent(const struct option_use *use, const char *text)
 /* "90", "90s", "5m", "1.5h". */
 static void set_time(const struct option_use *use, const char *text)
 {
-	char *number = xstrdup(text);
+	SCOPED char *number = xstrdup(text);
 	size_t n = strlen(number);
 	double unit = 1;
 
@@ -40,7 +40,6 @@ static void set_time(const struct option_use *use, const char *text)
 	}
 	*(double *)use->to =
 		unit * option_double(use, number, 0.001, 1e6, "a time such as 90, 5m or 1h");
-	free(number);
 }
 
 #define OF(member) .at = offsetof(struct bench_arguments, member)

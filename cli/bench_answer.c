@@ -104,7 +104,7 @@ static void one_side(struct compare_row *row, double *values, size_t n)
 static bool compare_plain(struct bench *bench, enum bench_side a, enum bench_side b,
 	double threshold, struct compare_row *row)
 {
-	double *values = xcalloc(2 * bench->runs.count + 1, sizeof(*values));
+	SCOPED double *values = xcalloc(2 * bench->runs.count + 1, sizeof(*values));
 	double *other = values + bench->runs.count;
 	size_t in_a = plain_values(bench, a, values), in_b = plain_values(bench, b, other);
 
@@ -113,7 +113,6 @@ static bool compare_plain(struct bench *bench, enum bench_side a, enum bench_sid
 			row, values, in_a, other, in_b, threshold, plain_alpha));
 	else if (in_a)
 		one_side(row, values, in_a);
-	free(values);
 	return in_a > 0;
 }
 
@@ -177,7 +176,7 @@ static enum compare_verdict verdict_of(struct bench_view *view)
 /* Of the recorded runs of a side the one whose token takes longer than that of half of them. */
 static const struct history_run *typical_of(const struct bench *bench, enum bench_side side)
 {
-	double *values = xcalloc(bench->runs.count + 1, sizeof(*values));
+	SCOPED double *values = xcalloc(bench->runs.count + 1, sizeof(*values));
 	const struct history_run *typical = NULL;
 	size_t n = 0;
 	double nearest = INFINITY;
@@ -194,7 +193,6 @@ static const struct history_run *typical_of(const struct bench *bench, enum benc
 			typical = &run->entry;
 		}
 	}
-	free(values);
 	return typical;
 }
 

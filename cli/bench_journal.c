@@ -98,10 +98,9 @@ static bool write_line(struct bench *bench, const char *line)
 
 bool bench_journal_add(struct bench *bench, const struct bench_run *run)
 {
-	char *line = bench->journal ? history_run_line(&run->entry) : NULL;
+	SCOPED char *line = bench->journal ? history_run_line(&run->entry) : NULL;
 	bool good = !line || write_line(bench, line);
 
-	free(line);
 	if (!bench->arguments.no_history)
 		bench->all_kept &= history_runs_keep(bench->arguments.db, &run->entry) == 0;
 	return good;

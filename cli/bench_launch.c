@@ -44,13 +44,12 @@ static char **recorder_of(char *const *command, const char *recording)
 
 static bool failed(struct bench *bench, const char *command, int exit_code)
 {
-	char *tail = launch_tail(bench->output, TAIL_LINES);
+	SCOPED char *tail = launch_tail(bench->output, TAIL_LINES);
 
 	bench->fault = exit_code == 127 || exit_code == 126
 			       ? xasprintf("%s: cannot be run (exit code %d)", command, exit_code)
 			       : xasprintf("%s: exit code %d; its last lines:\n%s", command,
 					 exit_code, tail);
-	free(tail);
 	return false;
 }
 
@@ -97,11 +96,11 @@ static bool take_recorded(struct bench *bench, const char *recording, struct ben
 bool bench_launch(struct bench *bench, const struct bench_work *work, struct bench_run *run)
 {
 	char *const *command = bench->commands[work->side];
-	char *line = line_of(command);
-	char *recording = xasprintf("%s/%c%zu.pftrace",
+	SCOPED char *line = line_of(command);
+	SCOPED char *recording = xasprintf("%s/%c%zu.pftrace",
 		bench->arguments.keep ? bench->arguments.keep : bench->directory, "abc"[work->side],
 		bench -> runs.count);
-	char **recorder = work->is_recorded ? recorder_of(command, recording) : NULL;
+	SCOPED char **recorder = work->is_recorded ? recorder_of(command, recording) : NULL;
 	struct machine_state before, after;
 	struct launch_result result;
 	struct machine_change change;
@@ -128,8 +127,5 @@ bool bench_launch(struct bench *bench, const struct bench_work *work, struct ben
 	}
 	if (work->is_recorded && !bench->arguments.keep)
 		unlink(recording);
-	free(recorder);
-	free(recording);
-	free(line);
 	return good;
 }

@@ -160,9 +160,8 @@ static bool make_run(struct bench *bench)
 
 	if (!bench_launch(bench, work, &run))
 		return false;
-	char *batch = xasprintf("%s/%c", bench->batch, "abc"[work->side]);
+	SCOPED char *batch = xasprintf("%s/%c", bench->batch, "abc"[work->side]);
 	history_entry_text(&run.entry.batch, batch);
-	free(batch);
 	if (is_labelled(bench, work->side))
 		xcheck(history_run_label(&run.entry, bench->arguments.label));
 	xpush(&bench->runs, run);

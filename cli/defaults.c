@@ -94,7 +94,7 @@ static char *read_file(const char *path)
 const struct defaults_line *defaults_of(const char *command, int *count)
 {
 	static char *text, *own; /* words point into them */
-	char *path = config_path();
+	SCOPED char *path = config_path();
 	const char *options = getenv("BRICK_OPTIONS");
 	text = path ? read_file(path) : NULL;
 	own = options ? xstrdup(options) : NULL;
@@ -102,7 +102,6 @@ const struct defaults_line *defaults_of(const char *command, int *count)
 		read_lines(text, "\n", command, path);
 	if (own)
 		read_lines(own, "\n;", command, "BRICK_OPTIONS");
-	free(path);
 	*count = (int)lines.count;
 	return lines.items;
 }

@@ -66,7 +66,7 @@ static void add_ceilings(struct doctor *doctor)
 	char text[DATE_BYTES];
 
 	cpu_info_read(&info);
-	char *path = ceilings_cache_path(info.host, info.model);
+	SCOPED char *path = ceilings_cache_path(info.host, info.model);
 	int rc = path ? ceilings_read(&ceilings, path, &error) : -ENOENT;
 	const char *stale = ceilings ? ceilings_stale(ceilings, &info) : NULL;
 	const char *date = ceilings ? date_text(text, ceilings->unix_ns, "%Y-%m-%d") : NULL;
@@ -80,7 +80,6 @@ static void add_ceilings(struct doctor *doctor)
 			: rc == -ENOENT ? "not measured yet: 'brick roofline' needs them"
 					: error.text);
 	ceilings_destroy(ceilings);
-	free(path);
 }
 
 void doctor_counters(struct doctor *doctor)

@@ -183,7 +183,7 @@ static void look_at_directory(
 /* A directory, and those below it down to a depth; links are not followed. */
 static void search(struct doctor *doctor, const char *path, int depth)
 {
-	char **names = xcalloc(FILES_MAX * 16, sizeof(*names));
+	SCOPED char **names = xcalloc(FILES_MAX * 16, sizeof(*names));
 	size_t count = list_directory(path, names, FILES_MAX * 16);
 	look_at_directory(doctor, path, names, count);
 	for (size_t i = 0; i < count; i++) {
@@ -194,7 +194,6 @@ static void search(struct doctor *doctor, const char *path, int depth)
 		free(below);
 		free(names[i]);
 	}
-	free(names);
 }
 
 static void add_named(struct doctor *doctor, const char *path)

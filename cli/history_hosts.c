@@ -94,7 +94,7 @@ static int compare_groups(const void *a, const void *b)
 
 static void compute(struct hosts *h)
 {
-	double *scratch = xcalloc(h->groups.count + h->cells.count + 1, sizeof(*scratch));
+	SCOPED double *scratch = xcalloc(h->groups.count + h->cells.count + 1, sizeof(*scratch));
 	size_t known = 0;
 
 	for (size_t i = 0; i < h->groups.count; i++)
@@ -114,7 +114,6 @@ static void compute(struct hosts *h)
 		h->groups.items[i].effect = h->groups.items[i].ns / h->median_ns - 1;
 	if (h->groups.count)
 		qsort(h->groups.items, h->groups.count, sizeof(*h->groups.items), compare_groups);
-	free(scratch);
 }
 
 static void print_json(const struct hosts *h, bool by_engine)

@@ -64,7 +64,7 @@ int history_plot(const struct history_arguments *a)
 	struct history_store *store = history_runs_open(a->db, false);
 	const struct history_filter filter = history_filter_of(a);
 	struct history_part part = part_of(a);
-	char *what = xasprintf("%s, %s", *part.name ? part.name : "all of it", part.phase);
+	SCOPED char *what = xasprintf("%s, %s", *part.name ? part.name : "all of it", part.phase);
 	struct trend trend = {.what = what};
 
 	struct progress *progress = progress_start("history", NULL, 0);
@@ -82,7 +82,6 @@ int history_plot(const struct history_arguments *a)
 	array_fini(&trend.runs);
 	array_fini(&trend.ns);
 	free(trend.changes);
-	free(what);
 	free(part.name);
 	history_store_close(store);
 	return CLI_DONE;

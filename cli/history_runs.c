@@ -26,13 +26,12 @@ struct history_store *history_runs_open(const char *where, bool create)
 {
 	const struct history_open how = {.create = create, .is_eager = 1};
 	struct history_store *store = NULL;
-	char *at = place(where);
+	SCOPED char *at = place(where);
 
 	if (!at)
 		die(CLI_SYSTEM, "there is no history: BRICK_DB is 'none', or neither "
 				"XDG_DATA_HOME nor HOME is set; --db names one");
 	int rc = history_store_open(&store, at, &how);
-	free(at);
 	if (!store)
 		die(CLI_SYSTEM, "not enough memory");
 	history_runs_check(store, rc);
@@ -202,12 +201,11 @@ double history_runs_floor(const char *where, const char *host, uint64_t *measure
 	const struct history_filter filter = {.kind = "floor", .host = host, .limit = 1};
 	struct floor_found found = {0};
 	struct history_store *store = NULL;
-	char *at = place(where);
+	SCOPED char *at = place(where);
 
 	if (at && history_store_open(&store, at, &how) == 0)
 		history_store_list(store, &filter, note_floor, &found);
 	history_store_close(store);
-	free(at);
 	*measured_ns = found.measured_ns;
 	return found.value;
 }
@@ -216,7 +214,7 @@ int history_runs_keep(const char *where, const struct history_run *run)
 {
 	const struct history_open how = {.create = 1, .patience_ms = KEEPING_PATIENCE_MS};
 	struct history_store *store = NULL;
-	char *at = place(where);
+	SCOPED char *at = place(where);
 	int rc = at ? history_store_open(&store, at, &how) : 0;
 
 	if (at && rc == 0)
@@ -229,6 +227,5 @@ int history_runs_keep(const char *where, const struct history_run *run)
 	if (rc < 0)
 		warn("history: %s", store ? history_store_error(store) : "not enough memory");
 	history_store_close(store);
-	free(at);
 	return rc;
 }

@@ -56,17 +56,15 @@ static void open_page(const struct options *options, const char *path)
 		die(CLI_SYSTEM, "open: %s", page_missing());
 	struct run *run = input_load(path);
 	selection_narrow(&options->selection, run);
-	char *directory = xasprintf("%s/brick-open-XXXXXX", base && *base == '/' ? base : "/tmp");
+	SCOPED char *directory =
+		xasprintf("%s/brick-open-XXXXXX", base && *base == '/' ? base : "/tmp");
 	if (!mkdtemp(directory))
 		die(CLI_SYSTEM, "%s: %s", directory, strerror(errno));
-	char *page = xasprintf("%s/brick.html", directory);
+	SCOPED char *page = xasprintf("%s/brick.html", directory);
 	report_html(run, page);
 	run_destroy(run);
-	char *url = xasprintf("file://%s", page);
+	SCOPED char *url = xasprintf("file://%s", page);
 	show(url);
-	free(url);
-	free(page);
-	free(directory);
 }
 
 static void open_perfetto(const char *path)
@@ -78,10 +76,9 @@ static void open_perfetto(const char *path)
 			OPEN_ONCE_PORT);
 	if (error < 0)
 		die(CLI_INPUT, "%s: %s", path, strerror(-error));
-	char *url = xasprintf(
+	SCOPED char *url = xasprintf(
 		"https://ui.perfetto.dev/#!/?url=http://127.0.0.1:%d/recording", OPEN_ONCE_PORT);
 	show(url);
-	free(url);
 	error = open_once_serve(once);
 	if (error < 0)
 		die(CLI_SYSTEM, "open: the browser did not take the recording: %s",

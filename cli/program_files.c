@@ -181,7 +181,7 @@ static int is_shell(const char *path)
 
 static void add_script(struct program_files *files, const char *path)
 {
-	char *text = xcalloc(1, MAX_SCRIPT + 1);
+	SCOPED char *text = xcalloc(1, MAX_SCRIPT + 1);
 	FILE *file = fopen(path, "re");
 	size_t n = file ? fread(text, 1, MAX_SCRIPT, file) : 0;
 
@@ -189,7 +189,6 @@ static void add_script(struct program_files *files, const char *path)
 		add_words(files, text);
 	if (file)
 		fclose(file);
-	free(text);
 }
 
 /* A script's interpreter may be a script. *program becomes what is run in the end. */

@@ -212,13 +212,12 @@ static void moves(struct selftest_result *r)
 
 	if (!run)
 		return;
-	struct durations *durations = xcalloc(1, sizeof *durations);
+	SCOPED struct durations *durations = xcalloc(1, sizeof *durations);
 	if (read_durations(run, durations))
 		judge_moves(r, durations);
 	else
 		selftest_say(r, SELFTEST_FAILED, "%d steps ran, the recording has %d", STEPS,
 			durations->steps);
-	free(durations);
 }
 
 /* Own times of all bricks, grouped by category, are the time of what holds them all. */

@@ -165,8 +165,8 @@ static int refresh(struct server *server)
 static void say(const struct server *server, const struct http_options *options)
 {
 	bool six = strchr(options->address, ':') != NULL;
-	char *shown = xasprintf("%s%s%s", six ? "[" : "", options->address, six ? "]" : "");
-	char *safe = text_safe(serve_source_name(server->source));
+	SCOPED char *shown = xasprintf("%s%s%s", six ? "[" : "", options->address, six ? "]" : "");
+	SCOPED char *safe = text_safe(serve_source_name(server->source));
 	unsigned port = http_port(server->http);
 	printf("Serving %s\n"
 	       "  page     http://%s:%u/%s\n"
@@ -174,8 +174,6 @@ static void say(const struct server *server, const struct http_options *options)
 	       "Ctrl-C ends it.\n",
 		safe, shown, port, options->token ? "?token=..." : "", shown, port);
 	fflush(stdout);
-	free(safe);
-	free(shown);
 }
 
 static struct http *start(const struct http_options *options)

@@ -89,7 +89,7 @@ static size_t trees_of_phases(const struct tree_view *view, struct call_tree **t
 {
 	static const enum step_phase order[STEP_PHASES] = {
 		STEP_DECODE, STEP_MIXED, STEP_PREFILL, STEP_WARM_UP};
-	uint32_t *steps = xcalloc(view->run->step_count + 1, sizeof(*steps));
+	SCOPED uint32_t *steps = xcalloc(view->run->step_count + 1, sizeof(*steps));
 	size_t trees_made = 0;
 	for (size_t p = 0; p < STEP_PHASES; p++) {
 		struct call_tree *tree = NULL;
@@ -103,7 +103,6 @@ static size_t trees_of_phases(const struct tree_view *view, struct call_tree **t
 		int rc = call_tree_of_steps(&tree, view->run, view->index, steps, count);
 		trees[trees_made++] = checked(tree, rc);
 	}
-	free(steps);
 	return trees_made;
 }
 
@@ -111,7 +110,7 @@ static size_t trees_of_lanes(const struct tree_view *view, struct call_tree **tr
 {
 	struct call_tree *tree = NULL;
 	size_t count = 0;
-	size_t *launched = count_launched(view->run);
+	SCOPED size_t *launched = count_launched(view->run);
 	for (uint32_t lane = 0; lane < view->run->lane_count; lane++) {
 		const struct run_lane *l = &view->run->lanes[lane];
 		if (!l->sample_count || is_shown_elsewhere(l, launched[lane]) ||
@@ -120,7 +119,6 @@ static size_t trees_of_lanes(const struct tree_view *view, struct call_tree **tr
 		int rc = call_tree_of_lane(&tree, view->run, view->index, lane);
 		trees[count++] = checked(tree, rc);
 	}
-	free(launched);
 	return count;
 }
 

@@ -108,12 +108,11 @@ static bool add_from_history(struct option_words *words)
 	const struct history_filter newest = {.limit = RUNS_LOOKED_AT};
 	const struct history_open at_once = {.patience_ms = 500};
 	struct history_store *store = NULL;
-	char *where = history_default();
+	SCOPED char *where = history_default();
 	bool is_there = where && history_store_open(&store, where, &at_once) == 0 &&
 			history_store_list(store, &newest, add_labels, words) == 0;
 	if (store)
 		history_store_close(store);
-	free(where);
 	return is_there;
 }
 

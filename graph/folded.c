@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include "base/scope.h"
 #include "graph/write.h"
 
 /* What is deeper counts as the last of so many: nobody reads on, and all lines together stay short.
@@ -139,7 +140,7 @@ static void put_frame(struct brick__sink *sink, const char *name)
 static int put_stacks(
 	const struct brick_graph *graph, struct brick__sink *sink, const struct stacks *stacks)
 {
-	uint32_t *frames = malloc((stacks->list.count + 1) * sizeof(*frames));
+	SCOPED uint32_t *frames = malloc((stacks->list.count + 1) * sizeof(*frames));
 
 	if (!frames)
 		return -ENOMEM;
@@ -156,7 +157,6 @@ static int put_stacks(
 		brick__put_u64(sink, stacks->list.items[i].ns);
 		brick__put(sink, "\n");
 	}
-	free(frames);
 	return 0;
 }
 
@@ -168,13 +168,11 @@ int brick__graph_put_folded(struct brick_graph *graph, struct brick__sink *sink)
 
 	if (error < 0)
 		return error;
-	uint32_t *stack_of = malloc((graph->nodes.count + 1) * sizeof(*stack_of));
-	uint64_t *self = self_times(graph, &forest);
+	SCOPED uint32_t *stack_of = malloc((graph->nodes.count + 1) * sizeof(*stack_of));
+	SCOPED uint64_t *self = self_times(graph, &forest);
 	error = stack_of && self ? fold(graph, &forest, &stacks, stack_of, self) : -ENOMEM;
 	if (error == 0)
 		error = put_stacks(graph, sink, &stacks);
-	free(self);
-	free(stack_of);
 	array_fini(&stacks.list);
 	hashmap_fini(&stacks.index);
 	brick__forest_fini(&forest);

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include "base/scope.h"
 #include "brick/error.h"
 #include "brick/graph_path.h"
 #include "graph/graph.h"
@@ -29,7 +30,7 @@ uint32_t *brick__graph_holders(const struct brick_graph *graph)
 static int check_edges(struct brick_graph *graph)
 {
 	struct brick__dag dag;
-	struct brick__dag_edge *edges = malloc((graph->edges.count + 1) * sizeof(*edges));
+	SCOPED struct brick__dag_edge *edges = malloc((graph->edges.count + 1) * sizeof(*edges));
 
 	if (!edges)
 		return -ENOMEM;
@@ -40,7 +41,6 @@ static int check_edges(struct brick_graph *graph)
 	if (error == 0)
 		error = brick__dag_sort(&dag, &graph->cycle, &graph->cycle_count);
 	brick__dag_fini(&dag);
-	free(edges);
 	return error;
 }
 
@@ -87,7 +87,7 @@ static int connect_activities(
 	const struct brick_graph *graph, struct brick__plan *plan, uint32_t activities)
 {
 	size_t most = graph->edges.count + 2 * graph->nodes.count, count = 0;
-	struct brick__dag_edge *edges = malloc((most + 1) * sizeof(*edges));
+	SCOPED struct brick__dag_edge *edges = malloc((most + 1) * sizeof(*edges));
 
 	if (!edges)
 		return -ENOMEM;
@@ -104,9 +104,7 @@ static int connect_activities(
 		if (plan->held[v])
 			edges[count++] = (struct brick__dag_edge){plan->end[v], plan->end[parent]};
 	}
-	int error = brick__dag_init(&plan->dag, activities, edges, count);
-	free(edges);
-	return error;
+	return brick__dag_init(&plan->dag, activities, edges, count);
 }
 
 static uint32_t node_of(

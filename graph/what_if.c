@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 #include "base/order.h"
+#include "base/scope.h"
 #include "brick/graph_path.h"
 #include "base/sized.h"
 #include "graph/graph.h"
@@ -127,7 +128,7 @@ COMPARATOR(by_bound, struct candidate, ORDER(y->bound_ns, x->bound_ns) ?: ORDER(
 static struct candidate *find_candidates(
 	struct brick_graph *graph, const struct brick_graph_path *path, size_t *count)
 {
-	uint64_t *ns = path_times(graph, path);
+	SCOPED uint64_t *ns = path_times(graph, path);
 	size_t n = graph->names.entries.count;
 	struct candidate *list = ns ? calloc(n + 1, sizeof(*list)) : NULL;
 
@@ -141,7 +142,6 @@ static struct candidate *find_candidates(
 		while (*count < n && list[*count].bound_ns)
 			++*count;
 	}
-	free(ns);
 	return list;
 }
 
@@ -227,8 +227,8 @@ int brick_graph_opportunities(
 	if (error < 0 || !capacity)
 		return error;
 	capacity = capacity < graph->names.entries.count ? capacity : graph->names.entries.count;
-	struct brick_graph_opportunity *best = calloc(capacity + 1, sizeof *best);
-	struct candidate *candidates = find_candidates(graph, &path, &n);
+	SCOPED struct brick_graph_opportunity *best = calloc(capacity + 1, sizeof *best);
+	SCOPED struct candidate *candidates = find_candidates(graph, &path, &n);
 	error = candidates && best ? trial_init(&trial, graph) : -ENOMEM;
 	if (error == 0) {
 		n = n / TRIES_PER_RESULT > capacity ? capacity * TRIES_PER_RESULT : n;
@@ -236,7 +236,5 @@ int brick_graph_opportunities(
 		trial_fini(&trial);
 		hand_out(out, best, error);
 	}
-	free(best);
-	free(candidates);
 	return error;
 }

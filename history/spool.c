@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/scope.h"
 #include "base/user_path.h"
 #include "base/fnv.h"
 
@@ -45,10 +46,9 @@ void spool_close(struct spool *s)
 
 static int replace(const struct spool *s, const char *name, const char *suffix, const char *text)
 {
-	char *path = path_of(s, name, suffix);
+	SCOPED char *path = path_of(s, name, suffix);
 	int rc = path ? file_replace(path, text) : -ENOMEM;
 
-	free(path);
 	return rc;
 }
 
@@ -77,20 +77,17 @@ int spool_add(struct spool *s, const struct history_run *run)
 		s->count += count_runs(s);
 	if (s->count > SPOOL_RUNS_MAX)
 		return -ENOSPC;
-	char *line = history_run_line(run);
-	int rc = line ? replace(s, run->id, ".run", line) : -ENOMEM;
-	free(line);
-	return rc;
+	SCOPED char *line = history_run_line(run);
+	return line ? replace(s, run->id, ".run", line) : -ENOMEM;
 }
 
 int spool_lock(struct spool *s)
 {
-	char *path = path_of(s, "lock", "");
+	SCOPED char *path = path_of(s, "lock", "");
 
 	if (!path)
 		return -ENOMEM;
 	s->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	free(path);
 	if (s->lock < 0)
 		return -errno;
 	if (flock(s->lock, LOCK_EX | LOCK_NB) == 0)

@@ -23,13 +23,12 @@ void pack_add(struct pack *pack, uint64_t value)
 json_t *pack_end(struct pack *pack)
 {
 	size_t length = base64_length(pack->used);
-	char *text = xcalloc(length + 1, 1);
+	SCOPED char *text = xcalloc(length + 1, 1);
 
 	base64_write(text, pack->data, pack->used);
 	json_t *json = json_stringn_nocheck(text, length);
 	if (!json)
 		die(CLI_SYSTEM, "out of memory");
-	free(text);
 	free(pack->data);
 	*pack = (struct pack){0};
 	return json;

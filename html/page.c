@@ -168,10 +168,9 @@ void page_write(json_t *data, FILE *out)
 	const char *head, *tail;
 	size_t head_bytes, tail_bytes, bytes;
 	page_template(&head, &head_bytes, &tail, &tail_bytes);
-	char *text = page_text(data, &bytes);
+	SCOPED char *text = page_text(data, &bytes);
 	json_decref(data);
 	fwrite(head, 1, head_bytes, out);
 	fwrite(text, 1, bytes, out);
 	fwrite(tail, 1, tail_bytes, out);
-	free(text);
 }

@@ -129,7 +129,7 @@ static struct step_length *by_length(const struct page *page, size_t *count)
 static void mark_some(const struct page *page, uint8_t *marked, size_t wanted, size_t longest)
 {
 	size_t count, seen = 0;
-	struct step_length *steps = by_length(page, &count);
+	SCOPED struct step_length *steps = by_length(page, &count);
 
 	longest = longest < wanted / 4 ? longest : wanted / 4;
 	for (size_t i = 0; i < count && i < longest; i++)
@@ -142,7 +142,6 @@ static void mark_some(const struct page *page, uint8_t *marked, size_t wanted, s
 			marked[i] = SOME;
 		seen++;
 	}
-	free(steps);
 }
 
 static uint32_t *list_marked(const struct page *page, const uint8_t *marked, size_t *count)
@@ -159,13 +158,12 @@ static uint32_t *list_marked(const struct page *page, const uint8_t *marked, siz
 void page_choose_each(struct page *page)
 {
 	size_t most = EACH_CELLS / (page->run->brick_count + 8);
-	uint8_t *marked = xcalloc(page->run->step_count + 1, 1);
+	SCOPED uint8_t *marked = xcalloc(page->run->step_count + 1, 1);
 
 	if (page->index.count)
 		mark_some(page, marked, page->index.count < most ? page->index.count : most,
 			page->index.count < most ? 0 : EACH_SLOWEST);
 	page->each = list_marked(page, marked, &page->each_count);
-	free(marked);
 }
 
 /* On all lanes while it ran. */
@@ -198,7 +196,7 @@ static void keep_those(const struct page *page, uint8_t *marked, uint8_t mark, s
 uint32_t *page_choose_kept(const struct page *page, size_t *count)
 {
 	struct page_choice choices[PAGE_CHOICES];
-	uint8_t *marked = xcalloc(page->run->step_count + 1, 1);
+	SCOPED uint8_t *marked = xcalloc(page->run->step_count + 1, 1);
 	size_t samples = 1, left = KEPT_SAMPLES, steps = page->index.count;
 
 	for (size_t i = 0; i < page->run->lane_count; i++)
@@ -211,7 +209,5 @@ uint32_t *page_choose_kept(const struct page *page, size_t *count)
 		marked[choices[i].step] = TREE;
 	for (uint8_t turn = TREE; turn >= SOME; turn--)
 		keep_those(page, marked, turn, &left);
-	uint32_t *list = list_marked(page, marked, count);
-	free(marked);
-	return list;
+	return list_marked(page, marked, count);
 }

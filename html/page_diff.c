@@ -58,10 +58,9 @@ void page_diff_destroy(struct page_diff *diff)
 static struct part *part_of(struct page_diff *diff, int phase, int32_t layer, const char *name)
 {
 	json_int_t brick = page_names_add(&diff->names, name);
-	char *key = xasprintf("%d %lld", layer, (long long)brick);
+	SCOPED char *key = xasprintf("%d %lld", layer, (long long)brick);
 	size_t at = (size_t)page_names_add(&diff->phases[phase].keys, key);
 
-	free(key);
 	if (at == diff->phases[phase].parts.count)
 		xpush(&diff->phases[phase].parts, (struct part){layer, brick, {0, 0}});
 	return &diff->phases[phase].parts.items[at];
@@ -79,7 +78,7 @@ COMPARATOR(compare_typical, struct typical, ORDER(x->ns, y->ns) ?: ORDER(x->step
 static size_t typical_steps(uint32_t chosen[TYPICAL_MAX], const struct run *run,
 	const struct step_index *index, const struct step_times *times, int phase)
 {
-	struct typical *steps = xcalloc(run->step_count + 1, sizeof(*steps));
+	SCOPED struct typical *steps = xcalloc(run->step_count + 1, sizeof(*steps));
 	size_t n = 0, count = 0;
 
 	for (uint32_t i = 0; i < run->step_count; i++)
@@ -93,7 +92,6 @@ static size_t typical_steps(uint32_t chosen[TYPICAL_MAX], const struct run *run,
 	size_t wanted = some < TYPICAL_MAX ? some : TYPICAL_MAX;
 	for (size_t i = 0; i < wanted; i++)
 		chosen[count++] = steps[first + i * some / wanted].step;
-	free(steps);
 	return count;
 }
 

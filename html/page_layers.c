@@ -70,7 +70,7 @@ static json_t *buckets_json(const uint64_t *buckets)
 json_t *page_durations(const struct page *page)
 {
 	const struct breakdown *b = page->breakdown;
-	uint64_t *all = xcalloc(BREAKDOWN_BUCKETS, sizeof(*all));
+	SCOPED uint64_t *all = xcalloc(BREAKDOWN_BUCKETS, sizeof(*all));
 	json_t *array = json_array();
 	for (size_t i = 0; i < page_bricks(page); i++) {
 		uint32_t brick = page->report.summary->rows[i].id;
@@ -84,6 +84,5 @@ json_t *page_durations(const struct page *page)
 					b->histograms[(size_t)phase * b->brick_count + brick]));
 		json_add(array, object);
 	}
-	free(all);
 	return array;
 }

@@ -49,7 +49,7 @@ static void join_reports(struct page *page, struct walk *walk)
 static void join_bins(struct page *page, struct walk *walk)
 {
 	const struct run *run = page->run;
-	uint32_t *lanes = xcalloc(run->lane_count + 1, sizeof(*lanes));
+	SCOPED uint32_t *lanes = xcalloc(run->lane_count + 1, sizeof(*lanes));
 	size_t count = 0;
 	uint64_t end_ns = run->end_ns > run->start_ns ? run->end_ns : run->start_ns + 1;
 
@@ -63,7 +63,6 @@ static void join_bins(struct page *page, struct walk *walk)
 		    columns < COLUMNS_MAX ? columns : COLUMNS_MAX) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory for its time line", run->path);
 	walk_join(walk, &lane_bins_ops, &page->bins);
-	free(lanes);
 }
 
 static void complete_reports(struct page *page)

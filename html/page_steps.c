@@ -65,15 +65,13 @@ static double cost_of(const struct page *page, uint32_t step)
 
 static double median_cost(const struct page *page, enum step_phase phase)
 {
-	double *costs = xcalloc(page->run->step_count + 1, sizeof(*costs));
+	SCOPED double *costs = xcalloc(page->run->step_count + 1, sizeof(*costs));
 	size_t n = 0;
 	for (uint32_t i = 0; i < page->run->step_count; i++)
 		if (page_step_is_of(page, i, phase))
 			costs[n++] = cost_of(page, i);
 	qsort(costs, n, sizeof(*costs), order_doubles);
-	double median = n ? costs[(n - 1) / 2] : 0;
-	free(costs);
-	return median;
+	return n ? costs[(n - 1) / 2] : 0;
 }
 
 static void add_step(struct phase *p, struct span *span, uint32_t step, uint32_t number)

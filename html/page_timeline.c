@@ -130,7 +130,7 @@ static json_t *windows_json(struct slices *s)
 {
 	const struct page *page = s->page;
 	size_t count;
-	uint32_t *kept = page_choose_kept(page, &count);
+	SCOPED uint32_t *kept = page_choose_kept(page, &count);
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < count; i++) {
@@ -142,7 +142,6 @@ static json_t *windows_json(struct slices *s)
 		if (since_ns >= page->run->start_ns && until_ns > since_ns)
 			json_add(array, window_json(s, since_ns, until_ns));
 	}
-	free(kept);
 	run_release(page->run);
 	return array;
 }

@@ -27,7 +27,7 @@ struct columns {
 static void add_node(struct columns *to, struct page_names *names, const struct call_tree *tree,
 	const struct call_node *node, json_int_t parent)
 {
-	char *name = tree_name(tree, node);
+	SCOPED char *name = tree_name(tree, node);
 	json_add(to->parent, json_integer(parent));
 	json_add(to->name, json_integer(page_names_add(names, name)));
 	json_add(to->kind, json_number(node->kind));
@@ -37,7 +37,6 @@ static void add_node(struct columns *to, struct page_names *names, const struct 
 	json_add(to->self, json_number(node->self_ns));
 	json_add(to->bytes, json_number(node->bytes));
 	json_add(to->flops, json_number(node->flops));
-	free(name);
 }
 
 static size_t count_nodes(const struct call_tree *tree, int operations)
@@ -53,7 +52,7 @@ static json_t *nodes_json(const struct call_tree *tree, struct page_names *names
 {
 	struct columns to = {json_array(), json_array(), json_array(), json_array(), json_array(),
 		json_array(), json_array(), json_array(), json_array()};
-	json_int_t *number = xcalloc(tree->count + 1, sizeof(*number));
+	SCOPED json_int_t *number = xcalloc(tree->count + 1, sizeof(*number));
 	json_int_t next = 0;
 	for (size_t i = 0; i < tree->count; i++) {
 		const struct call_node *node = &tree->nodes[i];
@@ -64,7 +63,6 @@ static json_t *nodes_json(const struct call_tree *tree, struct page_names *names
 		if (!left_out)
 			add_node(&to, names, tree, node, parent);
 	}
-	free(number);
 	json_t *object = json_object();
 	json_put(object, "parent", to.parent);
 	json_put(object, "name", to.name);
@@ -142,7 +140,7 @@ static json_t *other_nodes(json_t *object, const struct call_tree *tree, struct 
 static uint32_t *steps_of(const struct page *page, bool whole, struct page_choice *choices,
 	size_t *chosen, size_t *count)
 {
-	uint32_t *kept = whole ? page_choose_kept(page, count) : NULL;
+	SCOPED uint32_t *kept = whole ? page_choose_kept(page, count) : NULL;
 	*count = whole ? *count : 0;
 	*chosen = page_choose(page, choices);
 	uint32_t *steps = xcalloc(*chosen + *count + 1, sizeof(*steps));
@@ -157,7 +155,6 @@ static uint32_t *steps_of(const struct page *page, bool whole, struct page_choic
 			steps[all++] = kept[i];
 	}
 	*count = all;
-	free(kept);
 	return steps;
 }
 
@@ -193,9 +190,9 @@ json_t *page_trees(const struct page *page, bool whole)
 	struct page_choice choices[PAGE_CHOICES];
 	struct page_names names = page_names_begin(), shapes = page_names_begin();
 	size_t chosen, count, left = NODES_MAX;
-	uint32_t *steps = steps_of(page, whole, choices, &chosen, &count);
-	struct call_tree **trees = make_trees(page, steps, count);
-	uint32_t *numbers = page_numbers(page);
+	SCOPED uint32_t *steps = steps_of(page, whole, choices, &chosen, &count);
+	SCOPED struct call_tree **trees = make_trees(page, steps, count);
+	SCOPED uint32_t *numbers = page_numbers(page);
 	json_t *object = json_object(), *list = json_array(), *others = json_array();
 	for (size_t i = 0; i < count; i++) {
 		bool operations = i < chosen;
@@ -211,9 +208,6 @@ json_t *page_trees(const struct page *page, bool whole)
 	json_put(object, "steps", list);
 	json_put(object, "shapes", page_names_end(&shapes));
 	json_put(object, "others", others);
-	free(numbers);
-	free(trees);
-	free(steps);
 	return object;
 }
 
@@ -230,11 +224,10 @@ json_t *page_step_json(const struct page *page, uint64_t number)
 		json_decref(page_names_end(&names));
 		return NULL;
 	}
-	struct call_tree **trees = make_trees(page, &step, 1);
+	SCOPED struct call_tree **trees = make_trees(page, &step, 1);
 	json_t *object = json_object(), *head = head_of(page, step, trees[0], (uint32_t)number);
 	int shown = add_nodes(head, trees[0], &names, "chosen", &left);
 	call_tree_destroy(trees[0]);
-	free(trees);
 	json_put(object, "kinds", kinds_json());
 	json_put(object, "names", page_names_end(&names));
 	json_put(object, "step", shown ? head : json_null());

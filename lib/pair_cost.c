@@ -12,6 +12,7 @@
 #include <string.h>
 #include "lib/pair_cost.h"
 #include "base/order.h"
+#include "base/scope.h"
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
 #include "lib/thread.h"
@@ -87,7 +88,7 @@ static uint64_t stream(char *bytes, int value)
 static void run_streamed(void)
 {
 	uint64_t overlapped[STREAMED], alone[STREAMED], took[STREAMED];
-	char *bytes = malloc(STREAM_BYTES);
+	SCOPED char *bytes = malloc(STREAM_BYTES);
 
 	if (!bytes)
 		return;
@@ -100,7 +101,6 @@ static void run_streamed(void)
 		brick__sys_stores_done();
 		alone[i] = time_alone();
 	}
-	free(bytes);
 	once.overlapped = quantile(overlapped, STREAMED, 75);
 	once.streamed = quantile(alone, STREAMED, 75);
 	once.stream = quantile(took, STREAMED, 0);
@@ -211,8 +211,8 @@ static void store(struct brick_session_header *header, uint64_t *cost)
 void brick__pair_cost_measure(struct brick_session_header *header)
 {
 	struct brick__thread self = brick__thread;
-	struct brick_lane *lane = calloc(1, sizeof *lane);
-	struct brick_record *ring = calloc(RING, sizeof *ring);
+	SCOPED struct brick_lane *lane = calloc(1, sizeof *lane);
+	SCOPED struct brick_record *ring = calloc(RING, sizeof *ring);
 	uint32_t on = brick__on;
 	uint64_t cost[BATCHES];
 
@@ -225,6 +225,4 @@ void brick__pair_cost_measure(struct brick_session_header *header)
 		brick__thread = self;
 		store(header, cost);
 	}
-	free(lane);
-	free(ring);
 }

@@ -2,6 +2,7 @@
 /* Files of ceilings: where those of a host are kept, and whether they still hold. Called by the
  * commands. */
 #include "base/file.h"
+#include "base/scope.h"
 #include "base/user_path.h"
 #include "machine/ceilings_file.h"
 
@@ -71,10 +72,8 @@ int ceilings_read(struct ceilings **out, const char *path, struct ceilings_error
 
 int ceilings_write(const struct ceilings *c, const char *path)
 {
-	char *text = ceilings_text(c);
+	SCOPED char *text = ceilings_text(c);
 
 	user_path_make(path);
-	int rc = text ? file_replace(path, text) : -ENOMEM;
-	free(text);
-	return rc;
+	return text ? file_replace(path, text) : -ENOMEM;
 }

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/scope.h"
 #include "brick/error.h"
 
 enum { MAX_SECTIONS = 4096, MAX_NAMES = 1 << 20, MAX_SMALL = 4096, CHUNK = 1 << 16 };
@@ -146,7 +147,7 @@ static int open_object(struct object_file *f, const char *path)
 /* As .gnu_debuglink has it: the CRC-32 of zlib and Ethernet, of the whole file. */
 static int has_crc(int fd, uint32_t wanted)
 {
-	uint8_t *data = malloc(CHUNK);
+	SCOPED uint8_t *data = malloc(CHUNK);
 	uint32_t crc = ~0u;
 	uint64_t at = 0;
 	ssize_t n;
@@ -159,7 +160,6 @@ static int has_crc(int fd, uint32_t wanted)
 				crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
 		}
 	}
-	free(data);
 	return at && ~crc == wanted;
 }
 
@@ -229,7 +229,7 @@ static int search_by_id(struct debug_file *found, const struct object_file *f)
 
 static int search_by_link(struct debug_file *found, const struct object_file *f, const char *path)
 {
-	char *folder = realpath(path, NULL);
+	SCOPED char *folder = realpath(path, NULL);
 	int is_found = 0;
 
 	if (folder && *f->link && strrchr(folder, '/')) {
@@ -239,7 +239,6 @@ static int search_by_link(struct debug_file *found, const struct object_file *f,
 			   (strlen(folder) < PATH_MAX - 300 &&
 				   is_at(found, f, "/usr/lib/debug", folder, "/", f->link));
 	}
-	free(folder);
 	return is_found;
 }
 

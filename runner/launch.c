@@ -15,6 +15,7 @@
 
 #include "base/file.h"
 #include "base/clock_ns.h"
+#include "base/scope.h"
 
 enum { READ_MAX = 16 << 20, GROUPS = 2 };
 
@@ -80,7 +81,7 @@ int launch_value(const char *output, const char *expression, double *value)
 
 	if (regcomp(&regex, expression, REG_EXTENDED | REG_NEWLINE))
 		return -EINVAL;
-	char *text = regex.re_nsub ? file_end(output, READ_MAX) : NULL;
+	SCOPED char *text = regex.re_nsub ? file_end(output, READ_MAX) : NULL;
 	for (const char *at = text; at && !regexec(&regex, at, GROUPS, groups, 0);
 		at += groups[0].rm_eo ? groups[0].rm_eo : 1) {
 		char *end;
@@ -93,14 +94,13 @@ int launch_value(const char *output, const char *expression, double *value)
 			break;
 	}
 	int has_group = regex.re_nsub > 0;
-	free(text);
 	regfree(&regex);
 	return has_group ? found : -EINVAL;
 }
 
 char *launch_tail(const char *output, size_t lines)
 {
-	char *text = file_end(output, READ_MAX);
+	SCOPED char *text = file_end(output, READ_MAX);
 	size_t n = text ? strlen(text) : 0;
 
 	if (!text)
@@ -110,7 +110,5 @@ char *launch_tail(const char *output, size_t lines)
 	char *from = text + n;
 	while (from > text && (from[-1] != '\n' || --lines))
 		from--;
-	char *tail = strdup(from);
-	free(text);
-	return tail;
+	return strdup(from);
 }

@@ -32,7 +32,7 @@ struct metrics {
 static void put_run(struct metrics *m)
 {
 	const struct run *run = m->run;
-	char *command = provenance_command(run);
+	SCOPED char *command = provenance_command(run);
 	metrics_family(m->out, "brick_run", "info", NULL, "The recording that is served.");
 	fputs("brick_run_info{", m->out);
 	metrics_label(m->out, "command", command);
@@ -52,7 +52,6 @@ static void put_run(struct metrics *m)
 		fprintf(m->out, "brick_run_start_seconds %.9f\n",
 			metrics_seconds(run->start_unix_ns));
 	}
-	free(command);
 }
 
 /*
@@ -98,7 +97,7 @@ static void put_tokens(struct metrics *m)
 static void put_durations(struct metrics *m, const char *name, const char *labels,
 	const struct metrics_bounds *bounds, uint32_t brick, uint64_t sum_ns)
 {
-	uint64_t *buckets = xcalloc(BREAKDOWN_BUCKETS, sizeof(*buckets));
+	SCOPED uint64_t *buckets = xcalloc(BREAKDOWN_BUCKETS, sizeof(*buckets));
 	uint64_t below[METRICS_BOUNDS_MAX] = {0}, count = 0;
 	unsigned i = 0;
 	breakdown_all_durations(m->page->breakdown, brick, buckets);
@@ -110,7 +109,6 @@ static void put_durations(struct metrics *m, const char *name, const char *label
 	for (; i < bounds->count; i++)
 		below[i] = count;
 	metrics_histogram(m->out, name, labels, bounds, below, count, sum_ns);
-	free(buckets);
 }
 
 /* Exact time of sampling on the threads that run steps, where it comes after them. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "base/order.h"
+#include "base/scope.h"
 
 COMPARATOR(by_time, struct owner, ORDER(x->ns, y->ns))
 
@@ -40,7 +41,7 @@ static void fill_owners(struct owners *o, const struct run *run, size_t *next)
 
 int owners_init(struct owners *o, const struct run *run)
 {
-	size_t *next = calloc(run->lane_count + (size_t)1, sizeof *next);
+	SCOPED size_t *next = calloc(run->lane_count + (size_t)1, sizeof *next);
 
 	*o = (struct owners){.lanes = calloc(run->lane_count + (size_t)1, sizeof *o->lanes)};
 	if (o->lanes)
@@ -48,9 +49,7 @@ int owners_init(struct owners *o, const struct run *run)
 	o->all = o->lanes ? calloc(o->lanes[run->lane_count] + 1, sizeof *o->all) : NULL;
 	if (next && o->all)
 		fill_owners(o, run, next);
-	int error = next && o->all ? 0 : -ENOMEM;
-	free(next);
-	return error;
+	return next && o->all ? 0 : -ENOMEM;
 }
 
 void owners_fini(struct owners *o)

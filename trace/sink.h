@@ -19,7 +19,7 @@
 
 struct sink {
 	const struct sink_type *type;
-	struct brick_clock clock; /* as sink_clock() said; mult 0: it did not yet */
+	struct brick_clock clock;	    /* as sink_clock() said; mult 0: it did not yet */
 	const int *error;		    /* of the sink, once it has failed; NULL: it cannot */
 	uint32_t process_count, lane_count; /* that have joined */
 };

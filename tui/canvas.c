@@ -101,9 +101,8 @@ int canvas_print(
 	va_end(arguments);
 	if (n < 0)
 		return 0;
-	char *cut = text_cut(text, (size_t)width);
+	SCOPED char *cut = text_cut(text, (size_t)width);
 	int used = canvas_text(canvas, x, y, width, style, cut);
-	free(cut);
 	free(text);
 	return used;
 }

@@ -15,7 +15,7 @@
 
 static void draw_title(const struct top *top, struct canvas *canvas)
 {
-	char *state = xasprintf(
+	SCOPED char *state = xasprintf(
 		"%s%s", top->held ? "held; " : "", top->about.state ? top->about.state : "");
 	int used = (int)text_width(state);
 	enum style style = top->about.fault ? STYLE_ALARM : top->held ? STYLE_NOTICE : STYLE_FINE;
@@ -25,7 +25,6 @@ static void draw_title(const struct top *top, struct canvas *canvas)
 		top->baseline ? top->baseline_name : "");
 	if (used < canvas->width - x)
 		canvas_right(canvas, canvas->width - used, 0, used, style, state);
-	free(state);
 }
 
 /* "ggml 0.9.4"; NULL: no engine said its version. */
@@ -50,9 +49,8 @@ static char *engine(const struct run *run)
 	char *name = attached_engine(run);
 	if (!name)
 		name = xstrdup(engine ? engine : attached ? attached : "libbrick inside");
-	char *text = xasprintf("%s, %s", name, backend ? backend : "cpu");
+	SCOPED char *text = xasprintf("%s, %s", name, backend ? backend : "cpu");
 	char *safe = text_safe(text);
-	free(text);
 	free(name);
 	return safe;
 }
@@ -83,13 +81,10 @@ static char *step_text(const struct picture *p)
 	}
 	if (!decode && !prefill)
 		return xasprintf("no steps%s%s", open ? ", in " : "", open ? open : "");
-	char *now = open ? xasprintf(", in %s", open) : xstrdup("");
-	char *text = xasprintf("%llu prefill + %llu decode%s", (unsigned long long)prefill,
+	SCOPED char *now = open ? xasprintf(", in %s", open) : xstrdup("");
+	SCOPED char *text = xasprintf("%llu prefill + %llu decode%s", (unsigned long long)prefill,
 		(unsigned long long)decode, now);
-	free(now);
-	char *safe = text_safe(text);
-	free(text);
-	return safe;
+	return text_safe(text);
 }
 
 /* "2 threads, 1 queue". */
@@ -194,7 +189,7 @@ static void draw_trust(const struct top *top, struct canvas *canvas)
 	const struct summary *summary = p->report.summary;
 	const struct distortion *d = &p->report.distortion;
 	char coverage[UNITS_BYTES], samples[UNITS_BYTES];
-	char *losses = losses_text(&p->report.losses);
+	SCOPED char *losses = losses_text(&p->report.losses);
 	int x = canvas_print(canvas, 0, 3, canvas->width, STYLE_NORMAL, "Coverage %s; distortion ",
 		units_percent(coverage, summary->wall_ns ? summary->coverage : -1));
 	if (d->share >= 0)
@@ -210,7 +205,6 @@ static void draw_trust(const struct top *top, struct canvas *canvas)
 					  samples, (uint64_t)history_samples_per_s(&top->history)));
 	canvas_print(canvas, x, 3, canvas->width - x, *losses ? STYLE_ALARM : STYLE_NORMAL, "%s",
 		*losses ? losses : "nothing lost");
-	free(losses);
 }
 
 void top_draw_header(struct top *top, struct canvas *canvas)

@@ -46,7 +46,7 @@ static const struct ceilings *kept_ceilings(const struct run *run)
 	static struct ceilings *kept;
 	static char *kept_path;
 	struct ceilings_error why;
-	char *path = run->host && run->cpu ? ceilings_cache_path(run->host, run->cpu) : NULL;
+	SCOPED char *path = run->host && run->cpu ? ceilings_cache_path(run->host, run->cpu) : NULL;
 	if (!path)
 		return NULL;
 	if (!kept_path || strcmp(kept_path, path)) {
@@ -57,7 +57,6 @@ static const struct ceilings *kept_ceilings(const struct run *run)
 		if (ceilings_read(&kept, path, &why) < 0)
 			kept = NULL;
 	}
-	free(path);
 	return kept;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/scope.h"
 #include "view/text.h"
 #include "tui/top.h"
 
@@ -31,13 +32,11 @@ static char *line_at(const char *text, int number)
 		text += *text == '\n';
 	}
 	size_t n = strcspn(text, "\n");
-	char *line = strndup(text, n && text[n - 1] == '\r' ? n - 1 : n);
+	SCOPED char *line = strndup(text, n && text[n - 1] == '\r' ? n - 1 : n);
 	for (char *c = line; c && *c; c++)
 		if (*c == '\t')
 			*c = ' ';
-	char *safe = text_safe(line);
-	free(line);
-	return safe;
+	return text_safe(line);
 }
 
 int top_rows(struct top *top)
@@ -89,7 +88,7 @@ void top_draw_text(struct top *top, struct canvas *canvas, int y, int height)
 {
 	const struct view_class *view = top_views[top->view];
 	struct grid_place *place = top_place(top);
-	char *text = view->text(top);
+	SCOPED char *text = view->text(top);
 	int count = top_count_lines(text);
 	grid_scroll(place, count, height);
 	if (!count && view->nothing)
@@ -101,5 +100,4 @@ void top_draw_text(struct top *top, struct canvas *canvas, int y, int height)
 			canvas_paint(canvas, 0, y + i, canvas->width, STYLE_SELECTED);
 		free(line);
 	}
-	free(text);
 }

@@ -103,7 +103,7 @@ static void open_command(struct top_source *s, const struct top_options *o)
 	s->log = xasprintf("%s/output.log", s->directory);
 	s->path = o->output ? xstrdup(o->output) : xasprintf("%s/run.pftrace", s->directory);
 	argv = xcalloc((size_t)(count + o->record_count + 8), sizeof(*argv));
-	char *self = self_path();
+	SCOPED char *self = self_path();
 	argv[n++] = self;
 	argv[n++] = "record";
 	argv[n++] = "-o";
@@ -116,7 +116,6 @@ static void open_command(struct top_source *s, const struct top_options *o)
 	struct live_command command = {argv, s->log, s->directory};
 	int error = live_source_command(&s->live, &command, step_times_first_token);
 	free(argv);
-	free(self);
 	if (error < 0)
 		die(CLI_SYSTEM, "top: %s", strerror(-error));
 	s->what = joined(o->command);
@@ -141,10 +140,9 @@ void top_source_open(struct top_source *s, const struct top_options *o)
 
 static void name_from(struct top_source *s, const struct run *run)
 {
-	char *command = s->what ? NULL : provenance_command(run);
+	SCOPED char *command = s->what ? NULL : provenance_command(run);
 	if (command)
 		s->what = text_safe(command);
-	free(command);
 }
 
 /* Of a program that still runs, what was asked for may come later. */

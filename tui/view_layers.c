@@ -53,9 +53,8 @@ static void draw_row(
 	const struct top *top, const struct heatmap *heat, size_t row, struct canvas *canvas, int y)
 {
 	char time[UNITS_BYTES];
-	char *name = layer_name(heat, row);
+	SCOPED char *name = layer_name(heat, row);
 	canvas_text(canvas, 0, y, LABEL, STYLE_NORMAL, name);
-	free(name);
 	canvas_right(
 		canvas, LABEL, y, TOTAL - 1, STYLE_NORMAL, units_time(time, layer_ns(heat, row)));
 	for (size_t b = (size_t)top->side; b < heat->brick_count; b++) {
@@ -117,10 +116,9 @@ static void detail(struct top *top, struct canvas *canvas, int y, int height)
 		return;
 	uint64_t whole_ns = layer_ns(heat, row);
 	char time[UNITS_BYTES], share[UNITS_BYTES];
-	char *name = layer_name(heat, row);
+	SCOPED char *name = layer_name(heat, row);
 	canvas_print(canvas, 1, y, canvas->width, STYLE_HEADING, "%s  %s", name,
 		units_time(time, whole_ns));
-	free(name);
 	for (int b = 0; b < (int)heat->brick_count && b < height - 1; b++) {
 		uint64_t ns = heat->ns[row * heat->brick_count + (size_t)b];
 		double part = whole_ns ? (double)ns / (double)whole_ns : 0;

@@ -31,10 +31,8 @@ static char *name_of(const struct lines *lines, const struct line *line)
 {
 	if (line->node == RUN_NONE)
 		return xstrdup(line->depth == 1 ? "unattributed" : "itself");
-	char *name = tree_name(lines->tree, &lines->tree->nodes[line->node]);
-	char *safe = text_safe(name);
-	free(name);
-	return safe;
+	SCOPED char *name = tree_name(lines->tree, &lines->tree->nodes[line->node]);
+	return text_safe(name);
 }
 
 static uint64_t hash_of(uint64_t parent, const char *name)
@@ -123,9 +121,8 @@ static void add_node(struct lines *lines, const struct top_tree *state, uint32_t
 	line->time_ns = node->time_ns;
 	line->holds = node->first != RUN_NONE;
 	line->last = last;
-	char *name = name_of(lines, line);
+	SCOPED char *name = name_of(lines, line);
 	line->hash = hash_of(depth ? lines->list.items[parent_line].hash : 0, depth ? name : "");
-	free(name);
 	line->open = line->holds && is_open(state, line->hash, depth);
 	if (line->open)
 		add_children(lines, state, number, at, depth);

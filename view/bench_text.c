@@ -108,12 +108,11 @@ static void print_plain(const struct printer *p)
 			is_known ? ")" : "");
 		return;
 	}
-	char *said = diff_sentence(v->threshold, row);
+	SCOPED char *said = diff_sentence(v->threshold, row);
 	fputs(terminal_style_begin(p->terminal, style_of(row->verdict)), p->out);
 	say(p, "Plain", "%s %s in A, %s in B: %s", v->measure, value_text(v, row->a, a),
 		value_text(v, row->b, b), said);
 	fputs(terminal_style_end(p->terminal, style_of(row->verdict)), p->out);
-	free(said);
 }
 
 static const char *verdict_text(const struct bench_view *view)
@@ -200,7 +199,7 @@ void bench_text(const struct bench_view *view, FILE *out)
 /* What a table of Markdown cannot hold is escaped. */
 static void put_cell(FILE *out, const char *text)
 {
-	char *safe = text_safe(text);
+	SCOPED char *safe = text_safe(text);
 
 	fputs("| ", out);
 	for (const char *at = safe; *at; at++) {
@@ -209,7 +208,6 @@ static void put_cell(FILE *out, const char *text)
 		fputc(*at, out);
 	}
 	fputc(' ', out);
-	free(safe);
 }
 
 static void put_row(

@@ -51,14 +51,13 @@ static void print_heading(const struct printer *p)
 		c->host[0] ? ", " : "", c->host);
 	uint64_t meant_ns = ceilings_budget_ns(c->quick) +
 			    c->device_count * ceilings_device_budget_ns(c->quick);
-	char *late = c->took_ns > meant_ns + meant_ns / 2
-			     ? xasprintf(" instead of %s, as other programs used the CPUs",
-				       units_time(meant, meant_ns))
-			     : xstrdup("");
+	SCOPED char *late = c->took_ns > meant_ns + meant_ns / 2
+				    ? xasprintf(" instead of %s, as other programs used the CPUs",
+					      units_time(meant, meant_ns))
+				    : xstrdup("");
 	say(p, "Measured", "%s, in %s%s%s", date ? date : "at an unknown time",
 		units_time(took, c->took_ns), late,
 		c->quick ? "; 'brick ceilings' without --quick measures with more care" : "");
-	free(late);
 }
 
 /* A cell "123 +-4%": the best, and how far the middle of the repetitions was from it. */

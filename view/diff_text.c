@@ -52,16 +52,14 @@ static void print_side(const struct printer *p, bool is_b)
 	const struct diff_origins *o = p->view->origins;
 	const struct diff_origin *first = o->list + (is_b ? o->in_a : 0);
 	size_t count = is_b ? o->in_b : o->in_a;
-	char *command = text_safe(first->command ? first->command : "(not known)");
-	char *cut = text_cut(command, 300);
+	SCOPED char *command = text_safe(first->command ? first->command : "(not known)");
+	SCOPED char *cut = text_cut(command, 300);
 
 	if (count == 1)
 		say(p, is_b ? "B" : "A", "%s: %s", first->path, cut);
 	else
 		say(p, is_b ? "B" : "A", "%zu recordings, %s to %s: %s", count, first->path,
 			first[count - 1].path, cut);
-	free(cut);
-	free(command);
 }
 
 /*
@@ -207,25 +205,23 @@ static void print_time(
 {
 	const struct compare *c = p->view->compare;
 	char a[UNITS_BYTES], b[UNITS_BYTES];
-	char *parts = row->phase < 0 || isnan(row->effect) ? xstrdup("") : parts_of(c, row->phase);
-	char *said = diff_sentence(c->threshold, row);
+	SCOPED char *parts =
+		row->phase < 0 || isnan(row->effect) ? xstrdup("") : parts_of(c, row->phase);
+	SCOPED char *said = diff_sentence(c->threshold, row);
 
 	fputs(terminal_style_begin(p->terminal, style_of(row->verdict)), p->out);
 	say(p, label, "%s in A, %s in B%s: %s%s%s", units_time(a, (uint64_t)row->a),
 		units_time(b, (uint64_t)row->b), what, said, *parts ? ": " : "", parts);
 	fputs(terminal_style_end(p->terminal, style_of(row->verdict)), p->out);
-	free(said);
-	free(parts);
 }
 
 static void print_rate(const struct printer *p, const struct compare_row *row)
 {
 	char a[UNITS_BYTES], b[UNITS_BYTES];
-	char *said = diff_sentence(p->view->compare->threshold, row);
+	SCOPED char *said = diff_sentence(p->view->compare->threshold, row);
 
 	say(p, "", "%s tokens/s in A, %s in B, all steps: %s", units_number(a, 1e9 / row->a),
 		units_number(b, 1e9 / row->b), said);
-	free(said);
 }
 
 static void print_whole(const struct printer *p)

@@ -15,10 +15,9 @@
 
 void history_entry_text(char **text, const char *value)
 {
-	char *valid = text_valid(value ? value : "");
+	SCOPED char *valid = text_valid(value ? value : "");
 
 	xcheck(history_text_set(text, valid));
-	free(valid);
 }
 
 /* What was attached says so in notes: "ggml 0.25.1 (0ad4a86)". */
@@ -58,7 +57,7 @@ static void add_facts(struct history_run *entry, const struct run *run)
 void history_entry_init(struct history_run *entry, const struct run *run, const char *path)
 {
 	uint64_t salt = run->start_ns + (run->process_count ? run->processes[0].pid : 0);
-	char *whole = path ? realpath(path, NULL) : NULL;
+	SCOPED char *whole = path ? realpath(path, NULL) : NULL;
 
 	xcheck(history_run_init(entry));
 	history_entry_text(&entry->kind, "recorded");
@@ -66,7 +65,6 @@ void history_entry_init(struct history_run *entry, const struct run *run, const 
 	history_entry_text(&entry->cpu, run->cpu);
 	history_entry_text(&entry->version, run->version);
 	history_entry_text(&entry->path, whole);
-	free(whole);
 	set_engine(entry, run);
 	add_facts(entry, run);
 	entry->start_ns = run->start_unix_ns;

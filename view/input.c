@@ -109,9 +109,8 @@ bool input_stat(const char *path, struct stat *st, bool *is_part)
 	*is_part = false;
 	if (stat(path, st) == 0)
 		return true;
-	char *part = xasprintf("%s.part", path);
+	SCOPED char *part = xasprintf("%s.part", path);
 	*is_part = stat(part, st) == 0;
-	free(part);
 	return *is_part;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "analysis/unknown.h"
+#include "base/scope.h"
 #include "view/exit_code.h"
 #include "view/die.h"
 #include "view/text.h"
@@ -21,10 +22,8 @@ json_t *json_text(const char *s)
 {
 	if (!s)
 		return check(json_null());
-	char *valid = text_valid(s);
-	json_t *value = check(json_string(valid));
-	free(valid);
-	return value;
+	SCOPED char *valid = text_valid(s);
+	return check(json_string(valid));
 }
 
 json_t *json_number(uint64_t value)

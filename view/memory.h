@@ -4,9 +4,10 @@
 
 #include <stddef.h>
 #include "base/array.h"
+#include "base/scope.h" /* SCOPED */
 #include "brick/export.h"
 
-/* None of these returns NULL; the caller frees. */
+/* None of these returns NULL; the caller frees (SCOPED). */
 void *xcalloc(size_t n, size_t size);
 /* array_grow() of base/array.h. */
 void *xgrow(void *items, size_t *capacity, size_t wanted, size_t bytes);

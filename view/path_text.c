@@ -149,7 +149,7 @@ static void print_rows(const struct printer *p)
 
 	table_hide_empty(table);
 	table_print(table, p->out, p->terminal);
-	char *columns_left = table_left_out(table, p->terminal);
+	SCOPED char *columns_left = table_left_out(table, p->terminal);
 	table_destroy(table);
 	char *left = NULL;
 	if (hidden)
@@ -168,7 +168,6 @@ static void print_rows(const struct printer *p)
 		columns_left ? " No room for " : "", columns_left ? columns_left : "",
 		columns_left ? "." : "");
 	fputs(terminal_style_end(p->terminal, STYLE_DIM), p->out);
-	free(columns_left);
 	free(left);
 }
 

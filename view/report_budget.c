@@ -98,7 +98,7 @@ void report_budget_text(const struct report_budget *b, FILE *out)
 {
 	struct terminal terminal;
 	struct table *table = table_create(columns, sizeof columns / sizeof *columns);
-	char *path = text_safe(b->path);
+	SCOPED char *path = text_safe(b->path);
 
 	terminal_init(&terminal, out);
 	fputc('\n', out);
@@ -110,7 +110,6 @@ void report_budget_text(const struct report_budget *b, FILE *out)
 			path);
 	else
 		fprintf(out, "All %zu limits of %s kept.\n", b->budget->count, path);
-	free(path);
 	table_destroy(table);
 }
 

@@ -55,7 +55,7 @@ static void add_devices(json_t *backends, const struct run *run)
 static json_t *run_json(const struct run *run)
 {
 	json_t *object = json_object(), *clock = json_object(), *backends = json_array();
-	char *start = provenance_start(run);
+	SCOPED char *start = provenance_start(run);
 	const char **names = provenance_notes(run, "backend");
 	for (size_t i = 0; names[i]; i++)
 		json_add(backends, json_text(names[i]));
@@ -82,7 +82,6 @@ static json_t *run_json(const struct run *run)
 	json_put(object, "file", json_text(run->path));
 	json_put(object, "notes", notes_json(run));
 	free(names);
-	free(start);
 	return object;
 }
 
@@ -225,11 +224,10 @@ static void put_at(json_t *object, const char *key, json_t *value)
 		json_put(object, key, value);
 		return;
 	}
-	char *outer = xasprintf("%.*s", (int)(dot - key), key);
+	SCOPED char *outer = xasprintf("%.*s", (int)(dot - key), key);
 	if (!json_object_get(object, outer))
 		json_put(object, outer, json_object());
 	json_put(json_object_get(object, outer), dot + 1, value);
-	free(outer);
 }
 
 /* The same numbers for rows of another kind. */

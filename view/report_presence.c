@@ -43,13 +43,12 @@ static void print_machine(const struct run *run, const struct presence *p,
 	char interrupts[128];
 	if (p->busy < 0)
 		return;
-	char *neighbour = neighbour_text(run, p);
+	SCOPED char *neighbour = neighbour_text(run, p);
 	interrupts_text(interrupts, sizeof interrupts, p);
 	paragraph(out, terminal, label, "CPUs",
 		"%s busy; other processes took %s%s; %sthe host of the machine took %s",
 		units_percent(busy, p->busy), units_percent(others, p->others), neighbour,
 		interrupts, units_percent(steal, p->steal));
-	free(neighbour);
 }
 
 static char *threads_text(const struct presence *p)
@@ -97,9 +96,9 @@ void report_presence_text(const struct run *run, const struct presence *p,
 		print_unknown(run, p, terminal, label, out);
 		return;
 	}
-	char *losses = run->off_cpu.lost ? xasprintf("; %s context switches are missing",
-						   units_count(lost, run->off_cpu.lost))
-					 : xstrdup("");
+	SCOPED char *losses = run->off_cpu.lost ? xasprintf("; %s context switches are missing",
+							  units_count(lost, run->off_cpu.lost))
+						: xstrdup("");
 	static const char what[] = "steps and tokens/s are by the wall's clock";
 	if (p->preempted >= 0)
 		paragraph(out, terminal, label, "Off CPU",
@@ -109,7 +108,6 @@ void report_presence_text(const struct run *run, const struct presence *p,
 			what, losses);
 	else
 		paragraph(out, terminal, label, "Off CPU", "%s%s", what, losses);
-	free(losses);
 }
 
 static json_t *share(double value)

@@ -191,9 +191,8 @@ static void print_footnote(const struct report *report, const char *left_out, FI
 
 static void print_tables(const struct report *report, FILE *out, const struct terminal *terminal)
 {
-	char *left_out = print_main(report, out, terminal);
+	SCOPED char *left_out = print_main(report, out, terminal);
 	print_footnote(report, left_out, out, terminal);
-	free(left_out);
 	if (report->summary->by != SUMMARY_BY_BRICK)
 		return;
 	fputc('\n', out);

@@ -24,7 +24,7 @@ void report_sort_rows(const struct report *report, const struct report_field *fi
 {
 	struct summary_row *rows = report->summary->rows;
 	size_t count = report->summary->row_count;
-	struct keyed *keyed = xcalloc(count + 1, sizeof(*keyed));
+	SCOPED struct keyed *keyed = xcalloc(count + 1, sizeof(*keyed));
 	for (size_t i = 0; i < count; i++) {
 		keyed[i].row = rows[i];
 		keyed[i].value = report_value(field, report, &rows[i]);
@@ -35,5 +35,4 @@ void report_sort_rows(const struct report *report, const struct report_field *fi
 		rows[i] = keyed[i].row;
 		free(keyed[i].value.text);
 	}
-	free(keyed);
 }

@@ -36,12 +36,12 @@ static void print_origin(const struct printer *p)
 	const struct run *run = p->report->run;
 	char took[UNITS_BYTES];
 	char *command = provenance_command(run), *start = provenance_start(run);
-	char *safe = text_safe(command ? command : "(not known)");
+	SCOPED char *safe = text_safe(command ? command : "(not known)");
 	const char *host = run->host ? run->host : "";
 	uint64_t wall_ns = run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0;
 	/* A long command line says little in its third line. */
 	size_t columns = p->terminal->width ? 2 * (p->terminal->width - REPORT_LABEL) : 400;
-	char *cut = text_cut(safe, columns);
+	SCOPED char *cut = text_cut(safe, columns);
 	if (start)
 		start[10] = ' '; /* for people, without the T */
 	char *code =
@@ -50,8 +50,6 @@ static void print_origin(const struct printer *p)
 	say(p, "Recorded", "%.19s%s, for %s%s%s%s", start ? start : "at an unknown time",
 		start ? " UTC" : "", units_time(took, wall_ns), *host ? ", on " : "", host, code);
 	free(code);
-	free(cut);
-	free(safe);
 	free(start);
 	free(command);
 }
@@ -156,10 +154,11 @@ static void print_coverage(const struct printer *p)
 	}
 	double phases[] = {summary_phase_coverage(summary, STEP_PREFILL),
 		summary_phase_coverage(summary, STEP_DECODE)};
-	char *apart = phases[0] >= 0 && phases[1] >= 0 ? xasprintf(" (prefill %s, decode %s)",
-								 units_percent(prefill, phases[0]),
-								 units_percent(decode, phases[1]))
-						       : xstrdup("");
+	SCOPED char *apart =
+		phases[0] >= 0 && phases[1] >= 0
+			? xasprintf(" (prefill %s, decode %s)", units_percent(prefill, phases[0]),
+				  units_percent(decode, phases[1]))
+			: xstrdup("");
 	const char *phase = report_phase_name(summary->only);
 	say(p, "Coverage", "%s of %s of %s%s%s lies in %s%s",
 		units_percent(share, summary->coverage), units_time(wall, summary->wall_ns),
@@ -167,7 +166,6 @@ static void print_coverage(const struct printer *p)
 		p->report->run->step_count ? "steps" : "threads' time",
 		summary->left_out_ns || p->is_alone ? "bricks" : "the rows above",
 		phase ? "" : apart);
-	free(apart);
 	if (summary->unknown_operations)
 		say(p, "Unknown",
 			"%llu executions of operations that no rule knows, under their "
@@ -216,11 +214,10 @@ static void print_devices(const struct printer *p)
 			units_time(busy, summary->device_ns));
 	if (!summary->device_wait_ns || !summary->wait_causes.count || !summary->wall_ns)
 		return;
-	char *causes = causes_text(p->report);
+	SCOPED char *causes = causes_text(p->report);
 	say(p, "Waited", "%s, %s of the wall time:%s", units_time(waited, summary->device_wait_ns),
 		units_percent(part, (double)summary->device_wait_ns / (double)summary->wall_ns),
 		causes);
-	free(causes);
 }
 
 static void add_delay(char **text, const char *what, const struct queue_delay *delay)
@@ -280,7 +277,7 @@ static void print_distortion(const struct printer *p)
 		return;
 	}
 	char *all = interval(d), *prefill = interval(&phases[STEP_PREFILL]);
-	char *decode = interval(&phases[STEP_DECODE]);
+	SCOPED char *decode = interval(&phases[STEP_DECODE]);
 	const char *by = d->is_measured ? "Measured:" : "From";
 	if (apart)
 		say(p, "Distortion", "%s; prefill %s, decode %s. %s %s", all, prefill, decode, by,
@@ -289,7 +286,6 @@ static void print_distortion(const struct printer *p)
 		say(p, "Distortion", "%s. %s %s", all, by, d->method);
 	free(all);
 	free(prefill);
-	free(decode);
 }
 
 static void print_losses(const struct printer *p)

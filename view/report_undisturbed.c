@@ -29,10 +29,9 @@ static char *alone_text(const struct undisturbed *u)
 {
 	if (u->alone.p50_ns == ANALYSIS_UNKNOWN)
 		return xstrdup("what one would take that nobody interrupts is not known");
-	char *percentiles = percentiles_text(&u->alone);
+	SCOPED char *percentiles = percentiles_text(&u->alone);
 	char *text =
 		xasprintf("one that nobody interrupts would take %s (Kaplan-Meier)", percentiles);
-	free(percentiles);
 	return text;
 }
 

@@ -44,7 +44,7 @@ static void print_tooltip(const struct picture *p, const struct roofline_row *ro
 	const char *phase = roofline_phase_name(row->phase),
 		   *bound = roofline_bound_name(row->bound);
 	char flops[UNITS_BYTES], bytes[UNITS_BYTES], intensity[UNITS_BYTES], threads[UNITS_BYTES];
-	char *by = roofline_roof_text(row);
+	SCOPED char *by = roofline_roof_text(row);
 
 	escape_xml(p->out, row->name);
 	fprintf(p->out, "%s%s: %s GFLOP/s, %s GB/s, %s FLOP/byte, %s threads at once",
@@ -56,7 +56,6 @@ static void print_tooltip(const struct picture *p, const struct roofline_row *ro
 	escape_xml(p->out, by);
 	fprintf(p->out, "%s%s%s", bound ? "; bound by " : "", bound ? bound : "",
 		is_above(row) ? "; above what was measured to be possible" : "");
-	free(by);
 }
 
 static const char *phase_class(const struct roofline_row *row)

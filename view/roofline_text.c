@@ -125,7 +125,7 @@ static void add_row(struct table *table, const struct roofline_row *row)
 {
 	const char *bound = roofline_bound_name(row->bound);
 	bool above = (row->flags & (ROOFLINE_ABOVE_COMPUTE | ROOFLINE_ABOVE_BANDWIDTH)) != 0;
-	char *roof = roofline_roof_text(row);
+	SCOPED char *roof = roofline_roof_text(row);
 
 	table_row(table, above ? STYLE_BAD : STYLE_PLAIN);
 	table_cell(table, row->name);
@@ -143,7 +143,6 @@ static void add_row(struct table *table, const struct roofline_row *row)
 		table_cell(table, above ? "- !" : "-");
 	else
 		table_percent(table, 1 - row->distance);
-	free(roof);
 }
 
 static void print_phase(const struct printer *p, enum roofline_phase phase)

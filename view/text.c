@@ -96,10 +96,8 @@ static size_t fitting(const char *word, size_t n, size_t columns)
 
 static size_t width_of_part(const char *s, size_t n)
 {
-	char *part = xasprintf("%.*s", (int)n, s);
-	size_t width = text_width(part);
-	free(part);
-	return width;
+	SCOPED char *part = xasprintf("%.*s", (int)n, s);
+	return text_width(part);
 }
 
 /* A word that is wider than a line (a path) is broken wherever the line ends. */

@@ -16,15 +16,14 @@ static char *tree_kernel_name(const struct run_kernel *kernel)
 	const uint32_t *g = kernel->grid, *b = kernel->block;
 	if (kernel->kind != BRICK_KERNEL_COMPUTE && kernel->kind != BRICK_KERNEL_OTHER)
 		return xasprintf("%s  %s", kernel->name, text_kernel_kind(kernel->kind));
-	char *shared = kernel->shared_bytes
-			       ? xasprintf(" smem=%lluB", (unsigned long long)kernel->shared_bytes)
-			       : xstrdup("");
-	char *block = b[0] ? xasprintf(",(%u,%u,%u)", b[0], b[1], b[2]) : xstrdup("");
+	SCOPED char *shared =
+		kernel->shared_bytes
+			? xasprintf(" smem=%lluB", (unsigned long long)kernel->shared_bytes)
+			: xstrdup("");
+	SCOPED char *block = b[0] ? xasprintf(",(%u,%u,%u)", b[0], b[1], b[2]) : xstrdup("");
 	char *name = g[0] ? xasprintf("%s  <<<(%u,%u,%u)%s>>>%s", kernel->name, g[0], g[1], g[2],
 				    block, shared)
 			  : xasprintf("%s%s%s", kernel->name, *shared ? " " : "", shared);
-	free(block);
-	free(shared);
 	return name;
 }
 

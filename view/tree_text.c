@@ -101,9 +101,8 @@ static void add_child(
 						      : STYLE_PLAIN,
 	};
 	add_line(lines, line);
-	char *deeper = xasprintf("%s%s", prefix, glyph(lines, last, false));
+	SCOPED char *deeper = xasprintf("%s%s", prefix, glyph(lines, last, false));
 	add_children(lines, node, deeper, depth + 1);
-	free(deeper);
 }
 
 /* Time of a node that none of the nodes below it has. */
@@ -134,7 +133,7 @@ static bool holds_operations(const struct lines *lines, const uint32_t *list, si
 static void add_children(
 	struct lines *lines, const struct call_node *node, const char *prefix, unsigned depth)
 {
-	uint32_t *list = xcalloc(lines->tree->count, sizeof(*list));
+	SCOPED uint32_t *list = xcalloc(lines->tree->count, sizeof(*list));
 	size_t count = children_of(lines, node, depth, list);
 	bool rest = has_rest(node, on_host(lines, list, count)) &&
 		    !holds_operations(lines, list, count) &&
@@ -153,7 +152,6 @@ static void add_children(
 		};
 		add_line(lines, line);
 	}
-	free(list);
 }
 
 /* "×2"; once is not said. */
@@ -188,7 +186,7 @@ static void print_line(const struct line *line, size_t width, size_t times, uint
 {
 	char time[UNITS_BYTES], share[UNITS_BYTES];
 	size_t branches = text_width(line->branches);
-	char *name = text_cut(line->name, width > branches + 4 ? width - branches : 4);
+	SCOPED char *name = text_cut(line->name, width > branches + 4 ? width - branches : 4);
 	size_t used = branches + text_width(name);
 	bool ran = line->count || line->open || line->time_ns; /* on a thread */
 	units_time(time, ran ? line->time_ns : ANALYSIS_UNKNOWN);
@@ -208,7 +206,6 @@ static void print_line(const struct line *line, size_t width, size_t times, uint
 	fprintf(out, "%s\n", rest);
 	free(often);
 	free(rest);
-	free(name);
 }
 
 /* ", 28ms of it off the CPU" */
@@ -242,7 +239,7 @@ static char *heading(const struct tree_view *view, const struct call_tree *tree)
 {
 	char time[UNITS_BYTES];
 	char *name = tree_name(tree, &tree->nodes[0]), *safe = text_safe(name), *text;
-	char *off = part_text(mean(tree, tree->nodes[0].off_ns), "off the CPU");
+	SCOPED char *off = part_text(mean(tree, tree->nodes[0].off_ns), "off the CPU");
 	units_time(time, mean(tree, tree->nodes[0].time_ns));
 	if (!tree->steps) {
 		text = xasprintf("%s: %s in bricks%s", safe, time, off);
@@ -255,7 +252,6 @@ static char *heading(const struct tree_view *view, const struct call_tree *tree)
 		free(which);
 		free(after);
 	}
-	free(off);
 	free(safe);
 	free(name);
 	return text;
@@ -294,12 +290,11 @@ void tree_text(const struct tree_view *view, const struct call_tree *tree, FILE 
 	const struct terminal *terminal)
 {
 	struct lines lines = {.view = view, .tree = tree, .utf8 = terminal->utf8};
-	char *title = heading(view, tree);
+	SCOPED char *title = heading(view, tree);
 	add_children(&lines, &tree->nodes[0], "", 0);
 	fputs(terminal_style_begin(terminal, STYLE_STRONG), out);
 	text_wrap(out, terminal->width ? terminal->width : SIZE_MAX / 2, 0, "", title);
 	fputs(terminal_style_end(terminal, STYLE_STRONG), out);
-	free(title);
 	size_t times = times_width(&lines), width = name_width(&lines, times, terminal);
 	uint64_t whole_ns = mean(tree, tree->nodes[0].time_ns);
 	for (size_t i = 0; i < lines.list.count; i++) {

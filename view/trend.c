@@ -60,7 +60,7 @@ static void print_change(const struct trend *t, const struct change_point *chang
 {
 	const struct trend_run *run = &t->runs.items[change->at];
 	char before[UNITS_BYTES], after[UNITS_BYTES], effect[UNITS_BYTES];
-	char *date = trend_date(run->start_ns);
+	SCOPED char *date = trend_date(run->start_ns);
 	const char *engine = run->engine;
 
 	paragraph(out, terminal, LABEL, change == t->changes ? "Changes" : "",
@@ -69,7 +69,6 @@ static void print_change(const struct trend *t, const struct change_point *chang
 		units_time(after, (uint64_t)change->after),
 		diff_effect(effect, change->after / change->before - 1), run->id, date, change->p,
 		*engine ? ": " : "", engine);
-	free(date);
 }
 
 void trend_text(const struct trend *t, FILE *out)

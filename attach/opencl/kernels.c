@@ -79,7 +79,7 @@ void kernels_program(
 		bytes += lengths && lengths[i] ? lengths[i] : strlen(strings[i]);
 	if (!bytes || bytes > MAX_SOURCE_BYTES)
 		return;
-	char *source = malloc(bytes);
+	SCOPED char *source = malloc(bytes);
 	if (!source)
 		return;
 	for (cl_uint i = 0; i < count; i++) {
@@ -88,7 +88,6 @@ void kernels_program(
 		used += n;
 	}
 	uint64_t code = brick_code_register(source, bytes, NULL, NULL);
-	free(source);
 	HOLD(&lock);
 	programs[next_program++ % MAX_PROGRAMS] = (struct program){program, code};
 }

@@ -13,6 +13,7 @@
 #include "attach/vulkan/device.h"
 #include "attach/vulkan/hooks.h"
 #include "attach/vulkan/queues.h"
+#include "base/scope.h"
 #include "brick/brick.h"
 
 #define LAYER_NAME "VK_LAYER_BRICK_profile"
@@ -80,11 +81,10 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo
 static VKAPI_ATTR void VKAPI_CALL destroy_instance(
 	VkInstance instance, const VkAllocationCallbacks *allocator)
 {
-	struct vulkan_instance *in = vulkan_instance_take(instance);
+	SCOPED struct vulkan_instance *in = vulkan_instance_take(instance);
 
 	if (in)
 		in->DestroyInstance(instance, allocator);
-	free(in);
 }
 
 /* ---- devices ---- */
@@ -105,11 +105,10 @@ static int has_extension(struct vulkan_instance *in, VkPhysicalDevice physical, 
 	int found = 0;
 
 	in->EnumerateDeviceExtensionProperties(physical, NULL, &count, NULL);
-	VkExtensionProperties *list = calloc(count + 1, sizeof *list);
+	SCOPED VkExtensionProperties *list = calloc(count + 1, sizeof *list);
 	if (list && in->EnumerateDeviceExtensionProperties(physical, NULL, &count, list) >= 0)
 		for (uint32_t i = 0; i < count; i++)
 			found |= !strcmp(list[i].extensionName, name);
-	free(list);
 	return found;
 }
 
