@@ -453,6 +453,7 @@ set(BRICK_RECORD_SOURCES
   record/session_dir.c
   record/signals.c
   record/spawn.c
+  record/switch_budget.c
   record/switch_cost.c
   record/switches.c
   record/watch.c
@@ -960,6 +961,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/sized.c
   tests/unit/stats.c
   tests/unit/sweep.c
+  tests/unit/switch_budget.c
   tests/unit/thread_keys.c
   tests/unit/tile.c
   tests/unit/timer.c
@@ -1002,6 +1004,7 @@ set(BRICK_TEST_PROGRAMS
   tests/programs/explain_first.c
   tests/programs/ggml_graph.c
   tests/programs/ggml_nameless.c
+  tests/programs/hand_over.c
   tests/programs/no_perf.c
   tests/programs/off_cpu.c
   tests/programs/random_recording.c
@@ -1074,6 +1077,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/llama_tensors.py
   tests/integration/measure_distortion.py
   tests/integration/off_cpu.py
+  tests/integration/off_cpu_many.py
   tests/integration/off_cpu_path.py
   tests/integration/off_cpu_refused.py
   tests/integration/opencl_decoder.py

@@ -34,7 +34,7 @@ const uint64_t *durations_of_run(const struct run *run, uint32_t brick, uint64_t
 	if (!kept || known < samples || ran_on_devices(run, brick))
 		return NULL;
 	/* samples know of times off the CPU */
-	if (known == samples && run->off_cpu.source != OFF_CPU_UNKNOWN)
+	if (known == samples && run_off_cpu_is_known(run, 0, UINT64_MAX))
 		return NULL;
 	return kept;
 }

@@ -66,7 +66,7 @@ static void of_threads(struct presence *p, const struct run *run)
 /* To the end of what a device did for them, as their time is counted everywhere. */
 static void of_steps(struct presence *p, const struct run *run, const struct step_index *index)
 {
-	double all = 0, preempted = 0, blocked = 0;
+	double all = 0, known = 0, preempted = 0, blocked = 0;
 
 	for (size_t i = 0; i < run->step_count; i++) {
 		const struct run_step *step = &run->steps[i];
@@ -76,25 +76,29 @@ static void of_steps(struct presence *p, const struct run *run, const struct ste
 		struct run_off_times off =
 			run_off_cpu_between(&run->lanes[step->lane], step->begin_ns, end_ns);
 		all += (double)(end_ns - step->begin_ns);
+		if (!run_off_cpu_is_known(run, step->begin_ns, end_ns))
+			continue;
+		known += (double)(end_ns - step->begin_ns);
 		preempted += (double)off.preempted_ns;
 		blocked += (double)off.blocked_ns;
 	}
-	if (all <= 0)
+	if (all > 0)
+		p->known = known / all;
+	if (known <= 0)
 		return;
-	p->preempted = preempted / all;
-	p->blocked = blocked / all;
+	p->preempted = preempted / known;
+	p->blocked = blocked / known;
 	p->off = p->preempted + p->blocked;
 }
 
 void presence_of_run(
 	struct presence *presence, const struct run *run, const struct step_index *index)
 {
-	*presence = (struct presence){-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+	*presence = (struct presence){-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 	of_machine(presence, run);
-	if (run->off_cpu.source != OFF_CPU_UNKNOWN) {
+	if (run->off_cpu.source != OFF_CPU_UNKNOWN)
 		of_steps(presence, run, index);
-		return;
-	}
-	of_step_cpu(presence, run);
+	else
+		of_step_cpu(presence, run);
 	of_threads(presence, run);
 }

@@ -20,6 +20,8 @@ struct presence {
 	double neighbour;	 /* with the one other process that used most */
 	/* of the time of all steps, a device's work for them included, on the threads that run them
 	 */
+	double known; /* switches were recorded in the whole step; the next three are of these steps
+		       */
 	double preempted, blocked;
 	double off; /* both; also by the CPU time of each step, where switches are not known */
 	/* where switches are not known: of the time of threads that record, by the scheduler */

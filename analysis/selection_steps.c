@@ -258,6 +258,32 @@ static int apply(struct choice *c, char **missing)
 	return run_keep(c->run, c->keep);
 }
 
+/* Whether what was chosen has to do with that time: a step as a whole, and what lies between. */
+static bool is_chosen(const struct choice *c, const struct off_cpu_gap *gap)
+{
+	const struct run *run = c->run;
+
+	if (!asks_for_steps(c->selection) && gap->begin_ns < c->until_ns &&
+		gap->end_ns > c->since_ns)
+		return true;
+	for (size_t i = 0; i < run->step_count; i++)
+		if (gap->begin_ns < run->steps[i].end_ns && gap->end_ns > run->steps[i].begin_ns)
+			return true;
+	return false;
+}
+
+/* What is not known of other steps is no fault of these. */
+static void drop_gaps(struct choice *c)
+{
+	struct off_cpu_account *o = &c->run->off_cpu;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < o->gap_count; i++)
+		if (is_chosen(c, &o->gaps[i]))
+			o->gaps[kept++] = o->gaps[i];
+	o->gap_count = kept;
+}
+
 int selection_apply_steps(const struct selection *s, struct run *run, char **missing)
 {
 	struct step_index index;
@@ -273,6 +299,8 @@ int selection_apply_steps(const struct selection *s, struct run *run, char **mis
 	c.steps = calloc(run->step_count + 1, 1);
 	c.keep = calloc(run->lane_count + 1, sizeof(*c.keep));
 	rc = c.steps && c.keep ? apply(&c, missing) : -ENOMEM;
+	if (rc == 0)
+		drop_gaps(&c);
 	for (size_t i = 0; c.keep && i < run->lane_count; i++)
 		free(c.keep[i]);
 	free(c.keep);

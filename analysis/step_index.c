@@ -278,6 +278,24 @@ static void classify_bricks(struct step_index *index, const struct run *run)
 	}
 }
 
+/* Of phases that have steps. */
+static void find_off_known(struct step_index *index, const struct run *run)
+{
+	uint32_t known = 0, unknown = 0;
+
+	for (size_t i = 0; i < run->step_count; i++) {
+		const struct run_step *step = &run->steps[i];
+		uint32_t bit = UINT32_C(1) << (step->phase & STEP_INDEX_ALL);
+		if (run_off_cpu_is_known(run, step->begin_ns, index->tails[i].end_ns))
+			known |= bit;
+		else
+			unknown |= bit;
+	}
+	index->off_known = known & ~unknown;
+	if (run_off_cpu_is_known(run, 0, UINT64_MAX))
+		index->off_known |= UINT32_C(1) << STEP_INDEX_ALL;
+}
+
 int step_index_init(struct step_index *index, const struct run *run)
 {
 	memset(index, 0, sizeof(*index));
@@ -303,6 +321,7 @@ int step_index_init(struct step_index *index, const struct run *run)
 	index_processes(index, run, cursor);
 	find_outer(index, run);
 	find_tails(index, run);
+	find_off_known(index, run);
 	free(cursor);
 	return 0;
 }

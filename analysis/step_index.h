@@ -41,8 +41,21 @@ struct step_index {
 	struct step_tail *tails; /* [step_count] */
 	uint8_t *finished;	 /* [step_count]: 1 if the step is outermost and has ended */
 	uint8_t *kinds;		 /* [brick_count]: enum brick_kind */
+	uint32_t off_known;	 /* see step_index_knows_off() */
 	struct owners owners;	 /* of lanes: what one thread does is not after another's step */
 };
+
+enum { STEP_INDEX_ALL = 31 };
+
+/*
+ * Whether it was recorded in all steps of a phase, with what devices did for them, when threads
+ * were off their CPUs; -1: in all of the run. What is made of several steps is of time on the CPU
+ * only then: else a part of it would be by one clock, a part by another.
+ */
+static inline bool step_index_knows_off(const struct step_index *index, int phase)
+{
+	return index->off_known >> ((unsigned)phase & STEP_INDEX_ALL) & 1;
+}
 
 /* -ENOMEM; *index is then empty. */
 int step_index_init(struct step_index *index, const struct run *run);

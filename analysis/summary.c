@@ -41,6 +41,7 @@ static uint64_t exact_executions(const struct summary_accumulator *t)
 
 static void take_totals(struct summary *s, struct summary_accumulator *t)
 {
+	s->knows_off = t->knows_off;
 	s->wall_ns = t->wall_ns;
 	s->unattributed_ns = t->unattributed_ns;
 	s->left_out_ns = t->left_out_ns;

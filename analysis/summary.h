@@ -34,6 +34,7 @@ struct summary {
 	const struct run *run;
 	enum summary_by by;
 	int only;		  /* see summary_create() */
+	bool knows_off;		  /* when threads were off their CPUs, of all of that */
 	struct summary_row *rows; /* by share, largest first; places in their own order */
 	size_t row_count;
 	struct summary_row *categories;

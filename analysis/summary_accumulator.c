@@ -324,6 +324,7 @@ int summary_accumulator_init(
 	t->index = walk->index;
 	t->by = by;
 	t->only = only;
+	t->knows_off = step_index_knows_off(t->index, only);
 	t->was_reset = run_note_find(run, "reset") != NULL;
 	for (size_t i = 0; i < run->point_count && !t->has_reported; i++)
 		t->has_reported = run->points[i].kind == RUN_POINT_REPORTED;

@@ -89,7 +89,8 @@ struct summary_accumulator {
 	const struct run *run;
 	const struct step_index *index;
 	enum summary_by by;
-	int only; /* enum step_phase, or SUMMARY_ALL_PHASES */
+	int only;	/* enum step_phase, or SUMMARY_ALL_PHASES */
+	bool knows_off; /* of all that it counts, when threads were off their CPUs */
 	/*
 	 * Others of the same walk that count bricks for this one, too, which then counts only
 	 * groups: of the phases in this mask of 1 << phase, the last bit: of no phase.

@@ -34,16 +34,34 @@ static void fill_off(struct summary_row *row, const struct summary_sums *sums, b
 
 static bool knows_off(const struct summary_accumulator *t)
 {
-	return t->run->off_cpu.source != OFF_CPU_UNKNOWN && t->by != SUMMARY_BY_KERNEL &&
-	       t->by != SUMMARY_BY_QUEUE;
+	return t->knows_off && t->by != SUMMARY_BY_KERNEL && t->by != SUMMARY_BY_QUEUE;
+}
+
+/* A step knows it if all of its phase do. */
+static bool group_knows_off(const struct summary_accumulator *t, uint32_t group)
+{
+	if (t->by == SUMMARY_BY_STEP && group < t->run->step_count)
+		return step_index_knows_off(t->index, (int)t->run->steps[group].phase);
+	if (t->by == SUMMARY_BY_PHASE && group < STEP_PHASES)
+		return step_index_knows_off(t->index, (int)group);
+	return knows_off(t);
+}
+
+/* None where that of a phase which knows it and of one that does not were added up. */
+static const uint64_t *own_histogram(
+	const struct summary_accumulator *t, const struct summary_sums *sums)
+{
+	bool mixes = t->only == SUMMARY_ALL_PHASES && !t->knows_off && t->index->off_known &&
+		     t->by != SUMMARY_BY_STEP && t->by != SUMMARY_BY_PHASE;
+	return mixes ? NULL : sums->histogram;
 }
 
 static void fill_row(struct summary_row *row, const struct summary_accumulator *t,
-	const struct summary_sums *sums)
+	const struct summary_sums *sums, bool knows_off)
 {
 	uint64_t wall_ns = t->wall_ns;
 	row->kernel = RUN_NONE;
-	fill_off(row, sums, knows_off(t));
+	fill_off(row, sums, knows_off);
 	row->device_count = row->device_ns = ANALYSIS_UNKNOWN;
 	row->interrupted = row->behind = row->undisturbed_ns = ANALYSIS_UNKNOWN;
 	row->sources = sums->sources;
@@ -176,12 +194,12 @@ int summary_rows_of_bricks(struct summary_rows *rows, const struct summary_accum
 		rows->count++;
 		row->id = b;
 		row->category = category_name(run, b);
-		fill_row(row, t, sums);
+		fill_row(row, t, sums, knows_off(t));
 		const uint64_t *kept = run_histogram(t, b);
 		enum summary_basis basis = basis_of_brick(t, b);
 		struct summary_lengths lengths = lengths_of(sums, basis);
 		row->waits = is_wait(t, b);
-		summary_row_lengths(row, basis, &lengths, kept ? kept : sums->histogram,
+		summary_row_lengths(row, basis, &lengths, kept ? kept : own_histogram(t, sums),
 			kept ? &run->clock : NULL);
 		if (t->device) {
 			fill_device(row, &t->device[b], sums);
@@ -223,8 +241,8 @@ static enum summary_basis fold_category(struct summary_sums *sum, struct summary
 		lengths_add(lengths, &own);
 		has[basis] |= own.count > 0;
 		const uint64_t *kept = run_histogram(t, b);
-		add_histogram(
-			histogram, kept ? kept : t->bricks[b].histogram, kept ? &run->clock : NULL);
+		add_histogram(histogram, kept ? kept : own_histogram(t, &t->bricks[b]),
+			kept ? &run->clock : NULL);
 	}
 	bool waits = in_category(run, t->wait_brick, category);
 	uint64_t sampled_ns = t->category_total_ns[category];
@@ -270,7 +288,7 @@ int summary_rows_of_categories(struct summary_rows *rows, const struct summary_a
 			return -ENOMEM;
 		rows->count++;
 		row->id = c;
-		fill_row(row, t, &sum);
+		fill_row(row, t, &sum, knows_off(t));
 		summary_row_lengths(row, basis, &lengths, histogram, NULL);
 		row->waits = in_category(run, t->wait_brick, c);
 		fill_device(row, &device, &sum);
@@ -322,12 +340,12 @@ int summary_rows_of_groups(struct summary_rows *rows, const struct summary_accum
 			return -ENOMEM;
 		rows->count++;
 		row->id = g;
-		fill_row(row, t, sums);
-		enum summary_basis basis =
-			knows_off(t) && sums->on_cpu.count ? BASIS_CPU : BASIS_WALL;
+		bool known = group_knows_off(t, g);
+		fill_row(row, t, sums, known);
+		enum summary_basis basis = known && sums->on_cpu.count ? BASIS_CPU : BASIS_WALL;
 		struct summary_lengths lengths = lengths_of(sums, basis);
-		summary_row_lengths(row, basis, &lengths, sums->histogram, NULL);
-		if (t->by == SUMMARY_BY_STEP && knows_off(t))
+		summary_row_lengths(row, basis, &lengths, own_histogram(t, sums), NULL);
+		if (t->by == SUMMARY_BY_STEP && known)
 			fill_undisturbed(row, t->run, g);
 		fill_device(row, &t->device_groups[g], sums);
 		if (t->by == SUMMARY_BY_KERNEL || t->by == SUMMARY_BY_QUEUE)

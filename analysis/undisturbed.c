@@ -93,6 +93,20 @@ static void add_step(
 		u->behind += !by_itself.interrupted;
 }
 
+/* With what was between it and the step before. */
+static bool is_known(const struct run *run, size_t step)
+{
+	return run_off_cpu_is_known(run, begin_before(run, step), run->steps[step].end_ns);
+}
+
+static bool all_are_known(const struct run *run, enum step_phase phase)
+{
+	for (size_t i = 0; run->off_cpu.gap_count && i < run->step_count; i++)
+		if (step_phase_of(&run->steps[i]) == phase && !is_known(run, i))
+			return false;
+	return run->off_cpu.source != OFF_CPU_UNKNOWN;
+}
+
 int undisturbed_of_phase(struct undisturbed *u, const struct run *run,
 	const struct step_times *times, enum step_phase phase)
 {
@@ -101,7 +115,7 @@ int undisturbed_of_phase(struct undisturbed *u, const struct run *run,
 
 	*u = (struct undisturbed){
 		ANALYSIS_UNKNOWN, ANALYSIS_UNKNOWN, ANALYSIS_UNKNOWN, unknown, unknown};
-	if (run->off_cpu.source == OFF_CPU_UNKNOWN)
+	if (!all_are_known(run, phase))
 		return 0;
 	struct lists lists = {.all = calloc(2 * run->step_count + 1, sizeof(*lists.all))};
 	if (!lists.all)

@@ -27,7 +27,7 @@ struct undisturbed_percentiles {
 
 struct undisturbed {
 	/* steps; of these interrupted; of the others behind one. ANALYSIS_UNKNOWN: context switches
-	 * were not recorded */
+	 * were not recorded, not of all steps */
 	uint64_t count, interrupted, behind;
 	struct undisturbed_percentiles cpu;   /* of all, interrupted or not, to their ends */
 	struct undisturbed_percentiles alone; /* had none been: percentile_censored() */

@@ -222,6 +222,12 @@ static void leave_out_beside(struct walk_lane *w, struct walk_frame *frame)
 	parent->beside_ns += beside_ns + wait_beside_ns;
 }
 
+static bool knows_off(const struct walk_lane *w, const struct walk_frame *frame)
+{
+	int phase = frame->step == RUN_NONE ? -1 : (int)w->run->steps[frame->step].phase;
+	return step_index_knows_off(w->index, phase);
+}
+
 /* Times of its own, for those who want its end. */
 static inline void find_times(struct walk_lane *w, struct walk_frame *frame)
 {
@@ -236,7 +242,7 @@ static inline void find_times(struct walk_lane *w, struct walk_frame *frame)
 		(struct walk_times){length_ns, own_ns - inner_ns, inner_ns, frame->wait_ns};
 	if (frame->scope == WALK_AFTER && !w->drives)
 		leave_out_beside(w, frame);
-	if (w->lane->off_cpu_count)
+	if (w->lane->off_cpu_count && knows_off(w, frame))
 		walk_find_off(w->lane, frame);
 	else
 		frame->off = frame->all_off = frame->inner_off = frame->wait_off =

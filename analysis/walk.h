@@ -50,9 +50,10 @@ struct walk_frame {
 	uint64_t begin_ns, end_ns;
 	uint64_t length_ns; /* valid at the end, as are the next seven */
 	uint64_t self_ns;
-	uint64_t inner_ns;			  /* of waiting inside of it */
-	uint64_t wait_ns;			  /* of waiting right after it */
-	struct run_off_times off;		  /* of self_ns: when the thread was off its CPU */
+	uint64_t inner_ns; /* of waiting inside of it */
+	uint64_t wait_ns;  /* of waiting right after it */
+	/* of self_ns: when the thread was off its CPU; 0 if that is not known of all such steps */
+	struct run_off_times off;
 	struct run_off_times inner_off, wait_off; /* of inner_ns, of wait_ns */
 	struct run_off_times all_off; /* of length_ns: the same, with what is nested and waits */
 	struct walk_times counted;    /* of these, what counts where the frame counts */

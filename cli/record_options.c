@@ -174,8 +174,8 @@ static void set_plain_steps(const struct option_use *use, const char *text)
 
 static void words_off_cpu(struct option_words *words)
 {
-	static const char *const names[] = {"off", "on"};
-	words_add_all(words, names, 2);
+	static const char *const names[] = {"off", "on", "auto"}; /* enum off_cpu_when */
+	words_add_all(words, names, 3);
 }
 
 static void set_off_cpu(const struct option_use *use, const char *text)
@@ -213,8 +213,10 @@ const struct cli_option record_option_table[] = {
 		set_digest, .at = 0, .words = words_digest},
 	{"counters", "[=LIST]", "also count per step: cycles, page faults, ...", set_counters,
 		.at = 0, .words = words_counters},
-	{"off-cpu", "WHEN", "when threads do not run: on (default) or off", set_off_cpu,
-		.at = OF(options.off_cpu), .words = words_off_cpu},
+	{"off-cpu", "WHEN",
+		"when threads do not run: auto (default), while that costs the program less than "
+		"0.2 %; on, whatever it costs; or off",
+		set_off_cpu, .at = OF(options.off_cpu), .words = words_off_cpu},
 	{"measure-distortion", NULL,
 		"record one step in five as one piece, to hold the others against it",
 		set_plain_steps, .at = 0},
@@ -256,7 +258,7 @@ void record_parse(
 					       .interval_ms = DEFAULT_INTERVAL_MS,
 					       .compress = 1,
 					       .inject = 1,
-					       .off_cpu = 1,
+					       .off_cpu = OFF_CPU_IF_CHEAP,
 					       .warn = warn,
 				       }};
 	options_parse(command, a, argc, argv);

@@ -165,17 +165,22 @@ static void print_losses(const struct recorder_result *r)
 }
 
 /* Not knowing it is worth a word only where it was asked for. */
-static void print_off_cpu(const struct recorder_result *r)
+static void print_off_cpu(const struct off_cpu_account *o)
 {
 	char count[UNITS_BYTES];
 
-	if (r->off_cpu_error)
+	if (o->error)
 		warn("when threads were off their CPUs is not known: perf_event_open: %s",
-			strerror(-r->off_cpu_error));
-	if (r->off_cpu_lost)
+			strerror(-o->error));
+	if (o->lost)
 		fprintf(stderr, "brick: %s context %s lost: times off the CPU are not complete\n",
-			units_count(count, r->off_cpu_lost),
-			plural(r->off_cpu_lost, "switch is", "switches are"));
+			units_count(count, o->lost), plural(o->lost, "switch is", "switches are"));
+	if (o->gap_count)
+		fprintf(stderr,
+			"brick: threads left their CPUs %s times a second, and to record that took "
+			"%.1f us each: it was stopped%s; --off-cpu on records it all the same\n",
+			units_count(count, o->gaps[0].per_s), (double)o->gaps[0].each_ns / 1e3,
+			o->gaps[o->gap_count - 1].end_ns == UINT64_MAX ? "" : " for a while");
 }
 
 /* A program with libbrick inside that asked for a recording of its own. */
@@ -214,7 +219,7 @@ void record_summary(const struct record_arguments *a, const struct recorder_resu
 	print_embedded(a->options.output, r->notes);
 	print_missing_captures(a, r);
 	print_losses(r);
-	print_off_cpu(r);
+	print_off_cpu(&r->off_cpu);
 	warn("%s recorded; to see it: brick report %s", units_bytes(bytes, r->bytes),
 		a->options.output);
 }

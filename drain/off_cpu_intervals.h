@@ -40,6 +40,9 @@ int off_cpu_available(void);
 
 typedef void (*off_cpu_fn)(void *context, const struct off_cpu *interval);
 
+/* A record may become visible a little after the time that it carries; it is handed out later. */
+enum { OFF_CPU_VISIBLE_NS = 100000 };
+
 /* Hand out the intervals that have ended by now, in the order of their ends. 0 or -ENOMEM. */
 int off_cpu_read(struct off_cpu_recorder *r, uint64_t now_ns, off_cpu_fn take, void *context);
 
@@ -48,6 +51,25 @@ uint64_t off_cpu_lost(const struct off_cpu_recorder *r);
 
 /* How full the kernel's rings are, 0 to 100. */
 unsigned off_cpu_fill(const struct off_cpu_recorder *r);
+
+/*
+ * Of another process: readable when there are many switches, until off_cpu_seen() is asked. -1: it
+ * is stopped.
+ */
+int off_cpu_wait_fd(const struct off_cpu_recorder *r);
+
+/* Switches that were recorded so far, read or not, or that should have been. */
+uint64_t off_cpu_seen(const struct off_cpu_recorder *r);
+
+/* Record no more, at no cost to anybody; what was not read is gone. */
+void off_cpu_stop(struct off_cpu_recorder *r);
+
+/*
+ * Record again: these processes, with what they start from now on. A thread that is off its CPU
+ * now is known of from the next time that it gets one. Errors as those of
+ * brick__switches_add(), and -ESRCH: all have ended; nothing is recorded then.
+ */
+int off_cpu_resume(struct off_cpu_recorder *r, const pid_t *pids, size_t count);
 
 /* NULL is legal. */
 void off_cpu_destroy(struct off_cpu_recorder *r);

@@ -40,7 +40,8 @@ static json_t *answer(
 
 	json_put(root, "schema", json_text("brick/explain/1"));
 	json_put(root, "rules", json_number(findings->rules));
-	json_put(root, "off_cpu_known", json_boolean(facts->run->off_cpu.source));
+	json_put(root, "off_cpu_known",
+		json_boolean(run_off_cpu_is_known(facts->run, 0, UINT64_MAX)));
 	for (int p = 0; p < STEP_WARM_UP; p++)
 		if (facts->phases[p].summary)
 			json_add(phases, phase_json(&facts->phases[p], p));

@@ -65,6 +65,10 @@ void explain_text(
 		say("trust", "the recording is not whole: see the ledger of 'brick report'");
 	if (facts->run->off_cpu.source == OFF_CPU_UNKNOWN)
 		say("trust", "when threads were off their CPUs was not recorded: no word on it");
+	else if (facts->run->off_cpu.gap_count)
+		say("trust",
+			"when threads were off their CPUs was not recorded all the time, as 'brick "
+			"report' says: no word on the rest");
 	for (size_t i = 0; i < findings->count && (!top || i < top); i++)
 		print_finding(facts, &findings->list[i], i + 1, terminal, out);
 	if (!findings->count)

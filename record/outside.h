@@ -7,17 +7,16 @@
 #pragma once
 
 #include "drain/neighbours.h"
-#include "drain/off_cpu_intervals.h"
+#include "record/switches.h"
 #include "trace/sink.h"
 
 struct outside {
-	struct off_cpu_recorder *off_cpu; /* NULL: not known */
-	int error;			  /* why: -errno; 0: not asked for */
-	struct neighbours *neighbours;	  /* NULL: not known */
+	struct switches switches;
+	struct neighbours *neighbours; /* NULL: not known */
 };
 
-/* Follow a program that has not done its exec yet. off_cpu: also when it is off its CPUs. */
-void outside_follow(struct outside *o, pid_t program, int off_cpu);
+/* Follow a program that has not done its exec yet. */
+void outside_follow(struct outside *o, pid_t program, enum off_cpu_when when);
 
 /* Add what is known now. `ended`: also what the machine did, which takes milliseconds to say. */
 void outside_account(

@@ -300,9 +300,8 @@ static void finish(struct recorder *r)
 	encoder_finish(r->encoder, &r->writer);
 	a.lost_processes = lost_processes(r);
 	add_off_cpu(&a.off_cpu, watch_totals(r->watch).off_cpu);
-	switch_cost_account(&a.off_cpu);
-	r->result->off_cpu_error = a.off_cpu.error;
-	r->result->off_cpu_lost = a.off_cpu.lost;
+	switch_cost_account(&a.off_cpu, SWITCH_COST_BLOCKS);
+	r->result->off_cpu = a.off_cpu;
 	int error = finish_file(r, &a);
 	take_totals(r);
 	r->result->recorded = !error;
@@ -336,7 +335,7 @@ static void record(struct recorder *r)
 	trace_writer_sync_prepare(r->writer);
 	watch_encoder_set(r->watch, r->encoder);
 	messages_prepare_last(r->options);
-	watch_off_cpu_set(r->watch, r->outside.off_cpu, r->outside.error != 0);
+	watch_switches_set(r->watch, &r->outside.switches);
 	record_until_over(r);
 	finish(r);
 	signals_no_last_words();
@@ -347,7 +346,7 @@ static void follow(void *context, pid_t pid)
 	struct recorder *r = context;
 
 	if (r->watch)
-		outside_follow(&r->outside, pid, r->options->off_cpu);
+		outside_follow(&r->outside, pid, (enum off_cpu_when)r->options->off_cpu);
 }
 
 static void run(struct recorder *r)

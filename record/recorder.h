@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include "inject/inject.h"
 #include "record/recorder_options.h"
+#include "trace/machine_use.h"
 
 struct recorder_result {
 	int exit_code;
@@ -21,8 +22,7 @@ struct recorder_result {
 	uint64_t refused_processes, refused_records; /* that could have no session */
 	int refused_error;			     /* why: -errno, of the last */
 	uint32_t refused_pid;
-	int off_cpu_error; /* why it is not known when threads were off their CPUs: -errno */
-	uint64_t off_cpu_lost;
+	struct off_cpu_account off_cpu;
 	uint64_t program_cpu_ns;
 	const char *fault; /* static text; NULL: none */
 	enum inject_obstacle obstacle;

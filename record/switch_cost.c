@@ -115,14 +115,13 @@ static uint64_t whole(double ns)
 	return ns > 1 ? (uint64_t)ns : 1;
 }
 
-void switch_cost_account(struct off_cpu_account *account)
+void switch_cost_account(struct off_cpu_account *account, int blocks)
 {
-	enum { BLOCKS = 12 };
-	double more_ns[BLOCKS];
+	double more_ns[SWITCH_COST_BLOCKS];
 
-	if (account->source != OFF_CPU_SWITCHES || switch_cost_measure(more_ns, BLOCKS))
+	if (account->source != OFF_CPU_SWITCHES || switch_cost_measure(more_ns, blocks))
 		return;
-	account->cost_low_ns = whole(more_ns[BLOCKS / 4]);
-	account->cost_ns = whole(more_ns[BLOCKS / 2]);
-	account->cost_high_ns = whole(more_ns[BLOCKS * 3 / 4]);
+	account->cost_low_ns = whole(more_ns[blocks / 4]);
+	account->cost_ns = whole(more_ns[blocks / 2]);
+	account->cost_high_ns = whole(more_ns[blocks * 3 / 4]);
 }

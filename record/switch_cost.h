@@ -14,5 +14,8 @@ enum { SWITCH_COST_ROUNDS = 64 };
  */
 int switch_cost_measure(double *more_ns, int blocks);
 
-/* The quartiles into the account, where switches are known. */
-void switch_cost_account(struct off_cpu_account *account);
+/* Blocks of a measurement: while a program is recorded, and of the one that is kept. */
+enum { SWITCH_COST_QUICK = 5, SWITCH_COST_BLOCKS = 12 };
+
+/* The quartiles into the account, where switches are known; as they were after an error. */
+void switch_cost_account(struct off_cpu_account *account, int blocks);

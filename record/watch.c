@@ -13,7 +13,6 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 #include "base/clock_ns.h"
-#include "record/switches.h"
 #include "record/watched.h"
 
 enum {
@@ -30,9 +29,7 @@ enum {
 struct watch {
 	struct watch_options options;
 	struct encoder *encoder;
-	struct off_cpu_recorder *off_cpu;
-	int without_switches;
-	uint64_t switches_ns; /* when they were read last */
+	struct switches none, *switches;
 	int epoll_fd, inotify_fd;
 	struct watched *sessions;
 	uint32_t live, known;
@@ -57,6 +54,7 @@ int watch_create(struct watch **out, const struct watch_options *options)
 	if (!w)
 		return -ENOMEM;
 	w->options = *options;
+	w->switches = &w->none;
 	w->inotify_fd = -1;
 	w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (w->epoll_fd < 0) {
@@ -87,33 +85,16 @@ void watch_encoder_set(struct watch *w, struct encoder *e)
 	w->encoder = e;
 }
 
-void watch_off_cpu_set(struct watch *w, struct off_cpu_recorder *r, int refused)
+void watch_switches_set(struct watch *w, struct switches *s)
 {
-	w->off_cpu = r;
-	w->without_switches = refused;
+	w->switches = s;
+	switches_wait_with(s, w->epoll_fd);
 }
 
-static void read_switches(struct watch *w, uint64_t now_ns)
-{
-	if (!w->off_cpu)
-		return;
-	w->totals.off_cpu.lost += switches_take(w->sessions, w->off_cpu, w->encoder, now_ns);
-	w->switches_ns = now_ns;
-}
-
-/* Returns milliseconds until the kernel's rings will be half full, if all goes on like this. */
 static uint32_t turn_switches(struct watch *w, uint64_t now_ns, int all)
 {
-	if (!w->off_cpu)
-		return IDLE_MS;
-	uint64_t filled_ms = (now_ns - w->switches_ns) / 1000000u + 1;
-	unsigned fill = off_cpu_fill(w->off_cpu);
-	uint64_t half_ms = fill ? filled_ms * (2 * FULL_PERCENT) / fill : IDLE_MS;
-	if (all || filled_ms > w->options.interval_ms || fill >= FULL_PERCENT)
-		read_switches(w, now_ns);
-	else
-		half_ms = half_ms > filled_ms ? half_ms - filled_ms : 1;
-	return half_ms < 1 ? 1 : half_ms < IDLE_MS ? (uint32_t)half_ms : IDLE_MS;
+	return switches_turn(
+		w->switches, w->sessions, w->encoder, w->options.interval_ms, now_ns, all);
 }
 
 static void count_lost(struct watch *w, const char *why)
@@ -174,7 +155,7 @@ static void end_session(
 {
 	if (left)
 		drain_fault_set(s->drain, "out of memory for its last records");
-	read_switches(w, monotonic_ns());
+	turn_switches(w, monotonic_ns(), 1);
 	drain_threads_account(s->drain, &w->totals.off_cpu);
 	w->totals.processes++;
 	w->totals.dead += end == DRAIN_END_DEAD;
@@ -265,7 +246,7 @@ static uint32_t visit(struct watch *w, struct watched *s, uint64_t now_ns, int a
 		return LOOK_MS;
 	}
 	uint32_t max_ms = w->options.interval_ms < LOOK_MS ? w->options.interval_ms : LOOK_MS;
-	if (w->without_switches)
+	if (switches_fall_back(w->switches))
 		drain_watch_threads(s->drain, max_ms);
 	struct drain_outlook outlook = drain_look(s->drain, &s->pace, now_ns, max_ms);
 	int full = outlook.fullest_percent >= FULL_PERCENT;

@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include "drain/clock.h"
 #include "record/encoder.h"
-#include "drain/off_cpu_intervals.h"
 #include "record/session_dir.h"
+#include "record/switches.h"
 
 struct watch;
 
@@ -30,11 +30,8 @@ int watch_fd(const struct watch *w);
 void watch_encoder_set(struct watch *w, struct encoder *e);
 void watch_session_done(void *watch, struct drain *drain);
 
-/*
- * Where times off a CPU come from; NULL: nowhere. It must live for as long as the sessions.
- * refused: they were asked for; then the scheduler's counts of the sessions' threads are read.
- */
-void watch_off_cpu_set(struct watch *w, struct off_cpu_recorder *r, int refused);
+/* Where times off a CPU come from, if from anywhere. They must live for as long as the sessions. */
+void watch_switches_set(struct watch *w, struct switches *s);
 
 /*
  * Look at everything once; returns the milliseconds until it must be done again. all: take whatever

@@ -17,6 +17,7 @@ struct watched {
 	struct drain *drain; /* NULL: its file is none that can be used */
 	struct drain_pace pace;
 	ARRAY(struct sink_off_cpu) off_cpu; /* not handed to the encoder yet */
+	int followed;			    /* by the recorder of times off the CPU */
 	uint64_t consumed_ns;		    /* when its rings were emptied last */
 	uint64_t closed_ns;		    /* when it was first seen closed */
 	int ending;			    /* handed to the encoder to be finished, or unusable */

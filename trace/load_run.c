@@ -211,6 +211,32 @@ static void on_machine(struct pb_reader event, struct machine_use *use)
 			(const char *)name.text.at);
 }
 
+/* By time, as whoever looks for one relies on. */
+static void add_gap(struct off_cpu_account *to, struct pb_reader dict)
+{
+	const struct off_cpu_gap gap = {
+		.begin_ns = load_find_uint(dict, ANNOTATION_DICT, "begin_ns", 0),
+		.end_ns = load_find_uint(dict, ANNOTATION_DICT, "end_ns", UINT64_MAX),
+		.per_s = load_find_uint(dict, ANNOTATION_DICT, "per_s", 0),
+		.each_ns = load_find_uint(dict, ANNOTATION_DICT, "each_ns", 0),
+	};
+	uint64_t free_ns = to->gap_count ? to->gaps[to->gap_count - 1].end_ns : 0;
+
+	if (to->gap_count < OFF_CPU_GAPS && gap.begin_ns >= free_ns && gap.begin_ns < gap.end_ns)
+		to->gaps[to->gap_count++] = gap;
+}
+
+static void on_gaps(struct pb_reader event, struct off_cpu_account *to)
+{
+	struct load_annotation list, gap;
+
+	to->gap_count = 0;
+	if (!load_find(event, EVENT_ANNOTATIONS, "off_cpu_gaps", &list))
+		return;
+	while (load_next(&list.inside, ANNOTATION_ARRAY, &gap) > 0)
+		add_gap(to, gap.inside);
+}
+
 static int on_account(struct load *l, struct pb_reader event)
 {
 	struct run *run = l->build.run;
@@ -235,6 +261,7 @@ static int on_account(struct load *l, struct pb_reader event)
 	run->off_cpu.watched_ns = load_uint(event, "watched_ns", 0);
 	run->off_cpu.ran_ns = load_uint(event, "ran_ns", 0);
 	run->off_cpu.queued_ns = load_uint(event, "queued_ns", 0);
+	on_gaps(event, &run->off_cpu);
 	on_machine(event, &run->machine);
 	return 1;
 }

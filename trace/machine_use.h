@@ -23,16 +23,28 @@ enum off_cpu_source {
 	OFF_CPU_SWITCHES, /* from the kernel's records of context switches */
 };
 
+/* Switches were not recorded in that time, since they were so many that it cost too much. */
+struct off_cpu_gap {
+	uint64_t begin_ns, end_ns; /* UINT64_MAX: to the end of the recording */
+	uint64_t per_s;		   /* times off the CPU, of all threads, just before */
+	uint64_t each_ns;	   /* what recording one took, as measured then */
+};
+
+enum { OFF_CPU_GAPS = 16 };
+
 /* What is known of all threads together. */
 struct off_cpu_account {
 	uint32_t source; /* enum off_cpu_source */
 	int32_t error;	 /* why it is not known: -errno; 0: it was not asked for */
 	uint64_t lost;	 /* switches that are missing */
+	uint32_t gap_count;
+	struct off_cpu_gap gaps[OFF_CPU_GAPS]; /* by time, none touching another */
 	/* What recording a time off the CPU takes, by quartiles; all 0: not measured. */
 	uint64_t cost_low_ns, cost_ns, cost_high_ns;
 	/*
-	 * Where it is not known for errors: what the scheduler has counted of threads that record
-	 * (/proc/PID/task/TID/schedstat), read once per interval. All 0: that neither.
+	 * Where it is not known for errors, and from the first gap on: what the scheduler has
+	 * counted of threads that record (/proc/PID/task/TID/schedstat), read once per interval.
+	 * All 0: that neither.
 	 */
 	uint64_t watched_ns; /* sum of the times from the first to the last reading of each */
 	uint64_t ran_ns;     /* of that on a CPU */

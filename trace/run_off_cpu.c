@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long a lane's threads were off their CPUs up to a moment, by binary search. */
+/* How long a lane's threads were off their CPUs up to a moment, by binary search; and whether all
+ * of that was recorded. */
 #include "base/order.h"
 #include "trace/run.h"
 
@@ -38,4 +39,14 @@ struct run_off_times run_off_cpu_between(
 			     b = run_off_cpu_until(lane, end_ns);
 
 	return (struct run_off_times){b.blocked_ns - a.blocked_ns, b.preempted_ns - a.preempted_ns};
+}
+
+int run_off_cpu_is_known(const struct run *run, uint64_t begin_ns, uint64_t end_ns)
+{
+	const struct off_cpu_account *o = &run->off_cpu;
+
+	for (uint32_t i = 0; i < o->gap_count; i++)
+		if (o->gaps[i].begin_ns < end_ns && o->gaps[i].end_ns > begin_ns)
+			return 0;
+	return o->source != OFF_CPU_UNKNOWN;
 }

@@ -5,6 +5,23 @@
  */
 #include "trace/writer_state.h"
 
+static void account_gaps(struct trace_writer *w, const struct off_cpu_account *account)
+{
+	size_t list = event_array(w, "off_cpu_gaps");
+
+	for (uint32_t i = 0; i < account->gap_count && i < OFF_CPU_GAPS; i++) {
+		const struct off_cpu_gap *gap = &account->gaps[i];
+		size_t dict = event_dict(w, NULL);
+		event_uint(w, "begin_ns", gap->begin_ns);
+		if (gap->end_ns != UINT64_MAX)
+			event_uint(w, "end_ns", gap->end_ns);
+		event_uint(w, "per_s", gap->per_s);
+		event_uint(w, "each_ns", gap->each_ns);
+		event_end_nested(w, dict);
+	}
+	event_end_nested(w, list);
+}
+
 static void account_off_cpu(struct trace_writer *w, const struct off_cpu_account *account)
 {
 	event_uint(w, "off_cpu", account->source);
@@ -12,6 +29,8 @@ static void account_off_cpu(struct trace_writer *w, const struct off_cpu_account
 		event_int(w, "off_cpu_error", account->error);
 	else
 		event_uint(w, "off_cpu_lost", account->lost);
+	if (account->gap_count)
+		account_gaps(w, account);
 	if (account->cost_ns) {
 		event_uint(w, "off_cpu_cost_low_ns", account->cost_low_ns);
 		event_uint(w, "off_cpu_cost_ns", account->cost_ns);

@@ -138,6 +138,8 @@ json_t *path_to_json(const struct path_view *view)
 	json_put(root, "schema", json_text("brick/path/1"));
 	for (size_t i = 0; i < view->path->section_count; i++)
 		json_add(sections, section_json(view, &view->path->sections[i]));
+	json_put(root, "off_cpu_known",
+		json_boolean(run_off_cpu_is_known(view->run, 0, UINT64_MAX)));
 	json_put(root, "sections", sections);
 	return root;
 }

@@ -313,10 +313,13 @@ void path_text(const struct path_view *view, FILE *out)
 			print_hops(&p);
 		print_known(&p);
 	}
-	if (view->path->other_processes) {
-		const struct printer p = {view, NULL, &terminal, out};
+	const struct printer p = {view, NULL, &terminal, out};
+	if (view->run->off_cpu.gap_count)
+		say(&p, "Off CPU",
+			"not recorded all the time ('brick report' says when): where it was not, "
+			"times off the CPU are in those of the bricks");
+	if (view->path->other_processes)
 		say(&p, "Processes",
 			"%zu more recorded something; this is the one that recorded most",
 			view->path->other_processes);
-	}
 }

@@ -315,7 +315,8 @@ const struct report_field report_fields[] = {
 		.flags = REPORT_ON_HOST},
 	{"off_ns", "OFF",
 		"Time of SELF in which its threads were off their CPUs: preempted and blocked. Not "
-		"known without the kernel's context switches (brick-record --off-cpu).",
+		"known without the kernel's context switches, of all its steps (brick-record "
+		"--off-cpu).",
 		REPORT_TIME, .rows = (unsigned)~(KERNELS | QUEUES), ROW(off_ns),
 		.flags = REPORT_ON_HOST},
 	{"preempted_ns", "PREEMPTED",

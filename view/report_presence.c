@@ -87,6 +87,46 @@ static void print_unknown(const struct run *run, const struct presence *p,
 	free(steps);
 }
 
+/* Seconds from the begin of the recording, as --since takes them. */
+static double since(const struct run *run, uint64_t ns)
+{
+	return ns > run->start_ns ? (double)(ns - run->start_ns) / 1e9 : 0;
+}
+
+/* "0.310 s to 1.400 s, 3.000 s to the end": the caller frees. */
+static char *gaps_text(const struct run *run)
+{
+	const struct off_cpu_account *o = &run->off_cpu;
+	char *text = NULL;
+
+	for (uint32_t i = 0; i < o->gap_count; i++) {
+		double from = since(run, o->gaps[i].begin_ns), to = since(run, o->gaps[i].end_ns);
+		if (o->gaps[i].end_ns < run->end_ns)
+			xappend(&text, ", ", "%.3f s to %.3f s", from, to);
+		else
+			xappend(&text, ", ", "%.3f s to the end", from);
+	}
+	return text;
+}
+
+/* Why, when, and what is shown in its place: of tables with a step that is not known of. */
+static void print_gaps(const struct run *run, const struct presence *p,
+	const struct terminal *terminal, size_t label, FILE *out)
+{
+	const struct off_cpu_gap *first = run->off_cpu.gaps;
+	char per_s[UNITS_BYTES], known[UNITS_BYTES];
+	SCOPED char *gaps = gaps_text(run);
+	SCOPED char *threads = threads_text(p);
+
+	paragraph(out, terminal, label, "",
+		"not recorded from %s, as threads left their CPUs %s times a second, each %.1f us "
+		"to record (record --off-cpu on does it all the same); known of %s of the steps' "
+		"time: what has other steps in it has no CPU and OFF (--steps, --since and --until "
+		"choose)%s",
+		gaps, units_count(per_s, first->per_s), (double)first->each_ns / 1e3,
+		p->known < 0 ? "none" : units_percent(known, p->known), threads);
+}
+
 void report_presence_text(const struct run *run, const struct presence *p,
 	const struct terminal *terminal, size_t label, FILE *out)
 {
@@ -100,14 +140,17 @@ void report_presence_text(const struct run *run, const struct presence *p,
 							  units_count(lost, run->off_cpu.lost))
 						: xstrdup("");
 	static const char what[] = "steps and tokens/s are by the wall's clock";
+	const char *of = run->off_cpu.gap_count ? "the steps that are known of" : "them";
 	if (p->preempted >= 0)
 		paragraph(out, terminal, label, "Off CPU",
-			"threads that ran steps were preempted for %s of them and blocked for %s; "
+			"threads that ran steps were preempted for %s of %s and blocked for %s; "
 			"%s%s",
-			units_percent(preempted, p->preempted), units_percent(blocked, p->blocked),
-			what, losses);
+			units_percent(preempted, p->preempted), of,
+			units_percent(blocked, p->blocked), what, losses);
 	else
 		paragraph(out, terminal, label, "Off CPU", "%s%s", what, losses);
+	if (run->off_cpu.gap_count)
+		print_gaps(run, p, terminal, label, out);
 }
 
 static json_t *share(double value)
@@ -115,11 +158,30 @@ static json_t *share(double value)
 	return value < 0 ? json_null() : json_real(value);
 }
 
+static json_t *gaps_json(const struct run *run)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < run->off_cpu.gap_count; i++) {
+		const struct off_cpu_gap *gap = &run->off_cpu.gaps[i];
+		bool ends = gap->end_ns < run->end_ns;
+		json_t *object = json_object();
+		json_put(object, "from_s", json_real(since(run, gap->begin_ns)));
+		json_put(object, "to_s", ends ? json_real(since(run, gap->end_ns)) : json_null());
+		json_put(object, "per_s", json_number(gap->per_s));
+		json_put(object, "each_ns", json_number(gap->each_ns));
+		json_add(list, object);
+	}
+	return list;
+}
+
 json_t *report_presence_json(const struct run *run, const struct presence *p)
 {
 	json_t *object = json_object();
 	int known = run->off_cpu.source != OFF_CPU_UNKNOWN;
-	const char *fallback = p->queued >= 0 ? "schedstat" : p->off >= 0 ? "getrusage" : NULL;
+	const char *fallback = p->queued >= 0	       ? "schedstat"
+			       : !known && p->off >= 0 ? "getrusage"
+						       : NULL;
 	json_put(object, "cpus_busy", share(p->busy));
 	json_put(object, "others", share(p->others));
 	json_put(object, "interrupts", share(p->interrupts));
@@ -130,9 +192,10 @@ json_t *report_presence_json(const struct run *run, const struct presence *p)
 	json_put(object, "neighbour",
 		run->machine.neighbour_ns ? json_text(run->machine.neighbour) : json_null());
 	json_put(object, "neighbour_share", share(p->neighbour));
+	json_put(object, "off_cpu_known", known ? share(p->known) : json_null());
+	json_put(object, "off_cpu_gaps", known ? gaps_json(run) : json_null());
 	json_put(object, "off_cpu", known ? json_text("switches") : json_null());
-	json_put(
-		object, "off_cpu_fallback", !known && fallback ? json_text(fallback) : json_null());
+	json_put(object, "off_cpu_fallback", fallback ? json_text(fallback) : json_null());
 	json_put(object, "switches_lost", known ? json_number(run->off_cpu.lost) : json_null());
 	json_put(object, "preempted", share(p->preempted));
 	json_put(object, "blocked", share(p->blocked));

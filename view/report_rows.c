@@ -144,7 +144,7 @@ static void print_categories(
 
 const char *report_basis(const struct report *report)
 {
-	bool known = report->run->off_cpu.source != OFF_CPU_UNKNOWN, dropped = false;
+	bool known = report->summary->knows_off, dropped = false;
 
 	if (is_of_devices(report->summary))
 		return NULL;

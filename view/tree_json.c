@@ -43,7 +43,7 @@ static json_t *node_json(const struct tree_view *view, const struct call_tree *t
 	json_put(object, "open", json_number(node->open));
 	json_put(object, "time_ns", json_number(node->time_ns));
 	json_put(object, "self_ns", json_number(node->self_ns));
-	bool known = tree->run->off_cpu.source != OFF_CPU_UNKNOWN && node->kind != CALL_KERNEL;
+	bool known = run_off_cpu_is_known(tree->run, 0, UINT64_MAX) && node->kind != CALL_KERNEL;
 	uint64_t cpu_ns = node->time_ns > node->off_ns ? node->time_ns - node->off_ns : 0;
 	json_put(object, "cpu_ns", known ? json_number(cpu_ns) : json_null());
 	json_put(object, "off_ns", known ? json_number(node->off_ns) : json_null());

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Of another process: one event per CPU, inherited by every thread and child, since the kernel has
- * no rings for inherited events that follow a thread over all CPUs. Of threads of this process: one
+ * no rings for inherited events that follow a thread over all CPUs. Of one that runs already: such
+ * events for each of its threads, into one ring per CPU. Of threads of this process: one
  * event each, which lives as long as its ring is mapped, without its descriptor. Each ring is in
  * the order of time; a thread's records may lie in several, so all are read and sorted before any
  * is handed out. The ring's protocol is that of struct perf_event_mmap_page (linux/perf_event.h):
@@ -13,6 +14,8 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -25,19 +28,29 @@
  * 256 KiB for each CPU: 10000 switches, within perf_event_mlock_kb (516) for a plain user. 64 KiB
  * for each thread of our own, 4 KiB for those that this leaves no memory for.
  */
-enum { RING_PAGES = 64, THREAD_PAGES = 16, MIN_PAGES = 1, RECORD_BYTES = 24 };
+enum {
+	WAKE_BYTES = 24 << 10,
+	RING_PAGES = 64,
+	THREAD_PAGES = 16,
+	MIN_PAGES = 1,
+	RECORD_BYTES = 24,
+	MAX_EVENTS = 4096
+};
 
 struct ring {
 	struct perf_event_mmap_page *page; /* followed by its data */
 	size_t map_bytes;
 	int fd;	      /* -1: none */
+	int cpu;      /* of another process; -1: of a thread */
 	uint32_t tid; /* of this process; 0: another's */
 	int ended;    /* the thread has left */
 };
 
 struct brick__switches {
 	uint64_t lost;
+	int epoll_fd; /* -1: none */
 	ARRAY(struct ring) rings;
+	ARRAY(int) events;		  /* descriptors of those that write into another's ring */
 	ARRAY(struct brick__switch) read; /* not handed out yet */
 };
 
@@ -54,7 +67,9 @@ struct lost_record {
 	uint64_t id, lost;
 };
 
-static int open_event(pid_t pid, int cpu)
+enum start { NOW, ON_EXEC };
+
+static int open_event(pid_t pid, int cpu, enum start start)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -64,14 +79,14 @@ static int open_event(pid_t pid, int cpu)
 		.sample_id_all = 1,
 		.context_switch = 1,
 		.inherit = pid != 0,
-		.disabled = pid != 0,
-		.enable_on_exec = pid != 0,
+		.disabled = start == ON_EXEC,
+		.enable_on_exec = start == ON_EXEC,
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
-		.wakeup_watermark = UINT32_MAX, /* nobody waits on the descriptor */
+		.wakeup_watermark = WAKE_BYTES,
 	};
 	long fd = syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
@@ -103,16 +118,41 @@ static int add_ring(struct brick__switches *s, struct ring ring, size_t pages)
 	return error;
 }
 
-static int follow_on(struct brick__switches *s, pid_t pid, int cpu)
+static struct ring *ring_of_cpu(struct brick__switches *s, int cpu)
 {
-	struct ring ring = {.fd = open_event(pid, cpu)};
+	for (size_t i = 0; i < s->rings.count; i++)
+		if (s->rings.items[i].cpu == cpu)
+			return &s->rings.items[i];
+	return NULL;
+}
 
-	if (ring.fd < 0)
-		return ring.fd;
-	int error = add_ring(s, ring, RING_PAGES);
+/* It tells once of each time that the kernel wakes whoever waits. */
+static int wait_for(struct brick__switches *s, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+
+	if (s->epoll_fd < 0)
+		s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	return s->epoll_fd < 0 || epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+/* An event, into the CPU's ring, which is its own if it is the first. */
+static int follow_on(struct brick__switches *s, pid_t pid, int cpu, enum start start)
+{
+	const struct ring *ring = ring_of_cpu(s, cpu);
+	int fd = open_event(pid, cpu, start);
+	int error;
+
+	if (fd < 0)
+		return fd;
+	if (ring)
+		error = ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) ? -errno
+								       : array_push(&s->events, fd);
+	else
+		error = add_ring(s, (struct ring){.fd = fd, .cpu = cpu}, RING_PAGES);
 	if (error)
-		close(ring.fd);
-	return error;
+		close(fd);
+	return error || ring ? error : wait_for(s, fd);
 }
 
 int brick__switches_create(struct brick__switches **out)
@@ -121,6 +161,7 @@ int brick__switches_create(struct brick__switches **out)
 
 	if (!s)
 		return -ENOMEM;
+	s->epoll_fd = -1;
 	*out = s;
 	return 0;
 }
@@ -134,7 +175,7 @@ int brick__switches_follow(struct brick__switches **out, pid_t pid)
 	if (error)
 		return error;
 	for (int cpu = 0; cpu < cpus && !error; cpu++) {
-		error = follow_on(s, pid, cpu);
+		error = follow_on(s, pid, cpu, ON_EXEC);
 		if (error == -ENODEV) /* this CPU is offline */
 			error = 0;
 	}
@@ -148,9 +189,22 @@ int brick__switches_follow(struct brick__switches **out, pid_t pid)
 	return 0;
 }
 
+int brick__switches_add(struct brick__switches *s, pid_t tid)
+{
+	int error = s->rings.count + s->events.count < MAX_EVENTS ? 0 : -E2BIG;
+
+	for (int cpu = 0; cpu < (int)sysconf(_SC_NPROCESSORS_CONF) && !error; cpu++) {
+		error = follow_on(s, tid, cpu, NOW);
+		if (error == -ENODEV || error == -ESRCH)
+			error = 0;
+	}
+	return error;
+}
+
 int brick__switches_join(struct brick__switches *s)
 {
-	struct ring ring = {.fd = open_event(0, -1), .tid = (uint32_t)brick__sys_thread_id()};
+	struct ring ring = {
+		.fd = open_event(0, -1, NOW), .cpu = -1, .tid = (uint32_t)brick__sys_thread_id()};
 
 	if (ring.fd < 0)
 		return ring.fd;
@@ -257,26 +311,52 @@ uint64_t brick__switches_lost(const struct brick__switches *s)
 	return s->lost;
 }
 
+static uint64_t used_bytes(const struct ring *ring)
+{
+	return __atomic_load_n(&ring->page->data_head, __ATOMIC_RELAXED) - ring->page->data_tail;
+}
+
 unsigned brick__switches_fill(const struct brick__switches *s)
 {
 	unsigned most = 0;
 
 	for (size_t i = 0; i < s->rings.count; i++) {
-		const struct perf_event_mmap_page *page = s->rings.items[i].page;
-		uint64_t used =
-			__atomic_load_n(&page->data_head, __ATOMIC_RELAXED) - page->data_tail;
-		unsigned percent = (unsigned)(used * 100 / page->data_size);
+		const struct ring *ring = &s->rings.items[i];
+		unsigned percent = (unsigned)(used_bytes(ring) * 100 / ring->page->data_size);
 		most = percent > most ? percent : most;
 	}
 	return most;
+}
+
+int brick__switches_wait_fd(const struct brick__switches *s)
+{
+	return s->epoll_fd;
+}
+
+uint64_t brick__switches_waiting(const struct brick__switches *s)
+{
+	struct epoll_event events[16];
+	uint64_t bytes = 0;
+
+	while (s->epoll_fd >= 0 && epoll_wait(s->epoll_fd, events, 16, 0) > 0)
+		;
+
+	for (size_t i = 0; i < s->rings.count; i++)
+		bytes += used_bytes(&s->rings.items[i]);
+	return bytes / RECORD_BYTES;
 }
 
 void brick__switches_close(struct brick__switches *s)
 {
 	for (size_t i = 0; s && i < s->rings.count; i++)
 		close_ring(&s->rings.items[i]);
+	for (size_t i = 0; s && i < s->events.count; i++)
+		close(s->events.items[i]);
+	if (s && s->epoll_fd >= 0)
+		close(s->epoll_fd);
 	if (s) {
 		array_fini(&s->rings);
+		array_fini(&s->events);
 		array_fini(&s->read);
 	}
 	free(s);

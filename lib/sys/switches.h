@@ -27,6 +27,13 @@ struct brick__switches;
  */
 int brick__switches_follow(struct brick__switches **out, pid_t pid);
 
+/*
+ * Follow one more thread, which runs already, and all that it starts from now on. One that has
+ * ended is passed over. Errors as above; -E2BIG: too many threads are followed. Not together with
+ * brick__switches_join().
+ */
+int brick__switches_add(struct brick__switches *s, pid_t tid);
+
 /* Of this process's threads that join; none so far. -ENOMEM. */
 int brick__switches_create(struct brick__switches **out);
 
@@ -55,5 +62,11 @@ uint64_t brick__switches_lost(const struct brick__switches *s);
 /* The share of its rings that is full, 0 to 100: of the fullest. */
 unsigned brick__switches_fill(const struct brick__switches *s);
 
-/* NULL is legal. */
+/* Of other processes: readable when a ring has many records, until they are counted. -1: none. */
+int brick__switches_wait_fd(const struct brick__switches *s);
+
+/* Records in the rings that were not read yet. */
+uint64_t brick__switches_waiting(const struct brick__switches *s);
+
+/* NULL is legal. No thread is followed any more, at no cost to any. */
 void brick__switches_close(struct brick__switches *s);

@@ -72,10 +72,75 @@ static void waits_have_time_off_the_cpu(void **state)
 	run_fini(&run);
 }
 
+/*
+ * A step of 100 that is off its CPU for 60 of it, again and again; of the third it was not
+ * recorded. Then none of it is told of all, and each of the others by itself.
+ */
+static void build_steps(struct run *run, uint32_t lane, uint32_t step, uint32_t work)
+{
+	struct run_off_cpu *off = calloc(4, sizeof(*off));
+
+	for (uint64_t i = 0; i < 4; i++) {
+		uint64_t at = 1000 * i;
+		builder_sample(run, lane, step, at, at + 100, 0);
+		builder_step(run, lane, 1);
+		builder_sample(run, lane, work, at, at + 100, 1);
+		off[i] = (struct run_off_cpu){
+			.begin_ns = at + 20, .end_ns = at + 80, .before = {.blocked_ns = 60 * i}};
+	}
+	run->lanes[lane].off_cpu = off;
+	run->lanes[lane].off_cpu_count = 4;
+	run->lanes[lane].end_ns = run->end_ns = 4000;
+	run->off_cpu.source = OFF_CPU_SWITCHES;
+	run->off_cpu.gap_count = 1;
+	run->off_cpu.gaps[0] = (struct off_cpu_gap){2050, 2900, 20000, 1700};
+}
+
+static void assert_rows(const struct run *run, int phase, bool known)
+{
+	struct summary *s;
+
+	assert_int_equal(summary_create(&s, run, SUMMARY_BY_BRICK, phase), 0);
+	const struct summary_row *worked = row(s, "Work");
+	assert_int_equal(worked->cpu_ns, known ? 160 : ANALYSIS_UNKNOWN);
+	assert_int_equal(worked->off_ns, known ? 240 : ANALYSIS_UNKNOWN);
+	assert_int_equal(worked->blocked_ns, known ? 240 : ANALYSIS_UNKNOWN);
+	/* by the time on the CPU, or by that on the wall; to within a histogram's width */
+	assert_in_range(worked->p50_ns, known ? 39 : 98, known ? 41 : 102);
+	summary_destroy(s);
+}
+
+static void what_was_not_recorded_is_not_known(void **state)
+{
+	struct summary *s;
+	struct run run;
+
+	(void)state;
+	uint32_t lane = start(&run);
+	uint32_t work = builder_site(&run, builder_brick(&run, "Work", "Other"), -1, NULL, NULL);
+	uint32_t step = builder_site(&run, builder_known(&run, BRICK_DECODE), -1, NULL, NULL);
+	build_steps(&run, lane, step, work);
+	assert_rows(&run, SUMMARY_ALL_PHASES, false);
+	assert_rows(&run, STEP_DECODE, false);
+
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_STEP, SUMMARY_ALL_PHASES), 0);
+	for (size_t i = 0; i < s->row_count; i++)
+		assert_int_equal(s->rows[i].off_ns, s->rows[i].id == 2 ? ANALYSIS_UNKNOWN : 60);
+	summary_destroy(s);
+
+	run.off_cpu.gaps[0] = (struct off_cpu_gap){2100, 2900, 20000, 1700}; /* between steps */
+	assert_rows(&run, SUMMARY_ALL_PHASES, false);
+	assert_rows(&run, STEP_DECODE, true);
+	run.off_cpu.gap_count = 0;
+	assert_rows(&run, SUMMARY_ALL_PHASES, true);
+	run_fini(&run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(waits_have_time_off_the_cpu),
+		cmocka_unit_test(what_was_not_recorded_is_not_known),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

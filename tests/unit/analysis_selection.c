@@ -111,6 +111,32 @@ static void wall_time_stays_whole(void **state)
 	run_fini(&run);
 }
 
+/* What is not known of steps that were left out is no fault of the others. */
+static void gaps_of_what_is_left_out(void **state)
+{
+	static const struct {
+		struct off_cpu_gap gap;
+		int kept;
+	} cases[] = {{{.begin_ns = 3100, .end_ns = 3200}, 1},
+		{{.begin_ns = 100, .end_ns = 2000}, 0},
+		{{.begin_ns = 3600, .end_ns = UINT64_MAX}, 0},
+		{{.begin_ns = 0, .end_ns = 2001}, 1}};
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		struct selection last = SELECTION_INIT;
+		struct run run;
+		build(&run);
+		run.off_cpu.source = OFF_CPU_SWITCHES;
+		run.off_cpu.gap_count = 1;
+		run.off_cpu.gaps[0] = cases[i].gap;
+		last.steps[0] = (struct selection_range){2, 3};
+		last.step_ranges = 1;
+		narrow(&run, last);
+		assert_int_equal(run.off_cpu.gap_count, cases[i].kept);
+		run_fini(&run);
+	}
+}
+
 /* Time between steps that were left out is no gap: there is no rate by the wall clock then. */
 static void steps_that_are_left_out_are_no_gap(void **state)
 {
@@ -207,6 +233,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_points_at_samples),
 		cmocka_unit_test(wall_time_stays_whole),
+		cmocka_unit_test(gaps_of_what_is_left_out),
 		cmocka_unit_test(steps_that_are_left_out_are_no_gap),
 		cmocka_unit_test(what_is_cut_is_no_execution),
 		cmocka_unit_test(a_thread_and_what_it_launched),

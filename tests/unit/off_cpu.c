@@ -180,14 +180,14 @@ static void recording_them_takes_time(void **state)
 	double more_ns[8];
 
 	(void)state;
-	switch_cost_account(&account);
+	switch_cost_account(&account, SWITCH_COST_BLOCKS);
 	assert_int_equal(account.cost_ns, 0);
 	if (switch_cost_measure(more_ns, 8))
 		skip();
 	for (int i = 1; i < 8; i++)
 		assert_true(more_ns[i - 1] <= more_ns[i]);
 	account.source = OFF_CPU_SWITCHES;
-	switch_cost_account(&account);
+	switch_cost_account(&account, SWITCH_COST_BLOCKS);
 	assert_in_range(account.cost_low_ns, 1, account.cost_ns);
 	assert_in_range(account.cost_ns, 1, account.cost_high_ns);
 }

@@ -143,6 +143,24 @@ static void feed_off_cpu(struct sink *sink)
 	assert_int_equal(sink_off_cpu(sink, 2, off, 1), -EINVAL);
 }
 
+/* Times that only touch one are known. */
+static void check_gaps(const struct run *run)
+{
+	const struct off_cpu_gap *gaps = run->off_cpu.gaps;
+
+	assert_int_equal(run->off_cpu.gap_count, 2);
+	assert_int_equal(gaps[0].begin_ns, fake_ns(100));
+	assert_int_equal(gaps[0].end_ns, fake_ns(200));
+	assert_int_equal(gaps[1].end_ns, UINT64_MAX);
+	assert_int_equal(gaps[1].per_s, 30000);
+	assert_int_equal(gaps[1].each_ns, 1600);
+	assert_true(run_off_cpu_is_known(run, fake_ns(0), fake_ns(100)));
+	assert_true(run_off_cpu_is_known(run, fake_ns(200), fake_ns(700)));
+	assert_false(run_off_cpu_is_known(run, fake_ns(0), fake_ns(101)));
+	assert_false(run_off_cpu_is_known(run, fake_ns(120), fake_ns(130)));
+	assert_false(run_off_cpu_is_known(run, fake_ns(800), fake_ns(801)));
+}
+
 static void check_off_cpu(const struct run *run)
 {
 	const struct run_lane *lane = &run->lanes[0];
@@ -151,6 +169,7 @@ static void check_off_cpu(const struct run *run)
 
 	assert_int_equal(run->off_cpu.source, OFF_CPU_SWITCHES);
 	assert_int_equal(run->off_cpu.lost, 3);
+	check_gaps(run);
 	assert_int_equal(run->machine.steal_ns, 6);
 	assert_string_equal(run->machine.neighbour, "cc1 (12)");
 	assert_int_equal(run->machine.interrupt_ns, 4);
@@ -174,7 +193,11 @@ static void feed_facts(struct sink *sink, struct fake *f, uint32_t site)
 		.cpus = 4,
 		.exit_code = 3,
 		.consumer_cpu_ns = 12,
-		.off_cpu = {.source = OFF_CPU_SWITCHES, .lost = 3},
+		.off_cpu = {.source = OFF_CPU_SWITCHES,
+			.lost = 3,
+			.gap_count = 2,
+			.gaps = {{fake_ns(100), fake_ns(200), 20000, 1700},
+				{fake_ns(700), UINT64_MAX, 30000, 1600}}},
 		.machine = {.busy_ns = 8,
 			.steal_ns = 6,
 			.interrupt_ns = 4,

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Times off the CPU are recorded while that costs the program next to nothing, and it is said when not.
+
+program-hand_over has two threads on one CPU that hand a byte to and fro. As fast as they can, the
+records are stopped: nothing that is made of them is known then, each answer says so, and most of
+what the kernel counted was not recorded. Some hundred times a second beside a competitor they are
+not, nor where they were asked for. After a burst they go on, and what `--since` chooses is known.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import liboffcpu as o
+
+PROGRAM = os.path.join(o.BUILD, "bin", "program-hand_over")
+ATTEMPTS = 3
+
+
+def record(path, cpu, parts, *options):
+    out = subprocess.run([o.BRICK, "record", "-o", path, *options, "--", PROGRAM, str(cpu), *parts],
+                         check=True, capture_output=True, text=True)
+    rep = json.loads(o.report(path, "--json"))
+    if rep["presence"]["off_cpu"] is None:
+        print("skipped: the kernel does not say when threads are off their CPUs")
+        sys.exit(77)
+    return json.loads(out.stdout), out.stderr, rep
+
+
+def times_recorded(rep):
+    found = re.search(r"recording (\d+) times off the CPU", rep["distortion"]["method"])
+    return int(found.group(1)) if found else 0
+
+
+def row_of(rep, name):
+    return next(row for row in rep["bricks"] if row["name"] == name)
+
+
+def many(path, cpu):
+    truth, said, rep = record(path, cpu, ["60000"])
+    presence, row = rep["presence"], row_of(rep, "part-0")
+    o.check(presence["off_cpu_gaps"], f"{truth} and it was all recorded")
+    gap = presence["off_cpu_gaps"][0]
+    o.check(gap["per_s"] > 1000 and 100 < gap["each_ns"] < 100000, f"why it was stopped: {gap}")
+    o.check(times_recorded(rep) < truth["part-0"]["off"] / 2,
+            f"{times_recorded(rep)} times recorded, {truth}: {presence}")
+    o.check(presence["off_cpu_known"] < 0.9, f"{presence}")
+    o.check(presence["off_cpu_fallback"] == "schedstat", f"{presence}")
+    o.check(row["cpu_ns"] is None and row["off_ns"] is None and row["blocked_ns"] is None,
+            f"known of steps that were not recorded: {row}")
+    o.check(row["count"] == truth["part-0"]["rounds"], f"{row}, {truth}")
+    o.check(row["min_ns"] <= row["p50_ns"] <= row["p99_ns"] <= row["max_ns"], f"{row}")
+    o.check(rep["coverage"]["share"] > 0.5, f"{rep['coverage']}")
+    o.check("it was stopped" in said, f"the summary does not say it: {said}")
+    text = " ".join(o.report(path).split())
+    o.check(f"not recorded from {gap['from_s']:.3f} s" in text, f"the report does not say it: {text}")
+    within = json.loads(o.report(path, "--since", f"{gap['from_s']}", "--until",
+                                 f"{gap['from_s'] + 0.02}", "--by", "step", "--json"))
+    o.check(within["presence"]["off_cpu_known"] == 0, f"{within['presence']}")
+    o.check({step["cpu_ns"] for step in within["each_step"]} == {None}, "known within the gap")
+    explained = subprocess.run([o.BRICK, "explain", path, "--json"], capture_output=True, text=True)
+    o.check(json.loads(explained.stdout)["off_cpu_known"] is False, "explain knows it")
+
+
+def few(path, cpu):
+    competitor = o.spin_beside(cpu)
+    try:
+        truth, said, rep = record(path, cpu, ["1500:100"])
+    finally:
+        competitor.kill()
+        competitor.wait()
+    o.check(rep["presence"]["off_cpu_gaps"] == [], f"{truth}: {rep['presence']}")
+    o.check(rep["presence"]["off_cpu_known"] == 1, f"{rep['presence']}")
+    o.check(row_of(rep, "part-0")["off_ns"] > 0, f"{truth}: {row_of(rep, 'part-0')}")
+    o.check("stopped" not in said, said)
+
+
+def asked_for(path, cpu):
+    truth, said, rep = record(path, cpu, ["20000"], "--off-cpu", "on")
+    o.check(rep["presence"]["off_cpu_gaps"] == [], f"{truth}: {rep['presence']}")
+    o.check(row_of(rep, "part-0")["off_ns"] > 0, f"{truth}: {row_of(rep, 'part-0')}")
+    o.check("stopped" not in said, said)
+
+
+def burst(path, cpu):
+    """They go on when they were stopped for long enough, which is longer on a busy machine."""
+    for attempt in range(ATTEMPTS):
+        truth, said, rep = record(path, cpu, ["20000", f"{4000 * (attempt + 1)}:50"])
+        gaps = rep["presence"]["off_cpu_gaps"]
+        if gaps and gaps[-1]["to_s"] is not None:
+            break
+    else:
+        sys.exit(f"FAILED: it never went on: {truth}, {rep['presence']}")
+    o.check("for a while" in said, said)
+    row = row_of(rep, "part-1")
+    o.check(row["cpu_ns"] is None, f"a part of it is not known: {row}")
+    rest = json.loads(o.report(path, "--since", f"{gaps[-1]['to_s'] + 0.03}", "--json"))
+    row = row_of(rest, "part-1")
+    o.check(rest["presence"]["off_cpu_known"] == 1, f"{rest['presence']}")
+    o.check(row["cpu_ns"] and row["cpu_ns"] + row["off_ns"] == row["self_ns"], f"{row}")
+    o.check(row["off_ns"] > 0, f"never off its CPU: {row}")
+
+
+def main():
+    cpu = min(os.sched_getaffinity(0))
+    with tempfile.TemporaryDirectory() as tmp:
+        path = os.path.join(tmp, "many.pftrace")
+        for part in (many, few, asked_for, burst):
+            part(path, cpu)
+
+
+main()
