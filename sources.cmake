@@ -1110,6 +1110,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/trace_perfetto.py
   tests/integration/trace_structure.py
   tests/integration/truth.py
+  tests/integration/views_agree.py
   tests/integration/vulkan.py
   tests/integration/vulkan_embed.py
 )
