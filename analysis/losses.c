@@ -37,6 +37,8 @@ void losses_of_run(struct losses *losses, const struct run *run, uint64_t mismat
 	for (size_t i = 0; i < run->process_count; i++) {
 		add_ledger(losses, &run->processes[i].ledger);
 		losses->unfinished_processes += !run->processes[i].closed;
+		if (!run->processes[i].closed)
+			losses->unanswered += run->processes[i].unanswered;
 	}
 	for (size_t i = 0; i < run->lane_count; i++)
 		add_ledger(losses, &run->lanes[i].ledger);
@@ -78,6 +80,8 @@ int losses_describe(const struct losses *losses, size_t k, uint64_t *count, cons
 		{losses->lost_processes, "process lost", "processes lost"},
 		{losses->unfinished_processes, "process did not end in good order",
 			"processes did not end in good order"},
+		{losses->unanswered, "command of those was launched, and its times never came",
+			"commands of those were launched, and their times never came"},
 	};
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		if (!lines[i].count || k--)

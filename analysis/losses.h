@@ -25,6 +25,7 @@ struct losses {
 	char truncated_text[64], bad_packets_text[64]; /* what these count, and where in the file */
 	uint64_t bad_records;	       /* against the rules of their ring: not in the file */
 	uint64_t unfinished_processes; /* that did not end their session in good order */
+	uint64_t unanswered;	       /* of those: commands that were launched, at least */
 	int incomplete;		       /* the recording was never finished */
 };
 

@@ -2,7 +2,7 @@
 /*
  * When all packets are read: commands and tiles are put into their order, and links by number
  * become links by index. A link to a command that is not in the file leads nowhere: its record was
- * dropped, which its lane's ledger says.
+ * dropped, which its lane's ledger says, or its process ended before its times came: counted here.
  */
 #include <stdlib.h>
 #include "base/hash.h"
@@ -218,8 +218,11 @@ static void finish_links(struct build *b, const struct hash_index *numbers)
 		const struct build_link *link = &b->links[i];
 		uint32_t target =
 			command_of(numbers, run, run->lanes[link->lane].process, link->number);
-		if (target == RUN_NONE)
+		if (target == RUN_NONE) {
+			run->processes[run->lanes[link->lane].process].unanswered +=
+				link->kind == BUILD_LINK_LAUNCHED;
 			continue;
+		}
 		while (at < run->command_count && BY_PLACE(&run->commands[at], link) < 0)
 			at++;
 		int is_command = at < run->command_count && run->commands[at].lane == link->lane &&
@@ -239,7 +242,7 @@ void build_links_finish(struct build *b)
 
 	if (b->run->tile_count)
 		finish_tiles(b->run);
-	if (!b->run->command_count)
+	if (!b->run->command_count && !b->link_count)
 		return;
 	finish_commands(b);
 	if (b->result)

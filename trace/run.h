@@ -157,7 +157,8 @@ struct run_process {
 	char *host, *executable;
 	char **command; /* NULL-terminated */
 	uint64_t start_ns, end_ns;
-	int closed; /* ended in good order */
+	int closed;	     /* ended in good order */
+	uint64_t unanswered; /* commands that were launched and are not there, at least */
 	struct brick_ledger ledger;
 	double pair_cost_ns, pair_cost_low_ns, pair_cost_high_ns;
 	/* 0 in older recordings: behind 2 MB, in no cache at most; how long the 2 MB took */

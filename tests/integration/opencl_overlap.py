@@ -3,17 +3,20 @@
 Description: commands of OpenCL that overlap (PoCL), against what the program reads from its own events. A wait
 for a long command and a short one, given later, is one for the long one: by their events, with clFinish on an
 out-of-order queue, and when another thread gave the short one while clFinish waited. Of an out-of-order queue whose program is
-thousands of commands ahead of the device every command is recorded.
+thousands of commands ahead of the device every command is recorded. A program that ends with _exit() says how many
+commands it had launched whose times never came.
 """
 import os
+import re
 
-from librecord import BUILD, Scratch, check
-from libopencl import commands, losses, need_device, record, report
+from librecord import BRICK, BUILD, Scratch, check
+from libopencl import commands, losses, need_device, record, report, run
 
 PROGRAM = os.path.join(BUILD, "bin", "program-opencl_overlap")
 LEAST_SHARE = 0.9
 MANY = 3000 + 2  # and those that warm up
 ROUNDING_NS = 3
+LEFT = 20
 
 
 def lines_of(path, mode):
@@ -42,12 +45,23 @@ def ahead(path):
     check(off <= ROUNDING_NS * MANY + sum(recorded[-2:]), "ahead: lengths are off by", off)
 
 
+def ends_at_once(path):
+    code, out, err = record(path, [PROGRAM, "leave"])
+    check(code == 0, "leave: exit code", code, err)
+    code, out, err = run([BRICK, "report", path])
+    launched = sum(row["count"] for row in report(path)["bricks"] if row["name"] == "Launch")
+    told = re.search(r"(\d+) commands of those were launched", " ".join(out.split()))
+    check(told and launched >= LEFT and int(told.group(1)) + len(commands(path)) == launched, "leave:", launched,
+          "launched,", len(commands(path)), "recorded;", out[out.find("Losses"):][:300])
+
+
 def main():
     need_device()
     with Scratch() as scratch:
         for mode in "events", "finish", "thread":
             waits(scratch.file(mode + ".pftrace"), mode)
         ahead(scratch.file("ahead.pftrace"))
+        ends_at_once(scratch.file("leave.pftrace"))
 
 
 if __name__ == "__main__":
