@@ -199,11 +199,36 @@ static bool may_lack_token(const struct step_times *times, uint32_t process, boo
 	return counted && (after_decode || counted > prefills);
 }
 
+/*
+ * The prompt before the first decode, where nothing says when a token was chosen. Batches of one
+ * are equal, but for a shorter last one; as equal are whole prompts of a benchmark that repeats
+ * them, and which it is cannot be said.
+ */
+struct prompt {
+	uint64_t begin_ns, done_ns;
+	uint64_t tokens; /* of its last batch */
+	bool ended, unsure;
+};
+
+static void add_batch(
+	struct prompt *prompt, const struct run_step *step, const struct step_time *time)
+{
+	bool goes_on = prompt->done_ns && !prompt->ended && step->tokens <= prompt->tokens;
+
+	if (!goes_on)
+		*prompt = (struct prompt){.begin_ns = step->begin_ns};
+	prompt->ended = goes_on && step->tokens < prompt->tokens;
+	prompt->unsure = goes_on && step->tokens && step->tokens == prompt->tokens;
+	prompt->tokens = step->tokens;
+	prompt->done_ns = time->done_ns;
+}
+
 /* Of one process. Steps are looked at in the order of their begins. */
 static uint64_t first_token_ns(const struct step_times *times, uint32_t process)
 {
 	const struct step_index *index = times->index;
-	uint64_t begin_ns = ANALYSIS_UNKNOWN, prompt_done_ns = 0;
+	uint64_t begin_ns = ANALYSIS_UNKNOWN;
+	struct prompt prompt = {0};
 	bool decode_seen = false;
 	for (uint32_t k = index->process_first[process]; k < index->process_first[process + 1];
 		k++) {
@@ -221,10 +246,11 @@ static uint64_t first_token_ns(const struct step_times *times, uint32_t process)
 				       : time->sampled_end_ns - begin_ns;
 		decode_seen |= decodes;
 		if (!decode_seen)
-			prompt_done_ns = time->done_ns;
+			add_batch(&prompt, step, time);
 	}
-	return decode_seen && prompt_done_ns && !may_lack_token(times, process, true)
-		       ? prompt_done_ns - begin_ns
+	return decode_seen && prompt.done_ns && !prompt.unsure &&
+			       !may_lack_token(times, process, true)
+		       ? prompt.done_ns - prompt.begin_ns
 		       : ANALYSIS_UNKNOWN;
 }
 

@@ -61,8 +61,10 @@ struct step_times {
 	/*
 	 * Time to first token: from the begin of the first step that takes in a prompt to the end
 	 * of the first step after which a token was there, with its sampling: the first that is
-	 * followed by sampling, or, where sampling was not recorded, the last prefill before the
-	 * first decode, with the waits after it and the commands of devices that it launched. A
+	 * followed by sampling, or, where sampling was not recorded, from the begin of the last
+	 * prompt before the first decode to its last prefill's end, with the waits after it and the
+	 * commands of devices that it launched; unknown where its prefills may be prompts of their
+	 * own (as many tokens each: a benchmark that repeats them). A
 	 * warm-up is no part of it. Of the first process that has one. ANALYSIS_UNKNOWN when no
 	 * step is known to have given a token, also where that may be because records of it were
 	 * dropped.

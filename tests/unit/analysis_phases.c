@@ -164,6 +164,32 @@ static void first_token_waits_for_devices(void **state)
 	close_fixture(&f);
 }
 
+static uint64_t first_token_of(uint64_t a, uint64_t b, uint64_t c)
+{
+	const uint64_t tokens[] = {a, b, c};
+	struct fixture f;
+
+	open_fixture(&f);
+	for (unsigned i = 0; i < 3; i++)
+		step(&f, BRICK_PREFILL, 100 + 200 * i, 200 + 200 * i, tokens[i]);
+	step(&f, BRICK_DECODE, 1000, 1100, 1);
+	measure(&f);
+	uint64_t ns = f.times.ttft_ns;
+	close_fixture(&f);
+	return ns;
+}
+
+/* Where no sampling was recorded: a prompt in batches, or a benchmark that repeats prompts. */
+static void batches_or_prompts(void **state)
+{
+	(void)state;
+	assert_int_equal(first_token_of(64, 64, 10), 500);
+	assert_true(first_token_of(64, 64, 64) == ANALYSIS_UNKNOWN);
+	assert_int_equal(first_token_of(64, 64, 128), 100);
+	assert_int_equal(first_token_of(64, 10, 10), 100);
+	assert_true(first_token_of(64, 128, 128) == ANALYSIS_UNKNOWN);
+}
+
 static void commands_are_a_part_of_the_first_token(void **state)
 {
 	struct fixture f;
@@ -190,6 +216,7 @@ int main(void)
 		cmocka_unit_test(warm_up_is_in_no_rate),
 		cmocka_unit_test(steps_at_once_count_once),
 		cmocka_unit_test(first_token_waits_for_devices),
+		cmocka_unit_test(batches_or_prompts),
 		cmocka_unit_test(commands_are_a_part_of_the_first_token),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,7 +91,7 @@ static void first_token_without_sampling(void **state)
 	struct fixture f;
 	open_fixture(&f);
 	step(&f, f.prefill, 100, 200, 128);
-	step(&f, f.prefill, 250, 400, 128);
+	step(&f, f.prefill, 250, 400, 100);
 	step(&f, f.decode, 500, 600, 1);
 	step(&f, f.prefill, 700, 900, 5);
 	measure(&f);
