@@ -62,7 +62,7 @@ static void print_entry(const struct terminal *terminal, enum doctor_status stat
 	const char *name, const char *finding, const char *advice)
 {
 	size_t width = terminal->width ? terminal->width : 100;
-	char *safe = text_safe(finding), *safe_name = text_safe(name);
+	SCOPED char *safe = text_safe(finding), *safe_name = text_safe(name);
 	printf("  %s%-*s%s%s", terminal_style_begin(terminal, style_of(status)), STATUS_COLUMNS - 2,
 		doctor_status_name(status), terminal_style_end(terminal, style_of(status)),
 		safe_name);
@@ -72,8 +72,6 @@ static void print_entry(const struct terminal *terminal, enum doctor_status stat
 		fputs(terminal->utf8 ? "\xe2\x86\x92" : ">", stdout);
 		text_flow(stdout, width, INDENT + 2, INDENT + 1, advice);
 	}
-	free(safe_name);
-	free(safe);
 }
 
 static void print_group(const struct terminal *terminal, const char *group, bool first)
@@ -88,7 +86,7 @@ static void print_engine(const struct terminal *terminal, const struct doctor_en
 {
 	print_entry(terminal, engine->status, "engine", engine->path, NULL);
 	size_t width = terminal->width ? terminal->width : 100;
-	char *files = text_safe(engine->files), *method = text_safe(engine->method);
+	SCOPED char *files = text_safe(engine->files), *method = text_safe(engine->method);
 	text_wrap(stdout, width, INDENT, "", method);
 	text_wrap(stdout, width, INDENT, "", files);
 	for (size_t i = 0; i < engine->hook_count; i++) {
@@ -104,8 +102,6 @@ static void print_engine(const struct terminal *terminal, const struct doctor_en
 		text_flow(stdout, width, INDENT + 4, INDENT + 3, text);
 		free(text);
 	}
-	free(files);
-	free(method);
 }
 
 static void print_text(const struct doctor *doctor)

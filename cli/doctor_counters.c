@@ -42,7 +42,7 @@ static void add_counters(struct doctor *doctor, const char *name, uint32_t kinds
 	char reason[200] = "";
 	int error = first_error(kinds, reason, sizeof(reason));
 	bool denied = error == -EACCES || error == -EPERM;
-	char *yes = names_of(kinds, true), *no = names_of(kinds, false);
+	SCOPED char *yes = names_of(kinds, true), *no = names_of(kinds, false);
 
 	if (!no)
 		doctor_add(doctor, "Machine", name, DOCTOR_OK, NULL, "%s can be counted", yes);
@@ -54,8 +54,6 @@ static void add_counters(struct doctor *doctor, const char *name, uint32_t kinds
 				 "to give",
 			"%s unavailable: %s%s%s", no, reason, yes ? "; can be counted: " : "",
 			yes ? yes : "");
-	free(no);
-	free(yes);
 }
 
 static void add_ceilings(struct doctor *doctor)

@@ -77,7 +77,7 @@ static json_t *head_json(const struct history_run *run)
 
 static void add_row(struct listing *l, const struct history_run *run)
 {
-	char *labels = labels_of(run), *date = trend_date(run->start_ns);
+	SCOPED char *labels = labels_of(run), *date = trend_date(run->start_ns);
 
 	table_row(l->table, STYLE_PLAIN);
 	table_format(l->table, "%zu", l->place);
@@ -90,8 +90,6 @@ static void add_row(struct listing *l, const struct history_run *run)
 	table_cell(l->table, labels);
 	table_cell(l->table, run->engine);
 	table_cell(l->table, run->command);
-	free(labels);
-	free(date);
 }
 
 static int take(void *context, struct history_run *run)

@@ -3,6 +3,8 @@
  * The program `brick`: finds the command, runs it, and makes sure that its answer was written.
  */
 #include <getopt.h>
+#include <locale.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,15 +66,15 @@ static int run_command(int argc, char **argv)
 	if (!command)
 		die_unknown(argv[0]);
 	if (command->flags & CLI_ANSWERS)
-		output_ignore_pipe();
-	optind = 0; /* getopt starts afresh */
+		signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of writing */
+	optind = 0;			  /* getopt starts afresh */
 	return command->run(argc, argv);
 }
 
 int main(int argc, char **argv)
 {
 	output_init();
-	text_init();
+	setlocale(LC_CTYPE, ""); /* the character set, from the environment */
 	if (argc < 2) {
 		print_help(stderr);
 		return CLI_USAGE;

@@ -17,11 +17,6 @@ static void rows_fini(struct brick__rows *rows)
 	*rows = (struct brick__rows){0};
 }
 
-void brick__graph_retimed(struct brick_graph *graph)
-{
-	brick__graph_plan_fini(graph);
-}
-
 void brick__graph_changed(struct brick_graph *graph)
 {
 	rows_fini(&graph->out);

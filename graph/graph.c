@@ -235,7 +235,7 @@ int brick_graph_time_set(
 	n->begin_ns = begin_ns;
 	n->time_ns = time_ns;
 	n->flags |= BRICK_NODE_HAS_BEGIN | BRICK_NODE_HAS_TIME;
-	brick__graph_retimed(graph);
+	brick__graph_plan_fini(graph);
 	return 0;
 }
 

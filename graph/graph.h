@@ -101,9 +101,8 @@ static inline uint32_t brick__map_get(const struct hashmap *map, uint64_t key)
 	return (uint32_t)hashmap_get(map, key);
 }
 
-/* edges.c: drop what depends on the edges, or only on the times. */
+/* edges.c: drop what depends on the edges. */
 void brick__graph_changed(struct brick_graph *graph);
-void brick__graph_retimed(struct brick_graph *graph);
 
 /* Capacity for `edges` more edges, so that adding them cannot fail. -ENOMEM. BRICK_EFULL. */
 int brick__graph_reserve_edges(struct brick_graph *graph, uint32_t edges);

@@ -108,7 +108,7 @@ static char *read_all(const char *path)
 
 static int take_file(struct spool *s, struct spool_batch *b, const char *name)
 {
-	char *path = path_of(s, name, ""), *text = read_all(path);
+	SCOPED char *path = path_of(s, name, ""), *text = read_all(path);
 	struct history_run run;
 	int rc = text ? history_run_parse(&run, text, strlen(text)) : 0;
 
@@ -119,14 +119,12 @@ static int take_file(struct spool *s, struct spool_batch *b, const char *name)
 		rc = aside && rename(path, aside) == 0 ? 0 : -EIO;
 		free(aside);
 	}
-	free(text);
-	free(path);
 	return rc;
 }
 
 static int read_sent(const struct spool *s, struct spool_batch *b)
 {
-	char *path = path_of(s, "sending", ""), *text = read_all(path);
+	SCOPED char *path = path_of(s, "sending", ""), *text = read_all(path);
 	int rc = 0;
 
 	for (char *at = text; at && *at && rc == 0;) {
@@ -135,8 +133,6 @@ static int read_sent(const struct spool *s, struct spool_batch *b)
 		rc = id && !array_push(&b->sent, id) ? 0 : -ENOMEM;
 		at += n + (at[n] == '\n');
 	}
-	free(text);
-	free(path);
 	return rc;
 }
 
@@ -227,13 +223,11 @@ int spool_done(struct spool *s, const struct spool_batch *b)
 /* "SECONDS-SINCE-1970 PAUSE" of the next try. */
 static void read_pause(const struct spool *s, long long *next, long long *pause)
 {
-	char *path = path_of(s, "pause", ""), *text = read_all(path);
+	SCOPED char *path = path_of(s, "pause", ""), *text = read_all(path);
 
 	*next = *pause = 0;
 	if (text && sscanf(text, "%lld %lld", next, pause) != 2)
 		*next = *pause = 0;
-	free(text);
-	free(path);
 }
 
 uint64_t spool_pause(const struct spool *s)

@@ -106,15 +106,12 @@ static void draw_engine(const struct top *top, struct canvas *canvas)
 		snprintf(phase, sizeof(phase), "[%s]", step_phase_name(top->phase));
 	int width = (int)strlen(phase);
 	const struct picture *p = top->picture;
-	char *name = engine(p->run), *step = step_text(p), *lanes = lanes_text(p->run);
+	SCOPED char *name = engine(p->run), *step = step_text(p), *lanes = lanes_text(p->run);
 	char took[UNITS_BYTES];
 	uint64_t ns = p->run->end_ns > p->run->start_ns ? p->run->end_ns - p->run->start_ns : 0;
 	canvas_print(canvas, 0, 1, canvas->width - width - (width > 0), STYLE_NORMAL,
 		"%s; %s; %s; %s", name, lanes, step, units_time(took, ns));
 	canvas_right(canvas, canvas->width - width, 1, width, STYLE_NORMAL, phase);
-	free(lanes);
-	free(step);
-	free(name);
 }
 
 /* Over the run: of a recording as its report says, of a live process by exact statistics. */

@@ -187,7 +187,7 @@ static void draw_line(struct top *top, const struct lines *lines, size_t number,
 	bool on_device = node && node->kind == CALL_KERNEL;
 	double share = whole_ns && !on_device ? (double)line->time_ns / (double)whole_ns : -1;
 	char time[UNITS_BYTES], percent[UNITS_BYTES], count[UNITS_BYTES], text[64] = "";
-	char *lead = branches(lines, number, top->utf8), *name = name_of(lines, line);
+	SCOPED char *lead = branches(lines, number, top->utf8), *name = name_of(lines, line);
 	int bar = bar_width(canvas), x = 0;
 	x += canvas_text(canvas, x, y, width, STYLE_FAINT, lead);
 	x += canvas_text(canvas, x, y, width - x, STYLE_HEADING,
@@ -205,8 +205,6 @@ static void draw_line(struct top *top, const struct lines *lines, size_t number,
 	canvas_print(canvas, width + 17, y, 8, STYLE_FAINT, "%s", text);
 	if (bar)
 		canvas_share(canvas, width + NUMBERS + 1, y, bar, STYLE_SHARE, share);
-	free(name);
-	free(lead);
 }
 
 static void draw_heading(

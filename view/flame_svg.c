@@ -11,6 +11,7 @@
 
 #include "base/escape.h"
 #include "base/fnv.h"
+#include "base/scope.h"
 #include "view/text.h"
 #include "view/tree.h"
 #include "view/units.h"
@@ -58,7 +59,7 @@ static void print_box(
 	const struct picture *p, const struct call_node *node, double x, double y, double width)
 {
 	char time[UNITS_BYTES], share[UNITS_BYTES], count[UNITS_BYTES];
-	char *name = tree_name(p->stacks, node), *safe = text_safe(name);
+	SCOPED char *name = tree_name(p->stacks, node), *safe = text_safe(name);
 	fprintf(p->out,
 		"<g><rect class=\"%s\" x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%d\" "
 		"style=\"--hue:%u\"/><title>",
@@ -79,8 +80,6 @@ static void print_box(
 		free(cut);
 	}
 	fputs("</g>\n", p->out);
-	free(safe);
-	free(name);
 }
 
 static void print_below(const struct picture *p, const struct call_node *node, double x, double y)

@@ -39,11 +39,6 @@ void output_init(void)
 			return;
 }
 
-void output_ignore_pipe(void)
-{
-	signal(SIGPIPE, SIG_IGN);
-}
-
 /* Has whoever read stdout gone away? It had seen enough. */
 static bool reader_is_gone(void)
 {

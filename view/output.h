@@ -13,9 +13,6 @@
  */
 void output_init(void);
 
-/* A reader of stdout that goes away is an error of writing, not a signal. For answers only. */
-void output_ignore_pipe(void);
-
 /*
  * Flush stdout. Returns code, or CLI_SYSTEM with a message when something could not be written.
  * That the reader has gone away is no error: it had seen enough.

@@ -78,13 +78,11 @@ static void print_unknown(const struct run *run, const struct presence *p,
 {
 	if (!run->off_cpu.error)
 		return;
-	char *threads = threads_text(p), *steps = steps_text(p);
+	SCOPED char *threads = threads_text(p), *steps = steps_text(p);
 	paragraph(out, terminal, label, "Off CPU",
 		"not known per brick, whose times are those of the clock on the wall "
 		"(perf_event_open: %s)%s%s",
 		brick_strerror(run->off_cpu.error), threads, steps);
-	free(threads);
-	free(steps);
 }
 
 /* Seconds from the begin of the recording, as --since takes them. */

@@ -35,7 +35,7 @@ static void print_origin(const struct printer *p)
 {
 	const struct run *run = p->report->run;
 	char took[UNITS_BYTES];
-	char *command = provenance_command(run), *start = provenance_start(run);
+	SCOPED char *command = provenance_command(run), *start = provenance_start(run);
 	SCOPED char *safe = text_safe(command ? command : "(not known)");
 	const char *host = run->host ? run->host : "";
 	uint64_t wall_ns = run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0;
@@ -50,8 +50,6 @@ static void print_origin(const struct printer *p)
 	say(p, "Recorded", "%.19s%s, for %s%s%s%s", start ? start : "at an unknown time",
 		start ? " UTC" : "", units_time(took, wall_ns), *host ? ", on " : "", host, code);
 	free(code);
-	free(start);
-	free(command);
 }
 
 static void print_selected(const struct printer *p)
@@ -276,7 +274,7 @@ static void print_distortion(const struct printer *p)
 		say(p, "Distortion", "unknown%s%s", d->method[0] ? "; " : "", d->method);
 		return;
 	}
-	char *all = interval(d), *prefill = interval(&phases[STEP_PREFILL]);
+	SCOPED char *all = interval(d), *prefill = interval(&phases[STEP_PREFILL]);
 	SCOPED char *decode = interval(&phases[STEP_DECODE]);
 	const char *by = d->is_measured ? "Measured:" : "From";
 	if (apart)
@@ -284,8 +282,6 @@ static void print_distortion(const struct printer *p)
 			d->method);
 	else
 		say(p, "Distortion", "%s. %s %s", all, by, d->method);
-	free(all);
-	free(prefill);
 }
 
 static void print_losses(const struct printer *p)

@@ -38,14 +38,12 @@ static char *alone_text(const struct undisturbed *u)
 static void print_phase(const struct undisturbed *u, const char *name,
 	const struct terminal *terminal, size_t label, FILE *out)
 {
-	char *cpu = percentiles_text(&u->cpu), *alone = alone_text(u);
+	SCOPED char *cpu = percentiles_text(&u->cpu), *alone = alone_text(u);
 	paragraph(out, terminal, label, "Interrupted",
 		"%llu of %llu %s steps were preempted, %llu more began right behind that; on the "
 		"CPU a step took %s; %s",
 		(unsigned long long)u->interrupted, (unsigned long long)u->count, name,
 		(unsigned long long)u->behind, cpu, alone);
-	free(cpu);
-	free(alone);
 }
 
 void report_undisturbed_text(

@@ -3,17 +3,11 @@
 #include "view/text_escape.h"
 
 #include <langinfo.h>
-#include <locale.h>
 #include <string.h>
 #include <wchar.h>
 
 #include "base/escape.h"
 #include "base/utf8.h"
-
-void text_init(void)
-{
-	setlocale(LC_CTYPE, "");
-}
 
 bool text_is_utf8(void)
 {

@@ -11,9 +11,6 @@
 
 enum { TEXT_SPELLED = 10 }; /* at most so many bytes stand for one */
 
-/* Take the locale's character set from the environment. */
-void text_init(void);
-
 /* Whether the locale's character set is UTF-8. */
 bool text_is_utf8(void);
 

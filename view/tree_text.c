@@ -199,13 +199,11 @@ static void print_line(const struct line *line, size_t width, size_t times, uint
 	fprintf(out, "%s%s%s%s%*s%*s%s%7s", line->branches,
 		terminal_style_begin(terminal, line->style), name,
 		terminal_style_end(terminal, line->style), (int)gap, "", (int)pad, "", time, share);
-	char *often = times_of(line, terminal->utf8), *rest = rest_of(line);
+	SCOPED char *often = times_of(line, terminal->utf8), *rest = rest_of(line);
 	int left = *rest ? (int)(times - text_width(often)) : 0;
 	if (times && (*often || *rest))
 		fprintf(out, "  %s%*s", often, left, "");
 	fprintf(out, "%s\n", rest);
-	free(often);
-	free(rest);
 }
 
 /* ", 28ms of it off the CPU" */

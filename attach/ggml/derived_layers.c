@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "attach/ggml/given_names.h"
-#include "attach/ggml/notes.h"
+#include "attach/notes_once.h"
 #include "attach/ggml/repetition.h"
 #include "attach/ggml/site_table.h"
 #include "base/hash.h"
@@ -170,7 +170,9 @@ static int16_t *search(struct reader *r, const void *graph, uint32_t count)
 		free(layers);
 		return NULL;
 	}
-	notes_layers(found.count, found.period, r->count);
+	note_once("layers",
+		"repetition (nodes have no names): %u equal blocks of %u nodes in a graph of %u",
+		found.count, found.period, r->count);
 	return layers;
 }
 

@@ -12,7 +12,7 @@
 #include "attach/ggml/method.h"
 #include "attach/ggml/node_graph.h"
 #include "attach/ggml/node_ready.h"
-#include "attach/ggml/notes.h"
+#include "attach/notes_once.h"
 #include "attach/ggml/patched.h"
 #include "attach/ggml/steps.h"
 #include "attach/ggml/warm_up.h"
@@ -73,7 +73,7 @@ static int note_backends(const void *const *backends, int count, uintptr_t sched
 			continue;
 		cpu_only &= is_cpu(name);
 		if (brick_enabled() && !brick_thread_ready())
-			notes_backend(name);
+			note_once("backend", "%s", name);
 	}
 	return cpu_only;
 }

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "attach/ggml/notes.h"
+#include "attach/notes_once.h"
 #include "attach/ggml/resolve.h"
 #include "brick/attach.h"
 
@@ -91,5 +91,5 @@ void method_note(void)
 	strcpy(text, texts[method]);
 	if (is_forced)
 		strcat(text, " (BRICK_ATTACH)");
-	notes_method(text);
+	note_once("attach", "%s", text);
 }

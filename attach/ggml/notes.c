@@ -47,28 +47,6 @@ void notes_engine(const struct engine *e)
 	note_once("rules", "%s", rules);
 }
 
-void notes_method(const char *method)
-{
-	note_once("attach", "%s", method);
-}
-
-void notes_steps(const char *method)
-{
-	note_once("steps", "%s", method);
-}
-
-void notes_backend(const char *name)
-{
-	note_once("backend", "%s", name);
-}
-
-void notes_layers(uint32_t blocks, uint32_t nodes, uint32_t of)
-{
-	note_once("layers",
-		"repetition (nodes have no names): %u equal blocks of %u nodes in a graph of %u",
-		blocks, nodes, of);
-}
-
 void notes_library(const char *key, uintptr_t address)
 {
 	struct loaded_object object;

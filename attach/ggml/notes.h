@@ -12,16 +12,8 @@
 /* The engine that a thread has found itself in. */
 void notes_engine(const struct engine *engine);
 
-/* How nodes are timed ("node hooks", ...), how steps are found, which backends compute. */
-void notes_method(const char *method);
-void notes_steps(const char *method);
-void notes_backend(const char *name);
-
 /* The object that code at this address belongs to. */
 void notes_library(const char *key, uintptr_t address);
-
-/* Layers of a graph without names: so many equal blocks, of so many of its nodes each. */
-void notes_layers(uint32_t blocks, uint32_t nodes, uint32_t of);
 
 /* A graph was computed in which `started` nodes were seen, `fused` of which stood for two. */
 void notes_graph(const struct engine *engine, const void *graph, uint32_t started, uint32_t fused);

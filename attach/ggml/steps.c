@@ -5,6 +5,7 @@
 #include <string.h>
 #include "attach/ggml/notes.h"
 #include "attach/ggml/prompt_memory.h"
+#include "attach/notes_once.h"
 #include "brick/abi/step_counters.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
@@ -44,7 +45,7 @@ static void note_method(const char *method, const void *code)
 		return;
 	__atomic_store_n(&last, method, __ATOMIC_RELAXED);
 	__atomic_store_n(&session, now, __ATOMIC_RELAXED);
-	notes_steps(method);
+	note_once("steps", "%s", method);
 	if (code)
 		notes_library("llama.library", (uintptr_t)code);
 }
