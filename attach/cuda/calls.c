@@ -148,7 +148,7 @@ static void launch_enter(const struct call_shape *shape, const struct cupti_call
 			brick_launch_begin(&t->launch);
 	}
 	if (is_excluded) {
-		launches_disown(call->correlation);
+		launches_pass_over(call->correlation, LAUNCHES_DISOWNED);
 	} else if (t->launch.number) {
 		struct launch_records records = records_of(shape, call);
 		if (shape->kind == CALL_KERNEL && !t->work)
@@ -163,7 +163,7 @@ static void launch_enter(const struct call_shape *shape, const struct cupti_call
 		else if (t->outer != call->correlation)
 			launches_join(t->outer, call->correlation);
 	} else if (!brick_enabled()) {
-		launches_ignore(call->correlation);
+		launches_pass_over(call->correlation, LAUNCHES_IGNORED);
 	}
 }
 

@@ -10,7 +10,7 @@
 
 enum { PLACES = 1 << 18, LOOK_BACK = 4096, STREAMS = 1 << 10 };
 
-enum state { FREE, OPEN, MADE, GIVEN_UP, SEEN, DISOWNED, IGNORED };
+enum state { FREE, OPEN, MADE, GIVEN_UP, SEEN, PASSED_OVER /* and why, added to it */ };
 
 struct entry {
 	uint32_t correlation, state; /* both atomic */
@@ -57,7 +57,7 @@ static uint64_t end_of(const struct entry *e)
 	return __atomic_load_n(&e->end, __ATOMIC_RELAXED);
 }
 
-static void set_state(struct entry *e, enum state state)
+static void set_state(struct entry *e, uint32_t state)
 {
 	__atomic_store_n(&e->state, (uint32_t)state, __ATOMIC_RELEASE);
 }
@@ -110,40 +110,19 @@ void launches_forget(uint32_t correlation)
 		set_state(e, FREE);
 }
 
-/* Nobody asks for what the call launched. */
-static void pass_over(uint32_t correlation, enum state why)
+void launches_pass_over(uint32_t correlation, enum launches_why why)
 {
 	struct entry *e = place(correlation);
 
 	set_state(e, FREE);
 	__atomic_store_n(&e->correlation, correlation, __ATOMIC_RELAXED);
-	set_state(e, why);
+	set_state(e, PASSED_OVER + (uint32_t)why);
 }
 
-static int is_passed_over(uint32_t correlation, enum state why)
+int launches_are_passed_over(uint32_t correlation, enum launches_why why)
 {
 	const struct entry *e = place(correlation);
-	return state_of(e) == (uint32_t)why && id_of(e) == correlation;
-}
-
-void launches_disown(uint32_t correlation)
-{
-	pass_over(correlation, DISOWNED);
-}
-
-int launches_are_disowned(uint32_t correlation)
-{
-	return is_passed_over(correlation, DISOWNED);
-}
-
-void launches_ignore(uint32_t correlation)
-{
-	pass_over(correlation, IGNORED);
-}
-
-int launches_are_ignored(uint32_t correlation)
-{
-	return is_passed_over(correlation, IGNORED);
+	return state_of(e) == PASSED_OVER + (uint32_t)why && id_of(e) == correlation;
 }
 
 static struct entry *find(uint32_t correlation)

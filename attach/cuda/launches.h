@@ -41,13 +41,10 @@ void launches_in_stream(uint32_t correlation, cuda_handle stream);
 /* It launched nothing: failed, or was captured into a graph. */
 void launches_forget(uint32_t correlation);
 
-/* Somebody else tells what it launched: its records are passed over. */
-void launches_disown(uint32_t correlation);
-int launches_are_disowned(uint32_t correlation);
-
-/* It was called while nothing was recorded: likewise. */
-void launches_ignore(uint32_t correlation);
-int launches_are_ignored(uint32_t correlation);
+/* Its records are passed over: somebody else tells of them, or nothing was recorded at the call. */
+enum launches_why { LAUNCHES_DISOWNED, LAUNCHES_IGNORED };
+void launches_pass_over(uint32_t correlation, enum launches_why why);
+int launches_are_passed_over(uint32_t correlation, enum launches_why why);
 
 /* Consumer: one of its records has come. */
 void launches_seen(uint32_t correlation);

@@ -29,11 +29,11 @@ static uint64_t kernels, copies, graphs, dropped, incomplete, broken, uncorrelat
 
 static void hold(struct held_command *held, uint32_t device, uint32_t context, uint32_t stream)
 {
-	if (launches_are_disowned(held->correlation)) {
+	if (launches_are_passed_over(held->correlation, LAUNCHES_DISOWNED)) {
 		disowned++;
 		return;
 	}
-	if (launches_are_ignored(held->correlation)) {
+	if (launches_are_passed_over(held->correlation, LAUNCHES_IGNORED)) {
 		unwanted++;
 		return;
 	}

@@ -229,19 +229,15 @@ static int is_whole(const VkRenderingInfo *info)
 	return !(info->flags & (VK_RENDERING_SUSPENDING_BIT | VK_RENDERING_RESUMING_BIT));
 }
 
-HOOK hook_CmdBeginRendering(VkCommandBuffer handle, const VkRenderingInfo *info)
-{
-	if (is_whole(info))
-		pass_begin(handle);
-	CALL(handle).CmdBeginRendering(handle, info);
-}
-
-HOOK hook_CmdBeginRenderingKHR(VkCommandBuffer handle, const VkRenderingInfo *info)
-{
-	if (is_whole(info))
-		pass_begin(handle);
-	CALL(handle).CmdBeginRenderingKHR(handle, info);
-}
+#define RENDERING(next)                                                       \
+	HOOK hook_##next(VkCommandBuffer handle, const VkRenderingInfo *info) \
+	{                                                                     \
+		if (is_whole(info))                                           \
+			pass_begin(handle);                                   \
+		CALL(handle).next(handle, info);                              \
+	}
+RENDERING(CmdBeginRendering)
+RENDERING(CmdBeginRenderingKHR)
 
 PASS_END(CmdEndRendering, (VkCommandBuffer handle), handle)
 PASS_END(CmdEndRenderingKHR, (VkCommandBuffer handle), handle)

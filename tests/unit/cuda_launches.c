@@ -78,13 +78,13 @@ static void numbers_of_several(void **state)
 	}
 	for (int i = 0; i < 4; i++)
 		launches_seen(15);
-	assert_false(launches_are_disowned(15));
-	launches_disown(16);
-	assert_true(launches_are_disowned(16));
-	launches_ignore(17);
-	assert_true(launches_are_ignored(17));
-	assert_false(launches_are_ignored(16));
-	assert_false(launches_are_disowned(17));
+	assert_false(launches_are_passed_over(15, LAUNCHES_DISOWNED));
+	launches_pass_over(16, LAUNCHES_DISOWNED);
+	assert_true(launches_are_passed_over(16, LAUNCHES_DISOWNED));
+	launches_pass_over(17, LAUNCHES_IGNORED);
+	assert_true(launches_are_passed_over(17, LAUNCHES_IGNORED));
+	assert_false(launches_are_passed_over(16, LAUNCHES_IGNORED));
+	assert_false(launches_are_passed_over(17, LAUNCHES_DISOWNED));
 	assert_true(launches_pending_since(0) == UINT64_MAX); /* nobody waits for them */
 }
 
