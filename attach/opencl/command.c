@@ -111,10 +111,14 @@ int command_was_too_much(struct command *c, cl_int status)
 	return 1;
 }
 
-static void wait_ended(const struct command *c)
+/* The wait ends behind what is said of its commands, and they are known to be over before it does.
+ */
+static void wait_ended(struct command *c, cl_int status)
 {
-	if (c->wait_ticks)
-		brick_record_wait(c->wait_ticks, brick_ticks(), c->launch.number);
+	c->after_ns = monotonic_ns();
+	if (status == CL_SUCCESS)
+		queue_waited(c->queue, c->ahead, c->after_ns);
+	brick_record_wait(c->wait_ticks, brick_ticks(), c->launch.number);
 }
 
 int command_is_recorded(struct command *c, cl_int status)
@@ -126,10 +130,12 @@ int command_is_recorded(struct command *c, cl_int status)
 	if (!c->queue)
 		return 0;
 	cost_resume(c);
-	if (c->wait_ticks)
-		wait_ended(c);
-	else
+	if (c->wait_ticks) {
+		wait_ended(c, status);
+	} else {
 		brick_launch_end(&c->launch);
+		c->after_ns = monotonic_ns();
+	}
 	return status == CL_SUCCESS && c->event && *c->event;
 }
 
@@ -187,7 +193,7 @@ void command_end(
 		.launch = c->launch,
 		.bytes = what->bytes,
 		.before_ns = c->before_ns,
-		.after_ns = monotonic_ns(),
+		.after_ns = c->after_ns,
 		.is_blocking = c->wait_ticks != 0,
 	};
 
@@ -200,8 +206,6 @@ void command_end(
 	}
 	p.kernel = what->kind ? index_of(what->kind) : what->kernel;
 	note_after(&p, count, list);
-	if (p.is_blocking)
-		queue_waited(q, c->ahead, p.after_ns);
 	__atomic_store_n(&q->last_number, c->launch.number, __ATOMIC_RELAXED);
 	if (queue_push(q, &p) && (!completions_make_room(q) || queue_push(q, &p)))
 		let_go(q, &p);

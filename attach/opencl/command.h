@@ -32,7 +32,7 @@ struct command {
 	struct brick_launch launch;
 	cl_event *event; /* what the driver gets */
 	cl_event own;
-	uint64_t before_ns;
+	uint64_t before_ns, after_ns;
 	uint64_t cost_ticks; /* of our part, while it is timed; 0: it is not */
 	uint64_t part_ticks; /* when the present part began */
 	uint64_t wait_ticks; /* when a blocking call began, 0: it is none */
