@@ -9,6 +9,7 @@
 
 #include "brick/error.h"
 #include "view/die.h"
+#include "view/report_presence.h"
 #include "view/units.h"
 
 static const char *plural(uint64_t count, const char *one, const char *many)
@@ -167,11 +168,11 @@ static void print_losses(const struct recorder_result *r)
 /* Not knowing it is worth a word only where it was asked for. */
 static void print_off_cpu(const struct off_cpu_account *o)
 {
-	char count[UNITS_BYTES];
+	char count[UNITS_BYTES], reason[128];
 
+	report_off_cpu_reason(o->error, reason, sizeof reason);
 	if (o->error)
-		warn("when threads were off their CPUs is not known: perf_event_open: %s",
-			strerror(-o->error));
+		warn("when threads were off their CPUs is not known: %s", reason);
 	if (o->lost)
 		fprintf(stderr, "brick: %s context %s lost: times off the CPU are not complete\n",
 			units_count(count, o->lost), plural(o->lost, "switch is", "switches are"));

@@ -5,9 +5,11 @@
  */
 #include "record/process.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -46,6 +48,29 @@ struct process process_hold(pid_t pid)
 	if (p.start_time)
 		p.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	return p;
+}
+
+/* Of what ended meanwhile nothing is there to be read, or to be opened: it may have. */
+static int has(pid_t pid, const char *file, int separator, const char *wanted)
+{
+	char path[64], *part = NULL;
+	size_t capacity = 0;
+	int found = 0, parts = 0;
+
+	snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
+	FILE *in = fopen(path, "re");
+	if (!in)
+		return errno != EACCES && errno != EPERM;
+	for (; !found && getdelim(&part, &capacity, separator, in) > 0; parts++)
+		found = strstr(part, wanted) != NULL;
+	free(part);
+	fclose(in);
+	return found || !parts;
+}
+
+int process_is_recorded(pid_t pid, const char *session)
+{
+	return has(pid, "maps", '\n', session) || has(pid, "environ", '\0', "BRICK_SESSION_DIR=");
 }
 
 int process_has_ended(const struct process *p)

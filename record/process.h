@@ -15,5 +15,11 @@ struct process {
 };
 
 struct process process_hold(pid_t pid);
+
+/*
+ * Does it map the session of that name, or was it started to be recorded (it may have gone on to
+ * another program)? 1 also when it is gone, 0 when we may not look, as we may at what we record.
+ */
+int process_is_recorded(pid_t pid, const char *session);
 int process_has_ended(const struct process *process);
 void process_release(struct process *process);

@@ -165,6 +165,22 @@ static uint32_t resume(struct switches *s, struct watched *sessions, uint64_t no
 	return TRY_MS;
 }
 
+/* The kernel's numbers are ours, its own are not: who was off the CPU cannot be told. */
+static int is_any_elsewhere(const struct watched *sessions)
+{
+	while (sessions && !sessions->is_elsewhere)
+		sessions = sessions->next;
+	return sessions != NULL;
+}
+
+static void give_up(struct switches *s, int error)
+{
+	off_cpu_destroy(s->recorder);
+	s->recorder = NULL;
+	s->error = error;
+	s->gap_count = 0;
+}
+
 /* A process may have been started by one that is not followed any more: nothing is known of it. */
 static int misses_one(const struct switches *s, struct watched *sessions)
 {
@@ -215,6 +231,8 @@ static uint32_t spend(struct switches *s, const struct watched *sessions, uint64
 uint32_t switches_turn(struct switches *s, struct watched *sessions, struct encoder *e,
 	uint32_t interval_ms, uint64_t now_ns, int all)
 {
+	if (s->recorder && is_any_elsewhere(sessions))
+		give_up(s, OFF_CPU_ELSEWHERE);
 	if (!s->recorder)
 		return IDLE_MS;
 	if (is_stopped(s))

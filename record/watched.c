@@ -32,6 +32,7 @@ struct watched *watched_open(int directory, const char *name, pid_t pid, const c
 	s->process = process_hold(pid);
 	s->consumed_ns = monotonic_ns();
 	*why = open_file(s, directory);
+	s->is_elsewhere = !*why && !process_is_recorded(pid, name);
 	return s;
 }
 

@@ -13,7 +13,8 @@ struct watched {
 	struct watched *next;
 	char name[256]; /* of its file */
 	struct process process;
-	int fd;		     /* -1: none */
+	int is_elsewhere; /* its number is of another PID namespace: of ours it is another one's */
+	int fd;		  /* -1: none */
 	struct drain *drain; /* NULL: its file is none that can be used */
 	struct drain_pace pace;
 	ARRAY(struct sink_off_cpu) off_cpu; /* not handed to the encoder yet */

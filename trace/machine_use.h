@@ -2,6 +2,7 @@
 /* What the CPUs of a machine did while something was recorded on it. */
 #pragma once
 
+#include <errno.h>
 #include <stdint.h>
 
 /* In ns of CPU time of all CPUs together. All 0: not known. */
@@ -31,6 +32,10 @@ struct off_cpu_gap {
 };
 
 enum { OFF_CPU_GAPS = 16 };
+
+/* An error: a process in another PID namespace is recorded, whose threads the kernel numbers
+ * otherwise. */
+#define OFF_CPU_ELSEWHERE (-EXDEV)
 
 /* What is known of all threads together. */
 struct off_cpu_account {

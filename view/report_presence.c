@@ -72,6 +72,15 @@ static char *steps_text(const struct presence *p)
 		units_percent(off, p->off));
 }
 
+void report_off_cpu_reason(int error, char *text, size_t size)
+{
+	if (error == OFF_CPU_ELSEWHERE)
+		snprintf(text, size,
+			"the program is in a PID namespace of its own: record from inside of that");
+	else
+		snprintf(text, size, "perf_event_open: %s", brick_strerror(error));
+}
+
 /* Not per brick: refused by the kernel. What it counts all the same is named. */
 static void print_unknown(const struct run *run, const struct presence *p,
 	const struct terminal *terminal, size_t label, FILE *out)
@@ -79,10 +88,12 @@ static void print_unknown(const struct run *run, const struct presence *p,
 	if (!run->off_cpu.error)
 		return;
 	SCOPED char *threads = threads_text(p), *steps = steps_text(p);
+	char reason[128];
+	report_off_cpu_reason(run->off_cpu.error, reason, sizeof reason);
 	paragraph(out, terminal, label, "Off CPU",
 		"not known per brick, whose times are those of the clock on the wall "
-		"(perf_event_open: %s)%s%s",
-		brick_strerror(run->off_cpu.error), threads, steps);
+		"(%s)%s%s",
+		reason, threads, steps);
 }
 
 /* Seconds from the begin of the recording, as --since takes them. */

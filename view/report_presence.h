@@ -8,6 +8,9 @@
 #include "trace/run.h"
 #include "view/terminal.h"
 
+/* Why times off the CPU are not known, for an error of struct off_cpu_account. */
+void report_off_cpu_reason(int error, char *text, size_t size);
+
 /* Lines behind a label of `label` columns; nothing of what is not known and was not asked for. */
 void report_presence_text(const struct run *run, const struct presence *presence,
 	const struct terminal *terminal, size_t label, FILE *out);

@@ -100,6 +100,19 @@ def in_another_time(recorder, path):
     check(asleep["blocked_ns"] > 0.9 * 50e6, f"asleep for 50 ms, blocked in a time namespace: {asleep}")
 
 
+def by_other_numbers(recorder, path):
+    """In a PID namespace of its own the kernel's numbers of threads are not the program's: not known, never 0."""
+    unshare = ["unshare", "--fork", "--pid"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--fork", "--pid"]
+    if subprocess.run([*unshare, "true"], check=False, capture_output=True).returncode:
+        print("not tried: no PID namespace can be had")
+        return
+    subprocess.run([*recorder, "--", *unshare, PROGRAM], check=True, capture_output=True)
+    answer = json.loads(report(path, "--json"))
+    check(answer["presence"]["off_cpu_known"] is None and answer["presence"]["preempted"] is None, f"known: {answer['presence']}")
+    check(all(row["off_ns"] is None for row in answer["bricks"]), "times off the CPU of another's threads")
+    check("PID namespace" in report(path), "the report does not say why")
+
+
 def main():
     cpu = min(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory() as tmp:
@@ -124,6 +137,8 @@ def main():
         agree("a program that records itself", embedded)
 
         in_another_time(recorder, path)
+
+        by_other_numbers(recorder, path)
         subprocess.run([*recorder, "--off-cpu", "off", "--", PROGRAM], check=True,
                        capture_output=True)
         has_none(path)
