@@ -233,7 +233,9 @@ static struct tensor changed_twice(const struct tensor *t)
 		if (field < TENSOR_DIMS)
 			other.ne[field] += 1 + draw(1 << 14);
 		else
-			other.source[field - TENSOR_DIMS] += 1 + draw(1 << 12);
+			other.source[field - TENSOR_DIMS] =
+				(struct tensor *)((uintptr_t)other.source[field - TENSOR_DIMS] +
+						  (1 + draw(1 << 12)) * sizeof other);
 	}
 	return other;
 }

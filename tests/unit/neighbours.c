@@ -54,7 +54,7 @@ static void our_own_are_no_neighbours(void **state)
 	assert_null(strstr(use.neighbour, "neighbours"));
 	assert_true(use.busy_ns >= SPIN_NS / 2); /* accounts go by ticks */
 	assert_true(use.neighbour_ns <= use.busy_ns + SPIN_NS / 10);
-	assert_true(use.interrupt_cpu_ns <= use.interrupt_ns);
+	assert_true(use.interrupt_cpu_ns <= use.interrupt_ns + SPIN_NS / 10); /* read by turns */
 	assert_true(use.interrupt_cpu_ns <= use.interrupt_cpu_all_ns);
 	neighbours_destroy(n);
 }
