@@ -24,8 +24,8 @@ steps are left whole; and beside it stands how often what `report` makes of that
 
 Steps of more threads than there are CPUs would take a tenth of a second and more, since the package's engine spins in its barriers until
 it is preempted. So those rows are of llama.cpp built with OpenMP, as CMake does by default, with OMP_WAIT_POLICY=passive:
-its threads sleep. That the kernel's records of context switches cost then, in all of the process; so they are judged by
-the recorded processes' steps less those of the processes before them that are not recorded (lower deciles, pairs).
+its threads sleep. What the kernel's records of context switches cost until they are stopped falls on all of the process; so beside the steps left whole
+they are judged by the recorded processes' steps less those of the processes before them that are not recorded (lower deciles, pairs).
 
 The table of the issue, a quarter of an hour on a machine that is otherwise quiet:
 
@@ -114,9 +114,8 @@ class Row:
     def judged(self):
         """Cost and error, us: by the two, each by what it says for sure, as they are of different processes."""
         runs, nulls = self.steps("run"), self.steps("null")
-        if self.sleeps:
-            return by_turns(levels(runs), levels(nulls))
-        found = [(cost_of(runs, nulls), error_of(runs, nulls)), (self.by_whole_steps() or (0, math.inf))[:2]]
+        processes = by_turns(levels(runs), levels(nulls)) if self.sleeps else (cost_of(runs, nulls), error_of(runs, nulls))
+        found = [processes, (self.by_whole_steps() or (0, math.inf))[:2]]
         weights = [1 / error ** 2 for _, error in found]
         return sum(w * cost for w, (cost, _) in zip(weights, found)) / sum(weights), sum(weights) ** -0.5
 
