@@ -242,7 +242,7 @@ def decide(f, chosen, wanted):
     for phase, answer in diff["phases"].items():
         expect(f"{what}: of which phase", f.kind == "phase" and phase != f.phase[1], False)
         rows = {r["name"]: r["a_ns"] for r in answer["bricks"]}
-        expect_true(f"{what}: {set(rows)} asked for", set(rows) <= set(wanted) | {"left out", "unattributed", "BarrierWait"})
+        expect_true(f"{what}: {set(rows)} asked for", set(rows) <= set(wanted) | {"left out", "unattributed", "BarrierWait", "preempted", "blocked"})
         for parts in (rows.values(), [r["a_ns"] for r in layers["phases"][phase]["layers"]]):
             if answer["blocks_a"] == 1:  # of several each has a median of its own
                 expect_true(f"{what}: {phase} adds up", abs(sum(parts) - answer["time"]["a_ns"]) < 1 + 1e-6 * answer["time"]["a_ns"])
