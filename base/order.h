@@ -2,8 +2,7 @@
 /*
  * Order of records, and places in lists that are in order. Header only; any thread.
  *
- *	COMPARATOR(by_begin, struct span, ORDER(x->begin_ns, y->begin_ns) ?: ORDER(y->end_ns,
- *x->end_ns))
+ *	COMPARATOR(by_begin, struct span, ORDER(x->begin_ns, y->begin_ns))
  *
  *	qsort(spans, count, sizeof *spans, by_begin);
  *	size_t later = BISECT(i, 0, count, spans[i].begin_ns <= now);

@@ -5,17 +5,6 @@
  */
 #include "tests/unit/summary_kit.h"
 
-static void give_lane(struct run *run, uint32_t lane, uint64_t ns, uint64_t tid)
-{
-	BUILDER_GROW(run->points, run->point_count);
-	run->points[run->point_count++] = (struct run_point){.ns = ns,
-		.lane = lane,
-		.kind = RUN_POINT_THREAD,
-		.brick = RUN_NONE,
-		.value = (double)tid};
-	run->lanes[lane].tid = tid;
-}
-
 /* Work of the lane at 100, 200, and on; it is of another thread from each of these times on. */
 static void assert_label(const uint64_t *handovers, size_t count, const char *expected)
 {
@@ -26,7 +15,7 @@ static void assert_label(const uint64_t *handovers, size_t count, const char *ex
 
 	run.lanes[lane].first_tid = run.lanes[lane].tid = 10;
 	for (size_t i = 0; i < count; i++)
-		give_lane(&run, lane, handovers[i], 11 + i);
+		builder_owner(&run, lane, handovers[i], run.lanes[lane].tid = 11 + i);
 	for (uint64_t ns = 100; ns < 500; ns += 100)
 		builder_sample(&run, lane, work, ns, ns + 50, 0);
 	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_THREAD, SUMMARY_ALL_PHASES), 0);

@@ -302,16 +302,6 @@ static void of_many_samples(void **state_)
 	run_fini(&run);
 }
 
-static void give_lane(struct run *run, uint32_t lane, uint64_t ns, uint64_t tid)
-{
-	BUILDER_GROW(run->points, run->point_count);
-	run->points[run->point_count++] = (struct run_point){.ns = ns,
-		.lane = lane,
-		.kind = RUN_POINT_THREAD,
-		.brick = RUN_NONE,
-		.value = (double)tid};
-}
-
 /* A thread that gets the lane of one that ran steps is beside other steps; then one runs its own.
  */
 static void lanes_go_on_with_other_threads(void **state_)
@@ -328,12 +318,12 @@ static void lanes_go_on_with_other_threads(void **state_)
 	builder_sample(&run, lane, decode, 100, 200, 0);
 	builder_step(&run, lane, 1);
 	builder_sample(&run, lane, work, 200, 210, 0);
-	give_lane(&run, lane, 300, 3);
+	builder_owner(&run, lane, 300, 3);
 	builder_sample(&run, lane, work, 400, 500, 0);
 	builder_sample(&run, other, work, 250, 380, 0); /* it has run no step yet */
 	builder_sample(&run, other, decode, 390, 510, 0);
 	builder_step(&run, other, 1);
-	give_lane(&run, lane, 600, 4);
+	builder_owner(&run, lane, 600, 4);
 	builder_sample(&run, lane, decode, 700, 750, 0);
 	builder_step(&run, lane, 1);
 	builder_sample(&run, lane, work, 760, 800, 0);

@@ -87,6 +87,17 @@ static BUILDER_UNUSED uint32_t builder_lane(struct run *run, uint32_t process, u
 	return (uint32_t)run->lane_count++;
 }
 
+/* From then on the lane is another thread's. */
+static BUILDER_UNUSED void builder_owner(struct run *run, uint32_t lane, uint64_t ns, uint64_t tid)
+{
+	BUILDER_GROW(run->points, run->point_count);
+	run->points[run->point_count++] = (struct run_point){.ns = ns,
+		.lane = lane,
+		.kind = RUN_POINT_THREAD,
+		.brick = RUN_NONE,
+		.value = (double)tid};
+}
+
 /* Append a sample: call it in the order of begins, what holds others before them. */
 static BUILDER_UNUSED struct run_sample *builder_sample(struct run *run, uint32_t lane,
 	uint32_t site, uint64_t begin_ns, uint64_t end_ns, unsigned depth)
