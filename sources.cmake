@@ -448,6 +448,7 @@ set(BRICK_RECORD_SOURCES
   record/lighten.c
   record/messages.c
   record/outside.c
+  record/pid_namespace.c
   record/process.c
   record/recorder.c
   record/session_dir.c
@@ -1080,6 +1081,7 @@ set(BRICK_INTEGRATION_TESTS
   tests/integration/off_cpu_many.py
   tests/integration/off_cpu_path.py
   tests/integration/off_cpu_refused.py
+  tests/integration/off_cpu_spaces.py
   tests/integration/opencl_decoder.py
   tests/integration/opencl_double.py
   tests/integration/opencl_overlap.py

@@ -6,11 +6,25 @@
  */
 #include "live/session.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "brick/clock.h"
 #include "record/guard.h"
+
+/* Its file's name may be longer than what is read; then it is found by none. */
+static void hold_writer(struct live_session *s)
+{
+	char path[64], name[4096];
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", s->fd);
+	ssize_t n = readlink(path, name, sizeof name - 1);
+	name[n > 0 ? n : 0] = '\0';
+	const char *base = strrchr(name, '/');
+	s->process = process_hold_writer((pid_t)drain_header(s->drain)->pid, base ? base : name);
+}
 
 struct live_session *live_session_open(int fd, const char **why)
 {
@@ -29,7 +43,7 @@ struct live_session *live_session_open(int fd, const char **why)
 	s->device = st.st_dev;
 	s->inode = st.st_ino;
 	s->named = st.st_nlink > 0;
-	s->process = process_hold((pid_t)drain_header(s->drain)->pid);
+	hold_writer(s);
 	live_session_check(s);
 	return s;
 fail:

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "record/pid_namespace.h"
 
 unsigned long long process_start_time(pid_t pid)
 {
@@ -50,8 +51,10 @@ struct process process_hold(pid_t pid)
 	return p;
 }
 
+enum has { NO, YES, GONE };
+
 /* Of what ended meanwhile nothing is there to be read, or to be opened: it may have. */
-static int has(pid_t pid, const char *file, int separator, const char *wanted)
+static enum has has(pid_t pid, const char *file, int separator, const char *wanted)
 {
 	char path[64], *part = NULL;
 	size_t capacity = 0;
@@ -60,23 +63,43 @@ static int has(pid_t pid, const char *file, int separator, const char *wanted)
 	snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
 	FILE *in = fopen(path, "re");
 	if (!in)
-		return errno != EACCES && errno != EPERM;
+		return errno != EACCES && errno != EPERM ? GONE : NO;
 	for (; !found && getdelim(&part, &capacity, separator, in) > 0; parts++)
 		found = strstr(part, wanted) != NULL;
 	free(part);
 	fclose(in);
-	return found || !parts;
+	return found ? YES : parts ? NO : GONE;
 }
 
-int process_is_recorded(pid_t pid, const char *session)
+int process_maps(pid_t pid, const char *session)
 {
-	return has(pid, "maps", '\n', session) || has(pid, "environ", '\0', "BRICK_SESSION_DIR=");
+	return has(pid, "maps", '\n', session) == YES;
+}
+
+/* It may have gone on to another program. */
+static int was_recorded(pid_t pid)
+{
+	return has(pid, "environ", '\0', "BRICK_SESSION_DIR=") != NO;
+}
+
+struct process process_hold_writer(pid_t pid, const char *session)
+{
+	const struct process hidden = {.pidfd = -1};
+
+	if (!pid_namespace_is_in_proc())
+		return hidden;
+	pid_t ours = process_maps(pid, session) ? pid : pid_namespace_find(pid, session);
+	if (ours)
+		return process_hold(ours);
+	return was_recorded(pid) ? process_hold(pid) : hidden;
 }
 
 int process_has_ended(const struct process *p)
 {
 	struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};
 
+	if (!p->pid)
+		return 0;
 	if (p->pidfd >= 0)
 		return poll(&fd, 1, 0) > 0;
 	return !p->start_time || process_start_time(p->pid) != p->start_time;

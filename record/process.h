@@ -16,10 +16,15 @@ struct process {
 
 struct process process_hold(pid_t pid);
 
+/* Does it map the session of that name? 0 also where we may not look. */
+int process_maps(pid_t pid, const char *session);
+
 /*
- * Does it map the session of that name, or was it started to be recorded (it may have gone on to
- * another program)? 1 also when it is gone, 0 when we may not look, as we may at what we record.
+ * Who writes the session of that name and calls itself `pid`, which may be its number in a PID
+ * namespace of its own. Our number 0: it is in another one, and /proc does not tell which it is.
  */
-int process_is_recorded(pid_t pid, const char *session);
+struct process process_hold_writer(pid_t pid, const char *session);
+
+/* 0 of one that cannot be told. */
 int process_has_ended(const struct process *process);
 void process_release(struct process *process);

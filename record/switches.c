@@ -11,18 +11,20 @@
 #include <sys/epoll.h>
 #include "base/clock_ns.h"
 #include "drain/machine.h"
+#include "record/pid_namespace.h"
 #include "record/switch_cost.h"
 
 enum {
 	LOOK_MS = 100,	   /* at most, while a program has switches at all */
 	IDLE_MS = 1000,	   /* at most, else */
 	TRY_MS = 2,	   /* after a new begin */
+	MAX_UNTOLD = 16,   /* and a hundredth, of threads that /proc could not be asked for */
 	FULL_PERCENT = 25, /* rings that full are emptied */
 };
 
 struct taking {
 	struct watched *sessions, *last; /* last: whose the last one was */
-	uint64_t lost;
+	uint64_t lost, told, untold;
 };
 
 static struct watched *session_of(const struct taking *t, uint32_t pid)
@@ -33,11 +35,22 @@ static struct watched *session_of(const struct taking *t, uint32_t pid)
 	return NULL;
 }
 
+/* As the session calls the thread, which in another PID namespace is not our number. */
+static int name_thread(struct taking *t, const struct watched *s, uint32_t *tid)
+{
+	uint64_t own = s->is_elsewhere ? hashmap_get(&s->own_tid_of, *tid) : *tid;
+
+	t->told += s->is_elsewhere && own != HASHMAP_NONE;
+	t->untold += own == HASHMAP_NONE;
+	*tid = (uint32_t)own;
+	return own != HASHMAP_NONE;
+}
+
 static void take(void *context, const struct off_cpu *interval)
 {
 	struct taking *t = context;
 	struct watched *s = t->last;
-	const struct sink_off_cpu one = {
+	struct sink_off_cpu one = {
 		.begin_ns = interval->begin_ns,
 		.end_ns = interval->end_ns,
 		.tid = interval->tid,
@@ -47,8 +60,24 @@ static void take(void *context, const struct off_cpu *interval)
 	if (!s || (uint32_t)s->process.pid != interval->pid)
 		s = session_of(t, interval->pid);
 	t->last = s;
-	if (s && array_push(&s->off_cpu, one))
+	if (s && name_thread(t, s, &one.tid) && array_push(&s->off_cpu, one))
 		t->lost++;
+}
+
+/* What they call themselves is to be had only while they live. */
+static void learn_threads(struct switches *of, struct watched *sessions)
+{
+	for (struct watched *s = sessions; s; s = s->next)
+		if (s->is_elsewhere && !s->ending &&
+			pid_namespace_threads(&s->own_tid_of, s->process.pid))
+			of->lost++;
+}
+
+/* A number may be another thread's by and by. */
+static void forget_threads(struct watched *sessions)
+{
+	for (struct watched *s = sessions; s; s = s->next)
+		hashmap_clear(&s->own_tid_of);
 }
 
 static void read_all(
@@ -67,7 +96,11 @@ static void read_all(
 		s->off_cpu.items = NULL;
 		s->off_cpu.count = s->off_cpu.capacity = 0;
 	}
-	of->lost += t.lost;
+	forget_threads(sessions);
+	learn_threads(of, sessions);
+	of->told += t.told;
+	of->untold += t.untold;
+	of->lost += t.lost + t.untold;
 	of->read_ns = now_ns;
 }
 
@@ -165,12 +198,12 @@ static uint32_t resume(struct switches *s, struct watched *sessions, uint64_t no
 	return TRY_MS;
 }
 
-/* The kernel's numbers are ours, its own are not: who was off the CPU cannot be told. */
-static int is_any_elsewhere(const struct watched *sessions)
+/* The kernel's numbers are ours: who was off the CPU cannot be told, or not of enough threads. */
+static int is_any_hidden(const struct switches *s, const struct watched *sessions)
 {
-	while (sessions && !sessions->is_elsewhere)
+	while (sessions && sessions->process.pid)
 		sessions = sessions->next;
-	return sessions != NULL;
+	return sessions || s->untold > MAX_UNTOLD + s->told / 100;
 }
 
 static void give_up(struct switches *s, int error)
@@ -231,10 +264,11 @@ static uint32_t spend(struct switches *s, const struct watched *sessions, uint64
 uint32_t switches_turn(struct switches *s, struct watched *sessions, struct encoder *e,
 	uint32_t interval_ms, uint64_t now_ns, int all)
 {
-	if (s->recorder && is_any_elsewhere(sessions))
+	if (s->recorder && is_any_hidden(s, sessions))
 		give_up(s, OFF_CPU_ELSEWHERE);
 	if (!s->recorder)
 		return IDLE_MS;
+	learn_threads(s, sessions);
 	if (is_stopped(s))
 		return resume(s, sessions, now_ns);
 	if (misses_one(s, sessions))

@@ -17,8 +17,9 @@ struct switches {
 	int error;			   /* why: -errno; 0: not asked for */
 	int epoll_fd;			   /* that is to tell when there are many */
 	uint64_t read_ns;		   /* when they were read last */
-	uint64_t lost;			   /* that could not be handed over, for lack of memory */
-	uint64_t seen;			   /* of off_cpu_seen(), spent from the budget */
+	uint64_t lost;	       /* that could not be handed over, for lack of memory or ... */
+	uint64_t untold, told; /* ... as the thread had ended: in other PID namespaces */
+	uint64_t seen;	       /* of off_cpu_seen(), spent from the budget */
 	struct switch_budget budget;
 	uint64_t resume_ns; /* when it is tried again, while the last gap is open */
 	uint32_t gap_count;

@@ -177,7 +177,8 @@ static void end_replaced(struct watch *w, struct watched *added)
 	uint64_t start = drain_header(added->drain)->start_ticks;
 
 	for (struct watched *s = w->sessions; s; s = s->next) {
-		if (s == added || s->ending || s->process.pid != added->process.pid)
+		if (s == added || s->ending || !s->process.pid ||
+			s->process.pid != added->process.pid)
 			continue;
 		uint64_t end_ticks, other = drain_header(s->drain)->start_ticks;
 		struct watched *older = other < start ? s : added;
@@ -246,7 +247,7 @@ static uint32_t visit(struct watch *w, struct watched *s, uint64_t now_ns, int a
 		return LOOK_MS;
 	}
 	uint32_t max_ms = w->options.interval_ms < LOOK_MS ? w->options.interval_ms : LOOK_MS;
-	if (switches_fall_back(w->switches))
+	if (switches_fall_back(w->switches) && !s->is_elsewhere)
 		drain_watch_threads(s->drain, max_ms);
 	struct drain_outlook outlook = drain_look(s->drain, &s->pace, now_ns, max_ms);
 	int full = outlook.fullest_percent >= FULL_PERCENT;

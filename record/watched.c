@@ -29,10 +29,10 @@ struct watched *watched_open(int directory, const char *name, pid_t pid, const c
 	if (!s)
 		return NULL;
 	snprintf(s->name, sizeof s->name, "%s", name);
-	s->process = process_hold(pid);
+	s->process = process_hold_writer(pid, name);
+	s->is_elsewhere = s->process.pid != pid;
 	s->consumed_ns = monotonic_ns();
 	*why = open_file(s, directory);
-	s->is_elsewhere = !*why && !process_is_recorded(pid, name);
 	return s;
 }
 
@@ -58,6 +58,7 @@ void watched_close(struct watched *s)
 	process_release(&s->process);
 	drain_close(s->drain);
 	array_fini(&s->off_cpu);
+	hashmap_fini(&s->own_tid_of);
 	if (s->fd >= 0)
 		close(s->fd);
 	free(s);

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "base/array.h"
+#include "base/hashmap.h"
 #include "drain/drain.h"
 #include "drain/pace.h"
 #include "record/process.h"
@@ -13,9 +14,10 @@ struct watched {
 	struct watched *next;
 	char name[256]; /* of its file */
 	struct process process;
-	int is_elsewhere; /* its number is of another PID namespace: of ours it is another one's */
-	int fd;		  /* -1: none */
-	struct drain *drain; /* NULL: its file is none that can be used */
+	int is_elsewhere;	   /* in another PID namespace, which numbers it otherwise */
+	struct hashmap own_tid_of; /* ... and its threads: theirs by ours, of those that live */
+	int fd;			   /* -1: none */
+	struct drain *drain;	   /* NULL: its file is none that can be used */
 	struct drain_pace pace;
 	ARRAY(struct sink_off_cpu) off_cpu; /* not handed to the encoder yet */
 	int followed;			    /* by the recorder of times off the CPU */

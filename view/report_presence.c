@@ -76,7 +76,8 @@ void report_off_cpu_reason(int error, char *text, size_t size)
 {
 	if (error == OFF_CPU_ELSEWHERE)
 		snprintf(text, size,
-			"the program is in a PID namespace of its own: record from inside of that");
+			"the program is in a PID namespace of its own, and /proc does not tell its "
+			"threads: record from inside of that");
 	else
 		snprintf(text, size, "perf_event_open: %s", brick_strerror(error));
 }

@@ -13,39 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-from liboffcpu import BRICK, PROGRAM, check, disturbed, report
-
-
-ATTEMPTS = 6
-
-
-def complaints_of_brick(truth, row, name):
-    slack = max(0.01 * truth["high_ns"], 2000 * truth["count"])
-    low, high = truth["low_ns"] - slack, truth["high_ns"] + truth["stolen_ns"] + slack
-    check(abs(row["cpu_ns"] + row["off_ns"] - row["self_ns"]) <= 1,
-          f"{name}: CPU and OFF are not SELF: {row}")
-    check(row["off_ns"] == row["preempted_ns"] + row["blocked_ns"], f"{name}: parts of OFF: {row}")
-    # a sleep's CPU time is that of a context switch, of which the kernel books a part to either
-    if name.startswith("sleep") or low <= row["cpu_ns"] <= high:
-        return {}
-    return {name: f"{row['cpu_ns']} ns on the CPU, truly {truth['low_ns']}..{truth['high_ns']} "
-                  f"and {truth['stolen_ns']} stolen"}
-
-
-def complaints_of_bricks(rep, truth):
-    presence, rows = rep["presence"], {row["name"]: row for row in rep["bricks"]}
-    if presence["off_cpu"] is None:
-        print("skipped: the kernel does not say when threads are off their CPUs")
-        sys.exit(77)
-    check(not presence["switches_lost"], "context switches were lost")
-    found = {}
-    for name, known in truth.items():
-        found.update(complaints_of_brick(known, rows[name], name))
-    asleep, spun = rows["sleep-5ms"], rows["spin-20ms"]
-    check(asleep["blocked_ns"] > 0.9 * 50e6, f"asleep for 50 ms, blocked: {asleep}")
-    if spun["blocked_ns"] or not spun["preempted_ns"]:
-        found["a spin is preempted"] = f"{spun}"
-    return found
+from liboffcpu import BRICK, PROGRAM, agree, check, complaints_of_bricks, disturbed, report
 
 
 def complaints_of_machine(rep, took, text):
@@ -58,18 +26,6 @@ def complaints_of_machine(rep, took, text):
     if not presence["neighbour"] or presence["neighbour"] not in text:
         found["neighbour"] = f"none is named: {presence}"
     return found
-
-
-def agree(what, attempt):
-    """Each thing must agree in one attempt at least. A host that takes the CPU away in the middle
-    of a context switch has the kernel's two accounts differ by that; what is wrong is so always."""
-    left = None
-    for _ in range(ATTEMPTS):
-        found = attempt()
-        left = found if left is None else {k: v for k, v in found.items() if k in left}
-        if not left:
-            return
-    sys.exit(f"FAILED: {what}, {ATTEMPTS} times: {left}")
 
 
 def has_none(path):
@@ -100,19 +56,6 @@ def in_another_time(recorder, path):
     check(asleep["blocked_ns"] > 0.9 * 50e6, f"asleep for 50 ms, blocked in a time namespace: {asleep}")
 
 
-def by_other_numbers(recorder, path):
-    """In a PID namespace of its own the kernel's numbers of threads are not the program's: not known, never 0."""
-    unshare = ["unshare", "--fork", "--pid"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--fork", "--pid"]
-    if subprocess.run([*unshare, "true"], check=False, capture_output=True).returncode:
-        print("not tried: no PID namespace can be had")
-        return
-    subprocess.run([*recorder, "--", *unshare, PROGRAM], check=True, capture_output=True)
-    answer = json.loads(report(path, "--json"))
-    check(answer["presence"]["off_cpu_known"] is None and answer["presence"]["preempted"] is None, f"known: {answer['presence']}")
-    check(all(row["off_ns"] is None for row in answer["bricks"]), "times off the CPU of another's threads")
-    check("PID namespace" in report(path), "the report does not say why")
-
-
 def main():
     cpu = min(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory() as tmp:
@@ -137,8 +80,6 @@ def main():
         agree("a program that records itself", embedded)
 
         in_another_time(recorder, path)
-
-        by_other_numbers(recorder, path)
         subprocess.run([*recorder, "--off-cpu", "off", "--", PROGRAM], check=True,
                        capture_output=True)
         has_none(path)
