@@ -252,7 +252,9 @@ static int costs_too_much(struct switches *s, unsigned cpus)
 static uint32_t spend(struct switches *s, const struct watched *sessions, uint64_t now_ns)
 {
 	unsigned cpus = cpus_used(sessions);
-	uint64_t seen = off_cpu_seen(s->recorder), times = (seen - s->seen) / 2;
+	/* a record of lost ones may be larger than what it stands for */
+	uint64_t seen = off_cpu_seen(s->recorder);
+	uint64_t times = seen > s->seen ? (seen - s->seen) / 2 : 0;
 	uint32_t ms = switch_budget_spend(&s->budget, times, cpus, now_ns);
 
 	s->seen += 2 * times;

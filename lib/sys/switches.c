@@ -343,7 +343,7 @@ uint64_t brick__switches_waiting(const struct brick__switches *s)
 
 	for (size_t i = 0; i < s->rings.count; i++)
 		bytes += used_bytes(&s->rings.items[i]);
-	return bytes / RECORD_BYTES;
+	return bytes / RECORD_BYTES + s->read.count;
 }
 
 void brick__switches_close(struct brick__switches *s)

@@ -65,7 +65,7 @@ unsigned brick__switches_fill(const struct brick__switches *s);
 /* Of other processes: readable when a ring has many records, until they are counted. -1: none. */
 int brick__switches_wait_fd(const struct brick__switches *s);
 
-/* Records in the rings that were not read yet. */
+/* Records that were not handed out yet, in the rings and read. */
 uint64_t brick__switches_waiting(const struct brick__switches *s);
 
 /* NULL is legal. No thread is followed any more, at no cost to any. */

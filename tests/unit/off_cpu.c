@@ -103,6 +103,28 @@ static void a_sleep_is_blocked(void **state)
 	off_cpu_destroy(r);
 }
 
+/* Records that are kept until all of their time are visible have been seen all the same. */
+static void what_was_seen_stays_seen(void **state)
+{
+	struct off_cpu_recorder *r;
+	int answer;
+	struct sums sums = {.pid = (uint32_t)run_followed("sleep", &r, &answer)};
+
+	(void)state;
+	waitpid((pid_t)sums.pid, NULL, 0);
+	close(answer);
+	if (!r)
+		skip();
+	uint64_t seen = off_cpu_seen(r);
+	assert_true(seen > 0);
+	assert_int_equal(off_cpu_read(r, OFF_CPU_VISIBLE_NS, add, &sums), 0);
+	assert_int_equal(sums.blocked_ns, 0);
+	assert_int_equal(off_cpu_seen(r), seen);
+	assert_int_equal(off_cpu_read(r, monotonic_ns(), add, &sums), 0);
+	assert_int_equal(off_cpu_seen(r), seen);
+	off_cpu_destroy(r);
+}
+
 /* By how many ns the kernel's two accounts of a spin beside a neighbour differ; -1: not known. */
 static int64_t missing_ns(void)
 {
@@ -237,6 +259,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_sleep_is_blocked),
+		cmocka_unit_test(what_was_seen_stays_seen),
 		cmocka_unit_test(a_neighbour_preempts),
 		cmocka_unit_test(recording_them_takes_time),
 		cmocka_unit_test(a_lane_has_one_thread),
