@@ -12,6 +12,7 @@
 static const double like = 0.9;		/* of the same resource */
 static const double more_threads = 0.7; /* which also get into each other's way */
 static const double f64_of_f32 = 0.25;	/* half of it on any CPU, or as much */
+static const double wider = 0.7;	/* instructions, which a CPU may run at a lower frequency */
 
 static double greater(double a, double b)
 {
@@ -24,22 +25,41 @@ static double least_of_threads(double rate, uint32_t threads, uint32_t others)
 	return threads < others ? like * rate * threads / others : more_threads * rate;
 }
 
+/* Instruction sets come from the narrowest to the widest. */
+static size_t width_of(const struct ceilings *c, const char *isa)
+{
+	size_t i = 0;
+
+	while (i < c->compute_count && strcmp(c->compute[i].isa, isa))
+		i++;
+	return i;
+}
+
+static int is_wider(const struct ceilings *c, const struct ceilings_compute *row,
+	const struct ceilings_compute *other)
+{
+	return other->threads == row->threads && !strcmp(other->type, row->type) &&
+	       width_of(c, other->isa) < width_of(c, row->isa);
+}
+
 double ceilings_least_compute(const struct ceilings *c, const struct ceilings_compute *row)
 {
-	int is_f32 = !strcmp(row->type, "f32"), is_i8 = !strcmp(row->type, "i8");
-	int is_f64 = !strcmp(row->type, "f64");
+	int is_f32 = !strcmp(row->type, "f32"), is_f64 = !strcmp(row->type, "f64");
+	int is_short = !strcmp(row->type, "i8") || !strcmp(row->type, "bf16");
 	double least = 0;
 
 	for (size_t i = 0; i < c->compute_count; i++) {
 		const struct ceilings_compute *other = &c->compute[i];
 		double rate = other->rate.best;
+		if (is_wider(c, row, other))
+			least = greater(least, wider * rate);
 		if (strcmp(other->isa, row->isa))
 			continue;
 		if (other->threads != row->threads && !strcmp(other->type, row->type))
 			least = greater(
 				least, least_of_threads(rate, row->threads, other->threads));
 		if (other->threads == row->threads &&
-			((is_i8 && !strcmp(other->type, "f32")) ||
+			((is_short && !strcmp(other->type, "f32")) ||
 				(is_f32 && !strcmp(other->type, "f64"))))
 			least = greater(least, like * rate);
 		if (other->threads == row->threads && is_f64 && !strcmp(other->type, "f32"))

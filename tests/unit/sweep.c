@@ -17,7 +17,8 @@ static void contradictions(void **state)
 	struct ceilings_level levels[] = {{"L1", 1, 1}, {"memory", 0, 2}};
 	struct ceilings_compute compute[] = {{"A", "f64", 1, {50, 50, 50, 1}},
 		{"A", "f32", 1, {100, 100, 100, 1}}, {"A", "i8", 1, {200, 200, 200, 1}},
-		{"A", "f32", 2, {190, 190, 190, 1}}, {"B", "f32", 1, {400, 400, 400, 1}}};
+		{"A", "f32", 2, {190, 190, 190, 1}}, {"B", "f32", 1, {400, 400, 400, 1}},
+		{"B", "bf16", 1, {700, 700, 700, 1}}};
 	struct ceilings_bandwidth bandwidth[] = {{"L1", "read", "A", 1, 1, {300, 300, 300, 1}},
 		{"L1", "read", "A", 1, 2, {30, 30, 30, 1}}, /* another size */
 		{"memory", "read", "A", 1, 9, {40, 40, 40, 1}},
@@ -25,7 +26,7 @@ static void contradictions(void **state)
 	struct ceilings c = {.levels = levels,
 		.level_count = 2,
 		.compute = compute,
-		.compute_count = 5,
+		.compute_count = 6,
 		.bandwidth = bandwidth,
 		.bandwidth_count = 4};
 	const struct {
@@ -33,7 +34,8 @@ static void contradictions(void **state)
 	} spoiled[] = {{&compute[2].rate.best, 1.18}, {&compute[0].rate.best, 20},
 		{&compute[1].rate.best, 30}, {&compute[3].rate.best, 0.07},
 		{&bandwidth[0].rate.best, 35}, {&bandwidth[3].rate.best, 20},
-		{&bandwidth[2].rate.best, 20}};
+		{&bandwidth[2].rate.best, 20}, {&compute[4].rate.best, 60},
+		{&compute[5].rate.best, 300}};
 
 	(void)state;
 	assert_int_equal(ceilings_doubtful(&c), 0);
