@@ -157,6 +157,7 @@ set(BRICK_DRAIN_SOURCES
   drain/machine.c
   drain/map.c
   drain/neighbours.c
+  drain/throttled.c
   drain/notes.c
   drain/off_cpu.c
   drain/off_cpu_intervals.c

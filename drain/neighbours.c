@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/array.h"
 #include "base/hashmap.h"
+#include "drain/throttled.h"
 
 enum { CPU_FIELDS = 8, IDLE = 3, IOWAIT = 4, IRQ = 5, SOFTIRQ = 6, STEAL = 7 };
 
@@ -36,6 +37,7 @@ struct neighbours {
 	struct cpus cpus;
 	struct hashmap ticks; /* pid -> of CPU time */
 	long per_second;
+	uint64_t throttled_ns;
 };
 
 struct process {
@@ -137,6 +139,11 @@ static int note_ticks(void *context, const struct process *p)
 	return hashmap_set(&n->ticks, p->pid, p->ticks);
 }
 
+static uint64_t own_throttled_ns(void)
+{
+	return throttled_ns("/proc/self/cgroup", "/sys/fs/cgroup");
+}
+
 int neighbours_create(struct neighbours **out)
 {
 	struct neighbours *n = calloc(1, sizeof *n);
@@ -144,6 +151,7 @@ int neighbours_create(struct neighbours **out)
 	if (!n)
 		return -ENOMEM;
 	n->per_second = sysconf(_SC_CLK_TCK);
+	n->throttled_ns = own_throttled_ns();
 	int error = read_cpus(&n->cpus);
 	if (!error)
 		error = for_all(note_ticks, n);
@@ -244,6 +252,8 @@ int neighbours_use(const struct neighbours *n, uint32_t tree, struct machine_use
 		subtract(&now, &n->cpus);
 		use_of_all(n, now.list.items, out);
 		most_interrupted(n, &now, out);
+		uint64_t throttled = own_throttled_ns();
+		out->throttled_ns = throttled > n->throttled_ns ? throttled - n->throttled_ns : 0;
 	}
 	array_fini(&now.list);
 	if (error)

@@ -204,6 +204,7 @@ static void on_machine(struct pb_reader event, struct machine_use *use)
 		.interrupt_cpu = (uint32_t)load_uint(event, "interrupt_cpu", 0),
 		.interrupt_cpu_ns = load_uint(event, "interrupt_cpu_ns", 0),
 		.interrupt_cpu_all_ns = load_uint(event, "interrupt_cpu_all_ns", 0),
+		.throttled_ns = load_uint(event, "throttled_ns", 0),
 		.neighbour_ns = load_uint(event, "neighbour_ns", 0),
 	};
 	if (load_find(event, EVENT_ANNOTATIONS, "neighbour", &name) && name.text.at)

@@ -16,6 +16,7 @@ struct machine_use {
 	/* The CPU that they took most of, mostly one that a device's interrupts all go to. */
 	uint32_t interrupt_cpu;
 	uint64_t interrupt_cpu_ns, interrupt_cpu_all_ns; /* of `all`; both 0: not known */
+	uint64_t throttled_ns; /* a limit on its control group held the program back */
 };
 
 /* How it is known when threads were off their CPUs. */

@@ -56,6 +56,8 @@ static void account_machine(struct trace_writer *w, const struct machine_use *us
 		event_uint(w, "interrupt_cpu_ns", use->interrupt_cpu_ns);
 		event_uint(w, "interrupt_cpu_all_ns", use->interrupt_cpu_all_ns);
 	}
+	if (use->throttled_ns)
+		event_uint(w, "throttled_ns", use->throttled_ns);
 	if (!use->neighbour_ns)
 		return;
 	event_uint(w, "neighbour_ns", use->neighbour_ns);

@@ -36,6 +36,17 @@ static void interrupts_text(char *to, size_t size, const struct presence *p)
 		units_percent(share, p->interrupts), of);
 }
 
+static char *throttled_text(const struct run *run)
+{
+	char time[UNITS_BYTES];
+	if (!run->machine.throttled_ns)
+		return xstrdup("");
+	return xasprintf(
+		"; a limit on the CPU time of the program's control group held it back for "
+		"%s, of all CPUs together",
+		units_time(time, run->machine.throttled_ns));
+}
+
 static void print_machine(const struct run *run, const struct presence *p,
 	const struct terminal *terminal, size_t label, FILE *out)
 {
@@ -44,11 +55,12 @@ static void print_machine(const struct run *run, const struct presence *p,
 	if (p->busy < 0)
 		return;
 	SCOPED char *neighbour = neighbour_text(run, p);
+	SCOPED char *throttled = throttled_text(run);
 	interrupts_text(interrupts, sizeof interrupts, p);
 	paragraph(out, terminal, label, "CPUs",
-		"%s busy; other processes took %s%s; %sthe host of the machine took %s",
+		"%s busy; other processes took %s%s; %sthe host of the machine took %s%s",
 		units_percent(busy, p->busy), units_percent(others, p->others), neighbour,
-		interrupts, units_percent(steal, p->steal));
+		interrupts, units_percent(steal, p->steal), throttled);
 }
 
 static char *threads_text(const struct presence *p)
@@ -199,6 +211,7 @@ json_t *report_presence_json(const struct run *run, const struct presence *p)
 		p->interrupted_cpu < 0 ? json_null() : json_number((uint64_t)p->interrupted_cpu));
 	json_put(object, "interrupts_there", share(p->interrupts_there));
 	json_put(object, "steal", share(p->steal));
+	json_put(object, "throttled_ns", json_number(run->machine.throttled_ns));
 	json_put(object, "neighbour",
 		run->machine.neighbour_ns ? json_text(run->machine.neighbour) : json_null());
 	json_put(object, "neighbour_share", share(p->neighbour));

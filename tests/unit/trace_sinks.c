@@ -176,6 +176,7 @@ static void check_off_cpu(const struct run *run)
 	assert_int_equal(run->machine.interrupt_cpu, 1);
 	assert_int_equal(run->machine.interrupt_cpu_ns, 3);
 	assert_int_equal(run->machine.interrupt_cpu_all_ns, 7);
+	assert_int_equal(run->machine.throttled_ns, 9);
 	assert_int_equal(lane->off_cpu_count, 3);
 	assert_int_equal(lane->off_cpu[2].begin_ns, fake_ns(60));
 	assert_int_equal(all.blocked_ns, fake_ns(60) - fake_ns(40));
@@ -204,6 +205,7 @@ static void feed_facts(struct sink *sink, struct fake *f, uint32_t site)
 			.interrupt_cpu = 1,
 			.interrupt_cpu_ns = 3,
 			.interrupt_cpu_all_ns = 7,
+			.throttled_ns = 9,
 			.neighbour_ns = 5,
 			.neighbour = "cc1 (12)"}};
 	struct brick_session_digest digest = {.ticks = fake_ticks(180),
