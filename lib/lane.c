@@ -45,11 +45,13 @@ static void init_lane(struct brick_lane *lane, enum brick_lane_kind kind, uint64
 }
 
 /* A queue has fewer commands than a thread has bricks, if three records for each. */
-static uint32_t ring_records(const struct brick__session *s, enum brick_lane_kind kind)
+static uint32_t ring_records(
+	const struct brick__session *s, enum brick_lane_kind kind, uint32_t smaller)
 {
-	uint32_t half = s->ring_records / 2;
+	uint32_t records = s->ring_records / (kind == BRICK_LANE_THREAD ? 1 : 2) / smaller;
+	uint32_t least = s->ring_records < MIN_RING_RECORDS ? s->ring_records : MIN_RING_RECORDS;
 
-	return kind == BRICK_LANE_THREAD || half < MIN_RING_RECORDS ? s->ring_records : half;
+	return records < least ? least : records;
 }
 
 static struct brick_lane *create_lane(
@@ -86,9 +88,10 @@ static struct brick_lane *create_lane(
 }
 
 /* Where memory is short, a smaller ring is better than none. */
-struct brick_lane *brick__lane_create(struct brick__session *s, enum brick_lane_kind kind)
+struct brick_lane *brick__lane_create(
+	struct brick__session *s, enum brick_lane_kind kind, uint32_t smaller)
 {
-	uint32_t records = ring_records(s, kind);
+	uint32_t records = ring_records(s, kind, smaller);
 	struct brick_lane *lane = create_lane(s, kind, records);
 
 	while (!lane && records / 4 >= MIN_RING_RECORDS && s->header->lane_count < BRICK_MAX_LANES)

@@ -15,6 +15,11 @@
 #include "lib/session_map.h"
 #include "lib/sys/sys.h"
 
+enum {
+	WHOLE_RINGS = 8, /* of a queue; its further lanes have smaller ones */
+	SMALLER = 16,
+};
+
 static int looks_the_same(const struct brick_lane *lane, const struct brick__queue_name *queue)
 {
 	return lane->queue_flags == queue->flags &&
@@ -23,14 +28,15 @@ static int looks_the_same(const struct brick_lane *lane, const struct brick__que
 }
 
 /* A lane is in the order of its begins: what comes next must not begin before its end. */
-static struct brick_lane *find_left(
-	struct brick__session *s, const struct brick__queue_name *queue, uint64_t begin)
+static struct brick_lane *find_left(struct brick__session *s, const struct brick__queue_name *queue,
+	uint64_t begin, uint64_t capacity)
 {
 	for (uint32_t i = 0; i < s->header->lane_count; i++) {
 		struct brick_lane *lane = s->lanes[i].lane;
 		if (lane->kind == BRICK_LANE_QUEUE &&
 			__atomic_load_n(&lane->state, __ATOMIC_ACQUIRE) == BRICK_LANE_FREE &&
-			lane->end_ticks <= begin && looks_the_same(lane, queue))
+			lane->end_ticks <= begin && lane->capacity >= capacity &&
+			looks_the_same(lane, queue))
 			return lane;
 	}
 	return NULL;
@@ -50,13 +56,17 @@ static void own(struct brick_lane *lane, const struct brick__queue_name *queue, 
 
 /* Under the session lock. */
 static int find_lane(struct brick__session *s, struct brick_lane **out,
-	const struct brick__queue_name *queue, uint32_t serial, uint64_t begin)
+	const struct brick__queue_name *queue, uint32_t serial, uint64_t begin, uint32_t others)
 {
+	int is_whole = others < WHOLE_RINGS;
+
 	if (!s->header || s->serial != serial)
 		return -ENOENT;
-	*out = find_left(s, queue, begin);
+	*out = find_left(s, queue, begin, is_whole ? s->ring_records / SMALLER : 0);
 	if (!*out)
-		*out = brick__lane_create(s, BRICK_LANE_QUEUE);
+		*out = brick__lane_create(s, BRICK_LANE_QUEUE, is_whole ? 1 : SMALLER);
+	if (!*out)
+		*out = find_left(s, queue, begin, 0);
 	if (*out)
 		return 0;
 	s->header->ledger.table_full++;
@@ -64,14 +74,14 @@ static int find_lane(struct brick__session *s, struct brick_lane **out,
 }
 
 int brick__queue_lane_open(struct brick__queue_lane *out, const struct brick__queue_name *queue,
-	uint32_t serial, uint64_t begin)
+	uint32_t serial, uint64_t begin, uint32_t others)
 {
 	struct brick_lane *lane = NULL;
 	KEEP_ERRNO();
 
 	brick__session_ensure();
 	BETWEEN(brick__session_lock, brick__session_unlock);
-	int error = find_lane(&brick__session, &lane, queue, serial, begin);
+	int error = find_lane(&brick__session, &lane, queue, serial, begin, others);
 	if (!error) {
 		out->last_end = lane->end_ticks;
 		own(lane, queue, begin);

@@ -21,11 +21,12 @@ struct brick__queue_name {
 };
 
 /*
- * A lane of session `serial` for a queue whose next command begins at `begin`: one that an equal
- * queue has left before that, or a new one. -ENOENT: that session is over; BRICK_EFULL.
+ * A lane of session `serial` for a queue that has `others` and whose next command begins at
+ * `begin`: one that an equal queue has left before that, or a new one. Where a queue has many,
+ * each has a smaller ring. -ENOENT: that session is over; BRICK_EFULL.
  */
 int brick__queue_lane_open(struct brick__queue_lane *out, const struct brick__queue_name *queue,
-	uint32_t serial, uint64_t begin);
+	uint32_t serial, uint64_t begin, uint32_t others);
 
 /* Leave it: free for the next queue while its session (serial) lasts, else unmapped. */
 void brick__queue_lane_close(struct brick__queue_lane *lane, uint32_t serial);

@@ -51,7 +51,7 @@ int brick__queue_lanes_use(struct brick_queue *queue, uint32_t serial, uint64_t 
 	if (queue->lane_count && is_older(serial, queue->serial))
 		return -ENOENT;
 	brick__queue_lanes_close(queue);
-	int error = brick__queue_lane_open(&queue->lanes[0], &queue->name, serial, begin);
+	int error = brick__queue_lane_open(&queue->lanes[0], &queue->name, serial, begin, 0);
 	if (!error) {
 		queue->serial = serial;
 		queue->lane_count = 1;
@@ -73,7 +73,8 @@ static struct brick__queue_lane *free_lane(struct brick_queue *queue, uint64_t b
 	}
 	if (queue->lane_count < BRICK__QUEUE_LANES) {
 		struct brick__queue_lane *further = &queue->lanes[queue->lane_count];
-		if (!brick__queue_lane_open(further, &queue->name, queue->serial, begin)) {
+		if (!brick__queue_lane_open(
+			    further, &queue->name, queue->serial, begin, queue->lane_count)) {
 			queue->lane_count++;
 			return further;
 		}

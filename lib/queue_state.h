@@ -6,7 +6,7 @@
 #include "lib/lane_queue.h"
 #include "lib/queue.h"
 
-enum { BRICK__QUEUE_LANES = 8 }; /* for commands that overlap; a ring each */
+enum { BRICK__QUEUE_LANES = 64 }; /* for commands that overlap; a ring each */
 
 struct brick_queue {
 	struct brick_queue *next, **link; /* under the lock of the list */

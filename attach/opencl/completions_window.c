@@ -108,10 +108,11 @@ static void look(struct queue *q, struct window *w, int all)
 }
 
 COMPARATOR(by_begin, struct pending *const, ORDER((*x)->begin, (*y)->begin))
+COMPARATOR(by_end, struct pending *const, ORDER((*x)->end, (*y)->end))
 
 /*
- * In the order in which the device did them: what it did behind a command was over when that was
- * waited for, too, so the command was over by as much earlier.
+ * In the order in which they ended: when one was over, those were that had ended before it, and by
+ * as much earlier. So what the host's clock bends keeps its distances.
  */
 static void bound_by_next(struct pending *const *sorted, uint32_t n)
 {
@@ -135,9 +136,10 @@ static uint32_t emit(struct queue *q, struct window *w)
 		if (w->items[i].state == PENDING_TIMED)
 			sorted[n++] = &w->items[i];
 	if (!q->in_order)
+		qsort(sorted, n, sizeof *sorted, by_end);
+	bound_by_next(sorted, n);
+	if (!q->in_order)
 		qsort(sorted, n, sizeof *sorted, by_begin);
-	else
-		bound_by_next(sorted, n);
 	while (done < n &&
 		(w->bound_ns == UINT64_MAX ||
 			clocks_host_ns(q->clock, sorted[done]->begin, &residual) <= w->bound_ns)) {

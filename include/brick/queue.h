@@ -133,7 +133,8 @@ struct brick_command {
  * Record it. Commands of a queue must come in the order of their begin.
  * What lies before its launch or behind over_ns by at most the residual is cut.
  * In an in-order queue an overlap of at most the residual is cut, more is cut and counted as
- * clamped; in an out-of-order queue it goes to a further lane of that queue. An end before its
+ * clamped; in an out-of-order queue it goes to a further lane of that queue, as long as no more
+ * than 64 overlap. An end before its
  * begin is clamped and counted. 0, also when the ring had no room (counted as dropped); -EINVAL: no
  * times, times an hour and more in the future, or a brick that there is not (the caller counts
  * it); -ENOENT: nothing records, or the session of the launch is over; BRICK_EFULL: no lane is left

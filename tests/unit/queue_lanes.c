@@ -5,6 +5,8 @@
  */
 #include "tests/unit/queue_kit.h"
 
+enum { LANES = 64 }; /* of a queue whose commands overlap, at most */
+
 static uint32_t lanes_of(struct peek *p, uint32_t kind)
 {
 	uint32_t n = 0;
@@ -80,14 +82,14 @@ static void out_of_order_takes_lanes(void **state)
 	record(queue, now + 500, now + 1500, 0);
 	record(queue, now + 600, now + 700, 0);
 	record(queue, now + 1000, now + 1200, 0); /* fits behind the first */
-	for (uint64_t i = 0; i < 10; i++)	  /* more at once than there are lanes */
+	for (uint64_t i = 0; i < LANES + 2; i++)  /* more at once than there are lanes */
 		record(queue, now + 2000 + i, now + 3000 + i, 0);
 	peek_map(&p);
-	assert_int_equal(lanes_of(&p, BRICK_LANE_QUEUE), 8);
+	assert_int_equal(lanes_of(&p, BRICK_LANE_QUEUE), LANES);
 	struct brick_lane *first = lane_of(&p, BRICK_LANE_QUEUE, 0);
 	assert_int_equal(find(first, BRICK_RECORD_SAMPLE, 1)->begin, now + 1000);
 	uint64_t clamped = 0, number = first->tid;
-	for (uint32_t i = 0; i < 8; i++) {
+	for (uint32_t i = 0; i < LANES; i++) {
 		struct brick_lane *lane = lane_of(&p, BRICK_LANE_QUEUE, i);
 		assert_int_equal(lane->tid, number);
 		assert_int_equal(lane->queue_flags, BRICK_QUEUE_OUT_OF_ORDER);
