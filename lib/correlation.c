@@ -4,17 +4,18 @@
  * strictly on both clocks, so that the line through any two of them has a positive rate. All
  * arithmetic is in whole ns with 128-bit products.
  */
-#include "base/order.h"
-#include "brick/correlation.h"
+#include "lib/correlation_residual.h"
 
 #include <errno.h>
 #include <string.h>
+#include "base/order.h"
 
 enum {
 	MIN_DISTANCE_NS = 1000000, /* between two anchors */
 	MIN_WIDTHS = 5000,	   /* the same, in widths: lengths are right within 1 in 5000 */
 	RATE_PARTS = 100000,	   /* a rate is carried by anchors so many widths apart */
 	MIN_PERIOD_NS = 2000000,   /* between two readings */
+	UNKNOWN_PPM = 500, /* a clock of which there is one reading may run so much faster */
 };
 
 struct anchor {
@@ -83,24 +84,38 @@ static int carries_rate(struct anchor a, struct anchor b)
 }
 
 /* Before the first anchor: that and the nearest one that is far enough from it. */
-static uint64_t before_first(const struct brick_correlation *c, uint64_t device_ns)
+static uint32_t beside_first(const struct brick_correlation *c)
 {
-	struct anchor first = anchor_at(c, 0);
 	uint32_t i = 1;
 
-	while (i + 1 < c->count && !carries_rate(first, anchor_at(c, i)))
+	while (i + 1 < c->count && !carries_rate(anchor_at(c, 0), anchor_at(c, i)))
 		i++;
-	return on_line(first, anchor_at(c, i), device_ns);
+	return i;
 }
 
-static uint64_t behind_last(const struct brick_correlation *c, uint64_t device_ns)
+static uint32_t beside_last(const struct brick_correlation *c)
 {
-	struct anchor last = anchor_at(c, c->count - 1);
 	uint32_t i = c->count - 2;
 
-	while (i > 0 && !carries_rate(anchor_at(c, i), last))
+	while (i > 0 && !carries_rate(anchor_at(c, i), anchor_at(c, c->count - 1)))
 		i--;
-	return on_line(anchor_at(c, i), last, device_ns);
+	return i;
+}
+
+/* The two anchors of the line that a device time lies on; there are two at least. */
+struct line {
+	struct anchor from, to;
+};
+
+static struct line line_at(const struct brick_correlation *c, uint64_t device_ns)
+{
+	if (device_ns < c->anchors[0].device_ns)
+		return (struct line){anchor_at(c, 0), anchor_at(c, beside_first(c))};
+	if (device_ns >= c->anchors[c->count - 1].device_ns)
+		return (struct line){anchor_at(c, beside_last(c)), anchor_at(c, c->count - 1)};
+	/* anchors[high - 1] <= device_ns < anchors[high] */
+	uint32_t high = (uint32_t)BISECT(i, 1, c->count - 1, c->anchors[i].device_ns <= device_ns);
+	return (struct line){anchor_at(c, high - 1), anchor_at(c, high)};
 }
 
 uint64_t brick_correlation_host_ns(const struct brick_correlation *c, uint64_t device_ns)
@@ -113,13 +128,26 @@ uint64_t brick_correlation_host_ns(const struct brick_correlation *c, uint64_t d
 		same_rate.device_ns++;
 		return on_line(only, same_rate, device_ns);
 	}
-	if (device_ns < c->anchors[0].device_ns)
-		return before_first(c, device_ns);
-	if (device_ns >= c->anchors[c->count - 1].device_ns)
-		return behind_last(c, device_ns);
-	/* anchors[high - 1] <= device_ns < anchors[high] */
-	uint32_t high = (uint32_t)BISECT(i, 1, c->count - 1, c->anchors[i].device_ns <= device_ns);
-	return on_line(anchor_at(c, high - 1), anchor_at(c, high), device_ns);
+	struct line line = line_at(c, device_ns);
+	return on_line(line.from, line.to, device_ns);
+}
+
+uint64_t brick__correlation_residual_ns(const struct brick_correlation *c, uint64_t device_ns)
+{
+	if (!c->count)
+		return 0;
+	uint64_t first = c->anchors[0].device_ns, last = c->anchors[c->count - 1].device_ns;
+	uint64_t beyond = device_ns < first  ? first - device_ns
+			  : device_ns > last ? device_ns - last
+					     : 0;
+	if (!beyond)
+		return c->residual_ns;
+	if (c->count == 1)
+		return c->residual_ns + beyond / 1000 * UNKNOWN_PPM / 1000;
+	struct line line = line_at(c, device_ns);
+	uint64_t widths = (uint64_t)line.from.half_width_ns + line.to.half_width_ns;
+	return c->residual_ns + (uint64_t)((unsigned __int128)widths * beyond /
+					   (line.to.device_ns - line.from.device_ns));
 }
 
 static void note_residual(struct brick_correlation *c, uint64_t residual_ns)

@@ -5,6 +5,7 @@
  * begins; what failed or was lost is counted and leaves a gap.
  */
 #include <errno.h>
+#include "lib/correlation_residual.h"
 #include "lib/device_state.h"
 
 static struct brick__pair *pair_at(struct brick_device *device, uint32_t index)
@@ -87,13 +88,14 @@ static int place(struct brick_device *device, struct brick__pair *pair)
 		brick_queue_unsupported(pair->queue->queue, 1);
 		return 0;
 	}
+	uint64_t residual = brick__correlation_residual_ns(line, c->end_ns);
 	c->begin_ns = host_ns(device, c->begin_ns);
 	c->end_ns = host_ns(device, c->end_ns);
 	c->queued_ns = host_ns(device, c->queued_ns);
 	c->submitted_ns = host_ns(device, c->submitted_ns);
-	if (line->residual_ns > device->placed_ns)
-		device->placed_ns = line->residual_ns;
-	c->residual_ns = line->residual_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)line->residual_ns;
+	if (residual > device->placed_ns)
+		device->placed_ns = residual;
+	c->residual_ns = residual > UINT32_MAX ? UINT32_MAX : (uint32_t)residual;
 	return 1;
 }
 

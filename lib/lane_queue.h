@@ -10,7 +10,8 @@ struct brick__queue_lane {
 	struct brick_lane *lane;
 	struct brick_record *ring;
 	uint64_t mask;
-	uint64_t last_end; /* ticks: where the next command may begin */
+	uint64_t last_end;	/* ticks: where the next command may begin, */
+	uint64_t last_residual; /* and how far off that may be */
 };
 
 struct brick__queue_name {

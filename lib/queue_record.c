@@ -242,6 +242,10 @@ static void write_command(struct record_cursor *cursor, struct open_command *o, 
 {
 	struct open_command *outer = cursor->depth ? &cursor->stack[cursor->depth - 1] : NULL;
 
+	uint64_t residual = o->residual;
+
+	if (!outer) /* the one before may have been placed by a poorer clock */
+		o->residual += cursor->to->last_residual;
 	place(cursor, o, outer ? outer->next : cursor->to->last_end,
 		outer ? outer->end : UINT64_MAX);
 	o->next = o->begin;
@@ -250,6 +254,7 @@ static void write_command(struct record_cursor *cursor, struct open_command *o, 
 		outer->child += o->end - o->begin;
 	} else {
 		cursor->to->last_end = o->end;
+		cursor->to->last_residual = residual;
 	}
 	if (holds || (o->end - o->begin) >> 32)
 		push(cursor, o);

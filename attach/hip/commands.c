@@ -17,8 +17,8 @@
 #include "base/hashmap.h"
 #include "base/scope.h"
 #include "brick/attach.h"
-#include "brick/correlation.h"
 #include "brick/queue.h"
+#include "lib/correlation_residual.h"
 
 enum { MAX_HELD = 1 << 16, READINGS = 3 };
 #define PERIOD_NS 500000000ull
@@ -132,7 +132,7 @@ static void record(const struct command *c)
 		.end_ns = brick_correlation_host_ns(&clock_line, c->end_ns),
 		.bytes = c->work ? c->work->bytes : c->bytes,
 		.flops = c->work ? c->work->flops : 0,
-		.residual_ns = (uint32_t)clock_line.residual_ns};
+		.residual_ns = (uint32_t)brick__correlation_residual_ns(&clock_line, c->end_ns)};
 
 	if (c->is_given_up || !c->begin_ns || !c->end_ns || !clock_line.count)
 		brick_queue_dropped(c->queue->lane, 1);

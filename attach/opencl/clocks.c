@@ -13,7 +13,7 @@
 #include "attach/opencl/notes.h"
 #include "base/clock_ns.h"
 #include "base/scope.h"
-#include "brick/correlation.h"
+#include "lib/correlation_residual.h"
 
 enum {
 	READINGS = 8,
@@ -21,7 +21,6 @@ enum {
 		200000000, /* far apart, so that what a reading is off by does not bend the rate */
 	CHOICE_NS = 50000000,  /* to choose the narrowest of what is queued within */
 	HOLD_NS = 500000000,   /* that commands wait at most for their clock */
-	UNKNOWN_PPM = 500,     /* a clock of which there is one reading may run so much faster */
 	PATIENCE_NS = 1000000, /* that a queued time may lie outside of its call */
 	MAX_DOUBTS = 4,	       /* times in a row */
 };
@@ -214,21 +213,6 @@ void clocks_refresh(void)
 	}
 }
 
-/* How far off the line may be at that time: no reading lies beyond it to hold it. */
-static uint64_t residual_at(const struct brick_correlation *c, uint64_t device_ns)
-{
-	if (!c->count)
-		return 0;
-	uint64_t first = c->anchors[0].device_ns, last = c->anchors[c->count - 1].device_ns;
-	uint64_t beyond = device_ns < first  ? first - device_ns
-			  : device_ns > last ? device_ns - last
-					     : 0;
-	if (c->count == 1)
-		return c->residual_ns + beyond / 1000 * UNKNOWN_PPM / 1000;
-	return c->residual_ns +
-	       (uint64_t)(2.0 * (double)c->residual_ns * (double)beyond / (double)(last - first));
-}
-
 uint64_t clocks_host_ns(struct clock *c, uint64_t device_ns, uint64_t *residual_ns)
 {
 	*residual_ns = 0;
@@ -236,7 +220,7 @@ uint64_t clocks_host_ns(struct clock *c, uint64_t device_ns, uint64_t *residual_
 		return 0;
 	HOLD(&c->lock);
 	uint64_t host = brick_correlation_host_ns(&c->correlation, device_ns);
-	*residual_ns = residual_at(&c->correlation, device_ns);
+	*residual_ns = brick__correlation_residual_ns(&c->correlation, device_ns);
 	return host;
 }
 

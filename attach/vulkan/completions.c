@@ -11,6 +11,7 @@
 #include "attach/vulkan/submission.h"
 #include "base/clock_ns.h"
 #include "base/order.h"
+#include "lib/correlation_residual.h"
 #include "lib/queue_clock.h"
 
 /* A command whose times are known: on the device's clock, and where that is on the host's. */
@@ -87,7 +88,7 @@ static void keep_causal(struct vulkan_queue *queue, struct timed *list, size_t n
 static uint32_t residual_of(struct vulkan_device *d, const struct timed *t)
 {
 	uint64_t ns =
-		d->correlation.residual_ns +
+		brick__correlation_residual_ns(&d->correlation, t->end_ns) +
 		(t->host_ns > t->placed_ns ? t->host_ns - t->placed_ns : t->placed_ns - t->host_ns);
 
 	ns = ns < UINT32_MAX ? ns : UINT32_MAX;

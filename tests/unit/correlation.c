@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include "brick/brick.h"
 #include "lib/clock_fit.h"
+#include "lib/correlation_residual.h"
 #include "lib/queue_clock.h"
 
 #define MS 1000000ull
@@ -45,6 +46,32 @@ static void nothing_yet(void **state)
 	assert_int_equal(brick_correlation_host_ns(&c, device_of(1000 * MS) - 5), 1000 * MS - 5);
 	assert_int_equal(c.residual_ns, 50);
 	assert_int_equal(brick_correlation_host_ns(&c, 0), 1); /* before the host began to count */
+}
+
+/*
+ * Two readings 6 ms apart and 1 us wide, each at the edge of its interval, and a time 60 ms behind:
+ * the line is off by more than ten widths there, and says so.
+ */
+static void beyond_the_last(void **state)
+{
+	struct brick_correlation c;
+	uint64_t at = 1000 * MS;
+	struct brick_reading first = {at - 1000, at, at},
+			     second = {at + 6 * MS, at + 6 * MS, at + 6 * MS + 1000};
+
+	brick_correlation_init(&c);
+	assert_int_equal(brick__correlation_residual_ns(&c, at), 0);
+	assert_int_equal(brick_correlation_add(&c, &first, 1), 0);
+	assert_int_equal(brick__correlation_residual_ns(&c, at + 10 * MS), 500 + 5000);
+	assert_int_equal(brick_correlation_add(&c, &second, 1), 0);
+	assert_int_equal(c.count, 2);
+	assert_int_equal(brick__correlation_residual_ns(&c, at + MS), 500);
+	for (uint64_t t = at - 60 * MS; t <= at + 66 * MS; t += MS) {
+		uint64_t off = distance(brick_correlation_host_ns(&c, t), t);
+		uint64_t stated = brick__correlation_residual_ns(&c, t);
+		assert_in_range(stated + 1, off, off < 1000 ? 2000 : 2 * off);
+	}
+	assert_true(distance(brick_correlation_host_ns(&c, at + 66 * MS), at + 66 * MS) > 10000);
 }
 
 /* What is recent is placed within the residual, which is small, although the clock drifts. */
@@ -219,6 +246,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_yet),
+		cmocka_unit_test(beyond_the_last),
 		cmocka_unit_test(drift),
 		cmocka_unit_test(jumps_are_seen),
 		cmocka_unit_test(narrowest_reading),

@@ -25,7 +25,7 @@ static void in_order_never_overlaps(void **state)
 	uint64_t now = brick_ticks() + 1000000000; /* behind all launches */
 	record(queue, now, now + 1000, 50);
 	record(queue, now + 960, now + 2000, 50);  /* 40 early: within what is not known */
-	record(queue, now + 1900, now + 3000, 50); /* 100 early: a mistake */
+	record(queue, now + 1890, now + 3000, 50); /* 110 early: a mistake of more than both */
 	record(queue, now + 2100, now + 2200, 50); /* all of it inside of the one before */
 	record(queue, now + 5000, now + 4000, 50); /* ends before it begins */
 	peek_map(&p);
