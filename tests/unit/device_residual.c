@@ -81,8 +81,8 @@ static void a_better_line_clamps_nothing(void **state)
 	begin(&s, &config, 0);
 	struct brick_correlation *line = &s.device->correlation;
 	line->anchors[0].half_width_ns = line->residual_ns = MS;
-	line->anchors[0].host_ns += 20 * US;
-	run(&s, BRICK_LM_HEAD, 0, 10 * US);
+	line->anchors[0].host_ns += 45 * US;
+	run(&s, BRICK_LM_HEAD, 0, 40 * US);
 	take_home(&s);
 	brick__device_correlate(s.device, 4);
 	assert_true(line->residual_ns < US);
