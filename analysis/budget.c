@@ -205,7 +205,7 @@ int budget_parse(struct budget **out, const char *text, size_t bytes, struct bud
 
 int budget_load(struct budget **out, const char *path, struct budget_error *error)
 {
-	char *text = NULL;
+	SCOPED char *text = NULL;
 	size_t bytes;
 	int rc = file_read(&text, &bytes, path, MAX_FILE_BYTES);
 
@@ -216,7 +216,6 @@ int budget_load(struct budget **out, const char *path, struct budget_error *erro
 		rc = budget_parse(out, text, bytes, error);
 	else
 		snprintf(error->text, sizeof error->text, "%s", brick_strerror(rc));
-	free(text);
 	return rc;
 }
 

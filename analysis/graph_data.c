@@ -180,11 +180,10 @@ void graph_link_data(struct graph_builder *b)
 	}
 	if (flows.count)
 		qsort(flows.list, flows.count, sizeof *flows.list, by_consumer);
-	struct last *list = flows.count && !error ? collect_producers(&flows, &count) : NULL;
+	SCOPED struct last *list = flows.count && !error ? collect_producers(&flows, &count) : NULL;
 	if (error || (flows.count && !list))
 		b->error = -ENOMEM;
 	for (uint32_t i = 0; list && i < b->schedule->spans.count; i++)
 		link_lane(b, &flows, list, count, i);
-	free(list);
 	free(flows.list);
 }

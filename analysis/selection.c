@@ -211,7 +211,7 @@ int selection_drop(struct run *run)
 	int rc = step_index_init(&index, run);
 	if (rc < 0)
 		return rc;
-	uint8_t **keep = calloc(run->lane_count + 1, sizeof(*keep));
+	SCOPED uint8_t **keep = calloc(run->lane_count + 1, sizeof(*keep));
 	rc = keep ? 0 : -ENOMEM;
 	for (size_t i = 0; i < run->lane_count && rc == 0; i++) {
 		keep[i] = calloc(run->lanes[i].sample_count + 1, 1);
@@ -223,7 +223,6 @@ int selection_drop(struct run *run)
 	}
 	for (size_t i = 0; keep && i < run->lane_count; i++)
 		free(keep[i]);
-	free(keep);
 	step_index_fini(&index);
 	return rc;
 }

@@ -300,7 +300,7 @@ int step_index_init(struct step_index *index, const struct run *run)
 {
 	memset(index, 0, sizeof(*index));
 	size_t most = run->lane_count > run->process_count ? run->lane_count : run->process_count;
-	uint32_t *cursor = calloc(most + 1, sizeof(*cursor));
+	SCOPED uint32_t *cursor = calloc(most + 1, sizeof(*cursor));
 	index->by_lane = calloc(run->step_count + 1, sizeof(uint32_t));
 	index->lane_first = calloc(run->lane_count + 1, sizeof(uint32_t));
 	index->by_process = calloc(run->step_count + 1, sizeof(uint32_t));
@@ -312,7 +312,6 @@ int step_index_init(struct step_index *index, const struct run *run)
 	if (!cursor || !index->kinds || !index->tails || !index->outer || !index->by_lane ||
 		!index->lane_first || !index->by_process || !index->process_first ||
 		!index->finished || owners_init(&index->owners, run)) {
-		free(cursor);
 		step_index_fini(index);
 		return -ENOMEM;
 	}
@@ -322,7 +321,6 @@ int step_index_init(struct step_index *index, const struct run *run)
 	find_outer(index, run);
 	find_tails(index, run);
 	find_off_known(index, run);
-	free(cursor);
 	return 0;
 }
 

@@ -27,15 +27,13 @@ static int compare_kernels(const void *a, const void *b, void *context)
 static int group_kernels(struct summary_accumulator *t)
 {
 	const struct run *run = t->run;
-	uint32_t *order = malloc((run->kernel_count + 1) * sizeof(*order));
+	SCOPED uint32_t *order = malloc((run->kernel_count + 1) * sizeof(*order));
 
 	t->kernel_groups = calloc(run->kernel_count + 1, sizeof(*t->kernel_groups));
 	t->kernel_uses = calloc(run->kernel_count + 1, sizeof(*t->kernel_uses));
 	t->group_kernels = calloc(run->kernel_count + 1, sizeof(*t->group_kernels));
-	if (!order || !t->kernel_groups || !t->kernel_uses || !t->group_kernels) {
-		free(order);
+	if (!order || !t->kernel_groups || !t->kernel_uses || !t->group_kernels)
 		return -ENOMEM;
-	}
 	for (uint32_t i = 0; i < run->kernel_count; i++)
 		order[i] = i;
 	if (run->kernel_count > 1)
@@ -45,7 +43,6 @@ static int group_kernels(struct summary_accumulator *t)
 			t->group_kernels[t->kernel_group_count++] = order[i];
 		t->kernel_groups[order[i]] = t->kernel_group_count - 1;
 	}
-	free(order);
 	return 0;
 }
 

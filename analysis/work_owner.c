@@ -32,7 +32,7 @@ COMPARATOR(compare_entries, struct run_site *const, compare_nodes(*x, *y))
 
 int work_owners(uint8_t *owners, const struct run *run)
 {
-	const struct run_site **told = calloc(run->site_count + 1, sizeof(*told));
+	SCOPED const struct run_site **told = calloc(run->site_count + 1, sizeof(*told));
 	size_t count = 0;
 
 	if (!told)
@@ -49,7 +49,6 @@ int work_owners(uint8_t *owners, const struct run *run)
 			bsearch(&site, told, count, sizeof(*told), compare_entries))
 			owners[i] = WORK_PART;
 	}
-	free(told);
 	return 0;
 }
 

@@ -10,15 +10,14 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/scope.h"
 
 size_t file_begin(const char *path, char *out, size_t bytes)
 {
-	FILE *in = fopen(path, "re");
+	SCOPED_TO(fclose) FILE *in = fopen(path, "re");
 	size_t n = in ? fread(out, 1, bytes - 1, in) : 0;
 
 	out[n] = '\0';
-	if (in)
-		fclose(in);
 	return n;
 }
 

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include "base/lock.h"
 
@@ -74,3 +75,20 @@ static inline void scope_free(void *pointer)
 
 /* In front of a pointer's declaration: free() gets what it then points to. */
 #define SCOPED __attribute__((cleanup(scope_free)))
+
+/* The same for what end() gives back, of the address of what is declared. */
+#define SCOPED_BY(end) __attribute__((cleanup(end)))
+
+/* The same for a pointer that destroy() gets, for which there is a SCOPE_OF(). */
+#define SCOPED_TO(destroy) SCOPED_BY(scope_##destroy)
+#define SCOPE_OF(destroy, type)                                  \
+	static inline void scope_##destroy(type *const *pointer) \
+	{                                                        \
+		destroy(*pointer);                               \
+	}
+
+static inline void scope_fclose(FILE *const *file)
+{
+	if (*file)
+		fclose(*file);
+}

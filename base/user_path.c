@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "base/scope.h"
 
 char *user_path(enum user_place place, const char *format, ...)
 {
@@ -38,7 +39,7 @@ char *user_path(enum user_place place, const char *format, ...)
 
 void user_path_make(const char *path)
 {
-	char *copy = strdup(path);
+	SCOPED char *copy = strdup(path);
 
 	for (char *slash = copy ? strchr(copy + 1, '/') : NULL; slash;
 		slash = strchr(slash + 1, '/')) {
@@ -46,5 +47,4 @@ void user_path_make(const char *path)
 		mkdir(copy, 0700);
 		*slash = '/';
 	}
-	free(copy);
 }

@@ -75,21 +75,18 @@ static bool take_plain(struct bench *bench, const struct launch_result *result, 
 static bool take_recorded(struct bench *bench, const char *recording, struct bench_run *run)
 {
 	struct load_error error = {0};
-	struct run *loaded = NULL;
+	SCOPED_TO(run_destroy) struct run *loaded = NULL;
 
 	if (run_load(&loaded, recording, &error) < 0 || !loaded->step_count) {
-		char *tail = launch_tail(bench->output, TAIL_LINES);
+		SCOPED char *tail = launch_tail(bench->output, TAIL_LINES);
 		bench->fault = xasprintf("%s; --plain compares what cannot be recorded. Last "
 					 "lines:\n%s",
 			loaded ? "the recording has no steps: there are no tokens in it"
 			       : "no recording was made",
 			tail);
-		free(tail);
-		run_destroy(loaded);
 		return false;
 	}
 	history_entry_init(&run->entry, loaded, bench->arguments.keep ? recording : NULL);
-	run_destroy(loaded);
 	return true;
 }
 

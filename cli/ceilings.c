@@ -61,11 +61,10 @@ static struct ceilings *as_kept(struct ceilings *ceilings)
 {
 	struct ceilings_error error;
 	struct ceilings *kept = NULL;
-	char *text = ceilings_text(ceilings);
+	SCOPED char *text = ceilings_text(ceilings);
 
 	if (!text || ceilings_parse(&kept, text, strlen(text), &error))
 		die(CLI_SYSTEM, "ceilings: %s", text ? error.text : "not enough memory");
-	free(text);
 	ceilings_destroy(ceilings);
 	return kept;
 }
@@ -102,7 +101,7 @@ static int run_ceilings(int argc, char **argv)
 {
 	static struct cpu_info info;
 	struct options options = {0};
-	char *path = NULL;
+	SCOPED char *path = NULL;
 
 	parse(&options, argc, argv);
 	cpu_info_read(&info);
@@ -122,16 +121,14 @@ static int run_ceilings(int argc, char **argv)
 			warn("%s: ceilings are not kept: %s", path, strerror(-rc));
 	}
 	if (options.json) {
-		char *text = ceilings_text(ceilings);
+		SCOPED char *text = ceilings_text(ceilings);
 		if (!text)
 			die(CLI_SYSTEM, "out of memory");
 		fputs(text, stdout);
-		free(text);
 	} else {
 		ceilings_print(ceilings, path, stdout);
 	}
 	ceilings_destroy(ceilings);
-	free(path);
 	return CLI_DONE;
 }
 

@@ -62,10 +62,9 @@ int completion_values(char **arguments, size_t count)
 	option_words_fn add = option ? option->words : command ? command->operands : NULL;
 	if (!add || (arguments[1][0] && !option))
 		return CLI_DONE;
-	struct option_words words = {.run = load(arguments + 2, count - 3)};
+	SCOPED_BY(words_fini) struct option_words words = {.run = load(arguments + 2, count - 3)};
 	add(&words);
 	print(&words, arguments[count - 1], option && option_value_is_list(option));
-	words_fini(&words);
 	run_destroy((struct run *)words.run);
 	return CLI_DONE;
 }

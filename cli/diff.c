@@ -102,7 +102,7 @@ static size_t add_place(struct sides *sides)
 static void read_recording(
 	struct sides *sides, int side, const char *path, const struct options *arguments)
 {
-	struct run *run = input_load_telling(path);
+	SCOPED_TO(run_destroy) struct run *run = input_load_telling(path);
 	size_t at = add_place(sides);
 
 	selection_narrow(&arguments->selection, run);
@@ -115,7 +115,6 @@ static void read_recording(
 		die(CLI_SYSTEM, "%s: not enough memory", path);
 	if (sides->page)
 		page_diff_add(sides->page, side, run);
-	run_destroy(run);
 }
 
 static void read_history(struct sides *sides, const char *name, const struct options *arguments)
@@ -123,8 +122,9 @@ static void read_history(struct sides *sides, const char *name, const struct opt
 	if (selection_is_any(&arguments->selection))
 		die_usage("diff", "%s: the history has whole runs: no part of one can be chosen",
 			name);
+	SCOPED_TO(history_store_close)
 	struct history_store *store = history_runs_open(arguments->db, false);
-	struct history_runs runs = {0};
+	SCOPED_BY(history_runs_fini) struct history_runs runs = {0};
 
 	history_runs_find(&runs, store, name);
 	history_runs_keep_steps(&runs, 0, name);
@@ -136,8 +136,6 @@ static void read_history(struct sides *sides, const char *name, const struct opt
 			die(CLI_SYSTEM, "not enough memory");
 	}
 	sides->from_history = true;
-	history_runs_fini(&runs);
-	history_store_close(store);
 }
 
 static size_t read_side(

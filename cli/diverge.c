@@ -113,8 +113,8 @@ static int run_diverge(int argc, char **argv)
 	if (argc - optind != 2)
 		die_usage("diverge", "diverge: two recordings, please");
 	input_batch_begin(argv + optind, 2);
-	struct run *a = input_load_telling(argv[optind]);
-	struct run *b = input_load_telling(argv[optind + 1]);
+	SCOPED_TO(run_destroy) struct run *a = input_load_telling(argv[optind]);
+	SCOPED_TO(run_destroy) struct run *b = input_load_telling(argv[optind + 1]);
 	input_batch_end();
 	struct diverge *diverge = compare(a, b, &arguments.options);
 	const struct diverge_view view = {
@@ -125,8 +125,6 @@ static int run_diverge(int argc, char **argv)
 		diverge_text(&view, stdout);
 	int rc = diverge->diverges ? CLI_GATE : CLI_DONE;
 	diverge_destroy(diverge);
-	run_destroy(a);
-	run_destroy(b);
 	return rc;
 }
 

@@ -93,14 +93,13 @@ static void print_engine(const struct terminal *terminal, const struct doctor_en
 		const struct doctor_hook *hook = &engine->hooks[i];
 		bool works = hook->defined && hook->reached;
 		enum doctor_status status = works ? DOCTOR_OK : DOCTOR_ABSENT;
-		char *text = xasprintf("%s (%s)%s", hook->symbol, hook->gives,
+		SCOPED char *text = xasprintf("%s (%s)%s", hook->symbol, hook->gives,
 			works		? ""
 			: hook->defined ? ": exported, but not called through the dynamic linker"
 					: ": not exported");
 		printf("%*s%s%-3s%s", INDENT, "", terminal_style_begin(terminal, style_of(status)),
 			works ? "ok" : "no", terminal_style_end(terminal, style_of(status)));
 		text_flow(stdout, width, INDENT + 4, INDENT + 3, text);
-		free(text);
 	}
 }
 

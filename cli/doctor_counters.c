@@ -59,7 +59,7 @@ static void add_counters(struct doctor *doctor, const char *name, uint32_t kinds
 static void add_ceilings(struct doctor *doctor)
 {
 	static struct cpu_info info;
-	struct ceilings *ceilings = NULL;
+	SCOPED_TO(ceilings_destroy) struct ceilings *ceilings = NULL;
 	struct ceilings_error error;
 	char text[DATE_BYTES];
 
@@ -77,7 +77,6 @@ static void add_ceilings(struct doctor *doctor)
 			stale		? stale
 			: rc == -ENOENT ? "not measured yet: 'brick roofline' needs them"
 					: error.text);
-	ceilings_destroy(ceilings);
 }
 
 void doctor_counters(struct doctor *doctor)

@@ -171,10 +171,9 @@ static void look_at_directory(
 	for (size_t i = 0; engine && i < count; i++) {
 		if (!is_candidate(names[i]))
 			continue;
-		char *file = xasprintf("%s/%s", real, names[i]);
+		SCOPED char *file = xasprintf("%s/%s", real, names[i]);
 		if (look_at(engine, file) == 0)
 			xappend(&engine->files, " ", "%s", names[i]);
-		free(file);
 	}
 	if (engine)
 		judge(engine);
@@ -188,10 +187,9 @@ static void search(struct doctor *doctor, const char *path, int depth)
 	look_at_directory(doctor, path, names, count);
 	for (size_t i = 0; i < count; i++) {
 		struct stat st;
-		char *below = xasprintf("%s/%s", path, names[i]);
+		SCOPED char *below = xasprintf("%s/%s", path, names[i]);
 		if (depth > 0 && lstat(below, &st) == 0 && S_ISDIR(st.st_mode))
 			search(doctor, below, depth - 1);
-		free(below);
 		free(names[i]);
 	}
 }

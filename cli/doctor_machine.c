@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/scope.h"
 #include "brick/clock.h"
 #include "cli/doctor.h"
 #include "view/units.h"
@@ -21,7 +22,7 @@ static int has_cpu_flag(const char *flag)
 	char *line = NULL;
 	size_t size = 0;
 	int found = -1;
-	FILE *file = fopen("/proc/cpuinfo", "re");
+	SCOPED_TO(fclose) FILE *file = fopen("/proc/cpuinfo", "re");
 	while (file && found < 0 && getline(&line, &size, file) > 0) {
 		if (strncmp(line, "flags", 5))
 			continue;
@@ -31,8 +32,6 @@ static int has_cpu_flag(const char *flag)
 				found = 1;
 	}
 	free(line);
-	if (file)
-		fclose(file);
 	return found;
 }
 

@@ -30,22 +30,20 @@ static int run_explain(int argc, char **argv)
 	struct options options = {.selection = SELECTION_INIT};
 	struct explain_facts facts;
 	struct findings findings;
-	char *where = NULL;
+	SCOPED char *where = NULL;
 
 	options_parse(&command_explain, &options, argc, argv);
-	struct run *run = input_load_telling(input_operand(argc, argv));
+	SCOPED_TO(run_destroy) struct run *run = input_load_telling(input_operand(argc, argv));
 	selection_narrow(&options.selection, run);
 	if (!run->step_count)
 		die(CLI_INPUT, "%s: holds no steps: there are no tokens to explain", run->path);
+	SCOPED_TO(ceilings_destroy)
 	struct ceilings *ceilings = ceilings_kept(run->host, run->cpu, &where);
 	if (explain_facts_init(&facts, run, ceilings) < 0 || findings_init(&findings, &facts) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory", run->path);
 	(options.json ? explain_json : explain_text)(&facts, &findings, options.top, stdout);
 	findings_fini(&findings);
 	explain_facts_fini(&facts);
-	ceilings_destroy(ceilings);
-	free(where);
-	run_destroy(run);
 	return CLI_DONE;
 }
 

@@ -101,7 +101,7 @@ static int run_export(int argc, char **argv)
 	options_parse(&command_export, &options, argc, argv);
 	if (!options.format)
 		die_usage("export", "--format: must be chrome, csv, json or pprof");
-	struct run *run = input_load_telling(input_operand(argc, argv));
+	SCOPED_TO(run_destroy) struct run *run = input_load_telling(input_operand(argc, argv));
 	selection_narrow(&options.selection, run);
 	if (selection_drop(run) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory to choose a part of it", run->path);
@@ -110,7 +110,6 @@ static int run_export(int argc, char **argv)
 	int rc = options.format->write(run, output_stream(output));
 	progress_end(progress);
 	output_commit(output, rc);
-	run_destroy(run);
 	return CLI_DONE;
 }
 

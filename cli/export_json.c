@@ -44,7 +44,7 @@ static void write_rows(const struct run *run, FILE *out, const char *key, size_t
 
 static void write_run(const struct run *run, FILE *out)
 {
-	char *start = provenance_start(run);
+	SCOPED char *start = provenance_start(run);
 	json_t *command = json_command(run->command);
 	fputs("\"command\": ", out);
 	json_dumpf(command, out, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
@@ -57,7 +57,6 @@ static void write_run(const struct run *run, FILE *out)
 	text(out, start);
 	fprintf(out, ",\n\"start_ns\": %llu,\n\"end_ns\": %llu,\n\"complete\": %s",
 		ull(run->start_ns), ull(run->end_ns), run->complete ? "true" : "false");
-	free(start);
 }
 
 static json_t *brick_of(const struct run *run, size_t i)

@@ -64,7 +64,7 @@ static int write_stream(void *context, const char *data, size_t bytes)
 
 static struct brick_graph *make(const struct run *run, const struct options *options)
 {
-	struct step_index index;
+	SCOPED_BY(step_index_fini) struct step_index index;
 	struct brick_graph *graph;
 
 	if (step_index_init(&index, run) < 0)
@@ -80,7 +80,6 @@ static struct brick_graph *make(const struct run *run, const struct options *opt
 			GRAPH_FROM_RUN_SAMPLES);
 	if (rc < 0)
 		die(CLI_SYSTEM, "%s: not enough memory for the graph", run->path);
-	step_index_fini(&index);
 	return graph;
 }
 
@@ -97,14 +96,13 @@ static int run_graph(int argc, char **argv)
 	struct options options = {.format = BRICK_GRAPH_DOT};
 
 	options_parse(&command_graph, &options, argc, argv);
-	struct run *run = input_load_telling(input_operand(argc, argv));
+	SCOPED_TO(run_destroy) struct run *run = input_load_telling(input_operand(argc, argv));
 	struct brick_graph *graph = make(run, &options);
 	if (options.format == BRICK_GRAPH_DOT && brick_graph_node_count(graph) > MANY_NODES)
 		warn("%zu nodes: dot will take long; --step decode writes one step",
 			brick_graph_node_count(graph));
 	write(graph, run, &options);
 	brick_graph_destroy(graph);
-	run_destroy(run);
 	return CLI_DONE;
 }
 

@@ -80,8 +80,9 @@ struct history_filter history_filter_of(const struct history_arguments *a)
 
 static int change(const struct history_arguments *a, const char *label)
 {
+	SCOPED_TO(history_store_close)
 	struct history_store *store = history_runs_open(a->db, false);
-	struct history_runs runs = {0};
+	SCOPED_BY(history_runs_fini) struct history_runs runs = {0};
 
 	history_runs_find(&runs, store, a->operands[0]);
 	for (size_t i = 0; i < runs.list.count; i++) {
@@ -90,8 +91,6 @@ static int change(const struct history_arguments *a, const char *label)
 						: history_store_remove(store, id));
 	}
 	printf("%zu run%s\n", runs.list.count, runs.list.count == 1 ? "" : "s");
-	history_runs_fini(&runs);
-	history_store_close(store);
 	return CLI_DONE;
 }
 
@@ -103,13 +102,13 @@ static int label(const struct history_arguments *a)
 static int expire(const struct history_arguments *a)
 {
 	const uint64_t day_ns = 24ull * 3600 * 1000000000, now = real_ns();
+	SCOPED_TO(history_store_close)
 	struct history_store *store = history_runs_open(a->db, false);
 	uint64_t age_ns = a->older_than * day_ns, count = 0;
 
 	history_runs_check(
 		store, history_store_expire(store, age_ns < now ? now - age_ns : 0, &count));
 	printf("%" PRIu64 " run%s\n", count, count == 1 ? "" : "s");
-	history_store_close(store);
 	return CLI_DONE;
 }
 
@@ -122,18 +121,16 @@ static int remove_runs(const struct history_arguments *a)
 
 static int add(const struct history_arguments *a)
 {
-	struct history_store *store = history_runs_open(a->db, true);
+	SCOPED_TO(history_store_close) struct history_store *store = history_runs_open(a->db, true);
 	int code = CLI_DONE;
 
 	for (size_t i = 0; i < a->operand_count; i++) {
-		struct run *run = input_load_telling(a->operands[i]);
-		struct history_run entry;
+		SCOPED_TO(run_destroy) struct run *run = input_load_telling(a->operands[i]);
+		SCOPED_BY(history_run_fini) struct history_run entry;
 		history_entry_init(&entry, run, a->operands[i]);
 		if (a->label)
 			xcheck(history_run_label(&entry, a->label));
 		history_runs_check(store, history_store_add(store, &entry));
-		history_run_fini(&entry);
-		run_destroy(run);
 	}
 	struct progress *progress = progress_start("history", NULL, 0);
 	int rc = history_store_flush(store);
@@ -142,7 +139,6 @@ static int add(const struct history_arguments *a)
 		warn("history: %s", history_store_error(store));
 		code = CLI_SYSTEM;
 	}
-	history_store_close(store);
 	return code;
 }
 

@@ -157,7 +157,7 @@ static void print_text(const struct hosts *h, bool by_engine)
 	const struct table_column columns[] = {{by_engine ? "ENGINE" : "HOST", 1, 0},
 		{"RUNS", 0, 1}, {"/TOKEN", 0, 0}, {"EFFECT", 0, 0}, {"P99", 0, 2}, {"BRICK", 1, 0},
 		{"POINTS", 0, 1}};
-	struct table *table = table_create(columns, 7);
+	SCOPED_TO(table_destroy) struct table *table = table_create(columns, 7);
 	uint64_t p99 = history_histogram_percentile(&h->all, 99);
 	char text[UNITS_BYTES], count[UNITS_BYTES];
 	struct terminal terminal;
@@ -169,11 +169,11 @@ static void print_text(const struct hosts *h, bool by_engine)
 	printf("EFFECT, POINTS: against the median of %zu; p99 of %s steps: %s\n", h->groups.count,
 		units_count(count, history_histogram_count(&h->all)),
 		p99 ? units_time(text, p99) : "-");
-	table_destroy(table);
 }
 
 int history_hosts(const struct history_arguments *a)
 {
+	SCOPED_TO(history_store_close)
 	struct history_store *store = history_runs_open(a->db, false);
 	const struct history_filter filter = history_filter_of(a);
 	struct hosts h = {0};
@@ -194,6 +194,5 @@ int history_hosts(const struct history_arguments *a)
 	array_fini(&h.groups);
 	array_fini(&h.cells);
 	history_histogram_fini(&h.all);
-	history_store_close(store);
 	return CLI_DONE;
 }

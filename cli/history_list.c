@@ -40,13 +40,11 @@ static double rate_of(const struct history_run *run, const char *phase)
 /* The caller frees. */
 static char *labels_of(const struct history_run *run)
 {
-	char *text = xstrdup("");
+	SCOPED char *text = xstrdup("");
 
 	for (size_t i = 0; i < run->labels.count; i++)
 		xappend(&text, ",", "%s", run->labels.items[i]);
-	char *safe = text_safe(text);
-	free(text);
-	return safe;
+	return text_safe(text);
 }
 
 static json_t *head_json(const struct history_run *run)
@@ -106,6 +104,7 @@ static int take(void *context, struct history_run *run)
 
 int history_list(const struct history_arguments *a)
 {
+	SCOPED_TO(history_store_close)
 	struct history_store *store = history_runs_open(a->db, false);
 	struct history_filter filter = history_filter_of(a);
 	struct listing l = {.array = a->json ? json_array() : NULL};
@@ -132,7 +131,6 @@ int history_list(const struct history_arguments *a)
 		puts("no runs");
 	}
 	table_destroy(l.table);
-	history_store_close(store);
 	return CLI_DONE;
 }
 
@@ -190,7 +188,7 @@ static void print_parts(const struct history_run *run, const struct terminal *te
 	static const struct table_column titles[] = {{"PHASE", 1, 0}, {"KIND", 1, 1},
 		{"NAME", 1, 0}, {"/TOKEN", 0, 0}, {"SELF", 0, 0}, {"COUNT", 0, 1}, {"P50", 0, 2},
 		{"P99", 0, 2}};
-	struct table *table = table_create(titles, 8);
+	SCOPED_TO(table_destroy) struct table *table = table_create(titles, 8);
 	const struct history_part **sorted = xcalloc(run->parts.count, sizeof(*sorted));
 
 	for (size_t i = 0; i < run->parts.count; i++)
@@ -213,7 +211,6 @@ static void print_parts(const struct history_run *run, const struct terminal *te
 	free(sorted);
 	table_hide_empty(table);
 	table_print(table, stdout, terminal);
-	table_destroy(table);
 }
 
 static void show_text(const struct history_run *run)
@@ -255,14 +252,13 @@ static void show_text(const struct history_run *run)
 
 int history_show(const struct history_arguments *a)
 {
+	SCOPED_TO(history_store_close)
 	struct history_store *store = history_runs_open(a->db, false);
-	struct history_runs runs = {0};
+	SCOPED_BY(history_runs_fini) struct history_runs runs = {0};
 
 	history_runs_find(&runs, store, a->operands[0]);
 	if (runs.list.count > 1 && !a->json)
 		printf("%zu runs; this is the newest:\n", runs.list.count);
 	(a->json ? show_json : show_text)(&runs.list.items[runs.list.count - 1]);
-	history_runs_fini(&runs);
-	history_store_close(store);
 	return CLI_DONE;
 }

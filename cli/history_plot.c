@@ -61,6 +61,7 @@ static void show(const struct history_arguments *a, struct trend *t)
 
 int history_plot(const struct history_arguments *a)
 {
+	SCOPED_TO(history_store_close)
 	struct history_store *store = history_runs_open(a->db, false);
 	const struct history_filter filter = history_filter_of(a);
 	struct history_part part = part_of(a);
@@ -83,6 +84,5 @@ int history_plot(const struct history_arguments *a)
 	array_fini(&trend.ns);
 	free(trend.changes);
 	free(part.name);
-	history_store_close(store);
 	return CLI_DONE;
 }

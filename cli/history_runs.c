@@ -164,8 +164,8 @@ void history_runs_fini(struct history_runs *runs)
 
 char *history_runs_recording(const char *name)
 {
-	struct history_store *store = history_runs_open(NULL, false);
-	struct history_runs runs = {0};
+	SCOPED_TO(history_store_close) struct history_store *store = history_runs_open(NULL, false);
+	SCOPED_BY(history_runs_fini) struct history_runs runs = {0};
 
 	history_runs_find(&runs, store, name);
 	const struct history_run *run = &runs.list.items[runs.list.count - 1];
@@ -174,10 +174,7 @@ char *history_runs_recording(const char *name)
 			"%s: its recording%s%s is not there any more; 'brick history show %s' "
 			"has what was kept",
 			name, *run->path ? " " : "", run->path, name);
-	char *path = xstrdup(run->path);
-	history_runs_fini(&runs);
-	history_store_close(store);
-	return path;
+	return xstrdup(run->path);
 }
 
 struct floor_found {
@@ -213,7 +210,7 @@ double history_runs_floor(const char *where, const char *host, uint64_t *measure
 int history_runs_keep(const char *where, const struct history_run *run)
 {
 	const struct history_open how = {.create = 1, .patience_ms = KEEPING_PATIENCE_MS};
-	struct history_store *store = NULL;
+	SCOPED_TO(history_store_close) struct history_store *store = NULL;
 	SCOPED char *at = place(where);
 	int rc = at ? history_store_open(&store, at, &how) : 0;
 
@@ -226,6 +223,5 @@ int history_runs_keep(const char *where, const struct history_run *run)
 	}
 	if (rc < 0)
 		warn("history: %s", store ? history_store_error(store) : "not enough memory");
-	history_store_close(store);
 	return rc;
 }

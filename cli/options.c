@@ -61,15 +61,13 @@ static char *enumerate(const char *const *names, size_t count)
 
 int option_choice(const struct option_use *use, const char *text)
 {
-	struct option_words words = {0};
+	SCOPED_BY(words_fini) struct option_words words = {0};
 	use->option->words(&words);
 	const char *const *names = (const char *const *)words.list.items;
 	size_t count = words.list.count;
 	for (size_t i = 0; i < count; i++)
-		if (!strcmp(text, names[i])) {
-			words_fini(&words);
+		if (!strcmp(text, names[i]))
 			return (int)i;
-		}
 	const char *near = suggest(text, names, count);
 	if (near)
 		die_usage(use->command->name, "--%s %s: unknown; did you mean '%s'?",

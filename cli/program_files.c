@@ -182,13 +182,11 @@ static int is_shell(const char *path)
 static void add_script(struct program_files *files, const char *path)
 {
 	SCOPED char *text = xcalloc(1, MAX_SCRIPT + 1);
-	FILE *file = fopen(path, "re");
+	SCOPED_TO(fclose) FILE *file = fopen(path, "re");
 	size_t n = file ? fread(text, 1, MAX_SCRIPT, file) : 0;
 
 	if (n && !memchr(text, 0, n))
 		add_words(files, text);
-	if (file)
-		fclose(file);
 }
 
 /* A script's interpreter may be a script. *program becomes what is run in the end. */

@@ -36,7 +36,7 @@ void record_history(const struct record_arguments *a, const struct recorder_resu
 	struct load_error error = {0};
 	struct history_run entry;
 	struct run *run = NULL;
-	char *where = a->db ? NULL : history_default();
+	SCOPED char *where = a->db ? NULL : history_default();
 
 	if ((a->db || where) && is_worth_it(a, r) &&
 		run_load(&run, a->options.output, &error) == 0) {
@@ -46,5 +46,4 @@ void record_history(const struct record_arguments *a, const struct recorder_resu
 		history_run_fini(&entry);
 		run_destroy(run);
 	}
-	free(where);
 }

@@ -40,9 +40,8 @@ static void words_by(struct option_words *words)
 static void words_fields(struct option_words *words)
 {
 	for (size_t i = 0; i < report_field_count; i++) {
-		char *name = report_field_written(&report_fields[i]);
+		SCOPED char *name = report_field_written(&report_fields[i]);
 		words_add(words, name);
-		free(name);
 	}
 }
 
@@ -158,12 +157,11 @@ static int run_report(int argc, char **argv)
 	check(&options);
 	const char *operand = input_operand(argc, argv);
 	char *kept = is_history_reference(operand) ? history_runs_recording(operand) : NULL;
-	struct run *run = input_load(kept ? kept : operand);
+	SCOPED_TO(run_destroy) struct run *run = input_load(kept ? kept : operand);
 	free(kept);
 	selection_narrow(&options.selection, run);
 	if (options.html) {
 		report_html(run, options.html);
-		run_destroy(run);
 		return CLI_DONE;
 	}
 	struct report_apart apart = {0};
@@ -179,7 +177,6 @@ static int run_report(int argc, char **argv)
 	int code = budget.failed ? CLI_GATE : CLI_DONE;
 	report_budget_close(&budget);
 	report_apart_fini(&apart);
-	run_destroy(run);
 	return code;
 }
 

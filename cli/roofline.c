@@ -68,12 +68,13 @@ static void print_forms(
 static int run_roofline(int argc, char **argv)
 {
 	struct options options = {.selection = SELECTION_INIT};
-	struct step_index index;
+	SCOPED_BY(step_index_fini) struct step_index index;
 	struct roofline *roofline;
-	char *where = NULL;
+	SCOPED char *where = NULL;
 
 	options_parse(&command_roofline, &options, argc, argv);
-	struct run *run = input_load_telling(input_operand(argc, argv));
+	SCOPED_TO(run_destroy) struct run *run = input_load_telling(input_operand(argc, argv));
+	SCOPED_TO(ceilings_destroy)
 	struct ceilings *ceilings = find_ceilings(&options, run, &where);
 	selection_narrow(&options.selection, run);
 	if (step_index_init(&index, run) < 0 ||
@@ -83,10 +84,6 @@ static int run_roofline(int argc, char **argv)
 		options.selection.phase < 0 ? ROOFLINE_ALL_PHASES : options.selection.phase};
 	print_forms(&view, run->path, &options);
 	roofline_destroy(roofline);
-	step_index_fini(&index);
-	ceilings_destroy(ceilings);
-	free(where);
-	run_destroy(run);
 	return CLI_DONE;
 }
 

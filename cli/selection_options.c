@@ -87,12 +87,10 @@ void selection_set_time(const struct option_use *use, const char *text)
 
 static const char *similar_brick(const struct run *run, const char *name)
 {
-	const char **names = calloc(run->brick_count + 1, sizeof(*names));
+	SCOPED const char **names = calloc(run->brick_count + 1, sizeof(*names));
 	for (size_t i = 0; names && i < run->brick_count; i++)
 		names[i] = run->bricks[i].name;
-	const char *near = names ? suggest(name, names, run->brick_count) : NULL;
-	free(names);
-	return near;
+	return names ? suggest(name, names, run->brick_count) : NULL;
 }
 
 void selection_narrow(const struct selection *selection, struct run *run)

@@ -68,14 +68,11 @@ static void parse(struct options *options, int argc, char **argv)
 /* What one thread of the recording's machine was seen to reach; 0: that was not measured. */
 static double measured_peak(const struct run *run)
 {
-	char *where = NULL;
+	SCOPED char *where = NULL;
+	SCOPED_TO(ceilings_destroy)
 	struct ceilings *ceilings = ceilings_kept(run->host, run->cpu, &where);
 	const struct ceilings_compute *peak = ceilings ? ceilings_peak(ceilings, "f32", 1) : NULL;
-	double gflops = peak ? peak->rate.best : 0;
-
-	ceilings_destroy(ceilings);
-	free(where);
-	return gflops;
+	return peak ? peak->rate.best : 0;
 }
 
 static void write_svg(const struct tiles_view *view, const char *path)
@@ -92,7 +89,7 @@ static int run_tiles(int argc, char **argv)
 	struct tiles *tiles;
 
 	parse(&options, argc, argv);
-	struct run *run = input_load_telling(input_operand(argc, argv));
+	SCOPED_TO(run_destroy) struct run *run = input_load_telling(input_operand(argc, argv));
 	selection_narrow(&options.selection, run);
 	if (tiles_create(&tiles, run, options.level) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory for its tiles", run->path);
@@ -111,7 +108,6 @@ static int run_tiles(int argc, char **argv)
 	else
 		tiles_text(&view, stdout);
 	tiles_destroy(tiles);
-	run_destroy(run);
 	return CLI_DONE;
 }
 

@@ -143,14 +143,13 @@ struct session {
 /* A whole recording to hold pictures against; its name is safe to show. */
 static void take_baseline(struct top *top, const char *operand)
 {
-	char *kept = is_history_reference(operand) ? history_runs_recording(operand) : NULL;
+	SCOPED char *kept = is_history_reference(operand) ? history_runs_recording(operand) : NULL;
 	struct run *run = input_load_telling(kept ? kept : operand);
 
 	if (!run->step_count)
 		die(CLI_INPUT, "%s: holds no steps: there are no tokens to compare by", run->path);
 	top_baseline_set(
 		top, picture_create(run, top->phase, false, ANALYSIS_UNKNOWN), text_safe(operand));
-	free(kept);
 }
 
 static unsigned look(void *context)

@@ -145,14 +145,14 @@ static int run_tree(int argc, char **argv)
 {
 	struct options options = {.selection = SELECTION_INIT};
 	options_parse(&command_tree, &options, argc, argv);
-	struct run *run = input_load_telling(input_operand(argc, argv));
+	SCOPED_TO(run_destroy) struct run *run = input_load_telling(input_operand(argc, argv));
 	selection_narrow(&options.selection, run);
-	struct step_index index;
-	struct step_times times;
+	SCOPED_BY(step_index_fini) struct step_index index;
+	SCOPED_BY(step_times_fini) struct step_times times;
 	if (step_index_init(&index, run) < 0 || step_times_measure(&times, run, &index) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory", run->path);
 	struct tree_view view = {run, &index, &times, (unsigned)options.depth, options.nodes};
-	struct call_tree **trees =
+	SCOPED struct call_tree **trees =
 		xcalloc(run->lane_count + STEP_PHASES, sizeof(struct call_tree *));
 	size_t count = make_trees(&view, &options, trees);
 	struct terminal terminal;
@@ -168,10 +168,6 @@ static int run_tree(int argc, char **argv)
 	}
 	if (!count && !options.json)
 		fputs("No bricks were recorded.\n", stdout);
-	free(trees);
-	step_times_fini(&times);
-	step_index_fini(&index);
-	run_destroy(run);
 	return CLI_DONE;
 }
 

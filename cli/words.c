@@ -72,9 +72,8 @@ void words_layers(struct option_words *words)
 		if (words->run->sites[i].layer > last)
 			last = words->run->sites[i].layer;
 	for (int32_t layer = -1; words->run && layer <= last; layer++) {
-		char *number = xasprintf("%d", layer);
+		SCOPED char *number = xasprintf("%d", layer);
 		words_add(words, number);
-		free(number);
 	}
 }
 
@@ -107,13 +106,10 @@ static bool add_from_history(struct option_words *words)
 {
 	const struct history_filter newest = {.limit = RUNS_LOOKED_AT};
 	const struct history_open at_once = {.patience_ms = 500};
-	struct history_store *store = NULL;
+	SCOPED_TO(history_store_close) struct history_store *store = NULL;
 	SCOPED char *where = history_default();
-	bool is_there = where && history_store_open(&store, where, &at_once) == 0 &&
-			history_store_list(store, &newest, add_labels, words) == 0;
-	if (store)
-		history_store_close(store);
-	return is_there;
+	return where && history_store_open(&store, where, &at_once) == 0 &&
+	       history_store_list(store, &newest, add_labels, words) == 0;
 }
 
 void words_labels(struct option_words *words)
@@ -123,13 +119,11 @@ void words_labels(struct option_words *words)
 
 void words_references(struct option_words *words)
 {
-	struct option_words labels = {0};
+	SCOPED_BY(words_fini) struct option_words labels = {0};
 	if (add_from_history(&labels))
 		words_add(words, "@last");
 	for (size_t i = 0; i < labels.list.count; i++) {
-		char *reference = xasprintf("@%s", labels.list.items[i]);
+		SCOPED char *reference = xasprintf("@%s", labels.list.items[i]);
 		words_add(words, reference);
-		free(reference);
 	}
-	words_fini(&labels);
 }

@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/array.h"
 #include "base/hashmap.h"
+#include "base/scope.h"
 #include "drain/throttled.h"
 
 enum { CPU_FIELDS = 8, IDLE = 3, IOWAIT = 4, IRQ = 5, SOFTIRQ = 6, STEAL = 7 };
@@ -65,13 +66,11 @@ static int read_cpus(struct cpus *cpus)
 {
 	char line[256];
 	struct cpu cpu;
-	FILE *in = fopen("/proc/stat", "re");
+	SCOPED_TO(fclose) FILE *in = fopen("/proc/stat", "re");
 	int error = in ? 0 : -ENOENT;
 
 	while (!error && fgets(line, sizeof line, in) && read_line(line, &cpu))
 		error = array_push(&cpus->list, cpu);
-	if (in)
-		fclose(in);
 	return error ? error : cpus->list.count ? 0 : -ENOENT;
 }
 

@@ -55,12 +55,11 @@ static json_t *answer(
 
 static size_t printed_bytes(const json_t *root)
 {
-	char *text = json_dumps(root, JSON_INDENT(2) | JSON_ENSURE_ASCII);
+	SCOPED char *text = json_dumps(root, JSON_INDENT(2) | JSON_ENSURE_ASCII);
 	size_t bytes = 0;
 
 	while (text && text[bytes])
 		bytes++;
-	free(text);
 	return bytes + 1;
 }
 

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include "base/order.h"
+#include "base/scope.h"
 #include "graph/write.h"
 
 static void put_key_u64(struct brick__sink *sink, const char *key, uint64_t value)
@@ -128,7 +129,7 @@ COMPARATOR(compare_lanes, struct hashmap_slot, ORDER(x->key, y->key))
 static int put_lanes(struct brick_graph *graph, struct brick__sink *sink)
 {
 	const struct hashmap *map = &graph->lane_names;
-	struct hashmap_slot *lanes = malloc((map->count + 1) * sizeof(*lanes));
+	SCOPED struct hashmap_slot *lanes = malloc((map->count + 1) * sizeof(*lanes));
 	uint32_t n = 0;
 
 	if (!lanes)
@@ -142,7 +143,6 @@ static int put_lanes(struct brick_graph *graph, struct brick__sink *sink)
 			sink, ",\"name\":", brick__graph_text(graph, (uint32_t)lanes[i].value));
 		brick__put(sink, "}");
 	}
-	free(lanes);
 	return 0;
 }
 

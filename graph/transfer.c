@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include "base/scope.h"
 #include "brick/graph_path.h"
 #include "base/sized.h"
 #include "base/fnv.h"
@@ -118,11 +119,11 @@ int brick__graph_ping_pongs(const struct brick_graph *graph, struct brick_graph_
 {
 	struct routes routes = {0};
 	size_t n = graph->transfers.count;
-	uint32_t *waiting = malloc((n + 1) * sizeof(*waiting)); /* the one that waited before */
+	SCOPED uint32_t *waiting =
+		malloc((n + 1) * sizeof(*waiting)); /* the one that waited before */
 
 	*bytes = 0;
 	int pairs = waiting ? match(graph, &routes, waiting, out, capacity, bytes) : -ENOMEM;
-	free(waiting);
 	array_fini(&routes.list);
 	hashmap_fini(&routes.index);
 	return pairs;

@@ -47,14 +47,12 @@ void query_fini(struct query *q)
 static char *read_password(void)
 {
 	const char *path = getenv("BRICK_DB_PASSWORD_FILE"), *said = getenv("BRICK_DB_PASSWORD");
-	FILE *in = path ? fopen(path, "re") : NULL;
+	SCOPED_TO(fclose) FILE *in = path ? fopen(path, "re") : NULL;
 	char *text = NULL;
 	size_t capacity = 0;
 
 	if (in && getline(&text, &capacity, in) >= 0)
 		text[strcspn(text, "\r\n")] = '\0';
-	if (in)
-		fclose(in);
 	return text ? text : said ? strdup(said) : NULL;
 }
 
@@ -108,7 +106,7 @@ int clickhouse_ask(struct history_store *store, struct query *q, const char *que
 {
 	struct clickhouse *c = store->state;
 	struct http_reply reply = {0};
-	char *url = NULL;
+	SCOPED char *url = NULL;
 	int rc = connect_client(store, c);
 
 	if (rc == 0 && (q->failed || asprintf(&url,
@@ -122,7 +120,6 @@ int clickhouse_ask(struct history_store *store, struct query *q, const char *que
 	if (rc == 0)
 		rc = read_rows(store, &reply, each, context);
 	http_reply_fini(&reply);
-	free(url);
 	query_fini(q);
 	return rc;
 }

@@ -45,12 +45,11 @@ static void put_day(json_t *row, uint64_t start_ns)
 
 static void add_row(struct query *q, json_t *row)
 {
-	char *line = json_dumps(row, JSON_COMPACT);
+	SCOPED char *line = json_dumps(row, JSON_COMPACT);
 
 	q->failed |= !line;
 	if (line)
 		query_add(q, "%s\n", line);
-	free(line);
 	json_decref(row);
 }
 

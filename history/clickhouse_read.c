@@ -289,7 +289,7 @@ struct groups {
 static int take_group(void *context, const json_t *row)
 {
 	const struct groups *g = context;
-	struct history_run one = {0};
+	SCOPED_BY(history_run_fini) struct history_run one = {0};
 	struct history_part *part = history_run_part(
 		&one, g->phase, json_text_of(row, "kind"), json_text_of(row, "name"));
 	const struct history_group group = {
@@ -298,7 +298,6 @@ static int take_group(void *context, const json_t *row)
 
 	if (rc == 0)
 		rc = g->each(g->context, &group);
-	history_run_fini(&one);
 	return rc;
 }
 

@@ -4,6 +4,7 @@
  * is 0 or "". Lines come from files: nothing in them is trusted.
  */
 #include "history/run.h"
+#include "base/scope.h"
 #include "history/json_fields.h"
 
 #include <jansson.h>
@@ -35,11 +36,10 @@ json_t *history_part_json(const struct history_part *p)
 
 static json_t *part_json(const struct history_part *p)
 {
-	char *histogram = history_histogram_text(&p->histogram);
+	SCOPED char *histogram = history_histogram_text(&p->histogram);
 	json_t *json = history_part_json(p);
 
 	json_object_set_new(json, "histogram", json_string(histogram ? histogram : ""));
-	free(histogram);
 	return json;
 }
 

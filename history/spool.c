@@ -47,9 +47,7 @@ void spool_close(struct spool *s)
 static int replace(const struct spool *s, const char *name, const char *suffix, const char *text)
 {
 	SCOPED char *path = path_of(s, name, suffix);
-	int rc = path ? file_replace(path, text) : -ENOMEM;
-
-	return rc;
+	return path ? file_replace(path, text) : -ENOMEM;
 }
 
 static int is_run(const struct dirent *entry)
@@ -115,9 +113,8 @@ static int take_file(struct spool *s, struct spool_batch *b, const char *name)
 	if (text && rc == 0 && array_push(&b->runs, run))
 		rc = -ENOMEM;
 	if (rc == -EINVAL) {
-		char *aside = path_of(s, name, ".bad");
+		SCOPED char *aside = path_of(s, name, ".bad");
 		rc = aside && rename(path, aside) == 0 ? 0 : -EIO;
-		free(aside);
 	}
 	return rc;
 }
@@ -213,9 +210,8 @@ int spool_done(struct spool *s, const struct spool_batch *b)
 	int rc = 0;
 
 	for (size_t i = 0; i < b->runs.count && rc == 0; i++) {
-		char *path = path_of(s, b->runs.items[i].id, ".run");
+		SCOPED char *path = path_of(s, b->runs.items[i].id, ".run");
 		rc = !path ? -ENOMEM : unlink(path) && errno != ENOENT ? -errno : 0;
-		free(path);
 	}
 	return rc < 0 ? rc : write_sent(s, b, false);
 }
@@ -245,10 +241,9 @@ void spool_tried(struct spool *s, bool good)
 	char text[64];
 
 	if (good) {
-		char *path = path_of(s, "pause", "");
+		SCOPED char *path = path_of(s, "pause", "");
 		if (path)
 			unlink(path);
-		free(path);
 		return;
 	}
 	read_pause(s, &next, &pause);

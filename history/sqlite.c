@@ -68,7 +68,7 @@ static int add_facts(
 static int add_part(struct history_store *store, sqlite3_int64 number, const struct history_part *p)
 {
 	sqlite3 *db = store->state;
-	char *histogram = history_histogram_text(&p->histogram);
+	SCOPED char *histogram = history_histogram_text(&p->histogram);
 	sqlite3_stmt *s;
 	int rc = histogram ? 0 : history_fail(store, -ENOMEM, "not enough memory");
 
@@ -87,7 +87,6 @@ static int add_part(struct history_store *store, sqlite3_int64 number, const str
 			p->united, histogram, p->phase, p->kind, p->name);
 	if (rc == 0)
 		rc = sqlite_db_finish(store, db, s);
-	free(histogram);
 	return rc;
 }
 

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/scope.h"
 #include "history/run.h"
 
 /* Which runs; all zero is all of them but floors, which are no runs. */
@@ -48,6 +49,7 @@ struct history_open {
 int history_store_open(
 	struct history_store **out, const char *where, const struct history_open *how);
 void history_store_close(struct history_store *store);
+SCOPE_OF(history_store_close, struct history_store)
 
 const char *history_store_error(const struct history_store *store);
 

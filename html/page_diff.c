@@ -145,15 +145,13 @@ static void add_phase(struct page_diff *diff, int side, const struct run *run,
 
 void page_diff_add(struct page_diff *diff, int side, const struct run *run)
 {
-	struct step_index index;
-	struct step_times times;
+	SCOPED_BY(step_index_fini) struct step_index index;
+	SCOPED_BY(step_times_fini) struct step_times times;
 
 	if (step_index_init(&index, run) < 0 || step_times_measure(&times, run, &index) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory for its layers", run->path);
 	for (int phase = 0; phase < STEP_PHASES; phase++)
 		add_phase(diff, side, run, &index, &times, phase);
-	step_times_fini(&times);
-	step_index_fini(&index);
 }
 
 /* [layer, brick, mean ns a token in A, in B] */

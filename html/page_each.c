@@ -48,7 +48,7 @@ json_t *page_each(const struct page *page)
 	static const char *const names[PACKS] = {
 		"number", "phase", "tokens", "begin_ns", "total_ns", "unattributed_ns", "brick_ns"};
 	struct pack packs[PACKS] = {0};
-	uint32_t *numbers = page_numbers(page);
+	SCOPED uint32_t *numbers = page_numbers(page);
 	json_t *object = json_object(), *phases = json_array();
 
 	for (size_t i = 0; i < page->each_count; i++) {
@@ -63,6 +63,5 @@ json_t *page_each(const struct page *page)
 	json_put(object, "phases", phases);
 	for (int i = 0; i < PACKS; i++)
 		json_put(object, names[i], pack_end(&packs[i]));
-	free(numbers);
 	return object;
 }

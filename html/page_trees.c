@@ -117,7 +117,7 @@ static json_t *other_nodes(json_t *object, const struct call_tree *tree, struct 
 		const struct call_node *node = &tree->nodes[i];
 		if (node->kind == CALL_OPERATION || (i && !number[node->parent]))
 			continue; /* with all that is below it */
-		char *name = tree_name(tree, node);
+		SCOPED char *name = tree_name(tree, node);
 		number[i] = ++next;
 		pack_add(&shape, i ? number[node->parent] : 0);
 		pack_add(&shape, (uint64_t)page_names_add(names, name));
@@ -126,7 +126,6 @@ static json_t *other_nodes(json_t *object, const struct call_tree *tree, struct 
 		pack_add(&shape, node->count);
 		pack_add(&times, node->time_ns);
 		pack_add(&selves, node->self_ns);
-		free(name);
 	}
 	free(number);
 	json_t *text = pack_end(&shape);

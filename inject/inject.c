@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/scope.h"
 #include "lib/sys/elf.h"
 
 enum inject_obstacle inject_library(const struct attacher *attacher, char *path, size_t bytes)
@@ -130,7 +131,7 @@ static int preload(
 
 int inject_all(struct environment *env, const char *command, enum inject_obstacle *obstacle)
 {
-	char *list = NULL;
+	SCOPED char *list = NULL;
 	int error = 0;
 
 	*obstacle = INJECT_FINE;
@@ -138,7 +139,6 @@ int inject_all(struct environment *env, const char *command, enum inject_obstacl
 		error = enter(env, *a);
 	if (!error)
 		error = preload(env, command, &list, obstacle);
-	free(list);
 	return error;
 }
 

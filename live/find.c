@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/array.h"
+#include "base/scope.h"
 
 struct search {
 	pid_t pid;
@@ -89,7 +90,7 @@ static void search_mappings(struct search *s)
 	size_t capacity = 0;
 
 	snprintf(path, sizeof path, "/proc/%d/maps", (int)s->pid);
-	FILE *in = fopen(path, "re");
+	SCOPED_TO(fclose) FILE *in = fopen(path, "re");
 	while (in && getline(&line, &capacity, in) > 0) {
 		char *target = strchr(line, '/');
 		line[strcspn(line, "\n")] = '\0';
@@ -97,8 +98,6 @@ static void search_mappings(struct search *s)
 			try_mapping(s, target);
 	}
 	free(line);
-	if (in)
-		fclose(in);
 }
 
 int live_find(pid_t pid, live_find_fn fn, void *context)

@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "base/scope.h"
 
 enum {
 	CEILINGS_NAME = 32,
@@ -150,3 +151,4 @@ const struct ceilings_device *ceilings_device_of(
 
 /* NULL is legal. */
 void ceilings_destroy(struct ceilings *ceilings);
+SCOPE_OF(ceilings_destroy, struct ceilings)

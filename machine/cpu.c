@@ -12,12 +12,13 @@
 #include <unistd.h>
 #include "base/file.h"
 #include "base/number.h"
+#include "base/scope.h"
 
 /* "key : value" of the first line with that key; out stays as it is when there is none. */
 static void read_field(const char *path, const char *key, char *out, size_t bytes)
 {
 	char line[512];
-	FILE *file = fopen(path, "re");
+	SCOPED_TO(fclose) FILE *file = fopen(path, "re");
 
 	while (file && fgets(line, sizeof line, file)) {
 		const char *colon = strchr(line, ':');
@@ -28,8 +29,6 @@ static void read_field(const char *path, const char *key, char *out, size_t byte
 		snprintf(out, bytes, "%.*s", (int)strcspn(colon, "\n"), colon);
 		break;
 	}
-	if (file)
-		fclose(file);
 }
 
 /* CPUs in a list such as "0-3,8": how many, and the first. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/scope.h"
 
 enum { CPUS_MAX = 1024, ZONES_MAX = 64, DOUBTS = 4 };
 
@@ -25,7 +26,7 @@ static double read_number(const char *path)
 static void read_ticks(struct machine_state *s)
 {
 	unsigned long long v[8] = {0};
-	FILE *in = fopen("/proc/stat", "re");
+	SCOPED_TO(fclose) FILE *in = fopen("/proc/stat", "re");
 
 	if (!in)
 		return;
@@ -35,21 +36,18 @@ static void read_ticks(struct machine_state *s)
 		s->idle = v[3] + v[4];
 		s->steal = v[7];
 	}
-	fclose(in);
 }
 
 static void read_swap(struct machine_state *s)
 {
 	char line[128];
 	long long value;
-	FILE *in = fopen("/proc/vmstat", "re");
+	SCOPED_TO(fclose) FILE *in = fopen("/proc/vmstat", "re");
 
 	while (in && fgets(line, sizeof(line), in))
 		if (sscanf(line, "pswpin %lld", &value) == 1 ||
 			sscanf(line, "pswpout %lld", &value) == 1)
 			s->swapped = (s->swapped < 0 ? 0 : s->swapped) + value;
-	if (in)
-		fclose(in);
 }
 
 static void read_frequency(struct machine_state *s)

@@ -212,9 +212,8 @@ static void put_executions(struct metrics *m)
 		"How long single executions of each brick took, on all threads.");
 	for (size_t i = 0; i < shown(m); i++) {
 		const struct summary_row *row = &m->page->report.summary->rows[i];
-		char *labels = row_labels(row);
+		SCOPED char *labels = row_labels(row);
 		put_durations(m, "brick_execution_seconds", labels, &bounds, row->id, row->sum_ns);
-		free(labels);
 	}
 }
 
@@ -223,11 +222,10 @@ static void put_rows(struct metrics *m, const char *name, const char *help, size
 	metrics_family(m->out, name, "counter", "seconds", help);
 	for (size_t i = 0; i < shown(m); i++) {
 		const struct summary_row *row = &m->page->report.summary->rows[i];
-		char *labels = row_labels(row);
+		SCOPED char *labels = row_labels(row);
 		uint64_t ns;
 		memcpy(&ns, (const char *)row + offset, sizeof(ns));
 		fprintf(m->out, "%s_total{%s} %.9f\n", name, labels, metrics_seconds(ns));
-		free(labels);
 	}
 }
 
@@ -243,12 +241,11 @@ static void put_by_phase(struct metrics *m, const char *name,
 	for (int phase = 0; phase < STEP_PHASES; phase++) {
 		const struct summary *summary = phase_summary(m, phase);
 		for (size_t i = 0; summary && i < summary->row_count && i < BRICKS_MAX; i++) {
-			char *labels = row_labels(&summary->rows[i]);
+			SCOPED char *labels = row_labels(&summary->rows[i]);
 			double number = value(summary, &summary->rows[i]);
 			if (number >= 0)
 				fprintf(m->out, "%s{phase=\"%s\",%s} %.9g\n", name,
 					step_phase_name(phase), labels, number);
-			free(labels);
 		}
 	}
 }

@@ -23,7 +23,7 @@ static void put(FILE *out, const char *name, const char *unit, const char *help,
 static void put_memory(FILE *out)
 {
 	unsigned long long all, resident;
-	FILE *file = fopen("/proc/self/statm", "re");
+	SCOPED_TO(fclose) FILE *file = fopen("/proc/self/statm", "re");
 	double page = (double)sysconf(_SC_PAGESIZE);
 	if (file && fscanf(file, "%llu %llu", &all, &resident) == 2) {
 		put(out, "process_virtual_memory_bytes", "bytes", "Virtual memory of this server.",
@@ -31,8 +31,6 @@ static void put_memory(FILE *out)
 		put(out, "process_resident_memory_bytes", "bytes",
 			"Resident memory of this server.", (double)resident * page);
 	}
-	if (file)
-		fclose(file);
 }
 
 static void put_descriptors(FILE *out)

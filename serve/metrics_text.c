@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/scope.h"
 #include "view/text.h"
 
 /* Executions: powers of two from 2^10 ns (1 us) to 2^36 ns (69 s), as there are many bricks. */
@@ -26,7 +27,7 @@ void metrics_bounds_fine(struct metrics_bounds *bounds)
 /* A label's value, with what has a meaning in it escaped. */
 void metrics_label(FILE *out, const char *name, const char *value)
 {
-	char *valid = text_valid(value ? value : "");
+	SCOPED char *valid = text_valid(value ? value : "");
 	fprintf(out, "%s=\"", name);
 	for (const char *s = valid; *s; s++) {
 		if (*s == '\n')
@@ -37,7 +38,6 @@ void metrics_label(FILE *out, const char *name, const char *value)
 			fputc(*s, out);
 	}
 	fputc('"', out);
-	free(valid);
 }
 
 void metrics_family(

@@ -311,19 +311,16 @@ int run_load_within(
 {
 	struct load l;
 	struct file file = {0};
-	char *name;
+	SCOPED char *name = NULL;
 
 	file.descriptor = open_either(path, &name, error);
-	if (file.descriptor < 0) {
-		free(name);
+	if (file.descriptor < 0)
 		return file.descriptor;
-	}
 	if (!load_create(&l, name, error)) {
 		l.build.store.budget = sample_bytes;
 		load_file(&l, &file);
 	}
 	close(file.descriptor);
 	free(file.data);
-	free(name);
 	return load_destroy(&l, out);
 }

@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "base/scope.h"
 #include "brick/abi/session.h"
 #include "brick/probe.h"
 #include "trace/machine_use.h"
@@ -317,3 +318,4 @@ void run_list_free(char **list);
 /* Free what is in it, or also the run itself; NULL is legal there. */
 void run_fini(struct run *run);
 void run_destroy(struct run *run);
+SCOPE_OF(run_destroy, struct run)

@@ -98,12 +98,11 @@ int run_on_histograms(
 int run_on_notes(struct sink *sink, int number, const char *notes, size_t bytes)
 {
 	struct run_builder *b = run_builder_of(sink);
-	char *text = run_text_of(b, notes, bytes);
+	SCOPED char *text = run_text_of(b, notes, bytes);
 
 	if (!text)
 		return b->build.result;
 	build_notes(&b->build, (uint32_t)number, text, strlen(text));
-	free(text);
 	return b->build.result;
 }
 

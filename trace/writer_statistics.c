@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "base/scope.h"
 #include "trace/writer_state.h"
 
 enum { STATISTICS_PER_EVENT = 64 };
@@ -80,7 +81,7 @@ static int histogram_event(
 	struct trace_writer *w, int number, uint32_t brick, const uint64_t *buckets)
 {
 	const struct brick_session_brick *entry = &w->processes[number]->tables.bricks[brick];
-	char *text = malloc(BRICK_HISTOGRAM_BUCKETS * 28u);
+	SCOPED char *text = malloc(BRICK_HISTOGRAM_BUCKETS * 28u);
 	size_t size = 0;
 
 	if (!text)
@@ -94,7 +95,6 @@ static int histogram_event(
 	event_uint(w, "process", (uint64_t)number);
 	event_text(w, "brick", entry->name, sizeof entry->name);
 	event_text(w, "buckets", text, size);
-	free(text);
 	return event_close(w);
 }
 

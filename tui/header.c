@@ -46,13 +46,11 @@ static char *engine(const struct run *run)
 	const char *attached = run_note_find(run, "attach");
 	if (!run->process_count)
 		return xstrdup("nothing attached");
-	char *name = attached_engine(run);
+	SCOPED char *name = attached_engine(run);
 	if (!name)
 		name = xstrdup(engine ? engine : attached ? attached : "libbrick inside");
 	SCOPED char *text = xasprintf("%s, %s", name, backend ? backend : "cpu");
-	char *safe = text_safe(text);
-	free(name);
-	return safe;
+	return text_safe(text);
 }
 
 /* The innermost engine phase that is open now: "ModelLoad"; NULL: none. */

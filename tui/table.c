@@ -46,10 +46,8 @@ int top_rows(struct top *top)
 	if (!top->picture && view != &view_output)
 		return 0;
 	if (view->text) {
-		char *text = view->text(top);
-		int lines = top_count_lines(text);
-		free(text);
-		return lines;
+		SCOPED char *text = view->text(top);
+		return top_count_lines(text);
 	}
 	if (!view->make)
 		return view->rows ? view->rows(top) : 0;
@@ -78,10 +76,9 @@ char *top_row_text(struct top *top, int row)
 
 void top_draw_table(struct top *top, struct canvas *canvas, int y, int height)
 {
-	struct grid grid;
+	SCOPED_BY(grid_fini) struct grid grid;
 	make(&grid, top);
 	grid_draw(&grid, top_place(top), canvas, y, height);
-	grid_fini(&grid);
 }
 
 void top_draw_text(struct top *top, struct canvas *canvas, int y, int height)
@@ -94,10 +91,9 @@ void top_draw_text(struct top *top, struct canvas *canvas, int y, int height)
 	if (!count && view->nothing)
 		top_draw_nothing(canvas, y, view->nothing);
 	for (int i = 0; i < height && place->scroll + i < count; i++) {
-		char *line = line_at(text, place->scroll + i);
+		SCOPED char *line = line_at(text, place->scroll + i);
 		canvas_print(canvas, 0, y + i, canvas->width, STYLE_NORMAL, "%s", line);
 		if (view != &view_output && place->scroll + i == place->selected)
 			canvas_paint(canvas, 0, y + i, canvas->width, STYLE_SELECTED);
-		free(line);
 	}
 }

@@ -24,9 +24,8 @@ static void keep_name(struct top *top)
 	place->name[0] = '\0';
 	if (!view->make || place->selected >= top_rows(top))
 		return;
-	char *text = top_row_text(top, place->selected);
+	SCOPED char *text = top_row_text(top, place->selected);
 	snprintf(place->name, sizeof(place->name), "%s", text);
-	free(text);
 }
 
 static void move_to(struct top *top, int row)

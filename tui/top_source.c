@@ -85,12 +85,10 @@ static void step_back(void)
 
 static char *joined(char *const *command)
 {
-	char *text = xstrdup("");
+	SCOPED char *text = xstrdup("");
 	for (; *command; command++)
 		xappend(&text, " ", "%s", *command);
-	char *safe = text_safe(text);
-	free(text);
-	return safe;
+	return text_safe(text);
 }
 
 static void open_command(struct top_source *s, const struct top_options *o)
@@ -148,7 +146,7 @@ static void name_from(struct top_source *s, const struct run *run)
 /* Of a program that still runs, what was asked for may come later. */
 static bool narrow(struct top_source *s, struct run *run, bool live)
 {
-	char *missing;
+	SCOPED char *missing = NULL;
 	int rc = selection_apply(&s->options->selection, run, &missing);
 	if (rc == BRICK_ENOTRECORDED && !live)
 		die(CLI_INPUT, "%s: has %s", run->path, missing);
@@ -156,7 +154,6 @@ static bool narrow(struct top_source *s, struct run *run, bool live)
 		die(CLI_SYSTEM, "top: not enough memory");
 	free(s->fault);
 	s->fault = rc < 0 ? xasprintf("There is %s so far.", missing) : NULL;
-	free(missing);
 	return rc == 0;
 }
 
@@ -271,14 +268,12 @@ int top_source_close(struct top_source *s)
 		live_source_destroy(s->live);
 	}
 	if (s->directory) {
-		char *recording = xasprintf("%s/run.pftrace", s->directory);
-		char *part = xasprintf("%s.part", recording);
+		SCOPED char *recording = xasprintf("%s/run.pftrace", s->directory);
+		SCOPED char *part = xasprintf("%s.part", recording);
 		unlink(recording);
 		unlink(part);
 		unlink(s->log);
 		rmdir(s->directory);
-		free(part);
-		free(recording);
 	}
 	free(s->directory);
 	free(s->path);

@@ -108,20 +108,19 @@ static void make(struct grid *grid, struct top *top)
 
 static void draw(struct top *top, struct canvas *canvas, int y, int height)
 {
-	struct grid grid;
+	SCOPED_BY(grid_fini) struct grid grid;
 	make(&grid, top);
 	grid_draw(&grid, top_place(top), canvas, y, height);
 	if (!grid.row_count)
 		top_draw_nothing(canvas, y + 1,
 			top->phase == SUMMARY_ALL_PHASES ? "No brick has ended yet."
 							 : "No step of this phase has ended yet.");
-	grid_fini(&grid);
 }
 
 /* The row as it is on the screen, in the order on the screen. */
 static const struct summary_row *row_at(struct top *top, int number)
 {
-	struct grid grid;
+	SCOPED_BY(grid_fini) struct grid grid;
 	const struct summary *summary = top->picture->report.summary;
 	struct grid_place place = *top_place(top);
 	size_t index = summary->row_count;
@@ -129,7 +128,6 @@ static const struct summary_row *row_at(struct top *top, int number)
 	fill(&grid, top, &place);
 	if (number >= 0 && number < (int)grid.row_count)
 		index = grid.rows[number].number;
-	grid_fini(&grid);
 	return index < summary->row_count ? &summary->rows[index] : NULL;
 }
 
@@ -158,9 +156,9 @@ static void draw_numbers(const struct top *top, const struct summary_row *row, s
 	char spark[SPARK_BYTES];
 	report_columns_all(&columns, SUMMARY_BY_BRICK);
 	for (size_t i = 1; i < columns.count; i++) {
-		char *text = report_value_text(columns.fields[i], &top->picture->report, row);
+		SCOPED char *text =
+			report_value_text(columns.fields[i], &top->picture->report, row);
 		line(s, columns.fields[i]->title, text);
-		free(text);
 	}
 	if (top->baseline) {
 		const struct report *base = &top->baseline->report;

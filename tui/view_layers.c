@@ -43,9 +43,8 @@ static void draw_titles(
 		int x = LABEL + TOTAL + (int)(b - (size_t)top->side) * (CELL + GAP);
 		if (x + CELL > canvas->width)
 			break;
-		char *name = text_safe(column_name(heat, b));
+		SCOPED char *name = text_safe(column_name(heat, b));
 		canvas_print(canvas, x, y, CELL, STYLE_BAR, "%s", name);
-		free(name);
 	}
 }
 
@@ -122,12 +121,11 @@ static void detail(struct top *top, struct canvas *canvas, int y, int height)
 	for (int b = 0; b < (int)heat->brick_count && b < height - 1; b++) {
 		uint64_t ns = heat->ns[row * heat->brick_count + (size_t)b];
 		double part = whole_ns ? (double)ns / (double)whole_ns : 0;
-		char *brick = text_safe(column_name(heat, (size_t)b));
+		SCOPED char *brick = text_safe(column_name(heat, (size_t)b));
 		canvas_print(canvas, 1, y + 1 + b, 28, STYLE_NORMAL, "%s", brick);
 		canvas_right(canvas, 30, y + 1 + b, 9, STYLE_NORMAL, units_time(time, ns));
 		canvas_right(canvas, 40, y + 1 + b, 7, STYLE_NORMAL, units_percent(share, part));
 		canvas_share(canvas, 49, y + 1 + b, canvas->width - 50, STYLE_SHARE, part);
-		free(brick);
 	}
 }
 

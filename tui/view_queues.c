@@ -24,12 +24,10 @@ static void make(struct grid *grid, struct top *top)
 static char *queue_name(const struct run *run, uint32_t lane)
 {
 	const struct run_lane *l = &run->lanes[lane];
-	char *text =
+	SCOPED char *text =
 		xasprintf("%s%s%s (%llu)", l->backend ? l->backend : "", l->backend ? ": " : "",
 			l->name && *l->name ? l->name : "queue", (unsigned long long)l->tid);
-	char *safe = text_safe(text);
-	free(text);
-	return safe;
+	return text_safe(text);
 }
 
 /* A line per queue; returns how many. */
@@ -40,30 +38,27 @@ static int draw_queues(struct top *top, struct canvas *canvas, int y)
 	int shown = 0;
 	for (; shown < (int)s->queues.count && shown < MAX_QUEUES; shown++) {
 		const struct queue_time *q = &s->queues.queues[shown];
-		char *name = queue_name(top->picture->run, q->lane);
-		char *more = shown + 1 == MAX_QUEUES && s->queues.count > MAX_QUEUES
-				     ? xasprintf("; %zu more", s->queues.count - MAX_QUEUES)
-				     : xstrdup("");
+		SCOPED char *name = queue_name(top->picture->run, q->lane);
+		SCOPED char *more = shown + 1 == MAX_QUEUES && s->queues.count > MAX_QUEUES
+					    ? xasprintf("; %zu more", s->queues.count - MAX_QUEUES)
+					    : xstrdup("");
 		canvas_print(canvas, 0, y + shown, canvas->width, STYLE_NORMAL,
 			"%s: %s commands, busy %s, idle %s, launch to start p50 %s%s", name,
 			units_count(count, q->commands), units_time(busy, q->busy_ns),
 			units_time(idle, q->idle_ns), units_time(launch, q->launch.p50_ns), more);
-		free(more);
-		free(name);
 	}
 	return shown;
 }
 
 static void draw(struct top *top, struct canvas *canvas, int y, int height)
 {
-	struct grid grid;
+	SCOPED_BY(grid_fini) struct grid grid;
 	int used = draw_queues(top, canvas, y);
 	make(&grid, top);
 	if (grid.row_count && height > used + 1)
 		grid_draw(&grid, top_place(top), canvas, y + used, height - used);
 	else if (!used)
 		top_draw_nothing(canvas, y, "No queues: no work of a device was recorded.");
-	grid_fini(&grid);
 }
 
 const struct view_class view_queues = {

@@ -158,8 +158,8 @@ static void draw_legend(const struct plot *plot, struct canvas *canvas, int y, i
 	for (int i = 0; i < plot->count && i < height; i++) {
 		const struct roofline_row *row = plot->points[i];
 		const char *bound = roofline_bound_name(row->bound);
-		char *name = text_safe(row->name);
-		char *reached =
+		SCOPED char *name = text_safe(row->name);
+		SCOPED char *reached =
 			row->roof_flops_per_ns > 0
 				? xasprintf("%.0f%% of its roof%s%s", 100 * (1 - row->distance),
 					  bound ? ", " : "", bound ? bound : "")
@@ -169,8 +169,6 @@ static void draw_legend(const struct plot *plot, struct canvas *canvas, int y, i
 			units_percent(share, row->share), units_number(speed, row->flops_per_ns),
 			units_number(moved, row->bytes_per_ns),
 			units_number(intensity, row->intensity), reached);
-		free(reached);
-		free(name);
 	}
 }
 

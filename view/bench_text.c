@@ -141,7 +141,7 @@ static void print_typical(const struct printer *p)
 	static const struct table_column columns[] = {
 		{"PHASE", 1, 0}, {"BRICK", 1, 0}, {"/TOKEN", 0, 0}};
 	const struct history_run *run = p->view->typical;
-	struct table *table = table_create(columns, 3);
+	SCOPED_TO(table_destroy) struct table *table = table_create(columns, 3);
 	size_t rows = 0;
 
 	for (size_t i = 0; run && i < run->parts.count; i++) {
@@ -156,7 +156,6 @@ static void print_typical(const struct printer *p)
 	}
 	if (rows)
 		table_print(table, p->out, p->terminal);
-	table_destroy(table);
 }
 
 static void print_floor(const struct printer *p)
@@ -247,11 +246,10 @@ static void put_recorded(const struct compare *c, FILE *out)
 			(row->name && shown >= ROWS))
 			continue;
 		shown += row->name != NULL;
-		char *what = row->measure == COMPARE_TTFT ? xstrdup("first token")
-			     : row->name		  ? xasprintf("%s: %s", phase, row->name)
-							  : xasprintf("%s, a token", phase);
+		SCOPED char *what = row->measure == COMPARE_TTFT ? xstrdup("first token")
+				    : row->name ? xasprintf("%s: %s", phase, row->name)
+						: xasprintf("%s, a token", phase);
 		put_time_row(out, what, row);
-		free(what);
 	}
 }
 
@@ -279,8 +277,7 @@ void bench_markdown(const struct bench_view *v, FILE *out)
 		put_recorded(v->diff->compare, out);
 	fputs("\nA: ", out);
 	for (int side = 0; side < 2; side++) {
-		char *safe = text_safe(v->commands[side]);
+		SCOPED char *safe = text_safe(v->commands[side]);
 		fprintf(out, "`%s`%s", safe, side ? "\n" : "  \nB: ");
-		free(safe);
 	}
 }

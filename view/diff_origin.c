@@ -74,10 +74,9 @@ static void add_notes(struct diff_origin *origin, const struct run *run)
 			seen = !strcmp(run->notes[k].key, key);
 		if (seen)
 			continue;
-		const char **values = provenance_notes(run, key);
+		SCOPED const char **values = provenance_notes(run, key);
 		for (size_t k = 0; values[k]; k++)
 			add_text(origin, key, values[k]);
-		free(values);
 	}
 }
 

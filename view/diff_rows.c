@@ -78,7 +78,7 @@ static void print_table(const struct diff_view *view, FILE *out, const struct te
 		{"A", 0, 2}, {"B", 0, 2}, {"EFFECT", 0, 0}, {"95%", 0, 1}, {"POINTS", 0, 1},
 		{"VERDICT", 1, 0}};
 	const struct compare *c = view->compare;
-	struct table *table = table_create(columns, COLUMNS);
+	SCOPED_TO(table_destroy) struct table *table = table_create(columns, COLUMNS);
 	size_t shown = 0, left = 0;
 
 	for (int pass = 0; pass < 2; pass++)
@@ -100,7 +100,6 @@ static void print_table(const struct diff_view *view, FILE *out, const struct te
 	}
 	if (left)
 		fprintf(out, "%zu more with --all\n", left);
-	table_destroy(table);
 }
 
 void diff_rows(const struct diff_view *view, FILE *out, const struct terminal *terminal)

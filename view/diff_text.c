@@ -92,16 +92,14 @@ static void print_differences(const struct printer *p, bool unfair)
 		const struct diff_difference *d = &o->differences[i];
 		if (d->unfair != unfair)
 			continue;
-		char *of_a = d->key ? own_words(d->a, d->b) : xstrdup(d->a);
-		char *of_b = d->key ? own_words(d->b, d->a) : xstrdup("");
+		SCOPED char *of_a = d->key ? own_words(d->a, d->b) : xstrdup(d->a);
+		SCOPED char *of_b = d->key ? own_words(d->b, d->a) : xstrdup("");
 		char *a = text_cut(of_a, 200), *b = text_cut(of_b, 200);
 		if (d->key)
 			say(p, label, "%s: A has %s, B has %s", d->key, a, b);
 		else
 			say(p, label, "%s", a);
 		label = "";
-		free(of_a);
-		free(of_b);
 		free(a);
 		free(b);
 	}

@@ -56,10 +56,9 @@ static void print_runs(const struct printer *p)
 	const struct run *const runs[] = {p->view->a, p->view->b};
 
 	for (int i = 0; i < 2; i++) {
-		char *command = provenance_command(runs[i]);
+		SCOPED char *command = provenance_command(runs[i]);
 		char *path = text_safe(runs[i]->path), *safe = text_safe(command);
 		say(p, i ? "B" : "A", "%s%s%s", path, safe[0] ? ": " : "", safe);
-		free(command);
 		free(path);
 		free(safe);
 	}
@@ -247,6 +246,7 @@ static void print_table(const struct printer *p)
 		{"", 1, 4},
 	};
 	const struct diverge *d = p->view->diverge;
+	SCOPED_TO(table_destroy)
 	struct table *table = table_create(columns, sizeof columns / sizeof *columns);
 	size_t shown = 0;
 
@@ -262,7 +262,6 @@ static void print_table(const struct printer *p)
 	if (!p->view->all && d->over > shown)
 		fprintf(p->out, "... and %zu more places (--top N, --all)\n",
 			(size_t)d->over - shown);
-	table_destroy(table);
 }
 
 void diverge_text(const struct diverge_view *view, FILE *out)

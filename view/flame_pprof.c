@@ -64,9 +64,8 @@ static void names_fini(struct names *names)
 static uint64_t location_of(
 	const struct names *names, const struct call_tree *stacks, const struct call_node *node)
 {
-	char *name = tree_name(stacks, node);
+	SCOPED char *name = tree_name(stacks, node);
 	char **found = bsearch(&name, names->list, names->count, sizeof(*names->list), order_texts);
-	free(name);
 	return (uint64_t)(found - names->list) + 1;
 }
 
@@ -135,7 +134,7 @@ static void put_profile(struct pb_buffer *b, const struct call_tree *stacks,
 
 int flame_pprof(const struct call_tree *stacks, FILE *out)
 {
-	uint64_t *locations = calloc(stacks->count, sizeof(*locations));
+	SCOPED uint64_t *locations = calloc(stacks->count, sizeof(*locations));
 	struct pb_buffer b = {0};
 	struct names names = {0};
 	int rc = locations ? names_init(&names, stacks) : -ENOMEM;
@@ -149,6 +148,5 @@ int flame_pprof(const struct call_tree *stacks, FILE *out)
 		fwrite(b.data, 1, b.size, out);
 	pb_buffer_fini(&b);
 	names_fini(&names);
-	free(locations);
 	return rc;
 }

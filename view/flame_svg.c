@@ -73,11 +73,10 @@ static void print_box(
 			node->count == 1 ? "" : "s");
 	fputs("</title>", p->out);
 	if (width > 4 * LETTER) {
-		char *cut = text_cut(safe, (size_t)(width / LETTER));
+		SCOPED char *cut = text_cut(safe, (size_t)(width / LETTER));
 		fprintf(p->out, "<text x=\"%.2f\" y=\"%.0f\">", x + 3, y + ROW - 5);
 		escape_xml(p->out, cut);
 		fputs("</text>", p->out);
-		free(cut);
 	}
 	fputs("</g>\n", p->out);
 }

@@ -29,11 +29,9 @@ static void fold(
 	if (node->self_ns)
 		fprintf(out, "%s %llu\n", above, (unsigned long long)node->self_ns);
 	for (uint32_t i = node->first; i != RUN_NONE; i = stacks->nodes[i].next) {
-		char *name = folded_name(stacks, &stacks->nodes[i]);
-		char *stack = xasprintf("%s%s%s", above, *above ? ";" : "", name);
+		SCOPED char *name = folded_name(stacks, &stacks->nodes[i]);
+		SCOPED char *stack = xasprintf("%s%s%s", above, *above ? ";" : "", name);
 		fold(stacks, &stacks->nodes[i], stack, out);
-		free(stack);
-		free(name);
 	}
 }
 

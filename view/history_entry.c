@@ -28,9 +28,8 @@ static void set_engine(struct history_run *entry, const struct run *run)
 			(*a)->version_note ? run_note_find(run, (*a)->version_note) : NULL;
 		if (!version)
 			continue;
-		char *engine = xasprintf("%s %s", (*a)->title, version);
+		SCOPED char *engine = xasprintf("%s %s", (*a)->title, version);
 		history_entry_text(&entry->engine, engine);
-		free(engine);
 		return;
 	}
 }
@@ -43,11 +42,9 @@ static void add_facts(struct history_run *entry, const struct run *run)
 	diff_origin_init(&origin, run);
 	history_entry_text(&entry->command, origin.command);
 	for (size_t i = 0; i < origin.fact_count; i++) {
-		char *key = text_valid(origin.facts[i].key);
-		char *value = text_valid(origin.facts[i].value);
+		SCOPED char *key = text_valid(origin.facts[i].key);
+		SCOPED char *value = text_valid(origin.facts[i].value);
 		xcheck(history_run_fact(entry, key, value));
-		free(key);
-		free(value);
 	}
 	one = (struct diff_origins){.list = xcalloc(1, sizeof(origin)), .in_a = 1};
 	one.list[0] = origin;

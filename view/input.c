@@ -120,9 +120,8 @@ bool input_is_written(const char *path)
 	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0) {
-		char *part = xasprintf("%s.part", path);
+		SCOPED char *part = xasprintf("%s.part", path);
 		fd = open(part, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-		free(part);
 	}
 	bool is_free = fd >= 0 && !fcntl(fd, F_GETLK, &whole) && whole.l_type == F_UNLCK;
 

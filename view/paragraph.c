@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "base/scope.h"
 #include "view/text.h"
 
 enum { WIDTH = 100 }; /* of what is no terminal */
@@ -20,9 +21,8 @@ void paragraph(FILE *out, const struct terminal *terminal, size_t indent, const 
 	va_end(arguments);
 	if (n < 0)
 		return;
-	char *safe = text_safe(text);
+	SCOPED char *safe = text_safe(text);
 	text_wrap(out, terminal->width ? terminal->width : WIDTH, indent, label, safe);
-	free(safe);
 	free(text);
 }
 

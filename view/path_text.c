@@ -151,7 +151,7 @@ static void print_rows(const struct printer *p)
 	table_print(table, p->out, p->terminal);
 	SCOPED char *columns_left = table_left_out(table, p->terminal);
 	table_destroy(table);
-	char *left = NULL;
+	SCOPED char *left = NULL;
 	if (hidden)
 		xappend(&left, "", "%zu more row%s%s. ", hidden, plural_s(hidden),
 			p->view->top  ? ""
@@ -168,7 +168,6 @@ static void print_rows(const struct printer *p)
 		columns_left ? " No room for " : "", columns_left ? columns_left : "",
 		columns_left ? "." : "");
 	fputs(terminal_style_end(p->terminal, STYLE_DIM), p->out);
-	free(left);
 }
 
 static void add_lane(struct table *table, const struct run_lane *lane)
@@ -184,12 +183,10 @@ static void print_lanes(const struct printer *p)
 	static const struct table_column lane_columns[] = {{"THREAD", 1, 0}, {"WORK", 0, 0},
 		{"ON PATH", 0, 0}, {"SHARE", 0, 0}, {"WAITED", 0, 1}};
 	const struct path_section *s = p->section;
-	struct table *table = table_create(lane_columns, 5);
+	SCOPED_TO(table_destroy) struct table *table = table_create(lane_columns, 5);
 
-	if (s->lane_count < 2) {
-		table_destroy(table);
+	if (s->lane_count < 2)
 		return;
-	}
 	fputc('\n', p->out);
 	for (size_t i = 0; i < s->lane_count; i++) {
 		const struct path_lane *lane = &s->lanes[i];
@@ -201,7 +198,6 @@ static void print_lanes(const struct printer *p)
 		table_time(table, lane->waited_ns);
 	}
 	table_print(table, p->out, p->terminal);
-	table_destroy(table);
 }
 
 /* The longest first; of equals the earlier. */
@@ -235,14 +231,14 @@ static void print_hops(const struct printer *p)
 	static const struct table_column hop_columns[] = {{"LONGEST PARTS", 1, 0}, {"AT", 0, 0},
 		{"TIME", 0, 0}, {"SHARE", 0, 0}, {"LAYER", 0, 1}, {"THREAD", 1, 2}, {"NODE", 1, 3}};
 	const struct path_section *s = p->section;
-	const struct path_hop **order = xcalloc(s->hop_count + 1, sizeof(*order));
+	SCOPED const struct path_hop **order = xcalloc(s->hop_count + 1, sizeof(*order));
 	size_t shown = s->hop_count < HOPS ? s->hop_count : HOPS;
 
 	for (size_t i = 0; i < s->hop_count; i++)
 		order[i] = &s->hops[i];
 	qsort(order, s->hop_count, sizeof(*order), compare_hops);
 	qsort(order, shown, sizeof(*order), compare_begins);
-	struct table *table = table_create(hop_columns, 7);
+	SCOPED_TO(table_destroy) struct table *table = table_create(hop_columns, 7);
 	for (size_t i = 0; i < shown; i++)
 		add_hop(table, p, order[i]);
 	if (shown) {
@@ -250,8 +246,6 @@ static void print_hops(const struct printer *p)
 		table_hide_empty(table);
 		table_print(table, p->out, p->terminal);
 	}
-	table_destroy(table);
-	free(order);
 }
 
 /* What the path was made from, and what could not be known. */

@@ -44,9 +44,8 @@ char *provenance_command(const struct run *run)
 		return NULL;
 	char *line = xstrdup("");
 	for (size_t i = 0; argv[i]; i++) {
-		char *word = quote(argv[i]);
+		SCOPED char *word = quote(argv[i]);
 		xappend(&line, " ", "%s", word);
-		free(word);
 	}
 	return line;
 }

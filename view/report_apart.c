@@ -32,7 +32,7 @@ static bool wants_apart(
 void report_apart_measure(
 	struct report_apart *apart, const struct run *run, enum summary_by by, int phase)
 {
-	struct step_index index;
+	SCOPED_BY(step_index_fini) struct step_index index;
 	struct walk walk;
 	no_memory(run, step_index_init(&index, run));
 	bool divided = wants_apart(run, &index, by, phase);
@@ -58,7 +58,6 @@ void report_apart_measure(
 		apart->phases[p].roofline = apart->roofline;
 		apart->all.apart[p] = &apart->phases[p];
 	}
-	step_index_fini(&index);
 }
 
 void report_apart_fini(struct report_apart *apart)

@@ -97,6 +97,7 @@ static void add_row(
 void report_budget_text(const struct report_budget *b, FILE *out)
 {
 	struct terminal terminal;
+	SCOPED_TO(table_destroy)
 	struct table *table = table_create(columns, sizeof columns / sizeof *columns);
 	SCOPED char *path = text_safe(b->path);
 
@@ -110,7 +111,6 @@ void report_budget_text(const struct report_budget *b, FILE *out)
 			path);
 	else
 		fprintf(out, "All %zu limits of %s kept.\n", b->budget->count, path);
-	table_destroy(table);
 }
 
 static json_t *line_json(const struct budget_line *line, const struct budget_verdict *v)

@@ -153,9 +153,8 @@ char *report_field_names(void)
 {
 	char *names = xstrdup("");
 	for (size_t i = 0; i < report_field_count; i++) {
-		char *name = report_field_written(&report_fields[i]);
+		SCOPED char *name = report_field_written(&report_fields[i]);
 		xappend(&names, ", ", "%s", name);
-		free(name);
 	}
 	return names;
 }

@@ -18,12 +18,11 @@
 
 static void measure(struct counters *counters, const struct run *run)
 {
-	struct step_index index;
+	SCOPED_BY(step_index_fini) struct step_index index;
 
 	if (step_index_init(&index, run) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory", run->path);
 	counters_measure(counters, run, &index);
-	step_index_fini(&index);
 }
 
 /* Append "1.98ms task-clock (1.96 CPUs)", "12.3 page-faults", ... */
@@ -72,10 +71,10 @@ static void print_bricks(
 		char cycles[UNITS_BYTES], instructions[UNITS_BYTES], misses[UNITS_BYTES];
 		if (!sum.counted)
 			continue;
-		char *rate = sum.cycles && sum.instructions
-				     ? xasprintf("; %.2f instructions per cycle",
-					       (double)sum.instructions / (double)sum.cycles)
-				     : xstrdup("");
+		SCOPED char *rate = sum.cycles && sum.instructions
+					    ? xasprintf("; %.2f instructions per cycle",
+						      (double)sum.instructions / (double)sum.cycles)
+					    : xstrdup("");
 		paragraph(out, terminal, label, title,
 			"%s: %s cycles, %s instructions, %s cache-misses in %llu executions%s",
 			run->bricks[b].name, units_count(cycles, sum.cycles),
@@ -83,7 +82,6 @@ static void print_bricks(
 			units_count(misses, sum.cache_misses), (unsigned long long)sum.counted,
 			rate);
 		title = "";
-		free(rate);
 	}
 }
 
@@ -97,12 +95,11 @@ void report_counters_text(
 
 	measure(&counters, run);
 	for (int phase = 0; phase < STEP_PHASES; phase++) {
-		char *text = phase_text(&counters, phase);
+		SCOPED char *text = phase_text(&counters, phase);
 		if (!text)
 			continue;
 		paragraph(out, terminal, label, title, "%s: %s", phases[phase], text);
 		title = "";
-		free(text);
 	}
 	print_bricks(run, terminal, label, out);
 }

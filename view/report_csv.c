@@ -20,9 +20,8 @@ static void print_value(const struct report_field *field, const struct report *r
 		free(value.text);
 		break;
 	case REPORT_SIZES: {
-		char *text = report_value_text(field, report, row);
+		SCOPED char *text = report_value_text(field, report, row);
 		csv_text(out, value.sizes ? text : NULL);
-		free(text);
 		break;
 	}
 	case REPORT_RATE:

@@ -56,7 +56,7 @@ static json_t *run_json(const struct run *run)
 {
 	json_t *object = json_object(), *clock = json_object(), *backends = json_array();
 	SCOPED char *start = provenance_start(run);
-	const char **names = provenance_notes(run, "backend");
+	SCOPED const char **names = provenance_notes(run, "backend");
 	for (size_t i = 0; names[i]; i++)
 		json_add(backends, json_text(names[i]));
 	if (!names[0] && has_thread_samples(run))
@@ -81,7 +81,6 @@ static json_t *run_json(const struct run *run)
 	json_put(object, "queues", json_number(queues));
 	json_put(object, "file", json_text(run->path));
 	json_put(object, "notes", notes_json(run));
-	free(names);
 	return object;
 }
 
@@ -293,14 +292,13 @@ static json_t *device_json(const struct report *report)
 	json_t *object = json_object(), *array = json_array();
 	for (size_t i = 0; i < queues->count; i++) {
 		const struct run_lane *lane = &report->run->lanes[queues->queues[i].lane];
-		char *sources = report_sources(report, queues->queues[i].sources);
+		SCOPED char *sources = report_sources(report, queues->queues[i].sources);
 		json_t *queue = json_object();
 		json_put(queue, "name", json_text(lane->name));
 		json_put(queue, "backend", json_text(lane->backend));
 		json_put(queue, "source", json_text(sources));
 		put_queue(queue, report, (uint32_t)i);
 		json_add(array, queue);
-		free(sources);
 	}
 	json_put(object, "total_ns", json_number(summary->device_ns));
 	json_put(object, "covered_ns", json_number(summary->device_covered_ns));

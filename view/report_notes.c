@@ -41,12 +41,11 @@ static void print_heading_notes(const struct report *report, const struct termin
 	FILE *out, const struct attacher_note *notes)
 {
 	for (; notes && notes->key; notes++) {
-		const char **values =
+		SCOPED const char **values =
 			notes->label ? provenance_notes(report->run, notes->key) : NULL;
 		for (size_t k = 0; values && values[k]; k++)
 			paragraph(out, terminal, REPORT_LABEL, k ? "" : notes->label, "%s",
 				values[k]);
-		free(values);
 	}
 }
 

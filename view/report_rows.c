@@ -30,9 +30,9 @@ static void add_row(struct table *table, const struct report *report,
 	table_row(table, flags ? STYLE_DIM : STYLE_PLAIN);
 	for (size_t i = 0; i < columns->count; i++) {
 		bool is_known = (columns->fields[i]->flags & flags) == flags;
-		char *cell = is_known ? report_value_text(columns->fields[i], report, row) : NULL;
+		SCOPED char *cell =
+			is_known ? report_value_text(columns->fields[i], report, row) : NULL;
 		table_cell(table, cell);
-		free(cell);
 	}
 	table_cell(table, extra);
 	free(extra);
@@ -88,7 +88,7 @@ static char *print_main(const struct report *report, FILE *out, const struct ter
 		report_columns_default(&columns, REPORT_IN_TEXT, summary->by);
 	set_titles(titles, &columns, first);
 
-	struct table *table = table_create(titles, columns.count);
+	SCOPED_TO(table_destroy) struct table *table = table_create(titles, columns.count);
 	for (size_t i = 0; i < report->shown; i++)
 		add_row(table, report, &columns, &summary->rows[i], 0, NULL);
 	add_others(table, report, &columns);
@@ -98,9 +98,7 @@ static char *print_main(const struct report *report, FILE *out, const struct ter
 	if (!report->columns)
 		table_hide_empty(table);
 	table_print(table, out, terminal);
-	char *left_out = table_left_out(table, terminal);
-	table_destroy(table);
-	return left_out;
+	return table_left_out(table, terminal);
 }
 
 static char *bar(double share, size_t width, bool utf8)
@@ -128,7 +126,7 @@ static void print_categories(
 	report_columns_default(&columns, REPORT_IN_CATEGORIES, SUMMARY_BY_CATEGORY);
 	set_titles(titles, &columns, "CATEGORY");
 	titles[columns.count] = (struct table_column){"", 1, 3};
-	struct table *table = table_create(titles, columns.count + 1);
+	SCOPED_TO(table_destroy) struct table *table = table_create(titles, columns.count + 1);
 	for (size_t i = 0; i < summary->category_count; i++) {
 		const struct summary_row *row = &summary->categories[i];
 		add_row(table, report, &columns, row, 0, bar(row->share, 30, terminal->utf8));
@@ -139,7 +137,6 @@ static void print_categories(
 			bar(rests[i].share, 30, terminal->utf8));
 	table_hide_empty(table);
 	table_print(table, out, terminal);
-	table_destroy(table);
 }
 
 const char *report_basis(const struct report *report)

@@ -44,12 +44,11 @@ static void print_origin(const struct printer *p)
 	SCOPED char *cut = text_cut(safe, columns);
 	if (start)
 		start[10] = ' '; /* for people, without the T */
-	char *code =
+	SCOPED char *code =
 		run->exit_code >= 0 ? xasprintf(", exit code %d", run->exit_code) : xstrdup("");
 	say(p, "Command", "%s", cut);
 	say(p, "Recorded", "%.19s%s, for %s%s%s%s", start ? start : "at an unknown time",
 		start ? " UTC" : "", units_time(took, wall_ns), *host ? ", on " : "", host, code);
-	free(code);
 }
 
 static void print_selected(const struct printer *p)
@@ -63,13 +62,12 @@ static void print_machine(const struct printer *p)
 {
 	const struct run *run = p->report->run;
 	char residual[UNITS_BYTES];
-	char *cpu = xstrdup(run->cpu ? run->cpu : "unknown CPU");
+	SCOPED char *cpu = xstrdup(run->cpu ? run->cpu : "unknown CPU");
 	if (run->cpus)
 		xappend(&cpu, ", ", "%u CPU%s", run->cpus, plural_s(run->cpus));
 	say(p, "Machine", "%s; clock %s, right within %s", cpu,
 		brick_clock_source_name(run->clock.source),
 		units_time(residual, run->clock.residual_ns ? run->clock.residual_ns : 1));
-	free(cpu);
 }
 
 static unsigned long long ull(uint64_t value)
@@ -97,7 +95,7 @@ static void print_phase(const struct printer *p, enum step_phase phase)
 	char p99[UNITS_BYTES], tokens[UNITS_BYTES], unevaluated[UNITS_BYTES];
 	if (!times->count && !times->refused && !times->aborted)
 		return;
-	char *text = phase == STEP_WARM_UP ? xstrdup("in no rate") : rates_text(times);
+	SCOPED char *text = phase == STEP_WARM_UP ? xstrdup("in no rate") : rates_text(times);
 	xappend(&text, ": ", "%s token%s", units_count(tokens, times->tokens),
 		plural_s(times->tokens));
 	if (phase == STEP_MIXED)
@@ -120,7 +118,6 @@ static void print_phase(const struct printer *p, enum step_phase phase)
 			units_time(p50, times->p50_ns), units_time(p95, times->p95_ns),
 			units_time(p99, times->p99_ns));
 	say(p, labels[phase], "%s", text);
-	free(text);
 }
 
 static void print_steps(const struct printer *p)
@@ -287,7 +284,7 @@ static void print_distortion(const struct printer *p)
 static void print_losses(const struct printer *p)
 {
 	const struct losses *losses = &p->report->losses;
-	char *text = xstrdup(losses->incomplete ? "the recording was never finished" : "");
+	SCOPED char *text = xstrdup(losses->incomplete ? "the recording was never finished" : "");
 	uint64_t count;
 	const char *what;
 	for (size_t k = 0; losses_describe(losses, k, &count, &what); k++)
@@ -298,7 +295,6 @@ static void print_losses(const struct printer *p)
 		: p->report->run->off_cpu.lost ? "no records; context switches are: see Off CPU"
 					       : "nothing was lost");
 	fputs(terminal_style_end(p->terminal, *text ? STYLE_BAD : STYLE_PLAIN), p->out);
-	free(text);
 }
 
 void report_text(const struct report *report, FILE *out)

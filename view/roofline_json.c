@@ -44,7 +44,7 @@ static json_t *bandwidths(const struct roofline_row *row)
 static json_t *roof(const struct roofline_row *row)
 {
 	json_t *object = json_object();
-	char *by = roofline_roof_text(row);
+	SCOPED char *by = roofline_roof_text(row);
 
 	json_put(object, "threads",
 		row->roof_threads ? json_integer(row->roof_threads) : json_null());
@@ -60,7 +60,6 @@ static json_t *roof(const struct roofline_row *row)
 		rate(row->bandwidth ? row->bandwidth->rate.best : -1));
 	json_put(object, "latency_ns", json_rate(row->floor_ns));
 	json_put(object, "levels", bandwidths(row));
-	free(by);
 	return object;
 }
 

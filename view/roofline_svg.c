@@ -124,7 +124,7 @@ static void draw_label(struct picture *p, const struct roofline_row *row)
 static void draw_rows(struct picture *p)
 {
 	const struct roofline *r = p->view->roofline;
-	const struct roofline_row **order = xcalloc(r->row_count + 1, sizeof(*order));
+	SCOPED const struct roofline_row **order = xcalloc(r->row_count + 1, sizeof(*order));
 	size_t count = 0;
 
 	for (size_t i = 0; i < r->row_count; i++) {
@@ -146,7 +146,6 @@ static void draw_rows(struct picture *p)
 	for (size_t i = 0; i < count; i++)
 		if (order[i]->share < 0 || order[i]->share >= least_share || is_above(order[i]))
 			draw_label(p, order[i]);
-	free(order);
 }
 
 /* What has no place on these axes, in words below them. */
@@ -192,7 +191,7 @@ static void print_description(const struct picture *p)
 
 void roofline_svg(const struct roofline_view *view, FILE *out)
 {
-	struct picture *p = xcalloc(1, sizeof(*p));
+	SCOPED struct picture *p = xcalloc(1, sizeof(*p));
 
 	p->view = view;
 	p->out = out;
@@ -206,5 +205,4 @@ void roofline_svg(const struct roofline_view *view, FILE *out)
 	svg_legend(p);
 	draw_rest(p);
 	fputs("</svg>\n", out);
-	free(p);
 }

@@ -103,7 +103,7 @@ void svg_scale(struct picture *p)
 static void print_heading(const struct picture *p)
 {
 	const struct roofline *r = p->view->roofline;
-	char *command = provenance_command(r->run);
+	SCOPED char *command = provenance_command(r->run);
 	const char *name = command ? command : r->run->path ? r->run->path : "";
 	const char *slash = memrchr(name, '/', strcspn(name, " "));
 	char *cut = text_cut(slash ? slash + 1 : name, 66), date[DATE_BYTES];
@@ -125,7 +125,6 @@ static void print_heading(const struct picture *p)
 		fprintf(p->out, "; doubtful: %s", p->view->doubt);
 	fputs("</text>\n", p->out);
 	free(cut);
-	free(command);
 }
 
 void svg_open(struct picture *p)

@@ -57,9 +57,9 @@ static void print_ceilings_of(
 {
 	const struct ceilings_compute *f32 = ceilings_peak(c, "f32", threads);
 	char number[UNITS_BYTES];
-	char *text = f32 ? xasprintf("%s GFLOP/s in f32 (%s)", units_number(number, f32->rate.best),
-				   f32->isa)
-			 : xstrdup("arithmetic not measured");
+	SCOPED char *text = f32 ? xasprintf("%s GFLOP/s in f32 (%s)",
+					  units_number(number, f32->rate.best), f32->isa)
+				: xstrdup("arithmetic not measured");
 
 	for (size_t i = c->level_count; i-- > 0;) {
 		const struct ceilings_bandwidth *row =
@@ -69,7 +69,6 @@ static void print_ceilings_of(
 				units_number(number, row->rate.best));
 	}
 	say(p, label, "%s", text);
-	free(text);
 }
 
 static void print_ceilings(const struct printer *p)
@@ -150,6 +149,7 @@ static void print_phase(const struct printer *p, enum roofline_phase phase)
 	static const char *const titles[ROOFLINE_PHASES] = {
 		"Prefill", "Decode", "Mixed", "Warm-up", "Outside of steps"};
 	const struct roofline *r = p->view->roofline;
+	SCOPED_TO(table_destroy)
 	struct table *table = table_create(columns, sizeof(columns) / sizeof(*columns));
 	size_t rows = 0;
 
@@ -165,7 +165,6 @@ static void print_phase(const struct printer *p, enum roofline_phase phase)
 		table_hide_empty(table);
 		table_print(table, p->out, p->terminal);
 	}
-	table_destroy(table);
 }
 
 static const char *phase_text(const struct roofline_row *row)

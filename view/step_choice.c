@@ -29,19 +29,17 @@ static uint32_t numbered(const struct run *run, const struct step_index *index, 
 
 static uint32_t median(const struct run *run, const struct step_index *index, enum step_phase phase)
 {
-	struct step_times times;
+	SCOPED_BY(step_times_fini) struct step_times times;
 
 	if (step_times_measure(&times, run, index) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory", run->path);
-	uint32_t step = step_times_median(&times, run, index, phase);
-	step_times_fini(&times);
-	return step;
+	return step_times_median(&times, run, index, phase);
 }
 
 /* The one that took longest: of decode, where there is any. */
 static uint32_t slowest(const struct run *run, const struct step_index *index)
 {
-	struct step_times times;
+	SCOPED_BY(step_times_fini) struct step_times times;
 	uint32_t best = RUN_NONE;
 
 	if (step_times_measure(&times, run, index) < 0)
@@ -53,7 +51,6 @@ static uint32_t slowest(const struct run *run, const struct step_index *index)
 			(best == RUN_NONE || step_time_total_ns(&times.steps[i]) >
 						     step_time_total_ns(&times.steps[best])))
 			best = i;
-	step_times_fini(&times);
 	return best;
 }
 

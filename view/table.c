@@ -57,13 +57,12 @@ void table_cell(struct table *table, const char *text)
 
 void table_format(struct table *table, const char *format, ...)
 {
-	char *text = NULL;
+	SCOPED char *text = NULL;
 	va_list arguments;
 	va_start(arguments, format);
 	xcheck(vasprintf(&text, format, arguments));
 	va_end(arguments);
 	table_cell(table, text);
-	free(text);
 }
 
 void table_time(struct table *table, uint64_t ns)
@@ -196,7 +195,7 @@ static void print_row(const struct table *table, const struct layout *layout, FI
 	for (size_t i = 0; i < table->column_count; i++) {
 		if (!layout->shown[i])
 			continue;
-		char *cell =
+		SCOPED char *cell =
 			text_cut(row == SIZE_MAX ? table->columns[i].title : cell_of(table, row, i),
 				layout->widths[i]);
 		size_t width = text_width(cell);
@@ -209,13 +208,12 @@ static void print_row(const struct table *table, const struct layout *layout, FI
 			blanks += spare;
 		}
 		blanks += GAP;
-		free(cell);
 	}
 }
 
 void table_print(const struct table *table, FILE *out, const struct terminal *terminal)
 {
-	struct layout layout;
+	SCOPED_BY(layout_fini) struct layout layout;
 	layout_init(&layout, table, terminal->width);
 	fputs(terminal_style_begin(terminal, STYLE_STRONG), out);
 	print_row(table, &layout, out, SIZE_MAX);
@@ -226,12 +224,11 @@ void table_print(const struct table *table, FILE *out, const struct terminal *te
 		print_row(table, &layout, out, r);
 		fprintf(out, "%s\n", terminal_style_end(terminal, style));
 	}
-	layout_fini(&layout);
 }
 
 char *table_left_out(const struct table *table, const struct terminal *terminal)
 {
-	struct layout layout;
+	SCOPED_BY(layout_fini) struct layout layout;
 	layout_init(&layout, table, terminal->width);
 	char *names = NULL;
 	for (size_t i = 0; i < table->column_count && !layout.all; i++) {
@@ -239,7 +236,6 @@ char *table_left_out(const struct table *table, const struct terminal *terminal)
 			continue;
 		xappend(&names, ", ", "%s", table->columns[i].title);
 	}
-	layout_fini(&layout);
 	return names;
 }
 

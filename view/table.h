@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include "base/scope.h"
 #include "brick/export.h"
 #include "view/terminal.h"
 
@@ -46,3 +47,4 @@ void table_print(const struct table *table, FILE *out, const struct terminal *te
 char *table_left_out(const struct table *table, const struct terminal *terminal);
 
 void table_destroy(struct table *table);
+SCOPE_OF(table_destroy, struct table)

@@ -53,7 +53,7 @@ static void print_map(const struct tiles_view *view, const struct tiles_group *g
 {
 	double low_ns, high_ns;
 	char low[UNITS_BYTES], high[UNITS_BYTES];
-	char *brick = text_safe(tiles_brick_name(view, group));
+	SCOPED char *brick = text_safe(tiles_brick_name(view, group));
 
 	bool is_cut = tiles_bin_range(group, &low_ns, &high_ns);
 	units_time(low, (uint64_t)low_ns);
@@ -72,7 +72,6 @@ static void print_map(const struct tiles_view *view, const struct tiles_group *g
 				out);
 		fputc('\n', out);
 	}
-	free(brick);
 }
 
 void tiles_text(const struct tiles_view *view, FILE *out)

@@ -35,7 +35,7 @@ static json_t *node_json(const struct tree_view *view, const struct call_tree *t
 		[CALL_LEFT_OUT] = "left out",
 	};
 	json_t *object = json_object(), *children = json_array();
-	char *name = tree_name(tree, node);
+	SCOPED char *name = tree_name(tree, node);
 	json_put(object, "name", json_text(name));
 	json_put(object, "kind", json_text(kinds[node->kind]));
 	json_put(object, "layer", node->layer >= 0 ? json_integer(node->layer) : json_null());
@@ -56,7 +56,6 @@ static json_t *node_json(const struct tree_view *view, const struct call_tree *t
 	if (node->kind == CALL_KERNEL)
 		put_kernel(object, &tree->run->kernels[node->kernel]);
 	json_put(object, "children", children);
-	free(name);
 	return object;
 }
 

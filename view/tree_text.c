@@ -244,11 +244,10 @@ static char *heading(const struct tree_view *view, const struct call_tree *tree)
 	} else {
 		uint64_t after_ns = tree->steps > 1 ? mean(tree, tree_phase(view, tree)->after_ns)
 						    : view->times->steps[tree->step].after_ns;
-		char *which = tree->steps > 1 ? steps_text(view, tree) : one_step_text(view, tree);
-		char *after = part_text(after_ns, "after the evaluation");
+		SCOPED char *which =
+			tree->steps > 1 ? steps_text(view, tree) : one_step_text(view, tree);
+		SCOPED char *after = part_text(after_ns, "after the evaluation");
 		text = xasprintf("%s: %s, %s%s%s", safe, which, time, after, off);
-		free(which);
-		free(after);
 	}
 	free(safe);
 	free(name);
@@ -260,9 +259,8 @@ static size_t times_width(const struct lines *lines)
 {
 	size_t width = 0;
 	for (size_t i = 0; i < lines->list.count; i++) {
-		char *often = times_of(&lines->list.items[i], lines->utf8);
+		SCOPED char *often = times_of(&lines->list.items[i], lines->utf8);
 		width = text_width(often) > width ? text_width(often) : width;
-		free(often);
 	}
 	return width;
 }
@@ -273,11 +271,10 @@ static size_t name_width(const struct lines *lines, size_t times, const struct t
 	for (size_t i = 0; i < lines->list.count; i++) {
 		const struct line *line = &lines->list.items[i];
 		size_t name = text_width(line->branches) + text_width(line->name);
-		char *text = rest_of(line);
+		SCOPED char *text = rest_of(line);
 		size_t rest = 8 + 7 + (times ? 2 + times : 0) + text_width(text);
 		width = name > width ? name : width;
 		others = rest > others ? rest : others;
-		free(text);
 	}
 	if (terminal->width && width + others > terminal->width)
 		width = terminal->width > others + 16 ? terminal->width - others : 16;
@@ -302,11 +299,10 @@ void tree_text(const struct tree_view *view, const struct call_tree *tree, FILE 
 	}
 	array_fini(&lines.list);
 	if (tree->threads) {
-		char *note = xasprintf(
+		SCOPED char *note = xasprintf(
 			"On the thread that ran the step%s; %u other%s worked alongside.",
 			tree->steps > 1 ? "s" : "", tree->threads, tree->threads == 1 ? "" : "s");
 		terminal_print(terminal, out, STYLE_DIM, note);
 		fputc('\n', out);
-		free(note);
 	}
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/escape.h"
+#include "base/scope.h"
 #include "view/units.h"
 
 enum { WIDTH = 900, HEIGHT = 300, LEFT = 80, RIGHT = 20, TOP = 40, BOTTOM = 40 };
@@ -55,11 +56,10 @@ static void put_axis(const struct frame *f)
 
 static void put_date(const struct frame *f, size_t i, const char *anchor)
 {
-	char *date = trend_date(f->trend->runs.items[i].start_ns);
+	SCOPED char *date = trend_date(f->trend->runs.items[i].start_ns);
 
 	fprintf(f->out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"%s\">%s</text>\n", x_of(f, i),
 		HEIGHT - BOTTOM + 20, anchor, date);
-	free(date);
 }
 
 static void put_runs(const struct frame *f)
