@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "brick/clock.h"
 #include "record/guard.h"
+#include "record/pid_namespace.h"
 
 /* Its file's name may be longer than what is read; then it is found by none. */
 static void hold_writer(struct live_session *s)
@@ -23,7 +24,8 @@ static void hold_writer(struct live_session *s)
 	ssize_t n = readlink(path, name, sizeof name - 1);
 	name[n > 0 ? n : 0] = '\0';
 	const char *base = strrchr(name, '/');
-	s->process = process_hold_writer((pid_t)drain_header(s->drain)->pid, base ? base : name);
+	s->process =
+		pid_namespace_hold_writer((pid_t)drain_header(s->drain)->pid, base ? base : name);
 }
 
 struct live_session *live_session_open(int fd, const char **why)

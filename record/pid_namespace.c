@@ -12,7 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/file.h"
-#include "record/process.h"
 
 /* 0: it has ended, or may not be looked at. */
 static pid_t own_number(const char *status)
@@ -39,7 +38,8 @@ static void namespace_of(const char *process, char *out, size_t bytes)
 	out[n > 0 ? n : 0] = '\0';
 }
 
-int pid_namespace_is_in_proc(void)
+/* Are the numbers in /proc ours? It may be that of another namespace. */
+static int proc_has_our_numbers(void)
 {
 	char self[32];
 	ssize_t n = readlink("/proc/self", self, sizeof self - 1);
@@ -48,7 +48,8 @@ int pid_namespace_is_in_proc(void)
 	return atoi(self) == getpid();
 }
 
-pid_t pid_namespace_find(pid_t pid, const char *session)
+/* The process that maps the session and calls itself `pid`. 0: none, or it is hidden. */
+static pid_t find(pid_t pid, const char *session)
 {
 	DIR *all = opendir("/proc");
 	char ours[64], theirs[64], path[64];
@@ -68,6 +69,18 @@ pid_t pid_namespace_find(pid_t pid, const char *session)
 	if (all)
 		closedir(all);
 	return found;
+}
+
+struct process pid_namespace_hold_writer(pid_t pid, const char *session)
+{
+	const struct process hidden = {.pidfd = -1};
+
+	if (!proc_has_our_numbers())
+		return hidden;
+	pid_t ours = process_maps(pid, session) ? pid : find(pid, session);
+	if (ours)
+		return process_hold(ours);
+	return process_may_be_recorded(pid) ? process_hold(pid) : hidden;
 }
 
 int pid_namespace_threads(struct hashmap *own_of, pid_t process)

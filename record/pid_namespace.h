@@ -7,13 +7,13 @@
 
 #include <sys/types.h>
 #include "base/hashmap.h"
+#include "record/process.h"
 
-/* Are the numbers in /proc ours? It may be that of another namespace. */
-int pid_namespace_is_in_proc(void);
-
-/* The process that maps the session of that name and calls itself `pid`. 0: none, or it is hidden.
+/*
+ * Who writes the session of that name and calls itself `pid`, which may be its number in a PID
+ * namespace of its own. Our number 0: it is in another one, and /proc does not tell which it is.
  */
-pid_t pid_namespace_find(pid_t pid, const char *session);
+struct process pid_namespace_hold_writer(pid_t pid, const char *session);
 
 /* Add what the threads of a process call themselves, by our numbers; known ones stay. 0, -ENOMEM.
  */

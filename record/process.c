@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "record/pid_namespace.h"
 
 unsigned long long process_start_time(pid_t pid)
 {
@@ -76,22 +75,9 @@ int process_maps(pid_t pid, const char *session)
 	return has(pid, "maps", '\n', session) == YES;
 }
 
-/* It may have gone on to another program. */
-static int was_recorded(pid_t pid)
+int process_may_be_recorded(pid_t pid)
 {
 	return has(pid, "environ", '\0', "BRICK_SESSION_DIR=") != NO;
-}
-
-struct process process_hold_writer(pid_t pid, const char *session)
-{
-	const struct process hidden = {.pidfd = -1};
-
-	if (!pid_namespace_is_in_proc())
-		return hidden;
-	pid_t ours = process_maps(pid, session) ? pid : pid_namespace_find(pid, session);
-	if (ours)
-		return process_hold(ours);
-	return was_recorded(pid) ? process_hold(pid) : hidden;
 }
 
 int process_has_ended(const struct process *p)

@@ -19,11 +19,8 @@ struct process process_hold(pid_t pid);
 /* Does it map the session of that name? 0 also where we may not look. */
 int process_maps(pid_t pid, const char *session);
 
-/*
- * Who writes the session of that name and calls itself `pid`, which may be its number in a PID
- * namespace of its own. Our number 0: it is in another one, and /proc does not tell which it is.
- */
-struct process process_hold_writer(pid_t pid, const char *session);
+/* Was it started under a recorder? 1 also where we may not look. */
+int process_may_be_recorded(pid_t pid);
 
 /* 0 of one that cannot be told. */
 int process_has_ended(const struct process *process);

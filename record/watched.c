@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "base/clock_ns.h"
 #include "record/guard.h"
+#include "record/pid_namespace.h"
 
 /* Threads of a process that has closed its session, on its way out, may record for a moment yet. */
 #define LINGER_NS 100000000ull
@@ -29,7 +30,7 @@ struct watched *watched_open(int directory, const char *name, pid_t pid, const c
 	if (!s)
 		return NULL;
 	snprintf(s->name, sizeof s->name, "%s", name);
-	s->process = process_hold_writer(pid, name);
+	s->process = pid_namespace_hold_writer(pid, name);
 	s->is_elsewhere = s->process.pid != pid;
 	s->consumed_ns = monotonic_ns();
 	*why = open_file(s, directory);
