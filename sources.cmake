@@ -241,6 +241,7 @@ set(BRICK_GGML_SOURCES
   attach/ggml/bypass.c
   attach/ggml/callback.c
   attach/ggml/clock.c
+  attach/ggml/contexts.c
   attach/ggml/dataflow.c
   attach/ggml/derived_layers.c
   attach/ggml/device_graph.c
@@ -399,6 +400,7 @@ set(BRICK_VULKAN_SOURCES
 set(BRICK_TRACE_SOURCES
   trace/build.c
   trace/build_command.c
+  trace/build_drafts.c
   trace/build_finish.c
   trace/build_links.c
   trace/build_names.c

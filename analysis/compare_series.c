@@ -278,7 +278,7 @@ static void take_totals(struct reader *r, const struct step_times *times)
 		if (r->cells[i] == RUN_NONE)
 			continue;
 		cells->total_ns[r->cells[i]] += step_time_total_ns(&times->steps[i]);
-		cells->tokens[r->cells[i]] += step->tokens;
+		cells->tokens[r->cells[i]] += step->tokens + step->drafts;
 		columns_of(r, (uint32_t)i)[r->unattributed] += times->steps[i].unattributed_ns;
 	}
 	for (int p = 0; p < STEP_PHASES; p++) {
@@ -286,6 +286,10 @@ static void take_totals(struct reader *r, const struct step_times *times)
 		uint64_t evaluated_ns = t->total_ns - t->unevaluated_ns;
 		r->series->phases[p].united =
 			evaluated_ns ? (double)t->union_ns / (double)evaluated_ns : 1;
+		/* cells have what was evaluated, rates are of what came of it */
+		if (t->tokens)
+			r->series->phases[p].united *=
+				1 + (double)t->draft_tokens / (double)t->tokens;
 	}
 	r->series->ttft_ns = times->ttft_ns;
 }

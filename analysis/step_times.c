@@ -144,6 +144,11 @@ static void add_step(
 	phase->output_tokens += step->phase == BRICK_PHASE_DECODE  ? step->tokens
 				: step->phase == BRICK_PHASE_MIXED ? step->output_tokens
 								   : 0;
+	phase->draft_tokens += step->drafts;
+	phase->checked += step->checked;
+	phase->refuted += step->is_draft ? 0 : step->drafts;
+	phase->draft_steps += step->is_draft;
+	phase->draft_ns += step->is_draft ? step_time_total_ns(time) : 0;
 	phase->total_ns += step_time_total_ns(time);
 	phase->after_ns += time->after_ns;
 	phase->unattributed_ns += time->unattributed_ns;
@@ -213,13 +218,14 @@ struct prompt {
 static void add_batch(
 	struct prompt *prompt, const struct run_step *step, const struct step_time *time)
 {
-	bool goes_on = prompt->done_ns && !prompt->ended && step->tokens <= prompt->tokens;
+	uint64_t tokens = step->tokens + step->drafts;
+	bool goes_on = prompt->done_ns && !prompt->ended && tokens <= prompt->tokens;
 
 	if (!goes_on)
 		*prompt = (struct prompt){.begin_ns = step->begin_ns};
-	prompt->ended = goes_on && step->tokens < prompt->tokens;
-	prompt->unsure = goes_on && step->tokens && step->tokens == prompt->tokens;
-	prompt->tokens = step->tokens;
+	prompt->ended = goes_on && tokens < prompt->tokens;
+	prompt->unsure = goes_on && tokens && tokens == prompt->tokens;
+	prompt->tokens = tokens;
 	prompt->done_ns = time->done_ns;
 }
 

@@ -44,6 +44,9 @@ struct step_phase_times {
 	/* not in count, percentiles, union_ns and wall_ns: batches that were not evaluated, or not
 	 * to the end; what they took is in total_ns and those behind it */
 	uint64_t refused, aborted, unevaluated_ns;
+	/* speculative decoding: evaluated beside `tokens`; drafts that were checked, and those of
+	 * them that did not hold; steps of models that draft, and their time */
+	uint64_t draft_tokens, checked, refuted, draft_steps, draft_ns;
 	uint64_t output_tokens; /* of those: of a mixed step the part that is no prompt's */
 	uint64_t
 		dropped; /* steps that ran and are not among these, as their records were dropped */

@@ -60,7 +60,8 @@ static double cost_of(const struct page *page, uint32_t step)
 {
 	double ns = (double)step_time_total_ns(&page->times->steps[step]);
 	const struct run_step *s = &page->run->steps[step];
-	return s->phase == BRICK_PHASE_DECODE || !s->tokens ? ns : ns / (double)s->tokens;
+	uint64_t tokens = s->tokens + s->drafts;
+	return s->phase == BRICK_PHASE_DECODE || !tokens ? ns : ns / (double)tokens;
 }
 
 static double median_cost(const struct page *page, enum step_phase phase)

@@ -158,6 +158,12 @@ void build_links_finish(struct build *b);
 /* build_waits.c: waits lead to what ended last */
 void build_waits_finish(struct run *run);
 
+/* The lane's step at that time; steps are in the order of their begins. NULL: there is none. */
+struct run_step *build_step_at(struct run *run, uint32_t lane, uint64_t ns);
+
+/* build_drafts.c: which of the steps' tokens are drafts; 0 or -ENOMEM */
+int build_drafts_finish(struct run *run);
+
 /* build_finish.c: all has been said */
 void build_finish(struct build *b);
 const struct brick_clock *build_clock(const struct build *b, uint32_t process);

@@ -180,8 +180,7 @@ static uint32_t phase_of(int32_t well_known)
 	}
 }
 
-/* The lane's step at that time; steps are in the order of their begins. NULL: there is none. */
-static struct run_step *step_at(struct run *run, uint32_t lane, uint64_t ns)
+struct run_step *build_step_at(struct run *run, uint32_t lane, uint64_t ns)
 {
 	size_t low = BISECT(i, 0, run->step_count, run->steps[i].begin_ns <= ns);
 
@@ -199,7 +198,7 @@ static void take_outcome(struct run *run, const char *counter, enum run_outcome 
 	for (size_t i = 0; brick != RUN_NONE && i < run->point_count; i++) {
 		const struct run_point *point = &run->points[i];
 		struct run_step *step = point->kind == RUN_POINT_COUNTER && point->brick == brick
-						? step_at(run, point->lane, point->ns)
+						? build_step_at(run, point->lane, point->ns)
 						: NULL;
 		if (!step)
 			continue;
@@ -255,6 +254,8 @@ void build_finish(struct build *b)
 	finish_categories(b);
 	finish_histograms(b);
 	finish_steps(run);
+	if (build_drafts_finish(run))
+		build_no_memory(b);
 	build_links_finish(b);
 	finish_digests(b);
 }

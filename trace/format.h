@@ -159,7 +159,9 @@ enum { FORMAT_FLOW_BITS = 40 };
 #define FORMAT_TOKEN_COUNTERS(X)           \
 	X(BRICK_REPEATED_NAME, UNIT_COUNT) \
 	X(BRICK_REFUSED_NAME, UNIT_COUNT)  \
-	X(BRICK_ABORTED_NAME, UNIT_COUNT)
+	X(BRICK_ABORTED_NAME, UNIT_COUNT)  \
+	X(BRICK_CHECKED_NAME, UNIT_COUNT)  \
+	X(BRICK_REFUTED_NAME, UNIT_COUNT)
 
 /* Members of the session's structs that go into the run's own events under their own names. */
 #define FORMAT_STAT_FIELDS(X) \

@@ -149,6 +149,10 @@ struct run_step {
 	uint32_t outcome; /* enum run_outcome */
 	uint64_t tokens;  /* 0 unless RUN_EVALUATED; of RUN_ABORTED they are not known */
 	uint64_t output_tokens; /* of a mixed step's tokens; of others 0: their phase says it */
+	/* evaluated beside its tokens: all of a model that drafts, and drafts that were refuted */
+	uint64_t drafts;
+	uint32_t checked;  /* drafts: those among its tokens and the refuted ones */
+	uint32_t is_draft; /* a step of a model that drafts for another one */
 	uint64_t begin_ns, end_ns;
 };
 

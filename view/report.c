@@ -91,6 +91,20 @@ const char *report_phase_name(int phase)
 	return step_phase_name(phase);
 }
 
+struct step_phase_times report_drafts(const struct report *report)
+{
+	struct step_phase_times sum = {0};
+	for (int p = 0; p < STEP_PHASES; p++) {
+		const struct step_phase_times *phase = &report->summary->steps.phases[p];
+		sum.draft_tokens += phase->draft_tokens;
+		sum.checked += phase->checked;
+		sum.refuted += phase->refuted;
+		sum.draft_steps += phase->draft_steps;
+		sum.draft_ns += phase->draft_ns;
+	}
+	return sum;
+}
+
 static double rate(uint64_t tokens, uint64_t ns)
 {
 	return tokens && ns && ns != ANALYSIS_UNKNOWN ? (double)tokens * 1e9 / (double)ns : -1;

@@ -84,6 +84,9 @@ uint64_t report_row_tokens(const struct report *report, const struct summary_row
 /* "prefill", "decode", or NULL for all phases. */
 const char *report_phase_name(int phase);
 
+/* Speculative decoding: what all phases have of it. */
+struct step_phase_times report_drafts(const struct report *report);
+
 /* Tokens per second while steps of a phase ran; negative when unknown. */
 double report_tokens_per_s(const struct step_phase_times *times);
 /* From the first one's begin to the last one's end, with what lies between them. */

@@ -96,6 +96,7 @@ static json_t *phase_json(const struct report *report, enum step_phase phase)
 	json_put(object, "tokens", json_number(times->tokens));
 	json_put(object, "prompt_tokens", json_number(times->tokens - times->output_tokens));
 	json_put(object, "output_tokens", json_number(times->output_tokens));
+	json_put(object, "draft_tokens", json_number(times->draft_tokens));
 	json_put(object, "total_ns", json_number(times->total_ns));
 	json_put(object, "running_ns", json_number(times->union_ns));
 	json_put(object, "wall_ns", json_number(times->wall_ns));
@@ -115,6 +116,21 @@ static json_t *phase_json(const struct report *report, enum step_phase phase)
 	return object;
 }
 
+/* Speculative decoding; null: none. */
+static json_t *drafts_json(const struct report *report)
+{
+	const struct step_phase_times drafts = report_drafts(report);
+	if (!drafts.checked)
+		return json_null();
+	json_t *object = json_object();
+	json_put(object, "checked", json_number(drafts.checked));
+	json_put(object, "held", json_number(drafts.checked - drafts.refuted));
+	json_put(object, "tokens", json_number(drafts.draft_tokens));
+	json_put(object, "model_steps", json_number(drafts.draft_steps));
+	json_put(object, "model_ns", json_number(drafts.draft_ns));
+	return object;
+}
+
 static json_t *steps_json(const struct report *report)
 {
 	json_t *object = json_object();
@@ -122,6 +138,7 @@ static json_t *steps_json(const struct report *report)
 	json_put(object, "decode", phase_json(report, STEP_DECODE));
 	json_put(object, "mixed", phase_json(report, STEP_MIXED));
 	json_put(object, "warm_up", phase_json(report, STEP_WARM_UP));
+	json_put(object, "drafts", drafts_json(report));
 	json_put(object, "ttft_ns", json_number(report->summary->steps.ttft_ns));
 	return object;
 }

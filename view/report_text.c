@@ -101,6 +101,12 @@ static void print_phase(const struct printer *p, enum step_phase phase)
 	if (phase == STEP_MIXED)
 		xappend(&text, " ", "(%llu of prompts, %llu of outputs)",
 			ull(times->tokens - times->output_tokens), ull(times->output_tokens));
+	if (times->draft_tokens > times->refuted)
+		xappend(&text, " ", "(a model that drafts evaluated %llu more)",
+			ull(times->draft_tokens - times->refuted));
+	if (times->refuted)
+		xappend(&text, " ", "(%llu more were drafts that did not hold)",
+			ull(times->refuted));
 	xappend(&text, " in ", "%llu step%s", ull(times->count), plural_s(times->count));
 	if (times->dropped)
 		xappend(&text, " ", "(%llu more were dropped)", ull(times->dropped));
@@ -120,6 +126,24 @@ static void print_phase(const struct printer *p, enum step_phase phase)
 	say(p, labels[phase], "%s", text);
 }
 
+/* Speculative decoding. */
+static void print_drafts(const struct printer *p)
+{
+	const struct step_phase_times drafts = report_drafts(p->report);
+	char share[UNITS_BYTES], total[UNITS_BYTES];
+	char *text;
+	if (!drafts.checked)
+		return;
+	uint64_t held = drafts.checked - drafts.refuted;
+	text = xasprintf("%llu checked, %llu of them held (%s)", ull(drafts.checked), ull(held),
+		units_percent(share, (double)held / (double)drafts.checked));
+	if (drafts.draft_steps)
+		xappend(&text, "; ", "models that draft took %s, in %llu steps",
+			units_time(total, drafts.draft_ns), ull(drafts.draft_steps));
+	say(p, "Drafts", "%s", text);
+	free(text);
+}
+
 static void print_steps(const struct printer *p)
 {
 	const struct summary *summary = p->report->summary;
@@ -132,6 +156,7 @@ static void print_steps(const struct printer *p)
 	print_phase(p, STEP_PREFILL);
 	print_phase(p, STEP_DECODE);
 	print_phase(p, STEP_MIXED);
+	print_drafts(p);
 	print_phase(p, STEP_WARM_UP);
 	if (summary->steps.ttft_ns != ANALYSIS_UNKNOWN)
 		say(p, "First token", "after %s, from the start of the first prefill",

@@ -10,6 +10,7 @@ enum { MAX_CHECKED = 17 }; /* a token and as many drafts as llama.cpp has by def
 struct sequence {
 	uint32_t tokens, outputs;
 	int32_t first, last; /* positions; -1: not known */
+	int32_t token;	     /* the last */
 };
 
 static int wants_output(const struct batch_head *batch, int32_t i)
@@ -17,15 +18,24 @@ static int wants_output(const struct batch_head *batch, int32_t i)
 	return batch->outputs ? batch->outputs[i] != 0 : i == batch->n_tokens - 1;
 }
 
-static void add_token(struct sequence *s, const struct batch_head *batch, int32_t i)
+static int32_t position_of(const struct batch_head *batch, const struct batch_past *past, int32_t i)
 {
-	int32_t position = batch->positions ? batch->positions[i] : -1;
+	if (batch->positions)
+		return batch->positions[i];
+	return past && past->goes_on ? past->goes_on - 1 + i : -1;
+}
+
+static void add_token(struct sequence *s, const struct batch_head *batch,
+	const struct batch_past *past, int32_t i)
+{
+	int32_t position = position_of(batch, past, i);
 
 	if (!s->tokens++)
 		s->first = s->last = position;
 	s->outputs += (uint32_t)wants_output(batch, i);
 	s->first = position < s->first ? position : s->first;
 	s->last = position > s->last ? position : s->last;
+	s->token = batch->tokens ? batch->tokens[i] : -1;
 }
 
 /* Where the batch names no outputs, those of several sequences with a token each are meant. */
@@ -80,6 +90,15 @@ static int32_t behind(int64_t position)
 	return position < INT32_MAX ? (int32_t)position + 1 : INT32_MAX;
 }
 
+/* Those that were taken out again, so that the sequence goes on before its end. */
+static uint32_t refuted_before(const struct sequence *s, const struct sequence_past *past)
+{
+	int32_t back = past->end - s->first;
+
+	return s->first < 0 || back <= 0 ? 0
+					 : (uint32_t)(back < past->checked ? back : past->checked);
+}
+
 /* Brings the past up to date; returns how many tokens are the prompt's. */
 static uint32_t prompt_after(const struct sequence *s, const struct batch_head *batch,
 	struct sequence_past *past, uint32_t prompt)
@@ -92,6 +111,7 @@ static uint32_t prompt_after(const struct sequence *s, const struct batch_head *
 	if (prompt)
 		past->prompt_end = behind((int64_t)s->last - (s->tokens - prompt));
 	past->end = behind(s->last);
+	past->lone_token = s->tokens == 1 ? s->token : -1;
 	past->unfinished = prompt && batch->outputs && !s->outputs;
 	past->scored = prompt == s->tokens && s->tokens > 1 && s->outputs == s->tokens;
 	return prompt;
@@ -102,8 +122,14 @@ static void add_sequence(struct batch_tokens *sum, const struct sequence *s,
 {
 	uint32_t prompt = is_output(s, batch) ? 0 : s->tokens;
 
-	if (past && s->first >= 0)
+	if (past && s->first >= 0) {
+		sum->refuted += refuted_before(s, &past->of[id]);
 		prompt = prompt_after(s, batch, &past->of[id], prompt);
+		/* the first is the prompt's last, or was chosen before */
+		uint32_t checked = s->tokens - (prompt ? prompt : 1);
+		sum->checked += checked;
+		past->of[id].checked = (int32_t)checked;
+	}
 	sum->prompt += prompt;
 	sum->output += s->tokens - prompt;
 }
@@ -139,21 +165,33 @@ void batch_as_meant(struct batch_head *batch, struct batch_last *last)
 
 struct batch_tokens batch_count(const struct batch_head *batch, struct batch_past *past)
 {
-	struct batch_tokens sum = {0, 0};
+	struct batch_tokens sum = {0};
 	struct sequence sequences[BATCH_SEQUENCES];
 
-	if (batch->n_tokens <= 0 || (batch->n_tokens == 1 && (!past || !batch->positions)))
-		return (struct batch_tokens){0, batch->n_tokens == 1};
+	if (batch->n_tokens <= 0 || (batch->n_tokens == 1 && position_of(batch, past, 0) < 0))
+		return (struct batch_tokens){.output = batch->n_tokens == 1};
 	memset(sequences, 0, sizeof sequences);
 	for (int32_t i = 0; i < batch->n_tokens; i++) {
 		int32_t id = sequence_of(batch, i);
 		if (id < 0)
 			sum.prompt++;
 		else
-			add_token(&sequences[id], batch, i);
+			add_token(&sequences[id], batch, past, i);
 	}
 	for (int32_t id = 0; id < BATCH_SEQUENCES; id++)
 		if (sequences[id].tokens)
 			add_sequence(&sum, &sequences[id], batch, past, id);
 	return sum;
+}
+
+int batch_is_drafted_by(const struct batch_head *batch, const struct batch_past *past)
+{
+	for (int32_t i = 0; batch->tokens && batch->positions && i < batch->n_tokens; i++) {
+		int32_t id = sequence_of(batch, i);
+		const struct sequence_past *of = id < 0 ? NULL : &past->of[id];
+		if (of && of->end == behind(batch->positions[i]) &&
+			of->lone_token == batch->tokens[i])
+			return 1;
+	}
+	return 0;
 }

@@ -20,6 +20,9 @@ struct batch_head {
 
 struct batch_tokens {
 	uint32_t prompt, output;
+	uint32_t checked; /* of those: drafts, whose tokens hold if the engine chooses the same */
+	uint32_t refuted; /* of the drafts that earlier batches checked: known by where this goes on
+			   */
 };
 
 enum { BATCH_SEQUENCES = 512 };
@@ -33,7 +36,10 @@ struct batch_past {
 		int16_t unfinished; /* no logits were wanted of its last batch: the prompt goes on
 				     */
 		int16_t scored;	    /* those of all tokens of a prompt's batch were wanted */
+		int32_t lone_token; /* its last batch, if that was one token ... */
+		int32_t checked;    /* ... and if it checked drafts: how many */
 	} of[BATCH_SEQUENCES];
+	int32_t goes_on; /* where a batch without positions does, + 1; 0: not known */
 };
 
 /*
@@ -66,3 +72,9 @@ void batch_as_meant(struct batch_head *batch, struct batch_last *last);
  * prompt's.
  */
 struct batch_tokens batch_count(const struct batch_head *batch, struct batch_past *past);
+
+/*
+ * Do the drafts that this batch checks come from the context with that past? It has evaluated one
+ * of their tokens last, at the same position.
+ */
+int batch_is_drafted_by(const struct batch_head *batch, const struct batch_past *past);

@@ -3,68 +3,28 @@
  * Steps: llama_decode() and llama_encode(), and the member functions behind them, which are reached
  * also when a program looked the C function up by itself. Whichever is called first opens the step.
  */
-#include <pthread.h>
-#include <string.h>
 #include "attach/ggml/batch.h"
+#include "attach/ggml/contexts.h"
 #include "attach/ggml/hook_words.h"
 #include "attach/ggml/plain_steps.h"
 #include "attach/ggml/steps.h"
 #include "attach/ggml/warm_up.h"
-#include "base/lock.h"
 #include "brick/brick.h"
-
-/*
- * Of the contexts that were used last. One at a time: where another thread is here, or a context
- * came back after many others, what a lone token is is told by the batch alone.
- */
-static struct {
-	pthread_mutex_t lock;
-	uint32_t next;
-	struct {
-		const void *context;
-		struct batch_past past;
-	} of[8];
-	struct batch_last last;
-} contexts = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static struct batch_past *past_of(const void *context)
-{
-	enum { CONTEXTS = sizeof contexts.of / sizeof *contexts.of };
-	uint32_t i = 0;
-
-	while (i < CONTEXTS && contexts.of[i].context != context)
-		i++;
-	if (i == CONTEXTS) {
-		i = contexts.next++ % CONTEXTS;
-		memset(&contexts.of[i], 0, sizeof contexts.of[i]);
-		contexts.of[i].context = context;
-	}
-	return &contexts.of[i].past;
-}
-
-static struct batch_tokens count(const struct batch_head *batch, const void *context)
-{
-	int is_plain = batch->n_tokens == 1 && !batch->positions; /* what was before says nothing */
-	if (is_plain || !brick_enabled() || lock_try(&contexts.lock))
-		return batch_count(batch, NULL);
-	struct batch_head meant = *batch;
-	batch_as_meant(&meant, &contexts.last);
-	struct batch_tokens tokens = batch_count(&meant, past_of(context));
-	lock_give(&contexts.lock);
-	return tokens;
-}
 
 /* An encoder takes prompts in, whatever of it is wanted. */
 static struct phase_tokens tokens_of(
 	const struct batch_head *batch, const void *context, const void *code, int may_decode)
 {
-	struct batch_tokens tokens = count(batch, context);
-	int warm_up =
-		step_is_warm_up(context) || (brick_enabled() && warm_up_is(batch, context, code));
+	struct phase_tokens t = {.batch = batch, .context = context};
 
-	if (!may_decode)
-		tokens = (struct batch_tokens){tokens.prompt + tokens.output, 0};
-	return (struct phase_tokens){tokens.prompt, tokens.output, warm_up, batch, context};
+	contexts_count(&t, code);
+	t.warm_up =
+		step_is_warm_up(context) || (brick_enabled() && warm_up_is(batch, context, code));
+	if (!may_decode) {
+		t.prompt += t.output;
+		t.output = t.checked = 0;
+	}
+	return t;
 }
 
 static word_pair evaluate(enum ggml_symbol_id symbol, const void *caller, const void *frame,
@@ -155,11 +115,7 @@ word_pair hook_MEMORY_SEQ_ADD(word memory, word sequence, word from, word to, wo
 {
 	words_fn function = (words_fn)resolve(GGML_MEMORY_SEQ_ADD, __builtin_return_address(0));
 
-	if (brick_enabled() && !lock_try(&contexts.lock)) {
-		for (size_t i = 0; i < sizeof contexts.of / sizeof *contexts.of; i++)
-			batch_moved(&contexts.of[i].past, (int32_t)sequence, (int32_t)from,
-				(int32_t)by);
-		lock_give(&contexts.lock);
-	}
+	if (brick_enabled())
+		contexts_moved((int32_t)sequence, (int32_t)from, (int32_t)by);
 	return function ? function(memory, sequence, from, to, by, f) : 0;
 }

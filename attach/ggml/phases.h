@@ -55,6 +55,9 @@ struct phase_tokens {
 	int warm_up;			/* all of it for nothing */
 	const struct batch_head *batch; /* NULL: not known */
 	const void *context;		/* that evaluates it */
+	int32_t number;			/* of the context, in the order they came; -1: not known */
+	uint32_t checked, refuted;	/* see struct batch_tokens */
+	int32_t drafter;		/* whose drafts are checked; -1: not known */
 };
 void phase_step_begin(
 	struct phase_scope *scope, const struct phase_tokens *tokens, const void *frame);

@@ -65,6 +65,21 @@ static void count_tokens(uint32_t *counter, const char *name, double tokens)
 	brick_counter(id - 1, tokens);
 }
 
+/* What most programs have none of is not recorded as 0. */
+static void count_drafts(const struct phase_tokens *tokens)
+{
+	static uint32_t counters[4];
+
+	if (tokens->number)
+		count_tokens(&counters[0], BRICK_CONTEXT_NAME, tokens->number);
+	if (tokens->checked)
+		count_tokens(&counters[1], BRICK_CHECKED_NAME, tokens->checked);
+	if (tokens->checked && tokens->drafter >= 0)
+		count_tokens(&counters[2], BRICK_DRAFTER_NAME, tokens->drafter);
+	if (tokens->refuted)
+		count_tokens(&counters[3], BRICK_REFUTED_NAME, tokens->refuted);
+}
+
 void step_begin(struct phase_scope *scope, const struct phase_tokens *tokens, const char *method,
 	const void *code, const void *frame)
 {
@@ -79,6 +94,8 @@ void step_begin(struct phase_scope *scope, const struct phase_tokens *tokens, co
 	static uint32_t counter;
 	if (repeated >= 0 && scope->depth)
 		count_tokens(&counter, BRICK_REPEATED_NAME, repeated);
+	if (scope->depth)
+		count_drafts(tokens);
 }
 
 void step_end(struct phase_scope *scope, const struct phase_tokens *tokens, int32_t status)
@@ -101,6 +118,6 @@ void step_begin_graph(struct phase_scope *scope, const void *frame)
 		return;
 	note_method("one per graph: this engine has no steps that are known; tokens unknown", NULL);
 	/* Just above the phase that the same hook is going to begin. */
-	static const struct phase_tokens unknown = {0, 0, 0, NULL, NULL};
+	static const struct phase_tokens unknown = {0};
 	phase_step_begin(scope, &unknown, (const char *)frame + 1);
 }

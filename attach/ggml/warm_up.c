@@ -64,11 +64,13 @@ static const struct vocabulary *vocabulary_of(const void *code)
 	return v ? v : look_up(code);
 }
 
-static int holds_nothing(const struct vocabulary *v, const void *context)
+int32_t context_tokens(const void *context, const void *code)
 {
-	void *memory = v->get_memory(context);
+	const struct vocabulary *v = vocabulary_of(code);
+	void *memory =
+		context && v && v->get_memory && v->last_position ? v->get_memory(context) : NULL;
 
-	return memory && v->last_position(memory, 0) < 0;
+	return memory ? v->last_position(memory, 0) + 1 : -1;
 }
 
 /* The tokens of an empty run; count 0: there is none. */
@@ -151,6 +153,5 @@ int warm_up_is(const struct batch_head *batch, const void *context, const void *
 		return 0;
 	if (!is_trial(batch) && !is_empty_run(batch, context, code))
 		return 0;
-	const struct vocabulary *v = vocabulary_of(code);
-	return is_whole(v) && holds_nothing(v, context);
+	return is_whole(vocabulary_of(code)) && context_tokens(context, code) == 0;
 }

@@ -12,5 +12,8 @@
 /* Is this batch such a one? code: the function of llama.cpp that evaluates it. */
 int warm_up_is(const struct batch_head *batch, const void *context, const void *code);
 
+/* How many positions of its first sequence a context holds; -1: that cannot be asked. */
+int32_t context_tokens(const void *context, const void *code);
+
 /* A scheduler was made, as every context makes one: what is known of contexts is asked anew. */
 void warm_up_context_made(void);

@@ -102,8 +102,8 @@ static void begin_decoder(int32_t tokens, const void *code, const void *frame)
 {
 	int prompt = is_prompt(tokens);
 
-	begin_step(&(struct phase_tokens){prompt ? (uint32_t)tokens : 0,
-			   prompt ? 0 : (uint32_t)tokens, 0, NULL, NULL},
+	begin_step(&(struct phase_tokens){.prompt = prompt ? (uint32_t)tokens : 0,
+			   .output = prompt ? 0 : (uint32_t)tokens},
 		code, frame);
 	turn.candidates = prompt ? MAX_CANDIDATES : tokens;
 }
@@ -134,8 +134,7 @@ void whisper_alloc_begin(const void *scheduler, const void *graph, const void *c
 	if (turn.part == WHISPER_DECODER) {
 		begin_decoder(tokens, caller, frame);
 	} else if (turn.part == WHISPER_CONV) {
-		begin_step(
-			&(struct phase_tokens){(uint32_t)tokens, 0, 0, NULL, NULL}, caller, frame);
+		begin_step(&(struct phase_tokens){.prompt = (uint32_t)tokens}, caller, frame);
 		turn.candidates = 0;
 	}
 	name_graph(e, graph);

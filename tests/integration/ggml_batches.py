@@ -35,6 +35,25 @@ def output(*command):
     return done.stdout
 
 
+def check_drafts(what, steps, counted):
+    """Output tokens are those of the model whose text it is, and drafts are apart: what one model drafted and the
+    other refuted. Returns how many tokens those are."""
+    found = steps["drafts"]
+    if not counted["checked"]:
+        assert found is None and all(steps[phase]["draft_tokens"] == 0 for phase in PHASES), (what, steps)
+        return 0
+    none = counted["drafted"] + counted["checked"] - counted["held"]
+    assert [found[key] for key in ("checked", "held", "tokens")] == [counted["checked"], counted["held"], none], (found, counted)
+    assert 0 < counted["held"] < counted["checked"], ("some of each", counted)
+    prompt = sum(steps[phase]["prompt_tokens"] for phase in PHASES)
+    assert prompt == counted["draft_prompt"], (what, prompt, counted)
+    decode = steps["decode"]
+    rate = decode["output_tokens"] * 1e9 / decode["running_ns"]
+    assert abs(decode["tokens_per_s"] - rate) < 1e-3 * rate, decode
+    print(what, "drafts", found, "outputs", decode["output_tokens"])
+    return none
+
+
 def check(program, libs, model, what, path):
     counted = json.loads(output(program, libs, model, what))
     recorded = json.loads(output(BRICK, "record", "-q", "-o", path, "--", program, libs, model, what))
@@ -43,10 +62,13 @@ def check(program, libs, model, what, path):
     graphs = [note["value"] for note in report["run"]["notes"] if note["key"] == "graph"]
     assert graphs and all(note.endswith(" 0 were missed") for note in graphs), graphs  # nor those of no outputs
     steps = report["steps"]
+    drafts = check_drafts(what, steps, counted)
     for phase in PHASES:
         seen = [steps[phase][key] for key in ("count", "prompt_tokens", "output_tokens")]
-        assert seen == counted[phase], (what, phase, seen, counted)
-    assert sum(steps[phase]["tokens"] for phase in PHASES) == counted["engine"], (what, steps, counted)
+        evaluated = seen[1] + seen[2] + steps[phase]["draft_tokens"]
+        expected = [counted[phase][0], sum(counted[phase][1:])] if drafts else counted[phase]
+        assert ([seen[0], evaluated] if drafts else seen) == expected, (what, phase, seen, counted)
+    assert sum(steps[phase]["tokens"] for phase in PHASES) + drafts == counted["engine"], (what, steps, counted)
     warm_up = steps["warm_up"]
     assert warm_up["count"] == counted["warm_up"], (what, warm_up, counted)
     assert warm_up["tokens_per_s"] is None and warm_up["wall_tokens_per_s"] is None, warm_up
@@ -85,7 +107,7 @@ def main():
     libs, model = os.path.realpath(g.libraries()), g.demo("model-f16.gguf")
     with tempfile.TemporaryDirectory() as directory:
         program = build(directory, libs, "llama_batches")
-        for what in "server", "draft", "along", "shift":
+        for what in "server", "draft", "along", "shift", "plain":
             check(program, libs, model, what, os.path.join(directory, "run.pftrace"))
         chunks = build(directory, libs, "llama_chunks")
         check_first_token(chunks, libs, model, os.path.join(directory, "run.pftrace"))

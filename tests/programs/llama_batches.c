@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // llama.cpp driven by its public interface as its server and its speculative programs drive it, and
-// its own counts of what they asked for. Run as: PROGRAM LIBRARIES MODEL server|draft|along|shift;
-// prints as JSON the tokens of prompts and of outputs that were evaluated, by what the batches
-// held, and llama_perf_context()'s sum.
+// its own counts of what they asked for. Run as: PROGRAM LIBRARIES MODEL
+// server|draft|along|shift|plain; prints as JSON the tokens of prompts and of outputs that were
+// evaluated, by what the batches held, and llama_perf_context()'s sum.
 //
 // server: requests come while others are decoded; each batch has a token of every sequence that
 // decodes, then as much of prompts as fits. One prompt is one token longer than a batch, one is
@@ -11,7 +11,7 @@
 // are drafted by a context of its own, and all of a draft is checked in one batch. along: the same,
 // but the prompt's last token is checked with the first draft, and the drafting context gets those
 // batches, too. shift: a context loses what is older, but for its begin, and what stays is moved,
-// twice within the prompt.
+// twice within the prompt. plain: prompts of one token, in batches that say nothing of positions.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +34,7 @@ struct counts {
 	long prompt_steps, output_steps, mixed_steps;
 	long prompt, output; // tokens, in batches of only them and in mixed ones
 	long mixed_prompt, mixed_output;
+	long drafted, checked, held; // evaluated by the model that drafts; drafts, those that held
 };
 
 struct request {
@@ -78,61 +79,9 @@ static struct llama_context *open_context(void)
 	return must(llama_init_from_model(model, params), "no context");
 }
 
-// As common_init_from_params() does.
-static void warm_up(struct llama_context *context)
-{
-	const struct llama_vocab *vocab = llama_model_get_vocab(model);
-	int32_t tokens[2], n = 0;
-
-	if (llama_vocab_bos(vocab) != LLAMA_TOKEN_NULL)
-		tokens[n++] = llama_vocab_bos(vocab);
-	if (llama_vocab_eos(vocab) != LLAMA_TOKEN_NULL)
-		tokens[n++] = llama_vocab_eos(vocab);
-	if (!n)
-		tokens[n++] = 0;
-	llama_decode(context, llama_batch_get_one(tokens, n));
-	llama_memory_clear(llama_get_memory(context), true);
-	llama_synchronize(context);
-	llama_perf_context_reset(context);
-}
-
-// As common_context_can_seq_rm() does.
-static void try_removing(struct llama_context *context)
-{
-	int32_t tokens[2] = {0, 0};
-
-	llama_decode(context, llama_batch_get_one(tokens, 2));
-	llama_memory_seq_rm(llama_get_memory(context), 0, 1, -1);
-	llama_memory_clear(llama_get_memory(context), true);
-	llama_synchronize(context);
-	llama_perf_context_reset(context);
-}
-
-static void add(struct llama_batch *batch, int32_t token, int position, int sequence, int logits)
-{
-	int i = batch->n_tokens++;
-
-	batch->token[i] = token;
-	batch->pos[i] = position;
-	batch->n_seq_id[i] = 1;
-	batch->seq_id[i][0] = sequence;
-	batch->logits[i] = (int8_t)logits;
-}
-
 static int32_t prompt_token(int request, int i)
 {
 	return 3 + (request * 131 + i * 17) % (vocabulary - 3);
-}
-
-static int32_t likeliest(struct llama_context *context, int at)
-{
-	const float *logits = llama_get_logits_ith(context, at);
-	int32_t best = 0;
-
-	for (int32_t t = 1; t < vocabulary; t++)
-		if (logits[t] > logits[best])
-			best = t;
-	return best;
 }
 
 static void count(long prompt, long output)
@@ -203,7 +152,7 @@ static int turn(struct llama_context *context, struct llama_batch *batch, struct
 	for (int i = 0; i < SLOTS; i++) {
 		if (slots[i].at < 0)
 			continue;
-		slots[i].last = likeliest(context, slots[i].at);
+		slots[i].last = likeliest(context, vocabulary, slots[i].at);
 		if (++slots[i].made >= requests[slots[i].request].predict)
 			slots[i].request = -1;
 	}
@@ -241,11 +190,12 @@ static void draft(struct llama_context *context, struct llama_batch *batch, int3
 		add(batch, i ? tokens[i - 1] : last, position + i, 0, 1);
 		evaluate(context, *batch);
 		count(position + i < DRAFT_PROMPT, position + i >= DRAFT_PROMPT);
-		tokens[i] = likeliest(context, 0);
+		counts.drafted++;
+		tokens[i] = likeliest(context, vocabulary, 0);
 	}
-	/* so that some are wrong */
-	if (position % 3 == 0)
-		tokens[DRAFTED - 2] = (tokens[DRAFTED - 2] + 1) % vocabulary;
+	/* so that some are wrong, and never none: of the last one the draft model knows nothing */
+	int wrong = position % 5 == 1 ? DRAFTED - 2 : DRAFTED - 1;
+	tokens[wrong] = (tokens[wrong] + 1) % vocabulary;
 }
 
 static int check(struct llama_context *context, struct llama_batch *batch, int32_t *last,
@@ -259,9 +209,12 @@ static int check(struct llama_context *context, struct llama_batch *batch, int32
 		add(batch, tokens[i], position + 1 + i, 0, 1);
 	evaluate(context, *batch);
 	count(position < DRAFT_PROMPT, 1 + DRAFTED - (position < DRAFT_PROMPT));
-	while ((*last = likeliest(context, right)) == (right < DRAFTED ? tokens[right] : -1))
+	while ((*last = likeliest(context, vocabulary, right)) ==
+		(right < DRAFTED ? tokens[right] : -1))
 		right++;
 	llama_memory_seq_rm(llama_get_memory(context), 0, position + 1 + right, -1);
+	counts.checked += DRAFTED;
+	counts.held += right;
 	return 1 + right;
 }
 
@@ -285,6 +238,20 @@ static void go_along(struct llama_context *drafting, struct llama_batch batch, i
 	batch.logits = NULL;
 	evaluate(drafting, batch);
 	count(prompt, batch.n_tokens - prompt);
+	counts.drafted += batch.n_tokens;
+}
+
+// Where it goes on tells which of the last drafts held. Of one such batch the engine says nothing.
+static void go_on(
+	struct llama_context *context, struct llama_batch *batch, int32_t last, int position)
+{
+	for (int i = 0; i < 2; i++) {
+		batch->n_tokens = 0;
+		add(batch, last, position + i, 0, 1);
+		evaluate(context, *batch);
+		count(0, 1);
+	}
+	llama_batch_free(*batch);
 }
 
 // The last token of the prompt is evaluated with the first drafts, the draft model goes along.
@@ -302,7 +269,7 @@ static void speculate_along(struct llama_context *context, struct llama_context 
 		go_along(drafting, batch, position);
 		position += right;
 	}
-	llama_batch_free(batch);
+	go_on(context, &batch, last, position);
 }
 
 static void speculate(struct llama_context *context, struct llama_context *drafting)
@@ -312,13 +279,14 @@ static void speculate(struct llama_context *context, struct llama_context *draft
 	int position = DRAFT_PROMPT;
 
 	read_prompt(drafting, &batch, DRAFT_PROMPT);
+	counts.drafted += DRAFT_PROMPT;
 	read_prompt(context, &batch, DRAFT_PROMPT);
-	int32_t last = likeliest(context, DRAFT_PROMPT - 1);
+	int32_t last = likeliest(context, vocabulary, DRAFT_PROMPT - 1);
 	while (position < DRAFT_PROMPT + DRAFT_TOKENS) {
 		draft(drafting, &batch, last, position, tokens);
 		position += check(context, &batch, &last, position, tokens);
 	}
-	llama_batch_free(batch);
+	go_on(context, &batch, last, position);
 }
 
 // --- shift ---
@@ -331,13 +299,13 @@ static void shift(struct llama_context *context)
 	int position = DRAFT_PROMPT;
 
 	read_prompt(context, &batch, DRAFT_PROMPT);
-	int32_t last = likeliest(context, DRAFT_PROMPT - 1);
+	int32_t last = likeliest(context, vocabulary, DRAFT_PROMPT - 1);
 	for (int i = 1; i <= 3 * OUTPUTS; i++) {
 		batch.n_tokens = 0;
 		add(&batch, last, position++, 0, 1);
 		evaluate(context, batch);
 		count(0, 1);
-		last = likeliest(context, 0);
+		last = likeliest(context, vocabulary, 0);
 		if (i % OUTPUTS)
 			continue;
 		llama_memory_seq_rm(memory, 0, KEPT, KEPT + LOST);
@@ -345,6 +313,20 @@ static void shift(struct llama_context *context)
 		position -= LOST;
 	}
 	llama_batch_free(batch);
+}
+
+// --- plain ---
+
+// Without positions: a prompt of one token, and what comes of it, twice.
+static void decode_plainly(struct llama_context *context)
+{
+	for (int i = 0; i < 12; i++) {
+		int32_t token = i % 6 ? likeliest(context, vocabulary, -1) : prompt_token(i, 0);
+		if (i == 6)
+			llama_memory_clear(llama_get_memory(context), true);
+		evaluate(context, llama_batch_get_one(&token, 1));
+		count(i % 6 == 0, i % 6 != 0);
+	}
 }
 
 // Batches of one token are counted apart by the engine, which says 1 where it was none.
@@ -367,7 +349,7 @@ int main(int argc, char **argv)
 	ggml_backend_load_all_from_path(argv[1]);
 	model = must(llama_model_load_from_file(argv[2], llama_model_default_params()), "no model");
 	vocabulary = llama_vocab_n_tokens(llama_model_get_vocab(model));
-	int alone = !strcmp(argv[3], "server") || !strcmp(argv[3], "shift");
+	int alone = strcmp(argv[3], "draft") && strcmp(argv[3], "along");
 	for (int i = 0; i < 2 - alone; i++) {
 		contexts[i] = open_context();
 		warm_up(contexts[i]);
@@ -379,6 +361,8 @@ int main(int argc, char **argv)
 		speculate_along(contexts[0], contexts[1]);
 	else if (!strcmp(argv[3], "shift"))
 		shift(contexts[0]);
+	else if (!strcmp(argv[3], "plain"))
+		decode_plainly(contexts[0]);
 	else
 		serve(contexts[0]);
 	for (int i = 0; i < 2 && contexts[i]; i++) {
@@ -387,10 +371,11 @@ int main(int argc, char **argv)
 	}
 	printf("{\"warm_up\": %d, \"prefill\": [%ld, %ld, 0], \"decode\": [%ld, 0, %ld], "
 	       "\"mixed\": [%ld, %ld, %ld], "
+	       "\"drafted\": %ld, \"checked\": %ld, \"held\": %ld, \"draft_prompt\": %d, "
 	       "\"engine\": %ld}\n",
 		contexts[1] ? 4 : 2, counts.prompt_steps, counts.prompt, counts.output_steps,
 		counts.output, counts.mixed_steps, counts.mixed_prompt, counts.mixed_output,
-		engine);
+		counts.drafted, counts.checked, counts.held, DRAFT_PROMPT, engine);
 	llama_model_free(model);
 	return 0;
 }

@@ -234,6 +234,62 @@ static void a_model_that_follows(void **state)
 	assert_null(other.outputs);
 }
 
+/* The engine says how many positions its context holds. */
+static void without_positions(void **state)
+{
+	struct batch_past past = {.goes_on = 1};
+
+	(void)state;
+	assert_int_equal(batch_count(&(struct batch_head){.n_tokens = 1}, &past).prompt, 1);
+	for (past.goes_on = 2; past.goes_on < 5; past.goes_on++)
+		assert_int_equal(batch_count(&(struct batch_head){.n_tokens = 1}, &past).output, 1);
+	past.goes_on = 1;
+	assert_int_equal(batch_count(&(struct batch_head){.n_tokens = 1}, &past).prompt, 1);
+	past.goes_on = 0;
+	assert_int_equal(batch_count(&(struct batch_head){.n_tokens = 1}, &past).output, 1);
+}
+
+static struct batch_tokens check_drafts(struct batch_past *past, int position, int n, int first)
+{
+	struct builder b = {0};
+
+	b.head.tokens = b.ids + TOKENS / 2;
+	for (int i = 0; i < n; i++) {
+		add(&b, 0, position + i, 1);
+		b.ids[TOKENS / 2 + i] = first + i;
+	}
+	return batch_count(&b.head, past);
+}
+
+/* Where a sequence goes on says how many drafts held; who evaluated them last has drafted them. */
+static void drafts_that_hold(void **state)
+{
+	struct batch_past past = {0}, drafter = {0}, other = {0};
+	struct builder b = {0};
+
+	(void)state;
+	take(&past, 0, 20, 1, 20);
+	assert_int_equal(check_drafts(&past, 20, 5, 100).checked, 4);
+	struct batch_tokens next = check_drafts(&past, 23, 5, 200);
+	assert_int_equal(next.refuted, 2);
+	next = check_drafts(&past, 28, 1, 300);
+	assert_int_equal(next.refuted, 0);
+	assert_int_equal(next.checked, 0);
+	take(&past, 0, 20, 1, 20); /* anew: nothing was refuted */
+	assert_int_equal(check_drafts(&past, 20, 5, 100).refuted, 0);
+
+	check_drafts(&drafter, 22, 1, 102);
+	check_drafts(&other, 22, 1, 103);
+	b.head.tokens = b.ids + TOKENS / 2;
+	for (int i = 0; i < 4; i++) {
+		add(&b, 0, 20 + i, 1);
+		b.ids[TOKENS / 2 + i] = 100 + i;
+	}
+	assert_true(batch_is_drafted_by(&b.head, &drafter));
+	assert_false(batch_is_drafted_by(&b.head, &other));
+	assert_false(batch_is_drafted_by(&b.head, &past));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -247,6 +303,8 @@ int main(void)
 		cmocka_unit_test(what_was_before),
 		cmocka_unit_test(what_was_moved),
 		cmocka_unit_test(a_model_that_follows),
+		cmocka_unit_test(without_positions),
+		cmocka_unit_test(drafts_that_hold),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,5 +9,13 @@
 #define BRICK_REFUSED_NAME "TokensRefused"
 /* The same where it began, and was stopped or failed: how many were evaluated is not known. */
 #define BRICK_ABORTED_NAME "TokensAborted"
+/* Which context of the engine evaluates it, from 0; -1: not known. None: the first. */
+#define BRICK_CONTEXT_NAME "EngineContext"
+/* Of the step's tokens: drafts, which hold if the model chooses the same. */
+#define BRICK_CHECKED_NAME "DraftTokensChecked"
+/* ... and which context they are from, where one evaluated them. */
+#define BRICK_DRAFTER_NAME "DraftingContext"
+/* Of the drafts that the context's steps before this one checked: those that did not hold. */
+#define BRICK_REFUTED_NAME "DraftTokensRefuted"
 
 #endif
