@@ -115,20 +115,28 @@ static void outer_product(const struct work_node *node, struct accumulator *t)
 }
 
 /*
- * a: K x M x experts; ids: experts used x tokens. One token's are different ones; several may share
- * some, and which is in no shape.
+ * Of the weights of all experts, which are source[which], those that ids choose: experts used x
+ * tokens. One token's are different ones; several may share some, and which is in no shape.
  */
+static void only_chosen(const struct work_node *node, struct accumulator *t, int which,
+	int64_t experts, struct count each)
+{
+	const struct work_tensor *ids = &node->source[2];
+	struct count pairs = elements_of(ids), all = number(experts);
+
+	t->bytes = plus(size_of(&node->out), plus(size_of(&node->source[!which]), size_of(ids)));
+	t->bytes = plus(t->bytes, times(each, pairs.value < all.value ? pairs.value : all.value));
+	if (rows_of(ids).value > 1 && ids->ne[0] < experts)
+		t->flags = BRICK_SITE_AT_MOST;
+}
+
+/* a: K x M x experts */
 static void expert_product(const struct work_node *node, struct accumulator *t)
 {
-	const struct work_tensor *a = &node->source[0], *ids = &node->source[2];
-	struct count pairs = elements_of(ids), experts = number(a->ne[2]);
-	uint64_t read = pairs.value < experts.value ? pairs.value : experts.value;
+	const struct work_tensor *a = &node->source[0];
 
 	product(node, t);
-	t->bytes = plus(size_of(&node->out), plus(size_of(&node->source[1]), size_of(ids)));
-	t->bytes = plus(t->bytes, times(times(row_bytes(a), number(a->ne[1]).value), read));
-	if (rows_of(ids).value > 1 && ids->ne[0] < a->ne[2])
-		t->flags = BRICK_SITE_AT_MOST;
+	only_chosen(node, t, 0, a->ne[2], times(row_bytes(a), number(a->ne[1]).value));
 }
 
 enum { MASK = 3 };
@@ -200,34 +208,28 @@ static void per_element(const struct work_node *node, struct accumulator *t, uin
 	count_all(node, t, times(elements_of(&node->out), flops));
 }
 
-static void one_flop(const struct work_node *node, struct accumulator *t)
+/* The mask may be padded to more rows than are asked for. */
+static void softmax(const struct work_node *node, struct accumulator *t)
+{
+	struct work_node bare = *node;
+
+	if (bare.source[1].ne[1] > node->out.ne[1])
+		bare.source[1].ne[1] = node->out.ne[1];
+	per_element(&bare, t, 5);
+}
+
+/* b: M x experts */
+static void expert_sum(const struct work_node *node, struct accumulator *t)
 {
 	per_element(node, t, 1);
+	only_chosen(node, t, 1, node->source[1].ne[1], row_bytes(&node->source[1]));
 }
 
-static void two_flops(const struct work_node *node, struct accumulator *t)
+/* Of the kernel only the shape is asked for. */
+static void columns_of_image(const struct work_node *node, struct accumulator *t)
 {
-	per_element(node, t, 2);
-}
-
-static void three_flops(const struct work_node *node, struct accumulator *t)
-{
-	per_element(node, t, 3);
-}
-
-static void four_flops(const struct work_node *node, struct accumulator *t)
-{
-	per_element(node, t, 4);
-}
-
-static void five_flops(const struct work_node *node, struct accumulator *t)
-{
-	per_element(node, t, 5);
-}
-
-static void no_flops(const struct work_node *node, struct accumulator *t)
-{
-	per_element(node, t, 0);
+	count_all(node, t, number(0));
+	t->bytes = plus(size_of(&node->source[1]), size_of(&node->out));
 }
 
 static void reduction(const struct work_node *node, struct accumulator *t)
@@ -250,7 +252,7 @@ static void gather(const struct work_node *node, struct accumulator *t)
 {
 	const struct work_tensor *a = &node->source[0], *ids = &node->source[1];
 
-	no_flops(node, t);
+	per_element(node, t, 0);
 	t->bytes = plus(times(row_bytes(a), rows_of(&node->out).value),
 		plus(size_of(ids), size_of(&node->out)));
 }
@@ -260,7 +262,7 @@ static void scatter(const struct work_node *node, struct accumulator *t)
 {
 	const struct work_tensor *b = &node->source[0], *ids = &node->source[1];
 
-	no_flops(node, t);
+	per_element(node, t, 0);
 	t->elements = elements_of(b);
 	t->bytes = plus(
 		times(row_bytes(&node->out), rows_of(b).value), plus(size_of(ids), size_of(b)));
@@ -269,7 +271,7 @@ static void scatter(const struct work_node *node, struct accumulator *t)
 /* The source that a copy goes into is the result itself: counted once. */
 static void copy(const struct work_node *node, struct accumulator *t)
 {
-	no_flops(node, t);
+	per_element(node, t, 0);
 	t->bytes = plus(size_of(&node->source[0]), size_of(&node->out));
 }
 
@@ -278,85 +280,86 @@ static void nothing(const struct work_node *node, struct accumulator *t)
 	t->bytes_known = t->flops_known = 1;
 }
 
-static const struct {
-	const char *operation;
+static const struct operation {
+	const char *name;
 	work_fn count;
+	uint64_t flops; /* of each element, where that is all there is to count */
 } operations[] = {
-	{"MUL_MAT", product},
-	{"MUL_MAT_ID", expert_product},
-	{"OUT_PROD", outer_product},
-	{"FLASH_ATTN_EXT", attention},
-	{"SOFT_MAX", five_flops},
-	{"RMS_NORM", three_flops},
-	{"RMS_NORM+MUL", four_flops},
-	{"NORM", five_flops},
-	{"GROUP_NORM", five_flops},
-	{"L2_NORM", three_flops},
-	{"ROPE", three_flops},
-	{"GET_ROWS", gather},
-	{"SET_ROWS", scatter},
-	{"CPY", copy},
-	{"DUP", copy},
-	{"CONT", copy},
-	{"CONV_2D", convolution},
-	{"SUM", reduction},
-	{"SUM_ROWS", reduction},
-	{"CUMSUM", reduction},
-	{"MEAN", reduction},
-	{"ARGMAX", reduction},
-	{"ADD", one_flop},
-	{"ADD_ID", one_flop},
-	{"ADD1", one_flop},
-	{"SUB", one_flop},
-	{"MUL", one_flop},
-	{"DIV", one_flop},
-	{"SCALE", one_flop},
-	{"SQR", one_flop},
-	{"SQRT", one_flop},
-	{"LOG", one_flop},
-	{"SIN", one_flop},
-	{"COS", one_flop},
-	{"CLAMP", one_flop},
-	{"ABS", one_flop},
-	{"SGN", one_flop},
-	{"NEG", one_flop},
-	{"STEP", one_flop},
-	{"TANH", one_flop},
-	{"ELU", one_flop},
-	{"RELU", one_flop},
-	{"SIGMOID", one_flop},
-	{"GELU", one_flop},
-	{"GELU_QUICK", one_flop},
-	{"GELU_ERF", one_flop},
-	{"SILU", one_flop},
-	{"HARDSWISH", one_flop},
-	{"HARDSIGMOID", one_flop},
-	{"EXP", one_flop},
-	{"SOFTPLUS", one_flop},
-	{"LEAKY_RELU", one_flop},
-	{"REGLU", two_flops},
-	{"GEGLU", two_flops},
-	{"SWIGLU", two_flops},
-	{"SWIGLU_OAI", two_flops},
-	{"GEGLU_ERF", two_flops},
-	{"GEGLU_QUICK", two_flops},
-	{"REPEAT", no_flops},
-	{"CONCAT", no_flops},
-	{"PAD", no_flops},
-	{"IM2COL", no_flops},
-	{"FILL", no_flops},
-	{"NONE", nothing},
-	{"RESHAPE", nothing},
-	{"VIEW", nothing},
-	{"PERMUTE", nothing},
-	{"TRANSPOSE", nothing},
+	{"MUL_MAT", product, 0},
+	{"MUL_MAT_ID", expert_product, 0},
+	{"OUT_PROD", outer_product, 0},
+	{"FLASH_ATTN_EXT", attention, 0},
+	{"SOFT_MAX", softmax, 0},
+	{"RMS_NORM", NULL, 3},
+	{"RMS_NORM+MUL", NULL, 4},
+	{"NORM", NULL, 5},
+	{"GROUP_NORM", NULL, 5},
+	{"L2_NORM", NULL, 3},
+	{"ROPE", NULL, 3},
+	{"GET_ROWS", gather, 0},
+	{"SET_ROWS", scatter, 0},
+	{"CPY", copy, 0},
+	{"DUP", copy, 0},
+	{"CONT", copy, 0},
+	{"CONV_2D", convolution, 0},
+	{"SUM", reduction, 0},
+	{"SUM_ROWS", reduction, 0},
+	{"CUMSUM", reduction, 0},
+	{"MEAN", reduction, 0},
+	{"ARGMAX", reduction, 0},
+	{"ADD", NULL, 1},
+	{"ADD_ID", expert_sum, 0},
+	{"ADD1", NULL, 1},
+	{"SUB", NULL, 1},
+	{"MUL", NULL, 1},
+	{"DIV", NULL, 1},
+	{"SCALE", NULL, 1},
+	{"SQR", NULL, 1},
+	{"SQRT", NULL, 1},
+	{"LOG", NULL, 1},
+	{"SIN", NULL, 1},
+	{"COS", NULL, 1},
+	{"CLAMP", NULL, 1},
+	{"ABS", NULL, 1},
+	{"SGN", NULL, 1},
+	{"NEG", NULL, 1},
+	{"STEP", NULL, 1},
+	{"TANH", NULL, 1},
+	{"ELU", NULL, 1},
+	{"RELU", NULL, 1},
+	{"SIGMOID", NULL, 1},
+	{"GELU", NULL, 1},
+	{"GELU_QUICK", NULL, 1},
+	{"GELU_ERF", NULL, 1},
+	{"SILU", NULL, 1},
+	{"HARDSWISH", NULL, 1},
+	{"HARDSIGMOID", NULL, 1},
+	{"EXP", NULL, 1},
+	{"SOFTPLUS", NULL, 1},
+	{"LEAKY_RELU", NULL, 1},
+	{"REGLU", NULL, 2},
+	{"GEGLU", NULL, 2},
+	{"SWIGLU", NULL, 2},
+	{"SWIGLU_OAI", NULL, 2},
+	{"GEGLU_ERF", NULL, 2},
+	{"GEGLU_QUICK", NULL, 2},
+	{"REPEAT", NULL, 0},
+	{"CONCAT", NULL, 0},
+	{"PAD", NULL, 0},
+	{"IM2COL", columns_of_image, 0},
+	{"FILL", NULL, 0},
+	{"NONE", nothing, 0},
+	{"RESHAPE", nothing, 0},
+	{"VIEW", nothing, 0},
+	{"PERMUTE", nothing, 0},
+	{"TRANSPOSE", nothing, 0},
 };
 
-static work_fn find(const char *operation)
+static const struct operation *find(const char *name)
 {
 	for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
-		if (!strcmp(operations[i].operation, operation))
-			return operations[i].count;
+		if (!strcmp(operations[i].name, name))
+			return &operations[i];
 	return NULL;
 }
 
@@ -369,12 +372,14 @@ static uint32_t keep(uint64_t *out, struct count count, int known, uint32_t flag
 void work_count(const struct work_node *node, struct work_counts *counts)
 {
 	struct accumulator t = {0};
-	work_fn count = find(node->operation);
+	const struct operation *operation = find(node->operation);
 
-	if (count)
-		count(node, &t);
-	else
+	if (!operation)
 		t.elements = elements_of(&node->out);
+	else if (operation->count)
+		operation->count(node, &t);
+	else
+		per_element(node, &t, operation->flops);
 	counts->flags = t.flags | keep(&counts->elements, t.elements, 1, BRICK_SITE_HAS_ELEMENTS) |
 			keep(&counts->bytes, t.bytes, t.bytes_known, BRICK_SITE_HAS_BYTES) |
 			keep(&counts->flops, t.flops, t.flops_known, BRICK_SITE_HAS_FLOPS);
@@ -382,5 +387,7 @@ void work_count(const struct work_node *node, struct work_counts *counts)
 
 int work_is_empty(const char *operation)
 {
-	return find(operation) == nothing;
+	const struct operation *known = find(operation);
+
+	return known && known->count == nothing;
 }

@@ -21,11 +21,13 @@
  *   ADD SUB MUL DIV .. n         size(inputs) + size(out)             n
  *   SILU TANH ..       n         size(in) + size(out)                 n, whatever the function
  *   SWIGLU GEGLU ..    n         size(inputs) + size(out)             2 n: function and product
+ *   ADD_ID             n         size(a, ids, out), rows chosen of b  n; bytes as of MUL_MAT_ID
  *   SUM SUM_ROWS ..    n         size(in) + size(out)                 elements of the input
  *   CONV_2D            n         size(kernel, in, out)                2 n KW KH channels in
  *   GET_ROWS           n         rows read of a, indices, size(out)   0
  *   SET_ROWS           of b      size(b), indices, rows written       0
  *   CPY CONT CONCAT .. n         size(inputs) + size(out)             0
+ *   IM2COL             n         size(image) + size(out)              0
  *   VIEW RESHAPE ..    0         0                                    0
  *   anything else      n         not known                            not known
  *

@@ -162,6 +162,15 @@ static void element_wise(void **state)
 	const struct work_node norm = {"RMS_NORM", x, {x}};
 	const struct work_node fused = {"RMS_NORM+MUL", x, {x, weight}};
 	const struct work_node soft = {"SOFT_MAX", x, {x, f16(100, 1, 1)}};
+	/* 64 rows of mask for a query: one is read */
+	const struct work_node padded = {
+		"SOFT_MAX", f32(100, 1, 4), {f32(100, 1, 4), f32(100, 64, 1)}};
+	/* biases of 32 experts, of which each token uses 4; the kernel of an image is not read */
+	const struct work_node one = {
+		"ADD_ID", f32(64, 4, 1), {f32(64, 4, 1), f32(64, 32, 1), f32(4, 1, 1)}};
+	const struct work_node many = {
+		"ADD_ID", f32(64, 4, 9), {f32(64, 4, 9), f32(64, 32, 1), f32(4, 9, 1)}};
+	const struct work_node image = {"IM2COL", f16(18, 7, 7), {f16(3, 3, 2), f32(9, 9, 2)}};
 	const struct work_node rope = {"ROPE", x, {x, f32(3, 1, 1)}};
 	const struct work_node glu = {"SWIGLU", x, {x, x}};
 	const struct work_node copy = {"CPY", f16(100, 3, 1), {x, f16(100, 3, 1)}};
@@ -171,6 +180,10 @@ static void element_wise(void **state)
 	assert_counts(&norm, ALL, 300, 2400, 900);
 	assert_counts(&fused, ALL, 300, 2800, 1200);
 	assert_counts(&soft, ALL, 300, 2400 + 200, 1500);
+	assert_counts(&padded, ALL, 400, 3200 + 400, 2000);
+	assert_counts(&one, ALL, 256, 2048 + 16 + 4 * 256, 256);
+	assert_counts(&many, ALL | BRICK_SITE_AT_MOST, 2304, 9 * 2048 + 144 + 32 * 256, 2304);
+	assert_counts(&image, ALL, 882, 162 * 4 + 882 * 2, 0);
 	assert_counts(&rope, ALL, 300, 2400 + 12, 900);
 	assert_counts(&glu, ALL, 300, 3600, 600);
 	assert_counts(&copy, ALL, 300, 1200 + 600, 0); /* what it goes into is counted once */
