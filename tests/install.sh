@@ -25,6 +25,10 @@ cd "$out"
 LD_LIBRARY_PATH=$libs ./embed one.pftrace
 cc $(pkg-config --cflags brick-static) -o "$out/embed-static" "$source/examples/embed.c" \
 	$(pkg-config --libs brick-static)
+# a plugin that is unloaded would take it away from threads
+cc -shared -fPIC $(pkg-config --cflags brick-static) -o "$out/plugin.so" "$source/examples/embed.c" \
+	$(pkg-config --libs brick-static)
+readelf -d "$out/plugin.so" | grep -q NODELETE
 cc -static $(pkg-config --cflags brick) -o "$out/embed-alone" "$source/examples/embed.c" \
 	$(pkg-config --static --libs brick) 2>/dev/null
 for program in embed-static embed-alone; do
@@ -58,11 +62,14 @@ add_executable(user $source/examples/embed.c)
 target_link_libraries(user PRIVATE brick::brick)
 add_executable(static $source/examples/embed.c)
 target_link_libraries(static PRIVATE brick::brick-static)
+add_library(plugin MODULE $source/examples/embed.c)
+target_link_libraries(plugin PRIVATE brick::brick-static)
 add_executable(graph $source/examples/graph.c)
 target_link_libraries(graph PRIVATE brick::brick-graph)
 EOF
 cmake -S project -B built -DCMAKE_PREFIX_PATH="$out/usr" >/dev/null
 cmake --build built >/dev/null
+readelf -d built/libplugin.so | grep -q NODELETE
 LD_LIBRARY_PATH=$libs built/user two.pftrace
 built/static two-static.pftrace
 [ "$(LD_LIBRARY_PATH=$libs built/graph)" = "$expected" ]
