@@ -86,12 +86,14 @@ def check_same(a):
     expect_true("copies are not slower", answer["verdict"] in ("same", "not enough data"))
     for row in answer["phases"]["decode"]["bricks"]:
         expect_true(f"copies differ in nothing: {row}", row["verdict"] in ("same", "not enough data"))
-        expect_true("no effect", row["effect"] == 0)
+        expect_true(f"no effect: {row}", not row["effect"])
     one = diff(a[0], copies[0])
     expect("unit of one", one["unit"], "stretches")
     expect("one copy is the same", one["verdict"], "same")
-    for row in one["phases"]["decode"]["bricks"]:
-        expect("same", row["verdict"], "same")
+    rows = one["phases"]["decode"]["bricks"]
+    for row in rows:  # what was taken from few of the stretches differs much between them
+        expect_true(f"the same or too varied: {row}", row["verdict"] in ("same", "not enough data") and not row["effect"])
+    expect("bricks are the same", named(rows, "DownProjection")["verdict"], "same")
 
 
 def check_differences(a, b):
