@@ -17,13 +17,18 @@ static __thread struct {
 	int is_open;
 } plain __attribute__((tls_model("initial-exec")));
 
-static uint32_t one_in, left = 3, seed = 1;
+static uint32_t one_in, block = 1, left = 3, seed = 1;
+static int is_past; /* calls go past the hooks */
 
 __attribute__((constructor)) static void read_environment(void)
 {
 	const char *wanted = getenv("BRICK_PLAIN_STEPS");
 
-	one_in = wanted ? (uint32_t)strtoul(wanted, NULL, 10) & UINT16_MAX : 0;
+	char *end;
+
+	one_in = wanted ? (uint32_t)strtoul(wanted, &end, 10) & UINT16_MAX : 0;
+	if (one_in && *end == ',')
+		block = ((uint32_t)strtoul(end + 1, NULL, 10) & UINT16_MAX) | 1;
 }
 
 static void switch_method(enum method from, enum method to)
@@ -36,6 +41,11 @@ static void switch_method(enum method from, enum method to)
 
 static int is_due(void)
 {
+	static uint32_t steps;
+
+	if (block > 1)
+		return __atomic_fetch_add(&steps, 1, __ATOMIC_RELAXED) / block % one_in ==
+		       one_in - 1;
 	if (__atomic_sub_fetch(&left, 1, __ATOMIC_RELAXED))
 		return 0;
 	uint32_t next = __atomic_load_n(&seed, __ATOMIC_RELAXED) * 1664525u + 1013904223u;
@@ -45,6 +55,13 @@ static int is_due(void)
 	return 1;
 }
 
+static void end_bypass(void)
+{
+	if (is_past)
+		bypass_end();
+	is_past = 0;
+}
+
 void plain_step_before(const void *frame)
 {
 	if (BRICK_LIKELY(!one_in))
@@ -52,10 +69,16 @@ void plain_step_before(const void *frame)
 	plain_step_end(frame);
 	plain_step_after(frame);
 	enum method method = (enum method)shared_get(&attach_shared.method);
-	if (phase_in_step(frame) || !method_is_chosen() || !method_cpu_only() || !brick_enabled() ||
-		(method != METHOD_NODES && method != METHOD_CALLBACK) || !is_due() ||
-		bypass_begin())
+	if (phase_in_step(frame))
 		return;
+	if (!method_is_chosen() || !method_cpu_only() || !brick_enabled() ||
+		(method != METHOD_NODES && method != METHOD_CALLBACK) || !is_due()) {
+		end_bypass();
+		return;
+	}
+	if (!is_past && bypass_begin())
+		return;
+	is_past = 1;
 	plain.frame = frame;
 	plain.method = method;
 	switch_method(method, METHOD_PLAIN);
@@ -93,5 +116,6 @@ void plain_step_after(const void *frame)
 		return;
 	plain.frame = NULL;
 	switch_method(METHOD_PLAIN, plain.method);
-	bypass_end();
+	if (block == 1)
+		end_bypass();
 }

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """`brick record --measure-distortion` with the real engine: a delay planted into what hooks do at the end of each
-phase, 20 us, is found by the steps that are left whole; tokens are the same; all other steps have all their nodes.
+phase, 20 us, is found by the steps that are left whole; tokens are the same; all other steps have all their nodes. Steps
+in a row are left whole when that is asked for.
 By the evaluation callback: steps without it are whole and shorter, and what is stated without the option, by nodes
 without work, is not in contradiction to what is measured with it."""
+import itertools
 import json
 import os
 import subprocess
@@ -77,6 +79,17 @@ def by_callback():
     assert measured["distortion"]["decode"]["low"] > 0.1 and 0 < e[0] <= d[1] and d[0] <= e[1], (d, e)
 
 
+def in_blocks():
+    """BRICK_PLAIN_STEPS=2,9: nine steps in a row are left whole, nine are recorded, and so on."""
+    with tempfile.TemporaryDirectory() as scratch:
+        record(scratch, tokens=CALLBACK_TOKENS, BRICK_PLAIN_STEPS="2,9")
+        done = subprocess.run([BRICK, "report", os.path.join(scratch, "run.pftrace"), "--by", "step", "--json"],
+                              capture_output=True, check=True)
+    rows = [row for row in json.loads(done.stdout)["each_step"] if row["name"] != "outside of steps"]
+    blocks = [len(list(block)) for _, block in itertools.groupby(row["count"] < 16 for row in rows)]
+    assert len(blocks) > CALLBACK_TOKENS // 12 and set(blocks[1:-1]) == {9}, blocks
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         tokens, plain = record(scratch)
@@ -102,4 +115,5 @@ if not os.path.exists(LLAMA):
     g.skip("no brick-llama")
 main()
 by_callback()
+in_blocks()
 sys.exit(0)
