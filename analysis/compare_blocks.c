@@ -102,7 +102,7 @@ static int reduce_phase(struct compare_series *series, int phase)
 	uint64_t tokens = 0, total = 0, all_tokens = 0, all = 0;
 	SCOPED uint64_t *columns = calloc(series->columns + 1, sizeof(*columns));
 	size_t count = 0;
-	struct ranked_cell *chosen = columns ? choose_cells(&s, &count) : NULL;
+	SCOPED struct ranked_cell *chosen = columns ? choose_cells(&s, &count) : NULL;
 
 	for (size_t i = 0; i < count && chosen; i++) {
 		tokens += cells->tokens[chosen[i].cell];
@@ -123,7 +123,6 @@ static int reduce_phase(struct compare_series *series, int phase)
 		memcpy(cells->column_ns, columns, series->columns * sizeof(*columns));
 		cells->count = 1;
 	}
-	free(chosen);
 	return chosen ? 0 : -ENOMEM;
 }
 

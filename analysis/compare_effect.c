@@ -146,7 +146,8 @@ static bool can_tell(const struct compare_family *f)
 static int test(struct compare_family *f, struct compare_row *rows, double threshold, double tests)
 {
 	bool paired = f->unit == COMPARE_STRETCHES;
-	double *p = calloc(f->rows.count, sizeof(*p)), critical_t;
+	double critical_t;
+	SCOPED double *p = calloc(f->rows.count, sizeof(*p));
 	SCOPED double *widen = calloc(f->rows.count, sizeof(*widen));
 	const struct permutation_family family = {f->values.items, f->rows.count,
 		paired ? f->in_a : f->in_a + f->in_b, f->in_a, paired, widen};
@@ -165,7 +166,6 @@ static int test(struct compare_family *f, struct compare_row *rows, double thres
 			widen[r] * standard_error(f->values.items + family.blocks * r, f->in_a,
 					   paired ? 0 : f->in_b));
 	}
-	free(p);
 	return rc;
 }
 
@@ -274,7 +274,8 @@ int compare_effects_values(struct compare_row *row, const double *a, size_t in_a
 	size_t in_b, double threshold, double alpha_of_test)
 {
 	size_t n = in_a + in_b;
-	double *logs = calloc(n, sizeof(*logs)), critical_t = INFINITY;
+	SCOPED double *logs = calloc(n, sizeof(*logs));
+	double critical_t = INFINITY;
 	const struct permutation_family one = {logs, 1, n, in_a, false, NULL};
 	struct statistics_shift shift;
 
@@ -295,6 +296,5 @@ int compare_effects_values(struct compare_row *row, const double *a, size_t in_a
 		set_detectable(row, critical_t, threshold, standard_error(logs, in_a, in_b));
 		row->verdict = judge_values(row, threshold, alpha_of_test);
 	}
-	free(logs);
 	return rc;
 }

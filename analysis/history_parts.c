@@ -203,7 +203,7 @@ static void maker_fini(struct maker *m)
 static int add_parts(struct history_run *history, const struct run *run,
 	const struct step_index *index, enum summary_by by)
 {
-	struct maker m = {.history = history, .run = run, .index = index};
+	SCOPED_BY(maker_fini) struct maker m = {.history = history, .run = run, .index = index};
 	int rc = compare_series_init(&m.series, &m.names, run, by);
 
 	if (rc == 0 && by == SUMMARY_BY_BRICK)
@@ -219,7 +219,6 @@ static int add_parts(struct history_run *history, const struct run *run,
 	}
 	if (rc == 0 && m.series.ttft_ns != ANALYSIS_UNKNOWN)
 		history->ttft_ns = m.series.ttft_ns;
-	maker_fini(&m);
 	return rc;
 }
 

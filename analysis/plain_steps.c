@@ -102,11 +102,10 @@ bool plain_steps_compare(struct plain_steps *plain, const struct run *run, enum 
 	struct statistics_shift shift = {0, -INFINITY, INFINITY};
 	uint32_t brick = run_brick_find(run, BRICK_PLAIN_NAME);
 	memset(plain, 0, sizeof(*plain));
-	double *list = brick == RUN_NONE ? NULL : differences(plain, run, phase, brick);
+	SCOPED double *list = brick == RUN_NONE ? NULL : differences(plain, run, phase, brick);
 	int error = -1;
 	if (plain->count)
 		error = statistics_shift_paired(&shift, list, thin_out(list, plain->count), 0.05);
-	free(list);
 	plain->share = share_of(shift.shift);
 	plain->low = share_of(shift.low);
 	plain->high = share_of(shift.high);

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "analysis/launches.h"
-#include "analysis/unknown.h"
 #include "analysis/work_owner.h"
 
 unsigned work_phase(const struct run *run, const struct step_index *index, uint32_t lane,

@@ -5,7 +5,6 @@
  */
 #include "cli/bench.h"
 
-#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

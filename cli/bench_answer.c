@@ -119,7 +119,7 @@ static bool compare_plain(struct bench *bench, enum bench_side a, enum bench_sid
 /* What the time of a token differs by between A and A again: the most of all phases. */
 static double recorded_floor(struct bench *bench)
 {
-	struct recorded r;
+	SCOPED_BY(recorded_fini) struct recorded r;
 	double most = 0;
 
 	compare_recorded(bench, BENCH_A, BENCH_AGAIN, default_threshold, &r);
@@ -128,7 +128,6 @@ static double recorded_floor(struct bench *bench)
 		if (row->measure == COMPARE_TIME && isfinite(row->effect))
 			most = fmax(most, fabs(row->effect));
 	}
-	recorded_fini(&r);
 	return most;
 }
 

@@ -48,7 +48,7 @@ static void take_line(struct bench *bench, const char *line, size_t bytes)
 /* All whole lines; what a killed writer left of one is cut off. */
 static void resume(struct bench *bench)
 {
-	char *line = NULL;
+	SCOPED char *line = NULL;
 	size_t capacity = 0;
 	long whole = 0;
 
@@ -62,7 +62,6 @@ static void resume(struct bench *bench)
 		take_line(bench, line, (size_t)n);
 		whole = ftell(bench->journal);
 	}
-	free(line);
 	if (ftruncate(fileno(bench->journal), whole) || fseek(bench->journal, whole, SEEK_SET))
 		die(CLI_SYSTEM, "%s: %s", bench->journal_path, strerror(errno));
 }

@@ -62,10 +62,9 @@ static void read_lines(char *text, const char *ends, const char *command, const 
 		size_t length = strcspn(text, ends);
 		bool last = !text[length];
 		text[length] = '\0';
-		char *where =
+		SCOPED char *where =
 			number > 1 || !last ? xasprintf("%s:%u", from, number) : xstrdup(from);
 		read_line(text, command, where);
-		free(where);
 		text += length + !last;
 	}
 }

@@ -6,7 +6,6 @@
  */
 #include "view/diff.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/history_parts.h"

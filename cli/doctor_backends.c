@@ -7,8 +7,8 @@
 
 #include <stdio.h>
 #include <string.h>
-
 #include "brick/abi/session.h"
+
 #include "brick/error.h"
 #include "cli/doctor.h"
 

@@ -228,11 +228,11 @@ static void add_named(struct doctor *doctor, const char *path)
 
 static void search_list(struct doctor *doctor, const char *list)
 {
-	char *copy = xstrdup(list ? list : ""), *rest = copy, *path;
+	SCOPED char *copy = xstrdup(list ? list : "");
+	char *rest = copy, *path;
 	while ((path = strsep(&rest, ":")))
 		if (*path)
 			search(doctor, path, 0);
-	free(copy);
 }
 
 void doctor_ggml(struct doctor *doctor, const char *const *paths)

@@ -28,8 +28,8 @@ static const struct cli_option option_table[] = {
 static int run_explain(int argc, char **argv)
 {
 	struct options options = {.selection = SELECTION_INIT};
-	struct explain_facts facts;
-	struct findings findings;
+	SCOPED_BY(explain_facts_fini) struct explain_facts facts;
+	SCOPED_BY(findings_fini) struct findings findings;
 	SCOPED char *where = NULL;
 
 	options_parse(&command_explain, &options, argc, argv);
@@ -42,8 +42,6 @@ static int run_explain(int argc, char **argv)
 	if (explain_facts_init(&facts, run, ceilings) < 0 || findings_init(&findings, &facts) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory", run->path);
 	(options.json ? explain_json : explain_text)(&facts, &findings, options.top, stdout);
-	findings_fini(&findings);
-	explain_facts_fini(&facts);
 	return CLI_DONE;
 }
 

@@ -13,9 +13,8 @@
 
 static void text(FILE *out, const char *s)
 {
-	json_t *value = json_text(s);
+	json_auto_t *value = json_text(s);
 	json_dumpf(value, out, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
-	json_decref(value);
 }
 
 static unsigned long long ull(uint64_t value)
@@ -34,10 +33,9 @@ static void write_rows(const struct run *run, FILE *out, const char *key, size_t
 {
 	fprintf(out, ",\n\"%s\": [", key);
 	for (size_t i = 0; i < count; i++) {
-		json_t *row = row_of(run, i);
+		json_auto_t *row = row_of(run, i);
 		separate(out, i);
 		json_dumpf(row, out, JSON_ENSURE_ASCII);
-		json_decref(row);
 	}
 	fputs("]", out);
 }

@@ -3,7 +3,6 @@
 #include "view/flame.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
 
 #include "analysis/step_index.h"
 #include "cli/selection_options.h"

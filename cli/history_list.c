@@ -189,7 +189,7 @@ static void print_parts(const struct history_run *run, const struct terminal *te
 		{"NAME", 1, 0}, {"/TOKEN", 0, 0}, {"SELF", 0, 0}, {"COUNT", 0, 1}, {"P50", 0, 2},
 		{"P99", 0, 2}};
 	SCOPED_TO(table_destroy) struct table *table = table_create(titles, 8);
-	const struct history_part **sorted = xcalloc(run->parts.count, sizeof(*sorted));
+	SCOPED const struct history_part **sorted = xcalloc(run->parts.count, sizeof(*sorted));
 
 	for (size_t i = 0; i < run->parts.count; i++)
 		sorted[i] = &run->parts.items[i];
@@ -208,7 +208,6 @@ static void print_parts(const struct history_run *run, const struct terminal *te
 		table_time(table, p50 ? p50 : ANALYSIS_UNKNOWN);
 		table_time(table, p99 ? p99 : ANALYSIS_UNKNOWN);
 	}
-	free(sorted);
 	table_hide_empty(table);
 	table_print(table, stdout, terminal);
 }

@@ -2,10 +2,8 @@
 /*
  * The program `brick`: finds the command, runs it, and makes sure that its answer was written.
  */
-#include <getopt.h>
 #include <locale.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +12,6 @@
 #include "view/die.h"
 #include "view/output.h"
 #include "view/suggest.h"
-#include "view/text.h"
 
 enum { COMMANDS_MAX = 64 };
 

@@ -2,7 +2,6 @@
 /* A server for one file and one reader. Called by `brick open --perfetto`. */
 #include "cli/open_once.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>

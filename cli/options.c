@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include "analysis/summary.h"
+
 #include "base/number.h"
 #include "cli/defaults.h"
 #include "view/die.h"
@@ -111,15 +111,13 @@ static void print_options(const struct cli_option *options)
 	for (const struct cli_option *o = options; o->name; o++)
 		any_letter |= o->letter && o->letter != 'h';
 	for (const struct cli_option *o = options; o->name; o++) {
-		char *left = left_of(o, any_letter);
+		SCOPED char *left = left_of(o, any_letter);
 		if (strlen(left) > widest)
 			widest = strlen(left);
-		free(left);
 	}
 	for (const struct cli_option *o = options; o->name; o++) {
-		char *left = left_of(o, any_letter);
+		SCOPED char *left = left_of(o, any_letter);
 		text_wrap(stdout, HELP_WIDTH, widest + 2, left, o->help);
-		free(left);
 	}
 }
 
@@ -177,9 +175,8 @@ static void die_unknown(const struct cli_command *command, const char *given)
 	size_t count = 0, length = strcspn(given, "=");
 	for (const struct cli_option *o = command->options; o->name; o++)
 		names[count++] = o->name;
-	char *name = xasprintf("%.*s", (int)(length - 2), given + 2);
+	SCOPED char *name = xasprintf("%.*s", (int)(length - 2), given + 2);
 	const char *near = suggest(name, names, count);
-	free(name);
 	if (near)
 		die_usage(command->name, "%s: no such option; did you mean '--%s'?", given, near);
 	die_usage(command->name, "%s: no such option", given);

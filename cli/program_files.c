@@ -132,10 +132,9 @@ static void add_directory(struct program_files *files, const char *path)
 	int n = scandir(path, &entries, NULL, alphasort), has_variant = 0, any = 0;
 
 	for (int i = 0; i < n; i++) {
-		char *file = xasprintf("%s/%s", path, entries[i]->d_name);
+		SCOPED char *file = xasprintf("%s/%s", path, entries[i]->d_name);
 		if (is_wanted(entries[i]->d_name, &has_variant) && is_elf(file))
 			any |= add(files, file);
-		free(file);
 		free(entries[i]);
 	}
 	if (n >= 0)

@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 
-#include "cli/options.h"
 #include "view/memory.h"
 
 /* What is attached to, and how else it may be, as the table of attachers has it. */
@@ -39,7 +38,7 @@ static char *about(void)
 
 static int run(int argc, char **argv)
 {
-	struct record_arguments arguments;
+	SCOPED_BY(record_arguments_fini) struct record_arguments arguments;
 	struct recorder_result result;
 
 	struct cli_command command = command_record;
@@ -53,7 +52,6 @@ static int run(int argc, char **argv)
 		record_summary(&arguments, &result);
 	record_history(&arguments, &result);
 	recorder_result_fini(&result);
-	record_arguments_fini(&arguments);
 	free((char *)command.about);
 	free((char *)command.notes);
 	return result.exit_code;

@@ -156,15 +156,14 @@ static int run_report(int argc, char **argv)
 	options_parse(&command_report, &options, argc, argv);
 	check(&options);
 	const char *operand = input_operand(argc, argv);
-	char *kept = is_history_reference(operand) ? history_runs_recording(operand) : NULL;
+	SCOPED char *kept = is_history_reference(operand) ? history_runs_recording(operand) : NULL;
 	SCOPED_TO(run_destroy) struct run *run = input_load(kept ? kept : operand);
-	free(kept);
 	selection_narrow(&options.selection, run);
 	if (options.html) {
 		report_html(run, options.html);
 		return CLI_DONE;
 	}
-	struct report_apart apart = {0};
+	SCOPED_BY(report_apart_fini) struct report_apart apart = {0};
 	struct report_budget budget = {0};
 	if (options.budget)
 		report_budget_open(&budget, options.budget);
@@ -176,7 +175,6 @@ static int run_report(int argc, char **argv)
 	print(&apart.all, &options);
 	int code = budget.failed ? CLI_GATE : CLI_DONE;
 	report_budget_close(&budget);
-	report_apart_fini(&apart);
 	return code;
 }
 

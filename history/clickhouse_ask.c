@@ -60,9 +60,8 @@ static int connect_client(struct history_store *store, struct clickhouse *c)
 {
 	if (c->http)
 		return 0;
-	char *password = read_password();
+	SCOPED char *password = read_password();
 	int rc = http_client_create(&c->http, getenv("BRICK_DB_USER"), password);
-	free(password);
 	if (rc < 0)
 		return history_fail(store, rc,
 			rc == -ENOTSUP ? "libcurl is missing (libcurl4): no server can be asked"
@@ -105,7 +104,7 @@ int clickhouse_ask(struct history_store *store, struct query *q, const char *que
 	clickhouse_row_fn each, void *context)
 {
 	struct clickhouse *c = store->state;
-	struct http_reply reply = {0};
+	SCOPED_BY(http_reply_fini) struct http_reply reply = {0};
 	SCOPED char *url = NULL;
 	int rc = connect_client(store, c);
 
@@ -119,7 +118,6 @@ int clickhouse_ask(struct history_store *store, struct query *q, const char *que
 		rc = judge(store, &reply, http_post(c->http, url, q->text, q->bytes, &reply));
 	if (rc == 0)
 		rc = read_rows(store, &reply, each, context);
-	http_reply_fini(&reply);
 	query_fini(q);
 	return rc;
 }

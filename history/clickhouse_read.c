@@ -212,12 +212,11 @@ static int read_runs(
 int clickhouse_list(struct history_store *store, const struct history_filter *filter,
 	history_run_fn each, void *context)
 {
-	struct reading r = {0};
+	SCOPED_BY(reading_fini) struct reading r = {0};
 	int rc = read_runs(store, filter, &r);
 
 	for (size_t i = 0; i < r.runs.count && rc == 0; i++)
 		rc = each(context, &r.runs.items[i]);
-	reading_fini(&r);
 	return rc;
 }
 

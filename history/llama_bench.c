@@ -218,9 +218,8 @@ static int read_rows(struct reading *r, sqlite3 *db, const char *table)
 	int rc = sql && sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK ? 0 : 1;
 
 	while (rc == 0 && sqlite3_step(s) == SQLITE_ROW) {
-		json_t *test = row_json(s);
+		json_auto_t *test = row_json(s);
 		rc = take_test(r, test);
-		json_decref(test);
 	}
 	sqlite3_finalize(s);
 	sqlite3_free(sql);

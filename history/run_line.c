@@ -62,12 +62,11 @@ static json_t *lists_json(const struct history_run *run, json_t *json)
 
 char *history_run_line(const struct history_run *run)
 {
-	json_t *json = history_run_json(run);
+	json_auto_t *json = history_run_json(run);
 	char *line = NULL;
 
 	if (json)
 		line = json_dumps(lists_json(run, json), JSON_COMPACT | JSON_ENSURE_ASCII);
-	json_decref(json);
 	return line;
 }
 
@@ -147,12 +146,10 @@ static bool is_id(const char *text)
 
 int history_run_parse(struct history_run *run, const char *line, size_t bytes)
 {
-	json_t *json = json_loadb(line, bytes, 0, NULL);
+	json_auto_t *json = json_loadb(line, bytes, 0, NULL);
 
-	if (!json || !is_id(json_text_of(json, "id"))) {
-		json_decref(json);
+	if (!json || !is_id(json_text_of(json, "id")))
 		return -EINVAL;
-	}
 	int rc = history_run_init(run);
 	if (rc == 0) {
 		rc = history_run_take(run, json);
@@ -161,6 +158,5 @@ int history_run_parse(struct history_run *run, const char *line, size_t bytes)
 		if (rc < 0)
 			history_run_fini(run);
 	}
-	json_decref(json);
 	return rc;
 }

@@ -8,7 +8,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -127,17 +126,12 @@ int sqlite_db_finish(struct history_store *store, sqlite3 *db, sqlite3_stmt *sta
 /* A PRAGMA's number; negative: why not. */
 static sqlite3_int64 pragma(struct history_store *store, sqlite3 *db, const char *sql)
 {
-	sqlite3_stmt *statement;
-	sqlite3_int64 value = 0;
+	SCOPED_TO(sqlite3_finalize) sqlite3_stmt *statement = NULL;
 	int rc = sqlite_db_prepare(store, db, &statement, sql, "");
 
-	if (rc < 0)
-		return rc;
-	rc = sqlite_db_step(store, db, statement);
-	if (rc > 0)
-		value = sqlite3_column_int64(statement, 0);
-	sqlite3_finalize(statement);
-	return rc < 0 ? rc : value;
+	if (rc == 0)
+		rc = sqlite_db_step(store, db, statement);
+	return rc > 0 ? sqlite3_column_int64(statement, 0) : rc;
 }
 
 static int check_origin(struct history_store *store, sqlite3 *db, sqlite3_int64 version)

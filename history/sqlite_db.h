@@ -3,7 +3,13 @@
 #pragma once
 
 #include <sqlite3.h>
+#include "base/scope.h"
 #include "history/store_state.h"
+
+static inline void scope_sqlite3_finalize(sqlite3_stmt *const *statement)
+{
+	sqlite3_finalize(*statement);
+}
 
 /* The newest version that this Brick knows. */
 int sqlite_db_version(void);

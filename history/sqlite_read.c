@@ -96,19 +96,17 @@ static int read_fact(sqlite3_stmt *s, int at, struct history_run *run)
 static int read_rows(struct history_store *store, const char *sql, sqlite3_int64 run_number,
 	int (*read)(sqlite3_stmt *s, int at, struct history_run *run), struct history_run *run)
 {
-	sqlite3_stmt *s;
+	SCOPED_TO(sqlite3_finalize) sqlite3_stmt *s = NULL;
 	int rc = sqlite_db_prepare(store, store->state, &s, sql, "i", run_number);
 
 	if (rc < 0)
 		return rc;
 	while ((rc = sqlite_db_step(store, store->state, s)) > 0) {
 		rc = read(s, 0, run);
-		if (rc < 0) {
-			history_fail(store, rc, "%s: what it holds is no history", store->where);
-			break;
-		}
+		if (rc < 0)
+			return history_fail(
+				store, rc, "%s: what it holds is no history", store->where);
 	}
-	sqlite3_finalize(s);
 	return rc;
 }
 
@@ -150,7 +148,7 @@ int sqlite_list(struct history_store *store, const struct history_filter *filter
 	history_run_fn each, void *context)
 {
 	struct history_run run;
-	sqlite3_stmt *s;
+	SCOPED_TO(sqlite3_finalize) sqlite3_stmt *s = NULL;
 	int rc = prepare(store, &s, HEAD RUNS_OF_FILTER, filter);
 
 	if (rc < 0)
@@ -164,14 +162,13 @@ int sqlite_list(struct history_store *store, const struct history_filter *filter
 		if (rc < 0)
 			break;
 	}
-	sqlite3_finalize(s);
 	return rc;
 }
 
 int sqlite_points(struct history_store *store, const struct history_filter *filter,
 	const struct history_part *part, history_point_fn each, void *context)
 {
-	sqlite3_stmt *s;
+	SCOPED_TO(sqlite3_finalize) sqlite3_stmt *s = NULL;
 	int rc = prepare(store, &s,
 		"SELECT r.id, r.host, r.engine, " LABELS_OF_RUN ", r.start_ns,"
 		" typical_ns * 1.0 / typical_tokens FROM " RUNS_OF_FILTER
@@ -192,7 +189,6 @@ int sqlite_points(struct history_store *store, const struct history_filter *filt
 		if (rc < 0)
 			break;
 	}
-	sqlite3_finalize(s);
 	return rc;
 }
 
@@ -262,7 +258,7 @@ int sqlite_groups(struct history_store *store, const struct history_filter *filt
 	const char *phase, history_group_fn each, void *context)
 {
 	struct gathering g = {.each = each, .context = context};
-	sqlite3_stmt *s;
+	SCOPED_TO(sqlite3_finalize) sqlite3_stmt *s = NULL;
 	int rc = prepare(store, &s, by_engine ? GROUPS("r.engine") : GROUPS("r.host"), filter);
 
 	if (rc < 0)
@@ -273,7 +269,6 @@ int sqlite_groups(struct history_store *store, const struct history_filter *filt
 		if (rc < 0)
 			break;
 	}
-	sqlite3_finalize(s);
 	if (rc == 0)
 		rc = hand_over(&g);
 	history_run_fini(&g.run);

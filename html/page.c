@@ -5,7 +5,6 @@
  */
 #include "html/page.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "brick/version.h"
@@ -47,9 +46,8 @@ static size_t put_rows(json_t *to, struct report report)
 	const char *plural = summary_by_plural(report.summary->by);
 	size_t all = report.shown;
 	report.shown = all < ROWS_MAX ? all : ROWS_MAX;
-	json_t *whole = report_to_json(&report);
+	json_auto_t *whole = report_to_json(&report);
 	json_put(to, plural, json_incref(json_object_get(whole, plural)));
-	json_decref(whole);
 	return all - report.shown;
 }
 
@@ -106,11 +104,9 @@ json_t *page_json(const struct page *page, enum page_use use)
 
 json_t *page_json_of_run(const struct run *run, enum page_use use)
 {
-	struct page page;
+	SCOPED_BY(page_fini) struct page page;
 	page_measure(&page, run);
-	json_t *root = page_json(&page, use);
-	page_fini(&page);
-	return root;
+	return page_json(&page, use);
 }
 
 struct text {

@@ -10,7 +10,7 @@ struct page_names page_names_begin(void)
 
 json_int_t page_names_add(struct page_names *names, const char *name)
 {
-	json_t *text = json_text(name);
+	json_auto_t *text = json_text(name);
 	const char *valid = json_string_value(text);
 	json_t *number = json_object_get(names->numbers, valid);
 
@@ -19,7 +19,6 @@ json_int_t page_names_add(struct page_names *names, const char *name)
 		json_put(names->numbers, valid, number);
 		json_add(names->list, json_incref(text));
 	}
-	json_decref(text);
 	return json_integer_value(number);
 }
 

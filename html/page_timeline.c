@@ -227,16 +227,14 @@ static size_t samples_between(const struct page *page, uint64_t since_ns, uint64
 
 static json_t *range_columns(const struct page *page, uint64_t since_ns, uint64_t until_ns)
 {
-	struct lane_bins bins;
+	SCOPED_BY(lane_bins_fini) struct lane_bins bins;
 	size_t lanes = page->bins.lane_total;
 
 	if (lane_bins_init(&bins, page->run, &page->index, page->bins.lanes, lanes, since_ns,
 		    until_ns, COLUMNS_MAX / (lanes / 40 + 1)) < 0)
 		die(CLI_SYSTEM, "not enough memory for the time line");
 	lane_bins_fill(&bins);
-	json_t *object = columns_json(page, &bins);
-	lane_bins_fini(&bins);
-	return object;
+	return columns_json(page, &bins);
 }
 
 json_t *page_range_json(const struct page *page, uint64_t since_ns, uint64_t until_ns)

@@ -381,7 +381,7 @@ static json_t *date(uint64_t unix_ns)
 
 char *ceilings_text(const struct ceilings *c)
 {
-	json_t *root =
+	json_auto_t *root =
 		json_pack("{s:s+ s:o}", "schema", family, version, "measured", date(c->unix_ns));
 	char *json = NULL, *out = NULL;
 
@@ -392,7 +392,6 @@ char *ceilings_text(const struct ceilings *c)
 			root, JSON_INDENT(1) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(6));
 	if (json && asprintf(&out, "%s\n", json) < 0)
 		out = NULL;
-	json_decref(root);
 	free(json);
 	return out;
 }

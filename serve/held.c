@@ -42,7 +42,7 @@ void held_take(struct held *held, struct page *page, struct run *run)
 char *held_ask(void *context, const struct http_question *question, size_t *bytes)
 {
 	struct held *held = context;
-	json_t *answer = NULL;
+	json_auto_t *answer = NULL;
 	char *text = NULL;
 
 	pthread_mutex_lock(&held->lock);
@@ -54,6 +54,5 @@ char *held_ask(void *context, const struct http_question *question, size_t *byte
 	pthread_mutex_unlock(&held->lock);
 	if (answer)
 		text = page_text(answer, bytes);
-	json_decref(answer);
 	return text;
 }

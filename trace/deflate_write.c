@@ -3,7 +3,6 @@
  * Writing the steps of a chunk as one deflate block with codes of its own (RFC 1951), inside of a
  * zlib stream (RFC 1950).
  */
-#include <stdlib.h>
 #include <string.h>
 #include "trace/deflate_state.h"
 

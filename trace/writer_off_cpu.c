@@ -4,7 +4,6 @@
  * thread's, with a sequence of its own, because the kernel tells of them later than the lane's
  * records come. No slice overlaps another: two threads that owned the lane one after the other may.
  */
-#include <errno.h>
 #include <string.h>
 #include "trace/writer_slice.h"
 

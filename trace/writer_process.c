@@ -3,7 +3,6 @@
  * Processes and lanes on the run's own sequence: who they are, and their end. Later events replace
  * earlier ones of the same process. Values in ticks stay in ticks: the reader has the clocks.
  */
-#include <errno.h>
 #include <string.h>
 #include "trace/writer_state.h"
 

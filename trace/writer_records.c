@@ -4,7 +4,6 @@
  * with the profiled program for its cores: a sample with a site is two copies of a template and two
  * timestamps.
  */
-#include <errno.h>
 #include <string.h>
 #include "trace/writer_slice.h"
 

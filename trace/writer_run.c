@@ -3,7 +3,6 @@
  * What the run says of itself on its own sequence: who recorded what where, the clock, sources,
  * notes. Later events replace earlier ones.
  */
-#include <errno.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include "brick/version.h"

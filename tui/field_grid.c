@@ -47,9 +47,8 @@ struct grid_row *field_grid_add(struct grid *grid, const struct report_columns *
 	for (size_t i = 0; i < columns->count; i++) {
 		const struct report_field *field = columns->fields[i];
 		bool known = (field->flags & flags) == flags;
-		char *text = known ? report_value_text(field, report, from) : NULL;
+		SCOPED char *text = known ? report_value_text(field, report, from) : NULL;
 		grid_cell(row, text, known ? key_of(field, report, from) : -1);
-		free(text);
 		if (has_bar(field))
 			grid_bar(row, from->share);
 	}

@@ -5,10 +5,10 @@
  */
 #include "base/clock_ns.h"
 #include "tui/screen.h"
-
 #include <ncurses.h>
 #include <errno.h>
 #include <poll.h>
+
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

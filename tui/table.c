@@ -60,18 +60,15 @@ int top_rows(struct top *top)
 char *top_row_text(struct top *top, int row)
 {
 	const struct view_class *view = top_views[top->view];
-	struct grid grid;
 	if (view->text) {
-		char *text = view->text(top), *line = line_at(text, row);
-		free(text);
-		return line;
+		SCOPED char *text = view->text(top);
+		return line_at(text, row);
 	}
 	if (!view->make)
 		return view->row_text(top, row);
+	SCOPED_BY(grid_fini) struct grid grid;
 	make(&grid, top);
-	char *text = text_safe(row < (int)grid.row_count ? grid.rows[row].cells[0] : "");
-	grid_fini(&grid);
-	return text;
+	return text_safe(row < (int)grid.row_count ? grid.rows[row].cells[0] : "");
 }
 
 void top_draw_table(struct top *top, struct canvas *canvas, int y, int height)

@@ -29,11 +29,10 @@ static void sleep_s(double s)
 
 static void print_screen(struct top *top)
 {
-	struct canvas canvas;
+	SCOPED_BY(canvas_fini) struct canvas canvas;
 	canvas_init(&canvas, top->width, top->height, top->utf8);
 	top_draw(top, &canvas);
 	canvas_write(&canvas, stdout);
-	canvas_fini(&canvas);
 }
 
 static void print(struct top_source *s, struct top *top, struct report_budget *budget)

@@ -103,10 +103,8 @@ static bool search_from(struct top *top, int from, int direction)
 	int rows = top_rows(top);
 	for (int i = 0; i < rows; i++) {
 		int row = ((from + direction * i) % rows + rows) % rows;
-		char *text = top_row_text(top, row);
-		bool found = strcasestr(text, top->search) != NULL;
-		free(text);
-		if (found) {
+		SCOPED char *text = top_row_text(top, row);
+		if (strcasestr(text, top->search)) {
 			move_to(top, row);
 			return true;
 		}

@@ -93,14 +93,13 @@ static char *joined(char *const *command)
 
 static void open_command(struct top_source *s, const struct top_options *o)
 {
-	char **argv;
 	int n = 0, count = 0;
 	while (o->command[count])
 		count++;
 	s->directory = make_directory();
 	s->log = xasprintf("%s/output.log", s->directory);
 	s->path = o->output ? xstrdup(o->output) : xasprintf("%s/run.pftrace", s->directory);
-	argv = xcalloc((size_t)(count + o->record_count + 8), sizeof(*argv));
+	SCOPED char **argv = xcalloc((size_t)(count + o->record_count + 8), sizeof(*argv));
 	SCOPED char *self = self_path();
 	argv[n++] = self;
 	argv[n++] = "record";
@@ -113,7 +112,6 @@ static void open_command(struct top_source *s, const struct top_options *o)
 		argv[n++] = o->command[i];
 	struct live_command command = {argv, s->log, s->directory};
 	int error = live_source_command(&s->live, &command, step_times_first_token);
-	free(argv);
 	if (error < 0)
 		die(CLI_SYSTEM, "top: %s", strerror(-error));
 	s->what = joined(o->command);

@@ -180,9 +180,8 @@ static void detail(struct top *top, struct canvas *canvas, int y, int height)
 	struct sheet sheet = {canvas, y + 1, height > 2 ? height - 1 : 1, 0};
 	if (!row)
 		return;
-	char *name = text_safe(row->name);
+	SCOPED char *name = text_safe(row->name);
 	canvas_print(canvas, 1, y, canvas->width - 2, STYLE_HEADING, "%s", name);
-	free(name);
 	draw_numbers(top, row, &sheet);
 }
 

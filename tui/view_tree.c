@@ -167,12 +167,10 @@ static int name_width(const struct lines *lines, const struct canvas *canvas, bo
 	int bar = bar_width(canvas), available = canvas->width - NUMBERS - (bar ? bar + 1 : 0);
 	int longest = LEAST;
 	for (size_t i = 0; i < lines->list.count; i++) {
-		char *lead = branches(lines, i, utf8),
-		     *name = name_of(lines, &lines->list.items[i]);
+		SCOPED char *lead = branches(lines, i, utf8),
+			    *name = name_of(lines, &lines->list.items[i]);
 		int needed = (int)(text_width(lead) + text_width(name)) + 3;
 		longest = needed > longest ? needed : longest;
-		free(name);
-		free(lead);
 	}
 	return longest < available ? longest : available;
 }

@@ -94,14 +94,12 @@ static void print_differences(const struct printer *p, bool unfair)
 			continue;
 		SCOPED char *of_a = d->key ? own_words(d->a, d->b) : xstrdup(d->a);
 		SCOPED char *of_b = d->key ? own_words(d->b, d->a) : xstrdup("");
-		char *a = text_cut(of_a, 200), *b = text_cut(of_b, 200);
+		SCOPED char *a = text_cut(of_a, 200), *b = text_cut(of_b, 200);
 		if (d->key)
 			say(p, label, "%s: A has %s, B has %s", d->key, a, b);
 		else
 			say(p, label, "%s", a);
 		label = "";
-		free(a);
-		free(b);
 	}
 	fputs(terminal_style_end(p->terminal, unfair ? STYLE_WARN : STYLE_PLAIN), p->out);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "view/diverge.h"
+#include "view/memory.h"
 #include "view/paragraph.h"
 #include "view/provenance.h"
 #include "view/table.h"
@@ -57,35 +58,29 @@ static void print_runs(const struct printer *p)
 
 	for (int i = 0; i < 2; i++) {
 		SCOPED char *command = provenance_command(runs[i]);
-		char *path = text_safe(runs[i]->path), *safe = text_safe(command);
+		SCOPED char *path = text_safe(runs[i]->path), *safe = text_safe(command);
 		say(p, i ? "B" : "A", "%s%s%s", path, safe[0] ? ": " : "", safe);
-		free(path);
-		free(safe);
 	}
 }
 
 static void print_missing(const struct printer *p, int is_b)
 {
 	const struct diverge *d = p->view->diverge;
-	char *list = NULL;
+	SCOPED char *list = NULL;
 	uint32_t total = 0;
 
 	for (size_t i = 0; i < d->brick_count; i++) {
 		uint32_t n = is_b ? d->bricks[i].only_b : d->bricks[i].only_a;
-		char name[WORD], *more;
+		char name[WORD];
 		if (!n)
 			continue;
 		total += n;
 		text_escape(name, sizeof name, d->bricks[i].name);
-		if (asprintf(&more, "%s%s%s (%u)", list ? list : "", list ? ", " : "", name, n) < 0)
-			continue;
-		free(list);
-		list = more;
+		xappend(&list, ", ", "%s (%u)", name, n);
 	}
 	if (list)
 		say(p, is_b ? "Only in B" : "Only in A", "%u result%s: %s", total, plural_s(total),
 			list);
-	free(list);
 }
 
 static void print_coverage(const struct printer *p)

@@ -135,8 +135,8 @@ static void put_profile(struct pb_buffer *b, const struct call_tree *stacks,
 int flame_pprof(const struct call_tree *stacks, FILE *out)
 {
 	SCOPED uint64_t *locations = calloc(stacks->count, sizeof(*locations));
-	struct pb_buffer b = {0};
-	struct names names = {0};
+	SCOPED_BY(pb_buffer_fini) struct pb_buffer b = {0};
+	SCOPED_BY(names_fini) struct names names = {0};
 	int rc = locations ? names_init(&names, stacks) : -ENOMEM;
 	if (rc == 0) {
 		for (size_t i = 1; i < stacks->count; i++)
@@ -146,7 +146,5 @@ int flame_pprof(const struct call_tree *stacks, FILE *out)
 	}
 	if (rc == 0)
 		fwrite(b.data, 1, b.size, out);
-	pb_buffer_fini(&b);
-	names_fini(&names);
 	return rc;
 }

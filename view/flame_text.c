@@ -15,11 +15,11 @@
 /* The parts of a line stand apart by ';'. */
 static char *folded_name(const struct call_tree *stacks, const struct call_node *node)
 {
-	char *name = tree_name(stacks, node), *safe = text_safe(name);
+	SCOPED char *name = tree_name(stacks, node);
+	char *safe = text_safe(name);
 	for (char *c = safe; *c; c++)
 		if (*c == ';')
 			*c = ',';
-	free(name);
 	return safe;
 }
 
@@ -67,12 +67,11 @@ static void add_samples(struct speedscope *s, const struct call_node *node, json
 		json_add(s->weights, json_number(node->self_ns));
 	}
 	for (uint32_t i = node->first; i != RUN_NONE; i = s->stacks->nodes[i].next) {
-		char *name = tree_name(s->stacks, &s->stacks->nodes[i]), *safe = text_safe(name);
+		SCOPED char *name = tree_name(s->stacks, &s->stacks->nodes[i]),
+			    *safe = text_safe(name);
 		json_add(stack, frame_number(s->frames, s->numbers, safe));
 		add_samples(s, &s->stacks->nodes[i], stack);
 		json_array_remove(stack, json_array_size(stack) - 1);
-		free(safe);
-		free(name);
 	}
 }
 

@@ -37,7 +37,7 @@ static void set_engine(struct history_run *entry, const struct run *run)
 static void add_facts(struct history_run *entry, const struct run *run)
 {
 	struct diff_origin origin;
-	struct diff_origins one;
+	SCOPED_BY(diff_origins_fini) struct diff_origins one;
 
 	diff_origin_init(&origin, run);
 	history_entry_text(&entry->command, origin.command);
@@ -48,7 +48,6 @@ static void add_facts(struct history_run *entry, const struct run *run)
 	}
 	one = (struct diff_origins){.list = xcalloc(1, sizeof(origin)), .in_a = 1};
 	one.list[0] = origin;
-	diff_origins_fini(&one);
 }
 
 void history_entry_init(struct history_run *entry, const struct run *run, const char *path)

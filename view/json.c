@@ -3,7 +3,6 @@
 #include "view/json.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "analysis/unknown.h"
 #include "base/scope.h"

@@ -49,13 +49,11 @@ char *xasprintf(const char *format, ...)
 
 void xappend(char **text, const char *between, const char *format, ...)
 {
-	char *part = NULL, *before = *text ? *text : xstrdup("");
+	SCOPED char *part = NULL, *before = *text ? *text : xstrdup("");
 	va_list arguments;
 	va_start(arguments, format);
 	int n = vasprintf(&part, format, arguments);
 	va_end(arguments);
 	check(n < 0 ? NULL : part);
 	*text = xasprintf("%s%s%s", before, *before ? between : "", part);
-	free(before);
-	free(part);
 }

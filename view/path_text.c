@@ -14,7 +14,6 @@
 #include "view/path.h"
 #include "view/step_choice.h"
 #include "view/table.h"
-#include "view/text.h"
 #include "view/units.h"
 
 enum { LABEL = 13, HOPS = 12 };

@@ -5,8 +5,6 @@
  */
 #include "view/report.h"
 
-#include <stdlib.h>
-
 #include "analysis/unknown.h"
 #include "view/die.h"
 #include "view/exit_code.h"

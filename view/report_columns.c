@@ -124,21 +124,20 @@ void report_columns_all(struct report_columns *columns, enum summary_by by)
 int report_columns_parse(struct report_columns *columns, const char *text, char **wrong)
 {
 	const struct report_field *name = report_field_find("name");
-	char *copy = xstrdup(text), *rest = copy, *part;
-	int rc = 0;
+	SCOPED char *copy = xstrdup(text);
+	char *rest = copy, *part;
 	memset(columns, 0, sizeof(*columns));
 	add(columns, name, 0);
-	while (!rc && (part = strsep(&rest, ","))) {
+	while ((part = strsep(&rest, ","))) {
 		const struct report_field *field = report_field_find(part);
 		if (!field) {
 			*wrong = xstrdup(part);
-			rc = -EINVAL;
-		} else if (field != name) {
-			add(columns, field, (unsigned)columns->count);
+			return -EINVAL;
 		}
+		if (field != name)
+			add(columns, field, (unsigned)columns->count);
 	}
-	free(copy);
-	return rc;
+	return 0;
 }
 
 char *report_field_written(const struct report_field *field)

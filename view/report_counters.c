@@ -13,7 +13,6 @@
 #include "view/die.h"
 #include "view/json.h"
 #include "view/memory.h"
-#include "view/text.h"
 #include "view/units.h"
 
 static void measure(struct counters *counters, const struct run *run)

@@ -5,9 +5,6 @@
  */
 #include "view/report_fields.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/roofline.h"
 #include "analysis/unknown.h"
 #include "trace/text.h"

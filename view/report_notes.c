@@ -9,7 +9,6 @@
 #include "inject/attachers.h"
 #include "view/paragraph.h"
 #include "view/provenance.h"
-#include "view/text.h"
 
 /* Notes that belong into the heading beside those of attachers; the others stand at the end. */
 static const struct attacher_note common_notes[] = {

@@ -2,13 +2,10 @@
 /* Two lines of how far to trust a report: the machine's CPUs, and the steps' threads. */
 #include "view/report_presence.h"
 
-#include <stdlib.h>
-
 #include "brick/error.h"
 #include "view/json.h"
 #include "view/memory.h"
 #include "view/paragraph.h"
-#include "view/text.h"
 #include "view/units.h"
 
 /* ", most of it cc1 (12), 25.0%"; the caller frees. */

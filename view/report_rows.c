@@ -14,7 +14,6 @@
 #include "view/report_apart.h"
 #include "view/report_fields.h"
 #include "view/table.h"
-#include "view/text.h"
 #include "inject/inject.h"
 
 static bool is_of_devices(const struct summary *summary)
@@ -163,7 +162,7 @@ static void print_footnote(const struct report *report, const char *left_out, FI
 		      report->summary->by == SUMMARY_BY_STEP ||
 		      report->summary->by == SUMMARY_BY_THREAD;
 	const char *phase = report_phase_name(report->summary->only);
-	char *wall =
+	SCOPED char *wall =
 		report->run->step_count
 			? xasprintf("SHARE is of the wall time of the %s%ssteps, on the thread "
 				    "that runs them",
@@ -183,7 +182,6 @@ static void print_footnote(const struct report *report, const char *left_out, FI
 		basis ? " " : "", basis ? basis : "", left_out ? " No room for " : "",
 		left_out ? left_out : "", left_out ? "." : "");
 	fputs(terminal_style_end(terminal, STYLE_DIM), out);
-	free(wall);
 }
 
 static void print_tables(const struct report *report, FILE *out, const struct terminal *terminal)

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/order.h"
 #include "view/memory.h"
 
 struct keyed {

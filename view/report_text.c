@@ -256,7 +256,7 @@ static void print_queue(const struct printer *p, const struct queue_time *queue)
 	char busy[UNITS_BYTES], idle[UNITS_BYTES], wall[UNITS_BYTES], commands[UNITS_BYTES];
 	const char *name = lane->name && *lane->name ? lane->name : "queue";
 	const char *backend = lane->backend ? lane->backend : "";
-	char *sources = report_sources(p->report, queue->sources), *delays = xstrdup("");
+	SCOPED char *sources = report_sources(p->report, queue->sources), *delays = xstrdup("");
 	add_delay(&delays, "launch to start", &queue->launch);
 	add_delay(&delays, "submission to start", &queue->submit);
 	say(p, "Queue", "%s%s%s (%llu): busy %s, idle %s of %s; %s command%s%s; times from %s",
@@ -264,8 +264,6 @@ static void print_queue(const struct printer *p, const struct queue_time *queue)
 		units_time(busy, queue->busy_ns), units_time(idle, queue->idle_ns),
 		units_time(wall, queue->wall_ns), units_count(commands, queue->commands),
 		plural_s(queue->commands), delays, sources ? sources : "-");
-	free(delays);
-	free(sources);
 }
 
 static void print_queues(const struct printer *p)

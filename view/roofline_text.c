@@ -4,7 +4,6 @@
  * and what is odd or missing. Called by `brick roofline`.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/date.h"
 #include "view/memory.h"

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-
 #include "view/text.h"
 
 enum { MIN_WIDTH = 20, DEFAULT_WIDTH = 80, MAX_WIDTH = 10000 };

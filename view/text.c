@@ -5,7 +5,6 @@
  */
 #include "view/text.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
 

@@ -4,8 +4,6 @@
  */
 #include "view/tree.h"
 
-#include <stdlib.h>
-
 #include "brick/registry.h"
 #include "trace/text.h"
 #include "view/memory.h"

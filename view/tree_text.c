@@ -60,9 +60,8 @@ static const char *glyph(const struct lines *lines, bool last, bool own)
 
 static char *safe_name(const struct lines *lines, const struct call_node *node)
 {
-	char *name = tree_name(lines->tree, node), *safe = text_safe(name);
-	free(name);
-	return safe;
+	SCOPED char *name = tree_name(lines->tree, node);
+	return text_safe(name);
 }
 
 /* The children to be shown: waits after the others, as they are between all of them. */
@@ -236,22 +235,16 @@ static char *steps_text(const struct tree_view *view, const struct call_tree *tr
 static char *heading(const struct tree_view *view, const struct call_tree *tree)
 {
 	char time[UNITS_BYTES];
-	char *name = tree_name(tree, &tree->nodes[0]), *safe = text_safe(name), *text;
+	SCOPED char *name = tree_name(tree, &tree->nodes[0]), *safe = text_safe(name);
 	SCOPED char *off = part_text(mean(tree, tree->nodes[0].off_ns), "off the CPU");
 	units_time(time, mean(tree, tree->nodes[0].time_ns));
-	if (!tree->steps) {
-		text = xasprintf("%s: %s in bricks%s", safe, time, off);
-	} else {
-		uint64_t after_ns = tree->steps > 1 ? mean(tree, tree_phase(view, tree)->after_ns)
-						    : view->times->steps[tree->step].after_ns;
-		SCOPED char *which =
-			tree->steps > 1 ? steps_text(view, tree) : one_step_text(view, tree);
-		SCOPED char *after = part_text(after_ns, "after the evaluation");
-		text = xasprintf("%s: %s, %s%s%s", safe, which, time, after, off);
-	}
-	free(safe);
-	free(name);
-	return text;
+	if (!tree->steps)
+		return xasprintf("%s: %s in bricks%s", safe, time, off);
+	uint64_t after_ns = tree->steps > 1 ? mean(tree, tree_phase(view, tree)->after_ns)
+					    : view->times->steps[tree->step].after_ns;
+	SCOPED char *which = tree->steps > 1 ? steps_text(view, tree) : one_step_text(view, tree);
+	SCOPED char *after = part_text(after_ns, "after the evaluation");
+	return xasprintf("%s: %s, %s%s%s", safe, which, time, after, off);
 }
 
 /* Of the column that says how often; 0: there is none. */

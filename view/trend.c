@@ -3,14 +3,12 @@
 #include "view/trend.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/date.h"
 #include "view/diff.h"
 #include "view/json.h"
 #include "view/memory.h"
 #include "view/paragraph.h"
-#include "view/text.h"
 #include "view/units.h"
 
 enum { LABEL = 10, WIDTH = 60 };
