@@ -8,7 +8,8 @@ adds, and falls on both (of the faster quarter the mean: threads that spin until
 memory happens to lie, another time in each process,
 so that processes with and without the recorder take turns, --repeats of each; the error (95 %, Welch's) is that
 of processes, or with one of each that of resampling rounds. Beside it stands what the recordings say of themselves
-(`report --json`: distortion), per step. A row is decided when the error is below half of the stated interval's width.
+(`report --json`: distortion), per step, of the same processes and the steps that are compared (those of two copies have the other's data in the caches, and one
+that ends soon has looked its graphs up in few steps). A row is decided when the error is below half of the stated interval's width.
 What is not is "not resolved".
 
 --keep DIR keeps rounds and recordings of each process, and goes on from what is there: a quiet machine can be had a
@@ -68,6 +69,8 @@ FOREVER = 1e9
 ENDLESS = 10 ** 8  # rounds: --seconds ends them
 DECIDED = 0.8  # of half a width, as more processes may move both
 WHOLE_LEAST = 12  # steps of a place in a round
+WARM_UP = 4  # rounds that engine-pair does not time
+RANGES = 32  # of steps, that a report takes
 NODES_LEAST = 16  # A step with fewer samples was left whole.
 # Of Student's distribution, two-sided 95 %, by degrees of freedom.
 STUDENT = [None, 12.7, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23]
@@ -111,20 +114,28 @@ class Row:
         for kind in self.options.kinds.split(","):
             self.pair(kind)
 
-    def judged(self):
-        """Cost and error, us: by the two, each by what it says for sure, as they are of different processes."""
+    def found(self):
+        """Cost and error, us, by the two and by whole steps, each with what recordings of the same kind state."""
         runs, nulls = self.steps("run"), self.steps("null")
         processes = by_turns(levels(runs), levels(nulls)) if self.sleeps else (cost_of(runs, nulls), error_of(runs, nulls))
-        found = [processes, (self.by_whole_steps() or (0, math.inf))[:2]]
-        weights = [1 / error ** 2 for _, error in found]
-        return sum(w * cost for w, (cost, _) in zip(weights, found)) / sum(weights), sum(weights) ** -0.5
+        found, whole = [(*processes, self.stated_by("run"))], self.by_whole_steps()
+        return found + [(*whole[:2], self.stated_by("whole"))] if whole else found
+
+    def judged(self):
+        """Cost and error, us, each of the two by what it says for sure, as they are of different processes; and low, middle and high of
+        what is stated, weighed alike. None: not stated."""
+        found = self.found()
+        weights = [1 / error ** 2 for _, error, _ in found]
+        columns = zip(*(interval for _, _, interval in found))
+        stated = [None if None in column else weighed(column, weights) for column in columns]
+        return weighed([cost for cost, _, _ in found], weights), sum(weights) ** -0.5, stated
 
     def undecided(self):
         """The error, in half widths of what is stated; kept until there are more processes."""
         there = sum(len(self.kept(kind, "json")) for kind in self.of)
         if self.last[0] != there:
-            (low, _, high), _ = self.stated()
-            self.last = there, 0 if low is None else 2 * self.judged()[1] / max(high - low, 0.1)
+            _, error, (low, _, high) = self.judged()
+            self.last = there, 0 if low is None else 2 * error / max(high - low, 0.1)
         return self.last[1]
 
     def steps(self, kind):
@@ -135,14 +146,13 @@ class Row:
                 runs.append(json.load(file)["steps"])
         return runs
 
-    def stated(self):
-        """The mean of what recordings say, us a step; and what they lost."""
-        estimates, losses = [], {}
-        for recording in self.kept("run", "pftrace"):
-            estimate, lost = stated(recording)
-            estimates.append(estimate)
-            losses.update(lost)
-        return [None if None in column else mean(column) for column in zip(*estimates)], losses
+    def stated_by(self, kind):
+        """The mean of what recordings say of the steps that are compared, us a step."""
+        said = [stated(path, len(steps)) for steps, path in zip(self.steps(kind), self.kept(kind, "pftrace"))]
+        return [None if None in column else mean(column) for column in zip(*said)]
+
+    def lost(self):
+        return {k: v for path in self.kept("run", "pftrace") for k, v in report(path)["losses"].items() if v and k != "complete"}
 
     def beside(self):
         """Of each process whose steps were left whole in part what beside() finds, and what its report says."""
@@ -150,7 +160,7 @@ class Row:
         for steps, recording in zip(self.steps("whole"), self.kept("whole", "pftrace")):
             found.append(beside(recording, self.threads, len(steps), len(steps[0]["each_ns"])))
             each = share_recorded(recording)  # a share is of all steps, the cost of those taken apart
-            intervals.append([us and us / each for us in stated(recording)[0]])
+            intervals.append([us and us / each for us in distortion_us(report(recording))])
         return [one for one in found if one], intervals
 
     def by_whole_steps(self):
@@ -163,22 +173,34 @@ class Row:
 
 
 @functools.cache
-def stated(recording):
-    done = subprocess.run([f"{BUILD}/bin/brick", "report", recording, "--json"], check=True, capture_output=True)
-    report = json.loads(done.stdout)
-    steps, distortion = report["steps"], report["distortion"]
-    wall = steps["prefill"]["total_ns"] + steps["decode"]["total_ns"]
-    count = steps["prefill"]["count"] + steps["decode"]["count"]
-    lost = {k: v for k, v in report["losses"].items() if v and k != "complete"}
-    return [None if distortion[k] is None else distortion[k] * wall / count / 1e3
-            for k in ("low", "share", "high")], lost
+def report(recording, *options):
+    done = subprocess.run([f"{BUILD}/bin/brick", "report", recording, *options, "--json"], check=True, capture_output=True)
+    return json.loads(done.stdout)
+
+
+def distortion_us(said):
+    """low, middle, high, us a step."""
+    wall, count = (sum(said["steps"][phase][of] for phase in ("prefill", "decode")) for of in ("total_ns", "count"))
+    return [None if said["distortion"][k] is None else said["distortion"][k] * wall / count / 1e3 for k in ("low", "share", "high")]
+
+
+def stated(recording, places):
+    """The same by the hooks' times, of steps that were recorded: not of those left whole, nor of the rounds before the first that is timed,
+    where graphs are new, which takes 0.5 ms each once."""
+    of, ranges = [whole for _, whole in recorded_steps(recording, 0)], []
+    for number in (i + 1 for i in range(WARM_UP * places, len(of)) if not of[i]):
+        if ranges and ranges[-1][1] == number - 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    some = [ranges[i * len(ranges) // RANGES] for i in range(RANGES)] if len(ranges) > RANGES else ranges
+    return distortion_us(report(recording, "--steps", ",".join(f"{a}-{b}" for a, b in some)))
 
 
 @functools.cache
 def recorded_steps(recording, threads):
     """Of each step in its order what it took, us, and whether it was left whole. Of one thread the time on the CPU."""
-    done = subprocess.run([f"{BUILD}/bin/brick", "report", "--by", "step", "--json", recording], check=True, capture_output=True)
-    rows = [row for row in json.loads(done.stdout)["each_step"] if row["name"] != "outside of steps"]
+    rows = [row for row in report(recording, "--by", "step")["each_step"] if row["name"] != "outside of steps"]
     return [((row["step_ns"] - (row["off_ns"] or 0 if threads == 1 else 0)) / 1e3, row["count"] < NODES_LEAST) for row in rows]
 
 
@@ -216,6 +238,10 @@ def difference(step, pick=None):
 def mean(values):
     values = list(values)
     return sum(values) / len(values)
+
+
+def weighed(values, weights):
+    return sum(w * v for w, v in zip(weights, values)) / sum(weights)
 
 
 def costs(runs, pick=None):
@@ -289,7 +315,7 @@ def of_whole_steps(row):
     found, intervals = row.by_whole_steps(), [i for i in row.beside()[1] if i[0] is not None]
     if not found or not intervals:
         return "-", "-", (0, 0)
-    held = sum(holds(i, *row.judged()) for i in intervals)
+    held = sum(holds(i, *row.judged()[:2]) for i in intervals)
     low, high = (mean(i[k] for i in intervals) for k in (0, 2))
     return "{:.1f} +- {:.1f} ({})".format(*found), f"{low:.0f} .. {high:.0f}; {held} of {len(intervals)} hold", (held, len(intervals))
 
@@ -299,8 +325,8 @@ def show(row):
     runs, nulls = row.steps("run"), row.steps("null")
     if not runs or not nulls or row.sleeps and min(len(runs), len(nulls)) < 2:
         return 0, 0
-    (low, mid, high), lost = row.stated()
-    cost, error = row.judged()
+    cost, error, (low, mid, high) = row.judged()
+    lost = row.lost()
     copies = f"{cost_of(runs, nulls):.1f} +- {error_of(runs, nulls):.1f}"
     processes = "{:.0f} +- {:.0f}".format(*by_turns(levels(runs), levels(nulls))) if min(len(runs), len(nulls)) > 1 else "-"
     found, measured, held = of_whole_steps(row)

@@ -105,20 +105,65 @@ static int is_executed(const struct engine *e, const void *node)
 	return node && engine_operation(e, node) != OPERATION_EMPTY;
 }
 
+enum { SEEN, LOOKED_AT }; /* shapes of what is read: where its reader is compared, or before */
+
+struct implied {
+	int64_t ne[TENSOR_DIMS];
+	const void *by; /* and the shape of this; NULL: of none */
+};
+
+/* What shape that source has by the reader's own, as the engine asserts. 0: it may have others. */
+static int imply(struct implied *to, const struct engine *e, const void *reader, uint32_t index)
+{
+	const char *operation = e->op_desc(reader);
+	int is_attention = !strcmp(operation, "FLASH_ATTN_EXT");
+
+	memcpy(to->ne, tensor_ne(&e->layout, reader), sizeof to->ne);
+	to->by = NULL;
+	if (!strcmp(operation, "ROPE"))
+		return index == 0;
+	if (index != !is_attention || (!is_attention && strcmp(operation, "MUL_MAT") != 0))
+		return 0;
+	to->by = tensor_source(&e->layout, reader, !index);
+	if (!to->by)
+		return 0;
+	to->ne[0] = tensor_ne(&e->layout, to->by)[0];
+	if (is_attention) { /* queries and heads change places */
+		int64_t heads = to->ne[1];
+		to->ne[1] = to->ne[2];
+		to->ne[2] = heads;
+	}
+	return 1;
+}
+
+/* Non-zero: no memory. */
+static int note_read(
+	struct hashmap *read, const struct engine *e, const void *reader, uint32_t index)
+{
+	const void *source = tensor_source(&e->layout, reader, index);
+	struct implied implied;
+
+	if (!source)
+		return 0;
+	int is_seen = imply(&implied, e, reader, index) &&
+		      !memcmp(implied.ne, tensor_ne(&e->layout, source), sizeof implied.ne);
+	int failed =
+		is_seen && implied.by ? hashmap_set(read, (uintptr_t)implied.by, LOOKED_AT) : 0;
+	if (hashmap_get(read, (uintptr_t)source) == HASHMAP_NONE)
+		failed |= hashmap_set(read, (uintptr_t)source, is_seen ? SEEN : LOOKED_AT);
+	return failed;
+}
+
 /* What those that are executed read. Non-zero: no memory. */
 static int find_read(const struct shown_graph *s, struct hashmap *read)
 {
-	const struct engine *e = s->engine;
 	int failed = 0;
 
-	for (uint32_t i = 0; i < s->count; i++) {
-		if (!is_executed(e, s->nodes[i]))
-			continue;
-		for (uint32_t k = 0; k < e->layout.source_count; k++) {
-			const void *source = tensor_source(&e->layout, s->nodes[i], k);
-			failed |= source ? hashmap_set(read, (uintptr_t)source, i) : 0;
-		}
-	}
+	for (uint32_t i = 0; i < s->count; i++)
+		for (uint32_t k = 0;
+			is_executed(s->engine, s->nodes[i]) && k < s->engine->layout.source_count;
+			k++)
+			failed |= note_read(read, s->engine, s->nodes[i], k);
 	return failed;
 }
 
@@ -131,7 +176,7 @@ static void add_unseen(
 	for (uint32_t i = 0; i < s->count; i++)
 		if (is_executed(e, s->nodes[i])
 				? !strcmp(e->op_desc(s->nodes[i]), "CPY")
-				: hashmap_get(read, (uintptr_t)s->nodes[i]) != HASHMAP_NONE)
+				: hashmap_get(read, (uintptr_t)s->nodes[i]) == LOOKED_AT)
 			o->index[o->count++] = i;
 }
 

@@ -47,7 +47,7 @@ struct shown_order *shown_order(const struct shown_graph *s);
 
 /*
  * What no hook sees that compares the nodes: the shapes of views that they read. K's and V's length
- * is in these; so is a product's inner dimension, unless what it is multiplied by is executed and
- * compared itself.
+ * is in these. Left out are those that the engine lets have one shape only, by the node that reads
+ * them: what is rotated, what is multiplied, and queries.
  */
 uint64_t shown_details(const struct shown_graph *s, const struct shown_order *order);
