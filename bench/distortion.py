@@ -160,7 +160,7 @@ class Row:
         for steps, recording in zip(self.steps("whole"), self.kept("whole", "pftrace")):
             found.append(beside(recording, self.threads, len(steps), len(steps[0]["each_ns"])))
             each = share_recorded(recording)  # a share is of all steps, the cost of those taken apart
-            intervals.append([us and us / each for us in distortion_us(report(recording))])
+            intervals.append([us and us / each for us in distortion_us(recording)])
         return [one for one in found if one], intervals
 
     def by_whole_steps(self):
@@ -172,14 +172,15 @@ class Row:
         return mean(shifts), student(len(shifts) - 1) * statistics.stdev(shifts) / len(shifts) ** 0.5, sum(counts)
 
 
-@functools.cache
 def report(recording, *options):
     done = subprocess.run([f"{BUILD}/bin/brick", "report", recording, *options, "--json"], check=True, capture_output=True)
     return json.loads(done.stdout)
 
 
-def distortion_us(said):
+@functools.cache
+def distortion_us(recording, *options):
     """low, middle, high, us a step."""
+    said = report(recording, *options)
     wall, count = (sum(said["steps"][phase][of] for phase in ("prefill", "decode")) for of in ("total_ns", "count"))
     return [None if said["distortion"][k] is None else said["distortion"][k] * wall / count / 1e3 for k in ("low", "share", "high")]
 
@@ -194,7 +195,7 @@ def stated(recording, places):
         else:
             ranges.append([number, number])
     some = [ranges[i * len(ranges) // RANGES] for i in range(RANGES)] if len(ranges) > RANGES else ranges
-    return distortion_us(report(recording, "--steps", ",".join(f"{a}-{b}" for a, b in some)))
+    return distortion_us(recording, "--steps", ",".join(f"{a}-{b}" for a, b in some))
 
 
 @functools.cache
