@@ -40,7 +40,6 @@ The table of the issue, a quarter of an hour on a machine that is otherwise quie
                       [--libs DIR] [--kinds null,run,whole] [--keep DIR [--for SECONDS | --show]] [--floor]
 """
 import argparse
-import functools
 import glob
 import json
 import math
@@ -51,6 +50,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from distortion_reports import beside, distortion_us, faster, mean, report, share_recorded, stated
 
 BUILD = os.environ.get("BRICK_BUILD", "build")
 LIBS = f"{BUILD}/demo/engine/libs"
@@ -68,10 +69,6 @@ RESAMPLED = 200
 FOREVER = 1e9
 ENDLESS = 10 ** 8  # rounds: --seconds ends them
 DECIDED = 0.8  # of half a width, as more processes may move both
-WHOLE_LEAST = 12  # steps of a place in a round
-WARM_UP = 4  # rounds that engine-pair does not time
-RANGES = 32  # of steps, that a report takes
-NODES_LEAST = 16  # A step with fewer samples was left whole.
 # Of Student's distribution, two-sided 95 %, by degrees of freedom.
 STUDENT = [None, 12.7, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23]
 CASES = {"1 token": "c 1 1 1 1", "1 and 2 tokens": "c 1 2 1 2", "4 tokens": "c 4 4 4 4", "2 to 5 tokens": "c 2 3 4 5",
@@ -172,73 +169,12 @@ class Row:
         return mean(shifts), student(len(shifts) - 1) * statistics.stdev(shifts) / len(shifts) ** 0.5, sum(counts)
 
 
-def report(recording, *options):
-    done = subprocess.run([f"{BUILD}/bin/brick", "report", recording, *options, "--json"], check=True, capture_output=True)
-    return json.loads(done.stdout)
-
-
-@functools.cache
-def distortion_us(recording, *options):
-    """low, middle, high, us a step."""
-    said = report(recording, *options)
-    wall, count = (sum(said["steps"][phase][of] for phase in ("prefill", "decode")) for of in ("total_ns", "count"))
-    return [None if said["distortion"][k] is None else said["distortion"][k] * wall / count / 1e3 for k in ("low", "share", "high")]
-
-
-def stated(recording, places):
-    """The same by the hooks' times, of steps that were recorded: not of those left whole, nor of the rounds before the first that is timed,
-    where graphs are new, which takes 0.5 ms each once."""
-    of, ranges = [whole for _, whole in recorded_steps(recording, 0)], []
-    for number in (i + 1 for i in range(WARM_UP * places, len(of)) if not of[i]):
-        if ranges and ranges[-1][1] == number - 1:
-            ranges[-1][1] = number
-        else:
-            ranges.append([number, number])
-    some = [ranges[i * len(ranges) // RANGES] for i in range(RANGES)] if len(ranges) > RANGES else ranges
-    return distortion_us(recording, "--steps", ",".join(f"{a}-{b}" for a, b in some))
-
-
-@functools.cache
-def recorded_steps(recording, threads):
-    """Of each step in its order what it took, us, and whether it was left whole. Of one thread the time on the CPU."""
-    rows = [row for row in report(recording, "--by", "step")["each_step"] if row["name"] != "outside of steps"]
-    return [((row["step_ns"] - (row["off_ns"] or 0 if threads == 1 else 0)) / 1e3, row["count"] < NODES_LEAST) for row in rows]
-
-
-def share_recorded(recording):
-    steps = recorded_steps(recording, 0)
-    return sum(not is_whole for _, is_whole in steps) / len(steps)
-
-
-@functools.cache
-def beside(recording, threads, places, rounds):
-    """By how much the faster quarter of the steps that were recorded is above that of those left whole, us, in the mean of the places of a
-    round; and how many were left whole. By the recording's clock, since going past the hooks takes longer than they do."""
-    steps, shifts, count = recorded_steps(recording, threads)[-places * rounds:], [], 0
-    for place in range(places):
-        whole, others = ([us for us, is_whole in steps[place::places] if is_whole == wanted] for wanted in (True, False))
-        if min(len(whole), len(others)) < WHOLE_LEAST:
-            return None
-        shifts.append(faster(others) - faster(whole))
-        count += len(whole)
-    return mean(shifts), count
-
-
-def faster(times):
-    return mean(sorted(times)[:(len(times) + 3) // 4])
-
-
 def difference(step, pick=None):
     """By how much the first copy's faster quarter is above the second's, ns; of the rounds, or as many picked of them."""
     rounds = step["each_ns"]
     chosen = pick.choices(rounds, k=len(rounds)) if pick else rounds
     first, second = map(faster, zip(*chosen))
     return first - second
-
-
-def mean(values):
-    values = list(values)
-    return sum(values) / len(values)
 
 
 def weighed(values, weights):
