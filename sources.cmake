@@ -559,6 +559,7 @@ set(BRICK_ANALYSIS_SOURCES
   analysis/graph_from_run.c
   analysis/graph_lane.c
   analysis/heatmap.c
+  analysis/helper_cost.c
   analysis/history_parts.c
   analysis/history_series.c
   analysis/launches.c

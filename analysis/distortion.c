@@ -26,6 +26,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/helper_cost.h"
 #include "analysis/pair_costs.h"
 #include "analysis/plain_steps.h"
 #include "analysis/switch_cost.h"
@@ -212,6 +213,22 @@ static BRICK_PRINTF(2, 3) void append(struct distortion *d, const char *format, 
 	va_end(arguments);
 }
 
+/* They may have held up the program; where a CPU was free they took that. */
+static void add_helpers(struct distortion *d, const struct summary *summary)
+{
+	double wall_ns = wall_of(summary, SUMMARY_ALL_PHASES);
+	struct helper_cost cost = helper_cost_of(summary->run);
+
+	d->helpers_ns = cost.ns;
+	if (cost.ns <= 0 || d->share < 0 || wall_ns <= 0)
+		return;
+	d->high = fmin(d->high + cost.most_ns / wall_ns, 1);
+	append(d,
+		"Brick's own threads inside of the program took %.3f ms of the CPUs, at most %.3f "
+		"of that from it",
+		cost.ns / 1e6, cost.most_ns / 1e6);
+}
+
 static void say_pairs(struct distortion *d, const struct costs *costs)
 {
 	char text[sizeof d->method];
@@ -376,6 +393,7 @@ void distortion_estimate(struct distortion *d, const struct summary *summary, in
 		estimate(d, summary, phase);
 	add_switches(d, summary, phase);
 	add_consumer(d, summary->run);
+	add_helpers(d, summary);
 	say_devices(d, summary->run);
 	say_recorder(d);
 }

@@ -16,6 +16,7 @@ struct distortion {
 	double share, low, high;
 	double pairs_share, hooks_share; /* what `share` is made of, besides the recorder's part */
 	double consumer_share;		 /* of the CPU time of the machine that the recorder took */
+	double helpers_ns;		 /* CPU time of our threads inside of the programs */
 	int is_measured;  /* by steps that were left whole, all of it or of some phases */
 	int saturated;	  /* the program kept the CPUs busy, so that the recorder took from it */
 	char method[768]; /* how it was obtained, one sentence */

@@ -74,7 +74,7 @@ const char *report_note_title(const char *key)
 {
 	const struct attacher_note *there = heading(key);
 
-	if (!strncmp(key, "capture.", 8))
+	if (!strncmp(key, "capture.", 8) || !strcmp(key, "helper.cpu")) /* in the distortion */
 		return NULL;
 	return there ? there->label : key;
 }

@@ -21,6 +21,7 @@
 #include "attach/cuda/host_clock.h"
 #include "attach/cuda/records.h"
 #include "attach/cuda/reorder.h"
+#include "attach/helper_cpu.h"
 #include "base/clock_ns.h"
 #include "base/scope.h"
 #include "base/thread_start.h"
@@ -71,11 +72,14 @@ static void mend_correlation(void)
 	brick_note("cuda.correlation", "ids were missing: the runtime's calls are recorded, too");
 }
 
+static struct helper_cpu cpu = {.name = "brick-cuda"};
+
 static void *flush_now_and_then(void *unused)
 {
 	struct timespec until;
 
-	pthread_setname_np(pthread_self(), "brick-cuda");
+	pthread_setname_np(pthread_self(), cpu.name);
+	records_thread_is_ours();
 	pthread_mutex_lock(&inject.lock);
 	while (!inject.ends) {
 		until = timespec_in_ns(CLOCK_REALTIME, FLUSH_MS * 1000000ull);
@@ -86,6 +90,7 @@ static void *flush_now_and_then(void *unused)
 		cupti.flush_all(0);
 		records_flush(0);
 		mend_correlation();
+		helper_cpu_at(&cpu, thread_cpu_ns());
 		pthread_mutex_lock(&inject.lock);
 	}
 	pthread_mutex_unlock(&inject.lock);
@@ -119,6 +124,7 @@ static void finish(void)
 	if (inject.is_child)
 		return;
 	stop_flusher();
+	helper_cpu_end(&cpu);
 	cupti.flush_all(CUPTI_FLUSH_FORCED);
 	records_flush(1);
 	calls_stop();

@@ -15,6 +15,7 @@
 #include "attach/cuda/nodes.h"
 #include "attach/cuda/reorder.h"
 #include "attach/cuda/streams.h"
+#include "attach/helper_cpu.h"
 #include "base/scope.h"
 #include "brick/clock.h"
 
@@ -24,6 +25,8 @@ enum { PATIENCE_S = 2 };
 enum { FIRST_RECORDS = 16, MAX_FIRST_RECORDS = 1000 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct helper_cpu cpu = {.name = "CUPTI's threads"}; /* for our records, under the lock */
+static __thread int is_ours;
 static uint64_t kernels, copies, graphs, dropped, incomplete, broken, uncorrelated, disowned,
 	unwanted;
 
@@ -143,11 +146,17 @@ static void count_dropped(uint64_t count)
 		brick_queue_dropped(queue, count);
 }
 
+void records_thread_is_ours(void)
+{
+	is_ours = 1;
+}
+
 void records_buffer(cuda_handle context, uint32_t stream, uint8_t *buffer, size_t valid)
 {
 	struct cupti_record *record = NULL;
 	size_t missing = 0;
 	int result = CUPTI_FINE;
+	uint64_t begin_ns = is_ours ? 0 : thread_cpu_ns();
 
 	pthread_mutex_lock(&lock);
 	host_clock_sample();
@@ -157,6 +166,8 @@ void records_buffer(cuda_handle context, uint32_t stream, uint8_t *buffer, size_
 	broken += result != CUPTI_FINE && result != CUPTI_LIMIT_REACHED;
 	if (cupti.dropped(context, stream, &missing) == CUPTI_FINE)
 		count_dropped(missing);
+	if (!is_ours)
+		helper_cpu_at(&cpu, cpu.now_ns + thread_cpu_ns() - begin_ns);
 	pthread_mutex_unlock(&lock);
 	buffers_give(buffer, valid);
 }
@@ -183,6 +194,7 @@ void records_flush(int last)
 	} else {
 		launches_pending_since(UINT64_MAX);
 		reorder_release(UINT64_MAX);
+		helper_cpu_end(&cpu);
 		/* without those that CUPTI dropped and counted, and those that came without an id
 		 */
 		uint64_t unanswered = launches_unanswered(), known = dropped + uncorrelated;

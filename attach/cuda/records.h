@@ -10,6 +10,9 @@
 /* A buffer has come back: take in its records and give it to the pool. */
 void records_buffer(cuda_handle context, uint32_t stream, uint8_t *buffer, size_t valid);
 
+/* The calling thread tells itself what CPU time it takes; of others that is told here. */
+void records_thread_is_ours(void);
+
 /* Pass on what need not wait any longer; last: all that there is, and what is missing is counted.
  */
 void records_flush(int last);

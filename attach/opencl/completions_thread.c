@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
+#include "attach/helper_cpu.h"
 #include "attach/opencl/clocks.h"
 #include "attach/opencl/completions.h"
 #include "attach/opencl/kernels.h"
@@ -33,6 +34,7 @@ static pthread_mutex_t state_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
 static pid_t owner; /* process that has the thread */
 static int is_asleep, is_over;
+static struct helper_cpu cpu = {.name = "brick-opencl"}; /* under `working` */
 
 static uint32_t outstanding(void)
 {
@@ -105,6 +107,7 @@ static void *run(void *unused)
 		wait_a_while(idle_rounds);
 		pthread_mutex_lock(&working);
 		work();
+		helper_cpu_at(&cpu, thread_cpu_ns());
 		pthread_mutex_unlock(&working);
 		idle_rounds = outstanding() ? 0 : idle_rounds + 1;
 	}
@@ -165,6 +168,7 @@ static void finish(void)
 	for (uint32_t done = 1; done;)
 		done = work();
 	give_up();
+	helper_cpu_end(&cpu);
 	clocks_note();
 	errno = saved;
 }
@@ -179,6 +183,7 @@ static void after_fork(void)
 	wake = fresh_condition;
 	owner = 0;
 	is_asleep = is_over = 0;
+	cpu = (struct helper_cpu){.name = cpu.name};
 	queue_forget_all();
 	clocks_forget_all();
 	kernels_forget_all();

@@ -2,7 +2,22 @@
 /*
  * What recording cost: the estimate, its parts, and what has no row of its own.
  */
+#include "analysis/helper_cost.h"
 #include "tests/unit/summary_kit.h"
+
+/* A thread of ours in the program took 300 ns: the upper end has them. */
+static void with_a_helper(struct run *run, const struct summary *s)
+{
+	struct run_note note = {0, "helper.cpu", "brick-opencl 300 ns"};
+	struct distortion d;
+
+	run->notes = &note;
+	run->note_count = 1;
+	distortion_estimate(&d, s, SUMMARY_ALL_PHASES);
+	assert_true(d.helpers_ns == 300 && d.high > 0.17599 && d.high < 0.17601);
+	run->notes = NULL;
+	run->note_count = 0;
+}
 
 static void distortion_from_costs(void **state)
 {
@@ -60,8 +75,28 @@ static void distortion_from_costs(void **state)
 	assert_true(d.saturated);
 	assert_true(d.share > 0.05399 && d.share < 0.05401);
 	assert_true(d.high > 0.14599 && d.high < 0.14601);
+	with_a_helper(&run, s);
 	summary_destroy(s);
 	run_fini(&run);
+}
+
+/* Our own threads in the program: the newest note of each, at most while all CPUs can be busy. */
+static void helper_threads(void **state)
+{
+	char *told[] = {"brick-opencl 100 ns", "brick-opencl 300 ns", "CUPTI's threads 200 ns",
+		"brick-opencl 2 ns", "brick-opencl"};
+	struct run_note notes[5];
+	struct run run = {.notes = notes, .note_count = 3, .cpus = 2};
+
+	for (uint32_t i = 0; i < 5; i++)
+		notes[i] = (struct run_note){i > 2, i == 4 ? "attach" : "helper.cpu", told[i]};
+	assert_true(helper_cost_of(&run).ns == 500 && helper_cost_of(&run).most_ns == 500);
+	run.program_cpu_ns = 700; /* two CPUs were busy together for 400 at most */
+	run.consumer_cpu_ns = 100;
+	run.note_count = 5; /* the fourth is of another process */
+	assert_true(helper_cost_of(&run).ns == 502 && helper_cost_of(&run).most_ns == 400);
+	run.machine.busy_ns = 10000; /* others were */
+	assert_true(helper_cost_of(&run).most_ns == 502);
 }
 
 /* What the profiler did itself counts whole. */
@@ -345,6 +380,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(distortion_from_costs),
+		cmocka_unit_test(helper_threads),
 		cmocka_unit_test(distortion_of_own_work),
 		cmocka_unit_test(distortion_by_callback),
 		cmocka_unit_test(distortion_of_switches),
