@@ -29,6 +29,7 @@
 #include "analysis/helper_cost.h"
 #include "analysis/pair_costs.h"
 #include "analysis/plain_steps.h"
+#include "analysis/queue_times.h"
 #include "analysis/switch_cost.h"
 #include "brick/export.h"
 
@@ -250,16 +251,18 @@ static void say_splits(struct distortion *d, const struct costs *costs)
 		costs->splits);
 }
 
-static void say_costs(struct distortion *d, const struct costs *costs)
+static void say_costs(struct distortion *d, const struct costs *costs, const struct run *run)
 {
 	say_pairs(d, costs);
 	if (costs->timed > 0)
 		append(d,
 			"%.0f hook calls at %.1f ns, by %.0f timed in place; for the way into them "
-			"and what they do to caches at most %.1f ns more each "
-			"(--measure-distortion measures it)",
+			"and what they do to caches at most %.1f ns more each%s",
 			costs->calls, costs->timed_ns / costs->timed, costs->timed,
-			costs->unseen_ns / costs->calls);
+			costs->unseen_ns / costs->calls,
+			queue_has_commands(run, -1) /* only steps on CPUs can be left whole */
+				? ""
+				: " (--measure-distortion measures it)");
 	if (costs->own_ns > 0)
 		append(d, "%.3f ms looking up graphs that were built anew", costs->own_ns / 1e6);
 	if (costs->nodes > 0 && !costs->splits)
@@ -275,15 +278,9 @@ static void say_costs(struct distortion *d, const struct costs *costs)
  */
 static void say_devices(struct distortion *d, const struct run *run)
 {
-	for (size_t i = 0; i < run->lane_count; i++) {
-		const struct run_lane *lane = &run->lanes[i];
-		if (lane->kind != BRICK_LANE_QUEUE || !lane->sample_count ||
-			lane->samples[0].source != BRICK_SOURCE_TIMESTAMP_QUERY)
-			continue;
+	if (queue_has_commands(run, BRICK_SOURCE_TIMESTAMP_QUERY))
 		append(d, "what it takes a device to write timestamps is not in it: compare with a "
 			  "run without Brick");
-		return;
-	}
 }
 
 /* Times off the CPU are recorded of steps that were left whole, too. */
@@ -337,7 +334,7 @@ static void estimate(struct distortion *d, const struct summary *summary, int ph
 		d->pairs_share = costs.pairs.ns / wall_ns;
 		d->hooks_share = (costs.ns - costs.pairs.ns) / wall_ns;
 	}
-	say_costs(d, &costs);
+	say_costs(d, &costs, summary->run);
 }
 
 /* By the steps of one phase that were left whole. */

@@ -84,6 +84,17 @@ static bool is_queue(const struct run *run, uint32_t lane)
 	return run->lanes[lane].kind == BRICK_LANE_QUEUE;
 }
 
+bool queue_has_commands(const struct run *run, int source)
+{
+	for (size_t i = 0; i < run->lane_count; i++) {
+		const struct run_lane *lane = &run->lanes[i];
+		if (is_queue(run, (uint32_t)i) && lane->sample_count &&
+			(source < 0 || lane->samples[0].source == source))
+			return true;
+	}
+	return false;
+}
+
 /* Lanes of one queue get its number. */
 static int find_queues(struct queue_times *t, const struct run *run)
 {

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "analysis/step_index.h"
@@ -47,3 +48,6 @@ struct queue_times {
 int queue_times_init(
 	struct queue_times *times, const struct run *run, const struct step_index *index, int only);
 void queue_times_fini(struct queue_times *times);
+
+/* Did a device do commands whose times are from there; source < 0: from anywhere? */
+bool queue_has_commands(const struct run *run, int source);
