@@ -44,6 +44,9 @@ static void take_totals(struct summary *s, struct summary_accumulator *t)
 	s->knows_off = t->knows_off;
 	s->wall_ns = t->wall_ns;
 	s->unattributed_ns = t->unattributed_ns;
+	s->unattributed_unevaluated_ns = t->unattributed_unevaluated_ns < t->unattributed_ns
+						 ? t->unattributed_unevaluated_ns
+						 : t->unattributed_ns;
 	s->left_out_ns = t->left_out_ns;
 	s->coverage = t->wall_ns ? 1 - (double)t->unattributed_ns / (double)t->wall_ns : -1;
 	s->samples = t->samples;

@@ -41,6 +41,7 @@ struct summary {
 	size_t category_count;
 	struct step_times steps;
 	uint64_t wall_ns, unattributed_ns;
+	uint64_t unattributed_unevaluated_ns; /* of that: in batches that were refused or aborted */
 	uint64_t left_out_ns; /* of a narrowed run's wall time: of bricks that were not asked for */
 	double coverage;      /* 1 - unattributed / wall; negative when there is no wall time */
 	/*

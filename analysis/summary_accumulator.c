@@ -55,6 +55,7 @@ static void add_samples(struct summary_sums *to, const struct summary_sums *from
 static void add_sampled(struct summary_sums *to, const struct summary_sums *from)
 {
 	to->wall_ns += from->wall_ns;
+	to->unevaluated_ns += from->unevaluated_ns;
 	to->open_ns += from->open_ns;
 	to->off.blocked_ns += from->off.blocked_ns;
 	to->off.preempted_ns += from->off.preempted_ns;

@@ -70,6 +70,7 @@ struct summary_sums {
 	uint64_t open_ns;	  /* of self_ns: in executions that never ended */
 	struct run_off_times off; /* of self_ns, as far as samples tell */
 	uint64_t wall_ns;	  /* of the wall time of the run */
+	uint64_t unevaluated_ns;  /* of that: in batches that were refused or aborted */
 	uint64_t min_ns, max_ns;
 	uint64_t elements, bytes, flops;
 	uint64_t bytes_out;	       /* of those bytes, where the program told them apart */
@@ -129,6 +130,7 @@ struct summary_accumulator {
 	bool *teams; /* [brick_count], by thread: one thread tells of what all of a team did */
 	struct step_times steps;
 	uint64_t wall_ns, unattributed_ns, left_out_ns;
+	uint64_t unattributed_unevaluated_ns;
 	uint64_t samples, executions; /* samples that have ended; executions by exact statistics */
 	uint64_t mismatched;	      /* between the two, where nothing was dropped */
 	uint64_t unknown_operations;

@@ -70,6 +70,7 @@ static void fill_row(struct summary_row *row, const struct summary_accumulator *
 	row->self_ns = sums->self_ns;
 	row->wait_ns = sums->wait_ns;
 	row->wall_ns = sums->wall_ns;
+	row->unevaluated_ns = sums->unevaluated_ns;
 	row->share = wall_ns ? (double)sums->wall_ns / (double)wall_ns : -1;
 	row->length_avg_ns = sums->count ? sums->sum_ns / sums->count : ANALYSIS_UNKNOWN;
 	row->length_min_ns = sums->count ? sums->min_ns : ANALYSIS_UNKNOWN;

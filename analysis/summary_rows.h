@@ -27,8 +27,9 @@ struct summary_row {
 	uint64_t wait_ns;     /* inside of and right after them */
 	/* of self_ns: on a CPU, and off it; ANALYSIS_UNKNOWN: not recorded */
 	uint64_t cpu_ns, off_ns, preempted_ns, blocked_ns;
-	uint64_t wall_ns; /* its part of the wall time of the run */
-	double share;	  /* the same as a share, 0 to 1 */
+	uint64_t wall_ns;	 /* its part of the wall time of the run */
+	uint64_t unevaluated_ns; /* of that: in batches that were refused or aborted */
+	double share;		 /* the same as a share, 0 to 1 */
 	enum summary_basis basis;
 	bool waits; /* it is what it does: by the wall */
 	uint64_t avg_ns, min_ns, p50_ns, p95_ns, p99_ns, max_ns; /* of single executions */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one sample adds to the sums of its lane: by brick, by category, and by the group that
- * was asked for. Runs once per sample, so that nothing in here searches or allocates but the first
- * of a histogram. Called by the walk, for summary_accumulator.c.
+ * What a sample adds to the sums of its lane: by brick, category and the group that was asked for.
+ * Nothing in here searches or allocates but the first of a histogram. Called by the walk.
  */
 #include "analysis/summary_accumulator.h"
 
@@ -145,12 +144,26 @@ static bool counts_to_wall(const struct summary_accumulator *t, const struct wal
 	return !t->run->step_count || frame->scope == WALK_IN_STEP || frame->scope == WALK_AFTER;
 }
 
-static void count_group_waits(
-	struct summary_sums *group, const struct walk_frame *frame, bool in_wall)
+/* What of that is of a batch that the engine refused or did not evaluate to the end. */
+static uint64_t unevaluated(
+	const struct summary_accumulator *t, const struct walk_frame *frame, uint64_t ns)
+{
+	return frame->step != RUN_NONE && t->run->steps[frame->step].outcome ? ns : 0;
+}
+
+static void add_wall(const struct summary_accumulator *t, const struct walk_frame *frame,
+	struct summary_sums *sums, uint64_t ns)
+{
+	sums->wall_ns += ns;
+	sums->unevaluated_ns += unevaluated(t, frame, ns);
+}
+
+static void count_group_waits(const struct summary_accumulator *t, struct summary_sums *group,
+	const struct walk_frame *frame, bool in_wall)
 {
 	group->wait_ns += frame->inner_ns + frame->wait_ns;
 	if (in_wall)
-		group->wall_ns += frame->counted.inner_ns + frame->counted.wait_ns;
+		add_wall(t, frame, group, frame->counted.inner_ns + frame->counted.wait_ns);
 }
 
 static void count_in_group(
@@ -161,11 +174,11 @@ static void count_in_group(
 	enum brick_kind kind = t->index->kinds[frame->brick];
 	if (has_ended(frame) && enters_group(t, frame, depth))
 		group->total_ns += frame->length_ns;
-	count_group_waits(group, frame, in_wall);
+	count_group_waits(t, group, frame, in_wall);
 	if (kind == BRICK_KIND_STEP)
 		return;
 	if (in_wall)
-		group->wall_ns += frame->counted.self_ns;
+		add_wall(t, frame, group, frame->counted.self_ns);
 	group->sources |= 1u << (frame->sample->source & 31);
 	if (kind == BRICK_KIND_WAIT) {
 		group->wait_ns += frame->self_ns; /* and no execution, as all other waiting */
@@ -260,18 +273,19 @@ static void count_wall(
 		t->attributed_ns += counted->self_ns;
 		return;
 	}
-	t->unattributed_ns += counted->self_ns;
-	if (frame->is_step)
-		t->unattributed_ns += t->index->tails[frame->step].gap_ns;
+	uint64_t ns = counted->self_ns + (frame->is_step ? t->index->tails[frame->step].gap_ns : 0);
+	t->unattributed_ns += ns;
+	t->unattributed_unevaluated_ns += unevaluated(t, frame, ns);
 }
 
 static void count_waits(struct summary_accumulator *t, const struct walk_frame *frame, bool in_wall)
 {
+	const struct walk_times wall = in_wall ? frame->counted : (struct walk_times){0};
 	unsigned source = frame->sample->source;
-	count_wait(t, frame->inner_ns, frame->inner_off, source,
-		in_wall ? frame->counted.inner_ns : 0);
-	count_wait(
-		t, frame->wait_ns, frame->wait_off, source, in_wall ? frame->counted.wait_ns : 0);
+	count_wait(t, frame->inner_ns, frame->inner_off, source, wall.inner_ns);
+	count_wait(t, frame->wait_ns, frame->wait_off, source, wall.wait_ns);
+	uint64_t ns = unevaluated(t, frame, wall.inner_ns + wall.wait_ns);
+	t->lane_bricks[t->wait_brick].unevaluated_ns += ns;
 }
 
 /* Time of its own: part of the wall time, of a row or unattributed. */
@@ -283,8 +297,10 @@ static void count_self(struct summary_accumulator *t, const struct walk_frame *f
 	add_off(sums, frame->off);
 	sums->wait_ns += frame->inner_ns + frame->wait_ns;
 	sums->sources |= 1u << (frame->sample->source & 31);
+	uint64_t before_ns = sums->wall_ns;
 	if (in_wall)
 		count_wall(t, frame, &sums->wall_ns);
+	sums->unevaluated_ns += unevaluated(t, frame, sums->wall_ns - before_ns);
 	count_waits(t, frame, in_wall);
 }
 
@@ -298,7 +314,7 @@ static void leave_out(struct summary_accumulator *t, const struct walk_frame *fr
 		if (counts)
 			count_waits(t, frame, in_wall);
 		if (t->groups && t->by <= SUMMARY_BY_THREAD)
-			count_group_waits(&t->groups[summary_group(t, frame)], frame, in_wall);
+			count_group_waits(t, &t->groups[summary_group(t, frame)], frame, in_wall);
 	} else if (in_wall && counts) {
 		t->left_out_ns += frame->counted.inner_ns + frame->counted.wait_ns;
 	}

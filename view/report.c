@@ -60,6 +60,7 @@ size_t report_rests(const struct report *report, struct summary_row rows[REPORT_
 	if (summary->left_out_ns)
 		rows[count++] = rest_row(summary, left_out, summary->left_out_ns);
 	rows[count] = rest_row(summary, unattributed, summary->unattributed_ns);
+	rows[count].unevaluated_ns = summary->unattributed_unevaluated_ns;
 	rows[count++].share = 1 - summary->coverage;
 	return count;
 }

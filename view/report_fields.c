@@ -108,8 +108,9 @@ static void get_per_token(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
 	uint64_t tokens = report_row_tokens(report, row);
-	value->number = tokens && row->wall_ns != ANALYSIS_UNKNOWN ? row->wall_ns / tokens
-								   : ANALYSIS_UNKNOWN;
+	value->number = tokens && row->wall_ns != ANALYSIS_UNKNOWN
+				? (row->wall_ns - row->unevaluated_ns) / tokens
+				: ANALYSIS_UNKNOWN;
 }
 
 static void get_step_tokens(
@@ -235,7 +236,7 @@ const struct report_field report_fields[] = {
 		REPORT_TIME, ROW(wall_ns), .flags = REPORT_ON_HOST | REPORT_OF_REST},
 	{"token_ns", "/TOKEN",
 		"Its part of the wall time, for each token of the steps, or of the step or phase "
-		"that it is.",
+		"that it is; batches that were refused or aborted are in neither.",
 		REPORT_TIME, .get = get_per_token, .flags = REPORT_ON_HOST | REPORT_OF_REST},
 	{"bytes_out", "BYTES OUT",
 		"The bytes written; known where a program tells them apart from those read.",

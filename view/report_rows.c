@@ -50,6 +50,7 @@ static void add_others(
 		const struct summary_row *row = &summary->rows[i];
 		others.self_ns += row->self_ns;
 		others.wall_ns += row->wall_ns;
+		others.unevaluated_ns += row->unevaluated_ns;
 		others.share += row->share > 0 ? row->share : 0;
 	}
 	if (!summary->wall_ns && !is_of_devices(summary))

@@ -69,6 +69,11 @@ void contexts_count(struct phase_tokens *t, const void *code)
 	struct batch_tokens tokens = batch_count(&meant, &c->past);
 	t->prompt = tokens.prompt;
 	t->output = tokens.output;
+	if (t->batch->n_tokens == 1 && !t->batch->positions) {
+		/* a prompt, or what a benchmark begins to generate with: as the engine counts it */
+		t->prompt = 0;
+		t->output = 1;
+	}
 	t->checked = tokens.checked;
 	t->refuted = tokens.refuted;
 	t->number = c->number;
