@@ -25,16 +25,27 @@ static ARRAY(struct slot) slots;
 static unsigned long long changes_seen;
 static struct loaded_object self; /* where the hooks are */
 static int are_missing;		  /* jumps that could not be put back */
+static int is_all;		  /* also the hooks of phases and graphs */
 
-/* What is called for every node: the symbol, or -1. */
-static int hot_symbol(const char *name)
+static int is_hot(int symbol)
 {
-	static const int hot[] = {
-		GGML_NODE_FORWARD, GGML_BARRIER, GGML_FUSED_FORWARD, GGML_IS_EMPTY};
+	return symbol == GGML_NODE_FORWARD || symbol == GGML_BARRIER ||
+	       symbol == GGML_FUSED_FORWARD || symbol == GGML_IS_EMPTY;
+}
 
-	for (size_t i = 0; i < sizeof hot / sizeof *hot; i++)
-		if (!strcmp(ggml_symbols[hot[i]].name, name))
-			return hot[i];
+static int is_wanted(int symbol)
+{
+	enum ggml_use use = ggml_symbols[symbol].use;
+
+	return is_hot(symbol) || (is_all && (use == GGML_FOR_PHASES || use == GGML_FOR_GRAPHS));
+}
+
+/* The symbol, or -1: none whose hook is to be gone past. */
+static int symbol_past(const char *name)
+{
+	for (int i = 0; i < GGML_SYMBOL_COUNT; i++)
+		if (is_wanted(i) && !strcmp(ggml_symbols[i].name, name))
+			return i;
 	return -1;
 }
 
@@ -66,7 +77,7 @@ static int look_at(struct dl_phdr_info *info, size_t bytes, void *argument)
 		for (size_t i = 0; d.lists[list] && i < d.bytes[list] / sizeof(ElfW(Rela)); i++) {
 			const ElfW(Rela) *r = &d.lists[list][i];
 			size_t name = ELF64_R_SYM(r->r_info);
-			int symbol = name ? hot_symbol(d.strings + d.symbols[name].st_name) : -1;
+			int symbol = name ? symbol_past(d.strings + d.symbols[name].st_name) : -1;
 			if (symbol >= 0)
 				consider(&object, (uintptr_t *)(info->dlpi_addr + r->r_offset),
 					symbol);
@@ -117,6 +128,11 @@ static int write_slots(struct dl_phdr_info *info, size_t bytes, void *past)
 				__ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	}
 	return 0;
+}
+
+void bypass_all(void)
+{
+	is_all = 1;
 }
 
 int bypass_begin(void)

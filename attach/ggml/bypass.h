@@ -6,6 +6,9 @@
  */
 #pragma once
 
+/* Also past the hooks of phases and graphs: to be said before the first time. */
+void bypass_all(void);
+
 /* 0; -EBUSY: jumps could not be put back while other threads may run, so nothing was done. */
 int bypass_begin(void);
 void bypass_end(void);

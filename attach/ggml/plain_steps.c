@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include "attach/ggml/bypass.h"
 #include "attach/ggml/method.h"
+#include "attach/ggml/node_graph.h"
 
 static __thread struct {
 	struct phase_scope scope;
@@ -29,6 +30,8 @@ __attribute__((constructor)) static void read_environment(void)
 	one_in = wanted ? (uint32_t)strtoul(wanted, &end, 10) & UINT16_MAX : 0;
 	if (one_in && *end == ',')
 		block = ((uint32_t)strtoul(end + 1, NULL, 10) & UINT16_MAX) | 1;
+	if (block > 1)
+		bypass_all();
 }
 
 static void switch_method(enum method from, enum method to)
@@ -57,9 +60,12 @@ static int is_due(void)
 
 static void end_bypass(void)
 {
-	if (is_past)
-		bypass_end();
+	if (!is_past)
+		return;
+	bypass_end();
 	is_past = 0;
+	if (block > 1)
+		graph_generation_next(); /* who has got which memory meanwhile was not seen */
 }
 
 void plain_step_before(const void *frame)

@@ -3,9 +3,9 @@
  * Steps without hooks (BRICK_PLAIN_STEPS=5): one in so many at random is recorded as one piece, so
  * that the steps beside it, less it, are what recording costs, with all that no clock in a hook can
  * see; and likewise without the evaluation callback, where that times nodes.
- * BRICK_PLAIN_STEPS=2,47: every second time 47 of them (an odd number) in a row, since the CPU's
- * branch predictors take a dozen to settle when calls lead elsewhere (bench/whole_blocks.py). Any
- * thread; meant for programs that evaluate one step at a time.
+ * BRICK_PLAIN_STEPS=2,47: every second time 47 of them (an odd number) in a row, past the hooks of
+ * phases and graphs, too (bench/whole_blocks.py). Any thread; meant for programs that evaluate one
+ * step at a time.
  */
 #pragma once
 
