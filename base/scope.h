@@ -76,7 +76,8 @@ static inline void scope_free(void *pointer)
 /* In front of a pointer's declaration: free() gets what it then points to. */
 #define SCOPED __attribute__((cleanup(scope_free)))
 
-/* The same for what end() gives back, of the address of what is declared. */
+/* The same for what end() gives back, of the address of what is declared. What is made of something
+ * else is declared after it. */
 #define SCOPED_BY(end) __attribute__((cleanup(end)))
 
 /* The same for a pointer that destroy() gets, for which there is a SCOPE_OF(). */

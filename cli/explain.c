@@ -28,8 +28,6 @@ static const struct cli_option option_table[] = {
 static int run_explain(int argc, char **argv)
 {
 	struct options options = {.selection = SELECTION_INIT};
-	SCOPED_BY(explain_facts_fini) struct explain_facts facts;
-	SCOPED_BY(findings_fini) struct findings findings;
 	SCOPED char *where = NULL;
 
 	options_parse(&command_explain, &options, argc, argv);
@@ -39,6 +37,8 @@ static int run_explain(int argc, char **argv)
 		die(CLI_INPUT, "%s: holds no steps: there are no tokens to explain", run->path);
 	SCOPED_TO(ceilings_destroy)
 	struct ceilings *ceilings = ceilings_kept(run->host, run->cpu, &where);
+	SCOPED_BY(explain_facts_fini) struct explain_facts facts;
+	SCOPED_BY(findings_fini) struct findings findings;
 	if (explain_facts_init(&facts, run, ceilings) < 0 || findings_init(&findings, &facts) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory", run->path);
 	(options.json ? explain_json : explain_text)(&facts, &findings, options.top, stdout);

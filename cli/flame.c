@@ -58,10 +58,10 @@ static const struct cli_option option_table[] = {
 static int run_flame(int argc, char **argv)
 {
 	struct options options = {.selection = SELECTION_INIT, .form = &forms[0]};
-	SCOPED_BY(step_index_fini) struct step_index index;
 	struct call_tree *stacks;
 	options_parse(&command_flame, &options, argc, argv);
 	SCOPED_TO(run_destroy) struct run *run = input_load_telling(input_operand(argc, argv));
+	SCOPED_BY(step_index_fini) struct step_index index;
 	selection_narrow(&options.selection, run);
 	if (step_index_init(&index, run) < 0 ||
 		stacks_create(&stacks, run, &index, options.layers) < 0)

@@ -51,13 +51,13 @@ static uint32_t choose_step(
 static int run_path(int argc, char **argv)
 {
 	struct options options = {.selection = SELECTION_INIT};
-	SCOPED_BY(step_index_fini) struct step_index index;
 	struct path *path;
 
 	options_parse(&command_path, &options, argc, argv);
 	if (options.top && options.all)
 		die_usage("path", "--top and --all: one of them, please");
 	SCOPED_TO(run_destroy) struct run *run = input_load_telling(input_operand(argc, argv));
+	SCOPED_BY(step_index_fini) struct step_index index;
 	selection_narrow(&options.selection, run);
 	if (step_index_init(&index, run) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory", run->path);

@@ -68,12 +68,12 @@ static void print_forms(
 static int run_roofline(int argc, char **argv)
 {
 	struct options options = {.selection = SELECTION_INIT};
-	SCOPED_BY(step_index_fini) struct step_index index;
 	struct roofline *roofline;
 	SCOPED char *where = NULL;
 
 	options_parse(&command_roofline, &options, argc, argv);
 	SCOPED_TO(run_destroy) struct run *run = input_load_telling(input_operand(argc, argv));
+	SCOPED_BY(step_index_fini) struct step_index index;
 	SCOPED_TO(ceilings_destroy)
 	struct ceilings *ceilings = find_ceilings(&options, run, &where);
 	selection_narrow(&options.selection, run);
