@@ -22,6 +22,13 @@ static struct thread_exit exit_of_thread;
 static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
 
 /* The thread has ended, or begun in a newer session: nobody writes to its lane any more. */
+/* That never end, and are in no record: of those that hold others the ring has the begin. */
+static void count_open(struct brick_lane *lane)
+{
+	for (uint32_t i = 0; i < lane->depth; i++)
+		lane->ledger.unmatched += !(lane->frames[i].flags & BRICK_FRAME_OPENED);
+}
+
 static void leave_lane(struct brick__thread *self)
 {
 	struct brick_lane *lane = self->lane;
@@ -32,6 +39,7 @@ static void leave_lane(struct brick__thread *self)
 	if (brick__session.header && self->serial == brick__session.serial) {
 		lane->end_ticks = brick__now();
 		lane->live_ticks += lane->end_ticks - lane->start_ticks;
+		count_open(lane);
 		__atomic_store_n(&lane->state, BRICK_LANE_FREE, __ATOMIC_RELEASE);
 		if (brick__session.consumer)
 			brick__session.consumer_type->thread_ends(brick__session.consumer);

@@ -3,6 +3,7 @@
  * The probe, seen through the session file: what records a nest of bricks makes, self and total
  * times, recursion, ends that do not match, a full ring.
  */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -276,6 +277,31 @@ static void mixed_steps_carry_both(void **state)
 	peek_stop(&p);
 }
 
+static void *never_ends(void *holds)
+{
+	brick_begin(BRICK_RMS_NORM);
+	if (holds)
+		brick_begin(BRICK_SAMPLING);
+	return NULL;
+}
+
+/* A thread ends inside of bricks: the inner ones are in no record, the outer one's begin is. */
+static void threads_end_inside_of_bricks(void **state)
+{
+	struct peek p;
+
+	(void)state;
+	peek_start(&p, 256);
+	for (int i = 0; i < 3; i++) {
+		pthread_t thread;
+		assert_int_equal(pthread_create(&thread, NULL, never_ends, i ? &p : NULL), 0);
+		pthread_join(thread, NULL);
+	}
+	peek_map(&p);
+	assert_int_equal(peek_lane(&p, 0)->ledger.unmatched, 3);
+	peek_stop(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -290,6 +316,7 @@ int main(void)
 		cmocka_unit_test(dropped_open),
 		cmocka_unit_test(step_carries_tokens),
 		cmocka_unit_test(mixed_steps_carry_both),
+		cmocka_unit_test(threads_end_inside_of_bricks),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
