@@ -23,15 +23,17 @@ import termios
 import threading
 import time
 
+from lib.paired import percent, shift
 
-arguments, sys.argv[1:] = sys.argv[1:], []  # distortion.py has arguments of its own
-from distortion import BUILD, command, percent, shift
-
+arguments = sys.argv[1:]
+BUILD = os.environ.get("BRICK_BUILD", "build")
 SECONDS = float(arguments[0]) if len(arguments) >= 1 else 10
 PAIRS = int(arguments[1]) if len(arguments) >= 2 else 10
 REPEATS = arguments[2] if len(arguments) >= 3 else "5"
 THREADS = int(arguments[3]) if len(arguments) >= 4 else 1
 BRICK = f"{BUILD}/bin/brick"
+ENGINE = [f"{BUILD}/bin/brick-llama", "--libs", f"{BUILD}/demo/engine/libs", "--model", f"{BUILD}/demo/model-f16.gguf", "--prompt-tokens", "256",
+          "--predict", "64", "--threads", str(THREADS), "--repeat", REPEATS, "--timing"]
 
 
 class OnTerminal:
@@ -114,9 +116,7 @@ def cpu_shares(tmp):
 
 
 def decode(tmp, looked_at):
-    cmd = command(THREADS)
-    cmd[cmd.index("--repeat") + 1] = REPEATS
-    recorder = subprocess.Popen([BRICK, "record", "-q", "-o", f"{tmp}/run.pftrace", "--", *cmd],
+    recorder = subprocess.Popen([BRICK, "record", "-q", "-o", f"{tmp}/run.pftrace", "--", *ENGINE],
                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     top = OnTerminal(child_of(recorder)) if looked_at else None
     _, err = recorder.communicate()

@@ -45,14 +45,26 @@ uint64_t drain_clock_baseline_ns(struct drain_clock *c)
 	return now.ns - c->first.ns;
 }
 
+static uint64_t magnitude(int64_t ns)
+{
+	return (uint64_t)(ns < 0 ? -ns : ns);
+}
+
 static void compare(struct drain_clock *c, const struct clock_pair *pair)
 {
-	uint64_t residual = brick__clock_residual(&c->clock, pair);
+	int64_t off_ns = (int64_t)(brick_clock_ns(&c->clock, pair->ticks) - pair->ns);
+	uint64_t changed_ns = magnitude(off_ns - c->off_ns), most_ns = magnitude(off_ns);
 
-	if (residual > UINT32_MAX)
-		residual = UINT32_MAX;
-	if (residual > c->residual_ns)
-		c->residual_ns = (uint32_t)residual;
+	c->off_ns = off_ns;
+	c->changed_ns = changed_ns > c->changed_ns ? changed_ns : c->changed_ns;
+	c->most_ns = most_ns > c->most_ns ? most_ns : c->most_ns;
+}
+
+static uint32_t residual_ns(const struct drain_clock *c)
+{
+	uint64_t ns = c->most_ns + (c->changed_ns + 1) / 2;
+
+	return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
 }
 
 /* A line of which nothing is known but its two ends has to foretell a third reading. */
@@ -79,9 +91,10 @@ const struct brick_clock *drain_clock_fit(struct drain_clock *c)
 		c->clock = fitted;
 	for (uint32_t i = 0; i < c->witness_count; i++)
 		compare(c, &c->witnesses[i]);
+	compare(c, &last);
 	if (!c->witness_count)
 		compare_late(c, &last);
-	c->clock.residual_ns = c->residual_ns;
+	c->clock.residual_ns = residual_ns(c);
 	return &c->clock;
 }
 
@@ -91,5 +104,5 @@ uint32_t drain_clock_check(struct drain_clock *c)
 		struct clock_pair now = c->read();
 		compare(c, &now);
 	}
-	return c->residual_ns;
+	return residual_ns(c);
 }
