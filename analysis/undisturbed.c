@@ -8,6 +8,8 @@
 #include "analysis/percentile.h"
 #include "analysis/unknown.h"
 
+#define ALIKE 1.2 /* times */
+
 /* When in that time the lane's thread first had to give way to another; else its end. */
 static uint64_t first_preempted(const struct run_lane *lane, uint64_t begin_ns, uint64_t end_ns)
 {
@@ -93,6 +95,22 @@ static void add_step(
 		u->behind += !by_itself.interrupted;
 }
 
+/*
+ * More than a tenth was interrupted, and the middle one of the second half of the steps is not that
+ * of the first. Sorts each half.
+ */
+static int is_drifting(const struct undisturbed *u, struct percentile_time *all)
+{
+	size_t half = u->count / 2;
+
+	if (half < 2 || 10 * u->interrupted <= u->count)
+		return 0;
+	percentile_sort_times(all, half);
+	percentile_sort_times(all + half, half);
+	double first = (double)all[half / 2].ns, second = (double)all[half + half / 2].ns;
+	return first > ALIKE * second || second > ALIKE * first;
+}
+
 /* With what was between it and the step before. */
 static bool is_known(const struct run *run, size_t step)
 {
@@ -114,7 +132,7 @@ int undisturbed_of_phase(struct undisturbed *u, const struct run *run,
 		ANALYSIS_UNKNOWN, ANALYSIS_UNKNOWN, ANALYSIS_UNKNOWN};
 
 	*u = (struct undisturbed){
-		ANALYSIS_UNKNOWN, ANALYSIS_UNKNOWN, ANALYSIS_UNKNOWN, unknown, unknown};
+		ANALYSIS_UNKNOWN, ANALYSIS_UNKNOWN, ANALYSIS_UNKNOWN, unknown, unknown, 0};
 	if (!all_are_known(run, phase))
 		return 0;
 	struct lists lists = {.all = calloc(2 * run->step_count + 1, sizeof(*lists.all))};
@@ -126,8 +144,9 @@ int undisturbed_of_phase(struct undisturbed *u, const struct run *run,
 		if (step_phase_of(&run->steps[i]) == phase && times->steps[i].span_ns &&
 			run->steps[i].outcome == RUN_EVALUATED)
 			add_step(u, &lists, run, i);
+	u->is_drifting = is_drifting(u, lists.all);
 	u->cpu = percentiles(lists.all, u->count);
-	u->alone = percentiles(lists.alone, lists.alone_count);
+	u->alone = u->is_drifting ? unknown : percentiles(lists.alone, lists.alone_count);
 	free(lists.all);
 	return 0;
 }

@@ -27,6 +27,9 @@ static char *percentiles_text(const struct undisturbed_percentiles *p)
 /* The caller frees. */
 static char *alone_text(const struct undisturbed *u)
 {
+	if (u->is_drifting)
+		return xstrdup("what one would take that nobody interrupts is not known, as steps "
+			       "got longer or shorter in the course of the run");
 	if (u->alone.p50_ns == ANALYSIS_UNKNOWN)
 		return xstrdup("what one would take that nobody interrupts is not known");
 	SCOPED char *percentiles = percentiles_text(&u->alone);
@@ -75,5 +78,6 @@ void report_undisturbed_json(json_t *to, const struct report *report, enum step_
 	json_put(to, "interrupted", json_number(u.interrupted));
 	json_put(to, "behind", json_number(u.behind));
 	json_put(to, "cpu", percentiles_json(&u.cpu));
+	json_put(to, "drifting", json_boolean(u.is_drifting));
 	json_put(to, "undisturbed", percentiles_json(&u.alone));
 }

@@ -94,8 +94,8 @@ def examine_interrupted(path):
         check(row["behind"] >= before["interrupted"], f"not behind {before}: {row}")
     alone = [(r["undisturbed_ns"], r["interrupted"]) for r in rows if not r["behind"]]
     for percent in (50, 95, 99):
-        check(decode["undisturbed"][f"p{percent}_ns"] == kaplan_meier(alone, percent),
-              f"p{percent} is {kaplan_meier(alone, percent)}: {decode}")
+        wanted = None if decode["drifting"] else kaplan_meier(alone, percent)
+        check(decode["undisturbed"][f"p{percent}_ns"] == wanted, f"p{percent} is {wanted}: {decode}")
     out = subprocess.run([BRICK, "report", path], check=True, capture_output=True, text=True)
     line = f"{decode['interrupted']} of {decode['count']} decode steps were preempted"
     check(line in " ".join(out.stdout.split()), f"{line}: not in {out.stdout}")

@@ -138,11 +138,37 @@ static void always_or_not_known(void **state)
 	run_fini(&p.run);
 }
 
+/* Steps of 500 and then of 1000 on the CPU: where one of eight is interrupted nothing is estimated.
+ */
+static void longer_in_the_second_half(void **state)
+{
+	struct run_off_cpu own[STEPS];
+	struct undisturbed u;
+	struct planted p;
+	(void)state;
+	plant(&p);
+	for (int i = 0; i < STEPS / 2; i++)
+		own[i] = (struct run_off_cpu){begin_of(i) + 100, begin_of(i) + 600, {0}, 0};
+	own[STEPS / 2] = (struct run_off_cpu){begin_of(6) + 100, begin_of(6) + 110, {0}, 1};
+	put_off(&p.run.lanes[p.main], own, STEPS / 2);
+	measure(&u, &p.run);
+	assert_int_equal(u.is_drifting, 0);
+	assert_int_equal(u.alone.p50_ns, LENGTH / 2);
+	put_off(&p.run.lanes[p.main], own, STEPS / 2 + 1);
+	measure(&u, &p.run);
+	assert_int_equal(u.is_drifting, 1);
+	assert_true(u.alone.p50_ns == ANALYSIS_UNKNOWN);
+	assert_int_equal(u.cpu.p50_ns, LENGTH / 2);
+	take_off(&p.run);
+	run_fini(&p.run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(which_and_how_long),
 		cmocka_unit_test(always_or_not_known),
+		cmocka_unit_test(longer_in_the_second_half),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
