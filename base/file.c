@@ -21,6 +21,13 @@ size_t file_begin(const char *path, char *out, size_t bytes)
 	return n;
 }
 
+void file_link(const char *path, char *out, size_t bytes)
+{
+	ssize_t n = readlink(path, out, bytes - 1);
+
+	out[n > 0 ? n : 0] = '\0';
+}
+
 int file_line(const char *path, char *out, size_t bytes)
 {
 	size_t n = file_begin(path, out, bytes);

@@ -12,6 +12,9 @@ size_t file_begin(const char *path, char *out, size_t bytes);
 /* Its first line without the end. 0: it cannot be read, or is empty. */
 int file_line(const char *path, char *out, size_t bytes);
 
+/* Where a symbolic link leads; "" where that cannot be read. What does not fit is cut off. */
+void file_link(const char *path, char *out, size_t bytes);
+
 /*
  * All of a file of at most `most` bytes, and a NUL behind it; the caller frees. -EFBIG: there is
  * more of it, -errno.

@@ -3,8 +3,8 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/file.h"
 #include "cli/bench.h"
 #include "trace/load.h"
 #include "view/history_entry.h"
@@ -28,13 +28,12 @@ static char **recorder_of(char *const *command, const char *recording)
 {
 	static char self[PATH_MAX];
 	size_t words = 0;
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
-	self[n > 0 ? n : 0] = '\0';
+	file_link("/proc/self/exe", self, sizeof(self));
 	while (command[words])
 		words++;
 	char **argv = xcalloc(words + RECORD_WORDS + 1, sizeof(*argv));
-	char *const first[RECORD_WORDS] = {n > 0 ? self : (char *)"brick", (char *)"record",
+	char *const first[RECORD_WORDS] = {*self ? self : (char *)"brick", (char *)"record",
 		(char *)"-q", (char *)"--no-history", (char *)"-o", (char *)recording,
 		(char *)"--"};
 	memcpy(argv, first, sizeof(first));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of `brick history` share. Main thread. */
 #pragma once
+
 #include "cli/history_runs.h"
 
 struct history_arguments {

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "view/memory.h"
 
 extern char **environ;
@@ -247,10 +248,9 @@ int program_files_of_process(struct program_files *files, long pid)
 	if (!maps)
 		return -errno;
 	snprintf(path, sizeof path, "/proc/%ld/exe", pid);
-	ssize_t n = readlink(path, mapped, sizeof mapped - 1);
+	file_link(path, mapped, sizeof mapped);
 	files->obstacle = inject_examine(path);
-	mapped[n > 0 ? n : 0] = '\0';
-	add(files, n > 0 ? mapped : path);
+	add(files, *mapped ? mapped : path);
 	while (fgets(line, sizeof line, maps)) {
 		char *name = strchr(line, '/');
 		if (!name || !strstr(line, "r-xp"))

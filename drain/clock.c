@@ -6,6 +6,7 @@
  */
 #include "drain/clock.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -45,15 +46,11 @@ uint64_t drain_clock_baseline_ns(struct drain_clock *c)
 	return now.ns - c->first.ns;
 }
 
-static uint64_t magnitude(int64_t ns)
-{
-	return (uint64_t)(ns < 0 ? -ns : ns);
-}
-
 static void compare(struct drain_clock *c, const struct clock_pair *pair)
 {
-	int64_t off_ns = (int64_t)(brick_clock_ns(&c->clock, pair->ticks) - pair->ns);
-	uint64_t changed_ns = magnitude(off_ns - c->off_ns), most_ns = magnitude(off_ns);
+	int64_t off_ns = brick__clock_off(&c->clock, pair);
+	uint64_t changed_ns = (uint64_t)llabs(off_ns - c->off_ns),
+		 most_ns = (uint64_t)llabs(off_ns);
 
 	c->off_ns = off_ns;
 	c->changed_ns = changed_ns > c->changed_ns ? changed_ns : c->changed_ns;

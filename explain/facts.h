@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* All that rules look at: the views of a run, made once. Borrows run and ceilings. */
 #pragma once
+
 #include "analysis/breakdown.h"
 #include "analysis/path.h"
-
 #include "analysis/presence.h"
 #include "analysis/roofline.h"
 #include "analysis/summary.h"

@@ -71,10 +71,14 @@ int brick__clock_fit(
 	return clock->mult != 0;
 }
 
+int64_t brick__clock_off(const struct brick_clock *clock, const struct clock_pair *pair)
+{
+	return (int64_t)(brick_clock_ns(clock, pair->ticks) - pair->ns);
+}
+
 uint64_t brick__clock_residual(const struct brick_clock *clock, const struct clock_pair *pair)
 {
-	int64_t off = (int64_t)(brick_clock_ns(clock, pair->ticks) - pair->ns);
-	return (uint64_t)(off < 0 ? -off : off);
+	return (uint64_t)llabs(brick__clock_off(clock, pair));
 }
 
 static void spin_until(uint64_t ns)

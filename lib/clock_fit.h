@@ -20,5 +20,6 @@ struct clock_pair brick__clock_pair(void);
 int brick__clock_fit(
 	struct brick_clock *clock, const struct clock_pair *first, const struct clock_pair *last);
 
-/* How far the clock's prediction is from a pair, in ns. */
+/* How far the clock's prediction is behind a pair, in ns; the residual is without the sign. */
+int64_t brick__clock_off(const struct brick_clock *clock, const struct clock_pair *pair);
 uint64_t brick__clock_residual(const struct brick_clock *clock, const struct clock_pair *pair);

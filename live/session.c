@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/file.h"
 #include "brick/clock.h"
 #include "record/guard.h"
 #include "record/pid_namespace.h"
@@ -21,8 +22,7 @@ static void hold_writer(struct live_session *s)
 	char path[64], name[4096];
 
 	snprintf(path, sizeof path, "/proc/self/fd/%d", s->fd);
-	ssize_t n = readlink(path, name, sizeof name - 1);
-	name[n > 0 ? n : 0] = '\0';
+	file_link(path, name, sizeof name);
 	const char *base = strrchr(name, '/');
 	s->process =
 		pid_namespace_hold_writer((pid_t)drain_header(s->drain)->pid, base ? base : name);

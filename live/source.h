@@ -5,8 +5,8 @@
  * guard.h installed). One thread.
  */
 #pragma once
-#include <stddef.h>
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include "live/look.h"

@@ -6,8 +6,8 @@
  * time.
  */
 #pragma once
-#include <stddef.h>
 
+#include <stddef.h>
 #include "machine/ceilings.h"
 
 struct sweep_options {

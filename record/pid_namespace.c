@@ -34,17 +34,15 @@ static void namespace_of(const char *process, char *out, size_t bytes)
 	char path[64];
 
 	snprintf(path, sizeof path, "/proc/%.20s/ns/pid", process);
-	ssize_t n = readlink(path, out, bytes - 1);
-	out[n > 0 ? n : 0] = '\0';
+	file_link(path, out, bytes);
 }
 
 /* Are the numbers in /proc ours? It may be that of another namespace. */
 static int proc_has_our_numbers(void)
 {
 	char self[32];
-	ssize_t n = readlink("/proc/self", self, sizeof self - 1);
 
-	self[n > 0 ? n : 0] = '\0';
+	file_link("/proc/self", self, sizeof self);
 	return atoi(self) == getpid();
 }
 

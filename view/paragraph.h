@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Labelled paragraphs, as the answers of commands are made of. Main thread. */
 #pragma once
-#include <stddef.h>
 
+#include <stddef.h>
 #include <stdio.h>
 #include "brick/export.h"
 #include "view/terminal.h"

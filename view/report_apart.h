@@ -4,8 +4,8 @@
  * neither. All are made in one pass over the samples. Main thread.
  */
 #pragma once
-#include "analysis/roofline.h"
 
+#include "analysis/roofline.h"
 #include "view/report.h"
 
 struct report_apart {

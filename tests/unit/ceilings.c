@@ -13,13 +13,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "brick/error.h"
 #include "machine/ceilings_file.h"
 #include "machine/kernels.h"
 #include "machine/team.h"
+#include "tests/unit/put_file.h"
 
 static const char good[] =
 	"{\"schema\":\"brick/ceilings/1\",\"measured_unix_ns\":5,\"took_ns\":6,\"host\":\"h\","
@@ -206,22 +206,6 @@ static void figures(void **state)
 	assert_true(ceilings_spread(&f) == 0);
 }
 
-/* The list that sysfs and procfs would give, from a directory of our own. */
-static void put(const char *root, const char *name, const char *text)
-{
-	char path[512];
-	snprintf(path, sizeof(path), "%s/%s", root, name);
-	for (char *s = strchr(path + 1, '/'); s; s = strchr(s + 1, '/')) {
-		*s = '\0';
-		mkdir(path, 0700);
-		*s = '/';
-	}
-	FILE *file = fopen(path, "w");
-	assert_non_null(file);
-	fputs(text, file);
-	fclose(file);
-}
-
 static void machine_from_files(void **state)
 {
 	char root[] = "/tmp/brick-cpu-XXXXXX", name[128], command[64];
@@ -239,10 +223,11 @@ static void machine_from_files(void **state)
 		for (int k = 0; k < 4; k++) {
 			snprintf(name, sizeof(name), "devices/system/cpu/cpu%d/cache/index%d/%s",
 				info.cpus[0], i, files[k]);
-			put(root, name, caches[i][k]);
+			put_file(root, name, caches[i][k]);
 		}
-	put(root, "cpuinfo", "processor\t: 0\nmodel name\t: A CPU: of ours\nmicrocode\t: 0x1\n");
-	put(root, "meminfo", "MemTotal: 10 kB\nMemAvailable:   4096 kB\n");
+	put_file(root, "cpuinfo",
+		"processor\t: 0\nmodel name\t: A CPU: of ours\nmicrocode\t: 0x1\n");
+	put_file(root, "meminfo", "MemTotal: 10 kB\nMemAvailable:   4096 kB\n");
 	cpu_info_read_from(&info, root, root);
 	assert_string_equal(info.model, "A CPU: of ours");
 	assert_string_equal(info.microcode, "0x1");

@@ -28,16 +28,24 @@ static void take_home(struct setup *s)
 	brick__device_flush(s->device);
 }
 
+/* By one reading that may be off by a ms. */
+static struct brick_correlation *begin_by_poor_line(
+	struct setup *s, const struct brick_null_config *config)
+{
+	begin(s, config, 0);
+	struct brick_correlation *line = &s->device->correlation;
+	assert_int_equal(line->count, 1);
+	line->anchors[0].half_width_ns = line->residual_ns = MS;
+	return line;
+}
+
 static void a_poor_line_is_stated_when_a_better_one_has_replaced_it(void **state)
 {
 	struct brick_null_config config = manual();
 	struct setup s;
 
 	(void)state;
-	begin(&s, &config, 0);
-	struct brick_correlation *line = &s.device->correlation;
-	assert_int_equal(line->count, 1);
-	line->anchors[0].half_width_ns = line->residual_ns = MS;
+	struct brick_correlation *line = begin_by_poor_line(&s, &config);
 	run(&s, BRICK_LM_HEAD, 0, 10 * US);
 	take_home(&s);
 	assert_non_null(nth(queue_lane(&s, 0), BRICK_RECORD_SAMPLE, 0));
@@ -57,9 +65,7 @@ static void what_no_line_placed_is_not_stated(void **state)
 	struct setup s;
 
 	(void)state;
-	begin(&s, &config, 0);
-	struct brick_correlation *line = &s.device->correlation;
-	line->anchors[0].half_width_ns = line->residual_ns = MS;
+	begin_by_poor_line(&s, &config);
 	brick_null_advance(s.sim, 50 * US);
 	brick__device_correlate(s.device, 4);
 	run(&s, BRICK_LM_HEAD, 0, 10 * US);
@@ -78,9 +84,7 @@ static void a_better_line_clamps_nothing(void **state)
 	struct setup s;
 
 	(void)state;
-	begin(&s, &config, 0);
-	struct brick_correlation *line = &s.device->correlation;
-	line->anchors[0].half_width_ns = line->residual_ns = MS;
+	struct brick_correlation *line = begin_by_poor_line(&s, &config);
 	line->anchors[0].host_ns += 45 * US;
 	run(&s, BRICK_LM_HEAD, 0, 40 * US);
 	take_home(&s);

@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "base/clock_ns.h"
 #include "drain/neighbours.h"
 #include "drain/throttled.h"
+#include "tests/unit/put_file.h"
 #include "view/report_presence.h"
 #include "view/terminal.h"
 
@@ -135,21 +135,6 @@ static void interrupts_are_of_one_cpu(void **state)
 	free(text);
 }
 
-static void put(const char *root, const char *name, const char *text)
-{
-	char path[256];
-
-	snprintf(path, sizeof path, "%s/%s", root, name);
-	for (char *at = path + strlen(root) + 1; (at = strchr(at, '/')); *at++ = '/') {
-		*at = 0;
-		mkdir(path, 0700);
-	}
-	FILE *out = fopen(path, "w");
-	assert_non_null(out);
-	fputs(text, out);
-	fclose(out);
-}
-
 /* By both versions of control groups; the group itself may have no limit, or not be there. */
 static void a_limit_is_seen(void **state)
 {
@@ -157,15 +142,15 @@ static void a_limit_is_seen(void **state)
 
 	assert_non_null(mkdtemp(root));
 	snprintf(groups, sizeof groups, "%s/own", root);
-	put(root, "own", "5:cpuacct:/x\n3:cpu,cpuacct:/a/gone\n0::/two/b\n");
+	put_file(root, "own", "5:cpuacct:/x\n3:cpu,cpuacct:/a/gone\n0::/two/b\n");
 	assert_int_equal(throttled_ns(groups, root), 0);
-	put(root, "cpu/cpu.stat", "nr_throttled 0\nthrottled_time 0\n");
-	put(root, "cpu/a/cpu.stat", "nr_throttled 2\nthrottled_time 7000\n");
+	put_file(root, "cpu/cpu.stat", "nr_throttled 0\nthrottled_time 0\n");
+	put_file(root, "cpu/a/cpu.stat", "nr_throttled 2\nthrottled_time 7000\n");
 	assert_int_equal(throttled_ns(groups, root), 7000);
-	put(root, "two/b/cpu.stat", "usage_usec 5\nnr_throttled 1\nthrottled_usec 3\n");
-	put(root, "two/cpu.stat", "usage_usec 5\nnr_throttled 1\nthrottled_usec 8\n");
+	put_file(root, "two/b/cpu.stat", "usage_usec 5\nnr_throttled 1\nthrottled_usec 3\n");
+	put_file(root, "two/cpu.stat", "usage_usec 5\nnr_throttled 1\nthrottled_usec 8\n");
 	assert_int_equal(throttled_ns(groups, root), 8000);
-	put(root, "own", "3:cpu:/");
+	put_file(root, "own", "3:cpu:/");
 	assert_int_equal(throttled_ns(groups, root), 0);
 
 	struct run run = {.machine = {.busy_ns = 1, .throttled_ns = 2500000}};

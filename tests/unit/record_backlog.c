@@ -12,30 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include "record/backlog.h"
+#include "tests/unit/put_file.h"
 
 #define MIB (1ull << 20)
 
 static char root[64];
-
-/* A file of the system, with the directories above it. */
-static void put(const char *name, const char *text)
-{
-	char path[256];
-
-	snprintf(path, sizeof path, "%s/%s", root, name);
-	for (char *slash = strchr(path + strlen(root) + 1, '/'); slash;
-		slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		mkdir(path, 0700);
-		*slash = '/';
-	}
-	FILE *file = fopen(path, "w");
-	assert_non_null(file);
-	fputs(text, file);
-	fclose(file);
-}
 
 static int set_up(void **state)
 {
@@ -43,8 +25,8 @@ static int set_up(void **state)
 	strcpy(root, "/tmp/brick-unit-XXXXXX");
 	if (!mkdtemp(root))
 		return -1;
-	put("proc/meminfo", "MemTotal: 99999999 kB\nMemAvailable: 8388608 kB\n");
-	put("proc/self/statm", "1000 10 10 1 0 1 0\n");
+	put_file(root, "proc/meminfo", "MemTotal: 99999999 kB\nMemAvailable: 8388608 kB\n");
+	put_file(root, "proc/self/statm", "1000 10 10 1 0 1 0\n");
 	return 0;
 }
 
@@ -66,35 +48,37 @@ static void of_the_machine(void **state)
 {
 	(void)state;
 	assert_int_equal(backlog_capacity_bytes(root), 512 * MIB);
-	put("proc/meminfo", "MemTotal: 99999999 kB\nMemAvailable: 409600 kB\n");
+	put_file(root, "proc/meminfo", "MemTotal: 99999999 kB\nMemAvailable: 409600 kB\n");
 	assert_int_equal(backlog_capacity_bytes(root), 100 * MIB);
-	put("proc/meminfo", "MemAvailable: 10 kB\n");
+	put_file(root, "proc/meminfo", "MemAvailable: 10 kB\n");
 	assert_int_equal(backlog_capacity_bytes(root), 4 * MIB);
-	put("proc/meminfo", "");
+	put_file(root, "proc/meminfo", "");
 	assert_int_equal(backlog_capacity_bytes(root), 512 * MIB);
 }
 
 static void of_cgroups(void **state)
 {
 	(void)state;
-	put("proc/self/cgroup", "0::/a/b\n");
+	put_file(root, "proc/self/cgroup", "0::/a/b\n");
 	assert_int_equal(backlog_capacity_bytes(root), 512 * MIB);
-	put("sys/fs/cgroup/a/b/memory.max", "max\n");
-	put("sys/fs/cgroup/a/memory.max", "104857600\n"); /* 100 MiB */
+	put_file(root, "sys/fs/cgroup/a/b/memory.max", "max\n");
+	put_file(root, "sys/fs/cgroup/a/memory.max", "104857600\n"); /* 100 MiB */
 	assert_int_equal(backlog_capacity_bytes(root), 25 * MIB);
 	/* the page cache gives way */
-	put("sys/fs/cgroup/a/memory.stat", "anon 41943040\nfile 62914560\nshmem 20971520\n");
+	put_file(root, "sys/fs/cgroup/a/memory.stat",
+		"anon 41943040\nfile 62914560\nshmem 20971520\n");
 	assert_int_equal(backlog_capacity_bytes(root), 10 * MIB);
-	put("sys/fs/cgroup/a/memory.stat", "anon 204857600\n");
+	put_file(root, "sys/fs/cgroup/a/memory.stat", "anon 204857600\n");
 	assert_int_equal(backlog_capacity_bytes(root), 4 * MIB);
 }
 
 static void of_older_cgroups(void **state)
 {
 	(void)state;
-	put("proc/self/cgroup", "9:cpu:/x\n5:memory:/docker/x\n0::/\n");
-	put("sys/fs/cgroup/memory/memory.limit_in_bytes", "83886080\n");
-	put("sys/fs/cgroup/memory/memory.stat", "rss 1\ntotal_rss 41943040\ntotal_cache 9\n");
+	put_file(root, "proc/self/cgroup", "9:cpu:/x\n5:memory:/docker/x\n0::/\n");
+	put_file(root, "sys/fs/cgroup/memory/memory.limit_in_bytes", "83886080\n");
+	put_file(root, "sys/fs/cgroup/memory/memory.stat",
+		"rss 1\ntotal_rss 41943040\ntotal_cache 9\n");
 	assert_int_equal(backlog_capacity_bytes(root), 10 * MIB);
 }
 
