@@ -134,47 +134,62 @@ int drain_emit_off_cpu(
 }
 
 /*
- * Bricks that were open when the process died and had nothing inside of them are in no record yet:
- * only their frames know of them.
+ * Bricks that are open at the end and had nothing inside of them are in no record yet: only their
+ * frames know of them. Where there was no room for the begin of one with bricks inside, it is late
+ * for that now.
  */
 static int emit_open_frames(
 	struct drain *d, struct sink *sink, struct drain_lane *lane, uint64_t end_ticks)
 {
-	const struct brick_lane *state = &d->scratch;
+	struct brick_lane *state = &d->scratch;
 	struct brick_record open[BRICK_MAX_DEPTH];
 	size_t count = 0;
 
 	for (uint32_t i = 0; i < state->depth; i++) {
 		const struct brick_frame *f = &state->frames[i];
-		if (f->flags & (BRICK_FRAME_OPENED | BRICK_FRAME_DROPPED))
+		state->ledger.unmatched += !d->map.view && f->flags & BRICK_FRAME_DROPPED;
+		if (f->flags & BRICK_FRAME_OPENED)
 			continue;
 		if (f->brick >= d->tables.now.brick_count || f->begin > end_ticks ||
 			f->begin < d->map.header.start_ticks)
 			break;
-		open[count++] = (struct brick_record){
-			.begin = f->begin,
-			.kind = BRICK_RECORD_OPEN,
-			.source = f->source,
-			.brick = f->brick,
-			.layer = f->layer,
-			.elements = f->flags & BRICK_FRAME_STEP ? f->tokens : 0,
-		};
+		open[count++] = brick_frame_open(f);
 	}
 	return count ? sink_records(sink, lane->number, open, count) : 0;
 }
 
-static int emit_lane_end(struct drain *d, struct sink *sink, struct drain_lane *lane,
-	enum drain_end end, uint64_t end_ticks)
+/* What ended since the last look would be in the statistics alone. */
+static int emit_rest(struct drain *d, struct sink *sink, uint32_t index)
 {
-	int error = join_lane(d, sink, lane);
+	enum { AT_ONCE = 64 };
+	struct brick_record records[AT_ONCE];
+	/* not for ever: the program may go on */
+	uint64_t left = d->map.view ? 0 : drain_level(d, index).waiting;
+	int error = 0;
 
+	while (left && !error) {
+		size_t n = drain_consume(d, index, records, left < AT_ONCE ? left : AT_ONCE);
+		left -= n;
+		if (!n)
+			break;
+		error = drain_emit(d, sink, index, records, n);
+	}
+	return error;
+}
+
+static int emit_lane_end(struct drain *d, struct sink *sink, uint32_t index, uint64_t end_ticks)
+{
+	struct drain_lane *lane = d->map.lanes[index];
+	int error = emit_rest(d, sink, index);
+
+	if (!error)
+		error = join_lane(d, sink, lane);
 	if (error)
 		return error;
 	const struct brick_lane *state = snapshot(d, lane, 1);
 	d->counts.dropped += state->ledger.dropped;
 	d->counts.threads += state->kind == BRICK_LANE_THREAD ? state->owners : 0;
-	if (end != DRAIN_END_CLOSED && state->state == BRICK_LANE_LIVE)
-		error = emit_open_frames(d, sink, lane, end_ticks);
+	error = emit_open_frames(d, sink, lane, end_ticks);
 	return error ? error : sink_lane_stats(sink, lane->number, state);
 }
 
@@ -218,7 +233,7 @@ int drain_finish(struct drain *d, struct sink *sink, enum drain_end end, uint64_
 		error = emit_header(d, sink);
 	for (uint32_t i = 0; i < d->map.lane_count && !error; i++)
 		if (d->map.lanes[i]->shared)
-			error = emit_lane_end(d, sink, d->map.lanes[i], end, end_ticks);
+			error = emit_lane_end(d, sink, i, end_ticks);
 	if (!error)
 		error = drain_histograms_emit(
 			&d->histograms, &d->map, d->tables.now.brick_count, sink, d->process);

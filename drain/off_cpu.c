@@ -27,7 +27,8 @@ int drain_off_cpu_learn(struct drain_off_cpu *o, const struct brick_clock *clock
 	int error = 0;
 
 	for (size_t i = 0; i < count && !error; i++) {
-		if (records[i].kind != BRICK_RECORD_THREAD || records[i].elements > MAX_TID)
+		if (records[i].kind != BRICK_RECORD_THREAD || !records[i].elements ||
+			records[i].elements > MAX_TID)
 			continue;
 		uint64_t tid = records[i].elements;
 		error = hand_over(o, lane, tid, brick_clock_ns(clock, records[i].begin));

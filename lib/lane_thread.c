@@ -21,14 +21,49 @@
 static struct thread_exit exit_of_thread;
 static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
 
-/* The thread has ended, or begun in a newer session: nobody writes to its lane any more. */
-/* That never end, and are in no record: of those that hold others the ring has the begin. */
-static void count_open(struct brick_lane *lane)
+/*
+ * Between two owners nothing is open that will be closed, so that there is the room that the ring
+ * keeps for that. 1: it was written.
+ */
+static int append(const struct brick__thread *self, const struct brick_record *r)
 {
-	for (uint32_t i = 0; i < lane->depth; i++)
-		lane->ledger.unmatched += !(lane->frames[i].flags & BRICK_FRAME_OPENED);
+	struct brick_lane *lane = self->lane;
+	uint64_t tail = __atomic_load_n(&lane->tail, __ATOMIC_ACQUIRE);
+
+	if (lane->head - tail >= lane->capacity)
+		return 0;
+	self->ring[lane->head & self->mask] = *r;
+	__atomic_store_n(&lane->head, lane->head + 1, __ATOMIC_RELEASE);
+	return 1;
 }
 
+/* Who has the lane from now on; tid 0: nobody, and what is open never ends. */
+static void announce_owner(const struct brick__thread *self, uint64_t now, uint64_t tid)
+{
+	const struct brick_record r = {
+		.begin = now, .kind = BRICK_RECORD_THREAD, .layer = -1, .elements = tid};
+
+	if (!append(self, &r))
+		self->lane->ledger.dropped += self->lane->capacity > 0;
+}
+
+static void leave_open(const struct brick__thread *self)
+{
+	struct brick_lane *lane = self->lane;
+
+	for (uint32_t i = 0; i < lane->depth; i++) {
+		const struct brick_frame *frame = &lane->frames[i];
+		const struct brick_record open = brick_frame_open(frame);
+		if (frame->flags & BRICK_FRAME_OPENED ? frame->flags & BRICK_FRAME_DROPPED
+						      : !append(self, &open))
+			lane->ledger.unmatched++;
+	}
+	if (lane->depth)
+		announce_owner(self, lane->end_ticks, 0);
+	lane->depth = 0;
+}
+
+/* The thread has ended, or begun in a newer session: nobody writes to its lane any more. */
 static void leave_lane(struct brick__thread *self)
 {
 	struct brick_lane *lane = self->lane;
@@ -39,7 +74,7 @@ static void leave_lane(struct brick__thread *self)
 	if (brick__session.header && self->serial == brick__session.serial) {
 		lane->end_ticks = brick__now();
 		lane->live_ticks += lane->end_ticks - lane->start_ticks;
-		count_open(lane);
+		leave_open(self);
 		__atomic_store_n(&lane->state, BRICK_LANE_FREE, __ATOMIC_RELEASE);
 		if (brick__session.consumer)
 			brick__session.consumer_type->thread_ends(brick__session.consumer);
@@ -71,19 +106,6 @@ static struct brick_lane *reuse_lane(struct brick__session *s)
 	return NULL;
 }
 
-static void announce_owner(struct brick_lane *lane, struct brick__thread *self)
-{
-	if (!lane->capacity || lane->head >= lane->limit)
-		return;
-	self->ring[lane->head & self->mask] = (struct brick_record){
-		.begin = lane->start_ticks,
-		.kind = BRICK_RECORD_THREAD,
-		.layer = -1,
-		.elements = lane->tid,
-	};
-	__atomic_store_n(&lane->head, lane->head + 1, __ATOMIC_RELEASE);
-}
-
 /* Under the session lock. */
 static uint32_t lane_index(const struct brick__session *s, const struct brick_lane *lane)
 {
@@ -112,7 +134,7 @@ static void own_lane(struct brick_lane *lane)
 	self->serial = brick__session.serial;
 	self->refused = 0;
 	self->tag = self->serial << 8;
-	announce_owner(lane, self);
+	announce_owner(self, lane->start_ticks, lane->tid);
 	__atomic_store_n(&lane->state, BRICK_LANE_LIVE, __ATOMIC_RELEASE);
 }
 

@@ -149,12 +149,9 @@ static uint64_t consume_all(struct watch *w, struct watched *s, uint64_t now_ns)
 	return left;
 }
 
-/* Hand the session over to be finished. What is still in its rings is lost, and counted. */
-static void end_session(
-	struct watch *w, struct watched *s, enum drain_end end, uint64_t end_ticks, uint64_t left)
+/* Hand the session over to be finished, with what is still in its rings. */
+static void end_session(struct watch *w, struct watched *s, enum drain_end end, uint64_t end_ticks)
 {
-	if (left)
-		drain_fault_set(s->drain, "out of memory for its last records");
 	turn_switches(w, monotonic_ns(), 1);
 	drain_threads_account(s->drain, &w->totals.off_cpu);
 	w->totals.processes++;
@@ -185,8 +182,8 @@ static void end_replaced(struct watch *w, struct watched *added)
 		int closed = drain_state(older->drain, &end_ticks) == BRICK_SESSION_CLOSED;
 		if (!closed)
 			end_ticks = other < start ? start : other;
-		uint64_t left = consume_all(w, older, monotonic_ns());
-		end_session(w, older, closed ? DRAIN_END_CLOSED : DRAIN_END_EXEC, end_ticks, left);
+		consume_all(w, older, monotonic_ns());
+		end_session(w, older, closed ? DRAIN_END_CLOSED : DRAIN_END_EXEC, end_ticks);
 		if (older == added)
 			return;
 	}
@@ -240,10 +237,9 @@ static uint32_t visit(struct watch *w, struct watched *s, uint64_t now_ns, int a
 	uint64_t end_ticks;
 
 	if (watched_is_over(s, now_ns, &end, &end_ticks)) {
-		uint64_t left = consume_all(w, s, now_ns);
-		if (left)
+		if (consume_all(w, s, now_ns))
 			return RETRY_MS;
-		end_session(w, s, end, end_ticks, 0);
+		end_session(w, s, end, end_ticks);
 		return LOOK_MS;
 	}
 	uint32_t max_ms = w->options.interval_ms < LOOK_MS ? w->options.interval_ms : LOOK_MS;
@@ -306,15 +302,12 @@ void watch_end_all(struct watch *w)
 		count_lost(w, "the directory of sessions cannot be read");
 	for (struct watched *s = w->sessions; s; s = s->next) {
 		enum drain_end end;
-		uint64_t end_ticks, left;
+		uint64_t end_ticks;
 		if (s->ending)
 			continue;
 		watched_is_over(s, monotonic_ns(), &end, &end_ticks);
-		/* while the encoder makes progress there will be memory for the rest */
-		while ((left = consume_all(w, s, monotonic_ns())) && end != DRAIN_END_OUTLIVED &&
-			encoder_assist(w->encoder))
-			;
-		end_session(w, s, end, end_ticks, left);
+		consume_all(w, s, monotonic_ns());
+		end_session(w, s, end, end_ticks);
 	}
 }
 

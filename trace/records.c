@@ -118,9 +118,12 @@ static int take_instant(struct records_lane *lane, const struct brick_record *r)
 {
 	if (r->begin < lane->last_ticks)
 		return bad(lane);
+	int is_handover = r->kind == BRICK_RECORD_THREAD, is_left = is_handover && !r->elements;
+	if (is_left) /* else nobody knows when it was */
+		lane->last_ticks = r->begin;
+	int error = is_handover ? unwind(lane, 0, RECORDS_OPEN) : 0;
 	lane->last_ticks = r->begin;
-	int error = r->kind == BRICK_RECORD_THREAD ? unwind(lane, 0, RECORDS_OPEN) : 0;
-	if (!error)
+	if (!error && !is_left)
 		error = lane->target->instant(lane->context, r);
 	return error < 0 ? error : 1;
 }

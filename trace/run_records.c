@@ -336,8 +336,7 @@ static int on_unwind(void *context, uint32_t depth, enum records_unwind why)
 {
 	struct builder_lane *lane = context;
 
-	if (why == RECORDS_UNWOUND)
-		go_to(lane, lane->records.last_ticks);
+	go_to(lane, lane->records.last_ticks);
 	for (uint32_t i = depth; i < lane->records.depth; i++) {
 		struct run_sample *sample = end(lane);
 		if (sample)

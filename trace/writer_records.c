@@ -253,12 +253,10 @@ static int on_unwind(void *context, uint32_t depth, enum records_unwind why)
 	unsigned n = slice_annotation(annotation,
 		why == RECORDS_OPEN ? FORMAT_A_OPEN : FORMAT_A_UNWOUND, ANNOTATION_BOOL, 1);
 
-	if (why == RECORDS_OPEN)
-		lane->open_frames += frames;
-	else
-		lane_step(lane, writer_ns(lane->process, lane->records.last_ticks));
+	lane->open_frames += why == RECORDS_OPEN ? frames : 0;
 	for (uint32_t i = 0; i < frames; i++)
-		end_annotated(lane, lane->last_ns, annotation, n);
+		end_annotated(
+			lane, writer_ns(lane->process, lane->records.last_ticks), annotation, n);
 	return written(lane);
 }
 

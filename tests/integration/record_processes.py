@@ -92,7 +92,27 @@ def threads(out):
     balanced(trace)
 
 
+def inside(out):
+    """However a process ends, or its recording, the brick that is open then is shown as open."""
+    own = out + ".own"
+    for how, actions in (("exit", []), ("_exit", ["exit=0"]), ("kill", ["signal=9"]),
+                         ("a session of its own", [])):
+        before = [] if actions or how == "exit" else [f"embed=1000,{own}"]
+        if before:
+            subprocess.run([PRODUCER, *before, "samples=3", "open"], check=True)
+        else:
+            record(out, PRODUCER, "samples=3", "open", *actions)
+        trace = Trace(own if before else out)
+        same((trace.begins, sorted(trace.open.values())), (4, [1]), "begins, and what is open after " + how)
+    run = record(out, PRODUCER, "samples=3", "daemon", "open", "sleep=6000", stdin=subprocess.DEVNULL,
+                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    same(run.returncode, 0, "exit code")
+    trace = Trace(out)
+    same((ends(trace), trace.begins, sorted(trace.open.values())), (["closed", "outlived"], 4, [0, 1]),
+         "what outlived its recording")
+
+
 with Scratch() as scratch:
-    for test in (fork, replace, many, daemon, threads):
+    for test in (fork, replace, many, daemon, threads, inside):
         test(scratch.file(test.__name__ + ".pftrace"))
     same(sessions(), set(), "session directories left")

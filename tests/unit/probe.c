@@ -285,20 +285,64 @@ static void *never_ends(void *holds)
 	return NULL;
 }
 
-/* A thread ends inside of bricks: the inner ones are in no record, the outer one's begin is. */
+/* A thread ends inside of bricks: all of them begin in its records, and it leaves them open. */
 static void threads_end_inside_of_bricks(void **state)
 {
+	static const uint8_t kinds[] = {BRICK_RECORD_THREAD, BRICK_RECORD_OPEN, BRICK_RECORD_THREAD,
+		BRICK_RECORD_THREAD, BRICK_RECORD_OPEN, BRICK_RECORD_OPEN, BRICK_RECORD_THREAD};
 	struct peek p;
 
 	(void)state;
 	peek_start(&p, 256);
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 2; i++) {
 		pthread_t thread;
 		assert_int_equal(pthread_create(&thread, NULL, never_ends, i ? &p : NULL), 0);
 		pthread_join(thread, NULL);
 	}
 	peek_map(&p);
-	assert_int_equal(peek_lane(&p, 0)->ledger.unmatched, 3);
+	struct brick_lane *lane = peek_lane(&p, 0);
+	assert_int_equal(lane->head, sizeof kinds);
+	for (uint32_t i = 0; i < sizeof kinds; i++)
+		assert_int_equal(peek_record(lane, i)->kind, kinds[i]);
+	assert_int_equal(peek_record(lane, 2)->elements, 0);
+	assert_true(peek_record(lane, 6)->begin >= peek_record(lane, 5)->begin);
+	assert_int_equal(lane->ledger.unmatched, 0);
+	peek_stop(&p);
+}
+
+static void *fills_the_ring(void *holds)
+{
+	for (int i = 0; i < 1024; i++)
+		brick_end(brick_begin(BRICK_LM_HEAD));
+	return never_ends(holds);
+}
+
+/*
+ * What found no room for its begin is counted. Who comes and goes is told all the same: the room
+ * that ends would take is not needed by what never ends.
+ */
+static void threads_end_where_nothing_fits(void **state)
+{
+	static const uint8_t kinds[] = {
+		BRICK_RECORD_OPEN, BRICK_RECORD_THREAD, BRICK_RECORD_THREAD};
+	struct peek p;
+	pthread_t thread;
+
+	(void)state;
+	peek_start(&p, 1024);
+	assert_int_equal(pthread_create(&thread, NULL, fills_the_ring, &p), 0);
+	pthread_join(thread, NULL);
+	peek_map(&p);
+	struct brick_lane *lane = peek_lane(&p, 0);
+	uint64_t full = lane->limit;
+	assert_int_equal(lane->ledger.unmatched, 1);
+	assert_int_equal(pthread_create(&thread, NULL, never_ends, NULL), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(lane->head, full + 5);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(peek_record(lane, full + i)->kind, kinds[i]);
+	assert_int_equal(peek_record(lane, full + 1)->elements, 0);
+	assert_int_not_equal(peek_record(lane, full + 2)->elements, 0);
 	peek_stop(&p);
 }
 
@@ -317,6 +361,7 @@ int main(void)
 		cmocka_unit_test(step_carries_tokens),
 		cmocka_unit_test(mixed_steps_carry_both),
 		cmocka_unit_test(threads_end_inside_of_bricks),
+		cmocka_unit_test(threads_end_where_nothing_fits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -122,25 +122,117 @@ static void lanes_join_while_it_runs(void **state)
 	run_destroy(run);
 }
 
-static void open_frames_of_the_dead_are_emitted(void **state)
+static void end_inside_of_bricks(struct fixture *f, enum drain_end end, const char *note)
 {
-	struct fixture *f = *state;
-
 	start_session(f, 1024);
 	open_drain(f);
 	brick_span outer = brick_begin(BRICK_GRAPH_COMPUTE);
 	leaves(BRICK_LM_HEAD, 1);
 	brick_span inner = brick_begin(BRICK_SAMPLING);
 	emit_all(f, AT_ONCE);
-	struct run *run = finish(f, DRAIN_END_DEAD);
+	struct run *run = finish(f, end);
 	assert_int_equal(samples_of(run, "GraphCompute"), 1);
 	assert_int_equal(samples_of(run, "Sampling"), 1);
 	assert_int_equal(run->open_samples, 2);
-	assert_int_equal(run->processes[0].closed, 0);
-	assert_string_equal(run_note_find(run, "session.end"), "dead");
+	assert_int_equal(run->bad_records, 0);
+	assert_int_equal(counted(run, "Sampling"), 0);
+	assert_string_equal(run_note_find(run, "session.end"), note);
 	run_destroy(run);
 	brick_end(inner);
 	brick_end(outer);
+}
+
+/* However it ends, what is open then is shown as open. */
+static void closed_inside_of_bricks(void **state)
+{
+	end_inside_of_bricks(*state, DRAIN_END_CLOSED, "closed");
+}
+
+static void dead_inside_of_bricks(void **state)
+{
+	end_inside_of_bricks(*state, DRAIN_END_DEAD, "dead");
+}
+
+static void outlived_inside_of_bricks(void **state)
+{
+	end_inside_of_bricks(*state, DRAIN_END_OUTLIVED, "outlived");
+}
+
+/* Where there was no room for the begin of one that holds others, no record ever has it. */
+static void open_without_a_record_is_counted(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t unmatched = 0;
+
+	start_session(f, 1024);
+	open_drain(f);
+	leaves(BRICK_RMS_NORM, 1024);
+	brick_span outer = brick_begin(BRICK_GRAPH_COMPUTE);
+	leaves(BRICK_LM_HEAD, 1);
+	emit_all(f, AT_ONCE);
+	struct run *run = finish(f, DRAIN_END_CLOSED);
+	for (size_t i = 0; i < run->lane_count; i++)
+		unmatched += run->lanes[i].ledger.unmatched;
+	assert_int_equal(unmatched, 1);
+	assert_int_equal(run->open_samples, 0);
+	run_destroy(run);
+	brick_end(outer);
+}
+
+/* What is open at the last look, and ends before the statistics are copied, is no less there. */
+static void what_ends_meanwhile_is_there(void **state)
+{
+	struct fixture *f = *state;
+
+	start_session(f, 1024);
+	open_drain(f);
+	brick_span outer = brick_begin(BRICK_GRAPH_COMPUTE);
+	emit_all(f, AT_ONCE);
+	leaves(BRICK_LM_HEAD, 200);
+	brick_end(outer);
+	brick_span open = brick_begin(BRICK_SAMPLING);
+	struct run *run = finish(f, DRAIN_END_CLOSED);
+	assert_all(run, "LmHead", 200);
+	assert_all(run, "GraphCompute", 1);
+	assert_int_equal(run->open_samples, 1);
+	assert_int_equal(run->bad_records, 0);
+	run_destroy(run);
+	brick_end(open);
+}
+
+static void *ends_inside_of_a_brick(void *unused)
+{
+	(void)unused;
+	brick_begin(BRICK_SAMPLING);
+	usleep(1000);
+	return NULL;
+}
+
+/* It goes on to where its thread ended, not to where the lane's next one began. */
+static void a_thread_ends_inside_of_a_brick(void **state)
+{
+	struct fixture *f = *state;
+	pthread_t thread;
+	uint64_t ended_ns = 0;
+	int count = 1;
+
+	start_session(f, 1024);
+	open_drain(f);
+	assert_int_equal(pthread_create(&thread, NULL, ends_inside_of_a_brick, NULL), 0);
+	pthread_join(thread, NULL);
+	ended_ns = brick_clock_ns(brick_clock_get(), brick_ticks());
+	usleep(1000);
+	assert_int_equal(pthread_create(&thread, NULL, one_thread, &count), 0);
+	pthread_join(thread, NULL);
+	emit_all(f, AT_ONCE);
+	struct run *run = finish(f, DRAIN_END_CLOSED);
+	assert_int_equal(run->open_samples, 1);
+	const struct run_sample *first = run->lanes[0].samples;
+	assert_int_equal(first[0].flags, RUN_SAMPLE_OPEN);
+	assert_true(first[0].end_ns - first[0].begin_ns >= 1000000);
+	assert_true(first[0].end_ns <= ended_ns);
+	assert_all(run, "Activation", 1);
+	run_destroy(run);
 }
 
 static void names_are_made_harmless(void **state)
@@ -206,7 +298,12 @@ int main(void)
 		TEST(every_kind_of_record_is_exact),
 		TEST(drops_are_counted_and_in_the_histogram),
 		TEST(lanes_join_while_it_runs),
-		TEST(open_frames_of_the_dead_are_emitted),
+		TEST(closed_inside_of_bricks),
+		TEST(dead_inside_of_bricks),
+		TEST(outlived_inside_of_bricks),
+		TEST(open_without_a_record_is_counted),
+		TEST(what_ends_meanwhile_is_there),
+		TEST(a_thread_ends_inside_of_a_brick),
 		TEST(names_are_made_harmless),
 		TEST(looking_says_when_to_look_again),
 		TEST(a_file_that_is_no_session_is_refused),

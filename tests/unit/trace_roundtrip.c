@@ -251,6 +251,30 @@ static void points(void **state)
 	close_scene(&s);
 }
 
+/* What a thread has open goes on to where it leaves, however much later the next one comes. */
+static void a_thread_leaves(void **state)
+{
+	struct scene s;
+	(void)state;
+
+	open_scene(&s, 1);
+	const struct brick_record records[] = {
+		fake_at(BRICK_RECORD_THREAD, 1, 0, 4242),
+		fake_at(BRICK_RECORD_OPEN, 70, BRICK_LM_HEAD, 0),
+		fake_at(BRICK_RECORD_THREAD, 90, 0, 0),
+		fake_at(BRICK_RECORD_THREAD, 95, 0, 4244),
+		fake_sample(96, 1, BRICK_SAMPLING, -1),
+	};
+	write_records(&s, records, COUNT(records));
+	read_back(&s);
+	check_sample(&s, 0, "LmHead", 70, 90, 0);
+	assert_int_equal(sample_of(&s, 0)->flags, RUN_SAMPLE_OPEN);
+	check_sample(&s, 1, "Sampling", 96, 97, 0);
+	assert_int_equal(s.run->open_samples, 1);
+	assert_int_equal(s.run->point_count, 1);
+	close_scene(&s);
+}
+
 static void sources(void **state)
 {
 	struct scene s;
@@ -313,6 +337,7 @@ int main(void)
 		cmocka_unit_test(steps_of_both_kinds),
 		cmocka_unit_test(long_samples_and_waits_alone),
 		cmocka_unit_test(points),
+		cmocka_unit_test(a_thread_leaves),
 		cmocka_unit_test(sources),
 		cmocka_unit_test(open_at_the_end),
 	};

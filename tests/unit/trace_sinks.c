@@ -113,6 +113,8 @@ static void feed_lanes(struct sink *sink, struct fake *f, uint32_t site, uint32_
 		fake_at(BRICK_RECORD_OPEN, 300, BRICK_PREFILL, 8),
 		fake_at(BRICK_RECORD_DROP, 310, 0, 17),
 		fake_at(BRICK_RECORD_THREAD, 320, 0, 99),
+		fake_at(BRICK_RECORD_OPEN, 330, BRICK_RMS_NORM, 0),
+		fake_at(BRICK_RECORD_THREAD, 340, 0, 0),
 	};
 	const struct brick_record queue[] = {
 		fake_sample(170, 25, BRICK_RMS_NORM, 2),

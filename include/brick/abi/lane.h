@@ -73,7 +73,8 @@ enum brick_record_kind {
 	BRICK_RECORD_CLOSE = 3, /* begin = the END time; wait, elements/site as in SAMPLE */
 	BRICK_RECORD_WORK = 4,	/* bytes in `begin`, FLOPs in `elements`, of the record before */
 	BRICK_RECORD_WAIT = 5,	/* a wait of its own: begin, elements = ticks (64 bits) */
-	BRICK_RECORD_THREAD = 6,    /* the lane has a new owner: begin = when, elements = tid */
+	BRICK_RECORD_THREAD = 6,    /* the lane has a new owner: begin = when, elements = tid; 0:
+				       none, its thread ended inside of the bricks that are open */
 	BRICK_RECORD_INSTANT = 7,   /* begin; brick names it */
 	BRICK_RECORD_COUNTER = 8,   /* begin; brick names it, elements = value (bits of a double) */
 	BRICK_RECORD_DROP = 9,	    /* begin; elements = records dropped in a row just before */
@@ -209,6 +210,22 @@ enum brick_frame_flags {
 	BRICK_FRAME_COUNTED = 0x800, /* a step that counters are read around */
 	BRICK_FRAME_WAITED = 0x1000, /* a wait: for the command whose number `tokens` is */
 };
+
+/* The OPEN of a frame. */
+static inline struct brick_record brick_frame_open(const struct brick_frame *frame)
+{
+	struct brick_record r;
+
+	r.begin = frame->begin;
+	r.ticks = r.wait = 0;
+	r.kind = BRICK_RECORD_OPEN;
+	r.source = frame->source;
+	r.brick = frame->brick;
+	r.layer = frame->layer;
+	r.flags = 0;
+	r.elements = frame->flags & BRICK_FRAME_STEP ? frame->tokens : 0;
+	return r;
+}
 
 /* Whether a lane has an owner. */
 enum brick_lane_state {
