@@ -20,21 +20,35 @@
 	struct command_what what = {.kind = &kind, .bytes = (size)}
 
 /*
- * The body of a hook that enqueues something. `what` is a struct command_what; `call` is the call
- * of the driver, with EVENT in place of the program's event. Needs parameters named queue, count,
- * list and event.
+ * The body of a hook that enqueues something. `what` says it where it is recorded; `call` is the
+ * call of the driver, with EVENT in place of the program's event. Needs parameters named queue,
+ * count, list and event.
  */
 #define EVENT command.event
-#define ENQUEUE(what, is_blocking, call)                             \
-	do {                                                         \
-		const struct driver *d = DRIVER();                   \
-		struct command command;                              \
-		cl_int status;                                       \
-		command_begin(&command, queue, event, is_blocking);  \
-		status = d->call;                                    \
-		if (command_was_too_much(&command, status))          \
-			status = d->call;                            \
-		if (command_is_recorded(&command, status))           \
-			command_end(&command, &(what), count, list); \
-		return status;                                       \
+#define ENQUEUE(what, is_blocking, call)                            \
+	do {                                                        \
+		const struct driver *d = DRIVER();                  \
+		struct command command;                             \
+		cl_int status;                                      \
+		command_begin(&command, queue, event, is_blocking); \
+		status = d->call;                                   \
+		if (command_was_too_much(&command, status))         \
+			status = d->call;                           \
+		if (command_is_recorded(&command, status))          \
+			command_end(&command, what, count, list);   \
+		return status;                                      \
 	} while (0)
+
+/*
+ * The hook of clEnqueue<name>, which moves so many bytes: the parameters that it has between the
+ * queue and the list and event, and what the driver gets for them.
+ */
+#define BARE(...) __VA_ARGS__
+#define ENQUEUES(name, which, size, is_blocking, parameters, arguments)                     \
+	HOOK cl_int clEnqueue##name(cl_command_queue queue, BARE parameters, cl_uint count, \
+		const cl_event *list, cl_event *event)                                      \
+	{                                                                                   \
+		WHAT(#name, which, size);                                                   \
+		ENQUEUE(&what, is_blocking,                                                 \
+			clEnqueue##name(queue, BARE arguments, count, list, EVENT));        \
+	}

@@ -14,61 +14,29 @@ static uint64_t image_bytes(cl_mem image, const size_t *region)
 	return (uint64_t)region[0] * region[1] * region[2] * each;
 }
 
-HOOK cl_int clEnqueueReadImage(cl_command_queue queue, cl_mem image, cl_bool blocking,
-	const size_t *origin, const size_t *region, size_t row, size_t slice, void *to,
-	cl_uint count, const cl_event *list, cl_event *event)
-{
-	WHAT("ReadImage", BRICK_KERNEL_D2H, image_bytes(image, region));
-	ENQUEUE(what, blocking,
-		clEnqueueReadImage(queue, image, blocking, origin, region, row, slice, to, count,
-			list, EVENT));
-}
+ENQUEUES(ReadImage, BRICK_KERNEL_D2H, image_bytes(image, region), blocking,
+	(cl_mem image, cl_bool blocking, const size_t *origin, const size_t *region, size_t row,
+		size_t slice, void *to),
+	(image, blocking, origin, region, row, slice, to))
 
-HOOK cl_int clEnqueueWriteImage(cl_command_queue queue, cl_mem image, cl_bool blocking,
-	const size_t *origin, const size_t *region, size_t row, size_t slice, const void *from,
-	cl_uint count, const cl_event *list, cl_event *event)
-{
-	WHAT("WriteImage", BRICK_KERNEL_H2D, image_bytes(image, region));
-	ENQUEUE(what, blocking,
-		clEnqueueWriteImage(queue, image, blocking, origin, region, row, slice, from, count,
-			list, EVENT));
-}
+ENQUEUES(WriteImage, BRICK_KERNEL_H2D, image_bytes(image, region), blocking,
+	(cl_mem image, cl_bool blocking, const size_t *origin, const size_t *region, size_t row,
+		size_t slice, const void *from),
+	(image, blocking, origin, region, row, slice, from))
 
-HOOK cl_int clEnqueueCopyImage(cl_command_queue queue, cl_mem from, cl_mem to,
-	const size_t *from_origin, const size_t *to_origin, const size_t *region, cl_uint count,
-	const cl_event *list, cl_event *event)
-{
-	WHAT("CopyImage", BRICK_KERNEL_D2D, image_bytes(from, region));
-	ENQUEUE(what, CL_FALSE,
-		clEnqueueCopyImage(
-			queue, from, to, from_origin, to_origin, region, count, list, EVENT));
-}
+ENQUEUES(CopyImage, BRICK_KERNEL_D2D, image_bytes(from, region), CL_FALSE,
+	(cl_mem from, cl_mem to, const size_t *from_origin, const size_t *to_origin,
+		const size_t *region),
+	(from, to, from_origin, to_origin, region))
 
-HOOK cl_int clEnqueueCopyImageToBuffer(cl_command_queue queue, cl_mem from, cl_mem to,
-	const size_t *origin, const size_t *region, size_t offset, cl_uint count,
-	const cl_event *list, cl_event *event)
-{
-	WHAT("CopyImageToBuffer", BRICK_KERNEL_D2D, image_bytes(from, region));
-	ENQUEUE(what, CL_FALSE,
-		clEnqueueCopyImageToBuffer(
-			queue, from, to, origin, region, offset, count, list, EVENT));
-}
+ENQUEUES(CopyImageToBuffer, BRICK_KERNEL_D2D, image_bytes(from, region), CL_FALSE,
+	(cl_mem from, cl_mem to, const size_t *origin, const size_t *region, size_t offset),
+	(from, to, origin, region, offset))
 
-HOOK cl_int clEnqueueCopyBufferToImage(cl_command_queue queue, cl_mem from, cl_mem to,
-	size_t offset, const size_t *origin, const size_t *region, cl_uint count,
-	const cl_event *list, cl_event *event)
-{
-	WHAT("CopyBufferToImage", BRICK_KERNEL_D2D, image_bytes(to, region));
-	ENQUEUE(what, CL_FALSE,
-		clEnqueueCopyBufferToImage(
-			queue, from, to, offset, origin, region, count, list, EVENT));
-}
+ENQUEUES(CopyBufferToImage, BRICK_KERNEL_D2D, image_bytes(to, region), CL_FALSE,
+	(cl_mem from, cl_mem to, size_t offset, const size_t *origin, const size_t *region),
+	(from, to, offset, origin, region))
 
-HOOK cl_int clEnqueueFillImage(cl_command_queue queue, cl_mem image, const void *colour,
-	const size_t *origin, const size_t *region, cl_uint count, const cl_event *list,
-	cl_event *event)
-{
-	WHAT("FillImage", BRICK_KERNEL_FILL, image_bytes(image, region));
-	ENQUEUE(what, CL_FALSE,
-		clEnqueueFillImage(queue, image, colour, origin, region, count, list, EVENT));
-}
+ENQUEUES(FillImage, BRICK_KERNEL_FILL, image_bytes(image, region), CL_FALSE,
+	(cl_mem image, const void *colour, const size_t *origin, const size_t *region),
+	(image, colour, origin, region))

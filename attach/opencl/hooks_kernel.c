@@ -57,30 +57,22 @@ HOOK cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, size_t bytes, const 
 	return status;
 }
 
-/* ENQUEUE() with a description that needs the queue's device, and only where it is recorded. */
-#define LAUNCH(dimensions, global, local, call)                                            \
-	do {                                                                               \
-		const struct driver *d = DRIVER();                                         \
-		struct command_what what = {0};                                            \
-		struct command command;                                                    \
-		cl_int status;                                                             \
-		command_begin(&command, queue, event, CL_FALSE);                           \
-		status = d->call;                                                          \
-		if (command_was_too_much(&command, status))                                \
-			status = d->call;                                                  \
-		if (command_is_recorded(&command, status)) {                               \
-			what.kernel = kernels_launch(                                      \
-				kernel, command.queue->device, dimensions, global, local); \
-			command_end(&command, &what, count, list);                         \
-		}                                                                          \
-		return status;                                                             \
-	} while (0)
+/* What a launch is needs the queue's device: asked only for what is recorded. */
+static const struct command_what *launch_of(struct command_what *what,
+	const struct command *command, cl_kernel kernel, cl_uint dimensions, const size_t *global,
+	const size_t *local)
+{
+	what->kernel = kernels_launch(kernel, command->queue->device, dimensions, global, local);
+	return what;
+}
 
 HOOK cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions,
 	const size_t *offset, const size_t *global, const size_t *local, cl_uint count,
 	const cl_event *list, cl_event *event)
 {
-	LAUNCH(dimensions, global, local,
+	struct command_what what = {0};
+
+	ENQUEUE(launch_of(&what, &command, kernel, dimensions, global, local), CL_FALSE,
 		clEnqueueNDRangeKernel(
 			queue, kernel, dimensions, offset, global, local, count, list, EVENT));
 }
@@ -89,17 +81,13 @@ HOOK cl_int clEnqueueTask(cl_command_queue queue, cl_kernel kernel, cl_uint coun
 	const cl_event *list, cl_event *event)
 {
 	static const size_t one = 1;
+	struct command_what what = {0};
 
-	LAUNCH(1, &one, &one, clEnqueueTask(queue, kernel, count, list, EVENT));
+	ENQUEUE(launch_of(&what, &command, kernel, 1, &one, &one), CL_FALSE,
+		clEnqueueTask(queue, kernel, count, list, EVENT));
 }
 
-HOOK cl_int clEnqueueNativeKernel(cl_command_queue queue, void(CL_CALLBACK *function)(void *),
-	void *arguments, size_t bytes, cl_uint n, const cl_mem *memory, const void **places,
-	cl_uint count, const cl_event *list, cl_event *event)
-{
-	WHAT("NativeKernel", BRICK_KERNEL_COMPUTE, 0);
-
-	ENQUEUE(what, CL_FALSE,
-		clEnqueueNativeKernel(
-			queue, function, arguments, bytes, n, memory, places, count, list, EVENT));
-}
+ENQUEUES(NativeKernel, BRICK_KERNEL_COMPUTE, 0, CL_FALSE,
+	(void(CL_CALLBACK * function)(void *), void *arguments, size_t bytes, cl_uint n,
+		const cl_mem *memory, const void **places),
+	(function, arguments, bytes, n, memory, places))

@@ -45,25 +45,19 @@ HOOK cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void 
 {
 	WHAT("Unmap", BRICK_KERNEL_OTHER, 0);
 
-	ENQUEUE(what, CL_FALSE,
+	ENQUEUE(&what, CL_FALSE,
 		clEnqueueUnmapMemObject(queue, memory, pointer, count, list, EVENT));
 }
 
-HOOK cl_int clEnqueueMigrateMemObjects(cl_command_queue queue, cl_uint n, const cl_mem *objects,
-	cl_mem_migration_flags flags, cl_uint count, const cl_event *list, cl_event *event)
-{
-	WHAT("MigrateMemObjects", BRICK_KERNEL_OTHER, 0);
-
-	ENQUEUE(what, CL_FALSE,
-		clEnqueueMigrateMemObjects(queue, n, objects, flags, count, list, EVENT));
-}
+ENQUEUES(MigrateMemObjects, BRICK_KERNEL_OTHER, 0, CL_FALSE,
+	(cl_uint n, const cl_mem *objects, cl_mem_migration_flags flags), (n, objects, flags))
 
 HOOK cl_int clEnqueueMarkerWithWaitList(
 	cl_command_queue queue, cl_uint count, const cl_event *list, cl_event *event)
 {
 	WHAT("Marker", BRICK_KERNEL_OTHER, 0);
 
-	ENQUEUE(what, CL_FALSE, clEnqueueMarkerWithWaitList(queue, count, list, EVENT));
+	ENQUEUE(&what, CL_FALSE, clEnqueueMarkerWithWaitList(queue, count, list, EVENT));
 }
 
 HOOK cl_int clEnqueueBarrierWithWaitList(
@@ -71,7 +65,7 @@ HOOK cl_int clEnqueueBarrierWithWaitList(
 {
 	WHAT("Barrier", BRICK_KERNEL_OTHER, 0);
 
-	ENQUEUE(what, CL_FALSE, clEnqueueBarrierWithWaitList(queue, count, list, EVENT));
+	ENQUEUE(&what, CL_FALSE, clEnqueueBarrierWithWaitList(queue, count, list, EVENT));
 }
 
 /* Of OpenCL 1.0; without an event it is an error, which ours would hide. */
@@ -83,5 +77,5 @@ HOOK cl_int clEnqueueMarker(cl_command_queue queue, cl_event *event)
 
 	if (!event)
 		return DRIVER()->clEnqueueMarker(queue, event);
-	ENQUEUE(what, CL_FALSE, clEnqueueMarker(queue, EVENT));
+	ENQUEUE(&what, CL_FALSE, clEnqueueMarker(queue, EVENT));
 }
