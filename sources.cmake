@@ -154,6 +154,7 @@ set(BRICK_DRAIN_SOURCES
   drain/emit.c
   drain/expand.c
   drain/histogram.c
+  drain/lanes.c
   drain/machine.c
   drain/map.c
   drain/neighbours.c

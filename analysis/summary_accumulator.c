@@ -203,8 +203,6 @@ static int on_queue(void *context, uint32_t lane)
 	if (t->run->lanes[lane].kind != BRICK_LANE_QUEUE)
 		return 0;
 	t->lane = lane;
-	clear_lane(t);
-	summary_device_lane_begin(t);
 	return 1;
 }
 
@@ -212,7 +210,6 @@ static int on_queue_end(void *context, uint32_t lane)
 {
 	struct summary_accumulator *t = context;
 	summary_device_lane_end(t);
-	compare_lane(t, &t->run->lanes[lane]);
 	return t->failed ? -ENOMEM : 0;
 }
 
@@ -241,6 +238,7 @@ static int finish(void *context)
 	struct summary_accumulator *t = context;
 	for (size_t i = 0; i < t->part_count; i++)
 		take_run(t, t->parts[i]);
+	summary_device_finish(t);
 	summary_overlap_subtract(t);
 	t->failed |= wait_causes_finish(&t->wait_causes) < 0;
 	if (t->only != SUMMARY_ALL_PHASES)

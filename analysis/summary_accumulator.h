@@ -112,6 +112,12 @@ struct summary_accumulator {
 	struct summary_sums *device;	    /* [brick_count + 1]: of queues; NULL: there are none */
 	struct summary_sums *device_groups; /* [group_count]: the same by layer, phase */
 	uint32_t *device_lanes; /* [brick_count + 1]: a lane that it ran on, or RUN_NONE */
+	/* [brick_count + 1] of all queues: a queue's statistics stand on the first of its lanes */
+	struct device_count {
+		uint64_t samples;	       /* of all phases */
+		uint64_t executions, total_ns; /* by statistics, where its lane has any */
+	} * device_counts;
+	bool devices_lost; /* something was dropped, or may have been */
 	uint64_t device_ns, device_covered_ns;
 	bool *is_unnamed; /* [brick_count]: stands for a kernel that no brick launched */
 	uint64_t device_wait_ns;
@@ -142,7 +148,6 @@ struct summary_accumulator {
 	struct summary_sums *lane_bricks; /* [brick_count + 1] */
 	uint64_t *lane_counts_all;	  /* [brick_count + 1]: executions, of all phases */
 	struct summary_pairs lane_pairs, lane_hooked; /* as far as samples tell */
-	struct summary_sums *lane_device;	      /* [brick_count]: of that lane */
 	uint64_t attributed_ns;
 	uint64_t lane_end_ns;
 	bool failed; /* out of memory */
@@ -183,9 +188,9 @@ bool summary_needs_histograms(const struct summary_accumulator *accumulator);
 
 /* summary_device.c: the same for the lanes of queues. -ENOMEM. */
 int summary_devices_init(struct summary_accumulator *accumulator);
-void summary_device_lane_begin(struct summary_accumulator *accumulator);
 void summary_device_end(void *accumulator, const struct walk_frame *frame, unsigned depth);
 void summary_device_lane_end(struct summary_accumulator *accumulator);
+void summary_device_finish(struct summary_accumulator *accumulator);
 uint32_t summary_kernel_groups(const struct summary_accumulator *accumulator);
 /* Name of a group of kernels, and the one of them that ran most often, or RUN_NONE. */
 const char *summary_kernel_name(

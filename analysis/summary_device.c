@@ -55,11 +55,11 @@ int summary_devices_init(struct summary_accumulator *t)
 	t->device = calloc(run->brick_count + 1, sizeof(*t->device));
 	t->device_lanes = malloc((run->brick_count + 1) * sizeof(*t->device_lanes));
 	t->device_cross_ns = calloc(run->category_count + 1, sizeof(*t->device_cross_ns));
-	t->lane_device = calloc(run->brick_count + 1, sizeof(*t->lane_device));
+	t->device_counts = calloc(run->brick_count + 1, sizeof(*t->device_counts));
 	t->is_unnamed = calloc(run->brick_count + 1, sizeof(*t->is_unnamed));
 	wait_causes_init(&t->wait_causes, run);
 	if (!t->is_unnamed || !t->device || !t->device_lanes || !t->device_cross_ns ||
-		!t->lane_device)
+		!t->device_counts)
 		return -ENOMEM;
 	for (size_t b = 0; b <= run->brick_count; b++) {
 		t->device[b].min_ns = UINT64_MAX;
@@ -74,7 +74,7 @@ void summary_devices_fini(struct summary_accumulator *t)
 {
 	free(t->device);
 	free(t->device_groups);
-	free(t->lane_device);
+	free(t->device_counts);
 	free(t->device_lanes);
 	free(t->device_cross_ns);
 	free(t->is_unnamed);
@@ -196,12 +196,17 @@ static void remember(struct summary_accumulator *t, const struct walk_frame *fra
 void summary_device_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct summary_accumulator *t = context;
-	struct summary_sums *sums = &t->lane_device[frame->brick];
+	struct summary_sums *sums = &t->device[frame->brick];
+	struct device_count *count = &t->device_counts[frame->brick];
 	bool outermost = walk_is_outermost(frame, depth);
 
 	if (frame->sample->flags & RUN_SAMPLE_OPEN)
 		return;
-	t->lane_counts_all[frame->brick]++;
+	count->samples++;
+	if (!t->run->lanes[t->lane].stats) {
+		count->executions++;
+		count->total_ns += outermost ? frame->length_ns : 0;
+	}
 	const struct run_command *command = launches_command(t->run, t->lane, frame->index);
 	uint32_t phase = phase_of(t, t->lane, frame);
 	if (t->only != SUMMARY_ALL_PHASES && phase != (uint32_t)t->only)
@@ -212,7 +217,8 @@ void summary_device_end(void *context, const struct walk_frame *frame, unsigned 
 	if (!t->is_unnamed[frame->brick])
 		t->device_covered_ns += frame->self_ns;
 	t->device_lanes[frame->brick] = t->lane;
-	add_sample(t, sums, frame);
+	sums->count++;
+	sums->sources |= 1u << (frame->sample->source & 31);
 	if (outermost)
 		sums->total_ns += frame->length_ns;
 	remember(t, frame, outermost, depth);
@@ -220,30 +226,36 @@ void summary_device_end(void *context, const struct walk_frame *frame, unsigned 
 		add_to_group(t, frame, command);
 }
 
-/* What the device's statistics know better: also what was dropped. */
 void summary_device_lane_end(struct summary_accumulator *t)
 {
 	const struct run_lane *lane = &t->run->lanes[t->lane];
 
-	for (size_t b = 0; b < t->run->brick_count; b++) {
-		const struct summary_sums *from = &t->lane_device[b];
-		struct summary_sums *to = &t->device[b];
-		const struct brick_stat *stat =
-			lane->stats && t->only == SUMMARY_ALL_PHASES ? &lane->stats[b] : NULL;
-		int exact = stat && stat->count >= from->count;
-		to->count += exact ? stat->count : from->count;
-		to->total_ns += exact ? stat->total : from->total_ns;
-		to->sources |= from->sources;
-		if (exact && stat->count && t->device_lanes[b] == RUN_NONE)
+	t->devices_lost |= !t->run->complete || !lane->stats || lane->ledger.dropped ||
+			   t->run->processes[lane->process].ledger.dropped;
+	for (size_t b = 0; b < t->run->brick_count && lane->stats; b++) {
+		t->device_counts[b].executions += lane->stats[b].count;
+		t->device_counts[b].total_ns += lane->stats[b].total;
+		if (lane->stats[b].count && t->device_lanes[b] == RUN_NONE)
 			t->device_lanes[b] = t->lane;
 	}
 }
 
-void summary_device_lane_begin(struct summary_accumulator *t)
+/* What the devices' statistics know better: also what was dropped. */
+void summary_device_finish(struct summary_accumulator *t)
 {
-	size_t bricks = t->run->brick_count;
-
-	memset(t->lane_device, 0, bricks * sizeof(*t->lane_device));
-	for (size_t b = 0; b < bricks; b++)
-		t->lane_device[b].min_ns = UINT64_MAX;
+	for (size_t b = 0; t->device && b < t->run->brick_count; b++) {
+		const struct device_count *count = &t->device_counts[b];
+		int is_more = count->executions > count->samples;
+		if (b == t->wait_brick || t->index->kinds[b] == BRICK_KIND_TILE)
+			continue;
+		t->samples += count->samples;
+		t->executions += is_more ? count->executions : count->samples;
+		if (!t->devices_lost && !t->was_reset)
+			t->mismatched += is_more ? count->executions - count->samples
+						 : count->samples - count->executions;
+		if (t->only != SUMMARY_ALL_PHASES || count->executions < t->device[b].count)
+			continue;
+		t->device[b].count = count->executions;
+		t->device[b].total_ns = count->total_ns;
+	}
 }

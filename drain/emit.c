@@ -6,9 +6,9 @@
 #include "drain/drain.h"
 
 #include <string.h>
-#include "drain/clean.h"
 #include "drain/code.h"
 #include "drain/expand.h"
+#include "drain/lanes.h"
 #include "drain/state.h"
 
 static const char *const end_names[] = {"closed", "dead", "exec", "outlived", "broken"};
@@ -18,53 +18,6 @@ static int join_process(struct drain *d, struct sink *sink)
 	if (d->process < 0)
 		d->process = sink_process(sink, &d->map.header);
 	return d->process < 0 ? d->process : 0;
-}
-
-/*
- * Statistics of bricks while their owner goes on counting: an entry that changed under the copy is
- * copied again, a few times. What is torn even then is one execution ahead in some of its fields.
- */
-static void copy_stats(
-	struct brick_stat *to, const struct brick_stat *from, uint32_t count, int careful)
-{
-	enum { TRIES = 4 };
-
-	for (uint32_t i = 0; i < count; i++)
-		for (int try = 0; try < TRIES; try++) {
-			memcpy(&to[i], &from[i], sizeof to[i]);
-			__atomic_thread_fence(__ATOMIC_ACQUIRE);
-			if (!careful || !memcmp(&to[i], &from[i], sizeof to[i]))
-				break;
-		}
-}
-
-/* A lane as it stands now into scratch: what precedes the frames, and statistics of known bricks.
- */
-static const struct brick_lane *snapshot(
-	struct drain *d, const struct drain_lane *lane, int with_stats)
-{
-	struct brick_lane *to = &d->scratch;
-	const struct brick_lane *from = lane->shared;
-
-	memcpy(to, from, offsetof(struct brick_lane, frames));
-	drain_clean_text(to->name, sizeof to->name);
-	drain_clean_text(to->backend, sizeof to->backend);
-	if (to->depth > BRICK_MAX_DEPTH)
-		to->depth = 0;
-	if (to->kind != BRICK_LANE_QUEUE)
-		to->kind = BRICK_LANE_THREAD;
-	if (!with_stats)
-		return to;
-	memcpy(to->frames, from->frames, sizeof to->frames);
-	copy_stats(to->stats, from->stats, d->tables.now.brick_count, d->map.view);
-	return to;
-}
-
-static int join_lane(struct drain *d, struct sink *sink, struct drain_lane *lane)
-{
-	if (lane->number < 0)
-		lane->number = sink_lane(sink, d->process, snapshot(d, lane, 0));
-	return lane->number < 0 ? lane->number : 0;
 }
 
 static int emit_tables(struct drain *d, struct sink *sink)
@@ -90,7 +43,7 @@ static int emit_records(struct drain *d, struct sink *sink, uint32_t index,
 		error = drain_off_cpu_learn(&d->off_cpu, clock, index, records, count);
 	}
 	d->counts.records += count;
-	return error ? error : sink_records(sink, lane->number, records, count);
+	return error ? error : drain_lane_records(d, sink, lane, records, count);
 }
 
 int drain_emit(struct drain *d, struct sink *sink, uint32_t index,
@@ -104,7 +57,7 @@ int drain_emit(struct drain *d, struct sink *sink, uint32_t index,
 	if (!error)
 		error = emit_tables(d, sink);
 	if (!error)
-		error = join_lane(d, sink, lane);
+		error = drain_lane_join(d, sink, lane);
 	if (!error)
 		error = drain_notes_emit_new(&d->notes, &d->map, sink, d->process);
 	for (size_t done = 0, used; done < count && !error; done += used) {
@@ -119,7 +72,9 @@ static int lane_number(void *context, uint32_t lane)
 {
 	const struct drain *d = context;
 
-	return d->map.lanes[lane]->number;
+	const struct drain_lane_sinks *lanes = &d->map.lanes[lane]->in_sink;
+
+	return lanes->count ? lanes->items[0].number : -1;
 }
 
 int drain_emit_off_cpu(
@@ -155,7 +110,7 @@ static int emit_open_frames(
 			break;
 		open[count++] = brick_frame_open(f);
 	}
-	return count ? sink_records(sink, lane->number, open, count) : 0;
+	return count ? drain_lane_records(d, sink, lane, open, count) : 0;
 }
 
 /* What ended since the last look would be in the statistics alone. */
@@ -183,14 +138,14 @@ static int emit_lane_end(struct drain *d, struct sink *sink, uint32_t index, uin
 	int error = emit_rest(d, sink, index);
 
 	if (!error)
-		error = join_lane(d, sink, lane);
+		error = drain_lane_join(d, sink, lane);
 	if (error)
 		return error;
-	const struct brick_lane *state = snapshot(d, lane, 1);
+	struct brick_lane *state = drain_lane_state(d, lane, 1);
 	d->counts.dropped += state->ledger.dropped;
 	d->counts.threads += state->kind == BRICK_LANE_THREAD ? state->owners : 0;
 	error = emit_open_frames(d, sink, lane, end_ticks);
-	return error ? error : sink_lane_stats(sink, lane->number, state);
+	return error ? error : drain_lane_statistics(sink, lane, state);
 }
 
 /* The header's own counts as they are at the end; what it says of the process stays as it was. */
@@ -265,7 +220,8 @@ void drain_rewind(struct drain *d)
 	drain_notes_rewind(&d->notes);
 	d->map.bad_entries = 0;
 	for (uint32_t i = 0; i < d->map.lane_count; i++) {
-		d->map.lanes[i]->number = -1;
+		array_fini(&d->map.lanes[i]->in_sink);
+		d->map.lanes[i]->in_sink = (struct drain_lane_sinks){0};
 		d->map.lanes[i]->depth = 0;
 	}
 }

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/array.h"
 #include "brick/clock.h"
 #include "brick/error.h"
 #include "drain/clean.h"
@@ -177,6 +178,7 @@ void drain_map_close(struct drain_map *m)
 {
 	for (uint32_t i = 0; i < m->lane_count; i++) {
 		unmap(m, m->lanes[i]->shared, m->lanes[i]->bytes);
+		array_fini(&m->lanes[i]->in_sink);
 		free(m->lanes[i]);
 	}
 	unmap(m, m->shared, m->shared_bytes);
@@ -273,7 +275,6 @@ uint32_t drain_map_lanes(struct drain_map *m)
 			(char *)m->shared + BRICK_SESSION_LANES_OFFSET +
 				m->lane_count * sizeof entry,
 			sizeof entry);
-		lane->number = -1;
 		const char *wrong = map_lane(m, lane, &entry);
 		if (wrong)
 			drain_map_fault_set(m, wrong);

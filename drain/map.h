@@ -15,6 +15,22 @@ struct drain_frame {
 	uint16_t brick;
 };
 
+/* One of the sink's lanes that a lane is on. */
+struct drain_sink_lane {
+	int number;
+	uint64_t end; /* ticks: up to where it is taken; UINT64_MAX: its command is open */
+};
+
+/* Where a lane goes (drain/lanes.h). */
+struct drain_lane_sinks {
+	struct drain_sink_lane *items; /* an ARRAY */
+	size_t count, capacity;
+	size_t to;	   /* where records go that say more of what was before them */
+	uint32_t depth;	   /* of the command that is open there */
+	int overlaps;	   /* its commands may */
+	uint64_t left_out; /* commands for which there was no lane: counted as dropped */
+};
+
 struct drain_lane {
 	/* set once by the consuming side, when the lane joins */
 	struct brick_lane *shared; /* NULL: unusable */
@@ -24,7 +40,7 @@ struct drain_lane {
 	uint64_t tail;
 	uint64_t seen; /* of a view: records up to here were copied */
 	/* emitting */
-	int number; /* in the sink; -1: not emitted yet */
+	struct drain_lane_sinks in_sink; /* none: not emitted yet */
 	uint32_t depth;
 	struct drain_frame frames[BRICK_MAX_DEPTH];
 };

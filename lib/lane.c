@@ -45,10 +45,9 @@ static void init_lane(struct brick_lane *lane, enum brick_lane_kind kind, uint64
 }
 
 /* A queue has fewer commands than a thread has bricks, if three records for each. */
-static uint32_t ring_records(
-	const struct brick__session *s, enum brick_lane_kind kind, uint32_t smaller)
+static uint32_t ring_records(const struct brick__session *s, enum brick_lane_kind kind)
 {
-	uint32_t records = s->ring_records / (kind == BRICK_LANE_THREAD ? 1 : 2) / smaller;
+	uint32_t records = s->ring_records / (kind == BRICK_LANE_THREAD ? 1 : 2);
 	uint32_t least = s->ring_records < MIN_RING_RECORDS ? s->ring_records : MIN_RING_RECORDS;
 
 	return records < least ? least : records;
@@ -88,10 +87,9 @@ static struct brick_lane *create_lane(
 }
 
 /* Where memory is short, a smaller ring is better than none. */
-struct brick_lane *brick__lane_create(
-	struct brick__session *s, enum brick_lane_kind kind, uint32_t smaller)
+struct brick_lane *brick__lane_create(struct brick__session *s, enum brick_lane_kind kind)
 {
-	uint32_t records = ring_records(s, kind, smaller);
+	uint32_t records = ring_records(s, kind);
 	struct brick_lane *lane = create_lane(s, kind, records);
 
 	while (!lane && records / 4 >= MIN_RING_RECORDS && s->header->lane_count < BRICK_MAX_LANES)

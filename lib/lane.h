@@ -5,12 +5,8 @@
 
 #include "lib/session_map.h"
 
-/*
- * Under the session lock: a new lane at the end of the file, its ring so many times smaller than
- * those of its kind are; NULL when there is no room for it.
- */
-struct brick_lane *brick__lane_create(
-	struct brick__session *session, enum brick_lane_kind kind, uint32_t smaller);
+/* Under the session lock: a new lane at the end of the file; NULL when there is no room for it. */
+struct brick_lane *brick__lane_create(struct brick__session *session, enum brick_lane_kind kind);
 
 /* What is mapped of it. */
 uint64_t brick__lane_bytes(const struct brick_lane *lane);

@@ -15,11 +15,6 @@
 #include "lib/session_map.h"
 #include "lib/sys/sys.h"
 
-enum {
-	WHOLE_RINGS = 8, /* of a queue; its further lanes have smaller ones */
-	SMALLER = 16,
-};
-
 static int looks_the_same(const struct brick_lane *lane, const struct brick__queue_name *queue)
 {
 	return lane->queue_flags == queue->flags &&
@@ -28,15 +23,14 @@ static int looks_the_same(const struct brick_lane *lane, const struct brick__que
 }
 
 /* A lane is in the order of its begins: what comes next must not begin before its end. */
-static struct brick_lane *find_left(struct brick__session *s, const struct brick__queue_name *queue,
-	uint64_t begin, uint64_t capacity)
+static struct brick_lane *find_left(
+	struct brick__session *s, const struct brick__queue_name *queue, uint64_t begin)
 {
 	for (uint32_t i = 0; i < s->header->lane_count; i++) {
 		struct brick_lane *lane = s->lanes[i].lane;
 		if (lane->kind == BRICK_LANE_QUEUE &&
 			__atomic_load_n(&lane->state, __ATOMIC_ACQUIRE) == BRICK_LANE_FREE &&
-			lane->end_ticks <= begin && lane->capacity >= capacity &&
-			looks_the_same(lane, queue))
+			lane->end_ticks <= begin && looks_the_same(lane, queue))
 			return lane;
 	}
 	return NULL;
@@ -56,17 +50,13 @@ static void own(struct brick_lane *lane, const struct brick__queue_name *queue, 
 
 /* Under the session lock. */
 static int find_lane(struct brick__session *s, struct brick_lane **out,
-	const struct brick__queue_name *queue, uint32_t serial, uint64_t begin, uint32_t others)
+	const struct brick__queue_name *queue, uint32_t serial, uint64_t begin)
 {
-	int is_whole = others < WHOLE_RINGS;
-
 	if (!s->header || s->serial != serial)
 		return -ENOENT;
-	*out = find_left(s, queue, begin, is_whole ? s->ring_records / SMALLER : 0);
+	*out = find_left(s, queue, begin);
 	if (!*out)
-		*out = brick__lane_create(s, BRICK_LANE_QUEUE, is_whole ? 1 : SMALLER);
-	if (!*out)
-		*out = find_left(s, queue, begin, 0);
+		*out = brick__lane_create(s, BRICK_LANE_QUEUE);
 	if (*out)
 		return 0;
 	s->header->ledger.table_full++;
@@ -74,20 +64,22 @@ static int find_lane(struct brick__session *s, struct brick_lane **out,
 }
 
 int brick__queue_lane_open(struct brick__queue_lane *out, const struct brick__queue_name *queue,
-	uint32_t serial, uint64_t begin, uint32_t others)
+	uint32_t serial, uint64_t begin)
 {
 	struct brick_lane *lane = NULL;
 	KEEP_ERRNO();
 
 	brick__session_ensure();
 	BETWEEN(brick__session_lock, brick__session_unlock);
-	int error = find_lane(&brick__session, &lane, queue, serial, begin, others);
+	int error = find_lane(&brick__session, &lane, queue, serial, begin);
 	if (!error) {
-		out->last_end = lane->end_ticks;
+		*out = (struct brick__queue_lane){
+			.lane = lane,
+			.ring = (struct brick_record *)((char *)lane + lane->ring_offset),
+			.mask = lane->capacity ? lane->capacity - 1 : 0,
+			.last_end = lane->end_ticks,
+		};
 		own(lane, queue, begin);
-		out->lane = lane;
-		out->ring = (struct brick_record *)((char *)lane + lane->ring_offset);
-		out->mask = lane->capacity ? lane->capacity - 1 : 0;
 	}
 	return error;
 }
@@ -96,6 +88,8 @@ void brick__queue_lane_close(struct brick__queue_lane *queue_lane, uint32_t seri
 {
 	struct brick_lane *lane = queue_lane->lane;
 
+	if (!lane)
+		return;
 	BETWEEN(brick__session_lock, brick__session_unlock);
 	if (brick__session.header && brick__session.serial == serial) {
 		uint64_t last = queue_lane->last_end;

@@ -10,7 +10,7 @@ struct brick__queue_lane {
 	struct brick_lane *lane;
 	struct brick_record *ring;
 	uint64_t mask;
-	uint64_t last_end;	/* ticks: where the next command may begin, */
+	uint64_t last_end;	/* ticks: where the next command that cannot overlap may begin, */
 	uint64_t last_residual; /* and how far off that may be */
 };
 
@@ -22,12 +22,11 @@ struct brick__queue_name {
 };
 
 /*
- * A lane of session `serial` for a queue that has `others` and whose next command begins at
- * `begin`: one that an equal queue has left before that, or a new one. Where a queue has many,
- * each has a smaller ring. -ENOENT: that session is over; BRICK_EFULL.
+ * A lane of session `serial` for a queue whose next command begins at `begin`: one that an equal
+ * queue has left before that, or a new one. -ENOENT: that session is over; BRICK_EFULL.
  */
 int brick__queue_lane_open(struct brick__queue_lane *out, const struct brick__queue_name *queue,
-	uint32_t serial, uint64_t begin, uint32_t others);
+	uint32_t serial, uint64_t begin);
 
-/* Leave it: free for the next queue while its session (serial) lasts, else unmapped. */
+/* Leave it, if there is one: free for the next queue while its session lasts, else unmapped. */
 void brick__queue_lane_close(struct brick__queue_lane *lane, uint32_t serial);

@@ -186,7 +186,7 @@ struct brick_lane *brick__thread_attach(void)
 	if (s->header && __atomic_load_n(&brick__on, __ATOMIC_RELAXED) == s->serial) {
 		lane = reuse_lane(s);
 		if (!lane)
-			lane = brick__lane_create(s, BRICK_LANE_THREAD, 1);
+			lane = brick__lane_create(s, BRICK_LANE_THREAD);
 		if (lane && s->consumer)
 			s->consumer_type->thread_begins(s->consumer);
 		if (lane)

@@ -63,20 +63,13 @@ int brick_queue_create(struct brick_queue **out, const struct brick_queue_option
 	return 0;
 }
 
-void brick__queue_lanes_close(struct brick_queue *queue)
-{
-	for (uint32_t i = 0; i < queue->lane_count; i++)
-		brick__queue_lane_close(&queue->lanes[i], queue->serial);
-	queue->lane_count = 0;
-}
-
 void brick_queue_destroy(struct brick_queue *queue)
 {
 	if (!queue)
 		return;
 	unlink_queue(queue);
 	lock_take(&queue->lock);
-	brick__queue_lanes_close(queue);
+	brick__queue_lane_close(&queue->to, queue->serial);
 	lock_give(&queue->lock);
 	pthread_mutex_destroy(&queue->lock);
 	free(queue);
@@ -90,9 +83,9 @@ static struct brick_ledger *ledger(struct brick_queue *queue)
 	uint32_t on = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
 	uint32_t serial = on ? on : queue->serial; /* a pause does not close the books */
 
-	if (!serial || brick__queue_lanes_use(queue, serial, brick__now()))
+	if (!serial || brick__queue_lane_use(queue, serial, brick__now()))
 		return NULL;
-	return &queue->lanes[0].lane->ledger;
+	return &queue->to.lane->ledger;
 }
 
 void brick_queue_unsupported(struct brick_queue *queue, uint64_t count)
@@ -195,8 +188,7 @@ void brick__queues_unlock(void)
 void brick__queues_abandon(void)
 {
 	for (struct brick_queue *q = list; q; q = q->next) {
-		memset(q->lanes, 0, sizeof q->lanes);
-		q->lane_count = 0;
+		q->to.lane = NULL;
 		q->serial = 0;
 		q->pending = 0;
 	}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Recording what a device did: commands become samples on a lane of their queue, each followed by
- * what is known of it. A lane is in begin order and its samples nest, as on threads; all records of
- * one call are written before any is published, or none is. Called by backends and interposers.
+ * Recording what a device did: commands become samples on the lane of their queue, each followed by
+ * what is known of it. A lane is in begin order and its samples nest, as on threads; but those of
+ * an out-of-order queue may overlap, and come as they are handed in. All records of one call are
+ * written before any is published, or none is. Called by backends and interposers.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -29,8 +30,8 @@ struct open_command {
 
 /* One call's way into the ring. */
 struct record_cursor {
-	struct brick_queue *queue;
 	struct brick__queue_lane *to;
+	int overlaps;  /* commands may, those of its queue */
 	uint64_t head; /* of what is not published yet */
 	int writes;    /* 0: the ring is full */
 	uint32_t depth;
@@ -44,49 +45,17 @@ static int is_older(uint32_t serial, uint32_t than)
 	return (int32_t)(serial - than) < 0;
 }
 
-int brick__queue_lanes_use(struct brick_queue *queue, uint32_t serial, uint64_t begin)
+int brick__queue_lane_use(struct brick_queue *queue, uint32_t serial, uint64_t begin)
 {
-	if (queue->lane_count && queue->serial == serial)
+	if (queue->to.lane && queue->serial == serial)
 		return serial == __atomic_load_n(&brick__live, __ATOMIC_ACQUIRE) ? 0 : -ENOENT;
-	if (queue->lane_count && is_older(serial, queue->serial))
+	if (queue->to.lane && is_older(serial, queue->serial))
 		return -ENOENT;
-	brick__queue_lanes_close(queue);
-	int error = brick__queue_lane_open(&queue->lanes[0], &queue->name, serial, begin, 0);
-	if (!error) {
+	brick__queue_lane_close(&queue->to, queue->serial);
+	int error = brick__queue_lane_open(&queue->to, &queue->name, serial, begin);
+	if (!error)
 		queue->serial = serial;
-		queue->lane_count = 1;
-	}
 	return error;
-}
-
-/* Where an overlapping command of an out-of-order queue goes. */
-static struct brick__queue_lane *free_lane(struct brick_queue *queue, uint64_t begin)
-{
-	struct brick__queue_lane *best = &queue->lanes[0];
-
-	for (uint32_t i = 0; i < queue->lane_count; i++) {
-		struct brick__queue_lane *lane = &queue->lanes[i];
-		if (lane->last_end <= begin)
-			return lane;
-		if (lane->last_end < best->last_end)
-			best = lane;
-	}
-	if (queue->lane_count < BRICK__QUEUE_LANES) {
-		struct brick__queue_lane *further = &queue->lanes[queue->lane_count];
-		if (!brick__queue_lane_open(
-			    further, &queue->name, queue->serial, begin, queue->lane_count)) {
-			queue->lane_count++;
-			return further;
-		}
-	}
-	return best;
-}
-
-static struct brick__queue_lane *choose_lane(struct brick_queue *queue, uint64_t begin)
-{
-	if (queue->name.flags & BRICK_QUEUE_OUT_OF_ORDER)
-		return free_lane(queue, begin);
-	return &queue->lanes[0];
 }
 
 /* ---- records ---- */
@@ -246,14 +215,15 @@ static void write_command(struct record_cursor *cursor, struct open_command *o, 
 
 	if (!outer) /* the one before may have been placed by a poorer clock */
 		o->residual += cursor->to->last_residual;
-	place(cursor, o, outer ? outer->next : cursor->to->last_end,
-		outer ? outer->end : UINT64_MAX);
+	uint64_t free_from = cursor->overlaps ? 0 : cursor->to->last_end;
+	place(cursor, o, outer ? outer->next : free_from, outer ? outer->end : UINT64_MAX);
 	o->next = o->begin;
 	if (outer) {
 		outer->next = o->end;
 		outer->child += o->end - o->begin;
 	} else {
-		cursor->to->last_end = o->end;
+		if (o->end > cursor->to->last_end)
+			cursor->to->last_end = o->end;
 		cursor->to->last_residual = residual;
 	}
 	if (holds || (o->end - o->begin) >> 32)
@@ -323,9 +293,9 @@ static void record_all(struct brick_queue *queue, const struct brick_command *co
 	struct record_cursor cursor;
 	uint64_t records = 0;
 
-	cursor.queue = queue;
 	cursor.depth = 0;
-	cursor.to = choose_lane(queue, brick__ticks_of_ns(commands[0]->begin_ns).at);
+	cursor.to = &queue->to;
+	cursor.overlaps = queue->name.flags & BRICK_QUEUE_OUT_OF_ORDER;
 	struct brick_lane *lane = cursor.to->lane;
 	for (uint32_t i = 0; i < count; i++)
 		records += records_of(commands[i]);
@@ -366,7 +336,7 @@ int brick__queue_record_nested(struct brick_queue *queue,
 		return error;
 	HOLD_UNCANCELLED(&queue->lock);
 	uint64_t begin = brick__ticks_of_ns(commands[0]->begin_ns).at;
-	error = brick__queue_lanes_use(queue, commands[0]->launch.session, begin);
+	error = brick__queue_lane_use(queue, commands[0]->launch.session, begin);
 	if (!error)
 		record_all(queue, commands, depths, count);
 	return error;

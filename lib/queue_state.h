@@ -6,21 +6,15 @@
 #include "lib/lane_queue.h"
 #include "lib/queue.h"
 
-enum { BRICK__QUEUE_LANES = 64 }; /* for commands that overlap; a ring each */
-
 struct brick_queue {
 	struct brick_queue *next, **link; /* under the lock of the list */
 	pthread_mutex_t lock;
 	struct brick__queue_name name;
-	uint32_t serial;	 /* of the session that the lanes belong to */
-	uint64_t pending;	 /* commands on the way, where somebody counts them */
-	uint32_t pending_serial; /* of the session that they belong to */
-	uint32_t lane_count;
-	struct brick__queue_lane lanes[BRICK__QUEUE_LANES];
+	uint32_t serial;	     /* of the session that the lane belongs to */
+	uint64_t pending;	     /* commands on the way, where somebody counts them */
+	uint32_t pending_serial;     /* of the session that they belong to */
+	struct brick__queue_lane to; /* its lane is NULL while it has none */
 };
 
-/* Have at least one lane in session `serial`. -ENOENT, BRICK_EFULL as brick__queue_lane_open(). */
-int brick__queue_lanes_use(struct brick_queue *queue, uint32_t serial, uint64_t begin);
-
-/* Leave all lanes. */
-void brick__queue_lanes_close(struct brick_queue *queue);
+/* Have a lane in session `serial`. -ENOENT, BRICK_EFULL as brick__queue_lane_open(). */
+int brick__queue_lane_use(struct brick_queue *queue, uint32_t serial, uint64_t begin);

@@ -24,8 +24,7 @@ struct brick_queue;
 
 /* Flags of a queue, or'ed. */
 enum brick_queue_flags {
-	BRICK_QUEUE_OUT_OF_ORDER =
-		1, /* its commands may overlap: further lanes hold those that do */
+	BRICK_QUEUE_OUT_OF_ORDER = 1, /* its commands may overlap */
 };
 
 /* How a queue is created. */

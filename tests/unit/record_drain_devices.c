@@ -9,29 +9,34 @@
 #include "base/clock_ns.h"
 #include "tests/unit/drain_fixture.h"
 
-/* A command of a queue, from 20 to 10 us ago. */
-static int add_command(struct brick_queue *queue, uint32_t kernel)
+static int add_at(struct brick_queue *queue, uint32_t kernel, uint64_t begin_ns, uint64_t end_ns)
 {
-	struct timespec t;
-	struct brick_command c = {.size = sizeof c, .kernel = kernel};
+	struct brick_command c = {
+		.size = sizeof c, .kernel = kernel, .begin_ns = begin_ns, .end_ns = end_ns};
 
 	brick_launch_begin(&c.launch);
 	brick_launch_end(&c.launch);
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	c.end_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec - 10000;
-	c.begin_ns = c.end_ns - 10000;
 	c.source = BRICK_SOURCE_DEVICE_EVENT;
 	c.bytes = 4096;
 	return brick_queue_record(queue, &c);
 }
 
-static struct brick_queue *make_queue(void)
+/* A command of a queue, from 20 to 10 us ago. */
+static int add_command(struct brick_queue *queue, uint32_t kernel)
+{
+	uint64_t now = monotonic_ns();
+
+	return add_at(queue, kernel, now - 20000, now - 10000);
+}
+
+static struct brick_queue *make_queue(uint32_t flags)
 {
 	struct brick_queue_options options = BRICK_QUEUE_OPTIONS_INIT;
 	struct brick_queue *queue = NULL;
 
 	options.name = "a\x1bqueue";
 	options.backend = "null";
+	options.flags = flags;
 	assert_int_equal(brick_queue_create(&queue, &options), 0);
 	return queue;
 }
@@ -58,7 +63,7 @@ static void queues_kernels_and_code(void **state)
 
 	start_session(f, 1024);
 	open_drain(f);
-	struct brick_queue *queue = make_queue();
+	struct brick_queue *queue = make_queue(0);
 	uint32_t kernel = make_kernel("f");
 	brick_span span = brick_begin_layer(BRICK_RMS_NORM, 5);
 	for (int i = 0; i < 10; i++) {
@@ -95,13 +100,96 @@ static void queues_kernels_and_code(void **state)
 	brick_queue_destroy(queue);
 }
 
+static int by_begin(const void *a, const void *b)
+{
+	const struct run_sample *x = a, *y = b;
+
+	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
+}
+
+enum { AT_THE_SAME_TIME = 600, TOO_MANY = 5000 };
+
+/* Of an out-of-order queue any number run at once, in any order: all are there, as they were. */
+static void commands_that_overlap(void **state)
+{
+	struct fixture *f = *state;
+	static struct run_sample found[AT_THE_SAME_TIME];
+	size_t count = 0;
+
+	start_session(f, 1 << 16);
+	open_drain(f);
+	struct brick_queue *queue = make_queue(BRICK_QUEUE_OUT_OF_ORDER);
+	uint32_t kernel = make_kernel("f");
+	uint64_t now = monotonic_ns();
+	for (uint64_t i = 0; i < AT_THE_SAME_TIME; i++) { /* 7 and 600 have no divisor in common */
+		uint64_t k = 7 * i % AT_THE_SAME_TIME;
+		assert_int_equal(add_at(queue, kernel, now + 1000 * k, now + 1000000 + k), 0);
+	}
+	assert_int_equal(add_at(queue, kernel, now + 2000000, now + 2000100), 0);
+	assert_true(emit_all(f, 7) > 0);
+	struct run *run = finish(f, DRAIN_END_CLOSED);
+	assert_null(drain_fault(f->drain));
+	assert_int_equal(run->command_count, AT_THE_SAME_TIME + 1);
+	assert_int_equal(run->bad_records, 0);
+	uint64_t counted_ = 0, queues = 0, number = 0;
+	for (size_t l = 0; l < run->lane_count; l++) {
+		const struct run_lane *lane = &run->lanes[l];
+		if (lane->kind != BRICK_LANE_QUEUE)
+			continue;
+		number = queues++ ? number : lane->tid;
+		assert_int_equal(lane->tid, number);
+		assert_int_equal(lane->ledger.clamped, 0);
+		for (size_t i = 0; i < lane->sample_count && count < AT_THE_SAME_TIME; i++)
+			if (lane->samples[i].begin_ns < now + 1500000)
+				found[count++] = lane->samples[i];
+		for (size_t b = 0; b < run->brick_count; b++)
+			counted_ += lane->stats ? lane->stats[b].count : 0;
+	}
+	assert_int_equal(queues, AT_THE_SAME_TIME);
+	assert_int_equal(count, AT_THE_SAME_TIME);
+	assert_int_equal(counted_, AT_THE_SAME_TIME + 1);
+	qsort(found, count, sizeof *found, by_begin);
+	for (uint64_t k = 0; k < count; k++) {
+		assert_in_range(found[k].begin_ns + 500, now + 1000 * k, now + 1000 * k + 999);
+		assert_in_range(found[k].end_ns + 500, now + 1000000 + k, now + 1000000 + k + 999);
+	}
+	run_destroy(run);
+	brick_queue_destroy(queue);
+}
+
+/* Whoever fills rings by hand may say that millions overlap: what is too much is dropped. */
+static void more_than_there_are_lanes_for(void **state)
+{
+	struct fixture *f = *state;
+
+	start_session(f, 1 << 16);
+	open_drain(f);
+	struct brick_queue *queue = make_queue(BRICK_QUEUE_OUT_OF_ORDER);
+	uint64_t now = monotonic_ns();
+	for (uint64_t i = 0; i < TOO_MANY; i++)
+		assert_int_equal(add_at(queue, 0, now + i, now + 1000000), 0);
+	emit_all(f, 100);
+	struct run *run = finish(f, DRAIN_END_CLOSED);
+	uint64_t dropped = 0, count = 0;
+	for (size_t l = 0; l < run->lane_count; l++) {
+		dropped += run->lanes[l].ledger.dropped;
+		if (run->lanes[l].kind == BRICK_LANE_QUEUE)
+			count += run->lanes[l].sample_count;
+	}
+	assert_true(count >= AT_THE_SAME_TIME && dropped > 0);
+	assert_int_equal(count + dropped, TOO_MANY);
+	assert_int_equal(run->bad_records, 0);
+	run_destroy(run);
+	brick_queue_destroy(queue);
+}
+
 /* What somebody wrote over the tables: the rest comes through. */
 static void bad_kernels_and_code(void **state)
 {
 	struct fixture *f = *state;
 
 	start_session(f, 1024);
-	struct brick_queue *queue = make_queue();
+	struct brick_queue *queue = make_queue(0);
 	uint32_t kernel = make_kernel("f");
 	assert_int_equal(add_command(queue, kernel), 0);
 	struct brick_session_header h;
@@ -128,6 +216,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(queues_kernels_and_code),
+		TEST(commands_that_overlap),
+		TEST(more_than_there_are_lanes_for),
 		TEST(bad_kernels_and_code),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

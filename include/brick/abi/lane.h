@@ -65,6 +65,8 @@ enum brick_source {
  * One record of a ring, 32 bytes. Records stand in the order of their begin times within a lane,
  * and nest: a brick that ended without any other brick inside is one SAMPLE; one that holds others
  * is an OPEN before them and a CLOSE after them. A long leaf (>= 2^32 ticks) is OPEN + CLOSE too.
+ * Commands of a queue with BRICK_QUEUE_OUT_OF_ORDER may overlap, and stand in no order: each with
+ * all that it holds and that is said of it.
  */
 enum brick_record_kind {
 	BRICK_RECORD_NONE = 0,
