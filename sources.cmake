@@ -969,6 +969,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/sweep.c
   tests/unit/switch_budget.c
   tests/unit/thread_keys.c
+  tests/unit/thread_ready.c
   tests/unit/tile.c
   tests/unit/timer.c
   tests/unit/trace_command.c

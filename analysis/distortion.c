@@ -36,7 +36,7 @@
 struct costs {
 	struct pair_costs pairs;
 	double calls, timed, timed_ns, unseen_ns;
-	double own_ns;
+	double own_ns, beside_ns;		      /* of the step's thread, of others */
 	double nodes, splits, split_ns, split_min_ns; /* by the evaluation callback */
 	double ns, low_ns, high_ns; /* of all but pairs until these are all there */
 	bool known;		    /* all that was counted has a cost */
@@ -79,11 +79,11 @@ static double steps_of(const struct summary *summary, int phase)
 }
 
 /* Delays of a thread that works for a step beside the one that runs it: they may count in full. */
-static void add_beside(struct costs *costs, const struct run_lane *lane,
-	const struct summary_pairs *hooked, double all, int phase)
+static void add_beside(
+	struct costs *costs, const struct summary *summary, size_t i, double all, int phase)
 {
-	double beside = phase == SUMMARY_ALL_PHASES ? sum_of(hooked->beside, STEP_PHASES)
-						    : (double)hooked->beside[phase];
+	const struct run_lane *lane = &summary->run->lanes[i];
+	double beside = within(summary, summary->hooked[i].beside, phase);
 	if (beside > 0 && lane->hook_timed)
 		costs->high_ns += (double)lane->hook_calls * beside / all * (double)lane->hook_ns /
 				  (double)lane->hook_timed;
@@ -91,16 +91,19 @@ static void add_beside(struct costs *costs, const struct run_lane *lane,
 
 /*
  * The profiler's own work that was recorded like the program's. Each took as long as the shortest
- * at least; what the longer ones were preempted for is no cost.
+ * at least; not while it was preempted. Other threads get ready one after the other, and the
+ * step's own waits for all, unless it is late itself (low).
  */
 static void add_own(struct costs *costs, const struct summary *summary,
 	const struct summary_pairs *hooked, int phase)
 {
 	double own_ns = within(summary, hooked->own_ns, phase);
+	double beside_ns = within(summary, hooked->own_beside_ns, phase);
 	costs->own_ns += own_ns;
-	costs->ns += own_ns;
+	costs->beside_ns += beside_ns;
+	costs->ns += own_ns + beside_ns;
 	costs->low_ns += within(summary, hooked->own_count, phase) * (double)hooked->own_min_ns;
-	costs->high_ns += own_ns;
+	costs->high_ns += own_ns + beside_ns;
 }
 
 /* Of a graph of n nodes n - 1 graphs are the callback's doing; each step has one graph at least. */
@@ -144,7 +147,7 @@ static void add_hooks(struct costs *costs, const struct summary *summary, int ph
 		const uint64_t *counts = summary->hooked[i].count;
 		double all = sum_of(counts, STEP_PHASES + 1);
 		double here = within(summary, counts, phase);
-		add_beside(costs, lane, &summary->hooked[i], all, phase);
+		add_beside(costs, summary, i, all, phase);
 		add_own(costs, summary, &summary->hooked[i], phase);
 		add_splits(costs, summary, &summary->hooked[i], phase);
 		if (here <= 0)
@@ -233,10 +236,9 @@ static void add_helpers(struct distortion *d, const struct summary *summary)
 static void say_pairs(struct distortion *d, const struct costs *costs)
 {
 	char text[sizeof d->method];
-	if (costs->pairs.count <= 0)
-		return;
 	pair_costs_text(&costs->pairs, text, sizeof text);
-	append(d, "%s", text);
+	if (costs->pairs.count > 0)
+		append(d, "%s", text);
 }
 
 static void say_splits(struct distortion *d, const struct costs *costs)
@@ -265,6 +267,8 @@ static void say_costs(struct distortion *d, const struct costs *costs, const str
 				: " (--measure-distortion measures it)");
 	if (costs->own_ns > 0)
 		append(d, "%.3f ms looking up graphs that were built anew", costs->own_ns / 1e6);
+	if (costs->beside_ns > 0)
+		append(d, "%.3f ms getting other threads ready to record", costs->beside_ns / 1e6);
 	if (costs->nodes > 0 && !costs->splits)
 		append(d,
 			"the evaluation callback splits graphs, and no node without work was there "

@@ -273,6 +273,7 @@ static void classify_bricks(struct step_index *index, const struct run *run)
 		else if (!strcmp(name, tile))
 			index->kinds[i] = BRICK_KIND_TILE;
 		else if (!strcmp(run->bricks[i].name, BRICK_LOOKUP_NAME) ||
+			 !strcmp(run->bricks[i].name, BRICK_READY_NAME) ||
 			 !strcmp(run->bricks[i].name, BRICK_SPLIT_NAME))
 			index->kinds[i] = BRICK_KIND_OVERHEAD;
 	}

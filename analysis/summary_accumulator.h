@@ -34,9 +34,10 @@ enum { SUMMARY_ALL_PHASES = -1 };
 /* Begin/end pairs by the phase whose wall time they fell into; the last: into none. */
 struct summary_pairs {
 	uint64_t count[STEP_PHASES + 1];
-	uint64_t beside[STEP_PHASES]; /* of the last ones above: while a step ran elsewhere */
+	uint64_t beside[STEP_PHASES + 1]; /* of the last ones: while a step ran elsewhere */
 	/* Samples that are the profiler's own work, and the shortest of them. */
 	uint64_t own_count[STEP_PHASES + 1], own_ns[STEP_PHASES + 1], own_min_ns;
+	uint64_t own_beside_ns[STEP_PHASES + 1]; /* of the last: while a step ran elsewhere */
 	/* Of samples that the evaluation callback made: how many, and the time that holds them. */
 	uint64_t inflated[STEP_PHASES + 1], inflated_ns[STEP_PHASES + 1];
 	uint64_t split_count, split_ns, split_min_ns; /* ... of nodes without work */
@@ -228,4 +229,8 @@ uint32_t summary_device_group(
 
 /* summary_pairs.c */
 bool summary_pairs_init(struct summary_accumulator *t); /* false: out of memory */
+/* A hooked sample, of what lies in steps of that phase or beside one: SUMMARY_PHASE_OUTSIDE: none.
+ */
+void summary_pairs_hooked(struct summary_accumulator *t, const struct walk_frame *frame,
+	uint32_t phase, uint32_t beside);
 void summary_pairs_merge(struct summary_accumulator *t, const struct run_lane *lane);

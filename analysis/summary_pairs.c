@@ -74,13 +74,44 @@ static void add_pairs(struct summary_pairs *to, const struct summary_pairs *from
 		to->own_ns[phase] += scaled(from->own_ns[phase], ratio);
 		to->inflated[phase] += scaled(from->inflated[phase], ratio);
 		to->inflated_ns[phase] += from->inflated_ns[phase];
+		to->beside[phase] += scaled(from->beside[phase], ratio);
+		to->own_beside_ns[phase] += from->own_beside_ns[phase];
 	}
 	to->split_count += from->split_count;
 	to->split_ns += from->split_ns;
 	summary_keep_least(&to->split_min_ns, from->split_min_ns);
 	summary_keep_least(&to->own_min_ns, from->own_min_ns);
-	for (unsigned phase = 0; phase < STEP_PHASES; phase++)
-		to->beside[phase] += scaled(from->beside[phase], ratio);
+}
+
+/* Being preempted meanwhile is no cost of it. */
+static void add_own(struct summary_pairs *hooked, const struct walk_frame *frame, uint64_t ns,
+	uint32_t phase, uint32_t beside)
+{
+	if (frame->sample->source == BRICK_SOURCE_CALLBACK) {
+		hooked->split_count++;
+		hooked->split_ns += ns;
+		summary_keep_least(&hooked->split_min_ns, ns);
+	}
+	hooked->own_count[phase]++;
+	hooked->own_ns[phase] += ns;
+	summary_keep_least(&hooked->own_min_ns, ns);
+	if (beside < STEP_PHASES)
+		hooked->own_beside_ns[beside] += ns;
+}
+
+void summary_pairs_hooked(struct summary_accumulator *t, const struct walk_frame *frame,
+	uint32_t phase, uint32_t beside)
+{
+	struct summary_pairs *hooked = &t->lane_hooked;
+	hooked->count[phase]++;
+	if (beside < STEP_PHASES)
+		hooked->beside[beside]++;
+	if (t->index->kinds[frame->brick] == BRICK_KIND_OVERHEAD)
+		add_own(hooked, frame, walk_basis_ns(t->index, frame), phase, beside);
+	else if (frame->sample->source == BRICK_SOURCE_CALLBACK)
+		hooked->inflated[phase]++;
+	if (t->run->bricks[frame->brick].well_known == BRICK_GRAPH_COMPUTE)
+		hooked->inflated_ns[phase] += frame->length_ns;
 }
 
 void summary_pairs_merge(struct summary_accumulator *t, const struct run_lane *lane)

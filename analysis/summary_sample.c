@@ -200,36 +200,6 @@ static bool is_asked_for(const struct summary_accumulator *t, const struct walk_
 	return t->only == SUMMARY_ALL_PHASES || phase_of(t, frame) == (uint32_t)t->only;
 }
 
-/* Being preempted meanwhile is no cost of it. */
-static void count_own(struct summary_accumulator *t, const struct walk_frame *frame, uint32_t phase)
-{
-	struct summary_pairs *hooked = &t->lane_hooked;
-	uint64_t ns = walk_basis_ns(t->index, frame);
-	if (frame->sample->source == BRICK_SOURCE_CALLBACK) {
-		hooked->split_count++;
-		hooked->split_ns += ns;
-		summary_keep_least(&hooked->split_min_ns, ns);
-	}
-	hooked->own_count[phase]++;
-	hooked->own_ns[phase] += ns;
-	summary_keep_least(&hooked->own_min_ns, ns);
-}
-
-static void count_hooked(
-	struct summary_accumulator *t, const struct walk_frame *frame, uint32_t phase)
-{
-	struct summary_pairs *hooked = &t->lane_hooked;
-	hooked->count[phase]++;
-	if (frame->scope == WALK_ALONGSIDE && frame->step != RUN_NONE)
-		hooked->beside[phase_of(t, frame)]++;
-	if (t->index->kinds[frame->brick] == BRICK_KIND_OVERHEAD)
-		count_own(t, frame, phase);
-	else if (frame->sample->source == BRICK_SOURCE_CALLBACK)
-		hooked->inflated[phase]++;
-	if (t->run->bricks[frame->brick].well_known == BRICK_GRAPH_COMPUTE)
-		hooked->inflated_ns[phase] += frame->length_ns;
-}
-
 static bool part_counts(const struct summary_accumulator *t, const struct walk_frame *frame)
 {
 	return t->counted_by_parts >> phase_of(t, frame) & 1;
@@ -242,7 +212,10 @@ static void count_always(
 	uint32_t phase = in_wall ? phase_of(t, frame) : SUMMARY_PHASE_OUTSIDE;
 	/* What hooks record on their threads, phases too, is in what the hooks cost. */
 	if (t->run->sites[frame->sample->site].operation || t->run->lanes[t->lane].hook_calls)
-		count_hooked(t, frame, phase);
+		summary_pairs_hooked(t, frame, phase,
+			frame->scope == WALK_ALONGSIDE && frame->step != RUN_NONE
+				? phase_of(t, frame)
+				: SUMMARY_PHASE_OUTSIDE);
 	else
 		t->lane_pairs.count[phase]++;
 	if (depth == 1 && frame->end_ns + frame->wait_ns > t->lane_end_ns)

@@ -3,18 +3,38 @@
 #include "brick/attach.h"
 
 #include <errno.h>
+#include "brick/abi/overhead.h"
+#include "brick/probe.h"
+#include "brick/registry.h"
 #include "lib/lane_thread.h"
+#include "lib/sys/ticks.h"
 
 static int has_lane(void)
 {
 	return brick_enabled() && brick__thread.serial == brick__on;
 }
 
+/* A new lane takes milliseconds, for which others may wait at the next barrier. */
+static void record_new(const struct brick_lane *lane)
+{
+	int brick = brick_register(BRICK_READY_NAME, BRICK_CATEGORY_ENGINE);
+
+	if (brick >= 0)
+		brick_record_sample(&(struct brick_sample){.begin = lane->start_ticks,
+			.end = brick__now(),
+			.brick = (uint32_t)brick,
+			.layer = -1,
+			.source = BRICK_SOURCE_TSC});
+}
+
 int brick_thread_ready(void)
 {
 	if (has_lane())
 		return 0;
-	return brick_enabled() && brick__thread_attach() ? 0 : -ENOENT;
+	const struct brick_lane *lane = brick_enabled() ? brick__thread_attach() : NULL;
+	if (lane && lane->owners == 1)
+		record_new(lane);
+	return lane ? 0 : -ENOENT;
 }
 
 brick_span brick_begin_from(uint32_t brick, int layer, enum brick_source source)

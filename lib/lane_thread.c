@@ -116,13 +116,13 @@ static uint32_t lane_index(const struct brick__session *s, const struct brick_la
 	return i;
 }
 
-static void own_lane(struct brick_lane *lane)
+/* since: of a new lane, when its making began. */
+static void own_lane(struct brick_lane *lane, uint64_t since)
 {
 	struct brick__thread *self = &brick__thread;
 
 	lane->tid = brick__sys_thread_id();
-	lane->owners++;
-	lane->start_ticks = brick__now();
+	lane->start_ticks = lane->owners++ ? brick__now() : since;
 	lane->end_ticks = 0;
 	lane->depth = 0;
 	lane->default_layer = 0;
@@ -181,6 +181,7 @@ struct brick_lane *brick__thread_attach(void)
 		leave_lane(self);
 	brick__session_ensure();
 	pthread_once(&exit_key_once, make_exit_key);
+	uint64_t since = brick__now();
 	brick__session_lock();
 	struct brick__session *s = &brick__session;
 	if (s->header && __atomic_load_n(&brick__on, __ATOMIC_RELAXED) == s->serial) {
@@ -190,7 +191,7 @@ struct brick_lane *brick__thread_attach(void)
 		if (lane && s->consumer)
 			s->consumer_type->thread_begins(s->consumer);
 		if (lane)
-			own_lane(lane);
+			own_lane(lane, since);
 	}
 	if (!lane)
 		note_refusal(self);

@@ -9,6 +9,9 @@
 /* A graph that the engine built anew is recognised, or its nodes are looked up. */
 #define BRICK_LOOKUP_NAME "ProfilerLookup"
 
+/* A thread gets memory to record into, which is new to the process: at its first hook. */
+#define BRICK_READY_NAME "ProfilerReady"
+
 /* A node without work that the evaluation callback had computed by itself, to see what that takes.
  */
 #define BRICK_SPLIT_NAME "ProfilerSplit"
