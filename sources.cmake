@@ -12,6 +12,7 @@ set(BRICK_BASE_SOURCES
   base/hashmap.c
   base/lock.c
   base/number.c
+  base/time_namespace.c
   base/user_path.c
 )
 

@@ -14,9 +14,17 @@
 
 size_t file_begin(const char *path, char *out, size_t bytes)
 {
-	SCOPED_TO(fclose) FILE *in = fopen(path, "re");
-	size_t n = in ? fread(out, 1, bytes - 1, in) : 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? 0 : 1;
+	size_t n = 0;
 
+	while (got > 0 && n < bytes - 1) {
+		got = read(fd, out + n, bytes - 1 - n);
+		n += got > 0 ? (size_t)got : 0;
+		got = got < 0 && errno == EINTR ? 1 : got;
+	}
+	if (fd >= 0)
+		close(fd);
 	out[n] = '\0';
 	return n;
 }

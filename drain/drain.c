@@ -95,6 +95,13 @@ void drain_fault_set(struct drain *d, const char *text)
 	drain_map_fault_set(&d->map, text);
 }
 
+uint64_t drain_ticks(const struct drain *d)
+{
+	const struct brick_clock *clock = &d->map.header.clock;
+
+	return brick_ticks() - (clock->source == BRICK_CLOCK_MONOTONIC ? clock->base_ns : 0);
+}
+
 uint32_t drain_lanes(struct drain *d)
 {
 	return drain_map_lanes(&d->map);

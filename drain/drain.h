@@ -53,6 +53,9 @@ struct drain_title {
 struct trace_writer_options drain_title(
 	const struct drain *d, struct drain_title *title, const char *path);
 
+/* The present time in the session's ticks. */
+uint64_t drain_ticks(const struct drain *d);
+
 /* enum brick_session_state, and when the session ended, as its process says now. */
 uint32_t drain_state(const struct drain *d, uint64_t *end_ticks);
 

@@ -36,11 +36,8 @@ static int emit_records(struct drain *d, struct sink *sink, uint32_t index,
 	if (!d->map.view) {
 		drain_histograms_enter(&d->histograms, &d->map, lane, d->tables.now.brick_count,
 			records, count, &d->counts);
-		/* the process may be in another time namespace, and has looked at its clock for 2
-		 * ms */
-		const struct brick_clock *clock =
-			sink->clock.mult ? &sink->clock : &d->map.header.clock;
-		error = drain_off_cpu_learn(&d->off_cpu, clock, index, records, count);
+		error = drain_off_cpu_learn(&d->off_cpu,
+			sink_clock_of(&sink->clock, &d->map.header.clock), index, records, count);
 	}
 	d->counts.records += count;
 	return error ? error : drain_lane_records(d, sink, lane, records, count);

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/array.h"
+#include "base/time_namespace.h"
 #include "brick/clock.h"
 #include "brick/error.h"
 #include "drain/clean.h"
@@ -128,6 +129,8 @@ static int check_header(const struct brick_session_header *h, uint64_t end, cons
 
 static void clean_header(struct brick_session_header *h)
 {
+	h->clock.base_ns += (uint64_t)time_namespace_offset_ns(CLOCK_MONOTONIC);
+	h->start_ns += (uint64_t)time_namespace_offset_ns(CLOCK_MONOTONIC);
 	drain_clean_text(h->host, sizeof h->host);
 	drain_clean_text(h->executable, sizeof h->executable);
 	if (h->command_bytes > sizeof h->command)

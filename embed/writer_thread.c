@@ -199,7 +199,7 @@ static void finish(struct consumer *t)
 				     ? DRAIN_END_CLOSED
 				     : DRAIN_END_OUTLIVED;
 	if (!end_ticks)
-		end_ticks = brick_ticks();
+		end_ticks = drain_ticks(t->drain);
 	int error = drain_all(t, UINT64_MAX);
 	if (!error)
 		error = drain_finish(t->drain, trace_writer_sink(t->writer), end, end_ticks);

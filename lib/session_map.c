@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <unistd.h>
 #include "base/clock_ns.h"
+#include "base/time_namespace.h"
 #include "base/lock.h"
 #include "lib/launcher.h"
 #include "lib/sys/sys.h"
@@ -97,6 +98,9 @@ int brick__session_create(
 	s->header->mode = mode;
 	s->header->clock = *brick_clock_get();
 	describe_process(s->header);
+	/* its reader may be in another time namespace */
+	s->header->clock.base_ns -= (uint64_t)time_namespace_offset_ns(CLOCK_MONOTONIC);
+	s->header->start_ns -= (uint64_t)time_namespace_offset_ns(CLOCK_MONOTONIC);
 	return 0;
 }
 

@@ -37,8 +37,8 @@ static size_t gather(const struct live_session *sessions, struct snapshot_part *
 	size_t count = 0;
 
 	for (const struct live_session *l = sessions; l; l = l->next)
-		parts[count++] = (struct snapshot_part){
-			l->drain, end_of(l->state), l->end_ticks ? l->end_ticks : brick_ticks()};
+		parts[count++] = (struct snapshot_part){l->drain, end_of(l->state),
+			l->end_ticks ? l->end_ticks : drain_ticks(l->drain)};
 	return count;
 }
 

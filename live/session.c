@@ -79,7 +79,7 @@ void live_session_check(struct live_session *s)
 	if (s->state == LIVE_RUNNING)
 		s->end_ticks = 0;
 	else if (!s->end_ticks)
-		s->end_ticks = closed && end_ticks ? end_ticks : brick_ticks();
+		s->end_ticks = closed && end_ticks ? end_ticks : drain_ticks(s->drain);
 }
 
 int live_session_orphaned(const struct live_session *s)

@@ -47,7 +47,7 @@ int watched_is_over(struct watched *s, uint64_t now_ns, enum drain_end *end, uin
 			s->closed_ns = now_ns;
 		return exited || now_ns - s->closed_ns >= LINGER_NS;
 	}
-	*end_ticks = brick_ticks();
+	*end_ticks = drain_ticks(s->drain);
 	*end = exited		       ? DRAIN_END_DEAD
 	       : drain_fault(s->drain) ? DRAIN_END_BROKEN
 				       : DRAIN_END_OUTLIVED;

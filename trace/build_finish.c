@@ -7,6 +7,7 @@
 #include "base/order.h"
 #include "brick/abi/step_counters.h"
 #include "trace/build.h"
+#include "trace/sink.h"
 
 enum {
 	STEPS_RELEASED = 512, /* each may lie on pages of its own */
@@ -15,9 +16,7 @@ enum {
 
 const struct brick_clock *build_clock(const struct build *b, uint32_t process)
 {
-	const struct brick_clock *own = &b->processes[process].clock;
-
-	return own->mult && own->source != b->run->clock.source ? own : &b->run->clock;
+	return sink_clock_of(&b->run->clock, &b->processes[process].clock);
 }
 
 static uint64_t at_ns(const struct brick_clock *clock, uint64_t ticks)

@@ -11,10 +11,7 @@
 const struct brick_clock *run_records_clock(
 	const struct run_builder *b, const struct builder_process *process)
 {
-	const struct brick_clock *own = &b->build.processes[process->number].clock;
-	const struct brick_clock *run = &b->build.run->clock;
-
-	return b->build.has_clock && run->source == own->source ? run : own;
+	return sink_clock_of(&b->build.run->clock, &b->build.processes[process->number].clock);
 }
 
 static uint64_t ns_of(const struct builder_lane *lane, uint64_t ticks)

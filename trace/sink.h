@@ -123,6 +123,19 @@ struct sink_type {
 	int (*flush)(struct sink *sink);
 };
 
+/*
+ * By which line a process's ticks become ns: the recording's is truer than its own, if both are of
+ * one counter. The OS's clock is exact, and another one in each time namespace, which only the
+ * process's own line knows.
+ */
+static inline const struct brick_clock *sink_clock_of(
+	const struct brick_clock *recording, const struct brick_clock *own)
+{
+	int other = own->source != recording->source || own->source == BRICK_CLOCK_MONOTONIC;
+
+	return recording->mult && (!own->mult || !other) ? recording : own;
+}
+
 /* What all of these look at first: a sink that has failed stays so, and numbers are its own. */
 static inline int sink_failed(const struct sink *sink)
 {

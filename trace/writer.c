@@ -11,11 +11,15 @@
 #include <string.h>
 #include "base/array.h"
 #include "base/clock_ns.h"
+#include "base/time_namespace.h"
 #include "trace/writer_state.h"
 
 enum { OFFSET_READINGS = 16 };
 
-/* BOOTTIME less MONOTONIC, by the narrowest of several readings between two others. */
+/*
+ * BOOTTIME less MONOTONIC, by the narrowest of several readings between two others. Traces lie
+ * beside one another by BOOTTIME, so it is that outside of time namespaces.
+ */
 static int64_t boot_offset_ns(void)
 {
 	uint64_t narrowest = UINT64_MAX;
@@ -29,7 +33,7 @@ static int64_t boot_offset_ns(void)
 		narrowest = width;
 		offset = (int64_t)(boot - before - width / 2);
 	}
-	return offset;
+	return offset - time_namespace_offset_ns(CLOCK_BOOTTIME);
 }
 
 /* SplitMix64: uuids of one file never collide, and hardly with those of another. */
@@ -45,9 +49,7 @@ uint64_t writer_uuid(const struct trace_writer *w, uint64_t kind, uint64_t index
 
 static void choose_clock(const struct trace_writer *w, struct writer_process *process)
 {
-	int better = w->have_clock && w->clock.source == process->clock.source;
-
-	process->best = better ? &w->clock : &process->clock;
+	process->best = sink_clock_of(&w->clock, &process->clock);
 }
 
 static void free_process(struct writer_process *process)
@@ -139,7 +141,6 @@ int writer_sink_clock(struct sink *sink, const struct brick_clock *clock)
 		return -EINVAL;
 	writer_release_all(w, NULL);
 	w->clock = *clock;
-	w->have_clock = 1;
 	for (uint32_t i = 0; i < w->process_count; i++)
 		choose_clock(w, w->processes[i]);
 	return writer_clock(w);

@@ -23,7 +23,6 @@ struct trace_writer {
 	uint64_t start_ns,
 		last_ns; /* last: newest time seen, for events without one of their own */
 	struct brick_clock clock;
-	int have_clock;
 
 	size_t event_packet, event_body; /* the instant that is open in the scratch */
 	uint64_t event_ns;		 /* of the last one */

@@ -3,11 +3,11 @@
  * The seam of lib/sys/sys.h on Linux: shared memory, identity of threads and of the process.
  * Called on slow paths only; every function leaves errno as it found it.
  */
+#include "base/file.h"
 #include "base/scope.h"
 #include "lib/sys/sys.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,19 +50,12 @@ uint64_t brick__sys_thread_id(void)
 
 int brick__sys_thread_schedule(uint32_t pid, uint32_t tid, uint64_t *ran, uint64_t *queued)
 {
-	char text[96], *end;
-	int saved = errno;
+	KEEP_ERRNO();
+	char path[96], text[96], *end;
 
-	snprintf(text, sizeof text, "/proc/%u/task/%u/schedstat", pid, tid);
-	int fd = open(text, O_RDONLY | O_CLOEXEC);
-	int error = fd < 0 ? -errno : 0;
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-	if (fd >= 0)
-		close(fd);
-	errno = saved;
-	if (n <= 0)
-		return error ? error : -EIO;
-	text[n] = '\0';
+	snprintf(path, sizeof path, "/proc/%u/task/%u/schedstat", pid, tid);
+	if (!file_begin(path, text, sizeof text))
+		return -EIO;
 	*ran = strtoull(text, &end, 10);
 	*queued = strtoull(end, &end, 10);
 	return 0;
@@ -104,19 +97,8 @@ size_t brick__sys_executable(char *path, size_t bytes)
 size_t brick__sys_command(char *argv, size_t bytes)
 {
 	KEEP_ERRNO();
-	size_t used = 0;
-	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	size_t used = file_begin("/proc/self/cmdline", argv, bytes);
 
-	while (fd >= 0 && used < bytes) {
-		ssize_t n = read(fd, argv + used, bytes - used);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		used += (size_t)n;
-	}
-	if (fd >= 0)
-		close(fd);
 	if (used)
 		argv[used - 1] = '\0';
 	return used;

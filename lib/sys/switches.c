@@ -22,6 +22,7 @@
 #include <unistd.h>
 #include "base/array.h"
 #include "base/order.h"
+#include "base/time_namespace.h"
 #include "lib/sys/sys.h"
 
 /*
@@ -48,7 +49,8 @@ struct ring {
 
 struct brick__switches {
 	uint64_t lost;
-	int epoll_fd; /* -1: none */
+	int64_t time_offset; /* from the kernel's clock to ours */
+	int epoll_fd;	     /* -1: none */
 	ARRAY(struct ring) rings;
 	ARRAY(int) events;		  /* descriptors of those that write into another's ring */
 	ARRAY(struct brick__switch) read; /* not handed out yet */
@@ -162,6 +164,7 @@ int brick__switches_create(struct brick__switches **out)
 	if (!s)
 		return -ENOMEM;
 	s->epoll_fd = -1;
+	s->time_offset = time_namespace_offset_ns(CLOCK_MONOTONIC);
 	*out = s;
 	return 0;
 }
@@ -238,7 +241,7 @@ static void copy_out(const struct ring *ring, uint64_t at, void *to, size_t byte
 static int keep_switch(struct brick__switches *s, const struct switch_record *record)
 {
 	const struct brick__switch one = {
-		.time_ns = record->time,
+		.time_ns = record->time + (uint64_t)s->time_offset,
 		.pid = record->pid,
 		.tid = record->tid,
 		.out = (record->header.misc & PERF_RECORD_MISC_SWITCH_OUT) != 0,

@@ -161,9 +161,9 @@ struct brick_session_header {
 	uint32_t paused;     /* 1 while switched off */
 	int32_t rank, world; /* -1 when the launcher names none */
 	uint64_t start_ticks, end_ticks;
-	uint64_t start_ns;	  /* CLOCK_MONOTONIC */
+	uint64_t start_ns;	  /* CLOCK_MONOTONIC outside of time namespaces */
 	uint64_t start_unix_ns;	  /* CLOCK_REALTIME */
-	struct brick_clock clock; /* as the process calibrated it */
+	struct brick_clock clock; /* as the process calibrated it, to that CLOCK_MONOTONIC */
 
 	/* cost of one begin/end pair, measured in this process at start: median and lower quartile
 	 * warm, upper quartile behind 2 MB that went through the caches (beside which the CPU may
