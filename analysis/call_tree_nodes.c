@@ -65,6 +65,13 @@ uint32_t call_tree_child(struct call_tree *tree, uint32_t parent, struct call_no
 	return found;
 }
 
+const char *call_kind_name(enum call_kind kind)
+{
+	static const char *const names[CALL_KINDS] = {"root", "layer", "brick", "operation", "wait",
+		"kernel", "lane", "phase", "left out"};
+	return names[kind];
+}
+
 struct call_node call_node_of(enum call_kind kind, int32_t layer)
 {
 	return (struct call_node){.kind = kind,

@@ -16,7 +16,11 @@ enum call_kind {
 	CALL_LANE,	/* a thread or queue: `site` is its number (analysis/stacks.h) */
 	CALL_PHASE,	/* of its steps: `site` is an enum step_phase (the same) */
 	CALL_LEFT_OUT,	/* own time and waiting of bricks that were not asked for */
+	CALL_KINDS,
 };
+
+/* "layer", "left out" */
+const char *call_kind_name(enum call_kind kind);
 
 struct call_node {
 	enum call_kind kind;

@@ -288,7 +288,9 @@ static void print_fish(void)
 	}
 }
 
-static int run_completion(int argc, char **argv)
+static WORDS(words_shells, "bash", "zsh", "fish")
+
+	static int run_completion(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
@@ -304,12 +306,6 @@ static int run_completion(int argc, char **argv)
 			return CLI_DONE;
 		}
 	die_usage("completion", "completion: for which shell? bash, zsh or fish");
-}
-
-static void words_shells(struct option_words *words)
-{
-	static const char *const names[] = {"bash", "zsh", "fish"};
-	words_add_all(words, names, 3);
 }
 
 const struct cli_command command_completion = {

@@ -34,17 +34,12 @@ static void words_format(struct option_words *words)
 	words_add_all(words, formats, FORMATS);
 }
 
-static void set_format(const struct option_use *use, const char *text)
-{
-	*(int *)use->to = option_choice(use, text);
-}
-
 static const struct cli_option option_table[] = {
 	{"format", "FORMAT",
 		"dot for Graphviz (default), json: nodes and edges (schema brick/graph/1), csr: "
 		"compressed sparse rows as JSON arrays (schema brick/graph-csr/1), or folded: "
 		"stacks with their own times in ns, for flame graphs",
-		set_format, AT(format), .words = words_format},
+		option_index, AT(format), .words = words_format},
 	{"step", "WHICH",
 		"of one step only: decode or prefill, the one that took the median time; slowest; "
 		"or a number, counted from 1 in the order in which they began",

@@ -16,19 +16,11 @@
 #include "view/input.h"
 #include "view/progress.h"
 
-static void words_by(struct option_words *words)
-{
-	static const char *const names[] = {"host", "engine"};
-	words_add_all(words, names, 2);
-}
+static WORDS(words_by, "host", "engine")
 
-static void words_kind(struct option_words *words)
-{
-	static const char *const names[] = {"recorded", "plain", "imported", "floor"};
-	words_add_all(words, names, 4);
-}
+	static WORDS(words_kind, "recorded", "plain", "imported", "floor")
 
-static void set_by(const struct option_use *use, const char *text)
+		static void set_by(const struct option_use *use, const char *text)
 {
 	*(bool *)use->to = option_choice(use, text) == 1;
 }
@@ -57,7 +49,7 @@ static const struct cli_option option_table[] = {
 	{"remove", NULL, "label: take it away", option_flag, OF(remove)},
 	{"older-than", "DAYS", "rm: all runs that began longer ago than that", option_number,
 		OF(older_than), .low = 1, .high = 100000},
-	{"phase", "PHASE", "plot, hosts: prefill, decode (default), mixed or warm-up", option_phase,
+	{"phase", "PHASE", "plot, hosts: prefill, decode (default), mixed or warm-up", option_index,
 		OF(phase), .words = words_phases},
 	{"brick", "NAME", "plot: that brick (default: the whole of a token)", option_text,
 		OF(brick)},

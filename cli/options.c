@@ -76,7 +76,7 @@ int option_choice(const struct option_use *use, const char *text)
 		enumerate(names, count));
 }
 
-void option_phase(const struct option_use *use, const char *text)
+void option_index(const struct option_use *use, const char *text)
 {
 	*(int *)use->to = option_choice(use, text);
 }

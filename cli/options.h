@@ -61,12 +61,12 @@ static inline int option_value_is_optional(const struct cli_option *option)
 #define OPTION_HELP {"help", NULL, "show this and exit", .letter = 'h'}, {.name = NULL}
 /* clang-format on */
 
-/* Setters: of a bool, a const char *, an unsigned long within its bounds, an int for a phase: an
- * enum step_phase or SUMMARY_ALL_PHASES, or for rows: an enum summary_by. */
+/* Setters: of a bool, a const char *, an unsigned long within its bounds, an int: the index
+ * of a word, of a phase or SUMMARY_ALL_PHASES, or an enum summary_by for rows. */
 void option_flag(const struct option_use *use, const char *text);
 void option_text(const struct option_use *use, const char *text);
 void option_number(const struct option_use *use, const char *text);
-void option_phase(const struct option_use *use, const char *text);
+void option_index(const struct option_use *use, const char *text);
 void option_phase_or_all(const struct option_use *use, const char *text);
 void option_rows(const struct option_use *use, const char *text);
 

@@ -113,12 +113,9 @@ static void words_tiles(struct option_words *words)
 	words_add_all(words, tile_levels, 3);
 }
 
-static void words_digest(struct option_words *words)
-{
-	words_add(words, "all");
-}
+static WORDS(words_digest, "all")
 
-static void words_counters(struct option_words *words)
+	static void words_counters(struct option_words *words)
 {
 	static const char *const sets[] = {"all", "software", "hardware"};
 	words_add_all(words, sets, 3);
@@ -172,18 +169,10 @@ static void set_plain_steps(const struct option_use *use, const char *text)
 	add_variable(a, "BRICK_PLAIN_STEPS", "5");
 }
 
-static void words_off_cpu(struct option_words *words)
-{
-	static const char *const names[] = {"off", "on", "auto"}; /* enum off_cpu_when */
-	words_add_all(words, names, 3);
-}
+/* enum off_cpu_when */
+static WORDS(words_off_cpu, "off", "on", "auto")
 
-static void set_off_cpu(const struct option_use *use, const char *text)
-{
-	*(int *)use->to = option_choice(use, text);
-}
-
-static void set_1(const struct option_use *use, const char *text)
+	static void set_1(const struct option_use *use, const char *text)
 {
 	*(int *)use->to = 1;
 }
@@ -216,7 +205,7 @@ const struct cli_option record_option_table[] = {
 	{"off-cpu", "WHEN",
 		"when threads do not run: auto (default), while that costs the program less than "
 		"0.2 %; on, whatever it costs; or off",
-		set_off_cpu, .at = OF(options.off_cpu), .words = words_off_cpu},
+		option_index, .at = OF(options.off_cpu), .words = words_off_cpu},
 	{"measure-distortion", NULL,
 		"record one step in five as one piece, to hold the others against it",
 		set_plain_steps, .at = 0},

@@ -13,7 +13,7 @@
 /* clang-format off */
 #define SELECTION_PHASE(where) \
 	{"phase", "WHAT", "only steps of this phase: prefill, decode, mixed or warm-up", \
-		option_phase, .at = (where) + offsetof(struct selection, phase), \
+		option_index, .at = (where) + offsetof(struct selection, phase), \
 		.words = words_phases}
 #define SELECTION_OPTIONS(where) \
 	{"steps", "WHICH", "only these steps, numbered from 1: N, N-N, or some with commas between; " \

@@ -30,18 +30,13 @@ static void words_level(struct option_words *words)
 		words_add(words, tiles_level_name(i));
 }
 
-static void set_level(const struct option_use *use, const char *text)
-{
-	*(int *)use->to = option_choice(use, text);
-}
-
 static void set_peak(const struct option_use *use, const char *text)
 {
 	*(double *)use->to = option_double(use, text, 1e-9, 1e9, "a number of GFLOP/s");
 }
 
 static const struct cli_option option_table[] = {
-	{"level", "NAME", "of one level only: macro, midi or micro", set_level, AT(level),
+	{"level", "NAME", "of one level only: macro, midi or micro", option_index, AT(level),
 		.words = words_level},
 	SELECTION_PHASE(offsetof(struct options, selection)),
 	SELECTION_OPTIONS(offsetof(struct options, selection)),

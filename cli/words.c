@@ -45,23 +45,11 @@ void words_phases_or_all(struct option_words *words)
 	words_add(words, "all");
 }
 
-void words_step(struct option_words *words)
-{
-	static const char *const names[] = {"decode", "prefill", "slowest"};
-	words_add_all(words, names, 3);
-}
+WORDS(words_step, "decode", "prefill", "slowest")
 
-void words_steps(struct option_words *words)
-{
-	static const char *const names[] = {"slowest", "slow"};
-	words_add_all(words, names, 2);
-}
+WORDS(words_steps, "slowest", "slow")
 
-void words_rows(struct option_words *words)
-{
-	static const char *const names[] = {"brick", "layer"};
-	words_add_all(words, names, 2);
-}
+WORDS(words_rows, "brick", "layer")
 
 /* ---- of a recording ---- */
 

@@ -22,6 +22,14 @@ void words_add(struct option_words *words, const char *word);
 void words_add_all(struct option_words *words, const char *const *names, size_t count);
 void words_fini(struct option_words *words);
 
+/* The definition of a function that adds these words. */
+#define WORDS(function, ...)                                                   \
+	void function(struct option_words *words)                              \
+	{                                                                      \
+		static const char *const names[] = {__VA_ARGS__};              \
+		words_add_all(words, names, sizeof(names) / sizeof(names[0])); \
+	}
+
 /* ---- words that several commands know ---- */
 
 void words_phases(struct option_words *words);

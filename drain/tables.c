@@ -39,25 +39,35 @@ static void copy_bricks(struct drain_tables *t, struct drain_map *m, uint32_t no
 	t->now.brick_count = now;
 }
 
+/*
+ * Private copies of entries that grow, up to `now`; the first one is "none" and stays all zero.
+ * NULL: nothing is new, or there is no memory.
+ */
+static void *copy_entries(struct drain_map *m, uint64_t offset, void *entries, size_t *capacity,
+	uint32_t before, uint32_t now, size_t bytes)
+{
+	const char *from = drain_map_at(m, offset);
+	char *to = now > before ? array_grow(entries, capacity, now, bytes) : NULL;
+
+	if (to)
+		memcpy(to + before * bytes, from + before * bytes, (now - before) * bytes);
+	else if (now > before)
+		drain_map_fault_set(m, "out of memory for its tables");
+	if (to && !before)
+		memset(to, 0, bytes);
+	return to;
+}
+
 static void copy_sites(struct drain_tables *t, struct drain_map *m, uint32_t now)
 {
-	const struct brick_session_site *from = drain_map_at(m, m->header.site_offset);
+	struct brick_session_site *sites = copy_entries(m, m->header.site_offset, t->sites,
+		&t->site_capacity, t->now.site_count, now, sizeof *sites);
 
-	if (now == t->now.site_count)
+	if (!sites)
 		return;
-	struct brick_session_site *sites =
-		array_grow(t->sites, &t->site_capacity, now, sizeof *sites);
-	if (!sites) {
-		drain_map_fault_set(m, "out of memory for its sites");
-		return;
-	}
 	t->now.sites = t->sites = sites;
 	for (uint32_t i = t->now.site_count; i < now; i++) {
 		struct brick_session_site *s = &t->sites[i];
-		if (i)
-			*s = from[i];
-		else
-			memset(s, 0, sizeof *s); /* "no site" */
 		drain_clean_text(s->operation, sizeof s->operation);
 		drain_clean_text(s->label, sizeof s->label);
 		if (s->brick >= t->now.brick_count) {
@@ -70,23 +80,14 @@ static void copy_sites(struct drain_tables *t, struct drain_map *m, uint32_t now
 
 static void copy_kernels(struct drain_tables *t, struct drain_map *m, uint32_t now)
 {
-	const struct brick_session_kernel *from = drain_map_at(m, m->header.kernel_offset);
+	struct brick_session_kernel *kernels = copy_entries(m, m->header.kernel_offset, t->kernels,
+		&t->kernel_capacity, t->now.kernel_count, now, sizeof *kernels);
 
-	if (now == t->now.kernel_count)
+	if (!kernels)
 		return;
-	struct brick_session_kernel *kernels =
-		array_grow(t->kernels, &t->kernel_capacity, now, sizeof *kernels);
-	if (!kernels) {
-		drain_map_fault_set(m, "out of memory for its kernels");
-		return;
-	}
 	t->now.kernels = t->kernels = kernels;
 	for (uint32_t i = t->now.kernel_count; i < now; i++) {
 		struct brick_session_kernel *k = &t->kernels[i];
-		if (i)
-			*k = from[i];
-		else
-			memset(k, 0, sizeof *k); /* "no kernel" */
 		drain_clean_text(k->name, sizeof k->name);
 		drain_clean_text(k->backend, sizeof k->backend);
 		if (k->kind > BRICK_KERNEL_OTHER) {

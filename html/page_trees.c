@@ -159,20 +159,9 @@ static uint32_t *steps_of(const struct page *page, bool whole, struct page_choic
 
 static json_t *kinds_json(void)
 {
-	static const char *const kinds[] = {
-		[CALL_ROOT] = "root",
-		[CALL_LAYER] = "layer",
-		[CALL_BRICK] = "brick",
-		[CALL_OPERATION] = "operation",
-		[CALL_WAIT] = "wait",
-		[CALL_KERNEL] = "kernel",
-		[CALL_LANE] = "lane",
-		[CALL_PHASE] = "phase",
-		[CALL_LEFT_OUT] = "left out",
-	};
 	json_t *words = json_array();
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		json_add(words, json_text(kinds[i]));
+	for (int kind = 0; kind < CALL_KINDS; kind++)
+		json_add(words, json_text(call_kind_name(kind)));
 	return words;
 }
 

@@ -51,8 +51,6 @@ static void make(struct grid *grid, struct top *top)
 
 static void draw(struct top *top, struct canvas *canvas, int y, int height)
 {
-	static const char *const phases[STEP_PHASES + 1] = {
-		"prefill", "decode", "mixed", "warm-up", "run"};
 	char length[UNITS_BYTES], rate[UNITS_BYTES];
 	const char *why;
 	const struct path_section *s = picture_path(top->picture, &why);
@@ -64,7 +62,8 @@ static void draw(struct top *top, struct canvas *canvas, int y, int height)
 		s->switches
 			? "Critical path of the %s: %s, %s tokens/s; it changes threads %llu times"
 			: "Critical path of the %s: %s, %s tokens/s, on one thread",
-		phases[s->phase], units_time(length, s->length_ns),
+		s->phase == STEP_PHASES ? "run" : step_phase_name(s->phase),
+		units_time(length, s->length_ns),
 		units_number(rate, path_tokens_per_s(s, s->measured_ns)),
 		(unsigned long long)s->switches);
 	top_draw_table(top, canvas, y + 1, height - 1);

@@ -174,16 +174,16 @@ static void draw_legend(const struct plot *plot, struct canvas *canvas, int y, i
 
 static void draw(struct top *top, struct canvas *canvas, int y, int height)
 {
-	static const char *const phases[ROOFLINE_PHASES] = {
-		"prefill", "decode", "mixed", "warm-up", "outside of steps"};
 	struct plot plot;
 	make(&plot, top);
+	const char *phase = roofline_phase_name(plot.phase);
 	if (!plot.count) {
 		top_draw_nothing(canvas, y,
 			"No brick of this phase says both what it computes and what it moves.");
 		return;
 	}
-	canvas_print(canvas, 0, y, canvas->width, STYLE_NORMAL, "GFLOP/s  %s%s", phases[plot.phase],
+	canvas_print(canvas, 0, y, canvas->width, STYLE_NORMAL, "GFLOP/s  %s%s",
+		phase ? phase : "outside of steps",
 		plot.roofline->ceilings
 			? ", under what the machine was measured to do"
 			: "; no ceilings are kept for its machine: 'brick ceilings' measures them");

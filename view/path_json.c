@@ -97,14 +97,9 @@ static json_t *hop_json(
 
 static json_t *section_json(const struct path_view *view, const struct path_section *section)
 {
-	static const char *const phases[] = {[STEP_PREFILL] = "prefill",
-		[STEP_DECODE] = "decode",
-		[STEP_MIXED] = "mixed",
-		[STEP_WARM_UP] = "warm-up",
-		[STEP_PHASES] = NULL};
 	json_t *object = json_object(), *bricks = json_array(), *lanes = json_array();
 
-	json_put(object, "phase", json_text(phases[section->phase]));
+	json_put(object, "phase", json_text(step_phase_name(section->phase)));
 	json_put(object, "step",
 		section->step == RUN_NONE
 			? json_null()

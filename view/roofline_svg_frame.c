@@ -145,48 +145,34 @@ static void axis_number(char *out, size_t bytes, double value)
 	snprintf(out, bytes, value >= 1000 ? "%.0f" : "%.3g", value);
 }
 
-/* Lines at 1, 2 and 5 of each decade, numbers where there is room for them. */
-static void draw_ticks_x(const struct picture *p, int numbers_at_all)
+static void draw_tick(const struct picture *p, bool along_x, double value, bool has_number)
 {
-	static const double steps[] = {1, 2, 5};
+	double at = along_x ? svg_x(p, value) : svg_y(p, value);
 	char number[32];
 
-	for (int e = (int)floor(log10(p->low_x)); e <= (int)ceil(log10(p->high_x)); e++)
-		for (int i = 0; i < 3; i++) {
-			double value = steps[i] * pow(10, e), x = svg_x(p, value);
-			if (value < p->low_x || value > p->high_x)
-				continue;
-			fprintf(p->out, "<path class=\"grid\" d=\"M%.1f %dV%d\"/>\n", x, TOP,
-				BOTTOM);
-			if (i && !numbers_at_all)
-				continue;
-			axis_number(number, sizeof(number), value);
-			fprintf(p->out,
-				"<text class=\"soft\" text-anchor=\"middle\" x=\"%.1f\" "
-				"y=\"%d\">%s</text>\n",
-				x, BOTTOM + 18, number);
-		}
+	axis_number(number, sizeof(number), value);
+	if (along_x)
+		fprintf(p->out, "<path class=\"grid\" d=\"M%.1f %dV%d\"/>\n", at, TOP, BOTTOM);
+	else
+		fprintf(p->out, "<path class=\"grid\" d=\"M%d %.1fH%d\"/>\n", LEFT, at, RIGHT);
+	if (has_number)
+		fprintf(p->out,
+			"<text class=\"soft\" text-anchor=\"%s\" x=\"%.*f\" y=\"%.*f\">%s</text>\n",
+			along_x ? "middle" : "end", along_x, along_x ? at : LEFT - 8, !along_x,
+			along_x ? BOTTOM + 18 : at + 4, number);
 }
 
-static void draw_ticks_y(const struct picture *p, int numbers_at_all)
+/* Lines at 1, 2 and 5 of each decade, numbers where there is room for them. */
+static void draw_ticks(
+	const struct picture *p, bool along_x, double low, double high, bool numbers_at_all)
 {
 	static const double steps[] = {1, 2, 5};
-	char number[32];
 
-	for (int e = (int)floor(log10(p->low_y)); e <= (int)ceil(log10(p->high_y)); e++)
+	for (int e = (int)floor(log10(low)); e <= (int)ceil(log10(high)); e++)
 		for (int i = 0; i < 3; i++) {
-			double value = steps[i] * pow(10, e), y = svg_y(p, value);
-			if (value < p->low_y || value > p->high_y)
-				continue;
-			fprintf(p->out, "<path class=\"grid\" d=\"M%d %.1fH%d\"/>\n", LEFT, y,
-				RIGHT);
-			if (i && !numbers_at_all)
-				continue;
-			axis_number(number, sizeof(number), value);
-			fprintf(p->out,
-				"<text class=\"soft\" text-anchor=\"end\" x=\"%d\" "
-				"y=\"%.1f\">%s</text>\n",
-				LEFT - 8, y + 4, number);
+			double value = steps[i] * pow(10, e);
+			if (value >= low && value <= high)
+				draw_tick(p, along_x, value, !i || numbers_at_all);
 		}
 }
 
@@ -194,8 +180,8 @@ void svg_axes(struct picture *p)
 {
 	double decades_x = log10(p->high_x / p->low_x), decades_y = log10(p->high_y / p->low_y);
 
-	draw_ticks_x(p, decades_x < 9);
-	draw_ticks_y(p, decades_y < 7);
+	draw_ticks(p, true, p->low_x, p->high_x, decades_x < 9);
+	draw_ticks(p, false, p->low_y, p->high_y, decades_y < 7);
 	fprintf(p->out, "<rect class=\"frame\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n",
 		LEFT, TOP, RIGHT - LEFT, BOTTOM - TOP);
 	fprintf(p->out,

@@ -25,19 +25,10 @@ static void put_kernel(json_t *object, const struct run_kernel *kernel)
 static json_t *node_json(const struct tree_view *view, const struct call_tree *tree,
 	const struct call_node *node, unsigned depth)
 {
-	static const char *const kinds[] = {
-		[CALL_ROOT] = "root",
-		[CALL_LAYER] = "layer",
-		[CALL_BRICK] = "brick",
-		[CALL_OPERATION] = "operation",
-		[CALL_WAIT] = "wait",
-		[CALL_KERNEL] = "kernel",
-		[CALL_LEFT_OUT] = "left out",
-	};
 	json_t *object = json_object(), *children = json_array();
 	SCOPED char *name = tree_name(tree, node);
 	json_put(object, "name", json_text(name));
-	json_put(object, "kind", json_text(kinds[node->kind]));
+	json_put(object, "kind", json_text(call_kind_name(node->kind)));
 	json_put(object, "layer", node->layer >= 0 ? json_integer(node->layer) : json_null());
 	json_put(object, "count", json_number(node->count));
 	json_put(object, "open", json_number(node->open));

@@ -44,28 +44,28 @@ char *units_time(char out[UNITS_BYTES], uint64_t ns)
 	return scaled(out, (double)ns / 1000, units, 3);
 }
 
+/* As it is below `least`, else in thousands of `units`. */
+static char *whole(char out[UNITS_BYTES], uint64_t value, uint64_t least, const char *unit,
+	const char *const units[5])
+{
+	if (value == ANALYSIS_UNKNOWN)
+		return unknown(out);
+	if (value >= least)
+		return scaled(out, (double)value / 1000, units, 5);
+	snprintf(out, UNITS_BYTES, "%llu%s", (unsigned long long)value, unit);
+	return out;
+}
+
 char *units_count(char out[UNITS_BYTES], uint64_t count)
 {
 	static const char *const units[] = {"k", "M", "G", "T", "P"};
-	if (count == ANALYSIS_UNKNOWN)
-		return unknown(out);
-	if (count < 100000) {
-		snprintf(out, UNITS_BYTES, "%llu", (unsigned long long)count);
-		return out;
-	}
-	return scaled(out, (double)count / 1000, units, 5);
+	return whole(out, count, 100000, "", units);
 }
 
 char *units_bytes(char out[UNITS_BYTES], uint64_t bytes)
 {
 	static const char *const units[] = {"kB", "MB", "GB", "TB", "PB"};
-	if (bytes == ANALYSIS_UNKNOWN)
-		return unknown(out);
-	if (bytes < 1000) {
-		snprintf(out, UNITS_BYTES, "%lluB", (unsigned long long)bytes);
-		return out;
-	}
-	return scaled(out, (double)bytes / 1000, units, 5);
+	return whole(out, bytes, 1000, "B", units);
 }
 
 char *units_number(char out[UNITS_BYTES], double value)

@@ -223,54 +223,40 @@ static void look_at_newer(struct vulkan_submission *s, uint32_t batch, const VkS
 					   info->pSignalSemaphoreInfos[i].value, batch, 1});
 }
 
+/* The body of a hook that submits `infos`, each of which `look` looks at, by that function. */
+#define SUBMIT(name, look)                                                          \
+	do {                                                                        \
+		uint64_t begin_ticks = brick_ticks();                               \
+		struct vulkan_device *d = vulkan_device_of(handle);                 \
+		struct vulkan_queue *queue = queue_find(d, handle);                 \
+		struct vulkan_submission *s =                                       \
+			queue && brick_enabled() ? submission_create(count) : NULL; \
+		for (uint32_t i = 0; s && i < count; i++)                           \
+			look(s, i, &infos[i]);                                      \
+		if (s)                                                              \
+			before_call(d, queue, s, begin_ticks);                      \
+		VkResult result = d->call.name(handle, count, infos, fence);        \
+		if (s)                                                              \
+			behind_call(d, queue, s, result, fence);                    \
+		return result;                                                      \
+	} while (0)
+
 VKAPI_ATTR VkResult VKAPI_CALL hook_QueueSubmit(
 	VkQueue handle, uint32_t count, const VkSubmitInfo *infos, VkFence fence)
 {
-	uint64_t begin_ticks = brick_ticks();
-	struct vulkan_device *d = vulkan_device_of(handle);
-	struct vulkan_queue *queue = queue_find(d, handle);
-	struct vulkan_submission *s = queue && brick_enabled() ? submission_create(count) : NULL;
-
-	for (uint32_t i = 0; s && i < count; i++)
-		look_at(s, i, &infos[i]);
-	if (s)
-		before_call(d, queue, s, begin_ticks);
-	VkResult result = d->call.QueueSubmit(handle, count, infos, fence);
-	if (s)
-		behind_call(d, queue, s, result, fence);
-	return result;
-}
-
-static VkResult submit_newer(PFN_vkQueueSubmit2 next, VkQueue handle, uint32_t count,
-	const VkSubmitInfo2 *infos, VkFence fence)
-{
-	uint64_t begin_ticks = brick_ticks();
-	struct vulkan_device *d = vulkan_device_of(handle);
-	struct vulkan_queue *queue = queue_find(d, handle);
-	struct vulkan_submission *s = queue && brick_enabled() ? submission_create(count) : NULL;
-
-	for (uint32_t i = 0; s && i < count; i++)
-		look_at_newer(s, i, &infos[i]);
-	if (s)
-		before_call(d, queue, s, begin_ticks);
-	VkResult result = next(handle, count, infos, fence);
-	if (s)
-		behind_call(d, queue, s, result, fence);
-	return result;
+	SUBMIT(QueueSubmit, look_at);
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL hook_QueueSubmit2(
 	VkQueue handle, uint32_t count, const VkSubmitInfo2 *infos, VkFence fence)
 {
-	return submit_newer(
-		vulkan_device_of(handle)->call.QueueSubmit2, handle, count, infos, fence);
+	SUBMIT(QueueSubmit2, look_at_newer);
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL hook_QueueSubmit2KHR(
 	VkQueue handle, uint32_t count, const VkSubmitInfo2 *infos, VkFence fence)
 {
-	return submit_newer(
-		vulkan_device_of(handle)->call.QueueSubmit2KHR, handle, count, infos, fence);
+	SUBMIT(QueueSubmit2KHR, look_at_newer);
 }
 
 VKAPI_ATTR void VKAPI_CALL hook_DestroyFence(

@@ -51,32 +51,25 @@ static struct vulkan_commands *dispatch_begin(
 	return step;
 }
 
-HOOK hook_CmdDispatch(VkCommandBuffer handle, uint32_t x, uint32_t y, uint32_t z)
-{
-	struct vulkan_commands *c = dispatch_begin(handle, x, y, z);
-
-	CALL(handle).CmdDispatch(handle, x, y, z);
-	step_end(c);
-}
-
-HOOK hook_CmdDispatchIndirect(VkCommandBuffer handle, VkBuffer buffer, VkDeviceSize offset)
-{
-	struct vulkan_commands *c = dispatch_begin(handle, 0, 0, 0);
-
-	CALL(handle).CmdDispatchIndirect(handle, buffer, offset);
-	step_end(c);
-}
-
-#define DISPATCH_BASE(next)                                                             \
-	HOOK hook_##next(VkCommandBuffer handle, uint32_t bx, uint32_t by, uint32_t bz, \
-		uint32_t x, uint32_t y, uint32_t z)                                     \
-	{                                                                               \
-		struct vulkan_commands *c = dispatch_begin(handle, x, y, z);            \
-		CALL(handle).next(handle, bx, by, bz, x, y, z);                         \
-		step_end(c);                                                            \
+/* A hook of what lies between what `begin` returns and its end; its arguments are passed on. */
+#define TIMED(next, begin, arguments, ...)         \
+	HOOK hook_##next arguments                 \
+	{                                          \
+		struct vulkan_commands *c = begin; \
+		CALL(handle).next(__VA_ARGS__);    \
+		step_end(c);                       \
 	}
-DISPATCH_BASE(CmdDispatchBase)
-DISPATCH_BASE(CmdDispatchBaseKHR)
+#define BASE_ARGUMENTS                                                                          \
+	(VkCommandBuffer handle, uint32_t bx, uint32_t by, uint32_t bz, uint32_t x, uint32_t y, \
+		uint32_t z)
+
+TIMED(CmdDispatch, dispatch_begin(handle, x, y, z),
+	(VkCommandBuffer handle, uint32_t x, uint32_t y, uint32_t z), handle, x, y, z)
+TIMED(CmdDispatchIndirect, dispatch_begin(handle, 0, 0, 0),
+	(VkCommandBuffer handle, VkBuffer buffer, VkDeviceSize offset), handle, buffer, offset)
+TIMED(CmdDispatchBase, dispatch_begin(handle, x, y, z), BASE_ARGUMENTS, handle, bx, by, bz, x, y, z)
+TIMED(CmdDispatchBaseKHR, dispatch_begin(handle, x, y, z), BASE_ARGUMENTS, handle, bx, by, bz, x, y,
+	z)
 
 /* ---- copies ---- */
 
@@ -89,16 +82,13 @@ static struct vulkan_commands *copy_begin(
 	return step_begin(handle, &kernel, NULL, bytes);
 }
 
-HOOK hook_CmdCopyBuffer(VkCommandBuffer handle, VkBuffer from, VkBuffer to, uint32_t count,
-	const VkBufferCopy *regions)
+static uint64_t bytes_in(uint32_t count, const VkBufferCopy *regions)
 {
 	uint64_t bytes = 0;
 
 	for (uint32_t i = 0; i < count; i++)
 		bytes += regions[i].size;
-	struct vulkan_commands *c = copy_begin(handle, "vkCmdCopyBuffer", BRICK_KERNEL_D2D, bytes);
-	CALL(handle).CmdCopyBuffer(handle, from, to, count, regions);
-	step_end(c);
+	return bytes;
 }
 
 static uint64_t bytes_of(const VkCopyBufferInfo2 *info)
@@ -110,34 +100,21 @@ static uint64_t bytes_of(const VkCopyBufferInfo2 *info)
 	return bytes;
 }
 
-HOOK hook_CmdFillBuffer(VkCommandBuffer handle, VkBuffer buffer, VkDeviceSize offset,
-	VkDeviceSize size, uint32_t data)
-{
-	struct vulkan_commands *c = copy_begin(
-		handle, "vkCmdFillBuffer", BRICK_KERNEL_FILL, size == VK_WHOLE_SIZE ? 0 : size);
+#define COPY(next, kind, bytes, arguments, ...) \
+	TIMED(next, copy_begin(handle, "vk" #next, kind, bytes), arguments, __VA_ARGS__)
 
-	CALL(handle).CmdFillBuffer(handle, buffer, offset, size, data);
-	step_end(c);
-}
-
-HOOK hook_CmdUpdateBuffer(VkCommandBuffer handle, VkBuffer buffer, VkDeviceSize offset,
-	VkDeviceSize size, const void *data)
-{
-	struct vulkan_commands *c = copy_begin(handle, "vkCmdUpdateBuffer", BRICK_KERNEL_H2D, size);
-
-	CALL(handle).CmdUpdateBuffer(handle, buffer, offset, size, data);
-	step_end(c);
-}
-
-/* One whose arguments are passed on as they are. */
-#define COPY(next, kind, bytes, arguments, ...)                                          \
-	HOOK hook_##next arguments                                                       \
-	{                                                                                \
-		struct vulkan_commands *c = copy_begin(handle, "vk" #next, kind, bytes); \
-		CALL(handle).next(__VA_ARGS__);                                          \
-		step_end(c);                                                             \
-	}
-
+COPY(CmdFillBuffer, BRICK_KERNEL_FILL, size == VK_WHOLE_SIZE ? 0 : size,
+	(VkCommandBuffer handle, VkBuffer buffer, VkDeviceSize offset, VkDeviceSize size,
+		uint32_t data),
+	handle, buffer, offset, size, data)
+COPY(CmdUpdateBuffer, BRICK_KERNEL_H2D, size,
+	(VkCommandBuffer handle, VkBuffer buffer, VkDeviceSize offset, VkDeviceSize size,
+		const void *data),
+	handle, buffer, offset, size, data)
+COPY(CmdCopyBuffer, BRICK_KERNEL_D2D, bytes_in(count, regions),
+	(VkCommandBuffer handle, VkBuffer from, VkBuffer to, uint32_t count,
+		const VkBufferCopy *regions),
+	handle, from, to, count, regions)
 COPY(CmdCopyBuffer2, BRICK_KERNEL_D2D, bytes_of(info),
 	(VkCommandBuffer handle, const VkCopyBufferInfo2 *info), handle, info)
 COPY(CmdCopyBuffer2KHR, BRICK_KERNEL_D2D, bytes_of(info),

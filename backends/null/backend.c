@@ -71,10 +71,14 @@ static int has_failed(const struct brick_null *sim)
 	return sim->config.fail_after && sim->pair_count >= sim->config.fail_after;
 }
 
-static int begin_locked(struct brick_backend_device *d, uint32_t queue, uint64_t ticket)
+static int begin(struct brick_backend_device *d, void *handle, uint64_t ticket)
 {
 	struct brick_null *sim = d->sim;
+	int queue = sim_queue(handle);
 
+	if (queue < 0)
+		return queue;
+	HOLD(&sim->lock);
 	if (has_failed(sim))
 		return BRICK_EDEVICE;
 	if (d->count == d->capacity)
@@ -83,21 +87,11 @@ static int begin_locked(struct brick_backend_device *d, uint32_t queue, uint64_t
 	*p = (struct pair){.ticket = ticket,
 		.number = sim->pair_count++,
 		.queued_ns = sim_now(sim),
-		.begin_ns = sim_reach(sim, queue),
-		.queue = queue};
+		.begin_ns = sim_reach(sim, (uint32_t)queue),
+		.queue = (uint32_t)queue};
 	sim->pairs[p->number % BRICK_NULL_HISTORY] = (struct brick_null_times){
 		.begin_ns = p->begin_ns, .device_begin_ns = sim_device_ns(sim, p->begin_ns)};
 	return 0;
-}
-
-static int begin(struct brick_backend_device *d, void *queue, uint64_t ticket)
-{
-	int q = sim_queue(queue);
-
-	if (q < 0)
-		return q;
-	HOLD(&d->sim->lock);
-	return begin_locked(d, (uint32_t)q, ticket);
 }
 
 static struct pair *find_open(struct brick_backend_device *d, uint64_t ticket)
@@ -119,32 +113,26 @@ static uint32_t fate_of(struct brick_null *sim)
 	return FATE_GOOD;
 }
 
-static int end_locked(struct brick_backend_device *d, uint32_t queue, uint64_t ticket)
+static int end(struct brick_backend_device *d, void *handle, uint64_t ticket)
 {
 	struct brick_null *sim = d->sim;
-	struct pair *p = find_open(d, ticket);
+	int queue = sim_queue(handle);
 
-	if (!p || p->queue != queue)
+	if (queue < 0)
+		return queue;
+	HOLD(&sim->lock);
+	struct pair *p = find_open(d, ticket);
+	if (!p || p->queue != (uint32_t)queue)
 		return -EINVAL;
 	if (has_failed(sim) && p->number >= sim->config.fail_after)
 		return BRICK_EDEVICE;
-	p->end_ns = sim_reach(sim, queue);
+	p->end_ns = sim_reach(sim, p->queue);
 	p->known_ns = p->end_ns + sim->config.completion_ns;
 	p->fate = fate_of(sim);
 	struct brick_null_times *t = &sim->pairs[p->number % BRICK_NULL_HISTORY];
 	t->end_ns = p->end_ns;
 	t->device_end_ns = sim_device_ns(sim, p->end_ns);
 	return 0;
-}
-
-static int end(struct brick_backend_device *d, void *queue, uint64_t ticket)
-{
-	int q = sim_queue(queue);
-
-	if (q < 0)
-		return q;
-	HOLD(&d->sim->lock);
-	return end_locked(d, (uint32_t)q, ticket);
 }
 
 static struct brick_completion completion_of(const struct brick_null *sim, const struct pair *p)
