@@ -78,7 +78,7 @@ static void print_group(const struct terminal *terminal, const char *group, bool
 {
 	if (!first)
 		putchar('\n');
-	terminal_print(terminal, stdout, STYLE_STRONG, group);
+	terminal_print(terminal, STYLE_STRONG, group);
 	putchar('\n');
 }
 

@@ -165,7 +165,7 @@ static void print_text(const struct hosts *h, bool by_engine)
 	terminal_init(&terminal, stdout);
 	for (size_t i = 0; i < h->groups.count; i++)
 		add_row(table, &h->groups.items[i]);
-	table_print(table, stdout, &terminal);
+	table_print(table, &terminal);
 	printf("EFFECT, POINTS: against the median of %zu; p99 of %s steps: %s\n", h->groups.count,
 		units_count(count, history_histogram_count(&h->all)),
 		p99 ? units_time(text, p99) : "-");

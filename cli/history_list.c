@@ -122,7 +122,7 @@ int history_list(const struct history_arguments *a)
 		json_print(root, stdout);
 	} else if (l.place) {
 		table_hide_empty(l.table);
-		table_print(l.table, stdout, &terminal);
+		table_print(l.table, &terminal);
 		if (filter.limit && l.place == filter.limit)
 			puts("PREFILL, DECODE: tokens/s. More with --all or --limit N");
 		else
@@ -209,7 +209,7 @@ static void print_parts(const struct history_run *run, const struct terminal *te
 		table_time(table, p99 ? p99 : ANALYSIS_UNKNOWN);
 	}
 	table_hide_empty(table);
-	table_print(table, stdout, terminal);
+	table_print(table, terminal);
 }
 
 static void show_text(const struct history_run *run)
@@ -218,30 +218,28 @@ static void show_text(const struct history_run *run)
 	struct terminal terminal;
 
 	terminal_init(&terminal, stdout);
-	paragraph(stdout, &terminal, LABEL, "Run", "%s, %s, %s UTC on %s", run->id, run->kind, date,
+	paragraph(&terminal, LABEL, "Run", "%s, %s, %s UTC on %s", run->id, run->kind, date,
 		run->host);
 	if (*labels)
-		paragraph(stdout, &terminal, LABEL, "Labels", "%s", labels);
-	paragraph(stdout, &terminal, LABEL, "Command", "%s", run->command);
+		paragraph(&terminal, LABEL, "Labels", "%s", labels);
+	paragraph(&terminal, LABEL, "Command", "%s", run->command);
 	if (run->wall_ns)
-		paragraph(stdout, &terminal, LABEL, "Wall time", "%s",
-			units_time(wall, run->wall_ns));
+		paragraph(&terminal, LABEL, "Wall time", "%s", units_time(wall, run->wall_ns));
 	if (*run->path)
-		paragraph(stdout, &terminal, LABEL, "Recording", "%s", run->path);
+		paragraph(&terminal, LABEL, "Recording", "%s", run->path);
 	if (*run->batch)
-		paragraph(stdout, &terminal, LABEL, "Batch", "%s", run->batch);
+		paragraph(&terminal, LABEL, "Batch", "%s", run->batch);
 	const char *label = "Facts";
 	for (size_t i = 0; i < run->facts.count; i++) {
 		const char *key = report_note_title(run->facts.items[i].key);
 		if (!key || !strcmp(key, "command"))
 			continue;
-		paragraph(
-			stdout, &terminal, LABEL, label, "%s: %s", key, run->facts.items[i].value);
+		paragraph(&terminal, LABEL, label, "%s: %s", key, run->facts.items[i].value);
 		label = "";
 	}
 	if (run->parts.count) {
 		print_parts(run, &terminal);
-		paragraph(stdout, &terminal, 0, "",
+		paragraph(&terminal, 0, "",
 			"/TOKEN is of typical steps: those of a recording that took less than the "
 			"median. P50 and P99 are within 3.2%% (from histograms).");
 	}

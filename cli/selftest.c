@@ -93,7 +93,7 @@ static void show(
 		json_add(report->rows, row);
 		return;
 	}
-	terminal_print(&report->terminal, stdout, styles[r->state], state_names[r->state]);
+	terminal_print(&report->terminal, styles[r->state], state_names[r->state]);
 	printf("%*s %-6s ", 7 - (int)strlen(state_names[r->state]), "", test->id);
 	text_flow(stdout, width, 15, 15, test->title);
 	printf("%15s", "");

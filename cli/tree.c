@@ -163,7 +163,7 @@ static int run_tree(int argc, char **argv)
 		if (!options.json && i)
 			putchar('\n');
 		if (!options.json)
-			tree_text(&view, trees[i], stdout, &terminal);
+			tree_text(&view, trees[i], &terminal);
 		call_tree_destroy(trees[i]);
 	}
 	if (!count && !options.json)

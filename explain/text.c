@@ -8,10 +8,9 @@
 enum { LABEL = 11 };
 
 /* A labelled paragraph. */
-#define say(label, ...) paragraph(out, terminal, LABEL, label, __VA_ARGS__)
+#define tell(label, ...) paragraph(terminal, LABEL, label, __VA_ARGS__)
 
-static void print_phases(
-	const struct explain_facts *facts, const struct terminal *terminal, FILE *out)
+static void print_phases(const struct explain_facts *facts, const struct terminal *terminal)
 {
 	char wall[UNITS_BYTES], each[UNITS_BYTES];
 
@@ -20,7 +19,7 @@ static void print_phases(
 		if (!phase->summary)
 			continue;
 		uint64_t tokens = phase->tokens;
-		say(step_phase_name(p), "%llu step%s, %llu token%s, %s: %s a token",
+		tell(step_phase_name(p), "%llu step%s, %llu token%s, %s: %s a token",
 			(unsigned long long)phase->steps, plural_s(phase->steps),
 			(unsigned long long)tokens, plural_s(tokens),
 			units_time(wall, phase->wall_ns),
@@ -29,27 +28,27 @@ static void print_phases(
 }
 
 static void print_finding(const struct explain_facts *facts, const struct finding *finding,
-	size_t number, const struct terminal *terminal, FILE *out)
+	size_t number, const struct terminal *terminal)
 {
 	const struct explain_phase *phase = &facts->phases[finding->phase];
 	double per_token = finding_cost_per_token_ns(facts, finding);
 	char token[UNITS_BYTES], part[UNITS_BYTES], label[UNITS_BYTES];
 
 	snprintf(label, sizeof label, "%zu %s", number, step_phase_name(finding->phase));
-	putc('\n', out);
-	say(label, "%s", finding->what);
+	putc('\n', terminal->out);
+	tell(label, "%s", finding->what);
 	units_time(token, per_token < 0 ? UINT64_MAX : (uint64_t)(per_token + 0.5));
 	units_percent(part, (double)finding->cost_ns / (double)phase->wall_ns);
 	if (finding->cost_ns)
-		say("  costs", "%s a token, %s of %s (%s)", token, part,
+		tell("  costs", "%s a token, %s of %s (%s)", token, part,
 			step_phase_name(finding->phase),
 			finding_certainty_name(finding->certainty));
 	else
-		say("  costs", "nothing that could be saved in %s",
+		tell("  costs", "nothing that could be saved in %s",
 			step_phase_name(finding->phase));
-	say("  because", "%s", finding->evidence);
-	say("  try", "%s", finding->advice);
-	say("  see", "%s %s", finding->show, facts->run->path);
+	tell("  because", "%s", finding->evidence);
+	tell("  try", "%s", finding->advice);
+	tell("  see", "%s %s", finding->show, facts->run->path);
 }
 
 void explain_text(
@@ -59,19 +58,19 @@ void explain_text(
 	struct losses losses;
 
 	terminal_init(terminal, out);
-	print_phases(facts, terminal, out);
+	print_phases(facts, terminal);
 	losses_of_run(&losses, facts->run, 0);
 	if (losses_any(&losses))
-		say("trust", "the recording is not whole: see the ledger of 'brick report'");
+		tell("trust", "the recording is not whole: see the ledger of 'brick report'");
 	if (facts->run->off_cpu.source == OFF_CPU_UNKNOWN)
-		say("trust", "when threads were off their CPUs was not recorded: no word on it");
+		tell("trust", "when threads were off their CPUs was not recorded: no word on it");
 	else if (facts->run->off_cpu.gap_count)
-		say("trust",
+		tell("trust",
 			"when threads were off their CPUs was not recorded all the time, as 'brick "
 			"report' says: no word on the rest");
 	for (size_t i = 0; i < findings->count && (!top || i < top); i++)
-		print_finding(facts, &findings->list[i], i + 1, terminal, out);
+		print_finding(facts, &findings->list[i], i + 1, terminal);
 	if (!findings->count)
-		say("", "Nothing stands out: none of %zu causes takes 2 %% of a phase.",
+		tell("", "Nothing stands out: none of %zu causes takes 2 %% of a phase.",
 			findings->rules);
 }

@@ -16,10 +16,7 @@ enum { LABEL = 13, ROWS = 12 };
 struct printer {
 	const struct bench_view *view;
 	const struct terminal *terminal;
-	FILE *out;
 };
-
-#define say(p, label, ...) paragraph((p)->out, (p)->terminal, LABEL, label, __VA_ARGS__)
 
 /* A value of plain runs, in the unit that it came in. */
 static const char *value_text(const struct bench_view *view, double value, char out[UNITS_BYTES])
@@ -109,10 +106,8 @@ static void print_plain(const struct printer *p)
 		return;
 	}
 	SCOPED char *said = diff_sentence(v->threshold, row);
-	fputs(terminal_style_begin(p->terminal, style_of(row->verdict)), p->out);
-	say(p, "Plain", "%s %s in A, %s in B: %s", v->measure, value_text(v, row->a, a),
-		value_text(v, row->b, b), said);
-	fputs(terminal_style_end(p->terminal, style_of(row->verdict)), p->out);
+	say_in(p, style_of(row->verdict), "Plain", "%s %s in A, %s in B: %s", v->measure,
+		value_text(v, row->a, a), value_text(v, row->b, b), said);
 }
 
 static const char *verdict_text(const struct bench_view *view)
@@ -130,9 +125,7 @@ static void print_verdict(const struct printer *p)
 {
 	const struct bench_view *v = p->view;
 
-	fputs(terminal_style_begin(p->terminal, style_of(v->verdict)), p->out);
-	say(p, "Verdict", "%s", verdict_text(v));
-	fputs(terminal_style_end(p->terminal, style_of(v->verdict)), p->out);
+	say_in(p, style_of(v->verdict), "Verdict", "%s", verdict_text(v));
 }
 
 /* Of one side: where the time of a token goes, in its typical run. */
@@ -155,7 +148,7 @@ static void print_typical(const struct printer *p)
 		rows++;
 	}
 	if (rows)
-		table_print(table, p->out, p->terminal);
+		table_print(table, p->terminal);
 }
 
 static void print_floor(const struct printer *p)
@@ -174,7 +167,7 @@ static void print_floor(const struct printer *p)
 void bench_text(const struct bench_view *view, FILE *out)
 {
 	struct terminal terminal;
-	const struct printer p = {view, &terminal, out};
+	const struct printer p = {view, &terminal};
 
 	terminal_init(&terminal, out);
 	print_runs(&p);

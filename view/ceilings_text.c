@@ -19,13 +19,9 @@ enum { LABEL = 10, MAX_COLUMNS = 12, CELL = 40 };
 struct printer {
 	const struct ceilings *ceilings;
 	const struct terminal *terminal;
-	FILE *out;
 	uint32_t threads[MAX_COLUMNS]; /* in ascending order */
 	size_t thread_count;
 };
-
-/* A labelled paragraph. */
-#define say(p, label, ...) paragraph((p)->out, (p)->terminal, LABEL, label, __VA_ARGS__)
 
 static void add_threads(struct printer *p, uint32_t threads)
 {
@@ -98,8 +94,8 @@ static struct table *open_table(
 
 static void close_table(const struct printer *p, struct table *table)
 {
-	fputc('\n', p->out);
-	table_print(table, p->out, p->terminal);
+	fputc('\n', p->terminal->out);
+	table_print(table, p->terminal);
 	table_destroy(table);
 }
 
@@ -250,7 +246,7 @@ static void print_end(const struct printer *p, const char *where)
 {
 	const struct ceilings *c = p->ceilings;
 
-	fputc('\n', p->out);
+	fputc('\n', p->terminal->out);
 	for (size_t i = 0; i < c->missing_count; i++)
 		say(p, i ? "" : "Missing", "%s: %s", c->missing[i].what, c->missing[i].reason);
 	if (c->device_count)
@@ -264,11 +260,9 @@ static void print_end(const struct printer *p, const char *where)
 			"were "
 			"measured again: they are not used as roofs");
 	if (ceilings_noisy(c)) {
-		fputs(terminal_style_begin(p->terminal, STYLE_WARN), p->out);
-		say(p, "Doubt",
+		say_in(p, STYLE_WARN, "Doubt",
 			"repetitions differ much: the machine was doing other things. Let it "
 			"rest, and measure again with --force.");
-		fputs(terminal_style_end(p->terminal, STYLE_WARN), p->out);
 	}
 	say(p, "Best",
 		"of the repetitions is shown, and how far their middle was below it. A "
@@ -281,7 +275,7 @@ static void print_end(const struct printer *p, const char *where)
 void ceilings_print(const struct ceilings *ceilings, const char *where, FILE *out)
 {
 	struct terminal terminal;
-	struct printer p = {.ceilings = ceilings, .terminal = &terminal, .out = out};
+	struct printer p = {.ceilings = ceilings, .terminal = &terminal};
 
 	terminal_init(&terminal, out);
 	for (size_t i = 0; i < ceilings->compute_count; i++)

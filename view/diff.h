@@ -30,7 +30,7 @@ char *diff_sentence(double threshold, const struct compare_row *row);
 
 /* The tables of rows with a name; for the text form. */
 struct terminal;
-void diff_rows(const struct diff_view *view, FILE *out, const struct terminal *terminal);
+void diff_rows(const struct diff_view *view, const struct terminal *terminal);
 
 /* "3.1% slower", "0.2% faster"; of a change of a time. */
 char *diff_effect(char out[UNITS_BYTES], double effect);

@@ -67,8 +67,8 @@ static bool belongs(const struct compare_row *row, int phase, bool kernels)
 }
 
 /* What got slower or faster or stands on one side is shown before what only weighs much. */
-static void print_table(const struct diff_view *view, FILE *out, const struct terminal *terminal,
-	int phase, bool kernels)
+static void print_table(
+	const struct diff_view *view, const struct terminal *terminal, int phase, bool kernels)
 {
 	const struct table_column columns[COLUMNS] = {
 		{kernels			       ? "KERNEL"
@@ -94,23 +94,23 @@ static void print_table(const struct diff_view *view, FILE *out, const struct te
 			}
 		}
 	if (shown) {
-		fprintf(out, "\n%s, a token\n", step_phase_name(phase));
+		fprintf(terminal->out, "\n%s, a token\n", step_phase_name(phase));
 		table_hide_empty(table);
-		table_print(table, out, terminal);
+		table_print(table, terminal);
 	}
 	if (left)
-		fprintf(out, "%zu more with --all\n", left);
+		fprintf(terminal->out, "%zu more with --all\n", left);
 }
 
-void diff_rows(const struct diff_view *view, FILE *out, const struct terminal *terminal)
+void diff_rows(const struct diff_view *view, const struct terminal *terminal)
 {
 	for (int phase = STEP_PHASES - 1; phase >= 0; phase--) {
-		print_table(view, out, terminal, phase, false);
-		print_table(view, out, terminal, phase, true);
+		print_table(view, terminal, phase, false);
+		print_table(view, terminal, phase, true);
 	}
 	for (size_t i = 0; i < view->compare->row_count; i++)
 		if (view->compare->rows[i].name && says_what_it_sees(&view->compare->rows[i])) {
-			terminal_print(terminal, out, STYLE_DIM,
+			terminal_print(terminal, STYLE_DIM,
 				"sees: the smallest effect that four of five such comparisons "
 				"would find\n");
 			return;

@@ -18,11 +18,7 @@ enum { LABEL = 13, PARTS = 6, NAME = 64 };
 struct printer {
 	const struct diff_view *view;
 	const struct terminal *terminal;
-	FILE *out;
 };
-
-/* A labelled paragraph. */
-#define say(p, label, ...) paragraph((p)->out, (p)->terminal, LABEL, label, __VA_ARGS__)
 
 /* ---- numbers ---- */
 
@@ -87,7 +83,7 @@ static void print_differences(const struct printer *p, bool unfair)
 	const struct diff_origins *o = p->view->origins;
 	const char *label = unfair ? "UNFAIR" : "Differs";
 
-	fputs(terminal_style_begin(p->terminal, unfair ? STYLE_WARN : STYLE_PLAIN), p->out);
+	terminal_begin(p->terminal, unfair ? STYLE_WARN : STYLE_PLAIN);
 	for (size_t i = 0; i < o->count; i++) {
 		const struct diff_difference *d = &o->differences[i];
 		if (d->unfair != unfair)
@@ -101,7 +97,7 @@ static void print_differences(const struct printer *p, bool unfair)
 			say(p, label, "%s", a);
 		label = "";
 	}
-	fputs(terminal_style_end(p->terminal, unfair ? STYLE_WARN : STYLE_PLAIN), p->out);
+	terminal_end(p->terminal, unfair ? STYLE_WARN : STYLE_PLAIN);
 }
 
 static void print_unit(const struct printer *p)
@@ -205,10 +201,9 @@ static void print_time(
 		row->phase < 0 || isnan(row->effect) ? xstrdup("") : parts_of(c, row->phase);
 	SCOPED char *said = diff_sentence(c->threshold, row);
 
-	fputs(terminal_style_begin(p->terminal, style_of(row->verdict)), p->out);
-	say(p, label, "%s in A, %s in B%s: %s%s%s", units_time(a, (uint64_t)row->a),
-		units_time(b, (uint64_t)row->b), what, said, *parts ? ": " : "", parts);
-	fputs(terminal_style_end(p->terminal, style_of(row->verdict)), p->out);
+	say_in(p, style_of(row->verdict), label, "%s in A, %s in B%s: %s%s%s",
+		units_time(a, (uint64_t)row->a), units_time(b, (uint64_t)row->b), what, said,
+		*parts ? ": " : "", parts);
 }
 
 static void print_rate(const struct printer *p, const struct compare_row *row)
@@ -243,7 +238,7 @@ static void print_verdict(const struct printer *p)
 {
 	const struct compare *c = p->view->compare;
 
-	fputs(terminal_style_begin(p->terminal, style_of(c->verdict)), p->out);
+	terminal_begin(p->terminal, style_of(c->verdict));
 	if (c->verdict == COMPARE_SAME)
 		say(p, "Verdict", "B is the same as A within %.3g%%%s", 100 * c->threshold,
 			c->unit == COMPARE_STRETCHES ? ", as far as there are intervals" : "");
@@ -251,13 +246,13 @@ static void print_verdict(const struct printer *p)
 		say(p, "Verdict", "not enough data to say that B is slower, faster or the same");
 	else
 		say(p, "Verdict", "B is %s than A", compare_verdict_name(c->verdict));
-	fputs(terminal_style_end(p->terminal, style_of(c->verdict)), p->out);
+	terminal_end(p->terminal, style_of(c->verdict));
 }
 
 void diff_text(const struct diff_view *view, FILE *out)
 {
 	struct terminal terminal;
-	const struct printer p = {view, &terminal, out};
+	const struct printer p = {view, &terminal};
 
 	terminal_init(&terminal, out);
 	print_differences(&p, true);
@@ -268,18 +263,18 @@ void diff_text(const struct diff_view *view, FILE *out)
 	fputc('\n', out);
 	print_whole(&p);
 	print_verdict(&p);
-	diff_rows(view, out, &terminal);
+	diff_rows(view, &terminal);
 }
 
 void diff_measures(const struct diff_view *view, FILE *out)
 {
 	struct terminal terminal;
-	const struct printer p = {view, &terminal, out};
+	const struct printer p = {view, &terminal};
 
 	terminal_init(&terminal, out);
 	print_differences(&p, true);
 	print_differences(&p, false);
 	print_whole(&p);
-	diff_rows(view, out, &terminal);
+	diff_rows(view, &terminal);
 	fputc('\n', out);
 }

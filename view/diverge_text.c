@@ -19,11 +19,7 @@ enum { LABEL = 13, WORD = 160 };
 struct printer {
 	const struct diverge_view *view;
 	const struct terminal *terminal;
-	FILE *out;
 };
-
-/* A labelled paragraph. */
-#define say(p, label, ...) paragraph((p)->out, (p)->terminal, LABEL, label, __VA_ARGS__)
 
 /* Relative errors: three digits; "different NaN or Inf" where there is no number. */
 static const char *error_text(char out[UNITS_BYTES], double error)
@@ -180,8 +176,8 @@ static void print_verdict(const struct printer *p)
 	int diverges = d->first != RUN_NONE;
 	uint32_t index = diverges ? d->first : d->worst;
 
-	fputc('\n', p->out);
-	terminal_print(p->terminal, p->out, d->diverges ? STYLE_BAD : STYLE_GOOD,
+	fputc('\n', p->terminal->out);
+	terminal_print(p->terminal, d->diverges ? STYLE_BAD : STYLE_GOOD,
 		diverges       ? "They diverge. The first place is"
 		: d->diverges  ? "They go on with other tokens, and no result before that is "
 				 "beyond its limit. The largest difference is"
@@ -189,7 +185,7 @@ static void print_verdict(const struct printer *p)
 				 "difference is"
 		: d->places[index].error > 0 ? "No divergence. The largest difference is"
 					     : "No divergence: all that was compared is equal.");
-	fputc('\n', p->out);
+	fputc('\n', p->terminal->out);
 	if (!diverges && !(d->places[index].error > 0))
 		return;
 	print_place(p, index);
@@ -251,18 +247,18 @@ static void print_table(const struct printer *p)
 			shown++;
 		}
 	if (shown) {
-		fputc('\n', p->out);
-		table_print(table, p->out, p->terminal);
+		fputc('\n', p->terminal->out);
+		table_print(table, p->terminal);
 	}
 	if (!p->view->all && d->over > shown)
-		fprintf(p->out, "... and %zu more places (--top N, --all)\n",
+		fprintf(p->terminal->out, "... and %zu more places (--top N, --all)\n",
 			(size_t)d->over - shown);
 }
 
 void diverge_text(const struct diverge_view *view, FILE *out)
 {
 	struct terminal terminal;
-	const struct printer p = {view, &terminal, out};
+	const struct printer p = {view, &terminal};
 
 	terminal_init(&terminal, out);
 	print_runs(&p);

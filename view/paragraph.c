@@ -10,8 +10,8 @@
 
 enum { WIDTH = 100 }; /* of what is no terminal */
 
-void paragraph(FILE *out, const struct terminal *terminal, size_t indent, const char *label,
-	const char *format, ...)
+void paragraph(
+	const struct terminal *terminal, size_t indent, const char *label, const char *format, ...)
 {
 	char *text = NULL;
 	va_list arguments;
@@ -22,7 +22,7 @@ void paragraph(FILE *out, const struct terminal *terminal, size_t indent, const 
 	if (n < 0)
 		return;
 	SCOPED char *safe = text_safe(text);
-	text_wrap(out, terminal->width ? terminal->width : WIDTH, indent, label, safe);
+	text_wrap(terminal->out, terminal->width ? terminal->width : WIDTH, indent, label, safe);
 	free(text);
 }
 

@@ -22,11 +22,7 @@ struct printer {
 	const struct path_view *view;
 	const struct path_section *section;
 	const struct terminal *terminal;
-	FILE *out;
 };
-
-/* A labelled paragraph. */
-#define say(p, label, ...) paragraph((p)->out, (p)->terminal, LABEL, label, __VA_ARGS__)
 
 static void print_heading(const struct printer *p)
 {
@@ -147,7 +143,7 @@ static void print_rows(const struct printer *p)
 	size_t hidden = s->row_count - add_rows(p, table);
 
 	table_hide_empty(table);
-	table_print(table, p->out, p->terminal);
+	table_print(table, p->terminal);
 	SCOPED char *columns_left = table_left_out(table, p->terminal);
 	table_destroy(table);
 	SCOPED char *left = NULL;
@@ -156,8 +152,8 @@ static void print_rows(const struct printer *p)
 			p->view->top  ? ""
 			: hidden == 1 ? ", below 0.5% of the path (--all)"
 				      : ", each below 0.5% of the path (--all)");
-	fputs(terminal_style_begin(p->terminal, STYLE_DIM), p->out);
-	paragraph(p->out, p->terminal, 0, "",
+	terminal_begin(p->terminal, STYLE_DIM);
+	paragraph(p->terminal, 0, "",
 		"%s10%% LESS, NO TIME: %s if the brick took 10%% less time, or none; GAIN: how "
 		"much faster that is.%s%s%s%s",
 		left ? left : "", s->tokens ? "tokens/s" : "how long all would take",
@@ -166,7 +162,7 @@ static void print_rows(const struct printer *p)
 			     : "",
 		columns_left ? " No room for " : "", columns_left ? columns_left : "",
 		columns_left ? "." : "");
-	fputs(terminal_style_end(p->terminal, STYLE_DIM), p->out);
+	terminal_end(p->terminal, STYLE_DIM);
 }
 
 static void add_lane(struct table *table, const struct run_lane *lane)
@@ -186,7 +182,7 @@ static void print_lanes(const struct printer *p)
 
 	if (s->lane_count < 2)
 		return;
-	fputc('\n', p->out);
+	fputc('\n', p->terminal->out);
 	for (size_t i = 0; i < s->lane_count; i++) {
 		const struct path_lane *lane = &s->lanes[i];
 		table_row(table, STYLE_PLAIN);
@@ -196,7 +192,7 @@ static void print_lanes(const struct printer *p)
 		table_percent(table, share_of(s, lane->on_path_ns));
 		table_time(table, lane->waited_ns);
 	}
-	table_print(table, p->out, p->terminal);
+	table_print(table, p->terminal);
 }
 
 /* The longest first; of equals the earlier. */
@@ -241,9 +237,9 @@ static void print_hops(const struct printer *p)
 	for (size_t i = 0; i < shown; i++)
 		add_hop(table, p, order[i]);
 	if (shown) {
-		fputc('\n', p->out);
+		fputc('\n', p->terminal->out);
 		table_hide_empty(table);
-		table_print(table, p->out, p->terminal);
+		table_print(table, p->terminal);
 	}
 }
 
@@ -254,7 +250,7 @@ static void print_known(const struct printer *p)
 	const struct schedule_counts *c = &s->counts;
 	char length[UNITS_BYTES], waited[UNITS_BYTES], idle[UNITS_BYTES], measured[UNITS_BYTES];
 
-	fputc('\n', p->out);
+	fputc('\n', p->terminal->out);
 	if (s->length_ns != s->measured_ns)
 		say(p, "Path", "%s, but %s were measured: the recording contradicts itself",
 			units_time(length, s->length_ns), units_time(measured, s->measured_ns));
@@ -295,7 +291,7 @@ void path_text(const struct path_view *view, FILE *out)
 	terminal_init(&terminal, out);
 
 	for (size_t i = 0; i < view->path->section_count; i++) {
-		const struct printer p = {view, &view->path->sections[i], &terminal, out};
+		const struct printer p = {view, &view->path->sections[i], &terminal};
 		if (i)
 			fputc('\n', out);
 		print_heading(&p);
@@ -306,7 +302,7 @@ void path_text(const struct path_view *view, FILE *out)
 			print_hops(&p);
 		print_known(&p);
 	}
-	const struct printer p = {view, NULL, &terminal, out};
+	const struct printer p = {view, NULL, &terminal};
 	if (view->run->off_cpu.gap_count)
 		say(&p, "Off CPU",
 			"not recorded all the time ('brick report' says when): where it was not, "

@@ -105,7 +105,7 @@ void report_budget_text(const struct report_budget *b, FILE *out)
 	fputc('\n', out);
 	for (size_t i = 0; i < b->budget->count; i++)
 		add_row(table, &b->budget->lines[i], &b->verdicts[i]);
-	table_print(table, out, &terminal);
+	table_print(table, &terminal);
 	if (b->failed)
 		fprintf(out, "%zu of %zu limits of %s not kept.\n", b->failed, b->budget->count,
 			path);

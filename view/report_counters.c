@@ -60,8 +60,7 @@ static char *phase_text(const struct counters *c, enum step_phase phase)
 }
 
 /* One line for each brick that was counted. */
-static void print_bricks(
-	const struct run *run, const struct terminal *terminal, size_t label, FILE *out)
+static void print_bricks(const struct run *run, const struct terminal *terminal, size_t label)
 {
 	const char *title = "Counted";
 
@@ -74,7 +73,7 @@ static void print_bricks(
 					    ? xasprintf("; %.2f instructions per cycle",
 						      (double)sum.instructions / (double)sum.cycles)
 					    : xstrdup("");
-		paragraph(out, terminal, label, title,
+		paragraph(terminal, label, title,
 			"%s: %s cycles, %s instructions, %s cache-misses in %llu executions%s",
 			run->bricks[b].name, units_count(cycles, sum.cycles),
 			units_count(instructions, sum.instructions),
@@ -84,8 +83,7 @@ static void print_bricks(
 	}
 }
 
-void report_counters_text(
-	const struct run *run, const struct terminal *terminal, size_t label, FILE *out)
+void report_counters_text(const struct run *run, const struct terminal *terminal, size_t label)
 {
 	static const char *const phases[] = {
 		"a prefill step", "a decode step", "a mixed step", "a warm-up step"};
@@ -97,10 +95,10 @@ void report_counters_text(
 		SCOPED char *text = phase_text(&counters, phase);
 		if (!text)
 			continue;
-		paragraph(out, terminal, label, title, "%s: %s", phases[phase], text);
+		paragraph(terminal, label, title, "%s: %s", phases[phase], text);
 		title = "";
 	}
-	print_bricks(run, terminal, label, out);
+	print_bricks(run, terminal, label);
 }
 
 static json_t *sum_json(const struct counters_sum *sum)

@@ -37,22 +37,21 @@ static const struct attacher_note *heading(const char *key)
 }
 
 static void print_heading_notes(const struct report *report, const struct terminal *terminal,
-	FILE *out, const struct attacher_note *notes)
+	const struct attacher_note *notes)
 {
 	for (; notes && notes->key; notes++) {
 		SCOPED const char **values =
 			notes->label ? provenance_notes(report->run, notes->key) : NULL;
 		for (size_t k = 0; values && values[k]; k++)
-			paragraph(out, terminal, REPORT_LABEL, k ? "" : notes->label, "%s",
-				values[k]);
+			paragraph(terminal, REPORT_LABEL, k ? "" : notes->label, "%s", values[k]);
 	}
 }
 
-void report_headings(const struct report *report, const struct terminal *terminal, FILE *out)
+void report_headings(const struct report *report, const struct terminal *terminal)
 {
 	for (const struct attacher *const *a = attachers; *a; a++)
-		print_heading_notes(report, terminal, out, (*a)->notes);
-	print_heading_notes(report, terminal, out, common_notes);
+		print_heading_notes(report, terminal, (*a)->notes);
+	print_heading_notes(report, terminal, common_notes);
 }
 
 /* Whether another process has said the same, or all is as it should be. */
@@ -79,18 +78,18 @@ const char *report_note_title(const char *key)
 	return there ? there->label : key;
 }
 
-void report_notes(const struct report *report, const struct terminal *terminal, FILE *out)
+void report_notes(const struct report *report, const struct terminal *terminal)
 {
 	const struct run *run = report->run;
 	const char *label = "Notes";
-	fputs(terminal_style_begin(terminal, STYLE_DIM), out);
+	terminal_begin(terminal, STYLE_DIM);
 	for (size_t i = 0; i < run->note_count; i++) {
 		if (heading(run->notes[i].key) || is_redundant(run, i) ||
 			!report_note_title(run->notes[i].key))
 			continue;
-		paragraph(out, terminal, REPORT_LABEL, label, "%s: %s", run->notes[i].key,
+		paragraph(terminal, REPORT_LABEL, label, "%s: %s", run->notes[i].key,
 			run->notes[i].value);
 		label = "";
 	}
-	fputs(terminal_style_end(terminal, STYLE_DIM), out);
+	terminal_end(terminal, STYLE_DIM);
 }

@@ -10,11 +10,11 @@
 enum { REPORT_LABEL = 13 }; /* columns of a label */
 
 /* What was attached to and how, each with its label. */
-void report_headings(const struct report *report, const struct terminal *terminal, FILE *out);
+void report_headings(const struct report *report, const struct terminal *terminal);
 
 /* What notes of this key are called before people; NULL: they are not for them (how an engine lays
  * its memory out). */
 const char *report_note_title(const char *key);
 
 /* All other notes, each once. */
-void report_notes(const struct report *report, const struct terminal *terminal, FILE *out);
+void report_notes(const struct report *report, const struct terminal *terminal);

@@ -45,7 +45,7 @@ static char *throttled_text(const struct run *run)
 }
 
 static void print_machine(const struct run *run, const struct presence *p,
-	const struct terminal *terminal, size_t label, FILE *out)
+	const struct terminal *terminal, size_t label)
 {
 	char busy[UNITS_BYTES], others[UNITS_BYTES], steal[UNITS_BYTES];
 	char interrupts[128];
@@ -54,7 +54,7 @@ static void print_machine(const struct run *run, const struct presence *p,
 	SCOPED char *neighbour = neighbour_text(run, p);
 	SCOPED char *throttled = throttled_text(run);
 	interrupts_text(interrupts, sizeof interrupts, p);
-	paragraph(out, terminal, label, "CPUs",
+	paragraph(terminal, label, "CPUs",
 		"%s busy; other processes took %s%s; %sthe host of the machine took %s%s",
 		units_percent(busy, p->busy), units_percent(others, p->others), neighbour,
 		interrupts, units_percent(steal, p->steal), throttled);
@@ -93,14 +93,14 @@ void report_off_cpu_reason(int error, char *text, size_t size)
 
 /* Not per brick: refused by the kernel. What it counts all the same is named. */
 static void print_unknown(const struct run *run, const struct presence *p,
-	const struct terminal *terminal, size_t label, FILE *out)
+	const struct terminal *terminal, size_t label)
 {
 	if (!run->off_cpu.error)
 		return;
 	SCOPED char *threads = threads_text(p), *steps = steps_text(p);
 	char reason[128];
 	report_off_cpu_reason(run->off_cpu.error, reason, sizeof reason);
-	paragraph(out, terminal, label, "Off CPU",
+	paragraph(terminal, label, "Off CPU",
 		"not known per brick, whose times are those of the clock on the wall "
 		"(%s)%s%s",
 		reason, threads, steps);
@@ -130,14 +130,14 @@ static char *gaps_text(const struct run *run)
 
 /* Why, when, and what is shown in its place: of tables with a step that is not known of. */
 static void print_gaps(const struct run *run, const struct presence *p,
-	const struct terminal *terminal, size_t label, FILE *out)
+	const struct terminal *terminal, size_t label)
 {
 	const struct off_cpu_gap *first = run->off_cpu.gaps;
 	char per_s[UNITS_BYTES], known[UNITS_BYTES];
 	SCOPED char *gaps = gaps_text(run);
 	SCOPED char *threads = threads_text(p);
 
-	paragraph(out, terminal, label, "",
+	paragraph(terminal, label, "",
 		"not recorded from %s, as threads left their CPUs %s times a second, each %.1f us "
 		"to record (record --off-cpu on does it all the same); known of %s of the steps' "
 		"time: what has other steps in it has no CPU and OFF (--steps, --since and --until "
@@ -147,12 +147,12 @@ static void print_gaps(const struct run *run, const struct presence *p,
 }
 
 void report_presence_text(const struct run *run, const struct presence *p,
-	const struct terminal *terminal, size_t label, FILE *out)
+	const struct terminal *terminal, size_t label)
 {
 	char preempted[UNITS_BYTES], blocked[UNITS_BYTES], lost[UNITS_BYTES];
-	print_machine(run, p, terminal, label, out);
+	print_machine(run, p, terminal, label);
 	if (run->off_cpu.source == OFF_CPU_UNKNOWN) {
-		print_unknown(run, p, terminal, label, out);
+		print_unknown(run, p, terminal, label);
 		return;
 	}
 	SCOPED char *losses = run->off_cpu.lost ? xasprintf("; %s context switches are missing",
@@ -161,15 +161,15 @@ void report_presence_text(const struct run *run, const struct presence *p,
 	static const char what[] = "steps and tokens/s are by the wall's clock";
 	const char *of = run->off_cpu.gap_count ? "the steps that are known of" : "them";
 	if (p->preempted >= 0)
-		paragraph(out, terminal, label, "Off CPU",
+		paragraph(terminal, label, "Off CPU",
 			"threads that ran steps were preempted for %s of %s and blocked for %s; "
 			"%s%s",
 			units_percent(preempted, p->preempted), of,
 			units_percent(blocked, p->blocked), what, losses);
 	else
-		paragraph(out, terminal, label, "Off CPU", "%s%s", what, losses);
+		paragraph(terminal, label, "Off CPU", "%s%s", what, losses);
 	if (run->off_cpu.gap_count)
-		print_gaps(run, p, terminal, label, out);
+		print_gaps(run, p, terminal, label);
 }
 
 static json_t *share(double value)

@@ -13,7 +13,7 @@ void report_off_cpu_reason(int error, char *text, size_t size);
 
 /* Lines behind a label of `label` columns; nothing of what is not known and was not asked for. */
 void report_presence_text(const struct run *run, const struct presence *presence,
-	const struct terminal *terminal, size_t label, FILE *out);
+	const struct terminal *terminal, size_t label);
 
 /* An object; null for what is not known. */
 json_t *report_presence_json(const struct run *run, const struct presence *presence);

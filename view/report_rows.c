@@ -72,7 +72,7 @@ static void set_titles(
 }
 
 /* What there was no room for, or NULL. The caller frees. */
-static char *print_main(const struct report *report, FILE *out, const struct terminal *terminal)
+static char *print_main(const struct report *report, const struct terminal *terminal)
 {
 	const struct summary *summary = report->summary;
 	struct table_column titles[REPORT_COLUMNS_MAX];
@@ -97,7 +97,7 @@ static char *print_main(const struct report *report, FILE *out, const struct ter
 		add_row(table, report, &columns, &rests[i], REPORT_OF_REST, NULL);
 	if (!report->columns)
 		table_hide_empty(table);
-	table_print(table, out, terminal);
+	table_print(table, terminal);
 	return table_left_out(table, terminal);
 }
 
@@ -116,8 +116,7 @@ static char *bar(double share, size_t width, bool utf8)
 	return text;
 }
 
-static void print_categories(
-	const struct report *report, FILE *out, const struct terminal *terminal)
+static void print_categories(const struct report *report, const struct terminal *terminal)
 {
 	const struct summary *summary = report->summary;
 	struct table_column titles[REPORT_COLUMNS_MAX];
@@ -136,7 +135,7 @@ static void print_categories(
 		add_row(table, report, &columns, &rests[i], REPORT_OF_REST,
 			bar(rests[i].share, 30, terminal->utf8));
 	table_hide_empty(table);
-	table_print(table, out, terminal);
+	table_print(table, terminal);
 }
 
 const char *report_basis(const struct report *report)
@@ -155,8 +154,8 @@ const char *report_basis(const struct report *report)
 		       : "AVG to MAX and rates are of the time on the CPU; of waits, of all time.";
 }
 
-static void print_footnote(const struct report *report, const char *left_out, FILE *out,
-	const struct terminal *terminal)
+static void print_footnote(
+	const struct report *report, const char *left_out, const struct terminal *terminal)
 {
 	bool places = report->summary->by == SUMMARY_BY_LAYER ||
 		      report->summary->by == SUMMARY_BY_PHASE ||
@@ -175,28 +174,27 @@ static void print_footnote(const struct report *report, const char *left_out, FI
 			"SHARE is of the time of all commands of all queues, SELF is without "
 			"what was nested");
 	}
-	fputs(terminal_style_begin(terminal, STYLE_DIM), out);
+	terminal_begin(terminal, STYLE_DIM);
 	const char *basis = report_basis(report);
-	paragraph(out, terminal, 0, "", "%s%s%s%s%s%s%s%s", wall,
-		places ? " (waiting included)" : "",
+	paragraph(terminal, 0, "", "%s%s%s%s%s%s%s%s", wall, places ? " (waiting included)" : "",
 		is_of_devices(report->summary) ? "." : "; all other times add up all threads.",
 		basis ? " " : "", basis ? basis : "", left_out ? " No room for " : "",
 		left_out ? left_out : "", left_out ? "." : "");
-	fputs(terminal_style_end(terminal, STYLE_DIM), out);
+	terminal_end(terminal, STYLE_DIM);
 }
 
-static void print_tables(const struct report *report, FILE *out, const struct terminal *terminal)
+static void print_tables(const struct report *report, const struct terminal *terminal)
 {
-	SCOPED char *left_out = print_main(report, out, terminal);
-	print_footnote(report, left_out, out, terminal);
+	SCOPED char *left_out = print_main(report, terminal);
+	print_footnote(report, left_out, terminal);
 	if (report->summary->by != SUMMARY_BY_BRICK)
 		return;
-	fputc('\n', out);
-	print_categories(report, out, terminal);
+	fputc('\n', terminal->out);
+	print_categories(report, terminal);
 }
 
 /* Those of each phase below a title of its own. */
-static void print_apart(const struct report *report, FILE *out, const struct terminal *terminal)
+static void print_apart(const struct report *report, const struct terminal *terminal)
 {
 	static const char *const titles[STEP_PHASES] = {"Prefill", "Decode", "Mixed", "Warm-up"};
 	bool first = true;
@@ -205,39 +203,40 @@ static void print_apart(const struct report *report, FILE *out, const struct ter
 		if (!phase)
 			continue;
 		if (!first)
-			fputc('\n', out);
+			fputc('\n', terminal->out);
 		first = false;
-		fprintf(out, "%s%s steps%s\n", terminal_style_begin(terminal, STYLE_STRONG),
-			titles[report_phase_order[i]], terminal_style_end(terminal, STYLE_STRONG));
-		print_tables(phase, out, terminal);
+		fprintf(terminal->out, "%s%s steps%s\n",
+			terminal_style_begin(terminal, STYLE_STRONG), titles[report_phase_order[i]],
+			terminal_style_end(terminal, STYLE_STRONG));
+		print_tables(phase, terminal);
 	}
 }
 
-static void print_nothing(const struct report *report, FILE *out, const struct terminal *terminal)
+static void print_nothing(const struct report *report, const struct terminal *terminal)
 {
 	char kinds[INJECT_KINDS_BYTES];
 
 	if (is_of_devices(report->summary))
-		paragraph(out, terminal, 0, "",
+		paragraph(terminal, 0, "",
 			"No queue of a device was recorded. Those of OpenCL, Vulkan and CUDA "
 			"programs are, and what an engine hands to brick/device.h; 'brick doctor' "
 			"says which work on this machine.");
 	else
-		paragraph(out, terminal, 0, "",
+		paragraph(terminal, 0, "",
 			"No bricks were recorded. Brick can look into programs that use %s through "
 			"shared libraries, and into those that contain libbrick; 'brick doctor' "
 			"checks an engine's libraries. With --mode none nothing is recorded.",
 			inject_kinds(kinds));
 }
 
-void report_rows(const struct report *report, FILE *out, const struct terminal *terminal)
+void report_rows(const struct report *report, const struct terminal *terminal)
 {
 	if (!report->summary->row_count) {
-		print_nothing(report, out, terminal);
+		print_nothing(report, terminal);
 		return;
 	}
 	if (report->is_apart)
-		print_apart(report, out, terminal);
+		print_apart(report, terminal);
 	else
-		print_tables(report, out, terminal);
+		print_tables(report, terminal);
 }

@@ -8,4 +8,4 @@
 /* What AVG to MAX and rates of its rows are of, as a sentence; NULL: of devices, of rows' own. */
 const char *report_basis(const struct report *report);
 
-void report_rows(const struct report *report, FILE *out, const struct terminal *terminal);
+void report_rows(const struct report *report, const struct terminal *terminal);

@@ -24,12 +24,10 @@
 struct printer {
 	const struct report *report;
 	const struct terminal *terminal;
-	FILE *out;
 	bool is_alone; /* no rows stand above it */
 };
 
-/* A labelled paragraph. */
-#define say(p, label, ...) paragraph((p)->out, (p)->terminal, REPORT_LABEL, label, __VA_ARGS__)
+enum { LABEL = REPORT_LABEL };
 
 static void print_origin(const struct printer *p)
 {
@@ -312,48 +310,48 @@ static void print_losses(const struct printer *p)
 	const char *what;
 	for (size_t k = 0; losses_describe(losses, k, &count, &what); k++)
 		xappend(&text, "; ", "%llu %s", (unsigned long long)count, what);
-	fputs(terminal_style_begin(p->terminal, *text ? STYLE_BAD : STYLE_PLAIN), p->out);
+	terminal_begin(p->terminal, *text ? STYLE_BAD : STYLE_PLAIN);
 	say(p, "Losses", "%s",
 		*text			       ? text
 		: p->report->run->off_cpu.lost ? "no records; context switches are: see Off CPU"
 					       : "nothing was lost");
-	fputs(terminal_style_end(p->terminal, *text ? STYLE_BAD : STYLE_PLAIN), p->out);
+	terminal_end(p->terminal, *text ? STYLE_BAD : STYLE_PLAIN);
 }
 
 void report_text(const struct report *report, FILE *out)
 {
 	struct terminal terminal;
 	terminal_init(&terminal, out);
-	struct printer p = {.report = report, .terminal = &terminal, .out = out};
+	struct printer p = {.report = report, .terminal = &terminal};
 	print_origin(&p);
 	print_machine(&p);
 	print_selected(&p);
-	report_headings(p.report, p.terminal, p.out);
+	report_headings(report, &terminal);
 	fputc('\n', out);
 	print_steps(&p);
 	if (report->run->step_count || report->summary->row_count)
 		fputc('\n', out);
-	report_rows(report, out, &terminal);
+	report_rows(report, &terminal);
 	fputc('\n', out);
 	print_coverage(&p);
 	print_devices(&p);
-	report_counters_text(report->run, &terminal, REPORT_LABEL, out);
+	report_counters_text(report->run, &terminal, REPORT_LABEL);
 	print_queues(&p);
-	report_presence_text(report->run, &report->presence, &terminal, REPORT_LABEL, out);
-	report_undisturbed_text(report, &terminal, REPORT_LABEL, out);
+	report_presence_text(report->run, &report->presence, &terminal, REPORT_LABEL);
+	report_undisturbed_text(report, &terminal, REPORT_LABEL);
 	print_distortion(&p);
 	print_losses(&p);
-	report_notes(p.report, p.terminal, p.out);
+	report_notes(report, &terminal);
 }
 
 void report_trust_text(const struct report *report, size_t width, FILE *out)
 {
-	const struct terminal terminal = {.width = width};
-	const struct printer p = {report, &terminal, out, .is_alone = true};
+	const struct terminal terminal = {.out = out, .width = width};
+	const struct printer p = {report, &terminal, .is_alone = true};
 	print_coverage(&p);
 	print_devices(&p);
 	print_distortion(&p);
 	print_losses(&p);
-	report_headings(report, &terminal, out);
-	report_notes(report, &terminal, out);
+	report_headings(report, &terminal);
+	report_notes(report, &terminal);
 }

@@ -39,10 +39,10 @@ static char *alone_text(const struct undisturbed *u)
 }
 
 static void print_phase(const struct undisturbed *u, const char *name,
-	const struct terminal *terminal, size_t label, FILE *out)
+	const struct terminal *terminal, size_t label)
 {
 	SCOPED char *cpu = percentiles_text(&u->cpu), *alone = alone_text(u);
-	paragraph(out, terminal, label, "Interrupted",
+	paragraph(terminal, label, "Interrupted",
 		"%llu of %llu %s steps were preempted, %llu more began right behind that; on the "
 		"CPU a step took %s; %s",
 		(unsigned long long)u->interrupted, (unsigned long long)u->count, name,
@@ -50,7 +50,7 @@ static void print_phase(const struct undisturbed *u, const char *name,
 }
 
 void report_undisturbed_text(
-	const struct report *report, const struct terminal *terminal, size_t label, FILE *out)
+	const struct report *report, const struct terminal *terminal, size_t label)
 {
 	for (int phase = 0; phase < STEP_PHASES; phase++) {
 		struct undisturbed u;
@@ -58,7 +58,7 @@ void report_undisturbed_text(
 			continue;
 		find(&u, report, phase);
 		if (u.count > 1 && u.interrupted && u.count <= 100 * u.interrupted)
-			print_phase(&u, report_phase_name(phase), terminal, label, out);
+			print_phase(&u, report_phase_name(phase), terminal, label);
 	}
 }
 

@@ -17,11 +17,7 @@ enum { LABEL = 10 };
 struct printer {
 	const struct roofline_view *view;
 	const struct terminal *terminal;
-	FILE *out;
 };
-
-/* A labelled paragraph. */
-#define say(p, label, ...) paragraph((p)->out, (p)->terminal, LABEL, label, __VA_ARGS__)
 
 static void print_origin(const struct printer *p)
 {
@@ -34,9 +30,7 @@ static void print_origin(const struct printer *p)
 		p->view->where);
 	if (!p->view->doubt)
 		return;
-	fputs(terminal_style_begin(p->terminal, STYLE_WARN), p->out);
-	say(p, "Doubt", "%s: OF ROOF may mean little", p->view->doubt);
-	fputs(terminal_style_end(p->terminal, STYLE_WARN), p->out);
+	say_in(p, STYLE_WARN, "Doubt", "%s: OF ROOF may mean little", p->view->doubt);
 }
 
 /* Whether any row is placed under the ceilings of so many threads. */
@@ -158,11 +152,11 @@ static void print_phase(const struct printer *p, enum roofline_phase phase)
 			rows++;
 		}
 	if (rows) {
-		fputc('\n', p->out);
-		terminal_print(p->terminal, p->out, STYLE_STRONG, titles[phase]);
-		fputc('\n', p->out);
+		fputc('\n', p->terminal->out);
+		terminal_print(p->terminal, STYLE_STRONG, titles[phase]);
+		fputc('\n', p->terminal->out);
 		table_hide_empty(table);
-		table_print(table, p->out, p->terminal);
+		table_print(table, p->terminal);
 	}
 }
 
@@ -234,7 +228,7 @@ static int has_device_rows(const struct printer *p)
 void roofline_text(const struct roofline_view *view, FILE *out)
 {
 	struct terminal terminal;
-	struct printer p = {view, &terminal, out};
+	struct printer p = {view, &terminal};
 	size_t rows = 0;
 
 	terminal_init(&terminal, out);
@@ -254,7 +248,7 @@ void roofline_text(const struct roofline_view *view, FILE *out)
 		say(&p, "Devices",
 			"have no ceilings here: what they achieved is shown as it is ('brick "
 			"ceilings' measures those that OpenCL and Vulkan find)");
-	fputs(terminal_style_begin(&terminal, STYLE_DIM), out);
+	terminal_begin(&terminal, STYLE_DIM);
 	if (rows)
 		say(&p, "Note",
 			"FLOPs and bytes are computed from shapes and types, times are measured. "
@@ -263,5 +257,5 @@ void roofline_text(const struct roofline_view *view, FILE *out)
 			"reached.");
 	else
 		say(&p, "Note", "no brick says what it computed or moved");
-	fputs(terminal_style_end(&terminal, STYLE_DIM), out);
+	terminal_end(&terminal, STYLE_DIM);
 }

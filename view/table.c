@@ -211,18 +211,18 @@ static void print_row(const struct table *table, const struct layout *layout, FI
 	}
 }
 
-void table_print(const struct table *table, FILE *out, const struct terminal *terminal)
+void table_print(const struct table *table, const struct terminal *terminal)
 {
 	SCOPED_BY(layout_fini) struct layout layout;
 	layout_init(&layout, table, terminal->width);
-	fputs(terminal_style_begin(terminal, STYLE_STRONG), out);
-	print_row(table, &layout, out, SIZE_MAX);
-	fprintf(out, "%s\n", terminal_style_end(terminal, STYLE_STRONG));
+	terminal_begin(terminal, STYLE_STRONG);
+	print_row(table, &layout, terminal->out, SIZE_MAX);
+	fprintf(terminal->out, "%s\n", terminal_style_end(terminal, STYLE_STRONG));
 	for (size_t r = 0; r < table->rows.count; r++) {
 		enum terminal_style style = table->rows.items[r].style;
-		fputs(terminal_style_begin(terminal, style), out);
-		print_row(table, &layout, out, r);
-		fprintf(out, "%s\n", terminal_style_end(terminal, style));
+		terminal_begin(terminal, style);
+		print_row(table, &layout, terminal->out, r);
+		fprintf(terminal->out, "%s\n", terminal_style_end(terminal, style));
 	}
 }
 

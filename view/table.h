@@ -41,7 +41,7 @@ void table_percent(struct table *table, double share);
 void table_hide_empty(struct table *table);
 
 /* Print it; lines have no trailing blanks. */
-void table_print(const struct table *table, FILE *out, const struct terminal *terminal);
+void table_print(const struct table *table, const struct terminal *terminal);
 
 /* Columns that there was no room for, as "A, B and C"; NULL if all are shown. The caller frees. */
 char *table_left_out(const struct table *table, const struct terminal *terminal);

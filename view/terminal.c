@@ -42,6 +42,7 @@ void terminal_init(struct terminal *terminal, FILE *out)
 {
 	int fd = fileno(out);
 	memset(terminal, 0, sizeof(*terminal));
+	terminal->out = out;
 	terminal->utf8 = text_is_utf8();
 	terminal->is_terminal = fd >= 0 && isatty(fd);
 	terminal->colours = terminal->is_terminal && wants_colours();
@@ -68,9 +69,18 @@ const char *terminal_style_end(const struct terminal *terminal, enum terminal_st
 	return terminal->colours && style != STYLE_PLAIN ? "\033[0m" : "";
 }
 
-void terminal_print(
-	const struct terminal *terminal, FILE *out, enum terminal_style style, const char *text)
+void terminal_begin(const struct terminal *terminal, enum terminal_style style)
 {
-	fprintf(out, "%s%s%s", terminal_style_begin(terminal, style), text,
+	fputs(terminal_style_begin(terminal, style), terminal->out);
+}
+
+void terminal_end(const struct terminal *terminal, enum terminal_style style)
+{
+	fputs(terminal_style_end(terminal, style), terminal->out);
+}
+
+void terminal_print(const struct terminal *terminal, enum terminal_style style, const char *text)
+{
+	fprintf(terminal->out, "%s%s%s", terminal_style_begin(terminal, style), text,
 		terminal_style_end(terminal, style));
 }

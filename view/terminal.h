@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 struct terminal {
+	FILE *out;
 	bool is_terminal;
 	bool colours; /* never on anything but a terminal, nor with NO_COLOR set */
 	bool utf8;
@@ -26,8 +27,11 @@ enum terminal_style {
 void terminal_init(struct terminal *terminal, FILE *out);
 
 /* Print text in a style; safe text only. */
-void terminal_print(
-	const struct terminal *terminal, FILE *out, enum terminal_style style, const char *text);
+void terminal_print(const struct terminal *terminal, enum terminal_style style, const char *text);
+
+/* Print what begins and ends styled text. */
+void terminal_begin(const struct terminal *terminal, enum terminal_style style);
+void terminal_end(const struct terminal *terminal, enum terminal_style style);
 
 /* The sequences around styled text; "" where there are no colours. */
 const char *terminal_style_begin(const struct terminal *terminal, enum terminal_style style);

@@ -48,7 +48,7 @@ static const char *shade(double mean_ns, double low_ns, double high_ns, bool utf
 	return utf8 ? fine[step] : plain[step];
 }
 
-static void print_map(const struct tiles_view *view, const struct tiles_group *group, FILE *out,
+static void print_map(const struct tiles_view *view, const struct tiles_group *group,
 	const struct terminal *terminal)
 {
 	double low_ns, high_ns;
@@ -58,19 +58,19 @@ static void print_map(const struct tiles_view *view, const struct tiles_group *g
 	bool is_cut = tiles_bin_range(group, &low_ns, &high_ns);
 	units_time(low, (uint64_t)low_ns);
 	units_time(high, (uint64_t)high_ns);
-	fprintf(out, "\n%s%s tiles in %s%s: %ux%u; %s %s a tile to %s %s%s\n",
+	fprintf(terminal->out, "\n%s%s tiles in %s%s: %ux%u; %s %s a tile to %s %s%s\n",
 		terminal_style_begin(terminal, STYLE_STRONG), tiles_level_name(group->level), brick,
 		terminal_style_end(terminal, STYLE_STRONG), group->rows, group->columns,
 		shade(low_ns, low_ns, high_ns, terminal->utf8), low,
 		shade(high_ns, low_ns, high_ns, terminal->utf8), high, is_cut ? " and more" : "");
 	for (uint32_t row = 0; row < group->bin_rows; row++) {
-		fputs("  ", out);
+		fputs("  ", terminal->out);
 		for (uint32_t column = 0; column < group->bin_columns; column++)
 			fputs(shade(tiles_bin_mean_ns(
 					    &group->bins[row * group->bin_columns + column]),
 				      low_ns, high_ns, terminal->utf8),
-				out);
-		fputc('\n', out);
+				terminal->out);
+		fputc('\n', terminal->out);
 	}
 }
 
@@ -83,11 +83,11 @@ void tiles_text(const struct tiles_view *view, FILE *out)
 	for (size_t i = 0; i < view->tiles->group_count; i++)
 		add_row(table, view, &view->tiles->groups[i]);
 	table_hide_empty(table);
-	table_print(table, out, &terminal);
+	table_print(table, &terminal);
 	table_destroy(table);
 	if (view->tiles->without_place)
 		fprintf(out, "%llu more tiles have no place: their records were dropped.\n",
 			(unsigned long long)view->tiles->without_place);
 	for (size_t i = 0; view->map && i < view->tiles->group_count; i++)
-		print_map(view, &view->tiles->groups[i], out, &terminal);
+		print_map(view, &view->tiles->groups[i], &terminal);
 }

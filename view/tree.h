@@ -22,7 +22,7 @@ static inline const struct step_phase_times *tree_phase(
 	return &view->times->phases[view->run->steps[tree->step].phase];
 }
 
-void tree_text(const struct tree_view *view, const struct call_tree *tree, FILE *out,
+void tree_text(const struct tree_view *view, const struct call_tree *tree,
 	const struct terminal *terminal);
 
 /* Print an object {"step" or "steps", "tree"} as part of an answer. */

@@ -181,7 +181,7 @@ static char *rest_of(const struct line *line)
 }
 
 static void print_line(const struct line *line, size_t width, size_t times, uint64_t whole_ns,
-	FILE *out, const struct terminal *terminal)
+	const struct terminal *terminal)
 {
 	char time[UNITS_BYTES], share[UNITS_BYTES];
 	size_t branches = text_width(line->branches);
@@ -195,14 +195,14 @@ static void print_line(const struct line *line, size_t width, size_t times, uint
 		strcpy(share, "device");
 	size_t gap = width > used ? width - used : 0;
 	size_t pad = 8 > text_width(time) ? 8 - text_width(time) : 0;
-	fprintf(out, "%s%s%s%s%*s%*s%s%7s", line->branches,
+	fprintf(terminal->out, "%s%s%s%s%*s%*s%s%7s", line->branches,
 		terminal_style_begin(terminal, line->style), name,
 		terminal_style_end(terminal, line->style), (int)gap, "", (int)pad, "", time, share);
 	SCOPED char *often = times_of(line, terminal->utf8), *rest = rest_of(line);
 	int left = *rest ? (int)(times - text_width(often)) : 0;
 	if (times && (*often || *rest))
-		fprintf(out, "  %s%*s", often, left, "");
-	fprintf(out, "%s\n", rest);
+		fprintf(terminal->out, "  %s%*s", often, left, "");
+	fprintf(terminal->out, "%s\n", rest);
 }
 
 /* ", 28ms of it off the CPU" */
@@ -274,19 +274,19 @@ static size_t name_width(const struct lines *lines, size_t times, const struct t
 	return width;
 }
 
-void tree_text(const struct tree_view *view, const struct call_tree *tree, FILE *out,
-	const struct terminal *terminal)
+void tree_text(
+	const struct tree_view *view, const struct call_tree *tree, const struct terminal *terminal)
 {
 	struct lines lines = {.view = view, .tree = tree, .utf8 = terminal->utf8};
 	SCOPED char *title = heading(view, tree);
 	add_children(&lines, &tree->nodes[0], "", 0);
-	fputs(terminal_style_begin(terminal, STYLE_STRONG), out);
-	text_wrap(out, terminal->width ? terminal->width : SIZE_MAX / 2, 0, "", title);
-	fputs(terminal_style_end(terminal, STYLE_STRONG), out);
+	terminal_begin(terminal, STYLE_STRONG);
+	text_wrap(terminal->out, terminal->width ? terminal->width : SIZE_MAX / 2, 0, "", title);
+	terminal_end(terminal, STYLE_STRONG);
 	size_t times = times_width(&lines), width = name_width(&lines, times, terminal);
 	uint64_t whole_ns = mean(tree, tree->nodes[0].time_ns);
 	for (size_t i = 0; i < lines.list.count; i++) {
-		print_line(&lines.list.items[i], width, times, whole_ns, out, terminal);
+		print_line(&lines.list.items[i], width, times, whole_ns, terminal);
 		free(lines.list.items[i].branches);
 		free(lines.list.items[i].name);
 	}
@@ -295,7 +295,7 @@ void tree_text(const struct tree_view *view, const struct call_tree *tree, FILE 
 		SCOPED char *note = xasprintf(
 			"On the thread that ran the step%s; %u other%s worked alongside.",
 			tree->steps > 1 ? "s" : "", tree->threads, tree->threads == 1 ? "" : "s");
-		terminal_print(terminal, out, STYLE_DIM, note);
-		fputc('\n', out);
+		terminal_print(terminal, STYLE_DIM, note);
+		fputc('\n', terminal->out);
 	}
 }

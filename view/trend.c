@@ -31,7 +31,7 @@ static void bounds(const struct trend *t, double *low, double *high)
 }
 
 /* A character for each run, or for as many neighbours as share one: their mean. */
-static void print_sparkline(const struct trend *t, const struct terminal *terminal, FILE *out)
+static void print_sparkline(const struct trend *t, const struct terminal *terminal)
 {
 	static const char *const blocks[] = {"\xe2\x96\x81", "\xe2\x96\x82", "\xe2\x96\x83",
 		"\xe2\x96\x84", "\xe2\x96\x85", "\xe2\x96\x86", "\xe2\x96\x87", "\xe2\x96\x88"};
@@ -40,7 +40,7 @@ static void print_sparkline(const struct trend *t, const struct terminal *termin
 	double low, high;
 
 	bounds(t, &low, &high);
-	fprintf(out, "%-*s", LABEL, "");
+	fprintf(terminal->out, "%-*s", LABEL, "");
 	for (size_t i = 0; i < width; i++) {
 		size_t first = i * n / width, end = (i + 1) * n / width;
 		double sum = 0;
@@ -48,20 +48,20 @@ static void print_sparkline(const struct trend *t, const struct terminal *termin
 			sum += t->ns.items[k];
 		double mean = sum / (double)(end - first);
 		int level = high > low ? (int)((mean - low) / (high - low) * 7.999) : 0;
-		fputs(terminal->utf8 ? blocks[level] : letters[level], out);
+		fputs(terminal->utf8 ? blocks[level] : letters[level], terminal->out);
 	}
-	fputc('\n', out);
+	fputc('\n', terminal->out);
 }
 
-static void print_change(const struct trend *t, const struct change_point *change,
-	const struct terminal *terminal, FILE *out)
+static void print_change(
+	const struct trend *t, const struct change_point *change, const struct terminal *terminal)
 {
 	const struct trend_run *run = &t->runs.items[change->at];
 	char before[UNITS_BYTES], after[UNITS_BYTES], effect[UNITS_BYTES];
 	SCOPED char *date = trend_date(run->start_ns);
 	const char *engine = run->engine;
 
-	paragraph(out, terminal, LABEL, change == t->changes ? "Changes" : "",
+	paragraph(terminal, LABEL, change == t->changes ? "Changes" : "",
 		"%s to %s, %s, from run %.8s of %s on (p %.2g)%s%s",
 		units_time(before, (uint64_t)change->before),
 		units_time(after, (uint64_t)change->after),
@@ -77,15 +77,15 @@ void trend_text(const struct trend *t, FILE *out)
 
 	terminal_init(&terminal, out);
 	bounds(t, &least, &most);
-	paragraph(out, &terminal, LABEL, "Trend", "%s: %zu run%s, %s to %s a token, the last %s",
+	paragraph(&terminal, LABEL, "Trend", "%s: %zu run%s, %s to %s a token, the last %s",
 		t->what, t->ns.count, plural_s(t->ns.count), units_time(low, (uint64_t)least),
 		units_time(high, (uint64_t)most),
 		units_time(last, (uint64_t)t->ns.items[t->ns.count - 1]));
-	print_sparkline(t, &terminal, out);
+	print_sparkline(t, &terminal);
 	for (size_t i = 0; i < t->change_count; i++)
-		print_change(t, &t->changes[i], &terminal, out);
+		print_change(t, &t->changes[i], &terminal);
 	if (!t->change_count)
-		paragraph(out, &terminal, LABEL, "Changes",
+		paragraph(&terminal, LABEL, "Changes",
 			t->ns.count < 2 * CHANGE_SEGMENT_MIN ? "too few runs to tell" : "none");
 }
 

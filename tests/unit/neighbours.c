@@ -94,18 +94,18 @@ static void a_stranger_is_found(void **state)
 
 static char *line_of(const struct run *run)
 {
-	struct terminal terminal = {.width = 0};
 	struct presence presence;
 	char *text;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
 	assert_non_null(out);
+	struct terminal terminal = {.out = out};
 	struct step_index index;
 	assert_int_equal(step_index_init(&index, run), 0);
 	presence_of_run(&presence, run, &index);
 	step_index_fini(&index);
-	report_presence_text(run, &presence, &terminal, 0, out);
+	report_presence_text(run, &presence, &terminal, 0);
 	fclose(out);
 	return text;
 }
