@@ -90,13 +90,25 @@ static int32_t behind(int64_t position)
 	return position < INT32_MAX ? (int32_t)position + 1 : INT32_MAX;
 }
 
-/* Those that were taken out again, so that the sequence goes on before its end. */
-static uint32_t refuted_before(const struct sequence *s, const struct sequence_past *past)
+/* Those that were taken out, so that the sequence goes on before its end; not if more was. */
+static uint32_t refuted_behind(const struct sequence_past *past, int32_t goes_on)
 {
-	int32_t back = past->end - s->first;
+	int64_t back = (int64_t)past->end - goes_on;
 
-	return s->first < 0 || back <= 0 ? 0
-					 : (uint32_t)(back < past->checked ? back : past->checked);
+	return goes_on < 0 || back <= 0 || back > past->checked ? 0 : (uint32_t)back;
+}
+
+uint32_t batch_removed(struct batch_past *past, int32_t sequence, int32_t from, int32_t to)
+{
+	if (sequence < 0 || sequence >= BATCH_SEQUENCES)
+		return 0;
+	struct sequence_past *of = &past->of[sequence];
+	if (to >= 0 && to < of->end)
+		return 0;
+	uint32_t refuted = refuted_behind(of, from);
+	of->checked -= (int32_t)refuted;
+	of->end -= (int32_t)refuted;
+	return refuted;
 }
 
 /* Brings the past up to date; returns how many tokens are the prompt's. */
@@ -123,7 +135,7 @@ static void add_sequence(struct batch_tokens *sum, const struct sequence *s,
 	uint32_t prompt = is_output(s, batch) ? 0 : s->tokens;
 
 	if (past && s->first >= 0) {
-		sum->refuted += refuted_before(s, &past->of[id]);
+		sum->refuted += refuted_behind(&past->of[id], s->first);
 		prompt = prompt_after(s, batch, &past->of[id], prompt);
 		/* the first is the prompt's last, or was chosen before */
 		uint32_t checked = s->tokens - (prompt ? prompt : 1);

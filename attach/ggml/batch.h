@@ -21,8 +21,8 @@ struct batch_head {
 struct batch_tokens {
 	uint32_t prompt, output;
 	uint32_t checked; /* of those: drafts, whose tokens hold if the engine chooses the same */
-	uint32_t refuted; /* of the drafts that earlier batches checked: known by where this goes on
-			   */
+	uint32_t refuted; /* of the drafts that earlier batches checked: known by where this goes
+			     on, if nobody said so before (batch_removed()) */
 };
 
 enum { BATCH_SEQUENCES = 512 };
@@ -47,6 +47,12 @@ struct batch_past {
  * (llama_memory_seq_add()). It holds for a next batch that goes on just there.
  */
 void batch_moved(struct batch_past *past, int32_t sequence, int32_t from, int32_t by);
+
+/*
+ * The sequence lost what it has from a position on, up to another one (-1: to its end): returns how
+ * many of the drafts that its last batch checked that was. All that it has tells of none.
+ */
+uint32_t batch_removed(struct batch_past *past, int32_t sequence, int32_t from, int32_t to);
 
 /* The batch before, whichever context it was for. All 0: none. */
 struct batch_last {

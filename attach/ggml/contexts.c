@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 #include "attach/ggml/batch.h"
+#include "attach/ggml/steps.h"
 #include "attach/ggml/warm_up.h"
 #include "base/lock.h"
 #include "brick/brick.h"
@@ -17,6 +18,7 @@ enum { CONTEXTS = 8 };
 
 struct context {
 	const void *context;
+	const void *memory;
 	int32_t number; /* from 0, in the order in which they came */
 	struct batch_past past;
 };
@@ -43,6 +45,16 @@ static struct context *context_of(const void *context)
 	return c;
 }
 
+/* The memory of one that is gone may be another's now. */
+static void set_memory(struct context *context, const void *memory)
+{
+	if (context->memory == memory)
+		return;
+	for (struct context *c = contexts.of; c < contexts.of + CONTEXTS; c++)
+		c->memory = c->memory == memory ? NULL : c->memory;
+	context->memory = memory;
+}
+
 /* -1: it cannot be told. */
 static int32_t drafter_of(const struct batch_head *batch, const struct context *checks)
 {
@@ -65,6 +77,7 @@ void contexts_count(struct phase_tokens *t, const void *code)
 	}
 	struct context *c = context_of(t->context);
 	batch_as_meant(&meant, &contexts.last);
+	set_memory(c, context_memory(t->context, code));
 	c->past.goes_on = meant.positions ? 0 : context_tokens(t->context, code) + 1;
 	struct batch_tokens tokens = batch_count(&meant, &c->past);
 	t->prompt = tokens.prompt;
@@ -88,4 +101,22 @@ void contexts_moved(int32_t sequence, int32_t from, int32_t by)
 	for (size_t i = 0; i < CONTEXTS; i++)
 		batch_moved(&contexts.of[i].past, sequence, from, by);
 	lock_give(&contexts.lock);
+}
+
+void contexts_removed(const void *memory, int32_t sequence, int32_t from, int32_t to)
+{
+	uint32_t refuted = 0;
+	int32_t number = 0;
+
+	if (!memory || lock_try(&contexts.lock))
+		return;
+	for (struct context *c = contexts.of; c < contexts.of + CONTEXTS; c++) {
+		if (c->memory != memory)
+			continue;
+		refuted = batch_removed(&c->past, sequence, from, to);
+		number = c->number;
+	}
+	lock_give(&contexts.lock);
+	if (refuted)
+		step_refuted(number, refuted);
 }

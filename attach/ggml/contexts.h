@@ -14,3 +14,6 @@ void contexts_count(struct phase_tokens *tokens, const void *code);
 
 /* As batch_moved(); which context it was is not told. */
 void contexts_moved(int32_t sequence, int32_t from, int32_t by);
+
+/* As batch_removed(), of the context that has this memory; what was refuted is recorded. */
+void contexts_removed(const void *memory, int32_t sequence, int32_t from, int32_t to);

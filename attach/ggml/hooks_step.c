@@ -119,3 +119,15 @@ word_pair hook_MEMORY_SEQ_ADD(word memory, word sequence, word from, word to, wo
 		contexts_moved((int32_t)sequence, (int32_t)from, (int32_t)by);
 	return function ? function(memory, sequence, from, to, by, f) : 0;
 }
+
+/* Drafts that did not hold are taken out; behind the last step nothing else tells of them. */
+word_pair hook_MEMORY_SEQ_RM(word memory, word sequence, word from, word to, word e, word f)
+{
+	words_fn function = (words_fn)resolve(GGML_MEMORY_SEQ_RM, __builtin_return_address(0));
+	word_pair done = function ? function(memory, sequence, from, to, e, f) : 0;
+
+	if (brick_enabled() && (uint8_t)done)
+		contexts_removed(
+			(const void *)memory, (int32_t)sequence, (int32_t)from, (int32_t)to);
+	return done;
+}

@@ -68,16 +68,23 @@ static void count_tokens(uint32_t *counter, const char *name, double tokens)
 /* What most programs have none of is not recorded as 0. */
 static void count_drafts(const struct phase_tokens *tokens)
 {
-	static uint32_t counters[4];
+	static uint32_t counters[2];
 
-	if (tokens->number)
-		count_tokens(&counters[0], BRICK_CONTEXT_NAME, tokens->number);
 	if (tokens->checked)
-		count_tokens(&counters[1], BRICK_CHECKED_NAME, tokens->checked);
+		count_tokens(&counters[0], BRICK_CHECKED_NAME, tokens->checked);
 	if (tokens->checked && tokens->drafter >= 0)
-		count_tokens(&counters[2], BRICK_DRAFTER_NAME, tokens->drafter);
-	if (tokens->refuted)
-		count_tokens(&counters[3], BRICK_REFUTED_NAME, tokens->refuted);
+		count_tokens(&counters[1], BRICK_DRAFTER_NAME, tokens->drafter);
+	step_refuted(tokens->number, tokens->refuted);
+}
+
+void step_refuted(int32_t context, uint32_t drafts)
+{
+	static uint32_t counters[2];
+
+	if (context)
+		count_tokens(&counters[0], BRICK_CONTEXT_NAME, context);
+	if (drafts)
+		count_tokens(&counters[1], BRICK_REFUTED_NAME, drafts);
 }
 
 void step_begin(struct phase_scope *scope, const struct phase_tokens *tokens, const char *method,

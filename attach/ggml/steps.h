@@ -18,6 +18,9 @@ void step_begin(struct phase_scope *scope, const struct phase_tokens *tokens, co
 /* status: not 0 where the engine would not evaluate the batch. */
 void step_end(struct phase_scope *scope, const struct phase_tokens *tokens, int32_t status);
 
+/* Behind a step of the context with that number: so many of the drafts that it checked are gone. */
+void step_refuted(int32_t context, uint32_t drafts);
+
 /* The context's evaluations are warm-ups from now on, or not any more (llama_set_warmup()). */
 void step_warm_up_set(const void *context, int on);
 int step_is_warm_up(const void *context);

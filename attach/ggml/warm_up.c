@@ -64,13 +64,22 @@ static const struct vocabulary *vocabulary_of(const void *code)
 	return v ? v : look_up(code);
 }
 
+static void *memory_of(const struct vocabulary *v, const void *context)
+{
+	return context && v && v->get_memory ? v->get_memory(context) : NULL;
+}
+
+const void *context_memory(const void *context, const void *code)
+{
+	return memory_of(vocabulary_of(code), context);
+}
+
 int32_t context_tokens(const void *context, const void *code)
 {
 	const struct vocabulary *v = vocabulary_of(code);
-	void *memory =
-		context && v && v->get_memory && v->last_position ? v->get_memory(context) : NULL;
+	void *memory = memory_of(v, context);
 
-	return memory ? v->last_position(memory, 0) + 1 : -1;
+	return memory && v->last_position ? v->last_position(memory, 0) + 1 : -1;
 }
 
 /* The tokens of an empty run; count 0: there is none. */

@@ -15,5 +15,8 @@ int warm_up_is(const struct batch_head *batch, const void *context, const void *
 /* How many positions of its first sequence a context holds; -1: that cannot be asked. */
 int32_t context_tokens(const void *context, const void *code);
 
+/* What llama_get_memory() says; NULL: that cannot be asked. */
+const void *context_memory(const void *context, const void *code);
+
 /* A scheduler was made, as every context makes one: what is known of contexts is asked anew. */
 void warm_up_context_made(void);

@@ -2,16 +2,17 @@
 //
 // llama.cpp driven by its public interface as its server and its speculative programs drive it, and
 // its own counts of what they asked for. Run as: PROGRAM LIBRARIES MODEL
-// server|draft|along|shift|plain; prints as JSON the tokens of prompts and of outputs that were
-// evaluated, by what the batches held, and llama_perf_context()'s sum.
+// server|draft|last|along|shift|plain; prints as JSON the tokens of prompts and of outputs that
+// were evaluated, by what the batches held, and llama_perf_context()'s sum.
 //
 // server: requests come while others are decoded; each batch has a token of every sequence that
 // decodes, then as much of prompts as fits. One prompt is one token longer than a batch, one is
 // asked for a second time with all but its last token kept, one has a single token. draft: tokens
-// are drafted by a context of its own, and all of a draft is checked in one batch. along: the same,
-// but the prompt's last token is checked with the first draft, and the drafting context gets those
-// batches, too. shift: a context loses what is older, but for its begin, and what stays is moved,
-// twice within the prompt. plain: one token after the other, from an empty context on.
+// are drafted by a context of its own, and all of a draft is checked in one batch. last: the same,
+// and nothing follows the last such batch. along: the same, but the prompt's last token is checked
+// with the first draft, and the drafting context gets those batches, too. shift: a context loses
+// what is older, but for its begin, and what stays is moved, twice within the prompt. plain: one
+// token after the other, from an empty context on.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -212,10 +213,14 @@ static int check(struct llama_context *context, struct llama_batch *batch, int32
 	while ((*last = likeliest(context, vocabulary, right)) ==
 		(right < DRAFTED ? tokens[right] : -1))
 		right++;
-	llama_memory_seq_rm(llama_get_memory(context), 0, position + 1 + right, -1);
 	counts.checked += DRAFTED;
 	counts.held += right;
 	return 1 + right;
+}
+
+static void remove_wrong(struct llama_context *context, int position)
+{
+	llama_memory_seq_rm(llama_get_memory(context), 0, position, -1);
 }
 
 static void read_prompt(struct llama_context *context, struct llama_batch *batch, int n)
@@ -268,11 +273,13 @@ static void speculate_along(struct llama_context *context, struct llama_context 
 		int right = check(context, &batch, &last, position, tokens);
 		go_along(drafting, batch, position);
 		position += right;
+		remove_wrong(context, position);
 	}
 	go_on(context, &batch, last, position);
 }
 
-static void speculate(struct llama_context *context, struct llama_context *drafting)
+static void speculate(
+	struct llama_context *context, struct llama_context *drafting, int ends_at_once)
 {
 	struct llama_batch batch = llama_batch_init(BATCH, 0, 1);
 	int32_t tokens[DRAFTED];
@@ -285,8 +292,12 @@ static void speculate(struct llama_context *context, struct llama_context *draft
 	while (position < DRAFT_PROMPT + DRAFT_TOKENS) {
 		draft(drafting, &batch, last, position, tokens);
 		position += check(context, &batch, &last, position, tokens);
+		remove_wrong(context, position);
 	}
-	go_on(context, &batch, last, position);
+	if (ends_at_once)
+		llama_batch_free(batch);
+	else
+		go_on(context, &batch, last, position);
 }
 
 // --- shift ---
@@ -349,14 +360,14 @@ int main(int argc, char **argv)
 	ggml_backend_load_all_from_path(argv[1]);
 	model = must(llama_model_load_from_file(argv[2], llama_model_default_params()), "no model");
 	vocabulary = llama_vocab_n_tokens(llama_model_get_vocab(model));
-	int alone = strcmp(argv[3], "draft") && strcmp(argv[3], "along");
+	int alone = strcmp(argv[3], "draft") && strcmp(argv[3], "last") && strcmp(argv[3], "along");
 	for (int i = 0; i < 2 - alone; i++) {
 		contexts[i] = open_context();
 		warm_up(contexts[i]);
 		try_removing(contexts[i]);
 	}
-	if (!strcmp(argv[3], "draft"))
-		speculate(contexts[0], contexts[1]);
+	if (!strcmp(argv[3], "draft") || !strcmp(argv[3], "last"))
+		speculate(contexts[0], contexts[1], !strcmp(argv[3], "last"));
 	else if (!strcmp(argv[3], "along"))
 		speculate_along(contexts[0], contexts[1]);
 	else if (!strcmp(argv[3], "shift"))

@@ -277,6 +277,18 @@ static void drafts_that_hold(void **state)
 	assert_int_equal(next.checked, 0);
 	take(&past, 0, 20, 1, 20); /* anew: nothing was refuted */
 	assert_int_equal(check_drafts(&past, 20, 5, 100).refuted, 0);
+	/* further back than the drafts: who goes on elsewhere says nothing of them */
+	assert_int_equal(check_drafts(&past, 10, 5, 100).refuted, 0);
+
+	/* who takes them out tells at once */
+	assert_int_equal(batch_removed(&past, 0, 12, 14), 0); /* not up to the end */
+	assert_int_equal(batch_removed(&past, 0, 13, -1), 2);
+	assert_int_equal(batch_removed(&past, 0, 13, -1), 0);
+	assert_int_equal(batch_removed(&past, 0, 12, 100), 1);
+	assert_int_equal(batch_removed(&past, 0, 0, -1), 0); /* the request is over */
+	assert_int_equal(batch_removed(&past, -1, 11, -1), 0);
+	assert_int_equal(batch_removed(&past, BATCH_SEQUENCES, 11, -1), 0);
+	assert_int_equal(check_drafts(&past, 12, 5, 100).refuted, 0);
 
 	check_drafts(&drafter, 22, 1, 102);
 	check_drafts(&other, 22, 1, 103);

@@ -15,7 +15,10 @@
 #define BRICK_CHECKED_NAME "DraftTokensChecked"
 /* ... and which context they are from, where one evaluated them. */
 #define BRICK_DRAFTER_NAME "DraftingContext"
-/* Of the drafts that the context's steps before this one checked: those that did not hold. */
+/*
+ * Of the drafts that the context's steps before this one checked: those that did not hold. Also
+ * between steps, behind an EngineContext that says of which context, if it is not the first.
+ */
 #define BRICK_REFUTED_NAME "DraftTokensRefuted"
 
 #endif
