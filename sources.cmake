@@ -555,6 +555,7 @@ set(BRICK_ANALYSIS_SOURCES
   analysis/distortion.c
   analysis/diverge.c
   analysis/diverge_align.c
+  analysis/diverge_limits.c
   analysis/durations.c
   analysis/graph_command.c
   analysis/graph_data.c
@@ -902,6 +903,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/device_tables.c
   tests/unit/digest.c
   tests/unit/digest_file.c
+  tests/unit/digest_formats.c
   tests/unit/digest_ring.c
   tests/unit/digest_run.c
   tests/unit/drain_clock.c

@@ -12,13 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/diverge_align.h"
+#include "analysis/diverge_limits.h"
+#include "analysis/statistics.h"
 #include "base/hashmap.h"
+#include "base/scope.h"
 #include "brick/error.h"
 
 /* What a digest of A hands on to those that were computed from it. */
 struct carried {
 	double error;
 	double explained; /* error^2 that formats explain, of what was seen */
+	double along;	  /* what of the error lies along the result */
 	double pending;	  /* the loosest limit of results on the way here that B has not */
 	double allowed; /* error^2 that coarse formats of both runs were allowed on the way here */
 	uint32_t place; /* where the error was seen; RUN_NONE: nowhere */
@@ -33,6 +37,7 @@ struct pass {
 	uint32_t before;	 /* A's digest before this one in its step; RUN_NONE */
 	int32_t highest_layer;	 /* in this step, so far */
 	double most_explained;	 /* of all results so far */
+	double coarse; /* error^2 that a product with quantised weights adds to its inputs' */
 };
 
 /* Embeddings that are further apart than this are those of other tokens. */
@@ -41,37 +46,6 @@ struct pass {
 static double square(double x)
 {
 	return x * x;
-}
-
-static double unit_of(uint32_t dtype)
-{
-	return dtype == BRICK_DTYPE_F16	   ? DIVERGE_UNIT_F16
-	       : dtype == BRICK_DTYPE_BF16 ? DIVERGE_UNIT_BF16
-					   : 0;
-}
-
-/*
- * Sums over all positions of a text, which some engines keep in 16 bits, too: what is rounded away
- * grows with their number.
- */
-static int is_attention(const char *brick)
-{
-	return !strcmp(brick, "FlashAttention") || !strcmp(brick, "AttentionOutput") ||
-	       !strcmp(brick, "AttentionScore") || !strcmp(brick, "AttentionSoftmax");
-}
-
-/* NMSE that two runs of the same formats may differ by, before depth. */
-static double base_limit(
-	const char *brick, const struct brick_digest *x, const struct brick_digest *y)
-{
-	uint32_t flags = x->flags & y->flags;
-	double limit = DIVERGE_LIMIT_F32, unit = fmax(unit_of(x->dtype), unit_of(y->dtype));
-
-	if (flags & BRICK_TENSOR_QUANTIZED)
-		return DIVERGE_LIMIT_QUANTIZED;
-	if (flags & BRICK_TENSOR_HALF)
-		limit = (is_attention(brick) ? DIVERGE_ATTENTION : 4) * square(DIVERGE_UNIT_F16);
-	return fmax(limit, 4 * square(unit));
 }
 
 /* Its own limit, that of what stands uncompared before it, and room for errors that it was given.
@@ -83,46 +57,34 @@ static double limit_of(const struct pass *p, const struct run_digest *a,
 
 	if (p->options->threshold >= 0)
 		return p->options->threshold;
-	return fmax(base_limit(brick, &a->digest, y) * (2 + p->highest_layer), in->pending) +
+	return fmax(diverge_limit(brick, &a->digest, y) * (2 + p->highest_layer), in->pending) +
 	       DIVERGE_GROWTH * in->allowed;
 }
 
 /*
- * NMSE that comes in here because the two runs hold their numbers in different formats. Values that
- * differ already are rounded apart once more where both runs round.
+ * The band of one result: what its inputs' differences, as they are seen, may become in it, and
+ * what comes in with its own formats. Not what formats might have brought in on the way here, which
+ * grows with depth until any mistake is within it. A score is a sum that may cancel to about 0,
+ * where any relative error is in order: it is judged by what the softmax behind it makes of it.
  */
-static double own_explained(const char *brick, const struct brick_digest *x,
-	const struct brick_digest *y, double inherited)
+static double band_of(const struct pass *p, const struct run_digest *a,
+	const struct brick_digest *y, const struct carried *in, double error)
 {
-	uint32_t differ = x->flags ^ y->flags;
+	const char *brick = p->align.a.run->bricks[a->brick].name;
+	double band = DIVERGE_GROWTH * in->explained + diverge_formats(brick, &a->digest, y,
+							       in->explained, p->coarse,
+							       p->options->allow_formats);
 
-	if (!differ && inherited > 0)
-		differ = x->flags & BRICK_TENSOR_HALF;
-
-	if (differ & BRICK_TENSOR_QUANTIZED)
-		return DIVERGE_LIMIT_QUANTIZED;
-	if (x->dtype != y->dtype)
-		return 4 * square(fmax(unit_of(x->dtype), unit_of(y->dtype)));
-	if (!(differ & BRICK_TENSOR_HALF))
-		return 0;
-	return (is_attention(brick) ? DIVERGE_ATTENTION : 4) * square(DIVERGE_UNIT_F16);
+	if (band > 0 && isfinite(error) && !strcmp(brick, "AttentionScore"))
+		return fmax(band, square(error));
+	return band;
 }
 
-/*
- * The band of one result: what its inputs' difference, as it is seen, may become in it, and what
- * comes in with its own formats. Not what formats might have brought in on the way here, which
- * grows with depth until any mistake is within it.
- */
-static double band_of(const char *brick, const struct brick_digest *x, const struct brick_digest *y,
-	const struct carried *in)
-{
-	return DIVERGE_GROWTH * in->explained + own_explained(brick, x, y, in->explained);
-}
-
-/* The worst of what the inputs carry; *known: some of them have digests. */
+/* The worst of what the inputs carry, and all that formats explain of it; *known: some of them have
+ * digests. */
 static struct carried inherit(const struct pass *p, const struct run_digest *d, int *known)
 {
-	struct carried worst = {0, 0, 0, 0, RUN_NONE};
+	struct carried worst = {.place = RUN_NONE};
 
 	*known = 0;
 	for (size_t i = 0; i < BRICK_DIGEST_INPUTS; i++) {
@@ -131,7 +93,8 @@ static struct carried inherit(const struct pass *p, const struct run_digest *d, 
 			continue;
 		const struct carried *c = &p->carried[digest];
 		*known = 1;
-		worst.explained = fmax(worst.explained, c->explained);
+		worst.explained += c->explained;
+		worst.along += c->along;
 		worst.pending = fmax(worst.pending, c->pending);
 		worst.allowed = fmax(worst.allowed, c->allowed);
 		if (c->error > worst.error) {
@@ -154,12 +117,12 @@ static struct diverge_place compare(
 {
 	const struct brick_digest *x = &p->align.a.run->digests[a].digest;
 	const struct brick_digest *y = &p->align.b.run->digests[b].digest;
+	const char *brick = p->align.a.run->bricks[p->align.a.run->digests[a].brick].name;
 	struct diverge_place place = {.a = a, .b = b, .from = RUN_NONE};
 
 	place.error = brick_digest_error(x, y);
 	place.limit = limit_of(p, &p->align.a.run->digests[a], y, in);
-	place.explained =
-		band_of(p->align.a.run->bricks[p->align.a.run->digests[a].brick].name, x, y, in);
+	place.explained = band_of(p, &p->align.a.run->digests[a], y, in, place.error);
 	place.inherited = fmin(in->error, place.error);
 	if (place.inherited > 0)
 		place.from = in->place;
@@ -169,6 +132,9 @@ static struct diverge_place compare(
 	place.flags = (known ? DIVERGE_INPUTS : 0) | (same_shape(x, y) ? 0 : DIVERGE_SHAPES);
 	int is_over = square(place.error) > place.limit;
 	int is_explained = is_over && square(place.error) <= place.explained;
+	if (is_explained)
+		place.shape = diverge_shape(brick, x, y, place.error, in->along);
+	is_explained &= place.shape == DIVERGE_LIKE_ROUNDING;
 	if (is_over && !(is_explained && p->options->allow_formats))
 		place.flags |= DIVERGE_OVER;
 	if (is_explained)
@@ -226,7 +192,7 @@ static double allowed_of(
 		return 0;
 	if (place->flags & DIVERGE_OVER)
 		return place->limit;
-	if (in->pending > 0 || base_limit(brick, &a->digest, &b->digest) > DIVERGE_LIMIT_F32)
+	if (in->pending > 0 || diverge_limit(brick, &a->digest, &b->digest) > DIVERGE_LIMIT_F32)
 		return mine;
 	return mine < given ? in->allowed * mine / given : in->allowed;
 }
@@ -245,8 +211,14 @@ static int visit(struct pass *p, uint32_t item)
 		if (tokens_part(p, &place))
 			return 0;
 		p->most_explained = fmax(p->most_explained, place.explained);
-		carried = (struct carried){place.error, fmin(place.explained, square(place.error)),
-			0, allowed_of(p, &place, &carried), (uint32_t)p->result->place_count};
+		carried = (struct carried){.error = place.error,
+			.explained = fmin(place.explained, square(place.error)),
+			.along = isfinite(place.error)
+					 ? diverge_along(&digest->digest,
+						   &p->align.b.run->digests[b].digest, place.error)
+					 : 0,
+			.allowed = allowed_of(p, &place, &carried),
+			.place = (uint32_t)p->result->place_count};
 		enter(p->result, &place);
 	} else {
 		carried.pending = limit_of(p, digest, &digest->digest, &carried);
@@ -268,6 +240,61 @@ static int visit_all(struct pass *p)
 		for (uint32_t i = 0; i < a->steps[s].count && !error && !p->result->apart_step; i++)
 			error = visit(p, a->steps[s].first + i);
 	}
+	return error;
+}
+
+/* ---- what formats come to ---- */
+
+/*
+ * How coarse quantised weights are is not recorded, but read off the runs: what the middle one of
+ * their results adds to its inputs' error. So a mistake in fewer than half of them stands out.
+ */
+static double quantised_add(const struct pass *p, double *values)
+{
+	const struct diverge *d = p->result;
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->place_count; i++) {
+		const struct diverge_place *place = &d->places[i];
+		if (isfinite(place->added) &&
+			diverge_quantised(&p->align.a.run->digests[place->a].digest,
+				&p->align.b.run->digests[place->b].digest))
+			values[n++] = square(place->added);
+	}
+	return n ? statistics_median(values, n) : 0;
+}
+
+/* What a mistake that is spread like rounding could come to unseen. */
+static void state_hidden(struct diverge *d, double *values)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < d->place_count; i++)
+		if (d->places[i].flags & DIVERGE_EXPLAINED) {
+			values[n++] = sqrt(d->places[i].explained);
+			if (d->loosest == RUN_NONE ||
+				d->places[i].explained > d->places[d->loosest].explained)
+				d->loosest = i;
+		}
+	d->hidden = n ? statistics_median(values, n) : 0;
+}
+
+/* Errors do not depend on what formats explain, which is known once all have been seen. */
+static int visit_twice(struct pass *p)
+{
+	struct diverge *d = p->result, blank = *d;
+	SCOPED double *values = calloc(p->align.a.item_count + 1, sizeof *values);
+	int error = values ? visit_all(p) : -ENOMEM;
+
+	if (error)
+		return error;
+	p->coarse = quantised_add(p, values);
+	p->most_explained = 0;
+	hashmap_fini(&p->latest);
+	p->latest = (struct hashmap){0};
+	*d = blank;
+	error = visit_all(p);
+	state_hidden(d, values);
 	return error;
 }
 
@@ -328,7 +355,7 @@ static int run_pass(struct pass *p, const struct run *a, const struct run *b)
 	p->carried = calloc(a->digest_count + 1, sizeof *p->carried);
 	if (!d->places || !d->bricks || !p->carried)
 		return -ENOMEM;
-	error = visit_all(p);
+	error = visit_twice(p);
 	copy_counts(d, &p->align);
 	return error;
 }
@@ -344,7 +371,7 @@ int diverge_create(struct diverge **out, const struct run *a, const struct run *
 	p.result = calloc(1, sizeof *p.result);
 	if (!p.result)
 		return -ENOMEM;
-	p.result->first = p.result->worst = RUN_NONE;
+	p.result->first = p.result->worst = p.result->loosest = RUN_NONE;
 	int error = run_pass(&p, a, b);
 	align_fini(&p.align);
 	hashmap_fini(&p.latest);

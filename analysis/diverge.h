@@ -9,15 +9,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "analysis/diverge_limits.h"
 #include "trace/run.h"
-
-/* NMSE that a result may have, by what it was computed from. */
-#define DIVERGE_LIMIT_F32 1e-7
-#define DIVERGE_LIMIT_QUANTIZED 5e-4
-#define DIVERGE_UNIT_F16 0x1p-11 /* unit roundoffs; limits are 4 of their squares */
-#define DIVERGE_UNIT_BF16 0x1p-8
-#define DIVERGE_GROWTH 4     /* what one result may make of an error^2 that was allowed */
-#define DIVERGE_ATTENTION 32 /* ... and so many of attention over a 16-bit cache */
 
 struct diverge_options {
 	double threshold;  /* NMSE for all; negative: by type and depth */
@@ -41,6 +34,7 @@ struct diverge_place {
 	double added;	  /* error^2 = inherited^2 + added^2 */
 	double limit;	  /* of error^2 */
 	double explained; /* error^2 that other formats explain here; 0: they are the same */
+	enum diverge_shape shape; /* of an error that is no larger than that */
 };
 
 /* What became of the results of one brick. */
@@ -55,6 +49,8 @@ struct diverge {
 	uint32_t first;		  /* the first over its limit, RUN_NONE: none */
 	uint32_t worst;		  /* of the largest error; RUN_NONE: nothing was compared */
 	uint32_t over, explained; /* places */
+	double hidden;	  /* error that formats would explain at the middle one of those places */
+	uint32_t loosest; /* place where they would explain the most; RUN_NONE: they explain none */
 	uint32_t digests_a, digests_b, others_a, others_b; /* others: of further processes */
 	uint32_t steps_a, steps_b, steps_compared;
 	uint32_t skipped_a, skipped_b; /* steps before the first that was compared */

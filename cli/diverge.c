@@ -30,11 +30,17 @@ static const char rules[] =
 	"computed from. --threshold replaces all of it.\n"
 	"\n"
 	"Where the runs' formats differ, a result's own formats explain 4 u^2 where only one run\n"
-	"has 16-bit values (32 u^2 of attention), 5e-4 where only one has quantised weights, and\n"
-	"its inputs 4 times the NMSE that they were seen to have and formats explained. The "
-	"report\n"
-	"says which divergence is within that; it is one all the same, unless --allow-formats is\n"
-	"given. Where the runs go on with other tokens their inputs differ: the comparison ends.\n"
+	"has 16-bit values (32 u^2 of attention), and where only one has quantised weights 4 "
+	"times\n"
+	"the NMSE that the middle one of such results adds to its inputs' in these runs; its\n"
+	"inputs explain 4 times the NMSE that they were seen to have and formats explained. An\n"
+	"error that makes a result longer or shorter, or sits in a few elements, is not "
+	"explained.\n"
+	"The answer says which divergence is within that; it is one all the same, unless\n"
+	"--allow-formats is given, for which weights that both runs have quantised may be so in\n"
+	"different ways. Attention's scores are judged by the softmax behind them. A mistake that\n"
+	"is smaller than the formats' errors and spread like rounding is not seen. Where the\n"
+	"runs go on with other tokens their inputs differ: the comparison ends.\n"
 	"\n"
 	"NaN and infinite values that are not at the same places always diverge.\n";
 
@@ -59,7 +65,7 @@ static const struct cli_option option_table[] = {
 		"the squared relative error (NMSE) that any result may have (default: by type and "
 		"depth, see --rules)",
 		set_threshold, AT(options.threshold)},
-	{"allow-formats", NULL, "what different formats of weights explain is no divergence",
+	{"allow-formats", NULL, "what different formats of weights may explain is no divergence",
 		set_formats, AT(options.allow_formats)},
 	{"top", "N", "show the first N places that diverge (default: 10)", option_number, AT(top),
 		.low = 1, .high = UINT32_MAX},

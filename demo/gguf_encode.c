@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Float rows to F32, F16 and Q8_0, byte for byte little-endian. All roundings are to nearest, so
-// the three types hold the same weights up to half a unit in the last place.
+// Float rows to F32, F16, Q8_0 and Q4_0, byte for byte little-endian. All roundings are to nearest,
+// so the types hold the same weights up to half a unit in the last place.
 #include "gguf_encode.h"
 
 #include <math.h>
@@ -11,9 +11,13 @@
 #define Q8_ELEMENTS 32
 #define Q8_BYTES (2 + Q8_ELEMENTS)
 
+// Q4_0: as many, two in a byte: the first half of them below, the second half above. The scale is
+// an eighth of the value that is furthest from 0, negated, so that this one is exact.
+#define Q4_BYTES (2 + Q8_ELEMENTS / 2)
+
 uint64_t gguf_block_elements(enum gguf_type type)
 {
-	return type == GGUF_TYPE_Q8_0 ? Q8_ELEMENTS : 1;
+	return type == GGUF_TYPE_Q8_0 || type == GGUF_TYPE_Q4_0 ? Q8_ELEMENTS : 1;
 }
 
 uint64_t gguf_row_bytes(enum gguf_type type, uint64_t n)
@@ -23,6 +27,8 @@ uint64_t gguf_row_bytes(enum gguf_type type, uint64_t n)
 		return n * 2;
 	case GGUF_TYPE_Q8_0:
 		return n / Q8_ELEMENTS * Q8_BYTES;
+	case GGUF_TYPE_Q4_0:
+		return n / Q8_ELEMENTS * Q4_BYTES;
 	default:
 		return n * 4;
 	}
@@ -96,6 +102,24 @@ static void encode_q8_0_block(const float *x, unsigned char *out)
 		out[2 + i] = (unsigned char)(signed char)lrintf(x[i] * inverse);
 }
 
+static unsigned char q4_0_of(float x)
+{
+	return (unsigned char)fminf(lrintf(x) + 8, 15);
+}
+
+static void encode_q4_0_block(const float *x, unsigned char *out)
+{
+	float furthest = 0, inverse;
+
+	for (int i = 0; i < Q8_ELEMENTS; i++)
+		furthest = fabsf(x[i]) > fabsf(furthest) ? x[i] : furthest;
+	inverse = furthest ? -8 / furthest : 0;
+	store16(out, to_half(furthest / -8));
+	for (int i = 0; i < Q8_ELEMENTS / 2; i++)
+		out[2 + i] = (unsigned char)(q4_0_of(x[i] * inverse) |
+					     q4_0_of(x[i + Q8_ELEMENTS / 2] * inverse) << 4);
+}
+
 void gguf_encode_row(enum gguf_type type, const float *row, uint64_t n, void *out)
 {
 	unsigned char *bytes = out;
@@ -107,6 +131,10 @@ void gguf_encode_row(enum gguf_type type, const float *row, uint64_t n, void *ou
 	case GGUF_TYPE_Q8_0:
 		for (uint64_t i = 0; i < n / Q8_ELEMENTS; i++)
 			encode_q8_0_block(row + i * Q8_ELEMENTS, bytes + i * Q8_BYTES);
+		break;
+	case GGUF_TYPE_Q4_0:
+		for (uint64_t i = 0; i < n / Q8_ELEMENTS; i++)
+			encode_q4_0_block(row + i * Q8_ELEMENTS, bytes + i * Q4_BYTES);
 		break;
 	default:
 		encode_f32(row, n, bytes);

@@ -14,7 +14,7 @@
 
 static const char usage[] = "usage: brick-model [OPTIONS] OUT\n"
 			    "Writes a llama model with random weights to the GGUF file OUT.\n"
-			    "  --type f32|f16|q8_0  type of the matrices (f16)\n"
+			    "  --type f32|f16|q8_0|q4_0  type of the matrices (f16)\n"
 			    "  --layers N           blocks (7)\n"
 			    "  --embd N             width (512)\n"
 			    "  --heads N            attention heads (8)\n"
@@ -32,6 +32,7 @@ static const struct {
 	{"f32", GGUF_TYPE_F32},
 	{"f16", GGUF_TYPE_F16},
 	{"q8_0", GGUF_TYPE_Q8_0},
+	{"q4_0", GGUF_TYPE_Q4_0},
 };
 
 __attribute__((format(printf, 2, 3), noreturn)) static void die(int status, const char *format, ...)
@@ -52,7 +53,7 @@ static enum gguf_type parse_type(const char *name)
 		if (!strcasecmp(name, types[i].name))
 			return types[i].type;
 	}
-	die(2, "--type %s: not one of f32, f16, q8_0", name);
+	die(2, "--type %s: not one of f32, f16, q8_0, q4_0", name);
 }
 
 static uint64_t parse_number(const char *option, const char *text, uint64_t min, uint64_t max)

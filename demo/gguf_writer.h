@@ -25,6 +25,7 @@ enum gguf_kind {
 enum gguf_type {
 	GGUF_TYPE_F32 = 0,
 	GGUF_TYPE_F16 = 1,
+	GGUF_TYPE_Q4_0 = 2,
 	GGUF_TYPE_Q8_0 = 8,
 };
 

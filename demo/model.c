@@ -181,6 +181,8 @@ static uint32_t file_type(enum gguf_type type)
 	switch (type) {
 	case GGUF_TYPE_F16:
 		return 1;
+	case GGUF_TYPE_Q4_0:
+		return 2;
 	case GGUF_TYPE_Q8_0:
 		return 7;
 	default:

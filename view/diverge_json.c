@@ -77,6 +77,10 @@ static json_t *place_json(const struct diverge_view *v, uint32_t index)
 		p->from == RUN_NONE ? json_null() : where_json(v, &v->diverge->places[p->from]));
 	json_put(object, "explained_by_formats", real(p->explained));
 	json_put(object, "explained", json_boolean(flags & DIVERGE_EXPLAINED));
+	json_put(object, "unlike_formats",
+		json_text(p->shape == DIVERGE_SCALED ? "scaled"
+			  : p->shape == DIVERGE_FEW  ? "few elements"
+						     : NULL));
 	json_put(object, "diverges", json_boolean(flags & DIVERGE_OVER));
 	json_put(object, "nonfinite", json_boolean(isinf(p->error)));
 	json_put(object, "shapes_differ", json_boolean(flags & DIVERGE_SHAPES));
@@ -143,6 +147,9 @@ void diverge_json(const struct diverge_view *v, FILE *out)
 	json_put(root, "worst", d->worst == RUN_NONE ? json_null() : place_json(v, d->worst));
 	json_put(root, "over", json_number(d->over));
 	json_put(root, "explained", json_number(d->explained));
+	json_put(root, "formats_middle", d->explained ? real(d->hidden) : json_null());
+	json_put(root, "formats_most",
+		d->explained ? real(sqrt(d->places[d->loosest].explained)) : json_null());
 	json_put(root, "coverage", coverage_json(v));
 	for (uint32_t i = 0; i < d->place_count && (v->all || shown < v->top); i++)
 		if (v->all || d->places[i].flags & DIVERGE_OVER) {

@@ -147,11 +147,15 @@ static void print_origin(const struct printer *p, uint32_t index)
 	say(p, "  Added", "%s", error_text(added, place->added));
 	if (place->explained > 0)
 		say(p, "  Formats",
-			"the runs hold their numbers in different formats, which explains up to "
+			"the runs hold their numbers in different formats, which may come to "
 			"%.2e: %s",
 			sqrt(place->explained),
-			place->error * place->error <= place->explained ? "all of it"
-									: "this is more than that");
+			place->shape == DIVERGE_SCALED
+				? "but not to an error that makes a result longer or shorter"
+			: place->shape == DIVERGE_FEW ? "but not to an error in a few elements"
+			: place->error * place->error <= place->explained
+				? "all of it, if it is no mistake of that size"
+				: "this is more than that");
 }
 
 static void print_values(const struct printer *p, const char *label, const struct run_digest *d)
@@ -170,6 +174,23 @@ static void print_values(const struct printer *p, const char *label, const struc
 		(unsigned long long)x->nan_count, (unsigned long long)infinite);
 }
 
+/* What "explained" leaves open. */
+static void print_formats(const struct printer *p)
+{
+	const struct diverge *d = p->view->diverge;
+	char name[WORD];
+
+	if (!d->explained)
+		return;
+	name_result(p, name, of_a(p, d->loosest));
+	say(p, "Formats",
+		"%u place%s beyond the limits %s within what formats explain: errors of up to %.2e "
+		"at the middle one, of %.2e at most (%s). A mistake that is smaller than that, and "
+		"spread over a result like rounding, would not show",
+		d->explained, plural_s(d->explained), d->explained == 1 ? "is" : "are", d->hidden,
+		sqrt(d->places[d->loosest].explained), name);
+}
+
 static void print_verdict(const struct printer *p)
 {
 	const struct diverge *d = p->view->diverge;
@@ -181,7 +202,7 @@ static void print_verdict(const struct printer *p)
 		diverges       ? "They diverge. The first place is"
 		: d->diverges  ? "They go on with other tokens, and no result before that is "
 				 "beyond its limit. The largest difference is"
-		: d->explained ? "No divergence that formats do not explain. The largest "
+		: d->explained ? "No divergence beyond what formats explain. The largest "
 				 "difference is"
 		: d->places[index].error > 0 ? "No divergence. The largest difference is"
 					     : "No divergence: all that was compared is equal.");
@@ -192,14 +213,7 @@ static void print_verdict(const struct printer *p)
 	print_origin(p, index);
 	print_values(p, "  A", &p->view->a->digests[d->places[index].a]);
 	print_values(p, "  B", &p->view->b->digests[d->places[index].b]);
-	if (diverges && p->view->options->allow_formats && d->explained)
-		say(p, "Formats", "explain %u further place%s", d->explained,
-			plural_s(d->explained));
-	else if (diverges && d->explained)
-		say(p, "Formats", "%u of %u places that diverge are within what formats explain%s",
-			d->explained, d->over,
-			d->explained == d->over ? ": this is what other weights do, not a mistake"
-						: "");
+	print_formats(p);
 }
 
 static void add_row(const struct printer *p, struct table *table, const struct diverge_place *place)

@@ -14,7 +14,6 @@ struct heads {
 	size_t size, n_per_key;		   // of a head; query heads of a key head
 	size_t first, n;		   // position of the first token; number of tokens
 	uint16_t *key_cache, *value_cache; // of the layer
-	float factor;
 };
 
 // Angles as llama.cpp makes them, step by step, so that they are the same to the last bit.
@@ -31,12 +30,12 @@ void rope_init(float *out, size_t n_positions, const struct model *m)
 }
 
 // Turns neighbours (2i, 2i + 1), as models of this architecture are trained to be turned.
-static void rotate(float *x, const float *rope, size_t n, float factor)
+static void rotate(float *x, const float *rope, size_t n)
 {
 	for (size_t i = 0; i < n; i += 2) {
 		float a = x[i], b = x[i + 1];
-		x[i] = (a * rope[i] - b * rope[i + 1]) * factor;
-		x[i + 1] = (a * rope[i + 1] + b * rope[i]) * factor;
+		x[i] = a * rope[i] - b * rope[i + 1];
+		x[i + 1] = a * rope[i + 1] + b * rope[i];
 	}
 }
 
@@ -46,9 +45,9 @@ static void rotate_heads(struct decoder *d, const struct heads *h)
 	for (size_t t = 0; t < h->n; t++) {
 		const float *rope = d->rope + (h->first + t) * m->n_rope;
 		for (size_t i = h->queries.begin; i < h->queries.end; i++)
-			rotate(d->query + t * m->n_embd + i * h->size, rope, m->n_rope, h->factor);
+			rotate(d->query + t * m->n_embd + i * h->size, rope, m->n_rope);
 		for (size_t i = h->keys.begin; i < h->keys.end; i++)
-			rotate(d->key + t * m->kv_size + i * h->size, rope, m->n_rope, h->factor);
+			rotate(d->key + t * m->kv_size + i * h->size, rope, m->n_rope);
 	}
 }
 
@@ -161,7 +160,6 @@ void attention(struct decoder *d, const struct worker *w, int layer)
 		.n = d->n_tokens,
 		.key_cache = d->key_cache + cache,
 		.value_cache = d->value_cache + cache,
-		.factor = layer == d->options.wrong_layer ? d->options.wrong_factor : 1,
 	};
 	size_t n_keys = keys.end - keys.begin, n = n_keys * h.size * h.n;
 	size_t n_rotated = n * (n_per_key + 1);

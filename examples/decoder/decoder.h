@@ -9,12 +9,19 @@
 #include "opencl.h"
 #include "team.h"
 
+// For tests: results of a brick, or a buffer, in a layer are multiplied by a factor.
+struct mistake {
+	char of[32]; // "": of none
+	int layer;
+	int feature, token; // only this one; -1: all
+	float factor;
+};
+
 struct decoder_options {
 	const struct kernels *kernels;
 	struct opencl *opencl;	     // for products with weights; NULL: the CPU
 	size_t n_context, n_threads; // n_context: tokens of the text, all in all
-	int wrong_layer;	     // for tests: RoPE of this layer is made wrong (-1: of none)
-	float wrong_factor;	     // by this
+	struct mistake mistake;
 };
 
 // A worker's part of a product for so many tokens, as a site of Brick.
@@ -61,7 +68,7 @@ void matmul_wait(struct decoder *d, const struct worker *w); // before others re
 void attention(struct decoder *d, const struct worker *w, int layer);
 
 // Behind a part, called by all workers: the digest of a buffer, made from x and y (or NULL), and
-// from weights of a type. `out` is where its n rows begin.
+// from weights of a type. `out` is where its n rows begin. Makes the mistake that is asked for.
 void digest(struct decoder *d, const struct worker *w, int brick, int layer, enum gguf_type type,
-	const float *x, const float *y, const float *out, size_t n);
+	const float *x, const float *y, float *out, size_t n);
 void rope_init(float *out, size_t n_positions, const struct model *model);

@@ -3,6 +3,7 @@
 // Digests of results, by which `brick diverge` finds where two engines part ways. A buffer stands
 // for what was written to it last, so that an error can be followed from one to the next.
 #include <stdio.h>
+#include <string.h>
 #include "brick/brick.h"
 #include "decoder.h"
 
@@ -26,9 +27,28 @@ static struct buffer buffer_of(const struct decoder *d, const float *x)
 	return (struct buffer){NULL, 0, NULL};
 }
 
-void digest(struct decoder *d, const struct worker *w, int brick, int layer, enum gguf_type type,
-	const float *x, const float *y, const float *out, size_t n)
+static void make_mistake(
+	struct decoder *d, const struct worker *w, int brick, int layer, float *out, size_t n)
 {
+	const struct mistake *m = &d->options.mistake;
+	struct buffer buffer = buffer_of(d, out);
+	if (!m->of[0] || layer != m->layer ||
+		(strcmp(m->of, brick_name((uint32_t)brick)) &&
+			(!buffer.name || strcmp(m->of, buffer.name))))
+		return;
+	team_wait(w); // for the other workers' parts
+	for (size_t t = 0; !w->index && t < n; t++)
+		for (size_t i = 0; i < buffer.width; i++)
+			if ((m->token < 0 || t == (size_t)m->token) &&
+				(m->feature < 0 || i == (size_t)m->feature))
+				out[t * buffer.width + i] *= m->factor;
+	team_wait(w);
+}
+
+void digest(struct decoder *d, const struct worker *w, int brick, int layer, enum gguf_type type,
+	const float *x, const float *y, float *out, size_t n)
+{
+	make_mistake(d, w, brick, layer, out, n);
 	if (!brick_digests_wanted())
 		return;
 	team_wait(w); // for the other workers' parts

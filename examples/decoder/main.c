@@ -25,12 +25,15 @@ static const char usage[] =
 	"  --digest            record digests of results, for brick diverge\n"
 	"  --modes             change the mode every two repetitions, there and back\n"
 	"  --pause             do not record repetitions 0, 3, 4, 7, 8, ...\n"
-	"  --rope-error L:P    make RoPE of layer L wrong by P percent, to be found\n"
+	"  --mistake OF:L:P[:FEATURE[:TOKEN]]\n"
+	"                      make results of a brick (or a buffer, Vcur) in layer L wrong by P "
+	"percent, all\n"
+	"                      of it or only one feature of all tokens or of one, to be found\n"
 	"  --help              show this\n";
 
 struct arguments {
 	const char *model, *n_prompt, *n_predict, *n_threads, *isa, *backend, *mode, *n_repeat,
-		*record, *rope_error;
+		*record, *mistake;
 	bool timing, tiles, digest, modes, pause, help;
 };
 
@@ -60,7 +63,7 @@ static void parse(struct arguments *a, char **argv)
 		{"--mode", &a->mode, NULL},
 		{"--repeat", &a->n_repeat, NULL},
 		{"--record", &a->record, NULL},
-		{"--rope-error", &a->rope_error, NULL},
+		{"--mistake", &a->mistake, NULL},
 		{"--timing", NULL, &a->timing},
 		{"--tiles", NULL, &a->tiles},
 		{"--digest", NULL, &a->digest},
@@ -185,22 +188,28 @@ static void stop_recording(const char *path)
 		die(1, "%s: %s", path, brick_strerror(error));
 }
 
+static struct mistake mistake_of(const char *text)
+{
+	struct mistake m = {.feature = -1, .token = -1};
+	if (text && sscanf(text, "%31[^:]:%d:%f:%d:%d", m.of, &m.layer, &m.factor, &m.feature,
+			    &m.token) < 3)
+		die(2, "--mistake %s: not OF:LAYER:PERCENT", text);
+	m.factor = 1 + m.factor / 100;
+	return m;
+}
+
 static struct decoder_options options_of(const struct arguments *a)
 {
 	struct decoder_options options = {
 		.kernels = kernels_find(a->isa),
 		.n_context = number(a->n_prompt) + number(a->n_predict),
 		.n_threads = number(a->n_threads),
-		.wrong_layer = -1,
 	};
-	float percent = 0;
 	if (!options.kernels)
 		die(4, "--isa %s: not known or not on this CPU", a->isa);
-	if (a->rope_error && sscanf(a->rope_error, "%d:%f", &options.wrong_layer, &percent) != 2)
-		die(2, "--rope-error %s: not LAYER:PERCENT", a->rope_error);
+	options.mistake = mistake_of(a->mistake);
 	if (strcmp(a->backend, "cpu") && strcmp(a->backend, "opencl"))
 		die(2, "--backend %s: not cpu or opencl", a->backend);
-	options.wrong_factor = 1 + percent / 100;
 	return options;
 }
 

@@ -144,9 +144,9 @@ def switches(tmp):
     expect("backend under brick record", "cpu scalar" in rep["run"]["backends"], True)
     expect("prompt under brick record", rep["steps"]["prefill"]["tokens"], 8)
 
-    right = decode("f32", ["--rope-error", "3:0"])
+    right = decode("f32", ["--mistake", "RopeEmbedding:3:0"])
     expect("an error of 0 %", right, decode("f32"))
-    expect("an error of 80 % is one", decode("f32", ["--rope-error", "3:80"]) != right, True)
+    expect("an error of 80 % is one", decode("f32", ["--mistake", "RopeEmbedding:3:80"]) != right, True)
 
 
 def refusals(tmp):
@@ -160,7 +160,7 @@ def refusals(tmp):
             (["--model"], 2, "--model: its value is missing"),
             (["--model", short, "--threads", "0"], 2, "0: not a number from 1"),
             (["--model", short, "--isa", "mmx"], 4, "--isa mmx"),
-            (["--model", short, "--rope-error", "x"], 2, "--rope-error x: not LAYER:PERCENT"),
+            (["--model", short, "--mistake", "x"], 2, "--mistake x: not OF:LAYER:PERCENT"),
             (["--fast"], 2, "--fast: not an option")):
         done = run([DECODER, *options], code)
         expect(f"why {options} is refused", reason in done.stderr, True)

@@ -42,8 +42,17 @@ class Runs:
     def path(self, name):
         return os.path.join(self.folder, name + ".pftrace")
 
+    def model(self, kind):
+        """Of the demo's weights, in 4 bits, too."""
+        if kind != "q4_0":
+            return demo(f"model-{kind}.gguf")
+        path = os.path.join(self.folder, "model-q4_0.gguf")
+        if not os.path.exists(path):
+            run([os.path.join(BUILD, "bin", "brick-model"), "--type", kind, path])
+        return path
+
     def llama(self, name, model, *options, digest="--digest"):
-        command = [LLAMA, "--libs", libraries(), "--model", demo(f"model-{model}.gguf"),
+        command = [LLAMA, "--libs", libraries(), "--model", self.model(model),
                    "--prompt-tokens", PROMPT, "--predict", PREDICT, *options]
         recorded = run([BRICK, "record", *([digest] if digest else []), "-q", "-o",
                         self.path(name), "--", *command])
@@ -108,9 +117,15 @@ def formats(runs, f32):
             fail(f"{model}: attention inherits from {sources} only")
         expect("with formats allowed", diverge(f32, other, "--allow-formats")["over"], 0)
         text = run([BRICK, "diverge", f32, other], 1).stdout.decode()
-        for words in "They diverge", "formats", "not a mistake":
+        for words in "They diverge", "within what formats explain", "would not show":
             if words not in text:
                 fail(f"{words!r} is missing:\n{text}")
+    # 4 bits are 16 times as coarse, which the runs tell; also where both are quantised
+    four = runs.llama("q4_0", "q4_0")
+    for name in "f32", "f16", "q8_0":
+        answer = diverge(runs.path(name), four, "--allow-formats")
+        if answer["explained"] < 100 or not 0.1 < answer["formats_middle"] < 0.5:
+            fail(f"q4_0 and {name}: {answer['explained']}, {answer['formats_middle']}")
 
 
 def engines(runs, f32):
@@ -135,7 +150,7 @@ def engines(runs, f32):
     for model in "f16", "q8_0":
         theirs = runs.llama("theirs", model, "--predict", "1")
         diverge(theirs, runs.decoder("ours", model=model, predict="1"))
-        wrong = runs.decoder("wrong", "--rope-error", "2:3", model=model, predict="1")
+        wrong = runs.decoder("wrong", "--mistake", "RopeEmbedding:2:3", model=model, predict="1")
         first = diverge(theirs, wrong, code=1)["first"]
         expect(f"the first place on {model}", (first["layer"], first["brick"]),
                (2, "RopeEmbedding"))
@@ -144,13 +159,25 @@ def engines(runs, f32):
     quantised = runs.llama("quantised", "q8_0", "--predict", "1")
     diverge(quantised, runs.decoder("exact", predict="1"), "--allow-formats")
     for layer in 0, N_LAYERS - 1:
-        wrong = runs.decoder("wrong", "--rope-error", f"{layer}:4.9", predict="1")
+        wrong = runs.decoder("wrong", "--mistake", f"RopeEmbedding:{layer}:4.9", predict="1")
         first = diverge(quantised, wrong, "--allow-formats", code=1)["first"]
         expect("the first place behind other weights", (first["layer"], first["brick"]),
                (layer, "RopeEmbedding"))
+    # nor one that is smaller than what they do, but not like rounding
+    for of, brick in ("RopeEmbedding", "RopeEmbedding"), ("Vcur", "QkvProjection"):
+        wrong = runs.decoder("wrong", "--mistake", f"{of}:3:1", predict="1")
+        first = diverge(quantised, wrong, "--allow-formats", code=1)["first"]
+        expect("1 % behind other weights", (first["layer"], first["brick"], first["unlike_formats"]),
+               (3, brick, "scaled"))
+        expect("1 % is less than what formats come to",
+               first["nmse"] < first["explained_by_formats"], True)
+    one = runs.decoder("one", "--mistake", "OutputProjection:3:-100:17:5", predict="1")
+    first = diverge(quantised, one, "--allow-formats", code=1)["first"]
+    expect("one value of 20480", (first["layer"], first["brick"], first["unlike_formats"]),
+           (3, "OutputProjection", "few elements"))
 
     for layer in 0, 3, N_LAYERS - 1:
-        wrong = runs.decoder("wrong", "--rope-error", f"{layer}:1")
+        wrong = runs.decoder("wrong", "--mistake", f"RopeEmbedding:{layer}:1")
         for other in f32, right:
             first = diverge(other, wrong, code=1)["first"]
             expect("the first place that diverges",

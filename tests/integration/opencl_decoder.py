@@ -96,7 +96,7 @@ def diverges(scratch):
     """CPU and device agree within rounding; an error put into one of them is found in its place."""
     paths = {}
     for name, options in (("cpu", []), ("device", ["--backend", "opencl"]),
-                          ("wrong", ["--backend", "opencl", "--rope-error", "3:5"])):
+                          ("wrong", ["--backend", "opencl", "--mistake", "RopeEmbedding:3:5"])):
         paths[name] = scratch.file(f"digest-{name}.pftrace")
         tokens("f16", "--digest", "--record", paths[name], *options)
     code, out, err = run([BRICK, "diverge", paths["cpu"], paths["device"]])
