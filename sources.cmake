@@ -450,6 +450,7 @@ set(BRICK_RECORD_SOURCES
   record/guard.c
   record/keep_old.c
   record/keeper.c
+  record/left_behind.c
   record/lighten.c
   record/messages.c
   record/outside.c

@@ -125,6 +125,11 @@ static void print_nothing(const struct record_arguments *a, const struct recorde
 	} else if (!a->options.inject && !*why) {
 		warn("nothing was recorded: %s has no libbrick inside, and --attach none adds none",
 			a->options.command[0]);
+	} else if (r->left_behind) {
+		warn("nothing was recorded yet: %s has ended, and process %d, which it left "
+		     "behind, "
+		     "goes on; --wait waits for it",
+			a->options.command[0], r->left_behind);
 	} else {
 		if (*why)
 			warn("nothing was attached: %s%s%s", why, advice ? "; " : "",

@@ -80,6 +80,12 @@ int process_may_be_recorded(pid_t pid)
 	return has(pid, "environ", '\0', "BRICK_SESSION_DIR=") != NO;
 }
 
+int process_is_under(pid_t pid, const char *directory)
+{
+	return has(pid, "environ", '\0', directory) == YES ||
+	       has(pid, "maps", '\n', directory) == YES;
+}
+
 int process_has_ended(const struct process *p)
 {
 	struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};

@@ -22,6 +22,9 @@ int process_maps(pid_t pid, const char *session);
 /* Was it started under a recorder? 1 also where we may not look. */
 int process_may_be_recorded(pid_t pid);
 
+/* Was it started by the recorder of that directory? 0 also where we may not look. */
+int process_is_under(pid_t pid, const char *directory);
+
 /* 0 of one that cannot be told. */
 int process_has_ended(const struct process *process);
 void process_release(struct process *process);

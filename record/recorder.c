@@ -17,6 +17,7 @@
 #include "record/guard.h"
 #include "record/keep_old.h"
 #include "record/keeper.h"
+#include "record/left_behind.h"
 #include "record/messages.h"
 #include "record/lighten.h"
 #include "record/outside.h"
@@ -38,6 +39,7 @@ struct recorder {
 	struct encoder *encoder;
 	struct watch *watch;
 	struct outside outside;
+	struct left_behind left_behind;
 	pid_t pid;
 	uint64_t start_ns, start_cpu_ns, flushed_ns;
 	uint64_t ended_ns; /* 0 while the program runs */
@@ -172,13 +174,15 @@ static void wait_only(struct recorder *r)
 	}
 }
 
-static int is_over(const struct recorder *r, uint64_t now_ns)
+static int is_over(struct recorder *r, uint64_t now_ns)
 {
 	if (!r->ended_ns)
 		return 0;
-	if (!watch_live(r->watch) || r->interrupted)
-		return 1;
-	return !r->options->wait && now_ns - r->ended_ns >= OUTLIVE_NS;
+	int left = (int)watch_live(r->watch);
+	if (!left && !watch_totals(r->watch).processes)
+		left = r->result->left_behind =
+			left_behind_look(&r->left_behind, r->dir.path, r->keeper.pid);
+	return !left || r->interrupted || (!r->options->wait && now_ns - r->ended_ns >= OUTLIVE_NS);
 }
 
 /* A process that could have no session is as lost as one whose session could not be read. */

@@ -81,6 +81,19 @@ def daemon(out):
     balanced(trace)
 
 
+def silent_daemon(out):
+    """One that has recorded nothing when the program ends is waited for as well."""
+    quiet = dict(stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    with open(out + ".stderr", "wb") as stderr:
+        run = record(out, PRODUCER, "daemon", "sleep=6000", "samples=100", stderr=stderr, **quiet)
+    same(run.returncode, 0, "exit code")
+    with open(out + ".stderr") as stderr:
+        check("which it left behind, goes on; --wait" in stderr.read(), "it is not said that one still runs")
+    record(out, PRODUCER, "daemon", "sleep=500", "samples=100", options=["--wait"],
+           stderr=subprocess.DEVNULL, **quiet)
+    same(Trace(out).counts.get("RmsNorm"), 100, "samples of one that began late, with --wait")
+
+
 def threads(out):
     run = record(out, PRODUCER, "churn=40,12,50", "nested=10", "threads=30,100")
     same(run.returncode, 0, "exit code")
@@ -113,6 +126,6 @@ def inside(out):
 
 
 with Scratch() as scratch:
-    for test in (fork, replace, many, daemon, threads, inside):
+    for test in (fork, replace, many, daemon, silent_daemon, threads, inside):
         test(scratch.file(test.__name__ + ".pftrace"))
     same(sessions(), set(), "session directories left")
