@@ -5,20 +5,26 @@
 
 #include "analysis/summary_accumulator.h"
 
-/* Of a lane that went on with other threads, each when the one before it had ended, the last. */
+/*
+ * Of a lane that went on with other threads, each when the one before it had ended, the last; and
+ * the first, if it was called something else.
+ */
 static char *lane_label(const struct summary_accumulator *t, uint32_t number)
 {
 	const struct run *run = t->run;
 	const struct run_lane *lane = &run->lanes[number];
 	const struct owners *owners = &t->index->owners;
-	size_t count = owners->lanes[number + 1] - owners_first(owners, run, number);
-	char *label = NULL, process[32] = "", before[48] = "";
+	size_t first = owners_first(owners, run, number), count = owners->lanes[number + 1] - first;
+	const char *name = lane->name ? lane->name : "thread", *other = owners->all[first].name;
+	char *label = NULL, process[32] = "", before[128] = "";
 	if (run->process_count > 1)
 		snprintf(process, sizeof(process), "%u/", run->processes[lane->process].pid);
 	if (count > 1)
-		snprintf(before, sizeof(before), ", the last of %zu", count);
-	int n = asprintf(&label, "%s (%s%llu%s)", lane->name ? lane->name : "thread", process,
-		(unsigned long long)lane->tid, before);
+		snprintf(before, sizeof(before), ", the last of %zu%s%s", count,
+			other && strcmp(other, name) != 0 ? ", the first " : "",
+			other && strcmp(other, name) != 0 ? other : "");
+	int n = asprintf(
+		&label, "%s (%s%llu%s)", name, process, (unsigned long long)lane->tid, before);
 	return n < 0 ? NULL : label;
 }
 

@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 #include "base/scope.h"
 #include "base/thread_exit.h"
 #include "brick/probe.h"
@@ -20,6 +21,8 @@
 
 static struct thread_exit exit_of_thread;
 static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
+static __thread int is_named
+	__attribute__((tls_model("initial-exec"))); /* by brick_thread_name() */
 
 /*
  * Between two owners nothing is open that will be closed, so that there is the room that the ring
@@ -47,6 +50,21 @@ static void announce_owner(const struct brick__thread *self, uint64_t now, uint6
 		self->lane->ledger.dropped += self->lane->capacity > 0;
 }
 
+/* The next owner's name takes its place in the lane. */
+static void leave_name(const struct brick__thread *self)
+{
+	struct brick_lane *lane = self->lane;
+	struct brick_record r = {.begin = lane->end_ticks, .kind = BRICK_RECORD_NAME, .layer = -1};
+
+	if (!is_named) /* it may be called something else since its first brick */
+		brick__sys_thread_name(lane->name, sizeof lane->name);
+	for (uint16_t at = 0; at < sizeof lane->name && (!at || lane->name[at - 1]);
+		at += BRICK_NAME_PART) {
+		brick_name_write(&r, lane->name, at);
+		append(self, &r);
+	}
+}
+
 static void leave_open(const struct brick__thread *self)
 {
 	struct brick_lane *lane = self->lane;
@@ -58,9 +76,6 @@ static void leave_open(const struct brick__thread *self)
 						      : !append(self, &open))
 			lane->ledger.unmatched++;
 	}
-	if (lane->depth)
-		announce_owner(self, lane->end_ticks, 0);
-	lane->depth = 0;
 }
 
 /* The thread has ended, or begun in a newer session: nobody writes to its lane any more. */
@@ -75,6 +90,10 @@ static void leave_lane(struct brick__thread *self)
 		lane->end_ticks = brick__now();
 		lane->live_ticks += lane->end_ticks - lane->start_ticks;
 		leave_open(self);
+		leave_name(self);
+		if (lane->depth)
+			announce_owner(self, lane->end_ticks, 0);
+		lane->depth = 0;
 		__atomic_store_n(&lane->state, BRICK_LANE_FREE, __ATOMIC_RELEASE);
 		if (brick__session.consumer)
 			brick__session.consumer_type->thread_ends(brick__session.consumer);
@@ -126,7 +145,9 @@ static void own_lane(struct brick_lane *lane, uint64_t since)
 	lane->end_ticks = 0;
 	lane->depth = 0;
 	lane->default_layer = 0;
+	memset(lane->name, 0, sizeof lane->name);
 	brick__sys_thread_name(lane->name, sizeof lane->name);
+	is_named = 0;
 	self->lane = lane;
 	self->index = lane_index(&brick__session, lane);
 	self->ring = (struct brick_record *)((char *)lane + lane->ring_offset);
@@ -219,4 +240,5 @@ void brick_thread_name(const char *name)
 	if (!brick_enabled() || (brick__thread.serial != brick__on && !brick__thread_attach()))
 		return;
 	snprintf(brick__thread.lane->name, sizeof brick__thread.lane->name, "%s", name);
+	is_named = 1;
 }

@@ -70,7 +70,8 @@ struct build_link {
 
 struct build_capacity {
 	size_t kernels, commands, dependencies, waits, codes, tiles, links;
-	size_t categories, bricks, sites, processes, lanes, notes, points, steps, plain_sites;
+	size_t categories, bricks, sites, processes, lanes, notes, points, thread_names, steps,
+		plain_sites;
 	size_t build_processes, build_lanes, digests;
 };
 
@@ -138,6 +139,7 @@ void build_names_fini(struct build *b);
 int build_slice(struct build_lane *lane, const struct build_slice *slice);
 int build_can_begin(struct build_lane *lane); /* a begin that cannot goes without its end */
 int build_point(struct build_lane *lane, enum run_point_kind kind, uint32_t brick, double value);
+int build_thread_name(struct build_lane *lane, uint64_t tid, const char *name, size_t bytes);
 void build_seen(struct build_lane *lane); /* something was there at lane->now */
 uint32_t build_saturate(uint64_t ns);	  /* as samples hold it */
 

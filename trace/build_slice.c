@@ -124,6 +124,22 @@ int build_slice(struct build_lane *lane, const struct build_slice *slice)
 	return slice->is_end ? can_end(lane) && end(lane) : can_begin(lane) && begin(lane, slice);
 }
 
+int build_thread_name(struct build_lane *lane, uint64_t tid, const char *name, size_t bytes)
+{
+	struct build *b = lane->build;
+	struct run *run = b->run;
+	char *text = build_text(b, name, bytes);
+
+	if (!text || !build_grow(b, &run->thread_names, &b->capacity.thread_names,
+			     run->thread_name_count, sizeof *run->thread_names)) {
+		free(text);
+		return 0;
+	}
+	run->thread_names[run->thread_name_count++] =
+		(struct run_thread_name){lane->number, tid, text};
+	return 1;
+}
+
 int build_point(struct build_lane *lane, enum run_point_kind kind, uint32_t brick, double value)
 {
 	struct build *b = lane->build;

@@ -140,8 +140,9 @@ static void write_names(struct chrome *c)
 	}
 	for (uint32_t i = 0; i < run->lane_count; i++)
 		for (size_t k = owners_first(&c->owners, run, i); k < c->owners.lanes[i + 1]; k++)
-			write_name(c, "thread_name", pid_of(run, i), c->owners.all[k].tid,
-				run->lanes[i].name);
+			if (c->owners.all[k].name)
+				write_name(c, "thread_name", pid_of(run, i), c->owners.all[k].tid,
+					c->owners.all[k].name);
 }
 
 /* The start of a command's event: its name is that of what was launched. */

@@ -77,14 +77,14 @@ static void write_command(FILE *out, const struct run *run, const struct run_com
 }
 
 static void write_sample(FILE *out, const struct run *run, const struct run_lane *lane,
-	uint64_t tid, const struct run_sample *s, const struct run_command *command)
+	const struct owner *owner, const struct run_sample *s, const struct run_command *command)
 {
 	const struct run_site *site = &run->sites[s->site];
 	const struct run_brick *brick = &run->bricks[site->brick];
 
 	write_number(out, run->processes[lane->process].pid);
-	write_number(out, tid);
-	write_name(out, lane->name);
+	write_number(out, owner->tid);
+	write_name(out, owner->name);
 	write_number(out, s->depth);
 	write_name(out, brick->name);
 	write_name(out, run->categories[brick->category].name);
@@ -115,7 +115,8 @@ static void write_lane(FILE *out, const struct run *run, uint32_t number,
 			*next < run->command_count ? &run->commands[*next] : NULL;
 		if (command && (command->lane != number || command->sample != k))
 			command = NULL;
-		write_sample(out, run, lane, owners_at(owners, number, s->begin_ns), s, command);
+		size_t owner = owners_place(owners, number, s->begin_ns);
+		write_sample(out, run, lane, &owners->all[owner], s, command);
 		run_lane_passed(lane, k);
 		*next += command != NULL;
 	}

@@ -141,7 +141,24 @@ static int add_counter(struct load *l, uint64_t uuid, struct pb_reader name)
 	return 1;
 }
 
-/* Of the tracks' descriptions only the names of counters are needed: lanes have their own event. */
+/* A lane's own event tells of its last thread, the tracks of all. */
+static int thread_name(const struct load_sequence *s, struct pb_reader thread)
+{
+	struct pb_field f;
+	struct pb_reader name = {NULL, NULL};
+	uint64_t tid = 0;
+	int more;
+
+	while ((more = pb_next(&thread, &f)) > 0) {
+		if (f.number == THREAD_TID && f.wire == PB_VARINT)
+			tid = f.value;
+		else if (f.number == THREAD_NAME && f.wire == PB_LENGTH)
+			name = f.in;
+	}
+	return !more &&
+	       (!name.at || build_thread_name(s->lane, tid, (const char *)name.at, pb_size(name)));
+}
+
 static int read_track(struct load *l, const struct load_sequence *s, struct pb_reader track)
 {
 	struct pb_field f;
@@ -156,6 +173,9 @@ static int read_track(struct load *l, const struct load_sequence *s, struct pb_r
 			name = f.in;
 		else if (f.number == TRACK_COUNTER && f.wire == PB_LENGTH)
 			is_counter = 1;
+		else if (f.number == TRACK_THREAD && f.wire == PB_LENGTH && s->lane &&
+			 !thread_name(s, f.in))
+			return 0;
 	}
 	if (more)
 		return 0;

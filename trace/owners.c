@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include "base/hashmap.h"
 #include "base/order.h"
 #include "base/scope.h"
 
@@ -33,10 +34,37 @@ static void fill_owners(struct owners *o, const struct run *run, size_t *next)
 	for (size_t i = 0; i < run->point_count; i++) {
 		const struct run_point *p = &run->points[i];
 		if (is_handover(p))
-			o->all[next[p->lane]++] = (struct owner){p->ns, (uint64_t)p->value};
+			o->all[next[p->lane]++] =
+				(struct owner){.ns = p->ns, .tid = (uint64_t)p->value};
 	}
 	for (uint32_t i = 0; i < run->lane_count; i++)
 		qsort(o->all + o->lanes[i], next[i] - o->lanes[i], sizeof *o->all, by_time);
+}
+
+static uint64_t key_of(uint32_t lane, uint64_t tid)
+{
+	return (uint64_t)lane << 32 | (uint32_t)tid;
+}
+
+/* The lane's own name is its last owner's. */
+static int name_owners(struct owners *o, const struct run *run)
+{
+	SCOPED_BY(hashmap_fini) struct hashmap names = {0};
+	int error = 0;
+
+	for (size_t i = 0; i < run->thread_name_count && !error; i++)
+		error = hashmap_set(
+			&names, key_of(run->thread_names[i].lane, run->thread_names[i].tid), i);
+	for (uint32_t lane = 0; lane < run->lane_count && !error; lane++) {
+		for (size_t k = o->lanes[lane]; k < o->lanes[lane + 1]; k++) {
+			uint64_t i = hashmap_get(&names, key_of(lane, o->all[k].tid));
+			if (i != HASHMAP_NONE)
+				o->all[k].name = run->thread_names[i].name;
+		}
+		if (run->lanes[lane].name && *run->lanes[lane].name)
+			o->all[o->lanes[lane + 1] - 1].name = run->lanes[lane].name;
+	}
+	return error;
 }
 
 int owners_init(struct owners *o, const struct run *run)
@@ -49,7 +77,7 @@ int owners_init(struct owners *o, const struct run *run)
 	o->all = o->lanes ? calloc(o->lanes[run->lane_count] + 1, sizeof *o->all) : NULL;
 	if (next && o->all)
 		fill_owners(o, run, next);
-	return next && o->all ? 0 : -ENOMEM;
+	return next && o->all ? name_owners(o, run) : -ENOMEM;
 }
 
 void owners_fini(struct owners *o)

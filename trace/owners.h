@@ -10,6 +10,7 @@
 /* It has the lane from then on. */
 struct owner {
 	uint64_t ns, tid;
+	const char *name; /* the run's; NULL: not known */
 };
 
 struct owners {

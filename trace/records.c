@@ -146,6 +146,7 @@ static inline int take(
 	case BRICK_RECORD_WAIT:
 		return take_wait(lane, r);
 	case BRICK_RECORD_THREAD:
+	case BRICK_RECORD_NAME:
 	case BRICK_RECORD_DROP:
 	case BRICK_RECORD_INSTANT:
 	case BRICK_RECORD_REPORTED:

@@ -34,7 +34,7 @@ struct records_target {
 	/* of the innermost frame */
 	int (*close)(void *context, const struct brick_record *r, const struct record_args *args);
 	int (*wait)(void *context, const struct brick_record *r);
-	/* THREAD, DROP, INSTANT, REPORTED, COUNTER */
+	/* THREAD, NAME, DROP, INSTANT, REPORTED, COUNTER */
 	int (*instant)(void *context, const struct brick_record *r);
 	/* args of the slice that ended last, which was handed over before they came */
 	int (*late)(void *context, const struct record_args *args);

@@ -128,6 +128,9 @@ void run_fini(struct run *run)
 	free(run->digests);
 	free(run->steps);
 	free(run->points);
+	for (size_t i = 0; i < run->thread_name_count; i++)
+		free(run->thread_names[i].name);
+	free(run->thread_names);
 	free(run->path);
 	free(run->selected);
 	free(run->host);

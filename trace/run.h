@@ -73,6 +73,13 @@ struct run_off_cpu {
 	int preempted;
 };
 
+/* What one of a lane's threads was called; the last that is said of it counts. */
+struct run_thread_name {
+	uint32_t lane;
+	uint64_t tid;
+	char *name;
+};
+
 struct run_lane {
 	uint32_t process;
 	uint32_t kind;		 /* enum brick_lane_kind */
@@ -237,6 +244,8 @@ struct run {
 	size_t step_count;
 	struct run_note *notes;
 	size_t note_count;
+	struct run_thread_name *thread_names;
+	size_t thread_name_count;
 	struct run_point *points;
 	size_t point_count;
 	struct run_kernel *kernels;

@@ -22,6 +22,7 @@ struct builder_lane {
 	struct build_lane *lane;
 	struct records_lane records;
 	uint64_t tid;
+	char name[BRICK_NAME_BYTES]; /* of which some has been read */
 };
 
 struct run_builder {

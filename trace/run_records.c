@@ -290,13 +290,18 @@ static int on_instant(void *context, const struct brick_record *r)
 
 	go_to(lane, r->begin);
 	build_seen(lane->lane);
-	if (r->kind != BRICK_RECORD_THREAD && r->kind != BRICK_RECORD_DROP)
+	if (r->kind != BRICK_RECORD_THREAD && r->kind != BRICK_RECORD_NAME &&
+		r->kind != BRICK_RECORD_DROP)
 		brick = run_brick_of(lane->builder, lane->process, r->brick);
 	switch (r->kind) {
 	case BRICK_RECORD_THREAD:
 		if (r->elements != lane->tid)
 			build_point(lane->lane, RUN_POINT_THREAD, RUN_NONE, (double)r->elements);
 		lane->tid = r->elements;
+		break;
+	case BRICK_RECORD_NAME:
+		brick_name_read(r, lane->name);
+		build_thread_name(lane->lane, lane->tid, lane->name, strlen(lane->name));
 		break;
 	case BRICK_RECORD_DROP:
 		build_point(lane->lane, RUN_POINT_DROPPED, RUN_NONE, (double)r->elements);

@@ -46,6 +46,15 @@ static void write_thread(struct writer_lane *lane, const struct brick_record *r)
 		writer_ns(lane->process, r->begin));
 }
 
+static void write_name(struct writer_lane *lane, const struct brick_record *r)
+{
+	char name[sizeof lane->name];
+
+	memcpy(name, lane->name, sizeof name);
+	brick_name_read(r, name);
+	writer_lane_name(lane, name);
+}
+
 static void write_drop(struct writer_lane *lane, const struct brick_record *r)
 {
 	uint8_t annotation[24];
@@ -112,6 +121,9 @@ void instant_write(struct writer_lane *lane, const struct brick_record *r)
 	switch (r->kind) {
 	case BRICK_RECORD_THREAD:
 		write_thread(lane, r);
+		break;
+	case BRICK_RECORD_NAME:
+		write_name(lane, r);
 		break;
 	case BRICK_RECORD_DROP:
 		write_drop(lane, r);

@@ -288,8 +288,9 @@ static void *never_ends(void *holds)
 /* A thread ends inside of bricks: all of them begin in its records, and it leaves them open. */
 static void threads_end_inside_of_bricks(void **state)
 {
-	static const uint8_t kinds[] = {BRICK_RECORD_THREAD, BRICK_RECORD_OPEN, BRICK_RECORD_THREAD,
-		BRICK_RECORD_THREAD, BRICK_RECORD_OPEN, BRICK_RECORD_OPEN, BRICK_RECORD_THREAD};
+	static const uint8_t kinds[] = {BRICK_RECORD_THREAD, BRICK_RECORD_OPEN, BRICK_RECORD_NAME,
+		BRICK_RECORD_THREAD, BRICK_RECORD_THREAD, BRICK_RECORD_OPEN, BRICK_RECORD_OPEN,
+		BRICK_RECORD_NAME, BRICK_RECORD_THREAD};
 	struct peek p;
 
 	(void)state;
@@ -304,8 +305,8 @@ static void threads_end_inside_of_bricks(void **state)
 	assert_int_equal(lane->head, sizeof kinds);
 	for (uint32_t i = 0; i < sizeof kinds; i++)
 		assert_int_equal(peek_record(lane, i)->kind, kinds[i]);
-	assert_int_equal(peek_record(lane, 2)->elements, 0);
-	assert_true(peek_record(lane, 6)->begin >= peek_record(lane, 5)->begin);
+	assert_int_equal(peek_record(lane, 3)->elements, 0);
+	assert_true(peek_record(lane, 8)->begin >= peek_record(lane, 6)->begin);
 	assert_int_equal(lane->ledger.unmatched, 0);
 	peek_stop(&p);
 }
@@ -324,7 +325,7 @@ static void *fills_the_ring(void *holds)
 static void threads_end_where_nothing_fits(void **state)
 {
 	static const uint8_t kinds[] = {
-		BRICK_RECORD_OPEN, BRICK_RECORD_THREAD, BRICK_RECORD_THREAD};
+		BRICK_RECORD_OPEN, BRICK_RECORD_NAME, BRICK_RECORD_THREAD, BRICK_RECORD_THREAD};
 	struct peek p;
 	pthread_t thread;
 
@@ -338,11 +339,11 @@ static void threads_end_where_nothing_fits(void **state)
 	assert_int_equal(lane->ledger.unmatched, 1);
 	assert_int_equal(pthread_create(&thread, NULL, never_ends, NULL), 0);
 	pthread_join(thread, NULL);
-	assert_int_equal(lane->head, full + 5);
-	for (uint32_t i = 0; i < 3; i++)
+	assert_int_equal(lane->head, full + 7);
+	for (uint32_t i = 0; i < 4; i++)
 		assert_int_equal(peek_record(lane, full + i)->kind, kinds[i]);
-	assert_int_equal(peek_record(lane, full + 1)->elements, 0);
-	assert_int_not_equal(peek_record(lane, full + 2)->elements, 0);
+	assert_int_equal(peek_record(lane, full + 2)->elements, 0);
+	assert_int_not_equal(peek_record(lane, full + 3)->elements, 0);
 	peek_stop(&p);
 }
 

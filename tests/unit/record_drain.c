@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include "drain/pace.h"
 #include "tests/unit/drain_fixture.h"
+#include "trace/owners.h"
 
 static void every_kind_of_record_is_exact(void **state)
 {
@@ -235,6 +236,47 @@ static void a_thread_ends_inside_of_a_brick(void **state)
 	run_destroy(run);
 }
 
+static void *named(void *name)
+{
+	const char *text = name;
+
+	if (text[0] == '+')
+		brick_thread_name(text + 1);
+	leaves(BRICK_ACTIVATION, 1);
+	if (text[0] != '+')
+		pthread_setname_np(pthread_self(), text);
+	return NULL;
+}
+
+/* One thread after the other has a lane, each under its own name, however it came by that. */
+static void each_owner_has_its_name(void **state)
+{
+	static const char *const names[] = {"alpha", "+a name that takes more than one record",
+		"b\x1b"},
+				 *const wanted[] = {
+					 "alpha", "a name that takes more than one record", "b?"};
+	struct fixture *f = *state;
+	pthread_t thread;
+
+	start_session(f, 1024);
+	open_drain(f);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(pthread_create(&thread, NULL, named, (void *)names[i]), 0);
+		pthread_join(thread, NULL);
+	}
+	emit_all(f, AT_ONCE);
+	struct run *run = finish(f, DRAIN_END_CLOSED);
+	struct owners owners;
+	assert_int_equal(owners_init(&owners, run), 0);
+	size_t first = owners_first(&owners, run, 0);
+	assert_int_equal(owners.lanes[1] - first, 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_string_equal(owners.all[first + i].name, wanted[i]);
+	owners_fini(&owners);
+	assert_int_equal(run->bad_records, 0);
+	run_destroy(run);
+}
+
 static void names_are_made_harmless(void **state)
 {
 	struct fixture *f = *state;
@@ -304,6 +346,7 @@ int main(void)
 		TEST(open_without_a_record_is_counted),
 		TEST(what_ends_meanwhile_is_there),
 		TEST(a_thread_ends_inside_of_a_brick),
+		TEST(each_owner_has_its_name),
 		TEST(names_are_made_harmless),
 		TEST(looking_says_when_to_look_again),
 		TEST(a_file_that_is_no_session_is_refused),

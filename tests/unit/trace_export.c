@@ -96,13 +96,24 @@ static void check_csv_owners(const struct run *run)
 
 	assert_int_equal(trace_csv_write(run, out), 0);
 	fclose(out);
-	assert_non_null(strstr(text, "\n4242,4242,main,"));
-	assert_non_null(strstr(text, "\n4242,777,main,"));
+	assert_non_null(strstr(text, "\n4242,4242,first of all,"));
+	assert_non_null(strstr(text, "\n4242,777,,"));
 	assert_non_null(strstr(text, "\n4242,778,main,"));
 	free(text);
 }
 
-/* A lane that another thread goes on with is that one's track from then on. */
+static void check_chrome_name(json_t *root, int i, double tid, const char *name)
+{
+	json_t *e = event(root, "M", "thread_name", i);
+
+	assert_true(number(e, "tid") == tid);
+	assert_string_equal(string(json_object_get(e, "args"), "name"), name);
+}
+
+/*
+ * A lane that another thread goes on with is that one's track from then on. Of the second one
+ * nobody knows what it was called.
+ */
 static void owners(void **state)
 {
 	struct scene s;
@@ -110,6 +121,7 @@ static void owners(void **state)
 	open_scene(&s, 0);
 	const struct brick_record records[] = {
 		fake_sample(100, 50, BRICK_SAMPLING, -1),
+		fake_name(190, "first of all"),
 		fake_at(BRICK_RECORD_THREAD, 200, 0, 777),
 		fake_sample(300, 50, BRICK_SAMPLING, -1),
 		fake_at(BRICK_RECORD_THREAD, 400, 0, 778),
@@ -122,10 +134,10 @@ static void owners(void **state)
 	check_csv_owners(s.run);
 	json_t *root = export_chrome(s.run);
 	static const double tids[] = {4242, 777, 778};
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++)
 		assert_true(number(event(root, "X", "Sampling", i), "tid") == tids[i]);
-		assert_true(number(event(root, "M", "thread_name", i), "tid") == tids[i]);
-	}
+	check_chrome_name(root, 0, 4242, "first of all");
+	check_chrome_name(root, 1, 778, "main");
 	json_decref(root);
 	close_scene(&s);
 }

@@ -190,6 +190,17 @@ static inline struct brick_record fake_at(
 		.elements = elements};
 }
 
+/* Of at most 15 bytes. */
+static inline struct brick_record fake_name(uint64_t ns, const char *name)
+{
+	struct brick_record r = fake_at(BRICK_RECORD_NAME, ns, 0, 0);
+	char text[BRICK_NAME_PART] = "";
+
+	strcpy(text, name);
+	brick_name_write(&r, text, 0);
+	return r;
+}
+
 /* A writer to path, with the fake's process and lane already in it: both have number 0. */
 static inline int fake_writer(
 	struct trace_writer **out, struct fake *f, const char *path, int compress)

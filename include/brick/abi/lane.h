@@ -8,6 +8,7 @@
 #define BRICK_ABI_LANE_H
 
 #include <stdint.h>
+#include <string.h>
 
 enum {
 	BRICK_MAX_BRICKS = 1024,
@@ -97,6 +98,8 @@ enum brick_record_kind {
 	BRICK_RECORD_TILE = 15,	  /* begin = row << 32 | column; elements = enum brick_tile_level */
 
 	BRICK_RECORD_SAMPLES = 16, /* up to three samples of sites: struct brick_samples */
+	BRICK_RECORD_NAME =
+		17, /* what its thread, which leaves now, is called: brick_name_read() */
 };
 
 /* Flags of a record, or'ed. */
@@ -172,6 +175,34 @@ static inline uint32_t brick_samples_read(
 		begin += (uint64_t)ticks[n] + (n < 2 ? from->gap[n] : 0);
 	}
 	return n;
+}
+
+/* Bytes of a name with its NUL, and of what of it one NAME has. */
+enum { BRICK_NAME_BYTES = 64, BRICK_NAME_PART = 16 };
+
+/* The part of a name that begins there becomes a NAME's. */
+static inline void brick_name_write(struct brick_record *to, const char *name, uint16_t at)
+{
+	to->flags = at;
+	memcpy(&to->ticks, name + at, 4);
+	memcpy(&to->wait, name + at + 4, 4);
+	memcpy(&to->elements, name + at + 8, 8);
+}
+
+/* The first part makes an end of what was there before. Control characters become '?'. */
+static inline void brick_name_read(const struct brick_record *from, char name[BRICK_NAME_BYTES])
+{
+	if (from->flags > BRICK_NAME_BYTES - BRICK_NAME_PART)
+		return;
+	if (!from->flags)
+		memset(name, 0, BRICK_NAME_BYTES);
+	memcpy(name + from->flags, &from->ticks, 4);
+	memcpy(name + from->flags + 4, &from->wait, 4);
+	memcpy(name + from->flags + 8, &from->elements, 8);
+	for (int i = from->flags; i < from->flags + BRICK_NAME_PART; i++)
+		if ((name[i] > 0 && name[i] < ' ') || name[i] == 127)
+			name[i] = '?';
+	name[BRICK_NAME_BYTES - 1] = '\0';
 }
 
 /* Statistics of one brick on one lane; ticks. Exact, whatever happens to the records. 128 bytes. */
@@ -273,7 +304,7 @@ struct brick_lane {
 	uint64_t owners;		 /* threads that have used this lane, one after the other */
 	uint64_t start_ticks, end_ticks; /* of the present or last owner; end 0 while it lives */
 	uint64_t live_ticks;		 /* of all former owners together */
-	char name[64];
+	char name[BRICK_NAME_BYTES];
 	struct brick_ledger ledger;
 
 	/* what the hooks cost, sampled in place: one call in every `hook_period` is timed whole */
