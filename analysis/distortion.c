@@ -189,22 +189,6 @@ static void add_all_pairs(struct costs *costs, double wall_ns)
 	costs->known &= !pairs->unknown;
 }
 
-/* The recorder's part: it costs the program only what the program would have used itself. */
-static void add_consumer(struct distortion *d, const struct run *run)
-{
-	double wall_ns = run->end_ns > run->start_ns ? (double)(run->end_ns - run->start_ns) : 0;
-	double cpus = run->cpus;
-	d->consumer_share = -1;
-	if (wall_ns <= 0 || cpus <= 0 || !run->program_cpu_ns)
-		return;
-	d->consumer_share = (double)run->consumer_cpu_ns / (wall_ns * cpus);
-	d->saturated = (double)run->program_cpu_ns / (wall_ns * cpus) > 0.9;
-	if (d->saturated && d->share >= 0) {
-		d->share += d->consumer_share;
-		d->high += d->consumer_share * cpus;
-	}
-}
-
 static BRICK_PRINTF(2, 3) void append(struct distortion *d, const char *format, ...)
 {
 	size_t size = sizeof(d->method), used = strlen(d->method);
@@ -215,6 +199,27 @@ static BRICK_PRINTF(2, 3) void append(struct distortion *d, const char *format, 
 	va_start(arguments, format);
 	vsnprintf(d->method + used, size - used, format, arguments);
 	va_end(arguments);
+}
+
+/* The recorder's part: it costs the program only what the program would have used itself. */
+static void add_consumer(struct distortion *d, const struct run *run)
+{
+	const struct machine_use *use = &run->machine;
+	double all_ns = ((double)run->end_ns - (double)run->start_ns) * run->cpus;
+	double all = (double)(use->busy_ns + use->steal_ns + use->idle_ns);
+	d->consumer_share = -1;
+	if (all_ns <= 0 || !run->program_cpu_ns)
+		return;
+	d->consumer_share = (double)run->consumer_cpu_ns / all_ns;
+	d->idle = all > 0 ? (double)use->idle_ns / all : 1 - (double)run->program_cpu_ns / all_ns;
+	d->saturated = d->idle < 0.1;
+	if (d->saturated && d->share >= 0) {
+		d->share += d->consumer_share;
+		d->high += d->consumer_share * run->cpus;
+	}
+	append(d, "the recorder took %.2f%% of the CPUs' time, of which %.0f%% was left%s",
+		100 * d->consumer_share, 100 * d->idle,
+		d->saturated ? ": counted as taken from the program" : "");
 }
 
 /* They may have held up the program; where a CPU was free they took that. */
@@ -296,7 +301,7 @@ static void add_switches(struct distortion *d, const struct summary *summary, in
 	if (cost.count <= 0 || wall_ns <= 0 || d->share < 0)
 		return;
 	if (!cost.is_known && is_said)
-		append(d, "what recording %.0f times off the CPU took was not measured",
+		append(d, "what the records of %.0f switches off the CPU took was not measured",
 			cost.count);
 	if (!cost.is_known)
 		return;
@@ -305,18 +310,9 @@ static void add_switches(struct distortion *d, const struct summary *summary, in
 	d->high = fmin(d->high + cost.high_ns / wall_ns, 1);
 	if (is_said)
 		append(d,
-			"recording %.0f times off the CPU took %" PRIu64
+			"the records of %.0f switches off the CPU took %" PRIu64
 			" ns each, timed at the end",
 			cost.count, summary->run->off_cpu.cost_ns);
-}
-
-static void say_recorder(struct distortion *d)
-{
-	if (d->consumer_share < 0)
-		return;
-	append(d, "the recorder took %.2f%% of the CPUs' time%s", 100 * d->consumer_share,
-		d->saturated ? " from a program that kept them busy"
-			     : ", which the program left idle");
 }
 
 static void estimate(struct distortion *d, const struct summary *summary, int phase)
@@ -396,5 +392,4 @@ void distortion_estimate(struct distortion *d, const struct summary *summary, in
 	add_consumer(d, summary->run);
 	add_helpers(d, summary);
 	say_devices(d, summary->run);
-	say_recorder(d);
 }

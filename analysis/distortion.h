@@ -18,7 +18,8 @@ struct distortion {
 	double consumer_share;		 /* of the CPU time of the machine that the recorder took */
 	double helpers_ns;		 /* CPU time of our threads inside of the programs */
 	int is_measured;  /* by steps that were left whole, all of it or of some phases */
-	int saturated;	  /* the program kept the CPUs busy, so that the recorder took from it */
+	double idle;	  /* of the CPUs' time nobody used; not known: that the program did not */
+	int saturated;	  /* next to nothing of it, so that the recorder took from the program */
 	char method[768]; /* how it was obtained, one sentence */
 };
 

@@ -185,7 +185,7 @@ static void get_shape(
 }
 
 #define PERCENTILE "Percentiles are by nearest rank, within 1 % of the value"
-#define FROM_SHAPES "Computed from shapes and types, never measured."
+#define FROM_SHAPES "By shapes and types, or as the program says; never measured."
 
 const struct report_field report_fields[] = {
 	{"name", "NAME", "What the row is of.", REPORT_TEXT, .get = get_name,
@@ -208,12 +208,14 @@ const struct report_field report_fields[] = {
 		"of executions that never ended; over all threads.",
 		REPORT_TIME, ROW(self_ns), .flags = REPORT_ON_HOST | REPORT_OF_REST},
 	{"wait_ns", "WAIT",
-		"Time spent waiting inside its executions and right after them; over all threads.",
+		"Time spent waiting inside its executions and right after them; over all threads. "
+		"It is SELF of the rows of waits, shown beside what was waited in.",
 		REPORT_TIME, ROW(wait_ns), .flags = REPORT_ON_HOST},
 	{"share", "SHARE", "Part of the wall time. From samples.", REPORT_SHARE, ROW(share),
 		.flags = REPORT_ON_HOST | REPORT_OF_REST},
 	{"avg_ns", "AVG",
-		"Mean time of an execution; on the CPU, where BASIS says so, as MIN to MAX.",
+		"Mean time of an execution with all that was nested in it, waits, too; of that the "
+		"time on the CPU, where BASIS says so, as MIN to MAX.",
 		REPORT_TIME, ROW(avg_ns)},
 	{"min_ns", "MIN", "The shortest execution.", REPORT_TIME, ROW(min_ns)},
 	{"p50_ns", "P50", "Half of the executions took no longer. " PERCENTILE ".", REPORT_TIME,

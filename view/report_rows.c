@@ -164,8 +164,8 @@ static void print_footnote(
 	const char *phase = report_phase_name(report->summary->only);
 	SCOPED char *wall =
 		report->run->step_count
-			? xasprintf("SHARE is of the wall time of the %s%ssteps, on the thread "
-				    "that runs them",
+			? xasprintf("SHARE, as /TOKEN, is of the wall time of the %s%ssteps, on "
+				    "the thread that runs them",
 				  phase ? phase : "", phase ? " " : "")
 			: xstrdup("SHARE is of the lifetimes of all threads");
 	if (is_of_devices(report->summary)) {
@@ -177,7 +177,12 @@ static void print_footnote(
 	terminal_begin(terminal, STYLE_DIM);
 	const char *basis = report_basis(report);
 	paragraph(terminal, 0, "", "%s%s%s%s%s%s%s%s", wall, places ? " (waiting included)" : "",
-		is_of_devices(report->summary) ? "." : "; all other times add up all threads.",
+		is_of_devices(report->summary) ? "."
+					       : "; SELF to WAIT add up all threads, and what is "
+						 "waited in a brick is in its "
+						 "TOTAL, WAIT and AVG to MAX. Elements, bytes and "
+						 "FLOPs are counted by shapes, or "
+						 "by the program, and not measured.",
 		basis ? " " : "", basis ? basis : "", left_out ? " No room for " : "",
 		left_out ? left_out : "", left_out ? "." : "");
 	terminal_end(terminal, STYLE_DIM);

@@ -161,6 +161,17 @@ static void print_steps(const struct printer *p)
 			units_time(time, summary->steps.ttft_ns));
 }
 
+/* Waiting is covered, but is no work; the caller frees. */
+static char *waits_text(const struct summary *summary)
+{
+	char share[UNITS_BYTES];
+	double waits = 0;
+	for (size_t i = 0; i < summary->row_count && summary->by == SUMMARY_BY_BRICK; i++)
+		waits += summary->rows[i].waits ? summary->rows[i].share : 0;
+	return waits > 0 ? xasprintf(", %s in those of waits", units_percent(share, waits))
+			 : xstrdup("");
+}
+
 static void print_coverage(const struct printer *p)
 {
 	const struct summary *summary = p->report->summary;
@@ -178,12 +189,13 @@ static void print_coverage(const struct printer *p)
 				  units_percent(decode, phases[1]))
 			: xstrdup("");
 	const char *phase = report_phase_name(summary->only);
-	say(p, "Coverage", "%s of %s of %s%s%s lies in %s%s",
+	SCOPED char *waits = waits_text(summary);
+	say(p, "Coverage", "%s of %s of %s%s%s lies in %s%s%s",
 		units_percent(share, summary->coverage), units_time(wall, summary->wall_ns),
 		phase ? phase : "", phase ? " " : "",
 		p->report->run->step_count ? "steps" : "threads' time",
 		summary->left_out_ns || p->is_alone ? "bricks" : "the rows above",
-		phase ? "" : apart);
+		phase ? "" : apart, waits);
 	if (summary->unknown_operations)
 		say(p, "Unknown",
 			"%llu executions of operations that no rule knows, under their "

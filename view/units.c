@@ -86,6 +86,8 @@ char *units_percent(char out[UNITS_BYTES], double share)
 		return unknown(out);
 	if (percent > 0 && percent < 0.05)
 		return strcpy(out, "<0.1%");
+	if (percent >= 99.95 && percent < 100)
+		return strcpy(out, ">99.9%");
 	snprintf(out, UNITS_BYTES, "%.1f%%", percent);
 	return out;
 }

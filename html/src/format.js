@@ -46,7 +46,8 @@ export function number(value) {
 export function percent(share) {
 	if (!known(share)) return UNKNOWN;
 	const value = 100 * share;
-	return value > 0 && value < 0.05 ? "<0.1%" : `${value.toFixed(1)}%`;
+	if (value > 0 && value < 0.05) return "<0.1%";
+	return value >= 99.95 && value < 100 ? ">99.9%" : `${value.toFixed(1)}%`;
 }
 
 // What is small by nature (distortion): two digits behind the point.

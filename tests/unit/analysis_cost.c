@@ -19,6 +19,24 @@ static void with_a_helper(struct run *run, const struct summary *s)
 	run->note_count = 0;
 }
 
+/* It takes from the program what nobody left, the program itself or others. */
+static void with_a_recorder(struct run *run, const struct summary *s)
+{
+	const struct machine_use full = {.busy_ns = 19500, .idle_ns = 500};
+	struct distortion d;
+	run->end_ns = 10000;
+	run->cpus = 2;
+	run->consumer_cpu_ns = 200;
+	for (int i = 0; i < 3; i++) {
+		run->program_cpu_ns = i < 2 ? 10000 : 19000;
+		run->machine = i == 1 ? full : (struct machine_use){0};
+		distortion_estimate(&d, s, SUMMARY_ALL_PHASES);
+		assert_true(d.saturated == (i > 0) && d.consumer_share == 0.01);
+		assert_true((int)(10000 * d.share + 0.5) == (i ? 540 : 440));
+	}
+	assert_true(d.high > 0.14599 && d.high < 0.14601);
+}
+
 static void distortion_from_costs(void **state)
 {
 	struct run run;
@@ -63,18 +81,7 @@ static void distortion_from_costs(void **state)
 	assert_true(d.consumer_share < 0 && !d.saturated);
 	assert_non_null(strstr(d.method, "timed in place"));
 	assert_non_null(strstr(d.method, "18.0 in warm caches to 30.0 behind 2 MB"));
-	run.end_ns = 10000;
-	run.cpus = 2;
-	run.program_cpu_ns = 10000;
-	run.consumer_cpu_ns = 200;
-	distortion_estimate(&d, s, SUMMARY_ALL_PHASES); /* a CPU was idle: nothing was taken away */
-	assert_false(d.saturated);
-	assert_true(d.share < 0.04401 && d.consumer_share == 0.01);
-	run.program_cpu_ns = 19000;
-	distortion_estimate(&d, s, SUMMARY_ALL_PHASES);
-	assert_true(d.saturated);
-	assert_true(d.share > 0.05399 && d.share < 0.05401);
-	assert_true(d.high > 0.14599 && d.high < 0.14601);
+	with_a_recorder(&run, s);
 	with_a_helper(&run, s);
 	summary_destroy(s);
 	run_fini(&run);
@@ -237,13 +244,14 @@ static void distortion_of_switches(void **state)
 	team_that_sleeps(&run);
 	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
 	distortion_estimate(&without, s, SUMMARY_ALL_PHASES);
-	assert_non_null(
-		strstr(without.method, "recording 6 times off the CPU took was not measured"));
+	assert_non_null(strstr(
+		without.method, "the records of 6 switches off the CPU took was not measured"));
 	run.off_cpu.cost_low_ns = 1000;
 	run.off_cpu.cost_ns = 2000;
 	run.off_cpu.cost_high_ns = 3000;
 	distortion_estimate(&d, s, SUMMARY_ALL_PHASES);
-	assert_non_null(strstr(d.method, "recording 6 times off the CPU took 2000 ns each"));
+	assert_non_null(
+		strstr(d.method, "the records of 6 switches off the CPU took 2000 ns each"));
 	assert_float_equal(d.low - without.low, 2 * 1000 / 2 / 1e6, 1e-9);
 	assert_float_equal(
 		d.share - without.share, 6 * 2000 / 2 / 1e6, 1e-9); /* on two CPUs at once */

@@ -150,6 +150,8 @@ static void units(void **state)
 	assert_string_equal(units_percent(out, 0), "0.0%");
 	assert_string_equal(units_percent(out, 0.0001), "<0.1%");
 	assert_string_equal(units_percent(out, 0.97654), "97.7%");
+	assert_string_equal(units_percent(out, 0.9996), ">99.9%");
+	assert_string_equal(units_percent(out, 1), "100.0%");
 	assert_string_equal(units_percent(out, -1), "-");
 	assert_string_equal(units_number(out, NAN), "-");
 	assert_string_equal(units_number(out, 55462.3), "55462");
