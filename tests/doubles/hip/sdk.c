@@ -12,7 +12,13 @@
 
 #define API __attribute__((visibility("default")))
 enum { KIND_CODE = 10, KIND_KERNEL = 12, KIND_COPY = 13, KIND_CALL = 5, KINDS = 15 };
-enum { OPERATION_SYNCHRONISE = 77, MAX_JOBS = 4096, MAX_KERNELS = 16, CLOCK_OFF_NS = 123456789 };
+enum {
+	OPERATION_SYNCHRONISE = 77,
+	OPERATION_STREAM,
+	MAX_JOBS = 4096,
+	MAX_KERNELS = 16,
+	CLOCK_OFF_NS = 123456789
+};
 
 static struct {
 	void (*callback)(void);
@@ -34,7 +40,7 @@ static const char *kernels[MAX_KERNELS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct hip_tool *tool;
-static uint64_t busy_until_ns; /* one engine for all */
+static uint64_t busy_until_ns[2]; /* one engine for all but the queue of its own */
 static int has_started;
 
 static uint64_t now_ns(void)
@@ -82,7 +88,8 @@ API int rocprofiler_configure_callback_tracing_service(uint64_t context, int32_t
 	const int32_t *operations, size_t count, void (*callback)(void), void *data)
 {
 	if (context != 1 || kind <= 0 || kind >= KINDS ||
-		(kind == KIND_CALL && (count != 1 || operations[0] != OPERATION_SYNCHRONISE)))
+		(kind == KIND_CALL && (count != 2 || operations[0] != OPERATION_SYNCHRONISE ||
+					      operations[1] != OPERATION_STREAM)))
 		return 1;
 	services[kind].callback = callback;
 	services[kind].data = data;
@@ -114,7 +121,7 @@ API int rocprofiler_query_callback_tracing_kind_name(
 API int rocprofiler_iterate_callback_tracing_kind_operations(
 	int32_t kind, hip_operation_fn callback, void *data)
 {
-	for (int32_t operation = OPERATION_SYNCHRONISE - 1; operation <= OPERATION_SYNCHRONISE;
+	for (int32_t operation = OPERATION_SYNCHRONISE - 1; operation <= OPERATION_STREAM;
 		operation++)
 		callback(kind, operation, data);
 	return 0;
@@ -125,6 +132,7 @@ API int rocprofiler_query_callback_tracing_kind_operation_name(
 {
 	*name = kind != KIND_CALL		     ? NULL
 		: operation == OPERATION_SYNCHRONISE ? "hipDeviceSynchronize"
+		: operation == OPERATION_STREAM	     ? "hipStreamSynchronize"
 						     : "hipDeviceReset";
 	(void)length;
 	return 0;
@@ -211,8 +219,10 @@ static void put(struct job *job, uint64_t ns)
 {
 	pthread_mutex_lock(&lock);
 	uint64_t begin = now_ns() + 2000;
-	begin = begin > busy_until_ns ? begin : busy_until_ns;
-	busy_until_ns = begin + ns;
+	uint64_t *busy =
+		&busy_until_ns[!job->is_copy && job->dispatch.info.queue == DOUBLE_HIP_OWN];
+	begin = begin > *busy ? begin : *busy;
+	*busy = begin + ns;
 	job->dispatch.start = job->copy.start = begin;
 	job->dispatch.end = job->copy.end = begin + ns;
 	if (queued < MAX_JOBS)
@@ -276,6 +286,18 @@ API void double_hip_synchronise(void)
 		pthread_cond_wait(&changed, &lock);
 	pthread_mutex_unlock(&lock);
 	tell(KIND_CALL, OPERATION_SYNCHRONISE, HIP_PHASE_EXIT, NULL, &user);
+}
+
+API void double_hip_stream_synchronise(void)
+{
+	void *user = NULL;
+
+	tell(KIND_CALL, OPERATION_STREAM, HIP_PHASE_ENTER, NULL, &user);
+	pthread_mutex_lock(&lock);
+	uint64_t until = busy_until_ns[0];
+	pthread_mutex_unlock(&lock);
+	sleep_until(until);
+	tell(KIND_CALL, OPERATION_STREAM, HIP_PHASE_EXIT, NULL, &user);
 }
 
 /* ---- the runtime's part ---- */
