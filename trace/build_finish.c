@@ -4,6 +4,7 @@
  * histograms become the run's, and the steps are found.
  */
 #include <stdlib.h>
+#include <string.h>
 #include "base/order.h"
 #include "brick/abi/step_counters.h"
 #include "trace/build.h"
@@ -227,6 +228,30 @@ static void finish_steps(struct run *run)
 	take_outcome(run, BRICK_ABORTED_NAME, RUN_ABORTED);
 }
 
+/* A lane is its last owner's. Statistics say so; without them it still has the first one's name. */
+static void finish_owners(struct build *b)
+{
+	struct run *run = b->run;
+
+	for (size_t i = 0; i < run->point_count; i++) {
+		const struct run_point *p = &run->points[i];
+		struct run_lane *lane = &run->lanes[p->lane];
+		if (p->kind != RUN_POINT_THREAD || lane->stats)
+			continue;
+		lane->tid = (uint64_t)p->value;
+		free(lane->name);
+		lane->name = NULL;
+	}
+	for (size_t i = 0; i < run->thread_name_count; i++) {
+		const struct run_thread_name *name = &run->thread_names[i];
+		struct run_lane *lane = &run->lanes[name->lane];
+		if (lane->stats || name->tid != lane->tid)
+			continue;
+		free(lane->name);
+		lane->name = build_text(b, name->name, strlen(name->name));
+	}
+}
+
 static void finish_digests(struct build *b)
 {
 	for (size_t i = 0; i < b->run->digest_count; i++) {
@@ -250,6 +275,7 @@ void build_finish(struct build *b)
 		return;
 	if (!run->end_ns)
 		run->end_ns = b->last_ns;
+	finish_owners(b);
 	finish_categories(b);
 	finish_histograms(b);
 	finish_steps(run);

@@ -142,6 +142,33 @@ static void owners(void **state)
 	close_scene(&s);
 }
 
+/* The recorder was killed: nothing tells of the last one but that it came. */
+static void owners_without_statistics(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	open_scene(&s, 0);
+	const struct brick_record records[] = {
+		fake_sample(100, 50, BRICK_SAMPLING, -1),
+		fake_name(190, "first of all"),
+		fake_at(BRICK_RECORD_THREAD, 200, 0, 777),
+		fake_sample(300, 50, BRICK_SAMPLING, -1),
+		fake_name(390, "second"),
+		fake_at(BRICK_RECORD_THREAD, 400, 0, 778),
+		fake_sample(500, 50, BRICK_SAMPLING, -1),
+	};
+	write_records(&s, records, COUNT(records));
+	read_back(&s);
+	assert_int_equal(s.run->lanes[0].tid, 778);
+	assert_null(s.run->lanes[0].name);
+	json_t *root = export_chrome(s.run);
+	check_chrome_name(root, 0, 4242, "first of all");
+	check_chrome_name(root, 1, 777, "second");
+	json_decref(root);
+	close_scene(&s);
+}
+
 static void chrome(void **state)
 {
 	struct scene s;
@@ -246,6 +273,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(owners),
+		cmocka_unit_test(owners_without_statistics),
 		cmocka_unit_test(chrome),
 		cmocka_unit_test(csv),
 		cmocka_unit_test(nothing_recorded),
