@@ -13,6 +13,7 @@
 enum { HIP_FINE = 0 };
 enum hip_phase { HIP_PHASE_NONE = 0, HIP_PHASE_ENTER = 1, HIP_PHASE_EXIT = 2 };
 enum hip_dispatch { HIP_DISPATCH_ENQUEUE = 1, HIP_DISPATCH_COMPLETE = 2 };
+enum hip_stream { HIP_STREAM_SET = 3 };
 enum hip_code { HIP_CODE_KERNEL_SYMBOL = 2 };
 enum hip_copy { HIP_COPY_HOST_TO_DEVICE = 2, HIP_COPY_DEVICE_TO_HOST = 3, HIP_COPY_ON_DEVICE = 4 };
 enum { HIP_VERSION_1 = 10000 }; /* 10000 major + 100 minor + patch */
@@ -50,6 +51,12 @@ struct hip_copy_data {
 struct hip_symbol_data {
 	uint64_t size, kernel, code_object;
 	const char *name;
+};
+
+/* From version 1 on, around each call that has a stream. */
+struct hip_stream_data {
+	uint64_t size, stream;
+	const void *handle; /* NULL: the default one, which waits for others */
 };
 
 struct hip_client {

@@ -41,8 +41,10 @@ struct queue {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct hashmap queues;  /* hash of what it is -> struct queue */
-static struct hashmap kernels; /* id -> name, for ever */
+static struct hashmap queues;	 /* hash of what it is -> struct queue */
+static struct hashmap kernels;	 /* id -> name, for ever */
+static struct hashmap newest_of; /* stream + 1 -> number of the command launched last */
+static __thread uint64_t stream_now __attribute__((tls_model("initial-exec"))); /* + 1 */
 static struct brick_correlation clock_line;
 static int (*read_clock)(uint64_t *ns);
 static uint64_t read_ns, newest, lost;
@@ -71,9 +73,20 @@ void commands_clock(int (*read)(uint64_t *ns))
 	read_clock = read;
 }
 
+uint64_t commands_stream(uint64_t stream)
+{
+	uint64_t former = stream_now;
+
+	stream_now = stream;
+	return former;
+}
+
 uint64_t commands_newest(void)
 {
-	return __atomic_load_n(&newest, __ATOMIC_RELAXED);
+	HOLD(&lock);
+	uint64_t number = stream_now ? hashmap_get(&newest_of, stream_now) : HASHMAP_NONE;
+
+	return number == HASHMAP_NONE ? newest : number;
 }
 
 void commands_kernel(const struct hip_symbol_data *symbol)
@@ -176,8 +189,10 @@ static struct command *begin(uint64_t a, uint64_t b, int is_copy)
 		return NULL;
 	}
 	c->work = is_copy ? NULL : brick_launch_work();
-	__atomic_store_n(&newest, c->launch.number, __ATOMIC_RELAXED);
 	HOLD(&lock);
+	newest = c->launch.number;
+	if (stream_now)
+		hashmap_set(&newest_of, stream_now, newest);
 	c->queue = queue_of(a, b, is_copy);
 	if (c->queue) {
 		c->refs++;

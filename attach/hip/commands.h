@@ -24,7 +24,10 @@ void commands_kernel(const struct hip_symbol_data *symbol);
 /* Read the device's clock with this; before the first command. */
 void commands_clock(int (*read)(uint64_t *ns));
 
-/* The number of the newest command that was launched; 0: there is none. */
+/* What this thread asks for next is of that stream (+ 1; 0: it is not told). What it was before. */
+uint64_t commands_stream(uint64_t stream);
+
+/* The number of the newest command of that stream, or else of all; 0: there is none. */
 uint64_t commands_newest(void);
 
 /* At the end: what is still outstanding never came. */

@@ -20,9 +20,9 @@
 #define EXPORTED __attribute__((visibility("default")))
 enum { MAX_WAITS = 16 };
 
-enum traced { KERNELS, COPIES, CODE, CALLS, TRACED };
+enum traced { KERNELS, COPIES, CODE, CALLS, STREAMS, TRACED };
 static const char *const kind_names[TRACED] = {
-	"KERNEL_DISPATCH", "MEMORY_COPY", "CODE_OBJECT", "HIP_RUNTIME_API"};
+	"KERNEL_DISPATCH", "MEMORY_COPY", "CODE_OBJECT", "HIP_RUNTIME_API", "HIP_STREAM"};
 
 static struct hip_functions sdk;
 static uint32_t sdk_version;
@@ -52,18 +52,37 @@ static void about_copy(const struct hip_event *e, void **user)
 	}
 }
 
-/* Which command a call waited for is not told: the newest that was launched before it, at the
- * latest. */
+/* The call that waits, of this thread; begin 0: there is none. */
+static __thread struct {
+	uint64_t begin, number;
+} waiting __attribute__((tls_model("initial-exec")));
+
+/* It is for the newest command of its stream, or of all where no stream is told, at the latest. */
 static void about_call(const struct hip_event *e)
 {
-	static __thread uint64_t begin, number;
-
 	if (e->phase == HIP_PHASE_ENTER) {
-		begin = brick_enabled() && !brick_thread_ready() ? brick_ticks() : 0;
-		number = commands_newest();
-	} else if (e->phase == HIP_PHASE_EXIT && begin) {
-		brick_record_wait(begin, brick_ticks(), number);
-		begin = 0;
+		waiting.begin = brick_enabled() && !brick_thread_ready() ? brick_ticks() : 0;
+		waiting.number = commands_newest();
+	} else if (e->phase == HIP_PHASE_EXIT && waiting.begin) {
+		brick_record_wait(waiting.begin, brick_ticks(), waiting.number);
+		waiting.begin = 0;
+	}
+}
+
+/* Around a call, or within what is told of it; a call may make another one. */
+static void about_stream(const struct hip_event *e, void **user)
+{
+	const struct hip_stream_data *data = e->payload;
+
+	if (e->operation != HIP_STREAM_SET)
+		return;
+	if (e->phase == HIP_PHASE_ENTER) {
+		uint64_t outer = commands_stream(data->handle ? data->stream + 1 : 0);
+		*user = (void *)(uintptr_t)outer;
+		if (waiting.begin)
+			waiting.number = commands_newest();
+	} else if (e->phase == HIP_PHASE_EXIT) {
+		commands_stream((uintptr_t)*user);
 	}
 }
 
@@ -79,6 +98,8 @@ static void about(const struct hip_event *e, void **user)
 		about_copy(e, user);
 	else if (e->kind == kinds[CALLS])
 		about_call(e);
+	else if (e->kind == kinds[STREAMS])
+		about_stream(e, user);
 	else if (e->kind == kinds[CODE] && e->operation == HIP_CODE_KERNEL_SYMBOL &&
 		 e->phase == HIP_PHASE_ENTER)
 		commands_kernel(e->payload);
@@ -150,6 +171,7 @@ static int configure(void)
 	trace(CODE, NULL, 0);
 	if (wait_count)
 		trace(CALLS, waits, wait_count);
+	trace(STREAMS, NULL, 0);
 	return sdk.start_context(context) == HIP_FINE ? 0 : -EIO;
 }
 

@@ -16,6 +16,6 @@ void double_hip_dispatch(const char *kernel, uint64_t queue, uint32_t groups, ui
 void double_hip_copy(uint64_t from_agent, uint64_t to_agent, uint64_t bytes, uint64_t ns);
 void double_hip_synchronise(void);
 
-/* A queue that does its work beside all others, and the wait for these others. */
+/* A queue that does its work beside all others, and the wait for these, which wakes up late. */
 enum { DOUBLE_HIP_OWN = 3 };
 void double_hip_stream_synchronise(void);

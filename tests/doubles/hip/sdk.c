@@ -11,13 +11,21 @@
 #include "attach/hip/abi.h"
 
 #define API __attribute__((visibility("default")))
-enum { KIND_CODE = 10, KIND_KERNEL = 12, KIND_COPY = 13, KIND_CALL = 5, KINDS = 15 };
+enum {
+	KIND_CODE = 10,
+	KIND_KERNEL = 12,
+	KIND_COPY = 13,
+	KIND_CALL = 5,
+	KIND_STREAM = 14,
+	KINDS = 15
+};
 enum {
 	OPERATION_SYNCHRONISE = 77,
 	OPERATION_STREAM,
 	MAX_JOBS = 4096,
 	MAX_KERNELS = 16,
-	CLOCK_OFF_NS = 123456789
+	CLOCK_OFF_NS = 123456789,
+	LATE_NS = 2000000
 };
 
 static struct {
@@ -99,7 +107,8 @@ API int rocprofiler_configure_callback_tracing_service(uint64_t context, int32_t
 static const char *const kind_names[KINDS] = {[KIND_CODE] = "CODE_OBJECT",
 	[KIND_KERNEL] = "KERNEL_DISPATCH",
 	[KIND_COPY] = "MEMORY_COPY",
-	[KIND_CALL] = "HIP_RUNTIME_API"};
+	[KIND_CALL] = "HIP_RUNTIME_API",
+	[KIND_STREAM] = "HIP_STREAM"};
 
 API int rocprofiler_iterate_callback_tracing_kinds(hip_kind_fn callback, void *data)
 {
@@ -112,7 +121,7 @@ API int rocprofiler_iterate_callback_tracing_kinds(hip_kind_fn callback, void *d
 API int rocprofiler_query_callback_tracing_kind_name(
 	int32_t kind, const char **name, uint64_t *length)
 {
-	*name = kind_names[kind];
+	*name = kind == KIND_STREAM && version() < HIP_VERSION_1 ? NULL : kind_names[kind];
 	if (length)
 		*length = *name ? strlen(*name) : 0;
 	return 0;
@@ -247,6 +256,14 @@ static uint64_t kernel_id(const char *name)
 	return 0;
 }
 
+/* A stream for each queue. */
+static void tell_stream(uint64_t queue, int32_t phase, void **user)
+{
+	struct hip_stream_data data = {sizeof data, queue, &jobs[queue]};
+
+	tell(KIND_STREAM, HIP_STREAM_SET, phase, &data, user);
+}
+
 API void double_hip_dispatch(const char *kernel, uint64_t queue, uint32_t groups, uint64_t ns)
 {
 	struct job job = {.name = kernel,
@@ -259,10 +276,13 @@ API void double_hip_dispatch(const char *kernel, uint64_t queue, uint32_t groups
 				.group = {64, 1, 1},
 				.grid = {64 * groups, 1, 1}}}};
 
+	void *of_stream = NULL;
+	tell_stream(queue, HIP_PHASE_ENTER, &of_stream);
 	tell(KIND_KERNEL, HIP_DISPATCH_ENQUEUE, HIP_PHASE_ENTER, &job.dispatch, &job.user);
 	void *user = job.user;
 	put(&job, ns);
 	tell(KIND_KERNEL, HIP_DISPATCH_ENQUEUE, HIP_PHASE_EXIT, &job.dispatch, &user);
+	tell_stream(queue, HIP_PHASE_EXIT, &of_stream);
 }
 
 API void double_hip_copy(uint64_t from_agent, uint64_t to_agent, uint64_t bytes, uint64_t ns)
@@ -290,13 +310,15 @@ API void double_hip_synchronise(void)
 
 API void double_hip_stream_synchronise(void)
 {
-	void *user = NULL;
+	void *user = NULL, *of_stream = NULL;
 
 	tell(KIND_CALL, OPERATION_STREAM, HIP_PHASE_ENTER, NULL, &user);
+	tell_stream(1, HIP_PHASE_ENTER, &of_stream);
 	pthread_mutex_lock(&lock);
 	uint64_t until = busy_until_ns[0];
 	pthread_mutex_unlock(&lock);
-	sleep_until(until);
+	sleep_until(until + LATE_NS);
+	tell_stream(1, HIP_PHASE_EXIT, &of_stream);
 	tell(KIND_CALL, OPERATION_STREAM, HIP_PHASE_EXIT, NULL, &user);
 }
 
