@@ -994,6 +994,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/trace_spill.c
   tests/unit/trace_strays.c
   tests/unit/trace_structure.c
+  tests/unit/usable_cpus.c
   tests/unit/vulkan_memory.c
   tests/unit/vulkan_placing.c
 )

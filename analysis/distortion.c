@@ -205,17 +205,21 @@ static BRICK_PRINTF(2, 3) void append(struct distortion *d, const char *format, 
 static void add_consumer(struct distortion *d, const struct run *run)
 {
 	const struct machine_use *use = &run->machine;
-	double all_ns = ((double)run->end_ns - (double)run->start_ns) * run->cpus;
+	double cpus = run_usable_cpus(run);
+	double all_ns = ((double)run->end_ns - (double)run->start_ns) * cpus;
 	double all = (double)(use->busy_ns + use->steal_ns + use->idle_ns);
 	d->consumer_share = -1;
 	if (all_ns <= 0 || !run->program_cpu_ns)
 		return;
 	d->consumer_share = (double)run->consumer_cpu_ns / all_ns;
-	d->idle = all > 0 ? (double)use->idle_ns / all : 1 - (double)run->program_cpu_ns / all_ns;
+	d->idle = all > 0 ? (double)use->idle_ns / all : 1;
+	if (all <= 0 || cpus < run->cpus) /* what other CPUs did is of no use */
+		d->idle = fmin(d->idle * run->cpus / cpus,
+			fmax(1 - (double)run->program_cpu_ns / all_ns, 0));
 	d->saturated = d->idle < 0.1;
 	if (d->saturated && d->share >= 0) {
 		d->share += d->consumer_share;
-		d->high += d->consumer_share * run->cpus;
+		d->high += d->consumer_share * cpus;
 	}
 	append(d, "the recorder took %.2f%% of the CPUs' time, of which %.0f%% was left%s",
 		100 * d->consumer_share, 100 * d->idle,

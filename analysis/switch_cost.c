@@ -69,7 +69,8 @@ struct switch_cost switch_cost_of(const struct summary *summary, int phase)
 	}
 	if (cost.count <= 0)
 		return cost;
-	double at_once = run->cpus ? fmin(threads, run->cpus) : threads;
+	uint32_t cpus = run_usable_cpus(run);
+	double at_once = cpus ? fmin(threads, cpus) : threads;
 	cost.low_ns = fewest * (double)run->off_cpu.cost_low_ns / 2;
 	cost.ns = cost.count * (double)run->off_cpu.cost_ns / at_once;
 	cost.high_ns = cost.count * (double)run->off_cpu.cost_high_ns;

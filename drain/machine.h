@@ -9,3 +9,6 @@
 void drain_cpu_model(char *name, size_t bytes);
 
 uint32_t drain_cpus_online(void);
+
+/* That this thread may run on, and what it starts. */
+uint32_t drain_cpus_usable(void);

@@ -72,6 +72,7 @@ static int account(struct consumer *t, int ended)
 		.consumer_cpu_ns = own_ns,
 		.program_cpu_ns = process_cpu_ns() - own_ns - t->begun_cpu_ns,
 		.cpus = drain_cpus_online(),
+		.usable_cpus = drain_cpus_usable(),
 		.exit_code = -1,
 		.clock_residual_ns = drain_clock_check(&t->clock),
 	};

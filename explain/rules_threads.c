@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include "analysis/schedule.h"
 #include "explain/rules.h"
+#include "view/paragraph.h"
 #include "view/units.h"
 
 /* What all threads of the run lost to others on their CPUs. */
@@ -36,6 +37,18 @@ static size_t threads_of(const struct explain_facts *f, const struct explain_pha
 	return n;
 }
 
+/*
+ * Of n threads on m CPUs n - m are off them at any time, if nobody else is there: they took the
+ * CPUs from one another if that is half of what was lost or more.
+ */
+static int is_crowded(const struct explain_facts *f, const struct explain_phase *phase)
+{
+	double cpus = run_usable_cpus(f->run), threads = (double)threads_of(f, phase);
+
+	return cpus > 0 && threads > cpus &&
+	       (threads - cpus) / threads >= 0.5 * f->presence.preempted;
+}
+
 static int preempted(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	char part[UNITS_BYTES];
@@ -53,7 +66,7 @@ int rule_preempted_by_others(const struct explain_facts *f, enum step_phase p, s
 	char others[UNITS_BYTES], most[UNITS_BYTES], alone[96] = "";
 	const struct machine_use *use = &f->run->machine;
 
-	if (!preempted(f, p, out) || !others_did_it(f))
+	if (!preempted(f, p, out) || !others_did_it(f) || is_crowded(f, &f->phases[p]))
 		return 0;
 	if (use->neighbour[0])
 		snprintf(alone, sizeof(alone), ", %.48s alone %s", use->neighbour,
@@ -70,16 +83,23 @@ int rule_oversubscribed(const struct explain_facts *f, enum step_phase p, struct
 {
 	char busy[UNITS_BYTES];
 	size_t threads = threads_of(f, &f->phases[p]);
+	uint32_t cpus = run_usable_cpus(f->run);
+	int crowded = is_crowded(f, &f->phases[p]);
 
-	if (!preempted(f, p, out) || others_did_it(f))
+	if (!preempted(f, p, out) || (others_did_it(f) && !crowded))
 		return 0;
 	out->certainty = FINDING_LIKELY;
-	explain_say(out->evidence,
-		"%zu thread%s took part, of %u CPUs %s was in use, and no other program used "
-		"enough "
-		"to explain it: the program's own threads share CPUs",
-		threads, threads == 1 ? "" : "s", f->run->cpus,
-		units_percent(busy, f->presence.busy));
+	if (crowded)
+		explain_say(out->evidence,
+			"%zu threads took part, and had %u CPU%s to run on; other programs used %s "
+			"of all CPUs",
+			threads, cpus, plural_s(cpus), units_percent(busy, f->presence.others));
+	else
+		explain_say(out->evidence,
+			"%zu thread%s took part, of %u CPUs %s was in use, and no other program "
+			"used enough to explain it: the program's own threads share CPUs",
+			threads, plural_s(threads), f->run->cpus,
+			units_percent(busy, f->presence.busy));
 	explain_say(out->advice,
 		"run no more threads than there are CPUs for it (-t N), and see which CPUs it may "
 		"use (taskset -p, the cgroup's cpuset)");

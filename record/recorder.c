@@ -201,6 +201,7 @@ static struct sink_account account(struct recorder *r, int ended)
 		.lost_processes = lost_processes(r),
 		.refused_records = __atomic_load_n(&r->dir.refusals->records, __ATOMIC_RELAXED),
 		.cpus = drain_cpus_online(),
+		.usable_cpus = drain_cpus_usable(),
 		.exit_code = r->ended_ns ? r->result->exit_code : -1,
 		.clock_residual_ns = drain_clock_check(&r->clock),
 	};

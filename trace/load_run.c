@@ -248,6 +248,7 @@ static int on_account(struct load *l, struct pb_reader event)
 	run->lost_processes = load_uint(event, "lost_processes", 0);
 	run->refused_records = load_uint(event, "refused_records", 0);
 	run->cpus = (uint32_t)load_uint(event, "cpus", 0);
+	run->usable_cpus = (uint32_t)load_uint(event, "usable_cpus", 0);
 	run->exit_code = (int32_t)load_uint(event, "exit_code", (uint64_t)-1);
 	run->bad_records = load_uint(event, "bad_records", run->bad_records);
 	uint64_t residual_ns = load_uint(event, "residual_ns", 0);

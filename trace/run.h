@@ -223,9 +223,9 @@ struct run {
 	char *host, *cpu;
 	char *version; /* of the Brick that recorded it; NULL: not known */
 	uint64_t start_ns, end_ns, start_unix_ns;
-	struct brick_clock clock; /* residual_ns: the most that it was seen off, to the end */
-	uint32_t cpus;
-	int32_t exit_code; /* -1: not known */
+	struct brick_clock clock;   /* residual_ns: the most that it was seen off, to the end */
+	uint32_t cpus, usable_cpus; /* online; run_usable_cpus() */
+	int32_t exit_code;	    /* -1: not known */
 	uint64_t consumer_cpu_ns, program_cpu_ns;
 	struct off_cpu_account off_cpu; /* whether lanes' off_cpu is known at all */
 	struct machine_use machine;
@@ -279,6 +279,12 @@ struct run {
 /* Find the run's brick, or its category, by name; RUN_NONE if it has none. */
 uint32_t run_brick_find(const struct run *run, const char *name);
 uint32_t run_category_find(const struct run *run, const char *name);
+
+/* CPUs that it could run on; 0: not known. */
+static inline uint32_t run_usable_cpus(const struct run *run)
+{
+	return run->usable_cpus ? run->usable_cpus : run->cpus;
+}
 
 /*
  * Samples that lie in a file take memory from when they are read until they are released. Whoever

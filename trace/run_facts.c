@@ -148,6 +148,7 @@ int run_on_account(struct sink *sink, const struct sink_account *account)
 	run->program_cpu_ns = account->program_cpu_ns;
 	run->lost_processes = account->lost_processes;
 	run->cpus = account->cpus;
+	run->usable_cpus = account->usable_cpus;
 	run->exit_code = account->exit_code;
 	if (account->clock_residual_ns > run->clock.residual_ns)
 		run->clock.residual_ns = account->clock_residual_ns;

@@ -77,6 +77,7 @@ int writer_sink_account(struct sink *sink, const struct sink_account *account)
 	event_uint(w, "lost_processes", account->lost_processes);
 	event_uint(w, "refused_records", account->refused_records);
 	event_uint(w, "cpus", account->cpus);
+	event_uint(w, "usable_cpus", account->usable_cpus);
 	event_int(w, "exit_code", account->exit_code);
 	event_uint(w, "residual_ns", account->clock_residual_ns);
 	event_uint(w, "bad_records", w->bad_records);

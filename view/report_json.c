@@ -71,6 +71,8 @@ static json_t *run_json(const struct run *run)
 	json_put(object, "host", json_text(run->host));
 	json_put(object, "cpu", json_text(run->cpu));
 	json_put(object, "cpus", run->cpus ? json_number(run->cpus) : json_null());
+	json_put(
+		object, "usable_cpus", run->cpus ? json_number(run_usable_cpus(run)) : json_null());
 	json_put(object, "backends", backends);
 	json_put(object, "clock", clock);
 	json_put(object, "exit_code",

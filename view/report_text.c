@@ -63,6 +63,8 @@ static void print_machine(const struct printer *p)
 	SCOPED char *cpu = xstrdup(run->cpu ? run->cpu : "unknown CPU");
 	if (run->cpus)
 		xappend(&cpu, ", ", "%u CPU%s", run->cpus, plural_s(run->cpus));
+	if (run_usable_cpus(run) < run->cpus)
+		xappend(&cpu, ", ", "%u of them usable", run->usable_cpus);
 	say(p, "Machine", "%s; clock %s, right within %s", cpu,
 		brick_clock_source_name(run->clock.source),
 		units_time(residual, run->clock.residual_ns ? run->clock.residual_ns : 1));

@@ -25,6 +25,7 @@ struct wrong {
 	uint32_t copy;	       /* between backends */
 	uint32_t device;       /* a device is busy for so long */
 	uint32_t others;       /* percent of the CPUs */
+	uint32_t usable;       /* CPUs; 0: both */
 	uint32_t repeated;     /* tokens of a second prompt of 64 */
 	uint64_t bytes, flops; /* of one execution of DownProjection */
 };
@@ -80,6 +81,7 @@ static void start_engine(struct explain_engine *e, const struct wrong *w)
 	e->run.path = builder_copy("run.pftrace");
 	e->run.clock = (struct brick_clock){.mult = 1};
 	e->run.cpus = 2;
+	e->run.usable_cpus = w->usable;
 	e->run.off_cpu.source = OFF_CPU_SWITCHES;
 	e->run.start_ns = 0;
 	e->process = builder_process(&e->run, 1);

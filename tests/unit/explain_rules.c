@@ -102,6 +102,10 @@ static void threads(void **state)
 	first(&(struct wrong){.preempted = 300}, "oversubscribed", 300 * EXPLAIN_STEPS);
 	never(&(struct wrong){.preempted = 300, .others = 40}, "oversubscribed");
 	never(&(struct wrong){.preempted = 300}, "preempted-by-others");
+	const struct wrong crowd = {.preempted = 300, .others = 40, .wait = 1, .usable = 1};
+	first(&crowd, "oversubscribed", 0);
+	never(&crowd, "preempted-by-others");
+	never(&(struct wrong){.preempted = 300, .others = 40, .usable = 1}, "oversubscribed");
 	never(&(struct wrong){.preempted = 10, .others = 40}, "preempted-by-others");
 	first(&(struct wrong){.blocked = 200}, "blocked", 200 * EXPLAIN_STEPS);
 	never(&(struct wrong){.blocked = 10}, "blocked");
