@@ -129,7 +129,7 @@ int rule_blocked(const struct explain_facts *f, enum step_phase p, struct findin
 		units_time(ns, most->blocked_ns), most->name);
 	explain_say(out->advice,
 		"look for page faults that read from disk, locks and sleeps there (perf trace -s, "
-		"--mlock)");
+		"--mlock), and whether it was stopped (^Z, a debugger)");
 	explain_say(out->show, "brick report --columns +BLOCKED");
 	return 1;
 }

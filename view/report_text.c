@@ -204,12 +204,14 @@ static void print_coverage(const struct printer *p)
 			"own names",
 			(unsigned long long)summary->unknown_operations);
 	if (summary->executions != ANALYSIS_UNKNOWN && summary->executions > summary->samples)
-		say(p, "Samples",
-			"%llu of %llu are %s; counts and times are exact, "
-			"shares and rows by place are from samples",
-			(unsigned long long)summary->samples,
+		say(p, "Samples", "%llu of %llu are %s; %s", (unsigned long long)summary->samples,
 			(unsigned long long)summary->executions,
-			p->is_alone ? "here" : "in the file");
+			p->is_alone ? "here" : "in the file",
+			phase || p->report->is_apart
+				? "rows of phases are of these alone (exact counts and times: "
+				  "--phase all)"
+				: "counts and times are exact, shares and rows by place are from "
+				  "samples");
 }
 
 /* "copy from the device 15.8ms": as many as one line has place for; the caller frees. */

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rings that overflow: what was written and what was dropped add up to what was produced, and
 statistics and histograms hold all of it."""
+import json
+import subprocess
+
 from librecord import *
 
 need(PRODUCER)
@@ -35,3 +38,12 @@ with Scratch() as scratch:
         same(histogram(trace, brick), count, f"histogram of {brick}")
     same((trace.negative, [d for d in trace.open.values() if d]), (0, []), "unbalanced tracks")
     check(b"dropped (statistics are exact without them" in run.stderr, run.stderr)
+
+    # what rows of one phase count is in the file; all that there was, only what threads counted knows
+    record(out, PRODUCER, "steps=1000000", options=["--ring", "1024"])
+    for phase in "all", "decode":
+        text, rows = (subprocess.run([BRICK, "report", "--phase", phase, *how, out], check=True,
+                                     capture_output=True, text=True).stdout for how in ([], ["--json"]))
+        counts = [row["count"] for row in json.loads(rows)["bricks"] if row["name"] != "unattributed"]
+        same("counts and times are exact" in text, 1000000 in counts, f"exact, said of {phase}: {counts}")
+        same("--phase all)" in text, phase != "all", f"where exact counts are, said of {phase}")
