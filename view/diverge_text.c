@@ -143,6 +143,7 @@ static void print_origin(const struct printer *p, uint32_t index)
 	say(p, "  Inherited", "%s%s%s%s", error_text(inherited, place->inherited),
 		name[0] ? " from " : "", name,
 		place->flags & DIVERGE_INPUTS ? ""
+		: place->from == RUN_NONE     ? " (inputs are not known)"
 					      : " (inputs are not known: the result before it)");
 	say(p, "  Added", "%s", error_text(added, place->added));
 	if (place->explained > 0)

@@ -77,7 +77,7 @@ static char *steps_text(const struct presence *p)
 	if (p->off < 0)
 		return xstrdup("");
 	return xasprintf("; by getrusage, per step: threads that ran steps were off their CPUs for "
-			 "%s of them",
+			 "%s of the steps' time",
 		units_percent(off, p->off));
 }
 
@@ -159,13 +159,13 @@ void report_presence_text(const struct run *run, const struct presence *p,
 							  units_count(lost, run->off_cpu.lost))
 						: xstrdup("");
 	static const char what[] = "steps and tokens/s are by the wall's clock";
-	const char *of = run->off_cpu.gap_count ? "the steps that are known of" : "them";
+	const char *of = run->off_cpu.gap_count ? " that are known of" : "";
 	if (p->preempted >= 0)
 		paragraph(terminal, label, "Off CPU",
-			"threads that ran steps were preempted for %s of %s and blocked for %s; "
-			"%s%s",
-			units_percent(preempted, p->preempted), of,
-			units_percent(blocked, p->blocked), what, losses);
+			"threads that ran steps were preempted for %s and blocked for %s of the "
+			"time of the steps%s; %s%s",
+			units_percent(preempted, p->preempted), units_percent(blocked, p->blocked),
+			of, what, losses);
 	else
 		paragraph(terminal, label, "Off CPU", "%s%s", what, losses);
 	if (run->off_cpu.gap_count)

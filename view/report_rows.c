@@ -154,6 +154,22 @@ const char *report_basis(const struct report *report)
 		       : "AVG to MAX and rates are of the time on the CPU; of waits, of all time.";
 }
 
+/* What other numbers of a table are; the caller frees. */
+static char *sums_text(const struct summary *summary)
+{
+	bool waits = false, counts = false;
+
+	for (size_t i = 0; i < summary->row_count; i++) {
+		waits |= summary->rows[i].wait_ns > 0;
+		counts |= summary->rows[i].bytes != ANALYSIS_UNKNOWN;
+	}
+	return xasprintf("; other sums of time add up all threads%s.%s",
+		waits ? ", and what is waited in a brick is in its TOTAL, WAIT and AVG to MAX" : "",
+		counts ? " Elements, bytes and FLOPs are counted by shapes, or by the program, and "
+			 "not measured."
+		       : "");
+}
+
 static void print_footnote(
 	const struct report *report, const char *left_out, const struct terminal *terminal)
 {
@@ -176,15 +192,10 @@ static void print_footnote(
 	}
 	terminal_begin(terminal, STYLE_DIM);
 	const char *basis = report_basis(report);
+	SCOPED char *sums = sums_text(report->summary);
 	paragraph(terminal, 0, "", "%s%s%s%s%s%s%s%s", wall, places ? " (waiting included)" : "",
-		is_of_devices(report->summary) ? "."
-					       : "; SELF to WAIT add up all threads, and what is "
-						 "waited in a brick is in its "
-						 "TOTAL, WAIT and AVG to MAX. Elements, bytes and "
-						 "FLOPs are counted by shapes, or "
-						 "by the program, and not measured.",
-		basis ? " " : "", basis ? basis : "", left_out ? " No room for " : "",
-		left_out ? left_out : "", left_out ? "." : "");
+		is_of_devices(report->summary) ? "." : sums, basis ? " " : "", basis ? basis : "",
+		left_out ? " No room for " : "", left_out ? left_out : "", left_out ? "." : "");
 	terminal_end(terminal, STYLE_DIM);
 }
 

@@ -81,7 +81,7 @@ function machine({ presence }) {
 	return figure("CPUs", `${format.percent(presence.cpus_busy)} busy`,
 		`other processes took ${format.percent(presence.others)}${neighbour}; the host of the machine ${format.percent(presence.steal)}`,
 		presence.preempted === null ? "when threads were off their CPUs is not known per brick"
-			: `threads were preempted for ${format.percent(presence.preempted)} of the steps, blocked for ${format.percent(presence.blocked)}`);
+			: `threads that ran steps were preempted for ${format.percent(presence.preempted)} of the steps' time, blocked for ${format.percent(presence.blocked)}`);
 }
 
 function trust(report) {
