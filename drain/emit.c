@@ -102,8 +102,9 @@ static int emit_open_frames(
 		state->ledger.unmatched += !d->map.view && f->flags & BRICK_FRAME_DROPPED;
 		if (f->flags & BRICK_FRAME_OPENED)
 			continue;
+		/* the time in one that was just beginning is that of its place's last */
 		if (f->brick >= d->tables.now.brick_count || f->begin > end_ticks ||
-			f->begin < d->map.header.start_ticks)
+			f->begin < d->map.header.start_ticks || f->begin < lane->last_ticks)
 			break;
 		open[count++] = brick_frame_open(f);
 	}

@@ -95,12 +95,14 @@ void drain_histograms_enter(struct drain_histograms *h, struct drain_map *m,
 			continue;
 		switch (r->kind) {
 		case BRICK_RECORD_SAMPLE:
+			lane->last_ticks = r->begin + r->ticks;
 			enter(h, m, r->brick, r->ticks);
 			enter_waits(h, m, r);
 			counts->samples++;
 			counts->steps += brick_is_step(r->brick);
 			break;
 		case BRICK_RECORD_OPEN:
+			lane->last_ticks = r->begin;
 			if (lane->depth < BRICK_MAX_DEPTH)
 				lane->frames[lane->depth++] =
 					(struct drain_frame){r->begin, r->brick};
@@ -108,6 +110,7 @@ void drain_histograms_enter(struct drain_histograms *h, struct drain_map *m,
 			counts->steps += brick_is_step(r->brick);
 			break;
 		case BRICK_RECORD_CLOSE:
+			lane->last_ticks = r->begin;
 			enter_close(h, m, lane, r);
 			break;
 		case BRICK_RECORD_REPORTED:

@@ -41,6 +41,7 @@ struct drain_lane {
 	uint64_t seen; /* of a view: records up to here were copied */
 	/* emitting */
 	struct drain_lane_sinks in_sink; /* none: not emitted yet */
+	uint64_t last_ticks;		 /* up to there it has told of bricks */
 	uint32_t depth;
 	struct drain_frame frames[BRICK_MAX_DEPTH];
 };

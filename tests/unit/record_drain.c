@@ -12,6 +12,7 @@
 
 #include <pthread.h>
 #include "drain/pace.h"
+#include "drain/state.h"
 #include "tests/unit/drain_fixture.h"
 #include "trace/owners.h"
 
@@ -157,6 +158,27 @@ static void dead_inside_of_bricks(void **state)
 static void outlived_inside_of_bricks(void **state)
 {
 	end_inside_of_bricks(*state, DRAIN_END_OUTLIVED, "outlived");
+}
+
+/* It was killed between its place and its time. */
+static void dead_where_a_brick_begins(void **state)
+{
+	struct fixture *f = *state;
+
+	start_session(f, 1024);
+	open_drain(f);
+	leaves(BRICK_LM_HEAD, 1);
+	struct brick_frame *frame =
+		&f->drain->map.lanes[drain_lanes(f->drain) - 1]->shared->frames[0];
+	uint64_t before = frame->begin;
+	brick_span span = brick_begin(BRICK_SAMPLING);
+	frame->begin = before;
+	emit_all(f, AT_ONCE);
+	struct run *run = finish(f, DRAIN_END_DEAD);
+	assert_int_equal(run->bad_records, 0);
+	assert_int_equal(run->open_samples, 0);
+	run_destroy(run);
+	brick_end(span);
 }
 
 /* Where there was no room for the begin of one that holds others, no record ever has it. */
@@ -343,6 +365,7 @@ int main(void)
 		TEST(closed_inside_of_bricks),
 		TEST(dead_inside_of_bricks),
 		TEST(outlived_inside_of_bricks),
+		TEST(dead_where_a_brick_begins),
 		TEST(open_without_a_record_is_counted),
 		TEST(what_ends_meanwhile_is_there),
 		TEST(a_thread_ends_inside_of_a_brick),
