@@ -29,6 +29,23 @@ size_t file_begin(const char *path, char *out, size_t bytes)
 	return n;
 }
 
+void file_field(const char *path, const char *key, char *out, size_t bytes)
+{
+	char text[4096], *rest = text;
+	size_t length = strlen(key);
+
+	file_begin(path, text, sizeof text);
+	for (char *line; (line = strsep(&rest, "\n"));) {
+		const char *colon = line;
+		if (!strncmp(line, key, length))
+			colon += length + strspn(line + length, " \t");
+		if (colon == line || *colon != ':')
+			continue;
+		snprintf(out, bytes, "%s", colon + 1 + strspn(colon + 1, " \t"));
+		return;
+	}
+}
+
 void file_link(const char *path, char *out, size_t bytes)
 {
 	ssize_t n = readlink(path, out, bytes - 1);

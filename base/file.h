@@ -9,6 +9,10 @@
 /* What a file begins with, bytes - 1 of it at most, and a NUL: how much. 0: it cannot be read. */
 size_t file_begin(const char *path, char *out, size_t bytes);
 
+/* What stands behind "key:" in a line of its first 4 kB; where there is none, out stays as it is.
+ */
+void file_field(const char *path, const char *key, char *out, size_t bytes);
+
 /* Its first line without the end. 0: it cannot be read, or is empty. */
 int file_line(const char *path, char *out, size_t bytes);
 

@@ -19,20 +19,14 @@
 /* Whether the first CPU's flags in /proc/cpuinfo hold a word; -1 when there are no flags. */
 static int has_cpu_flag(const char *flag)
 {
-	char *line = NULL;
-	size_t size = 0;
-	int found = -1;
-	SCOPED_TO(fclose) FILE *file = fopen("/proc/cpuinfo", "re");
-	while (file && found < 0 && getline(&line, &size, file) > 0) {
-		if (strncmp(line, "flags", 5))
-			continue;
-		found = 0;
-		for (char *word = strtok(line, " \t\n"); word; word = strtok(NULL, " \t\n"))
-			if (!strcmp(word, flag))
-				found = 1;
-	}
-	free(line);
-	return found;
+	char flags[4096] = "";
+	file_field("/proc/cpuinfo", "flags", flags, sizeof(flags));
+	if (!*flags)
+		return -1;
+	for (char *word = strtok(flags, " "); word; word = strtok(NULL, " "))
+		if (!strcmp(word, flag))
+			return 1;
+	return 0;
 }
 
 /*

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "drain/machine.h"
+#include "base/file.h"
 #include "drain/state.h"
 
 static int open_session(
@@ -65,7 +65,7 @@ struct trace_writer_options drain_title(
 		at += (uint32_t)strlen(h->command + at) + 1;
 	}
 	title->command[count] = NULL;
-	drain_cpu_model(title->cpu, sizeof title->cpu);
+	file_field("/proc/cpuinfo", "model name", title->cpu, sizeof title->cpu);
 	return (struct trace_writer_options){
 		.path = path,
 		.start_unix_ns = h->start_unix_ns,

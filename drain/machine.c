@@ -1,35 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small readings of the system (machine.h), at the start and once a second. */
+/* Called by consumers, at the start and once a second. */
 #include "drain/machine.h"
 
-#include <fcntl.h>
 #include <sched.h>
-#include <string.h>
 #include <unistd.h>
-
-/* The first lines of /proc/cpuinfo describe one CPU in full, also on machines with hundreds. */
-void drain_cpu_model(char *name, size_t bytes)
-{
-	char text[4096];
-	int fd = open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC);
-
-	name[0] = '\0';
-	if (fd < 0)
-		return;
-	ssize_t n = read(fd, text, sizeof text - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	const char *line = strstr(text, "model name");
-	const char *value = line ? strchr(line, ':') : NULL;
-	if (!value)
-		return;
-	value += 1 + strspn(value + 1, " \t");
-	size_t length = strcspn(value, "\n");
-	if (length >= bytes)
-		length = bytes - 1;
-	memcpy(name, value, length);
-	name[length] = '\0';
-}
 
 uint32_t drain_cpus_online(void)
 {

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/file.h"
 #include "base/scope.h"
 #include "lib/sys/elf.h"
 
@@ -19,11 +20,9 @@ enum inject_obstacle inject_library(const struct attacher *attacher, char *path,
 	static const char multiarch[] = "../lib/" SYS_LIBRARY_TRIPLET "/brick";
 	static const char *const places[] = {"../lib", "../lib/brick", multiarch, "../lib64/brick"};
 	char own[PATH_MAX], candidate[PATH_MAX + 64], real[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", own, sizeof own - 1);
-	char *slash;
 
-	own[n > 0 ? n : 0] = '\0';
-	slash = strrchr(own, '/');
+	file_link("/proc/self/exe", own, sizeof own);
+	char *slash = strrchr(own, '/');
 	if (!slash)
 		return INJECT_NO_LIBRARY;
 	*slash = '\0';

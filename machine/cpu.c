@@ -12,24 +12,6 @@
 #include <unistd.h>
 #include "base/file.h"
 #include "base/number.h"
-#include "base/scope.h"
-
-/* "key : value" of the first line with that key; out stays as it is when there is none. */
-static void read_field(const char *path, const char *key, char *out, size_t bytes)
-{
-	char line[512];
-	SCOPED_TO(fclose) FILE *file = fopen(path, "re");
-
-	while (file && fgets(line, sizeof line, file)) {
-		const char *colon = strchr(line, ':');
-		size_t length = strcspn(line, ":\t");
-		if (!colon || length != strlen(key) || strncmp(line, key, length))
-			continue;
-		colon += 1 + strspn(colon + 1, " \t");
-		snprintf(out, bytes, "%.*s", (int)strcspn(colon, "\n"), colon);
-		break;
-	}
-}
 
 /* CPUs in a list such as "0-3,8": how many, and the first. */
 static unsigned count_list(const char *list, int *first)
@@ -138,7 +120,7 @@ static void read_memory(struct cpu_info *info, const char *proc)
 	uint64_t kib;
 
 	snprintf(path, sizeof path, "%s/meminfo", proc);
-	read_field(path, "MemAvailable", text, sizeof text);
+	file_field(path, "MemAvailable", text, sizeof text);
 	if (!number_leading_u64(text, &kib, &end) && kib <= UINT64_MAX >> 10)
 		info->available_bytes = kib << 10;
 }
@@ -150,10 +132,10 @@ void cpu_info_read_from(struct cpu_info *info, const char *proc, const char *sys
 	memset(info, 0, sizeof *info);
 	gethostname(info->host, sizeof info->host - 1);
 	snprintf(path, sizeof path, "%s/cpuinfo", proc);
-	read_field(path, "model name", info->model, sizeof info->model);
+	file_field(path, "model name", info->model, sizeof info->model);
 	if (!info->model[0])
-		read_field(path, "CPU part", info->model, sizeof info->model);
-	read_field(path, "microcode", info->microcode, sizeof info->microcode);
+		file_field(path, "CPU part", info->model, sizeof info->model);
+	file_field(path, "microcode", info->microcode, sizeof info->microcode);
 	read_cpus(info, sys);
 	read_caches(info, sys);
 	read_memory(info, proc);

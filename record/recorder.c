@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/clock_ns.h"
+#include "base/file.h"
 #include "drain/machine.h"
 #include "drain/pace.h"
 #include "record/encoder.h"
@@ -50,10 +51,10 @@ struct recorder {
 
 static int create_writer(struct recorder *r)
 {
-	char host[256] = "", cpu[128];
+	char host[256] = "", cpu[128] = "";
 
 	gethostname(host, sizeof host - 1);
-	drain_cpu_model(cpu, sizeof cpu);
+	file_field("/proc/cpuinfo", "model name", cpu, sizeof cpu);
 	struct trace_writer_options options = {
 		.path = r->options->output,
 		.start_unix_ns = real_ns(),

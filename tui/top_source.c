@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "analysis/unknown.h"
+#include "base/file.h"
 #include "brick/error.h"
 #include "view/exit_code.h"
 #include "view/die.h"
@@ -67,10 +68,9 @@ static char *make_directory(void)
 static char *self_path(void)
 {
 	char path[4096];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-	if (n <= 0)
+	file_link("/proc/self/exe", path, sizeof(path));
+	if (!*path)
 		die(CLI_SYSTEM, "top: /proc is not there, through which it finds itself");
-	path[n] = '\0';
 	return xstrdup(path);
 }
 

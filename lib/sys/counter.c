@@ -6,11 +6,10 @@
  */
 #include "lib/sys/sys.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+#include "base/file.h"
+#include "base/scope.h"
 #include "brick/clock.h"
 
 #if defined(__x86_64__)
@@ -19,19 +18,13 @@
 /* The kernel lists "tsc" among the clock sources only as long as it trusts it. */
 static int kernel_distrusts_tsc(void)
 {
+	static const char path[] =
+		"/sys/devices/system/clocksource/clocksource0/available_clocksource";
+	KEEP_ERRNO();
 	char text[256];
-	int saved = errno;
-	int fd = open("/sys/devices/system/clocksource/clocksource0/available_clocksource",
-		O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
 
-	if (fd >= 0)
-		close(fd);
-	errno = saved;
-	if (n <= 0)
-		return 0; /* not known: the calibration has the last word */
-	text[n] = '\0';
-	return strstr(text, "tsc") == NULL;
+	/* where it cannot be read the calibration has the last word */
+	return file_begin(path, text, sizeof text) && !strstr(text, "tsc");
 }
 
 uint32_t brick__sys_counter_kind(char *reason, size_t reason_bytes)

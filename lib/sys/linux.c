@@ -84,14 +84,10 @@ void brick__sys_thread_name(char *name, size_t bytes)
 	snprintf(name, bytes, "%s", buffer);
 }
 
-size_t brick__sys_executable(char *path, size_t bytes)
+void brick__sys_executable(char *path, size_t bytes)
 {
 	KEEP_ERRNO();
-	ssize_t n = readlink("/proc/self/exe", path, bytes - 1);
-
-	n = n < 0 ? 0 : n;
-	path[n] = '\0';
-	return (size_t)n;
+	file_link("/proc/self/exe", path, bytes);
 }
 
 size_t brick__sys_command(char *argv, size_t bytes)

@@ -8,7 +8,6 @@
 #include "lib/sys/perf.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "base/file.h"
 #include "base/scope.h"
 #include "brick/counters.h"
 
@@ -79,15 +79,11 @@ static uint64_t system_rdpmc(uint32_t index)
 
 static int system_paranoid(void)
 {
-	char text[16] = "";
-	int saved = errno;
-	int fd = open("/proc/sys/kernel/perf_event_paranoid", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	KEEP_ERRNO();
+	char text[16];
 
-	if (fd >= 0)
-		close(fd);
-	errno = saved;
-	return n > 0 ? atoi(text) : -1;
+	return file_begin("/proc/sys/kernel/perf_event_paranoid", text, sizeof text) ? atoi(text)
+										     : -1;
 }
 
 static const struct brick__perf_system real = {

@@ -31,8 +31,10 @@ struct brick__thread_usage {
 };
 void brick__sys_thread_usage(struct brick__thread_usage *usage);
 
-/* Own executable's path and argv (each ended by NUL); returns the bytes stored, 0 if unknown. */
-size_t brick__sys_executable(char *path, size_t bytes);
+/* Own executable's path; "" if unknown. And argv, each ended by NUL: the bytes stored, 0 if
+ * unknown.
+ */
+void brick__sys_executable(char *path, size_t bytes);
 size_t brick__sys_command(char *argv, size_t bytes);
 
 /* These bytes out of every cache of the machine, code too; -ENOTSUP: the CPU lets no program do so.

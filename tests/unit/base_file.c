@@ -46,6 +46,28 @@ static void begins_and_ends(void **state)
 	assert_null(file_end("/nowhere", 4));
 }
 
+/* As /proc/cpuinfo and /proc/meminfo have them: blanks before the colon, and keys within keys. */
+static void finds_fields(void **state)
+{
+	static const char text[] =
+		"model\t\t: 85\nmodel name\t: A CPU\nno colon\nMemAvailable:   12 kB\nlast :";
+	char out[6] = "old";
+
+	put(text, sizeof text - 1);
+	file_field(path, "model name", out, sizeof out);
+	assert_string_equal(out, "A CPU");
+	file_field(path, "model", out, sizeof out);
+	assert_string_equal(out, "85");
+	file_field(path, "MemAvailable", out, sizeof out);
+	assert_string_equal(out, "12 kB");
+	file_field(path, "no colon", out, sizeof out);
+	file_field(path, "Mem", out, sizeof out);
+	file_field("/nowhere", "model", out, sizeof out);
+	assert_string_equal(out, "12 kB");
+	file_field(path, "last", out, sizeof out);
+	assert_string_equal(out, "");
+}
+
 static void reads_all_or_says_why(void **state)
 {
 	char *text = NULL;
@@ -107,6 +129,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(begins_and_ends),
+		cmocka_unit_test(finds_fields),
 		cmocka_unit_test(reads_all_or_says_why),
 		cmocka_unit_test(is_where_the_specification_says),
 		cmocka_unit_test(makes_directories_above),
