@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the step of each counter's value, and adds up. Called by `brick report`. */
 #include "analysis/counters.h"
+#include "base/members.h"
 
 #include <string.h>
 
@@ -90,10 +91,7 @@ struct counters_brick counters_of_brick(const struct run *run, uint32_t brick)
 			run->lanes[i].stats ? &run->lanes[i].stats[brick] : NULL;
 		if (!stat)
 			continue;
-		sum.counted += stat->counted;
-		sum.cycles += stat->cycles;
-		sum.instructions += stat->instructions;
-		sum.cache_misses += stat->cache_misses;
+		members_add(&sum, stat, counted, cycles, instructions, cache_misses);
 	}
 	return sum;
 }

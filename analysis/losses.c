@@ -4,19 +4,15 @@
  * line in `lines`. Called by the report.
  */
 #include "analysis/losses.h"
+#include "base/members.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static void add_ledger(struct losses *losses, const struct brick_ledger *ledger)
 {
-	losses->dropped += ledger->dropped;
-	losses->unmatched += ledger->unmatched;
-	losses->clamped += ledger->clamped;
-	losses->unsupported += ledger->unsupported;
-	losses->too_deep += ledger->too_deep;
-	losses->table_full += ledger->table_full;
-	losses->refused += ledger->refused;
+	members_add(losses, ledger, dropped, unmatched, clamped, unsupported, too_deep, table_full,
+		refused);
 }
 
 /* Of what the file lacks: where that is in it. */
@@ -47,9 +43,7 @@ void losses_of_run(struct losses *losses, const struct run *run, uint64_t mismat
 	losses->open = run->open_samples;
 	losses->truncated_bytes = run->truncated_bytes;
 	losses->refused += run->refused_records;
-	losses->lost_processes = run->lost_processes;
-	losses->bad_packets = run->bad_packets;
-	losses->bad_records = run->bad_records;
+	members_copy(losses, run, lost_processes, bad_packets, bad_records);
 	losses->incomplete = !run->complete;
 	say_where(losses, run);
 }

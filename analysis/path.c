@@ -11,6 +11,7 @@
 
 #include "analysis/path_state.h"
 #include "analysis/unknown.h"
+#include "base/members.h"
 #include "base/order.h"
 #include "brick/error.h"
 #include "brick/registry.h"
@@ -111,15 +112,8 @@ static int finish_section(struct path *path, struct path_solver *solver)
 
 static void add_counts(struct schedule_counts *to, const struct schedule_counts *from)
 {
-	to->barriers += from->barriers;
-	to->waits += from->waits;
-	to->unknown_waits += from->unknown_waits;
-	to->unknown_wait_ns += from->unknown_wait_ns;
-	to->idle += from->idle;
-	to->idle_ns += from->idle_ns;
-	to->starts += from->starts;
-	to->launches += from->launches;
-	to->contradictions += from->contradictions;
+	members_add(to, from, barriers, waits, unknown_waits, unknown_wait_ns, idle, idle_ns,
+		starts, launches, contradictions);
 }
 
 static int add_schedule(struct path_section *section, struct path_solver *solver,

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "analysis/unknown.h"
+#include "base/members.h"
 
 static const char *const by_names[SUMMARY_BY_COUNT][2] = {
 	[SUMMARY_BY_BRICK] = {"brick", "bricks"},
@@ -41,9 +42,7 @@ static uint64_t exact_executions(const struct summary_accumulator *t)
 
 static void take_totals(struct summary *s, struct summary_accumulator *t)
 {
-	s->knows_off = t->knows_off;
-	s->wall_ns = t->wall_ns;
-	s->unattributed_ns = t->unattributed_ns;
+	members_copy(s, t, knows_off, wall_ns, unattributed_ns);
 	s->unattributed_unevaluated_ns = t->unattributed_unevaluated_ns < t->unattributed_ns
 						 ? t->unattributed_unevaluated_ns
 						 : t->unattributed_ns;
@@ -51,12 +50,8 @@ static void take_totals(struct summary *s, struct summary_accumulator *t)
 	s->coverage = t->wall_ns ? 1 - (double)t->unattributed_ns / (double)t->wall_ns : -1;
 	s->samples = t->samples;
 	s->executions = exact_executions(t);
-	s->mismatched = t->mismatched;
-	s->unknown_operations = t->unknown_operations;
-	s->device_ns = t->device_ns;
-	s->device_covered_ns = t->device_covered_ns;
-	s->device_wait_ns = t->device_wait_ns;
-	s->wait_causes = t->wait_causes;
+	members_copy(s, t, mismatched, unknown_operations, device_ns, device_covered_ns,
+		device_wait_ns, wait_causes);
 	t->wait_causes = (struct wait_causes){0};
 	s->pairs = t->pairs;
 	s->hooked = t->hooked;

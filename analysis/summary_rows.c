@@ -13,6 +13,7 @@
 #include "analysis/durations.h"
 #include "analysis/undisturbed.h"
 #include "analysis/unknown.h"
+#include "base/members.h"
 #include "base/order.h"
 #include "base/scope.h"
 
@@ -64,13 +65,8 @@ static void fill_row(struct summary_row *row, const struct summary_accumulator *
 	fill_off(row, sums, knows_off);
 	row->device_count = row->device_ns = ANALYSIS_UNKNOWN;
 	row->interrupted = row->behind = row->undisturbed_ns = ANALYSIS_UNKNOWN;
-	row->sources = sums->sources;
-	row->count = sums->count;
-	row->total_ns = sums->total_ns;
-	row->self_ns = sums->self_ns;
-	row->wait_ns = sums->wait_ns;
-	row->wall_ns = sums->wall_ns;
-	row->unevaluated_ns = sums->unevaluated_ns;
+	members_copy(
+		row, sums, sources, count, total_ns, self_ns, wait_ns, wall_ns, unevaluated_ns);
 	row->share = wall_ns ? (double)sums->wall_ns / (double)wall_ns : -1;
 	row->length_avg_ns = sums->count ? sums->sum_ns / sums->count : ANALYSIS_UNKNOWN;
 	row->length_min_ns = sums->count ? sums->min_ns : ANALYSIS_UNKNOWN;

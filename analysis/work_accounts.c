@@ -12,6 +12,7 @@
 
 #include "analysis/launches.h"
 #include "analysis/work_owner.h"
+#include "base/members.h"
 
 unsigned work_phase(const struct run *run, const struct step_index *index, uint32_t lane,
 	const struct walk_frame *frame)
@@ -101,17 +102,8 @@ static size_t category_thing(const struct run *run, uint32_t category)
 /* All but the time, of which some may have been at the same time. */
 static void add_account(struct work_account *to, const struct work_account *from)
 {
-	to->alone_ns += from->alone_ns;
-	to->busy_ns += from->busy_ns;
-	to->blocked_ns += from->blocked_ns;
-	to->told_ns += from->told_ns;
-	to->count += from->count;
-	to->silent += from->silent;
-	to->flops += from->flops;
-	to->bytes += from->bytes;
-	to->without_flops += from->without_flops;
-	to->without_bytes += from->without_bytes;
-	to->at_most += from->at_most;
+	members_add(to, from, alone_ns, busy_ns, blocked_ns, told_ns, count, silent, flops, bytes,
+		without_flops, without_bytes, at_most);
 }
 
 static void sum_work(struct work_accounts *a, uint32_t brick, int phase, int on_device)

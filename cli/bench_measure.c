@@ -6,6 +6,7 @@
 
 #include "analysis/statistics.h"
 #include "base/clock_ns.h"
+#include "base/members.h"
 #include "cli/bench.h"
 #include "view/die.h"
 #include "view/history_entry.h"
@@ -121,10 +122,7 @@ static void warn_of_machine(struct bench *bench)
 	char doubt[160];
 
 	machine_state_read(&state);
-	bench->machine.cpus = state.cpus;
-	bench->machine.load = state.load;
-	bench->machine.frequency_mhz = state.frequency_mhz;
-	bench->machine.temperature = state.temperature;
+	members_copy(&bench->machine, &state, cpus, load, frequency_mhz, temperature);
 	for (int i = 0; (i = machine_state_doubt(&state, (unsigned)i, doubt, sizeof(doubt))) > 0;)
 		if (!bench->arguments.quiet)
 			warn("bench: %s", doubt);

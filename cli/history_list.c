@@ -54,13 +54,7 @@ static json_t *head_json(const struct history_run *run)
 	json_put(json, "id", json_text(run->id));
 	json_put(json, "kind", json_text(run->kind));
 	json_put(json, "start_unix_ns", json_number(run->start_ns));
-	json_put(json, "host", json_text(run->host));
-	json_put(json, "cpu", json_text(run->cpu));
-	json_put(json, "engine", json_text(run->engine));
-	json_put(json, "version", json_text(run->version));
-	json_put(json, "command", json_text(run->command));
-	json_put(json, "path", json_text(run->path));
-	json_put(json, "batch", json_text(run->batch));
+	json_put_texts(json, run, host, cpu, engine, version, command, path, batch);
 	json_put(json, "wall_ns", json_number(run->wall_ns));
 	json_put(json, "ttft_ns", run->ttft_ns ? json_number(run->ttft_ns) : json_null());
 	json_put(json, "exit_code", json_integer(run->exit_code));
@@ -141,12 +135,8 @@ static json_t *part_json(const struct history_part *p)
 	json_t *json = json_object();
 	uint64_t p99 = history_histogram_percentile(&p->histogram, 99);
 
-	json_put(json, "phase", json_text(p->phase));
-	json_put(json, "kind", json_text(p->kind));
-	json_put(json, "name", json_text(p->name));
-	json_put(json, "count", json_number(p->count));
-	json_put(json, "tokens", json_number(p->tokens));
-	json_put(json, "total_ns", json_number(p->total_ns));
+	json_put_texts(json, p, phase, kind, name);
+	json_put_numbers(json, p, count, tokens, total_ns);
 	json_put(json, "ns_per_token",
 		json_rate(p->typical_tokens ? (double)p->typical_ns / (double)p->typical_tokens
 					    : -1));

@@ -9,9 +9,7 @@ static json_t *phase_json(const struct explain_phase *phase, int p)
 	json_t *object = json_object();
 
 	json_put(object, "phase", json_text(step_phase_name(p)));
-	json_put(object, "steps", json_number(phase->steps));
-	json_put(object, "tokens", json_number(phase->tokens));
-	json_put(object, "wall_ns", json_number(phase->wall_ns));
+	json_put_numbers(object, phase, steps, tokens, wall_ns);
 	return object;
 }
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include "base/members.h"
 #include "base/scope.h"
 #include "base/sized.h"
 #include "base/thread_exit.h"
@@ -130,10 +131,7 @@ int brick_counted_stats_get(uint32_t brick, struct brick_counted_stats *out)
 		error = 0;
 	for (uint32_t i = 0; !error && i < s->header->lane_count; i++) {
 		const struct brick_stat *stat = &s->lanes[i].lane->stats[brick];
-		sum.counted += stat->counted;
-		sum.cycles += stat->cycles;
-		sum.instructions += stat->instructions;
-		sum.cache_misses += stat->cache_misses;
+		members_add(&sum, stat, counted, cycles, instructions, cache_misses);
 	}
 	brick__session_unlock();
 	return error ? error : sized_write(out, sizeof sum, &sum);

@@ -4,6 +4,7 @@
  * ticket names a pair and the use it is in, so that what comes late or twice finds nobody.
  */
 #include <errno.h>
+#include "base/members.h"
 #include "lib/device_state.h"
 
 uint32_t brick__pair_find(const struct brick_device *device, uint64_t ticket)
@@ -81,10 +82,7 @@ void brick__device_complete(void *context, const struct brick_completion *comple
 	int error = completion->reserved ? -EINVAL : completion->error;
 	pair->state = error ? PAIR_FAILED : PAIR_DONE;
 	pair->error = error;
-	pair->command.begin_ns = completion->begin_ns;
-	pair->command.end_ns = completion->end_ns;
-	pair->command.queued_ns = completion->queued_ns;
-	pair->command.submitted_ns = completion->submitted_ns;
+	members_copy(&pair->command, completion, begin_ns, end_ns, queued_ns, submitted_ns);
 	if (pair->queue)
 		return; /* a span waits for those around it */
 	if (pair->timer)

@@ -4,6 +4,7 @@
  * of queues, percentiles from the merged histograms. Nothing in here is on the hot path, and
  * nothing stops a writer.
  */
+#include "base/members.h"
 #include "brick/stats.h"
 
 #include <errno.h>
@@ -68,19 +69,8 @@ static uint64_t percentile_ns(
 
 static void add_stat(struct brick_stat *sum, const struct brick_stat *stat)
 {
-	sum->count += stat->count;
-	sum->total += stat->total;
-	sum->nested += stat->nested;
-	sum->self += stat->self;
-	sum->wait += stat->wait;
-	sum->elements += stat->elements;
-	sum->bytes += stat->bytes;
-	sum->bytes_out += stat->bytes_out;
-	sum->flops += stat->flops;
-	sum->counted += stat->counted;
-	sum->cycles += stat->cycles;
-	sum->instructions += stat->instructions;
-	sum->cache_misses += stat->cache_misses;
+	members_add(sum, stat, count, total, nested, self, wait, elements, bytes, bytes_out, flops,
+		counted, cycles, instructions, cache_misses);
 	if (stat->min < sum->min)
 		sum->min = stat->min;
 	if (stat->max > sum->max)
@@ -112,10 +102,7 @@ static void fill(struct brick_stats *out, const struct brick_stat *sum)
 	out->min_ns = brick_clock_duration_ns(clock, sum->min);
 	out->max_ns = brick_clock_duration_ns(clock, sum->max);
 	out->mean_ns = (double)(sum->total + sum->nested) / (double)sum->count * ns_per_tick;
-	out->elements = sum->elements;
-	out->bytes = sum->bytes;
-	out->bytes_out = sum->bytes_out;
-	out->flops = sum->flops;
+	members_copy(out, sum, elements, bytes, bytes_out, flops);
 }
 
 /*

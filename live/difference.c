@@ -6,6 +6,7 @@
 #include "live/difference.h"
 
 #include <string.h>
+#include "base/members.h"
 
 static uint64_t less(uint64_t now, uint64_t before)
 {
@@ -32,15 +33,10 @@ static const struct run_lane *same_lane(
 
 static void subtract(struct brick_stat *stat, const struct brick_stat *before)
 {
-	stat->count = less(stat->count, before->count);
-	stat->total = less(stat->total, before->total);
-	stat->self = less(stat->self, before->self);
-	stat->elements = less(stat->elements, before->elements);
-	stat->bytes = less(stat->bytes, before->bytes);
-	stat->bytes_out = less(stat->bytes_out, before->bytes_out);
-	stat->flops = less(stat->flops, before->flops);
-	stat->wait = less(stat->wait, before->wait);
-	stat->nested = less(stat->nested, before->nested);
+#define LESS(now, before, m) (now)->m = less((now)->m, (before)->m);
+	EACH(LESS, stat, before, count, total, self, elements, bytes, bytes_out, flops, wait,
+		nested)
+#undef LESS
 	stat->min = stat->max = UINT64_MAX; /* not known */
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "base/clock_ns.h"
 #include "base/file.h"
+#include "base/members.h"
 #include "drain/machine.h"
 #include "drain/pace.h"
 #include "record/encoder.h"
@@ -249,15 +250,8 @@ static void take_totals(struct recorder *r)
 	struct watch_totals t = watch_totals(r->watch);
 	struct recorder_result *result = r->result;
 
-	result->processes = t.processes;
-	result->lost = t.lost;
-	result->dead = t.dead;
-	result->outlived = t.outlived;
-	result->records = t.records;
-	result->samples = t.samples;
-	result->steps = t.steps;
-	result->threads = t.threads;
-	result->dropped = t.dropped;
+	members_copy(result, &t, processes, lost, dead, outlived, records, samples, steps, threads,
+		dropped);
 	result->refused_processes = r->dir.refusals->processes;
 	result->refused_records = r->dir.refusals->records;
 	result->refused_error = r->dir.refusals->error;
@@ -291,10 +285,7 @@ static int finish_file(struct recorder *r, const struct sink_account *a)
 
 static void add_off_cpu(struct off_cpu_account *to, struct off_cpu_account part)
 {
-	to->lost += part.lost;
-	to->watched_ns += part.watched_ns;
-	to->ran_ns += part.ran_ns;
-	to->queued_ns += part.queued_ns;
+	members_add(to, &part, lost, watched_ns, ran_ns, queued_ns);
 }
 
 static void finish(struct recorder *r)

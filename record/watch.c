@@ -13,6 +13,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 #include "base/clock_ns.h"
+#include "base/members.h"
 #include "record/watched.h"
 
 enum {
@@ -340,11 +341,7 @@ void watch_session_done(void *watch, struct drain *drain)
 
 	if (drain_fault(drain))
 		count_lost(w, drain_fault(drain));
-	w->totals.records += counts.records;
-	w->totals.samples += counts.samples;
-	w->totals.steps += counts.steps;
-	w->totals.threads += counts.threads;
-	w->totals.dropped += counts.dropped;
+	members_add(&w->totals, &counts, records, samples, steps, threads, dropped);
 	w->totals.off_cpu.lost += counts.off_cpu_lost;
 	add_notes(w, drain_notes(drain));
 	for (struct watched *s = w->sessions; s; s = s->next)

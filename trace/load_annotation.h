@@ -2,6 +2,7 @@
 /* Debug annotations of an event: reading one, and finding one by its name. Any thread. */
 #pragma once
 
+#include "base/members.h"
 #include "trace/pb_read.h"
 
 struct load_annotation {
@@ -22,3 +23,9 @@ uint64_t load_find_uint(
 
 /* In an event. */
 uint64_t load_uint(struct pb_reader event, const char *name, uint64_t fallback);
+/* Members of what `to` points to, each from the value of its name; 0 where there is none. */
+#define load_uints(to, event, ...)                       \
+	do {                                             \
+		EACH(LOAD__UINT, to, event, __VA_ARGS__) \
+	} while (0)
+#define LOAD__UINT(to, event, m) (to)->m = (__typeof__((to)->m))load_uint(event, #m, 0);

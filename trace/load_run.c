@@ -132,12 +132,8 @@ static int on_process(struct load *l, struct pb_reader event)
 	load_text_of(l, event, "executable", &process->executable);
 	list_of(l, event, "command", &process->command);
 	l->flow_bases[number] = load_uint(event, "flow_base", 0);
-	state->pair_cost = load_uint(event, "pair_cost", 0);
-	state->pair_cost_low = load_uint(event, "pair_cost_low", 0);
-	state->pair_cost_high = load_uint(event, "pair_cost_high", 0);
-	state->pair_cost_streamed = load_uint(event, "pair_cost_streamed", 0);
-	state->pair_cost_cold = load_uint(event, "pair_cost_cold", 0);
-	state->pair_stream_ticks = load_uint(event, "pair_stream_ticks", 0);
+	load_uints(state, event, pair_cost, pair_cost_low, pair_cost_high, pair_cost_streamed,
+		pair_cost_cold, pair_stream_ticks);
 	load_ledger(event, &process->ledger);
 	clock_of(event, &state->clock);
 	process->clock_source = state->clock.source;
@@ -196,17 +192,9 @@ static void on_machine(struct pb_reader event, struct machine_use *use)
 {
 	struct load_annotation name;
 
-	*use = (struct machine_use){
-		.busy_ns = load_uint(event, "busy_ns", 0),
-		.steal_ns = load_uint(event, "steal_ns", 0),
-		.idle_ns = load_uint(event, "idle_ns", 0),
-		.interrupt_ns = load_uint(event, "interrupt_ns", 0),
-		.interrupt_cpu = (uint32_t)load_uint(event, "interrupt_cpu", 0),
-		.interrupt_cpu_ns = load_uint(event, "interrupt_cpu_ns", 0),
-		.interrupt_cpu_all_ns = load_uint(event, "interrupt_cpu_all_ns", 0),
-		.throttled_ns = load_uint(event, "throttled_ns", 0),
-		.neighbour_ns = load_uint(event, "neighbour_ns", 0),
-	};
+	*use = (struct machine_use){0};
+	load_uints(use, event, busy_ns, steal_ns, idle_ns, interrupt_ns, interrupt_cpu,
+		interrupt_cpu_ns, interrupt_cpu_all_ns, throttled_ns, neighbour_ns);
 	if (load_find(event, EVENT_ANNOTATIONS, "neighbour", &name) && name.text.at)
 		snprintf(use->neighbour, sizeof use->neighbour, "%.*s", (int)pb_size(name.text),
 			(const char *)name.text.at);
@@ -243,12 +231,8 @@ static int on_account(struct load *l, struct pb_reader event)
 	struct run *run = l->build.run;
 
 	run->end_ns = load_uint(event, "end_ns", run->end_ns);
-	run->consumer_cpu_ns = load_uint(event, "consumer_cpu_ns", 0);
-	run->program_cpu_ns = load_uint(event, "program_cpu_ns", 0);
-	run->lost_processes = load_uint(event, "lost_processes", 0);
-	run->refused_records = load_uint(event, "refused_records", 0);
-	run->cpus = (uint32_t)load_uint(event, "cpus", 0);
-	run->usable_cpus = (uint32_t)load_uint(event, "usable_cpus", 0);
+	load_uints(run, event, consumer_cpu_ns, program_cpu_ns, lost_processes, refused_records,
+		cpus, usable_cpus);
 	run->exit_code = (int32_t)load_uint(event, "exit_code", (uint64_t)-1);
 	run->bad_records = load_uint(event, "bad_records", run->bad_records);
 	uint64_t residual_ns = load_uint(event, "residual_ns", 0);
@@ -260,9 +244,7 @@ static int on_account(struct load *l, struct pb_reader event)
 	run->off_cpu.cost_low_ns = load_uint(event, "off_cpu_cost_low_ns", 0);
 	run->off_cpu.cost_ns = load_uint(event, "off_cpu_cost_ns", 0);
 	run->off_cpu.cost_high_ns = load_uint(event, "off_cpu_cost_high_ns", 0);
-	run->off_cpu.watched_ns = load_uint(event, "watched_ns", 0);
-	run->off_cpu.ran_ns = load_uint(event, "ran_ns", 0);
-	run->off_cpu.queued_ns = load_uint(event, "queued_ns", 0);
+	load_uints(&run->off_cpu, event, watched_ns, ran_ns, queued_ns);
 	on_gaps(event, &run->off_cpu);
 	on_machine(event, &run->machine);
 	return 1;

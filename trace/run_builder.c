@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/members.h"
 #include "trace/format.h"
 #include "trace/run_builder_state.h"
 
@@ -64,22 +65,13 @@ static int on_process_state(
 
 	struct run_process *process = &b->build.run->processes[number];
 	struct build_process *state = &b->build.processes[number];
-	process->pid = header->pid;
-	process->parent = header->parent;
-	process->rank = header->rank;
-	process->world = header->world;
-	process->mode = header->mode;
-	process->start_ns = header->start_ns;
+	members_copy(process, header, pid, parent, rank, world, mode, start_ns);
 	run_set_text(b, &process->host, header->host, sizeof header->host);
 	run_set_text(b, &process->executable, header->executable, sizeof header->executable);
 	set_command(b, &process->command, header);
 	run_set_ledger(&process->ledger, &header->ledger);
-	state->pair_cost = header->pair_cost;
-	state->pair_cost_low = header->pair_cost_low;
-	state->pair_cost_high = header->pair_cost_high;
-	state->pair_cost_streamed = header->pair_cost_streamed;
-	state->pair_cost_cold = header->pair_cost_cold;
-	state->pair_stream_ticks = header->pair_stream_ticks;
+	members_copy(state, header, pair_cost, pair_cost_low, pair_cost_high, pair_cost_streamed,
+		pair_cost_cold, pair_stream_ticks);
 	return b->build.result;
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/members.h"
 #include "trace/format.h"
 #include "trace/run_builder_state.h"
 
@@ -143,13 +144,8 @@ int run_on_account(struct sink *sink, const struct sink_account *account)
 	struct run_builder *b = run_builder_of(sink);
 	struct run *run = b->build.run;
 
-	run->end_ns = account->end_ns;
-	run->consumer_cpu_ns = account->consumer_cpu_ns;
-	run->program_cpu_ns = account->program_cpu_ns;
-	run->lost_processes = account->lost_processes;
-	run->cpus = account->cpus;
-	run->usable_cpus = account->usable_cpus;
-	run->exit_code = account->exit_code;
+	members_copy(run, account, end_ns, consumer_cpu_ns, program_cpu_ns, lost_processes, cpus,
+		usable_cpus, exit_code);
 	if (account->clock_residual_ns > run->clock.residual_ns)
 		run->clock.residual_ns = account->clock_residual_ns;
 	run->off_cpu = account->off_cpu;

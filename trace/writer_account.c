@@ -38,23 +38,16 @@ static void account_off_cpu(struct trace_writer *w, const struct off_cpu_account
 	}
 	if (!account->watched_ns)
 		return;
-	event_uint(w, "watched_ns", account->watched_ns);
-	event_uint(w, "ran_ns", account->ran_ns);
-	event_uint(w, "queued_ns", account->queued_ns);
+	event_uints(w, account, watched_ns, ran_ns, queued_ns);
 }
 
 static void account_machine(struct trace_writer *w, const struct machine_use *use)
 {
 	if (!(use->busy_ns | use->steal_ns | use->idle_ns))
 		return;
-	event_uint(w, "busy_ns", use->busy_ns);
-	event_uint(w, "steal_ns", use->steal_ns);
-	event_uint(w, "idle_ns", use->idle_ns);
-	event_uint(w, "interrupt_ns", use->interrupt_ns);
+	event_uints(w, use, busy_ns, steal_ns, idle_ns, interrupt_ns);
 	if (use->interrupt_cpu_ns) {
-		event_uint(w, "interrupt_cpu", use->interrupt_cpu);
-		event_uint(w, "interrupt_cpu_ns", use->interrupt_cpu_ns);
-		event_uint(w, "interrupt_cpu_all_ns", use->interrupt_cpu_all_ns);
+		event_uints(w, use, interrupt_cpu, interrupt_cpu_ns, interrupt_cpu_all_ns);
 	}
 	if (use->throttled_ns)
 		event_uint(w, "throttled_ns", use->throttled_ns);
@@ -71,13 +64,8 @@ int writer_sink_account(struct sink *sink, const struct sink_account *account)
 	if (account->end_ns > w->last_ns)
 		w->last_ns = account->end_ns;
 	event_open(w, FORMAT_ACCOUNT, w->last_ns);
-	event_uint(w, "end_ns", account->end_ns);
-	event_uint(w, "consumer_cpu_ns", account->consumer_cpu_ns);
-	event_uint(w, "program_cpu_ns", account->program_cpu_ns);
-	event_uint(w, "lost_processes", account->lost_processes);
-	event_uint(w, "refused_records", account->refused_records);
-	event_uint(w, "cpus", account->cpus);
-	event_uint(w, "usable_cpus", account->usable_cpus);
+	event_uints(w, account, end_ns, consumer_cpu_ns, program_cpu_ns, lost_processes,
+		refused_records, cpus, usable_cpus);
 	event_int(w, "exit_code", account->exit_code);
 	event_uint(w, "residual_ns", account->clock_residual_ns);
 	event_uint(w, "bad_records", w->bad_records);

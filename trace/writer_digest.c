@@ -85,9 +85,7 @@ int writer_sink_digest(struct sink *sink, int number, const struct brick_session
 		return -EINVAL;
 	event_open(w, FORMAT_DIGEST, w->last_ns);
 	event_uint(w, "process", (uint64_t)number);
-	event_uint(w, "ticks", digest->ticks);
-	event_uint(w, "step", digest->step);
-	event_uint(w, "tokens", digest->tokens);
+	event_uints(w, digest, ticks, step, tokens);
 	event_uint(w, "decode", digest->flags & BRICK_SESSION_DIGEST_DECODE);
 	event_names(w, process, digest);
 	if (digest->output)

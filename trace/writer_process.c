@@ -105,22 +105,15 @@ static int process_event(
 	event_uint(w, "parent", header->parent);
 	event_int(w, "rank", header->rank);
 	event_int(w, "world", header->world);
-	event_uint(w, "mode", header->mode);
-	event_uint(w, "start_ticks", header->start_ticks);
-	event_uint(w, "start_ns", header->start_ns);
-	event_uint(w, "start_unix_ns", header->start_unix_ns);
+	event_uints(w, header, mode, start_ticks, start_ns, start_unix_ns);
 	event_text(w, "host", header->host, sizeof header->host);
 	event_text(w, "executable", header->executable, sizeof header->executable);
 	list = event_array(w, "command");
 	for (size_t at = 0; (argument = next_argument(header, &at));)
 		event_text(w, NULL, argument, left(header, argument));
 	event_end_nested(w, list);
-	event_uint(w, "pair_cost", header->pair_cost);
-	event_uint(w, "pair_cost_low", header->pair_cost_low);
-	event_uint(w, "pair_cost_high", header->pair_cost_high);
-	event_uint(w, "pair_cost_streamed", header->pair_cost_streamed);
-	event_uint(w, "pair_cost_cold", header->pair_cost_cold);
-	event_uint(w, "pair_stream_ticks", header->pair_stream_ticks);
+	event_uints(w, header, pair_cost, pair_cost_low, pair_cost_high, pair_cost_streamed,
+		pair_cost_cold, pair_stream_ticks);
 	event_ledger(w, &header->ledger);
 	event_clock(w, &process->clock);
 	return event_close(w);
@@ -148,9 +141,7 @@ int writer_lane_event(struct trace_writer *w, const struct writer_lane *lane)
 	event_open(w, FORMAT_LANE, w->last_ns);
 	event_uint(w, "lane", lane->number);
 	event_uint(w, "process", lane->process_number);
-	event_uint(w, "sequence", lane->sequence);
-	event_uint(w, "kind", lane->kind);
-	event_uint(w, "tid", lane->tid);
+	event_uints(w, lane, sequence, kind, tid);
 	event_text(w, "name", lane->name, sizeof lane->name);
 	if (lane->kind != BRICK_LANE_THREAD) {
 		event_text(w, "backend", lane->backend, sizeof lane->backend);

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/members.h"
 #include "trace/writer.h"
 #include "trace/writer_lane.h"
 
@@ -69,6 +70,12 @@ int writer_sink_flush(struct sink *sink);
 void event_open(struct trace_writer *w, const char *name, uint64_t ns);
 int event_close(struct trace_writer *w);
 void event_uint(struct trace_writer *w, const char *name, uint64_t value);
+/* Members of what `from` points to, each under its own name. */
+#define event_uints(w, from, ...)                       \
+	do {                                            \
+		EACH(EVENT__UINT, w, from, __VA_ARGS__) \
+	} while (0)
+#define EVENT__UINT(w, from, m) event_uint(w, #m, (from)->m);
 void event_int(struct trace_writer *w, const char *name, int64_t value);
 void event_text(struct trace_writer *w, const char *name, const char *text, size_t bytes);
 /* Text of another process as a field: up to its first NUL, at most bytes. */

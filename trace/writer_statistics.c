@@ -40,13 +40,8 @@ static uint32_t statistics_event(struct trace_writer *w, const struct writer_lan
 	event_uint(w, "lane", lane->number);
 	event_uint(w, "tid", state->tid);
 	event_text(w, "name", state->name, sizeof state->name);
-	event_uint(w, "owners", state->owners);
-	event_uint(w, "start_ticks", state->start_ticks);
-	event_uint(w, "end_ticks", state->end_ticks);
-	event_uint(w, "live_ticks", state->live_ticks);
-	event_uint(w, "hook_calls", state->hook_calls);
-	event_uint(w, "hook_timed", state->hook_timed);
-	event_uint(w, "hook_ticks", state->hook_ticks);
+	event_uints(w, state, owners, start_ticks, end_ticks, live_ticks, hook_calls, hook_timed,
+		hook_ticks);
 	event_ledger(w, &state->ledger);
 	size_t list = event_array(w, "bricks");
 	for (; i < lane->process->tables.brick_count && left; i++) {

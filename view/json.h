@@ -8,6 +8,7 @@
 #include <jansson.h>
 #include <stdint.h>
 #include <stdio.h>
+#include "base/members.h"
 
 /* Each returns a new reference and ends the program when there is no memory. */
 json_t *json_text(const char *s);	     /* NULL gives null */
@@ -18,6 +19,23 @@ json_t *json_sizes(const uint32_t sizes[3]); /* NULL, or a first one of 0, gives
 
 /* Set a key of an object to a value that was just made. */
 void json_put(json_t *object, const char *key, json_t *value);
+
+/* Set keys to members of what `from` points to, each under its own name. */
+#define json_put_numbers(object, from, ...)                   \
+	do {                                                  \
+		EACH(JSON__NUMBER, object, from, __VA_ARGS__) \
+	} while (0)
+#define json_put_texts(object, from, ...)                   \
+	do {                                                \
+		EACH(JSON__TEXT, object, from, __VA_ARGS__) \
+	} while (0)
+#define json_put_rates(object, from, ...)                   \
+	do {                                                \
+		EACH(JSON__RATE, object, from, __VA_ARGS__) \
+	} while (0)
+#define JSON__NUMBER(object, from, m) json_put(object, #m, json_number((from)->m));
+#define JSON__TEXT(object, from, m) json_put(object, #m, json_text((from)->m));
+#define JSON__RATE(object, from, m) json_put(object, #m, json_rate((from)->m));
 
 /* Append to an array. */
 void json_add(json_t *array, json_t *value);

@@ -23,10 +23,7 @@ static json_t *row_json(const struct path_section *section, const struct path_ro
 
 	json_put(object, "name", json_text(row->name));
 	json_put(object, "category", json_text(row->category));
-	json_put(object, "count", json_number(row->count));
-	json_put(object, "own_ns", json_number(row->own_ns));
-	json_put(object, "on_path_count", json_number(row->on_path_count));
-	json_put(object, "on_path_ns", json_number(row->on_path_ns));
+	json_put_numbers(object, row, count, own_ns, on_path_count, on_path_ns);
 	json_put(
 		object, "on_path_share", json_rate(length ? (double)row->on_path_ns / length : -1));
 	json_put(slack, "mean_ns", json_number(row->slack_mean_ns));
@@ -44,9 +41,7 @@ static json_t *lane_json(const struct run *run, const struct path_lane *lane)
 
 	json_put(object, "tid", json_number(run->lanes[lane->lane].tid));
 	json_put(object, "name", json_text(run->lanes[lane->lane].name));
-	json_put(object, "work_ns", json_number(lane->work_ns));
-	json_put(object, "on_path_ns", json_number(lane->on_path_ns));
-	json_put(object, "waited_ns", json_number(lane->waited_ns));
+	json_put_numbers(object, lane, work_ns, on_path_ns, waited_ns);
 	return object;
 }
 
@@ -54,15 +49,8 @@ static json_t *counts_json(const struct schedule_counts *counts)
 {
 	json_t *object = json_object();
 
-	json_put(object, "waits", json_number(counts->waits));
-	json_put(object, "barriers", json_number(counts->barriers));
-	json_put(object, "unknown_waits", json_number(counts->unknown_waits));
-	json_put(object, "unknown_wait_ns", json_number(counts->unknown_wait_ns));
-	json_put(object, "starts", json_number(counts->starts));
-	json_put(object, "launches", json_number(counts->launches));
-	json_put(object, "idle", json_number(counts->idle));
-	json_put(object, "idle_ns", json_number(counts->idle_ns));
-	json_put(object, "contradictions", json_number(counts->contradictions));
+	json_put_numbers(object, counts, waits, barriers, unknown_waits, unknown_wait_ns, starts,
+		launches, idle, idle_ns, contradictions);
 	return object;
 }
 
@@ -104,9 +92,7 @@ static json_t *section_json(const struct path_view *view, const struct path_sect
 		section->step == RUN_NONE
 			? json_null()
 			: json_number(step_choice_number(view->run, view->index, section->step)));
-	json_put(object, "steps", json_number(section->steps));
-	json_put(object, "tokens", json_number(section->tokens));
-	json_put(object, "measured_ns", json_number(section->measured_ns));
+	json_put_numbers(object, section, steps, tokens, measured_ns);
 	json_put(object, "path_ns", json_number(section->length_ns));
 	json_put(object, "tokens_per_s", json_rate(path_tokens_per_s(section, section->length_ns)));
 	json_put(object, "switches", json_number(section->switches));

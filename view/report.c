@@ -6,6 +6,7 @@
 #include "view/report.h"
 
 #include "analysis/unknown.h"
+#include "base/members.h"
 #include "view/die.h"
 #include "view/exit_code.h"
 #include "view/memory.h"
@@ -95,11 +96,7 @@ struct step_phase_times report_drafts(const struct report *report)
 	struct step_phase_times sum = {0};
 	for (int p = 0; p < STEP_PHASES; p++) {
 		const struct step_phase_times *phase = &report->summary->steps.phases[p];
-		sum.draft_tokens += phase->draft_tokens;
-		sum.checked += phase->checked;
-		sum.refuted += phase->refuted;
-		sum.draft_steps += phase->draft_steps;
-		sum.draft_ns += phase->draft_ns;
+		members_add(&sum, phase, draft_tokens, checked, refuted, draft_steps, draft_ns);
 	}
 	return sum;
 }

@@ -135,10 +135,7 @@ static json_t *bricks_json(const struct run *run)
 			continue;
 		json_t *object = json_object();
 		json_put(object, "name", json_text(run->bricks[b].name));
-		json_put(object, "counted", json_number(sum.counted));
-		json_put(object, "cycles", json_number(sum.cycles));
-		json_put(object, "instructions", json_number(sum.instructions));
-		json_put(object, "cache_misses", json_number(sum.cache_misses));
+		json_put_numbers(object, &sum, counted, cycles, instructions, cache_misses);
 		json_put(object, "instructions_per_cycle",
 			json_rate(sum.cycles && sum.instructions
 					  ? (double)sum.instructions / (double)sum.cycles

@@ -90,29 +90,17 @@ static json_t *phase_json(const struct report *report, enum step_phase phase)
 {
 	const struct step_phase_times *times = &report->summary->steps.phases[phase];
 	json_t *object = json_object();
-	json_put(object, "count", json_number(times->count));
-	json_put(object, "dropped", json_number(times->dropped));
-	json_put(object, "refused", json_number(times->refused));
-	json_put(object, "aborted", json_number(times->aborted));
-	json_put(object, "unevaluated_ns", json_number(times->unevaluated_ns));
-	json_put(object, "tokens", json_number(times->tokens));
+	json_put_numbers(object, times, count, dropped, refused, aborted, unevaluated_ns, tokens);
 	json_put(object, "prompt_tokens", json_number(times->tokens - times->output_tokens));
-	json_put(object, "output_tokens", json_number(times->output_tokens));
-	json_put(object, "draft_tokens", json_number(times->draft_tokens));
-	json_put(object, "total_ns", json_number(times->total_ns));
+	json_put_numbers(object, times, output_tokens, draft_tokens, total_ns);
 	json_put(object, "running_ns", json_number(times->union_ns));
 	json_put(object, "wall_ns", json_number(times->wall_ns));
 	bool rated = phase != STEP_WARM_UP;
 	json_put(object, "tokens_per_s", json_rate(rated ? report_tokens_per_s(times) : -1));
 	json_put(object, "wall_tokens_per_s",
 		json_rate(rated ? report_wall_tokens_per_s(times) : -1));
-	json_put(object, "min_ns", json_number(times->min_ns));
-	json_put(object, "p50_ns", json_number(times->p50_ns));
-	json_put(object, "p95_ns", json_number(times->p95_ns));
-	json_put(object, "p99_ns", json_number(times->p99_ns));
-	json_put(object, "max_ns", json_number(times->max_ns));
-	json_put(object, "after_ns", json_number(times->after_ns));
-	json_put(object, "unattributed_ns", json_number(times->unattributed_ns));
+	json_put_numbers(
+		object, times, min_ns, p50_ns, p95_ns, p99_ns, max_ns, after_ns, unattributed_ns);
 	json_put(object, "coverage", json_rate(summary_phase_coverage(report->summary, phase)));
 	report_undisturbed_json(object, report, phase);
 	return object;
@@ -150,22 +138,16 @@ static json_t *coverage_json(const struct report *report)
 	const struct summary *summary = report->summary;
 	json_t *object = json_object();
 	json_put(object, "share", json_rate(summary->coverage));
-	json_put(object, "unattributed_ns", json_number(summary->unattributed_ns));
-	json_put(object, "left_out_ns", json_number(summary->left_out_ns));
-	json_put(object, "wall_ns", json_number(summary->wall_ns));
+	json_put_numbers(object, summary, unattributed_ns, left_out_ns, wall_ns);
 	json_put(object, "of", json_text(report->run->step_count ? "steps" : "threads"));
-	json_put(object, "samples", json_number(summary->samples));
-	json_put(object, "executions", json_number(summary->executions));
-	json_put(object, "unknown_operations", json_number(summary->unknown_operations));
+	json_put_numbers(object, summary, samples, executions, unknown_operations);
 	return object;
 }
 
 static json_t *interval_json(const struct distortion *distortion)
 {
 	json_t *object = json_object();
-	json_put(object, "share", json_rate(distortion->share));
-	json_put(object, "low", json_rate(distortion->low));
-	json_put(object, "high", json_rate(distortion->high));
+	json_put_rates(object, distortion, share, low, high);
 	return object;
 }
 
@@ -193,19 +175,10 @@ static json_t *distortion_json(const struct report *report)
 static json_t *losses_json(const struct losses *losses)
 {
 	json_t *object = json_object();
-	json_put(object, "dropped", json_number(losses->dropped));
-	json_put(object, "open", json_number(losses->open));
-	json_put(object, "unmatched", json_number(losses->unmatched));
-	json_put(object, "clamped", json_number(losses->clamped));
-	json_put(object, "unsupported", json_number(losses->unsupported));
+	json_put_numbers(object, losses, dropped, open, unmatched, clamped, unsupported);
 	json_put(object, "truncated", json_number(losses->truncated_bytes));
-	json_put(object, "too_deep", json_number(losses->too_deep));
-	json_put(object, "table_full", json_number(losses->table_full));
-	json_put(object, "refused", json_number(losses->refused));
-	json_put(object, "bad_packets", json_number(losses->bad_packets));
-	json_put(object, "bad_records", json_number(losses->bad_records));
-	json_put(object, "lost_processes", json_number(losses->lost_processes));
-	json_put(object, "unfinished_processes", json_number(losses->unfinished_processes));
+	json_put_numbers(object, losses, too_deep, table_full, refused, bad_packets, bad_records,
+		lost_processes, unfinished_processes);
 	json_put(object, "complete", json_boolean(losses_complete(losses)));
 	return object;
 }

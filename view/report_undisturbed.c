@@ -65,9 +65,7 @@ void report_undisturbed_text(
 static json_t *percentiles_json(const struct undisturbed_percentiles *p)
 {
 	json_t *object = json_object();
-	json_put(object, "p50_ns", json_number(p->p50_ns));
-	json_put(object, "p95_ns", json_number(p->p95_ns));
-	json_put(object, "p99_ns", json_number(p->p99_ns));
+	json_put_numbers(object, p, p50_ns, p95_ns, p99_ns);
 	return object;
 }
 

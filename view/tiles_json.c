@@ -40,14 +40,8 @@ static json_t *group_json(const struct tiles_view *view, const struct tiles_grou
 	json_put(object, "total_ns", json_number(group->total_ns));
 	json_put(object, "avg_ns",
 		json_rate(group->count ? (double)group->total_ns / (double)group->count : -1));
-	json_put(object, "min_ns", json_number(group->min_ns));
-	json_put(object, "p50_ns", json_number(group->p50_ns));
-	json_put(object, "p95_ns", json_number(group->p95_ns));
-	json_put(object, "p99_ns", json_number(group->p99_ns));
-	json_put(object, "max_ns", json_number(group->max_ns));
-	json_put(object, "elements", json_number(group->elements));
-	json_put(object, "bytes", json_number(group->bytes));
-	json_put(object, "flops", json_number(group->flops));
+	json_put_numbers(
+		object, group, min_ns, p50_ns, p95_ns, p99_ns, max_ns, elements, bytes, flops);
 	json_put(object, "gflops_per_s", json_rate(group->gflops));
 	json_put(object, "intensity", json_rate(group->intensity));
 	json_put(object, "peak_share", json_rate(peak > 0 ? group->gflops / peak : -1));

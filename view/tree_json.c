@@ -30,17 +30,12 @@ static json_t *node_json(const struct tree_view *view, const struct call_tree *t
 	json_put(object, "name", json_text(name));
 	json_put(object, "kind", json_text(call_kind_name(node->kind)));
 	json_put(object, "layer", node->layer >= 0 ? json_integer(node->layer) : json_null());
-	json_put(object, "count", json_number(node->count));
-	json_put(object, "open", json_number(node->open));
-	json_put(object, "time_ns", json_number(node->time_ns));
-	json_put(object, "self_ns", json_number(node->self_ns));
+	json_put_numbers(object, node, count, open, time_ns, self_ns);
 	bool known = run_off_cpu_is_known(tree->run, 0, UINT64_MAX) && node->kind != CALL_KERNEL;
 	uint64_t cpu_ns = node->time_ns > node->off_ns ? node->time_ns - node->off_ns : 0;
 	json_put(object, "cpu_ns", known ? json_number(cpu_ns) : json_null());
 	json_put(object, "off_ns", known ? json_number(node->off_ns) : json_null());
-	json_put(object, "elements", json_number(node->elements));
-	json_put(object, "bytes", json_number(node->bytes));
-	json_put(object, "flops", json_number(node->flops));
+	json_put_numbers(object, node, elements, bytes, flops);
 	for (uint32_t i = node->first; i != RUN_NONE; i = tree->nodes[i].next)
 		if (tree_shows(view, &tree->nodes[i], depth + 1))
 			json_add(children, node_json(view, tree, &tree->nodes[i], depth + 1));
@@ -79,10 +74,7 @@ static json_t *steps_json(const struct tree_view *view, const struct call_tree *
 	json_put(object, "of", json_number(step_choice_count(view->run, view->index)));
 	json_put(object, "phase",
 		json_text(step_phase_name((int)view->run->steps[tree->step].phase)));
-	json_put(object, "tokens", json_number(phase->tokens));
-	json_put(object, "after_ns", json_number(phase->after_ns));
-	json_put(object, "total_ns", json_number(phase->total_ns));
-	json_put(object, "unattributed_ns", json_number(phase->unattributed_ns));
+	json_put_numbers(object, phase, tokens, after_ns, total_ns, unattributed_ns);
 	return object;
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include "attach/opencl/clocks.h"
 #include "attach/opencl/completions.h"
+#include "base/members.h"
 #include "base/order.h"
 #include "base/scope.h"
 
@@ -163,13 +164,7 @@ static int write_back(struct queue *q, const struct window *w)
 		const struct pending *item = &w->items[i];
 		timed += (uint32_t)(item->state == PENDING_TIMED) - (p->state == PENDING_TIMED);
 		is_new |= item->state != p->state;
-		p->state = item->state;
-		p->queued = item->queued;
-		p->submitted = item->submitted;
-		p->begin = item->begin;
-		p->end = item->end;
-		p->latest_ns = item->latest_ns;
-		p->idle_ns = item->idle_ns;
+		members_copy(p, item, state, queued, submitted, begin, end, latest_ns, idle_ns);
 	}
 	while (left != w->first + w->count && queue_at(q, left)->state == PENDING_OVER)
 		left++;
