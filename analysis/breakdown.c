@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "analysis/durations.h"
+#include "base/members.h"
 
 uint32_t breakdown_bucket(uint64_t ns)
 {
@@ -239,11 +240,6 @@ void breakdown_destroy(struct breakdown *b)
 		return;
 	for (size_t i = 0; b->histograms && i < (size_t)BREAKDOWN_PHASES * b->brick_count; i++)
 		free(b->histograms[i]);
-	free(b->histograms);
-	free(b->steps);
-	free(b->layers);
-	free(b->counts);
-	free(b->parts);
-	free(b->part_of);
+	members_free(b, histograms, steps, layers, counts, parts, part_of);
 	free(b);
 }

@@ -13,6 +13,7 @@
 #include "analysis/launches.h"
 #include "base/array.h"
 #include "base/hash.h"
+#include "base/members.h"
 #include "brick/registry.h"
 
 enum {
@@ -339,9 +340,7 @@ int compare_series_init(struct compare_series *series, struct compare_names *nam
 		rc = read_run(&r);
 	if (rc < 0)
 		compare_series_fini(series);
-	free(r.cells);
-	free(r.groups);
-	free(r.kernels);
+	members_free(&r, cells, groups, kernels);
 	step_index_fini(&index);
 	return rc;
 }
@@ -349,9 +348,7 @@ int compare_series_init(struct compare_series *series, struct compare_names *nam
 void compare_series_fini(struct compare_series *series)
 {
 	for (int p = 0; p < STEP_PHASES; p++) {
-		free(series->phases[p].total_ns);
-		free(series->phases[p].tokens);
-		free(series->phases[p].column_ns);
+		members_free(&series->phases[p], total_ns, tokens, column_ns);
 	}
 	memset(series, 0, sizeof(*series));
 }

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/members.h"
 #include "base/order.h"
 #include "base/scope.h"
 
@@ -256,11 +257,7 @@ int align_init(struct align *g, const struct run *a, const struct run *b)
 
 void align_fini(struct align *g)
 {
-	free(g->a.items);
-	free(g->a.steps);
-	free(g->a.partner);
-	free(g->b.items);
-	free(g->b.steps);
-	free(g->b.partner);
+	members_free(&g->a, items, steps, partner);
+	members_free(&g->b, items, steps, partner);
 	free(g->brick_of_b);
 }

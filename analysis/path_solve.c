@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/path_state.h"
+#include "base/members.h"
 
 int path_solver_init(struct path_solver *solver, const struct run *run)
 {
@@ -24,16 +25,8 @@ int path_solver_init(struct path_solver *solver, const struct run *run)
 
 static void free_scratch(struct path_solver *solver)
 {
-	free(solver->duration_ns);
-	free(solver->finish_ns);
-	free(solver->latest_ns);
-	free(solver->path);
-	free(solver->sample_on_path);
-	free(solver->trial_ns);
-	free(solver->followers);
-	free(solver->chain_of);
-	free(solver->chains);
-	free(solver->savings);
+	members_free(solver, duration_ns, finish_ns, latest_ns, path, sample_on_path, trial_ns,
+		followers, chain_of, chains, savings);
 	solver->capacity = 0;
 }
 

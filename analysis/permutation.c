@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/members.h"
 #include "base/order.h"
 
 enum { LABELLINGS_MAX = 20000 };
@@ -240,12 +241,6 @@ int permutation_test(
 		try_labellings(&t, all);
 		answer(&t, alpha, p, critical_t);
 	}
-	free(t.scaled);
-	free(t.scores);
-	free(t.observed);
-	free(t.order);
-	free(t.reached);
-	free(t.highest);
-	free(t.labels);
+	members_free(&t, scaled, scores, observed, order, reached, highest, labels);
 	return rc;
 }

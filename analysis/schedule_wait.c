@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/schedule_state.h"
+#include "base/members.h"
 #include "base/order.h"
 
 /* Arrivals and leavings come from different readings and roundings. */
@@ -298,12 +299,7 @@ static void join_barriers(struct schedule_maker *m)
 		run_sweep(&s);
 	else
 		m->failed = true;
-	free(s.events);
-	free(s.merged);
-	free(s.parts);
-	free(s.before);
-	free(s.after);
-	free(s.open);
+	members_free(&s, events, merged, parts, before, after, open);
 }
 
 uint32_t schedule_work_ended_by(

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/members.h"
 #include "base/order.h"
 #include "brick/abi/overhead.h"
 
@@ -327,14 +328,8 @@ int step_index_init(struct step_index *index, const struct run *run)
 
 void step_index_fini(struct step_index *index)
 {
-	free(index->by_lane);
-	free(index->lane_first);
-	free(index->by_process);
-	free(index->process_first);
-	free(index->outer);
-	free(index->tails);
-	free(index->finished);
-	free(index->kinds);
+	members_free(index, by_lane, lane_first, by_process, process_first, outer, tails, finished,
+		kinds);
 	owners_fini(&index->owners);
 	memset(index, 0, sizeof(*index));
 }

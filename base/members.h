@@ -14,6 +14,12 @@
 	do {                                            \
 		EACH(EACH__COPY, to, from, __VA_ARGS__) \
 	} while (0)
+/* free(from->m) for each of them; the pointers stay as they are. */
+#define members_free(from, ...)                       \
+	do {                                          \
+		EACH(EACH__FREE, from, , __VA_ARGS__) \
+	} while (0)
+#define EACH__FREE(from, none, m) free((from)->m);
 #define EACH__ADD(to, from, m) (to)->m += (from)->m;
 #define EACH__COPY(to, from, m) (to)->m = (from)->m;
 

@@ -12,6 +12,7 @@
 
 #include "analysis/summary_accumulator.h"
 #include "base/clock_ns.h"
+#include "base/members.h"
 #include "cli/command.h"
 #include "cli/history_runs.h"
 #include "cli/options.h"
@@ -169,10 +170,7 @@ static void clean_up(struct bench *bench)
 	for (size_t i = 0; i < bench->runs.count; i++)
 		history_run_fini(&bench->runs.items[i].entry);
 	array_fini(&bench->runs);
-	free(bench->directory);
-	free(bench->output);
-	free(bench->batch);
-	free(bench->fault);
+	members_free(bench, directory, output, batch, fault);
 }
 
 /* What the history has as A. */

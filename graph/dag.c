@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/members.h"
 #include "brick/error.h"
 
 int brick__dag_init(struct brick__dag *dag, uint32_t count, const struct brick__dag_edge *edges,
@@ -38,9 +39,7 @@ int brick__dag_init(struct brick__dag *dag, uint32_t count, const struct brick__
 
 void brick__dag_fini(struct brick__dag *dag)
 {
-	free(dag->first);
-	free(dag->before);
-	free(dag->order);
+	members_free(dag, first, before, order);
 	memset(dag, 0, sizeof(*dag));
 }
 
@@ -127,9 +126,7 @@ int brick__dag_sort(struct brick__dag *dag, uint32_t **cycle, uint32_t *cycle_co
 		free(dag->order);
 		dag->order = NULL;
 	}
-	free(w.state);
-	free(w.next);
-	free(w.stack);
+	members_free(&w, state, next, stack);
 	return error;
 }
 

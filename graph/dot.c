@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include "base/members.h"
 #include "brick/error.h"
 #include "graph/write.h"
 
@@ -76,10 +77,7 @@ struct layout {
 static void layout_fini(struct layout *layout)
 {
 	brick__forest_fini(&layout->forest);
-	free(layout->depth);
-	free(layout->place);
-	free(layout->last);
-	free(layout->follows);
+	members_free(layout, depth, place, last, follows);
 }
 
 /* Nodes in the order of a walk come after what holds them. */

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include "base/members.h"
 #include "base/scope.h"
 #include "brick/error.h"
 #include "brick/graph_path.h"
@@ -265,14 +266,7 @@ void brick__graph_plan_fini(struct brick_graph *graph)
 	if (!plan)
 		return;
 	brick__dag_fini(&plan->dag);
-	free(plan->parent);
-	free(plan->held);
-	free(plan->end);
-	free(plan->ends);
-	free(plan->own_ns);
-	free(plan->finish_ns);
-	free(plan->latest_ns);
-	free(plan->path);
+	members_free(plan, parent, held, end, ends, own_ns, finish_ns, latest_ns, path);
 	free(plan);
 	graph->plan = NULL;
 }

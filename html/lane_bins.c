@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/members.h"
 #include "html/lane_range.h"
 
 static void end_column(struct lane_bins *b)
@@ -136,11 +137,7 @@ int lane_bins_init(struct lane_bins *b, const struct run *run, const struct step
 
 void lane_bins_fini(struct lane_bins *b)
 {
-	free(b->row_of);
-	free(b->lanes);
-	free(b->bins);
-	free(b->ns);
-	free(b->touched);
+	members_free(b, row_of, lanes, bins, ns, touched);
 	*b = (struct lane_bins){0};
 }
 

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "base/members.h"
 #include "base/order.h"
 
 struct ceilings_figure ceilings_figure_of(double *values, uint32_t count, int smallest_is_best)
@@ -118,11 +119,7 @@ const struct ceilings_device *ceilings_device_of(
 
 static void destroy_tables(struct ceilings *c)
 {
-	free(c->levels);
-	free(c->compute);
-	free(c->bandwidth);
-	free(c->latency);
-	free(c->missing);
+	members_free(c, levels, compute, bandwidth, latency, missing);
 }
 
 void ceilings_destroy(struct ceilings *c)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "base/members.h"
 #include "base/order.h"
 
 uint32_t run_brick_find(const struct run *run, const char *name)
@@ -62,10 +63,7 @@ static void free_names(struct run *run)
 		free(run->notes[i].key);
 		free(run->notes[i].value);
 	}
-	free(run->categories);
-	free(run->bricks);
-	free(run->sites);
-	free(run->notes);
+	members_free(run, categories, bricks, sites, notes);
 }
 
 static void free_samples(struct run_lane *lane)
@@ -101,16 +99,9 @@ static void free_commands(struct run *run)
 		free(run->kernels[i].backend);
 	}
 	for (size_t i = 0; i < run->code_count; i++) {
-		free(run->codes[i].name);
-		free(run->codes[i].path);
-		free(run->codes[i].source);
+		members_free(&run->codes[i], name, path, source);
 	}
-	free(run->kernels);
-	free(run->codes);
-	free(run->commands);
-	free(run->dependencies);
-	free(run->waits);
-	free(run->tiles);
+	members_free(run, kernels, codes, commands, dependencies, waits, tiles);
 }
 
 void run_fini(struct run *run)
@@ -125,17 +116,9 @@ void run_fini(struct run *run)
 		free(run->digests[i].operation);
 		free(run->digests[i].label);
 	}
-	free(run->digests);
-	free(run->steps);
-	free(run->points);
 	for (size_t i = 0; i < run->thread_name_count; i++)
 		free(run->thread_names[i].name);
-	free(run->thread_names);
-	free(run->path);
-	free(run->selected);
-	free(run->host);
-	free(run->cpu);
-	free(run->version);
+	members_free(run, digests, steps, points, thread_names, path, selected, host, cpu, version);
 	run_list_free(run->command);
 	memset(run, 0, sizeof(*run));
 }

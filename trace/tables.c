@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/members.h"
 #include "base/utf8.h"
 
 enum { MIN_ENTRIES = 64 };
@@ -62,10 +63,7 @@ int tables_add(struct tables *tables, const struct sink_tables *now)
 
 void tables_fini(struct tables *tables)
 {
-	free(tables->bricks);
-	free(tables->categories);
-	free(tables->sites);
-	free(tables->kernels);
+	members_free(tables, bricks, categories, sites, kernels);
 }
 
 size_t tables_text(char *to, size_t capacity, const char *from, size_t from_bytes)

@@ -13,6 +13,7 @@
 
 #include "analysis/unknown.h"
 #include "base/file.h"
+#include "base/members.h"
 #include "brick/error.h"
 #include "view/exit_code.h"
 #include "view/die.h"
@@ -273,10 +274,6 @@ int top_source_close(struct top_source *s)
 		unlink(s->log);
 		rmdir(s->directory);
 	}
-	free(s->directory);
-	free(s->path);
-	free(s->log);
-	free(s->what);
-	free(s->fault);
+	members_free(s, directory, path, log, what, fault);
 	return code;
 }

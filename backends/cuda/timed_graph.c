@@ -4,6 +4,7 @@
  * captured, and a slot for each brick of each replay in flight. Replays come back whole, so what a
  * drain brings is sorted by begin and recorded.
  */
+#include "base/members.h"
 #include "brick/cuda.h"
 
 #include <errno.h>
@@ -260,10 +261,7 @@ int brick_cuda_graph_launch(struct brick_cuda_graph *g, void *exec, void *stream
 
 static void dispose(struct brick_cuda_graph *g)
 {
-	free(g->items);
-	free(g->slots);
-	free(g->done);
-	free(g->tickets);
+	members_free(g, items, slots, done, tickets);
 	free(g);
 }
 
