@@ -274,7 +274,7 @@ set(BRICK_GGML_SOURCES
   attach/ggml/node_thread.c
   attach/ggml/note_engine.c
   attach/ggml/notes.c
-  attach/ggml/object.c
+  attach/object.c
   attach/ggml/past_slots.c
   attach/ggml/patched.c
   attach/ggml/patched_candidate.c
@@ -311,6 +311,7 @@ set(BRICK_GGML_PURE_SOURCES
 
 # What is injected into programs that use OpenCL; needs its headers.
 set(BRICK_OPENCL_SOURCES
+  attach/object.c
   attach/opencl/clocks.c
   attach/opencl/command.c
   attach/opencl/completions.c

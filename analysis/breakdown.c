@@ -184,22 +184,6 @@ int breakdown_create_in(struct breakdown **out, struct walk *walk)
 	return 0;
 }
 
-int breakdown_create(struct breakdown **out, const struct run *run, const struct step_index *index)
-{
-	struct breakdown *b;
-	struct walk walk;
-	walk_init(&walk, run, index);
-	int rc = breakdown_create_in(&b, &walk);
-	if (rc < 0)
-		return rc;
-	rc = walk_run(&walk);
-	if (rc < 0)
-		breakdown_destroy(b);
-	else
-		*out = b;
-	return rc;
-}
-
 int breakdown_parts(struct breakdown *b, const uint32_t *steps, size_t count)
 {
 	b->parts = calloc(count * (b->brick_count + 1) + 1, sizeof(*b->parts));

@@ -45,9 +45,7 @@ struct breakdown {
 	int failed;
 };
 
-/* -ENOMEM. */
-int breakdown_create(struct breakdown **out, const struct run *run, const struct step_index *index);
-/* The same, whole when the walk has run. */
+/* Whole when the walk has run. -ENOMEM. */
 int breakdown_create_in(struct breakdown **out, struct walk *walk);
 void breakdown_destroy(struct breakdown *breakdown);
 

@@ -90,7 +90,8 @@ static double at_least_zero(double value)
 	return value < 0 ? 0 : value;
 }
 
-void roofline_place(struct roofline_row *row, double pair_cost_ns)
+/* Place a row whose counts and times are filled in under the ceilings that its `can` says. */
+static void roofline_place(struct roofline_row *row, double pair_cost_ns)
 {
 	const struct ceilings *c = row->can;
 	double flops = at_least_zero(row->flops_per_ns), bytes = at_least_zero(row->bytes_per_ns);

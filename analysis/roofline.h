@@ -100,6 +100,3 @@ const struct ceilings_device *roofline_device(
 /* "prefill", "decode", NULL for outside of steps; "memory", ..., NULL for unknown. */
 const char *roofline_phase_name(enum roofline_phase phase);
 const char *roofline_bound_name(enum roofline_bound bound);
-
-/* Place a row whose counts and times are filled in under the ceilings that its `can` says. */
-void roofline_place(struct roofline_row *row, double pair_cost_ns);

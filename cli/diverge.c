@@ -143,9 +143,7 @@ const struct cli_command command_diverge = {
 	.about = "Say where the numbers of two runs part ways: the first result that differs by "
 		 "more than "
 		 "rounding explains, how much of that it inherited and how much it added. A and B "
-		 "are "
-		 "recordings with digests (brick record --digest, or brick_digest() in an engine); "
-		 "B is "
-		 "compared with A. Exit code 1 when they diverge.",
+		 "are recordings with digests (brick record --digest, or brick_digest() in an "
+		 "engine); B is compared with A. Exit code 1 when they diverge.",
 	.options = option_table,
 };

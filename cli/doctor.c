@@ -34,7 +34,7 @@ void doctor_add(struct doctor *doctor, const char *group, const char *name,
 				       advice ? xstrdup(advice) : NULL});
 }
 
-const char *doctor_status_name(enum doctor_status status)
+static const char *doctor_status_name(enum doctor_status status)
 {
 	static const char *const names[] = {
 		[DOCTOR_OK] = "ok",
@@ -257,11 +257,9 @@ const struct cli_command command_doctor = {
 	.flags = CLI_ANSWERS,
 	.usage = "[OPTIONS] [PID | -- CMD...]",
 	.about = "Say what will work on this machine, what will not, why, and what to do about it; "
-		 "or, of "
-		 "a program, which ways to attach will work for it, without running it.",
+		 "or, of a program, which ways to attach will work for it, without running it.",
 	.notes = "Without --engine, ggml is looked for in LD_LIBRARY_PATH, the usual library "
-		 "directories, "
-		 "./node_modules and ./build/demo/engine. Exit code 4: nothing can be recorded "
-		 "here, or nothing of that program.",
+		 "directories, ./node_modules and ./build/demo/engine. Exit code 4: nothing can be "
+		 "recorded here, or nothing of that program.",
 	.options = option_table,
 };

@@ -71,5 +71,3 @@ void doctor_process(struct doctor *doctor, long pid);
  * linker's words where it had any.
  */
 int doctor_try_preload(const char *library, char *why, size_t size);
-
-const char *doctor_status_name(enum doctor_status status);

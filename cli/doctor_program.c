@@ -94,9 +94,8 @@ static void add_outcome(
 	if (!any)
 		doctor_add(doctor, GROUP, "nodes", DOCTOR_ABSENT,
 			"what it starts is recorded as well: look at that; for a program that "
-			"opens "
-			"ggml's libraries while it runs (Python, node's addons, backends), look at "
-			"these: --engine DIR, or at the running process: PID",
+			"opens ggml's libraries while it runs (Python, node's addons, backends), "
+			"look at these: --engine DIR, or at the running process: PID",
 			"no ggml in the program or in what it is linked with");
 	else if (nodes)
 		doctor_add(doctor, GROUP, "nodes", steps && waits ? DOCTOR_OK : DOCTOR_LIMITED,

@@ -107,9 +107,8 @@ const struct cli_command command_open = {
 	.run = run_open,
 	.usage = "[OPTIONS] [FILE]",
 	.about = "Show a recording in the browser: as the page of 'brick report --html', which "
-		 "stays "
-		 "in a temporary directory, or in Perfetto. The browser is $BROWSER, else what "
-		 "xdg-open takes.",
+		 "stays in a temporary directory, or in Perfetto. The browser is $BROWSER, else "
+		 "what xdg-open takes.",
 	.flags = CLI_READS,
 	.options = option_table,
 };

@@ -121,7 +121,7 @@ static void print_options(const struct cli_option *options)
 	}
 }
 
-void options_help(const struct cli_command *command)
+static void options_help(const struct cli_command *command)
 {
 	const char *line = command->usage, *before = "Usage:";
 	for (; line; before = "      ") {

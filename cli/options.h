@@ -84,5 +84,3 @@ double option_double(
  * operands are from optind on afterwards. Help and wrong usage end the program.
  */
 void options_parse(const struct cli_command *command, void *options, int argc, char **argv);
-
-void options_help(const struct cli_command *command);

@@ -127,8 +127,7 @@ static void print_nothing(const struct record_arguments *a, const struct recorde
 			a->options.command[0]);
 	} else if (r->left_behind) {
 		warn("nothing was recorded yet: %s has ended, and process %d, which it left "
-		     "behind, "
-		     "goes on; --wait waits for it",
+		     "behind, goes on; --wait waits for it",
 			a->options.command[0], r->left_behind);
 	} else {
 		if (*why)
@@ -165,8 +164,7 @@ static void print_losses(const struct recorder_result *r)
 			r->dead, plural(r->dead, "process", "processes"));
 	if (r->outlived)
 		fprintf(stderr,
-			"brick: %u %s still running; recorded until now (--wait waits for "
-			"them)\n",
+			"brick: %u %s still running; recorded until now (--wait waits for them)\n",
 			r->outlived, plural(r->outlived, "process is", "processes are"));
 }
 

@@ -94,10 +94,9 @@ const struct cli_command command_roofline = {
 	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] [FILE]",
 	.about = "Place the bricks of a recording under the ceilings of the machine that it was "
-		 "made on: what "
-		 "they computed and moved in their time, and how far that is from what the machine "
-		 "can do. "
-		 "FLOPs and bytes are computed from shapes and types, times are measured.",
+		 "made on: what they computed and moved in their time, and how far that is from "
+		 "what the machine can do. FLOPs and bytes are computed from shapes and types, "
+		 "times are measured.",
 	.notes = "Needs 'brick ceilings' to have been run once on that machine.",
 	.options = option_table,
 };

@@ -54,8 +54,7 @@ int rule_ran_on_cpu(const struct explain_facts *f, enum step_phase p, struct fin
 		most->name);
 	explain_say(out->evidence,
 		"%llu executions on threads, %s of it in %.47s, none of them launched anything; "
-		"the "
-		"device was busy %s",
+		"the device was busy %s",
 		(unsigned long long)count, units_time(ns, most->wall_ns), most->name,
 		units_time(busy, phase->queue->busy_ns));
 	explain_say(out->advice,

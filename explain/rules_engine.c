@@ -68,8 +68,7 @@ int rule_below_roof(const struct explain_facts *f, enum step_phase p, struct fin
 		units_percent(part, 1 - row->distance), roofline_bound_name(row->bound));
 	explain_say(out->evidence,
 		"%s %s where the measured ceilings allow %s at its %.2f FLOP/byte; the cost is "
-		"what "
-		"it takes longer than at the roof",
+		"what it takes longer than at the roof",
 		units_number(rate, computes ? row->flops_per_ns : row->bytes_per_ns),
 		computes ? "GFLOP/s" : "GB/s",
 		units_number(roof, computes ? row->roof_flops_per_ns : row->roof_bytes_per_ns),
@@ -120,8 +119,7 @@ int rule_unattributed(const struct explain_facts *f, enum step_phase p, struct f
 		units_percent(part, explain_share(out->cost_ns, phase->wall_ns)));
 	explain_say(out->evidence, "time of the engine's thread within steps that nothing names");
 	explain_say(out->advice, "see how Brick is attached (brick doctor), or give the code "
-				 "between bricks bricks of "
-				 "its own; perf record shows where it is");
+				 "between bricks bricks of its own; perf record shows where it is");
 	explain_say(out->show, "brick tree --step %s", step_phase_name(p));
 	return 1;
 }

@@ -212,8 +212,7 @@ int rule_barrier_waits(const struct explain_facts *f, enum step_phase p, struct 
 		most->name);
 	explain_say(out->evidence,
 		"%zu threads waited %s in all, %s of it behind %.47s; the cost leaves out when one "
-		"of "
-		"them was preempted",
+		"of them was preempted",
 		threads, units_time(all, row->self_ns), units_time(behind, most->wait_ns),
 		most->name);
 	explain_say(out->advice,

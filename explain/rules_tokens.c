@@ -50,13 +50,11 @@ int rule_prompt_repeated(const struct explain_facts *f, enum step_phase p, struc
 	explain_say(out->what, "prompts are evaluated that had been evaluated before");
 	explain_say(out->evidence,
 		"%llu tokens in %llu of %llu steps are the beginning of an earlier batch, token by "
-		"token "
-		"at the same positions; the cost is what those steps took",
+		"token at the same positions; the cost is what those steps took",
 		(unsigned long long)sum.tokens, (unsigned long long)sum.steps,
 		(unsigned long long)phase->steps);
 	explain_say(out->advice, "keep the KV cache of what prompts share (cache_prompt, "
-				 "--cache-reuse, one slot per "
-				 "conversation)");
+				 "--cache-reuse, one slot per conversation)");
 	explain_say(out->show, "brick report --by phase");
 	return 1;
 }

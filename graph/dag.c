@@ -130,7 +130,9 @@ int brick__dag_sort(struct brick__dag *dag, uint32_t **cycle, uint32_t *cycle_co
 	return error;
 }
 
-uint64_t brick__dag_begin(const struct brick__dag *dag, const uint64_t *finish, uint32_t activity)
+/* When an activity begins. */
+static uint64_t brick__dag_begin(
+	const struct brick__dag *dag, const uint64_t *finish, uint32_t activity)
 {
 	uint64_t begin = 0;
 

@@ -45,9 +45,6 @@ uint64_t brick__dag_forward(
 void brick__dag_backward(const struct brick__dag *dag, const uint64_t *duration, uint64_t deadline,
 	uint32_t end, uint64_t *latest);
 
-/* When an activity begins. */
-uint64_t brick__dag_begin(const struct brick__dag *dag, const uint64_t *finish, uint32_t activity);
-
 /*
  * The chain that decided when `last` could begin, ending with it, into path [count]; of equals
  * before an activity the one whose edge was given first. Returns how many.

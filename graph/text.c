@@ -9,7 +9,7 @@
 #include "base/utf8.h"
 #include "graph/write.h"
 
-void brick__put_bytes(struct brick__sink *sink, const char *data, size_t bytes)
+static void brick__put_bytes(struct brick__sink *sink, const char *data, size_t bytes)
 {
 	while (bytes && !sink->error) {
 		size_t left = sizeof(sink->buffer) - sink->used;

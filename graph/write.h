@@ -16,7 +16,6 @@ struct brick__sink {
 	char buffer[1 << 14];
 };
 
-void brick__put_bytes(struct brick__sink *sink, const char *data, size_t bytes);
 void brick__put(struct brick__sink *sink, const char *text);
 void brick__put_u64(struct brick__sink *sink, uint64_t value);
 void brick__put_i64(struct brick__sink *sink, int64_t value);

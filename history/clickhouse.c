@@ -183,9 +183,8 @@ static int drop_months(struct history_store *store, int before)
 
 	query_add(&q,
 		"SELECT DISTINCT table, toUInt32(partition) AS number FROM system.parts WHERE "
-		"database = '%s' AND table IN ('hours', 'days', 'months', 'parts', "
-		"'parts_by_run', 'runs') AND "
-		"active AND toUInt32(partition) < %d ORDER BY table FORMAT JSONEachRow",
+		"database = '%s' AND table IN ('hours', 'days', 'months', 'parts', 'parts_by_run', "
+		"'runs') AND active AND toUInt32(partition) < %d ORDER BY table FORMAT JSONEachRow",
 		((const struct clickhouse *)store->state)->database, before);
 	return clickhouse_ask(store, &q, NULL, drop_piece, store);
 }

@@ -314,8 +314,7 @@ static void add_sums(struct query *q, const struct history_filter *f, int by_eng
 
 	query_add(q,
 		"SELECT %s AS who, kind, name, sum(%s) AS runs, sum(count) AS count, sum(tokens) "
-		"AS "
-		"tokens, sum(total_ns) AS total_ns, sum(typical_tokens) AS typical_tokens, "
+		"AS tokens, sum(total_ns) AS total_ns, sum(typical_tokens) AS typical_tokens, "
 		"sum(typical_ns) AS typical_ns, %s FROM %s WHERE kind = '%s'",
 		by_engine ? "engine" : "host", months ? "runs" : "1",
 		!steps	 ? "(emptyArrayUInt16(), emptyArrayUInt64()) AS map"

@@ -41,12 +41,14 @@ static const char *const migrations[] = {
 	"CREATE INDEX runs_by_batch ON runs(batch) WHERE batch != '';",
 };
 
-int sqlite_db_version(void)
+/* The newest version that this Brick knows. */
+static int sqlite_db_version(void)
 {
 	return sizeof(migrations) / sizeof(*migrations);
 }
 
-int sqlite_db_fail(struct history_store *store, sqlite3 *db, const char *tried)
+/* The error of SQLite as one of ours, with what was tried. */
+static int sqlite_db_fail(struct history_store *store, sqlite3 *db, const char *tried)
 {
 	int code = sqlite3_errcode(db) & 0xff;
 

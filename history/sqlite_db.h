@@ -11,17 +11,11 @@ static inline void scope_sqlite3_finalize(sqlite3_stmt *const *statement)
 	sqlite3_finalize(*statement);
 }
 
-/* The newest version that this Brick knows. */
-int sqlite_db_version(void);
-
 /* -EBUSY: others write, -EPROTO: a newer version, -EILSEQ: damaged, or no history; -ENOENT. */
 int sqlite_db_open(struct history_store *store, sqlite3 **db, const struct history_open *how);
 
 /* Bring it to a version; nothing is done where it is there already. In one transaction. */
 int sqlite_db_migrate(struct history_store *store, sqlite3 *db, int version);
-
-/* The error of SQLite as one of ours, with what was tried. */
-int sqlite_db_fail(struct history_store *store, sqlite3 *db, const char *tried);
 
 int sqlite_db_execute(struct history_store *store, sqlite3 *db, const char *sql);
 

@@ -21,7 +21,7 @@
 enum { NODES_MAX = 40000, HOPS_MAX = 4000 };
 
 struct columns {
-	json_t *parent, *name, *kind, *layer, *count, *time, *self, *bytes, *flops;
+	json_t *parent, *name, *kind, *layer, *count, *time_ns, *self_ns, *bytes, *flops;
 };
 
 static void add_node(struct columns *to, struct page_names *names, const struct call_tree *tree,
@@ -33,8 +33,8 @@ static void add_node(struct columns *to, struct page_names *names, const struct 
 	json_add(to->kind, json_number(node->kind));
 	json_add(to->layer, json_integer(node->layer < 0 ? -1 : node->layer));
 	json_add(to->count, json_number(node->count));
-	json_add(to->time, json_number(node->time_ns));
-	json_add(to->self, json_number(node->self_ns));
+	json_add(to->time_ns, json_number(node->time_ns));
+	json_add(to->self_ns, json_number(node->self_ns));
 	json_add(to->bytes, json_number(node->bytes));
 	json_add(to->flops, json_number(node->flops));
 }
@@ -64,15 +64,9 @@ static json_t *nodes_json(const struct call_tree *tree, struct page_names *names
 			add_node(&to, names, tree, node, parent);
 	}
 	json_t *object = json_object();
-	json_put(object, "parent", to.parent);
-	json_put(object, "name", to.name);
-	json_put(object, "kind", to.kind);
-	json_put(object, "layer", to.layer);
-	json_put(object, "count", to.count);
-	json_put(object, "time_ns", to.time);
-	json_put(object, "self_ns", to.self);
-	json_put(object, "bytes", to.bytes);
-	json_put(object, "flops", to.flops);
+#define PUT(object, to, m) json_put(object, #m, (to)->m);
+	EACH(PUT, object, &to, parent, name, kind, layer, count, time_ns, self_ns, bytes, flops)
+#undef PUT
 	return object;
 }
 

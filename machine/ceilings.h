@@ -115,15 +115,6 @@ static inline uint64_t ceilings_device_budget_ns(int quick)
  */
 int ceilings_noisy(const struct ceilings *ceilings);
 
-/*
- * The least that a figure must be, going by the others: 8-bit products are not slower than f32 of
- * the same instruction set, a nearer cache not than a farther one, n threads do not n times as much
- * as one, nor far less. 0: no other says anything of it.
- */
-double ceilings_least_compute(const struct ceilings *ceilings, const struct ceilings_compute *row);
-double ceilings_least_bandwidth(
-	const struct ceilings *ceilings, const struct ceilings_bandwidth *row);
-
 /* Whether a row is below that, and no ceiling; how many rows are. */
 int ceilings_compute_doubtful(const struct ceilings *ceilings, const struct ceilings_compute *row);
 int ceilings_bandwidth_doubtful(

@@ -42,7 +42,12 @@ static int is_wider(const struct ceilings *c, const struct ceilings_compute *row
 	       width_of(c, other->isa) < width_of(c, row->isa);
 }
 
-double ceilings_least_compute(const struct ceilings *c, const struct ceilings_compute *row)
+/*
+ * The least that a figure must be, going by the others: 8-bit products are not slower than f32 of
+ * the same instruction set, a nearer cache not than a farther one, n threads do not n times as much
+ * as one, nor far less. 0: no other says anything of it.
+ */
+static double ceilings_least_compute(const struct ceilings *c, const struct ceilings_compute *row)
 {
 	int is_f32 = !strcmp(row->type, "f32"), is_f64 = !strcmp(row->type, "f64");
 	int is_short = !strcmp(row->type, "i8") || !strcmp(row->type, "bf16");
@@ -83,7 +88,8 @@ static int is_same_kernel(const struct ceilings_bandwidth *a, const struct ceili
 	return !strcmp(a->kernel, b->kernel) && !strcmp(a->isa, b->isa);
 }
 
-double ceilings_least_bandwidth(const struct ceilings *c, const struct ceilings_bandwidth *row)
+static double ceilings_least_bandwidth(
+	const struct ceilings *c, const struct ceilings_bandwidth *row)
 {
 	size_t distance = distance_of(c, row->level);
 	double least = 0;

@@ -168,4 +168,3 @@ int build_drafts_finish(struct run *run);
 
 /* build_finish.c: all has been said */
 void build_finish(struct build *b);
-const struct brick_clock *build_clock(const struct build *b, uint32_t process);

@@ -15,7 +15,7 @@ enum {
 	MAX_BESIDE = 4096,    /* steps of other threads that began within one */
 };
 
-const struct brick_clock *build_clock(const struct build *b, uint32_t process)
+static const struct brick_clock *build_clock(const struct build *b, uint32_t process)
 {
 	return sink_clock_of(&b->run->clock, &b->processes[process].clock);
 }

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-int load_json_skip(struct load_json *j, char wanted)
+/* Blanks, then that character; 0: something else stands there. */
+static int load_json_skip(struct load_json *j, char wanted)
 {
 	while (j->at < j->end && strchr(" \t\r\n", *j->at) && *j->at)
 		j->at++;
@@ -48,7 +49,7 @@ static int escaped(struct load_json *j, char *to)
 	return 1;
 }
 
-int load_json_text(struct load_json *j, char **out)
+static int load_json_text(struct load_json *j, char **out)
 {
 	size_t size = 0;
 	char *text = load_json_skip(j, '"') ? malloc((size_t)(j->end - j->at) + 1) : NULL;

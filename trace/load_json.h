@@ -20,8 +20,6 @@ struct load_json_value {
 };
 
 /* Each returns 0 when something else stands there. */
-int load_json_skip(struct load_json *j, char wanted); /* blanks, then that character */
-int load_json_text(struct load_json *j, char **out);
 int load_json_value(struct load_json *j, struct load_json_value *value);
 
 /* The value's text, or NULL, in place of what was there; the caller's from then on. */

@@ -310,8 +310,7 @@ uint64_t run_samples_passed(void);
 /* The first sample of a lane that begins at `ns` or later, by index; sample_count: none does. */
 size_t run_sample_from(const struct run_lane *lane, uint64_t ns);
 
-/* How long the threads of a lane were off their CPUs up to a moment, or between two. */
-struct run_off_times run_off_cpu_until(const struct run_lane *lane, uint64_t ns);
+/* How long the threads of a lane were off their CPUs between two moments. */
 struct run_off_times run_off_cpu_between(
 	const struct run_lane *lane, uint64_t begin_ns, uint64_t end_ns);
 

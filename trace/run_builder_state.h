@@ -55,8 +55,6 @@ int run_on_account(struct sink *sink, const struct sink_account *account);
 
 /* run_records.c */
 extern const struct records_target run_records;
-const struct brick_clock *run_records_clock(
-	const struct run_builder *b, const struct builder_process *process);
 
 /* run_names.c: the run's index of an entry of a process's tables; RUN_NONE: failed, too many */
 uint32_t run_brick_of(struct run_builder *b, struct builder_process *process, uint32_t brick);

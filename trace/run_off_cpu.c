@@ -14,7 +14,7 @@ static void add(struct run_off_times *times, const struct run_off_cpu *o, uint64
 	*(o->preempted ? &times->preempted_ns : &times->blocked_ns) += end_ns - o->begin_ns;
 }
 
-struct run_off_times run_off_cpu_until(const struct run_lane *lane, uint64_t ns)
+static struct run_off_times run_off_cpu_until(const struct run_lane *lane, uint64_t ns)
 {
 	size_t i = run_off_cpu_from(lane, ns);
 	struct run_off_times times = {0};

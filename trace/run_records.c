@@ -8,7 +8,7 @@
 #include "trace/format.h"
 #include "trace/run_builder_state.h"
 
-const struct brick_clock *run_records_clock(
+static const struct brick_clock *run_records_clock(
 	const struct run_builder *b, const struct builder_process *process)
 {
 	return sink_clock_of(&b->build.run->clock, &b->build.processes[process->number].clock);

@@ -5,16 +5,6 @@
 #include "view/bench.h"
 #include "view/json.h"
 
-static json_t *real(double value)
-{
-	return isfinite(value) ? json_real(value) : json_null();
-}
-
-static json_t *known(double value)
-{
-	return value >= 0 ? json_real(value) : json_null();
-}
-
 static json_t *side_json(const struct bench_view *v, int side)
 {
 	if (!v->commands[side])
@@ -31,11 +21,8 @@ static json_t *machine_json(const struct bench_machine *m)
 	json_t *json = json_object();
 
 	json_put(json, "cpus", json_number(m->cpus));
-	json_put(json, "load", known(m->load));
-	json_put(json, "frequency_mhz", known(m->frequency_mhz));
-	json_put(json, "temperature", known(m->temperature));
-	json_put(json, "others", real(m->others));
-	json_put(json, "steal", real(m->steal));
+	json_put_rates(json, m, load, frequency_mhz, temperature);
+	json_put_signed(json, m, others, steal);
 	json_put(json, "swapped_pages", json_integer(m->swapped));
 	json_put(json, "runs", json_number(m->runs));
 	json_put(json, "disturbed", json_number(m->disturbed));
@@ -51,12 +38,9 @@ static json_t *plain_json(const struct bench_view *v)
 	json_t *json = json_object();
 	json_put(json, "measure", json_text(v->measure));
 	json_put(json, "verdict", json_text(compare_verdict_name(row->verdict)));
-	json_put(json, "a", real(v->is_rate ? 1 / row->a : row->a));
-	json_put(json, "b", real(v->is_rate ? 1 / row->b : row->b));
-	json_put(json, "effect", real(row->effect));
-	json_put(json, "low", real(row->low));
-	json_put(json, "high", real(row->high));
-	json_put(json, "p", real(row->p));
+	json_put(json, "a", json_signed(v->is_rate ? 1 / row->a : row->a));
+	json_put(json, "b", json_signed(v->is_rate ? 1 / row->b : row->b));
+	json_put_signed(json, row, effect, low, high, p);
 	return json;
 }
 
@@ -73,13 +57,13 @@ void bench_json(const struct bench_view *v, FILE *out)
 	json_put(root, "batch", json_text(v->batch));
 	json_put(root, "a", side_json(v, 0));
 	json_put(root, "b", side_json(v, 1));
-	json_put(root, "elapsed_s", real(v->elapsed_s));
-	json_put(root, "half_width", v->half_width >= 0 ? real(expm1(v->half_width)) : json_null());
+	json_put(root, "elapsed_s", json_signed(v->elapsed_s));
+	json_put(root, "half_width", json_rate(expm1(v->half_width)));
 	json_put(root, "forecast_runs",
 		v->forecast == UINT64_MAX ? json_null() : json_number(v->forecast));
-	json_put(root, "threshold", real(v->threshold));
-	json_put(root, "floor", v->floor > 0 ? real(v->floor) : json_null());
-	json_put(root, "plain_floor", v->plain_floor > 0 ? real(v->plain_floor) : json_null());
+	json_put(root, "threshold", json_signed(v->threshold));
+	json_put(root, "floor", json_signed(v->floor > 0 ? v->floor : NAN));
+	json_put(root, "plain_floor", json_signed(v->plain_floor > 0 ? v->plain_floor : NAN));
 	json_put(root, "machine", machine_json(&v->machine));
 	json_put(root, "plain", plain_json(v));
 	json_put(root, "recorded", v->diff ? diff_to_json(v->diff) : json_null());

@@ -257,8 +257,7 @@ static void print_end(const struct printer *p, const char *where)
 	if (ceilings_doubtful(c))
 		say(p, "Doubt",
 			"figures with a ? contradict others, which are higher, also after they "
-			"were "
-			"measured again: they are not used as roofs");
+			"were measured again: they are not used as roofs");
 	if (ceilings_noisy(c)) {
 		say_in(p, STYLE_WARN, "Doubt",
 			"repetitions differ much: the machine was doing other things. Let it "

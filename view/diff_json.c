@@ -9,14 +9,6 @@
 #include "view/diff.h"
 #include "view/json.h"
 
-/* A number of any sign. */
-static json_t *real(double value)
-{
-	json_t *json = isfinite(value) ? json_real(value) : NULL;
-
-	return json ? json : json_text(NULL);
-}
-
 static json_t *row_json(const struct compare_row *row)
 {
 	json_t *object = json_object();
@@ -24,15 +16,11 @@ static json_t *row_json(const struct compare_row *row)
 	if (row->name)
 		json_put(object, "name", json_text(row->name));
 	json_put(object, "verdict", json_text(compare_verdict_name(row->verdict)));
-	json_put(object, "a_ns", real(row->a));
-	json_put(object, "b_ns", real(row->b));
-	json_put(object, "effect", real(row->effect));
-	json_put(object, "low", real(row->low));
-	json_put(object, "high", real(row->high));
-	json_put(object, "p", real(row->p));
-	json_put(object, "detectable", real(row->detectable));
+	json_put(object, "a_ns", json_signed(row->a));
+	json_put(object, "b_ns", json_signed(row->b));
+	json_put_signed(object, row, effect, low, high, p, detectable);
 	if (row->name && row->kind != COMPARE_KERNEL)
-		json_put(object, "points", real(row->points));
+		json_put(object, "points", json_signed(row->points));
 	return object;
 }
 
@@ -69,7 +57,7 @@ static json_t *phase_json(const struct diff_view *view, int phase)
 	json_put(object, "rate", rate_json(compare_find(c, phase, COMPARE_RATE)));
 	json_put(object, "time", row_json(compare_find(c, phase, COMPARE_TIME)));
 	json_put(object, summary_by_plural(view->by), rows_json(c, phase, false));
-	json_put(object, "residual", real(p->residual));
+	json_put(object, "residual", json_signed(p->residual));
 	json_put(object, "kernels", rows_json(c, phase, true));
 	return object;
 }
@@ -115,8 +103,8 @@ json_t *diff_to_json(const struct diff_view *view)
 	json_put(root, "schema", json_text("brick/diff/1"));
 	json_put(root, "basis", json_text(summary_basis_name(view->compare->basis)));
 	json_put(root, "verdict", json_text(compare_verdict_name(c->verdict)));
-	json_put(root, "threshold", real(c->threshold));
-	json_put(root, "floor", real(view->floor > 0 ? view->floor : NAN));
+	json_put(root, "threshold", json_signed(c->threshold));
+	json_put(root, "floor", json_signed(view->floor > 0 ? view->floor : NAN));
 	json_put(root, "unit",
 		json_text(c->unit == COMPARE_RECORDINGS ? "recordings" : "stretches"));
 	json_put(root, "a", side_json(view->origins->list, view->origins->in_a));

@@ -15,14 +15,6 @@ static const char *dtype_name(uint32_t dtype)
 					   : NULL;
 }
 
-/* A number of any sign. */
-static json_t *real(double value)
-{
-	json_t *json = isfinite(value) ? json_real(value) : NULL;
-
-	return json ? json : json_text(NULL);
-}
-
 static json_t *digest_json(const struct run_digest *d)
 {
 	json_t *object = json_object(), *shape = json_array();
@@ -36,10 +28,7 @@ static json_t *digest_json(const struct run_digest *d)
 	json_put(object, "shape", shape);
 	json_put(object, "nan", json_number(x->nan_count));
 	json_put(object, "infinite", json_number(x->plus_infinite_count + x->minus_infinite_count));
-	json_put(object, "min", real(x->min));
-	json_put(object, "max", real(x->max));
-	json_put(object, "sum", real(x->sum));
-	json_put(object, "square_sum", real(x->square_sum));
+	json_put_signed(object, x, min, max, sum, square_sum);
 	char fnv64[20];
 	snprintf(fnv64, sizeof fnv64, "%016llx", (unsigned long long)x->fnv64);
 	json_put(object, "fnv64", json_text(fnv64));
@@ -66,16 +55,14 @@ static json_t *place_json(const struct diverge_view *v, uint32_t index)
 	json_t *object = where_json(v, p);
 	uint32_t flags = p->flags;
 
-	json_put(object, "error", real(p->error));
-	json_put(object, "deviation", real(BRICK_DIGEST_DEVIATION));
-	json_put(object, "nmse", real(p->error * p->error));
-	json_put(object, "limit", real(p->limit));
-	json_put(object, "inherited", real(p->inherited));
-	json_put(object, "added", real(p->added));
+	json_put(object, "error", json_signed(p->error));
+	json_put(object, "deviation", json_signed(BRICK_DIGEST_DEVIATION));
+	json_put(object, "nmse", json_signed(p->error * p->error));
+	json_put_signed(object, p, limit, inherited, added);
 	json_put(object, "inputs_known", json_boolean(flags & DIVERGE_INPUTS));
 	json_put(object, "inherited_from",
 		p->from == RUN_NONE ? json_null() : where_json(v, &v->diverge->places[p->from]));
-	json_put(object, "explained_by_formats", real(p->explained));
+	json_put(object, "explained_by_formats", json_signed(p->explained));
 	json_put(object, "explained", json_boolean(flags & DIVERGE_EXPLAINED));
 	json_put(object, "unlike_formats",
 		json_text(p->shape == DIVERGE_SCALED ? "scaled"
@@ -142,14 +129,14 @@ void diverge_json(const struct diverge_view *v, FILE *out)
 	json_put(root, "schema", json_text("brick/diverge/1"));
 	json_put(root, "diverges", json_boolean(d->diverges));
 	json_put(root, "threshold",
-		v->options->threshold >= 0 ? real(v->options->threshold) : json_null());
+		v->options->threshold >= 0 ? json_signed(v->options->threshold) : json_null());
 	json_put(root, "first", d->first == RUN_NONE ? json_null() : place_json(v, d->first));
 	json_put(root, "worst", d->worst == RUN_NONE ? json_null() : place_json(v, d->worst));
 	json_put(root, "over", json_number(d->over));
 	json_put(root, "explained", json_number(d->explained));
-	json_put(root, "formats_middle", d->explained ? real(d->hidden) : json_null());
+	json_put(root, "formats_middle", d->explained ? json_signed(d->hidden) : json_null());
 	json_put(root, "formats_most",
-		d->explained ? real(sqrt(d->places[d->loosest].explained)) : json_null());
+		d->explained ? json_signed(sqrt(d->places[d->loosest].explained)) : json_null());
 	json_put(root, "coverage", coverage_json(v));
 	for (uint32_t i = 0; i < d->place_count && (v->all || shown < v->top); i++)
 		if (v->all || d->places[i].flags & DIVERGE_OVER) {

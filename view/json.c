@@ -32,11 +32,14 @@ json_t *json_number(uint64_t value)
 	return check(json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value));
 }
 
+json_t *json_signed(double value)
+{
+	return check(isfinite(value) ? json_real(value) : json_null());
+}
+
 json_t *json_rate(double value)
 {
-	if (!(value >= 0) || !isfinite(value))
-		return check(json_null());
-	return check(json_real(value));
+	return json_signed(value >= 0 ? value : NAN);
 }
 
 json_t *json_command(char *const *argv)

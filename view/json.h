@@ -14,6 +14,7 @@
 json_t *json_text(const char *s);	     /* NULL gives null */
 json_t *json_number(uint64_t value);	     /* ANALYSIS_UNKNOWN gives null */
 json_t *json_rate(double value);	     /* negative and not finite give null */
+json_t *json_signed(double value);	     /* not finite gives null */
 json_t *json_command(char *const *argv);     /* array of strings; NULL gives null */
 json_t *json_sizes(const uint32_t sizes[3]); /* NULL, or a first one of 0, gives null */
 
@@ -33,6 +34,11 @@ void json_put(json_t *object, const char *key, json_t *value);
 	do {                                                \
 		EACH(JSON__RATE, object, from, __VA_ARGS__) \
 	} while (0)
+#define json_put_signed(object, from, ...)                    \
+	do {                                                  \
+		EACH(JSON__SIGNED, object, from, __VA_ARGS__) \
+	} while (0)
+#define JSON__SIGNED(object, from, m) json_put(object, #m, json_signed((from)->m));
 #define JSON__NUMBER(object, from, m) json_put(object, #m, json_number((from)->m));
 #define JSON__TEXT(object, from, m) json_put(object, #m, json_text((from)->m));
 #define JSON__RATE(object, from, m) json_put(object, #m, json_rate((from)->m));

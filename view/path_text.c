@@ -40,8 +40,7 @@ static void print_heading(const struct printer *p)
 	units_number(rate, path_tokens_per_s(s, s->measured_ns));
 	if (s->phase == STEP_PHASES)
 		say(p, label,
-			"no steps were recorded: the path of %s, from its first brick to its "
-			"last",
+			"no steps were recorded: the path of %s, from its first brick to its last",
 			took);
 	else if (s->step != RUN_NONE)
 		say(p, label, "step %u of %u: %s token%s in %s, %s tokens/s",
@@ -280,8 +279,7 @@ static void print_known(const struct printer *p)
 					 : ": as long as measured, whatever else changes");
 	if (c->contradictions)
 		say(p, "Broken",
-			"in %llu step%s times contradict each other: threads were taken "
-			"one by one",
+			"in %llu step%s times contradict each other: threads were taken one by one",
 			(unsigned long long)c->contradictions, plural_s(c->contradictions));
 }
 

@@ -66,7 +66,8 @@ size_t report_rests(const struct report *report, struct summary_row rows[REPORT_
 	return count;
 }
 
-uint64_t report_tokens(const struct report *report)
+/* Tokens of the steps that the wall time is of; 0: not known. */
+static uint64_t report_tokens(const struct report *report)
 {
 	const struct step_phase_times *phases = report->summary->steps.phases;
 	uint64_t tokens = 0;

@@ -77,7 +77,6 @@ size_t report_rests(const struct report *report, struct summary_row rows[REPORT_
 const struct run_lane *report_lane(const struct report *report, const struct summary_row *row);
 
 /* Tokens of the steps that the wall time is of; 0: not known. */
-uint64_t report_tokens(const struct report *report);
 /* Of the row alone, where rows are steps or phases; else the same. */
 uint64_t report_row_tokens(const struct report *report, const struct summary_row *row);
 

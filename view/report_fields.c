@@ -196,8 +196,7 @@ const struct report_field report_fields[] = {
 	{"source", "SOURCE", "How its times were obtained.", REPORT_TEXT, .get = get_sources},
 	{"count", "COUNT",
 		"Executions; those of rows by layer, phase and thread are of work, and waits are "
-		"in "
-		"WAIT only. From the exact statistics of the threads.",
+		"in WAIT only. From the exact statistics of the threads.",
 		REPORT_COUNT, ROW(count), .flags = REPORT_ON_HOST},
 	{"total_ns", "TOTAL",
 		"Time with at least one execution open on a thread, of executions that ended; over "

@@ -101,8 +101,7 @@ static void print_unknown(const struct run *run, const struct presence *p,
 	char reason[128];
 	report_off_cpu_reason(run->off_cpu.error, reason, sizeof reason);
 	paragraph(terminal, label, "Off CPU",
-		"not known per brick, whose times are those of the clock on the wall "
-		"(%s)%s%s",
+		"not known per brick, whose times are those of the clock on the wall (%s)%s%s",
 		reason, threads, steps);
 }
 
@@ -172,11 +171,6 @@ void report_presence_text(const struct run *run, const struct presence *p,
 		print_gaps(run, p, terminal, label);
 }
 
-static json_t *share(double value)
-{
-	return value < 0 ? json_null() : json_real(value);
-}
-
 static json_t *gaps_json(const struct run *run)
 {
 	json_t *list = json_array();
@@ -201,26 +195,23 @@ json_t *report_presence_json(const struct run *run, const struct presence *p)
 	const char *fallback = p->queued >= 0	       ? "schedstat"
 			       : !known && p->off >= 0 ? "getrusage"
 						       : NULL;
-	json_put(object, "cpus_busy", share(p->busy));
-	json_put(object, "others", share(p->others));
-	json_put(object, "interrupts", share(p->interrupts));
+	json_put(object, "cpus_busy", json_rate(p->busy));
+	json_put_rates(object, p, others, interrupts);
 	json_put(object, "interrupted_cpu",
 		p->interrupted_cpu < 0 ? json_null() : json_number((uint64_t)p->interrupted_cpu));
-	json_put(object, "interrupts_there", share(p->interrupts_there));
-	json_put(object, "steal", share(p->steal));
+	json_put_rates(object, p, interrupts_there, steal);
 	json_put(object, "throttled_ns", json_number(run->machine.throttled_ns));
 	json_put(object, "neighbour",
 		run->machine.neighbour_ns ? json_text(run->machine.neighbour) : json_null());
-	json_put(object, "neighbour_share", share(p->neighbour));
-	json_put(object, "off_cpu_known", known ? share(p->known) : json_null());
+	json_put(object, "neighbour_share", json_rate(p->neighbour));
+	json_put(object, "off_cpu_known", known ? json_rate(p->known) : json_null());
 	json_put(object, "off_cpu_gaps", known ? gaps_json(run) : json_null());
 	json_put(object, "off_cpu", known ? json_text("switches") : json_null());
 	json_put(object, "off_cpu_fallback", fallback ? json_text(fallback) : json_null());
 	json_put(object, "switches_lost", known ? json_number(run->off_cpu.lost) : json_null());
-	json_put(object, "preempted", share(p->preempted));
-	json_put(object, "blocked", share(p->blocked));
-	json_put(object, "steps_off", share(p->off));
-	json_put(object, "threads_queued", share(p->queued));
-	json_put(object, "threads_idle", share(p->idle));
+	json_put_rates(object, p, preempted, blocked);
+	json_put(object, "steps_off", json_rate(p->off));
+	json_put(object, "threads_queued", json_rate(p->queued));
+	json_put(object, "threads_idle", json_rate(p->idle));
 	return object;
 }

@@ -200,8 +200,7 @@ static void print_coverage(const struct printer *p)
 		phase ? "" : apart, waits);
 	if (summary->unknown_operations)
 		say(p, "Unknown",
-			"%llu executions of operations that no rule knows, under their "
-			"own names",
+			"%llu executions of operations that no rule knows, under their own names",
 			(unsigned long long)summary->unknown_operations);
 	if (summary->executions != ANALYSIS_UNKNOWN && summary->executions > summary->samples)
 		say(p, "Samples", "%llu of %llu are %s; %s", (unsigned long long)summary->samples,

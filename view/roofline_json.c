@@ -3,6 +3,7 @@
  * The roofline as JSON, schema brick/roofline/1: times in ns, rates per second, null where unknown.
  * Called by `brick roofline --json`.
  */
+#include <math.h>
 #include <stdlib.h>
 
 #include "view/json.h"
@@ -11,14 +12,6 @@
 static json_t *rate(double per_ns)
 {
 	return json_rate(per_ns < 0 ? -1 : per_ns * 1e9);
-}
-
-/* A share or distance that may be negative. */
-static json_t *number(double value, int known)
-{
-	json_t *json = known ? json_real(value) : NULL;
-
-	return json ? json : json_rate(-1);
 }
 
 static json_t *bandwidths(const struct roofline_row *row)
@@ -100,7 +93,7 @@ static json_t *row_json(const struct roofline_row *row)
 	json_put(object, "bytes_per_s", rate(row->bytes_per_ns));
 	json_put(object, "intensity", json_rate(row->intensity));
 	json_put(object, "bound", json_text(roofline_bound_name(row->bound)));
-	json_put(object, "distance", number(row->distance, placed));
+	json_put(object, "distance", json_signed(placed ? row->distance : NAN));
 	json_put(object, "roof", roof(row));
 	json_put(object, "flags", flags(row));
 	return object;

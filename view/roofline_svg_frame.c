@@ -186,8 +186,7 @@ void svg_axes(struct picture *p)
 		LEFT, TOP, RIGHT - LEFT, BOTTOM - TOP);
 	fprintf(p->out,
 		"<text class=\"soft\" text-anchor=\"middle\" x=\"%d\" y=\"%d\">arithmetic "
-		"intensity, "
-		"FLOP per byte</text>\n",
+		"intensity, FLOP per byte</text>\n",
 		(LEFT + RIGHT) / 2, BOTTOM + 38);
 	fprintf(p->out,
 		"<text class=\"soft\" text-anchor=\"middle\" transform=\"translate(22 %d) "
@@ -261,8 +260,7 @@ void svg_legend(struct picture *p)
 		x = legend_entry(p, x, "decode device", 0, "on a device: these are not its roofs");
 	fprintf(p->out,
 		"<text class=\"soft\" x=\"%.1f\" y=\"%d\">larger: more of its phase's time; "
-		"percent: "
-		"of its roof</text>\n",
+		"percent: of its roof</text>\n",
 		x, TOP - 14);
 }
 

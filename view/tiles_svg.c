@@ -158,8 +158,7 @@ void tiles_svg(const struct tiles_view *view, FILE *out)
 	      ".title{font-size:16px;font-weight:600}.head{font-size:20px;font-weight:600}"
 	      ".frame{fill:none;stroke:#999}"
 	      "@media(prefers-color-scheme:dark){svg{background:#161616}text{fill:#e8e8e8}"
-	      ".frame{stroke:#777}}"
-	      "</style>\n",
+	      ".frame{stroke:#777}}</style>\n",
 		out);
 	fprintf(out, "<text class=\"head\" x=\"%d\" y=\"36\">Where the tiles' time went</text>\n",
 		MARGIN);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include "attach/ggml/dynamic_table.h"
 #include "attach/ggml/hooks.h"
-#include "attach/ggml/object.h"
+#include "attach/object.h"
 #include "base/array.h"
 #include "base/scope.h"
 #include "rules/ggml_symbols.h"

@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 #include <stdint.h>
-#include "attach/ggml/object.h"
+#include "attach/object.h"
 #include "patch/patch.h"
 #include "rules/ggml_symbols.h"
 

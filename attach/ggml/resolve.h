@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "attach/ggml/object.h"
+#include "attach/object.h"
 #include "attach/ggml/patched.h"
 #include "attach/ggml/shared.h"
 #include "rules/ggml_symbols.h"

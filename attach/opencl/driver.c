@@ -10,11 +10,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
-#include <link.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include "attach/object.h"
 #include "base/scope.h"
 
 static struct driver found;
@@ -73,36 +73,16 @@ void *driver_symbol(void *handle, const char *name)
 	return symbol;
 }
 
-static int is_around(struct dl_phdr_info *info, size_t bytes, void *argument)
-{
-	uintptr_t *range = argument, address = range[0];
-	uintptr_t low = UINTPTR_MAX, high = 0;
-
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-		if (p->p_type != PT_LOAD)
-			continue;
-		uintptr_t begin = info->dlpi_addr + p->p_vaddr;
-		low = begin < low ? begin : low;
-		high = begin + p->p_memsz > high ? begin + p->p_memsz : high;
-	}
-	if (address < low || address >= high)
-		return 0;
-	range[0] = low;
-	range[1] = high - low;
-	return 1;
-}
-
 int driver_is_ours(const void *address)
 {
 	static uintptr_t low, bytes; /* do not change once set: we are never unloaded */
 
 	if (!__atomic_load_n(&bytes, __ATOMIC_ACQUIRE)) {
-		uintptr_t range[2] = {(uintptr_t)&found, 0};
-		if (!dl_iterate_phdr(is_around, range))
+		struct loaded_object own;
+		if (!object_at((uintptr_t)&found, &own))
 			return 0;
-		__atomic_store_n(&low, range[0], __ATOMIC_RELAXED);
-		__atomic_store_n(&bytes, range[1], __ATOMIC_RELEASE);
+		__atomic_store_n(&low, own.low, __ATOMIC_RELAXED);
+		__atomic_store_n(&bytes, own.bytes, __ATOMIC_RELEASE);
 	}
 	return (uintptr_t)address - low < bytes;
 }

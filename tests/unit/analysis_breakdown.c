@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <stdbool.h>
-#include "analysis/breakdown.h"
+#include "tests/unit/breakdown_kit.h"
 #include "analysis/summary.h"
 #include "tests/unit/run_builder.h"
 

@@ -13,7 +13,7 @@
 
 #include "tests/unit/failing_memory.h"
 
-#include "analysis/breakdown.h"
+#include "tests/unit/breakdown_kit.h"
 #include "analysis/call_tree.h"
 #include "analysis/path.h"
 #include "analysis/roofline.h"

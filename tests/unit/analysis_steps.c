@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "analysis/breakdown.h"
+#include "tests/unit/breakdown_kit.h"
 #include "analysis/call_tree.h"
 #include "analysis/path.h"
 #include "analysis/step_times.h"

@@ -5,6 +5,7 @@
  */
 #include "brick/abi/overhead.h"
 #include "tests/unit/summary_kit.h"
+#include "tests/unit/breakdown_kit.h"
 
 static const struct summary_row *row_named(const struct summary *s, const char *name)
 {

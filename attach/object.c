@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loaded objects (object.h). */
-#include "attach/ggml/object.h"
+#include "attach/object.h"
 
 #include <stdio.h>
 
