@@ -23,6 +23,10 @@
 #define EACH__ADD(to, from, m) (to)->m += (from)->m;
 #define EACH__COPY(to, from, m) (to)->m = (from)->m;
 
+/* X(m) for each of them: of lists of names, in a macro that takes X. */
+#define EACH_NAME(X, ...) EACH(EACH__ONE, X, , __VA_ARGS__)
+#define EACH__ONE(X, none, m) X(m)
+
 /* EACH(X, a, b, m, n) is X(a, b, m) X(a, b, n). */
 #define EACH(X, a, b, ...)                                                                        \
 	EACH__NAME(__VA_ARGS__, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Devices of OpenCL (device_queue.h), by its loader, opened at run time. Called by sweep_device.c.
  */
+#include "base/members.h"
 #include "machine/device_queue.h"
 
 #include <dlfcn.h>
@@ -9,25 +10,12 @@
 #include <string.h>
 #include <CL/cl.h>
 
-#define FUNCTIONS(X)                 \
-	X(clGetPlatformIDs)          \
-	X(clGetDeviceIDs)            \
-	X(clGetDeviceInfo)           \
-	X(clCreateContext)           \
-	X(clCreateCommandQueue)      \
-	X(clCreateBuffer)            \
-	X(clEnqueueFillBuffer)       \
-	X(clCreateProgramWithSource) \
-	X(clBuildProgram)            \
-	X(clCreateKernel)            \
-	X(clSetKernelArg)            \
-	X(clEnqueueNDRangeKernel)    \
-	X(clFinish)                  \
-	X(clReleaseKernel)           \
-	X(clReleaseProgram)          \
-	X(clReleaseMemObject)        \
-	X(clReleaseCommandQueue)     \
-	X(clReleaseContext)
+#define FUNCTIONS(X)                                                                       \
+	EACH_NAME(X, clGetPlatformIDs, clGetDeviceIDs, clGetDeviceInfo, clCreateContext,   \
+		clCreateCommandQueue, clCreateBuffer, clEnqueueFillBuffer,                 \
+		clCreateProgramWithSource, clBuildProgram, clCreateKernel, clSetKernelArg, \
+		clEnqueueNDRangeKernel, clFinish, clReleaseKernel, clReleaseProgram,       \
+		clReleaseMemObject, clReleaseCommandQueue, clReleaseContext)
 
 struct opencl {
 #define X(name) __typeof__(name) *name;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Devices of Vulkan (device_queue.h), by its loader, opened at run time. Called by sweep_device.c.
  */
+#include "base/members.h"
 #include "machine/device_queue.h"
 
 #include <dlfcn.h>
@@ -13,47 +14,20 @@
 #include "brick/vulkan.h"
 #include "device_vulkan_words.h"
 
-#define OF_INSTANCE(X)                            \
-	X(EnumeratePhysicalDevices)               \
-	X(GetPhysicalDeviceProperties)            \
-	X(GetPhysicalDeviceMemoryProperties)      \
-	X(GetPhysicalDeviceQueueFamilyProperties) \
-	X(CreateDevice)                           \
-	X(GetDeviceProcAddr)                      \
-	X(DestroyInstance)
-#define OF_DEVICE(X)                   \
-	X(GetDeviceQueue)              \
-	X(CreateBuffer)                \
-	X(GetBufferMemoryRequirements) \
-	X(AllocateMemory)              \
-	X(BindBufferMemory)            \
-	X(CreateShaderModule)          \
-	X(CreateDescriptorSetLayout)   \
-	X(CreateDescriptorPool)        \
-	X(AllocateDescriptorSets)      \
-	X(UpdateDescriptorSets)        \
-	X(CreatePipelineLayout)        \
-	X(CreateComputePipelines)      \
-	X(CreateCommandPool)           \
-	X(AllocateCommandBuffers)      \
-	X(BeginCommandBuffer)          \
-	X(EndCommandBuffer)            \
-	X(CmdFillBuffer)               \
-	X(CmdBindPipeline)             \
-	X(CmdBindDescriptorSets)       \
-	X(CmdPushConstants)            \
-	X(CmdDispatch)                 \
-	X(QueueSubmit)                 \
-	X(QueueWaitIdle)               \
-	X(DestroyPipeline)             \
-	X(DestroyCommandPool)          \
-	X(DestroyPipelineLayout)       \
-	X(DestroyDescriptorPool)       \
-	X(DestroyDescriptorSetLayout)  \
-	X(DestroyShaderModule)         \
-	X(DestroyBuffer)               \
-	X(FreeMemory)                  \
-	X(DestroyDevice)
+#define OF_INSTANCE(X)                                                                     \
+	EACH_NAME(X, EnumeratePhysicalDevices, GetPhysicalDeviceProperties,                \
+		GetPhysicalDeviceMemoryProperties, GetPhysicalDeviceQueueFamilyProperties, \
+		CreateDevice, GetDeviceProcAddr, DestroyInstance)
+#define OF_DEVICE(X)                                                                            \
+	EACH_NAME(X, GetDeviceQueue, CreateBuffer, GetBufferMemoryRequirements, AllocateMemory, \
+		BindBufferMemory, CreateShaderModule, CreateDescriptorSetLayout,                \
+		CreateDescriptorPool, AllocateDescriptorSets, UpdateDescriptorSets,             \
+		CreatePipelineLayout, CreateComputePipelines, CreateCommandPool,                \
+		AllocateCommandBuffers, BeginCommandBuffer, EndCommandBuffer)                   \
+	EACH_NAME(X, CmdFillBuffer, CmdBindPipeline, CmdBindDescriptorSets, CmdPushConstants,   \
+		CmdDispatch, QueueSubmit, QueueWaitIdle, DestroyPipeline, DestroyCommandPool,   \
+		DestroyPipelineLayout, DestroyDescriptorPool, DestroyDescriptorSetLayout,       \
+		DestroyShaderModule, DestroyBuffer, FreeMemory, DestroyDevice)
 
 enum { GROUPS = 3, MAX_DEVICES = 16, MAX_FAMILIES = 32, NO_TYPE = VK_MAX_MEMORY_TYPES };
 

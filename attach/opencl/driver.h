@@ -7,70 +7,32 @@
 #pragma once
 
 #include <CL/cl.h>
+#include "base/members.h"
 
 /* Those that we stand in front of. */
-#define DRIVER_HOOKED(X)                            \
-	X(clCloneKernel)                            \
-	X(clCreateCommandQueue)                     \
-	X(clCreateCommandQueueWithProperties)       \
-	X(clCreateKernel)                           \
-	X(clCreateKernelsInProgram)                 \
-	X(clCreateProgramWithSource)                \
-	X(clCreateUserEvent)                        \
-	X(clEnqueueBarrierWithWaitList)             \
-	X(clEnqueueCopyBuffer)                      \
-	X(clEnqueueCopyBufferRect)                  \
-	X(clEnqueueCopyBufferToImage)               \
-	X(clEnqueueCopyImage)                       \
-	X(clEnqueueCopyImageToBuffer)               \
-	X(clEnqueueFillBuffer)                      \
-	X(clEnqueueFillImage)                       \
-	X(clEnqueueMapBuffer)                       \
-	X(clEnqueueMapImage)                        \
-	X(clEnqueueMarker)                          \
-	X(clEnqueueMarkerWithWaitList)              \
-	X(clEnqueueMigrateMemObjects)               \
-	X(clEnqueueNDRangeKernel)                   \
-	X(clEnqueueNativeKernel)                    \
-	X(clEnqueueReadBuffer)                      \
-	X(clEnqueueReadBufferRect)                  \
-	X(clEnqueueReadImage)                       \
-	X(clEnqueueSVMFree)                         \
-	X(clEnqueueSVMMap)                          \
-	X(clEnqueueSVMMemFill)                      \
-	X(clEnqueueSVMMemcpy)                       \
-	X(clEnqueueSVMMigrateMem)                   \
-	X(clEnqueueSVMUnmap)                        \
-	X(clEnqueueTask)                            \
-	X(clEnqueueUnmapMemObject)                  \
-	X(clEnqueueWriteBuffer)                     \
-	X(clEnqueueWriteBufferRect)                 \
-	X(clEnqueueWriteImage)                      \
-	X(clFinish)                                 \
-	X(clGetCommandQueueInfo)                    \
-	X(clGetEventProfilingInfo)                  \
-	X(clGetExtensionFunctionAddress)            \
-	X(clGetExtensionFunctionAddressForPlatform) \
-	X(clReleaseCommandQueue)                    \
-	X(clRetainCommandQueue)                     \
-	X(clSetCommandQueueProperty)                \
-	X(clSetKernelArg)                           \
-	X(clWaitForEvents)
+#define DRIVER_HOOKED(X)                                                                           \
+	EACH_NAME(X, clCloneKernel, clCreateCommandQueue, clCreateCommandQueueWithProperties,      \
+		clCreateKernel, clCreateKernelsInProgram, clCreateProgramWithSource,               \
+		clCreateUserEvent)                                                                 \
+	EACH_NAME(X, clEnqueueBarrierWithWaitList, clEnqueueCopyBuffer, clEnqueueCopyBufferRect,   \
+		clEnqueueCopyBufferToImage, clEnqueueCopyImage, clEnqueueCopyImageToBuffer,        \
+		clEnqueueFillBuffer, clEnqueueFillImage, clEnqueueMapBuffer, clEnqueueMapImage,    \
+		clEnqueueMarker, clEnqueueMarkerWithWaitList, clEnqueueMigrateMemObjects,          \
+		clEnqueueNDRangeKernel, clEnqueueNativeKernel)                                     \
+	EACH_NAME(X, clEnqueueReadBuffer, clEnqueueReadBufferRect, clEnqueueReadImage,             \
+		clEnqueueSVMFree, clEnqueueSVMMap, clEnqueueSVMMemFill, clEnqueueSVMMemcpy,        \
+		clEnqueueSVMMigrateMem, clEnqueueSVMUnmap, clEnqueueTask, clEnqueueUnmapMemObject, \
+		clEnqueueWriteBuffer, clEnqueueWriteBufferRect, clEnqueueWriteImage)               \
+	EACH_NAME(X, clFinish, clGetCommandQueueInfo, clGetEventProfilingInfo,                     \
+		clGetExtensionFunctionAddress, clGetExtensionFunctionAddressForPlatform,           \
+		clReleaseCommandQueue, clRetainCommandQueue, clSetCommandQueueProperty,            \
+		clSetKernelArg, clWaitForEvents)
 
 /* Those that we only call. */
-#define DRIVER_CALLED(X)            \
-	X(clFlush)                  \
-	X(clGetDeviceAndHostTimer)  \
-	X(clGetDeviceInfo)          \
-	X(clGetEventInfo)           \
-	X(clGetImageInfo)           \
-	X(clGetKernelInfo)          \
-	X(clGetKernelWorkGroupInfo) \
-	X(clGetPlatformIDs)         \
-	X(clGetPlatformInfo)        \
-	X(clGetProgramInfo)         \
-	X(clReleaseEvent)           \
-	X(clRetainEvent)
+#define DRIVER_CALLED(X)                                                                     \
+	EACH_NAME(X, clFlush, clGetDeviceAndHostTimer, clGetDeviceInfo, clGetEventInfo,      \
+		clGetImageInfo, clGetKernelInfo, clGetKernelWorkGroupInfo, clGetPlatformIDs, \
+		clGetPlatformInfo, clGetProgramInfo, clReleaseEvent, clRetainEvent)
 
 /* A function that the library lacks is NULL. */
 struct driver {

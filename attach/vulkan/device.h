@@ -11,93 +11,38 @@
 #include <sys/types.h>
 #include <vulkan/vk_layer.h>
 #include <vulkan/vulkan.h>
+#include "base/members.h"
 #include "brick/correlation.h"
 #include "brick/queue.h"
 #include "lib/wrapped_ticks.h"
 
 /* Functions of devices that the layer stands in front of, by hook_ and their name (hooks.h). */
-#define HOOKED_FUNCTIONS(X)           \
-	X(GetDeviceQueue)             \
-	X(GetDeviceQueue2)            \
-	X(QueueSubmit)                \
-	X(QueueSubmit2)               \
-	X(QueueSubmit2KHR)            \
-	X(QueueWaitIdle)              \
-	X(QueuePresentKHR)            \
-	X(DeviceWaitIdle)             \
-	X(DestroyFence)               \
-	X(DestroySemaphore)           \
-	X(ResetFences)                \
-	X(WaitForFences)              \
-	X(WaitSemaphores)             \
-	X(WaitSemaphoresKHR)          \
-	X(CreateCommandPool)          \
-	X(DestroyCommandPool)         \
-	X(AllocateCommandBuffers)     \
-	X(FreeCommandBuffers)         \
-	X(BeginCommandBuffer)         \
-	X(ResetCommandBuffer)         \
-	X(CreateShaderModule)         \
-	X(DestroyShaderModule)        \
-	X(CreateComputePipelines)     \
-	X(DestroyPipeline)            \
-	X(CmdBindPipeline)            \
-	X(CmdDispatch)                \
-	X(CmdDispatchIndirect)        \
-	X(CmdDispatchBase)            \
-	X(CmdDispatchBaseKHR)         \
-	X(CmdCopyBuffer)              \
-	X(CmdCopyBuffer2)             \
-	X(CmdCopyBuffer2KHR)          \
-	X(CmdCopyImage)               \
-	X(CmdCopyImage2)              \
-	X(CmdCopyImage2KHR)           \
-	X(CmdCopyBufferToImage)       \
-	X(CmdCopyBufferToImage2)      \
-	X(CmdCopyBufferToImage2KHR)   \
-	X(CmdCopyImageToBuffer)       \
-	X(CmdCopyImageToBuffer2)      \
-	X(CmdCopyImageToBuffer2KHR)   \
-	X(CmdBlitImage)               \
-	X(CmdResolveImage)            \
-	X(CmdClearColorImage)         \
-	X(CmdFillBuffer)              \
-	X(CmdUpdateBuffer)            \
-	X(CmdBeginRenderPass)         \
-	X(CmdEndRenderPass)           \
-	X(CmdBeginRenderPass2)        \
-	X(CmdEndRenderPass2)          \
-	X(CmdBeginRenderPass2KHR)     \
-	X(CmdEndRenderPass2KHR)       \
-	X(CmdBeginRendering)          \
-	X(CmdEndRendering)            \
-	X(CmdBeginRenderingKHR)       \
-	X(CmdEndRenderingKHR)         \
-	X(CmdExecuteCommands)         \
-	X(SetDebugUtilsObjectNameEXT) \
-	X(CmdBeginDebugUtilsLabelEXT) \
-	X(CmdEndDebugUtilsLabelEXT)
+#define HOOKED_FUNCTIONS(X)                                                                        \
+	EACH_NAME(X, GetDeviceQueue, GetDeviceQueue2, QueueSubmit, QueueSubmit2, QueueSubmit2KHR,  \
+		QueueWaitIdle, QueuePresentKHR, DeviceWaitIdle, DestroyFence, DestroySemaphore,    \
+		ResetFences, WaitForFences, WaitSemaphores, WaitSemaphoresKHR)                     \
+	EACH_NAME(X, CreateCommandPool, DestroyCommandPool, AllocateCommandBuffers,                \
+		FreeCommandBuffers, BeginCommandBuffer, ResetCommandBuffer, CreateShaderModule,    \
+		DestroyShaderModule, CreateComputePipelines, DestroyPipeline)                      \
+	EACH_NAME(X, CmdBindPipeline, CmdDispatch, CmdDispatchIndirect, CmdDispatchBase,           \
+		CmdDispatchBaseKHR, CmdCopyBuffer, CmdCopyBuffer2, CmdCopyBuffer2KHR,              \
+		CmdCopyImage, CmdCopyImage2, CmdCopyImage2KHR, CmdCopyBufferToImage,               \
+		CmdCopyBufferToImage2, CmdCopyBufferToImage2KHR, CmdCopyImageToBuffer,             \
+		CmdCopyImageToBuffer2, CmdCopyImageToBuffer2KHR, CmdBlitImage, CmdResolveImage,    \
+		CmdClearColorImage, CmdFillBuffer, CmdUpdateBuffer)                                \
+	EACH_NAME(X, CmdBeginRenderPass, CmdEndRenderPass, CmdBeginRenderPass2, CmdEndRenderPass2, \
+		CmdBeginRenderPass2KHR, CmdEndRenderPass2KHR, CmdBeginRendering, CmdEndRendering,  \
+		CmdBeginRenderingKHR, CmdEndRenderingKHR, CmdExecuteCommands)                      \
+	EACH_NAME(X, SetDebugUtilsObjectNameEXT, CmdBeginDebugUtilsLabelEXT,                       \
+		CmdEndDebugUtilsLabelEXT)
 
 /* Those that it only calls. */
-#define CALLED_FUNCTIONS(X)            \
-	X(DestroyDevice)               \
-	X(CreateFence)                 \
-	X(GetFenceStatus)              \
-	X(EndCommandBuffer)            \
-	X(CmdWriteTimestamp)           \
-	X(CmdResetQueryPool)           \
-	X(CmdCopyQueryPoolResults)     \
-	X(CmdPipelineBarrier)          \
-	X(CreateQueryPool)             \
-	X(DestroyQueryPool)            \
-	X(CreateBuffer)                \
-	X(DestroyBuffer)               \
-	X(GetBufferMemoryRequirements) \
-	X(AllocateMemory)              \
-	X(FreeMemory)                  \
-	X(BindBufferMemory)            \
-	X(MapMemory)                   \
-	X(GetCalibratedTimestampsEXT)
+#define CALLED_FUNCTIONS(X)                                                                        \
+	EACH_NAME(X, DestroyDevice, CreateFence, GetFenceStatus, EndCommandBuffer,                 \
+		CmdWriteTimestamp, CmdResetQueryPool, CmdCopyQueryPoolResults, CmdPipelineBarrier, \
+		CreateQueryPool, DestroyQueryPool, CreateBuffer, DestroyBuffer,                    \
+		GetBufferMemoryRequirements, AllocateMemory, FreeMemory, BindBufferMemory,         \
+		MapMemory, GetCalibratedTimestampsEXT)
 
 #define DEVICE_FUNCTIONS(X) HOOKED_FUNCTIONS(X) CALLED_FUNCTIONS(X)
 

@@ -5,25 +5,13 @@
 #define VK_NO_PROTOTYPES
 #include <stddef.h>
 #include <vulkan/vulkan.h>
+#include "base/members.h"
 
-#define VULKAN_FUNCTIONS(X)       \
-	X(CreateQueryPool)        \
-	X(DestroyQueryPool)       \
-	X(GetQueryPoolResults)    \
-	X(CmdResetQueryPool)      \
-	X(CmdWriteTimestamp)      \
-	X(CreateCommandPool)      \
-	X(DestroyCommandPool)     \
-	X(AllocateCommandBuffers) \
-	X(BeginCommandBuffer)     \
-	X(EndCommandBuffer)       \
-	X(QueueSubmit)            \
-	X(QueueWaitIdle)          \
-	X(CreateFence)            \
-	X(DestroyFence)           \
-	X(ResetFences)            \
-	X(GetFenceStatus)         \
-	X(WaitForFences)
+#define VULKAN_FUNCTIONS(X)                                                                       \
+	EACH_NAME(X, CreateQueryPool, DestroyQueryPool, GetQueryPoolResults, CmdResetQueryPool,   \
+		CmdWriteTimestamp, CreateCommandPool, DestroyCommandPool, AllocateCommandBuffers, \
+		BeginCommandBuffer, EndCommandBuffer, QueueSubmit, QueueWaitIdle, CreateFence,    \
+		DestroyFence, ResetFences, GetFenceStatus, WaitForFences)
 
 struct vulkan_calls {
 #define X(name) PFN_vk##name name;
