@@ -135,8 +135,7 @@ static json_t *engine_json(const struct doctor_engine *engine)
 		json_put(hook, "reached", json_boolean(engine->hooks[i].reached));
 		json_add(hooks, hook);
 	}
-	json_put(object, "path", json_text(engine->path));
-	json_put(object, "files", json_text(engine->files));
+	json_put_texts(object, engine, path, files);
 	json_put(object, "status", json_text(doctor_status_name(engine->status)));
 	json_put(object, "method", json_text(engine->method));
 	json_put(object, "hooks", hooks);
@@ -149,8 +148,7 @@ static void print_json(const struct doctor *doctor)
 	for (size_t i = 0; i < doctor->checks.count; i++) {
 		const struct doctor_check *check = &doctor->checks.items[i];
 		json_t *object = json_object();
-		json_put(object, "group", json_text(check->group));
-		json_put(object, "name", json_text(check->name));
+		json_put_texts(object, check, group, name);
 		json_put(object, "status", json_text(doctor_status_name(check->status)));
 		json_put(object, "finding", json_text(check->finding));
 		json_put(object, "advice",

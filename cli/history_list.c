@@ -51,8 +51,7 @@ static json_t *head_json(const struct history_run *run)
 {
 	json_t *json = json_object(), *labels = json_array();
 
-	json_put(json, "id", json_text(run->id));
-	json_put(json, "kind", json_text(run->kind));
+	json_put_texts(json, run, id, kind);
 	json_put(json, "start_unix_ns", json_number(run->start_ns));
 	json_put_texts(json, run, host, cpu, engine, version, command, path, batch);
 	json_put(json, "wall_ns", json_number(run->wall_ns));

@@ -86,8 +86,7 @@ static void show(
 		json_put(row, "protocol", json_text(test->id));
 		json_put(row, "claim", json_text(test->title));
 		json_put(row, "state", json_text(state_names[r->state]));
-		json_put(row, "measured", json_rate(r->measured));
-		json_put(row, "limit", json_rate(r->limit));
+		json_put_rates(row, r, measured, limit);
 		json_put(row, "unit", json_text(r->unit));
 		json_put(row, "found", json_text(r->text));
 		json_add(report->rows, row);

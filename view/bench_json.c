@@ -24,8 +24,7 @@ static json_t *machine_json(const struct bench_machine *m)
 	json_put_rates(json, m, load, frequency_mhz, temperature);
 	json_put_signed(json, m, others, steal);
 	json_put(json, "swapped_pages", json_integer(m->swapped));
-	json_put(json, "runs", json_number(m->runs));
-	json_put(json, "disturbed", json_number(m->disturbed));
+	json_put_numbers(json, m, runs, disturbed);
 	return json;
 }
 
@@ -53,8 +52,7 @@ void bench_json(const struct bench_view *v, FILE *out)
 		v->commands[0] && v->commands[1] ? json_text(compare_verdict_name(v->verdict))
 						 : json_null());
 	json_put(root, "stopped", json_text(v->reason));
-	json_put(root, "fault", json_text(v->fault));
-	json_put(root, "batch", json_text(v->batch));
+	json_put_texts(root, v, fault, batch);
 	json_put(root, "a", side_json(v, 0));
 	json_put(root, "b", side_json(v, 1));
 	json_put(root, "elapsed_s", json_signed(v->elapsed_s));

@@ -21,8 +21,7 @@ static json_t *row_json(const struct path_section *section, const struct path_ro
 	json_t *object = json_object(), *slack = json_object();
 	double length = (double)section->length_ns;
 
-	json_put(object, "name", json_text(row->name));
-	json_put(object, "category", json_text(row->category));
+	json_put_texts(object, row, name, category);
 	json_put_numbers(object, row, count, own_ns, on_path_count, on_path_ns);
 	json_put(
 		object, "on_path_share", json_rate(length ? (double)row->on_path_ns / length : -1));
@@ -71,8 +70,7 @@ static json_t *hop_json(
 		hop->sample == RUN_NONE ? NULL : &run->sites[lane->samples[hop->sample].site];
 	json_t *object = json_object();
 
-	json_put(object, "begin_ns", json_number(hop->begin_ns));
-	json_put(object, "time_ns", json_number(hop->time_ns));
+	json_put_numbers(object, hop, begin_ns, time_ns);
 	json_put(object, "name", json_text(path_owner_name(run, hop->owner)));
 	json_put(object, "layer",
 		site && site->layer >= 0 ? json_integer(site->layer) : json_null());

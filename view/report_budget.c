@@ -134,8 +134,7 @@ static json_t *line_json(const struct budget_line *line, const struct budget_ver
 	json_put(object, "kind", json_text(kinds[line->what]));
 	json_put(object, "name", json_text(line->name));
 	json_put(object, "limit_us", json_rate(line->limit_us));
-	json_put(object, "actual_us", json_rate(v->actual_us));
-	json_put(object, "utilisation", json_rate(v->utilisation));
+	json_put_rates(object, v, actual_us, utilisation);
 	json_put(object, "score", json_rate(is_known ? v->score : -1));
 	json_put(object, "grade", json_text(is_known ? grade : NULL));
 	json_put(object, "passed", json_boolean(v->passed));

@@ -23,8 +23,7 @@ static const char *type_name(enum report_type type)
 static json_t *field_json(const struct report_field *field)
 {
 	json_t *object = json_object();
-	json_put(object, "key", json_text(field->key));
-	json_put(object, "title", json_text(field->title));
+	json_put_texts(object, field, key, title);
 	json_put(object, "type", json_text(type_name(field->type)));
 	json_put(object, "means", json_text(field->means));
 	return object;

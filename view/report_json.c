@@ -68,8 +68,7 @@ static json_t *run_json(const struct run *run)
 	json_put(object, "start", json_text(start));
 	json_put(object, "wall_ns",
 		json_number(run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0));
-	json_put(object, "host", json_text(run->host));
-	json_put(object, "cpu", json_text(run->cpu));
+	json_put_texts(object, run, host, cpu);
 	json_put(object, "cpus", run->cpus ? json_number(run->cpus) : json_null());
 	json_put(
 		object, "usable_cpus", run->cpus ? json_number(run_usable_cpus(run)) : json_null());
@@ -267,8 +266,7 @@ static json_t *waits_json(const struct report *report)
 		json_put(wait, "queue",
 			cause->lane == RUN_NONE ? json_null()
 						: json_text(report->run->lanes[cause->lane].name));
-		json_put(wait, "count", json_number(cause->count));
-		json_put(wait, "time_ns", json_number(cause->time_ns));
+		json_put_numbers(wait, cause, count, time_ns);
 		json_add(array, wait);
 	}
 	return array;
@@ -286,8 +284,7 @@ static json_t *device_json(const struct report *report)
 		const struct run_lane *lane = &report->run->lanes[queues->queues[i].lane];
 		SCOPED char *sources = report_sources(report, queues->queues[i].sources);
 		json_t *queue = json_object();
-		json_put(queue, "name", json_text(lane->name));
-		json_put(queue, "backend", json_text(lane->backend));
+		json_put_texts(queue, lane, name, backend);
 		json_put(queue, "source", json_text(sources));
 		put_queue(queue, report, (uint32_t)i);
 		json_add(array, queue);

@@ -181,8 +181,7 @@ static json_t *gaps_json(const struct run *run)
 		json_t *object = json_object();
 		json_put(object, "from_s", json_real(since(run, gap->begin_ns)));
 		json_put(object, "to_s", ends ? json_real(since(run, gap->end_ns)) : json_null());
-		json_put(object, "per_s", json_number(gap->per_s));
-		json_put(object, "each_ns", json_number(gap->each_ns));
+		json_put_numbers(object, gap, per_s, each_ns);
 		json_add(list, object);
 	}
 	return list;

@@ -73,8 +73,7 @@ void report_undisturbed_json(json_t *to, const struct report *report, enum step_
 {
 	struct undisturbed u;
 	find(&u, report, phase);
-	json_put(to, "interrupted", json_number(u.interrupted));
-	json_put(to, "behind", json_number(u.behind));
+	json_put_numbers(to, &u, interrupted, behind);
 	json_put(to, "cpu", percentiles_json(&u.cpu));
 	json_put(to, "drifting", json_boolean(u.is_drifting));
 	json_put(to, "undisturbed", percentiles_json(&u.alone));

@@ -81,8 +81,7 @@ static json_t *row_json(const struct roofline_row *row)
 	json_t *object = json_object();
 	int placed = row->roof_flops_per_ns >= 0 || row->roof_bytes_per_ns >= 0;
 
-	json_put(object, "name", json_text(row->name));
-	json_put(object, "category", json_text(row->category));
+	json_put_texts(object, row, name, category);
 	json_put(object, "phase", json_text(roofline_phase_name(row->phase)));
 	json_put(object, "device", json_boolean(row->on_device));
 	json_put_numbers(object, row, count, silent, wall_ns, busy_ns);
@@ -109,8 +108,7 @@ json_t *roofline_to_json(const struct roofline_view *view)
 	if (c) {
 		from = json_object();
 		json_put(from, "file", json_text(view->where));
-		json_put(from, "host", json_text(c->host));
-		json_put(from, "cpu", json_text(c->cpu));
+		json_put_texts(from, c, host, cpu);
 		json_put(from, "measured_unix_ns", json_number(c->unix_ns));
 		json_put(from, "quick", json_boolean(c->quick));
 		json_put(from, "doubt", json_text(view->doubt));

@@ -36,8 +36,7 @@ static json_t *group_json(const struct tiles_view *view, const struct tiles_grou
 	json_put(object, "level", json_text(tiles_level_name(group->level)));
 	json_put(object, "brick",
 		json_text(group->brick == RUN_NONE ? NULL : tiles_brick_name(view, group)));
-	json_put(object, "count", json_number(group->count));
-	json_put(object, "total_ns", json_number(group->total_ns));
+	json_put_numbers(object, group, count, total_ns);
 	json_put(object, "avg_ns",
 		json_rate(group->count ? (double)group->total_ns / (double)group->count : -1));
 	json_put_numbers(
@@ -45,8 +44,7 @@ static json_t *group_json(const struct tiles_view *view, const struct tiles_grou
 	json_put(object, "gflops_per_s", json_rate(group->gflops));
 	json_put(object, "intensity", json_rate(group->intensity));
 	json_put(object, "peak_share", json_rate(peak > 0 ? group->gflops / peak : -1));
-	json_put(object, "rows", json_number(group->rows));
-	json_put(object, "columns", json_number(group->columns));
+	json_put_numbers(object, group, rows, columns);
 	json_put(object, "map", map_json(group));
 	return object;
 }

@@ -14,8 +14,7 @@
 
 static void put_kernel(json_t *object, const struct run_kernel *kernel)
 {
-	json_put(object, "name", json_text(kernel->name));
-	json_put(object, "backend", json_text(kernel->backend));
+	json_put_texts(object, kernel, name, backend);
 	json_put(object, "launched", json_text(text_kernel_kind(kernel->kind)));
 	json_put(object, "grid", json_sizes(kernel->grid));
 	json_put(object, "block", json_sizes(kernel->block));
@@ -58,8 +57,7 @@ static json_t *step_json(const struct tree_view *view, uint32_t number)
 		json_number(step->begin_ns > view->run->start_ns
 				    ? step->begin_ns - view->run->start_ns
 				    : 0));
-	json_put(object, "span_ns", json_number(times->span_ns));
-	json_put(object, "after_ns", json_number(times->after_ns));
+	json_put_numbers(object, times, span_ns, after_ns);
 	json_put(object, "total_ns", json_number(step_time_total_ns(times)));
 	json_put(object, "unattributed_ns", json_number(times->unattributed_ns));
 	return object;

@@ -96,8 +96,7 @@ static json_t *run_json(const struct trend *t, size_t i)
 
 	json_put(json, "id", json_text(run->id));
 	json_put(json, "start_unix_ns", json_number(run->start_ns));
-	json_put(json, "engine", json_text(run->engine));
-	json_put(json, "labels", json_text(run->labels));
+	json_put_texts(json, run, engine, labels);
 	json_put(json, "ns", json_rate(t->ns.items[i]));
 	return json;
 }

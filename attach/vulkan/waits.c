@@ -55,27 +55,19 @@ static struct brick__waits newest(struct vulkan_device *d, VkQueue handle)
 	return waits;
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL hook_QueueWaitIdle(VkQueue handle)
-{
-	struct vulkan_device *d = vulkan_device_of(handle);
-	uint64_t begin = brick_ticks();
-	VkResult result = d->call.QueueWaitIdle(handle);
-	struct brick__waits waits = newest(d, handle);
-
-	waited(d, begin, &waits);
-	return result;
-}
-
-VKAPI_ATTR VkResult VKAPI_CALL hook_DeviceWaitIdle(VkDevice device)
-{
-	struct vulkan_device *d = vulkan_device_of(device);
-	uint64_t begin = brick_ticks();
-	VkResult result = d->call.DeviceWaitIdle(device);
-	struct brick__waits waits = newest(d, NULL);
-
-	waited(d, begin, &waits);
-	return result;
-}
+/* A hook of what waits for all of a queue, or of a device's queues: `queue` says of which. */
+#define WAIT_IDLE(name, type, queue)                                \
+	VKAPI_ATTR VkResult VKAPI_CALL hook_##name(type handle)     \
+	{                                                           \
+		struct vulkan_device *d = vulkan_device_of(handle); \
+		uint64_t begin = brick_ticks();                     \
+		VkResult result = d->call.name(handle);             \
+		struct brick__waits waits = newest(d, queue);       \
+		waited(d, begin, &waits);                           \
+		return result;                                      \
+	}
+WAIT_IDLE(QueueWaitIdle, VkQueue, handle)
+WAIT_IDLE(DeviceWaitIdle, VkDevice, NULL)
 
 VKAPI_ATTR VkResult VKAPI_CALL hook_WaitForFences(
 	VkDevice device, uint32_t count, const VkFence *list, VkBool32 all, uint64_t timeout_ns)
