@@ -30,11 +30,6 @@ static size_t cut(const char *name, size_t bytes)
 	return strnlen(name, bytes < BUILD_MAX_TEXT ? bytes : BUILD_MAX_TEXT);
 }
 
-static uint64_t hash_name(const char *name, size_t bytes)
-{
-	return fnv1a(name, bytes);
-}
-
 static int same(const char *name, const char *text, size_t bytes)
 {
 	return !strncmp(name, text, bytes) && !name[bytes];
@@ -45,7 +40,7 @@ uint32_t build_category(struct build *b, const char *name, size_t bytes)
 	struct run *run = b->run;
 
 	bytes = cut(name, bytes);
-	uint64_t hash = hash_name(name, bytes);
+	uint64_t hash = fnv1a(name, bytes);
 	struct hash_probe probe = hash_probe(hash);
 	for (uint32_t i; (i = hash_index_next(&b->category_index, &probe)) != HASH_INDEX_NONE;)
 		if (same(run->categories[i].name, name, bytes))
@@ -81,7 +76,7 @@ uint32_t build_brick(struct build *b, const char *name, size_t bytes)
 	struct run *run = b->run;
 
 	bytes = cut(name, bytes);
-	uint64_t hash = hash_name(name, bytes);
+	uint64_t hash = fnv1a(name, bytes);
 	struct hash_probe probe = hash_probe(hash);
 	for (uint32_t i; (i = hash_index_next(&b->brick_index, &probe)) != HASH_INDEX_NONE;)
 		if (same(run->bricks[i].name, name, bytes))
@@ -128,22 +123,26 @@ static int same_site(const struct run_site *a, const struct run_site *b)
 	       same_text(a->label, b->label);
 }
 
-static char *copy_text(struct build *b, const char *text, int *failed)
+/* Texts become copies of themselves; NULL stays. 0: not enough memory. */
+static int copy_texts(struct build *b, char **first, char **second)
 {
-	char *copy = text ? strdup(text) : NULL;
+	char *one = *first ? strdup(*first) : NULL, *other = *second ? strdup(*second) : NULL;
 
-	if (text && !copy) {
+	if ((*first && !one) || (*second && !other)) {
 		build_no_memory(b);
-		*failed = 1;
+		free(one);
+		free(other);
+		return 0;
 	}
-	return copy;
+	*first = one;
+	*second = other;
+	return 1;
 }
 
 uint32_t build_site(struct build *b, const struct run_site *site)
 {
 	struct run *run = b->run;
 	uint64_t hash = hash_site(site);
-	int failed = 0;
 
 	struct hash_probe probe = hash_probe(hash);
 	for (uint32_t i; (i = hash_index_next(&b->site_index, &probe)) != HASH_INDEX_NONE;)
@@ -155,13 +154,8 @@ uint32_t build_site(struct build *b, const struct run_site *site)
 		return RUN_NONE;
 	struct run_site *new = &run->sites[run->site_count];
 	*new = *site;
-	new->operation = copy_text(b, site->operation, &failed);
-	new->label = copy_text(b, site->label, &failed);
-	if (failed) {
-		free(new->operation);
-		free(new->label);
+	if (!copy_texts(b, &new->operation, &new->label))
 		return RUN_NONE;
-	}
 	hash_index_add(&b->site_index, hash, (uint32_t)run->site_count);
 	return (uint32_t)run->site_count++;
 }
@@ -189,7 +183,6 @@ uint32_t build_kernel(struct build *b, const struct run_kernel *kernel)
 {
 	struct run *run = b->run;
 	uint64_t hash = hash_kernel(kernel);
-	int failed = 0;
 
 	struct hash_probe probe = hash_probe(hash);
 	for (uint32_t i; (i = hash_index_next(&b->kernel_index, &probe)) != HASH_INDEX_NONE;)
@@ -201,13 +194,8 @@ uint32_t build_kernel(struct build *b, const struct run_kernel *kernel)
 		return RUN_NONE;
 	struct run_kernel *new = &run->kernels[run->kernel_count];
 	*new = *kernel;
-	new->name = copy_text(b, kernel->name, &failed);
-	new->backend = copy_text(b, kernel->backend, &failed);
-	if (failed) {
-		free(new->name);
-		free(new->backend);
+	if (!copy_texts(b, &new->name, &new->backend))
 		return RUN_NONE;
-	}
 	hash_index_add(&b->kernel_index, hash, (uint32_t)run->kernel_count);
 	return (uint32_t)run->kernel_count++;
 }
