@@ -15,6 +15,7 @@
 #include "analysis/diverge_limits.h"
 #include "analysis/statistics.h"
 #include "base/hashmap.h"
+#include "base/members.h"
 #include "base/scope.h"
 #include "brick/error.h"
 
@@ -335,10 +336,7 @@ static void copy_counts(struct diverge *d, const struct align *g)
 	d->steps_a = (uint32_t)g->a.step_count;
 	d->steps_b = (uint32_t)g->b.step_count;
 	d->steps_compared = g->compared;
-	d->skipped_a = g->skipped_a;
-	d->skipped_b = g->skipped_b;
-	d->unlike = g->unlike;
-	d->other_shapes = g->other_shapes;
+	members_copy(d, g, skipped_a, skipped_b, unlike, other_shapes);
 	count_run(d, &g->a, 0);
 	count_run(d, &g->b, 1);
 }

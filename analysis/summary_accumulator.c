@@ -5,6 +5,7 @@
  * added to the run's. Called by summary.c only.
  */
 #include "analysis/summary_accumulator.h"
+#include "base/members.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -36,27 +37,18 @@ static void add_exact(struct summary_sums *to, const struct brick_stat *stat, ui
 
 static void add_samples(struct summary_sums *to, const struct summary_sums *from)
 {
-	to->count += from->count;
-	to->sum_ns += from->sum_ns;
-	to->total_ns += from->total_ns;
-	to->self_ns += from->self_ns;
-	to->wait_ns += from->wait_ns;
+	members_add(to, from, count, sum_ns, total_ns, self_ns, wait_ns);
 	if (from->min_ns < to->min_ns)
 		to->min_ns = from->min_ns;
 	if (from->max_ns > to->max_ns)
 		to->max_ns = from->max_ns;
-	to->elements += from->elements;
-	to->bytes += from->bytes;
-	to->bytes_out += from->bytes_out;
-	to->flops += from->flops;
+	members_add(to, from, elements, bytes, bytes_out, flops);
 }
 
 /* What only samples can say. */
 static void add_sampled(struct summary_sums *to, const struct summary_sums *from)
 {
-	to->wall_ns += from->wall_ns;
-	to->unevaluated_ns += from->unevaluated_ns;
-	to->open_ns += from->open_ns;
+	members_add(to, from, wall_ns, unevaluated_ns, open_ns);
 	to->off.blocked_ns += from->off.blocked_ns;
 	to->off.preempted_ns += from->off.preempted_ns;
 	lengths_add(&to->on_cpu, &from->on_cpu);
@@ -125,14 +117,8 @@ static void merge_lane(struct summary_accumulator *t)
 	if (t->by == SUMMARY_BY_THREAD && t->only == SUMMARY_ALL_PHASES && lane->stats &&
 		t->run->complete) {
 		struct summary_sums *group = &t->groups[t->lane];
-		group->count = exact.count;
-		group->sum_ns = exact.sum_ns;
-		group->min_ns = exact.min_ns;
-		group->max_ns = exact.max_ns;
-		group->self_ns = exact.self_ns;
-		group->elements = exact.elements;
-		group->bytes = exact.bytes;
-		group->flops = exact.flops;
+		members_copy(group, &exact, count, sum_ns, min_ns, max_ns, self_ns, elements, bytes,
+			flops);
 	}
 }
 
@@ -140,9 +126,7 @@ static void merge_lane(struct summary_accumulator *t)
 static void take_lane(struct summary_accumulator *t)
 {
 	if (t->whole) {
-		t->lane_pairs = t->whole->lane_pairs;
-		t->lane_hooked = t->whole->lane_hooked;
-		t->lane_end_ns = t->whole->lane_end_ns;
+		members_copy(t, t->whole, lane_pairs, lane_hooked, lane_end_ns);
 		memcpy(t->lane_counts_all, t->whole->lane_counts_all,
 			(t->run->brick_count + 1) * sizeof(*t->lane_counts_all));
 	}
@@ -225,10 +209,7 @@ static void take_run(struct summary_accumulator *t, const struct summary_accumul
 {
 	for (size_t c = 0; c < t->run->category_count; c++)
 		t->category_total_ns[c] += part->category_total_ns[c];
-	t->attributed_ns += part->attributed_ns;
-	t->unattributed_ns += part->unattributed_ns;
-	t->left_out_ns += part->left_out_ns;
-	t->unknown_operations += part->unknown_operations;
+	members_add(t, part, attributed_ns, unattributed_ns, left_out_ns, unknown_operations);
 	if (summary_needs_histograms(t))
 		take_histograms(t, part);
 }
@@ -367,14 +348,8 @@ void summary_accumulator_fini(struct summary_accumulator *t)
 		free(t->bricks[b].histogram);
 	for (uint32_t i = 0; t->groups && i < t->group_count; i++)
 		free(t->groups[i].histogram);
-	free(t->bricks);
-	free(t->lane_bricks);
-	free(t->groups);
-	free(t->pairs);
-	free(t->hooked);
-	free(t->lane_counts_all);
-	free(t->steps_there);
-	free(t->category_total_ns);
+	members_free(t, bricks, lane_bricks, groups, pairs, hooked, lane_counts_all, steps_there,
+		category_total_ns);
 	summary_devices_fini(t);
 	queue_times_fini(&t->queues);
 	step_times_fini(&t->steps);

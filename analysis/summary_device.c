@@ -10,6 +10,7 @@
 #include "analysis/launches.h"
 #include "analysis/summary_accumulator.h"
 #include "analysis/walk.h"
+#include "base/members.h"
 #include "base/order.h"
 
 static int compare_kernels(const void *a, const void *b, void *context)
@@ -72,17 +73,10 @@ int summary_devices_init(struct summary_accumulator *t)
 
 void summary_devices_fini(struct summary_accumulator *t)
 {
-	free(t->device);
-	free(t->device_groups);
-	free(t->device_counts);
-	free(t->device_lanes);
-	free(t->device_cross_ns);
-	free(t->is_unnamed);
+	members_free(
+		t, device, device_groups, device_counts, device_lanes, device_cross_ns, is_unnamed);
 	wait_causes_fini(&t->wait_causes);
-	free(t->spans);
-	free(t->kernel_groups);
-	free(t->kernel_uses);
-	free(t->group_kernels);
+	members_free(t, spans, kernel_groups, kernel_uses, group_kernels);
 }
 
 uint32_t summary_kernel_groups(const struct summary_accumulator *t)

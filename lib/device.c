@@ -3,6 +3,7 @@
  * The life of a device in use: opening its backend, reading its clock, taking home what has come
  * back, and closing it with an account of what has not.
  */
+#include "base/members.h"
 #include "brick/device.h"
 
 #include <errno.h>
@@ -126,9 +127,7 @@ static void free_device(struct brick_device *device)
 {
 	if (!device)
 		return;
-	free(device->pairs);
-	free(device->commands);
-	free(device->depths);
+	members_free(device, pairs, commands, depths);
 	free(device);
 }
 

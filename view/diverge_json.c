@@ -20,8 +20,7 @@ static json_t *digest_json(const struct run_digest *d)
 	json_t *object = json_object(), *shape = json_array();
 	const struct brick_digest *x = &d->digest;
 
-	json_put(object, "operation", json_text(d->operation));
-	json_put(object, "label", json_text(d->label));
+	json_put_texts(object, d, operation, label);
 	json_put(object, "dtype", json_text(dtype_name(x->dtype)));
 	for (int i = 0; i < 4; i++)
 		json_add(shape, json_number(x->ne[i]));
@@ -132,8 +131,7 @@ void diverge_json(const struct diverge_view *v, FILE *out)
 		v->options->threshold >= 0 ? json_signed(v->options->threshold) : json_null());
 	json_put(root, "first", d->first == RUN_NONE ? json_null() : place_json(v, d->first));
 	json_put(root, "worst", d->worst == RUN_NONE ? json_null() : place_json(v, d->worst));
-	json_put(root, "over", json_number(d->over));
-	json_put(root, "explained", json_number(d->explained));
+	json_put_numbers(root, d, over, explained);
 	json_put(root, "formats_middle", d->explained ? json_signed(d->hidden) : json_null());
 	json_put(root, "formats_most",
 		d->explained ? json_signed(sqrt(d->places[d->loosest].explained)) : json_null());
