@@ -929,6 +929,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/graph_view.c
   tests/unit/graph_write.c
   tests/unit/histogram.c
+  tests/unit/lanes.c
   tests/unit/lap.c
   tests/unit/history_store.c
   tests/unit/live_snapshot.c

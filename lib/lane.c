@@ -10,7 +10,7 @@
 #include "lib/sys/sys.h"
 #include "lib/thread.h"
 
-enum { MIN_RING_RECORDS = 1024 };
+enum { MIN_RING_RECORDS = 1024, WHOLE_RINGS = 64, LEAST_SHARE = 4 };
 enum { PAGE = 65536 }; /* a multiple of every kernel's page, since lanes are mapped one by one */
 
 __thread struct brick__thread brick__thread
@@ -44,10 +44,15 @@ static void init_lane(struct brick_lane *lane, enum brick_lane_kind kind, uint64
 		lane->stats[i].min = UINT64_MAX;
 }
 
-/* A queue has fewer commands than a thread has bricks, if three records for each. */
+/*
+ * A queue has fewer commands than a thread has bricks, if three records for each. Each further 64
+ * lanes have half as much, down to a sixteenth: a thousand threads are not given 8 GB.
+ */
 static uint32_t ring_records(const struct brick__session *s, enum brick_lane_kind kind)
 {
-	uint32_t records = s->ring_records / (kind == BRICK_LANE_THREAD ? 1 : 2);
+	uint32_t halved = s->header->lane_count / WHOLE_RINGS;
+	uint32_t records = s->ring_records / (kind == BRICK_LANE_THREAD ? 1 : 2) >>
+			   (halved < LEAST_SHARE ? halved : LEAST_SHARE);
 	uint32_t least = s->ring_records < MIN_RING_RECORDS ? s->ring_records : MIN_RING_RECORDS;
 
 	return records < least ? least : records;
@@ -78,8 +83,6 @@ static struct brick_lane *create_lane(
 	if (!lane)
 		return NULL;
 	init_lane(lane, kind, histogram_offset, ring_offset, records);
-	if (ring_bytes && kind == BRICK_LANE_THREAD)
-		brick__sys_touch((char *)lane + ring_offset, ring_bytes);
 	s->lanes[index] = (struct brick__lane_entry){lane, bytes};
 	table[index] = (struct brick_session_lane){offset, bytes};
 	__atomic_store_n(&s->header->lane_count, index + 1, __ATOMIC_RELEASE);

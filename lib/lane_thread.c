@@ -217,6 +217,8 @@ struct brick_lane *brick__thread_attach(void)
 	if (!lane)
 		note_refusal(self);
 	brick__session_unlock();
+	if (lane && lane->owners == 1) /* others need not wait for this */
+		brick__sys_touch(self->ring, lane->capacity * sizeof *self->ring);
 	if (lane)
 		thread_exit_set(&exit_of_thread, self);
 	if (lane && brick__counters_now())
