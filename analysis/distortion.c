@@ -221,7 +221,7 @@ static void add_consumer(struct distortion *d, const struct run *run)
 		d->share += d->consumer_share;
 		d->high += d->consumer_share * cpus;
 	}
-	append(d, "the recorder took %.2f%% of the CPUs' time, of which %.0f%% was left%s",
+	append(d, "the recorder took %.2f%% of the CPUs' time (%.0f%% was idle%s)",
 		100 * d->consumer_share, 100 * d->idle,
 		d->saturated ? ": counted as taken from the program" : "");
 }
