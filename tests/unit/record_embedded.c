@@ -132,7 +132,8 @@ static void threads_come_and_go(void **state)
 	assert_int_equal(counted(run, "RmsNorm"), 1000);
 	for (size_t i = 0; i < run->lanes[0].off_cpu_count; i++) {
 		const struct run_off_cpu *o = &run->lanes[0].off_cpu[i];
-		slept += !o->preempted && o->end_ns - o->begin_ns >= 2000000;
+		/* of the 2 ms it may have been preempted for a part, on its way into the sleep */
+		slept += !o->preempted && o->end_ns - o->begin_ns >= 500000;
 	}
 	assert_true(slept >= 100);
 	run_destroy(run);
