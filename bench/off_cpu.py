@@ -215,8 +215,9 @@ def main():
     show(turns)
     for beside, name in ((False, "by itself"), (True, "beside a competitor")):
         print(f"first advice {name}: {', '.join(f'{k} {v}' for k, v in first[beside].most_common())}")
-    print(f"of CPU {options.cpu} interrupts took {100 * irq / everything:.2f} %, soft ones {100 * soft / everything:.2f} % "
-          f"({block} of BLOCK), the host {100 * steal / everything:.2f} %")
+    if everything:  # not where turns that were kept are shown only
+        print(f"of CPU {options.cpu} interrupts took {100 * irq / everything:.2f} %, soft ones {100 * soft / everything:.2f} % "
+              f"({block} of BLOCK), the host {100 * steal / everything:.2f} %")
 
 
 if __name__ == "__main__":
