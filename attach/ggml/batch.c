@@ -175,24 +175,42 @@ void batch_as_meant(struct batch_head *batch, struct batch_last *last)
 	}
 }
 
+/* A batch has few of all sequences: the others are not touched. */
+struct sequences {
+	uint64_t seen[BATCH_SEQUENCES / 64]; /* a bit for each */
+	struct sequence of[BATCH_SEQUENCES]; /* those that are seen */
+};
+
+static struct sequence *see(struct sequences *s, int32_t id)
+{
+	uint64_t *seen = &s->seen[id / 64], bit = UINT64_C(1) << id % 64;
+
+	if (!(*seen & bit))
+		memset(&s->of[id], 0, sizeof s->of[id]);
+	*seen |= bit;
+	return &s->of[id];
+}
+
 struct batch_tokens batch_count(const struct batch_head *batch, struct batch_past *past)
 {
 	struct batch_tokens sum = {0};
-	struct sequence sequences[BATCH_SEQUENCES];
+	struct sequences sequences;
 
 	if (batch->n_tokens <= 0 || (batch->n_tokens == 1 && position_of(batch, past, 0) < 0))
 		return (struct batch_tokens){.output = batch->n_tokens == 1};
-	memset(sequences, 0, sizeof sequences);
+	memset(sequences.seen, 0, sizeof sequences.seen);
 	for (int32_t i = 0; i < batch->n_tokens; i++) {
 		int32_t id = sequence_of(batch, i);
 		if (id < 0)
 			sum.prompt++;
 		else
-			add_token(&sequences[id], batch, past, i);
+			add_token(see(&sequences, id), batch, past, i);
 	}
-	for (int32_t id = 0; id < BATCH_SEQUENCES; id++)
-		if (sequences[id].tokens)
-			add_sequence(&sum, &sequences[id], batch, past, id);
+	for (int32_t word = 0; word < BATCH_SEQUENCES / 64; word++)
+		for (uint64_t left = sequences.seen[word]; left; left &= left - 1) {
+			int32_t id = word * 64 + __builtin_ctzll(left);
+			add_sequence(&sum, &sequences.of[id], batch, past, id);
+		}
 	return sum;
 }
 
