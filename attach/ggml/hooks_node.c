@@ -62,7 +62,8 @@ static HOT APART void begin(struct node_thread *t, uintptr_t caller,
 	if (BRICK_UNLIKELY(t->graph_serial != serial ||
 			   (params->nth == 1) != (t->mode == NODE_MODE_ALONE)))
 		node_graph_enter(t, node, params->nth, serial);
-	if (t->mode == NODE_MODE_OFF || node_run_begin(t, node, mul != NULL, t->run_base))
+	if (t->mode == NODE_MODE_OFF ||
+		node_run_begin(t, node, mul != NULL, brick__halves(t->run_base)))
 		return;
 	int part = params->ith != 0;
 	uint64_t shape =
@@ -188,7 +189,7 @@ HOT _Bool ggml_cpu_extra_compute_forward(const struct compute_params *params, vo
 {
 	struct node_thread *t = &node_thread;
 
-	if (BRICK_LIKELY(t->run_bytes && node_run_begin(t, node, 0, brick__counter())))
+	if (BRICK_LIKELY(t->run_bytes && node_run_begin(t, node, 0, brick__counter_halves())))
 		return t->extra_forward(params, node);
 	return extra_forward((uintptr_t)__builtin_return_address(0), params, node);
 }
@@ -233,7 +234,7 @@ HOT void ggml_compute_forward_rms_norm_mul_fused(
 {
 	struct node_thread *t = &node_thread;
 
-	if (BRICK_LIKELY(t->run_bytes && node_run_begin(t, norm, 1, brick__counter()))) {
+	if (BRICK_LIKELY(t->run_bytes && node_run_begin(t, norm, 1, brick__counter_halves()))) {
 		t->fused_forward(params, norm, mul);
 		return;
 	}

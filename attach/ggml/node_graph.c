@@ -92,7 +92,7 @@ void node_graph_enter(struct node_thread *t, const void *node, int threads, uint
 	if (!method_records_nodes())
 		t->mode = NODE_MODE_OFF;
 	else if (threads != 1 || !shape_offsets_known(&t->shape_at) || !brick__counter_used ||
-		 digests_mode)
+		 !brick__crc_usable() || digests_mode)
 		t->mode = NODE_MODE_TEAM;
 	else
 		t->mode = NODE_MODE_ALONE;

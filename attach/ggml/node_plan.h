@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include "attach/ggml/known_node.h"
 #include "lib/series.h"
+#include "lib/sys/crc.h"
 
 struct masks;
 
@@ -38,12 +39,14 @@ static inline __attribute__((always_inline)) uint32_t node_key(
 	const struct shape_offsets *at, const void *node, int fused)
 {
 	const int64_t *ne = tensor_field(node, at->ne);
+	uint64_t key = (uintptr_t)node + (uint32_t)fused; /* tensors begin at even addresses */
 
-	return (uint32_t)(uintptr_t)node + (uint32_t)ne[0] * 0x2c1b3c6du +
-	       (uint32_t)ne[1] * 0x6b43a9b5u + (uint32_t)ne[2] * 0x297a2d39u +
-	       (uint32_t)ne[3] * 0x5bd1e995u + ((uint32_t)tensor_int32(node, at->op) << 12) +
-	       (fused ? 0x5f356495u : 0) + (uint32_t)node_source(at, node, 0) * 0x9d8f3a4du +
-	       (uint32_t)node_source(at, node, 1) * 0x4f1bbcddu;
+#pragma GCC unroll 4
+	for (int i = 0; i < TENSOR_DIMS; i++)
+		key = brick__crc_add(key, (uint64_t)ne[i]);
+	key = brick__crc_add(key, (uint32_t)tensor_int32(node, at->op));
+	key = brick__crc_add(key, node_source(at, node, 0));
+	return (uint32_t)brick__crc_add(key, node_source(at, node, 1));
 }
 
 /* What a plan is made of: a graph. */

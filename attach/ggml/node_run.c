@@ -142,7 +142,7 @@ int node_run_refused(struct node_thread *t, const void *node, int fused)
 	if (t->run->mark == node_key(&t->shape_at, node, fused)) {
 		node_run_flush(t, now);
 		go_on(t, now);
-		return node_run_begin(t, node, fused, now);
+		return node_run_begin(t, node, fused, brick__halves(now));
 	}
 	__atomic_store_n(&t->plan->is_stale, 1, __ATOMIC_RELAXED);
 	node_run_leave(t);

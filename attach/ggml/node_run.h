@@ -33,18 +33,18 @@ int node_run_refused(struct node_thread *t, const void *node, int fused);
  * recorded.
  */
 static inline __attribute__((always_inline)) int node_run_begin(
-	struct node_thread *t, const void *node, int fused, uint64_t entered)
+	struct node_thread *t, const void *node, int fused, struct brick__halves entered)
 {
 	struct brick__series_timing *event = t->run;
 
 	if (BRICK_UNLIKELY(event->mark != node_key(&t->shape_at, node, fused) ||
-			   (uint32_t)(entered >> 32) != t->run_epoch))
+			   entered.high != t->run_epoch))
 		return 0;
 	__builtin_prefetch(event + 10, 1);
-	event[-1].ticks = (uint32_t)entered - event[-1].begin;
+	event[-1].ticks = entered.low - event[-1].begin;
 	t->run = event + 1;
 	t->fused += (uint32_t)fused;
-	event->begin = (uint32_t)brick__counter();
+	event->begin = brick__counter_halves().low;
 	return 1;
 }
 

@@ -12,14 +12,31 @@
 /* 1 when brick__counter() is invariant and calibrated, and so is what brick__now() reads. */
 extern uint32_t brick__counter_used __attribute__((visibility("hidden")));
 
+/* Of a reading. */
+struct brick__halves {
+	uint32_t low, high;
+};
+
+static inline struct brick__halves brick__halves(uint64_t ticks)
+{
+	return (struct brick__halves){(uint32_t)ticks, (uint32_t)(ticks >> 32)};
+}
+
 #if defined(__x86_64__)
+static inline struct brick__halves brick__counter_halves(void)
+{
+	struct brick__halves now;
+	__asm__ __volatile__("rdtsc" : "=a"(now.low), "=d"(now.high));
+	return now;
+}
+
 static inline uint64_t brick__counter(void)
 {
-	uint32_t low, high;
-	__asm__ __volatile__("rdtsc" : "=a"(low), "=d"(high));
-	return (uint64_t)high << 32 | low;
+	struct brick__halves now = brick__counter_halves();
+	return (uint64_t)now.high << 32 | now.low;
 }
-#elif defined(__aarch64__)
+#else
+#if defined(__aarch64__)
 static inline uint64_t brick__counter(void)
 {
 	uint64_t value;
@@ -30,6 +47,12 @@ static inline uint64_t brick__counter(void)
 static inline uint64_t brick__counter(void)
 {
 	return 0;
+}
+#endif
+
+static inline struct brick__halves brick__counter_halves(void)
+{
+	return brick__halves(brick__counter());
 }
 #endif
 

@@ -12,7 +12,7 @@ enum { FUZZ = 1000, KEYS = 1 << 20 };
 /* As hooks_node.c does it. */
 static void begin(struct node_thread *t, const void *node)
 {
-	if (node_run_begin(t, node, 0, brick__counter()) ||
+	if (node_run_begin(t, node, 0, brick__counter_halves()) ||
 		(t->plan && node_run_refused(t, node, 0)))
 		return;
 	const struct known_node *known = &t->nodes[t->node_next];

@@ -68,7 +68,7 @@ static int end_graph(void **state)
 
 static int begin_node(uint32_t i)
 {
-	return node_run_begin(&node_thread, &tensors[i], 0, brick__counter());
+	return node_run_begin(&node_thread, &tensors[i], 0, brick__counter_halves());
 }
 
 static void begin_nodes(uint32_t from, uint32_t to)
@@ -154,7 +154,7 @@ static void another_shape(void **state)
 	tensors[1].ne[1]++;
 	assert_false(begin_node(1));
 	tensors[1].ne[1]--;
-	assert_false(node_run_begin(&node_thread, &tensors[1], 1, brick__counter()));
+	assert_false(node_run_begin(&node_thread, &tensors[1], 1, brick__counter_halves()));
 	assert_true(begin_node(1));
 }
 
