@@ -58,8 +58,8 @@ int drain_emit(struct drain *d, struct sink *sink, uint32_t index,
 	if (!error)
 		error = drain_notes_emit_new(&d->notes, &d->map, sink, d->process);
 	for (size_t done = 0, used; done < count && !error; done += used) {
-		size_t n = drain_expand(
-			&d->tables.now, records + done, count - done, expanded, AT_ONCE, &used);
+		size_t n = drain_expand(&d->tables.now, lane, records + done, count - done,
+			expanded, AT_ONCE, &used);
 		error = emit_records(d, sink, index, expanded, n);
 	}
 	return error;
@@ -220,6 +220,7 @@ void drain_rewind(struct drain *d)
 	for (uint32_t i = 0; i < d->map.lane_count; i++) {
 		array_fini(&d->map.lanes[i]->in_sink);
 		d->map.lanes[i]->in_sink = (struct drain_lane_sinks){0};
+		d->map.lanes[i]->ahead.known = 0;
 		d->map.lanes[i]->depth = 0;
 	}
 }

@@ -31,6 +31,14 @@ struct drain_lane_sinks {
 	uint64_t left_out; /* commands for which there was no lane: counted as dropped */
 };
 
+enum { DRAIN_SAMPLES = 3 }; /* of struct brick_samples */
+
+/* Works of the samples of a lane's next record. */
+struct drain_ahead {
+	struct brick_record works[DRAIN_SAMPLES];
+	uint32_t known; /* a bit for each */
+};
+
 struct drain_lane {
 	/* set once by the consuming side, when the lane joins */
 	struct brick_lane *shared; /* NULL: unusable */
@@ -41,7 +49,8 @@ struct drain_lane {
 	uint64_t seen; /* of a view: records up to here were copied */
 	/* emitting */
 	struct drain_lane_sinks in_sink; /* none: not emitted yet */
-	uint64_t last_ticks;		 /* up to there it has told of bricks */
+	struct drain_ahead ahead;
+	uint64_t last_ticks; /* up to there it has told of bricks */
 	uint32_t depth;
 	struct drain_frame frames[BRICK_MAX_DEPTH];
 };

@@ -19,7 +19,7 @@ enum {
 	MAX_WORKS = 256,	/* in a run; with more, sites are looked at one by one */
 	CHUNK = 64,
 	AHEAD = 16,
-	AT_ONCE = 3 * CHUNK, /* sites whose records become visible together: drain/peek.c */
+	AT_ONCE = 21 * 3, /* sites whose records become visible together: drain/peek.c */
 };
 
 _Static_assert(BRICK_MAX_SITES <= UINT16_MAX + 1, "sites of struct brick_samples");
@@ -234,37 +234,71 @@ static inline __attribute__((always_inline)) void store_samples(struct brick_rec
 	store_word(record, 3, third | gap1);
 }
 
-/* The first two of up to three that are left, if they are near each other, or one. */
-static __attribute__((noinline)) uint32_t store_few(struct brick_record *record, uint64_t begin,
-	const struct brick__series_timing *t, const uint16_t *sites, uint32_t left)
+/* How many samples the record of up to three that are left has if these are not near each other. */
+static uint32_t few(const struct brick__series_timing *t, uint32_t left)
 {
-	if (left > 1 && gap(t) <= UINT16_MAX) {
+	return left > 1 && gap(t) <= UINT16_MAX ? 2 : 1;
+}
+
+static __attribute__((noinline)) void store_few(struct brick_record *record, uint64_t begin,
+	const struct brick__series_timing *t, const uint16_t *sites, uint32_t count)
+{
+	if (count > 1)
 		store_samples(record, begin, t, sites, 2);
-		return 2;
-	}
-	store_samples(record, begin, t, sites, 1);
-	return 1;
+	else
+		store_samples(record, begin, t, sites, 1);
+}
+
+/* The works that are not in the ring yet. */
+struct works_left {
+	const struct brick_timing_work *next, *end;
+	const struct brick__series_timing *of; /* the next one's execution, or NONE */
+};
+
+#define NONE ((const struct brick__series_timing *)UINTPTR_MAX)
+
+static void expect_work(struct works_left *works, const struct brick__series_run *run)
+{
+	while (works->next < works->end && !timing_has_work(works->next))
+		works->next++;
+	works->of = works->next < works->end ? run->timings + works->next->timing : NONE;
+}
+
+/* Those of the next `count` executions, in front of the record that has these. */
+static __attribute__((noinline)) uint64_t store_works(const struct brick__thread *self,
+	uint64_t head, struct works_left *works, const struct brick__series_run *run,
+	const struct brick__series_timing *t, uint32_t count)
+{
+	for (; works->of < t + count; works->next++, expect_work(works, run))
+		timing_write_work_ahead(
+			&self->ring[head++ & self->mask], works->next, (uint32_t)(works->of - t));
+	return head;
 }
 
 /* The sites from `first` up to `end`; what they are in is held in registers. */
 static uint64_t store(const struct brick__thread *self, uint64_t head,
-	const struct brick__series *s, const struct brick__series_run *run, uint32_t first,
-	uint32_t end)
+	const struct brick__series *s, const struct brick__series_run *run,
+	struct works_left *works, uint32_t first, uint32_t end)
 {
 	const struct brick__series_timing *restrict t = run->timings + first;
-	const struct brick__series_timing *const stop = run->timings + end;
+	const struct brick__series_timing *const stop = run->timings + end, *worked = works->of;
 	const uint16_t *restrict sites = s->sites + first;
 	struct brick_record *restrict ring = self->ring;
 	const uint64_t mask = self->mask, begin = run->begin;
 
 	for (uint32_t n; t < stop; t += n, sites += n, head++) {
-		struct brick_record *record = &ring[head & mask];
 		__builtin_prefetch(&ring[(head + AHEAD) & mask], 1);
 		n = 3;
-		if (BRICK_LIKELY(t + 2 < stop && (gap(t) | gap(t + 1)) <= UINT16_MAX))
-			store_samples(record, begin, t, sites, 3);
+		if (BRICK_UNLIKELY(t + 2 >= stop || (gap(t) | gap(t + 1)) > UINT16_MAX))
+			n = few(t, (uint32_t)(stop - t));
+		if (BRICK_UNLIKELY(worked < t + n)) {
+			head = store_works(self, head, works, run, t, n);
+			worked = works->of;
+		}
+		if (BRICK_LIKELY(n == 3))
+			store_samples(&ring[head & mask], begin, t, sites, 3);
 		else
-			n = store_few(record, begin, t, sites, (uint32_t)(stop - t));
+			store_few(&ring[head & mask], begin, t, sites, n);
 	}
 	return head;
 }
@@ -341,7 +375,7 @@ static void count_works(
 static uint64_t record_whole(
 	struct brick__thread *self, struct brick__series *s, const struct brick__series_run *run)
 {
-	const struct brick_timing_work *work = run->works, *works_end = work + run->work_count;
+	struct works_left works = {run->works, run->works + run->work_count, NONE};
 	uint64_t head = self->lane->head;
 
 	for (uint32_t i = 0; i < AHEAD; i += 2)
@@ -351,16 +385,10 @@ static uint64_t record_whole(
 	uint64_t sum = count(self->lane, s, run->timings);
 	if (run->work_count)
 		count_works(self->lane, s, run);
+	expect_work(&works, run);
 	for (uint32_t done = 0, end; done < s->count; done = end) {
 		end = s->count - done < AT_ONCE ? s->count : done + AT_ONCE;
-		if (work < works_end && work->timing < end)
-			end = work->timing + 1;
-		head = store(self, head, s, run, done, end);
-		if (work < works_end && work->timing + 1 == end) {
-			if (timing_has_work(work))
-				timing_write_work(&self->ring[head++ & self->mask], work);
-			work++;
-		}
+		head = store(self, head, s, run, &works, done, end);
 		publish(self->lane, head);
 	}
 	return sum;

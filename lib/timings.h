@@ -82,6 +82,16 @@ static inline void timing_write_work(
 		.begin = work->bytes, .kind = BRICK_RECORD_WORK, .elements = work->flops};
 }
 
+/* Of a sample of the record that is stored next. */
+static inline void timing_write_work_ahead(
+	struct brick_record *record, const struct brick_timing_work *work, uint32_t sample)
+{
+	*record = (struct brick_record){.begin = work->bytes,
+		.ticks = sample,
+		.kind = BRICK_RECORD_WORK_AHEAD,
+		.elements = work->flops};
+}
+
 /* Both. Returns how many records that takes. */
 static inline uint32_t timing_store_work(struct brick__thread *self, uint64_t head,
 	const struct brick__site_brief *site, const struct brick_timing_work *work)

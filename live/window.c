@@ -18,14 +18,28 @@ static int is_about_another(const struct brick_record *r)
 	}
 }
 
+/* The records from `from` up to `end` go with the one behind them. */
+static size_t keep(struct brick_record *records, size_t kept, size_t from, size_t end)
+{
+	for (size_t i = from; i < end; i++)
+		records[kept++] = records[i];
+	return kept;
+}
+
 size_t live_window_trim(struct brick_record *records, size_t count, uint64_t from_ticks)
 {
-	size_t kept = 0;
+	size_t kept = 0, ahead = 0;
 	uint32_t depth = 0;
 	int begun = 0, skip = 1;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct brick_record *r = &records[i];
+		if (r->kind == BRICK_RECORD_WORK_AHEAD) {
+			ahead++;
+			continue;
+		}
+		size_t first = i - ahead;
+		ahead = 0;
 		if (is_about_another(r)) {
 			if (!skip)
 				records[kept++] = *r;
@@ -41,7 +55,7 @@ size_t live_window_trim(struct brick_record *records, size_t count, uint64_t fro
 			depth--;
 		else if (r->kind == BRICK_RECORD_THREAD)
 			depth = 0;
-		records[kept++] = *r;
+		kept = keep(records, kept, first, i + 1);
 	}
 	return kept;
 }

@@ -74,8 +74,13 @@ static void print_records(
 {
 	const struct brick_session_site *site = at(h->site_offset, h->site_count * sizeof *site);
 	struct brick_samples samples;
+	static struct brick_record ahead[3]; /* works of the samples that come */
 	struct brick_record out[3];
 
+	if (record->kind == BRICK_RECORD_WORK_AHEAD && record->ticks < 3) {
+		ahead[record->ticks] = *record;
+		return;
+	}
 	if (record->kind != BRICK_RECORD_SAMPLES) {
 		print_record(lane, record);
 		return;
@@ -88,6 +93,12 @@ static void print_records(
 			out[i].layer = site[out[i].site].layer;
 		}
 		print_record(lane, &out[i]);
+		if (!ahead[i].kind)
+			continue;
+		ahead[i].kind = BRICK_RECORD_WORK;
+		ahead[i].ticks = 0;
+		print_record(lane, &ahead[i]);
+		ahead[i].kind = BRICK_RECORD_NONE;
 	}
 }
 

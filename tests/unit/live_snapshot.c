@@ -329,6 +329,17 @@ static void test_trim(void **state)
 	assert_int_equal(r[2].kind, BRICK_RECORD_TIMES);
 	assert_int_equal(r[3].begin, 12);
 	assert_int_equal(live_window_trim(r, 4, 100), 0);
+	struct brick_record ahead[] = {
+		record(BRICK_RECORD_WORK_AHEAD, 1),
+		record(BRICK_RECORD_SAMPLES, 7),
+		record(BRICK_RECORD_WORK_AHEAD, 2),
+		record(BRICK_RECORD_WORK_AHEAD, 3),
+		record(BRICK_RECORD_SAMPLES, 9),
+		record(BRICK_RECORD_WORK_AHEAD, 4),
+	};
+	assert_int_equal(live_window_trim(ahead, 6, 8), 3); /* what the last is of is not here */
+	assert_int_equal(ahead[0].begin, 2);
+	assert_int_equal(ahead[2].begin, 9);
 	assert_int_equal(live_window_trim(r, 0, 0), 0);
 }
 

@@ -66,22 +66,37 @@ static inline struct brick_record *peek_record(struct brick_lane *lane, uint64_t
 	return &ring[index & (lane->capacity - 1)];
 }
 
-/* The same as sinks get it; returns how many it stands for. */
+/*
+ * The same as sinks get it; returns how many it stands for, up to 6: of works in front of samples
+ * 0, and these are behind their samples.
+ */
 static inline uint32_t peek_read(
 	struct peek *p, struct brick_lane *lane, uint64_t index, struct brick_record *out)
 {
 	const struct brick_session_site *sites =
 		(const void *)(p->base + peek_header(p)->site_offset);
+	struct brick_record three[3];
 	struct brick_samples samples;
+	uint32_t n = 0;
 
 	*out = *peek_record(lane, index);
 	if (out->kind != BRICK_RECORD_SAMPLES)
-		return 1;
+		return out->kind != BRICK_RECORD_WORK_AHEAD;
 	memcpy(&samples, out, sizeof samples);
-	uint32_t n = brick_samples_read(&samples, out);
-	for (uint32_t i = 0; i < n; i++) {
-		out[i].brick = sites[out[i].site].brick;
-		out[i].layer = sites[out[i].site].layer;
+	uint32_t count = brick_samples_read(&samples, three);
+	for (uint32_t i = 0; i < count; i++) {
+		out[n] = three[i];
+		out[n].brick = sites[out[n].site].brick;
+		out[n].layer = sites[out[n].site].layer;
+		n++;
+		for (uint64_t k = index;
+			k && peek_record(lane, k - 1)->kind == BRICK_RECORD_WORK_AHEAD; k--) {
+			if (peek_record(lane, k - 1)->ticks != i)
+				continue;
+			out[n] = *peek_record(lane, k - 1);
+			out[n].kind = BRICK_RECORD_WORK;
+			out[n++].ticks = 0;
+		}
 	}
 	return n;
 }

@@ -14,11 +14,13 @@
 #include "lib/series.h"
 #include "tests/unit/drain_fixture.h"
 
-enum { SITES = 100, TICKS = 26000, FAR = 70000, WORKS = 2 };
+enum { SITES = 100, TICKS = 26000, FAR = 70000, WORKS = 4 };
 
 static uint32_t sites[SITES];
 static struct brick__series_timing timings[SITES];
 static uint64_t begins[SITES]; /* ticks */
+static const struct brick_timing_work works[WORKS] = {
+	{1, 0, 4, 40}, {3, 0, 6, 60}, {4, 0, 7, 70}, {99, 0, 8, 80}};
 
 /* Two bricks and as many layers as there are sites. */
 static void register_sites(void)
@@ -39,7 +41,6 @@ static void register_sites(void)
 /* Every tenth begins too late for the record of the one before it. */
 static uint64_t record_series(uint64_t begin)
 {
-	static const struct brick_timing_work works[WORKS] = {{3, 0, 4, 40}, {50, 0, 5, 50}};
 	struct brick__series *series = brick__series_create(sites, SITES);
 	uint64_t at = begin, sum = 0;
 
@@ -64,7 +65,16 @@ static void assert_sample(const struct run *run, const struct run_sample *s, uin
 	uint64_t ns =
 		brick_clock_ns(brick_clock_get(), TICKS + i) - brick_clock_ns(brick_clock_get(), 0);
 
+	uint64_t bytes = 10, flops = 100;
+
+	for (uint32_t k = 0; k < WORKS; k++)
+		if (works[k].timing == i) {
+			bytes = works[k].bytes;
+			flops = works[k].flops;
+		}
 	assert_int_equal(site->layer, i);
+	assert_int_equal(site->bytes, bytes);
+	assert_int_equal(site->flops, flops);
 	assert_string_equal(run->bricks[site->brick].name, i % 3 ? "RmsNorm" : "LmHead");
 	assert_in_range(s->end_ns - s->begin_ns, ns - 2, ns + 2);
 	ns = brick_clock_ns(brick_clock_get(), begins[i]);
@@ -96,8 +106,8 @@ static void three_of_a_record_are_as_good_as_three_records(void **state)
 	const struct brick_stat *head = &run->lanes[0].stats[run_brick_find(run, "LmHead")];
 	uint64_t ns = brick_clock_ns(brick_clock_get(), sum) - brick_clock_ns(brick_clock_get(), 0);
 	assert_in_range(norm->total + head->total, ns - SITES, ns + SITES);
-	assert_int_equal(norm->bytes + head->bytes, (SITES - WORKS) * 10 + 9);
-	assert_int_equal(norm->flops + head->flops, (SITES - WORKS) * 100 + 90);
+	assert_int_equal(norm->bytes + head->bytes, (SITES - WORKS) * 10 + 25);
+	assert_int_equal(norm->flops + head->flops, (SITES - WORKS) * 100 + 250);
 	run_destroy(run);
 }
 
@@ -106,6 +116,14 @@ static void what_nobody_wrote_is_bad(void **state)
 {
 	struct fixture *f = *state;
 	struct brick_record records[3];
+	const struct brick_record of_nothing[] = {
+		{.kind = BRICK_RECORD_WORK_AHEAD, .ticks = 3}, /* of a fourth sample */
+		{.kind = BRICK_RECORD_WORK_AHEAD,
+			.ticks = 1,
+			.begin = 90}, /* of what follows: none */
+		{.kind = BRICK_RECORD_WORK_AHEAD, .ticks = 2, .begin = 90},
+		{.kind = BRICK_RECORD_INSTANT, .brick = BRICK_SAMPLING},
+	};
 
 	start_session(f, 4096);
 	open_drain(f);
@@ -121,10 +139,11 @@ static void what_nobody_wrote_is_bad(void **state)
 	memcpy(records, planted, sizeof records);
 	for (int i = 0; i < 3; i++)
 		records[i].kind = BRICK_RECORD_SAMPLES;
+	assert_int_equal(drain_emit(f->drain, trace_writer_sink(f->writer), 0, of_nothing, 4), 0);
 	assert_int_equal(drain_emit(f->drain, trace_writer_sink(f->writer), 0, records, 3), 0);
 	struct run *run = finish(f, DRAIN_END_CLOSED);
 	assert_int_equal(samples_of(run, "RmsNorm") + samples_of(run, "LmHead"), 1); /* site 7 */
-	assert_in_range(run->bad_records, 4, 6);
+	assert_in_range(run->bad_records, 4 + 4, 6 + 4);
 	run_destroy(run);
 }
 

@@ -96,7 +96,8 @@ static void assert_as_expected(struct peek *p)
 		assert_int_equal(stat->flops, e->flops);
 	}
 	for (uint64_t i = 0; i < lane->head; i++)
-		records += peek_record(lane, i)->kind == BRICK_RECORD_WORK;
+		records += peek_record(lane, i)->kind == BRICK_RECORD_WORK ||
+			   peek_record(lane, i)->kind == BRICK_RECORD_WORK_AHEAD;
 	assert_int_equal(records, work_records);
 }
 

@@ -31,7 +31,7 @@
 #include "brick/registry.h"
 
 #define BRICK_SESSION_MAGIC 0x31535345534b4342ull /* "BCKSESS1" */
-#define BRICK_SESSION_VERSION 4u
+#define BRICK_SESSION_VERSION 5u
 
 #define BRICK_SESSION_REFUSALS_NAME "refusals"
 
