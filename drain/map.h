@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 #include "brick/abi/session.h"
+#include "drain/ahead.h"
 #include "drain/guard.h"
 
 /* An open brick, as far as the histograms need it. */
@@ -29,14 +30,6 @@ struct drain_lane_sinks {
 	uint32_t depth;	   /* of the command that is open there */
 	int overlaps;	   /* its commands may */
 	uint64_t left_out; /* commands for which there was no lane: counted as dropped */
-};
-
-enum { DRAIN_SAMPLES = 3 }; /* of struct brick_samples */
-
-/* Works of the samples of a lane's next record. */
-struct drain_ahead {
-	struct brick_record works[DRAIN_SAMPLES];
-	uint32_t known; /* a bit for each */
 };
 
 struct drain_lane {

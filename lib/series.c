@@ -234,72 +234,78 @@ static inline __attribute__((always_inline)) void store_samples(struct brick_rec
 	store_word(record, 3, third | gap1);
 }
 
-/* How many samples the record of up to three that are left has if these are not near each other. */
-static uint32_t few(const struct brick__series_timing *t, uint32_t left)
+/*
+ * Records of three, as long as there are three that are near each other, up to `stop` and to the
+ * end of the ring; returns where it got. What it is in stays in registers.
+ */
+static __attribute__((noinline)) const struct brick__series_timing *store_threes(
+	struct brick_record *restrict record, const struct brick_record *ring_end, uint64_t begin,
+	const struct brick__series_timing *restrict t, const struct brick__series_timing *stop,
+	const uint16_t *restrict sites)
 {
-	return left > 1 && gap(t) <= UINT16_MAX ? 2 : 1;
+	for (; t + 2 < stop && record < ring_end; t += 3, sites += 3, record++) {
+		__builtin_prefetch(record + AHEAD, 1);
+		if (BRICK_UNLIKELY((gap(t) | gap(t + 1)) > UINT16_MAX))
+			break;
+		store_samples(record, begin, t, sites, 3);
+	}
+	return t;
 }
 
-static __attribute__((noinline)) void store_few(struct brick_record *record, uint64_t begin,
-	const struct brick__series_timing *t, const uint16_t *sites, uint32_t count)
+/* The first of up to three, with the second if that is near. Returns how many. */
+static __attribute__((noinline)) uint32_t store_few(struct brick_record *record, uint64_t begin,
+	const struct brick__series_timing *t, const uint16_t *sites, uint32_t left)
 {
-	if (count > 1)
+	if (left > 1 && gap(t) <= UINT16_MAX) {
 		store_samples(record, begin, t, sites, 2);
-	else
-		store_samples(record, begin, t, sites, 1);
+		return 2;
+	}
+	store_samples(record, begin, t, sites, 1);
+	return 1;
 }
 
-/* The works that are not in the ring yet. */
-struct works_left {
-	const struct brick_timing_work *next, *end;
-	const struct brick__series_timing *of; /* the next one's execution, or NONE */
-};
-
-#define NONE ((const struct brick__series_timing *)UINTPTR_MAX)
-
-static void expect_work(struct works_left *works, const struct brick__series_run *run)
+/* The sites from `first` up to `end`. */
+static uint64_t store(const struct brick__thread *self, uint64_t head,
+	const struct brick__series *s, const struct brick__series_run *run, uint32_t first,
+	uint32_t end)
 {
-	while (works->next < works->end && !timing_has_work(works->next))
-		works->next++;
-	works->of = works->next < works->end ? run->timings + works->next->timing : NONE;
-}
+	const struct brick__series_timing *t = run->timings + first, *stop = run->timings + end;
+	const struct brick_record *ring_end = self->ring + self->mask + 1;
 
-/* Those of the next `count` executions, in front of the record that has these. */
-static __attribute__((noinline)) uint64_t store_works(const struct brick__thread *self,
-	uint64_t head, struct works_left *works, const struct brick__series_run *run,
-	const struct brick__series_timing *t, uint32_t count)
-{
-	for (; works->of < t + count; works->next++, expect_work(works, run))
-		timing_write_work_ahead(
-			&self->ring[head++ & self->mask], works->next, (uint32_t)(works->of - t));
+	while (t < stop) {
+		const struct brick__series_timing *from = t;
+		const uint16_t *sites = s->sites + (t - run->timings);
+		t = store_threes(
+			&self->ring[head & self->mask], ring_end, run->begin, t, stop, sites);
+		head += (uint64_t)(t - from) / 3;
+		if (t < stop && t == from)
+			t += store_few(&self->ring[head++ & self->mask], run->begin, t, sites,
+				(uint32_t)(stop - t));
+	}
 	return head;
 }
 
-/* The sites from `first` up to `end`; what they are in is held in registers. */
-static uint64_t store(const struct brick__thread *self, uint64_t head,
-	const struct brick__series *s, const struct brick__series_run *run,
-	struct works_left *works, uint32_t first, uint32_t end)
+/*
+ * Those from *next on that are of the sites from `first` up to `end`, in front of the records of
+ * these: one for each row of works that are the same.
+ */
+static uint64_t store_works(const struct brick__thread *self, uint64_t head,
+	const struct brick__series_run *run, uint32_t *next, uint32_t first, uint32_t end)
 {
-	const struct brick__series_timing *restrict t = run->timings + first;
-	const struct brick__series_timing *const stop = run->timings + end, *worked = works->of;
-	const uint16_t *restrict sites = s->sites + first;
-	struct brick_record *restrict ring = self->ring;
-	const uint64_t mask = self->mask, begin = run->begin;
+	const struct brick_timing_work *works = run->works;
+	uint32_t i = *next;
 
-	for (uint32_t n; t < stop; t += n, sites += n, head++) {
-		__builtin_prefetch(&ring[(head + AHEAD) & mask], 1);
-		n = 3;
-		if (BRICK_UNLIKELY(t + 2 >= stop || (gap(t) | gap(t + 1)) > UINT16_MAX))
-			n = few(t, (uint32_t)(stop - t));
-		if (BRICK_UNLIKELY(worked < t + n)) {
-			head = store_works(self, head, works, run, t, n);
-			worked = works->of;
-		}
-		if (BRICK_LIKELY(n == 3))
-			store_samples(&ring[head & mask], begin, t, sites, 3);
-		else
-			store_few(&ring[head & mask], begin, t, sites, n);
+	while (i < run->work_count && works[i].timing < end) {
+		const struct brick_timing_work *work = &works[i];
+		uint64_t samples = 0;
+		for (; i < run->work_count && works[i].timing < end &&
+			works[i].bytes == work->bytes && works[i].flops == work->flops;
+			i++)
+			samples |= UINT64_C(1) << (works[i].timing - first);
+		if (timing_has_work(work))
+			timing_write_work_ahead(&self->ring[head++ & self->mask], work, samples);
 	}
+	*next = i;
 	return head;
 }
 
@@ -375,8 +381,8 @@ static void count_works(
 static uint64_t record_whole(
 	struct brick__thread *self, struct brick__series *s, const struct brick__series_run *run)
 {
-	struct works_left works = {run->works, run->works + run->work_count, NONE};
 	uint64_t head = self->lane->head;
+	uint32_t work = 0;
 
 	for (uint32_t i = 0; i < AHEAD; i += 2)
 		__builtin_prefetch(&self->ring[(head + i) & self->mask], 1);
@@ -385,10 +391,10 @@ static uint64_t record_whole(
 	uint64_t sum = count(self->lane, s, run->timings);
 	if (run->work_count)
 		count_works(self->lane, s, run);
-	expect_work(&works, run);
 	for (uint32_t done = 0, end; done < s->count; done = end) {
 		end = s->count - done < AT_ONCE ? s->count : done + AT_ONCE;
-		head = store(self, head, s, run, &works, done, end);
+		head = store_works(self, head, run, &work, done, end);
+		head = store(self, head, s, run, done, end);
 		publish(self->lane, head);
 	}
 	return sum;

@@ -82,12 +82,13 @@ static inline void timing_write_work(
 		.begin = work->bytes, .kind = BRICK_RECORD_WORK, .elements = work->flops};
 }
 
-/* Of a sample of the record that is stored next. */
+/* Of those whose bits are set of the samples that are stored next. */
 static inline void timing_write_work_ahead(
-	struct brick_record *record, const struct brick_timing_work *work, uint32_t sample)
+	struct brick_record *record, const struct brick_timing_work *work, uint64_t samples)
 {
 	*record = (struct brick_record){.begin = work->bytes,
-		.ticks = sample,
+		.ticks = (uint32_t)samples,
+		.wait = (uint32_t)(samples >> 32),
 		.kind = BRICK_RECORD_WORK_AHEAD,
 		.elements = work->flops};
 }

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "brick/abi/session.h"
+#include "drain/ahead.h"
 
 static const char *base;
 static uint64_t size;
@@ -74,11 +75,11 @@ static void print_records(
 {
 	const struct brick_session_site *site = at(h->site_offset, h->site_count * sizeof *site);
 	struct brick_samples samples;
-	static struct brick_record ahead[3]; /* works of the samples that come */
+	static struct drain_ahead ahead;
 	struct brick_record out[3];
 
-	if (record->kind == BRICK_RECORD_WORK_AHEAD && record->ticks < 3) {
-		ahead[record->ticks] = *record;
+	if (record->kind == BRICK_RECORD_WORK_AHEAD) {
+		drain_ahead_add(&ahead, record);
 		return;
 	}
 	if (record->kind != BRICK_RECORD_SAMPLES) {
@@ -93,12 +94,13 @@ static void print_records(
 			out[i].layer = site[out[i].site].layer;
 		}
 		print_record(lane, &out[i]);
-		if (!ahead[i].kind)
+		const struct brick_record *work = drain_ahead_take(&ahead);
+		if (!work)
 			continue;
-		ahead[i].kind = BRICK_RECORD_WORK;
-		ahead[i].ticks = 0;
-		print_record(lane, &ahead[i]);
-		ahead[i].kind = BRICK_RECORD_NONE;
+		out[i] = (struct brick_record){.begin = work->begin,
+			.kind = BRICK_RECORD_WORK,
+			.elements = work->elements};
+		print_record(lane, &out[i]);
 	}
 }
 

@@ -329,18 +329,32 @@ static void test_trim(void **state)
 	assert_int_equal(r[2].kind, BRICK_RECORD_TIMES);
 	assert_int_equal(r[3].begin, 12);
 	assert_int_equal(live_window_trim(r, 4, 100), 0);
-	struct brick_record ahead[] = {
-		record(BRICK_RECORD_WORK_AHEAD, 1),
-		record(BRICK_RECORD_SAMPLES, 7),
-		record(BRICK_RECORD_WORK_AHEAD, 2),
-		record(BRICK_RECORD_WORK_AHEAD, 3),
-		record(BRICK_RECORD_SAMPLES, 9),
-		record(BRICK_RECORD_WORK_AHEAD, 4),
+}
+
+/* Works of samples that come: of those that are left. */
+static void test_trim_ahead(void **state)
+{
+	const struct brick_samples two = {.begin = 7, .kind = BRICK_RECORD_SAMPLES, .site = {1, 2}},
+				   one = {.begin = 9, .kind = BRICK_RECORD_SAMPLES, .site = {3}};
+	struct brick_record r[] = {
+		{.kind = BRICK_RECORD_WORK_AHEAD, .begin = 1, .ticks = 3},
+		{.kind = BRICK_RECORD_WORK_AHEAD, .begin = 2, .ticks = 4, .wait = 1},
+		{.kind = BRICK_RECORD_SAMPLES},
+		{.kind = BRICK_RECORD_WORK_AHEAD, .begin = 3, .ticks = 16},
+		{.kind = BRICK_RECORD_SAMPLES},
+		{.kind = BRICK_RECORD_WORK_AHEAD, .begin = 4, .ticks = 1},
 	};
-	assert_int_equal(live_window_trim(ahead, 6, 8), 3); /* what the last is of is not here */
-	assert_int_equal(ahead[0].begin, 2);
-	assert_int_equal(ahead[2].begin, 9);
-	assert_int_equal(live_window_trim(r, 0, 0), 0);
+
+	(void)state;
+	memcpy(&r[2], &two, sizeof two);
+	memcpy(&r[4], &one, sizeof one);
+	assert_int_equal(live_window_trim(r, sizeof r / sizeof *r, 8), 3);
+	assert_int_equal(r[0].begin, 2);
+	assert_int_equal(r[0].ticks, 1 | 1u << 30);
+	assert_int_equal(r[0].wait, 0);
+	assert_int_equal(r[1].begin, 3);
+	assert_int_equal(r[1].ticks, 16);
+	assert_int_equal(r[2].begin, 9);
 }
 
 int main(void)
@@ -355,6 +369,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_reset, start, stop),
 		cmocka_unit_test_setup_teardown(test_found, start, stop),
 		cmocka_unit_test(test_trim),
+		cmocka_unit_test(test_trim_ahead),
 	};
 
 	if (!mkdtemp(directory))

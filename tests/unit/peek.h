@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "brick/brick.h"
+#include "drain/ahead.h"
 
 struct peek {
 	char directory[64], path[128];
@@ -67,36 +68,38 @@ static inline struct brick_record *peek_record(struct brick_lane *lane, uint64_t
 }
 
 /*
- * The same as sinks get it; returns how many it stands for, up to 6: of works in front of samples
- * 0, and these are behind their samples.
+ * The same as sinks get it; returns how many it stands for, up to 6: of works of samples that come
+ * 0, and these are behind their samples. Records in their order, from the first on.
  */
 static inline uint32_t peek_read(
 	struct peek *p, struct brick_lane *lane, uint64_t index, struct brick_record *out)
 {
+	static struct drain_ahead ahead;
 	const struct brick_session_site *sites =
 		(const void *)(p->base + peek_header(p)->site_offset);
 	struct brick_record three[3];
 	struct brick_samples samples;
 	uint32_t n = 0;
 
+	if (!index)
+		ahead.known = 0;
 	*out = *peek_record(lane, index);
+	if (out->kind == BRICK_RECORD_WORK_AHEAD)
+		drain_ahead_add(&ahead, out);
 	if (out->kind != BRICK_RECORD_SAMPLES)
 		return out->kind != BRICK_RECORD_WORK_AHEAD;
 	memcpy(&samples, out, sizeof samples);
 	uint32_t count = brick_samples_read(&samples, three);
 	for (uint32_t i = 0; i < count; i++) {
+		const struct brick_record *work = drain_ahead_take(&ahead);
 		out[n] = three[i];
 		out[n].brick = sites[out[n].site].brick;
 		out[n].layer = sites[out[n].site].layer;
 		n++;
-		for (uint64_t k = index;
-			k && peek_record(lane, k - 1)->kind == BRICK_RECORD_WORK_AHEAD; k--) {
-			if (peek_record(lane, k - 1)->ticks != i)
-				continue;
-			out[n] = *peek_record(lane, k - 1);
-			out[n].kind = BRICK_RECORD_WORK;
-			out[n++].ticks = 0;
-		}
+		if (work)
+			out[n++] = (struct brick_record){.begin = work->begin,
+				.kind = BRICK_RECORD_WORK,
+				.elements = work->elements};
 	}
 	return n;
 }

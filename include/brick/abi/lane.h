@@ -100,8 +100,9 @@ enum brick_record_kind {
 	BRICK_RECORD_SAMPLES = 16, /* up to three samples of sites: struct brick_samples */
 	BRICK_RECORD_NAME =
 		17, /* what its thread, which leaves now, is called: brick_name_read() */
-	BRICK_RECORD_WORK_AHEAD = 18, /* as WORK, of the sample `ticks` (0 to 2) of the SAMPLES that
-					 follow; there may be one for each before them */
+	BRICK_RECORD_WORK_AHEAD = 18, /* as WORK, of some of the 64 samples that SAMPLES have from
+					 here on: those whose bits are set, in `ticks` of the
+					 first 32 and in `wait` of the others */
 };
 
 /* Flags of a record, or'ed. */
