@@ -65,6 +65,7 @@ set(BRICK_LIB_SOURCES
   lib/ring.c
   lib/sample.c
   lib/series.c
+  lib/series_store.c
   lib/session.c
   lib/session_map.c
   lib/session_stop.c
