@@ -1,38 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What recording costs a step of one token, by blocks of steps that are recorded and blocks that are left whole, in
-turns, in the same memory (BRICK_PLAIN_STEPS=2,47).
+"""What recording costs a step, by blocks of steps that are recorded and blocks that are left whole, in turns, in the same memory
+(BRICK_PLAIN_STEPS=2,47).
 
 Single steps that are left whole (`--measure-distortion`, distortion.py) still have the hooks of phases and graphs, which are
 only muted. In a block calls lead past these as well. That takes the CPU some steps to get used to, so the cost is told by how
 many steps behind such a change it is of; the last one is what holds for a program that is recorded all the time. What a step's own
 begin and end cost is in both. The control is recorded blocks of even number less those of odd number. One thread; of each
 process the mean of the faster half of the steps, each less the lower quartile of its place in a round; of 60 % of the processes in
-the middle, +- 95 %.
+the middle, +- 95 %. Cases are those of distortion.py, in turns; behind the rows is how many times as much batches whose shapes
+change cost as those whose do not, 95 % by drawing processes again.
 
-  bench/whole_blocks.py [--seconds 90] [--model FILE]
+  bench/whole_blocks.py [--seconds 90] [--model FILE] [--cases "1 token,4 tokens,2 to 5 tokens"] [--keep FILE]
 """
 import argparse
 import json
 import os
+import random
 import statistics
 import subprocess
 import tempfile
 import time
 
+from distortion import CASES
+
 BUILD = os.environ.get("BRICK_BUILD", "build")
-BLOCK, PLACES, ROUNDS = 47, 16, 500
+BLOCK, STEPS = 47, 6000
 BEHIND = [(1, 4), (4, 8), (8, 16), (16, BLOCK)]  # steps since calls lead where they do
 NODES_LEAST = 16  # A step with fewer samples was left whole.
+CHANGING = {"1 and 2 tokens": "1 token", "2 to 5 tokens": "4 tokens"}  # to be held against
 
 
-def steps_of(model, scratch):
+def steps_of(model, scratch, batches):
     """Of each step its time on the CPU, us, and whether it was left whole, in their order."""
+    rounds = STEPS // len(batches)
     out = os.path.join(scratch, "run.pftrace")
-    command = [f"{BUILD}/bin/engine-pair", f"{BUILD}/demo/engine/libs", model, "1", f"{ROUNDS},60,1", "c", *["1"] * PLACES]
+    command = [f"{BUILD}/bin/engine-pair", f"{BUILD}/demo/engine/libs", model, "1", f"{rounds},60,1", "c", *batches]
     subprocess.run([f"{BUILD}/bin/brick", "record", "-q", "--no-history", "-o", out, "--", *command], check=True,
                    capture_output=True, env={**os.environ, "BRICK_PLAIN_STEPS": f"2,{BLOCK}"})
     done = subprocess.run([f"{BUILD}/bin/brick", "report", "--by", "step", "--json", out], check=True, capture_output=True)
-    rows = [row for row in json.loads(done.stdout)["each_step"] if row["name"] != "outside of steps"][-PLACES * ROUNDS:]
+    rows = [row for row in json.loads(done.stdout)["each_step"] if row["name"] != "outside of steps"][-rounds * len(batches):]
     return [((row["step_ns"] - (row["off_ns"] or 0)) / 1e3, row["count"] < NODES_LEAST) for row in rows]
 
 
@@ -40,9 +46,9 @@ def faster(times):
     return statistics.mean(sorted(times)[:len(times) // 2])
 
 
-def costs(steps):
+def costs(steps, places):
     """Cost by steps behind a change, and the control."""
-    usual = [statistics.quantiles([us for us, _ in steps[place::PLACES]], n=4)[0] for place in range(PLACES)]
+    usual = [statistics.quantiles([us for us, _ in steps[place::places]], n=4)[0] for place in range(places)]
     times, block, since = {}, 0, 0
     for i, (us, whole) in enumerate(steps):
         since += 1
@@ -50,7 +56,7 @@ def costs(steps):
             block, since = block + 1, 0
         for low, high in BEHIND:
             if low <= since < high:
-                times.setdefault((whole, block // 2 % 2, low), []).append(us - usual[i % PLACES])
+                times.setdefault((whole, block // 2 % 2, low), []).append(us - usual[i % places])
     both = {(whole, low): faster(times[whole, 0, low] + times[whole, 1, low]) for whole in (False, True) for low, _ in BEHIND}
     last = BEHIND[-1][0]
     return [*(both[False, low] - both[True, low] for low, _ in BEHIND),
@@ -66,19 +72,48 @@ def middle(values):
     return statistics.mean(inner), 1.96 * statistics.stdev(moved) / 0.6 / len(values) ** 0.5
 
 
+def ratio(changing, usual):
+    """Of their middles, and where 95 % of those lie that are made of processes drawn again."""
+    def drawn(values):
+        return middle(random.choices(values, k=len(values)))[0]
+    ratios = sorted(drawn(changing) / max(drawn(usual), 0.01) for _ in range(4000))
+    return middle(changing)[0] / middle(usual)[0], ratios[100], ratios[-101]
+
+
+def show(found):
+    print("| batches | processes | " + " | ".join(f"steps {low} to {high - 1} behind a change" for low, high in BEHIND) + " | control |")
+    print("|---|---|---|---|---|---|---|")
+    for case, processes in found.items():
+        cells = ("{:.2f} +- {:.2f}".format(*middle(values)) for values in zip(*processes))
+        print(f"| {case} | {len(processes)} | " + " | ".join(cells) + " |", flush=True)
+    for case in found:
+        if CHANGING.get(case) in found:
+            settled = [[process[len(BEHIND) - 1] for process in found[of]] for of in (case, CHANGING[case])]
+            print("{}: {:.2f} times ({:.2f} .. {:.2f}) what {} cost".format(case, *ratio(*settled), CHANGING[case]))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=90)
     parser.add_argument("--model", default=f"{BUILD}/demo/model-tiny.gguf")
+    parser.add_argument("--cases", default="1 token")
+    parser.add_argument("--keep", help="a line of JSON for each process is added to it; those there count as well")
     options = parser.parse_args()
-    found, end = [], time.monotonic() + options.seconds
+    found, end = {case: [] for case in options.cases.split(",")}, time.monotonic() + options.seconds
+    if options.keep and os.path.exists(options.keep):
+        with open(options.keep, encoding="utf-8") as file:
+            for case, process in map(json.loads, file):
+                found.setdefault(case, []).append(process)
     with tempfile.TemporaryDirectory() as scratch:
-        while len(found) < 5 or time.monotonic() < end:
-            found.append(costs(steps_of(options.model, scratch)))
-    print("| processes | " + " | ".join(f"steps {low} to {high - 1} behind a change" for low, high in BEHIND) + " | control |")
-    print("|---|---|---|---|---|---|")
-    cells = ("{:.2f} +- {:.2f}".format(*middle(values)) for values in zip(*found))
-    print(f"| {len(found)} | " + " | ".join(cells) + " |", flush=True)
+        while time.monotonic() < end or min(map(len, found.values())) < 5:
+            for case in options.cases.split(","):
+                batches = CASES[case].split()[1:]
+                process = costs(steps_of(options.model, scratch, batches), len(batches))
+                found[case].append(process)
+                if options.keep:
+                    with open(options.keep, "a", encoding="utf-8") as file:
+                        file.write(json.dumps([case, process]) + "\n")
+    show(found)
 
 
 if __name__ == "__main__":
