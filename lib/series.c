@@ -9,6 +9,7 @@
  */
 #include "lib/series.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include "lib/ring.h"
 #include "lib/series_store.h"
@@ -45,7 +46,7 @@ struct brick__series {
 	struct slot slots[MAX_SLOTS];
 	struct known_works works; /* of the last run */
 	uint16_t *sites;	  /* and as many 0s behind them as are read with the last one */
-	uint16_t *by_slot;	  /* places, those of one slot after those of the other */
+	uint32_t *by_slot; /* where the ticks are, those of one slot after those of the other */
 };
 
 /* The slot of a brick; MAX_SLOTS: there are too many. */
@@ -78,6 +79,14 @@ static int add_site(struct brick__series *s, uint32_t index)
 	return 1;
 }
 
+/* Where the ticks of the site at a place are among the words of a run's timings. */
+static uint32_t ticks_word(uint32_t place)
+{
+	return (uint32_t)((place * sizeof(struct brick__series_timing) +
+				  offsetof(struct brick__series_timing, ticks)) /
+			  sizeof(uint32_t));
+}
+
 static void sort_by_slot(struct brick__series *s)
 {
 	uint32_t n = 0;
@@ -86,7 +95,7 @@ static void sort_by_slot(struct brick__series *s)
 		s->slots[i].first = n;
 		for (uint32_t k = 0; k < s->count; k++)
 			if (brick__site_brief(s->sites[k])->brick == s->slots[i].brick)
-				s->by_slot[n++] = (uint16_t)k;
+				s->by_slot[n++] = ticks_word(k);
 	}
 }
 
@@ -165,18 +174,20 @@ static uint64_t record_as_timings(
  * lesser of two would wait for the last choice.
  */
 static uint64_t count_slot(struct brick_stat *stat, const struct slot *slot,
-	const uint16_t *restrict places, const struct brick__series_timing *restrict timings)
+	const uint32_t *restrict places, const uint32_t *restrict words)
 {
-	uint64_t min = stat->count ? stat->min : timings[places[0]].ticks;
-	uint64_t span = stat->count ? stat->max - min : 0, sum = 0;
+	uint64_t min = stat->count ? stat->min : words[places[0]];
+	uint64_t span = stat->count ? stat->max - min : 0, sum = 0, less = 0 - min;
 
+#pragma GCC unroll 4
 	for (uint32_t i = 0; i < slot->count; i++) {
-		uint64_t ticks = timings[places[i]].ticks;
+		uint64_t ticks = words[places[i]];
 		sum += ticks;
-		if (BRICK_UNLIKELY(ticks - min > span)) {
+		if (BRICK_UNLIKELY(ticks + less > span)) {
 			uint64_t max = ticks < min ? min + span : ticks;
 			min = ticks < min ? ticks : min;
 			span = max - min;
+			less = 0 - min;
 		}
 	}
 	stat->count += slot->count;
@@ -193,11 +204,12 @@ static uint64_t count_slot(struct brick_stat *stat, const struct slot *slot,
 static uint64_t count(struct brick_lane *lane, const struct brick__series *s,
 	const struct brick__series_timing *timings)
 {
+	const uint32_t *words = (const uint32_t *)timings;
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < s->slot_count; i++)
 		sum += count_slot(&lane->stats[s->slots[i].brick], &s->slots[i],
-			s->by_slot + s->slots[i].first, timings);
+			s->by_slot + s->slots[i].first, words);
 	if (lane->depth)
 		lane->frames[lane->depth - 1].child += sum;
 	return sum;
