@@ -19,8 +19,8 @@ all. --show only says what is there. Nobody else's program may have been another
 --kinds null,run,whole: one more process of each, without the second copy, is recorded with --measure-distortion for all of --seconds. Of its steps
 one in five is left whole, in the same memory as those beside it: what those take longer resolves what lies between processes, and
 counts beside the two copies by its own error. It
-leaves out what is left of the recorder in such a step, which the two copies hold and show with BRICK_PLAIN_STEPS=1, where all
-steps are left whole; and beside it stands how often what `report` makes of that process's steps holds.
+leaves out what is left of the recorder in such a step, which the two copies hold and show with BRICK_PLAIN_STEPS=1,60001, where
+all steps are left whole; and beside it stands how often what `report` makes of that process's steps holds.
 --libs: other libraries than the package's (demo/engine-static.sh has one that is bound within itself: static.py).
 
 Steps of more threads than there are CPUs would take a tenth of a second and more, since the package's engine spins in its barriers until

@@ -46,15 +46,29 @@ static bool reader_is_gone(void)
 	return poll(&pipe, 1, 0) > 0 && (pipe.revents & POLLERR);
 }
 
+/*
+ * Write what is left. NULL: all of it is written, or else why not. A write that failed before has
+ * not kept its reason, which the next one has as well: what it adds is of no whole file.
+ */
+static const char *flush(FILE *stream)
+{
+	bool failed = ferror(stream) != 0;
+
+	errno = 0;
+	if (fflush(stream) == 0 && !failed)
+		return NULL;
+	if (!errno && (reader_is_gone() || write(fileno(stream), "\n", 1) > 0))
+		return "cannot be written";
+	return strerror(errno);
+}
+
 int output_finish(int code)
 {
-	errno = 0;
-	bool failed = ferror(stdout) != 0;
-	if (fflush(stdout) != 0)
-		failed = true;
-	if (!failed || errno == EPIPE || reader_is_gone())
+	const char *why = flush(stdout);
+
+	if (!why || errno == EPIPE || reader_is_gone())
 		return code;
-	warn("standard output: %s", errno ? strerror(errno) : "cannot be written");
+	warn("standard output: %s", why);
 	return CLI_SYSTEM;
 }
 
@@ -152,14 +166,14 @@ void output_commit(struct output *output, int rc)
 	if (rc < 0 && !gone)
 		fail(output, rc <= -4000 ? brick_strerror(rc) : strerror(-rc));
 	if (output->path) {
+		const char *why = flush(output->stream);
 		errno = 0;
-		bool failed = ferror(output->stream) != 0;
-		if (fclose(output->stream) != 0)
-			failed = true;
-		if (!failed && output->temporary && rename(output->temporary, output->path) != 0)
-			failed = true;
-		if (failed)
-			fail(output, errno ? strerror(errno) : "cannot be written");
+		if (!why && (fclose(output->stream) != 0 ||
+				    (output->temporary &&
+					    rename(output->temporary, output->path) != 0)))
+			why = strerror(errno);
+		if (why)
+			fail(output, why);
 	}
 	temporary_path[0] = '\0';
 	free(output->temporary);

@@ -128,7 +128,8 @@ def files(path):
     left = [name for name in os.listdir(TMP) if name.startswith("there.html.")]
     expect("no temporary files", left, [])
     if os.path.exists("/dev/full"):
-        brick("report", path, "--html", "/dev/full", code=4)
+        _, err = brick("report", path, "--html", "/dev/full", code=4)
+        expect_true(f"why: {err}", b"No space left" in err)
 
 
 def long_run():
