@@ -27,6 +27,7 @@ BUILD = os.environ.get("BRICK_BUILD", "build")
 BLOCK, STEPS = 47, 6000
 BEHIND = [(1, 4), (4, 8), (8, 16), (16, BLOCK)]  # steps since calls lead where they do
 NODES_LEAST = 16  # A step with fewer samples was left whole.
+DRAWN = 4000
 CHANGING = {"1 and 2 tokens": "1 token", "2 to 5 tokens": "4 tokens"}  # to be held against
 
 
@@ -76,8 +77,8 @@ def ratio(changing, usual):
     """Of their middles, and where 95 % of those lie that are made of processes drawn again."""
     def drawn(values):
         return middle(random.choices(values, k=len(values)))[0]
-    ratios = sorted(drawn(changing) / max(drawn(usual), 0.01) for _ in range(4000))
-    return middle(changing)[0] / middle(usual)[0], ratios[100], ratios[-101]
+    ratios = sorted(drawn(changing) / max(drawn(usual), 0.01) for _ in range(DRAWN))
+    return middle(changing)[0] / middle(usual)[0], ratios[DRAWN // 40], ratios[-1 - DRAWN // 40]
 
 
 def show(found):
@@ -88,7 +89,7 @@ def show(found):
         print(f"| {case} | {len(processes)} | " + " | ".join(cells) + " |", flush=True)
     for case in found:
         if CHANGING.get(case) in found:
-            settled = [[process[len(BEHIND) - 1] for process in found[of]] for of in (case, CHANGING[case])]
+            settled = [[process[len(BEHIND) - 1] for process in found[which]] for which in (case, CHANGING[case])]
             print("{}: {:.2f} times ({:.2f} .. {:.2f}) what {} cost".format(case, *ratio(*settled), CHANGING[case]))
 
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Series of sites (series.h). All but their times is made up beforehand: what they add to the
- * statistics, as sums. Recording a series reads 16 bytes a site, one behind the other, where
+ * statistics, as sums. Recording a series reads 18 bytes a site, one behind the other, where
  * timings and sites' counts are 64, and writes 11 of a ring, three samples a record, where a sample
  * of its own is 32: between two graphs all of that has left the caches, and the ring's lines are
  * those that the consumer has read. Part of a series, and whatever is out of the ordinary, goes the
