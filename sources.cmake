@@ -566,6 +566,7 @@ set(BRICK_ANALYSIS_SOURCES
   analysis/graph_lane.c
   analysis/heatmap.c
   analysis/helper_cost.c
+  analysis/hook_costs.c
   analysis/history_parts.c
   analysis/history_series.c
   analysis/launches.c
@@ -593,6 +594,7 @@ set(BRICK_ANALYSIS_SOURCES
   analysis/stacks.c
   analysis/statistics.c
   analysis/step_index.c
+  analysis/step_noise.c
   analysis/step_times.c
   analysis/summary.c
   analysis/summary_accumulator.c
@@ -867,6 +869,7 @@ set(BRICK_UNIT_TESTS
   tests/unit/analysis_rates.c
   tests/unit/analysis_selection.c
   tests/unit/analysis_statistics.c
+  tests/unit/analysis_step_noise.c
   tests/unit/analysis_steps.c
   tests/unit/analysis_summary.c
   tests/unit/analysis_tiles.c

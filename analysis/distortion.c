@@ -1,21 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The estimate is pairs x cost of a pair + hook calls x mean cost of a call, on the threads that
- * run steps. Its interval: that of the pairs (analysis/pair_costs.h); half a pair (one reading of
- * the clock) up and down per hook call, because timing a call in place counts part of the timing;
- * where threads wait for each other, no more than that reading (low), since of the delays of all
- * only the shortest holds them up for sure. What a call takes longer in place than a pair in warm
- * caches is what its lines take to come. Three times as much again may be there (high): for the
- * lines on the way into it, which no clock inside of it sees; for those of the engine that it
- * pushes out, since each that it brings in pushes out one at most; and for calls that are led on
- * untimed (barriers of a team, what jumps lead astray). The hooks of the step's other threads,
- * whose delays hold up all at the next barrier unless they fall together (high); times off the CPU,
- * which the kernel records (analysis/switch_cost.c); and, on a machine that the program kept busy,
- * the recorder's CPU time spread over the CPUs (estimate) or holding up all of them (high).
- *
- * Nodes that were timed by the evaluation callback were computed as graphs of their own. Each took
- * as long for that as the shortest node without work at least (low), as their mean (estimate), and
- * all together no longer than the graphs (high). Called by the report.
+ * The estimate is what pairs and hooks cost (analysis/hook_costs.c); times off the CPU, which the
+ * kernel records (analysis/switch_cost.c); and, on a machine that the program kept busy, the
+ * recorder's CPU time spread over the CPUs (estimate) or holding up all of them (high). Where
+ * threads take turns on fewer CPUs, what a delay does to their turns is in none of these and may be
+ * either way: the interval is wider by what steps move by themselves (analysis/step_noise.h).
+ * Called by the report.
  */
 #include "analysis/distortion.h"
 
@@ -27,38 +17,12 @@
 #include <string.h>
 
 #include "analysis/helper_cost.h"
-#include "analysis/pair_costs.h"
+#include "analysis/hook_costs.h"
 #include "analysis/plain_steps.h"
 #include "analysis/queue_times.h"
+#include "analysis/step_noise.h"
 #include "analysis/switch_cost.h"
 #include "brick/export.h"
-
-struct costs {
-	struct pair_costs pairs;
-	double calls, timed, timed_ns, unseen_ns;
-	double own_ns, beside_ns;		      /* of the step's thread, of others */
-	double nodes, splits, split_ns, split_min_ns; /* by the evaluation callback */
-	double ns, low_ns, high_ns; /* of all but pairs until these are all there */
-	bool known;		    /* all that was counted has a cost */
-};
-
-static double sum_of(const uint64_t *counts, size_t n)
-{
-	double sum = 0;
-	for (size_t i = 0; i < n; i++)
-		sum += (double)counts[i];
-	return sum;
-}
-
-/* What fell into the wall time that the estimate is about; counts by phase, the last: of none. */
-static double within(const struct summary *summary, const uint64_t *counts, int phase)
-{
-	if (!summary->run->step_count)
-		return (double)counts[STEP_PHASES];
-	if (phase != SUMMARY_ALL_PHASES)
-		return (double)counts[phase];
-	return sum_of(counts, STEP_PHASES);
-}
 
 static double wall_of(const struct summary *summary, int phase)
 {
@@ -67,126 +31,6 @@ static double wall_of(const struct summary *summary, int phase)
 	if (phase != SUMMARY_ALL_PHASES)
 		return (double)summary->steps.phases[phase].total_ns;
 	return (double)summary->steps.wall_ns;
-}
-
-static double steps_of(const struct summary *summary, int phase)
-{
-	double steps = 0;
-	for (int i = 0; i < STEP_PHASES; i++)
-		if (phase == SUMMARY_ALL_PHASES || phase == i)
-			steps += (double)summary->steps.phases[i].count;
-	return steps;
-}
-
-/* Delays of a thread that works for a step beside the one that runs it: they may count in full. */
-static void add_beside(
-	struct costs *costs, const struct summary *summary, size_t i, double all, int phase)
-{
-	const struct run_lane *lane = &summary->run->lanes[i];
-	double beside = within(summary, summary->hooked[i].beside, phase);
-	if (beside > 0 && lane->hook_timed)
-		costs->high_ns += (double)lane->hook_calls * beside / all * (double)lane->hook_ns /
-				  (double)lane->hook_timed;
-}
-
-/*
- * The profiler's own work that was recorded like the program's. Each took as long as the shortest
- * at least; not while it was preempted. Other threads get ready one after the other, and the
- * step's own waits for all, unless it is late itself (low).
- */
-static void add_own(struct costs *costs, const struct summary *summary,
-	const struct summary_pairs *hooked, int phase)
-{
-	double own_ns = within(summary, hooked->own_ns, phase);
-	double beside_ns = within(summary, hooked->own_beside_ns, phase);
-	costs->own_ns += own_ns;
-	costs->beside_ns += beside_ns;
-	costs->ns += own_ns + beside_ns;
-	costs->low_ns += within(summary, hooked->own_count, phase) * (double)hooked->own_min_ns;
-	costs->high_ns += own_ns + beside_ns;
-}
-
-/* Of a graph of n nodes n - 1 graphs are the callback's doing; each step has one graph at least. */
-static void add_splits(struct costs *costs, const struct summary *summary,
-	const struct summary_pairs *hooked, int phase)
-{
-	double nodes = within(summary, hooked->inflated, phase);
-	if (nodes <= 0)
-		return;
-	costs->nodes += nodes;
-	if (!hooked->split_count) {
-		costs->known = false;
-		return;
-	}
-	double ns = (double)hooked->split_ns / (double)hooked->split_count;
-	double more = fmax(nodes - steps_of(summary, phase), 0);
-	if (!costs->splits || (double)hooked->split_min_ns < costs->split_min_ns)
-		costs->split_min_ns = (double)hooked->split_min_ns;
-	costs->splits += (double)hooked->split_count;
-	costs->split_ns += (double)hooked->split_ns;
-	costs->ns += more * ns;
-	costs->low_ns += more * (double)hooked->split_min_ns;
-	costs->high_ns += fmax(within(summary, hooked->inflated_ns, phase), more * ns);
-}
-
-/* Do other threads work for the steps? */
-static bool is_team(const struct summary *summary)
-{
-	double beside = 0;
-	for (size_t i = 0; i < summary->run->lane_count; i++)
-		beside += sum_of(summary->hooked[i].beside, STEP_PHASES);
-	return beside > 0;
-}
-
-static void add_hooks(struct costs *costs, const struct summary *summary, int phase)
-{
-	const struct run *run = summary->run;
-	bool team = is_team(summary);
-	for (size_t i = 0; i < run->lane_count; i++) {
-		const struct run_lane *lane = &run->lanes[i];
-		const uint64_t *counts = summary->hooked[i].count;
-		double all = sum_of(counts, STEP_PHASES + 1);
-		double here = within(summary, counts, phase);
-		add_beside(costs, summary, i, all, phase);
-		add_own(costs, summary, &summary->hooked[i], phase);
-		add_splits(costs, summary, &summary->hooked[i], phase);
-		if (here <= 0)
-			continue;
-		bool is_whole = lane->stats || (run->selected && run->complete);
-		if (is_whole && !lane->hook_calls) {
-			/* No hooks: the program handed in samples of its own. */
-			pair_costs_add(&costs->pairs, &run->processes[lane->process], here);
-			continue;
-		}
-		if (!lane->hook_timed) {
-			costs->known = false; /* the file ends before it says what they cost */
-			continue;
-		}
-		double calls = (double)lane->hook_calls * here / all;
-		double mean_ns = (double)lane->hook_ns / (double)lane->hook_timed;
-		const struct run_process *process = &run->processes[lane->process];
-		double spread_ns = process->pair_cost_ns / 2;
-		double cold_ns = fmax(mean_ns - process->pair_cost_ns, 0);
-		double unseen_ns = 3 * cold_ns;
-		double least_ns = fmax(mean_ns - spread_ns, 0);
-		costs->calls += calls;
-		costs->timed += (double)lane->hook_timed;
-		costs->timed_ns += (double)lane->hook_ns;
-		costs->ns += calls * mean_ns;
-		costs->low_ns += calls * (team ? fmin(least_ns, spread_ns) : least_ns);
-		costs->high_ns += calls * (mean_ns + spread_ns + unseen_ns);
-		costs->unseen_ns += calls * unseen_ns;
-	}
-}
-
-static void add_all_pairs(struct costs *costs, double wall_ns)
-{
-	struct pair_costs *pairs = &costs->pairs;
-	pair_costs_place(pairs, wall_ns);
-	costs->ns += pairs->ns;
-	costs->low_ns += pairs->low_ns;
-	costs->high_ns += pairs->high_ns;
-	costs->known &= !pairs->unknown;
 }
 
 static BRICK_PRINTF(2, 3) void append(struct distortion *d, const char *format, ...)
@@ -242,7 +86,7 @@ static void add_helpers(struct distortion *d, const struct summary *summary)
 		cost.ns / 1e6, cost.most_ns / 1e6);
 }
 
-static void say_pairs(struct distortion *d, const struct costs *costs)
+static void say_pairs(struct distortion *d, const struct hook_costs *costs)
 {
 	char text[sizeof d->method];
 	pair_costs_text(&costs->pairs, text, sizeof text);
@@ -250,7 +94,7 @@ static void say_pairs(struct distortion *d, const struct costs *costs)
 		append(d, "%s", text);
 }
 
-static void say_splits(struct distortion *d, const struct costs *costs)
+static void say_splits(struct distortion *d, const struct hook_costs *costs)
 {
 	if (costs->splits <= 0)
 		return;
@@ -262,7 +106,7 @@ static void say_splits(struct distortion *d, const struct costs *costs)
 		costs->splits);
 }
 
-static void say_costs(struct distortion *d, const struct costs *costs, const struct run *run)
+static void say_costs(struct distortion *d, const struct hook_costs *costs, const struct run *run)
 {
 	say_pairs(d, costs);
 	if (costs->timed > 0)
@@ -301,7 +145,8 @@ static void add_switches(struct distortion *d, const struct summary *summary, in
 {
 	struct switch_cost cost = switch_cost_of(summary, phase);
 	double wall_ns = wall_of(summary, phase);
-	bool is_said = cost.count >= steps_of(summary, phase); /* else it is next to nothing */
+	bool is_said =
+		cost.count >= hook_costs_steps(summary, phase); /* else it is next to nothing */
 	if (cost.count <= 0 || wall_ns <= 0 || d->share < 0)
 		return;
 	if (!cost.is_known && is_said)
@@ -319,17 +164,39 @@ static void add_switches(struct distortion *d, const struct summary *summary, in
 			cost.count, summary->run->off_cpu.cost_ns);
 }
 
+/* Then a delay also moves which thread runs next, and a step may be the shorter for it. */
+static bool takes_turns(const struct summary *summary, int phase)
+{
+	uint32_t cpus = run_usable_cpus(summary->run);
+	return cpus && hook_costs_threads(summary, phase) > cpus;
+}
+
+static void add_noise(struct distortion *d, const struct summary *summary, int phase)
+{
+	if (d->share < 0 || !takes_turns(summary, phase))
+		return;
+	double noise = step_noise(summary->run, phase);
+	append(d, "%" PRIu32 " threads took turns on fewer CPUs",
+		hook_costs_threads(summary, phase));
+	if (noise < 0) {
+		d->share = -1, d->low = d->high = NAN;
+		append(d, "too few steps to see by how much they move by themselves");
+		return;
+	}
+	d->low = fmax(d->low - noise, -1);
+	d->high = fmin(d->high + noise, 1);
+	append(d, "steps move by %.1f%% by themselves, and less than that cannot be told",
+		100 * noise);
+}
+
 static void estimate(struct distortion *d, const struct summary *summary, int phase)
 {
-	struct costs costs = {.known = true};
+	struct hook_costs costs;
 	double wall_ns = wall_of(summary, phase);
 	memset(d, 0, sizeof(*d));
-	d->share = d->low = d->high = d->pairs_share = d->hooks_share = -1;
-	for (size_t i = 0; i < summary->run->process_count; i++)
-		pair_costs_add(&costs.pairs, &summary->run->processes[i],
-			within(summary, summary->pairs[i].count, phase));
-	add_hooks(&costs, summary, phase);
-	add_all_pairs(&costs, wall_ns);
+	d->share = d->pairs_share = d->hooks_share = -1;
+	d->low = d->high = NAN;
+	hook_costs_of(&costs, summary, phase, wall_ns);
 	bool counted = costs.pairs.count > 0 || costs.timed > 0;
 	if (counted && costs.known && wall_ns > 0) {
 		d->share = fmin(costs.ns / wall_ns, 1);
@@ -339,6 +206,7 @@ static void estimate(struct distortion *d, const struct summary *summary, int ph
 		d->hooks_share = (costs.ns - costs.pairs.ns) / wall_ns;
 	}
 	say_costs(d, &costs, summary->run);
+	add_noise(d, summary, phase);
 }
 
 /* By the steps of one phase that were left whole. */
@@ -349,9 +217,10 @@ static bool measure(struct distortion *d, const struct summary *summary, int pha
 	if (wall_ns <= 0 || !plain_steps_compare(&plain, summary->run, (enum step_phase)phase))
 		return false;
 	double apart = fmin(plain.apart_ns / wall_ns, 1);
-	*d = (struct distortion){.share = apart * plain.share,
-		.low = apart * plain.low,
-		.high = apart * plain.high,
+	double least = takes_turns(summary, phase) ? -1 : 0; /* without turns, hooks only cost */
+	*d = (struct distortion){.share = apart * fmax(plain.share, 0),
+		.low = apart * fmax(plain.low, least),
+		.high = apart * fmax(plain.high, 0),
 		.pairs_share = -1,
 		.hooks_share = -1,
 		.is_measured = 1};

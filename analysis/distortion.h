@@ -12,15 +12,15 @@
 #include "trace/run.h"
 
 struct distortion {
-	/* Negative when nothing was measured that would tell. */
-	double share, low, high;
+	double share;	  /* negative when nothing was measured that would tell */
+	double low, high; /* then not a number; low below 0: it may have been faster */
 	double pairs_share, hooks_share; /* what `share` is made of, besides the recorder's part */
 	double consumer_share;		 /* of the CPU time of the machine that the recorder took */
 	double helpers_ns;		 /* CPU time of our threads inside of the programs */
-	int is_measured;  /* by steps that were left whole, all of it or of some phases */
-	double idle;	  /* of the CPUs' time nobody used; not known: that the program did not */
-	int saturated;	  /* next to nothing of it, so that the recorder took from the program */
-	char method[768]; /* how it was obtained, one sentence */
+	int is_measured;   /* by steps that were left whole, all of it or of some phases */
+	double idle;	   /* of the CPUs' time nobody used; not known: that the program did not */
+	int saturated;	   /* next to nothing of it, so that the recorder took from the program */
+	char method[1024]; /* how it was obtained, one sentence */
 };
 
 /*

@@ -94,7 +94,7 @@ static size_t thin_out(double *list, size_t n)
 /* Of a neighbour's time, what it takes longer by that logarithm. */
 static double share_of(double shift)
 {
-	return fmax(1 - exp(-shift), 0);
+	return 1 - exp(-shift);
 }
 
 bool plain_steps_compare(struct plain_steps *plain, const struct run *run, enum step_phase phase)

@@ -10,7 +10,7 @@
 
 struct plain_steps {
 	size_t count;		 /* that have such a neighbour */
-	double share, low, high; /* of a neighbour's time; 95 %, none below 0 */
+	double share, low, high; /* of a neighbour's time; 95 % */
 	double apart_ns; /* that is a share of: the middle of the phase's other steps, for each */
 };
 

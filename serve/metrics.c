@@ -314,8 +314,10 @@ static void put_trust(struct metrics *m)
 	metrics_family(m->out, "brick_distortion_ratio", "gauge", "ratio",
 		"Share of the wall time that recording itself cost.");
 	put_ratio(m, "{bound=\"estimate\"}", "brick_distortion_ratio", distortion->share);
-	put_ratio(m, "{bound=\"low\"}", "brick_distortion_ratio", distortion->low);
-	put_ratio(m, "{bound=\"high\"}", "brick_distortion_ratio", distortion->high);
+	if (distortion->share < 0)
+		return;
+	fprintf(m->out, "brick_distortion_ratio{bound=\"low\"} %.9g\n", distortion->low);
+	fprintf(m->out, "brick_distortion_ratio{bound=\"high\"} %.9g\n", distortion->high);
 }
 
 static void put_losses(struct metrics *m)

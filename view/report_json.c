@@ -146,7 +146,8 @@ static json_t *coverage_json(const struct report *report)
 static json_t *interval_json(const struct distortion *distortion)
 {
 	json_t *object = json_object();
-	json_put_rates(object, distortion, share, low, high);
+	json_put_rates(object, distortion, share);
+	json_put_signed(object, distortion, low, high);
 	return object;
 }
 

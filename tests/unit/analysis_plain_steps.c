@@ -14,6 +14,7 @@ struct planted {
 	size_t steps;
 	uint64_t tail_ns;	 /* the longest that something else takes now and then */
 	uint64_t interrupted_ns; /* what one step in 20 takes longer */
+	uint32_t cpus;		 /* for two threads; 0: not known */
 };
 
 static uint64_t noise(uint64_t below)
@@ -37,6 +38,7 @@ static uint32_t build(struct run *run, const struct planted *p)
 	uint32_t whole =
 		builder_site(run, builder_brick(run, BRICK_PLAIN_NAME, "Engine"), -1, NULL, NULL);
 	uint32_t node = builder_site(run, builder_brick(run, "Work", "Other"), 0, "ADD", "x");
+	uint32_t worker = builder_lane(run, 0, 2);
 	uint64_t at = 1000;
 	for (size_t i = 0; i < p->steps; i++) {
 		bool is_plain = i % EACH == EACH - 1;
@@ -45,13 +47,18 @@ static uint32_t build(struct run *run, const struct planted *p)
 		builder_sample(run, lane, step, at, at + ns, 0);
 		builder_step(run, lane, 1);
 		builder_sample(run, lane, is_plain ? whole : node, at + 10, at + ns - 10, 1);
+		if (!is_plain)
+			builder_sample(run, worker, node, at + 10, at + ns - 10, 0);
 		at += ns + 1000;
 	}
 	give_stats(run, lane);
+	run->cpus = p->cpus;
 	run->processes[0].pair_cost_ns = 20;
-	run->lanes[lane].hook_calls = STEPS;
-	run->lanes[lane].hook_timed = 1;
-	run->lanes[lane].hook_ns = 50;
+	for (uint32_t i = lane; i <= worker; i++) {
+		run->lanes[i].hook_calls = STEPS;
+		run->lanes[i].hook_timed = 1;
+		run->lanes[i].hook_ns = 50;
+	}
 	return lane;
 }
 
@@ -71,7 +78,7 @@ static struct distortion measure(const struct planted *p)
 /* 20 us of 1.02 ms, in four steps of five. */
 static void test_planted(void **state)
 {
-	struct distortion d = measure(&(struct planted){20000, 1000, 10000, STEPS, 0, 0});
+	struct distortion d = measure(&(struct planted){20000, 1000, 10000, STEPS, 0, 0, 0});
 	(void)state;
 	assert_true(d.is_measured);
 	assert_true(d.low < d.share && d.share < d.high);
@@ -82,7 +89,7 @@ static void test_planted(void **state)
 
 static void test_none(void **state)
 {
-	struct distortion d = measure(&(struct planted){0, 1000, 10000, STEPS, 0, 0});
+	struct distortion d = measure(&(struct planted){0, 1000, 10000, STEPS, 0, 0, 0});
 	(void)state;
 	assert_true(d.is_measured);
 	assert_true(d.low == 0 && d.share < 0.002 && d.high < 0.004);
@@ -90,10 +97,24 @@ static void test_none(void **state)
 
 static void test_long_tail(void **state)
 {
-	struct distortion d = measure(&(struct planted){0, 0, 0, 10 * STEPS, 4000000, 0});
+	struct distortion d = measure(&(struct planted){0, 0, 0, 10 * STEPS, 4000000, 0, 0});
 	(void)state;
 	assert_true(d.is_measured);
 	assert_true(d.low == 0 && d.share < 0.02);
+}
+
+/* Recorded ones are the shorter by 20 us: noise, but for threads that take turns on a CPU. */
+static void test_shorter(void **state)
+{
+	const uint64_t cost_ns = (uint64_t)-20000;
+	struct distortion d = measure(&(struct planted){
+		.cost_ns = cost_ns, .noise_ns = 10000, .steps = STEPS, .cpus = 2});
+	(void)state;
+	assert_true(d.is_measured && d.low == 0 && d.share == 0 && d.high == 0);
+	d = measure(&(struct planted){
+		.cost_ns = cost_ns, .noise_ns = 10000, .steps = STEPS, .cpus = 1});
+	assert_true(d.is_measured && d.low < -0.014 && d.low > -0.022);
+	assert_true(d.share == 0 && d.high == 0);
 }
 
 /* What happens to a few steps, 40 ms once in 20, costs nothing: 20 us stay 20 us, of 3 ms each. */
@@ -108,7 +129,7 @@ static void test_interrupted(void **state)
 
 static void test_few(void **state)
 {
-	struct distortion d = measure(&(struct planted){20000, 0, 0, EACH * 5, 0, 0});
+	struct distortion d = measure(&(struct planted){20000, 0, 0, EACH * 5, 0, 0, 0});
 	(void)state;
 	assert_false(d.is_measured);
 	assert_non_null(strstr(d.method, "timed in place"));
@@ -120,6 +141,7 @@ int main(void)
 		cmocka_unit_test(test_planted),
 		cmocka_unit_test(test_none),
 		cmocka_unit_test(test_long_tail),
+		cmocka_unit_test(test_shorter),
 		cmocka_unit_test(test_interrupted),
 		cmocka_unit_test(test_few),
 	};
