@@ -169,6 +169,14 @@ class Row:
         return mean(shifts), student(len(shifts) - 1) * statistics.stdev(shifts) / len(shifts) ** 0.5, sum(counts)
 
 
+def cases(names):
+    """Of the command line."""
+    unknown = [name for name in names.split(",") if name not in CASES]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"{unknown[0]}: no such case; there are: {', '.join(CASES)}")
+    return names.split(",")
+
+
 def difference(step, pick=None):
     """By how much the first copy's faster quarter is above the second's, ns; of the rounds, or as many picked of them."""
     rounds = step["each_ns"]
@@ -287,7 +295,7 @@ def floors(options):
     """A directory for each, since hooks differ by their environment alone."""
     print("| model | batches | hooks that lead on, us a step | and read the clock | and read it twice |\n"
           "|---|---|---|---|---|")
-    for model, case in ((m, c) for m in options.models.split(",") for c in options.cases.split(",")):
+    for model, case in ((m, c) for m in options.models.split(",") for c in options.cases):
         make_model(model)
         rows = []
         for floor in "012":
@@ -300,7 +308,7 @@ def floors(options):
 
 def table(options):
     rows = [Row(options, model, threads, case) for model in options.models.split(",")
-            for case in options.cases.split(",") for threads in map(int, options.threads.split(","))]
+            for case in options.cases for threads in map(int, options.threads.split(","))]
     for model in options.models.split(","):
         make_model(model)
     last = options.kinds.split(",")[-1]
@@ -329,7 +337,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--threads", default="1,2,4")
     parser.add_argument("--models", default="tiny,demo")
-    parser.add_argument("--cases", default=",".join(CASES))
+    parser.add_argument("--cases", type=cases, default=list(CASES))
     parser.add_argument("--attach", default="auto")
     parser.add_argument("--floor", action="store_true")
     parser.add_argument("--libs")

@@ -21,7 +21,7 @@ import subprocess
 import tempfile
 import time
 
-from distortion import CASES
+from distortion import CASES, cases
 
 BUILD = os.environ.get("BRICK_BUILD", "build")
 BLOCK, STEPS = 47, 6000
@@ -97,17 +97,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=90)
     parser.add_argument("--model", default=f"{BUILD}/demo/model-tiny.gguf")
-    parser.add_argument("--cases", default="1 token")
+    parser.add_argument("--cases", type=cases, default=["1 token"])
     parser.add_argument("--keep", help="a line of JSON for each process is added to it; those there count as well")
     options = parser.parse_args()
-    found, end = {case: [] for case in options.cases.split(",")}, time.monotonic() + options.seconds
+    found, end = {case: [] for case in options.cases}, time.monotonic() + options.seconds
     if options.keep and os.path.exists(options.keep):
         with open(options.keep, encoding="utf-8") as file:
             for case, process in map(json.loads, file):
                 found.setdefault(case, []).append(process)
     with tempfile.TemporaryDirectory() as scratch:
         while time.monotonic() < end or min(map(len, found.values())) < 5:
-            for case in options.cases.split(","):
+            for case in options.cases:
                 batches = CASES[case].split()[1:]
                 process = costs(steps_of(options.model, scratch, batches), len(batches))
                 found[case].append(process)
