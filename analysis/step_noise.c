@@ -99,10 +99,12 @@ static double noise_of(const struct run *run, int phase, struct one *list)
 double step_noise(const struct run *run, int phase)
 {
 	SCOPED struct one *list = calloc(run->step_count + 1, sizeof(*list));
-	double most = -1;
+	double own = -1, most = -1;
 
-	for (int i = 0; list && i < STEP_PHASES; i++)
-		if (phase == SUMMARY_ALL_PHASES || phase == i)
-			most = fmax(most, noise_of(run, i, list));
-	return most;
+	for (int i = 0; list && i < STEP_PHASES; i++) {
+		double noise = noise_of(run, i, list);
+		most = fmax(most, noise);
+		own = i == phase ? noise : own;
+	}
+	return own >= 0 ? own : most;
 }

@@ -75,11 +75,14 @@ static void of_phases(void **state)
 	(void)state;
 	build(0.05, 0, 0, 1);
 	double decode = step_noise(&own, STEP_DECODE);
-	assert_true(step_noise(&own, STEP_PREFILL) < 0);
+	assert_true(step_noise(&own, STEP_PREFILL) == decode); /* there are none of its own */
 	assert_true(step_noise(&own, SUMMARY_ALL_PHASES) == decode);
-	for (size_t i = 0; i < STEPS; i += 10)
+	for (size_t i = 0; i < STEPS; i += 10) {
 		steps[i].phase = STEP_PREFILL;
-	assert_true(step_noise(&own, STEP_PREFILL) > 0);
+		steps[i].end_ns = steps[i].begin_ns + 1000000;
+	}
+	assert_float_equal(step_noise(&own, STEP_PREFILL), 0, 1e-9);
+	assert_true(step_noise(&own, STEP_DECODE) > 0);
 	for (size_t i = 0; i < 10; i++) /* what was refused, and of no size that is there again */
 		steps[i].outcome = 1;
 	for (size_t i = 40; i < STEPS; i++)
