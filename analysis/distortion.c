@@ -164,20 +164,24 @@ static void add_switches(struct distortion *d, const struct summary *summary, in
 			cost.count, summary->run->off_cpu.cost_ns);
 }
 
-/* Then a delay also moves which thread runs next, and a step may be the shorter for it. */
-static bool takes_turns(const struct summary *summary, int phase)
+/*
+ * How many threads take turns on fewer CPUs; 0: none do. Then a delay also moves which of them runs
+ * next, and a step may be the shorter for it.
+ */
+static uint32_t taking_turns(const struct summary *summary, int phase)
 {
 	uint32_t cpus = run_usable_cpus(summary->run);
-	return cpus && hook_costs_threads(summary, phase) > cpus;
+	uint32_t threads = hook_costs_threads(summary, phase);
+	return cpus && threads > cpus ? threads : 0;
 }
 
 static void add_noise(struct distortion *d, const struct summary *summary, int phase)
 {
-	if (d->share < 0 || !takes_turns(summary, phase))
+	uint32_t threads = taking_turns(summary, phase);
+	if (d->share < 0 || !threads)
 		return;
 	double noise = step_noise(summary->run, phase);
-	append(d, "%" PRIu32 " threads took turns on fewer CPUs",
-		hook_costs_threads(summary, phase));
+	append(d, "%" PRIu32 " threads took turns on fewer CPUs", threads);
 	if (noise < 0) {
 		d->share = -1, d->low = d->high = NAN;
 		append(d, "too few steps to see by how much they move by themselves");
@@ -217,7 +221,7 @@ static bool measure(struct distortion *d, const struct summary *summary, int pha
 	if (wall_ns <= 0 || !plain_steps_compare(&plain, summary->run, (enum step_phase)phase))
 		return false;
 	double apart = fmin(plain.apart_ns / wall_ns, 1);
-	double least = takes_turns(summary, phase) ? -1 : 0; /* without turns, hooks only cost */
+	double least = taking_turns(summary, phase) ? -1 : 0; /* without turns, hooks only cost */
 	*d = (struct distortion){.share = apart * fmax(plain.share, 0),
 		.low = apart * fmax(plain.low, least),
 		.high = apart * fmax(plain.high, 0),

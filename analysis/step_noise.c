@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "analysis/summary.h"
+#include "base/order.h"
 #include "base/scope.h"
 
 enum { STRETCHES = 8, STEPS_LEAST = 4 }; /* of a stretch */
@@ -22,21 +23,9 @@ struct one {
 	double ns;
 };
 
-static int by_tokens(const void *a, const void *b)
-{
-	const struct one *x = a, *y = b;
-
-	if (x->tokens != y->tokens)
-		return x->tokens < y->tokens ? -1 : 1;
-	return x->at < y->at ? -1 : x->at > y->at;
-}
-
-static int by_place(const void *a, const void *b)
-{
-	const struct one *x = a, *y = b;
-
-	return x->at < y->at ? -1 : x->at > y->at;
-}
+COMPARATOR(by_place, struct one, ORDER(x->at, y->at))
+COMPARATOR(by_tokens, struct one,
+	x->tokens != y->tokens ? ORDER(x->tokens, y->tokens) : ORDER(x->at, y->at))
 
 static size_t gather(struct one *list, const struct run *run, int phase)
 {
