@@ -2,12 +2,12 @@
 /*
  * How long steps are on the CPU when nobody interrupts them. A step in which a thread that worked
  * for it was preempted, if only for 20 us, takes longer on the CPU than it would have, and so does
- * the next one, as others used the caches meanwhile (docs/measurements/2026-11-22-off-cpu.md). The
+ * the next one, as others used the caches meanwhile (docs/PERFORMANCE.md). The
  * first of the two tells that by itself it would have taken at least what it had used by then. To
  * leave it out would be wrong: longer steps are interrupted more often. The one behind it says
  * nothing, and is left out, whatever it took. So steps that get longer in the course of a run are
  * left out more often at its end: where many are interrupted and the run's halves are not alike
- * nothing is estimated (docs/measurements/2026-11-23-off-cpu.md: 26 % too low). Pure.
+ * nothing is estimated (it was 26 % too low). Pure.
  */
 #pragma once
 

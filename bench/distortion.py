@@ -28,7 +28,7 @@ it is preempted. So those rows are of llama.cpp built with OpenMP, as CMake does
 its threads sleep. What the kernel's records of context switches cost until they are stopped falls on all of the process; so beside the steps left whole
 they are judged by the recorded processes' steps less those of the processes before them that are not recorded (lower deciles, pairs).
 
-The table of the issue, a quarter of an hour on a machine that is otherwise quiet:
+A table of thirty rows, a quarter of an hour on a machine that is otherwise quiet:
 
   demo/engine-static.sh openmp        once, ten minutes
   bench/distortion.py --models tiny,demo --threads 1,2,4 --kinds null,run,whole --rounds 150 --seconds 4 --repeats 3 \\

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # All benches, one after the other. They print ratios within one run; figures worth keeping go to
-# docs/measurements/ with their date and machine.
+# docs/PERFORMANCE.md with their date and machine.
 set -u
 cd "$(dirname "$0")/.."
 for bench in build/bin/bench-*; do

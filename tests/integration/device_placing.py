@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where commands of devices are placed on the host's clock, run after run: no command begins before its
 launch, or ends after the end of the wait for it, on OpenCL and Vulkan, with clocks that are read well, badly, and
-off by more than commands take. BRICK_RUNS=100 for as many of each (docs/measurements has such a table)."""
+off by more than commands take. BRICK_RUNS=100 for as many of each."""
 import csv
 import io
 import os

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The registry: ids, aliases and categories as PARITY fixes them, registration, limits, threads. */
+/* The registry: ids, aliases and categories as docs/PARITY.md lists them, registration, limits,
+ * threads. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
