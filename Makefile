@@ -6,7 +6,7 @@
 all: build
 
 demo: models
-	@demo/demo.sh
+	@examples/demo/demo.sh
 
 test: deps
 	@tests/run.sh
@@ -14,7 +14,7 @@ test: deps
 bench: deps
 	@cmake --preset default -Wno-dev --log-level=WARNING
 	@cmake --build --preset default
-	@demo/models.sh
+	@examples/demo/models.sh
 	@bench/run.sh
 
 fuzz: deps
@@ -25,22 +25,22 @@ attack: deps
 	@tests/attack/run.sh $(KILLS) $(SESSIONS) $(RECORDINGS)
 
 deps:
-	@demo/deps.sh
+	@examples/demo/deps.sh
 
 # Programs and libraries, without tests and benches and what only those need.
 build:
-	@demo/deps.sh build
+	@examples/demo/deps.sh build
 	@cmake --preset programs -Wno-dev --log-level=WARNING
 	@cmake --build --preset programs
 
 # Debian packages and a relocatable tar.gz, in build-package/packages.
 packages:
-	@demo/deps.sh packages
+	@examples/demo/deps.sh packages
 	@packaging/build.sh
 
 # The real engine and random-weights models that the demo, the tests and the benches run.
 models: build
-	@demo/models.sh
+	@examples/demo/models.sh
 
 install: build
 	@cmake --install build

@@ -21,7 +21,7 @@ one in five is left whole, in the same memory as those beside it: what those tak
 counts beside the two copies by its own error. It
 leaves out what is left of the recorder in such a step, which the two copies hold and show with BRICK_PLAIN_STEPS=1,60001, where
 all steps are left whole; and beside it stands how often what `report` makes of that process's steps holds.
---libs: other libraries than the package's (demo/engine-static.sh has one that is bound within itself: static.py).
+--libs: other libraries than the package's (examples/demo/engine-static.sh has one that is bound within itself: static.py).
 
 Steps of more threads than there are CPUs would take a tenth of a second and more, since the package's engine spins in its barriers until
 it is preempted. So those rows are of llama.cpp built with OpenMP, as CMake does by default, with OMP_WAIT_POLICY=passive:
@@ -30,7 +30,7 @@ they are judged by the recorded processes' steps less those of the processes bef
 
 A table of thirty rows, a quarter of an hour on a machine that is otherwise quiet:
 
-  demo/engine-static.sh openmp        once, ten minutes
+  examples/demo/engine-static.sh openmp        once, ten minutes
   bench/distortion.py --models tiny,demo --threads 1,2,4 --kinds null,run,whole --rounds 150 --seconds 4 --repeats 3 \\
                       --for 800 --keep DIR
 
@@ -348,9 +348,9 @@ def main():
     parser.add_argument("--silent", action="store_true", help="no table")
     options = parser.parse_args()
     if not os.path.exists(options.libs or LIBS):
-        sys.exit(f"{options.libs or LIBS} is not there: demo/models.sh makes it")
+        sys.exit(f"{options.libs or LIBS} is not there: examples/demo/models.sh makes it")
     if not options.libs and max(map(int, options.threads.split(","))) > os.cpu_count() and not os.path.exists(OPENMP):
-        sys.exit(f"{OPENMP} is not there: demo/engine-static.sh openmp makes it")
+        sys.exit(f"{OPENMP} is not there: examples/demo/engine-static.sh openmp makes it")
     with tempfile.TemporaryDirectory() as scratch:
         options.keep = options.keep or scratch
         os.makedirs(options.keep, exist_ok=True)

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "demo/llama_abi.h"
+#include "examples/demo/llama_abi.h"
 
 enum {
 	MAX_COPIES = 2,

@@ -6,9 +6,9 @@ report's own estimate, which operations no rule knew.
 
   engines.py [--markdown] [NAME...]     all of them, or those whose names contain one of the words
 
-What they are run from: build/demo/engine (demo/models.sh), build/demo/engine-addons (demo/engine-addons.sh),
+What they are run from: build/demo/engine (examples/demo/models.sh), build/demo/engine-addons (examples/demo/engine-addons.sh),
 build/demo/engine-vulkan
-(demo/engine-device.sh vulkan 3.14.0 3.17.1 3.20.0), build/demo/engine-programs (demo/engine-programs.sh: llama.cpp's and
+(examples/demo/engine-device.sh vulkan 3.14.0 3.17.1 3.20.0), build/demo/engine-programs (examples/demo/engine-programs.sh: llama.cpp's and
 whisper.cpp's own programs, half an hour on two CPUs). What is not there is said, not left out. With --markdown the rows are the table
 of docs/ENGINES.md. Costs are estimates of each run and need no quiet machine; times are not shown.
 """
@@ -55,7 +55,7 @@ class Program:
 
 def made(place, kind):
     path = os.path.join(place, kind + ".gguf")
-    subprocess.run([sys.executable, os.path.join(SOURCE, "demo", "gguf_make.py"), MODEL, kind, path], check=True)
+    subprocess.run([sys.executable, os.path.join(SOURCE, "examples", "demo", "gguf_make.py"), MODEL, kind, path], check=True)
     return path
 
 
@@ -146,7 +146,7 @@ def other_programs():
     yield Program("llama.cpp in @fugood's addon", [NODE, f"{SOURCE}/tests/programs/addon_llama.cjs",
                                                   f"{ADDONS}/llama.node", MODEL])
     engine, length = os.path.join(DEMO, "engine"), ["--model", MODEL, "--prompt-tokens", "40", "--predict", "24"]
-    yield Program("node-llama-cpp 3.22.1", [NODE, f"{SOURCE}/demo/generate.mjs", "--engine", engine, *length])
+    yield Program("node-llama-cpp 3.22.1", [NODE, f"{SOURCE}/examples/demo/generate.mjs", "--engine", engine, *length])
     for version in VERSIONS:
         libraries = os.path.join(DEMO, "engine-vulkan", version)
         yield Program(f"libraries of node-llama-cpp {version}",

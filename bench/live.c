@@ -11,8 +11,8 @@
 
 #include "base/clock_ns.h"
 #include "brick/brick.h"
-#include "drain/drain.h"
-#include "live/snapshot.h"
+#include "lib/drain/drain.h"
+#include "record/live/live_snapshot.h"
 #include "trace/run.h"
 
 enum { RECORDS = 1 << 17, ROUNDS = 30, BRICKS_OF_STEP = 96 };

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "backends/null/null.h"
+#include "lib/backends/null/null_device.h"
 #include "brick/brick.h"
 #include "lib/sys/ticks.h"
 

@@ -2,9 +2,9 @@
 /*
  * What a begin/end pair costs behind 0 to 256 MB of other data, against what recordings state: from
  * the lower quartile of warm pairs, to the cost at the start of the session as reports take it for
- * pairs that lie as far apart (analysis/distortion.c). Single pairs between fences, behind data
- * that were read or written, all sizes in turns in one process; on 1 and 2 pinned threads that do
- * so at the same time. usage: bench-pair_caches [ROUNDS]
+ * pairs that lie as far apart (src/analysis/cost/distortion.c). Single pairs between fences, behind
+ * data that were read or written, all sizes in turns in one process; on 1 and 2 pinned threads that
+ * do so at the same time. usage: bench-pair_caches [ROUNDS]
  */
 #include <fcntl.h>
 #include <math.h>

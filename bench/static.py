@@ -8,9 +8,9 @@ Processes that take turns are as far apart as the machine is busy. So the cost i
 copies of llama.cpp in one process (engine-pair): one library that is bound within itself, of the objects of
 shared/, whose functions get jumps, and the same in a namespace that Brick does not reach.
 
-  demo/engine-static.sh llama     once, a quarter of an hour on one CPU
+  examples/demo/engine-static.sh llama     once, a quarter of an hour on one CPU
   bench/static.py [ROUNDS]        20 by default
-  bench/static.py --nodes [ROUNDS] [WIDTHxROWS,TYPE|llama]...   nodes only; demo/engine-static.sh will do for shapes
+  bench/static.py --nodes [ROUNDS] [WIDTHxROWS,TYPE|llama]...   nodes only; examples/demo/engine-static.sh will do for shapes
 
 The last measurement of the cost is the finest: one process takes the jumps away and puts them back, in turns
 (patched_toggle.cc).

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/clock_ns.h"
-#include "trace/writer.h"
+#include "lib/writer/writer.h"
 
 enum { DEMO_LAYERS = 6, DEMO_NODES_PER_LAYER = 17, DEMO_MAX_NODES = 4096, DEMO_BATCH = 8192 };
 

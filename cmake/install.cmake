@@ -9,16 +9,16 @@ install(TARGETS brick brick-graph EXPORT brickTargets LIBRARY DESTINATION ${CMAK
   COMPONENT library NAMELINK_COMPONENT dev)
 install(DIRECTORY include/brick DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev)
 # The manual of `brick report` lists the columns that the program has.
-add_executable(brick-manual-columns man/columns.c)
+add_executable(brick-manual-columns docs/man/columns.c)
 target_link_libraries(brick-manual-columns PRIVATE brick-view)
 set(report_page ${CMAKE_BINARY_DIR}/man/brick-report.1)
 add_custom_command(OUTPUT ${report_page}
   COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/man
-  COMMAND brick-manual-columns ${CMAKE_SOURCE_DIR}/man/brick-report.1 ${report_page}
-  DEPENDS brick-manual-columns ${CMAKE_SOURCE_DIR}/man/brick-report.1 VERBATIM)
+  COMMAND brick-manual-columns ${CMAKE_SOURCE_DIR}/docs/man/brick-report.1 ${report_page}
+  DEPENDS brick-manual-columns ${CMAKE_SOURCE_DIR}/docs/man/brick-report.1 VERBATIM)
 add_custom_target(brick-manual ALL DEPENDS ${report_page})
-file(GLOB pages ${CMAKE_SOURCE_DIR}/man/*.1)
-list(REMOVE_ITEM pages ${CMAKE_SOURCE_DIR}/man/brick-report.1)
+file(GLOB pages ${CMAKE_SOURCE_DIR}/docs/man/*.1)
+list(REMOVE_ITEM pages ${CMAKE_SOURCE_DIR}/docs/man/brick-report.1)
 install(FILES ${pages} ${report_page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 # Completion is made of the tables of options that the program has.
 set(completions)
@@ -38,8 +38,7 @@ install(FILES ${CMAKE_BINARY_DIR}/completion/zsh RENAME _brick
   DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 install(FILES ${CMAKE_BINARY_DIR}/completion/fish RENAME brick.fish
   DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
-install(DIRECTORY rules/ DESTINATION ${CMAKE_INSTALL_DATADIR}/brick/rules FILES_MATCHING PATTERN "*.rules")
-install(DIRECTORY share/clickhouse DESTINATION ${CMAKE_INSTALL_DATADIR}/brick)
+install(DIRECTORY src/attach/rules/ DESTINATION ${CMAKE_INSTALL_DATADIR}/brick/rules FILES_MATCHING PATTERN "*.rules")
 install(EXPORT brickTargets NAMESPACE brick:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/brick
   COMPONENT dev)
 configure_package_config_file(cmake/brickConfig.cmake.in ${CMAKE_BINARY_DIR}/brickConfig.cmake

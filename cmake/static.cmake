@@ -24,6 +24,6 @@ function(brick_archive name map)
 endfunction()
 
 if(NOT BRICK_SANITIZE) # what sanitizers add must stay global
-  brick_archive(brick ${CMAKE_SOURCE_DIR}/lib/brick.map brick-core brick-base)
-  brick_archive(brick-graph ${CMAKE_SOURCE_DIR}/graph/graph.map brick-graph-objects brick-base)
+  brick_archive(brick ${CMAKE_SOURCE_DIR}/src/lib/brick.map brick-core brick-base)
+  brick_archive(brick-graph ${CMAKE_SOURCE_DIR}/src/lib/graph/graph.map brick-graph-objects brick-base)
 endif()

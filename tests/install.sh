@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # What is installed can be found and used, also after it was moved: pkg-config and find_package build
-# examples/embed.c, and examples/graph.c with libbrick-graph alone, with shared and static libraries.
+# examples/embed.c, and examples/graph_example.c with libbrick-graph alone, with shared and static libraries.
 set -e
 cd "$(dirname "$0")/.."
 source=$PWD
@@ -19,7 +19,7 @@ if command -v doxygen >/dev/null; then # the API's reference
 fi
 export PKG_CONFIG_PATH=$(dirname "$(find "$out/usr" -name brick.pc)")
 cc $(pkg-config --cflags brick) -o "$out/embed" examples/embed.c $(pkg-config --libs brick)
-cc $(pkg-config --cflags brick-graph) -o "$out/graph" examples/graph.c $(pkg-config --libs brick-graph)
+cc $(pkg-config --cflags brick-graph) -o "$out/graph" examples/graph_example.c $(pkg-config --libs brick-graph)
 libs=$(pkg-config --variable=libdir brick)
 cd "$out"
 LD_LIBRARY_PATH=$libs ./embed one.pftrace

@@ -53,7 +53,7 @@ def unit(path):
 
 def room_of(path, rooms):
     """The longest room that the path lies in; None: no room (tests, examples, demo, bench)."""
-    at = os.path.dirname(path)
+    at = os.path.dirname(path[4:] if path.startswith("src/") else path)
     while at and at not in rooms:
         at = os.path.dirname(at)
     return at or None
@@ -65,7 +65,7 @@ def included(tree, path, known):
         source = text.read()
     for match in INCLUDE.finditer(source):
         name = match.group(1) or match.group(2)
-        for place in (name, "include/" + name, os.path.join(os.path.dirname(path), name)):
+        for place in ("src/" + name, "include/" + name, os.path.join(os.path.dirname(path), name)):
             place = os.path.normpath(place)
             if place in known:
                 yield source.count("\n", 0, match.start()) + 1, place

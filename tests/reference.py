@@ -19,7 +19,7 @@ def read(*path):
 
 
 def released():
-    lines = read(SOURCE, "lib/brick.symbols") + read(SOURCE, "graph/graph.symbols")
+    lines = read(SOURCE, "src/lib/brick.symbols") + read(SOURCE, "src/lib/graph/graph.symbols")
     return [name for name in re.findall(r"(?m)^(\w+)@", lines) if not name.startswith("brick__")]
 
 

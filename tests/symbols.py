@@ -16,7 +16,7 @@ import sys
 
 SOURCE = os.environ.get("BRICK_SOURCE") or os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("BRICK_BUILD") or os.path.join(SOURCE, "build")
-LIBRARIES = [("libbrick.so", "lib/brick"), ("libbrick-graph.so", "graph/graph")]
+LIBRARIES = [("libbrick.so", "src/lib/brick"), ("libbrick-graph.so", "src/lib/graph/graph")]
 PRIVATE = "BRICK_PRIVATE"
 
 

@@ -3,7 +3,7 @@
 """
 Makes all pictures of this folder: what each command prints, as terminals of 80x24 and 200x50 show it with all that has scrolled by
 (tmux, drawn by Chromium), and the page at 1400 and 390 pixels, light and dark. Of recordings of the real engine, on the CPU and
-on a Vulkan device, that are kept in build/pictures. Needs `make`, demo/models.sh, tmux, chromium, node and pngquant.
+on a Vulkan device, that are kept in build/pictures. Needs `make`, examples/demo/models.sh, tmux, chromium, node and pngquant.
 
     docs/img/pictures.py [NAME...]      all of them, or those whose names begin so
 """
@@ -213,14 +213,14 @@ def commands(runs):
 
 
 def pages(runs):
-    """Of a run and of a comparison, by html/pictures.mjs; and a flame graph."""
+    """Of a run and of a comparison, by src/ui/page/pictures.mjs; and a flame graph."""
     made = os.path.join(ROOM, "pages")
     shutil.rmtree(made, ignore_errors=True)
     os.makedirs(made)
     subprocess.run([BRICK, "report", runs["run"], "--html", f"{ROOM}/run.html"], check=True)
     subprocess.run([f"{BRICK} diff {runs['a']} --html {ROOM}/diff.html -- {runs['b']} >/dev/null"], shell=True, check=False)
     for page in ("run", "diff"):
-        subprocess.run(["node", "html/pictures.mjs", f"{BUILD}/html", shutil.which("chromium") or "chromium-browser",
+        subprocess.run(["node", "src/ui/page/pictures.mjs", f"{BUILD}/html", shutil.which("chromium") or "chromium-browser",
                         f"{ROOM}/{page}.html", made], check=True)
     for picture in sorted(os.listdir(made)):
         smaller(shutil.move(os.path.join(made, picture), os.path.join(OUT, picture)))

@@ -11,7 +11,7 @@
 #include "brick/abi/attacher.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
-#include "engine.h"
+#include "toy_engine.h"
 
 typedef double (*decode_fn)(int tokens);
 typedef const char *(*version_fn)(void);

@@ -6,7 +6,7 @@
 #include <math.h>
 #include "brick/brick.h"
 #include "decoder.h"
-#include "memory.h"
+#include "decoder_memory.h"
 
 enum { BATCH_MAX = 512 };
 

@@ -4,10 +4,10 @@
 // and says which comes next. One thread at a time.
 #pragma once
 
-#include "kernels.h"
-#include "model.h"
-#include "opencl.h"
-#include "team.h"
+#include "decoder_kernels.h"
+#include "decoder_model.h"
+#include "decoder_opencl.h"
+#include "decoder_team.h"
 
 // For tests: results of a brick, or a buffer, in a layer are multiplied by a factor.
 struct mistake {

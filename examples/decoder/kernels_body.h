@@ -6,8 +6,8 @@
 #include "brick/tile.h"
 #include "gguf.h"
 #include "half.h"
-#include "kernels.h"
-#include "team.h"
+#include "decoder_kernels.h"
+#include "decoder_team.h"
 
 #define INLINE static inline __attribute__((always_inline))
 typedef VEC unaligned_vec __attribute__((aligned(4), may_alias));

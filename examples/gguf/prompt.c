@@ -2,7 +2,7 @@
 //
 // Tokens of a vocabulary of the SentencePiece kind ("llama"), word by word: of all neighbours that
 // make a known piece together, those with the best score are joined, the leftmost first, until
-// there are none. The text is that of demo/llama_run.c, so that the prompts are the same.
+// there are none. The text is that of examples/demo/llama_run.c, so that the prompts are the same.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * that a tensor that does not lie inside of the file is found.
  */
 #include <stdlib.h>
-#include "model.h"
+#include "decoder_model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -9,11 +9,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "analysis/heatmap.h"
-#include "analysis/summary.h"
+#include "analysis/accounts/heatmap.h"
+#include "analysis/accounts/summary.h"
 #include "brick/brick.h"
-#include "live/difference.h"
-#include "live/snapshot.h"
+#include "record/live/live_difference.h"
+#include "record/live/live_snapshot.h"
 #include "tests/unit/trace_check.h"
 #include "tests/unit/trace_fake.h"
 

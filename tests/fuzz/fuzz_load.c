@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include "tests/unit/trace_check.h"
 #include "trace/chrome.h"
-#include "trace/csv.h"
+#include "trace/trace_csv.h"
 #include "trace/load.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

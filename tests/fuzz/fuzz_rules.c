@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include "rules/rules.h"
+#include "attach/rules/rules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -16,7 +16,7 @@ for target in $targets; do
 	[ "$target" != fuzz-load ] || build-fuzz/bin/fuzz-seeds "$place/corpus"
 	[ "$target" != fuzz-ceilings ] || cp tests/fuzz/ceilings.json "$place/corpus"
 	[ "$target" != fuzz-budget ] || cp tests/fuzz/budget.txt "$place/corpus"
-	[ "$target" != fuzz-rules ] || cp rules/*.rules "$place/corpus"
+	[ "$target" != fuzz-rules ] || cp src/attach/rules/*.rules "$place/corpus"
 	echo "$target: $seconds s"
 	build-fuzz/bin/"$target" -max_total_time="$seconds" -max_len=16384 -len_control=10 \
 		-rss_limit_mb=2048 -timeout=20 -print_final_stats=1 -artifact_prefix="$place/" \

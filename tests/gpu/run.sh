@@ -58,7 +58,7 @@ part() { # NAME COMMAND...
 }
 
 : >"$out/results.txt"
-for engine in "$build"/demo/engine-cuda/*/; do # of demo/engine-device.sh cuda
+for engine in "$build"/demo/engine-cuda/*/; do # of examples/demo/engine-device.sh cuda
 	[ -e "$engine/libggml-cuda.so" ] && : "${GPU_LLAMA:=$build/bin/brick-llama --libs $engine --model $build/demo/model-f16.gguf --prompt-tokens 64 --predict 32}"
 done
 [ -z "${GPU_LLAMA:-}" ] || export GPU_LLAMA

@@ -13,7 +13,7 @@ SOURCES = os.path.join(os.path.dirname(__file__), "..", "..")
 
 def page_of(command):
     built = os.path.join(BUILD, "man", f"brick-{command}.1")
-    path = built if os.path.exists(built) else os.path.join(SOURCES, "man", f"brick-{command}.1")
+    path = built if os.path.exists(built) else os.path.join(SOURCES, "docs", "man", f"brick-{command}.1")
     expect_true(f"{command} has a manual page", os.path.exists(path))
     return path
 

@@ -37,7 +37,7 @@ def locked():
     """Each entry of each lock has a hash, and is what package.json asks for."""
     found = 0
     VERSIONS.clear()
-    for base in ("html", *(f"demo/npm/{name}" for name in os.listdir(f"{SOURCE}/demo/npm"))):
+    for base in ("src/ui/page", *(f"examples/demo/npm/{name}" for name in os.listdir(f"{SOURCE}/examples/demo/npm"))):
         lock = os.path.join(SOURCE, base, "package-lock.json")
         if not os.path.exists(lock):
             expect(f"{base} is a folder without a lock", os.path.isdir(os.path.join(SOURCE, base)), False)
@@ -54,7 +54,7 @@ def locked():
                 expect(f"{lock}: {name}: {package.get('integrity')}",
                        bool(re.fullmatch(r"sha512-[A-Za-z0-9+/]{86}==", package.get("integrity", ""))))
                 found += 1
-    with open(f"{SOURCE}/demo/npm/device-packages", encoding="utf-8") as file:
+    with open(f"{SOURCE}/examples/demo/npm/device-packages", encoding="utf-8") as file:
         for line in file:
             expect(f"device-packages: {line}",
                    bool(re.fullmatch(r"(vulkan|cuda) [0-9.]+ sha512-[A-Za-z0-9+/]{86}==\n", line)))
@@ -129,28 +129,28 @@ def run(tree, registry, *command):
 
 
 def refused(tree, registry):
-    run1 = run(tree, registry, "demo/engine-device.sh", "vulkan")
+    run1 = run(tree, registry, "examples/demo/engine-device.sh", "vulkan")
     expect(f"engine-device.sh: {run1.stderr}", run1.returncode, 1)
     expect(run1.stderr, bool(re.search(r"engine-device.sh: what came as @node-llama-cpp/linux-x64-vulkan@\S+ "
-                                       r"is not what demo/npm/device-packages names", run1.stderr)))
+                                       r"is not what examples/demo/npm/device-packages names", run1.stderr)))
     libraries = [name for _, _, names in os.walk(os.path.join(tree, "build")) for name in names
                  if name.endswith(".so")]
     expect("libraries that are there all the same", libraries, [])
 
-    run2 = run(tree, registry, "demo/engine.sh")
+    run2 = run(tree, registry, "examples/demo/engine.sh")
     expect(f"engine.sh: {run2.stderr}", run2.returncode, 1)
     expect(run2.stderr, "integrity checksum failed" in run2.stderr.lower())
 
-    run3 = run(tree, registry, "demo/engine-device.sh", "vulkan", "1.2.3")
+    run3 = run(tree, registry, "examples/demo/engine-device.sh", "vulkan", "1.2.3")
     expect(f"a version without a hash: {run3.stderr}",
            (run3.returncode, "has no hash of vulkan 1.2.3" in run3.stderr), (1, True))
 
 
 def taken(tree, registry):
     """With the hash of what the registry sends it is installed: the hash is what decides."""
-    with open(os.path.join(tree, "demo/npm/device-packages"), "w", encoding="utf-8") as file:
+    with open(os.path.join(tree, "examples/demo/npm/device-packages"), "w", encoding="utf-8") as file:
         file.write(f"vulkan {DEVICE} {hash_of(tarball())}\n")
-    done = run(tree, registry, "demo/engine-device.sh", "vulkan")
+    done = run(tree, registry, "examples/demo/engine-device.sh", "vulkan")
     expect(f"with the hash of what is sent: {done.stderr}", done.returncode, 0)
     expect("the library", os.path.exists(f"{tree}/build/demo/engine-vulkan/{DEVICE}/libggml-vulkan.so"))
 
@@ -164,16 +164,16 @@ def main():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Registry)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory() as tree:
-        os.makedirs(os.path.join(tree, "demo"))
+        os.makedirs(os.path.join(tree, "examples", "demo"))
         for name in ("engine.sh", "engine-device.sh"):
-            shutil.copy(os.path.join(SOURCE, "demo", name), os.path.join(tree, "demo", name))
-        shutil.copytree(os.path.join(SOURCE, "demo", "npm"), os.path.join(tree, "demo", "npm"))
+            shutil.copy(os.path.join(SOURCE, "examples", "demo", name), os.path.join(tree, "examples", "demo", name))
+        shutil.copytree(os.path.join(SOURCE, "examples", "demo", "npm"), os.path.join(tree, "examples", "demo", "npm"))
         refused(tree, server.server_port)
         taken(tree, server.server_port)
     server.shutdown()
 
 
-with open(os.path.join(SOURCE, "demo/engine.sh"), encoding="utf-8") as file:
+with open(os.path.join(SOURCE, "examples/demo/engine.sh"), encoding="utf-8") as file:
     DEVICE = re.search(r"^version=([0-9.]+)", file.read(), re.M)[1]  # of what it takes by default
 VERSIONS = {}  # of each package that is locked
 main()

@@ -22,7 +22,7 @@ def engine():
     found = [path for root in (g.BUILD, os.path.join(g.SOURCE, "build"))
              for path in glob.glob(os.path.join(root, "demo", "engine-vulkan", "*", "libggml-vulkan.so"))]
     if not found:
-        g.skip("no Vulkan backend: run demo/engine-device.sh vulkan")
+        g.skip("no Vulkan backend: run examples/demo/engine-device.sh vulkan")
     if not os.path.exists(ICD):
         g.skip("no lavapipe: " + ICD)
     return os.path.dirname(sorted(found)[-1])

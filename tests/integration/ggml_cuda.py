@@ -4,7 +4,7 @@ doubles. What it launches is real, what it computes is not.
 
 Each launch and each node of a graph belongs to the brick and layer of the node of ggml that it was
 launched or captured for, over captures, updates and replays; times are the records' own; tokens are
-those of a run without Brick. Needs demo/engine-device.sh cuda.
+those of a run without Brick. Needs examples/demo/engine-device.sh cuda.
 """
 import glob
 import json
@@ -36,7 +36,7 @@ IN_LAYERS = {"QkvProjection", "RopeEmbedding", "KvCacheWrite", "OutputProjection
 def engine():
     found = glob.glob(os.path.join(g.BUILD, "demo", "engine-cuda", "*", "libggml-cuda.so"))
     if not found:
-        g.skip("no CUDA backend: run demo/engine-device.sh cuda")
+        g.skip("no CUDA backend: run examples/demo/engine-device.sh cuda")
     return os.path.dirname(sorted(found)[-1])
 
 

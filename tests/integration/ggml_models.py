@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every operation of models beyond llama's is known by a rule, in its layer, and the tokens stay the same:
 experts, a state-space model, latent attention, a gated delta net; and what options add: an adapter (LoRA),
-the rotation of a quantised KV cache, attention without its flash form. Made by demo/gguf_make.py."""
+the rotation of a quantised KV cache, attention without its flash form. Made by examples/demo/gguf_make.py."""
 import collections
 import os
 import subprocess
@@ -35,7 +35,7 @@ IN_LAYERS = {"QkvProjection", "RopeEmbedding", "KvCacheWrite", "FlashAttention",
 
 def make(kind, place):
     path = os.path.join(place, kind + ".gguf")
-    subprocess.run([sys.executable, os.path.join(g.SOURCE, "demo", "gguf_make.py"), LLAMA, kind, path], check=True)
+    subprocess.run([sys.executable, os.path.join(g.SOURCE, "examples", "demo", "gguf_make.py"), LLAMA, kind, path], check=True)
     return path
 
 

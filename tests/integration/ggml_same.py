@@ -38,7 +38,7 @@ def errors():
 
 
 def from_node():
-    node, script = g.demo("engine", "node"), os.path.join(g.SOURCE, "demo", "generate.mjs")
+    node, script = g.demo("engine", "node"), os.path.join(g.SOURCE, "examples", "demo", "generate.mjs")
     command = [node, script, "--engine", g.demo("engine"), "--model", g.demo("model-f16.gguf"),
                "--prompt-tokens", "40", "--predict", "6"]
     plain = g.run(command)

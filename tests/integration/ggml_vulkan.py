@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """llama.cpp's Vulkan backend, unmodified, on lavapipe: each dispatch and transfer belongs to a
-node's brick and layer, in every version of it that is installed (demo/engine-device.sh vulkan), and the
+node's brick and layer, in every version of it that is installed (examples/demo/engine-device.sh vulkan), and the
 host's time of recording them is apart from the device's."""
 import collections
 import csv
@@ -30,7 +30,7 @@ def engines():
         for path in glob.glob(os.path.join(root, "demo", "engine-vulkan", "*", "libggml-vulkan.so")):
             found.setdefault(os.path.basename(os.path.dirname(path)), os.path.dirname(path))
     if not found:
-        g.skip("no Vulkan backend: run demo/engine-device.sh vulkan")
+        g.skip("no Vulkan backend: run examples/demo/engine-device.sh vulkan")
     if not os.path.exists(ICD):
         g.skip("no lavapipe: " + ICD)
     return found

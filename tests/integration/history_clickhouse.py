@@ -4,7 +4,7 @@ A history in Debian's ClickHouse server, started and stopped here, on loopback: 
 answers them; what waits for a server that is not there is sent later; a server that is killed in the middle of pushes
 and started again has every run once, and in its sums; tables of a former version are brought up to date; old runs are
 removed. Skipped where there is no server. With BRICK_CHDB=FOLDER/node_modules (the package chdb of npm) it is a ClickHouse of
-today instead of Debian's, which also forgets by itself (share/clickhouse/ttl.sql).
+today instead of Debian's, which also forgets by itself (src/analysis/history/clickhouse/ttl.sql).
 """
 import atexit
 import json

@@ -42,7 +42,7 @@ def source_in_bundle():
 
 def check():
     if not os.path.exists(BUNDLE):
-        print("demo/engine.sh has not run here")
+        print("examples/demo/engine.sh has not run here")
         return 77
     with open(LIST) as file:
         ours = set(file.read().splitlines())

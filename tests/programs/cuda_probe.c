@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
-#include "attach/cuda/abi.h"
+#include "attach/cuda/cuda_abi.h"
 #include "tests/programs/cuda_kit.h"
 
 static struct {

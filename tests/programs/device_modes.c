@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "backends/null/null.h"
+#include "lib/backends/null/null_device.h"
 #include "brick/brick.h"
 
 struct engine {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program with ggml inside, by its own headers (demo/engine-static.sh): graphs of three layers
- * through a scheduler on the CPU. Also an addon that is opened by a program without ggml: main() is
- * run_graphs() then. Run as: PROGRAM THREADS GRAPHS; prints a sum of the results.
+ * A program with ggml inside, by its own headers (examples/demo/engine-static.sh): graphs of three
+ * layers through a scheduler on the CPU. Also an addon that is opened by a program without ggml:
+ * main() is run_graphs() then. Run as: PROGRAM THREADS GRAPHS; prints a sum of the results.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// llama.cpp inside of a program (demo/engine-static.sh llama): reads 16 tokens, then takes the
-// likeliest one TOKENS times. Run as: PROGRAM MODEL TOKENS THREADS; prints the tokens, and on
+// llama.cpp inside of a program (examples/demo/engine-static.sh llama): reads 16 tokens, then takes
+// the likeliest one TOKENS times. Run as: PROGRAM MODEL TOKENS THREADS; prints the tokens, and on
 // stderr the CPU time in ms that one took.
 #include <cstdio>
 #include <cstdlib>

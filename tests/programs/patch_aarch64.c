@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Functions of this very program, of all shapes that are displaced on AArch64, are patched as
- * patch/patch.c does: hooks are called, told what is behind them, and lead on; arguments in
- * registers and on the stack arrive. For an AArch64 or an emulator of one (patch_aarch64.py), which
- * may not see code that the kernel writes: so it is written by turns, before it first runs.
+ * src/attach/patch/patch.c does: hooks are called, told what is behind them, and lead on; arguments
+ * in registers and on the stack arrive. For an AArch64 or an emulator of one (patch_aarch64.py),
+ * which may not see code that the kernel writes: so it is written by turns, before it first runs.
  */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "patch/insn.h"
-#include "patch/plan.h"
-#include "patch/text.h"
+#include "attach/patch/insn.h"
+#include "attach/patch/patch_plan.h"
+#include "attach/patch/patch_text.h"
 
 enum { HOOKED = 1000 };
 
@@ -90,7 +90,7 @@ static void judge(struct plan *plan, const void *function, const void *end)
 	plan_function(plan, &image, &f);
 }
 
-/* As make() and turn_on() of patch/patch.c. */
+/* As make() and turn_on() of src/attach/patch/patch.c. */
 static void patch(const char *name, const void *function, const void *end)
 {
 	uintptr_t thunk_at = memory + PLAN_ENTRY_BYTES * used;

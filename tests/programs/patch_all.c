@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "patch/patch.h"
-#include "patch/survey.h"
+#include "attach/patch/patch.h"
+#include "attach/patch/survey.h"
 
 enum { MAX_OBJECTS = 4 };
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "patch/survey.h"
+#include "attach/patch/survey.h"
 
 enum { SLOT_AHEAD = 1 << 20 };
 

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "analysis/path.h"
-#include "analysis/summary.h"
+#include "analysis/path/path.h"
+#include "analysis/accounts/summary.h"
 #include "tests/unit/run_builder.h"
 
 enum { LENGTH = 6000, NODES = 512, BRICKS = 8, ROUNDS = 400 };

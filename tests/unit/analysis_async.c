@@ -7,12 +7,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include "analysis/call_tree.h"
-#include "analysis/path.h"
-#include "analysis/presence.h"
-#include "analysis/queue_times.h"
-#include "analysis/summary.h"
-#include "analysis/unknown.h"
+#include "analysis/accounts/call_tree.h"
+#include "analysis/path/path.h"
+#include "analysis/accounts/presence.h"
+#include "analysis/accounts/queue_times.h"
+#include "analysis/accounts/summary.h"
+#include "analysis/accounts/unknown.h"
 #include "tests/unit/run_builder.h"
 
 struct scene {

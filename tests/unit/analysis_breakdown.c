@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <stdbool.h>
 #include "tests/unit/breakdown_kit.h"
-#include "analysis/summary.h"
+#include "analysis/accounts/summary.h"
 #include "tests/unit/run_builder.h"
 
 enum { BRICKS = 5, LAYERS = 3 };

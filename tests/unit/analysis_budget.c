@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "analysis/budget.h"
+#include "analysis/accounts/budget.h"
 #include "brick/error.h"
 #include "tests/unit/run_builder.h"
 

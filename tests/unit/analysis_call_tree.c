@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "analysis/call_tree.h"
-#include "analysis/unknown.h"
+#include "analysis/accounts/call_tree.h"
+#include "analysis/accounts/unknown.h"
 #include "tests/unit/run_builder.h"
 
 static const struct call_node *child(

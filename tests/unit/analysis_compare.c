@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "analysis/compare.h"
-#include "analysis/compare_effect.h"
-#include "analysis/unknown.h"
+#include "analysis/compare/compare.h"
+#include "analysis/compare/compare_effect.h"
+#include "analysis/accounts/unknown.h"
 #include "base/array.h"
 
 enum { BRICKS = 20, STEPS = 120, SIDE = 10 };

@@ -3,8 +3,8 @@
  * What recording cost: the estimate, its parts, and what has no row of its own.
  */
 #include <math.h>
-#include "analysis/helper_cost.h"
-#include "analysis/switch_cost.h"
+#include "analysis/cost/helper_cost.h"
+#include "analysis/cost/switch_cost.h"
 #include "tests/unit/summary_kit.h"
 
 /* A thread of ours in the program took 300 ns: the upper end has them. */

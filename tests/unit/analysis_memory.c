@@ -14,11 +14,11 @@
 #include "tests/unit/failing_memory.h"
 
 #include "tests/unit/breakdown_kit.h"
-#include "analysis/call_tree.h"
-#include "analysis/path.h"
-#include "analysis/roofline.h"
-#include "analysis/step_times.h"
-#include "analysis/summary.h"
+#include "analysis/accounts/call_tree.h"
+#include "analysis/path/path.h"
+#include "analysis/roofline/roofline.h"
+#include "analysis/steps/step_times.h"
+#include "analysis/accounts/summary.h"
 #include "tests/unit/path_nonsense.h"
 
 /* What a try came to: 0 or an error, and something of the result that tells it from another. */

@@ -11,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "analysis/compare_series.h"
-#include "analysis/history_parts.h"
-#include "analysis/path.h"
-#include "analysis/step_times.h"
-#include "analysis/summary.h"
+#include "analysis/compare/compare_series.h"
+#include "analysis/compare/history_parts.h"
+#include "analysis/path/path.h"
+#include "analysis/steps/step_times.h"
+#include "analysis/accounts/summary.h"
 #include "tests/unit/run_builder.h"
-#include "view/report.h"
-#include "view/report_fields.h"
+#include "ui/text/report_view.h"
+#include "ui/text/report_fields.h"
 
 /* Evaluated, refused, evaluated, aborted halfway, evaluated: each 1000 ns, the aborted one 600. */
 enum { STEPS = 5 };

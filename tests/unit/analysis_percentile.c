@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "analysis/percentile.h"
-#include "analysis/unknown.h"
+#include "analysis/accounts/percentile.h"
+#include "analysis/accounts/unknown.h"
 #include "brick/abi/session.h"
 
 static void nearest_rank(void **state)

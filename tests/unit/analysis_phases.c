@@ -10,10 +10,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "analysis/path.h"
-#include "analysis/step_times.h"
-#include "analysis/summary.h"
-#include "analysis/unknown.h"
+#include "analysis/path/path.h"
+#include "analysis/steps/step_times.h"
+#include "analysis/accounts/summary.h"
+#include "analysis/accounts/unknown.h"
 #include "tests/unit/run_builder.h"
 
 struct fixture {

@@ -11,10 +11,10 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "analysis/roofline.h"
-#include "analysis/step_times.h"
-#include "analysis/summary.h"
-#include "analysis/unknown.h"
+#include "analysis/roofline/roofline.h"
+#include "analysis/steps/step_times.h"
+#include "analysis/accounts/summary.h"
+#include "analysis/accounts/unknown.h"
 #include "tests/unit/run_builder.h"
 
 enum { HORIZON = 600, LANES = 8, BRICKS = 3, RUNS = 400, NOBODY = -1, LONG = 30000 };

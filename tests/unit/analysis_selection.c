@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "analysis/selection.h"
-#include "analysis/summary.h"
-#include "analysis/unknown.h"
+#include "analysis/accounts/selection.h"
+#include "analysis/accounts/summary.h"
+#include "analysis/accounts/unknown.h"
 #include "brick/error.h"
 #include "tests/unit/run_builder.h"
 

@@ -11,8 +11,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "analysis/permutation.h"
-#include "analysis/statistics.h"
+#include "analysis/compare/permutation.h"
+#include "analysis/accounts/statistics.h"
 
 static void bounds_of_tables(void **state)
 {

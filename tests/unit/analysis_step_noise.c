@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * By how much steps move by themselves (analysis/step_noise.h): planted moves of stretches are
- * found, and lie within what is said of nine runs of ten; sizes in turns, a context that grows and
- * what differs from step to step are none; few steps say nothing. And what is stated where threads
- * take turns on fewer CPUs.
+ * By how much steps move by themselves (src/analysis/steps/step_noise.h): planted moves of
+ * stretches are found, and lie within what is said of nine runs of ten; sizes in turns, a context
+ * that grows and what differs from step to step are none; few steps say nothing. And what is stated
+ * where threads take turns on fewer CPUs.
  */
 #include <math.h>
-#include "analysis/step_noise.h"
+#include "analysis/steps/step_noise.h"
 #include "tests/unit/summary_kit.h"
 
 enum { STEPS = 320, STRETCH = STEPS / 8, RUNS = 400 };

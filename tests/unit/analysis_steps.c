@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include "tests/unit/breakdown_kit.h"
-#include "analysis/call_tree.h"
-#include "analysis/path.h"
-#include "analysis/step_times.h"
-#include "analysis/summary.h"
-#include "analysis/unknown.h"
+#include "analysis/accounts/call_tree.h"
+#include "analysis/path/path.h"
+#include "analysis/steps/step_times.h"
+#include "analysis/accounts/summary.h"
+#include "analysis/accounts/unknown.h"
 #include "tests/unit/run_builder.h"
 
 struct fixture {

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "analysis/selection.h"
-#include "analysis/summary.h"
-#include "analysis/tiles.h"
-#include "analysis/unknown.h"
+#include "analysis/accounts/selection.h"
+#include "analysis/accounts/summary.h"
+#include "analysis/accounts/tiles.h"
+#include "analysis/accounts/unknown.h"
 #include "brick/error.h"
 #include "tests/unit/run_builder.h"
 

@@ -4,7 +4,7 @@
  * those in which one slept or one that had no part in them was preempted; the next one is behind.
  * How long steps are without that.
  */
-#include "analysis/undisturbed.h"
+#include "analysis/steps/undisturbed.h"
 #include "tests/unit/summary_kit.h"
 
 enum { STEPS = 8, LENGTH = 1000, PITCH = 1100 };

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "brick/attach.h"
-#include "lib/series.h"
+#include "lib/probe/series.h"
 #include "tests/unit/peek.h"
 
 enum { MOST = 3000, UNKNOWN_SITE = 60000, RING = 1024 };

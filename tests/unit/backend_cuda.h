@@ -16,8 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backends/cuda/chain.h"
-#include "backends/cuda/cuda.h"
+#include "lib/backends/cuda/cuda_chain.h"
+#include "lib/backends/cuda/cuda_backend.h"
 #include "brick/brick.h"
 #include "brick/cuda.h"
 #include "brick/error.h"

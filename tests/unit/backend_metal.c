@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backends/metal/metal.h"
+#include "lib/backends/metal/metal_backend.h"
 #include "brick/error.h"
 #include "brick/metal.h"
 #include "tests/doubles/metal/runtime.h"

@@ -9,11 +9,11 @@
 #include <stdint.h>
 #include <math.h>
 #include <cmocka.h>
-#include "analysis/compare_effect.h"
-#include "analysis/statistics.h"
+#include "analysis/compare/compare_effect.h"
+#include "analysis/accounts/statistics.h"
 #include "base/hash.h"
-#include "runner/plan.h"
-#include "runner/stop.h"
+#include "record/runner/turn_plan.h"
+#include "record/runner/stop.h"
 
 static uint64_t random_state;
 

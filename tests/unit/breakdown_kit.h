@@ -2,7 +2,7 @@
 /* A breakdown by a walk of its own. */
 #pragma once
 
-#include "analysis/breakdown.h"
+#include "analysis/accounts/breakdown.h"
 
 static inline int breakdown_create(
 	struct breakdown **out, const struct run *run, const struct step_index *index)

@@ -16,9 +16,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "brick/error.h"
-#include "machine/ceilings_file.h"
-#include "machine/kernels.h"
-#include "machine/team.h"
+#include "analysis/machine/ceilings_file.h"
+#include "analysis/machine/sweep_kernels.h"
+#include "analysis/machine/sweep_team.h"
 #include "tests/unit/put_file.h"
 
 static const char good[] =

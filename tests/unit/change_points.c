@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "analysis/change_points.h"
+#include "analysis/compare/change_points.h"
 #include "base/hash.h"
 
 static uint64_t random_state;

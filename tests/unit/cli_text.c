@@ -12,15 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "analysis/unknown.h"
-#include "view/csv.c"
-#include "view/die.c"
-#include "view/memory.c"
-#include "view/progress.c"
-#include "view/suggest.c"
-#include "view/text.c"
-#include "view/text_escape.c"
-#include "view/units.c"
+#include "analysis/accounts/unknown.h"
+#include "ui/text/csv_out.c"
+#include "ui/text/die.c"
+#include "ui/text/memory.c"
+#include "ui/text/progress.c"
+#include "ui/text/suggest.c"
+#include "ui/text/text_out.c"
+#include "ui/text/text_escape.c"
+#include "ui/text/units.c"
 
 static void decodes_what_is_valid(void **state)
 {

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "brick/brick.h"
-#include "lib/clock_fit.h"
+#include "lib/probe/clock_fit.h"
 
 static uint64_t os_now(void)
 {

@@ -5,8 +5,8 @@
  * of some of the recordings only, no brick is called slower.
  */
 #include <math.h>
-#include "analysis/compare.h"
-#include "analysis/history_parts.h"
+#include "analysis/compare/compare.h"
+#include "analysis/compare/history_parts.h"
 #include "tests/unit/summary_kit.h"
 
 enum { STEPS = 4, SIDE = 6, PITCH = 10000, LENGTH = 5000 };

@@ -11,9 +11,9 @@
 #include <time.h>
 #include <cmocka.h>
 #include "brick/brick.h"
-#include "lib/clock_fit.h"
-#include "lib/correlation_residual.h"
-#include "lib/queue_clock.h"
+#include "lib/probe/clock_fit.h"
+#include "lib/device/correlation_residual.h"
+#include "lib/device/queue_clock.h"
 
 #define MS 1000000ull
 

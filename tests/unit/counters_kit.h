@@ -17,9 +17,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "analysis/counters.h"
+#include "analysis/accounts/counter_accounts.h"
 #include "brick/brick.h"
-#include "lib/counters.h"
+#include "lib/probe/counter_events.h"
 #include "lib/sys/perf.h"
 #include "tests/unit/run_builder.h"
 #include "trace/load.h"

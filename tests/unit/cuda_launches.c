@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "attach/cuda/launches.h"
+#include "attach/cuda/cuda_launches.h"
 #include "attach/cuda/nodes.h"
 #include "attach/cuda/stream_tail.h"
 

@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <string.h>
 #include "attach/cuda/call_names.h"
-#include "attach/cuda/events.h"
+#include "attach/cuda/cuda_events.h"
 #include "attach/cuda/excluded.h"
 
 void brick_cuda_exclude(void *context, void *stream, void *owner);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "decoder_file.h"
-#include "model.h"
+#include "decoder_model.h"
 
 static struct file file;
 

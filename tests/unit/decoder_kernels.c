@@ -11,8 +11,8 @@
 #include <string.h>
 #include <cmocka.h>
 #include "half.h"
-#include "kernels.h"
-#include "model.h"
+#include "decoder_kernels.h"
+#include "decoder_model.h"
 
 enum { ROWS_MAX = 23, TOKENS_MAX = 131, K_MAX = 224, PAD = 3 };
 

@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <sys/wait.h>
 #include <cmocka.h>
-#include "backends/null/null.h"
-#include "lib/device_state.h"
+#include "lib/backends/null/null_device.h"
+#include "lib/device/device_state.h"
 #include "tests/unit/peek.h"
 
 enum { US = 1000, MS = 1000000 };

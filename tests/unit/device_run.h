@@ -10,12 +10,12 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "analysis/call_tree.h"
-#include "analysis/graph_from_run.h"
-#include "analysis/path.h"
-#include "analysis/roofline.h"
-#include "analysis/summary.h"
-#include "analysis/unknown.h"
+#include "analysis/accounts/call_tree.h"
+#include "analysis/path/graph_from_run.h"
+#include "analysis/path/path.h"
+#include "analysis/roofline/roofline.h"
+#include "analysis/accounts/summary.h"
+#include "analysis/accounts/unknown.h"
 #include "brick/graph_path.h"
 #include "tests/unit/run_builder.h"
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "trace/load.h"
-#include "trace/writer_state.h"
+#include "lib/writer/writer_state.h"
 
 /* What a file may say instead of a digest. */
 enum fault {

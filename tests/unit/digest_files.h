@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "analysis/diverge.h"
+#include "analysis/diverge/diverge.h"
 #include "brick/brick.h"
 #include "tests/unit/peek.h"
 #include "trace/load.h"

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "drain/clock.h"
+#include "lib/drain/clock_line.h"
 
 enum { MS = 1000000, TICKS_PER_NS = 2, SLEW_PPM = 500 };
 

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 #include "brick/brick.h"
-#include "drain/drain.h"
+#include "lib/drain/drain.h"
 #include "trace/load.h"
-#include "trace/writer.h"
+#include "lib/writer/writer.h"
 
 enum { AT_ONCE = 4096 };
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "brick/abi/step_counters.h"
-#include "explain/finding.h"
+#include "analysis/explain/finding.h"
 #include "tests/unit/run_builder.h"
 
 enum {

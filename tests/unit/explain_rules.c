@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "explain/show.h"
+#include "analysis/explain/show.h"
 #include "tests/unit/explain_engine.h"
 
 #define FIGURE(best)                               \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What batches of llama.cpp are made of: prompts, new tokens, drafts that are checked, all at once.
  */
-#include "attach/ggml/batch.h"
+#include "attach/ggml/steps/batch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

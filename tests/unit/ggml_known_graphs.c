@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which graph it is that is built anew (attach/ggml/known_graphs.h), held against the truth: what
- * is recorded of each node must be the site that its own text gives, whatever other graph at the
- * same addresses was computed before. Graphs are computed by one thread in runs and as by a team.
+ * Which graph it is that is built anew (src/attach/ggml/graphs/known_graphs.h), held against the
+ * truth: what is recorded of each node must be the site that its own text gives, whatever other
+ * graph at the same addresses was computed before. Graphs are computed by one thread in runs and as
+ * by a team.
  */
-#include "attach/ggml/shown_graph.h"
+#include "attach/ggml/graphs/shown_graph.h"
 #include "tests/unit/known_graphs_engine.h"
 
 enum { FUZZ = 1000, KEYS = 1 << 20 };

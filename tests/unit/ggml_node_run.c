@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs of nodes (attach/ggml/node_run.h) and their plans: what is recorded of nodes that come as
- * expected, of one that does not, of a run that is flushed in its midst, and of one over which the
- * lower half of the clock begins anew.
+ * Runs of nodes (src/attach/ggml/nodes/node_run.h) and their plans: what is recorded of nodes that
+ * come as expected, of one that does not, of a run that is flushed in its midst, and of one over
+ * which the lower half of the clock begins anew.
  */
 #include "tests/unit/node_run_kit.h"
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "attach/ggml/resolve.h"
-#include "attach/ggml/warm_up.h"
+#include "attach/ggml/steps/warm_up.h"
 
 struct fake_context {
 	int32_t bos, eos, last_position;

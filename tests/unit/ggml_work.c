@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Work counts of ggml's operations, against numbers worked out by hand. */
-#include "attach/ggml/work.h"
+#include "attach/ggml/nodes/node_work.h"
 
 #include <errno.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "attach/ggml/masks.h"
+#include "attach/ggml/nodes/masks.h"
 #include "brick/registry.h"
 
 enum {

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include "analysis/graph_from_run.h"
+#include "analysis/path/graph_from_run.h"
 #include "brick/error.h"
 #include "brick/graph_path.h"
 #include "tests/unit/graph_text.h"

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "history/sqlite_db.h"
+#include "analysis/history/sqlite_db.h"
 
 static char folder[] = "/tmp/brick-history-XXXXXX";
 static char path[64];

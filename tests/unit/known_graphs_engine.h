@@ -7,12 +7,12 @@
 #pragma once
 
 #include <stdio.h>
-#include "attach/ggml/derived_layers.h"
-#include "attach/ggml/known_graphs.h"
-#include "attach/ggml/node_sites.h"
+#include "attach/ggml/graphs/derived_layers.h"
+#include "attach/ggml/graphs/known_graphs.h"
+#include "attach/ggml/nodes/node_sites.h"
 #include "attach/ggml/note_engine.h"
-#include "attach/ggml/shared.h"
-#include "attach/ggml/site_table.h"
+#include "attach/ggml/ggml_shared.h"
+#include "attach/ggml/nodes/site_table.h"
 #include "base/hash.h"
 #include "tests/unit/node_run_kit.h"
 

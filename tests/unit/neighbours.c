@@ -15,11 +15,11 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "base/clock_ns.h"
-#include "drain/neighbours.h"
-#include "drain/throttled.h"
+#include "lib/drain/neighbours.h"
+#include "lib/drain/throttled.h"
 #include "tests/unit/put_file.h"
-#include "view/report_presence.h"
-#include "view/terminal.h"
+#include "ui/text/report_presence.h"
+#include "ui/text/terminal.h"
 
 #define SPIN_NS 400000000ull
 

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
-#include "attach/ggml/masks.h"
-#include "attach/ggml/node_run.h"
+#include "attach/ggml/nodes/masks.h"
+#include "attach/ggml/nodes/node_run.h"
 
 enum { MAX_RECORDED = 1 << 12 };
 

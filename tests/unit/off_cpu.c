@@ -17,9 +17,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "base/clock_ns.h"
-#include "drain/off_cpu.h"
-#include "drain/off_cpu_intervals.h"
-#include "record/switch_cost.h"
+#include "lib/drain/off_cpu.h"
+#include "lib/drain/off_cpu_intervals.h"
+#include "record/switch_timing.h"
 
 #define SPIN_NS 300000000ull
 #define SLEEP_NS 200000000ull

@@ -12,10 +12,10 @@
 #include <cmocka.h>
 
 #include "attach/opencl/clocks.h"
-#include "attach/opencl/completions.h"
-#include "attach/opencl/driver.h"
-#include "attach/opencl/events.h"
-#include "attach/opencl/notes.h"
+#include "attach/opencl/opencl_completions.h"
+#include "attach/opencl/opencl_driver.h"
+#include "attach/opencl/opencl_events.h"
+#include "attach/opencl/opencl_notes.h"
 #include "base/clock_ns.h"
 
 enum { US = 1000 };

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <math.h>
 #include <cmocka.h>
-#include "analysis/pair_costs.h"
+#include "analysis/cost/pair_costs.h"
 #include "lib/sys/sys.h"
 #include "tests/unit/peek.h"
 

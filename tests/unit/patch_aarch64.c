@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "patch/insn.h"
+#include "attach/patch/insn.h"
 
 enum { AT = 0x100000, TO = 0x700000 };
 

@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "patch/patch.h"
+#include "attach/patch/patch.h"
 
 enum { ROUNDS = 10000, FUNCTIONS = 3, HOOKED = 1000 };
 

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
-#include "patch/insn.h"
-#include "patch/plan.h"
+#include "attach/patch/insn.h"
+#include "attach/patch/patch_plan.h"
 
 enum { CODE = 0x1000, DATA = 0x8000, TRAMPOLINE = 0x20000, SLOT = 0x21000 };
 

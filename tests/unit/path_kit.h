@@ -10,8 +10,8 @@
 #include <cmocka.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include "analysis/path.h"
-#include "analysis/unknown.h"
+#include "analysis/path/path.h"
+#include "analysis/accounts/unknown.h"
 #include "brick/error.h"
 #include "tests/unit/path_engine.h"
 #include "tests/unit/path_nonsense.h"

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "backends/null/null.h"
+#include "lib/backends/null/null_device.h"
 #include "brick/brick.h"
 #include "brick/device.h"
 #include "brick/queue.h"

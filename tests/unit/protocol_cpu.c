@@ -19,8 +19,8 @@
 #include <cmocka.h>
 #include "brick/brick.h"
 #include "brick/graph.h"
-#include "machine/cpu.h"
-#include "machine/kernels.h"
+#include "analysis/machine/machine_cpu.h"
+#include "analysis/machine/sweep_kernels.h"
 #include "tests/unit/peek.h"
 
 static uint64_t now_ns(void)

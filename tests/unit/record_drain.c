@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include <pthread.h>
-#include "drain/pace.h"
-#include "drain/state.h"
+#include "lib/drain/drain_pace.h"
+#include "lib/drain/drain_state.h"
 #include "tests/unit/drain_fixture.h"
 #include "trace/owners.h"
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/clock_ns.h"
-#include "drain/clock.h"
+#include "lib/drain/clock_line.h"
 #include "tests/unit/drain_fixture.h"
 
 static int add_at(struct brick_queue *queue, uint32_t kernel, uint64_t begin_ns, uint64_t end_ns)

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "brick/attach.h"
-#include "lib/series.h"
+#include "lib/probe/series.h"
 #include "tests/unit/drain_fixture.h"
 
 enum { SITES = 100, TICKS = 26000, FAR = 70000, WORKS = 4 };

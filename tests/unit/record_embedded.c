@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "embed/writer_thread.h"
+#include "lib/embed/writer_thread.h"
 #include "tests/unit/drain_fixture.h"
 
 static void the_thread_writes_a_whole_recording(void **state)

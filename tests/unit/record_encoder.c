@@ -21,7 +21,7 @@
 #include "brick/brick.h"
 #include "record/encoder.h"
 #include "trace/load.h"
-#include "trace/writer.h"
+#include "lib/writer/writer.h"
 
 enum { RING = 262144 };
 

@@ -13,7 +13,7 @@
 
 #include "tests/unit/failing_memory.h"
 
-#include "live/snapshot.h"
+#include "record/live/live_snapshot.h"
 #include "record/encoder.h"
 #include "record/watch.h"
 #include "tests/unit/drain_fixture.h"

@@ -5,9 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "analysis/roofline.h"
-#include "view/report.h"
-#include "view/report_fields.h"
+#include "analysis/roofline/roofline.h"
+#include "ui/text/report_view.h"
+#include "ui/text/report_fields.h"
 
 enum { BRICK = 3 };
 

@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "analysis/roofline.h"
-#include "analysis/unknown.h"
+#include "analysis/roofline/roofline.h"
+#include "analysis/accounts/unknown.h"
 #include "tests/unit/roofline_kit.h"
 
 static void one_thread_by_hand(void **state)

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include "analysis/roofline.h"
-#include "analysis/unknown.h"
+#include "analysis/roofline/roofline.h"
+#include "analysis/accounts/unknown.h"
 #include "tests/unit/run_builder.h"
 
 enum { WORK = BRICK_SITE_HAS_ELEMENTS | BRICK_SITE_HAS_BYTES | BRICK_SITE_HAS_FLOPS };

@@ -3,7 +3,7 @@
  * Rule files: patterns, what the parser accepts and how it refuses, which rule wins, and what
  * Brick's own rules make of the nodes of the model families that they name.
  */
-#include "rules/rules.h"
+#include "attach/rules/rules.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 #include <cmocka.h>
 #include "brick/error.h"
 
-#define DEFAULT_RULES BRICK_SOURCE_DIR "/rules/ggml-llama.rules"
+#define DEFAULT_RULES BRICK_SOURCE_DIR "/src/attach/rules/ggml-llama.rules"
 
 static void assert_matches(const char *pattern, const char *text, int expected, int number)
 {

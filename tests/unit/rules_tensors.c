@@ -5,7 +5,7 @@
  * Nodes have no names of their own here, as many have none in the engine; biases and LoRA's
  * matrices are their weights'.
  */
-#include "rules/rules.h"
+#include "attach/rules/rules.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -98,7 +98,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {cmocka_unit_test(every_weight_has_a_brick)};
 	struct rules_error error;
 
-	if (rules_load(&rules, BRICK_SOURCE_DIR "/rules/ggml-llama.rules", &error)) {
+	if (rules_load(&rules, BRICK_SOURCE_DIR "/src/attach/rules/ggml-llama.rules", &error)) {
 		fprintf(stderr, "line %u: %s\n", error.line, error.text);
 		return 1;
 	}

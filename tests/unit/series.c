@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A series that is recorded again and again (lib/series.h): what it remembers of its last run, the
- * shortest and longest so far and the sites of works, does not come into the statistics of the next
- * one. That a single run leaves what samples one by one leave is shown by attach.c.
+ * A series that is recorded again and again (src/lib/probe/series.h): what it remembers of its last
+ * run, the shortest and longest so far and the sites of works, does not come into the statistics of
+ * the next one. That a single run leaves what samples one by one leave is shown by attach.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
 #include "brick/attach.h"
-#include "lib/series.h"
+#include "lib/probe/series.h"
 #include "tests/unit/peek.h"
 
 enum { SITES = 40, WORKS = 4, SITE_BYTES = 1000, SITE_FLOPS = 70, RING = 4096 };

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <string.h>
-#include "serve/access.h"
+#include "ui/serve/access.h"
 
 static void tokens(void **state)
 {

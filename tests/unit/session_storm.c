@@ -9,7 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include "lib/probe.h"
+#include "lib/probe/probe_frames.h"
 #include "tests/unit/peek.h"
 
 enum { THREADS = 3, LIVES = 400, TURNS = 20000 };

@@ -10,12 +10,12 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "analysis/breakdown.h"
-#include "analysis/distortion.h"
+#include "analysis/accounts/breakdown.h"
+#include "analysis/cost/distortion.h"
 #include "brick/abi/overhead.h"
-#include "analysis/losses.h"
-#include "analysis/summary.h"
-#include "analysis/unknown.h"
+#include "analysis/cost/losses.h"
+#include "analysis/accounts/summary.h"
+#include "analysis/accounts/unknown.h"
 #include "tests/unit/run_builder.h"
 
 static inline uint32_t start(struct run *run)

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "machine/sweep_state.h"
+#include "analysis/machine/sweep_state.h"
 
 /* A machine whose every figure can be, then with one of them spoiled. */
 static void contradictions(void **state)

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "backends/null/null.h"
+#include "lib/backends/null/null_device.h"
 #include "brick/brick.h"
 
 enum { US = 1000 };

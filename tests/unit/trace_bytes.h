@@ -6,7 +6,7 @@
 #pragma once
 
 #include "tests/unit/trace_fake.h"
-#include "trace/sink.h"
+#include "lib/writer/sink.h"
 
 struct trace_bytes {
 	const uint8_t *at;

@@ -3,8 +3,8 @@
 #include "brick/error.h"
 #include "tests/unit/trace_check.h"
 #include "tests/unit/trace_scene.h"
-#include "trace/format.h"
-#include "trace/pb_write.h"
+#include "lib/writer/format.h"
+#include "lib/writer/pb_write.h"
 #ifdef BRICK_HAVE_ZLIB
 #include <zlib.h>
 #endif

@@ -11,7 +11,7 @@
 #ifdef BRICK_HAVE_ZLIB
 #include <zlib.h>
 #endif
-#include "trace/deflate.h"
+#include "lib/writer/deflate.h"
 #include "trace/load_inflate.h"
 
 enum { MAX_BYTES = 300000 };

@@ -4,7 +4,7 @@
 #include <jansson.h>
 #include "tests/unit/trace_scene.h"
 #include "trace/chrome.h"
-#include "trace/csv.h"
+#include "trace/trace_csv.h"
 
 /* A recording with two processes of the same pid, a queue, and names that need quoting. */
 static void make(struct scene *s)

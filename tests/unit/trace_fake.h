@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "trace/run.h"
-#include "trace/writer.h"
+#include "lib/writer/writer.h"
 
 enum {
 	FAKE_TICKS = 2, /* per ns */

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include "tests/unit/trace_check.h"
-#include "trace/format.h"
+#include "lib/writer/format.h"
 #include "trace/load.h"
-#include "trace/pb_write.h"
+#include "lib/writer/pb_write.h"
 
 enum { LANE = 2, TRACK = 77 };
 

@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "trace/part_file.h"
+#include "lib/writer/part_file.h"
 
 static char directory[64], path[80], part[96], other[96];
 

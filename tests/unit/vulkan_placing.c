@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "attach/vulkan/completions.h"
-#include "attach/vulkan/queue.h"
+#include "attach/vulkan/vulkan_completions.h"
+#include "attach/vulkan/vulkan_queue.h"
 #include "attach/vulkan/queues.h"
 #include "attach/vulkan/submission.h"
 #include "base/clock_ns.h"
-#include "lib/queue_state.h"
+#include "lib/device/queue_state.h"
 
 enum { US = 1000, MS = 1000 * US, MAX_COMMANDS = 4 };
 

@@ -27,7 +27,7 @@
 
 #include <pthread.h>
 #include <stdint.h>
-#include "attach/cuda/abi.h"
+#include "attach/cuda/cuda_abi.h"
 
 #define DOUBLE_API __attribute__((visibility("default")))
 

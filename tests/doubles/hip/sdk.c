@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The double (double.h), against attach/hip/abi.h's layouts. */
+/* The double (double.h), against src/attach/hip/hip_abi.h's layouts. */
 #include "tests/doubles/hip/double.h"
 
 #include <dlfcn.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "attach/hip/abi.h"
+#include "attach/hip/hip_abi.h"
 
 #define API __attribute__((visibility("default")))
 enum {

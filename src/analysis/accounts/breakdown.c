@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Adds each frame's own time to its step, its layer and its brick. The
+ * accounts are those of summary_sample.c, whose totals the tests compare with. Fed by a walk.
+ */
+#include "analysis/accounts/breakdown.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/accounts/durations.h"
+#include "base/members.h"
+
+uint32_t breakdown_bucket(uint64_t ns)
+{
+	return brick_histogram_index(ns) / BREAKDOWN_FINE;
+}
+
+uint64_t breakdown_edge_ns(uint32_t bucket)
+{
+	uint32_t index = bucket * BREAKDOWN_FINE;
+	if (index < 2u << BRICK_HISTOGRAM_SUB_BITS)
+		return index;
+	uint32_t shift = (index >> BRICK_HISTOGRAM_SUB_BITS) - 1;
+	uint64_t low = index & ((1u << BRICK_HISTOGRAM_SUB_BITS) - 1);
+	return (low + (1u << BRICK_HISTOGRAM_SUB_BITS)) << shift;
+}
+
+static void count_duration(struct breakdown *b, uint32_t phase, uint32_t brick, uint64_t ns)
+{
+	uint64_t **histogram = &b->histograms[(size_t)phase * b->brick_count + brick];
+	if (!*histogram)
+		*histogram = calloc(BREAKDOWN_BUCKETS, sizeof(uint64_t));
+	if (*histogram)
+		(*histogram)[breakdown_bucket(ns)]++;
+	else
+		b->failed = 1;
+}
+
+static bool counts_to_wall(const struct breakdown *b, const struct walk_frame *frame)
+{
+	return !b->run->step_count || frame->scope == WALK_IN_STEP || frame->scope == WALK_AFTER;
+}
+
+static uint32_t row_of(const struct breakdown *b, const struct walk_frame *frame)
+{
+	int32_t layer = b->run->sites[frame->sample->site].layer;
+	if (layer < 0)
+		return 0;
+	return (uint32_t)layer + 1 < b->layer_count ? (uint32_t)layer + 1 : b->layer_count - 1;
+}
+
+/* brick: brick_count is for all that are left out of the run. */
+static void add_part(struct breakdown *b, uint32_t step, uint32_t brick, uint64_t ns)
+{
+	if (b->part_of && b->part_of[step])
+		breakdown_part(b, step)[brick] += ns;
+}
+
+/* Time of a brick (or of waiting) that is part of the wall time. */
+static void add_wall(struct breakdown *b, const struct walk_frame *frame, uint32_t phase,
+	uint32_t brick, uint32_t category, uint64_t ns)
+{
+	bool shown = !b->run->sites[frame->sample->site].left_out || brick == b->wait_brick;
+	if (shown)
+		b->layers[breakdown_cell(b, phase, row_of(b, frame), brick)] += ns;
+	if (frame->step == RUN_NONE)
+		return;
+	b->steps[(size_t)frame->step * b->category_count + category] += ns;
+	add_part(b, frame->step, shown ? brick : b->brick_count, ns);
+}
+
+static void add_wait(struct breakdown *b, const struct walk_frame *frame, uint32_t phase,
+	uint64_t ns, uint64_t wall_ns)
+{
+	if (!ns)
+		return;
+	b->counts[breakdown_cell(b, phase, row_of(b, frame), b->wait_brick)]++;
+	count_duration(b, phase, b->wait_brick, ns);
+	if (wall_ns)
+		add_wall(b, frame, phase, b->wait_brick, b->wait_category, wall_ns);
+}
+
+/* Steps are made of it all the same. */
+static void add_left_out(struct breakdown *b, const struct walk_frame *frame, bool in_wall)
+{
+	if (!in_wall || frame->step == RUN_NONE)
+		return;
+	uint64_t *parts = &b->steps[(size_t)frame->step * b->category_count];
+	if (b->index->kinds[frame->brick] != BRICK_KIND_STEP)
+		parts[b->run->bricks[frame->brick].category] += frame->counted.self_ns;
+	parts[b->wait_category] += frame->counted.inner_ns + frame->counted.wait_ns;
+	uint64_t own_ns =
+		b->index->kinds[frame->brick] == BRICK_KIND_STEP ? 0 : frame->counted.self_ns;
+	add_part(b, frame->step, b->brick_count,
+		own_ns + frame->counted.inner_ns + frame->counted.wait_ns);
+}
+
+static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	struct breakdown *b = context;
+	bool in_wall = counts_to_wall(b, frame);
+	uint32_t phase = frame->step == RUN_NONE ? STEP_PHASES : b->run->steps[frame->step].phase;
+	uint32_t left_out = b->run->sites[frame->sample->site].left_out;
+	if (left_out & RUN_LEFT_OUT_WAITS) {
+		add_left_out(b, frame, in_wall);
+		return;
+	}
+	add_wait(b, frame, phase, frame->inner_ns, in_wall ? frame->counted.inner_ns : 0);
+	add_wait(b, frame, phase, frame->wait_ns, in_wall ? frame->counted.wait_ns : 0);
+	if (b->index->kinds[frame->brick] == BRICK_KIND_STEP)
+		return;
+	if (in_wall)
+		add_wall(b, frame, phase, frame->brick, b->run->bricks[frame->brick].category,
+			frame->counted.self_ns);
+	if (left_out || frame->sample->flags & RUN_SAMPLE_OPEN)
+		return;
+	b->counts[breakdown_cell(b, phase, row_of(b, frame), frame->brick)]++;
+	count_duration(b, phase, frame->brick, walk_basis_ns(b->index, frame));
+}
+
+static uint32_t count_rows(const struct run *run)
+{
+	int32_t last = -1;
+	for (size_t i = 0; i < run->site_count; i++)
+		if (run->sites[i].layer > last)
+			last = run->sites[i].layer;
+	return (last > BREAKDOWN_LAYERS ? BREAKDOWN_LAYERS : (uint32_t)last + 1) + 1;
+}
+
+static void find_waits(struct breakdown *b)
+{
+	const struct run *run = b->run;
+	b->wait_brick = (uint32_t)run->brick_count;
+	b->wait_category = run_category_find(run, brick_category_name(BRICK_CATEGORY_WAIT));
+	if (b->wait_category == RUN_NONE)
+		b->wait_category = (uint32_t)run->category_count;
+	for (uint32_t i = 0; i < run->brick_count; i++) {
+		if (run->bricks[i].well_known != BRICK_BARRIER_WAIT)
+			continue;
+		b->wait_brick = i;
+		b->wait_category = run->bricks[i].category;
+	}
+}
+
+static bool allocate(struct breakdown *b)
+{
+	size_t cells = (size_t)BREAKDOWN_PHASES * b->layer_count * b->brick_count;
+	b->steps = calloc(b->run->step_count * b->category_count + 1, sizeof(*b->steps));
+	b->layers = calloc(cells, sizeof(*b->layers));
+	b->counts = calloc(cells, sizeof(*b->counts));
+	b->histograms = calloc((size_t)BREAKDOWN_PHASES * b->brick_count, sizeof(*b->histograms));
+	return b->steps && b->layers && b->counts && b->histograms;
+}
+
+static int on_lane_end(void *context, uint32_t lane)
+{
+	const struct breakdown *b = context;
+	return b->failed ? -ENOMEM : 0;
+}
+
+/* Time of devices is another kind: threads only. */
+static const struct walk_ops ops = {.end = on_end, .end_lane = on_lane_end};
+
+int breakdown_create_in(struct breakdown **out, struct walk *walk)
+{
+	struct breakdown *b = calloc(1, sizeof(*b));
+	if (!b)
+		return -ENOMEM;
+	b->run = walk->run;
+	b->index = walk->index;
+	b->category_count = (uint32_t)b->run->category_count + 1;
+	b->brick_count = (uint32_t)b->run->brick_count + 1;
+	b->layer_count = count_rows(b->run);
+	find_waits(b);
+	if (!allocate(b)) {
+		breakdown_destroy(b);
+		return -ENOMEM;
+	}
+	walk_join(walk, &ops, b);
+	*out = b;
+	return 0;
+}
+
+int breakdown_parts(struct breakdown *b, const uint32_t *steps, size_t count)
+{
+	b->parts = calloc(count * (b->brick_count + 1) + 1, sizeof(*b->parts));
+	b->part_of = calloc(b->run->step_count + 1, sizeof(*b->part_of));
+	if (!b->parts || !b->part_of)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		b->part_of[steps[i]] = (uint32_t)i + 1;
+	return 0;
+}
+
+void breakdown_all_durations(const struct breakdown *b, uint32_t brick, uint64_t *out)
+{
+	const struct run *run = b->run;
+	uint64_t samples = 0;
+
+	memset(out, 0, BREAKDOWN_BUCKETS * sizeof(*out));
+	for (unsigned phase = 0; phase < BREAKDOWN_PHASES; phase++) {
+		const uint64_t *part = b->histograms[(size_t)phase * b->brick_count + brick];
+		for (uint32_t i = 0; part && i < BREAKDOWN_BUCKETS; i++) {
+			out[i] += part[i];
+			samples += part[i];
+		}
+	}
+	const uint64_t *kept = durations_of_run(run, brick, samples);
+	if (!kept)
+		return;
+	memset(out, 0, BREAKDOWN_BUCKETS * sizeof(*out));
+	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
+		if (kept[i])
+			out[breakdown_bucket(brick_clock_duration_ns(
+				&run->clock, brick_histogram_value(i)))] += kept[i];
+}
+
+void breakdown_destroy(struct breakdown *b)
+{
+	if (!b)
+		return;
+	for (size_t i = 0; b->histograms && i < (size_t)BREAKDOWN_PHASES * b->brick_count; i++)
+		free(b->histograms[i]);
+	members_free(b, histograms, steps, layers, counts, parts, part_of);
+	free(b);
+}

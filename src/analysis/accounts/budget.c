@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Budgets: reading the file, and holding a run against it. Called by the report and the live view.
+ */
+#include "analysis/accounts/budget.h"
+
+#include <errno.h>
+#include <float.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/file.h"
+#include "analysis/accounts/unknown.h"
+#include "base/number.h"
+#include "brick/error.h"
+
+#define MAX_LIMIT_US 1e15 /* 31 years: in ns it fits into 64 bits */
+
+enum { MAX_FILE_BYTES = 1 << 20, MAX_LINES = 4096 };
+
+static const struct {
+	const char *word;
+	enum budget_what what;
+} words[] = {
+	{"total", BUDGET_TOTAL},
+	{"unattributed", BUDGET_UNATTRIBUTED},
+	{"p50", BUDGET_P50},
+	{"p95", BUDGET_P95},
+	{"p99", BUDGET_P99},
+	{"ttft", BUDGET_TTFT},
+};
+
+__attribute__((format(printf, 3, 4))) static int fault(
+	struct budget_error *error, uint32_t line, const char *format, ...)
+{
+	va_list arguments;
+
+	error->line = line;
+	va_start(arguments, format);
+	vsnprintf(error->text, sizeof error->text, format, arguments);
+	va_end(arguments);
+	return BRICK_EFORMAT;
+}
+
+/* A piece of a line. */
+struct piece {
+	const char *at;
+	size_t bytes;
+};
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+static struct piece trim(const char *at, size_t bytes)
+{
+	while (bytes && is_blank(at[0])) {
+		at++;
+		bytes--;
+	}
+	while (bytes && is_blank(at[bytes - 1]))
+		bytes--;
+	return (struct piece){at, bytes};
+}
+
+static bool equals(struct piece piece, const char *word)
+{
+	return piece.bytes == strlen(word) && !memcmp(piece.at, word, piece.bytes);
+}
+
+/* First and last word of a line, and what is between. */
+static void split(struct piece line, struct piece *first, struct piece *middle, struct piece *last)
+{
+	size_t head = 0, tail = line.bytes;
+
+	while (head < line.bytes && !is_blank(line.at[head]))
+		head++;
+	while (tail > head && !is_blank(line.at[tail - 1]))
+		tail--;
+	*first = (struct piece){line.at, head};
+	*middle = trim(line.at + head, tail - head);
+	*last = (struct piece){line.at + tail, line.bytes - tail};
+}
+
+static int parse_limit(struct budget_line *to, struct piece text, struct budget_error *error)
+{
+	char number[32];
+
+	snprintf(number, sizeof number, "%.*s", (int)(text.bytes < 31 ? text.bytes : 31), text.at);
+	if (text.bytes > 31 || number_double(number, DBL_MIN, MAX_LIMIT_US, &to->limit_us))
+		return fault(error, to->line,
+			"%.40s: must be a number of microseconds above 0, up to 1e15", number);
+	return 0;
+}
+
+static int parse_what(struct budget_line *to, struct piece text, struct budget_error *error)
+{
+	to->what = BUDGET_BRICK;
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (equals(text, words[i].word))
+			to->what = words[i].what;
+	if (to->what == BUDGET_TTFT && to->phase != STEP_PREFILL)
+		return fault(error, to->line, "ttft: is a limit of prefill");
+	if (text.bytes && text.at[0] == '@') {
+		to->what = BUDGET_CATEGORY;
+		text = trim(text.at + 1, text.bytes - 1);
+	} else if (text.bytes > 6 && !memcmp(text.at, "brick:", 6)) {
+		text = trim(text.at + 6, text.bytes - 6);
+	}
+	if (!text.bytes)
+		return fault(error, to->line, "needs a phase, a name and a number of microseconds");
+	if (text.bytes >= sizeof to->name || memchr(text.at, 0, text.bytes))
+		return fault(error, to->line, "the name has more than %zu bytes, or a NUL",
+			sizeof to->name - 1);
+	memcpy(to->name, text.at, text.bytes);
+	to->name[text.bytes] = '\0';
+	return 0;
+}
+
+static int parse_line(struct budget_line *to, struct piece line, struct budget_error *error)
+{
+	struct piece phase, what, limit;
+
+	split(line, &phase, &what, &limit);
+	if (equals(phase, "prefill"))
+		to->phase = STEP_PREFILL;
+	else if (equals(phase, "decode"))
+		to->phase = STEP_DECODE;
+	else
+		return fault(error, to->line, "%.*s: must be prefill or decode",
+			(int)(phase.bytes < 40 ? phase.bytes : 40), phase.at);
+	int rc = parse_limit(to, limit, error);
+	return rc ? rc : parse_what(to, what, error);
+}
+
+static int add_line(
+	struct budget *budget, const struct budget_line *line, struct budget_error *error)
+{
+	for (size_t i = 0; i < budget->count; i++) {
+		const struct budget_line *other = &budget->lines[i];
+		if (other->phase == line->phase && other->what == line->what &&
+			!strcmp(other->name, line->name))
+			return fault(error, line->line, "%s: line %u has a limit for it already",
+				line->name, other->line);
+	}
+	if (budget->count == MAX_LINES)
+		return fault(error, line->line, "more than %d limits", MAX_LINES);
+	struct budget_line *lines =
+		realloc(budget->lines, (budget->count + 1) * sizeof *budget->lines);
+	if (!lines)
+		return -ENOMEM;
+	budget->lines = lines;
+	lines[budget->count++] = *line;
+	return 0;
+}
+
+static int parse_all(
+	struct budget *budget, const char *text, size_t bytes, struct budget_error *error)
+{
+	bool begun = false;
+	uint32_t number = 0;
+
+	for (const char *at = text, *end = text + bytes; at < end;) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+		size_t length = (size_t)((newline ? newline : end) - at);
+		struct piece line = trim(at, length);
+		struct budget_line entry = {.line = ++number};
+		int rc = 0;
+		at += length + (newline != NULL);
+		if (!line.bytes || line.at[0] == '#')
+			continue;
+		if (!begun && !equals(line, "brick-budget 1"))
+			return fault(error, number,
+				"not a budget file: the first line of one is \"brick-budget 1\"");
+		if (begun)
+			rc = parse_line(&entry, line, error);
+		if (begun && !rc)
+			rc = add_line(budget, &entry, error);
+		if (rc)
+			return rc;
+		begun = true;
+	}
+	if (!budget->count)
+		return fault(error, number ? number : 1, "has no limits");
+	return 0;
+}
+
+int budget_parse(struct budget **out, const char *text, size_t bytes, struct budget_error *error)
+{
+	struct budget *budget = calloc(1, sizeof *budget);
+	int rc = budget ? 0 : -ENOMEM;
+
+	*error = (struct budget_error){0, ""};
+	if (!rc)
+		rc = parse_all(budget, text, bytes, error);
+	if (rc) {
+		budget_destroy(budget);
+		return rc;
+	}
+	*out = budget;
+	return 0;
+}
+
+int budget_load(struct budget **out, const char *path, struct budget_error *error)
+{
+	SCOPED char *text = NULL;
+	size_t bytes;
+	int rc = file_read(&text, &bytes, path, MAX_FILE_BYTES);
+
+	*error = (struct budget_error){0, ""};
+	if (rc == -EFBIG)
+		rc = fault(error, 0, "larger than %d bytes", MAX_FILE_BYTES);
+	else if (!rc)
+		rc = budget_parse(out, text, bytes, error);
+	else
+		snprintf(error->text, sizeof error->text, "%s", brick_strerror(rc));
+	return rc;
+}
+
+void budget_destroy(struct budget *budget)
+{
+	if (!budget)
+		return;
+	free(budget->lines);
+	free(budget);
+}
+
+/* ns per token, as us; negative when there are no tokens. */
+static double per_token_us(uint64_t ns, const struct step_phase_times *times)
+{
+	return times->tokens ? (double)ns / (double)times->tokens / 1e3 : -1;
+}
+
+static double known_us(uint64_t ns)
+{
+	return ns == ANALYSIS_UNKNOWN ? -1 : (double)ns / 1e3;
+}
+
+static const struct summary_row *find(
+	const struct summary_row *rows, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(rows[i].name, name))
+			return &rows[i];
+	return NULL;
+}
+
+static bool is_waiting(const struct summary_row *row)
+{
+	const char *category = row->category ? row->category : row->name;
+	return !strcmp(category, brick_category_name(BRICK_CATEGORY_WAIT));
+}
+
+/*
+ * What a row took on the thread that runs the steps; where it had no time there, what it took on a
+ * device or on the threads beside, whichever is more. That those wait for work takes no time.
+ */
+static uint64_t time_of(const struct summary_row *row)
+{
+	uint64_t device_ns = row->device_ns == ANALYSIS_UNKNOWN ? 0 : row->device_ns;
+
+	if (row->wall_ns || is_waiting(row))
+		return row->wall_ns;
+	return device_ns > row->self_ns ? device_ns : row->self_ns;
+}
+
+static double actual_us(const struct budget_line *line, const struct summary *summary)
+{
+	const struct step_phase_times *times = &summary->steps.phases[line->phase];
+	const struct summary_row *row = NULL;
+
+	if (!times->count)
+		return -1;
+	switch (line->what) {
+	case BUDGET_TOTAL:
+		return per_token_us(times->total_ns, times);
+	case BUDGET_UNATTRIBUTED:
+		return per_token_us(times->unattributed_ns, times);
+	case BUDGET_P50:
+		return known_us(times->p50_ns);
+	case BUDGET_P95:
+		return known_us(times->p95_ns);
+	case BUDGET_P99:
+		return known_us(times->p99_ns);
+	case BUDGET_TTFT:
+		return known_us(summary->steps.ttft_ns);
+	case BUDGET_CATEGORY:
+		row = find(summary->categories, summary->category_count, line->name);
+		break;
+	case BUDGET_BRICK:
+		row = find(summary->rows, summary->row_count, line->name);
+		break;
+	}
+	return row ? per_token_us(time_of(row), times) : -1;
+}
+
+static char grade_of(double utilisation)
+{
+	return utilisation <= 0.9   ? 'A'
+	       : utilisation <= 1   ? 'B'
+	       : utilisation <= 1.1 ? 'C'
+	       : utilisation <= 1.5 ? 'D'
+				    : 'F';
+}
+
+void budget_judge(struct budget_verdict *verdict, const struct budget_line *line,
+	struct summary *const summaries[STEP_PHASES])
+{
+	double actual = actual_us(line, summaries[line->phase]);
+
+	*verdict = (struct budget_verdict){.actual_us = -1, .utilisation = -1, .grade = 'F'};
+	if (actual < 0)
+		return;
+	verdict->actual_us = actual;
+	verdict->utilisation = actual / line->limit_us;
+	verdict->score = verdict->utilisation > 1 ? 100 / verdict->utilisation : 100;
+	verdict->grade = grade_of(verdict->utilisation);
+	verdict->passed = verdict->utilisation <= 1;
+}

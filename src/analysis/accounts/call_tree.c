@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Builds call trees from a walk: every frame finds the node of its path, and adds to it when it
+ * ends. Called by `brick tree`, the live view and the page.
+ */
+#include "analysis/accounts/call_tree.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/accounts/launches.h"
+#include "analysis/accounts/walk.h"
+
+struct builder {
+	struct call_tree *tree;
+	const struct launches *launches;
+	uint32_t lane;
+	const struct step_index *index;
+	uint32_t at[UINT8_MAX + 2]; /* node of the frame at each depth; 0 is the root's */
+	int failed;
+};
+
+/* Where there is no memory, what is above stands in for it. */
+static uint32_t child(struct builder *b, uint32_t parent, struct call_node node)
+{
+	uint32_t found = call_tree_child(b->tree, parent, node);
+	b->failed |= found == RUN_NONE;
+	return found == RUN_NONE ? parent : found;
+}
+
+/* The node that holds those of a layer: a layer's own below what holds the layer. */
+static uint32_t layer_node(struct builder *b, uint32_t parent, int32_t layer)
+{
+	const struct call_node *above = &b->tree->nodes[parent];
+	if (layer < 0 || above->layer == layer)
+		return parent;
+	return child(b, parent, call_node_of(CALL_LAYER, layer));
+}
+
+static int is_part(const struct call_tree *tree, const struct walk_frame *frame)
+{
+	return !tree->steps || frame->scope == WALK_IN_STEP || frame->scope == WALK_AFTER;
+}
+
+static uint32_t brick_node(struct builder *b, uint32_t parent, uint32_t brick)
+{
+	struct call_node node = call_node_of(CALL_BRICK, b->tree->nodes[parent].layer);
+	node.brick = brick;
+	return child(b, parent, node);
+}
+
+static void begin_frame(struct builder *b, const struct walk_frame *frame, unsigned depth)
+{
+	struct call_tree *tree = b->tree;
+	b->at[depth] = b->at[depth - 1];
+	if (!is_part(tree, frame) || (tree->steps && frame->is_step) ||
+		tree->run->sites[frame->sample->site].left_out)
+		return;
+	int32_t layer = tree->run->sites[frame->sample->site].layer;
+	uint32_t parent = layer_node(b, b->at[depth - 1], layer);
+	b->at[depth] = brick_node(b, parent, frame->brick);
+}
+
+/* Of its own time, as far as that is in the step's account. */
+static uint64_t off_ns(const struct walk_frame *frame)
+{
+	uint64_t ns = frame->off.preempted_ns + frame->off.blocked_ns;
+	return ns < frame->counted.self_ns ? ns : frame->counted.self_ns;
+}
+
+static void add_execution(
+	struct call_node *node, const struct walk_frame *frame, const struct run_site *site)
+{
+	node->time_ns += frame->counted.length_ns - frame->counted.inner_ns;
+	node->self_ns += frame->counted.self_ns;
+	node->off_ns += off_ns(frame);
+	if (frame->sample->flags & RUN_SAMPLE_OPEN) {
+		node->open++;
+		return;
+	}
+	node->count++;
+	call_tree_add_known(&node->elements, site->elements, site->flags & BRICK_SITE_HAS_ELEMENTS);
+	call_tree_add_known(&node->bytes, site->bytes, site->flags & BRICK_SITE_HAS_BYTES);
+	call_tree_add_known(&node->flops, site->flops, site->flags & BRICK_SITE_HAS_FLOPS);
+}
+
+static void add_operation(struct builder *b, uint32_t brick, const struct walk_frame *frame)
+{
+	struct call_tree *tree = b->tree;
+	const struct run_site *site = &tree->run->sites[frame->sample->site];
+	if (!site->operation && !site->label)
+		return;
+	struct call_node operation = call_node_of(CALL_OPERATION, tree->nodes[brick].layer);
+	operation.brick = frame->brick;
+	operation.site = frame->sample->site;
+	uint32_t node = child(b, brick, operation);
+	if (!b->failed)
+		add_execution(&tree->nodes[node], frame, site);
+}
+
+static uint64_t waits_off_ns(const struct walk_frame *frame)
+{
+	return frame->inner_off.preempted_ns + frame->inner_off.blocked_ns +
+	       frame->wait_off.preempted_ns + frame->wait_off.blocked_ns;
+}
+
+static void add_waits(struct builder *b, uint32_t beside, const struct walk_frame *frame)
+{
+	struct call_tree *tree = b->tree;
+	uint64_t ns = frame->counted.inner_ns + frame->counted.wait_ns, off_ns;
+	if (!ns)
+		return;
+	off_ns = waits_off_ns(frame);
+	uint32_t wait = child(b, beside, call_node_of(CALL_WAIT, tree->nodes[beside].layer));
+	if (b->failed)
+		return;
+	tree->nodes[wait].count += (frame->inner_ns != 0) + (frame->wait_ns != 0);
+	tree->nodes[wait].time_ns += ns;
+	tree->nodes[wait].self_ns += ns;
+	tree->nodes[wait].off_ns += off_ns < ns ? off_ns : ns;
+}
+
+/* A command of a device below the node that launched it. */
+static void add_command(struct builder *b, uint32_t above, const struct run_command *command)
+{
+	struct call_tree *tree = b->tree;
+	const struct run *run = tree->run;
+	const struct run_sample *sample = &run->lanes[command->lane].samples[command->sample];
+	struct call_node kernel = call_node_of(CALL_KERNEL, tree->nodes[above].layer);
+	kernel.kernel = command->kernel;
+	uint32_t number = child(b, above, kernel);
+	if (b->failed)
+		return;
+	const struct run_site *site = &run->sites[sample->site];
+	struct call_node *node = &tree->nodes[number];
+	node->count++;
+	node->time_ns += sample->end_ns - sample->begin_ns;
+	node->self_ns = node->time_ns;
+	call_tree_add_known(&node->elements, site->elements, site->flags & BRICK_SITE_HAS_ELEMENTS);
+	call_tree_add_known(&node->bytes, command->bytes, command->bytes != 0);
+	call_tree_add_known(&node->flops, command->flops, command->flops != 0);
+}
+
+/* Engines submit what many nodes recorded at once: each command stands below its node's brick. */
+static uint32_t home_of(struct builder *b, unsigned depth, const struct run_command *command)
+{
+	const struct run *run = b->tree->run;
+	const struct call_node *nodes = b->tree->nodes;
+	uint32_t above = b->at[depth];
+	uint32_t site = run->lanes[command->lane].samples[command->sample].site;
+	uint32_t brick = run->sites[site].brick; /* perhaps the kernel's own: nobody's */
+	for (unsigned d = depth; d; d--)
+		if (nodes[b->at[d]].brick == brick)
+			return above;
+	if (command->kernel == RUN_NONE ||
+		!strcmp(run->bricks[brick].name, run->kernels[command->kernel].name))
+		return above;
+	while (depth && nodes[b->at[depth]].kind == CALL_BRICK &&
+		!strcmp(run->bricks[nodes[b->at[depth]].brick].name, "RecordCommands"))
+		above = b->at[--depth];
+	above = layer_node(b, above, run->sites[site].layer);
+	return b->failed ? above : brick_node(b, above, brick);
+}
+
+/* What a call launched belongs to the brick around the call; what a brick launched, to itself. */
+static void add_launched(struct builder *b, const struct walk_frame *frame, unsigned depth)
+{
+	const struct run *run = b->tree->run;
+	const char *category = run->categories[run->bricks[frame->brick].category].name;
+	bool is_call = !strcmp(category, brick_category_name(BRICK_CATEGORY_ENGINE));
+	uint32_t count;
+	const uint32_t *list = launches_of(b->launches, b->lane, frame->index, &count);
+	for (uint32_t i = 0; i < count && !b->failed; i++) {
+		const struct run_command *command = &run->commands[list[i]];
+		uint32_t home = home_of(b, is_call ? depth - 1 : depth, command);
+		if (!b->failed)
+			add_command(b, home, command);
+	}
+	if (run->lanes[b->lane].kind != BRICK_LANE_QUEUE)
+		return;
+	const struct run_command *own = launches_command(run, b->lane, frame->index);
+	if (own)
+		add_command(b, b->at[depth], own);
+}
+
+/* What was asked for inside of it stands beside it. */
+static void add_left_out(struct builder *b, const struct walk_frame *frame, uint32_t beside)
+{
+	struct call_tree *tree = b->tree;
+	const struct walk_times *counted = &frame->counted;
+	uint64_t ns = counted->self_ns + counted->inner_ns + counted->wait_ns;
+	uint32_t number = child(b, beside, call_node_of(CALL_LEFT_OUT, tree->nodes[beside].layer));
+	if (b->failed)
+		return;
+	tree->nodes[number].time_ns += ns;
+	tree->nodes[number].self_ns += ns;
+}
+
+static void end_frame(struct builder *b, const struct walk_frame *frame, unsigned depth)
+{
+	struct call_tree *tree = b->tree;
+	if (!is_part(tree, frame) || b->failed)
+		return;
+	if (tree->steps && frame->is_step) {
+		uint64_t gap_ns = b->index->tails[frame->step].gap_ns;
+		add_execution(&tree->nodes[0], frame, &tree->run->sites[frame->sample->site]);
+		tree->nodes[0].time_ns += gap_ns;
+		tree->nodes[0].self_ns += gap_ns;
+		add_waits(b, 0, frame);
+		return;
+	}
+	uint32_t node = b->at[depth];
+	if (tree->run->sites[frame->sample->site].left_out) {
+		add_left_out(b, frame, node);
+		return;
+	}
+	add_execution(&tree->nodes[node], frame, &tree->run->sites[frame->sample->site]);
+	add_operation(b, node, frame);
+	if (tree->run->command_count)
+		add_launched(b, frame, depth);
+	add_waits(b, tree->nodes[node].parent, frame);
+}
+
+/* Trees that one walk builds. */
+struct growing {
+	const struct run *run;
+	const struct step_index *index;
+	struct builder *builders;
+	size_t count;
+	const uint32_t *steps; /* of all trees; NULL: one tree of a lane */
+	size_t step_count;
+	uint32_t *of_step; /* [run->step_count]: its builder's number + 1; NULL as above */
+	struct launches launches;
+};
+
+/* Its own lane, and the threads that may work for it. */
+static int works_for(const struct run *run, uint32_t lane, uint32_t own)
+{
+	return lane == own || (run->lanes[lane].kind == BRICK_LANE_THREAD &&
+				      run->lanes[lane].process == run->lanes[own].process);
+}
+
+static int on_lane(void *context, uint32_t lane)
+{
+	struct growing *g = context;
+	for (size_t i = 0; i < g->count; i++)
+		g->builders[i].lane = lane;
+	if (!g->steps)
+		return lane == g->builders[0].tree->lane;
+	for (size_t i = 0; i < g->step_count; i++)
+		if (works_for(g->run, lane, g->run->steps[g->steps[i]].lane))
+			return 1;
+	return 0;
+}
+
+/* A frame that turns out to hold steps ends in none: only its begin was in one. */
+static struct builder *builder_of(const struct growing *g, const struct walk_frame *frame)
+{
+	if (!g->steps)
+		return &g->builders[0];
+	if (frame->step == RUN_NONE || !g->of_step[frame->step])
+		return NULL;
+	return &g->builders[g->of_step[frame->step] - 1];
+}
+
+static void on_begin(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	struct builder *b = builder_of(context, frame);
+	if (!b)
+		return;
+	if (builder_of(context, frame - 1) != b) /* nothing of this step is around it */
+		b->at[depth - 1] = 0;
+	begin_frame(b, frame, depth);
+}
+
+static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	struct builder *b = builder_of(context, frame);
+	if (b)
+		end_frame(b, frame, depth);
+}
+
+/* Commands of steps whose launch nobody saw stand below their brick. */
+static void add_unlaunched(const struct growing *g)
+{
+	const struct run *run = g->run;
+	for (size_t i = 0; i < run->command_count; i++) {
+		const struct run_command *command = &run->commands[i];
+		uint32_t number = run->lanes[command->lane].samples[command->sample].site;
+		const struct run_site *site = &run->sites[number];
+		if (site->left_out || command->launch_lane != RUN_NONE)
+			continue;
+		uint32_t step = step_index_of_command(g->index, run, command);
+		if (step == RUN_NONE || !g->of_step[step])
+			continue;
+		struct builder *b = &g->builders[g->of_step[step] - 1];
+		uint32_t home = brick_node(b, layer_node(b, 0, site->layer), site->brick);
+		if (!b->failed)
+			add_command(b, home, command);
+	}
+}
+
+static const struct walk_ops ops = {.begin_lane = on_lane, .begin = on_begin, .end = on_end};
+
+static int plant(struct growing *g, uint32_t lane, uint32_t step)
+{
+	struct builder *b = &g->builders[g->count];
+	struct call_tree *tree = calloc(1, sizeof(*tree));
+	if (!tree)
+		return -ENOMEM;
+	*b = (struct builder){.tree = tree, .launches = &g->launches, .index = g->index};
+	tree->run = g->run;
+	tree->lane = lane;
+	tree->step = step;
+	g->count++;
+	return call_tree_add(tree, RUN_NONE, call_node_of(CALL_ROOT, -1)) == RUN_NONE ? -ENOMEM : 0;
+}
+
+/* Each step gets a tree, or all of them the first one's. */
+static int plant_steps(struct growing *g, bool together)
+{
+	int rc = 0;
+	for (size_t i = 0; i < g->step_count && rc == 0; i++) {
+		uint32_t step = g->steps[i];
+		if (!g->count || !together)
+			rc = plant(g, g->run->steps[step].lane, step);
+		if (rc < 0)
+			break;
+		struct call_tree *tree = g->builders[g->count - 1].tree;
+		uint32_t threads = step_index_threads_beside(g->run, &g->run->steps[step]);
+		tree->threads = threads > tree->threads ? threads : tree->threads;
+		tree->steps++;
+		g->of_step[step] = (uint32_t)g->count;
+	}
+	return rc;
+}
+
+static int grow(struct growing *g)
+{
+	struct walk walk;
+	walk_init(&walk, g->run, g->index);
+	walk_join(&walk, &ops, g);
+	int rc = walk_run(&walk);
+	if (rc == 0 && g->steps)
+		add_unlaunched(g);
+	for (size_t i = 0; i < g->count && rc == 0; i++) {
+		rc = g->builders[i].failed ? -ENOMEM : 0;
+		if (rc == 0)
+			call_tree_sum_up(g->builders[i].tree);
+	}
+	return rc;
+}
+
+static int build(struct growing *g, struct call_tree **trees, uint32_t lane, bool together)
+{
+	int rc = launches_init(&g->launches, g->run);
+	g->builders = calloc(g->step_count + 1, sizeof(*g->builders));
+	g->of_step = calloc(g->run->step_count + 1, sizeof(*g->of_step));
+	if (!g->builders || !g->of_step)
+		rc = -ENOMEM;
+	if (rc == 0)
+		rc = g->steps ? plant_steps(g, together) : plant(g, lane, RUN_NONE);
+	if (rc == 0)
+		rc = grow(g);
+	for (size_t i = 0; i < g->count; i++) {
+		if (rc == 0)
+			trees[i] = g->builders[i].tree;
+		else
+			call_tree_destroy(g->builders[i].tree);
+	}
+	launches_fini(&g->launches);
+	free(g->builders);
+	free(g->of_step);
+	return rc;
+}
+
+int call_trees_of_steps(struct call_tree **trees, const struct run *run,
+	const struct step_index *index, const uint32_t *steps, size_t count)
+{
+	struct growing g = {.run = run, .index = index, .steps = steps, .step_count = count};
+	return build(&g, trees, RUN_NONE, false);
+}
+
+int call_tree_of_steps(struct call_tree **out, const struct run *run,
+	const struct step_index *index, const uint32_t *steps, size_t count)
+{
+	struct growing g = {.run = run, .index = index, .steps = steps, .step_count = count};
+	return build(&g, out, RUN_NONE, true);
+}
+
+int call_tree_of_lane(struct call_tree **out, const struct run *run, const struct step_index *index,
+	uint32_t lane)
+{
+	struct growing g = {.run = run, .index = index};
+	return build(&g, out, lane, false);
+}

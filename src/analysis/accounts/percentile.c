@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Order statistics of exact values and of log-linear histograms. Ranks are computed in integers, so
+ * that equal input gives equal output everywhere. Called by the summary and the step times.
+ */
+#include "analysis/accounts/percentile.h"
+
+#include <stdlib.h>
+
+#include "analysis/accounts/unknown.h"
+#include "base/order.h"
+#include "brick/abi/session.h"
+
+uint64_t percentile_needs(unsigned percent)
+{
+	if (percent <= 50)
+		return 1;
+	return (100 + (100 - percent) - 1) / (100 - percent);
+}
+
+/* 1-based rank of a percentile among n values. */
+static uint64_t rank_of(uint64_t n, unsigned percent)
+{
+	uint64_t rank = (uint64_t)(((unsigned __int128)n * percent + 99) / 100);
+	return rank ? rank : 1;
+}
+
+uint64_t percentile_sorted(const uint64_t *values, size_t n, unsigned percent)
+{
+	if (n < percentile_needs(percent))
+		return ANALYSIS_UNKNOWN;
+	return values[rank_of(n, percent) - 1];
+}
+
+uint64_t percentile_histogram(const uint64_t *buckets, unsigned percent)
+{
+	uint64_t n = 0;
+	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
+		n += buckets[i];
+	if (n < percentile_needs(percent))
+		return ANALYSIS_UNKNOWN;
+
+	uint64_t rank = rank_of(n, percent), seen = 0;
+	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++) {
+		seen += buckets[i];
+		if (seen >= rank)
+			return brick_histogram_value(i);
+	}
+	return ANALYSIS_UNKNOWN;
+}
+
+uint64_t percentile_bounded(uint64_t ns, uint64_t min_ns, uint64_t max_ns)
+{
+	if (ns == ANALYSIS_UNKNOWN || min_ns == ANALYSIS_UNKNOWN)
+		return ns;
+	return ns < min_ns ? min_ns : ns > max_ns ? max_ns : ns;
+}
+
+void percentile_sort(uint64_t *values, size_t n)
+{
+	if (n > 1)
+		qsort(values, n, sizeof(*values), order_u64);
+}
+
+COMPARATOR(compare_times, struct percentile_time,
+	ORDER(x->ns, y->ns) ?: ORDER(!!x->censored, !!y->censored))
+
+void percentile_sort_times(struct percentile_time *times, size_t n)
+{
+	if (n > 1)
+		qsort(times, n, sizeof(*times), compare_times);
+}
+
+/*
+ * E. L. Kaplan and P. Meier, Nonparametric Estimation from Incomplete Observations, 1958: the share
+ * that takes longer shrinks with each end by its part of all that are still watched. What rounding
+ * makes of a million factors is far below the slack, which is below one of a hundred million.
+ */
+uint64_t percentile_censored(const struct percentile_time *times, size_t n, unsigned percent)
+{
+	const double slack = 1e-9, wanted = 1 - (double)percent / 100;
+	double longer = 1;
+
+	for (size_t i = 0; i < n; i++) {
+		if (times[i].censored)
+			continue;
+		double carried = longer / (double)(n - i);
+		longer -= carried;
+		if (longer > wanted + slack)
+			continue;
+		return percent <= 50 || carried <= wanted + slack ? times[i].ns : ANALYSIS_UNKNOWN;
+	}
+	return ANALYSIS_UNKNOWN;
+}

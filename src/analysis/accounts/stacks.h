@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All executions of a run by what stood around them: thread or queue, phase of the step, bricks; on
+ * demand layers between. Each ns of a thread is in one node; memory is that of the nodes, however
+ * long the run. A tree as that of a step (call_tree.h), with a node for each thread and phase.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include "analysis/accounts/call_tree.h"
+#include "analysis/steps/step_index.h"
+
+/* -ENOMEM. call_tree_destroy() frees it. */
+int stacks_create(
+	struct call_tree **out, const struct run *run, const struct step_index *index, bool layers);

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keeps the stack of open samples of one lane and decides whose account each belongs to. Nesting is
+ * taken from the samples' depths, never from their times, so that a clock that steps back can
+ * shorten a sample but not count it twice. Called by whatever adds up samples.
+ */
+#include "analysis/accounts/walk.h"
+
+#include <stdlib.h>
+
+enum {
+	FRAMES = UINT8_MAX + 2, /* depths 0..255 and the lane itself below them */
+	AHEAD = 16,		/* samples */
+};
+
+/* Those of a lane who want its samples, by what they want. */
+struct calls {
+	struct call {
+		void (*frame)(void *context, const struct walk_frame *frame, unsigned depth);
+		void (*tile)(void *context, const struct walk_frame *holder, uint32_t sample);
+		void (*piece)(void *context, const struct walk_frame *frame, uint64_t begin_ns,
+			uint64_t end_ns);
+		void *context;
+	} begin[WALK_JOINED_MAX], end[WALK_JOINED_MAX], tile[WALK_JOINED_MAX],
+		piece[WALK_JOINED_MAX];
+	size_t begin_count, end_count, tile_count, piece_count;
+};
+
+struct walk_lane {
+	const struct run *run;
+	const struct step_index *index;
+	const struct run_lane *lane;
+	uint32_t number;	/* the lane's */
+	bool drives, has_steps; /* its owner has run a step; has_steps: of its process */
+	uint64_t handover_ns;	/* when the next one has it */
+	uint32_t own_first;	/* the owner's first step */
+	uint32_t own, own_end;	/* the lane's next step in index->by_lane */
+	uint32_t own_sample;	/* its sample; RUN_NONE: there is none */
+	uint32_t process_first, process, process_end; /* the step to begin next in by_process */
+	uint64_t process_ns;			      /* its begin */
+	size_t next, end;			      /* samples */
+	unsigned depth;
+	struct walk_frame frames[FRAMES];
+	struct calls calls;
+};
+
+static uint64_t clamp(uint64_t value, uint64_t low, uint64_t high)
+{
+	return value < low ? low : value > high ? high : value;
+}
+
+static void find_begun(struct walk_lane *w, uint64_t ns)
+{
+	const struct run_step *steps = w->run->steps;
+	const uint32_t *order = w->index->by_process;
+	while (w->process < w->process_end && steps[order[w->process]].begin_ns <= ns)
+		w->process++;
+	w->process_ns =
+		w->process < w->process_end ? steps[order[w->process]].begin_ns : UINT64_MAX;
+}
+
+/* Place of the last step of the lane's process that had begun by then, on any lane, or RUN_NONE. */
+static uint32_t last_begun(struct walk_lane *w, uint64_t ns)
+{
+	if (ns >= w->process_ns)
+		find_begun(w, ns);
+	return w->process > w->process_first ? w->process - 1 : RUN_NONE;
+}
+
+/* The lane's next step is that of the sample, or of a later one. */
+static void find_own(struct walk_lane *w, uint32_t sample)
+{
+	const uint32_t *order = w->index->by_lane;
+	while (w->own < w->own_end && w->run->steps[order[w->own]].sample < sample)
+		w->own++;
+	w->own_sample = w->own < w->own_end ? w->run->steps[order[w->own]].sample : RUN_NONE;
+}
+
+/* Whose the lane is at a time at which w->own is its next step. */
+static void find_owner(struct walk_lane *w, uint64_t ns)
+{
+	const struct owners *owners = &w->index->owners;
+	const struct run_step *steps = w->run->steps;
+	const uint32_t *order = w->index->by_lane;
+	size_t owner = owners_place(owners, w->number, ns), end = owners->lanes[w->number + 1];
+
+	w->handover_ns = owner + 1 < end ? owners->all[owner + 1].ns : UINT64_MAX;
+	w->own_first = w->own;
+	while (w->own_first > w->index->lane_first[w->number] &&
+		steps[order[w->own_first - 1]].begin_ns >= owners->all[owner].ns)
+		w->own_first--;
+}
+
+/* The step that a sample outside of steps came after: its thread's last; RUN_NONE: none was. */
+static uint32_t step_before(struct walk_lane *w, const struct walk_frame *frame)
+{
+	const uint32_t *order = w->index->by_lane;
+	find_own(w, frame->index);
+	if (frame->sample->begin_ns >= w->handover_ns)
+		find_owner(w, frame->sample->begin_ns);
+	uint32_t own = w->own;
+	while (own-- > w->own_first)
+		if (w->index->finished[order[own]])
+			return order[own];
+	return RUN_NONE;
+}
+
+static uint64_t beside_steps_ns(const struct walk_lane *w, uint64_t begin_ns, uint64_t end_ns)
+{
+	return step_index_overlap(w->index, w->run, w->lane->process, begin_ns, end_ns);
+}
+
+/* On a thread that has run no step so far: during one, or sampling after one. */
+static void place_beside(struct walk_lane *w, struct walk_frame *frame)
+{
+	bool samples = w->run->bricks[frame->brick].well_known == BRICK_SAMPLING &&
+		       w->lane->kind == BRICK_LANE_THREAD;
+	uint64_t begin_ns = frame->sample->begin_ns, length_ns = frame->end_ns - frame->begin_ns;
+	uint32_t place = last_begun(w, begin_ns);
+
+	frame->step = step_index_open(w->index, w->run, place, begin_ns);
+	if (!samples || place == RUN_NONE) {
+		frame->scope = frame->step == RUN_NONE ? WALK_OUTSIDE : WALK_ALONGSIDE;
+		return;
+	}
+	bool all_beside = frame->step != RUN_NONE &&
+			  beside_steps_ns(w, frame->begin_ns, frame->end_ns) == length_ns;
+	frame->scope = all_beside ? WALK_ALONGSIDE : WALK_AFTER;
+	if (frame->step == RUN_NONE)
+		frame->step = w->index->by_process[place];
+}
+
+/* What holds steps is in no account, but what stands between those steps is. */
+static void place_outside(struct walk_lane *w, struct walk_frame *frame)
+{
+	frame->scope = WALK_OUTSIDE;
+	frame->step = RUN_NONE;
+	if (!w->has_steps)
+		return;
+	frame->step = step_before(w, frame);
+	w->drives = frame->step != RUN_NONE;
+	if (w->drives)
+		frame->scope = WALK_AFTER;
+	else
+		place_beside(w, frame);
+}
+
+static void mark_holders(struct walk_lane *w)
+{
+	for (unsigned i = 1; i < w->depth; i++)
+		w->frames[i].holds_step = true;
+}
+
+/* Whether a frame is an outermost step, which decides for all that is nested in it. */
+static void find_step(
+	struct walk_lane *w, struct walk_frame *frame, const struct walk_frame *parent)
+{
+	find_own(w, frame->index);
+	if (w->own_sample != frame->index)
+		return;
+	if (parent->scope == WALK_IN_STEP || parent->scope == WALK_UNFINISHED)
+		return;
+	mark_holders(w);
+	uint32_t step = w->index->by_lane[w->own];
+	frame->is_step = w->index->finished[step];
+	frame->scope = frame->is_step ? WALK_IN_STEP : WALK_UNFINISHED;
+	frame->step = frame->is_step ? step : RUN_NONE;
+}
+
+/* The frame was the innermost since what was nested in it before. */
+static void tell_piece(struct walk_lane *w, const struct walk_frame *frame, uint64_t end_ns)
+{
+	for (size_t k = 0; k < w->calls.piece_count; k++)
+		w->calls.piece[k].piece(w->calls.piece[k].context, frame, frame->cursor_ns, end_ns);
+}
+
+static inline void push(
+	struct walk_lane *w, uint32_t i, const struct run_sample *sample, uint32_t brick)
+{
+	const struct walk_frame *parent = &w->frames[w->depth];
+	struct walk_frame *frame = &w->frames[++w->depth];
+	frame->sample = sample;
+	frame->index = i;
+	frame->brick = brick;
+	frame->is_step = frame->holds_step = false;
+	frame->begin_ns = clamp(sample->begin_ns, parent->cursor_ns, parent->end_ns);
+	frame->end_ns = clamp(sample->end_ns, frame->begin_ns, parent->end_ns);
+	frame->nested_ns = frame->beside_ns = 0;
+	frame->nested_off = (struct run_off_times){0};
+	frame->cursor_ns = frame->begin_ns;
+	frame->scope = parent->scope;
+	frame->step = parent->step;
+	if (parent->holds_step || parent->scope == WALK_OUTSIDE)
+		place_outside(w, frame);
+	if (i >= w->own_sample)
+		find_step(w, frame, parent);
+	if (w->depth > 1)
+		tell_piece(w, parent, frame->begin_ns);
+	for (size_t k = 0; k < w->calls.begin_count; k++)
+		w->calls.begin[k].frame(w->calls.begin[k].context, frame, w->depth);
+}
+
+/* Of another thread's time only what lies beside no step counts in the account of one. */
+static void leave_out_beside(struct walk_lane *w, struct walk_frame *frame)
+{
+	struct walk_frame *parent = frame - 1;
+	struct walk_times *counted = &frame->counted;
+	uint64_t beside_ns = beside_steps_ns(w, frame->begin_ns, frame->end_ns);
+	uint64_t wait_beside_ns = beside_steps_ns(w, frame->end_ns, frame->end_ns + frame->wait_ns);
+	uint64_t own_ns = frame->self_ns + frame->inner_ns;
+	/* Less that of what is nested; times of a broken file may contradict each other. */
+	uint64_t own_beside_ns = beside_ns > frame->beside_ns ? beside_ns - frame->beside_ns : 0;
+	if (own_beside_ns > own_ns)
+		own_beside_ns = own_ns;
+	counted->length_ns -= beside_ns;
+	counted->wait_ns -= wait_beside_ns;
+	/* Where in the brick it waited is not known. */
+	if (own_beside_ns)
+		counted->inner_ns = (uint64_t)((double)frame->inner_ns *
+					       (double)(own_ns - own_beside_ns) / (double)own_ns);
+	counted->self_ns = own_ns - own_beside_ns - counted->inner_ns;
+	parent->beside_ns += beside_ns + wait_beside_ns;
+}
+
+static bool knows_off(const struct walk_lane *w, const struct walk_frame *frame)
+{
+	int phase = frame->step == RUN_NONE ? -1 : (int)w->run->steps[frame->step].phase;
+	return step_index_knows_off(w->index, phase);
+}
+
+/* Times of its own, for those who want its end. */
+static inline void find_times(struct walk_lane *w, struct walk_frame *frame)
+{
+	uint64_t length_ns = frame->end_ns - frame->begin_ns;
+	uint64_t own_ns = length_ns - frame->nested_ns, inner_ns = frame->sample->inner_ns;
+
+	inner_ns = inner_ns < own_ns ? inner_ns : own_ns;
+	frame->length_ns = length_ns;
+	frame->self_ns = own_ns - inner_ns;
+	frame->inner_ns = inner_ns;
+	frame->counted =
+		(struct walk_times){length_ns, own_ns - inner_ns, inner_ns, frame->wait_ns};
+	if (frame->scope == WALK_AFTER && !w->drives)
+		leave_out_beside(w, frame);
+	if (w->lane->off_cpu_count && knows_off(w, frame))
+		walk_find_off(w->lane, frame);
+	else
+		frame->off = frame->all_off = frame->inner_off = frame->wait_off =
+			(struct run_off_times){0};
+}
+
+/* limit_ns: when the next sample at this level begins. */
+static inline void pop(struct walk_lane *w, uint64_t limit_ns)
+{
+	struct walk_frame *frame = &w->frames[w->depth], *parent = frame - 1;
+	uint64_t most_ns = clamp(limit_ns, frame->end_ns, parent->end_ns) - frame->end_ns;
+
+	frame->wait_ns = frame->sample->wait_ns < most_ns ? frame->sample->wait_ns : most_ns;
+	if (frame->holds_step) {
+		frame->scope = WALK_OUTSIDE;
+		frame->step = RUN_NONE;
+	}
+	tell_piece(w, frame, frame->end_ns);
+	if (w->calls.end_count)
+		find_times(w, frame);
+	parent->nested_ns += frame->end_ns - frame->begin_ns + frame->wait_ns;
+	parent->cursor_ns = frame->end_ns + frame->wait_ns;
+	for (size_t k = 0; k < w->calls.end_count; k++)
+		w->calls.end[k].frame(w->calls.end[k].context, frame, w->depth);
+	w->depth--;
+}
+
+/* Whether next stands beside the innermost open sample, rather than beside one that holds it. */
+static bool is_sibling(const struct walk_lane *w, const struct run_sample *next)
+{
+	return w->depth == 1 || w->frames[w->depth - 1].sample->depth < next->depth;
+}
+
+/* What was popped late is no holder: a tile has no part in where others end. */
+static void name_tile(struct walk_lane *w, uint32_t i)
+{
+	unsigned holder = w->depth;
+	while (holder && w->frames[holder].sample->depth >= w->lane->samples[i].depth)
+		holder--;
+	for (size_t k = 0; k < w->calls.tile_count; k++)
+		w->calls.tile[k].tile(w->calls.tile[k].context, &w->frames[holder], i);
+}
+
+/* The next sample, and the ends of those before it. */
+static inline void feed_one(struct walk_lane *w, size_t i)
+{
+	const struct run_sample *sample = &w->lane->samples[i];
+	uint32_t brick = w->run->sites[sample->site].brick;
+
+	__builtin_prefetch(sample + AHEAD); /* processors do not look beyond a page themselves */
+	run_lane_passed(w->lane, i);
+	if (w->index->kinds[brick] == BRICK_KIND_TILE) {
+		if (w->calls.tile_count)
+			name_tile(w, (uint32_t)i);
+		return;
+	}
+	while (w->depth && w->frames[w->depth].sample->depth >= sample->depth)
+		pop(w, is_sibling(w, sample) ? sample->begin_ns : UINT64_MAX);
+	push(w, (uint32_t)i, sample, brick);
+}
+
+static void end_all(struct walk_lane *w)
+{
+	while (w->depth)
+		pop(w, UINT64_MAX);
+}
+
+bool walk_lane_next(struct walk_lane *w, size_t count)
+{
+	size_t end = w->end - w->next < count ? w->end : w->next + count;
+	bool some = w->next < w->end || w->depth;
+
+	for (; w->next < end; w->next++)
+		feed_one(w, w->next);
+	if (end == w->end)
+		end_all(w);
+	return some;
+}
+
+static void add_calls(struct calls *calls, const struct walk_ops *ops, void *context)
+{
+	if (ops->begin)
+		calls->begin[calls->begin_count++] =
+			(struct call){.frame = ops->begin, .context = context};
+	if (ops->end)
+		calls->end[calls->end_count++] =
+			(struct call){.frame = ops->end, .context = context};
+	if (ops->tile)
+		calls->tile[calls->tile_count++] =
+			(struct call){.tile = ops->tile, .context = context};
+	if (ops->piece)
+		calls->piece[calls->piece_count++] =
+			(struct call){.piece = ops->piece, .context = context};
+}
+
+static void init_lane(
+	struct walk_lane *w, const struct run *run, const struct step_index *index, uint32_t lane)
+{
+	w->run = run;
+	w->index = index;
+	w->lane = &run->lanes[lane];
+	w->number = lane;
+	w->own = index->lane_first[lane];
+	w->own_end = index->lane_first[lane + 1];
+	find_own(w, 0);
+	find_owner(w, 0);
+	w->process = w->process_first = index->process_first[w->lane->process];
+	w->process_end = index->process_first[w->lane->process + 1];
+	w->has_steps = w->process != w->process_end;
+	find_begun(w, 0);
+	w->next = 0;
+	w->end = w->lane->sample_count;
+	w->depth = 0;
+	w->frames[0] =
+		(struct walk_frame){.step = RUN_NONE, .scope = WALK_OUTSIDE, .end_ns = UINT64_MAX};
+	w->calls.begin_count = w->calls.end_count = w->calls.tile_count = w->calls.piece_count = 0;
+}
+
+struct walk_lane *walk_lane_create(
+	const struct run *run, const struct step_index *index, uint32_t lane)
+{
+	struct walk_lane *w = malloc(sizeof(*w));
+
+	if (w)
+		init_lane(w, run, index, lane);
+	return w;
+}
+
+void walk_lane_join(struct walk_lane *w, const struct walk_ops *ops, void *context)
+{
+	add_calls(&w->calls, ops, context);
+}
+
+void walk_lane_run(struct walk_lane *w)
+{
+	if (w->calls.begin_count + w->calls.end_count + w->calls.tile_count + w->calls.piece_count)
+		walk_lane_next(w, SIZE_MAX);
+}
+
+void walk_lane_destroy(struct walk_lane *w)
+{
+	free(w);
+}
+
+void walk_samples(const struct run *run, const struct step_index *index, uint32_t lane,
+	size_t first, size_t end, const struct walk_ops *ops, void *context)
+{
+	struct walk_lane w;
+
+	init_lane(&w, run, index, lane);
+	add_calls(&w.calls, ops, context);
+	w.next = first;
+	w.end = end;
+	walk_lane_next(&w, SIZE_MAX);
+}

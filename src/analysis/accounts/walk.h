@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One pass over the samples of a lane in which each nanosecond is counted once. A sample's time is
+ * cut to its parent's and begins where its elder sibling and the wait after it end; what is left
+ * of it after its nested samples and their waits is its inner waiting and its self time:
+ *
+ *   length = self + inner + sum over nested (length + wait)
+ *   self = on the CPU + off.preempted + off.blocked, where the latter are known
+ *
+ * Of what another thread than the engine's samples, only the time outside of all steps of its
+ * process is in the account of a step: what ran beside a step took no time.
+ *
+ * Tiles are passed over, and only named. Begin and end are called for each other sample, nested
+ * like the samples. Whoever wants samples joins a walk, so that a run is walked once for all of
+ * them. Read-only on the run; one walk per thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "analysis/steps/step_index.h"
+#include "trace/run.h"
+
+/* Where the time of a sample lies in the accounts. */
+enum walk_scope {
+	WALK_OUTSIDE, /* in no step's account */
+	WALK_IN_STEP, /* is, or lies in, a step of its own lane: part of the wall time */
+	/*
+	 * Outside of steps, on the engine's thread, or sampling on another: in the account of the
+	 * step before
+	 */
+	WALK_AFTER,
+	WALK_ALONGSIDE,	 /* on another thread while a step of its process ran */
+	WALK_UNFINISHED, /* is, or lies in, a step that never ended: in no account */
+};
+
+/* Parts of a frame's time. */
+struct walk_times {
+	uint64_t length_ns, self_ns, inner_ns, wait_ns;
+};
+
+struct walk_frame {
+	const struct run_sample *sample;
+	uint32_t index; /* on its lane */
+	uint32_t brick;
+	uint32_t step; /* number in run->steps, or RUN_NONE */
+	enum walk_scope scope;
+	bool is_step;	 /* the outermost, finished step itself */
+	bool holds_step; /* steps are nested in it, so that it is no part of any */
+	uint64_t begin_ns, end_ns;
+	uint64_t length_ns; /* valid at the end, as are the next seven */
+	uint64_t self_ns;
+	uint64_t inner_ns; /* of waiting inside of it */
+	uint64_t wait_ns;  /* of waiting right after it */
+	/* of self_ns: when the thread was off its CPU; 0 if that is not known of all such steps */
+	struct run_off_times off;
+	struct run_off_times inner_off, wait_off; /* of inner_ns, of wait_ns */
+	struct run_off_times all_off; /* of length_ns: the same, with what is nested and waits */
+	struct walk_times counted;    /* of these, what counts where the frame counts */
+	uint64_t nested_ns, beside_ns, cursor_ns;
+	struct run_off_times nested_off;
+};
+
+/* Whether none of the frames that hold it is of its brick. */
+static inline bool walk_is_outermost(const struct walk_frame *frame, unsigned depth)
+{
+	const struct walk_frame *holder = frame - depth + 1;
+
+	while (holder < frame && holder->brick != frame->brick)
+		holder++;
+	return holder == frame;
+}
+
+/*
+ * What statistics of executions are of: the time on the CPU, as far as that is known, and of a wait
+ * all of it, as waiting is no work that being off the CPU could have held up.
+ */
+static inline uint64_t walk_basis_ns(const struct step_index *index, const struct walk_frame *frame)
+{
+	if (index->kinds[frame->brick] == BRICK_KIND_WAIT)
+		return frame->length_ns;
+	return frame->length_ns - frame->all_off.blocked_ns - frame->all_off.preempted_ns;
+}
+
+/*
+ * What a walk feeds: a const table of functions, NULL where it wants none of that. Frames of what
+ * is open stand one after the other: frame[-1] holds frame[0]; the outermost has depth 1. Scope may
+ * still turn from WALK_AFTER to WALK_OUTSIDE between begin and end. A negative number from those
+ * that return one ends the walk.
+ */
+struct walk_ops {
+	/* 1: wants the samples of that lane; 0: not. NULL: wants those of threads. */
+	int (*begin_lane)(void *context, uint32_t lane);
+	void (*begin)(void *context, const struct walk_frame *frame, unsigned depth);
+	void (*end)(void *context, const struct walk_frame *frame, unsigned depth);
+	/* For each tile. holder: the frame around it, or the lane itself. */
+	void (*tile)(void *context, const struct walk_frame *holder, uint32_t sample);
+	/* A frame was the innermost of its lane in that time, which may be none. */
+	void (*piece)(
+		void *context, const struct walk_frame *frame, uint64_t begin_ns, uint64_t end_ns);
+	int (*end_lane)(void *context, uint32_t lane); /* of a lane whose samples it wanted */
+	void (*begin_process)(void *context, uint32_t process);
+	int (*end_process)(void *context, uint32_t process); /* also after an error */
+	int (*finish)(void *context); /* after all lanes, in the order of joining */
+};
+
+enum { WALK_JOINED_MAX = 96 };
+
+struct work_accounts;
+struct step_times;
+
+/* One pass over a run, and all that it feeds. */
+struct walk {
+	const struct run *run;
+	const struct step_index *index;
+	struct walk_joined {
+		const struct walk_ops *ops;
+		void *context;
+	} joined[WALK_JOINED_MAX];
+	size_t count;
+	/* what several of them look at */
+	struct work_accounts *work; /* src/analysis/accounts/work_accounts.h */
+	struct step_times *times;   /* src/analysis/steps/step_times.h */
+};
+
+void walk_init(struct walk *walk, const struct run *run, const struct step_index *index);
+
+/* Be fed by the walk. */
+void walk_join(struct walk *walk, const struct walk_ops *ops, void *context);
+
+/*
+ * Walk over all lanes, process by process, and let all who joined finish. What one of them
+ * returned, if negative, or -ENOMEM: then those that did not finish are good for destroying only.
+ */
+int walk_run(const struct walk *walk);
+
+/* Feed one with samples [first, end) of a lane, as if nothing held them; begin, end and tile only.
+ */
+void walk_samples(const struct run *run, const struct step_index *index, uint32_t lane,
+	size_t first, size_t end, const struct walk_ops *ops, void *context);
+
+/*
+ * All samples of one lane: at once, or so many at a time, so that lanes can be walked side by side.
+ * Frames have times of their own and off the CPU only if someone who joined wants ends. NULL: no
+ * memory.
+ */
+struct walk_lane *walk_lane_create(
+	const struct run *run, const struct step_index *index, uint32_t lane);
+void walk_lane_join(struct walk_lane *lane, const struct walk_ops *ops, void *context);
+void walk_lane_run(struct walk_lane *lane);
+bool walk_lane_next(struct walk_lane *lane, size_t count); /* false: all had ended before */
+void walk_lane_destroy(struct walk_lane *lane);
+
+/* walk_off_cpu.c: off, inner_off, wait_off and all_off of a frame that ends. The walk's own. */
+void walk_find_off(const struct run_lane *lane, struct walk_frame *frame);

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What was done in which time, for many keys (a brick, a phase of it, a layer, ...): per key the
+ * time with at least one lane of a process in it and on its CPU, the time of all lanes together,
+ * and the work. The one meaning of GB/s and GFLOP/s: a team's work over the team's time, whether
+ * one thread tells of all of it or each of its own part. Inside of analysis/ only.
+ */
+#pragma once
+
+#include "analysis/steps/step_times.h"
+#include "analysis/accounts/walk.h"
+#include "analysis/accounts/work_owner.h"
+#include "analysis/accounts/work_team.h"
+
+struct work_account {
+	uint64_t wall_ns;  /* whole when the walk has run */
+	uint64_t alone_ns; /* of it, in processes of which one lane recorded */
+	uint64_t busy_ns;
+	uint64_t blocked_ns; /* beside busy_ns: it was blocked in its own time */
+	uint64_t told_ns;    /* of busy_ns, in executions that say what they did */
+	uint64_t count, silent;
+	uint64_t flops, bytes;
+	uint64_t without_flops, without_bytes; /* executions that say one, but not the other */
+	uint64_t at_most;		       /* that say the most that it can be */
+};
+
+enum { WORK_PHASES = STEP_PHASES + 1, WORK_ALL_PHASES = WORK_PHASES };
+
+/* Which account an execution counts in; SIZE_MAX: in none. */
+typedef size_t (*work_key_fn)(void *context, uint32_t lane, const struct walk_frame *frame);
+
+struct work_accounts {
+	const struct run *run;
+	const struct step_index *index;
+	struct work_account *accounts;
+	struct work_time *times; /* [count]: of lanes that were not alone, until the walk has run */
+	size_t count;
+	const uint8_t *owners; /* [site_count]: enum work_owner */
+	bool by_lane;	       /* no key is of more than one lane */
+	work_key_fn key;
+	void *context;
+	struct work_accounts *shared; /* those of bricks and categories; NULL: it is they */
+	struct work_accounts *beside; /* next of all that share them */
+	/* the rest is theirs only */
+	uint32_t lane;
+	bool alone;	/* no other lane of the process can be in anything at the same time */
+	unsigned asked; /* enum work_asked */
+	struct work_times *team_times; /* by key: of what was asked for */
+	struct work_told told;
+	struct work_team team;
+	unsigned users;
+};
+
+/* Of bricks in a phase; also of categories; of both, in all phases together. */
+enum work_asked { WORK_OF_BRICKS = 1, WORK_OF_PHASES = 2, WORK_OF_ALL = 4 };
+
+/*
+ * Those of bricks and categories are the same for all that a walk feeds: made by the first who
+ * asks, gone with the last who gives back. Others than were asked for have no time. NULL: no
+ * memory.
+ */
+struct work_accounts *work_accounts_get(struct walk *walk, enum work_asked asked);
+void work_accounts_put(struct work_accounts *accounts);
+
+/* phase: STEP_PHASES is outside of steps; WORK_ALL_PHASES. */
+const struct work_account *work_of_brick(
+	const struct work_accounts *accounts, uint32_t brick, int phase, int on_device);
+const struct work_account *work_of_category(
+	const struct work_accounts *accounts, uint32_t category, int phase, int on_device);
+
+/* Of other keys, as many as count, while the caller has the shared ones. -ENOMEM: empty. */
+int work_accounts_init(struct work_accounts *accounts, struct walk *walk, size_t count,
+	work_key_fn key, void *context);
+void work_accounts_fini(struct work_accounts *accounts);
+
+/*
+ * Of what an account knows, per ns; negative: not known of all that say what they did, or blocked
+ * for longer than it ran: then it was not its time on the CPU that the work took.
+ */
+static inline double work_rate(
+	const struct work_account *account, uint64_t amount, uint64_t without)
+{
+	if (without || !account->wall_ns || account->blocked_ns > account->busy_ns)
+		return -1;
+	return (double)amount / (double)account->wall_ns;
+}
+
+static inline double work_bytes_per_ns(const struct work_account *account)
+{
+	return work_rate(account, account->bytes, account->without_bytes);
+}
+
+static inline double work_flops_per_ns(const struct work_account *account)
+{
+	return work_rate(account, account->flops, account->without_flops);
+}
+
+/* Of its step, or of that which launched it; STEP_PHASES: outside of steps. */
+unsigned work_phase(const struct run *run, const struct step_index *index, uint32_t lane,
+	const struct walk_frame *frame);

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads a recording into cells: one walk for what threads did, then the commands of devices by the
+ * step that launched them. Called by `brick diff`.
+ */
+#include "analysis/compare/compare_series.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/accounts/launches.h"
+#include "base/array.h"
+#include "base/hash.h"
+#include "base/members.h"
+#include "brick/registry.h"
+
+enum {
+	LAYERS = SUMMARY_LAST_LAYER + 2, /* all of them, and outside of layers */
+	NUMBERS_MAX = 1 << 24,		 /* of a phase: cells times columns */
+};
+
+struct reader {
+	struct compare_series *series;
+	struct compare_names *names;
+	const struct run *run;
+	const struct step_index *index;
+	enum summary_by by;
+	uint32_t *cells;   /* [step_count]: of its phase; RUN_NONE: the step is in none */
+	uint32_t *groups;  /* of bricks or layers: their columns */
+	uint32_t *kernels; /* [kernel_count]: their columns */
+	uint32_t unattributed, waits, preempted, blocked;
+	uint32_t left_out; /* of a narrowed run: bricks that were not asked for */
+};
+
+void compare_names_fini(struct compare_names *names)
+{
+	for (size_t i = 0; i < names->count; i++)
+		free(names->list[i].name);
+	free(names->list);
+	hash_index_fini(&names->index);
+	memset(names, 0, sizeof(*names));
+}
+
+static uint64_t hash_name(const char *name, enum compare_kind kind)
+{
+	uint64_t hash = hash_add(0, kind);
+
+	for (; *name; name++)
+		hash = hash_add(hash, (unsigned char)*name);
+	return hash;
+}
+
+uint32_t compare_names_column(struct compare_names *names, const char *name, enum compare_kind kind)
+{
+	uint64_t hash = hash_name(name, kind);
+	struct hash_probe probe = hash_probe(hash);
+
+	for (uint32_t i; (i = hash_index_next(&names->index, &probe)) != HASH_INDEX_NONE;)
+		if (names->list[i].kind == kind && !strcmp(names->list[i].name, name))
+			return i;
+	struct compare_name *list =
+		array_grow(names->list, &names->capacity, names->count + 1, sizeof(*names->list));
+	char *copy = strdup(name);
+	if (list)
+		names->list = list;
+	if (!list || !copy || hash_index_add(&names->index, hash, (uint32_t)names->count) < 0) {
+		free(copy);
+		return RUN_NONE;
+	}
+	list[names->count] = (struct compare_name){copy, kind};
+	return (uint32_t)names->count++;
+}
+
+static int name_bricks(struct reader *r)
+{
+	const struct run *run = r->run;
+
+	r->waits = compare_names_column(r->names, brick_name(BRICK_BARRIER_WAIT), COMPARE_PART);
+	for (uint32_t b = 0; b < run->brick_count; b++) {
+		bool takes_time = r->index->kinds[b] != BRICK_KIND_STEP &&
+				  r->index->kinds[b] != BRICK_KIND_TILE;
+		r->groups[b] = takes_time ? compare_names_column(
+						    r->names, run->bricks[b].name, COMPARE_PART)
+					  : r->waits;
+		if (r->groups[b] == RUN_NONE)
+			return -ENOMEM;
+	}
+	return r->waits == RUN_NONE ? -ENOMEM : 0;
+}
+
+static uint32_t layer_of(const struct reader *r, uint32_t site)
+{
+	int32_t layer = r->run->sites[site].layer;
+
+	return layer >= 0 && layer <= SUMMARY_LAST_LAYER ? (uint32_t)layer + 1 : 0;
+}
+
+static int name_layers(struct reader *r)
+{
+	char name[32];
+
+	r->groups[0] = compare_names_column(r->names, "outside of layers", COMPARE_PART);
+	for (uint32_t s = 0; s < r->run->site_count; s++) {
+		uint32_t layer = layer_of(r, s);
+		if (r->groups[layer] != RUN_NONE)
+			continue;
+		snprintf(name, sizeof(name), "layer %u", layer - 1);
+		r->groups[layer] = compare_names_column(r->names, name, COMPARE_PART);
+		if (r->groups[layer] == RUN_NONE)
+			return -ENOMEM;
+	}
+	return r->groups[0] == RUN_NONE ? -ENOMEM : 0;
+}
+
+static int name_left_out(struct reader *r)
+{
+	bool any = false;
+
+	for (size_t s = 0; s < r->run->site_count && !any; s++)
+		any = r->run->sites[s].left_out;
+	if (any)
+		r->left_out = compare_names_column(r->names, "left out", COMPARE_PART);
+	return r->left_out == RUN_NONE && any ? -ENOMEM : 0;
+}
+
+static int name_off_cpu(struct reader *r)
+{
+	r->series->knows_off = r->run->off_cpu.source != OFF_CPU_UNKNOWN;
+	if (!r->series->knows_off)
+		return 0;
+	r->preempted = compare_names_column(r->names, "preempted", COMPARE_OFF_CPU);
+	r->blocked = compare_names_column(r->names, "blocked", COMPARE_OFF_CPU);
+	return r->preempted == RUN_NONE || r->blocked == RUN_NONE ? -ENOMEM : 0;
+}
+
+static int name_columns(struct reader *r)
+{
+	size_t groups = r->by == SUMMARY_BY_LAYER ? LAYERS : r->run->brick_count + 1;
+
+	r->groups = malloc(groups * sizeof(*r->groups));
+	r->kernels = calloc(r->run->kernel_count + 1, sizeof(*r->kernels));
+	r->unattributed = compare_names_column(r->names, "unattributed", COMPARE_UNATTRIBUTED);
+	if (!r->groups || !r->kernels || r->unattributed == RUN_NONE)
+		return -ENOMEM;
+	for (size_t i = 0; i < groups; i++)
+		r->groups[i] = RUN_NONE;
+	int rc = r->by == SUMMARY_BY_LAYER ? name_layers(r) : name_bricks(r);
+	if (rc == 0)
+		rc = name_left_out(r);
+	if (rc == 0)
+		rc = name_off_cpu(r);
+	for (size_t k = 0; k < r->run->kernel_count && rc == 0; k++) {
+		r->kernels[k] =
+			compare_names_column(r->names, r->run->kernels[k].name, COMPARE_KERNEL);
+		if (r->kernels[k] == RUN_NONE)
+			rc = -ENOMEM;
+	}
+	r->series->columns = r->names->count;
+	return rc;
+}
+
+static uint32_t steps_a_cell(uint64_t steps, size_t columns)
+{
+	uint64_t cells = NUMBERS_MAX / columns;
+
+	if (cells > COMPARE_CELLS)
+		cells = COMPARE_CELLS;
+	return (uint32_t)(cells ? (steps - 1) / cells + 1 : steps);
+}
+
+/* How many steps a phase has, and how many share a cell. */
+static void place_steps(struct reader *r)
+{
+	struct compare_cells *phases = r->series->phases;
+	uint64_t seen[STEP_PHASES] = {0};
+
+	for (size_t i = 0; i < r->run->step_count; i++)
+		if (step_index_is_evaluated(r->index, r->run, i))
+			phases[r->run->steps[i].phase].steps++;
+	for (int p = 0; p < STEP_PHASES; p++) {
+		uint32_t *share = &r->names->steps_a_cell[p];
+		if (!*share && phases[p].steps)
+			*share = steps_a_cell(phases[p].steps, r->series->columns);
+		phases[p].count = phases[p].steps ? (phases[p].steps - 1) / *share + 1 : 0;
+	}
+	for (size_t i = 0; i < r->run->step_count; i++) {
+		uint32_t p = r->run->steps[i].phase;
+		r->cells[i] = step_index_is_evaluated(r->index, r->run, i)
+				      ? (uint32_t)(seen[p]++ / r->names->steps_a_cell[p])
+				      : RUN_NONE;
+	}
+}
+
+static int allocate_cells(struct reader *r)
+{
+	for (int p = 0; p < STEP_PHASES; p++) {
+		struct compare_cells *cells = &r->series->phases[p];
+		cells->total_ns = calloc(cells->count + 1, sizeof(uint64_t));
+		cells->tokens = calloc(cells->count + 1, sizeof(uint64_t));
+		cells->column_ns =
+			calloc((cells->count + 1) * r->series->columns, sizeof(uint64_t));
+		if (!cells->total_ns || !cells->tokens || !cells->column_ns)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The columns of the cell that a step is in. */
+static uint64_t *columns_of(const struct reader *r, uint32_t step)
+{
+	struct compare_cells *cells = &r->series->phases[r->run->steps[step].phase];
+
+	return cells->column_ns + r->cells[step] * r->series->columns;
+}
+
+/* Of a frame's own time what it was on the CPU; a wait has all of it. */
+static uint64_t take_off(const struct reader *r, uint64_t *columns, const struct walk_frame *frame)
+{
+	uint64_t self_ns = frame->counted.self_ns, preempted_ns = frame->off.preempted_ns,
+		 blocked_ns = frame->off.blocked_ns;
+
+	if (!r->series->knows_off || r->index->kinds[frame->brick] == BRICK_KIND_WAIT)
+		return self_ns;
+	/* of what counts, that may be less */
+	preempted_ns = preempted_ns < self_ns ? preempted_ns : self_ns;
+	self_ns -= preempted_ns;
+	blocked_ns = blocked_ns < self_ns ? blocked_ns : self_ns;
+	columns[r->preempted] += preempted_ns;
+	columns[r->blocked] += blocked_ns;
+	return self_ns - blocked_ns;
+}
+
+static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	const struct reader *r = context;
+	const struct walk_times *counted = &frame->counted;
+	bool is_step = r->index->kinds[frame->brick] == BRICK_KIND_STEP;
+
+	if ((frame->scope != WALK_IN_STEP && frame->scope != WALK_AFTER) ||
+		r->cells[frame->step] == RUN_NONE)
+		return;
+	uint64_t *columns = columns_of(r, frame->step);
+	uint32_t group = r->by == SUMMARY_BY_LAYER ? r->groups[layer_of(r, frame->sample->site)]
+						   : r->groups[frame->brick];
+	uint32_t waits = r->by == SUMMARY_BY_LAYER ? group : r->waits;
+	uint32_t left_out = r->run->sites[frame->sample->site].left_out;
+	if (is_step) /* take_totals() adds all of it */
+		columns[r->unattributed] -= counted->self_ns - take_off(r, columns, frame);
+	else if (left_out & RUN_LEFT_OUT_TIME)
+		columns[r->left_out] += counted->self_ns;
+	else
+		columns[group] += take_off(r, columns, frame);
+	columns[left_out & RUN_LEFT_OUT_WAITS ? r->left_out : waits] +=
+		counted->inner_ns + counted->wait_ns;
+}
+
+static void add_commands(const struct reader *r)
+{
+	const struct run *run = r->run;
+
+	for (size_t i = 0; i < run->command_count; i++) {
+		const struct run_command *c = &run->commands[i];
+		const struct run_sample *sample = &run->lanes[c->lane].samples[c->sample];
+		uint32_t step = launches_step(run, r->index, c->lane, c->sample);
+		if (step != RUN_NONE && r->cells[step] != RUN_NONE && c->kernel != RUN_NONE &&
+			!run->sites[sample->site].left_out)
+			columns_of(r, step)[r->kernels[c->kernel]] +=
+				sample->end_ns - sample->begin_ns;
+	}
+}
+
+static void take_totals(struct reader *r, const struct step_times *times)
+{
+	for (size_t i = 0; i < r->run->step_count; i++) {
+		const struct run_step *step = &r->run->steps[i];
+		struct compare_cells *cells = &r->series->phases[step->phase];
+		if (r->cells[i] == RUN_NONE)
+			continue;
+		cells->total_ns[r->cells[i]] += step_time_total_ns(&times->steps[i]);
+		cells->tokens[r->cells[i]] += step->tokens + step->drafts;
+		columns_of(r, (uint32_t)i)[r->unattributed] += times->steps[i].unattributed_ns;
+	}
+	for (int p = 0; p < STEP_PHASES; p++) {
+		const struct step_phase_times *t = &times->phases[p];
+		uint64_t evaluated_ns = t->total_ns - t->unevaluated_ns;
+		r->series->phases[p].united =
+			evaluated_ns ? (double)t->union_ns / (double)evaluated_ns : 1;
+		/* cells have what was evaluated, rates are of what came of it */
+		if (t->tokens)
+			r->series->phases[p].united *=
+				1 + (double)t->draft_tokens / (double)t->tokens;
+	}
+	r->series->ttft_ns = times->ttft_ns;
+}
+
+static int read_run(struct reader *r)
+{
+	static const struct walk_ops ops = {.end = on_end};
+	struct step_times times;
+	struct walk walk;
+
+	walk_init(&walk, r->run, r->index);
+	int rc = step_times_init(&times, &walk);
+	if (rc < 0)
+		return rc;
+	walk_join(&walk, &ops, r);
+	rc = walk_run(&walk);
+	if (rc == 0) {
+		take_totals(r, &times);
+		add_commands(r);
+	}
+	step_times_fini(&times);
+	return rc;
+}
+
+int compare_series_init(struct compare_series *series, struct compare_names *names,
+	const struct run *run, enum summary_by by)
+{
+	struct step_index index;
+	struct reader r = {.series = series,
+		.names = names,
+		.run = run,
+		.index = &index,
+		.by = by,
+		.left_out = RUN_NONE};
+
+	memset(series, 0, sizeof(*series));
+	int rc = step_index_init(&index, run);
+	if (rc < 0)
+		return rc;
+	r.cells = malloc((run->step_count + 1) * sizeof(*r.cells));
+	rc = r.cells ? name_columns(&r) : -ENOMEM;
+	if (rc == 0) {
+		place_steps(&r);
+		rc = allocate_cells(&r);
+	}
+	if (rc == 0)
+		rc = read_run(&r);
+	if (rc < 0)
+		compare_series_fini(series);
+	members_free(&r, cells, groups, kernels);
+	step_index_fini(&index);
+	return rc;
+}
+
+void compare_series_fini(struct compare_series *series)
+{
+	for (int p = 0; p < STEP_PHASES; p++) {
+		members_free(&series->phases[p], total_ns, tokens, column_ns);
+	}
+	memset(series, 0, sizeof(*series));
+}

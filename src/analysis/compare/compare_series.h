@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a comparison needs of one recording: for each step what it took and what each brick (or
+ * layer) took of that, on the thread that ran it, as the report's accounts count it; and what
+ * kernels of devices took that it launched. The parts of a step and what none of them covers add up
+ * to the step. Does not borrow the run: recordings are read one after the other. One thread at a
+ * time.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "analysis/steps/step_times.h"
+#include "analysis/accounts/summary_accumulator.h"
+#include "base/hash_index.h"
+
+/* Neighbours share a cell where there are more steps of a phase than this. */
+enum { COMPARE_CELLS = 16384 };
+
+enum compare_kind {
+	COMPARE_PART,	      /* a brick or a layer: of the step's time */
+	COMPARE_UNATTRIBUTED, /* of the step's time, in none of them */
+	COMPARE_OFF_CPU, /* of the step's time, in bricks or in none: its thread was off the CPU */
+	COMPARE_KERNEL,	 /* time of a device: beside the step's */
+};
+
+/* The names of all recordings of a comparison, by which columns are numbered. */
+struct compare_names {
+	struct compare_name {
+		char *name;
+		enum compare_kind kind;
+	} * list;
+	size_t count, capacity;
+	struct hash_index index;
+	uint32_t steps_a_cell[STEP_PHASES]; /* as the first recording needs them; 0: not yet */
+};
+
+struct compare_series {
+	size_t columns; /* names that were known when this was read; it has none of the later ones
+			 */
+	struct compare_cells {
+		uint64_t steps;
+		size_t count;	     /* cells, in the order of time */
+		uint64_t *total_ns;  /* [count] */
+		uint64_t *tokens;    /* [count] */
+		uint64_t *column_ns; /* [count][columns] */
+		/* Time with at least one of them running, as a part of their sum: steps of several
+		 * contexts overlap. */
+		double united;
+	} phases[STEP_PHASES];
+	uint64_t ttft_ns; /* ANALYSIS_UNKNOWN */
+	bool knows_off;	  /* bricks and layers are on the CPU, but for waits; the rest is apart */
+};
+
+/* The column of a name, which is added if it is new; RUN_NONE: no memory. */
+uint32_t compare_names_column(
+	struct compare_names *names, const char *name, enum compare_kind kind);
+void compare_names_fini(struct compare_names *names);
+
+/* by: SUMMARY_BY_BRICK or SUMMARY_BY_LAYER, the same for all recordings. -ENOMEM. */
+int compare_series_init(struct compare_series *series, struct compare_names *names,
+	const struct run *run, enum summary_by by);
+void compare_series_fini(struct compare_series *series);
+
+static inline uint64_t compare_cell_ns(
+	const struct compare_series *series, int phase, size_t cell, size_t column)
+{
+	const struct compare_cells *cells = &series->phases[phase];
+
+	return column < series->columns ? cells->column_ns[cell * series->columns + column] : 0;
+}

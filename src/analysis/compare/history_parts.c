@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Called by whoever keeps runs in a history: `record`, `bench`, `history`. */
+#include "analysis/compare/history_parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/compare/compare_blocks.h"
+#include "analysis/accounts/launches.h"
+#include "analysis/accounts/unknown.h"
+
+/* Executions of a column in a phase. */
+struct executions {
+	uint64_t count;
+	struct history_histogram lengths;
+};
+
+struct maker {
+	struct history_run *history;
+	const struct run *run;
+	const struct step_index *index;
+	struct compare_names names;
+	struct compare_series series;
+	struct step_times times;
+	uint64_t *totals[STEP_PHASES], total_ns[STEP_PHASES], tokens[STEP_PHASES];
+	double united[STEP_PHASES];
+	struct executions *executions; /* [STEP_PHASES][columns + 1]; the last: steps */
+	int rc;
+};
+
+static struct executions *executions_of(struct maker *m, int phase, size_t column)
+{
+	return &m->executions[(size_t)phase * (m->series.columns + 1) + column];
+}
+
+static void add_execution(struct maker *m, uint32_t phase, size_t column, uint64_t ns)
+{
+	struct executions *e = executions_of(m, (int)phase, column);
+
+	e->count++;
+	if (m->rc == 0)
+		m->rc = history_histogram_add(&e->lengths, history_bucket_of(ns), 1);
+}
+
+static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	struct maker *m = context;
+	uint8_t kind = m->index->kinds[frame->brick];
+
+	if ((frame->scope != WALK_IN_STEP && frame->scope != WALK_AFTER) ||
+		kind == BRICK_KIND_STEP || kind == BRICK_KIND_TILE ||
+		!step_index_is_evaluated(m->index, m->run, frame->step))
+		return;
+	uint32_t column =
+		compare_names_column(&m->names, m->run->bricks[frame->brick].name, COMPARE_PART);
+	if (column < m->series.columns)
+		add_execution(m, m->run->steps[frame->step].phase, column,
+			walk_basis_ns(m->index, frame));
+}
+
+static void add_commands(struct maker *m)
+{
+	const struct run *run = m->run;
+
+	for (size_t i = 0; i < run->command_count; i++) {
+		const struct run_command *c = &run->commands[i];
+		const struct run_sample *sample = &run->lanes[c->lane].samples[c->sample];
+		uint32_t step = launches_step(run, m->index, c->lane, c->sample);
+		if (step == RUN_NONE || !step_index_is_evaluated(m->index, run, step) ||
+			c->kernel == RUN_NONE)
+			continue;
+		uint32_t column = compare_names_column(
+			&m->names, run->kernels[c->kernel].name, COMPARE_KERNEL);
+		if (column < m->series.columns)
+			add_execution(m, run->steps[step].phase, column,
+				sample->end_ns - sample->begin_ns);
+	}
+}
+
+static int count_executions(struct maker *m)
+{
+	static const struct walk_ops ops = {.end = on_end};
+	struct walk walk;
+
+	m->executions = calloc(STEP_PHASES * (m->series.columns + 1), sizeof(*m->executions));
+	if (!m->executions)
+		return -ENOMEM;
+	walk_init(&walk, m->run, m->index);
+	int rc = step_times_init(&m->times, &walk);
+	if (rc < 0)
+		return rc;
+	walk_join(&walk, &ops, m);
+	rc = walk_run(&walk);
+	for (size_t i = 0; i < m->run->step_count && rc == 0; i++)
+		if (step_index_is_evaluated(m->index, m->run, i))
+			add_execution(m, m->run->steps[i].phase, m->series.columns,
+				step_time_total_ns(&m->times.steps[i]));
+	if (rc == 0)
+		add_commands(m);
+	step_times_fini(&m->times);
+	return rc < 0 ? rc : m->rc;
+}
+
+/* Of all cells, before they are reduced to one. */
+static int sum_up(struct maker *m)
+{
+	for (int p = 0; p < STEP_PHASES; p++) {
+		const struct compare_cells *cells = &m->series.phases[p];
+		m->totals[p] = calloc(m->series.columns + 1, sizeof(uint64_t));
+		if (!m->totals[p])
+			return -ENOMEM;
+		m->united[p] = cells->united;
+		for (size_t i = 0; i < cells->count; i++) {
+			m->total_ns[p] += cells->total_ns[i];
+			m->tokens[p] += cells->tokens[i];
+			for (size_t k = 0; k < m->series.columns; k++)
+				m->totals[p][k] += compare_cell_ns(&m->series, p, i, k);
+		}
+	}
+	return compare_series_reduce(&m->series);
+}
+
+static const char *kind_of(enum compare_kind kind, enum summary_by by)
+{
+	return kind == COMPARE_UNATTRIBUTED ? "unattributed"
+	       : kind == COMPARE_KERNEL	    ? "kernel"
+	       : kind == COMPARE_OFF_CPU    ? "off_cpu"
+	       : by == SUMMARY_BY_LAYER	    ? "layer"
+					    : "brick";
+}
+
+static int add_part(
+	struct maker *m, int phase, const char *kind, const char *name, struct history_part *like)
+{
+	struct history_part *part =
+		history_run_part(m->history, step_phase_name(phase), kind, name);
+
+	if (!part)
+		return -ENOMEM;
+	part->count = like->count;
+	part->tokens = m->tokens[phase];
+	part->total_ns = like->total_ns;
+	part->typical_tokens = m->series.phases[phase].tokens[0];
+	part->typical_ns = like->typical_ns;
+	part->united = like->united;
+	part->histogram = like->histogram;
+	memset(&like->histogram, 0, sizeof(like->histogram));
+	return 0;
+}
+
+static int add_step(struct maker *m, int phase)
+{
+	struct executions *e = executions_of(m, phase, m->series.columns);
+	struct history_part like = {.count = e->count,
+		.total_ns = m->total_ns[phase],
+		.typical_ns = m->series.phases[phase].total_ns[0],
+		.united = m->united[phase],
+		.histogram = e->lengths};
+
+	memset(&e->lengths, 0, sizeof(e->lengths));
+	int rc = add_part(m, phase, "step", "", &like);
+	history_histogram_fini(&like.histogram);
+	return rc;
+}
+
+static int add_columns(struct maker *m, int phase, enum summary_by by)
+{
+	int rc = 0;
+
+	for (size_t k = 0; k < m->series.columns && rc == 0; k++) {
+		const struct compare_name *name = &m->names.list[k];
+		struct history_part like = {.total_ns = m->totals[phase][k],
+			.typical_ns = compare_cell_ns(&m->series, phase, 0, k),
+			.united = 1};
+		/* 0 says that it is known */
+		if ((!like.total_ns && name->kind != COMPARE_OFF_CPU) ||
+			(by == SUMMARY_BY_LAYER && name->kind != COMPARE_PART))
+			continue;
+		if (m->executions) {
+			struct executions *e = executions_of(m, phase, k);
+			like.count = e->count;
+			like.histogram = e->lengths;
+			memset(&e->lengths, 0, sizeof(e->lengths));
+		}
+		rc = add_part(m, phase, kind_of(name->kind, by), name->name, &like);
+		history_histogram_fini(&like.histogram);
+	}
+	return rc;
+}
+
+static void maker_fini(struct maker *m)
+{
+	for (size_t i = 0; m->executions && i < STEP_PHASES * (m->series.columns + 1); i++)
+		history_histogram_fini(&m->executions[i].lengths);
+	free(m->executions);
+	for (int p = 0; p < STEP_PHASES; p++)
+		free(m->totals[p]);
+	compare_series_fini(&m->series);
+	compare_names_fini(&m->names);
+}
+
+static int add_parts(struct history_run *history, const struct run *run,
+	const struct step_index *index, enum summary_by by)
+{
+	SCOPED_BY(maker_fini) struct maker m = {.history = history, .run = run, .index = index};
+	int rc = compare_series_init(&m.series, &m.names, run, by);
+
+	if (rc == 0 && by == SUMMARY_BY_BRICK)
+		rc = count_executions(&m);
+	if (rc == 0)
+		rc = sum_up(&m);
+	for (int p = 0; p < STEP_PHASES && rc == 0; p++) {
+		if (p == STEP_WARM_UP || !m.series.phases[p].count)
+			continue;
+		rc = by == SUMMARY_BY_BRICK ? add_step(&m, p) : 0;
+		if (rc == 0)
+			rc = add_columns(&m, p, by);
+	}
+	if (rc == 0 && m.series.ttft_ns != ANALYSIS_UNKNOWN)
+		history->ttft_ns = m.series.ttft_ns;
+	return rc;
+}
+
+int history_parts_of_run(struct history_run *history, const struct run *run)
+{
+	struct step_index index;
+	int rc = step_index_init(&index, run);
+
+	if (rc < 0)
+		return rc;
+	rc = add_parts(history, run, &index, SUMMARY_BY_BRICK);
+	if (rc == 0)
+		rc = add_parts(history, run, &index, SUMMARY_BY_LAYER);
+	step_index_fini(&index);
+	return rc;
+}

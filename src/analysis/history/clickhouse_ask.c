@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Questions to the server, by its HTTP interface: a query is posted, rows come as lines of JSON. */
+#include "analysis/history/clickhouse_state.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CONNECT_MS = 2000, TOTAL_MS = 60000, ERROR_BYTES = 300 };
+
+void query_add(struct query *q, const char *format, ...)
+{
+	va_list args, again;
+
+	va_start(args, format);
+	va_copy(again, args);
+	int n = vsnprintf(NULL, 0, format, again);
+	va_end(again);
+	char *text = q->failed || n < 0
+			     ? NULL
+			     : array_grow(q->text, &q->capacity, q->bytes + (size_t)n + 1, 1);
+	if (text) {
+		q->text = text;
+		vsnprintf(q->text + q->bytes, (size_t)n + 1, format, args);
+		q->bytes += (size_t)n;
+	}
+	q->failed |= !text;
+	va_end(args);
+}
+
+void query_quote(struct query *q, const char *text)
+{
+	query_add(q, "'");
+	for (; *text; text++)
+		query_add(q, *text == '\'' || *text == '\\' ? "\\%c" : "%c", *text);
+	query_add(q, "'");
+}
+
+void query_fini(struct query *q)
+{
+	free(q->text);
+	*q = (struct query){0};
+}
+
+/* A secret: from a file, else from the environment; the caller frees. NULL: there is none. */
+static char *read_password(void)
+{
+	const char *path = getenv("BRICK_DB_PASSWORD_FILE"), *said = getenv("BRICK_DB_PASSWORD");
+	SCOPED_TO(fclose) FILE *in = path ? fopen(path, "re") : NULL;
+	char *text = NULL;
+	size_t capacity = 0;
+
+	if (in && getline(&text, &capacity, in) >= 0)
+		text[strcspn(text, "\r\n")] = '\0';
+	return text ? text : said ? strdup(said) : NULL;
+}
+
+static int connect_client(struct history_store *store, struct clickhouse *c)
+{
+	if (c->http)
+		return 0;
+	SCOPED char *password = read_password();
+	int rc = http_client_create(&c->http, getenv("BRICK_DB_USER"), password);
+	if (rc < 0)
+		return history_fail(store, rc,
+			rc == -ENOTSUP ? "libcurl is missing (libcurl4): no server can be asked"
+				       : "not enough memory");
+	http_client_patience(c->http, CONNECT_MS, c->patience_ms ? c->patience_ms : TOTAL_MS);
+	return 0;
+}
+
+static int read_rows(struct history_store *store, const struct http_reply *reply,
+	clickhouse_row_fn each, void *context)
+{
+	int rc = 0;
+
+	for (const char *at = reply->body; each && *at && rc == 0;) {
+		size_t n = strcspn(at, "\n");
+		json_t *row = n ? json_loadb(at, n, JSON_ALLOW_NUL, NULL) : NULL;
+		if (n && !row)
+			rc = history_fail(store, -EPROTO, "%s: a row that is no JSON: %.60s",
+				store->where, at);
+		if (row)
+			rc = each(context, row);
+		json_decref(row);
+		at += n + (at[n] == '\n');
+	}
+	return rc;
+}
+
+static int judge(struct history_store *store, const struct http_reply *reply, int rc)
+{
+	if (rc < 0)
+		return history_fail(store, rc == -ECONNREFUSED ? -EAGAIN : rc, "%s: %s",
+			store->where, reply->error);
+	if (reply->status != 200)
+		return history_fail(store, -EREMOTEIO, "%s: HTTP %ld: %.*s", store->where,
+			reply->status, ERROR_BYTES, reply->body);
+	return 0;
+}
+
+int clickhouse_ask(struct history_store *store, struct query *q, const char *query_id,
+	clickhouse_row_fn each, void *context)
+{
+	struct clickhouse *c = store->state;
+	SCOPED_BY(http_reply_fini) struct http_reply reply = {0};
+	SCOPED char *url = NULL;
+	int rc = connect_client(store, c);
+
+	if (rc == 0 && (q->failed || asprintf(&url,
+					     "%s/?database=%s&output_format_json_quote_64bit_"
+					     "integers=0%s%s",
+					     c->url, c->database, query_id ? "&query_id=" : "",
+					     query_id ? query_id : "") < 0))
+		rc = history_fail(store, -ENOMEM, "not enough memory");
+	if (rc == 0)
+		rc = judge(store, &reply, http_post(c->http, url, q->text, q->bytes, &reply));
+	if (rc == 0)
+		rc = read_rows(store, &reply, each, context);
+	query_fini(q);
+	return rc;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a history keeps of one run: where it comes from, and for each phase what a token took, whole
+ * and by brick, layer and kernel, with histograms that can be added up. All texts belong to the
+ * run; none is NULL. As text it is one line of JSON, the form of journals and spools. One thread at
+ * a time.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include "base/array.h"
+#include "analysis/history/kept_histogram.h"
+
+enum { HISTORY_ID_BYTES = 17 }; /* 16 hexadecimal digits */
+
+/* A part of a run's time. The histogram is of single executions, for a step of steps. */
+struct history_part {
+	char *phase; /* "prefill", "decode", "mixed"; "program": of the whole program */
+	char *kind; /* "step": all of it; "brick", "layer", "unattributed": they add up; "kernel" */
+	char *name; /* "" for a step */
+	uint64_t count;			     /* executions, steps */
+	uint64_t tokens, total_ns;	     /* of all steps */
+	uint64_t typical_tokens, typical_ns; /* of the typical ones, by which runs are compared */
+	double united; /* of a step: its time as its steps overlap, as a part of their sum */
+	struct history_histogram histogram;
+};
+
+struct history_fact {
+	char *key, *value;
+};
+
+struct history_run {
+	char id[HISTORY_ID_BYTES];
+	char *kind; /* "recorded", "plain", "imported", "floor" */
+	char *host, *cpu, *engine, *version, *command, *path;
+	char *batch;		   /* "": alone; else what runs that belong together share */
+	uint64_t start_ns;	   /* since 1970 */
+	uint64_t wall_ns, ttft_ns; /* 0: not known */
+	int64_t exit_code;	   /* -1: not known */
+	double value;		   /* what a plain run printed; the floor; 0: nothing */
+	ARRAY(struct history_fact) facts;
+	ARRAY(char *) labels;
+	ARRAY(struct history_part) parts;
+};
+
+/* All texts "", nothing in it. -ENOMEM: then it needs no fini. */
+int history_run_init(struct history_run *run);
+void history_run_fini(struct history_run *run);
+
+/* Replace one of its texts by a copy; NULL is "". -ENOMEM: it stays. */
+int history_text_set(char **text, const char *value);
+
+/* Add copies; the part is the run's, with nothing in it. NULL, -ENOMEM: not enough memory. */
+struct history_part *history_run_part(
+	struct history_run *run, const char *phase, const char *kind, const char *name);
+int history_run_fact(struct history_run *run, const char *key, const char *value);
+int history_run_label(struct history_run *run, const char *label);
+
+/* Make the id of what was run, where and when. */
+void history_run_identify(struct history_run *run, uint64_t salt);
+
+/* What a token took of a part; UINT64_MAX: not known. */
+static inline uint64_t history_part_token_ns(const struct history_part *part)
+{
+	return part->typical_tokens ? part->typical_ns / part->typical_tokens : UINT64_MAX;
+}
+
+/* The part of a phase that is its steps; NULL: there is none. */
+const struct history_part *history_run_step(const struct history_run *run, const char *phase);
+
+/* One line without its end; the caller frees. NULL: not enough memory. */
+char *history_run_line(const struct history_run *run);
+
+/* The run of a line. -EINVAL: it is none; -ENOMEM. */
+int history_run_parse(struct history_run *run, const char *line, size_t bytes);

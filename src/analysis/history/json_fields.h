@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fields of a JSON object as a history has them: what is missing is "" or 0. */
+#pragma once
+
+#include <jansson.h>
+#include <stdint.h>
+#include "analysis/history/history_run.h"
+
+static inline const char *json_text_of(const json_t *json, const char *key)
+{
+	const char *text = json_string_value(json_object_get(json, key));
+
+	return text ? text : "";
+}
+
+static inline uint64_t json_number_of(const json_t *json, const char *key)
+{
+	json_int_t value = json_integer_value(json_object_get(json, key));
+
+	return value > 0 ? (uint64_t)value : 0;
+}
+
+/* A run, or a part, but for its lists and its histogram; NULL: not enough memory. */
+json_t *history_run_json(const struct history_run *run);
+json_t *history_part_json(const struct history_part *part);
+
+/* The same back; -ENOMEM. The part has its texts already. */
+int history_run_take(struct history_run *run, const json_t *json);
+void history_part_take(struct history_part *part, const json_t *json);

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Called by `brick history import`. */
+#include "analysis/history/llama_bench.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/file.h"
+#include "base/number.h"
+#include "base/order.h"
+#include "analysis/history/json_fields.h"
+
+enum { FILE_BYTES_MAX = 64 << 20 };
+
+/* A test, whatever form it came in: JSON with numbers as numbers or as texts. */
+struct reading {
+	history_run_fn each;
+	void *context;
+	long count;
+	char *error;
+	size_t error_bytes;
+};
+
+static int fail(struct reading *r, int rc, const char *path, const char *why)
+{
+	snprintf(r->error, r->error_bytes, "%s: %s", path, why);
+	return rc;
+}
+
+/* The same, of what a file's text has at some place. */
+static int fail_at(
+	struct reading *r, const char *path, const char *text, const char *at, const char *why)
+{
+	size_t line = 1;
+
+	while (text < at)
+		line += *text++ == '\n';
+	snprintf(r->error, r->error_bytes, "%s: line %zu: %s", path, line, why);
+	return -EINVAL;
+}
+
+static double number_of(const json_t *test, const char *key)
+{
+	const json_t *value = json_object_get(test, key);
+	double number = 0;
+
+	if (json_is_string(value))
+		number_double(json_string_value(value), 0, 1e18, &number);
+	return json_is_string(value) ? number : fmax(0, json_number_value(value));
+}
+
+/* The median of the repetitions, or their mean where they are not in the file. */
+static double typical_ns(const json_t *test)
+{
+	const json_t *samples = json_object_get(test, "samples_ns");
+	size_t n = json_array_size(samples);
+	double *values = calloc(n + 1, sizeof(*values)), ns = number_of(test, "avg_ns");
+
+	for (size_t i = 0; i < n && values; i++)
+		values[i] = json_number_value(json_array_get(samples, i));
+	if (n && values) {
+		qsort(values, n, sizeof(*values), order_doubles);
+		ns = (values[(n - 1) / 2] + values[n / 2]) / 2;
+	}
+	free(values);
+	return ns;
+}
+
+/* "2024-05-01T12:00:00Z"; 0: it is none. */
+static uint64_t start_of(const json_t *test)
+{
+	struct tm tm = {0};
+	const char *end = strptime(json_text_of(test, "test_time"), "%Y-%m-%dT%H:%M:%S", &tm);
+	time_t seconds = end ? timegm(&tm) : -1;
+
+	return seconds > 0 ? (uint64_t)seconds * 1000000000u : 0;
+}
+
+static int add_facts(struct history_run *run, const json_t *test)
+{
+	const char *key;
+	json_t *value;
+	int rc = 0;
+	char number[40];
+
+	json_object_foreach((json_t *)test, key, value)
+	{
+		const char *text = json_string_value(value);
+		if (json_is_array(value) || json_is_object(value) || rc < 0)
+			continue;
+		snprintf(number, sizeof(number), "%.9g", json_number_value(value));
+		rc = history_run_fact(run, key,
+			text			 ? text
+			: json_is_boolean(value) ? json_is_true(value) ? "yes" : "no"
+						 : number);
+	}
+	return rc;
+}
+
+static int add_part(struct history_run *run, const json_t *test)
+{
+	double prompt = number_of(test, "n_prompt"), generated = number_of(test, "n_gen");
+	const char *phase = prompt > 0 && generated > 0 ? "mixed"
+			    : generated > 0		? "decode"
+							: "prefill";
+	struct history_part *part = history_run_part(run, phase, "step", "");
+
+	if (!part)
+		return -ENOMEM;
+	part->count = generated > 0 ? (uint64_t)generated : 1;
+	part->tokens = part->typical_tokens = (uint64_t)(prompt + generated);
+	part->total_ns = part->typical_ns = (uint64_t)typical_ns(test);
+	return 0;
+}
+
+static int name_run(struct history_run *run, const json_t *test)
+{
+	char engine[256], command[512];
+	int rc = history_text_set(&run->kind, "imported");
+
+	snprintf(engine, sizeof(engine), "llama.cpp %s (%.0f)", json_text_of(test, "build_commit"),
+		number_of(test, "build_number"));
+	snprintf(command, sizeof(command), "llama-bench -m %s -p %.0f -n %.0f -t %.0f",
+		json_text_of(test, "model_filename"), number_of(test, "n_prompt"),
+		number_of(test, "n_gen"), number_of(test, "n_threads"));
+	if (rc == 0)
+		rc = history_text_set(&run->engine, engine);
+	if (rc == 0)
+		rc = history_text_set(&run->command, command);
+	if (rc == 0)
+		rc = history_text_set(&run->cpu, json_text_of(test, "cpu_info"));
+	return rc;
+}
+
+/* 1: it was no test. */
+static int take_test(struct reading *r, const json_t *test)
+{
+	struct history_run run;
+
+	if (!(number_of(test, "avg_ns") > 0) ||
+		!(number_of(test, "n_prompt") + number_of(test, "n_gen") > 0))
+		return 1;
+	if (history_run_init(&run) < 0)
+		return -ENOMEM;
+	int rc = name_run(&run, test);
+	if (rc == 0)
+		rc = add_part(&run, test);
+	if (rc == 0)
+		rc = add_facts(&run, test);
+	run.start_ns = start_of(test);
+	run.wall_ns = (uint64_t)number_of(test, "avg_ns");
+	history_run_identify(&run, (uint64_t)typical_ns(test));
+	if (rc == 0)
+		rc = r->each(r->context, &run);
+	history_run_fini(&run);
+	r->count += rc == 0;
+	return rc;
+}
+
+/* ---- the two forms ---- */
+
+static int read_lines(struct reading *r, const char *path, const char *text)
+{
+	int rc = 0;
+
+	for (const char *at = text; *at && rc == 0; at += strcspn(at, "\n"), at += *at == '\n') {
+		size_t n = strcspn(at, "\n");
+		json_t *test = json_loadb(at, n, 0, NULL);
+		bool is_blank = strspn(at, " \t\r") >= n;
+		if (!is_blank)
+			rc = json_is_object(test) ? take_test(r, test) : 1;
+		json_decref(test);
+		if (rc > 0)
+			return fail_at(r, path, text, at, "no test of llama-bench -o jsonl");
+	}
+	return rc;
+}
+
+/* What SQL of llama-bench does, and nothing else: no files, no other functions. */
+static int authorize(void *context, int action, const char *a, const char *b, const char *database,
+	const char *trigger)
+{
+	switch (action) {
+	case SQLITE_CREATE_TABLE:
+	case SQLITE_INSERT:
+	case SQLITE_UPDATE: /* of the list of tables */
+	case SQLITE_READ:
+	case SQLITE_SELECT:
+	case SQLITE_TRANSACTION:
+		return SQLITE_OK;
+	default:
+		return SQLITE_DENY;
+	}
+}
+
+static json_t *row_json(sqlite3_stmt *s)
+{
+	json_t *test = json_object();
+
+	for (int i = 0; i < sqlite3_column_count(s); i++) {
+		const char *value = (const char *)sqlite3_column_text(s, i);
+		json_object_set_new(
+			test, sqlite3_column_name(s, i), json_string(value ? value : ""));
+	}
+	return test;
+}
+
+static int read_rows(struct reading *r, sqlite3 *db, const char *table)
+{
+	char *sql = sqlite3_mprintf("SELECT * FROM \"%w\"", table);
+	sqlite3_stmt *s = NULL;
+	int rc = sql && sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK ? 0 : 1;
+
+	while (rc == 0 && sqlite3_step(s) == SQLITE_ROW) {
+		json_auto_t *test = row_json(s);
+		rc = take_test(r, test);
+	}
+	sqlite3_finalize(s);
+	sqlite3_free(sql);
+	return rc;
+}
+
+/* One statement after the other; *at: the one that SQLite refused. */
+static int run_sql(sqlite3 *db, const char **at)
+{
+	int rc = SQLITE_OK;
+
+	while (rc == SQLITE_OK && **at) {
+		sqlite3_stmt *s = NULL;
+		const char *next = *at;
+		rc = sqlite3_prepare_v2(db, *at, -1, &s, &next);
+		while (s && sqlite3_step(s) == SQLITE_ROW)
+			;
+		if (rc == SQLITE_OK)
+			rc = sqlite3_finalize(s);
+		if (rc == SQLITE_OK)
+			*at = next + strspn(next, " \t\r\n");
+	}
+	return rc;
+}
+
+static int read_sql(struct reading *r, const char *path, const char *text)
+{
+	const char *at = text + strspn(text, " \t\r\n");
+	sqlite3 *db = NULL;
+	sqlite3_stmt *s = NULL;
+	int rc = 1;
+
+	if (sqlite3_open(":memory:", &db) == SQLITE_OK) {
+		sqlite3_limit(db, SQLITE_LIMIT_LENGTH, FILE_BYTES_MAX);
+		sqlite3_set_authorizer(db, authorize, NULL);
+		if (run_sql(db, &at) != SQLITE_OK)
+			rc = fail_at(r, path, text, at, sqlite3_errmsg(db));
+		else if (sqlite3_prepare_v2(db, "SELECT name FROM sqlite_master LIMIT 1", -1, &s,
+				 NULL) == SQLITE_OK &&
+			 sqlite3_step(s) == SQLITE_ROW)
+			rc = read_rows(r, db, (const char *)sqlite3_column_text(s, 0));
+	}
+	if (rc > 0)
+		rc = fail(r, -EINVAL, path, "holds no tests of llama-bench");
+	sqlite3_finalize(s);
+	sqlite3_close(db);
+	return rc;
+}
+
+long llama_bench_read(
+	const char *path, history_run_fn each, void *context, char *error, size_t error_bytes)
+{
+	struct reading r = {each, context, 0, error, error_bytes};
+	char *text;
+	size_t bytes;
+	int rc = file_read(&text, &bytes, path, FILE_BYTES_MAX - 1);
+
+	if (rc < 0) {
+		fail(&r, 0, path, rc == -EFBIG ? "is too large" : strerror(-rc));
+		return -EIO;
+	}
+	rc = text[strspn(text, " \t\r\n")] == '{' ? read_lines(&r, path, text)
+						  : read_sql(&r, path, text);
+	free(text);
+	if (rc == 0 && !r.count)
+		rc = fail(&r, -EINVAL, path, "holds no tests of llama-bench");
+	return rc < 0 ? rc : r.count;
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Called by the engine of ClickHouse. */
+#include "analysis/history/spool.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/scope.h"
+#include "base/user_path.h"
+#include "base/fnv.h"
+
+/* The path of a file of the spool; the caller frees. */
+static char *path_of(const struct spool *s, const char *name, const char *suffix)
+{
+	char *path = NULL;
+
+	return asprintf(&path, "%s/%s%s", s->directory, name, suffix) < 0 ? NULL : path;
+}
+
+int spool_open(struct spool *s, const char *server)
+{
+	unsigned long long hash = fnv1a_text(server);
+
+	*s = (struct spool){.lock = -1, .directory = user_path(USER_DATA, "spool/%016llx", hash)};
+	if (!s->directory)
+		return -ENOENT;
+	user_path_make(s->directory);
+	return mkdir(s->directory, 0700) && errno != EEXIST ? -errno : 0;
+}
+
+void spool_close(struct spool *s)
+{
+	if (s->lock >= 0)
+		close(s->lock);
+	free(s->directory);
+	*s = (struct spool){.lock = -1};
+}
+
+static int replace(const struct spool *s, const char *name, const char *suffix, const char *text)
+{
+	SCOPED char *path = path_of(s, name, suffix);
+	return path ? file_replace(path, text) : -ENOMEM;
+}
+
+static int is_run(const struct dirent *entry)
+{
+	const char *dot = strchr(entry->d_name, '.');
+
+	return dot && !strcmp(dot, ".run") && dot - entry->d_name == HISTORY_ID_BYTES - 1;
+}
+
+static size_t count_runs(const struct spool *s)
+{
+	DIR *all = opendir(s->directory);
+	size_t count = 0;
+
+	for (struct dirent *entry; all && (entry = readdir(all));)
+		count += is_run(entry) != 0;
+	if (all)
+		closedir(all);
+	return count;
+}
+
+int spool_add(struct spool *s, const struct history_run *run)
+{
+	if (!s->count++)
+		s->count += count_runs(s);
+	if (s->count > SPOOL_RUNS_MAX)
+		return -ENOSPC;
+	SCOPED char *line = history_run_line(run);
+	return line ? replace(s, run->id, ".run", line) : -ENOMEM;
+}
+
+int spool_lock(struct spool *s)
+{
+	SCOPED char *path = path_of(s, "lock", "");
+
+	if (!path)
+		return -ENOMEM;
+	s->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (s->lock < 0)
+		return -errno;
+	if (flock(s->lock, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	close(s->lock);
+	s->lock = -1;
+	return -EAGAIN;
+}
+
+static char *read_all(const char *path)
+{
+	enum { MAX_BYTES = 64 << 20 };
+	char *text = NULL;
+	size_t bytes;
+
+	return path && !file_read(&text, &bytes, path, MAX_BYTES) ? text : NULL;
+}
+
+static int take_file(struct spool *s, struct spool_batch *b, const char *name)
+{
+	SCOPED char *path = path_of(s, name, ""), *text = read_all(path);
+	struct history_run run;
+	int rc = text ? history_run_parse(&run, text, strlen(text)) : 0;
+
+	if (text && rc == 0 && array_push(&b->runs, run))
+		rc = -ENOMEM;
+	if (rc == -EINVAL) {
+		SCOPED char *aside = path_of(s, name, ".bad");
+		rc = aside && rename(path, aside) == 0 ? 0 : -EIO;
+	}
+	return rc;
+}
+
+static int read_sent(const struct spool *s, struct spool_batch *b)
+{
+	SCOPED char *path = path_of(s, "sending", ""), *text = read_all(path);
+	int rc = 0;
+
+	for (char *at = text; at && *at && rc == 0;) {
+		size_t n = strcspn(at, "\n");
+		char *id = strndup(at, n);
+		rc = id && !array_push(&b->sent, id) ? 0 : -ENOMEM;
+		at += n + (at[n] == '\n');
+	}
+	return rc;
+}
+
+int spool_take(struct spool *s, struct spool_batch *b)
+{
+	struct dirent **names = NULL;
+	int n = scandir(s->directory, &names, is_run, alphasort), rc = n < 0 ? -errno : 0;
+
+	s->count = 0;
+	*b = (struct spool_batch){0};
+	for (int i = 0; i < n; i++) {
+		if (rc == 0 && b->runs.count < SPOOL_BATCH)
+			rc = take_file(s, b, names[i]->d_name);
+		else
+			b->more = true;
+		free(names[i]);
+	}
+	free(names);
+	if (rc == 0)
+		rc = read_sent(s, b);
+	if (rc < 0)
+		spool_batch_fini(b);
+	return rc;
+}
+
+void spool_batch_fini(struct spool_batch *b)
+{
+	for (size_t i = 0; i < b->runs.count; i++)
+		history_run_fini(&b->runs.items[i]);
+	for (size_t i = 0; i < b->sent.count; i++)
+		free(b->sent.items[i]);
+	array_fini(&b->runs);
+	array_fini(&b->sent);
+}
+
+bool spool_was_sent(const struct spool_batch *b, const char *id)
+{
+	for (size_t i = 0; i < b->sent.count; i++)
+		if (!strcmp(b->sent.items[i], id))
+			return true;
+	return false;
+}
+
+static bool is_in_batch(const struct spool_batch *b, const char *id)
+{
+	for (size_t i = 0; i < b->runs.count; i++)
+		if (!strcmp(b->runs.items[i].id, id))
+			return true;
+	return false;
+}
+
+/* What was sent before and is not in this batch, and with it the batch itself. */
+static int write_sent(struct spool *s, const struct spool_batch *b, bool with_batch)
+{
+	size_t n = b->runs.count + b->sent.count;
+	char *text = calloc(n + 1, HISTORY_ID_BYTES + 1), *at = text;
+
+	if (!text)
+		return -ENOMEM;
+	for (size_t i = 0; i < b->sent.count; i++)
+		if (!is_in_batch(b, b->sent.items[i]))
+			at += sprintf(at, "%.16s\n", b->sent.items[i]);
+	for (size_t i = 0; i < b->runs.count && with_batch; i++)
+		at += sprintf(at, "%s\n", b->runs.items[i].id);
+	int rc = replace(s, "sending", "", text);
+	free(text);
+	return rc;
+}
+
+int spool_sending(struct spool *s, const struct spool_batch *b)
+{
+	return write_sent(s, b, true);
+}
+
+/* The runs go first: those that are left are looked for at the server again. */
+int spool_done(struct spool *s, const struct spool_batch *b)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < b->runs.count && rc == 0; i++) {
+		SCOPED char *path = path_of(s, b->runs.items[i].id, ".run");
+		rc = !path ? -ENOMEM : unlink(path) && errno != ENOENT ? -errno : 0;
+	}
+	return rc < 0 ? rc : write_sent(s, b, false);
+}
+
+/* "SECONDS-SINCE-1970 PAUSE" of the next try. */
+static void read_pause(const struct spool *s, long long *next, long long *pause)
+{
+	SCOPED char *path = path_of(s, "pause", ""), *text = read_all(path);
+
+	*next = *pause = 0;
+	if (text && sscanf(text, "%lld %lld", next, pause) != 2)
+		*next = *pause = 0;
+}
+
+uint64_t spool_pause(const struct spool *s)
+{
+	long long next, pause, now = time(NULL);
+
+	read_pause(s, &next, &pause);
+	/* a clock that was set back makes nobody wait for ever */
+	return next > now && next - now <= SPOOL_PAUSE_MAX_S ? (uint64_t)(next - now) : 0;
+}
+
+void spool_tried(struct spool *s, bool good)
+{
+	long long next, pause;
+	char text[64];
+
+	if (good) {
+		SCOPED char *path = path_of(s, "pause", "");
+		if (path)
+			unlink(path);
+		return;
+	}
+	read_pause(s, &next, &pause);
+	pause = pause < SPOOL_PAUSE_MIN_S	? SPOOL_PAUSE_MIN_S
+		: 2 * pause < SPOOL_PAUSE_MAX_S ? 2 * pause
+						: SPOOL_PAUSE_MAX_S;
+	snprintf(text, sizeof(text), "%lld %lld\n", (long long)time(NULL) + pause, pause);
+	replace(s, "pause", "", text);
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Versions of the database: migrations[n] makes n + 1 of n, so that a new one is made as an old one
+ * is brought up to date. What is in `user_version` is never more than what is in the file: both are
+ * of one transaction.
+ */
+#include "analysis/history/sqlite_db.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/user_path.h"
+
+enum { APPLICATION = 0x4272696b /* "Brik" */, PATIENCE_MS = 10000 };
+
+static const char *const migrations[] = {
+	"CREATE TABLE runs(number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,"
+	" kind TEXT NOT NULL, host TEXT NOT NULL, cpu TEXT NOT NULL, engine TEXT NOT NULL,"
+	" version TEXT NOT NULL, command TEXT NOT NULL, path TEXT NOT NULL,"
+	" start_ns INTEGER NOT NULL, wall_ns INTEGER NOT NULL, ttft_ns INTEGER NOT NULL,"
+	" exit_code INTEGER NOT NULL, value REAL NOT NULL);"
+	"CREATE INDEX runs_by_time ON runs(start_ns);"
+	"CREATE TABLE facts(run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,"
+	" key TEXT NOT NULL, value TEXT NOT NULL);"
+	"CREATE INDEX facts_of_run ON facts(run);"
+	"CREATE TABLE labels(run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,"
+	" label TEXT NOT NULL, PRIMARY KEY(run, label)) WITHOUT ROWID;"
+	"CREATE INDEX runs_of_label ON labels(label, run);"
+	"CREATE TABLE series(number INTEGER PRIMARY KEY, phase TEXT NOT NULL, kind TEXT NOT NULL,"
+	" name TEXT NOT NULL, UNIQUE(phase, kind, name));"
+	/* by series first: a trend is one piece of the file */
+	"CREATE TABLE parts(series INTEGER NOT NULL REFERENCES series,"
+	" run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE, count INTEGER NOT NULL,"
+	" tokens INTEGER NOT NULL, total_ns INTEGER NOT NULL, typical_tokens INTEGER NOT NULL,"
+	" typical_ns INTEGER NOT NULL, united REAL NOT NULL, histogram TEXT NOT NULL,"
+	" PRIMARY KEY(series, run)) WITHOUT ROWID;"
+	"CREATE INDEX parts_of_run ON parts(run);",
+	"ALTER TABLE runs ADD COLUMN batch TEXT NOT NULL DEFAULT '';"
+	"CREATE INDEX runs_by_batch ON runs(batch) WHERE batch != '';",
+};
+
+/* The newest version that this Brick knows. */
+static int sqlite_db_version(void)
+{
+	return sizeof(migrations) / sizeof(*migrations);
+}
+
+/* The error of SQLite as one of ours, with what was tried. */
+static int sqlite_db_fail(struct history_store *store, sqlite3 *db, const char *tried)
+{
+	int code = sqlite3_errcode(db) & 0xff;
+
+	switch (code) {
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return history_fail(store, -EBUSY,
+			"%s: is locked by another process, which did not let go of it in time",
+			store->where);
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		return history_fail(store, -EILSEQ,
+			"%s: is no history, or is damaged (%s); it was left as it is. sqlite3 FILE "
+			".recover may save what is in it; --db names another",
+			store->where, sqlite3_errmsg(db));
+	case SQLITE_FULL:
+		return history_fail(store, -ENOSPC, "%s: the disk is full", store->where);
+	case SQLITE_NOMEM:
+		return history_fail(store, -ENOMEM, "not enough memory");
+	case SQLITE_READONLY:
+		return history_fail(store, -EROFS, "%s: cannot be written to", store->where);
+	default:
+		return history_fail(
+			store, -EIO, "%s: %s: %s", store->where, tried, sqlite3_errmsg(db));
+	}
+}
+
+int sqlite_db_execute(struct history_store *store, sqlite3 *db, const char *sql)
+{
+	return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK
+		       ? 0
+		       : sqlite_db_fail(store, db, sql);
+}
+
+int sqlite_db_prepare(struct history_store *store, sqlite3 *db, sqlite3_stmt **out, const char *sql,
+	const char *types, ...)
+{
+	va_list args;
+	int rc = sqlite3_prepare_v2(db, sql, -1, out, NULL);
+
+	va_start(args, types);
+	for (int i = 1; rc == SQLITE_OK && types[i - 1]; i++) {
+		if (types[i - 1] == 's')
+			rc = sqlite3_bind_text(
+				*out, i, va_arg(args, const char *), -1, SQLITE_TRANSIENT);
+		else if (types[i - 1] == 'i')
+			rc = sqlite3_bind_int64(*out, i, va_arg(args, sqlite3_int64));
+		else
+			rc = sqlite3_bind_double(*out, i, va_arg(args, double));
+	}
+	va_end(args);
+	if (rc == SQLITE_OK)
+		return 0;
+	rc = sqlite_db_fail(store, db, sql);
+	sqlite3_finalize(*out);
+	*out = NULL;
+	return rc;
+}
+
+int sqlite_db_step(struct history_store *store, sqlite3 *db, sqlite3_stmt *statement)
+{
+	int rc = sqlite3_step(statement);
+
+	return rc == SQLITE_ROW	   ? 1
+	       : rc == SQLITE_DONE ? 0
+				   : sqlite_db_fail(store, db, sqlite3_sql(statement));
+}
+
+int sqlite_db_finish(struct history_store *store, sqlite3 *db, sqlite3_stmt *statement)
+{
+	int rc = sqlite_db_step(store, db, statement);
+
+	sqlite3_finalize(statement);
+	return rc < 0 ? rc : 0;
+}
+
+/* A PRAGMA's number; negative: why not. */
+static sqlite3_int64 pragma(struct history_store *store, sqlite3 *db, const char *sql)
+{
+	SCOPED_TO(sqlite3_finalize) sqlite3_stmt *statement = NULL;
+	int rc = sqlite_db_prepare(store, db, &statement, sql, "");
+
+	if (rc == 0)
+		rc = sqlite_db_step(store, db, statement);
+	return rc > 0 ? sqlite3_column_int64(statement, 0) : rc;
+}
+
+static int check_origin(struct history_store *store, sqlite3 *db, sqlite3_int64 version)
+{
+	sqlite3_int64 application = pragma(store, db, "PRAGMA application_id");
+	sqlite3_int64 tables = pragma(store, db, "SELECT count(*) FROM sqlite_master");
+
+	if (application < 0 || tables < 0)
+		return application < 0 ? (int)application : (int)tables;
+	if (tables && application != APPLICATION)
+		return history_fail(store, -EILSEQ,
+			"%s: is a database of another program; it was left as it is", store->where);
+	if (version > sqlite_db_version())
+		return history_fail(store, -EPROTO,
+			"%s: was written by a newer Brick (version %lld of histories, this one "
+			"knows %d); it was left as it is",
+			store->where, (long long)version, sqlite_db_version());
+	return 0;
+}
+
+int sqlite_db_migrate(struct history_store *store, sqlite3 *db, int version)
+{
+	int rc = sqlite_db_execute(store, db, "BEGIN IMMEDIATE");
+	sqlite3_int64 now = rc < 0 ? rc : pragma(store, db, "PRAGMA user_version");
+	char sql[96];
+
+	if (now < 0)
+		return (int)now;
+	for (int i = (int)now; i < version && rc == 0; i++)
+		rc = sqlite_db_execute(store, db, migrations[i]);
+	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d; PRAGMA application_id = %d; COMMIT",
+		(int)now > version ? (int)now : version, APPLICATION);
+	if (rc == 0)
+		rc = sqlite_db_execute(store, db, sql);
+	if (rc < 0)
+		sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+	return rc;
+}
+
+/* Writers do not wait for readers then. Of several that ask at once SQLite refuses some at once. */
+static int write_ahead(struct history_store *store, sqlite3 *db)
+{
+	enum { TRIES = 100, PAUSE_MS = 20 };
+	int rc = SQLITE_BUSY;
+
+	for (int i = 0; i < TRIES && rc == SQLITE_BUSY; i++) {
+		if (i)
+			sqlite3_sleep(PAUSE_MS);
+		rc = sqlite3_exec(db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
+	}
+	return rc == SQLITE_OK ? 0 : sqlite_db_fail(store, db, "PRAGMA journal_mode");
+}
+
+/* What it is, at one moment: another may be making it just now. Its version, or why not. */
+static sqlite3_int64 version_of(struct history_store *store, sqlite3 *db)
+{
+	int rc = sqlite_db_execute(store, db, "BEGIN");
+	sqlite3_int64 version = rc < 0 ? rc : pragma(store, db, "PRAGMA user_version");
+
+	rc = version < 0 ? (int)version : check_origin(store, db, version);
+	sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL); /* nothing was written */
+	return rc < 0 ? rc : version;
+}
+
+static int prepare_file(struct history_store *store, sqlite3 *db)
+{
+	sqlite3_int64 version = version_of(store, db);
+	int rc = version < 0 ? (int)version : 0;
+
+	if (rc == 0 && version < sqlite_db_version()) {
+		rc = write_ahead(store, db);
+		if (rc == 0)
+			rc = sqlite_db_migrate(store, db, sqlite_db_version());
+	}
+	if (rc == 0)
+		rc = sqlite_db_execute(
+			store, db, "PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL");
+	return rc;
+}
+
+int sqlite_db_open(struct history_store *store, sqlite3 **db, const struct history_open *how)
+{
+	int flags = SQLITE_OPEN_READWRITE | (how->create ? SQLITE_OPEN_CREATE : 0);
+
+	if (how->create)
+		user_path_make(store->where);
+	else if (access(store->where, F_OK))
+		return history_fail(store, -ENOENT, "%s: there is no history yet", store->where);
+	if (sqlite3_open_v2(store->where, db, flags, NULL) != SQLITE_OK)
+		return history_fail(store, -EIO, "%s: %s", store->where,
+			*db ? strerror(sqlite3_system_errno(*db)) : "not enough memory");
+	sqlite3_busy_timeout(*db, how->patience_ms ? (int)how->patience_ms : PATIENCE_MS);
+	return prepare_file(store, *db);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds the engine. Called by the commands. */
+#include "analysis/history/store.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/user_path.h"
+#include "analysis/history/store_state.h"
+
+static const struct history_engine *const engines[] = {&history_clickhouse, &history_sqlite};
+
+int history_fail(struct history_store *store, int rc, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(store->error, sizeof(store->error), format, args);
+	va_end(args);
+	return rc;
+}
+
+int history_store_open(
+	struct history_store **out, const char *where, const struct history_open *how)
+{
+	struct history_store *store = calloc(1, sizeof(*store));
+	size_t i = 0;
+
+	if (!store || !(store->where = strdup(where))) {
+		free(store);
+		return -ENOMEM;
+	}
+	while (engines[i]->prefix && strncmp(where, engines[i]->prefix, strlen(engines[i]->prefix)))
+		i++;
+	store->engine = engines[i];
+	*out = store;
+	return store->engine->open(store, how);
+}
+
+void history_store_close(struct history_store *store)
+{
+	if (!store)
+		return;
+	store->engine->close(store);
+	free(store->where);
+	free(store);
+}
+
+const char *history_store_error(const struct history_store *store)
+{
+	return store->error;
+}
+
+int history_store_add(struct history_store *store, const struct history_run *run)
+{
+	return store->engine->add(store, run);
+}
+
+int history_store_flush(struct history_store *store)
+{
+	return store->engine->flush ? store->engine->flush(store) : 0;
+}
+
+int history_store_list(struct history_store *store, const struct history_filter *filter,
+	history_run_fn each, void *context)
+{
+	return store->engine->list(store, filter, each, context);
+}
+
+int history_store_points(struct history_store *store, const struct history_filter *filter,
+	const struct history_part *part, history_point_fn each, void *context)
+{
+	return store->engine->points(store, filter, part, each, context);
+}
+
+int history_store_groups(struct history_store *store, const struct history_filter *filter,
+	int by_engine, const char *phase, history_group_fn each, void *context)
+{
+	return store->engine->groups(store, filter, by_engine, phase, each, context);
+}
+
+int history_store_label(struct history_store *store, const char *id, const char *label, int remove)
+{
+	return store->engine->label(store, id, label, remove);
+}
+
+int history_store_remove(struct history_store *store, const char *id)
+{
+	return store->engine->remove(store, id);
+}
+
+int history_store_expire(struct history_store *store, uint64_t before_ns, uint64_t *count)
+{
+	*count = 0;
+	return store->engine->expire(store, before_ns, count);
+}
+
+char *history_default(void)
+{
+	const char *said = getenv("BRICK_DB");
+
+	if (said && *said)
+		return strcmp(said, "none") ? strdup(said) : NULL;
+	return user_path(USER_DATA, "history.db");
+}

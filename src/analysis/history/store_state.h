@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an engine of histories is; for this room only. Each function is as that of store.h. */
+#pragma once
+
+#include "brick/export.h"
+#include "analysis/history/store.h"
+
+struct history_engine {
+	const char *prefix; /* of what it opens; NULL: all else */
+	/* store->state is its own; closed also when this fails. */
+	int (*open)(struct history_store *store, const struct history_open *how);
+	void (*close)(struct history_store *store);
+	int (*add)(struct history_store *store, const struct history_run *run);
+	int (*flush)(struct history_store *store); /* NULL: add() has done it */
+	int (*list)(struct history_store *store, const struct history_filter *filter,
+		history_run_fn each, void *context);
+	int (*points)(struct history_store *store, const struct history_filter *filter,
+		const struct history_part *part, history_point_fn each, void *context);
+	int (*groups)(struct history_store *store, const struct history_filter *filter,
+		int by_engine, const char *phase, history_group_fn each, void *context);
+	int (*label)(struct history_store *store, const char *id, const char *label, int remove);
+	int (*remove)(struct history_store *store, const char *id);
+	int (*expire)(struct history_store *store, uint64_t before_ns, uint64_t *count);
+};
+
+struct history_store {
+	const struct history_engine *engine;
+	char *where;
+	void *state;
+	char error[512];
+};
+
+extern const struct history_engine history_sqlite, history_clickhouse;
+
+/* Say why; returns rc. */
+int history_fail(struct history_store *store, int rc, const char *format, ...) BRICK_PRINTF(3, 4);

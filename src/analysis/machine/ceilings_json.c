@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ceilings as JSON and back, by one table of what is kept of them. Nobody vouches for a file: every
+ * member is checked for type and range before it is used, and what is wrong is named by its place.
+ */
+#include "base/date.h"
+#include "analysis/machine/ceilings_file.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "brick/error.h"
+#include "brick/export.h"
+
+enum field_kind {
+	FIELD_TEXT,  /* char [bytes] */
+	FIELD_COUNT, /* uint32_t or uint64_t */
+	FIELD_SIZE,  /* the same, 0 is null */
+	FIELD_FLAG,  /* int */
+	FIELD_RATE,  /* a figure, whose members are the row's */
+	FIELD_TIME,  /* the same, best at its smallest */
+};
+
+struct field {
+	const char *key; /* NULL: the last */
+	enum field_kind kind;
+	size_t at, bytes;   /* in the row */
+	uint64_t low, high; /* of a count */
+};
+
+/* Rows of a kind: a pointer to them and their number are members of struct ceilings. */
+struct table {
+	const char *name;
+	const struct field *fields;
+	size_t row_bytes, rows_at, count_at;
+	int is_optional;   /* files from before there were any have none */
+	size_t own_tables; /* of each row: so many of the first tables */
+	size_t own_at;	   /* the member of a row that holds those */
+};
+
+#define AT(type, member) .at = offsetof(type, member), .bytes = sizeof(((type *)0)->member)
+#define RANGE(least, most) .low = (least), .high = (most)
+#define THREADS(type, member) FIELD_COUNT, AT(type, member), RANGE(1, CEILINGS_THREADS)
+#define TEXT(type, member) #member, FIELD_TEXT, AT(type, member)
+#define ROWS(type, rows, count)                                                       \
+	.row_bytes = sizeof(struct type), .rows_at = offsetof(struct ceilings, rows), \
+	.count_at = offsetof(struct ceilings, count)
+
+static const struct field level_fields[] = {{TEXT(struct ceilings_level, name)},
+	{"bytes", FIELD_SIZE, AT(struct ceilings_level, bytes), RANGE(1, INT64_MAX)},
+	{"cpus", THREADS(struct ceilings_level, shared)}, {0}};
+
+static const struct field compute_fields[] = {{TEXT(struct ceilings_compute, isa)},
+	{TEXT(struct ceilings_compute, type)},
+	{"threads", THREADS(struct ceilings_compute, threads)},
+	{"best", FIELD_RATE, AT(struct ceilings_compute, rate)}, {0}};
+
+static const struct field bandwidth_fields[] = {{TEXT(struct ceilings_bandwidth, level)},
+	{TEXT(struct ceilings_bandwidth, kernel)}, {TEXT(struct ceilings_bandwidth, isa)},
+	{"threads", THREADS(struct ceilings_bandwidth, threads)},
+	{"working_set_bytes", FIELD_COUNT, AT(struct ceilings_bandwidth, bytes),
+		RANGE(1, INT64_MAX)},
+	{"best", FIELD_RATE, AT(struct ceilings_bandwidth, rate)}, {0}};
+
+static const struct field latency_fields[] = {{TEXT(struct ceilings_latency, backend)},
+	{TEXT(struct ceilings_latency, what)},
+	{"threads", THREADS(struct ceilings_latency, threads)},
+	{"best", FIELD_TIME, AT(struct ceilings_latency, ns)}, {0}};
+
+static const struct field missing_fields[] = {
+	{TEXT(struct ceilings_missing, what)}, {TEXT(struct ceilings_missing, reason)}, {0}};
+
+static const struct field device_fields[] = {
+	{TEXT(struct ceilings_device, backend)}, {TEXT(struct ceilings_device, name)}, {0}};
+
+enum { TABLES_OF_A_DEVICE = 4, TABLES = 6 };
+
+static const struct table tables[TABLES] = {
+	{"levels", level_fields, ROWS(ceilings_level, levels, level_count)},
+	{"compute_gops", compute_fields, ROWS(ceilings_compute, compute, compute_count)},
+	{"bandwidth_gb_per_s", bandwidth_fields,
+		ROWS(ceilings_bandwidth, bandwidth, bandwidth_count)},
+	{"latency_ns", latency_fields, ROWS(ceilings_latency, latency, latency_count)},
+	{"missing", missing_fields, ROWS(ceilings_missing, missing, missing_count)},
+	{"devices", device_fields, ROWS(ceilings_device, devices, device_count), .is_optional = 1,
+		.own_tables = TABLES_OF_A_DEVICE, .own_at = offsetof(struct ceilings_device, can)}};
+
+static const struct field time_fields[] = {
+	{"measured_unix_ns", FIELD_COUNT, AT(struct ceilings, unix_ns), RANGE(0, INT64_MAX)},
+	{"took_ns", FIELD_COUNT, AT(struct ceilings, took_ns), RANGE(0, INT64_MAX)}, {0}};
+
+static const struct field host_fields[] = {{TEXT(struct ceilings, host)},
+	{TEXT(struct ceilings, cpu)}, {TEXT(struct ceilings, microcode)},
+	{"cpus", THREADS(struct ceilings, cpus)},
+	{"most_threads", THREADS(struct ceilings, most_threads)},
+	{"quick", FIELD_FLAG, AT(struct ceilings, quick)}, {0}};
+
+static const char family[] = "brick/ceilings/", version[] = "1";
+
+/* ---- reading ---- */
+
+/* The first error is kept; later reads then give nothing. */
+struct reader {
+	struct ceilings_error *error;
+	int rc;
+	const char *table; /* being read, for messages */
+	size_t row;
+};
+
+BRICK_PRINTF(3, 4) static void refuse(struct reader *r, int rc, const char *format, ...)
+{
+	va_list arguments;
+
+	if (r->rc)
+		return;
+	r->rc = rc;
+	va_start(arguments, format);
+	vsnprintf(r->error->text, sizeof r->error->text, format, arguments);
+	va_end(arguments);
+}
+
+static void refuse_member(struct reader *r, const char *key, const char *what)
+{
+	if (r->table)
+		refuse(r, BRICK_EFORMAT, "%s[%zu]: \"%s\" %s", r->table, r->row, key, what);
+	else
+		refuse(r, BRICK_EFORMAT, "\"%s\" %s", key, what);
+}
+
+static void read_text(
+	struct reader *r, const json_t *object, const char *key, char *out, size_t bytes)
+{
+	const json_t *value = json_object_get(object, key);
+
+	if (!json_is_string(value))
+		refuse_member(r, key, "must be a string");
+	else if (json_string_length(value) >= bytes)
+		refuse_member(r, key, "is too long");
+	else if (strlen(json_string_value(value)) != json_string_length(value))
+		refuse_member(r, key, "holds a NUL");
+	else
+		memcpy(out, json_string_value(value), json_string_length(value) + 1);
+}
+
+/* 0 where it is refused. */
+static uint64_t read_count(
+	struct reader *r, const json_t *object, const char *key, uint64_t low, uint64_t high)
+{
+	const json_t *value = json_object_get(object, key);
+	json_int_t n = json_integer_value(value);
+
+	if (!json_is_integer(value) || n < 0)
+		refuse_member(r, key, "must be a whole number");
+	else if ((uint64_t)n < low || (uint64_t)n > high)
+		refuse_member(r, key, "is out of range");
+	return r->rc ? 0 : (uint64_t)n;
+}
+
+static double read_number(struct reader *r, const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+	double n = json_is_number(value) ? json_number_value(value) : -1;
+
+	if (!(n > 0) || !isfinite(n) || n > 1e15)
+		refuse_member(r, key, "must be a number above 0 and not absurd");
+	return n;
+}
+
+static struct ceilings_figure read_figure(struct reader *r, const json_t *object, int smallest)
+{
+	struct ceilings_figure figure = {
+		.best = read_number(r, object, "best"),
+		.median = read_number(r, object, "median"),
+		.worst = read_number(r, object, "worst"),
+		.count = (uint32_t)read_count(r, object, "repetitions", 1, 1000000),
+	};
+	double sign = smallest ? -1 : 1;
+
+	if (sign * figure.best < sign * figure.median || sign * figure.median < sign * figure.worst)
+		refuse_member(r, "best", "must be no worse than the median, and that than worst");
+	return figure;
+}
+
+static void set_count(void *to, size_t bytes, uint64_t n)
+{
+	if (bytes == sizeof(uint32_t))
+		*(uint32_t *)to = (uint32_t)n;
+	else
+		*(uint64_t *)to = n;
+}
+
+static void read_fields(struct reader *r, const json_t *object, const struct field *f, char *row)
+{
+	for (; f->key; f++) {
+		void *to = row + f->at;
+		const json_t *value = json_object_get(object, f->key);
+		if (f->kind == FIELD_TEXT)
+			read_text(r, object, f->key, to, f->bytes);
+		else if (f->kind == FIELD_FLAG)
+			*(int *)to = json_is_true(value);
+		else if (f->kind == FIELD_COUNT || (f->kind == FIELD_SIZE && !json_is_null(value)))
+			set_count(to, f->bytes, read_count(r, object, f->key, f->low, f->high));
+		else if (f->kind == FIELD_RATE || f->kind == FIELD_TIME)
+			*(struct ceilings_figure *)to =
+				read_figure(r, object, f->kind == FIELD_TIME);
+	}
+}
+
+/* The array of that name with at most CEILINGS_ROWS objects. NULL: an error, or it can be missing.
+ */
+static const json_t *open_table(struct reader *r, const json_t *root, const struct table *t)
+{
+	const json_t *array = json_object_get(root, t->name);
+
+	r->table = NULL;
+	if (!array && t->is_optional)
+		return NULL;
+	if (!json_is_array(array)) {
+		refuse_member(r, t->name, "must be a list");
+		return NULL;
+	}
+	if (json_array_size(array) > CEILINGS_ROWS) {
+		refuse_member(r, t->name, "has too many rows");
+		return NULL;
+	}
+	r->table = t->name;
+	return array;
+}
+
+/* The next row, an object; NULL after the last or after an error. */
+static const json_t *next_row(struct reader *r, const json_t *array, size_t row)
+{
+	r->row = row;
+	if (r->rc || row >= json_array_size(array))
+		return NULL;
+	const json_t *object = json_array_get(array, row);
+	if (!json_is_object(object))
+		refuse(r, BRICK_EFORMAT, "%s[%zu] must be an object", r->table, row);
+	return r->rc ? NULL : object;
+}
+
+static void read_tables(struct reader *r, const json_t *root, size_t count, char *to)
+{
+	const json_t *object;
+
+	for (const struct table *t = tables; t < tables + count; t++) {
+		const json_t *array = open_table(r, root, t);
+		char *rows = array ? calloc(json_array_size(array) + 1, t->row_bytes) : NULL;
+		size_t *rows_read = (size_t *)(to + t->count_at);
+		memcpy(to + t->rows_at, &rows, sizeof rows);
+		if (array && !rows)
+			refuse(r, -ENOMEM, "not enough memory");
+		while ((object = next_row(r, array, *rows_read))) {
+			char *row = rows + t->row_bytes * (*rows_read)++;
+			read_fields(r, object, t->fields, row);
+			read_tables(r, object, t->own_tables, row + t->own_at);
+			r->table = t->name;
+		}
+	}
+}
+
+static void read_schema(struct reader *r, const json_t *root)
+{
+	char schema[64] = "";
+
+	read_text(r, root, "schema", schema, sizeof schema);
+	if (r->rc)
+		return;
+	if (strncmp(schema, family, sizeof family - 1))
+		refuse(r, BRICK_EFORMAT, "\"schema\" is not %s%s", family, version);
+	else if (strcmp(schema + sizeof family - 1, version))
+		refuse(r, BRICK_EVERSION, "\"schema\" is of another version than %s%s", family,
+			version);
+}
+
+int ceilings_parse(
+	struct ceilings **out, const char *text, size_t bytes, struct ceilings_error *error)
+{
+	struct reader r = {.error = error};
+	json_error_t json_error;
+
+	*error = (struct ceilings_error){0};
+	json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &json_error);
+	if (!root) {
+		error->offset = json_error.position > 0 ? (size_t)json_error.position : 0;
+		snprintf(error->text, sizeof error->text, "no JSON: %s", json_error.text);
+		return BRICK_EFORMAT;
+	}
+	struct ceilings *c = calloc(1, sizeof *c);
+	if (!c)
+		refuse(&r, -ENOMEM, "not enough memory");
+	else if (!json_is_object(root))
+		refuse(&r, BRICK_EFORMAT, "no JSON object");
+	else
+		read_schema(&r, root);
+	if (!r.rc) {
+		read_fields(&r, root, host_fields, (char *)c);
+		read_fields(&r, root, time_fields, (char *)c);
+		read_tables(&r, root, TABLES, (char *)c);
+	}
+	json_decref(root);
+	if (r.rc)
+		ceilings_destroy(c);
+	else
+		*out = c;
+	return r.rc;
+}
+
+/* ---- writing: json_object_set_new() takes NULL values for errors; one makes the whole fail ----
+ */
+
+/* What is no UTF-8 (a model name from a strange kernel) is not kept. */
+static json_t *text(const char *s)
+{
+	json_t *value = json_string(s);
+
+	return value ? value : json_string("");
+}
+
+static int put_figure(json_t *object, const struct ceilings_figure *figure)
+{
+	return json_object_set_new(object, "best", json_real(figure->best)) |
+	       json_object_set_new(object, "median", json_real(figure->median)) |
+	       json_object_set_new(object, "worst", json_real(figure->worst)) |
+	       json_object_set_new(object, "spread", json_real(ceilings_spread(figure))) |
+	       json_object_set_new(object, "repetitions", json_integer(figure->count));
+}
+
+static json_t *value_of(const struct field *f, const void *from)
+{
+	if (f->kind == FIELD_TEXT)
+		return text(from);
+	if (f->kind == FIELD_FLAG)
+		return json_boolean(*(const int *)from);
+	uint64_t n =
+		f->bytes == sizeof(uint32_t) ? *(const uint32_t *)from : *(const uint64_t *)from;
+	return n || f->kind != FIELD_SIZE ? json_integer((json_int_t)n) : json_null();
+}
+
+static int put_fields(json_t *object, const struct field *f, const char *row)
+{
+	int failed = 0;
+
+	for (; f->key; f++)
+		failed |= f->kind == FIELD_RATE || f->kind == FIELD_TIME
+				  ? put_figure(object, (const void *)(row + f->at))
+				  : json_object_set_new(object, f->key, value_of(f, row + f->at));
+	return failed;
+}
+
+static int put_tables(json_t *root, size_t count, const char *from)
+{
+	int failed = 0;
+
+	for (const struct table *t = tables; t < tables + count; t++) {
+		json_t *array = json_array();
+		const char *row;
+		memcpy(&row, from + t->rows_at, sizeof row);
+		for (size_t n = *(const size_t *)(from + t->count_at); n > 0; n--) {
+			json_t *object = json_object();
+			failed |= put_fields(object, t->fields, row);
+			failed |= put_tables(object, t->own_tables, row + t->own_at);
+			failed |= json_array_append_new(array, object);
+			row += t->row_bytes;
+		}
+		failed |= json_object_set_new(root, t->name, array);
+	}
+	return failed;
+}
+
+static json_t *date(uint64_t unix_ns)
+{
+	char out[DATE_BYTES];
+
+	return date_text(out, unix_ns, "%Y-%m-%dT%H:%M:%SZ") ? json_string(out) : json_null();
+}
+
+char *ceilings_text(const struct ceilings *c)
+{
+	json_auto_t *root =
+		json_pack("{s:s+ s:o}", "schema", family, version, "measured", date(c->unix_ns));
+	char *json = NULL, *out = NULL;
+
+	if (!put_fields(root, time_fields, (const char *)c) &&
+		!put_fields(root, host_fields, (const char *)c) &&
+		!put_tables(root, TABLES, (const char *)c))
+		json = json_dumps(
+			root, JSON_INDENT(1) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(6));
+	if (json && asprintf(&out, "%s\n", json) < 0)
+		out = NULL;
+	free(json);
+	return out;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the sweep share; inside of machine/ only. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include "base/array.h"
+#include "analysis/machine/ceilings.h"
+#include "analysis/machine/machine_cpu.h"
+#include "analysis/machine/device_queue.h"
+#include "analysis/machine/sweep_kernels.h"
+#include "analysis/machine/sweep.h"
+#include "analysis/machine/sweep_team.h"
+
+enum {
+	SWEEP_REPETITIONS = 7,
+	SWEEP_QUICK_REPETITIONS = 3,
+	SWEEP_AGAIN = 5, /* times more, for what others contradict */
+	SWEEP_THREAD_COUNTS = 16,
+};
+
+/* One figure: a kernel on so many threads, and for streams a working set. */
+struct sweep_slot {
+	const struct machine_compute *compute; /* or */
+	const struct machine_stream *stream;
+	struct device_run device; /* on a device, where its set is not 0 */
+	unsigned threads;
+	size_t level;	 /* of a stream: in ceilings->levels */
+	size_t bytes;	 /* of each of a thread's arrays */
+	uint64_t rounds; /* that take about one slot's time */
+	double work;	 /* of a round on all threads: operations or bytes */
+	double values[SWEEP_REPETITIONS + SWEEP_AGAIN]; /* work per ns */
+	uint32_t count;
+	size_t row; /* in ceilings->compute or ->bandwidth */
+};
+
+/* Where a member's arrays lie; it touched them itself. */
+struct sweep_arena {
+	char *memory;
+	size_t bytes;
+};
+
+struct sweep {
+	const struct sweep_options *options;
+	struct cpu_info cpu;
+	struct ceilings *ceilings;
+	struct team *team;
+	unsigned thread_counts[SWEEP_THREAD_COUNTS];
+	size_t thread_count_count;
+	unsigned most_threads;
+	struct sweep_arena *arenas; /* [most_threads] */
+	ARRAY(struct sweep_slot) slots;
+	size_t latency_capacity, missing_capacity; /* of ceilings' rows */
+	uint32_t repetitions;
+	/* How long so many rounds took; 0: it failed. Takes `context`. */
+	uint64_t (*run)(struct sweep *s, const struct sweep_slot *slot, uint64_t rounds);
+	void *context;
+	uint64_t budget_ns; /* all of what it may take */
+	uint64_t slot_ns;
+	uint64_t begin_ns, end_ns; /* of the time that it may take, by sweep_now_ns() */
+};
+
+/* Repetitions of slots within the time that the sweep has; of each slot one, however long. */
+void sweep_measure_all(struct sweep *s, void (*measure)(struct sweep *s, struct sweep_slot *slot));
+/* Once more for what others contradict, as long as there is time. Needs the ceilings' rows. */
+void sweep_measure_again(
+	struct sweep *s, void (*measure)(struct sweep *s, struct sweep_slot *slot));
+/* Measure the slots and make rows of them. -ENOMEM. */
+int sweep_figures(struct sweep *s);
+uint64_t sweep_now_ns(const struct sweep *s);
+
+/* Fill in levels, thread counts and slots. -ENOMEM. */
+int sweep_plan(struct sweep *s);
+
+/* The most that a member's arrays take in any slot. */
+size_t sweep_arena_bytes(const struct sweep *s, unsigned member);
+
+/* Append to ceilings->latency and ->missing. -ENOMEM. */
+int sweep_latency_threads(struct sweep *s);
+/* Latencies of all devices; of those that kernels can be made for all other ceilings, too. */
+int sweep_devices(struct sweep *s);
+int sweep_add_latency(struct sweep *s, const char *backend, const char *what, uint32_t threads,
+	double *values, uint32_t count);
+int sweep_add_missing(struct sweep *s, const char *what, const char *reason);

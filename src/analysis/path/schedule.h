@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What really had to wait for what, in one step or in all that a process did: activities, and which
+ * of them come before which. Bricks become activities of their own time, so that nothing counts
+ * twice. What decides when an activity can begin:
+ *
+ *   - the activity before it on its thread or queue;
+ *   - barriers: when a thread leaves one, all who take part have arrived. Those who were waiting
+ *     then take part, unless they left together with one who came only then, or were with it
+ *     neither before nor after. All can leave when the last has arrived; what a thread took longer
+ *     is its own. (With one team of threads this is always right; with several, nearly so.)
+ *   - commands of queues: the call that launched them, and the commands that they had to wait for;
+ *   - waits for a device (Synchronize): the commands that they were for, or, where that is not
+ *     known, what each queue had ended last when the wait ended;
+ *   - the begin of work: a thread that did nothing when a step or the computation of a graph began
+ *     (GraphCompute) on another thread begins because of that;
+ *   - the end of a step: the work of the threads that it met at barriers has ended before; if it
+ *     met none, that of all threads whose work lay within the step.
+ *
+ * All times are measured: with the durations as they are, every activity begins and ends when it
+ * did. Not known from a recording: why a thread idles otherwise, what a wait of another kind waits
+ * for, where inside of a brick it waited. Such times stay
+ * as they were, and are counted. Borrows the run. Read-only once made: any thread.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include "analysis/accounts/launches.h"
+#include "analysis/steps/step_index.h"
+#include "analysis/accounts/walk.h"
+#include "base/array.h"
+#include "lib/graph/dag.h"
+#include "trace/run.h"
+
+enum schedule_kind {
+	SCHEDULE_WORK,	/* of `brick`: its own time, with its waiting inside */
+	SCHEDULE_REST,	/* of a step or a thread: in no brick */
+	SCHEDULE_WAIT,	/* what is left of a wait when all it waited for had come; all, if not known
+			 */
+	SCHEDULE_START, /* from the begin of the work to a thread's first brick */
+	SCHEDULE_OFF,	/* a thread off its CPU, in whatever brick */
+	SCHEDULE_POINT, /* takes no time: several come together */
+};
+
+struct schedule_activity {
+	uint64_t begin_ns, end_ns; /* measured */
+	uint64_t duration_ns;	   /* scheduled: less than measured where others explain it */
+	uint32_t owner;		   /* a brick, or enum schedule_owner above them */
+	uint32_t lane;		   /* RUN_NONE for points */
+	uint32_t sample;	   /* on its lane; RUN_NONE where there is none */
+	/*
+	 * Why a wait ended: the point where all came together; the wait itself: devices; RUN_NONE:
+	 * not known. Why a thread started: a number in forks. Else RUN_NONE.
+	 */
+	uint32_t cause;
+	uint8_t kind;	 /* enum schedule_kind */
+	uint8_t is_last; /* of its sample, whose execution it stands for; or a wait after one */
+};
+
+/* The begin of work for other threads: of a step, or of the computation of a graph. */
+struct schedule_fork {
+	uint64_t ns;
+	uint32_t lane, sample;
+	uint32_t before; /* the activity that ends there; RUN_NONE: the window's begin */
+};
+
+/* Owners of what no brick of the run owns: add run->brick_count. */
+enum schedule_owner {
+	SCHEDULE_OWNER_BARRIER = 0, /* BarrierWait, where the run has no such brick */
+	SCHEDULE_OWNER_REST = 1,    /* in no brick */
+	SCHEDULE_OWNER_START = 2,
+	SCHEDULE_OWNER_LAUNCH = 3,    /* from a launch until the device began */
+	SCHEDULE_OWNER_PREEMPTED = 4, /* off its CPU, and another thread on it */
+	SCHEDULE_OWNER_BLOCKED = 5,   /* off its CPU, for what it waited */
+	SCHEDULE_OWNER_LEFT_OUT = 6,  /* bricks that were not asked for */
+	SCHEDULE_OWNERS = 7,
+};
+
+static inline uint32_t schedule_owner_of(const struct run *run, const struct run_site *site)
+{
+	return site->left_out ? (uint32_t)run->brick_count + SCHEDULE_OWNER_LEFT_OUT : site->brick;
+}
+
+/* The activities of a lane stand one after the other. */
+struct schedule_span {
+	uint32_t lane;
+	uint32_t first, count;
+};
+
+/* How much of it is known. */
+struct schedule_counts {
+	uint64_t barriers;	/* that were put together from waits */
+	uint64_t waits;		/* of all kinds */
+	uint64_t unknown_waits; /* for nothing that the recording knows */
+	uint64_t unknown_wait_ns;
+	uint64_t idle; /* times in which a thread other than a step's did nothing, not known why */
+	uint64_t idle_ns;
+	uint64_t starts;	 /* of threads by a step or a graph */
+	uint64_t launches;	 /* of commands of queues whose call is known */
+	uint64_t contradictions; /* 1: times contradict each other; threads are taken by themselves
+				  */
+};
+
+struct schedule {
+	const struct run *run;
+	uint32_t process;
+	uint32_t step;	      /* RUN_NONE: all of the process */
+	uint64_t begin_ns;    /* measured; times of the schedule count from here */
+	uint64_t measured_ns; /* of the step's account, or of all */
+	ARRAY(struct schedule_activity) activities;
+	ARRAY(struct schedule_span) spans; /* of a step: its own lane first */
+	uint32_t after; /* the first of the activities in the step's account after its end */
+	ARRAY(struct schedule_fork) forks; /* by time */
+	struct brick__dag dag;
+	uint32_t end; /* the activity that all leads to */
+	struct schedule_counts counts;
+};
+
+/* What all schedules of a run share. */
+struct schedule_source {
+	/* what lies in the accounts of steps after their ends */
+	struct schedule_after_item {
+		uint64_t begin_ns;
+		uint64_t own_ns, wait_ns;
+		struct run_off_times off; /* of own_ns */
+		uint32_t step, lane, sample;
+		uint32_t is_part; /* the rest ran beside a step, in whose window the sample is */
+	} * items;		  /* by step, then by begin */
+	size_t count, capacity;
+	uint32_t *first; /* [step_count + 1] */
+	/* kinds of bricks, but no steps: a walk through a window needs not look for them */
+	struct step_index windows;
+	struct launches launches;
+	/* while it is fed */
+	const struct run *run;
+	uint32_t lane;
+	int failed;
+};
+
+/* It is whole when the walk has run. -ENOMEM; *source is then empty. */
+int schedule_source_init(struct schedule_source *source, struct walk *walk);
+/* The same with a walk of its own. */
+int schedule_source_find(
+	struct schedule_source *source, const struct run *run, const struct step_index *index);
+void schedule_source_fini(struct schedule_source *source);
+
+/* Of an outermost, finished step. -ENOMEM; *schedule is then empty. */
+int schedule_of_step(struct schedule *schedule, const struct run *run,
+	const struct step_index *index, const struct schedule_source *source, uint32_t step);
+
+/* Of all that a process did. -ENOMEM. BRICK_ENOTRECORDED: nothing. */
+int schedule_of_process(struct schedule *schedule, const struct run *run,
+	const struct step_index *index, const struct schedule_source *source, uint32_t process);
+
+void schedule_fini(struct schedule *schedule);

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What all schedules of a run share; above all what lies in the accounts of steps after their ends:
+ * sampling, mostly. Fed by the walk that feeds the report.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/path/schedule.h"
+#include "base/array.h"
+#include "base/order.h"
+
+static void add(struct schedule_source *source, const struct schedule_after_item *item)
+{
+	void *moved = array_grow(
+		source->items, &source->capacity, source->count + 1, sizeof(*source->items));
+
+	if (!moved) {
+		source->failed = 1;
+		return;
+	}
+	source->items = moved;
+	source->items[source->count++] = *item;
+}
+
+/* What ran beside a step is in the window of that one. */
+static void add_frame(struct schedule_source *s, const struct walk_frame *frame)
+{
+	const struct walk_times *counted = &frame->counted;
+	uint64_t begin_ns = frame->begin_ns, end_ns = s->run->steps[frame->step].end_ns;
+	uint64_t own_ns = counted->self_ns + counted->inner_ns;
+	uint32_t is_part = counted->length_ns != frame->length_ns;
+	struct run_off_times off = frame->off;
+
+	off.preempted_ns = off.preempted_ns < own_ns ? off.preempted_ns : own_ns;
+	uint64_t left_ns = own_ns - off.preempted_ns;
+	off.blocked_ns = off.blocked_ns < left_ns ? off.blocked_ns : left_ns;
+	if (!is_part || own_ns || counted->wait_ns)
+		add(s, &(struct schedule_after_item){begin_ns > end_ns ? begin_ns : end_ns, own_ns,
+			       counted->wait_ns, off, frame->step, s->lane, frame->index, is_part});
+}
+
+static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	struct schedule_source *s = context;
+
+	if (frame->scope == WALK_AFTER)
+		add_frame(s, frame);
+	else if (frame->is_step && frame->scope == WALK_IN_STEP && frame->wait_ns)
+		add(s, &(struct schedule_after_item){.begin_ns = frame->end_ns,
+			       .wait_ns = frame->wait_ns,
+			       .step = frame->step,
+			       .lane = s->lane,
+			       .sample = frame->index});
+}
+
+COMPARATOR(compare_items, struct schedule_after_item,
+	ORDER(x->step, y->step) ?: ORDER(x->begin_ns, y->begin_ns) ?: ORDER(x->lane, y->lane)
+		?: ORDER(x->sample, y->sample))
+
+static void index_steps(struct schedule_source *source, size_t steps)
+{
+	size_t i = 0;
+
+	for (size_t step = 0; step <= steps; step++) {
+		while (i < source->count && source->items[i].step < step)
+			i++;
+		source->first[step] = (uint32_t)i;
+	}
+}
+
+/* The same bricks, but no steps at all. */
+static int init_windows(
+	struct step_index *windows, const struct run *run, const struct step_index *index)
+{
+	windows->by_lane = calloc(1, sizeof(*windows->by_lane));
+	windows->lane_first = calloc(run->lane_count + 1, sizeof(*windows->lane_first));
+	windows->by_process = calloc(1, sizeof(*windows->by_process));
+	windows->process_first = calloc(run->process_count + 1, sizeof(*windows->process_first));
+	windows->finished = calloc(run->step_count + 1, 1);
+	windows->kinds = malloc(run->brick_count + 1);
+	if (!windows->by_lane || !windows->lane_first || !windows->by_process ||
+		!windows->process_first || !windows->finished || !windows->kinds ||
+		owners_init(&windows->owners, run))
+		return -ENOMEM;
+	memcpy(windows->kinds, index->kinds, run->brick_count);
+	return 0;
+}
+
+static int on_lane(void *context, uint32_t lane)
+{
+	struct schedule_source *s = context;
+	s->lane = lane;
+	return s->run->step_count && s->run->lanes[lane].kind == BRICK_LANE_THREAD;
+}
+
+static int on_lane_end(void *context, uint32_t lane)
+{
+	const struct schedule_source *s = context;
+	return s->failed ? -ENOMEM : 0;
+}
+
+static int finish(void *context)
+{
+	struct schedule_source *s = context;
+	if (s->count)
+		qsort(s->items, s->count, sizeof(*s->items), compare_items);
+	index_steps(s, s->run->step_count);
+	return 0;
+}
+
+static const struct walk_ops ops = {
+	.begin_lane = on_lane, .end = on_end, .end_lane = on_lane_end, .finish = finish};
+
+int schedule_source_init(struct schedule_source *source, struct walk *walk)
+{
+	memset(source, 0, sizeof(*source));
+	source->run = walk->run;
+	source->first = calloc(walk->run->step_count + 1, sizeof(*source->first));
+	if (!source->first || init_windows(&source->windows, walk->run, walk->index) < 0 ||
+		launches_init(&source->launches, walk->run) < 0) {
+		schedule_source_fini(source);
+		return -ENOMEM;
+	}
+	walk_join(walk, &ops, source);
+	return 0;
+}
+
+int schedule_source_find(
+	struct schedule_source *source, const struct run *run, const struct step_index *index)
+{
+	struct walk walk;
+	walk_init(&walk, run, index);
+	int rc = schedule_source_init(source, &walk);
+	if (rc == 0)
+		rc = walk_run(&walk);
+	if (rc < 0)
+		schedule_source_fini(source);
+	return rc;
+}
+
+void schedule_source_fini(struct schedule_source *source)
+{
+	free(source->items);
+	free(source->first);
+	step_index_fini(&source->windows);
+	launches_fini(&source->launches);
+	memset(source, 0, sizeof(*source));
+}

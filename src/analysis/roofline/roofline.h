@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bricks under the ceilings of a machine. What a brick did (FLOPs and bytes, computed from shapes
+ * and types) over the wall time in which at least one thread was in it; so work that is told once
+ * for a whole team, as attached engines do, and work that each thread tells of its own part, come
+ * out the same. Waiting behind a brick is not its time; nested bricks are not, either.
+ *
+ * A roof is the lowest measured ceiling that does not contradict what was achieved: bandwidth of
+ * memory unless the brick moved more than that, then of the cache before it, and so on; FMA in f32
+ * unless more was computed, then faster types. What lies above all of them by more than their
+ * spread refutes them: it is flagged and gets no roof. Prefill and decode are apart. Pure;
+ * read-only once made.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include "analysis/accounts/work_accounts.h"
+#include "analysis/machine/ceilings.h"
+#include "trace/run.h"
+
+enum roofline_phase {
+	ROOFLINE_PREFILL = STEP_PREFILL,
+	ROOFLINE_DECODE = STEP_DECODE,
+	ROOFLINE_MIXED = STEP_MIXED,
+	ROOFLINE_WARM_UP = STEP_WARM_UP,
+	ROOFLINE_OUTSIDE = STEP_PHASES,
+	ROOFLINE_PHASES,
+};
+
+enum roofline_bound {
+	ROOFLINE_UNKNOWN, /* no ceiling that speaks for it was measured */
+	ROOFLINE_MEMORY,
+	ROOFLINE_COMPUTE,
+	ROOFLINE_LATENCY, /* at its roof it would take less than beginning and meeting takes */
+};
+
+enum roofline_flags {
+	ROOFLINE_ABOVE_COMPUTE = 1, /* more operations than any ceiling allows */
+	ROOFLINE_ABOVE_BANDWIDTH = 2,
+	ROOFLINE_OTHER_THREADS = 4, /* its number of threads was not measured: see roof_threads */
+	ROOFLINE_NOT_ALL = 8,	    /* some of its executions do not say what they did */
+	ROOFLINE_AT_MOST = 16, /* work and rates are the most that they can be: no roof for it */
+};
+
+/* ANALYSIS_UNKNOWN where a count is not known; rates then negative. Rates are per ns: 1e9/s. */
+struct roofline_row {
+	const char *name, *category; /* the run's */
+	uint32_t brick;
+	enum roofline_phase phase;
+	int on_device;	  /* on queues of a device */
+	uint64_t count;	  /* executions that say what they did */
+	uint64_t silent;  /* that do not, and are left out of all else */
+	uint64_t wall_ns; /* with at least one thread in it */
+	uint64_t busy_ns; /* of all threads together */
+	double mean_ns;	  /* of one execution, on the thread that tells of it */
+	double share;	  /* of wall_ns in the time of the phase's steps; negative: no steps */
+	double at_once;	  /* busy / wall: threads in it at the same time, on average */
+	uint32_t threads; /* that, rounded up from a tenth above a whole number on */
+	uint64_t flops, bytes;
+	double flops_per_ns, bytes_per_ns;
+	double intensity; /* FLOPs per byte */
+
+	const struct ceilings *can; /* the machine's, or its device's; NULL: not known */
+	uint32_t roof_threads;	    /* for which the ceilings were measured; 0: none */
+	const struct ceilings_compute *peak;
+	const struct ceilings_bandwidth *bandwidth;
+	double floor_ns;	  /* of one execution: latency */
+	double roof_flops_per_ns; /* min(peak, intensity x bandwidth) */
+	double roof_bytes_per_ns; /* the same in bytes */
+	double distance;	  /* 1 - achieved / roof: 0 to 1 */
+	enum roofline_bound bound;
+	uint32_t flags; /* enum roofline_flags */
+};
+
+struct roofline {
+	const struct run *run;
+	const struct ceilings *ceilings;
+	const struct ceilings_device *device; /* whose queues the run has; NULL: not known */
+	struct roofline_row *rows;	      /* by phase, then by wall time, longest first */
+	size_t row_count;
+	struct work_accounts *work;	/* while it is fed */
+	const struct step_index *index; /* as work */
+};
+
+/* ceilings may be NULL: then there are no roofs. Both must outlive it. -ENOMEM. */
+int roofline_create(struct roofline **out, const struct run *run, const struct step_index *index,
+	const struct ceilings *ceilings);
+/* The same, whole when the walk has run. */
+int roofline_create_in(struct roofline **out, struct walk *walk, const struct ceilings *ceilings);
+void roofline_destroy(struct roofline *roofline);
+
+/*
+ * The one device whose queues the run has, as its notes name it; NULL: it was not measured, or
+ * there are several, and nobody knows which did what.
+ */
+const struct ceilings_device *roofline_device(
+	const struct run *run, const struct ceilings *ceilings);
+
+/* "prefill", "decode", NULL for outside of steps; "memory", ..., NULL for unknown. */
+const char *roofline_phase_name(enum roofline_phase phase);
+const char *roofline_bound_name(enum roofline_bound bound);

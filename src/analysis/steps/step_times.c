@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Times of steps, exact order statistics over them, and the time to the first token. Fed by a walk
+ * (src/analysis/accounts/walk.h), so that what it counts is what the report's rows count. Called by
+ * the summary and by the tree of a step.
+ */
+#include "analysis/steps/step_times.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/accounts/percentile.h"
+#include "analysis/accounts/unknown.h"
+#include "base/order.h"
+#include "base/scope.h"
+#include "brick/registry.h"
+
+void step_times_fini(struct step_times *times)
+{
+	free(times->steps);
+	times->steps = NULL;
+}
+
+static const struct {
+	const char *name;
+	int32_t brick;
+} phases[STEP_PHASES] = {
+	[STEP_PREFILL] = {"prefill", BRICK_PREFILL},
+	[STEP_DECODE] = {"decode", BRICK_DECODE},
+	[STEP_MIXED] = {"mixed", BRICK_MIXED},
+	[STEP_WARM_UP] = {"warm-up", BRICK_WARM_UP},
+};
+
+const char *step_phase_name(int phase)
+{
+	return phase >= 0 && phase < STEP_PHASES ? phases[phase].name : NULL;
+}
+
+int step_phase_of_brick(int32_t well_known)
+{
+	for (int phase = 0; phase < STEP_PHASES; phase++)
+		if (phases[phase].brick == well_known)
+			return phase;
+	return -1;
+}
+
+static void later(uint64_t *ns, uint64_t end_ns)
+{
+	if (end_ns > *ns)
+		*ns = end_ns;
+}
+
+/* Waits mean that what the step evaluated was not there before; other bricks after it do not. */
+static void note_done(struct step_times *times, const struct walk_frame *frame)
+{
+	struct step_time *step = &times->steps[frame->step];
+	if (frame->is_step || times->index->kinds[frame->brick] == BRICK_KIND_WAIT)
+		later(&step->done_ns, frame->end_ns);
+	if (frame->wait_ns)
+		later(&step->done_ns, frame->end_ns + frame->wait_ns);
+}
+
+static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	struct step_times *times = context;
+	const struct walk_times *counted = &frame->counted;
+	if (frame->step == RUN_NONE)
+		return;
+	struct step_time *step = &times->steps[frame->step];
+	if (frame->scope == WALK_AFTER || frame->scope == WALK_ALONGSIDE)
+		if (times->run->bricks[frame->brick].well_known == BRICK_SAMPLING &&
+			frame->end_ns > step->sampled_end_ns)
+			step->sampled_end_ns = frame->end_ns;
+	if (frame->scope == WALK_AFTER || frame->is_step)
+		note_done(times, frame);
+	if (frame->scope == WALK_AFTER) {
+		uint64_t ns = counted->self_ns + counted->inner_ns + counted->wait_ns;
+		step->after_ns += ns;
+		times->wall_ns += ns;
+	}
+	if (frame->scope != WALK_IN_STEP)
+		return;
+	if (times->index->kinds[frame->brick] == BRICK_KIND_STEP)
+		step->unattributed_ns += frame->self_ns;
+	if (frame->is_step) {
+		step->span_ns = frame->length_ns;
+		uint64_t gap_ns = times->index->tails[frame->step].gap_ns;
+		step->unattributed_ns += gap_ns;
+		step->after_ns += frame->wait_ns + gap_ns;
+		times->wall_ns += frame->length_ns + frame->wait_ns + gap_ns;
+	}
+}
+
+static uint64_t percentile_or_unknown(const uint64_t *sorted, size_t n, unsigned percent)
+{
+	return n ? percentile_sorted(sorted, n, percent) : ANALYSIS_UNKNOWN;
+}
+
+static uint64_t executions(const struct run_lane *lane, const struct run *run, int phase)
+{
+	uint64_t count = 0;
+
+	for (uint32_t b = 0; lane->stats && b < run->brick_count; b++)
+		if (step_phase_of_brick(run->bricks[b].well_known) == phase)
+			count += lane->stats[b].count;
+	return count;
+}
+
+/* Steps of a process (RUN_NONE: of all) that its threads counted, where records were dropped. */
+static uint64_t steps_counted(const struct run *run, uint32_t process, int phase)
+{
+	uint64_t count = 0, dropped = 0;
+
+	for (uint32_t l = 0; l < run->lane_count; l++) {
+		const struct run_lane *lane = &run->lanes[l];
+		if (process != RUN_NONE && lane->process != process)
+			continue;
+		count += executions(lane, run, phase);
+		dropped += lane->ledger.dropped + run->processes[lane->process].ledger.dropped;
+	}
+	return dropped ? count : 0;
+}
+
+/* Steps come in the order of their begins; end_ns: of what is in the union so far. */
+static void unite(struct step_phase_times *phase, uint64_t begin_ns, uint64_t end_ns,
+	uint64_t *first_ns, uint64_t *last_ns)
+{
+	if (begin_ns < *first_ns)
+		*first_ns = begin_ns;
+	if (end_ns <= *last_ns)
+		return;
+	phase->union_ns += end_ns - (begin_ns > *last_ns ? begin_ns : *last_ns);
+	*last_ns = end_ns;
+}
+
+static void add_step(
+	struct step_phase_times *phase, const struct run_step *step, const struct step_time *time)
+{
+	phase->refused += step->outcome == RUN_REFUSED;
+	phase->aborted += step->outcome == RUN_ABORTED;
+	phase->tokens += step->tokens;
+	phase->output_tokens += step->phase == BRICK_PHASE_DECODE  ? step->tokens
+				: step->phase == BRICK_PHASE_MIXED ? step->output_tokens
+								   : 0;
+	phase->draft_tokens += step->drafts;
+	phase->checked += step->checked;
+	phase->refuted += step->is_draft ? 0 : step->drafts;
+	phase->draft_steps += step->is_draft;
+	phase->draft_ns += step->is_draft ? step_time_total_ns(time) : 0;
+	phase->total_ns += step_time_total_ns(time);
+	phase->after_ns += time->after_ns;
+	phase->unattributed_ns += time->unattributed_ns;
+}
+
+static void finish_phase(
+	struct step_times *times, const struct run *run, int phase_number, uint64_t *values)
+{
+	struct step_phase_times *phase = &times->phases[phase_number];
+	uint64_t first_ns = UINT64_MAX, last_ns = 0;
+	size_t n = 0;
+	for (size_t i = 0; i < run->step_count; i++) {
+		const struct run_step *step = &run->steps[i];
+		if (!times->index->finished[i] || (int)step->phase != phase_number)
+			continue;
+		values[n] = step_time_total_ns(&times->steps[i]);
+		add_step(phase, step, &times->steps[i]);
+		if (step->outcome != RUN_EVALUATED) {
+			phase->unevaluated_ns += values[n];
+			continue;
+		}
+		unite(phase, step->begin_ns, step->begin_ns + values[n], &first_ns, &last_ns);
+		n++;
+	}
+	percentile_sort(values, n);
+	uint64_t counted = steps_counted(run, RUN_NONE, phase_number);
+	phase->count = n;
+	uint64_t there = n + phase->refused + phase->aborted;
+	phase->dropped = counted > there ? counted - there : 0;
+	phase->wall_ns = run->is_scattered	   ? ANALYSIS_UNKNOWN
+			 : n && last_ns > first_ns ? last_ns - first_ns
+						   : 0;
+	phase->min_ns = n ? values[0] : ANALYSIS_UNKNOWN;
+	phase->max_ns = n ? values[n - 1] : ANALYSIS_UNKNOWN;
+	phase->p50_ns = percentile_or_unknown(values, n, 50);
+	phase->p95_ns = percentile_or_unknown(values, n, 95);
+	phase->p99_ns = percentile_or_unknown(values, n, 99);
+}
+
+static bool takes_prompt(const struct run_step *step)
+{
+	return step->phase == BRICK_PHASE_PREFILL || step->phase == BRICK_PHASE_MIXED;
+}
+
+/* Are steps of the process missing, or may the sampling behind one be? */
+static bool may_lack_token(const struct step_times *times, uint32_t process, bool after_decode)
+{
+	const struct step_index *index = times->index;
+	uint64_t prefills = 0, counted = steps_counted(times->run, process, STEP_PREFILL);
+
+	for (uint32_t k = index->process_first[process]; k < index->process_first[process + 1]; k++)
+		prefills += times->run->steps[index->by_process[k]].phase == BRICK_PHASE_PREFILL;
+	return counted && (after_decode || counted > prefills);
+}
+
+/*
+ * The prompt before the first decode, where nothing says when a token was chosen. Batches of one
+ * are equal, but for a shorter last one; as equal are whole prompts of a benchmark that repeats
+ * them, and which it is cannot be said.
+ */
+struct prompt {
+	uint64_t begin_ns, done_ns;
+	uint64_t tokens; /* of its last batch */
+	bool ended, unsure;
+};
+
+static void add_batch(
+	struct prompt *prompt, const struct run_step *step, const struct step_time *time)
+{
+	uint64_t tokens = step->tokens + step->drafts;
+	bool goes_on = prompt->done_ns && !prompt->ended && tokens <= prompt->tokens;
+
+	if (!goes_on)
+		*prompt = (struct prompt){.begin_ns = step->begin_ns};
+	prompt->ended = goes_on && tokens < prompt->tokens;
+	prompt->unsure = goes_on && tokens && tokens == prompt->tokens;
+	prompt->tokens = tokens;
+	prompt->done_ns = time->done_ns;
+}
+
+/* Of one process. Steps are looked at in the order of their begins. */
+static uint64_t first_token_ns(const struct step_times *times, uint32_t process)
+{
+	const struct step_index *index = times->index;
+	uint64_t begin_ns = ANALYSIS_UNKNOWN;
+	struct prompt prompt = {0};
+	bool decode_seen = false;
+	for (uint32_t k = index->process_first[process]; k < index->process_first[process + 1];
+		k++) {
+		const struct run_step *step = &times->run->steps[index->by_process[k]];
+		const struct step_time *time = &times->steps[index->by_process[k]];
+		if (step->phase == BRICK_PHASE_WARM_UP || step->outcome ||
+			(begin_ns == ANALYSIS_UNKNOWN && !takes_prompt(step)))
+			continue;
+		if (begin_ns == ANALYSIS_UNKNOWN)
+			begin_ns = step->begin_ns;
+		bool decodes = step->phase != BRICK_PHASE_PREFILL;
+		if (time->sampled_end_ns > begin_ns)
+			return may_lack_token(times, process, decodes || decode_seen)
+				       ? ANALYSIS_UNKNOWN
+				       : time->sampled_end_ns - begin_ns;
+		decode_seen |= decodes;
+		if (!decode_seen)
+			add_batch(&prompt, step, time);
+	}
+	return decode_seen && prompt.done_ns && !prompt.unsure &&
+			       !may_lack_token(times, process, true)
+		       ? prompt.done_ns - prompt.begin_ns
+		       : ANALYSIS_UNKNOWN;
+}
+
+static int finish(void *context)
+{
+	struct step_times *times = context;
+	const struct run *run = times->run;
+	SCOPED uint64_t *values = calloc(run->step_count + 1, sizeof(*values));
+	if (!values)
+		return -ENOMEM;
+	for (int phase = 0; phase < STEP_PHASES; phase++)
+		finish_phase(times, run, phase, values);
+	for (size_t i = 0; i < run->step_count; i++)
+		later(&times->steps[i].done_ns, times->index->tails[i].device_ns);
+	for (uint32_t p = 0; p < run->process_count && times->ttft_ns == ANALYSIS_UNKNOWN; p++)
+		times->ttft_ns = first_token_ns(times, p);
+	for (struct step_times *same = times->same; same; same = same->same) {
+		memcpy(same->steps, times->steps, run->step_count * sizeof(*times->steps));
+		memcpy(same->phases, times->phases, sizeof(times->phases));
+		same->wall_ns = times->wall_ns;
+		same->ttft_ns = times->ttft_ns;
+	}
+	return 0;
+}
+
+static const struct walk_ops ops = {.end = on_end, .finish = finish};
+
+int step_times_init(struct step_times *times, struct walk *walk)
+{
+	memset(times, 0, sizeof(*times));
+	times->run = walk->run;
+	times->index = walk->index;
+	times->ttft_ns = ANALYSIS_UNKNOWN;
+	times->steps = calloc(walk->run->step_count + 1, sizeof(*times->steps));
+	if (!times->steps)
+		return -ENOMEM;
+	if (walk->times) {
+		times->same = walk->times->same;
+		walk->times->same = times;
+		return 0;
+	}
+	walk->times = times;
+	walk_join(walk, &ops, times);
+	return 0;
+}
+
+int step_times_measure(
+	struct step_times *times, const struct run *run, const struct step_index *index)
+{
+	struct walk walk;
+	walk_init(&walk, run, index);
+	int rc = step_times_init(times, &walk);
+	if (rc == 0)
+		rc = walk_run(&walk);
+	if (rc < 0)
+		step_times_fini(times);
+	return rc;
+}
+
+bool step_phase_ended(const struct run *run, const struct step_index *index, enum step_phase phase)
+{
+	for (size_t i = 0; i < run->step_count; i++)
+		if (index->finished[i] && step_phase_of(&run->steps[i]) == phase)
+			return true;
+	return false;
+}
+
+int step_length_compare(const void *a, const void *b)
+{
+	const struct step_length *x = a, *y = b;
+	return ORDER(y->ns, x->ns) ?: ORDER(x->step, y->step);
+}
+
+/* The shortest first, of equals the earlier. */
+COMPARATOR(compare_shortest, struct step_length, ORDER(x->ns, y->ns) ?: ORDER(x->step, y->step))
+
+uint32_t step_times_median(const struct step_times *times, const struct run *run,
+	const struct step_index *index, enum step_phase phase)
+{
+	SCOPED struct step_length *ranked = calloc(run->step_count + 1, sizeof(*ranked));
+	if (!ranked)
+		return RUN_NONE;
+	size_t n = 0;
+	for (uint32_t i = 0; i < run->step_count; i++)
+		if (step_index_is_evaluated(index, run, i) && run->steps[i].phase == phase)
+			ranked[n++] = (struct step_length){step_time_total_ns(&times->steps[i]), i};
+	qsort(ranked, n, sizeof(*ranked), compare_shortest);
+	return n ? ranked[(n - 1) / 2].step : RUN_NONE;
+}
+
+int step_times_first_token(const struct run *run, uint64_t *ttft_ns)
+{
+	struct step_index index;
+	struct step_times times;
+	int known = 0;
+
+	if (step_index_init(&index, run) < 0)
+		return 0;
+	if (index.count > 1 && step_times_measure(&times, run, &index) == 0) {
+		known = times.ttft_ns != ANALYSIS_UNKNOWN;
+		if (known)
+			*ttft_ns = times.ttft_ns;
+		step_times_fini(&times);
+	}
+	step_index_fini(&index);
+	return known;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* By the C++ runtime that the program has loaded, if it has (demangle.h). */
+#include "attach/common/demangle.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+char *demangle(const char *name)
+{
+	static char *(*function)(const char *, char *, size_t *, int *);
+	static int looked;
+	int status = -1;
+
+	if (!looked) {
+		void *runtime = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+		void *found = dlsym(runtime ? runtime : RTLD_DEFAULT, "__cxa_demangle");
+		memcpy(&function, &found, sizeof found);
+		looked = 1;
+	}
+	char *text =
+		function && !strncmp(name, "_Z", 2) ? function(name, NULL, NULL, &status) : NULL;
+	if (text && status) {
+		free(text);
+		text = NULL;
+	}
+	return text;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What has been written, by hashes of key and value (notes_once.h). */
+#include "attach/common/notes_once.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include "base/fnv.h"
+#include "base/hash.h"
+#include "base/scope.h"
+#include "brick/attach.h"
+#include "brick/brick.h"
+
+enum { MAX_NOTES = 64 };
+
+static uint64_t written[MAX_NOTES];
+static uint32_t written_count, session;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+LOCK_OVER_FORKS(lock)
+
+/* Under the lock: is this new to the session? Then it is remembered. */
+static int is_new(uint64_t hash)
+{
+	uint32_t now = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
+
+	if (now != session) {
+		session = now;
+		written_count = 0;
+	}
+	for (uint32_t i = 0; i < written_count; i++)
+		if (written[i] == hash)
+			return 0;
+	if (written_count == MAX_NOTES)
+		return 0;
+	written[written_count++] = hash;
+	return 1;
+}
+
+void note_once(const char *key, const char *format, ...)
+{
+	char value[768];
+	KEEP_ERRNO();
+	va_list arguments;
+
+	if (!brick_enabled() || brick_thread_ready()) /* in the session that this one goes into */
+		return;
+	va_start(arguments, format);
+	vsnprintf(value, sizeof value, format, arguments);
+	va_end(arguments);
+	pthread_mutex_lock(&lock);
+	int is_first = is_new(hash_add(fnv1a_text(key), fnv1a_text(value)));
+	pthread_mutex_unlock(&lock);
+	if (is_first)
+		brick_note(key, "%s", value);
+}

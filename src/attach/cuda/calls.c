@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is done at CUPTI's callbacks (calls.h). A call inside of another that launches, as the
+ * runtime's are built on the driver's, belongs to the outer one. The program's errno is kept.
+ */
+#include "attach/cuda/calls.h"
+
+#include <errno.h>
+#include "attach/cuda/call_names.h"
+#include "attach/cuda/cupti.h"
+#include "attach/cuda/cuda_events.h"
+#include "attach/cuda/stream_tail.h"
+#include "attach/cuda/graph_calls.h"
+#include "attach/cuda/cuda_launches.h"
+#include "attach/cuda/modules.h"
+#include "attach/cuda/nodes.h"
+#include "attach/cuda/excluded.h"
+#include "base/scope.h"
+#include "brick/attach.h"
+#include "brick/clock.h"
+#include "brick/probe.h"
+#include "brick/queue.h"
+#include "lib/probe/waits.h"
+
+enum { MAX_IDS = 1536, HOOK_PERIOD = 64, FIRST_HOOK = 16 };
+
+static struct call_shape shapes[2][MAX_IDS]; /* by domain and id */
+static uint32_t stopped;
+
+/* What a thread is in the middle of. */
+struct call_thread {
+	uint32_t depth;	     /* of calls that launch */
+	uint32_t hook_calls; /* that launched, since one was timed */
+	uint32_t was_timed;  /* one was, once: the first ones are not typical */
+	int is_captured;     /* the call made nodes of a graph instead */
+	uint64_t hook_ticks;
+	uint64_t wait_begin;
+	struct brick__waits waits;
+	uint64_t source; /* of the module that is being loaded */
+	struct brick_launch launch;
+	const struct brick_launch_owner *work; /* that the call's kernel tells of */
+	uint32_t numbers; /* of commands that the call launches, from launch.number on */
+	uint32_t outer;	  /* id of the outermost call that launches */
+};
+
+static __thread struct call_thread call_thread;
+
+/* ---- choosing ---- */
+
+/* A result of CUPTI's. */
+static int enable_domain(uint32_t domain)
+{
+	int result = CUPTI_FINE;
+
+	for (uint32_t id = 1; result == CUPTI_FINE && id < MAX_IDS; id++) {
+		const char *name = NULL;
+		if (cupti.callback_name(domain, id, &name) != CUPTI_FINE || !name)
+			continue;
+		struct call_shape shape = domain == CUPTI_DOMAIN_DRIVER
+						  ? call_shape_of_driver(name)
+						  : call_shape_of_runtime(name);
+		shapes[domain - 1][id] = shape;
+		if (shape.kind != CALL_NONE)
+			result = cupti.enable_callback(1, cupti.subscriber, domain, id);
+	}
+	return result;
+}
+
+int calls_enable(void)
+{
+	static const uint32_t resources[] = {CUPTI_MODULE_LOADED, CUPTI_MODULE_UNLOADING,
+		CUPTI_GRAPH_NODE_CREATED, CUPTI_GRAPH_NODE_DESTROYING, CUPTI_GRAPH_EXEC_STARTING,
+		CUPTI_GRAPH_EXEC_CREATED, CUPTI_GRAPH_EXEC_DESTROYING, CUPTI_GRAPH_NODE_CLONED};
+	int result = enable_domain(CUPTI_DOMAIN_DRIVER);
+
+	/* older versions lack some: kernels of graphs then have no parents */
+	for (size_t i = 0; result == CUPTI_FINE && i < sizeof resources / sizeof *resources; i++)
+		cupti.enable_callback(1, cupti.subscriber, CUPTI_DOMAIN_RESOURCE, resources[i]);
+	return result;
+}
+
+void calls_enable_runtime(void)
+{
+	enable_domain(CUPTI_DOMAIN_RUNTIME);
+}
+
+void calls_enable_records(void)
+{
+	int narrow = cupti.enable_driver_call && cupti.enable_runtime_call;
+
+	cupti.enable(CUPTI_DRIVER_CALL);
+	cupti.enable(CUPTI_RUNTIME_CALL);
+	for (uint32_t id = 1; narrow && id < MAX_IDS; id++) {
+		const char *name;
+		if (cupti.callback_name(CUPTI_DOMAIN_DRIVER, id, &name) == CUPTI_FINE)
+			cupti.enable_driver_call(id, (uint8_t)call_launches(&shapes[0][id]));
+		if (cupti.callback_name(CUPTI_DOMAIN_RUNTIME, id, &name) == CUPTI_FINE)
+			cupti.enable_runtime_call(id, (uint8_t)call_launches(&shapes[1][id]));
+	}
+}
+
+void calls_stop(void)
+{
+	__atomic_store_n(&stopped, 1, __ATOMIC_RELEASE);
+}
+
+/* ---- calls that launch ---- */
+
+static int has_failed(const struct cupti_call *call)
+{
+	return call->result && *(const int *)call->result != 0;
+}
+
+/* The stream of a call, the context's handle for its default one; NULL: it is not known. */
+static cuda_handle stream_of(const struct call_shape *shape, const struct cupti_call *call)
+{
+	cuda_handle stream;
+
+	if (!call_stream(shape, call->parameters, &stream))
+		return NULL;
+	return stream ? stream : call->context;
+}
+
+static struct launch_records records_of(
+	const struct call_shape *shape, const struct cupti_call *call)
+{
+	const struct cuda_graph_launch *graph = call->parameters;
+
+	if (shape->kind == CALL_KERNEL)
+		return (struct launch_records){1, 1, 1, NULL};
+	if (shape->kind == CALL_COPY)
+		return (struct launch_records){1, 0, 1, NULL};
+	uint32_t count = nodes_exec_records(graph->exec);
+	return (struct launch_records){count, 0, count ? count : 1, NULL};
+}
+
+static void launch_enter(const struct call_shape *shape, const struct cupti_call *call)
+{
+	struct call_thread *t = &call_thread;
+	cuda_handle stream = stream_of(shape, call);
+	int is_excluded = stream && excluded_has(stream);
+
+	if (t->depth++ == 0) {
+		t->is_captured = 0;
+		t->launch = (struct brick_launch){.number = 0};
+		t->work = NULL;
+		if (!is_excluded)
+			brick_launch_begin(&t->launch);
+	}
+	if (is_excluded) {
+		launches_pass_over(call->correlation, LAUNCHES_DISOWNED);
+	} else if (t->launch.number) {
+		struct launch_records records = records_of(shape, call);
+		if (shape->kind == CALL_KERNEL && !t->work)
+			t->work = brick_launch_work();
+		records.work = shape->kind == CALL_KERNEL ? t->work : NULL;
+		if (t->depth == 1)
+			brick_launch_many(&t->launch, t->numbers = records.numbers);
+		records.numbers = t->numbers;
+		launches_begin(call->correlation, &t->launch, &records);
+		if (t->depth == 1)
+			t->outer = call->correlation;
+		else if (t->outer != call->correlation)
+			launches_join(t->outer, call->correlation);
+	} else if (!brick_enabled()) {
+		launches_pass_over(call->correlation, LAUNCHES_IGNORED);
+	}
+}
+
+static void launched(const struct call_shape *shape, const struct cupti_call *call)
+{
+	struct call_thread *t = &call_thread;
+	cuda_handle stream = stream_of(shape, call);
+
+	if (t->is_captured || has_failed(call)) {
+		launches_forget(call->correlation);
+		return;
+	}
+	if (stream) {
+		events_launched(stream, call->correlation);
+		launches_in_stream(call->correlation, stream);
+	}
+	launches_end(call->correlation, &t->launch);
+	if (stream)
+		stream_tail_set(call->context, stream, t->launch.number + t->numbers - 1);
+}
+
+static void launch_exit(const struct call_shape *shape, const struct cupti_call *call)
+{
+	struct call_thread *t = &call_thread;
+
+	if (!t->depth)
+		return;
+	if (t->depth == 1)
+		brick_launch_end(&t->launch);
+	if (shape->kind == CALL_GRAPH)
+		graph_calls_count(GRAPH_LAUNCHED, has_failed(call));
+	else if (shape->kind == CALL_KERNEL && !t->is_captured && !has_failed(call))
+		graph_calls_without();
+	if (t->launch.number)
+		launched(shape, call);
+	t->depth--;
+}
+
+/* ---- calls that wait, or have streams wait ---- */
+
+/* What is there to wait for now: other threads may launch more meanwhile. */
+static void wait_enter(const struct call_shape *shape, const struct cupti_call *call)
+{
+	const struct cuda_event_call *event = call->parameters;
+	cuda_handle stream = stream_of(shape, call);
+	struct brick__waits *waits = &call_thread.waits;
+
+	call_thread.wait_begin = brick_enabled() ? brick_ticks() : 0;
+	waits->count = 0;
+	if (shape->kind == CALL_WAIT_STREAM && stream)
+		brick__waits_add(waits, stream_tail_get(call->context, stream));
+	else if (shape->kind == CALL_WAIT_CONTEXT)
+		stream_tail_context(call->context, waits);
+	else if (shape->kind == CALL_WAIT_EVENT && event)
+		brick__waits_add(waits, events_number(event->event));
+}
+
+static void wait_exit(const struct cupti_call *call)
+{
+	if (!call_thread.wait_begin || has_failed(call))
+		return;
+	brick__record_waits(call_thread.wait_begin, brick_ticks(), &call_thread.waits);
+	call_thread.wait_begin = 0;
+}
+
+static void order_exit(const struct call_shape *shape, const struct cupti_call *call)
+{
+	const struct cuda_event_record *record = call->parameters;
+	const struct cuda_stream_wait *wait = call->parameters;
+	cuda_handle stream = stream_of(shape, call);
+
+	if (!stream || (has_failed(call) && shape->kind != CALL_CAPTURE_END))
+		return;
+	if (shape->kind == CALL_CAPTURE_END)
+		graph_calls_count(GRAPH_CAPTURED, has_failed(call));
+	if (shape->kind == CALL_EVENT)
+		events_recorded(call->context, record->event, stream,
+			stream_tail_get(call->context, stream));
+	else if (shape->kind == CALL_AFTER_EVENT)
+		events_waited(call->context, stream, wait->event);
+	else if (shape->kind == CALL_CAPTURE)
+		events_capture(call->context, stream);
+	else
+		events_capture_end(stream);
+}
+
+/* ---- calls that destroy: a handle may be the next one's, too ---- */
+
+/* The one of the parameters: another may be current on this thread, or none. */
+static void context_gone(const struct cupti_call *call)
+{
+	const struct cuda_context_call *gone = call->parameters;
+
+	if (!gone || !gone->context || has_failed(call))
+		return;
+	excluded_forget(gone->context);
+	stream_tail_forget_context(gone->context);
+	events_forget_context(gone->context);
+}
+
+static void stream_goes(const struct call_shape *shape, const struct cupti_call *call)
+{
+	cuda_handle stream = stream_of(shape, call);
+
+	if (!stream)
+		return;
+	events_forget_stream(stream);
+	excluded_forget(stream);
+	stream_tail_forget(call->context, stream);
+}
+
+/* How many records a launch of it brings is not known any more. */
+static void node_switched(const struct cupti_call *call)
+{
+	const struct cuda_node_switch *node = call->parameters;
+
+	if (node && !has_failed(call))
+		nodes_exec(node->exec, 0);
+}
+
+static void event_goes(const struct cupti_call *call)
+{
+	const struct cuda_event_call *event = call->parameters;
+
+	if (event)
+		events_forget(event->event);
+}
+
+/* ---- the callback ---- */
+
+static int waits(const struct call_shape *shape)
+{
+	return shape->kind >= CALL_WAIT_STREAM && shape->kind <= CALL_WAIT_EVENT;
+}
+
+static void enter(const struct call_shape *shape, const struct cupti_call *call)
+{
+	const struct cuda_load_data *load = call->parameters;
+
+	if (call_launches(shape))
+		launch_enter(shape, call);
+	else if (waits(shape))
+		wait_enter(shape, call);
+	else if (shape->kind == CALL_LOAD)
+		call_thread.source = load ? modules_source(load->image) : 0;
+	else if (shape->kind == CALL_CONTEXT_GOES || shape->kind == CALL_PRIMARY_GOES)
+		cupti.flush_all(0); /* what is complete, while its context is there */
+	else if (shape->kind == CALL_STREAM_GOES)
+		stream_goes(shape, call);
+	else if (shape->kind == CALL_EVENT_GOES)
+		event_goes(call);
+}
+
+static void leave(const struct call_shape *shape, const struct cupti_call *call)
+{
+	if (call_launches(shape))
+		launch_exit(shape, call);
+	else if (waits(shape))
+		wait_exit(call);
+	else if (shape->kind == CALL_LOAD)
+		call_thread.source = 0;
+	else if (shape->kind >= CALL_EVENT && shape->kind <= CALL_CAPTURE_END)
+		order_exit(shape, call);
+	else if (shape->kind == CALL_CONTEXT_GOES)
+		context_gone(call);
+	else if (shape->kind == CALL_INSTANTIATE)
+		graph_calls_instantiated(has_failed(call));
+	else if (shape->kind == CALL_UPDATE)
+		graph_calls_updated(call->parameters, shape->offset != 0, has_failed(call));
+	else if (shape->kind == CALL_NODE_SWITCH)
+		node_switched(call);
+}
+
+/* One launch in HOOK_PERIOD is timed whole: what this here costs, without what CUPTI adds. */
+static void timed_call(const struct call_shape *shape, const struct cupti_call *call)
+{
+	struct call_thread *t = &call_thread;
+	int entering = call->site == CUPTI_ENTER, launches = call_launches(shape);
+	int samples =
+		launches && t->hook_calls >= (uint32_t)(t->was_timed ? HOOK_PERIOD : FIRST_HOOK);
+	uint64_t begin = samples ? brick_ticks() : 0;
+
+	t->hook_calls += launches && !entering;
+	if (entering)
+		enter(shape, call);
+	else
+		leave(shape, call);
+	if (samples && entering) {
+		t->hook_ticks = brick_ticks() - begin;
+	} else if (samples && t->hook_ticks) {
+		brick_hook_cost(t->hook_calls, t->hook_ticks + (brick_ticks() - begin));
+		t->hook_calls = t->hook_ticks = 0;
+		t->was_timed = 1;
+	}
+}
+
+static void about_resource(uint32_t id, const struct cupti_resource_call *resource)
+{
+	const struct cupti_module *module = resource->what;
+
+	if (!resource->what)
+		return;
+	if (id == CUPTI_MODULE_LOADED)
+		modules_loaded(module->id, module->cubin, module->bytes, call_thread.source);
+	else if (id == CUPTI_MODULE_UNLOADING)
+		modules_unloading(module->id);
+	else
+		call_thread.is_captured |= graph_calls_resource(id, resource->what,
+			call_thread.depth ? &call_thread.launch : NULL,
+			call_thread.depth ? call_thread.work : NULL);
+}
+
+void calls_callback(void *own, uint32_t domain, uint32_t id, const void *data)
+{
+	KEEP_ERRNO();
+
+	if (!data || __atomic_load_n(&stopped, __ATOMIC_ACQUIRE))
+		return;
+	if (domain == CUPTI_DOMAIN_RESOURCE)
+		about_resource(id, data);
+	else if (domain <= CUPTI_DOMAIN_RUNTIME && domain && id < MAX_IDS)
+		timed_call(&shapes[domain - 1][id], data);
+}

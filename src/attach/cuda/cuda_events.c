@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tables of events, streams and calls (events.h), without collisions resolved: a place holds
+ * whoever came last. Captures that are under way have a list of their own, so that the end of one
+ * is found whatever has become of its stream's place; what is not in the list is over. Programs
+ * that use no events take no lock here.
+ */
+#include "attach/cuda/cuda_events.h"
+
+#include <pthread.h>
+#include <string.h>
+#include "base/hash.h"
+#include "base/scope.h"
+
+enum { EVENTS = 1 << 13, STREAMS = 1 << 9, CALLS = 1 << 14, CAPTURES = 64 };
+
+struct after {
+	uint32_t count;
+	uint64_t numbers[MAX_EVENTS_AFTER];
+};
+
+struct event {
+	cuda_handle handle, context;
+	uint32_t capture; /* that it was recorded in; 0: none */
+	struct after after;
+};
+
+struct stream {
+	cuda_handle handle, context;
+	uint32_t capture; /* that it is, or was, part of */
+	struct after after;
+};
+
+struct capture {
+	cuda_handle origin, context; /* the stream that it was begun in */
+	uint32_t id;
+};
+
+struct call {
+	uint32_t correlation;
+	struct after after;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct event events[EVENTS];
+static struct stream streams[STREAMS];
+static struct call calls[CALLS];
+static struct capture captures[CAPTURES]; /* that are under way, the oldest first */
+static uint32_t capture_count, last_capture;
+static uint32_t is_used; /* atomic: something has been waited for */
+
+static uint32_t place(cuda_handle handle, uint32_t count)
+{
+	return (uint32_t)hash_pointer(handle) & (count - 1);
+}
+
+/* NULL: it is not known. */
+static struct event *find_event(cuda_handle handle)
+{
+	struct event *event = &events[place(handle, EVENTS)];
+	return event->handle == handle ? event : NULL;
+}
+
+static struct stream *find_stream(cuda_handle handle)
+{
+	struct stream *stream = &streams[place(handle, STREAMS)];
+	return stream->handle == handle ? stream : NULL;
+}
+
+static struct stream *stream_of(cuda_handle context, cuda_handle handle)
+{
+	struct stream *stream = &streams[place(handle, STREAMS)];
+
+	if (stream->handle != handle)
+		*stream = (struct stream){.handle = handle, .context = context};
+	return stream;
+}
+
+/* A command that is there already is added once; when it is full the oldest makes room. */
+static void add(struct after *after, uint64_t number)
+{
+	uint32_t oldest = 0;
+
+	for (uint32_t i = 0; i < after->count; i++) {
+		if (after->numbers[i] == number)
+			return;
+		if (after->numbers[i] < after->numbers[oldest])
+			oldest = i;
+	}
+	if (after->count < MAX_EVENTS_AFTER)
+		after->numbers[after->count++] = number;
+	else if (after->numbers[oldest] < number)
+		after->numbers[oldest] = number;
+}
+
+static void add_all(struct after *after, const struct after *more)
+{
+	for (uint32_t i = 0; i < more->count; i++)
+		add(after, more->numbers[i]);
+}
+
+/* ---- captures ---- */
+
+static int is_under_way(uint32_t capture)
+{
+	for (uint32_t i = 0; i < capture_count; i++)
+		if (captures[i].id == capture)
+			return 1;
+	return 0;
+}
+
+/* The capture that a stream is part of now; 0: none. */
+static uint32_t capture_of(cuda_handle handle)
+{
+	const struct stream *stream = find_stream(handle);
+
+	for (uint32_t i = 0; i < capture_count; i++)
+		if (captures[i].origin == handle)
+			return captures[i].id;
+	return stream && is_under_way(stream->capture) ? stream->capture : 0;
+}
+
+static void end_capture(uint32_t index)
+{
+	capture_count--;
+	memmove(&captures[index], &captures[index + 1], (capture_count - index) * sizeof *captures);
+}
+
+static void end_capture_of(cuda_handle origin)
+{
+	for (uint32_t i = capture_count; i-- > 0;)
+		if (captures[i].origin == origin)
+			end_capture(i);
+}
+
+void events_capture(cuda_handle context, cuda_handle stream)
+{
+	HOLD(&lock);
+	end_capture_of(stream);
+	if (capture_count == CAPTURES)
+		end_capture(0);
+	captures[capture_count++] = (struct capture){stream, context, ++last_capture};
+}
+
+void events_capture_end(cuda_handle stream)
+{
+	HOLD(&lock);
+	end_capture_of(stream);
+}
+
+/* ---- events ---- */
+
+void events_recorded(cuda_handle context, cuda_handle handle, cuda_handle in, uint64_t last)
+{
+	HOLD(&lock);
+	const struct stream *stream = find_stream(in);
+	struct event *event = &events[place(handle, EVENTS)];
+	*event = (struct event){.handle = handle, .context = context, .capture = capture_of(in)};
+	if (!event->capture) {
+		if (stream)
+			event->after = stream->after;
+		if (last)
+			add(&event->after, last);
+	}
+}
+
+void events_waited(cuda_handle context, cuda_handle waiting, cuda_handle handle)
+{
+	HOLD(&lock);
+	const struct event *event = find_event(handle);
+	struct stream *stream = event ? stream_of(context, waiting) : NULL;
+	if (event && is_under_way(event->capture))
+		stream->capture = event->capture;
+	else if (event && !capture_of(waiting))
+		add_all(&stream->after, &event->after);
+	__atomic_store_n(&is_used, 1, __ATOMIC_RELAXED);
+}
+
+uint64_t events_number(cuda_handle handle)
+{
+	uint64_t newest = 0;
+
+	HOLD(&lock);
+	const struct event *event = find_event(handle);
+	for (uint32_t i = 0; event && i < event->after.count; i++)
+		newest = event->after.numbers[i] > newest ? event->after.numbers[i] : newest;
+	return newest;
+}
+
+void events_forget(cuda_handle handle)
+{
+	HOLD(&lock);
+	struct event *event = find_event(handle);
+	if (event)
+		event->handle = NULL;
+}
+
+void events_forget_stream(cuda_handle handle)
+{
+	HOLD(&lock);
+	struct stream *stream = find_stream(handle);
+	if (stream)
+		*stream = (struct stream){.handle = NULL};
+	end_capture_of(handle);
+}
+
+void events_forget_context(cuda_handle context)
+{
+	HOLD(&lock);
+	for (uint32_t i = 0; i < EVENTS; i++)
+		if (events[i].context == context)
+			events[i] = (struct event){.handle = NULL};
+	for (uint32_t i = 0; i < STREAMS; i++)
+		if (streams[i].context == context)
+			streams[i] = (struct stream){.handle = NULL};
+	for (uint32_t i = capture_count; i-- > 0;)
+		if (captures[i].context == context)
+			end_capture(i);
+}
+
+/* ---- calls that launch ---- */
+
+void events_launched(cuda_handle handle, uint32_t correlation)
+{
+	struct call *call = &calls[correlation % CALLS];
+
+	if (!__atomic_load_n(&is_used, __ATOMIC_RELAXED))
+		return;
+	HOLD(&lock);
+	struct stream *stream = find_stream(handle);
+	if (stream && stream->after.count) {
+		*call = (struct call){correlation, stream->after};
+		stream->after.count = 0;
+	}
+}
+
+uint32_t events_after(uint32_t correlation, uint64_t numbers[MAX_EVENTS_AFTER])
+{
+	const struct call *call = &calls[correlation % CALLS];
+	uint32_t count = 0;
+
+	if (!__atomic_load_n(&is_used, __ATOMIC_RELAXED))
+		return 0;
+	HOLD(&lock);
+	if (call->correlation == correlation && correlation) {
+		count = call->after.count;
+		memcpy(numbers, call->after.numbers, count * sizeof *numbers);
+	}
+	return count;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a command comes after in other streams: events that one stream records and another waits
+ * for. A stream is meant by its handle, the default one by its context's; calls that may be the
+ * first of a stream or an event name the context, too. Tables have room for
+ * so many events and streams at a time; what has been overwritten is not known, and no dependency
+ * is told. Any thread.
+ */
+#pragma once
+
+#include <stdint.h>
+#include "attach/cuda/cuda_abi.h"
+
+enum { MAX_EVENTS_AFTER = 8 }; /* commands that one comes after */
+
+/* The event stands for what the stream was given so far: `last`, 0: nothing. */
+void events_recorded(cuda_handle context, cuda_handle event, cuda_handle stream, uint64_t last);
+
+/* The next command of the stream comes after what the event stands for. */
+void events_waited(cuda_handle context, cuda_handle stream, cuda_handle event);
+
+/* That command: the call with this correlation id. */
+void events_launched(cuda_handle stream, uint32_t correlation);
+
+/* Numbers of the commands that those of the call come after; returns how many. */
+uint32_t events_after(uint32_t correlation, uint64_t numbers[MAX_EVENTS_AFTER]);
+
+/* The newest command that the event stands for; 0: not known. */
+uint64_t events_number(cuda_handle event);
+
+/* They go; the next one may have the same handle. */
+void events_forget(cuda_handle event);
+void events_forget_stream(cuda_handle stream);
+void events_forget_context(cuda_handle context);
+
+/*
+ * The stream is being captured into a graph, and with it whatever waits for an event of it: until
+ * the end of that, nothing that is recorded or waited for happens.
+ */
+void events_capture(cuda_handle context, cuda_handle stream);
+void events_capture_end(cuda_handle stream);

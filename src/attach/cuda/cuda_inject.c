@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libbrick-cuda.so: loaded by the CUDA driver when the program initialises it, because `brick
+ * record` sets CUDA_INJECTION64_PATH. Starts tracing through CUPTI, has it deliver records now and
+ * then, and brings in the last ones when the program ends. Where tracing cannot be had the program
+ * runs as it would without, and the recording says why.
+ */
+#include <limits.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "attach/cuda/cupti_abi_check.h"
+#include "attach/cuda/buffers.h"
+#include "attach/cuda/calls.h"
+#include "attach/cuda/cupti.h"
+#include "attach/cuda/graph_calls.h"
+#include "attach/cuda/host_clock.h"
+#include "attach/cuda/cuda_records.h"
+#include "attach/cuda/reorder.h"
+#include "attach/common/helper_cpu.h"
+#include "base/clock_ns.h"
+#include "base/scope.h"
+#include "base/thread_start.h"
+#include "brick/attach.h"
+#include "brick/session.h"
+
+enum { FLUSH_MS = 200, JOIN_S = 5 };
+
+BRICK_API int InitializeInjection(void);
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	pthread_t flusher;
+	int runs, ends, is_child;
+} inject = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+
+/* ---- buffers ---- */
+
+static void request(uint8_t **buffer, size_t *bytes, size_t *most_records)
+{
+	KEEP_ERRNO();
+
+	*buffer = buffers_take(bytes);
+	*most_records = 0; /* as many as it holds */
+}
+
+static void complete(
+	cuda_handle context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid)
+{
+	KEEP_ERRNO();
+
+	records_buffer(context, stream, buffer, valid <= bytes ? valid : bytes);
+}
+
+/* ---- delivery ---- */
+
+/* If ids are missing from the first records: what older versions need for them. Once. */
+static void mend_correlation(void)
+{
+	static int is_mended;
+
+	if (is_mended || !records_lack_correlation())
+		return;
+	is_mended = 1;
+	calls_enable_runtime();
+	calls_enable_records();
+	brick_note("cuda.correlation", "ids were missing: the runtime's calls are recorded, too");
+}
+
+static struct helper_cpu cpu = {.name = "brick-cuda"};
+
+static void *flush_now_and_then(void *unused)
+{
+	struct timespec until;
+
+	pthread_setname_np(pthread_self(), cpu.name);
+	records_thread_is_ours();
+	pthread_mutex_lock(&inject.lock);
+	while (!inject.ends) {
+		until = timespec_in_ns(CLOCK_REALTIME, FLUSH_MS * 1000000ull);
+		pthread_cond_timedwait(&inject.wake, &inject.lock, &until);
+		if (inject.ends)
+			break;
+		pthread_mutex_unlock(&inject.lock);
+		cupti.flush_all(0);
+		records_flush(0);
+		mend_correlation();
+		helper_cpu_at(&cpu, thread_cpu_ns());
+		pthread_mutex_lock(&inject.lock);
+	}
+	pthread_mutex_unlock(&inject.lock);
+	return NULL;
+}
+
+static int start_flusher(void)
+{
+	int error = thread_start(&inject.flusher, NULL, 0, flush_now_and_then, NULL);
+
+	inject.runs = !error;
+	return error;
+}
+
+static void stop_flusher(void)
+{
+	pthread_mutex_lock(&inject.lock);
+	inject.ends = 1;
+	pthread_cond_signal(&inject.wake);
+	pthread_mutex_unlock(&inject.lock);
+	struct timespec until = timespec_in_ns(CLOCK_REALTIME, JOIN_S * NS_PER_S);
+	if (inject.runs)
+		pthread_timedjoin_np(inject.flusher, NULL, &until);
+}
+
+/* The program ends: its exit handlers run, and CUDA's have not run yet. */
+static void finish(void)
+{
+	char text[512];
+
+	if (inject.is_child)
+		return;
+	stop_flusher();
+	helper_cpu_end(&cpu);
+	cupti.flush_all(CUPTI_FLUSH_FORCED);
+	records_flush(1);
+	calls_stop();
+	records_describe(text, sizeof text);
+	brick_note("cuda.records", "%s", text);
+	if (graph_calls_describe(text, sizeof text))
+		brick_note("cuda.graphs", "%s", text);
+	brick_note("cuda.clock", "%s; residual %u ns",
+		host_clock_is_own() ? "CUPTI takes its times from CLOCK_MONOTONIC"
+				    : "placed by readings of its clock",
+		host_clock_residual_ns());
+}
+
+/* CUDA does not work in the child of a fork, and its records are the parent's. */
+static void in_child(void)
+{
+	inject.is_child = 1;
+	calls_stop();
+}
+
+/* ---- start ---- */
+
+__attribute__((format(printf, 1, 2))) static void refuse(const char *format, ...)
+{
+	char why[512];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(why, sizeof why, format, arguments);
+	va_end(arguments);
+	brick_note("cuda", "nothing is timed: %s", why);
+}
+
+static void refuse_subscriber(int result)
+{
+	if (result == CUPTI_HAS_SUBSCRIBER)
+		refuse("another profiler is tracing this process already");
+	else if (result == CUPTI_NO_PRIVILEGES)
+		refuse("this user may not trace (see the driver's NVreg_RestrictProfilingToAdmin)");
+	else
+		refuse("cuptiSubscribe: %s (%d)", cupti_text(result), result);
+}
+
+static void set_attribute(uint32_t attribute, uint8_t value)
+{
+	size_t bytes = sizeof value;
+
+	if (cupti.set_attribute)
+		cupti.set_attribute(attribute, &bytes, &value);
+}
+
+/* One record per launch of a graph, where a record per node costs too much. */
+static int wants_whole_graphs(void)
+{
+	const char *wanted = getenv("BRICK_CUDA");
+	return wanted && !strcmp(wanted, "whole-graphs");
+}
+
+/* A result of CUPTI's. */
+static int enable_records(void)
+{
+	static const struct {
+		uint32_t kind;
+		const char *name;
+	} wanted[] = {
+		{CUPTI_CONCURRENT_KERNEL, "kernels"},
+		{CUPTI_MEMCPY, "copies"},
+		{CUPTI_MEMSET, "fills"},
+		{CUPTI_MEMCPY_PEER, "copies between devices"},
+		{CUPTI_GRAPH_TRACE, "whole graphs"},
+	};
+	size_t count = sizeof wanted / sizeof *wanted - !wants_whole_graphs();
+
+	if (wants_whole_graphs())
+		graph_calls_are_whole();
+
+	set_attribute(CUPTI_BUFFERS_ARE_ZEROED, 1);
+	/* one of its own for each thread would come when that is full, seconds late */
+	set_attribute(CUPTI_BUFFERS_PER_THREAD, 0);
+	host_clock_offer();
+	int result = cupti.register_callbacks(request, complete);
+	if (result != CUPTI_FINE) {
+		refuse("cuptiActivityRegisterCallbacks: %s (%d)", cupti_text(result), result);
+		return result;
+	}
+	for (size_t i = 0; i < count; i++) {
+		result = cupti.enable(wanted[i].kind);
+		if (result == CUPTI_FINE)
+			continue;
+		if (i == 0) {
+			refuse("records of kernels: %s (%d)", cupti_text(result), result);
+			return result;
+		}
+		brick_note("cuda", "%s are not recorded: %s (%d)", wanted[i].name,
+			cupti_text(result), result);
+	}
+	return CUPTI_FINE;
+}
+
+static int is_too_old(void)
+{
+	uint32_t version = 0;
+
+	return cupti.version(&version) != CUPTI_FINE || version < CUPTI_VERSION_OLDEST;
+}
+
+/*
+ * Of the libraries that there are, the first that suits the driver. A result of CUPTI's, or of
+ * cupti_open().
+ */
+static int open_and_subscribe(void)
+{
+	char why[PATH_MAX + 64], unfit[PATH_MAX] = "";
+	const char *reason = "does not suit the driver";
+
+	for (;;) {
+		int result = cupti_open(why, sizeof why);
+		if (result && *unfit)
+			refuse("%s %s", unfit, reason);
+		else if (result)
+			refuse("%s", why);
+		if (result)
+			return result;
+		int is_old = is_too_old();
+		if (is_old && !*unfit)
+			reason = "is older than CUDA 11, and its records are laid out otherwise";
+		result = is_old ? CUPTI_UNREADY
+				: cupti.subscribe(&cupti.subscriber, calls_callback, NULL);
+		int is_answer = result == CUPTI_HAS_SUBSCRIBER || result == CUPTI_NO_PRIVILEGES;
+		if (result == CUPTI_FINE)
+			return result;
+		if (is_answer || (result != CUPTI_UNREADY && !*unfit)) {
+			refuse_subscriber(result);
+			return result;
+		}
+		if (!*unfit)
+			snprintf(unfit, sizeof unfit, "%s", cupti.path);
+	}
+}
+
+/* 0, or why not: negative, or a result of CUPTI's. The recording has been told. */
+static int start_tracing(void)
+{
+	int result = buffers_prepare();
+
+	if (!result)
+		result = reorder_prepare();
+	if (result) {
+		refuse("no memory for buffers");
+		return result;
+	}
+	result = open_and_subscribe();
+	if (result)
+		return result;
+	result = enable_records();
+	if (!result) {
+		result = calls_enable();
+		if (result)
+			refuse("callbacks: %s (%d)", cupti_text(result), result);
+	}
+	if (result) {
+		calls_stop();
+		cupti.unsubscribe(cupti.subscriber);
+	}
+	return result;
+}
+
+static int is_of_torch(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	return info->dlpi_name && strstr(info->dlpi_name, "/libtorch_cpu.so") != NULL;
+}
+
+/* What others would trip over. */
+static void warn(uint32_t version)
+{
+	if (version == CUPTI_VERSION_13_0)
+		brick_note("cuda.warning",
+			"CUPTI of CUDA 13.0 can crash at a flush: 13.0 Update 1 has that mended");
+	if (dl_iterate_phdr(is_of_torch, NULL))
+		brick_note("cuda.warning",
+			"PyTorch's own profiler (Kineto) gets no events of the GPU while this is "
+			"recorded");
+}
+
+static void describe(void)
+{
+	uint32_t version = 0;
+	const char *headers = abi_check_headers();
+
+	cupti.version(&version);
+	brick_note(
+		"cuda", "activity records through CUPTI (API version %u): %s", version, cupti.path);
+	brick_note("cuda.headers", "%s",
+		headers ? headers : "none when this was built: from the documentation");
+	warn(version);
+}
+
+static void start(void)
+{
+	const char *wanted = getenv("BRICK_CUDA");
+
+	if (wanted && !strcmp(wanted, "off")) {
+		refuse("BRICK_CUDA=off");
+		return;
+	}
+	if (start_tracing())
+		return;
+	host_clock_sample();
+	describe();
+	pthread_atfork(NULL, NULL, in_child);
+	atexit(finish);
+	if (start_flusher())
+		brick_note("cuda", "no thread for delivery: records come when buffers are full");
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* Called by the driver; whatever happens, the program's own initialisation goes on. */
+int InitializeInjection(void)
+{
+	KEEP_ERRNO();
+
+	if (brick_thread_ready() == 0)
+		pthread_once(&once, start);
+	return 1;
+}

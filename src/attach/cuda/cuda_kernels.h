@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Descriptions of what was launched, made of CUPTI's records and registered once. Names are
+ * demangled where the program has a C++ runtime that does it. Consumer only.
+ */
+#pragma once
+
+#include <stdint.h>
+#include "attach/cuda/cuda_abi.h"
+
+/* Indices for struct brick_command. */
+uint32_t kernels_of(const struct cupti_kernel *record);
+uint32_t kernels_copy(uint8_t copy);
+uint32_t kernels_fill(void);
+
+/* A whole graph, by CUPTI's id of it. */
+uint32_t kernels_graph(uint32_t id);

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which of the callers of ggml_is_empty() walks the graph (device_graph.h). Others
+ * ask about the sources of an operation, or search the graph from its end. The first that asks for
+ * a graph's first node is taken for the walker, until another has gone on from there through
+ * several nodes without its asking, or begins when it is through. Backends that walk twice (a dry
+ * run first, a look at the whole graph) do so in the same order each time: who came before the
+ * walker is not believed again. CUDA's gives nodes streams of their own and puts the graph into
+ * another order for that, before it walks: so the order is looked at when a walk begins.
+ */
+#include "attach/ggml/devices/device_graph.h"
+
+#include "attach/ggml/devices/device_nodes.h"
+#include "attach/ggml/nodes/node_ready.h"
+#include "attach/ggml/nodes/node_record.h"
+#include "attach/ggml/nodes/node_thread.h"
+#include "attach/ggml/steps/phases.h"
+
+enum { AGREEMENTS = 4 };
+
+__thread struct device_graph device_graph __attribute__((tls_model("initial-exec")));
+
+void device_graph_begin(
+	const struct engine *engine, const void *backend, const void *graph, uint16_t brick)
+{
+	struct device_graph *d = &device_graph;
+	int looked = 0;
+	uint64_t begin = brick__now();
+
+	device_graph_end(); /* an exception may have left one behind */
+	struct known_graph *known = known_graph_hold(engine, graph, 0, &looked);
+	if (!known)
+		return;
+	if (device_nodes_ready(known)) {
+		known_graph_release(known);
+		return;
+	}
+	if (looked)
+		node_record_span(phase_brick(PHASE_LOOKUP), begin, brick__now());
+	if (d->backend != backend)
+		*d = (struct device_graph){.backend = backend};
+	d->at = known->count;
+	d->asked = 0;
+	d->graph = known;
+	d->shown = graph;
+	node_thread.on_device = 1;
+	node_emptiness_wanted();
+	d->outside = device_phase_owner(brick);
+	d->before = brick_launch_owner_set(d->outside);
+}
+
+/* Nothing is launched for a node any more. */
+static void leave(struct device_graph *d, uint32_t next)
+{
+	if (d->at < d->graph->count && next > d->at)
+		device_nodes_taken(d->graph, d->at, next);
+	if (d->span)
+		brick_end(d->span);
+	d->span = 0;
+	brick_launch_owner_set(d->outside);
+}
+
+void device_graph_end(void)
+{
+	struct device_graph *d = &device_graph;
+
+	if (!d->graph)
+		return;
+	leave(d, d->graph->count);
+	brick_launch_owner_set(d->before);
+	known_graph_release(d->graph);
+	d->graph = NULL;
+	node_thread.on_device = 0;
+	node_thread.begun += d->asked;
+}
+
+/* Without memory it stays as it was known. */
+static void look_again(struct device_graph *d)
+{
+	struct known_graph *now = known_graph_again(d->graph, d->shown);
+
+	if (!now || now == d->graph)
+		return;
+	struct known_graph *unused = device_nodes_ready(now) ? now : d->graph;
+	if (unused != now)
+		d->graph = now;
+	known_graph_release(unused);
+}
+
+static void enter(struct device_graph *d, uint32_t index)
+{
+	const struct brick_launch_owner *owner = d->graph->launched[index].owner;
+
+	d->at = index;
+	if (!owner)
+		return;
+	d->asked++;
+	d->span = brick_begin_layer(phase_brick(PHASE_RECORD_COMMANDS), owner->layer);
+	brick_launch_owner_set(owner);
+}
+
+/* From the one that the caller asked about last on, or the first; count: it is not there. */
+static uint32_t find(const struct device_graph *d, const void *node, uintptr_t caller)
+{
+	const struct known_graph *g = d->graph;
+	uint32_t at = caller != d->walker && caller == d->candidate ? d->candidate_at : d->at;
+
+	for (uint32_t i = at < g->count ? at + 1 : 0; i < g->count; i++)
+		if (g->nodes[i].node == node)
+			return i;
+	return g->count && g->nodes[0].node == node ? 0 : g->count;
+}
+
+/* Has another caller than the walker walked from the first node on, alone? */
+static int overtakes(struct device_graph *d, uintptr_t caller, uint32_t index)
+{
+	if (!index) {
+		d->candidate = caller;
+		d->candidate_at = d->agreed = 0;
+		return 0;
+	}
+	if (caller != d->candidate || index <= d->candidate_at)
+		return 0;
+	d->candidate_at = index;
+	return ++d->agreed == AGREEMENTS;
+}
+
+static int set_walker(struct device_graph *d, uintptr_t caller)
+{
+	d->former = d->walker;
+	d->walker = caller;
+	d->candidate = 0;
+	d->trusted = 0;
+	return 1;
+}
+
+/* Who begins when the walker has been through all of them goes the round that launches. */
+static int begins_anew(const struct device_graph *d, uint32_t index)
+{
+	return !index && (!d->walker || d->at + 1 == d->graph->count);
+}
+
+static int is_walker(struct device_graph *d, uintptr_t caller, uint32_t index)
+{
+	if (caller == d->walker) {
+		d->candidate = 0;
+		d->trusted++;
+		return 1;
+	}
+	if (caller == d->former && d->trusted >= AGREEMENTS)
+		return 0;
+	return begins_anew(d, index) || overtakes(d, caller, index) ? set_walker(d, caller) : 0;
+}
+
+static void ask(struct device_graph *d, const void *node, uintptr_t caller)
+{
+	if (d->walker && caller != d->walker && caller != d->candidate &&
+		node != d->graph->nodes[0].node)
+		return;
+	uint32_t index = find(d, node, caller);
+	if (index == d->graph->count || !is_walker(d, caller, index))
+		return;
+	leave(d, index);
+	if (!index)
+		look_again(d);
+	enter(d, index);
+}
+
+void device_graph_ask(const void *node, uintptr_t caller)
+{
+	struct node_thread *t = &node_thread;
+	int timed = --t->hook_left == 0;
+	uint64_t entered = BRICK_UNLIKELY(timed) ? brick__now() : 0;
+
+	ask(&device_graph, node, caller);
+	if (BRICK_UNLIKELY(timed)) {
+		node_cost_timed(&t->hook_cost, brick__now() - entered);
+		t->hook_left = node_cost_draw(&t->hook_cost);
+	}
+}

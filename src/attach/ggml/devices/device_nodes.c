@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owners of what devices are given (device_nodes.h), by site; and the names of fused operations. */
+#include "attach/ggml/devices/device_nodes.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "attach/ggml/nodes/node_text.h"
+#include "base/array.h"
+#include "base/scope.h"
+#include "brick/registry.h"
+
+enum { MAX_OPERATION_BYTES = 64, MAX_OPERATIONS = 4096 };
+
+static ARRAY(struct brick_launch_owner *) owners; /* by site */
+static ARRAY(struct brick_launch_owner *) phases; /* those that had a device at work */
+static ARRAY(char *) operations;
+pthread_mutex_t device_nodes_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+/* Under the lock: the same text, for ever. */
+static const char *keep_operation(const char *text)
+{
+	for (size_t i = 0; i < operations.count; i++)
+		if (!strcmp(operations.items[i], text))
+			return operations.items[i];
+	char *copy = operations.count < MAX_OPERATIONS ? strdup(text) : NULL;
+	if (!copy || array_push(&operations, copy)) {
+		free(copy);
+		return "";
+	}
+	return copy;
+}
+
+const struct brick_launch_owner *device_phase_owner(uint16_t brick)
+{
+	const struct brick_launch_owner *found = NULL;
+	KEEP_ERRNO();
+
+	HOLD(&device_nodes_mutex);
+	for (size_t i = 0; i < phases.count && !found; i++)
+		if (phases.items[i]->brick == brick)
+			found = phases.items[i];
+	struct brick_launch_owner *made = found ? NULL : malloc(sizeof *made);
+	if (made && !array_push(&phases, made)) {
+		*made = (struct brick_launch_owner){.brick = brick,
+			.layer = -1,
+			.operation = keep_operation(brick_name(brick))};
+		found = made;
+	} else {
+		free(made);
+	}
+	return found;
+}
+
+/* Under the lock. */
+static struct brick_launch_owner *owner_of(const struct known_node *k, const char *operation)
+{
+	uint32_t site = k->site[0];
+
+	while (owners.count <= site)
+		if (array_push(&owners, NULL))
+			return NULL;
+	struct brick_launch_owner *owner = owners.items[site];
+	if (!owner && (owner = malloc(sizeof *owner))) {
+		*owner = (struct brick_launch_owner){.brick = k->brick,
+			.layer = k->layer,
+			.operation = keep_operation(operation)};
+		owners.items[site] = owner;
+	}
+	return owner;
+}
+
+static void fill(struct device_node *launched, const struct known_graph *g)
+{
+	for (uint32_t i = 0; i < g->count; i++)
+		if (g->nodes[i].site[0])
+			launched[i].owner =
+				owner_of(&g->nodes[i], g->engine->op_desc(g->nodes[i].node));
+}
+
+int device_nodes_ready(struct known_graph *g)
+{
+	KEEP_ERRNO();
+
+	if (!g->engine->layout_known || !g->engine->op_desc)
+		return -EOPNOTSUPP;
+	HOLD(&device_nodes_mutex);
+	if (!g->launched) {
+		struct device_node *launched = calloc(g->count + 1, sizeof *launched);
+		if (launched)
+			fill(launched, g);
+		g->launched = launched;
+	}
+	return g->launched ? 0 : -ENOMEM;
+}
+
+static void append(char *text, const char *operation)
+{
+	size_t n = strlen(text);
+
+	snprintf(text + n, MAX_OPERATION_BYTES - n, "%s%s", n ? "+" : "", operation);
+}
+
+/* Views among them are no operations of their own. */
+static void join(char *text, const struct known_graph *g, uint32_t index, uint32_t after)
+{
+	*text = '\0';
+	for (uint32_t i = index; i < after; i++)
+		if (g->launched[i].owner)
+			append(text, g->engine->op_desc(g->nodes[i].node));
+}
+
+/* Does node `to` read what node `from` made, itself or as a view? */
+static int reads(const struct known_graph *g, uint32_t to, uint32_t from, uint32_t source)
+{
+	const struct tensor_layout *layout = &g->engine->layout;
+	const void *read = tensor_source(layout, g->nodes[to].node, source);
+	const void *made = g->nodes[from].node;
+
+	return read && (read == made || tensor_view_source(layout, read) == made);
+}
+
+/* Bytes that nodes before `to` hand to it: what they write and it reads. */
+static uint64_t handed(
+	const struct known_graph *g, uint32_t first, uint32_t to, const struct work_node *work)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t from = first; from < to; from++)
+		for (uint32_t k = 0; k < g->engine->layout.source_count && k < WORK_SOURCES; k++)
+			if (g->launched[from].owner && reads(g, to, from, k))
+				bytes += 2 * work_tensor_bytes(&work->source[k]);
+	return bytes;
+}
+
+/* Both stay 0 where one of the nodes has no counts, or counts that are the most that they can be.
+ */
+static void count_work(struct brick_launch_owner *owner, const struct known_graph *g,
+	uint32_t index, uint32_t after)
+{
+	const uint32_t all = BRICK_SITE_HAS_BYTES | BRICK_SITE_HAS_FLOPS;
+	uint64_t bytes = 0, flops = 0, within = 0;
+	int known = 1;
+
+	for (uint32_t i = index; i < after && known; i++) {
+		struct node_text text;
+		struct work_counts counts;
+		struct work_node work;
+		if (!g->launched[i].owner)
+			continue;
+		node_text_read(&text, g->engine, g->nodes[i].node, NULL);
+		node_text_work(&text, g->engine, &counts);
+		node_text_fill(&text, g->engine, &work);
+		known = (counts.flags & (all | BRICK_SITE_AT_MOST)) == all;
+		bytes += counts.bytes;
+		flops += counts.flops;
+		within += handed(g, index, i, &work);
+	}
+	known = known && within < bytes;
+	__atomic_store_n(&owner->bytes, known ? bytes - within : 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&owner->flops, known ? flops : 0, __ATOMIC_RELAXED);
+}
+
+void device_nodes_taken(struct known_graph *g, uint32_t index, uint32_t after)
+{
+	struct device_node *node = &g->launched[index];
+	char text[MAX_OPERATION_BYTES];
+
+	if (!node->owner || __atomic_exchange_n(&node->after, after, __ATOMIC_RELAXED) == after)
+		return;
+	join(text, g, index, after);
+	count_work(node->owner, g, index, after);
+	HOLD(&device_nodes_mutex);
+	__atomic_store_n(&node->owner->operation, keep_operation(text), __ATOMIC_RELEASE);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies of ggml in this process (engine.h). One is made when code of an object first calls a hook
+ * on the hot path, on whatever thread that is; the lock keeps others from doing it twice.
+ */
+#include "attach/ggml/ggml_engine.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "attach/ggml/nodes/node_work.h"
+#include "base/scope.h"
+
+static struct engine *engines;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+LOCK_OVER_FORKS(lock)
+
+/* Functions have the size of data pointers wherever there is dlsym(). */
+#define LOOK_UP(field, name) LOOK_UP_AS(field, name, 0)
+#define LOOK_UP_AS(field, name, hooked)                              \
+	do {                                                         \
+		void *function = resolve_from(object, name, hooked); \
+		memcpy(&(field), &function, sizeof function);        \
+	} while (0)
+
+static void look_up_functions(struct engine *e, const struct loaded_object *object)
+{
+	LOOK_UP_AS(e->extra_forward, ggml_symbols[GGML_NODE_FORWARD].name, 1);
+	LOOK_UP_AS(e->fused_forward, ggml_symbols[GGML_FUSED_FORWARD].name, 1);
+	LOOK_UP_AS(e->barrier, ggml_symbols[GGML_BARRIER].name, 1);
+	LOOK_UP_AS(e->is_empty, ggml_symbols[GGML_IS_EMPTY].name, 1);
+	LOOK_UP(e->op_desc, "ggml_op_desc");
+	LOOK_UP(e->get_name, "ggml_get_name");
+	LOOK_UP(e->block_size, "ggml_blck_size");
+	LOOK_UP(e->type_size, "ggml_type_size");
+	LOOK_UP(e->element_count, "ggml_nelements");
+	LOOK_UP(e->byte_count, "ggml_nbytes");
+	LOOK_UP(e->get_data, "ggml_get_data");
+	LOOK_UP(e->graph_node_count, "ggml_graph_n_nodes");
+	LOOK_UP(e->graph_node, "ggml_graph_node");
+	LOOK_UP(e->graph_nodes, "ggml_graph_nodes");
+	LOOK_UP(e->graph_view, "ggml_graph_view");
+	LOOK_UP(e->backend_name, "ggml_backend_name");
+	LOOK_UP(e->version, "ggml_version");
+	LOOK_UP(e->commit, "ggml_commit");
+}
+
+static void infer_layout(struct engine *e, const struct loaded_object *object)
+{
+	struct tensor_constructors make;
+
+	LOOK_UP(make.init, "ggml_init");
+	LOOK_UP(make.free, "ggml_free");
+	LOOK_UP(make.new_2d, "ggml_new_tensor_2d");
+	LOOK_UP(make.mul_mat, "ggml_mul_mat");
+	LOOK_UP(make.add, "ggml_add");
+	LOOK_UP(make.view_1d, "ggml_view_1d");
+	LOOK_UP(make.set_name, "ggml_set_name");
+	LOOK_UP(make.overhead, "ggml_tensor_overhead");
+	e->layout_known = !tensor_layout_infer(&e->layout, &make, &e->layout_refused);
+	if (e->layout_known && e->block_size && e->type_size) {
+		e->layout_refused = NULL;
+	} else if (e->layout_known) {
+		e->layout_known = 0;
+		e->layout_refused = "type sizes";
+	}
+}
+
+static struct engine *find(uintptr_t address, uint32_t generation)
+{
+	struct engine *e = __atomic_load_n(&engines, __ATOMIC_ACQUIRE);
+
+	while (e && (address - e->object.low >= e->object.bytes ||
+			    __atomic_load_n(&e->generation, __ATOMIC_RELAXED) != generation))
+		e = e->next;
+	return e;
+}
+
+/* Same object, same functions: an engine of an earlier generation that is still there. */
+static struct engine *find_former(const struct engine *like)
+{
+	struct engine *e = engines;
+
+	while (e && (e->object.low != like->object.low || e->object.bytes != like->object.bytes ||
+			    strcmp(e->object.path, like->object.path) ||
+			    e->extra_forward != like->extra_forward ||
+			    e->op_desc != like->op_desc || e->barrier != like->barrier))
+		e = e->next;
+	return e;
+}
+
+/* Under the lock. */
+static struct engine *create(uintptr_t address, uint32_t generation)
+{
+	struct {
+		struct engine engine;
+		struct barrier_profile profile;
+		uint8_t operation_class[OPERATION_CLASSES];
+	} *place = calloc(1, sizeof *place);
+	struct engine *e = place ? &place->engine : NULL;
+
+	if (!e || !resolve_object(address, &e->object)) {
+		free(place);
+		return NULL;
+	}
+	e->profile = &place->profile;
+	e->operation_class = place->operation_class;
+	look_up_functions(e, &e->object);
+	struct engine *former = find_former(e);
+	if (former) {
+		free(place);
+		e = former;
+	} else {
+		infer_layout(e, &e->object);
+		e->next = engines;
+		e->generation = generation;
+		__atomic_store_n(&engines, e, __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(&e->generation, generation, __ATOMIC_RELAXED);
+	return e;
+}
+
+const struct engine *engine_at(uintptr_t address)
+{
+	uint32_t generation = shared_get(&attach_shared.resolve_generation);
+	struct engine *e = find(address, generation);
+
+	if (e)
+		return e;
+	KEEP_ERRNO();
+	HOLD(&lock);
+	e = find(address, generation);
+	if (!e)
+		e = create(address, generation);
+	return e;
+}
+
+enum operation_class engine_operation_new(const struct engine *e, const void *node)
+{
+	uint32_t op = (uint32_t)tensor_int32(node, e->layout.op);
+
+	if (!e->op_desc)
+		return OPERATION_UNKNOWN;
+	const char *name = e->op_desc(node);
+	enum operation_class class = work_is_empty(name)	 ? OPERATION_EMPTY
+				     : !strcmp(name, "RMS_NORM") ? OPERATION_RMS_NORM
+				     : !strcmp(name, "MUL")	 ? OPERATION_MUL
+								 : OPERATION_WORK;
+	__atomic_store_n(&e->operation_class[op], (uint8_t) class, __ATOMIC_RELAXED);
+	return class;
+}
+
+const void *engine_fused(const struct engine *e, const void *norm, const void *next)
+{
+	if (!next || !e->fused_forward || engine_operation(e, norm) != OPERATION_RMS_NORM ||
+		engine_operation(e, next) != OPERATION_MUL)
+		return NULL;
+	return tensor_source(&e->layout, next, 0) == norm ||
+			       tensor_source(&e->layout, next, 1) == norm
+		       ? next
+		       : NULL;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Layers of graphs whose nodes have no names: by repetition (repetition.h). Where the weights have
+ * names that say a layer, as those of a file have, blocks are called by these, if each block has
+ * one and no other has it. Any thread.
+ */
+#pragma once
+
+#include "attach/ggml/ggml_engine.h"
+
+/*
+ * The layer of each of a graph's nodes, -1 for those that lie in none: the caller frees them. NULL:
+ * nodes have names of their own or from us, or nothing repeats, or there is no memory. What was
+ * found is noted in the recording.
+ */
+int16_t *derived_layers(const struct engine *engine, const void *graph, uint32_t count);

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Graphs: where they are split and allocated, computed by a scheduler, by one backend, and by the
+ * CPU's threads. All are C functions that every version since 2024 has.
+ */
+#include <stdio.h>
+#include <string.h>
+#include "attach/ggml/graphs/blas_graph.h"
+#include "attach/ggml/nodes/callback.h"
+#include "attach/ggml/devices/device_graph.h"
+#include "attach/ggml/hook_words.h"
+#include "attach/ggml/method.h"
+#include "attach/ggml/graphs/node_graph.h"
+#include "attach/ggml/nodes/node_ready.h"
+#include "attach/common/notes_once.h"
+#include "attach/ggml/patched.h"
+#include "attach/ggml/steps/steps.h"
+#include "attach/ggml/steps/warm_up.h"
+#include "attach/ggml/steps/whisper_steps.h"
+#include "brick/attach.h"
+#include "brick/brick.h"
+
+static __thread uint32_t scheduled __attribute__((tls_model("initial-exec")));
+
+/* Whatever graph gets its memory now may consist of tensors at the addresses of others. */
+word_pair hook_SCHED_ALLOC_GRAPH(word a, word b, word c, word d, word e, word f)
+{
+	words_fn function = (words_fn)resolve(GGML_SCHED_ALLOC_GRAPH, __builtin_return_address(0));
+	struct phase_scope scope;
+
+	if (!function)
+		return 0;
+	graph_generation_next();
+	whisper_alloc_begin((const void *)a, (const void *)b, __builtin_return_address(0),
+		(uintptr_t)function, __builtin_frame_address(0));
+	phase_begin(&scope, PHASE_GRAPH_ALLOC, __builtin_frame_address(0));
+	word_pair result = function(a, b, c, d, e, f);
+	phase_end(&scope);
+	return result;
+}
+
+/* The library's own way to set a callback, found from where the scheduler's code is. */
+static set_callback_fn set_callback_of(words_fn scheduler_code)
+{
+	return (set_callback_fn)resolve(GGML_SCHED_SET_CALLBACK, (const void *)scheduler_code);
+}
+
+BRICK_API void ggml_backend_sched_set_eval_callback(
+	void *scheduler, eval_callback_fn callback, void *data);
+void ggml_backend_sched_set_eval_callback(void *scheduler, eval_callback_fn callback, void *data)
+{
+	set_callback_fn function =
+		(set_callback_fn)resolve(GGML_SCHED_SET_CALLBACK, __builtin_return_address(0));
+
+	if (function)
+		callback_set(function, scheduler, callback, data);
+}
+
+static int is_cpu(const char *backend)
+{
+	return !strcmp(backend, "CPU") || !strcmp(backend, "BLAS");
+}
+
+/* Do all of these backends compute on the CPU? Names them in the recording. */
+static int note_backends(const void *const *backends, int count, uintptr_t scheduler_code)
+{
+	const struct engine *e = engine_at(scheduler_code);
+	int cpu_only = 1;
+
+	for (int i = 0; i < count && i < 16; i++) {
+		const char *name = e && e->backend_name ? e->backend_name(backends[i]) : NULL;
+		if (!name)
+			continue;
+		cpu_only &= is_cpu(name);
+		if (brick_enabled() && !brick_thread_ready())
+			note_once("backend", "%s", name);
+	}
+	return cpu_only;
+}
+
+/* (backends, buffer types, number of them, ...): also a good moment to get ready for recording. */
+word_pair hook_SCHED_NEW(word a, word b, word c, word d, word e, word f)
+{
+	words_fn function = (words_fn)resolve(GGML_SCHED_NEW, __builtin_return_address(0));
+	struct phase_scope scope;
+
+	if (!function)
+		return 0;
+	phase_begin(&scope, PHASE_GRAPH_ALLOC, __builtin_frame_address(0));
+	word_pair result = function(a, b, c, d, e, f);
+	phase_end(&scope);
+	warm_up_context_made();
+	callback_scheduler_made((void *)(word)result);
+	whisper_scheduler_made((const void *)(word)result);
+	method_scheduler_made(note_backends((const void *const *)a, (int)c, (uintptr_t)function));
+	return result;
+}
+
+/* Nodes that have begun on this thread; and of a graph, how many it has. */
+static void judge_graph(words_fn function, const void *graph, uint32_t seen)
+{
+	const struct engine *e = method_is_chosen() ? NULL : engine_at((uintptr_t)function);
+
+	if (e && e->graph_node_count)
+		method_graph_computed(e->graph_node_count((void *)(uintptr_t)graph), seen);
+}
+
+word_pair hook_SCHED_COMPUTE(word a, word b, word c, word d, word e, word f)
+{
+	words_fn function = (words_fn)resolve(GGML_SCHED_COMPUTE, __builtin_return_address(0));
+	const void *frame = __builtin_frame_address(0);
+	struct phase_scope step, scope;
+
+	if (!function)
+		return (word_pair)(word)-1;
+	uint64_t begun = node_thread.begun;
+	step_begin_graph(&step, frame);
+	phase_begin_brick(&scope, whisper_graph_brick((const void *)b), frame);
+	int by_callback = method_is(METHOD_CALLBACK);
+	if (by_callback)
+		callback_compute_begin(set_callback_of(function), (void *)a, (const void *)b);
+	else if (method_is(METHOD_PLAIN))
+		callback_compute_plain(set_callback_of(function), (void *)a);
+	scheduled++;
+	word_pair result = function(a, b, c, d, e, f);
+	scheduled--;
+	if (by_callback)
+		callback_compute_end((void *)a);
+	phase_end(&scope);
+	phase_end(&step);
+	whisper_computed((const void *)b);
+	judge_graph(function, (const void *)b, (uint32_t)(node_thread.begun - begun));
+	return result;
+}
+
+/* Of whisper.cpp only, where the function above may be inlined into it. */
+word_pair hook_SCHED_COMPUTE_WAIT(word a, word b, word c, word d, word e, word f)
+{
+	words_fn function = (words_fn)resolve(GGML_SCHED_COMPUTE_WAIT, __builtin_return_address(0));
+	uint16_t brick = whisper_graph_brick((const void *)b);
+	struct phase_scope scope;
+
+	if (!function)
+		return (word_pair)(word)-1;
+	if (brick == phase_brick(PHASE_GRAPH_COMPUTE))
+		return function(a, b, c, d, e, f);
+	phase_begin_brick(&scope, brick, __builtin_frame_address(0));
+	word_pair result = function(a, b, c, d, e, f);
+	phase_end(&scope);
+	whisper_computed((const void *)b);
+	return result;
+}
+
+/*
+ * What a backend does with its part of a graph: the CPU's is GraphCompute, whose nodes are seen;
+ * any other has a brick with its own name.
+ */
+static uint16_t brick_of_backend(const void *backend, words_fn backend_code)
+{
+	static const void *last;
+	static uint16_t last_brick;
+	const struct engine *e;
+	char name[48];
+
+	if (!brick_enabled() || !backend || method_cpu_only())
+		return phase_brick(PHASE_GRAPH_COMPUTE);
+	if (__atomic_load_n(&last, __ATOMIC_ACQUIRE) == backend)
+		return __atomic_load_n(&last_brick, __ATOMIC_RELAXED);
+	e = engine_at((uintptr_t)backend_code);
+	const char *text = e && e->backend_name ? e->backend_name(backend) : NULL;
+	if (!text || is_cpu(text))
+		return phase_brick(PHASE_GRAPH_COMPUTE);
+	snprintf(name, sizeof name, "Graph %.40s", text);
+	int brick = brick_register(name, BRICK_CATEGORY_ENGINE);
+	if (brick < 0)
+		return phase_brick(PHASE_GRAPH_COMPUTE);
+	__atomic_store_n(&last_brick, (uint16_t)brick, __ATOMIC_RELAXED);
+	__atomic_store_n(&last, backend, __ATOMIC_RELEASE);
+	return (uint16_t)brick;
+}
+
+static void begin_on_device(
+	const void *backend, const void *graph, words_fn backend_code, uint16_t brick)
+{
+	if (!scheduled)
+		graph_generation_next();
+	if (!phase_is_muted())
+		device_graph_begin(engine_at((uintptr_t)backend_code), backend, graph, brick);
+}
+
+word_pair hook_BACKEND_COMPUTE(word a, word b, word c, word d, word e, word f)
+{
+	words_fn function = (words_fn)resolve(GGML_BACKEND_COMPUTE, __builtin_return_address(0));
+	const void *frame = __builtin_frame_address(0);
+	const struct engine *engine;
+	struct phase_scope step, scope;
+
+	if (!function)
+		return (word_pair)(word)-1;
+	uint16_t brick = brick_of_backend((const void *)a, function);
+	step_begin_graph(&step, frame);
+	phase_begin_brick(&scope, brick, frame);
+	if (brick != phase_brick(PHASE_GRAPH_COMPUTE))
+		begin_on_device((const void *)a, (const void *)b, function, brick);
+	word_pair result = blas_graph_is((const void *)a, function, &engine)
+				   ? blas_graph_compute(engine, function, a, b)
+				   : function(a, b, c, d, e, f);
+	device_graph_end();
+	phase_end(&scope);
+	phase_end(&step);
+	return result;
+}
+
+typedef int (*graph_compute_fn)(void *graph, void *plan);
+
+static int compute(graph_compute_fn function, void *graph, void *plan, const void *frame)
+{
+	struct phase_scope step, scope;
+	struct graph_scope outer;
+
+	if (!scheduled)
+		graph_generation_next();
+	step_begin_graph(&step, frame);
+	phase_begin(&scope, PHASE_GRAPH_COMPUTE, frame);
+	uintptr_t code = patched_home((uintptr_t)function);
+	if (!node_thread_knows(&node_thread, code))
+		node_thread_prepare(&node_thread, code);
+	node_graph_begin(&outer, graph);
+	int status = function(graph, plan);
+	node_graph_end(&outer, graph);
+	phase_end(&scope);
+	phase_end(&step);
+	return status;
+}
+
+BRICK_API int ggml_graph_compute(void *graph, void *plan);
+int ggml_graph_compute(void *graph, void *plan)
+{
+	graph_compute_fn function =
+		(graph_compute_fn)resolve(GGML_GRAPH_COMPUTE, __builtin_return_address(0));
+
+	if (!function)
+		return -1;
+	if (!brick_enabled() || phase_is_muted())
+		return function(graph, plan);
+	return compute(function, graph, plan, __builtin_frame_address(0));
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Graphs as their threads see them: around each on the thread that calls for it, and at the first
+ * node of each on every thread that works for it. Owner thread.
+ */
+#pragma once
+
+#include "attach/ggml/nodes/node_thread.h"
+
+/* A graph may have been built anew: the next one is compared in full. */
+static inline void graph_generation_next(void)
+{
+	__atomic_add_fetch(&attach_shared.graph_generation, 1, __ATOMIC_RELAXED);
+}
+
+/* The first node of a graph on this thread is about to begin. */
+void node_graph_enter(struct node_thread *t, const void *node, int threads, uint32_t serial);
+
+/*
+ * The thread is about to compute a graph: look it up, and hold it. reads_masks: it does so itself,
+ * and node by node.
+ */
+void node_graph_hold(struct node_thread *t, const void *graph, int reads_masks);
+
+/* The barrier that was taken for the last of all graphs was followed by another node. */
+void node_final_refuted(struct node_thread *t);
+
+/* A graph on the calling thread; graphs may nest (operations of the program's own). */
+struct graph_scope {
+	uint64_t entered;
+	struct known_graph *graph;
+	uint32_t node_now, node_next;
+	uint32_t started, fused;
+	uint8_t in_graph;
+};
+void node_graph_begin(struct graph_scope *outer, const void *graph);
+void node_graph_end(const struct graph_scope *outer, const void *graph);

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Telling whisper's graphs apart and naming their tensors (whisper_graph.h). Between two norms lies
+ * a segment: attention to itself, to what was encoded, or the feed-forward network, in this order
+ * in each block. Of the products with a weight in a segment, attention's are told by where the
+ * model lists their weights (query, key, value, out), as the graph has them in different orders;
+ * what only passes a tensor on has its source's name. Called where a graph gets its memory.
+ */
+#include "attach/ggml/graphs/whisper_graph.h"
+
+#include <stdio.h>
+#include <string.h>
+#include "attach/ggml/graphs/given_names.h"
+#include "base/hash.h"
+#include "base/scope.h"
+
+enum { HEAD_NODES = 16, MAX_PRODUCTS = 64, ROLE_BYTES = 32 };
+
+/* Rules know these names (src/attach/rules/ggml-llama.rules). */
+struct segment_kind {
+	const char *norm;
+	const char *products[4]; /* as the model lists them; NULL: fewer */
+	const char *attention;	 /* NULL: none */
+};
+
+static const struct segment_kind self_attention = {
+	"attn_ln", {"attn.query", "attn.key", "attn.value", "attn.out"}, "attn"};
+static const struct segment_kind cross_attention = {
+	"cross_attn_ln", {"cross_attn.query", "cross_attn.out"}, "cross_attn"};
+static const struct segment_kind feed_forward = {"mlp_ln", {"mlp.0", "mlp.2"}, NULL};
+
+struct reader {
+	const struct engine *e;
+	const void *const *nodes;
+	int count;
+	const char *side; /* "encoder", "decoder" */
+	char prefix[24];  /* of names in this segment */
+	int has_softmax;  /* it was seen in this segment */
+	const struct segment_kind *kind;
+};
+
+static int is(const struct reader *r, const void *tensor, const char *operation)
+{
+	return tensor && !strcmp(r->e->op_desc(tensor), operation);
+}
+
+static const void *source(const struct reader *r, const void *node, uint32_t i)
+{
+	return tensor_source(&r->e->layout, node, i);
+}
+
+/* Of the model: nobody computes it, and it views nothing. */
+static int is_weight(const struct reader *r, const void *tensor)
+{
+	return is(r, tensor, "NONE") && !tensor_view_source(&r->e->layout, tensor);
+}
+
+static int is_weight_product(const struct reader *r, const void *node)
+{
+	const void *weight = source(r, node, 0), *with = source(r, node, 1);
+
+	/* as wide as what it is multiplied with: masks of single heads are not */
+	return is(r, node, "MUL_MAT") && is_weight(r, weight) &&
+	       tensor_ne(&r->e->layout, weight)[0] == tensor_ne(&r->e->layout, with)[0] &&
+	       tensor_ne(&r->e->layout, weight)[1] > 1;
+}
+
+static void give(const struct reader *r, const void *tensor, const char *name, const char *suffix)
+{
+	char text[GIVEN_NAME_BYTES];
+
+	snprintf(text, sizeof text, "%s%s%s", r->prefix, name, suffix);
+	given_name_set(tensor, r->e->get_name(tensor), text);
+}
+
+/* The part of a tensor's given name behind the prefix; 0: it has none of this segment. */
+static int role_of(const struct reader *r, const void *tensor, char *role)
+{
+	size_t n = strlen(r->prefix);
+
+	HOLD(&given_names_mutex);
+	const char *given = tensor ? given_name_of(tensor, r->e->get_name(tensor)) : NULL;
+	int found = given && !strncmp(given, r->prefix, n);
+	if (found)
+		snprintf(role, ROLE_BYTES, "%.*s", ROLE_BYTES - 1, given + n);
+	return found;
+}
+
+/* Products with weights in a range of nodes, ordered by where the weights are listed. */
+static int collect_products(
+	const struct reader *r, int begin, int end, const void **products, int by_weight)
+{
+	int n = 0;
+
+	for (int i = begin; i < end && n < MAX_PRODUCTS; i++) {
+		int at = n;
+		if (!is_weight_product(r, r->nodes[i]))
+			continue;
+		for (; by_weight && at &&
+			source(r, products[at - 1], 0) > source(r, r->nodes[i], 0);
+			at--)
+			products[at] = products[at - 1];
+		products[at] = r->nodes[i];
+		n++;
+	}
+	return n;
+}
+
+static void name_product(const struct reader *r, const void *product, const char *role)
+{
+	give(r, product, role, "");
+	give(r, source(r, product, 0), role, ".weight");
+}
+
+static void name_products(const struct reader *r, int begin, int end)
+{
+	const void *products[MAX_PRODUCTS];
+	int n = collect_products(r, begin, end, products, r->kind->attention != NULL), wanted = 0;
+
+	while (wanted < 4 && r->kind->products[wanted])
+		wanted++;
+	for (int i = 0; i < n && n == wanted; i++)
+		name_product(r, products[i], r->kind->products[i]);
+}
+
+/* A sum or product with a vector of the model belongs to what it is applied to. */
+static void name_with_vector(
+	const struct reader *r, const void *node, const void *of, const void *vector)
+{
+	char role[ROLE_BYTES];
+
+	if (!role_of(r, of, role))
+		snprintf(role, sizeof role, "node");
+	give(r, vector, role, is(r, node, "MUL") ? ".weight" : ".bias");
+	give(r, node, role, "");
+}
+
+static void name_elementwise(const struct reader *r, const void *node)
+{
+	const void *a = source(r, node, 0), *b = source(r, node, 1);
+
+	if (is_weight(r, b))
+		name_with_vector(r, node, a, b);
+	else
+		give(r, node, is(r, node, "ADD") ? "residual" : "node", "");
+}
+
+static void name_attention(struct reader *r, const void *node)
+{
+	char role[ROLE_BYTES];
+	const char *step = is(r, node, "MUL_MAT")    ? (r->has_softmax ? ".kqv" : ".kq")
+			   : is(r, node, "SOFT_MAX") ? ".softmax"
+						     : ".flash";
+
+	r->has_softmax |= is(r, node, "SOFT_MAX");
+	snprintf(role, sizeof role, "%s%s", r->kind->attention ? r->kind->attention : "node", step);
+	give(r, node, role, "");
+}
+
+/* Copied into a cache, which is there all the time, or passed on in another form. */
+static void name_passed_on(const struct reader *r, const void *node)
+{
+	char role[ROLE_BYTES];
+	const void *to = source(r, node, 1);
+	int is_cache = is(r, node, "CPY") && is(r, to, "VIEW");
+
+	if (is(r, source(r, node, 0), "NONE"))
+		return; /* a mask, for all blocks */
+	if (!role_of(r, source(r, node, 0), role))
+		snprintf(role, sizeof role, "node");
+	give(r, node, role, is_cache ? ".cache" : "");
+}
+
+static void name_node(struct reader *r, const void *node)
+{
+	if (is_weight_product(r, node))
+		return; /* name_products() has */
+	if (is(r, node, "NORM"))
+		give(r, node, r->kind->norm, "");
+	else if (is(r, node, "ADD") || is(r, node, "MUL"))
+		name_elementwise(r, node);
+	else if (is(r, node, "MUL_MAT") || is(r, node, "SOFT_MAX") || is(r, node, "FLASH_ATTN_EXT"))
+		name_attention(r, node);
+	else
+		name_passed_on(r, node);
+}
+
+static void name_range(struct reader *r, int begin, int end)
+{
+	for (int i = begin; i < end; i++)
+		name_node(r, r->nodes[i]);
+}
+
+/* Between two norms; `layer` -1: behind the last. */
+static void name_segment(
+	struct reader *r, int begin, int end, const struct segment_kind *kind, int layer)
+{
+	r->kind = kind;
+	r->has_softmax = 0;
+	snprintf(r->prefix, sizeof r->prefix, "%s.blocks.%d.", r->side, layer);
+	name_products(r, begin, end);
+	name_range(r, begin, end);
+}
+
+/* The last norm, and the vocabulary's product behind it. */
+static void name_end(struct reader *r, int begin)
+{
+	static const struct segment_kind end = {"ln", {"token_embedding"}, NULL};
+
+	r->kind = &end;
+	snprintf(r->prefix, sizeof r->prefix, "%s.", r->side);
+	name_products(r, begin, r->count);
+	name_range(r, begin, r->count);
+}
+
+static int next_norm(const struct reader *r, int i)
+{
+	while (i < r->count && !is(r, r->nodes[i], "NORM"))
+		i++;
+	return i;
+}
+
+static int count_norms(const struct reader *r)
+{
+	int n = 0;
+
+	for (int i = next_norm(r, 0); i < r->count; i = next_norm(r, i + 1))
+		n++;
+	return n;
+}
+
+/* Rows of a table: of tokens, or of places. */
+static void name_rows(const struct reader *r, const void *node)
+{
+	int is_place = !strcmp(r->e->get_name(source(r, node, 1)), "position");
+
+	give(r, source(r, node, 0), is_place ? "positional_embedding" : "token_embedding.weight",
+		"");
+}
+
+/* What precedes the first block. */
+static void name_begin(struct reader *r, int end)
+{
+	snprintf(r->prefix, sizeof r->prefix, "%s.", r->side);
+	for (int i = 0; i < end; i++) {
+		const void *node = r->nodes[i];
+		if (is(r, node, "GET_ROWS"))
+			name_rows(r, node);
+		else if (is(r, node, "ADD"))
+			give(r, node, "positional_embedding", ".sum");
+	}
+}
+
+static void name_blocks(struct reader *r, const char *side, int in_block)
+{
+	int norms = count_norms(r), begin = next_norm(r, 0);
+
+	r->side = side;
+	if (norms < 1 + in_block || (norms - 1) % in_block)
+		return; /* another model than we know */
+	name_begin(r, begin);
+	for (int s = 0; s < norms - 1; s++) {
+		int end = next_norm(r, begin + 1), part = s % in_block;
+		name_segment(r, begin, end,
+			part == in_block - 1 ? &feed_forward
+			: part		     ? &cross_attention
+					     : &self_attention,
+			s / in_block);
+		begin = end;
+	}
+	name_end(r, begin);
+}
+
+/* Two products in each block, listed block by block. */
+static void name_cross(struct reader *r)
+{
+	static const struct segment_kind cross = {"", {NULL}, "cross_attn"};
+	const void *products[MAX_PRODUCTS];
+	int n = collect_products(r, 0, r->count, products, 1);
+
+	if (n % 2 || n == MAX_PRODUCTS)
+		return;
+	r->kind = &cross;
+	for (int i = 0; i < n; i++) {
+		snprintf(r->prefix, sizeof r->prefix, "decoder.blocks.%d.", i / 2);
+		name_product(r, products[i], i % 2 ? "cross_attn.value" : "cross_attn.key");
+	}
+	for (int layer = 0; layer < n / 2; layer++) {
+		snprintf(r->prefix, sizeof r->prefix, "decoder.blocks.%d.", layer);
+		for (int i = 0; i < r->count; i++) {
+			char role[ROLE_BYTES];
+			if (role_of(r, source(r, r->nodes[i], 0), role))
+				name_node(r, r->nodes[i]);
+		}
+	}
+}
+
+static void name_conv(struct reader *r)
+{
+	snprintf(r->prefix, sizeof r->prefix, "encoder.");
+	for (int i = 0; i < r->count; i++)
+		give(r, r->nodes[i], "conv", "");
+}
+
+/* How many of the first nodes are of an operation. */
+static int head_has(const struct reader *r, const char *operation)
+{
+	int n = 0;
+
+	for (int i = 0; i < r->count && i < HEAD_NODES; i++)
+		n += is(r, r->nodes[i], operation);
+	return n;
+}
+
+static enum whisper_part part_of(const struct reader *r)
+{
+	if (head_has(r, "IM2COL"))
+		return WHISPER_CONV;
+	if (head_has(r, "GET_ROWS") == 2)
+		return WHISPER_DECODER;
+	if (head_has(r, "NORM"))
+		return WHISPER_ENCODER;
+	return head_has(r, "CPY") ? WHISPER_CROSS : WHISPER_NONE;
+}
+
+static int32_t tokens_of(const struct reader *r, enum whisper_part part)
+{
+	if (part == WHISPER_CONV) /* a row for each feature */
+		return (int32_t)tensor_ne(&r->e->layout, r->nodes[r->count - 1])[0];
+	for (int i = 0; part == WHISPER_DECODER && i < r->count; i++)
+		if (is(r, r->nodes[i], "GET_ROWS"))
+			return (int32_t)tensor_ne(&r->e->layout, r->nodes[i])[1];
+	return 0;
+}
+
+static void name_all(struct reader *r, enum whisper_part part)
+{
+	if (part == WHISPER_CONV)
+		name_conv(r);
+	else if (part == WHISPER_CROSS)
+		name_cross(r);
+	else if (part == WHISPER_ENCODER)
+		name_blocks(r, "encoder", 2);
+	else if (part == WHISPER_DECODER)
+		name_blocks(r, "decoder", 3);
+}
+
+static uint64_t hash_node(const struct reader *r, const void *node, uint64_t hash)
+{
+	uint64_t name[2];
+
+	memcpy(name, tensor_field(node, r->e->layout.name), sizeof name);
+	hash = hash_add(hash, (uint64_t)(uintptr_t)node);
+	hash = hash_add(hash, (uint64_t)(uintptr_t)source(r, node, 0));
+	hash = hash_add(hash, (uint32_t)tensor_int32(node, r->e->layout.op));
+	return hash_add(hash_add(hash, name[0]), name[1]);
+}
+
+/* The same tensors as the last time: they have their names. */
+static int is_named(const struct reader *r, enum whisper_part part)
+{
+	static uint64_t last[WHISPER_PARTS];
+	uint64_t hash = (uint64_t)r->count;
+
+	for (int i = 0; i < r->count; i++)
+		hash = hash_node(r, r->nodes[i], hash);
+	return __atomic_exchange_n(&last[part], hash, __ATOMIC_RELAXED) == hash;
+}
+
+/* 0: this engine does not show its graphs. */
+static int open_graph(struct reader *r, const struct engine *e, const void *graph)
+{
+	*r = (struct reader){.e = e};
+	if (!e || !e->layout_known || !e->graph_nodes || !e->graph_node_count || !e->op_desc ||
+		!e->get_name)
+		return 0;
+	r->count = e->graph_node_count((void *)(uintptr_t)graph);
+	r->nodes = e->graph_nodes((void *)(uintptr_t)graph);
+	return r->count > 0 && r->nodes;
+}
+
+enum whisper_part whisper_graph_part(const struct engine *e, const void *graph, int32_t *tokens)
+{
+	struct reader r;
+
+	*tokens = 0;
+	if (!open_graph(&r, e, graph))
+		return WHISPER_NONE;
+	enum whisper_part part = part_of(&r);
+	*tokens = tokens_of(&r, part);
+	return part;
+}
+
+void whisper_graph_name(const struct engine *e, const void *graph, enum whisper_part part)
+{
+	struct reader r;
+
+	if (open_graph(&r, e, graph) && !is_named(&r, part))
+		name_all(&r, part);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The evaluation callback (callback.h): a table of the schedulers seen, with the program's callback
+ * of each. A node lies between the answer to "do you want this one" and the call that says it is
+ * there. Nodes without work are left to be computed along with the next one, but for some: each
+ * shows what the engine takes for a graph of one node.
+ */
+#include "attach/ggml/nodes/callback.h"
+
+#include <pthread.h>
+#include <stddef.h>
+#include "attach/ggml/nodes/digests.h"
+#include "attach/ggml/method.h"
+#include "attach/ggml/graphs/node_graph.h"
+#include "attach/ggml/patched.h"
+#include "attach/ggml/nodes/node_ready.h"
+#include "attach/ggml/nodes/node_sites.h"
+#include "attach/ggml/steps/phases.h"
+#include "base/scope.h"
+#include "brick/brick.h"
+
+enum { MAX_SCHEDULERS = 64, SPLITS_BETWEEN = 31, SPLIT_FIRST = 4 };
+
+struct scheduler {
+	void *address;
+	eval_callback_fn callback; /* the program's */
+	void *data;
+	int installed;	 /* ours is in its place */
+	int wanted;	 /* the program has asked for the node that is being computed */
+	brick_span span; /* of that node */
+	uint32_t site;
+	uint32_t empty; /* how many nodes without work have been met */
+	int is_split;	/* the one that is being computed has none: it is there to be timed */
+};
+
+static uint32_t is_used; /* ours was installed somewhere */
+static struct scheduler schedulers[MAX_SCHEDULERS];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+LOCK_OVER_FORKS(lock)
+
+/* The entry of a scheduler, a new one if need be; NULL when the table is full. */
+static struct scheduler *entry_of(void *address)
+{
+	struct scheduler *entry = NULL;
+
+	HOLD(&lock);
+	for (int i = 0; i < MAX_SCHEDULERS && !entry; i++)
+		if (schedulers[i].address == address)
+			entry = &schedulers[i];
+	for (int i = 0; i < MAX_SCHEDULERS && !entry; i++)
+		if (!schedulers[i].address)
+			entry = &schedulers[i];
+	if (entry)
+		entry->address = address;
+	return entry;
+}
+
+void callback_scheduler_made(void *scheduler)
+{
+	struct scheduler *entry = scheduler ? entry_of(scheduler) : NULL;
+
+	if (entry)
+		*entry = (struct scheduler){.address = scheduler};
+}
+
+static int is_work(struct node_thread *t, const void *tensor)
+{
+	return !t->engine || !shape_offsets_known(&t->shape_at) ||
+	       engine_operation(t->engine, tensor) != OPERATION_EMPTY;
+}
+
+/*
+ * A prime, so that it does not keep in time with the graph. Not where the program asks for nodes
+ * itself: what it has split is no cost of ours, and nobody could tell how much that is.
+ */
+static int is_split(struct scheduler *s)
+{
+	return !s->callback && ++s->empty % SPLITS_BETWEEN == SPLIT_FIRST;
+}
+
+/* What the node launches and waits for while it is computed lies in its brick. */
+static void node_begin(struct scheduler *s, struct node_thread *t, const void *tensor)
+{
+	if (s->is_split) {
+		s->site = 0;
+		s->span = brick_begin_from(phase_brick(PHASE_SPLIT), -1, BRICK_SOURCE_CALLBACK);
+		return;
+	}
+	s->site = node_site_slow(t, tensor, NULL, 0);
+	s->span = brick_begin_from(t->brick, t->layer, BRICK_SOURCE_CALLBACK);
+}
+
+static void node_end(struct scheduler *s, struct node_thread *t, const void *tensor)
+{
+	if (!s->span)
+		return;
+	if (s->site)
+		brick_end_site(s->span, s->site);
+	else
+		brick_end(s->span);
+	s->span = 0;
+	if (tensor && !s->is_split && digests_mode && method_cpu_only())
+		digests_take(t, tensor, NULL, s->site);
+}
+
+static _Bool on_node(void *tensor, _Bool ask, void *data)
+{
+	struct scheduler *s = data;
+	struct node_thread *t = &node_thread;
+	uintptr_t caller = (uintptr_t)__builtin_return_address(0);
+
+	if (!node_thread_knows(t, caller))
+		node_thread_prepare(t, caller);
+	if (ask) {
+		s->wanted = s->callback && s->callback(tensor, 1, s->data);
+		int is_due = !s->wanted && !is_work(t, tensor);
+		if (!s->wanted && (!brick_enabled() || (is_due && !is_split(s))))
+			return 0;
+		phase_mute(1);
+		node_end(s, t, NULL); /* nobody has told that it is there */
+		s->is_split = is_due;
+		if (brick_enabled())
+			node_begin(s, t, tensor);
+		return 1;
+	}
+	node_end(s, t, tensor);
+	phase_mute(0);
+	return s->wanted ? s->callback(tensor, 0, s->data) : 1;
+}
+
+static void install(set_callback_fn set, struct scheduler *entry, int ours)
+{
+	entry->installed = ours;
+	if (ours) {
+		__atomic_store_n(&is_used, 1, __ATOMIC_RELAXED);
+		set(entry->address, on_node, entry);
+	} else {
+		set(entry->address, entry->callback, entry->data);
+	}
+}
+
+void callback_set(set_callback_fn set, void *scheduler, eval_callback_fn callback, void *data)
+{
+	struct scheduler *entry = entry_of(scheduler);
+
+	if (!entry) {
+		set(scheduler, callback, data);
+		return;
+	}
+	entry->callback = callback;
+	entry->data = data;
+	install(set, entry, brick_enabled() && method_is(METHOD_CALLBACK));
+}
+
+void callback_compute_plain(set_callback_fn set, void *scheduler)
+{
+	struct scheduler *entry;
+
+	if (!set || !__atomic_load_n(&is_used, __ATOMIC_RELAXED))
+		return;
+	entry = entry_of(scheduler);
+	if (entry && entry->installed)
+		install(set, entry, 0);
+}
+
+void callback_compute_begin(set_callback_fn set, void *scheduler, const void *graph)
+{
+	struct node_thread *t = &node_thread;
+	struct scheduler *entry;
+
+	if (!set || !brick_enabled())
+		return;
+	uintptr_t code = patched_home((uintptr_t)set);
+	if (!node_thread_knows(t, code))
+		node_thread_prepare(t, code);
+	node_graph_hold(t, graph, 0);
+	entry = entry_of(scheduler);
+	if (entry && !entry->installed)
+		install(set, entry, 1);
+}
+
+void callback_compute_end(void *scheduler)
+{
+	struct scheduler *entry = entry_of(scheduler);
+
+	if (entry)
+		node_end(entry, &node_thread, NULL);
+	known_graph_release(node_thread.graph);
+	node_sites_of(&node_thread, NULL, 0);
+	phase_mute(0);
+}

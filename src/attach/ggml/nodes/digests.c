@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Digests of nodes (digests.h). A node's result is complete when its whole team has met behind it,
+ * and may be overwritten by the next node that any of them begins. The graph's number below is the
+ * same for all threads of a graph, so that they agree on which node is its first.
+ */
+#include "attach/ggml/nodes/digests.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "attach/ggml/graphs/capture.h"
+#include "attach/ggml/nodes/node_run.h"
+#include "base/hash.h"
+#include "brick/brick.h"
+#include "lib/probe/registry_tables.h"
+
+enum {
+	TYPE_F32 = 0, /* of ggml; frozen since its file format has them */
+	TYPE_F16 = 1,
+	TYPE_BF16 = 30,
+	MAX_VIEWS = 16,
+	ALIASES = 1024,
+};
+
+/* What a thread remembers of the node that it began last. */
+struct digest_thread {
+	uint32_t graph;
+	const void *result; /* NULL: none in this graph */
+	const void *norm;   /* computed along with it, or NULL */
+	void *pool;	    /* of its team; NULL: it has met at no barrier yet */
+};
+
+uint32_t digests_mode;
+
+static __thread struct digest_thread own __attribute__((tls_model("initial-exec")));
+static uint32_t graph_number; /* of the outermost graph; odd ones and 0 are no graph */
+static uint32_t suspended;    /* graphs inside of a node */
+static pthread_mutex_t graphs = PTHREAD_MUTEX_INITIALIZER;
+static __thread uint32_t depth __attribute__((tls_model("initial-exec")));
+
+/* Caches: what was written last into a tensor that no node results in. Under `graphs`. */
+static struct alias {
+	const void *cache, *written;
+} aliases[ALIASES];
+
+static void forget_in_child(void)
+{
+	pthread_mutex_init(&graphs, NULL);
+	suspended = 0;
+	depth = 0;
+	own = (struct digest_thread){0, NULL, NULL, NULL};
+}
+
+__attribute__((constructor)) static void read_environment(void)
+{
+	digests_mode = capture_wants("digest-all") ? DIGESTS_ALL
+		       : capture_wants("digest")   ? DIGESTS_KNOWN
+						   : DIGESTS_OFF;
+	if (digests_mode)
+		pthread_atfork(NULL, NULL, forget_in_child);
+}
+
+void digests_graph_begin(void)
+{
+	if (!digests_mode)
+		return;
+	if (depth++) {
+		__atomic_add_fetch(&suspended, 1, __ATOMIC_SEQ_CST);
+		return;
+	}
+	pthread_mutex_lock(&graphs);
+	__atomic_add_fetch(&graph_number, 1, __ATOMIC_SEQ_CST);
+}
+
+static uint32_t graph_now(void)
+{
+	return __atomic_load_n(&suspended, __ATOMIC_SEQ_CST)
+		       ? 0
+		       : __atomic_load_n(&graph_number, __ATOMIC_SEQ_CST);
+}
+
+/* The last node, which has ended as its graph has. */
+static void take_last(struct node_thread *t)
+{
+	const void *result = own.graph == graph_now() ? own.result : NULL;
+
+	own.result = NULL;
+	if (result && brick_digests_wanted()) {
+		node_flush();
+		digests_take(t, result, own.norm, t->site);
+	}
+}
+
+void digests_graph_end(struct node_thread *t)
+{
+	if (!depth)
+		return;
+	if (depth == 1) {
+		take_last(t);
+		pthread_mutex_unlock(&graphs);
+	} else {
+		__atomic_sub_fetch(&suspended, 1, __ATOMIC_SEQ_CST);
+	}
+	depth--;
+}
+
+void digests_barrier(void *pool)
+{
+	own.pool = pool;
+}
+
+void digests_node_begin(struct node_thread *t, const struct compute_params *params,
+	const void *node, const void *mul)
+{
+	uint32_t graph = graph_now();
+
+	if (!graph)
+		return;
+	if (own.graph != graph)
+		own = (struct digest_thread){graph, NULL, NULL, NULL};
+	int team = params->nth > 1;
+	if (own.result && (!team || own.pool)) {
+		if (team)
+			t->barrier(own.pool);
+		if (!params->ith && brick_digests_wanted() && t->mode != NODE_MODE_OFF) {
+			node_flush();
+			digests_take(t, own.result, own.norm, t->site);
+		}
+		if (team)
+			t->barrier(own.pool);
+	}
+	own.result = mul ? mul : node;
+	own.norm = mul ? node : NULL;
+}
+
+/* ---- one node ---- */
+
+static struct alias *alias_of(const void *cache)
+{
+	size_t at = (size_t)hash_pointer(cache) % ALIASES;
+
+	for (size_t i = 0; i < ALIASES; i++, at = (at + 1) % ALIASES)
+		if (!aliases[at].cache || aliases[at].cache == cache)
+			return &aliases[at];
+	return NULL;
+}
+
+/* The node or leaf that a chain of views looks at; for a cache, what was written there last. */
+static const void *origin(const struct engine *e, const void *tensor)
+{
+	for (int i = 0; tensor && i < MAX_VIEWS; i++) {
+		const void *from = tensor_source(&e->layout, tensor, 0);
+		if (engine_operation(e, tensor) != OPERATION_EMPTY)
+			return tensor;
+		if (!from) {
+			const struct alias *alias = alias_of(tensor);
+			return alias && alias->cache ? alias->written : tensor;
+		}
+		tensor = from;
+	}
+	return tensor;
+}
+
+/* Writes into a cache: the result is the whole of it, most of which others have written. */
+static int note_cache_write(const struct engine *e, const void *node)
+{
+	const void *cache = tensor_view_source(&e->layout, node);
+	const char *operation = e->op_desc ? e->op_desc(node) : "";
+
+	if (!cache || (strcmp(operation, "SET_ROWS") && strcmp(operation, "CPY")))
+		return 0;
+	struct alias *alias = alias_of(cache);
+	if (alias)
+		*alias = (struct alias){cache, origin(e, tensor_source(&e->layout, node, 0))};
+	return 1;
+}
+
+static uint32_t dtype_of(int32_t type)
+{
+	return type == TYPE_F32	   ? BRICK_DTYPE_F32
+	       : type == TYPE_F16  ? BRICK_DTYPE_F16
+	       : type == TYPE_BF16 ? BRICK_DTYPE_BF16
+				   : BRICK_DTYPE_OTHER;
+}
+
+/* Strides stand behind the shape; the library's own size of the tensor is the proof. */
+static int read_strides(const struct engine *e, const void *node, struct brick_tensor *t)
+{
+	uint64_t bytes = t->dtype == BRICK_DTYPE_F32 ? 4 : 2;
+
+	memcpy(t->nb, tensor_field(node, (uint16_t)(e->layout.ne + sizeof t->ne)), sizeof t->nb);
+	for (int i = 0; i < 4; i++) {
+		uint64_t extent;
+		if (!t->ne[i] || __builtin_mul_overflow(t->ne[i] - 1, t->nb[i], &extent))
+			return 0;
+		bytes += extent;
+	}
+	return bytes == e->byte_count(node);
+}
+
+static void read_sources(
+	const struct engine *e, const void *node, const void *norm, struct brick_tensor *t)
+{
+	uint32_t known = 0;
+
+	for (uint32_t i = 0; i < e->layout.source_count; i++) {
+		const void *source = tensor_source(&e->layout, node, i);
+		if (!source)
+			continue;
+		if (source == norm)
+			source = tensor_source(&e->layout, norm, 0);
+		int32_t type = tensor_int32(source, e->layout.type);
+		if (e->block_size(type) > 1)
+			t->flags |= BRICK_TENSOR_QUANTIZED;
+		else if (type == TYPE_F16 || type == TYPE_BF16)
+			t->flags |= BRICK_TENSOR_HALF;
+		if (known < BRICK_DIGEST_INPUTS)
+			t->inputs[known++] = (uint64_t)(uintptr_t)origin(e, source);
+	}
+}
+
+static int is_wanted(uint32_t index)
+{
+	const struct brick_session_site *site = brick__site(index);
+
+	return site &&
+	       (digests_mode == DIGESTS_ALL || !(site->flags & BRICK_SITE_UNKNOWN_OPERATION));
+}
+
+void digests_take(struct node_thread *thread, const void *node, const void *norm, uint32_t site)
+{
+	const struct engine *e = thread->engine;
+	struct brick_tensor t = {
+		.size = sizeof(struct brick_tensor), .output = (uint64_t)(uintptr_t)node};
+
+	if (!digests_mode || !e || !shape_offsets_known(&thread->shape_at) || !e->get_data ||
+		!e->byte_count || engine_operation(e, node) == OPERATION_EMPTY ||
+		note_cache_write(e, node) || !is_wanted(site))
+		return;
+	t.dtype = dtype_of(tensor_int32(node, e->layout.type));
+	memcpy(t.ne, tensor_ne(&e->layout, node), sizeof t.ne);
+	t.data = e->get_data(node);
+	if (t.dtype != BRICK_DTYPE_OTHER && (!t.data || !read_strides(e, node, &t)))
+		return;
+	read_sources(e, node, norm, &t);
+	brick_digest_site(site, &t);
+}

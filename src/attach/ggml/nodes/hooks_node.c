@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The hooks of the CPU backend that are called for every node of every graph on every thread:
+ * the hot path of the interposer. A node's time begins as late as the hook can manage, after its
+ * site has been found and the node before it has been put away.
+ *
+ * The engine's weights have pushed the hooks out of the caches when they are called again, code as
+ * well as data. So the common case, a graph on one thread whose nodes are known, is a leaf of a few
+ * cache lines; everything else leaves through a function of its own. A barrier, which comes before
+ * nearly every node, asks for what the next beginning will need.
+ */
+#include "attach/ggml/devices/device_graph.h"
+#include "attach/ggml/nodes/digests.h"
+#include "attach/ggml/ggml_hooks.h"
+#include "attach/ggml/method.h"
+#include "attach/ggml/graphs/node_graph.h"
+#include "attach/ggml/nodes/node_ready.h"
+#include "attach/ggml/nodes/node_record.h"
+#include "attach/ggml/nodes/node_run.h"
+#include "attach/ggml/nodes/node_sites.h"
+#include "brick/brick.h"
+
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+#define APART __attribute__((noinline))
+#define HOT __attribute__((section(".text.brick_hot"), aligned(64)))
+enum { LINE = 64, ALONE_LINES = 4, TEAM_LINES = 10 };
+
+/* Nodes come in the same order again and again: the one that the last one points to is tried. */
+static ALWAYS_INLINE uint32_t expected_site(
+	const struct known_node *known, const void *node, uint64_t shape, int part)
+{
+	return known->node == node && known->shape == shape ? known->site[part] : 0;
+}
+
+static ALWAYS_INLINE void expect_next(struct node_thread *t, const struct known_node *known)
+{
+	t->node_now = t->node_next;
+	t->node_next = known->next;
+	__builtin_prefetch(&t->nodes[known->next]);
+}
+
+/* Begin a node, whatever the case. What one call in 64 costs is measured in place. */
+static HOT APART void begin(struct node_thread *t, uintptr_t caller,
+	const struct compute_params *params, const void *node, const void *mul)
+{
+	if (BRICK_UNLIKELY(!node_thread_knows(t, caller)))
+		node_thread_prepare(t, caller);
+	if (BRICK_UNLIKELY(digests_mode))
+		digests_node_begin(t, params, node, mul);
+	if (t->mode == NODE_MODE_OFF && !method_records_nodes())
+		return;
+	if (BRICK_UNLIKELY(t->plan != NULL) && node_run_refused(t, node, mul != NULL))
+		return;
+	uint32_t serial = shared_get(&attach_shared.graph_serial);
+	int timed = --t->hook_left == 0;
+	uint64_t entered = BRICK_UNLIKELY(timed || !t->end) ? brick__now() : 0;
+	if (BRICK_LIKELY(t->open)) {
+		if (BRICK_UNLIKELY(t->last_barrier && t->last_barrier == t->final_barrier))
+			node_final_refuted(t);
+		node_finish(t, t->end ? t->end : entered);
+	}
+	if (BRICK_UNLIKELY(t->graph_serial != serial ||
+			   (params->nth == 1) != (t->mode == NODE_MODE_ALONE)))
+		node_graph_enter(t, node, params->nth, serial);
+	if (t->mode == NODE_MODE_OFF ||
+		node_run_begin(t, node, mul != NULL, brick__halves(t->run_base)))
+		return;
+	int part = params->ith != 0;
+	uint64_t shape =
+		shape_offsets_known(&t->shape_at) ? node_shape(&t->shape_at, node, mul != NULL) : 0;
+	const struct known_node *known = &t->nodes[t->node_next];
+	t->site = expected_site(known, node, shape, part);
+	if (BRICK_LIKELY(t->site))
+		expect_next(t, known);
+	else
+		t->site = node_site_slow(t, node, mul, part);
+	t->open = 1;
+	t->started++;
+	t->fused += mul != NULL;
+	uint64_t left = t->end + t->wait;
+	t->end = t->wait = t->inner = 0;
+	t->last_barrier = 0;
+	t->cost = 0;
+	if (BRICK_UNLIKELY(timed)) {
+		t->hook_left = node_cost_draw(&t->hook_cost);
+		t->cost = (uint32_t)(brick__now() - entered);
+		t->marked = 1;
+	}
+	t->begin = brick__now();
+	t->is_cold = t->begin - left > t->slow_begin;
+}
+
+static HOT APART _Bool extra_forward(
+	uintptr_t caller, const struct compute_params *params, void *node)
+{
+	struct node_thread *t = &node_thread;
+
+	begin(t, caller, params, node, NULL);
+	return t->extra_forward(params, node);
+}
+
+static APART void fused_forward(
+	uintptr_t caller, const struct compute_params *params, void *norm, void *mul)
+{
+	struct node_thread *t = &node_thread;
+
+	begin(t, caller, params, norm, mul);
+	t->fused_forward(params, norm, mul);
+}
+
+/* What the next node's beginning will touch. */
+static ALWAYS_INLINE void expect_code(uintptr_t code, int lines)
+{
+	for (int i = 0; i < lines; i++)
+		__builtin_prefetch((const char *)code + i * LINE);
+	__builtin_prefetch((const void *)(uintptr_t)&ggml_is_empty);
+}
+
+/* A barrier with others to wait for. */
+static HOT APART void wait_in(uintptr_t caller, void *pool)
+{
+	struct node_thread *t = &node_thread;
+	int timed = --t->hook_left == 0;
+	uint64_t entered = BRICK_UNLIKELY(timed) ? brick__now() : 0;
+	uint64_t end = brick__now();
+
+	if (BRICK_UNLIKELY(t->is_cold))
+		expect_code((uintptr_t)&begin, TEAM_LINES);
+	__builtin_prefetch(&t->nodes[t->node_next]);
+	__builtin_prefetch(&t->events[t->event_count], 1);
+	t->barrier(pool);
+	uint64_t left = brick__now();
+	t->inner += t->wait;
+	t->end = end;
+	t->wait = left - end;
+	t->last_barrier = caller;
+	if (BRICK_UNLIKELY(timed)) {
+		entered = end - entered + (brick__now() - left);
+		t->hook_left = node_cost_draw(&t->hook_cost);
+		node_cost_timed(&t->hook_cost, entered);
+	}
+	/* Who has called for the graph records it on its return, all others here. */
+	if (BRICK_UNLIKELY(caller == t->final_barrier && !t->in_graph))
+		node_flush();
+}
+
+static HOT APART void other_barrier(uintptr_t caller, void *pool)
+{
+	struct node_thread *t = &node_thread;
+
+	if (BRICK_UNLIKELY(digests_mode))
+		digests_barrier(pool);
+	if (BRICK_UNLIKELY(!node_thread_knows(t, caller)))
+		node_thread_prepare(t, caller);
+	else if (t->open && t->mode == NODE_MODE_TEAM) {
+		wait_in(caller, pool);
+		return;
+	}
+	t->barrier(pool);
+}
+
+/* Alone there is nobody to wait for: no more than to lead on costs as little as it can. */
+static ALWAYS_INLINE void barrier(void *pool, uintptr_t caller)
+{
+	const struct node_thread *t = &node_thread;
+
+	if (BRICK_UNLIKELY(caller - t->low >= t->run_bytes)) {
+		other_barrier(caller, pool);
+		return;
+	}
+	if (BRICK_UNLIKELY(node_run_last_call(t) > t->slow_call))
+		expect_code((uintptr_t)&ggml_cpu_extra_compute_forward, ALONE_LINES);
+	t->barrier(pool);
+}
+
+HOT void ggml_barrier(void *pool)
+{
+	barrier(pool, (uintptr_t)__builtin_return_address(0));
+}
+
+HOT void hook_barrier_from(
+	void *pool, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t caller)
+{
+	(void)b, (void)c, (void)d, (void)e;
+	barrier(pool, caller);
+}
+
+HOT _Bool ggml_cpu_extra_compute_forward(const struct compute_params *params, void *node)
+{
+	struct node_thread *t = &node_thread;
+
+	if (BRICK_LIKELY(t->run_bytes && node_run_begin(t, node, 0, brick__counter_halves())))
+		return t->extra_forward(params, node);
+	return extra_forward((uintptr_t)__builtin_return_address(0), params, node);
+}
+
+static APART _Bool is_empty(uintptr_t caller, const void *tensor)
+{
+	const struct node_thread *t = &node_thread;
+
+	if (shared_is_caller(&attach_shared.empty[1], caller))
+		return attach_shared.is_empty(tensor);
+	if (node_thread_knows(t, caller) && !t->on_device)
+		return t->is_empty(tensor);
+	is_empty_fn function = (is_empty_fn)resolve(GGML_IS_EMPTY, (const void *)caller);
+	if (t->on_device)
+		device_graph_ask(tensor, caller);
+	else
+		node_emptiness_asked(caller, function);
+	return function ? function(tensor) : 0;
+}
+
+static ALWAYS_INLINE _Bool ask_empty(const void *tensor, uintptr_t caller)
+{
+	if (BRICK_LIKELY(shared_is_caller(&attach_shared.empty[0], caller)))
+		return attach_shared.is_empty(tensor);
+	return is_empty(caller, tensor);
+}
+
+HOT _Bool ggml_is_empty(const void *tensor)
+{
+	return ask_empty(tensor, (uintptr_t)__builtin_return_address(0));
+}
+
+HOT _Bool hook_is_empty_from(
+	const void *tensor, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t caller)
+{
+	(void)b, (void)c, (void)d, (void)e;
+	return ask_empty(tensor, caller);
+}
+
+HOT void ggml_compute_forward_rms_norm_mul_fused(
+	const struct compute_params *params, void *norm, void *mul)
+{
+	struct node_thread *t = &node_thread;
+
+	if (BRICK_LIKELY(t->run_bytes && node_run_begin(t, norm, 1, brick__counter_halves()))) {
+		t->fused_forward(params, norm, mul);
+		return;
+	}
+	fused_forward((uintptr_t)__builtin_return_address(0), params, norm, mul);
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The masks of a graph (masks.h). Nodes are executed in the order of the graph, so that the next
+ * one with a mask is all that an event has to be compared with. Called at the begin and end of
+ * graphs, and where events become samples.
+ */
+#include "attach/ggml/nodes/masks.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "attach/ggml/nodes/known_node.h"
+#include "attach/ggml/nodes/node_text.h"
+
+enum {
+	MAX_MASKS = 8,	/* different ones in a graph; nodes with further ones are not counted */
+	MAX_WORKS = 64, /* timings with masks that are recorded at a time */
+	TYPE_F32 = 0,	/* of ggml; frozen since its file format has them */
+	TYPE_F16 = 1,
+};
+
+/* A node with a mask. */
+struct mask_use {
+	const struct known_node *node;
+	uint32_t mask;
+	int like_former; /* the same work with the same mask as the one before it has */
+	struct work_masked work;
+};
+
+struct masks {
+	struct mask {
+		const void *tensor; /* an input of the graph */
+		struct mask_shape shape;
+	} masks[MAX_MASKS];
+	uint32_t mask_count, use_count;
+	int all_alike; /* each use is like the one before it */
+	struct mask_use uses[];
+};
+
+/* Of the graph that the thread computes. */
+struct seen {
+	const struct masks *masks;
+	uint32_t next; /* of masks->uses */
+	struct {
+		uint64_t pairs, columns;
+		int known;
+	} of[MAX_MASKS];
+};
+
+static __thread struct seen own __attribute__((tls_model("initial-exec")));
+
+static int is_in(const struct known_node *nodes, uint32_t count, const void *tensor)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (nodes[i].node == tensor)
+			return 1;
+	return 0;
+}
+
+static int is_operation(const struct engine *e, const void *tensor, const char *operation)
+{
+	const char *name = tensor ? e->op_desc(tensor) : NULL;
+
+	return name && !strcmp(name, operation);
+}
+
+/*
+ * Where the mask's values are before the graph is computed: what the graph itself converts is read
+ * from where that is converted from. NULL: nowhere.
+ */
+static const void *input_of(
+	const struct engine *e, const struct known_node *nodes, uint32_t count, const void *mask)
+{
+	if (!is_in(nodes, count, mask))
+		return is_operation(e, mask, "VIEW") ? NULL : mask;
+	if (!is_operation(e, mask, "CPY"))
+		return NULL;
+	const void *from = tensor_source(&e->layout, mask, 0);
+	return is_operation(e, from, "NONE") &&
+			       !memcmp(tensor_ne(&e->layout, from), tensor_ne(&e->layout, mask),
+				       TENSOR_DIMS * sizeof(int64_t))
+		       ? from
+		       : NULL;
+}
+
+/* Values without gaps between them, of a type that is known. */
+static int shape_of(struct mask_shape *shape, const struct engine *e, const void *tensor,
+	const struct work_masked *work)
+{
+	const int64_t *ne = tensor_ne(&e->layout, tensor);
+	int32_t type = tensor_int32(tensor, e->layout.type);
+
+	*shape = (struct mask_shape){
+		work->columns, work->rows, (uint64_t)ne[1], work->planes, type == TYPE_F16};
+	return (type == TYPE_F32 || type == TYPE_F16) &&
+	       shape->columns * shape->stride * shape->planes * (shape->half ? 2 : 4) ==
+		       e->byte_count(tensor);
+}
+
+/* Its place among the graph's masks; MAX_MASKS: it has none. */
+static uint32_t place_of(struct masks *m, const void *tensor, const struct mask_shape *shape)
+{
+	uint32_t i = 0;
+
+	while (i < m->mask_count && (m->masks[i].tensor != tensor ||
+					    memcmp(&m->masks[i].shape, shape, sizeof *shape) != 0))
+		i++;
+	if (i == m->mask_count && i < MAX_MASKS) {
+		m->masks[i].tensor = tensor;
+		m->masks[i].shape = *shape;
+		m->mask_count++;
+	}
+	return i;
+}
+
+static int read_use(struct mask_use *use, struct masks *m, const struct engine *e,
+	const struct known_node *nodes, uint32_t count)
+{
+	struct mask_shape shape;
+	struct node_text text;
+	struct work_node node;
+
+	node_text_read(&text, e, use->node->node, NULL);
+	node_text_fill(&text, e, &node);
+	if (!work_mask_of(&use->work, &node))
+		return 0;
+	memset(&shape, 0, sizeof shape);
+	const void *mask = tensor_source(&e->layout, use->node->node, use->work.source);
+	const void *input = input_of(e, nodes, count, mask);
+	if (!input || !shape_of(&shape, e, input, &use->work))
+		return 0;
+	use->mask = place_of(m, input, &shape);
+	use->like_former = m->use_count && use[-1].mask == use->mask &&
+			   !memcmp(&use[-1].work, &use->work, sizeof use->work);
+	return use->mask < MAX_MASKS;
+}
+
+struct masks *masks_find(const struct engine *e, const struct known_node *nodes, uint32_t count)
+{
+	uint32_t uses = 0;
+
+	if (!e->layout_known || !e->op_desc || !e->get_data || !e->byte_count)
+		return NULL;
+	for (uint32_t i = 0; i < count; i++)
+		uses += (uint32_t)is_operation(e, nodes[i].node, "FLASH_ATTN_EXT");
+	struct masks *m = uses ? calloc(1, sizeof *m + uses * sizeof m->uses[0]) : NULL;
+	if (!m)
+		return NULL;
+	m->all_alike = 1;
+	for (uint32_t i = 0; i < count; i++) {
+		if (!is_operation(e, nodes[i].node, "FLASH_ATTN_EXT"))
+			continue; /* also where all uses are filled: there is no further place */
+		struct mask_use *use = &m->uses[m->use_count];
+		use->node = &nodes[i];
+		if (!read_use(use, m, e, nodes, count))
+			continue;
+		m->all_alike &= !m->use_count || use->like_former;
+		m->use_count++;
+	}
+	return m;
+}
+
+void masks_begin(const struct engine *e, const struct masks *m)
+{
+	own.masks = m;
+	own.next = 0;
+	for (uint32_t i = 0; m && i < m->mask_count; i++) {
+		const void *values = e->get_data(m->masks[i].tensor);
+		own.of[i].known = values != NULL;
+		if (values)
+			mask_count(
+				values, &m->masks[i].shape, &own.of[i].pairs, &own.of[i].columns);
+	}
+}
+
+void masks_end(void)
+{
+	own.masks = NULL;
+}
+
+/* 0 where it is not known. */
+static void work_of(const struct mask_use *use, struct work_counts *counts)
+{
+	*counts = (struct work_counts){0};
+	if (own.of[use->mask].known &&
+		work_seen(&use->work, own.of[use->mask].pairs, own.of[use->mask].columns, counts))
+		counts->bytes = counts->flops = 0;
+}
+
+/* If the site is that of the next node with a mask: its work. */
+static int take(uint32_t site, struct work_counts *counts)
+{
+	const struct masks *m = own.masks;
+
+	if (own.next == m->use_count || m->uses[own.next].node->site[0] != site)
+		return 0;
+	work_of(&m->uses[own.next++], counts);
+	return 1;
+}
+
+uint32_t masks_count(const struct masks *m)
+{
+	return m ? m->use_count : 0;
+}
+
+const struct known_node *masks_node(const struct masks *m, uint32_t index)
+{
+	return m->uses[index].node;
+}
+
+uint32_t masks_works(
+	const uint32_t *places, uint32_t first, uint32_t count, struct brick_timing_work *works)
+{
+	const struct masks *m = own.masks;
+	struct work_counts counts = {0};
+	uint32_t n = 0;
+
+	for (; own.next < masks_count(m); own.next++) {
+		uint32_t place = places[own.next];
+		if (place >= first + count && place != MASKS_NOWHERE)
+			break;
+		if (!n || !(m->all_alike || m->uses[own.next].like_former))
+			work_of(&m->uses[own.next], &counts);
+		if (place >= first && place != MASKS_NOWHERE)
+			works[n++] = (struct brick_timing_work){
+				place - first, 0, counts.bytes, counts.flops};
+	}
+	return n;
+}
+
+void masks_record_timings(const struct brick_timing *timings, uint32_t count)
+{
+	struct brick_timing_work works[MAX_WORKS];
+	struct work_counts counts;
+	uint32_t n = 0, done = 0;
+
+	for (uint32_t i = 0; own.masks && i < count; i++) {
+		if (!take(timings[i].site, &counts))
+			continue;
+		works[n++] = (struct brick_timing_work){i - done, 0, counts.bytes, counts.flops};
+		if (n < MAX_WORKS)
+			continue;
+		brick_record_timings_work(timings + done, i + 1 - done, works, n);
+		done = i + 1;
+		n = 0;
+	}
+	brick_record_timings_work(timings + done, count - done, works, n);
+}
+
+void masks_record_sample(const struct brick_sample *sample)
+{
+	struct work_counts counts;
+
+	if (own.masks && take(sample->site, &counts))
+		brick_record_sample_work(sample, counts.bytes, counts.flops);
+	else
+		brick_record_sample(sample);
+}

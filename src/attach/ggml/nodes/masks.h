@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Attention computes nothing where its mask says so, and shapes say nothing of masks: llama.cpp
+ * pads its cache to 256 positions, of which a text may fill one. Masks are inputs of a graph, so
+ * each is read once, by the thread that computes the graph and before it does; the nodes that it
+ * belongs to are then recorded with the work that it lets through. A mask that cannot be read
+ * leaves the site's counts as they are: the most that it can be. Each thread for itself.
+ */
+#pragma once
+
+#include <stdint.h>
+#include "attach/ggml/ggml_engine.h"
+#include "brick/attach.h"
+#include "brick/probe.h"
+
+struct known_graph;
+struct known_node;
+struct masks;
+
+/* Which of these nodes have masks, in order; free() it. NULL: none, or no memory. */
+struct masks *masks_find(
+	const struct engine *engine, const struct known_node *nodes, uint32_t count);
+
+/*
+ * This thread is about to compute a graph on the CPU: read its masks. The graph must be held until
+ * masks_end().
+ */
+void masks_begin(const struct engine *engine, const struct masks *masks);
+void masks_end(void);
+
+/* Nodes with masks, in order. */
+enum { MASKS_MAX_WORKS = 256 };
+#define MASKS_NOWHERE UINT32_MAX
+uint32_t masks_count(const struct masks *masks);
+const struct known_node *masks_node(const struct masks *masks, uint32_t index);
+
+/*
+ * The work of those of them that are at so many places from `first` on, which were executed just
+ * now; `places` of all of them, ascending, or MASKS_NOWHERE. Returns how many there are.
+ */
+uint32_t masks_works(
+	const uint32_t *places, uint32_t first, uint32_t count, struct brick_timing_work *works);
+
+/* As brick_record_timings() and brick_record_sample(), with the work that the masks let through. */
+void masks_record_timings(const struct brick_timing *timings, uint32_t count);
+void masks_record_sample(const struct brick_sample *sample);
+
+/*
+ * Of `planes` masks one after the other, each of `stride` rows of `columns` values of which the
+ * first `rows` are used: how many are not minus infinity (*pairs), and how many columns have such
+ * a one (*seen). half: values have 16 bits, else they are f32.
+ */
+struct mask_shape {
+	uint64_t columns, rows, stride, planes;
+	int half;
+};
+void mask_count(
+	const void *values, const struct mask_shape *shape, uint64_t *pairs, uint64_t *seen);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What hooks cost (node_cost.h). */
+#include "attach/ggml/nodes/node_cost.h"
+
+#include "brick/attach.h"
+#include "brick/brick.h"
+
+enum { HOOK_INTERVAL = 64, INTERRUPTED_NS = 30000 };
+
+/* A thread that has been away for so long was not kept by a hook: it is no cost of theirs. */
+static uint64_t interrupted_ticks;
+
+void node_cost_init(struct node_cost *cost, uint32_t seed)
+{
+	__atomic_store_n(&interrupted_ticks,
+		brick_clock_get()->frequency / 1000 * INTERRUPTED_NS / 1000000, __ATOMIC_RELAXED);
+	*cost = (struct node_cost){.random = seed};
+}
+
+uint32_t node_cost_draw(struct node_cost *cost)
+{
+	/* Not a fixed step, which could keep in time with the graph. */
+	cost->random = cost->random * 1664525u + 1013904223u;
+	uint32_t left = HOOK_INTERVAL / 2 + 1 + (cost->random >> 26) % 63;
+	cost->calls += left;
+	return left;
+}
+
+void node_cost_timed(struct node_cost *cost, uint64_t ticks)
+{
+	if (ticks > interrupted_ticks)
+		return;
+	brick_hook_cost(cost->calls, ticks);
+	cost->calls = 0;
+}
+
+/*
+ * Calls that were all timed are reported as one in HOOK_INTERVAL of average length, so that they
+ * weigh as much as those of which only one in as many was.
+ */
+void node_cost_add(struct node_cost *cost, uint32_t calls, uint64_t ticks)
+{
+	if (ticks > interrupted_ticks + calls * (interrupted_ticks / 100)) {
+		cost->calls += calls;
+		return;
+	}
+	cost->whole_calls += calls;
+	cost->whole_ticks += ticks;
+	uint64_t mean = cost->whole_ticks / cost->whole_calls;
+	while (cost->whole_calls >= HOOK_INTERVAL) {
+		brick_hook_cost(HOOK_INTERVAL, mean);
+		cost->whole_calls -= HOOK_INTERVAL;
+		cost->whole_ticks -= mean * HOOK_INTERVAL;
+	}
+}

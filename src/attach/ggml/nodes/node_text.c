@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading a node (node_text.h). Texts are zeroed before they are filled, so that equal nodes are
+ * equal bytes. Called by the site table when a thread's cache does not know a node.
+ */
+#include "attach/ggml/nodes/node_text.h"
+
+#include <stdio.h>
+#include <string.h>
+#include "attach/ggml/graphs/given_names.h"
+#include "base/hash.h"
+#include "brick/registry.h"
+
+static void copy_text(char *to, size_t bytes, const char *from)
+{
+	size_t n = from ? strnlen(from, bytes - 1) : 0;
+
+	memcpy(to, from ? from : "", n);
+}
+
+/* has_given: and their lock is held. */
+static void read_tensor(
+	struct tensor_text *text, const struct engine *e, const void *tensor, int has_given)
+{
+	if (e->op_desc)
+		copy_text(text->operation, sizeof text->operation, e->op_desc(tensor));
+	const char *name = e->get_name ? e->get_name(tensor) : NULL;
+	const char *given = name && has_given ? given_name_of(tensor, name) : NULL;
+	if (name)
+		copy_text(text->name, sizeof text->name, given ? given : name);
+	if (!e->layout_known)
+		return;
+	text->type = tensor_int32(tensor, e->layout.type);
+	memcpy(text->ne, tensor_ne(&e->layout, tensor), sizeof text->ne);
+}
+
+static void read_sources(struct node_text *text, const struct engine *e, const void *tensor,
+	const void *except, int has_given)
+{
+	for (uint32_t i = 0; i < e->layout.source_count; i++) {
+		const void *source = tensor_source(&e->layout, tensor, i);
+
+		if (text->source_count == TENSOR_SOURCES)
+			return;
+		/* An absent source keeps its place: formulas count on the order. */
+		if (source && source != except)
+			read_tensor(&text->source[text->source_count], e, source, has_given);
+		if (source != except)
+			text->source_count++;
+	}
+}
+
+static void trim_sources(struct node_text *text)
+{
+	while (text->source_count && !text->source[text->source_count - 1].operation[0])
+		text->source_count--;
+}
+
+static void read_all(struct node_text *text, const struct engine *e, const void *node,
+	const void *mul, int has_given)
+{
+	read_tensor(&text->self, e, mul ? mul : node, has_given);
+	if (mul)
+		snprintf(text->self.operation, sizeof text->self.operation, "RMS_NORM+MUL");
+	if (!e->layout_known) {
+		if (e->element_count)
+			text->elements = (uint64_t)e->element_count(mul ? mul : node);
+		return;
+	}
+	read_sources(text, e, node, NULL, has_given);
+	trim_sources(text);
+	if (mul) {
+		read_sources(text, e, mul, node, has_given);
+		trim_sources(text);
+	}
+}
+
+void node_text_read(
+	struct node_text *text, const struct engine *e, const void *node, const void *mul)
+{
+	int has_given = given_names_any();
+
+	memset(text, 0, sizeof *text);
+	text->has_shapes = e->layout_known;
+	if (has_given)
+		pthread_mutex_lock(&given_names_mutex);
+	read_all(text, e, node, mul, has_given);
+	if (has_given)
+		pthread_mutex_unlock(&given_names_mutex);
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text, size_t bytes)
+{
+	uint64_t word;
+
+	for (size_t i = 0; i + sizeof word <= bytes; i += sizeof word) {
+		memcpy(&word, text + i, sizeof word);
+		hash = hash_add(hash, word);
+		if (!text[i + sizeof word - 1]) /* zeroed from its end on */
+			break;
+	}
+	return hash;
+}
+
+static uint64_t hash_names(uint64_t hash, const struct tensor_text *tensor)
+{
+	hash = hash_text(hash, tensor->name, sizeof tensor->name);
+	return hash_text(hash, tensor->operation, sizeof tensor->operation);
+}
+
+static uint64_t hash_shape(uint64_t hash, const struct tensor_text *tensor)
+{
+	for (int i = 0; i < TENSOR_DIMS; i++)
+		hash = hash_add(hash, (uint64_t)tensor->ne[i]);
+	return hash_add(hash, (uint32_t)tensor->type);
+}
+
+struct node_hash node_text_hash(const struct node_text *text)
+{
+	uint64_t names = hash_names(hash_u64(text->source_count), &text->self);
+
+	for (uint32_t i = 0; i < text->source_count; i++)
+		names = hash_names(names, &text->source[i]);
+	uint64_t all = hash_shape(hash_add(names, text->elements), &text->self);
+	for (uint32_t i = 0; i < text->source_count; i++)
+		all = hash_shape(all, &text->source[i]);
+	return (struct node_hash){names, all};
+}
+
+static void fill_work(
+	struct work_tensor *work, const struct tensor_text *text, const struct engine *e)
+{
+	if (!text->operation[0])
+		return;
+	memcpy(work->ne, text->ne, sizeof work->ne);
+	int64_t block = e->block_size(text->type);
+	work->block = block > 0 ? (uint64_t)block : 0;
+	work->block_bytes = e->type_size(text->type);
+}
+
+void node_text_fill(const struct node_text *text, const struct engine *e, struct work_node *node)
+{
+	*node = (struct work_node){.operation = text->self.operation};
+	fill_work(&node->out, &text->self, e);
+	for (uint32_t i = 0; i < text->source_count; i++)
+		fill_work(&node->source[i], &text->source[i], e);
+}
+
+void node_text_work(
+	const struct node_text *text, const struct engine *e, struct work_counts *counts)
+{
+	struct work_node node;
+
+	if (!text->has_shapes) {
+		*counts = (struct work_counts){
+			e->element_count ? BRICK_SITE_HAS_ELEMENTS : 0, text->elements, 0, 0};
+		return;
+	}
+	node_text_fill(text, e, &node);
+	work_count(&node, counts);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What can be learnt of a node from the engine's memory, copied out: names, operations, shapes and
+ * types of it and its sources. With an unknown tensor layout the accessors give operation, name and
+ * number of elements only. Any thread.
+ */
+#pragma once
+
+#include <stdint.h>
+#include "attach/ggml/ggml_engine.h"
+#include "attach/ggml/nodes/node_work.h"
+
+struct tensor_text {
+	char name[TENSOR_NAME_BYTES];
+	char operation[32];
+	int64_t ne[TENSOR_DIMS];
+	int32_t type;
+};
+
+struct node_text {
+	struct tensor_text self;
+	struct tensor_text source[TENSOR_SOURCES];
+	uint32_t source_count;
+	uint64_t elements; /* when shapes are not known */
+	int has_shapes;
+};
+
+void node_text_read(
+	struct node_text *text, const struct engine *engine, const void *node, const void *mul);
+
+/* 64 bits each, which differ where the nodes do. */
+struct node_hash {
+	uint64_t names; /* by operations and names, of the sources too: what rules look at */
+	uint64_t all;	/* by shapes and types as well */
+};
+struct node_hash node_text_hash(const struct node_text *text);
+
+/* Its shapes; text->has_shapes. The operation is the text's. */
+void node_text_fill(
+	const struct node_text *text, const struct engine *engine, struct work_node *node);
+
+/* What one execution works on. */
+void node_text_work(
+	const struct node_text *text, const struct engine *engine, struct work_counts *counts);

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Work of an operation from shapes and types; the formulas stand in work.h. Shapes come from the
+ * profiled program's memory: products are checked for overflow. Called on the slow path only.
+ */
+#include "attach/ggml/nodes/node_work.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include "brick/registry.h"
+
+/* A count that knows when it has stopped being one. */
+struct count {
+	uint64_t value;
+	int overflow;
+};
+
+static struct count times(struct count a, uint64_t b)
+{
+	a.overflow |= __builtin_mul_overflow(a.value, b, &a.value);
+	return a;
+}
+
+static struct count plus(struct count a, struct count b)
+{
+	a.overflow |= b.overflow | __builtin_add_overflow(a.value, b.value, &a.value);
+	return a;
+}
+
+static struct count number(int64_t value)
+{
+	return (struct count){value < 0 ? 0 : (uint64_t)value, value < 0};
+}
+
+static struct count elements_of(const struct work_tensor *t)
+{
+	struct count n = number(t->ne[0]);
+
+	for (int i = 1; i < WORK_DIMS; i++)
+		n = times(n, number(t->ne[i]).value);
+	return n;
+}
+
+static struct count rows_of(const struct work_tensor *t)
+{
+	struct count n = number(t->ne[1]);
+
+	return times(times(n, number(t->ne[2]).value), number(t->ne[3]).value);
+}
+
+/* Bytes of one row. */
+static struct count row_bytes(const struct work_tensor *t)
+{
+	if (!t->block)
+		return (struct count){0, t->ne[0] != 0};
+	return times(number(t->ne[0] / (int64_t)t->block), t->block_bytes);
+}
+
+static struct count size_of(const struct work_tensor *t)
+{
+	return times(row_bytes(t), rows_of(t).value);
+}
+
+uint64_t work_tensor_bytes(const struct work_tensor *t)
+{
+	struct count size = size_of(t);
+
+	return size.overflow ? 0 : size.value;
+}
+
+static struct count size_of_all(const struct work_node *node)
+{
+	struct count sum = size_of(&node->out);
+
+	for (int i = 0; i < WORK_SOURCES; i++)
+		sum = plus(sum, size_of(&node->source[i]));
+	return sum;
+}
+
+static struct count double_of(struct count a)
+{
+	return times(a, 2);
+}
+
+/* The three counts of a node while they are made. */
+struct accumulator {
+	struct count elements, bytes, flops;
+	int bytes_known, flops_known;
+	uint32_t flags;
+};
+
+typedef void (*work_fn)(const struct work_node *node, struct accumulator *t);
+
+static void count_all(const struct work_node *node, struct accumulator *t, struct count flops)
+{
+	t->elements = elements_of(&node->out);
+	t->bytes = size_of_all(node);
+	t->flops = flops;
+	t->bytes_known = t->flops_known = 1;
+}
+
+static void product(const struct work_node *node, struct accumulator *t)
+{
+	const struct work_tensor *a = &node->source[0];
+
+	count_all(node, t, double_of(times(elements_of(&node->out), number(a->ne[0]).value)));
+}
+
+static void outer_product(const struct work_node *node, struct accumulator *t)
+{
+	const struct work_tensor *a = &node->source[0];
+
+	count_all(node, t, double_of(times(elements_of(&node->out), number(a->ne[1]).value)));
+}
+
+/*
+ * Of the weights of all experts, which are source[which], those that ids choose: experts used x
+ * tokens. One token's are different ones; several may share some, and which is in no shape.
+ */
+static void only_chosen(const struct work_node *node, struct accumulator *t, int which,
+	int64_t experts, struct count each)
+{
+	const struct work_tensor *ids = &node->source[2];
+	struct count pairs = elements_of(ids), all = number(experts);
+
+	t->bytes = plus(size_of(&node->out), plus(size_of(&node->source[!which]), size_of(ids)));
+	t->bytes = plus(t->bytes, times(each, pairs.value < all.value ? pairs.value : all.value));
+	if (rows_of(ids).value > 1 && ids->ne[0] < experts)
+		t->flags = BRICK_SITE_AT_MOST;
+}
+
+/* a: K x M x experts */
+static void expert_product(const struct work_node *node, struct accumulator *t)
+{
+	const struct work_tensor *a = &node->source[0];
+
+	product(node, t);
+	only_chosen(node, t, 0, a->ne[2], times(row_bytes(a), number(a->ne[1]).value));
+}
+
+enum { MASK = 3 };
+
+/* q: D x queries x heads x batch; k: D x KV x ...; v: Dv x KV x ...; mask: KV x queries x ... */
+static void attention(const struct work_node *node, struct accumulator *t)
+{
+	const struct work_tensor *q = &node->source[0], *k = &node->source[1];
+	const struct work_tensor *v = &node->source[2];
+	struct count widths = plus(number(q->ne[0]), number(v->ne[0]));
+	struct count scores = times(rows_of(q), number(k->ne[1]).value);
+
+	count_all(node, t, double_of(times(scores, widths.value)));
+	if (node->source[MASK].ne[0])
+		t->flags = BRICK_SITE_AT_MOST;
+}
+
+/* A mask of one plane for all heads, or one for each part of the batch. */
+static int mask_fits(const struct work_node *node)
+{
+	const struct work_tensor *q = &node->source[0], *k = &node->source[1];
+	const struct work_tensor *v = &node->source[2], *mask = &node->source[MASK];
+
+	return mask->ne[0] == k->ne[1] && v->ne[1] == k->ne[1] && mask->ne[1] >= q->ne[1] &&
+	       q->ne[1] > 0 && mask->ne[2] == 1 && mask->ne[3] > 0 && q->ne[3] % mask->ne[3] == 0 &&
+	       k->ne[3] % mask->ne[3] == 0 && v->ne[3] % mask->ne[3] == 0;
+}
+
+/* Bytes of one position, in all heads of a plane's part of the batch. */
+static struct count position_bytes(const struct work_tensor *t, uint64_t planes)
+{
+	return times(times(row_bytes(t), number(t->ne[2]).value), number(t->ne[3]).value / planes);
+}
+
+int work_mask_of(struct work_masked *masked, const struct work_node *node)
+{
+	const struct work_tensor *q = &node->source[0], *k = &node->source[1];
+	const struct work_tensor *v = &node->source[2], *mask = &node->source[MASK];
+
+	if (strcmp(node->operation, "FLASH_ATTN_EXT") || !mask_fits(node))
+		return 0;
+	uint64_t planes = number(mask->ne[3]).value;
+	struct count heads = times(number(q->ne[2]), number(q->ne[3]).value / planes);
+	struct count widths = plus(number(q->ne[0]), number(v->ne[0]));
+	struct count pair = double_of(times(heads, widths.value));
+	struct count column = plus(position_bytes(k, planes), position_bytes(v, planes));
+	struct count fixed = plus(plus(size_of(q), size_of(&node->out)), size_of(&node->source[4]));
+
+	fixed = plus(fixed, times(times(row_bytes(mask), number(q->ne[1]).value), planes));
+	*masked = (struct work_masked){MASK, number(k->ne[1]).value, number(q->ne[1]).value, planes,
+		pair.value, column.value, fixed.value};
+	return !(pair.overflow | column.overflow | fixed.overflow | widths.overflow);
+}
+
+int work_seen(const struct work_masked *masked, uint64_t pairs, uint64_t columns,
+	struct work_counts *counts)
+{
+	struct count flops = times((struct count){pairs, 0}, masked->pair_flops);
+	struct count bytes = times((struct count){columns, 0}, masked->column_bytes);
+
+	bytes = plus(bytes, (struct count){masked->fixed_bytes, 0});
+	counts->flops = flops.value;
+	counts->bytes = bytes.value;
+	return flops.overflow | bytes.overflow ? -EOVERFLOW : 0;
+}
+
+static void per_element(const struct work_node *node, struct accumulator *t, uint64_t flops)
+{
+	count_all(node, t, times(elements_of(&node->out), flops));
+}
+
+/* The mask may be padded to more rows than are asked for. */
+static void softmax(const struct work_node *node, struct accumulator *t)
+{
+	struct work_node bare = *node;
+
+	if (bare.source[1].ne[1] > node->out.ne[1])
+		bare.source[1].ne[1] = node->out.ne[1];
+	per_element(&bare, t, 5);
+}
+
+/* b: M x experts */
+static void expert_sum(const struct work_node *node, struct accumulator *t)
+{
+	per_element(node, t, 1);
+	only_chosen(node, t, 1, node->source[1].ne[1], row_bytes(&node->source[1]));
+}
+
+/* Of the kernel only the shape is asked for. */
+static void columns_of_image(const struct work_node *node, struct accumulator *t)
+{
+	count_all(node, t, number(0));
+	t->bytes = plus(size_of(&node->source[1]), size_of(&node->out));
+}
+
+static void reduction(const struct work_node *node, struct accumulator *t)
+{
+	count_all(node, t, elements_of(&node->source[0]));
+}
+
+/* kernel: KW x KH x channels in x channels out */
+static void convolution(const struct work_node *node, struct accumulator *t)
+{
+	const struct work_tensor *kernel = &node->source[0];
+	struct count reach = times(times(number(kernel->ne[0]), number(kernel->ne[1]).value),
+		number(kernel->ne[2]).value);
+
+	count_all(node, t, double_of(times(elements_of(&node->out), reach.value)));
+}
+
+/* As many rows are read from a as come out; the type they are read in is a's. */
+static void gather(const struct work_node *node, struct accumulator *t)
+{
+	const struct work_tensor *a = &node->source[0], *ids = &node->source[1];
+
+	per_element(node, t, 0);
+	t->bytes = plus(times(row_bytes(a), rows_of(&node->out).value),
+		plus(size_of(ids), size_of(&node->out)));
+}
+
+/* b's rows go into a view of a whole cache, in the cache's type. */
+static void scatter(const struct work_node *node, struct accumulator *t)
+{
+	const struct work_tensor *b = &node->source[0], *ids = &node->source[1];
+
+	per_element(node, t, 0);
+	t->elements = elements_of(b);
+	t->bytes = plus(
+		times(row_bytes(&node->out), rows_of(b).value), plus(size_of(ids), size_of(b)));
+}
+
+/* The source that a copy goes into is the result itself: counted once. */
+static void copy(const struct work_node *node, struct accumulator *t)
+{
+	per_element(node, t, 0);
+	t->bytes = plus(size_of(&node->source[0]), size_of(&node->out));
+}
+
+static void nothing(const struct work_node *node, struct accumulator *t)
+{
+	t->bytes_known = t->flops_known = 1;
+}
+
+static const struct operation {
+	const char *name;
+	work_fn count;
+	uint64_t flops; /* of each element, where that is all there is to count */
+} operations[] = {
+	{"MUL_MAT", product, 0},
+	{"MUL_MAT_ID", expert_product, 0},
+	{"OUT_PROD", outer_product, 0},
+	{"FLASH_ATTN_EXT", attention, 0},
+	{"SOFT_MAX", softmax, 0},
+	{"RMS_NORM", NULL, 3},
+	{"RMS_NORM+MUL", NULL, 4},
+	{"NORM", NULL, 5},
+	{"GROUP_NORM", NULL, 5},
+	{"L2_NORM", NULL, 3},
+	{"ROPE", NULL, 3},
+	{"GET_ROWS", gather, 0},
+	{"SET_ROWS", scatter, 0},
+	{"CPY", copy, 0},
+	{"DUP", copy, 0},
+	{"CONT", copy, 0},
+	{"CONV_2D", convolution, 0},
+	{"SUM", reduction, 0},
+	{"SUM_ROWS", reduction, 0},
+	{"CUMSUM", reduction, 0},
+	{"MEAN", reduction, 0},
+	{"ARGMAX", reduction, 0},
+	{"ADD", NULL, 1},
+	{"ADD_ID", expert_sum, 0},
+	{"ADD1", NULL, 1},
+	{"SUB", NULL, 1},
+	{"MUL", NULL, 1},
+	{"DIV", NULL, 1},
+	{"SCALE", NULL, 1},
+	{"SQR", NULL, 1},
+	{"SQRT", NULL, 1},
+	{"LOG", NULL, 1},
+	{"SIN", NULL, 1},
+	{"COS", NULL, 1},
+	{"CLAMP", NULL, 1},
+	{"ABS", NULL, 1},
+	{"SGN", NULL, 1},
+	{"NEG", NULL, 1},
+	{"STEP", NULL, 1},
+	{"TANH", NULL, 1},
+	{"ELU", NULL, 1},
+	{"RELU", NULL, 1},
+	{"SIGMOID", NULL, 1},
+	{"GELU", NULL, 1},
+	{"GELU_QUICK", NULL, 1},
+	{"GELU_ERF", NULL, 1},
+	{"SILU", NULL, 1},
+	{"HARDSWISH", NULL, 1},
+	{"HARDSIGMOID", NULL, 1},
+	{"EXP", NULL, 1},
+	{"SOFTPLUS", NULL, 1},
+	{"LEAKY_RELU", NULL, 1},
+	{"REGLU", NULL, 2},
+	{"GEGLU", NULL, 2},
+	{"SWIGLU", NULL, 2},
+	{"SWIGLU_OAI", NULL, 2},
+	{"GEGLU_ERF", NULL, 2},
+	{"GEGLU_QUICK", NULL, 2},
+	{"REPEAT", NULL, 0},
+	{"CONCAT", NULL, 0},
+	{"PAD", NULL, 0},
+	{"IM2COL", columns_of_image, 0},
+	{"FILL", NULL, 0},
+	{"NONE", nothing, 0},
+	{"RESHAPE", nothing, 0},
+	{"VIEW", nothing, 0},
+	{"PERMUTE", nothing, 0},
+	{"TRANSPOSE", nothing, 0},
+};
+
+static const struct operation *find(const char *name)
+{
+	for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
+		if (!strcmp(operations[i].name, name))
+			return &operations[i];
+	return NULL;
+}
+
+static uint32_t keep(uint64_t *out, struct count count, int known, uint32_t flag)
+{
+	*out = known && !count.overflow ? count.value : 0;
+	return known && !count.overflow ? flag : 0;
+}
+
+void work_count(const struct work_node *node, struct work_counts *counts)
+{
+	struct accumulator t = {0};
+	const struct operation *operation = find(node->operation);
+
+	if (!operation)
+		t.elements = elements_of(&node->out);
+	else if (operation->count)
+		operation->count(node, &t);
+	else
+		per_element(node, &t, operation->flops);
+	counts->flags = t.flags | keep(&counts->elements, t.elements, 1, BRICK_SITE_HAS_ELEMENTS) |
+			keep(&counts->bytes, t.bytes, t.bytes_known, BRICK_SITE_HAS_BYTES) |
+			keep(&counts->flops, t.flops, t.flops_known, BRICK_SITE_HAS_FLOPS);
+}
+
+int work_is_empty(const char *operation)
+{
+	const struct operation *known = find(operation);
+
+	return known && known->count == nothing;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The process's table of sites (site_table.h), by the hash of what is known of a node. A node that
+ * is there with another shape has asked the rules already: their verdicts are a table of their own.
+ * Entries are never removed; when the registry has no room for more sites, new nodes are still
+ * recorded by brick and layer, and counted in the ledger.
+ */
+#include "attach/ggml/nodes/site_table.h"
+
+#include <pthread.h>
+#include "attach/ggml/nodes/node_text.h"
+#include "attach/ggml/rule_set.h"
+#include "base/array.h"
+#include "base/hash.h"
+#include "base/hash_index.h"
+#include "base/scope.h"
+#include "brick/brick.h"
+
+enum { MAX_ENTRIES = 1 << 17 };
+
+struct entry {
+	uint64_t hash;	      /* of all that is known of the node */
+	uint32_t whole, part; /* sites; 0: not registered */
+	struct rule_outcome outcome;
+};
+
+struct verdict {
+	uint64_t hash; /* of names */
+	struct rule_outcome outcome;
+};
+
+int site_table_wants_parts;
+
+static ARRAY(struct entry) entries;
+static ARRAY(struct verdict) verdicts;
+static struct hash_index entry_index, verdict_index;
+pthread_mutex_t site_table_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static uint32_t register_site(const struct brick_site *site)
+{
+	int index = brick_site_register(site);
+
+	return index > 0 ? (uint32_t)index : 0;
+}
+
+static void register_whole(
+	struct entry *entry, const struct node_text *text, const struct engine *engine)
+{
+	struct work_counts counts;
+
+	node_text_work(text, engine, &counts);
+	entry->whole = register_site(&(struct brick_site){
+		.size = sizeof(struct brick_site),
+		.brick = entry->outcome.brick,
+		.layer = entry->outcome.layer,
+		.flags = entry->outcome.flags | counts.flags,
+		.elements = counts.elements,
+		.bytes = counts.bytes,
+		.flops = counts.flops,
+		.operation = text->self.operation,
+		.label = text->self.name,
+	});
+}
+
+static void register_part(struct entry *entry, const struct node_text *text)
+{
+	entry->part = register_site(&(struct brick_site){
+		.size = sizeof(struct brick_site),
+		.brick = entry->outcome.brick,
+		.layer = entry->outcome.layer,
+		.flags = entry->outcome.flags | BRICK_SITE_PART,
+		.operation = text->self.operation,
+		.label = text->self.name,
+	});
+}
+
+/* Under the lock: what the rules say of nodes with these names. */
+static struct rule_outcome outcome_of(const struct node_text *text, uint64_t hash)
+{
+	struct hash_probe probe = hash_probe(hash);
+	struct verdict verdict = {.hash = hash};
+
+	for (uint32_t i; (i = hash_index_next(&verdict_index, &probe)) != HASH_INDEX_NONE;)
+		if (verdicts.items[i].hash == hash)
+			return verdicts.items[i].outcome;
+	rule_set_apply(text, &verdict.outcome);
+	/* Without memory it is asked for again. */
+	if (verdicts.count < MAX_ENTRIES && !hash_index_reserve(&verdict_index) &&
+		!array_push(&verdicts, verdict))
+		hash_index_add(&verdict_index, hash, (uint32_t)verdicts.count - 1);
+	return verdict.outcome;
+}
+
+/* Under the lock: an entry that is there, or NULL. */
+static struct entry *find_entry(uint64_t hash)
+{
+	struct hash_probe probe = hash_probe(hash);
+
+	for (uint32_t i; (i = hash_index_next(&entry_index, &probe)) != HASH_INDEX_NONE;)
+		if (entries.items[i].hash == hash)
+			return &entries.items[i];
+	return NULL;
+}
+
+/*
+ * Under the lock: the entry of a node, made if need be. *spare is used when there is no room.
+ * Nodes without names are told apart by the layers that they were found in.
+ */
+static struct entry *entry_of(const struct node_text *text, int layer, struct entry *spare)
+{
+	struct node_hash hash = node_text_hash(text);
+	struct entry *entry = find_entry(hash.all);
+
+	if (entry && (layer < 0 || entry->outcome.layer >= 0))
+		return entry;
+	*spare = (struct entry){.hash = hash.all, .outcome = outcome_of(text, hash.names)};
+	if (layer >= 0 && spare->outcome.layer < 0) {
+		spare->outcome.layer = (int16_t)layer;
+		spare->hash = hash_add(hash.all, (uint64_t)layer + 1);
+		if ((entry = find_entry(spare->hash)))
+			return entry;
+	}
+	if (entries.count >= MAX_ENTRIES || hash_index_reserve(&entry_index) ||
+		array_push(&entries, *spare))
+		return spare;
+	hash_index_add(&entry_index, spare->hash, (uint32_t)entries.count - 1);
+	return &entries.items[entries.count - 1];
+}
+
+void site_table_find(const struct engine *engine, const void *node, const void *mul, int part,
+	int layer, struct site_found *found)
+{
+	KEEP_ERRNO();
+	struct node_text text;
+	struct entry spare = {0};
+
+	node_text_read(&text, engine, node, mul);
+	HOLD(&site_table_mutex);
+	struct entry *entry = entry_of(&text, layer, &spare);
+	if (!entry->whole)
+		register_whole(entry, &text, engine);
+	if (!entry->part && (part || __atomic_load_n(&site_table_wants_parts, __ATOMIC_RELAXED)))
+		register_part(entry, &text);
+	*found = (struct site_found){
+		part ? entry->part : entry->whole, entry->outcome.brick, entry->outcome.layer};
+}
+
+int site_table_layer(const struct engine *engine, const void *node)
+{
+	KEEP_ERRNO();
+	struct node_text text;
+
+	node_text_read(&text, engine, node, NULL);
+	HOLD(&site_table_mutex);
+	int layer = outcome_of(&text, node_text_hash(&text).names).layer;
+	return layer;
+}

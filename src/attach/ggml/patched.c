@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Patched objects (patched.h). Nodes of the list are only ever added, and marked when their object
+ * is gone, so that who looks an address up takes no lock. Whatever was resolved before something
+ * was patched is forgotten, or a hook would call itself.
+ */
+#include "attach/ggml/patched.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "attach/ggml/ggml_shared.h"
+#include "attach/common/notes_once.h"
+#include "base/array.h"
+#include "base/scope.h"
+#include "brick/error.h"
+#include "lib/sys/functions.h"
+
+/* libbrick-patch.so */
+static struct patcher {
+	int (*open)(struct patch_object **out, const struct patch_place *place,
+		const struct patch_wish *wishes, size_t count);
+	const struct patch_result *(*results)(const struct patch_object *object, size_t *count);
+	void *(*function)(const struct patch_object *object, const char *name);
+	void (*forget)(struct patch_object *object);
+	int (*off)(struct patch_object *object, int group, int is_live);
+	int (*on)(struct patch_object *object, int group, int is_live);
+	int state; /* 0: not asked for; 1: here; -1: not to be had */
+} patcher;
+
+struct patched_object {
+	struct patched_object *next;
+	struct loaded_object object;
+	uint32_t is_gone;
+	struct patch_object *patches;
+	struct patch_result results[GGML_SYMBOL_COUNT];
+};
+
+/* An object that may have to be patched. */
+struct candidate {
+	struct loaded_object object;
+	uintptr_t bias;
+	int is_sure;
+};
+
+__thread void *patched_told __attribute__((tls_model("initial-exec")));
+static struct patched_object *objects;
+pthread_mutex_t patched_mutex = PTHREAD_MUTEX_INITIALIZER;
+static ARRAY(struct loaded_object) seen;
+static unsigned long long loads_seen;
+static int no_patcher; /* where it would have been needed */
+
+static void load_patcher(patched_load_fn load)
+{
+	static const struct sys_function functions[] = {
+		SYS_NEEDED(patcher, open, "brick_patch_open"),
+		SYS_NEEDED(patcher, results, "brick_patch_results"),
+		SYS_NEEDED(patcher, function, "brick_patch_function"),
+		SYS_NEEDED(patcher, forget, "brick_patch_forget"),
+		SYS_NEEDED(patcher, off, "brick_patch_off"),
+		SYS_NEEDED(patcher, on, "brick_patch_on"),
+	};
+	char path[sizeof seen.items->path + 32];
+	Dl_info info;
+
+	patcher.state = -1;
+	if (!dladdr((void *)&load_patcher, &info) || !strrchr(info.dli_fname, '/'))
+		return;
+	snprintf(path, sizeof path, "%.*s/libbrick-patch.so",
+		(int)(strrchr(info.dli_fname, '/') - info.dli_fname), info.dli_fname);
+	void *handle = load(path, RTLD_NOW | RTLD_LOCAL);
+	if (handle && !sys_functions_find(
+			      handle, functions, sizeof functions / sizeof *functions, &patcher))
+		patcher.state = 1;
+	if (!handle)
+		dlerror();
+}
+
+/* Under the lock. The node is there before the first jump is. */
+static void patch(
+	const struct loaded_object *object, uintptr_t bias, const struct patch_wish *wishes)
+{
+	struct patch_place place = {object->path[0] ? object->path : "/proc/self/exe", object->low,
+		object->bytes, bias, 0, 0};
+	struct patched_object *o = calloc(1, sizeof *o);
+	size_t count;
+
+	if (!o || patcher.open(&o->patches, &place, wishes, GGML_SYMBOL_COUNT) || !o->patches) {
+		free(o);
+		return;
+	}
+	o->object = *object;
+	memcpy(o->results, patcher.results(o->patches, &count), sizeof o->results);
+	o->next = objects;
+	__atomic_store_n(&objects, o, __ATOMIC_RELEASE);
+	__atomic_store_n(&attach_shared.resolve_generation, attach_shared.resolve_generation + 1,
+		__ATOMIC_RELEASE);
+}
+
+static void consider(
+	const struct candidate *c, const struct patch_wish *wishes, patched_load_fn load)
+{
+	if (!patcher.state)
+		load_patcher(load);
+	if (patcher.state > 0)
+		patch(&c->object, c->bias, wishes);
+	else if (c->is_sure)
+		__atomic_store_n(&no_patcher, 1, __ATOMIC_RELAXED);
+}
+
+static int is_seen(const struct loaded_object *object)
+{
+	for (size_t i = 0; i < seen.count; i++)
+		if (seen.items[i].low == object->low && !strcmp(seen.items[i].path, object->path))
+			return 1;
+	return 0;
+}
+
+struct look {
+	ARRAY(struct candidate) candidates;
+	int is_fresh;
+};
+
+static int look_at(struct dl_phdr_info *info, size_t bytes, void *argument)
+{
+	struct look *look = argument;
+	struct candidate c = {.bias = info->dlpi_addr};
+
+	object_describe(&c.object, info);
+	if ((c.object.path[0] && !strchr(c.object.path, '/')) || is_seen(&c.object))
+		return 0;
+	if (array_push(&seen, c.object) || !look->is_fresh)
+		return 0;
+	enum patched_candidate what =
+		patched_judge(info, c.object.path[0] ? c.object.path : "/proc/self/exe");
+	c.is_sure = what == PATCHED_EXPORTS;
+	if (what != PATCHED_NO)
+		(void)array_push(&look->candidates, c);
+	return 0;
+}
+
+static int count_loads(struct dl_phdr_info *info, size_t bytes, void *loads)
+{
+	*(unsigned long long *)loads = info->dlpi_adds;
+	return 1; /* the first entry tells it all */
+}
+
+void patched_look(const struct patch_wish *wishes, patched_load_fn load)
+{
+	struct look look = {.is_fresh = wishes != NULL};
+	unsigned long long loads = 0;
+	KEEP_ERRNO();
+
+	HOLD_UNCANCELLED(&patched_mutex);
+	dl_iterate_phdr(count_loads, &loads);
+	if (loads != loads_seen) {
+		loads_seen = loads;
+		dl_iterate_phdr(look_at, &look);
+		for (size_t i = 0; i < look.candidates.count; i++)
+			consider(&look.candidates.items[i], wishes, load);
+		array_fini(&look.candidates);
+	}
+}
+
+static int collect(struct dl_phdr_info *info, size_t bytes, void *argument)
+{
+	struct candidate c = {.bias = info->dlpi_addr};
+	struct look *look = argument;
+
+	object_describe(&c.object, info);
+	return array_push(&look->candidates, c);
+}
+
+static int is_in(const struct look *look, const struct loaded_object *object)
+{
+	for (size_t i = 0; i < look->candidates.count; i++)
+		if (look->candidates.items[i].object.low == object->low &&
+			!strcmp(look->candidates.items[i].object.path, object->path))
+			return 1;
+	return 0;
+}
+
+static void forget_absent(const struct look *now)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < seen.count; i++)
+		if (is_in(now, &seen.items[i]))
+			seen.items[kept++] = seen.items[i];
+	seen.count = kept;
+	for (struct patched_object *o = objects; o; o = o->next) {
+		if (o->is_gone || is_in(now, &o->object))
+			continue;
+		__atomic_store_n(&o->is_gone, 1, __ATOMIC_RELEASE);
+		patcher.forget(o->patches);
+		o->patches = NULL;
+	}
+}
+
+void patched_forget(void)
+{
+	struct look now = {.is_fresh = 0};
+
+	HOLD_UNCANCELLED(&patched_mutex);
+	if (seen.count && !dl_iterate_phdr(collect, &now))
+		forget_absent(&now);
+	array_fini(&now.candidates);
+}
+
+static const struct patched_object *first_of(const struct patched_object *o)
+{
+	while (o && __atomic_load_n(&o->is_gone, __ATOMIC_ACQUIRE))
+		o = o->next;
+	return o;
+}
+
+static const struct patched_object *first_object(void)
+{
+	return first_of(__atomic_load_n(&objects, __ATOMIC_ACQUIRE));
+}
+
+static void *function_of(const struct patched_object *o, const char *name)
+{
+	for (int i = 0; i < GGML_SYMBOL_COUNT; i++)
+		if (o->results[i].inner && !strcmp(o->results[i].name, name))
+			return o->results[i].inner;
+	HOLD_UNCANCELLED(&patched_mutex);
+	void *function = o->patches ? patcher.function(o->patches, name) : NULL;
+	return function;
+}
+
+void *patched_function(const struct loaded_object *object, const char *name)
+{
+	const struct patched_object *o = first_object();
+
+	while (o && (o->object.low != object->low || strcmp(o->object.path, object->path)))
+		o = first_of(o->next);
+	return o ? function_of(o, name) : NULL;
+}
+
+void *patched_inner(void *function)
+{
+	for (const struct patched_object *o = first_object(); o; o = first_of(o->next))
+		for (int i = 0; i < GGML_SYMBOL_COUNT && function; i++)
+			if (o->results[i].entry == function)
+				return o->results[i].inner;
+	return function;
+}
+
+uintptr_t patched_home(uintptr_t inner)
+{
+	for (const struct patched_object *o = first_object(); o; o = first_of(o->next))
+		for (int i = 0; i < GGML_SYMBOL_COUNT; i++)
+			if ((uintptr_t)o->results[i].inner == inner)
+				return (uintptr_t)o->results[i].entry;
+	return inner;
+}
+
+int patched_has(enum ggml_symbol_id symbol)
+{
+	for (const struct patched_object *o = first_object(); o; o = first_of(o->next))
+		if (o->results[symbol].inner)
+			return 1;
+	return 0;
+}
+
+int patched_switch(int on, int alone)
+{
+	int error = 0;
+
+	for (const struct patched_object *o = first_object(); o && !error; o = first_of(o->next))
+		if (o->results[GGML_BARRIER].inner)
+			error = alone ? (on ? patcher.on : patcher.off)(
+						o->patches, (int)GGML_FOR_NODES, 0)
+				      : -EBUSY;
+	return error;
+}
+
+static void note_object(const struct patched_object *o)
+{
+	char refused[400] = "";
+	size_t used = 0;
+	int patched = 0;
+
+	for (int i = 0; i < GGML_SYMBOL_COUNT; i++) {
+		const struct patch_result *r = &o->results[i];
+		patched += r->inner != NULL;
+		if (r->refused && used < sizeof refused)
+			used += (size_t)snprintf(refused + used, sizeof refused - used, "%s%s: %s",
+				used ? "; " : ", not ", r->name, r->refused);
+	}
+	if (patched || used)
+		note_once("patched", "%d functions of %s%s", patched,
+			o->object.path[0] ? o->object.path : "the program itself", refused);
+}
+
+void patched_note(void)
+{
+	for (const struct patched_object *o = first_object(); o; o = first_of(o->next))
+		note_object(o);
+	if (__atomic_load_n(&no_patcher, __ATOMIC_RELAXED))
+		note_once("patched", "nothing, though a library binds its calls within itself: "
+				     "libbrick-patch.so was not built");
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finding the function that a hook stands in front of. The right one is the one that the caller
+ * would have reached without us, and libraries that were loaded RTLD_LOCAL are out of reach of
+ * RTLD_NEXT, so it is looked up from the object that the call came from. Several copies of an
+ * engine may live in one process, be unloaded, and be replaced by others at the same address:
+ * whatever is found is good for calls from one range of addresses in one generation. Any thread.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "attach/common/object.h"
+#include "attach/ggml/patched.h"
+#include "attach/ggml/ggml_shared.h"
+#include "attach/rules/ggml_symbols.h"
+
+/* Where calls from one object lead. Immutable but for its generation. */
+struct resolve_way {
+	const struct resolve_way *next;
+	uintptr_t low, bytes;
+	void *function;
+	uint32_t generation;
+};
+
+/* By symbol: where calls of it lead. Ways are only ever added. */
+extern const struct resolve_way *resolve_ways[GGML_SYMBOL_COUNT];
+
+/*
+ * dlclose(), followed by a look whether an object is gone: then what was found before may be, too,
+ * and attach_shared.resolve_generation grows.
+ */
+int resolve_close(void *handle);
+
+/* The function that a call of symbol from this address means; NULL if there is none but ours. */
+void *resolve_slow(enum ggml_symbol_id symbol, uintptr_t caller);
+
+static inline void *resolve(enum ggml_symbol_id symbol, const void *return_address)
+{
+	uintptr_t caller = (uintptr_t)return_address;
+	void *told = patched_told;
+
+	if (told) {
+		patched_told = NULL;
+		return told;
+	}
+	const struct resolve_way *way = __atomic_load_n(&resolve_ways[symbol], __ATOMIC_ACQUIRE);
+
+	for (; way; way = way->next)
+		if (caller - way->low < way->bytes &&
+			__atomic_load_n(&way->generation, __ATOMIC_RELAXED) ==
+				shared_get(&attach_shared.resolve_generation))
+			return way->function;
+	return resolve_slow(symbol, caller);
+}
+
+/* The object that an address lies in, or the function that it is an inner address of; 0: none. */
+int resolve_object(uintptr_t address, struct loaded_object *object);
+
+/*
+ * A symbol as code in that object would see it, leaving our own definitions out, and what stands in
+ * front of them if it is hooked. NULL: not there.
+ */
+void *resolve_from(const struct loaded_object *object, const char *name, int hooked);
+
+/* Is there any definition of a symbol besides ours in what is loaded now? */
+int resolve_exists(enum ggml_symbol_id symbol);
+
+extern pthread_mutex_t resolve_mutex; /* held over forks */

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Called by the hooks of steps, before the step. */
+#include "attach/ggml/steps/batch.h"
+
+#include <string.h>
+
+enum { MAX_CHECKED = 17 }; /* a token and as many drafts as llama.cpp has by default, once */
+
+/* Tokens of one sequence in the batch. */
+struct sequence {
+	uint32_t tokens, outputs;
+	int32_t first, last; /* positions; -1: not known */
+	int32_t token;	     /* the last */
+};
+
+static int wants_output(const struct batch_head *batch, int32_t i)
+{
+	return batch->outputs ? batch->outputs[i] != 0 : i == batch->n_tokens - 1;
+}
+
+static int32_t position_of(const struct batch_head *batch, const struct batch_past *past, int32_t i)
+{
+	if (batch->positions)
+		return batch->positions[i];
+	return past && past->goes_on ? past->goes_on - 1 + i : -1;
+}
+
+static void add_token(struct sequence *s, const struct batch_head *batch,
+	const struct batch_past *past, int32_t i)
+{
+	int32_t position = position_of(batch, past, i);
+
+	if (!s->tokens++)
+		s->first = s->last = position;
+	s->outputs += (uint32_t)wants_output(batch, i);
+	s->first = position < s->first ? position : s->first;
+	s->last = position > s->last ? position : s->last;
+	s->token = batch->tokens ? batch->tokens[i] : -1;
+}
+
+/* Where the batch names no outputs, those of several sequences with a token each are meant. */
+static int is_output(const struct sequence *s, const struct batch_head *batch)
+{
+	if (s->tokens == 1)
+		return s->outputs || !batch->outputs;
+	return s->outputs == s->tokens && s->first != 0;
+}
+
+/*
+ * How many of its outputs belong to the prompt that the sequence is known to have: of drafts that
+ * are checked together with its last token that token alone.
+ */
+static uint32_t of_prompt(const struct sequence *s, const struct sequence_past *past)
+{
+	int32_t end = past->prompt_end;
+	int goes_on = past->unfinished || (past->scored && s->tokens > MAX_CHECKED);
+
+	if (s->first != 0 && !goes_on && s->first >= end)
+		return 0;
+	if (s->first == 0 || s->tokens == 1 || s->tokens > MAX_CHECKED)
+		return s->tokens;
+	uint32_t known = s->first < end ? (uint32_t)(end - s->first) : 1;
+	return known < s->tokens ? known : s->tokens;
+}
+
+/* Drafts that were wrong were taken out before. */
+static void move(struct sequence_past *past, int32_t first)
+{
+	int64_t goes_on = (int64_t)past->end + past->moved_by;
+
+	if (past->moved_by < 0 && first <= goes_on && first > goes_on - MAX_CHECKED) {
+		int64_t end =
+			past->prompt_end > past->moved_from ? past->prompt_end : past->moved_from;
+		end += past->moved_by;
+		past->prompt_end = end < past->prompt_end ? (int32_t)end : past->prompt_end;
+	}
+	past->moved_by = 0;
+}
+
+void batch_moved(struct batch_past *past, int32_t sequence, int32_t from, int32_t by)
+{
+	if (sequence < 0 || sequence >= BATCH_SEQUENCES)
+		return;
+	past->of[sequence].moved_from = from;
+	past->of[sequence].moved_by = by;
+}
+
+static int32_t behind(int64_t position)
+{
+	return position < INT32_MAX ? (int32_t)position + 1 : INT32_MAX;
+}
+
+/* Those that were taken out, so that the sequence goes on before its end; not if more was. */
+static uint32_t refuted_behind(const struct sequence_past *past, int32_t goes_on)
+{
+	int64_t back = (int64_t)past->end - goes_on;
+
+	return goes_on < 0 || back <= 0 || back > past->checked ? 0 : (uint32_t)back;
+}
+
+uint32_t batch_removed(struct batch_past *past, int32_t sequence, int32_t from, int32_t to)
+{
+	if (sequence < 0 || sequence >= BATCH_SEQUENCES)
+		return 0;
+	struct sequence_past *of = &past->of[sequence];
+	if (to >= 0 && to < of->end)
+		return 0;
+	uint32_t refuted = refuted_behind(of, from);
+	of->checked -= (int32_t)refuted;
+	of->end -= (int32_t)refuted;
+	return refuted;
+}
+
+/* Brings the past up to date; returns how many tokens are the prompt's. */
+static uint32_t prompt_after(const struct sequence *s, const struct batch_head *batch,
+	struct sequence_past *past, uint32_t prompt)
+{
+	if (!s->first)
+		memset(past, 0, sizeof *past);
+	move(past, s->first);
+	if (!prompt)
+		prompt = of_prompt(s, past);
+	if (prompt)
+		past->prompt_end = behind((int64_t)s->last - (s->tokens - prompt));
+	past->end = behind(s->last);
+	past->lone_token = s->tokens == 1 ? s->token : -1;
+	past->unfinished = prompt && batch->outputs && !s->outputs;
+	past->scored = prompt == s->tokens && s->tokens > 1 && s->outputs == s->tokens;
+	return prompt;
+}
+
+static void add_sequence(struct batch_tokens *sum, const struct sequence *s,
+	const struct batch_head *batch, struct batch_past *past, int32_t id)
+{
+	uint32_t prompt = is_output(s, batch) ? 0 : s->tokens;
+
+	if (past && s->first >= 0) {
+		sum->refuted += refuted_behind(&past->of[id], s->first);
+		prompt = prompt_after(s, batch, &past->of[id], prompt);
+		/* the first is the prompt's last, or was chosen before */
+		uint32_t checked = s->tokens - (prompt ? prompt : 1);
+		sum->checked += checked;
+		past->of[id].checked = (int32_t)checked;
+	}
+	sum->prompt += prompt;
+	sum->output += s->tokens - prompt;
+}
+
+/* The sequence of a token; -1: there are several, or none that we count. */
+static int32_t sequence_of(const struct batch_head *batch, int32_t i)
+{
+	if (!batch->sequence_counts || !batch->sequences)
+		return 0;
+	if (batch->sequence_counts[i] != 1 || !batch->sequences[i])
+		return -1;
+	int32_t id = batch->sequences[i][0];
+	return id >= 0 && id < BATCH_SEQUENCES ? id : -1;
+}
+
+void batch_as_meant(struct batch_head *batch, struct batch_last *last)
+{
+	const struct batch_head *before = &last->head;
+
+	if (!batch->tokens || !batch->positions || batch->n_tokens <= 0 ||
+		batch->n_tokens > BATCH_SEQUENCES)
+		return;
+	if (batch->outputs) {
+		last->head = *batch;
+		last->first = batch->positions[0];
+		memcpy(last->outputs, batch->outputs, (size_t)batch->n_tokens);
+	} else if (batch->tokens == before->tokens && batch->positions == before->positions &&
+		   batch->sequences == before->sequences && batch->n_tokens == before->n_tokens &&
+		   batch->positions[0] == last->first) {
+		batch->outputs = last->outputs;
+	}
+}
+
+/* A batch has few of all sequences: the others are not touched. */
+struct sequences {
+	uint64_t seen[BATCH_SEQUENCES / 64]; /* a bit for each */
+	struct sequence of[BATCH_SEQUENCES]; /* those that are seen */
+};
+
+static struct sequence *see(struct sequences *s, int32_t id)
+{
+	uint64_t *seen = &s->seen[id / 64], bit = UINT64_C(1) << id % 64;
+
+	if (!(*seen & bit))
+		memset(&s->of[id], 0, sizeof s->of[id]);
+	*seen |= bit;
+	return &s->of[id];
+}
+
+struct batch_tokens batch_count(const struct batch_head *batch, struct batch_past *past)
+{
+	struct batch_tokens sum = {0};
+	struct sequences sequences;
+
+	if (batch->n_tokens <= 0 || (batch->n_tokens == 1 && position_of(batch, past, 0) < 0))
+		return (struct batch_tokens){.output = batch->n_tokens == 1};
+	memset(sequences.seen, 0, sizeof sequences.seen);
+	for (int32_t i = 0; i < batch->n_tokens; i++) {
+		int32_t id = sequence_of(batch, i);
+		if (id < 0)
+			sum.prompt++;
+		else
+			add_token(see(&sequences, id), batch, past, i);
+	}
+	for (int32_t word = 0; word < BATCH_SEQUENCES / 64; word++)
+		for (uint64_t left = sequences.seen[word]; left; left &= left - 1) {
+			int32_t id = word * 64 + __builtin_ctzll(left);
+			add_sequence(&sum, &sequences.of[id], batch, past, id);
+		}
+	return sum;
+}
+
+int batch_is_drafted_by(const struct batch_head *batch, const struct batch_past *past)
+{
+	for (int32_t i = 0; batch->tokens && batch->positions && i < batch->n_tokens; i++) {
+		int32_t id = sequence_of(batch, i);
+		const struct sequence_past *of = id < 0 ? NULL : &past->of[id];
+		if (of && of->end == behind(batch->positions[i]) &&
+			of->lone_token == batch->tokens[i])
+			return 1;
+	}
+	return 0;
+}

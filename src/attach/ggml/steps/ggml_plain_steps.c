@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Plain steps (plain_steps.h). Calls go past the hooks of the hot path (bypass.h): even one that
+ * does nothing has to come from memory, behind the engine's weights. Hooks that are reached all the
+ * same see it by the method, on all threads; phases are muted on the step's.
+ */
+#include "attach/ggml/steps/ggml_plain_steps.h"
+
+#include <stdlib.h>
+#include "attach/ggml/nodes/bypass.h"
+#include "attach/ggml/method.h"
+#include "attach/ggml/graphs/node_graph.h"
+
+static __thread struct {
+	struct phase_scope scope;
+	const char *frame;  /* of the hook of the step that is plain now; NULL: none is */
+	enum method method; /* of the other steps */
+	int is_open;
+} plain __attribute__((tls_model("initial-exec")));
+
+static uint32_t one_in, block = 1, left = 3, seed = 1;
+static int is_past; /* calls go past the hooks */
+
+__attribute__((constructor)) static void read_environment(void)
+{
+	const char *wanted = getenv("BRICK_PLAIN_STEPS");
+
+	char *end;
+
+	one_in = wanted ? (uint32_t)strtoul(wanted, &end, 10) & UINT16_MAX : 0;
+	if (one_in && *end == ',')
+		block = ((uint32_t)strtoul(end + 1, NULL, 10) & UINT16_MAX) | 1;
+	if (block > 1)
+		bypass_all();
+}
+
+static void switch_method(enum method from, enum method to)
+{
+	uint32_t method = from;
+
+	__atomic_compare_exchange_n(&attach_shared.method, &method, (uint32_t)to, 0,
+		__ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+static int is_due(void)
+{
+	static uint32_t steps;
+
+	if (block > 1)
+		return __atomic_fetch_add(&steps, 1, __ATOMIC_RELAXED) / block % one_in ==
+		       one_in - 1;
+	if (__atomic_sub_fetch(&left, 1, __ATOMIC_RELAXED))
+		return 0;
+	uint32_t next = __atomic_load_n(&seed, __ATOMIC_RELAXED) * 1664525u + 1013904223u;
+	__atomic_store_n(&seed, next, __ATOMIC_RELAXED);
+	/* of 5 the third to the seventh from here: no two have a common neighbour */
+	__atomic_store_n(&left, (one_in + 1) / 2 + (next >> 16) % one_in, __ATOMIC_RELAXED);
+	return 1;
+}
+
+static void end_bypass(void)
+{
+	if (!is_past)
+		return;
+	bypass_end();
+	is_past = 0;
+	if (block > 1)
+		graph_generation_next(); /* who has got which memory meanwhile was not seen */
+}
+
+void plain_step_before(const void *frame)
+{
+	if (BRICK_LIKELY(!one_in))
+		return;
+	plain_step_end(frame);
+	plain_step_after(frame);
+	enum method method = (enum method)shared_get(&attach_shared.method);
+	if (phase_in_step(frame))
+		return;
+	if (!method_is_chosen() || !method_cpu_only() || !brick_enabled() ||
+		(method != METHOD_NODES && method != METHOD_CALLBACK) || !is_due()) {
+		end_bypass();
+		return;
+	}
+	if (!is_past && bypass_begin())
+		return;
+	is_past = 1;
+	plain.frame = frame;
+	plain.method = method;
+	switch_method(method, METHOD_PLAIN);
+	/* What threads know of their last graph does not hold for the next. */
+	__atomic_add_fetch(&attach_shared.graph_serial, 1, __ATOMIC_SEQ_CST);
+}
+
+void plain_step_begin(const struct phase_scope *step, const void *frame)
+{
+	if (BRICK_LIKELY(plain.frame != frame) || !step->depth)
+		return;
+	phase_begin(&plain.scope, PHASE_PLAIN, plain.frame - 1);
+	phase_mute(1);
+	plain.is_open = 1;
+}
+
+/* The stack grows down: a frame above ours, or ours, is of a hook that ours has left or leaves. */
+static int is_over(const void *frame)
+{
+	return BRICK_UNLIKELY(plain.frame != NULL) && plain.frame <= (const char *)frame;
+}
+
+void plain_step_end(const void *frame)
+{
+	if (!is_over(frame) || !plain.is_open)
+		return;
+	plain.is_open = 0;
+	phase_mute(0);
+	phase_end(&plain.scope);
+}
+
+void plain_step_after(const void *frame)
+{
+	if (!is_over(frame))
+		return;
+	plain.frame = NULL;
+	switch_method(METHOD_PLAIN, plain.method);
+	if (block == 1)
+		end_bypass();
+}

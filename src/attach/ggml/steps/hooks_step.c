@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Steps: llama_decode() and llama_encode(), and the member functions behind them, which are reached
+ * also when a program looked the C function up by itself. Whichever is called first opens the step.
+ */
+#include "attach/ggml/steps/batch.h"
+#include "attach/ggml/steps/contexts.h"
+#include "attach/ggml/hook_words.h"
+#include "attach/ggml/steps/ggml_plain_steps.h"
+#include "attach/ggml/steps/steps.h"
+#include "attach/ggml/steps/warm_up.h"
+#include "brick/brick.h"
+
+/* An encoder takes prompts in, whatever of it is wanted. */
+static struct phase_tokens tokens_of(
+	const struct batch_head *batch, const void *context, const void *code, int may_decode)
+{
+	struct phase_tokens t = {.batch = batch, .context = context};
+
+	contexts_count(&t, code);
+	t.warm_up =
+		step_is_warm_up(context) || (brick_enabled() && warm_up_is(batch, context, code));
+	if (!may_decode) {
+		t.prompt += t.output;
+		t.output = t.checked = 0;
+	}
+	return t;
+}
+
+static word_pair evaluate(enum ggml_symbol_id symbol, const void *caller, const void *frame,
+	int may_decode, word context, word batch)
+{
+	words_fn function = (words_fn)resolve(symbol, caller);
+	const struct batch_head *head = (const struct batch_head *)batch;
+	struct phase_scope scope;
+
+	if (!function)
+		return (word_pair)(word)-1;
+	if (phase_in_step(frame)) /* the one that llama_decode() has begun, most often */
+		return function(context, batch, 0, 0, 0, 0);
+	const struct phase_tokens tokens =
+		tokens_of(head, (const void *)context, (const void *)function, may_decode);
+	plain_step_before(frame);
+	step_begin(&scope, &tokens, ggml_symbols[symbol].name, (const void *)function, frame);
+	plain_step_begin(&scope, frame);
+	word_pair result = function(context, batch, 0, 0, 0, 0);
+	plain_step_end(frame);
+	step_end(&scope, &tokens, (int32_t)(word)result);
+	plain_step_after(frame);
+	return result;
+}
+
+#define MEMBER_HOOK(id, may_decode)                                                   \
+	word_pair hook_##id(word context, word batch, word c, word d, word e, word f) \
+	{                                                                             \
+		(void)c, (void)d, (void)e, (void)f;                                   \
+		return evaluate(GGML_##id, __builtin_return_address(0),               \
+			__builtin_frame_address(0), may_decode, context, batch);      \
+	}
+
+MEMBER_HOOK(CONTEXT_DECODE, 1)
+MEMBER_HOOK(CONTEXT_ENCODE, 0)
+
+/*
+ * By value, as the C functions take it. The longest batch seen is 72 bytes; where the callee's is
+ * shorter, what follows it is passed on for nothing.
+ */
+struct batch_value {
+	struct batch_head head;
+	uint64_t rest[2];
+};
+
+typedef int32_t (*batch_fn)(void *context, struct batch_value batch);
+
+static int32_t evaluate_value(enum ggml_symbol_id symbol, const void *caller, const void *frame,
+	int may_decode, void *context, const struct batch_value *batch)
+{
+	batch_fn function = (batch_fn)resolve(symbol, caller);
+	struct phase_scope scope;
+
+	if (!function)
+		return -1;
+	const struct phase_tokens tokens =
+		tokens_of(&batch->head, context, (const void *)function, may_decode);
+	plain_step_before(frame);
+	step_begin(&scope, &tokens, ggml_symbols[symbol].name, (const void *)function, frame);
+	plain_step_begin(&scope, frame);
+	int32_t status = function(context, *batch);
+	plain_step_end(frame);
+	step_end(&scope, &tokens, status);
+	plain_step_after(frame);
+	return status;
+}
+
+#define VALUE_HOOK(id, symbol, may_decode)                                        \
+	BRICK_API int32_t symbol(void *context, struct batch_value batch);        \
+	int32_t symbol(void *context, struct batch_value batch)                   \
+	{                                                                         \
+		return evaluate_value(GGML_##id, __builtin_return_address(0),     \
+			__builtin_frame_address(0), may_decode, context, &batch); \
+	}
+
+VALUE_HOOK(DECODE, llama_decode, 1)
+VALUE_HOOK(ENCODE, llama_encode, 0)
+
+word_pair hook_SET_WARMUP(word context, word on, word c, word d, word e, word f)
+{
+	words_fn function = (words_fn)resolve(GGML_SET_WARMUP, __builtin_return_address(0));
+
+	step_warm_up_set((const void *)context, (uint8_t)on != 0);
+	return function ? function(context, on, c, d, e, f) : 0;
+}
+
+word_pair hook_MEMORY_SEQ_ADD(word memory, word sequence, word from, word to, word by, word f)
+{
+	words_fn function = (words_fn)resolve(GGML_MEMORY_SEQ_ADD, __builtin_return_address(0));
+
+	if (brick_enabled())
+		contexts_moved((int32_t)sequence, (int32_t)from, (int32_t)by);
+	return function ? function(memory, sequence, from, to, by, f) : 0;
+}
+
+/* Drafts that did not hold are taken out; behind the last step nothing else tells of them. */
+word_pair hook_MEMORY_SEQ_RM(word memory, word sequence, word from, word to, word e, word f)
+{
+	words_fn function = (words_fn)resolve(GGML_MEMORY_SEQ_RM, __builtin_return_address(0));
+	word_pair done = function ? function(memory, sequence, from, to, e, f) : 0;
+
+	if (brick_enabled() && (uint8_t)done)
+		contexts_removed(
+			(const void *)memory, (int32_t)sequence, (int32_t)from, (int32_t)to);
+	return done;
+}

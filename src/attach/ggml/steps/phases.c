@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Phases and steps (phases.h). The stack grows as the thread's own does: an entry whose frame is
+ * not above the frame of a new one has been left behind. Called by the hooks.
+ */
+#include "attach/ggml/steps/phases.h"
+
+#include <pthread.h>
+#include "attach/ggml/devices/device_nodes.h"
+#include "attach/ggml/method.h"
+#include "attach/ggml/nodes/node_ready.h"
+#include "attach/ggml/nodes/node_run.h"
+#include "brick/abi/overhead.h"
+#include "brick/attach.h"
+#include "brick/brick.h"
+
+enum { MAX_DEPTH = 24 };
+
+struct open_phase {
+	const char *frame;
+	brick_span span;
+	uint16_t brick;
+	uint8_t is_step, is_owner;
+	const struct brick_launch_owner *before;
+};
+
+struct phase_thread {
+	uint32_t depth;
+	uint32_t steps;
+	uint32_t muted;
+	struct open_phase open[MAX_DEPTH];
+};
+
+static __thread struct phase_thread phase_thread __attribute__((tls_model("initial-exec")));
+static struct {
+	uint16_t of[PHASE_COUNT];
+	int known;
+} bricks __attribute__((aligned(64)));
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void register_bricks(void)
+{
+	static const struct {
+		enum phase phase;
+		int brick; /* -1: registered by name */
+		const char *name;
+	} list[PHASE_COUNT] = {
+		{PHASE_BATCH_PREPARE, BRICK_BATCH_PREPARE, NULL},
+		{PHASE_KV_PREPARE, BRICK_KV_CACHE_PREPARE, NULL},
+		{PHASE_UBATCH, BRICK_UBATCH_PROCESS, NULL},
+		{PHASE_GRAPH_BUILD, BRICK_GRAPH_BUILD, NULL},
+		{PHASE_GRAPH_ALLOC, BRICK_GRAPH_ALLOC, NULL},
+		{PHASE_GRAPH_PLAN, BRICK_GRAPH_PLAN, NULL},
+		{PHASE_GRAPH_COMPUTE, BRICK_GRAPH_COMPUTE, NULL},
+		{PHASE_THREAD_START, -1, "ThreadStart"},
+		{PHASE_THREAD_JOIN, -1, "ThreadJoin"},
+		{PHASE_RECORD_COMMANDS, -1, "RecordCommands"},
+		{PHASE_SPLIT_COPY, -1, "SplitCopy"},
+		{PHASE_INPUT_COPY, BRICK_INPUT_COPY, NULL},
+		{PHASE_OUTPUT_COPY, BRICK_OUTPUT_COPY, NULL},
+		{PHASE_SYNCHRONIZE, BRICK_SYNCHRONIZE, NULL},
+		{PHASE_SAMPLING, BRICK_SAMPLING, NULL},
+		{PHASE_TOKEN_ACCEPT, -1, "TokenAccept"},
+		{PHASE_LOOKUP, -1, BRICK_LOOKUP_NAME},
+		{PHASE_SPLIT, -1, BRICK_SPLIT_NAME},
+		{PHASE_PLAIN, -1, BRICK_PLAIN_NAME},
+	};
+
+	for (int i = 0; i < PHASE_COUNT; i++) {
+		int id = list[i].brick >= 0 ? list[i].brick
+					    : brick_register(list[i].name, BRICK_CATEGORY_ENGINE);
+		bricks.of[list[i].phase] = (uint16_t)(id >= 0 ? id : BRICK_GRAPH_COMPUTE);
+	}
+	__atomic_store_n(&bricks.known, 1, __ATOMIC_RELEASE);
+}
+
+uint16_t phase_brick(enum phase phase)
+{
+	if (BRICK_UNLIKELY(!__atomic_load_n(&bricks.known, __ATOMIC_ACQUIRE)))
+		pthread_once(&once, register_bricks);
+	return bricks.of[phase];
+}
+
+static void close_top(struct phase_thread *p)
+{
+	struct open_phase *top = &p->open[--p->depth];
+
+	p->steps -= top->is_step;
+	if (top->is_owner)
+		brick_launch_owner_set(top->before);
+	brick_end(top->span);
+}
+
+static void close_left_behind(struct phase_thread *p, const char *frame)
+{
+	while (p->depth && p->open[p->depth - 1].frame <= frame)
+		close_top(p);
+}
+
+/* Ready to record on this thread, at the right depth; 0 when recording is off. */
+static int enter(struct phase_scope *scope, const char *frame)
+{
+	struct node_thread *t = &node_thread;
+
+	*scope = (struct phase_scope){0, 0, 0};
+	if (!brick_enabled() || phase_thread.muted)
+		return 0;
+	node_thread_ready(t);
+	if (BRICK_UNLIKELY(--t->hook_left == 0)) {
+		t->hook_left = node_cost_draw(&t->hook_cost);
+		scope->timed = 1;
+		scope->hook_ticks = brick__now();
+	}
+	node_flush();
+	close_left_behind(&phase_thread, frame);
+	return 1;
+}
+
+/* The first half of the hook is over; keep how long it took. */
+static void entered(struct phase_scope *scope)
+{
+	if (BRICK_UNLIKELY(scope->timed))
+		scope->hook_ticks = brick__now() - scope->hook_ticks;
+}
+
+void phase_begin(struct phase_scope *scope, enum phase phase, const void *frame)
+{
+	phase_begin_brick(scope, phase_brick(phase), frame);
+}
+
+/*
+ * A device's copies belong to the phase that asks for them. What a scheduler asks for between its
+ * backends' graphs are copies from one to the other.
+ */
+static void own_copies(struct open_phase *open)
+{
+	if (open->brick == phase_brick(PHASE_GRAPH_COMPUTE))
+		open->before =
+			brick_launch_owner_set(device_phase_owner(phase_brick(PHASE_SPLIT_COPY)));
+	else if (open->brick == BRICK_INPUT_COPY || open->brick == BRICK_OUTPUT_COPY)
+		open->before = brick_launch_owner_set(device_phase_owner(open->brick));
+	else
+		return;
+	open->is_owner = 1;
+}
+
+void phase_begin_brick(struct phase_scope *scope, uint16_t brick, const void *frame)
+{
+	struct phase_thread *p = &phase_thread;
+
+	if (!enter(scope, frame))
+		return;
+	int folded = p->depth && p->open[p->depth - 1].brick == brick;
+	if (!folded && p->depth < MAX_DEPTH) {
+		p->open[p->depth++] =
+			(struct open_phase){frame, brick_begin_layer(brick, -1), brick, 0, 0, NULL};
+		scope->depth = p->depth;
+		if (!method_cpu_only())
+			own_copies(&p->open[p->depth - 1]);
+	}
+	entered(scope);
+}
+
+static uint16_t step_brick(const struct phase_tokens *t)
+{
+	if (t->warm_up)
+		return BRICK_WARM_UP;
+	if (t->prompt)
+		return t->output ? BRICK_MIXED : BRICK_PREFILL;
+	return BRICK_DECODE;
+}
+
+static brick_span open_step(const struct phase_tokens *t)
+{
+	if (t->warm_up)
+		return brick_step_begin(BRICK_PHASE_WARM_UP, (uint64_t)t->prompt + t->output);
+	if (!t->prompt)
+		return brick_step_begin(BRICK_PHASE_DECODE, t->output);
+	return brick_step_begin_mixed(t->prompt, t->output);
+}
+
+void phase_step_begin(
+	struct phase_scope *scope, const struct phase_tokens *tokens, const void *frame)
+{
+	struct phase_thread *p = &phase_thread;
+
+	if (!enter(scope, frame) || p->depth == MAX_DEPTH)
+		return;
+	p->open[p->depth++] =
+		(struct open_phase){frame, open_step(tokens), step_brick(tokens), 1, 0, NULL};
+	p->steps++;
+	scope->depth = p->depth;
+	entered(scope);
+}
+
+void phase_end(struct phase_scope *scope)
+{
+	struct phase_thread *p = &phase_thread;
+	uint64_t now = scope->timed ? brick__now() : 0;
+
+	if (!scope->depth && !scope->timed)
+		return;
+	node_flush();
+	while (scope->depth && p->depth >= scope->depth)
+		close_top(p);
+	if (BRICK_UNLIKELY(scope->timed))
+		node_cost_timed(&node_thread.hook_cost, scope->hook_ticks + (brick__now() - now));
+}
+
+int phase_in_step(const void *frame)
+{
+	close_left_behind(&phase_thread, frame);
+	return phase_thread.steps != 0;
+}
+
+void phase_mute(int muted)
+{
+	phase_thread.muted = (uint32_t)muted;
+}
+
+int phase_is_muted(void)
+{
+	return phase_thread.muted != 0;
+}
+
+void phase_forget(void)
+{
+	phase_thread.depth = phase_thread.steps = phase_thread.muted = 0;
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Correlating devices' clocks (clocks.h). A device whose timer turns out to be another clock than
+ * that of its events (the time a command was queued at would lie outside of the call) is taken to
+ * have none.
+ */
+#include "attach/opencl/clocks.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include "attach/opencl/opencl_driver.h"
+#include "attach/opencl/opencl_notes.h"
+#include "base/clock_ns.h"
+#include "base/scope.h"
+#include "lib/device/correlation_residual.h"
+
+enum {
+	READINGS = 8,
+	REFRESH_NS =
+		200000000, /* far apart, so that what a reading is off by does not bend the rate */
+	CHOICE_NS = 50000000,  /* to choose the narrowest of what is queued within */
+	HOLD_NS = 500000000,   /* that commands wait at most for their clock */
+	PATIENCE_NS = 1000000, /* that a queued time may lie outside of its call */
+	MAX_DOUBTS = 4,	       /* times in a row */
+};
+
+enum method { METHOD_QUEUED = 0, METHOD_TIMER = 1 };
+
+struct clock {
+	struct clock *next;
+	cl_device_id device;
+	enum method method;
+	uint32_t doubts, trusts;
+	uint64_t read_ns;	   /* when it was read last: the last anchor */
+	uint64_t newest_ns;	   /* when the newest command was queued */
+	struct brick_reading best; /* METHOD_QUEUED: the narrowest since the last anchor */
+	int has_best;
+	int is_decided;	      /* commands are placed */
+	uint64_t first_ns;    /* when the first command was seen done */
+	uint64_t residual_ns; /* the greatest of all that was recorded */
+	struct brick_correlation correlation;
+	pthread_mutex_t lock;
+};
+
+static struct clock *clocks;
+static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
+
+/* Under its lock: ask the device several times. 0, or negative when it does not tell. */
+static int read_timer(struct clock *c)
+{
+	const struct driver *d = driver_get();
+	struct brick_reading readings[READINGS];
+
+	if (!d->clGetDeviceAndHostTimer)
+		return -ENOTSUP;
+	for (int i = 0; i < READINGS; i++) {
+		cl_ulong device = 0, host = 0;
+		readings[i].before_ns = monotonic_ns();
+		if (d->clGetDeviceAndHostTimer(c->device, &device, &host) != CL_SUCCESS || !device)
+			return -ENOTSUP;
+		readings[i].device_ns = device;
+		readings[i].after_ns = monotonic_ns();
+	}
+	c->read_ns = readings[READINGS - 1].after_ns;
+	return brick_correlation_add(&c->correlation, readings, READINGS);
+}
+
+static struct clock *create(cl_device_id device)
+{
+	struct clock *c = calloc(1, sizeof *c);
+
+	if (!c)
+		return NULL;
+	c->device = device;
+	pthread_mutex_init(&c->lock, NULL);
+	brick_correlation_init(&c->correlation);
+	c->method = read_timer(c) ? METHOD_QUEUED : METHOD_TIMER;
+	c->next = clocks;
+	__atomic_store_n(&clocks, c, __ATOMIC_RELEASE);
+	return c;
+}
+
+struct clock *clocks_of(cl_device_id device)
+{
+	struct clock *c;
+
+	HOLD(&table);
+	for (c = clocks; c && c->device != device; c = c->next)
+		;
+	if (!c)
+		c = create(device);
+	return c;
+}
+
+/* Under its lock: its timer is not the clock of its events. */
+static void refute_timer(struct clock *c)
+{
+	c->method = METHOD_QUEUED;
+	brick_correlation_init(&c->correlation);
+	c->read_ns = 0;
+}
+
+static void doubt(struct clock *c)
+{
+	if (++c->doubts >= MAX_DOUBTS)
+		refute_timer(c);
+}
+
+static void check(struct clock *c, uint64_t before_ns, uint64_t queued, uint64_t after_ns)
+{
+	uint64_t host = brick_correlation_host_ns(&c->correlation, queued);
+
+	if (c->trusts >= MAX_DOUBTS)
+		return;
+	if (host + PATIENCE_NS < before_ns || host > after_ns + PATIENCE_NS)
+		doubt(c);
+	else
+		c->trusts++;
+}
+
+static uint64_t period_of(const struct clock *c)
+{
+	return brick_correlation_period_ns(&c->correlation, REFRESH_NS);
+}
+
+static void collect(struct clock *c, uint64_t before_ns, uint64_t queued, uint64_t after_ns)
+{
+	const struct brick_reading reading = {before_ns, queued, after_ns};
+
+	c->newest_ns = before_ns;
+	if (after_ns <= before_ns || !queued ||
+		(c->method == METHOD_QUEUED && c->correlation.count &&
+			before_ns < c->read_ns + period_of(c)))
+		return;
+	if (c->has_best && after_ns - before_ns >= c->best.after_ns - c->best.before_ns)
+		return;
+	c->best = reading;
+	c->has_best = 1;
+}
+
+/* Under its lock. */
+static void use_best(struct clock *c)
+{
+	if (c->method != METHOD_QUEUED || !c->has_best)
+		return;
+	brick_correlation_add(&c->correlation, &c->best, 1);
+	c->read_ns = c->best.before_ns;
+	c->has_best = 0;
+}
+
+/* Under its lock: from now on commands are placed. */
+static void decide(struct clock *c)
+{
+	if (c->method == METHOD_TIMER && c->doubts > c->trusts)
+		refute_timer(c);
+	if (!c->is_decided || !c->correlation.count)
+		use_best(c);
+	c->is_decided = 1;
+}
+
+/* Under its lock: do two readings bear each other out, and is it the clock of the events? */
+static int is_sure(const struct clock *c)
+{
+	return c->correlation.count > 1 && (c->method == METHOD_QUEUED || c->trusts >= MAX_DOUBTS);
+}
+
+int clocks_are_known(struct clock *c, int is_full)
+{
+	if (!c)
+		return 1;
+	HOLD(&c->lock);
+	if (c->has_best && c->newest_ns >= c->best.before_ns + CHOICE_NS)
+		use_best(c);
+	int is_late = c->first_ns && monotonic_ns() - c->first_ns >= HOLD_NS;
+	if (!c->is_decided && (is_sure(c) || is_full || is_late))
+		decide(c);
+	int is_decided = c->is_decided;
+	return is_decided;
+}
+
+void clocks_decide_all(void)
+{
+	for (struct clock *c = __atomic_load_n(&clocks, __ATOMIC_ACQUIRE); c; c = c->next) {
+		pthread_mutex_lock(&c->lock);
+		decide(c);
+		use_best(c);
+		pthread_mutex_unlock(&c->lock);
+	}
+}
+
+void clocks_queued(struct clock *c, uint64_t before_ns, uint64_t queued, uint64_t after_ns)
+{
+	if (!c || (c->method == METHOD_TIMER && c->trusts >= MAX_DOUBTS))
+		return;
+	HOLD(&c->lock);
+	if (!c->first_ns)
+		c->first_ns = monotonic_ns();
+	if (c->method == METHOD_TIMER)
+		check(c, before_ns, queued, after_ns);
+	collect(c, before_ns, queued, after_ns); /* the timer may turn out to be another clock */
+}
+
+void clocks_refresh(void)
+{
+	uint64_t now = monotonic_ns();
+
+	for (struct clock *c = __atomic_load_n(&clocks, __ATOMIC_ACQUIRE); c; c = c->next) {
+		pthread_mutex_lock(&c->lock);
+		if (c->method == METHOD_TIMER && now - c->read_ns >= period_of(c) && read_timer(c))
+			c->read_ns = now; /* it fails now: in a while again */
+		pthread_mutex_unlock(&c->lock);
+	}
+}
+
+uint64_t clocks_host_ns(struct clock *c, uint64_t device_ns, uint64_t *residual_ns)
+{
+	*residual_ns = 0;
+	if (!c)
+		return 0;
+	HOLD(&c->lock);
+	uint64_t host = brick_correlation_host_ns(&c->correlation, device_ns);
+	*residual_ns = brick__correlation_residual_ns(&c->correlation, device_ns);
+	return host;
+}
+
+void clocks_placed(struct clock *c, uint64_t residual_ns)
+{
+	if (!c)
+		return;
+	HOLD(&c->lock);
+	if (residual_ns > c->residual_ns)
+		c->residual_ns = residual_ns;
+}
+
+void clocks_note(void)
+{
+	for (struct clock *c = __atomic_load_n(&clocks, __ATOMIC_ACQUIRE); c; c = c->next)
+		notes_clock(
+			c->device, c->method == METHOD_TIMER, c->correlation.count, c->residual_ns);
+}
+
+void clocks_forget_all(void)
+{
+	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+
+	table = fresh;
+	__atomic_store_n(&clocks, NULL, __ATOMIC_RELEASE);
+}

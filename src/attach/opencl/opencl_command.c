@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Around the driver's call (command.h). While a thread is inside of a hooked call, others that the
+ * driver makes on the way pass through.
+ */
+#include "attach/opencl/opencl_command.h"
+
+#include <stdlib.h>
+#include "attach/opencl/opencl_driver.h"
+#include "attach/opencl/opencl_events.h"
+#include "attach/opencl/opencl_completions.h"
+#include "attach/opencl/modes.h"
+#include "attach/opencl/opencl_notes.h"
+#include "base/clock_ns.h"
+#include "base/scope.h"
+#include "brick/attach.h"
+#include "brick/brick.h"
+#include "brick/queue.h"
+
+enum {
+	COST_INTERVAL = 16,	    /* one command in about as many is timed */
+	INTERRUPTED_TICKS = 200000, /* more is somebody else's time */
+};
+
+static __thread int inside __attribute__((tls_model("initial-exec")));
+
+/* What our part of a call costs the thread: its commands since one was timed, and until the next.
+ */
+static __thread struct {
+	uint32_t calls, left, random;
+} cost __attribute__((tls_model("initial-exec")));
+
+static void cost_begin(struct command *c)
+{
+	cost.calls++;
+	if (cost.left-- > 0)
+		return;
+	/* not a fixed step, which could keep in time with the program's */
+	cost.random = cost.random * 1664525u + 1013904223u;
+	cost.left = COST_INTERVAL / 2 + (cost.random >> 28);
+	c->part_ticks = brick_ticks();
+	c->cost_ticks = 1;
+}
+
+static void cost_pause(struct command *c)
+{
+	if (c->cost_ticks)
+		c->cost_ticks += brick_ticks() - c->part_ticks;
+}
+
+static void cost_resume(struct command *c)
+{
+	if (c->cost_ticks)
+		c->part_ticks = brick_ticks();
+}
+
+static void cost_end(struct command *c)
+{
+	if (!c->cost_ticks)
+		return;
+	cost_pause(c);
+	if (c->cost_ticks > INTERRUPTED_TICKS)
+		return;
+	brick_hook_cost(cost.calls, c->cost_ticks);
+	cost.calls = 0;
+}
+
+void command_begin(struct command *c, cl_command_queue handle, cl_event *event, cl_bool is_blocking)
+{
+	c->queue = c->untimed = NULL;
+	c->event = event;
+	c->own = NULL;
+	c->wait_ticks = c->cost_ticks = 0;
+	c->entered = !inside;
+	if (!brick_enabled() || inside)
+		return;
+	inside = 1;
+	struct queue *q = queue_find(handle);
+	if (!q || !q->record || __atomic_load_n(&q->excluded_for, __ATOMIC_RELAXED))
+		return;
+	if (!q->is_timed) {
+		c->untimed = q;
+		return;
+	}
+	cost_begin(c);
+	brick_launch_begin(&c->launch);
+	if (!c->launch.number)
+		return;
+	if (modes_enqueuing(q, c->launch.layer))
+		c->cost_ticks = 0; /* that is the mode's, not ours */
+	if (!event)
+		c->event = &c->own;
+	if (is_blocking) {
+		brick_launch_end(&c->launch);
+		c->wait_ticks = brick_ticks();
+	}
+	c->queue = q;
+	c->ahead = is_blocking && q->in_order ? queue_head(q) : 0;
+	cost_pause(c);
+	c->before_ns = monotonic_ns();
+}
+
+int command_was_too_much(struct command *c, cl_int status)
+{
+	if (!c->queue || c->event != &c->own ||
+		(status != CL_OUT_OF_RESOURCES && status != CL_OUT_OF_HOST_MEMORY))
+		return 0;
+	c->event = NULL;
+	brick_queue_unsupported(c->queue->record, 1);
+	notes_fault("a command was refused with an event, and is not timed");
+	return 1;
+}
+
+/* The wait ends behind what is said of its commands, and they are known to be over before it does.
+ */
+static void wait_ended(struct command *c, cl_int status)
+{
+	c->after_ns = monotonic_ns();
+	if (status == CL_SUCCESS)
+		queue_waited(c->queue, c->ahead, c->after_ns);
+	brick_record_wait(c->wait_ticks, brick_ticks(), c->launch.number);
+}
+
+int command_is_recorded(struct command *c, cl_int status)
+{
+	if (c->entered)
+		inside = 0;
+	if (c->untimed && status == CL_SUCCESS)
+		brick_queue_unsupported(c->untimed->record, 1);
+	if (!c->queue)
+		return 0;
+	cost_resume(c);
+	if (c->wait_ticks) {
+		wait_ended(c, status);
+	} else {
+		brick_launch_end(&c->launch);
+		c->after_ns = monotonic_ns();
+	}
+	return status == CL_SUCCESS && c->event && *c->event;
+}
+
+/* Numbers of the commands it waits for; those of events that are not known are left out. */
+static void note_after(struct pending *p, cl_uint count, const cl_event *list)
+{
+	p->after = p->first;
+	if (!list || !count)
+		return;
+	if (count > PENDING_AFTER) {
+		p->after = malloc(count * sizeof *p->after);
+		if (!p->after) {
+			p->after = p->first;
+			count = PENDING_AFTER;
+		}
+	}
+	for (cl_uint i = 0; i < count; i++) {
+		uint64_t number = events_number(list[i]);
+		if (number)
+			p->after[p->after_count++] = number;
+	}
+}
+
+static uint32_t index_of(struct command_kind *kind)
+{
+	uint32_t index = __atomic_load_n(&kind->index, __ATOMIC_RELAXED);
+
+	if (!index) {
+		struct brick_kernel description = {.size = sizeof(struct brick_kernel),
+			.name = kind->name,
+			.backend = "opencl",
+			.kind = kind->kind};
+		index = brick_kernel_register(&description);
+		__atomic_store_n(&kind->index, index, __ATOMIC_RELAXED);
+	}
+	return index;
+}
+
+/* Give up what is not to be recorded. */
+static void let_go(struct queue *q, struct pending *p)
+{
+	driver_get()->clReleaseEvent(p->event);
+	if (p->after != p->first)
+		free(p->after);
+	brick_queue_dropped(q->record, 1);
+}
+
+void command_end(
+	struct command *c, const struct command_what *what, cl_uint count, const cl_event *list)
+{
+	KEEP_ERRNO();
+	struct queue *q = c->queue;
+	struct pending p = {
+		.event = *c->event,
+		.launch = c->launch,
+		.bytes = what->bytes,
+		.before_ns = c->before_ns,
+		.after_ns = c->after_ns,
+		.is_blocking = c->wait_ticks != 0,
+	};
+
+	if (c->event != &c->own) {
+		if (driver_get()->clRetainEvent(p.event) != CL_SUCCESS) {
+			brick_queue_unsupported(q->record, 1);
+			return;
+		}
+		events_know(p.event, c->launch.number);
+	}
+	p.kernel = what->kind ? index_of(what->kind) : what->kernel;
+	note_after(&p, count, list);
+	__atomic_store_n(&q->last_number, c->launch.number, __ATOMIC_RELAXED);
+	if (queue_push(q, &p) && (!completions_make_room(q) || queue_push(q, &p)))
+		let_go(q, &p);
+	else
+		completions_pushed(q);
+	cost_end(c);
+	modes_enqueued(q, p.launch.layer);
+}
+
+int command_enter(void)
+{
+	int entered = !inside;
+
+	inside = 1;
+	return entered;
+}
+
+void command_leave(int entered)
+{
+	if (entered)
+		inside = 0;
+}
+
+uint64_t command_wait_begin(void)
+{
+	if (!brick_enabled() || inside)
+		return 0;
+	inside = 1;
+	return brick_ticks();
+}
+
+void command_wait_end(uint64_t begin_ticks, const struct brick__waits *waits)
+{
+	if (!begin_ticks)
+		return;
+	inside = 0;
+	brick__record_waits(begin_ticks, brick_ticks(), waits);
+}

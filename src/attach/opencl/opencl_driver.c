@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finding the OpenCL library (driver.h). Where it is looked for: behind us in the order of the
+ * dynamic linker, from the object that calls, and by its usual name among what is loaded; or the
+ * program names it itself, by asking it for a function. What was found stays loaded: at exit its
+ * events must still be readable.
+ */
+#include "attach/opencl/opencl_driver.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include "attach/common/object.h"
+#include "base/scope.h"
+
+static struct driver found;
+static const struct driver nothing;
+static const struct driver *driver; /* NULL or &found */
+static char path[PATH_MAX];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+struct entry {
+	const char *name;
+	size_t offset; /* in struct driver */
+	void *hook;    /* NULL: not hooked */
+};
+
+static const struct entry entries[] = {
+#define ENTRY_HOOKED(name) {#name, offsetof(struct driver, name), (void *)name},
+	DRIVER_HOOKED(ENTRY_HOOKED)
+#undef ENTRY_HOOKED
+#define ENTRY_CALLED(name) {#name, offsetof(struct driver, name), NULL},
+		DRIVER_CALLED(ENTRY_CALLED)
+#undef ENTRY_CALLED
+};
+enum { ENTRIES = sizeof entries / sizeof *entries };
+
+typedef void *(*symbol_fn)(void *handle, const char *name);
+
+/* The C library's own, not the hook that callers of dlsym() find. */
+static symbol_fn real_dlsym(void)
+{
+	static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"};
+	static symbol_fn function;
+	symbol_fn known = __atomic_load_n(&function, __ATOMIC_RELAXED);
+
+	for (size_t i = 0; i < sizeof versions / sizeof *versions && !known; i++)
+		known = (symbol_fn)dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+	__atomic_store_n(&function, known, __ATOMIC_RELAXED);
+	return known;
+}
+
+void *driver_real_symbol(void)
+{
+	symbol_fn function = real_dlsym();
+	void *address;
+
+	memcpy(&address, &function, sizeof address);
+	return address;
+}
+
+void *driver_symbol(void *handle, const char *name)
+{
+	symbol_fn function = real_dlsym();
+	void *symbol = function ? function(handle, name) : NULL;
+
+	if (!symbol)
+		dlerror(); /* the program's own state stays clean */
+	return symbol;
+}
+
+int driver_is_ours(const void *address)
+{
+	static uintptr_t low, bytes; /* do not change once set: we are never unloaded */
+
+	if (!__atomic_load_n(&bytes, __ATOMIC_ACQUIRE)) {
+		struct loaded_object own;
+		if (!object_at((uintptr_t)&found, &own))
+			return 0;
+		__atomic_store_n(&low, own.low, __ATOMIC_RELAXED);
+		__atomic_store_n(&bytes, own.bytes, __ATOMIC_RELEASE);
+	}
+	return (uintptr_t)address - low < bytes;
+}
+
+void *driver_hook(const char *name)
+{
+	for (size_t i = 0; i < ENTRIES; i++)
+		if (entries[i].hook && !strcmp(entries[i].name, name))
+			return entries[i].hook;
+	return NULL;
+}
+
+const char *driver_path(void)
+{
+	return path;
+}
+
+const struct driver *driver_get(void)
+{
+	return __atomic_load_n(&driver, __ATOMIC_ACQUIRE);
+}
+
+static void *function_of(const struct driver *d, const struct entry *e)
+{
+	void *function;
+
+	memcpy(&function, (const char *)d + e->offset, sizeof function);
+	return function;
+}
+
+/* Publish a complete table, unless another thread has been faster. */
+static void publish(const struct driver *candidate, const char *file)
+{
+	HOLD(&lock);
+	if (!driver_get()) {
+		found = *candidate;
+		snprintf(path, sizeof path, "%s", file);
+		__atomic_store_n(&driver, &found, __ATOMIC_RELEASE);
+	}
+}
+
+/*
+ * Is there an OpenCL library to be reached through this handle? Then take it. Without our lock: the
+ * loader's own may be held by whoever waits for ours.
+ */
+static int take(void *handle)
+{
+	struct driver candidate;
+	void *probe = driver_symbol(handle, "clGetPlatformIDs");
+	Dl_info info;
+
+	if (!probe || driver_is_ours(probe))
+		return 0;
+	if (!dladdr(probe, &info) || !info.dli_fname)
+		return 0;
+	/* all from the object itself, and a reference to it that is never given back */
+	void *own = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+	if (!own)
+		dlerror();
+	for (size_t i = 0; i < ENTRIES; i++) {
+		void *function = driver_symbol(own ? own : handle, entries[i].name);
+		if (function && driver_is_ours(function))
+			function = NULL;
+		memcpy((char *)&candidate + entries[i].offset, &function, sizeof function);
+	}
+	if (!candidate.clGetEventInfo || !candidate.clGetEventProfilingInfo ||
+		!candidate.clReleaseEvent || !candidate.clRetainEvent || !candidate.clGetDeviceInfo)
+		return 0;
+	publish(&candidate, info.dli_fname);
+	return 1;
+}
+
+static int take_from_caller(const void *return_address)
+{
+	Dl_info info;
+	void *handle = NULL;
+
+	if (dladdr(return_address, &info) && info.dli_fname)
+		handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+	if (!handle) {
+		dlerror();
+		return 0;
+	}
+	int taken = take(handle);
+	dlclose(handle);
+	return taken;
+}
+
+static int take_by_name(void)
+{
+	static const char *const names[] = {"libOpenCL.so.1", "libOpenCL.so"};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		void *handle = dlopen(names[i], RTLD_LAZY | RTLD_NOLOAD);
+		if (!handle) {
+			dlerror();
+			continue;
+		}
+		if (take(handle))
+			return 1;
+		dlclose(handle);
+	}
+	return 0;
+}
+
+const struct driver *driver_find(const void *return_address)
+{
+	const struct driver *d = driver_get();
+
+	if (d)
+		return d;
+	KEEP_ERRNO();
+	if (take(RTLD_NEXT) || take_from_caller(return_address) || take_by_name())
+		d = driver_get();
+	return d ? d : &nothing;
+}
+
+static const struct entry *find_entry(const char *name)
+{
+	for (size_t i = 0; i < ENTRIES; i++)
+		if (!strcmp(entries[i].name, name))
+			return &entries[i];
+	return NULL;
+}
+
+void *driver_adopt(void *handle, const char *name, void *function, int *is_another)
+{
+	const struct entry *e = find_entry(name);
+	KEEP_ERRNO();
+
+	*is_another = 0;
+	if (!e || !e->hook)
+		return NULL;
+	if (!driver_get())
+		take(handle);
+	const struct driver *d = driver_get();
+	void *hook = d && function_of(d, e) == function ? e->hook : NULL;
+	*is_another = d && !hook && function_of(d, e);
+	return hook;
+}

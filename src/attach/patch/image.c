@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading an image by libelf (image.h). Functions of .symtab and .dynsym are merged: one name at
+ * one address is one function.
+ */
+#include "attach/patch/image.h"
+
+#include <fcntl.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/fnv.h"
+#include "base/order.h"
+#include "brick/error.h"
+#include "lib/sys/elf.h"
+
+COMPARATOR(compare_parts, struct image_part, ORDER(x->address, y->address))
+
+COMPARATOR(compare_functions, struct image_function,
+	ORDER(x->address, y->address) ?: strcmp(x->name, y->name))
+
+static void *section_data(Elf_Scn *section, size_t *bytes)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+
+	*bytes = data && data->d_buf ? data->d_size : 0;
+	return *bytes ? data->d_buf : NULL;
+}
+
+static int add_part(struct image *image, Elf_Scn *section, const GElf_Shdr *header, size_t names)
+{
+	struct image_part part = {.address = header->sh_addr,
+		.is_code = (header->sh_flags & SHF_EXECINSTR) != 0,
+		.name = elf_strptr(image->elf, names, header->sh_name)};
+	size_t bytes;
+
+	if (!(header->sh_flags & SHF_ALLOC) || header->sh_type == SHT_NOBITS)
+		return 0;
+	part.data = section_data(section, &bytes);
+	part.bytes = bytes;
+	if (!part.name)
+		part.name = "";
+	if (!part.data || part.address + bytes < part.address)
+		return 0;
+	return array_push(&image->parts, part);
+}
+
+static int add_symbol(
+	struct image *image, const GElf_Sym *symbol, const char *name, int is_dynamic, int reached)
+{
+	int binding = GELF_ST_BIND(symbol->st_info);
+	struct image_function f = {.name = name,
+		.address = symbol->st_value,
+		.bytes = symbol->st_size,
+		.is_exported = is_dynamic && binding != STB_LOCAL &&
+			       GELF_ST_VISIBILITY(symbol->st_other) == STV_DEFAULT,
+		.is_reached = reached != 0};
+
+	if (symbol->st_shndx == SHN_UNDEF && reached && name)
+		return array_push(&image->imports, name);
+	if (GELF_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx == SHN_UNDEF ||
+		!symbol->st_value || !name || !*name || f.address + f.bytes < f.address)
+		return 0;
+	return array_push(&image->functions, f);
+}
+
+/* elf: that the section is of. referred: one byte for each symbol, or NULL. */
+static int add_symbols(struct image *image, Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
+	const uint8_t *referred)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	size_t count = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
+	GElf_Sym symbol;
+	int error = 0;
+
+	for (size_t i = 1; data && i < count && !error; i++)
+		if (gelf_getsym(data, (int)i, &symbol))
+			error = add_symbol(image, &symbol,
+				elf_strptr(elf, header->sh_link, symbol.st_name),
+				header->sh_type == SHT_DYNSYM, referred && referred[i]);
+	return error;
+}
+
+/* What the dynamic linker will do: addresses that it will write, symbols that it will look for. */
+static int read_relocations(struct image *image, Elf_Scn *section, const GElf_Shdr *header,
+	uint8_t *referred, size_t symbols)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	size_t count = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
+	GElf_Rela rela;
+
+	for (size_t i = 0; data && i < count; i++) {
+		if (!gelf_getrela(data, (int)i, &rela))
+			break;
+		size_t symbol = GELF_R_SYM(rela.r_info);
+		if (symbol && symbol < symbols)
+			referred[symbol] = 1;
+		if (!symbol && array_push(&image->pointers, (uint64_t)rela.r_addend))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The dynamic symbols, and which of them relocations ask for. */
+static int read_dynamic(struct image *image, Elf_Scn *dynsym, const GElf_Shdr *header)
+{
+	size_t index = elf_ndxscn(dynsym), symbols = header->sh_size / sizeof(Elf64_Sym) + 1;
+	uint8_t *referred = calloc(symbols, 1);
+	int error = referred ? 0 : -ENOMEM;
+	GElf_Shdr each;
+
+	for (Elf_Scn *s = NULL; !error && (s = elf_nextscn(image->elf, s));)
+		if (gelf_getshdr(s, &each) && each.sh_type == SHT_RELA &&
+			(each.sh_flags & SHF_ALLOC) && each.sh_link == index)
+			error = read_relocations(image, s, &each, referred, symbols);
+	if (!error)
+		error = add_symbols(image, image->elf, dynsym, header, referred);
+	free(referred);
+	return error;
+}
+
+static int read_sections(struct image *image)
+{
+	size_t names;
+	GElf_Shdr header;
+	int error = elf_getshdrstrndx(image->elf, &names) ? BRICK_EFORMAT : 0;
+
+	for (Elf_Scn *s = NULL; !error && (s = elf_nextscn(image->elf, s));) {
+		if (!gelf_getshdr(s, &header))
+			return BRICK_EFORMAT;
+		error = add_part(image, s, &header, names);
+		if (!error && header.sh_type == SHT_SYMTAB) {
+			image->has_symbols = 1;
+			error = add_symbols(image, image->elf, s, &header, NULL);
+		} else if (!error && header.sh_type == SHT_DYNSYM) {
+			image->has_dynamic = 1;
+			error = read_dynamic(image, s, &header);
+		}
+	}
+	return error;
+}
+
+/* Of a file that was stripped. */
+static int read_debug_file(struct image *image, const char *path)
+{
+	struct debug_file found;
+	GElf_Shdr header;
+	int error = debug_file_find(&found, path);
+
+	memcpy(image->build_id, found.build_id, sizeof image->build_id);
+	if (error <= 0 || image->has_symbols)
+		return error < 0 ? error : 0;
+	image->debug_fd = open(found.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	image->debug = elf_begin(image->debug_fd, ELF_C_READ_MMAP, NULL);
+	error = 0;
+	for (Elf_Scn *s = NULL; !error && (s = elf_nextscn(image->debug, s));)
+		if (gelf_getshdr(s, &header) && header.sh_type == SHT_SYMTAB) {
+			image->has_symbols = 1;
+			error = add_symbols(image, image->debug, s, &header, NULL);
+		}
+	return error;
+}
+
+/* One entry for each name and address, and an index of names. */
+static int merge_functions(struct image *image)
+{
+	size_t kept = 0;
+	struct image_function *list = image->functions.items;
+
+	if (image->functions.count)
+		qsort(list, image->functions.count, sizeof *list, compare_functions);
+	for (size_t i = 0; i < image->functions.count; i++) {
+		if (kept && !compare_functions(&list[kept - 1], &list[i])) {
+			list[kept - 1].is_exported |= list[i].is_exported;
+			list[kept - 1].is_reached |= list[i].is_reached;
+			continue;
+		}
+		list[kept++] = list[i];
+	}
+	image->functions.count = kept;
+	for (size_t i = 0; i < kept; i++)
+		if (hash_index_add(&image->names, fnv1a_text(list[i].name), (uint32_t)i))
+			return -ENOMEM;
+	return 0;
+}
+
+static int check_header(struct image *image)
+{
+	GElf_Ehdr header;
+
+	if (elf_kind(image->elf) != ELF_K_ELF || !gelf_getehdr(image->elf, &header))
+		return BRICK_EFORMAT;
+	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != SYS_ELF_MACHINE)
+		return BRICK_EUNSUPPORTED;
+	return 0;
+}
+
+static int read_image(struct image *image, const char *path)
+{
+	image->elf = elf_begin(image->fd, ELF_C_READ_MMAP, NULL);
+	int error = image->elf ? check_header(image) : BRICK_EFORMAT;
+
+	if (!error)
+		error = read_sections(image);
+	if (!error)
+		error = read_debug_file(image, path);
+	if (!error)
+		error = merge_functions(image);
+	if (error)
+		return error;
+	if (image->parts.count)
+		qsort(image->parts.items, image->parts.count, sizeof *image->parts.items,
+			compare_parts);
+	if (image->pointers.count)
+		qsort(image->pointers.items, image->pointers.count, sizeof(uint64_t), order_u64);
+	return 0;
+}
+
+int image_open(struct image *image, const char *path)
+{
+	memset(image, 0, sizeof *image);
+	image->debug_fd = -1;
+	if (elf_version(EV_CURRENT) == EV_NONE)
+		return BRICK_EUNSUPPORTED;
+	image->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (image->fd < 0)
+		return -errno;
+	int error = read_image(image, path);
+	if (error)
+		image_close(image);
+	return error;
+}
+
+void image_close(struct image *image)
+{
+	array_fini(&image->parts);
+	array_fini(&image->functions);
+	array_fini(&image->pointers);
+	array_fini(&image->imports);
+	hash_index_fini(&image->names);
+	elf_end(image->debug);
+	elf_end(image->elf);
+	if (image->debug_fd >= 0)
+		close(image->debug_fd);
+	if (image->fd >= 0)
+		close(image->fd);
+	memset(image, 0, sizeof *image);
+	image->fd = image->debug_fd = -1;
+}
+
+const struct image_function *image_find(const struct image *image, const char *name, int *ambiguous)
+{
+	struct hash_probe probe = hash_probe(fnv1a_text(name));
+	const struct image_function *found = NULL;
+
+	for (uint32_t i; (i = hash_index_next(&image->names, &probe)) != HASH_INDEX_NONE;) {
+		if (strcmp(image->functions.items[i].name, name))
+			continue;
+		if (found) {
+			if (ambiguous)
+				*ambiguous = 1;
+			return NULL;
+		}
+		found = &image->functions.items[i];
+	}
+	return found;
+}
+
+/* Whether one of that name is exported, or is reached through the dynamic linker. */
+static int is_one(const struct image *image, const char *name, int reached)
+{
+	struct hash_probe probe = hash_probe(fnv1a_text(name));
+
+	for (uint32_t i; (i = hash_index_next(&image->names, &probe)) != HASH_INDEX_NONE;) {
+		const struct image_function *f = &image->functions.items[i];
+		if ((reached ? f->is_reached : f->is_exported) && !strcmp(f->name, name))
+			return 1;
+	}
+	return 0;
+}
+
+int image_exports(const struct image *image, const char *name)
+{
+	return is_one(image, name, 0);
+}
+
+int image_reaches(const struct image *image, const char *name)
+{
+	for (size_t i = 0; i < image->imports.count; i++)
+		if (!strcmp(image->imports.items[i], name))
+			return 1;
+	return is_one(image, name, 1);
+}
+
+const struct image_function *image_function_at(const struct image *image, uint64_t address)
+{
+	const struct image_function *list = image->functions.items;
+	size_t low = BISECT(i, 0, image->functions.count, list[i].address <= address);
+
+	/* those without a length, such as labels in assembly, are passed over */
+	for (int tries = 0; low-- > 0 && tries < 8; tries++)
+		if (address - list[low].address < list[low].bytes)
+			return &list[low];
+	return NULL;
+}
+
+const struct image_part *image_part_at(const struct image *image, uint64_t address, uint64_t bytes)
+{
+	for (size_t i = 0; i < image->parts.count; i++) {
+		const struct image_part *part = &image->parts.items[i];
+		if (address >= part->address && address - part->address < part->bytes &&
+			bytes <= part->bytes - (address - part->address))
+			return part;
+	}
+	return NULL;
+}
+
+const uint8_t *image_bytes(const struct image *image, uint64_t address, uint64_t *available)
+{
+	const struct image_part *part = image_part_at(image, address, 1);
+
+	if (!part)
+		return NULL;
+	if (available)
+		*available = part->bytes - (address - part->address);
+	return part->data + (address - part->address);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program or library as its file has it, read by libelf: sections, the functions that any of its
+ * symbol tables name, or that of its debug file, whether calls of them go through the dynamic
+ * linker. Addresses are the file's own. The file is untrusted. Read-only once open: any thread.
+ */
+#pragma once
+
+#include <stdint.h>
+#include "base/array.h"
+#include "base/hash_index.h"
+#include "attach/patch/debug_file.h"
+
+struct image_function {
+	const char *name;
+	uint64_t address, bytes;
+	uint8_t is_exported; /* others, and preloaded ones, can come in its place */
+	uint8_t is_reached;  /* this object refers to it through the dynamic linker */
+};
+
+/* A section that is there when the program runs. */
+struct image_part {
+	const char *name;
+	uint64_t address, bytes;
+	const uint8_t *data;
+	int is_code;
+};
+
+struct image {
+	struct Elf *elf;
+	int fd;
+	struct Elf *debug; /* its debug file, NULL: none was needed, or found */
+	int debug_fd;
+	int has_symbols; /* a .symtab, in it or in its debug file */
+	int has_dynamic; /* a .dynsym */
+	char build_id[DEBUG_FILE_ID_BYTES];
+	ARRAY(struct image_part) parts;		/* by address */
+	ARRAY(struct image_function) functions; /* by address, then by name */
+	ARRAY(uint64_t) pointers;		/* that the dynamic linker will write somewhere */
+	ARRAY(const char *) imports;		/* that it will look for in other objects */
+	struct hash_index names;		/* of functions */
+};
+
+/*
+ * -errno; BRICK_EFORMAT: no ELF file, or a damaged one; BRICK_EUNSUPPORTED: of another kind of CPU,
+ * or not 64-bit. On success image_close() it.
+ */
+int image_open(struct image *image, const char *path);
+void image_close(struct image *image);
+
+/*
+ * The function of that name. NULL: there is none, or several, which differ, and then *ambiguous is
+ * set, where it is not NULL.
+ */
+const struct image_function *image_find(
+	const struct image *image, const char *name, int *ambiguous);
+
+/* Whether it exports a function of that name; whether it reaches one through the dynamic linker. */
+int image_exports(const struct image *image, const char *name);
+int image_reaches(const struct image *image, const char *name);
+
+/* The function that an address lies in, or NULL. */
+const struct image_function *image_function_at(const struct image *image, uint64_t address);
+
+/* The part that holds all of these bytes, or NULL. */
+const struct image_part *image_part_at(const struct image *image, uint64_t address, uint64_t bytes);
+
+/* Those bytes and how many follow in the same part; NULL if they are in none. */
+const uint8_t *image_bytes(const struct image *image, uint64_t address, uint64_t *available);

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Patching a loaded object (patch.h). Each function is held against its file before anything is
+ * written, and what was written is read back, decoded and held against the plan; a jump that is not
+ * as it should be is taken back.
+ */
+#include "attach/patch/patch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "base/order.h"
+#include "attach/patch/insn.h"
+#include "attach/patch/survey.h"
+#include "attach/patch/patch_text.h"
+
+struct patch {
+	struct plan plan;
+	uintptr_t site, thunk, inner;
+	uint64_t *slot; /* where the thunk leads */
+	uint8_t original[TEXT_WORD], jump[INSN_MAX_BYTES];
+	int is_made, is_on, group;
+};
+
+struct known_function {
+	char *name;
+	uintptr_t address;
+};
+
+struct patch_object {
+	uintptr_t low, bytes, bias;
+	uintptr_t memory; /* trampolines, and behind them their slots */
+	size_t code_bytes, data_bytes;
+	size_t count;
+	struct patch *patches; /* by wish */
+	struct patch_result *results;
+	ARRAY(struct known_function) functions; /* by name */
+};
+
+static size_t pages(size_t bytes)
+{
+	return (bytes + TEXT_PAGE - 1) & ~(size_t)(TEXT_PAGE - 1);
+}
+
+COMPARATOR(compare_names, struct known_function, strcmp(x->name, y->name))
+
+/* Functions that share a beginning with those that are hooked: who hooks will ask for them. */
+static int keep_functions(struct patch_object *o, const struct image *image)
+{
+	for (size_t i = 0; i < image->functions.count; i++) {
+		const struct image_function *f = &image->functions.items[i];
+		if (strncmp(f->name, "ggml_", 5) && strncmp(f->name, "whisper_", 8))
+			continue;
+		struct known_function *kept = array_add(&o->functions);
+		if (!kept)
+			return -ENOMEM;
+		*kept = (struct known_function){strdup(f->name), f->address + o->bias};
+		if (!kept->name) {
+			o->functions.count--;
+			return -ENOMEM;
+		}
+	}
+	if (o->functions.count)
+		qsort(o->functions.items, o->functions.count, sizeof *o->functions.items,
+			compare_names);
+	return 0;
+}
+
+static int write_jump(struct patch *p, const uint8_t *bytes, int is_live)
+{
+	return is_live ? text_write_live(p->site, bytes, insn_jump_bytes)
+		       : text_write(p->site, bytes, insn_jump_bytes);
+}
+
+static int turn_off(struct patch *p, int is_live)
+{
+	int error = p->is_on ? write_jump(p, p->original, is_live) : 0;
+
+	if (!error)
+		p->is_on = 0;
+	return error;
+}
+
+/* A thread that has been stopped between the instructions would go on in the middle of the jump. */
+static int turn_on(struct patch *p, int is_live)
+{
+	struct insn insn;
+
+	if (p->is_on || !p->is_made)
+		return 0;
+	if (is_live && p->plan.instructions > 1)
+		return -EBUSY;
+	int error = write_jump(p, p->jump, is_live);
+	if (error)
+		return error;
+	p->is_on = 1;
+	if (insn_decode(&insn, (const uint8_t *)p->site, insn_jump_bytes, p->site) ==
+			insn_jump_bytes &&
+		insn.flow == INSN_JUMP && insn.target == p->thunk)
+		return 0;
+	turn_off(p, is_live);
+	return -EIO;
+}
+
+/* The trampoline: written, read back, held against the function. */
+static const char *make(
+	struct patch_object *o, const struct survey *s, size_t i, const struct patch_wish *wish)
+{
+	struct patch *p = &o->patches[i];
+	const struct plan *plan = &s->entries[i].plan;
+	const uint8_t *file = image_bytes(&s->image, plan->entry, NULL);
+	struct plan_thunk thunk = {
+		.tell = wish->tell, .keeping = plan->is_quiet && wish->hook_from};
+	uint8_t code[PLAN_ENTRY_BYTES];
+	size_t inner;
+
+	p->plan = *plan;
+	p->group = wish->group;
+	memset(&p->plan.leads, 0, sizeof p->plan.leads);
+	p->site = plan->site + o->bias;
+	p->thunk = o->memory + i * PLAN_ENTRY_BYTES;
+	p->slot = (uint64_t *)(o->memory + o->code_bytes) + i;
+	if (memcmp((const void *)(plan->entry + o->bias), file, plan->bytes))
+		return "its bytes in memory are not those of its file";
+	thunk.slot = (uintptr_t)p->slot - o->bias;
+	memcpy(p->original, (const void *)p->site, insn_jump_bytes);
+	size_t n = plan_write(plan, &s->image, &thunk, p->thunk - o->bias, code, &inner);
+	if (!n || !insn_jump(p->jump, p->site, p->thunk))
+		return "there is no memory near enough";
+	if (text_write(p->thunk, code, n))
+		return "the system does not let code be written";
+	if (!plan_verify(plan, &s->image, p->thunk - o->bias, inner, (const uint8_t *)p->thunk, n))
+		return "its first instructions do not do the same elsewhere";
+	*p->slot = (uintptr_t)(thunk.keeping ? wish->hook_from : wish->hook);
+	p->inner = p->thunk + inner;
+	p->is_made = 1;
+	return NULL;
+}
+
+static void apply(struct patch_object *o, const struct survey *s, size_t i,
+	const struct patch_wish *wish, int is_live)
+{
+	struct patch_result *result = &o->results[i];
+	struct patch *p = &o->patches[i];
+
+	result->refused = make(o, s, i, wish);
+	if (result->refused)
+		return;
+	int error = turn_on(p, is_live);
+	if (error) {
+		p->is_made = 0;
+		result->refused = error == -EBUSY ? "other threads may be executing it"
+						  : "the system does not let code be written";
+		return;
+	}
+	result->entry = (void *)(p->plan.entry + o->bias);
+	result->inner = (void *)p->inner;
+}
+
+/* Is all that this one's group needs in one of these states? */
+static int group_is(const struct survey *s, const struct patch_wish *wishes, int group,
+	enum survey_way a, enum survey_way b)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (wishes[i].group == group && wishes[i].is_needed && s->entries[i].way != a &&
+			s->entries[i].way != b)
+			return 0;
+	return 1;
+}
+
+static int has_sign(const struct survey *s, const struct patch_wish *wishes)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (wishes[i].is_sign && s->entries[i].way != SURVEY_ABSENT)
+			return 1;
+	return 0;
+}
+
+static int is_wanted(const struct survey *s, const struct patch_wish *wish)
+{
+	const struct image_function *list = s->image.functions.items;
+
+	for (size_t i = 0; wish->is_wanted_with && i < s->image.functions.count; i++)
+		if (wish->is_wanted_with(list[i].name))
+			return 1;
+	return !wish->is_wanted_with;
+}
+
+static void apply_all(struct patch_object *o, const struct survey *s,
+	const struct patch_wish *wishes, int is_live)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		o->results[i].name = wishes[i].name;
+		if (s->entries[i].way == SURVEY_REFUSED)
+			o->results[i].refused = s->entries[i].plan.refused;
+		else if (s->entries[i].way != SURVEY_PATCHED || !wishes[i].hook ||
+			 !is_wanted(s, &wishes[i]) ||
+			 !group_is(s, wishes, wishes[i].group, SURVEY_PATCHED, SURVEY_REFUSED))
+			continue;
+		else if (!group_is(s, wishes, wishes[i].group, SURVEY_PATCHED, SURVEY_PATCHED))
+			o->results[i].refused = "what it is needed with is refused";
+		else
+			apply(o, s, i, &wishes[i], is_live);
+	}
+}
+
+static void destroy(struct patch_object *o)
+{
+	if (!o)
+		return;
+	if (o->memory)
+		munmap((void *)o->memory, o->code_bytes + o->data_bytes);
+	for (size_t i = 0; i < o->functions.count; i++)
+		free(o->functions.items[i].name);
+	array_fini(&o->functions);
+	free(o->patches);
+	free(o->results);
+	free(o);
+}
+
+static struct patch_object *create(const struct survey *s, const struct patch_place *place)
+{
+	struct patch_object *o = calloc(1, sizeof *o);
+
+	if (!o)
+		return NULL;
+	o->low = place->low;
+	o->bytes = place->bytes;
+	o->bias = place->bias;
+	o->count = s->count;
+	o->patches = calloc(s->count, sizeof *o->patches);
+	o->results = calloc(s->count, sizeof *o->results);
+	o->code_bytes = pages(s->count * PLAN_ENTRY_BYTES);
+	o->data_bytes = pages(s->count * sizeof(uint64_t));
+	o->memory =
+		(uintptr_t)text_near(o->low, o->bytes, insn_reach, o->code_bytes, o->data_bytes);
+	if (o->patches && o->results && !keep_functions(o, &s->image))
+		return o;
+	destroy(o);
+	return NULL;
+}
+
+static struct survey_name *names_of(const struct patch_wish *wishes, size_t count)
+{
+	struct survey_name *names = calloc(count + 1, sizeof *names);
+
+	for (size_t i = 0; names && i < count; i++)
+		names[i] = (struct survey_name){wishes[i].name, wishes[i].hook_from != NULL};
+	return names;
+}
+
+int brick_patch_open(struct patch_object **out, const struct patch_place *place,
+	const struct patch_wish *wishes, size_t count)
+{
+	struct survey_name *names = names_of(wishes, count);
+	struct survey survey;
+	int error =
+		names ? survey_open(&survey, place->path, names, count, place->is_forced) : -ENOMEM;
+
+	*out = NULL;
+	free(names);
+	if (error)
+		return error;
+	if (survey.patched + survey.refused && has_sign(&survey, wishes)) {
+		*out = create(&survey, place);
+		error = *out ? 0 : -ENOMEM;
+		if (*out && (*out)->memory)
+			apply_all(*out, &survey, wishes, place->is_live);
+	}
+	survey_close(&survey);
+	return error;
+}
+
+const struct patch_result *brick_patch_results(const struct patch_object *object, size_t *count)
+{
+	*count = object->count;
+	return object->results;
+}
+
+void *brick_patch_function(const struct patch_object *object, const char *name)
+{
+	struct known_function key = {.name = (char *)(uintptr_t)name},
+			      *list = object->functions.items;
+	struct known_function *found =
+		list ? bsearch(&key, list, object->functions.count, sizeof key, compare_names)
+		     : NULL;
+
+	if (!found || (found > list && !compare_names(found - 1, found)) ||
+		(found + 1 < list + object->functions.count && !compare_names(found, found + 1)))
+		return NULL;
+	return (void *)found->address;
+}
+
+static int turn_all(
+	struct patch_object *object, int group, int is_live, int (*turn)(struct patch *, int))
+{
+	int error = 0;
+
+	for (size_t i = 0; i < object->count; i++) {
+		if (group != PATCH_ALL_GROUPS && object->patches[i].group != group)
+			continue;
+		int e = turn(&object->patches[i], is_live);
+		error = error ? error : e;
+	}
+	return error;
+}
+
+int brick_patch_off(struct patch_object *object, int group, int is_live)
+{
+	return turn_all(object, group, is_live, turn_off);
+}
+
+int brick_patch_on(struct patch_object *object, int group, int is_live)
+{
+	return turn_all(object, group, is_live, turn_on);
+}
+
+void brick_patch_forget(struct patch_object *object)
+{
+	destroy(object);
+}

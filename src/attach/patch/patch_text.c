@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writing code (text.h). The kernel writes it for us, through /proc/self/mem, into pages that stay
+ * as they are; where that is not to be had the page is writable, but not executable, for a moment.
+ * A live page is exchanged for one with the same bytes that has a writable second mapping.
+ */
+#include "attach/patch/patch_text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/membarrier.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "base/scope.h"
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+enum { MAX_ALIASES = 64 };
+
+static struct alias {
+	uintptr_t page;
+	uint8_t *writable;
+	pid_t owner;
+} aliases[MAX_ALIASES];
+
+static void *take(uintptr_t at, size_t code_bytes, size_t data_bytes)
+{
+	size_t bytes = code_bytes + data_bytes;
+	void *memory = mmap((void *)at, bytes, PROT_READ | PROT_EXEC,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return NULL;
+	if (memory == (void *)at &&
+		!mprotect((char *)memory + code_bytes, data_bytes, PROT_READ | PROT_WRITE))
+		return memory;
+	munmap(memory, bytes);
+	return NULL;
+}
+
+/* Where in a gap it would be nearest; 0: nowhere. */
+static uintptr_t fit(uintptr_t from, uintptr_t to, uintptr_t low, size_t bytes)
+{
+	if (to < from || to - from < bytes)
+		return 0;
+	return to <= low ? to - bytes : from;
+}
+
+static int is_near(uintptr_t at, size_t bytes, uintptr_t low, size_t span, uint64_t reach)
+{
+	uintptr_t end = at + bytes > low + span ? at + bytes : low + span;
+	uintptr_t begin = at < low ? at : low;
+
+	return at && end - begin < reach;
+}
+
+/* Through all gaps between what is mapped; a page is left free on both sides. */
+static void *take_gap(FILE *maps, uintptr_t low, size_t span, uint64_t reach, size_t code_bytes,
+	size_t data_bytes)
+{
+	uintptr_t begin, end, last = 1 << 20;
+	size_t bytes = code_bytes + data_bytes;
+	void *memory = NULL;
+	char line[512];
+
+	while (!memory && fgets(line, sizeof line, maps)) {
+		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &begin, &end) != 2)
+			continue;
+		uintptr_t at = fit(last, begin - TEXT_PAGE, low, bytes);
+		if (is_near(at, bytes, low, span, reach))
+			memory = take(at, code_bytes, data_bytes);
+		last = end + TEXT_PAGE;
+	}
+	return memory;
+}
+
+void *text_near(uintptr_t low, size_t bytes, uint64_t reach, size_t code_bytes, size_t data_bytes)
+{
+	KEEP_ERRNO();
+	FILE *maps = fopen("/proc/self/maps", "re");
+	void *memory = NULL;
+
+	if (maps) {
+		memory = take_gap(maps, low, bytes, reach, code_bytes, data_bytes);
+		fclose(maps);
+	}
+	return memory;
+}
+
+static int write_by_kernel(uintptr_t address, const void *bytes, size_t count)
+{
+	int fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	ssize_t n = pwrite(fd, bytes, count, (off_t)address);
+	int error = n == (ssize_t)count ? 0 : n < 0 ? -errno : -EIO;
+	close(fd);
+	return error;
+}
+
+static int write_by_turns(uintptr_t address, const void *bytes, size_t count)
+{
+	uintptr_t page = address & ~(uintptr_t)(TEXT_PAGE - 1);
+	size_t span = address + count - page;
+
+	if (mprotect((void *)page, span, PROT_READ | PROT_WRITE))
+		return -errno;
+	memcpy((void *)address, bytes, count);
+	return mprotect((void *)page, span, PROT_READ | PROT_EXEC) ? -errno : 0;
+}
+
+int text_write(uintptr_t address, const void *bytes, size_t count)
+{
+	KEEP_ERRNO();
+	int error = write_by_kernel(address, bytes, count);
+
+	if (error)
+		error = write_by_turns(address, bytes, count);
+	__builtin___clear_cache((char *)address, (char *)address + count);
+	return error;
+}
+
+/* A second, writable mapping of a page of code, which becomes one of a file in memory. */
+static uint8_t *make_alias(uintptr_t page)
+{
+	int fd = (int)syscall(SYS_memfd_create, "brick-patch", 1u /* MFD_CLOEXEC */);
+	void *writable = MAP_FAILED;
+
+	if (fd < 0)
+		return NULL;
+	if (pwrite(fd, (const void *)page, TEXT_PAGE, 0) == TEXT_PAGE)
+		writable = mmap(NULL, TEXT_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (writable != MAP_FAILED && mmap((void *)page, TEXT_PAGE, PROT_READ | PROT_EXEC,
+					      MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED) {
+		munmap(writable, TEXT_PAGE);
+		writable = MAP_FAILED;
+	}
+	close(fd);
+	return writable == MAP_FAILED ? NULL : writable;
+}
+
+static uint8_t *find_alias(uintptr_t page)
+{
+	for (int i = 0; i < MAX_ALIASES; i++) {
+		struct alias *a = &aliases[i];
+		if (a->page == page)
+			return a->owner == getpid() ? a->writable : NULL;
+		if (a->page)
+			continue;
+		a->writable = make_alias(page);
+		a->page = a->writable ? page : 0;
+		a->owner = getpid();
+		return a->writable;
+	}
+	return NULL;
+}
+
+/* Wait until no CPU runs what it had fetched before. */
+static int synchronize(void)
+{
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) == 0)
+		return 0;
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) ||
+		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0))
+		return -errno;
+	return 0;
+}
+
+int text_write_live(uintptr_t address, const void *bytes, size_t count)
+{
+	int saved = errno, error = -EBUSY;
+	uintptr_t page = address & ~(uintptr_t)(TEXT_PAGE - 1), at = address % TEXT_WORD;
+	uint64_t word;
+
+	if (at + count > TEXT_WORD)
+		return -EBUSY;
+	error = synchronize(); /* not to be had: nothing is written */
+	uint8_t *writable = error ? NULL : find_alias(page);
+	if (writable) {
+		uint64_t *to = (uint64_t *)(void *)(writable + (address - page - at));
+		word = __atomic_load_n(to, __ATOMIC_RELAXED);
+		memcpy((uint8_t *)&word + at, bytes, count);
+		__atomic_store_n(to, word, __ATOMIC_SEQ_CST);
+		error = synchronize();
+	} else if (!error) {
+		error = -EBUSY;
+	}
+	errno = saved;
+	return error;
+}

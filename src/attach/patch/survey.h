@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How calls of some functions by name can be stood in front of in one program or library, by its
+ * file alone. One thread.
+ */
+#pragma once
+
+#include <stddef.h>
+#include "attach/patch/image.h"
+#include "attach/patch/patch_plan.h"
+
+enum survey_way {
+	SURVEY_ABSENT,	/* it does not define it */
+	SURVEY_LINKED,	/* through the dynamic linker: a preloaded definition comes first */
+	SURVEY_PATCHED, /* by a jump in its place */
+	SURVEY_REFUSED, /* not: plan.refused */
+};
+
+/* What is asked for. can_keep: its hook can be called by insn_thunk_keeping(). */
+struct survey_name {
+	const char *name;
+	int can_keep;
+};
+
+struct survey_entry {
+	const char *name;
+	int can_keep;
+	enum survey_way way;
+	const struct image_function *function;
+	struct plan plan;
+};
+
+struct survey {
+	struct image image;
+	struct survey_entry *entries; /* one for each name, in the order given */
+	size_t count;
+	size_t defined, patched, refused; /* how many are */
+};
+
+/*
+ * As image_open(), or -ENOMEM; -ENOSYS: Brick was built without Zydis; on success
+ * survey_close() it. Names are borrowed. is_forced: nothing is left to the dynamic linker.
+ */
+int survey_open(struct survey *survey, const char *path, const struct survey_name *names,
+	size_t count, int is_forced);
+void survey_close(struct survey *survey);

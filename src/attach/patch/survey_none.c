@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stands in for surveys where Brick is built without Zydis. */
+#include <errno.h>
+
+#include "attach/patch/survey.h"
+
+int survey_open(struct survey *survey, const char *path, const struct survey_name *names,
+	size_t count, int is_forced)
+{
+	(void)survey, (void)path, (void)names, (void)count, (void)is_forced;
+	return -ENOSYS;
+}
+
+void survey_close(struct survey *survey)
+{
+}

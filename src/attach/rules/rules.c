@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rule files: parsing, and looking a node up. The parsed form keeps one copy of the text, cut into
+ * words in place, and arrays that point into it. Used by the interposers inside of profiled
+ * programs, and by the command line to check a user's file before anything runs.
+ */
+#include "attach/rules/rules.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/array.h"
+#include "brick/error.h"
+#include "brick/registry.h"
+
+enum { MAX_WORDS = 8, MAX_RULES = 4096, MAX_LAYERS = 64, NAME_BYTES = 48, MAX_BYTES = 1 << 20 };
+
+struct rule {
+	const char *operation, *name, *source;
+	const char *brick, *category;
+	uint8_t by_operation;	      /* source names operations, too */
+	uint8_t any_name, any_source; /* the pattern is "*" */
+	char first; /* letter that every alternative of operation begins with, 0 if there is none */
+};
+
+struct rules {
+	char *text;
+	ARRAY(struct rule) rules;
+	const char *layers[MAX_LAYERS];
+	uint32_t layer_count;
+	const char *outside[MAX_LAYERS];
+	uint32_t outside_count;
+	int defaults_off;
+	int versioned;
+};
+
+static const struct {
+	const char *name;
+	int category;
+} known_bricks[] = {
+#define BRICK_X(id, identifier, name, category, aliases) {name, BRICK_CATEGORY_##category},
+	BRICK_WELL_KNOWN(BRICK_X) BRICK_BUILT_IN(BRICK_X)
+#undef BRICK_X
+};
+
+static const char *const known_categories[] = {"Norm", "Attention", "FFN", "Other", "Sparse", "FFT",
+	"Solver", "Engine", "Wait", "Step", "Tile"};
+
+__attribute__((format(printf, 2, 3))) static int fault(
+	struct rules_error *error, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(error->text, sizeof error->text, format, arguments);
+	va_end(arguments);
+	return BRICK_EFORMAT;
+}
+
+/* Category that a well-known brick has, NULL for any other name. */
+static const char *known_category(const char *brick)
+{
+	for (size_t i = 0; i < sizeof known_bricks / sizeof *known_bricks; i++)
+		if (!strcmp(known_bricks[i].name, brick))
+			return known_categories[known_bricks[i].category];
+	return NULL;
+}
+
+/* Category that an earlier rule gave to the brick. */
+static const char *earlier_category(const struct rules *rules, const char *brick)
+{
+	for (uint32_t i = 0; i < rules->rules.count; i++)
+		if (!strcmp(rules->rules.items[i].brick, brick))
+			return rules->rules.items[i].category;
+	return NULL;
+}
+
+/* The brick's category when it is new, checked against what is already known of it. */
+static int resolve_category(
+	const struct rules *rules, struct rule *rule, const char *given, struct rules_error *error)
+{
+	const char *known = known_category(rule->brick);
+	const char *before = known ? known : earlier_category(rules, rule->brick);
+
+	if (given && before && strcmp(given, before))
+		return fault(error, "%s is of category %s, not %s", rule->brick, before, given);
+	if (!given && !before)
+		return fault(error, "%s is not a well-known brick: its category is missing",
+			rule->brick);
+	rule->category = known ? NULL : before ? before : given;
+	return 0;
+}
+
+/* The letter that all alternatives of a pattern begin with; most rules are ruled out by it. */
+static char common_first(const char *pattern)
+{
+	char first = pattern[0];
+
+	for (const char *p = pattern; (p = strchr(p, '|')); p++)
+		if (p[1] != first)
+			return '\0';
+	return strchr("*?#", first) ? '\0' : first;
+}
+
+static int add_node(struct rules *rules, char **word, size_t words, struct rules_error *error)
+{
+	struct rule rule;
+
+	if (words != 5 && words != 6)
+		return fault(error, "node needs OPERATION NAME SOURCE BRICK [CATEGORY]");
+	if (strlen(word[4]) >= NAME_BYTES || (words == 6 && strlen(word[5]) >= NAME_BYTES))
+		return fault(error, "a name is longer than %d bytes", NAME_BYTES - 1);
+	if (rules->rules.count == MAX_RULES)
+		return fault(error, "more than %d rules", MAX_RULES);
+	rule = (struct rule){
+		.operation = word[1],
+		.name = word[2],
+		.source = word[3],
+		.brick = word[4],
+		.by_operation = strchr(word[3], '@') != NULL,
+		.any_name = !strcmp(word[2], "*"),
+		.any_source = !strcmp(word[3], "*"),
+		.first = common_first(word[1]),
+	};
+	int status = resolve_category(rules, &rule, words == 6 ? word[5] : NULL, error);
+	if (status)
+		return status;
+	return array_push(&rules->rules, rule);
+}
+
+static int add_layer(struct rules *rules, char **word, size_t words, struct rules_error *error)
+{
+	if (words != 2 || !strchr(word[1], '#'))
+		return fault(error, "layer needs one PATTERN with a '#' in it");
+	if (rules->layer_count == MAX_LAYERS)
+		return fault(error, "more than %d layer patterns", MAX_LAYERS);
+	rules->layers[rules->layer_count++] = word[1];
+	return 0;
+}
+
+static int add_outside(struct rules *rules, char **word, size_t words, struct rules_error *error)
+{
+	if (words != 2)
+		return fault(error, "outside needs one PATTERN");
+	if (rules->outside_count == MAX_LAYERS)
+		return fault(error, "more than %d patterns of what is outside", MAX_LAYERS);
+	rules->outside[rules->outside_count++] = word[1];
+	return 0;
+}
+
+static int add_line(struct rules *rules, char **word, size_t words, struct rules_error *error)
+{
+	if (!rules->versioned) {
+		if (words != 2 || strcmp(word[0], "brick-rules") || strcmp(word[1], "1"))
+			return fault(error, "the first line must be \"brick-rules 1\"");
+		rules->versioned = 1;
+		return 0;
+	}
+	if (!strcmp(word[0], "node"))
+		return add_node(rules, word, words, error);
+	if (!strcmp(word[0], "layer"))
+		return add_layer(rules, word, words, error);
+	if (!strcmp(word[0], "outside"))
+		return add_outside(rules, word, words, error);
+	if (!strcmp(word[0], "defaults-off") && words == 1) {
+		rules->defaults_off = 1;
+		return 0;
+	}
+	return fault(error, "\"%.40s\" is not one of node, layer, outside, defaults-off", word[0]);
+}
+
+static size_t split(char *line, char **word)
+{
+	size_t words = 0;
+	char *next = NULL;
+
+	for (char *w = strtok_r(line, " \t\r", &next); w && words < MAX_WORDS;
+		w = strtok_r(NULL, " \t\r", &next))
+		word[words++] = w;
+	return words;
+}
+
+static int parse_lines(struct rules *rules, struct rules_error *error)
+{
+	char *word[MAX_WORDS], *next;
+
+	for (char *line = rules->text; line; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		error->line++;
+		line += strspn(line, " \t\r");
+		if (!*line || *line == '#')
+			continue;
+		int status = add_line(rules, word, split(line, word), error);
+		if (status)
+			return status;
+	}
+	if (!rules->versioned)
+		return fault(error, "the line \"brick-rules 1\" is missing");
+	return 0;
+}
+
+int rules_parse(struct rules **out, const char *text, size_t bytes, struct rules_error *error)
+{
+	struct rules *rules = calloc(1, sizeof *rules);
+	int status = -ENOMEM;
+
+	*error = (struct rules_error){0, ""};
+	if (!rules)
+		return status;
+	rules->text = malloc(bytes + 1);
+	if (!rules->text)
+		goto failed;
+	memcpy(rules->text, text, bytes);
+	rules->text[bytes] = '\0';
+	if (memchr(text, '\0', bytes)) {
+		error->line = 1;
+		status = fault(error, "this is no text: it has a NUL byte in it");
+		goto failed;
+	}
+	status = parse_lines(rules, error);
+	if (status)
+		goto failed;
+	*out = rules;
+	return 0;
+failed:
+	rules_destroy(rules);
+	return status;
+}
+
+void rules_destroy(struct rules *rules)
+{
+	if (!rules)
+		return;
+	array_fini(&rules->rules);
+	free(rules->text);
+	free(rules);
+}
+
+/* All of a file, at most MAX_BYTES. NULL with *status set. */
+static char *read_file(int fd, size_t *bytes, int *status)
+{
+	char *text = malloc(MAX_BYTES + 1);
+
+	*bytes = 0;
+	*status = text ? 0 : -ENOMEM;
+	while (!*status) {
+		ssize_t n = read(fd, text + *bytes, MAX_BYTES + 1 - *bytes);
+		if (n == 0)
+			return text;
+		if (n < 0 && errno != EINTR)
+			*status = -errno;
+		else if (n > 0)
+			*bytes += (size_t)n;
+		if (*bytes > MAX_BYTES)
+			*status = -EFBIG;
+	}
+	free(text);
+	return NULL;
+}
+
+int rules_load(struct rules **out, const char *path, struct rules_error *error)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int status = fd < 0 ? -errno : 0;
+	size_t bytes;
+	char *text = fd < 0 ? NULL : read_file(fd, &bytes, &status);
+
+	*error = (struct rules_error){0, ""};
+	if (fd >= 0)
+		close(fd);
+	if (!text) {
+		snprintf(error->text, sizeof error->text, "%s", brick_strerror(status));
+		return status;
+	}
+	status = rules_parse(out, text, bytes, error);
+	free(text);
+	return status;
+}
+
+static int operation_matches(const char *pattern, const char *operation)
+{
+	char text[48] = "@";
+	int number = 0;
+
+	snprintf(text + 1, sizeof text - 1, "%s", operation);
+	return rules_pattern_matches(pattern, text, &number);
+}
+
+static int source_matches(const struct rule *rule, const struct rules_node *node)
+{
+	int number = 0;
+
+	for (uint32_t i = 0; i < node->source_count; i++) {
+		if (rules_pattern_matches(rule->source, node->sources[i].name, &number))
+			return 1;
+		if (rule->by_operation &&
+			operation_matches(rule->source, node->sources[i].operation))
+			return 1;
+	}
+	return 0;
+}
+
+static int rule_matches(const struct rule *rule, const struct rules_node *node)
+{
+	int number = 0;
+
+	if (rule->first && rule->first != node->operation[0])
+		return 0;
+	return rules_pattern_matches(rule->operation, node->operation, &number) &&
+	       (rule->any_name || rules_pattern_matches(rule->name, node->name, &number)) &&
+	       (rule->any_source || source_matches(rule, node));
+}
+
+static int find_layer(const struct rules *rules, const struct rules_node *node)
+{
+	int layer = -1;
+
+	for (uint32_t i = 0; i < rules->outside_count; i++)
+		if (rules_pattern_matches(rules->outside[i], node->name, &layer))
+			return -1;
+	for (uint32_t i = 0; i < rules->layer_count; i++) {
+		if (rules_pattern_matches(rules->layers[i], node->name, &layer))
+			return layer;
+		for (uint32_t k = 0; k < node->source_count; k++)
+			if (rules_pattern_matches(rules->layers[i], node->sources[k].name, &layer))
+				return layer;
+	}
+	return -1;
+}
+
+void rules_apply(
+	const struct rules *rules, const struct rules_node *node, struct rules_verdict *verdict)
+{
+	*verdict = (struct rules_verdict){NULL, NULL, find_layer(rules, node)};
+	for (uint32_t i = 0; i < rules->rules.count; i++) {
+		if (!rule_matches(&rules->rules.items[i], node))
+			continue;
+		verdict->brick = rules->rules.items[i].brick;
+		verdict->category = rules->rules.items[i].category;
+		return;
+	}
+}
+
+int rules_defaults_off(const struct rules *rules)
+{
+	return rules->defaults_off;
+}

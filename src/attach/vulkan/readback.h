@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Slots: a command buffer of ours, a fence, and memory that the host can read, to bring timestamps
+ * back in. Under the device's lock.
+ */
+#pragma once
+
+#include "attach/vulkan/vulkan_device.h"
+
+struct vulkan_slot {
+	struct vulkan_slot *next;
+	struct vulkan_device *device;
+	uint32_t family;
+	VkCommandBuffer commands;
+	VkFence fence;
+	VkBuffer buffer;
+	VkDeviceMemory memory;
+	uint32_t capacity; /* timestamps */
+	const uint64_t *results;
+};
+
+/* One with room for so many timestamps, with its command buffer begun; NULL: there is none. */
+struct vulkan_slot *slot_take(struct vulkan_device *device, uint32_t family, uint32_t count);
+
+/* Copy the first `count` results of a pool to the slot's memory from index `at` on. */
+void slot_copy(struct vulkan_slot *slot, VkQueryPool pool, uint32_t count, uint32_t at);
+
+/* End the command buffer and submit it. */
+VkResult slot_submit(struct vulkan_slot *slot, VkQueue queue);
+
+/* 1: its results are there; 0: not yet; negative: the device failed. */
+int slot_is_done(const struct vulkan_slot *slot);
+
+/* Wait for them, at most so long; time in which the process stood still hardly counts. */
+void slot_wait(const struct vulkan_slot *slot, unsigned seconds);
+
+/* It is free again. It must be done, or never have been submitted. */
+void slot_give_back(struct vulkan_slot *slot);
+
+/* All of a device that are free; the device is idle. */
+void slots_destroy(struct vulkan_device *device);

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Readings of a device's clock (clock.h): from the driver, or by a timestamp that is written
+ * between two readings of the host's clock. The queue may hold what we do not know of, and that may
+ * wait for what the program does next: so a timestamp is looked for only shortly. One that comes
+ * later is taken if there is no other, with the wide interval that it has. Called by submits.c,
+ * completions.c.
+ */
+#include "attach/vulkan/vulkan_clock.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include "attach/vulkan/readback.h"
+#include "base/clock_ns.h"
+
+enum {
+	READINGS = 5,
+	MAX_AGE_NS = 500000000,
+	FIRST_NS = 100000000, /* patience with the first timestamp, */
+	SOON_NS = 200000,     /* and with later ones */
+};
+
+int clock_may_calibrate(void)
+{
+	const char *wanted = getenv("BRICK_VULKAN_CALIBRATION");
+	return !wanted || strcmp(wanted, "off") != 0;
+}
+
+static int is_due(const struct vulkan_device *d)
+{
+	return monotonic_ns() - d->correlated_ns >=
+	       brick_correlation_period_ns(&d->correlation, MAX_AGE_NS);
+}
+
+/* Some or none; the next ones are due a period later, or at once if there is no line yet. */
+static void add_readings(
+	struct vulkan_device *d, const struct brick_reading *readings, uint32_t count)
+{
+	if (count)
+		brick_correlation_add(&d->correlation, readings, count);
+	d->correlated_ns = monotonic_ns();
+}
+
+/* So far off the tests want the readings, and as wide as that. */
+static int64_t planted_ns(void)
+{
+	const char *wanted = getenv("BRICK_VULKAN_CALIBRATION");
+	return wanted ? atoll(wanted) : 0;
+}
+
+static uint32_t read_by_calibration(struct vulkan_device *d, struct brick_reading *readings)
+{
+	const VkCalibratedTimestampInfoEXT infos[2] = {
+		{.sType = VK_STRUCTURE_TYPE_CALIBRATED_TIMESTAMP_INFO_EXT,
+			.timeDomain = VK_TIME_DOMAIN_DEVICE_EXT},
+		{.sType = VK_STRUCTURE_TYPE_CALIBRATED_TIMESTAMP_INFO_EXT,
+			.timeDomain = VK_TIME_DOMAIN_CLOCK_MONOTONIC_EXT},
+	};
+	int64_t planted = planted_ns();
+	uint32_t count = 0;
+
+	for (; count < READINGS; count++) {
+		uint64_t stamps[2], off_ns;
+		if (d->call.GetCalibratedTimestampsEXT(d->handle, 2, infos, stamps, &off_ns) !=
+			VK_SUCCESS)
+			break;
+		stamps[1] += (uint64_t)planted;
+		off_ns += (uint64_t)llabs(planted);
+		uint64_t ticks = wrapped_ticks_read(&d->counter, stamps[0], stamps[1]);
+		readings[count] = (struct brick_reading){stamps[1] - off_ns,
+			wrapped_ticks_ns(&d->counter, ticks), stamps[1] + off_ns};
+	}
+	return count;
+}
+
+/* ---- by submission ---- */
+
+static int has_query(struct vulkan_device *d)
+{
+	const VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
+		.queryType = VK_QUERY_TYPE_TIMESTAMP,
+		.queryCount = 1};
+
+	if (!d->stamp.query &&
+		d->call.CreateQueryPool(d->handle, &info, NULL, &d->stamp.query) != VK_SUCCESS)
+		d->stamp.query = VK_NULL_HANDLE;
+	return d->stamp.query != VK_NULL_HANDLE;
+}
+
+static int ask(struct vulkan_device *d, struct vulkan_queue *queue)
+{
+	struct vulkan_slot *slot = has_query(d) ? slot_take(d, queue->family, 1) : NULL;
+
+	if (!slot)
+		return 0;
+	d->call.CmdResetQueryPool(slot->commands, d->stamp.query, 0, 1);
+	d->call.CmdWriteTimestamp(
+		slot->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, d->stamp.query, 0);
+	slot_copy(slot, d->stamp.query, 1, 0);
+	d->stamp.before_ns = monotonic_ns();
+	if (slot_submit(slot, queue->handle) != VK_SUCCESS) {
+		slot_give_back(slot);
+		return 0;
+	}
+	d->stamp.slot = slot;
+	d->stamp.queue = queue;
+	return 1;
+}
+
+/* 0: it is still on its way. */
+static int answer(struct vulkan_device *d, struct brick_reading *reading)
+{
+	struct vulkan_slot *slot = d->stamp.slot;
+
+	if (slot_is_done(slot) <= 0)
+		return 0;
+	uint64_t ticks = wrapped_ticks_read(&d->counter, slot->results[0], d->stamp.before_ns);
+	*reading = (struct brick_reading){
+		d->stamp.before_ns, wrapped_ticks_ns(&d->counter, ticks), monotonic_ns()};
+	slot_give_back(slot);
+	d->stamp.slot = NULL;
+	return 1;
+}
+
+static int answer_soon(struct vulkan_device *d, struct brick_reading *reading)
+{
+	uint64_t patience_ns = d->correlation.count ? SOON_NS : FIRST_NS;
+
+	while (!answer(d, reading)) {
+		if (monotonic_ns() - d->stamp.before_ns >= patience_ns)
+			return 0;
+		sched_yield();
+	}
+	return 1;
+}
+
+/* ---- what is called ---- */
+
+void clock_take(struct vulkan_device *d)
+{
+	struct brick_reading reading;
+
+	if (!d->stamp.slot || !answer(d, &reading) || d->correlation.count)
+		return;
+	add_readings(d, &reading, 1);
+	d->correlated_ns = 0; /* a narrower one is due as soon as it can be had */
+}
+
+void clock_correlate(struct vulkan_device *d)
+{
+	struct brick_reading readings[READINGS];
+
+	if (d->has_calibration && is_due(d))
+		add_readings(d, readings, read_by_calibration(d, readings));
+}
+
+void clock_correlate_by(struct vulkan_device *d, struct vulkan_queue *queue)
+{
+	struct brick_reading readings[READINGS];
+	uint32_t count = 0;
+
+	if (d->stamp.slot || !is_due(d))
+		return;
+	while (count < READINGS && ask(d, queue) && answer_soon(d, &readings[count]))
+		count++;
+	add_readings(d, readings, count);
+}
+
+int clock_is_awaited(const struct vulkan_device *d)
+{
+	return !d->correlation.count && d->stamp.slot;
+}
+
+void clock_close(struct vulkan_device *d)
+{
+	if (d->stamp.slot)
+		slot_give_back(d->stamp.slot);
+	if (d->stamp.query)
+		d->call.DestroyQueryPool(d->handle, d->stamp.query, NULL);
+	d->stamp.slot = NULL;
+	d->stamp.query = VK_NULL_HANDLE;
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hooks of command buffers and their pools, and the timestamps around what is recorded. A command
+ * buffer that is recorded anew gets new query pools where the old results are still to be read.
+ */
+#include "attach/vulkan/vulkan_commands.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "attach/vulkan/cost.h"
+#include "attach/vulkan/vulkan_hooks.h"
+#include "attach/vulkan/vulkan_map.h"
+#include "brick/attach.h"
+#include "brick/brick.h"
+
+static struct map buffers = MAP_INITIALIZER; /* VkCommandBuffer -> vulkan_commands */
+static struct map pools = MAP_INITIALIZER;   /* VkCommandPool -> family + 1 */
+
+struct vulkan_commands *commands_find(VkCommandBuffer handle)
+{
+	return map_get(&buffers, VULKAN_KEY((uintptr_t)handle));
+}
+
+/* ---- query pools ---- */
+
+void chunk_hold(struct vulkan_chunk *chunk)
+{
+	__atomic_add_fetch(&chunk->refs, 1, __ATOMIC_RELAXED);
+}
+
+void chunk_release(struct vulkan_chunk *chunk)
+{
+	struct vulkan_device *d = chunk->device;
+
+	if (__atomic_sub_fetch(&chunk->refs, 1, __ATOMIC_ACQ_REL))
+		return;
+	d->call.DestroyQueryPool(d->handle, chunk->pool, NULL);
+	free(chunk);
+}
+
+static struct vulkan_chunk *chunk_create(struct vulkan_device *d)
+{
+	const VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
+		.queryType = VK_QUERY_TYPE_TIMESTAMP,
+		.queryCount = CHUNK_QUERIES};
+	struct vulkan_chunk *chunk = calloc(1, sizeof *chunk);
+
+	if (!chunk)
+		return NULL;
+	chunk->device = d;
+	chunk->refs = 1;
+	if (d->call.CreateQueryPool(d->handle, &info, NULL, &chunk->pool) != VK_SUCCESS) {
+		free(chunk);
+		return NULL;
+	}
+	return chunk;
+}
+
+/* A chunk with room for two queries, reset in this recording; NULL: there is none to be had. */
+static struct vulkan_chunk *chunk_for(struct vulkan_commands *c)
+{
+	struct vulkan_chunk *last = c->chunks.count ? c->chunks.items[c->chunks.count - 1] : NULL;
+
+	if (last && last->used + 2 <= CHUNK_QUERIES)
+		return last;
+	if (array_reserve(&c->chunks, 1))
+		return NULL;
+	struct vulkan_chunk *chunk = chunk_create(c->device);
+	if (!chunk)
+		return NULL;
+	c->chunks.items[c->chunks.count++] = chunk;
+	c->device->call.CmdResetQueryPool(c->handle, chunk->pool, 0, CHUNK_QUERIES);
+	return chunk;
+}
+
+/* ---- one timed command ---- */
+
+static int can_time(const struct vulkan_commands *c)
+{
+	const struct vulkan_family *family = &c->device->families[c->family];
+
+	return family->mask && family->can_copy && !c->is_inside && !c->open;
+}
+
+static void write_timestamp(struct vulkan_commands *c, VkPipelineStageFlagBits stage, int which)
+{
+	const struct vulkan_step *step = &c->steps.items[c->steps.count - 1];
+
+	c->device->call.CmdWriteTimestamp(c->handle, stage, c->chunks.items[step->chunk]->pool,
+		step->first + (uint32_t)which);
+}
+
+static void name_step(struct vulkan_step *step, struct brick_kernel *kernel, const char *fallback)
+{
+	step->code.owner = kernel->name ? NULL : brick_launch_owner();
+	if (step->code.owner) {
+		step->code.code = kernel->code;
+		memcpy(step->code.grid, kernel->grid, sizeof kernel->grid);
+		memcpy(step->code.block, kernel->block, sizeof kernel->block);
+		return;
+	}
+	if (!kernel->name)
+		kernel->name = fallback;
+	kernel->backend = "vulkan";
+	step->kernel = brick_kernel_register(kernel);
+}
+
+void code_name(char name[CODE_NAME_BYTES], const char *what, uint64_t code)
+{
+	snprintf(name, CODE_NAME_BYTES, "%.64s (SPIR-V %08x)", what, (unsigned)(code >> 32));
+}
+
+uint32_t step_kernel(const struct vulkan_step *step)
+{
+	const struct step_code *code = &step->code;
+	char name[CODE_NAME_BYTES];
+
+	if (!code->owner)
+		return step->kernel;
+	code_name(name, __atomic_load_n(&code->owner->operation, __ATOMIC_ACQUIRE), code->code);
+	struct brick_kernel kernel = {.size = sizeof(struct brick_kernel),
+		.name = name,
+		.backend = "vulkan",
+		.kind = BRICK_KERNEL_COMPUTE,
+		.code = code->code};
+	memcpy(kernel.grid, code->grid, sizeof kernel.grid);
+	memcpy(kernel.block, code->block, sizeof kernel.block);
+	return brick_kernel_register(&kernel);
+}
+
+struct vulkan_commands *step_begin(
+	VkCommandBuffer handle, struct brick_kernel *kernel, const char *fallback, uint64_t bytes)
+{
+	struct vulkan_commands *c = commands_find(handle);
+	struct vulkan_chunk *chunk = NULL;
+	struct brick_launch parent;
+	uint64_t begin_ticks = brick_ticks();
+
+	if (!c || c->excluded || !brick_enabled() || brick_thread_ready())
+		return NULL;
+	if (can_time(c) && !array_reserve(&c->steps, 1))
+		chunk = chunk_for(c);
+	if (!chunk) {
+		c->untimed++;
+		return NULL;
+	}
+	brick_launch_parent(&parent);
+	struct vulkan_step *step = &c->steps.items[c->steps.count++];
+	*step = (struct vulkan_step){
+		.chunk = c->chunks.count - 1,
+		.first = chunk->used,
+		.brick = parent.brick,
+		.layer = parent.layer,
+		.bytes = bytes,
+		.work = kernel->kind == BRICK_KERNEL_COMPUTE ? brick_launch_work() : NULL,
+	};
+	name_step(step, kernel, fallback);
+	chunk->used += 2;
+	c->open = 1;
+	write_timestamp(c, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, 0);
+	c->begin_ticks = brick_ticks() - begin_ticks;
+	return c;
+}
+
+void step_end(struct vulkan_commands *c)
+{
+	uint64_t begin_ticks = brick_ticks();
+
+	if (!c || !c->open)
+		return;
+	write_timestamp(c, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, 1);
+	c->open = 0;
+	cost_add(begin_ticks - c->begin_ticks);
+}
+
+/* For the backend inside of the program (src/lib/backends/attached_claims.h), on the thread that
+ * records. */
+BRICK_API void brick_vulkan_exclude(VkCommandBuffer handle);
+void brick_vulkan_exclude(VkCommandBuffer handle)
+{
+	struct vulkan_commands *c = commands_find(handle);
+
+	if (c)
+		c->excluded = 1;
+}
+
+/* ---- the life of a command buffer ---- */
+
+static void forget_recording(struct vulkan_commands *c)
+{
+	for (uint32_t i = 0; i < c->chunks.count; i++)
+		chunk_release(c->chunks.items[i]);
+	c->chunks.count = c->steps.count = c->executed.count = c->untimed = 0;
+	c->labels.count = 0;
+	c->open = c->excluded = 0;
+	c->pipeline = VK_NULL_HANDLE;
+}
+
+static void destroy_commands(struct vulkan_commands *c)
+{
+	if (!c)
+		return;
+	forget_recording(c);
+	array_fini(&c->chunks);
+	array_fini(&c->steps);
+	array_fini(&c->executed);
+	array_fini(&c->labels);
+	free(c);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL hook_AllocateCommandBuffers(
+	VkDevice device, const VkCommandBufferAllocateInfo *info, VkCommandBuffer *out)
+{
+	struct vulkan_device *d = vulkan_device_of(device);
+	VkResult result = d->call.AllocateCommandBuffers(device, info, out);
+	uintptr_t family = (uintptr_t)map_get(&pools, VULKAN_KEY(info->commandPool));
+
+	for (uint32_t i = 0; result == VK_SUCCESS && i < info->commandBufferCount; i++) {
+		struct vulkan_commands *c = calloc(1, sizeof *c);
+		if (!c || !family)
+			free(c);
+		if (!c || !family)
+			continue;
+		c->device = d;
+		c->handle = out[i];
+		c->pool = info->commandPool;
+		c->family = (uint32_t)family - 1;
+		c->is_secondary = info->level == VK_COMMAND_BUFFER_LEVEL_SECONDARY;
+		if (map_set(&buffers, VULKAN_KEY((uintptr_t)out[i]), c))
+			free(c);
+	}
+	return result;
+}
+
+VKAPI_ATTR void VKAPI_CALL hook_FreeCommandBuffers(
+	VkDevice device, VkCommandPool pool, uint32_t count, const VkCommandBuffer *list)
+{
+	struct vulkan_device *d = vulkan_device_of(device);
+
+	for (uint32_t i = 0; i < count; i++)
+		destroy_commands(map_take(&buffers, VULKAN_KEY((uintptr_t)list[i])));
+	d->call.FreeCommandBuffers(device, pool, count, list);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL hook_BeginCommandBuffer(
+	VkCommandBuffer handle, const VkCommandBufferBeginInfo *info)
+{
+	struct vulkan_commands *c = commands_find(handle);
+	VkResult result = vulkan_device_of(handle)->call.BeginCommandBuffer(handle, info);
+
+	if (!c)
+		return result;
+	forget_recording(c);
+	c->is_inside = c->is_secondary &&
+		       (info->flags & VK_COMMAND_BUFFER_USAGE_RENDER_PASS_CONTINUE_BIT) != 0;
+	return result;
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL hook_ResetCommandBuffer(
+	VkCommandBuffer handle, VkCommandBufferResetFlags flags)
+{
+	struct vulkan_commands *c = commands_find(handle);
+
+	if (c)
+		forget_recording(c);
+	return vulkan_device_of(handle)->call.ResetCommandBuffer(handle, flags);
+}
+
+VKAPI_ATTR void VKAPI_CALL hook_CmdExecuteCommands(
+	VkCommandBuffer handle, uint32_t count, const VkCommandBuffer *list)
+{
+	struct vulkan_commands *c = commands_find(handle);
+
+	for (uint32_t i = 0; c && i < count; i++)
+		if (!array_reserve(&c->executed, 1))
+			c->executed.items[c->executed.count++] = list[i];
+	vulkan_device_of(handle)->call.CmdExecuteCommands(handle, count, list);
+}
+
+VKAPI_ATTR void VKAPI_CALL hook_CmdBeginDebugUtilsLabelEXT(
+	VkCommandBuffer handle, const VkDebugUtilsLabelEXT *info)
+{
+	struct vulkan_commands *c = commands_find(handle);
+	struct vulkan_label *label = c ? array_add(&c->labels) : NULL;
+
+	if (label)
+		snprintf(label->text, sizeof label->text, "%s", info->pLabelName);
+	vulkan_device_of(handle)->call.CmdBeginDebugUtilsLabelEXT(handle, info);
+}
+
+/* It may have begun in another command buffer. */
+VKAPI_ATTR void VKAPI_CALL hook_CmdEndDebugUtilsLabelEXT(VkCommandBuffer handle)
+{
+	struct vulkan_commands *c = commands_find(handle);
+
+	if (c && c->labels.count)
+		c->labels.count--;
+	vulkan_device_of(handle)->call.CmdEndDebugUtilsLabelEXT(handle);
+}
+
+/* ---- pools ---- */
+
+static int is_of_pool(const void *value, const void *context)
+{
+	return ((const struct vulkan_commands *)value)->pool == *(const VkCommandPool *)context;
+}
+
+static int is_of_device(const void *value, const void *context)
+{
+	return ((const struct vulkan_commands *)value)->device == context;
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL hook_CreateCommandPool(VkDevice device,
+	const VkCommandPoolCreateInfo *info, const VkAllocationCallbacks *allocator,
+	VkCommandPool *out)
+{
+	struct vulkan_device *d = vulkan_device_of(device);
+	VkResult result = d->call.CreateCommandPool(device, info, allocator, out);
+
+	if (result == VK_SUCCESS && info->queueFamilyIndex < d->family_count)
+		map_set(&pools, VULKAN_KEY(*out), (void *)(uintptr_t)(info->queueFamilyIndex + 1));
+	return result;
+}
+
+VKAPI_ATTR void VKAPI_CALL hook_DestroyCommandPool(
+	VkDevice device, VkCommandPool pool, const VkAllocationCallbacks *allocator)
+{
+	struct vulkan_device *d = vulkan_device_of(device);
+	struct vulkan_commands *c;
+
+	map_take(&pools, VULKAN_KEY(pool));
+	while ((c = map_take_match(&buffers, is_of_pool, &pool)))
+		destroy_commands(c);
+	d->call.DestroyCommandPool(device, pool, allocator);
+}
+
+void commands_device_end(struct vulkan_device *device)
+{
+	struct vulkan_commands *c;
+
+	while ((c = map_take_match(&buffers, is_of_device, device)))
+		destroy_commands(c);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Readings of the POSIX clocks in nanoseconds. For what is not recorded as a sample: those are read
+ * by src/lib/sys/ticks.h. Header only; any thread.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <time.h>
+
+#define NS_PER_S 1000000000ull
+
+static inline uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t = {0, 0};
+
+	clock_gettime(clock, &t); /* can only fail for a clock that there is not */
+	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+/* Since some moment, usually the start of the machine. */
+static inline uint64_t monotonic_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+/* Since 1970; may jump. */
+static inline uint64_t real_ns(void)
+{
+	return clock_ns(CLOCK_REALTIME);
+}
+
+/* That the calling thread, or the process, has spent on CPUs. */
+static inline uint64_t thread_cpu_ns(void)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static inline uint64_t process_cpu_ns(void)
+{
+	return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+static inline struct timespec timespec_of_ns(uint64_t ns)
+{
+	return (struct timespec){(time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S)};
+}
+
+/* The moment `ns` from now, as pthread_cond_timedwait() and clock_nanosleep() want it. */
+static inline struct timespec timespec_in_ns(clockid_t clock, uint64_t ns)
+{
+	return timespec_of_ns(clock_ns(clock) + ns);
+}

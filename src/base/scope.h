@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What must be undone however a block is left, said once, where it is done: the compiler undoes it
+ * at the block's end and at each return, the last one first, after the value to return is known.
+ * Header only; any thread.
+ *
+ *	KEEP_ERRNO();
+ *	HOLD(&lock);
+ *	SCOPED char *text = text_of(row);
+ */
+#pragma once
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "base/lock.h"
+
+#define SCOPE_END(function) __attribute__((cleanup(function), unused))
+#define SCOPE_NAME(name, line) name##line
+#define SCOPE_LINE(name, line) SCOPE_NAME(name, line)
+
+static inline void scope_errno(const int *kept)
+{
+	errno = *kept;
+}
+
+/* errno is as it was. */
+#define KEEP_ERRNO() const int kept_errno SCOPE_END(scope_errno) = errno
+
+static inline pthread_mutex_t *scope_lock(pthread_mutex_t *mutex)
+{
+	pthread_mutex_lock(mutex);
+	return mutex;
+}
+
+static inline void scope_unlock(pthread_mutex_t *const *mutex)
+{
+	pthread_mutex_unlock(*mutex);
+}
+
+/* A mutex is held from here on. */
+#define HOLD(mutex)                                                                  \
+	pthread_mutex_t *const SCOPE_LINE(held_, __LINE__) SCOPE_END(scope_unlock) = \
+		scope_lock(mutex)
+
+static inline pthread_mutex_t *scope_take(pthread_mutex_t *mutex)
+{
+	lock_take(mutex);
+	return mutex;
+}
+
+static inline void scope_give(pthread_mutex_t *const *mutex)
+{
+	lock_give(*mutex);
+}
+
+/* The same, and the thread cannot be cancelled (src/base/lock.h). */
+#define HOLD_UNCANCELLED(mutex) \
+	pthread_mutex_t *const SCOPE_LINE(held_, __LINE__) SCOPE_END(scope_give) = scope_take(mutex)
+
+static inline void scope_call(void (*const *end)(void))
+{
+	(*end)();
+}
+
+/* begin() is called here, end() when the block is left. */
+#define BETWEEN(begin, end) \
+	void (*const SCOPE_LINE(end_, __LINE__))(void) SCOPE_END(scope_call) = (begin(), (end))
+
+static inline void scope_free(void *pointer)
+{
+	free(*(void **)pointer);
+}
+
+/* In front of a pointer's declaration: free() gets what it then points to. */
+#define SCOPED __attribute__((cleanup(scope_free)))
+
+/* The same for what end() gives back, of the address of what is declared. What is made of something
+ * else is declared after it. */
+#define SCOPED_BY(end) __attribute__((cleanup(end)))
+
+/* The same for a pointer that destroy() gets, for which there is a SCOPE_OF(). */
+#define SCOPED_TO(destroy) SCOPED_BY(scope_##destroy)
+#define SCOPE_OF(destroy, type)                                  \
+	static inline void scope_##destroy(type *const *pointer) \
+	{                                                        \
+		destroy(*pointer);                               \
+	}
+
+static inline void scope_fclose(FILE *const *file)
+{
+	if (*file)
+		fclose(*file);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `brick ceilings`: what this machine can do at most, measured, or as it was measured before on the
+ * same CPU. The sweep itself is in machine/.
+ */
+#include "ui/text/ceilings_view.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock_ns.h"
+#include "cli/command.h"
+#include "ui/text/die.h"
+#include "cli/options.h"
+#include "analysis/machine/ceilings_file.h"
+#include "analysis/machine/sweep.h"
+
+struct options {
+	bool json, force, quick;
+	uint64_t begin_ns;
+	unsigned long threads; /* 0: as many as there are CPUs */
+	struct sweep_options sweep;
+};
+
+static const struct cli_option option_table[] = {
+	{"force", NULL, "measure again, whatever is kept", option_flag, AT(force)},
+	{"quick", NULL,
+		"take 3 seconds instead of 12, 1 more for each device, with fewer repetitions and "
+		"sizes",
+		option_flag, AT(quick)},
+	{"threads", "N", "on N threads at most (default: as many as there are CPUs)", option_number,
+		AT(threads), .low = 1, .high = CPU_MAX},
+	{"json", NULL, "as JSON (schema brick/ceilings/1)", option_flag, AT(json)},
+	OPTION_HELP,
+};
+
+static void parse(struct options *options, int argc, char **argv)
+{
+	options_parse(&command_ceilings, options, argc, argv);
+	options->sweep.quick = options->quick;
+	options->sweep.threads = (unsigned)options->threads;
+	if (optind < argc)
+		die_usage("ceilings", "%s: takes no operand", argv[optind]);
+}
+
+static void show_progress(void *context, double share)
+{
+	const struct options *options = context;
+	double seconds = (double)(monotonic_ns() - options->begin_ns) / 1e9;
+
+	fprintf(stderr, "\rbrick: measuring ceilings: %3.0f%%", 100 * share);
+	if (share > 0.05)
+		fprintf(stderr, ", %.0f s left ", seconds * (1 - share) / share);
+}
+
+/* As they will be read from the file, digits that it does not keep included. */
+static struct ceilings *as_kept(struct ceilings *ceilings)
+{
+	struct ceilings_error error;
+	struct ceilings *kept = NULL;
+	SCOPED char *text = ceilings_text(ceilings);
+
+	if (!text || ceilings_parse(&kept, text, strlen(text), &error))
+		die(CLI_SYSTEM, "ceilings: %s", text ? error.text : "not enough memory");
+	ceilings_destroy(ceilings);
+	return kept;
+}
+
+static struct ceilings *measure(struct options *options)
+{
+	struct ceilings *ceilings = NULL;
+	bool shows = isatty(STDERR_FILENO);
+
+	options->begin_ns = monotonic_ns();
+	options->sweep.context = options;
+	if (shows)
+		options->sweep.progress = show_progress;
+	int rc = sweep_run(&ceilings, &options->sweep);
+	if (shows)
+		fputs("\r\033[K", stderr);
+	if (rc)
+		die(CLI_SYSTEM, "ceilings: %s",
+			rc == -ENOMEM ? "not enough memory" : strerror(-rc));
+	return as_kept(ceilings);
+}
+
+/* Whether what is kept was measured with at least the care that is asked for now. */
+static bool will_do(const struct ceilings *kept, const struct options *options)
+{
+	if (kept->quick && !options->sweep.quick)
+		return false;
+	if (!kept->devices) /* from before any were looked for */
+		return false;
+	return !options->sweep.threads || options->sweep.threads == kept->most_threads;
+}
+
+static int run_ceilings(int argc, char **argv)
+{
+	static struct cpu_info info;
+	struct options options = {0};
+	SCOPED char *path = NULL;
+
+	parse(&options, argc, argv);
+	cpu_info_read(&info);
+	struct ceilings *ceilings = NULL;
+	if (options.force)
+		path = ceilings_cache_path(info.host, info.model);
+	else
+		ceilings = ceilings_kept(info.host, info.model, &path);
+	if (ceilings && !will_do(ceilings, &options)) {
+		ceilings_destroy(ceilings);
+		ceilings = NULL;
+	}
+	if (!ceilings) {
+		ceilings = measure(&options);
+		int rc = path ? ceilings_write(ceilings, path) : 0;
+		if (rc)
+			warn("%s: ceilings are not kept: %s", path, strerror(-rc));
+	}
+	if (options.json) {
+		SCOPED char *text = ceilings_text(ceilings);
+		if (!text)
+			die(CLI_SYSTEM, "out of memory");
+		fputs(text, stdout);
+	} else {
+		ceilings_print(ceilings, path, stdout);
+	}
+	ceilings_destroy(ceilings);
+	return CLI_DONE;
+}
+
+const struct cli_command command_ceilings = {
+	.name = "ceilings",
+	.summary = "measure what this machine can do at most",
+	.run = run_ceilings,
+	.flags = CLI_ANSWERS,
+	.usage = "[OPTIONS]",
+	.about = "Measure what this machine can do at most: arithmetic by instruction set and "
+		 "type, bandwidth of each cache and of memory, latencies; on one thread and on "
+		 "more. Uses all CPUs for twelve seconds; longer on a busy machine, and says so: "
+		 "it measures each figure at least once, and again when others contradict it. "
+		 "It keeps the result, and shows it the next time.",
+	.notes = "Other programs lower the results: stop them first.",
+	.options = option_table,
+};

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `brick diff`: options, the two sides, and the verdict that its exit code is. Recordings and runs
+ * of the history are read one after the other. The forms are in src/ui/text/diff_text.c and
+ * src/ui/text/diff_json.c.
+ */
+#include "ui/text/diff.h"
+
+#include <string.h>
+
+#include "analysis/compare/history_parts.h"
+#include "cli/command.h"
+#include "cli/history_runs.h"
+#include "cli/options.h"
+#include "ui/page/page_diff.h"
+#include "cli/selection_options.h"
+#include "ui/text/die.h"
+#include "ui/text/input.h"
+#include "ui/text/memory.h"
+#include "ui/text/output.h"
+
+struct options {
+	struct selection selection;
+	double threshold;
+	int by;
+	unsigned long top;
+	bool all, any, json;
+	const char *db, *html;
+};
+
+struct sides {
+	ARRAY(struct diff_origin) origins;
+	ARRAY(struct compare_series) series; /* as many */
+	struct compare_names names;
+	size_t in_a, in_b;	/* operands; then what they stand for */
+	bool from_history;	/* any of them */
+	struct page_diff *page; /* NULL: none is asked for */
+	double floor;		/* of this machine; 0: not known */
+	uint64_t floor_ns;
+};
+
+static void set_threshold(const struct option_use *use, const char *text)
+{
+	*(double *)use->to =
+		option_double(use, text, 0, 1000, "percent, a number from 0 to 1000") / 100;
+}
+
+static const struct cli_option option_table[] = {
+	{"by", "WHAT", "brick (default) or layer: what the time of a step is divided into",
+		option_rows, AT(by), .words = words_rows},
+	{"threshold", "PERCENT",
+		"smaller differences do not matter (default: 1); where a side has too few "
+		"recordings: "
+		"by what processes differ, without which nothing is called slower or faster",
+		set_threshold, AT(threshold)},
+	{"any", NULL, "exit code 1 also when only a brick, layer or kernel got slower", option_flag,
+		AT(any)},
+	SELECTION_PHASE(offsetof(struct options, selection)),
+	SELECTION_OPTIONS(offsetof(struct options, selection)),
+	{"top", "N", "show N rows of each phase (default: 15)", option_number, AT(top), .low = 1,
+		.high = UINT32_MAX},
+	{"all", NULL, "show all rows", option_flag, AT(all)},
+	{"json", NULL, "all of it as JSON (schema brick/diff/1)", option_flag, AT(json)},
+	{"html", "FILE",
+		"also write a page that shows it in a browser; - instead of what is printed",
+		option_text, AT(html)},
+	{"db", "WHERE", "the history that @NAME is in (default: BRICK_DB)", option_text, AT(db)},
+	OPTION_HELP,
+};
+
+/* How many operands stand behind "--", which options_parse() takes away; 0: there is none. */
+static size_t behind_dashes(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (!strcmp(argv[i], "--"))
+			return (size_t)(argc - i - 1);
+	return 0;
+}
+
+static void find_sides(struct sides *sides, int argc, size_t behind)
+{
+	size_t operands = (size_t)(argc - optind);
+
+	sides->in_b = behind ? behind : 1;
+	if (operands <= sides->in_b)
+		die_usage("diff", "two recordings, please, or several: A... -- B...");
+	sides->in_a = operands - sides->in_b;
+	if (!behind && operands != 2)
+		die_usage("diff", "which of %zu recordings are on which side? A... -- B...",
+			operands);
+}
+
+/* A place for one more. */
+static size_t add_place(struct sides *sides)
+{
+	xpush(&sides->origins, (struct diff_origin){0});
+	xpush(&sides->series, (struct compare_series){0});
+	return sides->series.count - 1;
+}
+
+static void read_recording(
+	struct sides *sides, int side, const char *path, const struct options *arguments)
+{
+	SCOPED_TO(run_destroy) struct run *run = input_load_telling(path);
+	size_t at = add_place(sides);
+
+	selection_narrow(&arguments->selection, run);
+
+	if (!run->step_count)
+		die(CLI_INPUT, "%s: holds no steps: there are no tokens to compare by", path);
+	diff_origin_init(&sides->origins.items[at], run);
+	if (compare_series_init(&sides->series.items[at], &sides->names, run,
+		    (enum summary_by)arguments->by) < 0)
+		die(CLI_SYSTEM, "%s: not enough memory", path);
+	if (sides->page)
+		page_diff_add(sides->page, side, run);
+}
+
+static void read_history(struct sides *sides, const char *name, const struct options *arguments)
+{
+	if (selection_is_any(&arguments->selection))
+		die_usage("diff", "%s: the history has whole runs: no part of one can be chosen",
+			name);
+	SCOPED_TO(history_store_close)
+	struct history_store *store = history_runs_open(arguments->db, false);
+	SCOPED_BY(history_runs_fini) struct history_runs runs = {0};
+
+	history_runs_find(&runs, store, name);
+	history_runs_keep_steps(&runs, 0, name);
+	for (size_t i = 0; i < runs.list.count; i++) {
+		size_t at = add_place(sides);
+		diff_origin_of_history(&sides->origins.items[at], &runs.list.items[i]);
+		if (history_parts_series(&sides->series.items[at], &sides->names,
+			    &runs.list.items[i], (enum summary_by)arguments->by) < 0)
+			die(CLI_SYSTEM, "not enough memory");
+	}
+	sides->from_history = true;
+}
+
+static size_t read_side(
+	struct sides *sides, int side, char **paths, size_t count, const struct options *arguments)
+{
+	size_t before = sides->series.count;
+
+	for (size_t i = 0; i < count; i++)
+		if (is_history_reference(paths[i]))
+			read_history(sides, paths[i], arguments);
+		else
+			read_recording(sides, side, paths[i], arguments);
+	return sides->series.count - before;
+}
+
+static void read_sides(struct sides *sides, char **paths, const struct options *arguments)
+{
+	size_t operands_of_a = sides->in_a;
+
+	input_batch_begin(paths, operands_of_a + sides->in_b);
+	sides->in_a = read_side(sides, 0, paths, sides->in_a, arguments);
+	sides->in_b = read_side(sides, 1, paths + operands_of_a, sides->in_b, arguments);
+	input_batch_end();
+	for (size_t i = 0; i < sides->series.count && sides->from_history; i++)
+		if (compare_series_reduce(&sides->series.items[i]) < 0)
+			die(CLI_SYSTEM, "not enough memory");
+}
+
+static const char *fact_of(const struct diff_origin *origin, const char *key)
+{
+	for (size_t i = 0; i < origin->fact_count; i++)
+		if (!strcmp(origin->facts[i].key, key))
+			return origin->facts[i].value;
+	return "";
+}
+
+/* What identical runs differed by on the host that all of these are of: no less is a difference. */
+static double threshold_of(struct sides *sides, const struct options *arguments)
+{
+	const char *host = sides->series.count ? fact_of(&sides->origins.items[0], "host") : "";
+
+	if (arguments->threshold >= 0 || !compare_recordings_suffice(sides->in_a, sides->in_b))
+		return arguments->threshold;
+	for (size_t i = 0; i < sides->series.count; i++)
+		if (strcmp(fact_of(&sides->origins.items[i], "host"), host))
+			return arguments->threshold;
+	sides->floor = history_runs_floor(arguments->db, host, &sides->floor_ns);
+	return sides->floor > 0.01 ? sides->floor : arguments->threshold;
+}
+
+static bool is_worse(const struct compare *compare, bool any)
+{
+	for (size_t i = 0; i < compare->row_count && any; i++)
+		if (compare->rows[i].verdict == COMPARE_SLOWER &&
+			compare->rows[i].kind != COMPARE_OFF_CPU)
+			return true;
+	return compare->verdict == COMPARE_SLOWER;
+}
+
+static int answer(struct sides *sides, const struct options *arguments)
+{
+	struct diff_origins origins;
+	struct compare *compare;
+	double threshold = threshold_of(sides, arguments);
+
+	if (compare_create(&compare, sides->series.items, sides->in_a, sides->in_b, &sides->names,
+		    threshold) < 0)
+		die(CLI_SYSTEM, "not enough memory to compare");
+	if (!compare->row_count)
+		die(CLI_INPUT, "the recordings have no phase in common: nothing was compared");
+	diff_origins_init(&origins, sides->origins.items, sides->in_a, sides->in_b);
+	const struct diff_view view = {compare, &origins, (enum summary_by)arguments->by,
+		arguments->top, arguments->all, sides->floor};
+	if (sides->page) {
+		struct output *output = output_open(arguments->html, sides->origins.items[0].path);
+		page_diff_write(sides->page, &view, sides->series.items, output_stream(output));
+		output_commit(output, 0);
+	}
+	if (!sides->page || strcmp(arguments->html, "-"))
+		(arguments->json ? diff_json : diff_text)(&view, stdout);
+	int rc = is_worse(compare, arguments->any) ? CLI_GATE : CLI_DONE;
+	compare_destroy(compare);
+	diff_origins_fini(&origins);
+	for (size_t i = 0; i < sides->series.count; i++)
+		compare_series_fini(&sides->series.items[i]);
+	array_fini(&sides->series);
+	page_diff_destroy(sides->page);
+	compare_names_fini(&sides->names);
+	return rc;
+}
+
+static int run_diff(int argc, char **argv)
+{
+	struct options arguments = {
+		.selection = SELECTION_INIT, .threshold = -1, .by = SUMMARY_BY_BRICK};
+	struct sides sides = {0};
+	size_t behind = behind_dashes(argc, argv);
+
+	options_parse(&command_diff, &arguments, argc, argv);
+	if (arguments.top && arguments.all)
+		die_usage("diff", "--top and --all exclude each other");
+	if (!arguments.top)
+		arguments.top = 15;
+	find_sides(&sides, argc, behind);
+	if (arguments.html && !page_available())
+		die(CLI_SYSTEM, "--html: %s", page_missing());
+	if (arguments.html)
+		sides.page = page_diff_create();
+	read_sides(&sides, argv + optind, &arguments);
+	return answer(&sides, &arguments);
+}
+
+const struct cli_command command_diff = {
+	.name = "diff",
+	.summary = "say which runs are faster, by which brick, and if that is noise",
+	.run = run_diff,
+	.flags = CLI_ANSWERS | CLI_READS,
+	.usage = "[OPTIONS] A B\n[OPTIONS] A... -- B...",
+	.about = "Compare recordings, or runs of the history (@last, @3, @NAME): is B faster "
+		 "than A, which brick did it, and could that be noise? Each recording is one "
+		 "value of each measure. A verdict needs at least four recordings on each "
+		 "side, made in turns; ten are better. With fewer, parts of each recording "
+		 "stand for them. Exit code 1 when B is slower.",
+	.options = option_table,
+	.operands = words_references,
+};

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `brick explain`: the recording, the ceilings kept for its machine, and the choice of the form. */
+#include <stdlib.h>
+
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/selection_options.h"
+#include "analysis/explain/show.h"
+#include "ui/text/ceilings_view.h"
+#include "ui/text/die.h"
+#include "ui/text/input.h"
+
+struct options {
+	struct selection selection;
+	unsigned long top;
+	bool json;
+};
+
+static const struct cli_option option_table[] = {
+	SELECTION_PHASE(offsetof(struct options, selection)),
+	SELECTION_OPTIONS(offsetof(struct options, selection)),
+	{"top", "N", "show the N findings that cost most only", option_number, AT(top), .low = 1,
+		.high = UINT32_MAX},
+	{"json", NULL, "as JSON of at most 8 kB (schema brick/explain/1)", option_flag, AT(json)},
+	OPTION_HELP,
+};
+
+static int run_explain(int argc, char **argv)
+{
+	struct options options = {.selection = SELECTION_INIT};
+	SCOPED char *where = NULL;
+
+	options_parse(&command_explain, &options, argc, argv);
+	SCOPED_TO(run_destroy) struct run *run = input_load_telling(input_operand(argc, argv));
+	selection_narrow(&options.selection, run);
+	if (!run->step_count)
+		die(CLI_INPUT, "%s: holds no steps: there are no tokens to explain", run->path);
+	SCOPED_TO(ceilings_destroy)
+	struct ceilings *ceilings = ceilings_kept(run->host, run->cpu, &where);
+	SCOPED_BY(explain_facts_fini) struct explain_facts facts;
+	SCOPED_BY(findings_fini) struct findings findings;
+	if (explain_facts_init(&facts, run, ceilings) < 0 || findings_init(&findings, &facts) < 0)
+		die(CLI_SYSTEM, "%s: not enough memory", run->path);
+	(options.json ? explain_json : explain_text)(&facts, &findings, options.top, stdout);
+	return CLI_DONE;
+}
+
+const struct cli_command command_explain = {
+	.name = "explain",
+	.summary = "say what costs time, with the evidence, and what to try",
+	.run = run_explain,
+	.flags = CLI_ANSWERS | CLI_READS,
+	.usage = "[OPTIONS] [FILE]",
+	.about = "Say what a performance engineer would say of a recording: causes of lost time, "
+		 "what costs most first, each with its cost per token, the evidence, what to try, "
+		 "and the command that shows it.",
+	.notes = "What is below 2 % of a phase is no finding. Rooflines need 'brick ceilings' to "
+		 "have been run once on the machine.",
+	.options = option_table,
+};

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `brick flame`: a flame graph of a recording, or the stacks for other tools that draw one. */
+#include "ui/text/flame.h"
+
+#include <stdbool.h>
+
+#include "analysis/steps/step_index.h"
+#include "cli/selection_options.h"
+#include "ui/text/die.h"
+#include "ui/text/input.h"
+#include "ui/text/output.h"
+
+struct form {
+	const char *name;
+	int (*write)(const struct call_tree *stacks, FILE *out);
+};
+
+static const struct form forms[] = {
+	{"svg", flame_svg},
+	{"folded", flame_folded},
+	{"speedscope", flame_speedscope},
+	{"pprof", flame_pprof},
+};
+
+enum { FORMS = sizeof(forms) / sizeof(forms[0]) };
+
+struct options {
+	struct selection selection;
+	const struct form *form;
+	const char *output;
+	bool layers;
+};
+
+static void words_form(struct option_words *words)
+{
+	for (size_t i = 0; i < FORMS; i++)
+		words_add(words, forms[i].name);
+}
+
+static void set_form(const struct option_use *use, const char *text)
+{
+	*(const struct form **)use->to = &forms[option_choice(use, text)];
+}
+
+static const struct cli_option option_table[] = {
+	{"format", "FORMAT",
+		"svg (default): a picture; folded: lines for flamegraph.pl; speedscope: for "
+		"https://speedscope.app; pprof: for 'pprof -http'",
+		set_form, AT(form), .words = words_form},
+	{"layers", NULL, "with layers between phases and bricks", option_flag, AT(layers)},
+	{"output", "OUT", "write to this file (default: standard output)", option_text, AT(output),
+		.letter = 'o'},
+	SELECTION_PHASE(offsetof(struct options, selection)),
+	SELECTION_OPTIONS(offsetof(struct options, selection)),
+	OPTION_HELP,
+};
+
+static int run_flame(int argc, char **argv)
+{
+	struct options options = {.selection = SELECTION_INIT, .form = &forms[0]};
+	struct call_tree *stacks;
+	options_parse(&command_flame, &options, argc, argv);
+	SCOPED_TO(run_destroy) struct run *run = input_load_telling(input_operand(argc, argv));
+	SCOPED_BY(step_index_fini) struct step_index index;
+	selection_narrow(&options.selection, run);
+	if (step_index_init(&index, run) < 0 ||
+		stacks_create(&stacks, run, &index, options.layers) < 0)
+		die(CLI_SYSTEM, "%s: not enough memory", run->path);
+	struct output *output = output_open(options.output, run->path);
+	output_commit(output, options.form->write(stacks, output_stream(output)));
+	call_tree_destroy(stacks);
+	return CLI_DONE;
+}
+
+const struct cli_command command_flame = {
+	.name = "flame",
+	.summary = "draw a flame graph, or write its stacks for other tools",
+	.run = run_flame,
+	.flags = CLI_ANSWERS | CLI_READS,
+	.usage = "[OPTIONS] [FILE]",
+	.about = "Draw a flame graph: what ran in what, by thread, phase and brick. A frame is as "
+		 "wide as its time. Times are added up, so a recording can have any length.",
+	.options = option_table,
+};

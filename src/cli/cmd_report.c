@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `brick report`: options, numbers, and the choice of the form. The forms themselves are in
+ * report_text.c, report_json.c, report_csv.c and report_html.c.
+ */
+#include "ui/text/report_view.h"
+#include "ui/text/report_fields.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "cli/command.h"
+#include "ui/text/die.h"
+#include "ui/text/input.h"
+#include "cli/history_runs.h"
+#include "cli/selection_options.h"
+#include "ui/page/page.h"
+#include "ui/text/json_out.h"
+#include "ui/text/report_apart.h"
+#include "ui/text/report_sort.h"
+
+struct options {
+	enum summary_by by;
+	const struct report_field *sort;
+	struct report_columns columns;
+	struct selection selection; /* but for the phase */
+	unsigned long top;	    /* 0: all */
+	int phase;
+	bool json, csv;
+	const char *html; /* where to write the page */
+	const char *budget;
+};
+
+static void words_by(struct option_words *words)
+{
+	for (int i = 0; i < SUMMARY_BY_COUNT; i++)
+		words_add(words, summary_by_name(i));
+}
+
+static void words_fields(struct option_words *words)
+{
+	for (size_t i = 0; i < report_field_count; i++) {
+		SCOPED char *name = report_field_written(&report_fields[i]);
+		words_add(words, name);
+	}
+}
+
+static void set_by(const struct option_use *use, const char *text)
+{
+	*(enum summary_by *)use->to = option_choice(use, text);
+}
+
+static void set_sort(const struct option_use *use, const char *text)
+{
+	const struct report_field *field = report_field_find(text);
+	if (!field)
+		die_usage("report", "--sort %s: must be one of %s", text, report_field_names());
+	*(const struct report_field **)use->to = field;
+}
+
+static void set_columns(const struct option_use *use, const char *text)
+{
+	char *wrong;
+	if (report_columns_parse(use->to, text, &wrong) < 0)
+		die_usage(
+			"report", "--columns: '%s' must be one of %s", wrong, report_field_names());
+}
+
+static const struct cli_option option_table[] = {
+	{"by", "WHAT",
+		"rows by brick (default), category, layer, phase, step or thread; or, of "
+		"devices, by kernel or queue",
+		set_by, AT(by), .words = words_by},
+	{"phase", "WHAT",
+		"only what ran in steps of this phase, prefill or decode; or all together "
+		"(default: a table for each phase)",
+		option_phase_or_all, AT(phase), .words = words_phases_or_all},
+	SELECTION_OPTIONS(offsetof(struct options, selection)),
+	{"sort", "COL", "order by any column (default: share), largest first", set_sort, AT(sort),
+		.words = words_fields},
+	{"columns", "LIST",
+		"show these columns, for example self,/token,GB/s; man brick-report lists them all",
+		set_columns, AT(columns), .words = words_fields},
+	{"top", "N", "show the first N rows only", option_number, AT(top), .low = 1,
+		.high = UINT32_MAX},
+	{"json", NULL, "all of it as JSON (schema brick/report/1)", option_flag, AT(json)},
+	{"csv", NULL, "the rows as CSV", option_flag, AT(csv)},
+	{"budget", "FILE", "also check the limits in this file; exit code 1 when one is exceeded",
+		option_text, AT(budget)},
+	{"html", "OUT", "all of it, with charts, as a page for a browser: one file", option_text,
+		AT(html)},
+	OPTION_HELP,
+};
+
+/* The page holds all rows, and lets its reader choose. */
+static void check_html(const struct options *options)
+{
+	if (options->json || options->csv)
+		die_usage("report", "--html with --json or --csv: one form at a time, please");
+	if (options->by != SUMMARY_BY_BRICK || options->phase != REPORT_PHASES_APART ||
+		options->sort || options->top)
+		die_usage("report", "--html: the page has all rows, to be sorted and chosen there; "
+				    "leave out --by, --phase, --sort and --top");
+	if (!page_available())
+		die(CLI_SYSTEM, "--html: %s", page_missing());
+}
+
+static void check(const struct options *options)
+{
+	if (options->json && options->csv)
+		die_usage("report", "--json and --csv: one form at a time, please");
+	if (options->budget && (options->csv || options->html))
+		die_usage("report", "--budget goes with the text and with --json only");
+	if (options->html)
+		check_html(options);
+}
+
+static void arrange(struct report *report, const struct options *options)
+{
+	report->columns = options->columns.count ? &options->columns : NULL;
+	if (options->sort)
+		report_sort_rows(report, options->sort);
+	if (options->top && options->top < report->shown)
+		report->shown = options->top;
+}
+
+static void compute(
+	struct report_apart *apart, const struct run *run, const struct options *options)
+{
+	report_apart_measure(apart, run, options->by, options->phase);
+	if (options->phase >= 0 && !apart->all.summary->wall_ns)
+		die(CLI_INPUT, "%s: has no %s step that ended", run->path,
+			report_phase_name(options->phase));
+	arrange(&apart->all, options);
+	for (int phase = 0; phase < STEP_PHASES; phase++)
+		if (apart->all.apart[phase])
+			arrange(&apart->phases[phase], options);
+}
+
+static void print(const struct report *report, const struct options *options)
+{
+	if (options->json)
+		json_print(report_to_json(report), stdout);
+	else if (options->csv)
+		report_csv(report, stdout);
+	else
+		report_text(report, stdout);
+	if (options->budget && !options->json)
+		report_budget_text(report->budget, stdout);
+}
+
+static int run_report(int argc, char **argv)
+{
+	struct options options = {
+		.by = SUMMARY_BY_BRICK, .phase = REPORT_PHASES_APART, .selection = SELECTION_INIT};
+	options_parse(&command_report, &options, argc, argv);
+	check(&options);
+	const char *operand = input_operand(argc, argv);
+	SCOPED char *kept = is_history_reference(operand) ? history_runs_recording(operand) : NULL;
+	SCOPED_TO(run_destroy) struct run *run = input_load(kept ? kept : operand);
+	selection_narrow(&options.selection, run);
+	if (options.html) {
+		report_html(run, options.html);
+		return CLI_DONE;
+	}
+	SCOPED_BY(report_apart_fini) struct report_apart apart = {0};
+	struct report_budget budget = {0};
+	if (options.budget)
+		report_budget_open(&budget, options.budget);
+	compute(&apart, run, &options);
+	if (options.budget) {
+		report_budget_judge(&budget, run);
+		apart.all.budget = &budget;
+	}
+	print(&apart.all, &options);
+	int code = budget.failed ? CLI_GATE : CLI_DONE;
+	report_budget_close(&budget);
+	return code;
+}
+
+const struct cli_command command_report = {
+	.name = "report",
+	.summary = "say where the time of a recording went",
+	.run = run_report,
+	.flags = CLI_ANSWERS | CLI_READS,
+	.usage = "[OPTIONS] [FILE]",
+	.about =
+		"Say where the time of a recording went: steps, bricks, categories, and what is in "
+		"none of them; what recording cost, and what was lost.",
+	.options = option_table,
+};

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `brick roofline`: options, the ceilings to put the recording under, and the choice of the form.
+ * The forms are in roofline_text.c, roofline_json.c and roofline_svg.c.
+ */
+#include "ui/text/roofline_view.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/text/ceilings_view.h"
+#include "cli/command.h"
+#include "ui/text/die.h"
+#include "ui/text/input.h"
+#include "ui/text/json_out.h"
+#include "ui/text/memory.h"
+#include "cli/selection_options.h"
+#include "ui/text/output.h"
+
+struct options {
+	const char *ceilings, *svg;
+	struct selection selection;
+	bool json;
+};
+
+static const struct cli_option option_table[] = {
+	SELECTION_PHASE(offsetof(struct options, selection)),
+	SELECTION_OPTIONS(offsetof(struct options, selection)),
+	{"ceilings", "FILE", "from 'brick ceilings --json', instead of those kept for the machine",
+		option_text, AT(ceilings)},
+	{"svg", "OUT", "draw it into a file", option_text, AT(svg)},
+	{"json", NULL, "all of it as JSON (schema brick/roofline/1)", option_flag, AT(json)},
+	OPTION_HELP,
+};
+
+static struct ceilings *find_ceilings(
+	const struct options *options, const struct run *run, char **where)
+{
+	if (options->ceilings) {
+		*where = xstrdup(options->ceilings);
+		return ceilings_from_file(options->ceilings);
+	}
+	struct ceilings *c = ceilings_kept(run->host, run->cpu, where);
+	if (!c)
+		die(CLI_SYSTEM,
+			"%s: no ceilings are kept for its machine (%s, %s): run 'brick ceilings' "
+			"there once, or 'brick ceilings --json >FILE' and --ceilings FILE",
+			run->path, run->host ? run->host : "unknown host",
+			run->cpu ? run->cpu : "unknown CPU");
+	return c;
+}
+
+static void print_forms(
+	const struct roofline_view *view, const char *path, const struct options *options)
+{
+	if (options->svg) {
+		struct output *output = output_open(options->svg, path);
+		roofline_svg(view, output_stream(output));
+		output_commit(output, 0);
+	}
+	if (options->json)
+		json_print(roofline_to_json(view), stdout);
+	else if (!options->svg || strcmp(options->svg, "-"))
+		roofline_text(view, stdout);
+}
+
+static int run_roofline(int argc, char **argv)
+{
+	struct options options = {.selection = SELECTION_INIT};
+	struct roofline *roofline;
+	SCOPED char *where = NULL;
+
+	options_parse(&command_roofline, &options, argc, argv);
+	SCOPED_TO(run_destroy) struct run *run = input_load_telling(input_operand(argc, argv));
+	SCOPED_BY(step_index_fini) struct step_index index;
+	SCOPED_TO(ceilings_destroy)
+	struct ceilings *ceilings = find_ceilings(&options, run, &where);
+	selection_narrow(&options.selection, run);
+	if (step_index_init(&index, run) < 0 ||
+		roofline_create(&roofline, run, &index, ceilings) < 0)
+		die(CLI_SYSTEM, "%s: not enough memory", run->path);
+	const struct roofline_view view = {roofline, where, roofline_doubt(ceilings, run),
+		options.selection.phase < 0 ? ROOFLINE_ALL_PHASES : options.selection.phase};
+	print_forms(&view, run->path, &options);
+	roofline_destroy(roofline);
+	return CLI_DONE;
+}
+
+const struct cli_command command_roofline = {
+	.name = "roofline",
+	.summary = "place bricks under what this machine can do",
+	.run = run_roofline,
+	.flags = CLI_ANSWERS | CLI_READS,
+	.usage = "[OPTIONS] [FILE]",
+	.about = "Place the bricks of a recording under the ceilings of the machine that it was "
+		 "made on: what they computed and moved in their time, and how far that is from "
+		 "what the machine can do. FLOPs and bytes are computed from shapes and types, "
+		 "times are measured.",
+	.notes = "Needs 'brick ceilings' to have been run once on that machine.",
+	.options = option_table,
+};

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `brick serve`: options, and the loop that reads again what grows. Reading takes at most a tenth
+ * of one CPU's time; answers are made here and given out by the server's thread.
+ */
+#include "base/clock_ns.h"
+#include "ui/serve/serve.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "ui/text/die.h"
+#include "ui/text/input.h"
+#include "ui/text/memory.h"
+#include "cli/selection_options.h"
+#include "ui/page/page.h"
+#include "ui/text/text_out.h"
+#include "ui/serve/access.h"
+#include "ui/serve/held.h"
+#include "ui/serve/http_server.h"
+#include "ui/serve/serve_pace.h"
+
+enum { DEFAULT_PORT = 9477, MIN_TOKEN = 16 };
+
+#define LOOK_NS 200000000 /* how often it is asked whether to read again */
+
+struct options {
+	struct http_options http;
+	struct selection selection;
+};
+
+struct server {
+	const struct selection *selection;
+	struct serve_source *source;
+	struct http *http;
+	struct held held;
+	struct serve_pace pace;
+	uint64_t reads, failures;
+	char *metrics; /* of the last reading that went well */
+};
+
+static void check(const struct http_options *http)
+{
+	if (http->token && strlen(http->token) < MIN_TOKEN)
+		die_usage("serve", "--token: must have at least %d characters", MIN_TOKEN);
+	for (const char *s = http->token; s && *s; s++)
+		if (*s <= ' ' || *s > '~')
+			die_usage("serve", "--token: must be ASCII without blanks");
+	if (!http->token && !access_is_loopback(http->address))
+		die_usage("serve",
+			"--bind %s: others could read the recording there; give a --token",
+			http->address);
+	if (http_missing())
+		die(CLI_SYSTEM, "serve: %s", http_missing());
+	if (!page_available())
+		die(CLI_SYSTEM, "serve: %s", page_missing());
+}
+
+static void set_port(const struct option_use *use, const char *text)
+{
+	unsigned long port;
+	const struct option_use to_port = {use->command, use->option, &port};
+	option_number(&to_port, text);
+	*(uint16_t *)use->to = (uint16_t)port;
+}
+
+static const struct cli_option option_table[] = {
+	{"port", "N", "listen on this port (default 9477; 0: any that is free)", set_port,
+		AT(http.port), .low = 0, .high = 65535},
+	{"bind", "ADDR",
+		"listen on this address (default 127.0.0.1); one that others can reach needs a "
+		"token",
+		option_text, AT(http.address)},
+	{"token", "TOKEN",
+		"answer only requests with 'Authorization: Bearer TOKEN' or ?token=TOKEN; from the "
+		"environment variable BRICK_SERVE_TOKEN if not given here",
+		option_text, AT(http.token)},
+	SELECTION_PHASE(offsetof(struct options, selection)),
+	SELECTION_OPTIONS(offsetof(struct options, selection)),
+	OPTION_HELP,
+};
+
+static void hand_out(struct server *server, struct http_content *content)
+{
+	content->metrics = serve_metrics_end(
+		server->metrics, server->reads, server->failures, &content->metrics_bytes);
+	content->metrics_plain =
+		serve_metrics_plain(content->metrics, &content->metrics_plain_bytes);
+	if (http_publish(server->http, content) < 0)
+		die(CLI_SYSTEM, "serve: out of memory");
+}
+
+static void publish(struct server *server, const struct serve_reading *reading)
+{
+	struct http_content content = {0};
+	const char *head, *tail;
+	size_t head_bytes, tail_bytes;
+	struct page *page = xcalloc(1, sizeof(*page));
+	page_measure(page, reading->run);
+	json_t *data = page_json(page, reading->live ? PAGE_LIVE : PAGE_SERVED);
+	content.data = page_text(data, &content.data_bytes);
+	json_decref(data);
+	page_template(&head, &head_bytes, &tail, &tail_bytes);
+	content.page_bytes = head_bytes + content.data_bytes + tail_bytes;
+	content.page = xcalloc(1, content.page_bytes);
+	memcpy(content.page, head, head_bytes);
+	memcpy(content.page + head_bytes, content.data, content.data_bytes);
+	memcpy(content.page + head_bytes + content.data_bytes, tail, tail_bytes);
+	free(server->metrics);
+	server->metrics = serve_metrics(page, reading->live);
+	run_release(reading->run);
+	held_take(&server->held, page, reading->run);
+	hand_out(server, &content);
+}
+
+/* As serve_source_read(), of what was asked for: nothing like it may be there yet. */
+static int read_source(struct server *server, struct serve_reading *reading)
+{
+	char *missing;
+	int rc = serve_source_read(server->source, reading);
+	if (rc <= 0)
+		return rc;
+	int narrowed = selection_apply(server->selection, reading->run, &missing);
+	if (narrowed == 0)
+		return rc;
+	run_destroy(reading->run);
+	snprintf(reading->why, sizeof(reading->why), "has %s",
+		missing ? missing : "no place in memory");
+	free(missing);
+	return narrowed;
+}
+
+/* What serve_source_read() says. */
+static int refresh(struct server *server)
+{
+	struct http_content none = {0};
+	struct serve_reading reading;
+	uint64_t begin_cpu_ns = process_cpu_ns();
+	if (!serve_pace_is_due(&server->pace, monotonic_ns(), http_asked(server->http)))
+		return 0;
+	int rc = read_source(server, &reading);
+	if (!rc)
+		return 0;
+	if (rc < 0 && !server->metrics)
+		die(rc == -ENOMEM ? CLI_SYSTEM : CLI_INPUT, "%s: %s",
+			serve_source_name(server->source), reading.why);
+	if (rc < 0) {
+		if (!server->failures++)
+			warn("%s: cannot be read again (%s); older numbers are served",
+				serve_source_name(server->source), reading.why);
+		hand_out(server, &none);
+	} else {
+		server->reads++;
+		publish(server, &reading);
+	}
+	serve_pace_read(&server->pace, monotonic_ns(), process_cpu_ns() - begin_cpu_ns);
+	return rc;
+}
+
+static void say(const struct server *server, const struct http_options *options)
+{
+	bool six = strchr(options->address, ':') != NULL;
+	SCOPED char *shown = xasprintf("%s%s%s", six ? "[" : "", options->address, six ? "]" : "");
+	SCOPED char *safe = text_safe(serve_source_name(server->source));
+	unsigned port = http_port(server->http);
+	printf("Serving %s\n"
+	       "  page     http://%s:%u/%s\n"
+	       "  metrics  http://%s:%u/metrics\n"
+	       "Ctrl-C ends it.\n",
+		safe, shown, port, options->token ? "?token=..." : "", shown, port);
+	fflush(stdout);
+}
+
+static struct http *start(const struct http_options *options)
+{
+	struct http *http;
+	int rc = http_start(&http, options);
+	if (rc == -EINVAL)
+		die_usage("serve", "--bind %s: must be an IPv4 or IPv6 address", options->address);
+	if (rc < 0)
+		die(CLI_SYSTEM, "serve: cannot listen on %s port %u: %s", options->address,
+			options->port, strerror(-rc));
+	return http;
+}
+
+/* Blocked before threads are started, which inherit that: the main thread waits for them. */
+static void block_ends(sigset_t *set)
+{
+	static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+	sigemptyset(set);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		sigaddset(set, ends[i]);
+	sigprocmask(SIG_BLOCK, set, NULL);
+}
+
+static int run_serve(int argc, char **argv)
+{
+	struct options options = {.selection = SELECTION_INIT,
+		.http = {.address = "127.0.0.1",
+			.port = DEFAULT_PORT,
+			.token = getenv("BRICK_SERVE_TOKEN")}};
+	const struct timespec look = {.tv_nsec = LOOK_NS};
+	struct server server = {.selection = &options.selection};
+	sigset_t ends;
+	if (options.http.token && !options.http.token[0])
+		options.http.token = NULL;
+	options_parse(&command_serve, &options, argc, argv);
+	const char *operand = input_operand(argc, argv);
+	check(&options.http);
+	server.source = serve_source_open(operand);
+	held_init(&server.held);
+	options.http.ask = held_ask;
+	options.http.ask_context = &server.held;
+	block_ends(&ends);
+	server.http = start(&options.http);
+	refresh(&server);
+	say(&server, &options.http);
+	while (sigtimedwait(&ends, NULL, &look) < 0) {
+		http_sweep(server.http);
+		refresh(&server);
+	}
+	http_stop(server.http);
+	held_fini(&server.held);
+	serve_source_close(server.source);
+	free(server.metrics);
+	return CLI_DONE;
+}
+
+const struct cli_command command_serve = {
+	.name = "serve",
+	.summary = "show a recording in a browser, live; metrics for Prometheus",
+	.run = run_serve,
+	.flags = CLI_ANSWERS | CLI_READS,
+	.usage = "[OPTIONS] FILE|PID",
+	.about = "Show a recording in a browser, also while it is being written, and give its "
+		 "numbers to Prometheus at /metrics. PID is a process that is being recorded "
+		 "or embeds libbrick.",
+	.options = option_table,
+};

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `brick top`: options, and the choice between the screen and headless forms. Where pictures come
+ * from is in top_source.c, what they look like in tui/.
+ */
+#include "ui/top/top_source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/accounts/unknown.h"
+#include "cli/command.h"
+#include "cli/history_runs.h"
+#include "ui/text/die.h"
+#include "ui/text/input.h"
+#include "ui/text/report_apart.h"
+#include "cli/selection_options.h"
+#include "ui/text/text_out.h"
+#include "ui/top/screen.h"
+
+/* At least so many seconds. */
+static void set_interval(const struct option_use *use, const char *text)
+{
+	*(double *)use->to =
+		option_double(use, text, 0.05, 1e6, "a number of seconds from 0.05 on");
+}
+
+static void set_duration(const struct option_use *use, const char *text)
+{
+	*(double *)use->to =
+		option_double(use, text, 0.01, 1e6, "a number of seconds from 0.01 on");
+}
+
+static void set_dump(const struct option_use *use, const char *text)
+{
+	struct top_options *o = use->to;
+	char end;
+	if (sscanf(text, "%dx%d%c", &o->dump_width, &o->dump_height, &end) != 2 ||
+		o->dump_width < 20 || o->dump_height < 8 || o->dump_width > 1000 ||
+		o->dump_height > 1000)
+		die_usage("top", "--dump %s: must be columns x lines from 20x8 to 1000x1000", text);
+}
+
+static void words_view(struct option_words *words)
+{
+	for (int i = 0; i < TOP_VIEWS; i++)
+		words_add(words, top_views[i]->name);
+}
+
+static void set_view(const struct option_use *use, const char *text)
+{
+	int view = top_view_find(text);
+	*(int *)use->to = view >= 0 ? view : option_choice(use, text);
+}
+
+static void add_record_option(const struct option_use *use, const char *text)
+{
+	static char names[TOP_RECORD_OPTIONS][16];
+	struct top_options *o = use->to;
+	if (o->record_count + 2 > TOP_RECORD_OPTIONS)
+		die_usage("top", "--%s: too many options for the recorder", use->option->name);
+	snprintf(names[o->record_count], sizeof(names[0]), "--%s", use->option->name);
+	o->record[o->record_count] = names[o->record_count];
+	o->record[o->record_count + 1] = text;
+	o->record_count += 2;
+}
+
+#define OF(member) offsetof(struct top_options, member)
+
+static const struct cli_option option_table[] = {
+	{"interval", "S", "refresh every S seconds (default: 1)", set_interval,
+		.at = OF(interval_s), .letter = 'i'},
+	{"view", "NAME",
+		"begin with bricks (default), categories, layers, threads, queues, tree, path, "
+		"roofline, losses or output",
+		set_view, .at = OF(view), .words = words_view},
+	{"phase", "WHAT",
+		"what ran in steps of this phase, prefill or decode, or all together (default: "
+		"decode as soon as there is any)",
+		option_phase_or_all, .at = OF(phase), .words = words_phases_or_all},
+	SELECTION_OPTIONS(OF(selection)),
+	{"baseline", "FILE",
+		"hold each brick against this recording, or run of the history (@last, @NAME): "
+		"columns BASE and CHANGE, of the time of a token",
+		option_text, .at = OF(baseline)},
+	{"headless", NULL, "no terminal view: print one screen at each refresh", option_flag,
+		.at = OF(headless)},
+	{"json", NULL, "with --headless: one line of JSON each (schema brick/top/1)", option_flag,
+		.at = OF(json)},
+	{"duration", "S", "headless: end after S seconds (default: with the process)", set_duration,
+		.at = OF(duration_s)},
+	{"dump", "WxH", "print one screen of that size as plain text, and end", set_dump, .at = 0},
+	{"expand", NULL, "open all nodes of the tree", option_flag, .at = OF(expand)},
+	{"budget", "FILE",
+		"check the last refresh against the limits; exit code 1 if one is exceeded",
+		option_text, .at = OF(budget)},
+	{"output", "FILE", "keep the recording of CMD", option_text, .at = OF(output),
+		.letter = 'o'},
+	{"mode", "MODE", "for CMD, as for 'brick record'", add_record_option, .at = 0,
+		.words = words_record_mode},
+	{"attach", "WHAT", "for CMD, as for 'brick record'", add_record_option, .at = 0,
+		.words = words_attach},
+	{"rules", "FILE", "for CMD, as for 'brick record'", add_record_option, .at = 0},
+	{"ring", "N", "for CMD, as for 'brick record'", add_record_option, .at = 0},
+	OPTION_HELP,
+};
+
+static void take_operand(struct top_options *o, int argc, char **argv)
+{
+	bool is_command = optind > 0 && optind < argc && !strcmp(argv[optind - 1], "--");
+	if (optind >= argc)
+		die_usage("top", "top: what? A process, a recording, or -- and a command");
+	if (is_command)
+		o->command = argv + optind;
+	else if (optind + 1 < argc)
+		die_usage("top", "%s: one process or recording at a time; a command comes after --",
+			argv[optind + 1]);
+	else
+		o->operand = argv[optind];
+	if (!is_command && (o->output || o->record_count))
+		die_usage("top", "%s: is for a command, after --",
+			o->output ? "--output" : o->record[0]);
+}
+
+static void parse(struct top_options *o, int argc, char **argv)
+{
+	*o = (struct top_options){
+		.interval_s = 1, .phase = REPORT_PHASES_APART, .selection = SELECTION_INIT};
+	options_parse(&command_top, o, argc, argv);
+	if (o->json && !o->headless)
+		die_usage("top", "--json: goes with --headless");
+	if (o->json && o->dump_width)
+		die_usage("top", "--json and --dump: one form at a time, please");
+	take_operand(o, argc, argv);
+}
+
+struct session {
+	struct report_budget budget; /* path NULL: none */
+	struct top_source source;
+	struct top top;
+};
+
+/* A whole recording to hold pictures against; its name is safe to show. */
+static void take_baseline(struct top *top, const char *operand)
+{
+	SCOPED char *kept = is_history_reference(operand) ? history_runs_recording(operand) : NULL;
+	struct run *run = input_load_telling(kept ? kept : operand);
+
+	if (!run->step_count)
+		die(CLI_INPUT, "%s: holds no steps: there are no tokens to compare by", run->path);
+	top_baseline_set(
+		top, picture_create(run, top->phase, false, ANALYSIS_UNKNOWN), text_safe(operand));
+}
+
+static unsigned look(void *context)
+{
+	struct session *s = context;
+	if (!s->top.held)
+		top_source_look(&s->source, &s->top);
+	unsigned ms = (unsigned)(s->top.interval_s * 1000);
+	/* nobody should wait for the first picture */
+	return !s->top.picture && !s->top.about.over && ms > 100 ? 100 : ms;
+}
+
+static void reset(void *context)
+{
+	struct session *s = context;
+	top_source_reset(&s->source, &s->top);
+}
+
+static int judge(struct session *s)
+{
+	if (!s->budget.path || !s->top.picture)
+		return CLI_DONE;
+	report_budget_judge(&s->budget, s->top.picture->run);
+	size_t failed = s->budget.failed;
+	if (failed && !s->source.options->json)
+		warn("top: %zu line%s of %s failed", failed, failed == 1 ? "" : "s",
+			s->budget.path);
+	return failed ? CLI_GATE : CLI_DONE;
+}
+
+static int run_top(int argc, char **argv)
+{
+	struct top_options options;
+	struct session session = {0};
+	const struct screen_calls calls = {look, reset, &session};
+	int code = CLI_DONE;
+	parse(&options, argc, argv);
+	bool headless = options.headless || options.dump_width;
+	const char *obstacle = headless ? NULL : screen_obstacle();
+	if (obstacle)
+		die(CLI_SYSTEM, "top: %s", obstacle);
+	if (options.budget) /* before anything is started */
+		report_budget_open(&session.budget, options.budget);
+	top_source_open(&session.source, &options);
+	top_init(&session.top, text_is_utf8());
+	session.top.view = options.view;
+	/* a reader of JSON counts on all, as of `brick report` */
+	session.top.follows_phase = options.phase == REPORT_PHASES_APART && !options.json;
+	session.top.phase =
+		options.phase == REPORT_PHASES_APART ? SUMMARY_ALL_PHASES : options.phase;
+	session.top.interval_s = options.interval_s;
+	if (options.baseline)
+		take_baseline(&session.top, options.baseline);
+	if (options.expand)
+		session.top.tree.open_depth = INT32_MAX;
+	if (headless) {
+		code = top_headless(
+			&session.source, &session.top, options.budget ? &session.budget : NULL);
+	} else {
+		/* what is wrong with a file is said before the screen is ours */
+		top_source_look(&session.source, &session.top);
+		screen_run(&session.top, &calls);
+	}
+	int gate = judge(&session);
+	if (options.budget)
+		report_budget_close(&session.budget);
+	int ended = top_source_close(&session.source);
+	top_fini(&session.top);
+	return ended ? ended : code ? code : gate;
+}
+
+const struct cli_command command_top = {
+	.name = "top",
+	.summary = "look at a program while it runs",
+	.run = run_top,
+	.flags = CLI_READS,
+	.usage = "[OPTIONS] PID\n[OPTIONS] FILE\n[OPTIONS] -- CMD [ARGS...]",
+	.about = "Look at a process while it runs (recorded by 'brick record', or with "
+		 "libbrick inside), or at a recording; or run CMD, record it and look at it: "
+		 "view 0 then has its output.",
+	.notes = "Press ? for the keys.",
+	.options = option_table,
+};

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Called by the commands that take runs of a history. */
+#include "cli/history_runs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/number.h"
+#include "ui/text/die.h"
+#include "ui/text/exit_code.h"
+#include "ui/text/memory.h"
+
+enum { DIGITS_OF_A_PLACE = 6, DIGITS_OF_AN_ID = 4, KEEPING_PATIENCE_MS = 5000 };
+
+/* Where it is: what was said, or the default. NULL: there is none. The caller frees. */
+static char *place(const char *where)
+{
+	if (where)
+		return strcmp(where, "none") ? xstrdup(where) : NULL;
+	return history_default();
+}
+
+struct history_store *history_runs_open(const char *where, bool create)
+{
+	const struct history_open how = {.create = create, .is_eager = 1};
+	struct history_store *store = NULL;
+	SCOPED char *at = place(where);
+
+	if (!at)
+		die(CLI_SYSTEM, "there is no history: BRICK_DB is 'none', or neither "
+				"XDG_DATA_HOME nor HOME is set; --db names one");
+	int rc = history_store_open(&store, at, &how);
+	if (!store)
+		die(CLI_SYSTEM, "not enough memory");
+	history_runs_check(store, rc);
+	return store;
+}
+
+void history_runs_check(const struct history_store *store, int rc)
+{
+	bool bad_file = rc == -ENOENT || rc == -EILSEQ || rc == -EPROTO;
+
+	if (rc < 0)
+		die(bad_file ? CLI_INPUT : CLI_SYSTEM, "history: %s", history_store_error(store));
+}
+
+/* Newest first. */
+static int take(void *context, struct history_run *run)
+{
+	struct history_runs *runs = context;
+
+	if (array_push(&runs->list, *run))
+		return -ENOMEM;
+	*run = (struct history_run){0};
+	return 0;
+}
+
+static bool find(
+	struct history_runs *runs, struct history_store *store, struct history_filter filter)
+{
+	filter.whole = 1;
+	history_runs_check(store, history_store_list(store, &filter, take, runs));
+	return runs->list.count > 0;
+}
+
+/* "last", "last~N", or a place from the newest on, from 1. */
+static bool is_place(const char *name, uint64_t *skip)
+{
+	uint64_t n;
+
+	*skip = 0;
+	if (!strcmp(name, "last"))
+		return true;
+	if (!strncmp(name, "last~", 5))
+		return number_u64(name + 5, 0, 1000000, skip) == 0;
+	if (strlen(name) > DIGITS_OF_A_PLACE || number_u64(name, 1, 1000000, &n))
+		return false;
+	*skip = n - 1;
+	return true;
+}
+
+static bool find_place(struct history_runs *runs, struct history_store *store, const char *name)
+{
+	struct history_filter filter = {.limit = 1};
+
+	if (!is_place(name, &filter.skip) || !find(runs, store, filter))
+		return false;
+	const char *batch = runs->list.items[0].batch;
+	if (strcmp(name, "last") || !*batch)
+		return true;
+	/* one run of a bench says little: those of its side are meant */
+	struct history_runs side = {0};
+	find(&side, store, (struct history_filter){.batch = batch});
+	history_runs_fini(runs);
+	*runs = side;
+	return runs->list.count > 0;
+}
+
+static bool find_id(struct history_runs *runs, struct history_store *store, const char *name)
+{
+	size_t n = strlen(name);
+
+	if (n < DIGITS_OF_AN_ID || strspn(name, "0123456789abcdef") != n)
+		return false;
+	find(runs, store, (struct history_filter){.id = name, .limit = 2});
+	if (runs->list.count > 1)
+		die(CLI_INPUT, "@%s: more than one run's id begins with it", name);
+	return runs->list.count > 0;
+}
+
+/* All of them; newest first. */
+static bool find_any(struct history_runs *runs, struct history_store *store, const char *name)
+{
+	return find(runs, store, (struct history_filter){.label = name}) ||
+	       find_place(runs, store, name) ||
+	       find(runs, store, (struct history_filter){.batch = name}) ||
+	       find_id(runs, store, name);
+}
+
+void history_runs_find(struct history_runs *runs, struct history_store *store, const char *name)
+{
+	struct history_runs found = {0};
+
+	name += *name == '@';
+	if (!find_any(&found, store, name))
+		die(CLI_INPUT,
+			"@%s: the history has no such run: no label, no batch, no id; "
+			"'brick history list' shows them",
+			name);
+	for (size_t i = found.list.count; i-- > 0;)
+		xpush(&runs->list, found.list.items[i]);
+	array_fini(&found.list);
+}
+
+static bool has_steps(const struct history_run *run)
+{
+	return history_run_step(run, "decode") || history_run_step(run, "prefill") ||
+	       history_run_step(run, "mixed");
+}
+
+void history_runs_keep_steps(struct history_runs *runs, size_t from, const char *name)
+{
+	size_t kept = from;
+
+	for (size_t i = from; i < runs->list.count; i++) {
+		if (has_steps(&runs->list.items[i]))
+			runs->list.items[kept++] = runs->list.items[i];
+		else
+			history_run_fini(&runs->list.items[i]);
+	}
+	runs->list.count = kept;
+	if (kept == from)
+		die(CLI_INPUT, "%s: holds no steps: there are no tokens to compare by", name);
+}
+
+void history_runs_fini(struct history_runs *runs)
+{
+	for (size_t i = 0; i < runs->list.count; i++)
+		history_run_fini(&runs->list.items[i]);
+	array_fini(&runs->list);
+}
+
+char *history_runs_recording(const char *name)
+{
+	SCOPED_TO(history_store_close) struct history_store *store = history_runs_open(NULL, false);
+	SCOPED_BY(history_runs_fini) struct history_runs runs = {0};
+
+	history_runs_find(&runs, store, name);
+	const struct history_run *run = &runs.list.items[runs.list.count - 1];
+	if (!*run->path || access(run->path, R_OK))
+		die(CLI_INPUT,
+			"%s: its recording%s%s is not there any more; 'brick history show %s' "
+			"has what was kept",
+			name, *run->path ? " " : "", run->path, name);
+	return xstrdup(run->path);
+}
+
+struct floor_found {
+	double value;
+	uint64_t measured_ns;
+};
+
+static int note_floor(void *context, struct history_run *run)
+{
+	struct floor_found *found = context;
+
+	found->value = run->value;
+	found->measured_ns = run->start_ns;
+	return 0;
+}
+
+double history_runs_floor(const char *where, const char *host, uint64_t *measured_ns)
+{
+	enum { PATIENCE_MS = 500 };
+	const struct history_open how = {.patience_ms = PATIENCE_MS};
+	const struct history_filter filter = {.kind = "floor", .host = host, .limit = 1};
+	struct floor_found found = {0};
+	struct history_store *store = NULL;
+	SCOPED char *at = place(where);
+
+	if (at && history_store_open(&store, at, &how) == 0)
+		history_store_list(store, &filter, note_floor, &found);
+	history_store_close(store);
+	*measured_ns = found.measured_ns;
+	return found.value;
+}
+
+int history_runs_keep(const char *where, const struct history_run *run)
+{
+	const struct history_open how = {.create = 1, .patience_ms = KEEPING_PATIENCE_MS};
+	SCOPED_TO(history_store_close) struct history_store *store = NULL;
+	SCOPED char *at = place(where);
+	int rc = at ? history_store_open(&store, at, &how) : 0;
+
+	if (at && rc == 0)
+		rc = history_store_add(store, run);
+	if (at && rc == 0) {
+		int sent = history_store_flush(store);
+		/* what could not be sent is kept, and will be some other time */
+		rc = sent == -EAGAIN || sent == -EIO ? 0 : sent;
+	}
+	if (rc < 0)
+		warn("history: %s", store ? history_store_error(store) : "not enough memory");
+	return rc;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs of a history, as commands name them: @last (the newest, with the others of its batch),
+ * @last~2 (the one two before), @3 (the third newest), @NAME (all runs with that label, or of that
+ * batch), @1a2b (the run whose id begins with it). Ends the program with a sentence when it cannot.
+ * Main thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include "base/array.h"
+#include "analysis/history/store.h"
+
+struct history_runs {
+	ARRAY(struct history_run) list;
+};
+
+/* where: what --db said, or NULL. create: else it must be there. */
+struct history_store *history_runs_open(const char *where, bool create);
+
+/* Answer of a store: ends the program when it is none. */
+void history_runs_check(const struct history_store *store, int rc);
+
+/* Add the runs of a reference, whole, oldest first; the program ends if there is none. */
+void history_runs_find(struct history_runs *runs, struct history_store *store, const char *name);
+
+/* Only those whose tokens were recorded; of `name`, for the message when there are none. */
+void history_runs_keep_steps(struct history_runs *runs, size_t from, const char *name);
+
+void history_runs_fini(struct history_runs *runs);
+
+static inline bool is_history_reference(const char *operand)
+{
+	return operand[0] == '@' && operand[1];
+}
+
+/* The recording of the first run of a reference; the caller frees. */
+char *history_runs_recording(const char *name);
+
+/* The newest floor of a host, as a ratio; 0: none was measured. Quiet. */
+double history_runs_floor(const char *where, const char *host, uint64_t *measured_ns);
+
+/*
+ * Keep a run, and say so with a warning if that cannot be; never ends the program. where: as above.
+ * Returns 0 if it is kept, or there is no history at all.
+ */
+int history_runs_keep(const char *where, const struct history_run *run);

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The files that a program consists of (program_files.h). */
+#include "cli/program_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "ui/text/memory.h"
+
+extern char **environ;
+
+enum { MAX_FILES = 1024, MAX_NAMED = 16, MAX_SCRIPT = 1 << 16, MAX_INTERPRETERS = 4 };
+
+#define SEPARATORS " \t\n\"'`;|&()<>=,:$"
+
+/* 0: it is there already, or there is no room. */
+static int add(struct program_files *files, const char *path)
+{
+	for (size_t i = 0; i < files->paths.count; i++)
+		if (!strcmp(files->paths.items[i], path))
+			return 0;
+	char *copy = xstrdup(path);
+	if (files->paths.count < MAX_FILES && !array_push(&files->paths, copy))
+		return 1;
+	free(copy);
+	return 0;
+}
+
+/* The interpreter in a script's first line; 0: it is no script. */
+static int read_interpreter(const char *path, char *interpreter, size_t bytes)
+{
+	FILE *file = fopen(path, "re");
+	char line[PATH_MAX] = "";
+	int is_script = file && fgets(line, sizeof line, file) && !strncmp(line, "#!", 2);
+
+	if (file)
+		fclose(file);
+	if (!is_script)
+		return 0;
+	char *saved, *word = strtok_r(line + 2, " \t\n", &saved);
+	char *argument = word ? strtok_r(NULL, " \t\n", &saved) : NULL;
+	const char *slash = word ? strrchr(word, '/') : NULL;
+	if (slash && !strcmp(slash, "/env") && argument)
+		return inject_resolve(argument, interpreter, bytes);
+	return word && inject_resolve(word, interpreter, bytes);
+}
+
+/* A line of the dynamic linker's list: name => path (address), or path (address). */
+static void add_listed(struct program_files *files, char *line)
+{
+	char *arrow = strstr(line, "=> "), *path = arrow ? arrow + 3 : line + strspn(line, " \t");
+	char *end = strstr(path, " (0x");
+
+	if (!end || *path != '/')
+		return;
+	*end = '\0';
+	add(files, path);
+}
+
+/* Ask the dynamic linker; it maps the program and its libraries, and runs nothing of them. */
+static void add_libraries(struct program_files *files, const char *program)
+{
+	static const char *const linkers[] = {
+		"/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"};
+	const char *linker = access(linkers[0], X_OK) ? linkers[1] : linkers[0];
+	char *argv[] = {(char *)(uintptr_t)linker, "--list", (char *)(uintptr_t)program, NULL};
+	char line[PATH_MAX + 256];
+	posix_spawn_file_actions_t actions;
+	int ends[2];
+	pid_t pid;
+
+	if (pipe(ends))
+		return;
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+	posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+	posix_spawn_file_actions_addclose(&actions, ends[0]);
+	int error = posix_spawn(&pid, linker, &actions, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	close(ends[1]);
+	FILE *list = fdopen(ends[0], "r");
+	while (!error && list && fgets(line, sizeof line, list))
+		add_listed(files, line);
+	if (list)
+		fclose(list);
+	else
+		close(ends[0]);
+	while (!error && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+static int is_elf(const char *path)
+{
+	char magic[4] = "";
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t n = fd < 0 ? 0 : read(fd, magic, sizeof magic);
+
+	if (fd >= 0)
+		close(fd);
+	return n == sizeof magic && !memcmp(magic, "\177ELF", sizeof magic);
+}
+
+static void keep_named(struct program_files *files, const char *path)
+{
+	char *copy = xstrdup(path);
+
+	if (array_push(&files->named, copy))
+		free(copy);
+}
+
+/* Of the CPU backend's variants, which are alike here, one is enough. */
+static int is_wanted(const char *name, int *has_variant)
+{
+	if (strncmp(name, "libggml-cpu-", 12))
+		return !strncmp(name, "libggml", 7) || !strncmp(name, "libllama", 8);
+	return !(*has_variant)++;
+}
+
+static void add_directory(struct program_files *files, const char *path)
+{
+	struct dirent **entries;
+	int n = scandir(path, &entries, NULL, alphasort), has_variant = 0, any = 0;
+
+	for (int i = 0; i < n; i++) {
+		SCOPED char *file = xasprintf("%s/%s", path, entries[i]->d_name);
+		if (is_wanted(entries[i]->d_name, &has_variant) && is_elf(file))
+			any |= add(files, file);
+		free(entries[i]);
+	}
+	if (n >= 0)
+		free(entries);
+	if (any)
+		keep_named(files, path);
+}
+
+static void add_named(struct program_files *files, const char *path)
+{
+	struct stat st;
+
+	if (!strchr(path, '/') || stat(path, &st) || files->named.count == MAX_NAMED)
+		return;
+	if (S_ISDIR(st.st_mode)) {
+		add_directory(files, path);
+	} else if (S_ISREG(st.st_mode) && is_elf(path) && add(files, path)) {
+		keep_named(files, path);
+		add_libraries(files, path);
+	}
+}
+
+/* Words of a shell's text, or of an argument. */
+static void add_words(struct program_files *files, char *text)
+{
+	char *saved;
+
+	for (char *word = strtok_r(text, SEPARATORS, &saved); word;
+		word = strtok_r(NULL, SEPARATORS, &saved))
+		add_named(files, word);
+}
+
+static int is_shell(const char *path)
+{
+	static const char *const shells[] = {"sh", "bash", "dash", "zsh", "ksh", "busybox"};
+	const char *slash = strrchr(path, '/');
+
+	for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)
+		if (!strcmp(slash ? slash + 1 : path, shells[i]))
+			return 1;
+	return 0;
+}
+
+static void add_script(struct program_files *files, const char *path)
+{
+	SCOPED char *text = xcalloc(1, MAX_SCRIPT + 1);
+	SCOPED_TO(fclose) FILE *file = fopen(path, "re");
+	size_t n = file ? fread(text, 1, MAX_SCRIPT, file) : 0;
+
+	if (n && !memchr(text, 0, n))
+		add_words(files, text);
+}
+
+/* A script's interpreter may be a script. *program becomes what is run in the end. */
+static void add_interpreters(struct program_files *files, char *program)
+{
+	char interpreter[PATH_MAX];
+
+	for (int i = 0; i < MAX_INTERPRETERS; i++) {
+		if (!read_interpreter(program, interpreter, sizeof interpreter))
+			return;
+		free(files->interpreter);
+		free(files->script);
+		files->script = xstrdup(program);
+		files->interpreter = xstrdup(interpreter);
+		snprintf(program, PATH_MAX, "%s", interpreter);
+	}
+}
+
+/* Why there is nothing that could be run. */
+static int why_not(const char *command)
+{
+	struct stat st;
+
+	if (!strchr(command, '/') || stat(command, &st))
+		return -ENOENT;
+	return S_ISDIR(st.st_mode) ? -EISDIR : -EACCES;
+}
+
+int program_files_of_command(struct program_files *files, char *const *command)
+{
+	char program[PATH_MAX];
+
+	memset(files, 0, sizeof *files);
+	if (!inject_resolve(command[0], program, sizeof program))
+		return why_not(command[0]);
+	add_interpreters(files, program);
+	files->obstacle = inject_examine(program);
+	add(files, program);
+	if (files->obstacle == INJECT_FINE || files->obstacle == INJECT_PRIVILEGED)
+		add_libraries(files, program);
+	files->own = files->paths.count;
+	if (files->script && is_shell(program))
+		add_script(files, files->script);
+	for (char *const *argument = command + 1; *argument; argument++) {
+		char *copy = xstrdup(*argument);
+		add_words(files, copy);
+		free(copy);
+	}
+	return 0;
+}
+
+int program_files_of_process(struct program_files *files, long pid)
+{
+	char path[PATH_MAX + 64], line[PATH_MAX + 128], mapped[PATH_MAX];
+
+	memset(files, 0, sizeof *files);
+	snprintf(path, sizeof path, "/proc/%ld/maps", pid);
+	FILE *maps = fopen(path, "re");
+	if (!maps)
+		return -errno;
+	snprintf(path, sizeof path, "/proc/%ld/exe", pid);
+	file_link(path, mapped, sizeof mapped);
+	files->obstacle = inject_examine(path);
+	add(files, *mapped ? mapped : path);
+	while (fgets(line, sizeof line, maps)) {
+		char *name = strchr(line, '/');
+		if (!name || !strstr(line, "r-xp"))
+			continue;
+		name[strcspn(name, "\n")] = '\0';
+		snprintf(path, sizeof path, "/proc/%ld/root%s", pid, name);
+		add(files, access(name, R_OK) ? path : name);
+	}
+	fclose(maps);
+	files->own = files->paths.count;
+	return 0;
+}
+
+void program_files_fini(struct program_files *files)
+{
+	for (size_t i = 0; i < files->paths.count; i++)
+		free(files->paths.items[i]);
+	for (size_t i = 0; i < files->named.count; i++)
+		free(files->named.items[i]);
+	array_fini(&files->paths);
+	array_fini(&files->named);
+	free(files->interpreter);
+	free(files->script);
+	memset(files, 0, sizeof *files);
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The backend "null" on a simulated device: timestamps are commands like all others, and their
+ * values can be had when the device has passed them and the news has travelled to the host. Hands
+ * out, loses and spoils them as the device was told to.
+ */
+#include "lib/backends/null/null_device.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/backends/null/null_sim.h"
+#include "base/scope.h"
+#include "brick/error.h"
+#include "brick/abi/session.h"
+#include "lib/device/backend_load.h"
+#include "lib/sys/ticks.h"
+
+enum { DEFAULT_PAIRS = 4096, BATCH = 64 };
+
+enum fate { FATE_GOOD, FATE_LOST, FATE_FAILED };
+
+struct pair {
+	uint64_t ticket, number;
+	uint64_t queued_ns; /* host: when begin() was called */
+	uint64_t begin_ns, end_ns;
+	uint64_t known_ns; /* when the host may know; 0: not ended */
+	uint32_t queue;
+	uint32_t fate; /* enum fate */
+};
+
+struct brick_backend_device {
+	struct brick_backend_host host;
+	struct brick_null *sim;
+	int owns_sim;
+	uint32_t count, capacity;
+	struct pair pairs[]; /* in flight, in the order of their begins */
+};
+
+static int probe(char *reason, size_t bytes)
+{
+	return 0;
+}
+
+static int open_device(struct brick_backend_device **out, const struct brick_backend_host *host,
+	const struct brick_backend_options *options)
+{
+	uint32_t capacity = options && options->pairs ? options->pairs : DEFAULT_PAIRS;
+	struct brick_backend_device *d =
+		calloc(1, sizeof *d + (size_t)capacity * sizeof(struct pair));
+
+	if (!d)
+		return -ENOMEM;
+	d->host = *host;
+	d->capacity = capacity;
+	d->sim = options ? options->native[0] : NULL;
+	d->owns_sim = !d->sim;
+	int error = d->owns_sim ? brick_null_create(&d->sim, NULL) : 0;
+	if (error) {
+		free(d);
+		return error;
+	}
+	host->note(host->context, "device", "simulated");
+	*out = d;
+	return 0;
+}
+
+/* Under the lock. */
+static int has_failed(const struct brick_null *sim)
+{
+	return sim->config.fail_after && sim->pair_count >= sim->config.fail_after;
+}
+
+static int begin(struct brick_backend_device *d, void *handle, uint64_t ticket)
+{
+	struct brick_null *sim = d->sim;
+	int queue = sim_queue(handle);
+
+	if (queue < 0)
+		return queue;
+	HOLD(&sim->lock);
+	if (has_failed(sim))
+		return BRICK_EDEVICE;
+	if (d->count == d->capacity)
+		return -EAGAIN;
+	struct pair *p = &d->pairs[d->count++];
+	*p = (struct pair){.ticket = ticket,
+		.number = sim->pair_count++,
+		.queued_ns = sim_now(sim),
+		.begin_ns = sim_reach(sim, (uint32_t)queue),
+		.queue = (uint32_t)queue};
+	sim->pairs[p->number % BRICK_NULL_HISTORY] = (struct brick_null_times){
+		.begin_ns = p->begin_ns, .device_begin_ns = sim_device_ns(sim, p->begin_ns)};
+	return 0;
+}
+
+static struct pair *find_open(struct brick_backend_device *d, uint64_t ticket)
+{
+	for (uint32_t i = d->count; i > 0; i--)
+		if (d->pairs[i - 1].ticket == ticket && !d->pairs[i - 1].known_ns)
+			return &d->pairs[i - 1];
+	return NULL;
+}
+
+static uint32_t fate_of(struct brick_null *sim)
+{
+	uint64_t n = ++sim->ended_count;
+
+	if (sim->config.lose_every && n % sim->config.lose_every == 0)
+		return FATE_LOST;
+	if (sim->config.fail_every && n % sim->config.fail_every == 0)
+		return FATE_FAILED;
+	return FATE_GOOD;
+}
+
+static int end(struct brick_backend_device *d, void *handle, uint64_t ticket)
+{
+	struct brick_null *sim = d->sim;
+	int queue = sim_queue(handle);
+
+	if (queue < 0)
+		return queue;
+	HOLD(&sim->lock);
+	struct pair *p = find_open(d, ticket);
+	if (!p || p->queue != (uint32_t)queue)
+		return -EINVAL;
+	if (has_failed(sim) && p->number >= sim->config.fail_after)
+		return BRICK_EDEVICE;
+	p->end_ns = sim_reach(sim, p->queue);
+	p->known_ns = p->end_ns + sim->config.completion_ns;
+	p->fate = fate_of(sim);
+	struct brick_null_times *t = &sim->pairs[p->number % BRICK_NULL_HISTORY];
+	t->end_ns = p->end_ns;
+	t->device_end_ns = sim_device_ns(sim, p->end_ns);
+	return 0;
+}
+
+static struct brick_completion completion_of(const struct brick_null *sim, const struct pair *p)
+{
+	if (p->fate == FATE_FAILED)
+		return (struct brick_completion){.ticket = p->ticket, .error = BRICK_EDEVICE};
+	return (struct brick_completion){
+		.ticket = p->ticket,
+		.begin_ns = sim_device_ns(sim, p->begin_ns),
+		.end_ns = sim_device_ns(sim, p->end_ns),
+		.queued_ns = sim_device_ns(sim, p->queued_ns),
+		.submitted_ns = sim_device_ns(sim, p->queued_ns + sim->config.latency_ns),
+	};
+}
+
+/* Take what the host may know by now off the list, at most BATCH. */
+static uint32_t collect(
+	struct brick_backend_device *d, struct brick_completion *out, uint64_t now, uint32_t *lost)
+{
+	uint32_t kept = 0, count = 0;
+
+	for (uint32_t i = 0; i < d->count; i++) {
+		const struct pair p = d->pairs[i];
+		if (!p.known_ns || p.known_ns > now || count == BATCH)
+			d->pairs[kept++] = p;
+		else if (p.fate == FATE_LOST)
+			*lost += !d->sim->config.silent;
+		else
+			out[count++] = completion_of(d->sim, &p);
+	}
+	d->count = kept;
+	return count;
+}
+
+static int drain(struct brick_backend_device *d)
+{
+	struct brick_completion batch[BATCH];
+	uint32_t count, total = 0, lost = 0;
+
+	pthread_mutex_lock(&d->sim->lock);
+	uint64_t now = sim_now(d->sim);
+	int failed = has_failed(d->sim);
+	int reversed = d->sim->config.reversed;
+	pthread_mutex_unlock(&d->sim->lock);
+	do {
+		pthread_mutex_lock(&d->sim->lock);
+		count = collect(d, batch, now, &lost);
+		pthread_mutex_unlock(&d->sim->lock);
+		for (uint32_t i = 0; i < count; i++)
+			d->host.complete(d->host.context, &batch[reversed ? count - 1 - i : i]);
+		total += count;
+	} while (count == BATCH);
+	if (lost)
+		d->host.lost(d->host.context, lost);
+	return failed ? BRICK_EDEVICE : (int)total;
+}
+
+static int synchronise(struct brick_backend_device *d, void *queue)
+{
+	struct brick_null *sim = d->sim;
+	uint64_t until = 0;
+	int q = sim_queue(queue);
+
+	if (q < 0)
+		return q;
+	pthread_mutex_lock(&sim->lock);
+	for (uint32_t i = 0; i < BRICK_NULL_QUEUES; i++)
+		if ((!queue || i == (uint32_t)q) && sim->free_at[i] > until)
+			until = sim->free_at[i];
+	int failed = has_failed(sim);
+	pthread_mutex_unlock(&sim->lock);
+	if (failed)
+		return BRICK_EDEVICE;
+	if (until)
+		sim_wait(sim, until + sim->config.completion_ns);
+	return 0;
+}
+
+static int correlate(struct brick_backend_device *d, struct brick_reading *reading)
+{
+	struct brick_null *sim = d->sim;
+
+	if (sim->config.no_clock)
+		return -ENOTSUP;
+	HOLD(&sim->lock);
+	reading->before_ns = sim_now(sim);
+	reading->device_ns = sim_device_ns(sim, sim_now(sim));
+	reading->after_ns = sim_now(sim);
+	return 0;
+}
+
+static void close_device(struct brick_backend_device *d)
+{
+	if (!d)
+		return;
+	if (d->count)
+		d->host.lost(d->host.context, d->count);
+	if (d->owns_sim)
+		brick_null_destroy(d->sim);
+	free(d);
+}
+
+const struct brick_backend brick__backend_null = {
+	.size = sizeof(struct brick_backend),
+	.version = BRICK_BACKEND_VERSION,
+	.source = BRICK_SOURCE_DEVICE_EVENT,
+	.name = "null",
+	.probe = probe,
+	.open = open_device,
+	.begin = begin,
+	.end = end,
+	.drain = drain,
+	.synchronise = synchronise,
+	.correlate = correlate,
+	.close = close_device,
+};

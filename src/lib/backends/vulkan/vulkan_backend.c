@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The backend for Vulkan: pairs of timestamps in the program's own command buffers, from one query
+ * pool that is made when the device is opened. A pair's queries are reset where they are written;
+ * until the device has come that far results of their last use are read, and passed over.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/backends/attached_claims.h"
+#include "lib/backends/vulkan/vulkan_own.h"
+#include "brick/abi/session.h"
+#include "brick/error.h"
+#include "brick/vulkan.h"
+#include "lib/device/backend_load.h"
+#include "lib/device/backend_call.h"
+#include "lib/sys/ticks.h"
+#include "lib/probe/wrapped_ticks.h"
+
+enum { DEFAULT_PAIRS = 4096, MAX_PAIRS = 1 << 20, MAX_FAMILIES = 64, NONE = -1 };
+enum {
+	PATIENCE_NS = 1000000000, /* with submissions of ours, at open and close */
+	FIRST_NS = 100000000,	  /* with each of the first readings of the clock, */
+	SOON_NS = 200000,	  /* and with later ones */
+	FIRST_READINGS = 16,
+};
+
+struct pair {
+	uint64_t ticket;
+	uint64_t last_begin; /* ticks of the use before; 0: there was none */
+	int32_t next;	     /* of those in the same state */
+};
+
+struct brick_backend_device {
+	struct vulkan_calls call;
+	struct brick_backend_host host;
+	VkPhysicalDevice physical;
+	VkDevice device;
+	struct brick_vulkan_queue *queue; /* for what is ours to submit */
+	VkQueryPool queries;
+	VkCommandPool commands;
+	struct vulkan_own reset; /* of all queries, once */
+	struct vulkan_own stamp; /* a timestamp, to read the clock */
+	uint64_t asked_ns;	 /* when that was submitted; 0: it has been read */
+	int has_reading;
+	uint32_t patient; /* so many readings may still take long */
+	struct wrapped_ticks counter;
+	uint32_t pair_count;
+	struct pair *pairs;
+	int32_t free, begun, ended;	 /* begun: the newest first */
+	void (*exclude)(void *commands); /* of `brick record`, or NULL */
+};
+
+static int probe(char *reason, size_t bytes)
+{
+	PFN_vkGetInstanceProcAddr get = vulkan_loader(reason, bytes);
+	PFN_vkCreateInstance create =
+		get ? (PFN_vkCreateInstance)get(NULL, "vkCreateInstance") : NULL;
+	const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
+	VkInstance instance;
+	uint32_t count = 0;
+
+	if (!create)
+		return -ENOENT;
+	if (create(&info, NULL, &instance) != VK_SUCCESS) {
+		snprintf(reason, bytes, "Vulkan's loader finds no driver");
+		return -ENODEV;
+	}
+	((PFN_vkEnumeratePhysicalDevices)get(instance, "vkEnumeratePhysicalDevices"))(
+		instance, &count, NULL);
+	((PFN_vkDestroyInstance)get(instance, "vkDestroyInstance"))(instance, NULL);
+	if (!count)
+		snprintf(reason, bytes, "Vulkan's drivers find no device");
+	return count ? 0 : -ENODEV;
+}
+
+static int learn_clock(struct brick_backend_device *d)
+{
+	VkPhysicalDeviceProperties properties;
+	VkQueueFamilyProperties families[MAX_FAMILIES];
+	uint32_t count = MAX_FAMILIES;
+
+	d->call.GetPhysicalDeviceProperties(d->physical, &properties);
+	d->call.GetPhysicalDeviceQueueFamilyProperties(d->physical, &count, families);
+	d->counter.period_ns = (double)properties.limits.timestampPeriod;
+	uint32_t bits =
+		d->queue->family < count ? families[d->queue->family].timestampValidBits : 0;
+	d->counter.mask = bits >= 64 ? UINT64_MAX : (1ull << bits) - 1;
+	if (d->host.note)
+		d->host.note(d->host.context, "device", properties.deviceName);
+	return d->counter.mask && d->counter.period_ns > 0 ? 0 : -ENOTSUP;
+}
+
+/* The queries behind those of the pairs are for reading the clock. */
+static int make_reset(struct brick_backend_device *d)
+{
+	int error = vulkan_own_begin(&d->reset, &d->call, d->device, d->commands);
+
+	if (error)
+		return error;
+	d->call.CmdResetQueryPool(d->reset.commands, d->queries, 0, 2 * d->pair_count + 1);
+	return vulkan_own_end(&d->reset);
+}
+
+static int make_stamp(struct brick_backend_device *d)
+{
+	uint32_t query = 2 * d->pair_count;
+	int error = vulkan_own_begin(&d->stamp, &d->call, d->device, d->commands);
+
+	if (error)
+		return error;
+	d->call.CmdResetQueryPool(d->stamp.commands, d->queries, query, 1);
+	d->call.CmdWriteTimestamp(
+		d->stamp.commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, d->queries, query);
+	return vulkan_own_end(&d->stamp);
+}
+
+static int make_pools(struct brick_backend_device *d)
+{
+	const VkQueryPoolCreateInfo queries = {VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, NULL, 0,
+		VK_QUERY_TYPE_TIMESTAMP, 2 * d->pair_count + 1, 0};
+	const VkCommandPoolCreateInfo commands = {
+		VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, NULL, 0, d->queue->family};
+
+	if (d->call.CreateQueryPool(d->device, &queries, NULL, &d->queries) != VK_SUCCESS ||
+		d->call.CreateCommandPool(d->device, &commands, NULL, &d->commands) != VK_SUCCESS)
+		return -ENOMEM;
+	int error = make_reset(d);
+	if (!error)
+		error = make_stamp(d);
+	if (!error)
+		error = vulkan_own_submit(&d->reset, d->queue->queue);
+	if (!error)
+		/* If the queue is busy for longer, drain() will look again. */
+		vulkan_own_wait(&d->reset, PATIENCE_NS);
+	return error;
+}
+
+/*
+ * What the device may still come to stays as it is: our own submissions behind what lasts for more
+ * than a second, and pairs in the program's command buffers that have not come back.
+ */
+static void close_device(struct brick_backend_device *d)
+{
+	if (!d)
+		return;
+	int is_idle = vulkan_own_wait(&d->reset, PATIENCE_NS) > 0 &&
+		      vulkan_own_wait(&d->stamp, PATIENCE_NS) > 0;
+	if (is_idle) {
+		vulkan_own_free(&d->reset);
+		vulkan_own_free(&d->stamp);
+	}
+	if (is_idle && d->commands)
+		d->call.DestroyCommandPool(d->device, d->commands, NULL);
+	if (is_idle && d->queries && d->begun == NONE && d->ended == NONE)
+		d->call.DestroyQueryPool(d->device, d->queries, NULL);
+	free(d->pairs);
+	free(d);
+}
+
+static int open_device(struct brick_backend_device **out, const struct brick_backend_host *host,
+	const struct brick_backend_options *options)
+{
+	uint32_t pairs = options && options->pairs ? options->pairs : DEFAULT_PAIRS;
+
+	if (!options || !options->native[0] || !options->native[1] || !options->native[2] ||
+		!options->native[3] || pairs > MAX_PAIRS)
+		return -EINVAL;
+	struct brick_backend_device *d = calloc(1, sizeof *d);
+	if (!d)
+		return -ENOMEM;
+	d->host = *host;
+	d->physical = options->native[1];
+	d->device = options->native[2];
+	d->queue = options->native[3];
+	d->pair_count = pairs;
+	d->patient = FIRST_READINGS;
+	backend_attached("libbrick-vulkan.so", "brick_vulkan_exclude", &d->exclude);
+	d->pairs = calloc(pairs, sizeof *d->pairs);
+	d->begun = d->ended = NONE;
+	for (uint32_t i = 0; d->pairs && i < pairs; i++)
+		d->pairs[i].next = i + 1 < pairs ? (int32_t)i + 1 : NONE;
+	int error = d->pairs ? vulkan_calls_load(&d->call, options->native[0], d->device) : -ENOMEM;
+	if (!error)
+		error = learn_clock(d);
+	if (!error)
+		error = make_pools(d);
+	if (error) {
+		close_device(d);
+		return error;
+	}
+	*out = d;
+	return 0;
+}
+
+/* Is it a queue as brick/vulkan.h has it, with commands to record into? */
+static int is_usable(const struct brick_vulkan_queue *queue)
+{
+	return queue && queue->size >= sizeof *queue && !queue->reserved && queue->commands;
+}
+
+static void stamp(struct brick_backend_device *d, const struct brick_vulkan_queue *queue,
+	VkPipelineStageFlagBits stage, int32_t pair, uint32_t which)
+{
+	d->call.CmdWriteTimestamp(queue->commands, stage, d->queries, 2 * (uint32_t)pair + which);
+}
+
+/* For as long as this is recorded: there is nothing to give back. */
+static void claim(struct brick_backend_device *d, void *native)
+{
+	const struct brick_vulkan_queue *queue = native;
+
+	if (d->exclude && is_usable(queue))
+		d->exclude(queue->commands);
+}
+
+static int begin(struct brick_backend_device *d, void *native, uint64_t ticket)
+{
+	const struct brick_vulkan_queue *queue = native;
+	int32_t index = d->free;
+
+	if (index == NONE)
+		return -EAGAIN;
+	if (!is_usable(queue))
+		return -EINVAL;
+	struct pair *pair = &d->pairs[index];
+	d->free = pair->next;
+	pair->ticket = ticket;
+	pair->next = d->begun;
+	d->begun = index;
+	d->call.CmdResetQueryPool(queue->commands, d->queries, 2 * (uint32_t)index, 2);
+	stamp(d, queue, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, index, 0);
+	return 0;
+}
+
+static int end(struct brick_backend_device *d, void *native, uint64_t ticket)
+{
+	const struct brick_vulkan_queue *queue = native;
+
+	if (!is_usable(queue))
+		return -EINVAL;
+	int32_t *link = &d->begun;
+	while (*link != NONE && d->pairs[*link].ticket != ticket)
+		link = &d->pairs[*link].next;
+	if (*link == NONE)
+		return -EINVAL;
+	int32_t index = *link;
+	*link = d->pairs[index].next;
+	stamp(d, queue, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, index, 1);
+	d->pairs[index].next = d->ended;
+	d->ended = index;
+	return 0;
+}
+
+/* 1: its times have come; 0: not yet; negative: they never will. */
+static int take_results(struct brick_backend_device *d, int32_t index)
+{
+	struct pair *pair = &d->pairs[index];
+	struct {
+		uint64_t ticks, is_there;
+	} results[2] = {{0, 0}, {0, 0}};
+	VkResult result = d->call.GetQueryPoolResults(d->device, d->queries, 2 * (uint32_t)index, 2,
+		sizeof results, results, sizeof results[0],
+		VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WITH_AVAILABILITY_BIT);
+
+	if (result < 0) {
+		const struct brick_completion lost = {
+			.ticket = pair->ticket, .error = BRICK_EDEVICE};
+		d->host.complete(d->host.context, &lost);
+		return -1;
+	}
+	if (!results[0].is_there || !results[1].is_there || results[0].ticks == pair->last_begin)
+		return 0;
+	uint64_t now_ns = brick__monotonic_ns();
+	const struct brick_completion done = {.ticket = pair->ticket,
+		.begin_ns = wrapped_ticks_ns(
+			&d->counter, wrapped_ticks_whole(&d->counter, results[0].ticks, now_ns)),
+		.end_ns = wrapped_ticks_ns(
+			&d->counter, wrapped_ticks_whole(&d->counter, results[1].ticks, now_ns))};
+	pair->last_begin = results[0].ticks;
+	d->host.complete(d->host.context, &done);
+	return 1;
+}
+
+static int drain(struct brick_backend_device *d)
+{
+	int32_t *link = &d->ended;
+	int count = 0;
+
+	if (!vulkan_own_is_done(&d->reset))
+		return 0; /* there is nothing in the queries yet */
+	while (*link != NONE) {
+		int32_t index = *link;
+		struct pair *pair = &d->pairs[index];
+		int done = take_results(d, index);
+		count += done > 0;
+		if (!done) {
+			link = &pair->next;
+			continue;
+		}
+		*link = pair->next;
+		pair->next = d->free;
+		d->free = index;
+	}
+	return count;
+}
+
+static int synchronise(struct brick_backend_device *d, void *native)
+{
+	struct brick_vulkan_queue *queue = native ? native : d->queue;
+
+	/* What is still being recorded cannot be waited for. */
+	if (native && !queue->submit)
+		return -ENOTSUP;
+	int error = 0;
+	if (native) {
+		uint32_t was = brick__program_enter();
+		error = queue->submit(queue);
+		brick__program_leave(was);
+	}
+	if (error)
+		return error;
+	return d->call.QueueWaitIdle(queue->queue) == VK_SUCCESS ? 0 : BRICK_EDEVICE;
+}
+
+static int correlate_calibrated(struct brick_backend_device *d, struct brick_reading *reading)
+{
+	const VkCalibratedTimestampInfoEXT infos[2] = {
+		{VK_STRUCTURE_TYPE_CALIBRATED_TIMESTAMP_INFO_EXT, NULL, VK_TIME_DOMAIN_DEVICE_EXT},
+		{VK_STRUCTURE_TYPE_CALIBRATED_TIMESTAMP_INFO_EXT, NULL,
+			VK_TIME_DOMAIN_CLOCK_MONOTONIC_EXT},
+	};
+	uint64_t stamps[2], off_ns;
+
+	if (d->call.GetCalibratedTimestampsEXT(d->device, 2, infos, stamps, &off_ns) != VK_SUCCESS)
+		return BRICK_EDEVICE;
+	uint64_t ticks = wrapped_ticks_read(&d->counter, stamps[0], stamps[1]);
+	*reading = (struct brick_reading){
+		stamps[1] - off_ns, wrapped_ticks_ns(&d->counter, ticks), stamps[1] + off_ns};
+	return 0;
+}
+
+static int read_stamp(struct brick_backend_device *d, struct brick_reading *reading)
+{
+	uint64_t after_ns = brick__monotonic_ns(), ticks;
+
+	if (d->call.GetQueryPoolResults(d->device, d->queries, 2 * d->pair_count, 1, sizeof ticks,
+		    &ticks, sizeof ticks, VK_QUERY_RESULT_64_BIT) != VK_SUCCESS)
+		return BRICK_EDEVICE;
+	ticks = wrapped_ticks_read(&d->counter, ticks, after_ns);
+	*reading =
+		(struct brick_reading){d->asked_ns, wrapped_ticks_ns(&d->counter, ticks), after_ns};
+	d->asked_ns = 0;
+	d->has_reading = 1;
+	return 0;
+}
+
+/*
+ * By a timestamp of ours in the program's queue, which comes at once if the queue is idle. One that
+ * comes later would be wide: it is good only where there is none.
+ */
+static int correlate_by_stamp(struct brick_backend_device *d, struct brick_reading *reading)
+{
+	int done = vulkan_own_is_done(&d->stamp);
+
+	if (done > 0 && d->asked_ns && !d->has_reading)
+		return read_stamp(d, reading);
+	if (done > 0) {
+		d->asked_ns = brick__monotonic_ns();
+		int error = vulkan_own_submit(&d->stamp, d->queue->queue);
+		if (error)
+			return error;
+		done = vulkan_own_watch(&d->stamp, d->patient ? FIRST_NS : SOON_NS);
+		d->patient = done > 0 && d->patient ? d->patient - 1 : 0;
+	}
+	return done > 0 ? read_stamp(d, reading) : done ? done : -EAGAIN;
+}
+
+static int correlate(struct brick_backend_device *d, struct brick_reading *reading)
+{
+	return d->call.GetCalibratedTimestampsEXT ? correlate_calibrated(d, reading)
+						  : correlate_by_stamp(d, reading);
+}
+
+const struct brick_backend brick__backend_vulkan = {
+	.size = sizeof(struct brick_backend),
+	.version = BRICK_BACKEND_VERSION,
+	.source = BRICK_SOURCE_TIMESTAMP_QUERY,
+	.name = "vulkan",
+	.probe = probe,
+	.open = open_device,
+	.begin = begin,
+	.end = end,
+	.drain = drain,
+	.synchronise = synchronise,
+	.correlate = correlate,
+	.close = close_device,
+	.claim = claim,
+};

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Times of CLOCK_MONOTONIC in ticks, for what devices report. The process's clock was calibrated
+ * over two milliseconds: hours later its rate would put a device far away from the host's own
+ * ticks. So both clocks are read together now and then, and the lines between these readings are
+ * used. Called for every command of a queue.
+ */
+#include <pthread.h>
+#include "base/lock.h"
+#include "brick/clock.h"
+#include "brick/correlation.h"
+#include "lib/probe/clock_fit.h"
+#include "lib/device/queue_clock.h"
+#include "base/scope.h"
+#include "lib/sys/ticks.h"
+
+enum {
+	READINGS_PER_SECOND = 20, /* at least */
+	MAX_RESIDUALS = 3,	  /* that a line is off at its end (brick/correlation.h) */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Its "device" is CLOCK_MONOTONIC, its "host" the ticks. */
+static struct brick_correlation line;
+
+void brick__queue_clock_lock(void)
+{
+	lock_take(&lock);
+}
+
+void brick__queue_clock_unlock(void)
+{
+	lock_give(&lock);
+}
+
+static void add_pair(uint64_t ticks, uint64_t ns, uint64_t width)
+{
+	const struct brick_reading reading = {ticks - width / 2, ns, ticks + width / 2};
+	brick_correlation_add(&line, &reading, 1);
+}
+
+/* What the process's clock was drawn from: it foretold a reading within its residual. */
+static void add_base(const struct brick_clock *clock, const struct clock_pair *now)
+{
+	uint64_t off = (uint64_t)clock->residual_ns * clock->frequency / 1000000000u;
+
+	add_pair(clock->base_ticks, clock->base_ns, now->width + 2 * off);
+}
+
+/* A last reading that is not too old, and one to draw the line from. */
+static void refresh(const struct brick_clock *clock)
+{
+	uint64_t longest = clock->frequency / READINGS_PER_SECOND;
+
+	if (line.count > 1 && brick__now() - line.anchors[line.count - 1].host_ns <
+				      brick_correlation_period_ns(&line, longest))
+		return;
+	struct clock_pair pair = brick__clock_pair();
+	if (!line.count)
+		add_base(clock, &pair);
+	add_pair(pair.ticks, pair.ns, pair.width);
+}
+
+struct brick__ticks brick__ticks_of_ns(uint64_t ns)
+{
+	const struct brick_clock *clock = brick_clock_get();
+
+	if (clock->source == BRICK_CLOCK_MONOTONIC)
+		return (struct brick__ticks){ns, 0};
+	HOLD_UNCANCELLED(&lock);
+	refresh(clock);
+	struct brick__ticks ticks = {
+		brick_correlation_host_ns(&line, ns), MAX_RESIDUALS * line.residual_ns};
+	return ticks;
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening a session and mapping its lanes. The one place that looks at offsets and sizes of the
+ * untrusted file: each is checked against the file's present size before it is used, and what was
+ * checked is kept in private memory and never read again. The header and the tables are one
+ * mapping and each lane is another, so that nothing ever moves while the other side reads it.
+ */
+#include "lib/drain/map_session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/array.h"
+#include "base/time_namespace.h"
+#include "brick/clock.h"
+#include "brick/error.h"
+#include "lib/drain/clean.h"
+
+#define LANE_TABLE_END \
+	(BRICK_SESSION_LANES_OFFSET + BRICK_MAX_LANES * sizeof(struct brick_session_lane))
+#define HISTOGRAMS_BYTES ((uint64_t)BRICK_MAX_BRICKS * BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t))
+
+/* Rings beyond this are nonsense: 2^32 records are 128 GiB. */
+#define MAX_CAPACITY (1ull << 32)
+
+int drain_map_fd(const struct drain_map *m)
+{
+	struct stat st;
+
+	if (fstat(m->fd, &st) < 0 || st.st_dev != m->device || st.st_ino != m->inode)
+		return -1;
+	return m->fd;
+}
+
+static uint64_t file_bytes(const struct drain_map *m)
+{
+	struct stat st;
+	int fd = drain_map_fd(m);
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < 0)
+		return 0;
+	return (uint64_t)st.st_size;
+}
+
+static void *map(struct drain_map *m, uint64_t offset, uint64_t bytes)
+{
+	int access = m->view ? PROT_READ : PROT_READ | PROT_WRITE;
+	void *at = mmap(NULL, bytes, access, MAP_SHARED, drain_map_fd(m), (off_t)offset);
+
+	if (at == MAP_FAILED)
+		return NULL;
+	if (m->guard && !m->guard->add(at, bytes, &m->page_lost)) {
+		munmap(at, bytes);
+		errno = ENOMEM;
+		return NULL;
+	}
+	/* When embedded: a forked child has no use for it. */
+	madvise(at, bytes, MADV_DONTFORK);
+	return at;
+}
+
+static void unmap(struct drain_map *m, void *at, uint64_t bytes)
+{
+	if (!at)
+		return;
+	if (m->guard)
+		m->guard->remove(at, bytes);
+	munmap(at, bytes);
+}
+
+static int inside(uint64_t offset, uint64_t bytes, uint64_t end)
+{
+	return bytes <= end && offset <= end - bytes;
+}
+
+/* The end of the last table, or 0 when one of them lies outside of the file. */
+static uint64_t tables_end(const struct brick_session_header *h, uint64_t end)
+{
+	const uint64_t tables[][2] = {
+		{h->notes_offset, BRICK_NOTES_BYTES},
+		{h->category_offset, BRICK_MAX_CATEGORIES * sizeof(struct brick_session_category)},
+		{h->brick_offset, BRICK_MAX_BRICKS * sizeof(struct brick_session_brick)},
+		{h->site_offset, BRICK_MAX_SITES * sizeof(struct brick_session_site)},
+		{h->drained_offset, HISTOGRAMS_BYTES},
+		{h->kernel_offset, BRICK_MAX_KERNELS * sizeof(struct brick_session_kernel)},
+		{h->code_offset, BRICK_CODE_BYTES},
+		{h->digest_offset, BRICK_DIGEST_RING * sizeof(struct brick_session_digest)},
+	};
+	enum { NEEDED = 5 }; /* those behind have no offset in a session that lacks them */
+	uint64_t last = 0;
+
+	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+		uint64_t offset = tables[i][0], bytes = tables[i][1];
+		if (i >= NEEDED && !offset)
+			continue;
+		if (offset < LANE_TABLE_END || offset % 8 || !inside(offset, bytes, end))
+			return 0;
+		if (offset + bytes > last)
+			last = offset + bytes;
+	}
+	return last;
+}
+
+static int refuse(const char **why, const char *text, int code)
+{
+	*why = text;
+	return code;
+}
+
+static int check_header(const struct brick_session_header *h, uint64_t end, const char **why)
+{
+	if (h->magic != BRICK_SESSION_MAGIC)
+		return refuse(why, "it does not begin like a session", BRICK_EFORMAT);
+	if (h->version != BRICK_SESSION_VERSION || h->header_bytes != sizeof *h ||
+		h->lane_bytes != sizeof(struct brick_lane))
+		return refuse(why, "it was made by an incompatible libbrick", BRICK_EVERSION);
+	if (!tables_end(h, end))
+		return refuse(why, "one of its tables lies outside of the file", BRICK_EFORMAT);
+	if (h->state != BRICK_SESSION_OPEN && h->state != BRICK_SESSION_CLOSED)
+		return refuse(why, "it has no valid state", BRICK_EFORMAT);
+	if (h->clock.source != brick_clock_get()->source)
+		return refuse(why, "its process reads another clock than the recorder",
+			BRICK_EUNSUPPORTED);
+	return 0;
+}
+
+static void clean_header(struct brick_session_header *h)
+{
+	h->clock.base_ns += (uint64_t)time_namespace_offset_ns(CLOCK_MONOTONIC);
+	h->start_ns += (uint64_t)time_namespace_offset_ns(CLOCK_MONOTONIC);
+	drain_clean_text(h->host, sizeof h->host);
+	drain_clean_text(h->executable, sizeof h->executable);
+	if (h->command_bytes > sizeof h->command)
+		h->command_bytes = sizeof h->command;
+	if (h->command_bytes)
+		h->command[h->command_bytes - 1] = '\0';
+	/* argument by argument, so that the NULs between them stay */
+	for (uint32_t at = 0; at < h->command_bytes;) {
+		size_t length = strlen(h->command + at);
+		drain_clean_text(h->command + at, length + 1);
+		at += (uint32_t)length + 1;
+	}
+}
+
+int drain_map_open(
+	struct drain_map *m, int fd, int view, const struct drain_guard *guard, const char **why)
+{
+	struct brick_session_header *h = &m->header;
+	struct stat st;
+
+	*why = "it cannot be read";
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	m->fd = fd;
+	m->device = st.st_dev;
+	m->inode = st.st_ino;
+	uint64_t end = file_bytes(m);
+	m->view = view;
+	m->guard = guard;
+	ssize_t n = pread(fd, h, sizeof *h, 0);
+	if (n < 0)
+		return -errno;
+	if ((size_t)n < sizeof *h)
+		return refuse(why, "it is too short for a session", BRICK_ETRUNCATED);
+	int error = check_header(h, end, why);
+	if (error)
+		return error;
+	m->shared_bytes = tables_end(h, end);
+	m->shared = map(m, 0, m->shared_bytes);
+	if (!m->shared)
+		return refuse(why, "it cannot be mapped", -errno);
+	clean_header(h);
+	*why = NULL;
+	return 0;
+}
+
+void drain_map_close(struct drain_map *m)
+{
+	for (uint32_t i = 0; i < m->lane_count; i++) {
+		unmap(m, m->lanes[i]->shared, m->lanes[i]->bytes);
+		array_fini(&m->lanes[i]->in_sink);
+		free(m->lanes[i]);
+	}
+	unmap(m, m->shared, m->shared_bytes);
+}
+
+int drain_map_page_lost(const struct drain_map *m)
+{
+	return __atomic_load_n(&m->page_lost, __ATOMIC_RELAXED) != 0;
+}
+
+const char *drain_map_fault(const struct drain_map *m)
+{
+	if (drain_map_page_lost(m))
+		return "its file was cut short";
+	return __atomic_load_n(&m->fault, __ATOMIC_RELAXED);
+}
+
+void drain_map_fault_set(struct drain_map *m, const char *text)
+{
+	const char *none = NULL;
+
+	__atomic_compare_exchange_n(&m->fault, &none, text, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+uint32_t drain_map_count(struct drain_map *m, const uint32_t *shared, uint32_t have, uint32_t max)
+{
+	uint32_t now = __atomic_load_n(shared, __ATOMIC_ACQUIRE);
+
+	if (now >= have && now <= max)
+		return now;
+	drain_map_fault_set(m, "the size of a table makes no sense");
+	return have;
+}
+
+/* Why a mapped lane cannot be used, or NULL; fills in what is private of it. */
+static const char *check_lane(struct drain_lane *lane, const struct brick_lane *shared)
+{
+	lane->capacity = shared->capacity;
+	lane->ring_offset = shared->ring_offset;
+	lane->histogram_offset = shared->histogram_offset;
+	lane->tail = shared->tail;
+	if (lane->histogram_offset % 4 || lane->histogram_offset < sizeof *shared ||
+		!inside(lane->histogram_offset, HISTOGRAMS_BYTES, lane->bytes))
+		return "the histograms of a lane lie outside of it";
+	if (!lane->capacity)
+		return NULL;
+	if (lane->capacity > MAX_CAPACITY || (lane->capacity & (lane->capacity - 1)))
+		return "the size of a ring is no power of two";
+	if (lane->ring_offset % 8 || lane->ring_offset < sizeof *shared ||
+		!inside(lane->ring_offset, lane->capacity * sizeof(struct brick_record),
+			lane->bytes))
+		return "a ring lies outside of its lane";
+	return NULL;
+}
+
+static const char *map_lane(
+	struct drain_map *m, struct drain_lane *lane, const struct brick_session_lane *entry)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	if (entry->offset % page || entry->offset < m->shared_bytes ||
+		entry->bytes < sizeof(struct brick_lane) ||
+		!inside(entry->offset, entry->bytes, file_bytes(m)))
+		return "a lane lies outside of the file";
+	lane->offset = entry->offset;
+	lane->bytes = entry->bytes;
+	struct brick_lane *shared = map(m, entry->offset, entry->bytes);
+	if (!shared)
+		return "a lane cannot be mapped";
+	const char *wrong = check_lane(lane, shared);
+	if (wrong) {
+		unmap(m, shared, entry->bytes);
+		return wrong;
+	}
+	lane->shared = shared;
+	return NULL;
+}
+
+uint32_t drain_map_lanes(struct drain_map *m)
+{
+	uint32_t now = __atomic_load_n(&m->shared->lane_count, __ATOMIC_ACQUIRE);
+
+	if (now > BRICK_MAX_LANES || now < m->lane_count) {
+		drain_map_fault_set(m, "its number of lanes makes no sense");
+		return m->lane_count;
+	}
+	while (m->lane_count < now) {
+		struct brick_session_lane entry;
+		struct drain_lane *lane = calloc(1, sizeof *lane);
+		m->lane_is_missing = !lane;
+		if (!lane)
+			break;
+		memcpy(&entry,
+			(char *)m->shared + BRICK_SESSION_LANES_OFFSET +
+				m->lane_count * sizeof entry,
+			sizeof entry);
+		const char *wrong = map_lane(m, lane, &entry);
+		if (wrong)
+			drain_map_fault_set(m, wrong);
+		m->lanes[m->lane_count++] = lane;
+	}
+	return m->lane_count;
+}

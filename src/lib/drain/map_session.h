@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One session's file as it is mapped, and private copies of everything in it that decisions are
+ * made on. Fields belong to the consuming or the emitting side as marked (drain.h).
+ */
+#pragma once
+
+#include <sys/types.h>
+#include "brick/abi/session.h"
+#include "lib/drain/ahead.h"
+#include "lib/drain/drain_guard.h"
+
+/* An open brick, as far as the histograms need it. */
+struct drain_frame {
+	uint64_t begin;
+	uint16_t brick;
+};
+
+/* One of the sink's lanes that a lane is on. */
+struct drain_sink_lane {
+	int number;
+	uint64_t end; /* ticks: up to where it is taken; UINT64_MAX: its command is open */
+};
+
+/* Where a lane goes (src/lib/drain/lanes.h). */
+struct drain_lane_sinks {
+	struct drain_sink_lane *items; /* an ARRAY */
+	size_t count, capacity;
+	size_t to;	   /* where records go that say more of what was before them */
+	uint32_t depth;	   /* of the command that is open there */
+	int overlaps;	   /* its commands may */
+	uint64_t left_out; /* commands for which there was no lane: counted as dropped */
+};
+
+struct drain_lane {
+	/* set once by the consuming side, when the lane joins */
+	struct brick_lane *shared; /* NULL: unusable */
+	uint64_t offset, bytes;	   /* in the file */
+	uint64_t capacity, ring_offset, histogram_offset;
+	/* consuming */
+	uint64_t tail;
+	uint64_t seen; /* of a view: records up to here were copied */
+	/* emitting */
+	struct drain_lane_sinks in_sink; /* none: not emitted yet */
+	struct drain_ahead ahead;
+	uint64_t last_ticks; /* up to there it has told of bricks */
+	uint32_t depth;
+	struct drain_frame frames[BRICK_MAX_DEPTH];
+};
+
+struct drain_map {
+	int fd;
+	dev_t device; /* of the file that fd was of at first */
+	ino_t inode;
+	int view; /* only looked at: mapped read-only, nothing of it is consumed */
+	const struct drain_guard *guard;
+	uint32_t page_lost; /* by the guard: a page was gone and has been replaced */
+	const char *fault;  /* set once, by either side */
+
+	struct brick_session_header *shared;
+	uint64_t shared_bytes;
+	struct brick_session_header header; /* private and clean */
+
+	/* consuming */
+	uint32_t lane_count;
+	struct drain_lane *lanes[BRICK_MAX_LANES]; /* entries are complete before lane_count */
+	int lane_is_missing; /* for lack of memory; the next look tries again */
+
+	/* emitting */
+	uint64_t bad_entries; /* of tables: had to be put right */
+};
+
+/*
+ * The session's descriptor, or -1 when it is not the session's any more: a program that embeds the
+ * consumer may have closed it, and have its number for a file of its own. To be asked before each
+ * use.
+ */
+int drain_map_fd(const struct drain_map *map);
+
+/* As drain_open() and drain_open_view() say. On error nothing is left open. */
+int drain_map_open(
+	struct drain_map *map, int fd, int view, const struct drain_guard *guard, const char **why);
+void drain_map_close(struct drain_map *map);
+
+/* Look for lanes that joined; returns how many there are. */
+uint32_t drain_map_lanes(struct drain_map *map);
+
+/* The first fault counts; static text. */
+void drain_map_fault_set(struct drain_map *map, const char *text);
+const char *drain_map_fault(const struct drain_map *map);
+int drain_map_page_lost(const struct drain_map *map);
+
+/* A count in shared memory that only grows, up to `max`; `have` when it does neither. */
+uint32_t drain_map_count(
+	struct drain_map *map, const uint32_t *shared, uint32_t have, uint32_t max);
+
+/* What lies at an offset that was checked when the session was opened. */
+static inline const void *drain_map_at(const struct drain_map *map, uint64_t offset)
+{
+	return (const char *)map->shared + offset;
+}

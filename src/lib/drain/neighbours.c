@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The files are those of proc(5): the first lines of /proc/stat have user, nice, system, idle,
+ * iowait, irq, softirq and steal, in ticks of sysconf(_SC_CLK_TCK); guest time is in user already.
+ * In /proc/PID/stat the name stands in parentheses that it may contain itself, so fields are
+ * counted from the last one.
+ */
+#include "lib/drain/neighbours.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/file.h"
+#include "base/array.h"
+#include "base/hashmap.h"
+#include "base/scope.h"
+#include "lib/drain/throttled.h"
+
+enum { CPU_FIELDS = 8, IDLE = 3, IOWAIT = 4, IRQ = 5, SOFTIRQ = 6, STEAL = 7 };
+
+/* A line of /proc/stat. */
+struct cpu {
+	uint32_t number; /* ALL_CPUS: of all of them */
+	uint64_t ticks[CPU_FIELDS];
+};
+
+enum { ALL_CPUS = UINT32_MAX };
+
+struct cpus {
+	ARRAY(struct cpu) list; /* the first is of all */
+};
+
+struct neighbours {
+	struct cpus cpus;
+	struct hashmap ticks; /* pid -> of CPU time */
+	long per_second;
+	uint64_t throttled_ns;
+};
+
+struct process {
+	uint32_t pid, parent;
+	uint64_t ticks;
+	char name[48];
+};
+
+static int read_line(const char *line, struct cpu *cpu)
+{
+	unsigned long long v[CPU_FIELDS] = {0};
+	int at = 0;
+
+	*cpu = (struct cpu){.number = ALL_CPUS};
+	if (strncmp(line, "cpu ", 4) && sscanf(line, "cpu%u%n", &cpu->number, &at) != 1)
+		return 0;
+	int n = sscanf(line + (at ? at : 3), "%llu %llu %llu %llu %llu %llu %llu %llu", &v[0],
+		&v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]);
+	for (int i = 0; i < CPU_FIELDS; i++)
+		cpu->ticks[i] = v[i];
+	return n > IDLE;
+}
+
+static int read_cpus(struct cpus *cpus)
+{
+	char line[256];
+	struct cpu cpu;
+	SCOPED_TO(fclose) FILE *in = fopen("/proc/stat", "re");
+	int error = in ? 0 : -ENOENT;
+
+	while (!error && fgets(line, sizeof line, in) && read_line(line, &cpu))
+		error = array_push(&cpus->list, cpu);
+	return error ? error : cpus->list.count ? 0 : -ENOENT;
+}
+
+static const struct cpu *cpu_of(const struct cpus *cpus, uint32_t number)
+{
+	for (size_t i = 0; i < cpus->list.count; i++)
+		if (cpus->list.items[i].number == number)
+			return &cpus->list.items[i];
+	return NULL;
+}
+
+/* `now` becomes what came since then; nothing for a CPU that was not there. */
+static void subtract(struct cpus *now, const struct cpus *then)
+{
+	for (size_t i = 0; i < now->list.count; i++) {
+		struct cpu *cpu = &now->list.items[i];
+		const struct cpu *before = cpu_of(then, cpu->number);
+		for (int k = 0; k < CPU_FIELDS; k++)
+			cpu->ticks[k] -= before && before->ticks[k] < cpu->ticks[k]
+						 ? before->ticks[k]
+						 : cpu->ticks[k];
+	}
+}
+
+static int read_process(const char *number, struct process *p)
+{
+	char path[64], text[1024];
+	unsigned long long user = 0, kernel = 0;
+
+	snprintf(path, sizeof path, "/proc/%.20s/stat", number);
+	file_begin(path, text, sizeof text);
+	const char *open = strchr(text, '('), *close = strrchr(text, ')');
+	if (!open || !close || close < open)
+		return -ENOENT;
+	snprintf(p->name, sizeof p->name, "%.*s", (int)(close - open - 1), open + 1);
+	p->pid = (uint32_t)atol(number);
+	/* 3 state, 4 ppid, 5 to 13, 14 utime, 15 stime */
+	if (sscanf(close + 1, " %*c %u %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &p->parent,
+		    &user, &kernel) != 3)
+		return -ENOENT;
+	p->ticks = user + kernel;
+	return 0;
+}
+
+/* Call `each` for every process that there is; those that go meanwhile are left out. */
+static int for_all(int (*each)(void *context, const struct process *p), void *context)
+{
+	DIR *all = opendir("/proc");
+	int error = all ? 0 : -errno;
+
+	for (struct dirent *entry; all && !error && (entry = readdir(all));) {
+		struct process p;
+		if (isdigit((unsigned char)entry->d_name[0]) && !read_process(entry->d_name, &p))
+			error = each(context, &p);
+	}
+	if (all)
+		closedir(all);
+	return error;
+}
+
+static int note_ticks(void *context, const struct process *p)
+{
+	struct neighbours *n = context;
+
+	return hashmap_set(&n->ticks, p->pid, p->ticks);
+}
+
+static uint64_t own_throttled_ns(void)
+{
+	return throttled_ns("/proc/self/cgroup", "/sys/fs/cgroup");
+}
+
+int neighbours_create(struct neighbours **out)
+{
+	struct neighbours *n = calloc(1, sizeof *n);
+
+	if (!n)
+		return -ENOMEM;
+	n->per_second = sysconf(_SC_CLK_TCK);
+	n->throttled_ns = own_throttled_ns();
+	int error = read_cpus(&n->cpus);
+	if (!error)
+		error = for_all(note_ticks, n);
+	if (error) {
+		neighbours_destroy(n);
+		return error;
+	}
+	*out = n;
+	return 0;
+}
+
+struct search {
+	const struct neighbours *begin;
+	struct hashmap parents;
+	struct process most; /* `ticks`: since the begin */
+	uint32_t tree;
+};
+
+static int note_parent(void *context, const struct process *p)
+{
+	struct search *s = context;
+
+	return hashmap_set(&s->parents, p->pid, p->parent);
+}
+
+static int is_ours(const struct search *s, uint32_t pid)
+{
+	uint64_t at = pid;
+
+	for (size_t i = 0; at && at != HASHMAP_NONE && i <= s->parents.count; i++) {
+		if (at == s->tree || at == (uint64_t)getpid())
+			return 1;
+		at = hashmap_get(&s->parents, at);
+	}
+	return 0;
+}
+
+static int find_most(void *context, const struct process *p)
+{
+	struct search *s = context;
+	uint64_t before = hashmap_get(&s->begin->ticks, p->pid);
+	struct process since = *p;
+
+	/* a number that was used again belongs to a younger process */
+	if (before != HASHMAP_NONE && before <= p->ticks)
+		since.ticks -= before;
+	if (since.ticks > s->most.ticks && !is_ours(s, p->pid))
+		s->most = since;
+	return 0;
+}
+
+static uint64_t ticks_ns(const struct neighbours *n, uint64_t ticks)
+{
+	return ticks * (1000000000ull / (uint64_t)n->per_second);
+}
+
+static uint64_t all_of(const struct cpu *cpu)
+{
+	uint64_t all = 0;
+
+	for (int i = 0; i < CPU_FIELDS; i++)
+		all += cpu->ticks[i];
+	return all;
+}
+
+static void use_of_all(const struct neighbours *n, const struct cpu *cpu, struct machine_use *out)
+{
+	const uint64_t *ticks = cpu->ticks;
+
+	out->steal_ns = ticks_ns(n, ticks[STEAL]);
+	out->interrupt_ns = ticks_ns(n, ticks[IRQ] + ticks[SOFTIRQ]);
+	out->idle_ns = ticks_ns(n, ticks[IDLE] + ticks[IOWAIT]);
+	out->busy_ns = ticks_ns(n, all_of(cpu) - ticks[STEAL] - ticks[IDLE] - ticks[IOWAIT]);
+}
+
+static void most_interrupted(
+	const struct neighbours *n, const struct cpus *cpus, struct machine_use *out)
+{
+	for (size_t i = 1; i < cpus->list.count; i++) {
+		const struct cpu *cpu = &cpus->list.items[i];
+		uint64_t taken = ticks_ns(n, cpu->ticks[IRQ] + cpu->ticks[SOFTIRQ]);
+		if (taken <= out->interrupt_cpu_ns)
+			continue;
+		out->interrupt_cpu = cpu->number;
+		out->interrupt_cpu_ns = taken;
+		out->interrupt_cpu_all_ns = ticks_ns(n, all_of(cpu));
+	}
+}
+
+int neighbours_use(const struct neighbours *n, uint32_t tree, struct machine_use *out)
+{
+	struct search search = {.begin = n, .tree = tree};
+	struct cpus now = {0};
+	int error = read_cpus(&now);
+
+	*out = (struct machine_use){0};
+	if (!error) {
+		subtract(&now, &n->cpus);
+		use_of_all(n, now.list.items, out);
+		most_interrupted(n, &now, out);
+		uint64_t throttled = own_throttled_ns();
+		out->throttled_ns = throttled > n->throttled_ns ? throttled - n->throttled_ns : 0;
+	}
+	array_fini(&now.list);
+	if (error)
+		return error;
+	error = for_all(note_parent, &search);
+	if (!error)
+		error = for_all(find_most, &search);
+	if (!error && search.most.ticks) {
+		out->neighbour_ns = ticks_ns(n, search.most.ticks);
+		snprintf(out->neighbour, sizeof out->neighbour, "%s (%u)", search.most.name,
+			search.most.pid);
+	}
+	hashmap_fini(&search.parents);
+	return error;
+}
+
+void neighbours_destroy(struct neighbours *n)
+{
+	if (!n)
+		return;
+	hashmap_fini(&n->ticks);
+	array_fini(&n->cpus.list);
+	free(n);
+}

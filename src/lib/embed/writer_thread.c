@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The embedded consumer of libbrick: one thread that sleeps, looks at the rings, consumes and
+ * emits. After an error of the writer it only waits to be stopped; the program never notices.
+ */
+#include "lib/embed/writer_thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/lock.h"
+#include "base/scope.h"
+#include "base/thread_start.h"
+#include "lib/drain/drain.h"
+#include "lib/drain/clock_line.h"
+#include "base/clock_ns.h"
+#include "lib/drain/machine.h"
+#include "lib/drain/neighbours.h"
+#include "lib/drain/drain_pace.h"
+#include "lib/embed/own_switches.h"
+#include "lib/sys/descriptors.h"
+#include "lib/writer/writer.h"
+
+enum {
+	CHUNK_RECORDS = 16384,
+	FULL_PERCENT = 25,
+	DIGEST_MS = 5,	   /* while digests come in */
+	SWITCHES_MS = 100, /* a thread's ring of switches holds 1300 times off a CPU */
+};
+
+struct consumer {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake, drained;
+	/* under the lock */
+	int stopping;
+	int opened;		  /* or tried to */
+	uint64_t asked, answered; /* calls of drain() */
+	uint64_t heard;		  /* those that the last turn() knew of */
+
+	int fd; /* the session's */
+	const char *path;
+	struct drain *drain;
+	struct drain_pace pace;
+	struct drain_clock clock;
+	struct own_switches *switches; /* NULL: nobody wants them */
+	struct neighbours *neighbours; /* NULL: not known */
+	uint64_t begun_cpu_ns;	       /* what the program had used before */
+	struct trace_writer *writer;   /* NULL after an error */
+	struct brick_record *chunk;
+	uint32_t interval_ms;
+	uint64_t drained_ns, flushed_ns;
+	int error; /* the first */
+};
+
+static void fail(struct consumer *t, int error)
+{
+	if (!t->error)
+		t->error = error;
+	trace_writer_leave(t->writer);
+	t->writer = NULL;
+}
+
+/* ended: also what the machine did. */
+static int account(struct consumer *t, int ended)
+{
+	uint64_t own_ns = thread_cpu_ns();
+	struct sink_account a = {
+		.end_ns = monotonic_ns(),
+		.consumer_cpu_ns = own_ns,
+		.program_cpu_ns = process_cpu_ns() - own_ns - t->begun_cpu_ns,
+		.cpus = drain_cpus_online(),
+		.usable_cpus = drain_cpus_usable(),
+		.exit_code = -1,
+		.clock_residual_ns = drain_clock_check(&t->clock),
+	};
+	own_switches_account(t->switches, &a.off_cpu);
+	drain_threads_account(t->drain, &a.off_cpu);
+	a.off_cpu.lost += drain_counts(t->drain).off_cpu_lost;
+	if (ended && t->neighbours && neighbours_use(t->neighbours, (uint32_t)getpid(), &a.machine))
+		a.machine = (struct machine_use){0};
+	return sink_account(trace_writer_sink(t->writer), &a);
+}
+
+/* The clock's line, as soon as something must be converted with it. */
+static int fit_clock(struct consumer *t)
+{
+	if (t->clock.fitted)
+		return 0;
+	return sink_clock(trace_writer_sink(t->writer), drain_clock_fit(&t->clock));
+}
+
+static int drain_all(struct consumer *t, uint64_t now_ns)
+{
+	uint32_t lanes = drain_lanes(t->drain);
+	int error = fit_clock(t);
+
+	for (uint32_t i = 0; i < lanes && !error; i++) {
+		size_t n;
+		/* not for ever: a thread that fills its ring faster must not keep us here */
+		uint64_t most = drain_level(t->drain, i).waiting;
+		for (uint64_t done = 0; done < most && !error; done += n) {
+			n = drain_consume(t->drain, i, t->chunk, CHUNK_RECORDS);
+			if (!n)
+				break;
+			error = drain_emit(t->drain, trace_writer_sink(t->writer), i, t->chunk, n);
+		}
+	}
+	if (!error)
+		error = own_switches_emit(
+			t->switches, t->drain, trace_writer_sink(t->writer), now_ns);
+	return error;
+}
+
+static int clock_is_sound(struct consumer *t)
+{
+	return t->clock.fitted || drain_clock_baseline_ns(&t->clock) >= DRAIN_CLOCK_BASELINE_NS;
+}
+
+/* Is it time to empty the rings? The first time waits for a clock with a sound baseline. */
+static int drain_is_due(
+	struct consumer *t, const struct drain_outlook *outlook, uint64_t now_ns, int wanted)
+{
+	uint64_t interval_ns = (uint64_t)t->interval_ms * 1000000u;
+
+	if (outlook->fullest_percent >= FULL_PERCENT)
+		return 1;
+	wanted |= outlook->waiting && now_ns - t->drained_ns >= interval_ns;
+	return (wanted || own_switches_fill(t->switches) >= FULL_PERCENT) && clock_is_sound(t);
+}
+
+static uint64_t asked(struct consumer *t)
+{
+	HOLD_UNCANCELLED(&t->lock);
+	t->heard = t->asked;
+	return t->heard;
+}
+
+static void answer(struct consumer *t, uint64_t value)
+{
+	HOLD_UNCANCELLED(&t->lock);
+	t->answered = value;
+	pthread_cond_broadcast(&t->drained);
+}
+
+static int flush(struct consumer *t, uint64_t now_ns)
+{
+	int error = account(t, 0);
+
+	t->flushed_ns = now_ns;
+	return error ? error : sink_flush(trace_writer_sink(t->writer));
+}
+
+/* One look; returns how long to sleep. */
+static uint32_t turn(struct consumer *t)
+{
+	uint64_t now_ns = monotonic_ns(), wanted = asked(t);
+	int error = 0;
+
+	if (!t->writer) {
+		answer(t, wanted);
+		return t->interval_ms;
+	}
+	uint32_t flush_ms = drain_flush_in_ms(t->interval_ms, t->flushed_ns, now_ns);
+	struct drain_outlook outlook =
+		drain_look(t->drain, &t->pace, now_ns, flush_ms ? flush_ms : t->interval_ms);
+	if (t->switches && outlook.next_ms > SWITCHES_MS)
+		outlook.next_ms = SWITCHES_MS;
+	if (own_switches_refused(t->switches))
+		drain_watch_threads(t->drain, SWITCHES_MS);
+	int now = wanted != t->answered;
+	if (drain_is_due(t, &outlook, now_ns, now || (!flush_ms && outlook.waiting))) {
+		error = drain_all(t, now_ns);
+		t->drained_ns = now_ns;
+		answer(t, wanted);
+	} else if (now) {
+		outlook.next_ms = 2; /* soon: until the clock's baseline is long enough */
+	}
+	if (!error && clock_is_sound(t) && drain_digest_level(t->drain)) {
+		error = fit_clock(t);
+		error = error ? error : drain_emit_digests(t->drain, trace_writer_sink(t->writer));
+		outlook.next_ms = outlook.next_ms < DIGEST_MS ? outlook.next_ms : DIGEST_MS;
+	}
+	if (!error && !flush_ms && t->drained_ns > t->flushed_ns)
+		error = flush(t, now_ns);
+	if (error)
+		fail(t, error);
+	return outlook.next_ms;
+}
+
+static void finish(struct consumer *t)
+{
+	uint64_t end_ticks;
+
+	if (!t->writer)
+		return;
+	enum drain_end end = drain_state(t->drain, &end_ticks) == BRICK_SESSION_CLOSED
+				     ? DRAIN_END_CLOSED
+				     : DRAIN_END_OUTLIVED;
+	if (!end_ticks)
+		end_ticks = drain_ticks(t->drain);
+	int error = drain_all(t, UINT64_MAX);
+	if (!error)
+		error = drain_finish(t->drain, trace_writer_sink(t->writer), end, end_ticks);
+	if (!error)
+		error = account(t, 1);
+	if (!error)
+		t->error = trace_writer_finish(t->writer);
+	else
+		fail(t, error);
+	t->writer = NULL;
+}
+
+/*
+ * Sleep, or return 1 at once when it is time to stop. Who asked since the last turn() looked is not
+ * kept waiting.
+ */
+static int stopped(struct consumer *t, uint32_t ms)
+{
+	struct timespec until = timespec_in_ns(CLOCK_MONOTONIC, ms * UINT64_C(1000000));
+
+	HOLD_UNCANCELLED(&t->lock);
+	while (!t->stopping && t->asked == t->heard &&
+		pthread_cond_timedwait(&t->wake, &t->lock, &until) != ETIMEDOUT)
+		;
+	int stopping = t->stopping;
+	return stopping;
+}
+
+static int create_writer(struct consumer *t)
+{
+	struct drain_title title;
+	struct trace_writer_options options = drain_title(t->drain, &title, t->path);
+
+	options.compress = 1;
+	return trace_writer_create(&t->writer, &options);
+}
+
+/* From here on in a table of this thread's own, if there is such a thing. */
+static int open_all(struct consumer *t)
+{
+	const char *why;
+
+	brick__descriptors_leave(t->fd);
+	int error = drain_open(&t->drain, t->fd, NULL, &why);
+	return error ? error : create_writer(t);
+}
+
+static void say_opened(struct consumer *t, int error)
+{
+	HOLD_UNCANCELLED(&t->lock);
+	t->error = error;
+	t->opened = 1;
+	pthread_cond_broadcast(&t->drained);
+}
+
+static void *run(void *argument)
+{
+	struct consumer *t = argument;
+	uint32_t ms = t->switches && t->interval_ms > SWITCHES_MS ? SWITCHES_MS : t->interval_ms;
+
+	pthread_setname_np(pthread_self(), "brick-writer");
+	int error = open_all(t);
+	say_opened(t, error);
+	if (error)
+		return NULL;
+	neighbours_create(&t->neighbours);
+	while (!stopped(t, ms))
+		ms = turn(t);
+	finish(t);
+	answer(t, UINT64_MAX);
+	return NULL;
+}
+
+/* The thread runs and has opened what it needs, or has ended. */
+static int launch(struct consumer *t)
+{
+	int error = thread_start(&t->thread, NULL, 0, run, t);
+
+	if (error)
+		return error;
+	lock_take(&t->lock);
+	while (!t->opened)
+		pthread_cond_wait(&t->drained, &t->lock);
+	error = t->error;
+	lock_give(&t->lock);
+	if (error)
+		pthread_join(t->thread, NULL);
+	return error;
+}
+
+static void init(struct consumer *t, int fd, const struct brick_session_options *options)
+{
+	pthread_condattr_t monotonic;
+
+	t->fd = fd;
+	t->path = options->output;
+	t->interval_ms = options->interval_ms;
+	drain_clock_start(&t->clock);
+	t->flushed_ns = t->drained_ns = monotonic_ns();
+	t->begun_cpu_ns = process_cpu_ns();
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_cond_init(&t->wake, &monotonic);
+	pthread_cond_init(&t->drained, NULL);
+	pthread_condattr_destroy(&monotonic);
+}
+
+static void destroy(struct consumer *t)
+{
+	pthread_cond_destroy(&t->wake);
+	pthread_cond_destroy(&t->drained);
+	pthread_mutex_destroy(&t->lock);
+	drain_close(t->drain);
+	own_switches_destroy(t->switches);
+	neighbours_destroy(t->neighbours);
+	free(t->chunk);
+	free(t);
+}
+
+static int start(struct consumer **out, int fd, const struct brick_session_options *options)
+{
+	struct consumer *t = calloc(1, sizeof *t);
+
+	if (!t)
+		return -ENOMEM;
+	init(t, fd, options);
+	t->chunk = malloc(CHUNK_RECORDS * sizeof *t->chunk);
+	int error = t->chunk ? 0 : -ENOMEM;
+	if (!error && options->off_cpu == BRICK_OFF_CPU_ON)
+		error = own_switches_create(&t->switches);
+	if (!error)
+		error = launch(t);
+	if (error) {
+		destroy(t);
+		return error;
+	}
+	*out = t;
+	return own_switches_refused(t->switches);
+}
+
+static void drain(struct consumer *t)
+{
+	HOLD_UNCANCELLED(&t->lock);
+	uint64_t mine = ++t->asked;
+	pthread_cond_signal(&t->wake);
+	while (t->answered < mine)
+		pthread_cond_wait(&t->drained, &t->lock);
+}
+
+static int stop(struct consumer *t)
+{
+	lock_take(&t->lock);
+	t->stopping = 1;
+	pthread_cond_signal(&t->wake);
+	lock_give(&t->lock);
+	pthread_join(t->thread, NULL);
+	int error = t->error;
+	destroy(t);
+	return error;
+}
+
+static void thread_begins(struct consumer *t)
+{
+	own_switches_join(t->switches);
+}
+
+static void thread_ends(struct consumer *t)
+{
+	own_switches_leave(t->switches);
+}
+
+const struct consumer_type writer_thread = {
+	.start = start,
+	.drain = drain,
+	.thread_begins = thread_begins,
+	.thread_ends = thread_ends,
+	.stop = stop,
+};

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An execution graph as JSON (all of it) and as compressed sparse rows in JSON arrays (what other
+ * graph libraries load). What is not known is left out of the one and null in the other.
+ */
+#include <errno.h>
+#include "base/order.h"
+#include "base/scope.h"
+#include "lib/graph/write.h"
+
+static void put_key_u64(struct brick__sink *sink, const char *key, uint64_t value)
+{
+	brick__put(sink, key);
+	brick__put_u64(sink, value);
+}
+
+static void put_key_text(struct brick__sink *sink, const char *key, const char *text)
+{
+	brick__put(sink, key);
+	brick__put_json(sink, text);
+}
+
+static void put_triple(struct brick__sink *sink, const char *key, const uint32_t *triple)
+{
+	brick__put(sink, key);
+	for (int i = 0; i < 3; i++) {
+		brick__put(sink, i ? "," : "[");
+		brick__put_u64(sink, triple[i]);
+	}
+	brick__put(sink, "]");
+}
+
+static void put_kernel(struct brick__sink *sink, const struct brick_graph_node *node)
+{
+	const struct brick_graph_kernel *k = &node->kernel;
+
+	if (k->code) {
+		brick__put(sink, ",\"code\":\"");
+		brick__put_hex(sink, k->code);
+		brick__put(sink, "\"");
+	}
+	if (k->grid[0])
+		put_triple(sink, ",\"grid\":", k->grid);
+	if (k->block[0])
+		put_triple(sink, ",\"block\":", k->block);
+	if (k->grid[0] || k->shared_bytes)
+		put_key_u64(sink, ",\"shared_bytes\":", k->shared_bytes);
+	if (node->flags & BRICK_NODE_HAS_INTENSITY) {
+		brick__put(sink, ",\"intensity\":");
+		brick__put_double(sink, k->intensity);
+	}
+	if (node->flags & BRICK_NODE_HAS_TFLOPS) {
+		brick__put(sink, ",\"tflops\":");
+		brick__put_double(sink, k->tflops);
+	}
+}
+
+static void put_details(struct brick__sink *sink, const struct brick_graph_node *node)
+{
+	switch (node->kind) {
+	case BRICK_NODE_KERNEL:
+		put_kernel(sink, node);
+		break;
+	case BRICK_NODE_TRANSFER:
+		put_key_text(sink, ",\"source\":", node->transfer.source);
+		put_key_text(sink, ",\"target\":", node->transfer.target);
+		put_key_text(sink, ",\"direction\":", brick__directions[node->transfer.direction]);
+		break;
+	case BRICK_NODE_FUNCTION:
+		if (!node->function.file)
+			break;
+		put_key_text(sink, ",\"file\":", node->function.file);
+		put_key_u64(sink, ",\"line\":", node->function.line);
+		break;
+	case BRICK_NODE_TASK:
+		put_key_u64(sink, ",\"polls\":", node->task.polls);
+		put_key_u64(sink, ",\"yields\":", node->task.yields);
+		put_key_u64(sink, ",\"poll_ns\":", node->task.poll_ns);
+		break;
+	}
+}
+
+static void put_node(struct brick_graph *graph, struct brick__sink *sink, uint32_t id)
+{
+	struct brick_graph_node node = BRICK_GRAPH_NODE_INIT;
+
+	brick_graph_node_get(graph, id, &node);
+	put_key_u64(sink, "{\"id\":", id);
+	put_key_text(sink, ",\"kind\":", brick__node_kinds[node.kind]);
+	put_key_text(sink, ",\"name\":", node.name);
+	if (node.label)
+		put_key_text(sink, ",\"label\":", node.label);
+	put_key_u64(sink, ",\"lane\":", node.lane);
+	if (node.flags & BRICK_NODE_HAS_LAYER) {
+		brick__put(sink, ",\"layer\":");
+		brick__put_i64(sink, node.layer);
+	}
+	if (node.flags & BRICK_NODE_HAS_BEGIN)
+		put_key_u64(sink, ",\"begin_ns\":", node.begin_ns);
+	if (node.flags & BRICK_NODE_HAS_TIME)
+		put_key_u64(sink, ",\"time_ns\":", node.time_ns);
+	if (node.wait_ns)
+		put_key_u64(sink, ",\"wait_ns\":", node.wait_ns);
+	if (node.flags & BRICK_NODE_HAS_ELEMENTS)
+		put_key_u64(sink, ",\"elements\":", node.elements);
+	if (node.flags & BRICK_NODE_HAS_BYTES)
+		put_key_u64(sink, ",\"bytes\":", node.bytes);
+	put_details(sink, &node);
+	if (node.flags & BRICK_NODE_MARKED)
+		brick__put(sink, ",\"marked\":true");
+	brick__put(sink, "}");
+}
+
+static void put_edge(struct brick_graph *graph, struct brick__sink *sink, uint32_t id)
+{
+	const struct brick__edge *edge = &graph->edges.items[id];
+
+	put_key_u64(sink, "{\"from\":", edge->from);
+	put_key_u64(sink, ",\"to\":", edge->to);
+	put_key_text(sink, ",\"kind\":", brick__edge_kinds[graph->edge_kinds.items[id]]);
+	brick__put(sink, ",\"weight\":");
+	brick__put_double(sink, edge->weight);
+	brick__put(sink, "}");
+}
+
+COMPARATOR(compare_lanes, struct hashmap_slot, ORDER(x->key, y->key))
+
+/* Lanes with a name, by number. */
+static int put_lanes(struct brick_graph *graph, struct brick__sink *sink)
+{
+	const struct hashmap *map = &graph->lane_names;
+	SCOPED struct hashmap_slot *lanes = malloc((map->count + 1) * sizeof(*lanes));
+	uint32_t n = 0;
+
+	if (!lanes)
+		return -ENOMEM;
+	for (const struct hashmap_slot *s = NULL; (s = hashmap_next(map, s));)
+		lanes[n++] = *s;
+	qsort(lanes, n, sizeof(*lanes), compare_lanes);
+	for (uint32_t i = 0; i < n; i++) {
+		put_key_u64(sink, i ? ",\n{\"lane\":" : "\n{\"lane\":", lanes[i].key);
+		put_key_text(
+			sink, ",\"name\":", brick__graph_text(graph, (uint32_t)lanes[i].value));
+		brick__put(sink, "}");
+	}
+	return 0;
+}
+
+static void put_codes(struct brick_graph *graph, struct brick__sink *sink)
+{
+	for (uint32_t i = 0; i < graph->codes.count; i++) {
+		const struct brick__code *code = &graph->codes.items[i];
+		brick__put(sink, i ? ",\n{\"hash\":\"" : "\n{\"hash\":\"");
+		brick__put_hex(sink, code->hash);
+		put_key_text(sink, "\",\"name\":", code->name);
+		put_key_text(sink, ",\"path\":", code->path);
+		put_key_text(sink, ",\"source\":", code->source);
+		brick__put(sink, "}");
+	}
+}
+
+int brick__graph_put_json(struct brick_graph *graph, struct brick__sink *sink)
+{
+	brick__put(sink, "{\"schema\":\"brick/graph/1\",\n\"nodes\":[");
+	for (uint32_t i = 0; i < graph->nodes.count; i++) {
+		brick__put(sink, i ? ",\n" : "\n");
+		put_node(graph, sink, i);
+	}
+	brick__put(sink, "],\n\"edges\":[");
+	for (uint32_t i = 0; i < graph->edges.count; i++) {
+		brick__put(sink, i ? ",\n" : "\n");
+		put_edge(graph, sink, i);
+	}
+	brick__put(sink, "],\n\"lanes\":[");
+	int error = put_lanes(graph, sink);
+	brick__put(sink, "],\n\"code\":[");
+	put_codes(graph, sink);
+	brick__put(sink, "]}\n");
+	return error;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the formats of an execution graph share: a buffered sink that remembers its first error,
+ * escapes and numbers that do not depend on the locale, and the forest of what holds what. Nothing
+ * outside of graph/ includes this.
+ */
+#pragma once
+
+#include "lib/graph/graph_core.h"
+
+struct brick__sink {
+	brick_graph_write_fn write;
+	void *context;
+	int error;
+	size_t used;
+	char buffer[1 << 14];
+};
+
+void brick__put(struct brick__sink *sink, const char *text);
+void brick__put_u64(struct brick__sink *sink, uint64_t value);
+void brick__put_i64(struct brick__sink *sink, int64_t value);
+void brick__put_hex(struct brick__sink *sink, uint64_t value);	/* 16 digits */
+void brick__put_double(struct brick__sink *sink, double value); /* finite; reads back the same */
+void brick__put_time(struct brick__sink *sink, uint64_t ns);	/* "12.3µs" */
+int brick__flush(struct brick__sink *sink);
+
+/* A string of JSON with its quotes, all ASCII. NULL gives null. */
+void brick__put_json(struct brick__sink *sink, const char *text);
+
+/* How a format writes what it cannot take as it is. */
+struct brick__escape {
+	const char *special;	    /* characters of ASCII */
+	const char *const *instead; /* one for each of them */
+	const char *hidden;	    /* before the hexadecimal digits of other bytes */
+};
+
+/* Text for people: what would move a terminal, hide, or is no UTF-8 becomes \x1b. */
+void brick__put_text(
+	struct brick__sink *sink, const char *text, const struct brick__escape *escape);
+
+/* What holds what, each node below the first that holds it; children in the order of their ids. */
+struct brick__forest {
+	uint32_t *parent;	   /* BRICK__NONE: a root */
+	uint32_t *child, *sibling; /* first child; next child of the same parent, or next root */
+	uint32_t root;		   /* the first */
+};
+
+/* BRICK_ECYCLE: something is inside of itself. -ENOMEM. *forest is then empty. */
+int brick__forest_init(struct brick__forest *forest, const struct brick_graph *graph);
+void brick__forest_fini(struct brick__forest *forest);
+
+/*
+ * Next node of a walk through the forest, children before siblings. *depth: of that node, 0 for
+ * roots; the caller hands in the present one and its depth, at first BRICK__NONE. BRICK__NONE:
+ * done.
+ */
+uint32_t brick__forest_next(const struct brick__forest *forest, uint32_t node, uint32_t *depth);
+
+extern const char *const brick__node_kinds[BRICK_NODE_KINDS];
+extern const char *const brick__edge_kinds[BRICK_EDGE_KINDS];
+extern const char *const brick__directions[];
+
+int brick__graph_put_json(struct brick_graph *graph, struct brick__sink *sink);
+int brick__graph_put_csr(struct brick_graph *graph, struct brick__sink *sink);
+int brick__graph_put_dot(struct brick_graph *graph, struct brick__sink *sink);
+int brick__graph_put_folded(struct brick_graph *graph, struct brick__sink *sink);
+/* A node with what is known of it, as the tree shows it; without a newline. */
+void brick__graph_put_line(const struct brick_graph *graph, struct brick__sink *sink, uint32_t id);
+
+int brick__graph_put_tree(struct brick_graph *graph, struct brick__sink *sink);

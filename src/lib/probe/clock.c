@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The process's clock: chosen once, calibrated against CLOCK_MONOTONIC, checked by predicting a
+ * third reading, and given up for CLOCK_MONOTONIC itself when the prediction fails. BRICK_CLOCK in
+ * the environment ("monotonic") forces the fall-back.
+ */
+#include "brick/clock.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/probe/clock_fit.h"
+#include "lib/sys/sys.h"
+#include "lib/sys/ticks.h"
+
+enum {
+	BASELINE_NS = 2000000, /* between the two readings of a calibration */
+	CHECK_NS = 500000,     /* from there to the reading that is predicted */
+	TOLERANCE_NS = 2000,   /* how far the prediction may be off */
+	ATTEMPTS = 4,
+};
+
+uint32_t brick__counter_used;
+
+static struct brick_clock process_clock;
+static char fallback_reason[96];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+uint64_t brick__monotonic_slow(void)
+{
+	return brick__monotonic_ns();
+}
+
+struct clock_pair brick__clock_pair(void)
+{
+	struct clock_pair best = {0, 0, UINT64_MAX};
+
+	for (int i = 0; i < 8; i++) {
+		uint64_t before = brick__counter();
+		uint64_t ns = brick__monotonic_ns();
+		uint64_t after = brick__counter();
+		if (after - before < best.width) {
+			best.width = after - before;
+			best.ticks = before + (after - before) / 2;
+			best.ns = ns;
+		}
+	}
+	return best;
+}
+
+int brick__clock_fit(
+	struct brick_clock *clock, const struct clock_pair *first, const struct clock_pair *last)
+{
+	uint64_t ticks = last->ticks - first->ticks;
+	uint64_t ns = last->ns - first->ns;
+
+	if ((int64_t)ticks <= 0 || (int64_t)ns <= 0)
+		return 0;
+	/* A multiplier of 62 bits: times 63 bits of ticks it fits 128, and costs no precision. */
+	unsigned __int128 mult = ((unsigned __int128)ns << 61) / ticks;
+	clock->shift = 61;
+	while (mult >> 62) {
+		mult >>= 1;
+		clock->shift--;
+	}
+	clock->mult = (uint64_t)mult;
+	clock->frequency = (uint64_t)((unsigned __int128)ticks * 1000000000u / ns);
+	clock->base_ticks = first->ticks;
+	clock->base_ns = first->ns;
+	return clock->mult != 0;
+}
+
+int64_t brick__clock_off(const struct brick_clock *clock, const struct clock_pair *pair)
+{
+	return (int64_t)(brick_clock_ns(clock, pair->ticks) - pair->ns);
+}
+
+uint64_t brick__clock_residual(const struct brick_clock *clock, const struct clock_pair *pair)
+{
+	return (uint64_t)llabs(brick__clock_off(clock, pair));
+}
+
+static void spin_until(uint64_t ns)
+{
+	while (brick__monotonic_ns() < ns)
+		;
+}
+
+/* Mean distance of readings that differ: what the counter advances by, or a reading's own time. */
+static uint32_t measure_step(void)
+{
+	uint64_t first = brick__now(), last = first, changes = 0;
+
+	for (int i = 0; i < 4096; i++) {
+		uint64_t now = brick__now();
+		changes += now - last > 1; /* steps may be uneven by one tick */
+		last = now;
+	}
+	return changes ? (uint32_t)((last - first) / changes) : 0;
+}
+
+static int calibrate(struct brick_clock *clock)
+{
+	for (int i = 0; i < ATTEMPTS; i++) {
+		struct clock_pair first = brick__clock_pair();
+		spin_until(first.ns + BASELINE_NS);
+		struct clock_pair last = brick__clock_pair();
+		if (!brick__clock_fit(clock, &first, &last))
+			continue;
+		spin_until(last.ns + CHECK_NS);
+		struct clock_pair check = brick__clock_pair();
+		uint64_t residual = brick__clock_residual(clock, &check);
+		clock->residual_ns = (uint32_t)residual;
+		if (residual <= TOLERANCE_NS)
+			return 1;
+	}
+	return 0;
+}
+
+static void use_monotonic(const char *reason)
+{
+	memset(&process_clock, 0, sizeof process_clock);
+	process_clock.source = BRICK_CLOCK_MONOTONIC;
+	process_clock.mult = 1;
+	process_clock.frequency = 1000000000;
+	if (reason != fallback_reason)
+		snprintf(fallback_reason, sizeof fallback_reason, "%s", reason);
+}
+
+static void choose(void)
+{
+	const char *wanted = getenv("BRICK_CLOCK");
+	uint32_t kind = brick__sys_counter_kind(fallback_reason, sizeof fallback_reason);
+
+	if (wanted && !strcmp(wanted, "monotonic"))
+		use_monotonic("BRICK_CLOCK=monotonic asks for the OS clock");
+	else if (kind == BRICK_CLOCK_MONOTONIC)
+		use_monotonic(fallback_reason);
+	else if (!calibrate(&process_clock))
+		use_monotonic("the counter does not keep pace with CLOCK_MONOTONIC");
+	else {
+		process_clock.source = kind;
+		__atomic_store_n(&brick__counter_used, 1, __ATOMIC_RELEASE);
+	}
+	process_clock.step_ticks = measure_step();
+}
+
+const struct brick_clock *brick_clock_get(void)
+{
+	pthread_once(&once, choose);
+	return &process_clock;
+}
+
+const char *brick_clock_reason(void)
+{
+	brick_clock_get();
+	return fallback_reason;
+}
+
+uint64_t brick_ticks(void)
+{
+	pthread_once(&once, choose);
+	return brick__now();
+}
+
+const char *brick_clock_source_name(uint32_t source)
+{
+	static const char *const names[] = {"monotonic", "tsc", "cntvct"};
+	return source < sizeof names / sizeof *names ? names[source] : "unknown";
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What one begin/end pair costs here and now: pairs on a lane of their own, which is thrown away.
+ * Reports multiply it by the number of executions to state their own distortion. Batches of pairs
+ * say what it costs while its data stay in the caches; single pairs behind a memset that went
+ * through them, what it costs between bricks that stream; single pairs whose own lines were
+ * flushed, what it costs with none of them in a cache. The page tables' lines cannot be flushed
+ * from here: for each page that a pair touches two are added, at what a line takes. Pairs that were
+ * preempted lie beyond the quantiles.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "lib/probe/pair_cost.h"
+#include "base/order.h"
+#include "base/scope.h"
+#include "lib/sys/sys.h"
+#include "lib/sys/ticks.h"
+#include "lib/session/thread.h"
+
+enum { BATCHES = 48, PAIRS = 64, RING = 4096, STREAMED = 14, STREAM_BYTES = 2 << 20 };
+enum { COLD = 40, TABLE_LINES = 2, CODE_BYTES = 512, STACK_BYTES = 256 };
+
+/* By pointers, as a program has them. */
+static struct {
+	brick_span (*volatile begin)(uint32_t brick);
+	void (*volatile end)(brick_span span);
+} calls = {brick__begin, brick__end};
+
+/* What is measured once in a process, as it takes 2 ms; ticks. */
+static struct {
+	uint64_t overlapped, streamed, stream, cold;
+} once;
+
+/* The value that `percent` of them do not exceed. */
+static uint64_t quantile(uint64_t *values, size_t n, unsigned percent)
+{
+	qsort(values, n, sizeof *values, order_u64);
+	return values[n * percent / 100];
+}
+
+static void run_batches(uint64_t *cost)
+{
+	for (int i = 0; i < BATCHES; i++) {
+		brick__thread.lane->limit = brick__thread.lane->head + PAIRS + 1;
+		uint64_t begin = brick__now();
+		for (int k = 0; k < PAIRS; k++)
+			brick__end(brick__begin(BRICK_EMBEDDING));
+		cost[i] = ((brick__now() - begin) << 8) / PAIRS;
+	}
+}
+
+static uint64_t less(uint64_t ticks, uint64_t reading)
+{
+	return ticks > reading ? ticks - reading : 0;
+}
+
+/* The CPU may do a part of it beside what came before. */
+static uint64_t time_overlapped(void)
+{
+	uint64_t begin = brick__now();
+	brick__end(brick__begin(BRICK_EMBEDDING));
+	uint64_t end = brick__now();
+	return less(end - begin, brick__now() - end);
+}
+
+/* Nothing is done beside it. */
+static __attribute__((noinline)) uint64_t time_alone(void)
+{
+	brick__counter_order();
+	uint64_t begin = brick__now();
+	brick__counter_order();
+	calls.end(calls.begin(BRICK_EMBEDDING));
+	brick__counter_order();
+	uint64_t end = brick__now();
+	brick__counter_order();
+	return less(end - begin, brick__now() - end);
+}
+
+static uint64_t stream(char *bytes, int value)
+{
+	uint64_t begin = brick__now();
+	memset(bytes, value, STREAM_BYTES);
+	__asm__ volatile("" : : "r"(bytes) : "memory");
+	return brick__now() - begin;
+}
+
+/* Upper quartiles of a pair behind STREAM_BYTES, and the least time that these took. */
+static void run_streamed(void)
+{
+	uint64_t overlapped[STREAMED], alone[STREAMED], took[STREAMED];
+	SCOPED char *bytes = malloc(STREAM_BYTES);
+
+	if (!bytes)
+		return;
+	stream(bytes, 1); /* its page faults evict nothing later on */
+	for (int i = 0; i < STREAMED; i++) {
+		brick__thread.lane->limit = brick__thread.lane->head + 3;
+		took[i] = stream(bytes, i);
+		overlapped[i] = time_overlapped();
+		stream(bytes, i);
+		brick__sys_stores_done();
+		alone[i] = time_alone();
+	}
+	once.overlapped = quantile(overlapped, STREAMED, 75);
+	once.streamed = quantile(alone, STREAMED, 75);
+	once.stream = quantile(took, STREAMED, 0);
+}
+
+/* What a line takes that is in no cache, from outside of it; the upper quartile. 0: not known. */
+static uint64_t run_line(void)
+{
+	static volatile uint64_t line[8] __attribute__((aligned(64)));
+	uint64_t cost[COLD];
+
+	for (int i = 0; i < COLD; i++) {
+		if (brick__sys_flush((const void *)line, sizeof line))
+			return 0;
+		brick__counter_order();
+		uint64_t begin = brick__now();
+		brick__counter_order();
+		(void)line[0];
+		brick__counter_order();
+		uint64_t end = brick__now();
+		brick__counter_order();
+		cost[i] = less(end - begin, brick__now() - end);
+	}
+	return quantile(cost, COLD, 75);
+}
+
+/* All that a pair reads and writes out of every cache; how many pages these are at most, or -errno.
+ */
+static int flush_pair(void)
+{
+	struct brick__thread *self = &brick__thread;
+	struct brick_lane *lane = self->lane;
+	char stack[STACK_BYTES];
+	const struct {
+		const volatile void *at;
+		size_t bytes;
+	} parts[] = {
+		{&calls, sizeof calls},
+		{(const void *)calls.begin, CODE_BYTES},
+		{(const void *)calls.end, CODE_BYTES},
+		{&brick__on, sizeof brick__on},
+		{&brick__counter_used, sizeof brick__counter_used},
+		{self, sizeof *self},
+		{lane, offsetof(struct brick_lane, tail)},
+		{&lane->frames[lane->depth], sizeof lane->frames[0]},
+		{&lane->stats[BRICK_EMBEDDING], sizeof lane->stats[0]},
+		{&self->ring[lane->head & self->mask], sizeof self->ring[0]},
+		{stack, sizeof stack},
+	};
+	enum { PARTS = sizeof parts / sizeof *parts };
+	for (int i = 0; i < PARTS; i++) {
+		int error = brick__sys_flush(parts[i].at, parts[i].bytes);
+		if (error)
+			return error;
+	}
+	return PARTS;
+}
+
+/* All of it in no cache: 95 of a hundred pairs by their lines, and the page tables'. */
+static void run_cold(void)
+{
+	uint64_t cost[COLD], line = run_line();
+	int pages = 0;
+
+	for (int i = 0; i < COLD; i++) {
+		brick__thread.lane->limit = brick__thread.lane->head + 3;
+		time_alone(); /* where the next record goes is known */
+		pages = flush_pair();
+		if (pages < 0)
+			return;
+		cost[i] = time_alone();
+	}
+	once.cold = quantile(cost, COLD, 95) + (uint64_t)pages * TABLE_LINES * line;
+}
+
+static void measure_once(void)
+{
+	if (once.stream)
+		return;
+	run_streamed();
+	run_cold();
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint32_t saturated(uint64_t value)
+{
+	return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
+}
+
+/* Each no less than the one before. */
+static void store(struct brick_session_header *header, uint64_t *cost)
+{
+	uint64_t warm = quantile(cost, BATCHES, 75);
+
+	header->pair_cost_low = quantile(cost, BATCHES, 25);
+	header->pair_cost = quantile(cost, BATCHES, 50);
+	header->pair_cost_high = most(warm, once.overlapped << 8);
+	uint64_t streamed = most(header->pair_cost_high, once.streamed << 8);
+	header->pair_cost_streamed = saturated(streamed);
+	header->pair_stream_ticks = saturated(once.stream);
+	header->pair_cost_cold = once.cold ? saturated(most(streamed, once.cold << 8)) : 0;
+}
+
+void brick__pair_cost_measure(struct brick_session_header *header)
+{
+	struct brick__thread self = brick__thread;
+	SCOPED struct brick_lane *lane = calloc(1, sizeof *lane);
+	SCOPED struct brick_record *ring = calloc(RING, sizeof *ring);
+	uint32_t on = brick__on;
+	uint64_t cost[BATCHES];
+
+	if (lane && ring) {
+		lane->capacity = RING;
+		brick__thread = (struct brick__thread){
+			.lane = lane, .ring = ring, .mask = RING - 1, .serial = on, .tag = on << 8};
+		run_batches(cost);
+		measure_once();
+		brick__thread = self;
+		store(header, cost);
+	}
+}

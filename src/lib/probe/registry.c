@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bricks, categories and sites of the process: append-only tables, each entry complete before the
+ * count that covers it, so that readers need no lock. A running session holds a copy, which every
+ * registration extends.
+ */
+#include "brick/registry.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/lock.h"
+#include "base/scope.h"
+#include "base/sized.h"
+#include "brick/error.h"
+#include "lib/probe/registry_tables.h"
+
+static struct brick_session_brick bricks[BRICK_MAX_BRICKS] = {
+#define BRICK_X(id, identifier, name, category, aliases) {name, BRICK_CATEGORY_##category, {0}},
+	BRICK_WELL_KNOWN(BRICK_X) BRICK_BUILT_IN(BRICK_X)
+#undef BRICK_X
+};
+
+static const char *const alias_lists[BRICK_FIRST_DYNAMIC] = {
+#define BRICK_X(id, identifier, name, category, aliases) aliases,
+	BRICK_WELL_KNOWN(BRICK_X) BRICK_BUILT_IN(BRICK_X)
+#undef BRICK_X
+};
+
+static struct brick_session_category categories[BRICK_MAX_CATEGORIES] = {
+	{"Norm", {0}},
+	{"Attention", {0}},
+	{"FFN", {0}},
+	{"Other", {0}},
+	{"Sparse", {0}},
+	{"FFT", {0}},
+	{"Solver", {0}},
+	{"Engine", {0}},
+	{"Wait", {0}},
+	{"Step", {0}},
+	{"Tile", {0}},
+};
+
+static struct brick_session_site *site_chunks[BRICK_MAX_SITES / BRICK__SITES_PER_CHUNK];
+struct brick__site_brief *brick__site_briefs[BRICK_MAX_SITES / BRICK__SITES_PER_CHUNK];
+
+static uint32_t brick_total = BRICK_FIRST_DYNAMIC;
+static uint32_t category_total = BRICK_CATEGORY_FIRST_DYNAMIC;
+uint32_t brick__site_total = 1; /* index 0 means "no site" */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void brick__registry_lock(void)
+{
+	lock_take(&lock);
+}
+
+void brick__registry_unlock(void)
+{
+	lock_give(&lock);
+}
+
+static uint32_t count_of(const uint32_t *count)
+{
+	return __atomic_load_n(count, __ATOMIC_ACQUIRE);
+}
+
+static void publish_count(uint32_t *count, uint32_t value)
+{
+	__atomic_store_n(count, value, __ATOMIC_RELEASE);
+}
+
+static int name_is_valid(const char *name)
+{
+	size_t n = name ? strnlen(name, sizeof bricks->name) : 0;
+	return n > 0 && n < sizeof bricks->name;
+}
+
+static int is_alias(const char *list, const char *name)
+{
+	size_t n = strlen(name);
+
+	while (list && *list) {
+		size_t item = strcspn(list, ",");
+		if (item == n && !memcmp(list, name, n))
+			return 1;
+		list += item + (list[item] == ',');
+	}
+	return 0;
+}
+
+static int find_brick(const char *name)
+{
+	uint32_t total = count_of(&brick_total);
+
+	for (uint32_t i = 0; i < total; i++)
+		if (!strcmp(bricks[i].name, name))
+			return (int)i;
+	for (uint32_t i = 0; i < BRICK_FIRST_DYNAMIC; i++)
+		if (is_alias(alias_lists[i], name))
+			return (int)i;
+	return -ENOENT;
+}
+
+/* Copy the entries from..to of one table into the running session; its count follows. */
+static void publish(struct brick__session *s, uint64_t offset, uint32_t *count, const void *table,
+	size_t entry, uint32_t from, uint32_t to)
+{
+	memcpy((char *)brick__at(s, offset) + from * entry, (const char *)table + from * entry,
+		(to - from) * entry);
+	publish_count(count, to);
+}
+
+static void publish_bricks(struct brick__session *s, uint32_t from)
+{
+	publish(s, s->header->brick_offset, &s->header->brick_count, bricks, sizeof *bricks, from,
+		brick_total);
+}
+
+static void publish_categories(struct brick__session *s, uint32_t from)
+{
+	publish(s, s->header->category_offset, &s->header->category_count, categories,
+		sizeof *categories, from, category_total);
+}
+
+/*
+ * Sites are many and large: their part of the file gets its memory as they come, by whole pages,
+ * which saves most of them the system call.
+ */
+static int reserve_sites(struct brick__session *s, uint32_t from, uint32_t to)
+{
+	enum { PER_PAGE = 4096 / sizeof(struct brick_session_site) };
+	uint64_t first = from == 1 ? 0 : (from + PER_PAGE - 1) / PER_PAGE;
+	uint64_t end = (to + PER_PAGE - 1) / PER_PAGE;
+
+	if (first >= end)
+		return 0;
+	return brick__shared_reserve(
+		&s->file, s->header->site_offset + first * 4096, (end - first) * 4096);
+}
+
+static int publish_sites(struct brick__session *s, uint32_t from)
+{
+	int error = reserve_sites(s, from, brick__site_total);
+
+	if (error)
+		return error;
+	struct brick_session_site *to = brick__at(s, s->header->site_offset);
+	for (uint32_t i = from; i < brick__site_total; i++)
+		to[i] = site_chunks[i / BRICK__SITES_PER_CHUNK][i % BRICK__SITES_PER_CHUNK];
+	publish_count(&s->header->site_count, brick__site_total);
+	return 0;
+}
+
+void brick__registry_publish(struct brick__session *s)
+{
+	HOLD_UNCANCELLED(&lock);
+	publish_categories(s, 0);
+	publish_bricks(s, 0);
+	publish_count(&s->header->site_count, 1);
+	if (brick__site_total > 1)
+		publish_sites(s, 1);
+}
+
+int brick_category_register(const char *name)
+{
+	int id = BRICK_EFULL;
+
+	if (!name_is_valid(name))
+		return -EINVAL;
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	lock_take(&lock);
+	for (uint32_t i = 0; i < category_total && id < 0; i++)
+		if (!strcmp(categories[i].name, name))
+			id = (int)i;
+	if (id < 0 && category_total < BRICK_MAX_CATEGORIES) {
+		id = (int)category_total;
+		memcpy(categories[id].name, name, strlen(name) + 1);
+		publish_count(&category_total, category_total + 1);
+		if (brick__session.header)
+			publish_categories(&brick__session, (uint32_t)id);
+	}
+	lock_give(&lock);
+	return id;
+}
+
+int brick_register(const char *name, uint32_t category)
+{
+	if (!name_is_valid(name) || category >= brick_category_count())
+		return -EINVAL;
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	lock_take(&lock);
+	int id = find_brick(name);
+	if (id < 0 && brick_total < BRICK_MAX_BRICKS) {
+		id = (int)brick_total;
+		bricks[id].category = (uint16_t)category;
+		memcpy(bricks[id].name, name, strlen(name) + 1);
+		publish_count(&brick_total, brick_total + 1);
+		if (brick__session.header)
+			publish_bricks(&brick__session, (uint32_t)id);
+	} else if (id < 0) {
+		id = BRICK_EFULL;
+		if (brick__session.header)
+			brick__session.header->ledger.table_full++;
+	}
+	lock_give(&lock);
+	return id;
+}
+
+static void copy_text(char *to, size_t bytes, const char *from)
+{
+	size_t n = from ? strnlen(from, bytes - 1) : 0;
+
+	memcpy(to, from ? from : "", n);
+	memset(to + n, 0, bytes - n);
+}
+
+/* Under the lock: is there a place for the next site? */
+static int has_next_site(void)
+{
+	uint32_t chunk = brick__site_total / BRICK__SITES_PER_CHUNK;
+	struct brick_session_site **sites = &site_chunks[chunk];
+	struct brick__site_brief **briefs = &brick__site_briefs[chunk];
+
+	if (!*sites)
+		*sites = calloc(BRICK__SITES_PER_CHUNK, sizeof **sites);
+	if (!*briefs)
+		*briefs = calloc(BRICK__SITES_PER_CHUNK, sizeof **briefs);
+	return *sites && *briefs;
+}
+
+static void fill_site(uint32_t index, const struct brick_site *site)
+{
+	uint32_t chunk = index / BRICK__SITES_PER_CHUNK, place = index % BRICK__SITES_PER_CHUNK;
+	struct brick_session_site *entry = &site_chunks[chunk][place];
+
+	entry->brick = (uint16_t)site->brick;
+	entry->layer = (int16_t)site->layer;
+	entry->flags = site->flags;
+	entry->elements = site->elements;
+	entry->bytes = site->bytes;
+	entry->flops = site->flops;
+	copy_text(entry->operation, sizeof entry->operation, site->operation);
+	copy_text(entry->label, sizeof entry->label, site->label);
+	brick__site_briefs[chunk][place] = (struct brick__site_brief){site->elements, site->bytes,
+		site->flops, (uint16_t)site->brick, (int16_t)site->layer, 0};
+}
+
+static int add_site(const struct brick_site *site)
+{
+	if (brick__site_total >= BRICK_MAX_SITES)
+		return BRICK_EFULL;
+	if (!has_next_site())
+		return -ENOMEM;
+	fill_site(brick__site_total, site);
+	publish_count(&brick__site_total, brick__site_total + 1);
+	if (brick__session.header) {
+		int error = publish_sites(&brick__session, brick__site_total - 1);
+		if (error) {
+			publish_count(&brick__site_total, brick__site_total - 1);
+			return error;
+		}
+	}
+	return (int)brick__site_total - 1;
+}
+
+static int check_site(const struct brick_site *site)
+{
+	const uint32_t flags = BRICK_SITE_HAS_ELEMENTS | BRICK_SITE_HAS_BYTES |
+			       BRICK_SITE_HAS_FLOPS | BRICK_SITE_UNKNOWN_OPERATION |
+			       BRICK_SITE_PART | BRICK_SITE_AT_MOST;
+
+	if (site->brick >= count_of(&brick_total) || site->layer < -1 || site->layer > INT16_MAX)
+		return -EINVAL;
+	return site->reserved || site->flags & ~flags ? -EINVAL : 0;
+}
+
+int brick_site_register(const struct brick_site *given)
+{
+	struct brick_site site = BRICK_SITE_INIT;
+	KEEP_ERRNO();
+	int error = given ? sized_read(&site, sizeof site, given) : -EINVAL;
+
+	if (!error)
+		error = check_site(&site);
+	if (error)
+		return error;
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	lock_take(&lock);
+	int index = add_site(&site);
+	if (index < 0 && brick__session.header)
+		brick__session.header->ledger.table_full++;
+	lock_give(&lock);
+	return index;
+}
+
+const struct brick_session_site *brick__site(uint32_t index)
+{
+	if (index == 0 || index >= count_of(&brick__site_total))
+		return NULL;
+	return &site_chunks[index / BRICK__SITES_PER_CHUNK][index % BRICK__SITES_PER_CHUNK];
+}
+
+int brick_lookup(const char *name)
+{
+	return name ? find_brick(name) : -ENOENT;
+}
+
+const char *brick_name(uint32_t brick)
+{
+	return brick < count_of(&brick_total) ? bricks[brick].name : NULL;
+}
+
+const char *brick_category_name(uint32_t category)
+{
+	return category < count_of(&category_total) ? categories[category].name : NULL;
+}
+
+uint32_t brick_category_of(uint32_t brick)
+{
+	return brick < count_of(&brick_total) ? bricks[brick].category : BRICK_CATEGORY_OTHER;
+}
+
+uint32_t brick_count(void)
+{
+	return count_of(&brick_total);
+}
+
+uint32_t brick_category_count(void)
+{
+	return count_of(&category_total);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bricks, categories and sites, for the rest of the library. */
+#pragma once
+
+#include "lib/session/session_map.h"
+
+enum { BRICK__SITES_PER_CHUNK = 1024 };
+
+/* Hold the registry still over a fork. */
+void brick__registry_lock(void);
+void brick__registry_unlock(void);
+
+/* Entries for tables of a new session (under the session lock), and of what is registered later. */
+void brick__registry_publish(struct brick__session *session);
+
+/* A registered site by index; NULL if there is none. */
+BRICK_API const struct brick_session_site *brick__site(uint32_t index);
+
+/*
+ * What an execution of a site adds to the statistics, apart from its texts: engines have hundreds
+ * for each shape of a graph, one after the other, and between two graphs they are out of the
+ * caches.
+ */
+struct brick__site_brief {
+	uint64_t elements, bytes, flops;
+	uint16_t brick;
+	int16_t layer;
+	uint32_t reserved;
+};
+
+extern struct brick__site_brief *brick__site_briefs[BRICK_MAX_SITES / BRICK__SITES_PER_CHUNK]
+	__attribute__((visibility("hidden")));
+extern uint32_t brick__site_total __attribute__((visibility("hidden")));
+
+/* As brick__site(). */
+static inline const struct brick__site_brief *brick__site_brief(uint32_t index)
+{
+	if (index == 0 || index >= __atomic_load_n(&brick__site_total, __ATOMIC_ACQUIRE))
+		return NULL;
+	return &brick__site_briefs[index / BRICK__SITES_PER_CHUNK][index % BRICK__SITES_PER_CHUNK];
+}

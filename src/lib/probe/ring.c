@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The slow half of ring.h: what is seldom, out of line. */
+#include "lib/probe/ring.h"
+
+#include "lib/session/lane_memory.h"
+#include "lib/session/lane_thread.h"
+#include "lib/probe/refusals.h"
+
+int brick__ring_look(struct brick_lane *lane, uint64_t count)
+{
+	uint64_t tail = __atomic_load_n(&lane->tail, __ATOMIC_ACQUIRE);
+
+	if (!lane->capacity || lane->head - tail > lane->capacity)
+		return 0;
+	lane->limit = tail + lane->capacity - CLOSE_RESERVE;
+	return lane->head + count <= lane->limit;
+}
+
+void brick__ring_drop(struct brick_lane *lane, uint32_t brick, uint64_t ticks)
+{
+	if (lane->capacity)
+		lane->ledger.dropped++;
+	brick__lane_histogram(lane, brick, ticks);
+}
+
+static void write_open(struct brick__thread *self, struct brick_frame *frame)
+{
+	struct brick_lane *lane = self->lane;
+
+	if (!ring_has(lane, 1)) {
+		frame->flags |= BRICK_FRAME_OPENED | BRICK_FRAME_DROPPED;
+		return;
+	}
+	*ring_at(self, lane->head) = (struct brick_record){
+		.begin = frame->begin,
+		.kind = BRICK_RECORD_OPEN,
+		.source = frame->source,
+		.brick = frame->brick,
+		.layer = frame->layer,
+		.elements = frame->flags & BRICK_FRAME_STEP ? frame->tokens : 0,
+	};
+	frame->flags |= BRICK_FRAME_OPENED;
+	ring_publish(lane, 1);
+}
+
+void brick__ring_open(struct brick__thread *self)
+{
+	struct brick_lane *lane = self->lane;
+
+	for (uint32_t i = 0; i < lane->depth; i++)
+		if (!(lane->frames[i].flags & BRICK_FRAME_OPENED))
+			write_open(self, &lane->frames[i]);
+}
+
+struct brick__thread *brick__thread_begin(void)
+{
+	if (brick__thread_attach())
+		return &brick__thread;
+	brick__refusals_record();
+	return NULL;
+}
+
+void brick__ring_waited(struct brick__thread *self, const struct brick_frame *frame, uint64_t end)
+{
+	if (!ring_has(self->lane, 1)) {
+		self->lane->ledger.dropped++;
+		return;
+	}
+	*ring_at(self, self->lane->head) = (struct brick_record){
+		.begin = end, .kind = BRICK_RECORD_AFTER, .layer = -1, .elements = frame->tokens};
+	ring_publish(self->lane, 1);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What records into the own lane's ring have in common: space in it, statistics, and open bricks
+ * that have to be in the ring before what they hold. The thread's own; used by begin and end
+ * (probe.c) and by samples and instants (sample.c). Ordinary records leave room for the CLOSE of
+ * every open brick.
+ */
+#pragma once
+
+#include "brick/abi/lane.h"
+#include "lib/session/thread.h"
+
+#define SLOW __attribute__((noinline, cold))
+
+enum { CLOSE_RESERVE = 2 * BRICK_MAX_DEPTH };
+
+/* ---- space ---- */
+
+/* Look at the consumer's place again: has it made room for `count` records that are no CLOSE? */
+SLOW int brick__ring_look(struct brick_lane *lane, uint64_t count);
+
+static inline int ring_has(struct brick_lane *lane, uint64_t count)
+{
+	return BRICK_LIKELY(lane->head + count <= lane->limit) || brick__ring_look(lane, count);
+}
+
+static inline struct brick_record *ring_at(const struct brick__thread *self, uint64_t index)
+{
+	return &self->ring[index & self->mask];
+}
+
+static inline void ring_publish(struct brick_lane *lane, uint64_t count)
+{
+	__atomic_store_n(&lane->head, lane->head + count, __ATOMIC_RELEASE);
+}
+
+/* No record was written: keep its length in the histogram, which the consumer would have kept. */
+SLOW void brick__ring_drop(struct brick_lane *lane, uint32_t brick, uint64_t ticks);
+
+/* ---- the thread ---- */
+
+static inline int lane_is_current(const struct brick__thread *self)
+{
+	return self->serial == __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
+}
+
+/* Give this thread its lane; NULL: there is none to be had. */
+SLOW struct brick__thread *brick__thread_begin(void);
+
+static inline struct brick__thread *thread_here(void)
+{
+	struct brick__thread *self = &brick__thread;
+
+	return BRICK_LIKELY(lane_is_current(self)) ? self : brick__thread_begin();
+}
+
+/* ---- open bricks ---- */
+
+/* Put those into the ring that are not there yet, outermost first. */
+SLOW void brick__ring_open(struct brick__thread *self);
+
+/* Behind the CLOSE of a frame with BRICK_FRAME_WAITED: what it waited for. */
+SLOW void brick__ring_waited(
+	struct brick__thread *self, const struct brick_frame *frame, uint64_t end);
+
+/* Before something is recorded inside of them. */
+static inline void open_parents(struct brick__thread *self)
+{
+	struct brick_lane *lane = self->lane;
+
+	if (lane->depth &&
+		BRICK_UNLIKELY(!(lane->frames[lane->depth - 1].flags & BRICK_FRAME_OPENED)))
+		brick__ring_open(self);
+}
+
+/* ---- statistics ---- */
+
+/* Is an outer frame of the same brick? Then its time is being counted already. */
+static inline int is_recursive(const struct brick_lane *lane, uint32_t depth, uint32_t brick)
+{
+	for (uint32_t i = 0; i < depth; i++)
+		if (lane->frames[i].brick == brick)
+			return 1;
+	return 0;
+}
+
+/* One more execution in the statistics; `self_ticks` is the length less what was nested in it. */
+static inline void count_one(
+	struct brick_stat *stat, uint64_t ticks, uint64_t self_ticks, int recursive)
+{
+	stat->count++;
+	stat->self += self_ticks;
+	if (BRICK_LIKELY(!recursive))
+		stat->total += ticks;
+	else
+		stat->nested += ticks;
+	if (ticks < stat->min)
+		stat->min = ticks;
+	if (ticks > stat->max)
+		stat->max = ticks;
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Executions that were timed elsewhere, and what has no length: samples, elapsed times, instants
+ * and counters (brick/probe.h), and records about the sample before them (queues' launches and
+ * waits).
+ */
+#include "brick/attach.h"
+#include "brick/probe.h"
+
+#include <string.h>
+#include "lib/session/lane_memory.h"
+#include "lib/probe/probe_frames.h"
+#include "lib/probe/registry_tables.h"
+#include "lib/probe/ring.h"
+#include "lib/probe/sample.h"
+#include "lib/sys/ticks.h"
+
+static inline uint32_t saturate(uint64_t ticks)
+{
+	return ticks > UINT32_MAX ? UINT32_MAX : (uint32_t)ticks;
+}
+
+/* Waiting belongs to BarrierWait, and to whatever is open as time that is not its own. */
+static inline void count_wait(struct brick_lane *lane, uint64_t ticks)
+{
+	if (ticks)
+		count_one(&lane->stats[BRICK_BARRIER_WAIT], ticks, ticks, 0);
+}
+
+static SLOW void drop_sample(
+	struct brick_lane *lane, const struct brick_sample *sample, uint32_t brick)
+{
+	brick__ring_drop(lane, brick, sample->end - sample->begin);
+	if (sample->wait)
+		brick__lane_histogram(lane, BRICK_BARRIER_WAIT, sample->wait);
+	if (sample->inner && sample->site)
+		brick__lane_histogram(lane, BRICK_BARRIER_WAIT, sample->inner);
+}
+
+/* A sample too long for one record. */
+static SLOW void write_long(
+	struct brick__thread *self, const struct brick_sample *sample, struct brick_record record)
+{
+	struct brick_lane *lane = self->lane;
+
+	if (!ring_has(lane, 3)) {
+		drop_sample(lane, sample, record.brick);
+		return;
+	}
+	uint16_t flags = record.flags;
+	uint64_t payload = record.elements;
+	record.ticks = record.wait = 0;
+	record.kind = BRICK_RECORD_OPEN;
+	record.flags = 0;
+	record.elements = 0;
+	*ring_at(self, lane->head) = record;
+	record.kind = BRICK_RECORD_CLOSE;
+	record.begin = sample->end;
+	record.flags = flags;
+	record.elements = payload;
+	*ring_at(self, lane->head + 1) = record;
+	uint64_t written = 2;
+	if (sample->wait) {
+		*ring_at(self, lane->head + 2) = (struct brick_record){.begin = sample->end,
+			.kind = BRICK_RECORD_WAIT,
+			.source = record.source,
+			.brick = BRICK_BARRIER_WAIT,
+			.layer = -1,
+			.elements = sample->wait};
+		written = 3;
+	}
+	ring_publish(lane, written);
+}
+
+static SLOW void clamp_sample(struct brick_lane *lane, struct brick_sample *sample)
+{
+	lane->ledger.clamped++;
+	if (sample->end < sample->begin)
+		sample->end = sample->begin;
+	if (sample->inner > sample->end - sample->begin)
+		sample->inner = sample->end - sample->begin;
+}
+
+void brick_record_sample(const struct brick_sample *given)
+{
+	struct brick__thread *self = brick_enabled() ? thread_here() : NULL;
+	struct brick_sample sample = *given;
+	const struct brick__site_brief *site = brick__site_brief(sample.site);
+
+	if (!self)
+		return;
+	struct brick_lane *lane = self->lane;
+	uint32_t brick = site ? site->brick : sample.brick;
+	if (BRICK_UNLIKELY(brick >= BRICK_MAX_BRICKS)) {
+		lane->ledger.unmatched++;
+		return;
+	}
+	if (BRICK_UNLIKELY(sample.end < sample.begin || sample.inner > sample.end - sample.begin))
+		clamp_sample(lane, &sample);
+	open_parents(self);
+
+	uint64_t ticks = sample.end - sample.begin;
+	struct brick_stat *stat = &lane->stats[brick];
+	count_one(stat, ticks, ticks - sample.inner, is_recursive(lane, lane->depth, brick));
+	stat->wait += sample.wait + sample.inner;
+	stat->elements += site ? site->elements : sample.elements;
+	if (site) {
+		stat->bytes += site->bytes;
+		stat->flops += site->flops;
+	}
+	count_wait(lane, sample.wait);
+	count_wait(lane, sample.inner);
+	if (lane->depth)
+		lane->frames[lane->depth - 1].child += ticks + sample.wait;
+
+	struct brick_record record = {
+		.begin = sample.begin,
+		.ticks = (uint32_t)ticks,
+		.wait = (uint32_t)sample.wait,
+		.kind = BRICK_RECORD_SAMPLE,
+		.source = (uint8_t)sample.source,
+		.brick = (uint16_t)brick,
+		.layer = site ? site->layer : (int16_t)sample.layer,
+		.flags = site ? BRICK_FLAG_SITE : BRICK_FLAG_ELEMENTS,
+		.elements = sample.elements,
+	};
+	if (site) {
+		record.site = sample.site;
+		record.inner = saturate(sample.inner);
+	} else if (sample.inner) {
+		/* the record has no room for it: it is in statistics and histogram only */
+		brick__lane_histogram(lane, BRICK_BARRIER_WAIT, sample.inner);
+	}
+	if (BRICK_UNLIKELY((ticks | sample.wait) >> 32)) {
+		write_long(self, &sample, record);
+	} else if (BRICK_LIKELY(ring_has(lane, 1))) {
+		*ring_at(self, lane->head) = record;
+		ring_publish(lane, 1);
+	} else {
+		drop_sample(lane, &sample, brick);
+	}
+}
+
+/* Records about the SAMPLE or CLOSE that was just written, if it was: the ring's head was `head`.
+ */
+static void follow(uint64_t head, const struct brick_record *about, uint32_t count)
+{
+	struct brick__thread *self = &brick__thread;
+	struct brick_lane *lane = self->lane;
+
+	if (!about || !count || !lane || lane->head == head)
+		return;
+	uint8_t kind = ring_at(self, lane->head - 1)->kind;
+	if (kind != BRICK_RECORD_SAMPLE && kind != BRICK_RECORD_CLOSE)
+		return;
+	if (!ring_has(lane, count)) {
+		lane->ledger.dropped += count;
+		return;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		*ring_at(self, lane->head + i) = about[i];
+	ring_publish(lane, count);
+}
+
+void brick__close_with(brick_span span, uint64_t now, const struct brick_record *about)
+{
+	uint64_t head = brick__thread.lane ? brick__thread.lane->head : 0;
+
+	brick__end_at(span, now);
+	follow(head, about, 1);
+}
+
+void brick__sample_with(
+	const struct brick_sample *sample, const struct brick_record *about, uint32_t count)
+{
+	struct brick__thread *self = brick_enabled() ? thread_here() : NULL;
+
+	if (!self)
+		return;
+	uint64_t head = self->lane->head;
+	brick_record_sample(sample);
+	follow(head, about, count);
+}
+
+void brick_record_sample_work(const struct brick_sample *sample, uint64_t bytes, uint64_t flops)
+{
+	const struct brick_record work = {
+		.begin = bytes, .kind = BRICK_RECORD_WORK, .elements = flops};
+	const struct brick__site_brief *site = brick__site_brief(sample->site);
+	struct brick__thread *self = brick_enabled() ? thread_here() : NULL;
+
+	brick__sample_with(sample, &work, bytes | flops ? 1 : 0);
+	if (!self || !site || !(bytes | flops))
+		return;
+	struct brick_stat *stat = &self->lane->stats[site->brick];
+	stat->bytes += bytes - site->bytes;
+	stat->flops += flops - site->flops;
+}
+
+static void write_point(uint32_t brick, uint8_t kind, uint64_t value)
+{
+	struct brick__thread *self = brick_enabled() ? thread_here() : NULL;
+
+	if (!self || brick >= BRICK_MAX_BRICKS)
+		return;
+	open_parents(self);
+	if (!ring_has(self->lane, 1)) {
+		self->lane->ledger.dropped += self->lane->capacity != 0;
+		if (kind == BRICK_RECORD_REPORTED)
+			brick__lane_histogram(self->lane, brick, value);
+		return;
+	}
+	*ring_at(self, self->lane->head) = (struct brick_record){.begin = brick__now(),
+		.kind = kind,
+		.brick = (uint16_t)brick,
+		.layer = -1,
+		.elements = value};
+	ring_publish(self->lane, 1);
+}
+
+void brick_record_elapsed(uint32_t brick, uint64_t ns, uint64_t elements, uint64_t bytes)
+{
+	struct brick__thread *self = brick_enabled() ? thread_here() : NULL;
+
+	if (!self || brick >= BRICK_MAX_BRICKS)
+		return;
+	const struct brick_clock *clock = brick_clock_get();
+	uint64_t ticks = (uint64_t)(((unsigned __int128)ns << clock->shift) / clock->mult);
+	struct brick_stat *stat = &self->lane->stats[brick];
+	count_one(stat, ticks, ticks, 0);
+	stat->elements += elements;
+	stat->bytes += bytes;
+	write_point(brick, BRICK_RECORD_REPORTED, ticks);
+}
+
+void brick_instant(uint32_t brick)
+{
+	write_point(brick, BRICK_RECORD_INSTANT, 0);
+}
+
+void brick_counter(uint32_t brick, double value)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof bits);
+	write_point(brick, BRICK_RECORD_COUNTER, bits);
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading and resetting the statistics of the running session: sums over its lanes of threads, or
+ * of queues, percentiles from the merged histograms. Nothing in here is on the hot path, and
+ * nothing stops a writer.
+ */
+#include "base/members.h"
+#include "brick/stats.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/sized.h"
+#include "brick/error.h"
+#include "brick/session.h"
+#include "lib/session/consumer.h"
+#include "lib/session/session_map.h"
+
+static int row_is_backed(const struct brick_lane *lane, uint32_t brick)
+{
+	return (lane->histogram_rows[brick >> 6] >> (brick & 63)) & 1;
+}
+
+static void add_row(uint64_t *merged, const uint32_t *row)
+{
+	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
+		merged[i] += row[i];
+}
+
+/* Under the session lock. A consumer enters those of threads, and nobody those of queues then. */
+static void merge_histograms(
+	const struct brick__session *s, uint32_t brick, enum brick_lane_kind kind, uint64_t *merged)
+{
+	uint64_t row = (uint64_t)brick * BRICK_HISTOGRAM_BUCKETS;
+
+	memset(merged, 0, BRICK_HISTOGRAM_BUCKETS * sizeof *merged);
+	if (s->ring_records && kind == BRICK_LANE_QUEUE)
+		return;
+	if (s->ring_records)
+		add_row(merged, (uint32_t *)brick__at(s, s->header->drained_offset) + row);
+	for (uint32_t i = 0; i < s->header->lane_count; i++) {
+		struct brick_lane *lane = s->lanes[i].lane;
+		if (lane->kind == kind && row_is_backed(lane, brick))
+			add_row(merged, (uint32_t *)((char *)lane + lane->histogram_offset) + row);
+	}
+}
+
+/*
+ * By nearest rank, in ns; 0: fewer entries than it takes to tell it from the greatest. A bucket's
+ * middle may lie beyond the values that are really in it.
+ */
+static uint64_t percentile_ns(
+	const struct brick_stats *stats, const uint64_t *merged, uint64_t entries, unsigned percent)
+{
+	uint64_t rank = (entries * percent + 99) / 100, seen = 0;
+	uint32_t i = 0;
+
+	if (percent > 50 && entries * (100 - percent) < 100)
+		return 0;
+	for (; i < BRICK_HISTOGRAM_BUCKETS - 1; i++) {
+		seen += merged[i];
+		if (seen >= rank)
+			break;
+	}
+	uint64_t ns = brick_clock_duration_ns(brick_clock_get(), brick_histogram_value(i));
+	return ns < stats->min_ns ? stats->min_ns : ns > stats->max_ns ? stats->max_ns : ns;
+}
+
+static void add_stat(struct brick_stat *sum, const struct brick_stat *stat)
+{
+	members_add(sum, stat, count, total, nested, self, wait, elements, bytes, bytes_out, flops,
+		counted, cycles, instructions, cache_misses);
+	if (stat->min < sum->min)
+		sum->min = stat->min;
+	if (stat->max > sum->max)
+		sum->max = stat->max;
+}
+
+/* Under the session lock. */
+static struct brick_stat sum_lanes(
+	const struct brick__session *s, uint32_t brick, enum brick_lane_kind kind)
+{
+	struct brick_stat sum = {.min = UINT64_MAX};
+
+	for (uint32_t i = 0; i < s->header->lane_count; i++)
+		if (s->lanes[i].lane->kind == kind)
+			add_stat(&sum, &s->lanes[i].lane->stats[brick]);
+	return sum;
+}
+
+static void fill(struct brick_stats *out, const struct brick_stat *sum)
+{
+	const struct brick_clock *clock = brick_clock_get();
+	double ns_per_tick = ldexp((double)clock->mult, -(int)clock->shift);
+
+	memset(out, 0, sizeof *out);
+	out->count = sum->count;
+	out->total_ns = brick_clock_duration_ns(clock, sum->total);
+	out->self_ns = brick_clock_duration_ns(clock, sum->self);
+	out->wait_ns = brick_clock_duration_ns(clock, sum->wait);
+	out->min_ns = brick_clock_duration_ns(clock, sum->min);
+	out->max_ns = brick_clock_duration_ns(clock, sum->max);
+	out->mean_ns = (double)(sum->total + sum->nested) / (double)sum->count * ns_per_tick;
+	members_copy(out, sum, elements, bytes, bytes_out, flops);
+}
+
+/*
+ * Spread of the histogram's entries in ticks, every entry taken at the middle of its bucket, which
+ * is up to 1/128 of it off: so is the spread, of their root mean square. 0: it may be nothing but
+ * that.
+ */
+static double deviation(const uint64_t *merged, uint64_t entries)
+{
+	double mean = 0, square = 0;
+
+	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
+		mean += (double)merged[i] * (double)brick_histogram_value(i) / (double)entries;
+	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++) {
+		double off = (double)brick_histogram_value(i) - mean;
+		square += (double)merged[i] * off * off / (double)entries;
+	}
+	double error = sqrt(square + mean * mean) / (2 << BRICK_HISTOGRAM_SUB_BITS);
+	return sqrt(square) > 2 * error ? sqrt(square) : 0;
+}
+
+/* What the histogram alone knows. */
+static void fill_distribution(struct brick_stats *out, const uint64_t *merged)
+{
+	const struct brick_clock *clock = brick_clock_get();
+	uint64_t entries = 0;
+
+	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
+		entries += merged[i];
+	if (!entries)
+		return;
+	out->stddev_ns =
+		ldexp(deviation(merged, entries) * (double)clock->mult, -(int)clock->shift);
+	out->p50_ns = percentile_ns(out, merged, entries, 50);
+	out->p95_ns = percentile_ns(out, merged, entries, 95);
+	out->p99_ns = percentile_ns(out, merged, entries, 99);
+}
+
+/* Have the histograms of what is still in the rings, where this process consumes them. */
+static void drain_now(struct brick__session *session)
+{
+	if (session->consumer)
+		session->consumer_type->drain(session->consumer);
+}
+
+static int get_stats(uint32_t brick, enum brick_lane_kind kind, struct brick_stats *out)
+{
+	struct brick_stats stats;
+	int error = -ENOENT;
+
+	if (brick >= brick_count() || !sized_bytes(out))
+		return -EINVAL;
+	uint64_t *merged = malloc(BRICK_HISTOGRAM_BUCKETS * sizeof *merged);
+	if (!merged)
+		return -ENOMEM;
+	brick__session_lock();
+	if (brick__session.header) {
+		struct brick_stat sum = sum_lanes(&brick__session, brick, kind);
+		error = sum.count ? 0 : BRICK_ENOTRECORDED;
+		if (!error) {
+			fill(&stats, &sum);
+			drain_now(&brick__session);
+			merge_histograms(&brick__session, brick, kind, merged);
+			fill_distribution(&stats, merged);
+		}
+	}
+	brick__session_unlock();
+	free(merged);
+	return error ? error : sized_write(out, sizeof stats, &stats);
+}
+
+int brick_stats_get(uint32_t brick, struct brick_stats *out)
+{
+	return get_stats(brick, BRICK_LANE_THREAD, out);
+}
+
+int brick_device_stats_get(uint32_t brick, struct brick_stats *out)
+{
+	return get_stats(brick, BRICK_LANE_QUEUE, out);
+}
+
+int brick_category_stats_get(uint32_t category, struct brick_stats *out)
+{
+	struct brick_stat sum = {.min = UINT64_MAX};
+	struct brick_stats stats;
+	int error = -ENOENT;
+
+	if (category >= brick_category_count() || !sized_bytes(out))
+		return -EINVAL;
+	brick__session_lock();
+	if (brick__session.header) {
+		for (uint32_t i = 0; i < brick_count(); i++) {
+			struct brick_stat one = sum_lanes(&brick__session, i, BRICK_LANE_THREAD);
+			if (one.count && brick_category_of(i) == category)
+				add_stat(&sum, &one);
+		}
+		error = sum.count ? 0 : BRICK_ENOTRECORDED;
+		if (!error) {
+			fill(&stats, &sum);
+			stats.total_ns = stats.self_ns; /* of nested ones, once */
+		}
+	}
+	brick__session_unlock();
+	return error ? error : sized_write(out, sizeof stats, &stats);
+}
+
+static void add_ledger(struct brick_losses *out, const struct brick_ledger *ledger)
+{
+	out->dropped += ledger->dropped + ledger->refused;
+	out->unmatched += ledger->unmatched + ledger->too_deep + ledger->table_full;
+	out->clamped += ledger->clamped;
+	out->unsupported += ledger->unsupported;
+}
+
+int brick_losses_get(struct brick_losses *out)
+{
+	struct brick_losses losses = BRICK_LOSSES_INIT;
+	int error = -ENOENT;
+
+	brick__session_lock();
+	if (brick__session.header) {
+		add_ledger(&losses, &brick__session.header->ledger);
+		for (uint32_t i = 0; i < brick__session.header->lane_count; i++) {
+			add_ledger(&losses, &brick__session.lanes[i].lane->ledger);
+			losses.open += brick__session.lanes[i].lane->depth;
+		}
+		error = 0;
+	}
+	brick__session_unlock();
+	return error ? error : sized_write(out, sizeof losses, &losses);
+}
+
+static void clear_lane(struct brick_lane *lane)
+{
+	for (uint32_t i = 0; i < BRICK_MAX_BRICKS; i++) {
+		if (row_is_backed(lane, i))
+			memset((char *)lane + lane->histogram_offset +
+					(uint64_t)i * BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t),
+				0, BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t));
+		if (lane->stats[i].count)
+			lane->stats[i] = (struct brick_stat){.min = UINT64_MAX};
+	}
+	memset(&lane->ledger, 0, sizeof lane->ledger);
+	lane->hook_calls = lane->hook_timed = lane->hook_ticks = 0;
+}
+
+static void clear_drained(struct brick__session *s)
+{
+	uint32_t *drained = brick__at(s, s->header->drained_offset);
+
+	for (uint32_t i = 0; i < brick_count(); i++)
+		memset(drained + (uint64_t)i * BRICK_HISTOGRAM_BUCKETS, 0,
+			BRICK_HISTOGRAM_BUCKETS * sizeof *drained);
+}
+
+int brick_reset(void)
+{
+	struct brick__session *s = &brick__session;
+	int error = 0;
+
+	brick__session_lock();
+	if (!s->header)
+		error = -ENOENT;
+	else if (s->external)
+		error = BRICK_ESTATE;
+	for (uint32_t i = 0; !error && i < s->header->lane_count; i++)
+		if (s->lanes[i].lane->depth)
+			error = -EBUSY;
+	if (!error) {
+		drain_now(s);
+		for (uint32_t i = 0; i < s->header->lane_count; i++)
+			clear_lane(s->lanes[i].lane);
+		memset(&s->header->ledger, 0, sizeof s->header->ledger);
+		if (s->consumer)
+			clear_drained(s);
+	}
+	brick__session_unlock();
+	if (!error)
+		brick_note("reset", "1"); /* records and statistics differ from here on */
+	return error;
+}

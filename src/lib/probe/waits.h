@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What one wait was for: commands of several queues. The calling thread's own. */
+#pragma once
+
+#include <stdint.h>
+#include "brick/export.h"
+
+enum { BRICK__WAIT_LINKS = 16 }; /* as many as a recording keeps (src/lib/writer/trace_records.h) */
+
+struct brick__waits {
+	uint64_t numbers[BRICK__WAIT_LINKS];
+	uint32_t count;
+};
+
+/* The command of that number, 0: not known. Of too many the newest stay. */
+static inline void brick__waits_add(struct brick__waits *w, uint64_t number)
+{
+	uint32_t oldest = 0;
+
+	for (uint32_t i = 0; i < w->count; i++) {
+		if (w->numbers[i] == number)
+			return;
+		oldest = w->numbers[i] < w->numbers[oldest] ? i : oldest;
+	}
+	if (number && w->count < BRICK__WAIT_LINKS)
+		w->numbers[w->count++] = number;
+	else if (w->count && w->numbers[oldest] < number)
+		w->numbers[oldest] = number;
+}
+
+/* As brick_record_wait(), for all of them. */
+BRICK_API void brick__record_waits(uint64_t begin, uint64_t end, const struct brick__waits *waits);

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lanes of threads. A thread gets one at its first brick: a lane whose thread has ended if there is
+ * one (its statistics go on, its rings are warm), else a new one.
+ */
+#include "lib/session/lane_thread.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/scope.h"
+#include "base/thread_exit.h"
+#include "brick/probe.h"
+#include "lib/session/consumer.h"
+#include "lib/probe/counter_events.h"
+#include "lib/session/lane_memory.h"
+#include "lib/session/session_state.h"
+#include "lib/session/session_map.h"
+#include "lib/sys/sys.h"
+#include "lib/sys/ticks.h"
+
+static struct thread_exit exit_of_thread;
+static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
+static __thread int is_named
+	__attribute__((tls_model("initial-exec"))); /* by brick_thread_name() */
+
+/*
+ * Between two owners nothing is open that will be closed, so that there is the room that the ring
+ * keeps for that. 1: it was written.
+ */
+static int append(const struct brick__thread *self, const struct brick_record *r)
+{
+	struct brick_lane *lane = self->lane;
+	uint64_t tail = __atomic_load_n(&lane->tail, __ATOMIC_ACQUIRE);
+
+	if (lane->head - tail >= lane->capacity)
+		return 0;
+	self->ring[lane->head & self->mask] = *r;
+	__atomic_store_n(&lane->head, lane->head + 1, __ATOMIC_RELEASE);
+	return 1;
+}
+
+/* Who has the lane from now on; tid 0: nobody, and what is open never ends. */
+static void announce_owner(const struct brick__thread *self, uint64_t now, uint64_t tid)
+{
+	const struct brick_record r = {
+		.begin = now, .kind = BRICK_RECORD_THREAD, .layer = -1, .elements = tid};
+
+	if (!append(self, &r))
+		self->lane->ledger.dropped += self->lane->capacity > 0;
+}
+
+/* The next owner's name takes its place in the lane. */
+static void leave_name(const struct brick__thread *self)
+{
+	struct brick_lane *lane = self->lane;
+	struct brick_record r = {.begin = lane->end_ticks, .kind = BRICK_RECORD_NAME, .layer = -1};
+
+	if (!is_named) /* it may be called something else since its first brick */
+		brick__sys_thread_name(lane->name, sizeof lane->name);
+	for (uint16_t at = 0; at < sizeof lane->name && (!at || lane->name[at - 1]);
+		at += BRICK_NAME_PART) {
+		brick_name_write(&r, lane->name, at);
+		append(self, &r);
+	}
+}
+
+static void leave_open(const struct brick__thread *self)
+{
+	struct brick_lane *lane = self->lane;
+
+	for (uint32_t i = 0; i < lane->depth; i++) {
+		const struct brick_frame *frame = &lane->frames[i];
+		const struct brick_record open = brick_frame_open(frame);
+		if (frame->flags & BRICK_FRAME_OPENED ? frame->flags & BRICK_FRAME_DROPPED
+						      : !append(self, &open))
+			lane->ledger.unmatched++;
+	}
+}
+
+/* The thread has ended, or begun in a newer session: nobody writes to its lane any more. */
+static void leave_lane(struct brick__thread *self)
+{
+	struct brick_lane *lane = self->lane;
+
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	if (!lane)
+		return;
+	if (brick__session.header && self->serial == brick__session.serial) {
+		lane->end_ticks = brick__now();
+		lane->live_ticks += lane->end_ticks - lane->start_ticks;
+		leave_open(self);
+		leave_name(self);
+		if (lane->depth)
+			announce_owner(self, lane->end_ticks, 0);
+		lane->depth = 0;
+		__atomic_store_n(&lane->state, BRICK_LANE_FREE, __ATOMIC_RELEASE);
+		if (brick__session.consumer)
+			brick__session.consumer_type->thread_ends(brick__session.consumer);
+	} else {
+		brick__sys_unmap(lane, brick__lane_bytes(lane));
+	}
+	brick__thread_forget(self);
+}
+
+static void thread_exits(void *self)
+{
+	leave_lane(self);
+}
+
+static void make_exit_key(void)
+{
+	thread_exit_create(&exit_of_thread, thread_exits); /* without one, lanes stay taken */
+}
+
+/* Under the session lock: a lane that no thread uses any more. */
+static struct brick_lane *reuse_lane(struct brick__session *s)
+{
+	for (uint32_t i = 0; i < s->header->lane_count; i++) {
+		struct brick_lane *lane = s->lanes[i].lane;
+		if (lane->kind == BRICK_LANE_THREAD &&
+			__atomic_load_n(&lane->state, __ATOMIC_ACQUIRE) == BRICK_LANE_FREE)
+			return lane;
+	}
+	return NULL;
+}
+
+/* Under the session lock. */
+static uint32_t lane_index(const struct brick__session *s, const struct brick_lane *lane)
+{
+	uint32_t i = 0;
+
+	while (s->lanes[i].lane != lane)
+		i++;
+	return i;
+}
+
+/* since: of a new lane, when its making began. */
+static void own_lane(struct brick_lane *lane, uint64_t since)
+{
+	struct brick__thread *self = &brick__thread;
+
+	lane->tid = brick__sys_thread_id();
+	lane->start_ticks = lane->owners++ ? brick__now() : since;
+	lane->end_ticks = 0;
+	lane->depth = 0;
+	lane->default_layer = 0;
+	memset(lane->name, 0, sizeof lane->name);
+	brick__sys_thread_name(lane->name, sizeof lane->name);
+	is_named = 0;
+	self->lane = lane;
+	self->index = lane_index(&brick__session, lane);
+	self->ring = (struct brick_record *)((char *)lane + lane->ring_offset);
+	self->mask = lane->capacity ? lane->capacity - 1 : 0;
+	self->serial = brick__session.serial;
+	self->refused = 0;
+	self->tag = self->serial << 8;
+	announce_owner(self, lane->start_ticks, lane->tid);
+	__atomic_store_n(&lane->state, BRICK_LANE_LIVE, __ATOMIC_RELEASE);
+}
+
+/* The lane's session goes on, and nothing is recorded now: the thread keeps its lane. */
+static int is_paused(const struct brick__thread *self)
+{
+	return self->serial == __atomic_load_n(&brick__live, __ATOMIC_ACQUIRE) &&
+	       !__atomic_load_n(&brick__on, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * What could not be had is tried for again at the 2nd, 4th, 8th ... record that asks for it, and at
+ * every 4096th: not at each, since a try costs as much as a whole lane.
+ */
+static int may_try(struct brick__thread *self)
+{
+	uint32_t on = __atomic_load_n(&brick__on, __ATOMIC_RELAXED), n = self->refused;
+
+	if (self->refused_by != on || !n)
+		return 1;
+	self->refused++;
+	return !(n & (n - 1)) || n % 4096 == 0;
+}
+
+static void note_refusal(struct brick__thread *self)
+{
+	uint32_t on = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
+
+	if (self->refused_by == on && self->refused)
+		return;
+	self->refused_by = on;
+	self->refused = 1;
+}
+
+struct brick_lane *brick__thread_attach(void)
+{
+	KEEP_ERRNO();
+	struct brick__thread *self = &brick__thread;
+	struct brick_lane *lane = NULL;
+
+	if ((self->lane && is_paused(self)) || !may_try(self))
+		return NULL;
+	if (self->lane)
+		leave_lane(self);
+	brick__session_ensure();
+	pthread_once(&exit_key_once, make_exit_key);
+	uint64_t since = brick__now();
+	brick__session_lock();
+	struct brick__session *s = &brick__session;
+	if (s->header && __atomic_load_n(&brick__on, __ATOMIC_RELAXED) == s->serial) {
+		lane = reuse_lane(s);
+		if (!lane)
+			lane = brick__lane_create(s, BRICK_LANE_THREAD);
+		if (lane && s->consumer)
+			s->consumer_type->thread_begins(s->consumer);
+		if (lane)
+			own_lane(lane, since);
+	}
+	if (!lane)
+		note_refusal(self);
+	brick__session_unlock();
+	if (lane && lane->owners == 1) /* others need not wait for this */
+		brick__sys_touch(self->ring, lane->capacity * sizeof *self->ring);
+	if (lane)
+		thread_exit_set(&exit_of_thread, self);
+	if (lane && brick__counters_now())
+		brick__counters_thread();
+	return lane;
+}
+
+void brick__end_unmatched(struct brick__thread *self)
+{
+	if (self->lane) {
+		self->lane->ledger.unmatched++;
+		return;
+	}
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	if (brick__session.header)
+		brick__session.header->ledger.unmatched++;
+}
+
+void brick_thread_name(const char *name)
+{
+	if (!brick_enabled() || (brick__thread.serial != brick__on && !brick__thread_attach()))
+		return;
+	snprintf(brick__thread.lane->name, sizeof brick__thread.lane->name, "%s", name);
+	is_named = 1;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The seam of src/lib/sys/sys.h on Linux: shared memory, identity of threads and of the process.
+ * Called on slow paths only; every function leaves errno as it found it.
+ */
+#include "base/file.h"
+#include "base/scope.h"
+#include "lib/sys/sys.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+void brick__sys_unmap(void *address, uint64_t bytes)
+{
+	KEEP_ERRNO();
+	munmap(address, bytes);
+}
+
+void brick__sys_touch(void *address, uint64_t bytes)
+{
+	KEEP_ERRNO();
+
+	if (madvise(address, bytes, MADV_POPULATE_WRITE) < 0) {
+		for (uint64_t i = 0; i < bytes; i += 4096) {
+			volatile char *page = (volatile char *)address + i;
+			*page = *page;
+		}
+	}
+}
+
+uint64_t brick__sys_thread_id(void)
+{
+	KEEP_ERRNO();
+	return (uint64_t)syscall(SYS_gettid);
+}
+
+int brick__sys_thread_schedule(uint32_t pid, uint32_t tid, uint64_t *ran, uint64_t *queued)
+{
+	KEEP_ERRNO();
+	char path[96], text[96], *end;
+
+	snprintf(path, sizeof path, "/proc/%u/task/%u/schedstat", pid, tid);
+	if (!file_begin(path, text, sizeof text))
+		return -EIO;
+	*ran = strtoull(text, &end, 10);
+	*queued = strtoull(end, &end, 10);
+	return 0;
+}
+
+/* CPU time by the clock: getrusage's is as of the last tick. */
+void brick__sys_thread_usage(struct brick__thread_usage *usage)
+{
+	KEEP_ERRNO();
+	struct rusage r = {0};
+	struct timespec t = {0, 0};
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	getrusage(RUSAGE_THREAD, &r);
+	usage->cpu_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	usage->preemptions = (uint64_t)r.ru_nivcsw;
+	usage->waits = (uint64_t)r.ru_nvcsw;
+}
+
+void brick__sys_thread_name(char *name, size_t bytes)
+{
+	KEEP_ERRNO();
+	char buffer[16] = "";
+
+	prctl(PR_GET_NAME, buffer);
+	snprintf(name, bytes, "%s", buffer);
+}
+
+void brick__sys_executable(char *path, size_t bytes)
+{
+	KEEP_ERRNO();
+	file_link("/proc/self/exe", path, bytes);
+}
+
+size_t brick__sys_command(char *argv, size_t bytes)
+{
+	KEEP_ERRNO();
+	size_t used = file_begin("/proc/self/cmdline", argv, bytes);
+
+	if (used)
+		argv[used - 1] = '\0';
+	return used;
+}

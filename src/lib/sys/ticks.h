@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The CPU's own counter, inline because it is the hot path. Which counter is sound on this machine
+ * is decided once by src/lib/probe/clock.c; until then, and where there is none, the OS clock is
+ * read.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <time.h>
+#include "brick/export.h"
+
+/* 1 when brick__counter() is invariant and calibrated, and so is what brick__now() reads. */
+extern uint32_t brick__counter_used __attribute__((visibility("hidden")));
+
+/* Of a reading. */
+struct brick__halves {
+	uint32_t low, high;
+};
+
+static inline struct brick__halves brick__halves(uint64_t ticks)
+{
+	return (struct brick__halves){(uint32_t)ticks, (uint32_t)(ticks >> 32)};
+}
+
+#if defined(__x86_64__)
+static inline struct brick__halves brick__counter_halves(void)
+{
+	struct brick__halves now;
+	__asm__ __volatile__("rdtsc" : "=a"(now.low), "=d"(now.high));
+	return now;
+}
+
+static inline uint64_t brick__counter(void)
+{
+	struct brick__halves now = brick__counter_halves();
+	return (uint64_t)now.high << 32 | now.low;
+}
+#else
+#if defined(__aarch64__)
+static inline uint64_t brick__counter(void)
+{
+	uint64_t value;
+	__asm__ __volatile__("mrs %0, cntvct_el0" : "=r"(value));
+	return value;
+}
+#else
+static inline uint64_t brick__counter(void)
+{
+	return 0;
+}
+#endif
+
+static inline struct brick__halves brick__counter_halves(void)
+{
+	return brick__halves(brick__counter());
+}
+#endif
+
+/* A reading after this is not taken before what was loaded before it: CPUs read ahead. */
+static inline void brick__counter_order(void)
+{
+#if defined(__x86_64__)
+	__asm__ __volatile__("lfence" : : : "memory");
+#elif defined(__aarch64__)
+	__asm__ __volatile__("isb" : : : "memory");
+#endif
+}
+
+static inline uint64_t brick__monotonic_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+/* Out of line: the case without a usable counter. */
+uint64_t brick__monotonic_slow(void) __attribute__((visibility("hidden"), cold));
+
+/* Present time in ticks of the process's clock. */
+static inline uint64_t brick__now(void)
+{
+	if (BRICK_LIKELY(brick__counter_used))
+		return brick__counter();
+	return brick__monotonic_slow();
+}

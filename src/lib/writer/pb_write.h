@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Encoding protobuf messages into a growing buffer. Memory that cannot be had sets `failed` and
+ * makes every later call do nothing, so that callers check once at the end. One thread at a time.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include "lib/writer/perfetto.h"
+
+struct pb_buffer {
+	uint8_t *data;
+	size_t size, capacity;
+	int failed;
+};
+
+void pb_buffer_fini(struct pb_buffer *b);
+
+/* Room for that many more bytes; 0 when there is no memory. */
+int pb_reserve(struct pb_buffer *b, size_t bytes);
+
+void pb_bytes(struct pb_buffer *b, const void *bytes, size_t size);
+
+/* Fields, with their tags. */
+void pb_varint(struct pb_buffer *b, uint32_t field, uint64_t value);
+void pb_double(struct pb_buffer *b, uint32_t field, double value);
+void pb_string(struct pb_buffer *b, uint32_t field, const char *text, size_t size);
+
+/* A nested message: everything written between the two calls. Its length takes 4 bytes. */
+size_t pb_open(struct pb_buffer *b, uint32_t field);
+void pb_close(struct pb_buffer *b, size_t opened);
+
+/* Where there is room already: store a varint, return its length (at most 10). */
+static inline unsigned pb_put_varint(uint8_t *at, uint64_t value)
+{
+	unsigned n = 0;
+
+	while (value >= 0x80) {
+		at[n++] = (uint8_t)(value | 0x80);
+		value >>= 7;
+	}
+	at[n++] = (uint8_t)value;
+	return n;
+}

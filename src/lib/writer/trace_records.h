@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rules that a lane's records keep: slices nest, time never runs back, ids are in the tables.
+ * Nothing in a record is trusted: what breaks a rule is counted and left out. What is left goes to
+ * a target (a recording, a run), one call for each slice's begin, end or both. Called by the sinks.
+ */
+#pragma once
+
+#include "lib/writer/trace_tables.h"
+
+/* What the records right behind a SAMPLE or CLOSE say of it. kind 0: nothing of that kind. */
+enum { RECORD_LINKS = 16 };
+struct record_args {
+	struct brick_record work, launch, times, tile;
+	uint32_t records; /* how many there were */
+	uint32_t flow_count, dependency_count;
+	uint64_t flows[RECORD_LINKS], dependencies[RECORD_LINKS];
+	uint32_t further[RECORD_LINKS]; /* flows: so many numbers follow */
+};
+
+/* Why a frame ends without its CLOSE. */
+enum records_unwind {
+	RECORDS_UNWOUND, /* something outside of it was closed */
+	RECORDS_OPEN,	 /* its thread is gone */
+};
+
+/*
+ * Functions return 0 or a negative code, which ends the reading. args: NULL when there are none.
+ * While one runs, lane->depth is that from before the record.
+ */
+struct records_target {
+	int (*sample)(void *context, const struct brick_record *r, const struct record_args *args);
+	int (*open)(void *context, const struct brick_record *r);
+	/* of the innermost frame */
+	int (*close)(void *context, const struct brick_record *r, const struct record_args *args);
+	int (*wait)(void *context, const struct brick_record *r);
+	/* THREAD, NAME, DROP, INSTANT, REPORTED, COUNTER */
+	int (*instant)(void *context, const struct brick_record *r);
+	/* args of the slice that ended last, which was handed over before they came */
+	int (*late)(void *context, const struct record_args *args);
+	/* frames above `depth` end */
+	int (*unwind)(void *context, uint32_t depth, enum records_unwind why);
+};
+
+struct records_lane {
+	const struct records_target *target;
+	void *context;
+	const struct tables *tables;
+	uint64_t *bad; /* where records that break the rules are counted */
+
+	uint64_t last_ticks; /* no record may be earlier */
+	uint32_t depth;
+	uint16_t open[BRICK_MAX_DEPTH]; /* bricks */
+	int ended; /* the last record ended a slice, of which more may still come */
+
+	struct brick_record held; /* of which the next records may say more; kind 0: none */
+	struct record_args args;  /* about it, so far */
+};
+
+/* Records in ring order. What the next call may say more about is held back until then. */
+int records_take(struct records_lane *lane, const struct brick_record *records, size_t count);
+
+/* Hand over what is held back. */
+int records_release(struct records_lane *lane);
+
+/* Records that say more of the SAMPLE or CLOSE before them. */
+static inline int record_is_arg(const struct brick_record *r)
+{
+	const uint32_t kinds = 1u << BRICK_RECORD_WORK | 1u << BRICK_RECORD_LAUNCH |
+			       1u << BRICK_RECORD_TIMES | 1u << BRICK_RECORD_AFTER |
+			       1u << BRICK_RECORD_FLOW | 1u << BRICK_RECORD_TILE;
+
+	return r->kind < 32 && kinds >> r->kind & 1;
+}
+
+static inline int record_is_step(const struct brick_record *r)
+{
+	return brick_is_step(r->brick);
+}
+
+static inline uint64_t record_tokens(const struct brick_record *r)
+{
+	return r->brick == BRICK_MIXED ? (r->elements >> 32) + (uint32_t)r->elements : r->elements;
+}
+
+static inline uint64_t record_output_tokens(const struct brick_record *r)
+{
+	return r->brick == BRICK_MIXED ? r->elements >> 32 : 0;
+}
+
+/* Index of what was launched; 0: not known. */
+static inline uint32_t record_kernel(const struct tables *tables, const struct record_args *args)
+{
+	return args->launch.kind && args->launch.brick < tables->kernel_count ? args->launch.brick
+									      : 0;
+}

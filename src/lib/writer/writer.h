@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writing a recording: records of sessions in, a Perfetto trace out (docs/FORMAT.md). Knows the
+ * session's layouts (include/brick/abi/session.h) but not where they are mapped: the caller
+ * (record/) hands in tables and records that it has checked. Depends on libc only, runs inside
+ * other people's processes when embedded: never exits, prints or leaks. One thread at a time.
+ *
+ * The file grows as PATH.part and is renamed to PATH by trace_writer_finish(). After any error the
+ * writer stays in an error state in which every call returns that first error and does nothing.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include "lib/writer/sink.h"
+
+struct trace_writer;
+
+struct trace_writer_options {
+	const char *path;	    /* final name; NULL with an output */
+	uint64_t start_unix_ns;	    /* of the run */
+	uint64_t start_ns;	    /* CLOCK_MONOTONIC */
+	const char *const *command; /* argv of the recorded command, NULL-terminated, or NULL */
+	const char *host;
+	const char *cpu; /* model name of the CPU, or NULL */
+	int compress;	 /* 0: plain packets */
+	/* Takes the bytes instead of a file; returns 0 or a negative code. NULL: there is a file.
+	 */
+	int (*output)(void *context, const void *data, size_t bytes);
+	void *output_context;
+};
+
+/* What part_file_open() says of PATH, or -ENOMEM; *out untouched. */
+int trace_writer_create(struct trace_writer **out, const struct trace_writer_options *options);
+
+/* What records and tables go into, until the writer is finished or abandoned. */
+struct sink *trace_writer_sink(struct trace_writer *w);
+
+/* Bytes written, and begin/end pairs in them. */
+void trace_writer_counts(const struct trace_writer *w, uint64_t *bytes, uint64_t *pairs);
+
+/* Complete the file, give it its final name, free w. On error PATH.part is left, as below. */
+int trace_writer_finish(struct trace_writer *w);
+
+/* Who flushes may be scheduled as he likes: what waits for the disk is scheduled as the caller. */
+void trace_writer_sync_prepare(struct trace_writer *w);
+
+/* Give up: leave what was written until now as PATH.part, or remove it. Free w; NULL is legal. */
+void trace_writer_leave(struct trace_writer *w);
+void trace_writer_abandon(struct trace_writer *w);

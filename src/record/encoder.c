@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The idle thread and the taking over of its work. Whoever holds `work` emits messages, a small
+ * piece at a time; the filling thread only ever tries that lock, and asks for it with `takeover`
+ * when it must have it.
+ */
+#include "record/encoder.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdlib.h>
+#include "base/clock_ns.h"
+#include "base/thread_start.h"
+#include "lib/drain/drain_pace.h"
+#include "record/backlog.h"
+#include "record/encoder_queue.h"
+#include "lib/writer/writer.h"
+
+#define LATE_NS 2000000000ull
+#define LARGE_BYTES (64ull << 20) /* or larger than this, or a quarter of what it may be */
+#define ASSIST_NS 20000000ull	  /* at a stretch */
+enum { PIECE_RECORDS = 2048, YIELD_MS = 5 };
+
+struct encoder {
+	struct queue queue;
+	encoder_done_fn done;
+	void *context;
+	uint64_t late_ns;   /* a backlog older than this is no longer the idle thread's */
+	uint64_t max_bytes; /* rather than using more, rings are left to fill up */
+	pthread_t thread;
+	pthread_mutex_t work;
+	sem_t wake;
+	/* atomic */
+	int sleeping, takeover, stopping;
+	int error;
+	/* under `work` */
+	struct trace_writer *writer;
+};
+
+static void fail(struct encoder *e, int error)
+{
+	trace_writer_leave(e->writer);
+	e->writer = NULL;
+	__atomic_store_n(&e->error, error, __ATOMIC_RELEASE);
+}
+
+/* The next piece of a records message; *finished when it was the last. */
+static int emit_piece(struct encoder *e, struct message *m, int *finished)
+{
+	size_t count = m->count - m->emitted;
+
+	if (count > PIECE_RECORDS)
+		count = PIECE_RECORDS;
+	int error = drain_emit(
+		m->drain, trace_writer_sink(e->writer), m->lane, m->records + m->emitted, count);
+	m->emitted += count;
+	*finished = m->emitted == m->count;
+	return error;
+}
+
+static int emit(struct encoder *e, struct message *m, int *finished)
+{
+	int error;
+
+	switch (m->kind) {
+	case MESSAGE_RECORDS:
+		return emit_piece(e, m, finished);
+	case MESSAGE_CLOCK:
+		return sink_clock(trace_writer_sink(e->writer), &m->clock);
+	case MESSAGE_END:
+		return drain_finish(m->drain, trace_writer_sink(e->writer), m->end, m->end_ticks);
+	case MESSAGE_FLUSH:
+		error = sink_account(trace_writer_sink(e->writer), &m->account);
+		return error ? error : sink_flush(trace_writer_sink(e->writer));
+	case MESSAGE_OFF_CPU:
+		return drain_emit_off_cpu(
+			m->drain, trace_writer_sink(e->writer), m->off_cpu, m->count);
+	case MESSAGE_DIGESTS:
+		return drain_emit_digests(m->drain, trace_writer_sink(e->writer));
+	}
+	return 0;
+}
+
+/* One piece of work, under `work`; 0 when there is none. */
+static int step(struct encoder *e)
+{
+	struct message *m = queue_front(&e->queue);
+	int finished = 1;
+
+	if (!m)
+		return 0;
+	if (e->writer) {
+		int error = emit(e, m, &finished);
+		if (error) {
+			fail(e, error);
+			finished = 1;
+		}
+	}
+	if (finished)
+		queue_pop(&e->queue);
+	return 1;
+}
+
+static int raised(const int *flag)
+{
+	return __atomic_load_n(flag, __ATOMIC_SEQ_CST);
+}
+
+static void work_while_wanted(struct encoder *e)
+{
+	int more = 1;
+
+	while (more && !raised(&e->takeover)) {
+		pthread_mutex_lock(&e->work);
+		more = step(e);
+		pthread_mutex_unlock(&e->work);
+	}
+}
+
+static void *run(void *argument)
+{
+	struct encoder *e = argument;
+	struct sched_param none = {0};
+
+	pthread_setname_np(pthread_self(), "brick-encoder");
+	sched_setscheduler(0, SCHED_IDLE, &none);
+	while (!raised(&e->stopping)) {
+		work_while_wanted(e);
+		__atomic_store_n(&e->sleeping, 1, __ATOMIC_SEQ_CST);
+		if ((!queue_is_empty(&e->queue) && !raised(&e->takeover)) || raised(&e->stopping)) {
+			/* something came just now; a wake-up may already be on its way */
+			if (__atomic_exchange_n(&e->sleeping, 0, __ATOMIC_SEQ_CST))
+				continue;
+		}
+		while (sem_wait(&e->wake) < 0 && errno == EINTR)
+			;
+	}
+	return NULL;
+}
+
+static void wake(struct encoder *e)
+{
+	if (__atomic_exchange_n(&e->sleeping, 0, __ATOMIC_SEQ_CST))
+		sem_post(&e->wake);
+}
+
+int encoder_create(
+	struct encoder **out, struct trace_writer *writer, encoder_done_fn done, void *context)
+{
+	struct encoder *e = calloc(1, sizeof *e);
+
+	if (!e)
+		return -ENOMEM;
+	e->writer = writer;
+	e->done = done;
+	e->late_ns = LATE_NS;
+	e->max_bytes = backlog_capacity_bytes("");
+	e->context = context;
+	int error = queue_init(&e->queue);
+	if (error) {
+		free(e);
+		return error;
+	}
+	pthread_mutex_init(&e->work, NULL);
+	sem_init(&e->wake, 0, 0);
+	/* src/record/record_guard.c repairs what SIGBUS is about */
+	error = thread_start(&e->thread, NULL, SIGBUS, run, e);
+	if (error) {
+		e->writer = NULL;
+		encoder_destroy(e);
+		return error;
+	}
+	*out = e;
+	return 0;
+}
+
+static void push(struct encoder *e, struct message *m)
+{
+	queue_push(&e->queue, m, monotonic_ns());
+	wake(e);
+}
+
+/* Give the memory of what has been emitted back, and sessions that are over to their owner. */
+static void collect(struct encoder *e)
+{
+	struct message *m = queue_spent(&e->queue);
+
+	while (m) {
+		struct message *next = m->next;
+		if (m->kind == MESSAGE_END)
+			e->done(e->context, m->drain);
+		queue_unuse(&e->queue, m);
+		m = next;
+	}
+}
+
+uint64_t encoder_consume(struct encoder *e, struct drain *drain, uint32_t lane)
+{
+	uint64_t waiting = drain_level(drain, lane).waiting;
+
+	while (waiting && queue_backlog_bytes(&e->queue) < e->max_bytes) {
+		struct message *m = queue_message(&e->queue, MESSAGE_RECORDS, 1);
+		if (!m)
+			break;
+		m->drain = drain;
+		m->lane = lane;
+		m->count = drain_consume(drain, lane, m->records,
+			waiting < MESSAGE_RECORDS_MAX ? waiting : MESSAGE_RECORDS_MAX);
+		waiting -= m->count;
+		if (!m->count) {
+			/* its file is gone: nothing is left to wait for */
+			queue_unuse(&e->queue, m);
+			return 0;
+		}
+		push(e, m);
+	}
+	return waiting;
+}
+
+int encoder_digests(struct encoder *e, struct drain *drain)
+{
+	struct message *m = queue_message(&e->queue, MESSAGE_DIGESTS, 0);
+
+	if (!m)
+		return -ENOMEM;
+	m->drain = drain;
+	push(e, m);
+	return 0;
+}
+
+int encoder_off_cpu(
+	struct encoder *e, struct drain *drain, struct sink_off_cpu *intervals, size_t count)
+{
+	struct message *m = queue_message(&e->queue, MESSAGE_OFF_CPU, 0);
+
+	if (!m) {
+		free(intervals);
+		return -ENOMEM;
+	}
+	m->drain = drain;
+	m->off_cpu = intervals;
+	m->count = count;
+	push(e, m);
+	return 0;
+}
+
+int encoder_clock(struct encoder *e, const struct brick_clock *clock)
+{
+	struct message *m = queue_message(&e->queue, MESSAGE_CLOCK, 0);
+
+	if (!m)
+		return -ENOMEM;
+	m->clock = *clock;
+	push(e, m);
+	return 0;
+}
+
+int encoder_end(struct encoder *e, struct drain *drain, enum drain_end end, uint64_t end_ticks)
+{
+	struct message *m = queue_message(&e->queue, MESSAGE_END, 0);
+
+	if (!m)
+		return -ENOMEM;
+	m->drain = drain;
+	m->end = end;
+	m->end_ticks = end_ticks;
+	push(e, m);
+	return 0;
+}
+
+int encoder_flush(struct encoder *e, const struct sink_account *account)
+{
+	struct message *m = queue_message(&e->queue, MESSAGE_FLUSH, 0);
+
+	if (!m)
+		return -ENOMEM;
+	m->account = *account;
+	e->max_bytes = backlog_capacity_bytes("");
+	push(e, m);
+	return 0;
+}
+
+static int is_behind(const struct encoder *e, uint64_t late_ns, uint64_t large_bytes)
+{
+	return queue_backlog_bytes(&e->queue) > large_bytes ||
+	       queue_backlog_age_ns(&e->queue, monotonic_ns()) > late_ns;
+}
+
+static uint64_t large_bytes(const struct encoder *e)
+{
+	return e->max_bytes / 4 < LARGE_BYTES ? e->max_bytes / 4 : LARGE_BYTES;
+}
+
+int encoder_assist(struct encoder *e)
+{
+	uint64_t start_ns = monotonic_ns();
+	int more = 1;
+
+	collect(e);
+	if (!raised(&e->takeover) && !is_behind(e, e->late_ns, large_bytes(e)))
+		return 0;
+	__atomic_store_n(&e->takeover, 1, __ATOMIC_SEQ_CST);
+	if (pthread_mutex_trylock(&e->work))
+		return 2;
+	while (more && is_behind(e, e->late_ns / 2, large_bytes(e) / 2) &&
+		monotonic_ns() - start_ns < ASSIST_NS)
+		more = step(e);
+	pthread_mutex_unlock(&e->work);
+	collect(e);
+	if (more && is_behind(e, e->late_ns / 2, large_bytes(e) / 2))
+		return 1;
+	__atomic_store_n(&e->takeover, 0, __ATOMIC_SEQ_CST);
+	wake(e);
+	return 0;
+}
+
+void encoder_interval_set(struct encoder *e, uint32_t interval_ms)
+{
+	uint64_t write_ns = drain_write_ns(interval_ms);
+
+	e->late_ns = write_ns < LATE_NS ? write_ns : LATE_NS;
+}
+
+uint32_t encoder_turn(struct encoder *e)
+{
+	int behind = encoder_assist(e);
+
+	if (behind) /* the idle thread lets go of its work soon */
+		return behind == 1 ? 0 : YIELD_MS;
+	uint64_t age_ns = queue_backlog_age_ns(&e->queue, monotonic_ns());
+	if (!age_ns)
+		return UINT32_MAX;
+	return age_ns < e->late_ns ? (uint32_t)((e->late_ns - age_ns) / 1000000) + 1 : 0;
+}
+
+int encoder_error(const struct encoder *e)
+{
+	return __atomic_load_n(&e->error, __ATOMIC_ACQUIRE);
+}
+
+void encoder_finish(struct encoder *e, struct trace_writer **writer)
+{
+	__atomic_store_n(&e->takeover, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&e->stopping, 1, __ATOMIC_SEQ_CST);
+	wake(e);
+	/* Nothing is recorded any more that could overflow: now there is time to wait for the lock.
+	 */
+	pthread_mutex_lock(&e->work);
+	while (step(e))
+		;
+	*writer = e->writer;
+	e->writer = NULL;
+	pthread_mutex_unlock(&e->work);
+	pthread_join(e->thread, NULL);
+	collect(e);
+}
+
+void encoder_destroy(struct encoder *e)
+{
+	if (!e)
+		return;
+	sem_destroy(&e->wake);
+	pthread_mutex_destroy(&e->work);
+	queue_fini(&e->queue);
+	free(e);
+}

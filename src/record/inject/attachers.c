@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The entries (attachers.h). A new attacher is one more, and its library in attach/NAME. */
+#include "record/inject/attachers.h"
+
+#include <stddef.h>
+
+static const struct attacher_note ggml_notes[] = {
+	{"ggml.version", "ggml"},
+	{"ggml.library", "Library"},
+	{"llama.library", "llama"},
+	{"ggml.layout", NULL},
+	{0},
+};
+
+static const char *const ggml_methods[] = {"nodes", "callback", "graph", NULL};
+
+static const struct attacher ggml = {
+	.name = "ggml",
+	.title = "ggml",
+	.library = "libbrick-ggml.so",
+	.entry = ATTACHER_PRELOAD,
+	.version_note = "ggml.version",
+	.notes = ggml_notes,
+	.methods = ggml_methods,
+	.doctor_name = "attach",
+	.if_missing = "install Brick whole; programs with libbrick inside can be recorded all "
+		      "the same",
+	.if_refused = "programs with libbrick inside can be recorded all the same",
+};
+
+static const struct attacher opencl = {
+	.name = "opencl",
+	.title = "OpenCL",
+	.library = "libbrick-opencl.so",
+	.entry = ATTACHER_PRELOAD,
+	.finding = "queues of OpenCL programs are recorded, linked with libOpenCL or opening it "
+		   "themselves",
+	.if_missing = "build Brick where OpenCL's headers are (Debian: opencl-headers)",
+};
+
+static const struct attacher vulkan = {
+	.name = "vulkan",
+	.title = "Vulkan",
+	.library = "libbrick-vulkan.so",
+	.entry = ATTACHER_LAYER,
+	.switched_on = "BRICK_VULKAN=1",
+	.finding = "command buffers of Vulkan programs are recorded, by an implicit layer",
+	.if_missing = "build Brick where Vulkan's headers are (Debian: libvulkan-dev)",
+};
+
+static const struct attacher cuda = {
+	.name = "cuda",
+	.title = "CUDA",
+	.library = "libbrick-cuda.so",
+	.entry = ATTACHER_VARIABLE,
+	.variable = "CUDA_INJECTION64_PATH",
+	.driver = "libcuda.so.1",
+	.if_refused = "install CUPTI (it comes with the CUDA toolkit), or have BRICK_CUPTI lead "
+		      "to it; launches can be timed from inside of a program without",
+};
+
+static const struct attacher hip = {
+	.name = "hip",
+	.title = "HIP",
+	.library = "libbrick-hip.so",
+	.entry = ATTACHER_VARIABLE,
+	.variable = "ROCP_TOOL_LIBRARIES",
+	.driver = "libhsa-runtime64.so.1",
+	.if_refused = "install rocprofiler-sdk (it comes with ROCm)",
+};
+
+const struct attacher *const attachers[] = {&ggml, &opencl, &vulkan, &cuda, &hip, NULL};

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Libraries lie in ../lib beside the bin directory of this program, or in a multiarch directory
+ * below that: in brick/ there where they are installed. Each attacher enters by itself: that one is
+ * missing keeps none of the others out.
+ */
+#include "record/inject/inject.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/file.h"
+#include "base/scope.h"
+#include "lib/sys/elf.h"
+
+enum inject_obstacle inject_library(const struct attacher *attacher, char *path, size_t bytes)
+{
+	static const char multiarch[] = "../lib/" SYS_LIBRARY_TRIPLET "/brick";
+	static const char *const places[] = {"../lib", "../lib/brick", multiarch, "../lib64/brick"};
+	char own[PATH_MAX], candidate[PATH_MAX + 64], real[PATH_MAX];
+
+	file_link("/proc/self/exe", own, sizeof own);
+	char *slash = strrchr(own, '/');
+	if (!slash)
+		return INJECT_NO_LIBRARY;
+	*slash = '\0';
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		snprintf(
+			candidate, sizeof candidate, "%s/%s/%s", own, places[i], attacher->library);
+		if (!realpath(candidate, real))
+			continue;
+		if (strpbrk(real, " :\t\n"))
+			return INJECT_BAD_PATH;
+		return snprintf(path, bytes, "%s", real) < (int)bytes ? INJECT_FINE
+								      : INJECT_BAD_PATH;
+	}
+	return INJECT_NO_LIBRARY;
+}
+
+/* A driver loads it; a tool that the user has set for that goes first. */
+static int enter_by_variable(struct environment *env, const struct attacher *a, const char *library)
+{
+	const char *theirs = getenv(a->variable);
+
+	return theirs && *theirs ? 0 : environment_add(env, "%s=%s", a->variable, library);
+}
+
+/*
+ * The Vulkan loader loads it when an application makes an instance: it looks for manifests in all
+ * data directories, the standard's own (XDG base directories) if none are named.
+ */
+static int enter_as_layer(struct environment *env, const char *library)
+{
+	const char *theirs = getenv("XDG_DATA_DIRS");
+
+	return environment_add(env, "XDG_DATA_DIRS=%s:%.*s/brick",
+		theirs && *theirs ? theirs : "/usr/local/share:/usr/share",
+		(int)(strrchr(library, '/') - library), library);
+}
+
+static int enter(struct environment *env, const struct attacher *a)
+{
+	char library[PATH_MAX];
+	int error;
+
+	if (a->entry == ATTACHER_PRELOAD ||
+		inject_library(a, library, sizeof library) != INJECT_FINE)
+		return 0;
+	if (a->entry == ATTACHER_LAYER)
+		error = enter_as_layer(env, library);
+	else
+		error = enter_by_variable(env, a, library);
+	return error || !a->switched_on ? error : environment_add(env, "%s", a->switched_on);
+}
+
+/* The value of LD_PRELOAD with one more library in front of what the user has there. */
+static int add_to_list(char **list, const char *library)
+{
+	char *longer;
+
+	if (asprintf(&longer, "%s%s%s", *list ? *list : "", *list ? ":" : "", library) < 0)
+		return -ENOMEM;
+	free(*list);
+	*list = longer;
+	return 0;
+}
+
+/* *list: all libraries that can be preloaded, NULL if there are none; *obstacle: then why. */
+static int list_preloads(struct environment *env, char **list, enum inject_obstacle *obstacle)
+{
+	char library[PATH_MAX];
+	int error = 0;
+
+	for (const struct attacher *const *a = attachers; *a && !error; a++) {
+		if ((*a)->entry != ATTACHER_PRELOAD)
+			continue;
+		enum inject_obstacle here = inject_library(*a, library, sizeof library);
+		if (here == INJECT_FINE) {
+			error = add_to_list(list, library);
+			if (!error && (*a)->switched_on)
+				error = environment_add(env, "%s", (*a)->switched_on);
+		} else if (*obstacle != INJECT_BAD_PATH) {
+			*obstacle = here;
+		}
+	}
+	if (*list)
+		*obstacle = INJECT_FINE;
+	return error;
+}
+
+static int preload(
+	struct environment *env, const char *command, char **list, enum inject_obstacle *obstacle)
+{
+	const char *theirs = getenv("LD_PRELOAD");
+	char program[PATH_MAX];
+	int error = list_preloads(env, list, obstacle);
+
+	if (error || !*list)
+		return error;
+	if (inject_resolve(command, program, sizeof program))
+		*obstacle = inject_examine(program);
+	/* the dynamic linker would only complain on the program's stderr, or not start it */
+	if (*obstacle == INJECT_FOREIGN || *obstacle == INJECT_OTHER_LIBC)
+		return 0;
+	return environment_add(env, "LD_PRELOAD=%s%s%s", *list, theirs && *theirs ? ":" : "",
+		theirs ? theirs : "");
+}
+
+int inject_all(struct environment *env, const char *command, enum inject_obstacle *obstacle)
+{
+	SCOPED char *list = NULL;
+	int error = 0;
+
+	*obstacle = INJECT_FINE;
+	for (const struct attacher *const *a = attachers; *a && !error; a++)
+		error = enter(env, *a);
+	if (!error)
+		error = preload(env, command, &list, obstacle);
+	return error;
+}
+
+const char *inject_kinds(char text[INJECT_KINDS_BYTES])
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (const struct attacher *const *a = attachers; *a && used < INJECT_KINDS_BYTES; a++)
+		used += (size_t)snprintf(text + used, INJECT_KINDS_BYTES - used, "%s%s",
+			a == attachers ? ""
+			: a[1]	       ? ", "
+				       : " or ",
+			(*a)->title);
+	return text;
+}
+
+const char *inject_obstacle_text(enum inject_obstacle obstacle)
+{
+	switch (obstacle) {
+	case INJECT_FINE:
+		break;
+	case INJECT_NO_LIBRARY:
+		return "no library to preload was found beside this program (in ../lib)";
+	case INJECT_BAD_PATH:
+		return "the path of our libraries holds a space or colon, or is too long";
+	case INJECT_STATIC:
+		return "the program is linked statically, the C library inside, so that nothing "
+		       "can be preloaded";
+	case INJECT_FOREIGN:
+		return "the program is not a 64-bit program of this kind of CPU";
+	case INJECT_OTHER_LIBC:
+		return "the program is linked with another C library (such as musl) than Brick's "
+		       "libraries are, which cannot be preloaded into it";
+	case INJECT_PRIVILEGED:
+		return "the program changes its user or group or gets capabilities, so that "
+		       "nothing can be preloaded";
+	}
+	return "";
+}
+
+const char *inject_obstacle_advice(enum inject_obstacle obstacle)
+{
+	switch (obstacle) {
+	case INJECT_STATIC:
+		return "link it with the C library as a shared one (without -static); ggml may "
+		       "stay inside";
+	case INJECT_FOREIGN:
+		return "Brick is for 64-bit programs, on x86-64 and on AArch64, each with a Brick "
+		       "that is built for it";
+	case INJECT_OTHER_LIBC:
+		return "build it for this system's C library, the one that Brick was built with";
+	case INJECT_PRIVILEGED:
+		return "run a copy of it without these bits, as the user that it would become";
+	default:
+		return NULL;
+	}
+}

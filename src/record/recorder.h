@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One run of `brick record`: starts the program, drains the sessions of it and of its children into
+ * a recording, ends as the program ended. Once per process, from its only thread; descriptors 0 to
+ * 2 must be taken.
+ */
+#pragma once
+
+#include <stdint.h>
+#include "record/inject/inject.h"
+#include "record/recorder_options.h"
+#include "lib/writer/machine_use.h"
+
+struct recorder_result {
+	int exit_code;
+	int refused;	  /* nothing was run: it could not have been recorded */
+	int recorded;	  /* a complete recording is under its final name */
+	uint64_t wall_ns; /* of the program */
+	uint64_t bytes;
+	uint32_t processes, lost, dead, outlived;
+	int left_behind; /* a process that goes on where none has recorded anything; 0: none */
+	uint64_t records, samples, steps, threads, dropped;
+	uint64_t refused_processes, refused_records; /* that could have no session */
+	int refused_error;			     /* why: -errno, of the last */
+	uint32_t refused_pid;
+	struct off_cpu_account off_cpu;
+	uint64_t program_cpu_ns;
+	const char *fault; /* static text; NULL: none */
+	enum inject_obstacle obstacle;
+	char *notes; /* "key=value" lines of all processes; NULL when not recorded */
+};
+
+/* The program's exit code is in the result in every case. */
+void recorder_run(const struct recorder_options *options, struct recorder_result *result);
+void recorder_result_fini(struct recorder_result *result);

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Called by `brick bench`. */
+#include "record/runner/turn_launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <regex.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "base/file.h"
+#include "base/clock_ns.h"
+#include "base/scope.h"
+
+enum { READ_MAX = 16 << 20, GROUPS = 2 };
+
+extern char **environ;
+
+static uint64_t timeval_ns(const struct timeval *t)
+{
+	return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_usec * 1000u;
+}
+
+static int start(char *const *argv, const char *output, pid_t *pid)
+{
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t how;
+	sigset_t standard;
+
+	sigemptyset(&standard);
+	sigaddset(&standard, SIGPIPE);
+	sigaddset(&standard, SIGINT);
+	sigaddset(&standard, SIGTERM);
+	posix_spawn_file_actions_init(&files);
+	posix_spawnattr_init(&how);
+	posix_spawnattr_setsigdefault(&how, &standard);
+	posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGDEF);
+	posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_addopen(&files, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	posix_spawn_file_actions_adddup2(&files, 1, 2);
+	int error = posix_spawnp(pid, argv[0], &files, &how, argv, environ);
+	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&how);
+	return -error;
+}
+
+int launch_run(char *const *argv, const char *output, struct launch_result *result)
+{
+	struct rusage usage;
+	uint64_t begin = monotonic_ns();
+	int status;
+	pid_t pid, ended;
+	int rc = start(argv, output, &pid);
+
+	*result = (struct launch_result){.exit_code = rc == -ENOENT ? 127 : 126};
+	if (rc == -ENOENT || rc == -EACCES || rc == -ENOEXEC)
+		return 0;
+	if (rc < 0)
+		return rc;
+	do
+		ended = wait4(pid, &status, 0, &usage);
+	while (ended < 0 && errno == EINTR);
+	if (ended < 0)
+		return -errno;
+	result->wall_ns = monotonic_ns() - begin;
+	result->cpu_ns = timeval_ns(&usage.ru_utime) + timeval_ns(&usage.ru_stime);
+	result->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	return 0;
+}
+
+int launch_value(const char *output, const char *expression, double *value)
+{
+	regmatch_t groups[GROUPS];
+	regex_t regex;
+	int found = 0;
+
+	if (regcomp(&regex, expression, REG_EXTENDED | REG_NEWLINE))
+		return -EINVAL;
+	SCOPED char *text = regex.re_nsub ? file_end(output, READ_MAX) : NULL;
+	for (const char *at = text; at && !regexec(&regex, at, GROUPS, groups, 0);
+		at += groups[0].rm_eo ? groups[0].rm_eo : 1) {
+		char *end;
+		double number = groups[1].rm_so < 0 ? 0 : strtod(at + groups[1].rm_so, &end);
+		if (groups[1].rm_so >= 0 && end != at + groups[1].rm_so && number > 0) {
+			*value = number;
+			found = 1;
+		}
+		if (!at[groups[0].rm_eo])
+			break;
+	}
+	int has_group = regex.re_nsub > 0;
+	regfree(&regex);
+	return has_group ? found : -EINVAL;
+}
+
+char *launch_tail(const char *output, size_t lines)
+{
+	SCOPED char *text = file_end(output, READ_MAX);
+	size_t n = text ? strlen(text) : 0;
+
+	if (!text)
+		return strdup("");
+	while (n && text[n - 1] == '\n')
+		text[--n] = '\0';
+	char *from = text + n;
+	while (from > text && (from[-1] != '\n' || --lines))
+		from--;
+	return strdup(from);
+}

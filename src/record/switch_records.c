@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kernel tells of all followed processes at once: here each session gets its own. Recording
+ * stops for all of them, too: their events are one another's copies. To disable the events would
+ * leave the program a third of their cost, as the kernel still looks at them at each switch, so
+ * they are closed, and opened anew for all threads of the processes that have a session.
+ */
+#include "record/switch_records.h"
+
+#include <sched.h>
+#include <sys/epoll.h>
+#include "base/clock_ns.h"
+#include "lib/drain/machine.h"
+#include "record/pid_namespace.h"
+#include "record/switch_timing.h"
+
+enum {
+	LOOK_MS = 100,	   /* at most, while a program has switches at all */
+	IDLE_MS = 1000,	   /* at most, else */
+	TRY_MS = 2,	   /* after a new begin */
+	MAX_UNTOLD = 16,   /* and a hundredth, of threads that /proc could not be asked for */
+	FULL_PERCENT = 25, /* rings that full are emptied */
+};
+
+struct taking {
+	struct watched *sessions, *last; /* last: whose the last one was */
+	uint64_t lost, told, untold;
+};
+
+static struct watched *session_of(const struct taking *t, uint32_t pid)
+{
+	for (struct watched *s = t->sessions; s; s = s->next)
+		if (!s->ending && (uint32_t)s->process.pid == pid)
+			return s;
+	return NULL;
+}
+
+/* As the session calls the thread, which in another PID namespace is not our number. */
+static int name_thread(struct taking *t, const struct watched *s, uint32_t *tid)
+{
+	uint64_t own = s->is_elsewhere ? hashmap_get(&s->own_tid_of, *tid) : *tid;
+
+	t->told += s->is_elsewhere && own != HASHMAP_NONE;
+	t->untold += own == HASHMAP_NONE;
+	*tid = (uint32_t)own;
+	return own != HASHMAP_NONE;
+}
+
+static void take(void *context, const struct off_cpu *interval)
+{
+	struct taking *t = context;
+	struct watched *s = t->last;
+	struct sink_off_cpu one = {
+		.begin_ns = interval->begin_ns,
+		.end_ns = interval->end_ns,
+		.tid = interval->tid,
+		.preempted = interval->why == OFF_CPU_PREEMPTED,
+	};
+
+	if (!s || (uint32_t)s->process.pid != interval->pid)
+		s = session_of(t, interval->pid);
+	t->last = s;
+	if (s && name_thread(t, s, &one.tid) && array_push(&s->off_cpu, one))
+		t->lost++;
+}
+
+/* What they call themselves is to be had only while they live. */
+static void learn_threads(struct switches *of, struct watched *sessions)
+{
+	for (struct watched *s = sessions; s; s = s->next)
+		if (s->is_elsewhere && !s->ending &&
+			pid_namespace_threads(&s->own_tid_of, s->process.pid))
+			of->lost++;
+}
+
+/* A number may be another thread's by and by. */
+static void forget_threads(struct watched *sessions)
+{
+	for (struct watched *s = sessions; s; s = s->next)
+		hashmap_clear(&s->own_tid_of);
+}
+
+static void read_all(
+	struct switches *of, struct watched *sessions, struct encoder *e, uint64_t now_ns)
+{
+	struct taking t = {.sessions = sessions};
+
+	off_cpu_read(
+		of->recorder, now_ns, take, &t); /* what it had no memory for, it counts itself */
+	for (struct watched *s = sessions; s; s = s->next) {
+		size_t count = s->off_cpu.count;
+		if (!count)
+			continue;
+		if (encoder_off_cpu(e, s->drain, s->off_cpu.items, count))
+			t.lost += count;
+		s->off_cpu.items = NULL;
+		s->off_cpu.count = s->off_cpu.capacity = 0;
+	}
+	forget_threads(sessions);
+	learn_threads(of, sessions);
+	of->told += t.told;
+	of->untold += t.untold;
+	of->lost += t.lost + t.untold;
+	of->read_ns = now_ns;
+}
+
+void switches_follow(struct switches *s, pid_t program, enum off_cpu_when when)
+{
+	s->when = when;
+	s->budget.at_ns = s->read_ns = monotonic_ns();
+	if (when != OFF_CPU_NEVER)
+		s->error = off_cpu_create(&s->recorder, program);
+}
+
+/* Else they are looked at now and then. */
+static void wait_for_many(const struct switches *s)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	if (s->recorder && s->when == OFF_CPU_IF_CHEAP)
+		epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, off_cpu_wait_fd(s->recorder), &event);
+}
+
+void switches_wait_with(struct switches *s, int epoll_fd)
+{
+	s->epoll_fd = epoll_fd;
+	wait_for_many(s);
+}
+
+static int is_stopped(const struct switches *s)
+{
+	return s->gap_count && s->gaps[s->gap_count - 1].end_ns == UINT64_MAX;
+}
+
+/* That the processes can use at a time, by how many of their threads record. */
+static unsigned cpus_used(const struct watched *sessions)
+{
+	unsigned all = drain_cpus_online(), used = 0;
+
+	for (const struct watched *s = sessions; s; s = s->next) {
+		cpu_set_t set;
+		if (s->ending || sched_getaffinity(s->process.pid, sizeof set, &set))
+			continue;
+		unsigned cpus = (unsigned)CPU_COUNT(&set), threads = drain_lanes(s->drain);
+		used += cpus < threads ? cpus : threads;
+	}
+	return used < 1 || !all ? 1 : used < all ? used : all;
+}
+
+/* What follows now is not known. Too many gaps, and the last two become one. */
+static void stop(struct switches *s, uint64_t now_ns)
+{
+	const struct off_cpu_gap gap = {
+		now_ns - OFF_CPU_VISIBLE_NS, UINT64_MAX, s->budget.per_s, s->budget.each_ns};
+
+	off_cpu_stop(s->recorder);
+	s->seen = off_cpu_seen(s->recorder);
+	s->resume_ns = switch_budget_stop(&s->budget, now_ns);
+	if (s->gap_count < OFF_CPU_GAPS)
+		s->gaps[s->gap_count++] = gap;
+	else
+		s->gaps[OFF_CPU_GAPS - 1].end_ns = UINT64_MAX;
+}
+
+/* What has a session, with all that it starts from now on. */
+static int follow_running(struct switches *s, struct watched *sessions)
+{
+	ARRAY(pid_t) pids = {0};
+	int error = 0;
+
+	for (struct watched *w = sessions; w; w = w->next) {
+		w->followed = 1;
+		if (!w->ending && !error)
+			error = array_push(&pids, w->process.pid);
+	}
+	if (!error)
+		error = off_cpu_resume(s->recorder, pids.items, pids.count);
+	array_fini(&pids);
+	return error;
+}
+
+static uint32_t resume(struct switches *s, struct watched *sessions, uint64_t now_ns)
+{
+	if (now_ns < s->resume_ns) {
+		uint64_t ms = (s->resume_ns - now_ns) / 1000000 + 1;
+		return ms < IDLE_MS ? (uint32_t)ms : IDLE_MS;
+	}
+	int error = follow_running(s, sessions);
+	if (error) {
+		/* another process may follow; what the kernel refuses it will refuse again */
+		s->resume_ns = error == -ESRCH ? now_ns + IDLE_MS * 1000000ull : UINT64_MAX;
+		return IDLE_MS;
+	}
+	now_ns = monotonic_ns();
+	s->gaps[s->gap_count - 1].end_ns = s->read_ns = now_ns;
+	switch_budget_resume(&s->budget, now_ns);
+	wait_for_many(s);
+	return TRY_MS;
+}
+
+/* The kernel's numbers are ours: who was off the CPU cannot be told, or not of enough threads. */
+static int is_any_hidden(const struct switches *s, const struct watched *sessions)
+{
+	while (sessions && sessions->process.pid)
+		sessions = sessions->next;
+	return sessions || s->untold > MAX_UNTOLD + s->told / 100;
+}
+
+static void give_up(struct switches *s, int error)
+{
+	off_cpu_destroy(s->recorder);
+	s->recorder = NULL;
+	s->error = error;
+	s->gap_count = 0;
+}
+
+/* A process may have been started by one that is not followed any more: nothing is known of it. */
+static int misses_one(const struct switches *s, struct watched *sessions)
+{
+	int misses = 0;
+
+	for (struct watched *w = sessions; w; w = w->next) {
+		misses |= !w->followed && !w->ending && s->gap_count;
+		w->followed = 1;
+	}
+	return misses;
+}
+
+/* The last gap goes on, up to now. */
+static uint32_t begin_anew(struct switches *s, struct watched *sessions, uint64_t now_ns)
+{
+	off_cpu_stop(s->recorder);
+	s->seen = off_cpu_seen(s->recorder);
+	s->gaps[s->gap_count - 1].end_ns = UINT64_MAX;
+	s->resume_ns = now_ns;
+	return resume(s, sessions, now_ns);
+}
+
+/* The first time, what one costs is measured; without that nothing is known that could be too much.
+ */
+static int costs_too_much(struct switches *s, unsigned cpus)
+{
+	struct off_cpu_account cost = {.source = OFF_CPU_SWITCHES};
+
+	if (s->budget.each_ns)
+		return 1;
+	switch_cost_account(&cost, SWITCH_COST_QUICK);
+	return cost.cost_ns && switch_budget_measured(&s->budget, cost.cost_ns, cpus);
+}
+
+/* Returns in how many ms it may be time to stop; 0: now. */
+static uint32_t spend(struct switches *s, const struct watched *sessions, uint64_t now_ns)
+{
+	unsigned cpus = cpus_used(sessions);
+	/* a record of lost ones may be larger than what it stands for */
+	uint64_t seen = off_cpu_seen(s->recorder);
+	uint64_t times = seen > s->seen ? (seen - s->seen) / 2 : 0;
+	uint32_t ms = switch_budget_spend(&s->budget, times, cpus, now_ns);
+
+	s->seen += 2 * times;
+	if (!ms && s->when == OFF_CPU_IF_CHEAP && costs_too_much(s, cpus))
+		return 0;
+	return !times ? IDLE_MS : ms && ms < LOOK_MS ? ms : LOOK_MS;
+}
+
+uint32_t switches_turn(struct switches *s, struct watched *sessions, struct encoder *e,
+	uint32_t interval_ms, uint64_t now_ns, int all)
+{
+	if (s->recorder && is_any_hidden(s, sessions))
+		give_up(s, OFF_CPU_ELSEWHERE);
+	if (!s->recorder)
+		return IDLE_MS;
+	learn_threads(s, sessions);
+	if (is_stopped(s))
+		return resume(s, sessions, now_ns);
+	if (misses_one(s, sessions))
+		return begin_anew(s, sessions, now_ns);
+	uint64_t filled_ms = (now_ns - s->read_ns) / 1000000u + 1;
+	unsigned fill = off_cpu_fill(s->recorder);
+	uint64_t half_ms = fill ? filled_ms * (2 * FULL_PERCENT) / fill : IDLE_MS;
+	uint32_t next_ms = spend(s, sessions, now_ns);
+	if (all || !next_ms || filled_ms > interval_ms || fill >= FULL_PERCENT)
+		read_all(s, sessions, e, now_ns);
+	else
+		half_ms = half_ms > filled_ms ? half_ms - filled_ms : 1;
+	if (!next_ms)
+		stop(s, now_ns);
+	return half_ms < 1 ? 1 : half_ms < next_ms ? (uint32_t)half_ms : next_ms;
+}
+
+int switches_fall_back(const struct switches *s)
+{
+	return s->error || s->gap_count;
+}
+
+void switches_account(const struct switches *s, struct off_cpu_account *account)
+{
+	account->source = s->recorder ? OFF_CPU_SWITCHES : OFF_CPU_UNKNOWN;
+	account->error = s->error;
+	account->lost = s->recorder ? off_cpu_lost(s->recorder) + s->lost : 0;
+	account->cost_low_ns = account->cost_ns = account->cost_high_ns = s->budget.each_ns;
+	account->gap_count = s->gap_count;
+	for (uint32_t i = 0; i < s->gap_count; i++)
+		account->gaps[i] = s->gaps[i];
+}
+
+void switches_fini(struct switches *s)
+{
+	off_cpu_destroy(s->recorder);
+	*s = (struct switches){0};
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When all packets are read: ticks become ns, what never ended gets the end of its lane, processes'
+ * histograms become the run's, and the steps are found.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "base/order.h"
+#include "brick/abi/step_counters.h"
+#include "trace/build.h"
+#include "lib/writer/sink.h"
+
+enum {
+	STEPS_RELEASED = 512, /* each may lie on pages of its own */
+	MAX_BESIDE = 4096,    /* steps of other threads that began within one */
+};
+
+static const struct brick_clock *build_clock(const struct build *b, uint32_t process)
+{
+	return sink_clock_of(&b->run->clock, &b->processes[process].clock);
+}
+
+static uint64_t at_ns(const struct brick_clock *clock, uint64_t ticks)
+{
+	return clock->mult ? brick_clock_ns(clock, ticks) : 0;
+}
+
+static uint64_t length_ns(const struct brick_clock *clock, uint64_t ticks)
+{
+	return clock->mult ? brick_clock_duration_ns(clock, ticks) : ticks;
+}
+
+static double cost_ns(const struct brick_clock *clock, uint64_t ticks_256)
+{
+	return clock->mult ? (double)ticks_256 / 256 * (double)clock->mult /
+				     (double)(1ull << clock->shift)
+			   : 0;
+}
+
+static void finish_process(struct build *b, uint32_t i)
+{
+	struct run_process *process = &b->run->processes[i];
+	const struct build_process *state = &b->processes[i];
+	const struct brick_clock *clock = build_clock(b, i);
+
+	process->pair_cost_ns = cost_ns(clock, state->pair_cost);
+	process->pair_cost_low_ns = cost_ns(clock, state->pair_cost_low);
+	process->pair_cost_high_ns = cost_ns(clock, state->pair_cost_high);
+	process->pair_cost_streamed_ns = cost_ns(clock, state->pair_cost_streamed);
+	process->pair_cost_cold_ns = cost_ns(clock, state->pair_cost_cold);
+	process->pair_stream_ns = 256 * cost_ns(clock, state->pair_stream_ticks);
+	if (state->ended)
+		process->end_ns = at_ns(clock, state->end_ticks);
+	if (process->end_ns > b->last_ns)
+		b->last_ns = process->end_ns;
+}
+
+/* Recorded up to here: until the lane's thread ended, its process ended, or the file was written.
+ */
+static uint64_t lane_end(const struct build *b, uint32_t i)
+{
+	const struct run_lane *lane = &b->run->lanes[i];
+	const struct build_lane *state = b->lanes[i];
+	const struct run_process *process = &b->run->processes[lane->process];
+	uint64_t end = state->end_ticks	 ? at_ns(build_clock(b, lane->process), state->end_ticks)
+		       : process->end_ns ? process->end_ns
+					 : b->run->end_ns;
+
+	return end > state->last_ns ? end : state->last_ns;
+}
+
+/* What is still on the stack ends where the lane does. */
+static void finish_samples(struct build *b, struct run_lane *lane, struct build_lane *state)
+{
+	for (uint32_t k = 0; k < state->depth; k++)
+		build_sample(state, state->stack[k])->end_ns = lane->end_ns;
+	b->run->open_samples += state->depth;
+	int error = sample_list_finish(&b->store, &state->samples, lane);
+	if (error && !b->result)
+		b->result = error;
+}
+
+/* The statistics move into the run, with space for all of its bricks. */
+static void finish_stats(struct build *b, struct run_lane *lane, struct build_lane *state)
+{
+	const struct brick_clock *clock = build_clock(b, lane->process);
+	size_t count = b->run->brick_count;
+
+	if (!state->stats || !count)
+		return;
+	struct brick_stat *stats = realloc(state->stats, count * sizeof *stats);
+	if (!stats) {
+		build_no_memory(b);
+		return;
+	}
+	state->stats = NULL;
+	lane->stats = stats;
+	for (size_t i = state->stat_capacity; i < count; i++)
+		stats[i] = (struct brick_stat){0};
+	for (size_t i = 0; i < count; i++) {
+		struct brick_stat *stat = &stats[i];
+		uint64_t *const times[] = {&stat->total, &stat->self, &stat->min, &stat->max,
+			&stat->wait, &stat->nested};
+		for (size_t k = 0; stat->count && k < sizeof times / sizeof *times; k++)
+			*times[k] = length_ns(clock, *times[k]);
+		if (!stat->count)
+			stat->min = UINT64_MAX;
+	}
+}
+
+static void finish_lane(struct build *b, uint32_t i)
+{
+	struct run_lane *lane = &b->run->lanes[i];
+	struct build_lane *state = b->lanes[i];
+	const struct brick_clock *clock = build_clock(b, lane->process);
+
+	lane->end_ns = lane_end(b, i);
+	finish_samples(b, lane, state);
+	lane->start_ns = state->start_ticks ? at_ns(clock, state->start_ticks) : 0;
+	if (lane->sample_count && (!lane->start_ns || lane->samples[0].begin_ns < lane->start_ns))
+		lane->start_ns = lane->samples[0].begin_ns;
+	if (lane->end_ns > b->last_ns)
+		b->last_ns = lane->end_ns;
+	lane->hook_ns = length_ns(clock, state->hook_ticks);
+	finish_stats(b, lane, state);
+}
+
+/* Add one process's buckets to the run's; the first one's become the run's. */
+static void merge_histogram(uint64_t **into, uint64_t **from)
+{
+	if (!*into) {
+		*into = *from;
+		*from = NULL;
+		return;
+	}
+	for (size_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
+		(*into)[i] += (*from)[i];
+}
+
+static void finish_histograms(struct build *b)
+{
+	struct run *run = b->run;
+
+	if (!run->brick_count)
+		return;
+	run->histograms = calloc(run->brick_count, sizeof *run->histograms);
+	if (!run->histograms) {
+		build_no_memory(b);
+		return;
+	}
+	for (size_t p = 0; p < run->process_count; p++) {
+		struct build_process *process = &b->processes[p];
+		for (size_t b = 0; b < process->histogram_capacity; b++)
+			if (process->histograms[b])
+				merge_histogram(&run->histograms[b], &process->histograms[b]);
+	}
+}
+
+/* Bricks of which only the name is known are of the default category. */
+static void finish_categories(struct build *b)
+{
+	for (size_t i = 0; i < b->run->brick_count; i++)
+		if (b->run->bricks[i].category == RUN_NONE)
+			b->run->bricks[i].category = build_category(b, "Other", 5);
+}
+
+COMPARATOR(by_begin, struct run_step, ORDER(x->begin_ns, y->begin_ns) ?: ORDER(x->lane, y->lane))
+
+static uint32_t phase_of(int32_t well_known)
+{
+	switch (well_known) {
+	case BRICK_DECODE:
+		return BRICK_PHASE_DECODE;
+	case BRICK_MIXED:
+		return BRICK_PHASE_MIXED;
+	case BRICK_WARM_UP:
+		return BRICK_PHASE_WARM_UP;
+	default:
+		return BRICK_PHASE_PREFILL;
+	}
+}
+
+struct run_step *build_step_at(struct run *run, uint32_t lane, uint64_t ns)
+{
+	size_t low = BISECT(i, 0, run->step_count, run->steps[i].begin_ns <= ns);
+
+	for (size_t left = MAX_BESIDE; low && left; low--, left--)
+		if (run->steps[low - 1].lane == lane)
+			return run->steps[low - 1].end_ns >= ns ? &run->steps[low - 1] : NULL;
+	return NULL;
+}
+
+/* What an engine would not evaluate is no step's tokens: it is going to be asked for them again. */
+static void take_outcome(struct run *run, const char *counter, enum run_outcome outcome)
+{
+	uint32_t brick = run_brick_find(run, counter);
+
+	for (size_t i = 0; brick != RUN_NONE && i < run->point_count; i++) {
+		const struct run_point *point = &run->points[i];
+		struct run_step *step = point->kind == RUN_POINT_COUNTER && point->brick == brick
+						? build_step_at(run, point->lane, point->ns)
+						: NULL;
+		if (!step)
+			continue;
+		step->outcome = outcome;
+		step->tokens = step->output_tokens = 0;
+	}
+}
+
+static void finish_steps(struct run *run)
+{
+	for (size_t i = 0; i < run->step_count; i++) {
+		struct run_step *step = &run->steps[i];
+		const struct run_sample *sample = &run->lanes[step->lane].samples[step->sample];
+		const struct run_site *site = &run->sites[sample->site];
+		step->phase = phase_of(run->bricks[site->brick].well_known);
+		step->output_tokens = site->output_tokens;
+		step->tokens = site->elements;
+		step->begin_ns = sample->begin_ns;
+		step->end_ns = sample->end_ns;
+		step->open = sample->flags & RUN_SAMPLE_OPEN;
+		if (i % STEPS_RELEASED == STEPS_RELEASED - 1)
+			run_release(run);
+	}
+	if (run->step_count)
+		qsort(run->steps, run->step_count, sizeof *run->steps, by_begin);
+	take_outcome(run, BRICK_REFUSED_NAME, RUN_REFUSED);
+	take_outcome(run, BRICK_ABORTED_NAME, RUN_ABORTED);
+}
+
+/* A lane is its last owner's. Statistics say so; without them it still has the first one's name. */
+static void finish_owners(struct build *b)
+{
+	struct run *run = b->run;
+
+	for (size_t i = 0; i < run->point_count; i++) {
+		const struct run_point *p = &run->points[i];
+		struct run_lane *lane = &run->lanes[p->lane];
+		if (p->kind != RUN_POINT_THREAD || lane->stats)
+			continue;
+		lane->tid = (uint64_t)p->value;
+		free(lane->name);
+		lane->name = NULL;
+	}
+	for (size_t i = 0; i < run->thread_name_count; i++) {
+		const struct run_thread_name *name = &run->thread_names[i];
+		struct run_lane *lane = &run->lanes[name->lane];
+		if (lane->stats || name->tid != lane->tid)
+			continue;
+		free(lane->name);
+		lane->name = build_text(b, name->name, strlen(name->name));
+	}
+}
+
+static void finish_digests(struct build *b)
+{
+	for (size_t i = 0; i < b->run->digest_count; i++) {
+		struct run_digest *d = &b->run->digests[i];
+		d->ns = at_ns(build_clock(b, d->process), d->ns);
+	}
+}
+
+void build_finish(struct build *b)
+{
+	struct run *run = b->run;
+
+	if (!b->has_clock && run->process_count)
+		run->clock = b->processes[0].clock;
+	b->last_ns = run->end_ns;
+	for (size_t i = 0; i < run->process_count; i++)
+		finish_process(b, (uint32_t)i);
+	for (size_t i = 0; i < run->lane_count; i++)
+		finish_lane(b, (uint32_t)i);
+	if (b->result)
+		return;
+	if (!run->end_ns)
+		run->end_ns = b->last_ns;
+	finish_owners(b);
+	finish_categories(b);
+	finish_histograms(b);
+	finish_steps(run);
+	if (build_drafts_finish(run))
+		build_no_memory(b);
+	build_links_finish(b);
+	finish_digests(b);
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Chrome trace events: queues are threads of their own, commands are named after their kernels. A
+ * site's part of an event is made once and copied for each of its samples, because a recording has
+ * millions of those. Called by `brick export`.
+ */
+#include "trace/chrome.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "trace/chrome_state.h"
+#include "trace/trace_text.h"
+
+static void site_args(FILE *out, const struct run_site *site)
+{
+	fprintf(out, "\"layer\":%d", site->layer);
+	if (site->operation) {
+		fputs(",\"op\":", out);
+		text_json(out, site->operation);
+	}
+	if (site->label) {
+		fputs(",\"tensor\":", out);
+		text_json(out, site->label);
+	}
+	if (site->flags & BRICK_SITE_HAS_ELEMENTS)
+		fprintf(out, ",\"elements\":%llu", (unsigned long long)site->elements);
+	if (site->flags & BRICK_SITE_HAS_BYTES)
+		fprintf(out, ",\"bytes\":%llu", (unsigned long long)site->bytes);
+	if (site->flags & BRICK_SITE_HAS_FLOPS)
+		fprintf(out, ",\"flops\":%llu", (unsigned long long)site->flops);
+}
+
+/* The start of an event that a brick names. */
+static void brick_head(FILE *out, const struct run *run, const char *kind, uint32_t brick)
+{
+	fprintf(out, "{\"ph\":\"%s\",\"name\":", kind);
+	text_json(out, run->bricks[brick].name);
+	fputs(",\"cat\":", out);
+	text_json(out, run->categories[run->bricks[brick].category].name);
+}
+
+static int make_site(const struct run *run, uint32_t index, struct site_text *text)
+{
+	size_t size;
+	FILE *head = open_memstream(&text->head, &size);
+
+	if (!head)
+		return -errno;
+	brick_head(head, run, "X", run->sites[index].brick);
+	if (fclose(head))
+		return -ENOMEM;
+	FILE *args = open_memstream(&text->args, &size);
+	if (!args)
+		return -errno;
+	site_args(args, &run->sites[index]);
+	return fclose(args) ? -ENOMEM : 0;
+}
+
+static int pid_of(const struct run *run, uint32_t lane)
+{
+	return (int)run->processes[run->lanes[lane].process].pid;
+}
+
+static int prepare(struct chrome *c)
+{
+	const struct run *run = c->run;
+	int error = 0;
+
+	c->sites = calloc(run->site_count + 1, sizeof *c->sites);
+	if (!c->sites)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < run->site_count && !error; i++)
+		error = make_site(run, i, &c->sites[i]);
+	return error ? error : chrome_owners(c);
+}
+
+static void discard(struct chrome *c)
+{
+	for (size_t i = 0; c->sites && i < c->run->site_count; i++) {
+		free(c->sites[i].head);
+		free(c->sites[i].args);
+	}
+	free(c->sites);
+	owners_fini(&c->owners);
+}
+
+static void write_us(FILE *out, uint64_t ns)
+{
+	char fraction[4] = {'.', (char)('0' + ns / 100 % 10), (char)('0' + ns / 10 % 10),
+		(char)('0' + ns % 10)};
+
+	text_unsigned(out, ns / 1000);
+	fwrite(fraction, 1, sizeof fraction, out);
+}
+
+void chrome_time(const struct chrome *c, uint64_t ns)
+{
+	if (ns < c->run->start_ns) {
+		fputc('-', c->out);
+		write_us(c->out, c->run->start_ns - ns);
+	} else {
+		write_us(c->out, ns - c->run->start_ns);
+	}
+}
+
+void chrome_next(struct chrome *c)
+{
+	fputs(c->separator, c->out);
+	c->separator = ",\n";
+}
+
+void chrome_place(const struct chrome *c, uint32_t lane, uint64_t ns)
+{
+	fputs(",\"pid\":", c->out);
+	text_unsigned(c->out, (uint64_t)pid_of(c->run, lane));
+	fputs(",\"tid\":", c->out);
+	text_unsigned(c->out, owners_at(&c->owners, lane, ns));
+}
+
+static void write_name(struct chrome *c, const char *what, int pid, uint64_t tid, const char *name)
+{
+	chrome_next(c);
+	fprintf(c->out,
+		"{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%d,\"tid\":%llu,\"args\":{\"name\":", what,
+		pid, (unsigned long long)tid);
+	text_json(c->out, name);
+	fputs("}}", c->out);
+}
+
+static void write_names(struct chrome *c)
+{
+	const struct run *run = c->run;
+
+	for (size_t i = 0; i < run->process_count; i++) {
+		const char *path = run->processes[i].executable;
+		const char *slash = path ? strrchr(path, '/') : NULL;
+		write_name(
+			c, "process_name", (int)run->processes[i].pid, 0, slash ? slash + 1 : path);
+	}
+	for (uint32_t i = 0; i < run->lane_count; i++)
+		for (size_t k = owners_first(&c->owners, run, i); k < c->owners.lanes[i + 1]; k++)
+			if (c->owners.all[k].name)
+				write_name(c, "thread_name", pid_of(run, i), c->owners.all[k].tid,
+					c->owners.all[k].name);
+}
+
+/* The start of a command's event: its name is that of what was launched. */
+static void write_command_head(
+	struct chrome *c, const struct run_command *command, const struct run_sample *s)
+{
+	const struct run *run = c->run;
+	const struct run_brick *brick = &run->bricks[run->sites[s->site].brick];
+
+	fputs("{\"ph\":\"X\",\"name\":", c->out);
+	text_json(c->out, run->kernels[command->kernel].name);
+	fputs(",\"cat\":", c->out);
+	text_json(c->out, run->categories[brick->category].name);
+}
+
+static void write_triple(FILE *out, const char *key, const uint32_t *triple)
+{
+	if (triple[0])
+		fprintf(out, ",\"%s\":[%u,%u,%u]", key, triple[0], triple[1], triple[2]);
+}
+
+static void write_before(FILE *out, const char *key, uint64_t ns, const struct run_sample *s)
+{
+	if (ns)
+		fprintf(out, ",\"%s\":%lld", key, (long long)(s->begin_ns - ns));
+}
+
+static void write_command_args(
+	struct chrome *c, const struct run_command *command, const struct run_sample *s)
+{
+	const struct run_kernel *kernel = &c->run->kernels[command->kernel];
+
+	fputs(",\"brick\":", c->out);
+	text_json(c->out, c->run->bricks[c->run->sites[s->site].brick].name);
+	fprintf(c->out, ",\"kind\":\"%s\"", text_kernel_kind(kernel->kind));
+	write_triple(c->out, "grid", kernel->grid);
+	write_triple(c->out, "block", kernel->block);
+	if (kernel->shared_bytes)
+		fprintf(c->out, ",\"shared\":%llu", (unsigned long long)kernel->shared_bytes);
+	write_before(c->out, "launch_to_start_ns", command->launch_ns, s);
+	write_before(c->out, "queued_to_start_ns", command->queued_ns, s);
+	write_before(c->out, "submit_to_start_ns", command->submitted_ns, s);
+}
+
+/* The command that a sample is, or NULL; samples come in their order. */
+static const struct run_command *next_command(struct chrome *c, uint32_t lane, size_t sample)
+{
+	if (c->command == c->run->command_count)
+		return NULL;
+	const struct run_command *command = &c->run->commands[c->command];
+	if (command->lane != lane || command->sample != sample)
+		return NULL;
+	c->command++;
+	return command;
+}
+
+static void write_sample(struct chrome *c, uint32_t lane, const struct run_sample *s,
+	const struct run_command *command)
+{
+	const struct site_text *site = &c->sites[s->site];
+
+	chrome_next(c);
+	if (command)
+		write_command_head(c, command, s);
+	else
+		fputs(site->head, c->out);
+	fputs(",\"ts\":", c->out);
+	chrome_time(c, s->begin_ns);
+	fputs(",\"dur\":", c->out);
+	write_us(c->out, s->end_ns - s->begin_ns);
+	chrome_place(c, lane, s->begin_ns);
+	fputs(",\"args\":{", c->out);
+	fputs(site->args, c->out);
+	if (command)
+		write_command_args(c, command, s);
+	if (s->inner_ns)
+		fprintf(c->out, ",\"inner_ns\":%u", s->inner_ns);
+	if (s->source != BRICK_SOURCE_TSC)
+		fprintf(c->out, ",\"source\":\"%s\"", text_source(s->source));
+	if (s->flags & RUN_SAMPLE_OPEN)
+		fputs(",\"open\":true", c->out);
+	if (s->flags & RUN_SAMPLE_UNWOUND)
+		fputs(",\"unwound\":true", c->out);
+	if (s->flags & RUN_SAMPLE_CLAMPED)
+		fputs(",\"clamped\":true", c->out);
+	fputs("}}", c->out);
+}
+
+static void write_wait(struct chrome *c, uint32_t lane, const struct run_sample *s)
+{
+	chrome_next(c);
+	fputs("{\"ph\":\"X\",\"name\":\"BarrierWait\",\"cat\":\"Wait\",\"ts\":", c->out);
+	chrome_time(c, s->end_ns);
+	fputs(",\"dur\":", c->out);
+	write_us(c->out, s->wait_ns);
+	chrome_place(c, lane, s->begin_ns);
+	fputc('}', c->out);
+}
+
+static void write_point(struct chrome *c, const struct run_point *p)
+{
+	const char *kind = p->kind == RUN_POINT_COUNTER ? "C" : "i";
+
+	chrome_next(c);
+	if (p->brick != RUN_NONE)
+		brick_head(c->out, c->run, kind, p->brick);
+	else
+		fprintf(c->out, "{\"ph\":\"i\",\"name\":\"%s\",\"cat\":\"brick\"",
+			p->kind == RUN_POINT_DROPPED ? "Dropped" : "Thread");
+	fputs(",\"ts\":", c->out);
+	chrome_time(c, p->ns);
+	chrome_place(c, p->lane, p->ns);
+	if (*kind == 'i')
+		fputs(",\"s\":\"t\"", c->out);
+	if (p->kind == RUN_POINT_INSTANT)
+		fputc('}', c->out);
+	else if (p->kind == RUN_POINT_REPORTED)
+		fprintf(c->out, ",\"args\":{\"reported_ns\":%.0f}}", p->value);
+	else if (p->value - p->value == 0)
+		fprintf(c->out, ",\"args\":{\"value\":%.17g}}", p->value);
+	else /* infinite, or no number: JSON has none of these */
+		fputs(",\"args\":{\"value\":null}}", c->out);
+}
+
+static void write_events(struct chrome *c)
+{
+	const struct run *run = c->run;
+
+	for (uint32_t i = 0; i < run->lane_count; i++)
+		for (size_t k = 0; k < run->lanes[i].sample_count; k++) {
+			const struct run_sample *s = &run->lanes[i].samples[k];
+			write_sample(c, i, s, next_command(c, i, k));
+			if (s->wait_ns)
+				write_wait(c, i, s);
+			run_lane_passed(&run->lanes[i], k);
+		}
+	for (size_t i = 0; i < run->point_count; i++)
+		write_point(c, &run->points[i]);
+	chrome_flows(c);
+}
+
+int trace_chrome_write(const struct run *run, FILE *out)
+{
+	struct chrome c = {.run = run, .out = out, .separator = "\n"};
+	int error = prepare(&c);
+
+	if (!error) {
+		errno = 0;
+		/* as texts: they are beyond what a double holds */
+		fprintf(out,
+			"{\"displayTimeUnit\":\"ns\",\"otherData\":{\"start_unix_ns\":\"%llu\","
+			"\"start_monotonic_ns\":\"%llu\"},\"traceEvents\":[",
+			(unsigned long long)run->start_unix_ns, (unsigned long long)run->start_ns);
+		write_names(&c);
+		write_events(&c);
+		fputs("\n]}\n", out);
+		if (fflush(out) || ferror(out))
+			error = errno ? -errno : -EIO;
+	}
+	discard(&c);
+	return error;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loading a recording into a run. Input is never trusted: any file gives a run or an error that
+ * names the offset; a file cut off anywhere loads up to its last whole packet. One run at a time
+ * per call; any thread.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include "trace/run.h"
+
+/* Where and why loading failed; text is a sentence without a newline. */
+struct load_error {
+	uint64_t offset; /* in the file */
+	char text[256];
+};
+
+/*
+ * -errno: cannot be read. BRICK_EFORMAT: not a trace, or none of Brick's. BRICK_EVERSION.
+ * -ENOMEM. When PATH does not exist but PATH.part does (its writer was killed or still runs),
+ * that one is loaded, and run->path says so. Samples beyond 64 MB go to a file without a name
+ * (src/trace/sample_store.h).
+ */
+int run_load(struct run **out, const char *path, struct load_error *error);
+
+/* The same with no more than so many bytes of samples in memory, where the rest can be spilled. */
+int run_load_within(
+	struct run **out, const char *path, size_t sample_bytes, struct load_error *error);
+
+/* The same from memory (tests, fuzzing); name appears as run->path. */
+int run_load_memory(struct run **out, const void *data, size_t bytes, const char *name,
+	struct load_error *error);
+
+/* How many bytes of files this process has read by now; any thread, while others load. */
+uint64_t run_load_read_bytes(void);

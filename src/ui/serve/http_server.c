@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The server, by libmicrohttpd: one thread, a bounded number of connections, answers from memory.
+ * The documents of one publication are replaced together under a lock; the library counts who still
+ * sends an old one. Called by `brick serve`.
+ */
+#include "ui/serve/http_server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "base/scope.h"
+#include "ui/serve/access.h"
+#include "ui/serve/connections.h"
+#include "ui/serve/http_answer.h"
+
+enum { SILENCE_S = 10, CONNECTION_BYTES = 32768, DOCUMENTS = 4 };
+
+struct document {
+	const char *path, *type;
+	const char *accept; /* what a request for it must name; NULL: nothing */
+	struct MHD_Response *response;
+	char tag[40];
+};
+
+struct http {
+	struct MHD_Daemon *daemon;
+	pthread_mutex_t lock; /* documents */
+	struct document documents[DOCUMENTS];
+	uint64_t serial;
+	struct connections connections;
+	bool local; /* bound to an address of this machine only: names are checked */
+	char *token;
+	uint64_t asked; /* requests */
+	http_ask_fn ask;
+	void *ask_context;
+};
+
+static const struct document documents[DOCUMENTS] = {
+	{.path = "/", .type = "text/html; charset=utf-8"},
+	{.path = "/data.json", .type = "application/json"},
+	{.path = "/metrics",
+		.type = "application/openmetrics-text; version=1.0.0; charset=utf-8",
+		.accept = "application/openmetrics-text"},
+	{.path = "/metrics", .type = "text/plain; version=0.0.4; charset=utf-8"},
+};
+
+const char *http_missing(void)
+{
+	return NULL;
+}
+
+static const char *header_of(struct MHD_Connection *connection, const char *name)
+{
+	return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+static bool has_token(const struct http *http, struct MHD_Connection *connection)
+{
+	if (!http->token)
+		return true;
+	const char *bearer = access_bearer(header_of(connection, "Authorization"));
+	const char *query = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "token");
+	bool by_header = access_token(bearer, http->token);
+	bool by_query = access_token(query, http->token);
+	return by_header || by_query;
+}
+
+static enum MHD_Result not_modified(struct MHD_Connection *connection, const char *tag)
+{
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+	if (!response)
+		return MHD_NO;
+	http_add_headers(response);
+	MHD_add_response_header(response, "ETag", tag);
+	enum MHD_Result result = MHD_queue_response(connection, MHD_HTTP_NOT_MODIFIED, response);
+	MHD_destroy_response(response);
+	return result;
+}
+
+static enum MHD_Result send_document(
+	struct http *http, struct MHD_Connection *connection, unsigned which)
+{
+	enum MHD_Result result;
+	const char *known = header_of(connection, "If-None-Match");
+	HOLD(&http->lock);
+	const struct document *document = &http->documents[which];
+	if (!document->response)
+		result = http_refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "Not ready yet.\n",
+			"Retry-After", "1");
+	else if (known && !strcmp(known, document->tag))
+		result = not_modified(connection, document->tag);
+	else
+		result = MHD_queue_response(connection, MHD_HTTP_OK, document->response);
+	return result;
+}
+
+/* Of documents with one path the first that the request names, else the last. */
+static bool is_accepted(const struct document *document, struct MHD_Connection *connection)
+{
+	const char *accept = header_of(connection, "Accept");
+	return !document->accept || (accept && strstr(accept, document->accept));
+}
+
+static enum MHD_Result answer(struct http *http, struct MHD_Connection *connection, const char *url)
+{
+	if (http->local && !access_is_local(header_of(connection, "Host")))
+		return http_refuse(connection, MHD_HTTP_MISDIRECTED_REQUEST,
+			"This server answers to localhost only.\n", NULL, NULL);
+	if (!has_token(http, connection))
+		return http_refuse(connection, MHD_HTTP_UNAUTHORIZED, "A token is needed.\n",
+			"WWW-Authenticate", "Bearer realm=\"brick\"");
+	for (unsigned i = 0; i < DOCUMENTS; i++)
+		if (!strcmp(url, documents[i].path) && is_accepted(&documents[i], connection))
+			return send_document(http, connection, i);
+	if (http->ask && (!strcmp(url, HTTP_STEP) || !strcmp(url, HTTP_TIMELINE)))
+		return http_send_made(connection, url, http->ask, http->ask_context);
+	return http_refuse(connection, MHD_HTTP_NOT_FOUND, "There is /, /data.json and /metrics.\n",
+		NULL, NULL);
+}
+
+static enum MHD_Result count_value(
+	void *count, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	/* a blank before the colon is not allowed; others may take it for Host all the same */
+	size_t length = strcspn(name, " \t");
+	*(unsigned *)count += length == 4 && !strncasecmp(name, "Host", length);
+	return MHD_YES;
+}
+
+/* Of two names that a request gives, another program on the way may believe the other. */
+static bool has_two_hosts(struct MHD_Connection *connection)
+{
+	unsigned count = 0;
+	MHD_get_connection_values(connection, MHD_HEADER_KIND, count_value, &count);
+	return count > 1;
+}
+
+static void note_asked(struct http *http, struct MHD_Connection *connection)
+{
+	__atomic_add_fetch(&http->asked, 1, __ATOMIC_RELAXED);
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	if (info && info->socket_context)
+		connections_asked(&http->connections, info->socket_context);
+}
+
+/* Called when the headers are there, and again when the body is, which no request may have. */
+static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
+	const char *method, const char *version, const char *upload, size_t *upload_bytes,
+	void **state)
+{
+	static int seen;
+	struct http *http = context;
+	if (*state)
+		return *upload_bytes ? MHD_NO : answer(http, connection, url);
+	*state = &seen;
+	note_asked(http, connection);
+	if (has_two_hosts(connection))
+		return http_refuse(
+			connection, MHD_HTTP_BAD_REQUEST, "One Host header only.\n", NULL, NULL);
+	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
+		return http_refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD only.\n",
+			"Allow", "GET, HEAD");
+	const char *length = header_of(connection, "Content-Length");
+	if (header_of(connection, "Transfer-Encoding") || (length && strcmp(length, "0")))
+		return http_refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE,
+			"Requests have no body.\n", NULL, NULL);
+	return MHD_YES;
+}
+
+static void on_connection(void *context, struct MHD_Connection *connection, void **slot,
+	enum MHD_ConnectionNotificationCode code)
+{
+	struct http *http = context;
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		const union MHD_ConnectionInfo *info =
+			MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+		*slot = info ? connections_add(&http->connections, info->connect_fd) : NULL;
+	} else if (*slot) {
+		connections_remove(&http->connections, *slot);
+		*slot = NULL;
+	}
+}
+
+static void on_completed(void *context, struct MHD_Connection *connection, void **state,
+	enum MHD_RequestTerminationCode code)
+{
+	struct http *http = context;
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	if (*state && info && info->socket_context)
+		connections_renew(&http->connections, info->socket_context);
+	*state = NULL;
+}
+
+/* An escaped NUL would end the text early: it stays as it is. */
+static size_t unescape(void *context, struct MHD_Connection *connection, char *text)
+{
+	return strstr(text, "%00") ? strlen(text) : MHD_http_unescape(text);
+}
+
+union address {
+	struct sockaddr any;
+	struct sockaddr_in four;
+	struct sockaddr_in6 six;
+};
+
+static int parse_address(union address *address, const struct http_options *options)
+{
+	memset(address, 0, sizeof(*address));
+	if (inet_pton(AF_INET, options->address, &address->four.sin_addr) == 1) {
+		address->four.sin_family = AF_INET;
+		address->four.sin_port = htons(options->port);
+		return 0;
+	}
+	if (inet_pton(AF_INET6, options->address, &address->six.sin6_addr) == 1) {
+		address->six.sin6_family = AF_INET6;
+		address->six.sin6_port = htons(options->port);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static int start_daemon(struct http *http, const union address *address)
+{
+	unsigned flags = MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ITC;
+	if (address->any.sa_family == AF_INET6)
+		flags |= MHD_USE_IPv6;
+	errno = 0;
+	http->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_request, http,
+		MHD_OPTION_SOCK_ADDR, &address->any, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
+		http, MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_CONNECTION_LIMIT,
+		(unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_S,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, unescape, http,
+		MHD_OPTION_END);
+	if (http->daemon)
+		return 0;
+	return errno ? -errno : -EADDRNOTAVAIL;
+}
+
+int http_start(struct http **out, const struct http_options *options)
+{
+	union address address;
+	int rc = parse_address(&address, options);
+	if (rc < 0)
+		return rc;
+	struct http *http = calloc(1, sizeof(*http));
+	if (!http)
+		return -ENOMEM;
+	http->token = options->token ? strdup(options->token) : NULL;
+	if (options->token && !http->token) {
+		free(http);
+		return -ENOMEM;
+	}
+	http->ask = options->ask;
+	http->ask_context = options->ask_context;
+	http->local = access_is_loopback(options->address);
+	http->serial = (uint64_t)time(NULL) << 20; /* tags of an earlier server are none of ours */
+	memcpy(http->documents, documents, sizeof(documents));
+	pthread_mutex_init(&http->lock, NULL);
+	connections_init(&http->connections);
+	rc = start_daemon(http, &address);
+	if (rc < 0) {
+		http_stop(http);
+		return rc;
+	}
+	*out = http;
+	return 0;
+}
+
+uint16_t http_port(const struct http *http)
+{
+	const union MHD_DaemonInfo *info =
+		MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_BIND_PORT);
+	return info ? info->port : 0;
+}
+
+static struct MHD_Response *make_response(
+	const struct document *document, char *text, size_t bytes, const char *tag)
+{
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer(bytes, text, MHD_RESPMEM_MUST_FREE);
+	if (!response) {
+		free(text);
+		return NULL;
+	}
+	http_add_headers(response);
+	MHD_add_response_header(response, "Content-Type", document->type);
+	MHD_add_response_header(response, "ETag", tag);
+	MHD_add_response_header(response, "Vary", "Accept");
+	return response;
+}
+
+int http_publish(struct http *http, struct http_content *content)
+{
+	char *texts[DOCUMENTS] = {
+		content->page, content->data, content->metrics, content->metrics_plain};
+	size_t bytes[DOCUMENTS] = {content->page_bytes, content->data_bytes, content->metrics_bytes,
+		content->metrics_plain_bytes};
+	int rc = 0;
+	memset(content, 0, sizeof(*content));
+	http->serial++;
+	for (unsigned i = 0; i < DOCUMENTS; i++) {
+		struct document *document = &http->documents[i];
+		if (!texts[i])
+			continue;
+		char tag[sizeof(document->tag)];
+		snprintf(tag, sizeof(tag), "\"%llu-%u\"", (unsigned long long)http->serial, i);
+		struct MHD_Response *now = make_response(document, texts[i], bytes[i], tag);
+		if (!now) {
+			rc = -ENOMEM;
+			continue;
+		}
+		pthread_mutex_lock(&http->lock);
+		struct MHD_Response *before = document->response;
+		document->response = now;
+		memcpy(document->tag, tag, sizeof(tag));
+		pthread_mutex_unlock(&http->lock);
+		if (before)
+			MHD_destroy_response(before);
+	}
+	return rc;
+}
+
+uint64_t http_asked(const struct http *http)
+{
+	return __atomic_load_n(&http->asked, __ATOMIC_RELAXED);
+}
+
+void http_sweep(struct http *http)
+{
+	connections_sweep(&http->connections);
+}
+
+void http_stop(struct http *http)
+{
+	if (!http)
+		return;
+	if (http->daemon)
+		MHD_stop_daemon(http->daemon);
+	for (unsigned i = 0; i < DOCUMENTS; i++)
+		if (http->documents[i].response)
+			MHD_destroy_response(http->documents[i].response);
+	connections_fini(&http->connections);
+	pthread_mutex_destroy(&http->lock);
+	free(http->token);
+	free(http);
+}

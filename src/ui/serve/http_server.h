@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A small HTTP server that gives out three documents from memory, and answers to two questions, and
+ * nothing else: no file is ever opened for a request. It runs in a thread of its own; slow, many
+ * and malformed clients cost it a bounded number of connections for a bounded time. Main thread,
+ * except where said.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include "ui/serve/question.h"
+
+/*
+ * What is given out; each is allocated with malloc(), and taken over by http_publish(). NULL: what
+ * is given out already stays.
+ */
+struct http_content {
+	char *page; /* of /, text/html */
+	size_t page_bytes;
+	char *data; /* of /data.json */
+	size_t data_bytes;
+	char *metrics; /* of /metrics, OpenMetrics text */
+	size_t metrics_bytes;
+	char *metrics_plain; /* the same for who does not ask for that: text format 0.0.4 */
+	size_t metrics_plain_bytes;
+};
+
+struct http_options {
+	const char *address; /* numeric, IPv4 or IPv6 */
+	uint16_t port;	     /* 0: any that is free */
+	const char *token;   /* NULL: whoever reaches the address may read */
+	http_ask_fn ask;     /* NULL: nothing is made */
+	void *ask_context;
+};
+
+struct http;
+
+/* Whether this build has a server; if not, the reason. */
+const char *http_missing(void);
+
+/* -errno; or -ENOSYS: http_missing() says why. Signals should be blocked: threads inherit that. */
+int http_start(struct http **out, const struct http_options *options);
+
+/* The port that it listens on. */
+uint16_t http_port(const struct http *http);
+
+/* Give this out from now on. Answers on their way end with what they began with. -ENOMEM. */
+int http_publish(struct http *http, struct http_content *content);
+
+/* How many requests there were. */
+uint64_t http_asked(const struct http *http);
+
+/* To be called about once a second: ends the connections that have taken too long. */
+void http_sweep(struct http *http);
+
+/* NULL is legal. Ends all connections. */
+void http_stop(struct http *http);

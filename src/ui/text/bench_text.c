@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `brick bench` says, for people, and as a table for a pull request. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/text/bench_view.h"
+#include "ui/text/memory.h"
+#include "ui/text/paragraph.h"
+#include "ui/text/text_table.h"
+#include "ui/text/terminal.h"
+#include "ui/text/text_out.h"
+
+enum { LABEL = 13, ROWS = 12 };
+
+struct printer {
+	const struct bench_view *view;
+	const struct terminal *terminal;
+};
+
+/* A value of plain runs, in the unit that it came in. */
+static const char *value_text(const struct bench_view *view, double value, char out[UNITS_BYTES])
+{
+	if (view->is_rate)
+		return units_number(out, 1 / value);
+	if (!strcmp(view->measure, "wall time"))
+		return units_time(out, (uint64_t)value);
+	return units_number(out, value);
+}
+
+static void print_runs(const struct printer *p)
+{
+	const struct bench_view *v = p->view;
+	static const char *const sides[] = {"A", "B"};
+
+	for (int side = 0; side < 2; side++)
+		if (v->commands[side])
+			say(p, v->commands[1] ? sides[side] : "Command",
+				"%s: %zu plain run%s, %zu recorded", v->commands[side],
+				v->plain[side], plural_s(v->plain[side]), v->recorded[side]);
+}
+
+static void print_reason(const struct printer *p)
+{
+	const struct bench_view *v = p->view;
+	char forecast[UNITS_BYTES];
+	const char *more = v->forecast == UINT64_MAX ? "more than can be said"
+						     : units_count(forecast, v->forecast);
+
+	if (!strcmp(v->reason, "precise"))
+		say(p, "Stopped", "after %.0f s: the intervals are within +-%.1f%%", v->elapsed_s,
+			100 * expm1(v->half_width));
+	else if (!strcmp(v->reason, "hopeless"))
+		say(p, "Stopped",
+			"after %.0f s: the widest interval is +-%.1f%%, and will not be within "
+			"+-%.3g%%: by what runs differ by here that takes %s of each",
+			v->elapsed_s, 100 * expm1(v->half_width), 100 * v->precision, more);
+	else if (v->half_width >= 0)
+		say(p, "Stopped", "after %.0f s (%s): the widest interval is +-%.1f%%",
+			v->elapsed_s, v->reason, 100 * expm1(v->half_width));
+	else
+		say(p, "Stopped", "after %.0f s (%s): too few runs for any interval", v->elapsed_s,
+			v->reason);
+}
+
+static void print_machine(const struct printer *p)
+{
+	const struct bench_machine *m = &p->view->machine;
+	char frequency[64] = "frequency not known", temperature[64] = "temperature not known";
+
+	if (m->frequency_mhz >= 0)
+		snprintf(frequency, sizeof(frequency), "%.0f MHz", m->frequency_mhz);
+	if (m->temperature >= 0)
+		snprintf(temperature, sizeof(temperature), "%.0f degrees C", m->temperature);
+	say(p, "Machine",
+		"%u CPUs, load %.1f at the start, %s, %s; while runs were made others used %.1f%% "
+		"of the CPUs, the host took %.1f%%, %lld pages were swapped; %u of %u runs were "
+		"disturbed",
+		m->cpus, m->load, frequency, temperature, 100 * m->others, 100 * m->steal,
+		(long long)m->swapped, m->disturbed, m->runs);
+}
+
+static enum terminal_style style_of(enum compare_verdict verdict)
+{
+	return verdict == COMPARE_SLOWER   ? STYLE_BAD
+	       : verdict == COMPARE_FASTER ? STYLE_GOOD
+					   : STYLE_PLAIN;
+}
+
+static void print_plain(const struct printer *p)
+{
+	const struct bench_view *v = p->view;
+	const struct compare_row *row = v->plain_row;
+	char a[UNITS_BYTES], b[UNITS_BYTES], low[UNITS_BYTES], high[UNITS_BYTES];
+
+	if (!row)
+		return;
+	if (isnan(row->b)) {
+		bool is_known = isfinite(row->low) && isfinite(row->high) && row->low > 0;
+		say(p, "Plain", "%s %s%s%s%s%s%s", v->measure, value_text(v, row->a, a),
+			is_known ? " (" : "",
+			is_known ? value_text(v, v->is_rate ? row->high : row->low, low) : "",
+			is_known ? ".." : "",
+			is_known ? value_text(v, v->is_rate ? row->low : row->high, high) : "",
+			is_known ? ")" : "");
+		return;
+	}
+	SCOPED char *said = diff_sentence(v->threshold, row);
+	say_in(p, style_of(row->verdict), "Plain", "%s %s in A, %s in B: %s", v->measure,
+		value_text(v, row->a, a), value_text(v, row->b, b), said);
+}
+
+static const char *verdict_text(const struct bench_view *view)
+{
+	return view->contradicts
+		       ? "not enough data: recorded runs differ, but plain ones the other way"
+	       : view->verdict == COMPARE_SAME	 ? "B is the same as A"
+	       : view->verdict == COMPARE_SLOWER ? "B is slower than A"
+	       : view->verdict == COMPARE_FASTER
+		       ? "B is faster than A"
+		       : "not enough data to say that B is slower, faster or the same";
+}
+
+static void print_verdict(const struct printer *p)
+{
+	const struct bench_view *v = p->view;
+
+	say_in(p, style_of(v->verdict), "Verdict", "%s", verdict_text(v));
+}
+
+/* Of one side: where the time of a token goes, in its typical run. */
+static void print_typical(const struct printer *p)
+{
+	static const struct table_column columns[] = {
+		{"PHASE", 1, 0}, {"BRICK", 1, 0}, {"/TOKEN", 0, 0}};
+	const struct history_run *run = p->view->typical;
+	SCOPED_TO(table_destroy) struct table *table = table_create(columns, 3);
+	size_t rows = 0;
+
+	for (size_t i = 0; run && i < run->parts.count; i++) {
+		const struct history_part *part = &run->parts.items[i];
+		if (strcmp(part->kind, "step") && strcmp(part->kind, "brick"))
+			continue;
+		table_row(table, STYLE_PLAIN);
+		table_cell(table, part->phase);
+		table_cell(table, *part->name ? part->name : "(all of it)");
+		table_time(table, history_part_token_ns(part));
+		rows++;
+	}
+	if (rows)
+		table_print(table, p->terminal);
+}
+
+static void print_floor(const struct printer *p)
+{
+	const struct bench_view *v = p->view;
+
+	if (v->floor > 0)
+		say(p, "Floor",
+			"recorded runs of A differed by %.1f%% from A: less is no difference",
+			100 * v->floor);
+	if (v->plain_floor > 0)
+		say(p, v->floor > 0 ? "" : "Floor", "plain runs of A differed by %.1f%% from A",
+			100 * v->plain_floor);
+}
+
+void bench_text(const struct bench_view *view, FILE *out)
+{
+	struct terminal terminal;
+	const struct printer p = {view, &terminal};
+
+	terminal_init(&terminal, out);
+	print_runs(&p);
+	print_reason(&p);
+	print_machine(&p);
+	print_floor(&p);
+	fputc('\n', out);
+	print_plain(&p);
+	if (view->diff)
+		diff_measures(view->diff, out);
+	else if (!view->commands[1])
+		print_typical(&p);
+	if (view->commands[0] && view->commands[1])
+		print_verdict(&p);
+	if (view->is_kept && view->commands[1])
+		say(&p, "Kept as", "@%s/a and @%s/b", view->batch, view->batch);
+}
+
+/* ---- for a pull request ---- */
+
+/* What a table of Markdown cannot hold is escaped. */
+static void put_cell(FILE *out, const char *text)
+{
+	SCOPED char *safe = text_safe(text);
+
+	fputs("| ", out);
+	for (const char *at = safe; *at; at++) {
+		if (strchr("|`*_<>\\[]", *at))
+			fputc('\\', out);
+		fputc(*at, out);
+	}
+	fputc(' ', out);
+}
+
+static void put_row(
+	FILE *out, const char *what, const char *a, const char *b, const struct compare_row *row)
+{
+	char effect[UNITS_BYTES], interval[2 * UNITS_BYTES];
+
+	put_cell(out, what);
+	put_cell(out, a);
+	put_cell(out, b);
+	diff_effect(effect, row->effect);
+	diff_interval(interval, row);
+	fprintf(out, "| %s%s | %s |\n", isnan(row->effect) ? "" : effect, interval,
+		compare_verdict_name(row->verdict));
+}
+
+static void put_time_row(FILE *out, const char *what, const struct compare_row *row)
+{
+	char a[UNITS_BYTES], b[UNITS_BYTES];
+
+	put_row(out, what, units_time(a, (uint64_t)row->a), units_time(b, (uint64_t)row->b), row);
+}
+
+static bool is_told(const struct compare_row *row)
+{
+	return row->verdict != COMPARE_UNSURE && row->verdict != COMPARE_SAME;
+}
+
+static void put_recorded(const struct compare *c, FILE *out)
+{
+	size_t shown = 0;
+
+	for (size_t i = 0; i < c->row_count; i++) {
+		const struct compare_row *row = &c->rows[i];
+		const char *phase = row->phase < 0 ? "" : step_phase_name(row->phase);
+		if (row->measure == COMPARE_RATE || (row->name && !is_told(row)) ||
+			(row->name && shown >= ROWS))
+			continue;
+		shown += row->name != NULL;
+		SCOPED char *what = row->measure == COMPARE_TTFT ? xstrdup("first token")
+				    : row->name ? xasprintf("%s: %s", phase, row->name)
+						: xasprintf("%s, a token", phase);
+		put_time_row(out, what, row);
+	}
+}
+
+void bench_markdown(const struct bench_view *v, FILE *out)
+{
+	char a[UNITS_BYTES], b[UNITS_BYTES];
+
+	if (!v->commands[0] || !v->commands[1]) {
+		fprintf(out, "| | %s |\n|---|---|\n", v->measure);
+		put_cell(out, v->commands[0] ? v->commands[0] : v->commands[1]);
+		fprintf(out, "| %s |\n", v->plain_row ? value_text(v, v->plain_row->a, a) : "-");
+		return;
+	}
+	fprintf(out, "**%s** (%zu plain and %zu recorded runs of each", verdict_text(v),
+		v->plain[1], v->recorded[1]);
+	if (v->floor > 0 || v->plain_floor > 0)
+		fprintf(out, "; A differs from itself by %.1f%%",
+			100 * fmax(v->floor, v->plain_floor));
+	fputs(")\n\n", out);
+	fputs("| | A | B | effect (95 %) | verdict |\n|---|---|---|---|---|\n", out);
+	if (v->plain_row)
+		put_row(out, v->measure, value_text(v, v->plain_row->a, a),
+			value_text(v, v->plain_row->b, b), v->plain_row);
+	if (v->diff)
+		put_recorded(v->diff->compare, out);
+	fputs("\nA: ", out);
+	for (int side = 0; side < 2; side++) {
+		SCOPED char *safe = text_safe(v->commands[side]);
+		fprintf(out, "`%s`%s", safe, side ? "\n" : "  \nB: ");
+	}
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of `brick ceilings` share, and how `brick roofline` comes by ceilings. */
+#pragma once
+
+#include <stdio.h>
+#include "analysis/machine/ceilings.h"
+
+/* For people. where: the file that keeps them, or NULL. */
+void ceilings_print(const struct ceilings *ceilings, const char *where, FILE *out);
+
+/*
+ * From a file that the user named: ends the program with CLI_INPUT if it is no good.
+ */
+struct ceilings *ceilings_from_file(const char *path);
+
+/*
+ * Those kept for that host and CPU: NULL when there are none. What is kept but damaged or stale is
+ * told on stderr. *where, if not NULL, gets the path, to be freed.
+ */
+struct ceilings *ceilings_kept(const char *host, const char *cpu, char **where);

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Forms of the stacks of a run (src/analysis/accounts/stacks.h), for `brick flame` and `brick
+ * export`. */
+#pragma once
+
+#include <stdio.h>
+#include "analysis/accounts/stacks.h"
+
+/* 0 or a negative code; errors of the stream stay with it. */
+int flame_svg(const struct call_tree *stacks, FILE *out);
+int flame_folded(const struct call_tree *stacks, FILE *out);
+int flame_speedscope(const struct call_tree *stacks, FILE *out);
+/* A profile of pprof (profile.proto), not compressed, which its readers take, too. */
+int flame_pprof(const struct call_tree *stacks, FILE *out);

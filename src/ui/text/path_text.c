@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The critical path for people: for each phase the opportunities, best first, what the threads did,
+ * and what is not known; for a single step also the longest parts of its path. Called by `brick
+ * path`.
+ */
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "analysis/accounts/unknown.h"
+#include "base/order.h"
+#include "ui/text/memory.h"
+#include "ui/text/paragraph.h"
+#include "ui/text/path_view.h"
+#include "ui/text/step_choice.h"
+#include "ui/text/text_table.h"
+#include "ui/text/units.h"
+
+enum { LABEL = 13, HOPS = 12 };
+
+struct printer {
+	const struct path_view *view;
+	const struct path_section *section;
+	const struct terminal *terminal;
+};
+
+static void print_heading(const struct printer *p)
+{
+	static const char *const labels[] = {[STEP_PREFILL] = "Prefill",
+		[STEP_DECODE] = "Decode",
+		[STEP_MIXED] = "Mixed",
+		[STEP_WARM_UP] = "Warm-up",
+		[STEP_PHASES] = "Run"};
+	const struct path_section *s = p->section;
+	char took[UNITS_BYTES], tokens[UNITS_BYTES], rate[UNITS_BYTES];
+	const char *label = labels[s->phase];
+
+	units_time(took, s->measured_ns);
+	units_count(tokens, s->tokens);
+	units_number(rate, path_tokens_per_s(s, s->measured_ns));
+	if (s->phase == STEP_PHASES)
+		say(p, label,
+			"no steps were recorded: the path of %s, from its first brick to its last",
+			took);
+	else if (s->step != RUN_NONE)
+		say(p, label, "step %u of %u: %s token%s in %s, %s tokens/s",
+			step_choice_number(p->view->run, p->view->index, s->step),
+			step_choice_count(p->view->run, p->view->index), tokens,
+			plural_s(s->tokens), took, rate);
+	else
+		say(p, label, "%llu step%s: %s token%s in %s, %s tokens/s",
+			(unsigned long long)s->steps, plural_s(s->steps), tokens,
+			plural_s(s->tokens), took, rate);
+}
+
+static const struct table_column columns[] = {{"BRICK", 1, 0}, {"CATEGORY", 1, 6},
+	{"ON PATH", 0, 1}, {"SHARE", 0, 0}, {"ALL THREADS", 0, 4}, {"COUNT", 0, 5}, {"SLACK", 0, 3},
+	{"10% LESS", 0, 2}, {"10% GAIN", 0, 0}, {"NO TIME", 0, 2}, {"MOST GAIN", 0, 0}};
+
+/*
+ * Two cells: what the section would be, its tokens per second, or its time when it has no tokens;
+ * and by how much it would be faster.
+ */
+static void add_outcome(
+	struct table *table, const struct path_section *s, const struct path_row *row, uint64_t ns)
+{
+	double rate = path_tokens_per_s(s, ns);
+
+	/* what nobody knows the cause of nobody can make shorter */
+	if (row->rank == PATH_WAIT && !s->counts.barriers) {
+		table_cell(table, "-");
+		table_cell(table, "-");
+		return;
+	}
+	if (rate >= 0)
+		table_number(table, rate);
+	else
+		table_time(table, ns);
+	table_format(table, ns ? "+%.1f%%" : "-", 100 * ((double)s->length_ns / (double)ns - 1));
+}
+
+static double share_of(const struct path_section *s, uint64_t ns)
+{
+	return s->length_ns ? (double)ns / (double)s->length_ns : -1;
+}
+
+/* Of one thread all it did is the path, and nothing has slack. */
+static bool is_one_lane(const struct path_section *s)
+{
+	return s->lane_count < 2;
+}
+
+static bool has_slack(const struct path_section *s)
+{
+	for (size_t i = 0; i < s->row_count && !is_one_lane(s); i++)
+		if (s->rows[i].slack_max_ns && s->rows[i].slack_max_ns != ANALYSIS_UNKNOWN)
+			return true;
+	return false;
+}
+
+static void add_row(struct table *table, const struct path_section *s, const struct path_row *row)
+{
+	table_row(table, row->on_path_ns ? STYLE_PLAIN : STYLE_DIM);
+	table_cell(table, row->name);
+	table_cell(table, row->category);
+	table_time(table, row->on_path_ns);
+	table_percent(table, share_of(s, row->on_path_ns));
+	/* of one lane the same as on the path */
+	table_time(table, is_one_lane(s) ? ANALYSIS_UNKNOWN : row->own_ns);
+	table_count(table, row->count ? row->count : ANALYSIS_UNKNOWN);
+	table_time(table, has_slack(s) ? row->slack_mean_ns : ANALYSIS_UNKNOWN);
+	add_outcome(table, s, row, row->less_ns);
+	add_outcome(table, s, row, row->nothing_ns);
+}
+
+/* Whether a row says more than that it hardly matters. */
+static bool matters(const struct path_section *s, const struct path_row *row)
+{
+	return 200 * (double)row->on_path_ns >= (double)s->length_ns;
+}
+
+/* Add the rows to be shown; returns how many. */
+static size_t add_rows(const struct printer *p, struct table *table)
+{
+	const struct path_section *s = p->section;
+	size_t shown = 0;
+
+	for (size_t i = 0; i < s->row_count; i++) {
+		if (p->view->top ? shown == p->view->top
+				 : !p->view->all && !matters(s, &s->rows[i]))
+			continue;
+		add_row(table, s, &s->rows[i]);
+		shown++;
+	}
+	return shown;
+}
+
+static void print_rows(const struct printer *p)
+{
+	const struct path_section *s = p->section;
+	struct table *table = table_create(columns, sizeof(columns) / sizeof(*columns));
+	size_t hidden = s->row_count - add_rows(p, table);
+
+	table_hide_empty(table);
+	table_print(table, p->terminal);
+	SCOPED char *columns_left = table_left_out(table, p->terminal);
+	table_destroy(table);
+	SCOPED char *left = NULL;
+	if (hidden)
+		xappend(&left, "", "%zu more row%s%s. ", hidden, plural_s(hidden),
+			p->view->top  ? ""
+			: hidden == 1 ? ", below 0.5% of the path (--all)"
+				      : ", each below 0.5% of the path (--all)");
+	terminal_begin(p->terminal, STYLE_DIM);
+	paragraph(p->terminal, 0, "",
+		"%s10%% LESS, NO TIME: %s if the brick took 10%% less time, or none; GAIN: how "
+		"much faster that is.%s%s%s%s",
+		left ? left : "", s->tokens ? "tokens/s" : "how long all would take",
+		has_slack(s) ? " SLACK: what an execution could have taken longer without delaying "
+			       "the end, on average."
+			     : "",
+		columns_left ? " No room for " : "", columns_left ? columns_left : "",
+		columns_left ? "." : "");
+	terminal_end(p->terminal, STYLE_DIM);
+}
+
+static void add_lane(struct table *table, const struct run_lane *lane)
+{
+	const char *what = lane->kind == BRICK_LANE_QUEUE ? "queue" : "thread";
+
+	table_format(table, "%s (%llu)", lane->name && *lane->name ? lane->name : what,
+		(unsigned long long)lane->tid);
+}
+
+static void print_lanes(const struct printer *p)
+{
+	static const struct table_column lane_columns[] = {{"THREAD", 1, 0}, {"WORK", 0, 0},
+		{"ON PATH", 0, 0}, {"SHARE", 0, 0}, {"WAITED", 0, 1}};
+	const struct path_section *s = p->section;
+	SCOPED_TO(table_destroy) struct table *table = table_create(lane_columns, 5);
+
+	if (s->lane_count < 2)
+		return;
+	fputc('\n', p->terminal->out);
+	for (size_t i = 0; i < s->lane_count; i++) {
+		const struct path_lane *lane = &s->lanes[i];
+		table_row(table, STYLE_PLAIN);
+		add_lane(table, &p->view->run->lanes[lane->lane]);
+		table_time(table, lane->work_ns);
+		table_time(table, lane->on_path_ns);
+		table_percent(table, share_of(s, lane->on_path_ns));
+		table_time(table, lane->waited_ns);
+	}
+	table_print(table, p->terminal);
+}
+
+/* The longest first; of equals the earlier. */
+COMPARATOR(compare_hops, struct path_hop *const,
+	ORDER((*y)->time_ns, (*x)->time_ns) ?: ORDER((*x)->begin_ns, (*y)->begin_ns))
+
+COMPARATOR(compare_begins, struct path_hop *const, ORDER((*x)->begin_ns, (*y)->begin_ns))
+
+static void add_hop(struct table *table, const struct printer *p, const struct path_hop *hop)
+{
+	const struct run *run = p->view->run;
+	const struct run_lane *lane = &run->lanes[hop->lane];
+	const struct run_site *site =
+		hop->sample == RUN_NONE ? NULL : &run->sites[lane->samples[hop->sample].site];
+
+	table_row(table, STYLE_PLAIN);
+	table_cell(table, path_owner_name(run, hop->owner));
+	table_time(table, hop->begin_ns);
+	table_time(table, hop->time_ns);
+	table_percent(table, share_of(p->section, hop->time_ns));
+	if (site && site->layer >= 0)
+		table_format(table, "%d", site->layer);
+	else
+		table_cell(table, NULL);
+	add_lane(table, lane);
+	table_cell(table, site ? site->label : NULL);
+}
+
+static void print_hops(const struct printer *p)
+{
+	static const struct table_column hop_columns[] = {{"LONGEST PARTS", 1, 0}, {"AT", 0, 0},
+		{"TIME", 0, 0}, {"SHARE", 0, 0}, {"LAYER", 0, 1}, {"THREAD", 1, 2}, {"NODE", 1, 3}};
+	const struct path_section *s = p->section;
+	SCOPED const struct path_hop **order = xcalloc(s->hop_count + 1, sizeof(*order));
+	size_t shown = s->hop_count < HOPS ? s->hop_count : HOPS;
+
+	for (size_t i = 0; i < s->hop_count; i++)
+		order[i] = &s->hops[i];
+	qsort(order, s->hop_count, sizeof(*order), compare_hops);
+	qsort(order, shown, sizeof(*order), compare_begins);
+	SCOPED_TO(table_destroy) struct table *table = table_create(hop_columns, 7);
+	for (size_t i = 0; i < shown; i++)
+		add_hop(table, p, order[i]);
+	if (shown) {
+		fputc('\n', p->terminal->out);
+		table_hide_empty(table);
+		table_print(table, p->terminal);
+	}
+}
+
+/* What the path was made from, and what could not be known. */
+static void print_known(const struct printer *p)
+{
+	const struct path_section *s = p->section;
+	const struct schedule_counts *c = &s->counts;
+	char length[UNITS_BYTES], waited[UNITS_BYTES], idle[UNITS_BYTES], measured[UNITS_BYTES];
+
+	fputc('\n', p->terminal->out);
+	if (s->length_ns != s->measured_ns)
+		say(p, "Path", "%s, but %s were measured: the recording contradicts itself",
+			units_time(length, s->length_ns), units_time(measured, s->measured_ns));
+	else if (s->lane_count < 2)
+		say(p, "Path", "%s, as measured, on one thread", units_time(length, s->length_ns));
+	else
+		say(p, "Path", "%s, as measured; it changes between threads %llu time%s",
+			units_time(length, s->length_ns), (unsigned long long)s->switches,
+			plural_s(s->switches));
+	if (c->barriers)
+		say(p, "Waits", "%llu, of these %llu at %llu barrier%s, found by their times",
+			(unsigned long long)c->waits,
+			(unsigned long long)(c->waits - c->unknown_waits),
+			(unsigned long long)c->barriers, plural_s(c->barriers));
+	if (c->unknown_waits)
+		say(p, "Not known",
+			"what %llu wait%s waited for (%s in all): as long as measured, whatever "
+			"else changes",
+			(unsigned long long)c->unknown_waits, plural_s(c->unknown_waits),
+			units_time(waited, c->unknown_wait_ns));
+	if (c->idle)
+		say(p, c->unknown_waits ? "" : "Not known",
+			"why other threads did nothing %llu time%s between bricks (%s in all)%s",
+			(unsigned long long)c->idle, plural_s(c->idle),
+			units_time(idle, c->idle_ns),
+			c->unknown_waits ? ": the same"
+					 : ": as long as measured, whatever else changes");
+	if (c->contradictions)
+		say(p, "Broken",
+			"in %llu step%s times contradict each other: threads were taken one by one",
+			(unsigned long long)c->contradictions, plural_s(c->contradictions));
+}
+
+void path_text(const struct path_view *view, FILE *out)
+{
+	struct terminal terminal;
+	terminal_init(&terminal, out);
+
+	for (size_t i = 0; i < view->path->section_count; i++) {
+		const struct printer p = {view, &view->path->sections[i], &terminal};
+		if (i)
+			fputc('\n', out);
+		print_heading(&p);
+		fputc('\n', out);
+		print_rows(&p);
+		print_lanes(&p);
+		if (p.section->hops)
+			print_hops(&p);
+		print_known(&p);
+	}
+	const struct printer p = {view, NULL, &terminal};
+	if (view->run->off_cpu.gap_count)
+		say(&p, "Off CPU",
+			"not recorded all the time ('brick report' says when): where it was not, "
+			"times off the CPU are in those of the bricks");
+	if (view->path->other_processes)
+		say(&p, "Processes",
+			"%zu more recorded something; this is the one that recorded most",
+			view->path->other_processes);
+}

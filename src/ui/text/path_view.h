@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the forms of `brick path` share. */
+#pragma once
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdio.h>
+#include "analysis/path/path.h"
+
+struct path_view {
+	const struct run *run;
+	const struct path *path;
+	const struct step_index *index;
+	size_t top; /* rows to show of each section; 0: those that count for something */
+	int all;    /* all rows */
+};
+
+void path_text(const struct path_view *view, FILE *out);
+
+/* A new reference. */
+json_t *path_to_json(const struct path_view *view);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Command line, start and notes of a run. Called by the commands that print a heading. */
+#include "ui/text/provenance.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/date.h"
+#include "ui/text/memory.h"
+
+static bool is_plain(const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_-./=:,+@%";
+	return *word && strspn(word, plain) == strlen(word);
+}
+
+static char *quote(const char *word)
+{
+	if (is_plain(word))
+		return xstrdup(word);
+	char *out = xcalloc(4 * strlen(word) + 3, 1), *o = out;
+	*o++ = '\'';
+	for (; *word; word++) {
+		if (*word == '\'') {
+			memcpy(o, "'\\''", 4);
+			o += 4;
+		} else {
+			*o++ = *word;
+		}
+	}
+	*o = '\'';
+	return out;
+}
+
+char *provenance_command(const struct run *run)
+{
+	char **argv = run->command;
+	if (!argv && run->process_count)
+		argv = run->processes[0].command;
+	if (!argv || !argv[0])
+		return NULL;
+	char *line = xstrdup("");
+	for (size_t i = 0; argv[i]; i++) {
+		SCOPED char *word = quote(argv[i]);
+		xappend(&line, " ", "%s", word);
+	}
+	return line;
+}
+
+char *provenance_start(const struct run *run)
+{
+	char date[DATE_BYTES];
+	if (!date_text(date, run->start_unix_ns, "%Y-%m-%dT%H:%M:%S"))
+		return NULL;
+	return xasprintf(
+		"%s.%09lluZ", date, (unsigned long long)(run->start_unix_ns % 1000000000u));
+}
+
+const char **provenance_notes(const struct run *run, const char *key)
+{
+	const char **values = xcalloc(run->note_count + 1, sizeof(*values));
+	size_t n = 0;
+	for (size_t i = 0; i < run->note_count; i++) {
+		bool seen = strcmp(run->notes[i].key, key) != 0;
+		for (size_t k = 0; k < n && !seen; k++)
+			seen = !strcmp(values[k], run->notes[i].value);
+		if (!seen)
+			values[n++] = run->notes[i].value;
+	}
+	return values;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A budget held against a run (src/analysis/accounts/budget.h), for `brick report --budget`. Main
+ * thread. */
+#pragma once
+
+#include <jansson.h>
+#include <stdio.h>
+#include "analysis/accounts/budget.h"
+
+struct report_budget {
+	const char *path;
+	struct budget *budget;
+	struct budget_verdict *verdicts; /* [budget->count] */
+	size_t failed;			 /* lines */
+};
+
+/* Read the file: one that cannot be read or has a faulty line ends the program with CLI_INPUT. */
+void report_budget_open(struct report_budget *b, const char *path);
+
+/* Judge a run, any number of times. */
+void report_budget_judge(struct report_budget *b, const struct run *run);
+
+void report_budget_text(const struct report_budget *b, FILE *out);
+
+/* {"file", "passed", "failed", "lines": [...]}; a new reference. */
+json_t *report_budget_to_json(const struct report_budget *b);
+
+void report_budget_close(struct report_budget *b);

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of the fields of a report's rows. Its order is that of the columns of CSV: new fields
+ * go to the end. Which are shown by default, and in which order, is in report_columns.c.
+ */
+#include "ui/text/report_fields.h"
+
+#include "analysis/roofline/roofline.h"
+#include "analysis/accounts/unknown.h"
+#include "trace/trace_text.h"
+#include "ui/text/memory.h"
+#include "ui/text/report_view.h"
+
+/* Rows of kernels and queues; of threads; ... */
+enum {
+	THREADS = 1u << SUMMARY_BY_THREAD,
+	KERNELS = 1u << SUMMARY_BY_KERNEL,
+	QUEUES = 1u << SUMMARY_BY_QUEUE,
+	LAYERS = 1u << SUMMARY_BY_LAYER,
+	STEPS = 1u << SUMMARY_BY_STEP,
+	BRICKS = 1u << SUMMARY_BY_BRICK,
+};
+
+#define MEMBER(of, type, member)                           \
+	.base = (of), .at = offsetof(struct type, member), \
+	.size = sizeof(((struct type *)0)->member)
+#define ROW(member) MEMBER(REPORT_OF_ROW, summary_row, member)
+#define QUEUE(member) MEMBER(REPORT_OF_QUEUE, queue_time, member)
+#define KERNEL(member) MEMBER(REPORT_OF_KERNEL, run_kernel, member)
+#define LANE(member) MEMBER(REPORT_OF_LANE, run_lane, member)
+
+static void get_name(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	value->text = xstrdup(row->name);
+}
+
+static void get_category(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	value->text = row->category ? xstrdup(row->category) : NULL;
+}
+
+static void get_backend(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	const char *name = report_backend(report, row);
+	value->text = name ? xstrdup(name) : NULL;
+}
+
+static void get_sources(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	value->text = report_sources(report, row->sources);
+}
+
+/* None where nothing ran on a thread. */
+static void get_basis(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	if (row->avg_ns != ANALYSIS_UNKNOWN)
+		value->text = xstrdup(summary_basis_name(row->basis));
+}
+
+static void get_compression(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	if (row->bytes_out != ANALYSIS_UNKNOWN && row->bytes != ANALYSIS_UNKNOWN)
+		value->ratio = (double)(row->bytes - row->bytes_out) / (double)row->bytes_out;
+}
+
+/* Of what its roof allows, in the phase of the report. */
+static void get_roof(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	const struct roofline *r = report->roofline;
+	int phase = report->summary->only;
+	for (size_t i = 0; r && i < r->row_count; i++) {
+		const struct roofline_row *at = &r->rows[i];
+		if (at->brick == row->id && at->on_device == row->on_device &&
+			at->bound != ROOFLINE_UNKNOWN && (int)at->phase == phase &&
+			report->summary->by == SUMMARY_BY_BRICK)
+			value->ratio = 1 - at->distance;
+	}
+}
+
+static void get_elements_rate(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	if (row->elements != ANALYSIS_UNKNOWN && row->elements && row->total_ns)
+		value->number = (uint64_t)((double)row->elements * 1e9 / (double)row->total_ns);
+}
+
+static void get_pid(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	const struct run_lane *lane = report_lane(report, row);
+	if (lane)
+		value->number = report->run->processes[lane->process].pid;
+}
+
+static const struct run_step *step_of(const struct report *report, const struct summary_row *row)
+{
+	return row->id < report->run->step_count ? &report->run->steps[row->id] : NULL;
+}
+
+static void get_per_token(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	uint64_t tokens = report_row_tokens(report, row);
+	value->number = tokens && row->wall_ns != ANALYSIS_UNKNOWN
+				? (row->wall_ns - row->unevaluated_ns) / tokens
+				: ANALYSIS_UNKNOWN;
+}
+
+static void get_step_tokens(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	const struct run_step *step = step_of(report, row);
+	if (step && step->outcome != RUN_ABORTED)
+		value->number = step->tokens;
+}
+
+/* None of an evaluated one. */
+static void get_outcome(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	const struct run_step *step = step_of(report, row);
+	if (step && step->outcome != RUN_EVALUATED)
+		value->text = xstrdup(step->outcome == RUN_ABORTED ? "aborted" : "refused");
+}
+
+static void get_step_begin(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	const struct run_step *step = step_of(report, row);
+	if (step)
+		value->number = step->begin_ns - report->run->start_ns;
+}
+
+static void get_step_time(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	const struct run_step *step = step_of(report, row);
+	if (step)
+		value->number = step->end_ns - step->begin_ns;
+}
+
+static const struct run_kernel *kernel_of(
+	const struct report *report, const struct summary_row *row)
+{
+	return row->kernel < report->run->kernel_count ? &report->run->kernels[row->kernel] : NULL;
+}
+
+static void get_kind(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	const struct run_kernel *k = kernel_of(report, row);
+	value->text = k ? xstrdup(text_kernel_kind(k->kind)) : NULL;
+}
+
+static void get_code(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	const struct run_kernel *k = kernel_of(report, row);
+	if (k && k->code)
+		value->text = xasprintf("%016llx", (unsigned long long)k->code);
+}
+
+/* "(16,1,1) (256,1,1)" of the shape that ran most often, "h2d" of a transfer. */
+static void get_shape(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	const struct run_kernel *k = kernel_of(report, row);
+	if (!k)
+		return;
+	if (!k->grid[0])
+		value->text =
+			k->kind == BRICK_KERNEL_COMPUTE ? NULL : xstrdup(text_kernel_kind(k->kind));
+	else if (!k->block[0])
+		value->text = xasprintf("(%u,%u,%u) -", k->grid[0], k->grid[1], k->grid[2]);
+	else
+		value->text = xasprintf("(%u,%u,%u) (%u,%u,%u)", k->grid[0], k->grid[1], k->grid[2],
+			k->block[0], k->block[1], k->block[2]);
+}
+
+#define PERCENTILE "Percentiles are by nearest rank, within 1 % of the value"
+#define FROM_SHAPES "By shapes and types, or as the program says; never measured."
+
+const struct report_field report_fields[] = {
+	{"name", "NAME", "What the row is of.", REPORT_TEXT, .get = get_name,
+		.flags = REPORT_OF_REST},
+	{"category", "CATEGORY", "The kind of work.", REPORT_TEXT, .get = get_category},
+	{"backend", "BACKEND", "What ran it: the CPU, or the device that worked for it.",
+		REPORT_TEXT, .get = get_backend},
+	{"source", "SOURCE", "How its times were obtained.", REPORT_TEXT, .get = get_sources},
+	{"count", "COUNT",
+		"Executions; those of rows by layer, phase and thread are of work, and waits are "
+		"in WAIT only. From the exact statistics of the threads.",
+		REPORT_COUNT, ROW(count), .flags = REPORT_ON_HOST},
+	{"total_ns", "TOTAL",
+		"Time with at least one execution open on a thread, of executions that ended; over "
+		"all threads.",
+		REPORT_TIME, ROW(total_ns), .flags = REPORT_ON_HOST},
+	{"self_ns", "SELF",
+		"Time in the brick itself, without what was nested in it and without waiting, also "
+		"of executions that never ended; over all threads.",
+		REPORT_TIME, ROW(self_ns), .flags = REPORT_ON_HOST | REPORT_OF_REST},
+	{"wait_ns", "WAIT",
+		"Time spent waiting inside its executions and right after them; over all threads. "
+		"It is SELF of the rows of waits, shown beside what was waited in.",
+		REPORT_TIME, ROW(wait_ns), .flags = REPORT_ON_HOST},
+	{"share", "SHARE", "Part of the wall time. From samples.", REPORT_SHARE, ROW(share),
+		.flags = REPORT_ON_HOST | REPORT_OF_REST},
+	{"avg_ns", "AVG",
+		"Mean time of an execution with all that was nested in it, waits, too; of that the "
+		"time on the CPU, where BASIS says so, as MIN to MAX.",
+		REPORT_TIME, ROW(avg_ns)},
+	{"min_ns", "MIN", "The shortest execution.", REPORT_TIME, ROW(min_ns)},
+	{"p50_ns", "P50", "Half of the executions took no longer. " PERCENTILE ".", REPORT_TIME,
+		ROW(p50_ns)},
+	{"p95_ns", "P95", "95 % of the executions took no longer; needs 20 executions.",
+		REPORT_TIME, ROW(p95_ns)},
+	{"p99_ns", "P99", "99 % of the executions took no longer; needs 100 executions.",
+		REPORT_TIME, ROW(p99_ns)},
+	{"max_ns", "MAX", "The longest execution.", REPORT_TIME, ROW(max_ns)},
+	{"elements", "ELEMENTS", "Elements made. " FROM_SHAPES, REPORT_COUNT, ROW(elements)},
+	{"bytes", "BYTES", "Bytes read and written. " FROM_SHAPES, REPORT_BYTES, ROW(bytes)},
+	{"flops", "FLOPS", "Floating-point operations. " FROM_SHAPES, REPORT_COUNT, ROW(flops)},
+	{"device_count", "DEVICE COUNT", "Commands that it launched on devices.", REPORT_COUNT,
+		ROW(device_count)},
+	{"device_ns", "DEVICE",
+		"Time with at least one command running that it launched, on each queue.",
+		REPORT_TIME, ROW(device_ns)},
+	{"wall_ns", "WALL",
+		"Its part of the wall time. The rows and what is unattributed add up to all of it.",
+		REPORT_TIME, ROW(wall_ns), .flags = REPORT_ON_HOST | REPORT_OF_REST},
+	{"token_ns", "/TOKEN",
+		"Its part of the wall time, for each token of the steps, or of the step or phase "
+		"that it is; batches that were refused or aborted are in neither.",
+		REPORT_TIME, .get = get_per_token, .flags = REPORT_ON_HOST | REPORT_OF_REST},
+	{"bytes_out", "BYTES OUT",
+		"The bytes written; known where a program tells them apart from those read.",
+		REPORT_BYTES, ROW(bytes_out)},
+	{"compression_ratio", "RATIO", "Bytes read for each byte written; known as BYTES OUT is.",
+		REPORT_RATIO, .get = get_compression},
+	{"bytes_per_s", "GB/s",
+		"Bytes over the time, by BASIS, in which at least one thread of the process was in "
+		"it, "
+		"or at least one queue: the team's rate, however many threads tell of it, as "
+		"in brick-roofline. Without what is nested in it, and without waiting. Of a "
+		"thread, where each tells of its own part. Unknown where it was blocked for longer "
+		"than it ran, as by reading a file.",
+		REPORT_RATE, ROW(bytes_per_ns)},
+	{"flops_per_s", "GFLOP/s", "FLOPs over the same time as GB/s.", REPORT_RATE,
+		ROW(flops_per_ns)},
+	{"elements_per_s", "ELEM/s",
+		"Elements over TOTAL, which adds up threads: the mean of one thread.", REPORT_COUNT,
+		.get = get_elements_rate},
+	{"roof", "OF ROOF",
+		"What it reached of what the machine's ceilings allow for its work "
+		"(brick-roofline). Known where 'brick ceilings' was run, of one phase at a time.",
+		REPORT_SHARE, .rows = BRICKS, .get = get_roof},
+	{"layer", "LAYER", "Number of the block; -1 is outside of blocks.", REPORT_LAYER,
+		.rows = LAYERS, ROW(id)},
+	{"pid", "PID", "The process.", REPORT_COUNT, .rows = THREADS | QUEUES, .get = get_pid},
+	{"tid", "TID", "The thread.", REPORT_COUNT, .rows = THREADS, LANE(tid)},
+	{"shape", "GRID BLOCK", "Work groups, and work items in each.", REPORT_TEXT,
+		.rows = KERNELS, .flags = REPORT_TEXT_ONLY, .get = get_shape},
+	{"kind", "KIND", "Kernel or transfer, and in which direction.", REPORT_TEXT,
+		.rows = KERNELS, .get = get_kind},
+	{"grid", "GRID", "Work groups.", REPORT_SIZES, .rows = KERNELS, KERNEL(grid)},
+	{"block", "BLOCK", "Work items in each work group.", REPORT_SIZES, .rows = KERNELS,
+		KERNEL(block)},
+	{"shared_bytes", "SHARED", "Shared memory of a work group.", REPORT_BYTES, .rows = KERNELS,
+		KERNEL(shared_bytes)},
+	{"registers", "REGISTERS", "Registers of a work item, where the driver tells.",
+		REPORT_COUNT, .rows = KERNELS, .flags = REPORT_ZERO_UNKNOWN, KERNEL(registers)},
+	{"code", "CODE", "Hash of the kernel's code, where it was seen.", REPORT_TEXT,
+		.rows = KERNELS, .get = get_code},
+	{"queue", "QUEUE", "Number of the queue.", REPORT_COUNT, .rows = QUEUES, LANE(tid)},
+	{"lanes", "LANES", "Lanes that the commands of the queue needed.", REPORT_COUNT,
+		.rows = QUEUES, QUEUE(lanes)},
+	{"commands", "COMMANDS", "Commands of the queue.", REPORT_COUNT, .rows = QUEUES,
+		QUEUE(commands)},
+	{"busy_ns", "BUSY", "Time in which the queue had a command running.", REPORT_TIME,
+		.rows = QUEUES, QUEUE(busy_ns)},
+	{"steps_ns", "STEPS", "Wall time of the steps of its process.", REPORT_TIME, .rows = QUEUES,
+		QUEUE(steps_ns)},
+	{"queue_wall_ns", "QUEUE WALL",
+		"Wall time of the queue: while a step of its process or one of its commands ran.",
+		REPORT_TIME, .rows = QUEUES, QUEUE(wall_ns)},
+	{"idle_ns", "IDLE", "Time of the queue's wall time in which no command ran.", REPORT_TIME,
+		.rows = QUEUES, QUEUE(idle_ns)},
+	{"launch.count", "LAUNCHES", "Commands whose launch is known.", REPORT_COUNT,
+		.rows = QUEUES, QUEUE(launch.count)},
+	{"launch.p50_ns", "LAUNCH P50",
+		"From the beginning of the host's call to that of the command.", REPORT_TIME,
+		.rows = QUEUES, QUEUE(launch.p50_ns)},
+	{"launch.p95_ns", "LAUNCH P95", "The same; needs 20 commands.", REPORT_TIME, .rows = QUEUES,
+		QUEUE(launch.p95_ns)},
+	{"submit.count", "SUBMISSIONS", "Commands whose submission is known.", REPORT_COUNT,
+		.rows = QUEUES, QUEUE(submit.count)},
+	{"submit.p50_ns", "SUBMIT P50",
+		"From the submission to the device to the beginning of the command.", REPORT_TIME,
+		.rows = QUEUES, QUEUE(submit.p50_ns)},
+	{"submit.p95_ns", "SUBMIT P95", "The same; needs 20 commands.", REPORT_TIME, .rows = QUEUES,
+		QUEUE(submit.p95_ns)},
+	{"cpu_ns", "CPU",
+		"SELF less the time in it that its threads were off their CPUs. With what "
+		"interrupts and the host of a virtual machine took, and system calls up to the "
+		"kernel's record of a switch; without what the kernel takes to switch away and "
+		"back, 9 to 25 us of a wait as measured, which CLOCK_THREAD_CPUTIME_ID counts. Of "
+		"a step, where switches are refused: by the CPU clock of its own thread.",
+		REPORT_TIME, .rows = (unsigned)~(KERNELS | QUEUES), ROW(cpu_ns),
+		.flags = REPORT_ON_HOST},
+	{"off_ns", "OFF",
+		"Time of SELF in which its threads were off their CPUs: preempted and blocked, "
+		"each from the kernel's record of the switch away to that of the switch back. Not "
+		"known without the kernel's context switches, of all its steps (brick-record "
+		"--off-cpu).",
+		REPORT_TIME, .rows = (unsigned)~(KERNELS | QUEUES), ROW(off_ns),
+		.flags = REPORT_ON_HOST},
+	{"preempted_ns", "PREEMPTED",
+		"Of OFF: the thread could have run, and another one did on its CPU.", REPORT_TIME,
+		.rows = (unsigned)~(KERNELS | QUEUES), ROW(preempted_ns), .flags = REPORT_ON_HOST},
+	{"blocked_ns", "BLOCKED",
+		"Of OFF: the thread waited, for a lock, a file, a device or a time.", REPORT_TIME,
+		.rows = (unsigned)~(KERNELS | QUEUES), ROW(blocked_ns), .flags = REPORT_ON_HOST},
+	{"step_tokens", "TOKENS", "Tokens of the step.", REPORT_COUNT, .rows = STEPS,
+		.get = get_step_tokens},
+	{"step_begin_ns", "BEGIN", "When the step began, since the recording began.", REPORT_TIME,
+		.rows = STEPS, .get = get_step_begin},
+	{"step_ns", "STEP", "From the step's begin to its end, on the thread that ran it.",
+		REPORT_TIME, .rows = STEPS, .get = get_step_time},
+	{"interrupted", "INTERRUPTED",
+		"1: a thread that recorded in the step was preempted in it; else 0.", REPORT_COUNT,
+		.rows = STEPS, ROW(interrupted)},
+	{"behind", "BEHIND",
+		"1: one was preempted since the step before it on its thread began; else 0.",
+		REPORT_COUNT, .rows = STEPS, ROW(behind)},
+	{"undisturbed_ns", "UNDISTURBED",
+		"What the step's thread was on the CPU, up to when one was preempted.", REPORT_TIME,
+		.rows = STEPS, ROW(undisturbed_ns)},
+	{"basis", "BASIS",
+		"What AVG, MIN, the percentiles, MAX, GB/s and GFLOP/s are of: 'cpu', the time on "
+		"the CPU; or 'wall', all time: of waits, whose purpose it is to be off the CPU, "
+		"where times off it are not known, and where samples were dropped, for which "
+		"rates are unknown then. A category of both is 'mixed'.",
+		REPORT_TEXT, .rows = (unsigned)~(KERNELS | QUEUES), .get = get_basis},
+	{"length_avg_ns", "LENGTH AVG",
+		"Mean time of an execution from its begin to its end, whatever the basis.",
+		REPORT_TIME, .rows = (unsigned)~(KERNELS | QUEUES), ROW(length_avg_ns)},
+	{"length_min_ns", "LENGTH MIN", "The same of the shortest execution.", REPORT_TIME,
+		.rows = (unsigned)~(KERNELS | QUEUES), ROW(length_min_ns)},
+	{"length_max_ns", "LENGTH MAX", "The same of the longest execution.", REPORT_TIME,
+		.rows = (unsigned)~(KERNELS | QUEUES), ROW(length_max_ns)},
+	{"outcome", "OUTCOME",
+		"What became of the step's batch where it was not evaluated: 'refused'; or not to "
+		"its end: 'aborted', of how many tokens is not known. Neither is in a rate.",
+		REPORT_TEXT, .rows = STEPS, .get = get_outcome},
+};
+
+const size_t report_field_count = sizeof(report_fields) / sizeof(report_fields[0]);
+
+const struct report_field *report_field_find(const char *name)
+{
+	for (size_t i = 0; i < report_field_count; i++)
+		if (!strcasecmp(name, report_fields[i].title) ||
+			!strcasecmp(name, report_fields[i].key))
+			return &report_fields[i];
+	return NULL;
+}
+
+bool report_field_has(const struct report_field *field, enum summary_by by)
+{
+	return !field->rows || field->rows >> by & 1;
+}

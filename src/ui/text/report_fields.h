@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The fields of a report's rows: what each is called, what it means and where it comes from. Text,
+ * JSON, CSV, --sort, --columns, the table of `brick top`, the page and the manual are all made from
+ * this one table, so a new column is one entry in it. Read-only: any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include "analysis/accounts/summary.h"
+
+enum report_type {
+	REPORT_TEXT,
+	REPORT_TIME, /* ns */
+	REPORT_COUNT,
+	REPORT_LAYER, /* one more than its number, so that -1 is one, too */
+	REPORT_BYTES,
+	REPORT_RATE,  /* kept per ns, in JSON and CSV per second, for people in thousand millions */
+	REPORT_SHARE, /* 0 to 1 */
+	REPORT_RATIO,
+	REPORT_SIZES, /* three sizes of a grid or a block */
+};
+
+/* What a field is read from. */
+enum report_base { REPORT_OF_ROW, REPORT_OF_QUEUE, REPORT_OF_KERNEL, REPORT_OF_LANE };
+
+enum report_field_flags {
+	REPORT_ON_HOST = 1,   /* a row of nothing but devices has none, whatever stands there */
+	REPORT_OF_REST = 2,   /* also known of what is in no row */
+	REPORT_TEXT_ONLY = 4, /* JSON and CSV have its parts */
+	REPORT_ZERO_UNKNOWN = 8,
+};
+
+struct report;
+
+/* A value of any type; text is the caller's to free. */
+struct report_value {
+	uint64_t number;       /* ANALYSIS_UNKNOWN: not known */
+	double ratio;	       /* of RATE, SHARE and RATIO; negative: not known */
+	char *text;	       /* of TEXT; NULL: not known */
+	const uint32_t *sizes; /* of SIZES; NULL: not known */
+};
+
+struct report_field {
+	const char *key;   /* in JSON and CSV; a dot stands between an object and what is in it */
+	const char *title; /* on top of a column */
+	const char *means; /* a sentence or two, for the manual and the page */
+	enum report_type type;
+	unsigned rows;	/* 1 << enum summary_by of the rows that have it; 0: all */
+	unsigned flags; /* enum report_field_flags */
+	/* where it stands, unless there is a function: offset and size of a member */
+	enum report_base base;
+	size_t at, size;
+	void (*get)(const struct report *, const struct summary_row *, struct report_value *);
+};
+
+extern const struct report_field report_fields[];
+extern const size_t report_field_count;
+
+/* By its title in any case ("self") or its key ("self_ns"); NULL: there is none. */
+const struct report_field *report_field_find(const char *name);
+
+/* Its title as a user writes it: small letters, but for units. The caller frees. */
+char *report_field_written(const struct report_field *field);
+
+/* "name, count, self, ..., GFLOP/s": what users may write. The caller frees. */
+char *report_field_names(void);
+
+/* Whether rows of this kind have it. */
+bool report_field_has(const struct report_field *field, enum summary_by by);
+
+/* ---- values ---- */
+
+struct report_value report_value(const struct report_field *field, const struct report *report,
+	const struct summary_row *row);
+
+/* For people; "-" where not known. Safe to print; the caller frees. */
+char *report_value_text(const struct report_field *field, const struct report *report,
+	const struct summary_row *row);
+
+/* By size, what is not known below all else. Of texts, the first in the alphabet is the largest. */
+int report_value_compare(const struct report_field *field, const struct report_value *a,
+	const struct report_value *b);
+
+/* ---- columns ---- */
+
+enum { REPORT_COLUMNS_MAX = 64 };
+
+struct report_columns {
+	const struct report_field *fields[REPORT_COLUMNS_MAX];
+	unsigned ranks[REPORT_COLUMNS_MAX]; /* 0: always shown; the highest gives way first */
+	size_t count;
+};
+
+/* Where columns stand. */
+enum report_place {
+	REPORT_IN_TEXT = 1,
+	REPORT_IN_PAGE = 2,
+	REPORT_IN_TOP = 4,
+	REPORT_IN_CATEGORIES = 8, /* the short table below that of bricks */
+};
+
+/* Those that are shown by default in one place, for rows of one kind. */
+void report_columns_default(
+	struct report_columns *columns, enum report_place place, enum summary_by by);
+
+/* All fields of rows of one kind that JSON and CSV have. */
+void report_columns_all(struct report_columns *columns, enum summary_by by);
+
+/*
+ * "self,total,GB/s": the name of the row, then these. Returns 0, or -EINVAL with *wrong the part
+ * that names no field (the caller frees it).
+ */
+int report_columns_parse(struct report_columns *columns, const char *text, char **wrong);

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A report as JSON, schema brick/report/1: fields are added, never renamed or given another
+ * meaning. Times in ns, rates per second, null where unknown. Called by `brick report --json` and
+ * by the page (page.c), which holds the same.
+ */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/text/json_out.h"
+#include "ui/text/memory.h"
+#include "ui/text/provenance.h"
+#include "ui/text/report_view.h"
+#include "ui/text/report_apart.h"
+#include "ui/text/report_fields.h"
+#include "ui/text/report_counters.h"
+#include "ui/text/report_presence.h"
+#include "ui/text/report_undisturbed.h"
+
+static json_t *notes_json(const struct run *run)
+{
+	json_t *array = json_array();
+	for (size_t i = 0; i < run->note_count; i++) {
+		json_t *note = json_object();
+		json_put(note, "process", json_number(run->notes[i].process));
+		json_put(note, "key", json_text(run->notes[i].key));
+		json_put(note, "value", json_text(run->notes[i].value));
+		json_add(array, note);
+	}
+	return array;
+}
+
+static bool has_thread_samples(const struct run *run)
+{
+	for (size_t i = 0; i < run->lane_count; i++)
+		if (run->lanes[i].kind == BRICK_LANE_THREAD && run->lanes[i].sample_count)
+			return true;
+	return false;
+}
+
+/* Backends of queues that no note has named. */
+static void add_devices(json_t *backends, const struct run *run)
+{
+	for (size_t i = 0; i < run->lane_count; i++) {
+		const char *name = run->lanes[i].backend;
+		bool known = !name || !*name;
+		for (size_t k = 0; k < json_array_size(backends) && !known; k++)
+			known = !strcmp(json_string_value(json_array_get(backends, k)), name);
+		if (!known)
+			json_add(backends, json_text(name));
+	}
+}
+
+static json_t *run_json(const struct run *run)
+{
+	json_t *object = json_object(), *clock = json_object(), *backends = json_array();
+	SCOPED char *start = provenance_start(run);
+	SCOPED const char **names = provenance_notes(run, "backend");
+	for (size_t i = 0; names[i]; i++)
+		json_add(backends, json_text(names[i]));
+	if (!names[0] && has_thread_samples(run))
+		json_add(backends, json_text("cpu"));
+	add_devices(backends, run);
+	json_put(clock, "source", json_text(brick_clock_source_name(run->clock.source)));
+	json_put(clock, "residual_ns", json_number(run->clock.residual_ns));
+	json_put(object, "command", json_command(run->command));
+	json_put(object, "start", json_text(start));
+	json_put(object, "wall_ns",
+		json_number(run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0));
+	json_put_texts(object, run, host, cpu);
+	json_put(object, "cpus", run->cpus ? json_number(run->cpus) : json_null());
+	json_put(
+		object, "usable_cpus", run->cpus ? json_number(run_usable_cpus(run)) : json_null());
+	json_put(object, "backends", backends);
+	json_put(object, "clock", clock);
+	json_put(object, "exit_code",
+		run->exit_code >= 0 ? json_number((uint64_t)run->exit_code) : json_null());
+	json_put(object, "processes", json_number(run->process_count));
+	size_t queues = run_queue_count(run);
+	json_put(object, "threads", json_number(run->lane_count - queues));
+	json_put(object, "queues", json_number(queues));
+	json_put(object, "file", json_text(run->path));
+	json_put(object, "notes", notes_json(run));
+	return object;
+}
+
+static json_t *phase_json(const struct report *report, enum step_phase phase)
+{
+	const struct step_phase_times *times = &report->summary->steps.phases[phase];
+	json_t *object = json_object();
+	json_put_numbers(object, times, count, dropped, refused, aborted, unevaluated_ns, tokens);
+	json_put(object, "prompt_tokens", json_number(times->tokens - times->output_tokens));
+	json_put_numbers(object, times, output_tokens, draft_tokens, total_ns);
+	json_put(object, "running_ns", json_number(times->union_ns));
+	json_put(object, "wall_ns", json_number(times->wall_ns));
+	bool rated = phase != STEP_WARM_UP;
+	json_put(object, "tokens_per_s", json_rate(rated ? report_tokens_per_s(times) : -1));
+	json_put(object, "wall_tokens_per_s",
+		json_rate(rated ? report_wall_tokens_per_s(times) : -1));
+	json_put_numbers(
+		object, times, min_ns, p50_ns, p95_ns, p99_ns, max_ns, after_ns, unattributed_ns);
+	json_put(object, "coverage", json_rate(summary_phase_coverage(report->summary, phase)));
+	report_undisturbed_json(object, report, phase);
+	return object;
+}
+
+/* Speculative decoding; null: none. */
+static json_t *drafts_json(const struct report *report)
+{
+	const struct step_phase_times drafts = report_drafts(report);
+	if (!drafts.checked)
+		return json_null();
+	json_t *object = json_object();
+	json_put(object, "checked", json_number(drafts.checked));
+	json_put(object, "held", json_number(drafts.checked - drafts.refuted));
+	json_put(object, "tokens", json_number(drafts.draft_tokens));
+	json_put(object, "model_steps", json_number(drafts.draft_steps));
+	json_put(object, "model_ns", json_number(drafts.draft_ns));
+	return object;
+}
+
+static json_t *steps_json(const struct report *report)
+{
+	json_t *object = json_object();
+	json_put(object, "prefill", phase_json(report, STEP_PREFILL));
+	json_put(object, "decode", phase_json(report, STEP_DECODE));
+	json_put(object, "mixed", phase_json(report, STEP_MIXED));
+	json_put(object, "warm_up", phase_json(report, STEP_WARM_UP));
+	json_put(object, "drafts", drafts_json(report));
+	json_put(object, "ttft_ns", json_number(report->summary->steps.ttft_ns));
+	return object;
+}
+
+static json_t *coverage_json(const struct report *report)
+{
+	const struct summary *summary = report->summary;
+	json_t *object = json_object();
+	json_put(object, "share", json_rate(summary->coverage));
+	json_put_numbers(object, summary, unattributed_ns, left_out_ns, wall_ns);
+	json_put(object, "of", json_text(report->run->step_count ? "steps" : "threads"));
+	json_put_numbers(object, summary, samples, executions, unknown_operations);
+	return object;
+}
+
+static json_t *interval_json(const struct distortion *distortion)
+{
+	json_t *object = json_object();
+	json_put_rates(object, distortion, share);
+	json_put_signed(object, distortion, low, high);
+	return object;
+}
+
+/* Of a phase that there was. */
+static json_t *phase_distortion_json(const struct report *report, enum step_phase phase)
+{
+	return report->summary->steps.phases[phase].count ? interval_json(&report->phases[phase])
+							  : json_null();
+}
+
+static json_t *distortion_json(const struct report *report)
+{
+	const struct distortion *distortion = &report->distortion;
+	json_t *object = interval_json(distortion);
+	json_put(object, "method", json_text(distortion->method[0] ? distortion->method : NULL));
+	json_put(object, "source", json_text(distortion->is_measured ? "measured" : "estimated"));
+	json_put(object, "pairs", json_rate(distortion->pairs_share));
+	json_put(object, "hooks", json_rate(distortion->hooks_share));
+	json_put(object, "recorder", json_rate(distortion->consumer_share));
+	json_put(object, "prefill", phase_distortion_json(report, STEP_PREFILL));
+	json_put(object, "decode", phase_distortion_json(report, STEP_DECODE));
+	return object;
+}
+
+static json_t *losses_json(const struct losses *losses)
+{
+	json_t *object = json_object();
+	json_put_numbers(object, losses, dropped, open, unmatched, clamped, unsupported);
+	json_put(object, "truncated", json_number(losses->truncated_bytes));
+	json_put_numbers(object, losses, too_deep, table_full, refused, bad_packets, bad_records,
+		lost_processes, unfinished_processes);
+	json_put(object, "complete", json_boolean(losses_complete(losses)));
+	return object;
+}
+
+static json_t *value_json(const struct report_field *field, const struct report *report,
+	const struct summary_row *row)
+{
+	struct report_value value = report_value(field, report, row);
+	json_t *text;
+	switch (field->type) {
+	case REPORT_TEXT:
+		text = json_text(value.text);
+		free(value.text);
+		return text;
+	case REPORT_SIZES:
+		return json_sizes(value.sizes);
+	case REPORT_RATE:
+		return json_rate(value.ratio * 1e9);
+	case REPORT_SHARE:
+	case REPORT_RATIO:
+		return json_rate(value.ratio);
+	case REPORT_LAYER:
+		return json_integer((json_int_t)value.number - 1);
+	default:
+		return json_number(value.number);
+	}
+}
+
+/* "launch.p50_ns" is p50_ns of the object "launch". */
+static void put_at(json_t *object, const char *key, json_t *value)
+{
+	const char *dot = strchr(key, '.');
+	if (!dot) {
+		json_put(object, key, value);
+		return;
+	}
+	SCOPED char *outer = xasprintf("%.*s", (int)(dot - key), key);
+	if (!json_object_get(object, outer))
+		json_put(object, outer, json_object());
+	json_put(json_object_get(object, outer), dot + 1, value);
+}
+
+/* The same numbers for rows of another kind. */
+static struct report report_as(
+	const struct report *report, struct summary *summary, enum summary_by by)
+{
+	struct report other = *report;
+	*summary = *report->summary;
+	summary->by = by;
+	other.summary = summary;
+	return other;
+}
+
+static json_t *row_json(const struct report *report, const struct summary_row *row)
+{
+	struct report_columns columns;
+	json_t *object = json_object();
+	report_columns_all(&columns, report->summary->by);
+	for (size_t i = 0; i < columns.count; i++)
+		put_at(object, columns.fields[i]->key, value_json(columns.fields[i], report, row));
+	return object;
+}
+
+/* What rows by queue have and others have not. */
+static void put_queue(json_t *object, const struct report *report, uint32_t number)
+{
+	struct summary summary;
+	struct report by_queue = report_as(report, &summary, SUMMARY_BY_QUEUE);
+	struct summary_row row = {.id = number, .kernel = RUN_NONE};
+	for (size_t i = 0; i < report_field_count; i++)
+		if (report_fields[i].rows >> SUMMARY_BY_QUEUE & 1)
+			put_at(object, report_fields[i].key,
+				value_json(&report_fields[i], &by_queue, &row));
+}
+
+/* What threads waited for; of a queue as a whole kernel is null, of what is not known queue, too.
+ */
+static json_t *waits_json(const struct report *report)
+{
+	const struct wait_causes *causes = &report->summary->wait_causes;
+	json_t *array = json_array();
+	for (size_t i = 0; i < causes->count; i++) {
+		const struct wait_cause *cause = &causes->list[i];
+		json_t *wait = json_object();
+		json_put(wait, "kernel", json_text(cause->name));
+		json_put(wait, "queue",
+			cause->lane == RUN_NONE ? json_null()
+						: json_text(report->run->lanes[cause->lane].name));
+		json_put_numbers(wait, cause, count, time_ns);
+		json_add(array, wait);
+	}
+	return array;
+}
+
+/* null: the run has no queues. */
+static json_t *device_json(const struct report *report)
+{
+	const struct summary *summary = report->summary;
+	const struct queue_times *queues = &summary->queues;
+	if (!queues->count)
+		return json_null();
+	json_t *object = json_object(), *array = json_array();
+	for (size_t i = 0; i < queues->count; i++) {
+		const struct run_lane *lane = &report->run->lanes[queues->queues[i].lane];
+		SCOPED char *sources = report_sources(report, queues->queues[i].sources);
+		json_t *queue = json_object();
+		json_put_texts(queue, lane, name, backend);
+		json_put(queue, "source", json_text(sources));
+		put_queue(queue, report, (uint32_t)i);
+		json_add(array, queue);
+	}
+	json_put(object, "total_ns", json_number(summary->device_ns));
+	json_put(object, "covered_ns", json_number(summary->device_covered_ns));
+	json_put(object, "coverage", json_rate(summary_device_coverage(summary)));
+	json_put(object, "wait_ns", json_number(summary->device_wait_ns));
+	json_put(object, "waits", waits_json(report));
+	json_put(object, "queues", array);
+	return object;
+}
+
+static json_t *rows_json(const struct report *report)
+{
+	json_t *rows = json_array();
+	for (size_t i = 0; i < report->shown; i++)
+		json_add(rows, row_json(report, &report->summary->rows[i]));
+	return rows;
+}
+
+/* The rows of each phase, as with --phase. */
+static json_t *apart_json(const struct report *report)
+{
+	json_t *object = json_object();
+	for (int i = 0; i < STEP_PHASES; i++) {
+		const struct report *phase = report->apart[report_phase_order[i]];
+		if (!phase)
+			continue;
+		json_t *part = json_object();
+		json_put(part, "coverage", coverage_json(phase));
+		json_put(part, summary_by_plural(phase->summary->by), rows_json(phase));
+		json_put(object, report_phase_name(report_phase_order[i]), part);
+	}
+	return object;
+}
+
+json_t *report_to_json(const struct report *report)
+{
+	const struct summary *summary = report->summary;
+	struct summary of_categories;
+	struct report by_category = report_as(report, &of_categories, SUMMARY_BY_CATEGORY);
+	json_t *root = json_object(), *rows = rows_json(report), *categories = json_array();
+	for (size_t i = 0; i < summary->category_count; i++)
+		json_add(categories, row_json(&by_category, &summary->categories[i]));
+	json_put(root, "schema", json_text("brick/report/1"));
+	json_put(root, "run", run_json(report->run));
+	json_put(root, "steps", steps_json(report));
+	json_put(root, "phase", json_text(report_phase_name(summary->only)));
+	json_put(root, "selected", json_text(report->run->selected));
+	json_put(root, "coverage", coverage_json(report));
+	json_put(root, "device", device_json(report));
+	json_put(root, "distortion", distortion_json(report));
+	json_put(root, "presence", report_presence_json(report->run, &report->presence));
+	json_put(root, "losses", losses_json(&report->losses));
+	json_put(root, "counters", report_counters_json(report->run));
+	if (report->is_apart)
+		json_put(root, "by_phase", apart_json(report));
+	if (report->budget)
+		json_put(root, "budget", report_budget_to_json(report->budget));
+	/* By category they are the same, and the rows may be sorted. */
+	if (summary->by != SUMMARY_BY_CATEGORY)
+		json_put(root, summary_by_plural(summary->by), json_incref(rows));
+	json_put(root, "categories",
+		json_incref(summary->by == SUMMARY_BY_CATEGORY ? rows : categories));
+	json_decref(rows);
+	json_decref(categories);
+	return root;
+}

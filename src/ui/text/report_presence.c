@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two lines of how far to trust a report: the machine's CPUs, and the steps' threads. */
+#include "ui/text/report_presence.h"
+
+#include "brick/error.h"
+#include "ui/text/json_out.h"
+#include "ui/text/memory.h"
+#include "ui/text/paragraph.h"
+#include "ui/text/units.h"
+
+/* ", most of it cc1 (12), 25.0%"; the caller frees. */
+static char *neighbour_text(const struct run *run, const struct presence *p)
+{
+	char share[UNITS_BYTES];
+	if (!run->machine.neighbour_ns)
+		return xstrdup("");
+	return xasprintf(
+		", %s alone %s", run->machine.neighbour, units_percent(share, p->neighbour));
+}
+
+/* They are in the time on the CPU of whom they interrupted; one CPU may have nearly all of them. */
+static void interrupts_text(char *to, size_t size, const struct presence *p)
+{
+	char share[UNITS_BYTES], there[UNITS_BYTES], of[48] = "";
+
+	*to = 0;
+	if (p->interrupts < 0.005 && p->interrupts_there < 0.005)
+		return;
+	if (p->interrupts_there >= 0.005)
+		snprintf(of, sizeof of, " (%s of CPU %.0f)",
+			units_percent(there, p->interrupts_there), p->interrupted_cpu);
+	snprintf(to, size, "interrupts took %s%s, of whoever was running; ",
+		units_percent(share, p->interrupts), of);
+}
+
+static char *throttled_text(const struct run *run)
+{
+	char time[UNITS_BYTES];
+	if (!run->machine.throttled_ns)
+		return xstrdup("");
+	return xasprintf(
+		"; a limit on the CPU time of the program's control group held it back for "
+		"%s, of all CPUs together",
+		units_time(time, run->machine.throttled_ns));
+}
+
+static void print_machine(const struct run *run, const struct presence *p,
+	const struct terminal *terminal, size_t label)
+{
+	char busy[UNITS_BYTES], others[UNITS_BYTES], steal[UNITS_BYTES];
+	char interrupts[128];
+	if (p->busy < 0)
+		return;
+	SCOPED char *neighbour = neighbour_text(run, p);
+	SCOPED char *throttled = throttled_text(run);
+	interrupts_text(interrupts, sizeof interrupts, p);
+	paragraph(terminal, label, "CPUs",
+		"%s busy; other processes took %s%s; %sthe host of the machine took %s%s",
+		units_percent(busy, p->busy), units_percent(others, p->others), neighbour,
+		interrupts, units_percent(steal, p->steal), throttled);
+}
+
+static char *threads_text(const struct presence *p)
+{
+	char queued[UNITS_BYTES], idle[UNITS_BYTES];
+	if (p->queued < 0)
+		return xstrdup("");
+	return xasprintf(
+		"; by schedstat, per interval: threads that record had no CPU to run on for "
+		"%s of their time, and were blocked or had theirs stolen for %s",
+		units_percent(queued, p->queued), units_percent(idle, p->idle));
+}
+
+static char *steps_text(const struct presence *p)
+{
+	char off[UNITS_BYTES];
+	if (p->off < 0)
+		return xstrdup("");
+	return xasprintf("; by getrusage, per step: threads that ran steps were off their CPUs for "
+			 "%s of the steps' time",
+		units_percent(off, p->off));
+}
+
+void report_off_cpu_reason(int error, char *text, size_t size)
+{
+	if (error == OFF_CPU_ELSEWHERE)
+		snprintf(text, size,
+			"the program is in a PID namespace of its own, and /proc does not tell its "
+			"threads: record from inside of that");
+	else
+		snprintf(text, size, "perf_event_open: %s", brick_strerror(error));
+}
+
+/* Not per brick: refused by the kernel. What it counts all the same is named. */
+static void print_unknown(const struct run *run, const struct presence *p,
+	const struct terminal *terminal, size_t label)
+{
+	if (!run->off_cpu.error)
+		return;
+	SCOPED char *threads = threads_text(p), *steps = steps_text(p);
+	char reason[128];
+	report_off_cpu_reason(run->off_cpu.error, reason, sizeof reason);
+	paragraph(terminal, label, "Off CPU",
+		"not known per brick, whose times are those of the clock on the wall (%s)%s%s",
+		reason, threads, steps);
+}
+
+/* Seconds from the begin of the recording, as --since takes them. */
+static double since(const struct run *run, uint64_t ns)
+{
+	return ns > run->start_ns ? (double)(ns - run->start_ns) / 1e9 : 0;
+}
+
+/* "0.310 s to 1.400 s, 3.000 s to the end": the caller frees. */
+static char *gaps_text(const struct run *run)
+{
+	const struct off_cpu_account *o = &run->off_cpu;
+	char *text = NULL;
+
+	for (uint32_t i = 0; i < o->gap_count; i++) {
+		double from = since(run, o->gaps[i].begin_ns), to = since(run, o->gaps[i].end_ns);
+		if (o->gaps[i].end_ns < run->end_ns)
+			xappend(&text, ", ", "%.3f s to %.3f s", from, to);
+		else
+			xappend(&text, ", ", "%.3f s to the end", from);
+	}
+	return text;
+}
+
+/* Why, when, and what is shown in its place: of tables with a step that is not known of. */
+static void print_gaps(const struct run *run, const struct presence *p,
+	const struct terminal *terminal, size_t label)
+{
+	const struct off_cpu_gap *first = run->off_cpu.gaps;
+	char per_s[UNITS_BYTES], known[UNITS_BYTES];
+	SCOPED char *gaps = gaps_text(run);
+	SCOPED char *threads = threads_text(p);
+
+	paragraph(terminal, label, "",
+		"not recorded from %s, as threads left their CPUs %s times a second, each %.1f us "
+		"to record (record --off-cpu on does it all the same); known of %s of the steps' "
+		"time: what has other steps in it has no CPU and OFF (--steps, --since and --until "
+		"choose)%s",
+		gaps, units_count(per_s, first->per_s), (double)first->each_ns / 1e3,
+		p->known < 0 ? "none" : units_percent(known, p->known), threads);
+}
+
+void report_presence_text(const struct run *run, const struct presence *p,
+	const struct terminal *terminal, size_t label)
+{
+	char preempted[UNITS_BYTES], blocked[UNITS_BYTES], lost[UNITS_BYTES];
+	print_machine(run, p, terminal, label);
+	if (run->off_cpu.source == OFF_CPU_UNKNOWN) {
+		print_unknown(run, p, terminal, label);
+		return;
+	}
+	SCOPED char *losses = run->off_cpu.lost ? xasprintf("; %s context switches are missing",
+							  units_count(lost, run->off_cpu.lost))
+						: xstrdup("");
+	static const char what[] = "steps and tokens/s are by the wall's clock";
+	const char *of = run->off_cpu.gap_count ? " that are known of" : "";
+	if (p->preempted >= 0)
+		paragraph(terminal, label, "Off CPU",
+			"threads that ran steps were preempted for %s and blocked for %s of the "
+			"time of the steps%s; %s%s",
+			units_percent(preempted, p->preempted), units_percent(blocked, p->blocked),
+			of, what, losses);
+	else
+		paragraph(terminal, label, "Off CPU", "%s%s", what, losses);
+	if (run->off_cpu.gap_count)
+		print_gaps(run, p, terminal, label);
+}
+
+static json_t *gaps_json(const struct run *run)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < run->off_cpu.gap_count; i++) {
+		const struct off_cpu_gap *gap = &run->off_cpu.gaps[i];
+		bool ends = gap->end_ns < run->end_ns;
+		json_t *object = json_object();
+		json_put(object, "from_s", json_real(since(run, gap->begin_ns)));
+		json_put(object, "to_s", ends ? json_real(since(run, gap->end_ns)) : json_null());
+		json_put_numbers(object, gap, per_s, each_ns);
+		json_add(list, object);
+	}
+	return list;
+}
+
+json_t *report_presence_json(const struct run *run, const struct presence *p)
+{
+	json_t *object = json_object();
+	int known = run->off_cpu.source != OFF_CPU_UNKNOWN;
+	const char *fallback = p->queued >= 0	       ? "schedstat"
+			       : !known && p->off >= 0 ? "getrusage"
+						       : NULL;
+	json_put(object, "cpus_busy", json_rate(p->busy));
+	json_put_rates(object, p, others, interrupts);
+	json_put(object, "interrupted_cpu",
+		p->interrupted_cpu < 0 ? json_null() : json_number((uint64_t)p->interrupted_cpu));
+	json_put_rates(object, p, interrupts_there, steal);
+	json_put(object, "throttled_ns", json_number(run->machine.throttled_ns));
+	json_put(object, "neighbour",
+		run->machine.neighbour_ns ? json_text(run->machine.neighbour) : json_null());
+	json_put(object, "neighbour_share", json_rate(p->neighbour));
+	json_put(object, "off_cpu_known", known ? json_rate(p->known) : json_null());
+	json_put(object, "off_cpu_gaps", known ? gaps_json(run) : json_null());
+	json_put(object, "off_cpu", known ? json_text("switches") : json_null());
+	json_put(object, "off_cpu_fallback", fallback ? json_text(fallback) : json_null());
+	json_put(object, "switches_lost", known ? json_number(run->off_cpu.lost) : json_null());
+	json_put_rates(object, p, preempted, blocked);
+	json_put(object, "steps_off", json_rate(p->off));
+	json_put(object, "threads_queued", json_rate(p->queued));
+	json_put(object, "threads_idle", json_rate(p->idle));
+	return object;
+}

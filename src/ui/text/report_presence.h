@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether the program had the machine to itself, in a report. Main thread. */
+#pragma once
+
+#include <jansson.h>
+#include <stdio.h>
+#include "analysis/accounts/presence.h"
+#include "trace/run.h"
+#include "ui/text/terminal.h"
+
+/* Why times off the CPU are not known, for an error of struct off_cpu_account. */
+void report_off_cpu_reason(int error, char *text, size_t size);
+
+/* Lines behind a label of `label` columns; nothing of what is not known and was not asked for. */
+void report_presence_text(const struct run *run, const struct presence *presence,
+	const struct terminal *terminal, size_t label);
+
+/* An object; null for what is not known. */
+json_t *report_presence_json(const struct run *run, const struct presence *presence);

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A report for people: heading, steps, rows, categories, and the three lines that no report goes
+ * without: coverage, distortion, losses. Called by `brick report`.
+ */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/accounts/unknown.h"
+#include "ui/text/memory.h"
+#include "ui/text/provenance.h"
+#include "ui/text/paragraph.h"
+#include "ui/text/report_view.h"
+#include "ui/text/report_counters.h"
+#include "ui/text/report_notes.h"
+#include "ui/text/report_presence.h"
+#include "ui/text/report_rows.h"
+#include "ui/text/report_undisturbed.h"
+#include "ui/text/terminal.h"
+#include "ui/text/text_out.h"
+#include "ui/text/units.h"
+
+struct printer {
+	const struct report *report;
+	const struct terminal *terminal;
+	bool is_alone; /* no rows stand above it */
+};
+
+enum { LABEL = REPORT_LABEL };
+
+static void print_origin(const struct printer *p)
+{
+	const struct run *run = p->report->run;
+	char took[UNITS_BYTES];
+	SCOPED char *command = provenance_command(run), *start = provenance_start(run);
+	SCOPED char *safe = text_safe(command ? command : "(not known)");
+	const char *host = run->host ? run->host : "";
+	uint64_t wall_ns = run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0;
+	/* A long command line says little in its third line. */
+	size_t columns = p->terminal->width ? 2 * (p->terminal->width - REPORT_LABEL) : 400;
+	SCOPED char *cut = text_cut(safe, columns);
+	if (start)
+		start[10] = ' '; /* for people, without the T */
+	SCOPED char *code =
+		run->exit_code >= 0 ? xasprintf(", exit code %d", run->exit_code) : xstrdup("");
+	say(p, "Command", "%s", cut);
+	say(p, "Recorded", "%.19s%s, for %s%s%s%s", start ? start : "at an unknown time",
+		start ? " UTC" : "", units_time(took, wall_ns), *host ? ", on " : "", host, code);
+}
+
+static void print_selected(const struct printer *p)
+{
+	const char *selected = p->report->run->selected;
+	if (selected && *selected)
+		say(p, "Only", "%s", selected);
+}
+
+static void print_machine(const struct printer *p)
+{
+	const struct run *run = p->report->run;
+	char residual[UNITS_BYTES];
+	SCOPED char *cpu = xstrdup(run->cpu ? run->cpu : "unknown CPU");
+	if (run->cpus)
+		xappend(&cpu, ", ", "%u CPU%s", run->cpus, plural_s(run->cpus));
+	if (run_usable_cpus(run) < run->cpus)
+		xappend(&cpu, ", ", "%u of them usable", run->usable_cpus);
+	say(p, "Machine", "%s; clock %s, right within %s", cpu,
+		brick_clock_source_name(run->clock.source),
+		units_time(residual, run->clock.residual_ns ? run->clock.residual_ns : 1));
+}
+
+static unsigned long long ull(uint64_t value)
+{
+	return value;
+}
+
+/* While steps ran; and by the wall clock, where other steps or none ran between them. */
+static char *rates_text(const struct step_phase_times *times)
+{
+	char running[UNITS_BYTES], wall[UNITS_BYTES];
+	units_number(running, report_tokens_per_s(times));
+	units_number(wall, report_wall_tokens_per_s(times));
+	if (report_wall_tokens_per_s(times) < 0 || !strcmp(running, wall))
+		return xasprintf("%s tokens/s", running);
+	return xasprintf("%s tokens/s while it ran, %s from its first step to the end of its last",
+		running, wall);
+}
+
+static void print_phase(const struct printer *p, enum step_phase phase)
+{
+	static const char *const labels[STEP_PHASES] = {"Prefill", "Decode", "Mixed", "Warm-up"};
+	const struct step_phase_times *times = &p->report->summary->steps.phases[phase];
+	char total[UNITS_BYTES], p50[UNITS_BYTES], p95[UNITS_BYTES];
+	char p99[UNITS_BYTES], tokens[UNITS_BYTES], unevaluated[UNITS_BYTES];
+	if (!times->count && !times->refused && !times->aborted)
+		return;
+	SCOPED char *text = phase == STEP_WARM_UP ? xstrdup("in no rate") : rates_text(times);
+	xappend(&text, ": ", "%s token%s", units_count(tokens, times->tokens),
+		plural_s(times->tokens));
+	if (phase == STEP_MIXED)
+		xappend(&text, " ", "(%llu of prompts, %llu of outputs)",
+			ull(times->tokens - times->output_tokens), ull(times->output_tokens));
+	if (times->draft_tokens > times->refuted)
+		xappend(&text, " ", "(a model that drafts evaluated %llu more)",
+			ull(times->draft_tokens - times->refuted));
+	if (times->refuted)
+		xappend(&text, " ", "(%llu more were drafts that did not hold)",
+			ull(times->refuted));
+	xappend(&text, " in ", "%llu step%s", ull(times->count), plural_s(times->count));
+	if (times->dropped)
+		xappend(&text, " ", "(%llu more were dropped)", ull(times->dropped));
+	if (times->refused)
+		xappend(&text, " ", "and %llu that the engine refused", ull(times->refused));
+	if (times->aborted)
+		xappend(&text, " ", "and %llu that ended halfway, with an unknown number of tokens",
+			ull(times->aborted));
+	xappend(&text, ", ", "%s", units_time(total, times->total_ns));
+	if (times->unevaluated_ns)
+		xappend(&text, " ", "(%s of it for the latter, in no rate)",
+			units_time(unevaluated, times->unevaluated_ns));
+	if (times->count > 1)
+		xappend(&text, "; ", "a step took p50 %s, p95 %s, p99 %s",
+			units_time(p50, times->p50_ns), units_time(p95, times->p95_ns),
+			units_time(p99, times->p99_ns));
+	say(p, labels[phase], "%s", text);
+}
+
+/* Speculative decoding. */
+static void print_drafts(const struct printer *p)
+{
+	const struct step_phase_times drafts = report_drafts(p->report);
+	char share[UNITS_BYTES], total[UNITS_BYTES];
+	char *text;
+	if (!drafts.checked)
+		return;
+	uint64_t held = drafts.checked - drafts.refuted;
+	text = xasprintf("%llu checked, %llu of them held (%s)", ull(drafts.checked), ull(held),
+		units_percent(share, (double)held / (double)drafts.checked));
+	if (drafts.draft_steps)
+		xappend(&text, "; ", "models that draft took %s, in %llu steps",
+			units_time(total, drafts.draft_ns), ull(drafts.draft_steps));
+	say(p, "Drafts", "%s", text);
+	free(text);
+}
+
+static void print_steps(const struct printer *p)
+{
+	const struct summary *summary = p->report->summary;
+	char time[UNITS_BYTES];
+	if (!p->report->run->step_count) {
+		if (summary->row_count)
+			say(p, "Steps", "none recorded: shares are of the lifetimes of threads");
+		return;
+	}
+	print_phase(p, STEP_PREFILL);
+	print_phase(p, STEP_DECODE);
+	print_phase(p, STEP_MIXED);
+	print_drafts(p);
+	print_phase(p, STEP_WARM_UP);
+	if (summary->steps.ttft_ns != ANALYSIS_UNKNOWN)
+		say(p, "First token", "after %s, from the start of the first prefill",
+			units_time(time, summary->steps.ttft_ns));
+}
+
+/* Waiting is covered, but is no work; the caller frees. */
+static char *waits_text(const struct summary *summary)
+{
+	char share[UNITS_BYTES];
+	double waits = 0;
+	for (size_t i = 0; i < summary->row_count && summary->by == SUMMARY_BY_BRICK; i++)
+		waits += summary->rows[i].waits ? summary->rows[i].share : 0;
+	return waits > 0 ? xasprintf(", %s in those of waits", units_percent(share, waits))
+			 : xstrdup("");
+}
+
+static void print_coverage(const struct printer *p)
+{
+	const struct summary *summary = p->report->summary;
+	char share[UNITS_BYTES], wall[UNITS_BYTES], prefill[UNITS_BYTES], decode[UNITS_BYTES];
+	if (!summary->wall_ns) {
+		say(p, "Coverage", "unknown: %s",
+			p->report->run->step_count ? "no step ended" : "nothing was recorded");
+		return;
+	}
+	double phases[] = {summary_phase_coverage(summary, STEP_PREFILL),
+		summary_phase_coverage(summary, STEP_DECODE)};
+	SCOPED char *apart =
+		phases[0] >= 0 && phases[1] >= 0
+			? xasprintf(" (prefill %s, decode %s)", units_percent(prefill, phases[0]),
+				  units_percent(decode, phases[1]))
+			: xstrdup("");
+	const char *phase = report_phase_name(summary->only);
+	SCOPED char *waits = waits_text(summary);
+	say(p, "Coverage", "%s of %s of %s%s%s lies in %s%s%s",
+		units_percent(share, summary->coverage), units_time(wall, summary->wall_ns),
+		phase ? phase : "", phase ? " " : "",
+		p->report->run->step_count ? "steps" : "threads' time",
+		summary->left_out_ns || p->is_alone ? "bricks" : "the rows above",
+		phase ? "" : apart, waits);
+	if (summary->unknown_operations)
+		say(p, "Unknown",
+			"%llu executions of operations that no rule knows, under their own names",
+			(unsigned long long)summary->unknown_operations);
+	if (summary->executions != ANALYSIS_UNKNOWN && summary->executions > summary->samples)
+		say(p, "Samples", "%llu of %llu are %s; %s", (unsigned long long)summary->samples,
+			(unsigned long long)summary->executions,
+			p->is_alone ? "here" : "in the file",
+			phase || p->report->is_apart
+				? "rows of phases are of these alone (exact counts and times: "
+				  "--phase all)"
+				: "counts and times are exact, shares and rows by place are from "
+				  "samples");
+}
+
+/* "copy from the device 15.8ms": as many as one line has place for; the caller frees. */
+static char *causes_text(const struct report *report)
+{
+	enum { SHOWN = 4 };
+	const struct wait_causes *causes = &report->summary->wait_causes;
+	char *text = xstrdup("");
+
+	for (size_t i = 0; i < causes->count && i < SHOWN; i++) {
+		const struct wait_cause *cause = &causes->list[i];
+		const struct run_lane *queue =
+			cause->lane == RUN_NONE ? NULL : &report->run->lanes[cause->lane];
+		const char *name = cause->name ? cause->name : queue ? queue->name : NULL;
+		char time[UNITS_BYTES];
+		xappend(&text, ",", " for %s%s %s", cause->name || !queue ? "" : "queue ",
+			!queue ? "what is not known"
+			: name ? name
+			       : "queue",
+			units_time(time, cause->time_ns));
+	}
+	return text;
+}
+
+/* Of devices: how much of their work has a name, and what the threads waited for. */
+static void print_devices(const struct printer *p)
+{
+	const struct summary *summary = p->report->summary;
+	char share[UNITS_BYTES], busy[UNITS_BYTES], waited[UNITS_BYTES], part[UNITS_BYTES];
+
+	if (summary->device_ns)
+		say(p, "Devices", "%s of %s of commands is of bricks",
+			units_percent(share, summary_device_coverage(summary)),
+			units_time(busy, summary->device_ns));
+	if (!summary->device_wait_ns || !summary->wait_causes.count || !summary->wall_ns)
+		return;
+	SCOPED char *causes = causes_text(p->report);
+	say(p, "Waited", "%s, %s of the wall time:%s", units_time(waited, summary->device_wait_ns),
+		units_percent(part, (double)summary->device_wait_ns / (double)summary->wall_ns),
+		causes);
+}
+
+static void add_delay(char **text, const char *what, const struct queue_delay *delay)
+{
+	char p50[UNITS_BYTES], p95[UNITS_BYTES];
+	if (delay->p50_ns == ANALYSIS_UNKNOWN)
+		return;
+	xappend(text, "", "; %s p50 %s", what, units_time(p50, delay->p50_ns));
+	if (delay->p95_ns != ANALYSIS_UNKNOWN)
+		xappend(text, ", ", "p95 %s", units_time(p95, delay->p95_ns));
+}
+
+static void print_queue(const struct printer *p, const struct queue_time *queue)
+{
+	const struct run_lane *lane = &p->report->run->lanes[queue->lane];
+	char busy[UNITS_BYTES], idle[UNITS_BYTES], wall[UNITS_BYTES], commands[UNITS_BYTES];
+	const char *name = lane->name && *lane->name ? lane->name : "queue";
+	const char *backend = lane->backend ? lane->backend : "";
+	SCOPED char *sources = report_sources(p->report, queue->sources), *delays = xstrdup("");
+	add_delay(&delays, "launch to start", &queue->launch);
+	add_delay(&delays, "submission to start", &queue->submit);
+	say(p, "Queue", "%s%s%s (%llu): busy %s, idle %s of %s; %s command%s%s; times from %s",
+		backend, *backend ? ": " : "", name, (unsigned long long)lane->tid,
+		units_time(busy, queue->busy_ns), units_time(idle, queue->idle_ns),
+		units_time(wall, queue->wall_ns), units_count(commands, queue->commands),
+		plural_s(queue->commands), delays, sources ? sources : "-");
+}
+
+static void print_queues(const struct printer *p)
+{
+	enum { MOST = 8 };
+	const struct queue_times *queues = &p->report->summary->queues;
+	for (size_t i = 0; i < queues->count && i < MOST; i++)
+		if (queues->queues[i].commands)
+			print_queue(p, &queues->queues[i]);
+	if (queues->count > MOST)
+		say(p, "", "%zu more: see --by queue", queues->count - MOST);
+}
+
+/* "0.32% (0.24% to 0.39%)"; the caller frees. */
+static char *interval(const struct distortion *d)
+{
+	return xasprintf("%.2f%% (%.2f%% to %.2f%%)", 100 * d->share, 100 * d->low, 100 * d->high);
+}
+
+static void print_distortion(const struct printer *p)
+{
+	const struct distortion *d = &p->report->distortion, *phases = p->report->phases;
+	const struct step_phase_times *steps = p->report->summary->steps.phases;
+	bool apart = p->report->summary->only == SUMMARY_ALL_PHASES && steps[STEP_PREFILL].count &&
+		     steps[STEP_DECODE].count && phases[STEP_PREFILL].share >= 0 &&
+		     phases[STEP_DECODE].share >= 0;
+	if (d->share < 0) {
+		say(p, "Distortion", "unknown%s%s", d->method[0] ? "; " : "", d->method);
+		return;
+	}
+	SCOPED char *all = interval(d), *prefill = interval(&phases[STEP_PREFILL]);
+	SCOPED char *decode = interval(&phases[STEP_DECODE]);
+	const char *by = d->is_measured ? "Measured:" : "From";
+	if (apart)
+		say(p, "Distortion", "%s; prefill %s, decode %s. %s %s", all, prefill, decode, by,
+			d->method);
+	else
+		say(p, "Distortion", "%s. %s %s", all, by, d->method);
+}
+
+static void print_losses(const struct printer *p)
+{
+	const struct losses *losses = &p->report->losses;
+	SCOPED char *text = xstrdup(losses->incomplete ? "the recording was never finished" : "");
+	uint64_t count;
+	const char *what;
+	for (size_t k = 0; losses_describe(losses, k, &count, &what); k++)
+		xappend(&text, "; ", "%llu %s", (unsigned long long)count, what);
+	terminal_begin(p->terminal, *text ? STYLE_BAD : STYLE_PLAIN);
+	say(p, "Losses", "%s",
+		*text			       ? text
+		: p->report->run->off_cpu.lost ? "no records; context switches are: see Off CPU"
+					       : "nothing was lost");
+	terminal_end(p->terminal, *text ? STYLE_BAD : STYLE_PLAIN);
+}
+
+void report_text(const struct report *report, FILE *out)
+{
+	struct terminal terminal;
+	terminal_init(&terminal, out);
+	struct printer p = {.report = report, .terminal = &terminal};
+	print_origin(&p);
+	print_machine(&p);
+	print_selected(&p);
+	report_headings(report, &terminal);
+	fputc('\n', out);
+	print_steps(&p);
+	if (report->run->step_count || report->summary->row_count)
+		fputc('\n', out);
+	report_rows(report, &terminal);
+	fputc('\n', out);
+	print_coverage(&p);
+	print_devices(&p);
+	report_counters_text(report->run, &terminal, REPORT_LABEL);
+	print_queues(&p);
+	report_presence_text(report->run, &report->presence, &terminal, REPORT_LABEL);
+	report_undisturbed_text(report, &terminal, REPORT_LABEL);
+	print_distortion(&p);
+	print_losses(&p);
+	report_notes(report, &terminal);
+}
+
+void report_trust_text(const struct report *report, size_t width, FILE *out)
+{
+	const struct terminal terminal = {.out = out, .width = width};
+	const struct printer p = {report, &terminal, .is_alone = true};
+	print_coverage(&p);
+	print_devices(&p);
+	print_distortion(&p);
+	print_losses(&p);
+	report_headings(report, &terminal);
+	report_notes(report, &terminal);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the forms of `brick roofline` share. */
+#pragma once
+
+#include <jansson.h>
+#include <stdio.h>
+#include "analysis/roofline/roofline.h"
+
+enum { ROOFLINE_ALL_PHASES = -1 };
+
+struct roofline_view {
+	const struct roofline *roofline;
+	const char *where; /* the file that the ceilings come from, NULL: there are none */
+	const char *doubt; /* why they may not fit the recording, NULL: they do */
+	int phase;	   /* enum roofline_phase, or ROOFLINE_ALL_PHASES */
+};
+
+static inline int roofline_shows(const struct roofline_view *view, const struct roofline_row *row)
+{
+	return view->phase == ROOFLINE_ALL_PHASES || (int)row->phase == view->phase;
+}
+
+/*
+ * Under whose ceilings, and for how many threads, most of the time was spent; *threads is 0 where
+ * no brick is under any.
+ */
+const struct ceilings *roofline_main(const struct roofline_view *view, uint32_t *threads);
+
+/* What a row has for a roof, "L3" or "AVX2 f32"; the caller frees. NULL: nothing. */
+char *roofline_roof_text(const struct roofline_row *row);
+
+void roofline_text(const struct roofline_view *view, FILE *out);
+
+/* Also without ceilings; a new reference. */
+json_t *roofline_to_json(const struct roofline_view *view);
+
+/* Why ceilings may not speak for a recording: a sentence, or NULL. */
+const char *roofline_doubt(const struct ceilings *ceilings, const struct run *run);
+
+void roofline_svg(const struct roofline_view *view, FILE *out);

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lays out and prints tables. Called by report and doctor. */
+#include "ui/text/text_table.h"
+
+#include <stdbool.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/text/memory.h"
+#include "ui/text/text_out.h"
+#include "ui/text/units.h"
+
+enum { GAP = 2, MIN_NAME = 8, MIN_REST = 20 };
+
+struct row {
+	char **cells; /* NULL: empty */
+	size_t used;
+	enum terminal_style style;
+};
+
+struct table {
+	const struct table_column *columns;
+	size_t column_count;
+	bool *hidden;
+	ARRAY(struct row) rows;
+};
+
+/* What is really printed. */
+struct layout {
+	size_t *widths;
+	bool *shown;
+	bool all; /* there was room for all of it */
+};
+
+struct table *table_create(const struct table_column *columns, size_t count)
+{
+	struct table *table = xcalloc(1, sizeof(*table));
+	table->columns = columns;
+	table->column_count = count;
+	table->hidden = xcalloc(count, sizeof(*table->hidden));
+	return table;
+}
+
+void table_row(struct table *table, enum terminal_style style)
+{
+	xpush(&table->rows, (struct row){.cells = xcalloc(table->column_count, sizeof(char *)),
+				    .style = style});
+}
+
+void table_cell(struct table *table, const char *text)
+{
+	struct row *row = &table->rows.items[table->rows.count - 1];
+	if (row->used < table->column_count)
+		row->cells[row->used++] = text_safe(text);
+}
+
+void table_format(struct table *table, const char *format, ...)
+{
+	SCOPED char *text = NULL;
+	va_list arguments;
+	va_start(arguments, format);
+	xcheck(vasprintf(&text, format, arguments));
+	va_end(arguments);
+	table_cell(table, text);
+}
+
+void table_time(struct table *table, uint64_t ns)
+{
+	char text[UNITS_BYTES];
+	table_cell(table, units_time(text, ns));
+}
+
+void table_count(struct table *table, uint64_t count)
+{
+	char text[UNITS_BYTES];
+	table_cell(table, units_count(text, count));
+}
+
+void table_number(struct table *table, double value)
+{
+	char text[UNITS_BYTES];
+	table_cell(table, units_number(text, value));
+}
+
+void table_percent(struct table *table, double share)
+{
+	char text[UNITS_BYTES];
+	table_cell(table, units_percent(text, share));
+}
+
+static const char *cell_of(const struct table *table, size_t row, size_t column)
+{
+	const char *cell = table->rows.items[row].cells[column];
+	return cell ? cell : "";
+}
+
+void table_hide_empty(struct table *table)
+{
+	for (size_t i = 0; i < table->column_count; i++) {
+		bool empty = true;
+		for (size_t r = 0; r < table->rows.count && empty; r++) {
+			const char *cell = cell_of(table, r, i);
+			empty = !*cell || !strcmp(cell, "-") || !strcmp(cell, "0");
+		}
+		table->hidden[i] = empty && table->columns[i].rank != 0;
+	}
+}
+
+static size_t total_width(const struct table *table, const struct layout *layout)
+{
+	size_t total = 0;
+	for (size_t i = 0; i < table->column_count; i++)
+		if (layout->shown[i])
+			total += layout->widths[i] + GAP;
+	return total ? total - GAP : 0;
+}
+
+static bool drop_one(const struct table *table, struct layout *layout)
+{
+	size_t worst = table->column_count;
+	for (size_t i = 0; i < table->column_count; i++) {
+		if (!layout->shown[i] || !table->columns[i].rank)
+			continue;
+		if (worst == table->column_count ||
+			table->columns[i].rank >= table->columns[worst].rank)
+			worst = i;
+	}
+	if (worst == table->column_count)
+		return false;
+	layout->shown[worst] = false;
+	layout->all = false;
+	return true;
+}
+
+static size_t column_of_the_rest(const struct table *table)
+{
+	size_t i = 0;
+
+	while (i < table->column_count && table->columns[i].is_text != TABLE_REST)
+		i++;
+	return i;
+}
+
+static void layout_init(struct layout *layout, const struct table *table, size_t width)
+{
+	layout->widths = xcalloc(table->column_count, sizeof(*layout->widths));
+	layout->shown = xcalloc(table->column_count, sizeof(*layout->shown));
+	layout->all = true;
+	for (size_t i = 0; i < table->column_count; i++) {
+		layout->shown[i] = !table->hidden[i];
+		layout->widths[i] = text_width(table->columns[i].title);
+		for (size_t r = 0; r < table->rows.count; r++) {
+			size_t cell = text_width(cell_of(table, r, i));
+			if (cell > layout->widths[i])
+				layout->widths[i] = cell;
+		}
+	}
+	/* A name that alone would push out numbers is cut before they are. */
+	if (width && layout->widths[0] > width / 3 && layout->widths[0] > 3 * MIN_NAME &&
+		total_width(table, layout) > width) {
+		size_t over = total_width(table, layout) - width;
+		size_t floor = width / 3 > 3 * MIN_NAME ? width / 3 : 3 * MIN_NAME;
+		size_t spare = layout->widths[0] - floor;
+		layout->widths[0] -= over < spare ? over : spare;
+	}
+	size_t rest = column_of_the_rest(table),
+	       whole = rest < table->column_count ? layout->widths[rest] : 0;
+	if (width && whole > MIN_REST && total_width(table, layout) > width)
+		layout->widths[rest] = MIN_REST;
+	while (width && total_width(table, layout) > width)
+		if (!drop_one(table, layout))
+			break;
+	size_t total = total_width(table, layout);
+	if (width > total && whole > MIN_REST && layout->widths[rest] < whole) {
+		size_t wide = MIN_REST + width - total;
+		layout->widths[rest] = wide < whole ? wide : whole;
+	}
+	if (width && total > width) {
+		size_t over = total - width, name = layout->widths[0];
+		layout->widths[0] = name > over + MIN_NAME ? name - over : MIN_NAME;
+	}
+}
+
+static void layout_fini(struct layout *layout)
+{
+	free(layout->widths);
+	free(layout->shown);
+}
+
+/* row: SIZE_MAX is that of the titles. */
+static void print_row(const struct table *table, const struct layout *layout, FILE *out, size_t row)
+{
+	size_t blanks = 0; /* owed, and printed only before more text */
+	for (size_t i = 0; i < table->column_count; i++) {
+		if (!layout->shown[i])
+			continue;
+		SCOPED char *cell =
+			text_cut(row == SIZE_MAX ? table->columns[i].title : cell_of(table, row, i),
+				layout->widths[i]);
+		size_t width = text_width(cell);
+		size_t spare = layout->widths[i] > width ? layout->widths[i] - width : 0;
+		bool left = table->columns[i].is_text;
+		if (*cell) {
+			fprintf(out, "%*s%s", (int)(blanks + (left ? 0 : spare)), "", cell);
+			blanks = left ? spare : 0;
+		} else {
+			blanks += spare;
+		}
+		blanks += GAP;
+	}
+}
+
+void table_print(const struct table *table, const struct terminal *terminal)
+{
+	SCOPED_BY(layout_fini) struct layout layout;
+	layout_init(&layout, table, terminal->width);
+	terminal_begin(terminal, STYLE_STRONG);
+	print_row(table, &layout, terminal->out, SIZE_MAX);
+	fprintf(terminal->out, "%s\n", terminal_style_end(terminal, STYLE_STRONG));
+	for (size_t r = 0; r < table->rows.count; r++) {
+		enum terminal_style style = table->rows.items[r].style;
+		terminal_begin(terminal, style);
+		print_row(table, &layout, terminal->out, r);
+		fprintf(terminal->out, "%s\n", terminal_style_end(terminal, style));
+	}
+}
+
+char *table_left_out(const struct table *table, const struct terminal *terminal)
+{
+	SCOPED_BY(layout_fini) struct layout layout;
+	layout_init(&layout, table, terminal->width);
+	char *names = NULL;
+	for (size_t i = 0; i < table->column_count && !layout.all; i++) {
+		if (layout.shown[i] || table->hidden[i])
+			continue;
+		xappend(&names, ", ", "%s", table->columns[i].title);
+	}
+	return names;
+}
+
+void table_destroy(struct table *table)
+{
+	if (!table)
+		return;
+	for (size_t r = 0; r < table->rows.count; r++) {
+		for (size_t i = 0; i < table->rows.items[r].used; i++)
+			free(table->rows.items[r].cells[i]);
+		free(table->rows.items[r].cells);
+	}
+	array_fini(&table->rows);
+	free(table->hidden);
+	free(table);
+}

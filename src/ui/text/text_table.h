@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A table of text on a terminal: columns aligned by what characters are wide, numbers to the
+ * right. When it is wider than the terminal, the columns with the highest rank are left out, and
+ * at last the first column is cut. Cells are made safe (text.h). Main thread.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include "base/scope.h"
+#include "brick/export.h"
+#include "ui/text/terminal.h"
+
+enum { TABLE_REST = 2 };
+
+struct table_column {
+	const char *title;
+	int is_text;   /* aligned to the left; TABLE_REST: of what room the others leave, too */
+	unsigned rank; /* 0: always shown; others go, highest first, when there is no room */
+};
+
+struct table;
+
+/* columns must outlive the table. */
+struct table *table_create(const struct table_column *columns, size_t count);
+
+/* Begin a row; its cells follow, from the left. Those that do not are empty. */
+void table_row(struct table *table, enum terminal_style style);
+
+/* A cell: a copy of a text, NULL is an empty one; or what units.h makes of a number. */
+void table_cell(struct table *table, const char *text);
+void table_format(struct table *table, const char *format, ...) BRICK_PRINTF(2, 3);
+void table_time(struct table *table, uint64_t ns);
+void table_count(struct table *table, uint64_t count);
+void table_number(struct table *table, double value);
+void table_percent(struct table *table, double share);
+
+/* A column that is "-", "0" or empty in all rows is not shown. */
+void table_hide_empty(struct table *table);
+
+/* Print it; lines have no trailing blanks. */
+void table_print(const struct table *table, const struct terminal *terminal);
+
+/* Columns that there was no room for, as "A, B and C"; NULL if all are shown. The caller frees. */
+char *table_left_out(const struct table *table, const struct terminal *terminal);
+
+void table_destroy(struct table *table);
+SCOPE_OF(table_destroy, struct table)

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the forms of `brick tree` share. */
+#pragma once
+
+#include <stdio.h>
+#include "analysis/accounts/call_tree.h"
+#include "analysis/steps/step_times.h"
+#include "ui/text/terminal.h"
+
+struct tree_view {
+	const struct run *run;
+	const struct step_index *index;
+	const struct step_times *times;
+	unsigned depth; /* levels below the root; 0: all */
+	int operations; /* each operation below its brick */
+};
+
+/* What is known of all steps of the phase that a tree is of: it is of all of them, or of one. */
+static inline const struct step_phase_times *tree_phase(
+	const struct tree_view *view, const struct call_tree *tree)
+{
+	return &view->times->phases[view->run->steps[tree->step].phase];
+}
+
+void tree_text(const struct tree_view *view, const struct call_tree *tree,
+	const struct terminal *terminal);
+
+/* Print an object {"step" or "steps", "tree"} as part of an answer. */
+void tree_json(const struct tree_view *view, const struct call_tree *const *trees, size_t count,
+	FILE *out);
+
+/* What a node is called: brick, "layer 3", operation and tensor. The caller frees; not yet safe. */
+char *tree_name(const struct call_tree *tree, const struct call_node *node);
+
+/* Whether a node is shown with this view. */
+int tree_shows(const struct tree_view *view, const struct call_node *node, unsigned depth);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One part of a token over runs, for the forms of `brick history plot`. Main thread. */
+#pragma once
+
+#include <stdint.h>
+#include <stdio.h>
+#include "analysis/compare/change_points.h"
+#include "base/array.h"
+
+struct trend_run {
+	char *id, *engine, *labels;
+	uint64_t start_ns;
+};
+
+struct trend {
+	const char *what; /* "DownProjection, decode" */
+	ARRAY(struct trend_run) runs;
+	ARRAY(double) ns; /* a token; of each run */
+	struct change_point *changes;
+	size_t change_count;
+};
+
+void trend_text(const struct trend *trend, FILE *out);
+void trend_json(const struct trend *trend, FILE *out);
+void trend_svg(const struct trend *trend, FILE *out);
+/* A page with the picture, and the changes and runs as tables. */
+void trend_page(const struct trend *trend, FILE *out);
+
+/* "2026-11-22 08:51"; the caller frees. */
+char *trend_date(uint64_t start_ns);

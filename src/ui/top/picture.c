@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Computes what is shown, at most once per picture and phase. Called by the views and by top. */
+#include "ui/top/picture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/accounts/percentile.h"
+#include "analysis/accounts/unknown.h"
+#include "base/clock_ns.h"
+#include "brick/error.h"
+#include "ui/text/memory.h"
+#include "analysis/machine/ceilings_file.h"
+
+/*
+ * Of one phase a live process's statistics know nothing, and the samples are those of the last
+ * moments: how often and how long in all since the start is not known.
+ */
+static void forget_counts(struct summary_row *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		rows[i].count = rows[i].total_ns = rows[i].self_ns = ANALYSIS_UNKNOWN;
+}
+
+static void sum_up(struct picture *p, struct report *report, enum summary_by by)
+{
+	if (report->summary)
+		return;
+	report->run = p->run;
+	xcheck(summary_create(&report->summary, p->run, by, p->phase));
+	report->shown = report->summary->row_count;
+	if (!p->live)
+		return;
+	/* The samples of a live run are a part of what the threads counted. */
+	report->summary->mismatched = 0;
+	report->summary->steps.ttft_ns = p->ttft_ns;
+	if (p->phase == SUMMARY_ALL_PHASES || by == SUMMARY_BY_THREAD || by == SUMMARY_BY_LAYER)
+		return;
+	forget_counts(report->summary->rows, report->summary->row_count);
+	forget_counts(report->summary->categories, report->summary->category_count);
+}
+
+/* Kept from picture to picture: they are of the same machine, and a file. NULL: there are none. */
+static const struct ceilings *kept_ceilings(const struct run *run)
+{
+	static struct ceilings *kept;
+	static char *kept_path;
+	struct ceilings_error why;
+	SCOPED char *path = run->host && run->cpu ? ceilings_cache_path(run->host, run->cpu) : NULL;
+	if (!path)
+		return NULL;
+	if (!kept_path || strcmp(kept_path, path)) {
+		ceilings_destroy(kept);
+		free(kept_path);
+		kept = NULL;
+		kept_path = xstrdup(path);
+		if (ceilings_read(&kept, path, &why) < 0)
+			kept = NULL;
+	}
+	return kept;
+}
+
+const struct roofline *picture_roofline(struct picture *p)
+{
+	if (!p->roofline)
+		xcheck(roofline_create(&p->roofline, p->run, &p->index, kept_ceilings(p->run)));
+	return p->roofline;
+}
+
+static void compute(struct picture *p)
+{
+	struct report *report = &p->report;
+	sum_up(p, report, SUMMARY_BY_BRICK);
+	presence_of_run(&report->presence, p->run, &p->index);
+	losses_of_run(&report->losses, p->run, report->summary->mismatched);
+	if (p->live)
+		report->losses.incomplete = 0;
+	distortion_estimate(&report->distortion, report->summary, p->phase);
+	for (int phase = 0; phase < STEP_PHASES; phase++)
+		distortion_estimate(&report->phases[phase], report->summary, phase);
+	if (kept_ceilings(p->run))
+		report->roofline = picture_roofline(p);
+}
+
+static void count_exact(struct picture *p)
+{
+	const struct run *run = p->run;
+	for (size_t l = 0; l < run->lane_count; l++)
+		for (size_t b = 0; run->lanes[l].stats && b < run->brick_count; b++) {
+			const struct brick_stat *stat = &run->lanes[l].stats[b];
+			int id = run->bricks[b].well_known;
+			p->executions += stat->count;
+			int phase = step_phase_of_brick(id);
+			if (phase < 0)
+				continue;
+			struct picture_steps *s = &p->exact[phase];
+			s->count += stat->count;
+			s->tokens += stat->elements;
+			s->total_ns += stat->total;
+		}
+}
+
+/* A recording, or a part of one, that has no statistics: what is in it. */
+static void count_samples(struct picture *p)
+{
+	const struct summary *summary = p->report.summary;
+	for (int phase = 0; phase < STEP_PHASES; phase++) {
+		const struct step_phase_times *times = &summary->steps.phases[phase];
+		p->exact[phase].count = times->count;
+		p->exact[phase].tokens = times->tokens;
+		p->exact[phase].total_ns = times->total_ns - times->after_ns;
+	}
+	p->executions = summary->samples;
+}
+
+static void measure_after(struct picture *p)
+{
+	for (int phase = 0; phase < STEP_PHASES; phase++) {
+		const struct step_phase_times *times = &p->report.summary->steps.phases[phase];
+		uint64_t span_ns = times->total_ns - times->after_ns;
+		if (span_ns)
+			p->exact[phase].after = (double)times->after_ns / (double)span_ns;
+		p->exact[phase].at_once =
+			times->union_ns ? (double)(times->total_ns - times->unevaluated_ns) /
+						  (double)times->union_ns
+					: 1;
+	}
+}
+
+double picture_tokens_per_s(const struct picture_steps *s)
+{
+	if (!s->tokens || !s->total_ns)
+		return -1;
+	return (double)s->tokens * s->at_once * 1e9 / ((double)s->total_ns * (1 + s->after));
+}
+
+uint64_t picture_step_percentile(const struct picture *p, int phase, unsigned percent)
+{
+	const struct step_phase_times *times = &p->report.summary->steps.phases[phase];
+	const struct run *run = p->run;
+	for (uint32_t b = 0; p->live && run->histograms && b < run->brick_count; b++) {
+		if (step_phase_of_brick(run->bricks[b].well_known) != phase || !run->histograms[b])
+			continue;
+		uint64_t ns = percentile_histogram(run->histograms[b], percent);
+		return ns == ANALYSIS_UNKNOWN ? ns
+					      : ns + (uint64_t)((double)ns * p->exact[phase].after);
+	}
+	return percent == 50 ? times->p50_ns : times->p99_ns;
+}
+
+struct picture *picture_create(struct run *run, int phase, bool live, uint64_t ttft_ns)
+{
+	struct picture *p = xcalloc(1, sizeof(*p));
+	p->run = run;
+	p->phase = phase;
+	p->live = live;
+	p->ttft_ns = ttft_ns;
+	p->tree_step = RUN_NONE;
+	p->taken_ns = monotonic_ns();
+	xcheck(step_index_init(&p->index, run));
+	count_exact(p);
+	compute(p);
+	if (run->selected)
+		count_samples(p);
+	measure_after(p);
+	return p;
+}
+
+static void forget(struct picture *p)
+{
+	summary_destroy(p->report.summary);
+	summary_destroy(p->threads.summary);
+	summary_destroy(p->kernels.summary);
+	heatmap_destroy(p->heat);
+	call_tree_destroy(p->tree);
+	if (p->path)
+		path_destroy(p->path);
+	roofline_destroy(p->roofline);
+	memset(&p->report, 0, sizeof(p->report));
+	memset(&p->threads, 0, sizeof(p->threads));
+	memset(&p->kernels, 0, sizeof(p->kernels));
+	p->heat = NULL;
+	p->tree = NULL;
+	p->path = NULL;
+	p->roofline = NULL;
+	p->tree_made = p->path_made = false;
+}
+
+void picture_destroy(struct picture *p)
+{
+	if (!p)
+		return;
+	forget(p);
+	step_index_fini(&p->index);
+	run_destroy(p->run);
+	free(p);
+}
+
+void picture_phase_set(struct picture *p, int phase)
+{
+	if (phase == p->phase)
+		return;
+	forget(p);
+	p->phase = phase;
+	compute(p);
+}
+
+const struct summary *picture_threads(struct picture *p)
+{
+	sum_up(p, &p->threads, SUMMARY_BY_THREAD);
+	return p->threads.summary;
+}
+
+const struct summary *picture_kernels(struct picture *p)
+{
+	sum_up(p, &p->kernels, SUMMARY_BY_KERNEL);
+	return p->kernels.summary;
+}
+
+const struct heatmap *picture_heat(struct picture *p)
+{
+	if (!p->heat)
+		xcheck(heatmap_create(&p->heat, p->run, &p->index, p->phase));
+	return p->heat;
+}
+
+static uint32_t last_step(const struct picture *p)
+{
+	for (size_t i = p->run->step_count; i-- > 0;)
+		if (step_index_is_evaluated(&p->index, p->run, i) &&
+			(p->phase == SUMMARY_ALL_PHASES || (int)p->run->steps[i].phase == p->phase))
+			return (uint32_t)i;
+	return RUN_NONE;
+}
+
+/* Of a run without steps: the thread that did most. */
+static uint32_t busiest_lane(const struct run *run)
+{
+	uint32_t best = RUN_NONE;
+	for (uint32_t i = 0; i < run->lane_count; i++)
+		if (run->lanes[i].sample_count &&
+			(best == RUN_NONE ||
+				run->lanes[i].sample_count > run->lanes[best].sample_count))
+			best = i;
+	return best;
+}
+
+const struct call_tree *picture_tree(struct picture *p)
+{
+	if (p->tree_made)
+		return p->tree;
+	p->tree_made = true;
+	p->tree_step = last_step(p);
+	uint32_t lane = p->run->step_count ? RUN_NONE : busiest_lane(p->run);
+	if (p->tree_step != RUN_NONE)
+		xcheck(call_tree_of_step(&p->tree, p->run, &p->index, p->tree_step));
+	else if (lane != RUN_NONE)
+		xcheck(call_tree_of_lane(&p->tree, p->run, &p->index, lane));
+	return p->tree;
+}
+
+const struct path_section *picture_path(struct picture *p, const char **why)
+{
+	if (!p->path_made) {
+		p->path_made = true;
+		p->path_error = path_create(&p->path, p->run, &p->index, RUN_NONE);
+		if (p->path_error < 0 && p->path_error != BRICK_ENOTRECORDED)
+			xcheck(p->path_error);
+	}
+	*why = p->run->step_count ? "no step has ended yet" : "nothing was recorded yet";
+	if (p->path_error < 0 || !p->path->section_count)
+		return NULL;
+	*why = "no step of this phase has ended yet";
+	/* of all phases it is decoding that people wait for */
+	int wanted = p->phase == SUMMARY_ALL_PHASES ? STEP_DECODE : p->phase;
+	for (size_t i = 0; i < p->path->section_count; i++)
+		if (p->path->sections[i].phase == wanted)
+			return &p->path->sections[i];
+	return p->phase == SUMMARY_ALL_PHASES ? &p->path->sections[0] : NULL;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `brick top` shows at a moment: a run (a recording, or what the sessions of a live process
+ * hold), and all that analysis/ says of it, computed when a view asks for it first. All numbers on
+ * the screen come from here, and so from where those of `brick report` come from. Owns its run.
+ * One thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include "analysis/accounts/call_tree.h"
+#include "analysis/accounts/heatmap.h"
+#include "analysis/path/path.h"
+#include "analysis/roofline/roofline.h"
+#include "ui/text/report_view.h"
+
+/* Exact counts of the steps of a phase, from the statistics of the threads. */
+struct picture_steps {
+	uint64_t count, tokens, total_ns;
+	/* what came after them, such as sampling, by their time: no statistic tells, samples do */
+	double after;
+	double at_once; /* steps that ran at the same time, on average: in the samples */
+};
+
+struct picture {
+	struct run *run;
+	bool live;	   /* samples are those of the last moments, statistics of all the run */
+	uint64_t taken_ns; /* CLOCK_MONOTONIC */
+	uint64_t ttft_ns;  /* ANALYSIS_UNKNOWN */
+	int phase;	   /* enum step_phase, or SUMMARY_ALL_PHASES */
+	struct step_index index;
+	struct report report;  /* by brick */
+	struct report threads; /* by thread; made when asked for, as are the following */
+	struct report kernels;
+	struct heatmap *heat;
+	struct call_tree *tree;
+	uint32_t tree_step; /* RUN_NONE: of a thread */
+	struct path *path;
+	struct roofline *roofline;
+	bool tree_made, path_made;
+	int path_error; /* of path_create() */
+	struct picture_steps exact[STEP_PHASES];
+	uint64_t executions; /* exact, of all bricks */
+};
+
+/* Takes the run. ttft_ns counts for live pictures only. Ends the program without memory. */
+struct picture *picture_create(struct run *run, int phase, bool live, uint64_t ttft_ns);
+void picture_destroy(struct picture *picture);
+
+/* The p50 or p99 of all steps of a phase, live by the statistics of threads; ANALYSIS_UNKNOWN. */
+uint64_t picture_step_percentile(const struct picture *picture, int phase, unsigned percent);
+
+/* Look at another phase: all is computed anew. */
+void picture_phase_set(struct picture *picture, int phase);
+
+const struct summary *picture_threads(struct picture *picture);
+const struct summary *picture_kernels(struct picture *picture);
+const struct heatmap *picture_heat(struct picture *picture);
+
+/* Tree of the last whole step of the phase; NULL: there is nothing to show. */
+const struct call_tree *picture_tree(struct picture *picture);
+
+/* NULL: there is none; *why says why not. */
+const struct path_section *picture_path(struct picture *picture, const char **why);
+
+/* Under the ceilings that are kept for the run's machine, or none (roofline->ceilings NULL). */
+const struct roofline *picture_roofline(struct picture *picture);
+
+/* Of their time with what came after them, as of a report; negative: not known. */
+double picture_tokens_per_s(const struct picture_steps *steps);

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The terminal through ncursesw. All keys come in raw, Ctrl-C and Ctrl-Z too, so that they reach
+ * nobody but us; a signal that ends us first puts the terminal back in order.
+ */
+#include "base/clock_ns.h"
+#include "ui/top/screen.h"
+#include <ncurses.h>
+#include <errno.h>
+#include <poll.h>
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <term.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { CTRL_C = 3, CTRL_Z = 26, DELETE = 127, CTRL_H = 8, CTRL_L = 12, CTRL_B = 2, CTRL_F = 6 };
+
+static volatile sig_atomic_t ended_by;
+
+static void on_end(int number)
+{
+	ended_by = number;
+}
+
+static bool can_move_cursor(void)
+{
+	int error = 0;
+	if (setupterm(NULL, 1, &error) != OK)
+		return false;
+	bool can = cursor_address != NULL;
+	del_curterm(cur_term);
+	return can;
+}
+
+const char *screen_obstacle(void)
+{
+	const char *term = getenv("TERM");
+	if (!isatty(0) || !isatty(1))
+		return "this is no terminal; --headless --json prints numbers, --dump 80x24 a "
+		       "screen";
+	if (!term || !*term)
+		return "TERM is not set, so nothing is known of this terminal; --headless and "
+		       "--dump 80x24 work without one";
+	if (!can_move_cursor())
+		return "this terminal (TERM) cannot move its cursor, or is not known; --headless "
+		       "and --dump 80x24 work without one";
+	return NULL;
+}
+
+static void init_colours(void)
+{
+	static const short colours[][2] = {{STYLE_FINE, COLOR_GREEN}, {STYLE_NOTICE, COLOR_YELLOW},
+		{STYLE_ALARM, COLOR_RED}, {STYLE_SHARE, COLOR_CYAN}, {STYLE_WAITS, COLOR_YELLOW},
+		{STYLE_HEAT, COLOR_BLUE}, {STYLE_HEAT + 1, COLOR_CYAN},
+		{STYLE_HEAT + 2, COLOR_GREEN}, {STYLE_HEAT + 3, COLOR_YELLOW},
+		{STYLE_HEAT + 4, COLOR_RED}};
+	const char *none = getenv("NO_COLOR");
+	if ((none && *none) || !has_colors() || start_color() == ERR)
+		return;
+	use_default_colors();
+	for (size_t i = 0; i < sizeof(colours) / sizeof(colours[0]); i++)
+		init_pair(colours[i][0], colours[i][1], -1);
+}
+
+static attr_t attributes_of(int style)
+{
+	static const attr_t attributes[STYLES] = {[STYLE_HEADING] = A_BOLD,
+		[STYLE_FAINT] = A_DIM,
+		[STYLE_ALARM] = A_BOLD,
+		[STYLE_SELECTED] = A_REVERSE | A_BOLD,
+		[STYLE_BAR] = A_REVERSE};
+	short front, back;
+	attr_t attribute = attributes[style];
+	if (pair_content((short)style, &front, &back) == OK && style >= STYLE_FINE &&
+		style != STYLE_SELECTED && style != STYLE_BAR)
+		attribute |= COLOR_PAIR(style);
+	return attribute;
+}
+
+static void show(struct top *top)
+{
+	struct canvas canvas;
+	canvas_init(&canvas, COLS, LINES, top->utf8);
+	top_draw(top, &canvas);
+	erase();
+	for (int y = 0; y < canvas.height; y++)
+		for (int x = 0; x < canvas.width; x++) {
+			const struct canvas_cell *cell = &canvas.cells[y * canvas.width + x];
+			if (!cell->text[0] || (cell->text[0] == ' ' && cell->style == STYLE_NORMAL))
+				continue;
+			attrset(attributes_of(cell->style));
+			mvaddstr(y, x, cell->text);
+		}
+	attrset(A_NORMAL);
+	canvas_fini(&canvas);
+	refresh();
+}
+
+static int key_of(int key)
+{
+	static const int keys[][2] = {{KEY_UP, TOP_KEY_UP}, {KEY_DOWN, TOP_KEY_DOWN},
+		{KEY_LEFT, TOP_KEY_LEFT}, {KEY_RIGHT, TOP_KEY_RIGHT}, {KEY_PPAGE, TOP_KEY_PAGE_UP},
+		{CTRL_B, TOP_KEY_PAGE_UP}, {KEY_NPAGE, TOP_KEY_PAGE_DOWN},
+		{CTRL_F, TOP_KEY_PAGE_DOWN}, {KEY_HOME, TOP_KEY_HOME}, {KEY_END, TOP_KEY_END},
+		{KEY_BTAB, TOP_KEY_BACK_TAB}, {KEY_BACKSPACE, TOP_KEY_BACKSPACE},
+		{DELETE, TOP_KEY_BACKSPACE}, {CTRL_H, TOP_KEY_BACKSPACE},
+		{KEY_RESIZE, TOP_KEY_RESIZE}, {KEY_ENTER, TOP_KEY_ENTER}, {'\r', TOP_KEY_ENTER},
+		{'\n', TOP_KEY_ENTER}, {KEY_F(1), '?'}, {KEY_F(10), 'q'}, {CTRL_C, 'q'}};
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (keys[i][0] == key)
+			return keys[i][1];
+	return key < 256 ? key : TOP_KEY_NONE;
+}
+
+static void suspend(void)
+{
+	endwin();
+	raise(SIGSTOP);
+	refresh();
+}
+
+/* Follow one key; 1: quit. */
+static int follow(struct top *top, const struct screen_calls *calls, int raw_key)
+{
+	if (raw_key == CTRL_Z) {
+		suspend();
+		return 0;
+	}
+	if (raw_key == CTRL_L)
+		clearok(curscr, TRUE);
+	switch (top_key(top, key_of(raw_key))) {
+	case TOP_QUIT:
+		return 1;
+	case TOP_RESET:
+		calls->reset(calls->context);
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+/* The program ends in the middle of it, for lack of memory. */
+static void put_back(void)
+{
+	if (!isendwin())
+		endwin();
+}
+
+static int loop(struct top *top, const struct screen_calls *calls)
+{
+	uint64_t due_ms = 0;
+	while (!ended_by) {
+		uint64_t now = monotonic_ns() / 1000000;
+		if (now >= due_ms) {
+			due_ms = now + calls->look(calls->context);
+			now = monotonic_ns() / 1000000;
+		}
+		show(top);
+		timeout(due_ms > now ? (int)(due_ms - now) : 0);
+		double interval_s = top->interval_s;
+		int key = getch();
+		if (key != ERR && follow(top, calls, key))
+			return 0;
+		if (key == ERR && !isatty(0))
+			return SIGHUP;
+		/* what was asked for is shown at once */
+		if (key != ERR && (top->interval_s != interval_s || key == 'r'))
+			due_ms = 0;
+	}
+	return ended_by;
+}
+
+int screen_run(struct top *top, const struct screen_calls *calls)
+{
+	struct sigaction action = {.sa_handler = on_end}, old[3];
+	static const int signals[] = {SIGTERM, SIGHUP, SIGINT};
+	sigemptyset(&action.sa_mask);
+	for (int i = 0; i < 3; i++)
+		sigaction(signals[i], &action, &old[i]);
+	if (!newterm(NULL, stdout, stdin))
+		return 0; /* screen_obstacle() has looked before */
+	atexit(put_back);
+	set_escdelay(25);
+	raw();
+	noecho();
+	nonl();
+	keypad(stdscr, TRUE);
+	curs_set(0);
+	init_colours();
+	int ended = loop(top, calls);
+	endwin();
+	for (int i = 0; i < 3; i++)
+		sigaction(signals[i], &old[i], NULL);
+	return ended;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keeps what changes between pictures of a live process. Called by top after each picture. */
+#include "ui/top/top_history.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/accounts/launches.h"
+#include "analysis/accounts/walk.h"
+#include "ui/text/memory.h"
+
+enum { NOW_NS = 2000000000 }; /* "now" looks back that far, or to the reading before */
+
+static struct history_brick *find(struct history *h, const char *name)
+{
+	for (size_t i = 0; i < h->bricks.count; i++)
+		if (!strcmp(h->bricks.items[i].name, name))
+			return &h->bricks.items[i];
+	return NULL;
+}
+
+const struct history_brick *history_find(const struct history *h, const char *name)
+{
+	return find((struct history *)h, name);
+}
+
+static struct history_brick *add_brick(struct history *h, const char *name)
+{
+	xpush(&h->bricks, (struct history_brick){.name = xstrdup(name)});
+	struct history_brick *brick = &h->bricks.items[h->bricks.count - 1];
+	for (int i = 0; i < HISTORY_SLOTS; i++)
+		brick->values[i] = -1;
+	return brick;
+}
+
+static uint64_t exact_self_ns(const struct run *run, uint32_t brick)
+{
+	uint64_t ns = 0;
+	for (size_t l = 0; l < run->lane_count; l++)
+		if (run->lanes[l].stats)
+			ns += run->lanes[l].stats[brick].self;
+	return ns;
+}
+
+static void push(struct history_brick *brick, double value)
+{
+	memmove(brick->values, brick->values + 1, sizeof(brick->values) - sizeof(double));
+	brick->values[HISTORY_SLOTS - 1] = value;
+}
+
+/* Of one phase. */
+static void add_shares(struct history *h, const struct picture *p)
+{
+	const struct summary *summary = p->report.summary;
+	for (size_t i = 0; i < summary->row_count; i++)
+		if (!find(h, summary->rows[i].name))
+			add_brick(h, summary->rows[i].name);
+	for (size_t b = 0; b < h->bricks.count; b++) {
+		double value = -1;
+		for (size_t i = 0; i < summary->row_count && summary->wall_ns; i++)
+			if (!strcmp(summary->rows[i].name, h->bricks.items[b].name))
+				value = (double)summary->rows[i].wall_ns * 1e9 /
+					(double)summary->wall_ns;
+		push(&h->bricks.items[b], value);
+	}
+}
+
+static void add_values(struct history *h, const struct picture *p, uint64_t elapsed_ns)
+{
+	const struct run *run = p->run;
+	for (uint32_t b = 0; b < run->brick_count; b++) {
+		uint64_t now_ns = exact_self_ns(run, b);
+		struct history_brick *brick = find(h, run->bricks[b].name);
+		if (!brick && !now_ns)
+			continue;
+		bool is_new = !brick;
+		if (is_new)
+			brick = add_brick(h, run->bricks[b].name);
+		push(brick, !elapsed_ns || (is_new && !h->reading_count) || now_ns < brick->self_ns
+				    ? -1
+				    : (double)(now_ns - brick->self_ns) * 1e9 / (double)elapsed_ns);
+		brick->self_ns = now_ns;
+	}
+}
+
+static void add_reading(struct history *h, const struct picture *p)
+{
+	if (h->reading_count == HISTORY_SLOTS) {
+		memmove(h->readings, h->readings + 1, sizeof(h->readings) - sizeof(*h->readings));
+		h->reading_count--;
+	}
+	struct history_reading *r = &h->readings[h->reading_count++];
+	r->ns = p->taken_ns;
+	memcpy(r->steps, p->exact, sizeof(r->steps));
+	r->executions = p->executions;
+}
+
+void history_add(struct history *h, const struct picture *p)
+{
+	/* A value per second: a minute is 60 of them, whatever the rate of pictures is. */
+	uint64_t elapsed_ns = h->slot_ns ? p->taken_ns - h->slot_ns : 0;
+	if (!h->slot_ns || elapsed_ns >= 950000000u) {
+		if (p->phase == SUMMARY_ALL_PHASES)
+			add_values(h, p, elapsed_ns);
+		else
+			add_shares(h, p);
+		h->slot_ns = p->taken_ns;
+	}
+	add_reading(h, p);
+}
+
+void history_clear_bricks(struct history *h)
+{
+	for (size_t i = 0; i < h->bricks.count; i++)
+		free(h->bricks.items[i].name);
+	array_fini(&h->bricks);
+	h->slot_ns = 0;
+}
+
+void history_clear(struct history *h)
+{
+	history_clear_bricks(h);
+	memset(h, 0, sizeof(*h));
+}
+
+/* The reading that "now" is counted from; NULL: there are not two. */
+static const struct history_reading *before(const struct history *h)
+{
+	if (h->reading_count < 2)
+		return NULL;
+	const struct history_reading *last = &h->readings[h->reading_count - 1];
+	size_t i = h->reading_count - 2;
+	while (i && last->ns - h->readings[i].ns < NOW_NS)
+		i--;
+	return &h->readings[i];
+}
+
+double history_tokens_per_s(const struct history *h, int phase)
+{
+	const struct history_reading *from = before(h);
+	const struct history_reading *to = from ? &h->readings[h->reading_count - 1] : NULL;
+	if (!from)
+		return -1;
+	const struct picture_steps *a = &from->steps[phase], *b = &to->steps[phase];
+	if (b->count <= a->count || b->total_ns <= a->total_ns || b->tokens < a->tokens)
+		return -1;
+	return picture_tokens_per_s(&(struct picture_steps){.tokens = b->tokens - a->tokens,
+		.total_ns = b->total_ns - a->total_ns,
+		.after = b->after,
+		.at_once = b->at_once});
+}
+
+double history_samples_per_s(const struct history *h)
+{
+	const struct history_reading *from = before(h);
+	const struct history_reading *to = from ? &h->readings[h->reading_count - 1] : NULL;
+	if (!from || to->executions < from->executions || to->ns <= from->ns)
+		return -1;
+	return (double)(to->executions - from->executions) * 1e9 / (double)(to->ns - from->ns);
+}
+
+/* ---- of a recording ---- */
+
+struct binning {
+	struct history *history;
+	const struct run *run;
+	const struct step_index *index;
+	int phase;
+	uint32_t lane;
+	uint64_t begin_ns, slot_ns;
+	struct history_brick **bricks; /* [brick_count + 1] */
+	struct history_brick *waits;   /* NULL: the run knows none */
+};
+
+/* Of queues, too. */
+static int on_lane(void *context, uint32_t lane)
+{
+	((struct binning *)context)->lane = lane;
+	return 1;
+}
+
+static bool is_of_phase(const struct binning *b, const struct walk_frame *frame)
+{
+	uint32_t step = frame->step;
+	if (b->phase == SUMMARY_ALL_PHASES)
+		return true;
+	if (b->run->lanes[b->lane].kind == BRICK_LANE_QUEUE)
+		step = launches_step(b->run, b->index, b->lane, frame->index);
+	return step != RUN_NONE && (int)b->run->steps[step].phase == b->phase;
+}
+
+/* Self time goes to where the middle of the execution lies. */
+static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	struct binning *b = context;
+	uint64_t middle_ns = frame->begin_ns + (frame->end_ns - frame->begin_ns) / 2;
+	if (middle_ns < b->begin_ns || !is_of_phase(b, frame) ||
+		b->run->sites[frame->sample->site].left_out)
+		return;
+	uint64_t slot = (middle_ns - b->begin_ns) / b->slot_ns;
+	struct history_brick *brick = b->bricks[frame->brick];
+	if (slot < HISTORY_SLOTS && brick)
+		brick->values[slot] += (double)frame->self_ns * 1e9 / (double)b->slot_ns;
+	if (slot < HISTORY_SLOTS && b->waits)
+		b->waits->values[slot] +=
+			(double)(frame->inner_ns + frame->wait_ns) * 1e9 / (double)b->slot_ns;
+}
+
+void history_of_run(struct history *h, const struct picture *p)
+{
+	const struct run *run = p->run;
+	uint64_t end_ns = 0, begin_ns = UINT64_MAX;
+	history_clear(h);
+	for (size_t l = 0; l < run->lane_count; l++) {
+		const struct run_lane *lane = &run->lanes[l];
+		if (!lane->sample_count)
+			continue;
+		if (lane->samples[0].begin_ns < begin_ns)
+			begin_ns = lane->samples[0].begin_ns;
+		if (lane->samples[lane->sample_count - 1].end_ns > end_ns)
+			end_ns = lane->samples[lane->sample_count - 1].end_ns;
+	}
+	if (end_ns <= begin_ns)
+		return;
+	struct binning b = {.history = h,
+		.run = run,
+		.index = &p->index,
+		.phase = p->phase,
+		.begin_ns = begin_ns,
+		.slot_ns = 1000000000};
+	h->is_short = end_ns - begin_ns < HISTORY_SLOTS * b.slot_ns;
+	if (end_ns - begin_ns > HISTORY_SLOTS * b.slot_ns)
+		b.begin_ns = end_ns - HISTORY_SLOTS * b.slot_ns;
+	else
+		b.slot_ns = (end_ns - begin_ns) / HISTORY_SLOTS + 1;
+	b.bricks = xcalloc(run->brick_count + 1, sizeof(struct history_brick *));
+	/* all of them before any is pointed to: adding moves them */
+	for (uint32_t i = 0; i < run->brick_count; i++)
+		add_brick(h, run->bricks[i].name);
+	for (uint32_t i = 0; i < run->brick_count; i++) {
+		b.bricks[i] = &h->bricks.items[i];
+		if (run->bricks[i].well_known == BRICK_BARRIER_WAIT)
+			b.waits = &h->bricks.items[i];
+		memset(h->bricks.items[i].values, 0, sizeof(h->bricks.items[i].values));
+	}
+	static const struct walk_ops ops = {.begin_lane = on_lane, .end = on_end};
+	struct walk walk;
+	walk_init(&walk, run, &p->index);
+	walk_join(&walk, &ops, &b);
+	xcheck(walk_run(&walk));
+	free(b.bricks);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of `brick top` share: options, and where its pictures come from. Main thread. */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/stat.h>
+#include "analysis/accounts/selection.h"
+#include "ui/text/report_budget.h"
+#include "record/live/live_source.h"
+#include "ui/top/top.h"
+
+enum { TOP_RECORD_OPTIONS = 16 };
+
+struct top_options {
+	double interval_s, duration_s; /* duration 0: none was given */
+	int view, phase;
+	struct selection selection; /* but for the phase */
+	bool headless, json, expand;
+	int dump_width, dump_height; /* 0: no dump */
+	const char *budget;
+	const char *baseline; /* a recording, or @NAME of the history; NULL: none */
+	const char *output;   /* -o; NULL: the recording is not kept */
+	const char *record[TOP_RECORD_OPTIONS + 1]; /* options for `brick record` */
+	int record_count;
+	char **command; /* NULL: operand is a file or a process */
+	const char *operand;
+};
+
+struct top_source {
+	const struct top_options *options;
+	struct live_source *live; /* NULL: a file */
+	char *path;		  /* of the recording: followed, or to be loaded at the end */
+	char *directory;	  /* temporary; NULL: none */
+	char *log, *what;
+	struct stat seen; /* of the file, when it was loaded last */
+	bool final;	  /* the last picture has been made */
+	int exit_code;
+	char state[64];
+	char *fault;
+};
+
+/* Ends the program where there is nothing to show. */
+void top_source_open(struct top_source *source, const struct top_options *options);
+
+/* Bring the state in top->about up to date, and show a newer picture if there is one. */
+void top_source_look(struct top_source *source, struct top *top);
+
+/* Count statistics from now on. */
+void top_source_reset(struct top_source *source, struct top *top);
+
+/* End a command that still runs, remove what is temporary. Returns the exit code. */
+int top_source_close(struct top_source *source);
+
+/* Print until the end. budget: NULL, none. Returns an exit code; the caller closes the source. */
+int top_headless(struct top_source *source, struct top *top, struct report_budget *budget);
+
+/* The picture as one line of JSON (schema brick/top/1). */
+void top_print_json(const struct top *top, const struct report_budget *budget);
