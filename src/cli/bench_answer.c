@@ -14,11 +14,9 @@
 #include "base/clock_ns.h"
 #include "cli/cmd_bench.h"
 #include "cli/history_runs.h"
-#include "ui/text/die.h"
-#include "ui/text/exit_code.h"
-#include "ui/text/history_entry.h"
-#include "ui/text/memory.h"
-#include "ui/text/output.h"
+#include "cli/die.h"
+#include "cli/history_entry.h"
+#include "cli/output.h"
 
 enum { EXIT_NOT_KNOWN = 125 /* git bisect skips the commit */ };
 

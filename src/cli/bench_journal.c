@@ -12,9 +12,7 @@
 #include "base/user_path.h"
 #include "cli/cmd_bench.h"
 #include "cli/history_runs.h"
-#include "ui/text/die.h"
-#include "ui/text/exit_code.h"
-#include "ui/text/memory.h"
+#include "cli/die.h"
 
 /* Beside the history's own file, else where the bench was called. The caller frees. */
 static char *journal_place(const struct bench *bench)

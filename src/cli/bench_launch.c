@@ -8,8 +8,8 @@
 #include "base/file.h"
 #include "cli/cmd_bench.h"
 #include "trace/load.h"
-#include "ui/text/history_entry.h"
-#include "ui/text/memory.h"
+#include "cli/history_entry.h"
+#include "cli/die.h"
 
 enum { TAIL_LINES = 8, RECORD_WORDS = 7 };
 

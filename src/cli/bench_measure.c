@@ -8,9 +8,8 @@
 #include "base/clock_ns.h"
 #include "base/members.h"
 #include "cli/cmd_bench.h"
-#include "ui/text/die.h"
-#include "ui/text/history_entry.h"
-#include "ui/text/memory.h"
+#include "cli/die.h"
+#include "cli/history_entry.h"
 
 static const double alpha = 0.05;
 

@@ -16,8 +16,7 @@
 #include "cli/command.h"
 #include "cli/history_runs.h"
 #include "cli/options.h"
-#include "ui/text/die.h"
-#include "ui/text/memory.h"
+#include "cli/die.h"
 
 volatile int bench_interrupted;
 

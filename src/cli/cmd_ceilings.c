@@ -13,7 +13,7 @@
 
 #include "base/clock_ns.h"
 #include "cli/command.h"
-#include "ui/text/die.h"
+#include "cli/die.h"
 #include "cli/options.h"
 #include "analysis/machine/ceilings_file.h"
 #include "analysis/machine/sweep.h"

@@ -10,7 +10,7 @@
 
 #include "cli/cmd_completion.h"
 #include "cli/options.h"
-#include "ui/text/die.h"
+#include "cli/die.h"
 
 struct options {
 	bool values;

@@ -14,10 +14,9 @@
 #include "cli/options.h"
 #include "ui/page/page_diff.h"
 #include "cli/selection_options.h"
-#include "ui/text/die.h"
-#include "ui/text/input.h"
-#include "ui/text/memory.h"
-#include "ui/text/output.h"
+#include "cli/die.h"
+#include "cli/input.h"
+#include "cli/output.h"
 
 struct options {
 	struct selection selection;
@@ -165,9 +164,9 @@ static void read_sides(struct sides *sides, char **paths, const struct options *
 
 static const char *fact_of(const struct diff_origin *origin, const char *key)
 {
-	for (size_t i = 0; i < origin->fact_count; i++)
-		if (!strcmp(origin->facts[i].key, key))
-			return origin->facts[i].value;
+	for (size_t i = 0; i < origin->facts.count; i++)
+		if (!strcmp(origin->facts.items[i].key, key))
+			return origin->facts.items[i].value;
 	return "";
 }
 

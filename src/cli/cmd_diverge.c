@@ -10,8 +10,8 @@
 
 #include "brick/error.h"
 #include "cli/command.h"
-#include "ui/text/die.h"
-#include "ui/text/input.h"
+#include "cli/die.h"
+#include "cli/input.h"
 #include "cli/options.h"
 
 static const char rules[] =

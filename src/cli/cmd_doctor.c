@@ -13,12 +13,11 @@
 
 #include "brick/version.h"
 #include "cli/command.h"
-#include "ui/text/die.h"
+#include "cli/die.h"
 #include "ui/text/json_out.h"
-#include "ui/text/memory.h"
 #include "cli/options.h"
 #include "ui/text/terminal.h"
-#include "ui/text/text_out.h"
+#include "ui/text/text.h"
 
 void doctor_add(struct doctor *doctor, const char *group, const char *name,
 	enum doctor_status status, const char *advice, const char *format, ...)

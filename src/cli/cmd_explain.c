@@ -7,8 +7,8 @@
 #include "cli/selection_options.h"
 #include "analysis/explain/show.h"
 #include "ui/text/ceilings_view.h"
-#include "ui/text/die.h"
-#include "ui/text/input.h"
+#include "cli/die.h"
+#include "cli/input.h"
 
 struct options {
 	struct selection selection;

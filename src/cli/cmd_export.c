@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "ui/text/die.h"
+#include "cli/die.h"
 #include "ui/text/flame.h"
-#include "ui/text/input.h"
+#include "cli/input.h"
 #include "cli/selection_options.h"
-#include "ui/text/output.h"
-#include "ui/text/progress.h"
+#include "cli/output.h"
+#include "cli/progress.h"
 #include "trace/chrome.h"
 #include "trace/trace_csv.h"
 

@@ -6,9 +6,9 @@
 
 #include "analysis/steps/step_index.h"
 #include "cli/selection_options.h"
-#include "ui/text/die.h"
-#include "ui/text/input.h"
-#include "ui/text/output.h"
+#include "cli/die.h"
+#include "cli/input.h"
+#include "cli/output.h"
 
 struct form {
 	const char *name;

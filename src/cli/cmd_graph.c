@@ -6,11 +6,11 @@
 #include "analysis/path/graph_from_run.h"
 #include "brick/error.h"
 #include "cli/command.h"
-#include "ui/text/die.h"
-#include "ui/text/input.h"
+#include "cli/die.h"
+#include "cli/input.h"
 #include "cli/options.h"
-#include "ui/text/output.h"
-#include "ui/text/step_choice.h"
+#include "cli/output.h"
+#include "cli/selection_options.h"
 
 enum { MANY_NODES = 5000 }; /* Graphviz takes minutes for more */
 
@@ -66,7 +66,7 @@ static struct brick_graph *make(const struct run *run, const struct options *opt
 		die(CLI_SYSTEM, "%s: not enough memory", run->path);
 	uint32_t step = RUN_NONE;
 	if (options->step)
-		step = step_choose(run, &index, "graph", options->step);
+		step = selection_step(run, &index, "graph", options->step);
 	int rc = graph_from_run(&graph, run, &index, step);
 	if (rc == BRICK_ENOTRECORDED)
 		die(CLI_INPUT, "%s: no bricks were recorded", run->path);

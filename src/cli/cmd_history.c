@@ -10,11 +10,10 @@
 #include "base/clock_ns.h"
 #include "cli/command.h"
 #include "cli/options.h"
-#include "ui/text/die.h"
-#include "ui/text/memory.h"
-#include "ui/text/history_entry.h"
-#include "ui/text/input.h"
-#include "ui/text/progress.h"
+#include "cli/die.h"
+#include "cli/history_entry.h"
+#include "cli/input.h"
+#include "cli/progress.h"
 
 static WORDS(words_by, "host", "engine")
 

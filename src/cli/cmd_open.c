@@ -13,9 +13,8 @@
 #include "cli/open_once.h"
 #include "cli/selection_options.h"
 #include "ui/page/page.h"
-#include "ui/text/die.h"
-#include "ui/text/input.h"
-#include "ui/text/memory.h"
+#include "cli/die.h"
+#include "cli/input.h"
 #include "ui/text/report_view.h"
 
 struct options {

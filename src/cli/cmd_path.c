@@ -10,11 +10,10 @@
 
 #include "brick/error.h"
 #include "cli/command.h"
-#include "ui/text/die.h"
-#include "ui/text/input.h"
+#include "cli/die.h"
+#include "cli/input.h"
 #include "cli/selection_options.h"
 #include "ui/text/json_out.h"
-#include "ui/text/step_choice.h"
 
 struct options {
 	struct selection selection;
@@ -42,7 +41,7 @@ static uint32_t choose_step(
 	const struct options *options, const struct run *run, const struct step_index *index)
 {
 	if (options->step)
-		return step_choose(run, index, "path", options->step);
+		return selection_step(run, index, "path", options->step);
 	bool one = index->count == 1 &&
 		   (options->selection.step_ranges || options->selection.speed == SELECT_SLOWEST);
 	return one ? index->by_lane[0] : RUN_NONE;

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "ui/text/memory.h"
+#include "cli/die.h"
 
 /* What is attached to, and how else it may be, as the table of attachers has it. */
 static char *notes(void)

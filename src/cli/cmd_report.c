@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 #include "cli/command.h"
-#include "ui/text/die.h"
-#include "ui/text/input.h"
+#include "cli/die.h"
+#include "cli/input.h"
 #include "cli/history_runs.h"
 #include "cli/selection_options.h"
 #include "ui/page/page.h"
@@ -127,7 +127,8 @@ static void arrange(struct report *report, const struct options *options)
 static void compute(
 	struct report_apart *apart, const struct run *run, const struct options *options)
 {
-	report_apart_measure(apart, run, options->by, options->phase);
+	if (report_apart_measure(apart, run, options->by, options->phase) < 0)
+		die(CLI_SYSTEM, "%s: not enough memory to sum it up", run->path);
 	if (options->phase >= 0 && !apart->all.summary->wall_ns)
 		die(CLI_INPUT, "%s: has no %s step that ended", run->path,
 			report_phase_name(options->phase));
@@ -139,12 +140,14 @@ static void compute(
 
 static void print(const struct report *report, const struct options *options)
 {
-	if (options->json)
+	if (options->json) {
 		json_print(report_to_json(report), stdout);
-	else if (options->csv)
+	} else if (options->csv) {
 		report_csv(report, stdout);
-	else
+		input_tell_losses(report->run, &report->losses); /* which no row has place for */
+	} else {
 		report_text(report, stdout);
+	}
 	if (options->budget && !options->json)
 		report_budget_text(report->budget, stdout);
 }
@@ -166,10 +169,10 @@ static int run_report(int argc, char **argv)
 	SCOPED_BY(report_apart_fini) struct report_apart apart = {0};
 	struct report_budget budget = {0};
 	if (options.budget)
-		report_budget_open(&budget, options.budget);
+		input_budget(&budget, options.budget);
 	compute(&apart, run, &options);
 	if (options.budget) {
-		report_budget_judge(&budget, run);
+		input_budget_judge(&budget, run);
 		apart.all.budget = &budget;
 	}
 	print(&apart.all, &options);

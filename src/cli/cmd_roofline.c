@@ -5,18 +5,20 @@
  */
 #include "ui/text/roofline_view.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/machine/ceilings_file.h"
+#include "brick/error.h"
 #include "ui/text/ceilings_view.h"
 #include "cli/command.h"
-#include "ui/text/die.h"
-#include "ui/text/input.h"
+#include "cli/die.h"
+#include "cli/input.h"
 #include "ui/text/json_out.h"
-#include "ui/text/memory.h"
 #include "cli/selection_options.h"
-#include "ui/text/output.h"
+#include "cli/output.h"
 
 struct options {
 	const char *ceilings, *svg;
@@ -34,12 +36,27 @@ static const struct cli_option option_table[] = {
 	OPTION_HELP,
 };
 
+static struct ceilings *read_ceilings(const char *path)
+{
+	struct ceilings_error error;
+	struct ceilings *ceilings = NULL;
+	int rc = ceilings_read(&ceilings, path, &error);
+
+	if (rc == -ENOMEM)
+		die(CLI_SYSTEM, "%s: not enough memory to read it", path);
+	if (rc == BRICK_EFORMAT || rc == BRICK_EVERSION)
+		die(CLI_INPUT, "%s: at byte %zu: %s", path, error.offset, error.text);
+	if (rc)
+		die(CLI_INPUT, "%s: %s", path, error.text);
+	return ceilings;
+}
+
 static struct ceilings *find_ceilings(
 	const struct options *options, const struct run *run, char **where)
 {
 	if (options->ceilings) {
 		*where = xstrdup(options->ceilings);
-		return ceilings_from_file(options->ceilings);
+		return read_ceilings(options->ceilings);
 	}
 	struct ceilings *c = ceilings_kept(run->host, run->cpu, where);
 	if (!c)

@@ -15,11 +15,11 @@
 #include "base/clock_ns.h"
 #include "brick/brick.h"
 #include "cli/command.h"
-#include "ui/text/die.h"
+#include "cli/die.h"
 #include "ui/text/json_out.h"
 #include "cli/options.h"
 #include "ui/text/terminal.h"
-#include "ui/text/text_out.h"
+#include "ui/text/text.h"
 
 /* ---- what the protocols share ---- */
 

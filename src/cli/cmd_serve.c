@@ -13,12 +13,11 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "ui/text/die.h"
-#include "ui/text/input.h"
-#include "ui/text/memory.h"
+#include "cli/die.h"
+#include "cli/input.h"
 #include "cli/selection_options.h"
 #include "ui/page/page.h"
-#include "ui/text/text_out.h"
+#include "ui/text/text.h"
 #include "ui/serve/access.h"
 #include "ui/serve/held.h"
 #include "ui/serve/http_server.h"

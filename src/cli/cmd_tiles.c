@@ -10,11 +10,11 @@
 
 #include "ui/text/ceilings_view.h"
 #include "cli/command.h"
-#include "ui/text/die.h"
-#include "ui/text/input.h"
+#include "cli/die.h"
+#include "cli/input.h"
 #include "ui/text/json_out.h"
 #include "cli/selection_options.h"
-#include "ui/text/output.h"
+#include "cli/output.h"
 
 struct options {
 	int level; /* -1: all */

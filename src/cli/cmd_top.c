@@ -11,11 +11,11 @@
 #include "analysis/accounts/unknown.h"
 #include "cli/command.h"
 #include "cli/history_runs.h"
-#include "ui/text/die.h"
-#include "ui/text/input.h"
+#include "cli/die.h"
+#include "cli/input.h"
 #include "ui/text/report_apart.h"
 #include "cli/selection_options.h"
-#include "ui/text/text_out.h"
+#include "ui/text/text.h"
 #include "ui/top/screen.h"
 
 /* At least so many seconds. */
@@ -172,7 +172,7 @@ static int judge(struct session *s)
 {
 	if (!s->budget.path || !s->top.picture)
 		return CLI_DONE;
-	report_budget_judge(&s->budget, s->top.picture->run);
+	input_budget_judge(&s->budget, s->top.picture->run);
 	size_t failed = s->budget.failed;
 	if (failed && !s->source.options->json)
 		warn("top: %zu line%s of %s failed", failed, failed == 1 ? "" : "s",
@@ -192,7 +192,7 @@ static int run_top(int argc, char **argv)
 	if (obstacle)
 		die(CLI_SYSTEM, "top: %s", obstacle);
 	if (options.budget) /* before anything is started */
-		report_budget_open(&session.budget, options.budget);
+		input_budget(&session.budget, options.budget);
 	top_source_open(&session.source, &options);
 	top_init(&session.top, text_is_utf8());
 	session.top.view = options.view;

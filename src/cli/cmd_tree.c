@@ -9,11 +9,9 @@
 #include <stdlib.h>
 
 #include "cli/command.h"
-#include "ui/text/die.h"
-#include "ui/text/input.h"
-#include "ui/text/memory.h"
+#include "cli/die.h"
+#include "cli/input.h"
 #include "cli/selection_options.h"
-#include "ui/text/step_choice.h"
 
 struct options {
 	struct selection selection;
@@ -41,7 +39,7 @@ static const struct cli_option option_table[] = {
 static uint32_t choose_step(const struct tree_view *view, const char *which)
 {
 	if (which)
-		return step_choose(view->run, view->index, "tree", which);
+		return selection_step(view->run, view->index, "tree", which);
 	uint32_t step = step_times_median(view->times, view->run, view->index, STEP_DECODE);
 	if (step == RUN_NONE)
 		step = step_times_median(view->times, view->run, view->index, STEP_PREFILL);

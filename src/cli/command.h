@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "ui/text/exit_code.h"
+#include "cli/die.h"
 
 /* In the order in which --help shows them. */
 /* clang-format off */

@@ -15,8 +15,7 @@
 #include "base/user_path.h"
 #include "base/array.h"
 #include "cli/command.h"
-#include "ui/text/die.h"
-#include "ui/text/memory.h"
+#include "cli/die.h"
 
 enum { MAX_BYTES = 1 << 16 };
 

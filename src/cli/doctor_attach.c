@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 #include "cli/cmd_doctor.h"
-#include "ui/text/units.h"
+#include "ui/text/text.h"
 #include "record/session_dir.h"
 
 static void add_sessions(struct doctor *doctor)

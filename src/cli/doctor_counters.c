@@ -10,7 +10,7 @@
 #include "base/date.h"
 #include "brick/counters.h"
 #include "cli/cmd_doctor.h"
-#include "ui/text/memory.h"
+#include "cli/die.h"
 #include "analysis/machine/ceilings_file.h"
 
 /* "a, b": names of those of `kinds` that can be counted, or that cannot; NULL: none. */

@@ -20,7 +20,7 @@
 #include "cli/program_ggml.h"
 #include "attach/patch/image.h"
 #include "attach/rules/ggml_symbols.h"
-#include "ui/text/memory.h"
+#include "cli/die.h"
 
 enum { DEPTH_MAX = 10, ENGINES_MAX = 64, FILES_MAX = 256 };
 

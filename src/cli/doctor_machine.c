@@ -14,7 +14,7 @@
 #include "base/scope.h"
 #include "brick/clock.h"
 #include "cli/cmd_doctor.h"
-#include "ui/text/units.h"
+#include "ui/text/text.h"
 
 /* Whether the first CPU's flags in /proc/cpuinfo hold a word; -1 when there are no flags. */
 static int has_cpu_flag(const char *flag)

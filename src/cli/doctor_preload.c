@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "cli/cmd_doctor.h"
-#include "ui/text/memory.h"
+#include "cli/die.h"
 
 extern char **environ;
 

@@ -12,13 +12,11 @@
 #include "analysis/steps/step_times.h"
 #include "base/order.h"
 #include "cli/cmd_history.h"
-#include "ui/text/die.h"
-#include "ui/text/exit_code.h"
+#include "cli/die.h"
 #include "ui/text/json_out.h"
-#include "ui/text/memory.h"
-#include "ui/text/progress.h"
+#include "cli/progress.h"
 #include "ui/text/text_table.h"
-#include "ui/text/units.h"
+#include "ui/text/text.h"
 
 /* A part of one group: time a token. */
 struct cell {

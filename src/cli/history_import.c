@@ -5,9 +5,8 @@
 #include <stdio.h>
 
 #include "analysis/history/llama_bench.h"
-#include "ui/text/die.h"
-#include "ui/text/exit_code.h"
-#include "ui/text/progress.h"
+#include "cli/die.h"
+#include "cli/progress.h"
 
 struct import {
 	struct history_store *store;

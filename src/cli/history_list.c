@@ -5,15 +5,13 @@
 
 #include "cli/cmd_history.h"
 #include "analysis/accounts/unknown.h"
-#include "ui/text/exit_code.h"
+#include "cli/die.h"
 #include "ui/text/json_out.h"
-#include "ui/text/memory.h"
-#include "ui/text/paragraph.h"
+#include "ui/text/terminal.h"
 #include "ui/text/report_notes.h"
 #include "ui/text/text_table.h"
-#include "ui/text/text_out.h"
+#include "ui/text/text.h"
 #include "ui/text/trend.h"
-#include "ui/text/units.h"
 
 enum { COLUMNS = 10, DEFAULT_LIMIT = 20, LABEL = 12 };
 

@@ -4,11 +4,9 @@
 
 #include "analysis/steps/step_times.h"
 #include "cli/cmd_history.h"
-#include "ui/text/die.h"
-#include "ui/text/exit_code.h"
-#include "ui/text/memory.h"
-#include "ui/text/output.h"
-#include "ui/text/progress.h"
+#include "cli/die.h"
+#include "cli/output.h"
+#include "cli/progress.h"
 #include "ui/text/trend.h"
 
 static int take(void *context, const struct history_point *point)

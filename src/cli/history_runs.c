@@ -8,9 +8,7 @@
 #include <unistd.h>
 
 #include "base/number.h"
-#include "ui/text/die.h"
-#include "ui/text/exit_code.h"
-#include "ui/text/memory.h"
+#include "cli/die.h"
 
 enum { DIGITS_OF_A_PLACE = 6, DIGITS_OF_AN_ID = 4, KEEPING_PATIENCE_MS = 5000 };
 

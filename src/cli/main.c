@@ -9,9 +9,9 @@
 
 #include "brick/version.h"
 #include "cli/command.h"
-#include "ui/text/die.h"
-#include "ui/text/output.h"
-#include "ui/text/suggest.h"
+#include "cli/die.h"
+#include "cli/output.h"
+#include "cli/suggest.h"
 
 enum { COMMANDS_MAX = 64 };
 

@@ -11,11 +11,10 @@
 
 #include "base/number.h"
 #include "cli/defaults.h"
-#include "ui/text/die.h"
-#include "ui/text/memory.h"
-#include "ui/text/output.h"
-#include "ui/text/suggest.h"
-#include "ui/text/text_out.h"
+#include "cli/die.h"
+#include "cli/output.h"
+#include "cli/suggest.h"
+#include "ui/text/text.h"
 
 enum { MAX_OPTIONS = 48, FIRST_VALUE = 256, HELP_WIDTH = 80 };
 
@@ -235,9 +234,9 @@ void options_parse(const struct cli_command *command, void *options, int argc, c
 	int count;
 	const struct defaults_line *lines = defaults_of(command->name, &count);
 	for (int i = 0; i < count; i++) {
-		die_where_set(lines[i].where);
+		warn_where_set(lines[i].where);
 		parse(command, options, lines[i].argc, lines[i].argv, true);
 	}
-	die_where_set(NULL);
+	warn_where_set(NULL);
 	parse(command, options, argc, argv, false);
 }

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "ui/text/memory.h"
+#include "cli/die.h"
 
 extern char **environ;
 

@@ -9,8 +9,8 @@
 
 #include "cli/history_runs.h"
 #include "trace/load.h"
-#include "ui/text/die.h"
-#include "ui/text/history_entry.h"
+#include "cli/die.h"
+#include "cli/history_entry.h"
 
 /* Some three million samples: nobody waits longer, or gives more memory, for what was not asked
  * for. */

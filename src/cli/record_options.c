@@ -13,7 +13,7 @@
 #include "brick/session.h"
 #include "cli/options.h"
 #include "attach/rules/rules.h"
-#include "ui/text/die.h"
+#include "cli/die.h"
 
 enum { DEFAULT_INTERVAL_MS = 1000, MAX_INTERVAL_MS = 60000, MAX_RING_RECORDS = 1 << 26 };
 

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "brick/error.h"
-#include "ui/text/die.h"
+#include "cli/die.h"
 #include "ui/text/report_presence.h"
-#include "ui/text/units.h"
+#include "ui/text/text.h"
 
 static const char *plural(uint64_t count, const char *one, const char *many)
 {

@@ -3,7 +3,7 @@
  * A report as a page: one file that needs no network, and that appears under its name only when it
  * is whole. Called by `brick report --html`.
  */
-#include "ui/text/output.h"
+#include "cli/output.h"
 #include "ui/page/page.h"
 #include "ui/text/report_view.h"
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "analysis/accounts/selection.h"
+#include "analysis/steps/step_index.h"
 #include "cli/options.h"
 #include "trace/run.h"
 
@@ -42,3 +43,11 @@ void selection_set_time(const struct option_use *use, const char *text);
 
 /* Narrow a run to it. Ends the program when there is nothing like that in it, or no memory. */
 void selection_narrow(const struct selection *selection, struct run *run);
+
+/*
+ * The step that --step means. which: "decode" or "prefill", the one of that phase that took the
+ * median time; "slowest", of the decode steps, or of the prefill steps where there is no other; or
+ * its number (step_number()). Ends the program if there is no such step.
+ */
+uint32_t selection_step(const struct run *run, const struct step_index *index, const char *command,
+	const char *which);

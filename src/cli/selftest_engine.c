@@ -14,7 +14,7 @@
 #include "analysis/accounts/statistics.h"
 #include "base/clock_ns.h"
 #include "brick/brick.h"
-#include "ui/text/memory.h"
+#include "cli/die.h"
 #include "cli/cmd_selftest.h"
 #include "trace/load.h"
 

@@ -8,7 +8,7 @@
 
 #include "analysis/steps/step_times.h"
 #include "analysis/history/store.h"
-#include "ui/text/memory.h"
+#include "cli/die.h"
 
 enum { RUNS_LOOKED_AT = 200 }; /* of a history, the newest */
 

@@ -13,14 +13,10 @@
 #include <string.h>
 #include <cmocka.h>
 #include "analysis/accounts/unknown.h"
+#include "cli/progress.c"
+#include "cli/suggest.c"
 #include "ui/text/csv_out.c"
-#include "ui/text/die.c"
-#include "ui/text/memory.c"
-#include "ui/text/progress.c"
-#include "ui/text/suggest.c"
-#include "ui/text/text_out.c"
-#include "ui/text/text_escape.c"
-#include "ui/text/units.c"
+#include "ui/text/text.c"
 
 static void decodes_what_is_valid(void **state)
 {

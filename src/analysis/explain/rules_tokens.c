@@ -4,7 +4,7 @@
 #include "analysis/accounts/percentile.h"
 #include "brick/abi/step_counters.h"
 #include "analysis/explain/explain_rules.h"
-#include "ui/text/step_choice.h"
+#include "ui/text/step_number.h"
 #include "ui/text/units.h"
 
 enum {
@@ -200,7 +200,7 @@ int rule_first_step(const struct explain_facts *f, enum step_phase p, struct fin
 		"warm up before you serve: pages of the model that are not in memory yet, kernels "
 		"that are compiled, buffers that are allocated (--no-mmap, --mlock, --warmup)");
 	explain_say(out->show, "brick tree --step %u",
-		step_choice_number(f->run, &f->index, phase->list[0]));
+		step_number(f->run, &f->index, phase->list[0]));
 	return 1;
 }
 
@@ -236,6 +236,6 @@ int rule_slow_steps(const struct explain_facts *f, enum step_phase p, struct fin
 		units_time(more, more_ns));
 	explain_say(out->advice, "look into that step, and at the bricks that it has more of");
 	explain_say(
-		out->show, "brick tree --step %u", step_choice_number(f->run, &f->index, worst));
+		out->show, "brick tree --step %u", step_number(f->run, &f->index, worst));
 	return 1;
 }

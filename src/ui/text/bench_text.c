@@ -5,11 +5,9 @@
 #include <string.h>
 
 #include "ui/text/bench_view.h"
-#include "ui/text/memory.h"
-#include "ui/text/paragraph.h"
-#include "ui/text/text_table.h"
+#include "ui/text/text.h"
 #include "ui/text/terminal.h"
-#include "ui/text/text_out.h"
+#include "ui/text/text_table.h"
 
 enum { LABEL = 13, ROWS = 12 };
 
@@ -239,9 +237,9 @@ static void put_recorded(const struct compare *c, FILE *out)
 			(row->name && shown >= ROWS))
 			continue;
 		shown += row->name != NULL;
-		SCOPED char *what = row->measure == COMPARE_TTFT ? xstrdup("first token")
-				    : row->name ? xasprintf("%s: %s", phase, row->name)
-						: xasprintf("%s, a token", phase);
+		SCOPED char *what = row->measure == COMPARE_TTFT ? text_copy("first token")
+				    : row->name ? text_format("%s: %s", phase, row->name)
+						: text_format("%s, a token", phase);
 		put_time_row(out, what, row);
 	}
 }

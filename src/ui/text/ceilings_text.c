@@ -9,10 +9,9 @@
 #include "base/date.h"
 #include "analysis/accounts/unknown.h"
 #include "ui/text/ceilings_view.h"
-#include "ui/text/paragraph.h"
-#include "ui/text/memory.h"
+#include "ui/text/terminal.h"
+#include "ui/text/text.h"
 #include "ui/text/text_table.h"
-#include "ui/text/units.h"
 
 enum { LABEL = 10, MAX_COLUMNS = 12, CELL = 40 };
 
@@ -48,9 +47,9 @@ static void print_heading(const struct printer *p)
 	uint64_t meant_ns = ceilings_budget_ns(c->quick) +
 			    c->device_count * ceilings_device_budget_ns(c->quick);
 	SCOPED char *late = c->took_ns > meant_ns + meant_ns / 2
-				    ? xasprintf(" instead of %s, as other programs used the CPUs",
+				    ? text_format(" instead of %s, as other programs used the CPUs",
 					      units_time(meant, meant_ns))
-				    : xstrdup("");
+				    : text_copy("");
 	say(p, "Measured", "%s, in %s%s%s", date ? date : "at an unknown time",
 		units_time(took, c->took_ns), late,
 		c->quick ? "; 'brick ceilings' without --quick measures with more care" : "");

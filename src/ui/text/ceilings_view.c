@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Ceilings for a view: those of a file that the user names, or those kept for the recording's
- * machine. Called by commands and the page.
- */
+/* Ceilings for a view: those kept for the recording's machine. */
 #include "ui/text/ceilings_view.h"
 
 #include <errno.h>
@@ -10,25 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "brick/error.h"
 #include "analysis/machine/ceilings_file.h"
-#include "ui/text/die.h"
-#include "ui/text/exit_code.h"
-
-struct ceilings *ceilings_from_file(const char *path)
-{
-	struct ceilings_error error;
-	struct ceilings *ceilings = NULL;
-	int rc = ceilings_read(&ceilings, path, &error);
-
-	if (rc == -ENOMEM)
-		die(CLI_SYSTEM, "%s: not enough memory to read it", path);
-	if (rc == BRICK_EFORMAT || rc == BRICK_EVERSION)
-		die(CLI_INPUT, "%s: at byte %zu: %s", path, error.offset, error.text);
-	if (rc)
-		die(CLI_INPUT, "%s: %s", path, error.text);
-	return ceilings;
-}
+#include "ui/text/text.h"
 
 static struct ceilings *read_kept(const char *path)
 {

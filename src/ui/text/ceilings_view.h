@@ -9,11 +9,6 @@
 void ceilings_print(const struct ceilings *ceilings, const char *where, FILE *out);
 
 /*
- * From a file that the user named: ends the program with CLI_INPUT if it is no good.
- */
-struct ceilings *ceilings_from_file(const char *path);
-
-/*
  * Those kept for that host and CPU: NULL when there are none. What is kept but damaged or stale is
  * told on stderr. *where, if not NULL, gets the path, to be freed.
  */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include "analysis/compare/compare.h"
 #include "ui/text/diff_origin.h"
-#include "ui/text/units.h"
+#include "ui/text/text.h"
 
 struct diff_view {
 	const struct compare *compare;

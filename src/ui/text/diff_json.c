@@ -81,8 +81,8 @@ static json_t *differences_json(const struct diff_origins *o)
 {
 	json_t *array = json_array();
 
-	for (size_t i = 0; i < o->count; i++) {
-		const struct diff_difference *d = &o->differences[i];
+	for (size_t i = 0; i < o->differences.count; i++) {
+		const struct diff_difference *d = &o->differences.items[i];
 		json_t *object = json_object();
 		json_put(object, "unfair", json_boolean(d->unfair));
 		json_put(object, "key", json_text(d->key));

@@ -11,7 +11,7 @@
 #include "analysis/cost/losses.h"
 #include "base/array.h"
 #include "brick/session.h"
-#include "ui/text/memory.h"
+#include "ui/text/text.h"
 #include "ui/text/provenance.h"
 
 /* What must be the same for a fair comparison; a name that ends in a point stands for all below. */
@@ -36,14 +36,17 @@ static bool is_listed(const char *const *list, const char *key)
 /* value: taken. */
 static void add_fact(struct diff_origin *origin, const char *key, char *value)
 {
-	origin->facts = xgrow(origin->facts, &origin->fact_capacity, origin->fact_count + 1,
-		sizeof(*origin->facts));
-	origin->facts[origin->fact_count++] = (struct diff_fact){xstrdup(key), value};
+	struct diff_fact fact = {text_copy(key), value};
+
+	if (fact.key && value && !text_fail(array_push(&origin->facts, fact)))
+		return;
+	free(fact.key);
+	free(value);
 }
 
 static void add_text(struct diff_origin *origin, const char *key, const char *value)
 {
-	add_fact(origin, key, xstrdup(value ? value : "not known"));
+	add_fact(origin, key, text_copy(value ? value : "not known"));
 }
 
 static void add_machine(struct diff_origin *origin, const struct run *run)
@@ -58,7 +61,7 @@ static void add_machine(struct diff_origin *origin, const struct run *run)
 
 	add_text(origin, "host", run->host);
 	add_text(origin, "CPU", run->cpu);
-	add_fact(origin, "CPUs", xasprintf("%u", run->cpus));
+	add_fact(origin, "CPUs", text_format("%u", run->cpus));
 	add_text(origin, "clock", brick_clock_source_name(run->clock.source));
 	add_text(origin, "mode",
 		mode < sizeof(modes) / sizeof(*modes) && modes[mode] ? modes[mode] : "not known");
@@ -75,7 +78,7 @@ static void add_notes(struct diff_origin *origin, const struct run *run)
 		if (seen)
 			continue;
 		SCOPED const char **values = provenance_notes(run, key);
-		for (size_t k = 0; values[k]; k++)
+		for (size_t k = 0; values && values[k]; k++)
 			add_text(origin, key, values[k]);
 	}
 }
@@ -95,15 +98,15 @@ static void add_work(struct diff_origin *origin, const struct run *run)
 	for (size_t i = 0; i < run->lane_count; i++)
 		threads += run->lanes[i].kind == BRICK_LANE_THREAD && run->lanes[i].sample_count;
 	losses_of_run(&losses, run, 0);
-	add_fact(origin, "prompt tokens", xasprintf("%llu", (unsigned long long)prompt));
-	add_fact(origin, "output tokens", xasprintf("%llu", (unsigned long long)output));
-	add_fact(origin, "threads", xasprintf("%llu", (unsigned long long)threads));
+	add_fact(origin, "prompt tokens", text_format("%llu", (unsigned long long)prompt));
+	add_fact(origin, "output tokens", text_format("%llu", (unsigned long long)output));
+	add_fact(origin, "threads", text_format("%llu", (unsigned long long)threads));
 	add_text(origin, "records lost", losses_any(&losses) ? "yes" : "no");
 }
 
 void diff_origin_init(struct diff_origin *origin, const struct run *run)
 {
-	*origin = (struct diff_origin){.path = xstrdup(run->path),
+	*origin = (struct diff_origin){.path = text_copy(run->path),
 		.command = provenance_command(run),
 		.start_unix_ns = run->start_unix_ns,
 		.steps = run->step_count};
@@ -115,8 +118,8 @@ void diff_origin_init(struct diff_origin *origin, const struct run *run)
 
 void diff_origin_of_history(struct diff_origin *origin, const struct history_run *run)
 {
-	*origin = (struct diff_origin){.path = xasprintf("@%.8s", run->id),
-		.command = xstrdup(run->command),
+	*origin = (struct diff_origin){.path = text_format("@%.8s", run->id),
+		.command = text_copy(run->command),
 		.start_unix_ns = run->start_ns};
 	for (size_t i = 0; i < run->parts.count; i++)
 		if (!strcmp(run->parts.items[i].kind, "step"))
@@ -132,30 +135,33 @@ static char *values_of(const struct diff_origin *list, size_t count, const char 
 	char *text = NULL;
 
 	for (size_t i = 0; i < count; i++)
-		for (size_t f = 0; f < list[i].fact_count; f++) {
-			const struct diff_fact *fact = &list[i].facts[f];
+		for (size_t f = 0; f < list[i].facts.count; f++) {
+			const struct diff_fact *fact = &list[i].facts.items[f];
 			bool is_new = !strcmp(fact->key, key);
 			for (size_t k = 0; k < seen.count && is_new; k++)
 				is_new = strcmp(seen.items[k], fact->value) != 0;
 			if (!is_new || array_push(&seen, fact->value))
 				continue;
-			xappend(&text, "; ", "%s", fact->value);
+			text_append(&text, "; ", "%s", fact->value);
 		}
 	*n = seen.count;
 	array_fini(&seen);
-	return text ? text : xstrdup("none");
+	return text ? text : text_copy("none");
 }
 
 static void add(struct diff_origins *o, const struct diff_difference *difference)
 {
-	size_t at = o->count;
+	size_t at = o->differences.count;
 
-	o->differences = xgrow(o->differences, &o->capacity, o->count + 1, sizeof(*o->differences));
-	while (difference->unfair && at > 0 && !o->differences[at - 1].unfair)
-		at--;
-	memmove(o->differences + at + 1, o->differences + at,
-		(o->count++ - at) * sizeof(*o->differences));
-	o->differences[at] = *difference;
+	if (text_fail(array_push(&o->differences, *difference)) < 0) {
+		free(difference->a);
+		free(difference->b);
+		return;
+	}
+	struct diff_difference *list = o->differences.items;
+	for (; difference->unfair && at > 0 && !list[at - 1].unfair; at--)
+		list[at] = list[at - 1];
+	list[at] = *difference;
 }
 
 static void compare_key(struct diff_origins *o, const char *key)
@@ -164,10 +170,10 @@ static void compare_key(struct diff_origins *o, const char *key)
 	struct diff_difference d = {key, values_of(o->list, o->in_a, key, &in_a),
 		values_of(o->list + o->in_a, o->in_b, key, &in_b), false};
 
-	for (size_t i = 0; i < o->count; i++)
-		if (o->differences[i].key && !strcmp(o->differences[i].key, key))
+	for (size_t i = 0; i < o->differences.count; i++)
+		if (o->differences.items[i].key && !strcmp(o->differences.items[i].key, key))
 			in_a = in_b = SIZE_MAX; /* it is there already */
-	if (in_a != SIZE_MAX && strcmp(d.a, d.b)) {
+	if (in_a != SIZE_MAX && d.a && d.b && strcmp(d.a, d.b)) {
 		d.unfair = is_listed(must_agree, key);
 		add(o, &d);
 		return;
@@ -196,11 +202,12 @@ void diff_origins_init(struct diff_origins *o, struct diff_origin *list, size_t 
 {
 	*o = (struct diff_origins){.list = list, .in_a = in_a, .in_b = in_b};
 	for (size_t i = 0; i < in_a + in_b; i++)
-		for (size_t f = 0; f < list[i].fact_count; f++)
-			compare_key(o, list[i].facts[f].key);
+		for (size_t f = 0; f < list[i].facts.count; f++)
+			compare_key(o, list[i].facts.items[f].key);
 	if (one_after_the_other(o))
 		add(o, &(struct diff_difference){NULL,
-			       xstrdup("one side was recorded as a whole before the other, so that "
+			       text_copy(
+				       "one side was recorded as a whole before the other, so that "
 				       "a machine that became slower or faster meanwhile looks "
 				       "like a difference; take turns"),
 			       NULL, true});
@@ -208,19 +215,19 @@ void diff_origins_init(struct diff_origins *o, struct diff_origin *list, size_t 
 
 void diff_origins_fini(struct diff_origins *o)
 {
-	for (size_t i = 0; i < o->count; i++) {
-		free(o->differences[i].a);
-		free(o->differences[i].b);
+	for (size_t i = 0; i < o->differences.count; i++) {
+		free(o->differences.items[i].a);
+		free(o->differences.items[i].b);
 	}
 	for (size_t i = 0; i < o->in_a + o->in_b; i++) {
-		for (size_t f = 0; f < o->list[i].fact_count; f++) {
-			free(o->list[i].facts[f].key);
-			free(o->list[i].facts[f].value);
+		for (size_t f = 0; f < o->list[i].facts.count; f++) {
+			free(o->list[i].facts.items[f].key);
+			free(o->list[i].facts.items[f].value);
 		}
-		free(o->list[i].facts);
+		array_fini(&o->list[i].facts);
 		free(o->list[i].path);
 		free(o->list[i].command);
 	}
 	free(o->list);
-	free(o->differences);
+	array_fini(&o->differences);
 }

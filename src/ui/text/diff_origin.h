@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include "base/array.h"
 #include "analysis/history/history_run.h"
 #include "trace/run.h"
 
@@ -17,8 +18,7 @@ struct diff_fact {
 struct diff_origin {
 	char *path, *command; /* command: NULL when it is not known */
 	uint64_t start_unix_ns, steps;
-	struct diff_fact *facts;
-	size_t fact_count, fact_capacity;
+	ARRAY(struct diff_fact) facts;
 };
 
 /* Something that is not the same on both sides, or within one of them. */
@@ -31,8 +31,7 @@ struct diff_difference {
 struct diff_origins {
 	struct diff_origin *list; /* A's before B's */
 	size_t in_a, in_b;
-	struct diff_difference *differences; /* unfair ones first */
-	size_t count, capacity;
+	ARRAY(struct diff_difference) differences; /* unfair ones first */
 };
 
 /* Take what is known of a recording. */

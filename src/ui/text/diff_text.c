@@ -8,10 +8,8 @@
 #include <string.h>
 
 #include "ui/text/diff.h"
-#include "ui/text/memory.h"
-#include "ui/text/paragraph.h"
+#include "ui/text/text.h"
 #include "ui/text/terminal.h"
-#include "ui/text/text_out.h"
 
 enum { LABEL = 13, PARTS = 6, NAME = 64 };
 
@@ -74,8 +72,8 @@ static char *own_words(const char *text, const char *other)
 		end++;
 	while (end && text[length - end] != ' ')
 		end--;
-	return xasprintf("%s%.*s%s", begin ? "... " : "", (int)(length - begin - end), text + begin,
-		end ? " ..." : "");
+	return text_format("%s%.*s%s", begin ? "... " : "", (int)(length - begin - end),
+		text + begin, end ? " ..." : "");
 }
 
 static void print_differences(const struct printer *p, bool unfair)
@@ -84,12 +82,12 @@ static void print_differences(const struct printer *p, bool unfair)
 	const char *label = unfair ? "UNFAIR" : "Differs";
 
 	terminal_begin(p->terminal, unfair ? STYLE_WARN : STYLE_PLAIN);
-	for (size_t i = 0; i < o->count; i++) {
-		const struct diff_difference *d = &o->differences[i];
+	for (size_t i = 0; i < o->differences.count; i++) {
+		const struct diff_difference *d = &o->differences.items[i];
 		if (d->unfair != unfair)
 			continue;
-		SCOPED char *of_a = d->key ? own_words(d->a, d->b) : xstrdup(d->a);
-		SCOPED char *of_b = d->key ? own_words(d->b, d->a) : xstrdup("");
+		SCOPED char *of_a = d->key ? own_words(d->a, d->b) : text_copy(d->a);
+		SCOPED char *of_b = d->key ? own_words(d->b, d->a) : text_copy("");
 		SCOPED char *a = text_cut(of_a, 200), *b = text_cut(of_b, 200);
 		if (d->key)
 			say(p, label, "%s: A has %s, B has %s", d->key, a, b);
@@ -139,13 +137,13 @@ static void add_part(char **text, const char *name, double points)
 	char safe[NAME];
 
 	text_escape(safe, sizeof(safe), name);
-	xappend(text, ", ", "%s %+.1f", safe, 100 * points);
+	text_append(text, ", ", "%s %+.1f", safe, 100 * points);
 }
 
 /* "FlashAttention +2.7, GateProjection +0.3, others +0.1"; adds up. The caller frees. */
 static char *parts_of(const struct compare *c, int phase)
 {
-	char *text = xstrdup("");
+	char *text = text_copy("");
 	double others = 0;
 	int shown = 0;
 
@@ -174,15 +172,15 @@ char *diff_sentence(double threshold, const struct compare_row *row)
 	diff_effect(effect, row->effect);
 	diff_interval(interval, row);
 	if (row->verdict == COMPARE_SLOWER || row->verdict == COMPARE_FASTER)
-		return xasprintf("%s%s", effect, interval);
+		return text_format("%s%s", effect, interval);
 	if (row->verdict == COMPARE_SAME)
-		return xasprintf("same within %.3g%%%s", 100 * threshold, interval);
+		return text_format("same within %.3g%%%s", 100 * threshold, interval);
 	if (isnan(row->effect) || !*interval)
-		return xstrdup("not enough data");
+		return text_copy("not enough data");
 	if (isfinite(row->detectable) && row->detectable < 10)
-		return xasprintf("not enough data, %s%s, %.1f%% would have been seen", effect,
+		return text_format("not enough data, %s%s, %.1f%% would have been seen", effect,
 			interval, 100 * row->detectable);
-	return xasprintf("not enough data, %s%s", effect, interval);
+	return text_format("not enough data, %s%s", effect, interval);
 }
 
 static enum terminal_style style_of(enum compare_verdict verdict)
@@ -198,7 +196,7 @@ static void print_time(
 	const struct compare *c = p->view->compare;
 	char a[UNITS_BYTES], b[UNITS_BYTES];
 	SCOPED char *parts =
-		row->phase < 0 || isnan(row->effect) ? xstrdup("") : parts_of(c, row->phase);
+		row->phase < 0 || isnan(row->effect) ? text_copy("") : parts_of(c, row->phase);
 	SCOPED char *said = diff_sentence(c->threshold, row);
 
 	say_in(p, style_of(row->verdict), label, "%s in A, %s in B%s: %s%s%s",

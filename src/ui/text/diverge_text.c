@@ -7,12 +7,10 @@
 #include <stdlib.h>
 
 #include "ui/text/diverge_view.h"
-#include "ui/text/memory.h"
-#include "ui/text/paragraph.h"
+#include "ui/text/text.h"
+#include "ui/text/terminal.h"
 #include "ui/text/provenance.h"
 #include "ui/text/text_table.h"
-#include "ui/text/text_out.h"
-#include "ui/text/units.h"
 
 enum { LABEL = 13, WORD = 160 };
 
@@ -72,7 +70,7 @@ static void print_missing(const struct printer *p, int is_b)
 			continue;
 		total += n;
 		text_escape(name, sizeof name, d->bricks[i].name);
-		xappend(&list, ", ", "%s (%u)", name, n);
+		text_append(&list, ", ", "%s (%u)", name, n);
 	}
 	if (list)
 		say(p, is_b ? "Only in B" : "Only in A", "%u result%s: %s", total, plural_s(total),

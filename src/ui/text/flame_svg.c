@@ -12,9 +12,8 @@
 #include "base/escape.h"
 #include "base/fnv.h"
 #include "base/scope.h"
-#include "ui/text/text_out.h"
+#include "ui/text/text.h"
 #include "ui/text/tree_view.h"
-#include "ui/text/units.h"
 
 enum { WIDTH = 1200, MARGIN = 10, ROW = 18, HEAD = 44, LETTER = 7 };
 

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 
 #include "ui/text/json_out.h"
-#include "ui/text/memory.h"
-#include "ui/text/text_out.h"
+#include "ui/text/text.h"
 #include "ui/text/tree_view.h"
 
 /* The parts of a line stand apart by ';'. */
@@ -30,7 +29,7 @@ static void fold(
 		fprintf(out, "%s %llu\n", above, (unsigned long long)node->self_ns);
 	for (uint32_t i = node->first; i != RUN_NONE; i = stacks->nodes[i].next) {
 		SCOPED char *name = folded_name(stacks, &stacks->nodes[i]);
-		SCOPED char *stack = xasprintf("%s%s%s", above, *above ? ";" : "", name);
+		SCOPED char *stack = text_format("%s%s%s", above, *above ? ";" : "", name);
 		fold(stacks, &stacks->nodes[i], stack, out);
 	}
 }

@@ -1,148 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loads recordings for commands, and turns what goes wrong into messages. Called by all of them. */
+/* Goes when nothing below cli/ ends the program: see recording_file.h. */
 #include "ui/text/input.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "ui/text/memory.h"
-#include "analysis/cost/losses.h"
-#include "brick/error.h"
-#include "ui/text/exit_code.h"
 #include "ui/text/die.h"
-#include "ui/text/progress.h"
-#include "trace/load.h"
-
-/* What `brick record` writes when it is not told where to. */
-#define DEFAULT_NAME "run.pftrace"
-
-static uint64_t read_before;
-static bool in_batch;
-static struct progress *batch; /* NULL: nobody to tell */
-
-static uint64_t read_of_this(void)
-{
-	return run_load_read_bytes() - read_before;
-}
-
-static uint64_t size_of(const char *path)
-{
-	struct stat st;
-	return !stat(path, &st) && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
-}
-
-static struct progress *start_progress(const char *path)
-{
-	if (in_batch)
-		return NULL;
-	read_before = run_load_read_bytes();
-	return progress_start(path, read_of_this, size_of(path));
-}
-
-void input_batch_begin(char *const *paths, size_t count)
-{
-	char what[32];
-	uint64_t total = 0;
-	for (size_t i = 0; i < count; i++)
-		total += size_of(paths[i]);
-	snprintf(what, sizeof(what), "%zu recordings", count);
-	read_before = run_load_read_bytes();
-	batch = progress_start(what, read_of_this, total);
-	in_batch = true;
-}
-
-void input_batch_end(void)
-{
-	progress_end(batch);
-	batch = NULL;
-	in_batch = false;
-}
 
 struct run *input_load(const char *path)
 {
 	struct load_error error = {0};
 	struct run *run = NULL;
-	struct progress *progress = start_progress(path);
 	int rc = run_load(&run, path, &error);
-	progress_end(progress);
-	if (rc == -ENOENT)
-		die(CLI_INPUT, "%s: no such file; 'brick record' writes one", path);
-	if (rc == -ENOMEM)
-		die(CLI_SYSTEM, "%s: not enough memory to load it", path);
-	if (rc < 0 && rc > -4000)
-		die(CLI_INPUT, "%s: %s", path, strerror(-rc));
+
 	if (rc < 0)
-		die(CLI_INPUT, "%s: at byte %llu: %s", path, (unsigned long long)error.offset,
-			error.text[0] ? error.text : brick_strerror(rc));
-	if (run->path && strcmp(run->path, path))
-		warn("%s: not there (yet); reading %s, which is not finished", path, run->path);
+		die(rc == -ENOMEM ? CLI_SYSTEM : CLI_INPUT, "%s: %s", path,
+			recording_fault(rc, &error));
 	return run;
-}
-
-struct run *input_load_telling(const char *path)
-{
-	struct run *run = input_load(path);
-	struct losses losses;
-
-	losses_of_run(&losses, run, 0);
-	input_tell_losses(run, &losses);
-	return run;
-}
-
-void input_tell_losses(const struct run *run, const struct losses *losses)
-{
-	uint64_t count;
-	const char *what;
-
-	for (size_t k = 0; losses_describe(losses, k, &count, &what); k++)
-		warn("%s: %llu %s", run->path, (unsigned long long)count, what);
-	if (losses->incomplete)
-		warn("%s: never finished; this is what was in it", run->path);
-}
-
-bool input_stat(const char *path, struct stat *st, bool *is_part)
-{
-	*is_part = false;
-	if (stat(path, st) == 0)
-		return true;
-	SCOPED char *part = xasprintf("%s.part", path);
-	*is_part = stat(part, st) == 0;
-	return *is_part;
-}
-
-/* A writer holds a lock on what it writes (src/lib/writer/part_file.h). */
-bool input_is_written(const char *path)
-{
-	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0) {
-		SCOPED char *part = xasprintf("%s.part", path);
-		fd = open(part, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	}
-	bool is_free = fd >= 0 && !fcntl(fd, F_GETLK, &whole) && whole.l_type == F_UNLCK;
-
-	if (fd >= 0)
-		close(fd);
-	return !is_free;
-}
-
-bool input_changed(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev != b->st_dev || a->st_ino != b->st_ino || a->st_size != b->st_size ||
-	       a->st_mtim.tv_sec != b->st_mtim.tv_sec || a->st_mtim.tv_nsec != b->st_mtim.tv_nsec;
-}
-
-const char *input_operand(int argc, char **argv)
-{
-	if (optind >= argc && access(DEFAULT_NAME, F_OK) && access(DEFAULT_NAME ".part", F_OK))
-		die_usage(argv[0], "no recording given, and there is no %s here", DEFAULT_NAME);
-	if (optind >= argc)
-		return DEFAULT_NAME;
-	if (optind + 1 < argc)
-		die_usage(argv[0], "%s: one recording at a time, please", argv[optind + 1]);
-	return strcmp(argv[optind], "-") ? argv[optind] : "/dev/stdin";
 }

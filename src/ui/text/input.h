@@ -1,44 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The recording that a command was given. Main thread. */
+/* Goes when nothing below cli/ ends the program: see recording_file.h. */
 #pragma once
 
-#include <stdbool.h>
-#include <sys/stat.h>
-#include "analysis/cost/losses.h"
 #include "trace/run.h"
+#include "ui/text/recording_file.h"
 
-/*
- * Load it, or end the program with CLI_INPUT and a message that names file, offset and reason. Says
- * on stderr when it took a file that is still being written instead.
- */
+#define input_stat recording_stat
+#define input_is_written recording_is_written
+#define input_changed recording_changed
+
 struct run *input_load(const char *path);
-
-/*
- * Several will be loaded, one after the other: how far that is is said of all of them together,
- * from the first call to the second. What is no file of its own is not counted.
- */
-void input_batch_begin(char *const *paths, size_t count);
-void input_batch_end(void);
-
-/* The same; for answers that have no place for losses: they are said on stderr. */
-struct run *input_load_telling(const char *path);
-
-void input_tell_losses(const struct run *run, const struct losses *losses);
-
-/*
- * The file of a recording: by its name, or the one that it has while it is written (*is_part).
- * False: there is neither.
- */
-bool input_stat(const char *path, struct stat *st, bool *is_part);
-
-/* Whether somebody is writing it, by the same names; also where that cannot be known. */
-bool input_is_written(const char *path);
-
-/* Whether a file is another than it was, or was written to since. */
-bool input_changed(const struct stat *before, const struct stat *now);
-
-/*
- * The one operand of a command; "-" is what comes in on stdin. With none, run.pftrace if that is in
- * the directory. Wrong usage otherwise.
- */
-const char *input_operand(int argc, char **argv);

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Thin over jansson: what a command may put into an answer. Called by commands with --json. */
+/*
+ * Thin over jansson: what an answer may hold. jansson takes NULL for a value that was not made and
+ * frees what it cannot put anywhere, so that only the first failure needs to be remembered.
+ */
 #include "ui/text/json_out.h"
 
+#include <errno.h>
 #include <math.h>
 
 #include "analysis/accounts/unknown.h"
 #include "base/scope.h"
-#include "ui/text/exit_code.h"
-#include "ui/text/die.h"
-#include "ui/text/text_out.h"
+#include "ui/text/text.h"
 
 static json_t *check(json_t *value)
 {
-	if (!value)
-		die(CLI_SYSTEM, "out of memory");
+	text_fail(value ? 0 : -ENOMEM);
 	return value;
 }
 
@@ -64,14 +65,12 @@ json_t *json_sizes(const uint32_t sizes[3])
 
 void json_put(json_t *object, const char *key, json_t *value)
 {
-	if (json_object_set_new(object, key, value) != 0)
-		die(CLI_SYSTEM, "out of memory");
+	text_fail(json_object_set_new(object, key, value) ? -ENOMEM : 0);
 }
 
 void json_add(json_t *array, json_t *value)
 {
-	if (json_array_append_new(array, value) != 0)
-		die(CLI_SYSTEM, "out of memory");
+	text_fail(json_array_append_new(array, value) ? -ENOMEM : 0);
 }
 
 void json_print(json_t *value, FILE *out)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * JSON answers, built with jansson. Strings become valid UTF-8; what is unknown becomes null; all
- * that is not ASCII is escaped on output, so that no terminal can be moved by it. Main thread.
+ * that is not ASCII is escaped on output, so that no terminal can be moved by it. What there is no
+ * memory for is left out, and text_error() says so. Any thread.
  */
 #pragma once
 
@@ -10,7 +11,7 @@
 #include <stdio.h>
 #include "base/members.h"
 
-/* Each returns a new reference and ends the program when there is no memory. */
+/* Each returns a new reference. */
 json_t *json_text(const char *s);	     /* NULL gives null */
 json_t *json_number(uint64_t value);	     /* ANALYSIS_UNKNOWN gives null */
 json_t *json_rate(double value);	     /* negative and not finite give null */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory for commands, which have nothing better to do than to end when there is none. */
+/* Goes when nothing below cli/ ends the program: see text.h. */
 #pragma once
 
 #include <stddef.h>
 #include "base/array.h"
 #include "base/scope.h" /* SCOPED */
 #include "brick/export.h"
+#include "ui/text/text.h"
 
 /* None of these returns NULL; the caller frees (SCOPED). */
 void *xcalloc(size_t n, size_t size);

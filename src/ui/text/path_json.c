@@ -5,7 +5,7 @@
  */
 #include "ui/text/json_out.h"
 #include "ui/text/path_view.h"
-#include "ui/text/step_choice.h"
+#include "ui/text/step_number.h"
 
 static json_t *what_if(const struct path_section *section, uint64_t ns)
 {
@@ -89,7 +89,7 @@ static json_t *section_json(const struct path_view *view, const struct path_sect
 	json_put(object, "step",
 		section->step == RUN_NONE
 			? json_null()
-			: json_number(step_choice_number(view->run, view->index, section->step)));
+			: json_number(step_number(view->run, view->index, section->step)));
 	json_put_numbers(object, section, steps, tokens, measured_ns);
 	json_put(object, "path_ns", json_number(section->length_ns));
 	json_put(object, "tokens_per_s", json_rate(path_tokens_per_s(section, section->length_ns)));

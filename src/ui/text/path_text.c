@@ -9,12 +9,11 @@
 
 #include "analysis/accounts/unknown.h"
 #include "base/order.h"
-#include "ui/text/memory.h"
-#include "ui/text/paragraph.h"
+#include "ui/text/text.h"
+#include "ui/text/terminal.h"
 #include "ui/text/path_view.h"
-#include "ui/text/step_choice.h"
+#include "ui/text/step_number.h"
 #include "ui/text/text_table.h"
-#include "ui/text/units.h"
 
 enum { LABEL = 13, HOPS = 12 };
 
@@ -44,9 +43,9 @@ static void print_heading(const struct printer *p)
 			took);
 	else if (s->step != RUN_NONE)
 		say(p, label, "step %u of %u: %s token%s in %s, %s tokens/s",
-			step_choice_number(p->view->run, p->view->index, s->step),
-			step_choice_count(p->view->run, p->view->index), tokens,
-			plural_s(s->tokens), took, rate);
+			step_number(p->view->run, p->view->index, s->step),
+			step_numbers(p->view->run, p->view->index), tokens, plural_s(s->tokens),
+			took, rate);
 	else
 		say(p, label, "%llu step%s: %s token%s in %s, %s tokens/s",
 			(unsigned long long)s->steps, plural_s(s->steps), tokens,
@@ -147,7 +146,7 @@ static void print_rows(const struct printer *p)
 	table_destroy(table);
 	SCOPED char *left = NULL;
 	if (hidden)
-		xappend(&left, "", "%zu more row%s%s. ", hidden, plural_s(hidden),
+		text_append(&left, "", "%zu more row%s%s. ", hidden, plural_s(hidden),
 			p->view->top  ? ""
 			: hidden == 1 ? ", below 0.5% of the path (--all)"
 				      : ", each below 0.5% of the path (--all)");
@@ -225,9 +224,11 @@ static void print_hops(const struct printer *p)
 	static const struct table_column hop_columns[] = {{"LONGEST PARTS", 1, 0}, {"AT", 0, 0},
 		{"TIME", 0, 0}, {"SHARE", 0, 0}, {"LAYER", 0, 1}, {"THREAD", 1, 2}, {"NODE", 1, 3}};
 	const struct path_section *s = p->section;
-	SCOPED const struct path_hop **order = xcalloc(s->hop_count + 1, sizeof(*order));
+	SCOPED const struct path_hop **order = text_room(s->hop_count + 1, sizeof(*order));
 	size_t shown = s->hop_count < HOPS ? s->hop_count : HOPS;
 
+	if (!order)
+		return;
 	for (size_t i = 0; i < s->hop_count; i++)
 		order[i] = &s->hops[i];
 	qsort(order, s->hop_count, sizeof(*order), compare_hops);

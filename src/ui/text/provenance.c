@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/date.h"
-#include "ui/text/memory.h"
+#include "ui/text/text.h"
 
 static bool is_plain(const char *word)
 {
@@ -20,8 +20,10 @@ static bool is_plain(const char *word)
 static char *quote(const char *word)
 {
 	if (is_plain(word))
-		return xstrdup(word);
-	char *out = xcalloc(4 * strlen(word) + 3, 1), *o = out;
+		return text_copy(word);
+	char *out = text_room(4 * strlen(word) + 3, 1), *o = out;
+	if (!out)
+		return NULL;
 	*o++ = '\'';
 	for (; *word; word++) {
 		if (*word == '\'') {
@@ -42,10 +44,10 @@ char *provenance_command(const struct run *run)
 		argv = run->processes[0].command;
 	if (!argv || !argv[0])
 		return NULL;
-	char *line = xstrdup("");
+	char *line = text_copy("");
 	for (size_t i = 0; argv[i]; i++) {
 		SCOPED char *word = quote(argv[i]);
-		xappend(&line, " ", "%s", word);
+		text_append(&line, " ", "%s", word);
 	}
 	return line;
 }
@@ -55,15 +57,15 @@ char *provenance_start(const struct run *run)
 	char date[DATE_BYTES];
 	if (!date_text(date, run->start_unix_ns, "%Y-%m-%dT%H:%M:%S"))
 		return NULL;
-	return xasprintf(
+	return text_format(
 		"%s.%09lluZ", date, (unsigned long long)(run->start_unix_ns % 1000000000u));
 }
 
 const char **provenance_notes(const struct run *run, const char *key)
 {
-	const char **values = xcalloc(run->note_count + 1, sizeof(*values));
+	const char **values = text_room(run->note_count + 1, sizeof(*values));
 	size_t n = 0;
-	for (size_t i = 0; i < run->note_count; i++) {
+	for (size_t i = 0; values && i < run->note_count; i++) {
 		bool seen = strcmp(run->notes[i].key, key) != 0;
 		for (size_t k = 0; k < n && !seen; k++)
 			seen = !strcmp(values[k], run->notes[i].value);

@@ -10,5 +10,6 @@ char *provenance_command(const struct run *run);
 /* RFC 3339 in UTC, to the ns; NULL when it is not known. */
 char *provenance_start(const struct run *run);
 
-/* Ends at NULL: different values of the notes with that key, in the order of the run. */
+/* Ends at NULL (NULL: no memory): different values of the notes with that key, in the order of the
+ * run. */
 const char **provenance_notes(const struct run *run, const char *key);

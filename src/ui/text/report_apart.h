@@ -18,11 +18,9 @@ struct report_apart {
 /* Phases in the order in which they are shown. */
 extern const enum step_phase report_phase_order[STEP_PHASES];
 
-/*
- * phase: an enum step_phase, SUMMARY_ALL_PHASES for all together, or REPORT_PHASES_APART. Ends the
- * program when there is no memory.
- */
+/* phase: an enum step_phase, SUMMARY_ALL_PHASES for all together, or REPORT_PHASES_APART. Returns 0
+ * or -ENOMEM; report_apart_fini() in either case. */
 enum { REPORT_PHASES_APART = SUMMARY_ALL_PHASES - 1 };
-void report_apart_measure(
+int report_apart_measure(
 	struct report_apart *apart, const struct run *run, enum summary_by by, int phase);
 void report_apart_fini(struct report_apart *apart);

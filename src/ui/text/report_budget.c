@@ -5,48 +5,43 @@
  */
 #include "ui/text/report_budget.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
-#include "ui/text/exit_code.h"
-#include "ui/text/die.h"
 #include "ui/text/json_out.h"
-#include "ui/text/memory.h"
+#include "ui/text/text.h"
 #include "ui/text/text_table.h"
-#include "ui/text/text_out.h"
 
-void report_budget_open(struct report_budget *b, const char *path)
+int report_budget_open(struct report_budget *b, const char *path, struct budget_error *error)
 {
-	struct budget_error error;
-
 	*b = (struct report_budget){.path = path};
-	int rc = budget_load(&b->budget, path, &error);
-	if (rc && error.line)
-		die(CLI_INPUT, "%s:%u: %s", path, error.line, error.text);
-	if (rc)
-		die(CLI_INPUT, "%s: %s", path, error.text);
-	b->verdicts = xcalloc(b->budget->count, sizeof *b->verdicts);
+	int rc = budget_load(&b->budget, path, error);
+	if (rc < 0)
+		return rc;
+	b->verdicts = calloc(b->budget->count + 1, sizeof(*b->verdicts));
+	return b->verdicts ? 0 : -ENOMEM;
 }
 
-void report_budget_judge(struct report_budget *b, const struct run *run)
+int report_budget_judge(struct report_budget *b, const struct run *run)
 {
-	struct summary *summaries[STEP_PHASES];
-
-	struct step_index index;
+	struct summary *summaries[STEP_PHASES] = {NULL};
+	SCOPED_BY(step_index_fini) struct step_index index;
 	struct walk walk;
 	int rc = step_index_init(&index, run);
+
 	walk_init(&walk, run, &index);
 	for (int phase = 0; phase < STEP_PHASES && rc == 0; phase++)
 		rc = summary_create_in(&summaries[phase], &walk, SUMMARY_BY_BRICK, phase);
-	if (rc < 0 || walk_run(&walk) < 0)
-		die(CLI_SYSTEM, "%s: not enough memory to sum it up", run->path);
-	step_index_fini(&index);
+	if (rc == 0)
+		rc = walk_run(&walk);
 	b->failed = 0;
-	for (size_t i = 0; i < b->budget->count; i++) {
+	for (size_t i = 0; i < b->budget->count && rc == 0; i++) {
 		budget_judge(&b->verdicts[i], &b->budget->lines[i], summaries);
 		b->failed += !b->verdicts[i].passed;
 	}
 	for (int phase = 0; phase < STEP_PHASES; phase++)
 		summary_destroy(summaries[phase]);
+	return rc;
 }
 
 static const char *phase_name(const struct budget_line *line)
@@ -80,7 +75,7 @@ static uint64_t ns_of(double us)
 static void add_row(
 	struct table *table, const struct budget_line *line, const struct budget_verdict *v)
 {
-	int is_known = v->actual_us >= 0;
+	bool is_known = v->actual_us >= 0;
 
 	table_row(table, v->passed ? STYLE_GOOD : STYLE_BAD);
 	table_cell(table, phase_name(line));
@@ -98,7 +93,7 @@ void report_budget_text(const struct report_budget *b, FILE *out)
 {
 	struct terminal terminal;
 	SCOPED_TO(table_destroy)
-	struct table *table = table_create(columns, sizeof columns / sizeof *columns);
+	struct table *table = table_create(columns, sizeof(columns) / sizeof(*columns));
 	SCOPED char *path = text_safe(b->path);
 
 	terminal_init(&terminal, out);
@@ -126,7 +121,7 @@ static json_t *line_json(const struct budget_line *line, const struct budget_ver
 		[BUDGET_TTFT] = "ttft",
 	};
 	json_t *object = json_object();
-	int is_known = v->actual_us >= 0;
+	bool is_known = v->actual_us >= 0;
 	char grade[2] = {v->grade, '\0'};
 
 	json_put(object, "line", json_number(line->line));

@@ -14,11 +14,11 @@ struct report_budget {
 	size_t failed;			 /* lines */
 };
 
-/* Read the file: one that cannot be read or has a faulty line ends the program with CLI_INPUT. */
-void report_budget_open(struct report_budget *b, const char *path);
+/* Read the file; the same errors as budget_load(). report_budget_close() in either case. */
+int report_budget_open(struct report_budget *b, const char *path, struct budget_error *error);
 
-/* Judge a run, any number of times. */
-void report_budget_judge(struct report_budget *b, const struct run *run);
+/* Judge a run, any number of times. 0 or -ENOMEM. */
+int report_budget_judge(struct report_budget *b, const struct run *run);
 
 void report_budget_text(const struct report_budget *b, FILE *out);
 

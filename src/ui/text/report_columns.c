@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/text/memory.h"
+#include "ui/text/text.h"
 
 enum {
 	TEXT = REPORT_IN_TEXT | REPORT_IN_PAGE,
@@ -124,14 +124,14 @@ void report_columns_all(struct report_columns *columns, enum summary_by by)
 int report_columns_parse(struct report_columns *columns, const char *text, char **wrong)
 {
 	const struct report_field *name = report_field_find("name");
-	SCOPED char *copy = xstrdup(text);
+	SCOPED char *copy = text_copy(text);
 	char *rest = copy, *part;
 	memset(columns, 0, sizeof(*columns));
 	add(columns, name, 0);
 	while ((part = strsep(&rest, ","))) {
 		const struct report_field *field = report_field_find(part);
 		if (!field) {
-			*wrong = xstrdup(part);
+			*wrong = text_copy(part);
 			return -EINVAL;
 		}
 		if (field != name)
@@ -142,7 +142,7 @@ int report_columns_parse(struct report_columns *columns, const char *text, char 
 
 char *report_field_written(const struct report_field *field)
 {
-	char *text = xstrdup(field->title);
+	char *text = text_copy(field->title);
 	for (char *c = text; *c && !strstr(field->title, "/s"); c++)
 		*c = (char)tolower((unsigned char)*c);
 	return text;
@@ -150,10 +150,10 @@ char *report_field_written(const struct report_field *field)
 
 char *report_field_names(void)
 {
-	char *names = xstrdup("");
+	char *names = text_copy("");
 	for (size_t i = 0; i < report_field_count; i++) {
 		SCOPED char *name = report_field_written(&report_fields[i]);
-		xappend(&names, ", ", "%s", name);
+		text_append(&names, ", ", "%s", name);
 	}
 	return names;
 }

@@ -6,22 +6,20 @@
 #include "ui/text/report_counters.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-#include "ui/text/paragraph.h"
+#include "ui/text/terminal.h"
 #include "analysis/accounts/counter_accounts.h"
-#include "ui/text/exit_code.h"
-#include "ui/text/die.h"
 #include "ui/text/json_out.h"
-#include "ui/text/memory.h"
-#include "ui/text/units.h"
+#include "ui/text/text.h"
 
 static void measure(struct counters *counters, const struct run *run)
 {
 	SCOPED_BY(step_index_fini) struct step_index index;
 
-	if (step_index_init(&index, run) < 0)
-		die(CLI_SYSTEM, "%s: not enough memory", run->path);
-	counters_measure(counters, run, &index);
+	memset(counters, 0, sizeof(*counters));
+	if (text_fail(step_index_init(&index, run)) == 0)
+		counters_measure(counters, run, &index);
 }
 
 /* Append "1.98ms task-clock (1.96 CPUs)", "12.3 page-faults", ... */
@@ -32,14 +30,14 @@ static void add_kind(char **text, const struct counters *c, enum step_phase phas
 	char number[UNITS_BYTES], most[UNITS_BYTES];
 
 	if (kind == BRICK_COUNTER_TASK_CLOCK)
-		xappend(text, ", ", "%s task-clock (%.2f CPUs busy)",
+		text_append(text, ", ", "%s task-clock (%.2f CPUs busy)",
 			units_time(number, (uint64_t)(mean + 0.5)),
 			c->span_ns[phase] ? sum->sum / (double)c->span_ns[phase] : 0);
 	else if (mean >= 100000)
-		xappend(text, ", ", "%s %s", units_count(number, (uint64_t)(mean + 0.5)),
+		text_append(text, ", ", "%s %s", units_count(number, (uint64_t)(mean + 0.5)),
 			counters_kind_name(kind));
 	else
-		xappend(text, ", ", "%s %s (at most %s)", units_number(number, mean),
+		text_append(text, ", ", "%s %s (at most %s)", units_number(number, mean),
 			counters_kind_name(kind), units_count(most, (uint64_t)(sum->most + 0.5)));
 }
 
@@ -51,9 +49,9 @@ static char *phase_text(const struct counters *c, enum step_phase phase)
 		if (c->phases[phase][kind].steps)
 			add_kind(&text, c, phase, kind);
 	if (text && counters_ipc(c, phase) >= 0)
-		xappend(&text, ", ", "%.2f instructions per cycle", counters_ipc(c, phase));
+		text_append(&text, ", ", "%.2f instructions per cycle", counters_ipc(c, phase));
 	if (text && counters_mean(c, phase, COUNTERS_READING) >= 0)
-		xappend(&text, "; ", "reading them took %s a step, outside of its time",
+		text_append(&text, "; ", "reading them took %s a step, outside of its time",
 			units_time(
 				time, (uint64_t)(counters_mean(c, phase, COUNTERS_READING) + 0.5)));
 	return text;
@@ -70,9 +68,9 @@ static void print_bricks(const struct run *run, const struct terminal *terminal,
 		if (!sum.counted)
 			continue;
 		SCOPED char *rate = sum.cycles && sum.instructions
-					    ? xasprintf("; %.2f instructions per cycle",
+					    ? text_format("; %.2f instructions per cycle",
 						      (double)sum.instructions / (double)sum.cycles)
-					    : xstrdup("");
+					    : text_copy("");
 		paragraph(terminal, label, title,
 			"%s: %s cycles, %s instructions, %s cache-misses in %llu executions%s",
 			run->bricks[b].name, units_count(cycles, sum.cycles),

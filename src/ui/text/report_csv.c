@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "ui/text/csv_out.h"
-#include "ui/text/input.h"
 #include "ui/text/report_view.h"
 #include "ui/text/report_fields.h"
 
@@ -69,6 +68,4 @@ void report_csv(const struct report *report, FILE *out)
 		report->shown == report->summary->row_count ? report_rests(report, rests) : 0;
 	for (size_t i = 0; i < rest_count; i++)
 		print_row(report, &columns, &rests[i], REPORT_OF_REST, out);
-	/* There is no place for losses in the rows, but none is kept silent. */
-	input_tell_losses(report->run, &report->losses);
 }

@@ -8,7 +8,7 @@
 #include "analysis/roofline/roofline.h"
 #include "analysis/accounts/unknown.h"
 #include "trace/trace_text.h"
-#include "ui/text/memory.h"
+#include "ui/text/text.h"
 #include "ui/text/report_view.h"
 
 /* Rows of kernels and queues; of threads; ... */
@@ -32,20 +32,20 @@ enum {
 static void get_name(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
-	value->text = xstrdup(row->name);
+	value->text = text_copy(row->name);
 }
 
 static void get_category(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
-	value->text = row->category ? xstrdup(row->category) : NULL;
+	value->text = row->category ? text_copy(row->category) : NULL;
 }
 
 static void get_backend(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
 	const char *name = report_backend(report, row);
-	value->text = name ? xstrdup(name) : NULL;
+	value->text = name ? text_copy(name) : NULL;
 }
 
 static void get_sources(
@@ -59,7 +59,7 @@ static void get_basis(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
 	if (row->avg_ns != ANALYSIS_UNKNOWN)
-		value->text = xstrdup(summary_basis_name(row->basis));
+		value->text = text_copy(summary_basis_name(row->basis));
 }
 
 static void get_compression(
@@ -127,7 +127,7 @@ static void get_outcome(
 {
 	const struct run_step *step = step_of(report, row);
 	if (step && step->outcome != RUN_EVALUATED)
-		value->text = xstrdup(step->outcome == RUN_ABORTED ? "aborted" : "refused");
+		value->text = text_copy(step->outcome == RUN_ABORTED ? "aborted" : "refused");
 }
 
 static void get_step_begin(
@@ -156,7 +156,7 @@ static void get_kind(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
 	const struct run_kernel *k = kernel_of(report, row);
-	value->text = k ? xstrdup(text_kernel_kind(k->kind)) : NULL;
+	value->text = k ? text_copy(text_kernel_kind(k->kind)) : NULL;
 }
 
 static void get_code(
@@ -164,7 +164,7 @@ static void get_code(
 {
 	const struct run_kernel *k = kernel_of(report, row);
 	if (k && k->code)
-		value->text = xasprintf("%016llx", (unsigned long long)k->code);
+		value->text = text_format("%016llx", (unsigned long long)k->code);
 }
 
 /* "(16,1,1) (256,1,1)" of the shape that ran most often, "h2d" of a transfer. */
@@ -175,13 +175,14 @@ static void get_shape(
 	if (!k)
 		return;
 	if (!k->grid[0])
-		value->text =
-			k->kind == BRICK_KERNEL_COMPUTE ? NULL : xstrdup(text_kernel_kind(k->kind));
+		value->text = k->kind == BRICK_KERNEL_COMPUTE
+				      ? NULL
+				      : text_copy(text_kernel_kind(k->kind));
 	else if (!k->block[0])
-		value->text = xasprintf("(%u,%u,%u) -", k->grid[0], k->grid[1], k->grid[2]);
+		value->text = text_format("(%u,%u,%u) -", k->grid[0], k->grid[1], k->grid[2]);
 	else
-		value->text = xasprintf("(%u,%u,%u) (%u,%u,%u)", k->grid[0], k->grid[1], k->grid[2],
-			k->block[0], k->block[1], k->block[2]);
+		value->text = text_format("(%u,%u,%u) (%u,%u,%u)", k->grid[0], k->grid[1],
+			k->grid[2], k->block[0], k->block[1], k->block[2]);
 }
 
 #define PERCENTILE "Percentiles are by nearest rank, within 1 % of the value"

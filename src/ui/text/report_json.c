@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "ui/text/json_out.h"
-#include "ui/text/memory.h"
+#include "ui/text/text.h"
 #include "ui/text/provenance.h"
 #include "ui/text/report_view.h"
 #include "ui/text/report_apart.h"
@@ -215,7 +215,7 @@ static void put_at(json_t *object, const char *key, json_t *value)
 		json_put(object, key, value);
 		return;
 	}
-	SCOPED char *outer = xasprintf("%.*s", (int)(dot - key), key);
+	SCOPED char *outer = text_format("%.*s", (int)(dot - key), key);
 	if (!json_object_get(object, outer))
 		json_put(object, outer, json_object());
 	json_put(json_object_get(object, outer), dot + 1, value);

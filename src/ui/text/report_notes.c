@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "record/inject/attachers.h"
-#include "ui/text/paragraph.h"
+#include "ui/text/terminal.h"
 #include "ui/text/provenance.h"
 
 /* Notes that belong into the heading beside those of attachers; the others stand at the end. */

@@ -4,17 +4,16 @@
 
 #include "brick/error.h"
 #include "ui/text/json_out.h"
-#include "ui/text/memory.h"
-#include "ui/text/paragraph.h"
-#include "ui/text/units.h"
+#include "ui/text/text.h"
+#include "ui/text/terminal.h"
 
 /* ", most of it cc1 (12), 25.0%"; the caller frees. */
 static char *neighbour_text(const struct run *run, const struct presence *p)
 {
 	char share[UNITS_BYTES];
 	if (!run->machine.neighbour_ns)
-		return xstrdup("");
-	return xasprintf(
+		return text_copy("");
+	return text_format(
 		", %s alone %s", run->machine.neighbour, units_percent(share, p->neighbour));
 }
 
@@ -37,8 +36,8 @@ static char *throttled_text(const struct run *run)
 {
 	char time[UNITS_BYTES];
 	if (!run->machine.throttled_ns)
-		return xstrdup("");
-	return xasprintf(
+		return text_copy("");
+	return text_format(
 		"; a limit on the CPU time of the program's control group held it back for "
 		"%s, of all CPUs together",
 		units_time(time, run->machine.throttled_ns));
@@ -64,8 +63,8 @@ static char *threads_text(const struct presence *p)
 {
 	char queued[UNITS_BYTES], idle[UNITS_BYTES];
 	if (p->queued < 0)
-		return xstrdup("");
-	return xasprintf(
+		return text_copy("");
+	return text_format(
 		"; by schedstat, per interval: threads that record had no CPU to run on for "
 		"%s of their time, and were blocked or had theirs stolen for %s",
 		units_percent(queued, p->queued), units_percent(idle, p->idle));
@@ -75,9 +74,10 @@ static char *steps_text(const struct presence *p)
 {
 	char off[UNITS_BYTES];
 	if (p->off < 0)
-		return xstrdup("");
-	return xasprintf("; by getrusage, per step: threads that ran steps were off their CPUs for "
-			 "%s of the steps' time",
+		return text_copy("");
+	return text_format(
+		"; by getrusage, per step: threads that ran steps were off their CPUs for "
+		"%s of the steps' time",
 		units_percent(off, p->off));
 }
 
@@ -120,9 +120,9 @@ static char *gaps_text(const struct run *run)
 	for (uint32_t i = 0; i < o->gap_count; i++) {
 		double from = since(run, o->gaps[i].begin_ns), to = since(run, o->gaps[i].end_ns);
 		if (o->gaps[i].end_ns < run->end_ns)
-			xappend(&text, ", ", "%.3f s to %.3f s", from, to);
+			text_append(&text, ", ", "%.3f s to %.3f s", from, to);
 		else
-			xappend(&text, ", ", "%.3f s to the end", from);
+			text_append(&text, ", ", "%.3f s to the end", from);
 	}
 	return text;
 }
@@ -154,9 +154,9 @@ void report_presence_text(const struct run *run, const struct presence *p,
 		print_unknown(run, p, terminal, label);
 		return;
 	}
-	SCOPED char *losses = run->off_cpu.lost ? xasprintf("; %s context switches are missing",
+	SCOPED char *losses = run->off_cpu.lost ? text_format("; %s context switches are missing",
 							  units_count(lost, run->off_cpu.lost))
-						: xstrdup("");
+						: text_copy("");
 	static const char what[] = "steps and tokens/s are by the wall's clock";
 	const char *of = run->off_cpu.gap_count ? " that are known of" : "";
 	if (p->preempted >= 0)

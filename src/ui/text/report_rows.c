@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/text/paragraph.h"
-#include "ui/text/memory.h"
+#include "ui/text/terminal.h"
+#include "ui/text/text.h"
 #include "ui/text/report_apart.h"
 #include "ui/text/report_fields.h"
 #include "ui/text/text_table.h"
@@ -55,7 +55,7 @@ static void add_others(
 	}
 	if (!summary->wall_ns && !is_of_devices(summary))
 		others.share = -1;
-	others.name = xasprintf("%zu more row%s", left, left == 1 ? "" : "s");
+	others.name = text_format("%zu more row%s", left, left == 1 ? "" : "s");
 	add_row(table, report, columns, &others, REPORT_OF_REST, NULL);
 	free(others.name);
 }
@@ -108,10 +108,10 @@ static char *bar(double share, size_t width, bool utf8)
 		"\xe2\x96\x8c", "\xe2\x96\x8b", "\xe2\x96\x8a", "\xe2\x96\x89"};
 	double cells = share > 0 ? (share < 1 ? share : 1) * (double)width : 0;
 	size_t eighths = (size_t)(cells * 8 + 0.5);
-	char *text = xcalloc(3 * width + 4, 1);
-	for (size_t i = 0; i < (utf8 ? eighths / 8 : (size_t)(cells + 0.5)); i++)
+	char *text = text_room(3 * width + 4, 1);
+	for (size_t i = 0; text && i < (utf8 ? eighths / 8 : (size_t)(cells + 0.5)); i++)
 		strcat(text, utf8 ? "\xe2\x96\x88" : "#");
-	if (utf8)
+	if (text && utf8)
 		strcat(text, parts[eighths % 8]);
 	return text;
 }
@@ -163,7 +163,7 @@ static char *sums_text(const struct summary *summary)
 		waits |= summary->rows[i].wait_ns > 0;
 		counts |= summary->rows[i].bytes != ANALYSIS_UNKNOWN;
 	}
-	return xasprintf("; other sums of time add up all threads%s.%s",
+	return text_format("; other sums of time add up all threads%s.%s",
 		waits ? ", and what is waited in a brick is in its TOTAL, WAIT and AVG to MAX" : "",
 		counts ? " Elements, bytes and FLOPs are counted by shapes, or by the program, and "
 			 "not measured."
@@ -180,13 +180,13 @@ static void print_footnote(
 	const char *phase = report_phase_name(report->summary->only);
 	SCOPED char *wall =
 		report->run->step_count
-			? xasprintf("SHARE, as /TOKEN, is of the wall time of the %s%ssteps, on "
-				    "the thread that runs them",
+			? text_format("SHARE, as /TOKEN, is of the wall time of the %s%ssteps, on "
+				      "the thread that runs them",
 				  phase ? phase : "", phase ? " " : "")
-			: xstrdup("SHARE is of the lifetimes of all threads");
+			: text_copy("SHARE is of the lifetimes of all threads");
 	if (is_of_devices(report->summary)) {
 		free(wall);
-		wall = xstrdup(
+		wall = text_copy(
 			"SHARE is of the time of all commands of all queues, SELF is without "
 			"what was nested");
 	}

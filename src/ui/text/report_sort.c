@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/text/memory.h"
+#include "ui/text/text.h"
 
 struct keyed {
 	struct summary_row row;
@@ -23,7 +23,9 @@ void report_sort_rows(const struct report *report, const struct report_field *fi
 {
 	struct summary_row *rows = report->summary->rows;
 	size_t count = report->summary->row_count;
-	SCOPED struct keyed *keyed = xcalloc(count + 1, sizeof(*keyed));
+	SCOPED struct keyed *keyed = text_room(count + 1, sizeof(*keyed));
+	if (!keyed)
+		return;
 	for (size_t i = 0; i < count; i++) {
 		keyed[i].row = rows[i];
 		keyed[i].value = report_value(field, report, &rows[i]);

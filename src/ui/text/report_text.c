@@ -8,18 +8,15 @@
 #include <string.h>
 
 #include "analysis/accounts/unknown.h"
-#include "ui/text/memory.h"
+#include "ui/text/text.h"
 #include "ui/text/provenance.h"
-#include "ui/text/paragraph.h"
+#include "ui/text/terminal.h"
 #include "ui/text/report_view.h"
 #include "ui/text/report_counters.h"
 #include "ui/text/report_notes.h"
 #include "ui/text/report_presence.h"
 #include "ui/text/report_rows.h"
 #include "ui/text/report_undisturbed.h"
-#include "ui/text/terminal.h"
-#include "ui/text/text_out.h"
-#include "ui/text/units.h"
 
 struct printer {
 	const struct report *report;
@@ -43,7 +40,7 @@ static void print_origin(const struct printer *p)
 	if (start)
 		start[10] = ' '; /* for people, without the T */
 	SCOPED char *code =
-		run->exit_code >= 0 ? xasprintf(", exit code %d", run->exit_code) : xstrdup("");
+		run->exit_code >= 0 ? text_format(", exit code %d", run->exit_code) : text_copy("");
 	say(p, "Command", "%s", cut);
 	say(p, "Recorded", "%.19s%s, for %s%s%s%s", start ? start : "at an unknown time",
 		start ? " UTC" : "", units_time(took, wall_ns), *host ? ", on " : "", host, code);
@@ -60,11 +57,11 @@ static void print_machine(const struct printer *p)
 {
 	const struct run *run = p->report->run;
 	char residual[UNITS_BYTES];
-	SCOPED char *cpu = xstrdup(run->cpu ? run->cpu : "unknown CPU");
+	SCOPED char *cpu = text_copy(run->cpu ? run->cpu : "unknown CPU");
 	if (run->cpus)
-		xappend(&cpu, ", ", "%u CPU%s", run->cpus, plural_s(run->cpus));
+		text_append(&cpu, ", ", "%u CPU%s", run->cpus, plural_s(run->cpus));
 	if (run_usable_cpus(run) < run->cpus)
-		xappend(&cpu, ", ", "%u of them usable", run->usable_cpus);
+		text_append(&cpu, ", ", "%u of them usable", run->usable_cpus);
 	say(p, "Machine", "%s; clock %s, right within %s", cpu,
 		brick_clock_source_name(run->clock.source),
 		units_time(residual, run->clock.residual_ns ? run->clock.residual_ns : 1));
@@ -82,9 +79,10 @@ static char *rates_text(const struct step_phase_times *times)
 	units_number(running, report_tokens_per_s(times));
 	units_number(wall, report_wall_tokens_per_s(times));
 	if (report_wall_tokens_per_s(times) < 0 || !strcmp(running, wall))
-		return xasprintf("%s tokens/s", running);
-	return xasprintf("%s tokens/s while it ran, %s from its first step to the end of its last",
-		running, wall);
+		return text_format("%s tokens/s", running);
+	return text_format(
+		"%s tokens/s while it ran, %s from its first step to the end of its last", running,
+		wall);
 }
 
 static void print_phase(const struct printer *p, enum step_phase phase)
@@ -95,32 +93,33 @@ static void print_phase(const struct printer *p, enum step_phase phase)
 	char p99[UNITS_BYTES], tokens[UNITS_BYTES], unevaluated[UNITS_BYTES];
 	if (!times->count && !times->refused && !times->aborted)
 		return;
-	SCOPED char *text = phase == STEP_WARM_UP ? xstrdup("in no rate") : rates_text(times);
-	xappend(&text, ": ", "%s token%s", units_count(tokens, times->tokens),
+	SCOPED char *text = phase == STEP_WARM_UP ? text_copy("in no rate") : rates_text(times);
+	text_append(&text, ": ", "%s token%s", units_count(tokens, times->tokens),
 		plural_s(times->tokens));
 	if (phase == STEP_MIXED)
-		xappend(&text, " ", "(%llu of prompts, %llu of outputs)",
+		text_append(&text, " ", "(%llu of prompts, %llu of outputs)",
 			ull(times->tokens - times->output_tokens), ull(times->output_tokens));
 	if (times->draft_tokens > times->refuted)
-		xappend(&text, " ", "(a model that drafts evaluated %llu more)",
+		text_append(&text, " ", "(a model that drafts evaluated %llu more)",
 			ull(times->draft_tokens - times->refuted));
 	if (times->refuted)
-		xappend(&text, " ", "(%llu more were drafts that did not hold)",
+		text_append(&text, " ", "(%llu more were drafts that did not hold)",
 			ull(times->refuted));
-	xappend(&text, " in ", "%llu step%s", ull(times->count), plural_s(times->count));
+	text_append(&text, " in ", "%llu step%s", ull(times->count), plural_s(times->count));
 	if (times->dropped)
-		xappend(&text, " ", "(%llu more were dropped)", ull(times->dropped));
+		text_append(&text, " ", "(%llu more were dropped)", ull(times->dropped));
 	if (times->refused)
-		xappend(&text, " ", "and %llu that the engine refused", ull(times->refused));
+		text_append(&text, " ", "and %llu that the engine refused", ull(times->refused));
 	if (times->aborted)
-		xappend(&text, " ", "and %llu that ended halfway, with an unknown number of tokens",
+		text_append(&text, " ",
+			"and %llu that ended halfway, with an unknown number of tokens",
 			ull(times->aborted));
-	xappend(&text, ", ", "%s", units_time(total, times->total_ns));
+	text_append(&text, ", ", "%s", units_time(total, times->total_ns));
 	if (times->unevaluated_ns)
-		xappend(&text, " ", "(%s of it for the latter, in no rate)",
+		text_append(&text, " ", "(%s of it for the latter, in no rate)",
 			units_time(unevaluated, times->unevaluated_ns));
 	if (times->count > 1)
-		xappend(&text, "; ", "a step took p50 %s, p95 %s, p99 %s",
+		text_append(&text, "; ", "a step took p50 %s, p95 %s, p99 %s",
 			units_time(p50, times->p50_ns), units_time(p95, times->p95_ns),
 			units_time(p99, times->p99_ns));
 	say(p, labels[phase], "%s", text);
@@ -135,10 +134,10 @@ static void print_drafts(const struct printer *p)
 	if (!drafts.checked)
 		return;
 	uint64_t held = drafts.checked - drafts.refuted;
-	text = xasprintf("%llu checked, %llu of them held (%s)", ull(drafts.checked), ull(held),
+	text = text_format("%llu checked, %llu of them held (%s)", ull(drafts.checked), ull(held),
 		units_percent(share, (double)held / (double)drafts.checked));
 	if (drafts.draft_steps)
-		xappend(&text, "; ", "models that draft took %s, in %llu steps",
+		text_append(&text, "; ", "models that draft took %s, in %llu steps",
 			units_time(total, drafts.draft_ns), ull(drafts.draft_steps));
 	say(p, "Drafts", "%s", text);
 	free(text);
@@ -170,8 +169,8 @@ static char *waits_text(const struct summary *summary)
 	double waits = 0;
 	for (size_t i = 0; i < summary->row_count && summary->by == SUMMARY_BY_BRICK; i++)
 		waits += summary->rows[i].waits ? summary->rows[i].share : 0;
-	return waits > 0 ? xasprintf(", %s in those of waits", units_percent(share, waits))
-			 : xstrdup("");
+	return waits > 0 ? text_format(", %s in those of waits", units_percent(share, waits))
+			 : text_copy("");
 }
 
 static void print_coverage(const struct printer *p)
@@ -187,9 +186,9 @@ static void print_coverage(const struct printer *p)
 		summary_phase_coverage(summary, STEP_DECODE)};
 	SCOPED char *apart =
 		phases[0] >= 0 && phases[1] >= 0
-			? xasprintf(" (prefill %s, decode %s)", units_percent(prefill, phases[0]),
+			? text_format(" (prefill %s, decode %s)", units_percent(prefill, phases[0]),
 				  units_percent(decode, phases[1]))
-			: xstrdup("");
+			: text_copy("");
 	const char *phase = report_phase_name(summary->only);
 	SCOPED char *waits = waits_text(summary);
 	say(p, "Coverage", "%s of %s of %s%s%s lies in %s%s%s",
@@ -218,7 +217,7 @@ static char *causes_text(const struct report *report)
 {
 	enum { SHOWN = 4 };
 	const struct wait_causes *causes = &report->summary->wait_causes;
-	char *text = xstrdup("");
+	char *text = text_copy("");
 
 	for (size_t i = 0; i < causes->count && i < SHOWN; i++) {
 		const struct wait_cause *cause = &causes->list[i];
@@ -226,7 +225,7 @@ static char *causes_text(const struct report *report)
 			cause->lane == RUN_NONE ? NULL : &report->run->lanes[cause->lane];
 		const char *name = cause->name ? cause->name : queue ? queue->name : NULL;
 		char time[UNITS_BYTES];
-		xappend(&text, ",", " for %s%s %s", cause->name || !queue ? "" : "queue ",
+		text_append(&text, ",", " for %s%s %s", cause->name || !queue ? "" : "queue ",
 			!queue ? "what is not known"
 			: name ? name
 			       : "queue",
@@ -258,9 +257,9 @@ static void add_delay(char **text, const char *what, const struct queue_delay *d
 	char p50[UNITS_BYTES], p95[UNITS_BYTES];
 	if (delay->p50_ns == ANALYSIS_UNKNOWN)
 		return;
-	xappend(text, "", "; %s p50 %s", what, units_time(p50, delay->p50_ns));
+	text_append(text, "", "; %s p50 %s", what, units_time(p50, delay->p50_ns));
 	if (delay->p95_ns != ANALYSIS_UNKNOWN)
-		xappend(text, ", ", "p95 %s", units_time(p95, delay->p95_ns));
+		text_append(text, ", ", "p95 %s", units_time(p95, delay->p95_ns));
 }
 
 static void print_queue(const struct printer *p, const struct queue_time *queue)
@@ -269,7 +268,7 @@ static void print_queue(const struct printer *p, const struct queue_time *queue)
 	char busy[UNITS_BYTES], idle[UNITS_BYTES], wall[UNITS_BYTES], commands[UNITS_BYTES];
 	const char *name = lane->name && *lane->name ? lane->name : "queue";
 	const char *backend = lane->backend ? lane->backend : "";
-	SCOPED char *sources = report_sources(p->report, queue->sources), *delays = xstrdup("");
+	SCOPED char *sources = report_sources(p->report, queue->sources), *delays = text_copy("");
 	add_delay(&delays, "launch to start", &queue->launch);
 	add_delay(&delays, "submission to start", &queue->submit);
 	say(p, "Queue", "%s%s%s (%llu): busy %s, idle %s of %s; %s command%s%s; times from %s",
@@ -293,7 +292,8 @@ static void print_queues(const struct printer *p)
 /* "0.32% (0.24% to 0.39%)"; the caller frees. */
 static char *interval(const struct distortion *d)
 {
-	return xasprintf("%.2f%% (%.2f%% to %.2f%%)", 100 * d->share, 100 * d->low, 100 * d->high);
+	return text_format(
+		"%.2f%% (%.2f%% to %.2f%%)", 100 * d->share, 100 * d->low, 100 * d->high);
 }
 
 static void print_distortion(const struct printer *p)
@@ -320,11 +320,11 @@ static void print_distortion(const struct printer *p)
 static void print_losses(const struct printer *p)
 {
 	const struct losses *losses = &p->report->losses;
-	SCOPED char *text = xstrdup(losses->incomplete ? "the recording was never finished" : "");
+	SCOPED char *text = text_copy(losses->incomplete ? "the recording was never finished" : "");
 	uint64_t count;
 	const char *what;
 	for (size_t k = 0; losses_describe(losses, k, &count, &what); k++)
-		xappend(&text, "; ", "%llu %s", (unsigned long long)count, what);
+		text_append(&text, "; ", "%llu %s", (unsigned long long)count, what);
 	terminal_begin(p->terminal, *text ? STYLE_BAD : STYLE_PLAIN);
 	say(p, "Losses", "%s",
 		*text			       ? text

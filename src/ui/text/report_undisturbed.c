@@ -7,20 +7,19 @@
 #include "analysis/steps/undisturbed.h"
 #include "analysis/accounts/unknown.h"
 #include "ui/text/json_out.h"
-#include "ui/text/memory.h"
-#include "ui/text/paragraph.h"
-#include "ui/text/units.h"
+#include "ui/text/text.h"
+#include "ui/text/terminal.h"
 
 static void find(struct undisturbed *u, const struct report *report, enum step_phase phase)
 {
-	xcheck(undisturbed_of_phase(u, report->run, &report->summary->steps, phase));
+	text_fail(undisturbed_of_phase(u, report->run, &report->summary->steps, phase));
 }
 
 /* The caller frees. */
 static char *percentiles_text(const struct undisturbed_percentiles *p)
 {
 	char p50[UNITS_BYTES], p95[UNITS_BYTES], p99[UNITS_BYTES];
-	return xasprintf("p50 %s, p95 %s, p99 %s", units_time(p50, p->p50_ns),
+	return text_format("p50 %s, p95 %s, p99 %s", units_time(p50, p->p50_ns),
 		units_time(p95, p->p95_ns), units_time(p99, p->p99_ns));
 }
 
@@ -28,13 +27,14 @@ static char *percentiles_text(const struct undisturbed_percentiles *p)
 static char *alone_text(const struct undisturbed *u)
 {
 	if (u->is_drifting)
-		return xstrdup("what one would take that nobody interrupts is not known, as steps "
-			       "got longer or shorter in the course of the run");
+		return text_copy(
+			"what one would take that nobody interrupts is not known, as steps "
+			"got longer or shorter in the course of the run");
 	if (u->alone.p50_ns == ANALYSIS_UNKNOWN)
-		return xstrdup("what one would take that nobody interrupts is not known");
+		return text_copy("what one would take that nobody interrupts is not known");
 	SCOPED char *percentiles = percentiles_text(&u->alone);
 	char *text =
-		xasprintf("one that nobody interrupts would take %s (Kaplan-Meier)", percentiles);
+		text_format("one that nobody interrupts would take %s (Kaplan-Meier)", percentiles);
 	return text;
 }
 

@@ -5,11 +5,9 @@
 
 #include "analysis/accounts/unknown.h"
 #include "base/order.h"
-#include "ui/text/memory.h"
+#include "ui/text/text.h"
 #include "ui/text/report_view.h"
 #include "ui/text/report_fields.h"
-#include "ui/text/text_out.h"
-#include "ui/text/units.h"
 
 const struct run_lane *report_lane(const struct report *report, const struct summary_row *row)
 {
@@ -81,7 +79,7 @@ struct report_value report_value(const struct report_field *field, const struct 
 
 static char *sizes_text(const uint32_t *sizes)
 {
-	return sizes ? xasprintf("(%u,%u,%u)", sizes[0], sizes[1], sizes[2]) : xstrdup("-");
+	return sizes ? text_format("(%u,%u,%u)", sizes[0], sizes[1], sizes[2]) : text_copy("-");
 }
 
 char *report_value_text(const struct report_field *field, const struct report *report,
@@ -90,7 +88,7 @@ char *report_value_text(const struct report_field *field, const struct report *r
 	char text[UNITS_BYTES];
 	/* of a brick that ran on devices only, the host's numbers are not 0: there are none */
 	if (field->flags & REPORT_ON_HOST && row->on_device && !row->count)
-		return xstrdup("-");
+		return text_copy("-");
 	struct report_value value = report_value(field, report, row);
 	switch (field->type) {
 	case REPORT_TEXT: {
@@ -99,20 +97,20 @@ char *report_value_text(const struct report_field *field, const struct report *r
 		return safe;
 	}
 	case REPORT_TIME:
-		return xstrdup(units_time(text, value.number));
+		return text_copy(units_time(text, value.number));
 	case REPORT_LAYER:
-		return xasprintf("%lld", (long long)value.number - 1);
+		return text_format("%lld", (long long)value.number - 1);
 	case REPORT_BYTES:
-		return xstrdup(units_bytes(text, value.number));
+		return text_copy(units_bytes(text, value.number));
 	case REPORT_SHARE:
-		return xstrdup(units_percent(text, value.ratio));
+		return text_copy(units_percent(text, value.ratio));
 	case REPORT_RATE:
 	case REPORT_RATIO:
-		return xstrdup(units_number(text, value.ratio));
+		return text_copy(units_number(text, value.ratio));
 	case REPORT_SIZES:
 		return sizes_text(value.sizes);
 	default:
-		return xstrdup(units_count(text, value.number));
+		return text_copy(units_count(text, value.number));
 	}
 }
 

@@ -7,9 +7,7 @@
 
 #include "analysis/accounts/unknown.h"
 #include "base/members.h"
-#include "ui/text/die.h"
-#include "ui/text/exit_code.h"
-#include "ui/text/memory.h"
+#include "ui/text/text.h"
 
 char *report_sources(const struct report *report, uint32_t sources)
 {
@@ -30,7 +28,7 @@ char *report_sources(const struct report *report, uint32_t sources)
 		const char *name = i == BRICK_SOURCE_TSC
 					   ? brick_clock_source_name(report->run->clock.source)
 					   : names[i];
-		xappend(&text, "+", "%s", name);
+		text_append(&text, "+", "%s", name);
 	}
 	return text;
 }
@@ -117,12 +115,11 @@ double report_wall_tokens_per_s(const struct step_phase_times *times)
 	return rate(times->tokens, times->wall_ns);
 }
 
-void report_join(struct report *report, struct walk *walk, enum summary_by by, int phase)
+int report_join(struct report *report, struct walk *walk, enum summary_by by, int phase)
 {
 	report->run = walk->run;
 	presence_of_run(&report->presence, walk->run, walk->index);
-	if (summary_create_in(&report->summary, walk, by, phase) < 0)
-		die(CLI_SYSTEM, "%s: not enough memory to sum it up", walk->run->path);
+	return summary_create_in(&report->summary, walk, by, phase);
 }
 
 void report_complete(struct report *report)

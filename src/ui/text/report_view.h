@@ -53,10 +53,9 @@ json_t *report_fields_to_json(void);
 
 /*
  * Fill in all of it, with all rows shown, in two parts around a walk that feeds others, too. phase:
- * as for summary_create(); that no step of it ended is no error here. Ends the program when there
- * is no memory.
+ * as for summary_create(); that no step of it ended is no error here. Returns 0 or -ENOMEM.
  */
-void report_join(struct report *report, struct walk *walk, enum summary_by by, int phase);
+int report_join(struct report *report, struct walk *walk, enum summary_by by, int phase);
 void report_complete(struct report *report);
 
 /* Sources of a row as text: "tsc", "tsc+reported"; NULL when unknown. The caller frees. */

@@ -11,9 +11,7 @@
 #include <stdlib.h>
 
 #include "base/escape.h"
-#include "ui/text/memory.h"
-#include "ui/text/text_out.h"
-#include "ui/text/units.h"
+#include "ui/text/text.h"
 
 static const double text_height = 15, letter_width = 6.9, least_share = 0.0005;
 
@@ -106,9 +104,9 @@ static void draw_label(struct picture *p, const struct roofline_row *row)
 	struct label_box box;
 
 	if (row->roof_flops_per_ns >= 0)
-		text = xasprintf("%s %.0f%%", cut, 100 * (1 - row->distance));
+		text = text_format("%s %.0f%%", cut, 100 * (1 - row->distance));
 	else
-		text = xstrdup(cut);
+		text = text_copy(cut);
 	if (labels_place(&p->labels, x, y, r, svg_text_width(text), text_height, &box)) {
 		draw_leader(p, x, y, r, &box);
 		fprintf(p->out, "<text class=\"name %s%s\" x=\"%.1f\" y=\"%.1f\">",
@@ -124,10 +122,10 @@ static void draw_label(struct picture *p, const struct roofline_row *row)
 static void draw_rows(struct picture *p)
 {
 	const struct roofline *r = p->view->roofline;
-	SCOPED const struct roofline_row **order = xcalloc(r->row_count + 1, sizeof(*order));
+	SCOPED const struct roofline_row **order = text_room(r->row_count + 1, sizeof(*order));
 	size_t count = 0;
 
-	for (size_t i = 0; i < r->row_count; i++) {
+	for (size_t i = 0; order && i < r->row_count; i++) {
 		const struct roofline_row *row = &r->rows[i];
 		size_t at = count;
 		if (!roofline_shows(p->view, row) || !has_place(row))
@@ -160,7 +158,7 @@ static void draw_rest(struct picture *p)
 		if (!roofline_shows(p->view, row) || has_place(row) || row->bytes_per_ns < 0)
 			continue;
 		bool decodes = row->phase == ROOFLINE_DECODE;
-		xappend(&text, ", ", "%s%s%s%s%s %s",
+		text_append(&text, ", ", "%s%s%s%s%s %s",
 			text ? "" : "Computing nothing, in GB/s: ", row->name, decodes ? "" : " (",
 			decodes ? ""
 			: phase ? phase
@@ -191,8 +189,10 @@ static void print_description(const struct picture *p)
 
 void roofline_svg(const struct roofline_view *view, FILE *out)
 {
-	SCOPED struct picture *p = xcalloc(1, sizeof(*p));
+	SCOPED struct picture *p = text_room(1, sizeof(*p));
 
+	if (!p)
+		return;
 	p->view = view;
 	p->out = out;
 	p->roofs = roofline_main(view, &p->threads);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "ui/text/provenance.h"
-#include "ui/text/text_out.h"
+#include "ui/text/text.h"
 
 enum { WIDTH = 1120, HEIGHT = 720, LEFT = 78, RIGHT = 990, TOP = 92, BOTTOM = 606 };
 

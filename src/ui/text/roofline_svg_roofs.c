@@ -9,7 +9,7 @@
 
 #include "base/escape.h"
 #include "ui/text/roofline_svg.h"
-#include "ui/text/units.h"
+#include "ui/text/text.h"
 
 enum { NEAR = 15 }; /* px between two lines with room for a text */
 

@@ -6,11 +6,10 @@
 #include <stdlib.h>
 
 #include "base/date.h"
-#include "ui/text/memory.h"
-#include "ui/text/paragraph.h"
+#include "ui/text/text.h"
+#include "ui/text/terminal.h"
 #include "ui/text/roofline_view.h"
 #include "ui/text/text_table.h"
-#include "ui/text/units.h"
 
 enum { LABEL = 10 };
 
@@ -50,15 +49,15 @@ static void print_ceilings_of(
 {
 	const struct ceilings_compute *f32 = ceilings_peak(c, "f32", threads);
 	char number[UNITS_BYTES];
-	SCOPED char *text = f32 ? xasprintf("%s GFLOP/s in f32 (%s)",
+	SCOPED char *text = f32 ? text_format("%s GFLOP/s in f32 (%s)",
 					  units_number(number, f32->rate.best), f32->isa)
-				: xstrdup("arithmetic not measured");
+				: text_copy("arithmetic not measured");
 
 	for (size_t i = c->level_count; i-- > 0;) {
 		const struct ceilings_bandwidth *row =
 			ceilings_fastest(c, c->levels[i].name, threads);
 		if (row)
-			xappend(&text, "; ", "%s %s GB/s", c->levels[i].name,
+			text_append(&text, "; ", "%s %s GB/s", c->levels[i].name,
 				units_number(number, row->rate.best));
 	}
 	say(p, label, "%s", text);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "ui/text/memory.h"
+#include "ui/text/text.h"
 
 const struct ceilings *roofline_main(const struct roofline_view *view, uint32_t *threads)
 {
@@ -38,8 +38,8 @@ char *roofline_roof_text(const struct roofline_row *row)
 	double of_peak = row->flops_per_ns / row->peak->rate.best;
 	double of_bandwidth = row->bytes_per_ns / row->bandwidth->rate.best;
 	if (of_bandwidth >= of_peak)
-		return xstrdup(row->bandwidth->level);
-	return xasprintf("%s %s", row->peak->isa, row->peak->type);
+		return text_copy(row->bandwidth->level);
+	return text_format("%s %s", row->peak->isa, row->peak->type);
 }
 
 const char *roofline_doubt(const struct ceilings *c, const struct run *run)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Width, colours and character set of an output. Called by commands before they print text. */
+/* Width, colours and character set of an output; labelled paragraphs within that width. */
 #include "ui/text/terminal.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-#include "ui/text/text_out.h"
+#include "ui/text/text.h"
 
-enum { MIN_WIDTH = 20, DEFAULT_WIDTH = 80, MAX_WIDTH = 10000 };
+enum { MIN_WIDTH = 20, DEFAULT_WIDTH = 80, MAX_WIDTH = 10000, PARAGRAPH = 100 };
 
 static size_t width_from_environment(void)
 {
@@ -83,4 +84,22 @@ void terminal_print(const struct terminal *terminal, enum terminal_style style, 
 {
 	fprintf(terminal->out, "%s%s%s", terminal_style_begin(terminal, style), text,
 		terminal_style_end(terminal, style));
+}
+
+void paragraph(
+	const struct terminal *terminal, size_t indent, const char *label, const char *format, ...)
+{
+	SCOPED char *text = NULL;
+	va_list arguments;
+
+	va_start(arguments, format);
+	int n = vasprintf(&text, format, arguments);
+	va_end(arguments);
+	if (text_fail(n < 0 ? -ENOMEM : 0) < 0) {
+		text = NULL;
+		return;
+	}
+	SCOPED char *safe = text_safe(text);
+	text_wrap(
+		terminal->out, terminal->width ? terminal->width : PARAGRAPH, indent, label, safe);
 }

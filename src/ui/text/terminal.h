@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the place that output goes to can show. Main thread. */
+/* What the place that output goes to can show, and paragraphs in it. Main thread. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include "brick/export.h"
 
 struct terminal {
 	FILE *out;
@@ -36,3 +37,20 @@ void terminal_end(const struct terminal *terminal, enum terminal_style style);
 /* The sequences around styled text; "" where there are no colours. */
 const char *terminal_style_begin(const struct terminal *terminal, enum terminal_style style);
 const char *terminal_style_end(const struct terminal *terminal, enum terminal_style style);
+
+/*
+ * Print a label, and the text from column `indent` on, within the terminal's width, or 100 columns
+ * where it has none. What is not safe in the text is escaped.
+ */
+void paragraph(const struct terminal *terminal, size_t indent, const char *label,
+	const char *format, ...) BRICK_PRINTF(4, 5);
+
+/* One of a printer, whose `terminal` it is, with the texts from the file's column LABEL on; and in
+ * a style. */
+#define say(p, label, ...) paragraph((p)->terminal, LABEL, label, __VA_ARGS__)
+#define say_in(p, style, label, ...)                  \
+	do {                                          \
+		terminal_begin((p)->terminal, style); \
+		say(p, label, __VA_ARGS__);           \
+		terminal_end((p)->terminal, style);   \
+	} while (0)

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lays out and prints tables. Called by report and doctor. */
+/*
+ * Lays out and prints tables. A table that there was no memory for is NULL, which all functions
+ * take; text_error() says so.
+ */
 #include "ui/text/text_table.h"
 
-#include <stdbool.h>
+#include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/text/memory.h"
-#include "ui/text/text_out.h"
-#include "ui/text/units.h"
+#include "ui/text/text.h"
 
 enum { GAP = 2, MIN_NAME = 8, MIN_REST = 20 };
 
@@ -35,21 +37,32 @@ struct layout {
 
 struct table *table_create(const struct table_column *columns, size_t count)
 {
-	struct table *table = xcalloc(1, sizeof(*table));
+	struct table *table = text_room(1, sizeof(*table));
+	if (!table)
+		return NULL;
 	table->columns = columns;
 	table->column_count = count;
-	table->hidden = xcalloc(count, sizeof(*table->hidden));
+	table->hidden = text_room(count, sizeof(*table->hidden));
+	if (!table->hidden) {
+		free(table);
+		return NULL;
+	}
 	return table;
 }
 
 void table_row(struct table *table, enum terminal_style style)
 {
-	xpush(&table->rows, (struct row){.cells = xcalloc(table->column_count, sizeof(char *)),
-				    .style = style});
+	if (!table)
+		return;
+	char **cells = text_room(table->column_count, sizeof(*cells));
+	if (cells && text_fail(array_push(&table->rows, (struct row){cells, .style = style})) < 0)
+		free(cells);
 }
 
 void table_cell(struct table *table, const char *text)
 {
+	if (!table || !table->rows.count)
+		return;
 	struct row *row = &table->rows.items[table->rows.count - 1];
 	if (row->used < table->column_count)
 		row->cells[row->used++] = text_safe(text);
@@ -60,7 +73,8 @@ void table_format(struct table *table, const char *format, ...)
 	SCOPED char *text = NULL;
 	va_list arguments;
 	va_start(arguments, format);
-	xcheck(vasprintf(&text, format, arguments));
+	if (text_fail(vasprintf(&text, format, arguments) < 0 ? -ENOMEM : 0) < 0)
+		text = NULL;
 	va_end(arguments);
 	table_cell(table, text);
 }
@@ -97,7 +111,7 @@ static const char *cell_of(const struct table *table, size_t row, size_t column)
 
 void table_hide_empty(struct table *table)
 {
-	for (size_t i = 0; i < table->column_count; i++) {
+	for (size_t i = 0; table && i < table->column_count; i++) {
 		bool empty = true;
 		for (size_t r = 0; r < table->rows.count && empty; r++) {
 			const char *cell = cell_of(table, r, i);
@@ -142,11 +156,16 @@ static size_t column_of_the_rest(const struct table *table)
 	return i;
 }
 
-static void layout_init(struct layout *layout, const struct table *table, size_t width)
+/* False: there is no table, or no memory. */
+static bool layout_init(struct layout *layout, const struct table *table, size_t width)
 {
-	layout->widths = xcalloc(table->column_count, sizeof(*layout->widths));
-	layout->shown = xcalloc(table->column_count, sizeof(*layout->shown));
-	layout->all = true;
+	*layout = (struct layout){.all = true};
+	if (!table)
+		return false;
+	layout->widths = text_room(table->column_count, sizeof(*layout->widths));
+	layout->shown = text_room(table->column_count, sizeof(*layout->shown));
+	if (!layout->widths || !layout->shown)
+		return false;
 	for (size_t i = 0; i < table->column_count; i++) {
 		layout->shown[i] = !table->hidden[i];
 		layout->widths[i] = text_width(table->columns[i].title);
@@ -180,6 +199,7 @@ static void layout_init(struct layout *layout, const struct table *table, size_t
 		size_t over = total - width, name = layout->widths[0];
 		layout->widths[0] = name > over + MIN_NAME ? name - over : MIN_NAME;
 	}
+	return true;
 }
 
 static void layout_fini(struct layout *layout)
@@ -201,7 +221,7 @@ static void print_row(const struct table *table, const struct layout *layout, FI
 		size_t width = text_width(cell);
 		size_t spare = layout->widths[i] > width ? layout->widths[i] - width : 0;
 		bool left = table->columns[i].is_text;
-		if (*cell) {
+		if (cell && *cell) {
 			fprintf(out, "%*s%s", (int)(blanks + (left ? 0 : spare)), "", cell);
 			blanks = left ? spare : 0;
 		} else {
@@ -214,7 +234,8 @@ static void print_row(const struct table *table, const struct layout *layout, FI
 void table_print(const struct table *table, const struct terminal *terminal)
 {
 	SCOPED_BY(layout_fini) struct layout layout;
-	layout_init(&layout, table, terminal->width);
+	if (!layout_init(&layout, table, terminal->width))
+		return;
 	terminal_begin(terminal, STYLE_STRONG);
 	print_row(table, &layout, terminal->out, SIZE_MAX);
 	fprintf(terminal->out, "%s\n", terminal_style_end(terminal, STYLE_STRONG));
@@ -229,12 +250,13 @@ void table_print(const struct table *table, const struct terminal *terminal)
 char *table_left_out(const struct table *table, const struct terminal *terminal)
 {
 	SCOPED_BY(layout_fini) struct layout layout;
-	layout_init(&layout, table, terminal->width);
 	char *names = NULL;
+	if (!layout_init(&layout, table, terminal->width))
+		return NULL;
 	for (size_t i = 0; i < table->column_count && !layout.all; i++) {
 		if (layout.shown[i] || table->hidden[i])
 			continue;
-		xappend(&names, ", ", "%s", table->columns[i].title);
+		text_append(&names, ", ", "%s", table->columns[i].title);
 	}
 	return names;
 }

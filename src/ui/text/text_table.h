@@ -2,7 +2,8 @@
 /*
  * A table of text on a terminal: columns aligned by what characters are wide, numbers to the
  * right. When it is wider than the terminal, the columns with the highest rank are left out, and
- * at last the first column is cut. Cells are made safe (text.h). Main thread.
+ * at last the first column is cut. Cells are made safe (text.h). A table may be NULL: there
+ * was no memory for it. Main thread.
  */
 #pragma once
 

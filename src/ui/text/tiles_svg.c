@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "ui/text/tiles_view.h"
-#include "ui/text/units.h"
+#include "ui/text/text.h"
 #include "base/escape.h"
 
 enum { WIDTH = 760, MARGIN = 40, MAP = 320, GAP = 40, HEAD = 64, STEPS = 16 };

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 
 #include "ui/text/text_table.h"
-#include "ui/text/text_out.h"
+#include "ui/text/text.h"
 #include "ui/text/tiles_view.h"
-#include "ui/text/units.h"
 
 static const struct table_column columns[] = {{"LEVEL", 1, 0}, {"IN BRICK", 1, 0}, {"TILES", 0, 0},
 	{"TOTAL", 0, 1}, {"AVG", 0, 0}, {"MIN", 0, 5}, {"P50", 0, 6}, {"P99", 0, 4}, {"MAX", 0, 3},

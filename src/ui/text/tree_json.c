@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "ui/text/json_out.h"
-#include "ui/text/step_choice.h"
+#include "ui/text/step_number.h"
 #include "ui/text/tree_view.h"
 #include "trace/trace_text.h"
 
@@ -49,8 +49,8 @@ static json_t *step_json(const struct tree_view *view, uint32_t number)
 	const struct run_step *step = &view->run->steps[number];
 	const struct step_time *times = &view->times->steps[number];
 	json_t *object = json_object();
-	json_put(object, "number", json_number(step_choice_number(view->run, view->index, number)));
-	json_put(object, "of", json_number(step_choice_count(view->run, view->index)));
+	json_put(object, "number", json_number(step_number(view->run, view->index, number)));
+	json_put(object, "of", json_number(step_numbers(view->run, view->index)));
 	json_put(object, "phase", json_text(step_phase_name((int)step->phase)));
 	json_put(object, "tokens", json_number(step->tokens));
 	json_put(object, "begin_ns",
@@ -69,7 +69,7 @@ static json_t *steps_json(const struct tree_view *view, const struct call_tree *
 	const struct step_phase_times *phase = tree_phase(view, tree);
 	json_t *object = json_object();
 	json_put(object, "count", json_number(tree->steps));
-	json_put(object, "of", json_number(step_choice_count(view->run, view->index)));
+	json_put(object, "of", json_number(step_numbers(view->run, view->index)));
 	json_put(object, "phase",
 		json_text(step_phase_name((int)view->run->steps[tree->step].phase)));
 	json_put_numbers(object, phase, tokens, after_ns, total_ns, unattributed_ns);

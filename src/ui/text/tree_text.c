@@ -8,11 +8,9 @@
 #include <string.h>
 
 #include "analysis/accounts/unknown.h"
-#include "ui/text/memory.h"
-#include "ui/text/text_out.h"
-#include "ui/text/step_choice.h"
+#include "ui/text/text.h"
+#include "ui/text/step_number.h"
 #include "ui/text/tree_view.h"
-#include "ui/text/units.h"
 
 struct line {
 	char *branches, *name;
@@ -45,7 +43,10 @@ static double mean_count(const struct lines *lines, const struct call_node *node
 
 static void add_line(struct lines *lines, struct line line)
 {
-	xpush(&lines->list, line);
+	if (text_fail(array_push(&lines->list, line)) == 0)
+		return;
+	free(line.branches);
+	free(line.name);
 }
 
 static const char *glyph(const struct lines *lines, bool last, bool own)
@@ -87,7 +88,7 @@ static void add_child(
 {
 	const struct call_node *node = &lines->tree->nodes[number];
 	struct line line = {
-		.branches = xasprintf("%s%s", prefix, glyph(lines, last, true)),
+		.branches = text_format("%s%s", prefix, glyph(lines, last, true)),
 		.name = safe_name(lines, node),
 		.time_ns = mean(lines->tree, node->time_ns),
 		.off_ns = mean(lines->tree, node->off_ns),
@@ -100,7 +101,7 @@ static void add_child(
 						      : STYLE_PLAIN,
 	};
 	add_line(lines, line);
-	SCOPED char *deeper = xasprintf("%s%s", prefix, glyph(lines, last, false));
+	SCOPED char *deeper = text_format("%s%s", prefix, glyph(lines, last, false));
 	add_children(lines, node, deeper, depth + 1);
 }
 
@@ -132,7 +133,9 @@ static bool holds_operations(const struct lines *lines, const uint32_t *list, si
 static void add_children(
 	struct lines *lines, const struct call_node *node, const char *prefix, unsigned depth)
 {
-	SCOPED uint32_t *list = xcalloc(lines->tree->count, sizeof(*list));
+	SCOPED uint32_t *list = text_room(lines->tree->count, sizeof(*list));
+	if (!list)
+		return;
 	size_t count = children_of(lines, node, depth, list);
 	bool rest = has_rest(node, on_host(lines, list, count)) &&
 		    !holds_operations(lines, list, count) &&
@@ -142,8 +145,8 @@ static void add_children(
 	if (rest) {
 		bool step = node->kind == CALL_ROOT;
 		struct line line = {
-			.branches = xasprintf("%s%s", prefix, glyph(lines, true, true)),
-			.name = xstrdup(step ? "unattributed" : "itself"),
+			.branches = text_format("%s%s", prefix, glyph(lines, true, true)),
+			.name = text_copy(step ? "unattributed" : "itself"),
 			.time_ns = mean(lines->tree, node->self_ns),
 			.count = 1,
 			.elements = ANALYSIS_UNKNOWN,
@@ -159,8 +162,8 @@ static char *times_of(const struct line *line, bool utf8)
 	char text[UNITS_BYTES];
 
 	if (!line->count || line->count == 1)
-		return xstrdup("");
-	return xasprintf("%s%s", utf8 ? "\xc3\x97" : "x",
+		return text_copy("");
+	return text_format("%s%s", utf8 ? "\xc3\x97" : "x",
 		line->count == (double)(uint64_t)line->count
 			? units_count(text, (uint64_t)line->count)
 			: units_number(text, line->count));
@@ -172,7 +175,7 @@ static char *rest_of(const struct line *line)
 	char text[3][UNITS_BYTES] = {"", "", ""};
 	bool made = line->elements != ANALYSIS_UNKNOWN && line->elements;
 
-	return xasprintf("%s%s%s%s%s%s%s%s%s", line->open ? "  (" : "",
+	return text_format("%s%s%s%s%s%s%s%s%s", line->open ? "  (" : "",
 		line->open ? units_count(text[0], line->open) : "",
 		line->open ? " never ended)" : "", made ? "  (" : "",
 		made ? units_count(text[1], line->elements) : "", made ? " elem)" : "",
@@ -209,16 +212,16 @@ static void print_line(const struct line *line, size_t width, size_t times, uint
 static char *part_text(uint64_t ns, const char *what)
 {
 	char time[UNITS_BYTES];
-	return ns ? xasprintf(", %s of it %s", units_time(time, ns), what) : xstrdup("");
+	return ns ? text_format(", %s of it %s", units_time(time, ns), what) : text_copy("");
 }
 
 /* "step 33 of 64, 1 token" */
 static char *one_step_text(const struct tree_view *view, const struct call_tree *tree)
 {
 	const struct run_step *step = &view->run->steps[tree->step];
-	return xasprintf("step %u of %u, %llu token%s",
-		step_choice_number(view->run, view->index, tree->step),
-		step_choice_count(view->run, view->index), (unsigned long long)step->tokens,
+	return text_format("step %u of %u, %llu token%s",
+		step_number(view->run, view->index, tree->step),
+		step_numbers(view->run, view->index), (unsigned long long)step->tokens,
 		step->tokens == 1 ? "" : "s");
 }
 
@@ -227,9 +230,9 @@ static char *steps_text(const struct tree_view *view, const struct call_tree *tr
 {
 	uint64_t tokens = tree_phase(view, tree)->tokens;
 	bool whole = tokens % tree->steps == 0;
-	return xasprintf("mean of %u steps (of %u), %.*f token%s", tree->steps,
-		step_choice_count(view->run, view->index), whole ? 0 : 1,
-		(double)tokens / tree->steps, tokens == tree->steps ? "" : "s");
+	return text_format("mean of %u steps (of %u), %.*f token%s", tree->steps,
+		step_numbers(view->run, view->index), whole ? 0 : 1, (double)tokens / tree->steps,
+		tokens == tree->steps ? "" : "s");
 }
 
 static char *heading(const struct tree_view *view, const struct call_tree *tree)
@@ -239,12 +242,12 @@ static char *heading(const struct tree_view *view, const struct call_tree *tree)
 	SCOPED char *off = part_text(mean(tree, tree->nodes[0].off_ns), "off the CPU");
 	units_time(time, mean(tree, tree->nodes[0].time_ns));
 	if (!tree->steps)
-		return xasprintf("%s: %s in bricks%s", safe, time, off);
+		return text_format("%s: %s in bricks%s", safe, time, off);
 	uint64_t after_ns = tree->steps > 1 ? mean(tree, tree_phase(view, tree)->after_ns)
 					    : view->times->steps[tree->step].after_ns;
 	SCOPED char *which = tree->steps > 1 ? steps_text(view, tree) : one_step_text(view, tree);
 	SCOPED char *after = part_text(after_ns, "after the evaluation");
-	return xasprintf("%s: %s, %s%s%s", safe, which, time, after, off);
+	return text_format("%s: %s, %s%s%s", safe, which, time, after, off);
 }
 
 /* Of the column that says how often; 0: there is none. */
@@ -292,7 +295,7 @@ void tree_text(
 	}
 	array_fini(&lines.list);
 	if (tree->threads) {
-		SCOPED char *note = xasprintf(
+		SCOPED char *note = text_format(
 			"On the thread that ran the step%s; %u other%s worked alongside.",
 			tree->steps > 1 ? "s" : "", tree->threads, tree->threads == 1 ? "" : "s");
 		terminal_print(terminal, STYLE_DIM, note);

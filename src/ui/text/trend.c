@@ -7,9 +7,8 @@
 #include "base/date.h"
 #include "ui/text/diff.h"
 #include "ui/text/json_out.h"
-#include "ui/text/memory.h"
-#include "ui/text/paragraph.h"
-#include "ui/text/units.h"
+#include "ui/text/text.h"
+#include "ui/text/terminal.h"
 
 enum { LABEL = 10, WIDTH = 60 };
 
@@ -17,7 +16,7 @@ char *trend_date(uint64_t start_ns)
 {
 	char date[DATE_BYTES];
 
-	return xstrdup(date_text(date, start_ns, "%Y-%m-%d %H:%M") ? date : "-");
+	return text_copy(date_text(date, start_ns, "%Y-%m-%d %H:%M") ? date : "-");
 }
 
 static void bounds(const struct trend *t, double *low, double *high)

@@ -7,7 +7,7 @@
 
 #include "base/escape.h"
 #include "base/scope.h"
-#include "ui/text/units.h"
+#include "ui/text/text.h"
 
 enum { WIDTH = 900, HEIGHT = 300, LEFT = 80, RIGHT = 20, TOP = 40, BOTTOM = 40 };
 

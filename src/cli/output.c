@@ -4,7 +4,7 @@
  * that renaming it is atomic, and is removed when the program is interrupted. Called by main() and
  * by the commands that write files.
  */
-#include "ui/text/output.h"
+#include "cli/output.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,9 +18,7 @@
 #include <unistd.h>
 
 #include "brick/error.h"
-#include "ui/text/exit_code.h"
-#include "ui/text/die.h"
-#include "ui/text/memory.h"
+#include "cli/die.h"
 
 struct output {
 	FILE *stream;
@@ -66,6 +64,10 @@ int output_finish(int code)
 {
 	const char *why = flush(stdout);
 
+	if (text_error() < 0) {
+		warn("not enough memory for all of the answer");
+		return CLI_SYSTEM;
+	}
 	if (!why || errno == EPIPE || reader_is_gone())
 		return code;
 	warn("standard output: %s", why);
@@ -162,9 +164,11 @@ static void fail(const struct output *output, const char *why)
 
 void output_commit(struct output *output, int rc)
 {
+	if (rc == 0)
+		rc = text_error();
 	bool gone = !output->path && rc < 0 && reader_is_gone();
 	if (rc < 0 && !gone)
-		fail(output, rc <= -4000 ? brick_strerror(rc) : strerror(-rc));
+		fail(output, brick_strerror(rc));
 	if (output->path) {
 		const char *why = flush(output->stream);
 		errno = 0;

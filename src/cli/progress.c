@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A thread that looks now and then. Called by input.c and commands. */
-#include "ui/text/progress.h"
+#include "cli/progress.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -11,9 +11,8 @@
 
 #include "base/clock_ns.h"
 #include "base/scope.h"
-#include "ui/text/die.h"
-#include "ui/text/text_out.h"
-#include "ui/text/units.h"
+#include "cli/die.h"
+#include "ui/text/text.h"
 
 enum { PATIENCE_MS = 2000, EVERY_MS = 500 };
 
@@ -51,7 +50,7 @@ static void show(struct progress *p)
 	progress_text(text, sizeof(text), p->what, done, p->total, monotonic_ns() - p->begin_ns);
 	fprintf(stderr, "\r%s\033[K", text);
 	p->is_shown = true;
-	die_line_set(true);
+	warn_line_set(true);
 }
 
 static void *watch(void *context)
@@ -107,7 +106,7 @@ void progress_end(struct progress *p)
 		pthread_join(p->thread, NULL);
 	if (p->is_shown)
 		fputs("\r\033[K", stderr);
-	die_line_set(false);
+	warn_line_set(false);
 	pthread_cond_destroy(&p->over);
 	pthread_mutex_destroy(&p->lock);
 	free(p->what);

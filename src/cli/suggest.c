@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Optimal string alignment distance and the nearest name by it. Called on wrong usage. */
-#include "ui/text/suggest.h"
+#include "cli/suggest.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Called by `record`, `bench`, `diff` and `history`. */
-#include "ui/text/history_entry.h"
+#include "cli/history_entry.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -10,8 +10,8 @@
 #include "brick/version.h"
 #include "record/inject/attachers.h"
 #include "ui/text/diff_origin.h"
-#include "ui/text/memory.h"
-#include "ui/text/text_out.h"
+#include "cli/die.h"
+#include "ui/text/text.h"
 
 void history_entry_text(char **text, const char *value)
 {
@@ -41,9 +41,9 @@ static void add_facts(struct history_run *entry, const struct run *run)
 
 	diff_origin_init(&origin, run);
 	history_entry_text(&entry->command, origin.command);
-	for (size_t i = 0; i < origin.fact_count; i++) {
-		SCOPED char *key = text_valid(origin.facts[i].key);
-		SCOPED char *value = text_valid(origin.facts[i].value);
+	for (size_t i = 0; i < origin.facts.count; i++) {
+		SCOPED char *key = text_valid(origin.facts.items[i].key);
+		SCOPED char *value = text_valid(origin.facts.items[i].value);
 		xcheck(history_run_fact(entry, key, value));
 	}
 	one = (struct diff_origins){.list = xcalloc(1, sizeof(origin)), .in_a = 1};

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a command gives up: with a message and an exit code, the same for all commands (docs:
+ * brick.1, EXIT STATUS). Only commands do. Any thread.
+ */
+#pragma once
+
+#include "ui/text/exit_code.h"
+#include "ui/text/text.h"
+
+/* Print and end the program with an exit code. */
+void die(int code, const char *format, ...) BRICK_PRINTF(2, 3) __attribute__((noreturn));
+
+/* Wrong usage: print, point to `brick COMMAND --help`, end with CLI_USAGE. command may be NULL. */
+void die_usage(const char *command, const char *format, ...) BRICK_PRINTF(2, 3)
+	__attribute__((noreturn));
+
+/* ---- memory for commands, which have nothing better to do than to end when there is none ---- */
+
+/* None of these returns NULL; the caller frees (SCOPED). */
+void *xcalloc(size_t n, size_t size);
+void *xgrow(void *items, size_t *capacity, size_t wanted, size_t bytes);
+char *xstrdup(const char *s);
+char *xasprintf(const char *format, ...) BRICK_PRINTF(1, 2);
+
+/* Append to a text, behind `between` if there is anything in it. *text moves; NULL is empty. */
+void xappend(char **text, const char *between, const char *format, ...) BRICK_PRINTF(3, 4);
+
+/* Append an item to an ARRAY. */
+#define xpush(array, ...) xcheck(array_push((array), __VA_ARGS__))
+
+/* Ends the program if rc, of what can fail for want of memory only, is negative. */
+void xcheck(int rc);

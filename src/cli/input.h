@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The recording that a command was given. Main thread. */
+#pragma once
+
+#include "analysis/cost/losses.h"
+#include "trace/run.h"
+#include "ui/text/report_budget.h"
+
+/*
+ * Load it, or end the program with CLI_INPUT and a message that names file, offset and reason. Says
+ * on stderr when it took a file that is still being written instead.
+ */
+struct run *input_load(const char *path);
+
+/*
+ * Several will be loaded, one after the other: how far that is is said of all of them together,
+ * from the first call to the second. What is no file of its own is not counted.
+ */
+void input_batch_begin(char *const *paths, size_t count);
+void input_batch_end(void);
+
+/* The same; for answers that have no place for losses: they are said on stderr. */
+struct run *input_load_telling(const char *path);
+
+void input_tell_losses(const struct run *run, const struct losses *losses);
+
+/* Read a budget, and judge a run by it; or end the program with a message. */
+void input_budget(struct report_budget *budget, const char *path);
+void input_budget_judge(struct report_budget *budget, const struct run *run);
+
+/*
+ * The one operand of a command; "-" is what comes in on stdin. With none, run.pftrace if that is in
+ * the directory. Wrong usage otherwise.
+ */
+const char *input_operand(int argc, char **argv);
