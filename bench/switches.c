@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What it costs threads that their times off the CPU are recorded: for each of them, as a recording
- * measures it at its end (src/record/switch_timing.h); or of a running process, for which they are
+ * measures it at its end (src/record/switch_records.h); or of a running process, for which they are
  * recorded in turns (bench/switches.py asks for that and times the process).
  *
  *   bench-switches [BLOCKS]
@@ -16,7 +16,7 @@
 #include "base/clock_ns.h"
 #include "brick/error.h"
 #include "lib/drain/off_cpu_intervals.h"
-#include "record/switch_timing.h"
+#include "record/switch_records.h"
 
 enum { MAX_BLOCKS = 100000, READ_MS = 20 };
 

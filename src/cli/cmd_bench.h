@@ -8,8 +8,7 @@
 #include "analysis/history/history_run.h"
 #include "record/runner/turn_launch.h"
 #include "record/runner/machine_state.h"
-#include "record/runner/turn_plan.h"
-#include "record/runner/stop.h"
+#include "record/runner/turns.h"
 #include "ui/text/bench_view.h"
 
 struct bench_arguments {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Limits are read from /proc and /sys/fs/cgroup, both versions. What a cgroup uses is counted
- * without the page cache, which gives way. Called by the encoder, now and then: the program's needs
- * change.
+ * without the page cache, which gives way.
  */
 #include "record/backlog.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much memory the recorder may take for what it has not written yet. Any thread. */
+/* How much memory the recorder may take for what it has not written yet. To be asked now and then:
+ * the program's needs change. Any thread. */
 #pragma once
 
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * It waits at a pipe whose other end we alone have: that closes however we end, whichever thread of
- * ours started it. Called by recorder.c and live_source.
+ * ours started it.
  */
 #include "record/keeper.h"
 

@@ -18,5 +18,5 @@ int keeper_start(struct keeper *keeper, const char *directory);
 /* The command to end with all of its process group; 0: it has ended. */
 void keeper_watch(struct keeper *keeper, pid_t pid);
 
-/* We end in good order, and see to everything ourselves. */
+/* We end cleanly, and see to everything ourselves. */
 void keeper_stop(struct keeper *keeper);

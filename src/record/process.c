@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process is held by a pidfd, which no other process can take over with the number; where there
- * are none, by its start time.
+ * A process is held by a pidfd, which no other process can take over with the number; without
+ * pidfds its start time tells it apart. NSpid in /proc/PID/status (proc_pid_status(5)) has a
+ * thread's number in our namespace and in each inner one; the last is what the thread itself gets
+ * from getpid() or gettid().
  */
 #include "record/process.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -13,6 +16,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "base/file.h"
 
 unsigned long long process_start_time(pid_t pid)
 {
@@ -50,6 +54,26 @@ struct process process_hold(pid_t pid)
 	return p;
 }
 
+int process_has_ended(const struct process *p)
+{
+	struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};
+
+	if (!p->pid)
+		return 0;
+	if (p->pidfd >= 0)
+		return poll(&fd, 1, 0) > 0;
+	return !p->start_time || process_start_time(p->pid) != p->start_time;
+}
+
+void process_release(struct process *p)
+{
+	if (p->pidfd >= 0)
+		close(p->pidfd);
+	p->pidfd = -1;
+}
+
+/* ---- what it has of a recorder ---- */
+
 enum has { NO, YES, GONE };
 
 /* Of what ended meanwhile nothing is there to be read, or to be opened: it may have. */
@@ -70,36 +94,163 @@ static enum has has(pid_t pid, const char *file, int separator, const char *want
 	return found ? YES : parts ? NO : GONE;
 }
 
-int process_maps(pid_t pid, const char *session)
+/* Does it map the session of that name? 0 also where we may not look. */
+static int maps(pid_t pid, const char *session)
 {
 	return has(pid, "maps", '\n', session) == YES;
 }
 
-int process_may_be_recorded(pid_t pid)
+/* Was it started under a recorder? 1 also where we may not look. */
+static int may_be_recorded(pid_t pid)
 {
 	return has(pid, "environ", '\0', "BRICK_SESSION_DIR=") != NO;
 }
 
-int process_is_under(pid_t pid, const char *directory)
+/*
+ * Was it started by the recorder of that directory? It has the directory in its environment, or, if
+ * it has overwritten that, maps a page that lies there. 0 also where we may not look.
+ */
+static int is_under(pid_t pid, const char *directory)
 {
 	return has(pid, "environ", '\0', directory) == YES ||
 	       has(pid, "maps", '\n', directory) == YES;
 }
 
-int process_has_ended(const struct process *p)
-{
-	struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};
+/* ---- numbers in other PID namespaces ---- */
 
-	if (!p->pid)
+/* 0: it has ended, or may not be looked at. */
+static pid_t own_number(const char *status)
+{
+	char text[4096];
+
+	file_begin(status, text, sizeof text);
+	char *at = strstr(text, "\nNSpid:");
+	if (!at)
 		return 0;
-	if (p->pidfd >= 0)
-		return poll(&fd, 1, 0) > 0;
-	return !p->start_time || process_start_time(p->pid) != p->start_time;
+	at += strlen("\nNSpid:");
+	at[strcspn(at, "\n")] = '\0';
+	const char *last = strrchr(at, '\t');
+	return last ? atoi(last + 1) : 0;
 }
 
-void process_release(struct process *p)
+/* "" where it may not be looked at. */
+static void namespace_of(const char *process, char *out, size_t bytes)
 {
-	if (p->pidfd >= 0)
-		close(p->pidfd);
-	p->pidfd = -1;
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%.20s/ns/pid", process);
+	file_link(path, out, bytes);
+}
+
+/* Are the numbers in /proc ours? It may be that of another namespace. */
+static int proc_has_our_numbers(void)
+{
+	char self[32];
+
+	file_link("/proc/self", self, sizeof self);
+	return atoi(self) == getpid();
+}
+
+/*
+ * The process that maps the session and calls itself `pid`; 0: none, or it is hidden. Processes of
+ * our own namespace are told apart by a link, as reading the status of all would take milliseconds.
+ */
+static pid_t find_writer(pid_t pid, const char *session)
+{
+	DIR *all = opendir("/proc");
+	char ours[64], theirs[64], path[64];
+	pid_t found = 0;
+
+	namespace_of("self", ours, sizeof ours);
+	for (struct dirent *entry; all && !found && (entry = readdir(all));) {
+		pid_t candidate = atoi(entry->d_name);
+		if (candidate <= 0)
+			continue;
+		namespace_of(entry->d_name, theirs, sizeof theirs);
+		snprintf(path, sizeof path, "/proc/%d/status", (int)candidate);
+		if (*theirs && strcmp(ours, theirs) != 0 && own_number(path) == pid &&
+			maps(candidate, session))
+			found = candidate;
+	}
+	if (all)
+		closedir(all);
+	return found;
+}
+
+struct process process_hold_writer(pid_t pid, const char *session)
+{
+	const struct process hidden = {.pidfd = -1};
+
+	if (!proc_has_our_numbers())
+		return hidden;
+	pid_t ours = maps(pid, session) ? pid : find_writer(pid, session);
+	if (ours)
+		return process_hold(ours);
+	return may_be_recorded(pid) ? process_hold(pid) : hidden;
+}
+
+int process_own_tids(struct hashmap *own_of, pid_t process)
+{
+	char path[64];
+	int error = 0;
+
+	snprintf(path, sizeof path, "/proc/%d/task", (int)process);
+	DIR *threads = opendir(path);
+	for (struct dirent *entry; threads && !error && (entry = readdir(threads));) {
+		int tid = atoi(entry->d_name); /* 0 of "." and ".." */
+		if (tid <= 0 || hashmap_get(own_of, (uint64_t)tid) != HASHMAP_NONE)
+			continue;
+		snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)process, tid);
+		pid_t own = own_number(path);
+		if (own > 0)
+			error = hashmap_set(own_of, (uint64_t)tid, (uint64_t)own);
+	}
+	if (threads)
+		closedir(threads);
+	return error;
+}
+
+/* ---- processes that outlive the program ---- */
+
+enum { LOOKS = 4 };
+
+static pid_t find_under(const char *directory, pid_t but, int *has_ended)
+{
+	DIR *all = opendir("/proc");
+	pid_t found = 0, self = getpid();
+
+	for (struct dirent *entry; all && !found && (entry = readdir(all));) {
+		pid_t pid = atoi(entry->d_name); /* 0 of what is no process */
+		if (pid <= 0 || pid == self || pid == but)
+			continue;
+		int is_ours = is_under(pid, directory);
+		if (!process_start_time(pid))
+			*has_ended = 1;
+		else if (is_ours)
+			found = pid;
+	}
+	if (all)
+		closedir(all);
+	return found;
+}
+
+/*
+ * All of /proc is looked through only when the one that was found last has ended; and again when
+ * somebody ended meanwhile, who may have left one that was not there yet.
+ */
+pid_t process_find_straggler(struct process *held, const char *directory, pid_t but)
+{
+	if (held->pid && !process_has_ended(held))
+		return held->pid;
+	if (held->pid)
+		process_release(held);
+	held->pid = 0;
+	pid_t found = 0;
+	for (int i = 0, again = 1; i < LOOKS && again && !found; i++) {
+		again = 0;
+		found = find_under(directory, but, &again);
+	}
+	if (found)
+		*held = process_hold(found);
+	return found;
 }

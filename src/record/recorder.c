@@ -1,34 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The course of a recording. Whatever fails on our side, the program runs, and its exit code is
- * returned: before it has started it runs unrecorded, later it runs on while we only wait for it.
+ * The course of a recording: program.c starts the program, watch.c finds and drains its sessions,
+ * encoder.c writes what comes of them. Whatever fails on our side, the program runs, and its exit
+ * code is returned: before it has started it runs unrecorded, later it runs on while we only wait
+ * for it. Messages name what is left of the recording: nobody would look for FILE.part.
  */
 #include "record/recorder.h"
 
+#include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/clock_ns.h"
 #include "base/file.h"
-#include "base/members.h"
-#include "lib/drain/machine.h"
+#include "brick/error.h"
 #include "lib/drain/drain_pace.h"
-#include "record/encoder.h"
-#include "record/record_guard.h"
-#include "record/keep_old.h"
-#include "record/keeper.h"
-#include "record/left_behind.h"
-#include "record/messages.h"
-#include "record/lighten.h"
-#include "record/outside.h"
-#include "record/session_dir.h"
-#include "record/switch_timing.h"
-#include "record/watch.h"
+#include "lib/drain/machine.h"
+#include "lib/drain/neighbours.h"
+#include "lib/writer/part_file.h"
 #include "lib/writer/writer.h"
+#include "record/encoder.h"
+#include "record/keeper.h"
+#include "record/process.h"
+#include "record/program.h"
+#include "record/record_guard.h"
+#include "record/session_dir.h"
+#include "record/switch_records.h"
+#include "record/watch.h"
 
 #define OUTLIVE_NS 2000000000ull /* for processes that go on after the program */
+enum { TIMER_SLACK_NS = 1000000, WHY_BYTES = 4096 };
+
 struct recorder {
 	const struct recorder_options *options;
 	struct recorder_result *result;
@@ -40,13 +47,56 @@ struct recorder {
 	struct trace_writer *writer; /* the encoder's while there is one */
 	struct encoder *encoder;
 	struct watch *watch;
-	struct outside outside;
-	struct left_behind left_behind;
+	struct switches switches;
+	struct neighbours *neighbours; /* who else uses the CPUs; NULL: not known */
+	struct process straggler;      /* see process_find_straggler(); pid 0: none was found yet */
 	pid_t pid;
 	uint64_t start_ns, start_cpu_ns, flushed_ns;
 	uint64_t ended_ns; /* 0 while the program runs */
 	int interrupted;   /* after it ended: do not wait for others */
 };
+
+/* ---- what the user is told ---- */
+
+/* Before the program has run. what: else than the output could not be had, or NULL. */
+static void say_refused(const struct recorder_options *o, const char *what, int error)
+{
+	char why[WHY_BYTES];
+
+	if (what || !part_file_explain(o->output, error, why, sizeof why))
+		snprintf(why, sizeof why, "%s", brick_strerror(error));
+	o->warn("record: %s: %s; %s", what ? what : o->output, why,
+		o->keep_going ? "the program runs unrecorded"
+			      : "nothing was run (--keep-going runs it unrecorded)");
+}
+
+/* The recording could not be completed: why, and what is left of it. */
+static void say_given_up(const struct recorder_options *o, int error)
+{
+	char why[WHY_BYTES], left[WHY_BYTES];
+	struct stat st;
+
+	if (!part_file_explain(o->output, error, why, sizeof why))
+		snprintf(why, sizeof why, "%s", brick_strerror(error));
+	snprintf(left, sizeof left, "%s.part", o->output);
+	if (error == -ESTALE || lstat(left, &st))
+		o->warn("record: %s: %s; recording was given up", o->output, why);
+	else
+		o->warn("record: %s: %s; recording was given up; what was recorded until then: "
+			"brick report %s",
+			o->output, why, left);
+}
+
+static void prepare_last_message(const struct recorder_options *o)
+{
+	char text[512];
+
+	snprintf(text, sizeof text,
+		"brick: record: ended by a signal; the program runs on; what was recorded until "
+		"then: brick report %s.part",
+		o->output);
+	signals_fatal_message(text);
+}
 
 /* ---- what precedes the program ---- */
 
@@ -93,7 +143,9 @@ static void discard(struct recorder *r)
 	r->writer = NULL;
 	watch_destroy(r->watch);
 	r->watch = NULL;
-	outside_fini(&r->outside);
+	switches_fini(&r->switches);
+	neighbours_destroy(r->neighbours);
+	r->neighbours = NULL;
 	keeper_stop(&r->keeper);
 	if (r->dir.path[0])
 		session_dir_remove(&r->dir);
@@ -126,7 +178,7 @@ static int prepare(struct recorder *r)
 		error = prepare_watching(r);
 	if (!error)
 		return 1;
-	messages_refused(r->options, what, error);
+	say_refused(r->options, what, error);
 	discard(r);
 	environment_fini(&r->environment);
 	return 0;
@@ -134,7 +186,7 @@ static int prepare(struct recorder *r)
 
 /* ---- while it runs ---- */
 
-static void program_ended(struct recorder *r, const struct spawn_result *end)
+static void program_ended(struct recorder *r, const struct program_end *end)
 {
 	r->result->exit_code = end->exit_code;
 	r->result->program_cpu_ns = end->cpu_ns;
@@ -144,7 +196,7 @@ static void program_ended(struct recorder *r, const struct spawn_result *end)
 
 static void handle_signals(struct recorder *r)
 {
-	struct spawn_result end;
+	struct program_end end;
 	enum signals_event event;
 	int number;
 
@@ -154,7 +206,7 @@ static void handle_signals(struct recorder *r)
 		if (event != SIGNALS_CHILD && r->ended_ns)
 			r->interrupted = 1;
 	}
-	if (!r->ended_ns && spawn_wait(r->pid, 0, &end))
+	if (!r->ended_ns && program_has_ended(r->pid, &end))
 		program_ended(r, &end);
 }
 
@@ -183,7 +235,7 @@ static int is_over(struct recorder *r, uint64_t now_ns)
 	int left = (int)watch_live(r->watch);
 	if (!left && !watch_totals(r->watch).processes)
 		left = r->result->left_behind =
-			left_behind_look(&r->left_behind, r->dir.path, r->keeper.pid);
+			process_find_straggler(&r->straggler, r->dir.path, r->keeper.pid);
 	return !left || r->interrupted || (!r->options->wait && now_ns - r->ended_ns >= OUTLIVE_NS);
 }
 
@@ -207,7 +259,10 @@ static struct sink_account account(struct recorder *r, int ended)
 		.exit_code = r->ended_ns ? r->result->exit_code : -1,
 		.clock_residual_ns = drain_clock_check(&r->clock),
 	};
-	outside_account(&r->outside, r->pid, ended, &a);
+	switches_account(&r->switches, &a.off_cpu);
+	/* what the machine did takes milliseconds to say */
+	if (ended && r->neighbours && neighbours_use(r->neighbours, (uint32_t)r->pid, &a.machine))
+		a.machine = (struct machine_use){0};
 	return a;
 }
 
@@ -250,14 +305,44 @@ static void take_totals(struct recorder *r)
 	struct watch_totals t = watch_totals(r->watch);
 	struct recorder_result *result = r->result;
 
-	members_copy(result, &t, processes, lost, dead, outlived, records, samples, steps, threads,
-		dropped);
+	result->processes = t.processes;
+	result->lost = t.lost;
+	result->dead = t.dead;
+	result->outlived = t.outlived;
+	result->records = t.records;
+	result->samples = t.samples;
+	result->steps = t.steps;
+	result->threads = t.threads;
+	result->dropped = t.dropped;
 	result->refused_processes = r->dir.refusals->processes;
 	result->refused_records = r->dir.refusals->records;
 	result->refused_error = r->dir.refusals->error;
 	result->refused_pid = r->dir.refusals->pid;
 	result->fault = t.fault;
 	result->notes = strdup(t.notes);
+}
+
+/*
+ * Keep what is at `path` as `path`.old, as `perf record` does. It gets a second name, so that it
+ * still has its own if the new recording does not come about; where a file can have one name only
+ * it is moved. 0 or -errno.
+ */
+static int keep_former(const char *path)
+{
+	struct stat st;
+	char *old;
+	int error = 0;
+
+	if (lstat(path, &st))
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISREG(st.st_mode) || asprintf(&old, "%s.old", path) < 0)
+		return 0;
+	if (lstat(old, &st) == 0 && S_ISREG(st.st_mode))
+		unlink(old);
+	if (link(path, old) && (errno == EEXIST || rename(path, old)))
+		error = -errno;
+	free(old);
+	return error;
 }
 
 static int finish_file(struct recorder *r, const struct sink_account *a)
@@ -272,7 +357,7 @@ static int finish_file(struct recorder *r, const struct sink_account *a)
 	if (!error)
 		error = sink_flush(trace_writer_sink(r->writer));
 	trace_writer_counts(r->writer, &r->result->bytes, &pairs);
-	int old = error ? 0 : keep_old(r->options->output);
+	int old = error ? 0 : keep_former(r->options->output);
 	if (old)
 		r->options->warn("record: %s.old: %s; the recording before is not kept",
 			r->options->output, strerror(-old));
@@ -283,11 +368,6 @@ static int finish_file(struct recorder *r, const struct sink_account *a)
 	return error ? error : last;
 }
 
-static void add_off_cpu(struct off_cpu_account *to, struct off_cpu_account part)
-{
-	members_add(to, &part, lost, watched_ns, ran_ns, queued_ns);
-}
-
 static void finish(struct recorder *r)
 {
 	if (!encoder_error(r->encoder))
@@ -296,7 +376,11 @@ static void finish(struct recorder *r)
 	struct sink_account a = account(r, 1);
 	encoder_finish(r->encoder, &r->writer);
 	a.lost_processes = lost_processes(r);
-	add_off_cpu(&a.off_cpu, watch_totals(r->watch).off_cpu);
+	const struct off_cpu_account seen = watch_totals(r->watch).off_cpu;
+	a.off_cpu.lost += seen.lost;
+	a.off_cpu.watched_ns += seen.watched_ns;
+	a.off_cpu.ran_ns += seen.ran_ns;
+	a.off_cpu.queued_ns += seen.queued_ns;
 	switch_cost_account(&a.off_cpu, SWITCH_COST_BLOCKS);
 	r->result->off_cpu = a.off_cpu;
 	int error = finish_file(r, &a);
@@ -307,13 +391,13 @@ static void finish(struct recorder *r)
 	if (!r->ended_ns)
 		wait_only(r);
 	if (error)
-		messages_given_up(r->options, error);
+		say_given_up(r->options, error);
 }
 
 static void exec_failed(struct recorder *r, int error)
 {
 	r->options->warn("record: %s: %s", r->options->command[0], strerror(-error));
-	r->result->exit_code = spawn_failure_code(-error);
+	r->result->exit_code = program_failure_code(-error);
 	discard(r);
 }
 
@@ -331,19 +415,35 @@ static void record(struct recorder *r)
 	encoder_interval_set(r->encoder, r->options->interval_ms);
 	trace_writer_sync_prepare(r->writer);
 	watch_encoder_set(r->watch, r->encoder);
-	messages_prepare_last(r->options);
-	watch_switches_set(r->watch, &r->outside.switches);
+	prepare_last_message(r->options);
+	watch_switches_set(r->watch, &r->switches);
 	record_until_over(r);
 	finish(r);
-	signals_no_last_words();
+	signals_fatal_message(NULL);
 }
 
 static void follow(void *context, pid_t pid)
 {
 	struct recorder *r = context;
 
-	if (r->watch)
-		outside_follow(&r->outside, pid, (enum off_cpu_when)r->options->off_cpu);
+	if (!r->watch)
+		return;
+	switches_follow(&r->switches, pid, (enum off_cpu_when)r->options->off_cpu);
+	if (neighbours_create(&r->neighbours))
+		r->neighbours = NULL;
+}
+
+/* Wake up together with others, and have as many descriptors as are allowed; the program keeps its
+ * own limits. */
+static void adjust_own_limits(void)
+{
+	struct rlimit files;
+
+	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0, 0, 0);
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
 }
 
 static void run(struct recorder *r)
@@ -356,13 +456,13 @@ static void run(struct recorder *r)
 	}
 	r->start_ns = monotonic_ns();
 	r->start_cpu_ns = process_cpu_ns();
-	r->pid = spawn_program(r->options->command, &r->environment, &r->signals, follow, r);
+	r->pid = program_start(r->options->command, &r->environment, &r->signals, follow, r);
 	environment_fini(&r->environment);
 	if (r->pid < 0) {
 		exec_failed(r, r->pid);
 		return;
 	}
-	lighten();
+	adjust_own_limits();
 	if (recorded)
 		record(r);
 	else

@@ -1,15 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One run of `brick record`: starts the program, drains the sessions of it and of its children into
- * a recording, ends as the program ended. Once per process, from its only thread; descriptors 0 to
- * 2 must be taken.
+ * One run of `brick record`: starts the program, drains the sessions of it and of its children
+ * into a recording, and ends as the program ended. Once per process, from its only thread;
+ * descriptors 0 to 2 must be taken.
  */
 #pragma once
 
 #include <stdint.h>
-#include "record/inject/inject.h"
-#include "record/recorder_options.h"
 #include "lib/writer/machine_use.h"
+#include "record/inject/inject.h"
+#include "record/switch_records.h"
+
+struct recorder_options {
+	const char *output;
+	char *const *command; /* NULL-terminated argv */
+	uint32_t interval_ms;
+	int compress;
+	int wait;	/* for every recorded process, not only for the program itself */
+	int keep_going; /* run the program even where it cannot be recorded */
+	int inject;	/* preload what attaches by itself */
+	int off_cpu;	/* enum off_cpu_when */
+	struct environment environment; /* more variables for the program */
+	/* One line for the user; never called while the program runs recorded. */
+	void (*warn)(const char *format, ...) __attribute__((format(printf, 1, 2)));
+};
 
 struct recorder_result {
 	int exit_code;

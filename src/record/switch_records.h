@@ -1,15 +1,73 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Times off the CPU: from the kernel to the sessions that they belong to, as long as it costs the
- * program next to nothing. One thread.
+ * Times off the CPU: from the kernel to the sessions that they belong to, for as long as it costs
+ * the program next to nothing: 0.2 % of the CPUs that it uses, and 2 ms of each at once. What
+ * exceeds the share is a debt, which time pays off. One thread.
  */
 #pragma once
 
-#include "record/encoder.h"
-#include "record/recorder_options.h"
-#include "record/switch_budget.h"
-#include "record/watched.h"
+#include <stdint.h>
 #include "lib/drain/off_cpu_intervals.h"
+#include "lib/writer/machine_use.h"
+#include "record/encoder.h"
+
+struct watched;
+
+/* Whether it is recorded when threads are off their CPUs. */
+enum off_cpu_when {
+	OFF_CPU_NEVER,
+	OFF_CPU_ALWAYS,	  /* whatever it costs the program */
+	OFF_CPU_IF_CHEAP, /* while it costs the program next to nothing */
+};
+
+/* ---- what it may cost: pure ---- */
+
+/* Zero but for at_ns, when recording began. */
+struct switch_budget {
+	uint64_t at_ns;	     /* reckoned up to here */
+	uint64_t each_ns;    /* what one takes; 0: not measured, then more than it is anywhere */
+	uint64_t per_s;	     /* so many were there when it was reckoned last */
+	uint64_t resumed_ns; /* 0: never stopped */
+	double debt_ns;
+	unsigned stops; /* one soon after another */
+};
+
+/*
+ * So many times off the CPU since it was reckoned last, on `cpus` CPUs. Returns in how many ms the
+ * debt will be too large if all goes on like this; 0: it is.
+ */
+uint32_t switch_budget_spend(
+	struct switch_budget *b, uint64_t times, unsigned cpus, uint64_t now_ns);
+
+/* The cost was measured, and the debt is reckoned by it. 1: it is too large. */
+int switch_budget_measured(struct switch_budget *b, uint64_t each_ns, unsigned cpus);
+
+/* Recording stops: until when? For 1 s, or twice as long as last time if that was just before. */
+uint64_t switch_budget_stop(struct switch_budget *b, uint64_t now_ns);
+
+/* Recording goes on. */
+void switch_budget_resume(struct switch_budget *b, uint64_t now_ns);
+
+/* ---- what it costs a thread that the kernel records when it leaves its CPU (lib/sys/switches.h)
+ * ---- */
+
+enum { SWITCH_COST_ROUNDS = 64 };
+
+/*
+ * Two threads on one CPU hand a byte to and fro, in turns recorded and not: CPU time of both, since
+ * the kernel books a switch's work to either. more_ns [blocks] gets, sorted, by what a time off the
+ * CPU took longer when it was recorded; a block takes a millisecond. Errors as those of
+ * brick__switches_join(), -EAGAIN.
+ */
+int switch_cost_measure(double *more_ns, int blocks);
+
+/* Blocks of a measurement: while a program is recorded, and of the one that is kept. */
+enum { SWITCH_COST_QUICK = 5, SWITCH_COST_BLOCKS = 12 };
+
+/* The quartiles into the account, where switches are known; as they were after an error. */
+void switch_cost_account(struct off_cpu_account *account, int blocks);
+
+/* ---- the times themselves ---- */
 
 struct switches {
 	enum off_cpu_when when;

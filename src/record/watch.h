@@ -7,10 +7,35 @@
 #pragma once
 
 #include <stdint.h>
+#include <sys/types.h>
+#include "base/array.h"
+#include "base/hashmap.h"
 #include "lib/drain/clock_line.h"
+#include "lib/drain/drain.h"
+#include "lib/drain/drain_pace.h"
 #include "record/encoder.h"
+#include "record/process.h"
 #include "record/session_dir.h"
-#include "record/switch_records.h"
+
+struct switches;
+
+/* One session: its file, its process, how it ended. */
+struct watched {
+	struct watched *next;
+	char name[256]; /* of its file */
+	struct process process;
+	int is_elsewhere;	   /* in another PID namespace, which numbers it otherwise */
+	struct hashmap own_tid_of; /* ... and its threads: theirs by ours, of those that live */
+	int fd;			   /* -1: none */
+	struct drain *drain;	   /* NULL: its file is none that can be used */
+	struct drain_pace pace;
+	ARRAY(struct sink_off_cpu) off_cpu; /* not handed to the encoder yet */
+	int followed;			    /* by the recorder of times off the CPU */
+	uint64_t consumed_ns;		    /* when its rings were emptied last */
+	uint64_t closed_ns;		    /* when it was first seen closed */
+	int ending;			    /* handed to the encoder to be finished, or unusable */
+	int emitted;			    /* ... which it has done */
+};
 
 struct watch;
 
@@ -52,7 +77,7 @@ int watch_has_consumed(struct watch *w);
 struct watch_totals {
 	uint32_t processes;	 /* whose sessions were read */
 	uint32_t lost;		 /* whose sessions could not, or only in part */
-	uint32_t dead, outlived; /* of `processes`: how they ended, if not in good order */
+	uint32_t dead, outlived; /* of `processes`: how they ended, if not cleanly */
 	uint64_t records, samples, steps, threads, dropped;
 	struct off_cpu_account off_cpu; /* what is known of the sessions that have ended */
 	const char *fault;		/* of the first that was lost; static text */

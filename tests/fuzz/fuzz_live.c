@@ -12,7 +12,6 @@
 #include "analysis/accounts/heatmap.h"
 #include "analysis/accounts/summary.h"
 #include "brick/brick.h"
-#include "record/live/live_difference.h"
 #include "record/live/live_snapshot.h"
 #include "tests/unit/trace_check.h"
 #include "tests/unit/trace_fake.h"

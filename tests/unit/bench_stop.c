@@ -12,8 +12,7 @@
 #include "analysis/compare/compare_effect.h"
 #include "analysis/accounts/statistics.h"
 #include "base/hash.h"
-#include "record/runner/turn_plan.h"
-#include "record/runner/stop.h"
+#include "record/runner/turns.h"
 
 static uint64_t random_state;
 

@@ -19,11 +19,8 @@
 #include <cmocka.h>
 #include "brick/brick.h"
 #include "brick/error.h"
-#include "record/live/live_difference.h"
-#include "record/live/live_find.h"
-#include "record/live/live_session.h"
 #include "record/live/live_snapshot.h"
-#include "record/live/live_window.h"
+#include "record/live/live_session.h"
 
 static char directory[] = "/tmp/brick-live-XXXXXX";
 static char path[128];

@@ -19,7 +19,7 @@
 #include "base/clock_ns.h"
 #include "lib/drain/off_cpu.h"
 #include "lib/drain/off_cpu_intervals.h"
-#include "record/switch_timing.h"
+#include "record/switch_records.h"
 
 #define SPIN_NS 300000000ull
 #define SLEEP_NS 200000000ull

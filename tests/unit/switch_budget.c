@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "record/switch_budget.h"
+#include "record/switch_records.h"
 
 enum { LOOK_MS = 100, EACH_NS = 1700 };
 

@@ -7,9 +7,22 @@
 
 #include <limits.h>
 #include <stddef.h>
+#include "base/array.h"
 #include "record/inject/attachers.h"
-#include "record/inject/environment.h"
 #include "record/inject/target_program.h"
+
+/* Variables of a program's environment that differ from ours: "NAME=VALUE". */
+struct environment {
+	ARRAY(char *) variables;
+};
+
+/* Add one, formatted. 0 or -ENOMEM. */
+int environment_add(struct environment *env, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+void environment_fini(struct environment *env);
+
+/* Make them our own; between fork and exec. The strings are the process's from then on. -errno. */
+int environment_apply(const struct environment *env);
 
 /* Where the library is, seen from this program's own file; path is PATH_MAX bytes. */
 enum inject_obstacle inject_library(const struct attacher *attacher, char *path, size_t bytes);

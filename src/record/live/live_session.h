@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One session that is looked at: its file, mapped read-only, and its process. Stays readable when
- * the process has ended or the file has lost its name. One thread.
+ * Sessions of a process that still runs: found where the kernel lists what the process has open,
+ * each mapped read-only and held together with its process. A session stays readable when the
+ * process has ended or the file has lost its name. One thread.
  */
 #pragma once
 
@@ -9,9 +10,19 @@
 #include <sys/types.h>
 #include "record/process.h"
 
+/* Gets a descriptor that is its own to close. */
+typedef void (*live_find_fn)(void *context, int fd);
+
+/*
+ * Call fn for each session of a process: the file of a recorder, or the memory of a program that
+ * embeds libbrick. A recorder has those of all that it records open. They are opened for reading
+ * only; returns how many. -ENOENT: no such process. -EACCES: it is another user's. -errno.
+ */
+int live_find(pid_t pid, live_find_fn fn, void *context);
+
 enum live_state {
 	LIVE_RUNNING,
-	LIVE_CLOSED,  /* ended in good order */
+	LIVE_CLOSED,  /* ended cleanly */
 	LIVE_STOPPED, /* closed its session, and goes on */
 	LIVE_DIED,    /* without closing it: killed, or crashed */
 	LIVE_BROKEN,  /* what it holds makes no sense any more */

@@ -2,17 +2,124 @@
 /*
  * Order matters: records are looked at before statistics, so that a brick is never in the run more
  * often than its thread has counted it; all lanes are cut to begin at the same moment, so that
- * threads can be compared. Called by src/record/live/live_source.c and the fuzzer.
+ * threads can be compared. What belongs to something before the cut is taken out, so that all that
+ * is left nests. Nothing in the records is trusted.
  */
 #include "record/live/live_snapshot.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include "brick/error.h"
-#include "record/live/live_window.h"
+#include <string.h>
 #include "base/clock_ns.h"
+#include "brick/error.h"
 #include "lib/drain/machine.h"
 #include "trace/run_builder.h"
+
+/* ---- the cut ---- */
+
+/* Does a record say more about the one before it? */
+static int is_about_another(const struct brick_record *r)
+{
+	switch (r->kind) {
+	case BRICK_RECORD_WORK:
+	case BRICK_RECORD_LAUNCH:
+	case BRICK_RECORD_TIMES:
+	case BRICK_RECORD_AFTER:
+	case BRICK_RECORD_FLOW:
+	case BRICK_RECORD_TILE:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+enum { AHEAD = 64 }; /* at most of them tell of the same samples */
+
+/* Records that tell of samples which come, in order. */
+struct ahead {
+	struct brick_record records[AHEAD];
+	size_t count;
+};
+
+static void add(struct ahead *a, const struct brick_record *r)
+{
+	if (a->count < AHEAD)
+		a->records[a->count++] = *r;
+}
+
+/* So many samples are left out. */
+static void pass(struct ahead *a, uint32_t samples)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < a->count; i++) {
+		struct brick_record *r = &a->records[i];
+		uint64_t of = ((uint64_t)r->wait << 32 | r->ticks) >> samples;
+		r->ticks = (uint32_t)of;
+		r->wait = (uint32_t)(of >> 32);
+		if (of)
+			a->records[kept++] = *r;
+	}
+	a->count = kept;
+}
+
+static uint32_t samples_of(const struct brick_record *r)
+{
+	struct brick_record out[3];
+	struct brick_samples samples;
+
+	if (r->kind != BRICK_RECORD_SAMPLES)
+		return 0;
+	memcpy(&samples, r, sizeof samples);
+	return brick_samples_read(&samples, out);
+}
+
+/* In front of a record that is kept. */
+static size_t keep_ahead(struct ahead *a, struct brick_record *records, size_t kept)
+{
+	memcpy(records + kept, a->records, a->count * sizeof a->records[0]);
+	kept += a->count;
+	a->count = 0;
+	return kept;
+}
+
+size_t live_window_trim(struct brick_record *records, size_t count, uint64_t from_ticks)
+{
+	struct ahead ahead = {.count = 0};
+	size_t kept = 0;
+	uint32_t depth = 0;
+	int begun = 0, skip = 1;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct brick_record r = records[i];
+		if (r.kind == BRICK_RECORD_WORK_AHEAD) {
+			add(&ahead, &r);
+			continue;
+		}
+		if (is_about_another(&r)) {
+			if (!skip)
+				records[kept++] = r;
+			continue;
+		}
+		begun = begun || r.begin >= from_ticks;
+		skip = !begun || (r.kind == BRICK_RECORD_CLOSE && !depth);
+		if (skip) {
+			pass(&ahead, samples_of(&r));
+			continue;
+		}
+		if (r.kind == BRICK_RECORD_OPEN)
+			depth++;
+		else if (r.kind == BRICK_RECORD_CLOSE)
+			depth--;
+		else if (r.kind == BRICK_RECORD_THREAD)
+			depth = 0;
+		kept = keep_ahead(&ahead, records, kept);
+		records[kept++] = r;
+	}
+	return kept;
+}
+
+/* ---- the snapshot ---- */
 
 /* Newest records of one lane. */
 struct peeked {
@@ -167,4 +274,73 @@ int live_snapshot(struct run **out, const struct snapshot_part *parts, size_t co
 	}
 	fini(&s);
 	return error;
+}
+
+/*
+ * ---- less an earlier one ----
+ * Lanes are known by their process and their place among its lanes, bricks by their names: both
+ * only ever grow.
+ */
+
+static uint64_t less(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+/* The lane of `base` that is lane `number` of `run`; NULL: it is new. */
+static const struct run_lane *same_lane(
+	const struct run *base, const struct run *run, size_t number)
+{
+	uint32_t process = run->lanes[number].process;
+	size_t place = 0;
+
+	for (size_t i = 0; i < number; i++)
+		place += run->lanes[i].process == process;
+	if (process >= base->process_count ||
+		base->processes[process].pid != run->processes[process].pid)
+		return NULL;
+	for (size_t i = 0; i < base->lane_count; i++)
+		if (base->lanes[i].process == process && !place--)
+			return &base->lanes[i];
+	return NULL;
+}
+
+static void subtract(struct brick_stat *stat, const struct brick_stat *before)
+{
+#define LESS(m) stat->m = less(stat->m, before->m)
+	LESS(count);
+	LESS(total);
+	LESS(self);
+	LESS(elements);
+	LESS(bytes);
+	LESS(bytes_out);
+	LESS(flops);
+	LESS(wait);
+	LESS(nested);
+#undef LESS
+	stat->min = stat->max = UINT64_MAX; /* not known */
+}
+
+static void subtract_histogram(struct run *run, uint32_t to, const struct run *base, uint32_t from)
+{
+	if (!run->histograms || !run->histograms[to] || !base->histograms ||
+		!base->histograms[from])
+		return;
+	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
+		run->histograms[to][i] = less(run->histograms[to][i], base->histograms[from][i]);
+}
+
+void live_subtract(struct run *run, const struct run *base)
+{
+	for (uint32_t b = 0; b < run->brick_count; b++) {
+		uint32_t before = run_brick_find(base, run->bricks[b].name);
+		if (before == RUN_NONE)
+			continue;
+		subtract_histogram(run, b, base, before);
+		for (size_t l = 0; l < run->lane_count; l++) {
+			const struct run_lane *lane = same_lane(base, run, l);
+			if (lane && lane->stats && run->lanes[l].stats)
+				subtract(&run->lanes[l].stats[b], &lane->stats[before]);
+		}
+	}
 }

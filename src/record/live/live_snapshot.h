@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include <stddef.h>
+#include "brick/abi/session.h"
 #include "lib/drain/drain.h"
 #include "trace/run.h"
 
@@ -22,3 +24,15 @@ struct snapshot_part {
  */
 int live_snapshot(struct run **out, const struct snapshot_part *parts, size_t count,
 	size_t capacity, int *whole);
+
+/*
+ * A run less an earlier look at the same sessions. Exact statistics and histograms become those
+ * since `base`; the shortest and longest executions are not known then. Losses stay as they are.
+ */
+void live_subtract(struct run *run, const struct run *base);
+
+/*
+ * Of the newest records of a ring, keep those that begin at from_ticks or later, without ends of
+ * what began before, and without what is said about those. In place; returns how many are left.
+ */
+size_t live_window_trim(struct brick_record *records, size_t count, uint64_t from_ticks);

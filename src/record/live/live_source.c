@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sessions join as they are found and stay until the end, so that what a process left behind is
- * still shown when it is gone. How many records are looked at follows from what a step needs.
+ * still shown when it is gone. How many records are looked at follows from what a step needs, and
+ * at first from what the first token needs.
  */
 #include "record/live/live_source.h"
 
@@ -15,12 +16,169 @@
 #include <unistd.h>
 #include "brick/clock.h"
 #include "brick/error.h"
-#include "record/live/live_find.h"
 #include "record/keeper.h"
-#include "record/live/live_look.h"
 #include "record/live/live_session.h"
-#include "record/record_guard.h"
+#include "record/live/live_snapshot.h"
 #include "record/process.h"
+#include "record/record_guard.h"
+
+/* ---- one look after the other, each as a run ---- */
+
+enum {
+	MAX_SESSIONS = 256,
+	MIN_RECORDS = 8192, /* of a lane */
+	MAX_RECORDS = 1 << 18,
+	ALL_RECORDS = 1 << 18, /* of all lanes together, but for the first look */
+};
+
+struct live_look {
+	size_t capacity; /* records of a lane to look at */
+	live_first_token_fn first_token;
+	uint64_t ttft_ns;
+	int ttft_known;
+	int first_seen;	    /* ttft_ns is as well known as it ever will be */
+	uint64_t first_due; /* records that a lane must hold to look for it again */
+	struct run *base;   /* statistics count from here on; NULL: from the start */
+	int reset;	    /* the next look becomes the base */
+};
+
+static enum drain_end end_of(enum live_state state)
+{
+	switch (state) {
+	case LIVE_CLOSED:
+	case LIVE_STOPPED:
+		return DRAIN_END_CLOSED;
+	case LIVE_DIED:
+		return DRAIN_END_DEAD;
+	case LIVE_BROKEN:
+		return DRAIN_END_BROKEN;
+	default:
+		return DRAIN_END_OUTLIVED;
+	}
+}
+
+static size_t gather(const struct live_session *sessions, struct snapshot_part *parts)
+{
+	size_t count = 0;
+
+	for (const struct live_session *l = sessions; l; l = l->next)
+		parts[count++] = (struct snapshot_part){l->drain, end_of(l->state),
+			l->end_ticks ? l->end_ticks : drain_ticks(l->drain)};
+	return count;
+}
+
+static size_t lane_count(const struct live_session *sessions)
+{
+	size_t lanes = 0;
+
+	for (const struct live_session *l = sessions; l; l = l->next)
+		lanes += drain_lanes(l->drain);
+	return lanes ? lanes : 1;
+}
+
+/* Records of the lane that has most. */
+static uint64_t most_written(const struct live_session *sessions)
+{
+	uint64_t most = 0;
+
+	for (const struct live_session *l = sessions; l; l = l->next)
+		for (uint32_t i = drain_lanes(l->drain); i-- > 0;) {
+			uint64_t written = drain_level(l->drain, i).written;
+			most = written > most ? written : most;
+		}
+	return most;
+}
+
+/*
+ * Rings are looked at whole until the first token is known to have been in them, or it is too late;
+ * each time only when there is twice as much in them.
+ */
+static void find_first_token(struct live_look *look, const struct live_session *sessions,
+	const struct run *run, int whole)
+{
+	if (look->first_seen || most_written(sessions) < look->first_due)
+		return;
+	look->first_due = 2 * most_written(sessions);
+	look->first_seen = !whole;
+	if (whole && look->first_token(run, &look->ttft_ns))
+		look->first_seen = look->ttft_known = 1;
+}
+
+/* Does the run hold a step from begin to end? */
+static int has_step(const struct run *run)
+{
+	for (size_t i = 0; i < run->step_count; i++)
+		if (!run->steps[i].open)
+			return 1;
+	return 0;
+}
+
+static int knows_steps(const struct run *run)
+{
+	for (size_t l = 0; l < run->lane_count; l++)
+		for (uint32_t b = 0; run->lanes[l].stats && b < run->brick_count; b++)
+			if (brick_is_step((uint32_t)run->bricks[b].well_known) &&
+				run->lanes[l].stats[b].count)
+				return 1;
+	return 0;
+}
+
+static void adapt_capacity(struct live_look *look, const struct run *run)
+{
+	if (!has_step(run) && knows_steps(run) && look->capacity < MAX_RECORDS)
+		look->capacity *= 2;
+}
+
+static size_t capacity_now(const struct live_look *look, const struct live_session *sessions)
+{
+	size_t most = ALL_RECORDS / lane_count(sessions);
+
+	if (!look->first_seen && most_written(sessions) >= look->first_due)
+		return MAX_RECORDS;
+	return look->capacity < most ? look->capacity : most < 1024 ? 1024 : most;
+}
+
+static void apply_base(struct live_look *look, struct run **run)
+{
+	if (look->reset) {
+		run_destroy(look->base);
+		look->base = *run;
+		look->reset = 0;
+		*run = NULL;
+	}
+}
+
+/* As live_source_run() says. */
+static int look_run(struct live_look *look, const struct live_session *sessions, struct run **out,
+	uint64_t *ttft_ns)
+{
+	struct snapshot_part parts[MAX_SESSIONS];
+	struct run *run = NULL;
+	int whole = 0;
+	size_t count = gather(sessions, parts);
+
+	if (!count)
+		return 0;
+	int error = live_snapshot(&run, parts, count, capacity_now(look, sessions), &whole);
+	if (error < 0)
+		return error;
+	find_first_token(look, sessions, run, whole);
+	adapt_capacity(look, run);
+	apply_base(look, &run);
+	if (!run) {
+		error = live_snapshot(&run, parts, count, capacity_now(look, sessions), &whole);
+		if (error < 0)
+			return error;
+	}
+	if (look->base)
+		live_subtract(run, look->base);
+	if (look->ttft_known)
+		*ttft_ns = look->ttft_ns;
+	*out = run;
+	return 1;
+}
+
+/* ---- the source ---- */
 
 struct live_source {
 	pid_t pid;		       /* of the process, or of the recorder */
@@ -39,7 +197,7 @@ static struct live_source *create(live_first_token_fn first_token)
 
 	if (!s)
 		return NULL;
-	live_look_init(&s->look, first_token);
+	s->look = (struct live_look){.capacity = MIN_RECORDS, .first_token = first_token};
 	guard_install();
 	brick_clock_get();
 	return s;
@@ -59,7 +217,7 @@ static void add_session(void *context, int fd)
 	struct stat st;
 	const char *why;
 
-	if (fstat(fd, &st) < 0 || is_known(s, &st) || s->session_count >= LIVE_MAX_SESSIONS) {
+	if (fstat(fd, &st) < 0 || is_known(s, &st) || s->session_count >= MAX_SESSIONS) {
 		close(fd);
 		return;
 	}
@@ -221,7 +379,7 @@ struct live_status live_source_status(const struct live_source *s)
 
 int live_source_run(struct live_source *s, struct run **out, uint64_t *ttft_ns)
 {
-	return live_look_run(&s->look, s->sessions, out, ttft_ns);
+	return look_run(&s->look, s->sessions, out, ttft_ns);
 }
 
 void live_source_reset(struct live_source *s)
@@ -262,6 +420,6 @@ void live_source_destroy(struct live_source *s)
 		s->sessions = next;
 	}
 	keeper_stop(&s->keeper);
-	live_look_fini(&s->look);
+	run_destroy(s->look.base);
 	free(s);
 }

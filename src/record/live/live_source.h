@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where the pictures of a live view come from: the sessions of a process, or of a command that is
- * recorded for it. Runs are made on demand; nothing is read in between. Once per process (it has
- * guard.h installed). One thread.
+ * recorded for it. Runs are made on demand; nothing is read in between. Once per process, which
+ * gets the SIGBUS handler of record_guard.h. One thread.
  */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include "record/live/live_look.h"
 #include "trace/run.h"
+
+/* 1: the time to the first token is known from these records, and in *ttft_ns. */
+typedef int (*live_first_token_fn)(const struct run *run, uint64_t *ttft_ns);
 
 struct live_source;
 

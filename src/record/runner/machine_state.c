@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Called by `brick bench`. The files are those of proc(5) and the kernel's sysfs documentation. */
+/* The files are those of proc(5) and the kernel's sysfs documentation. */
 #include "record/runner/machine_state.h"
 
 #include <math.h>
@@ -130,8 +130,9 @@ int machine_state_doubt(const struct machine_state *s, unsigned i, char *out, un
 
 	for (out[0] = '\0'; i < DOUBTS && !out[0]; i++) {
 		if (i == 0 && s->load > load_max * s->cpus)
-			snprintf(out, bytes, "a load of %.1f on %u CPUs: others are at work",
-				s->load, s->cpus);
+			snprintf(out, bytes,
+				"a load of %.1f on %u CPUs: other processes use the CPUs", s->load,
+				s->cpus);
 		if (i == 1 && s->governor[0] && strcmp(s->governor, "performance"))
 			snprintf(out, bytes, "the CPUs' frequency changes with load (governor %s)",
 				s->governor);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Called by `brick bench`. */
+/* A fresh process a run, its output in a file; values are taken out of that by regular expressions.
+ */
 #include "record/runner/turn_launch.h"
 
 #include <errno.h>

@@ -1,12 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When to stop measuring. The rule looks at how wide intervals are, never at where they lie, so
- * that it does not stop because a difference happens to look large: the error rate of the verdict,
- * which is made once at the end, stays what it is (Chow and Robbins 1965). Pure; any thread.
+ * In which order the runs of a benchmark are made, and when to stop. Runs come in blocks in which
+ * each kind stands once, in random order, each followed by its mirror image (A B, B A), so that a
+ * machine that becomes slower does so for all alike; the same seed gives the same order. The rule
+ * for stopping looks at how wide intervals are, never at where they lie, so that it does not stop
+ * because a difference happens to look large: the error rate of the verdict, which is made once at
+ * the end, stays what it is (Chow and Robbins 1965). Pure; one thread at a time.
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
+
+enum { PLAN_KINDS_MAX = 8 };
+
+struct plan {
+	size_t kinds, at; /* place in the block */
+	uint64_t blocks;  /* that are done */
+	uint64_t state;
+	uint8_t order[PLAN_KINDS_MAX];
+};
+
+void plan_init(struct plan *plan, size_t kinds, uint64_t seed);
+
+/* The kind of the next run. */
+size_t plan_next(struct plan *plan);
+
+/* Whether a block and its mirror image are complete: only then are all kinds treated alike. */
+static inline int plan_is_even(const struct plan *plan)
+{
+	return plan->at == 0 && plan->blocks % 2 == 0;
+}
 
 enum {
 	STOP_RUNS_MIN = 10,	 /* of each side: fewer make intervals of 95 % that hold less */
