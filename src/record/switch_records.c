@@ -19,7 +19,7 @@
 #include "lib/drain/machine.h"
 #include "lib/sys/switches.h"
 #include "record/process.h"
-#include "record/watch.h"
+#include "record/watched_session.h"
 
 /* ---- the budget: a leaky bucket ---- */
 

@@ -7,78 +7,14 @@
 #include "record/watch.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 #include "base/clock_ns.h"
-#include "record/record_guard.h"
 #include "record/switch_records.h"
-
-/* ---- one session ---- */
-
-/* Threads of a process that has closed its session, on its way out, may record for a moment yet. */
-#define LINGER_NS 100000000ull
-
-static const char *open_file(struct watched *s, int directory)
-{
-	const char *why = NULL;
-
-	s->fd = openat(directory, s->name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (s->fd < 0)
-		return "it cannot be opened";
-	return drain_open(&s->drain, s->fd, &guard_mappings, &why) ? why : NULL;
-}
-
-/* Open a session file. NULL: no memory. Why it cannot be used in *why, else NULL. */
-static struct watched *watched_open(int directory, const char *name, pid_t pid, const char **why)
-{
-	struct watched *s = calloc(1, sizeof *s);
-
-	if (!s)
-		return NULL;
-	snprintf(s->name, sizeof s->name, "%s", name);
-	s->process = process_hold_writer(pid, name);
-	s->is_elsewhere = s->process.pid != pid;
-	s->consumed_ns = monotonic_ns();
-	*why = open_file(s, directory);
-	return s;
-}
-
-/* Is it over, how, and when? To be asked before its rings are emptied for the last time. */
-static int watched_is_over(
-	struct watched *s, uint64_t now_ns, enum drain_end *end, uint64_t *end_ticks)
-{
-	int exited = process_has_ended(&s->process);
-
-	if (drain_state(s->drain, end_ticks) == BRICK_SESSION_CLOSED) {
-		*end = DRAIN_END_CLOSED;
-		if (!s->closed_ns)
-			s->closed_ns = now_ns;
-		return exited || now_ns - s->closed_ns >= LINGER_NS;
-	}
-	*end_ticks = drain_ticks(s->drain);
-	*end = exited		       ? DRAIN_END_DEAD
-	       : drain_fault(s->drain) ? DRAIN_END_BROKEN
-				       : DRAIN_END_OUTLIVED;
-	return *end != DRAIN_END_OUTLIVED;
-}
-
-static void watched_close(struct watched *s)
-{
-	process_release(&s->process);
-	drain_close(s->drain);
-	array_fini(&s->off_cpu);
-	hashmap_fini(&s->own_tid_of);
-	if (s->fd >= 0)
-		close(s->fd);
-	free(s);
-}
-
-/* ---- all of them ---- */
+#include "record/watched_session.h"
 
 enum {
 	LOOK_MS = 100,	      /* at most, while sessions are open: bounds how far a burst gets */

@@ -7,35 +7,12 @@
 #pragma once
 
 #include <stdint.h>
-#include <sys/types.h>
-#include "base/array.h"
-#include "base/hashmap.h"
 #include "lib/drain/clock_line.h"
 #include "lib/drain/drain.h"
-#include "lib/drain/drain_pace.h"
 #include "record/encoder.h"
-#include "record/process.h"
 #include "record/session_dir.h"
 
 struct switches;
-
-/* One session: its file, its process, how it ended. */
-struct watched {
-	struct watched *next;
-	char name[256]; /* of its file */
-	struct process process;
-	int is_elsewhere;	   /* in another PID namespace, which numbers it otherwise */
-	struct hashmap own_tid_of; /* ... and its threads: theirs by ours, of those that live */
-	int fd;			   /* -1: none */
-	struct drain *drain;	   /* NULL: its file is none that can be used */
-	struct drain_pace pace;
-	ARRAY(struct sink_off_cpu) off_cpu; /* not handed to the encoder yet */
-	int followed;			    /* by the recorder of times off the CPU */
-	uint64_t consumed_ns;		    /* when its rings were emptied last */
-	uint64_t closed_ns;		    /* when it was first seen closed */
-	int ending;			    /* handed to the encoder to be finished, or unusable */
-	int emitted;			    /* ... which it has done */
-};
 
 struct watch;
 
