@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Do layers.py and measures.py see what they are for? In a copy of the tree as it is they find nothing more than
+"""Do layers.py, measures.py and docs.py see what they are for? In a copy of the tree as it is they find nothing more than
 in the tree; then an arrow up, a circle of files, a question for the OS, and a name in /tmp are
 planted, one at a time, and each must be found where it stands."""
 
@@ -11,6 +11,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(HERE, "tests"))
+import docs  # noqa: E402
 import layers  # noqa: E402
 import measures  # noqa: E402
 
@@ -64,7 +65,11 @@ def main():
             for back in undo:
                 back()
         assert found(tree) == before
-    print(f"{len(plants)} plants found")
+    pages = [("`src/gone.c`", "src/gone.c is not there"), ("[gone](GONE.md)", "GONE.md is not there"),
+             ("as iss" + "ue 12 asks", "cites iss" + "ue 12")]
+    for text, sentence in pages:
+        assert docs.wrong_in(HERE, "docs/HACKING.md", text) == ["docs/HACKING.md: " + sentence], text
+    print(f"{len(plants) + len(pages)} plants found")
 
 
 if __name__ == "__main__":

@@ -71,6 +71,7 @@ run_fuzzers()
 
 check "arrows between rooms" tests/layers.py
 check "no names that anybody can foretell" tests/measures.py
+check "pages name what is there" tests/docs.py
 check "build with gcc" build default
 check "engine and models" examples/demo/models.sh
 check "ggml as archives, for static programs" examples/demo/engine-static.sh

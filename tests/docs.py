@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What documentation names exists: files that pages link or quote, tests and benches that they cite, pages that sources
+cite. Nothing in the tree cites an issue's number, and the glossary and the changelog of a version stay short.
+
+  tests/docs.py [TREE]     checks the tree (default: the one that this file is in)
+"""
+
+import glob
+import os
+import re
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
+QUOTED = re.compile(r"`([\w.*/-]+/[\w.*-]*)`")
+PAGE = re.compile(r"\bdocs/[A-Z]+\.md\b")
+ISSUE = re.compile(r"\bissues? #?\d+\b", re.I)
+PLACEHOLDER = re.compile(r"NAME|FILE|PID")
+FOLDERS = ("src", "include", "docs", "tests", "examples", "bench", "cmake", "packaging")
+MOST_TERMS, MOST_LINES = 60, 60
+# Where a quoted name may lie: its first word, and patterns of paths.
+CITED = {"unit": ["tests/unit/{}.c"], "integration": ["tests/integration/{}.py"], "attack": ["tests/attack/{}.py"],
+         "brick": ["include/brick/{}"], "bench": ["bench/{}", "bench/{}.py", "bench/{}.c"]}
+
+
+def text_of(tree, path):
+    with open(os.path.join(tree, path), encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def files(tree):
+    return subprocess.run(["git", "-C", tree, "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True,
+                          check=True).stdout.split("\n")[:-1]
+
+
+def is_there(tree, patterns):
+    return any(glob.glob(os.path.join(tree, pattern)) for pattern in patterns)
+
+
+def missing(tree, page, text):
+    """What a page links or quotes and the tree has not."""
+    for target in LINK.findall(text):
+        if "://" not in target and not is_there(tree, [os.path.join(os.path.dirname(page), target)]):
+            yield target
+    for name in QUOTED.findall(text):
+        first, rest = name.split("/", 1)
+        if PLACEHOLDER.search(name) or not rest:
+            continue
+        if first in CITED and not (first == "brick" and not name.endswith((".h", ".hpp"))):
+            patterns = [pattern.format(rest) for pattern in CITED[first]]
+        elif first in FOLDERS:
+            patterns = [name]
+        else:
+            continue
+        if not is_there(tree, patterns):
+            yield name
+
+
+def wrong_in(tree, path, text):
+    gone = {page for page in PAGE.findall(text) if not os.path.exists(os.path.join(tree, page))}
+    if path.endswith(".md"):
+        gone.update(missing(tree, path, text))
+    return [f"{path}: {name} is not there" for name in sorted(gone)] + [f"{path}: cites {i}" for i in ISSUE.findall(text)]
+
+
+def too_long(tree):
+    terms = len(re.findall(r"^\| (?!word )[^-|]", text_of(tree, "docs/GLOSSARY.md"), re.M))
+    if terms > MOST_TERMS:
+        yield f"docs/GLOSSARY.md: {terms} terms, at most {MOST_TERMS}"
+    for part in re.split(r"^(?=## )", text_of(tree, "CHANGELOG.md"), flags=re.M)[1:]:
+        lines = part.rstrip().count("\n") + 1
+        if lines > MOST_LINES:
+            yield f"CHANGELOG.md: {lines} lines of {part.splitlines()[0][3:]}, at most {MOST_LINES}"
+
+
+def check(tree):
+    wrong = list(too_long(tree))
+    for path in files(tree):
+        if not path.endswith((".png", "package-lock.json", "LICENSE")) and os.path.isfile(os.path.join(tree, path)):
+            wrong += wrong_in(tree, path, text_of(tree, path))
+    return wrong
+
+
+def main():
+    wrong = check(sys.argv[1] if len(sys.argv) > 1 else HERE)
+    for line in wrong:
+        print(line)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
