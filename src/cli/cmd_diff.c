@@ -13,6 +13,7 @@
 #include "cli/history_runs.h"
 #include "cli/options.h"
 #include "ui/page/page_diff.h"
+#include "ui/page/page_json.h"
 #include "cli/selection_options.h"
 #include "cli/die.h"
 #include "cli/input.h"
@@ -111,8 +112,8 @@ static void read_recording(
 	if (compare_series_init(&sides->series.items[at], &sides->names, run,
 		    (enum summary_by)arguments->by) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory", path);
-	if (sides->page)
-		page_diff_add(sides->page, side, run);
+	if (sides->page && page_diff_add(sides->page, side, run) < 0)
+		die(CLI_SYSTEM, "%s: not enough memory for its layers", path);
 }
 
 static void read_history(struct sides *sides, const char *name, const struct options *arguments)
@@ -209,7 +210,9 @@ static int answer(struct sides *sides, const struct options *arguments)
 		arguments->top, arguments->all, sides->floor};
 	if (sides->page) {
 		struct output *output = output_open(arguments->html, sides->origins.items[0].path);
-		page_diff_write(sides->page, &view, sides->series.items, output_stream(output));
+		if (page_diff_write(
+			    sides->page, &view, sides->series.items, output_stream(output)) < 0)
+			die(CLI_SYSTEM, "not enough memory for the page");
 		output_commit(output, 0);
 	}
 	if (!sides->page || strcmp(arguments->html, "-"))
@@ -240,8 +243,8 @@ static int run_diff(int argc, char **argv)
 	find_sides(&sides, argc, behind);
 	if (arguments.html && !page_available())
 		die(CLI_SYSTEM, "--html: %s", page_missing());
-	if (arguments.html)
-		sides.page = page_diff_create();
+	if (arguments.html && !(sides.page = page_diff_create()))
+		die(CLI_SYSTEM, "not enough memory for the page");
 	read_sides(&sides, argv + optind, &arguments);
 	return answer(&sides, &arguments);
 }

@@ -12,7 +12,7 @@
 
 #include "cli/open_once.h"
 #include "cli/selection_options.h"
-#include "ui/page/page.h"
+#include "ui/page/page_json.h"
 #include "cli/die.h"
 #include "cli/input.h"
 #include "ui/text/report_view.h"

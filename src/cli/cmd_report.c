@@ -14,7 +14,7 @@
 #include "cli/input.h"
 #include "cli/history_runs.h"
 #include "cli/selection_options.h"
-#include "ui/page/page.h"
+#include "ui/page/page_json.h"
 #include "ui/text/json_out.h"
 #include "ui/text/report_apart.h"
 #include "ui/text/report_sort.h"

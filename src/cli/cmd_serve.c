@@ -4,7 +4,7 @@
  * of one CPU's time; answers are made here and given out by the server's thread.
  */
 #include "base/clock_ns.h"
-#include "ui/serve/serve.h"
+#include "brick/error.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -16,12 +16,13 @@
 #include "cli/die.h"
 #include "cli/input.h"
 #include "cli/selection_options.h"
-#include "ui/page/page.h"
+#include "ui/page/page_json.h"
 #include "ui/text/text.h"
 #include "ui/serve/access.h"
 #include "ui/serve/held.h"
 #include "ui/serve/http_server.h"
-#include "ui/serve/serve_pace.h"
+#include "ui/serve/metrics.h"
+#include "ui/serve/serve_source.h"
 
 enum { DEFAULT_PORT = 9477, MIN_TOKEN = 16 };
 
@@ -83,37 +84,63 @@ static const struct cli_option option_table[] = {
 	OPTION_HELP,
 };
 
-static void hand_out(struct server *server, struct http_content *content)
+/* Takes the content. -ENOMEM. */
+static int hand_out(struct server *server, struct http_content *content)
 {
-	content->metrics = serve_metrics_end(
+	content->metrics = metrics_whole(
 		server->metrics, server->reads, server->failures, &content->metrics_bytes);
-	content->metrics_plain =
-		serve_metrics_plain(content->metrics, &content->metrics_plain_bytes);
-	if (http_publish(server->http, content) < 0)
-		die(CLI_SYSTEM, "serve: out of memory");
+	if (content->metrics)
+		content->metrics_plain =
+			metrics_plain(content->metrics, &content->metrics_plain_bytes);
+	int rc = content->metrics_plain ? 0 : -ENOMEM;
+	return http_publish(server->http, content) ?: rc;
 }
 
-static void publish(struct server *server, const struct serve_reading *reading)
+/* The document and its data, as texts. */
+static int fill(struct http_content *content, const struct page *page, bool live)
 {
-	struct http_content content = {0};
 	const char *head, *tail;
 	size_t head_bytes, tail_bytes;
-	struct page *page = xcalloc(1, sizeof(*page));
-	page_measure(page, reading->run);
-	json_t *data = page_json(page, reading->live ? PAGE_LIVE : PAGE_SERVED);
-	content.data = page_text(data, &content.data_bytes);
-	json_decref(data);
+	json_auto_t *data = NULL;
+	int rc = page_json(&data, page, live ? PAGE_LIVE : PAGE_SERVED);
+	if (rc == 0)
+		rc = page_text(&content->data, &content->data_bytes, data);
+	if (rc < 0)
+		return rc;
 	page_template(&head, &head_bytes, &tail, &tail_bytes);
-	content.page_bytes = head_bytes + content.data_bytes + tail_bytes;
-	content.page = xcalloc(1, content.page_bytes);
-	memcpy(content.page, head, head_bytes);
-	memcpy(content.page + head_bytes, content.data, content.data_bytes);
-	memcpy(content.page + head_bytes + content.data_bytes, tail, tail_bytes);
+	content->page_bytes = head_bytes + content->data_bytes + tail_bytes;
+	content->page = malloc(content->page_bytes);
+	if (!content->page)
+		return -ENOMEM;
+	memcpy(content->page, head, head_bytes);
+	memcpy(content->page + head_bytes, content->data, content->data_bytes);
+	memcpy(content->page + head_bytes + content->data_bytes, tail, tail_bytes);
+	return 0;
+}
+
+/* Takes the run of the reading. -ENOMEM: what was served before still is. */
+static int publish(struct server *server, const struct serve_reading *reading)
+{
+	struct http_content content = {0};
+	struct page *page = calloc(1, sizeof(*page));
+	char *metrics = NULL;
+	int rc = page ? page_measure(page, reading->run) : -ENOMEM;
+	if (rc == 0)
+		rc = fill(&content, page, reading->live);
+	if (rc == 0 && !(metrics = metrics_of_page(page, reading->live)))
+		rc = -ENOMEM;
+	if (rc < 0) {
+		free(content.page);
+		free(content.data);
+		held_release(page, reading->run);
+		return rc;
+	}
 	free(server->metrics);
-	server->metrics = serve_metrics(page, reading->live);
+	server->metrics = metrics;
+	server->reads++;
 	run_release(reading->run);
 	held_take(&server->held, page, reading->run);
-	hand_out(server, &content);
+	return hand_out(server, &content);
 }
 
 /* As serve_source_read(), of what was asked for: nothing like it may be there yet. */
@@ -133,31 +160,31 @@ static int read_source(struct server *server, struct serve_reading *reading)
 	return narrowed;
 }
 
-/* What serve_source_read() says. */
-static int refresh(struct server *server)
+static void fail(struct server *server, int rc, const char *why)
 {
 	struct http_content none = {0};
+	const char *name = serve_source_name(server->source);
+	if (!server->metrics)
+		die(rc == -ENOMEM ? CLI_SYSTEM : CLI_INPUT, "%s: %s", name, why);
+	if (!server->failures++)
+		warn("%s: cannot be read again (%s); older numbers are served", name, why);
+	hand_out(server, &none);
+}
+
+static void refresh(struct server *server)
+{
 	struct serve_reading reading;
 	uint64_t begin_cpu_ns = process_cpu_ns();
 	if (!serve_pace_is_due(&server->pace, monotonic_ns(), http_asked(server->http)))
-		return 0;
+		return;
 	int rc = read_source(server, &reading);
 	if (!rc)
-		return 0;
-	if (rc < 0 && !server->metrics)
-		die(rc == -ENOMEM ? CLI_SYSTEM : CLI_INPUT, "%s: %s",
-			serve_source_name(server->source), reading.why);
-	if (rc < 0) {
-		if (!server->failures++)
-			warn("%s: cannot be read again (%s); older numbers are served",
-				serve_source_name(server->source), reading.why);
-		hand_out(server, &none);
-	} else {
-		server->reads++;
-		publish(server, &reading);
-	}
+		return;
+	if (rc < 0)
+		fail(server, rc, reading.why);
+	else if ((rc = publish(server, &reading)) < 0)
+		fail(server, rc, "not enough memory for its numbers");
 	serve_pace_read(&server->pace, monotonic_ns(), process_cpu_ns() - begin_cpu_ns);
-	return rc;
 }
 
 static void say(const struct server *server, const struct http_options *options)
@@ -186,6 +213,28 @@ static struct http *start(const struct http_options *options)
 	return http;
 }
 
+static struct serve_source *open_source(const char *operand)
+{
+	struct serve_source *source;
+	const char *why;
+	int rc = serve_source_open(&source, operand, &why);
+	if (rc == -ENOENT)
+		die(CLI_INPUT, "%s: no such process, and no such file", operand);
+	if (rc == -EACCES)
+		die(CLI_SYSTEM, "%s: belongs to another user, who (or root) can look into it",
+			operand);
+	if (rc == BRICK_ENOTRECORDED && why)
+		die(CLI_INPUT, "%s: its session cannot be read: %s", operand, why);
+	if (rc == BRICK_ENOTRECORDED)
+		die(CLI_INPUT,
+			"%s: is not being recorded and has no session; start it with 'brick "
+			"record -- CMD'",
+			operand);
+	if (rc < 0)
+		die(CLI_SYSTEM, "%s: %s", operand, brick_strerror(rc));
+	return source;
+}
+
 /* Blocked before threads are started, which inherit that: the main thread waits for them. */
 static void block_ends(sigset_t *set)
 {
@@ -210,7 +259,7 @@ static int run_serve(int argc, char **argv)
 	options_parse(&command_serve, &options, argc, argv);
 	const char *operand = input_operand(argc, argv);
 	check(&options.http);
-	server.source = serve_source_open(operand);
+	server.source = open_source(operand);
 	held_init(&server.held);
 	options.http.ask = held_ask;
 	options.http.ask_context = &server.held;

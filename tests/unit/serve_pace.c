@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "ui/serve/serve_pace.h"
+#include "ui/serve/serve_source.h"
 
 #define MS 1000000ull
 #define LOOKED_AT_MS 200 /* as often as the command asks whether it is time */

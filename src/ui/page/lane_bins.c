@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Frames of a walk end and begin in the order of time, so that one column at a time is added up.
- * Called by page_timeline.c.
- */
+/* Frames of a walk begin and end in the order of time, so one column at a time is added up. */
 #include "ui/page/lane_bins.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/members.h"
-#include "ui/page/lane_range.h"
 
 static void end_column(struct lane_bins *b)
 {
@@ -137,7 +131,11 @@ int lane_bins_init(struct lane_bins *b, const struct run *run, const struct step
 
 void lane_bins_fini(struct lane_bins *b)
 {
-	members_free(b, row_of, lanes, bins, ns, touched);
+	free(b->row_of);
+	free(b->lanes);
+	free(b->bins);
+	free(b->ns);
+	free(b->touched);
 	*b = (struct lane_bins){0};
 }
 

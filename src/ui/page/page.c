@@ -1,32 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Puts the page together: gathers the numbers, makes them safe to stand in a script element, and
- * sets them into the bundled document. Called by `brick report --html` and `brick serve`.
+ * Joins all that the page is made of to one walk, and chooses the steps that the page shows one by
+ * one: those with a tree of all operations (the first, the median, the slowest and the last of each
+ * phase), those whose every sample is kept, and those whose time is given by brick.
  */
 #include "ui/page/page.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "brick/version.h"
-#include "ui/text/exit_code.h"
-#include "ui/text/die.h"
-#include "ui/text/json_out.h"
-#include "ui/text/memory.h"
-#include "ui/page/page_template.h"
-#include "ui/text/report_rows.h"
+#include "ui/text/ceilings_view.h"
 
-enum { ROWS_MAX = 120 };
-
-int page_available(void)
-{
-	return page_template_bytes != 0;
-}
-
-const char *page_missing(void)
-{
-	return "this build has no page, because npm could not bundle it; install nodejs and npm "
-	       "and build again";
-}
+enum { ROWS_MAX = 120, LANES_MAX = 120, COLUMNS_MAX = 2000, CELLS_MAX = 60000 };
+enum { SLOWEST = 4, EACH_CELLS = 500000, EACH_SLOWEST = 500, KEPT_SAMPLES = 200000 };
 
 size_t page_bricks(const struct page *page)
 {
@@ -34,139 +21,332 @@ size_t page_bricks(const struct page *page)
 	return count < ROWS_MAX ? count : ROWS_MAX;
 }
 
-/* The report of the steps of one phase; null when none of them ended. */
-static json_t *phase_json(const struct page *page, enum step_phase phase)
+/* Marks of a step while some are chosen. */
+enum { SOME = 1, TREE, KEPT };
+
+static void choose(
+	struct page_choice choices[PAGE_CHOICES], size_t *count, uint32_t step, const char *why)
 {
-	return page->phases[phase].summary ? report_to_json(&page->phases[phase]) : json_null();
+	if (step == RUN_NONE || *count == PAGE_CHOICES)
+		return;
+	for (size_t i = 0; i < *count; i++)
+		if (choices[i].step == step)
+			return;
+	choices[(*count)++] = (struct page_choice){step, why};
 }
 
-/* The rows of a table that the page shows, and how many more there are. */
-static size_t put_rows(json_t *to, struct report report)
+bool page_step_is_of(const struct page *page, uint32_t step, enum step_phase phase)
 {
-	const char *plural = summary_by_plural(report.summary->by);
-	size_t all = report.shown;
-	report.shown = all < ROWS_MAX ? all : ROWS_MAX;
-	json_auto_t *whole = report_to_json(&report);
-	json_put(to, plural, json_incref(json_object_get(whole, plural)));
-	return all - report.shown;
+	return step_index_is_evaluated(&page->index, page->run, step) &&
+	       step_phase_of(&page->run->steps[step]) == phase;
 }
 
-/* Rows by what the page shows as plain tables, and how many more there are; of devices only where
- * there were any; then those of each phase. */
-static void put_tables(json_t *root, const struct page *page)
+/* The slowest one that takes less than `below_ns`. */
+static uint32_t slowest(const struct page *page, enum step_phase phase, uint64_t below_ns)
 {
-	json_t *left_out = json_object(), *phases = json_object();
-	for (int i = 0; i < PAGE_TABLES; i++) {
-		if (!page->tables[i].summary)
+	uint32_t found = RUN_NONE;
+	uint64_t found_ns = 0;
+	for (uint32_t i = 0; i < page->run->step_count; i++) {
+		uint64_t ns = step_time_total_ns(&page->times->steps[i]);
+		if (!page_step_is_of(page, i, phase) || ns >= below_ns ||
+			(found != RUN_NONE && ns <= found_ns))
 			continue;
-		size_t more = put_rows(root, page->tables[i]);
-		if (more)
-			json_put(left_out, summary_by_plural(page->tables[i].summary->by),
-				json_number(more));
+		found = i;
+		found_ns = ns;
 	}
-	for (int phase = 0; phase < STEP_PHASES; phase++) {
-		json_t *tables = json_object();
-		for (int i = 0; i < PAGE_TABLES; i++)
-			if (page->phase_tables[phase][i].summary)
-				put_rows(tables, page->phase_tables[phase][i]);
-		json_put(phases, page_phase_keys[phase], tables);
-	}
-	json_put(root, "left_out", left_out);
-	json_put(root, "phase_tables", phases);
+	return found;
 }
 
-json_t *page_json(const struct page *page, enum page_use use)
+static uint32_t first_or_last_of(const struct page *page, enum step_phase phase, bool last)
 {
-	json_t *root = json_object(), *phases = json_object();
-	json_put(root, "schema", json_text("brick/page/1"));
-	json_put(root, "version", json_text(brick_version()));
-	json_put(root, "served", json_boolean(use != PAGE_FILE));
-	json_put(root, "live", json_boolean(use == PAGE_LIVE));
-	json_put(root, "report", report_to_json(&page->report));
-	json_put(phases, "prefill", phase_json(page, STEP_PREFILL));
-	json_put(phases, "decode", phase_json(page, STEP_DECODE));
-	json_put(phases, "mixed", phase_json(page, STEP_MIXED));
-	json_put(root, "phases", phases);
-	put_tables(root, page);
-	json_put(root, "tables", report_fields_to_json());
-	json_put(root, "basis", json_text(report_basis(&page->report)));
-	json_put(root, "steps", page_steps(page));
-	json_put(root, "layers", page_layers(page));
-	json_put(root, "lengths", page_durations(page));
-	json_put(root, "each", page_each(page));
-	json_put(root, "trees", page_trees(page, use == PAGE_FILE));
-	json_put(root, "timeline", page_timeline(page, use == PAGE_FILE));
-	json_put(root, "path", page_path(page));
-	json_put(root, "roofline", page_roofline(page));
-	json_put(root, "tiles", page_tiles(page));
-	return root;
+	uint32_t found = RUN_NONE;
+	for (uint32_t i = 0; i < page->run->step_count; i++)
+		if (page_step_is_of(page, i, phase) && (found == RUN_NONE || last))
+			found = i;
+	return found;
 }
 
-json_t *page_json_of_run(const struct run *run, enum page_use use)
+size_t page_choose(const struct page *page, struct page_choice choices[PAGE_CHOICES])
 {
-	SCOPED_BY(page_fini) struct page page;
-	page_measure(&page, run);
-	return page_json(&page, use);
-}
-
-struct text {
-	ARRAY(char) bytes;
-};
-
-static void append(struct text *text, const char *s, size_t n)
-{
-	xcheck(array_append(&text->bytes, s, n));
-}
-
-/* These three stand in strings of JSON only, where an escape means the same. */
-static int append_safely(const char *s, size_t n, void *context)
-{
-	for (size_t i = 0; i < n;) {
-		size_t plain = 0;
-		while (i + plain < n && !strchr("<>&", s[i + plain]))
-			plain++;
-		append(context, s + i, plain);
-		i += plain;
-		if (i < n) {
-			char escape[8];
-			snprintf(escape, sizeof(escape), "\\u%04x", (unsigned)s[i++]);
-			append(context, escape, 6);
+	static const char *const words[STEP_PHASES][5] = {
+		[STEP_PREFILL] = {"median prefill", "first prefill", "slowest prefill",
+			"slow prefill", "last prefill"},
+		[STEP_DECODE] = {"median decode", "first decode", "slowest decode", "slow decode",
+			"last decode"},
+		[STEP_MIXED] = {"median mixed", "first mixed", "slowest mixed", "slow mixed",
+			"last mixed"},
+	};
+	static const enum step_phase order[] = {STEP_DECODE, STEP_MIXED, STEP_PREFILL};
+	size_t count = 0;
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		enum step_phase phase = order[i];
+		const char *const *word = words[phase];
+		uint64_t below_ns = UINT64_MAX;
+		choose(choices, &count,
+			step_times_median(page->times, page->run, &page->index, phase), word[0]);
+		choose(choices, &count, first_or_last_of(page, phase, false), word[1]);
+		for (int k = 0; k < (phase == STEP_DECODE ? SLOWEST : 1); k++) {
+			uint32_t step = slowest(page, phase, below_ns);
+			choose(choices, &count, step, word[k ? 3 : 2]);
+			if (step != RUN_NONE)
+				below_ns = step_time_total_ns(&page->times->steps[step]);
 		}
+		choose(choices, &count, first_or_last_of(page, phase, true), word[4]);
+	}
+	return count;
+}
+
+uint32_t *page_numbers(const struct page *page)
+{
+	const struct run *run = page->run;
+	uint32_t *numbers = calloc(run->step_count + 1, sizeof(*numbers)), number = 0;
+
+	for (size_t i = 0; numbers && i < run->step_count; i++) {
+		number = run->steps[i].number ? run->steps[i].number
+					      : number + page->index.finished[i];
+		numbers[i] = number;
+	}
+	return numbers;
+}
+
+uint64_t page_step_end_ns(const struct page *page, uint32_t step)
+{
+	const struct run_step *steps = page->run->steps;
+	uint64_t end_ns = steps[step].begin_ns + step_time_total_ns(&page->times->steps[step]);
+
+	for (uint32_t i = step + 1; i < page->run->step_count; i++)
+		if (page->index.finished[i] && steps[i].lane == steps[step].lane)
+			return steps[i].begin_ns < end_ns ? steps[i].begin_ns : end_ns;
+	return end_ns;
+}
+
+/* The finished steps, the longest first; the caller frees. */
+static struct step_length *by_length(const struct page *page, size_t *count)
+{
+	const struct run *run = page->run;
+	struct step_length *steps = calloc(run->step_count + 1, sizeof(*steps));
+
+	*count = 0;
+	if (!steps)
+		return NULL;
+	for (uint32_t i = 0; i < run->step_count; i++)
+		if (page->index.finished[i])
+			steps[(*count)++] = (struct step_length){
+				run->steps[i].end_ns - run->steps[i].begin_ns, i};
+	qsort(steps, *count, sizeof(*steps), step_length_compare);
+	return steps;
+}
+
+/* Mark so many steps: the longest, at most a quarter, and the rest at equal distances. */
+static int mark_some(const struct page *page, uint8_t *marked, size_t wanted, size_t longest)
+{
+	size_t count, seen = 0;
+	SCOPED struct step_length *steps = by_length(page, &count);
+
+	if (!steps)
+		return -ENOMEM;
+	longest = longest < wanted / 4 ? longest : wanted / 4;
+	for (size_t i = 0; i < count && i < longest; i++)
+		marked[steps[i].step] = SOME;
+	size_t rest = wanted - longest, others = count - (longest < count ? longest : count);
+	for (size_t i = 0; i < page->run->step_count; i++) {
+		if (!page->index.finished[i] || marked[i])
+			continue;
+		if (seen * rest / others != (seen + 1) * rest / others)
+			marked[i] = SOME;
+		seen++;
 	}
 	return 0;
 }
 
-char *page_text(const json_t *data, size_t *bytes)
+static uint32_t *list_marked(const struct page *page, const uint8_t *marked, size_t *count)
 {
-	struct text text = {0};
-	if (json_dump_callback(data, append_safely, &text,
-		    JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9)) != 0)
-		die(CLI_SYSTEM, "out of memory");
-	*bytes = text.bytes.count;
-	append(&text, "", 1);
-	return text.bytes.items;
+	uint32_t *list = calloc(page->run->step_count + 1, sizeof(*list));
+
+	*count = 0;
+	for (uint32_t i = 0; list && i < page->run->step_count; i++)
+		if (marked[i])
+			list[(*count)++] = i;
+	return list;
 }
 
-void page_template(const char **head, size_t *head_bytes, const char **tail, size_t *tail_bytes)
+/* Steps whose bricks are in the page: all, or, of too many, the longest and some of all the run. */
+static int choose_each(struct page *page)
 {
-	static const char mark[] = PAGE_TEMPLATE_MARK;
-	const char *at = memmem(page_template_text, page_template_bytes, mark, sizeof(mark) - 1);
-	if (!at)
-		die(CLI_SYSTEM, "%s", page_missing());
-	*head = page_template_text;
-	*head_bytes = (size_t)(at - page_template_text);
-	*tail = at + sizeof(mark) - 1;
-	*tail_bytes = page_template_bytes - *head_bytes - (sizeof(mark) - 1);
+	size_t most = EACH_CELLS / (page->run->brick_count + 8);
+	SCOPED uint8_t *marked = calloc(page->run->step_count + 1, 1);
+	size_t count = page->index.count;
+
+	if (!marked || (count && mark_some(page, marked, count < most ? count : most,
+					 count < most ? 0 : EACH_SLOWEST) < 0))
+		return -ENOMEM;
+	page->each = list_marked(page, marked, &page->each_count);
+	return page->each ? 0 : -ENOMEM;
 }
 
-void page_write(json_t *data, FILE *out)
+/* Samples on all lanes while the step ran. */
+static size_t samples_of(const struct page *page, uint32_t step)
 {
-	const char *head, *tail;
-	size_t head_bytes, tail_bytes, bytes;
-	page_template(&head, &head_bytes, &tail, &tail_bytes);
-	SCOPED char *text = page_text(data, &bytes);
-	json_decref(data);
-	fwrite(head, 1, head_bytes, out);
-	fwrite(text, 1, bytes, out);
-	fwrite(tail, 1, tail_bytes, out);
+	uint64_t begin_ns = page->run->steps[step].begin_ns;
+	uint64_t end_ns = page_step_end_ns(page, step);
+	size_t samples = 0;
+
+	for (size_t i = 0; i < page->bins.lane_total; i++) {
+		const struct run_lane *lane = &page->run->lanes[page->bins.lanes[i]];
+		samples += run_sample_from(lane, end_ns) - run_sample_from(lane, begin_ns);
+	}
+	return samples;
+}
+
+/* Keep those steps with that mark that still fit. */
+static void keep_those(const struct page *page, uint8_t *marked, uint8_t mark, size_t *left)
+{
+	for (uint32_t i = 0; i < page->run->step_count; i++) {
+		if (marked[i] != mark)
+			continue;
+		size_t own = samples_of(page, i);
+		marked[i] = own <= *left ? KEPT : 0;
+		*left -= own <= *left ? own : 0;
+	}
+}
+
+/* As many as fit by their mean size; steps with a tree of their own come first. */
+uint32_t *page_choose_kept(const struct page *page, size_t *count)
+{
+	struct page_choice choices[PAGE_CHOICES];
+	SCOPED uint8_t *marked = calloc(page->run->step_count + 1, 1);
+	size_t samples = 1, left = KEPT_SAMPLES, steps = page->index.count;
+
+	for (size_t i = 0; i < page->run->lane_count; i++)
+		samples += page->run->lanes[i].sample_count;
+	size_t wanted = steps ? (size_t)((double)left / ((double)samples / (double)steps)) : 0;
+	if (!marked ||
+		(steps && mark_some(page, marked, wanted < steps ? wanted : steps, wanted / 4) < 0))
+		return NULL;
+	size_t chosen = page_choose(page, choices);
+	for (size_t i = 0; i < chosen; i++)
+		marked[choices[i].step] = TREE;
+	for (uint8_t turn = TREE; turn >= SOME; turn--)
+		keep_those(page, marked, turn, &left);
+	return list_marked(page, marked, count);
+}
+
+static const enum summary_by table_by[PAGE_TABLES] = {
+	[PAGE_THREADS] = SUMMARY_BY_THREAD,
+	[PAGE_KERNELS] = SUMMARY_BY_KERNEL,
+	[PAGE_QUEUES] = SUMMARY_BY_QUEUE,
+};
+
+static int join_table(struct page *page, struct walk *walk, enum page_table table)
+{
+	struct report *all = &page->tables[table];
+	int rc = report_join(all, walk, table_by[table], SUMMARY_ALL_PHASES);
+
+	if (rc == 0)
+		summary_take(all->summary, page->report.summary);
+	for (int phase = 0; rc == 0 && phase < STEP_PHASES; phase++) {
+		struct report *report = &page->phase_tables[phase][table];
+		if (!page->phases[phase].summary)
+			continue;
+		rc = report_join(report, walk, table_by[table], phase);
+		if (rc == 0)
+			summary_take(report->summary, page->phases[phase].summary);
+	}
+	return rc;
+}
+
+static int join_reports(struct page *page, struct walk *walk)
+{
+	int rc = report_join(&page->report, walk, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES);
+
+	for (int phase = 0; rc == 0 && phase < STEP_PHASES; phase++) {
+		if (phase == STEP_WARM_UP || !step_phase_ended(page->run, &page->index, phase))
+			continue;
+		rc = report_join(&page->phases[phase], walk, SUMMARY_BY_BRICK, phase);
+		if (rc == 0)
+			summary_take(page->report.summary, page->phases[phase].summary);
+	}
+	for (int i = 0; rc == 0 && i < PAGE_TABLES; i++)
+		if (i == PAGE_THREADS || page->run->command_count)
+			rc = join_table(page, walk, (enum page_table)i);
+	return rc;
+}
+
+/* Threads and queues with samples, those that run steps first. */
+static int join_bins(struct page *page, struct walk *walk)
+{
+	const struct run *run = page->run;
+	SCOPED uint32_t *lanes = calloc(run->lane_count + 1, sizeof(*lanes));
+	size_t count = 0;
+	uint64_t end_ns = run->end_ns > run->start_ns ? run->end_ns : run->start_ns + 1;
+
+	for (int drives = 1; lanes && drives >= 0; drives--)
+		for (uint32_t i = 0; i < run->lane_count && count < LANES_MAX; i++)
+			if (run->lanes[i].sample_count &&
+				step_index_drives(&page->index, i) == drives)
+				lanes[count++] = i;
+	size_t columns = count ? CELLS_MAX / count : COLUMNS_MAX;
+	if (!lanes || lane_bins_init(&page->bins, run, &page->index, lanes, count, run->start_ns,
+			      end_ns, columns < COLUMNS_MAX ? columns : COLUMNS_MAX) < 0)
+		return -ENOMEM;
+	walk_join(walk, &lane_bins_ops, &page->bins);
+	return 0;
+}
+
+static void complete_reports(struct page *page)
+{
+	report_complete(&page->report);
+	for (int phase = 0; phase < STEP_PHASES; phase++)
+		if (page->phases[phase].summary) {
+			report_complete(&page->phases[phase]);
+			page->phases[phase].roofline = page->ceilings ? page->roofline : NULL;
+		}
+	for (int i = 0; i < PAGE_TABLES; i++) {
+		if (page->tables[i].summary)
+			report_complete(&page->tables[i]);
+		for (int phase = 0; phase < STEP_PHASES; phase++)
+			if (page->phase_tables[phase][i].summary)
+				report_complete(&page->phase_tables[phase][i]);
+	}
+	page->times = &page->report.summary->steps;
+}
+
+int page_measure(struct page *page, const struct run *run)
+{
+	struct walk walk;
+
+	memset(page, 0, sizeof(*page));
+	page->run = run;
+	page->ceilings = ceilings_kept(run->host, run->cpu, &page->ceilings_path);
+	int rc = step_index_init(&page->index, run);
+	walk_init(&walk, run, &page->index);
+	if (rc < 0 || (rc = join_reports(page, &walk)) < 0 || (rc = join_bins(page, &walk)) < 0 ||
+		(rc = choose_each(page)) < 0 ||
+		(rc = breakdown_create_in(&page->breakdown, &walk)) < 0 ||
+		(rc = breakdown_parts(page->breakdown, page->each, page->each_count)) < 0 ||
+		(rc = roofline_create_in(&page->roofline, &walk, page->ceilings)) < 0 ||
+		(rc = schedule_source_init(&page->source, &walk)) < 0 || (rc = walk_run(&walk)) < 0)
+		return rc;
+	complete_reports(page);
+	return 0;
+}
+
+void page_fini(struct page *page)
+{
+	summary_destroy(page->report.summary);
+	for (int phase = 0; phase < STEP_PHASES; phase++)
+		summary_destroy(page->phases[phase].summary);
+	for (int i = 0; i < PAGE_TABLES; i++) {
+		summary_destroy(page->tables[i].summary);
+		for (int phase = 0; phase < STEP_PHASES; phase++)
+			summary_destroy(page->phase_tables[phase][i].summary);
+	}
+	lane_bins_fini(&page->bins);
+	free(page->each);
+	breakdown_destroy(page->breakdown);
+	schedule_source_fini(&page->source);
+	roofline_destroy(page->roofline);
+	ceilings_destroy(page->ceilings);
+	free(page->ceilings_path);
+	step_index_fini(&page->index);
 }

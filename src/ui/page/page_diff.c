@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Layers and bricks are summed by name, as each recording numbers its bricks anew. Called by `brick
- * diff --html`.
- */
+/* Layers and bricks are summed by name, as each recording numbers its bricks anew. */
 #include "ui/page/page_diff.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "analysis/accounts/call_tree.h"
 #include "base/order.h"
 #include "brick/version.h"
-#include "ui/text/die.h"
-#include "ui/text/exit_code.h"
 #include "ui/text/json_out.h"
-#include "ui/text/memory.h"
+#include "ui/text/text.h"
+#include "ui/page/pack.h"
+#include "ui/page/page_json.h"
 
 enum { POINTS_MAX = 400, TYPICAL_MAX = 32, FEW = 4 };
 
@@ -35,8 +34,10 @@ struct page_diff {
 
 struct page_diff *page_diff_create(void)
 {
-	struct page_diff *diff = xcalloc(1, sizeof(*diff));
+	struct page_diff *diff = calloc(1, sizeof(*diff));
 
+	if (!diff)
+		return NULL;
 	diff->names = page_names_begin();
 	for (int phase = 0; phase < STEP_PHASES; phase++)
 		diff->phases[phase].keys = page_names_begin();
@@ -55,14 +56,18 @@ void page_diff_destroy(struct page_diff *diff)
 	free(diff);
 }
 
+/* NULL: not enough memory. */
 static struct part *part_of(struct page_diff *diff, int phase, int32_t layer, const char *name)
 {
 	json_int_t brick = page_names_add(&diff->names, name);
-	SCOPED char *key = xasprintf("%d %lld", layer, (long long)brick);
-	size_t at = (size_t)page_names_add(&diff->phases[phase].keys, key);
+	char key[48];
 
-	if (at == diff->phases[phase].parts.count)
-		xpush(&diff->phases[phase].parts, (struct part){layer, brick, {0, 0}});
+	snprintf(key, sizeof(key), "%d %lld", layer, (long long)brick);
+	size_t at = (size_t)page_names_add(&diff->phases[phase].keys, key);
+	if (text_error() < 0 || (at == diff->phases[phase].parts.count &&
+					array_push(&diff->phases[phase].parts,
+						(struct part){layer, brick, {0, 0}}) < 0))
+		return NULL;
 	return &diff->phases[phase].parts.items[at];
 }
 
@@ -74,13 +79,16 @@ struct typical {
 
 COMPARATOR(compare_typical, struct typical, ORDER(x->ns, y->ns) ?: ORDER(x->step, y->step))
 
-/* As those that a comparison is of: the quarter below the median, or all where they are few. */
-static size_t typical_steps(uint32_t chosen[TYPICAL_MAX], const struct run *run,
+/* As a comparison chooses: the quarter below the median, or all where they are few. -ENOMEM. */
+static int typical_steps(uint32_t chosen[TYPICAL_MAX], const struct run *run,
 	const struct step_index *index, const struct step_times *times, int phase)
 {
-	SCOPED struct typical *steps = xcalloc(run->step_count + 1, sizeof(*steps));
-	size_t n = 0, count = 0;
+	SCOPED struct typical *steps = calloc(run->step_count + 1, sizeof(*steps));
+	size_t n = 0;
+	int count = 0;
 
+	if (!steps)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < run->step_count; i++)
 		if (step_index_is_evaluated(index, run, i) &&
 			(int)step_phase_of(&run->steps[i]) == phase && run->steps[i].tokens)
@@ -105,53 +113,61 @@ static const char *part_name(const struct call_tree *tree, const struct call_nod
 	case CALL_ROOT:
 		return "unattributed";
 	default:
-		return NULL; /* a layer has no time of its own; operations and kernels are of bricks
-			      */
+		return NULL; /* a layer has no time of its own; operations are of bricks */
 	}
 }
 
-static void add_tree(
+static int add_tree(
 	struct page_diff *diff, int side, int phase, const struct call_tree *tree, double tokens)
 {
 	for (size_t i = 0; i < tree->count; i++) {
 		const struct call_node *node = &tree->nodes[i];
 		const char *name = part_name(tree, node);
-		if (name && node->self_ns)
-			part_of(diff, phase, node->layer < 0 ? -1 : node->layer, name)->ns[side] +=
-				(double)node->self_ns / tokens;
+		if (!name || !node->self_ns)
+			continue;
+		struct part *part = part_of(diff, phase, node->layer < 0 ? -1 : node->layer, name);
+		if (!part)
+			return -ENOMEM;
+		part->ns[side] += (double)node->self_ns / tokens;
 	}
+	return 0;
 }
 
-static void add_phase(struct page_diff *diff, int side, const struct run *run,
+static int add_phase(struct page_diff *diff, int side, const struct run *run,
 	const struct step_index *index, const struct step_times *times, int phase)
 {
 	uint32_t steps[TYPICAL_MAX];
 	struct call_tree *trees[TYPICAL_MAX];
-	size_t count = typical_steps(steps, run, index, times, phase);
+	int count = typical_steps(steps, run, index, times, phase);
 	double tokens = 0;
 
-	if (!count)
-		return;
-	if (call_trees_of_steps(trees, run, index, steps, count) < 0)
-		die(CLI_SYSTEM, "%s: not enough memory for its layers", run->path);
+	if (count <= 0)
+		return count;
+	int rc = call_trees_of_steps(trees, run, index, steps, (size_t)count);
+	if (rc < 0)
+		return rc;
 	diff->phases[phase].recordings[side]++;
-	for (size_t i = 0; i < count; i++)
+	for (int i = 0; i < count; i++)
 		tokens += (double)run->steps[steps[i]].tokens;
-	for (size_t i = 0; i < count; i++) {
-		add_tree(diff, side, phase, trees[i], tokens);
+	for (int i = 0; i < count; i++) {
+		if (rc == 0)
+			rc = add_tree(diff, side, phase, trees[i], tokens);
 		call_tree_destroy(trees[i]);
 	}
+	return rc;
 }
 
-void page_diff_add(struct page_diff *diff, int side, const struct run *run)
+int page_diff_add(struct page_diff *diff, int side, const struct run *run)
 {
-	SCOPED_BY(step_index_fini) struct step_index index;
-	SCOPED_BY(step_times_fini) struct step_times times;
+	SCOPED_BY(step_index_fini) struct step_index index = {0};
+	SCOPED_BY(step_times_fini) struct step_times times = {0};
 
-	if (step_index_init(&index, run) < 0 || step_times_measure(&times, run, &index) < 0)
-		die(CLI_SYSTEM, "%s: not enough memory for its layers", run->path);
-	for (int phase = 0; phase < STEP_PHASES; phase++)
-		add_phase(diff, side, run, &index, &times, phase);
+	int rc = step_index_init(&index, run);
+	if (rc == 0)
+		rc = step_times_measure(&times, run, &index);
+	for (int phase = 0; rc >= 0 && phase < STEP_PHASES; phase++)
+		rc = add_phase(diff, side, run, &index, &times, phase);
+	return rc < 0 ? rc : 0;
 }
 
 /* [layer, brick, mean ns a token in A, in B] */
@@ -205,7 +221,7 @@ static json_t *recording_json(const struct diff_origin *origin, const struct com
 	return object;
 }
 
-void page_diff_write(const struct page_diff *diff, const struct diff_view *view,
+int page_diff_write(const struct page_diff *diff, const struct diff_view *view,
 	const struct compare_series *series, FILE *out)
 {
 	const struct diff_origins *origins = view->origins;
@@ -224,5 +240,9 @@ void page_diff_write(const struct page_diff *diff, const struct diff_view *view,
 	json_put(root, "b", sides[1]);
 	json_put(root, "bricks", json_incref(diff->names.list));
 	json_put(root, "layers", layers);
-	page_write(root, out);
+	int rc = text_error();
+	if (rc == 0)
+		rc = page_write(root, out);
+	json_decref(root);
+	return rc;
 }

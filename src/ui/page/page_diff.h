@@ -2,24 +2,24 @@
 /*
  * The page of a comparison, schema brick/diff-page/1 (docs/HTML.md): what `brick diff --json` says,
  * the steps of each recording over time, and what layers and bricks took on both sides. Recordings
- * are added one after the other, and not borrowed. Main thread; ends the program when there is no
- * memory.
+ * are added one after the other, and not borrowed. Main thread.
  */
 #pragma once
 
 #include <stdio.h>
 #include "analysis/compare/compare_series.h"
-#include "ui/page/page.h"
+#include "trace/run.h"
 #include "ui/text/diff.h"
 
 struct page_diff;
 
+/* NULL: not enough memory. */
 struct page_diff *page_diff_create(void);
 void page_diff_destroy(struct page_diff *diff);
 
-/* What layers and bricks took in a recording of side 0 (A) or 1 (B). */
-void page_diff_add(struct page_diff *diff, int side, const struct run *run);
+/* What layers and bricks took in a recording of side 0 (A) or 1 (B). -ENOMEM. */
+int page_diff_add(struct page_diff *diff, int side, const struct run *run);
 
-/* The document. series: those of A, then those of B. */
-void page_diff_write(const struct page_diff *diff, const struct diff_view *view,
+/* The document. series: those of A, then those of B. -ENOMEM. */
+int page_diff_write(const struct page_diff *diff, const struct diff_view *view,
 	const struct compare_series *series, FILE *out);

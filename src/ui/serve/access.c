@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tokens and host names of requests. Called by the HTTP server and by `brick serve`. */
+/* Tokens and host names of requests. */
 #include "ui/serve/access.h"
 
 #include <arpa/inet.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Slots under one lock. A descriptor is shut down under the lock that its owner needs to give it
- * back, so that it cannot be another connection's by then. Called by http.c.
+ * back, so that it cannot be another connection's by then.
  */
 #include "ui/serve/connections.h"
 #include "base/clock_ns.h"
@@ -39,7 +39,7 @@ static void end_oldest_silent(struct connections *c)
 			oldest = slot;
 	}
 	if (oldest) {
-		oldest->ended = 1;
+		oldest->ended = true;
 		shutdown(oldest->descriptor, SHUT_RDWR);
 	}
 }
@@ -71,21 +71,21 @@ void connections_remove(struct connections *c, struct connection_slot *slot)
 void connections_asked(struct connections *c, struct connection_slot *slot)
 {
 	HOLD(&c->lock);
-	slot->asked = 1;
+	slot->asked = true;
 }
 
 void connections_renew(struct connections *c, struct connection_slot *slot)
 {
 	HOLD(&c->lock);
 	slot->since_ns = monotonic_ns();
-	slot->asked = 0;
+	slot->asked = false;
 }
 
 void connections_sweep(struct connections *c)
 {
 	HOLD(&c->lock);
 	uint64_t now = monotonic_ns();
-	int is_crowded = c->count > CROWDED;
+	bool is_crowded = c->count > CROWDED;
 	for (unsigned i = 0; i < CONNECTIONS_MAX; i++) {
 		const struct connection_slot *slot = &c->slots[i];
 		if (slot->descriptor >= 0 &&

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { CONNECTIONS_MAX = 64 };
@@ -15,8 +16,8 @@ enum { CONNECTIONS_MAX = 64 };
 struct connection_slot {
 	int descriptor; /* -1: free */
 	uint64_t since_ns;
-	int asked; /* a whole request is there */
-	int ended; /* by us; it gives its slot back soon */
+	bool asked; /* a whole request is there */
+	bool ended; /* by us; it gives its slot back soon */
 };
 
 struct connections {

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Called by `brick serve`. */
+/* Answers are made under the lock, and written as text behind it. */
 #include "ui/serve/held.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "trace/run.h"
+#include "ui/page/page_json.h"
 
-static void release(struct page *page, struct run *run)
+void held_release(struct page *page, struct run *run)
 {
 	if (page)
 		page_fini(page);
@@ -24,7 +26,7 @@ void held_init(struct held *held)
 
 void held_fini(struct held *held)
 {
-	release(held->page, held->run);
+	held_release(held->page, held->run);
 	pthread_mutex_destroy(&held->lock);
 }
 
@@ -36,23 +38,23 @@ void held_take(struct held *held, struct page *page, struct run *run)
 	held->page = page;
 	held->run = run;
 	pthread_mutex_unlock(&held->lock);
-	release(old_page, old_run);
+	held_release(old_page, old_run);
 }
 
-char *held_ask(void *context, const struct http_question *question, size_t *bytes)
+static int make_answer(struct held *held, const struct http_question *question, json_t **answer)
 {
-	struct held *held = context;
-	json_auto_t *answer = NULL;
-	char *text = NULL;
+	HOLD(&held->lock);
+	if (!held->page)
+		return -ENOENT;
+	if (!strcmp(question->path, HTTP_STEP))
+		return page_step_json(answer, held->page, question->step);
+	return page_range_json(answer, held->page, question->since_ns, question->until_ns);
+}
 
-	pthread_mutex_lock(&held->lock);
-	if (held->page)
-		answer = strcmp(question->path, HTTP_STEP)
-				 ? page_range_json(
-					   held->page, question->since_ns, question->until_ns)
-				 : page_step_json(held->page, question->step);
-	pthread_mutex_unlock(&held->lock);
-	if (answer)
-		text = page_text(answer, bytes);
-	return text;
+int held_ask(void *context, const struct http_question *question, char **text, size_t *bytes)
+{
+	json_auto_t *answer = NULL;
+	int rc = make_answer(context, question, &answer);
+
+	return rc < 0 ? rc : page_text(text, bytes, answer);
 }

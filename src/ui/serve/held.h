@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The run that is served, kept for questions to it: single steps, and what ran when. Replaced by
- * the main thread, asked by the server's; a lock is between them.
+ * The run that is served, kept for questions about single steps and about what ran when. The main
+ * thread replaces it, the server's thread asks; a lock is between them.
  */
 #pragma once
 
 #include <pthread.h>
 #include "ui/page/page.h"
-#include "ui/serve/question.h"
+#include "ui/serve/http_server.h"
 
 struct held {
 	pthread_mutex_t lock;
@@ -18,8 +18,11 @@ struct held {
 void held_init(struct held *held);
 void held_fini(struct held *held);
 
-/* Takes both; those before are destroyed when nobody asks any more. */
+/* Takes both, and destroys those before. */
 void held_take(struct held *held, struct page *page, struct run *run);
 
-/* A http_ask_fn; context: struct held. */
-char *held_ask(void *context, const struct http_question *question, size_t *bytes);
+/* Destroys both; NULL is legal. */
+void held_release(struct page *page, struct run *run);
+
+/* An http_ask_fn; context: struct held. */
+int held_ask(void *context, const struct http_question *question, char **text, size_t *bytes);

@@ -2,7 +2,7 @@
 /*
  * The server, by libmicrohttpd: one thread, a bounded number of connections, answers from memory.
  * The documents of one publication are replaced together under a lock; the library counts who still
- * sends an old one. Called by `brick serve`.
+ * sends an old one.
  */
 #include "ui/serve/http_server.h"
 
@@ -17,10 +17,10 @@
 #include <strings.h>
 #include <time.h>
 
+#include "base/number.h"
 #include "base/scope.h"
 #include "ui/serve/access.h"
 #include "ui/serve/connections.h"
-#include "ui/serve/http_answer.h"
 
 enum { SILENCE_S = 10, CONNECTION_BYTES = 32768, DOCUMENTS = 4 };
 
@@ -58,6 +58,75 @@ const char *http_missing(void)
 	return NULL;
 }
 
+static void add_headers(struct MHD_Response *response)
+{
+	static const char *const headers[][2] = {
+		{"Cache-Control", "no-store"},
+		{"X-Content-Type-Options", "nosniff"},
+		{"X-Frame-Options", "DENY"},
+		{"Referrer-Policy", "no-referrer"},
+		{"Cross-Origin-Resource-Policy", "same-origin"},
+	};
+	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
+		MHD_add_response_header(response, headers[i][0], headers[i][1]);
+}
+
+/* An answer that is no document. name, value: one more header, or NULL. */
+static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status, const char *text,
+	const char *name, const char *value)
+{
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_PERSISTENT);
+	if (!response)
+		return MHD_NO;
+	add_headers(response);
+	MHD_add_response_header(response, "Content-Type", "text/plain; charset=utf-8");
+	MHD_add_response_header(response, "Connection", "close");
+	if (name)
+		MHD_add_response_header(response, name, value);
+	enum MHD_Result result = MHD_queue_response(connection, status, response);
+	MHD_destroy_response(response);
+	return result;
+}
+
+/* A number of the query; what is no number counts as not given. */
+static uint64_t number_of(struct MHD_Connection *connection, const char *name, uint64_t otherwise)
+{
+	const char *text = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);
+	uint64_t value;
+
+	return number_u64(text, 0, UINT64_MAX, &value) == 0 ? value : otherwise;
+}
+
+/* An answer that is made for the query of this request. */
+static enum MHD_Result send_made(
+	struct MHD_Connection *connection, const char *path, http_ask_fn ask, void *context)
+{
+	const struct http_question question = {path, number_of(connection, "step", 0),
+		number_of(connection, "since", 0), number_of(connection, "until", UINT64_MAX)};
+	size_t bytes;
+	char *text;
+	int rc = ask(context, &question, &text, &bytes);
+
+	if (rc == -ENOENT)
+		return refuse(
+			connection, MHD_HTTP_NOT_FOUND, "There is no such step.\n", NULL, NULL);
+	if (rc < 0)
+		return refuse(connection, MHD_HTTP_INTERNAL_SERVER_ERROR,
+			"Not enough memory for this answer.\n", NULL, NULL);
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer(bytes, text, MHD_RESPMEM_MUST_FREE);
+	if (!response) {
+		free(text);
+		return MHD_NO;
+	}
+	add_headers(response);
+	MHD_add_response_header(response, "Content-Type", "application/json");
+	enum MHD_Result result = MHD_queue_response(connection, MHD_HTTP_OK, response);
+	MHD_destroy_response(response);
+	return result;
+}
+
 static const char *header_of(struct MHD_Connection *connection, const char *name)
 {
 	return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
@@ -80,7 +149,7 @@ static enum MHD_Result not_modified(struct MHD_Connection *connection, const cha
 		MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
 	if (!response)
 		return MHD_NO;
-	http_add_headers(response);
+	add_headers(response);
 	MHD_add_response_header(response, "ETag", tag);
 	enum MHD_Result result = MHD_queue_response(connection, MHD_HTTP_NOT_MODIFIED, response);
 	MHD_destroy_response(response);
@@ -95,7 +164,7 @@ static enum MHD_Result send_document(
 	HOLD(&http->lock);
 	const struct document *document = &http->documents[which];
 	if (!document->response)
-		result = http_refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "Not ready yet.\n",
+		result = refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "Not ready yet.\n",
 			"Retry-After", "1");
 	else if (known && !strcmp(known, document->tag))
 		result = not_modified(connection, document->tag);
@@ -114,17 +183,17 @@ static bool is_accepted(const struct document *document, struct MHD_Connection *
 static enum MHD_Result answer(struct http *http, struct MHD_Connection *connection, const char *url)
 {
 	if (http->local && !access_is_local(header_of(connection, "Host")))
-		return http_refuse(connection, MHD_HTTP_MISDIRECTED_REQUEST,
+		return refuse(connection, MHD_HTTP_MISDIRECTED_REQUEST,
 			"This server answers to localhost only.\n", NULL, NULL);
 	if (!has_token(http, connection))
-		return http_refuse(connection, MHD_HTTP_UNAUTHORIZED, "A token is needed.\n",
+		return refuse(connection, MHD_HTTP_UNAUTHORIZED, "A token is needed.\n",
 			"WWW-Authenticate", "Bearer realm=\"brick\"");
 	for (unsigned i = 0; i < DOCUMENTS; i++)
 		if (!strcmp(url, documents[i].path) && is_accepted(&documents[i], connection))
 			return send_document(http, connection, i);
 	if (http->ask && (!strcmp(url, HTTP_STEP) || !strcmp(url, HTTP_TIMELINE)))
-		return http_send_made(connection, url, http->ask, http->ask_context);
-	return http_refuse(connection, MHD_HTTP_NOT_FOUND, "There is /, /data.json and /metrics.\n",
+		return send_made(connection, url, http->ask, http->ask_context);
+	return refuse(connection, MHD_HTTP_NOT_FOUND, "There is /, /data.json and /metrics.\n",
 		NULL, NULL);
 }
 
@@ -166,15 +235,15 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	*state = &seen;
 	note_asked(http, connection);
 	if (has_two_hosts(connection))
-		return http_refuse(
+		return refuse(
 			connection, MHD_HTTP_BAD_REQUEST, "One Host header only.\n", NULL, NULL);
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
-		return http_refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD only.\n",
+		return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD only.\n",
 			"Allow", "GET, HEAD");
 	const char *length = header_of(connection, "Content-Length");
 	if (header_of(connection, "Transfer-Encoding") || (length && strcmp(length, "0")))
-		return http_refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE,
-			"Requests have no body.\n", NULL, NULL);
+		return refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, "Requests have no body.\n",
+			NULL, NULL);
 	return MHD_YES;
 }
 
@@ -295,7 +364,7 @@ static struct MHD_Response *make_response(
 		free(text);
 		return NULL;
 	}
-	http_add_headers(response);
+	add_headers(response);
 	MHD_add_response_header(response, "Content-Type", document->type);
 	MHD_add_response_header(response, "ETag", tag);
 	MHD_add_response_header(response, "Vary", "Accept");

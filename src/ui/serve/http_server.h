@@ -9,7 +9,21 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "ui/serve/question.h"
+
+/* A request for something that is made when it is asked for. */
+struct http_question {
+	const char *path;		   /* HTTP_STEP or HTTP_TIMELINE */
+	uint64_t step, since_ns, until_ns; /* what was not said: 0, 0 and UINT64_MAX */
+};
+#define HTTP_STEP "/step.json"
+#define HTTP_TIMELINE "/timeline.json"
+
+/*
+ * The answer as JSON, allocated with malloc(). -ENOENT: there is no such thing; other errors are
+ * answered with 500. Called in the server's thread, one at a time.
+ */
+typedef int (*http_ask_fn)(
+	void *context, const struct http_question *question, char **text, size_t *bytes);
 
 /*
  * What is given out; each is allocated with malloc(), and taken over by http_publish(). NULL: what

@@ -24,6 +24,11 @@ int http_publish(struct http *http, struct http_content *content)
 	return -ENOSYS;
 }
 
+uint64_t http_asked(const struct http *http)
+{
+	return 0;
+}
+
 void http_sweep(struct http *http)
 {
 }

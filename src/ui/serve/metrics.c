@@ -1,56 +1,148 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recording as OpenMetrics text, for Prometheus: seconds, counters that only grow while a run is
- * read again, histograms with bounds at powers of two. docs/SERVE.md lists the names; they are
- * stable. Called by `brick serve`.
+ * Families of metrics one after the other: those of the run, those that Prometheus' own libraries
+ * have of the process that is asked, and the older format made from the text of both.
  */
-#include "ui/serve/serve.h"
+#include "ui/serve/metrics.h"
 
-#include <stdbool.h>
+#include <dirent.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "analysis/accounts/durations.h"
 #include "analysis/accounts/unknown.h"
-#include "ui/serve/metrics_text.h"
-#include "ui/text/exit_code.h"
-#include "ui/text/die.h"
-#include "ui/text/memory.h"
+#include "base/scope.h"
+#include "base/utf8.h"
 #include "ui/text/provenance.h"
 #include "ui/text/report_view.h"
 
-enum { BRICKS_MAX = 200 };
+enum { BOUNDS_MAX = 410, BRICKS_MAX = 200, NAME_BYTES = 128 };
+
+/* Upper bounds of a histogram's buckets, ascending. */
+struct bounds {
+	uint64_t ns[BOUNDS_MAX];
+	unsigned count;
+};
+
+static double seconds(uint64_t ns)
+{
+	return (double)ns * 1e-9;
+}
+
+/* A text that is written like a file. */
+struct text {
+	FILE *out; /* NULL: not enough memory */
+	char *bytes;
+	size_t count;
+};
+
+static bool text_open(struct text *text)
+{
+	*text = (struct text){0};
+	text->out = open_memstream(&text->bytes, &text->count);
+	return text->out != NULL;
+}
+
+/* The caller frees. NULL: some of it could not be written, for lack of memory. */
+static char *text_close(struct text *text)
+{
+	bool failed = ferror(text->out) != 0;
+	if (fclose(text->out) == 0 && !failed)
+		return text->bytes;
+	free(text->bytes);
+	return NULL;
+}
+
+/* Bounds for executions: powers of two from 2^10 ns (1 us) to 2^36 ns (69 s), as there are many
+ * bricks. */
+static void bounds_coarse(struct bounds *bounds)
+{
+	for (bounds->count = 0; bounds->count <= 26; bounds->count++)
+		bounds->ns[bounds->count] = 1ull << (10 + bounds->count);
+}
+
+/* Bounds for steps: each 4.7 % above the last, 15 for a power of two, 2^13 ns (8 us) to 2^40 ns (18
+ * min). */
+static void bounds_fine(struct bounds *bounds)
+{
+	for (bounds->count = 0; bounds->count <= 15 * 27; bounds->count++)
+		bounds->ns[bounds->count] = (uint64_t)exp2(13 + bounds->count / 15.0);
+}
+
+/* A label, with special characters of its value escaped and invalid bytes as U+FFFD. */
+static void put_label(FILE *out, const char *name, const char *value)
+{
+	fprintf(out, "%s=\"", name);
+	for (size_t left = value ? strlen(value) : 0, step; left; value += step, left -= step) {
+		uint32_t code;
+		size_t length = utf8_decode(value, left, &code);
+		step = length ? length : 1;
+		if (!length)
+			fputs("\xef\xbf\xbd", out);
+		else if (*value == '\n')
+			fputs("\\n", out);
+		else if (*value == '"' || *value == '\\')
+			fprintf(out, "\\%c", *value);
+		else
+			fwrite(value, 1, length, out);
+	}
+	fputc('"', out);
+}
+
+static void put_family(
+	FILE *out, const char *name, const char *type, const char *unit, const char *help)
+{
+	fprintf(out, "# TYPE %s %s\n", name, type);
+	if (unit)
+		fprintf(out, "# UNIT %s %s\n", name, unit);
+	fprintf(out, "# HELP %s %s\n", name, help);
+}
+
+static void put_histogram(FILE *out, const char *name, const char *labels,
+	const struct bounds *bounds, const uint64_t *below, uint64_t count, uint64_t sum_ns)
+{
+	for (unsigned i = 0; i < bounds->count; i++)
+		fprintf(out, "%s_bucket{%s,le=\"%.12g\"} %llu\n", name, labels,
+			seconds(bounds->ns[i]), (unsigned long long)below[i]);
+	fprintf(out, "%s_bucket{%s,le=\"+Inf\"} %llu\n", name, labels, (unsigned long long)count);
+	fprintf(out, "%s_count{%s} %llu\n", name, labels, (unsigned long long)count);
+	fprintf(out, "%s_sum{%s} %.9f\n", name, labels, seconds(sum_ns));
+}
 
 struct metrics {
 	FILE *out;
 	const struct run *run;
 	const struct page *page;
-	bool live; /* the run goes on: what has not ended yet is no loss */
+	bool live;   /* the run goes on: what has not ended yet is no loss */
+	bool failed; /* for lack of memory */
 };
 
 static void put_run(struct metrics *m)
 {
 	const struct run *run = m->run;
 	SCOPED char *command = provenance_command(run);
-	metrics_family(m->out, "brick_run", "info", NULL, "The recording that is served.");
+	put_family(m->out, "brick_run", "info", NULL, "The recording that is served.");
 	fputs("brick_run_info{", m->out);
-	metrics_label(m->out, "command", command);
+	put_label(m->out, "command", command);
 	fputc(',', m->out);
-	metrics_label(m->out, "host", run->host);
+	put_label(m->out, "host", run->host);
 	fputc(',', m->out);
-	metrics_label(m->out, "cpu", run->cpu);
+	put_label(m->out, "cpu", run->cpu);
 	fputc(',', m->out);
-	metrics_label(m->out, "backend", run_note_find(run, "backend"));
+	put_label(m->out, "backend", run_note_find(run, "backend"));
 	fputs("} 1\n", m->out);
-	metrics_family(m->out, "brick_run_complete", "gauge", NULL,
+	put_family(m->out, "brick_run_complete", "gauge", NULL,
 		"1 if the recording was finished without an error, else 0.");
 	fprintf(m->out, "brick_run_complete %d\n", run->complete != 0);
 	if (run->start_unix_ns) {
-		metrics_family(m->out, "brick_run_start_seconds", "gauge", "seconds",
+		put_family(m->out, "brick_run_start_seconds", "gauge", "seconds",
 			"Unix time at which the recording started.");
-		fprintf(m->out, "brick_run_start_seconds %.9f\n",
-			metrics_seconds(run->start_unix_ns));
+		fprintf(m->out, "brick_run_start_seconds %.9f\n", seconds(run->start_unix_ns));
 	}
 }
 
@@ -81,24 +173,22 @@ static uint64_t larger(uint64_t a, uint64_t b)
 static void put_tokens(struct metrics *m)
 {
 	const struct step_times *times = &m->page->report.summary->steps;
-	metrics_family(
-		m->out, "brick_tokens", "counter", NULL, "Tokens of the steps that have ended.");
+	put_family(m->out, "brick_tokens", "counter", NULL, "Tokens of the steps that have ended.");
 	for (int phase = 0; phase < STEP_PHASES; phase++)
 		fprintf(m->out, "brick_tokens_total{phase=\"%s\"} %llu\n", step_phase_name(phase),
 			(unsigned long long)larger(
 				times->phases[phase].tokens, counted(m->run, phase).elements));
 	if (times->ttft_ns == ANALYSIS_UNKNOWN)
 		return;
-	metrics_family(m->out, "brick_first_token_seconds", "gauge", "seconds",
+	put_family(m->out, "brick_first_token_seconds", "gauge", "seconds",
 		"Time from the start of the first prefill to the first token.");
-	fprintf(m->out, "brick_first_token_seconds %.9f\n", metrics_seconds(times->ttft_ns));
+	fprintf(m->out, "brick_first_token_seconds %.9f\n", seconds(times->ttft_ns));
 }
 
 static void put_durations(struct metrics *m, const char *name, const char *labels,
-	const struct metrics_bounds *bounds, uint32_t brick, uint64_t sum_ns)
+	const struct bounds *bounds, uint32_t brick, uint64_t sum_ns)
 {
-	SCOPED uint64_t *buckets = xcalloc(BREAKDOWN_BUCKETS, sizeof(*buckets));
-	uint64_t below[METRICS_BOUNDS_MAX] = {0}, count = 0;
+	uint64_t buckets[BREAKDOWN_BUCKETS], below[BOUNDS_MAX] = {0}, count = 0;
 	unsigned i = 0;
 	breakdown_all_durations(m->page->breakdown, brick, buckets);
 	for (uint32_t b = 0; b < BREAKDOWN_BUCKETS; b++) {
@@ -108,7 +198,7 @@ static void put_durations(struct metrics *m, const char *name, const char *label
 	}
 	for (; i < bounds->count; i++)
 		below[i] = count;
-	metrics_histogram(m->out, name, labels, bounds, below, count, sum_ns);
+	put_histogram(m->out, name, labels, bounds, below, count, sum_ns);
 }
 
 /* Exact time of sampling on the threads that run steps, where it comes after them. */
@@ -131,15 +221,15 @@ static uint64_t counted_sampling_ns(const struct run *run)
 }
 
 /*
- * All steps that the threads counted; 0: there is no histogram of them. It is of the steps alone;
- * the sum has all sampling in that of decoding, where nearly all of it belongs.
+ * A histogram of all steps that the threads counted; false if there is none. Its buckets hold steps
+ * alone; the sum of decoding also has all sampling, nearly all of which belongs there.
  */
-static int put_counted_steps(
-	struct metrics *m, int phase, const char *labels, const struct metrics_bounds *bounds)
+static bool put_counted_steps(
+	struct metrics *m, int phase, const char *labels, const struct bounds *bounds)
 {
 	struct brick_stat sum = counted(m->run, phase);
 	if (sum.count <= m->page->report.summary->steps.phases[phase].count)
-		return 0;
+		return false;
 	for (uint32_t b = 0; m->run->histograms && b < m->run->brick_count; b++) {
 		if (step_phase_of_brick(m->run->bricks[b].well_known) != phase ||
 			durations_count(m->run->histograms[b]) <=
@@ -148,20 +238,20 @@ static int put_counted_steps(
 		if (phase == STEP_DECODE)
 			sum.total += counted_sampling_ns(m->run);
 		put_durations(m, "brick_step_seconds", labels, bounds, b, sum.total);
-		return 1;
+		return true;
 	}
-	return 0;
+	return false;
 }
 
 static void put_steps(struct metrics *m)
 {
 	const struct run *run = m->run;
-	struct metrics_bounds bounds;
-	metrics_bounds_fine(&bounds);
-	metrics_family(m->out, "brick_step_seconds", "histogram", "seconds",
+	struct bounds bounds;
+	bounds_fine(&bounds);
+	put_family(m->out, "brick_step_seconds", "histogram", "seconds",
 		"How long steps took, including the sampling after them.");
 	for (int phase = 0; phase < STEP_PHASES; phase++) {
-		uint64_t below[METRICS_BOUNDS_MAX] = {0}, count = 0, sum_ns = 0;
+		uint64_t below[BOUNDS_MAX] = {0}, count = 0, sum_ns = 0;
 		char labels[32];
 		snprintf(labels, sizeof(labels), "phase=\"%s\"", step_phase_name(phase));
 		if (put_counted_steps(m, phase, labels, &bounds))
@@ -177,8 +267,8 @@ static void put_steps(struct metrics *m)
 				below[k]++;
 		}
 		if (count)
-			metrics_histogram(m->out, "brick_step_seconds", labels, &bounds, below,
-				count, sum_ns);
+			put_histogram(m->out, "brick_step_seconds", labels, &bounds, below, count,
+				sum_ns);
 	}
 }
 
@@ -188,44 +278,46 @@ static size_t shown(const struct metrics *m)
 	return count < BRICKS_MAX ? count : BRICKS_MAX;
 }
 
-/* Labels of a row, as text; the caller frees. */
-static char *row_labels(const struct summary_row *row)
+/* Labels of a row, as text; the caller frees. NULL: not enough memory. */
+static char *row_labels(struct metrics *m, const struct summary_row *row)
 {
-	char *text = NULL;
-	size_t bytes = 0;
-	FILE *out = open_memstream(&text, &bytes);
-	if (!out)
-		die(CLI_SYSTEM, "out of memory");
-	metrics_label(out, "brick", row->name);
-	fputc(',', out);
-	metrics_label(out, "category", row->category);
-	if (fclose(out) != 0)
-		die(CLI_SYSTEM, "out of memory");
-	return text;
+	struct text text;
+	char *labels = NULL;
+	if (text_open(&text)) {
+		put_label(text.out, "brick", row->name);
+		fputc(',', text.out);
+		put_label(text.out, "category", row->category);
+		labels = text_close(&text);
+	}
+	m->failed |= !labels;
+	return labels;
 }
 
 static void put_executions(struct metrics *m)
 {
-	struct metrics_bounds bounds;
-	metrics_bounds_coarse(&bounds);
-	metrics_family(m->out, "brick_execution_seconds", "histogram", "seconds",
+	struct bounds bounds;
+	bounds_coarse(&bounds);
+	put_family(m->out, "brick_execution_seconds", "histogram", "seconds",
 		"How long single executions of each brick took, on all threads.");
 	for (size_t i = 0; i < shown(m); i++) {
 		const struct summary_row *row = &m->page->report.summary->rows[i];
-		SCOPED char *labels = row_labels(row);
-		put_durations(m, "brick_execution_seconds", labels, &bounds, row->id, row->sum_ns);
+		SCOPED char *labels = row_labels(m, row);
+		if (labels)
+			put_durations(m, "brick_execution_seconds", labels, &bounds, row->id,
+				row->sum_ns);
 	}
 }
 
 static void put_rows(struct metrics *m, const char *name, const char *help, size_t offset)
 {
-	metrics_family(m->out, name, "counter", "seconds", help);
+	put_family(m->out, name, "counter", "seconds", help);
 	for (size_t i = 0; i < shown(m); i++) {
 		const struct summary_row *row = &m->page->report.summary->rows[i];
-		SCOPED char *labels = row_labels(row);
+		SCOPED char *labels = row_labels(m, row);
 		uint64_t ns;
 		memcpy(&ns, (const char *)row + offset, sizeof(ns));
-		fprintf(m->out, "%s_total{%s} %.9f\n", name, labels, metrics_seconds(ns));
+		if (labels)
+			fprintf(m->out, "%s_total{%s} %.9f\n", name, labels, seconds(ns));
 	}
 }
 
@@ -241,9 +333,9 @@ static void put_by_phase(struct metrics *m, const char *name,
 	for (int phase = 0; phase < STEP_PHASES; phase++) {
 		const struct summary *summary = phase_summary(m, phase);
 		for (size_t i = 0; summary && i < summary->row_count && i < BRICKS_MAX; i++) {
-			SCOPED char *labels = row_labels(&summary->rows[i]);
+			SCOPED char *labels = row_labels(m, &summary->rows[i]);
 			double number = value(summary, &summary->rows[i]);
-			if (number >= 0)
+			if (labels && number >= 0)
 				fprintf(m->out, "%s{phase=\"%s\",%s} %.9g\n", name,
 					step_phase_name(phase), labels, number);
 		}
@@ -258,7 +350,7 @@ static double share_of(const struct summary *summary, const struct summary_row *
 static double seconds_a_token(const struct summary *summary, const struct summary_row *row)
 {
 	uint64_t tokens = summary->steps.phases[summary->only].tokens;
-	return tokens ? metrics_seconds(row->wall_ns) / (double)tokens : -1;
+	return tokens ? seconds(row->wall_ns) / (double)tokens : -1;
 }
 
 static double executions(const struct summary *summary, const struct summary_row *row)
@@ -268,16 +360,16 @@ static double executions(const struct summary *summary, const struct summary_row
 
 static double self_seconds(const struct summary *summary, const struct summary_row *row)
 {
-	return metrics_seconds(row->self_ns);
+	return seconds(row->self_ns);
 }
 
 /* They only grow where all samples are there. */
 static void put_phase_counters(struct metrics *m)
 {
-	metrics_family(m->out, "brick_phase_executions", "counter", NULL,
+	put_family(m->out, "brick_phase_executions", "counter", NULL,
 		"Executions of each brick in steps of one phase, on all threads.");
 	put_by_phase(m, "brick_phase_executions_total", executions);
-	metrics_family(m->out, "brick_phase_self_seconds", "counter", "seconds",
+	put_family(m->out, "brick_phase_self_seconds", "counter", "seconds",
 		"Time in each brick in steps of one phase, without the bricks inside of it, on all "
 		"threads.");
 	put_by_phase(m, "brick_phase_self_seconds_total", self_seconds);
@@ -285,10 +377,10 @@ static void put_phase_counters(struct metrics *m)
 
 static void put_phases(struct metrics *m)
 {
-	metrics_family(m->out, "brick_phase_share_ratio", "gauge", "ratio",
+	put_family(m->out, "brick_phase_share_ratio", "gauge", "ratio",
 		"Share of each brick in the wall time of the steps of one phase.");
 	put_by_phase(m, "brick_phase_share_ratio", share_of);
-	metrics_family(m->out, "brick_token_seconds", "gauge", "seconds",
+	put_family(m->out, "brick_token_seconds", "gauge", "seconds",
 		"Wall time of each brick for one token of a phase.");
 	put_by_phase(m, "brick_token_seconds", seconds_a_token);
 }
@@ -303,15 +395,15 @@ static void put_trust(struct metrics *m)
 {
 	const struct summary *summary = m->page->report.summary;
 	const struct distortion *distortion = &m->page->report.distortion;
-	metrics_family(m->out, "brick_coverage_ratio", "gauge", "ratio",
+	put_family(m->out, "brick_coverage_ratio", "gauge", "ratio",
 		"Share of the wall time of the steps that bricks account for.");
 	put_ratio(m, "", "brick_coverage_ratio", summary->coverage);
 	if (summary->device_ns) {
-		metrics_family(m->out, "brick_device_coverage_ratio", "gauge", "ratio",
+		put_family(m->out, "brick_device_coverage_ratio", "gauge", "ratio",
 			"Share of the time of device commands that bricks account for.");
 		put_ratio(m, "", "brick_device_coverage_ratio", summary_device_coverage(summary));
 	}
-	metrics_family(m->out, "brick_distortion_ratio", "gauge", "ratio",
+	put_family(m->out, "brick_distortion_ratio", "gauge", "ratio",
 		"Share of the wall time that recording itself cost.");
 	put_ratio(m, "{bound=\"estimate\"}", "brick_distortion_ratio", distortion->share);
 	if (distortion->share < 0)
@@ -341,21 +433,20 @@ static void put_losses(struct metrics *m)
 		{"unfinished_processes", m->live ? 0 : losses->unfinished_processes},
 	};
 	/* A gauge: what is open, or unfinished, in a file that still grows may be whole later. */
-	metrics_family(m->out, "brick_lost", "gauge", NULL,
+	put_family(m->out, "brick_lost", "gauge", NULL,
 		"Records and other things that the recording lacks, by kind.");
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		fprintf(m->out, "brick_lost{kind=\"%s\"} %llu\n", kinds[i].kind,
 			(unsigned long long)kinds[i].count);
 }
 
-char *serve_metrics(const struct page *page, bool live)
+char *metrics_of_page(const struct page *page, bool live)
 {
 	struct metrics m = {.run = page->run, .page = page, .live = live};
-	char *text = NULL;
-	size_t bytes = 0;
-	m.out = open_memstream(&text, &bytes);
-	if (!m.out)
-		die(CLI_SYSTEM, "out of memory");
+	struct text text;
+	if (!text_open(&text))
+		return NULL;
+	m.out = text.out;
 	put_run(&m);
 	put_tokens(&m);
 	put_steps(&m);
@@ -371,7 +462,153 @@ char *serve_metrics(const struct page *page, bool live)
 		put_phase_counters(&m);
 	put_trust(&m);
 	put_losses(&m);
-	if (fclose(m.out) != 0)
-		die(CLI_SYSTEM, "out of memory");
-	return text;
+	char *all = text_close(&text);
+	if (!m.failed)
+		return all;
+	free(all);
+	return NULL;
+}
+
+/* What /proc does not tell of this process is left out. */
+static void put_gauge(FILE *out, const char *name, const char *unit, const char *help, double value)
+{
+	put_family(out, name, "gauge", unit, help);
+	fprintf(out, "%s %.9g\n", name, value);
+}
+
+static void put_memory(FILE *out)
+{
+	unsigned long long all, resident;
+	SCOPED_TO(fclose) FILE *file = fopen("/proc/self/statm", "re");
+	double page = (double)sysconf(_SC_PAGESIZE);
+	if (file && fscanf(file, "%llu %llu", &all, &resident) == 2) {
+		put_gauge(out, "process_virtual_memory_bytes", "bytes",
+			"Virtual memory of this server.", (double)all * page);
+		put_gauge(out, "process_resident_memory_bytes", "bytes",
+			"Resident memory of this server.", (double)resident * page);
+	}
+}
+
+static void put_descriptors(FILE *out)
+{
+	struct rlimit limit;
+	DIR *directory = opendir("/proc/self/fd");
+	int count = -3; /* ".", "..", and the one that reads them */
+	for (; directory && readdir(directory); count++)
+		;
+	if (directory) {
+		closedir(directory);
+		put_gauge(out, "process_open_fds", NULL,
+			"File descriptors that this server has open.", count);
+	}
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur != RLIM_INFINITY)
+		put_gauge(out, "process_max_fds", NULL,
+			"File descriptors that this server may have open.", (double)limit.rlim_cur);
+}
+
+/* Unix time; 0: not known. Its 22nd field is when it started, in ticks since the machine did. */
+static double start_seconds(void)
+{
+	struct timespec now, up;
+	unsigned long long ticks = 0;
+	FILE *file = fopen("/proc/self/stat", "re");
+	int found = file ? fscanf(file,
+				   "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u "
+				   "%*u %*u %*d %*d %*d %*d %*d %*d %llu",
+				   &ticks)
+			 : 0;
+	if (file)
+		fclose(file);
+	clock_gettime(CLOCK_REALTIME, &now);
+	clock_gettime(CLOCK_BOOTTIME, &up);
+	double boot = (double)(now.tv_sec - up.tv_sec) + (double)(now.tv_nsec - up.tv_nsec) / 1e9;
+	return found == 1 ? boot + (double)ticks / (double)sysconf(_SC_CLK_TCK) : 0;
+}
+
+static void put_process(FILE *out)
+{
+	struct rusage used;
+	double start = start_seconds();
+	if (!getrusage(RUSAGE_SELF, &used)) {
+		put_family(out, "process_cpu_seconds", "counter", "seconds",
+			"CPU time of this server, user and system.");
+		fprintf(out, "process_cpu_seconds_total %.6f\n",
+			(double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+				(double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6);
+	}
+	put_memory(out);
+	put_descriptors(out);
+	if (start > 0) {
+		put_family(out, "process_start_time_seconds", "gauge", "seconds",
+			"Unix time at which this server started.");
+		fprintf(out, "process_start_time_seconds %.2f\n", start);
+	}
+}
+
+char *metrics_whole(const char *metrics, uint64_t reads, uint64_t failures, size_t *bytes)
+{
+	struct text text;
+	if (!text_open(&text))
+		return NULL;
+	FILE *out = text.out;
+	fputs(metrics, out);
+	put_family(out, "brick_serve_reads", "counter", NULL,
+		"How often this server has read the recording.");
+	fprintf(out, "brick_serve_reads_total %llu\n", (unsigned long long)reads);
+	put_family(out, "brick_serve_read_failures", "counter", NULL,
+		"How often reading the recording failed, so that older numbers were kept.");
+	fprintf(out, "brick_serve_read_failures_total %llu\n", (unsigned long long)failures);
+	put_process(out);
+	fputs("# EOF\n", out);
+	char *whole = text_close(&text);
+	*bytes = text.count;
+	return whole;
+}
+
+/*
+ * The older format: a counter's family carries _total; there are no infos, units and end.
+ */
+/* What the family of the line before was named, and what to add to it. */
+struct family {
+	char name[NAME_BYTES];
+	const char *suffix;
+};
+
+static void put_type(FILE *out, struct family *family, const char *name, const char *type)
+{
+	snprintf(family->name, sizeof(family->name), "%s", name);
+	family->suffix = !strcmp(type, "counter") ? "_total" : !strcmp(type, "info") ? "_info" : "";
+	fprintf(out, "# TYPE %s%s %s\n", name, family->suffix,
+		!strcmp(type, "info") ? "gauge" : type);
+}
+
+static void put_line(FILE *out, struct family *family, const char *line, size_t length)
+{
+	char text[NAME_BYTES], name[NAME_BYTES], type[16];
+
+	snprintf(text, sizeof(text), "%.*s", (int)length, line);
+	if (sscanf(text, "# TYPE %127s %15s", name, type) == 2)
+		put_type(out, family, name, type);
+	else if (!strncmp(text, "# HELP ", 7) && sscanf(text + 7, "%127s", name) == 1)
+		fprintf(out, "# HELP %s%s%.*s\n", name, family->suffix,
+			(int)(length - 7 - strlen(name)), line + 7 + strlen(name));
+	else if (strncmp(text, "# ", 2) != 0)
+		fprintf(out, "%.*s\n", (int)length, line);
+}
+
+char *metrics_plain(const char *whole, size_t *bytes)
+{
+	struct family family = {.suffix = ""};
+	struct text text;
+
+	if (!text_open(&text))
+		return NULL;
+	for (const char *line = whole; *line;) {
+		size_t length = strcspn(line, "\n");
+		put_line(text.out, &family, line, length);
+		line += length + (line[length] == '\n');
+	}
+	char *plain = text_close(&text);
+	*bytes = text.count;
+	return plain;
 }

@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs for `brick serve`: a file is read again when it has changed, a session is looked at again
- * while its process lives. Called by serve.c.
+ * A file is read again when it has changed; a session is looked at again while its process lives. A
+ * process writes the recording NAME.part that it has open, or that its parent (the recorder) has.
  */
+#include "ui/serve/serve_source.h"
+
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ui/text/input.h"
+#include "analysis/accounts/unknown.h"
+#include "analysis/steps/step_times.h"
 #include "base/clock_ns.h"
+#include "base/file.h"
+#include "base/number.h"
 #include "brick/error.h"
-#include "ui/text/exit_code.h"
-#include "ui/text/die.h"
-#include "ui/text/memory.h"
-#include "ui/serve/serve.h"
 #include "record/live/live_source.h"
 #include "trace/load.h"
-#include "analysis/steps/step_times.h"
-#include "analysis/accounts/unknown.h"
+#include "ui/text/recording_file.h"
 
 /* A recording that has not grown for so long is no longer being written. */
 #define STILL_NS (15 * 1000000000ull)
@@ -33,45 +35,109 @@ struct serve_source {
 	struct stat seen;
 };
 
-static struct live_source *open_session(unsigned long pid)
+enum { GENERATIONS = 8 };
+
+static bool ends_with(const char *text, size_t length, const char *end)
 {
-	struct live_source *session;
-	const char *why = NULL;
-	int rc = live_source_process(&session, (pid_t)pid, step_times_first_token, &why);
-	if (rc == -ENOENT)
-		die(CLI_INPUT, "%lu: no such process, and no such file", pid);
-	if (rc == -EACCES)
-		die(CLI_SYSTEM, "%lu: belongs to another user, who (or root) can look into it",
-			pid);
-	if (rc == BRICK_ENOTRECORDED && why)
-		die(CLI_INPUT, "%lu: its session cannot be read: %s", pid, why);
-	if (rc == BRICK_ENOTRECORDED)
-		die(CLI_INPUT,
-			"%lu: is not being recorded and has no session; start it with 'brick "
-			"record -- CMD'",
-			pid);
-	if (rc < 0)
-		die(CLI_SYSTEM, "%lu: %s", pid, strerror(-rc));
-	return session;
+	size_t n = strlen(end);
+	return length >= n && !memcmp(text + length - n, end, n);
 }
 
-struct serve_source *serve_source_open(const char *operand)
+/* The recording that an open file is, without the ".part"; NULL if it is none. */
+static char *recording_of(int directory, const char *name)
 {
-	struct serve_source *source = xcalloc(1, sizeof(*source));
-	char *end;
-	errno = 0;
-	unsigned long pid = strtoul(operand, &end, 10);
-	if (errno || !pid || pid > INT32_MAX || *end || operand[0] < '0' || operand[0] > '9' ||
-		access(operand, F_OK) == 0) {
-		source->path = xstrdup(operand);
-	} else {
-		source->path = serve_find(pid);
-		if (!source->path)
-			source->session = open_session(pid);
+	static const char part[] = ".part";
+	char target[PATH_MAX];
+	ssize_t length = readlinkat(directory, name, target, sizeof(target) - 1);
+	if (length <= 0 || target[0] != '/' || !ends_with(target, (size_t)length, part))
+		return NULL;
+	target[(size_t)length - (sizeof(part) - 1)] = '\0';
+	return strdup(target);
+}
+
+static char *open_recording(unsigned long pid)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%lu/fd", pid);
+	DIR *directory = opendir(path);
+	char *found = NULL;
+	for (struct dirent *entry; directory && !found && (entry = readdir(directory));)
+		found = recording_of(dirfd(directory), entry->d_name);
+	if (directory)
+		closedir(directory);
+	return found;
+}
+
+static unsigned long parent_of(unsigned long pid)
+{
+	char path[64], text[1024];
+	unsigned long parent = 0;
+	snprintf(path, sizeof(path), "/proc/%lu/stat", pid);
+	if (!file_begin(path, text, sizeof(text)))
+		return 0;
+	/* The name of the program, in parentheses, may hold anything. */
+	const char *rest = strrchr(text, ')');
+	if (!rest || sscanf(rest, ") %*c %lu", &parent) != 1)
+		return 0;
+	return parent;
+}
+
+/* The recording that a process, or what started it, is writing; the caller frees. */
+static char *find_recording(unsigned long pid)
+{
+	char *found = NULL;
+	for (int i = 0; i < GENERATIONS && pid > 1 && !found; i++) {
+		found = open_recording(pid);
+		pid = parent_of(pid);
 	}
-	source->name = source->path ? xstrdup(source->path)
-				    : xasprintf("process %lu, which writes no recording", pid);
-	return source;
+	return found;
+}
+
+/* The number of a process; 0: the operand is a file. */
+static unsigned long pid_of(const char *operand)
+{
+	uint64_t pid;
+	bool is_number = operand[0] >= '0' && operand[0] <= '9' &&
+			 number_u64(operand, 1, INT32_MAX, &pid) == 0;
+	return is_number && access(operand, F_OK) != 0 ? (unsigned long)pid : 0;
+}
+
+static int open_process(struct serve_source *source, unsigned long pid, const char **why)
+{
+	source->path = find_recording(pid);
+	if (source->path) {
+		source->name = strdup(source->path);
+		return source->name ? 0 : -ENOMEM;
+	}
+	int rc = live_source_process(&source->session, (pid_t)pid, step_times_first_token, why);
+	if (rc < 0)
+		return rc;
+	if (asprintf(&source->name, "process %lu, which writes no recording", pid) >= 0)
+		return 0;
+	source->name = NULL;
+	return -ENOMEM;
+}
+
+int serve_source_open(struct serve_source **out, const char *operand, const char **why)
+{
+	struct serve_source *source = calloc(1, sizeof(*source));
+	unsigned long pid = pid_of(operand);
+	int rc = 0;
+	*why = NULL;
+	if (!source)
+		return -ENOMEM;
+	if (pid) {
+		rc = open_process(source, pid, why);
+	} else {
+		source->path = strdup(operand);
+		source->name = strdup(operand);
+		rc = source->path && source->name ? 0 : -ENOMEM;
+	}
+	if (rc < 0)
+		serve_source_close(source);
+	else
+		*out = source;
+	return rc;
 }
 
 const char *serve_source_name(const struct serve_source *source)
@@ -86,12 +152,18 @@ static uint64_t age_ns(const struct stat *st)
 	return now > then ? now - then : 0;
 }
 
-/* A process that runs has no end yet, and is not one that did not end in good order. */
-static void let_run(struct run *run)
+/* A process that still runs has no end yet: it counts as one that exited cleanly. */
+static void close_running(struct run *run)
 {
 	for (size_t i = 0; i < run->process_count; i++)
 		if (!run->processes[i].end_ns)
 			run->processes[i].closed = 1;
+}
+
+/* True for Brick's own codes, of which BRICK_EFORMAT is the highest: the error has a place. */
+static bool is_damage(int rc)
+{
+	return rc <= BRICK_EFORMAT;
 }
 
 static int read_file(struct serve_source *source, struct serve_reading *reading)
@@ -99,10 +171,10 @@ static int read_file(struct serve_source *source, struct serve_reading *reading)
 	struct load_error error = {0};
 	struct stat st = {0};
 	bool part = false;
-	bool there = input_stat(source->path, &st, &part);
+	bool there = recording_stat(source->path, &st, &part);
 	reading->live = part && age_ns(&st) < STILL_NS;
 	if (source->read &&
-		(!there || (reading->live == source->live && !input_changed(&source->seen, &st))))
+		(!there || (reading->live == source->live && !recording_changed(&source->seen, &st))))
 		return 0;
 	int rc = run_load(&reading->run, source->path, &error);
 	source->seen = st;
@@ -110,16 +182,15 @@ static int read_file(struct serve_source *source, struct serve_reading *reading)
 	if (rc == -ENOENT)
 		snprintf(reading->why, sizeof(reading->why),
 			"no such file; 'brick record' writes one");
-	else if (rc < 0 && error.text[0] && rc <= -4000)
+	else if (rc < 0 && error.text[0] && is_damage(rc))
 		snprintf(reading->why, sizeof(reading->why), "at byte %llu: %.200s",
 			(unsigned long long)error.offset, error.text);
 	else if (rc < 0)
-		snprintf(reading->why, sizeof(reading->why), "%s",
-			rc <= -4000 ? brick_strerror(rc) : strerror(-rc));
+		snprintf(reading->why, sizeof(reading->why), "%s", brick_strerror(rc));
 	if (rc < 0)
 		return rc;
 	if (reading->live)
-		let_run(reading->run);
+		close_running(reading->run);
 	source->live = reading->live;
 	return 1;
 }
@@ -135,9 +206,7 @@ static int read_session(struct serve_source *source, struct serve_reading *readi
 	int rc = live_source_run(source->session, &reading->run, &ttft_ns);
 	if (rc < 0)
 		snprintf(reading->why, sizeof(reading->why), "%s",
-			status.reason ? status.reason
-			: rc <= -4000 ? brick_strerror(rc)
-				      : strerror(-rc));
+			status.reason ? status.reason : brick_strerror(rc));
 	if (rc > 0)
 		source->read = true;
 	source->live = reading->live;
@@ -156,4 +225,28 @@ void serve_source_close(struct serve_source *source)
 	free(source->path);
 	free(source->name);
 	free(source);
+}
+
+/* From one reading to the next: so many times the CPU time of one, and at least this. */
+#define PACE 10
+#define PACE_WATCHED 2
+#define MIN_PACE_NS 1000000000ull
+/* A page asks each second; Prometheus more seldom than this. */
+#define WATCHED_NS 10000000000ull
+
+bool serve_pace_is_due(struct serve_pace *pace, uint64_t now_ns, uint64_t asked)
+{
+	if (asked != pace->asked)
+		pace->asked_ns = now_ns;
+	pace->asked = asked;
+	bool is_watched = pace->asked_ns && now_ns - pace->asked_ns < WATCHED_NS;
+	uint64_t wait_ns = (is_watched ? PACE_WATCHED : PACE) * pace->cost_ns;
+	return !pace->read_ns ||
+	       now_ns - pace->read_ns >= (wait_ns > MIN_PACE_NS ? wait_ns : MIN_PACE_NS);
+}
+
+void serve_pace_read(struct serve_pace *pace, uint64_t now_ns, uint64_t cost_ns)
+{
+	pace->read_ns = now_ns;
+	pace->cost_ns = cost_ns;
 }

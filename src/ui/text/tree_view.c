@@ -21,7 +21,7 @@ static char *tree_kernel_name(const struct run_kernel *kernel)
 	SCOPED char *block = b[0] ? text_format(",(%u,%u,%u)", b[0], b[1], b[2]) : text_copy("");
 	char *name = g[0] ? text_format("%s  <<<(%u,%u,%u)%s>>>%s", kernel->name, g[0], g[1], g[2],
 				    block, shared)
-			  : text_format("%s%s%s", kernel->name, *shared ? " " : "", shared);
+			  : text_format("%s%s%s", kernel->name, shared && *shared ? " " : "", shared);
 	return name;
 }
 
@@ -59,7 +59,8 @@ char *tree_name(const struct call_tree *tree, const struct call_node *node)
 	}
 	if (tree->step != RUN_NONE) {
 		char *name = text_copy(step_phase_name((int)run->steps[tree->step].phase));
-		name[0] = (char)(name[0] - 'a' + 'A');
+		if (name)
+			name[0] = (char)(name[0] - 'a' + 'A');
 		return name;
 	}
 	return lane_name(&run->lanes[tree->lane]);

@@ -1,0 +1,1053 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sections of the page one after the other, then the document around them. A section for which
+ * memory is lacking is NULL, which text_error() tells in the end. Many single steps are packed;
+ * single samples are there only where they are few enough.
+ */
+#include "ui/page/page_json.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/accounts/call_tree.h"
+#include "analysis/accounts/launches.h"
+#include "analysis/path/path.h"
+#include "base/order.h"
+#include "brick/registry.h"
+#include "brick/version.h"
+#include "ui/page/pack.h"
+#include "ui/page/page_template.h"
+#include "ui/text/json_out.h"
+#include "ui/text/path_view.h"
+#include "ui/text/report_rows.h"
+#include "ui/text/roofline_view.h"
+#include "ui/text/text.h"
+#include "ui/text/tiles_view.h"
+#include "ui/text/tree_view.h"
+
+enum {
+	ROWS_MAX = 120,
+	SPANS_MAX = 1200,
+	SLOW_MAX = 50,
+	NODES_MAX = 40000,
+	HOPS_MAX = 4000,
+	SLICES_MAX = 30000,
+	COLUMNS_MAX = 1500,
+};
+
+static const char *const phase_keys[BREAKDOWN_PHASES] = {[STEP_PREFILL] = "prefill",
+	[STEP_DECODE] = "decode",
+	[STEP_MIXED] = "mixed",
+	[STEP_WARM_UP] = "warm_up",
+	[STEP_PHASES] = "outside"};
+
+static uint32_t *numbers_of(const struct page *page)
+{
+	uint32_t *numbers = page_numbers(page);
+	text_fail(numbers ? 0 : -ENOMEM);
+	return numbers;
+}
+
+/* The end of an answer, which takes the reference. */
+static int finish(json_t **out, json_t *root)
+{
+	int rc = text_error();
+	if (rc < 0)
+		json_decref(root);
+	else
+		*out = root;
+	return rc;
+}
+
+/* Steps over time: each phase apart, because a prefill takes as long as many decodes. A phase with
+ * more steps than a screen has columns is cut into spans of as many successive steps each; the
+ * slowest step of each span is kept apart from the sum. */
+
+/* A step is slow when it takes more than this many times what the median of its phase takes. */
+static const double slow_factor = 1.5;
+
+struct span {
+	uint64_t first, count; /* number of its first step, counted from 1 */
+	uint64_t tokens, begin_ns, total_ns, unattributed_ns, max_ns, max_number;
+	uint64_t *categories; /* [category_count], of the phase's */
+};
+
+/* What the page has of each span: a column of numbers. */
+static const struct span_column {
+	const char *name;
+	size_t at;
+} span_columns[] = {
+	{"first", offsetof(struct span, first)},
+	{"count", offsetof(struct span, count)},
+	{"tokens", offsetof(struct span, tokens)},
+	{"begin_ns", offsetof(struct span, begin_ns)},
+	{"total_ns", offsetof(struct span, total_ns)},
+	{"unattributed_ns", offsetof(struct span, unattributed_ns)},
+	{"max_ns", offsetof(struct span, max_ns)},
+	{"max_number", offsetof(struct span, max_number)},
+};
+
+struct slow {
+	uint32_t step, number;
+	double factor;
+};
+
+/* Steps of one phase. */
+struct phase_steps {
+	const struct page *page;
+	enum step_phase phase;
+	uint32_t per_span, span_count;
+	struct span *spans;
+	uint64_t *categories; /* [span_count][category_count] */
+	double median_ns;     /* of a step; of a prefill's token */
+	struct slow *slow;
+	uint32_t slow_count;
+};
+
+/* What steps of a phase are compared by: prompts differ in length. */
+static double cost_of(const struct page *page, uint32_t step)
+{
+	double ns = (double)step_time_total_ns(&page->times->steps[step]);
+	const struct run_step *s = &page->run->steps[step];
+	uint64_t tokens = s->tokens + s->drafts;
+	return s->phase == BRICK_PHASE_DECODE || !tokens ? ns : ns / (double)tokens;
+}
+
+static double median_cost(const struct page *page, enum step_phase phase)
+{
+	SCOPED double *costs = text_room(page->run->step_count + 1, sizeof(*costs));
+	size_t n = 0;
+	for (uint32_t i = 0; costs && i < page->run->step_count; i++)
+		if (page_step_is_of(page, i, phase))
+			costs[n++] = cost_of(page, i);
+	if (n)
+		qsort(costs, n, sizeof(*costs), order_doubles);
+	return n ? costs[(n - 1) / 2] : 0;
+}
+
+static void add_step(struct phase_steps *p, struct span *span, uint32_t step, uint32_t number)
+{
+	const struct page *page = p->page;
+	const struct breakdown *b = page->breakdown;
+	const struct run_step *s = &page->run->steps[step];
+	uint64_t total_ns = step_time_total_ns(&page->times->steps[step]);
+	if (!span->count++) {
+		span->first = number;
+		span->begin_ns =
+			s->begin_ns > page->run->start_ns ? s->begin_ns - page->run->start_ns : 0;
+	}
+	span->tokens += s->tokens;
+	span->total_ns += total_ns;
+	span->unattributed_ns += page->times->steps[step].unattributed_ns;
+	for (uint32_t c = 0; c < b->category_count; c++)
+		span->categories[c] += breakdown_step(b, step)[c];
+	if (total_ns >= span->max_ns) {
+		span->max_ns = total_ns;
+		span->max_number = number;
+	}
+	if (p->median_ns > 0 && cost_of(page, step) > slow_factor * p->median_ns)
+		p->slow[p->slow_count++] =
+			(struct slow){step, number, cost_of(page, step) / p->median_ns};
+}
+
+static void fill(struct phase_steps *p)
+{
+	const struct page *page = p->page;
+	uint64_t count = page->times->phases[p->phase].count;
+	uint32_t categories = page->breakdown->category_count, seen = 0;
+	p->per_span = (uint32_t)((count + SPANS_MAX - 1) / SPANS_MAX);
+	p->per_span += !p->per_span;
+	p->span_count = (uint32_t)((count + p->per_span - 1) / p->per_span);
+	p->spans = text_room(p->span_count + 1, sizeof(*p->spans));
+	p->categories = text_room((size_t)p->span_count * categories + 1, sizeof(uint64_t));
+	p->slow = text_room(count + 1, sizeof(*p->slow));
+	SCOPED uint32_t *numbers = numbers_of(page);
+	p->median_ns = median_cost(page, p->phase);
+	if (!p->spans || !p->categories || !p->slow || !numbers) {
+		p->span_count = 0;
+		return;
+	}
+	for (uint32_t i = 0; i < p->span_count; i++)
+		p->spans[i].categories = p->categories + (size_t)i * categories;
+	for (uint32_t i = 0; i < page->run->step_count; i++)
+		if (page_step_is_of(page, i, p->phase))
+			add_step(p, &p->spans[seen++ / p->per_span], i, numbers[i]);
+}
+
+COMPARATOR(compare_slow, struct slow, ORDER(y->factor, x->factor) ?: ORDER(x->step, y->step))
+
+static json_t *slow_json(struct phase_steps *p)
+{
+	json_t *array = json_array();
+	if (p->slow_count)
+		qsort(p->slow, p->slow_count, sizeof(*p->slow), compare_slow);
+	for (uint32_t i = 0; i < p->slow_count && i < SLOW_MAX; i++) {
+		const struct page *page = p->page;
+		const struct run_step *step = &page->run->steps[p->slow[i].step];
+		json_t *object = json_object();
+		json_put(object, "number", json_number(p->slow[i].number));
+		json_put(object, "tokens", json_number(step->tokens));
+		json_put(object, "begin_ns",
+			json_number(step->begin_ns > page->run->start_ns
+					    ? step->begin_ns - page->run->start_ns
+					    : 0));
+		json_put(object, "total_ns",
+			json_number(step_time_total_ns(&page->times->steps[p->slow[i].step])));
+		json_put(object, "factor", json_rate(p->slow[i].factor));
+		json_add(array, object);
+	}
+	return array;
+}
+
+static json_t *column_json(const struct phase_steps *p, const struct span_column *column)
+{
+	json_t *array = json_array();
+	for (uint32_t i = 0; i < p->span_count; i++) {
+		const char *span = (const char *)&p->spans[i];
+		json_add(array, json_number(*(const uint64_t *)(span + column->at)));
+	}
+	return array;
+}
+
+static json_t *categories_json(const struct phase_steps *p)
+{
+	const struct breakdown *b = p->page->breakdown;
+	const struct run *run = p->page->run;
+	json_t *array = json_array();
+	for (uint32_t c = 0; c < b->category_count; c++) {
+		json_t *object = json_object(), *values = json_array();
+		uint64_t sum = 0;
+		for (uint32_t i = 0; i < p->span_count; i++) {
+			sum += p->spans[i].categories[c];
+			json_add(values, json_number(p->spans[i].categories[c]));
+		}
+		json_put(object, "name",
+			json_text(c < run->category_count
+					  ? run->categories[c].name
+					  : brick_category_name(BRICK_CATEGORY_WAIT)));
+		json_put(object, "ns", values);
+		if (sum)
+			json_add(array, object);
+		else
+			json_decref(object);
+	}
+	return array;
+}
+
+static json_t *phase_steps_json(const struct page *page, enum step_phase phase)
+{
+	struct phase_steps p = {.page = page, .phase = phase};
+	json_t *object = json_object();
+	fill(&p);
+	json_put(object, "steps_per_span", json_number(p.per_span));
+	json_put(object, "median_ns", json_rate(p.median_ns));
+	for (size_t i = 0; i < sizeof(span_columns) / sizeof(*span_columns); i++)
+		json_put(object, span_columns[i].name, column_json(&p, &span_columns[i]));
+	json_put(object, "categories", categories_json(&p));
+	json_put(object, "slow_count", json_number(p.slow_count));
+	json_put(object, "slow", slow_json(&p));
+	free(p.spans);
+	free(p.categories);
+	free(p.slow);
+	return object;
+}
+
+static json_t *steps_json(const struct page *page)
+{
+	json_t *object = json_object();
+	json_put(object, "slow_factor", json_rate(slow_factor));
+	json_put(object, "prefill", phase_steps_json(page, STEP_PREFILL));
+	json_put(object, "decode", phase_steps_json(page, STEP_DECODE));
+	json_put(object, "mixed", phase_steps_json(page, STEP_MIXED));
+	json_put(object, "warm_up", phase_steps_json(page, STEP_WARM_UP));
+	return object;
+}
+
+/* Single steps by brick: wall time of each brick, and of none. A step's columns add up to it. */
+
+/* The page's bricks, then all others together. */
+static void pack_parts(struct pack *pack, const struct page *page, uint32_t step)
+{
+	const struct breakdown *b = page->breakdown;
+	const uint64_t *parts = breakdown_part(b, step);
+	uint64_t rest = 0;
+
+	for (uint32_t i = 0; i <= b->brick_count; i++)
+		rest += parts[i];
+	for (size_t i = 0; i < page_bricks(page); i++) {
+		uint64_t ns = parts[page->report.summary->rows[i].id];
+		pack_add(pack, ns);
+		rest -= ns;
+	}
+	pack_add(pack, rest);
+}
+
+enum { NUMBER, PHASE, TOKENS, BEGIN, TOTAL, UNATTRIBUTED, PARTS, PACKS };
+
+static void pack_step(struct pack packs[PACKS], const struct page *page, uint32_t i)
+{
+	const struct run *run = page->run;
+	const struct run_step *step = &run->steps[i];
+	const struct step_time *time = &page->times->steps[i];
+
+	pack_add(&packs[PHASE], step->phase);
+	pack_add(&packs[TOKENS], step->tokens);
+	pack_add(
+		&packs[BEGIN], step->begin_ns > run->start_ns ? step->begin_ns - run->start_ns : 0);
+	pack_add(&packs[TOTAL], step_time_total_ns(time));
+	pack_add(&packs[UNATTRIBUTED], time->unattributed_ns);
+	pack_parts(&packs[PARTS], page, i);
+}
+
+static json_t *each_json(const struct page *page)
+{
+	static const char *const names[PACKS] = {
+		"number", "phase", "tokens", "begin_ns", "total_ns", "unattributed_ns", "brick_ns"};
+	struct pack packs[PACKS] = {0};
+	SCOPED uint32_t *numbers = numbers_of(page);
+	json_t *object = json_object(), *phases = json_array();
+
+	for (size_t i = 0; numbers && i < page->each_count; i++) {
+		pack_add(&packs[NUMBER], numbers[page->each[i]]);
+		pack_step(packs, page, page->each[i]);
+	}
+	for (int phase = 0; phase < STEP_PHASES; phase++)
+		json_add(phases, json_text(step_phase_name(phase)));
+	json_put(object, "of", json_number(page->index.count));
+	json_put(object, "count", json_number(page->each_count));
+	json_put(object, "bricks", json_number(page_bricks(page)));
+	json_put(object, "phases", phases);
+	for (int i = 0; i < PACKS; i++)
+		json_put(object, names[i], pack_end(&packs[i]));
+	return object;
+}
+
+/* Layers by bricks, and lengths of single executions. Empty cells and buckets are left out. */
+
+/* [layer, number of the brick in the report, ns of wall time, executions] */
+static json_t *cell_json(uint32_t row, size_t column, uint64_t ns, uint64_t count)
+{
+	json_t *cell = json_array();
+	json_add(cell, json_integer((json_int_t)row - 1));
+	json_add(cell, json_number(column));
+	json_add(cell, json_number(ns));
+	json_add(cell, json_number(count));
+	return cell;
+}
+
+static json_t *phase_cells(const struct page *page, unsigned phase)
+{
+	const struct breakdown *b = page->breakdown;
+	json_t *cells = json_array();
+	for (size_t i = 0; i < page_bricks(page); i++)
+		for (uint32_t row = 0; row < b->layer_count; row++) {
+			uint32_t brick = page->report.summary->rows[i].id;
+			size_t at = breakdown_cell(b, phase, row, brick);
+			if (b->layers[at] || b->counts[at])
+				json_add(cells, cell_json(row, i, b->layers[at], b->counts[at]));
+		}
+	return cells;
+}
+
+static json_t *layers_json(const struct page *page)
+{
+	json_t *object = json_object();
+	json_put(object, "bricks", json_number(page_bricks(page)));
+	json_put(object, "bricks_left_out",
+		json_number(page->report.summary->row_count - page_bricks(page)));
+	json_put(object, "last_is_rest",
+		json_boolean(page->breakdown->layer_count > BREAKDOWN_LAYERS));
+	for (unsigned phase = 0; phase < BREAKDOWN_PHASES; phase++)
+		json_put(object, phase_keys[phase], phase_cells(page, phase));
+	return object;
+}
+
+/* [lower edge in ns, upper edge, executions], again and again, in one flat array */
+static json_t *buckets_json(const uint64_t *buckets)
+{
+	json_t *array = json_array();
+	for (uint32_t i = 0; buckets && i < BREAKDOWN_BUCKETS; i++) {
+		if (!buckets[i])
+			continue;
+		json_add(array, json_number(breakdown_edge_ns(i)));
+		json_add(array, json_number(breakdown_edge_ns(i + 1)));
+		json_add(array, json_number(buckets[i]));
+	}
+	return array;
+}
+
+static json_t *durations_json(const struct page *page)
+{
+	const struct breakdown *b = page->breakdown;
+	uint64_t all[BREAKDOWN_BUCKETS];
+	json_t *array = json_array();
+	for (size_t i = 0; i < page_bricks(page); i++) {
+		uint32_t brick = page->report.summary->rows[i].id;
+		json_t *object = json_object();
+		breakdown_all_durations(b, brick, all);
+		json_put(object, "name", json_text(page->report.summary->rows[i].name));
+		json_put(object, "all", buckets_json(all));
+		for (unsigned phase = 0; phase < STEP_PHASES; phase++)
+			json_put(object, phase_keys[phase],
+				buckets_json(
+					b->histograms[(size_t)phase * b->brick_count + brick]));
+		json_add(array, object);
+	}
+	return array;
+}
+
+/*
+ * What single steps were made of. A tree is a table in columns, a parent before what it holds. A
+ * few trees have their operations; of many others only times are kept, and the shape is shared by
+ * all steps that were made of the same.
+ */
+
+struct node_columns {
+	json_t *parent, *name, *kind, *layer, *count, *time_ns, *self_ns, *bytes, *flops;
+};
+
+static void add_node(struct node_columns *to, struct page_names *names,
+	const struct call_tree *tree, const struct call_node *node, json_int_t parent)
+{
+	SCOPED char *name = tree_name(tree, node);
+	json_add(to->parent, json_integer(parent));
+	json_add(to->name, json_integer(page_names_add(names, name)));
+	json_add(to->kind, json_number(node->kind));
+	json_add(to->layer, json_integer(node->layer < 0 ? -1 : node->layer));
+	json_add(to->count, json_number(node->count));
+	json_add(to->time_ns, json_number(node->time_ns));
+	json_add(to->self_ns, json_number(node->self_ns));
+	json_add(to->bytes, json_number(node->bytes));
+	json_add(to->flops, json_number(node->flops));
+}
+
+static size_t count_nodes(const struct call_tree *tree, bool operations)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < tree->count; i++)
+		count += operations || tree->nodes[i].kind != CALL_OPERATION;
+	return count;
+}
+
+/* Numbers in the columns are those of the nodes that are shown. */
+static json_t *nodes_json(const struct call_tree *tree, struct page_names *names, bool operations)
+{
+	struct node_columns to = {json_array(), json_array(), json_array(), json_array(),
+		json_array(), json_array(), json_array(), json_array(), json_array()};
+	SCOPED json_int_t *number = text_room(tree->count + 1, sizeof(*number));
+	json_int_t next = 0;
+	for (size_t i = 0; number && i < tree->count; i++) {
+		const struct call_node *node = &tree->nodes[i];
+		json_int_t parent = node->parent == RUN_NONE ? -1 : number[node->parent];
+		bool left_out = (!operations && node->kind == CALL_OPERATION) || parent < -1 ||
+				(i && parent == -1);
+		number[i] = left_out ? -2 : next++;
+		if (!left_out)
+			add_node(&to, names, tree, node, parent);
+	}
+	json_t *object = json_object();
+	json_put(object, "parent", to.parent);
+	json_put(object, "name", to.name);
+	json_put(object, "kind", to.kind);
+	json_put(object, "layer", to.layer);
+	json_put(object, "count", to.count);
+	json_put(object, "time_ns", to.time_ns);
+	json_put(object, "self_ns", to.self_ns);
+	json_put(object, "bytes", to.bytes);
+	json_put(object, "flops", to.flops);
+	return object;
+}
+
+static json_t *head_of(
+	const struct page *page, uint32_t number, const struct call_tree *tree, uint32_t shown)
+{
+	const struct run_step *step = &page->run->steps[number];
+	const struct step_time *time = &page->times->steps[number];
+	json_t *object = json_object();
+	json_put(object, "number", json_number(shown));
+	json_put(object, "phase", json_text(step_phase_name((int)step->phase)));
+	json_put(object, "tokens", json_number(step->tokens));
+	json_put(object, "total_ns", json_number(step_time_total_ns(time)));
+	json_put(object, "unattributed_ns", json_number(time->unattributed_ns));
+	json_put(object, "other_threads", json_number(tree->threads));
+	return object;
+}
+
+/* False if there are more nodes than are left. */
+static bool add_nodes(json_t *object, const struct call_tree *tree, struct page_names *names,
+	const char *why, size_t *left)
+{
+	bool operations = count_nodes(tree, 1) <= *left;
+	size_t nodes = count_nodes(tree, operations);
+	if (nodes > *left)
+		return false;
+	*left -= nodes;
+	json_put(object, "why", json_text(why));
+	json_put(object, "operations", json_boolean(operations));
+	json_put(object, "nodes", nodes_json(tree, names, operations));
+	return true;
+}
+
+/* The nodes of a tree without operations: what they are, which trees share, and their times. */
+static json_t *other_nodes(json_t *object, const struct call_tree *tree, struct page_names *names,
+	struct page_names *shapes)
+{
+	struct pack shape = {0}, times = {0}, selves = {0};
+	SCOPED size_t *number = text_room(tree->count + 1, sizeof(*number));
+	size_t next = 0;
+
+	for (size_t i = 0; number && i < tree->count; i++) {
+		const struct call_node *node = &tree->nodes[i];
+		if (node->kind == CALL_OPERATION || (i && !number[node->parent]))
+			continue; /* with all that is below it */
+		SCOPED char *name = tree_name(tree, node);
+		number[i] = ++next;
+		pack_add(&shape, i ? number[node->parent] : 0);
+		pack_add(&shape, (uint64_t)page_names_add(names, name));
+		pack_add(&shape, node->kind);
+		pack_add(&shape, node->layer < 0 ? 0 : (uint64_t)node->layer + 1);
+		pack_add(&shape, node->count);
+		pack_add(&times, node->time_ns);
+		pack_add(&selves, node->self_ns);
+	}
+	json_auto_t *text = pack_end(&shape);
+	json_put(object, "shape", json_integer(page_names_add(shapes, json_string_value(text))));
+	json_put(object, "time_ns", pack_end(&times));
+	json_put(object, "self_ns", pack_end(&selves));
+	return object;
+}
+
+/* The chosen steps first, then the others that are kept. NULL: not enough memory. */
+static uint32_t *steps_of(const struct page *page, bool whole, struct page_choice *choices,
+	size_t *chosen, size_t *count)
+{
+	size_t kept_count = 0;
+	SCOPED uint32_t *kept = whole ? page_choose_kept(page, &kept_count) : NULL;
+	*chosen = page_choose(page, choices);
+	uint32_t *steps = calloc(*chosen + kept_count + 1, sizeof(*steps));
+	if (!steps || (whole && !kept)) {
+		free(steps);
+		return NULL;
+	}
+	for (size_t i = 0; i < *chosen; i++)
+		steps[i] = choices[i].step;
+	*count = *chosen;
+	for (size_t i = 0; i < kept_count; i++) {
+		size_t k = 0;
+		while (k < *chosen && choices[k].step != kept[i])
+			k++;
+		if (k == *chosen)
+			steps[(*count)++] = kept[i];
+	}
+	return steps;
+}
+
+static json_t *kinds_json(void)
+{
+	json_t *words = json_array();
+	for (int kind = 0; kind < CALL_KINDS; kind++)
+		json_add(words, json_text(call_kind_name(kind)));
+	return words;
+}
+
+static json_t *trees_json(const struct page *page, bool whole)
+{
+	struct page_choice choices[PAGE_CHOICES];
+	size_t chosen, count = 0, left = NODES_MAX;
+	SCOPED uint32_t *steps = steps_of(page, whole, choices, &chosen, &count);
+	SCOPED uint32_t *numbers = numbers_of(page);
+	SCOPED struct call_tree **trees = text_room(count + 1, sizeof(*trees));
+	if (!steps || !numbers || !trees ||
+		call_trees_of_steps(trees, page->run, &page->index, steps, count) < 0)
+		return NULL;
+	struct page_names names = page_names_begin(), shapes = page_names_begin();
+	json_t *object = json_object(), *list = json_array(), *others = json_array();
+	for (size_t i = 0; i < count; i++) {
+		json_t *head = head_of(page, steps[i], trees[i], numbers[steps[i]]);
+		if (i >= chosen || !add_nodes(head, trees[i], &names, choices[i].why, &left))
+			json_add(others, other_nodes(head, trees[i], &names, &shapes));
+		else
+			json_add(list, head);
+		call_tree_destroy(trees[i]);
+	}
+	json_put(object, "kinds", kinds_json());
+	json_put(object, "names", page_names_end(&names));
+	json_put(object, "steps", list);
+	json_put(object, "shapes", page_names_end(&shapes));
+	json_put(object, "others", others);
+	return object;
+}
+
+int page_step_json(json_t **out, const struct page *page, uint64_t number)
+{
+	const struct run *run = page->run;
+	SCOPED uint32_t *numbers = page_numbers(page);
+	struct call_tree *tree;
+	uint32_t step = 0;
+	size_t left = NODES_MAX;
+	if (!numbers)
+		return -ENOMEM;
+	while (step < run->step_count && (numbers[step] != number || !page->index.finished[step]))
+		step++;
+	if (step == run->step_count)
+		return -ENOENT;
+	int rc = call_trees_of_steps(&tree, run, &page->index, &step, 1);
+	if (rc < 0)
+		return rc;
+	struct page_names names = page_names_begin();
+	json_t *object = json_object(), *head = head_of(page, step, tree, (uint32_t)number);
+	bool shown = add_nodes(head, tree, &names, "chosen", &left);
+	call_tree_destroy(tree);
+	json_put(object, "kinds", kinds_json());
+	json_put(object, "names", page_names_end(&names));
+	json_put(object, "step", shown ? json_incref(head) : json_null());
+	json_decref(head);
+	return finish(out, object);
+}
+
+static json_t *path_of(const struct page *page, uint32_t step)
+{
+	struct path *path;
+	if (path_create_from(&path, &page->source, page->run, &page->index, step) < 0)
+		return json_null();
+	size_t hops = 0;
+	for (size_t i = 0; i < path->section_count; i++)
+		hops += path->sections[i].hop_count;
+	const struct path_view view = {
+		.run = page->run, .path = path, .index = &page->index, .all = 1};
+	json_t *object = hops <= HOPS_MAX ? path_to_json(&view) : json_null();
+	path_destroy(path);
+	return object;
+}
+
+static json_t *path_json(const struct page *page)
+{
+	json_t *object = json_object();
+	uint32_t median = step_times_median(page->times, page->run, &page->index, STEP_DECODE);
+	json_put(object, "all", path_of(page, RUN_NONE));
+	json_put(object, "median_decode", median == RUN_NONE ? json_null() : path_of(page, median));
+	return object;
+}
+
+/* What ran when, lane by lane: the whole run in columns, some ranges sample by sample. */
+
+/* What slices are of: sites, kernels, and the texts that both have. */
+struct slices {
+	const struct page *page;
+	struct page_names names;
+	uint32_t *number_of; /* [site_count]: + 1 */
+	json_t *brick, *layer, *operation, *label;
+	uint32_t count;
+};
+
+static json_t *optional_name(struct slices *s, const char *name)
+{
+	return name ? json_integer(page_names_add(&s->names, name)) : json_integer(-1);
+}
+
+static int slices_begin(struct slices *s, const struct page *page)
+{
+	*s = (struct slices){.page = page};
+	s->number_of = calloc(page->run->site_count + 1, sizeof(*s->number_of));
+	if (!s->number_of)
+		return -ENOMEM;
+	s->names = page_names_begin();
+	s->brick = json_array();
+	s->layer = json_array();
+	s->operation = json_array();
+	s->label = json_array();
+	return 0;
+}
+
+static uint32_t site_number(struct slices *s, uint32_t site)
+{
+	const struct run *run = s->page->run;
+	const struct run_site *from = &run->sites[site];
+
+	if (s->number_of[site])
+		return s->number_of[site] - 1;
+	json_add(s->brick, optional_name(s, run->bricks[from->brick].name));
+	json_add(s->layer, json_integer(from->layer < 0 ? -1 : from->layer));
+	json_add(s->operation, optional_name(s, from->operation));
+	json_add(s->label, optional_name(s, from->label));
+	s->number_of[site] = ++s->count;
+	return s->count - 1;
+}
+
+static void slices_end(struct slices *s, json_t *object)
+{
+	json_t *sites = json_object();
+
+	json_put(sites, "brick", s->brick);
+	json_put(sites, "layer", s->layer);
+	json_put(sites, "operation", s->operation);
+	json_put(sites, "label", s->label);
+	json_put(object, "sites", sites);
+	json_put(object, "names", page_names_end(&s->names));
+	free(s->number_of);
+}
+
+/* The kernel of a queue's command: its name + 1. */
+static uint64_t kernel_number(struct slices *s, uint32_t lane, size_t sample)
+{
+	const struct run *run = s->page->run;
+	const struct run_command *command = launches_command(run, lane, (uint32_t)sample);
+
+	if (!command || command->kernel == RUN_NONE)
+		return 0;
+	return (uint64_t)page_names_add(&s->names, run->kernels[command->kernel].name) + 1;
+}
+
+/* Begin since the one before, length, what, waiting after it, kernel of a queue. */
+static json_t *lane_slices(
+	struct slices *s, uint32_t number, uint64_t since_ns, uint64_t until_ns, size_t row)
+{
+	const struct run *run = s->page->run;
+	const struct run_lane *lane = &run->lanes[number];
+	struct lane_range range = lane_range(lane, since_ns, until_ns);
+	struct pack pack = {0};
+	uint64_t last_ns = run->start_ns, count = 0;
+
+	for (size_t i = range.first; i < range.end; i++) {
+		const struct run_sample *sample = &lane->samples[i];
+		if (!lane_range_holds(sample, since_ns))
+			continue;
+		uint64_t begin_ns = sample->begin_ns > last_ns ? sample->begin_ns : last_ns;
+		pack_add(&pack, begin_ns - last_ns);
+		pack_add(&pack, sample->end_ns > begin_ns ? sample->end_ns - begin_ns : 0);
+		pack_add(&pack, site_number(s, sample->site));
+		pack_add(&pack, sample->wait_ns);
+		pack_add(&pack, kernel_number(s, number, i));
+		last_ns = begin_ns;
+		count++;
+	}
+	if (!count)
+		return NULL;
+	json_t *object = json_object();
+	json_put(object, "lane", json_number(row));
+	json_put(object, "count", json_number(count));
+	json_put(object, "slices", pack_end(&pack));
+	return object;
+}
+
+static json_t *window_json(struct slices *s, uint64_t since_ns, uint64_t until_ns)
+{
+	const struct page *page = s->page;
+	json_t *object = json_object(), *lanes = json_array();
+
+	for (size_t i = 0; i < page->bins.lane_total; i++) {
+		json_t *lane = lane_slices(s, page->bins.lanes[i], since_ns, until_ns, i);
+		if (lane)
+			json_add(lanes, lane);
+	}
+	json_put(object, "begin_ns", json_number(since_ns - page->run->start_ns));
+	json_put(object, "end_ns", json_number(until_ns - page->run->start_ns));
+	json_put(object, "lanes", lanes);
+	return object;
+}
+
+/* Steps of which each sample is in the page; the gaps between neighbours go with them. */
+static json_t *windows_json(struct slices *s)
+{
+	const struct page *page = s->page;
+	size_t count = 0;
+	SCOPED uint32_t *kept = page_choose_kept(page, &count);
+
+	if (!kept)
+		return NULL;
+	json_t *array = json_array();
+	for (size_t i = 0; i < count; i++) {
+		uint64_t since_ns = page->run->steps[kept[i]].begin_ns;
+		uint64_t until_ns = page_step_end_ns(page, kept[i]);
+		if (i + 1 < count && kept[i + 1] == kept[i] + 1 &&
+			page->run->steps[kept[i + 1]].begin_ns > until_ns)
+			until_ns = page->run->steps[kept[i + 1]].begin_ns;
+		if (since_ns >= page->run->start_ns && until_ns > since_ns)
+			json_add(array, window_json(s, since_ns, until_ns));
+	}
+	run_release(page->run);
+	return array;
+}
+
+static json_t *columns_json(const struct page *page, const struct lane_bins *bins)
+{
+	json_t *object = json_object(), *lanes = json_array(), *bricks = json_array();
+
+	for (uint32_t i = 0; i < page->run->brick_count; i++)
+		json_add(bricks, json_text(page->run->bricks[i].name));
+	for (size_t i = 0; i < bins->lane_total; i++) {
+		struct pack brick = {0}, percent = {0};
+		json_t *lane = json_object();
+		for (size_t k = 0; k < bins->count; k++) {
+			pack_add(&brick, bins->bins[i * bins->count + k].brick);
+			pack_add(&percent, bins->bins[i * bins->count + k].percent);
+		}
+		json_put(lane, "brick", pack_end(&brick));
+		json_put(lane, "percent", pack_end(&percent));
+		json_add(lanes, lane);
+	}
+	json_put(object, "begin_ns", json_number(bins->begin_ns - page->run->start_ns));
+	json_put(object, "column_ns", json_number(bins->bin_ns));
+	json_put(object, "count", json_number(bins->count));
+	json_put(object, "bricks", bricks);
+	json_put(object, "lanes", lanes);
+	return object;
+}
+
+static json_t *lanes_json(const struct page *page)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < page->bins.lane_total; i++) {
+		const struct run_lane *lane = &page->run->lanes[page->bins.lanes[i]];
+		json_t *object = json_object();
+		json_put(object, "name", json_text(lane->name));
+		json_put(object, "tid", json_number(lane->tid));
+		json_put(object, "process", json_number(page->run->processes[lane->process].pid));
+		json_put(object, "queue", json_boolean(lane->kind == BRICK_LANE_QUEUE));
+		json_put(object, "backend", json_text(lane->backend));
+		json_add(array, object);
+	}
+	return array;
+}
+
+static size_t lanes_with_samples(const struct run *run)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < run->lane_count; i++)
+		count += run->lanes[i].sample_count != 0;
+	return count;
+}
+
+static json_t *timeline_json(const struct page *page, bool whole)
+{
+	const struct run *run = page->run;
+	struct slices slices;
+
+	if (slices_begin(&slices, page) < 0)
+		return NULL;
+	json_t *object = json_object();
+	json_put(object, "wall_ns",
+		json_number(run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0));
+	json_put(object, "lanes", lanes_json(page));
+	json_put(object, "lanes_left_out",
+		json_number(lanes_with_samples(run) - page->bins.lane_total));
+	json_put(object, "columns", columns_json(page, &page->bins));
+	json_put(object, "windows", whole ? windows_json(&slices) : json_array());
+	slices_end(&slices, object);
+	return object;
+}
+
+static size_t samples_between(const struct page *page, uint64_t since_ns, uint64_t until_ns)
+{
+	size_t samples = 0;
+
+	for (size_t i = 0; i < page->bins.lane_total; i++) {
+		const struct run_lane *lane = &page->run->lanes[page->bins.lanes[i]];
+		samples += run_sample_from(lane, until_ns) - run_sample_from(lane, since_ns);
+	}
+	return samples;
+}
+
+static json_t *range_columns(const struct page *page, uint64_t since_ns, uint64_t until_ns)
+{
+	SCOPED_BY(lane_bins_fini) struct lane_bins bins;
+	size_t lanes = page->bins.lane_total;
+
+	if (lane_bins_init(&bins, page->run, &page->index, page->bins.lanes, lanes, since_ns,
+		    until_ns, COLUMNS_MAX / (lanes / 40 + 1)) < 0)
+		return NULL;
+	lane_bins_fill(&bins);
+	return columns_json(page, &bins);
+}
+
+int page_range_json(json_t **out, const struct page *page, uint64_t since_ns, uint64_t until_ns)
+{
+	struct slices slices;
+	uint64_t start_ns = page->run->start_ns;
+	uint64_t wall_ns = page->run->end_ns > start_ns ? page->run->end_ns - start_ns : 1;
+
+	if (slices_begin(&slices, page) < 0)
+		return -ENOMEM;
+	json_t *object = json_object(), *windows = json_array();
+	until_ns = !until_ns ? 1 : until_ns < wall_ns ? until_ns : wall_ns;
+	since_ns = since_ns < until_ns ? since_ns : until_ns - 1;
+	bool few = samples_between(page, start_ns + since_ns, start_ns + until_ns) <= SLICES_MAX;
+	if (few)
+		json_add(windows, window_json(&slices, start_ns + since_ns, start_ns + until_ns));
+	else
+		json_put(object, "columns",
+			range_columns(page, start_ns + since_ns, start_ns + until_ns));
+	json_put(object, "windows", windows);
+	slices_end(&slices, object);
+	run_release(page->run);
+	return finish(out, object);
+}
+
+/* The report's tables, and all of it together. */
+
+/* The report of the steps of one phase; null when none of them ended. */
+static json_t *phase_json(const struct page *page, enum step_phase phase)
+{
+	return page->phases[phase].summary ? report_to_json(&page->phases[phase]) : json_null();
+}
+
+/* The rows of a table that the page shows, and how many more there are. */
+static size_t put_rows(json_t *to, struct report report)
+{
+	const char *plural = summary_by_plural(report.summary->by);
+	size_t all = report.shown;
+	report.shown = all < ROWS_MAX ? all : ROWS_MAX;
+	json_auto_t *whole = report_to_json(&report);
+	json_put(to, plural, json_incref(json_object_get(whole, plural)));
+	return all - report.shown;
+}
+
+/* Plain tables of all phases, with how many rows they leave out; then those of each phase. */
+static void put_tables(json_t *root, const struct page *page)
+{
+	json_t *left_out = json_object(), *phases = json_object();
+	for (int i = 0; i < PAGE_TABLES; i++) {
+		if (!page->tables[i].summary)
+			continue;
+		size_t more = put_rows(root, page->tables[i]);
+		if (more)
+			json_put(left_out, summary_by_plural(page->tables[i].summary->by),
+				json_number(more));
+	}
+	for (int phase = 0; phase < STEP_PHASES; phase++) {
+		json_t *tables = json_object();
+		for (int i = 0; i < PAGE_TABLES; i++)
+			if (page->phase_tables[phase][i].summary)
+				put_rows(tables, page->phase_tables[phase][i]);
+		json_put(phases, phase_keys[phase], tables);
+	}
+	json_put(root, "left_out", left_out);
+	json_put(root, "phase_tables", phases);
+}
+
+static json_t *roofline_json(const struct page *page)
+{
+	const struct ceilings *ceilings = page->ceilings;
+	const struct roofline_view view = {page->roofline, ceilings ? page->ceilings_path : NULL,
+		ceilings ? roofline_doubt(ceilings, page->run) : NULL, ROOFLINE_ALL_PHASES};
+	return roofline_to_json(&view);
+}
+
+static json_t *tiles_json(const struct page *page)
+{
+	struct tiles *tiles;
+	if (!page->run->tile_count)
+		return json_null();
+	if (tiles_create(&tiles, page->run, -1) < 0)
+		return NULL;
+	const struct tiles_view view = {.run = page->run, .tiles = tiles};
+	json_t *object = tiles_to_json(&view);
+	tiles_destroy(tiles);
+	return object;
+}
+
+int page_json(json_t **out, const struct page *page, enum page_use use)
+{
+	bool whole = use == PAGE_FILE;
+	json_t *root = json_object(), *phases = json_object();
+	json_put(root, "schema", json_text("brick/page/1"));
+	json_put(root, "version", json_text(brick_version()));
+	json_put(root, "served", json_boolean(use != PAGE_FILE));
+	json_put(root, "live", json_boolean(use == PAGE_LIVE));
+	json_put(root, "report", report_to_json(&page->report));
+	json_put(phases, "prefill", phase_json(page, STEP_PREFILL));
+	json_put(phases, "decode", phase_json(page, STEP_DECODE));
+	json_put(phases, "mixed", phase_json(page, STEP_MIXED));
+	json_put(root, "phases", phases);
+	put_tables(root, page);
+	json_put(root, "tables", report_fields_to_json());
+	json_put(root, "basis", json_text(report_basis(&page->report)));
+	json_put(root, "steps", steps_json(page));
+	json_put(root, "layers", layers_json(page));
+	json_put(root, "lengths", durations_json(page));
+	json_put(root, "each", each_json(page));
+	json_put(root, "trees", trees_json(page, whole));
+	json_put(root, "timeline", timeline_json(page, whole));
+	json_put(root, "path", path_json(page));
+	json_put(root, "roofline", roofline_json(page));
+	json_put(root, "tiles", tiles_json(page));
+	return finish(out, root);
+}
+
+struct text {
+	ARRAY(char) bytes;
+	bool failed; /* jansson does not look at what the callback returns for keys */
+};
+
+/* These three stand in strings of JSON only, where an escape means the same. */
+static int append_safely(const char *s, size_t n, void *to)
+{
+	struct text *text = to;
+	for (size_t i = 0; i < n;) {
+		size_t plain = 0;
+		while (i + plain < n && !strchr("<>&", s[i + plain]))
+			plain++;
+		text->failed |= array_append(&text->bytes, s + i, plain) < 0;
+		i += plain;
+		if (i < n) {
+			char escape[8];
+			snprintf(escape, sizeof(escape), "\\u%04x", (unsigned)s[i++]);
+			text->failed |= array_append(&text->bytes, escape, 6) < 0;
+		}
+	}
+	return text->failed ? -1 : 0;
+}
+
+int page_text(char **out, size_t *bytes, const json_t *data)
+{
+	struct text text = {0};
+	if (json_dump_callback(data, append_safely, &text,
+		    JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9)) != 0 ||
+		text.failed || array_push(&text.bytes, '\0') < 0) {
+		array_fini(&text.bytes);
+		return -ENOMEM;
+	}
+	*bytes = text.bytes.count - 1;
+	*out = text.bytes.items;
+	return 0;
+}
+
+void page_template(const char **head, size_t *head_bytes, const char **tail, size_t *tail_bytes)
+{
+	static const char mark[] = PAGE_TEMPLATE_MARK;
+	const char *at = memmem(page_template_text, page_template_bytes, mark, sizeof(mark) - 1);
+	*head = page_template_text;
+	*head_bytes = (size_t)(at - page_template_text);
+	*tail = at + sizeof(mark) - 1;
+	*tail_bytes = page_template_bytes - *head_bytes - (sizeof(mark) - 1);
+}
+
+int page_write(const json_t *data, FILE *out)
+{
+	const char *head, *tail;
+	size_t head_bytes, tail_bytes, bytes;
+	SCOPED char *text = NULL;
+	int rc = page_text(&text, &bytes, data);
+	if (rc < 0)
+		return rc;
+	page_template(&head, &head_bytes, &tail, &tail_bytes);
+	fwrite(head, 1, head_bytes, out);
+	fwrite(text, 1, bytes, out);
+	fwrite(tail, 1, tail_bytes, out);
+	return 0;
+}
+
+bool page_available(void)
+{
+	return page_template_bytes != 0;
+}
+
+const char *page_missing(void)
+{
+	return "this build has no page, because npm could not bundle it; install nodejs and npm "
+	       "and build again";
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A recording as OpenMetrics text, for Prometheus: seconds, counters that only grow while a run is
+ * read again, histograms with bounds at powers of two. docs/SERVE.md lists the names; they are
+ * stable. Each text is the caller's to free; NULL: not enough memory. Main thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "ui/page/page.h"
+
+/* The numbers of a run, without the text's end. */
+char *metrics_of_page(const struct page *page, bool live);
+
+/* The whole text: those numbers, and what the server says of itself. */
+char *metrics_whole(const char *metrics, uint64_t reads, uint64_t failures, size_t *bytes);
+
+/* A whole text in Prometheus' older text format 0.0.4. */
+char *metrics_plain(const char *whole, size_t *bytes);
