@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Do layers.py, measures.py and docs.py see what they are for? In a copy of the tree as it is they find nothing more than
-in the tree; then an arrow up, a circle of files, a question for the OS, and a name in /tmp are
+"""Do layers.py, measures.py, objects.py and docs.py see what they are for? In a copy of the tree as it is they find nothing more than
+in the tree; then an arrow up, a circle of files, a question for the OS, a second file of one name, a folder at the top and a name in /tmp are
 planted, one at a time, and each must be found where it stands."""
 
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -14,6 +15,7 @@ sys.path.insert(0, os.path.join(HERE, "tests"))
 import docs  # noqa: E402
 import layers  # noqa: E402
 import measures  # noqa: E402
+import objects  # noqa: E402
 
 TABLE = "docs/ARCHITECTURE.md"
 
@@ -27,6 +29,7 @@ def copy(to):
 def planted(tree, path, text):
     """Append to a file (or make one); gives back what undoes it."""
     full = os.path.join(tree, path)
+    os.makedirs(os.path.dirname(full), exist_ok=True)
     before = measures.text_of(tree, path) if os.path.exists(full) else None
     with open(full, "w", encoding="utf-8") as file:
         file.write((before or "") + text)
@@ -34,6 +37,8 @@ def planted(tree, path, text):
     def undo():
         if before is None:
             os.remove(full)
+            if not os.listdir(os.path.dirname(full)):
+                os.rmdir(os.path.dirname(full))
         else:
             with open(full, "w", encoding="utf-8") as file:
                 file.write(before)
@@ -44,6 +49,27 @@ def found(tree):
     return set(layers.check(tree) + measures.check(tree))
 
 
+def breaches_of_objects():
+    """Objects that breach each rule, in a build tree of their own; how many rules."""
+    rooms = {"cli": {"a": "int in_cli(void); int in_cli(void) { return 1; }"},
+             "base": {"b": "int c(void); int b(void); int b(void) { return c(); }",
+                      "c": "int b(void); int c(void); int c(void) { return b(); }",
+                      "d": "#include <stdlib.h>\nvoid d(void); void d(void) { exit(1); }",
+                      "e": "int in_cli(void); int e(void); int e(void) { return in_cli(); }"}}
+    wanted = ["a circle of 2 objects: base/b.c, base/c.c", "src/base/d.c calls exit(), which only src/cli/ may",
+              "src/base/e.c calls in_cli() of src/cli/a.c"]
+    with tempfile.TemporaryDirectory() as tree:
+        for room, sources in rooms.items():
+            place = os.path.join(tree, "src", room, "CMakeFiles", f"brick-{room}.dir")
+            os.makedirs(place)
+            for name, source in sources.items():
+                subprocess.run([os.environ.get("CC", "cc"), "-c", "-x", "c", "-", "-o", os.path.join(place, name + ".c.o")],
+                               input=source, text=True, check=True)
+        got = objects.check(tree)
+        assert sorted(got) == sorted(wanted), got
+    return len(wanted)
+
+
 def main():
     plants = [
         ("an arrow up", [("src/base/array.c", '#include "lib/probe/ring.h"\n')], "base may not include from lib (src/lib/probe/ring.h)"),
@@ -51,6 +77,9 @@ def main():
          "a circle of 2 files: src/base/array, src/base/fnv"),
         ("a question for the OS", [("src/lib/drain/drain.c", "#ifdef __linux__\n#endif\n")],
          "asks for the OS or the CPU outside of lib/sys/"),
+        ("a second file of one name", [("src/lib/sys/array.c", "int planted;\n")],
+         "src/base/array.c and src/lib/sys/array.c have one name"),
+        ("a folder at the top", [("planted/planted.txt", "")], "planted/ is a folder at the top"),
         ("a name in /tmp", [("tests/planted.sh", "echo >/" + "tmp/planted-$$\n")],
          "tests/planted.sh:1: anybody can foretell the name /tm" + "p/planted-$$"),
     ]
@@ -69,7 +98,7 @@ def main():
              ("as iss" + "ue 12 asks", "cites iss" + "ue 12")]
     for text, sentence in pages:
         assert docs.wrong_in(HERE, "docs/HACKING.md", text) == ["docs/HACKING.md: " + sentence], text
-    print(f"{len(plants) + len(pages)} plants found")
+    print(f"{len(plants) + len(pages) + breaches_of_objects()} plants found")
 
 
 if __name__ == "__main__":

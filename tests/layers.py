@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The arrows of the house: which room may include from which, as the table in docs/ARCHITECTURE.md
 says ("Rooms and arrows"). Fails on an #include that the table does not allow, on a table whose rooms
-use rooms above them, on a circle of files (a source, its header and its private
-"_state" header are one file here),
-and on code that asks for the OS or the CPU outside of lib/sys/.
+use rooms above them, on a circle of files (a source and its header are one file here),
+on code that asks for the OS or the CPU outside of lib/sys/, on a name that two sources outside of tests have,
+and on folders at the top that are not in the table of places.
 
   tests/layers.py [TREE]     checks the tree (default: the one that this file is in)
 """
@@ -16,6 +16,7 @@ import sys
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<(brick/[^>]+)>)', re.M)
+TOP = ("include", "src", "bindings", "examples", "tests", "bench", "docs", "packaging", "cmake")
 SYSTEM = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b.*\b(?:__x86_64__|__i386__|__aarch64__|"
                     r"__arm__|__linux__|__APPLE__|__MACH__|_WIN32|__FreeBSD__)", re.M)
 
@@ -47,8 +48,29 @@ def table(tree):
 
 
 def unit(path):
-    """A source, its header and the private header of its state are one."""
-    return re.sub(r"_state$", "", os.path.splitext(path)[0])
+    """A source and its header are one."""
+    return os.path.splitext(path)[0]
+
+
+def twins(files):
+    """Sources of one name. Public headers are named with their folder, as <brick/abi/session.h>."""
+    places = {}
+    for path in files:
+        if not path.startswith(("tests/", "bench/", "include/")):
+            places.setdefault(os.path.basename(path), []).append(path)
+    return [f"{' and '.join(paths)} have one name" for paths in places.values() if len(paths) > 1]
+
+
+def strangers(tree):
+    """Folders at the top that are none of TOP."""
+    try:
+        listed = subprocess.run(["git", "-C", tree, "ls-files"], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        listed = ""
+    names = {line.split("/")[0] for line in listed.split("\n") if "/" in line} or \
+            {name for name in os.listdir(tree) if os.path.isdir(os.path.join(tree, name))}
+    return [f"{name}/ is a folder at the top, which has {', '.join(TOP)}"
+            for name in sorted(names) if name not in TOP and not name.startswith(".")]
 
 
 def room_of(path, rooms):
@@ -143,6 +165,7 @@ def check(tree):
             for match in SYSTEM.finditer(source):
                 line = source.count("\n", 0, match.start()) + 1
                 wrong.append(f"{path}:{line}: asks for the OS or the CPU outside of lib/sys/")
+    wrong += twins(files) + strangers(tree)
     wrong += [f"a circle of {len(part)} files: {', '.join(part)}" for part in circles(arrows)]
     return wrong
 

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What objects ask of each other, by nm. Fails on a circle of objects (the table of commands, which names all of them
+while some list its rows, is left out), and on an object outside of src/cli/ that ends the process or calls into src/cli/.
+
+  tests/objects.py [BUILD]     checks a build tree (default: $BRICK_BUILD, or build/)
+"""
+
+import os
+import subprocess
+import sys
+
+import layers
+
+ENDS = {"exit", "_exit", "_Exit", "abort", "quick_exit", "err", "errx", "verr", "verrx"}
+# A child between fork() and exec() leaves without the handlers of its parent.
+CHILDREN = {"_exit": {"record/keeper.c", "record/live/live_source.c", "record/spawn.c"}}
+TABLE = "cli/commands.c"
+KEPT = {"brick-core", "brick-graph-objects"}  # objects that libraries are made of
+
+
+def objects(build):
+    """Path of each object of src/ -> (its target, the source as seen from src/)."""
+    found = {}
+    for at, _, names in os.walk(os.path.join(build, "src")):
+        if ".dir" not in at:
+            continue
+        room, _, rest = at.partition("/CMakeFiles/")
+        target, _, below = rest.partition(".dir")
+        for name in names:
+            if name.endswith(".c.o"):
+                source = os.path.normpath(os.path.join(os.path.relpath(room, os.path.join(build, "src")),
+                                                       below.strip("/").replace("__", ".."), name[:-2]))
+                found[os.path.join(at, name)] = (target, source)
+    return found
+
+
+def symbols(paths):
+    """Of each object: what it defines for others, what it asks for."""
+    defines, asks, at = {}, {}, None
+    for line in subprocess.run(["nm", "-gA", *paths], capture_output=True, text=True, check=True).stdout.splitlines():
+        at, _, rest = line.partition(":")
+        kind, name = rest.split()[-2:]
+        if kind in "Uw":
+            asks.setdefault(at, set()).add(name)
+        else:
+            defines.setdefault(name, []).append(at)
+    return defines, asks
+
+
+def arrows_of(found, build, defines, asks):
+    """Object -> objects that have what it asks for. What is linked into one program alone is in reach of that alone."""
+    shared = {target for target, _ in found.values()
+              if target in KEPT or os.path.exists(os.path.join(build, "lib", f"lib{target}.a"))}
+    arrows = {}
+    for one, names in asks.items():
+        for name in names:
+            able = [o for o in defines.get(name, ()) if found[o][0] == found[one][0]] or \
+                   [o for o in defines.get(name, ()) if found[o][0] in shared]
+            arrows.setdefault(found[one][1], set()).update(found[o][1] for o in able if found[o][1] != found[one][1])
+    arrows.pop(TABLE, None)
+    return arrows
+
+
+def check(build):
+    """Everything that is wrong, a sentence each."""
+    found = objects(build)
+    if not found:
+        return [f"{build}: no objects there"]
+    defines, asks = symbols(sorted(found))
+    wrong = [f"a circle of {len(part)} objects: {', '.join(part)}"
+             for part in layers.circles(arrows_of(found, build, defines, asks))]
+    for path, (_, source) in sorted(found.items()):
+        for name in sorted(ENDS & asks.get(path, set())):
+            if not source.startswith("cli/") and source not in CHILDREN.get(name, ()):
+                wrong.append(f"src/{source} calls {name}(), which only src/cli/ may")
+        for name in sorted(asks.get(path, ())):
+            places = {found[o][1] for o in defines.get(name, ())}
+            if not source.startswith("cli/") and places and all(place.startswith("cli/") for place in places):
+                wrong.append(f"src/{source} calls {name}() of src/{places.pop()}")
+    return wrong
+
+
+if __name__ == "__main__":
+    problems = check(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("BRICK_BUILD", "build"))
+    for problem in problems:
+        print(f"objects: {problem}")
+    sys.exit(1 if problems else 0)
