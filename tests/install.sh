@@ -64,7 +64,7 @@ add_executable(static $source/examples/embed.c)
 target_link_libraries(static PRIVATE brick::brick-static)
 add_library(plugin MODULE $source/examples/embed.c)
 target_link_libraries(plugin PRIVATE brick::brick-static)
-add_executable(graph $source/examples/graph.c)
+add_executable(graph $source/examples/graph_example.c)
 target_link_libraries(graph PRIVATE brick::brick-graph)
 EOF
 cmake -S project -B built -DCMAKE_PREFIX_PATH="$out/usr" >/dev/null

@@ -25,7 +25,7 @@ SERVER = shutil.which("clickhouse-server") or shutil.which("clickhouse-server", 
 PROGRAM = os.path.join(BUILD, "bin", "program-compare_recording")
 CHDB = os.environ.get("BRICK_CHDB")
 FOLDER = os.path.join(TMP, "server")
-STATEMENTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "share", "clickhouse")
+STATEMENTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src", "analysis", "history", "clickhouse")
 SIDE = 4
 
 CONFIG = """<?xml version="1.0"?><yandex>
@@ -69,7 +69,7 @@ class Server:
     def start(self):
         command = [SERVER, f"--config-file={FOLDER}/config.xml"]
         if CHDB:
-            command = ["node", os.path.join(STATEMENTS, "../../tests/programs/chdb_server.js"), str(PORTS[0]), FOLDER + "/data"]
+            command = ["node", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "programs", "chdb_server.js"), str(PORTS[0]), FOLDER + "/data"]
         self.process = subprocess.Popen(command, cwd=TMP if CHDB else FOLDER, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                         env={**os.environ, "NODE_PATH": CHDB or ""})
         deadline = time.monotonic() + 120
