@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # The two commands of the README, and what they consist of. CMake builds; see CMakePresets.json.
 
-.PHONY: all demo test bench fuzz attack install deps build models packages clean
+.PHONY: all demo check test bench fuzz attack install deps build models packages clean
 
 all: build
 
 demo: models
 	@examples/demo/demo.sh
+
+# What takes two minutes of it: no engine, no sanitizer.
+check: deps
+	@tests/run.sh check
 
 test: deps
 	@tests/run.sh
@@ -46,4 +50,4 @@ install: build
 	@cmake --install build
 
 clean:
-	rm -rf build build-clang build-asan build-tsan build-fuzz build-package
+	rm -rf build build-clang build-asan build-tsan build-package

@@ -70,6 +70,23 @@ def breaches_of_objects():
     return len(wanted)
 
 
+def flaky_tests():
+    """A test that fails, and passes alone, is counted and fails; one that tests/flaky.txt lists is only counted."""
+    with tempfile.TemporaryDirectory() as tree:
+        os.makedirs(os.path.join(tree, "tests"))
+        run = shutil.copy(os.path.join(HERE, "tests", "run.sh"), os.path.join(tree, "tests"))
+        for reasons, last, code in (("", "1 passed, 1 failed, 1 flaky", 1),
+                                    ("unit/planted it is planted\n", "1 passed, 0 failed, 1 flaky", 0)):
+            with open(os.path.join(tree, "tests", "flaky.txt"), "w", encoding="utf-8") as file:
+                file.write(reasons)
+            with open(os.path.join(tree, "CTestTestfile.cmake"), "w", encoding="utf-8") as file:
+                file.write(f'add_test(unit/planted sh -c "if [ -e {tree}/seen ]; then rm {tree}/seen; else touch {tree}/seen; exit 1; fi")\n'
+                           'add_test(unit/sane true)\n')
+            done = subprocess.run([run, "suite", tree], capture_output=True, text=True, check=False)
+            assert (done.stdout.splitlines()[-1], done.returncode) == (last, code), done.stdout
+    return 2
+
+
 def main():
     plants = [
         ("an arrow up", [("src/base/array.c", '#include "lib/probe/ring.h"\n')], "base may not include from lib (src/lib/probe/ring.h)"),
@@ -98,7 +115,7 @@ def main():
              ("as iss" + "ue 12 asks", "cites iss" + "ue 12")]
     for text, sentence in pages:
         assert docs.wrong_in(HERE, "docs/HACKING.md", text) == ["docs/HACKING.md: " + sentence], text
-    print(f"{len(plants) + len(pages) + breaches_of_objects()} plants found")
+    print(f"{len(plants) + len(pages) + breaches_of_objects() + flaky_tests()} plants found")
 
 
 if __name__ == "__main__":
