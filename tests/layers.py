@@ -48,8 +48,8 @@ def table(tree):
 
 
 def unit(path):
-    """A source and its header are one."""
-    return os.path.splitext(path)[0]
+    """A source, its header and the private header of its state are one."""
+    return re.sub(r"_state$", "", os.path.splitext(path)[0])
 
 
 def twins(files):
