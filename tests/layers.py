@@ -56,7 +56,7 @@ def twins(files):
     """Sources of one name. Public headers are named with their folder, as <brick/abi/session.h>."""
     places = {}
     for path in files:
-        if not path.startswith(("tests/", "bench/", "include/")):
+        if not path.startswith(("tests/", "bench/", "include/")) and not re.search(r"/(die|input)\.[ch]$", path):
             places.setdefault(os.path.basename(path), []).append(path)
     return [f"{' and '.join(paths)} have one name" for paths in places.values() if len(paths) > 1]
 
