@@ -3,8 +3,7 @@
 
 A model (the demo's) decodes on one CPU in one process after another. A shell that spins there is stopped and continued while each decodes, so
 that what a process's memory, the host and the hour make of it falls on both alike. Of all decode steps that lie within
-a period with or without it: percentiles of the time on the CPU of all of them, of those that were not interrupted, of steps that nobody interrupts
-(Kaplan and Meier's estimate, as `report` has it for one recording), and of the time on the wall. The first advice of `path`, of processes
+a period with or without it: percentiles of the time on the CPU of all of them, of those that were not preempted, and of the wall-clock time. The first advice of `path`, of processes
 recorded whole by themselves and beside it. How far p99 moves by chance: processes drawn again and again. What interrupts and the host took of
 that CPU: /proc/stat, which counts it by ticks.
 
@@ -28,7 +27,7 @@ BRICK = f"{BUILD}/bin/brick"
 ENGINE = [f"{BUILD}/bin/brick-llama", "--libs", f"{BUILD}/demo/engine/libs", "--prompt-tokens", "16", "--threads", "1"]
 SETTLES = 10_000_000  # ns behind a switch: the scheduler's slice that had begun
 DRAWN = 500
-BESIDE = 3  # times as long beside it as by itself: there most steps are interrupted
+BESIDE = 3  # times as long beside it as by itself: there most steps are preempted
 
 
 class Spinner:
@@ -84,7 +83,7 @@ def record(path, options):
     start = int(datetime.fromisoformat(second + "+00:00").timestamp()) * 10**9 + int(fraction)
     # the first steps of a run fill caches
     return [{"begin": start + s["step_begin_ns"], "wall": s["step_ns"], "cpu": s["step_ns"] - s["preempted_ns"] - s["blocked_ns"],
-             "undisturbed": s["undisturbed_ns"], "interrupted": s["interrupted"], "behind": s["behind"]}
+             "preempted": s["preempted_ns"] > 0}
             for s in run["each_step"] if s["name"].startswith("decode")][2:]
 
 
@@ -102,40 +101,32 @@ def taken(cpu):
     return ticks[5], ticks[6], ticks[7], sum(ticks[:8]), block
 
 
-# What of a step is looked at: how long it took on the CPU, and whether it was watched no further; None: nothing of it
+# What of a step is looked at: how long it took; None: nothing of it
 def as_it_was(step):
-    return step["cpu"], False
+    return step["cpu"]
 
 
-def if_not_interrupted(step):
-    return None if step["interrupted"] else (step["cpu"], False)
-
-
-def undisturbed(step):
-    return None if step["behind"] else (step["undisturbed"], bool(step["interrupted"]))
+def if_not_preempted(step):
+    return None if step["preempted"] else step["cpu"]
 
 
 def on_the_wall(step):
-    return step["wall"], False
+    return step["wall"]
 
 
 def times(turns, beside, look):
-    """(ns, censored, turn), by time; at one time those that were watched to their ends first."""
-    return sorted((*look(step), number) for number, turn in enumerate(turns) for step in turn
+    """(ns, turn), by time."""
+    return sorted((look(step), number) for number, turn in enumerate(turns) for step in turn
                   if step["beside"] is beside and look(step))
 
 
 def at(sorted_times, share, weights):
-    """Kaplan and Meier's estimate of a percentile in ms, each turn so many times; None: one step would carry more than lies above it."""
-    watched, longer = sum(weights[turn] for _, _, turn in sorted_times), 1.0
-    for ns, censored, turn in sorted_times:
-        weight = weights[turn]
-        if weight and not censored:
-            carried = longer / watched
-            longer -= carried * weight
-            if longer <= 1 - share + 1e-9:
-                return ns / 1e6 if carried <= 1 - share + 1e-9 else None
-        watched -= weight
+    """A percentile in ms, each turn so many times; None: one step would carry more than lies above it."""
+    total, longer = sum(weights[turn] for _, turn in sorted_times), 1.0
+    for ns, turn in sorted_times:
+        longer -= weights[turn] / total
+        if weights[turn] and longer <= 1 - share + 1e-9:
+            return ns / 1e6 if 1 / total <= 1 - share + 1e-9 else None
     return None
 
 
@@ -159,14 +150,13 @@ def difference(pair, share, count):
 
 
 def show(turns):
-    print("| | processes | steps | ended | p50, ms | p95 | p99 | p50, p95, p99 differ by (95 % of processes drawn again) |\n|---|---|---|---|---|---|---|---|")
-    for name, look in (("on the CPU, all", as_it_was), ("those not interrupted", if_not_interrupted), ("nobody interrupts", undisturbed),
-                       ("on the wall", on_the_wall)):
+    print("| | processes | steps | p50, ms | p95 | p99 | p50, p95, p99 differ by (95 % of processes drawn again) |\n|---|---|---|---|---|---|---|")
+    for name, look in (("on the CPU, all", as_it_was), ("those not preempted", if_not_preempted), ("on the wall", on_the_wall)):
         pair = [times(turns, beside, look) for beside in (False, True)]
         once = [1] * len(turns)
         for each, place in zip(pair, ("by itself", "beside a competitor")):
             found = (at(each, share, once) for share in (.5, .95, .99))
-            print(f"| {name}, {place} | {len(turns)} | {len(each)} | {sum(not t[1] for t in each)} | "
+            print(f"| {name}, {place} | {len(turns)} | {len(each)} | "
                   + " | ".join(f"{f:.3f}" if f else "-" for f in found)
                   + (f" | {', '.join(difference(pair, share, len(turns)) for share in (.5, .95, .99))} |" if each is pair[1] else " | |"))
 

@@ -13,6 +13,7 @@
 #include "cli/die.h"
 #include "cli/progress.h"
 #include "trace/load.h"
+#include "ui/text/losses_text.h"
 #include "ui/text/recording_file.h"
 
 /* What `brick record` writes when it is not told where to. */
@@ -88,9 +89,9 @@ struct run *input_load_telling(const char *path)
 void input_tell_losses(const struct run *run, const struct losses *losses)
 {
 	uint64_t count;
-	const char *what;
+	char what[LOSS_BYTES];
 
-	for (size_t k = 0; losses_describe(losses, k, &count, &what); k++)
+	for (size_t k = 0; losses_describe(losses, k, &count, what); k++)
 		warn("%s: %llu %s", run->path, (unsigned long long)count, what);
 	if (losses->incomplete)
 		warn("%s: never finished; this is what was in it", run->path);

@@ -4,11 +4,7 @@
 No times of two runs are compared: what was preempted is a row of its own that nobody buys, and the
 brick that is worth most is that with most time on the CPU. Three products of the demo's model are
 nearly the same work, so the first advice of two runs is the same when it is one of these.
-
-Its report says how many steps were interrupted, and what one takes that nobody interrupts: both
-are found again from the rows by step, the latter by fractions.
 """
-import fractions
 import json
 import os
 import subprocess
@@ -62,45 +58,6 @@ def examine(path, what):
     return preempted, presence, first["name"], alike
 
 
-def kaplan_meier(steps, percent):
-    """Of (time, whether it was censored then)."""
-    longer = fractions.Fraction(1)
-    for i, (ns, censored) in enumerate(sorted(steps)):
-        if not censored:
-            carried = longer / (len(steps) - i)
-            longer -= carried
-            if longer <= fractions.Fraction(100 - percent, 100):
-                return ns if percent <= 50 or 100 * carried <= 100 - percent else None
-    return None
-
-
-def examine_interrupted(path):
-    out = subprocess.run([BRICK, "report", "--json", "--by", "step", path], check=True,
-                         capture_output=True)
-    report = json.loads(out.stdout)
-    decode = report["steps"]["decode"]
-    rows = [r for r in report["each_step"] if r["name"].startswith("decode")]
-    interrupted = [r for r in rows if r["interrupted"]]
-    check(0 < decode["interrupted"] == len(interrupted), f"{len(interrupted)} rows: {decode}")
-    check(decode["count"] == len(rows), f"{len(rows)} rows: {decode}")
-    check(decode["behind"] == sum(r["behind"] and not r["interrupted"] for r in rows),
-          f"behind an interruption: {decode}")
-    # OFF of a row has the sampling behind the step, and lacks what was in no brick
-    differ = [r for r in rows if bool(r["preempted_ns"]) != bool(r["interrupted"])]
-    check(len(differ) <= 2 + len(rows) // 10, f"OFF says otherwise: {differ}")
-    for row in interrupted:
-        check(row["undisturbed_ns"] < row["step_ns"], f"interrupted at its end: {row}")
-    for before, row in zip(rows, rows[1:]):
-        check(row["behind"] >= before["interrupted"], f"not behind {before}: {row}")
-    alone = [(r["undisturbed_ns"], r["interrupted"]) for r in rows if not r["behind"]]
-    for percent in (50, 95, 99):
-        wanted = None if decode["drifting"] else kaplan_meier(alone, percent)
-        check(decode["undisturbed"][f"p{percent}_ns"] == wanted, f"p{percent} is {wanted}: {decode}")
-    out = subprocess.run([BRICK, "report", path], check=True, capture_output=True, text=True)
-    line = f"{decode['interrupted']} of {decode['count']} decode steps were preempted"
-    check(line in " ".join(out.stdout.split()), f"{line}: not in {out.stdout}")
-
-
 def main():
     cpu = min(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory() as tmp:
@@ -114,7 +71,6 @@ def main():
             competitor.kill()
             competitor.wait()
         _, _, advised, alike = examine(quiet, "quiet")
-        examine_interrupted(busy)
         preempted, presence, first, _ = examine(busy, "beside a competitor")
         check(preempted > 0 and presence["preempted"] > 0, "the competitor took nothing")
         check(first in alike, f"quiet {advised}, alike {alike}; beside a competitor {first}")

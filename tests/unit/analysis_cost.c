@@ -3,8 +3,8 @@
  * What recording cost: the estimate, its parts, and what has no row of its own.
  */
 #include <math.h>
-#include "analysis/cost/helper_cost.h"
-#include "analysis/cost/switch_cost.h"
+#include "analysis/cost/recording_costs.h"
+#include "tests/unit/distortion_kit.h"
 #include "tests/unit/summary_kit.h"
 
 /* A thread of ours in the program took 300 ns: the upper end has them. */
@@ -79,10 +79,10 @@ static void distortion_from_costs(void **state)
 	assert_true(d.share > 0.04399 && d.share < 0.04401); /* 2 x 20 + 8 x 50 of 10000 */
 	assert_true(d.low > 0.03559 && d.low < 0.03561);     /* 2 x 18 + 8 x 40 */
 	assert_true(d.high > 0.12599 && d.high < 0.12601);   /* 2 x 30 + 8 x (60 + 3 x 30) */
-	assert_non_null(strstr(d.method, "at most 90.0 ns more each"));
+	assert_true(says(&d, "at most 90.0 ns more each"));
 	assert_true(d.consumer_share < 0 && !d.saturated);
-	assert_non_null(strstr(d.method, "timed in place"));
-	assert_non_null(strstr(d.method, "18.0 in warm caches to 30.0 behind 2 MB"));
+	assert_true(says(&d, "timed in place"));
+	assert_true(says(&d, "18.0 in warm caches to 30.0 behind 2 MB"));
 	with_a_recorder(&run, s);
 	with_a_helper(&run, s);
 	summary_destroy(s);
@@ -142,7 +142,7 @@ static void distortion_of_own_work(void **state)
 	assert_true(d.share > 0.08999 && d.share < 0.09001); /* 400 + 10 x 50 of 10000 */
 	assert_true(d.low > 0.05999 && d.low < 0.06001);     /* 2 x 100 + 10 x 40 */
 	assert_true(d.high > 0.18999 && d.high < 0.19001);   /* 400 + 10 x (60 + 3 x 30) */
-	assert_non_null(strstr(d.method, "looking up graphs"));
+	assert_true(says(&d, "looking up graphs"));
 	run.processes[0].pair_cost_ns =
 		50; /* as long as a call: caches are warm, nothing is brought */
 	distortion_estimate(&d, s, SUMMARY_ALL_PHASES);
@@ -186,7 +186,7 @@ static void distortion_by_callback(void **state)
 	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
 	distortion_estimate(&d, s, SUMMARY_ALL_PHASES);
 	assert_true(d.share < 0 && isnan(d.low) && isnan(d.high));
-	assert_non_null(strstr(d.method, "no node without work"));
+	assert_true(says(&d, "no node without work"));
 	summary_destroy(s);
 
 	by_callback(&run, lane, split, 62000, 2000);
@@ -196,7 +196,7 @@ static void distortion_by_callback(void **state)
 	assert_true(d.share > 0.30499 && d.share < 0.30501); /* 10 x 2500 + 5000 + 10 x 50 */
 	assert_true(d.low > 0.24399 && d.low < 0.24401);     /* 10 x 2000 + 2 x 2000 + 10 x 40 */
 	assert_true(d.high > 0.86499 && d.high < 0.86501);   /* 80000 + 5000 + 10 x (60 + 3 x 30) */
-	assert_non_null(strstr(d.method, "at least 2.0 us each, 2.5 in the mean, by 2 without"));
+	assert_true(says(&d, "at least 2.0 us each, 2.5 in the mean, by 2 without"));
 	summary_destroy(s);
 	run_fini(&run);
 }
@@ -245,14 +245,12 @@ static void distortion_of_switches(void **state)
 	team_that_sleeps(&run);
 	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
 	distortion_estimate(&without, s, SUMMARY_ALL_PHASES);
-	assert_non_null(strstr(
-		without.method, "the records of 6 switches off the CPU took was not measured"));
+	assert_true(says(&without, "the records of 6 switches off the CPU took was not measured"));
 	run.off_cpu.cost_low_ns = 1000;
 	run.off_cpu.cost_ns = 2000;
 	run.off_cpu.cost_high_ns = 3000;
 	distortion_estimate(&d, s, SUMMARY_ALL_PHASES);
-	assert_non_null(
-		strstr(d.method, "the records of 6 switches off the CPU took 2000 ns each"));
+	assert_true(says(&d, "the records of 6 switches off the CPU took 2000 ns each"));
 	assert_float_equal(d.low - without.low, 2 * 1000 / 2 / 1e6, 1e-9);
 	assert_float_equal(
 		d.share - without.share, 6 * 2000 / 2 / 1e6, 1e-9); /* on two CPUs at once */

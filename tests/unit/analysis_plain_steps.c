@@ -5,6 +5,7 @@
  * has a long tail; few steps say nothing.
  */
 #include <math.h>
+#include "tests/unit/distortion_kit.h"
 #include "tests/unit/summary_kit.h"
 
 enum { STEPS = 250, EACH = 5 };
@@ -84,7 +85,7 @@ static void test_planted(void **state)
 	assert_true(d.low < d.share && d.share < d.high);
 	assert_true(d.low > 0.009 && d.high < 0.022);
 	assert_true(d.low < 0.0158 && d.high > 0.0135);
-	assert_non_null(strstr(d.method, "left whole"));
+	assert_true(says(&d, "left whole"));
 }
 
 static void test_none(void **state)
@@ -132,7 +133,7 @@ static void test_few(void **state)
 	struct distortion d = measure(&(struct planted){20000, 0, 0, EACH * 5, 0, 0, 0});
 	(void)state;
 	assert_false(d.is_measured);
-	assert_non_null(strstr(d.method, "timed in place"));
+	assert_true(says(&d, "timed in place"));
 }
 
 int main(void)

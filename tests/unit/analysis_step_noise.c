@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * By how much steps move by themselves (src/analysis/steps/step_noise.h): planted moves of
+ * By how much steps move by themselves (src/analysis/cost/step_differences.h): planted moves of
  * stretches are found, and lie within what is said of nine runs of ten; sizes in turns, a context
  * that grows and what differs from step to step are none; few steps say nothing. And what is stated
  * where threads take turns on fewer CPUs.
  */
 #include <math.h>
-#include "analysis/steps/step_noise.h"
+#include "analysis/cost/step_differences.h"
+#include "tests/unit/distortion_kit.h"
 #include "tests/unit/summary_kit.h"
 
 enum { STEPS = 320, STRETCH = STEPS / 8, RUNS = 400 };
@@ -119,7 +120,7 @@ static void distortion_of_turns(void **state)
 	run.cpus = 2;
 	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
 	distortion_estimate(&alone, s, SUMMARY_ALL_PHASES);
-	assert_null(strstr(alone.method, "took turns"));
+	assert_false(says(&alone, "took turns"));
 	run.cpus = 1;
 	distortion_estimate(&d, s, SUMMARY_ALL_PHASES);
 	double noise = step_noise(&run, STEP_DECODE);
@@ -127,12 +128,11 @@ static void distortion_of_turns(void **state)
 	assert_float_equal(d.share, alone.share, 1e-12);
 	assert_float_equal(d.low, alone.low - noise, 1e-12);
 	assert_float_equal(d.high, alone.high + noise, 1e-12);
-	assert_non_null(
-		strstr(d.method, "2 threads took turns on fewer CPUs; steps move by 17.3%"));
+	assert_true(says(&d, "2 threads took turns on fewer CPUs; steps move by 17.3%"));
 	run.step_count = 31;
 	distortion_estimate(&d, s, SUMMARY_ALL_PHASES);
 	assert_true(d.share < 0 && isnan(d.low) && isnan(d.high));
-	assert_non_null(strstr(d.method, "on fewer CPUs; too few steps to see"));
+	assert_true(says(&d, "on fewer CPUs; too few steps to see"));
 	run.step_count = COUNT;
 	summary_destroy(s);
 	run_fini(&run);

@@ -4,6 +4,7 @@
  * recording, and in what recording cost.
  */
 #include "brick/attach.h"
+#include "tests/unit/distortion_kit.h"
 #include "tests/unit/summary_kit.h"
 #include "tests/unit/peek.h"
 
@@ -49,7 +50,7 @@ static void distortion_of_getting_ready(void **state)
 	distortion_estimate(&d, s, SUMMARY_ALL_PHASES);
 	assert_true(d.share > 0.10199 && d.share < 0.10201); /* 1000 + 20 of 10000 */
 	assert_true(d.low < 0.00201 && d.high > 0.10199);
-	assert_non_null(strstr(d.method, "0.001 ms getting other threads ready"));
+	assert_true(says(&d, "0.001 ms getting other threads ready"));
 	summary_destroy(s);
 	run_fini(&run);
 }

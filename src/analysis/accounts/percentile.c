@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Order statistics of exact values and of log-linear histograms. Ranks are computed in integers, so
- * that equal input gives equal output everywhere. Called by the summary and the step times.
+ * that equal input gives equal output everywhere.
  */
 #include "analysis/accounts/percentile.h"
 
@@ -60,35 +60,4 @@ void percentile_sort(uint64_t *values, size_t n)
 {
 	if (n > 1)
 		qsort(values, n, sizeof(*values), order_u64);
-}
-
-COMPARATOR(compare_times, struct percentile_time,
-	ORDER(x->ns, y->ns) ?: ORDER(!!x->censored, !!y->censored))
-
-void percentile_sort_times(struct percentile_time *times, size_t n)
-{
-	if (n > 1)
-		qsort(times, n, sizeof(*times), compare_times);
-}
-
-/*
- * E. L. Kaplan and P. Meier, Nonparametric Estimation from Incomplete Observations, 1958: the share
- * that takes longer shrinks with each end by its part of all that are still watched. What rounding
- * makes of a million factors is far below the slack, which is below one of a hundred million.
- */
-uint64_t percentile_censored(const struct percentile_time *times, size_t n, unsigned percent)
-{
-	const double slack = 1e-9, wanted = 1 - (double)percent / 100;
-	double longer = 1;
-
-	for (size_t i = 0; i < n; i++) {
-		if (times[i].censored)
-			continue;
-		double carried = longer / (double)(n - i);
-		longer -= carried;
-		if (longer > wanted + slack)
-			continue;
-		return percent <= 50 || carried <= wanted + slack ? times[i].ns : ANALYSIS_UNKNOWN;
-	}
-	return ANALYSIS_UNKNOWN;
 }

@@ -29,20 +29,3 @@ uint64_t percentile_bounded(uint64_t ns, uint64_t min_ns, uint64_t max_ns);
 
 /* Sort ascending, in place. */
 void percentile_sort(uint64_t *values, size_t n);
-
-/* How long something took; or how long it had taken when it could be watched no more (censored). */
-struct percentile_time {
-	uint64_t ns;
-	int censored;
-};
-
-/* By time, in place; of equal ones those that are censored last. */
-void percentile_sort_times(struct percentile_time *times, size_t n);
-
-/*
- * Of times so sorted, had all been watched to their ends: Kaplan and Meier's estimate, which holds
- * if they were not censored for what was still to come of them. Each end carries its own share and
- * that of the times censored before it. One beyond the last end, or carried by an end with more
- * than what may lie above it, is unknown; so it is the nearest rank where none is censored.
- */
-uint64_t percentile_censored(const struct percentile_time *times, size_t n, unsigned percent);

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "analysis/accounts/durations.h"
-#include "analysis/steps/undisturbed.h"
 #include "analysis/accounts/unknown.h"
 #include "base/members.h"
 #include "base/order.h"
@@ -64,7 +63,6 @@ static void fill_row(struct summary_row *row, const struct summary_accumulator *
 	row->kernel = RUN_NONE;
 	fill_off(row, sums, knows_off);
 	row->device_count = row->device_ns = ANALYSIS_UNKNOWN;
-	row->interrupted = row->behind = row->undisturbed_ns = ANALYSIS_UNKNOWN;
 	members_copy(
 		row, sums, sources, count, total_ns, self_ns, wait_ns, wall_ns, unevaluated_ns);
 	row->share = wall_ns ? (double)sums->wall_ns / (double)wall_ns : -1;
@@ -312,16 +310,6 @@ static void fill_on_device(
 	row->backend = row->kernel == RUN_NONE ? NULL : run->kernels[row->kernel].backend;
 }
 
-static void fill_undisturbed(struct summary_row *row, const struct run *run, size_t step)
-{
-	if (step >= run->step_count)
-		return;
-	struct undisturbed_step u = undisturbed_step(run, step);
-	row->interrupted = (uint64_t)u.interrupted;
-	row->behind = (uint64_t)u.is_behind;
-	row->undisturbed_ns = u.cpu_ns;
-}
-
 int summary_rows_of_groups(struct summary_rows *rows, const struct summary_accumulator *t)
 {
 	rows->list = calloc(t->group_count + 1, sizeof(*rows->list));
@@ -342,8 +330,6 @@ int summary_rows_of_groups(struct summary_rows *rows, const struct summary_accum
 		enum summary_basis basis = known && sums->on_cpu.count ? BASIS_CPU : BASIS_WALL;
 		struct summary_lengths lengths = lengths_of(sums, basis);
 		summary_row_lengths(row, basis, &lengths, own_histogram(t, sums), NULL);
-		if (t->by == SUMMARY_BY_STEP && known)
-			fill_undisturbed(row, t->run, g);
 		fill_device(row, &t->device_groups[g], sums);
 		if (t->by == SUMMARY_BY_KERNEL || t->by == SUMMARY_BY_QUEUE)
 			fill_on_device(row, t, g);

@@ -34,8 +34,6 @@ struct summary_row {
 	bool waits; /* it is what it does: by the wall */
 	uint64_t avg_ns, min_ns, p50_ns, p95_ns, p99_ns, max_ns; /* of single executions */
 	uint64_t length_avg_ns, length_min_ns, length_max_ns; /* by the wall, whatever the basis */
-	/* of a step (src/analysis/steps/undisturbed.h), where switches are known */
-	uint64_t interrupted, behind, undisturbed_ns;
 	uint64_t elements, bytes, flops;
 	uint64_t bytes_out; /* of those bytes; ANALYSIS_UNKNOWN: not told apart from those read */
 	double bytes_per_ns, flops_per_ns; /* while it ran: from samples that say what they did */

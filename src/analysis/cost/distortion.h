@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What recording cost the run that was recorded, as shares of the wall time of its steps. Computed
- * from what was measured in that very run: the cost of a begin/end pair (timed in each process at
- * start), the cost of the attached hooks (timed in place, a sample of their calls) and the CPU time
- * of the recorder. Where steps were left whole for it, it is a measurement instead
- * (src/analysis/steps/plain_steps.h). Pure; any thread.
+ * What recording cost the run, as shares of the wall time of its steps: an estimate and an
+ * interval. It comes from what was measured in that very run: the costs of what recording did
+ * (recording_costs.h) and the recorder's CPU time. Where steps were left whole for it, it is a
+ * measurement instead (step_differences.h). Pure; any thread.
  */
 #pragma once
 
 #include "analysis/accounts/summary.h"
+#include "analysis/cost/recording_costs.h"
 #include "trace/run.h"
+
+enum distortion_method {
+	DISTORTION_OF_NO_STEPS, /* the phase has none */
+	DISTORTION_BY_COSTS,
+	DISTORTION_BY_PLAIN_STEPS,
+};
 
 struct distortion {
 	double share;	  /* negative when nothing was measured that would tell */
@@ -17,10 +23,19 @@ struct distortion {
 	double pairs_share, hooks_share; /* what `share` is made of, besides the recorder's part */
 	double consumer_share;		 /* of the CPU time of the machine that the recorder took */
 	double helpers_ns;		 /* CPU time of our threads inside of the programs */
-	int is_measured;   /* by steps that were left whole, all of it or of some phases */
-	double idle;	   /* of the CPUs' time nobody used; not known: that the program did not */
-	int saturated;	   /* next to nothing of it, so that the recorder took from the program */
-	char method[1024]; /* how it was obtained, one sentence */
+	bool is_measured; /* by steps that were left whole, all of it or of some phases */
+	bool saturated;	  /* CPUs had next to no idle time: the recorder took from the program */
+	double idle;	  /* of the CPUs' time nobody used; not known: that the program did not */
+	/* How it was obtained. */
+	enum distortion_method phases[STEP_PHASES]; /* where it is measured */
+	size_t plain_steps[STEP_PHASES];	    /* so many were left whole */
+	struct hook_costs costs;		    /* where it is not */
+	uint32_t turns; /* threads that took turns on fewer CPUs; 0: none had to */
+	double noise;	/* by which steps move by themselves then; negative: too few to see */
+	struct switch_cost switches;
+	struct helper_cost helpers;
+	bool has_commands;   /* of devices: only steps on CPUs can be left whole */
+	bool has_timestamps; /* that devices wrote: what that takes them is not in it */
 };
 
 /*
@@ -28,3 +43,6 @@ struct distortion {
  * by the samples that they recorded in it.
  */
 void distortion_estimate(struct distortion *distortion, const struct summary *summary, int phase);
+
+/* Steps move too much on this machine for the share to say anything: the interval has 0 in it. */
+bool distortion_is_hidden(const struct distortion *distortion);

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "trace/run.h"
@@ -19,27 +20,20 @@ struct losses {
 	uint64_t too_deep;    /* nested deeper than can be recorded */
 	uint64_t table_full;  /* names, sites or threads for which there was no room */
 	uint64_t refused;     /* records of threads or processes that nothing could be had for */
-	uint64_t truncated_bytes; /* behind the last whole packet of the file */
+	uint64_t truncated_bytes, truncated_at; /* behind the last whole packet of the file */
+	uint64_t bad_packets, bad_packet_at;	/* the first one's place */
+	uint64_t bad_records;			/* against the rules of their ring: not in the file */
 	uint64_t lost_processes;
-	uint64_t bad_packets;
-	char truncated_text[64], bad_packets_text[64]; /* what these count, and where in the file */
-	uint64_t bad_records;	       /* against the rules of their ring: not in the file */
-	uint64_t unfinished_processes; /* that did not end their session in good order */
+	uint64_t unfinished_processes; /* that did not exit cleanly */
 	uint64_t unanswered;	       /* of those: commands that were launched, at least */
-	int incomplete;		       /* the recording was never finished */
+	bool incomplete;	       /* the recording was never finished */
 };
 
 /* mismatched: of the run's summary. */
 void losses_of_run(struct losses *losses, const struct run *run, uint64_t mismatched);
 
-/* Not 0 when anything at all is missing. */
-int losses_any(const struct losses *losses);
+/* Is anything at all missing? */
+bool losses_any(const struct losses *losses);
 
 /* Was it finished, and was nothing in it against the rules of its records? */
-int losses_complete(const struct losses *losses);
-
-/*
- * The k-th loss that is not 0, as a number and what it counts ("records dropped"); 0 when there
- * are no more.
- */
-int losses_describe(const struct losses *losses, size_t k, uint64_t *count, const char **what);
+bool losses_complete(const struct losses *losses);

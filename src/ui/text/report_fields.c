@@ -334,15 +334,6 @@ const struct report_field report_fields[] = {
 		.rows = STEPS, .get = get_step_begin},
 	{"step_ns", "STEP", "From the step's begin to its end, on the thread that ran it.",
 		REPORT_TIME, .rows = STEPS, .get = get_step_time},
-	{"interrupted", "INTERRUPTED",
-		"1: a thread that recorded in the step was preempted in it; else 0.", REPORT_COUNT,
-		.rows = STEPS, ROW(interrupted)},
-	{"behind", "BEHIND",
-		"1: one was preempted since the step before it on its thread began; else 0.",
-		REPORT_COUNT, .rows = STEPS, ROW(behind)},
-	{"undisturbed_ns", "UNDISTURBED",
-		"What the step's thread was on the CPU, up to when one was preempted.", REPORT_TIME,
-		.rows = STEPS, ROW(undisturbed_ns)},
 	{"basis", "BASIS",
 		"What AVG, MIN, the percentiles, MAX, GB/s and GFLOP/s are of: 'cpu', the time on "
 		"the CPU; or 'wall', all time: of waits, whose purpose it is to be off the CPU, "

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/text/distortion_text.h"
 #include "ui/text/json_out.h"
 #include "ui/text/text.h"
 #include "ui/text/provenance.h"
@@ -16,7 +17,6 @@
 #include "ui/text/report_fields.h"
 #include "ui/text/report_counters.h"
 #include "ui/text/report_presence.h"
-#include "ui/text/report_undisturbed.h"
 
 static json_t *notes_json(const struct run *run)
 {
@@ -101,7 +101,6 @@ static json_t *phase_json(const struct report *report, enum step_phase phase)
 	json_put_numbers(
 		object, times, min_ns, p50_ns, p95_ns, p99_ns, max_ns, after_ns, unattributed_ns);
 	json_put(object, "coverage", json_rate(summary_phase_coverage(report->summary, phase)));
-	report_undisturbed_json(object, report, phase);
 	return object;
 }
 
@@ -162,7 +161,8 @@ static json_t *distortion_json(const struct report *report)
 {
 	const struct distortion *distortion = &report->distortion;
 	json_t *object = interval_json(distortion);
-	json_put(object, "method", json_text(distortion->method[0] ? distortion->method : NULL));
+	SCOPED char *method = distortion_text(distortion);
+	json_put(object, "method", json_text(method));
 	json_put(object, "source", json_text(distortion->is_measured ? "measured" : "estimated"));
 	json_put(object, "pairs", json_rate(distortion->pairs_share));
 	json_put(object, "hooks", json_rate(distortion->hooks_share));

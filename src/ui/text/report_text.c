@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "analysis/accounts/unknown.h"
+#include "ui/text/distortion_text.h"
+#include "ui/text/losses_text.h"
 #include "ui/text/text.h"
 #include "ui/text/provenance.h"
 #include "ui/text/terminal.h"
@@ -16,7 +18,6 @@
 #include "ui/text/report_notes.h"
 #include "ui/text/report_presence.h"
 #include "ui/text/report_rows.h"
-#include "ui/text/report_undisturbed.h"
 
 struct printer {
 	const struct report *report;
@@ -303,8 +304,15 @@ static void print_distortion(const struct printer *p)
 	bool apart = p->report->summary->only == SUMMARY_ALL_PHASES && steps[STEP_PREFILL].count &&
 		     steps[STEP_DECODE].count && phases[STEP_PREFILL].share >= 0 &&
 		     phases[STEP_DECODE].share >= 0;
+	SCOPED char *method = distortion_text(d);
 	if (d->share < 0) {
-		say(p, "Distortion", "unknown%s%s", d->method[0] ? "; " : "", d->method);
+		say(p, "Distortion", "unknown%s%s", method ? "; " : "", method ? method : "");
+		return;
+	}
+	if (distortion_is_hidden(d)) {
+		say(p, "Distortion",
+			"not measurable on this busy machine: between %.2f%% and %.2f%%; %s",
+			100 * d->low, 100 * d->high, method ? method : "");
 		return;
 	}
 	SCOPED char *all = interval(d), *prefill = interval(&phases[STEP_PREFILL]);
@@ -312,9 +320,9 @@ static void print_distortion(const struct printer *p)
 	const char *by = d->is_measured ? "Measured:" : "From";
 	if (apart)
 		say(p, "Distortion", "%s; prefill %s, decode %s. %s %s", all, prefill, decode, by,
-			d->method);
+			method ? method : "");
 	else
-		say(p, "Distortion", "%s. %s %s", all, by, d->method);
+		say(p, "Distortion", "%s. %s %s", all, by, method ? method : "");
 }
 
 static void print_losses(const struct printer *p)
@@ -322,8 +330,8 @@ static void print_losses(const struct printer *p)
 	const struct losses *losses = &p->report->losses;
 	SCOPED char *text = text_copy(losses->incomplete ? "the recording was never finished" : "");
 	uint64_t count;
-	const char *what;
-	for (size_t k = 0; losses_describe(losses, k, &count, &what); k++)
+	char what[LOSS_BYTES];
+	for (size_t k = 0; losses_describe(losses, k, &count, what); k++)
 		text_append(&text, "; ", "%llu %s", (unsigned long long)count, what);
 	terminal_begin(p->terminal, *text ? STYLE_BAD : STYLE_PLAIN);
 	say(p, "Losses", "%s",
@@ -353,7 +361,6 @@ void report_text(const struct report *report, FILE *out)
 	report_counters_text(report->run, &terminal, REPORT_LABEL);
 	print_queues(&p);
 	report_presence_text(report->run, &report->presence, &terminal, REPORT_LABEL);
-	report_undisturbed_text(report, &terminal, REPORT_LABEL);
 	print_distortion(&p);
 	print_losses(&p);
 	report_notes(report, &terminal);

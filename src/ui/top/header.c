@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/accounts/unknown.h"
+#include "ui/text/losses_text.h"
 #include "ui/text/memory.h"
 #include "ui/text/text_out.h"
 #include "ui/text/units.h"
@@ -170,8 +171,8 @@ static char *losses_text(const struct losses *losses)
 {
 	char *text = xstrdup(losses->incomplete ? "not finished" : "");
 	uint64_t count;
-	const char *what;
-	for (size_t k = 0; losses_describe(losses, k, &count, &what); k++) {
+	char what[LOSS_BYTES];
+	for (size_t k = 0; losses_describe(losses, k, &count, what); k++) {
 		char number[UNITS_BYTES];
 		xappend(&text, ", ", "%s %s", units_count(number, count), what);
 	}

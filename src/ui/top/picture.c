@@ -74,7 +74,7 @@ static void compute(struct picture *p)
 	presence_of_run(&report->presence, p->run, &p->index);
 	losses_of_run(&report->losses, p->run, report->summary->mismatched);
 	if (p->live)
-		report->losses.incomplete = 0;
+		report->losses.incomplete = false;
 	distortion_estimate(&report->distortion, report->summary, p->phase);
 	for (int phase = 0; phase < STEP_PHASES; phase++)
 		distortion_estimate(&report->phases[phase], report->summary, phase);

@@ -57,7 +57,7 @@ const LOSSES = {
 	bad_packets: "packets that could not be used",
 	bad_records: "records that broke the rules of their ring",
 	lost_processes: "processes that were lost",
-	unfinished_processes: "processes that did not end in good order",
+	unfinished_processes: "processes that did not exit cleanly",
 };
 
 function losses(report) {

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Clauses, one for each part that there is, with "; " between them. */
+#include "ui/text/distortion_text.h"
+
+#include <inttypes.h>
+
+#include "ui/text/text.h"
+
+#define say(text, ...) text_append(text, "; ", __VA_ARGS__)
+
+char *pair_costs_text(const struct pair_costs *costs)
+{
+	double ns = costs->ns / costs->count, low_ns = costs->low_ns / costs->count;
+	double high_ns = costs->high_ns / costs->count;
+	if (!(costs->between_ns > 0))
+		return text_format(
+			"%.0f begin/end pairs at %.1f ns, timed at the start: %.1f in warm caches "
+			"to %.1f behind 2 MB of other data (the interval is of these; a pair "
+			"behind more than all caches hold takes longer)",
+			costs->count, ns, low_ns, high_ns);
+	char *text = text_format(
+		"%.0f begin/end pairs, one in %.1f us, at %.1f ns, timed at the start: %.1f in "
+		"warm caches to %.1f behind as much data as can go through them in between",
+		costs->count, costs->between_ns / 1e3, ns, low_ns, high_ns);
+	if (costs->cold_ns > 0)
+		text_append(&text, "", " (one that is in no cache at all: %.1f at most)",
+			costs->cold_ns);
+	return text;
+}
+
+static void say_calls(char **text, const struct hook_costs *costs, bool has_commands)
+{
+	say(text,
+		"%.0f hook calls at %.1f ns, by %.0f timed in place; for the way into them and "
+		"what they do to caches at most %.1f ns more each%s",
+		costs->calls, costs->timed_ns / costs->timed, costs->timed,
+		costs->unseen_ns / costs->calls,
+		has_commands ? "" : " (--measure-distortion measures it)");
+}
+
+static void say_splits(char **text, const struct hook_costs *costs)
+{
+	say(text,
+		"the evaluation callback had %.0f nodes computed as graphs of their own: at least "
+		"%.1f us each, %.1f in the mean, by %.0f without work, and at most all that the "
+		"graphs took",
+		costs->nodes, costs->split_min_ns / 1e3, costs->split_ns / costs->splits / 1e3,
+		costs->splits);
+}
+
+static void say_costs(char **text, const struct distortion *d)
+{
+	const struct hook_costs *costs = &d->costs;
+
+	if (costs->pairs.count > 0) {
+		SCOPED char *pairs = pair_costs_text(&costs->pairs);
+		say(text, "%s", pairs);
+	}
+	if (costs->timed > 0)
+		say_calls(text, costs, d->has_commands);
+	if (costs->own_ns > 0)
+		say(text, "%.3f ms looking up graphs that were built anew", costs->own_ns / 1e6);
+	if (costs->beside_ns > 0)
+		say(text, "%.3f ms getting other threads ready to record", costs->beside_ns / 1e6);
+	if (costs->nodes > 0 && !costs->splits)
+		say(text, "the evaluation callback splits graphs, and no node without work was "
+			  "there to see what that costs the engine");
+	else if (!costs->known)
+		say(text, "some costs were not measured");
+	if (costs->splits > 0)
+		say_splits(text, costs);
+	if (!d->turns)
+		return;
+	say(text, "%" PRIu32 " threads took turns on fewer CPUs", d->turns);
+	if (d->noise < 0)
+		say(text, "too few steps to see by how much they move by themselves");
+	else
+		say(text, "steps move by %.1f%% by themselves, and less than that cannot be told",
+			100 * d->noise);
+}
+
+static void say_phases(char **text, const struct distortion *d)
+{
+	for (int phase = 0; phase < STEP_PHASES; phase++) {
+		const char *name = step_phase_name((enum step_phase)phase);
+		if (d->phases[phase] == DISTORTION_BY_PLAIN_STEPS)
+			say(text, "%s by %zu steps left whole, against their neighbours", name,
+				d->plain_steps[phase]);
+		else if (d->phases[phase] == DISTORTION_BY_COSTS)
+			say(text, "%s by hooks timed in place", name);
+	}
+}
+
+static void say_switches(char **text, const struct switch_cost *switches)
+{
+	if (!switches->is_many)
+		return;
+	if (switches->each_ns)
+		say(text,
+			"the records of %.0f switches off the CPU took %" PRIu64
+			" ns each, timed at the end",
+			switches->count, switches->each_ns);
+	else
+		say(text, "what the records of %.0f switches off the CPU took was not measured",
+			switches->count);
+}
+
+char *distortion_text(const struct distortion *d)
+{
+	char *text = NULL;
+
+	if (d->is_measured)
+		say_phases(&text, d);
+	else
+		say_costs(&text, d);
+	say_switches(&text, &d->switches);
+	if (d->consumer_share >= 0)
+		say(&text, "the recorder took %.2f%% of the CPUs' time (%.0f%% was idle%s)",
+			100 * d->consumer_share, 100 * d->idle,
+			d->saturated ? ": counted as taken from the program" : "");
+	if (d->helpers.ns > 0)
+		say(&text,
+			"Brick's own threads inside of the program took %.3f ms of the CPUs, at "
+			"most %.3f of that from it",
+			d->helpers.ns / 1e6, d->helpers.most_ns / 1e6);
+	if (d->has_timestamps)
+		say(&text,
+			"what it takes a device to write timestamps is not in it: compare with a "
+			"run without Brick");
+	return text;
+}

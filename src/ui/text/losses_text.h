@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Losses in words, the same in every answer. Any thread. */
+#pragma once
+
+#include "analysis/cost/losses.h"
+
+enum { LOSS_BYTES = 96 }; /* of a text */
+
+/* The k-th loss that is not 0: a number, and what it counts ("records dropped"). False: no more. */
+bool losses_describe(const struct losses *losses, size_t k, uint64_t *count, char what[LOSS_BYTES]);
