@@ -1,24 +1,781 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `brick bench`: options and commands. How runs are made is in bench_measure.c and bench_launch.c,
- * what is said of them in bench_answer.c.
+ * `brick bench`: runs one or two programs in turns, plain and recorded, until the answer is precise
+ * enough, and says which is faster. Plain runs decide on the whole, at 2 %; recorded ones say which
+ * brick it was, at 3 % for all of them together: so at most 5 of 100 answers see a difference where
+ * there is none. A finished run is on the disk before the next begins.
  */
-#include "cli/cmd_bench.h"
-
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "analysis/accounts/statistics.h"
 #include "analysis/accounts/summary_accumulator.h"
+#include "analysis/compare/compare_effect.h"
+#include "analysis/compare/history_parts.h"
+#include "analysis/history/history_run.h"
+#include "base/array.h"
 #include "base/clock_ns.h"
+#include "base/file.h"
 #include "base/members.h"
+#include "base/user_path.h"
 #include "cli/command.h"
+#include "cli/die.h"
 #include "cli/history_runs.h"
 #include "cli/options.h"
-#include "cli/die.h"
+#include "cli/output.h"
+#include "record/runner/machine_state.h"
+#include "record/runner/turn_launch.h"
+#include "record/runner/turns.h"
+#include "trace/load.h"
+#include "ui/text/bench_view.h"
+
+struct bench_arguments {
+	unsigned long runs, warm_up, seed;
+	double time_s, precision, threshold; /* ratios; negative: not said */
+	bool plain, recorded, floor, no_history, json, quiet, bisect;
+	const char *baseline, *label, *db, *value, *rate, *markdown, *resume, *keep;
+	int by;
+};
+
+/* A run that has ended. */
+struct bench_run {
+	enum bench_side side;
+	bool is_recorded;
+	double value; /* what is compared of a plain run: wall time, or what it printed */
+	struct history_run entry;
+};
+
+struct bench {
+	struct bench_arguments arguments;
+	char **commands[BENCH_SIDES]; /* NULL-terminated; NULL: that side is not run */
+	ARRAY(struct bench_run) runs;
+	struct bench_work {
+		enum bench_side side;
+		bool is_recorded;
+	} work[PLAN_KINDS_MAX];
+	size_t work_count;
+	struct plan plan;
+	char *batch, *directory, *output; /* of what programs print */
+	FILE *journal;
+	char *journal_path;
+	uint64_t begin_ns;
+	struct bench_machine machine;
+	bool all_kept; /* in the history */
+	char *fault;   /* why it ended early; NULL: it did not */
+};
+
+/* Set when SIGINT or SIGTERM came. */
+extern volatile int bench_interrupted;
+
+enum { TAIL_LINES = 8, RECORD_WORDS = 7 };
+
+/* ---- one run ---- */
+
+/* "a 'b c'": only to be shown and to be told apart. The caller frees. */
+static char *line_of(char *const *argv)
+{
+	char *line = xstrdup("");
+
+	for (; *argv; argv++) {
+		bool is_plain = **argv && !strpbrk(*argv, " \t\n'\"\\$*?;&|<>()");
+		xappend(&line, " ", is_plain ? "%s" : "'%s'", *argv);
+	}
+	return line;
+}
+
+static char **recorder_of(char *const *command, const char *recording)
+{
+	static char self[PATH_MAX];
+	size_t words = 0;
+
+	file_link("/proc/self/exe", self, sizeof(self));
+	while (command[words])
+		words++;
+	char **argv = xcalloc(words + RECORD_WORDS + 1, sizeof(*argv));
+	char *const first[RECORD_WORDS] = {*self ? self : (char *)"brick", (char *)"record",
+		(char *)"-q", (char *)"--no-history", (char *)"-o", (char *)recording,
+		(char *)"--"};
+	memcpy(argv, first, sizeof(first));
+	memcpy(argv + RECORD_WORDS, command, words * sizeof(*argv));
+	return argv;
+}
+
+static bool failed(struct bench *bench, const char *command, int exit_code)
+{
+	SCOPED char *tail = launch_tail(bench->output, TAIL_LINES);
+
+	bench->fault = exit_code == 127 || exit_code == 126
+			       ? xasprintf("%s: cannot be run (exit code %d)", command, exit_code)
+			       : xasprintf("%s: exit code %d; its last lines:\n%s", command,
+					 exit_code, tail);
+	return false;
+}
+
+static bool take_plain(struct bench *bench, const struct launch_result *result, const char *command,
+	struct bench_run *run)
+{
+	const struct bench_arguments *a = &bench->arguments;
+	const char *expression = a->value ? a->value : a->rate;
+
+	run->value = (double)result->wall_ns;
+	if (expression && launch_value(bench->output, expression, &run->value) != 1) {
+		bench->fault =
+			xasprintf("%s: nothing in what it printed matches %s", command, expression);
+		return false;
+	}
+	history_entry_here(&run->entry, "plain", command);
+	run->entry.wall_ns = result->wall_ns;
+	run->entry.value = expression ? run->value : 0;
+	run->entry.exit_code = 0;
+	return true;
+}
+
+static bool take_recorded(struct bench *bench, const char *recording, struct bench_run *run)
+{
+	struct load_error error = {0};
+	SCOPED_TO(run_destroy) struct run *loaded = NULL;
+
+	if (run_load(&loaded, recording, &error) < 0 || !loaded->step_count) {
+		SCOPED char *tail = launch_tail(bench->output, TAIL_LINES);
+		bench->fault = xasprintf("%s; --plain compares what cannot be recorded. Last "
+					 "lines:\n%s",
+			loaded ? "the recording has no steps: there are no tokens in it"
+			       : "no recording was made",
+			tail);
+		return false;
+	}
+	history_entry_init(&run->entry, loaded, bench->arguments.keep ? recording : NULL);
+	return true;
+}
+
+/* Make one run; false: it failed, and `fault` says why. */
+static bool bench_launch(struct bench *bench, const struct bench_work *work, struct bench_run *run)
+{
+	char *const *command = bench->commands[work->side];
+	SCOPED char *line = line_of(command);
+	SCOPED char *recording = xasprintf("%s/%c%zu.pftrace",
+		bench->arguments.keep ? bench->arguments.keep : bench->directory, "abc"[work->side],
+		bench -> runs.count);
+	SCOPED char **recorder = work->is_recorded ? recorder_of(command, recording) : NULL;
+	struct machine_state before, after;
+	struct launch_result result;
+	struct machine_change change;
+
+	*run = (struct bench_run){.side = work->side, .is_recorded = work->is_recorded};
+	machine_state_read(&before);
+	int rc = launch_run(recorder ? recorder : (char **)command, bench->output, &result);
+	machine_state_read(&after);
+	bool good = rc == 0 && result.exit_code == 0;
+	if (rc < 0)
+		bench->fault = xasprintf("%s: %s", line, strerror(-rc));
+	else if (!good)
+		failed(bench, line, result.exit_code);
+	else
+		good = work->is_recorded ? take_recorded(bench, recording, run)
+					 : take_plain(bench, &result, line, run);
+	if (good) {
+		struct bench_machine *m = &bench->machine;
+		machine_state_between(&change, &before, &after, result.cpu_ns);
+		m->disturbed += machine_change_disturbs(&change) != 0;
+		m->steal += (change.steal - m->steal) / ++m->runs;
+		m->others += (change.others - m->others) / m->runs;
+		m->swapped += change.swapped;
+	}
+	if (work->is_recorded && !bench->arguments.keep)
+		unlink(recording);
+	return good;
+}
+
+/* ---- the journal ---- */
+
+/* Beside the history's own file, else where the bench was called. The caller frees. */
+static char *journal_place(const struct bench *bench)
+{
+	char *path = user_path(USER_DATA, "%s.bench", bench->batch);
+
+	if (!path)
+		path = xasprintf("%s.bench", bench->batch);
+	user_path_make(path);
+	return path;
+}
+
+static void take_line(struct bench *bench, const char *line, size_t bytes)
+{
+	struct bench_run run = {0};
+
+	if (history_run_parse(&run.entry, line, bytes) < 0)
+		die(CLI_INPUT, "%s: is no journal of a bench", bench->journal_path);
+	size_t n = strlen(run.entry.batch);
+	run.side = n > 1 ? (enum bench_side)(run.entry.batch[n - 1] - 'a') : BENCH_SIDES;
+	if ((unsigned)run.side >= BENCH_SIDES)
+		die(CLI_INPUT, "%s: is no journal of a bench", bench->journal_path);
+	run.is_recorded = strcmp(run.entry.kind, "plain") != 0;
+	run.value = bench->arguments.value || bench->arguments.rate ? run.entry.value
+								    : (double)run.entry.wall_ns;
+	free(bench->batch);
+	bench->batch = xasprintf("%.*s", (int)n - 2, run.entry.batch);
+	xpush(&bench->runs, run);
+}
+
+/* All whole lines; what a killed writer left of one is cut off. */
+static void resume(struct bench *bench)
+{
+	SCOPED char *line = NULL;
+	size_t capacity = 0;
+	long whole = 0;
+
+	bench->journal_path = xstrdup(bench->arguments.resume);
+	bench->journal = fopen(bench->journal_path, "r+e");
+	if (!bench->journal)
+		die(CLI_INPUT, "%s: %s", bench->journal_path, strerror(errno));
+	for (ssize_t n; (n = getline(&line, &capacity, bench->journal)) > 0;) {
+		if (line[n - 1] != '\n')
+			break;
+		take_line(bench, line, (size_t)n);
+		whole = ftell(bench->journal);
+	}
+	if (ftruncate(fileno(bench->journal), whole) || fseek(bench->journal, whole, SEEK_SET))
+		die(CLI_SYSTEM, "%s: %s", bench->journal_path, strerror(errno));
+}
+
+static void bench_journal_open(struct bench *bench)
+{
+	bench->batch =
+		xasprintf("bench-%llx-%x", (unsigned long long)time(NULL), (unsigned)getpid());
+	if (bench->arguments.resume) {
+		resume(bench);
+		return;
+	}
+	bench->journal_path = journal_place(bench);
+	bench->journal = fopen(bench->journal_path, "we");
+	if (!bench->journal)
+		warn("bench: %s: %s: finished runs are in the history only", bench->journal_path,
+			strerror(errno));
+}
+
+static bool write_line(struct bench *bench, const char *line)
+{
+	FILE *out = bench->journal;
+	long whole = ftell(out);
+
+	if (fprintf(out, "%s\n", line) > 0 && fflush(out) == 0 && fdatasync(fileno(out)) == 0)
+		return true;
+	bench->fault =
+		xasprintf("%s: %s: measuring ends here", bench->journal_path, strerror(errno));
+	if (whole >= 0 && ftruncate(fileno(out), whole))
+		warn("bench: %s: %s", bench->journal_path, strerror(errno));
+	return false;
+}
+
+static bool bench_journal_add(struct bench *bench, const struct bench_run *run)
+{
+	SCOPED char *line = bench->journal ? history_run_line(&run->entry) : NULL;
+	bool good = !line || write_line(bench, line);
+
+	if (!bench->arguments.no_history)
+		bench->all_kept &= history_runs_keep(bench->arguments.db, &run->entry) == 0;
+	return good;
+}
+
+/* Where finished runs go at once. */
+static void bench_journal_close(struct bench *bench, bool keep)
+{
+	if (bench->journal) {
+		fclose(bench->journal);
+		if (keep && bench->runs.count)
+			warn("bench: its runs are in %s; 'brick bench --resume' goes on with them",
+				bench->journal_path);
+		else
+			unlink(bench->journal_path);
+	}
+	free(bench->journal_path);
+}
+
+/* ---- until the answer is precise enough ---- */
+
+static const double alpha = 0.05;
+
+/* What a run is compared by: of a plain one its value, of a recorded one the time of a token. */
+static double bench_measure_of(const struct bench_run *run)
+{
+	static const char *const phases[] = {"decode", "prefill", "mixed"};
+
+	for (size_t i = 0; i < 3 && run->is_recorded; i++) {
+		const struct history_part *step = history_run_step(&run->entry, phases[i]);
+		if (step && step->typical_tokens && step->typical_ns)
+			return (double)step->typical_ns / (double)step->typical_tokens;
+	}
+	return run->is_recorded ? NAN : run->value;
+}
+
+/* Logarithms of one kind of runs of a side; how many. */
+static size_t logarithms(
+	const struct bench *bench, enum bench_side side, bool is_recorded, double *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < bench->runs.count; i++) {
+		const struct bench_run *run = &bench->runs.items[i];
+		double value = bench_measure_of(run);
+		if (run->side == side && run->is_recorded == is_recorded && value > 0)
+			out[n++] = log(value);
+	}
+	return n;
+}
+
+static size_t bench_count(const struct bench *bench, enum bench_side side, bool is_recorded)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < bench->runs.count; i++)
+		n += bench->runs.items[i].side == side &&
+		     bench->runs.items[i].is_recorded == is_recorded;
+	return n;
+}
+
+static double width_of_kind(const struct bench *bench, bool is_recorded)
+{
+	double *a = xcalloc(2 * bench->runs.count + 1, sizeof(*a)), *b = a + bench->runs.count;
+	size_t in_a = logarithms(bench, BENCH_A, is_recorded, a);
+	size_t in_b = logarithms(bench, BENCH_B, is_recorded, b);
+	struct statistics_shift shift = {0, -INFINITY, INFINITY};
+	int rc = in_a && in_b ? statistics_shift(&shift, a, in_a, b, in_b, alpha)
+		 : in_a	      ? statistics_shift_paired(&shift, a, in_a, alpha)
+			      : 0;
+
+	free(a);
+	xcheck(rc);
+	return (shift.high - shift.low) / 2;
+}
+
+/* Half the width of the widest interval of what is compared, as a logarithm; -1: not known. */
+static double bench_half_width(const struct bench *bench)
+{
+	double widest = -1;
+
+	for (int is_recorded = 0; is_recorded < 2; is_recorded++)
+		if (bench_count(bench, BENCH_A, is_recorded) ||
+			bench_count(bench, BENCH_B, is_recorded))
+			widest = fmax(widest, width_of_kind(bench, is_recorded));
+	return isfinite(widest) ? widest : -1;
+}
+
+/* ---- progress ---- */
+
+static uint64_t runs_wanted(
+	const struct bench *bench, const struct stop_rule *rule, uint64_t done, double half_width)
+{
+	uint64_t forecast = stop_forecast(rule, done, half_width);
+	uint64_t most = rule->runs ? rule->runs : STOP_RUNS_MAX;
+
+	if (rule->runs || forecast == UINT64_MAX)
+		return most;
+	return forecast < STOP_RUNS_MIN ? STOP_RUNS_MIN : forecast < most ? forecast : most;
+}
+
+static void show_progress(
+	const struct bench *bench, const struct stop_rule *rule, uint64_t done, double half_width)
+{
+	double elapsed = (double)(monotonic_ns() - bench->begin_ns) / 1e9;
+	size_t made = bench->machine.runs;
+
+	if (bench->arguments.quiet || !isatty(STDERR_FILENO) || !made)
+		return;
+	uint64_t wanted = runs_wanted(bench, rule, done, half_width);
+	double left = rule->time_ns ? (double)rule->time_ns / 1e9 - elapsed
+				    : elapsed / (double)made *
+					      ((double)(wanted * bench->work_count) - (double)made);
+	fprintf(stderr, "\r\033[Kbench: %zu runs", made);
+	if (half_width >= 0)
+		fprintf(stderr, ", +-%.1f%%", 100 * expm1(half_width));
+	fprintf(stderr, ", about %.0f s left", left > 0 ? ceil(left) : 0);
+}
+
+static void end_progress(const struct bench *bench)
+{
+	if (!bench->arguments.quiet && isatty(STDERR_FILENO))
+		fputs("\r\033[K", stderr);
+}
+
+static void warn_of_machine(struct bench *bench)
+{
+	struct machine_state state;
+	char doubt[160];
+
+	machine_state_read(&state);
+	members_copy(&bench->machine, &state, cpus, load, frequency_mhz, temperature);
+	for (int i = 0; (i = machine_state_doubt(&state, (unsigned)i, doubt, sizeof(doubt))) > 0;)
+		if (!bench->arguments.quiet)
+			warn("bench: %s", doubt);
+}
+
+static bool warm_up(struct bench *bench)
+{
+	for (unsigned long k = 0; k < bench->arguments.warm_up; k++)
+		for (int side = 0; side < BENCH_AGAIN && !bench_interrupted; side++) {
+			const struct bench_work work = {
+				(enum bench_side)side, bench->work[0].is_recorded};
+			struct bench_run run;
+			if (!bench->commands[side])
+				continue;
+			if (!bench_launch(bench, &work, &run))
+				return false;
+			history_run_fini(&run.entry);
+		}
+	bench->machine.runs = bench->machine.disturbed = 0;
+	bench->machine.steal = bench->machine.others = 0;
+	return true;
+}
+
+static bool is_labelled(const struct bench *bench, enum bench_side side)
+{
+	return bench->arguments.label && side == (bench->commands[BENCH_B] ? BENCH_B : BENCH_A);
+}
+
+static bool make_run(struct bench *bench)
+{
+	const struct bench_work *work = &bench->work[plan_next(&bench->plan)];
+	struct bench_run run;
+
+	if (!bench_launch(bench, work, &run))
+		return false;
+	SCOPED char *batch = xasprintf("%s/%c", bench->batch, "abc"[work->side]);
+	history_entry_text(&run.entry.batch, batch);
+	if (is_labelled(bench, work->side))
+		xcheck(history_run_label(&run.entry, bench->arguments.label));
+	xpush(&bench->runs, run);
+	return bench_journal_add(bench, &bench->runs.items[bench->runs.count - 1]);
+}
+
+/* Of the kind of which there are fewest. */
+static uint64_t runs_of_each(const struct bench *bench)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (size_t i = 0; i < bench->work_count; i++) {
+		size_t n = bench_count(bench, bench->work[i].side, bench->work[i].is_recorded);
+		least = n < least ? n : least;
+	}
+	return least;
+}
+
+static struct stop_rule rule_of(const struct bench_arguments *a)
+{
+	double precision = a->precision >= 0 ? a->precision : a->runs || a->time_s > 0 ? 0 : 0.01;
+
+	return (struct stop_rule){a->runs, (uint64_t)(a->time_s * 1e9), precision};
+}
+
+/* One that a signal ended counts for nothing; what it says of itself is not told. */
+static enum stop_reason end_early(struct bench *bench)
+{
+	if (bench_interrupted) {
+		free(bench->fault);
+		bench->fault = NULL;
+	}
+	return STOP_INTERRUPTED;
+}
+
+/* Make runs until the rule says stop. */
+static enum stop_reason bench_measure(struct bench *bench)
+{
+	const struct stop_rule rule = rule_of(&bench->arguments);
+	enum stop_reason reason = STOP_GO_ON;
+
+	warn_of_machine(bench);
+	if (rule.runs && runs_of_each(bench) >= rule.runs) /* those of a journal are enough */
+		return STOP_RUNS;
+	if (!warm_up(bench))
+		return end_early(bench);
+	while (reason == STOP_GO_ON) {
+		if (!make_run(bench) || bench_interrupted) {
+			reason = end_early(bench);
+			break;
+		}
+		uint64_t done = runs_of_each(bench);
+		double half_width = bench->plan.at ? -1 : bench_half_width(bench);
+		bool is_time = rule.time_ns && monotonic_ns() - bench->begin_ns >= rule.time_ns;
+		if (!bench->plan.at)
+			show_progress(bench, &rule, done, half_width);
+		/* Not in the middle: then a side would have more runs than the other. */
+		if (plan_is_even(&bench->plan) || (is_time && !bench->plan.at) ||
+			(rule.runs && done >= rule.runs && !bench->plan.at))
+			reason = stop_look(
+				&rule, done, monotonic_ns() - bench->begin_ns, half_width);
+	}
+	end_progress(bench);
+	return reason;
+}
+
+/* ---- the answer ---- */
+
+enum { EXIT_NOT_KNOWN = 125 /* git bisect skips the commit */ };
+
+static const double plain_alpha = 0.02, default_threshold = 0.01;
+
+/* What recorded runs of two sides are compared in. */
+struct recorded {
+	struct compare_series *series;
+	struct compare_names names;
+	struct diff_origins origins;
+	struct compare *compare;
+	size_t count;
+};
+
+static size_t add_side(
+	struct bench *bench, enum bench_side side, struct recorded *r, struct diff_origin *origins)
+{
+	size_t before = r->count;
+
+	for (size_t i = 0; i < bench->runs.count; i++) {
+		const struct bench_run *run = &bench->runs.items[i];
+		if (run->side != side || !run->is_recorded || isnan(bench_measure_of(run)))
+			continue;
+		xcheck(history_parts_series(&r->series[r->count], &r->names, &run->entry,
+			(enum summary_by)bench->arguments.by));
+		diff_origin_of_history(&origins[r->count++], &run->entry);
+	}
+	return r->count - before;
+}
+
+/* NULL compare: a side has none. */
+static void compare_recorded(struct bench *bench, enum bench_side a, enum bench_side b,
+	double threshold, struct recorded *r)
+{
+	struct diff_origin *origins = xcalloc(bench->runs.count + 1, sizeof(*origins));
+
+	memset(r, 0, sizeof(*r));
+	r->series = xcalloc(bench->runs.count + 1, sizeof(*r->series));
+	size_t in_a = add_side(bench, a, r, origins), in_b = add_side(bench, b, r, origins);
+	diff_origins_init(&r->origins, origins, in_a, in_b);
+	if (in_a && in_b)
+		xcheck(compare_create(&r->compare, r->series, in_a, in_b, &r->names, threshold));
+}
+
+static void recorded_fini(struct recorded *r)
+{
+	compare_destroy(r->compare);
+	diff_origins_fini(&r->origins);
+	for (size_t i = 0; i < r->count; i++)
+		compare_series_fini(&r->series[i]);
+	free(r->series);
+	compare_names_fini(&r->names);
+}
+
+/* Values of plain runs, so that more is worse. */
+static size_t plain_values(const struct bench *bench, enum bench_side side, double *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < bench->runs.count; i++) {
+		const struct bench_run *run = &bench->runs.items[i];
+		if (run->side == side && !run->is_recorded && run->value > 0)
+			out[n++] = bench->arguments.rate ? 1 / run->value : run->value;
+	}
+	return n;
+}
+
+static void one_side(struct compare_row *row, double *values, size_t n)
+{
+	struct statistics_shift shift;
+
+	*row = (struct compare_row){.phase = -1, .effect = NAN, .p = NAN};
+	for (size_t i = 0; i < n; i++)
+		values[i] = log(values[i]);
+	xcheck(statistics_shift_paired(&shift, values, n, 0.05));
+	row->a = exp(shift.shift);
+	row->b = NAN;
+	row->low = exp(shift.low);
+	row->high = exp(shift.high);
+}
+
+/* Whether there are any. */
+static bool compare_plain(struct bench *bench, enum bench_side a, enum bench_side b,
+	double threshold, struct compare_row *row)
+{
+	SCOPED double *values = xcalloc(2 * bench->runs.count + 1, sizeof(*values));
+	double *other = values + bench->runs.count;
+	size_t in_a = plain_values(bench, a, values), in_b = plain_values(bench, b, other);
+
+	if (in_a && in_b)
+		xcheck(compare_effects_values(
+			row, values, in_a, other, in_b, threshold, plain_alpha));
+	else if (in_a)
+		one_side(row, values, in_a);
+	return in_a > 0;
+}
+
+/* What the time of a token differs by between A and A again: the most of all phases. */
+static double recorded_floor(struct bench *bench)
+{
+	SCOPED_BY(recorded_fini) struct recorded r;
+	double most = 0;
+
+	compare_recorded(bench, BENCH_A, BENCH_AGAIN, default_threshold, &r);
+	for (size_t i = 0; r.compare && i < r.compare->row_count; i++) {
+		const struct compare_row *row = &r.compare->rows[i];
+		if (row->measure == COMPARE_TIME && isfinite(row->effect))
+			most = fmax(most, fabs(row->effect));
+	}
+	return most;
+}
+
+static double plain_floor(struct bench *bench)
+{
+	struct compare_row row = {.effect = NAN};
+
+	compare_plain(bench, BENCH_A, BENCH_AGAIN, default_threshold, &row);
+	return isfinite(row.effect) ? fabs(row.effect) : 0;
+}
+
+/* Of recorded runs only: `brick diff` compares no others. */
+static void keep_floor(struct bench *bench, double value)
+{
+	struct history_run entry;
+
+	if (!(value > 0) || bench->arguments.no_history)
+		return;
+	history_entry_here(&entry, "floor", "bench --floor");
+	entry.value = value;
+	history_runs_keep(bench->arguments.db, &entry);
+	history_run_fini(&entry);
+}
+
+/* The verdict never rests on recorded runs alone: plain ones must at least lean the same way. */
+static enum compare_verdict verdict_of(struct bench_view *view)
+{
+	const struct compare_row *plain = view->plain_row;
+	enum compare_verdict recorded = view->diff ? view->diff->compare->verdict : COMPARE_UNSURE;
+
+	if (!plain || isnan(plain->effect))
+		return recorded;
+	if (!view->diff || plain->verdict == COMPARE_SLOWER || plain->verdict == COMPARE_FASTER)
+		return plain->verdict;
+	if ((recorded == COMPARE_SLOWER && plain->effect <= 0) ||
+		(recorded == COMPARE_FASTER && plain->effect >= 0)) {
+		view->contradicts = true;
+		return COMPARE_UNSURE;
+	}
+	if (recorded == COMPARE_SLOWER || recorded == COMPARE_FASTER)
+		return recorded;
+	return recorded == plain->verdict ? recorded : COMPARE_UNSURE;
+}
+
+/* Of the recorded runs of a side the one whose token takes longer than that of half of them. */
+static const struct history_run *typical_of(const struct bench *bench, enum bench_side side)
+{
+	SCOPED double *values = xcalloc(bench->runs.count + 1, sizeof(*values));
+	const struct history_run *typical = NULL;
+	size_t n = 0;
+	double nearest = INFINITY;
+
+	for (size_t i = 0; i < bench->runs.count; i++)
+		if (bench->runs.items[i].side == side && bench->runs.items[i].is_recorded)
+			values[n++] = bench_measure_of(&bench->runs.items[i]);
+	double median = n ? statistics_median(values, n) : NAN;
+	for (size_t i = 0; i < bench->runs.count && n; i++) {
+		const struct bench_run *run = &bench->runs.items[i];
+		double distance = fabs(bench_measure_of(run) - median);
+		if (run->side == side && run->is_recorded && distance < nearest) {
+			nearest = distance;
+			typical = &run->entry;
+		}
+	}
+	return typical;
+}
+
+static void fill_view(struct bench *bench, enum stop_reason reason, struct bench_view *view)
+{
+	const struct bench_arguments *a = &bench->arguments;
+	const struct stop_rule rule = {.precision = a->precision >= 0 ? a->precision : 0.01};
+
+	for (int side = 0; side < 2; side++) {
+		view->plain[side] = bench_count(bench, (enum bench_side)side, false);
+		view->recorded[side] = bench_count(bench, (enum bench_side)side, true);
+	}
+	for (size_t i = 0; i < bench->runs.count; i++)
+		if (bench->runs.items[i].side < 2)
+			view->commands[bench->runs.items[i].side] =
+				bench->runs.items[i].entry.command;
+	view->batch = bench->batch;
+	view->is_kept = bench->all_kept;
+	view->reason = stop_reason_name(reason);
+	view->fault = bench->fault;
+	view->measure = a->value || a->rate ? "what it printed" : "wall time";
+	view->is_rate = a->rate != NULL;
+	view->elapsed_s = (double)(monotonic_ns() - bench->begin_ns) / 1e9;
+	view->precision = rule.precision;
+	view->half_width = bench_half_width(bench);
+	view->forecast = stop_forecast(&rule,
+		view->plain[0] > view->recorded[0] ? view->plain[0] : view->recorded[0],
+		view->half_width);
+	view->machine = bench->machine;
+}
+
+static void print_answer(const struct bench *bench, const struct bench_view *view)
+{
+	if (bench->arguments.markdown) {
+		struct output *output = output_open(bench->arguments.markdown, NULL);
+		bench_markdown(view, output_stream(output));
+		output_commit(output, 0);
+	}
+	(bench->arguments.json ? bench_json : bench_text)(view, stdout);
+}
+
+static int exit_code(const struct bench *bench, const struct bench_view *view)
+{
+	bool is_known = !view->commands[0] || !view->commands[1] || view->verdict != COMPARE_UNSURE;
+
+	if (bench->fault)
+		return EXIT_NOT_KNOWN;
+	if (view->verdict == COMPARE_SLOWER)
+		return CLI_GATE;
+	return bench->arguments.bisect && !is_known ? EXIT_NOT_KNOWN : CLI_DONE;
+}
+
+/* Compare, print, and say the exit code. */
+static int bench_answer(struct bench *bench, enum stop_reason reason)
+{
+	struct bench_view view = {0};
+	struct compare_row plain;
+	struct recorded r;
+
+	if (bench->fault)
+		warn("bench: %s", bench->fault);
+	if (!bench->runs.count)
+		return EXIT_NOT_KNOWN;
+	fill_view(bench, reason, &view);
+	view.floor = recorded_floor(bench);
+	view.plain_floor = plain_floor(bench);
+	keep_floor(bench, view.floor);
+	double said = bench->arguments.threshold;
+	double least = said >= 0 ? said : default_threshold;
+	view.threshold = fmax(least, view.plain_floor);
+	compare_recorded(bench, BENCH_A, BENCH_B, fmax(least, view.floor), &r);
+	const struct diff_view diff = {
+		r.compare, &r.origins, (enum summary_by)bench->arguments.by, 15, false, view.floor};
+	view.diff = r.compare && r.compare->row_count ? &diff : NULL;
+	if (compare_plain(bench, BENCH_A, BENCH_B, view.threshold, &plain))
+		view.plain_row = &plain;
+	view.typical = typical_of(bench, BENCH_A);
+	view.verdict = verdict_of(&view);
+	print_answer(bench, &view);
+	int code = exit_code(bench, &view);
+	recorded_fini(&r);
+	return code;
+}
 
 volatile int bench_interrupted;
+
+/* ---- the command ---- */
 
 static void set_percent(const struct option_use *use, const char *text)
 {

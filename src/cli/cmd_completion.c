@@ -1,16 +1,77 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `brick completion`: scripts with which shells complete commands, options and their values, made
- * of the tables that make the help. For values the scripts ask `brick completion --values`
- * (src/cli/completion_values.c).
+ * `brick completion`: completions for shells, made of the tables of options, and the words that can
+ * stand for a value, which the shells' functions ask for while somebody types.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include "cli/cmd_completion.h"
-#include "cli/options.h"
 #include "cli/die.h"
+#include "cli/options.h"
+#include "trace/load.h"
+
+enum { MAX_BYTES = 32 << 20 }; /* of a recording; 2.5 million samples, a third of a second */
+
+static bool is_small_file(const char *path)
+{
+	struct stat st;
+	return !stat(path, &st) && S_ISREG(st.st_mode) && st.st_size <= MAX_BYTES;
+}
+
+/* Of the words, the one that is a recording; or run.pftrace. NULL: there is none. */
+static struct run *load(char *const *words, size_t count)
+{
+	const char *path = "run.pftrace";
+	struct load_error error;
+	struct run *run = NULL;
+	for (size_t i = 0; i < count; i++)
+		if (strstr(words[i], ".pftrace") && !access(words[i], R_OK))
+			path = words[i];
+	return is_small_file(path) && run_load(&run, path, &error) >= 0 ? run : NULL;
+}
+
+static const struct cli_option *find(const struct cli_command *command, const char *name)
+{
+	for (const struct cli_option *o = command->options; o->name; o++)
+		if ((!strncmp(name, "--", 2) && !strcmp(name + 2, o->name)) ||
+			(name[0] == '-' && name[1] && name[1] == o->letter && !name[2]))
+			return o;
+	return NULL;
+}
+
+/* Those that begin as the word does; behind a comma as its last part does. */
+static void print(const struct option_words *words, const char *word, bool is_list)
+{
+	const char *comma = is_list ? strrchr(word, ',') : NULL;
+	const char *begin = comma ? comma + 1 : word;
+	for (size_t i = 0; i < words->list.count; i++)
+		if (!strncasecmp(words->list.items[i], begin, strlen(begin)))
+			printf("%.*s%s\n", (int)(begin - word), word, words->list.items[i]);
+}
+
+/*
+ * Print the words that can stand next, one a line. arguments: a command, the option before it or
+ * "", the words of the command line after the command, last what is there of the word itself.
+ * Returns an exit code; what cannot be completed is no error.
+ */
+static int completion_values(char **arguments, size_t count)
+{
+	const struct cli_command *command = command_find(arguments[0]);
+	const struct cli_option *option = command ? find(command, arguments[1]) : NULL;
+	option_words_fn add = option ? option->words : command ? command->operands : NULL;
+	if (!add || (arguments[1][0] && !option))
+		return CLI_DONE;
+	SCOPED_BY(words_fini) struct option_words words = {.run = load(arguments + 2, count - 3)};
+	add(&words);
+	print(&words, arguments[count - 1], option && option_value_is_list(option));
+	run_destroy((struct run *)words.run);
+	return CLI_DONE;
+}
 
 struct options {
 	bool values;
@@ -287,10 +348,9 @@ static void print_fish(void)
 		fish_operands(commands[i]);
 	}
 }
+static WORDS(words_shells, "bash", "zsh", "fish");
 
-static WORDS(words_shells, "bash", "zsh", "fish")
-
-	static int run_completion(int argc, char **argv)
+static int run_completion(int argc, char **argv)
 {
 	static const struct {
 		const char *name;

@@ -1,25 +1,94 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `brick doctor`: has everything looked at, and tells what will work on this machine, what will
- * not, why, and what to do about it. What is looked at is in doctor_*.c.
+ * `brick doctor`: tells what will work on this machine, what will not, why, and what to do about
+ * it: the clock, CPUs, counters, memory for sessions, attachers, devices, ggml's libraries, the
+ * terminal. Of one program it tells which ways to attach will work, before it is run.
  */
-#include "cli/cmd_doctor.h"
-
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <langinfo.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "analysis/machine/ceilings_file.h"
+#include "attach/patch/image.h"
+#include "attach/rules/ggml_symbols.h"
+#include "base/array.h"
+#include "base/date.h"
+#include "base/file.h"
+#include "base/order.h"
+#include "base/scope.h"
+#include "brick/abi/attacher.h"
+#include "brick/abi/session.h"
+#include "brick/clock.h"
+#include "brick/counters.h"
+#include "brick/device.h"
+#include "brick/error.h"
+#include "brick/export.h"
 #include "brick/version.h"
 #include "cli/command.h"
 #include "cli/die.h"
-#include "ui/text/json_out.h"
 #include "cli/options.h"
+#include "cli/program.h"
+#include "record/inject/inject.h"
+#include "record/session_dir.h"
+#include "ui/text/json_out.h"
 #include "ui/text/terminal.h"
 #include "ui/text/text.h"
 
-void doctor_add(struct doctor *doctor, const char *group, const char *name,
+enum doctor_status {
+	DOCTOR_OK,
+	DOCTOR_LIMITED, /* works, but not as well as it could */
+	DOCTOR_NO,	/* does not work */
+	DOCTOR_ABSENT,	/* "no" as well, but of what this machine simply does not have */
+};
+
+struct doctor_check {
+	const char *group, *name;
+	enum doctor_status status;
+	char *finding; /* what is so, and why */
+	char *advice;  /* what to do about it; NULL: nothing */
+};
+
+/* One symbol that Brick stands in front of. */
+struct doctor_hook {
+	const char *symbol, *gives;
+	int defined, reached; /* exported; called through the dynamic linker */
+};
+
+struct doctor_engine {
+	char *path;
+	char *files; /* names of the objects that were looked at */
+	struct doctor_hook hooks[GGML_SYMBOL_COUNT];
+	size_t hook_count;
+	enum doctor_status status;
+	char *method;
+};
+
+struct doctor {
+	ARRAY(struct doctor_check) checks;
+	ARRAY(struct doctor_engine) engines;
+	int is_of_program; /* only one program was looked at */
+	int cannot_record; /* nothing can be recorded here at all */
+};
+
+/* Add an entry; group and name are constants. */
+static void doctor_add(struct doctor *doctor, const char *group, const char *name,
 	enum doctor_status status, const char *advice, const char *format, ...)
 {
 	char *finding = NULL;
@@ -32,6 +101,1017 @@ void doctor_add(struct doctor *doctor, const char *group, const char *name,
 	xpush(&doctor->checks, (struct doctor_check){group, name, status, finding,
 				       advice ? xstrdup(advice) : NULL});
 }
+
+/* ---- the clock ---- */
+
+/* Whether the first CPU's flags in /proc/cpuinfo hold a word; -1 when there are no flags. */
+static int has_cpu_flag(const char *flag)
+{
+	char flags[4096] = "";
+	file_field("/proc/cpuinfo", "flags", flags, sizeof(flags));
+	if (!*flags)
+		return -1;
+	for (char *word = strtok(flags, " "); word; word = strtok(NULL, " "))
+		if (!strcmp(word, flag))
+			return 1;
+	return 0;
+}
+
+/*
+ * The smallest difference between two readings that is no rarity: some CPUs let two readings within
+ * one step of their counter differ by 1, so that the smallest of all says nothing.
+ */
+static uint32_t usual_step(void)
+{
+	enum { READINGS = 20000, LONGEST = 4096 };
+	uint32_t counts[LONGEST] = {0};
+	uint64_t last = brick_ticks();
+	for (int i = 0; i < READINGS; i++) {
+		uint64_t now = brick_ticks();
+		counts[now - last < LONGEST ? now - last : LONGEST - 1]++;
+		last = now;
+	}
+	for (uint32_t step = 1; step < LONGEST - 1; step++)
+		if (counts[step] > READINGS / 100)
+			return step;
+	return brick_clock_get()->step_ticks;
+}
+
+static void doctor_clock(struct doctor *doctor)
+{
+	const struct brick_clock *clock = brick_clock_get();
+	const char *reason = brick_clock_reason();
+	char residual[UNITS_BYTES], source[64];
+	double step_ns = clock->frequency ? 1e9 * usual_step() / (double)clock->frequency : 0;
+	units_time(residual, clock->residual_ns);
+	doctor_add(doctor, "Clock", "clock", *reason ? DOCTOR_LIMITED : DOCTOR_OK,
+		"times are right, but each costs more to take",
+		"%s at %.3f GHz, within %s of CLOCK_MONOTONIC, in steps of %.0f ns (what is "
+		"shorter is resolved on average only)%s%s",
+		brick_clock_source_name(clock->source), (double)clock->frequency / 1e9, residual,
+		step_ns, *reason ? "; nothing better because " : "", reason);
+	int constant = has_cpu_flag("constant_tsc"), nonstop = has_cpu_flag("nonstop_tsc");
+	if (constant >= 0)
+		doctor_add(doctor, "Clock", "tsc",
+			constant && nonstop > 0 ? DOCTOR_OK : DOCTOR_LIMITED, NULL,
+			"the CPU says that its TSC %s at a constant rate and %s in sleep",
+			constant ? "runs" : "does not run", nonstop ? "goes on" : "stops");
+	if (file_line("/sys/devices/system/clocksource/clocksource0/current_clocksource", source,
+		    sizeof(source)))
+		doctor_add(doctor, "Clock", "kernel", DOCTOR_OK, NULL,
+			"the kernel itself keeps time by %s", source);
+}
+
+/* ---- CPUs ---- */
+
+/* CPUs' worth of time that the control group may use; negative: no limit. */
+static double cgroup_limit(void)
+{
+	char line[128], path[512] = "/sys/fs/cgroup/cpu.max";
+	double least = -1;
+	/* A group's own limit and those above it; within a container the root is its own. */
+	FILE *file = fopen("/proc/self/cgroup", "re");
+	char entry[400];
+	while (file && fgets(entry, sizeof(entry), file))
+		if (!strncmp(entry, "0::", 3)) {
+			entry[strcspn(entry, "\n")] = '\0';
+			snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cpu.max", entry + 3);
+		}
+	if (file)
+		fclose(file);
+	const char *const places[] = {path, "/sys/fs/cgroup/cpu.max"};
+	for (size_t i = 0; i < 2; i++) {
+		double quota, period;
+		if (file_line(places[i], line, sizeof(line)) &&
+			sscanf(line, "%lf %lf", &quota, &period) == 2 && period > 0 &&
+			(least < 0 || quota / period < least))
+			least = quota / period;
+	}
+	return least;
+}
+
+static void add_cpus(struct doctor *doctor)
+{
+	cpu_set_t set;
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	int allowed = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;
+	double limit = cgroup_limit();
+	bool less = allowed && allowed < online;
+	doctor_add(doctor, "Machine", "cpus", less || online < 2 ? DOCTOR_LIMITED : DOCTOR_OK,
+		less ? "a program recorded from here has no more either"
+		     : "the recorder takes turns with the program: expect more distortion",
+		"%ld online, %d of them for this process", online, allowed);
+	if (limit >= 0)
+		doctor_add(doctor, "Machine", "quota",
+			limit < (double)(allowed ? allowed : online) ? DOCTOR_LIMITED : DOCTOR_OK,
+			"a control group (container) takes the CPU away when it is used up: times "
+			"then hold pauses that are no work",
+			"%.2f CPUs' worth of time", limit);
+}
+
+static void add_governor(struct doctor *doctor)
+{
+	char governor[64];
+	if (!file_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", governor,
+		    sizeof(governor)))
+		return;
+	bool steady = !strcmp(governor, "performance");
+	doctor_add(doctor, "Machine", "governor", steady ? DOCTOR_OK : DOCTOR_LIMITED,
+		"for comparable numbers: cpupower frequency-set -g performance",
+		"CPU frequency is governed by '%s'", governor);
+}
+
+/* ---- counters and ceilings ---- */
+
+/* "a, b": names of those of `kinds` that can be counted, or that cannot; NULL: none. */
+static char *names_of(uint32_t kinds, bool countable)
+{
+	char *names = NULL, reason[200];
+
+	for (uint32_t kind = 0; kind < BRICK_COUNTER_KINDS; kind++) {
+		if (!(kinds & 1u << kind) ||
+			!brick_counters_available(kind, reason, sizeof(reason)) != countable)
+			continue;
+		xappend(&names, ", ", "%s", brick_counters_name(kind));
+	}
+	return names;
+}
+
+static int first_error(uint32_t kinds, char *reason, size_t bytes)
+{
+	for (uint32_t kind = 0; kind < BRICK_COUNTER_KINDS; kind++) {
+		int error = kinds & 1u << kind ? brick_counters_available(kind, reason, bytes) : 0;
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+static void add_counters(struct doctor *doctor, const char *name, uint32_t kinds)
+{
+	char reason[200] = "";
+	int error = first_error(kinds, reason, sizeof(reason));
+	bool denied = error == -EACCES || error == -EPERM;
+	SCOPED char *yes = names_of(kinds, true), *no = names_of(kinds, false);
+
+	if (!no)
+		doctor_add(doctor, "Machine", name, DOCTOR_OK, NULL, "%s can be counted", yes);
+	else
+		doctor_add(doctor, "Machine", name, denied || yes ? DOCTOR_LIMITED : DOCTOR_ABSENT,
+			denied ? "sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON for the "
+				 "program"
+			       : "times do not need them; on a virtual machine they are the host's "
+				 "to give",
+			"%s unavailable: %s%s%s", no, reason, yes ? "; can be counted: " : "",
+			yes ? yes : "");
+}
+
+static void add_ceilings(struct doctor *doctor)
+{
+	static struct cpu_info info;
+	SCOPED_TO(ceilings_destroy) struct ceilings *ceilings = NULL;
+	struct ceilings_error error;
+	char text[DATE_BYTES];
+
+	cpu_info_read(&info);
+	SCOPED char *path = ceilings_cache_path(info.host, info.model);
+	int rc = path ? ceilings_read(&ceilings, path, &error) : -ENOENT;
+	const char *stale = ceilings ? ceilings_stale(ceilings, &info) : NULL;
+	const char *date = ceilings ? date_text(text, ceilings->unix_ns, "%Y-%m-%d") : NULL;
+	if (ceilings && !stale)
+		doctor_add(doctor, "Machine", "ceilings", DOCTOR_OK, NULL, "measured %s%s",
+			date ? date : "at an unknown time", ceilings->quick ? ", in a hurry" : "");
+	else
+		doctor_add(doctor, "Machine", "ceilings", DOCTOR_LIMITED,
+			"run 'brick ceilings' once, while the machine does nothing else", "%s",
+			stale		? stale
+			: rc == -ENOENT ? "not measured yet: 'brick roofline' needs them"
+					: error.text);
+}
+
+static void doctor_counters(struct doctor *doctor)
+{
+	add_counters(doctor, "counters", BRICK_COUNTERS_HARDWARE);
+	add_counters(doctor, "sw counters", BRICK_COUNTERS_SOFTWARE);
+	add_ceilings(doctor);
+}
+
+extern char **environ;
+
+static void doctor_machine(struct doctor *doctor)
+{
+	add_cpus(doctor);
+	add_governor(doctor);
+	doctor_counters(doctor);
+}
+
+/* ---- how programs are attached to ---- */
+
+/* Environment with one variable replaced; entries are borrowed but for the last. */
+static char **environment_with(const char *name, const char *value)
+{
+	size_t count = 0, used = 0, length = strlen(name);
+	while (environ[count])
+		count++;
+	char **copy = xcalloc(count + 2, sizeof(*copy));
+	for (size_t i = 0; i < count; i++)
+		if (strncmp(environ[i], name, length) || environ[i][length] != '=')
+			copy[used++] = environ[i];
+	copy[used] = xasprintf("%s=%s", name, value);
+	return copy;
+}
+
+static void free_environment(char **environment)
+{
+	size_t last = 0;
+	while (environment[last + 1])
+		last++;
+	free(environment[last]);
+	free(environment);
+}
+
+static int start_preloaded(const char *library, int output, pid_t *pid)
+{
+	char *argv[] = {"cat", "/proc/self/maps", NULL};
+	char **environment = environment_with("LD_PRELOAD", library);
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t none;
+	sigemptyset(&none);
+	sigaddset(&none, SIGPIPE);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, output, 1);
+	posix_spawn_file_actions_adddup2(&actions, output, 2);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigdefault(&attributes, &none);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+	int error = posix_spawnp(pid, "cat", &actions, &attributes, argv, environment);
+	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attributes);
+	free_environment(environment);
+	return error;
+}
+
+/*
+ * Preload a library into a program. 1: it was loaded; else the reason is in why, in the dynamic
+ * linker's words where it had any.
+ */
+static int doctor_try_preload(const char *library, char *why, size_t size)
+{
+	int ends[2], status = 0, seen = 0;
+	pid_t pid;
+	snprintf(why, size, "a test program could not be run");
+	if (pipe(ends) != 0)
+		return 0;
+	int error = start_preloaded(library, ends[1], &pid);
+	close(ends[1]);
+	FILE *list = error ? NULL : fdopen(ends[0], "r");
+	char line[PATH_MAX + 200], complaint[512] = "";
+	unsigned long from, to;
+	while (list && fgets(line, sizeof(line), list)) {
+		bool is_map = sscanf(line, "%lx-%lx ", &from, &to) == 2;
+		seen |= is_map && strstr(line, library) != NULL;
+		if (!is_map && !complaint[0])
+			snprintf(complaint, sizeof(complaint), "%.*s", (int)strcspn(line, "\n"),
+				line);
+	}
+	if (list)
+		fclose(list);
+	else
+		close(ends[0]);
+	if (error)
+		return 0;
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	snprintf(why, size, "%s", complaint[0] ? complaint : "the dynamic linker ignored it");
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 && seen;
+}
+
+/* 1: it has something to say of itself. */
+static int ask_here(const char *library, int *status, char *text, size_t bytes)
+{
+	brick_attacher_check_fn check = NULL;
+	void *handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
+	void *found = handle ? dlsym(handle, BRICK_ATTACHER_CHECK) : NULL;
+
+	if (!found)
+		return 0;
+	memcpy(&check, &found, sizeof(check));
+	*status = check(text, bytes);
+	text[bytes - 1] = '\0';
+	return 1;
+}
+
+struct answer {
+	int any, status;
+	char text[PATH_MAX + 256];
+};
+
+/* In a process of its own, so that nothing of the library stays here, and it may even crash. */
+static struct answer ask_library(const char *library)
+{
+	struct answer answer = {0};
+	int ends[2];
+
+	if (pipe(ends) != 0)
+		return answer;
+	pid_t pid = fork();
+	if (pid == 0) {
+		answer.any = ask_here(library, &answer.status, answer.text, sizeof(answer.text));
+		ssize_t n = write(ends[1], &answer, sizeof(answer));
+		_exit(n == (ssize_t)sizeof(answer) ? 0 : 1);
+	}
+	close(ends[1]);
+	size_t got = 0;
+	for (ssize_t n = 1; pid > 0 && n > 0 && got<sizeof(answer); got += n> 0 ? (size_t)n : 0)
+		n = read(ends[0], (char *)&answer + got, sizeof(answer) - got);
+	close(ends[0]);
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	if (got < sizeof(answer))
+		answer = (struct answer){pid > 0, -1, "its library crashed when it was asked"};
+	return answer;
+}
+
+static int has_driver(const struct attacher *a)
+{
+	void *driver = a->driver ? dlopen(a->driver, RTLD_LAZY | RTLD_LOCAL) : NULL;
+
+	if (driver)
+		dlclose(driver);
+	return driver || !a->driver;
+}
+
+static void add_missing(
+	struct doctor *doctor, const struct attacher *a, enum inject_obstacle obstacle)
+{
+	const char *name = a->doctor_name ? a->doctor_name : a->name;
+
+	if (obstacle == INJECT_BAD_PATH)
+		doctor_add(doctor, "Recording", name, DOCTOR_NO, a->if_refused, "%s",
+			inject_obstacle_text(obstacle));
+	else
+		doctor_add(doctor, "Recording", name, a->if_missing ? DOCTOR_ABSENT : DOCTOR_NO,
+			a->if_missing ? a->if_missing : "install Brick whole",
+			"%s was not found beside this program (in ../lib): %s programs are not "
+			"attached to",
+			a->library, a->title);
+}
+
+static void add_present(struct doctor *doctor, const struct attacher *a, const char *library)
+{
+	const char *name = a->doctor_name ? a->doctor_name : a->name;
+	struct answer answer = ask_library(library);
+
+	if (answer.any && answer.status < 0)
+		doctor_add(doctor, "Recording", name, DOCTOR_NO, a->if_refused, "%s", answer.text);
+	else if (answer.any || a->finding)
+		doctor_add(doctor, "Recording", name, DOCTOR_OK, NULL, "%s",
+			answer.any ? answer.text : a->finding);
+	else
+		doctor_add(doctor, "Recording", name, DOCTOR_OK, NULL, "%s can be %s into programs",
+			library, a->entry == ATTACHER_PRELOAD ? "preloaded" : "loaded");
+}
+
+static void add_attacher(struct doctor *doctor, const struct attacher *a)
+{
+	const char *name = a->doctor_name ? a->doctor_name : a->name;
+	char library[PATH_MAX], why[512];
+
+	if (!has_driver(a)) {
+		doctor_add(doctor, "Recording", name, DOCTOR_ABSENT, NULL,
+			"no %s programs here: %s is missing", a->title, a->driver);
+		return;
+	}
+	enum inject_obstacle obstacle = inject_library(a, library, sizeof(library));
+	if (obstacle != INJECT_FINE)
+		add_missing(doctor, a, obstacle);
+	else if (a->entry == ATTACHER_PRELOAD && !doctor_try_preload(library, why, sizeof(why)))
+		doctor_add(doctor, "Recording", name, DOCTOR_NO, a->if_refused,
+			"%s cannot be preloaded: %s", library, why);
+	else
+		add_present(doctor, a, library);
+}
+
+static void doctor_attachers(struct doctor *doctor)
+{
+	for (const struct attacher *const *a = attachers; *a; a++)
+		add_attacher(doctor, *a);
+}
+
+/* ---- recording ---- */
+
+static void add_sessions(struct doctor *doctor)
+{
+	struct session_dir dir;
+	struct statvfs vfs;
+	char space[UNITS_BYTES] = "unknown";
+	int rc = session_dir_create(&dir);
+	if (rc < 0) {
+		doctor->cannot_record = 1;
+		doctor_add(doctor, "Recording", "sessions", DOCTOR_NO,
+			"make /dev/shm or TMPDIR writable, with 64 MB free",
+			"no place for shared memory: %s", strerror(-rc));
+		return;
+	}
+	uint64_t bytes = 0;
+	if (statvfs(dir.path, &vfs) == 0)
+		bytes = (uint64_t)vfs.f_bavail * vfs.f_frsize;
+	bool memory = !strncmp(dir.path, "/dev/shm/", 9);
+	/* A thread's ring takes 8 MiB. */
+	bool small = bytes < (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) * 4 * (8 << 20);
+	*strrchr(dir.path, '/') = '\0';
+	doctor_add(doctor, "Recording", "sessions", memory && !small ? DOCTOR_OK : DOCTOR_LIMITED,
+		memory ? "programs with many threads may find no room: enlarge /dev/shm"
+		       : "a disk is slower than memory: mount a tmpfs on /dev/shm with 64 MB or "
+			 "more",
+		"in %s, %s free, about %s a thread", dir.path, units_bytes(space, bytes), "8.4MB");
+	dir.path[strlen(dir.path)] = '/';
+	session_dir_remove(&dir);
+}
+
+static void add_memlock(struct doctor *doctor)
+{
+	struct rlimit limit;
+	char bytes[UNITS_BYTES];
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0)
+		return;
+	if (limit.rlim_cur == RLIM_INFINITY)
+		doctor_add(doctor, "Recording", "memlock", DOCTOR_OK, NULL,
+			"memory may be locked without limit");
+	else
+		doctor_add(doctor, "Recording", "memlock", DOCTOR_OK, NULL,
+			"up to %s may be locked (not needed: rings are touched before use)",
+			units_bytes(bytes, limit.rlim_cur));
+}
+
+static void add_ptrace(struct doctor *doctor)
+{
+	static const char *const meanings[] = {"any process of the same user", "children only",
+		"with CAP_SYS_PTRACE only", "nobody"};
+	char scope[32];
+	if (!file_line("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)))
+		return;
+	int level = atoi(scope);
+	doctor_add(doctor, "Recording", "ptrace", level >= 2 ? DOCTOR_LIMITED : DOCTOR_OK,
+		"attaching by preloading does not need it", "may trace: %s (ptrace_scope %d)",
+		meanings[level >= 0 && level <= 3 ? level : 3], level);
+}
+
+static void add_kptr(struct doctor *doctor)
+{
+	char restrict_[32];
+	if (file_line("/proc/sys/kernel/kptr_restrict", restrict_, sizeof(restrict_)))
+		doctor_add(doctor, "Recording", "kernel names", DOCTOR_OK, NULL,
+			"kptr_restrict %s; Brick looks at user space only", restrict_);
+}
+
+static void doctor_attach(struct doctor *doctor)
+{
+	add_sessions(doctor);
+	doctor_attachers(doctor);
+	add_ptrace(doctor);
+	add_kptr(doctor);
+	add_memlock(doctor);
+}
+
+/* ---- devices ---- */
+
+static const char *times_of(uint32_t source)
+{
+	switch (source) {
+	case BRICK_SOURCE_TSC:
+		return "readings of the host's clock";
+	case BRICK_SOURCE_DEVICE_EVENT:
+		return "events on the device";
+	case BRICK_SOURCE_DEVICE_ACTIVITY:
+		return "activity records of its driver";
+	case BRICK_SOURCE_TIMESTAMP_QUERY:
+		return "timestamps in the device's command stream";
+	default:
+		return "a source of its own";
+	}
+}
+
+static void add_backend(struct doctor *doctor, const struct brick_backend *backend)
+{
+	char reason[256] = "";
+	int error = backend->probe(reason, sizeof(reason));
+	if (error < 0)
+		doctor_add(doctor, "Backends", backend->name, DOCTOR_ABSENT, NULL, "%s",
+			reason[0] ? reason : brick_strerror(error));
+	else if (!strcmp(backend->name, "null"))
+		doctor_add(doctor, "Backends", backend->name, DOCTOR_OK, NULL,
+			"works: a simulated device, for tests and benches");
+	else
+		doctor_add(doctor, "Backends", backend->name, DOCTOR_OK, NULL,
+			"works: times are %s%s%s", times_of(backend->source), reason[0] ? "; " : "",
+			reason);
+}
+
+static void doctor_devices(struct doctor *doctor)
+{
+	const struct brick_backend *backend;
+	const char *path, *reason;
+	for (uint32_t i = 0; (backend = brick_backend_at(i)) != NULL; i++)
+		add_backend(doctor, backend);
+	for (uint32_t i = 0; (path = brick_backend_refused(i, &reason)) != NULL; i++)
+		doctor_add(doctor, "Backends", "library", DOCTOR_NO,
+			"BRICK_BACKEND_PATH leads to it: build it against this version, or leave "
+			"it out",
+			"%s: %s", path, reason);
+}
+
+/* ---- what answers are shown on ---- */
+
+static void add_terminal(struct doctor *doctor)
+{
+	struct terminal terminal;
+	const char *no_color = getenv("NO_COLOR");
+	terminal_init(&terminal, stdout);
+	doctor_add(doctor, "Output", "characters", terminal.utf8 ? DOCTOR_OK : DOCTOR_LIMITED,
+		"for lines and units as they should be: LANG=C.UTF-8",
+		"the locale's character set is %s", nl_langinfo(CODESET));
+	if (!terminal.is_terminal)
+		doctor_add(doctor, "Output", "terminal", DOCTOR_OK, NULL,
+			"this output is no terminal: no colours, all columns");
+	else
+		doctor_add(doctor, "Output", "terminal",
+			terminal.width < 80 ? DOCTOR_LIMITED : DOCTOR_OK,
+			"tables leave out columns below 80, and show all from about 200 on",
+			"%zu columns, %s", terminal.width,
+			terminal.colours	? "colours"
+			: no_color && *no_color ? "no colours, as NO_COLOR wants it"
+						: "no colours");
+}
+
+/* Those who look. */
+static void doctor_surroundings(struct doctor *doctor)
+{
+	add_terminal(doctor);
+	doctor_add(doctor, "Output", "compression", DOCTOR_OK, NULL,
+		"recordings are packed, by means of Brick's own");
+}
+
+enum { DEPTH_MAX = 10, ENGINES_MAX = 64, FILES_MAX = 256 };
+
+/* ---- ggml's libraries ---- */
+
+/* Whether a file's name is that of a library that may hold ggml. */
+static bool is_candidate(const char *name)
+{
+	static const char *const patterns[] = {
+		"libggml*.so*", "libllama*.so*", "libwhisper*.so*", "libstable-diffusion*.so*"};
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
+		if (fnmatch(patterns[i], name, 0) == 0)
+			return true;
+	return false;
+}
+
+static bool is_ggml(const char *name)
+{
+	return fnmatch("libggml*.so*", name, 0) == 0;
+}
+
+/* What would be patched, as its calls do not go through the dynamic linker. */
+static void add_patched(struct doctor_engine *engine, const char *path)
+{
+	struct program_ggml ggml;
+	if (program_ggml(&ggml, path) || ggml.way != PROGRAM_GGML_PATCHED)
+		return;
+	for (size_t i = 0; i < GGML_SYMBOL_COUNT; i++) {
+		engine->hooks[i].defined |= ggml.reached[i];
+		engine->hooks[i].reached |= ggml.reached[i];
+	}
+}
+
+/* Count one object in; 0 when it has no symbols that could be looked at. */
+static int look_at(struct doctor_engine *engine, const char *path)
+{
+	struct image image;
+	int rc = image_open(&image, path);
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < GGML_SYMBOL_COUNT && image.has_dynamic; i++) {
+		const struct ggml_symbol *symbol = &ggml_symbols[i];
+		struct doctor_hook *hook = &engine->hooks[i];
+		bool exports = image_exports(&image, symbol->name);
+		hook->defined |= exports;
+		/* The program itself calls it through the dynamic linker. */
+		hook->reached |= image_reaches(&image, symbol->name) ||
+				 (exports && symbol->library == GGML_IN_PROGRAM);
+	}
+	rc = image.has_dynamic ? 0 : BRICK_ENOTRECORDED;
+	image_close(&image);
+	if (rc == 0)
+		add_patched(engine, path);
+	return rc;
+}
+
+/* What could be used of the hooks for one thing. */
+struct offer {
+	bool any, all; /* that works; that must */
+};
+
+static struct offer offer_of(const struct doctor_engine *engine, enum ggml_use use)
+{
+	struct offer offer = {false, true};
+	for (size_t i = 0; i < GGML_SYMBOL_COUNT; i++) {
+		bool works = engine->hooks[i].defined && engine->hooks[i].reached;
+		if (ggml_symbols[i].use != use)
+			continue;
+		offer.any |= works;
+		offer.all &= works || ggml_symbols[i].need != GGML_MUST;
+	}
+	return offer;
+}
+
+static void judge(struct doctor_engine *engine)
+{
+	const struct doctor_hook *node = &engine->hooks[GGML_NODE_FORWARD];
+	bool nodes = node->defined && node->reached;
+	bool waits = offer_of(engine, GGML_FOR_NODES).all;
+	bool steps = offer_of(engine, GGML_FOR_STEPS).any;
+	bool callback = offer_of(engine, GGML_FOR_CALLBACK).all;
+	bool any = false;
+	for (size_t i = 0; i < GGML_SYMBOL_COUNT; i++)
+		any |= engine->hooks[i].defined && engine->hooks[i].reached;
+	engine->status = nodes && steps && waits ? DOCTOR_OK : any ? DOCTOR_LIMITED : DOCTOR_NO;
+	engine->method = xstrdup(
+		nodes && steps && !waits
+			? "each node on each thread; waiting is not kept apart from work"
+		: nodes && steps ? "each node on each thread, without splitting the graph"
+		: nodes		 ? "each node on each thread; steps are not seen"
+		: callback	 ? "each node by the scheduler's evaluation callback, which splits "
+				   "the graph: times are inflated"
+		: any		 ? "steps and phases only: these libraries have no hook for "
+				   "single nodes (llama.cpp from b4435 on does)"
+		      : "nothing: none of the functions that Brick hooks can be found in it");
+	/* Details that are not listed. */
+	size_t kept = 0;
+	for (size_t i = 0; i < GGML_SYMBOL_COUNT; i++)
+		if (engine->hooks[i].gives)
+			engine->hooks[kept++] = engine->hooks[i];
+	engine->hook_count = kept;
+}
+
+static struct doctor_engine *new_engine(struct doctor *doctor, const char *path)
+{
+	if (doctor->engines.count == ENGINES_MAX)
+		return NULL;
+	xpush(&doctor->engines,
+		(struct doctor_engine){.path = xstrdup(path), .files = xstrdup("")});
+	struct doctor_engine *engine = &doctor->engines.items[doctor->engines.count - 1];
+	for (size_t i = 0; i < GGML_SYMBOL_COUNT; i++)
+		engine->hooks[i] =
+			(struct doctor_hook){ggml_symbols[i].name, ggml_symbols[i].gives, 0, 0};
+	return engine;
+}
+
+/* Names in a directory, sorted; the caller frees each and the list. */
+static size_t list_directory(const char *path, char **names, size_t max)
+{
+	DIR *directory = opendir(path);
+	struct dirent *entry;
+	size_t count = 0;
+	while (directory && count < max && (entry = readdir(directory)))
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+			names[count++] = xstrdup(entry->d_name);
+	if (directory)
+		closedir(directory);
+	qsort(names, count, sizeof(*names), order_texts);
+	return count;
+}
+
+static bool is_known(const struct doctor *doctor, const char *path)
+{
+	for (size_t i = 0; i < doctor->engines.count; i++)
+		if (!strcmp(doctor->engines.items[i].path, path))
+			return true;
+	return false;
+}
+
+static void look_at_directory(
+	struct doctor *doctor, const char *path, char *const *names, size_t count)
+{
+	char real[PATH_MAX];
+	bool any = false;
+	for (size_t i = 0; i < count; i++)
+		any |= is_ggml(names[i]);
+	if (!any || !realpath(path, real) || is_known(doctor, real))
+		return;
+	struct doctor_engine *engine = new_engine(doctor, real);
+	for (size_t i = 0; engine && i < count; i++) {
+		if (!is_candidate(names[i]))
+			continue;
+		SCOPED char *file = xasprintf("%s/%s", real, names[i]);
+		if (look_at(engine, file) == 0)
+			xappend(&engine->files, " ", "%s", names[i]);
+	}
+	if (engine)
+		judge(engine);
+}
+
+/* A directory, and those below it down to a depth; links are not followed. */
+static void search(struct doctor *doctor, const char *path, int depth)
+{
+	SCOPED char **names = xcalloc(FILES_MAX * 16, sizeof(*names));
+	size_t count = list_directory(path, names, FILES_MAX * 16);
+	look_at_directory(doctor, path, names, count);
+	for (size_t i = 0; i < count; i++) {
+		struct stat st;
+		SCOPED char *below = xasprintf("%s/%s", path, names[i]);
+		if (depth > 0 && lstat(below, &st) == 0 && S_ISDIR(st.st_mode))
+			search(doctor, below, depth - 1);
+		free(names[i]);
+	}
+}
+
+static void add_named(struct doctor *doctor, const char *path)
+{
+	struct stat st;
+	size_t before = doctor->engines.count;
+	if (stat(path, &st) != 0) {
+		doctor_add(
+			doctor, "ggml", "engine", DOCTOR_NO, NULL, "%s: %s", path, strerror(errno));
+		return;
+	}
+	if (S_ISDIR(st.st_mode)) {
+		search(doctor, path, DEPTH_MAX);
+		if (doctor->engines.count == before && !is_known(doctor, path))
+			doctor_add(doctor, "ggml", "engine", DOCTOR_NO, NULL,
+				"%s: no libggml*.so in it", path);
+		return;
+	}
+	struct doctor_engine *engine = new_engine(doctor, path);
+	int rc = engine ? look_at(engine, path) : 0;
+	if (!engine)
+		return;
+	judge(engine);
+	if (rc < 0) {
+		free(engine->method);
+		engine->method = xasprintf("nothing: %s",
+			rc == BRICK_ENOTRECORDED
+				? "it exports no symbols; what is inside of it is out of reach"
+			: rc < -4000 ? brick_strerror(rc)
+				     : strerror(-rc));
+		engine->status = DOCTOR_NO;
+	}
+}
+
+static void search_list(struct doctor *doctor, const char *list)
+{
+	SCOPED char *copy = xstrdup(list ? list : "");
+	char *rest = copy, *path;
+	while ((path = strsep(&rest, ":")))
+		if (*path)
+			search(doctor, path, 0);
+}
+
+/* paths: directories and files that the user named, NULL-terminated. */
+static void doctor_ggml(struct doctor *doctor, const char *const *paths)
+{
+	static const char *const usual[] = {"/usr/lib", "/usr/local/lib", "/usr/lib64",
+		"/usr/local/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
+		"/usr/lib/x86_64-linux-gnu/ggml", "/usr/lib/aarch64-linux-gnu/ggml"};
+	for (size_t i = 0; paths[i]; i++)
+		add_named(doctor, paths[i]);
+	if (!paths[0]) {
+		search_list(doctor, getenv("LD_LIBRARY_PATH"));
+		search(doctor, "node_modules/@node-llama-cpp", DEPTH_MAX);
+		search(doctor, "build/demo/engine/node_modules/@node-llama-cpp", DEPTH_MAX);
+		for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
+			search(doctor, usual[i], 0);
+	}
+	size_t well = 0;
+	for (size_t i = 0; i < doctor->engines.count; i++)
+		well += doctor->engines.items[i].status == DOCTOR_OK;
+	if (doctor->engines.count)
+		doctor_add(doctor, "ggml", "libraries",
+			well == doctor->engines.count ? DOCTOR_OK : DOCTOR_LIMITED, NULL,
+			"%zu set%s found, %zu of which can be recorded node by node",
+			doctor->engines.count, doctor->engines.count == 1 ? "" : "s", well);
+	else if (!paths[0])
+		doctor_add(doctor, "ggml", "libraries", DOCTOR_ABSENT,
+			"point to an engine's libraries with --engine DIR",
+			"none found in LD_LIBRARY_PATH, the usual directories and ./node_modules");
+}
+
+/* ---- one program ---- */
+
+#define GROUP "Program"
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static void add_obstacle(struct doctor *doctor, enum inject_obstacle obstacle)
+{
+	doctor->cannot_record |= obstacle != INJECT_FINE;
+	if (obstacle == INJECT_FINE)
+		doctor_add(doctor, GROUP, "preload", DOCTOR_OK, NULL,
+			"Brick's libraries can be preloaded");
+	else
+		doctor_add(doctor, GROUP, "preload", DOCTOR_NO, inject_obstacle_advice(obstacle),
+			"%s; it runs as ever, and nothing is attached",
+			inject_obstacle_text(obstacle));
+}
+
+/* is_open: something can be preloaded. */
+static void add_way(
+	struct doctor *doctor, const char *path, const struct program_ggml *ggml, bool is_open)
+{
+	switch (ggml->way) {
+	case PROGRAM_GGML_NONE:
+		break;
+	case PROGRAM_GGML_LINKED:
+		doctor_add(doctor, GROUP, "ggml", DOCTOR_OK, NULL,
+			"%s: %zu functions, called through the dynamic linker", path,
+			ggml->functions);
+		break;
+	case PROGRAM_GGML_PATCHED:
+		doctor_add(doctor, GROUP, "ggml",
+			!is_open	 ? DOCTOR_NO
+			: *ggml->refused ? DOCTOR_LIMITED
+					 : DOCTOR_OK,
+			is_open ? "what these functions would tell is missing; all others are "
+				  "hooked"
+				: NULL,
+			"%s: %zu functions, called within it: they %s jumps to Brick's hooks "
+			"%s%s%s",
+			path, ggml->functions, is_open ? "get" : "would get",
+			is_open ? "when it is loaded" : "if Brick's libraries were in it",
+			*ggml->refused ? ", but not " : "", ggml->refused);
+		break;
+	case PROGRAM_GGML_STRIPPED:
+		doctor_add(doctor, GROUP, "ggml", DOCTOR_NO, ggml->advice, "%s: %s", path,
+			ggml->missing);
+		break;
+	case PROGRAM_GGML_UNKNOWN:
+		doctor_add(doctor, GROUP, "ggml", DOCTOR_LIMITED,
+			"build Brick where Zydis is (Debian: libzydis-dev)",
+			"%s: this Brick cannot look into programs", path);
+		break;
+	}
+}
+
+/* Is all of this kind that must be hooked? */
+static bool can(const char reached[GGML_SYMBOL_COUNT], enum ggml_use use, enum ggml_need need)
+{
+	bool any = false, all = true;
+
+	for (size_t i = 0; i < GGML_SYMBOL_COUNT; i++)
+		if (ggml_symbols[i].use == use && ggml_symbols[i].need == need) {
+			any |= reached[i];
+			all &= reached[i] != 0;
+		}
+	return need == GGML_MUST ? all : any;
+}
+
+static void add_outcome(
+	struct doctor *doctor, const char reached[GGML_SYMBOL_COUNT], bool any, bool has_whisper)
+{
+	bool nodes = reached[GGML_NODE_FORWARD], waits = reached[GGML_BARRIER];
+	bool steps = can(reached, GGML_FOR_STEPS, GGML_MAY) || has_whisper;
+
+	if (!any)
+		doctor_add(doctor, GROUP, "nodes", DOCTOR_ABSENT,
+			"what it starts is recorded as well: look at that; for a program that "
+			"opens ggml's libraries while it runs (Python, node's addons, backends), "
+			"look at these: --engine DIR, or at the running process: PID",
+			"no ggml in the program or in what it is linked with");
+	else if (nodes)
+		doctor_add(doctor, GROUP, "nodes", steps && waits ? DOCTOR_OK : DOCTOR_LIMITED,
+			steps ? "what threads wait for each other is their nodes' time"
+			      : "a step is a graph then, and its tokens are not known",
+			"each node is timed on each thread, without splitting the graph%s%s",
+			waits ? "" : "; waiting is not kept apart from work",
+			has_whisper ? "; steps are known from whisper's graphs"
+			: steps	    ? ""
+				    : "; no llama.cpp: steps are not seen");
+	else if (can(reached, GGML_FOR_CALLBACK, GGML_MUST))
+		doctor_add(doctor, GROUP, "nodes", DOCTOR_LIMITED, NULL,
+			"each node is timed by the scheduler's evaluation callback, which splits "
+			"the graph: times are inflated");
+	else
+		doctor_add(doctor, GROUP, "nodes", DOCTOR_NO, NULL,
+			"the functions that are called for each node cannot be hooked");
+}
+
+static void add_devices(struct doctor *doctor, const char *path)
+{
+	static const struct {
+		const char *library, *finding;
+	} devices[] = {
+		{"libOpenCL.so", "OpenCL: its queues are recorded"},
+		{"libvulkan.so", "Vulkan: its command buffers are recorded"},
+		{"libcuda.so", "CUDA: its streams are recorded, where CUPTI is"},
+		{"libcudart.so", "CUDA: its streams are recorded, where CUPTI is"},
+		{"libggml-vulkan", "ggml on Vulkan: each command belongs to its node"},
+		{"libggml-cuda", "ggml on CUDA: each kernel belongs to its node, where CUPTI is"},
+		{"libggml-opencl", "ggml on OpenCL: each kernel belongs to its node"},
+	};
+
+	for (size_t i = 0; i < sizeof(devices) / sizeof(*devices); i++)
+		if (!strncmp(base_name(path), devices[i].library, strlen(devices[i].library)))
+			doctor_add(doctor, GROUP, "devices", DOCTOR_OK, NULL, "%s",
+				devices[i].finding);
+}
+
+static void look_at_files(struct doctor *doctor, const struct program_files *files)
+{
+	char reached[GGML_SYMBOL_COUNT] = {0};
+	bool any = false, has_whisper = false;
+
+	for (size_t i = 0; i < files->paths.count; i++) {
+		struct program_ggml ggml;
+		const char *path = files->paths.items[i];
+		add_devices(doctor, path);
+		if (!strncmp(base_name(path), "libbrick", 8) || program_ggml(&ggml, path))
+			continue;
+		any |= ggml.way != PROGRAM_GGML_NONE;
+		has_whisper |= ggml.has_whisper != 0;
+		for (size_t s = 0; s < GGML_SYMBOL_COUNT; s++)
+			reached[s] |= ggml.reached[s];
+		if (ggml.way != PROGRAM_GGML_UNKNOWN || i == 0)
+			add_way(doctor, path, &ggml, files->obstacle == INJECT_FINE);
+	}
+	if (files->obstacle == INJECT_FINE)
+		add_outcome(doctor, reached, any, has_whisper);
+}
+
+static const char *reason(int error)
+{
+	return error == -ENOENT	  ? "there is no such command"
+	       : error == -EISDIR ? "it is a directory"
+				  : "it may not be run: it is not marked as executable";
+}
+
+static void add_named_files(struct doctor *doctor, const struct program_files *files)
+{
+	for (size_t i = 0; i < files->named.count; i++)
+		doctor_add(doctor, GROUP, "named", DOCTOR_OK, NULL,
+			"%s, by the command or its script: what it would start or open is looked "
+			"at as well",
+			files->named.items[i]);
+}
+
+static void doctor_command(struct doctor *doctor, char *const *command)
+{
+	struct program_files files;
+	int error = program_files_of_command(&files, command);
+
+	if (error) {
+		doctor->cannot_record = 1;
+		doctor_add(doctor, GROUP, "program", DOCTOR_NO, NULL, "%s: %s", command[0],
+			reason(error));
+		return;
+	}
+	doctor_add(doctor, GROUP, "program", DOCTOR_OK, NULL, "%s%s, linked with %zu libraries",
+		files.paths.items[0], files.interpreter ? ", which runs the script" : "",
+		files.own - 1);
+	add_obstacle(doctor, files.obstacle);
+	if (files.obstacle == INJECT_FINE)
+		add_named_files(doctor, &files);
+	look_at_files(doctor, &files);
+	program_files_fini(&files);
+}
+
+static bool is_attached(const struct program_files *files)
+{
+	for (size_t i = 0; i < files->paths.count; i++)
+		if (!strncmp(base_name(files->paths.items[i]), "libbrick-", 9))
+			return true;
+	return false;
+}
+
+/* One program, by the command that starts it, or by its process. */
+static void doctor_process(struct doctor *doctor, long pid)
+{
+	struct program_files files;
+	int error = program_files_of_process(&files, pid);
+
+	if (error) {
+		doctor->cannot_record = 1;
+		doctor_add(doctor, GROUP, "program", DOCTOR_NO,
+			error == -ENOENT ? NULL : "ask as its user, or as root", "process %ld: %s",
+			pid, error == -ENOENT ? "there is none" : strerror(-error));
+		return;
+	}
+	bool attached = is_attached(&files);
+	doctor_add(doctor, GROUP, "program", attached ? DOCTOR_OK : DOCTOR_LIMITED,
+		"start it anew under brick record: nothing gets into a process that runs",
+		"%s, process %ld, with %zu libraries%s", files.paths.items[0], pid,
+		files.paths.count - 1, attached ? "; Brick is attached to it" : "");
+	add_obstacle(doctor, files.obstacle);
+	look_at_files(doctor, &files);
+	program_files_fini(&files);
+}
+
+/* ---- the answer ---- */
 
 static const char *doctor_status_name(enum doctor_status status)
 {

@@ -1,22 +1,237 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `brick export`: a recording in other people's formats, to stdout or to a file that is there only
- * when it is whole. The formats are trace/'s, but for the plain dump of export_json.c.
+ * `brick export`: a recording in formats of other tools, and all of it as one JSON object (schema
+ * brick/export/1), whose lanes have arrays of numbers in the order of "sample_fields".
  */
-#include "cli/cmd_export.h"
-
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "analysis/steps/step_times.h"
 #include "cli/command.h"
 #include "cli/die.h"
-#include "ui/text/flame.h"
 #include "cli/input.h"
-#include "cli/selection_options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/selection_options.h"
 #include "trace/chrome.h"
+#include "trace/run.h"
 #include "trace/trace_csv.h"
+#include "trace/trace_text.h"
+#include "ui/text/flame.h"
+#include "ui/text/json_out.h"
+#include "ui/text/provenance.h"
+
+static void text(FILE *out, const char *s)
+{
+	json_auto_t *value = json_text(s);
+	json_dumpf(value, out, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+}
+
+static unsigned long long ull(uint64_t value)
+{
+	return (unsigned long long)value;
+}
+
+static void separate(FILE *out, size_t i)
+{
+	fputs(i ? ",\n" : "\n", out);
+}
+
+/* A table whose rows are objects. */
+static void write_rows(const struct run *run, FILE *out, const char *key, size_t count,
+	json_t *(*row_of)(const struct run *run, size_t i))
+{
+	fprintf(out, ",\n\"%s\": [", key);
+	for (size_t i = 0; i < count; i++) {
+		json_auto_t *row = row_of(run, i);
+		separate(out, i);
+		json_dumpf(row, out, JSON_ENSURE_ASCII);
+	}
+	fputs("]", out);
+}
+
+static void write_run(const struct run *run, FILE *out)
+{
+	SCOPED char *start = provenance_start(run);
+	json_t *command = json_command(run->command);
+	fputs("\"command\": ", out);
+	json_dumpf(command, out, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+	json_decref(command);
+	fputs(",\n\"host\": ", out);
+	text(out, run->host);
+	fputs(",\n\"cpu\": ", out);
+	text(out, run->cpu);
+	fputs(",\n\"start\": ", out);
+	text(out, start);
+	fprintf(out, ",\n\"start_ns\": %llu,\n\"end_ns\": %llu,\n\"complete\": %s",
+		ull(run->start_ns), ull(run->end_ns), run->complete ? "true" : "false");
+}
+
+static json_t *brick_of(const struct run *run, size_t i)
+{
+	return json_pack("{so so}", "name", json_text(run->bricks[i].name), "category",
+		json_text(run->categories[run->bricks[i].category].name));
+}
+
+static json_t *work_of(const struct run_site *site, uint32_t flag, uint64_t value)
+{
+	return site->flags & flag ? json_number(value) : json_null();
+}
+
+static json_t *site_of(const struct run *run, size_t i)
+{
+	const struct run_site *site = &run->sites[i];
+	return json_pack("{si si so so so so so}", "brick", (int)site->brick, "layer",
+		(int)site->layer, "operation", json_text(site->operation), "label",
+		json_text(site->label), "elements",
+		work_of(site, BRICK_SITE_HAS_ELEMENTS, site->elements), "bytes",
+		work_of(site, BRICK_SITE_HAS_BYTES, site->bytes), "flops",
+		work_of(site, BRICK_SITE_HAS_FLOPS, site->flops));
+}
+
+static json_t *process_of(const struct run *run, size_t i)
+{
+	const struct run_process *process = &run->processes[i];
+	return json_pack("{so so si si so so}", "pid", json_number(process->pid), "parent",
+		json_number(process->parent), "rank", (int)process->rank, "world",
+		(int)process->world, "executable", json_text(process->executable), "host",
+		json_text(process->host));
+}
+
+static void write_samples(const struct run_lane *lane, FILE *out)
+{
+	fputs(", \"samples\": [", out);
+	for (size_t i = 0; i < lane->sample_count; i++) {
+		const struct run_sample *s = &lane->samples[i];
+		separate(out, i);
+		fprintf(out, "[%llu,%llu,%u,%u,%u,%u,%u,%u]", ull(s->begin_ns), ull(s->end_ns),
+			s->site, s->wait_ns, s->inner_ns, s->depth, s->source, s->flags);
+		run_lane_passed(lane, i);
+	}
+	fputs("]", out);
+}
+
+static void write_lanes(const struct run *run, FILE *out)
+{
+	fputs(",\n\"sample_fields\": [\"begin_ns\", \"end_ns\", \"site\", \"wait_ns\", "
+	      "\"inner_ns\", \"depth\", \"source\", \"flags\"],\n\"lanes\": [",
+		out);
+	for (size_t i = 0; i < run->lane_count; i++) {
+		const struct run_lane *lane = &run->lanes[i];
+		separate(out, i);
+		fprintf(out, "{\"process\": %u, \"kind\": \"%s\", \"tid\": %llu, \"name\": ",
+			lane->process, lane->kind == BRICK_LANE_QUEUE ? "queue" : "thread",
+			ull(lane->tid));
+		text(out, lane->name);
+		fputs(", \"backend\": ", out);
+		text(out, lane->backend);
+		write_samples(lane, out);
+		fputc('}', out);
+	}
+	fputs("]", out);
+}
+
+static json_t *step_of(const struct run *run, size_t i)
+{
+	const struct run_step *step = &run->steps[i];
+	return json_pack("{ss so so so so so}", "phase", step_phase_name((int)step->phase),
+		"tokens", json_number(step->tokens), "lane", json_number(step->lane), "sample",
+		json_number(step->sample), "begin_ns", json_number(step->begin_ns), "end_ns",
+		json_number(step->end_ns));
+}
+
+static json_t *note_of(const struct run *run, size_t i)
+{
+	const struct run_note *note = &run->notes[i];
+	return json_pack("{so so so}", "process", json_number(note->process), "key",
+		json_text(note->key), "value", json_text(note->value));
+}
+
+static json_t *hash_of(uint64_t hash)
+{
+	return json_sprintf("%016llx", ull(hash));
+}
+
+static json_t *kernel_of(const struct run *run, size_t i)
+{
+	const struct run_kernel *kernel = &run->kernels[i];
+	return json_pack("{so so ss so so so so so}", "name", json_text(kernel->name), "backend",
+		json_text(kernel->backend), "kind", text_kernel_kind(kernel->kind), "grid",
+		json_sizes(kernel->grid), "block", json_sizes(kernel->block), "shared_bytes",
+		json_number(kernel->shared_bytes), "registers", json_number(kernel->registers),
+		"code", hash_of(kernel->code));
+}
+
+static json_t *code_of(const struct run *run, size_t i)
+{
+	const struct run_code *code = &run->codes[i];
+	return json_pack("{so so so so}", "hash", hash_of(code->hash), "name",
+		json_text(code->name), "path", json_text(code->path), "source",
+		json_text(code->source));
+}
+
+static void write_dependencies(const struct run *run, const struct run_command *command, FILE *out)
+{
+	fputc('[', out);
+	for (uint32_t i = 0; i < command->dependency_count; i++)
+		fprintf(out, "%s%u", i ? "," : "",
+			run->dependencies[command->dependency_first + i]);
+	fputc(']', out);
+}
+
+/* -1: not known. */
+static long long or_minus(uint32_t index)
+{
+	return index == RUN_NONE ? -1 : (long long)index;
+}
+
+static void write_commands(const struct run *run, FILE *out)
+{
+	fputs(",\n\"command_fields\": [\"lane\", \"sample\", \"kernel\", \"launch_lane\", "
+	      "\"launch_sample\", \"launch_ns\", \"launch_end_ns\", \"queued_ns\", "
+	      "\"submitted_ns\", \"after\"],\n\"commands\": [",
+		out);
+	for (size_t i = 0; i < run->command_count; i++) {
+		const struct run_command *c = &run->commands[i];
+		separate(out, i);
+		fprintf(out, "[%u,%u,%u,%lld,%lld,%llu,%llu,%llu,%llu,", c->lane, c->sample,
+			c->kernel, or_minus(c->launch_lane), or_minus(c->launch_sample),
+			ull(c->launch_ns), ull(c->launch_end_ns), ull(c->queued_ns),
+			ull(c->submitted_ns));
+		write_dependencies(run, c, out);
+		fputc(']', out);
+	}
+	fputs("],\n\"wait_fields\": [\"lane\", \"sample\", \"command\"],\n\"waits\": [", out);
+	for (size_t i = 0; i < run->wait_count; i++) {
+		separate(out, i);
+		fprintf(out, "[%u,%u,%u]", run->waits[i].lane, run->waits[i].sample,
+			run->waits[i].command);
+	}
+	fputs("]", out);
+}
+
+/*
+ * All of a run as one JSON object, schema brick/export/1: tables of bricks and sites, and lanes
+ * whose samples are arrays of numbers in the order of "sample_fields". 0; write errors stay in out.
+ */
+static int export_json(const struct run *run, FILE *out)
+{
+	fputs("{\"schema\": \"brick/export/1\",\n", out);
+	write_run(run, out);
+	write_rows(run, out, "processes", run->process_count, process_of);
+	write_rows(run, out, "bricks", run->brick_count, brick_of);
+	write_rows(run, out, "sites", run->site_count, site_of);
+	write_rows(run, out, "steps", run->step_count, step_of);
+	write_rows(run, out, "notes", run->note_count, note_of);
+	write_lanes(run, out);
+	write_rows(run, out, "kernels", run->kernel_count, kernel_of);
+	write_commands(run, out);
+	write_rows(run, out, "code", run->code_count, code_of);
+	fputs("}\n", out);
+	return 0;
+}
 
 struct format {
 	const char *name;

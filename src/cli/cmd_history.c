@@ -1,25 +1,588 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `brick history`: options, and the questions that change something. */
-#include "cli/cmd_history.h"
-
+/*
+ * `brick history`: lists, shows and changes the runs that a history keeps; plots a part of a token
+ * over runs; compares machines, or versions of the engine; imports what other programs measured.
+ */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "analysis/accounts/statistics.h"
+#include "analysis/accounts/unknown.h"
+#include "analysis/history/llama_bench.h"
 #include "analysis/steps/step_times.h"
 #include "base/clock_ns.h"
+#include "base/order.h"
 #include "cli/command.h"
-#include "cli/options.h"
 #include "cli/die.h"
-#include "cli/history_entry.h"
+#include "cli/history_runs.h"
 #include "cli/input.h"
+#include "cli/options.h"
+#include "cli/output.h"
 #include "cli/progress.h"
+#include "ui/text/json_out.h"
+#include "ui/text/report_notes.h"
+#include "ui/text/terminal.h"
+#include "ui/text/text.h"
+#include "ui/text/text_table.h"
+#include "ui/text/trend.h"
 
-static WORDS(words_by, "host", "engine")
+struct history_arguments {
+	const char *db, *label, *host, *kind, *svg, *html;
+	const char *brick, *layer, *kernel; /* of plot */
+	unsigned long limit, older_than;    /* in days */
+	int phase;			    /* enum step_phase */
+	bool all, json, remove, by_engine;
+	char **operands; /* behind the name of the question */
+	size_t operand_count;
+};
 
-	static WORDS(words_kind, "recorded", "plain", "imported", "floor")
+/* What --label, --host, --limit and --all take. */
+static struct history_filter history_filter_of(const struct history_arguments *a)
+{
+	return (struct history_filter){
+		.label = a->label, .host = a->host, .kind = a->kind, .limit = a->limit};
+}
 
-		static void set_by(const struct option_use *use, const char *text)
+/* ---- list ---- */
+
+enum { COLUMNS = 10, DEFAULT_LIMIT = 20, LABEL = 12 };
+
+static const struct table_column columns[COLUMNS] = {{"N", 0, 0}, {"RUN", 1, 0}, {"START", 1, 1},
+	{"KIND", 1, 3}, {"PREFILL", 0, 2}, {"DECODE", 0, 0}, {"WALL", 0, 3}, {"LABELS", 1, 1},
+	{"ENGINE", 1, 4}, {"COMMAND", TABLE_REST, 2}};
+
+struct listing {
+	struct table *table; /* NULL: as JSON */
+	json_t *array;
+	size_t place;
+};
+
+/* Tokens per s; negative: not known. */
+static double rate_of(const struct history_run *run, const char *phase)
+{
+	const struct history_part *step = history_run_step(run, phase);
+
+	return step && step->total_ns
+		       ? (double)step->tokens * 1e9 / ((double)step->total_ns * step->united)
+		       : -1;
+}
+
+/* The caller frees. */
+static char *labels_of(const struct history_run *run)
+{
+	SCOPED char *text = xstrdup("");
+
+	for (size_t i = 0; i < run->labels.count; i++)
+		xappend(&text, ",", "%s", run->labels.items[i]);
+	return text_safe(text);
+}
+
+static json_t *head_json(const struct history_run *run)
+{
+	json_t *json = json_object(), *labels = json_array();
+
+	json_put_texts(json, run, id, kind);
+	json_put(json, "start_unix_ns", json_number(run->start_ns));
+	json_put_texts(json, run, host, cpu, engine, version, command, path, batch);
+	json_put(json, "wall_ns", json_number(run->wall_ns));
+	json_put(json, "ttft_ns", run->ttft_ns ? json_number(run->ttft_ns) : json_null());
+	json_put(json, "exit_code", json_integer(run->exit_code));
+	json_put(json, "value", json_rate(run->value));
+	json_put(json, "prefill_tokens_per_s", json_rate(rate_of(run, "prefill")));
+	json_put(json, "decode_tokens_per_s", json_rate(rate_of(run, "decode")));
+	for (size_t i = 0; i < run->labels.count; i++)
+		json_add(labels, json_text(run->labels.items[i]));
+	json_put(json, "labels", labels);
+	return json;
+}
+
+static void add_row(struct listing *l, const struct history_run *run)
+{
+	SCOPED char *labels = labels_of(run), *date = trend_date(run->start_ns);
+
+	table_row(l->table, STYLE_PLAIN);
+	table_format(l->table, "%zu", l->place);
+	table_format(l->table, "%.8s", run->id);
+	table_cell(l->table, date);
+	table_cell(l->table, run->kind);
+	table_number(l->table, rate_of(run, "prefill"));
+	table_number(l->table, rate_of(run, "decode"));
+	table_time(l->table, run->wall_ns ? run->wall_ns : ANALYSIS_UNKNOWN);
+	table_cell(l->table, labels);
+	table_cell(l->table, run->engine);
+	table_cell(l->table, run->command);
+}
+
+static int take_run(void *context, struct history_run *run)
+{
+	struct listing *l = context;
+
+	l->place++;
+	if (l->array)
+		json_add(l->array, head_json(run));
+	else
+		add_row(l, run);
+	return 0;
+}
+
+static int history_list(const struct history_arguments *a)
+{
+	SCOPED_TO(history_store_close)
+	struct history_store *store = history_runs_open(a->db, false);
+	struct history_filter filter = history_filter_of(a);
+	struct listing l = {.array = a->json ? json_array() : NULL};
+	struct terminal terminal;
+
+	terminal_init(&terminal, stdout);
+	l.table = table_create(columns, COLUMNS);
+	if (!filter.limit && !a->all && !a->json)
+		filter.limit = DEFAULT_LIMIT;
+	history_runs_check(store, history_store_list(store, &filter, take_run, &l));
+	if (a->json) {
+		json_t *root = json_object();
+		json_put(root, "schema", json_text("brick/history/1"));
+		json_put(root, "runs", l.array);
+		json_print(root, stdout);
+	} else if (l.place) {
+		table_hide_empty(l.table);
+		table_print(l.table, &terminal);
+		if (filter.limit && l.place == filter.limit)
+			puts("PREFILL, DECODE: tokens/s. More with --all or --limit N");
+		else
+			puts("PREFILL, DECODE: tokens/s");
+	} else {
+		puts("no runs");
+	}
+	table_destroy(l.table);
+	return CLI_DONE;
+}
+
+/* ---- show ---- */
+
+static json_t *part_json(const struct history_part *p)
+{
+	json_t *json = json_object();
+	uint64_t p99 = history_histogram_percentile(&p->histogram, 99);
+
+	json_put_texts(json, p, phase, kind, name);
+	json_put_numbers(json, p, count, tokens, total_ns);
+	json_put(json, "ns_per_token",
+		json_rate(p->typical_tokens ? (double)p->typical_ns / (double)p->typical_tokens
+					    : -1));
+	json_put(json, "p99_ns", p99 ? json_number(p99) : json_null());
+	return json;
+}
+
+static void show_json(const struct history_run *run)
+{
+	json_t *root = head_json(run), *facts = json_array(), *parts = json_array();
+
+	for (size_t i = 0; i < run->facts.count; i++) {
+		json_t *pair = json_array();
+		json_add(pair, json_text(run->facts.items[i].key));
+		json_add(pair, json_text(run->facts.items[i].value));
+		json_add(facts, pair);
+	}
+	for (size_t i = 0; i < run->parts.count; i++)
+		json_add(parts, part_json(&run->parts.items[i]));
+	json_put(root, "schema", json_text("brick/history-run/1"));
+	json_put(root, "facts", facts);
+	json_put(root, "parts", parts);
+	json_print(root, stdout);
+}
+
+/* Decode before prefill; its steps, what they were made of, layers; else as they are kept. */
+static int by_phase(const void *a, const void *b)
+{
+	const struct history_part *x = *(const struct history_part *const *)a;
+	const struct history_part *y = *(const struct history_part *const *)b;
+	int phase = strcmp(x->phase, y->phase), kind = strcmp(x->kind, y->kind);
+	int step = !strcmp(y->kind, "step") - !strcmp(x->kind, "step");
+
+	return phase ? phase : step ? step : kind ? kind : (x > y) - (x < y);
+}
+
+static void print_parts(const struct history_run *run, const struct terminal *terminal)
+{
+	static const struct table_column titles[] = {{"PHASE", 1, 0}, {"KIND", 1, 1},
+		{"NAME", 1, 0}, {"/TOKEN", 0, 0}, {"SELF", 0, 0}, {"COUNT", 0, 1}, {"P50", 0, 2},
+		{"P99", 0, 2}};
+	SCOPED_TO(table_destroy) struct table *table = table_create(titles, 8);
+	SCOPED const struct history_part **sorted = xcalloc(run->parts.count, sizeof(*sorted));
+
+	for (size_t i = 0; i < run->parts.count; i++)
+		sorted[i] = &run->parts.items[i];
+	qsort(sorted, run->parts.count, sizeof(*sorted), by_phase);
+	for (size_t n = 0; n < run->parts.count; n++) {
+		const struct history_part *p = sorted[n];
+		uint64_t p50 = history_histogram_percentile(&p->histogram, 50);
+		uint64_t p99 = history_histogram_percentile(&p->histogram, 99);
+		table_row(table, STYLE_PLAIN);
+		table_cell(table, p->phase);
+		table_cell(table, p->kind);
+		table_cell(table, p->name);
+		table_time(table, history_part_token_ns(p));
+		table_time(table, p->total_ns);
+		table_count(table, p->count ? p->count : ANALYSIS_UNKNOWN);
+		table_time(table, p50 ? p50 : ANALYSIS_UNKNOWN);
+		table_time(table, p99 ? p99 : ANALYSIS_UNKNOWN);
+	}
+	table_hide_empty(table);
+	table_print(table, terminal);
+}
+
+static void show_text(const struct history_run *run)
+{
+	char *labels = labels_of(run), *date = trend_date(run->start_ns), wall[UNITS_BYTES];
+	struct terminal terminal;
+
+	terminal_init(&terminal, stdout);
+	paragraph(&terminal, LABEL, "Run", "%s, %s, %s UTC on %s", run->id, run->kind, date,
+		run->host);
+	if (*labels)
+		paragraph(&terminal, LABEL, "Labels", "%s", labels);
+	paragraph(&terminal, LABEL, "Command", "%s", run->command);
+	if (run->wall_ns)
+		paragraph(&terminal, LABEL, "Wall time", "%s", units_time(wall, run->wall_ns));
+	if (*run->path)
+		paragraph(&terminal, LABEL, "Recording", "%s", run->path);
+	if (*run->batch)
+		paragraph(&terminal, LABEL, "Batch", "%s", run->batch);
+	const char *label = "Facts";
+	for (size_t i = 0; i < run->facts.count; i++) {
+		const char *key = report_note_title(run->facts.items[i].key);
+		if (!key || !strcmp(key, "command"))
+			continue;
+		paragraph(&terminal, LABEL, label, "%s: %s", key, run->facts.items[i].value);
+		label = "";
+	}
+	if (run->parts.count) {
+		print_parts(run, &terminal);
+		paragraph(&terminal, 0, "",
+			"/TOKEN is of typical steps: those of a recording that took less than the "
+			"median. P50 and P99 are within 3.2%% (from histograms).");
+	}
+	free(labels);
+	free(date);
+}
+
+static int history_show(const struct history_arguments *a)
+{
+	SCOPED_TO(history_store_close)
+	struct history_store *store = history_runs_open(a->db, false);
+	SCOPED_BY(history_runs_fini) struct history_runs runs = {0};
+
+	history_runs_find(&runs, store, a->operands[0]);
+	if (runs.list.count > 1 && !a->json)
+		printf("%zu runs; this is the newest:\n", runs.list.count);
+	(a->json ? show_json : show_text)(&runs.list.items[runs.list.count - 1]);
+	return CLI_DONE;
+}
+
+/* ---- plot ---- */
+
+static int take_point(void *context, const struct history_point *point)
+{
+	struct trend *t = context;
+	const struct trend_run run = {xstrdup(point->id), xstrdup(point->engine),
+		xstrdup(point->labels), point->start_ns};
+
+	return array_push(&t->runs, run) ? -ENOMEM : array_push(&t->ns, point->ns);
+}
+
+/* Which part of a token was asked for; the caller frees its name. */
+static struct history_part part_of(const struct history_arguments *a)
+{
+	struct history_part part = {.phase = (char *)step_phase_name(a->phase)};
+
+	if (!!a->brick + !!a->layer + !!a->kernel > 1)
+		die_usage("history", "--brick, --layer and --kernel exclude each other");
+	part.kind = a->brick ? "brick" : a->layer ? "layer" : a->kernel ? "kernel" : "step";
+	part.name = a->layer ? xasprintf("layer %s", a->layer)
+			     : xstrdup(a->brick	   ? a->brick
+				       : a->kernel ? a->kernel
+						   : "");
+	return part;
+}
+
+static void write_file(const struct trend *t, const char *path,
+	void (*write)(const struct trend *trend, FILE *out))
+{
+	struct output *output = output_open(path, NULL);
+
+	write(t, output_stream(output));
+	output_commit(output, 0);
+}
+
+static void show_trend(const struct history_arguments *a, struct trend *t)
+{
+	long changes = change_points_find(&t->changes, t->ns.items, t->ns.count);
+
+	if (changes < 0)
+		die(CLI_SYSTEM, "not enough memory");
+	t->change_count = (size_t)changes;
+	if (a->svg)
+		write_file(t, a->svg, trend_svg);
+	if (a->html)
+		write_file(t, a->html, trend_page);
+	if (!a->svg && !a->html)
+		(a->json ? trend_json : trend_text)(t, stdout);
+}
+
+static int history_plot(const struct history_arguments *a)
+{
+	SCOPED_TO(history_store_close)
+	struct history_store *store = history_runs_open(a->db, false);
+	const struct history_filter filter = history_filter_of(a);
+	struct history_part part = part_of(a);
+	SCOPED char *what = xasprintf("%s, %s", *part.name ? part.name : "all of it", part.phase);
+	struct trend trend = {.what = what};
+
+	struct progress *progress = progress_start("history", NULL, 0);
+	int rc = history_store_points(store, &filter, &part, take_point, &trend);
+	progress_end(progress);
+	history_runs_check(store, rc);
+	if (!trend.ns.count)
+		die(CLI_INPUT, "history: no run has %s", what);
+	show_trend(a, &trend);
+	for (size_t i = 0; i < trend.runs.count; i++) {
+		free(trend.runs.items[i].id);
+		free(trend.runs.items[i].engine);
+		free(trend.runs.items[i].labels);
+	}
+	array_fini(&trend.runs);
+	array_fini(&trend.ns);
+	free(trend.changes);
+	free(part.name);
+	return CLI_DONE;
+}
+
+/* ---- hosts ---- */
+
+/* A part of one group: time a token. */
+struct cell {
+	size_t group;
+	char *name;
+	double ns;
+};
+
+struct group {
+	char *name;
+	uint64_t runs, p99_ns;
+	double ns;	   /* a token */
+	double effect;	   /* against the median of all groups; a ratio less 1 */
+	const char *brick; /* that adds most to it; NULL: none is slower */
+	double points;	   /* what it adds, of the median token */
+};
+
+struct hosts {
+	ARRAY(struct group) groups;
+	ARRAY(struct cell) cells;
+	struct history_histogram all; /* steps of all groups */
+	double median_ns;
+};
+
+static int take_group(void *context, const struct history_group *g)
+{
+	struct hosts *h = context;
+	const struct history_part *p = g->part;
+	double ns = p->typical_tokens ? (double)p->typical_ns / (double)p->typical_tokens : NAN;
+	size_t last = h->groups.count - 1;
+
+	if (!h->groups.count || strcmp(h->groups.items[last].name, g->group)) {
+		if (array_push(&h->groups, (struct group){.name = xstrdup(g->group), .ns = NAN}))
+			return -ENOMEM;
+		last = h->groups.count - 1;
+	}
+	if (!strcmp(p->kind, "step")) {
+		h->groups.items[last].runs = g->runs;
+		h->groups.items[last].ns = ns;
+		h->groups.items[last].p99_ns = history_histogram_percentile(&p->histogram, 99);
+		return history_histogram_merge(&h->all, &p->histogram);
+	}
+	if (strcmp(p->kind, "brick"))
+		return 0;
+	return array_push(&h->cells, (struct cell){last, xstrdup(p->name), ns});
+}
+
+COMPARATOR(compare_cells, struct cell, strcmp(x->name, y->name) ?: ORDER(x->group, y->group))
+
+/* What a brick adds in each group, against its median over the groups. */
+static void weigh(struct hosts *h, const struct cell *cells, size_t count, double *scratch)
+{
+	for (size_t i = 0; i < count; i++)
+		scratch[i] = cells[i].ns;
+	double median = statistics_median(scratch, count);
+	for (size_t i = 0; i < count; i++) {
+		struct group *g = &h->groups.items[cells[i].group];
+		double points = (cells[i].ns - median) / h->median_ns;
+		if (points > g->points) {
+			g->points = points;
+			g->brick = cells[i].name;
+		}
+	}
+}
+
+static int compare_groups(const void *a, const void *b)
+{
+	const struct group *x = a, *y = b;
+	double a_ns = isnan(x->ns) ? -1 : x->ns, b_ns = isnan(y->ns) ? -1 : y->ns;
+
+	return ORDER(b_ns, a_ns) ?: strcmp(x->name, y->name);
+}
+
+static void compute(struct hosts *h)
+{
+	SCOPED double *scratch = xcalloc(h->groups.count + h->cells.count + 1, sizeof(*scratch));
+	size_t known = 0;
+
+	for (size_t i = 0; i < h->groups.count; i++)
+		if (!isnan(h->groups.items[i].ns))
+			scratch[known++] = h->groups.items[i].ns;
+	h->median_ns = known ? statistics_median(scratch, known) : NAN;
+	if (h->cells.count)
+		qsort(h->cells.items, h->cells.count, sizeof(*h->cells.items), compare_cells);
+	for (size_t i = 0, end; i < h->cells.count; i = end) {
+		for (end = i; end < h->cells.count &&
+			      !strcmp(h->cells.items[end].name, h->cells.items[i].name);
+			end++)
+			;
+		weigh(h, h->cells.items + i, end - i, scratch);
+	}
+	for (size_t i = 0; i < h->groups.count; i++)
+		h->groups.items[i].effect = h->groups.items[i].ns / h->median_ns - 1;
+	if (h->groups.count)
+		qsort(h->groups.items, h->groups.count, sizeof(*h->groups.items), compare_groups);
+}
+
+static void hosts_json(const struct hosts *h, bool by_engine)
+{
+	json_t *root = json_object(), *rows = json_array();
+	uint64_t p99 = history_histogram_percentile(&h->all, 99);
+
+	for (size_t i = 0; i < h->groups.count; i++) {
+		const struct group *g = &h->groups.items[i];
+		json_t *row = json_object();
+		json_put(row, "name", json_text(g->name));
+		json_put(row, "runs", json_number(g->runs));
+		json_put(row, "ns_per_token", json_rate(g->ns));
+		json_put(row, "effect", isfinite(g->effect) ? json_real(g->effect) : json_null());
+		json_put(row, "p99_ns", g->p99_ns ? json_number(g->p99_ns) : json_null());
+		json_put(row, "brick", json_text(g->brick));
+		json_put(row, "points", json_real(g->points));
+		json_add(rows, row);
+	}
+	json_put(root, "schema", json_text("brick/history-hosts/1"));
+	json_put(root, "p99_ns", p99 ? json_number(p99) : json_null());
+	json_put(root, "steps", json_number(history_histogram_count(&h->all)));
+	json_put(root, by_engine ? "engines" : "hosts", rows);
+	json_print(root, stdout);
+}
+
+static void add_host(struct table *table, const struct group *g)
+{
+	table_row(table, STYLE_PLAIN);
+	table_cell(table, *g->name ? g->name : "(not known)");
+	table_count(table, g->runs);
+	table_time(table, isnan(g->ns) ? ANALYSIS_UNKNOWN : (uint64_t)g->ns);
+	table_format(table, isfinite(g->effect) ? "%+.1f%%" : "-", 100 * g->effect);
+	table_time(table, g->p99_ns ? g->p99_ns : ANALYSIS_UNKNOWN);
+	table_cell(table, g->brick ? g->brick : "-");
+	table_format(table, g->brick ? "%+.1f" : "-", 100 * g->points);
+}
+
+static void hosts_text(const struct hosts *h, bool by_engine)
+{
+	const struct table_column columns[] = {{by_engine ? "ENGINE" : "HOST", 1, 0},
+		{"RUNS", 0, 1}, {"/TOKEN", 0, 0}, {"EFFECT", 0, 0}, {"P99", 0, 2}, {"BRICK", 1, 0},
+		{"POINTS", 0, 1}};
+	SCOPED_TO(table_destroy) struct table *table = table_create(columns, 7);
+	uint64_t p99 = history_histogram_percentile(&h->all, 99);
+	char text[UNITS_BYTES], count[UNITS_BYTES];
+	struct terminal terminal;
+
+	terminal_init(&terminal, stdout);
+	for (size_t i = 0; i < h->groups.count; i++)
+		add_host(table, &h->groups.items[i]);
+	table_print(table, &terminal);
+	printf("EFFECT, POINTS: against the median of %zu; p99 of %s steps: %s\n", h->groups.count,
+		units_count(count, history_histogram_count(&h->all)),
+		p99 ? units_time(text, p99) : "-");
+}
+
+static int history_hosts(const struct history_arguments *a)
+{
+	SCOPED_TO(history_store_close)
+	struct history_store *store = history_runs_open(a->db, false);
+	const struct history_filter filter = history_filter_of(a);
+	struct hosts h = {0};
+
+	struct progress *progress = progress_start("history", NULL, 0);
+	int rc = history_store_groups(
+		store, &filter, a->by_engine, step_phase_name(a->phase), take_group, &h);
+	progress_end(progress);
+	history_runs_check(store, rc);
+	if (!h.groups.count)
+		die(CLI_INPUT, "history: no run has %s steps", step_phase_name(a->phase));
+	compute(&h);
+	(a->json ? hosts_json : hosts_text)(&h, a->by_engine);
+	for (size_t i = 0; i < h.groups.count; i++)
+		free(h.groups.items[i].name);
+	for (size_t i = 0; i < h.cells.count; i++)
+		free(h.cells.items[i].name);
+	array_fini(&h.groups);
+	array_fini(&h.cells);
+	history_histogram_fini(&h.all);
+	return CLI_DONE;
+}
+
+/* ---- import ---- */
+
+struct import {
+	struct history_store *store;
+	const char *label;
+	int rc;
+};
+
+static int take_imported(void *context, struct history_run *run)
+{
+	struct import *import = context;
+
+	import->rc = history_store_add(import->store, run);
+	if (import->rc == 0 && import->label)
+		import->rc = history_store_label(import->store, run->id, import->label, 0);
+	return import->rc;
+}
+
+static int history_import(const struct history_arguments *a)
+{
+	struct import import = {history_runs_open(a->db, true), a->label, 0};
+
+	for (size_t i = 0; i < a->operand_count; i++) {
+		char error[512] = "";
+		long count = llama_bench_read(
+			a->operands[i], take_imported, &import, error, sizeof(error));
+		history_runs_check(import.store, import.rc);
+		if (count < 0)
+			die(CLI_INPUT, "%s", error);
+		printf("%s: %ld test%s\n", a->operands[i], count, count == 1 ? "" : "s");
+	}
+	struct progress *progress = progress_start("history", NULL, 0);
+	int rc = history_store_flush(import.store);
+	progress_end(progress);
+	history_runs_check(import.store, rc);
+	history_store_close(import.store);
+	return CLI_DONE;
+}
+/* ---- the command ---- */
+
+static WORDS(words_by, "host", "engine");
+static WORDS(words_kind, "recorded", "plain", "imported", "floor");
+
+static void set_by(const struct option_use *use, const char *text)
 {
 	*(bool *)use->to = option_choice(use, text) == 1;
 }
@@ -61,12 +624,6 @@ static const struct cli_option option_table[] = {
 	{"json", NULL, "as JSON", option_flag, OF(json)},
 	OPTION_HELP,
 };
-
-struct history_filter history_filter_of(const struct history_arguments *a)
-{
-	return (struct history_filter){
-		.label = a->label, .host = a->host, .kind = a->kind, .limit = a->limit};
-}
 
 static int change(const struct history_arguments *a, const char *label)
 {

@@ -1,13 +1,552 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * brick record: parses the command line, has record/ run the program, says on stderr what came of
- * it. Returns the program's own exit code; stdout is the program's alone.
+ * `brick record`: parses the command line, where faulty values end it before CMD runs; has record/
+ * run the program; says on stderr what came of it, as stdout is the program's alone; keeps a
+ * summary in the history, where what cannot be kept is a warning. Returns the program's own exit
+ * code.
  */
-#include "cli/cmd_record.h"
-
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
+#include "attach/rules/rules.h"
+#include "brick/counters.h"
+#include "brick/error.h"
+#include "brick/session.h"
 #include "cli/die.h"
+#include "cli/history_runs.h"
+#include "cli/options.h"
+#include "cli/program.h"
+#include "record/recorder.h"
+#include "trace/load.h"
+#include "ui/text/report_presence.h"
+#include "ui/text/text.h"
+
+struct record_arguments {
+	struct recorder_options options;
+	int quiet;
+	int graph, tiles, digest, measures_distortion;
+	int off; /* --mode none */
+	int no_history;
+	const char *db, *label; /* NULL: not said */
+};
+
+/* ---- the command line ---- */
+
+enum { DEFAULT_INTERVAL_MS = 1000, MAX_INTERVAL_MS = 60000, MAX_RING_RECORDS = 1 << 26 };
+
+static void add_variable(struct record_arguments *a, const char *name, const char *value)
+{
+	if (environment_add(&a->options.environment, "%s=%s", name, value))
+		die(CLI_SYSTEM, "record: %s", strerror(ENOMEM));
+}
+
+static const char *const mode_names[] = {
+	[BRICK_MODE_DEFERRED] = "deferred",
+	[BRICK_MODE_PER_LAYER] = "per-layer",
+	[BRICK_MODE_IMMEDIATE] = "immediate",
+	[BRICK_MODE_NONE] = "none",
+};
+
+void words_record_mode(struct option_words *words)
+{
+	words_add_all(words, mode_names, sizeof(mode_names) / sizeof(mode_names[0]));
+}
+
+static void set_mode(const struct option_use *use, const char *text)
+{
+	struct record_arguments *a = use->to;
+	int mode = option_choice(use, text);
+	char value[12];
+
+	snprintf(value, sizeof(value), "%d", mode);
+	a->off = mode == BRICK_MODE_NONE;
+	add_variable(a, "BRICK_MODE", value);
+}
+
+/*
+ * Faults in rules are reported now, not in the middle of somebody's run. Children may run in
+ * another directory: the path must be whole.
+ */
+static void set_rules(const struct option_use *use, const char *path)
+{
+	char whole[PATH_MAX];
+	struct rules *rules;
+	struct rules_error fault;
+	int error = rules_load(&rules, path, &fault);
+
+	if (error == BRICK_EFORMAT)
+		die_usage("record", "record: %s:%u: %s", path, fault.line, fault.text);
+	if (error || !realpath(path, whole))
+		die_usage("record", "record: %s: %s", path,
+			error ? brick_strerror(error) : strerror(errno));
+	rules_destroy(rules);
+	add_variable(use->to, "BRICK_RULES", whole);
+}
+
+static void set_ring(const struct option_use *use, const char *text)
+{
+	unsigned long records;
+	char value[24];
+
+	option_number(&(struct option_use){use->command, use->option, &records}, text);
+	snprintf(value, sizeof(value), "%lu", records);
+	add_variable(use->to, "BRICK_RING_RECORDS", value);
+}
+
+static void set_interval(const struct option_use *use, const char *text)
+{
+	struct record_arguments *a = use->to;
+	unsigned long ms;
+
+	option_number(&(struct option_use){use->command, use->option, &ms}, text);
+	a->options.interval_ms = (uint32_t)ms;
+}
+
+/* auto, none, the methods of all attachers. */
+void words_attach(struct option_words *words)
+{
+	words_add(words, "auto");
+	words_add(words, "none");
+	for (const struct attacher *const *at = attachers; *at; at++)
+		for (const char *const *own = (*at)->methods; own && *own; own++)
+			words_add(words, *own);
+}
+
+static void set_attach(const struct option_use *use, const char *text)
+{
+	struct record_arguments *a = use->to;
+	int choice = option_choice(use, text);
+
+	if (choice == 1)
+		a->options.inject = 0;
+	else if (choice)
+		add_variable(a, "BRICK_ATTACH", text);
+}
+
+static const char *const tile_levels[] = {"macro", "midi", "micro"};
+
+static void words_tiles(struct option_words *words)
+{
+	words_add_all(words, tile_levels, 3);
+}
+static WORDS(words_digest, "all");
+
+static void words_counters(struct option_words *words)
+{
+	static const char *const sets[] = {"all", "software", "hardware"};
+	words_add_all(words, sets, 3);
+	for (uint32_t kind = 0; brick_counters_name(kind); kind++)
+		words_add(words, brick_counters_name(kind));
+}
+
+static void set_tiles(const struct option_use *use, const char *text)
+{
+	struct record_arguments *a = use->to;
+	const char *levels = text ? text : "macro,midi";
+
+	for (const char *at = levels; *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ',')) {
+		size_t n = strcspn(at, ","), i = 0;
+		while (i < 3 && (strlen(tile_levels[i]) != n || strncmp(at, tile_levels[i], n)))
+			i++;
+		if (i == 3)
+			die_usage("record",
+				"record: --tiles=%s: must be macro, midi, micro or some "
+				"of them with commas between",
+				levels);
+	}
+	a->tiles = 1;
+	add_variable(a, "BRICK_TILES", levels);
+}
+
+static void set_digest(const struct option_use *use, const char *text)
+{
+	struct record_arguments *a = use->to;
+
+	if (text && strcmp(text, "all"))
+		die_usage("record", "record: --digest=%s: must be all, or nothing", text);
+	a->digest = text ? 2 : 1;
+}
+
+static void set_counters(const struct option_use *use, const char *text)
+{
+	if (brick_counters_parse(text ? text : "all") < 0)
+		die_usage("record",
+			"record: --counters=%s: must be all, software, hardware, or names "
+			"of counters with commas between",
+			text);
+	add_variable(use->to, "BRICK_COUNTERS", text ? text : "all");
+}
+
+static void set_plain_steps(const struct option_use *use, const char *text)
+{
+	struct record_arguments *a = use->to;
+
+	a->measures_distortion = 1;
+	add_variable(a, "BRICK_PLAIN_STEPS", "5");
+}
+
+/* enum off_cpu_when */
+static WORDS(words_off_cpu, "off", "on", "auto");
+
+static void set_1(const struct option_use *use, const char *text)
+{
+	*(int *)use->to = 1;
+}
+
+static void set_0(const struct option_use *use, const char *text)
+{
+	*(int *)use->to = 0;
+}
+
+#define OF(member) offsetof(struct record_arguments, member)
+
+static const struct cli_option option_table[] = {
+	{"output", "FILE",
+		"the recording (default: run.pftrace); the one before is kept as FILE.old",
+		option_text, .at = OF(options.output), .letter = 'o'},
+	{"mode", "MODE",
+		"when to synchronise with devices: deferred (default), per-layer, immediate; none "
+		"records nothing",
+		set_mode, .at = 0, .words = words_record_mode},
+	{"attach", "WHAT", "auto (default); none: only programs with libbrick inside; or a method",
+		set_attach, .at = 0, .words = words_attach},
+	{"rules", "FILE", "map operations to bricks by these rules", set_rules, .at = 0},
+	{"graph", NULL, "also record the execution graph", set_1, .at = OF(graph)},
+	{"tiles", "[=LIST]", "also record tiles: macro,midi (default), micro", set_tiles, .at = 0,
+		.words = words_tiles},
+	{"digest", "[=all]", "also record digests of results: of bricks, or of all nodes",
+		set_digest, .at = 0, .words = words_digest},
+	{"counters", "[=LIST]", "also count per step: cycles, page faults, ...", set_counters,
+		.at = 0, .words = words_counters},
+	{"off-cpu", "WHEN",
+		"when threads do not run: auto (default), while that costs the program less than "
+		"0.2 %; on, whatever it costs; or off",
+		option_index, .at = OF(options.off_cpu), .words = words_off_cpu},
+	{"measure-distortion", NULL,
+		"record one step in five as one piece, to hold the others against it",
+		set_plain_steps, .at = 0},
+	{"ring", "N", "records that a thread can be ahead of the recorder (default: 262144)",
+		set_ring, .low = 1, .high = MAX_RING_RECORDS},
+	{"interval", "MS", "drain at least this often (default: 1000)", set_interval, .low = 1,
+		.high = MAX_INTERVAL_MS},
+	{"no-compress", NULL, "write plain packets", set_0, .at = OF(options.compress)},
+	{"keep-going", NULL, "run CMD even where it cannot be recorded", set_1,
+		.at = OF(options.keep_going)},
+	{"wait", NULL, "wait for all recorded processes, not only for CMD", set_1,
+		.at = OF(options.wait)},
+	{"no-history", NULL, "do not keep its summary in the history", set_1, .at = OF(no_history)},
+	{"db", "WHERE", "the history to keep it in (default: BRICK_DB)", option_text, .at = OF(db)},
+	{"label", "NAME", "call it so in the history: diff @NAME", option_text, .at = OF(label)},
+	{"quiet", NULL, "no summary", set_1, .at = OF(quiet), .letter = 'q'},
+	OPTION_HELP,
+};
+
+static void set_capture(struct record_arguments *a)
+{
+	char list[48];
+
+	if (!a->graph && !a->digest)
+		return;
+	snprintf(list, sizeof(list), "%s%s", a->graph ? "graph," : "",
+		a->digest > 1 ? "digest,digest-all,"
+		: a->digest   ? "digest,"
+			      : "");
+	list[strlen(list) - 1] = '\0';
+	add_variable(a, "BRICK_CAPTURE", list);
+}
+
+static void record_parse(
+	struct record_arguments *a, const struct cli_command *command, int argc, char **argv)
+{
+	*a = (struct record_arguments){.options = {
+					       .output = "run.pftrace",
+					       .interval_ms = DEFAULT_INTERVAL_MS,
+					       .compress = 1,
+					       .inject = 1,
+					       .off_cpu = OFF_CPU_IF_CHEAP,
+					       .warn = warn,
+				       }};
+	options_parse(command, a, argc, argv);
+	if (optind >= argc)
+		die_usage("record", "record: which command?");
+	if (!*a->options.output)
+		die_usage("record", "record: --output: the name is empty");
+	if (a->measures_distortion && a->digest)
+		die_usage("record", "record: --measure-distortion leaves nodes out, and --digest "
+				    "wants them all");
+	set_capture(a);
+	a->options.command = argv + optind;
+}
+
+/* Parse the command line, or end the program. */
+static void record_arguments_fini(struct record_arguments *a)
+{
+	environment_fini(&a->options.environment);
+}
+
+/* ---- the summary ---- */
+
+static const char *plural(uint64_t count, const char *one, const char *many)
+{
+	return count == 1 ? one : many;
+}
+
+static void print_totals(const struct recorder_result *r)
+{
+	char samples[UNITS_BYTES], steps[UNITS_BYTES], wall[UNITS_BYTES];
+
+	fprintf(stderr, "brick: %s %s in %s %s; %u %s, %llu %s; %s\n",
+		units_count(samples, r->samples), plural(r->samples, "sample", "samples"),
+		units_count(steps, r->steps), plural(r->steps, "step", "steps"), r->processes,
+		plural(r->processes, "process", "processes"), (unsigned long long)r->threads,
+		plural(r->threads, "thread", "threads"), units_time(wall, r->wall_ns));
+}
+
+/* The different values of a note, joined; 0 when there is none. */
+static int join_notes(const char *notes, const char *key, char *out, size_t bytes)
+{
+	size_t n = strlen(key), used = 0;
+
+	out[0] = '\0';
+	for (const char *at = notes; at && *at;) {
+		size_t line = strcspn(at, "\n");
+		char value[256];
+		if (line > n && !strncmp(at, key, n) && at[n] == '=') {
+			snprintf(value, sizeof(value), "%.*s", (int)(line - n - 1), at + n + 1);
+			if (!strstr(out, value) && used < bytes)
+				used += (size_t)snprintf(
+					out + used, bytes - used, "%s%s", used ? "; " : "", value);
+		}
+		at += line + (at[line] == '\n');
+	}
+	return used > 0;
+}
+
+/* What was attached says so itself, in notes. */
+static int print_attached(const char *notes)
+{
+	char method[512], version[512];
+
+	if (!join_notes(notes, "attach", method, sizeof(method)))
+		return 0;
+	for (const struct attacher *const *a = attachers; *a; a++)
+		if ((*a)->version_note &&
+			join_notes(notes, (*a)->version_note, version, sizeof(version))) {
+			warn("attached to %s %s: %s", (*a)->title, version, method);
+			return 1;
+		}
+	warn("attached: %s", method);
+	return 1;
+}
+
+/* env -i: what gets us into a program is in the environment. */
+static int empties_environment(char *const *command)
+{
+	const char *slash = strrchr(command[0], '/');
+
+	if (strcmp(slash ? slash + 1 : command[0], "env"))
+		return 0;
+	for (command++; *command && **command == '-'; command++) {
+		const char *letters = *command + 1;
+		size_t flags = strcspn(letters, "uCS"); /* those take a value */
+		if (!*letters || !strcmp(letters, "-ignore-environment"))
+			return 1;
+		if (*letters != '-' && memchr(letters, 'i', flags))
+			return 1;
+		int is_short = *letters != '-' && letters[flags] && !letters[flags + 1];
+		if ((is_short || !strcmp(letters, "-unset") || !strcmp(letters, "-chdir")) &&
+			command[1])
+			command++;
+	}
+	return 0;
+}
+
+/*
+ * Of the program, what it is linked with and what its arguments name: ggml is inside, and nothing
+ * says where its functions are. As `brick doctor` looks.
+ */
+static int tell_hidden(char *const *command)
+{
+	struct program_files files;
+	struct program_ggml ggml;
+	int told = 0;
+
+	if (program_files_of_command(&files, command))
+		return 0;
+	for (size_t i = 0; i < files.paths.count && !told; i++) {
+		told = !program_ggml(&ggml, files.paths.items[i]) &&
+		       ggml.way == PROGRAM_GGML_STRIPPED;
+		if (told)
+			warn("nothing was attached: %s: %s; %s", files.paths.items[i], ggml.missing,
+				ggml.advice);
+	}
+	program_files_fini(&files);
+	return told;
+}
+
+static void print_nothing(const struct record_arguments *a, const struct recorder_result *r)
+{
+	const char *why = inject_obstacle_text(r->obstacle);
+	const char *advice = inject_obstacle_advice(r->obstacle);
+	char kinds[INJECT_KINDS_BYTES];
+
+	if (a->off) {
+		warn("nothing was recorded: --mode none switches recording off");
+	} else if (empties_environment(a->options.command)) {
+		warn("nothing was recorded: %s empties the environment, through which Brick gets "
+		     "into the program; put it in front instead: env -i ... brick record -- ...",
+			a->options.command[0]);
+	} else if (!a->options.inject && !*why) {
+		warn("nothing was recorded: %s has no libbrick inside, and --attach none adds none",
+			a->options.command[0]);
+	} else if (r->left_behind) {
+		warn("nothing was recorded yet: %s has ended, and process %d, which it left "
+		     "behind, goes on; --wait waits for it",
+			a->options.command[0], r->left_behind);
+	} else {
+		if (*why)
+			warn("nothing was attached: %s%s%s", why, advice ? "; " : "",
+				advice ? advice : "");
+		if (!tell_hidden(a->options.command) && !*why)
+			warn("nothing was attached: %s uses no %s through shared libraries",
+				a->options.command[0], inject_kinds(kinds));
+	}
+}
+
+static void print_losses(const struct recorder_result *r)
+{
+	char count[UNITS_BYTES];
+
+	if (r->dropped)
+		fprintf(stderr,
+			"brick: %s %s dropped (statistics are exact without them; "
+			"--ring takes more)\n",
+			units_count(count, r->dropped), plural(r->dropped, "record", "records"));
+	if (r->refused_processes)
+		warn("%llu %s could not record: process %u: %s; %s %s lost",
+			(unsigned long long)r->refused_processes,
+			plural(r->refused_processes, "process", "processes"), r->refused_pid,
+			brick_strerror(r->refused_error), units_count(count, r->refused_records),
+			plural(r->refused_records, "record is", "records are"));
+	if (r->lost)
+		warn("%u %s could not be read in full: %s", r->lost,
+			plural(r->lost, "process", "processes"), r->fault);
+	if (r->dead)
+		fprintf(stderr,
+			"brick: %u %s died without ending the recording; what was recorded "
+			"until then is there\n",
+			r->dead, plural(r->dead, "process", "processes"));
+	if (r->outlived)
+		fprintf(stderr,
+			"brick: %u %s still running; recorded until now (--wait waits for them)\n",
+			r->outlived, plural(r->outlived, "process is", "processes are"));
+}
+
+/* Not knowing it is worth a word only where it was asked for. */
+static void print_off_cpu(const struct off_cpu_account *o)
+{
+	char count[UNITS_BYTES], reason[128];
+
+	report_off_cpu_reason(o->error, reason, sizeof(reason));
+	if (o->error)
+		warn("when threads were off their CPUs is not known: %s", reason);
+	if (o->lost)
+		fprintf(stderr, "brick: %s context %s lost: times off the CPU are not complete\n",
+			units_count(count, o->lost), plural(o->lost, "switch is", "switches are"));
+	if (o->gap_count)
+		fprintf(stderr,
+			"brick: threads left their CPUs %s times a second, and to record that took "
+			"%.1f us each: it was stopped%s; --off-cpu on records it all the same\n",
+			units_count(count, o->gaps[0].per_s), (double)o->gaps[0].each_ns / 1e3,
+			o->gaps[o->gap_count - 1].end_ns == UINT64_MAX ? "" : " for a while");
+}
+
+/* A program with libbrick inside that asked for a recording of its own. */
+static void print_embedded(const char *output, const char *notes)
+{
+	char own[512];
+
+	if (join_notes(notes, "embedded.output", own, sizeof(own)))
+		warn("%s is not written by the program itself: its bricks are in %s", own, output);
+}
+
+static void print_missing_captures(
+	const struct record_arguments *a, const struct recorder_result *r)
+{
+	static const char *const names[] = {"graph", "tiles", "digest"};
+	const int wanted[] = {a->graph, a->tiles, a->digest};
+
+	for (unsigned i = 0; i < 3; i++) {
+		char key[32], value[64];
+		snprintf(key, sizeof(key), "capture.%s", names[i]);
+		if (wanted[i] && !join_notes(r->notes, key, value, sizeof(value)))
+			fprintf(stderr, "brick: --%s: nothing in this run could record it\n",
+				names[i]);
+	}
+}
+
+/* Say on stderr what came of a recording. */
+static void record_summary(const struct record_arguments *a, const struct recorder_result *r)
+{
+	char bytes[UNITS_BYTES];
+
+	if (!r->recorded)
+		return;
+	print_totals(r);
+	if (!print_attached(r->notes) && !r->samples && !r->refused_processes)
+		print_nothing(a, r);
+	print_embedded(a->options.output, r->notes);
+	print_missing_captures(a, r);
+	print_losses(r);
+	print_off_cpu(&r->off_cpu);
+	warn("%s recorded; to see it: brick report %s", units_bytes(bytes, r->bytes),
+		a->options.output);
+}
+
+/* ---- the history ---- */
+
+/* Some three million samples: nobody waits longer, or gives more memory, for what was not asked
+ * for. */
+enum { BYTES_MAX = 8 << 20 };
+
+static bool is_worth_it(const struct record_arguments *a, const struct recorder_result *r)
+{
+	struct stat info;
+
+	if (a->no_history || !r->recorded || !r->steps || stat(a->options.output, &info) ||
+		!S_ISREG(info.st_mode))
+		return 0;
+	if (info.st_size <= BYTES_MAX)
+		return 1;
+	if (!a->quiet)
+		warn("%s: is large; 'brick history add %s' keeps its summary in the history",
+			a->options.output, a->options.output);
+	return 0;
+}
+
+/* Keep its summary in the history, if there is one. */
+static void record_history(const struct record_arguments *a, const struct recorder_result *r)
+{
+	struct load_error error = {0};
+	struct history_run entry;
+	struct run *run = NULL;
+	SCOPED char *where = a->db ? NULL : history_default();
+
+	if ((a->db || where) && is_worth_it(a, r) &&
+		run_load(&run, a->options.output, &error) == 0) {
+		history_entry_init(&entry, run, a->options.output);
+		if (!a->label || history_run_label(&entry, a->label) == 0)
+			history_runs_keep(a->db, &entry);
+		history_run_fini(&entry);
+		run_destroy(run);
+	}
+}
+
+/* ---- the command ---- */
 
 /* What is attached to, and how else it may be, as the table of attachers has it. */
 static char *notes(void)
@@ -64,5 +603,5 @@ const struct cli_command command_record = {
 	.flags = CLI_RUNS,
 	.usage = "[OPTIONS] [--] CMD [ARGS...]",
 	.about = "Run a program and record it.",
-	.options = record_option_table,
+	.options = option_table,
 };

@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * `brick report`: options, numbers, and the choice of the form. The forms themselves are in
- * report_text.c, report_json.c, report_csv.c and report_html.c.
- */
-#include "ui/text/report_view.h"
-#include "ui/text/report_fields.h"
-
+/* `brick report`: options, the numbers, and the choice of the form. */
 #include <stdbool.h>
 #include <stdlib.h>
 
 #include "cli/command.h"
 #include "cli/die.h"
-#include "cli/input.h"
 #include "cli/history_runs.h"
+#include "cli/input.h"
+#include "cli/output.h"
 #include "cli/selection_options.h"
 #include "ui/page/page_json.h"
 #include "ui/text/json_out.h"
 #include "ui/text/report_apart.h"
+#include "ui/text/report_fields.h"
 #include "ui/text/report_sort.h"
+#include "ui/text/report_view.h"
 
 struct options {
 	enum summary_by by;
@@ -163,7 +160,7 @@ static int run_report(int argc, char **argv)
 	SCOPED_TO(run_destroy) struct run *run = input_load(kept ? kept : operand);
 	selection_narrow(&options.selection, run);
 	if (options.html) {
-		report_html(run, options.html);
+		output_page(run, options.html);
 		return CLI_DONE;
 	}
 	SCOPED_BY(report_apart_fini) struct report_apart apart = {0};

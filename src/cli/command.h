@@ -60,5 +60,7 @@ struct cli_command {
 #define CLI_DECLARE(name) extern const struct cli_command command_##name;
 CLI_COMMANDS(CLI_DECLARE)
 
-extern const struct cli_command *const commands[];	  /* in that order; NULL at the end */
+/* The table of commands, in that order, NULL at its end: main() hands it in, so that no command
+ * needs all others. */
+extern const struct cli_command *const *commands;
 const struct cli_command *command_find(const char *name); /* NULL: there is none */

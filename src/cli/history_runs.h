@@ -2,14 +2,16 @@
 /*
  * Runs of a history, as commands name them: @last (the newest, with the others of its batch),
  * @last~2 (the one two before), @3 (the third newest), @NAME (all runs with that label, or of that
- * batch), @1a2b (the run whose id begins with it). Ends the program with a sentence when it cannot.
- * Main thread.
+ * batch), @1a2b (the run whose id begins with it); and recordings as entries of a history. Ends the
+ * program with a message when it cannot. Main thread.
  */
 #pragma once
 
 #include <stdbool.h>
-#include "base/array.h"
+#include "analysis/history/history_run.h"
 #include "analysis/history/store.h"
+#include "base/array.h"
+#include "trace/run.h"
 
 struct history_runs {
 	ARRAY(struct history_run) list;
@@ -45,3 +47,12 @@ double history_runs_floor(const char *where, const char *host, uint64_t *measure
  * Returns 0 if it is kept, or there is no history at all.
  */
 int history_runs_keep(const char *where, const struct history_run *run);
+
+/* path: where the recording is, whatever it was loaded by; NULL: it will not be kept. */
+void history_entry_init(struct history_run *entry, const struct run *run, const char *path);
+
+/* Of this machine, now, without anything in it: for what is no recording. */
+void history_entry_here(struct history_run *entry, const char *kind, const char *command);
+
+/* history_text_set() that ends the program; makes valid UTF-8 of it. */
+void history_entry_text(char **text, const char *value);

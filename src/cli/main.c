@@ -15,6 +15,9 @@
 
 enum { COMMANDS_MAX = 64 };
 
+#define CLI_ENTRY(name) &command_##name,
+static const struct cli_command *const table[] = {CLI_COMMANDS(CLI_ENTRY) NULL};
+
 static void print_help(FILE *out)
 {
 	fputs("Usage: brick COMMAND [OPTIONS]\n"
@@ -70,6 +73,7 @@ static int run_command(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	commands = table;
 	output_init();
 	setlocale(LC_CTYPE, ""); /* the character set, from the environment */
 	if (argc < 2) {

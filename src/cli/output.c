@@ -19,6 +19,7 @@
 
 #include "brick/error.h"
 #include "cli/die.h"
+#include "ui/page/page_json.h"
 
 struct output {
 	FILE *stream;
@@ -183,4 +184,20 @@ void output_commit(struct output *output, int rc)
 	free(output->temporary);
 	free(output->path);
 	free(output);
+}
+
+void output_page(const struct run *run, const char *path)
+{
+	struct output *output = output_open(path, run->path);
+	SCOPED_BY(page_fini) struct page page;
+	json_auto_t *data = NULL;
+	int rc = page_measure(&page, run);
+
+	if (rc == 0)
+		rc = page_json(&data, &page, PAGE_FILE);
+	if (rc == 0)
+		rc = page_write(data, output_stream(output));
+	if (rc < 0)
+		die(CLI_SYSTEM, "%s: not enough memory for its page", run->path);
+	output_commit(output, 0);
 }

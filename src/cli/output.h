@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdio.h>
+#include "trace/run.h"
 
 /*
  * Make sure that descriptors 0 to 2 are taken, so that no file that is opened later becomes one of
@@ -35,3 +36,6 @@ FILE *output_stream(struct output *output);
  * the writer says of it, 0 or a negative code.
  */
 void output_commit(struct output *output, int rc);
+
+/* Write the page of a report to a file, or end the program. */
+void output_page(const struct run *run, const char *path);

@@ -44,12 +44,9 @@ void words_phases_or_all(struct option_words *words)
 	words_phases(words);
 	words_add(words, "all");
 }
-
-WORDS(words_step, "decode", "prefill", "slowest")
-
-WORDS(words_steps, "slowest", "slow")
-
-WORDS(words_rows, "brick", "layer")
+WORDS(words_step, "decode", "prefill", "slowest");
+WORDS(words_steps, "slowest", "slow");
+WORDS(words_rows, "brick", "layer");
 
 /* ---- of a recording ---- */
 

@@ -22,13 +22,14 @@ void words_add(struct option_words *words, const char *word);
 void words_add_all(struct option_words *words, const char *const *names, size_t count);
 void words_fini(struct option_words *words);
 
-/* The definition of a function that adds these words. */
+/* The definition of a function that adds these words; a ';' follows. */
 #define WORDS(function, ...)                                                   \
 	void function(struct option_words *words)                              \
 	{                                                                      \
 		static const char *const names[] = {__VA_ARGS__};              \
 		words_add_all(words, names, sizeof(names) / sizeof(names[0])); \
-	}
+	}                                                                      \
+	struct option_words
 
 /* ---- words that several commands know ---- */
 

@@ -29,7 +29,7 @@ static json_t *digest_json(const struct run_digest *d)
 	json_put(object, "infinite", json_number(x->plus_infinite_count + x->minus_infinite_count));
 	json_put_signed(object, x, min, max, sum, square_sum);
 	char fnv64[20];
-	snprintf(fnv64, sizeof fnv64, "%016llx", (unsigned long long)x->fnv64);
+	snprintf(fnv64, sizeof(fnv64), "%016llx", (unsigned long long)x->fnv64);
 	json_put(object, "fnv64", json_text(fnv64));
 	return object;
 }

@@ -40,8 +40,8 @@ static void name_result(const struct printer *p, char out[WORD], const struct ru
 {
 	char brick[WORD / 2], label[WORD / 2];
 
-	text_escape(brick, sizeof brick, p->view->a->bricks[d->brick].name);
-	text_escape(label, sizeof label, d->label ? d->label : "");
+	text_escape(brick, sizeof(brick), p->view->a->bricks[d->brick].name);
+	text_escape(label, sizeof(label), d->label ? d->label : "");
 	snprintf(out, WORD, "%.75s%s%.75s%s", brick, label[0] ? " \"" : "", label,
 		label[0] ? "\"" : "");
 }
@@ -69,7 +69,7 @@ static void print_missing(const struct printer *p, int is_b)
 		if (!n)
 			continue;
 		total += n;
-		text_escape(name, sizeof name, d->bricks[i].name);
+		text_escape(name, sizeof(name), d->bricks[i].name);
 		text_append(&list, ", ", "%s (%u)", name, n);
 	}
 	if (list)
@@ -117,7 +117,7 @@ static void print_place(const struct printer *p, uint32_t index)
 
 	name_result(p, name, d);
 	if (d->layer >= 0)
-		snprintf(layer, sizeof layer, ", layer %d", d->layer);
+		snprintf(layer, sizeof(layer), ", layer %d", d->layer);
 	say(p, "  Where", "step %llu (%s, %llu token%s)%s, %s", (unsigned long long)d->step,
 		d->decode ? "decode" : "prefill", (unsigned long long)d->tokens,
 		plural_s(d->tokens), layer, name);
@@ -223,9 +223,9 @@ static void add_row(const struct printer *p, struct table *table, const struct d
 	table_row(table, place->flags & DIVERGE_OVER ? STYLE_PLAIN : STYLE_DIM);
 	table_format(table, "%llu", (unsigned long long)d->step);
 	table_format(table, d->layer >= 0 ? "%d" : "-", d->layer);
-	text_escape(word, sizeof word, p->view->a->bricks[d->brick].name);
+	text_escape(word, sizeof(word), p->view->a->bricks[d->brick].name);
 	table_cell(table, word);
-	text_escape(word, sizeof word, d->label ? d->label : "-");
+	text_escape(word, sizeof(word), d->label ? d->label : "-");
 	table_cell(table, word);
 	table_cell(table, error_text(error, place->error));
 	table_cell(table, error_text(error, place->inherited));
@@ -251,7 +251,7 @@ static void print_table(const struct printer *p)
 	};
 	const struct diverge *d = p->view->diverge;
 	SCOPED_TO(table_destroy)
-	struct table *table = table_create(columns, sizeof columns / sizeof *columns);
+	struct table *table = table_create(columns, sizeof(columns) / sizeof(*columns));
 	size_t shown = 0;
 
 	for (size_t i = 0; i < d->place_count && (p->view->all || shown < p->view->top); i++)

@@ -26,7 +26,7 @@ static void interrupts_text(char *to, size_t size, const struct presence *p)
 	if (p->interrupts < 0.005 && p->interrupts_there < 0.005)
 		return;
 	if (p->interrupts_there >= 0.005)
-		snprintf(of, sizeof of, " (%s of CPU %.0f)",
+		snprintf(of, sizeof(of), " (%s of CPU %.0f)",
 			units_percent(there, p->interrupts_there), p->interrupted_cpu);
 	snprintf(to, size, "interrupts took %s%s, of whoever was running; ",
 		units_percent(share, p->interrupts), of);
@@ -52,7 +52,7 @@ static void print_machine(const struct run *run, const struct presence *p,
 		return;
 	SCOPED char *neighbour = neighbour_text(run, p);
 	SCOPED char *throttled = throttled_text(run);
-	interrupts_text(interrupts, sizeof interrupts, p);
+	interrupts_text(interrupts, sizeof(interrupts), p);
 	paragraph(terminal, label, "CPUs",
 		"%s busy; other processes took %s%s; %sthe host of the machine took %s%s",
 		units_percent(busy, p->busy), units_percent(others, p->others), neighbour,
@@ -99,7 +99,7 @@ static void print_unknown(const struct run *run, const struct presence *p,
 		return;
 	SCOPED char *threads = threads_text(p), *steps = steps_text(p);
 	char reason[128];
-	report_off_cpu_reason(run->off_cpu.error, reason, sizeof reason);
+	report_off_cpu_reason(run->off_cpu.error, reason, sizeof(reason));
 	paragraph(terminal, label, "Off CPU",
 		"not known per brick, whose times are those of the clock on the wall (%s)%s%s",
 		reason, threads, steps);

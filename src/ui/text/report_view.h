@@ -39,9 +39,6 @@ void report_trust_text(const struct report *report, size_t width, FILE *out);
 
 void report_csv(const struct report *report, FILE *out);
 
-/* Write the page (page.h) to a file. */
-void report_html(const struct run *run, const char *path);
-
 /* A new reference. */
 json_t *report_to_json(const struct report *report);
 

@@ -107,22 +107,22 @@ static void print_facts(const struct tiles_view *view, const struct tiles_group 
 	const char *format = "<text x=\"%.2f\" y=\"%.2f\">%s</text>\n";
 	char line[160];
 
-	snprintf(line, sizeof line, "%s tiles, %s", units_count(count, group->count),
+	snprintf(line, sizeof(line), "%s tiles, %s", units_count(count, group->count),
 		units_time(total, group->total_ns));
 	fprintf(out, format, x, y, line);
-	snprintf(line, sizeof line, "%u rows × %u columns", group->rows, group->columns);
+	snprintf(line, sizeof(line), "%u rows × %u columns", group->rows, group->columns);
 	fprintf(out, format, x, y + 20, line);
-	snprintf(line, sizeof line, "half within %s, 99 %% within %s",
+	snprintf(line, sizeof(line), "half within %s, 99 %% within %s",
 		units_time(p50, group->p50_ns), units_time(p99, group->p99_ns));
 	fprintf(out, format, x, y + 40, line);
 	if (group->gflops >= 0) {
-		snprintf(line, sizeof line, "%s GFLOP/s at %s FLOP a byte",
+		snprintf(line, sizeof(line), "%s GFLOP/s at %s FLOP a byte",
 			units_number(rate, group->gflops),
 			units_number(intensity, group->intensity));
 		fprintf(out, format, x, y + 60, line);
 	}
 	if (group->gflops >= 0 && view->peak_gflops > 0) {
-		snprintf(line, sizeof line, "%s of the peak",
+		snprintf(line, sizeof(line), "%s of the peak",
 			units_percent(rate, group->gflops / view->peak_gflops));
 		fprintf(out, format, x, y + 80, line);
 	}

@@ -76,7 +76,7 @@ static void print_map(const struct tiles_view *view, const struct tiles_group *g
 void tiles_text(const struct tiles_view *view, FILE *out)
 {
 	struct terminal terminal;
-	struct table *table = table_create(columns, sizeof columns / sizeof *columns);
+	struct table *table = table_create(columns, sizeof(columns) / sizeof(*columns));
 
 	terminal_init(&terminal, out);
 	for (size_t i = 0; i < view->tiles->group_count; i++)

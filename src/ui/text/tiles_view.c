@@ -31,7 +31,7 @@ bool tiles_bin_range(const struct tiles_group *group, double *low_ns, double *hi
 	*low_ns = *high_ns = -1;
 	if (!n)
 		return false;
-	qsort(means, n, sizeof *means, order_doubles);
+	qsort(means, n, sizeof(*means), order_doubles);
 	*low_ns = means[0];
 	*high_ns = means[(n - 1) * 95 / 100];
 	return means[n - 1] > *high_ns;

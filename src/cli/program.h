@@ -3,10 +3,13 @@
  * The files that a program consists of: its own, and the libraries that it is linked with, as the
  * dynamic linker would load them (which lists them without running the program); or those that a
  * process has mapped. Beside them, what its arguments, or the text of a script for a shell, name by
- * a path: programs, libraries, directories with ggml's libraries. One thread.
+ * a path: programs, libraries, directories with ggml's libraries. And how ggml in one of these
+ * files would be attached to, by the file alone. One thread.
  */
 #pragma once
 
+#include <stddef.h>
+#include "attach/rules/ggml_symbols.h"
 #include "base/array.h"
 #include "record/inject/target_program.h"
 
@@ -29,3 +32,25 @@ int program_files_of_command(struct program_files *files, char *const *command);
 int program_files_of_process(struct program_files *files, long pid);
 
 void program_files_fini(struct program_files *files);
+
+enum program_ggml_way {
+	PROGRAM_GGML_NONE,     /* there is no ggml in it */
+	PROGRAM_GGML_LINKED,   /* preloading works */
+	PROGRAM_GGML_PATCHED,  /* it calls itself without the dynamic linker, and will be patched */
+	PROGRAM_GGML_STRIPPED, /* it is in there, but nothing says where its functions are */
+	PROGRAM_GGML_UNKNOWN,  /* Brick was built without what is needed to look */
+};
+
+struct program_ggml {
+	enum program_ggml_way way;
+	size_t functions;		 /* that are defined */
+	char reached[GGML_SYMBOL_COUNT]; /* which of them can be hooked */
+	int has_whisper;		 /* whisper.cpp is in it */
+	char refused[512];		 /* names and why, of those that cannot; "" */
+
+	/* of PROGRAM_GGML_STRIPPED: what is missing, and how to build so that it is there */
+	char missing[320], advice[320];
+};
+
+/* -errno or BRICK_E*: it cannot be read. */
+int program_ggml(struct program_ggml *found, const char *path);

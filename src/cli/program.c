@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files that a program consists of (program_files.h). */
-#include "cli/program_files.h"
+/*
+ * What a program consists of, without running it, and how ggml in a file of it would be attached
+ * to.
+ */
+#include "cli/program.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "attach/patch/survey.h"
 #include "base/file.h"
 #include "cli/die.h"
 
@@ -42,7 +46,7 @@ static int read_interpreter(const char *path, char *interpreter, size_t bytes)
 {
 	FILE *file = fopen(path, "re");
 	char line[PATH_MAX] = "";
-	int is_script = file && fgets(line, sizeof line, file) && !strncmp(line, "#!", 2);
+	int is_script = file && fgets(line, sizeof(line), file) && !strncmp(line, "#!", 2);
 
 	if (file)
 		fclose(file);
@@ -90,7 +94,7 @@ static void add_libraries(struct program_files *files, const char *program)
 	posix_spawn_file_actions_destroy(&actions);
 	close(ends[1]);
 	FILE *list = fdopen(ends[0], "r");
-	while (!error && list && fgets(line, sizeof line, list))
+	while (!error && list && fgets(line, sizeof(line), list))
 		add_listed(files, line);
 	if (list)
 		fclose(list);
@@ -104,11 +108,11 @@ static int is_elf(const char *path)
 {
 	char magic[4] = "";
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ssize_t n = fd < 0 ? 0 : read(fd, magic, sizeof magic);
+	ssize_t n = fd < 0 ? 0 : read(fd, magic, sizeof(magic));
 
 	if (fd >= 0)
 		close(fd);
-	return n == sizeof magic && !memcmp(magic, "\177ELF", sizeof magic);
+	return n == sizeof(magic) && !memcmp(magic, "\177ELF", sizeof(magic));
 }
 
 static void keep_named(struct program_files *files, const char *path)
@@ -173,7 +177,7 @@ static int is_shell(const char *path)
 	static const char *const shells[] = {"sh", "bash", "dash", "zsh", "ksh", "busybox"};
 	const char *slash = strrchr(path, '/');
 
-	for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)
+	for (size_t i = 0; i < sizeof(shells) / sizeof(*shells); i++)
 		if (!strcmp(slash ? slash + 1 : path, shells[i]))
 			return 1;
 	return 0;
@@ -195,7 +199,7 @@ static void add_interpreters(struct program_files *files, char *program)
 	char interpreter[PATH_MAX];
 
 	for (int i = 0; i < MAX_INTERPRETERS; i++) {
-		if (!read_interpreter(program, interpreter, sizeof interpreter))
+		if (!read_interpreter(program, interpreter, sizeof(interpreter)))
 			return;
 		free(files->interpreter);
 		free(files->script);
@@ -219,8 +223,8 @@ int program_files_of_command(struct program_files *files, char *const *command)
 {
 	char program[PATH_MAX];
 
-	memset(files, 0, sizeof *files);
-	if (!inject_resolve(command[0], program, sizeof program))
+	memset(files, 0, sizeof(*files));
+	if (!inject_resolve(command[0], program, sizeof(program)))
 		return why_not(command[0]);
 	add_interpreters(files, program);
 	files->obstacle = inject_examine(program);
@@ -242,21 +246,21 @@ int program_files_of_process(struct program_files *files, long pid)
 {
 	char path[PATH_MAX + 64], line[PATH_MAX + 128], mapped[PATH_MAX];
 
-	memset(files, 0, sizeof *files);
-	snprintf(path, sizeof path, "/proc/%ld/maps", pid);
+	memset(files, 0, sizeof(*files));
+	snprintf(path, sizeof(path), "/proc/%ld/maps", pid);
 	FILE *maps = fopen(path, "re");
 	if (!maps)
 		return -errno;
-	snprintf(path, sizeof path, "/proc/%ld/exe", pid);
-	file_link(path, mapped, sizeof mapped);
+	snprintf(path, sizeof(path), "/proc/%ld/exe", pid);
+	file_link(path, mapped, sizeof(mapped));
 	files->obstacle = inject_examine(path);
 	add(files, *mapped ? mapped : path);
-	while (fgets(line, sizeof line, maps)) {
+	while (fgets(line, sizeof(line), maps)) {
 		char *name = strchr(line, '/');
 		if (!name || !strstr(line, "r-xp"))
 			continue;
 		name[strcspn(name, "\n")] = '\0';
-		snprintf(path, sizeof path, "/proc/%ld/root%s", pid, name);
+		snprintf(path, sizeof(path), "/proc/%ld/root%s", pid, name);
 		add(files, access(name, R_OK) ? path : name);
 	}
 	fclose(maps);
@@ -274,5 +278,106 @@ void program_files_fini(struct program_files *files)
 	array_fini(&files->named);
 	free(files->interpreter);
 	free(files->script);
-	memset(files, 0, sizeof *files);
+	memset(files, 0, sizeof(*files));
+}
+
+/* What only an engine defines, not who looks on; as in what is injected. */
+static const enum ggml_symbol_id signs[] = {
+	GGML_NODE_FORWARD, GGML_GRAPH_PLAN, GGML_SCHED_NEW, GGML_CONTEXT_DECODE};
+
+static int has_sign(const struct survey *s)
+{
+	for (size_t i = 0; i < sizeof(signs) / sizeof(*signs); i++)
+		if (s->entries[signs[i]].way != SURVEY_ABSENT)
+			return 1;
+	return 0;
+}
+
+static int has_bytes(const struct image *image, const char *text, size_t bytes)
+{
+	for (size_t i = 0; i < image->parts.count; i++)
+		if (!image->parts.items[i].is_code &&
+			memmem(image->parts.items[i].data, image->parts.items[i].bytes, text,
+				bytes))
+			return 1;
+	return 0;
+}
+
+/*
+ * The text of its assertions is in every build of ggml, and in what uses it: that has from the
+ * dynamic linker what they call.
+ */
+static int has_text(const struct image *image)
+{
+	static const char text[] = "GGML_ASSERT(", called[] = "\0ggml_abort";
+
+	if (!has_bytes(image, text, sizeof(text) - 1))
+		return 0;
+	return image_find(image, called + 1, NULL) || !has_bytes(image, called, sizeof(called));
+}
+
+static void describe(struct program_ggml *found, const struct survey *s)
+{
+	size_t used = 0;
+
+	found->way = s->patched + s->refused ? PROGRAM_GGML_PATCHED : PROGRAM_GGML_LINKED;
+	found->functions = s->defined;
+	for (size_t i = 0; i < s->count; i++) {
+		const struct survey_entry *e = &s->entries[i];
+		found->reached[i] = e->way == SURVEY_LINKED || e->way == SURVEY_PATCHED;
+		if (e->way == SURVEY_REFUSED && used < sizeof(found->refused))
+			used += (size_t)snprintf(found->refused + used,
+				sizeof(found->refused) - used, "%s%s: %s", used ? "; " : "",
+				e->name, e->plan.refused);
+	}
+}
+
+static void explain(struct program_ggml *found, const struct image *image)
+{
+	const char *id = image->build_id;
+
+	found->way = PROGRAM_GGML_STRIPPED;
+	if (image->has_symbols) {
+		snprintf(found->missing, sizeof(found->missing),
+			"ggml is inside, but its table of symbols (.symtab) names none of the "
+			"functions that Brick hooks");
+		snprintf(found->advice, sizeof(found->advice),
+			"link-time optimisation may have inlined them: build it without "
+			"(-DGGML_LTO=OFF, no -flto), or with -DBUILD_SHARED_LIBS=ON");
+		return;
+	}
+	snprintf(found->missing, sizeof(found->missing),
+		"ggml is inside, but nothing says where its functions are: the file was stripped "
+		"of its table of symbols (.symtab), and no debug file of it is there (%s%s)",
+		*id ? "build ID " : "it has no build ID", id);
+	snprintf(found->advice, sizeof(found->advice),
+		"build it without -s, strip and CMAKE_INSTALL_STRIP, or with "
+		"-DBUILD_SHARED_LIBS=ON%s%.2s%s%s%s",
+		*id ? "; or install its debug file (/usr/lib/debug/.build-id/" : "", id,
+		*id ? "/" : "", *id ? id + 2 : "", *id ? ".debug)" : "");
+}
+
+int program_ggml(struct program_ggml *found, const char *path)
+{
+	struct survey_name names[GGML_SYMBOL_COUNT];
+	struct survey survey;
+
+	memset(found, 0, sizeof(*found));
+	for (int i = 0; i < GGML_SYMBOL_COUNT; i++)
+		names[i] = (struct survey_name){
+			ggml_symbols[i].name, i == GGML_BARRIER || i == GGML_IS_EMPTY};
+	int error = survey_open(&survey, path, names, GGML_SYMBOL_COUNT, 0);
+	if (error == -ENOSYS) {
+		found->way = PROGRAM_GGML_UNKNOWN;
+		return 0;
+	}
+	if (error)
+		return error;
+	found->has_whisper = image_find(&survey.image, "whisper_init_state", NULL) != NULL;
+	if (has_sign(&survey))
+		describe(found, &survey);
+	else if (has_text(&survey.image))
+		explain(found, &survey.image);
+	survey_close(&survey);
+	return 0;
 }
