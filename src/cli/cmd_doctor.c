@@ -44,7 +44,7 @@
 #include "cli/command.h"
 #include "cli/die.h"
 #include "cli/options.h"
-#include "cli/program.h"
+#include "cli/program_files.h"
 #include "record/inject/inject.h"
 #include "record/session_dir.h"
 #include "ui/text/json_out.h"

@@ -19,7 +19,7 @@
 #include "cli/die.h"
 #include "cli/history_runs.h"
 #include "cli/options.h"
-#include "cli/program.h"
+#include "cli/program_files.h"
 #include "record/recorder.h"
 #include "trace/load.h"
 #include "ui/text/report_presence.h"

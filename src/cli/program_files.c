@@ -3,7 +3,7 @@
  * What a program consists of, without running it, and how ggml in a file of it would be attached
  * to.
  */
-#include "cli/program.h"
+#include "cli/program_files.h"
 
 #include <dirent.h>
 #include <errno.h>
