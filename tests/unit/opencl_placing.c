@@ -12,17 +12,16 @@
 #include <cmocka.h>
 
 #include "attach/opencl/clocks.h"
-#include "attach/opencl/opencl_completions.h"
 #include "attach/opencl/opencl_driver.h"
 #include "attach/opencl/opencl_events.h"
-#include "attach/opencl/opencl_notes.h"
+#include "attach/opencl/opencl_placing.h"
 #include "base/clock_ns.h"
 
 enum { US = 1000 };
 
-static int64_t off_ns;		    /* that the device's clock is taken to be ahead of the host's */
-static uint64_t over_ns, waited_ns; /* when the queue, or the event, was waited for */
-static uint64_t device_ns[4];	    /* queued, submitted, begin, end */
+static int64_t off_ns;	      /* that the device's clock is taken to be ahead of the host's */
+static uint64_t waited_ns;    /* when the event was waited for */
+static uint64_t device_ns[4]; /* queued, submitted, begin, end */
 static struct {
 	uint64_t begin_ns, end_ns, residual_ns;
 } seen;
@@ -66,11 +65,6 @@ uint64_t clocks_host_ns(struct clock *clock, uint64_t ns, uint64_t *residual_ns)
 	return ns + (uint64_t)off_ns;
 }
 
-uint64_t queue_over_ns(const struct queue *queue, uint64_t index)
-{
-	return over_ns;
-}
-
 uint64_t events_waited_ns(cl_event event, uint64_t number)
 {
 	return waited_ns;
@@ -82,20 +76,6 @@ void clocks_queued(struct clock *clock, uint64_t before_ns, uint64_t queued, uin
 void clocks_placed(struct clock *clock, uint64_t residual_ns)
 {
 }
-void notes_fault(const char *what)
-{
-}
-
-uint32_t completions_take(struct queue *queue, int must_decide)
-{
-	return 0;
-}
-
-uint32_t queue_pending(const struct queue *queue)
-{
-	return 0;
-}
-
 /* ---- what the tests are made of ---- */
 
 static struct queue queue;
@@ -111,7 +91,6 @@ static void start(int64_t ahead_ns)
 {
 	now_ns = monotonic_ns();
 	off_ns = ahead_ns;
-	over_ns = UINT64_MAX;
 	waited_ns = 0;
 	queue = (struct queue){.in_order = 1, .lock = PTHREAD_MUTEX_INITIALIZER};
 }
@@ -128,8 +107,8 @@ static void ran(uint64_t begin_us, uint64_t end_us)
 {
 	device_ns[0] = device_ns[1] = device_ns[2] = ago(begin_us);
 	device_ns[3] = ago(end_us);
-	assert_int_equal(completion_poll(&queue, &pending, 0), 1);
-	completion_record(&queue, &pending);
+	assert_int_equal(placing_poll(&queue, &pending, 0), 1);
+	placing_record(&queue, &pending);
 }
 
 /* It was moved as a whole, and says by how much. */
@@ -165,7 +144,7 @@ static void nothing_begins_before_its_call(void **state)
 static void nothing_ends_behind_a_wait_for_its_queue(void **state)
 {
 	start(200 * US);
-	over_ns = ago(340);
+	wait_ends_add(&queue.wait_ends, 1, ago(340));
 	called(500, 490, 0);
 	ran(450, 350);
 	assert_true(seen.end_ns <= ago(340) && seen.end_ns >= ago(350));

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Correlating devices' clocks (clocks.h). A device whose timer turns out to be another clock than
- * that of its events (the time a command was queued at would lie outside of the call) is taken to
- * have none.
+ * A device whose timer turns out to be another clock than that of its events (the time a command
+ * was queued at would lie outside of the call) is taken to have none.
  */
 #include "attach/opencl/clocks.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include "attach/common/device_clock.h"
 #include "attach/opencl/opencl_driver.h"
 #include "attach/opencl/opencl_notes.h"
 #include "base/clock_ns.h"
@@ -16,13 +16,11 @@
 #include "lib/device/correlation_residual.h"
 
 enum {
-	READINGS = 8,
-	REFRESH_NS =
-		200000000, /* far apart, so that what a reading is off by does not bend the rate */
-	CHOICE_NS = 50000000,  /* to choose the narrowest of what is queued within */
-	HOLD_NS = 500000000,   /* that commands wait at most for their clock */
-	PATIENCE_NS = 1000000, /* that a queued time may lie outside of its call */
-	MAX_DOUBTS = 4,	       /* times in a row */
+	REFRESH_NS = 200000000, /* far apart: what a reading is off by must not bend the rate */
+	CHOICE_NS = 50000000,	/* to choose the narrowest of what is queued within */
+	HOLD_NS = 500000000,	/* that commands wait at most for their clock */
+	PATIENCE_NS = 1000000,	/* that a queued time may lie outside of its call */
+	MAX_DOUBTS = 4,		/* times in a row */
 };
 
 enum method { METHOD_QUEUED = 0, METHOD_TIMER = 1 };
@@ -32,38 +30,34 @@ struct clock {
 	cl_device_id device;
 	enum method method;
 	uint32_t doubts, trusts;
-	uint64_t read_ns;	   /* when it was read last: the last anchor */
+	struct device_clock line;
 	uint64_t newest_ns;	   /* when the newest command was queued */
 	struct brick_reading best; /* METHOD_QUEUED: the narrowest since the last anchor */
 	int has_best;
-	int is_decided;	      /* commands are placed */
-	uint64_t first_ns;    /* when the first command was seen done */
-	uint64_t residual_ns; /* the greatest of all that was recorded */
-	struct brick_correlation correlation;
+	int is_decided;	   /* commands are placed */
+	uint64_t first_ns; /* when the first command was seen done */
 	pthread_mutex_t lock;
 };
 
 static struct clock *clocks;
 static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
 
-/* Under its lock: ask the device several times. 0, or negative when it does not tell. */
+static bool ask_timer(void *device, uint64_t *device_ns)
+{
+	cl_ulong now = 0, host = 0;
+
+	if (driver_get()->clGetDeviceAndHostTimer(device, &now, &host) != CL_SUCCESS || !now)
+		return false;
+	*device_ns = now;
+	return true;
+}
+
+/* Under its lock: 0, or negative when the device does not tell. */
 static int read_timer(struct clock *c)
 {
-	const struct driver *d = driver_get();
-	struct brick_reading readings[READINGS];
-
-	if (!d->clGetDeviceAndHostTimer)
+	if (!driver_get()->clGetDeviceAndHostTimer)
 		return -ENOTSUP;
-	for (int i = 0; i < READINGS; i++) {
-		cl_ulong device = 0, host = 0;
-		readings[i].before_ns = monotonic_ns();
-		if (d->clGetDeviceAndHostTimer(c->device, &device, &host) != CL_SUCCESS || !device)
-			return -ENOTSUP;
-		readings[i].device_ns = device;
-		readings[i].after_ns = monotonic_ns();
-	}
-	c->read_ns = readings[READINGS - 1].after_ns;
-	return brick_correlation_add(&c->correlation, readings, READINGS);
+	return device_clock_read(&c->line, ask_timer, c->device);
 }
 
 static struct clock *create(cl_device_id device)
@@ -74,7 +68,7 @@ static struct clock *create(cl_device_id device)
 		return NULL;
 	c->device = device;
 	pthread_mutex_init(&c->lock, NULL);
-	brick_correlation_init(&c->correlation);
+	device_clock_init(&c->line);
 	c->method = read_timer(c) ? METHOD_QUEUED : METHOD_TIMER;
 	c->next = clocks;
 	__atomic_store_n(&clocks, c, __ATOMIC_RELEASE);
@@ -97,8 +91,7 @@ struct clock *clocks_of(cl_device_id device)
 static void refute_timer(struct clock *c)
 {
 	c->method = METHOD_QUEUED;
-	brick_correlation_init(&c->correlation);
-	c->read_ns = 0;
+	device_clock_init(&c->line);
 }
 
 static void doubt(struct clock *c)
@@ -109,7 +102,7 @@ static void doubt(struct clock *c)
 
 static void check(struct clock *c, uint64_t before_ns, uint64_t queued, uint64_t after_ns)
 {
-	uint64_t host = brick_correlation_host_ns(&c->correlation, queued);
+	uint64_t host = brick_correlation_host_ns(&c->line.correlation, queued);
 
 	if (c->trusts >= MAX_DOUBTS)
 		return;
@@ -119,19 +112,15 @@ static void check(struct clock *c, uint64_t before_ns, uint64_t queued, uint64_t
 		c->trusts++;
 }
 
-static uint64_t period_of(const struct clock *c)
-{
-	return brick_correlation_period_ns(&c->correlation, REFRESH_NS);
-}
-
 static void collect(struct clock *c, uint64_t before_ns, uint64_t queued, uint64_t after_ns)
 {
 	const struct brick_reading reading = {before_ns, queued, after_ns};
 
 	c->newest_ns = before_ns;
 	if (after_ns <= before_ns || !queued ||
-		(c->method == METHOD_QUEUED && c->correlation.count &&
-			before_ns < c->read_ns + period_of(c)))
+		(c->method == METHOD_QUEUED && c->line.correlation.count &&
+			before_ns < c->line.read_ns + brick_correlation_period_ns(
+							      &c->line.correlation, REFRESH_NS)))
 		return;
 	if (c->has_best && after_ns - before_ns >= c->best.after_ns - c->best.before_ns)
 		return;
@@ -144,8 +133,8 @@ static void use_best(struct clock *c)
 {
 	if (c->method != METHOD_QUEUED || !c->has_best)
 		return;
-	brick_correlation_add(&c->correlation, &c->best, 1);
-	c->read_ns = c->best.before_ns;
+	brick_correlation_add(&c->line.correlation, &c->best, 1);
+	c->line.read_ns = c->best.before_ns;
 	c->has_best = 0;
 }
 
@@ -154,7 +143,7 @@ static void decide(struct clock *c)
 {
 	if (c->method == METHOD_TIMER && c->doubts > c->trusts)
 		refute_timer(c);
-	if (!c->is_decided || !c->correlation.count)
+	if (!c->is_decided || !c->line.correlation.count)
 		use_best(c);
 	c->is_decided = 1;
 }
@@ -162,7 +151,8 @@ static void decide(struct clock *c)
 /* Under its lock: do two readings bear each other out, and is it the clock of the events? */
 static int is_sure(const struct clock *c)
 {
-	return c->correlation.count > 1 && (c->method == METHOD_QUEUED || c->trusts >= MAX_DOUBTS);
+	return c->line.correlation.count > 1 &&
+	       (c->method == METHOD_QUEUED || c->trusts >= MAX_DOUBTS);
 }
 
 int clocks_are_known(struct clock *c, int is_full)
@@ -203,12 +193,11 @@ void clocks_queued(struct clock *c, uint64_t before_ns, uint64_t queued, uint64_
 
 void clocks_refresh(void)
 {
-	uint64_t now = monotonic_ns();
-
 	for (struct clock *c = __atomic_load_n(&clocks, __ATOMIC_ACQUIRE); c; c = c->next) {
 		pthread_mutex_lock(&c->lock);
-		if (c->method == METHOD_TIMER && now - c->read_ns >= period_of(c) && read_timer(c))
-			c->read_ns = now; /* it fails now: in a while again */
+		if (c->method == METHOD_TIMER && device_clock_is_due(&c->line, REFRESH_NS) &&
+			read_timer(c))
+			c->line.read_ns = monotonic_ns(); /* it fails now: in a while again */
 		pthread_mutex_unlock(&c->lock);
 	}
 }
@@ -219,8 +208,8 @@ uint64_t clocks_host_ns(struct clock *c, uint64_t device_ns, uint64_t *residual_
 	if (!c)
 		return 0;
 	HOLD(&c->lock);
-	uint64_t host = brick_correlation_host_ns(&c->correlation, device_ns);
-	*residual_ns = brick__correlation_residual_ns(&c->correlation, device_ns);
+	uint64_t host = brick_correlation_host_ns(&c->line.correlation, device_ns);
+	*residual_ns = brick__correlation_residual_ns(&c->line.correlation, device_ns);
 	return host;
 }
 
@@ -229,15 +218,14 @@ void clocks_placed(struct clock *c, uint64_t residual_ns)
 	if (!c)
 		return;
 	HOLD(&c->lock);
-	if (residual_ns > c->residual_ns)
-		c->residual_ns = residual_ns;
+	device_clock_recorded(&c->line, residual_ns);
 }
 
 void clocks_note(void)
 {
 	for (struct clock *c = __atomic_load_n(&clocks, __ATOMIC_ACQUIRE); c; c = c->next)
-		notes_clock(
-			c->device, c->method == METHOD_TIMER, c->correlation.count, c->residual_ns);
+		notes_clock(c->device, c->method == METHOD_TIMER, c->line.correlation.count,
+			c->line.residual_ns);
 }
 
 void clocks_forget_all(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Around the driver's call (command.h). While a thread is inside of a hooked call, others that the
- * driver makes on the way pass through.
+ * While a thread is inside of a hooked call, other calls that the driver makes on the way pass
+ * through.
  */
 #include "attach/opencl/opencl_command.h"
 
@@ -9,7 +9,6 @@
 #include "attach/opencl/opencl_driver.h"
 #include "attach/opencl/opencl_events.h"
 #include "attach/opencl/opencl_completions.h"
-#include "attach/opencl/modes.h"
 #include "attach/opencl/opencl_notes.h"
 #include "base/clock_ns.h"
 #include "base/scope.h"
@@ -22,10 +21,20 @@ enum {
 	INTERRUPTED_TICKS = 200000, /* more is somebody else's time */
 };
 
+/* BRICK_MODE, see brick/abi/session.h: queues are synchronised after every command, or when
+ * launches come from another layer than those before. */
+static uint32_t mode;
+
+__attribute__((constructor)) static void read_mode(void)
+{
+	const char *text = getenv("BRICK_MODE");
+
+	mode = text ? (uint32_t)atoi(text) : BRICK_MODE_DEFERRED;
+}
+
 static __thread int inside __attribute__((tls_model("initial-exec")));
 
-/* What our part of a call costs the thread: its commands since one was timed, and until the next.
- */
+/* What our part of a call costs the thread: its commands since one was timed and until the next. */
 static __thread struct {
 	uint32_t calls, left, random;
 } cost __attribute__((tls_model("initial-exec")));
@@ -86,8 +95,10 @@ void command_begin(struct command *c, cl_command_queue handle, cl_event *event, 
 	brick_launch_begin(&c->launch);
 	if (!c->launch.number)
 		return;
-	if (modes_enqueuing(q, c->launch.layer))
+	if (mode == BRICK_MODE_PER_LAYER && q->last_layer != c->launch.layer) {
+		completions_synchronise(q);
 		c->cost_ticks = 0; /* that is the mode's, not ours */
+	}
 	if (!event)
 		c->event = &c->own;
 	if (is_blocking) {
@@ -111,8 +122,7 @@ int command_was_too_much(struct command *c, cl_int status)
 	return 1;
 }
 
-/* The wait ends behind what is said of its commands, and they are known to be over before it does.
- */
+/* The wait ends after its commands are said to be over. */
 static void wait_ended(struct command *c, cl_int status)
 {
 	c->after_ns = monotonic_ns();
@@ -212,7 +222,9 @@ void command_end(
 	else
 		completions_pushed(q);
 	cost_end(c);
-	modes_enqueued(q, p.launch.layer);
+	q->last_layer = p.launch.layer;
+	if (mode == BRICK_MODE_IMMEDIATE)
+		completions_synchronise(q);
 }
 
 int command_enter(void)

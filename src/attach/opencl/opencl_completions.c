@@ -1,170 +1,245 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From events to records (completions.h). No lock but `taking` is held while the driver is called.
+ * Commands must be recorded in the order of their begin. In an in-order queue that is the order of
+ * the ring. In an out-of-order queue one that is done is held back while one is outstanding that
+ * may have begun earlier; none can have begun before it was enqueued, nor before the driver last
+ * said that it had not: that is asked of all where many are held back, as those that a program
+ * enqueued long ago hold back everything. The thread takes no signals and lives as long as the
+ * process; while no queue has commands outstanding it sleeps.
  */
 #include "attach/opencl/opencl_completions.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
+#include "attach/common/helper_cpu.h"
 #include "attach/opencl/clocks.h"
 #include "attach/opencl/opencl_driver.h"
-#include "attach/opencl/opencl_events.h"
+#include "attach/opencl/opencl_kernels.h"
 #include "attach/opencl/opencl_notes.h"
+#include "attach/opencl/opencl_placing.h"
 #include "base/clock_ns.h"
+#include "base/order.h"
 #include "base/scope.h"
-#include "lib/device/queue_clock.h"
+#include "base/thread_start.h"
+#include "brick/brick.h"
 
 enum {
-	NAP_NS = 100000,
-	MAX_NAPS = 200, /* without a free place */
+	WINDOW = 512,
+	MAX_ROUNDS = 64,
+	MANY_HELD = WINDOW / 2,
+	ROOM_NAP_NS = 100000,
+	ROOM_MAX_NAPS = 200, /* without a free place */
+	SYNC_NAP_NS = 10000,
+	SYNC_PATIENCE_NS = 100000000, /* without any progress */
+	INTERVAL_NS = 20000000,
+	IDLE_ROUNDS = 50, /* without anything outstanding, until it sleeps */
+	WAKE_AT = 1024,	  /* outstanding commands of a queue */
+	MAX_LEAVING = 8,  /* queues */
+	STACK_BYTES = 1 << 19,
+	EXIT_LOCK_S = 2,
+	EXIT_NAP_NS = 200000,
+	EXIT_MAX_NAPS = 1000, /* without any progress */
 };
 
-static uint64_t time_of(const struct driver *d, cl_event event, cl_profiling_info which)
-{
-	cl_ulong ns = 0;
+/* ---- taking what is done of a queue, window by window; with queue->taking held ---- */
 
-	if (d->clGetEventProfilingInfo(event, which, sizeof ns, &ns, NULL) != CL_SUCCESS)
-		return 0;
-	return ns;
+/* The oldest commands, as copied; only the holder of `taking` changes their states. */
+struct window {
+	struct pending *items, **sorted;
+	uint32_t capacity, count;
+	uint64_t first;	   /* its place in the ring */
+	uint64_t bound_ns; /* no command that is not done has begun before */
+};
+
+/* Ours to use while `taking` is held; one is enough for the thread, others make do without. */
+static struct window shared_window;
+static pthread_mutex_t window_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* How many fit, of so many: all of an out-of-order queue, if there is memory. */
+static uint32_t reserve(struct window *w, uint64_t wanted)
+{
+	if (wanted > w->capacity) {
+		struct pending *items = malloc(wanted * sizeof *items);
+		struct pending **sorted = malloc(wanted * sizeof *sorted);
+		if (items && sorted) {
+			free(w->items);
+			free(w->sorted);
+			*w = (struct window){items, sorted, (uint32_t)wanted, 0, 0, 0};
+			return w->capacity;
+		}
+		free(items);
+		free(sorted);
+	}
+	return wanted < w->capacity ? (uint32_t)wanted : w->capacity;
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
+/* More than most queues need is given back. */
+static void give_back(struct window *w)
 {
-	return a < b ? a : b;
+	if (w->capacity <= WINDOW)
+		return;
+	free(w->items);
+	free(w->sorted);
+	*w = (struct window){NULL};
 }
 
-/* When it was over at the latest, on the host's clock and in its ticks: it is over now. */
-static uint64_t latest_ns(struct queue *q, const struct pending *p, uint64_t index)
+/* Without the first `skipped` ones. */
+static void copy(struct queue *q, struct window *w, uint32_t skipped)
 {
-	uint64_t waited_ns = events_waited_ns(p->event, p->launch.number);
-	uint64_t ns = p->is_blocking ? p->after_ns : monotonic_ns();
-
-	pthread_mutex_lock(&q->lock);
-	ns = earlier(ns, queue_over_ns(q, index));
-	pthread_mutex_unlock(&q->lock);
-	return (waited_ns ? earlier(ns, waited_ns) : ns) - QUEUE_CLOCK_MARGIN_NS;
+	HOLD(&q->lock);
+	uint64_t waiting = q->head - q->tail - skipped;
+	w->count = reserve(w, q->in_order || waiting < WINDOW ? WINDOW : waiting);
+	w->count = waiting < w->count ? (uint32_t)waiting : w->count;
+	w->first = q->tail + skipped;
+	w->bound_ns = UINT64_MAX;
+	for (uint32_t i = 0; i < w->count; i++) {
+		const struct pending *p = queue_at(q, w->first + i);
+		w->items[i] = *p;
+		if (p->after == p->first)
+			w->items[i].after = w->items[i].first;
+	}
+	if (waiting > w->count && !q->in_order)
+		w->bound_ns = queue_at(q, w->first + w->count)->before_ns;
 }
 
-/* When it was queued at the latest: the call had not returned, and the rest of it took a while. */
-static uint64_t latest_queued_ns(const struct pending *p)
+/* No command that is not done has begun before this one may have. */
+static void bound(struct window *w, const struct pending *p, int is_asked)
 {
-	uint64_t took = p->end > p->queued ? p->end - p->queued : 0;
+	uint64_t ns = is_asked && p->times.idle_ns > p->before_ns ? p->times.idle_ns : p->before_ns;
 
-	took -= took / 1000; /* the clocks may run apart by as much */
-	return took < p->latest_ns ? earlier(p->after_ns, p->latest_ns - took) : p->after_ns;
+	w->bound_ns = ns < w->bound_ns ? ns : w->bound_ns;
 }
 
-int completion_poll(struct queue *q, struct pending *p, uint64_t index)
+/* Behind one that is not done none of an in-order queue is; of others so many are asked for. */
+static void look(struct queue *q, struct window *w, int all)
 {
-	const struct driver *d = driver_get();
-	cl_int status = CL_QUEUED;
-	uint64_t asked_ns = monotonic_ns();
+	uint32_t left = all || q->timed >= MANY_HELD ? UINT32_MAX : WINDOW;
 
-	if (d->clGetEventInfo(p->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
-		    NULL) != CL_SUCCESS)
-		return -1;
-	if (status > CL_RUNNING)
-		p->idle_ns = asked_ns;
-	if (status > CL_COMPLETE)
-		return 0;
-	if (status < 0)
-		return -1;
-	p->begin = time_of(d, p->event, CL_PROFILING_COMMAND_START);
-	p->end = time_of(d, p->event, CL_PROFILING_COMMAND_END);
-	if (!p->begin || !p->end)
-		return -1;
-	p->queued = time_of(d, p->event, CL_PROFILING_COMMAND_QUEUED);
-	p->submitted = time_of(d, p->event, CL_PROFILING_COMMAND_SUBMIT);
-	p->latest_ns = latest_ns(q, p, index);
-	clocks_queued(q->clock, p->before_ns, p->queued, latest_queued_ns(p));
-	return 1;
+	for (uint32_t i = 0; i < w->count; i++) {
+		struct pending *p = &w->items[i];
+		int is_done = p->state != PENDING_WAITS ? 1
+			      : left			? placing_poll(q, p, w->first + i)
+							: 0;
+		if (!is_done && q->in_order) {
+			break;
+		} else if (!is_done) {
+			left -= left > 0;
+			bound(w, p, left > WINDOW);
+		} else if (is_done < 0) {
+			placing_refuse(q);
+			placing_release(p);
+			p->state = PENDING_OVER;
+		} else if (p->state == PENDING_WAITS) {
+			p->state = PENDING_TIMED;
+		}
+	}
 }
 
-void completion_release(struct pending *p)
+COMPARATOR(by_begin, struct pending *const, ORDER((*x)->times.begin, (*y)->times.begin))
+COMPARATOR(by_end, struct pending *const, ORDER((*x)->times.end, (*y)->times.end))
+
+/*
+ * In the order in which they ended: when one was over, those were that had ended before it, and by
+ * as much earlier. So what the host's clock bends keeps its distances.
+ */
+static void bound_by_next(struct pending *const *sorted, uint32_t n)
 {
-	driver_get()->clReleaseEvent(p->event);
-	if (p->after != p->first)
-		free(p->after);
+	for (uint32_t i = n; i > 1; i--) {
+		const struct pending *next = sorted[i - 1];
+		struct pending *p = sorted[i - 2];
+		uint64_t behind =
+			next->times.end > p->times.end ? next->times.end - p->times.end : 0;
+		uint64_t latest_ns = next->times.latest_ns;
+		if (behind < latest_ns && latest_ns - behind < p->times.latest_ns)
+			p->times.latest_ns = latest_ns - behind;
+	}
 }
 
-void completion_refuse(struct queue *q)
+/* Record those that nothing outstanding can come before. */
+static uint32_t emit(struct queue *q, struct window *w)
 {
-	brick_queue_unsupported(q->record, 1);
+	struct pending **sorted = w->sorted;
+	uint32_t n = 0, done = 0;
+	uint64_t residual;
+
+	for (uint32_t i = 0; i < w->count; i++)
+		if (w->items[i].state == PENDING_TIMED)
+			sorted[n++] = &w->items[i];
+	if (!q->in_order)
+		qsort(sorted, n, sizeof *sorted, by_end);
+	bound_by_next(sorted, n);
+	if (!q->in_order)
+		qsort(sorted, n, sizeof *sorted, by_begin);
+	while (done < n &&
+		(w->bound_ns == UINT64_MAX || clocks_host_ns(q->clock, sorted[done]->times.begin,
+						      &residual) <= w->bound_ns)) {
+		placing_record(q, sorted[done]);
+		placing_release(sorted[done]);
+		sorted[done++]->state = PENDING_OVER;
+	}
+	return done;
+}
+
+/* States and times go back into the ring; what is over at its end leaves it. 0: nothing is new. */
+static int write_back(struct queue *q, const struct window *w)
+{
+	uint64_t left = q->tail;
+	uint32_t timed = q->timed;
+	int is_new = 0;
+
+	HOLD(&q->lock);
+	for (uint32_t i = 0; i < w->count; i++) {
+		struct pending *p = queue_at(q, w->first + i);
+		const struct pending *item = &w->items[i];
+		timed += (uint32_t)(item->state == PENDING_TIMED) - (p->state == PENDING_TIMED);
+		is_new |= item->state != p->state;
+		p->state = item->state;
+		p->times = item->times;
+	}
+	while (left != w->first + w->count && queue_at(q, left)->state == PENDING_OVER)
+		left++;
+	__atomic_store_n(&q->timed, timed, __ATOMIC_RELAXED);
+	__atomic_store_n(&q->tail, left, __ATOMIC_RELEASE);
+	return is_new;
+}
+
+static int clock_is_known(struct queue *q, int must_decide)
+{
+	return clocks_are_known(q->clock, must_decide || queue_pending(q) >= QUEUE_MAX_PENDING / 2);
 }
 
 /*
- * Where it begins on the host's clock: by the device's clock, but not before its call nor so late
- * that its end lies behind the wait for it. When the correlation has got better since the command
- * before, this one may seem to begin before that one's end: it is moved behind it if the device
- * says that it began there. 0: nothing is known. *moved: by how much it was moved.
+ * Record what is done of one queue; how many commands. What is held back in an in-order queue is
+ * not looked at again until it can go. must_decide: what waits for a better reading of the clock
+ * waits no longer.
  */
-static uint64_t begin_of(struct queue *q, const struct pending *p, uint64_t placed, int64_t *moved)
+static uint32_t take(struct queue *q, int must_decide)
 {
-	uint64_t took = p->end > p->begin ? p->end - p->begin : 0, begin = placed;
+	uint32_t total = 0;
+	int rounds = 0, is_new, was_known, known;
 
-	if (begin && begin + took > p->latest_ns && took < p->latest_ns)
-		begin = p->latest_ns - took;
-	if (begin && begin < p->before_ns)
-		begin = p->before_ns;
-	if (begin && q->in_order && p->begin >= q->last_end && begin < q->last_end_ns)
-		begin = q->last_end_ns;
-	*moved = (int64_t)(begin - placed);
-	return begin;
+	HOLD(&window_lock);
+	do {
+		was_known = known = clock_is_known(q, must_decide);
+		copy(q, &shared_window, known || !q->in_order ? 0 : q->timed);
+		look(q, &shared_window, must_decide);
+		if (!known)
+			known = clock_is_known(q, must_decide);
+		if (known && shared_window.first == q->tail)
+			total += emit(q, &shared_window);
+		is_new = write_back(q, &shared_window);
+	} while (((is_new && q->in_order) || known != was_known) && ++rounds < MAX_ROUNDS);
+	give_back(&shared_window);
+	return total;
 }
 
-/* The same moment as much earlier as the device says, but not before the call. */
-static uint64_t before_begin(
-	const struct queue *q, const struct pending *p, uint64_t device_ns, int64_t moved)
+/* ---- the program's threads wait for the device ---- */
+
+static void nap(long ns)
 {
-	uint64_t unused, ns = device_ns ? clocks_host_ns(q->clock, device_ns, &unused) : 0;
-
-	if (!ns)
-		return 0;
-	ns += (uint64_t)moved;
-	return ns < p->before_ns ? p->before_ns : ns;
-}
-
-void completion_record(struct queue *q, const struct pending *p)
-{
-	uint64_t residual;
-	int64_t moved;
-	struct brick_command command = {
-		.size = sizeof command,
-		.launch = p->launch,
-		.kernel = p->kernel,
-		.source = BRICK_SOURCE_DEVICE_EVENT,
-		.bytes = p->bytes,
-		.after_count = p->after_count,
-		.after = p->after,
-		.over_ns = p->latest_ns + QUEUE_CLOCK_MARGIN_NS,
-	};
-	uint64_t placed = clocks_host_ns(q->clock, p->begin, &residual);
-
-	command.begin_ns = begin_of(q, p, placed, &moved);
-	residual += (uint64_t)(moved < 0 ? -moved : moved);
-	if (command.begin_ns) {
-		command.end_ns = p->end >= p->begin ? command.begin_ns + (p->end - p->begin)
-						    : command.begin_ns - 1;
-		/* behind one that was placed before it was known what that had ended before */
-		if (command.end_ns > command.over_ns && command.begin_ns < command.over_ns) {
-			residual += command.end_ns - command.over_ns;
-			command.end_ns = command.over_ns;
-		}
-		command.queued_ns = before_begin(q, p, p->queued, moved);
-		command.submitted_ns = before_begin(q, p, p->submitted, moved);
-		q->last_end = p->end;
-		q->last_end_ns = command.end_ns;
-		clocks_placed(q->clock, residual);
-	}
-	command.residual_ns = residual < UINT32_MAX ? (uint32_t)residual : UINT32_MAX;
-	if (brick_queue_record(q->record, &command) == -EINVAL)
-		completion_refuse(q);
-}
-
-static void nap(void)
-{
-	struct timespec t = {0, NAP_NS};
+	const struct timespec t = {0, ns};
 
 	nanosleep(&t, NULL);
 }
@@ -173,7 +248,7 @@ static void nap(void)
 static int has_place(struct queue *q)
 {
 	if (queue_pending(q) >= QUEUE_MAX_PENDING && !pthread_mutex_trylock(&q->taking)) {
-		completions_take(q, 1);
+		take(q, 1);
 		pthread_mutex_unlock(&q->taking);
 	}
 	return queue_pending(q) < QUEUE_MAX_PENDING;
@@ -191,12 +266,262 @@ int completions_make_room(struct queue *q)
 
 	if (!has_freed && !is_stuck)
 		driver_get()->clFlush(q->handle);
-	for (int i = 0; !has_freed && !is_stuck && i < MAX_NAPS; i++) {
-		nap();
+	for (int i = 0; !has_freed && !is_stuck && i < ROOM_MAX_NAPS; i++) {
+		nap(ROOM_NAP_NS);
 		has_freed = has_place(q);
 	}
 	q->stuck_tail = has_freed ? 0 : tail + 1;
 	if (!has_freed)
 		notes_fault("too many commands of a queue waited: further ones were dropped");
 	return has_freed;
+}
+
+static uint64_t tail_of(const struct queue *q)
+{
+	return __atomic_load_n(&q->tail, __ATOMIC_RELAXED);
+}
+
+static void take_done(struct queue *q)
+{
+	if (pthread_mutex_trylock(&q->taking))
+		return; /* somebody else is at it */
+	take(q, 0);
+	pthread_mutex_unlock(&q->taking);
+}
+
+/*
+ * Until all is done; 0: it does not move. Without the driver's own waiting, which would not return
+ * where the queue waits for something that the program does next.
+ */
+static int wait_until_done(struct queue *q)
+{
+	uint64_t moved_ns = monotonic_ns();
+	uint32_t last = queue_unfinished(q), pending;
+
+	driver_get()->clFlush(q->handle);
+	for (;;) {
+		take_done(q);
+		pending = queue_unfinished(q);
+		if (!pending)
+			return 1;
+		if (pending != last)
+			moved_ns = monotonic_ns();
+		else if (monotonic_ns() - moved_ns > SYNC_PATIENCE_NS)
+			return 0;
+		last = pending;
+		nap(SYNC_NAP_NS);
+	}
+}
+
+void completions_synchronise(struct queue *q)
+{
+	KEEP_ERRNO();
+	uint64_t begin = brick_ticks();
+
+	if (q->unmoved_tail == tail_of(q) + 1)
+		take_done(q);
+	if (!queue_unfinished(q) || q->unmoved_tail == tail_of(q) + 1)
+		return;
+	if (wait_until_done(q)) {
+		brick_record_wait(
+			begin, brick_ticks(), __atomic_load_n(&q->last_number, __ATOMIC_RELAXED));
+	} else {
+		q->unmoved_tail = tail_of(q) + 1;
+		notes_fault("a queue that waits for its program could not be synchronised");
+	}
+}
+
+/* ---- the thread, and the end of the process ---- */
+
+static pthread_mutex_t working = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t state_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
+static pid_t owner; /* process that has the thread */
+static int is_asleep, is_over;
+static struct helper_cpu cpu = {.name = "brick-opencl"}; /* under `working` */
+
+static uint32_t outstanding(void)
+{
+	uint32_t sum = 0;
+
+	for (struct queue *q = queue_next(NULL); q; q = queue_next(q))
+		sum += queue_pending(q);
+	return sum;
+}
+
+static uint32_t unfinished(void)
+{
+	uint32_t sum = 0;
+
+	for (struct queue *q = queue_next(NULL); q; q = queue_next(q))
+		sum += queue_unfinished(q);
+	return sum;
+}
+
+/* Queues that have gone and whose commands are still to be recorded. */
+static uint32_t leaving(void)
+{
+	uint32_t count = 0;
+
+	for (struct queue *q = queue_next(NULL); q; q = queue_next(q))
+		count += __atomic_load_n(&q->is_released, __ATOMIC_ACQUIRE) && queue_pending(q);
+	return count;
+}
+
+/* Record what is done, of all queues; how many commands. */
+static uint32_t work(void)
+{
+	uint32_t done = 0;
+
+	int must_decide = leaving() > MAX_LEAVING; /* each keeps a lane of the recording */
+
+	clocks_refresh();
+	for (struct queue *q = queue_next(NULL); q; q = queue_next(q)) {
+		if (pthread_mutex_trylock(&q->taking))
+			continue;
+		done += take(q, must_decide);
+		pthread_mutex_unlock(&q->taking);
+		if (__atomic_load_n(&q->is_released, __ATOMIC_ACQUIRE))
+			queue_retire(q);
+	}
+	return done;
+}
+
+static void wait_a_while(int idle_rounds)
+{
+	struct timespec until = timespec_in_ns(CLOCK_REALTIME, INTERVAL_NS);
+
+	HOLD(&state_lock);
+	if (idle_rounds < IDLE_ROUNDS) {
+		pthread_cond_timedwait(&wake, &state_lock, &until);
+	} else {
+		__atomic_store_n(&is_asleep, 1, __ATOMIC_SEQ_CST);
+		while (__atomic_load_n(&is_asleep, __ATOMIC_SEQ_CST) && !outstanding())
+			pthread_cond_wait(&wake, &state_lock);
+		__atomic_store_n(&is_asleep, 0, __ATOMIC_SEQ_CST);
+	}
+}
+
+static void *run(void *unused)
+{
+	int idle_rounds = 0;
+
+	pthread_setname_np(pthread_self(), "brick-opencl");
+	for (;;) {
+		wait_a_while(idle_rounds);
+		pthread_mutex_lock(&working);
+		work();
+		helper_cpu_at(&cpu, thread_cpu_ns());
+		pthread_mutex_unlock(&working);
+		idle_rounds = outstanding() ? 0 : idle_rounds + 1;
+	}
+	return NULL;
+}
+
+static void start_thread(void)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	if (thread_start(&thread, &attributes, 0, run, NULL))
+		notes_fault("no thread could be started: times are fetched at exit only");
+	pthread_attr_destroy(&attributes);
+}
+
+static int lock_for_exit(void)
+{
+	struct timespec until = timespec_in_ns(CLOCK_REALTIME, EXIT_LOCK_S * NS_PER_S);
+
+	return pthread_mutex_timedlock(&working, &until);
+}
+
+/* What will not be done any more is counted. */
+static void give_up(void)
+{
+	for (struct queue *q = queue_next(NULL); q; q = queue_next(q))
+		if (queue_pending(q) && q->record)
+			brick_queue_dropped(q->record, queue_lost(q));
+}
+
+/*
+ * Before the driver's own exit handlers, since it was there first. Waits for the device only as
+ * long as it moves.
+ */
+static void finish(void)
+{
+	int naps = 0, saved = errno;
+
+	if (owner != getpid() || is_over || lock_for_exit())
+		return;
+	is_over = 1;
+	while (naps < EXIT_MAX_NAPS) {
+		if (!unfinished())
+			clocks_decide_all();
+		uint32_t done = work();
+		if (!outstanding())
+			break;
+		naps = done ? 0 : naps + 1;
+		if (!done)
+			nap(EXIT_NAP_NS);
+	}
+	clocks_decide_all();
+	for (uint32_t done = 1; done;)
+		done = work();
+	give_up();
+	helper_cpu_end(&cpu);
+	clocks_note();
+	errno = saved;
+}
+
+/* The thread stays with the parent, and so do all queues: OpenCL does not live on in a child. */
+static void after_fork(void)
+{
+	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+	static const pthread_cond_t fresh_condition = PTHREAD_COND_INITIALIZER;
+
+	working = state_lock = fresh;
+	wake = fresh_condition;
+	owner = 0;
+	is_asleep = is_over = 0;
+	cpu = (struct helper_cpu){.name = cpu.name};
+	queue_forget_all();
+	clocks_forget_all();
+	kernels_forget_all();
+}
+
+void completions_start(void)
+{
+	static int watches_forks;
+	int is_new;
+
+	pthread_mutex_lock(&state_lock);
+	is_new = owner != getpid();
+	if (is_new) {
+		owner = getpid();
+		if (!watches_forks)
+			pthread_atfork(NULL, NULL, after_fork);
+		watches_forks = 1;
+	}
+	pthread_mutex_unlock(&state_lock);
+	if (is_new) {
+		atexit(finish);
+		start_thread();
+	}
+}
+
+void completions_wake(void)
+{
+	HOLD(&state_lock);
+	__atomic_store_n(&is_asleep, 0, __ATOMIC_SEQ_CST);
+	pthread_cond_signal(&wake);
+}
+
+void completions_pushed(struct queue *q)
+{
+	if (__atomic_load_n(&is_asleep, __ATOMIC_SEQ_CST) ||
+		(queue_pending(q) & (WAKE_AT - 1)) == WAKE_AT - 1)
+		completions_wake();
 }

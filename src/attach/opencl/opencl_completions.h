@@ -2,7 +2,8 @@
 /*
  * Fetching the times of commands that are done and recording them, on a thread of our own that
  * looks a few dozen times a second while there is something to look for. The program's threads do
- * it only when a queue's ring is full, and at exit. Any thread.
+ * it only when a queue's ring is full, where the mode of the recording wants it, and at exit. Any
+ * thread.
  */
 #pragma once
 
@@ -21,20 +22,7 @@ void completions_pushed(struct queue *queue);
 int completions_make_room(struct queue *queue);
 
 /*
- * Record what is done of one queue; how many commands. The caller holds queue->taking. must_decide:
- * what waits for a better reading of the clock waits no longer.
+ * Wait until all commands of the queue are done, and record them; gives up when nothing moves for a
+ * while. The wait is a sample of its thread.
  */
-uint32_t completions_take(struct queue *queue, int must_decide);
-
-/*
- * Is this command done, the index-th of its queue? 1: and its times are filled in; 0: not yet; -1:
- * it has none.
- */
-int completion_poll(struct queue *queue, struct pending *pending, uint64_t index);
-
-/* Record one whose times are known, or count it as not timed. */
-void completion_record(struct queue *queue, const struct pending *pending);
-void completion_refuse(struct queue *queue);
-
-/* Release what a pending command holds. */
-void completion_release(struct pending *pending);
+void completions_synchronise(struct queue *queue);

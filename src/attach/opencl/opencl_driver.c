@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding the OpenCL library (driver.h). Where it is looked for: behind us in the order of the
- * dynamic linker, from the object that calls, and by its usual name among what is loaded; or the
- * program names it itself, by asking it for a function. What was found stays loaded: at exit its
- * events must still be readable.
+ * Where the library is looked for: behind us in the order of the dynamic linker, from the object
+ * that calls, and by its usual name among what is loaded; or the program names it itself, by asking
+ * it for a function. What was found stays loaded: at exit its events must still be readable.
  */
 #include "attach/opencl/opencl_driver.h"
 
@@ -26,16 +25,12 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 struct entry {
 	const char *name;
 	size_t offset; /* in struct driver */
-	void *hook;    /* NULL: not hooked */
 };
 
 static const struct entry entries[] = {
-#define ENTRY_HOOKED(name) {#name, offsetof(struct driver, name), (void *)name},
-	DRIVER_HOOKED(ENTRY_HOOKED)
-#undef ENTRY_HOOKED
-#define ENTRY_CALLED(name) {#name, offsetof(struct driver, name), NULL},
-		DRIVER_CALLED(ENTRY_CALLED)
-#undef ENTRY_CALLED
+#define ENTRY(name) {#name, offsetof(struct driver, name)},
+	DRIVER_HOOKED(ENTRY) DRIVER_CALLED(ENTRY)
+#undef ENTRY
 };
 enum { ENTRIES = sizeof entries / sizeof *entries };
 
@@ -87,14 +82,6 @@ int driver_is_ours(const void *address)
 	return (uintptr_t)address - low < bytes;
 }
 
-void *driver_hook(const char *name)
-{
-	for (size_t i = 0; i < ENTRIES; i++)
-		if (entries[i].hook && !strcmp(entries[i].name, name))
-			return entries[i].hook;
-	return NULL;
-}
-
 const char *driver_path(void)
 {
 	return path;
@@ -103,14 +90,6 @@ const char *driver_path(void)
 const struct driver *driver_get(void)
 {
 	return __atomic_load_n(&driver, __ATOMIC_ACQUIRE);
-}
-
-static void *function_of(const struct driver *d, const struct entry *e)
-{
-	void *function;
-
-	memcpy(&function, (const char *)d + e->offset, sizeof function);
-	return function;
 }
 
 /* Publish a complete table, unless another thread has been faster. */
@@ -200,26 +179,19 @@ const struct driver *driver_find(const void *return_address)
 	return d ? d : &nothing;
 }
 
-static const struct entry *find_entry(const char *name)
+void driver_offer(void *handle)
 {
-	for (size_t i = 0; i < ENTRIES; i++)
-		if (!strcmp(entries[i].name, name))
-			return &entries[i];
-	return NULL;
-}
-
-void *driver_adopt(void *handle, const char *name, void *function, int *is_another)
-{
-	const struct entry *e = find_entry(name);
-	KEEP_ERRNO();
-
-	*is_another = 0;
-	if (!e || !e->hook)
-		return NULL;
 	if (!driver_get())
 		take(handle);
+}
+
+void *driver_function(const char *name)
+{
 	const struct driver *d = driver_get();
-	void *hook = d && function_of(d, e) == function ? e->hook : NULL;
-	*is_another = d && !hook && function_of(d, e);
-	return hook;
+	void *function = NULL;
+
+	for (size_t i = 0; d && i < ENTRIES; i++)
+		if (!strcmp(entries[i].name, name))
+			memcpy(&function, (const char *)d + entries[i].offset, sizeof(function));
+	return function;
 }

@@ -7,32 +7,39 @@
 #pragma once
 
 #include <CL/cl.h>
-#include "base/members.h"
 
 /* Those that we stand in front of. */
-#define DRIVER_HOOKED(X)                                                                           \
-	EACH_NAME(X, clCloneKernel, clCreateCommandQueue, clCreateCommandQueueWithProperties,      \
-		clCreateKernel, clCreateKernelsInProgram, clCreateProgramWithSource,               \
-		clCreateUserEvent)                                                                 \
-	EACH_NAME(X, clEnqueueBarrierWithWaitList, clEnqueueCopyBuffer, clEnqueueCopyBufferRect,   \
-		clEnqueueCopyBufferToImage, clEnqueueCopyImage, clEnqueueCopyImageToBuffer,        \
-		clEnqueueFillBuffer, clEnqueueFillImage, clEnqueueMapBuffer, clEnqueueMapImage,    \
-		clEnqueueMarker, clEnqueueMarkerWithWaitList, clEnqueueMigrateMemObjects,          \
-		clEnqueueNDRangeKernel, clEnqueueNativeKernel)                                     \
-	EACH_NAME(X, clEnqueueReadBuffer, clEnqueueReadBufferRect, clEnqueueReadImage,             \
-		clEnqueueSVMFree, clEnqueueSVMMap, clEnqueueSVMMemFill, clEnqueueSVMMemcpy,        \
-		clEnqueueSVMMigrateMem, clEnqueueSVMUnmap, clEnqueueTask, clEnqueueUnmapMemObject, \
-		clEnqueueWriteBuffer, clEnqueueWriteBufferRect, clEnqueueWriteImage)               \
-	EACH_NAME(X, clFinish, clGetCommandQueueInfo, clGetEventProfilingInfo,                     \
-		clGetExtensionFunctionAddress, clGetExtensionFunctionAddressForPlatform,           \
-		clReleaseCommandQueue, clRetainCommandQueue, clSetCommandQueueProperty,            \
-		clSetKernelArg, clWaitForEvents)
+#define DRIVER_HOOKED(X)                                                                                                    \
+	X(clCloneKernel)                                                                                                    \
+	X(clCreateCommandQueue) X(clCreateCommandQueueWithProperties) X(clCreateKernel) X(                                  \
+		clCreateKernelsInProgram) X(clCreateProgramWithSource) X(clCreateUserEvent) X(clEnqueueBarrierWithWaitList) \
+		X(clEnqueueCopyBuffer) X(clEnqueueCopyBufferRect) X(clEnqueueCopyBufferToImage) X(                          \
+			clEnqueueCopyImage) X(clEnqueueCopyImageToBuffer) X(clEnqueueFillBuffer)                            \
+			X(clEnqueueFillImage) X(clEnqueueMapBuffer) X(clEnqueueMapImage) X(                                 \
+				clEnqueueMarker) X(clEnqueueMarkerWithWaitList) X(clEnqueueMigrateMemObjects)               \
+				X(clEnqueueNDRangeKernel) X(clEnqueueNativeKernel) X(clEnqueueReadBuffer) X(                \
+					clEnqueueReadBufferRect) X(clEnqueueReadImage) X(clEnqueueSVMFree)                  \
+					X(clEnqueueSVMMap) X(clEnqueueSVMMemFill) X(clEnqueueSVMMemcpy) X(                  \
+						clEnqueueSVMMigrateMem) X(clEnqueueSVMUnmap) X(clEnqueueTask)               \
+						X(clEnqueueUnmapMemObject) X(clEnqueueWriteBuffer) X(                       \
+							clEnqueueWriteBufferRect) X(clEnqueueWriteImage)                    \
+							X(clFinish) X(clGetCommandQueueInfo) X(                             \
+								clGetEventProfilingInfo)                                    \
+								X(clGetExtensionFunctionAddress) X(                         \
+									clGetExtensionFunctionAddressForPlatform)           \
+									X(clReleaseCommandQueue) X(                         \
+										clRetainCommandQueue)                       \
+										X(clSetCommandQueueProperty)                \
+											X(clSetKernelArg)                   \
+												X(clWaitForEvents)
 
 /* Those that we only call. */
-#define DRIVER_CALLED(X)                                                                     \
-	EACH_NAME(X, clFlush, clGetDeviceAndHostTimer, clGetDeviceInfo, clGetEventInfo,      \
-		clGetImageInfo, clGetKernelInfo, clGetKernelWorkGroupInfo, clGetPlatformIDs, \
-		clGetPlatformInfo, clGetProgramInfo, clReleaseEvent, clRetainEvent)
+#define DRIVER_CALLED(X)                                                                  \
+	X(clFlush)                                                                        \
+	X(clGetDeviceAndHostTimer) X(clGetDeviceInfo) X(clGetEventInfo) X(clGetImageInfo) \
+		X(clGetKernelInfo) X(clGetKernelWorkGroupInfo) X(clGetPlatformIDs)        \
+			X(clGetPlatformInfo) X(clGetProgramInfo) X(clReleaseEvent)        \
+				X(clRetainEvent)
 
 /* A function that the library lacks is NULL. */
 struct driver {
@@ -48,18 +55,15 @@ const struct driver *driver_get(void);
 /* Find it for a call that came from this address; all NULL where there is none. */
 const struct driver *driver_find(const void *return_address);
 
-/* For the hooks. */
+/* For the hooks: OpenCL's header has declared them already. Nobody here calls them. */
+#define HOOK __attribute__((visibility("default")))
 #define DRIVER() driver_find(__builtin_return_address(0))
 
-/*
- * The program asked the handle of a library for `name` and would get `function`. Returns our hook
- * where that is a function of the driver that we stand in front of, else NULL. is_another: it is
- * one of a further driver.
- */
-void *driver_adopt(void *handle, const char *name, void *function, int *is_another);
+/* The handle of a library that may lead to it: look, unless it has been found. */
+void driver_offer(void *handle);
 
-/* The hook of that name, NULL if there is none. */
-void *driver_hook(const char *name);
+/* The driver's own function of that name; NULL: it has none, or is not known. */
+void *driver_function(const char *name);
 
 /* Path of the library; "" while none was found. */
 const char *driver_path(void);

@@ -101,7 +101,7 @@ int queue_created(
 		q->property_count = wish->property_count;
 		memcpy(q->properties, wish->properties, sizeof q->properties);
 		q->last_number = q->last_end = q->last_end_ns = 0;
-		q->wait_count = 0;
+		q->wait_ends.count = 0;
 		q->clock = clocks_of(device);
 		open_record(q);
 		__atomic_store_n(&q->handle, handle, __ATOMIC_RELEASE);
@@ -206,19 +206,7 @@ uint64_t queue_head(const struct queue *q)
 void queue_waited(struct queue *q, uint64_t count, uint64_t host_ns)
 {
 	HOLD(&q->lock);
-	uint32_t at = q->wait_count++ % QUEUE_WAITS;
-	q->waits[at].count = count;
-	q->waits[at].ns = host_ns;
-}
-
-uint64_t queue_over_ns(const struct queue *q, uint64_t index)
-{
-	uint64_t over_ns = UINT64_MAX;
-
-	for (uint32_t i = 0; i < QUEUE_WAITS && i < q->wait_count; i++)
-		if (index < q->waits[i].count && q->waits[i].ns < over_ns)
-			over_ns = q->waits[i].ns;
-	return over_ns;
+	wait_ends_add(&q->wait_ends, count, host_ns);
 }
 
 void queue_forget_all(void)

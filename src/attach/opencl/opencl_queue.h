@@ -9,19 +9,26 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <CL/cl.h>
+#include "attach/common/wait_ends.h"
 #include "brick/queue.h"
 
 enum {
 	QUEUE_PROPERTIES = 32,	   /* values of a list of properties, its end included */
 	QUEUE_MAX_PENDING = 65536, /* commands of a queue whose events we hold at most */
 	PENDING_AFTER = 4,
-	QUEUE_WAITS = 64, /* that are remembered */
 };
 
 enum pending_state {
 	PENDING_WAITS = 0, /* not done, or not looked at since */
 	PENDING_TIMED = 1, /* its times are here, and it may be held back */
 	PENDING_OVER = 2,  /* recorded or given up */
+};
+
+/* What is known of a command by now. */
+struct pending_times {
+	uint64_t latest_ns;			/* of the host: it was over by then */
+	uint64_t idle_ns;			/* of the host: it had not begun by then */
+	uint64_t queued, submitted, begin, end; /* of the device, once they are known */
 };
 
 /* A command that was enqueued. */
@@ -31,11 +38,9 @@ struct pending {
 	uint32_t kernel;
 	uint32_t state; /* enum pending_state */
 	uint64_t bytes;
-	uint64_t before_ns, after_ns;		/* of the host, around the call */
-	uint64_t latest_ns;			/* of the host: it was over by then */
-	uint64_t idle_ns;			/* of the host: it had not begun by then */
-	uint64_t queued, submitted, begin, end; /* of the device, once they are known */
-	uint64_t *after;			/* `first` or memory of its own */
+	uint64_t before_ns, after_ns; /* of the host, around the call */
+	struct pending_times times;
+	uint64_t *after; /* `first` or memory of its own */
 	uint64_t first[PENDING_AFTER];
 	uint32_t after_count;
 	uint32_t is_blocking; /* it was done when the call returned */
@@ -63,15 +68,12 @@ struct queue {
 	pthread_mutex_t taking; /* held by the one who records its commands */
 	pthread_mutex_t lock;	/* the ring */
 	struct pending *ring;
-	uint32_t capacity;   /* a power of two */
-	uint64_t head, tail; /* enqueued, recorded: ever */
-	uint32_t timed;	     /* of those in between: done, and held back */
-	struct {
-		uint64_t count, ns; /* so many, ever, were done by that time of the host */
-	} waits[QUEUE_WAITS];	    /* the newest ones, under `lock` */
-	uint32_t wait_count;	    /* ever */
-	uint64_t unmoved_tail;	    /* the same for synchronising (modes.h) */
+	uint32_t capacity;	    /* a power of two */
+	uint64_t head, tail;	    /* enqueued, recorded: ever */
+	uint32_t timed;		    /* of those in between: done, and held back */
+	struct wait_ends wait_ends; /* under `lock`; the first command ever is number 0 */
 	uint64_t stuck_tail;	    /* where the ring was full and nothing moved, + 1; 0: nowhere */
+	uint64_t unmoved_tail;	    /* the same for synchronising */
 };
 
 /* What the program asked for, as far as we answer for it. */
@@ -82,8 +84,7 @@ struct queue_wish {
 	cl_queue_properties properties[QUEUE_PROPERTIES];
 };
 
-/* A queue was created for the program. It is recorded when is_timed. 0: there is no memory for it.
- */
+/* A queue was created for the program; it is recorded when is_timed. 0: no memory. */
 int queue_created(
 	cl_command_queue handle, cl_device_id device, const struct queue_wish *wish, int is_timed);
 
@@ -108,9 +109,6 @@ uint64_t queue_head(const struct queue *queue);
 
 /* A call has returned at this time of the host that waited for the first `count` of them. */
 void queue_waited(struct queue *queue, uint64_t count, uint64_t host_ns);
-
-/* Under its lock: when the command at that place was over at the latest, or UINT64_MAX. */
-uint64_t queue_over_ns(const struct queue *queue, uint64_t index);
 
 /* Under its lock. */
 static inline struct pending *queue_at(struct queue *queue, uint64_t index)

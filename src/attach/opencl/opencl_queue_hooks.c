@@ -6,7 +6,8 @@
 #include <string.h>
 #include "attach/opencl/opencl_completions.h"
 #include "attach/opencl/opencl_events.h"
-#include "attach/opencl/opencl_hooks.h"
+#include "attach/opencl/opencl_command.h"
+#include "attach/opencl/opencl_driver.h"
 #include "attach/opencl/opencl_notes.h"
 #include "attach/opencl/opencl_queue.h"
 #include "base/clock_ns.h"

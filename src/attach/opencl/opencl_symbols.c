@@ -6,22 +6,51 @@
  */
 #include <dlfcn.h>
 #include <string.h>
-#include "attach/opencl/opencl_hooks.h"
+#include "attach/opencl/opencl_driver.h"
 #include "attach/opencl/opencl_notes.h"
+#include "base/scope.h"
 #include "lib/sys/interpose.h"
 
 void *opencl_dlsym_choose(void *handle, const char *name);
 extern void *opencl_dlsym_real;
 void *opencl_dlsym_real __attribute__((visibility("hidden")));
 
+/* NULL: we do not stand in front of it. */
+static void *hook_of(const char *name)
+{
+	static const struct {
+		const char *name;
+		void *hook;
+	} hooks[] = {
+#define ENTRY(name) {#name, (void *)name},
+		DRIVER_HOOKED(ENTRY)
+#undef ENTRY
+	};
+
+	for (size_t i = 0; i < sizeof(hooks) / sizeof(*hooks); i++)
+		if (!strcmp(hooks[i].name, name))
+			return hooks[i].hook;
+	return NULL;
+}
+
+/*
+ * The program asked the handle of a library for `name` and would get `function`: our hook where
+ * that is a function of the driver that we stand in front of, else NULL.
+ */
 static void *adopt(void *handle, const char *name, void *function)
 {
-	int is_another;
-	void *hook = driver_adopt(handle, name, function, &is_another);
+	void *hook = hook_of(name);
+	KEEP_ERRNO();
 
-	if (is_another)
+	if (!hook)
+		return NULL;
+	driver_offer(handle);
+	void *own = driver_function(name);
+	if (own == function)
+		return hook;
+	if (own)
 		notes_second_driver(function);
-	return hook;
+	return NULL;
 }
 
 /* A hook in place of what the caller of dlsym() would get; NULL: let it have that. */
@@ -29,7 +58,7 @@ __attribute__((visibility("hidden"))) void *opencl_dlsym_choose(void *handle, co
 {
 	if (!__atomic_load_n(&opencl_dlsym_real, __ATOMIC_RELAXED))
 		__atomic_store_n(&opencl_dlsym_real, driver_real_symbol(), __ATOMIC_RELAXED);
-	if (!name || name[0] != 'c' || name[1] != 'l' || handle == RTLD_NEXT || !driver_hook(name))
+	if (!name || name[0] != 'c' || name[1] != 'l' || handle == RTLD_NEXT || !hook_of(name))
 		return NULL;
 	void *function = driver_symbol(handle, name);
 	if (!function || driver_is_ours(function))
@@ -45,7 +74,7 @@ SYS_INTERPOSE(dlsym, opencl_dlsym_choose, opencl_dlsym_real);
  */
 static void *extension(const char *name, void *function)
 {
-	void *hook = function && name ? driver_hook(name) : NULL;
+	void *hook = function && name ? hook_of(name) : NULL;
 
 	if (!hook)
 		return function;

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One command that was enqueued: asking whether it is done, and recording it where it belongs on
+ * the host's clock. The caller holds queue->taking.
+ */
+#pragma once
+
+#include "attach/opencl/opencl_queue.h"
+
+/*
+ * Is this command done, the index-th of its queue? 1: and its times are filled in; 0: not yet; -1:
+ * it has none.
+ */
+int placing_poll(struct queue *queue, struct pending *pending, uint64_t index);
+
+/* Record one whose times are known, or count it as not timed. */
+void placing_record(struct queue *queue, const struct pending *pending);
+void placing_refuse(struct queue *queue);
+
+/* Release what a pending command holds. */
+void placing_release(struct pending *pending);
