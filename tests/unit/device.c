@@ -13,7 +13,7 @@ static uint64_t distance(uint64_t a, uint64_t b)
 /* The n-th sample against the n-th pair; consecutive ones never overlap. */
 static void check_truth(struct setup *s, struct brick_lane *lane, uint64_t count, uint64_t most)
 {
-	uint64_t last_end = 0, residual = s->device->correlation.residual_ns;
+	uint64_t last_end = 0, residual = brick__device_correlation(s->device)->residual_ns;
 
 	assert_true(residual <= most);
 	for (uint64_t i = 0; i < count; i++) {

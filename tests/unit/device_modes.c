@@ -330,7 +330,7 @@ static void cpu(void **state)
 	assert_int_equal(brick_device_finish(s.device), 1);
 	struct brick_lane *lane = queue_lane(&s, 0);
 	struct brick_record *r = nth(lane, BRICK_RECORD_SAMPLE, 0);
-	uint64_t residual = s.device->correlation.residual_ns;
+	uint64_t residual = brick__device_correlation(s.device)->residual_ns;
 	assert_int_equal(r->source, BRICK_SOURCE_TSC);
 	assert_string_equal(lane->backend, "cpu");
 	assert_true(r->begin + residual >= before && r->begin + r->ticks <= after + residual);

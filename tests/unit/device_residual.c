@@ -24,8 +24,7 @@ static uint64_t stated_ns(struct setup *s)
 static void take_home(struct setup *s)
 {
 	brick_null_advance(s->sim, 50 * US);
-	assert_true(brick__call_drain(s->device) >= 0);
-	brick__device_flush(s->device);
+	assert_true(brick__device_take_home(s->device) >= 0);
 }
 
 /* By one reading that may be off by a ms. */
@@ -33,7 +32,7 @@ static struct brick_correlation *begin_by_poor_line(
 	struct setup *s, const struct brick_null_config *config)
 {
 	begin(s, config, 0);
-	struct brick_correlation *line = &s->device->correlation;
+	struct brick_correlation *line = brick__device_correlation(s->device);
 	assert_int_equal(line->count, 1);
 	line->anchors[0].half_width_ns = line->residual_ns = MS;
 	return line;

@@ -174,7 +174,7 @@ void step_end(struct vulkan_commands *c)
 	cost_add(begin_ticks - c->begin_ticks);
 }
 
-/* For the backend inside of the program (src/lib/backends/attached_claims.h), on the thread that
+/* For the backend inside of the program (src/lib/device/backend_load.h), on the thread that
  * records. */
 BRICK_API void brick_vulkan_exclude(VkCommandBuffer handle);
 void brick_vulkan_exclude(VkCommandBuffer handle)

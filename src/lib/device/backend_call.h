@@ -20,6 +20,15 @@ static inline void brick__backend_leave(void)
 	brick__in_backend--;
 }
 
+/* What a call of a backend's function returns, which is made inside. */
+#define IN_BACKEND(call)                \
+	__extension__({                 \
+		brick__backend_enter(); \
+		int result_ = (call);   \
+		brick__backend_leave(); \
+		result_;                \
+	})
+
 /* From there into the program, and back to what it was. */
 static inline uint32_t brick__program_enter(void)
 {

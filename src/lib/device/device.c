@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of a device in use: opening its backend, reading its clock, taking home what has come
- * back, and closing it with an account of what has not.
+ * A device in use: bricks and timers on it, from the engine's call to a time on the host's clock.
+ * A pair is one begin and one end in a queue of the device, of a brick (a span) or of a timer.
+ * Pairs are a fixed table made when the device is opened; a ticket names a pair and the use it is
+ * in, so that what comes late or twice finds nobody. Spans of a queue keep the order of their
+ * begins until the outermost one and all in it have their times; then they are recorded together,
+ * and what failed or was lost is counted and leaves a gap. One thread at a time.
  */
-#include "base/members.h"
 #include "brick/device.h"
 
 #include <errno.h>
@@ -11,9 +14,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include "base/scope.h"
 #include "base/sized.h"
+#include "brick/error.h"
+#include "brick/probe.h"
+#include "lib/device/backend_call.h"
 #include "lib/device/backend_load.h"
-#include "lib/device/device_state.h"
+#include "lib/device/correlation_residual.h"
+#include "lib/device/device_inside.h"
+#include "lib/device/queue_lane.h"
+#include "lib/probe/sample.h"
+#include "lib/session/session_map.h"
+#include "lib/session/session_state.h"
 #include "lib/sys/ticks.h"
 
 enum {
@@ -27,28 +39,232 @@ enum {
 	MAX_CLOCK_FAILURES = 3,	  /* in a row: then its clock has begun anew */
 };
 
-static int refuse(char *reason, size_t bytes, int error, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
+#define NO_PAIR UINT32_MAX
 
-static int refuse(char *reason, size_t bytes, int error, const char *format, ...)
+enum { SPAN_DEPTH = BRICK_MAX_DEPTH - 1, MAX_NOTES = 16 };
+
+enum pair_state {
+	PAIR_FREE,
+	PAIR_OPEN,   /* begun */
+	PAIR_ENDED,  /* both timestamps are in the queue */
+	PAIR_DONE,   /* both have come back */
+	PAIR_FAILED, /* they came back as an error, or never will */
+};
+
+struct pair {
+	uint32_t generation;  /* upper half of its ticket: tells its uses apart */
+	uint32_t next;	      /* in its queue's order, or of the free ones */
+	uint8_t state;	      /* enum pair_state */
+	uint8_t depth;	      /* spans open on its queue when it began */
+	uint8_t is_immediate; /* the thread waits for it */
+	uint8_t reserved;
+	int error; /* of a failed one */
+	struct device_queue *queue;
+	struct brick_timer *timer;    /* of a timer's; NULL: its timer does not want it any more */
+	struct brick_command command; /* times as they came, until it is recorded */
+};
+
+struct device_queue {
+	struct device_queue *next;
+	void *native;
+	struct brick_queue *queue;
+	uint32_t first, last; /* spans that are not recorded yet */
+	uint32_t depth;
+	uint32_t open[SPAN_DEPTH];
+};
+
+enum timer_state { IDLE, STARTED, ENDED, READY, FAILED };
+
+struct brick_timer {
+	struct brick_device *device; /* NULL: it was closed */
+	struct brick_timer *next, **link;
+	enum timer_state state;
+	uint32_t pair; /* while STARTED or ENDED */
+	int error;     /* while FAILED */
+	void *queue;
+	uint64_t ns; /* while READY */
+};
+
+struct brick_device {
+	const struct brick_backend *backend;
+	struct brick_backend_device *handle;
+	void (*claim)(struct brick_backend_device *device, void *queue); /* or NULL */
+	int has_mode; /* mode was set by brick_device_mode_set() */
+	uint32_t mode;
+	uint32_t serial; /* of the session whose mode that is and that has the notes */
+
+	uint32_t pair_count, in_use, free;
+	struct pair *pairs;
+	const struct brick_command **commands; /* of what is recorded together */
+	uint8_t *depths;
+	struct device_queue *queues;
+	uint32_t queue_count;
+	struct brick_timer *timers;
+
+	uint64_t lost;	   /* pairs that the backend gave up without saying which */
+	uint64_t strays;   /* completions of no pair */
+	uint32_t recorded; /* by the drain that is going on */
+	uint32_t drained_in_use;
+	int error; /* the last that a call of the backend returned; reported once */
+
+	struct brick_correlation correlation;
+	uint32_t clock_failures;
+	uint64_t correlated_ns; /* when */
+	uint64_t placed_ns;	/* the greatest residual that times were placed with */
+	uint64_t noted_ns;	/* residual that is in the notes of the session */
+
+	struct {
+		char key[48], value[160];
+	} notes[MAX_NOTES];
+	uint32_t note_count;
+};
+
+static uint64_t ticket_of(const struct brick_device *device, uint32_t index)
 {
-	va_list arguments;
+	return (uint64_t)device->pairs[index].generation << 32 | (index + 1);
+}
 
-	if (!reason || !bytes)
-		return error;
-	va_start(arguments, format);
-	vsnprintf(reason, bytes, format, arguments);
-	va_end(arguments);
+/*
+ * A call of the backend failed: the next drain tells. Unless that was because this cannot be timed
+ * where it is, as in a stream that is being captured: it is counted, and the device is as before.
+ */
+static void keep_error(struct brick_device *device, int error)
+{
+	if (error != BRICK_EUNSUPPORTED)
+		device->error = error;
+}
+
+/* ---- pairs ---- */
+
+static uint32_t find_pair(const struct brick_device *device, uint64_t ticket)
+{
+	uint32_t index = (uint32_t)ticket - 1;
+
+	if (index >= device->pair_count || device->pairs[index].state == PAIR_FREE ||
+		ticket_of(device, index) != ticket)
+		return NO_PAIR;
+	return index;
+}
+
+static void release_pair(struct brick_device *device, uint32_t index)
+{
+	struct pair *pair = &device->pairs[index];
+
+	pair->state = PAIR_FREE;
+	pair->next = device->free;
+	device->free = index;
+	device->in_use--;
+}
+
+/* A free pair; NO_PAIR if there is none. */
+static uint32_t take_free(struct brick_device *device)
+{
+	uint32_t index = device->free;
+
+	if (index == NO_PAIR)
+		return index;
+	struct pair *pair = &device->pairs[index];
+	device->free = pair->next;
+	device->in_use++;
+	uint32_t generation = pair->generation + 1;
+	*pair = (struct pair){.generation = generation,
+		.next = NO_PAIR,
+		.state = PAIR_OPEN,
+		.command = {
+			.size = sizeof(struct brick_command), .source = device->backend->source}};
+	return index;
+}
+
+/* The same, after a drain if there is none. */
+static uint32_t take_pair(struct brick_device *device)
+{
+	uint32_t index = take_free(device);
+
+	if (index != NO_PAIR)
+		return index;
+	brick_device_drain(device);
+	return take_free(device);
+}
+
+/* begin() of the backend, and again after a drain if it has no room. */
+static int begin_pair(struct brick_device *device, void *native, uint32_t index)
+{
+	uint64_t ticket = ticket_of(device, index);
+	int error = IN_BACKEND(device->backend->begin(device->handle, native, ticket));
+
+	if (error == -EAGAIN) {
+		brick_device_drain(device);
+		error = IN_BACKEND(device->backend->begin(device->handle, native, ticket));
+	}
+	if (error < 0 && error != -EAGAIN)
+		keep_error(device, error);
+	return error < 0 ? error : 0;
+}
+
+static uint32_t count_pending(const struct brick_device *device)
+{
+	uint32_t pending = 0;
+
+	for (uint32_t i = 0; i < device->pair_count; i++)
+		pending += device->pairs[i].state == PAIR_ENDED;
+	return pending;
+}
+
+/* ---- what the backend calls ---- */
+
+static int fail(struct brick_timer *timer, int error)
+{
+	timer->state = FAILED;
+	timer->error = error;
 	return error;
 }
 
-/* ---- notes ---- */
+static void finish_timer(struct brick_timer *timer, uint64_t begin_ns, uint64_t end_ns, int error)
+{
+	if (!error && end_ns < begin_ns)
+		error = BRICK_EDEVICE; /* a time that cannot be */
+	if (error) {
+		fail(timer, error < 0 ? error : BRICK_EDEVICE);
+		return;
+	}
+	timer->state = READY;
+	timer->ns = end_ns - begin_ns;
+}
+
+void brick__device_complete(void *context, const struct brick_completion *completion)
+{
+	struct brick_device *device = context;
+	uint32_t index = find_pair(device, completion->ticket);
+	struct pair *pair = index == NO_PAIR ? NULL : &device->pairs[index];
+
+	if (!pair || pair->state != PAIR_ENDED) {
+		device->strays++;
+		return;
+	}
+	int error = completion->reserved ? -EINVAL : completion->error;
+	pair->state = error ? PAIR_FAILED : PAIR_DONE;
+	pair->error = error;
+	pair->command.begin_ns = completion->begin_ns;
+	pair->command.end_ns = completion->end_ns;
+	pair->command.queued_ns = completion->queued_ns;
+	pair->command.submitted_ns = completion->submitted_ns;
+	if (pair->queue)
+		return; /* a span waits for those around it */
+	if (pair->timer)
+		finish_timer(pair->timer, completion->begin_ns, completion->end_ns, error);
+	release_pair(device, index);
+}
+
+static void count_lost(void *context, uint64_t count)
+{
+	((struct brick_device *)context)->lost += count;
+}
 
 static void keep_note(void *context, const char *key, const char *value)
 {
 	struct brick_device *device = context;
 
-	if (device->note_count == BRICK__DEVICE_NOTES)
+	if (device->note_count == MAX_NOTES)
 		return;
 	snprintf(device->notes[device->note_count].key, sizeof device->notes->key, "%.15s.%s",
 		device->backend->name, key);
@@ -58,7 +274,175 @@ static void keep_note(void *context, const char *key, const char *value)
 	device->note_count++;
 }
 
-/* ---- its clock ---- */
+/* ---- from pairs that have come back to commands on the lane of their queue ---- */
+
+static int is_settled(const struct pair *pair)
+{
+	return pair->state == PAIR_DONE || pair->state == PAIR_FAILED;
+}
+
+/* The first span behind an outermost one that is not inside of it. */
+static uint32_t behind(struct brick_device *device, uint32_t root)
+{
+	uint32_t i = device->pairs[root].next;
+
+	while (i != NO_PAIR && device->pairs[i].depth)
+		i = device->pairs[i].next;
+	return i;
+}
+
+/* How many of those up to `end` have ended and not come back; UINT32_MAX: one is still open. */
+static uint32_t missing(struct brick_device *device, uint32_t root, uint32_t end)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = root; i != end; i = device->pairs[i].next) {
+		if (device->pairs[i].state == PAIR_OPEN)
+			return UINT32_MAX;
+		count += device->pairs[i].state == PAIR_ENDED;
+	}
+	return count;
+}
+
+static int any_settled(struct brick_device *device, uint32_t from)
+{
+	for (uint32_t i = from; i != NO_PAIR; i = device->pairs[i].next)
+		if (is_settled(&device->pairs[i]))
+			return 1;
+	return 0;
+}
+
+/*
+ * The backend said that some were lost, but not which. When later ones of a queue have come back,
+ * those before them that have not are taken for the lost ones; likewise when they keep the last
+ * pairs from being used again.
+ */
+static int claim_lost(struct brick_device *device, uint32_t root, uint32_t end, uint32_t count)
+{
+	int is_stuck = device->free == NO_PAIR;
+
+	if (count == UINT32_MAX || !any_settled(device, end) || (device->lost < count && !is_stuck))
+		return 0;
+	device->lost -= device->lost < count ? device->lost : count;
+	for (uint32_t i = root; i != end; i = device->pairs[i].next)
+		if (device->pairs[i].state == PAIR_ENDED) {
+			device->pairs[i].state = PAIR_FAILED;
+			device->pairs[i].error = BRICK_ENOTRECORDED;
+		}
+	return 1;
+}
+
+static uint64_t host_ns(const struct brick_device *device, uint64_t device_ns)
+{
+	return device_ns ? brick_correlation_host_ns(&device->correlation, device_ns) : 0;
+}
+
+/* Is there a time to record? Then put it on the host's clock. */
+static int place(struct brick_device *device, struct pair *pair)
+{
+	struct brick_command *c = &pair->command;
+	const struct brick_correlation *line = &device->correlation;
+
+	if (pair->state == PAIR_FAILED || !c->begin_ns || !c->end_ns) {
+		brick_queue_dropped(pair->queue->queue, 1);
+		return 0;
+	}
+	if (!line->count) {
+		brick_queue_unsupported(pair->queue->queue, 1);
+		return 0;
+	}
+	uint64_t residual = brick__correlation_residual_ns(line, c->end_ns);
+	c->begin_ns = host_ns(device, c->begin_ns);
+	c->end_ns = host_ns(device, c->end_ns);
+	c->queued_ns = host_ns(device, c->queued_ns);
+	c->submitted_ns = host_ns(device, c->submitted_ns);
+	if (residual > device->placed_ns)
+		device->placed_ns = residual;
+	c->residual_ns = residual > UINT32_MAX ? UINT32_MAX : (uint32_t)residual;
+	return 1;
+}
+
+/* Those up to `end`; what is left of them after failures moves up to where its holder was. */
+static void record(struct brick_device *device, struct device_queue *queue, uint32_t end)
+{
+	uint8_t level[BRICK_MAX_DEPTH + 1] = {0}; /* depth of what is inside of a span at [i - 1] */
+	uint32_t count = 0;
+
+	for (uint32_t i = queue->first; i != end; i = device->pairs[i].next) {
+		struct pair *pair = &device->pairs[i];
+		uint8_t depth = level[pair->depth];
+		int is_there = place(device, pair);
+		level[pair->depth + 1] = depth + (is_there != 0);
+		if (!is_there)
+			continue;
+		device->commands[count] = &pair->command;
+		device->depths[count++] = depth;
+	}
+	if (!count)
+		return;
+	int error =
+		brick__queue_record_nested(queue->queue, device->commands, device->depths, count);
+	if (!error)
+		device->recorded += count;
+	else if (error == -EINVAL) /* times that cannot be */
+		brick_queue_dropped(queue->queue, count);
+}
+
+static void release(struct brick_device *device, struct device_queue *queue, uint32_t end)
+{
+	while (queue->first != end) {
+		struct pair *pair = &device->pairs[queue->first];
+		uint32_t next = pair->next;
+		brick__queue_pending(queue->queue, pair->command.launch.session, -1);
+		release_pair(device, queue->first);
+		queue->first = next;
+	}
+	if (end == NO_PAIR)
+		queue->last = NO_PAIR;
+}
+
+static void flush_queue(struct brick_device *device, struct device_queue *queue)
+{
+	while (queue->first != NO_PAIR) {
+		uint32_t end = behind(device, queue->first);
+		uint32_t count = missing(device, queue->first, end);
+		if (count && !claim_lost(device, queue->first, end, count))
+			break;
+		record(device, queue, end);
+		release(device, queue, end);
+	}
+}
+
+/* Record the spans that are complete, of all queues. */
+static void flush(struct brick_device *device)
+{
+	for (struct device_queue *q = device->queues; q; q = q->next)
+		flush_queue(device, q);
+	if (device->strays && device->queues) {
+		brick__queue_unmatched(device->queues->queue, device->strays);
+		device->strays = 0;
+	}
+}
+
+/* No result is waited for any more: spans count as dropped, timers fail. */
+static void give_up(struct brick_device *device)
+{
+	for (uint32_t i = 0; i < device->pair_count; i++) {
+		struct pair *pair = &device->pairs[i];
+		if (pair->state != PAIR_ENDED)
+			continue;
+		pair->state = PAIR_FAILED;
+		pair->error = BRICK_ENOTRECORDED;
+		if (pair->queue)
+			continue;
+		if (pair->timer)
+			finish_timer(pair->timer, 0, 0, BRICK_ENOTRECORDED);
+		release_pair(device, i);
+	}
+	device->lost = 0; /* they are among these */
+}
+
+/* ---- the clock ---- */
 
 static uint32_t read_clock(
 	struct brick_device *device, struct brick_reading *readings, uint32_t count)
@@ -67,7 +451,7 @@ static uint32_t read_clock(
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct brick_reading *r = &readings[got];
-		int error = brick__call_correlate(device, r);
+		int error = IN_BACKEND(device->backend->correlate(device->handle, r));
 		if (error == -ENOTSUP)
 			return 0;
 		got += !error && r->after_ns >= r->before_ns;
@@ -121,13 +505,469 @@ static void note_residual(struct brick_device *device)
 	device->noted_ns = residual;
 }
 
+/* ---- bricks ---- */
+
+static struct device_queue *add_queue(struct brick_device *device, void *native)
+{
+	struct brick_queue_options options = BRICK_QUEUE_OPTIONS_INIT;
+	struct device_queue *queue = calloc(1, sizeof *queue);
+	char name[64];
+
+	if (!queue)
+		return NULL;
+	snprintf(name, sizeof name, "%.40s queue %u", device->backend->name,
+		device->queue_count + 1);
+	options.name = name;
+	options.backend = device->backend->name;
+	if (brick_queue_create(&queue->queue, &options)) {
+		free(queue);
+		return NULL;
+	}
+	queue->native = native;
+	queue->first = queue->last = NO_PAIR;
+	queue->next = device->queues;
+	device->queues = queue;
+	device->queue_count++;
+	return queue;
+}
+
+static struct device_queue *queue_of(struct brick_device *device, void *native)
+{
+	KEEP_ERRNO();
+
+	for (struct device_queue *q = device->queues; q; q = q->next)
+		if (q->native == native)
+			return q;
+	return add_queue(device, native);
+}
+
+/* A session that this device does not know yet: what its mode is, and what it should know of us. */
+static void join_session(struct brick_device *device, uint32_t serial)
+{
+	brick__session_ensure();
+	brick__session_lock();
+	const struct brick_session_header *h = brick__session.header;
+	if (!device->has_mode)
+		device->mode = h ? h->mode : BRICK_MODE_DEFERRED;
+	brick__session_unlock();
+	for (uint32_t i = 0; i < device->note_count; i++)
+		brick_note(device->notes[i].key, "%s", device->notes[i].value);
+	device->noted_ns = device->placed_ns = 0;
+	device->serial = serial;
+}
+
+static uint32_t mode_now(struct brick_device *device)
+{
+	uint32_t serial = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
+
+	if (BRICK_UNLIKELY(device->serial != serial))
+		join_session(device, serial);
+	return device->mode;
+}
+
+static void append(struct brick_device *device, struct device_queue *queue, uint32_t index)
+{
+	if (queue->last == NO_PAIR)
+		queue->first = index;
+	else
+		device->pairs[queue->last].next = index;
+	queue->last = index;
+	queue->open[queue->depth++] = index;
+}
+
+static int begin_in_queue(struct brick_device *device, void *native, uint32_t index)
+{
+	struct brick_launch *launch = &device->pairs[index].command.launch;
+
+	brick_launch_begin(launch);
+	if (device->claim)
+		device->claim(device->handle, native);
+	int error = begin_pair(device, native, index);
+	if (error)
+		brick_launch_end(launch);
+	return error;
+}
+
+static void count_refused(struct device_queue *queue, int error)
+{
+	if (error == BRICK_EUNSUPPORTED)
+		brick_queue_unsupported(queue->queue, 1);
+	else
+		brick_queue_dropped(queue->queue, 1);
+}
+
+static brick_device_span begin(struct brick_device *device, struct device_queue *queue,
+	uint32_t mode, uint32_t brick, int layer)
+{
+	uint32_t index = take_pair(device);
+
+	if (index == NO_PAIR) {
+		brick_queue_dropped(queue->queue, 1);
+		return 0;
+	}
+	struct pair *pair = &device->pairs[index];
+	int error = 0;
+	pair->is_immediate = mode == BRICK_MODE_IMMEDIATE;
+	if (pair->is_immediate) /* nothing of before may be left in the queue */
+		error = IN_BACKEND(device->backend->synchronise(device->handle, queue->native));
+	if (error < 0)
+		keep_error(device, error);
+	else
+		error = begin_in_queue(device, queue->native, index);
+	if (error < 0) {
+		count_refused(queue, error);
+		release_pair(device, index);
+		return 0;
+	}
+	pair->queue = queue;
+	pair->depth = (uint8_t)queue->depth;
+	pair->command.launch.brick = brick;
+	pair->command.launch.layer = layer;
+	append(device, queue, index);
+	brick__queue_pending(queue->queue, pair->command.launch.session, 1);
+	return ticket_of(device, index);
+}
+
+brick_device_span brick_device_begin(
+	struct brick_device *device, void *native, uint32_t brick, int layer)
+{
+	if (BRICK_LIKELY(!brick_enabled()))
+		return 0;
+	uint32_t mode = mode_now(device);
+	if (mode == BRICK_MODE_NONE)
+		return 0;
+	struct device_queue *queue = queue_of(device, native);
+	if (!queue)
+		return 0;
+	if (brick >= brick_count() || layer < -1 || layer > INT16_MAX) {
+		brick__queue_unmatched(queue->queue, 1);
+		return 0;
+	}
+	if (queue->depth >= SPAN_DEPTH) {
+		brick__queue_too_deep(queue->queue);
+		return 0;
+	}
+	return begin(device, queue, mode, brick, layer);
+}
+
+/* Synchronise as a brick of the thread, which waits for command `number`; 0: not known. */
+static int wait_as_brick(const struct brick_device *device, void *native, uint64_t number)
+{
+	brick_span span = brick_begin(BRICK_SYNCHRONIZE);
+	int error = IN_BACKEND(device->backend->synchronise(device->handle, native));
+	const struct brick_record after = {
+		.begin = brick__now(), .kind = BRICK_RECORD_AFTER, .layer = -1, .elements = number};
+
+	if (span)
+		brick__close_with(span, after.begin, number ? &after : NULL);
+	return error;
+}
+
+/* Mode immediate: the thread goes on when the device is done. */
+static void wait_for(struct brick_device *device, struct pair *pair)
+{
+	int error = wait_as_brick(device, pair->queue->native, pair->command.launch.number);
+
+	if (error < 0) {
+		keep_error(device, error);
+		pair->state = PAIR_FAILED;
+	}
+}
+
+/* End the innermost open span of a queue. */
+static void end_top(struct brick_device *device, struct device_queue *queue)
+{
+	uint32_t index = queue->open[--queue->depth];
+	struct pair *pair = &device->pairs[index];
+
+	int error = IN_BACKEND(
+		device->backend->end(device->handle, queue->native, ticket_of(device, index)));
+	brick_launch_end(&pair->command.launch);
+	pair->state = error < 0 ? PAIR_FAILED : PAIR_ENDED;
+	if (error < 0)
+		keep_error(device, error);
+	else if (pair->is_immediate)
+		wait_for(device, pair);
+}
+
+/* Half of the pairs are in use: time to see what has come back, now and then. */
+static int is_filling(const struct brick_device *device)
+{
+	return device->in_use >= device->pair_count / 2 &&
+	       device->in_use >= device->drained_in_use + device->pair_count / 16;
+}
+
+void brick_device_end(struct brick_device *device, void *native, brick_device_span span,
+	uint64_t elements, uint64_t bytes, uint64_t flops)
+{
+	if (BRICK_LIKELY(!span))
+		return;
+	uint32_t index = find_pair(device, span);
+	struct pair *pair = index == NO_PAIR ? NULL : &device->pairs[index];
+	if (!pair || pair->state != PAIR_OPEN || !pair->queue || pair->queue->native != native) {
+		struct device_queue *queue = queue_of(device, native);
+		if (queue)
+			brick__queue_unmatched(queue->queue, 1);
+		return;
+	}
+	struct device_queue *queue = pair->queue;
+	pair->command.elements = elements;
+	pair->command.bytes = bytes;
+	pair->command.flops = flops;
+	while (queue->open[queue->depth - 1] != index) {
+		brick__queue_unmatched(queue->queue, 1);
+		end_top(device, queue);
+	}
+	int is_immediate = pair->is_immediate;
+	end_top(device, queue);
+	if ((is_immediate && !queue->depth) || is_filling(device))
+		brick_device_drain(device);
+}
+
+int brick_device_layer_end(struct brick_device *device, void *native)
+{
+	if (BRICK_LIKELY(!brick_enabled()) || mode_now(device) != BRICK_MODE_PER_LAYER)
+		return 0;
+	struct device_queue *queue = queue_of(device, native);
+	uint64_t number = queue && queue->last != NO_PAIR
+				  ? device->pairs[queue->last].command.launch.number
+				  : 0;
+	int error = wait_as_brick(device, native, number);
+	if (error < 0)
+		return error;
+	error = brick_device_drain(device);
+	return error < 0 ? error : 0;
+}
+
+/* ---- timers: one pair at a time, independent of sessions ---- */
+
+int brick_timer_create(struct brick_timer **out, struct brick_device *device)
+{
+	struct brick_timer *timer = device ? calloc(1, sizeof *timer) : NULL;
+
+	if (!timer)
+		return device ? -ENOMEM : -EINVAL;
+	timer->device = device;
+	timer->next = device->timers;
+	timer->link = &device->timers;
+	if (timer->next)
+		timer->next->link = &timer->next;
+	device->timers = timer;
+	*out = timer;
+	return 0;
+}
+
+/* Whatever is on the way does not interest any more. */
+static void forget(struct brick_timer *timer)
+{
+	struct brick_device *device = timer->device;
+
+	if (device && timer->state == STARTED) {
+		struct pair *pair = &device->pairs[timer->pair];
+		int error = IN_BACKEND(device->backend->end(
+			device->handle, timer->queue, ticket_of(device, timer->pair)));
+		pair->timer = NULL;
+		pair->state = PAIR_ENDED;
+		if (error < 0)
+			release_pair(device, timer->pair);
+	} else if (device && timer->state == ENDED) {
+		device->pairs[timer->pair].timer = NULL;
+	}
+	timer->state = IDLE;
+}
+
+int brick_timer_start(struct brick_timer *timer, void *queue)
+{
+	struct brick_device *device = timer->device;
+	int saved = errno;
+
+	if (!device)
+		return BRICK_ESTATE;
+	forget(timer);
+	uint32_t index = take_pair(device);
+	if (index == NO_PAIR)
+		return fail(timer, -EAGAIN);
+	int error = begin_pair(device, queue, index);
+	errno = saved;
+	if (error) {
+		device->error = 0; /* told here */
+		release_pair(device, index);
+		return fail(timer, error);
+	}
+	device->pairs[index].timer = timer;
+	timer->pair = index;
+	timer->queue = queue;
+	timer->state = STARTED;
+	return 0;
+}
+
+int brick_timer_stop(struct brick_timer *timer, void *queue)
+{
+	struct brick_device *device = timer->device;
+	int saved = errno;
+
+	if (!device)
+		return BRICK_ESTATE;
+	if (timer->state == FAILED)
+		return timer->error;
+	if (timer->state != STARTED)
+		return -EINVAL;
+	int error = IN_BACKEND(
+		device->backend->end(device->handle, queue, ticket_of(device, timer->pair)));
+	errno = saved;
+	if (error < 0) {
+		release_pair(device, timer->pair);
+		return fail(timer, error);
+	}
+	device->pairs[timer->pair].state = PAIR_ENDED;
+	timer->state = ENDED;
+	return 0;
+}
+
+int brick_timer_elapsed_ns(struct brick_timer *timer, uint64_t *ns)
+{
+	if (timer->state == ENDED) {
+		int error = brick_device_drain(timer->device);
+		if (timer->state == ENDED)
+			return error < 0 ? error : -EAGAIN;
+	}
+	if (timer->state == FAILED)
+		return timer->error;
+	if (timer->state != READY)
+		return -EINVAL;
+	*ns = timer->ns;
+	return 0;
+}
+
+void brick_timer_destroy(struct brick_timer *timer)
+{
+	if (!timer)
+		return;
+	forget(timer);
+	if (timer->device) {
+		*timer->link = timer->next;
+		if (timer->next)
+			timer->next->link = timer->link;
+	}
+	free(timer);
+}
+
+static void orphan_timers(struct brick_device *device)
+{
+	for (struct brick_timer *t = device->timers; t; t = t->next) {
+		if (t->state == STARTED || t->state == ENDED)
+			fail(t, BRICK_ENOTRECORDED);
+		t->device = NULL;
+	}
+	device->timers = NULL;
+}
+
+/* ---- taking home ---- */
+
+static int take_error(struct brick_device *device)
+{
+	int error = device->error;
+
+	device->error = 0;
+	return error;
+}
+
+int brick__device_take_home(struct brick_device *device)
+{
+	int error = IN_BACKEND(device->backend->drain(device->handle));
+
+	flush(device);
+	return error;
+}
+
+int brick_device_drain(struct brick_device *device)
+{
+	int saved = errno;
+
+	correlate_now_and_then(device);
+	device->recorded = 0;
+	int error = brick__device_take_home(device);
+	device->drained_in_use = device->in_use;
+	int earlier = take_error(device);
+	errno = saved;
+	if (error < 0)
+		return error;
+	return earlier < 0 ? earlier : (int)device->recorded;
+}
+
+static void rest(void)
+{
+	const struct timespec pause = {.tv_nsec = 200000};
+	nanosleep(&pause, NULL);
+}
+
+/* Drain until nothing is missing, the device fails or a second has gone. Adds up to *recorded. */
+static int drain_patiently(struct brick_device *device, int *recorded)
+{
+	uint64_t deadline = brick__monotonic_ns() + PATIENCE_NS;
+
+	for (;;) {
+		int n = brick_device_drain(device);
+		if (n < 0)
+			return n;
+		*recorded += n;
+		uint32_t pending = count_pending(device);
+		if (pending <= device->lost || brick__monotonic_ns() >= deadline)
+			return 0;
+		rest();
+	}
+}
+
+static uint64_t last_number(const struct brick_device *device)
+{
+	uint64_t number = 0;
+
+	for (const struct device_queue *q = device->queues; q; q = q->next)
+		if (q->last != NO_PAIR && device->pairs[q->last].command.launch.number > number)
+			number = device->pairs[q->last].command.launch.number;
+	return number;
+}
+
+int brick_device_finish(struct brick_device *device)
+{
+	int saved = errno, recorded = 0;
+	uint64_t number = last_number(device);
+	int failure = number ? wait_as_brick(device, NULL, number)
+			     : IN_BACKEND(device->backend->synchronise(device->handle, NULL));
+	int error = drain_patiently(device, &recorded);
+	give_up(device);
+	device->recorded = 0;
+	flush(device);
+	note_residual(device);
+	recorded += (int)device->recorded;
+	errno = saved;
+	if (failure < 0)
+		return failure;
+	return error < 0 ? error : recorded;
+}
+
 /* ---- open and close ---- */
+
+static __attribute__((format(printf, 4, 5))) int refuse(
+	char *reason, size_t bytes, int error, const char *format, ...)
+{
+	va_list arguments;
+
+	if (!reason || !bytes)
+		return error;
+	va_start(arguments, format);
+	vsnprintf(reason, bytes, format, arguments);
+	va_end(arguments);
+	return error;
+}
 
 static void free_device(struct brick_device *device)
 {
 	if (!device)
 		return;
-	members_free(device, pairs, commands, depths);
+	free(device->pairs);
+	free(device->commands);
+	free(device->depths);
 	free(device);
 }
 
@@ -149,9 +989,8 @@ static struct brick_device *make_device(const struct brick_backend *backend, uin
 		free_device(device);
 		return NULL;
 	}
-	device->free = 0;
 	for (uint32_t i = 0; i < pairs; i++)
-		device->pairs[i].next = i + 1 < pairs ? i + 1 : BRICK__NO_PAIR;
+		device->pairs[i].next = i + 1 < pairs ? i + 1 : NO_PAIR;
 	brick_correlation_init(&device->correlation);
 	return device;
 }
@@ -163,12 +1002,10 @@ static int open_backend(struct brick_device *device, const struct brick_backend_
 		.size = sizeof host,
 		.context = device,
 		.complete = brick__device_complete,
-		.lost = brick__device_lost,
+		.lost = count_lost,
 		.note = keep_note,
 	};
-	brick__backend_enter();
-	int error = device->backend->open(&device->handle, &host, options);
-	brick__backend_leave();
+	int error = IN_BACKEND(device->backend->open(&device->handle, &host, options));
 	if (error < 0)
 		return refuse(reason, bytes, error, "%s: it cannot be opened: %s",
 			device->backend->name, brick_strerror(error));
@@ -200,9 +1037,7 @@ int brick_device_open(struct brick_device **out, const struct brick_backend *bac
 		return refuse(reason, reason_bytes, error, "options that are not understood");
 	if (brick__backend_check(backend, why, sizeof why))
 		return refuse(reason, reason_bytes, BRICK_EVERSION, "%s", why);
-	brick__backend_enter();
-	error = backend->probe(why, sizeof why);
-	brick__backend_leave();
+	error = IN_BACKEND(backend->probe(why, sizeof why));
 	if (error < 0)
 		return refuse(reason, reason_bytes, error, "%s: %s", backend->name, why);
 	struct brick_device *device = make_device(backend, o.pairs);
@@ -222,6 +1057,11 @@ struct brick_backend_device *brick_device_backend(struct brick_device *device)
 	return device->handle;
 }
 
+struct brick_correlation *brick__device_correlation(struct brick_device *device)
+{
+	return &device->correlation;
+}
+
 int brick_device_mode_set(struct brick_device *device, enum brick_mode mode)
 {
 	if ((uint32_t)mode > BRICK_MODE_NONE)
@@ -231,90 +1071,12 @@ int brick_device_mode_set(struct brick_device *device, enum brick_mode mode)
 	return 0;
 }
 
-/* ---- taking home ---- */
-
-static int take_error(struct brick_device *device)
-{
-	int error = device->error;
-
-	device->error = 0;
-	return error;
-}
-
-int brick_device_drain(struct brick_device *device)
-{
-	int saved = errno;
-
-	correlate_now_and_then(device);
-	device->recorded = 0;
-	int error = brick__call_drain(device);
-	brick__device_flush(device);
-	device->drained_in_use = device->in_use;
-	int earlier = take_error(device);
-	errno = saved;
-	if (error < 0)
-		return error;
-	return earlier < 0 ? earlier : (int)device->recorded;
-}
-
-static void rest(void)
-{
-	const struct timespec pause = {.tv_nsec = 200000};
-	nanosleep(&pause, NULL);
-}
-
-/* Drain until nothing is missing, the device fails or a second has gone. Adds up to *recorded. */
-static int drain_patiently(struct brick_device *device, int *recorded)
-{
-	uint64_t deadline = brick__monotonic_ns() + PATIENCE_NS;
-
-	for (;;) {
-		int n = brick_device_drain(device);
-		if (n < 0)
-			return n;
-		*recorded += n;
-		uint32_t pending = brick__device_pending(device);
-		if (pending <= device->lost || brick__monotonic_ns() >= deadline)
-			return 0;
-		rest();
-	}
-}
-
-static uint64_t last_number(const struct brick_device *device)
-{
-	uint64_t number = 0;
-
-	for (const struct brick__device_queue *q = device->queues; q; q = q->next)
-		if (q->last != BRICK__NO_PAIR &&
-			device->pairs[q->last].command.launch.number > number)
-			number = device->pairs[q->last].command.launch.number;
-	return number;
-}
-
-int brick_device_finish(struct brick_device *device)
-{
-	int saved = errno, recorded = 0;
-	uint64_t number = last_number(device);
-	int failure = number ? brick__device_wait(device, NULL, number)
-			     : brick__call_synchronise(device, NULL);
-	int error = drain_patiently(device, &recorded);
-	brick__device_give_up(device);
-	device->recorded = 0;
-	brick__device_flush(device);
-	note_residual(device);
-	recorded += (int)device->recorded;
-	errno = saved;
-	if (failure < 0)
-		return failure;
-	return error < 0 ? error : recorded;
-}
-
 /* Spans that nobody ended: they were never complete. */
 static void abandon_open(struct brick_device *device)
 {
-	for (struct brick__device_queue *q = device->queues; q; q = q->next)
+	for (struct device_queue *q = device->queues; q; q = q->next)
 		while (q->depth) {
-			struct brick__pair *pair = &device->pairs[q->open[--q->depth]];
+			struct pair *pair = &device->pairs[q->open[--q->depth]];
 			brick_launch_end(&pair->command.launch);
 			brick__queue_unmatched(q->queue, 1);
 			pair->state = PAIR_FAILED;
@@ -329,15 +1091,15 @@ void brick_device_close(struct brick_device *device)
 		return;
 	abandon_open(device);
 	drain_patiently(device, &recorded);
-	brick__device_give_up(device);
-	brick__device_flush(device);
+	give_up(device);
+	flush(device);
 	note_residual(device);
 	brick__backend_enter();
 	device->backend->close(device->handle);
 	brick__backend_leave();
-	brick__timers_orphan(device);
+	orphan_timers(device);
 	while (device->queues) {
-		struct brick__device_queue *q = device->queues;
+		struct device_queue *q = device->queues;
 		device->queues = q->next;
 		brick_queue_destroy(q->queue);
 		free(q);

@@ -1,20 +1,199 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Queues of devices: their list, which a fork must find at rest, and their ledgers. What they
- * record is in queue_record.c.
+ * Queues of devices. What a device did becomes samples on the lane of its queue, each followed by
+ * what is known of it. A lane is in begin order and its samples nest, as on threads; but those of
+ * an out-of-order queue may overlap, and come as they are handed in. All records of one call are
+ * written before any is published, or none is. A lane is made at a queue's first command, left when
+ * the queue is destroyed, and taken over by the next queue that looks the same, so that a program
+ * that makes a stream for every batch does not grow the session. Everything in a queue is under its
+ * lock; a fork finds all of them at rest.
  */
-#include "lib/device/queue_state.h"
+#include "lib/device/queue_lane.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/lock.h"
+#include "base/scope.h"
 #include "base/sized.h"
 #include "base/utf8.h"
-#include "lib/device/queue_lane.h"
-#include "base/scope.h"
+#include "brick/abi/lane.h"
+#include "brick/error.h"
+#include "brick/queue.h"
+#include "lib/device/kernels.h"
 #include "lib/device/queue_clock.h"
+#include "lib/probe/ring.h"
+#include "lib/session/lane_memory.h"
+#include "lib/session/session_map.h"
+#include "lib/session/session_state.h"
+#include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
+
+#define FUTURE_NS 3600000000000ull /* further ahead than any error of a correlation */
+
+/* A lane that a queue writes to. The lane stays mapped after its session, as those of threads. */
+struct queue_lane {
+	struct brick_lane *lane;
+	struct brick_record *ring;
+	uint64_t mask;
+	uint64_t last_end;	/* ticks: where the next command that cannot overlap may begin, */
+	uint64_t last_residual; /* and how far off that may be */
+};
+
+struct queue_name {
+	uint64_t number;
+	uint32_t flags;
+	char name[64];
+	char backend[16];
+};
+
+struct brick_queue {
+	struct brick_queue *next, **link; /* under the lock of the list */
+	pthread_mutex_t lock;
+	struct queue_name name;
+	uint32_t serial;	 /* of the session that the lane belongs to */
+	uint64_t pending;	 /* commands on the way, where somebody counts them */
+	uint32_t pending_serial; /* of the session that they belong to */
+	struct queue_lane to;	 /* its lane is NULL while it has none */
+};
+
+/* A command whose place is known, while what it holds is written. */
+struct open_command {
+	const struct brick_command *command;
+	uint64_t begin, end; /* ticks */
+	uint64_t residual;   /* how far apart these and those of another may be wrongly */
+	uint64_t next;	     /* where the next inside of it may begin */
+	uint64_t child;	     /* ticks of what is inside of it */
+	uint16_t brick, flags;
+};
+
+/* One call's way into the ring. */
+struct record_cursor {
+	struct queue_lane *to;
+	int overlaps;  /* commands may, those of its queue */
+	uint64_t head; /* of what is not published yet */
+	int writes;    /* 0: the ring is full */
+	uint32_t depth;
+	struct open_command stack[BRICK_MAX_DEPTH];
+};
+
+/* ---- lanes ---- */
+
+static int looks_the_same(const struct brick_lane *lane, const struct queue_name *queue)
+{
+	return lane->queue_flags == queue->flags &&
+	       !strncmp(lane->name, queue->name, sizeof lane->name) &&
+	       !strncmp(lane->backend, queue->backend, sizeof lane->backend);
+}
+
+/* A lane is in the order of its begins: what comes next must not begin before its end. */
+static struct brick_lane *find_left(
+	struct brick__session *s, const struct queue_name *queue, uint64_t begin)
+{
+	for (uint32_t i = 0; i < s->header->lane_count; i++) {
+		struct brick_lane *lane = s->lanes[i].lane;
+		if (lane->kind == BRICK_LANE_QUEUE &&
+			__atomic_load_n(&lane->state, __ATOMIC_ACQUIRE) == BRICK_LANE_FREE &&
+			lane->end_ticks <= begin && looks_the_same(lane, queue))
+			return lane;
+	}
+	return NULL;
+}
+
+static void own(struct brick_lane *lane, const struct queue_name *queue, uint64_t begin)
+{
+	lane->tid = queue->number;
+	lane->owners++;
+	lane->start_ticks = begin;
+	lane->end_ticks = 0;
+	lane->queue_flags = queue->flags;
+	memcpy(lane->name, queue->name, sizeof lane->name);
+	memcpy(lane->backend, queue->backend, sizeof lane->backend);
+	__atomic_store_n(&lane->state, BRICK_LANE_LIVE, __ATOMIC_RELEASE);
+}
+
+/* Under the session lock. */
+static int find_lane(struct brick__session *s, struct brick_lane **out,
+	const struct queue_name *queue, uint32_t serial, uint64_t begin)
+{
+	if (!s->header || s->serial != serial)
+		return -ENOENT;
+	*out = find_left(s, queue, begin);
+	if (!*out)
+		*out = brick__lane_create(s, BRICK_LANE_QUEUE);
+	if (*out)
+		return 0;
+	s->header->ledger.table_full++;
+	return BRICK_EFULL;
+}
+
+/*
+ * A lane of session `serial` for a queue whose next command begins at `begin`: one that an equal
+ * queue has left before that, or a new one. -ENOENT: that session is over; BRICK_EFULL.
+ */
+static int open_lane(
+	struct queue_lane *out, const struct queue_name *queue, uint32_t serial, uint64_t begin)
+{
+	struct brick_lane *lane = NULL;
+	KEEP_ERRNO();
+
+	brick__session_ensure();
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	int error = find_lane(&brick__session, &lane, queue, serial, begin);
+	if (!error) {
+		*out = (struct queue_lane){
+			.lane = lane,
+			.ring = (struct brick_record *)((char *)lane + lane->ring_offset),
+			.mask = lane->capacity ? lane->capacity - 1 : 0,
+			.last_end = lane->end_ticks,
+		};
+		own(lane, queue, begin);
+	}
+	return error;
+}
+
+/* Leave it, if there is one: free for the next queue while its session lasts, else unmapped. */
+static void close_lane(struct queue_lane *to, uint32_t serial)
+{
+	struct brick_lane *lane = to->lane;
+
+	if (!lane)
+		return;
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	if (brick__session.header && brick__session.serial == serial) {
+		uint64_t last = to->last_end;
+		lane->end_ticks = last > lane->start_ticks ? last : lane->start_ticks;
+		lane->live_ticks += lane->end_ticks - lane->start_ticks;
+		__atomic_store_n(&lane->state, BRICK_LANE_FREE, __ATOMIC_RELEASE);
+	} else {
+		brick__sys_unmap(lane, brick__lane_bytes(lane));
+	}
+	memset(to, 0, sizeof(*to));
+}
+
+static int is_older(uint32_t serial, uint32_t than)
+{
+	return (int32_t)(serial - than) < 0;
+}
+
+/* Have a lane in session `serial`. Errors as of open_lane(). */
+static int use_lane(struct brick_queue *queue, uint32_t serial, uint64_t begin)
+{
+	if (queue->to.lane && queue->serial == serial)
+		return serial == __atomic_load_n(&brick__live, __ATOMIC_ACQUIRE) ? 0 : -ENOENT;
+	if (queue->to.lane && is_older(serial, queue->serial))
+		return -ENOENT;
+	close_lane(&queue->to, queue->serial);
+	int error = open_lane(&queue->to, &queue->name, serial, begin);
+	if (!error)
+		queue->serial = serial;
+	return error;
+}
+
+/* ---- queues ---- */
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct brick_queue *list;
@@ -69,7 +248,7 @@ void brick_queue_destroy(struct brick_queue *queue)
 		return;
 	unlink_queue(queue);
 	lock_take(&queue->lock);
-	brick__queue_lane_close(&queue->to, queue->serial);
+	close_lane(&queue->to, queue->serial);
 	lock_give(&queue->lock);
 	pthread_mutex_destroy(&queue->lock);
 	free(queue);
@@ -83,7 +262,7 @@ static struct brick_ledger *ledger(struct brick_queue *queue)
 	uint32_t on = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
 	uint32_t serial = on ? on : queue->serial; /* a pause does not close the books */
 
-	if (!serial || brick__queue_lane_use(queue, serial, brick__now()))
+	if (!serial || use_lane(queue, serial, brick__now()))
 		return NULL;
 	return &queue->to.lane->ledger;
 }
@@ -192,4 +371,294 @@ void brick__queues_abandon(void)
 		q->serial = 0;
 		q->pending = 0;
 	}
+}
+
+/* ---- records ---- */
+
+static void put(struct record_cursor *cursor, const struct brick_record *record)
+{
+	if (cursor->writes)
+		cursor->to->ring[cursor->head++ & cursor->to->mask] = *record;
+}
+
+static inline uint32_t saturate(uint64_t ticks)
+{
+	return ticks > UINT32_MAX ? UINT32_MAX : (uint32_t)ticks;
+}
+
+static uint64_t ticks_or_0(uint64_t ns)
+{
+	return ns ? brick__ticks_of_ns(ns).at : 0;
+}
+
+static void put_about(struct record_cursor *cursor, const struct brick_command *c)
+{
+	const struct brick_launch *l = &c->launch;
+
+	if (c->bytes | c->flops)
+		put(cursor, &(struct brick_record){.begin = c->bytes,
+				    .kind = BRICK_RECORD_WORK,
+				    .elements = c->flops});
+	put(cursor, &(struct brick_record){.begin = l->begin,
+			    .ticks = saturate(l->end > l->begin ? l->end - l->begin : 0),
+			    .wait = l->lane,
+			    .kind = BRICK_RECORD_LAUNCH,
+			    .brick = (uint16_t)c->kernel,
+			    .layer = (int16_t)l->layer,
+			    .elements = l->number});
+	if (c->queued_ns | c->submitted_ns)
+		put(cursor, &(struct brick_record){.begin = ticks_or_0(c->queued_ns),
+				    .kind = BRICK_RECORD_TIMES,
+				    .elements = ticks_or_0(c->submitted_ns)});
+	for (uint32_t i = 0; i < c->after_count; i++)
+		put(cursor, &(struct brick_record){
+				    .kind = BRICK_RECORD_AFTER, .elements = c->after[i]});
+}
+
+/* At most so many records come of it. */
+static uint64_t records_of(const struct brick_command *c)
+{
+	return 5ull + c->after_count;
+}
+
+/* ---- statistics ---- */
+
+static int is_inside_of_same(const struct record_cursor *cursor, uint16_t brick)
+{
+	for (uint32_t i = 0; i < cursor->depth; i++)
+		if (cursor->stack[i].brick == brick)
+			return 1;
+	return 0;
+}
+
+/* `o` is off the stack. */
+static void count(struct record_cursor *cursor, const struct open_command *o)
+{
+	struct brick_stat *stat = &cursor->to->lane->stats[o->brick];
+	uint64_t ticks = o->end - o->begin;
+
+	count_one(stat, ticks, ticks > o->child ? ticks - o->child : 0,
+		is_inside_of_same(cursor, o->brick));
+	stat->elements += o->command->elements;
+	stat->bytes += o->command->bytes;
+	stat->flops += o->command->flops;
+	if (!cursor->writes)
+		brick__lane_histogram(cursor->to->lane, o->brick, ticks);
+}
+
+/* ---- placing ---- */
+
+static void clamp(struct record_cursor *cursor, struct open_command *o, uint64_t off)
+{
+	if (off <= o->residual)
+		return;
+	cursor->to->lane->ledger.clamped += !(o->flags & BRICK_FLAG_CLAMPED);
+	o->flags |= BRICK_FLAG_CLAMPED;
+}
+
+/* Not before `first` and not behind `last`: cut what sticks out. */
+static void place(
+	struct record_cursor *cursor, struct open_command *o, uint64_t first, uint64_t last)
+{
+	if (o->end < o->begin) {
+		clamp(cursor, o, UINT64_MAX);
+		o->end = o->begin;
+	}
+	if (o->begin < first) {
+		clamp(cursor, o, first - o->begin);
+		o->begin = first;
+	}
+	if (o->end > last) {
+		clamp(cursor, o, o->end - last);
+		o->end = last;
+	}
+	if (o->begin > last)
+		o->begin = last;
+	if (o->end < o->begin)
+		o->end = o->begin;
+}
+
+static struct brick_record record_of(const struct open_command *o, enum brick_record_kind kind)
+{
+	return (struct brick_record){
+		.begin = o->begin,
+		.kind = (uint8_t)kind,
+		.source = (uint8_t)o->command->source,
+		.brick = o->brick,
+		.layer = (int16_t)o->command->launch.layer,
+	};
+}
+
+static void put_end(
+	struct record_cursor *cursor, const struct open_command *o, enum brick_record_kind kind)
+{
+	const struct brick_command *c = o->command;
+	struct brick_record record = record_of(o, kind);
+
+	if (kind == BRICK_RECORD_CLOSE)
+		record.begin = o->end;
+	else
+		record.ticks = (uint32_t)(o->end - o->begin);
+	record.flags = o->flags | (c->elements ? BRICK_FLAG_ELEMENTS : 0);
+	record.elements = c->elements;
+	put(cursor, &record);
+	put_about(cursor, c);
+}
+
+static void pop(struct record_cursor *cursor)
+{
+	const struct open_command o = cursor->stack[--cursor->depth];
+
+	count(cursor, &o);
+	put_end(cursor, &o, BRICK_RECORD_CLOSE);
+}
+
+static void push(struct record_cursor *cursor, const struct open_command *o)
+{
+	struct brick_record record = record_of(o, BRICK_RECORD_OPEN);
+
+	put(cursor, &record);
+	cursor->stack[cursor->depth++] = *o;
+}
+
+/* Write one command, of which the stack holds what it lies in; `holds`: others follow inside. */
+static void write_command(struct record_cursor *cursor, struct open_command *o, int holds)
+{
+	struct open_command *outer = cursor->depth ? &cursor->stack[cursor->depth - 1] : NULL;
+
+	uint64_t residual = o->residual;
+
+	if (!outer) /* the one before may have been placed by a poorer clock */
+		o->residual += cursor->to->last_residual;
+	uint64_t free_from = cursor->overlaps ? 0 : cursor->to->last_end;
+	place(cursor, o, outer ? outer->next : free_from, outer ? outer->end : UINT64_MAX);
+	o->next = o->begin;
+	if (outer) {
+		outer->next = o->end;
+		outer->child += o->end - o->begin;
+	} else {
+		if (o->end > cursor->to->last_end)
+			cursor->to->last_end = o->end;
+		cursor->to->last_residual = residual;
+	}
+	if (holds || (o->end - o->begin) >> 32)
+		push(cursor, o);
+	else {
+		count(cursor, o);
+		put_end(cursor, o, BRICK_RECORD_SAMPLE);
+	}
+}
+
+/*
+ * Nothing begins before it was launched, or ends behind the wait for it: what seems to, by no more
+ * than the clocks may be off, is cut, so that the order of commands stays.
+ */
+static void keep_causal(struct open_command *o)
+{
+	const struct brick_command *c = o->command;
+	uint64_t launch = c->launch.begin;
+	struct brick__ticks over = {UINT64_MAX, 0};
+
+	if (c->size >= sizeof *c && c->over_ns)
+		over = brick__ticks_of_ns(c->over_ns);
+	over.at -= over.off;
+	if (o->begin <= over.at && o->end > over.at && o->end - over.at <= o->residual)
+		o->end = over.at;
+	if (o->begin < launch && launch <= o->end && launch - o->begin <= o->residual)
+		o->begin = launch;
+}
+
+static struct open_command open_of(const struct brick_command *c)
+{
+	uint32_t brick = c->launch.brick;
+	uint64_t frequency = brick_clock_get()->frequency;
+	struct brick__ticks begin = brick__ticks_of_ns(c->begin_ns);
+	struct open_command o = {
+		.command = c,
+		.begin = begin.at,
+		.end = brick__ticks_of_ns(c->end_ns).at,
+		.residual = (uint64_t)((unsigned __int128)c->residual_ns * frequency / 1000000000u),
+		.brick = (uint16_t)(brick == BRICK_NONE ? brick__kernel_brick(c->kernel) : brick),
+	};
+
+	o.residual += 2 * begin.off; /* of each of the two times */
+	keep_causal(&o);
+	return o;
+}
+
+static void write_all(struct record_cursor *cursor, const struct brick_command *const *commands,
+	const uint8_t *depths, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct open_command o = open_of(commands[i]);
+		if (o.brick >= BRICK_MAX_BRICKS)
+			o.brick = BRICK_GRAPH_COMPUTE; /* the registry is full */
+		while (cursor->depth > depths[i])
+			pop(cursor);
+		write_command(cursor, &o, i + 1 < count && depths[i + 1] > depths[i]);
+	}
+	while (cursor->depth)
+		pop(cursor);
+}
+
+/* Under the queue's lock, in a session that goes on. */
+static void record_all(struct brick_queue *queue, const struct brick_command *const *commands,
+	const uint8_t *depths, uint32_t count)
+{
+	struct record_cursor cursor;
+	uint64_t records = 0;
+
+	cursor.depth = 0;
+	cursor.to = &queue->to;
+	cursor.overlaps = queue->name.flags & BRICK_QUEUE_OUT_OF_ORDER;
+	struct brick_lane *lane = cursor.to->lane;
+	for (uint32_t i = 0; i < count; i++)
+		records += records_of(commands[i]);
+	cursor.writes = brick__ring_look(lane, records);
+	cursor.head = lane->head;
+	if (!cursor.writes && lane->capacity)
+		lane->ledger.dropped += count;
+	write_all(&cursor, commands, depths, count);
+	if (cursor.writes)
+		__atomic_store_n(&lane->head, cursor.head, __ATOMIC_RELEASE);
+}
+
+/* `latest`: what is later cannot have happened, and would leave no room for what comes. */
+static int check(const struct brick_command *c, uint64_t latest)
+{
+	if (c->size < offsetof(struct brick_command, over_ns))
+		return -EINVAL;
+	if (!c->launch.number)
+		return -ENOENT;
+	if (!c->begin_ns || !c->end_ns || c->begin_ns > latest || c->end_ns > latest ||
+		(c->after_count && !c->after))
+		return -EINVAL;
+	if (c->launch.brick != BRICK_NONE && c->launch.brick >= brick_count())
+		return -EINVAL;
+	return c->kernel < BRICK_MAX_KERNELS ? 0 : -EINVAL;
+}
+
+int brick__queue_record_nested(struct brick_queue *queue,
+	const struct brick_command *const *commands, const uint8_t *depths, uint32_t count)
+{
+	KEEP_ERRNO();
+	uint64_t latest = brick__monotonic_ns() + FUTURE_NS;
+	int error = 0;
+
+	for (uint32_t i = 0; !error && i < count; i++)
+		error = check(commands[i], latest);
+	if (error)
+		return error;
+	HOLD_UNCANCELLED(&queue->lock);
+	uint64_t begin = brick__ticks_of_ns(commands[0]->begin_ns).at;
+	error = use_lane(queue, commands[0]->launch.session, begin);
+	if (!error)
+		record_all(queue, commands, depths, count);
+	return error;
+}
+
+int brick_queue_record(struct brick_queue *queue, const struct brick_command *command)
+{
+	static const uint8_t outermost = 0;
+	return brick__queue_record_nested(queue, &command, &outermost, 1);
 }

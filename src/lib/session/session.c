@@ -12,11 +12,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "base/sized.h"
-#include "lib/device/code_table.h"
 #include "lib/session/consumer.h"
 #include "lib/probe/counter_events.h"
 #include "lib/probe/digest_record.h"
-#include "lib/device/kernel_table.h"
+#include "lib/device/kernels.h"
 #include "lib/session/lane_memory.h"
 #include "lib/probe/pair_cost.h"
 #include "lib/probe/refusals.h"
@@ -66,7 +65,6 @@ static int create_session(
 		return error;
 	brick__registry_publish(s);
 	brick__kernels_publish(s);
-	brick__codes_publish(s);
 	brick__tiles_start();
 	brick__counters_start();
 	brick__pair_cost_measure(s->header);

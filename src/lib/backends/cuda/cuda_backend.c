@@ -1,20 +1,311 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Backend "cuda": timing by pairs of driver events. Queues are CUstream, native[0] of the options
- * is a CUcontext (NULL: the one that is current at open). A read that fails is an error of that
- * pair.
+ * is a CUcontext (NULL: the one that is current at open). All events are made when the device is
+ * opened and live until it is closed, each in a pair of the storage or as the anchor of the clock.
+ * A read that fails is an error of that pair. Everything is under the device's lock.
+ *
+ * Pairs may also be captured into a graph (cuda_graph.h). For each launch the executable graph is
+ * given events of its own for all its pairs, so that a replay never overwrites times that nobody
+ * has read. They are in flight behind one more event, recorded after the launch: until that has
+ * been passed the events of the graph may still show what they recorded before.
  */
-#include "lib/backends/cuda/cuda_backend.h"
+#include "lib/backends/cuda/cuda_graph.h"
 
 #include <errno.h>
-#include "lib/backends/cuda/cuda_chain.h"
-#include "lib/backends/cuda/cuda_device.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include "base/clock_ns.h"
 #include "base/scope.h"
-#include "brick/error.h"
+#include "brick/abi/backend.h"
 #include "brick/abi/session.h"
+#include "brick/error.h"
+#include "lib/backends/cuda/cuda_chain.h"
+#include "lib/backends/cuda/cuda_driver.h"
+#include "lib/device/backend_load.h"
+
+enum { DEFAULT_PAIRS = 4096, MAX_PAIRS = 1 << 20 };
+static const int64_t first_anchor_ns = 1000000000;
 
 enum { BUSY_QUEUES = 32 };
+
+struct cuda_pair {
+	struct cuda_pair *next;
+	uint64_t ticket; /* 0: only shows that its queue has come so far */
+	void *queue;
+	void *begin, *end;	     /* events */
+	void *begin_node, *end_node; /* in a graph, for a captured pair */
+	int is_captured;	     /* a graph records into its events */
+};
+
+/* Pairs in the order in which they were added. */
+struct cuda_pairs {
+	struct cuda_pair *first, **last;
+};
+
+struct brick_backend_device {
+	pthread_mutex_t lock;
+	struct cuda_driver driver;
+	struct brick_backend_host host;
+	void *context;
+	void *stream; /* our own, for reading the clock */
+	void *anchor; /* event */
+	int64_t anchor_ns;
+	int may_capture;
+	/* of `brick record`, or NULL */
+	void (*exclude)(void *context, void *stream, void *owner);
+	void (*include)(void *owner);
+	struct cuda_pair *storage;
+	uint32_t pair_count;
+	struct cuda_pair *free;
+	struct cuda_pair *open;	     /* begun; the newest first */
+	struct cuda_pairs in_flight; /* ended */
+	struct cuda_pairs captured;  /* ended, in a graph that nobody has taken yet */
+};
+
+/* Calls of ours on this thread must not disturb a capture that goes on elsewhere. */
+struct cuda_scope {
+	int mode;
+	int has_mode, has_context;
+};
+
+/* ---- the pool of pairs, and calls of ours ---- */
+
+static void enter(struct brick_backend_device *device, struct cuda_scope *scope)
+{
+	scope->mode = CUDA_CAPTURE_MODE_RELAXED;
+	scope->has_mode = device->driver.capture_mode &&
+			  device->driver.capture_mode(&scope->mode) == CUDA_FINE;
+	scope->has_context = device->driver.context_push(device->context) == CUDA_FINE;
+}
+
+static void leave(struct brick_backend_device *device, const struct cuda_scope *scope)
+{
+	void *popped;
+	int mode = scope->mode;
+
+	if (scope->has_context)
+		device->driver.context_pop(&popped);
+	if (scope->has_mode)
+		device->driver.capture_mode(&mode);
+}
+
+static void init_pairs(struct cuda_pairs *pairs)
+{
+	pairs->first = NULL;
+	pairs->last = &pairs->first;
+}
+
+static void add_pair(struct cuda_pairs *pairs, struct cuda_pair *pair)
+{
+	pair->next = NULL;
+	*pairs->last = pair;
+	pairs->last = &pair->next;
+}
+
+/* A pair of events from the pool, or NULL. */
+static struct cuda_pair *take_pair(struct brick_backend_device *device)
+{
+	struct cuda_pair *pair = device->free;
+
+	if (pair)
+		device->free = pair->next;
+	return pair;
+}
+
+static void give_pair(struct brick_backend_device *device, struct cuda_pair *pair)
+{
+	pair->next = device->free;
+	pair->ticket = 0;
+	pair->is_captured = 0;
+	pair->begin_node = pair->end_node = NULL;
+	device->free = pair;
+}
+
+/* ---- open and close ---- */
+
+static void describe_driver(const struct cuda_driver *driver, int count, char *text, size_t bytes)
+{
+	int version = 0;
+
+	driver->version(&version);
+	if (count)
+		snprintf(text, bytes, "driver for CUDA %d.%d, %d device%s", version / 1000,
+			version % 1000 / 10, count, count == 1 ? "" : "s");
+	else
+		snprintf(text, bytes, "the driver sees no device");
+}
+
+static int probe(char *reason, size_t bytes)
+{
+	struct cuda_driver driver;
+	int count = 0, error = cuda_driver_open(&driver, reason, bytes);
+
+	if (error)
+		return error;
+	int result = driver.init(0);
+	if (result == CUDA_FINE)
+		result = driver.device_count(&count);
+	if (result != CUDA_FINE)
+		snprintf(reason, bytes, "the driver does not start: %s (%d)",
+			cuda_driver_error(&driver, result), result);
+	else
+		describe_driver(&driver, count, reason, bytes);
+	cuda_driver_close(&driver);
+	return result != CUDA_FINE ? BRICK_EDEVICE : count ? 0 : -ENODEV;
+}
+
+static void destroy_events(struct brick_backend_device *device)
+{
+	for (uint32_t i = 0; i < device->pair_count; i++) {
+		if (device->storage[i].begin)
+			device->driver.event_destroy(device->storage[i].begin);
+		if (device->storage[i].end)
+			device->driver.event_destroy(device->storage[i].end);
+	}
+	if (device->anchor)
+		device->driver.event_destroy(device->anchor);
+	if (device->stream)
+		device->driver.stream_destroy(device->stream);
+}
+
+static int create_events(struct brick_backend_device *device)
+{
+	const struct cuda_driver *d = &device->driver;
+
+	if (d->stream_create(&device->stream, CUDA_STREAM_NON_BLOCKING) != CUDA_FINE ||
+		d->event_create(&device->anchor, 0) != CUDA_FINE)
+		return BRICK_EDEVICE;
+	for (uint32_t i = device->pair_count; i-- > 0;) {
+		struct cuda_pair *pair = &device->storage[i];
+		if (d->event_create(&pair->begin, 0) != CUDA_FINE ||
+			d->event_create(&pair->end, 0) != CUDA_FINE)
+			return BRICK_EDEVICE;
+		give_pair(device, pair);
+	}
+	if (d->event_record(device->anchor, device->stream) != CUDA_FINE ||
+		d->event_synchronise(device->anchor) != CUDA_FINE)
+		return BRICK_EDEVICE;
+	device->anchor_ns = first_anchor_ns;
+	return 0;
+}
+
+static void describe(struct brick_backend_device *device)
+{
+	char text[256];
+	int version = 0, ordinal = 0;
+
+	if (!device->host.note)
+		return;
+	if (device->driver.version(&version) == CUDA_FINE) {
+		snprintf(text, sizeof text, "%d.%d", version / 1000, version % 1000 / 10);
+		device->host.note(device->host.context, "driver", text);
+	}
+	if (device->driver.context_device(&ordinal) == CUDA_FINE &&
+		device->driver.device_name(text, sizeof text, ordinal) == CUDA_FINE)
+		device->host.note(device->host.context, "device", text);
+}
+
+static int find_context(
+	struct brick_backend_device *device, const struct brick_backend_options *options)
+{
+	device->context = options ? options->native[0] : NULL;
+	if (device->context)
+		return 0;
+	if (device->driver.init(0) != CUDA_FINE ||
+		device->driver.context_current(&device->context) != CUDA_FINE)
+		return BRICK_EDEVICE;
+	return device->context ? 0 : BRICK_ESTATE; /* no context is current */
+}
+
+static int prepare(struct brick_backend_device *device, const struct brick_backend_options *options)
+{
+	char why[128];
+	uint32_t pairs = options && options->pairs ? options->pairs : DEFAULT_PAIRS;
+	struct cuda_scope scope;
+
+	if (pairs > MAX_PAIRS)
+		return -EINVAL;
+	device->storage = calloc(pairs, sizeof *device->storage);
+	if (!device->storage)
+		return -ENOMEM;
+	device->pair_count = pairs;
+	int error = cuda_driver_open(&device->driver, why, sizeof why);
+	if (!error)
+		error = find_context(device, options);
+	if (error)
+		return error;
+	enter(device, &scope);
+	error = create_events(device);
+	if (error)
+		destroy_events(device);
+	else
+		describe(device);
+	leave(device, &scope);
+	return error;
+}
+
+static void dispose(struct brick_backend_device *device)
+{
+	cuda_driver_close(&device->driver);
+	pthread_mutex_destroy(&device->lock);
+	free(device->storage);
+	free(device);
+}
+
+static int open_device(struct brick_backend_device **out, const struct brick_backend_host *host,
+	const struct brick_backend_options *options)
+{
+	int saved = errno;
+	struct brick_backend_device *device = calloc(1, sizeof *device);
+
+	errno = saved;
+	if (!device)
+		return -ENOMEM;
+	pthread_mutex_init(&device->lock, NULL);
+	init_pairs(&device->in_flight);
+	init_pairs(&device->captured);
+	device->host = *host;
+	brick__attached_function("libbrick-cuda.so", "brick_cuda_exclude", &device->exclude);
+	brick__attached_function("libbrick-cuda.so", "brick_cuda_include", &device->include);
+	int error = prepare(device, options);
+	errno = saved;
+	if (error) {
+		dispose(device);
+		return error;
+	}
+	*out = device;
+	return 0;
+}
+
+static uint64_t count_pairs(const struct cuda_pair *pair)
+{
+	uint64_t count = 0;
+
+	for (; pair; pair = pair->next)
+		count += pair->ticket != 0;
+	return count;
+}
+
+/* Every event is either in a pair of the storage or the anchor, wherever pairs are linked. */
+static void close_device(struct brick_backend_device *device)
+{
+	struct cuda_scope scope;
+	KEEP_ERRNO();
+
+	if (!device)
+		return;
+	if (device->include)
+		device->include(device);
+	uint64_t lost = count_pairs(device->open) + count_pairs(device->in_flight.first);
+	if (lost && device->host.lost)
+		device->host.lost(device->host.context, lost);
+	enter(device, &scope);
+	destroy_events(device);
+	leave(device, &scope);
+	dispose(device);
+}
 
 /* ---- times ---- */
 
@@ -70,7 +361,7 @@ static int take_completion(
 	if (result == CUDA_NOT_READY)
 		return 0;
 	if (!ticket)
-		return 1; /* stands behind a replay, see graph.c */
+		return 1; /* stands behind a replay, see cuda_graph.h */
 	if (result == CUDA_FINE)
 		read_pair(device, pair, &completion);
 	else
@@ -120,31 +411,32 @@ static int record(struct brick_backend_device *device, void *queue, void *event,
 	return 1;
 }
 
-void cuda_take_over(struct brick_backend_device *device, void *stream)
+/* What runs in this stream is told here until close, and `brick record` leaves it alone. */
+static void take_over(struct brick_backend_device *device, void *stream)
 {
 	if (device->exclude)
 		device->exclude(device->context, stream, device);
 }
 
-/* What is captured runs when the graph does (graph.c). */
+/* What is captured runs when the graph does (cuda_graph.h). */
 static void claim(struct brick_backend_device *device, void *queue)
 {
 	int saved = errno, status;
 
 	if (device->exclude && !capture_status(device, queue, &status) && !status)
-		cuda_take_over(device, queue);
+		take_over(device, queue);
 	errno = saved;
 }
 
 static int begin_pair(struct brick_backend_device *device, void *queue, uint64_t ticket)
 {
-	struct cuda_pair *pair = cuda_pair_take(device);
+	struct cuda_pair *pair = take_pair(device);
 
 	if (!pair)
 		return -EAGAIN;
 	int result = record(device, queue, pair->begin, &pair->begin_node);
 	if (result < 0) {
-		cuda_pair_give(device, pair);
+		give_pair(device, pair);
 		return result;
 	}
 	pair->is_captured = result;
@@ -177,10 +469,10 @@ static int end_pair(struct brick_backend_device *device, void *queue, uint64_t t
 	*link = pair->next;
 	int result = record(device, queue, pair->end, &pair->end_node);
 	if (result >= 0 && result == pair->is_captured) {
-		cuda_pairs_add(result ? &device->captured : &device->in_flight, pair);
+		add_pair(result ? &device->captured : &device->in_flight, pair);
 		return 0;
 	}
-	cuda_pair_give(device, pair);
+	give_pair(device, pair);
 	return result < 0 ? result : BRICK_ESTATE; /* half of it is in a graph */
 }
 
@@ -214,17 +506,17 @@ static int drain_pairs(struct brick_backend_device *device)
 	struct cuda_pairs kept;
 	int done = 0;
 
-	cuda_pairs_init(&kept);
+	init_pairs(&kept);
 	for (struct cuda_pair *pair = device->in_flight.first, *next; pair; pair = next) {
 		next = pair->next;
 		if (!is_busy(&busy, pair->queue) && take_completion(device, pair, pair->ticket)) {
 			done += pair->ticket != 0;
-			cuda_pair_give(device, pair);
+			give_pair(device, pair);
 			continue;
 		}
 		if (!is_busy(&busy, pair->queue) && busy.count < BUSY_QUEUES)
 			busy.queues[busy.count++] = pair->queue;
-		cuda_pairs_add(&kept, pair);
+		add_pair(&kept, pair);
 	}
 	device->in_flight.first = kept.first;
 	device->in_flight.last = kept.first ? kept.last : &device->in_flight.first;
@@ -237,9 +529,9 @@ static int drain(struct brick_backend_device *device)
 	struct cuda_scope scope;
 
 	HOLD(&device->lock);
-	cuda_scope_enter(device, &scope);
+	enter(device, &scope);
 	int done = drain_pairs(device);
-	cuda_scope_leave(device, &scope);
+	leave(device, &scope);
 	return done;
 }
 
@@ -290,11 +582,11 @@ static int synchronise(struct brick_backend_device *device, void *queue)
 	struct cuda_scope scope;
 	KEEP_ERRNO();
 
-	cuda_scope_enter(device, &scope);
+	enter(device, &scope);
 	int error = wait_for_stream(device, queue);
 	if (!queue && (!error || error == BRICK_EUNSUPPORTED))
 		error = wait_for_pairs(device);
-	cuda_scope_leave(device, &scope);
+	leave(device, &scope);
 	return error;
 }
 
@@ -335,19 +627,156 @@ static int correlate(struct brick_backend_device *device, struct brick_reading *
 	int saved = errno, error = -EAGAIN;
 
 	pthread_mutex_lock(&device->lock);
-	struct cuda_pair *pair = cuda_pair_take(device);
+	struct cuda_pair *pair = take_pair(device);
 	pthread_mutex_unlock(&device->lock);
 	if (pair) {
-		cuda_scope_enter(device, &scope);
+		enter(device, &scope);
 		int result = read_event(device, pair->end, reading);
 		pthread_mutex_lock(&device->lock);
 		error = result == CUDA_FINE ? take_reading(device, pair, reading) : BRICK_EDEVICE;
-		cuda_pair_give(device, pair);
+		give_pair(device, pair);
 		pthread_mutex_unlock(&device->lock);
-		cuda_scope_leave(device, &scope);
+		leave(device, &scope);
 	}
 	errno = saved;
 	return error;
+}
+
+/* ---- captured graphs ---- */
+
+struct cuda_graph {
+	struct brick_backend_device *device;
+	struct cuda_pair *pairs; /* as captured */
+};
+
+void cuda_graph_allow(struct brick_backend_device *device)
+{
+	HOLD(&device->lock);
+	device->may_capture = 1;
+}
+
+int cuda_graph_pair_begin(struct brick_backend_device *device, void *queue, uint64_t ticket)
+{
+	const struct cuda_driver *d = &device->driver;
+	int status = 0;
+
+	if (!d->stream_is_capturing)
+		return BRICK_EUNSUPPORTED;
+	if (d->stream_is_capturing(queue, &status) != CUDA_FINE || status != CUDA_CAPTURE_ACTIVE)
+		return BRICK_ESTATE;
+	return begin(device, queue, ticket);
+}
+
+int cuda_graph_take(struct cuda_graph **out, struct brick_backend_device *device)
+{
+	int saved = errno;
+	struct cuda_graph *graph = calloc(1, sizeof *graph);
+
+	errno = saved;
+	if (!graph)
+		return -ENOMEM;
+	pthread_mutex_lock(&device->lock);
+	graph->device = device;
+	graph->pairs = device->captured.first;
+	init_pairs(&device->captured);
+	pthread_mutex_unlock(&device->lock);
+	if (!graph->pairs) {
+		free(graph);
+		return -ENOENT;
+	}
+	*out = graph;
+	return 0;
+}
+
+static void give_all(struct brick_backend_device *device, struct cuda_pair *pair)
+{
+	for (struct cuda_pair *next; pair; pair = next) {
+		next = pair->next;
+		give_pair(device, pair);
+	}
+}
+
+/* The pair behind the launch, and one for each of the graph's; 0 when there are too few. */
+static int take_pairs(const struct cuda_graph *graph, struct cuda_pairs *taken, void *stream,
+	const uint64_t *tickets)
+{
+	const struct cuda_pair *from = NULL;
+
+	init_pairs(taken);
+	do {
+		struct cuda_pair *pair = take_pair(graph->device);
+		if (!pair) {
+			give_all(graph->device, taken->first);
+			return 0;
+		}
+		pair->ticket = from ? tickets[from->ticket - 1] : 0;
+		pair->queue = stream;
+		pair->is_captured = from != NULL;
+		add_pair(taken, pair);
+		from = from ? from->next : graph->pairs;
+	} while (from);
+	return 1;
+}
+
+static int set_events(
+	const struct cuda_graph *graph, void *exec, const struct cuda_pair *replacement)
+{
+	const struct cuda_driver *d = &graph->device->driver;
+
+	for (const struct cuda_pair *pair = graph->pairs; pair; pair = pair->next) {
+		if (!pair->begin_node || !pair->end_node)
+			return BRICK_EUNSUPPORTED;
+		if (d->exec_set_event(exec, pair->begin_node, replacement->begin) != CUDA_FINE ||
+			d->exec_set_event(exec, pair->end_node, replacement->end) != CUDA_FINE)
+			return BRICK_EDEVICE;
+		replacement = replacement->next;
+	}
+	return 0;
+}
+
+static int launch(struct cuda_graph *graph, void *exec, void *stream, const uint64_t *tickets)
+{
+	struct brick_backend_device *device = graph->device;
+	const struct cuda_driver *d = &device->driver;
+	struct cuda_pairs taken;
+
+	if (!d->exec_set_event || !d->graph_launch)
+		return BRICK_EUNSUPPORTED;
+	if (!take_pairs(graph, &taken, stream, tickets))
+		return -EAGAIN;
+	int error = set_events(graph, exec, taken.first->next);
+	if (!error)
+		take_over(device, stream);
+	if (!error && d->graph_launch(exec, stream) != CUDA_FINE)
+		error = BRICK_EDEVICE;
+	if (error) {
+		give_all(device, taken.first);
+		return error;
+	}
+	/* if this fails it is never passed, and nor are those behind it: they are lost, and counted
+	 */
+	d->event_record(taken.first->end, stream);
+	*device->in_flight.last = taken.first;
+	device->in_flight.last = taken.last;
+	return 0;
+}
+
+int cuda_graph_launch(struct cuda_graph *graph, void *exec, void *stream, const uint64_t *tickets)
+{
+	KEEP_ERRNO();
+
+	HOLD(&graph->device->lock);
+	return launch(graph, exec, stream, tickets);
+}
+
+void cuda_graph_destroy(struct cuda_graph *graph)
+{
+	if (!graph)
+		return;
+	pthread_mutex_lock(&graph->device->lock);
+	give_all(graph->device, graph->pairs);
+	pthread_mutex_unlock(&graph->device->lock);
+	free(graph);
 }
 
 const struct brick_backend brick__backend_cuda = {
@@ -355,13 +784,13 @@ const struct brick_backend brick__backend_cuda = {
 	.version = BRICK_BACKEND_VERSION,
 	.source = BRICK_SOURCE_DEVICE_EVENT,
 	.name = "cuda",
-	.probe = cuda_probe,
-	.open = cuda_open,
+	.probe = probe,
+	.open = open_device,
 	.begin = begin,
 	.end = end,
 	.drain = drain,
 	.synchronise = synchronise,
 	.correlate = correlate,
-	.close = cuda_close,
+	.close = close_device,
 	.claim = claim,
 };

@@ -4,13 +4,12 @@
  * captured, and a slot for each brick of each replay in flight. Replays come back whole, so what a
  * drain brings is sorted by begin and recorded.
  */
-#include "base/members.h"
 #include "brick/cuda.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "lib/backends/cuda/cuda_backend.h"
+#include "lib/device/backend_load.h"
 #include "lib/backends/cuda/cuda_graph.h"
 #include "base/clock_ns.h"
 #include "base/order.h"
@@ -261,7 +260,10 @@ int brick_cuda_graph_launch(struct brick_cuda_graph *g, void *exec, void *stream
 
 static void dispose(struct brick_cuda_graph *g)
 {
-	members_free(g, items, slots, done, tickets);
+	free(g->items);
+	free(g->slots);
+	free(g->done);
+	free(g->tickets);
 	free(g);
 }
 

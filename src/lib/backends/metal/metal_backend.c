@@ -2,22 +2,45 @@
 /*
  * Backend "metal" (include/brick/metal.h): GPUStartTime and GPUEndTime of command buffers. Buffers
  * are kept from begin() until their times have been read. A buffer that failed, or that has no
- * times, completes with an error. Never run on a Mac so far, only on a double of the runtime.
+ * times, completes with an error. The Objective-C runtime is opened at run time, so that this
+ * compiles everywhere. Never run on a Mac so far, only on a double of the runtime.
  */
-#include "lib/backends/metal/metal_backend.h"
-
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "lib/backends/metal/metal_objc.h"
+#include <string.h>
 #include "base/clock_ns.h"
 #include "base/scope.h"
-#include "brick/metal.h"
-#include "brick/error.h"
 #include "brick/abi/session.h"
+#include "brick/error.h"
+#include "brick/metal.h"
+#include "lib/device/backend_load.h"
 
 enum { DEFAULT_PAIRS = 4096, MAX_PAIRS = 1 << 20, MAX_QUEUES = 64, UPTIME_RAW = 8 };
+
+/* MTLCommandBufferStatus */
+enum metal_status {
+	METAL_NOT_ENQUEUED = 0,
+	METAL_ENQUEUED = 1,
+	METAL_COMMITTED = 2,
+	METAL_SCHEDULED = 3,
+	METAL_COMPLETED = 4,
+	METAL_FAILED = 5,
+};
+
+struct metal_objc {
+	void *library;
+	void (*send)(void); /* objc_msgSend: called as the type that the message has */
+	void *(*selector)(const char *name);
+	void *(*pool_push)(void);
+	void (*pool_pop)(void *pool);
+	void *(*default_device)(void);
+	uint64_t (*clock_ns)(int clock); /* clock_gettime_nsec_np; NULL: not there */
+};
 
 struct metal_pair {
 	struct metal_pair *next;
@@ -38,6 +61,137 @@ struct brick_backend_device {
 	} uses[MAX_QUEUES];
 	uint32_t use_count;
 };
+
+/* ---- the runtime ---- */
+
+static void *open_runtime(void)
+{
+	static const char *const names[] = {"/usr/lib/libobjc.A.dylib", "libobjc.A.dylib"};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+		if (library)
+			return library;
+	}
+	return NULL;
+}
+
+/* Function pointers have the size of data pointers wherever there is dlsym(). */
+static int look_up(void *library, const char *name, void *to)
+{
+	void *function = library ? dlsym(library, name) : NULL;
+
+	if (!function)
+		function = dlsym(RTLD_DEFAULT, name);
+	memcpy(to, &function, sizeof function);
+	return function != NULL;
+}
+
+/* 0; -ENOENT: no runtime or no Metal; -ELIBACC: it lacks functions; then `why` says so. */
+static int metal_objc_open(struct metal_objc *objc, char *why, size_t bytes)
+{
+	struct metal_objc opened = {.library = open_runtime()};
+
+	if (!opened.library) {
+		snprintf(why, bytes,
+			"there is no Objective-C runtime (Metal is for macOS; never run on a Mac "
+			"so far)");
+		return -ENOENT;
+	}
+	if (!look_up(opened.library, "objc_msgSend", &opened.send) ||
+		!look_up(opened.library, "sel_registerName", &opened.selector) ||
+		!look_up(opened.library, "objc_autoreleasePoolPush", &opened.pool_push) ||
+		!look_up(opened.library, "objc_autoreleasePoolPop", &opened.pool_pop)) {
+		snprintf(why, bytes, "the Objective-C runtime lacks functions");
+		dlclose(opened.library);
+		return -ELIBACC;
+	}
+	/* stays loaded: it does not go away from a process that uses it */
+	void *metal = dlopen("/System/Library/Frameworks/Metal.framework/Metal", RTLD_LAZY);
+	if (!look_up(metal, "MTLCreateSystemDefaultDevice", &opened.default_device)) {
+		snprintf(why, bytes, "Metal.framework is not here");
+		dlclose(opened.library);
+		return -ENOENT;
+	}
+	look_up(NULL, "clock_gettime_nsec_np", &opened.clock_ns);
+	*objc = opened;
+	return 0;
+}
+
+static void metal_objc_close(struct metal_objc *objc)
+{
+	if (objc->library)
+		dlclose(objc->library);
+	objc->library = NULL;
+}
+
+/* ---- messages: objc_msgSend has the type of the method that it calls ---- */
+
+typedef uintptr_t (*send_word_fn)(void *, void *);
+typedef double (*send_double_fn)(void *, void *);
+typedef void (*send_void_fn)(void *, void *);
+typedef signed char (*send_selector_fn)(void *, void *, void *);
+typedef const char *(*send_text_fn)(void *, void *);
+
+static int metal_has_times(const struct metal_objc *objc, void *command_buffer)
+{
+	void *responds = objc->selector("respondsToSelector:");
+	send_selector_fn send = (send_selector_fn)objc->send;
+
+	return send(command_buffer, responds, objc->selector("GPUStartTime")) &&
+	       send(command_buffer, responds, objc->selector("GPUEndTime"));
+}
+
+static enum metal_status metal_status(const struct metal_objc *objc, void *command_buffer)
+{
+	return (enum metal_status)((send_word_fn)objc->send)(
+		command_buffer, objc->selector("status"));
+}
+
+static double metal_gpu_start_s(const struct metal_objc *objc, void *command_buffer)
+{
+	return ((send_double_fn)objc->send)(command_buffer, objc->selector("GPUStartTime"));
+}
+
+static double metal_gpu_end_s(const struct metal_objc *objc, void *command_buffer)
+{
+	return ((send_double_fn)objc->send)(command_buffer, objc->selector("GPUEndTime"));
+}
+
+static void metal_wait(const struct metal_objc *objc, void *command_buffer)
+{
+	((send_void_fn)objc->send)(command_buffer, objc->selector("waitUntilCompleted"));
+}
+
+static void metal_retain(const struct metal_objc *objc, void *object)
+{
+	((send_word_fn)objc->send)(object, objc->selector("retain"));
+}
+
+static void metal_release(const struct metal_objc *objc, void *object)
+{
+	((send_void_fn)objc->send)(object, objc->selector("release"));
+}
+
+/* The system's device, owned by the caller; NULL: none. */
+static void *metal_default_device(const struct metal_objc *objc)
+{
+	return objc->default_device();
+}
+
+/* The name of a device, copied; 0 if it has none. */
+static int metal_device_name(const struct metal_objc *objc, void *device, char *name, size_t bytes)
+{
+	void *pool = objc->pool_push();
+	void *string = (void *)((send_word_fn)objc->send)(device, objc->selector("name"));
+	const char *text =
+		string ? ((send_text_fn)objc->send)(string, objc->selector("UTF8String")) : NULL;
+
+	if (text)
+		snprintf(name, bytes, "%s", text);
+	objc->pool_pop(pool);
+	return text != NULL;
+}
 
 /* ---- pairs ---- */
 

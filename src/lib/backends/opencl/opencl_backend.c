@@ -1,22 +1,349 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The backend for OpenCL: bricks of a program's own command queues, between markers or by the
- * program's own events (include/brick/opencl.h). The driver is never called under a device's lock
- * but for taking events over.
+ * program's own events (include/brick/opencl.h). A pair is free, open (begun), or waits for its
+ * events; it moves only under the device's lock. Under that lock the driver is called only to take
+ * events over and to look at them.
  */
+#include <CL/cl.h>
+#include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "lib/backends/attached_claims.h"
-#include "lib/backends/opencl/opencl_backend.h"
 #include "base/clock_ns.h"
 #include "base/scope.h"
+#include "brick/abi/backend.h"
 #include "brick/abi/session.h"
 #include "brick/error.h"
+#include "brick/opencl.h"
 #include "lib/device/backend_load.h"
 
 enum { DEFAULT_PAIRS = 4096, MAX_PAIRS = 1 << 20 };
+
+enum { AGAIN_NS = 1000000 };
+
+#define OPENCL_FUNCTIONS(X)            \
+	X(clCreateCommandQueue)        \
+	X(clCreateContext)             \
+	X(clEnqueueMarkerWithWaitList) \
+	X(clFinish)                    \
+	X(clFlush)                     \
+	X(clGetCommandQueueInfo)       \
+	X(clGetDeviceAndHostTimer)     \
+	X(clGetDeviceIDs)              \
+	X(clGetDeviceInfo)             \
+	X(clGetEventInfo)              \
+	X(clGetEventProfilingInfo)     \
+	X(clGetPlatformIDs)            \
+	X(clReleaseCommandQueue)       \
+	X(clReleaseContext)            \
+	X(clReleaseEvent)              \
+	X(clRetainContext)             \
+	X(clRetainEvent)               \
+	X(clWaitForEvents)
+
+struct opencl_functions {
+#define OPENCL_FIELD(name) __typeof__(name) *name;
+	OPENCL_FUNCTIONS(OPENCL_FIELD)
+#undef OPENCL_FIELD
+};
+
+struct opencl_pair {
+	struct opencl_pair *next; /* free, open or waiting */
+	uint64_t ticket;
+	cl_command_queue queue;
+	cl_event first, last;	      /* NULL: not there yet; may be the same */
+	uint64_t before_ns, after_ns; /* of the host, around the call that queued the first */
+};
+
+struct brick_backend_device {
+	struct brick_backend_device *next; /* all that are open */
+	const struct opencl_functions *cl;
+	struct brick_backend_host host;
+	cl_context context;
+	cl_device_id device;
+	cl_command_queue clock_queue;		   /* ours, for readings of the clock; NULL: none */
+	void (*exclude)(void *queue, void *owner); /* of `brick record`, or NULL */
+	void (*include)(void *owner);
+	int by_events;
+	int has_timer;
+	struct brick_reading
+		best; /* of the clock, by what completed: the narrowest since the last */
+	int has_best;
+	struct brick_reading given; /* the last of these that was handed out, and when */
+	uint64_t asked_ns;
+	uint64_t given_ns; /* the host's time of the last reading of any kind */
+	pthread_mutex_t lock;
+	struct opencl_pair *pairs, *free, *open;
+	struct opencl_pair *waiting, **waiting_end;
+};
+
+/* ---- the library ---- */
+
+static struct opencl_functions functions;
+static const char *missing; /* "": nothing; NULL: not looked yet */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Under the lock. */
+static void look(void)
+{
+	void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+
+	missing = "";
+	if (!library) {
+		dlerror();
+		missing = "libOpenCL.so.1 is not here";
+		return;
+	}
+#define OPENCL_LOOK_UP(name)                                         \
+	{                                                            \
+		void *function = dlsym(library, #name);              \
+		memcpy(&functions.name, &function, sizeof function); \
+	}
+	OPENCL_FUNCTIONS(OPENCL_LOOK_UP)
+	if (!functions.clEnqueueMarkerWithWaitList || !functions.clGetEventProfilingInfo)
+		missing = "the OpenCL library is older than version 1.2";
+}
+
+/*
+ * Opened once per process, and for good: drivers do not like to go. NULL and a reason where there
+ * is no library. Any thread.
+ */
+static const struct opencl_functions *get_functions(char *reason, size_t bytes)
+{
+	pthread_mutex_lock(&lock);
+	if (!missing)
+		look();
+	pthread_mutex_unlock(&lock);
+	if (!*missing)
+		return &functions;
+	if (reason && bytes)
+		snprintf(reason, bytes, "%s", missing);
+	return NULL;
+}
+
+/* ---- the clock ---- */
+
+static int read_timer(struct brick_backend_device *d, struct brick_reading *reading)
+{
+	cl_ulong device = 0, host = 0;
+
+	if (!d->has_timer || !d->cl->clGetDeviceAndHostTimer)
+		return -ENOTSUP;
+	reading->before_ns = monotonic_ns();
+	cl_int status = d->cl->clGetDeviceAndHostTimer(d->device, &device, &host);
+	reading->after_ns = monotonic_ns();
+	reading->device_ns = device;
+	d->has_timer = status == CL_SUCCESS && device;
+	return d->has_timer ? 0 : -ENOTSUP;
+}
+
+static int read_marker(struct brick_backend_device *d, struct brick_reading *reading)
+{
+	cl_event event = NULL;
+	cl_ulong queued = 0;
+
+	if (!d->clock_queue)
+		return -ENOTSUP;
+	reading->before_ns = monotonic_ns();
+	cl_int status = d->cl->clEnqueueMarkerWithWaitList(d->clock_queue, 0, NULL, &event);
+	reading->after_ns = monotonic_ns();
+	if (status != CL_SUCCESS || !event)
+		return -ENOTSUP;
+	status = d->cl->clFinish(d->clock_queue);
+	if (status == CL_SUCCESS)
+		status = d->cl->clGetEventProfilingInfo(
+			event, CL_PROFILING_COMMAND_QUEUED, sizeof queued, &queued, NULL);
+	d->cl->clReleaseEvent(event);
+	reading->device_ns = queued;
+	return status == CL_SUCCESS && queued ? 0 : -ENOTSUP;
+}
+
+/* Under the lock: a command was queued between these times of the host. */
+static void collect_reading(struct brick_backend_device *d, const struct brick_reading *r)
+{
+	if (!r->device_ns || r->after_ns <= r->before_ns || r->before_ns <= d->given_ns)
+		return;
+	if (d->has_best && r->after_ns - r->before_ns >= d->best.after_ns - d->best.before_ns)
+		return;
+	d->best = *r;
+	d->has_best = 1;
+}
+
+/* The same one again for whoever asks several times in a row. */
+static int read_completed(struct brick_backend_device *d, struct brick_reading *reading)
+{
+	int error = -ENOTSUP;
+
+	HOLD(&d->lock);
+	if (d->has_best) {
+		d->given = d->best;
+		d->given_ns = d->best.after_ns;
+		d->asked_ns = monotonic_ns();
+		d->has_best = 0;
+	}
+	if (d->given_ns && monotonic_ns() - d->asked_ns < AGAIN_NS) {
+		*reading = d->given;
+		error = 0;
+	}
+	return error;
+}
+
+/*
+ * By the device's timer; else by a command of the program that has completed: it was queued between
+ * two times of the host and tells when that was; else by a marker in a queue of our own, which we
+ * have to wait for.
+ */
+static int correlate(struct brick_backend_device *d, struct brick_reading *reading)
+{
+	if (!read_timer(d, reading) || !read_completed(d, reading))
+		return 0;
+	int error = read_marker(d, reading);
+	HOLD(&d->lock);
+	if (!error)
+		d->given_ns = reading->after_ns;
+	return error;
+}
+
+/* ---- pairs whose events are over ---- */
+
+static uint64_t time_of(
+	const struct brick_backend_device *d, cl_event event, cl_profiling_info which)
+{
+	cl_ulong ns = 0;
+
+	if (d->cl->clGetEventProfilingInfo(event, which, sizeof ns, &ns, NULL) != CL_SUCCESS)
+		return 0;
+	return ns;
+}
+
+/* 1: done, 0: not yet, negative: failed. */
+static int state_of(const struct brick_backend_device *d, cl_event event)
+{
+	cl_int status = CL_QUEUED;
+
+	if (d->cl->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
+		    NULL) != CL_SUCCESS ||
+		status < 0)
+		return BRICK_EDEVICE;
+	return status == CL_COMPLETE;
+}
+
+/* Is it over? Then its times, or its error, are filled in. */
+static int look_at(
+	struct brick_backend_device *d, const struct opencl_pair *pair, struct brick_completion *c)
+{
+	int first = pair->first ? state_of(d, pair->first) : BRICK_ENOTRECORDED;
+	int last = pair->last == pair->first ? first
+		   : pair->last		     ? state_of(d, pair->last)
+					     : BRICK_ENOTRECORDED;
+
+	*c = (struct brick_completion){.ticket = pair->ticket};
+	if (first >= 0 && last >= 0 && !(first && last))
+		return 0;
+	c->error = first < 0 ? first : last < 0 ? last : 0;
+	if (c->error)
+		return 1;
+	c->begin_ns = time_of(d, pair->first,
+		d->by_events ? CL_PROFILING_COMMAND_START : CL_PROFILING_COMMAND_END);
+	c->end_ns = time_of(d, pair->last, CL_PROFILING_COMMAND_END);
+	c->queued_ns = time_of(d, pair->first, CL_PROFILING_COMMAND_QUEUED);
+	c->submitted_ns = time_of(d, pair->first, CL_PROFILING_COMMAND_SUBMIT);
+	if (!c->begin_ns || !c->end_ns)
+		c->error = BRICK_EDEVICE;
+	collect_reading(d, &(struct brick_reading){pair->before_ns, c->queued_ns, pair->after_ns});
+	return 1;
+}
+
+static void release_pair(const struct brick_backend_device *d, const struct opencl_pair *pair)
+{
+	if (pair->first)
+		d->cl->clReleaseEvent(pair->first);
+	if (pair->last && pair->last != pair->first)
+		d->cl->clReleaseEvent(pair->last);
+}
+
+/* Under the lock: the first pair that is over, out of the list and free. */
+static int take_done(struct brick_backend_device *d, struct opencl_pair *copy,
+	struct brick_completion *completion)
+{
+	cl_command_queue blocked = NULL;
+
+	for (struct opencl_pair **at = &d->waiting; *at; at = &(*at)->next) {
+		struct opencl_pair *pair = *at;
+		if (pair->queue == blocked)
+			continue; /* behind one that is not done */
+		if (!look_at(d, pair, completion)) {
+			blocked = pair->queue;
+			continue;
+		}
+		*copy = *pair;
+		*at = pair->next;
+		if (!*at)
+			d->waiting_end = at;
+		pair->next = d->free;
+		d->free = pair;
+		return 1;
+	}
+	return 0;
+}
+
+static int drain(struct brick_backend_device *d)
+{
+	struct opencl_pair pair;
+	struct brick_completion completion;
+	int count = 0, done;
+
+	do {
+		pthread_mutex_lock(&d->lock);
+		done = take_done(d, &pair, &completion);
+		pthread_mutex_unlock(&d->lock);
+		if (done) {
+			release_pair(d, &pair);
+			d->host.complete(d->host.context, &completion);
+			count++;
+		}
+	} while (done);
+	return count;
+}
+
+/*
+ * The last event of what waits that is not there yet; NULL: all are. It is ours until drain(), even
+ * where its queue is not there any more.
+ */
+static cl_event last_missing(struct brick_backend_device *d)
+{
+	cl_event missing = NULL;
+
+	HOLD(&d->lock);
+	for (const struct opencl_pair *pair = d->waiting; pair; pair = pair->next) {
+		if (pair->first && !state_of(d, pair->first))
+			missing = pair->first;
+		if (pair->last && !state_of(d, pair->last))
+			missing = pair->last;
+	}
+	return missing;
+}
+
+/* Commands that failed are told by drain(). */
+static int synchronise(struct brick_backend_device *d, void *queue)
+{
+	cl_event event;
+
+	if (queue)
+		return d->cl->clFinish(queue) == CL_SUCCESS ? 0 : BRICK_EDEVICE;
+	while ((event = last_missing(d))) {
+		cl_int status = d->cl->clWaitForEvents(1, &event);
+		if (status != CL_SUCCESS && status != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
+			return BRICK_EDEVICE;
+	}
+	return 0;
+}
+
+/* ---- open and close ---- */
 
 static struct brick_backend_device *devices;
 static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -24,7 +351,7 @@ static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Fills reason in either case: with what is missing, or with what was found. */
 static int probe(char *reason, size_t bytes)
 {
-	const struct opencl_functions *cl = opencl_functions(reason, bytes);
+	const struct opencl_functions *cl = get_functions(reason, bytes);
 	cl_platform_id platform;
 	cl_device_id device;
 	char name[128] = "", version[128] = "";
@@ -91,12 +418,46 @@ static int make_pairs(struct brick_backend_device *d, uint32_t count)
 	return 0;
 }
 
-static void close_device(struct brick_backend_device *d);
+static uint64_t release_list(struct brick_backend_device *d, struct opencl_pair *list)
+{
+	uint64_t count = 0;
+
+	for (; list; list = list->next) {
+		release_pair(d, list);
+		count++;
+	}
+	return count;
+}
+
+static void close_device(struct brick_backend_device *d)
+{
+	if (!d)
+		return;
+	pthread_mutex_lock(&devices_lock);
+	for (struct brick_backend_device **at = &devices; *at; at = &(*at)->next)
+		if (*at == d) {
+			*at = d->next;
+			break;
+		}
+	pthread_mutex_unlock(&devices_lock);
+	if (d->include)
+		d->include(d);
+	uint64_t lost = release_list(d, d->open) + release_list(d, d->waiting);
+	if (lost && d->host.lost)
+		d->host.lost(d->host.context, lost);
+	if (d->clock_queue)
+		d->cl->clReleaseCommandQueue(d->clock_queue);
+	if (d->context)
+		d->cl->clReleaseContext(d->context);
+	pthread_mutex_destroy(&d->lock);
+	free(d->pairs);
+	free(d);
+}
 
 static int open_device(struct brick_backend_device **out, const struct brick_backend_host *host,
 	const struct brick_backend_options *options)
 {
-	const struct opencl_functions *cl = opencl_functions(NULL, 0);
+	const struct opencl_functions *cl = get_functions(NULL, 0);
 	uint32_t pairs = options && options->pairs ? options->pairs : DEFAULT_PAIRS;
 	struct brick_backend_device *d = cl ? calloc(1, sizeof *d) : NULL;
 
@@ -107,8 +468,8 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 	d->has_timer = 1;
 	d->by_events = options && (uintptr_t)options->native[2] == (uintptr_t)BRICK_OPENCL_EVENTS;
 	pthread_mutex_init(&d->lock, NULL);
-	backend_attached("libbrick-opencl.so", "brick_opencl_exclude", &d->exclude);
-	backend_attached("libbrick-opencl.so", "brick_opencl_include", &d->include);
+	brick__attached_function("libbrick-opencl.so", "brick_opencl_exclude", &d->exclude);
+	brick__attached_function("libbrick-opencl.so", "brick_opencl_include", &d->include);
 	int error = choose(d, options);
 	if (!error)
 		error = make_pairs(d, pairs < MAX_PAIRS ? pairs : MAX_PAIRS);
@@ -127,6 +488,8 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 	*out = d;
 	return 0;
 }
+
+/* ---- begin and end ---- */
 
 /*
  * Does this queue take times, and in a way that makes them true? Asked at every begin, as queues
@@ -209,42 +572,6 @@ static int end(struct brick_backend_device *d, void *queue, uint64_t ticket)
 	return error;
 }
 
-static uint64_t release_list(struct brick_backend_device *d, struct opencl_pair *list)
-{
-	uint64_t count = 0;
-
-	for (; list; list = list->next) {
-		opencl_release_pair(d, list);
-		count++;
-	}
-	return count;
-}
-
-static void close_device(struct brick_backend_device *d)
-{
-	if (!d)
-		return;
-	pthread_mutex_lock(&devices_lock);
-	for (struct brick_backend_device **at = &devices; *at; at = &(*at)->next)
-		if (*at == d) {
-			*at = d->next;
-			break;
-		}
-	pthread_mutex_unlock(&devices_lock);
-	if (d->include)
-		d->include(d);
-	uint64_t lost = release_list(d, d->open) + release_list(d, d->waiting);
-	if (lost && d->host.lost)
-		d->host.lost(d->host.context, lost);
-	if (d->clock_queue)
-		d->cl->clReleaseCommandQueue(d->clock_queue);
-	if (d->context)
-		d->cl->clReleaseContext(d->context);
-	pthread_mutex_destroy(&d->lock);
-	free(d->pairs);
-	free(d);
-}
-
 /* Under the lock: hand the event to every open pair of the queue. */
 static int give_event(struct brick_backend_device *d, cl_command_queue queue, cl_event event)
 {
@@ -291,9 +618,9 @@ const struct brick_backend brick__backend_opencl = {
 	.open = open_device,
 	.begin = begin,
 	.end = end,
-	.drain = opencl_drain,
-	.synchronise = opencl_synchronise,
-	.correlate = opencl_correlate,
+	.drain = drain,
+	.synchronise = synchronise,
+	.correlate = correlate,
 	.close = close_device,
 	.claim = claim,
 };

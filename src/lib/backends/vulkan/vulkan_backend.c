@@ -2,21 +2,65 @@
 /*
  * The backend for Vulkan: pairs of timestamps in the program's own command buffers, from one query
  * pool that is made when the device is opened. A pair's queries are reset where they are written;
- * until the device has come that far results of their last use are read, and passed over.
+ * until the device has come that far results of their last use are read, and passed over. What we
+ * submit ourselves stands in the program's queue behind work that may take any time, or wait for
+ * what the program does next: nothing here waits without a bound.
  */
+#define VK_NO_PROTOTYPES
+#include <dlfcn.h>
 #include <errno.h>
+#include <sched.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "lib/backends/attached_claims.h"
-#include "lib/backends/vulkan/vulkan_own.h"
+#include <vulkan/vulkan.h>
 #include "brick/abi/session.h"
 #include "brick/error.h"
 #include "brick/vulkan.h"
-#include "lib/device/backend_load.h"
 #include "lib/device/backend_call.h"
-#include "lib/sys/ticks.h"
+#include "lib/device/backend_load.h"
 #include "lib/probe/wrapped_ticks.h"
+#include "lib/sys/ticks.h"
+
+#define VULKAN_FUNCTIONS(X)       \
+	X(CreateQueryPool)        \
+	X(DestroyQueryPool)       \
+	X(GetQueryPoolResults)    \
+	X(CmdResetQueryPool)      \
+	X(CmdWriteTimestamp)      \
+	X(CreateCommandPool)      \
+	X(DestroyCommandPool)     \
+	X(AllocateCommandBuffers) \
+	X(BeginCommandBuffer)     \
+	X(EndCommandBuffer)       \
+	X(QueueSubmit)            \
+	X(QueueWaitIdle)          \
+	X(CreateFence)            \
+	X(DestroyFence)           \
+	X(ResetFences)            \
+	X(GetFenceStatus)         \
+	X(WaitForFences)
+
+struct calls {
+#define X(name) PFN_vk##name name;
+	VULKAN_FUNCTIONS(X)
+#undef X
+	PFN_vkGetCalibratedTimestampsEXT
+		GetCalibratedTimestampsEXT; /* or NULL: none, or not wanted */
+	PFN_vkGetPhysicalDeviceProperties GetPhysicalDeviceProperties;
+	PFN_vkGetPhysicalDeviceQueueFamilyProperties GetPhysicalDeviceQueueFamilyProperties;
+};
+
+/* A command buffer of ours, recorded once, with a fence that says when it is done. All zero: there
+ * is none, and nothing is on its way. */
+struct own {
+	const struct calls *call;
+	VkDevice device;
+	VkCommandBuffer commands;
+	VkFence fence;
+	int is_out; /* submitted, and not seen done */
+};
 
 enum { DEFAULT_PAIRS = 4096, MAX_PAIRS = 1 << 20, MAX_FAMILIES = 64, NONE = -1 };
 enum {
@@ -33,16 +77,16 @@ struct pair {
 };
 
 struct brick_backend_device {
-	struct vulkan_calls call;
+	struct calls call;
 	struct brick_backend_host host;
 	VkPhysicalDevice physical;
 	VkDevice device;
 	struct brick_vulkan_queue *queue; /* for what is ours to submit */
 	VkQueryPool queries;
 	VkCommandPool commands;
-	struct vulkan_own reset; /* of all queries, once */
-	struct vulkan_own stamp; /* a timestamp, to read the clock */
-	uint64_t asked_ns;	 /* when that was submitted; 0: it has been read */
+	struct own reset;  /* of all queries, once */
+	struct own stamp;  /* a timestamp, to read the clock */
+	uint64_t asked_ns; /* when that was submitted; 0: it has been read */
 	int has_reading;
 	uint32_t patient; /* so many readings may still take long */
 	struct wrapped_ticks counter;
@@ -52,9 +96,139 @@ struct brick_backend_device {
 	void (*exclude)(void *commands); /* of `brick record`, or NULL */
 };
 
+/* ---- the library ---- */
+
+/* vkGetInstanceProcAddr, or NULL and a sentence. The library stays open. */
+static PFN_vkGetInstanceProcAddr load(char *reason, size_t bytes)
+{
+	void *library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
+	PFN_vkGetInstanceProcAddr get;
+	void *found = NULL;
+
+	if (library)
+		found = dlsym(library, "vkGetInstanceProcAddr");
+	memcpy(&get, &found, sizeof get);
+	if (!get)
+		snprintf(reason, bytes, "there is no libvulkan.so.1");
+	return get;
+}
+
+/* Of drivers whose calibration is wrong. */
+static int may_calibrate(void)
+{
+	const char *wanted = getenv("BRICK_VULKAN_CALIBRATION");
+	return !wanted || strcmp(wanted, "off") != 0;
+}
+
+/* 0; -ENOTSUP: the device lacks a function that all should have. */
+static int load_calls(struct calls *c, VkInstance instance, VkDevice device)
+{
+	char reason[64];
+	PFN_vkGetInstanceProcAddr get = load(reason, sizeof reason);
+	PFN_vkGetDeviceProcAddr of_device =
+		get ? (PFN_vkGetDeviceProcAddr)get(instance, "vkGetDeviceProcAddr") : NULL;
+
+	if (!of_device)
+		return -ENOTSUP;
+#define X(name)                                                \
+	c->name = (PFN_vk##name)of_device(device, "vk" #name); \
+	if (!c->name)                                          \
+		return -ENOTSUP;
+	VULKAN_FUNCTIONS(X)
+#undef X
+#define GET(name) c->name = (PFN_vk##name)get(instance, "vk" #name)
+	GET(GetPhysicalDeviceProperties);
+	GET(GetPhysicalDeviceQueueFamilyProperties);
+#undef GET
+	if (may_calibrate())
+		c->GetCalibratedTimestampsEXT = (PFN_vkGetCalibratedTimestampsEXT)of_device(
+			device, "vkGetCalibratedTimestampsEXT");
+	return c->GetPhysicalDeviceProperties && c->GetPhysicalDeviceQueueFamilyProperties
+		       ? 0
+		       : -ENOTSUP;
+}
+
+/* ---- submissions of ours ---- */
+
+/* Make it and begin to record; 0 or BRICK_EDEVICE. `call` stays the caller's. */
+static int own_begin(struct own *own, const struct calls *call, VkDevice device, VkCommandPool pool)
+{
+	const VkCommandBufferAllocateInfo allocate = {
+		VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, NULL, pool,
+		VK_COMMAND_BUFFER_LEVEL_PRIMARY, 1};
+	const VkCommandBufferBeginInfo begin = {
+		.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+	const VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+
+	own->call = call;
+	own->device = device;
+	if (call->CreateFence(device, &fence, NULL, &own->fence) != VK_SUCCESS ||
+		call->AllocateCommandBuffers(device, &allocate, &own->commands) != VK_SUCCESS)
+		return BRICK_EDEVICE;
+	return call->BeginCommandBuffer(own->commands, &begin) == VK_SUCCESS ? 0 : BRICK_EDEVICE;
+}
+
+static int own_end(struct own *own)
+{
+	return own->call->EndCommandBuffer(own->commands) == VK_SUCCESS ? 0 : BRICK_EDEVICE;
+}
+
+/* Nothing may be out. */
+static int own_submit(struct own *own, VkQueue queue)
+{
+	const VkSubmitInfo submit = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+		.commandBufferCount = 1,
+		.pCommandBuffers = &own->commands};
+
+	if (own->call->ResetFences(own->device, 1, &own->fence) != VK_SUCCESS ||
+		own->call->QueueSubmit(queue, 1, &submit, own->fence) != VK_SUCCESS)
+		return BRICK_EDEVICE;
+	own->is_out = 1;
+	return 0;
+}
+
+/* 1: nothing is out; 0: it is; BRICK_EDEVICE. */
+static int own_is_done(struct own *own)
+{
+	if (!own->is_out)
+		return 1;
+	VkResult result = own->call->GetFenceStatus(own->device, own->fence);
+	own->is_out = result != VK_SUCCESS;
+	return result == VK_SUCCESS ? 1 : result == VK_NOT_READY ? 0 : BRICK_EDEVICE;
+}
+
+/* The same after a wait of at most so long, asleep ... */
+static int own_wait(struct own *own, uint64_t timeout_ns)
+{
+	if (own->is_out)
+		own->call->WaitForFences(own->device, 1, &own->fence, VK_TRUE, timeout_ns);
+	return own_is_done(own);
+}
+
+/* ... or looking all the time. */
+static int own_watch(struct own *own, uint64_t timeout_ns)
+{
+	uint64_t begin = brick__monotonic_ns();
+	int done;
+
+	while (!(done = own_is_done(own)) && brick__monotonic_ns() - begin < timeout_ns)
+		sched_yield();
+	return done;
+}
+
+/* Nothing may be out. The command buffer goes with its pool. */
+static void own_free(struct own *own)
+{
+	if (own->fence)
+		own->call->DestroyFence(own->device, own->fence, NULL);
+	own->fence = VK_NULL_HANDLE;
+}
+
+/* ---- open and close ---- */
+
 static int probe(char *reason, size_t bytes)
 {
-	PFN_vkGetInstanceProcAddr get = vulkan_loader(reason, bytes);
+	PFN_vkGetInstanceProcAddr get = load(reason, bytes);
 	PFN_vkCreateInstance create =
 		get ? (PFN_vkCreateInstance)get(NULL, "vkCreateInstance") : NULL;
 	const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
@@ -95,25 +269,25 @@ static int learn_clock(struct brick_backend_device *d)
 /* The queries behind those of the pairs are for reading the clock. */
 static int make_reset(struct brick_backend_device *d)
 {
-	int error = vulkan_own_begin(&d->reset, &d->call, d->device, d->commands);
+	int error = own_begin(&d->reset, &d->call, d->device, d->commands);
 
 	if (error)
 		return error;
 	d->call.CmdResetQueryPool(d->reset.commands, d->queries, 0, 2 * d->pair_count + 1);
-	return vulkan_own_end(&d->reset);
+	return own_end(&d->reset);
 }
 
 static int make_stamp(struct brick_backend_device *d)
 {
 	uint32_t query = 2 * d->pair_count;
-	int error = vulkan_own_begin(&d->stamp, &d->call, d->device, d->commands);
+	int error = own_begin(&d->stamp, &d->call, d->device, d->commands);
 
 	if (error)
 		return error;
 	d->call.CmdResetQueryPool(d->stamp.commands, d->queries, query, 1);
 	d->call.CmdWriteTimestamp(
 		d->stamp.commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, d->queries, query);
-	return vulkan_own_end(&d->stamp);
+	return own_end(&d->stamp);
 }
 
 static int make_pools(struct brick_backend_device *d)
@@ -130,10 +304,10 @@ static int make_pools(struct brick_backend_device *d)
 	if (!error)
 		error = make_stamp(d);
 	if (!error)
-		error = vulkan_own_submit(&d->reset, d->queue->queue);
+		error = own_submit(&d->reset, d->queue->queue);
 	if (!error)
 		/* If the queue is busy for longer, drain() will look again. */
-		vulkan_own_wait(&d->reset, PATIENCE_NS);
+		own_wait(&d->reset, PATIENCE_NS);
 	return error;
 }
 
@@ -145,11 +319,10 @@ static void close_device(struct brick_backend_device *d)
 {
 	if (!d)
 		return;
-	int is_idle = vulkan_own_wait(&d->reset, PATIENCE_NS) > 0 &&
-		      vulkan_own_wait(&d->stamp, PATIENCE_NS) > 0;
+	int is_idle = own_wait(&d->reset, PATIENCE_NS) > 0 && own_wait(&d->stamp, PATIENCE_NS) > 0;
 	if (is_idle) {
-		vulkan_own_free(&d->reset);
-		vulkan_own_free(&d->stamp);
+		own_free(&d->reset);
+		own_free(&d->stamp);
 	}
 	if (is_idle && d->commands)
 		d->call.DestroyCommandPool(d->device, d->commands, NULL);
@@ -176,12 +349,12 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 	d->queue = options->native[3];
 	d->pair_count = pairs;
 	d->patient = FIRST_READINGS;
-	backend_attached("libbrick-vulkan.so", "brick_vulkan_exclude", &d->exclude);
+	brick__attached_function("libbrick-vulkan.so", "brick_vulkan_exclude", &d->exclude);
 	d->pairs = calloc(pairs, sizeof *d->pairs);
 	d->begun = d->ended = NONE;
 	for (uint32_t i = 0; d->pairs && i < pairs; i++)
 		d->pairs[i].next = i + 1 < pairs ? (int32_t)i + 1 : NONE;
-	int error = d->pairs ? vulkan_calls_load(&d->call, options->native[0], d->device) : -ENOMEM;
+	int error = d->pairs ? load_calls(&d->call, options->native[0], d->device) : -ENOMEM;
 	if (!error)
 		error = learn_clock(d);
 	if (!error)
@@ -193,6 +366,8 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 	*out = d;
 	return 0;
 }
+
+/* ---- pairs ---- */
 
 /* Is it a queue as brick/vulkan.h has it, with commands to record into? */
 static int is_usable(const struct brick_vulkan_queue *queue)
@@ -288,7 +463,7 @@ static int drain(struct brick_backend_device *d)
 	int32_t *link = &d->ended;
 	int count = 0;
 
-	if (!vulkan_own_is_done(&d->reset))
+	if (!own_is_done(&d->reset))
 		return 0; /* there is nothing in the queries yet */
 	while (*link != NONE) {
 		int32_t index = *link;
@@ -323,6 +498,8 @@ static int synchronise(struct brick_backend_device *d, void *native)
 		return error;
 	return d->call.QueueWaitIdle(queue->queue) == VK_SUCCESS ? 0 : BRICK_EDEVICE;
 }
+
+/* ---- the clock ---- */
 
 static int correlate_calibrated(struct brick_backend_device *d, struct brick_reading *reading)
 {
@@ -362,16 +539,16 @@ static int read_stamp(struct brick_backend_device *d, struct brick_reading *read
  */
 static int correlate_by_stamp(struct brick_backend_device *d, struct brick_reading *reading)
 {
-	int done = vulkan_own_is_done(&d->stamp);
+	int done = own_is_done(&d->stamp);
 
 	if (done > 0 && d->asked_ns && !d->has_reading)
 		return read_stamp(d, reading);
 	if (done > 0) {
 		d->asked_ns = brick__monotonic_ns();
-		int error = vulkan_own_submit(&d->stamp, d->queue->queue);
+		int error = own_submit(&d->stamp, d->queue->queue);
 		if (error)
 			return error;
-		done = vulkan_own_watch(&d->stamp, d->patient ? FIRST_NS : SOON_NS);
+		done = own_watch(&d->stamp, d->patient ? FIRST_NS : SOON_NS);
 		d->patient = done > 0 && d->patient ? d->patient - 1 : 0;
 	}
 	return done > 0 ? read_stamp(d, reading) : done ? done : -EAGAIN;
