@@ -17,7 +17,7 @@ LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 QUOTED = re.compile(r"`([\w.*/-]+/[\w.*-]*)`")
 PAGE = re.compile(r"\bdocs/[A-Z]+\.md\b")
 ISSUE = re.compile(r"\bissues? #?\d+\b", re.I)
-PLACEHOLDER = re.compile(r"NAME|FILE|PID")
+PLACEHOLDER = re.compile(r"NAME|FILE|PID|ROOM|THING")
 FOLDERS = ("src", "include", "docs", "tests", "examples", "bench", "cmake", "packaging")
 MOST_TERMS, MOST_LINES = 60, 60
 # Where a quoted name may lie: its first word, and patterns of paths.
