@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A run's arrays while it is made: they grow, and what was not handed over is freed. */
+/*
+ * What is said of a run becomes its arrays. Equal names, sites and kernels are one: each kind has
+ * an index by hash beside its array. Slices become samples in the order in which they began; a wait
+ * right behind a sample becomes part of it. Ten million samples must take less than a second, so
+ * that nothing allocates for each of them but the arrays' growth.
+ */
 #include "trace/build.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/array.h"
+#include "base/fnv.h"
+#include "base/hash.h"
+#include "base/hash_index.h"
+#include "brick/registry.h"
 
 int build_no_memory(struct build *b)
 {
@@ -16,21 +26,18 @@ int build_no_memory(struct build *b)
 
 int build_grow(struct build *b, void *array, size_t *capacity, size_t count, size_t bytes)
 {
-	void *data;
+	size_t had = *capacity;
+	void *items;
 
-	if (count < *capacity)
-		return 1;
-	memcpy(&data, array, sizeof data);
-	size_t wanted = *capacity ? *capacity * 2 : 16;
-	void *grown = wanted <= SIZE_MAX / 2 / bytes ? realloc(data, wanted * bytes) : NULL;
-	if (!grown) {
-		build_no_memory(b);
+	if (count < had)
 		return 0;
-	}
-	memset((char *)grown + *capacity * bytes, 0, (wanted - *capacity) * bytes);
-	memcpy(array, &grown, sizeof grown);
-	*capacity = wanted;
-	return 1;
+	memcpy(&items, array, sizeof(items));
+	items = array_grow(items, capacity, count + 1, bytes);
+	if (!items)
+		return build_no_memory(b);
+	memset((char *)items + had * bytes, 0, (*capacity - had) * bytes);
+	memcpy(array, &items, sizeof(items));
+	return 0;
 }
 
 char *build_text(struct build *b, const char *text, size_t bytes)
@@ -42,77 +49,34 @@ char *build_text(struct build *b, const char *text, size_t bytes)
 	return copy;
 }
 
-int build_init(struct build *b, const char *path)
-{
-	*b = (struct build){.wait_brick = RUN_NONE, .run = calloc(1, sizeof *b->run)};
-	sample_store_init(&b->store, SAMPLE_STORE_BYTES);
-	if (!b->run)
-		return build_no_memory(b);
-	b->run->exit_code = -1;
-	b->run->path = strdup(path);
-	return b->run->path ? 0 : build_no_memory(b);
-}
-
-static void free_process(struct build_process *process)
-{
-	for (size_t i = 0; i < process->histogram_capacity; i++)
-		free(process->histograms[i]);
-	free(process->histograms);
-}
-
-int build_fini(struct build *b, struct run **out)
-{
-	for (size_t i = 0; b->lanes && i < b->run->lane_count; i++) {
-		free(b->lanes[i]->stats);
-		sample_list_fini(&b->store, &b->lanes[i]->samples);
-		free(b->lanes[i]);
-	}
-	for (size_t i = 0; i < b->capacity.build_processes; i++)
-		free_process(&b->processes[i]);
-	free(b->lanes);
-	free(b->processes);
-	free(b->links);
-	sample_store_fini(&b->store);
-	build_names_fini(b);
-	if (b->result)
-		run_destroy(b->run);
-	else
-		*out = b->run;
-	return b->result;
-}
-
 struct build_process *build_process(struct build *b)
 {
 	struct run *run = b->run;
 
-	if (run->process_count >= BUILD_MAX_PROCESSES ||
-		!build_grow(b, &run->processes, &b->capacity.processes, run->process_count,
-			sizeof *run->processes) ||
-		!build_grow(b, &b->processes, &b->capacity.build_processes, run->process_count,
-			sizeof *b->processes))
+	if (run->process_count >= BUILD_MAX_PROCESSES || BUILD_GROW(b, processes, process) ||
+		build_push(b, &b->processes, (struct build_process){0}))
 		return NULL;
-	return &b->processes[run->process_count++];
+	return &b->processes.items[run->process_count++];
 }
 
 struct build_lane *build_lane(struct build *b, uint32_t process)
 {
 	struct run *run = b->run;
 
-	if (run->lane_count >= BUILD_MAX_LANES ||
-		!build_grow(
-			b, &run->lanes, &b->capacity.lanes, run->lane_count, sizeof *run->lanes) ||
-		!build_grow(b, &b->lanes, &b->capacity.build_lanes, run->lane_count,
-			sizeof(struct build_lane *)))
+	if (run->lane_count >= BUILD_MAX_LANES || BUILD_GROW(b, lanes, lane))
 		return NULL;
-	struct build_lane *lane = calloc(1, sizeof *lane);
+	struct build_lane *lane = calloc(1, sizeof(*lane));
 	if (!lane)
 		return build_no_memory(b), NULL;
+	if (build_push(b, &b->lanes, lane)) {
+		free(lane);
+		return NULL;
+	}
 	lane->build = b;
-	lane->number = (uint32_t)run->lane_count;
+	lane->number = (uint32_t)run->lane_count++;
 	lane->ended = RUN_NONE;
 	sample_list_init(&lane->samples);
 	run->lanes[lane->number].process = process;
-	b->lanes[run->lane_count++] = lane;
 	return lane;
 }
 
@@ -131,30 +95,29 @@ static void drop_notes(struct run *run, uint32_t process)
 	run->note_count = kept;
 }
 
-static int add_note(struct build *b, uint32_t process, const char *line, size_t bytes)
+static bool add_note(struct build *b, uint32_t process, const char *line, size_t bytes)
 {
 	const char *equals = memchr(line, '=', bytes);
 	struct run *run = b->run;
 
-	if (!equals || !build_grow(b, &run->notes, &b->capacity.notes, run->note_count,
-			       sizeof *run->notes))
-		return 0;
+	if (!equals || BUILD_GROW(b, notes, note))
+		return false;
 	size_t key = (size_t)(equals - line);
 	struct run_note note = {
 		process, build_text(b, line, key), build_text(b, equals + 1, bytes - key - 1)};
 	if (!note.key || !note.value) {
 		free(note.key);
 		free(note.value);
-		return 0;
+		return false;
 	}
 	run->notes[run->note_count++] = note;
-	return 1;
+	return true;
 }
 
-int build_notes(struct build *b, uint32_t process, const char *text, size_t bytes)
+bool build_notes(struct build *b, uint32_t process, const char *text, size_t bytes)
 {
 	const char *at = text, *end = text + bytes;
-	int good = 1;
+	bool good = true;
 
 	drop_notes(b->run, process);
 	while (at < end) {
@@ -176,11 +139,11 @@ struct brick_stat *build_stat(struct build *b, struct build_lane *lane, uint32_t
 {
 	if (brick >= lane->stat_capacity) {
 		size_t count = bricks_for(brick);
-		struct brick_stat *stats = realloc(lane->stats, count * sizeof *stats);
+		struct brick_stat *stats = realloc(lane->stats, count * sizeof(*stats));
 		if (!stats)
 			return build_no_memory(b), NULL;
 		memset(stats + lane->stat_capacity, 0,
-			(count - lane->stat_capacity) * sizeof *stats);
+			(count - lane->stat_capacity) * sizeof(*stats));
 		lane->stats = stats;
 		lane->stat_capacity = count;
 	}
@@ -191,11 +154,11 @@ uint64_t *build_histogram(struct build *b, struct build_process *process, uint32
 {
 	if (brick >= process->histogram_capacity) {
 		size_t count = bricks_for(brick);
-		uint64_t **grown = realloc(process->histograms, count * sizeof *grown);
+		uint64_t **grown = realloc(process->histograms, count * sizeof(*grown));
 		if (!grown)
 			return build_no_memory(b), NULL;
 		memset(grown + process->histogram_capacity, 0,
-			(count - process->histogram_capacity) * sizeof *grown);
+			(count - process->histogram_capacity) * sizeof(*grown));
 		process->histograms = grown;
 		process->histogram_capacity = count;
 	}
@@ -208,10 +171,10 @@ uint64_t *build_histogram(struct build *b, struct build_process *process, uint32
 	return *slot;
 }
 
-int build_digest_possible(const struct brick_digest *d)
+bool build_digest_possible(const struct brick_digest *d)
 {
 	uint64_t elements = brick_digest_elements(d);
-	int finite =
+	bool finite =
 		isfinite(d->min) && isfinite(d->max) && isfinite(d->sum) && isfinite(d->square_sum);
 
 	for (size_t i = 0; i < BRICK_DIGEST_BUCKETS; i++)
@@ -221,16 +184,502 @@ int build_digest_possible(const struct brick_digest *d)
 	       d->plus_infinite_count <= elements && d->minus_infinite_count <= elements;
 }
 
-int build_digest(struct build *b, struct run_digest *digest)
+bool build_digest(struct build *b, struct run_digest *digest)
 {
 	struct run *run = b->run;
 
-	if (!build_grow(b, &run->digests, &b->capacity.digests, run->digest_count,
-		    sizeof *run->digests)) {
+	if (BUILD_GROW(b, digests, digest)) {
 		free(digest->operation);
 		free(digest->label);
-		return 0;
+		return false;
 	}
 	run->digests[run->digest_count++] = *digest;
-	return 1;
+	return true;
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+	return text ? fnv1a_add(hash, text, strlen(text) + 1) : hash;
+}
+
+/* One more fits. */
+static bool index_fits(struct build *b, struct hash_index *index)
+{
+	if (hash_index_reserve(index))
+		return build_no_memory(b), false;
+	return true;
+}
+
+/* How many of a name's bytes are kept. */
+static size_t cut(const char *name, size_t bytes)
+{
+	return strnlen(name, bytes < BUILD_MAX_TEXT ? bytes : BUILD_MAX_TEXT);
+}
+
+static bool same(const char *name, const char *text, size_t bytes)
+{
+	return !strncmp(name, text, bytes) && !name[bytes];
+}
+
+uint32_t build_category(struct build *b, const char *name, size_t bytes)
+{
+	struct run *run = b->run;
+
+	bytes = cut(name, bytes);
+	uint64_t hash = fnv1a(name, bytes);
+	struct hash_probe probe = hash_probe(hash);
+	for (uint32_t i; (i = hash_index_next(&b->category_index, &probe)) != HASH_INDEX_NONE;)
+		if (same(run->categories[i].name, name, bytes))
+			return i;
+	if (run->category_count >= BUILD_MAX_NAMES || !index_fits(b, &b->category_index) ||
+		BUILD_GROW(b, categories, category))
+		return RUN_NONE;
+	char *copy = build_text(b, name, bytes);
+	if (!copy)
+		return RUN_NONE;
+	run->categories[run->category_count].name = copy;
+	hash_index_add(&b->category_index, hash, (uint32_t)run->category_count);
+	return (uint32_t)run->category_count++;
+}
+
+static int32_t well_known(const char *name)
+{
+	static const char *const names[] = {
+#define BRICK_X(id, identifier, name, category, aliases) [id] = name,
+		BRICK_WELL_KNOWN(BRICK_X) BRICK_BUILT_IN(BRICK_X)
+#undef BRICK_X
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(names[i], name))
+			return (int32_t)i;
+	return -1;
+}
+
+uint32_t build_brick(struct build *b, const char *name, size_t bytes)
+{
+	struct run *run = b->run;
+
+	bytes = cut(name, bytes);
+	uint64_t hash = fnv1a(name, bytes);
+	struct hash_probe probe = hash_probe(hash);
+	for (uint32_t i; (i = hash_index_next(&b->brick_index, &probe)) != HASH_INDEX_NONE;)
+		if (same(run->bricks[i].name, name, bytes))
+			return i;
+	if (run->brick_count >= BUILD_MAX_NAMES || !index_fits(b, &b->brick_index) ||
+		BUILD_GROW(b, bricks, brick))
+		return RUN_NONE;
+	char *copy = build_text(b, name, bytes);
+	if (!copy || build_push(b, &b->plain_sites, RUN_NONE)) {
+		free(copy);
+		return RUN_NONE;
+	}
+	uint32_t brick = (uint32_t)run->brick_count++;
+	run->bricks[brick] = (struct run_brick){copy, RUN_NONE, well_known(copy)};
+	if (run->bricks[brick].well_known == BRICK_BARRIER_WAIT)
+		b->wait_brick = brick;
+	hash_index_add(&b->brick_index, hash, brick);
+	return brick;
+}
+
+static uint64_t hash_site(const struct run_site *site)
+{
+	const uint64_t numbers[] = {site->brick, (uint64_t)(int64_t)site->layer, site->flags,
+		site->elements, site->bytes, site->flops, site->output_tokens};
+	uint64_t hash = FNV1A_BASIS;
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		hash = hash_add(hash, numbers[i]);
+	return hash_text(hash_text(hash, site->operation), site->label);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : !a && !b;
+}
+
+static bool same_site(const struct run_site *a, const struct run_site *b)
+{
+	return a->brick == b->brick && a->layer == b->layer && a->flags == b->flags &&
+	       a->elements == b->elements && a->bytes == b->bytes && a->flops == b->flops &&
+	       a->output_tokens == b->output_tokens && same_text(a->operation, b->operation) &&
+	       same_text(a->label, b->label);
+}
+
+/* Texts become copies of themselves; NULL stays. 0: not enough memory. */
+static bool copy_texts(struct build *b, char **first, char **second)
+{
+	char *one = *first ? strdup(*first) : NULL, *other = *second ? strdup(*second) : NULL;
+
+	if ((*first && !one) || (*second && !other)) {
+		build_no_memory(b);
+		free(one);
+		free(other);
+		return false;
+	}
+	*first = one;
+	*second = other;
+	return true;
+}
+
+uint32_t build_site(struct build *b, const struct run_site *site)
+{
+	struct run *run = b->run;
+	uint64_t hash = hash_site(site);
+
+	struct hash_probe probe = hash_probe(hash);
+	for (uint32_t i; (i = hash_index_next(&b->site_index, &probe)) != HASH_INDEX_NONE;)
+		if (same_site(&run->sites[i], site))
+			return i;
+	if (run->site_count >= RUN_NONE / 2 || !index_fits(b, &b->site_index) ||
+		BUILD_GROW(b, sites, site))
+		return RUN_NONE;
+	struct run_site *new = &run->sites[run->site_count];
+	*new = *site;
+	if (!copy_texts(b, &new->operation, &new->label))
+		return RUN_NONE;
+	hash_index_add(&b->site_index, hash, (uint32_t)run->site_count);
+	return (uint32_t)run->site_count++;
+}
+
+static uint64_t hash_kernel(const struct run_kernel *k)
+{
+	const uint64_t numbers[] = {k->kind, k->grid[0], k->grid[1], k->grid[2], k->block[0],
+		k->block[1], k->block[2], k->registers, k->shared_bytes, k->code};
+	uint64_t hash = FNV1A_BASIS;
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		hash = hash_add(hash, numbers[i]);
+	return hash_text(hash_text(hash, k->name), k->backend);
+}
+
+static bool same_kernel(const struct run_kernel *a, const struct run_kernel *b)
+{
+	return a->kind == b->kind && !memcmp(a->grid, b->grid, sizeof(a->grid)) &&
+	       !memcmp(a->block, b->block, sizeof(a->block)) && a->registers == b->registers &&
+	       a->shared_bytes == b->shared_bytes && a->code == b->code &&
+	       same_text(a->name, b->name) && same_text(a->backend, b->backend);
+}
+
+uint32_t build_kernel(struct build *b, const struct run_kernel *kernel)
+{
+	struct run *run = b->run;
+	uint64_t hash = hash_kernel(kernel);
+
+	struct hash_probe probe = hash_probe(hash);
+	for (uint32_t i; (i = hash_index_next(&b->kernel_index, &probe)) != HASH_INDEX_NONE;)
+		if (same_kernel(&run->kernels[i], kernel))
+			return i;
+	if (run->kernel_count >= RUN_NONE / 2 || !index_fits(b, &b->kernel_index) ||
+		BUILD_GROW(b, kernels, kernel))
+		return RUN_NONE;
+	struct run_kernel *new = &run->kernels[run->kernel_count];
+	*new = *kernel;
+	if (!copy_texts(b, &new->name, &new->backend))
+		return RUN_NONE;
+	hash_index_add(&b->kernel_index, hash, (uint32_t)run->kernel_count);
+	return (uint32_t)run->kernel_count++;
+}
+
+static bool knows_code(const struct build *b, uint64_t hash)
+{
+	struct hash_probe probe = hash_probe(hash);
+	for (uint32_t i; (i = hash_index_next(&b->code_index, &probe)) != HASH_INDEX_NONE;)
+		if (b->run->codes[i].hash == hash)
+			return true;
+	return false;
+}
+
+bool build_code(struct build *b, struct run_code *code)
+{
+	struct run *run = b->run;
+	bool known = knows_code(b, code->hash);
+
+	if (known || run->code_count >= RUN_NONE / 2 || !index_fits(b, &b->code_index) ||
+		BUILD_GROW(b, codes, code)) {
+		free(code->name);
+		free(code->path);
+		free(code->source);
+		return known;
+	}
+	hash_index_add(&b->code_index, code->hash, (uint32_t)run->code_count);
+	run->codes[run->code_count++] = *code;
+	return true;
+}
+
+static bool same_counts(const struct run_site *a, const struct run_site *b)
+{
+	return a->layer == b->layer && a->flags == b->flags && a->elements == b->elements &&
+	       a->bytes == b->bytes && a->flops == b->flops &&
+	       a->output_tokens == b->output_tokens && !a->operation && !a->label;
+}
+
+uint32_t build_plain_site(struct build *b, const struct run_site *site)
+{
+	uint32_t *last = &b->plain_sites.items[site->brick];
+
+	if (*last == RUN_NONE || !same_counts(&b->run->sites[*last], site))
+		*last = build_site(b, site);
+	return *last;
+}
+
+static void build_names_fini(struct build *b)
+{
+	hash_index_fini(&b->kernel_index);
+	hash_index_fini(&b->code_index);
+	hash_index_fini(&b->category_index);
+	hash_index_fini(&b->brick_index);
+	hash_index_fini(&b->site_index);
+	array_fini(&b->plain_sites);
+}
+
+static bool grow_samples(struct build_lane *lane)
+{
+	struct build *b = lane->build;
+	int error = sample_list_grow(&b->store, &lane->samples);
+
+	if (error && !b->result)
+		b->result = error;
+	return !error;
+}
+
+/* The wait right behind the sample that has just ended is told from others by saying nothing. */
+static inline bool is_its_wait(struct build_lane *lane, const struct build_slice *slice)
+{
+	return slice->brick == lane->build->wait_brick && slice->bare && lane->ended != RUN_NONE &&
+	       build_sample(lane, lane->ended)->end_ns == lane->now;
+}
+
+static __attribute__((noinline)) uint32_t bare_site(struct build *b, uint32_t brick)
+{
+	const struct run_site site = {.brick = brick, .layer = -1};
+
+	return build_plain_site(b, &site);
+}
+
+/* Only where it is, for now: the rest is known when it has ended. */
+static __attribute__((noinline)) void add_step(const struct build_lane *lane)
+{
+	struct build *b = lane->build;
+	struct run *run = b->run;
+
+	if (!BUILD_GROW(b, steps, step))
+		run->steps[run->step_count++] = (struct run_step){
+			.lane = lane->number, .sample = (uint32_t)lane->samples.count};
+}
+
+static inline bool begin(struct build_lane *lane, const struct build_slice *slice)
+{
+	if (is_its_wait(lane, slice)) {
+		lane->in_wait = true;
+		lane->wait_begin = lane->now;
+		return true;
+	}
+	uint32_t site =
+		slice->site != RUN_NONE ? slice->site : bare_site(lane->build, slice->brick);
+	struct sample_list *samples = &lane->samples;
+	if (site == RUN_NONE ||
+		(samples->count - samples->first == samples->capacity && !grow_samples(lane))) {
+		lane->too_deep++;
+		return false;
+	}
+	samples->tail[samples->count - samples->first] = (struct run_sample){
+		.begin_ns = lane->now,
+		.site = site,
+		.depth = (uint8_t)lane->depth,
+		.source = slice->source,
+		.flags = RUN_SAMPLE_OPEN,
+	};
+	if (__builtin_expect(slice->step, 0))
+		add_step(lane);
+	lane->stack[lane->depth++] = (uint32_t)samples->count++;
+	lane->ended = RUN_NONE;
+	return true;
+}
+
+static inline bool end(struct build_lane *lane)
+{
+	if (lane->in_wait) {
+		uint32_t *wait = &build_sample(lane, lane->ended)->wait_ns;
+		*wait = build_saturate(*wait + (lane->now - lane->wait_begin));
+		lane->in_wait = false;
+		return true;
+	}
+	lane->ended = lane->stack[--lane->depth];
+	struct run_sample *sample = build_sample(lane, lane->ended);
+	sample->end_ns = lane->now;
+	sample->flags = 0;
+	return true;
+}
+
+/* A begin that cannot be used is left out together with its end, and with all that is inside. */
+static inline bool can_begin(struct build_lane *lane)
+{
+	if (__builtin_expect(!lane->too_deep && !lane->in_wait && lane->depth < BUILD_MAX_DEPTH, 1))
+		return true;
+	lane->too_deep++;
+	return false;
+}
+
+static inline bool can_end(struct build_lane *lane)
+{
+	if (__builtin_expect(!lane->too_deep && (lane->in_wait || lane->depth), 1))
+		return true;
+	lane->too_deep -= lane->too_deep > 0;
+	return false;
+}
+
+bool build_can_begin(struct build_lane *lane)
+{
+	return can_begin(lane);
+}
+
+void build_seen(struct build_lane *lane)
+{
+	if (lane->now > lane->last_ns)
+		lane->last_ns = lane->now;
+}
+
+bool build_slice(struct build_lane *lane, const struct build_slice *slice)
+{
+	build_seen(lane);
+	return slice->is_end ? can_end(lane) && end(lane) : can_begin(lane) && begin(lane, slice);
+}
+
+bool build_thread_name(struct build_lane *lane, uint64_t tid, const char *name, size_t bytes)
+{
+	struct build *b = lane->build;
+	struct run *run = b->run;
+	char *text = build_text(b, name, bytes);
+
+	if (!text || BUILD_GROW(b, thread_names, thread_name)) {
+		free(text);
+		return false;
+	}
+	run->thread_names[run->thread_name_count++] =
+		(struct run_thread_name){lane->number, tid, text};
+	return true;
+}
+
+bool build_point(struct build_lane *lane, enum run_point_kind kind, uint32_t brick, double value)
+{
+	struct build *b = lane->build;
+	struct run *run = b->run;
+
+	if (BUILD_GROW(b, points, point))
+		return false;
+	run->points[run->point_count++] = (struct run_point){.ns = lane->now,
+		.lane = lane->number,
+		.kind = kind,
+		.brick = brick,
+		.value = value};
+	return true;
+}
+
+void build_link(
+	struct build_lane *lane, uint32_t sample, enum build_link_kind kind, uint64_t number)
+{
+	struct build *b = lane->build;
+
+	if (number)
+		build_push(b, &b->links,
+			(struct build_link){number, b->links.count, lane->number, sample, kind});
+}
+
+struct run_command *build_command(struct build_lane *lane, uint32_t sample)
+{
+	struct build *b = lane->build;
+	struct run *run = b->run;
+
+	if (lane->last_command && run->commands[lane->last_command - 1].sample == sample)
+		return &run->commands[lane->last_command - 1];
+	if (run->command_count >= RUN_NONE / 2 || BUILD_GROW(b, commands, command))
+		return NULL;
+	struct run_command *command = &run->commands[run->command_count++];
+	*command = (struct run_command){.lane = lane->number,
+		.sample = sample,
+		.kernel = RUN_NONE,
+		.launch_lane = RUN_NONE,
+		.launch_sample = RUN_NONE};
+	lane->last_command = run->command_count;
+	return command;
+}
+
+void build_tile(struct build_lane *lane, const struct run_tile *tile)
+{
+	struct build *b = lane->build;
+	struct run *run = b->run;
+
+	if (!BUILD_GROW(b, tiles, tile)) {
+		run->tiles[run->tile_count] = *tile;
+		run->tiles[run->tile_count++].lane = lane->number;
+	}
+}
+
+uint64_t build_before(const struct run_sample *sample, uint64_t delta)
+{
+	uint64_t ns = sample->begin_ns - delta;
+
+	return (int64_t)delta >= 0 ? (delta < sample->begin_ns ? ns : 0)
+				   : (ns > sample->begin_ns ? ns : 0);
+}
+
+bool build_off_cpu(struct build_lane *lane, uint64_t begin_ns, uint64_t end_ns, bool preempted)
+{
+	struct build *b = lane->build;
+	struct run_lane *to = &b->run->lanes[lane->number];
+	struct run_off_cpu *last = to->off_cpu_count ? &to->off_cpu[to->off_cpu_count - 1] : NULL;
+	struct run_off_cpu next = {.begin_ns = begin_ns, .end_ns = end_ns, .preempted = preempted};
+
+	if (begin_ns >= end_ns || (last && begin_ns < last->end_ns))
+		return false;
+	if (last) {
+		next.before = last->before;
+		*(last->preempted ? &next.before.preempted_ns : &next.before.blocked_ns) +=
+			last->end_ns - last->begin_ns;
+	}
+	if (build_grow(b, &to->off_cpu, &lane->off_cpu_capacity, to->off_cpu_count,
+		    sizeof(*to->off_cpu)))
+		return false;
+	to->off_cpu[to->off_cpu_count++] = next;
+	return true;
+}
+
+int build_init(struct build *b, const char *path)
+{
+	*b = (struct build){.wait_brick = RUN_NONE, .run = calloc(1, sizeof(*b->run))};
+	sample_store_init(&b->store, SAMPLE_STORE_BYTES);
+	if (!b->run)
+		return build_no_memory(b);
+	b->run->exit_code = -1;
+	b->run->path = strdup(path);
+	return b->run->path ? 0 : build_no_memory(b);
+}
+
+static void free_process(struct build_process *process)
+{
+	for (size_t i = 0; i < process->histogram_capacity; i++)
+		free(process->histograms[i]);
+	free(process->histograms);
+}
+
+int build_fini(struct build *b, struct run **out)
+{
+	for (size_t i = 0; i < b->lanes.count; i++) {
+		free(b->lanes.items[i]->stats);
+		sample_list_fini(&b->store, &b->lanes.items[i]->samples);
+		free(b->lanes.items[i]);
+	}
+	for (size_t i = 0; i < b->processes.count; i++)
+		free_process(&b->processes.items[i]);
+	array_fini(&b->lanes);
+	array_fini(&b->processes);
+	array_fini(&b->links);
+	sample_store_fini(&b->store);
+	build_names_fini(b);
+	if (b->result)
+		run_destroy(b->run);
+	else
+		*out = b->run;
+	return b->result;
 }

@@ -3,21 +3,17 @@
  * When all packets are read: ticks become ns, what never ended gets the end of its lane, processes'
  * histograms become the run's, and the steps are found.
  */
+#include "trace/build_finish.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include "base/order.h"
-#include "brick/abi/step_counters.h"
-#include "trace/build.h"
 #include "lib/writer/sink.h"
-
-enum {
-	STEPS_RELEASED = 512, /* each may lie on pages of its own */
-	MAX_BESIDE = 4096,    /* steps of other threads that began within one */
-};
+#include "trace/build_links.h"
+#include "trace/build_steps.h"
 
 static const struct brick_clock *build_clock(const struct build *b, uint32_t process)
 {
-	return sink_clock_of(&b->run->clock, &b->processes[process].clock);
+	return sink_clock_of(&b->run->clock, &b->processes.items[process].clock);
 }
 
 static uint64_t at_ns(const struct brick_clock *clock, uint64_t ticks)
@@ -40,7 +36,7 @@ static double cost_ns(const struct brick_clock *clock, uint64_t ticks_256)
 static void finish_process(struct build *b, uint32_t i)
 {
 	struct run_process *process = &b->run->processes[i];
-	const struct build_process *state = &b->processes[i];
+	const struct build_process *state = &b->processes.items[i];
 	const struct brick_clock *clock = build_clock(b, i);
 
 	process->pair_cost_ns = cost_ns(clock, state->pair_cost);
@@ -60,7 +56,7 @@ static void finish_process(struct build *b, uint32_t i)
 static uint64_t lane_end(const struct build *b, uint32_t i)
 {
 	const struct run_lane *lane = &b->run->lanes[i];
-	const struct build_lane *state = b->lanes[i];
+	const struct build_lane *state = b->lanes.items[i];
 	const struct run_process *process = &b->run->processes[lane->process];
 	uint64_t end = state->end_ticks	 ? at_ns(build_clock(b, lane->process), state->end_ticks)
 		       : process->end_ns ? process->end_ns
@@ -88,7 +84,7 @@ static void finish_stats(struct build *b, struct run_lane *lane, struct build_la
 
 	if (!state->stats || !count)
 		return;
-	struct brick_stat *stats = realloc(state->stats, count * sizeof *stats);
+	struct brick_stat *stats = realloc(state->stats, count * sizeof(*stats));
 	if (!stats) {
 		build_no_memory(b);
 		return;
@@ -101,7 +97,7 @@ static void finish_stats(struct build *b, struct run_lane *lane, struct build_la
 		struct brick_stat *stat = &stats[i];
 		uint64_t *const times[] = {&stat->total, &stat->self, &stat->min, &stat->max,
 			&stat->wait, &stat->nested};
-		for (size_t k = 0; stat->count && k < sizeof times / sizeof *times; k++)
+		for (size_t k = 0; stat->count && k < sizeof(times) / sizeof(*times); k++)
 			*times[k] = length_ns(clock, *times[k]);
 		if (!stat->count)
 			stat->min = UINT64_MAX;
@@ -111,7 +107,7 @@ static void finish_stats(struct build *b, struct run_lane *lane, struct build_la
 static void finish_lane(struct build *b, uint32_t i)
 {
 	struct run_lane *lane = &b->run->lanes[i];
-	struct build_lane *state = b->lanes[i];
+	struct build_lane *state = b->lanes.items[i];
 	const struct brick_clock *clock = build_clock(b, lane->process);
 
 	lane->end_ns = lane_end(b, i);
@@ -143,16 +139,16 @@ static void finish_histograms(struct build *b)
 
 	if (!run->brick_count)
 		return;
-	run->histograms = calloc(run->brick_count, sizeof *run->histograms);
+	run->histograms = calloc(run->brick_count, sizeof(*run->histograms));
 	if (!run->histograms) {
 		build_no_memory(b);
 		return;
 	}
 	for (size_t p = 0; p < run->process_count; p++) {
-		struct build_process *process = &b->processes[p];
-		for (size_t b = 0; b < process->histogram_capacity; b++)
-			if (process->histograms[b])
-				merge_histogram(&run->histograms[b], &process->histograms[b]);
+		struct build_process *process = &b->processes.items[p];
+		for (size_t i = 0; i < process->histogram_capacity; i++)
+			if (process->histograms[i])
+				merge_histogram(&run->histograms[i], &process->histograms[i]);
 	}
 }
 
@@ -162,70 +158,6 @@ static void finish_categories(struct build *b)
 	for (size_t i = 0; i < b->run->brick_count; i++)
 		if (b->run->bricks[i].category == RUN_NONE)
 			b->run->bricks[i].category = build_category(b, "Other", 5);
-}
-
-COMPARATOR(by_begin, struct run_step, ORDER(x->begin_ns, y->begin_ns) ?: ORDER(x->lane, y->lane))
-
-static uint32_t phase_of(int32_t well_known)
-{
-	switch (well_known) {
-	case BRICK_DECODE:
-		return BRICK_PHASE_DECODE;
-	case BRICK_MIXED:
-		return BRICK_PHASE_MIXED;
-	case BRICK_WARM_UP:
-		return BRICK_PHASE_WARM_UP;
-	default:
-		return BRICK_PHASE_PREFILL;
-	}
-}
-
-struct run_step *build_step_at(struct run *run, uint32_t lane, uint64_t ns)
-{
-	size_t low = BISECT(i, 0, run->step_count, run->steps[i].begin_ns <= ns);
-
-	for (size_t left = MAX_BESIDE; low && left; low--, left--)
-		if (run->steps[low - 1].lane == lane)
-			return run->steps[low - 1].end_ns >= ns ? &run->steps[low - 1] : NULL;
-	return NULL;
-}
-
-/* What an engine would not evaluate is no step's tokens: it is going to be asked for them again. */
-static void take_outcome(struct run *run, const char *counter, enum run_outcome outcome)
-{
-	uint32_t brick = run_brick_find(run, counter);
-
-	for (size_t i = 0; brick != RUN_NONE && i < run->point_count; i++) {
-		const struct run_point *point = &run->points[i];
-		struct run_step *step = point->kind == RUN_POINT_COUNTER && point->brick == brick
-						? build_step_at(run, point->lane, point->ns)
-						: NULL;
-		if (!step)
-			continue;
-		step->outcome = outcome;
-		step->tokens = step->output_tokens = 0;
-	}
-}
-
-static void finish_steps(struct run *run)
-{
-	for (size_t i = 0; i < run->step_count; i++) {
-		struct run_step *step = &run->steps[i];
-		const struct run_sample *sample = &run->lanes[step->lane].samples[step->sample];
-		const struct run_site *site = &run->sites[sample->site];
-		step->phase = phase_of(run->bricks[site->brick].well_known);
-		step->output_tokens = site->output_tokens;
-		step->tokens = site->elements;
-		step->begin_ns = sample->begin_ns;
-		step->end_ns = sample->end_ns;
-		step->open = sample->flags & RUN_SAMPLE_OPEN;
-		if (i % STEPS_RELEASED == STEPS_RELEASED - 1)
-			run_release(run);
-	}
-	if (run->step_count)
-		qsort(run->steps, run->step_count, sizeof *run->steps, by_begin);
-	take_outcome(run, BRICK_REFUSED_NAME, RUN_REFUSED);
-	take_outcome(run, BRICK_ABORTED_NAME, RUN_ABORTED);
 }
 
 /* A lane is its last owner's. Statistics say so; without them it still has the first one's name. */
@@ -265,7 +197,7 @@ void build_finish(struct build *b)
 	struct run *run = b->run;
 
 	if (!b->has_clock && run->process_count)
-		run->clock = b->processes[0].clock;
+		run->clock = b->processes.items[0].clock;
 	b->last_ns = run->end_ns;
 	for (size_t i = 0; i < run->process_count; i++)
 		finish_process(b, (uint32_t)i);
@@ -278,8 +210,7 @@ void build_finish(struct build *b)
 	finish_owners(b);
 	finish_categories(b);
 	finish_histograms(b);
-	finish_steps(run);
-	if (build_drafts_finish(run))
+	if (build_steps_finish(run))
 		build_no_memory(b);
 	build_links_finish(b);
 	finish_digests(b);

@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When all packets are read: commands and tiles are put into their order, and links by number
- * become links by index. A link to a command that is not in the file leads nowhere: its record was
- * dropped, which its lane's ledger says, or its process ended before its times came: counted here.
+ * Commands, tiles and waits. They are put into their order, and links by number become links by
+ * index. A link to a command that is not in the file leads nowhere: its lane's ledger counts the
+ * dropped record; if its process ended before the command's times came, it is counted here.
+ *
+ * A program waits for everything that a queue was given (clFinish, a fence), and its recorder knows
+ * the newest command only. Where commands overlap, an older one may have ended last. So when a wait
+ * went on behind the end of its command, the command that ended last takes its place. No wait is
+ * for a command that ends after it. Where not even the queue is known (streams of HIP), the wait
+ * was for a command that ended when the thread woke up, or its command is not known.
  */
+#include "trace/build_links.h"
+
 #include <stdlib.h>
+#include <string.h>
+#include <string.h>
 #include "base/hash.h"
 #include "base/hash_index.h"
 #include "base/order.h"
-#include "trace/build.h"
 
 #define BY_PLACE(x, y) (ORDER((x)->lane, (y)->lane) ?: ORDER((x)->sample, (y)->sample))
 
@@ -50,7 +59,7 @@ static void finish_commands(struct build *b)
 	struct run *run = b->run;
 	size_t kept = 0;
 
-	sort(run->commands, run->command_count, sizeof *run->commands, by_command);
+	sort(run->commands, run->command_count, sizeof(*run->commands), by_command);
 	for (size_t i = 0; i < run->command_count && !b->result; i++) {
 		struct run_command command = run->commands[i];
 		const struct run_site *site = site_of(run, command.lane, command.sample);
@@ -71,7 +80,7 @@ static void finish_tiles(struct run *run)
 {
 	size_t kept = 0;
 
-	sort(run->tiles, run->tile_count, sizeof *run->tiles, by_tile);
+	sort(run->tiles, run->tile_count, sizeof(*run->tiles), by_tile);
 	for (size_t i = 0; i < run->tile_count; i++) {
 		struct run_tile tile = run->tiles[i];
 		const struct run_site *site = site_of(run, tile.lane, tile.sample);
@@ -140,8 +149,7 @@ static void link_after(struct build *b, struct run_command *command, uint32_t ta
 	struct run *run = b->run;
 
 	if (command == &run->commands[target] || run->dependency_count >= RUN_NONE ||
-		!build_grow(b, &run->dependencies, &b->capacity.dependencies, run->dependency_count,
-			sizeof *run->dependencies))
+		BUILD_GROW(b, dependencies, dependency))
 		return;
 	if (!command->dependency_count)
 		command->dependency_first = (uint32_t)run->dependency_count;
@@ -153,7 +161,7 @@ static void link_wait(struct build *b, const struct build_link *link, uint32_t t
 {
 	struct run *run = b->run;
 
-	if (build_grow(b, &run->waits, &b->capacity.waits, run->wait_count, sizeof *run->waits))
+	if (!BUILD_GROW(b, waits, wait))
 		run->waits[run->wait_count++] =
 			(struct run_wait){link->lane, link->sample, target, 0};
 }
@@ -171,7 +179,7 @@ static int by_call(const void *a, const void *b, void *context)
 		?: ORDER(x->launch_lane == RUN_NONE, y->launch_lane == RUN_NONE);
 }
 
-static int is_same_call(
+static bool is_same_call(
 	const struct run *run, const struct run_command *a, const struct run_command *b)
 {
 	return a->launch_ns && a->launch_ns == b->launch_ns &&
@@ -187,7 +195,7 @@ static void finish_shared_launches(struct build *b)
 	for (size_t i = 0; i < run->command_count; i++)
 		unlinked +=
 			run->commands[i].launch_lane == RUN_NONE && run->commands[i].launch_ns != 0;
-	uint32_t *order = unlinked ? malloc(run->command_count * sizeof *order) : NULL;
+	uint32_t *order = unlinked ? malloc(run->command_count * sizeof(*order)) : NULL;
 	if (!unlinked)
 		return;
 	if (!order) {
@@ -196,7 +204,7 @@ static void finish_shared_launches(struct build *b)
 	}
 	for (size_t i = 0; i < run->command_count; i++)
 		order[i] = (uint32_t)i;
-	qsort_r(order, run->command_count, sizeof *order, by_call, run);
+	qsort_r(order, run->command_count, sizeof(*order), by_call, run);
 	for (size_t i = 1; i < run->command_count; i++) {
 		struct run_command *c = &run->commands[order[i]];
 		const struct run_command *before = &run->commands[order[i - 1]];
@@ -213,9 +221,9 @@ static void finish_links(struct build *b, const struct hash_index *numbers)
 	struct run *run = b->run;
 	size_t at = 0;
 
-	sort(b->links, b->link_count, sizeof *b->links, by_link);
-	for (size_t i = 0; i < b->link_count && !b->result; i++) {
-		const struct build_link *link = &b->links[i];
+	sort(b->links.items, b->links.count, sizeof(*b->links.items), by_link);
+	for (size_t i = 0; i < b->links.count && !b->result; i++) {
+		const struct build_link *link = &b->links.items[i];
 		uint32_t target =
 			command_of(numbers, run, run->lanes[link->lane].process, link->number);
 		if (target == RUN_NONE) {
@@ -225,8 +233,8 @@ static void finish_links(struct build *b, const struct hash_index *numbers)
 		}
 		while (at < run->command_count && BY_PLACE(&run->commands[at], link) < 0)
 			at++;
-		int is_command = at < run->command_count && run->commands[at].lane == link->lane &&
-				 run->commands[at].sample == link->sample;
+		bool is_command = at < run->command_count && run->commands[at].lane == link->lane &&
+				  run->commands[at].sample == link->sample;
 		if (link->kind == BUILD_LINK_LAUNCHED)
 			link_launch(run, link, target);
 		else if (is_command)
@@ -236,13 +244,100 @@ static void finish_links(struct build *b, const struct hash_index *numbers)
 	}
 }
 
+enum { AWAKE_NS = 50000 }; /* a thread has woken up by then */
+
+static uint64_t end_ns(const struct run *run, const struct run_command *c)
+{
+	return run->lanes[c->lane].samples[c->sample].end_ns;
+}
+
+static bool is_same(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+/* Are these lanes of one process's device, and of one queue? */
+static bool is_same_device(const struct run_lane *a, const struct run_lane *b)
+{
+	return a->kind == BRICK_LANE_QUEUE && a->process == b->process &&
+	       is_same(a->backend, b->backend);
+}
+
+static bool is_same_queue(const struct run_lane *a, const struct run_lane *b)
+{
+	return is_same_device(a, b) && a->tid == b->tid;
+}
+
+/* Of a lane's commands up to that number, the last that ended between the two; or NULL. */
+static const struct run_command *last_of(
+	const struct run *run, uint32_t lane, uint64_t number, uint64_t after_ns, uint64_t by_ns)
+{
+	const struct run_lane *l = &run->lanes[lane];
+
+	for (size_t i = run_sample_from(l, by_ns); i-- && l->samples[i].begin_ns < by_ns;) {
+		if (l->samples[i].depth || l->samples[i].end_ns > by_ns)
+			continue;
+		if (l->samples[i].end_ns <= after_ns)
+			return NULL;
+		size_t place = run_command_from(run, lane, (uint32_t)i);
+		const struct run_command *c = &run->commands[place];
+		if (place < run->command_count && c->lane == lane && c->sample == i &&
+			c->number <= number)
+			return c;
+	}
+	return NULL;
+}
+
+/* What it was for; NULL: that is not known. */
+static const struct run_command *aim(const struct run *run, const struct run_wait *wait)
+{
+	const struct run_sample *sample = &run->lanes[wait->lane].samples[wait->sample];
+	const struct run_command *told = &run->commands[wait->command], *last = told;
+	uint64_t last_ns = end_ns(run, told);
+	bool (*is_among)(const struct run_lane *, const struct run_lane *) = is_same_queue;
+
+	if (last_ns > sample->end_ns + AWAKE_NS) {
+		is_among = is_same_device;
+		last = NULL;
+		last_ns = sample->end_ns > sample->begin_ns + AWAKE_NS ? sample->end_ns - AWAKE_NS
+								       : sample->begin_ns;
+	} else if (sample->end_ns <= last_ns + AWAKE_NS) {
+		return told;
+	}
+	for (uint32_t i = 0; i < run->lane_count; i++) {
+		if (!is_among(&run->lanes[i], &run->lanes[told->lane]))
+			continue;
+		const struct run_command *c =
+			last_of(run, i, told->number, last_ns, sample->end_ns);
+		if (c) {
+			last = c;
+			last_ns = end_ns(run, c);
+		}
+	}
+	return last;
+}
+
+static void finish_waits(struct run *run)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < run->wait_count; i++) {
+		const struct run_command *command = aim(run, &run->waits[i]);
+		if (!command)
+			continue;
+		run->waits[kept] = run->waits[i];
+		run->waits[kept++].command = (uint32_t)(command - run->commands);
+	}
+	run->wait_count = kept;
+}
+
 void build_links_finish(struct build *b)
 {
 	struct hash_index numbers = {0};
 
 	if (b->run->tile_count)
 		finish_tiles(b->run);
-	if (!b->run->command_count && !b->link_count)
+	if (!b->run->command_count && !b->links.count)
 		return;
 	finish_commands(b);
 	if (b->result)
@@ -254,5 +349,5 @@ void build_links_finish(struct build *b)
 	hash_index_fini(&numbers);
 	if (!b->result)
 		finish_shared_launches(b);
-	build_waits_finish(b->run);
+	finish_waits(b->run);
 }

@@ -2,15 +2,34 @@
 /*
  * Chrome trace events: queues are threads of their own, commands are named after their kernels. A
  * site's part of an event is made once and copied for each of its samples, because a recording has
- * millions of those. Called by `brick export`.
+ * millions of those. Arrows lead from launches to commands, from commands to those that had to come
+ * after them, and to who waited for them. Viewers let an arrow lead to where a slice begins; a wait
+ * mostly begins before what it waits for, so its arrow leads to an instant at its end.
  */
 #include "trace/chrome.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include "trace/chrome_state.h"
+#include "trace/owners.h"
 #include "trace/trace_text.h"
+
+enum { FIRST_FREE_TID = 1 << 23 }; /* above all thread ids of Linux */
+
+struct site_text {
+	char *head; /* {"ph":"X","name":...,"cat":... */
+	char *args; /* without braces; may be empty */
+};
+
+struct chrome {
+	const struct run *run;
+	FILE *out;
+	struct site_text *sites;
+	struct owners owners;
+	size_t command;	       /* the next one, in the order of samples */
+	const char *separator; /* before the next event */
+};
 
 static void site_args(FILE *out, const struct run_site *site)
 {
@@ -62,17 +81,46 @@ static int pid_of(const struct run *run, uint32_t lane)
 	return (int)run->processes[run->lanes[lane].process].pid;
 }
 
+/*
+ * Whose track an event of a lane is on: each owner's is a track of its own, as in Perfetto's trace.
+ * Queues, and lanes whose pid and tid another has, get numbers that no thread has.
+ */
+static struct owner *first_of(const struct chrome *c, uint32_t lane)
+{
+	return &c->owners.all[c->owners.lanes[lane]];
+}
+
+/* Viewers tell tracks apart by pid and tid; queues and lanes of a reused pid may clash. */
+static bool tid_taken(const struct chrome *c, uint32_t lane)
+{
+	for (uint32_t i = 0; i < lane; i++)
+		if (pid_of(c->run, i) == pid_of(c->run, lane) &&
+			first_of(c, i)->tid == first_of(c, lane)->tid)
+			return true;
+	return false;
+}
+
+static int prepare_owners(struct chrome *c)
+{
+	int error = owners_init(&c->owners, c->run);
+
+	for (uint32_t i = 0; !error && i < c->run->lane_count; i++)
+		if (c->run->lanes[i].kind == BRICK_LANE_QUEUE || tid_taken(c, i))
+			first_of(c, i)->tid = FIRST_FREE_TID + (uint64_t)i;
+	return error;
+}
+
 static int prepare(struct chrome *c)
 {
 	const struct run *run = c->run;
 	int error = 0;
 
-	c->sites = calloc(run->site_count + 1, sizeof *c->sites);
+	c->sites = calloc(run->site_count + 1, sizeof(*c->sites));
 	if (!c->sites)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < run->site_count && !error; i++)
 		error = make_site(run, i, &c->sites[i]);
-	return error ? error : chrome_owners(c);
+	return error ? error : prepare_owners(c);
 }
 
 static void discard(struct chrome *c)
@@ -91,10 +139,10 @@ static void write_us(FILE *out, uint64_t ns)
 		(char)('0' + ns % 10)};
 
 	text_unsigned(out, ns / 1000);
-	fwrite(fraction, 1, sizeof fraction, out);
+	fwrite(fraction, 1, sizeof(fraction), out);
 }
 
-void chrome_time(const struct chrome *c, uint64_t ns)
+static void write_time(const struct chrome *c, uint64_t ns)
 {
 	if (ns < c->run->start_ns) {
 		fputc('-', c->out);
@@ -104,13 +152,13 @@ void chrome_time(const struct chrome *c, uint64_t ns)
 	}
 }
 
-void chrome_next(struct chrome *c)
+static void next_event(struct chrome *c)
 {
 	fputs(c->separator, c->out);
 	c->separator = ",\n";
 }
 
-void chrome_place(const struct chrome *c, uint32_t lane, uint64_t ns)
+static void write_place(const struct chrome *c, uint32_t lane, uint64_t ns)
 {
 	fputs(",\"pid\":", c->out);
 	text_unsigned(c->out, (uint64_t)pid_of(c->run, lane));
@@ -120,7 +168,7 @@ void chrome_place(const struct chrome *c, uint32_t lane, uint64_t ns)
 
 static void write_name(struct chrome *c, const char *what, int pid, uint64_t tid, const char *name)
 {
-	chrome_next(c);
+	next_event(c);
 	fprintf(c->out,
 		"{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%d,\"tid\":%llu,\"args\":{\"name\":", what,
 		pid, (unsigned long long)tid);
@@ -204,16 +252,16 @@ static void write_sample(struct chrome *c, uint32_t lane, const struct run_sampl
 {
 	const struct site_text *site = &c->sites[s->site];
 
-	chrome_next(c);
+	next_event(c);
 	if (command)
 		write_command_head(c, command, s);
 	else
 		fputs(site->head, c->out);
 	fputs(",\"ts\":", c->out);
-	chrome_time(c, s->begin_ns);
+	write_time(c, s->begin_ns);
 	fputs(",\"dur\":", c->out);
 	write_us(c->out, s->end_ns - s->begin_ns);
-	chrome_place(c, lane, s->begin_ns);
+	write_place(c, lane, s->begin_ns);
 	fputs(",\"args\":{", c->out);
 	fputs(site->args, c->out);
 	if (command)
@@ -233,12 +281,12 @@ static void write_sample(struct chrome *c, uint32_t lane, const struct run_sampl
 
 static void write_wait(struct chrome *c, uint32_t lane, const struct run_sample *s)
 {
-	chrome_next(c);
+	next_event(c);
 	fputs("{\"ph\":\"X\",\"name\":\"BarrierWait\",\"cat\":\"Wait\",\"ts\":", c->out);
-	chrome_time(c, s->end_ns);
+	write_time(c, s->end_ns);
 	fputs(",\"dur\":", c->out);
 	write_us(c->out, s->wait_ns);
-	chrome_place(c, lane, s->begin_ns);
+	write_place(c, lane, s->begin_ns);
 	fputc('}', c->out);
 }
 
@@ -246,15 +294,15 @@ static void write_point(struct chrome *c, const struct run_point *p)
 {
 	const char *kind = p->kind == RUN_POINT_COUNTER ? "C" : "i";
 
-	chrome_next(c);
+	next_event(c);
 	if (p->brick != RUN_NONE)
 		brick_head(c->out, c->run, kind, p->brick);
 	else
 		fprintf(c->out, "{\"ph\":\"i\",\"name\":\"%s\",\"cat\":\"brick\"",
 			p->kind == RUN_POINT_DROPPED ? "Dropped" : "Thread");
 	fputs(",\"ts\":", c->out);
-	chrome_time(c, p->ns);
-	chrome_place(c, p->lane, p->ns);
+	write_time(c, p->ns);
+	write_place(c, p->lane, p->ns);
 	if (*kind == 'i')
 		fputs(",\"s\":\"t\"", c->out);
 	if (p->kind == RUN_POINT_INSTANT)
@@ -265,6 +313,80 @@ static void write_point(struct chrome *c, const struct run_point *p)
 		fprintf(c->out, ",\"args\":{\"value\":%.17g}}", p->value);
 	else /* infinite, or no number: JSON has none of these */
 		fputs(",\"args\":{\"value\":null}}", c->out);
+}
+
+/* One end of a flow: it belongs to the slice around that time, or to the instant just written. */
+static void write_flow(
+	struct chrome *c, const char *kind, const char *name, size_t id, uint32_t lane, uint64_t ns)
+{
+	next_event(c);
+	fprintf(c->out,
+		"{\"ph\":\"%s\"%s,\"name\":\"%s\",\"cat\":\"brick\",\"id\":%zu,\"ts\":", kind,
+		*kind == 'f' ? ",\"bp\":\"e\"" : "", name, id);
+	write_time(c, ns);
+	write_place(c, lane, ns);
+	fputc('}', c->out);
+}
+
+static void write_waited(struct chrome *c, uint32_t lane, uint64_t ns)
+{
+	next_event(c);
+	fputs("{\"ph\":\"i\",\"s\":\"t\",\"name\":\"Waited\",\"cat\":\"brick\",\"ts\":", c->out);
+	write_time(c, ns);
+	write_place(c, lane, ns);
+	fputc('}', c->out);
+}
+
+static const struct run_sample *sample_at(const struct chrome *c, uint32_t lane, uint32_t sample)
+{
+	return &c->run->lanes[lane].samples[sample];
+}
+
+static uint64_t command_begin(const struct chrome *c, const struct run_command *command)
+{
+	return sample_at(c, command->lane, command->sample)->begin_ns;
+}
+
+static void launch_flow(struct chrome *c, const struct run_command *to, size_t id)
+{
+	if (to->launch_lane == RUN_NONE)
+		return;
+	write_flow(c, "s", "launch", id, to->launch_lane,
+		sample_at(c, to->launch_lane, to->launch_sample)->begin_ns);
+	write_flow(c, "f", "launch", id, to->lane, command_begin(c, to));
+}
+
+static void after_flow(
+	struct chrome *c, const struct run_command *from, const struct run_command *to, size_t id)
+{
+	write_flow(c, "s", "after", id, from->lane, command_begin(c, from));
+	write_flow(c, "f", "after", id, to->lane, command_begin(c, to));
+}
+
+static void wait_flow(struct chrome *c, const struct run_wait *wait, size_t id)
+{
+	const struct run_command *from = &c->run->commands[wait->command];
+	uint64_t end_ns = sample_at(c, wait->lane, wait->sample)->end_ns;
+
+	write_flow(c, "s", "wait", id, from->lane, command_begin(c, from));
+	write_waited(c, wait->lane, end_ns);
+	write_flow(c, "f", "wait", id, wait->lane, end_ns);
+}
+
+static void write_flows(struct chrome *c)
+{
+	const struct run *run = c->run;
+	size_t id = 1;
+
+	for (size_t i = 0; i < run->command_count; i++)
+		launch_flow(c, &run->commands[i], id++);
+	for (size_t i = 0; i < run->command_count; i++)
+		for (uint32_t k = 0; k < run->commands[i].dependency_count; k++) {
+			uint32_t from = run->dependencies[run->commands[i].dependency_first + k];
+			after_flow(c, &run->commands[from], &run->commands[i], id++);
+		}
+	for (size_t i = 0; i < run->wait_count; i++)
+		wait_flow(c, &run->waits[i], id++);
 }
 
 static void write_events(struct chrome *c)
@@ -281,7 +403,7 @@ static void write_events(struct chrome *c)
 		}
 	for (size_t i = 0; i < run->point_count; i++)
 		write_point(c, &run->points[i]);
-	chrome_flows(c);
+	write_flows(c);
 }
 
 int trace_chrome_write(const struct run *run, FILE *out)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Loading: the file, read in pieces, is cut into packets; compressed ones are inflated into more
- * packets. The first error ends it. Called by every command that takes a recording.
+ * packets. A packet is of a sequence. Sequences that are no lane's are followed only as far as
+ * Brick's own events go; packets of other tracers are skipped. Malformed packets are counted. The
+ * first error ends the loading.
  */
 #include "trace/load.h"
 
@@ -13,8 +15,21 @@
 #include <string.h>
 #include <unistd.h>
 #include "brick/error.h"
-#include "trace/load_state.h"
+#include "lib/writer/format.h"
+#include "trace/build_finish.h"
+#include "trace/load_event.h"
+#include "trace/load_memo.h"
+#include "trace/load_own.h"
 #include "trace/prefetch.h"
+
+struct load {
+	struct build build;
+	struct load_ids ids;
+	struct load_memo *memo;
+	struct prefetch *prefetch;
+	struct load_error *error;
+	uint64_t offset; /* in the file, of the packet being read */
+};
 
 enum { PIECE_BYTES = 1 << 20, MAX_PACKET_BYTES = 64 << 20 };
 
@@ -23,10 +38,11 @@ struct window {
 	const uint8_t *data;
 	size_t size;
 	uint64_t base;
-	int last; /* nothing follows them */
 };
 
-int load_fail(struct load *l, int code, const char *format, ...)
+/* The first error wins; returns it. */
+__attribute__((format(printf, 3, 4))) static int fail(
+	struct load *l, int code, const char *format, ...)
 {
 	va_list args;
 
@@ -36,10 +52,216 @@ int load_fail(struct load *l, int code, const char *format, ...)
 	if (l->error) {
 		l->error->offset = l->offset;
 		va_start(args, format);
-		vsnprintf(l->error->text, sizeof l->error->text, format, args);
+		vsnprintf(l->error->text, sizeof(l->error->text), format, args);
 		va_end(args);
 	}
 	return code;
+}
+
+/* The parts of a packet that Brick uses; a part that is not there is empty. */
+struct packet {
+	uint64_t timestamp, sequence, flags, clock_id;
+	bool has_timestamp;
+	uint32_t fields;
+	struct pb_reader timestamp_field; /* with its tag */
+	struct pb_reader event, interned, snapshot, track, extension;
+};
+
+static bool parse_packet(struct pb_reader message, struct packet *p)
+{
+	struct pb_field f;
+	int more;
+
+	memset(p, 0, sizeof(*p));
+	for (const uint8_t *at; at = message.at, (more = pb_next(&message, &f)) > 0;) {
+		p->fields++;
+		if (f.number == PACKET_TIMESTAMP && f.wire == PB_VARINT) {
+			p->timestamp = f.value;
+			p->has_timestamp = true;
+			p->timestamp_field = (struct pb_reader){at, message.at};
+		} else if (f.number == PACKET_SEQUENCE_ID && f.wire == PB_VARINT) {
+			p->sequence = f.value;
+		} else if (f.number == PACKET_SEQUENCE_FLAGS && f.wire == PB_VARINT) {
+			p->flags = f.value;
+		} else if (f.number == PACKET_TRACK_EVENT && f.wire == PB_LENGTH) {
+			p->event = f.in;
+		} else if (f.number == PACKET_TIMESTAMP_CLOCK_ID && f.wire == PB_VARINT) {
+			p->clock_id = f.value;
+		} else if (f.wire == PB_LENGTH) {
+			if (f.number == PACKET_INTERNED_DATA)
+				p->interned = f.in;
+			else if (f.number == PACKET_CLOCK_SNAPSHOT)
+				p->snapshot = f.in;
+			else if (f.number == PACKET_TRACK_DESCRIPTOR)
+				p->track = f.in;
+			else if (f.number == PACKET_EXTENSION_DESCRIPTOR)
+				p->extension = f.in;
+		}
+	}
+	return more == 0;
+}
+
+static uint64_t field_value(struct pb_reader message, uint32_t number, uint64_t fallback)
+{
+	struct pb_field f;
+
+	while (pb_next(&message, &f) > 0)
+		if (f.number == number && f.wire == PB_VARINT)
+			fallback = f.value;
+	return fallback;
+}
+
+/* The snapshot sets the sequence's clock, *now, which later timestamps are relative to. */
+static bool read_snapshot(struct load_sequence *s, uint64_t *now, struct pb_reader snapshot)
+{
+	struct pb_field f;
+	int more;
+
+	while ((more = pb_next(&snapshot, &f)) > 0) {
+		if (f.number != SNAPSHOT_CLOCKS || f.wire != PB_LENGTH ||
+			field_value(f.in, CLOCK_ID, 0) != CLOCK_ID_LANE)
+			continue;
+		uint64_t ns = field_value(f.in, CLOCK_TIMESTAMP, 0);
+		if (s->has_clock && ns < *now)
+			return false;
+		*now = ns;
+		s->has_clock = true;
+	}
+	return more == 0;
+}
+
+/* A lane's own event tells of its last thread, the tracks of all. */
+static bool thread_name(const struct load_sequence *s, struct pb_reader thread)
+{
+	struct pb_field f;
+	struct pb_reader name = {NULL, NULL};
+	uint64_t tid = 0;
+	int more;
+
+	while ((more = pb_next(&thread, &f)) > 0) {
+		if (f.number == THREAD_TID && f.wire == PB_VARINT)
+			tid = f.value;
+		else if (f.number == THREAD_NAME && f.wire == PB_LENGTH)
+			name = f.in;
+	}
+	return !more &&
+	       (!name.at || build_thread_name(s->lane, tid, (const char *)name.at, pb_size(name)));
+}
+
+static bool read_track(struct load *l, const struct load_sequence *s, struct pb_reader track)
+{
+	struct pb_field f;
+	int more;
+	bool is_counter = false;
+	uint64_t uuid = 0;
+	struct pb_reader name = {NULL, NULL};
+
+	while ((more = pb_next(&track, &f)) > 0) {
+		if (f.number == TRACK_UUID && f.wire == PB_VARINT)
+			uuid = f.value;
+		else if (f.number == TRACK_NAME && f.wire == PB_LENGTH)
+			name = f.in;
+		else if (f.number == TRACK_COUNTER && f.wire == PB_LENGTH)
+			is_counter = true;
+		else if (f.number == TRACK_THREAD && f.wire == PB_LENGTH && s->lane &&
+			 !thread_name(s, f.in))
+			return false;
+	}
+	if (more)
+		return false;
+	return !is_counter || !name.at || !s->lane || load_counter(&l->ids, uuid, name);
+}
+
+static bool lane_event(
+	struct load *l, struct load_sequence *s, struct pb_reader message, const struct packet *p)
+{
+	struct build_slice slice;
+
+	/* on another clock than its lane's are a step's counters: they say their time themselves */
+	uint64_t delta = p->clock_id ? 0 : p->timestamp;
+
+	if (!p->has_timestamp || !load_advance(s, delta))
+		return false;
+	enum load_event_result result = load_lane_event(&l->ids, s, p->event, &slice);
+	/* sequence, time and event, perhaps flags: nothing else that a repetition could lack */
+	if (result == LOAD_EVENT_PLAIN && p->fields == (p->flags == SEQUENCE_NEEDS_STATE ? 4 : 3))
+		load_memo_add(l->memo, s, message, p->timestamp_field, &slice);
+	return result != LOAD_EVENT_BAD;
+}
+
+static bool lane_packet(
+	struct load *l, struct load_sequence *s, struct pb_reader message, const struct packet *p)
+{
+	bool good = true;
+
+	if (p->interned.at) {
+		s->names_version++;
+		good &= load_interned(&l->ids, s, p->interned);
+	}
+	if (p->snapshot.at)
+		good &= read_snapshot(s, &s->lane->now, p->snapshot);
+	if (p->track.at)
+		good &= read_track(l, s, p->track);
+	if (p->event.at)
+		good &= lane_event(l, s, message, p);
+	return good;
+}
+
+static bool off_cpu_packet(struct load *l, struct load_sequence *s, const struct packet *p)
+{
+	bool good = true;
+
+	if (p->interned.at)
+		good &= load_interned(&l->ids, s, p->interned);
+	if (p->snapshot.at)
+		good &= read_snapshot(s, &s->off_cpu.now, p->snapshot);
+	if (!p->event.at)
+		return good;
+	if (!p->has_timestamp || p->clock_id || !s->has_clock ||
+		__builtin_add_overflow(s->off_cpu.now, p->timestamp, &s->off_cpu.now))
+		return false;
+	return good & load_off_cpu_event(s, p->event);
+}
+
+/* Events of the run's own have absolute times, which nothing depends on. */
+static bool own_packet(struct load *l, const struct packet *p)
+{
+	bool good = !p->extension.at || load_described(&l->ids, p->extension);
+
+	if (p->event.at)
+		good &= load_own_event(&l->ids, p->event);
+	if (l->build.format > FORMAT_VERSION)
+		fail(l, BRICK_EVERSION, "format %llu; this Brick reads up to %d",
+			(unsigned long long)l->build.format, FORMAT_VERSION);
+	return good;
+}
+
+static void load_packet(struct load *l, struct pb_reader message)
+{
+	struct packet p;
+	struct load_sequence *s;
+
+	if (load_memo_packet(l->memo, &l->build, message))
+		return;
+	if (!parse_packet(message, &p)) {
+		l->build.run->bad_packets++;
+		return;
+	}
+	if (!p.sequence || p.sequence > UINT32_MAX)
+		return;
+	s = load_sequence(&l->ids, (uint32_t)p.sequence);
+	if (!s) {
+		l->build.run->bad_packets++;
+		return;
+	}
+	if (__builtin_expect(p.flags & SEQUENCE_STATE_CLEARED, 0))
+		load_sequence_clear(s);
+	if (!s->cleared)
+		return;
+	bool good = s->lane	      ? lane_packet(l, s, message, &p)
+		    : s->off_cpu.lane ? off_cpu_packet(l, s, &p)
+				      : own_packet(l, &p);
+	l->build.run->bad_packets += !good;
 }
 
 /* What a packet of the file holds if it is a compressed one. */
@@ -62,7 +284,7 @@ static void note_damage(struct load *l)
 }
 
 /* All packets of the oldest chunk that has been handed in. 0: there is none. */
-static int read_chunk(struct load *l)
+static bool read_chunk(struct load *l)
 {
 	struct pb_reader chunk;
 	struct pb_field f;
@@ -70,11 +292,11 @@ static int read_chunk(struct load *l)
 	int more = 0, inflated;
 
 	if (!prefetch_take(l->prefetch, &chunk, &inflated, &l->offset))
-		return 0;
+		return false;
 	if (inflated < 0)
 		build_no_memory(&l->build);
 	while (!l->build.result && inflated > 0 &&
-		(load_memo_packets(l, &chunk), more = pb_next(&chunk, &f)) > 0)
+		(load_memo_packets(l->memo, &l->build, &chunk), more = pb_next(&chunk, &f)) > 0)
 		if (f.number == TRACE_PACKET && f.wire == PB_LENGTH)
 			load_packet(l, f.in);
 	if (!inflated || more < 0)
@@ -145,8 +367,8 @@ static void stop_at(struct load *l, uint64_t offset, uint64_t file_bytes)
 	l->build.run->truncated_at = offset;
 	if (l->build.run->truncated_bytes)
 		l->build.run->complete = 0;
-	if (!l->is_brick && !l->build.result)
-		load_fail(l, BRICK_EFORMAT,
+	if (!l->build.format && !l->build.result)
+		fail(l, BRICK_EFORMAT,
 			!file_bytes			 ? "the file is empty"
 			: offset < file_bytes && !offset ? "not a Perfetto trace"
 							 : "a trace, but none of Brick's");
@@ -154,12 +376,14 @@ static void stop_at(struct load *l, uint64_t offset, uint64_t file_bytes)
 
 static int load_create(struct load *l, const char *name, struct load_error *error)
 {
-	memset(l, 0, sizeof *l);
+	memset(l, 0, sizeof(*l));
 	l->error = error;
 	if (error)
-		memset(error, 0, sizeof *error);
+		memset(error, 0, sizeof(*error));
 	if (build_init(&l->build, name))
 		return l->build.result;
+	l->ids.build = &l->build;
+	l->memo = load_memo_create();
 	l->prefetch = prefetch_create();
 	return l->prefetch ? 0 : build_no_memory(&l->build);
 }
@@ -169,14 +393,12 @@ static int load_destroy(struct load *l, struct run **out)
 {
 	if (l->build.result && l->error && !l->error->text[0]) {
 		l->error->offset = l->offset;
-		snprintf(l->error->text, sizeof l->error->text, "%s",
+		snprintf(l->error->text, sizeof(l->error->text), "%s",
 			l->build.result == -ENOMEM ? "not enough memory"
 						   : strerror(-l->build.result));
 	}
-	free(l->counters);
-	free(l->flow_bases);
-	load_packets_fini(l);
-	load_values_fini(l);
+	load_memo_destroy(l->memo);
+	load_ids_fini(&l->ids);
 	prefetch_destroy(l->prefetch);
 	return build_fini(&l->build, out);
 }
@@ -185,7 +407,7 @@ int run_load_memory(struct run **out, const void *data, size_t bytes, const char
 	struct load_error *error)
 {
 	struct load l;
-	struct window window = {data, bytes, 0, 1};
+	struct window window = {data, bytes, 0};
 	size_t wanted;
 
 	if (!load_create(&l, name, error)) {
@@ -202,7 +424,7 @@ struct file {
 	uint8_t *data;
 	size_t size, capacity;
 	uint64_t base;
-	int ended;
+	bool ended;
 };
 
 static uint64_t read_bytes; /* of all files */
@@ -228,7 +450,7 @@ static int file_fill(struct load *l, struct file *f, size_t wanted)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return load_fail(l, -errno, "%s", strerror(errno));
+			return fail(l, -errno, "%s", strerror(errno));
 		f->size += (size_t)n;
 		f->ended = !n;
 		__atomic_add_fetch(&read_bytes, (uint64_t)n, __ATOMIC_RELAXED);
@@ -246,7 +468,7 @@ static uint64_t file_bytes(struct load *l, struct file *f)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0) {
-			load_fail(l, -errno, "%s", strerror(errno));
+			fail(l, -errno, "%s", strerror(errno));
 			break;
 		}
 		rest += (uint64_t)n;
@@ -262,7 +484,7 @@ static void load_file(struct load *l, struct file *f)
 		size_t had = f->size;
 		if (file_fill(l, f, wanted) || (f->size == had && f->ended))
 			break;
-		struct window window = {f->data, f->size, f->base, f->ended};
+		struct window window = {f->data, f->size, f->base};
 		size_t used = read_window(l, &window, &wanted);
 		memmove(f->data, f->data + used, f->size - used);
 		f->size -= used;
@@ -296,7 +518,7 @@ static int open_either(const char *path, char **name, struct load_error *error)
 		return descriptor;
 	if (error) {
 		error->offset = 0;
-		snprintf(error->text, sizeof error->text, "%s", strerror(saved));
+		snprintf(error->text, sizeof(error->text), "%s", strerror(saved));
 	}
 	return -saved;
 }

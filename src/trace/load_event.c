@@ -1,18 +1,132 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Track events of a lane: what they say of slices, instants and counters goes to the run in the
- * making.
+ * making, and what they say of samples beyond their sites: commands of queues, the calls that
+ * launched them and the waits for them, tiles. A lane has another sequence for when its threads
+ * were off their CPUs: slices beside each other, each with nothing but its name.
  */
-#include <stdlib.h>
 #include "trace/load_event.h"
+
+#include <stdlib.h>
+#include "lib/writer/format.h"
+#include "trace/load_annotation.h"
+
+enum { MAX_FLOWS = 32 }; /* of one event; further ones are not looked at */
+
+/* A track event, taken apart. */
+struct event {
+	uint64_t type, name, category, track_uuid;
+	double counter;
+	uint32_t present; /* bit per enum format_annotation */
+	bool described;	  /* the site's value is of load.sites, not of the sequence's */
+	uint32_t flow_count;
+	struct pb_reader after; /* the annotation itself, when it is present */
+	uint64_t value[32];
+	uint64_t flows[MAX_FLOWS];
+};
+
+#define HAS(e, name) ((e)->present >> FORMAT_A_##name & 1)
+
+#define ARGS_MASK                                                                            \
+	(1u << FORMAT_A_KERNEL | 1u << FORMAT_A_BRICK | 1u << FORMAT_A_CALL |                \
+		1u << FORMAT_A_LAUNCHED | 1u << FORMAT_A_QUEUED | 1u << FORMAT_A_SUBMITTED | \
+		1u << FORMAT_A_AFTER | 1u << FORMAT_A_ROW | 1u << FORMAT_A_COLUMN |          \
+		1u << FORMAT_A_LEVEL)
+
+static inline bool has_args(const struct event *e)
+{
+	return e->flow_count || e->present & ARGS_MASK;
+}
+
+static void add_dependencies(struct build_lane *lane, uint32_t sample, struct pb_reader list)
+{
+	struct load_annotation item;
+
+	while (load_next(&list, ANNOTATION_ARRAY, &item) > 0)
+		build_link(lane, sample, BUILD_LINK_AFTER, item.value);
+}
+
+static uint32_t kernel_of(
+	const struct load_ids *l, const struct load_sequence *s, const struct event *e)
+{
+	uint32_t at = HAS(e, KERNEL) ? load_id(&s->values, e->value[FORMAT_A_KERNEL]) : RUN_NONE;
+
+	return at != RUN_NONE && l->values.items[at].kind == LOAD_VALUE_KERNEL
+		       ? l->values.items[at].index
+		       : RUN_NONE;
+}
+
+static uint64_t flow_number(const struct build_lane *lane, const struct load_ids *l, uint64_t flow)
+{
+	uint32_t process = l->build->run->lanes[lane->number].process;
+	uint64_t number = flow - l->build->processes.items[process].flow_base;
+
+	return number >> FORMAT_FLOW_BITS ? 0 : number;
+}
+
+static void read_command(const struct load_ids *l, const struct load_sequence *s,
+	const struct run_sample *sample, struct run_command *command, const struct event *e)
+{
+	uint32_t kernel = kernel_of(l, s, e);
+
+	if (kernel != RUN_NONE)
+		command->kernel = kernel;
+	if (e->flow_count && !command->number)
+		command->number = flow_number(s->lane, l, e->flows[0]);
+	if (HAS(e, LAUNCHED))
+		command->launch_ns = command->launch_end_ns =
+			build_before(sample, e->value[FORMAT_A_LAUNCHED]);
+	if (HAS(e, CALL) && command->launch_ns &&
+		e->value[FORMAT_A_CALL] < UINT64_MAX - command->launch_ns)
+		command->launch_end_ns = command->launch_ns + e->value[FORMAT_A_CALL];
+	if (HAS(e, QUEUED))
+		command->queued_ns = build_before(sample, e->value[FORMAT_A_QUEUED]);
+	if (HAS(e, SUBMITTED))
+		command->submitted_ns = build_before(sample, e->value[FORMAT_A_SUBMITTED]);
+}
+
+static void read_tile(struct build_lane *lane, uint32_t sample, const struct event *e)
+{
+	const struct run_tile tile = {.sample = sample,
+		.level = (uint32_t)e->value[FORMAT_A_LEVEL],
+		.row = (uint32_t)e->value[FORMAT_A_ROW],
+		.column = (uint32_t)e->value[FORMAT_A_COLUMN]};
+
+	if (e->value[FORMAT_A_LEVEL] <= UINT8_MAX && e->value[FORMAT_A_ROW] <= UINT32_MAX &&
+		e->value[FORMAT_A_COLUMN] <= UINT32_MAX)
+		build_tile(lane, &tile);
+}
+
+static void read_args(
+	struct load_ids *l, struct load_sequence *s, uint32_t sample, const struct event *e)
+{
+	struct build_lane *lane = s->lane;
+	bool is_queue = l->build->run->lanes[lane->number].kind == BRICK_LANE_QUEUE;
+	bool is_command = HAS(e, KERNEL) || HAS(e, LAUNCHED) || HAS(e, QUEUED) ||
+			  HAS(e, SUBMITTED) || e->flow_count;
+
+	if (is_queue && is_command) {
+		struct run_command *command = build_command(lane, sample);
+		if (command)
+			read_command(l, s, build_sample(lane, sample), command, e);
+	} else if (!is_queue) {
+		for (uint32_t i = 0; i < e->flow_count; i++)
+			build_link(lane, sample, BUILD_LINK_LAUNCHED,
+				flow_number(lane, l, e->flows[i]));
+	}
+	if (HAS(e, AFTER))
+		add_dependencies(lane, sample, e->after);
+	if (HAS(e, ROW) && HAS(e, COLUMN) && HAS(e, LEVEL))
+		read_tile(lane, sample, e);
+}
 
 /* What says how much work was done: it makes up the site of a sample without an interned one. */
 #define WORK_MASK                                                               \
 	(1u << FORMAT_A_SITE | 1u << FORMAT_A_ELEMENTS | 1u << FORMAT_A_BYTES | \
 		1u << FORMAT_A_FLOPS | 1u << FORMAT_A_TOKENS)
 
-static int parse_annotation(
-	const struct load_sequence *s, struct pb_reader message, struct load_event *e)
+static bool parse_annotation(
+	const struct load_sequence *s, struct pb_reader message, struct event *e)
 {
 	const struct pb_reader whole = message;
 	struct pb_field f;
@@ -27,17 +141,17 @@ static int parse_annotation(
 		else
 			value = f.value;
 	}
-	if (more || iid >= sizeof s->annotations)
+	if (more || iid >= sizeof(s->annotations))
 		return more == 0;
 	e->present |= 1u << s->annotations[iid];
 	e->value[s->annotations[iid]] = value;
 	if (s->annotations[iid] == FORMAT_A_AFTER)
 		e->after = whole;
-	return 1;
+	return true;
 }
 
 /* The site alone: it has its layer and the texts, too. */
-static int parse_site(struct pb_reader message, struct load_event *e)
+static bool parse_site(struct pb_reader message, struct event *e)
 {
 	struct pb_field f;
 	int more;
@@ -46,19 +160,19 @@ static int parse_site(struct pb_reader message, struct load_event *e)
 		if (f.number == FORMAT_S_SITE && f.wire == PB_VARINT) {
 			e->present |= 1u << FORMAT_A_SITE;
 			e->value[FORMAT_A_SITE] = f.value;
-			e->described = 1;
+			e->described = true;
 		}
 	return more == 0;
 }
 
-static int parse(const struct load_sequence *s, struct pb_reader message, struct load_event *e)
+static bool parse(const struct load_sequence *s, struct pb_reader message, struct event *e)
 {
 	struct pb_field f;
 	int more;
 
 	e->type = e->name = e->category = e->track_uuid = 0;
 	e->present = e->flow_count = 0;
-	e->described = 0;
+	e->described = false;
 	while ((more = pb_next(&message, &f)) > 0) {
 		if (f.wire == PB_VARINT) {
 			if (f.number == EVENT_TYPE)
@@ -71,14 +185,14 @@ static int parse(const struct load_sequence *s, struct pb_reader message, struct
 				e->track_uuid = f.value;
 		} else if (f.number == EVENT_ANNOTATIONS && f.wire == PB_LENGTH) {
 			if (!parse_annotation(s, f.in, e))
-				return 0;
+				return false;
 		} else if (f.number == FORMAT_SITE_FIELD && f.wire == PB_LENGTH) {
 			if (!parse_site(f.in, e))
-				return 0;
+				return false;
 		} else if (f.number == EVENT_DOUBLE_COUNTER && f.wire == PB_FIXED64) {
 			e->counter = pb_double_value(f.value);
 		} else if (f.number == EVENT_FLOWS && f.wire == PB_FIXED64) {
-			if (e->flow_count < LOAD_MAX_FLOWS)
+			if (e->flow_count < MAX_FLOWS)
 				e->flows[e->flow_count++] = f.value;
 		}
 	}
@@ -87,21 +201,21 @@ static int parse(const struct load_sequence *s, struct pb_reader message, struct
 
 /* The run's site for an event's, executed as `brick`. */
 static uint32_t event_site(
-	struct load *l, const struct load_sequence *s, uint32_t brick, const struct load_event *e)
+	struct load_ids *l, const struct load_sequence *s, uint32_t brick, const struct event *e)
 {
-	uint32_t at = load_iid_get(e->described ? &l->sites : &s->values, e->value[FORMAT_A_SITE]);
+	uint32_t at = load_id(e->described ? &l->sites : &s->values, e->value[FORMAT_A_SITE]);
 
-	if (at == RUN_NONE || l->values[at].kind != LOAD_VALUE_SITE)
+	if (at == RUN_NONE || l->values.items[at].kind != LOAD_VALUE_SITE)
 		return RUN_NONE;
-	struct load_value *value = &l->values[at];
+	struct load_value *value = &l->values.items[at];
 	if (value->index == RUN_NONE || value->site.brick != brick) {
 		value->site.brick = brick;
-		value->index = build_site(&l->build, &value->site);
+		value->index = build_site(l->build, &value->site);
 	}
 	return value->index;
 }
 
-static void add_work(struct run_site *site, const struct load_event *e)
+static void add_work(struct run_site *site, const struct event *e)
 {
 	static const struct {
 		uint8_t annotation, flag;
@@ -115,9 +229,9 @@ static void add_work(struct run_site *site, const struct load_event *e)
 			offsetof(struct run_site, output_tokens)},
 	};
 
-	if (LOAD_HAS(e, BYTES) || LOAD_HAS(e, FLOPS))
+	if (HAS(e, BYTES) || HAS(e, FLOPS))
 		site->flags &= ~(uint32_t)BRICK_SITE_AT_MOST;
-	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
 		if (e->present >> counts[i].annotation & 1) {
 			site->flags |= counts[i].flag;
 			*(uint64_t *)((char *)site + counts[i].offset) =
@@ -126,78 +240,79 @@ static void add_work(struct run_site *site, const struct load_event *e)
 }
 
 static uint32_t begin_site(
-	struct load *l, struct load_sequence *s, uint32_t brick, const struct load_event *e)
+	struct load_ids *l, struct load_sequence *s, uint32_t brick, const struct event *e)
 {
-	if (LOAD_HAS(e, SITE))
+	if (HAS(e, SITE))
 		return event_site(l, s, brick, e);
 	struct run_site site = {.brick = brick, .layer = -1};
-	if (LOAD_HAS(e, LAYER))
+	if (HAS(e, LAYER))
 		site.layer = (int32_t)e->value[FORMAT_A_LAYER];
 	add_work(&site, e);
-	return build_plain_site(&l->build, &site);
+	return build_plain_site(l->build, &site);
 }
 
 /* An end may say more of what was executed than its begin could. */
-static void refine_site(struct load *l, struct load_sequence *s, struct run_sample *sample,
-	const struct load_event *e)
+static void refine_site(struct load_ids *l, struct load_sequence *s, struct run_sample *sample,
+	const struct event *e)
 {
-	const struct run_site *old = &l->build.run->sites[sample->site];
+	const struct run_site *old = &l->build->run->sites[sample->site];
 	uint32_t index;
 
-	if (LOAD_HAS(e, SITE)) {
+	if (HAS(e, SITE)) {
 		index = event_site(l, s, old->brick, e);
 	} else {
 		struct run_site site = *old;
 		add_work(&site, e);
-		index = site.operation || site.label ? build_site(&l->build, &site)
-						     : build_plain_site(&l->build, &site);
+		index = site.operation || site.label ? build_site(l->build, &site)
+						     : build_plain_site(l->build, &site);
 	}
 	if (index != RUN_NONE)
 		sample->site = index;
 }
 
 static uint8_t source_of(
-	const struct load *l, const struct load_sequence *s, const struct load_event *e)
+	const struct load_ids *l, const struct load_sequence *s, const struct event *e)
 {
-	if (__builtin_expect(!LOAD_HAS(e, SOURCE), 1))
+	if (__builtin_expect(!HAS(e, SOURCE), 1))
 		return BRICK_SOURCE_TSC;
-	uint32_t at = load_iid_get(&s->values, e->value[FORMAT_A_SOURCE]);
-	return at != RUN_NONE && l->values[at].kind == LOAD_VALUE_SOURCE
-		       ? (uint8_t)l->values[at].source
+	uint32_t at = load_id(&s->values, e->value[FORMAT_A_SOURCE]);
+	return at != RUN_NONE && l->values.items[at].kind == LOAD_VALUE_SOURCE
+		       ? (uint8_t)l->values.items[at].source
 		       : BRICK_SOURCE_UNKNOWN;
 }
 
-static uint32_t brick_value(const struct load *l, const struct load_sequence *s, uint64_t iid)
+static uint32_t brick_value(const struct load_ids *l, const struct load_sequence *s, uint64_t iid)
 {
-	uint32_t at = load_iid_get(&s->values, iid);
+	uint32_t at = load_id(&s->values, iid);
 
-	return at != RUN_NONE && l->values[at].kind == LOAD_VALUE_BRICK ? l->values[at].index
-									: RUN_NONE;
+	return at != RUN_NONE && l->values.items[at].kind == LOAD_VALUE_BRICK
+		       ? l->values.items[at].index
+		       : RUN_NONE;
 }
 
-static int begin(struct load *l, struct load_sequence *s, const struct load_event *e,
-	struct build_slice *slice)
+static enum load_event_result begin(struct load_ids *l, struct load_sequence *s,
+	const struct event *e, struct build_slice *slice)
 {
 	struct build_lane *lane = s->lane;
-	struct run_brick *bricks = l->build.run->bricks;
-	uint32_t brick = load_iid_get(&s->names, e->name);
+	struct run_brick *bricks = l->build->run->bricks;
+	uint32_t brick = load_id(&s->names, e->name);
 
 	if (!build_can_begin(lane))
-		return 0;
-	if (LOAD_HAS(e, BRICK)) /* the name is a kernel's */
+		return LOAD_EVENT_BAD;
+	if (HAS(e, BRICK)) /* the name is a kernel's */
 		brick = brick_value(l, s, e->value[FORMAT_A_BRICK]);
 	if (brick == RUN_NONE || brick & LOAD_OWN_NAME) {
 		lane->too_deep++;
-		return 0;
+		return LOAD_EVENT_BAD;
 	}
 	/* what says nothing may be a wait: its site is looked up when it is none */
 	uint32_t site = e->present ? begin_site(l, s, brick, e) : RUN_NONE;
 	if (site == RUN_NONE && e->present) {
 		lane->too_deep++;
-		return 0;
+		return LOAD_EVENT_BAD;
 	}
 	if (bricks[brick].category == RUN_NONE)
-		bricks[brick].category = load_iid_get(&s->categories, e->category);
+		bricks[brick].category = load_id(&s->categories, e->category);
 	int32_t known = bricks[brick].well_known;
 	*slice = (struct build_slice){
 		.brick = brick,
@@ -207,125 +322,163 @@ static int begin(struct load *l, struct load_sequence *s, const struct load_even
 		.step = brick_is_step((uint32_t)known),
 	};
 	if (!build_slice(lane, slice))
-		return 0;
-	if (__builtin_expect(!load_has_args(e), 1))
-		return 2;
+		return LOAD_EVENT_BAD;
+	if (__builtin_expect(!has_args(e), 1))
+		return LOAD_EVENT_PLAIN;
 	if (!lane->in_wait)
-		load_args(l, s, lane->stack[lane->depth - 1], e);
-	return 1;
+		read_args(l, s, lane->stack[lane->depth - 1], e);
+	return LOAD_EVENT_USED;
 }
 
-static void end_annotations(struct load *l, struct load_sequence *s, const struct load_event *e)
+static void end_annotations(struct load_ids *l, struct load_sequence *s, const struct event *e)
 {
 	struct run_sample *sample = build_sample(s->lane, s->lane->ended);
 
-	if (LOAD_HAS(e, INNER))
+	if (HAS(e, INNER))
 		sample->inner_ns = build_saturate(e->value[FORMAT_A_INNER]);
-	if (LOAD_HAS(e, CLAMPED))
+	if (HAS(e, CLAMPED))
 		sample->flags |= RUN_SAMPLE_CLAMPED;
-	if (LOAD_HAS(e, UNWOUND))
+	if (HAS(e, UNWOUND))
 		sample->flags |= RUN_SAMPLE_UNWOUND;
-	if (LOAD_HAS(e, OPEN)) {
+	if (HAS(e, OPEN)) {
 		sample->flags |= RUN_SAMPLE_OPEN;
-		l->build.run->open_samples++;
+		l->build->run->open_samples++;
 	}
 	if (e->present & WORK_MASK)
 		refine_site(l, s, sample, e);
-	if (load_has_args(e))
-		load_args(l, s, s->lane->ended, e);
+	if (has_args(e))
+		read_args(l, s, s->lane->ended, e);
 }
 
-static int end(struct load *l, struct load_sequence *s, const struct load_event *e,
-	struct build_slice *slice)
+static enum load_event_result end(struct load_ids *l, struct load_sequence *s,
+	const struct event *e, struct build_slice *slice)
 {
-	int was_wait = s->lane->in_wait;
+	bool was_wait = s->lane->in_wait;
 
-	*slice = (struct build_slice){.is_end = 1};
+	*slice = (struct build_slice){.is_end = true};
 	if (!build_slice(s->lane, slice))
-		return 0;
+		return LOAD_EVENT_BAD;
 	if (!e->present && !e->flow_count)
-		return 2;
+		return LOAD_EVENT_PLAIN;
 	if (!was_wait)
 		end_annotations(l, s, e);
-	return 1;
+	return LOAD_EVENT_USED;
 }
 
-static int own_instant(
-	struct load *l, struct load_sequence *s, uint32_t name, const struct load_event *e)
+static bool own_instant(
+	struct load_ids *l, struct load_sequence *s, uint32_t name, const struct event *e)
 {
 	struct build_lane *lane = s->lane;
 
 	switch (name) {
 	case FORMAT_N_DROPPED:
-		return LOAD_HAS(e, COUNT) && build_point(s->lane, RUN_POINT_DROPPED, RUN_NONE,
-						     (double)e->value[FORMAT_A_COUNT]);
+		return HAS(e, COUNT) && build_point(s->lane, RUN_POINT_DROPPED, RUN_NONE,
+						(double)e->value[FORMAT_A_COUNT]);
 	case FORMAT_N_THREAD:
-		return LOAD_HAS(e, TID) && build_point(s->lane, RUN_POINT_THREAD, RUN_NONE,
-						   (double)e->value[FORMAT_A_TID]);
+		return HAS(e, TID) && build_point(s->lane, RUN_POINT_THREAD, RUN_NONE,
+					      (double)e->value[FORMAT_A_TID]);
 	case FORMAT_N_WAITED:
-		return 1; /* only others need it: the wait says for what it was */
+		return true; /* only others need it: the wait says for what it was */
 	case FORMAT_N_LAUNCHED:
 		if (!lane->depth)
-			return 0;
-		load_args(l, s, lane->stack[lane->depth - 1], e);
-		return 1;
+			return false;
+		read_args(l, s, lane->stack[lane->depth - 1], e);
+		return true;
 	default:
 		if (lane->ended == RUN_NONE)
-			return 0;
+			return false;
 		if (e->present & WORK_MASK)
 			refine_site(l, s, build_sample(lane, lane->ended), e);
-		if (load_has_args(e))
-			load_args(l, s, s->lane->ended, e);
-		return 1;
+		if (has_args(e))
+			read_args(l, s, s->lane->ended, e);
+		return true;
 	}
 }
 
-static int instant(struct load *l, struct load_sequence *s, const struct load_event *e)
+static bool instant(struct load_ids *l, struct load_sequence *s, const struct event *e)
 {
-	uint32_t name = load_iid_get(&s->names, e->name);
+	uint32_t name = load_id(&s->names, e->name);
 
 	if (name == RUN_NONE)
-		return 0;
+		return false;
 	if (name & LOAD_OWN_NAME)
 		return own_instant(l, s, name & ~LOAD_OWN_NAME, e);
-	if (l->build.run->bricks[name].category == RUN_NONE)
-		l->build.run->bricks[name].category = load_iid_get(&s->categories, e->category);
-	if (!LOAD_HAS(e, REPORTED))
+	if (l->build->run->bricks[name].category == RUN_NONE)
+		l->build->run->bricks[name].category = load_id(&s->categories, e->category);
+	if (!HAS(e, REPORTED))
 		return build_point(s->lane, RUN_POINT_INSTANT, name, 0);
 	return e->value[FORMAT_A_REPORTED] <= INT64_MAX &&
 	       build_point(s->lane, RUN_POINT_REPORTED, name, (double)e->value[FORMAT_A_REPORTED]);
 }
 
 /* A counter of a step was read some time behind what the lane said last, and stands elsewhere. */
-static int counter(struct load *l, struct load_sequence *s, const struct load_event *e)
+static bool counter(struct load_ids *l, struct load_sequence *s, const struct event *e)
 {
 	uint64_t now = s->lane->now;
-	int good = 0;
+	bool good = false;
 
-	for (size_t i = l->counter_count; i && !good; i--)
-		if (l->counters[i - 1].uuid == e->track_uuid)
-			good = load_advance(
-				       s, LOAD_HAS(e, BEHIND) ? e->value[FORMAT_A_BEHIND] : 0) &&
-			       build_point(s->lane, RUN_POINT_COUNTER, l->counters[i - 1].brick,
-				       e->counter);
+	for (size_t i = l->counters.count; i && !good; i--)
+		if (l->counters.items[i - 1].uuid == e->track_uuid)
+			good = load_advance(s, HAS(e, BEHIND) ? e->value[FORMAT_A_BEHIND] : 0) &&
+			       build_point(s->lane, RUN_POINT_COUNTER,
+				       l->counters.items[i - 1].brick, e->counter);
 	build_seen(s->lane);
 	s->lane->now = now;
 	return good;
 }
 
-int load_lane_event(struct load *l, struct load_sequence *s, struct pb_reader message,
-	struct build_slice *slice)
+enum load_event_result load_lane_event(struct load_ids *l, struct load_sequence *s,
+	struct pb_reader message, struct build_slice *slice)
 {
-	struct load_event e;
+	struct event e;
 
 	if (!parse(s, message, &e))
-		return 0;
+		return LOAD_EVENT_BAD;
 	build_seen(s->lane);
 	if (e.type == EVENT_BEGIN)
 		return begin(l, s, &e, slice);
 	if (e.type == EVENT_END)
 		return end(l, s, &e, slice);
 	if (e.type == EVENT_INSTANT)
-		return instant(l, s, &e);
-	return e.type == EVENT_COUNTER && counter(l, s, &e);
+		return instant(l, s, &e) ? LOAD_EVENT_USED : LOAD_EVENT_BAD;
+	return e.type == EVENT_COUNTER && counter(l, s, &e) ? LOAD_EVENT_USED : LOAD_EVENT_BAD;
+}
+
+/* The type of an event and the name that it has, 0: none. 0: malformed. */
+static bool parse_off_cpu(struct pb_reader event, uint64_t *type, uint64_t *name)
+{
+	struct pb_field f;
+	int more;
+
+	*type = *name = 0;
+	while ((more = pb_next(&event, &f)) > 0) {
+		if (f.number == EVENT_TYPE && f.wire == PB_VARINT)
+			*type = f.value;
+		else if (f.number == EVENT_NAME_IID && f.wire == PB_VARINT)
+			*name = f.value;
+	}
+	return more == 0;
+}
+
+bool load_off_cpu_event(struct load_sequence *s, struct pb_reader event)
+{
+	struct load_off_cpu *o = &s->off_cpu;
+	uint64_t type, iid;
+
+	if (!parse_off_cpu(event, &type, &iid))
+		return false;
+	if (type == EVENT_BEGIN) {
+		uint32_t name = load_id(&s->names, iid);
+		bool known = name == (LOAD_OWN_NAME | FORMAT_N_BLOCKED) ||
+			     name == (LOAD_OWN_NAME | FORMAT_N_PREEMPTED);
+		o->name = known ? name : 0;
+		o->begin_ns = o->now;
+		return known;
+	}
+	uint32_t name = o->name;
+	o->name = 0;
+	if (type != EVENT_END || !name)
+		return false;
+	return build_off_cpu(
+		o->lane, o->begin_ns, o->now, name == (LOAD_OWN_NAME | FORMAT_N_PREEMPTED));
 }

@@ -1,81 +1,100 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading the JSON objects that stand for sites and kernels. */
+/*
+ * The JSON objects that stand for sites and kernels: flat, with text, integers, true and lists of
+ * integers as values. Reading ends at the first thing that is something else. Unknown members are
+ * skipped, so that later writers may add some.
+ */
 #include "trace/load_json.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lib/writer/format.h"
+
+struct json {
+	const char *at, *end;
+};
+
+struct json_value {
+	char *text; /* owned by whoever reads until taken; NULL: no text */
+	int64_t number;
+	uint64_t count;	  /* the number, when it is not negative */
+	uint64_t list[3]; /* the first numbers of a list */
+	bool is_true;
+};
 
 /* Blanks, then that character; 0: something else stands there. */
-static int load_json_skip(struct load_json *j, char wanted)
+static bool skip(struct json *j, char wanted)
 {
 	while (j->at < j->end && strchr(" \t\r\n", *j->at) && *j->at)
 		j->at++;
 	if (j->at == j->end || *j->at != wanted)
-		return 0;
+		return false;
 	j->at++;
-	return 1;
+	return true;
 }
 
-static int hex4(const char *s, uint32_t *code)
+static bool hex4(const char *s, uint32_t *code)
 {
 	*code = 0;
 	for (int i = 0; i < 4; i++) {
 		const char *digits = "0123456789abcdef", *d = strchr(digits, s[i] | 0x20);
 		if (!s[i] || !d || !*d)
-			return 0;
+			return false;
 		*code = *code << 4 | (uint32_t)(d - digits);
 	}
-	return 1;
+	return true;
 }
 
 /* One escaped character; those that Brick does not write become '?'. */
-static int escaped(struct load_json *j, char *to)
+static bool escaped(struct json *j, char *to)
 {
 	static const char names[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
 	uint32_t code;
 
 	if (j->at == j->end)
-		return 0;
+		return false;
 	char c = *j->at++;
 	const char *known = c ? strchr(names, c) : NULL;
 	if (known) {
 		*to = values[known - names];
-		return 1;
+		return true;
 	}
 	if (c != 'u' || j->end - j->at < 4 || !hex4(j->at, &code))
-		return 0;
+		return false;
 	j->at += 4;
 	*to = code && code < 0x80 ? (char)code : '?';
-	return 1;
+	return true;
 }
 
-static int load_json_text(struct load_json *j, char **out)
+static bool read_text(struct json *j, char **out)
 {
 	size_t size = 0;
-	char *text = load_json_skip(j, '"') ? malloc((size_t)(j->end - j->at) + 1) : NULL;
+	char *text = skip(j, '"') ? malloc((size_t)(j->end - j->at) + 1) : NULL;
 
 	if (!text)
-		return 0;
+		return false;
 	while (j->at < j->end && *j->at != '"') {
 		char c = *j->at++;
 		if (c == '\\' && !escaped(j, &c)) {
 			free(text);
-			return 0;
+			return false;
 		}
 		text[size++] = c;
 	}
 	text[size] = 0;
-	if (!load_json_skip(j, '"')) {
+	if (!skip(j, '"')) {
 		free(text);
-		return 0;
+		return false;
 	}
 	*out = text;
-	return 1;
+	return true;
 }
 
-static int read_number(struct load_json *j, struct load_json_value *value)
+static bool read_number(struct json *j, struct json_value *value)
 {
-	int negative = load_json_skip(j, '-'), digits = 0;
+	bool negative = skip(j, '-');
+	int digits = 0;
 
 	for (; j->at < j->end && *j->at >= '0' && *j->at <= '9'; digits++)
 		value->count = value->count * 10 + (uint64_t)(*j->at++ - '0');
@@ -85,51 +104,55 @@ static int read_number(struct load_json *j, struct load_json_value *value)
 }
 
 /* The first numbers are kept. */
-static int read_list(struct load_json *j, struct load_json_value *value)
+static bool read_list(struct json *j, struct json_value *value)
 {
-	const size_t most = sizeof value->list / sizeof *value->list;
+	const size_t most = sizeof(value->list) / sizeof(*value->list);
 	size_t count = 0;
 
 	do {
-		struct load_json_value item = {0};
+		struct json_value item = {0};
 		if (!read_number(j, &item))
-			return 0;
+			return false;
 		if (count < most)
 			value->list[count++] = item.count;
-	} while (load_json_skip(j, ','));
-	return load_json_skip(j, ']');
+	} while (skip(j, ','));
+	return skip(j, ']');
 }
 
-int load_json_value(struct load_json *j, struct load_json_value *value)
+static bool read_value(struct json *j, struct json_value *value)
 {
-	memset(value, 0, sizeof *value);
+	memset(value, 0, sizeof(*value));
 	if (j->at < j->end && *j->at == '"')
-		return load_json_text(j, &value->text);
-	if (load_json_skip(j, '['))
+		return read_text(j, &value->text);
+	if (skip(j, '['))
 		return read_list(j, value);
 	if (j->end - j->at >= 4 && !memcmp(j->at, "true", 4)) {
-		value->is_true = 1;
+		value->is_true = true;
 		j->at += 4;
-		return 1;
+		return true;
 	}
 	return read_number(j, value);
 }
 
-void load_json_take(char **text, struct load_json_value *value)
+/* The value's text, or NULL, in place of what was there; the caller's from then on. */
+static void take(char **text, struct json_value *value)
 {
 	free(*text);
 	*text = value->text;
 	value->text = NULL;
 }
 
-static int read_member(struct load_json *j, load_json_member_fn member, void *to)
+/* What is done with each member of an object; its text is freed unless taken. */
+typedef void (*member_fn)(void *to, const char *key, struct json_value *value);
+
+static bool read_member(struct json *j, member_fn member, void *to)
 {
-	struct load_json_value value;
+	struct json_value value;
 	char *key;
 
-	if (!load_json_text(j, &key))
-		return 0;
-	int good = load_json_skip(j, ':') && load_json_value(j, &value);
+	if (!read_text(j, &key))
+		return false;
+	bool good = skip(j, ':') && read_value(j, &value);
 	if (good) {
 		member(to, key, &value);
 		free(value.text);
@@ -138,11 +161,106 @@ static int read_member(struct load_json *j, load_json_member_fn member, void *to
 	return good;
 }
 
-int load_json_object(struct load_json *j, load_json_member_fn member, void *to)
+static bool read_object(struct json *j, member_fn member, void *to)
 {
-	int good = load_json_skip(j, '{') && read_member(j, member, to);
+	bool good = skip(j, '{') && read_member(j, member, to);
 
-	while (good && load_json_skip(j, ','))
+	while (good && skip(j, ','))
 		good = read_member(j, member, to);
-	return good && load_json_skip(j, '}');
+	return good && skip(j, '}');
+}
+
+static void set_count(struct run_site *site, uint64_t *member, uint32_t flag, uint64_t count)
+{
+	*member = count;
+	site->flags |= flag;
+}
+
+static void set_site_member(void *to, const char *key, struct json_value *value)
+{
+	struct run_site *site = to;
+
+	if (!strcmp(key, "layer"))
+		site->layer = (int32_t)value->number;
+	else if (!strcmp(key, "op"))
+		take(&site->operation, value);
+	else if (!strcmp(key, "tensor"))
+		take(&site->label, value);
+	else if (!strcmp(key, "elements"))
+		set_count(site, &site->elements, BRICK_SITE_HAS_ELEMENTS, value->count);
+	else if (!strcmp(key, "bytes"))
+		set_count(site, &site->bytes, BRICK_SITE_HAS_BYTES, value->count);
+	else if (!strcmp(key, "flops"))
+		set_count(site, &site->flops, BRICK_SITE_HAS_FLOPS, value->count);
+	else if (!strcmp(key, "unknown") && value->is_true)
+		site->flags |= BRICK_SITE_UNKNOWN_OPERATION;
+	else if (!strcmp(key, "at_most") && value->is_true)
+		site->flags |= BRICK_SITE_AT_MOST;
+}
+
+bool json_read_site(struct pb_reader text, struct run_site *site)
+{
+	struct json j = {(const char *)text.at, (const char *)text.end};
+
+	*site = (struct run_site){.brick = RUN_NONE, .layer = -1};
+	if (read_object(&j, set_site_member, site))
+		return true;
+	free(site->operation);
+	free(site->label);
+	return false;
+}
+
+static void take_triple(uint32_t *triple, const struct json_value *value)
+{
+	for (int i = 0; i < 3; i++)
+		triple[i] = value->list[i] > UINT32_MAX ? UINT32_MAX : (uint32_t)value->list[i];
+}
+
+static uint32_t kind_named(const char *name)
+{
+	static const char *const kinds[] = FORMAT_KERNEL_KINDS;
+
+	for (uint32_t i = 0; name && i < FORMAT_KERNEL_KIND_COUNT; i++)
+		if (!strcmp(name, kinds[i]))
+			return i;
+	return BRICK_KERNEL_OTHER;
+}
+
+static void set_kernel_member(void *to, const char *key, struct json_value *value)
+{
+	struct run_kernel *kernel = to;
+
+	if (!strcmp(key, "name"))
+		take(&kernel->name, value);
+	else if (!strcmp(key, "backend"))
+		take(&kernel->backend, value);
+	else if (!strcmp(key, "kind"))
+		kernel->kind = kind_named(value->text);
+	else if (!strcmp(key, "grid"))
+		take_triple(kernel->grid, value);
+	else if (!strcmp(key, "block"))
+		take_triple(kernel->block, value);
+	else if (!strcmp(key, "shared"))
+		kernel->shared_bytes = value->count;
+	else if (!strcmp(key, "registers"))
+		kernel->registers = (uint32_t)value->count;
+	else if (!strcmp(key, "code") && value->text)
+		kernel->code = strtoull(value->text, NULL, 16);
+}
+
+void json_kernel_free(struct run_kernel *kernel)
+{
+	free(kernel->name);
+	free(kernel->backend);
+}
+
+bool json_read_kernel(struct pb_reader text, struct run_kernel *kernel)
+{
+	struct json j = {(const char *)text.at, (const char *)text.end};
+
+	*kernel = (struct run_kernel){.kind = BRICK_KERNEL_OTHER};
+	if (read_object(&j, set_kernel_member, kernel) && kernel->name)
+		return true;
+	json_kernel_free(kernel);
+	return false;
 }

@@ -5,11 +5,12 @@
  * timestamp is their first or last field, and that have nothing else than sequence, flags and a
  * slice, are remembered, and forgotten as soon as their sequence's names change.
  */
+#include "trace/load_memo.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include "base/array.h"
 #include "base/hash_index.h"
-#include "trace/load_memo.h"
 
 enum { MAX_BYTES = 56, MIN_BYTES = 6, MAX_MEMOS = 1 << 16 };
 
@@ -36,7 +37,7 @@ static inline uint64_t load64(const uint8_t *at)
 {
 	uint64_t value;
 
-	memcpy(&value, at, sizeof value);
+	memcpy(&value, at, sizeof(value));
 	return value;
 }
 
@@ -49,7 +50,7 @@ static inline uint64_t load_last(const uint8_t *at, uint32_t length)
 }
 
 /* length: at least MIN_BYTES; what is before them may be read, too. */
-static inline int equal(const uint8_t *a, const uint8_t *b, uint32_t length)
+static inline bool equal(const uint8_t *a, const uint8_t *b, uint32_t length)
 {
 	uint64_t differ = load_last(a, length) ^ load_last(b, length);
 
@@ -81,7 +82,7 @@ static inline struct memo *find(
 	return NULL;
 }
 
-static inline int is_at(
+static inline bool is_at(
 	const struct load_memo *m, uint16_t place, const uint8_t *bytes, uint32_t length)
 {
 	const struct memo *memo = &m->memos.items[m->log[place]];
@@ -130,7 +131,7 @@ static inline const struct memo *find_next(
  * Take the timestamp off a packet's start or end. What is at the end might be something else that
  * looks like one; but then the rest equals no packet that had its timestamp there.
  */
-static inline int split(struct pb_reader *packet, uint64_t *delta)
+static inline bool split(struct pb_reader *packet, uint64_t *delta)
 {
 	const uint8_t *at = packet->at, *end = packet->end;
 
@@ -142,60 +143,53 @@ static inline int split(struct pb_reader *packet, uint64_t *delta)
 		end--;
 	if (end == at || *--end != PB_TAG(PACKET_TIMESTAMP, PB_VARINT) ||
 		pb_read_varint(end + 1, packet->end, delta) != packet->end)
-		return 0;
+		return false;
 	packet->end = end;
-	return 1;
+	return true;
 }
 
-/* m: has memos. 0: not one that is known, nothing was done. */
-static inline int repeat(struct load *l, struct load_memo *m, struct pb_reader packet)
+/* m: has memos. False: not one that is known, nothing was done. */
+static inline bool repeat(struct load_memo *m, struct build *b, struct pb_reader packet)
 {
 	uint64_t delta;
 
 	if (pb_size(packet) < MIN_BYTES || !split(&packet, &delta) || pb_size(packet) < MIN_BYTES ||
 		pb_size(packet) > MAX_BYTES)
-		return 0;
+		return false;
 	const struct memo *memo = find_next(m, packet.at, (uint32_t)pb_size(packet));
 	if (!memo || memo->version != memo->sequence->names_version)
-		return 0;
+		return false;
 	if (!load_advance(memo->sequence, delta) ||
 		!build_slice(memo->sequence->lane, &memo->slice))
-		l->build.run->bad_packets++;
-	return 1;
+		b->run->bad_packets++;
+	return true;
 }
 
-int load_memo_packet(struct load *l, struct pb_reader packet)
+bool load_memo_packet(struct load_memo *m, struct build *b, struct pb_reader packet)
 {
-	struct load_memo *m = l->memo;
-
-	return m && m->memos.count && repeat(l, m, packet);
+	return m && m->memos.count && repeat(m, b, packet);
 }
 
-void load_memo_packets(struct load *l, struct pb_reader *chunk)
+void load_memo_packets(struct load_memo *m, struct build *b, struct pb_reader *chunk)
 {
-	struct load_memo *m = l->memo;
 	uint64_t size;
 
 	if (!m || !m->memos.count)
 		return;
 	while (chunk->at != chunk->end && *chunk->at == PB_TAG(TRACE_PACKET, PB_LENGTH)) {
 		const uint8_t *body = pb_read_varint(chunk->at + 1, chunk->end, &size);
-		if (!body || size > (uint64_t)(chunk->end - body) || l->build.result ||
-			!repeat(l, m, pb_reader(body, size)))
+		if (!body || size > (uint64_t)(chunk->end - body) || b->result ||
+			!repeat(m, b, pb_reader(body, size)))
 			break;
 		chunk->at = body + size;
 	}
 }
 
-/* Remembering is a help, not a need: without memory the load goes on without it. */
-static struct memo *add(struct load *l, uint64_t hash, const uint8_t *bytes, uint32_t length)
+static struct memo *add(struct load_memo *m, uint64_t hash, const uint8_t *bytes, uint32_t length)
 {
-	struct load_memo *m = l->memo;
-	struct memo *memo = m ? find(m, hash, bytes, length) : NULL;
+	struct memo *memo = find(m, hash, bytes, length);
 
-	if (!m)
-		m = l->memo = calloc(1, sizeof *m);
-	if (memo || !m || m->memos.count == MAX_MEMOS || hash_index_reserve(&m->index))
+	if (memo || m->memos.count == MAX_MEMOS || hash_index_reserve(&m->index))
 		return memo;
 	memo = array_add(&m->memos);
 	if (memo)
@@ -203,22 +197,21 @@ static struct memo *add(struct load *l, uint64_t hash, const uint8_t *bytes, uin
 	return memo;
 }
 
-void load_memo_add(struct load *l, struct load_sequence *s, struct pb_reader packet,
+void load_memo_add(struct load_memo *m, struct load_sequence *s, struct pb_reader packet,
 	struct pb_reader timestamp, const struct build_slice *slice)
 {
-	int first = timestamp.at == packet.at;
+	bool first = timestamp.at == packet.at;
 	struct pb_reader rest = first ? (struct pb_reader){timestamp.end, packet.end}
 				      : (struct pb_reader){packet.at, timestamp.at};
 	size_t length = pb_size(rest);
 
-	if ((!first && timestamp.end != packet.end) || length < MIN_BYTES || length > MAX_BYTES ||
-		*timestamp.at != PB_TAG(PACKET_TIMESTAMP, PB_VARINT))
+	if (!m || (!first && timestamp.end != packet.end) || length < MIN_BYTES ||
+		length > MAX_BYTES || *timestamp.at != PB_TAG(PACKET_TIMESTAMP, PB_VARINT))
 		return;
-	struct memo *memo = add(l, hash_of(rest.at, (uint32_t)length), rest.at, (uint32_t)length);
-	struct load_memo *m = l->memo;
+	struct memo *memo = add(m, hash_of(rest.at, (uint32_t)length), rest.at, (uint32_t)length);
 	if (!memo)
 		return;
-	memset(memo, 0, sizeof *memo);
+	memset(memo, 0, sizeof(*memo));
 	memcpy(memo->bytes, rest.at, length);
 	memo->length = (uint32_t)length;
 	memo->version = s->names_version;
@@ -228,11 +221,16 @@ void load_memo_add(struct load *l, struct load_sequence *s, struct pb_reader pac
 	m->next = m->end;
 }
 
-void load_memo_fini(struct load *l)
+struct load_memo *load_memo_create(void)
 {
-	if (!l->memo)
+	return calloc(1, sizeof(struct load_memo));
+}
+
+void load_memo_destroy(struct load_memo *m)
+{
+	if (!m)
 		return;
-	array_fini(&l->memo->memos);
-	hash_index_fini(&l->memo->index);
-	free(l->memo);
+	array_fini(&m->memos);
+	hash_index_fini(&m->index);
+	free(m);
 }

@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packets that were decoded before, but for their timestamp. */
+/*
+ * Packets that were decoded before, but for their timestamp. Remembering is a help, not a need:
+ * NULL is legal everywhere and remembers nothing. One thread at a time.
+ */
 #pragma once
 
-#include "trace/load_state.h"
+#include "trace/load_ids.h"
 
-int load_memo_packet(struct load *l, struct pb_reader packet); /* 1: done */
-void load_memo_add(struct load *l, struct load_sequence *s, struct pb_reader packet,
+struct load_memo;
+struct load_memo *load_memo_create(void); /* NULL: no memory */
+void load_memo_destroy(struct load_memo *m);
+
+/* What a packet came to before happens again; false: it is not known, nothing was done. */
+bool load_memo_packet(struct load_memo *m, struct build *b, struct pb_reader packet);
+/* The same for the packets at the begin of a chunk, as far as they are known. */
+void load_memo_packets(struct load_memo *m, struct build *b, struct pb_reader *chunk);
+void load_memo_add(struct load_memo *m, struct load_sequence *s, struct pb_reader packet,
 	struct pb_reader timestamp, const struct build_slice *slice);
-void load_memo_fini(struct load *l);

@@ -1,12 +1,85 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs in a circle: handed in, done, taken. */
+/*
+ * Jobs in a circle: handed in, inflated, taken. What a hostile file may make of a few bytes is
+ * limited by a ratio that no recording comes near. Memory is kept from one job to the next.
+ */
 #include "trace/prefetch.h"
 
+#include <libdeflate.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/scope.h"
-#include "trace/load_inflate.h"
+
+enum { MIN_BYTES = 1 << 20, MAX_BYTES = 64 << 20, MAX_RATIO = 200 };
+
+struct inflater {
+	struct libdeflate_decompressor *decompressor;
+	uint8_t *out;
+	size_t capacity;
+};
+
+struct inflater *inflater_create(void)
+{
+	struct inflater *inflater = calloc(1, sizeof(*inflater));
+
+	if (!inflater)
+		return NULL;
+	inflater->decompressor = libdeflate_alloc_decompressor();
+	if (!inflater->decompressor) {
+		free(inflater);
+		return NULL;
+	}
+	return inflater;
+}
+
+void inflater_destroy(struct inflater *inflater)
+{
+	if (!inflater)
+		return;
+	libdeflate_free_decompressor(inflater->decompressor);
+	free(inflater->out);
+	free(inflater);
+}
+
+static size_t limit(size_t packed)
+{
+	size_t bytes = packed > MAX_BYTES / MAX_RATIO ? MAX_BYTES : packed * MAX_RATIO;
+
+	return bytes < MIN_BYTES ? MIN_BYTES : bytes;
+}
+
+static bool grow(struct inflater *inflater, size_t most)
+{
+	size_t capacity = inflater->capacity ? inflater->capacity * 2 : MIN_BYTES;
+
+	if (inflater->capacity >= most)
+		return false;
+	free(inflater->out);
+	inflater->capacity = capacity < most ? capacity : most;
+	inflater->out = malloc(inflater->capacity);
+	if (!inflater->out)
+		inflater->capacity = 0;
+	return inflater->out != NULL;
+}
+
+int inflate_packet(struct inflater *inflater, struct pb_reader packed, struct pb_reader *out)
+{
+	size_t size = 0, most = limit(pb_size(packed));
+	enum libdeflate_result result;
+
+	if (!inflater->out && !grow(inflater, most))
+		return -1;
+	do
+		result = libdeflate_zlib_decompress(inflater->decompressor, packed.at,
+			pb_size(packed), inflater->out,
+			inflater->capacity < most ? inflater->capacity : most, &size);
+	while (result == LIBDEFLATE_INSUFFICIENT_SPACE && grow(inflater, most));
+	if (!inflater->out)
+		return -1;
+	*out = pb_reader(inflater->out, size);
+	return result == LIBDEFLATE_SUCCESS;
+}
 
 /* The thread is woken for several at once: each time costs both sides some microseconds. */
 enum { JOBS = 8, WAKING_JOBS = JOBS / 2, THREAD_FROM_BYTES = 1 << 18 };
@@ -15,16 +88,16 @@ struct job {
 	uint8_t *packed;
 	size_t size, capacity;
 	uint64_t offset;
-	struct load_inflater *inflater;
+	struct inflater *inflater;
 	struct pb_reader out;
-	int result; /* of load_inflate() */
+	int result; /* of inflate_packet() */
 };
 
 struct prefetch {
 	struct job jobs[JOBS];
 	unsigned handed, done, taken; /* jobs ever; the i-th one is in jobs[i % JOBS] */
 	uint64_t bytes;
-	int threaded, tried, stop;
+	bool threaded, tried, stop;
 	pthread_t thread;
 	pthread_mutex_t lock; /* guards done, handed and stop once there is a thread */
 	pthread_cond_t changed;
@@ -34,7 +107,7 @@ static void work(struct job *job)
 {
 	struct pb_reader packed = pb_reader(job->packed, job->size);
 
-	job->result = load_inflate(job->inflater, packed, &job->out);
+	job->result = inflate_packet(job->inflater, packed, &job->out);
 }
 
 static void *run_thread(void *argument)
@@ -60,7 +133,7 @@ static void *run_thread(void *argument)
 
 struct prefetch *prefetch_create(void)
 {
-	struct prefetch *p = calloc(1, sizeof *p);
+	struct prefetch *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return NULL;
@@ -75,39 +148,39 @@ void prefetch_destroy(struct prefetch *p)
 		return;
 	if (p->threaded) {
 		pthread_mutex_lock(&p->lock);
-		p->stop = 1;
+		p->stop = true;
 		pthread_cond_broadcast(&p->changed);
 		pthread_mutex_unlock(&p->lock);
 		pthread_join(p->thread, NULL);
 	}
 	for (int i = 0; i < JOBS; i++) {
 		free(p->jobs[i].packed);
-		load_inflater_destroy(p->jobs[i].inflater);
+		inflater_destroy(p->jobs[i].inflater);
 	}
 	pthread_cond_destroy(&p->changed);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
 }
 
-int prefetch_is_full(const struct prefetch *p)
+bool prefetch_is_full(const struct prefetch *p)
 {
 	return p->handed - p->taken == JOBS;
 }
 
-static int copy_packed(struct job *job, struct pb_reader packed)
+static bool copy_packed(struct job *job, struct pb_reader packed)
 {
 	size_t size = pb_size(packed);
 
 	if (size >= job->capacity) {
 		uint8_t *grown = realloc(job->packed, size + 1);
 		if (!grown)
-			return 0;
+			return false;
 		job->packed = grown;
 		job->capacity = size + 1;
 	}
 	memcpy(job->packed, packed.at, size);
 	job->size = size;
-	return 1;
+	return true;
 }
 
 /* Worth a thread? What was handed in so far has been done by then. */
@@ -115,18 +188,18 @@ static void consider_thread(struct prefetch *p)
 {
 	if (p->tried || p->bytes < THREAD_FROM_BYTES)
 		return;
-	p->tried = 1;
+	p->tried = true;
 	p->threaded = !pthread_create(&p->thread, NULL, run_thread, p);
 }
 
-int prefetch_add(struct prefetch *p, struct pb_reader packed, uint64_t offset)
+bool prefetch_add(struct prefetch *p, struct pb_reader packed, uint64_t offset)
 {
 	struct job *job = &p->jobs[p->handed % JOBS];
 
 	if (!job->inflater)
-		job->inflater = load_inflater_create();
+		job->inflater = inflater_create();
 	if (!job->inflater || !copy_packed(job, packed))
-		return 0;
+		return false;
 	job->offset = offset;
 	p->bytes += pb_size(packed);
 	consider_thread(p);
@@ -134,19 +207,19 @@ int prefetch_add(struct prefetch *p, struct pb_reader packed, uint64_t offset)
 		work(job);
 		p->handed++;
 		p->done++;
-		return 1;
+		return true;
 	}
 	HOLD(&p->lock);
 	p->handed++;
 	if (p->handed - p->done >= WAKING_JOBS)
 		pthread_cond_broadcast(&p->changed);
-	return 1;
+	return true;
 }
 
-int prefetch_take(struct prefetch *p, struct pb_reader *out, int *result, uint64_t *offset)
+bool prefetch_take(struct prefetch *p, struct pb_reader *out, int *result, uint64_t *offset)
 {
 	if (p->taken == p->handed)
-		return 0;
+		return false;
 	if (p->threaded) {
 		pthread_mutex_lock(&p->lock);
 		while (p->done == p->taken) {
@@ -159,7 +232,7 @@ int prefetch_take(struct prefetch *p, struct pb_reader *out, int *result, uint64
 	*out = job->out;
 	*result = job->result;
 	*offset = job->offset;
-	return 1;
+	return true;
 }
 
 void prefetch_release(struct prefetch *p)

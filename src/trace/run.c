@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A run's memory, and looking things up in it. Filled by load*.c, used by analysis/ and cli/. */
+/* A run's memory, and looking things up in it: names, times, commands, times off a CPU. */
 #include "trace/run.h"
 
 #include <stdatomic.h>
@@ -69,7 +69,7 @@ static void free_names(struct run *run)
 static void free_samples(struct run_lane *lane)
 {
 	if (lane->spilled)
-		munmap(lane->samples, lane->sample_count * sizeof *lane->samples);
+		munmap(lane->samples, lane->sample_count * sizeof(*lane->samples));
 	else
 		free(lane->samples);
 }
@@ -133,7 +133,7 @@ void run_destroy(struct run *run)
 void run_lane_release(const struct run_lane *lane)
 {
 	if (lane->spilled)
-		madvise(lane->samples, lane->spilled * sizeof *lane->samples, MADV_DONTNEED);
+		madvise(lane->samples, lane->spilled * sizeof(*lane->samples), MADV_DONTNEED);
 }
 
 static atomic_uint_fast64_t passed;
@@ -167,4 +167,51 @@ size_t run_command_from(const struct run *run, uint32_t lane, uint32_t sample)
 
 	return BISECT(i, 0, run->command_count,
 		(ORDER(c[i].lane, lane) ?: ORDER(c[i].sample, sample)) < 0);
+}
+
+size_t run_off_cpu_from(const struct run_lane *lane, uint64_t ns)
+{
+	return BISECT(i, 0, lane->off_cpu_count, lane->off_cpu[i].end_ns <= ns);
+}
+
+static void add_off_time(struct run_off_times *times, const struct run_off_cpu *o, uint64_t end_ns)
+{
+	*(o->preempted ? &times->preempted_ns : &times->blocked_ns) += end_ns - o->begin_ns;
+}
+
+static struct run_off_times run_off_cpu_until(const struct run_lane *lane, uint64_t ns)
+{
+	size_t i = run_off_cpu_from(lane, ns);
+	struct run_off_times times = {0};
+
+	if (i < lane->off_cpu_count) {
+		times = lane->off_cpu[i].before;
+		if (lane->off_cpu[i].begin_ns < ns)
+			add_off_time(&times, &lane->off_cpu[i], ns);
+	} else if (i) {
+		times = lane->off_cpu[i - 1].before;
+		add_off_time(&times, &lane->off_cpu[i - 1], lane->off_cpu[i - 1].end_ns);
+	}
+	return times;
+}
+
+struct run_off_times run_off_cpu_between(
+	const struct run_lane *lane, uint64_t begin_ns, uint64_t end_ns)
+{
+	if (!lane->off_cpu_count || end_ns <= begin_ns)
+		return (struct run_off_times){0};
+	struct run_off_times a = run_off_cpu_until(lane, begin_ns),
+			     b = run_off_cpu_until(lane, end_ns);
+
+	return (struct run_off_times){b.blocked_ns - a.blocked_ns, b.preempted_ns - a.preempted_ns};
+}
+
+bool run_off_cpu_is_known(const struct run *run, uint64_t begin_ns, uint64_t end_ns)
+{
+	const struct off_cpu_account *o = &run->off_cpu;
+
+	for (uint32_t i = 0; i < o->gap_count; i++)
+		if (o->gaps[i].begin_ns < end_ns && o->gaps[i].end_ns > begin_ns)
+			return false;
+	return o->source != OFF_CPU_UNKNOWN;
 }

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "base/scope.h"
@@ -316,7 +317,7 @@ struct run_off_times run_off_cpu_between(
 	const struct run_lane *lane, uint64_t begin_ns, uint64_t end_ns);
 
 /* Whether it is known of all that time, of any thread, when it was off its CPU. */
-int run_off_cpu_is_known(const struct run *run, uint64_t begin_ns, uint64_t end_ns);
+bool run_off_cpu_is_known(const struct run *run, uint64_t begin_ns, uint64_t end_ns);
 
 /* The first time off a CPU that ends after `ns`, by index; off_cpu_count: none does. */
 size_t run_off_cpu_from(const struct run_lane *lane, uint64_t ns);

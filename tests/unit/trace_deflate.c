@@ -12,12 +12,12 @@
 #include <zlib.h>
 #endif
 #include "lib/writer/deflate.h"
-#include "trace/load_inflate.h"
+#include "trace/prefetch.h"
 
 enum { MAX_BYTES = 300000 };
 
 static uint64_t state_of_random = 88172645463325252ull;
-static struct load_inflater *inflater;
+static struct inflater *inflater;
 
 static uint32_t random_below(uint32_t limit)
 {
@@ -53,9 +53,9 @@ static int inflates(const uint8_t *in, size_t in_bytes, const uint8_t *data, siz
 	struct pb_reader out;
 
 	if (!inflater)
-		inflater = load_inflater_create();
+		inflater = inflater_create();
 	assert_non_null(inflater);
-	int result = load_inflate(inflater, pb_reader(in, in_bytes), &out);
+	int result = inflate_packet(inflater, pb_reader(in, in_bytes), &out);
 	assert_in_range(result, 0, 1);
 	if (!result)
 		return 0;
@@ -250,6 +250,6 @@ int main(void)
 	};
 
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	load_inflater_destroy(inflater);
+	inflater_destroy(inflater);
 	return failed;
 }

@@ -1,19 +1,71 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Speculative decoding: a step's tokens are those of the model whose text it is. What a model that
- * drafts evaluated are none, nor are drafts that did not hold, which a later step of the context
- * tells, or that they are taken out: they belong to the last one that checked so many. Counters
- * within the steps and between them say it (brick/abi/step_counters.h).
+ * The steps of a run: their phases, times and tokens. A refused step has no tokens, since the
+ * engine will be asked for them again. Speculative decoding: a step's tokens are those of the model
+ * whose text it is. Tokens that a drafting model evaluated do not count, nor do drafts that were
+ * refuted. Counters within the steps and between them say so (brick/abi/step_counters.h); a
+ * refutation belongs to the last step of its context that checked so many.
  */
+#include "trace/build_steps.h"
+
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include "base/hashmap.h"
 #include "base/order.h"
 #include "base/scope.h"
 #include "brick/abi/step_counters.h"
-#include "trace/build.h"
+#include "trace/run.h"
 
-enum { MAX_BACK = 256, MAX_NUMBER = 1 << 20 };
+enum {
+	STEPS_RELEASED = 512, /* each may lie on pages of its own */
+	MAX_BESIDE = 4096,    /* steps of other threads that began within one */
+	MAX_BACK = 256,	      /* steps that are looked at for a draft */
+	MAX_NUMBER = 1 << 20, /* that a counter may say */
+};
+
+COMPARATOR(by_begin, struct run_step, ORDER(x->begin_ns, y->begin_ns) ?: ORDER(x->lane, y->lane))
+
+static uint32_t phase_of(int32_t well_known)
+{
+	switch (well_known) {
+	case BRICK_DECODE:
+		return BRICK_PHASE_DECODE;
+	case BRICK_MIXED:
+		return BRICK_PHASE_MIXED;
+	case BRICK_WARM_UP:
+		return BRICK_PHASE_WARM_UP;
+	default:
+		return BRICK_PHASE_PREFILL;
+	}
+}
+
+static struct run_step *step_at(struct run *run, uint32_t lane, uint64_t ns)
+{
+	size_t low = BISECT(i, 0, run->step_count, run->steps[i].begin_ns <= ns);
+
+	for (size_t left = MAX_BESIDE; low && left; low--, left--)
+		if (run->steps[low - 1].lane == lane)
+			return run->steps[low - 1].end_ns >= ns ? &run->steps[low - 1] : NULL;
+	return NULL;
+}
+
+/* What an engine would not evaluate is no step's tokens: it is going to be asked for them again. */
+static void take_outcome(struct run *run, const char *counter, enum run_outcome outcome)
+{
+	uint32_t brick = run_brick_find(run, counter);
+
+	for (size_t i = 0; brick != RUN_NONE && i < run->point_count; i++) {
+		const struct run_point *point = &run->points[i];
+		struct run_step *step = point->kind == RUN_POINT_COUNTER && point->brick == brick
+						? step_at(run, point->lane, point->ns)
+						: NULL;
+		if (!step)
+			continue;
+		step->outcome = outcome;
+		step->tokens = step->output_tokens = 0;
+	}
+}
 
 /* What the counters of a step say. */
 struct told {
@@ -46,7 +98,7 @@ static void hear(struct run_step *step, struct told *told, enum counter counter,
 	}
 }
 
-static int find_counters(const struct run *run, uint32_t *bricks)
+static bool find_counters(const struct run *run, uint32_t *bricks)
 {
 	static const char *const names[COUNTERS] = {
 		BRICK_CONTEXT_NAME, BRICK_CHECKED_NAME, BRICK_DRAFTER_NAME, BRICK_REFUTED_NAME};
@@ -64,7 +116,7 @@ static void hear_all(struct run *run, struct told *told, const uint32_t *bricks)
 		while (k < COUNTERS && bricks[k] != point->brick)
 			k++;
 		struct run_step *step = k < COUNTERS && point->kind == RUN_POINT_COUNTER
-						? build_step_at(run, point->lane, point->ns)
+						? step_at(run, point->lane, point->ns)
 						: NULL;
 		if (step)
 			hear(step, &told[step - run->steps], (enum counter)k, point->value);
@@ -100,12 +152,11 @@ static void take_refuted(
 	}
 }
 
-static int is_between(struct run *run, size_t at, uint32_t brick)
+static bool is_between(struct run *run, size_t at, uint32_t brick)
 {
 	const struct run_point *p = &run->points[at];
 
-	return p->brick == brick && p->kind == RUN_POINT_COUNTER &&
-	       !build_step_at(run, p->lane, p->ns);
+	return p->brick == brick && p->kind == RUN_POINT_COUNTER && !step_at(run, p->lane, p->ns);
 }
 
 /* The thread's point right before that one may say which context is meant. */
@@ -132,9 +183,9 @@ static void take_between(struct run *run, const struct told *told, const uint32_
 	}
 }
 
-int build_drafts_finish(struct run *run)
+static int finish_drafts(struct run *run)
 {
-	SCOPED struct told *told = calloc(run->step_count + 1, sizeof *told);
+	SCOPED struct told *told = calloc(run->step_count + 1, sizeof(*told));
 	struct hashmap drafting = {0};
 	uint32_t bricks[COUNTERS];
 	int error = told ? 0 : -ENOMEM;
@@ -161,4 +212,26 @@ int build_drafts_finish(struct run *run)
 	take_between(run, told, bricks);
 	hashmap_fini(&drafting);
 	return error;
+}
+
+int build_steps_finish(struct run *run)
+{
+	for (size_t i = 0; i < run->step_count; i++) {
+		struct run_step *step = &run->steps[i];
+		const struct run_sample *sample = &run->lanes[step->lane].samples[step->sample];
+		const struct run_site *site = &run->sites[sample->site];
+		step->phase = phase_of(run->bricks[site->brick].well_known);
+		step->output_tokens = site->output_tokens;
+		step->tokens = site->elements;
+		step->begin_ns = sample->begin_ns;
+		step->end_ns = sample->end_ns;
+		step->open = sample->flags & RUN_SAMPLE_OPEN;
+		if (i % STEPS_RELEASED == STEPS_RELEASED - 1)
+			run_release(run);
+	}
+	if (run->step_count)
+		qsort(run->steps, run->step_count, sizeof(*run->steps), by_begin);
+	take_outcome(run, BRICK_REFUSED_NAME, RUN_REFUSED);
+	take_outcome(run, BRICK_ABORTED_NAME, RUN_ABORTED);
+	return finish_drafts(run);
 }

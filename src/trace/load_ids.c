@@ -1,16 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a packet adds to its sequence's interning tables, or says of sites to all of them. */
+/*
+ * What a packet adds to its sequence's interning tables, or says of sites and counters to all
+ * sequences.
+ */
+#include "trace/load_ids.h"
+
 #include <stdlib.h>
+#include <string.h>
 #include "lib/writer/format.h"
-#include "trace/load_state.h"
-#include "trace/load_value.h"
+#include "trace/load_json.h"
+
+enum { MAX_SEQUENCES = 1 << 16 };
+
+struct load_sequence *load_sequence(struct load_ids *l, uint32_t id)
+{
+	if (l->last_sequence && l->last_sequence->id == id)
+		return l->last_sequence;
+	struct load_sequence *s = hashmap_pointer(hashmap_get(&l->sequences, id));
+	if (!s && l->sequences.count < MAX_SEQUENCES) {
+		s = calloc(1, sizeof(*s));
+		if (!s || hashmap_set_pointer(&l->sequences, id, s)) {
+			free(s);
+			return build_no_memory(l->build), NULL;
+		}
+		s->id = id;
+	}
+	return l->last_sequence = s;
+}
+
+static void forget_names(struct load_sequence *s)
+{
+	hashmap_fini(&s->names);
+	hashmap_fini(&s->categories);
+	hashmap_fini(&s->values);
+}
+
+void load_sequence_clear(struct load_sequence *s)
+{
+	forget_names(s);
+	memset(s->annotations, 0, sizeof(s->annotations));
+	s->cleared = true;
+	s->names_version++;
+}
+
+static bool set_id(struct load_ids *l, struct hashmap *table, uint64_t iid, uint32_t value)
+{
+	if (iid && hashmap_set(table, iid, value))
+		build_no_memory(l->build);
+	return iid && !l->build->result;
+}
 
 struct entry {
 	uint64_t iid;
 	struct pb_reader text;
 };
 
-static int read_entry(struct pb_reader message, struct entry *entry)
+static bool read_entry(struct pb_reader message, struct entry *entry)
 {
 	struct pb_field f;
 	int more;
@@ -29,7 +74,7 @@ static int read_entry(struct pb_reader message, struct entry *entry)
  * Names of lanes' events are bricks, except for Brick's own and those of kernels, which have ids
  * that no brick has.
  */
-static int intern_name(struct load *l, struct load_sequence *s, const struct entry *entry)
+static bool intern_name(struct load_ids *l, struct load_sequence *s, const struct entry *entry)
 {
 	uint32_t value = RUN_NONE;
 
@@ -37,21 +82,21 @@ static int intern_name(struct load *l, struct load_sequence *s, const struct ent
 		(entry->iid >= FORMAT_N_KERNEL && entry->iid < FORMAT_N_KERNEL_END))
 		value = LOAD_OWN_NAME | (uint32_t)entry->iid;
 	else if (s->lane)
-		value = build_brick(&l->build, (const char *)entry->text.at, pb_size(entry->text));
-	return value != RUN_NONE && load_iid_set(l, &s->names, entry->iid, value);
+		value = build_brick(l->build, (const char *)entry->text.at, pb_size(entry->text));
+	return value != RUN_NONE && set_id(l, &s->names, entry->iid, value);
 }
 
-static int intern_category(struct load *l, struct load_sequence *s, const struct entry *entry)
+static bool intern_category(struct load_ids *l, struct load_sequence *s, const struct entry *entry)
 {
 	uint32_t value = !s->lane || entry->iid == FORMAT_OWN_CATEGORY_IID
 				 ? RUN_NONE
-				 : build_category(&l->build, (const char *)entry->text.at,
+				 : build_category(l->build, (const char *)entry->text.at,
 					   pb_size(entry->text));
 
-	return value == RUN_NONE || load_iid_set(l, &s->categories, entry->iid, value);
+	return value == RUN_NONE || set_id(l, &s->categories, entry->iid, value);
 }
 
-static int intern_annotation(struct load_sequence *s, const struct entry *entry)
+static bool intern_annotation(struct load_sequence *s, const struct entry *entry)
 {
 	static const char *const names[] = {
 #define FORMAT_X(identifier, name) [FORMAT_A_##identifier] = name,
@@ -59,30 +104,30 @@ static int intern_annotation(struct load_sequence *s, const struct entry *entry)
 #undef FORMAT_X
 	};
 
-	if (entry->iid >= sizeof s->annotations)
-		return 1;
+	if (entry->iid >= sizeof(s->annotations))
+		return true;
 	s->annotations[entry->iid] = FORMAT_A_NONE;
-	for (size_t i = 1; i < sizeof names / sizeof *names; i++)
+	for (size_t i = 1; i < sizeof(names) / sizeof(*names); i++)
 		if (pb_is(entry->text, names[i]))
 			s->annotations[entry->iid] = (uint8_t)i;
-	return 1;
+	return true;
 }
 
-static void read_kernel(struct load *l, struct load_value *value, struct pb_reader text)
+static void read_kernel(struct load_ids *l, struct load_value *value, struct pb_reader text)
 {
 	struct run_kernel kernel;
 
-	if (!load_kernel_json(text, &kernel))
+	if (!json_read_kernel(text, &kernel))
 		return;
-	value->index = build_kernel(&l->build, &kernel);
+	value->index = build_kernel(l->build, &kernel);
 	if (value->index != RUN_NONE)
 		value->kind = LOAD_VALUE_KERNEL;
-	load_kernel_free(&kernel);
+	json_kernel_free(&kernel);
 }
 
 /* Names and kernels are told by their ids, the others by what they are. */
 static void read_value(
-	struct load *l, struct load_value *value, uint64_t iid, struct pb_reader text)
+	struct load_ids *l, struct load_value *value, uint64_t iid, struct pb_reader text)
 {
 	static const char *const sources[FORMAT_SOURCE_COUNT] = FORMAT_SOURCES;
 
@@ -92,12 +137,12 @@ static void read_value(
 		return;
 	}
 	if (iid >= FORMAT_BRICK_IID && iid < FORMAT_KERNEL_IID) {
-		value->index = build_brick(&l->build, (const char *)text.at, pb_size(text));
+		value->index = build_brick(l->build, (const char *)text.at, pb_size(text));
 		if (value->index != RUN_NONE)
 			value->kind = LOAD_VALUE_BRICK;
 		return;
 	}
-	if (load_site_json(text, &value->site)) {
+	if (json_read_site(text, &value->site)) {
 		value->kind = LOAD_VALUE_SITE;
 		return;
 	}
@@ -110,25 +155,27 @@ static void read_value(
 }
 
 /* kind: an id that tells what it is; 0: the text does. */
-static int add_value(
-	struct load *l, struct hashmap *table, uint64_t iid, uint64_t kind, struct pb_reader text)
+static bool add_value(struct load_ids *l, struct hashmap *table, uint64_t iid, uint64_t kind,
+	struct pb_reader text)
 {
-	if (l->value_count >= RUN_NONE / 2 || !build_grow(&l->build, &l->values, &l->value_capacity,
-						      l->value_count, sizeof *l->values))
-		return 0;
-	read_value(l, &l->values[l->value_count], kind, text);
-	return load_iid_set(l, table, iid, (uint32_t)l->value_count++);
+	struct load_value value;
+
+	if (l->values.count >= RUN_NONE / 2 || array_reserve(&l->values, 1))
+		return build_no_memory(l->build), false;
+	read_value(l, &value, kind, text);
+	l->values.items[l->values.count] = value;
+	return set_id(l, table, iid, (uint32_t)l->values.count++);
 }
 
-static int intern_value(struct load *l, struct load_sequence *s, const struct entry *entry)
+static bool intern_value(struct load_ids *l, struct load_sequence *s, const struct entry *entry)
 {
 	/* what a site's JSON says too is for others to ask for */
 	if (!s->lane || (entry->iid >= FORMAT_OPERATION_IID && entry->iid < FORMAT_TENSOR_IID_END))
-		return 1;
+		return true;
 	return add_value(l, &s->values, entry->iid, entry->iid, entry->text);
 }
 
-static int intern(struct load *l, struct load_sequence *s, const struct pb_field *f)
+static bool intern(struct load_ids *l, struct load_sequence *s, const struct pb_field *f)
 {
 	struct entry entry;
 
@@ -142,12 +189,12 @@ static int intern(struct load *l, struct load_sequence *s, const struct pb_field
 	case INTERNED_STRING_VALUES:
 		return read_entry(f->in, &entry) && intern_value(l, s, &entry);
 	default:
-		return 1;
+		return true;
 	}
 }
 
 /* Of several with one number the first counts: what was read since refers to that. */
-static int described_site(struct load *l, struct pb_reader message)
+static bool described_site(struct load_ids *l, struct pb_reader message)
 {
 	struct pb_field f;
 	struct entry entry = {0, pb_reader("", 0)};
@@ -160,30 +207,32 @@ static int described_site(struct load *l, struct pb_reader message)
 			entry.text = f.in;
 	}
 	return more == 0 && entry.iid &&
-	       (load_iid_get(&l->sites, entry.iid) != RUN_NONE ||
+	       (load_id(&l->sites, entry.iid) != RUN_NONE ||
 		       add_value(l, &l->sites, entry.iid, 0, entry.text));
 }
 
 /* The others' texts stand in those of sites, too. */
-static int described_enum(struct load *l, struct pb_reader message)
+static bool described_enum(struct load_ids *l, struct pb_reader message)
 {
 	struct pb_reader rest = message;
 	struct pb_field f;
-	int more, good = 1;
+	int more;
+	bool good = true;
 
 	if (pb_next(&rest, &f) <= 0 || f.number != ENUM_NAME || f.wire != PB_LENGTH ||
 		!pb_is(f.in, FORMAT_SITE_TEXTS))
-		return 1;
-	while ((more = pb_next(&rest, &f)) > 0 && !l->build.result)
+		return true;
+	while ((more = pb_next(&rest, &f)) > 0 && !l->build->result)
 		if (f.number == ENUM_VALUES && f.wire == PB_LENGTH)
 			good &= described_site(l, f.in);
 	return more == 0 && good;
 }
 
-static int described_file(struct load *l, struct pb_reader message)
+static bool described_file(struct load_ids *l, struct pb_reader message)
 {
 	struct pb_field f;
-	int more, good = 1, ours = 0;
+	int more;
+	bool good = true, ours = false;
 
 	while ((more = pb_next(&message, &f)) > 0)
 		if (f.number == FILE_PACKAGE && f.wire == PB_LENGTH)
@@ -193,10 +242,11 @@ static int described_file(struct load *l, struct pb_reader message)
 	return more == 0 && good;
 }
 
-int load_described(struct load *l, struct pb_reader extension)
+bool load_described(struct load_ids *l, struct pb_reader extension)
 {
 	struct pb_field set, file;
-	int more, good = 1;
+	int more;
+	bool good = true;
 
 	while ((more = pb_next(&extension, &set)) > 0)
 		while (set.number == EXTENSION_SET && set.wire == PB_LENGTH &&
@@ -206,23 +256,39 @@ int load_described(struct load *l, struct pb_reader extension)
 	return more == 0 && good;
 }
 
-int load_interned(struct load *l, struct load_sequence *s, struct pb_reader interned)
+bool load_interned(struct load_ids *l, struct load_sequence *s, struct pb_reader interned)
 {
 	struct pb_field f;
-	int more, good = 1;
+	int more;
+	bool good = true;
 
-	while ((more = pb_next(&interned, &f)) > 0 && !l->build.result)
+	while ((more = pb_next(&interned, &f)) > 0 && !l->build->result)
 		if (f.wire == PB_LENGTH)
 			good &= intern(l, s, &f);
 	return more == 0 && good;
 }
 
-void load_values_fini(struct load *l)
+bool load_counter(struct load_ids *l, uint64_t uuid, struct pb_reader name)
 {
-	for (size_t i = 0; i < l->value_count; i++) {
-		free(l->values[i].site.operation);
-		free(l->values[i].site.label);
+	uint32_t brick = build_brick(l->build, (const char *)name.at, pb_size(name));
+
+	return brick != RUN_NONE &&
+	       !build_push(l->build, &l->counters, (struct load_counter){uuid, brick});
+}
+
+void load_ids_fini(struct load_ids *l)
+{
+	for (struct hashmap_slot *i = NULL; (i = hashmap_next(&l->sequences, i));) {
+		struct load_sequence *s = hashmap_pointer(i->value);
+		forget_names(s);
+		free(s);
 	}
-	free(l->values);
+	hashmap_fini(&l->sequences);
+	for (size_t i = 0; i < l->values.count; i++) {
+		free(l->values.items[i].site.operation);
+		free(l->values.items[i].site.label);
+	}
+	array_fini(&l->values);
 	hashmap_fini(&l->sites);
+	array_fini(&l->counters);
 }
