@@ -11,10 +11,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "attach/vulkan/vulkan_completions.h"
-#include "attach/vulkan/vulkan_queue.h"
-#include "attach/vulkan/queues.h"
-#include "attach/vulkan/submission.h"
+#include "attach/vulkan/vulkan_queues.h"
+#include "attach/vulkan/vulkan_submission.h"
 #include "base/clock_ns.h"
 
 enum { US = 1000, MS = 1000 * US, MAX_COMMANDS = 4 };
@@ -70,12 +68,12 @@ static void start(int64_t off_ns, uint64_t half_width_ns)
 		.queues = &queue};
 	device.families[0].mask = UINT64_MAX;
 	queue = (struct vulkan_queue){.last = &queue.first, .queue = (struct brick_queue *)&no_session};
-	brick_correlation_init(&device.correlation);
+	brick_correlation_init(&device.clock.correlation);
 	for (uint64_t ms = 1000; ms <= 1000; ms -= 1000) { /* a second ago, and now */
 		uint64_t device_ns = now_ns - ms * MS, host_ns = device_ns + (uint64_t)off_ns;
 		struct brick_reading reading = {
 			host_ns - half_width_ns, device_ns, host_ns + half_width_ns};
-		assert_int_equal(brick_correlation_add(&device.correlation, &reading, 1), 0);
+		assert_int_equal(brick_correlation_add(&device.clock.correlation, &reading, 1), 0);
 	}
 	seen_count = next_number = 0;
 }
@@ -117,7 +115,7 @@ static void what_the_clock_says(void **state)
 {
 	start(0, 100);
 	ran(500, 400, 300);
-	completions_take(&device);
+	submissions_take_done(&device);
 	assert_int_equal(seen_count, 1);
 	assert_at(0, 400, 300);
 	assert_int_equal(seen[0].residual_ns, 100);
@@ -127,7 +125,7 @@ static void nothing_begins_before_its_launch(void **state)
 {
 	start(-200 * US, 100);
 	ran(500, 450, 350);
-	completions_take(&device);
+	submissions_take_done(&device);
 	assert_true(seen[0].begin_ns >= ago(500));
 	assert_true(seen[0].begin_ns <= ago(450));
 	assert_int_equal(seen[0].end_ns - seen[0].begin_ns, 100 * US);
@@ -139,8 +137,8 @@ static void nothing_begins_before_its_launch(void **state)
 static void nothing_ends_behind_its_wait(void **state)
 {
 	start(200 * US, 100);
-	queue_waited(&queue, ran(1000, 450, 350), ago(340));
-	completions_take(&device);
+	wait_ends_add(&queue.wait_ends, ran(1000, 450, 350) + 1, ago(340));
+	submissions_take_done(&device);
 	assert_true(seen[0].end_ns <= ago(340));
 	assert_true(seen[0].end_ns >= ago(350));
 	assert_int_equal(seen[0].end_ns - seen[0].begin_ns, 100 * US);
@@ -152,7 +150,7 @@ static void nothing_ends_in_the_future(void **state)
 {
 	start(1000 * (int64_t)MS, 100);
 	ran(1000, 450, 350);
-	completions_take(&device);
+	submissions_take_done(&device);
 	assert_true(seen[0].end_ns <= monotonic_ns());
 }
 
@@ -161,8 +159,8 @@ static void what_ran_before_is_moved_along(void **state)
 {
 	start(200 * US, 100);
 	ran(1000, 650, 550);
-	queue_waited(&queue, ran(1000, 550, 350), ago(340));
-	completions_take(&device);
+	wait_ends_add(&queue.wait_ends, ran(1000, 550, 350) + 1, ago(340));
+	submissions_take_done(&device);
 	assert_int_equal(seen_count, 2);
 	assert_true(seen[0].end_ns <= seen[1].begin_ns);
 	assert_true(seen[1].end_ns <= ago(340));
@@ -174,7 +172,7 @@ static void what_ran_behind_is_moved_along(void **state)
 	start(-200 * US, 100);
 	ran(500, 450, 350);
 	ran(600, 350, 340);
-	completions_take(&device);
+	submissions_take_done(&device);
 	assert_int_equal(seen_count, 2);
 	assert_true(seen[0].begin_ns >= ago(500));
 	assert_true(seen[0].end_ns <= seen[1].begin_ns);
@@ -185,9 +183,9 @@ static void what_was_recorded_stays_before(void **state)
 {
 	start(-200 * US, 100);
 	ran(500, 450, 350);
-	completions_take(&device);
+	submissions_take_done(&device);
 	ran(600, 350, 340);
-	completions_take(&device);
+	submissions_take_done(&device);
 	assert_int_equal(seen_count, 2);
 	assert_true(seen[0].end_ns <= seen[1].begin_ns);
 }
@@ -198,7 +196,7 @@ static void what_overlapped_overlaps(void **state)
 	start(0, 100);
 	ran(1000, 450, 350);
 	ran(1000, 400, 300);
-	completions_take(&device);
+	submissions_take_done(&device);
 	assert_at(0, 450, 350);
 	assert_at(1, 400, 300);
 }
@@ -208,9 +206,9 @@ static void what_overlapped_overlaps_later(void **state)
 {
 	start(0, 100);
 	ran(1000, 450, 350);
-	completions_take(&device);
+	submissions_take_done(&device);
 	ran(1000, 400, 300);
-	completions_take(&device);
+	submissions_take_done(&device);
 	assert_at(1, 400, 300);
 }
 
@@ -219,7 +217,7 @@ static void they_come_in_the_order_of_their_begins(void **state)
 	start(0, 100);
 	ran(1000, 400, 300);
 	ran(1000, 500, 450);
-	completions_take(&device);
+	submissions_take_done(&device);
 	assert_int_equal(seen[0].number, 2);
 	assert_int_equal(seen[1].number, 1);
 }
@@ -229,7 +227,7 @@ static void a_bad_clock_is_late(void **state)
 {
 	start(0, 20 * US);
 	ran(1000, 450, 350);
-	completions_take(&device);
+	submissions_take_done(&device);
 	assert_at(0, 470, 370);
 }
 

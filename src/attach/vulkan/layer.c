@@ -11,8 +11,7 @@
 #include "attach/vulkan/vulkan_clock.h"
 #include "attach/vulkan/vulkan_commands.h"
 #include "attach/vulkan/vulkan_device.h"
-#include "attach/vulkan/vulkan_hooks.h"
-#include "attach/vulkan/queues.h"
+#include "attach/vulkan/vulkan_queues.h"
 #include "base/scope.h"
 #include "brick/brick.h"
 
@@ -193,7 +192,7 @@ static struct vulkan_device *adopt_device(VkDevice handle, VkPhysicalDevice phys
 	d->process = getpid();
 	d->set_loader_data = data ? data->u.pfnSetDeviceLoaderData : NULL;
 	pthread_mutex_init(&d->lock, NULL);
-	brick_correlation_init(&d->correlation);
+	device_clock_init(&d->clock);
 #define X(name) d->call.name = (PFN_vk##name)next(handle, "vk" #name);
 	DEVICE_FUNCTIONS(X)
 #undef X
@@ -314,6 +313,24 @@ static VKAPI_ATTR VkResult VKAPI_CALL own_device_layer(
 	return own_layer(count, list);
 }
 
+/* What stands in front of a function of devices; NULL: nothing does. */
+static PFN_vkVoidFunction hook_of(const char *name)
+{
+	static const struct {
+		const char *name;
+		PFN_vkVoidFunction hook;
+	} hooks[] = {
+#define X(name) {"vk" #name, (PFN_vkVoidFunction)hook_##name},
+		HOOKED_FUNCTIONS(X)
+#undef X
+	};
+
+	for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++)
+		if (!strcmp(name, hooks[i].name))
+			return hooks[i].hook;
+	return NULL;
+}
+
 static PFN_vkVoidFunction own_function(const char *name)
 {
 	static const struct {
@@ -357,7 +374,7 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_function(VkDevice device,
 		return (PFN_vkVoidFunction)destroy_device;
 	if (!d)
 		return NULL;
-	PFN_vkVoidFunction next = d->next(device, name), hook = next ? vulkan_hook(name) : NULL;
+	PFN_vkVoidFunction next = d->next(device, name), hook = next ? hook_of(name) : NULL;
 	return hook ? hook : next;
 }
 
@@ -369,7 +386,7 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL instance_function(
 
 	if (own || !in)
 		return own;
-	PFN_vkVoidFunction next = in->next(instance, name), hook = next ? vulkan_hook(name) : NULL;
+	PFN_vkVoidFunction next = in->next(instance, name), hook = next ? hook_of(name) : NULL;
 	return hook ? hook : next;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bringing timestamps back: they are copied in the queue, behind the commands that wrote them, so
- * that the query pools may be used again by whatever comes later. Called by submits.c.
+ * that the query pools may be used again by whatever comes later.
  */
 #include "attach/vulkan/readback.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Readings of a device's clock (clock.h): from the driver, or by a timestamp that is written
- * between two readings of the host's clock. The queue may hold what we do not know of, and that may
- * wait for what the program does next: so a timestamp is looked for only shortly. One that comes
- * later is taken if there is no other, with the wide interval that it has. Called by submits.c,
- * completions.c.
+ * A reading comes from the driver, or from a timestamp that is written between two readings of the
+ * host's clock. The queue may hold what we do not know of, and that may wait for what the program
+ * does next: so a timestamp is looked for only shortly. One that comes later is taken if there is
+ * no other, with the wide interval that it has.
  */
 #include "attach/vulkan/vulkan_clock.h"
 
@@ -27,19 +26,13 @@ int clock_may_calibrate(void)
 	return !wanted || strcmp(wanted, "off") != 0;
 }
 
-static int is_due(const struct vulkan_device *d)
-{
-	return monotonic_ns() - d->correlated_ns >=
-	       brick_correlation_period_ns(&d->correlation, MAX_AGE_NS);
-}
-
 /* Some or none; the next ones are due a period later, or at once if there is no line yet. */
 static void add_readings(
 	struct vulkan_device *d, const struct brick_reading *readings, uint32_t count)
 {
 	if (count)
-		brick_correlation_add(&d->correlation, readings, count);
-	d->correlated_ns = monotonic_ns();
+		brick_correlation_add(&d->clock.correlation, readings, count);
+	d->clock.read_ns = monotonic_ns();
 }
 
 /* So far off the tests want the readings, and as wide as that. */
@@ -125,7 +118,7 @@ static int answer(struct vulkan_device *d, struct brick_reading *reading)
 
 static int answer_soon(struct vulkan_device *d, struct brick_reading *reading)
 {
-	uint64_t patience_ns = d->correlation.count ? SOON_NS : FIRST_NS;
+	uint64_t patience_ns = d->clock.correlation.count ? SOON_NS : FIRST_NS;
 
 	while (!answer(d, reading)) {
 		if (monotonic_ns() - d->stamp.before_ns >= patience_ns)
@@ -141,17 +134,17 @@ void clock_take(struct vulkan_device *d)
 {
 	struct brick_reading reading;
 
-	if (!d->stamp.slot || !answer(d, &reading) || d->correlation.count)
+	if (!d->stamp.slot || !answer(d, &reading) || d->clock.correlation.count)
 		return;
 	add_readings(d, &reading, 1);
-	d->correlated_ns = 0; /* a narrower one is due as soon as it can be had */
+	d->clock.read_ns = 0; /* a narrower one is due as soon as it can be had */
 }
 
 void clock_correlate(struct vulkan_device *d)
 {
 	struct brick_reading readings[READINGS];
 
-	if (d->has_calibration && is_due(d))
+	if (d->has_calibration && device_clock_is_due(&d->clock, MAX_AGE_NS))
 		add_readings(d, readings, read_by_calibration(d, readings));
 }
 
@@ -160,7 +153,7 @@ void clock_correlate_by(struct vulkan_device *d, struct vulkan_queue *queue)
 	struct brick_reading readings[READINGS];
 	uint32_t count = 0;
 
-	if (d->stamp.slot || !is_due(d))
+	if (d->stamp.slot || !device_clock_is_due(&d->clock, MAX_AGE_NS))
 		return;
 	while (count < READINGS && ask(d, queue) && answer_soon(d, &readings[count]))
 		count++;
@@ -169,7 +162,7 @@ void clock_correlate_by(struct vulkan_device *d, struct vulkan_queue *queue)
 
 int clock_is_awaited(const struct vulkan_device *d)
 {
-	return !d->correlation.count && d->stamp.slot;
+	return !d->clock.correlation.count && d->stamp.slot;
 }
 
 void clock_close(struct vulkan_device *d)

@@ -2,7 +2,7 @@
 /* Placing a device's clock on the host's. Under the device's lock. */
 #pragma once
 
-#include "attach/vulkan/vulkan_queue.h"
+#include "attach/vulkan/vulkan_device.h"
 
 /* May the device be asked for its clock? Not if BRICK_VULKAN_CALIBRATION is "off". */
 int clock_may_calibrate(void);

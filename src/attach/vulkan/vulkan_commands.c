@@ -8,11 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "attach/vulkan/cost.h"
-#include "attach/vulkan/vulkan_hooks.h"
-#include "attach/vulkan/vulkan_map.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
+
+enum { FIRST_GROUP = 16, GROUP = 64 };
 
 static struct map buffers = MAP_INITIALIZER; /* VkCommandBuffer -> vulkan_commands */
 static struct map pools = MAP_INITIALIZER;   /* VkCommandPool -> family + 1 */
@@ -20,6 +19,27 @@ static struct map pools = MAP_INITIALIZER;   /* VkCommandPool -> family + 1 */
 struct vulkan_commands *commands_find(VkCommandBuffer handle)
 {
 	return map_get(&buffers, VULKAN_KEY((uintptr_t)handle));
+}
+
+/*
+ * ---- what the layer costs ----
+ * All calls are timed, as they are few or dear, and told of in as large groups as other attachers
+ * tell of theirs: a thread's calls count by their mean.
+ */
+
+static __thread struct {
+	uint64_t ticks;
+	uint32_t calls, was_told;
+} cost __attribute__((tls_model("initial-exec")));
+
+void commands_cost(uint64_t begin_ticks)
+{
+	cost.ticks += brick_ticks() - begin_ticks;
+	if (++cost.calls < (uint32_t)(cost.was_told ? GROUP : FIRST_GROUP))
+		return;
+	brick_hook_cost(cost.calls, cost.ticks / cost.calls);
+	cost.ticks = cost.calls = 0;
+	cost.was_told = 1;
 }
 
 /* ---- query pools ---- */
@@ -171,7 +191,7 @@ void step_end(struct vulkan_commands *c)
 		return;
 	write_timestamp(c, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, 1);
 	c->open = 0;
-	cost_add(begin_ticks - c->begin_ticks);
+	commands_cost(begin_ticks - c->begin_ticks);
 }
 
 /* For the backend inside of the program (src/lib/device/backend_load.h), on the thread that

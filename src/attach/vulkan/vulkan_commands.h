@@ -56,7 +56,7 @@ struct vulkan_commands {
 	ARRAY(struct vulkan_label) labels; /* that are open, the innermost last */
 	uint32_t untimed;		   /* commands that could not be timed */
 	int open;			   /* a step has begun: its second timestamp is due */
-	uint64_t begin_ticks;		   /* that beginning it took (cost.h) */
+	uint64_t begin_ticks;		   /* that beginning it took (commands_cost()) */
 	int excluded;			   /* the program's own libbrick times what is recorded */
 };
 
@@ -83,3 +83,7 @@ void step_end(struct vulkan_commands *commands);
 
 /* The device goes: so does all that was recorded for it. */
 void commands_device_end(struct vulkan_device *device);
+
+/* The layer's part of a call of the program's, since that many ticks; for the estimate of
+ * distortion. */
+void commands_cost(uint64_t begin_ticks);

@@ -11,40 +11,63 @@
 #include <sys/types.h>
 #include <vulkan/vk_layer.h>
 #include <vulkan/vulkan.h>
-#include "base/members.h"
-#include "brick/correlation.h"
+#include "attach/common/device_clock.h"
+#include "attach/common/wait_ends.h"
+#include "base/hashmap.h"
 #include "brick/queue.h"
 #include "lib/probe/wrapped_ticks.h"
 
-/* Functions of devices that the layer stands in front of, by hook_ and their name (hooks.h). */
-#define HOOKED_FUNCTIONS(X)                                                                        \
-	EACH_NAME(X, GetDeviceQueue, GetDeviceQueue2, QueueSubmit, QueueSubmit2, QueueSubmit2KHR,  \
-		QueueWaitIdle, QueuePresentKHR, DeviceWaitIdle, DestroyFence, DestroySemaphore,    \
-		ResetFences, WaitForFences, WaitSemaphores, WaitSemaphoresKHR)                     \
-	EACH_NAME(X, CreateCommandPool, DestroyCommandPool, AllocateCommandBuffers,                \
-		FreeCommandBuffers, BeginCommandBuffer, ResetCommandBuffer, CreateShaderModule,    \
-		DestroyShaderModule, CreateComputePipelines, DestroyPipeline)                      \
-	EACH_NAME(X, CmdBindPipeline, CmdDispatch, CmdDispatchIndirect, CmdDispatchBase,           \
-		CmdDispatchBaseKHR, CmdCopyBuffer, CmdCopyBuffer2, CmdCopyBuffer2KHR,              \
-		CmdCopyImage, CmdCopyImage2, CmdCopyImage2KHR, CmdCopyBufferToImage,               \
-		CmdCopyBufferToImage2, CmdCopyBufferToImage2KHR, CmdCopyImageToBuffer,             \
-		CmdCopyImageToBuffer2, CmdCopyImageToBuffer2KHR, CmdBlitImage, CmdResolveImage,    \
-		CmdClearColorImage, CmdFillBuffer, CmdUpdateBuffer)                                \
-	EACH_NAME(X, CmdBeginRenderPass, CmdEndRenderPass, CmdBeginRenderPass2, CmdEndRenderPass2, \
-		CmdBeginRenderPass2KHR, CmdEndRenderPass2KHR, CmdBeginRendering, CmdEndRendering,  \
-		CmdBeginRenderingKHR, CmdEndRenderingKHR, CmdExecuteCommands)                      \
-	EACH_NAME(X, SetDebugUtilsObjectNameEXT, CmdBeginDebugUtilsLabelEXT,                       \
-		CmdEndDebugUtilsLabelEXT)
+/* Functions of devices that the layer stands in front of, by hook_ and their name:
+ * hook_CmdDispatch() is called for vkCmdDispatch() and calls the next one. */
+#define HOOKED_FUNCTIONS(X)                                                                                         \
+	X(GetDeviceQueue)                                                                                           \
+	X(GetDeviceQueue2)                                                                                          \
+	X(QueueSubmit)                                                                                              \
+	X(QueueSubmit2)                                                                                             \
+	X(QueueSubmit2KHR)                                                                                          \
+	X(QueueWaitIdle)                                                                                            \
+	X(QueuePresentKHR)                                                                                          \
+	X(DeviceWaitIdle)                                                                                           \
+	X(DestroyFence) X(DestroySemaphore) X(ResetFences) X(WaitForFences) X(WaitSemaphores) X(                    \
+		WaitSemaphoresKHR) X(CreateCommandPool) X(DestroyCommandPool) X(AllocateCommandBuffers)             \
+		X(FreeCommandBuffers) X(BeginCommandBuffer) X(ResetCommandBuffer) X(CreateShaderModule) X(          \
+			DestroyShaderModule) X(CreateComputePipelines) X(DestroyPipeline) X(CmdBindPipeline)        \
+			X(CmdDispatch) X(CmdDispatchIndirect) X(CmdDispatchBase) X(CmdDispatchBaseKHR) X(           \
+				CmdCopyBuffer) X(CmdCopyBuffer2) X(CmdCopyBuffer2KHR) X(CmdCopyImage)               \
+				X(CmdCopyImage2) X(CmdCopyImage2KHR) X(CmdCopyBufferToImage) X(                     \
+					CmdCopyBufferToImage2) X(CmdCopyBufferToImage2KHR) X(CmdCopyImageToBuffer)  \
+					X(CmdCopyImageToBuffer2) X(CmdCopyImageToBuffer2KHR) X(                     \
+						CmdBlitImage) X(CmdResolveImage) X(CmdClearColorImage)              \
+						X(CmdFillBuffer) X(CmdUpdateBuffer) X(                              \
+							CmdBeginRenderPass) X(CmdEndRenderPass)                     \
+							X(CmdBeginRenderPass2) X(CmdEndRenderPass2) X(              \
+								CmdBeginRenderPass2KHR) X(CmdEndRenderPass2KHR)     \
+								X(CmdBeginRendering) X(CmdEndRendering) X(          \
+									CmdBeginRenderingKHR) X(CmdEndRenderingKHR) \
+									X(CmdExecuteCommands) X(                    \
+										SetDebugUtilsObjectNameEXT)         \
+										X(CmdBeginDebugUtilsLabelEXT)       \
+											X(CmdEndDebugUtilsLabelEXT)
 
 /* Those that it only calls. */
 #define CALLED_FUNCTIONS(X)                                                                        \
-	EACH_NAME(X, DestroyDevice, CreateFence, GetFenceStatus, EndCommandBuffer,                 \
-		CmdWriteTimestamp, CmdResetQueryPool, CmdCopyQueryPoolResults, CmdPipelineBarrier, \
-		CreateQueryPool, DestroyQueryPool, CreateBuffer, DestroyBuffer,                    \
-		GetBufferMemoryRequirements, AllocateMemory, FreeMemory, BindBufferMemory,         \
-		MapMemory, GetCalibratedTimestampsEXT)
+	X(DestroyDevice)                                                                           \
+	X(CreateFence)                                                                             \
+	X(GetFenceStatus)                                                                          \
+	X(EndCommandBuffer)                                                                        \
+	X(CmdWriteTimestamp)                                                                       \
+	X(CmdResetQueryPool)                                                                       \
+	X(CmdCopyQueryPoolResults)                                                                 \
+	X(CmdPipelineBarrier)                                                                      \
+	X(CreateQueryPool) X(DestroyQueryPool) X(CreateBuffer) X(DestroyBuffer)                    \
+		X(GetBufferMemoryRequirements) X(AllocateMemory) X(FreeMemory) X(BindBufferMemory) \
+			X(MapMemory) X(GetCalibratedTimestampsEXT)
 
 #define DEVICE_FUNCTIONS(X) HOOKED_FUNCTIONS(X) CALLED_FUNCTIONS(X)
+
+#define X(name) extern __typeof__(vk##name) hook_##name;
+HOOKED_FUNCTIONS(X)
+#undef X
 
 struct vulkan_functions {
 #define X(name) PFN_vk##name name;
@@ -71,7 +94,21 @@ struct vulkan_family {
 	VkCommandPool pool; /* ours, for reading back; under the device's lock */
 };
 
-struct vulkan_queue;
+struct vulkan_submission;
+
+/* A queue of a device, and what is in flight on it. Under the device's lock. */
+struct vulkan_queue {
+	struct vulkan_queue *next;
+	VkQueue handle;
+	uint32_t family;
+	struct brick_queue *queue;
+	struct vulkan_submission *first, **last; /* in flight, oldest first */
+	uint64_t number;			 /* of the newest command */
+	struct {
+		uint64_t device_ns, host_ns; /* by the device's clock, and where that was placed */
+	} last_end;			     /* of what is recorded */
+	struct wait_ends wait_ends;
+};
 
 /* A timestamp of ours on its way, to read the clock by. */
 struct vulkan_stamp {
@@ -98,11 +135,12 @@ struct vulkan_device {
 	struct wrapped_ticks counter; /* with the fewest bits that any family has */
 	struct vulkan_queue *queues;
 	struct vulkan_slot *slots; /* free ones */
-	struct brick_correlation correlation;
-	uint64_t correlated_ns; /* when it was last looked at */
-	uint64_t residual_ns;	/* the greatest of all that was recorded */
+	struct device_clock clock;
 	struct vulkan_stamp stamp;
 };
+
+/* As vkGetDeviceQueue() handed it out; NULL: not known. Takes the lock. */
+struct vulkan_queue *queue_find(struct vulkan_device *device, VkQueue handle);
 
 /* By any dispatchable handle of a device (VkDevice, VkQueue, VkCommandBuffer); NULL: not known. */
 struct vulkan_device *vulkan_device_of(const void *handle);
@@ -117,3 +155,32 @@ void vulkan_devices_each(void (*visit)(void *device));
 
 /* Handles that are no pointers, as keys. */
 #define VULKAN_KEY(handle) ((uint64_t)(handle))
+
+/*
+ * A map from handles to what the layer knows of them: looking up takes a read lock.
+ */
+struct map {
+	pthread_rwlock_t lock;
+	struct hashmap entries;
+};
+
+#define MAP_INITIALIZER                            \
+	{                                          \
+		.lock = PTHREAD_RWLOCK_INITIALIZER \
+	}
+
+/* Set or replace; -EINVAL: key 0, -ENOMEM. */
+int map_set(struct map *map, uint64_t key, void *value);
+
+/* NULL: not there. */
+void *map_get(struct map *map, uint64_t key);
+
+/* Remove; what was there, or NULL. */
+void *map_take(struct map *map, uint64_t key);
+
+/* Remove an entry that match() says 1 of; what was there, or NULL. */
+void *map_take_match(
+	struct map *map, int (*match)(const void *value, const void *context), const void *context);
+
+/* Call visit() with each value; it must not change the map. */
+void map_each(struct map *map, void (*visit)(void *value));

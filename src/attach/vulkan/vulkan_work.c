@@ -5,8 +5,7 @@
  */
 #include <string.h>
 #include "attach/vulkan/vulkan_commands.h"
-#include "attach/vulkan/vulkan_hooks.h"
-#include "attach/vulkan/pipelines.h"
+#include "attach/vulkan/vulkan_pipelines.h"
 #include "brick/clock.h"
 
 #define CALL(handle) vulkan_device_of(handle)->call

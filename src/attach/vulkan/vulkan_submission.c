@@ -1,18 +1,110 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Recording what is done: timestamps become commands on their queue, in the order of their begins,
- * on the host's clock. Called with the device's lock held, by submits.c and waits.c.
+ * The batches of a call are gone through in their order, as one may wait for what an earlier one
+ * signals. Timestamps become commands on their queue, in the order of their begins, on the host's
+ * clock.
  */
-#include "attach/vulkan/vulkan_completions.h"
+#include "attach/vulkan/vulkan_submission.h"
 
 #include <stdlib.h>
+#include "attach/common/newest_numbers.h"
 #include "attach/vulkan/vulkan_clock.h"
-#include "attach/vulkan/vulkan_queue.h"
-#include "attach/vulkan/submission.h"
 #include "base/clock_ns.h"
 #include "base/order.h"
 #include "lib/device/correlation_residual.h"
 #include "lib/device/queue_clock.h"
+
+/* ---- semaphores ---- */
+
+static struct newest_number signal_places[1 << 12];
+static struct newest_numbers signals = NEWEST_NUMBERS(signal_places);
+
+uint64_t semaphores_wait(VkSemaphore semaphore, uint64_t value)
+{
+	uint64_t number = newest_numbers_get(&signals, VULKAN_KEY(semaphore), value);
+
+	if (!value)
+		newest_numbers_forget(&signals, VULKAN_KEY(semaphore), value);
+	return number;
+}
+
+void semaphores_forget(VkSemaphore semaphore)
+{
+	newest_numbers_forget_all(&signals, VULKAN_KEY(semaphore));
+}
+
+/* ---- on its way ---- */
+
+struct vulkan_submission *submission_create(uint32_t batch_count)
+{
+	struct vulkan_submission *s = calloc(1, sizeof *s);
+
+	if (!s)
+		return NULL;
+	s->batch_count = batch_count;
+	s->batches = calloc(batch_count + 1, sizeof *s->batches);
+	if (s->batches)
+		return s;
+	free(s);
+	return NULL;
+}
+
+void submission_destroy(struct vulkan_submission *s)
+{
+	for (uint32_t i = 0; i < s->chunks.count; i++)
+		chunk_release(s->chunks.items[i]);
+	array_fini(&s->chunks);
+	array_fini(&s->pending);
+	free(s->batches);
+	array_fini(&s->edges);
+	free(s);
+}
+
+void submission_launch(struct vulkan_submission *s)
+{
+	brick_launch_begin(&s->launch);
+	brick_launch_many(&s->launch, s->pending.count);
+	s->launch_ns = monotonic_ns();
+}
+
+const struct vulkan_submission *submission_find(
+	const struct vulkan_submission *list, uint64_t number)
+{
+	for (; list; list = list->next)
+		for (uint32_t i = list->pending.count; i-- > 0;)
+			if (list->pending.items[i].number == number)
+				return list;
+	return NULL;
+}
+
+void submission_edge(struct vulkan_submission *s, const struct vulkan_edge *edge)
+{
+	if (!array_reserve(&s->edges, 1))
+		s->edges.items[s->edges.count++] = *edge;
+}
+
+static void come_after(struct vulkan_batch *batch, uint64_t number)
+{
+	if (number && batch->after_count < MAX_AFTER)
+		batch->after[batch->after_count++] = number;
+}
+
+void submission_order(struct vulkan_submission *s, int are_numbered, uint64_t before)
+{
+	uint64_t newest = before;
+
+	for (uint32_t i = 0, next = 0; i < s->edges.count; i++) {
+		const struct vulkan_edge *e = &s->edges.items[i];
+		for (; next < s->pending.count && s->pending.items[next].batch <= e->batch; next++)
+			newest = are_numbered ? s->pending.items[next].number : newest;
+		if (e->is_signal)
+			newest_numbers_set(&signals, VULKAN_KEY(e->semaphore), e->value, newest);
+		else
+			come_after(&s->batches[e->batch], semaphores_wait(e->semaphore, e->value));
+	}
+}
+
+/* ---- done ---- */
 
 /* A command whose times are known: on the device's clock, and where that is on the host's. */
 struct timed {
@@ -36,13 +128,13 @@ COMPARATOR(by_begin, struct timed, ORDER(x->begin_ns, y->begin_ns))
 static void place(
 	struct vulkan_device *d, const struct vulkan_queue *queue, struct timed *t, uint64_t now_ns)
 {
-	t->host_ns = t->placed_ns = brick_correlation_host_ns(&d->correlation, t->begin_ns);
-	t->host_end_ns = brick_correlation_host_ns(&d->correlation, t->end_ns);
-	if (d->correlation.residual_ns > MAX_TRUSTED_NS) {
-		t->host_ns -= d->correlation.residual_ns;
-		t->host_end_ns -= d->correlation.residual_ns;
+	t->host_ns = t->placed_ns = brick_correlation_host_ns(&d->clock.correlation, t->begin_ns);
+	t->host_end_ns = brick_correlation_host_ns(&d->clock.correlation, t->end_ns);
+	if (d->clock.correlation.residual_ns > MAX_TRUSTED_NS) {
+		t->host_ns -= d->clock.correlation.residual_ns;
+		t->host_end_ns -= d->clock.correlation.residual_ns;
 	}
-	t->over_ns = queue_over_ns(queue, t->pending->number);
+	t->over_ns = wait_ends_over_ns(&queue->wait_ends, t->pending->number);
 	if (t->over_ns > now_ns)
 		t->over_ns = now_ns;
 }
@@ -88,13 +180,10 @@ static void keep_causal(struct vulkan_queue *queue, struct timed *list, size_t n
 static uint32_t residual_of(struct vulkan_device *d, const struct timed *t)
 {
 	uint64_t ns =
-		brick__correlation_residual_ns(&d->correlation, t->end_ns) +
+		brick__correlation_residual_ns(&d->clock.correlation, t->end_ns) +
 		(t->host_ns > t->placed_ns ? t->host_ns - t->placed_ns : t->placed_ns - t->host_ns);
 
-	ns = ns < UINT32_MAX ? ns : UINT32_MAX;
-	if (ns > d->residual_ns)
-		d->residual_ns = (uint32_t)ns;
-	return (uint32_t)ns;
+	return device_clock_recorded(&d->clock, ns);
 }
 
 static void record(struct vulkan_device *d, struct vulkan_queue *queue, const struct timed *t)
@@ -158,7 +247,7 @@ static void record_all(struct vulkan_device *d, struct vulkan_queue *queue,
 	struct timed *list = calloc(count + 1, sizeof *list);
 	size_t n = collect(d, queue, end, list);
 
-	if (!d->correlation.count) {
+	if (!d->clock.correlation.count) {
 		brick_queue_unsupported(queue->queue, n); /* there is no way to the host's clock */
 		n = 0;
 	}
@@ -193,7 +282,7 @@ static void take_queue(struct vulkan_device *d, struct vulkan_queue *queue)
 		queue->last = &queue->first;
 }
 
-void completions_take(struct vulkan_device *d)
+void submissions_take_done(struct vulkan_device *d)
 {
 	clock_take(d);
 	for (struct vulkan_queue *queue = d->queues; queue; queue = queue->next)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A submission on its way, from its call until its results are there. Under the device's lock. */
+/*
+ * A submission on its way, from its call until its results are there and its commands are recorded.
+ * Under the device's lock.
+ */
 #pragma once
 
 #include "attach/vulkan/vulkan_commands.h"
@@ -34,7 +37,7 @@ struct vulkan_submission {
 	struct vulkan_slot *slot;
 	struct brick_launch launch;
 	uint64_t launch_ns;   /* of CLOCK_MONOTONIC, within the call */
-	uint64_t begin_ticks; /* that we took ahead of the call (cost.h) */
+	uint64_t begin_ticks; /* that we took ahead of the call (commands_cost()) */
 	ARRAY(struct vulkan_chunk *) chunks;
 	ARRAY(struct pending) pending; /* batch by batch */
 	uint32_t timestamps;
@@ -64,3 +67,16 @@ void submission_edge(struct vulkan_submission *submission, const struct vulkan_e
  * queue ahead of this call. are_numbered is 0 if the commands are not recorded.
  */
 void submission_order(struct vulkan_submission *submission, int are_numbered, uint64_t before);
+
+/*
+ * Which command a semaphore's signal stands for, so that what waits for it is known to come after
+ * that. A value of a timeline semaphore is a signal of its own; binary ones have value 0, and are
+ * reset by being waited for. 0: not known. Any thread.
+ */
+uint64_t semaphores_wait(VkSemaphore semaphore, uint64_t value);
+
+/* It goes; the next one may have the same handle. */
+void semaphores_forget(VkSemaphore semaphore);
+
+/* Record what is done, on all queues. */
+void submissions_take_done(struct vulkan_device *device);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hooks that hand out queues, and what a device does with them when it comes and goes. Any thread.
+/*
+ * Queues as programs use them: handed out, submitted to, waited for; and what becomes of them when
+ * their device goes. Any thread.
  */
 #pragma once
 

@@ -3,15 +3,69 @@
  * Hooks of shader modules, compute pipelines and debug names. What is kept of a module is a copy of
  * its words, until the program destroys it.
  */
-#include "attach/vulkan/pipelines.h"
+#include "attach/vulkan/vulkan_pipelines.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "attach/vulkan/vulkan_hooks.h"
-#include "attach/vulkan/vulkan_map.h"
-#include "attach/vulkan/spirv.h"
+#include "base/fnv.h"
 #include "base/scope.h"
+
+/*
+ * ---- what a SPIR-V module says of its entry points ----
+ * SPIR-V specification 1.6, sections 2.3 physical layout, 3.37 instructions: five words of header
+ * and then instructions, length << 16 | opcode, operands. The module is the program's: nothing in
+ * it is trusted.
+ */
+
+struct spirv_entry {
+	uint32_t size[3]; /* of a work group; 0: not known (given by specialisation) */
+	int found;
+};
+
+enum {
+	MAGIC = 0x07230203,
+	HEADER_WORDS = 5,
+	OP_ENTRY_POINT = 15,
+	OP_EXECUTION_MODE = 16,
+	MODE_LOCAL_SIZE = 17,
+};
+
+/* Does a literal string, NUL-terminated and padded to words, equal name? */
+static int equals(const uint32_t *words, size_t count, const char *name)
+{
+	size_t bytes = count * sizeof *words, n = strlen(name);
+
+	return n < bytes && !memcmp(words, name, n + 1);
+}
+
+/* Look for the entry point of that name. words: of the module, count of them. */
+static void spirv_entry_find(
+	struct spirv_entry *entry, const uint32_t *words, size_t count, const char *name)
+{
+	uint32_t id = 0;
+
+	memset(entry, 0, sizeof *entry);
+	if (count < HEADER_WORDS || words[0] != MAGIC)
+		return;
+	for (size_t at = HEADER_WORDS; at < count;) {
+		const uint32_t *op = words + at;
+		size_t length = op[0] >> 16;
+		if (!length || length > count - at)
+			return;
+		uint32_t code = op[0] & 0xffff;
+		if (code == OP_ENTRY_POINT && length > 3 && equals(op + 3, length - 3, name)) {
+			id = op[2];
+			entry->found = 1;
+		}
+		if (code == OP_EXECUTION_MODE && length >= 6 && entry->found && op[1] == id &&
+			op[2] == MODE_LOCAL_SIZE)
+			memcpy(entry->size, op + 3, sizeof entry->size);
+		at += length;
+	}
+}
+
+/* ---- modules and pipelines ---- */
 
 enum { MAX_MODULE_BYTES = 16 << 20 };
 
@@ -40,7 +94,7 @@ VKAPI_ATTR VkResult VKAPI_CALL hook_CreateShaderModule(VkDevice device,
 		return result;
 	module->count = bytes / 4;
 	memcpy(module->words, info->pCode, bytes);
-	module->hash = spirv_hash(module->words, module->count);
+	module->hash = fnv1a(module->words, bytes);
 	free(map_take(&modules, VULKAN_KEY(*out)));
 	if (map_set(&modules, VULKAN_KEY(*out), module))
 		free(module);

@@ -1,34 +1,81 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hooks of submitting: what is in a submission, and the copy of its timestamps that follows it
- * (submits.h). The driver is asked for nothing while the program waits for its own call,
- * but for one small submission behind each of the program's.
+ * The driver is asked for nothing while the program waits for its own call, but for one small
+ * submission behind each of the program's: a copy of the timestamps, into memory of that submission
+ * alone, which is recorded when its fence says so. So results can come as late as they like, and a
+ * command buffer may be submitted or recorded again meanwhile, without any landing on another
+ * submission.
  */
-#include "attach/vulkan/submits.h"
+#include "attach/vulkan/vulkan_queues.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "attach/vulkan/vulkan_clock.h"
-#include "attach/vulkan/vulkan_completions.h"
-#include "attach/vulkan/cost.h"
-#include "attach/vulkan/vulkan_hooks.h"
-#include "attach/vulkan/vulkan_map.h"
-#include "attach/vulkan/vulkan_queue.h"
-#include "attach/vulkan/semaphores.h"
-#include "attach/vulkan/submission.h"
+#include "attach/vulkan/vulkan_submission.h"
+#include "base/clock_ns.h"
 #include "base/scope.h"
 #include "brick/brick.h"
+#include "lib/probe/waits.h"
 
-enum { MAX_IN_FLIGHT = 256 };
+enum { MAX_IN_FLIGHT = 256, EXIT_PATIENCE_S = 1 };
+
+/* ---- handing out ---- */
+
+static void add_queue(struct vulkan_device *d, VkQueue handle, uint32_t family, uint32_t index)
+{
+	struct brick_queue_options options = BRICK_QUEUE_OPTIONS_INIT;
+	char name[96];
+
+	if (!handle || family >= d->family_count || queue_find(d, handle))
+		return;
+	struct vulkan_queue *queue = calloc(1, sizeof *queue);
+	if (!queue)
+		return;
+	snprintf(name, sizeof name, "%.48s family %u queue %u", d->name, family, index);
+	options.name = name;
+	options.backend = "vulkan";
+	options.flags = BRICK_QUEUE_OUT_OF_ORDER; /* only barriers keep commands apart */
+	queue->handle = handle;
+	queue->family = family;
+	queue->last = &queue->first;
+	if (brick_queue_create(&queue->queue, &options)) {
+		free(queue);
+		return;
+	}
+	HOLD(&d->lock);
+	queue->next = d->queues;
+	d->queues = queue;
+}
+
+VKAPI_ATTR void VKAPI_CALL hook_GetDeviceQueue(
+	VkDevice device, uint32_t family, uint32_t index, VkQueue *out)
+{
+	struct vulkan_device *d = vulkan_device_of(device);
+
+	d->call.GetDeviceQueue(device, family, index, out);
+	add_queue(d, *out, family, index);
+}
+
+VKAPI_ATTR void VKAPI_CALL hook_GetDeviceQueue2(
+	VkDevice device, const VkDeviceQueueInfo2 *info, VkQueue *out)
+{
+	struct vulkan_device *d = vulkan_device_of(device);
+
+	d->call.GetDeviceQueue2(device, info, out);
+	add_queue(d, *out, info->queueFamilyIndex, info->queueIndex);
+}
+
+/* ---- submitting ---- */
 
 static struct map fences = MAP_INITIALIZER; /* VkFence -> number of the newest command */
 
-uint64_t submits_fence_number(VkFence fence)
+/* The newest command that a fence waits for; 0: not known. */
+static uint64_t fence_number(VkFence fence)
 {
 	return (uintptr_t)map_get(&fences, VULKAN_KEY(fence));
 }
-
-/* ---- what is in a submission ---- */
 
 static int holds(const struct vulkan_submission *s, const struct vulkan_chunk *chunk)
 {
@@ -77,8 +124,6 @@ static void gather(
 	}
 }
 
-/* ---- submitting ---- */
-
 static void number_commands(struct vulkan_queue *queue, struct vulkan_submission *s)
 {
 	for (uint32_t i = 0; i < s->pending.count; i++)
@@ -97,7 +142,7 @@ static void read_clock(
 	if (d->has_calibration || !s->timestamps)
 		return;
 	HOLD(&d->lock);
-	completions_take(d);
+	submissions_take_done(d);
 	if (!queue->first)
 		clock_correlate_by(d, queue);
 }
@@ -137,7 +182,7 @@ static void submitted(struct vulkan_device *d, struct vulkan_queue *queue,
 	struct vulkan_submission *s, VkResult result, VkFence fence)
 {
 	HOLD(&d->lock);
-	completions_take(d);
+	submissions_take_done(d);
 	brick_queue_unsupported(queue->queue, s->untimed);
 	uint64_t before = queue->number;
 	int is_recorded = result == VK_SUCCESS && s->timestamps && !s->failed && s->launch.number &&
@@ -173,7 +218,7 @@ static void behind_call(struct vulkan_device *d, struct vulkan_queue *queue,
 
 	brick_launch_end(&s->launch);
 	submitted(d, queue, s, result, fence);
-	cost_add(begin_ticks);
+	commands_cost(begin_ticks);
 }
 
 /* ---- the program's calls ---- */
@@ -280,4 +325,181 @@ VKAPI_ATTR void VKAPI_CALL hook_DestroySemaphore(
 {
 	semaphores_forget(semaphore);
 	vulkan_device_of(device)->call.DestroySemaphore(device, semaphore, allocator);
+}
+
+/* ---- waiting: each wait becomes a sample of Synchronize on its thread ---- */
+
+/* The queue that the command is in flight on, or NULL. Under the device's lock. */
+static struct vulkan_queue *queue_of(struct vulkan_device *d, uint64_t number)
+{
+	struct vulkan_queue *queue = d->queues;
+
+	while (queue && !submission_find(queue->first, number))
+		queue = queue->next;
+	return queue;
+}
+
+static void waited(struct vulkan_device *d, uint64_t begin, const struct brick__waits *waits)
+{
+	uint64_t over_ns = monotonic_ns();
+
+	brick__record_waits(begin, brick_ticks(), waits);
+	uint64_t begin_ticks = brick_ticks();
+	HOLD(&d->lock);
+	for (uint32_t i = 0; i < waits->count; i++) {
+		struct vulkan_queue *queue = queue_of(d, waits->numbers[i]);
+		if (queue)
+			wait_ends_add(&queue->wait_ends, waits->numbers[i] + 1, over_ns);
+	}
+	submissions_take_done(d);
+	commands_cost(begin_ticks);
+}
+
+/* The newest commands, of one queue, or of all. Nobody may submit to them meanwhile. */
+static struct brick__waits newest(struct vulkan_device *d, VkQueue handle)
+{
+	struct brick__waits waits = {.count = 0};
+
+	HOLD(&d->lock);
+	for (const struct vulkan_queue *q = d->queues; q; q = q->next)
+		if (!handle || q->handle == handle)
+			brick__waits_add(&waits, q->number);
+	return waits;
+}
+
+/* A hook of what waits for all of a queue, or of a device's queues: `queue` says of which. */
+#define WAIT_IDLE(name, type, queue)                                \
+	VKAPI_ATTR VkResult VKAPI_CALL hook_##name(type handle)     \
+	{                                                           \
+		struct vulkan_device *d = vulkan_device_of(handle); \
+		uint64_t begin = brick_ticks();                     \
+		VkResult result = d->call.name(handle);             \
+		struct brick__waits waits = newest(d, queue);       \
+		waited(d, begin, &waits);                           \
+		return result;                                      \
+	}
+WAIT_IDLE(QueueWaitIdle, VkQueue, handle)
+WAIT_IDLE(DeviceWaitIdle, VkDevice, NULL)
+
+VKAPI_ATTR VkResult VKAPI_CALL hook_WaitForFences(
+	VkDevice device, uint32_t count, const VkFence *list, VkBool32 all, uint64_t timeout_ns)
+{
+	struct vulkan_device *d = vulkan_device_of(device);
+	struct brick__waits waits = {.count = 0};
+	uint64_t begin = brick_ticks();
+	VkResult result = d->call.WaitForFences(device, count, list, all, timeout_ns);
+
+	/* Of any of several it is not known which one it was. */
+	for (uint32_t i = 0; result == VK_SUCCESS && (all || count == 1) && i < count; i++)
+		brick__waits_add(&waits, fence_number(list[i]));
+	waited(d, begin, &waits);
+	return result;
+}
+
+static VkResult wait_semaphores_by(PFN_vkWaitSemaphores next, struct vulkan_device *d,
+	const VkSemaphoreWaitInfo *info, uint64_t timeout_ns)
+{
+	struct brick__waits waits = {.count = 0};
+	uint64_t begin = brick_ticks();
+	VkResult result = next(d->handle, info, timeout_ns);
+	int all = !(info->flags & VK_SEMAPHORE_WAIT_ANY_BIT) || info->semaphoreCount == 1;
+
+	for (uint32_t i = 0; result == VK_SUCCESS && all && i < info->semaphoreCount; i++)
+		brick__waits_add(&waits, semaphores_wait(info->pSemaphores[i], info->pValues[i]));
+	waited(d, begin, &waits);
+	return result;
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL hook_WaitSemaphores(
+	VkDevice device, const VkSemaphoreWaitInfo *info, uint64_t timeout_ns)
+{
+	struct vulkan_device *d = vulkan_device_of(device);
+
+	return wait_semaphores_by(d->call.WaitSemaphores, d, info, timeout_ns);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL hook_WaitSemaphoresKHR(
+	VkDevice device, const VkSemaphoreWaitInfo *info, uint64_t timeout_ns)
+{
+	struct vulkan_device *d = vulkan_device_of(device);
+
+	return wait_semaphores_by(d->call.WaitSemaphoresKHR, d, info, timeout_ns);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL hook_QueuePresentKHR(VkQueue handle, const VkPresentInfoKHR *info)
+{
+	struct vulkan_device *d = vulkan_device_of(handle);
+	VkResult result = d->call.QueuePresentKHR(handle, info);
+
+	HOLD(&d->lock);
+	submissions_take_done(d);
+	return result;
+}
+
+/* ---- devices come and go ---- */
+
+void queues_device_begin(struct vulkan_device *d)
+{
+	brick_note("attach", "Vulkan layer");
+	brick_note("backend", "vulkan %s", d->name);
+}
+
+static void describe_clock(const struct vulkan_device *d)
+{
+	if (!d->clock.residual_ns)
+		return; /* nothing was recorded */
+	brick_note("vulkan.clock", "%s; residual %llu ns",
+		d->has_calibration ? "calibrated timestamps"
+				   : "timestamps between readings of the host's clock",
+		(unsigned long long)d->clock.residual_ns);
+}
+
+void queues_device_end(struct vulkan_device *d)
+{
+	d->call.DeviceWaitIdle(d->handle);
+	HOLD(&d->lock);
+	submissions_take_done(d);
+	describe_clock(d);
+	clock_close(d);
+	while (d->queues) {
+		struct vulkan_queue *queue = d->queues;
+		d->queues = queue->next;
+		while (queue->first) { /* the device is lost */
+			struct vulkan_submission *s = queue->first;
+			queue->first = s->next;
+			brick_queue_dropped(queue->queue, s->pending.count);
+			slot_give_back(s->slot);
+			submission_destroy(s);
+		}
+		brick_queue_destroy(queue->queue);
+		free(queue);
+	}
+	slots_destroy(d);
+}
+
+static void wait_for_last(const struct vulkan_queue *queue)
+{
+	const struct vulkan_submission *last = queue->first;
+
+	while (last && last->next)
+		last = last->next;
+	if (last)
+		slot_wait(last->slot, EXIT_PATIENCE_S);
+}
+
+/* Nothing of the driver's is destroyed: threads of the program may still be using it. */
+void queues_device_exit(struct vulkan_device *d)
+{
+	struct timespec until = timespec_in_ns(CLOCK_REALTIME, EXIT_PATIENCE_S * NS_PER_S);
+
+	if (pthread_mutex_timedlock(&d->lock, &until))
+		return;
+	for (const struct vulkan_queue *queue = d->queues; queue; queue = queue->next)
+		wait_for_last(queue);
+	submissions_take_done(d);
+	for (const struct vulkan_queue *queue = d->queues; queue; queue = queue->next)
+		for (const struct vulkan_submission *s = queue->first; s; s = s->next)
+			brick_queue_dropped(queue->queue, s->pending.count);
+	describe_clock(d);
+	pthread_mutex_unlock(&d->lock);
 }
