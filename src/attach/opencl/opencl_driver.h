@@ -8,48 +8,33 @@
 
 #include <CL/cl.h>
 
+/* clang-format off */
 /* Those that we stand in front of. */
-#define DRIVER_HOOKED(X)                                                                                  \
-	X(clCloneKernel)                                                                                  \
-	X(clCreateCommandQueue)                                                                           \
-	X(clCreateCommandQueueWithProperties)                                                             \
-	X(clCreateKernel)                                                                                 \
-	X(clCreateKernelsInProgram)                                                                       \
-	X(clCreateProgramWithSource)                                                                      \
-	X(clCreateUserEvent)                                                                              \
-	X(clEnqueueBarrierWithWaitList)                                                                   \
-	X(clEnqueueCopyBuffer)                                                                            \
-	X(clEnqueueCopyBufferRect) X(clEnqueueCopyBufferToImage) X(clEnqueueCopyImage) X(                 \
-		clEnqueueCopyImageToBuffer) X(clEnqueueFillBuffer) X(clEnqueueFillImage)                  \
-		X(clEnqueueMapBuffer) X(clEnqueueMapImage) X(clEnqueueMarker) X(                          \
-			clEnqueueMarkerWithWaitList) X(clEnqueueMigrateMemObjects)                        \
-			X(clEnqueueNDRangeKernel) X(clEnqueueNativeKernel) X(clEnqueueReadBuffer) X(      \
-				clEnqueueReadBufferRect) X(clEnqueueReadImage) X(clEnqueueSVMFree)        \
-				X(clEnqueueSVMMap) X(clEnqueueSVMMemFill) X(clEnqueueSVMMemcpy) X(        \
-					clEnqueueSVMMigrateMem) X(clEnqueueSVMUnmap) X(clEnqueueTask)     \
-					X(clEnqueueUnmapMemObject) X(clEnqueueWriteBuffer) X(             \
-						clEnqueueWriteBufferRect) X(clEnqueueWriteImage)          \
-						X(clFinish) X(clGetCommandQueueInfo) X(                   \
-							clGetEventProfilingInfo)                          \
-							X(clGetExtensionFunctionAddress) X(               \
-								clGetExtensionFunctionAddressForPlatform) \
-								X(clReleaseCommandQueue) X(               \
-									clRetainCommandQueue)             \
-									X(clSetCommandQueueProperty) X(   \
-										clSetKernelArg)           \
-										X(clWaitForEvents)
+#define DRIVER_HOOKED(X) \
+	X(clCloneKernel) X(clCreateCommandQueue) X(clCreateCommandQueueWithProperties) \
+	X(clCreateKernel) X(clCreateKernelsInProgram) X(clCreateProgramWithSource) \
+	X(clCreateUserEvent) X(clEnqueueBarrierWithWaitList) X(clEnqueueCopyBuffer) \
+	X(clEnqueueCopyBufferRect) X(clEnqueueCopyBufferToImage) X(clEnqueueCopyImage) \
+	X(clEnqueueCopyImageToBuffer) X(clEnqueueFillBuffer) X(clEnqueueFillImage) \
+	X(clEnqueueMapBuffer) X(clEnqueueMapImage) X(clEnqueueMarker) \
+	X(clEnqueueMarkerWithWaitList) X(clEnqueueMigrateMemObjects) \
+	X(clEnqueueNDRangeKernel) X(clEnqueueNativeKernel) X(clEnqueueReadBuffer) \
+	X(clEnqueueReadBufferRect) X(clEnqueueReadImage) X(clEnqueueSVMFree) \
+	X(clEnqueueSVMMap) X(clEnqueueSVMMemFill) X(clEnqueueSVMMemcpy) \
+	X(clEnqueueSVMMigrateMem) X(clEnqueueSVMUnmap) X(clEnqueueTask) \
+	X(clEnqueueUnmapMemObject) X(clEnqueueWriteBuffer) X(clEnqueueWriteBufferRect) \
+	X(clEnqueueWriteImage) X(clFinish) X(clGetCommandQueueInfo) \
+	X(clGetEventProfilingInfo) X(clGetExtensionFunctionAddress) \
+	X(clGetExtensionFunctionAddressForPlatform) X(clReleaseCommandQueue) \
+	X(clRetainCommandQueue) X(clSetCommandQueueProperty) X(clSetKernelArg) \
+	X(clWaitForEvents)
 
 /* Those that we only call. */
-#define DRIVER_CALLED(X)            \
-	X(clFlush)                  \
-	X(clGetDeviceAndHostTimer)  \
-	X(clGetDeviceInfo)          \
-	X(clGetEventInfo)           \
-	X(clGetImageInfo)           \
-	X(clGetKernelInfo)          \
-	X(clGetKernelWorkGroupInfo) \
-	X(clGetPlatformIDs)         \
+#define DRIVER_CALLED(X) \
+	X(clFlush) X(clGetDeviceAndHostTimer) X(clGetDeviceInfo) X(clGetEventInfo) \
+	X(clGetImageInfo) X(clGetKernelInfo) X(clGetKernelWorkGroupInfo) X(clGetPlatformIDs) \
 	X(clGetPlatformInfo) X(clGetProgramInfo) X(clReleaseEvent) X(clRetainEvent)
+/* clang-format on */
 
 /* A function that the library lacks is NULL. */
 struct driver {

@@ -17,51 +17,37 @@
 #include "brick/queue.h"
 #include "lib/probe/wrapped_ticks.h"
 
+/* clang-format off */
 /* Functions of devices that the layer stands in front of, by hook_ and their name:
  * hook_CmdDispatch() is called for vkCmdDispatch() and calls the next one. */
-#define HOOKED_FUNCTIONS(X)                                                                                         \
-	X(GetDeviceQueue)                                                                                           \
-	X(GetDeviceQueue2)                                                                                          \
-	X(QueueSubmit)                                                                                              \
-	X(QueueSubmit2)                                                                                             \
-	X(QueueSubmit2KHR)                                                                                          \
-	X(QueueWaitIdle)                                                                                            \
-	X(QueuePresentKHR)                                                                                          \
-	X(DeviceWaitIdle)                                                                                           \
-	X(DestroyFence) X(DestroySemaphore) X(ResetFences) X(WaitForFences) X(WaitSemaphores) X(                    \
-		WaitSemaphoresKHR) X(CreateCommandPool) X(DestroyCommandPool) X(AllocateCommandBuffers)             \
-		X(FreeCommandBuffers) X(BeginCommandBuffer) X(ResetCommandBuffer) X(CreateShaderModule) X(          \
-			DestroyShaderModule) X(CreateComputePipelines) X(DestroyPipeline) X(CmdBindPipeline)        \
-			X(CmdDispatch) X(CmdDispatchIndirect) X(CmdDispatchBase) X(CmdDispatchBaseKHR) X(           \
-				CmdCopyBuffer) X(CmdCopyBuffer2) X(CmdCopyBuffer2KHR) X(CmdCopyImage)               \
-				X(CmdCopyImage2) X(CmdCopyImage2KHR) X(CmdCopyBufferToImage) X(                     \
-					CmdCopyBufferToImage2) X(CmdCopyBufferToImage2KHR) X(CmdCopyImageToBuffer)  \
-					X(CmdCopyImageToBuffer2) X(CmdCopyImageToBuffer2KHR) X(                     \
-						CmdBlitImage) X(CmdResolveImage) X(CmdClearColorImage)              \
-						X(CmdFillBuffer) X(CmdUpdateBuffer) X(                              \
-							CmdBeginRenderPass) X(CmdEndRenderPass)                     \
-							X(CmdBeginRenderPass2) X(CmdEndRenderPass2) X(              \
-								CmdBeginRenderPass2KHR) X(CmdEndRenderPass2KHR)     \
-								X(CmdBeginRendering) X(CmdEndRendering) X(          \
-									CmdBeginRenderingKHR) X(CmdEndRenderingKHR) \
-									X(CmdExecuteCommands) X(                    \
-										SetDebugUtilsObjectNameEXT)         \
-										X(CmdBeginDebugUtilsLabelEXT)       \
-											X(CmdEndDebugUtilsLabelEXT)
+#define HOOKED_FUNCTIONS(X) \
+	X(GetDeviceQueue) X(GetDeviceQueue2) X(QueueSubmit) X(QueueSubmit2) \
+	X(QueueSubmit2KHR) X(QueueWaitIdle) X(QueuePresentKHR) X(DeviceWaitIdle) \
+	X(DestroyFence) X(DestroySemaphore) X(ResetFences) X(WaitForFences) X(WaitSemaphores) \
+	X(WaitSemaphoresKHR) X(CreateCommandPool) X(DestroyCommandPool) \
+	X(AllocateCommandBuffers) X(FreeCommandBuffers) X(BeginCommandBuffer) \
+	X(ResetCommandBuffer) X(CreateShaderModule) X(DestroyShaderModule) \
+	X(CreateComputePipelines) X(DestroyPipeline) X(CmdBindPipeline) X(CmdDispatch) \
+	X(CmdDispatchIndirect) X(CmdDispatchBase) X(CmdDispatchBaseKHR) X(CmdCopyBuffer) \
+	X(CmdCopyBuffer2) X(CmdCopyBuffer2KHR) X(CmdCopyImage) X(CmdCopyImage2) \
+	X(CmdCopyImage2KHR) X(CmdCopyBufferToImage) X(CmdCopyBufferToImage2) \
+	X(CmdCopyBufferToImage2KHR) X(CmdCopyImageToBuffer) X(CmdCopyImageToBuffer2) \
+	X(CmdCopyImageToBuffer2KHR) X(CmdBlitImage) X(CmdResolveImage) X(CmdClearColorImage) \
+	X(CmdFillBuffer) X(CmdUpdateBuffer) X(CmdBeginRenderPass) X(CmdEndRenderPass) \
+	X(CmdBeginRenderPass2) X(CmdEndRenderPass2) X(CmdBeginRenderPass2KHR) \
+	X(CmdEndRenderPass2KHR) X(CmdBeginRendering) X(CmdEndRendering) \
+	X(CmdBeginRenderingKHR) X(CmdEndRenderingKHR) X(CmdExecuteCommands) \
+	X(SetDebugUtilsObjectNameEXT) X(CmdBeginDebugUtilsLabelEXT) \
+	X(CmdEndDebugUtilsLabelEXT)
 
 /* Those that it only calls. */
-#define CALLED_FUNCTIONS(X)                                                                        \
-	X(DestroyDevice)                                                                           \
-	X(CreateFence)                                                                             \
-	X(GetFenceStatus)                                                                          \
-	X(EndCommandBuffer)                                                                        \
-	X(CmdWriteTimestamp)                                                                       \
-	X(CmdResetQueryPool)                                                                       \
-	X(CmdCopyQueryPoolResults)                                                                 \
-	X(CmdPipelineBarrier)                                                                      \
-	X(CreateQueryPool) X(DestroyQueryPool) X(CreateBuffer) X(DestroyBuffer)                    \
-		X(GetBufferMemoryRequirements) X(AllocateMemory) X(FreeMemory) X(BindBufferMemory) \
-			X(MapMemory) X(GetCalibratedTimestampsEXT)
+#define CALLED_FUNCTIONS(X) \
+	X(DestroyDevice) X(CreateFence) X(GetFenceStatus) X(EndCommandBuffer) \
+	X(CmdWriteTimestamp) X(CmdResetQueryPool) X(CmdCopyQueryPoolResults) \
+	X(CmdPipelineBarrier) X(CreateQueryPool) X(DestroyQueryPool) X(CreateBuffer) \
+	X(DestroyBuffer) X(GetBufferMemoryRequirements) X(AllocateMemory) X(FreeMemory) \
+	X(BindBufferMemory) X(MapMemory) X(GetCalibratedTimestampsEXT)
+/* clang-format on */
 
 #define DEVICE_FUNCTIONS(X) HOOKED_FUNCTIONS(X) CALLED_FUNCTIONS(X)
 
