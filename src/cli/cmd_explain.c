@@ -5,7 +5,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/selection_options.h"
-#include "analysis/explain/show.h"
+#include "ui/text/explain_view.h"
 #include "ui/text/ceilings_view.h"
 #include "cli/die.h"
 #include "cli/input.h"

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "analysis/explain/show.h"
+#include "ui/text/explain_view.h"
 #include "tests/unit/explain_engine.h"
 
 #define FIGURE(best)                               \
@@ -32,6 +32,7 @@ static const struct ceilings machine = {.levels = levels,
 static struct explain_engine engine;
 static struct explain_facts facts;
 static struct findings findings;
+static struct finding_words words;
 
 static void ask(const struct wrong *wrong)
 {
@@ -47,10 +48,15 @@ static void forget(void)
 	run_fini(&engine.run);
 }
 
+static void words_of(const struct finding *finding)
+{
+	finding_words(&words, &facts, finding);
+}
+
 static const struct finding *find(const char *rule)
 {
 	for (size_t i = 0; i < findings.count; i++)
-		if (!strcmp(findings.list[i].rule, rule))
+		if (!strcmp(finding_rule_id(findings.list[i].rule), rule))
 			return &findings.list[i];
 	return NULL;
 }
@@ -59,23 +65,33 @@ static const struct finding *find(const char *rule)
 static void first(const struct wrong *wrong, const char *rule, uint64_t us)
 {
 	ask(wrong);
-	if (!findings.count || strcmp(findings.list[0].rule, rule))
-		fail_msg("%s is first, not %s", findings.count ? findings.list[0].rule : "nothing",
-			rule);
+	const char *found = findings.count ? finding_rule_id(findings.list[0].rule) : "nothing";
+	if (strcmp(found, rule))
+		fail_msg("%s is first, not %s", found, rule);
 	if (us && findings.list[0].cost_ns != us * US)
 		fail_msg("%s: %llu ns, expected %llu us", rule,
 			(unsigned long long)findings.list[0].cost_ns, (unsigned long long)us);
-	assert_true(findings.list[0].what[0] && findings.list[0].evidence[0] &&
-		    findings.list[0].advice[0] && findings.list[0].show[0]);
+	words_of(&findings.list[0]);
+	assert_true(words.what[0] && words.evidence[0] && words.advice[0] && words.show[0]);
 	forget();
 }
 
 static void never(const struct wrong *wrong, const char *rule)
 {
 	ask(wrong);
-	if (find(rule))
-		fail_msg("%s found: %s (%s)", rule, find(rule)->what, find(rule)->evidence);
+	if (find(rule)) {
+		words_of(find(rule));
+		fail_msg("%s found: %s (%s)", rule, words.what, words.evidence);
+	}
 	forget();
+}
+
+static void nothing_is_found(void)
+{
+	if (!findings.count)
+		return;
+	words_of(&findings.list[0]);
+	fail_msg("%s found: %s", finding_rule_id(findings.list[0].rule), words.what);
 }
 
 static void nothing_wrong(void **state)
@@ -84,13 +100,11 @@ static void nothing_wrong(void **state)
 	(void)state;
 
 	ask(&none);
-	if (findings.count)
-		fail_msg("%s found: %s", findings.list[0].rule, findings.list[0].what);
-	assert_int_equal(findings.rules, 16);
+	nothing_is_found();
+	assert_int_equal(FINDING_RULES, 16);
 	forget();
 	ask(&quick);
-	if (findings.count)
-		fail_msg("%s found: %s", findings.list[0].rule, findings.list[0].what);
+	nothing_is_found();
 	forget();
 }
 
@@ -189,7 +203,8 @@ static void bounded(void **state)
 	assert_in_range(ftell(out), 1000, EXPLAIN_JSON_BYTES);
 	rewind(out);
 	text[fread(text, 1, sizeof text - 1, out)] = 0;
-	assert_non_null(strstr(text, findings.list[0].what));
+	words_of(&findings.list[0]);
+	assert_non_null(strstr(text, words.what));
 	fclose(out);
 	forget();
 }

@@ -12,7 +12,7 @@ static int list_steps(struct explain_facts *f)
 {
 	const struct run *run = f->run;
 
-	f->scratch = calloc(run->step_count + 1, sizeof *f->scratch);
+	f->scratch = calloc(run->step_count + 1, sizeof(*f->scratch));
 	if (!f->scratch)
 		return -ENOMEM;
 	for (int p = 0; p < STEP_PHASES; p++) {
@@ -78,7 +78,7 @@ static int find_path(struct explain_facts *f)
 int explain_facts_init(
 	struct explain_facts *f, const struct run *run, const struct ceilings *ceilings)
 {
-	memset(f, 0, sizeof *f);
+	memset(f, 0, sizeof(*f));
 	f->run = run;
 	f->ceilings = ceilings;
 	int rc = step_index_init(&f->index, run);
@@ -109,7 +109,7 @@ void explain_facts_fini(struct explain_facts *f)
 	}
 	free(f->scratch);
 	step_index_fini(&f->index);
-	memset(f, 0, sizeof *f);
+	memset(f, 0, sizeof(*f));
 }
 
 const struct summary_row *explain_row(const struct explain_phase *phase, const char *name)

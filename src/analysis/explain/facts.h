@@ -51,3 +51,9 @@ uint64_t explain_step_ns(const struct explain_phase *phase, uint32_t step);
 /* The median (the lower one of two) of those of its list from first on, before end; 0: none. */
 uint64_t explain_median_ns(const struct explain_facts *facts, const struct explain_phase *phase,
 	uint64_t first, uint64_t end);
+
+/* Part of a whole; 0 of nothing. */
+static inline double explain_share(uint64_t part, uint64_t whole)
+{
+	return whole ? (double)part / (double)whole : 0;
+}

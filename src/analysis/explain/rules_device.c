@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices: what did not run on them, what went to and fro, and when they had nothing to do. */
-#include <stdio.h>
+/* Devices: work that ran beside them, copies to and from them, and their idle time. */
 #include <string.h>
 #include "analysis/path/schedule.h"
 #include "analysis/accounts/unknown.h"
-#include "analysis/explain/explain_rules.h"
-#include "ui/text/units.h"
+#include "analysis/explain/finding.h"
 
-static int is_category(const struct summary_row *row, uint32_t category)
+static bool is_category(const struct summary_row *row, uint32_t category)
 {
 	return row->category && !strcmp(row->category, brick_category_name(category));
 }
 
-/* A brick that computes, of which no device did anything. */
-static int computes_on_cpu(const struct summary_row *row)
+/* True for a brick that computes without a device. */
+static bool computes_on_cpu(const struct summary_row *row)
 {
 	return !row->on_device && row->device_ns == ANALYSIS_UNKNOWN && row->category &&
 	       !is_category(row, BRICK_CATEGORY_ENGINE) && !is_category(row, BRICK_CATEGORY_WAIT) &&
@@ -21,7 +19,7 @@ static int computes_on_cpu(const struct summary_row *row)
 	       strcmp(row->name, brick_name(BRICK_SAMPLING));
 }
 
-/* Time of the bricks that do; which of them takes most, and executions of all. */
+/* Time of the bricks that compute on the CPU, the largest of them, and their executions. */
 static uint64_t on_cpu_ns(
 	const struct explain_phase *phase, const struct summary_row **most, uint64_t *count)
 {
@@ -41,30 +39,14 @@ static uint64_t on_cpu_ns(
 	return ns;
 }
 
-int rule_ran_on_cpu(const struct explain_facts *f, enum step_phase p, struct finding *out)
+bool rule_ran_on_cpu(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	const struct explain_phase *phase = &f->phases[p];
-	const struct summary_row *most;
-	uint64_t count;
-	char ns[UNITS_BYTES], busy[UNITS_BYTES];
-
-	if (!phase->queue || !(out->cost_ns = on_cpu_ns(phase, &most, &count)))
-		return 0;
-	explain_say(out->what, "operations ran on the CPU beside a device, most of all %.47s",
-		most->name);
-	explain_say(out->evidence,
-		"%llu executions on threads, %s of it in %.47s, none of them launched anything; "
-		"the device was busy %s",
-		(unsigned long long)count, units_time(ns, most->wall_ns), most->name,
-		units_time(busy, phase->queue->busy_ns));
-	explain_say(out->advice,
-		"offload those layers too (-ngl), or use a type that the device's backend has a "
-		"kernel for");
-	explain_say(out->show, "brick tree --step %s", step_phase_name(p));
-	return 1;
+	out->cost_ns = on_cpu_ns(phase, &out->of.ran_on_cpu.most, &out->of.ran_on_cpu.executions);
+	return phase->queue && out->cost_ns;
 }
 
-static int is_transfer(uint32_t kind)
+static bool is_transfer(uint32_t kind)
 {
 	return kind == BRICK_KERNEL_H2D || kind == BRICK_KERNEL_D2H || kind == BRICK_KERNEL_D2D;
 }
@@ -85,32 +67,24 @@ static void count_transfers(
 	}
 }
 
-int rule_copies(const struct explain_facts *f, enum step_phase p, struct finding *out)
+bool rule_copies(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	const struct explain_phase *phase = &f->phases[p];
-	uint64_t count = 0, bytes = 0;
-	char split[UNITS_BYTES], in[UNITS_BYTES], back[UNITS_BYTES], size[UNITS_BYTES];
-	uint64_t split_ns = explain_on_cpu_ns(phase, "SplitCopy");
+	uint64_t between_ns = explain_on_cpu_ns(phase, "SplitCopy");
 	uint64_t in_ns = explain_on_cpu_ns(phase, brick_name(BRICK_INPUT_COPY));
-	uint64_t back_ns = explain_on_cpu_ns(phase, brick_name(BRICK_OUTPUT_COPY));
+	uint64_t out_ns = explain_on_cpu_ns(phase, brick_name(BRICK_OUTPUT_COPY));
 
-	out->cost_ns = split_ns + in_ns + back_ns;
+	out->cost_ns = between_ns + in_ns + out_ns;
+	out->of.copies.between_ns = between_ns;
+	out->of.copies.in_ns = in_ns;
+	out->of.copies.out_ns = out_ns;
 	if (!phase->queue || !out->cost_ns)
-		return 0;
-	count_transfers(f, p, &count, &bytes);
-	explain_say(out->what, "the engine's thread copies between backends");
-	explain_say(out->evidence,
-		"its time: between backends %s, to the device %s, back %s; %llu transfers of %s",
-		units_time(split, split_ns), units_time(in, in_ns), units_time(back, back_ns),
-		(unsigned long long)count, units_bytes(size, bytes));
-	explain_say(out->advice,
-		"keep whole blocks on one device (-ngl, --override-tensor), and logits of the last "
-		"token only");
-	explain_say(out->show, "brick report --by queue");
-	return 1;
+		return false;
+	count_transfers(f, p, &out->of.copies.transfers, &out->of.copies.bytes);
+	return true;
 }
 
-/* Time of the host that is another finding's: the device is idle then for that reason. */
+/* Time of the host that other findings account for: the device is idle because of them. */
 static uint64_t otherwise_busy_ns(const struct explain_facts *f, const struct explain_phase *phase)
 {
 	const struct summary_row *most;
@@ -122,32 +96,21 @@ static uint64_t otherwise_busy_ns(const struct explain_facts *f, const struct ex
 	       explain_on_cpu_ns(phase, brick_name(BRICK_OUTPUT_COPY));
 }
 
-/* The device had nothing to do while a step ran: the host did not launch fast enough. */
-int rule_launch_bound(const struct explain_facts *f, enum step_phase p, struct finding *out)
+/* The device was idle while a step ran, because the host did not launch fast enough. */
+bool rule_launch_bound(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	const struct explain_phase *phase = &f->phases[p];
 	const struct queue_time *q = phase->queue;
-	char idle[UNITS_BYTES], mean[UNITS_BYTES], host[UNITS_BYTES];
 
 	if (!q || !q->commands || !phase->steps)
-		return 0;
+		return false;
 	uint64_t other_ns = otherwise_busy_ns(f, phase);
 	uint64_t idle_ns = q->idle_ns > other_ns ? q->idle_ns - other_ns : 0;
 	if (idle_ns < q->wall_ns / 4)
-		return 0;
-	uint64_t record_ns = explain_on_cpu_ns(phase, "RecordCommands");
+		return false;
 	out->cost_ns = idle_ns;
 	out->certainty = FINDING_LIKELY;
-	explain_say(out->what, "the device waits for the host: idle for %s of the %s steps",
-		units_percent(idle, explain_share(idle_ns, q->wall_ns)), step_phase_name(p));
-	explain_say(out->evidence,
-		"%llu commands a step, of %s each; the host spent %s in recording and launching",
-		(unsigned long long)(q->commands / phase->steps),
-		units_time(mean, q->busy_ns / q->commands),
-		record_ns ? units_time(host, record_ns) : "an unknown time");
-	explain_say(out->advice,
-		"launch less: graphs (GGML_CUDA_GRAPHS), flash attention (-fa), larger batches; or "
-		"give the host's thread a faster core of its own");
-	explain_say(out->show, "brick report --by queue");
-	return 1;
+	out->of.launch_bound.idle_ns = idle_ns;
+	out->of.launch_bound.record_ns = explain_on_cpu_ns(phase, "RecordCommands");
+	return true;
 }

@@ -1,14 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asks every rule about every phase, and ranks what they found. */
-#include "base/order.h"
 #include "analysis/explain/finding.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/order.h"
+
 enum { MIN_PART = 50 }; /* a finding costs at least 1/50 of its phase */
 
-static int matters(const struct explain_facts *facts, const struct finding *finding)
+static const struct {
+	const char *id;
+	bool (*find)(const struct explain_facts *facts, enum step_phase phase, struct finding *out);
+} rules[FINDING_RULES] = {
+#define EXPLAIN_ENTRY(name, id) {id, rule_##name},
+	EXPLAIN_RULES(EXPLAIN_ENTRY)
+#undef EXPLAIN_ENTRY
+};
+
+static bool matters(const struct explain_facts *facts, const struct finding *finding)
 {
 	return !finding->cost_ns ||
 	       finding->cost_ns >= facts->phases[finding->phase].wall_ns / MIN_PART;
@@ -16,32 +26,21 @@ static int matters(const struct explain_facts *facts, const struct finding *find
 
 COMPARATOR(by_cost, struct finding, ORDER(y->cost_ns, x->cost_ns))
 
-static size_t count_rules(void)
-{
-	size_t n = 0;
-
-	while (explain_rules[n].id)
-		n++;
-	return n;
-}
-
 int findings_init(struct findings *findings, const struct explain_facts *facts)
 {
-	size_t rules = count_rules();
-
-	*findings = (struct findings){.rules = rules};
-	findings->list = calloc(rules * STEP_PHASES + 1, sizeof *findings->list);
+	*findings = (struct findings){0};
+	findings->list = calloc(FINDING_RULES * STEP_PHASES, sizeof(*findings->list));
 	if (!findings->list)
 		return -ENOMEM;
 	for (int phase = 0; phase < STEP_WARM_UP; phase++)
-		for (size_t i = 0; i < rules && facts->phases[phase].summary; i++) {
+		for (int rule = 0; rule < FINDING_RULES && facts->phases[phase].summary; rule++) {
 			struct finding *f = &findings->list[findings->count];
 			*f = (struct finding){
-				.rule = explain_rules[i].id, .phase = (enum step_phase)phase};
+				.rule = (enum finding_rule)rule, .phase = (enum step_phase)phase};
 			findings->count +=
-				explain_rules[i].find(facts, f->phase, f) && matters(facts, f);
+				rules[rule].find(facts, f->phase, f) && matters(facts, f);
 		}
-	qsort(findings->list, findings->count, sizeof *findings->list, by_cost);
+	qsort(findings->list, findings->count, sizeof(*findings->list), by_cost);
 	return 0;
 }
 
@@ -49,6 +48,11 @@ void findings_fini(struct findings *findings)
 {
 	free(findings->list);
 	*findings = (struct findings){0};
+}
+
+const char *finding_rule_id(enum finding_rule rule)
+{
+	return rules[rule].id;
 }
 
 const char *finding_certainty_name(enum finding_certainty certainty)

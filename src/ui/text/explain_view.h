@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Findings as sentences: as text for people, and as JSON (schema brick/explain/1), which is at most
+ * EXPLAIN_JSON_BYTES. Any thread.
+ */
+#pragma once
+
+#include <stdio.h>
+#include "analysis/explain/finding.h"
+
+enum { EXPLAIN_JSON_BYTES = 8192 };
+
+/* The sentences of a finding; what does not fit is cut. */
+struct finding_words {
+	char what[128], evidence[288];
+	const char *advice;
+	char show[48]; /* the command that shows it, without the recording */
+};
+
+void finding_words(struct finding_words *words, const struct explain_facts *facts,
+	const struct finding *finding);
+
+/* top: how many findings; 0: all. */
+void explain_text(
+	const struct explain_facts *facts, const struct findings *findings, size_t top, FILE *out);
+void explain_json(
+	const struct explain_facts *facts, const struct findings *findings, size_t top, FILE *out);
