@@ -3,12 +3,14 @@
  * `brick top`: options, and the choice between the screen and headless forms. Where pictures come
  * from is in top_source.c, what they look like in tui/.
  */
-#include "ui/top/top_source.h"
+#include "ui/top/top_headless.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/accounts/unknown.h"
+#include "brick/error.h"
 #include "cli/command.h"
 #include "cli/history_runs.h"
 #include "cli/die.h"
@@ -124,8 +126,10 @@ static void take_operand(struct top_options *o, int argc, char **argv)
 
 static void parse(struct top_options *o, int argc, char **argv)
 {
-	*o = (struct top_options){
-		.interval_s = 1, .phase = REPORT_PHASES_APART, .selection = SELECTION_INIT};
+	*o = (struct top_options){.load = input_load,
+		.interval_s = 1,
+		.phase = REPORT_PHASES_APART,
+		.selection = SELECTION_INIT};
 	options_parse(&command_top, o, argc, argv);
 	if (o->json && !o->headless)
 		die_usage("top", "--json: goes with --headless");
@@ -140,6 +144,42 @@ struct session {
 	struct top top;
 };
 
+static void open_source(struct top_source *source, const struct top_options *options)
+{
+	const char *what = options->operand, *why;
+	int rc = top_source_open(source, options, &why);
+	if (rc >= 0)
+		return;
+	if (options->command && rc == -ENOSYS)
+		die(CLI_SYSTEM, "top: /proc is not there, through which it finds itself");
+	if (options->command)
+		die(CLI_SYSTEM, "top: %s", brick_strerror(rc));
+	if (rc == -ENOENT)
+		die(CLI_INPUT, "%s: there is no such process, and no such file", what);
+	if (rc == -EACCES)
+		die(CLI_SYSTEM,
+			"%s: it is another user's process; only that user (or root) can "
+			"look into it",
+			what);
+	if (rc == BRICK_ENOTRECORDED && why)
+		die(CLI_INPUT, "%s: its session cannot be read: %s", what, why);
+	if (rc == BRICK_ENOTRECORDED)
+		die(CLI_INPUT,
+			"%s: the process is not being recorded and has no libbrick session inside; "
+			"start it with 'brick top -- CMD' or 'brick record -- CMD'",
+			what);
+	die(CLI_SYSTEM, "%s: %s", what, brick_strerror(rc));
+}
+
+/* Ends the program on what top_source_look() returns, when nothing can be shown. */
+static void check(const struct session *s, int rc)
+{
+	if (rc == BRICK_ENOTRECORDED)
+		die(CLI_INPUT, "%s: %s", s->source.path, s->source.fault);
+	if (rc < 0)
+		die(CLI_SYSTEM, "top: not enough memory");
+}
+
 /* A whole recording to hold pictures against; its name is safe to show. */
 static void take_baseline(struct top *top, const char *operand)
 {
@@ -148,15 +188,20 @@ static void take_baseline(struct top *top, const char *operand)
 
 	if (!run->step_count)
 		die(CLI_INPUT, "%s: holds no steps: there are no tokens to compare by", run->path);
-	top_baseline_set(
-		top, picture_create(run, top->phase, false, ANALYSIS_UNKNOWN), text_safe(operand));
+	struct picture *picture = picture_create(run, top->phase, false, ANALYSIS_UNKNOWN);
+	if (!picture)
+		die(CLI_SYSTEM, "%s: not enough memory", operand);
+	top_baseline_set(top, picture, text_safe(operand));
 }
 
 static unsigned look(void *context)
 {
 	struct session *s = context;
-	if (!s->top.held)
-		top_source_look(&s->source, &s->top);
+	int rc = s->top.held ? 0 : top_source_look(&s->source, &s->top);
+	if (rc == -ENOMEM)
+		text_fail(rc);
+	else
+		check(s, rc);
 	unsigned ms = (unsigned)(s->top.interval_s * 1000);
 	/* nobody should wait for the first picture */
 	return !s->top.picture && !s->top.about.over && ms > 100 ? 100 : ms;
@@ -185,7 +230,6 @@ static int run_top(int argc, char **argv)
 	struct top_options options;
 	struct session session = {0};
 	const struct screen_calls calls = {look, reset, &session};
-	int code = CLI_DONE;
 	parse(&options, argc, argv);
 	bool headless = options.headless || options.dump_width;
 	const char *obstacle = headless ? NULL : screen_obstacle();
@@ -193,7 +237,7 @@ static int run_top(int argc, char **argv)
 		die(CLI_SYSTEM, "top: %s", obstacle);
 	if (options.budget) /* before anything is started */
 		input_budget(&session.budget, options.budget);
-	top_source_open(&session.source, &options);
+	open_source(&session.source, &options);
 	top_init(&session.top, text_is_utf8());
 	session.top.view = options.view;
 	/* a reader of JSON counts on all, as of `brick report` */
@@ -206,11 +250,11 @@ static int run_top(int argc, char **argv)
 	if (options.expand)
 		session.top.tree.open_depth = INT32_MAX;
 	if (headless) {
-		code = top_headless(
-			&session.source, &session.top, options.budget ? &session.budget : NULL);
+		check(&session, top_headless(&session.source, &session.top,
+					options.budget ? &session.budget : NULL));
 	} else {
 		/* what is wrong with a file is said before the screen is ours */
-		top_source_look(&session.source, &session.top);
+		check(&session, top_source_look(&session.source, &session.top));
 		screen_run(&session.top, &calls);
 	}
 	int gate = judge(&session);
@@ -218,7 +262,7 @@ static int run_top(int argc, char **argv)
 		report_budget_close(&session.budget);
 	int ended = top_source_close(&session.source);
 	top_fini(&session.top);
-	return ended ? ended : code ? code : gate;
+	return ended ? ended : gate;
 }
 
 const struct cli_command command_top = {

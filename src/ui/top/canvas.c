@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The cells of a screen. A character that is two columns wide owns the cell to its right, which is
- * empty then; nothing is ever drawn across the edge of a canvas. Called by all widgets.
+ * empty then; nothing is ever drawn across the edge of a canvas.
  */
 #include "ui/top/canvas.h"
 
@@ -10,8 +10,7 @@
 #include <string.h>
 #include <wchar.h>
 
-#include "ui/text/memory.h"
-#include "ui/text/text_out.h"
+#include "ui/text/text.h"
 #include "base/utf8.h"
 
 void canvas_init(struct canvas *canvas, int width, int height, bool utf8)
@@ -20,7 +19,9 @@ void canvas_init(struct canvas *canvas, int width, int height, bool utf8)
 	canvas->height = height < 1 ? 1 : height;
 	canvas->utf8 = utf8;
 	canvas->cells =
-		xcalloc((size_t)canvas->width * (size_t)canvas->height, sizeof(*canvas->cells));
+		text_room((size_t)canvas->width * (size_t)canvas->height, sizeof(*canvas->cells));
+	if (!canvas->cells)
+		canvas->width = canvas->height = 0;
 	for (int i = 0; i < canvas->width * canvas->height; i++)
 		canvas->cells[i].text[0] = ' ';
 }

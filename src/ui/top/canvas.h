@@ -2,7 +2,7 @@
 /*
  * A screen in memory: cells with one character and one style each. Widgets draw on it and know
  * nothing of terminals; it is then shown by screen.h or written as plain text. Text must be safe
- * (src/ui/text/text_out.h). What lies outside is cut off. One thread.
+ * (src/ui/text/text.h). What lies outside is cut off. One thread.
  */
 #pragma once
 
@@ -38,7 +38,7 @@ struct canvas {
 	struct canvas_cell *cells;
 };
 
-/* The cells are blank. Ends the program without memory. */
+/* The cells are blank. Without memory there are none, which text_error() tells. */
 void canvas_init(struct canvas *canvas, int width, int height, bool utf8);
 void canvas_fini(struct canvas *canvas);
 

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lays out and draws tables. Called by the views that are lists. */
+/* Lays out and draws tables. */
 #include "ui/top/grid.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/accounts/unknown.h"
 #include "base/order.h"
-#include "ui/text/memory.h"
-#include "ui/text/text_out.h"
-#include "ui/text/units.h"
+#include "ui/text/text.h"
 
 enum { GAP = 1, MIN_BAR = 6, MAX_BAR = 24, MIN_FIRST = 12 };
 
@@ -26,19 +25,31 @@ void grid_column_add(struct grid *grid, const char *title, enum grid_kind kind, 
 		grid->columns[grid->column_count++] = (struct grid_column){title, kind, rank};
 }
 
+static void clear_cells(struct grid_row *row)
+{
+	for (size_t c = 0; c < GRID_COLUMNS; c++)
+		free(row->cells[c]);
+	memset(row, 0, sizeof(*row));
+}
+
 void grid_fini(struct grid *grid)
 {
 	for (size_t i = 0; i < grid->row_count; i++)
-		for (size_t c = 0; c < GRID_COLUMNS; c++)
-			free(grid->rows[i].cells[c]);
+		clear_cells(&grid->rows[i]);
+	clear_cells(&grid->spare);
 	free(grid->rows);
 	memset(grid, 0, sizeof(*grid));
 }
 
 struct grid_row *grid_add(struct grid *grid)
 {
-	grid->rows =
-		xgrow(grid->rows, &grid->row_capacity, grid->row_count + 1, sizeof(*grid->rows));
+	void *rows = array_grow(
+		grid->rows, &grid->row_capacity, grid->row_count + 1, sizeof(*grid->rows));
+	if (text_fail(rows ? 0 : -ENOMEM) < 0) {
+		clear_cells(&grid->spare);
+		return &grid->spare;
+	}
+	grid->rows = rows;
 	struct grid_row *row = &grid->rows[grid->row_count];
 	memset(row, 0, sizeof(*row));
 	row->number = grid->row_count++;

@@ -36,6 +36,7 @@ struct grid {
 	int order; /* the column, largest first, that rows come by; 0: none */
 	struct grid_row *rows;
 	size_t row_count, row_capacity;
+	struct grid_row spare; /* taken, and not shown, where there is no memory for a row */
 };
 
 /* Where the user is in a list. All zeros is the beginning of one. */

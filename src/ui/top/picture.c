@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Computes what is shown, at most once per picture and phase. Called by the views and by top. */
+/*
+ * Computes what is shown, at most once per picture and phase. What a view asks for and there is no
+ * memory for is empty, which text_error() tells.
+ */
 #include "ui/top/picture.h"
 
 #include <stdlib.h>
@@ -9,7 +12,7 @@
 #include "analysis/accounts/unknown.h"
 #include "base/clock_ns.h"
 #include "brick/error.h"
-#include "ui/text/memory.h"
+#include "ui/text/text.h"
 #include "analysis/machine/ceilings_file.h"
 
 /*
@@ -22,22 +25,25 @@ static void forget_counts(struct summary_row *rows, size_t count)
 		rows[i].count = rows[i].total_ns = rows[i].self_ns = ANALYSIS_UNKNOWN;
 }
 
-static void sum_up(struct picture *p, struct report *report, enum summary_by by)
+static int sum_up(struct picture *p, struct report *report, enum summary_by by)
 {
 	if (report->summary)
-		return;
+		return 0;
 	report->run = p->run;
-	xcheck(summary_create(&report->summary, p->run, by, p->phase));
+	int rc = text_fail(summary_create(&report->summary, p->run, by, p->phase));
+	if (rc < 0)
+		return rc;
 	report->shown = report->summary->row_count;
 	if (!p->live)
-		return;
+		return 0;
 	/* The samples of a live run are a part of what the threads counted. */
 	report->summary->mismatched = 0;
 	report->summary->steps.ttft_ns = p->ttft_ns;
 	if (p->phase == SUMMARY_ALL_PHASES || by == SUMMARY_BY_THREAD || by == SUMMARY_BY_LAYER)
-		return;
+		return 0;
 	forget_counts(report->summary->rows, report->summary->row_count);
 	forget_counts(report->summary->categories, report->summary->category_count);
+	return 0;
 }
 
 /* Kept from picture to picture: they are of the same machine, and a file. NULL: there are none. */
@@ -53,7 +59,7 @@ static const struct ceilings *kept_ceilings(const struct run *run)
 		ceilings_destroy(kept);
 		free(kept_path);
 		kept = NULL;
-		kept_path = xstrdup(path);
+		kept_path = text_copy(path);
 		if (ceilings_read(&kept, path, &why) < 0)
 			kept = NULL;
 	}
@@ -62,15 +68,18 @@ static const struct ceilings *kept_ceilings(const struct run *run)
 
 const struct roofline *picture_roofline(struct picture *p)
 {
+	static const struct roofline none;
 	if (!p->roofline)
-		xcheck(roofline_create(&p->roofline, p->run, &p->index, kept_ceilings(p->run)));
-	return p->roofline;
+		text_fail(roofline_create(&p->roofline, p->run, &p->index, kept_ceilings(p->run)));
+	return p->roofline ? p->roofline : &none;
 }
 
-static void compute(struct picture *p)
+static int compute(struct picture *p)
 {
 	struct report *report = &p->report;
-	sum_up(p, report, SUMMARY_BY_BRICK);
+	int rc = sum_up(p, report, SUMMARY_BY_BRICK);
+	if (rc < 0)
+		return rc;
 	presence_of_run(&report->presence, p->run, &p->index);
 	losses_of_run(&report->losses, p->run, report->summary->mismatched);
 	if (p->live)
@@ -80,6 +89,7 @@ static void compute(struct picture *p)
 		distortion_estimate(&report->phases[phase], report->summary, phase);
 	if (kept_ceilings(p->run))
 		report->roofline = picture_roofline(p);
+	return 0;
 }
 
 static void count_exact(struct picture *p)
@@ -148,24 +158,6 @@ uint64_t picture_step_percentile(const struct picture *p, int phase, unsigned pe
 	return percent == 50 ? times->p50_ns : times->p99_ns;
 }
 
-struct picture *picture_create(struct run *run, int phase, bool live, uint64_t ttft_ns)
-{
-	struct picture *p = xcalloc(1, sizeof(*p));
-	p->run = run;
-	p->phase = phase;
-	p->live = live;
-	p->ttft_ns = ttft_ns;
-	p->tree_step = RUN_NONE;
-	p->taken_ns = monotonic_ns();
-	xcheck(step_index_init(&p->index, run));
-	count_exact(p);
-	compute(p);
-	if (run->selected)
-		count_samples(p);
-	measure_after(p);
-	return p;
-}
-
 static void forget(struct picture *p)
 {
 	summary_destroy(p->report.summary);
@@ -196,32 +188,59 @@ void picture_destroy(struct picture *p)
 	free(p);
 }
 
-void picture_phase_set(struct picture *p, int phase)
+struct picture *picture_create(struct run *run, int phase, bool live, uint64_t ttft_ns)
+{
+	struct picture *p = text_room(1, sizeof(*p));
+	if (!p) {
+		run_destroy(run);
+		return NULL;
+	}
+	p->run = run;
+	p->phase = phase;
+	p->live = live;
+	p->ttft_ns = ttft_ns;
+	p->tree_step = RUN_NONE;
+	p->taken_ns = monotonic_ns();
+	if (text_fail(step_index_init(&p->index, run)) < 0 || compute(p) < 0) {
+		picture_destroy(p);
+		return NULL;
+	}
+	count_exact(p);
+	if (run->selected)
+		count_samples(p);
+	measure_after(p);
+	return p;
+}
+
+int picture_phase_set(struct picture *p, int phase)
 {
 	if (phase == p->phase)
-		return;
+		return 0;
 	forget(p);
 	p->phase = phase;
-	compute(p);
+	return compute(p);
 }
+
+static const struct summary no_summary;
 
 const struct summary *picture_threads(struct picture *p)
 {
 	sum_up(p, &p->threads, SUMMARY_BY_THREAD);
-	return p->threads.summary;
+	return p->threads.summary ? p->threads.summary : &no_summary;
 }
 
 const struct summary *picture_kernels(struct picture *p)
 {
 	sum_up(p, &p->kernels, SUMMARY_BY_KERNEL);
-	return p->kernels.summary;
+	return p->kernels.summary ? p->kernels.summary : &no_summary;
 }
 
 const struct heatmap *picture_heat(struct picture *p)
 {
+	static const struct heatmap none;
 	if (!p->heat)
-		xcheck(heatmap_create(&p->heat, p->run, &p->index, p->phase));
-	return p->heat;
+		text_fail(heatmap_create(&p->heat, p->run, &p->index, p->phase));
+	return p->heat ? p->heat : &none;
 }
 
 static uint32_t last_step(const struct picture *p)
@@ -253,9 +272,9 @@ const struct call_tree *picture_tree(struct picture *p)
 	p->tree_step = last_step(p);
 	uint32_t lane = p->run->step_count ? RUN_NONE : busiest_lane(p->run);
 	if (p->tree_step != RUN_NONE)
-		xcheck(call_tree_of_step(&p->tree, p->run, &p->index, p->tree_step));
+		text_fail(call_tree_of_step(&p->tree, p->run, &p->index, p->tree_step));
 	else if (lane != RUN_NONE)
-		xcheck(call_tree_of_lane(&p->tree, p->run, &p->index, lane));
+		text_fail(call_tree_of_lane(&p->tree, p->run, &p->index, lane));
 	return p->tree;
 }
 
@@ -265,7 +284,7 @@ const struct path_section *picture_path(struct picture *p, const char **why)
 		p->path_made = true;
 		p->path_error = path_create(&p->path, p->run, &p->index, RUN_NONE);
 		if (p->path_error < 0 && p->path_error != BRICK_ENOTRECORDED)
-			xcheck(p->path_error);
+			text_fail(p->path_error);
 	}
 	*why = p->run->step_count ? "no step has ended yet" : "nothing was recorded yet";
 	if (p->path_error < 0 || !p->path->section_count)

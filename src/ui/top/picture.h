@@ -43,15 +43,15 @@ struct picture {
 	uint64_t executions; /* exact, of all bricks */
 };
 
-/* Takes the run. ttft_ns counts for live pictures only. Ends the program without memory. */
+/* Takes the run. ttft_ns counts for live pictures only. NULL: not enough memory. */
 struct picture *picture_create(struct run *run, int phase, bool live, uint64_t ttft_ns);
 void picture_destroy(struct picture *picture);
 
 /* The p50 or p99 of all steps of a phase, live by the statistics of threads; ANALYSIS_UNKNOWN. */
 uint64_t picture_step_percentile(const struct picture *picture, int phase, unsigned percent);
 
-/* Look at another phase: all is computed anew. */
-void picture_phase_set(struct picture *picture, int phase);
+/* Look at another phase: all is computed anew. -ENOMEM: the picture can only be destroyed. */
+int picture_phase_set(struct picture *picture, int phase);
 
 const struct summary *picture_threads(struct picture *picture);
 const struct summary *picture_kernels(struct picture *picture);

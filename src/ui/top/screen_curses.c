@@ -3,8 +3,8 @@
  * The terminal through ncursesw. All keys come in raw, Ctrl-C and Ctrl-Z too, so that they reach
  * nobody but us; a signal that ends us first puts the terminal back in order.
  */
-#include "base/clock_ns.h"
 #include "ui/top/screen.h"
+
 #include <ncurses.h>
 #include <errno.h>
 #include <poll.h>
@@ -15,6 +15,9 @@
 #include <term.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/clock_ns.h"
+#include "ui/text/text.h"
 
 enum { CTRL_C = 3, CTRL_Z = 26, DELETE = 127, CTRL_H = 8, CTRL_L = 12, CTRL_B = 2, CTRL_F = 6 };
 
@@ -122,28 +125,28 @@ static void suspend(void)
 	refresh();
 }
 
-/* Follow one key; 1: quit. */
-static int follow(struct top *top, const struct screen_calls *calls, int raw_key)
+/* Follow one key; true: quit. */
+static bool follow(struct top *top, const struct screen_calls *calls, int raw_key)
 {
 	if (raw_key == CTRL_Z) {
 		suspend();
-		return 0;
+		return false;
 	}
 	if (raw_key == CTRL_L)
 		clearok(curscr, TRUE);
 	switch (top_key(top, key_of(raw_key))) {
 	case TOP_QUIT:
-		return 1;
+		return true;
 	case TOP_RESET:
 		calls->reset(calls->context);
 		break;
 	default:
 		break;
 	}
-	return 0;
+	return false;
 }
 
-/* The program ends in the middle of it, for lack of memory. */
+/* The program ends while the screen is shown. */
 static void put_back(void)
 {
 	if (!isendwin())
@@ -160,6 +163,9 @@ static int loop(struct top *top, const struct screen_calls *calls)
 			now = monotonic_ns() / 1000000;
 		}
 		show(top);
+		if (text_error() < 0)
+			snprintf(top->message, sizeof(top->message),
+				"Not enough memory for all of it");
 		timeout(due_ms > now ? (int)(due_ms - now) : 0);
 		double interval_s = top->interval_s;
 		int key = getch();

@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Draws the screen as a whole, and keeps state that outlives pictures. Called by src/cli/cmd_top.c.
+/*
+ * State that outlives pictures; the header, tabs, help and foot around a view; and what keys do.
+ * Movement and searching are the same in all views; a view is asked first only for keys that it
+ * declares its own.
  */
 #include "ui/top/top.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "analysis/accounts/unknown.h"
+#include "record/inject/attachers.h"
+#include "ui/text/losses_text.h"
+#include "ui/text/text.h"
+
+enum { HEADER_LINES = 5 };
 
 const struct view_class *const top_views[TOP_VIEWS] = {
 	&view_bricks,
@@ -53,7 +63,11 @@ void top_baseline_set(struct top *top, struct picture *baseline, char *name)
 {
 	top->baseline = baseline;
 	top->baseline_name = name;
-	picture_phase_set(baseline, top->phase);
+	if (picture_phase_set(baseline, top->phase) < 0) {
+		picture_destroy(baseline);
+		top->baseline = NULL;
+		return;
+	}
 	history_of_run(&top->before, baseline);
 }
 
@@ -75,7 +89,11 @@ void top_phase_set(struct top *top, int phase)
 	top->phase = phase;
 	if (!top->picture)
 		return;
-	picture_phase_set(top->picture, phase);
+	if (picture_phase_set(top->picture, phase) < 0) {
+		picture_destroy(top->picture);
+		top->picture = NULL;
+		return;
+	}
 	if (top->baseline)
 		top_baseline_set(top, top->baseline, top->baseline_name);
 	if (top->picture->live)
@@ -96,19 +114,241 @@ int top_view_find(const char *name)
 	return found < 0 ? -1 : found;
 }
 
-struct grid_place *top_place(struct top *top)
+/* ---- the header: what runs, engine and step, how fast, and how far to trust it ---- */
+
+static void draw_title(const struct top *top, struct canvas *canvas)
 {
-	return &top->places[top->view];
+	SCOPED char *state = text_format(
+		"%s%s", top->held ? "held; " : "", top->about.state ? top->about.state : "");
+	int used = (int)text_width(state);
+	enum style style = top->about.fault ? STYLE_ALARM : top->held ? STYLE_NOTICE : STYLE_FINE;
+	int x = canvas_text(canvas, 0, 0, canvas->width, STYLE_HEADING, "brick top  ");
+	canvas_print(canvas, x, 0, canvas->width - x - used - 2, STYLE_NORMAL, "%s%s%s",
+		top->about.what ? top->about.what : "", top->baseline ? " against " : "",
+		top->baseline ? top->baseline_name : "");
+	if (used < canvas->width - x)
+		canvas_right(canvas, canvas->width - used, 0, used, style, state);
 }
 
-void top_draw_nothing(struct canvas *canvas, int y, const char *why)
+/* "ggml 0.9.4"; NULL: no engine said its version. */
+static char *attached_engine(const struct run *run)
 {
-	canvas_print(canvas, 1, y + 1, canvas->width - 2, STYLE_FAINT, "%s", why);
+	for (const struct attacher *const *a = attachers; *a; a++) {
+		const char *key = (*a)->version_note;
+		const char *version = key ? run_note_find(run, key) : NULL;
+		if (version)
+			return text_format("%s %s", (*a)->title, version);
+	}
+	return NULL;
+}
+
+/* From the notes of the attachment; else what is attached. */
+static char *engine(const struct run *run)
+{
+	const char *engine = run_note_find(run, "engine"), *backend = run_note_find(run, "backend");
+	const char *attached = run_note_find(run, "attach");
+	if (!run->process_count)
+		return text_copy("nothing attached");
+	SCOPED char *name = attached_engine(run);
+	if (!name)
+		name = text_copy(engine ? engine : attached ? attached : "libbrick inside");
+	SCOPED char *text = text_format("%s, %s", name, backend ? backend : "cpu");
+	return text_safe(text);
+}
+
+/* The innermost engine phase that is open now: "ModelLoad"; NULL: none. */
+static const char *open_phase(const struct picture *p)
+{
+	const struct run *run = p->run;
+	const char *name = NULL;
+	for (size_t l = 0; p->live && l < run->lane_count; l++)
+		for (size_t i = run->lanes[l].sample_count; i-- > 0;) {
+			const struct run_sample *s = &run->lanes[l].samples[i];
+			if (s->flags & RUN_SAMPLE_OPEN)
+				name = run->bricks[run->sites[s->site].brick].name;
+			if (!s->depth)
+				break;
+		}
+	return name;
+}
+
+static char *step_text(const struct picture *p)
+{
+	uint64_t decode = p->exact[STEP_DECODE].count, prefill = p->exact[STEP_PREFILL].count;
+	const char *open = open_phase(p);
+	if (!p->live) {
+		decode = p->report.summary->steps.phases[STEP_DECODE].count;
+		prefill = p->report.summary->steps.phases[STEP_PREFILL].count;
+	}
+	if (!decode && !prefill)
+		return text_format("no steps%s%s", open ? ", in " : "", open ? open : "");
+	SCOPED char *text =
+		text_format("%llu prefill + %llu decode%s%s", (unsigned long long)prefill,
+			(unsigned long long)decode, open ? ", in " : "", open ? open : "");
+	return text_safe(text);
+}
+
+/* "2 threads, 1 queue". */
+static char *lanes_text(const struct run *run)
+{
+	size_t queues = run_queue_count(run), threads = run->lane_count - queues;
+	char *text = text_format("%zu thread%s", threads, threads == 1 ? "" : "s");
+	if (!queues)
+		return text;
+	char *both = text_format("%s, %zu queue%s", text, queues, queues == 1 ? "" : "s");
+	free(text);
+	return both;
+}
+
+static void draw_engine(const struct top *top, struct canvas *canvas)
+{
+	char phase[24] = "";
+	if (top->phase != SUMMARY_ALL_PHASES)
+		snprintf(phase, sizeof(phase), "[%s]", step_phase_name(top->phase));
+	int width = (int)strlen(phase);
+	const struct picture *p = top->picture;
+	SCOPED char *name = engine(p->run), *step = step_text(p), *lanes = lanes_text(p->run);
+	char took[UNITS_BYTES];
+	uint64_t ns = p->run->end_ns > p->run->start_ns ? p->run->end_ns - p->run->start_ns : 0;
+	canvas_print(canvas, 0, 1, canvas->width - width - (width > 0), STYLE_NORMAL,
+		"%s; %s; %s; %s", name, lanes, step, units_time(took, ns));
+	canvas_right(canvas, canvas->width - width, 1, width, STYLE_NORMAL, phase);
+}
+
+/* Over the run: of a recording as its report says, of a live process by exact statistics. */
+static double over_run(const struct picture *p, int phase)
+{
+	if (!p->live)
+		return report_tokens_per_s(&p->report.summary->steps.phases[phase]);
+	return picture_tokens_per_s(&p->exact[phase]);
+}
+
+/* What there is place for, whole; the first stands in any case. Frees the text. */
+static int draw_part(struct canvas *canvas, int x, char *text)
+{
+	int width = (int)text_width(text) + (x ? 2 : 0);
+	if (!x || x + width <= canvas->width)
+		x += canvas_print(canvas, x, 2, canvas->width - x, x ? STYLE_NORMAL : STYLE_HEADING,
+			"%s%s", x ? "; " : "", text);
+	free(text);
+	return x;
+}
+
+static char *rate_text(const struct top *top)
+{
+	const struct picture *p = top->picture;
+	char over[UNITS_BYTES], now[UNITS_BYTES];
+	units_number(over, over_run(p, STEP_DECODE));
+	if (!p->live)
+		return text_format("%s tokens/s over the run", over);
+	units_number(now, history_tokens_per_s(&top->history, STEP_DECODE));
+	return text_format("%s tokens/s now, %s over the run", now, over);
+}
+
+/* The p99 is known once there are 100. */
+static char *steps_text(const struct picture *p)
+{
+	char p50[UNITS_BYTES], p99[UNITS_BYTES];
+	uint64_t p99_ns = picture_step_percentile(p, STEP_DECODE, 99);
+	units_time(p50, picture_step_percentile(p, STEP_DECODE, 50));
+	units_time(p99, p99_ns);
+	if (p99_ns == ANALYSIS_UNKNOWN)
+		return text_format("step p50 %s", p50);
+	return text_format("step p50 %s p99 %s", p50, p99);
+}
+
+static void draw_speed(const struct top *top, struct canvas *canvas)
+{
+	const struct picture *p = top->picture;
+	const struct step_times *steps = &p->report.summary->steps;
+	char prefill[UNITS_BYTES], first[UNITS_BYTES];
+	int x = draw_part(canvas, 0, rate_text(top));
+	x = draw_part(canvas, x, steps_text(p));
+	x = draw_part(canvas, x, text_format("first token %s", units_time(first, steps->ttft_ns)));
+	draw_part(canvas, x,
+		text_format("prefill %s", units_number(prefill, over_run(p, STEP_PREFILL))));
+}
+
+/* NULL: nothing lost. */
+static char *losses_text(const struct losses *losses)
+{
+	char *text = losses->incomplete ? text_copy("not finished") : NULL;
+	uint64_t count;
+	char what[LOSS_BYTES];
+	for (size_t k = 0; losses_describe(losses, k, &count, what); k++) {
+		char number[UNITS_BYTES];
+		text_append(&text, ", ", "%s %s", units_count(number, count), what);
+	}
+	return text;
+}
+
+static void draw_trust(const struct top *top, struct canvas *canvas)
+{
+	const struct picture *p = top->picture;
+	const struct summary *summary = p->report.summary;
+	const struct distortion *d = &p->report.distortion;
+	char coverage[UNITS_BYTES], samples[UNITS_BYTES];
+	SCOPED char *losses = losses_text(&p->report.losses);
+	int x = canvas_print(canvas, 0, 3, canvas->width, STYLE_NORMAL, "Coverage %s; distortion ",
+		units_percent(coverage, summary->wall_ns ? summary->coverage : -1));
+	if (d->share >= 0)
+		x += canvas_print(
+			canvas, x, 3, canvas->width - x, STYLE_NORMAL, "%.2f%%; ", 100 * d->share);
+	else
+		x += canvas_print(canvas, x, 3, canvas->width - x, STYLE_NORMAL, "-; ");
+	if (p->live)
+		x += canvas_print(canvas, x, 3, canvas->width - x, STYLE_NORMAL, "%s samples/s; ",
+			history_samples_per_s(&top->history) < 0
+				? "-"
+				: units_count(
+					  samples, (uint64_t)history_samples_per_s(&top->history)));
+	canvas_print(canvas, x, 3, canvas->width - x, losses ? STYLE_ALARM : STYLE_NORMAL, "%s",
+		losses ? losses : "nothing lost");
+}
+
+static void draw_header(struct top *top, struct canvas *canvas)
+{
+	draw_title(top, canvas);
+	if (!top->picture)
+		return;
+	draw_engine(top, canvas);
+	draw_speed(top, canvas);
+	if (top->about.fault)
+		canvas_print(canvas, 0, 3, canvas->width, STYLE_ALARM, "%s", top->about.fault);
+	else
+		draw_trust(top, canvas);
+}
+
+/* ---- help, tabs and foot ---- */
+
+static const char *const help_lines[] = {
+	"1-9 0, Tab, left, right, h l  other view        p  all phases, decode, prefill",
+	"up down PgUp PgDn g G, j k    move              Enter  more of the row",
+	"/  search   n N  next, previous                 s  sort by the next column",
+	"Space  hold the picture                         S  the other way round",
+	"+ -  faster, slower                             r  count from now on (live)",
+	"?  this help                                    q  quit",
+	"",
+	"Tree:   Enter, right, l: open   left, h: close   e: open all   c: close all",
+	"Layers: < and > move the columns",
+	"",
+	"Times are of the thread that runs the steps (SHARE, /TOKEN) or of all threads.",
+	"Of a live process SHARE, the tree, layers and threads are of its last moments;",
+	"counts, times and percentiles are exact since its start, or since r. AVG, P50, P99 and",
+	"rates are of the time on the CPU where the details (Enter) say BASIS cpu.",
+	"",
+	"Any key goes back.",
+};
+
+static void draw_help(struct canvas *canvas, int y, int height)
+{
+	for (int i = 0; i < (int)(sizeof(help_lines) / sizeof(help_lines[0])) && i < height; i++)
+		canvas_text(canvas, 1, y + i, canvas->width - 2, STYLE_NORMAL, help_lines[i]);
 }
 
 static bool is_shown(const struct top *top, int view)
 {
-	return top_views[view] != &view_output || top->about.log;
+	return !top_views[view]->is_log || top->about.log;
 }
 
 /* From that with most room to that with least. */
@@ -188,28 +428,308 @@ static void draw_foot(const struct top *top, struct canvas *canvas, int y)
 
 void top_draw(struct top *top, struct canvas *canvas)
 {
-	int y = TOP_HEADER_LINES, height = canvas->height - TOP_HEADER_LINES - 2;
+	int y = HEADER_LINES, height = canvas->height - HEADER_LINES - 2;
 	const struct view_class *view = top_views[top->view];
 	top->width = canvas->width;
 	top->height = canvas->height;
-	top_draw_header(top, canvas);
+	draw_header(top, canvas);
 	draw_tabs(top, canvas, y - 1);
 	if (height < 2)
 		canvas_text(canvas, 0, y, canvas->width, STYLE_NOTICE, "(too low a window)");
 	else if (top->mode == TOP_HELP)
-		top_draw_help(top, canvas, y, height + 1);
-	else if (!top->picture && view != &view_output)
-		top_draw_nothing(canvas, y,
+		draw_help(canvas, y, height + 1);
+	else if (!top->picture && !view->is_log)
+		view_draw_nothing(canvas, y,
 			top->about.fault  ? top->about.fault
 			: top->about.over ? "Nothing was recorded."
 					  : "Nothing has been recorded yet; waiting.");
 	else if (top->mode == TOP_DETAIL && view->detail)
 		view->detail(top, canvas, y, height + 1);
 	else if (view->text)
-		top_draw_text(top, canvas, y, height + 1);
+		view_draw_text(view, top, canvas, y, height + 1);
 	else if (view->draw)
 		view->draw(top, canvas, y, height + 1);
 	else
-		top_draw_table(top, canvas, y, height + 1);
+		view_draw_table(view, top, canvas, y, height + 1);
 	draw_foot(top, canvas, canvas->height - 1);
+}
+
+/* ---- keys ---- */
+
+static const double rates_s[] = {0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60};
+enum { RATES = sizeof(rates_s) / sizeof(rates_s[0]) };
+
+static void say(struct top *top, const char *text)
+{
+	snprintf(top->message, sizeof(top->message), "%s", text);
+}
+
+/* The name of the selected row, by which it is found again in the next picture. */
+static void keep_name(struct top *top)
+{
+	const struct view_class *view = top_views[top->view];
+	struct grid_place *place = top_place(top);
+	place->name[0] = '\0';
+	if (!view->make || place->selected >= view_rows(top_views[top->view], top))
+		return;
+	SCOPED char *text = view_row_text(top_views[top->view], top, place->selected);
+	snprintf(place->name, sizeof(place->name), "%s", text ? text : "");
+}
+
+static void move_to(struct top *top, int row)
+{
+	struct grid_place *place = top_place(top);
+	int rows = view_rows(top_views[top->view], top);
+	place->selected = row >= rows ? rows - 1 : row;
+	if (place->selected < 0)
+		place->selected = 0;
+	keep_name(top);
+}
+
+static void change_rate(struct top *top, int by)
+{
+	int i = 0;
+	while (i + 1 < RATES && rates_s[i] < top->interval_s - 1e-9)
+		i++;
+	i -= by; /* faster is a shorter interval */
+	top->interval_s = rates_s[i < 0 ? 0 : i >= RATES ? RATES - 1 : i];
+	snprintf(top->message, sizeof(top->message), "Every %g s", top->interval_s);
+}
+
+static void show_view(struct top *top, int view)
+{
+	if (!is_shown(top, view)) {
+		say(top, "There is no output to show: the program was not started from here.");
+		return;
+	}
+	top->view = view;
+	top->mode = TOP_BROWSE;
+}
+
+static void next_view(struct top *top, int by)
+{
+	int view = top->view;
+	do
+		view = (view + by + TOP_VIEWS) % TOP_VIEWS;
+	while (!is_shown(top, view));
+	show_view(top, view);
+}
+
+static void next_phase(struct top *top, int unused)
+{
+	static const char *const names[] = {"Steps of all phases", "Prefill only", "Decode only"};
+	top_phase_set(top, top->phase == SUMMARY_ALL_PHASES ? STEP_DECODE
+			   : top->phase == STEP_DECODE	    ? STEP_PREFILL
+							    : SUMMARY_ALL_PHASES);
+	say(top, names[top->phase - SUMMARY_ALL_PHASES]);
+}
+
+static void sort_next(struct top *top, int unused)
+{
+	const struct view_class *view = top_views[top->view];
+	struct grid_place *place = top_place(top);
+	struct grid grid;
+	if (!view->make || !top->picture) {
+		say(top, "This view has an order of its own.");
+		return;
+	}
+	view->make(&grid, top);
+	grid_sort_next(&grid, place, top->width);
+	if (place->sort)
+		snprintf(top->message, sizeof(top->message),
+			"Sorted by %s (S: the other way round)", grid.columns[place->sort].title);
+	else
+		say(top, "In the order of the report");
+	grid_fini(&grid);
+}
+
+/* ---- searching ---- */
+
+/* The next row from `from` on that holds the text, in the direction; wraps around. */
+static bool search_from(struct top *top, int from, int direction)
+{
+	int rows = view_rows(top_views[top->view], top);
+	for (int i = 0; i < rows; i++) {
+		int row = ((from + direction * i) % rows + rows) % rows;
+		SCOPED char *text = view_row_text(top_views[top->view], top, row);
+		if (text && strcasestr(text, top->search)) {
+			move_to(top, row);
+			return true;
+		}
+	}
+	return false;
+}
+
+static void search_again(struct top *top, int direction)
+{
+	if (!top->search[0])
+		say(top, "Nothing was searched for yet: press /");
+	else if (!search_from(top, top_place(top)->selected + direction, direction))
+		snprintf(top->message, sizeof(top->message), "There is no '%s' here.", top->search);
+}
+
+static void search_key(struct top *top, int key)
+{
+	size_t n = strlen(top->search);
+	if (key == TOP_KEY_ENTER || key == TOP_KEY_ESCAPE) {
+		top->mode = TOP_BROWSE;
+		if (key == TOP_KEY_ESCAPE)
+			move_to(top, top->search_origin);
+		return;
+	}
+	if (key == TOP_KEY_BACKSPACE && n)
+		top->search[n - 1] = '\0';
+	else if (key >= 0x20 && key < 0x7f && n + 1 < sizeof(top->search)) {
+		top->search[n] = (char)key;
+		top->search[n + 1] = '\0';
+	}
+	if (!top->search[0] || !search_from(top, top->search_origin, 1)) {
+		move_to(top, top->search_origin);
+		say(top, top->search[0] ? "   (not found)" : "");
+	}
+}
+
+/* ---- browsing ---- */
+
+static bool move_key(struct top *top, int key)
+{
+	struct grid_place *place = top_place(top);
+	int page = top->height - HEADER_LINES - 3;
+	if (page < 1)
+		page = 1;
+	switch (key) {
+	case TOP_KEY_UP:
+	case 'k':
+		move_to(top, place->selected - 1);
+		return true;
+	case TOP_KEY_DOWN:
+	case 'j':
+		move_to(top, place->selected + 1);
+		return true;
+	case TOP_KEY_PAGE_UP:
+		move_to(top, place->selected - page);
+		return true;
+	case TOP_KEY_PAGE_DOWN:
+		move_to(top, place->selected + page);
+		return true;
+	case TOP_KEY_HOME:
+	case 'g':
+		move_to(top, 0);
+		return true;
+	case TOP_KEY_END:
+	case 'G':
+		move_to(top, INT32_MAX);
+		return true;
+	}
+	return false;
+}
+
+static void ask_quit(struct top *top, int unused)
+{
+	top->mode = TOP_ASK_QUIT;
+}
+
+static void show_help(struct top *top, int unused)
+{
+	top->mode = TOP_HELP;
+}
+
+static void search(struct top *top, int unused)
+{
+	top->mode = TOP_SEARCH;
+	top->search[0] = '\0';
+	top->search_origin = top_place(top)->selected;
+}
+
+static void sort_other_way(struct top *top, int unused)
+{
+	struct grid_place *place = top_place(top);
+	if (place->sort)
+		place->sort = -1 - place->sort;
+}
+
+static void hold(struct top *top, int unused)
+{
+	top->held = !top->held;
+	say(top, top->held ? "Held; Space goes on" : "Goes on");
+}
+
+static void enter(struct top *top, int unused)
+{
+	if (top_views[top->view]->detail && view_rows(top_views[top->view], top) > 0) {
+		memset(&top->detail_place, 0, sizeof(top->detail_place));
+		top->mode = TOP_DETAIL;
+	}
+}
+
+enum { KEY_F1 = 'h' + 0x100000 };
+
+static const struct {
+	int key;
+	void (*act)(struct top *top, int by);
+	int by;
+} bindings[] = {
+	{'q', ask_quit, 0},
+	{'?', show_help, 0},
+	{KEY_F1, show_help, 0},
+	{TOP_KEY_TAB, next_view, 1},
+	{TOP_KEY_RIGHT, next_view, 1},
+	{'l', next_view, 1},
+	{TOP_KEY_BACK_TAB, next_view, -1},
+	{TOP_KEY_LEFT, next_view, -1},
+	{'h', next_view, -1},
+	{'/', search, 0},
+	{'n', search_again, 1},
+	{'N', search_again, -1},
+	{'s', sort_next, 0},
+	{'S', sort_other_way, 0},
+	{'p', next_phase, 0},
+	{' ', hold, 0},
+	{'+', change_rate, 1},
+	{'=', change_rate, 1},
+	{'-', change_rate, -1},
+	{TOP_KEY_ENTER, enter, 0},
+};
+
+static enum top_action browse_key(struct top *top, int key)
+{
+	if (key == 'r')
+		return TOP_RESET;
+	if (key == 'q' && !top->about.running)
+		return TOP_QUIT;
+	for (size_t i = 0; i < sizeof(bindings) / sizeof(bindings[0]); i++)
+		if (bindings[i].key == key)
+			bindings[i].act(top, bindings[i].by);
+	if (key >= '0' && key <= '9')
+		show_view(top, key == '0' ? 9 : key - '1');
+	return TOP_STAY;
+}
+
+enum top_action top_key(struct top *top, int key)
+{
+	const struct view_class *view = top_views[top->view];
+	top->message[0] = '\0';
+	if (key == TOP_KEY_RESIZE || key == TOP_KEY_NONE)
+		return TOP_STAY;
+	if (top->mode == TOP_SEARCH) {
+		search_key(top, key);
+		return TOP_STAY;
+	}
+	if (top->mode == TOP_ASK_QUIT) {
+		top->mode = TOP_BROWSE;
+		return key == 'y' || key == 'Y' ? TOP_QUIT : TOP_STAY;
+	}
+	if (top->mode == TOP_HELP || top->mode == TOP_DETAIL) {
+		bool moved = top->mode == TOP_DETAIL && move_key(top, key);
+		if (!moved && key != ' ')
+			top->mode = TOP_BROWSE;
+		if (moved || key == TOP_KEY_ENTER || key == TOP_KEY_ESCAPE || key == 'q' ||
+			key == '?')
+			return TOP_STAY;
+	}
+	if (top->picture && view->key && view->key(top, key)) {
+		keep_name(top);
+		return TOP_STAY;
+	}
+	return move_key(top, key) ? TOP_STAY : browse_key(top, key);
 }

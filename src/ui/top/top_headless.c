@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `brick top` without a terminal: a screen, or a line of JSON, per picture. Called by top.c. */
+/* Prints one picture as a screen or as JSON (schema brick/top/1), then the next. */
+#include "ui/top/top_headless.h"
+
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock_ns.h"
-#include "ui/text/exit_code.h"
-#include "ui/top/top_source.h"
+#include "ui/text/json_out.h"
+#include "ui/text/text.h"
 
 static volatile sig_atomic_t stop;
 
@@ -27,6 +30,65 @@ static void sleep_s(double s)
 		nanosleep(&t, NULL);
 }
 
+static json_t *steps_json(const struct picture_steps *s)
+{
+	json_t *object = json_object();
+	json_put(object, "count", json_number(s->count));
+	json_put(object, "tokens", json_number(s->tokens));
+	json_put(object, "total_ns", json_number(s->total_ns));
+	json_put(object, "tokens_per_s", json_rate(picture_tokens_per_s(s)));
+	return object;
+}
+
+/* Exact, from the statistics of the threads: since the start, or since a reset. */
+static json_t *exact_json(const struct picture *p)
+{
+	json_t *object = json_object();
+	json_put(object, "prefill", steps_json(&p->exact[STEP_PREFILL]));
+	json_put(object, "decode", steps_json(&p->exact[STEP_DECODE]));
+	json_put(object, "executions", json_number(p->executions));
+	return object;
+}
+
+static json_t *now_json(const struct top *top)
+{
+	const struct history *h = &top->history;
+	bool live = top->picture && top->picture->live;
+	json_t *object = json_object();
+	json_put(object, "decode_tokens_per_s",
+		json_rate(live ? history_tokens_per_s(h, STEP_DECODE) : -1));
+	json_put(object, "prefill_tokens_per_s",
+		json_rate(live ? history_tokens_per_s(h, STEP_PREFILL) : -1));
+	json_put(object, "samples_per_s", json_rate(live ? history_samples_per_s(h) : -1));
+	return object;
+}
+
+/* The picture as one line: all fields of brick/report/1, and those of the moment. */
+static void print_json(const struct top *top, const struct report_budget *budget)
+{
+	json_t *root = json_object();
+	if (top->picture) {
+		struct report report = top->picture->report;
+		report.budget = budget;
+		json_decref(root);
+		root = report_to_json(&report);
+	}
+	json_put(root, "schema", json_text("brick/top/1"));
+	json_put(root, "at_unix_ns", json_number(real_ns()));
+	json_put(root, "state", json_text(top->about.state));
+	json_put(root, "trouble", json_text(top->about.fault));
+	json_put(root, "over", json_boolean(top->about.over));
+	json_put(root, "samples_of",
+		json_text(!top->picture	       ? NULL
+			  : top->picture->live ? "window"
+					       : "recording"));
+	json_put(root, "now", now_json(top));
+	json_put(root, "exact", top->picture ? exact_json(top->picture) : json_null());
+	json_dumpf(root, stdout, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));
+	putchar('\n');
+	json_decref(root);
+}
+
 static void print_screen(struct top *top)
 {
 	SCOPED_BY(canvas_fini) struct canvas canvas;
@@ -35,51 +97,55 @@ static void print_screen(struct top *top)
 	canvas_write(&canvas, stdout);
 }
 
-static void print(struct top_source *s, struct top *top, struct report_budget *budget)
+static int print(struct top_source *s, struct top *top, struct report_budget *budget)
 {
 	if (budget && top->picture)
-		report_budget_judge(budget, top->picture->run);
+		text_fail(report_budget_judge(budget, top->picture->run));
 	if (s->options->json)
-		top_print_json(top, top->picture ? budget : NULL);
+		print_json(top, top->picture ? budget : NULL);
 	else
 		print_screen(top);
 	fflush(stdout);
+	return text_error();
 }
 
 /*
  * A dump of what is live needs a second picture, without which there is no "now"; so the time that
  * was asked for begins with the first.
  */
-static void dump(struct top_source *s, struct top *top, struct report_budget *budget)
+static int dump(struct top_source *s, struct top *top, struct report_budget *budget)
 {
 	const struct top_options *o = s->options;
 	double wait_s = o->duration_s > 0 ? o->duration_s : o->interval_s, end_s = 0;
-	top_source_look(s, top);
-	while (!stop && s->live && !s->final && (!end_s || now_s() < end_s)) {
+	int rc = top_source_look(s, top);
+	while (!rc && !stop && s->live && !s->final && (!end_s || now_s() < end_s)) {
 		double left_s = end_s - now_s();
 		if (top->picture && !end_s)
 			end_s = now_s() + wait_s;
 		else
 			sleep_s(!end_s ? 0.05 : left_s < o->interval_s ? left_s : o->interval_s);
-		top_source_look(s, top);
+		rc = top_source_look(s, top);
 	}
-	print(s, top, budget);
+	return rc < 0 ? rc : print(s, top, budget);
 }
 
-static void follow(struct top_source *s, struct top *top, struct report_budget *budget)
+static int follow(struct top_source *s, struct top *top, struct report_budget *budget)
 {
 	const struct top_options *o = s->options;
 	double start_s = now_s(), next_s = start_s;
+	int rc;
 	do {
-		top_source_look(s, top);
-		print(s, top, budget);
-		if (top->about.over || ferror(stdout))
+		rc = top_source_look(s, top);
+		if (rc == 0)
+			rc = print(s, top, budget);
+		if (rc < 0 || top->about.over || ferror(stdout))
 			break;
 		next_s += o->interval_s;
 		if (o->duration_s > 0 && next_s > start_s + o->duration_s)
 			break;
 		sleep_s(next_s - now_s());
 	} while (!stop);
+	return rc;
 }
 
 int top_headless(struct top_source *s, struct top *top, struct report_budget *budget)
@@ -87,7 +153,7 @@ int top_headless(struct top_source *s, struct top *top, struct report_budget *bu
 	const struct top_options *o = s->options;
 	struct sigaction action = {.sa_handler = on_stop};
 	sigemptyset(&action.sa_mask);
-	if (s->live) { /* there is something to be ended in good order; loading a file just ends */
+	if (s->live) { /* a program is to be ended cleanly; loading a file just ends */
 		sigaction(SIGINT, &action, NULL);
 		sigaction(SIGTERM, &action, NULL);
 		sigaction(SIGHUP, &action, NULL);
@@ -95,9 +161,5 @@ int top_headless(struct top_source *s, struct top *top, struct report_budget *bu
 	signal(SIGPIPE, SIG_IGN);
 	top->width = o->dump_width ? o->dump_width : 80;
 	top->height = o->dump_height ? o->dump_height : 24;
-	if (o->dump_width)
-		dump(s, top, budget);
-	else
-		follow(s, top, budget);
-	return CLI_DONE;
+	return o->dump_width ? dump(s, top, budget) : follow(s, top, budget);
 }

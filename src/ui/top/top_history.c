@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps what changes between pictures of a live process. Called by top after each picture. */
+/* Keeps the changes between pictures of a live process, and draws them as one line. */
 #include "ui/top/top_history.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/accounts/launches.h"
 #include "analysis/accounts/walk.h"
-#include "ui/text/memory.h"
+#include "ui/text/text.h"
 
 enum { NOW_NS = 2000000000 }; /* "now" looks back that far, or to the reading before */
 
@@ -24,10 +25,16 @@ const struct history_brick *history_find(const struct history *h, const char *na
 	return find((struct history *)h, name);
 }
 
+/* NULL: not enough memory, which text_error() tells. */
 static struct history_brick *add_brick(struct history *h, const char *name)
 {
-	xpush(&h->bricks, (struct history_brick){.name = xstrdup(name)});
-	struct history_brick *brick = &h->bricks.items[h->bricks.count - 1];
+	char *copy = text_copy(name);
+	struct history_brick *brick = copy ? array_add(&h->bricks) : NULL;
+	if (text_fail(brick ? 0 : -ENOMEM) < 0) {
+		free(copy);
+		return NULL;
+	}
+	*brick = (struct history_brick){.name = copy};
 	for (int i = 0; i < HISTORY_SLOTS; i++)
 		brick->values[i] = -1;
 	return brick;
@@ -76,6 +83,8 @@ static void add_values(struct history *h, const struct picture *p, uint64_t elap
 		bool is_new = !brick;
 		if (is_new)
 			brick = add_brick(h, run->bricks[b].name);
+		if (!brick)
+			return;
 		push(brick, !elapsed_ns || (is_new && !h->reading_count) || now_ns < brick->self_ns
 				    ? -1
 				    : (double)(now_ns - brick->self_ns) * 1e9 / (double)elapsed_ns);
@@ -233,10 +242,12 @@ void history_of_run(struct history *h, const struct picture *p)
 		b.begin_ns = end_ns - HISTORY_SLOTS * b.slot_ns;
 	else
 		b.slot_ns = (end_ns - begin_ns) / HISTORY_SLOTS + 1;
-	b.bricks = xcalloc(run->brick_count + 1, sizeof(struct history_brick *));
+	SCOPED struct history_brick **bricks = text_room(run->brick_count + 1, sizeof(*bricks));
+	b.bricks = bricks;
 	/* all of them before any is pointed to: adding moves them */
 	for (uint32_t i = 0; i < run->brick_count; i++)
-		add_brick(h, run->bricks[i].name);
+		if (!bricks || !add_brick(h, run->bricks[i].name))
+			return;
 	for (uint32_t i = 0; i < run->brick_count; i++) {
 		b.bricks[i] = &h->bricks.items[i];
 		if (run->bricks[i].well_known == BRICK_BARRIER_WAIT)
@@ -247,6 +258,41 @@ void history_of_run(struct history *h, const struct picture *p)
 	struct walk walk;
 	walk_init(&walk, run, &p->index);
 	walk_join(&walk, &ops, &b);
-	xcheck(walk_run(&walk));
-	free(b.bricks);
+	text_fail(walk_run(&walk));
+}
+
+/* ---- as a line of characters ---- */
+
+/* Mean of the values that are known among `count`; negative: none is. */
+static double mean(const double *values, int count)
+{
+	double sum = 0;
+	int known = 0;
+	for (int i = 0; i < count; i++)
+		if (values[i] >= 0) {
+			sum += values[i];
+			known++;
+		}
+	return known ? sum / known : -1;
+}
+
+void spark_of(char out[SPARK_BYTES], const struct history_brick *brick, int width, bool utf8)
+{
+	static const char *const blocks[] = {"\xe2\x96\x81", "\xe2\x96\x82", "\xe2\x96\x83",
+		"\xe2\x96\x84", "\xe2\x96\x85", "\xe2\x96\x86", "\xe2\x96\x87", "\xe2\x96\x88"};
+	static const char *const letters[] = {"_", ".", "-", "=", "+", "*", "%", "#"};
+	double most = 0, value[HISTORY_SLOTS];
+	out[0] = '\0';
+	if (!brick || width < 1)
+		return;
+	int each = (HISTORY_SLOTS + width - 1) / width, count = HISTORY_SLOTS / each;
+	for (int i = 0; i < count; i++) {
+		value[i] = mean(brick->values + i * each, each);
+		if (value[i] > most)
+			most = value[i];
+	}
+	for (int i = 0; i < count; i++) {
+		int level = most > 0 ? (int)(value[i] / most * 7.999) : 0;
+		strcat(out, value[i] <= 0 ? " " : utf8 ? blocks[level] : letters[level]);
+	}
 }

@@ -47,3 +47,11 @@ const struct history_brick *history_find(const struct history *history, const ch
 /* Over the last seconds, negative when not known: tokens/s of a phase, samples/s. */
 double history_tokens_per_s(const struct history *history, int phase);
 double history_samples_per_s(const struct history *history);
+
+enum { SPARK_BYTES = 3 * HISTORY_SLOTS + 1 };
+
+/*
+ * A brick's values as one line of characters, each as high as its share of the highest. width: at
+ * most HISTORY_SLOTS; several values share a character then. NULL: "".
+ */
+void spark_of(char out[SPARK_BYTES], const struct history_brick *brick, int width, bool utf8);

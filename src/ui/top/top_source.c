@@ -2,7 +2,7 @@
 /*
  * Where the pictures of `brick top` come from: a recording, which may still be written; a process;
  * a command, which is recorded by `brick record` in a process of its own, whose recording is the
- * last picture. Called by top.c and top_headless.c.
+ * last picture.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -13,14 +13,10 @@
 
 #include "analysis/accounts/unknown.h"
 #include "base/file.h"
-#include "base/members.h"
 #include "brick/error.h"
-#include "ui/text/exit_code.h"
-#include "ui/text/die.h"
-#include "ui/text/input.h"
-#include "ui/text/memory.h"
 #include "ui/text/provenance.h"
-#include "ui/text/text_out.h"
+#include "ui/text/recording_file.h"
+#include "ui/text/text.h"
 #include "ui/top/top_source.h"
 #include "trace/load.h"
 #include "analysis/steps/step_times.h"
@@ -35,44 +31,17 @@ static bool is_number(const char *text)
 	return *text && strlen(text) < 10;
 }
 
-static void open_process(struct top_source *s, const char *text)
-{
-	const char *why;
-	int error = live_source_process(&s->live, (pid_t)atoi(text), step_times_first_token, &why);
-	if (error == -ENOENT)
-		die(CLI_INPUT, "%s: there is no such process, and no such file", text);
-	if (error == -EACCES)
-		die(CLI_SYSTEM,
-			"%s: it is another user's process; only that user (or root) can "
-			"look into it",
-			text);
-	if (error == BRICK_ENOTRECORDED && why)
-		die(CLI_INPUT, "%s: its session cannot be read: %s", text, why);
-	if (error == BRICK_ENOTRECORDED)
-		die(CLI_INPUT,
-			"%s: the process is not being recorded and has no libbrick session inside; "
-			"start it with 'brick top -- CMD' or 'brick record -- CMD'",
-			text);
-	if (error < 0)
-		die(CLI_SYSTEM, "%s: %s", text, strerror(-error));
-}
-
-static char *make_directory(void)
+static int make_directory(char **out)
 {
 	const char *base = getenv("TMPDIR");
-	char *path = xasprintf("%s/brick-top-XXXXXX", base && base[0] == '/' ? base : "/tmp");
-	if (!mkdtemp(path))
-		die(CLI_SYSTEM, "%s: %s", path, strerror(errno));
-	return path;
-}
-
-static char *self_path(void)
-{
-	char path[4096];
-	file_link("/proc/self/exe", path, sizeof(path));
-	if (!*path)
-		die(CLI_SYSTEM, "top: /proc is not there, through which it finds itself");
-	return xstrdup(path);
+	char *path = text_format("%s/brick-top-XXXXXX", base && base[0] == '/' ? base : "/tmp");
+	if (path && !mkdtemp(path)) {
+		int rc = -errno;
+		free(path);
+		return rc;
+	}
+	*out = path;
+	return path ? 0 : -ENOMEM;
 }
 
 /* What is looked at goes first: we can wait for a moment when it leaves a core. */
@@ -86,22 +55,30 @@ static void step_back(void)
 
 static char *joined(char *const *command)
 {
-	SCOPED char *text = xstrdup("");
+	SCOPED char *text = NULL;
 	for (; *command; command++)
-		xappend(&text, " ", "%s", *command);
+		text_append(&text, " ", "%s", *command);
 	return text_safe(text);
 }
 
-static void open_command(struct top_source *s, const struct top_options *o)
+static int open_command(struct top_source *s, const struct top_options *o)
 {
 	int n = 0, count = 0;
+	char self[4096];
 	while (o->command[count])
 		count++;
-	s->directory = make_directory();
-	s->log = xasprintf("%s/output.log", s->directory);
-	s->path = o->output ? xstrdup(o->output) : xasprintf("%s/run.pftrace", s->directory);
-	SCOPED char **argv = xcalloc((size_t)(count + o->record_count + 8), sizeof(*argv));
-	SCOPED char *self = self_path();
+	file_link("/proc/self/exe", self, sizeof(self));
+	if (!*self)
+		return -ENOSYS;
+	int rc = make_directory(&s->directory);
+	if (rc < 0)
+		return rc;
+	s->log = text_format("%s/output.log", s->directory);
+	s->path = o->output ? text_copy(o->output) : text_format("%s/run.pftrace", s->directory);
+	s->what = joined(o->command);
+	SCOPED char **argv = text_room((size_t)(count + o->record_count + 8), sizeof(*argv));
+	if (text_error() < 0)
+		return -ENOMEM;
 	argv[n++] = self;
 	argv[n++] = "record";
 	argv[n++] = "-o";
@@ -112,27 +89,35 @@ static void open_command(struct top_source *s, const struct top_options *o)
 	for (int i = 0; i < count; i++)
 		argv[n++] = o->command[i];
 	struct live_command command = {argv, s->log, s->directory};
-	int error = live_source_command(&s->live, &command, step_times_first_token);
-	if (error < 0)
-		die(CLI_SYSTEM, "top: %s", strerror(-error));
-	s->what = joined(o->command);
-	step_back();
+	rc = live_source_command(&s->live, &command, step_times_first_token);
+	if (rc >= 0)
+		step_back();
+	return rc < 0 ? rc : 0;
 }
 
-void top_source_open(struct top_source *s, const struct top_options *o)
+int top_source_open(struct top_source *s, const struct top_options *o, const char **why)
 {
 	memset(s, 0, sizeof(*s));
 	s->options = o;
-	if (o->command) {
-		open_command(s, o);
-		return;
+	*why = NULL;
+	if (o->command)
+		return open_command(s, o);
+	if (!is_number(o->operand) || access(o->operand, F_OK) == 0) {
+		s->path = text_copy(o->operand);
+		return text_error();
 	}
-	if (is_number(o->operand) && access(o->operand, F_OK) < 0) {
-		open_process(s, o->operand);
+	int rc =
+		live_source_process(&s->live, (pid_t)atoi(o->operand), step_times_first_token, why);
+	if (rc >= 0)
 		step_back();
-	} else {
-		s->path = xstrdup(o->operand);
-	}
+	return rc < 0 ? rc : 0;
+}
+
+/* Why there is no newer picture; NULL: there is. Takes the text. */
+static void set_fault(struct top_source *s, char *fault)
+{
+	free(s->fault);
+	s->fault = fault;
 }
 
 static void name_from(struct top_source *s, const struct run *run)
@@ -142,107 +127,116 @@ static void name_from(struct top_source *s, const struct run *run)
 		s->what = text_safe(command);
 }
 
-/* Of a program that still runs, what was asked for may come later. */
-static bool narrow(struct top_source *s, struct run *run, bool live)
+/* Of a program that still runs, what was asked for may come later. 1: it is there. */
+static int narrow(struct top_source *s, struct run *run, bool live)
 {
 	SCOPED char *missing = NULL;
 	int rc = selection_apply(&s->options->selection, run, &missing);
-	if (rc == BRICK_ENOTRECORDED && !live)
-		die(CLI_INPUT, "%s: has %s", run->path, missing);
-	if (rc < 0 && rc != BRICK_ENOTRECORDED)
-		die(CLI_SYSTEM, "top: not enough memory");
-	free(s->fault);
-	s->fault = rc < 0 ? xasprintf("There is %s so far.", missing) : NULL;
-	return rc == 0;
+	if (rc == BRICK_ENOTRECORDED)
+		set_fault(s, live ? text_format("There is %s so far.", missing)
+				  : text_format("has %s", missing));
+	else if (rc == 0)
+		set_fault(s, NULL);
+	return rc == BRICK_ENOTRECORDED && live ? 0 : rc < 0 ? rc : 1;
 }
 
-static void show(struct top_source *s, struct top *top, struct run *run, bool live, uint64_t ttft)
+/* Takes the run. */
+static int show(struct top_source *s, struct top *top, struct run *run, bool live, uint64_t ttft)
 {
-	if (!narrow(s, run, live)) {
+	int rc = narrow(s, run, live);
+	if (rc <= 0) {
 		run_destroy(run);
-		return;
+		return rc;
 	}
 	name_from(s, run);
 	top->about.what = s->what;
-	top_picture_set(top, picture_create(run, top_phase_of(top, run), live, ttft));
+	struct picture *picture = picture_create(run, top_phase_of(top, run), live, ttft);
+	if (!picture)
+		return -ENOMEM;
+	top_picture_set(top, picture);
+	return 0;
 }
 
 /* ---- a recording ---- */
 
-static void look_at_file(struct top_source *s, struct top *top)
+static int look_at_file(struct top_source *s, struct top *top)
 {
-	struct stat now;
+	struct stat now = {0};
 	struct run *run = NULL;
+	bool is_written = recording_is_written(s->path); /* before it is read: else not the last */
+	bool is_part, there = recording_stat(s->path, &now, &is_part);
 	struct load_error why;
-	bool is_written = input_is_written(s->path); /* before it is read: else not the last */
-	bool is_part, there = input_stat(s->path, &now, &is_part);
 	if (!top->picture) {
-		run = input_load(s->path);
+		run = s->options->load(s->path);
 		if (!there)
 			memset(&now, 0, sizeof(now));
-	} else if (!there || !input_changed(&s->seen, &now) || run_load(&run, s->path, &why) < 0) {
+	} else if (!there || !recording_changed(&s->seen, &now) ||
+		   run_load(&run, s->path, &why) < 0) {
 		top->about.over |= !is_written;
-		return;
+		return 0;
 	}
 	s->seen = now;
 	snprintf(s->state, sizeof(s->state), "%s",
 		run->complete ? "recording" : "recording, not finished");
-	show(s, top, run, false, ANALYSIS_UNKNOWN);
+	int rc = show(s, top, run, false, ANALYSIS_UNKNOWN);
+	if (rc < 0)
+		return rc;
 	s->final = top->picture->run->complete;
 	top->about.over = s->final || !is_written;
+	return 0;
 }
 
 /* ---- sessions ---- */
 
 /* The command has ended: its recording is the last picture, and all of it. */
-static void show_recording(struct top_source *s, struct top *top)
+static int show_recording(struct top_source *s, struct top *top)
 {
 	struct load_error why;
 	struct run *run = NULL;
-	if (run_load(&run, s->path, &why) < 0) {
-		free(s->fault);
-		s->fault = xstrdup(top->picture ? "There is no recording; this is the last "
-						  "picture. See its output (0)."
-						: "Nothing was recorded. See its output (0).");
-		return;
-	}
-	show(s, top, run, false, ANALYSIS_UNKNOWN);
+	if (run_load(&run, s->path, &why) >= 0)
+		return show(s, top, run, false, ANALYSIS_UNKNOWN);
+	set_fault(s, text_copy(top->picture ? "There is no recording; this is the last "
+					      "picture. See its output (0)."
+					    : "Nothing was recorded. See its output (0)."));
+	return 0;
 }
 
-static void look_at_sessions(struct top_source *s, struct top *top)
+static int look_at_sessions(struct top_source *s, struct top *top)
 {
 	struct run *run;
 	uint64_t ttft_ns = ANALYSIS_UNKNOWN;
 	live_source_look(s->live);
 	struct live_status status = live_source_status(s->live);
 	bool last = status.over;
+	int rc = 0;
 	if (s->options->command && last) {
 		s->exit_code = status.exit_code;
 		snprintf(s->state, sizeof(s->state), "ended, exit code %d", status.exit_code);
-		show_recording(s, top);
+		rc = show_recording(s, top);
 	} else {
 		snprintf(s->state, sizeof(s->state), "%s", status.state);
 		if (live_source_run(s->live, &run, &ttft_ns) > 0)
-			show(s, top, run, true, ttft_ns);
+			rc = show(s, top, run, true, ttft_ns);
 	}
-	if (status.reason) {
-		free(s->fault);
-		s->fault = xstrdup(status.reason);
-	}
+	if (status.reason)
+		set_fault(s, text_copy(status.reason));
 	top->about.running = status.running;
 	top->about.over = s->final = last;
+	return rc;
 }
 
-void top_source_look(struct top_source *s, struct top *top)
+int top_source_look(struct top_source *s, struct top *top)
 {
+	int rc = 0;
 	if (!s->final && s->live)
-		look_at_sessions(s, top);
+		rc = look_at_sessions(s, top);
 	else if (!s->final)
-		look_at_file(s, top);
+		rc = look_at_file(s, top);
 	top->about.what = s->what ? s->what : s->path;
 	top->about.state = s->state;
 	top->about.fault = s->fault;
 	top->about.log = s->log;
+	return rc;
 }
 
 void top_source_reset(struct top_source *s, struct top *top)
@@ -267,13 +261,20 @@ int top_source_close(struct top_source *s)
 		live_source_destroy(s->live);
 	}
 	if (s->directory) {
-		SCOPED char *recording = xasprintf("%s/run.pftrace", s->directory);
-		SCOPED char *part = xasprintf("%s.part", recording);
-		unlink(recording);
-		unlink(part);
-		unlink(s->log);
+		SCOPED char *recording = text_format("%s/run.pftrace", s->directory);
+		SCOPED char *part = text_format("%s/run.pftrace.part", s->directory);
+		if (recording)
+			unlink(recording);
+		if (part)
+			unlink(part);
+		if (s->log)
+			unlink(s->log);
 		rmdir(s->directory);
 	}
-	members_free(s, directory, path, log, what, fault);
+	free(s->directory);
+	free(s->path);
+	free(s->log);
+	free(s->what);
+	free(s->fault);
 	return code;
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of `brick top` share: options, and where its pictures come from. Main thread. */
+/* The options of `brick top`, and where its pictures come from. Main thread. */
 #pragma once
 
 #include <stdbool.h>
 #include <sys/stat.h>
 #include "analysis/accounts/selection.h"
-#include "ui/text/report_budget.h"
 #include "record/live/live_source.h"
 #include "ui/top/top.h"
 
@@ -22,6 +21,8 @@ struct top_options {
 	const char *output;   /* -o; NULL: the recording is not kept */
 	const char *record[TOP_RECORD_OPTIONS + 1]; /* options for `brick record` */
 	int record_count;
+	/* Loads a recording for the first time, with progress; ends the program if it cannot. */
+	struct run *(*load)(const char *path);
 	char **command; /* NULL: operand is a file or a process */
 	const char *operand;
 };
@@ -39,20 +40,21 @@ struct top_source {
 	char *fault;
 };
 
-/* Ends the program where there is nothing to show. */
-void top_source_open(struct top_source *source, const struct top_options *options);
+/*
+ * Of a command: -ENOSYS: /proc is not there, through which it finds itself. Of a process: -ENOENT:
+ * there is none; -EACCES: it belongs to another user; BRICK_ENOTRECORDED: *why is what is wrong
+ * with its session, NULL if it has none. top_source_close() is due also after an error.
+ */
+int top_source_open(struct top_source *source, const struct top_options *options, const char **why);
 
-/* Bring the state in top->about up to date, and show a newer picture if there is one. */
-void top_source_look(struct top_source *source, struct top *top);
+/*
+ * Bring the state in top->about up to date, and show a newer picture if there is one. -ENOMEM;
+ * BRICK_ENOTRECORDED: top->about.fault says what the recording lacks.
+ */
+int top_source_look(struct top_source *source, struct top *top);
 
 /* Count statistics from now on. */
 void top_source_reset(struct top_source *source, struct top *top);
 
 /* End a command that still runs, remove what is temporary. Returns the exit code. */
 int top_source_close(struct top_source *source);
-
-/* Print until the end. budget: NULL, none. Returns an exit code; the caller closes the source. */
-int top_headless(struct top_source *source, struct top *top, struct report_budget *budget);
-
-/* The picture as one line of JSON (schema brick/top/1). */
-void top_print_json(const struct top *top, const struct report_budget *budget);

@@ -6,10 +6,8 @@
 #include <stdlib.h>
 
 #include "brick/registry.h"
-#include "ui/text/memory.h"
-#include "ui/text/text_out.h"
-#include "ui/text/units.h"
-#include "ui/top/top.h"
+#include "ui/text/text.h"
+#include "ui/top/view.h"
 
 enum { LABEL = 9, TOTAL = 9, CELL = 8, GAP = 1 };
 
@@ -22,7 +20,8 @@ static const char *column_name(const struct heatmap *heat, size_t column)
 
 static char *layer_name(const struct heatmap *heat, size_t row)
 {
-	return heat->layers[row] ? xasprintf("layer %u", heat->layers[row] - 1) : xstrdup("(none)");
+	return heat->layers[row] ? text_format("layer %u", heat->layers[row] - 1)
+				 : text_copy("(none)");
 }
 
 static uint64_t layer_ns(const struct heatmap *heat, size_t row)
@@ -73,7 +72,7 @@ static void draw(struct top *top, struct canvas *canvas, int y, int height)
 	const struct heatmap *heat = picture_heat(top->picture);
 	struct grid_place *place = top_place(top);
 	if (!heat->layer_count) {
-		top_draw_nothing(canvas, y, "No brick of a step has ended yet.");
+		view_draw_nothing(canvas, y, "No brick of a step has ended yet.");
 		return;
 	}
 	if (top->side >= (int)heat->brick_count)

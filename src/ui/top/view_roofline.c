@@ -7,10 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "ui/text/memory.h"
-#include "ui/text/text_out.h"
-#include "ui/text/units.h"
-#include "ui/top/top.h"
+#include "ui/text/text.h"
+#include "ui/top/view.h"
 
 enum { MAX_POINTS = 26, AXIS = 8 };
 
@@ -161,9 +159,9 @@ static void draw_legend(const struct plot *plot, struct canvas *canvas, int y, i
 		SCOPED char *name = text_safe(row->name);
 		SCOPED char *reached =
 			row->roof_flops_per_ns > 0
-				? xasprintf("%.0f%% of its roof%s%s", 100 * (1 - row->distance),
+				? text_format("%.0f%% of its roof%s%s", 100 * (1 - row->distance),
 					  bound ? ", " : "", bound ? bound : "")
-				: xstrdup("");
+				: text_copy("");
 		canvas_print(canvas, 0, y + i, canvas->width, STYLE_NORMAL,
 			"%c %-16s %6s %6s GFLOP/s %6s GB/s %6s FLOP/B %s", 'A' + i, name,
 			units_percent(share, row->share), units_number(speed, row->flops_per_ns),
@@ -178,7 +176,7 @@ static void draw(struct top *top, struct canvas *canvas, int y, int height)
 	make(&plot, top);
 	const char *phase = roofline_phase_name(plot.phase);
 	if (!plot.count) {
-		top_draw_nothing(canvas, y,
+		view_draw_nothing(canvas, y,
 			"No brick of this phase says both what it computes and what it moves.");
 		return;
 	}

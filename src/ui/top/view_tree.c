@@ -3,15 +3,14 @@
  * The tree of the last whole step: nodes open and close, and stay as they are when a newer step
  * takes the place of the older one, because they are known by the names on the way to them.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fnv.h"
-#include "ui/text/memory.h"
-#include "ui/text/text_out.h"
+#include "ui/text/text.h"
 #include "ui/text/tree_view.h"
-#include "ui/text/units.h"
-#include "ui/top/top.h"
+#include "ui/top/view.h"
 
 struct line {
 	uint32_t node; /* RUN_NONE: what is in none of the nodes above it */
@@ -30,14 +29,14 @@ struct lines {
 static char *name_of(const struct lines *lines, const struct line *line)
 {
 	if (line->node == RUN_NONE)
-		return xstrdup(line->depth == 1 ? "unattributed" : "itself");
+		return text_copy(line->depth == 1 ? "unattributed" : "itself");
 	SCOPED char *name = tree_name(lines->tree, &lines->tree->nodes[line->node]);
 	return text_safe(name);
 }
 
 static uint64_t hash_of(uint64_t parent, const char *name)
 {
-	return fnv1a_add(parent ^ FNV1A_BASIS, name, strlen(name));
+	return fnv1a_add(parent ^ FNV1A_BASIS, name, name ? strlen(name) : 0);
 }
 
 static size_t flipped_at(const struct top_tree *tree, uint64_t hash)
@@ -63,10 +62,13 @@ static void flip(struct top_tree *tree, uint64_t hash)
 		tree->flipped[tree->flipped_count++] = hash;
 }
 
+/* NULL: not enough memory, which text_error() tells. */
 static struct line *add_line(struct lines *lines)
 {
-	xpush(&lines->list, (struct line){0});
-	return &lines->list.items[lines->list.count - 1];
+	struct line *line = array_add(&lines->list);
+	if (text_fail(line ? 0 : -ENOMEM) == 0)
+		*line = (struct line){0};
+	return line;
 }
 
 /*
@@ -102,6 +104,8 @@ static void add_children(struct lines *lines, const struct top_tree *state, uint
 	if (!has_rest(lines->tree, node))
 		return;
 	struct line *rest = add_line(lines);
+	if (!rest)
+		return;
 	rest->node = RUN_NONE;
 	rest->parent_line = line;
 	rest->depth = depth + 1;
@@ -115,6 +119,8 @@ static void add_node(struct lines *lines, const struct top_tree *state, uint32_t
 	const struct call_node *node = &lines->tree->nodes[number];
 	uint32_t at = (uint32_t)lines->list.count;
 	struct line *line = add_line(lines);
+	if (!line)
+		return;
 	line->node = number;
 	line->parent_line = parent_line;
 	line->depth = depth;
@@ -144,9 +150,10 @@ static char *branches(const struct lines *lines, size_t number, bool utf8)
 	static const char *const ascii_glyphs[] = {"|- ", "`- ", "|  ", "   "};
 	const char *const *glyphs = utf8 ? utf8_glyphs : ascii_glyphs;
 	const struct line *line = &lines->list.items[number];
-	char *text = xstrdup("");
+	char *text = text_copy("");
 	for (unsigned own = 0; line->depth; own++, line = &lines->list.items[line->parent_line]) {
-		char *longer = xasprintf("%s%s", glyphs[(own ? 2 : 0) + line->last], text);
+		char *longer =
+			text_format("%s%s", glyphs[(own ? 2 : 0) + line->last], text ? text : "");
 		free(text);
 		text = longer;
 	}
@@ -231,7 +238,7 @@ static void draw(struct top *top, struct canvas *canvas, int y, int height)
 	struct lines lines = make(top);
 	struct grid_place *place = top_place(top);
 	if (!lines.list.count) {
-		top_draw_nothing(canvas, y, "No step has ended yet.");
+		view_draw_nothing(canvas, y, "No step has ended yet.");
 		return;
 	}
 	draw_heading(top, lines.tree, canvas, y);
@@ -257,8 +264,8 @@ static int rows(struct top *top)
 static char *row_text(struct top *top, int row)
 {
 	struct lines lines = make(top);
-	char *text =
-		row < (int)lines.list.count ? name_of(&lines, &lines.list.items[row]) : xstrdup("");
+	char *text = row < (int)lines.list.count ? name_of(&lines, &lines.list.items[row])
+						 : text_copy("");
 	array_fini(&lines.list);
 	return text;
 }

@@ -1,24 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What views with a table have in common, and those that are lines of text. Called by top.c,
- * top_keys.c and the views.
- */
+/* What views with a table have in common, and views that are lines of text. */
+#include "ui/top/view.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
-#include "ui/text/text_out.h"
-#include "ui/top/top.h"
+#include "ui/text/text.h"
 
-static void make(struct grid *grid, struct top *top)
+void view_draw_nothing(struct canvas *canvas, int y, const char *why)
 {
-	top_views[top->view]->make(grid, top);
+	canvas_print(canvas, 1, y + 1, canvas->width - 2, STYLE_FAINT, "%s", why);
 }
 
-int top_count_lines(const char *text)
+int view_count_lines(const char *text)
 {
 	int count = 0;
-	for (const char *at = text; *at; count++) {
+	for (const char *at = text ? text : ""; *at; count++) {
 		at += strcspn(at, "\n");
 		at += *at == '\n';
 	}
@@ -27,6 +24,8 @@ int top_count_lines(const char *text)
 
 static char *line_at(const char *text, int number)
 {
+	if (!text)
+		return NULL;
 	for (; number > 0 && *text; number--) {
 		text += strcspn(text, "\n");
 		text += *text == '\n';
@@ -39,27 +38,25 @@ static char *line_at(const char *text, int number)
 	return text_safe(line);
 }
 
-int top_rows(struct top *top)
+int view_rows(const struct view_class *view, struct top *top)
 {
-	const struct view_class *view = top_views[top->view];
 	struct grid grid;
-	if (!top->picture && view != &view_output)
+	if (!top->picture && !view->is_log)
 		return 0;
 	if (view->text) {
 		SCOPED char *text = view->text(top);
-		return top_count_lines(text);
+		return view_count_lines(text);
 	}
 	if (!view->make)
 		return view->rows ? view->rows(top) : 0;
-	make(&grid, top);
+	view->make(&grid, top);
 	int count = grid_selectable(&grid);
 	grid_fini(&grid);
 	return count;
 }
 
-char *top_row_text(struct top *top, int row)
+char *view_row_text(const struct view_class *view, struct top *top, int row)
 {
-	const struct view_class *view = top_views[top->view];
 	if (view->text) {
 		SCOPED char *text = view->text(top);
 		return line_at(text, row);
@@ -67,30 +64,31 @@ char *top_row_text(struct top *top, int row)
 	if (!view->make)
 		return view->row_text(top, row);
 	SCOPED_BY(grid_fini) struct grid grid;
-	make(&grid, top);
+	view->make(&grid, top);
 	return text_safe(row < (int)grid.row_count ? grid.rows[row].cells[0] : "");
 }
 
-void top_draw_table(struct top *top, struct canvas *canvas, int y, int height)
+void view_draw_table(
+	const struct view_class *view, struct top *top, struct canvas *canvas, int y, int height)
 {
 	SCOPED_BY(grid_fini) struct grid grid;
-	make(&grid, top);
+	view->make(&grid, top);
 	grid_draw(&grid, top_place(top), canvas, y, height);
 }
 
-void top_draw_text(struct top *top, struct canvas *canvas, int y, int height)
+void view_draw_text(
+	const struct view_class *view, struct top *top, struct canvas *canvas, int y, int height)
 {
-	const struct view_class *view = top_views[top->view];
 	struct grid_place *place = top_place(top);
 	SCOPED char *text = view->text(top);
-	int count = top_count_lines(text);
+	int count = view_count_lines(text);
 	grid_scroll(place, count, height);
 	if (!count && view->nothing)
-		top_draw_nothing(canvas, y, view->nothing);
+		view_draw_nothing(canvas, y, view->nothing);
 	for (int i = 0; i < height && place->scroll + i < count; i++) {
 		SCOPED char *line = line_at(text, place->scroll + i);
 		canvas_print(canvas, 0, y + i, canvas->width, STYLE_NORMAL, "%s", line);
-		if (view != &view_output && place->scroll + i == place->selected)
+		if (!view->is_log && place->scroll + i == place->selected)
 			canvas_paint(canvas, 0, y + i, canvas->width, STYLE_SELECTED);
 	}
 }
