@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "ui/top/view.h"
+#include "ui/top/top_view.h"
 
 /* What the caller has to do after a key. */
 enum top_action { TOP_STAY, TOP_QUIT, TOP_RESET };

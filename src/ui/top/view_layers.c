@@ -7,7 +7,7 @@
 
 #include "brick/registry.h"
 #include "ui/text/text.h"
-#include "ui/top/view.h"
+#include "ui/top/top_view.h"
 
 enum { LABEL = 9, TOTAL = 9, CELL = 8, GAP = 1 };
 

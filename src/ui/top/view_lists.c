@@ -12,7 +12,7 @@
 #include "analysis/accounts/unknown.h"
 #include "ui/text/report_fields.h"
 #include "ui/text/text.h"
-#include "ui/top/view.h"
+#include "ui/top/top_view.h"
 
 enum { MAX_QUEUES = 6 };
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "ui/text/text.h"
-#include "ui/top/view.h"
+#include "ui/top/top_view.h"
 
 enum { MAX_POINTS = 26, AXIS = 8 };
 

@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "ui/text/text.h"
-#include "ui/top/view.h"
+#include "ui/top/top_view.h"
 
 enum { MAX_BYTES = 256 << 10 };
 

@@ -10,7 +10,7 @@
 #include "base/fnv.h"
 #include "ui/text/text.h"
 #include "ui/text/tree_view.h"
-#include "ui/top/view.h"
+#include "ui/top/top_view.h"
 
 struct line {
 	uint32_t node; /* RUN_NONE: what is in none of the nodes above it */

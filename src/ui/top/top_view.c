@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What views with a table have in common, and views that are lines of text. */
-#include "ui/top/view.h"
+#include "ui/top/top_view.h"
 
 #include <stdlib.h>
 #include <string.h>
