@@ -46,7 +46,7 @@ static void forget(uint32_t place)
 	__atomic_store_n(&streams[place], NULL, __ATOMIC_RELAXED);
 }
 
-/* For the backend inside of the program (src/lib/device/backend_load.h), on the thread that
+/* For the backend inside of the program (src/lib/device/backend_call.h), on the thread that
  * launches. */
 BRICK_API void brick_cuda_exclude(void *context, void *stream, void *owner);
 void brick_cuda_exclude(void *context, void *stream, void *owner)

@@ -194,7 +194,7 @@ void step_end(struct vulkan_commands *c)
 	commands_cost(begin_ticks - c->begin_ticks);
 }
 
-/* For the backend inside of the program (src/lib/device/backend_load.h), on the thread that
+/* For the backend inside of the program (src/lib/device/backend_call.h), on the thread that
  * records. */
 BRICK_API void brick_vulkan_exclude(VkCommandBuffer handle);
 void brick_vulkan_exclude(VkCommandBuffer handle)

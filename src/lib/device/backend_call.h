@@ -5,7 +5,9 @@
  */
 #pragma once
 
+#include <dlfcn.h>
 #include <stdint.h>
+#include <string.h>
 
 extern __thread uint32_t brick__in_backend
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -41,4 +43,23 @@ static inline uint32_t brick__program_enter(void)
 static inline void brick__program_leave(uint32_t was)
 {
 	brick__in_backend = was;
+}
+
+/*
+ * Finds a function that `brick record` has attached to this process, for backends inside of the
+ * program: it leaves to them what they time themselves. `library` ("libbrick-opencl.so") must be
+ * loaded already; the function's address is copied to `function`, a pointer of its type. 0: it is
+ * not attached, and NULL is copied.
+ */
+static inline int brick__attached_function(const char *library, const char *name, void *function)
+{
+	void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+	void *found = handle ? dlsym(handle, name) : NULL;
+
+	memcpy(function, &found, sizeof(found));
+	if (handle)
+		dlclose(handle); /* it stays loaded: who attaches does so for good */
+	if (!found)
+		dlerror();
+	return found != NULL;
 }

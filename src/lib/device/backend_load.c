@@ -205,17 +205,3 @@ const char *brick_backend_refused(uint32_t index, const char **reason)
 	*reason = refused[index].reason;
 	return refused[index].path;
 }
-
-/* The library stays loaded without this handle: who attaches does so for good. */
-int brick__attached_function(const char *library, const char *name, void *function)
-{
-	void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-	void *found = handle ? dlsym(handle, name) : NULL;
-
-	memcpy(function, &found, sizeof(found));
-	if (handle)
-		dlclose(handle);
-	if (!found)
-		dlerror();
-	return found != NULL;
-}

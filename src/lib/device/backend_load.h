@@ -8,14 +8,6 @@
 /* What every table has; fields behind it came later, and are not in the tables of older ones. */
 #define BRICK__BACKEND_MIN_BYTES offsetof(struct brick_backend, claim)
 
-/*
- * Finds a function that `brick record` has attached to this process, for backends inside of the
- * program: it leaves to them what they time themselves. `library` ("libbrick-opencl.so") must be
- * loaded already; the function's address is copied to `function`, a pointer of its type. 0: it is
- * not attached, and NULL is copied.
- */
-int brick__attached_function(const char *library, const char *name, void *function);
-
 /* 0, or BRICK_EVERSION or -EINVAL with a sentence. */
 int brick__backend_check(const struct brick_backend *backend, char *reason, size_t bytes);
 

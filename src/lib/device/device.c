@@ -25,7 +25,6 @@
 #include "lib/device/queue_lane.h"
 #include "lib/probe/sample.h"
 #include "lib/session/session_map.h"
-#include "lib/session/session_state.h"
 #include "lib/sys/ticks.h"
 
 enum {

@@ -9,7 +9,7 @@
 #include "lib/probe/ring.h"
 #include "lib/probe/sample.h"
 #include "lib/sys/ticks.h"
-#include "lib/session/thread.h"
+#include "lib/session/session_lanes.h"
 #include "lib/probe/waits.h"
 
 __thread uint32_t brick__in_backend __attribute__((tls_model("initial-exec")));

@@ -26,9 +26,8 @@
 #include "lib/device/kernels.h"
 #include "lib/device/queue_clock.h"
 #include "lib/probe/ring.h"
-#include "lib/session/lane_memory.h"
+#include "lib/session/session_lanes.h"
 #include "lib/session/session_map.h"
-#include "lib/session/session_state.h"
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
 

@@ -15,7 +15,7 @@
 #include "base/scope.h"
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
-#include "lib/session/thread.h"
+#include "lib/session/session_lanes.h"
 
 enum { BATCHES = 48, PAIRS = 64, RING = 4096, STREAMED = 14, STREAM_BYTES = 2 << 20 };
 enum { COLD = 40, TABLE_LINES = 2, CODE_BYTES = 512, STACK_BYTES = 256 };

@@ -9,12 +9,13 @@
 #include "brick/probe.h"
 
 #include <string.h>
-#include "lib/probe/counter_events.h"
-#include "lib/session/lane_thread.h"
+#include "lib/session/session_lanes.h"
 #include "lib/probe/probe_frames.h"
 #include "lib/probe/registry_tables.h"
 #include "lib/probe/ring.h"
 #include "lib/sys/ticks.h"
+
+void (*brick__step_ended)(void);
 
 /* What an end says of the execution. */
 struct work {
@@ -212,7 +213,7 @@ static SLOW void close_top(
 	else
 		write_sample(self, frame, ticks, work, flags);
 	if (BRICK_UNLIKELY(frame->flags & BRICK_FRAME_COUNTED))
-		brick__counters_step_end();
+		brick__step_ended();
 }
 
 /* An end that is not of the innermost open brick: what is inside of it is closed with it. */

@@ -2,9 +2,7 @@
 /* The slow half of ring.h: what is seldom, out of line. */
 #include "lib/probe/ring.h"
 
-#include "lib/session/lane_memory.h"
-#include "lib/session/lane_thread.h"
-#include "lib/probe/refusals.h"
+#include "lib/session/session_lanes.h"
 
 int brick__ring_look(struct brick_lane *lane, uint64_t count)
 {

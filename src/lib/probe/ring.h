@@ -8,7 +8,7 @@
 #pragma once
 
 #include "brick/abi/lane.h"
-#include "lib/session/thread.h"
+#include "lib/session/session_lanes.h"
 
 #define SLOW __attribute__((noinline, cold))
 

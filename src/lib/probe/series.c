@@ -1,25 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Series of sites (series.h). All but their times is made up beforehand: what they add to the
- * statistics, as sums. Recording a series reads 18 bytes a site, one behind the other, where
- * timings and sites' counts are 64, and writes 11 of a ring, three samples a record, where a sample
- * of its own is 32: between two graphs all of that has left the caches, and the ring's lines are
- * those that the consumer has read. Part of a series, and whatever is out of the ordinary, goes the
- * way of timings.
+ * Many samples at once, for interposers that collect while the engine computes and record when it
+ * has done: timings (brick/attach.h) and series (series.h). What they touch has gone cold by then.
+ * Timings do what brick_record_sample() does for each, ask for all before they use it, and leave to
+ * it whatever is out of the ordinary.
+ *
+ * Of a series all but the times is made up beforehand: what its sites add to the statistics, as
+ * sums. Recording one reads 18 bytes a site, one behind the other, where timings and sites' counts
+ * are 64, and writes 11 of a ring, three samples a record, where a sample of its own is 32. Part of
+ * a series, and whatever is out of the ordinary, goes the way of timings. Owner of the lane.
  */
 #include "lib/probe/series.h"
 
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
+#include "lib/probe/registry_tables.h"
 #include "lib/probe/ring.h"
-#include "lib/probe/series_store.h"
-#include "lib/device/timings.h"
+#include "lib/session/session_lanes.h"
+
+/* Compiled as if it stood in another file: the caller's loops keep their registers. */
+#define APART __attribute__((noipa))
 
 enum {
-	MAX_SLOTS = 64,		/* bricks of a series; with more it goes the way of timings */
+	BATCH = 128, /* timings */
+	CHUNK = 64,  /* of a series that is recorded as timings */
+	AHEAD = 16,  /* timings or records between asking for what one touches, and touching it */
+	MAX_SLOTS = 64,		/* bricks of a series; with more it is recorded as timings */
 	MAX_COUNT = UINT16_MAX, /* of sites; likewise */
 	MAX_WORKS = 256,	/* in a run; with more, sites are looked at one by one */
-	CHUNK = 64,
+	AT_ONCE = 21 * 3, /* sites whose records become visible together: src/lib/drain/peek.c */
 };
 
 _Static_assert(BRICK_MAX_SITES <= UINT16_MAX + 1, "sites of struct brick_samples");
@@ -48,6 +58,215 @@ struct brick__series {
 	uint16_t *sites;	  /* and as many 0s behind them as are read with the last one */
 	uint32_t *by_slot; /* where the ticks are, those of one slot after those of the other */
 };
+
+/* What is still to be recorded. */
+struct rest {
+	const struct brick_timing *timings;
+	uint32_t count, first; /* how many, and which of all the first one is */
+	const struct brick_timing_work *works;
+	uint32_t work_count;
+};
+
+/* ---- what timings and series have in common ---- */
+
+/* Has the thread a lane with room for so many records, and are its open bricks in the ring? */
+static inline int timing_is_ordinary(const struct brick__thread *self, uint64_t count)
+{
+	const struct brick_lane *lane = self->lane;
+
+	return brick_enabled() && self->serial == __atomic_load_n(&brick__on, __ATOMIC_RELAXED) &&
+	       lane->head + count <= lane->limit &&
+	       (!lane->depth || (lane->frames[lane->depth - 1].flags & BRICK_FRAME_OPENED));
+}
+
+/* A bit for each open brick; others may have the same one. */
+static inline uint64_t timing_open_bits(const struct brick_lane *lane)
+{
+	uint64_t bits = 0;
+
+	for (uint32_t i = 0; i < lane->depth; i++)
+		bits |= UINT64_C(1) << lane->frames[i].brick % 64;
+	return bits;
+}
+
+static inline int timing_is_open(const struct brick_lane *lane, uint32_t brick)
+{
+	for (uint32_t i = 0; i < lane->depth; i++)
+		if (lane->frames[i].brick == brick)
+			return 1;
+	return 0;
+}
+
+static inline void timing_count(struct brick_stat *stat, uint64_t ticks, uint64_t self_ticks)
+{
+	stat->count++;
+	stat->total += ticks;
+	stat->self += self_ticks;
+	stat->min = ticks < stat->min ? ticks : stat->min;
+	stat->max = ticks > stat->max ? ticks : stat->max;
+}
+
+/* The eight bytes of a sample's record from `kind` on. */
+static inline uint64_t timing_kind(uint16_t brick, int16_t layer)
+{
+	return BRICK_RECORD_SAMPLE | (uint64_t)BRICK_SOURCE_TSC << 8 | (uint64_t)brick << 16 |
+	       (uint64_t)(uint16_t)layer << 32 | (uint64_t)BRICK_FLAG_SITE << 48;
+}
+
+static inline void timing_store(struct brick_record *record, uint64_t kind, uint64_t begin,
+	uint32_t ticks, uint32_t wait, uint32_t site, uint32_t inner)
+{
+	record->begin = begin;
+	record->ticks = ticks;
+	record->wait = wait;
+	memcpy(&record->kind, &kind, sizeof kind);
+	record->site = site;
+	record->inner = inner;
+}
+
+static inline int timing_has_work(const struct brick_timing_work *work)
+{
+	return (work->bytes | work->flops) != 0;
+}
+
+/* The one before did other work than its site says. */
+static inline void timing_count_work(struct brick_stat *stat, const struct brick__site_brief *site,
+	const struct brick_timing_work *work)
+{
+	stat->bytes += work->bytes - site->bytes;
+	stat->flops += work->flops - site->flops;
+}
+
+static inline void timing_write_work(
+	struct brick_record *record, const struct brick_timing_work *work)
+{
+	*record = (struct brick_record){
+		.begin = work->bytes, .kind = BRICK_RECORD_WORK, .elements = work->flops};
+}
+
+/* Of those whose bits are set of the samples that are stored next. */
+static inline void timing_write_work_ahead(
+	struct brick_record *record, const struct brick_timing_work *work, uint64_t samples)
+{
+	*record = (struct brick_record){.begin = work->bytes,
+		.ticks = (uint32_t)samples,
+		.wait = (uint32_t)(samples >> 32),
+		.kind = BRICK_RECORD_WORK_AHEAD,
+		.elements = work->flops};
+}
+
+/* Both. Returns how many records that takes. */
+static inline uint32_t timing_store_work(struct brick__thread *self, uint64_t head,
+	const struct brick__site_brief *site, const struct brick_timing_work *work)
+{
+	if (!timing_has_work(work))
+		return 0;
+	timing_count_work(&self->lane->stats[site->brick], site, work);
+	timing_write_work(&self->ring[head & self->mask], work);
+	return 1;
+}
+
+/* ---- timings ---- */
+
+static void record_one(struct rest *r)
+{
+	const struct brick_timing *t = r->timings;
+	const struct brick_sample sample = {
+		.begin = t->begin,
+		.end = t->begin + t->ticks,
+		.wait = t->wait,
+		.inner = t->inner,
+		.site = t->site,
+		.source = BRICK_SOURCE_TSC,
+	};
+
+	if (r->work_count && r->works->timing == r->first) {
+		brick_record_sample_work(&sample, r->works->bytes, r->works->flops);
+		r->works++;
+		r->work_count--;
+	} else {
+		brick_record_sample(&sample);
+	}
+	r->timings++;
+	r->first++;
+	r->count--;
+}
+
+static inline void count_timing(
+	struct brick_lane *lane, const struct brick__site_brief *site, const struct brick_timing *t)
+{
+	struct brick_stat *stat = &lane->stats[site->brick];
+
+	timing_count(stat, t->ticks, t->ticks - t->inner);
+	stat->wait += (uint64_t)t->wait + t->inner;
+	stat->elements += site->elements;
+	stat->bytes += site->bytes;
+	stat->flops += site->flops;
+	if (t->wait)
+		timing_count(&lane->stats[BRICK_BARRIER_WAIT], t->wait, t->wait);
+	if (t->inner)
+		timing_count(&lane->stats[BRICK_BARRIER_WAIT], t->inner, t->inner);
+}
+
+static inline void expect(const struct brick__thread *self, uint64_t head, uint32_t site)
+{
+	__builtin_prefetch(brick__site_brief(site));
+	__builtin_prefetch(&self->ring[head & self->mask], 1);
+}
+
+/* So many of them, or those before the first one that is out of the ordinary. */
+static void record_batch(struct brick__thread *self, struct rest *r, uint32_t count)
+{
+	struct brick_lane *lane = self->lane;
+	uint64_t head = lane->head, child = 0, open = timing_open_bits(lane);
+
+	for (uint32_t i = 0; i < r->count && i < AHEAD; i++)
+		expect(self, head + i, r->timings[i].site);
+	for (; count; count--, r->timings++, r->first++, r->count--) {
+		const struct brick_timing *t = r->timings;
+		const struct brick__site_brief *site = brick__site_brief(t->site);
+		if (!site || t->inner > t->ticks ||
+			((open >> site->brick % 64 & 1) && timing_is_open(lane, site->brick)))
+			break;
+		if (r->count > AHEAD)
+			expect(self, head + AHEAD, t[AHEAD].site);
+		count_timing(lane, site, t);
+		timing_store(&self->ring[head++ & self->mask],
+			timing_kind(site->brick, site->layer), t->begin, t->ticks, t->wait, t->site,
+			t->inner);
+		if (r->work_count && r->works->timing == r->first) {
+			head += timing_store_work(self, head, site, r->works++);
+			r->work_count--;
+		}
+		child += (uint64_t)t->ticks + t->wait;
+	}
+	if (lane->depth)
+		lane->frames[lane->depth - 1].child += child;
+	__atomic_store_n(&lane->head, head, __ATOMIC_RELEASE);
+}
+
+void brick_record_timings_work(const struct brick_timing *timings, uint32_t count,
+	const struct brick_timing_work *works, uint32_t work_count)
+{
+	struct rest rest = {timings, count, 0, works, work_count};
+
+	while (rest.count) {
+		uint32_t batch = rest.count < BATCH ? rest.count : BATCH, before = rest.count;
+		uint32_t with_work = work_count < batch ? work_count : batch;
+
+		if (timing_is_ordinary(&brick__thread, (uint64_t)batch + with_work))
+			record_batch(&brick__thread, &rest, batch);
+		if (rest.count + batch != before)
+			record_one(&rest);
+	}
+}
+
+void brick_record_timings(const struct brick_timing *timings, uint32_t count)
+{
+	brick_record_timings_work(timings, count, NULL, 0);
+}
+
+/* ---- making a series ---- */
 
 /* The slot of a brick; MAX_SLOTS: there are too many. */
 static uint32_t slot_of(struct brick__series *s, uint32_t brick)
@@ -127,7 +346,7 @@ void brick__series_free(struct brick__series *s)
 	free(s);
 }
 
-/* ---- as timings ---- */
+/* ---- a series as timings ---- */
 
 static void record_chunk(const struct brick_timing *timings, uint32_t count, uint32_t before,
 	const struct brick_timing_work *given, uint32_t work_count)
@@ -167,7 +386,144 @@ static uint64_t record_as_timings(
 	return sum;
 }
 
-/* ---- a whole one ---- */
+/* ---- the records of a whole run ---- */
+
+/* The next lines of the ring are about to be written. */
+static APART void expect_ring(const struct brick__thread *self)
+{
+	for (uint32_t i = 0; i < AHEAD; i += 2)
+		__builtin_prefetch(&self->ring[(self->lane->head + i) & self->mask], 1);
+}
+
+/* From the end of the first of them to the begin of the second. */
+static inline uint32_t gap(const struct brick__series_timing *t)
+{
+	return t[1].begin - t[0].begin - t[0].ticks;
+}
+
+static inline __attribute__((always_inline)) void store_word(
+	struct brick_record *record, uint32_t i, uint64_t word)
+{
+	__atomic_store_n((uint64_t *)record + i, word, __ATOMIC_RELAXED);
+}
+
+/* Word by word: what is put together elsewhere is loaded late. */
+static inline __attribute__((always_inline)) void store_samples(struct brick_record *record,
+	uint64_t begin, const struct brick__series_timing *t, const uint16_t *sites, uint32_t count)
+{
+	const uint64_t second = count > 1 ? (uint64_t)t[1].ticks << 32 : 0,
+		       third = count > 2 ? t[2].ticks | (uint64_t)gap(t + 1) << 48 : 0,
+		       gap1 = count > 1 ? (uint64_t)gap(t) << 32 : 0;
+	uint64_t three;
+
+	memcpy(&three, sites, sizeof three);
+	store_word(record, 0, begin + (t[0].begin - (uint32_t)begin));
+	store_word(record, 1, t[0].ticks | second);
+	store_word(record, 2,
+		(three << 16 & UINT64_MAX >> (3 - count) * 16) | BRICK_SOURCE_TSC << 8 |
+			BRICK_RECORD_SAMPLES);
+	store_word(record, 3, third | gap1);
+}
+
+/*
+ * Records of three, as long as there are three that are near each other, up to `stop` and to the
+ * end of the ring; returns where it got. What it is in stays in registers.
+ */
+static __attribute__((noinline)) const struct brick__series_timing *store_threes(
+	struct brick_record *restrict record, const struct brick_record *ring_end, uint64_t begin,
+	const struct brick__series_timing *restrict t, const struct brick__series_timing *stop,
+	const uint16_t *restrict sites)
+{
+	for (; t + 2 < stop && record < ring_end; t += 3, sites += 3, record++) {
+		__builtin_prefetch(record + AHEAD, 1);
+		if (BRICK_UNLIKELY((gap(t) | gap(t + 1)) > UINT16_MAX))
+			break;
+		store_samples(record, begin, t, sites, 3);
+	}
+	return t;
+}
+
+/* The first of up to three, with the second if that is near. Returns how many. */
+static __attribute__((noinline)) uint32_t store_few(struct brick_record *record, uint64_t begin,
+	const struct brick__series_timing *t, const uint16_t *sites, uint32_t left)
+{
+	if (left > 1 && gap(t) <= UINT16_MAX) {
+		store_samples(record, begin, t, sites, 2);
+		return 2;
+	}
+	store_samples(record, begin, t, sites, 1);
+	return 1;
+}
+
+/* The sites from `first` up to `end`. */
+static uint64_t store(const struct brick__thread *self, uint64_t head,
+	const struct brick__series_run *run, const uint16_t *sites, uint32_t first, uint32_t end)
+{
+	const struct brick__series_timing *t = run->timings + first, *stop = run->timings + end;
+	const struct brick_record *ring_end = self->ring + self->mask + 1;
+
+	while (t < stop) {
+		const struct brick__series_timing *from = t;
+		const uint16_t *of = sites + (t - run->timings);
+		t = store_threes(&self->ring[head & self->mask], ring_end, run->begin, t, stop, of);
+		head += (uint64_t)(t - from) / 3;
+		if (t < stop && t == from)
+			t += store_few(&self->ring[head++ & self->mask], run->begin, t, of,
+				(uint32_t)(stop - t));
+	}
+	return head;
+}
+
+/*
+ * Those from *next on that are of the sites from `first` up to `end`, in front of the records of
+ * these: one for each row of works that are the same.
+ */
+static uint64_t store_works(const struct brick__thread *self, uint64_t head,
+	const struct brick__series_run *run, uint32_t *next, uint32_t first, uint32_t end)
+{
+	const struct brick_timing_work *works = run->works;
+	uint32_t i = *next;
+
+	while (i < run->work_count && works[i].timing < end) {
+		const struct brick_timing_work *work = &works[i];
+		uint64_t samples = 0;
+		for (; i < run->work_count && works[i].timing < end &&
+			works[i].bytes == work->bytes && works[i].flops == work->flops;
+			i++)
+			samples |= UINT64_C(1) << (works[i].timing - first);
+		if (timing_has_work(work))
+			timing_write_work_ahead(&self->ring[head++ & self->mask], work, samples);
+	}
+	*next = i;
+	return head;
+}
+
+/* What is stored is complete before it is covered by the head. */
+static void publish(struct brick_lane *lane, uint64_t head)
+{
+	__atomic_store_n(&lane->head, head, __ATOMIC_RELEASE);
+}
+
+/*
+ * All records of a run, for which the ring has room: three samples each, while they are near each
+ * other. The works of some come first, so that nothing interrupts the samples. `sites`: of all of
+ * the run's timings, and as many more as are read with the last one (3).
+ */
+static APART void store_run(
+	struct brick__thread *self, const struct brick__series_run *run, const uint16_t *sites)
+{
+	uint64_t head = self->lane->head;
+	uint32_t work = 0;
+
+	for (uint32_t done = 0, end; done < run->count; done = end) {
+		end = run->count - done < AT_ONCE ? run->count : done + AT_ONCE;
+		head = store_works(self, head, run, &work, done, end);
+		head = store(self, head, run, sites, done, end);
+		publish(self->lane, head);
+	}
+}
+
+/* ---- a whole run ---- */
 
 /*
  * Hardly any is shorter or longer than all before: a branch that is foretold, where choosing the
@@ -281,13 +637,13 @@ static void count_works(
 static uint64_t record_whole(
 	struct brick__thread *self, struct brick__series *s, const struct brick__series_run *run)
 {
-	brick__series_store_expect(self);
+	expect_ring(self);
 	for (uint32_t i = 0; i < s->slot_count; i++)
 		expect_stat(&self->lane->stats[s->slots[i].brick]);
 	uint64_t sum = count(self->lane, s, run->timings);
 	if (run->work_count)
 		count_works(self->lane, s, run);
-	brick__series_store(self, run, s->sites);
+	store_run(self, run, s->sites);
 	return sum;
 }
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "brick/session.h"
-#include "lib/session/thread.h"
+#include "lib/session/session_lanes.h"
 #include "lib/probe/tile_stack.h"
 
 uint32_t brick__tiles_on;

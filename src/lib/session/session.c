@@ -1,32 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the process's session starts, who consumes it, and the switch that
- * probes read. brick__on is the session's serial number while it records, so
- * that one comparison tells a thread both that recording is on and that its lane is of this
- * session.
+ * The life of the process's session: how it starts, who consumes it, how it pauses and ends, and
+ * how it survives a fork. This file stands above all that records: it is told here what a new
+ * session must get (its tables, what is captured, what a probe costs), and what holds still over a
+ * fork. A child, whose mappings are still its parent's session, lets go of them before it can write
+ * there; its own session starts with its first brick.
  */
 #include "brick/session.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
-#include "base/sized.h"
-#include "lib/session/consumer.h"
-#include "lib/probe/counter_events.h"
-#include "lib/probe/digest_record.h"
-#include "lib/device/kernels.h"
-#include "lib/session/lane_memory.h"
-#include "lib/probe/pair_cost.h"
-#include "lib/probe/refusals.h"
-#include "lib/probe/registry_tables.h"
-#include "lib/session/session_state.h"
 #include "base/scope.h"
-#include "lib/session/session_map.h"
-#include "lib/probe/step_cpu.h"
-#include "lib/sys/ticks.h"
-#include "lib/session/thread.h"
+#include "base/sized.h"
+#include "lib/device/kernels.h"
+#include "lib/device/queue_lane.h"
+#include "lib/probe/digest_record.h"
+#include "lib/probe/pair_cost.h"
+#include "lib/probe/registry_tables.h"
+#include "lib/probe/step_counting.h"
 #include "lib/probe/tile_stack.h"
+#include "lib/session/consumer.h"
+#include "lib/session/session_lanes.h"
+#include "lib/session/session_map.h"
+#include "lib/sys/ticks.h"
 
 enum {
 	DEFAULT_INTERVAL_MS = 1000,
@@ -35,7 +38,9 @@ enum {
 	MAX_RING_RECORDS = 1 << 26
 };
 
-void brick__session_switch(uint32_t value)
+/* ---- start ---- */
+
+static void set_switch(uint32_t value)
 {
 	__atomic_store_n(&brick__on, value, __ATOMIC_RELEASE);
 }
@@ -85,7 +90,7 @@ static int start_external(const char *directory)
 	snprintf(final, sizeof final, "%s.session", name + 1);
 	brick__session.ring_records =
 		ring_size(ring ? (uint32_t)strtoul(ring, NULL, 10) : DEFAULT_RING_RECORDS);
-	brick__session.external = 1;
+	brick__session.external = true;
 	int error =
 		create_session(&brick__session, directory, name, mode ? (uint32_t)atoi(mode) : 0);
 	if (!error) {
@@ -99,15 +104,15 @@ static int start_external(const char *directory)
 }
 
 /* Is there no session, though somebody wants one and counts what it misses? Then probes stay on. */
-static int is_refused(int error)
+static bool is_refused(int error)
 {
 	if (error == -EOWNERDEAD || !brick__refusals_counted())
-		return 0;
+		return false;
 	brick__refusals_session(error);
-	return 1;
+	return true;
 }
 
-int brick__session_ensure(void)
+static int ensure(void)
 {
 	KEEP_ERRNO();
 	int error = 0;
@@ -119,10 +124,10 @@ int brick__session_ensure(void)
 		error = start_external(directory);
 		brick__digests_use(error ? NULL : brick__session.header);
 		__atomic_store_n(&brick__live, error ? 0 : brick__session.serial, __ATOMIC_RELEASE);
-		brick__session_switch(!error || is_refused(error) ? brick__session.serial : 0);
+		set_switch(!error || is_refused(error) ? brick__session.serial : 0);
 	} else if (!brick__session.header) {
 		error = -ENOENT;
-		brick__session_switch(0);
+		set_switch(0);
 	}
 	return error;
 }
@@ -165,7 +170,7 @@ int brick__session_start(
 		return -EINVAL;
 	if (!o.interval_ms)
 		o.interval_ms = DEFAULT_INTERVAL_MS;
-	if (getenv("BRICK_SESSION_DIR") && !brick__session_ensure()) {
+	if (getenv("BRICK_SESSION_DIR") && !ensure()) {
 		if (o.output)
 			brick_note("embedded.output", "%s", o.output); /* the recorder says so */
 		return 0;
@@ -181,14 +186,162 @@ int brick__session_start(
 			if (brick__session.ring_records)
 				brick__digests_use(brick__session.header);
 			if (o.mode != BRICK_MODE_NONE)
-				brick__session_switch(serial);
+				set_switch(serial);
 		}
 	}
 	return error;
 }
 
+/* ---- pause and stop ---- */
+
+static int stop_session(void)
+{
+	struct brick__session *s = &brick__session;
+	int error = 0;
+
+	set_switch(0);
+	__atomic_store_n(&brick__live, 0, __ATOMIC_RELEASE);
+	brick__digests_use(NULL);
+	s->header->end_ticks = brick__now();
+	__atomic_store_n(&s->header->state, BRICK_SESSION_CLOSED, __ATOMIC_RELEASE);
+	if (s->consumer)
+		error = s->consumer_type->stop(s->consumer);
+	s->consumer = NULL;
+	brick__lanes_release(s);
+	brick__session_destroy(s);
+	return error;
+}
+
+int brick_session_stop(void)
+{
+	KEEP_ERRNO();
+	int error = -ENOENT;
+
+	if (!getenv("BRICK_SESSION_DIR"))
+		brick__queues_account(0);
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	if (brick__session.header && brick__session.external && getenv("BRICK_SESSION_DIR"))
+		error = 0; /* the recorder's session ends with the process */
+	else if (brick__session.header)
+		error = stop_session();
+	return error;
+}
+
+void brick_pause(void)
+{
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	if (brick__session.header) {
+		brick__session.header->paused = 1;
+		set_switch(0);
+	}
+}
+
+void brick_resume(void)
+{
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	if (brick__session.header && brick__session.header->mode != BRICK_MODE_NONE) {
+		brick__session.header->paused = 0;
+		set_switch(brick__session.serial);
+	}
+}
+
+/* ---- the end of the process ---- */
+
+/* The process of a session file, PID-UNIQUE.session; 0: it is none. */
+static pid_t owner_of(const char *name)
+{
+	char *end;
+	const char *suffix = strrchr(name, '.');
+	long pid = strtol(name, &end, 10);
+
+	return suffix && !strcmp(suffix, ".session") && pid > 0 && *end == '-' ? (pid_t)pid : 0;
+}
+
+/* Remove the sessions of processes that are gone; how many others are there? */
+static int remove_dead(DIR *list)
+{
+	struct dirent *entry;
+	int living = 0;
+
+	while ((entry = readdir(list))) {
+		pid_t pid = owner_of(entry->d_name);
+		if (pid && kill(pid, 0) && errno == ESRCH)
+			unlinkat(dirfd(list), entry->d_name, 0);
+		else
+			living += pid != 0;
+	}
+	return living;
+}
+
+/*
+ * Where the recorder of the session has gone: remove the session's file, those of processes that
+ * are gone as well, and the directory if no other is left. The last process to end finds no other
+ * session: each removes its own file before it looks.
+ */
+static void remove_orphans(const char *directory, struct brick__shared *session)
+{
+	KEEP_ERRNO();
+
+	if (!brick__shared_is_held(directory, "lock")) {
+		brick__shared_unlink(session);
+		int fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		DIR *list = fd < 0 ? NULL : fdopendir(fd);
+		if (list && !remove_dead(list)) {
+			unlinkat(fd, "lock", 0);
+			unlinkat(fd, BRICK_SESSION_REFUSALS_NAME, 0);
+			rmdir(directory);
+		}
+		if (list)
+			closedir(list);
+		else if (fd >= 0)
+			close(fd);
+	}
+}
+
+/* Nobody comes for the session when its recorder was killed. */
+static void remove_orphan(void)
+{
+	const char *directory = getenv("BRICK_SESSION_DIR");
+
+	if (directory && *directory && brick__session.external)
+		remove_orphans(directory, &brick__session.file);
+}
+
+static void finish_session(void)
+{
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	if (brick__session.header && brick__session.consumer)
+		stop_session();
+	else if (brick__session.header) {
+		brick__session.header->end_ticks = brick__now();
+		__atomic_store_n(
+			&brick__session.header->state, BRICK_SESSION_CLOSED, __ATOMIC_RELEASE);
+		remove_orphan();
+	}
+}
+
+/* ---- fork: the locks are held over it ---- */
+
+static void before(void)
+{
+	brick__counters_lock();
+	brick__queues_lock();
+	brick__session_lock();
+	brick__registry_lock();
+	brick__digests_lock();
+}
+
+static void in_parent(void)
+{
+	brick__digests_unlock();
+	brick__registry_unlock();
+	brick__session_unlock();
+	brick__queues_unlock();
+	brick__counters_unlock();
+}
+
 /* Does a recorder wait for the session that the first brick starts? */
-static int is_wanted(void)
+static bool is_wanted(void)
 {
 	const char *directory = getenv("BRICK_SESSION_DIR"), *mode = getenv("BRICK_MODE");
 
@@ -196,7 +349,7 @@ static int is_wanted(void)
 }
 
 /* In the child of a fork the session is the parent's: forget it; the next brick starts our own. */
-void brick__session_abandon(void)
+static void abandon_session(void)
 {
 	struct brick__session *s = &brick__session;
 
@@ -205,13 +358,40 @@ void brick__session_abandon(void)
 	if (s->header)
 		brick__session_destroy(s);
 	s->consumer = NULL;
-	brick__session_switch(is_wanted() ? next_serial() : 0);
+	set_switch(is_wanted() ? next_serial() : 0);
 }
 
-void brick__session_arm(void)
+static void in_child(void)
 {
+	brick__counters_abandon();
+	brick__digests_abandon();
+	abandon_session();
+	brick__queues_abandon();
+	brick__digests_unlock();
+	brick__registry_unlock();
+	brick__session_unlock();
+	brick__queues_unlock();
+	brick__counters_unlock();
+}
+
+/* ---- load and unload ---- */
+
+/* Forks are watched from the beginning: whoever is attached is loaded later, so that its handlers
+ * take its locks before ours are taken, which is the order in which it takes them when it calls us.
+ */
+__attribute__((constructor)) static void arm(void)
+{
+	pthread_atfork(before, in_parent, in_child);
+	brick__session_starter(ensure);
+	brick__refusals_open();
 	if (!is_wanted())
 		return;
 	brick__counters_start(); /* the first step may come before the session */
-	brick__session_switch(next_serial());
+	set_switch(next_serial());
+}
+
+__attribute__((destructor)) static void finish(void)
+{
+	brick__queues_account(1);
+	finish_session();
 }

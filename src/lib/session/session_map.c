@@ -1,23 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The session's file: its header, which describes the process, and the places of the tables behind
- * it. What is in the tables belongs to others.
+ * The process's session as it is mapped: its file, the header, which describes the process, and the
+ * places of the tables behind it; the notes; and the switch that probes read. brick__on is the
+ * session's serial number while it records, so that one comparison tells a thread both that
+ * recording is on and that its lane is of this session. What is in the tables belongs to others.
  */
 #include "lib/session/session_map.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include "base/clock_ns.h"
-#include "base/time_namespace.h"
 #include "base/lock.h"
-#include "lib/session/launcher.h"
+#include "base/scope.h"
+#include "base/time_namespace.h"
+#include "brick/error.h"
+#include "brick/probe.h"
+#include "brick/session.h"
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
 
 struct brick__session brick__session;
-uint32_t brick__live;
+uint32_t brick__on, brick__live;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int (*start_wanted)(void);
+static struct brick_session_refusals *refusals; /* of all processes: numbers are only added to */
+static bool has_said;				/* that this process has no session */
 
 void brick__session_lock(void)
 {
@@ -28,6 +41,18 @@ void brick__session_unlock(void)
 {
 	lock_give(&lock);
 }
+
+void brick__session_starter(int (*start)(void))
+{
+	start_wanted = start;
+}
+
+int brick__session_ensure(void)
+{
+	return start_wanted ? start_wanted() : -ENOENT;
+}
+
+/* ---- the file ---- */
 
 /* Offsets of the tables behind the header; returns the bytes of all. */
 static uint64_t lay_out(struct brick_session_header *h)
@@ -55,11 +80,49 @@ static uint64_t lay_out(struct brick_session_header *h)
 	return at;
 }
 
+static int number(const char *name, int32_t *out)
+{
+	const char *text = getenv(name);
+	char *end;
+
+	if (!text || !*text)
+		return 0;
+	long value = strtol(text, &end, 10);
+	if (*end || value < 0 || value > INT32_MAX)
+		return 0;
+	*out = (int32_t)value;
+	return 1;
+}
+
+/*
+ * Rank and world size from the environment that Open MPI, PMI (MPICH, Intel MPI), Slurm and
+ * torchrun set: the first pair that is whole and makes sense. -1 in both when no launcher says.
+ */
+static void launcher_rank(int32_t *rank, int32_t *world)
+{
+	static const char *const pairs[][2] = {
+		{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+		{"PMI_RANK", "PMI_SIZE"},
+		{"SLURM_PROCID", "SLURM_NTASKS"},
+		{"RANK", "WORLD_SIZE"},
+	};
+
+	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+		int32_t r, w;
+		if (number(pairs[i][0], &r) && number(pairs[i][1], &w) && r < w) {
+			*rank = r;
+			*world = w;
+			return;
+		}
+	}
+	*rank = *world = -1;
+}
+
 static void describe_process(struct brick_session_header *h)
 {
 	h->pid = (uint32_t)getpid();
 	h->parent = (uint32_t)getppid();
-	brick__launcher_rank(&h->rank, &h->world);
+	launcher_rank(&h->rank, &h->world);
 	h->start_unix_ns = real_ns();
 	h->start_ns = brick__monotonic_ns();
 	h->start_ticks = brick__now();
@@ -115,4 +178,93 @@ void brick__session_destroy(struct brick__session *s)
 	brick__sys_unmap(s->header, s->header_bytes);
 	brick__shared_close(&s->file);
 	s->header = NULL;
+}
+
+/* ---- notes ---- */
+
+/* Append a line to the notes; what does not fit is dropped whole and counted. */
+static int append_note(struct brick_session_header *h, const char *line, size_t bytes)
+{
+	uint32_t used = h->notes_bytes;
+
+	if (bytes > BRICK_NOTES_BYTES - used) {
+		h->ledger.table_full++;
+		return BRICK_EFULL;
+	}
+	memcpy((char *)h + h->notes_offset + used, line, bytes);
+	__atomic_store_n(&h->notes_bytes, used + (uint32_t)bytes, __ATOMIC_RELEASE);
+	return 0;
+}
+
+int brick_note(const char *key, const char *format, ...)
+{
+	char line[1024];
+	int error = -ENOENT;
+	va_list arguments;
+
+	int n = snprintf(line, sizeof line, "%s=", key);
+	if (n < 0 || n >= (int)sizeof line / 2)
+		return -EINVAL;
+	va_start(arguments, format);
+	vsnprintf(line + n, sizeof line - (size_t)n - 1, format, arguments);
+	va_end(arguments);
+	for (char *p = line; *p; p++)
+		if (*p == '\n' || *p == '\r')
+			*p = ' ';
+	size_t bytes = strlen(line);
+	line[bytes++] = '\n';
+	brick__session_ensure();
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	if (brick__session.header)
+		error = append_note(brick__session.header, line, bytes);
+	return error;
+}
+
+/* ---- what could not be recorded ---- */
+
+void brick__refusals_open(void)
+{
+	const char *directory = getenv("BRICK_SESSION_DIR");
+
+	if (!directory || !*directory)
+		return;
+	struct brick_session_refusals *found =
+		brick__shared_attach(directory, BRICK_SESSION_REFUSALS_NAME, sizeof *found);
+	if (found &&
+		(found->magic != BRICK_SESSION_MAGIC || found->version != BRICK_SESSION_VERSION)) {
+		brick__sys_unmap(found, sizeof *found);
+		found = NULL;
+	}
+	refusals = found;
+}
+
+bool brick__refusals_counted(void)
+{
+	return refusals != NULL;
+}
+
+void brick__refusals_session(int error)
+{
+	if (!refusals || has_said)
+		return;
+	has_said = true;
+	refusals->error = error;
+	refusals->pid = (uint32_t)getpid();
+	__atomic_add_fetch(&refusals->processes, 1, __ATOMIC_RELAXED);
+}
+
+void brick__refusals_record(void)
+{
+	if (!brick_enabled())
+		return;
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	if (brick__session.header)
+		brick__session.header->ledger.refused++;
+	else if (refusals)
+		__atomic_add_fetch(&refusals->records, 1, __ATOMIC_RELAXED);
+}
+
+void brick__refusals_abandon(void)
+{
+	has_said = false;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process's one session as it is mapped: its file, header and lanes, and the lock that all of
- * it changes under. Locks are taken in this order: queues, session, registry.
+ * The process's one session as it is mapped: its file, header and lanes, and the lock under which
+ * all of it changes. Locks are taken in this order: queues, session, registry.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "brick/abi/session.h"
 #include "lib/sys/shared.h"
@@ -23,7 +24,7 @@ struct brick__session {
 	uint64_t header_bytes;
 	struct brick__lane_entry lanes[BRICK_MAX_LANES]; /* as many as header->lane_count */
 	uint32_t ring_records;				 /* 0: nobody consumes records */
-	int external;					 /* its consumer is another process */
+	bool external;					 /* its consumer is another process */
 	const struct consumer_type *consumer_type;	 /* what `consumer` is of */
 	struct consumer *consumer;			 /* in this process; NULL: none */
 };
@@ -45,8 +46,37 @@ int brick__session_create(
 void brick__session_ready(struct brick__session *session);
 void brick__session_destroy(struct brick__session *session);
 
-/* Pointers into the session's own mapping. */
+/* A pointer into the session's own mapping. */
 static inline void *brick__at(const struct brick__session *session, uint64_t offset)
 {
 	return (char *)session->header + offset;
 }
+
+/*
+ * Start the session that BRICK_SESSION_DIR asks for, if it does and none runs. 0 or -errno. It
+ * calls what session.c, which stands above all that records, has said here when it was loaded.
+ */
+int brick__session_ensure(void);
+void brick__session_starter(int (*start)(void));
+
+/*
+ * What was to be recorded and could not be, because the process could have no session or the thread
+ * no lane (descriptors, memory, limits, a directory out of reach). Nothing may vanish without being
+ * counted: with a session its ledger counts; without one a page does that the recorder made. Every
+ * process maps it when it is attached, before the program can lock itself in.
+ */
+
+/* Map the recorder's page, if BRICK_SESSION_DIR names a recorder; once, when we are loaded. */
+void brick__refusals_open(void);
+
+/* Is there a place to count what is refused without a session? */
+bool brick__refusals_counted(void);
+
+/* There was no session to be had: why (-errno). Under the session lock. */
+void brick__refusals_session(int error);
+
+/* One record of this thread is lost; nothing is counted while recording is off. */
+void brick__refusals_record(void);
+
+/* In the child of a fork. */
+void brick__refusals_abandon(void);

@@ -23,6 +23,7 @@
 #include "brick/error.h"
 #include "lib/backends/cuda/cuda_chain.h"
 #include "lib/backends/cuda/cuda_driver.h"
+#include "lib/device/backend_call.h"
 #include "lib/device/backend_load.h"
 
 enum { DEFAULT_PAIRS = 4096, MAX_PAIRS = 1 << 20 };

@@ -19,6 +19,7 @@
 #include "brick/abi/session.h"
 #include "brick/error.h"
 #include "brick/opencl.h"
+#include "lib/device/backend_call.h"
 #include "lib/device/backend_load.h"
 
 enum { DEFAULT_PAIRS = 4096, MAX_PAIRS = 1 << 20 };

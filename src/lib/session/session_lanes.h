@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lanes of the session: the calling thread's place to record into, how a thread gets it and leaves
+ * it, and the memory of all lanes, whoever records there.
+ */
+#pragma once
+
+#include <stdint.h>
+#include "brick/probe.h"
+#include "lib/session/session_map.h"
+
+/* No session has this serial number: a thread without a lane is in none. It is not 0, which is
+ * what brick__on is while nothing records. */
+#define BRICK__NO_SERIAL UINT32_MAX
+
+/* The calling thread's place to record into; serial is BRICK__NO_SERIAL while it has no lane. */
+struct brick__thread {
+	struct brick_lane *lane;
+	struct brick_record *ring;
+	uint64_t mask;	 /* of the ring: capacity - 1 */
+	uint32_t serial; /* of the lane's session, after which the lane stays mapped */
+	uint32_t tag;	 /* serial << 8: the upper bits of the spans that are begun here */
+	uint32_t index;	 /* of the lane in its session */
+	uint32_t refused, refused_by; /* how often it got no lane, from which session */
+};
+
+extern __thread struct brick__thread brick__thread
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* It has no lane any more. */
+void brick__thread_forget(struct brick__thread *self);
+
+/* A lane for the calling thread, at its first brick in a session. NULL: recording is off. */
+struct brick_lane *brick__thread_attach(void);
+
+/* An end that belongs to nothing that is open here: counted, by the session if there is no lane. */
+void brick__end_unmatched(struct brick__thread *self);
+
+/* Is called whenever a thread has got a lane; NULL: nothing is. One for the process. */
+extern void (*brick__thread_begun)(void) __attribute__((visibility("hidden")));
+
+/* Under the session lock: a new lane at the end of the file; NULL when there is no room for it. */
+struct brick_lane *brick__lane_create(struct brick__session *session, enum brick_lane_kind kind);
+
+/* What is mapped of it. */
+uint64_t brick__lane_bytes(const struct brick_lane *lane);
+
+/* Give back all lanes of a session that ends; those of live threads stay mapped until they notice.
+ */
+void brick__lanes_release(struct brick__session *session);
+
+/* In the child of a fork: unmap what is the parent's. */
+void brick__lanes_abandon(struct brick__session *session);
+
+/* Enter one length into the histogram that the owner of the lane keeps. */
+void brick__lane_histogram(struct brick_lane *lane, uint32_t brick, uint64_t ticks);
