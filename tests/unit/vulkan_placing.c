@@ -67,7 +67,8 @@ static void start(int64_t off_ns, uint64_t half_width_ns)
 		.call = {.GetFenceStatus = is_signalled, .ResetFences = reset},
 		.queues = &queue};
 	device.families[0].mask = UINT64_MAX;
-	queue = (struct vulkan_queue){.last = &queue.first, .queue = (struct brick_queue *)&no_session};
+	queue = (struct vulkan_queue){
+		.last = &queue.first, .queue = (struct brick_queue *)&no_session};
 	brick_correlation_init(&device.clock.correlation);
 	for (uint64_t ms = 1000; ms <= 1000; ms -= 1000) { /* a second ago, and now */
 		uint64_t device_ns = now_ns - ms * MS, host_ns = device_ns + (uint64_t)off_ns;
