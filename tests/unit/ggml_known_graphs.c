@@ -5,7 +5,7 @@
  * graph at the same addresses was computed before. Graphs are computed by one thread in runs and as
  * by a team.
  */
-#include "attach/ggml/graphs/shown_graph.h"
+#include "attach/ggml/graphs/known_graphs.h"
 #include "tests/unit/known_graphs_engine.h"
 
 enum { FUZZ = 1000, KEYS = 1 << 20 };
@@ -39,7 +39,7 @@ static int compute(int is_team)
 	recorded_count = 0;
 	struct known_graph *g = known_graph_hold(&engine, nodes, 1, &looked);
 	assert_non_null(g);
-	int by_looks = g->is_taken_by_looks;
+	int by_looks = g->is_matched_quickly;
 	node_sites_of(t, g, g->nodes[g->count].next);
 	if (!is_team)
 		node_run_arm(t);
@@ -234,7 +234,7 @@ static uint32_t looked_at(int with_tokens, int with_kv)
 
 	build(with_tokens, with_kv);
 	assert_int_equal(shown_graph_read(&s, &engine, nodes), 1);
-	struct shown_order *o = shown_order(&s);
+	struct unseen_nodes *o = unseen_nodes(&s);
 	assert_non_null(o);
 	uint32_t count = o->count;
 	free(o);

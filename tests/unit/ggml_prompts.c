@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which prompts are seen to be evaluated again, and which are not. One process, one memory. */
-#include "attach/ggml/nodes/prompt_memory.h"
+#include "attach/ggml/steps/batch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * Which graphs without names have layers, and which have something else that repeats. Graphs are
  * made node by node: a letter is an operation, upper case with a weight of its own.
  */
-#include "attach/ggml/steps/repetition.h"
+#include "attach/ggml/graphs/repetition.h"
 
 #include <ctype.h>
 #include <setjmp.h>

@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include "attach/ggml/graphs/derived_layers.h"
 #include "attach/ggml/graphs/known_graphs.h"
-#include "attach/ggml/nodes/node_sites.h"
-#include "attach/ggml/note_engine.h"
+#include "attach/ggml/ggml_notes.h"
 #include "attach/ggml/ggml_shared.h"
 #include "attach/ggml/nodes/site_table.h"
 #include "base/hash.h"
@@ -100,9 +99,9 @@ struct masks *masks_find(const struct engine *e, const struct known_node *known,
 	return NULL;
 }
 
-void note_engine(struct node_thread *t)
+void notes_engine(const struct engine *e, uint32_t *told)
 {
-	(void)t;
+	(void)e, (void)told;
 }
 
 static uint64_t hash_tensor(uint64_t hash, const struct tensor *t)

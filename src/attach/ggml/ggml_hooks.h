@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The symbols that are interposed. Nobody here calls them; the prototypes say how the engine does.
- * Arguments that a hook only passes on are words. Any thread.
+ * Any thread.
+ *
+ * Most hooks do not know what they pass on: six integer registers in, two out, which fits every
+ * function whose arguments and result are integers, pointers and references, and serves functions
+ * of fewer arguments as well. Their C names are ours; the linker sees the symbol's.
  */
 #pragma once
 
 #include <stdint.h>
 #include "attach/ggml/ggml_engine.h"
+#include "attach/ggml/resolve.h"
+#include "attach/ggml/steps/phases.h"
+#include "attach/rules/ggml_symbols.h"
 #include "brick/export.h"
 
 /* Every node, on every thread of the CPU backend. */
@@ -23,3 +30,36 @@ void hook_barrier_from(
 	void *pool, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t caller);
 _Bool hook_is_empty_from(
 	const void *tensor, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t caller);
+
+typedef uintptr_t word;
+typedef unsigned __int128 word_pair;
+typedef word_pair (*words_fn)(word, word, word, word, word, word);
+typedef word_pair (*eight_words_fn)(word, word, word, word, word, word, word, word);
+
+#define DECLARE_TYPED(id, symbol)
+#define DECLARE_WORDS(id, symbol) \
+	BRICK_API word_pair hook_##id(word, word, word, word, word, word) __asm__(symbol);
+#define DECLARE_PHASE DECLARE_WORDS
+#define DECLARE_WAIT DECLARE_WORDS
+#define DECLARE_HIDDEN DECLARE_WORDS
+#define DECLARE_STACK(id, symbol)                                                              \
+	BRICK_API word_pair hook_##id(word, word, word, word, word, word, word, word) __asm__( \
+		symbol);
+#define DECLARE_HOOK(kind, id, symbol, library, use, need, phase, gives) DECLARE_##kind(id, symbol)
+
+GGML_SYMBOLS(DECLARE_HOOK)
+
+/*
+ * A phase around what a hook stands in front of. All of these hooks are called once or twice a
+ * step, from caches that the engine has filled with its weights: what they have in common is here,
+ * so that each is a line of code. The six words come first, where they are already.
+ */
+word_pair hook_phase(word a, word b, word c, word d, word e, word f, enum ggml_symbol_id symbol,
+	enum phase phase, const void *caller, const void *frame);
+
+#define SIX_WORDS_HOOK(id, phase)                                                 \
+	word_pair hook_##id(word a, word b, word c, word d, word e, word f)       \
+	{                                                                         \
+		return hook_phase(a, b, c, d, e, f, GGML_##id, PHASE_##phase,     \
+			__builtin_return_address(0), __builtin_frame_address(0)); \
+	}

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The recording's notes (notes.h). */
+/* The recording's notes (ggml_notes.h). */
 #include "attach/ggml/ggml_notes.h"
 
 #include <string.h>
-#include "attach/ggml/patched.h"
-#include "attach/ggml/rule_set.h"
-#include "attach/ggml/nodes/site_table.h"
-#include "attach/ggml/nodes/node_work.h"
 #include "attach/common/notes_once.h"
+#include "attach/ggml/method.h"
+#include "attach/ggml/nodes/node_work.h"
+#include "attach/ggml/nodes/site_table.h"
+#include "attach/ggml/patched.h"
+#include "brick/attach.h"
 #include "brick/brick.h"
 
 enum { MAX_GRAPHS = 16 };
@@ -30,21 +31,22 @@ static void note_layout(const struct engine *e)
 		l->type, l->ne, l->op, l->source, l->source_count, l->view_source, l->name);
 }
 
-void notes_engine(const struct engine *e)
+void notes_engine(const struct engine *e, uint32_t *told)
 {
+	uint32_t session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
 	char rules[256];
 
-	if (!e)
+	if (*told == session || !e || brick_thread_ready())
 		return;
+	*told = session;
 	note_once("ggml.version", "%s%s%s%s", e->version ? e->version() : "unknown",
 		e->commit ? " (" : "", e->commit ? e->commit() : "", e->commit ? ")" : "");
 	note_once("ggml.library", "%s", e->object.path[0] ? e->object.path : "the program itself");
 	note_layout(e);
 	patched_note();
-	pthread_mutex_lock(&site_table_mutex);
-	rule_set_describe(rules, sizeof rules);
-	pthread_mutex_unlock(&site_table_mutex);
+	site_table_describe_rules(rules, sizeof(rules));
 	note_once("rules", "%s", rules);
+	method_note();
 }
 
 void notes_library(const char *key, uintptr_t address)

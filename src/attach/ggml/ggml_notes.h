@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a recording says of how it was made: which engine, how attached, which rules, how the nodes
- * of its graphs compare with those that were seen. Every fact is written once per session. Any
- * thread; nothing is written, and nothing else happens, while no session runs.
+ * What a recording says about how it was made: the engine, how it was attached to, the rules, and
+ * how many nodes of each graph were seen. Every fact is written once per session. Any thread;
+ * without a session nothing happens.
  */
 #pragma once
 
 #include <stdint.h>
 #include "attach/ggml/ggml_engine.h"
 
-/* The engine that a thread has found itself in. */
-void notes_engine(const struct engine *engine);
+/*
+ * A thread found itself in that engine (NULL: none). Tells the session on this thread, if it has
+ * not heard it yet: *told is the session that has.
+ */
+void notes_engine(const struct engine *engine, uint32_t *told);
 
 /* The object that code at this address belongs to. */
 void notes_library(const char *key, uintptr_t address);

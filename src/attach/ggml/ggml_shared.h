@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What all threads read on the hot path and hardly anybody writes, in one cache line. Read and
- * written with relaxed atomics; the functions that change a field belong to the header named.
+ * written with relaxed atomics.
  */
 #pragma once
 
@@ -9,19 +9,16 @@
 
 struct attach_shared {
 	uint32_t resolve_generation; /* grows when objects were unloaded (resolve.h) */
-	uint32_t graph_generation; /* grows when a graph may have been built anew (node_graph.h) */
-	uint32_t graph_serial;	   /* grows with every graph that is computed (node_graph.h) */
-	uint32_t method;	   /* enum method (method.h) */
-	/*
-	 * ggml_is_empty() as it is called from the first engine that was met and from one other
-	 * object, as long as no device wants to know of it (node_ready.h): three times a node, on
-	 * the CPU for nothing.
+	uint32_t graph_generation;   /* grows when a graph may have been built anew */
+	uint32_t graph_serial;	     /* grows with every graph that is computed */
+	uint32_t method;	     /* enum method (method.h) */
+	/* ggml_is_empty(), as the first engine that was met calls it; and who calls it (slots.h).
 	 */
 	_Bool (*is_empty)(const void *tensor);
 	struct attach_caller {
 		uintptr_t low, bytes; /* 0 bytes: not met, 1: a device has come */
-		uint32_t generation;  /* the resolve_generation that this is known of */
-	} empty[2];
+		uint32_t generation;  /* the resolve_generation in which this was found */
+	} empty[2];		      /* the engine, and one other object */
 } __attribute__((aligned(64)));
 
 extern struct attach_shared attach_shared;
@@ -29,6 +26,18 @@ extern struct attach_shared attach_shared;
 static inline uint32_t shared_get(const uint32_t *field)
 {
 	return __atomic_load_n(field, __ATOMIC_RELAXED);
+}
+
+/* Objects came or went: whatever was resolved is resolved anew. */
+static inline void resolve_generation_next(void)
+{
+	__atomic_add_fetch(&attach_shared.resolve_generation, 1, __ATOMIC_RELEASE);
+}
+
+/* A graph may have been built anew: the next one is compared in full. */
+static inline void graph_generation_next(void)
+{
+	__atomic_add_fetch(&attach_shared.graph_generation, 1, __ATOMIC_RELAXED);
 }
 
 /* Does a call from this address lead to attach_shared.is_empty? */

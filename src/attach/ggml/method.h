@@ -3,11 +3,14 @@
  * How nodes are timed in this process. BRICK_ATTACH in the environment forces one way: "nodes",
  * "callback" or "graph"; otherwise ("auto") the hooks of the CPU backend are used where they are
  * called, else the scheduler's evaluation callback, which splits graphs and is therefore never used
- * without saying so, else whole graphs only. Any thread.
+ * without saying so, else whole graphs only. And what is captured besides times: words in
+ * BRICK_CAPTURE. Any thread.
  */
 #pragma once
 
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include "attach/ggml/ggml_shared.h"
 #include "brick/probe.h"
 
@@ -43,3 +46,18 @@ void method_graph_computed(int nodes, uint32_t seen);
 
 /* Tell the recording which method is in use; once per session. */
 void method_note(void);
+
+/* Whether the word is one of those, which have commas between them. */
+static inline int capture_wants(const char *word)
+{
+	const char *list = getenv("BRICK_CAPTURE");
+	size_t length = strlen(word);
+
+	while (list && *list) {
+		size_t n = strcspn(list, ",");
+		if (n == length && !memcmp(list, word, n))
+			return 1;
+		list += n + (list[n] == ',');
+	}
+	return 0;
+}

@@ -1,22 +1,88 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Patched objects (patched.h). Nodes of the list are only ever added, and marked when their object
- * is gone, so that who looks an address up takes no lock. Whatever was resolved before something
- * was patched is forgotten, or a hook would call itself.
+ * Patched objects (patched.h). Entries of the list are only ever added, and marked when their
+ * object is gone, so that looking an address up takes no lock. Patching an object forgets whatever
+ * was resolved before, or a hook would call itself.
+ *
+ * Most objects of most programs have nothing to do with ggml, so an object is judged cheaply first:
+ * by its dynamic symbols and relocations, as the dynamic linker has them in memory; and if it
+ * exports none of the functions, by whether its file, or a debug file of it, has a .symtab.
  */
 #include "attach/ggml/patched.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "attach/ggml/ggml_shared.h"
 #include "attach/common/notes_once.h"
+#include "attach/ggml/loader.h"
+#include "attach/ggml/ggml_shared.h"
+#include "attach/patch/debug_file.h"
 #include "base/array.h"
 #include "base/scope.h"
 #include "brick/error.h"
 #include "lib/sys/functions.h"
+
+static int is_hooked(const char *name)
+{
+	for (int i = 0; i < GGML_SYMBOL_COUNT; i++)
+		if (!strcmp(ggml_symbols[i].name, name))
+			return 1;
+	return 0;
+}
+
+static int is_defined_function(const struct loader_tables *tables, const ElfW(Sym) * symbol)
+{
+	return symbol->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
+	       is_hooked(tables->strings + symbol->st_name);
+}
+
+/* Does the dynamic linker have to find one of the functions that the object itself defines? */
+static int is_own(void *tables, uintptr_t *slot, const ElfW(Sym) * symbol)
+{
+	return is_defined_function(tables, symbol);
+}
+
+/* GNU's hash table: bloom words, buckets of first symbols, chains whose last has an odd hash. */
+static int exports_one(const struct loader_tables *tables)
+{
+	if (!tables->hash)
+		return 0;
+	uint32_t buckets = tables->hash[0], first = tables->hash[1], words = tables->hash[2];
+	const uint32_t *bucket = tables->hash + 4 + words * (sizeof(ElfW(Addr)) / 4);
+	const uint32_t *chain = bucket + buckets;
+
+	for (uint32_t b = 0; b < buckets; b++)
+		for (uint32_t i = bucket[b]; i >= first && i; i++) {
+			if (is_defined_function(tables, &tables->symbols[i]))
+				return 1;
+			if (chain[i - first] & 1)
+				break;
+		}
+	return 0;
+}
+
+/* What an object may be, from what is in memory of it and the head of its file. */
+enum kind {
+	NOT_PATCHED,   /* it defines nothing of interest, or preloading works */
+	MAYBE_PATCHED, /* its file has a table of symbols */
+	BINDS_ITSELF,  /* it defines such functions, and reaches none through the dynamic linker */
+};
+
+static enum kind kind_of(const struct dl_phdr_info *info, const char *path)
+{
+	struct loader_tables tables;
+	int known = loader_tables_read(&tables, info);
+
+	if (known && loader_each_slot(&tables, info, is_own, &tables))
+		return NOT_PATCHED;
+	if (known && exports_one(&tables))
+		return BINDS_ITSELF;
+	struct debug_file symbols;
+	return debug_file_find(&symbols, path) > 0 ? MAYBE_PATCHED : NOT_PATCHED;
+}
 
 /* libbrick-patch.so */
 static struct patcher {
@@ -42,17 +108,21 @@ struct patched_object {
 struct candidate {
 	struct loaded_object object;
 	uintptr_t bias;
-	int is_sure;
+	enum kind kind;
+};
+
+struct object_list {
+	ARRAY(struct loaded_object) of;
 };
 
 __thread void *patched_told __attribute__((tls_model("initial-exec")));
 static struct patched_object *objects;
 pthread_mutex_t patched_mutex = PTHREAD_MUTEX_INITIALIZER;
-static ARRAY(struct loaded_object) seen;
+static struct object_list seen;
 static unsigned long long loads_seen;
 static int no_patcher; /* where it would have been needed */
 
-static void load_patcher(patched_load_fn load)
+static void load_patcher(void)
 {
 	static const struct sys_function functions[] = {
 		SYS_NEEDED(patcher, open, "brick_patch_open"),
@@ -62,7 +132,7 @@ static void load_patcher(patched_load_fn load)
 		SYS_NEEDED(patcher, off, "brick_patch_off"),
 		SYS_NEEDED(patcher, on, "brick_patch_on"),
 	};
-	char path[sizeof seen.items->path + 32];
+	char path[sizeof(seen.of.items->path) + 32];
 	Dl_info info;
 
 	patcher.state = -1;
@@ -70,7 +140,7 @@ static void load_patcher(patched_load_fn load)
 		return;
 	snprintf(path, sizeof path, "%.*s/libbrick-patch.so",
 		(int)(strrchr(info.dli_fname, '/') - info.dli_fname), info.dli_fname);
-	void *handle = load(path, RTLD_NOW | RTLD_LOCAL);
+	void *handle = loader_open(path, RTLD_NOW | RTLD_LOCAL);
 	if (handle && !sys_functions_find(
 			      handle, functions, sizeof functions / sizeof *functions, &patcher))
 		patcher.state = 1;
@@ -95,25 +165,24 @@ static void patch(
 	memcpy(o->results, patcher.results(o->patches, &count), sizeof o->results);
 	o->next = objects;
 	__atomic_store_n(&objects, o, __ATOMIC_RELEASE);
-	__atomic_store_n(&attach_shared.resolve_generation, attach_shared.resolve_generation + 1,
-		__ATOMIC_RELEASE);
+	resolve_generation_next();
 }
 
-static void consider(
-	const struct candidate *c, const struct patch_wish *wishes, patched_load_fn load)
+static void consider(const struct candidate *c, const struct patch_wish *wishes)
 {
 	if (!patcher.state)
-		load_patcher(load);
+		load_patcher();
 	if (patcher.state > 0)
 		patch(&c->object, c->bias, wishes);
-	else if (c->is_sure)
+	else if (c->kind == BINDS_ITSELF)
 		__atomic_store_n(&no_patcher, 1, __ATOMIC_RELAXED);
 }
 
-static int is_seen(const struct loaded_object *object)
+static int is_in(const struct object_list *list, const struct loaded_object *object)
 {
-	for (size_t i = 0; i < seen.count; i++)
-		if (seen.items[i].low == object->low && !strcmp(seen.items[i].path, object->path))
+	for (size_t i = 0; i < list->of.count; i++)
+		if (list->of.items[i].low == object->low &&
+			!strcmp(list->of.items[i].path, object->path))
 			return 1;
 	return 0;
 }
@@ -129,67 +198,48 @@ static int look_at(struct dl_phdr_info *info, size_t bytes, void *argument)
 	struct candidate c = {.bias = info->dlpi_addr};
 
 	object_describe(&c.object, info);
-	if ((c.object.path[0] && !strchr(c.object.path, '/')) || is_seen(&c.object))
+	if ((c.object.path[0] && !strchr(c.object.path, '/')) || is_in(&seen, &c.object))
 		return 0;
-	if (array_push(&seen, c.object) || !look->is_fresh)
+	if (array_push(&seen.of, c.object) || !look->is_fresh)
 		return 0;
-	enum patched_candidate what =
-		patched_judge(info, c.object.path[0] ? c.object.path : "/proc/self/exe");
-	c.is_sure = what == PATCHED_EXPORTS;
-	if (what != PATCHED_NO)
+	c.kind = kind_of(info, c.object.path[0] ? c.object.path : "/proc/self/exe");
+	if (c.kind != NOT_PATCHED)
 		(void)array_push(&look->candidates, c);
 	return 0;
 }
 
-static int count_loads(struct dl_phdr_info *info, size_t bytes, void *loads)
-{
-	*(unsigned long long *)loads = info->dlpi_adds;
-	return 1; /* the first entry tells it all */
-}
-
-void patched_look(const struct patch_wish *wishes, patched_load_fn load)
+void patched_look(const struct patch_wish *wishes)
 {
 	struct look look = {.is_fresh = wishes != NULL};
-	unsigned long long loads = 0;
 	KEEP_ERRNO();
 
 	HOLD_UNCANCELLED(&patched_mutex);
-	dl_iterate_phdr(count_loads, &loads);
-	if (loads != loads_seen) {
-		loads_seen = loads;
-		dl_iterate_phdr(look_at, &look);
-		for (size_t i = 0; i < look.candidates.count; i++)
-			consider(&look.candidates.items[i], wishes, load);
-		array_fini(&look.candidates);
-	}
+	unsigned long long loads = object_changes().loads;
+	if (loads == loads_seen)
+		return;
+	loads_seen = loads;
+	dl_iterate_phdr(look_at, &look);
+	for (size_t i = 0; i < look.candidates.count; i++)
+		consider(&look.candidates.items[i], wishes);
+	array_fini(&look.candidates);
 }
 
-static int collect(struct dl_phdr_info *info, size_t bytes, void *argument)
+static int collect(struct dl_phdr_info *info, size_t bytes, void *list)
 {
-	struct candidate c = {.bias = info->dlpi_addr};
-	struct look *look = argument;
+	struct loaded_object object;
 
-	object_describe(&c.object, info);
-	return array_push(&look->candidates, c);
+	object_describe(&object, info);
+	return array_push(&((struct object_list *)list)->of, object);
 }
 
-static int is_in(const struct look *look, const struct loaded_object *object)
-{
-	for (size_t i = 0; i < look->candidates.count; i++)
-		if (look->candidates.items[i].object.low == object->low &&
-			!strcmp(look->candidates.items[i].object.path, object->path))
-			return 1;
-	return 0;
-}
-
-static void forget_absent(const struct look *now)
+static void forget_absent(const struct object_list *now)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < seen.count; i++)
-		if (is_in(now, &seen.items[i]))
-			seen.items[kept++] = seen.items[i];
-	seen.count = kept;
+	for (size_t i = 0; i < seen.of.count; i++)
+		if (is_in(now, &seen.of.items[i]))
+			seen.of.items[kept++] = seen.of.items[i];
+	seen.of.count = kept;
 	for (struct patched_object *o = objects; o; o = o->next) {
 		if (o->is_gone || is_in(now, &o->object))
 			continue;
@@ -201,12 +251,12 @@ static void forget_absent(const struct look *now)
 
 void patched_forget(void)
 {
-	struct look now = {.is_fresh = 0};
+	struct object_list now = {0};
 
 	HOLD_UNCANCELLED(&patched_mutex);
-	if (seen.count && !dl_iterate_phdr(collect, &now))
+	if (seen.of.count && !dl_iterate_phdr(collect, &now))
 		forget_absent(&now);
-	array_fini(&now.candidates);
+	array_fini(&now.of);
 }
 
 static const struct patched_object *first_of(const struct patched_object *o)
@@ -227,8 +277,7 @@ static void *function_of(const struct patched_object *o, const char *name)
 		if (o->results[i].inner && !strcmp(o->results[i].name, name))
 			return o->results[i].inner;
 	HOLD_UNCANCELLED(&patched_mutex);
-	void *function = o->patches ? patcher.function(o->patches, name) : NULL;
-	return function;
+	return o->patches ? patcher.function(o->patches, name) : NULL;
 }
 
 void *patched_function(const struct loaded_object *object, const char *name)

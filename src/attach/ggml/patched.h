@@ -21,10 +21,9 @@ extern __thread void *patched_told __attribute__((tls_model("initial-exec")));
 
 /*
  * Look at what was loaded since the last time, and patch it: nobody may have called it yet. NULL:
- * somebody may, and it stays as it is. Wishes are by enum ggml_symbol_id. load opens a library.
+ * somebody may have, and it stays as it is. Wishes are by enum ggml_symbol_id.
  */
-typedef void *(*patched_load_fn)(const char *path, int flags);
-void patched_look(const struct patch_wish *wishes, patched_load_fn load);
+void patched_look(const struct patch_wish *wishes);
 
 /* Objects were unloaded: forget those that are gone. */
 void patched_forget(void);
@@ -51,12 +50,3 @@ int patched_switch(int on, int alone);
 void patched_note(void);
 
 extern pthread_mutex_t patched_mutex; /* held over forks */
-
-/* What an object may be, from what is in memory of it and the head of its file. */
-enum patched_candidate {
-	PATCHED_NO,	 /* it defines nothing of interest, or preloading works */
-	PATCHED_MAYBE,	 /* its file has a table of symbols */
-	PATCHED_EXPORTS, /* it defines such functions, and reaches none through the dynamic linker
-			  */
-};
-enum patched_candidate patched_judge(const struct dl_phdr_info *info, const char *path);

@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "attach/ggml/loader.h"
 #include "base/scope.h"
 
 pthread_mutex_t resolve_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -21,29 +22,7 @@ enum { FIRST_WAYS = 128 };
 
 const struct resolve_way *resolve_ways[GGML_SYMBOL_COUNT];
 
-typedef int (*close_fn)(void *handle);
-
-/* The loader's own dlclose(): calling it by its name would come back to our hook. */
-static close_fn real_dlclose(void)
-{
-	static close_fn found;
-	close_fn function = __atomic_load_n(&found, __ATOMIC_RELAXED);
-
-	if (!function) {
-		function = (close_fn)dlsym(RTLD_NEXT, "dlclose");
-		__atomic_store_n(&found, function, __ATOMIC_RELAXED);
-	}
-	return function;
-}
-
-static void close_object(void *handle)
-{
-	close_fn function = real_dlclose();
-
-	if (function)
-		function(handle);
-}
-
+/* 1: objects were unloaded since the last look. */
 static int look_for_unloads(void)
 {
 	unsigned long long now = object_changes().unloads;
@@ -53,20 +32,15 @@ static int look_for_unloads(void)
 	HOLD(&resolve_mutex);
 	if (now != unloads_seen) {
 		__atomic_store_n(&unloads_seen, now, __ATOMIC_RELAXED);
-		__atomic_store_n(&attach_shared.resolve_generation,
-			attach_shared.resolve_generation + 1, __ATOMIC_RELEASE);
+		resolve_generation_next();
 	}
 	return 1;
 }
 
-int resolve_close(void *handle)
+void resolve_after_unload(void)
 {
-	close_fn function = real_dlclose();
-	int status = function ? function(handle) : -1;
-
 	if (look_for_unloads())
 		patched_forget();
-	return status;
 }
 
 int resolve_object(uintptr_t address, struct loaded_object *object)
@@ -119,11 +93,11 @@ void *resolve_from(const struct loaded_object *object, const char *name, int hoo
 
 	if (function)
 		return function;
-	void *handle = dlopen(object->path[0] ? object->path : NULL, RTLD_LAZY | RTLD_NOLOAD);
+	void *handle = loader_open(object->path[0] ? object->path : NULL, RTLD_LAZY | RTLD_NOLOAD);
 
 	if (handle) {
 		function = look_in(handle, name, hooked);
-		close_object(handle);
+		loader_close(handle);
 	} else {
 		dlerror();
 	}
@@ -165,13 +139,13 @@ static void *look_everywhere(const char *name)
 
 	dl_iterate_phdr(add_path, &list);
 	for (char *path = list.text; path && *path && !function; path += strlen(path) + 1) {
-		void *handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+		void *handle = loader_open(path, RTLD_LAZY | RTLD_NOLOAD);
 		if (!handle) {
 			dlerror();
 			continue;
 		}
 		function = look_in(handle, name, 1);
-		close_object(handle);
+		loader_close(handle);
 	}
 	free(list.text);
 	errno = saved;
@@ -234,9 +208,8 @@ void *resolve_slow(enum ggml_symbol_id symbol, uintptr_t caller)
 	if (!function)
 		function = look_everywhere(ggml_symbols[symbol].name);
 	if (found && function) {
-		pthread_mutex_lock(&resolve_mutex);
+		HOLD(&resolve_mutex);
 		add_way(symbol, &object, function);
-		pthread_mutex_unlock(&resolve_mutex);
 	}
 	return function;
 }

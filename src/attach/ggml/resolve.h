@@ -28,10 +28,10 @@ struct resolve_way {
 extern const struct resolve_way *resolve_ways[GGML_SYMBOL_COUNT];
 
 /*
- * dlclose(), followed by a look whether an object is gone: then what was found before may be, too,
- * and attach_shared.resolve_generation grows.
+ * Objects may have been unloaded: if any was, what was found before may be gone, too, and
+ * attach_shared.resolve_generation grows.
  */
-int resolve_close(void *handle);
+void resolve_after_unload(void);
 
 /* The function that a call of symbol from this address means; NULL if there is none but ours. */
 void *resolve_slow(enum ggml_symbol_id symbol, uintptr_t caller);

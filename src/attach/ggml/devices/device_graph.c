@@ -11,9 +11,9 @@
 #include "attach/ggml/devices/device_graph.h"
 
 #include "attach/ggml/devices/device_nodes.h"
-#include "attach/ggml/nodes/node_ready.h"
-#include "attach/ggml/nodes/node_record.h"
 #include "attach/ggml/nodes/node_thread.h"
+#include "attach/ggml/nodes/slots.h"
+#include "attach/ggml/nodes/node_record.h"
 #include "attach/ggml/steps/phases.h"
 
 enum { AGREEMENTS = 4 };
@@ -44,7 +44,7 @@ void device_graph_begin(
 	d->graph = known;
 	d->shown = graph;
 	node_thread.on_device = 1;
-	node_emptiness_wanted();
+	slots_watch_is_empty();
 	d->outside = device_phase_owner(brick);
 	d->before = brick_launch_owner_set(d->outside);
 }

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "attach/ggml/ggml_engine.h"
-#include "attach/ggml/hook_words.h"
+#include "attach/ggml/ggml_hooks.h"
 
 /* Is it such a backend, and are nodes recorded? *engine: the one that its graphs are read by. */
 int blas_graph_is(const void *backend, words_fn compute, const struct engine **engine);

@@ -8,9 +8,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "attach/ggml/graphs/given_names.h"
+#include "attach/ggml/nodes/node_text.h"
 #include "attach/common/notes_once.h"
-#include "attach/ggml/steps/repetition.h"
+#include "attach/ggml/graphs/repetition.h"
 #include "attach/ggml/nodes/site_table.h"
 #include "base/hash.h"
 #include "base/hashmap.h"

@@ -1,40 +1,237 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of graphs (known_graphs.h): a list, the one that was met last in front. Graphs that
- * nobody computes are forgotten from its end when they take too much memory. A thread that is
- * between graphs may still point to one that is gone; it looks for its graph anew before it uses
- * it, because the serial number of graphs grows before any is forgotten.
+ * The list of known graphs (known_graphs.h), the one that was met last in front. Graphs that nobody
+ * computes are forgotten from its end when they take too much memory. A thread that is between
+ * graphs may still point to one that is gone; it looks for its graph anew before it uses it,
+ * because the serial number of graphs grows before any is forgotten.
  */
 #include "attach/ggml/graphs/known_graphs.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "attach/ggml/ggml_notes.h"
 #include "attach/ggml/graphs/derived_layers.h"
 #include "attach/ggml/nodes/masks.h"
-#include "attach/ggml/nodes/node_plan.h"
-#include "attach/ggml/ggml_shared.h"
-#include "attach/ggml/graphs/shown_graph.h"
+#include "attach/ggml/nodes/node_run.h"
+#include "attach/ggml/nodes/node_thread.h"
 #include "attach/ggml/nodes/site_table.h"
 #include "base/hash.h"
+#include "base/hashmap.h"
+#include "base/scope.h"
+
+enum { MAX_NODES = 1 << 20, NAMED_EVERY = 16, OUTLINE_NODES = 8 };
+
+static const uint64_t EACH_BYTE = 0x0101010101010101u;
+
+int shown_graph_read(struct shown_graph *s, const struct engine *e, const void *graph)
+{
+	int count = e->graph_node_count((void *)(uintptr_t)graph);
+
+	if (count <= 0 || count > MAX_NODES)
+		return 0;
+	*s = (struct shown_graph){e, graph,
+		e->graph_nodes ? e->graph_nodes((void *)(uintptr_t)graph) : NULL, (uint32_t)count};
+	return 1;
+}
+
+static const void *shown_node(const struct shown_graph *s, uint32_t i)
+{
+	return s->nodes ? s->nodes[i] : s->engine->graph_node(s->graph, (int)i);
+}
+
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+	return (known_rotate(hash, 23) ^ word) * HASH_GOLDEN;
+}
+
+static uint64_t mix_name(uint64_t hash, const char *name)
+{
+	uint64_t word;
+
+	for (int i = 0; i < TENSOR_NAME_BYTES; i += 8) {
+		memcpy(&word, name + i, sizeof word);
+		hash = mix(hash, word);
+		if ((word - EACH_BYTE) & ~word & EACH_BYTE << 7)
+			break; /* one of them is 0 */
+	}
+	return hash;
+}
+
+static uint64_t mix_node(uint64_t hash, const struct shape_offsets *at, const void *node)
+{
+	return mix(hash, node_shape(at, node, 0) ^ known_rotate((uint64_t)(uintptr_t)node, 7));
+}
+
+/*
+ * What makes a graph the same as another: addresses, operations, types, shapes and sources of all
+ * nodes, and some names. A node reads through views, which are nodes too, so that shapes of sources
+ * are among these. Needs a known layout, as do those below.
+ */
+static uint64_t shown_signature(const struct shown_graph *s)
+{
+	const struct shape_offsets at = engine_shape_offsets(s->engine);
+	uint64_t hash = s->count;
+
+	for (uint32_t i = 0; i < s->count; i++) {
+		const void *node = shown_node(s, i);
+		if (!node)
+			continue;
+		hash = mix_node(hash, &at, node);
+		if (i % NAMED_EVERY == 0)
+			hash = mix_name(hash, tensor_field(node, s->engine->layout.name));
+	}
+	return hash;
+}
+
+/* The same of the first node, the last, and some between them. */
+static uint64_t shown_outline(const struct shown_graph *s)
+{
+	const struct shape_offsets at = engine_shape_offsets(s->engine);
+	uint64_t hash = s->count;
+
+	for (uint64_t k = 0; k < OUTLINE_NODES; k++) {
+		uint64_t i = (s->count - 1) * k / (OUTLINE_NODES - 1);
+		const void *node = shown_node(s, (uint32_t)i);
+		if (!node)
+			continue;
+		hash = mix_node(hash, &at, node);
+		hash = mix_name(hash, tensor_field(node, s->engine->layout.name));
+	}
+	return hash;
+}
+
+/* Without its operation, which lies in another line. */
+static inline uint64_t shape_of(const struct shape_offsets *at, const void *node)
+{
+	const int64_t *ne = tensor_field(node, at->ne);
+
+	return (uint64_t)ne[0] + (uint64_t)ne[1] * 0xd6e8feb86659fd93u +
+	       (uint64_t)ne[2] * 0xa0761d6478bd642fu + (uint64_t)ne[3] * 0xe7037ed1a0b428dbu +
+	       (uint64_t)(uint32_t)tensor_int32(node, at->type) * 0x8ebc6af09c88c6e3u;
+}
+
+/*
+ * The shapes of views that nodes read, which no hook sees that compares nodes. K's and V's length
+ * is in these. A source whose reader allows it one shape only is left out: what is rotated, what is
+ * multiplied, and queries.
+ */
+static uint64_t shown_details(const struct shown_graph *shown, const struct unseen_nodes *o)
+{
+	const struct shape_offsets at = engine_shape_offsets(shown->engine);
+	const void *const *nodes = shown->nodes;
+	uint64_t hash = 0;
+
+	for (uint32_t i = 0; i < o->count; i++)
+		hash = hash * HASH_GOLDEN + shape_of(&at, nodes[o->index[i]]);
+	return hash;
+}
+
+static int is_executed(const struct engine *e, const void *node)
+{
+	return node && engine_operation(e, node) != OPERATION_EMPTY;
+}
+
+enum { SEEN, LOOKED_AT }; /* shapes of what is read: where its reader is compared, or before */
+
+struct implied {
+	int64_t ne[TENSOR_DIMS];
+	const void *by; /* and the shape of this; NULL: of none */
+};
+
+/* What shape that source has by the reader's own, as the engine asserts. 0: it may have others. */
+static int imply(struct implied *to, const struct engine *e, const void *reader, uint32_t index)
+{
+	const char *operation = e->op_desc(reader);
+	int is_attention = !strcmp(operation, "FLASH_ATTN_EXT");
+
+	memcpy(to->ne, tensor_ne(&e->layout, reader), sizeof to->ne);
+	to->by = NULL;
+	if (!strcmp(operation, "ROPE"))
+		return index == 0;
+	if (index != !is_attention || (!is_attention && strcmp(operation, "MUL_MAT") != 0))
+		return 0;
+	to->by = tensor_source(&e->layout, reader, !index);
+	if (!to->by)
+		return 0;
+	to->ne[0] = tensor_ne(&e->layout, to->by)[0];
+	if (is_attention) { /* queries and heads change places */
+		int64_t heads = to->ne[1];
+		to->ne[1] = to->ne[2];
+		to->ne[2] = heads;
+	}
+	return 1;
+}
+
+/* Non-zero: no memory. */
+static int note_read(
+	struct hashmap *read, const struct engine *e, const void *reader, uint32_t index)
+{
+	const void *source = tensor_source(&e->layout, reader, index);
+	struct implied implied;
+
+	if (!source)
+		return 0;
+	int is_seen = imply(&implied, e, reader, index) &&
+		      !memcmp(implied.ne, tensor_ne(&e->layout, source), sizeof implied.ne);
+	int failed =
+		is_seen && implied.by ? hashmap_set(read, (uintptr_t)implied.by, LOOKED_AT) : 0;
+	if (hashmap_get(read, (uintptr_t)source) == HASHMAP_NONE)
+		failed |= hashmap_set(read, (uintptr_t)source, is_seen ? SEEN : LOOKED_AT);
+	return failed;
+}
+
+/* What those that are executed read. Non-zero: no memory. */
+static int find_read(const struct shown_graph *s, struct hashmap *read)
+{
+	int failed = 0;
+
+	for (uint32_t i = 0; i < s->count; i++)
+		for (uint32_t k = 0;
+			is_executed(s->engine, s->nodes[i]) && k < s->engine->layout.source_count;
+			k++)
+			failed |= note_read(read, s->engine, s->nodes[i], k);
+	return failed;
+}
+
+/* Views that are read; and conversions, whose type no hook sees. */
+static void add_unseen(
+	struct unseen_nodes *o, const struct shown_graph *s, const struct hashmap *read)
+{
+	const struct engine *e = s->engine;
+
+	for (uint32_t i = 0; i < s->count; i++)
+		if (is_executed(e, s->nodes[i])
+				? !strcmp(e->op_desc(s->nodes[i]), "CPY")
+				: hashmap_get(read, (uintptr_t)s->nodes[i]) == LOOKED_AT)
+			o->index[o->count++] = i;
+}
+
+struct unseen_nodes *unseen_nodes(const struct shown_graph *s)
+{
+	struct hashmap read = {0};
+	struct unseen_nodes *o = NULL;
+
+	if (s->nodes && s->engine->layout_known && s->engine->op_desc)
+		o = calloc(1, sizeof *o + s->count * sizeof o->index[0]);
+	if (o && find_read(s, &read)) {
+		free(o);
+		o = NULL;
+	}
+	if (o)
+		add_unseen(o, s, &read);
+	hashmap_fini(&read);
+	return o;
+}
 
 enum { MAX_KNOWN_NODES = 1 << 18 };
 
 static struct known_graph *graphs;
 static uint64_t nodes_known; /* of all graphs */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t known_graphs_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-void known_graphs_lock(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void known_graphs_unlock(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
-void known_node_fill(const struct engine *engine, struct known_node *k, const void *mul, int part)
+/* Look the site of a node of the graph up. `mul`: the second of its fused pair, or NULL. */
+static void fill_node(const struct engine *engine, struct known_node *k, const void *mul, int part)
 {
 	struct site_found found;
 
@@ -79,9 +276,9 @@ static void read_nodes(struct known_graph *g, const struct shown_graph *s, const
 		if (!skip && engine_operation(s->engine, node) != OPERATION_EMPTY) {
 			struct known_node *k =
 				append(g, node, node_shape(&at, node, mul != NULL), layer);
-			known_node_fill(s->engine, k, mul, 0);
+			fill_node(s->engine, k, mul, 0);
 			if (parts)
-				known_node_fill(s->engine, k, mul, 1);
+				fill_node(s->engine, k, mul, 1);
 			*(link ? link : &first) = g->count - 1;
 			link = &k->next;
 			skip = mul ? 2 : 0;
@@ -109,10 +306,10 @@ static struct known_graph *create(const struct shown_graph *s)
 	free(layers);
 	g->masks = masks_find(s->engine, g->nodes, g->count);
 	g->shown = s->count;
-	g->order = shown_order(s);
-	if (g->order) {
+	g->unseen = unseen_nodes(s);
+	if (g->unseen) {
 		g->outline = shown_outline(s);
-		g->details = shown_details(s, g->order);
+		g->details = shown_details(s, g->unseen);
 	}
 	return g;
 }
@@ -140,7 +337,7 @@ static void forget_oldest(uint32_t count)
 		free(g->masks);
 		node_plans_free(g->plan);
 		free(g->launched);
-		free(g->order);
+		free(g->unseen);
 		free(g);
 	}
 }
@@ -173,47 +370,50 @@ static struct known_graph *take_signed(
 {
 	for (struct known_graph **at = &graphs; *at; at = &(*at)->next)
 		if ((*at)->engine == s->engine && (*at)->signature == signature) {
-			(*at)->is_taken_by_looks = 0;
+			(*at)->is_matched_quickly = 0;
 			return take(at, s, generation);
 		}
 	return NULL;
 }
 
-static int looks_like(const struct known_graph *g, const struct shown_graph *s, uint64_t outline)
+static int has_same_outline(
+	const struct known_graph *g, const struct shown_graph *s, uint64_t outline)
 {
 	return g->engine == s->engine && g->shown == s->count && g->outline == outline &&
-	       g->order && g->details == shown_details(s, g->order);
+	       g->unseen && g->details == shown_details(s, g->unseen);
 }
 
 /* NULL: none of them looks like it, or more than one may be it. */
-static struct known_graph *take_alike(const struct shown_graph *s, uint32_t generation)
+static struct known_graph *take_quickly(const struct shown_graph *s, uint32_t generation)
 {
 	uint64_t outline = shown_outline(s);
 	struct known_graph **at = &graphs;
 
-	while (*at && !looks_like(*at, s, outline))
+	while (*at && !has_same_outline(*at, s, outline))
 		at = &(*at)->next;
 	if (!*at || (*at)->is_ambiguous)
 		return NULL;
-	(*at)->is_taken_by_looks = 1;
+	(*at)->is_matched_quickly = 1;
 	return take(at, s, generation);
 }
 
-int known_graph_refute(struct known_graph *g)
+/*
+ * A node came that the graph does not have. 1: the graph was matched quickly, and is another one,
+ * so nothing that is known of it holds. 0: it is the right graph, and the node is foreign to it.
+ */
+static int refute(struct known_graph *g)
 {
-	known_graphs_lock();
-	int is_taken_by_looks = g->is_taken_by_looks;
+	HOLD(&known_graphs_mutex);
 	g->is_ambiguous = 1;
 	g->graph = NULL;
-	known_graphs_unlock();
-	return is_taken_by_looks;
+	return g->is_matched_quickly;
 }
 
 /* Under the lock: a new one, which others may look like. */
 static void add(struct known_graph *g)
 {
 	for (struct known_graph *other = graphs; other; other = other->next)
-		if (g->order && other->engine == g->engine && other->shown == g->shown &&
+		if (g->unseen && other->engine == g->engine && other->shown == g->shown &&
 			other->outline == g->outline && other->details == g->details)
 			other->is_ambiguous = g->is_ambiguous = 1;
 	nodes_known += g->count;
@@ -227,9 +427,9 @@ static struct known_graph *look_up(const struct shown_graph *s, uint32_t generat
 				     ? shown_signature(s)
 				     : hash_add(generation, (uint64_t)(uintptr_t)s->graph);
 
-	known_graphs_lock();
+	pthread_mutex_lock(&known_graphs_mutex);
 	struct known_graph *g = take_signed(s, generation, signature);
-	known_graphs_unlock();
+	pthread_mutex_unlock(&known_graphs_mutex);
 	if (g)
 		return g;
 	g = create(s);
@@ -238,10 +438,10 @@ static struct known_graph *look_up(const struct shown_graph *s, uint32_t generat
 	g->graph = s->graph;
 	g->generation = generation;
 	g->signature = signature;
-	known_graphs_lock();
+	pthread_mutex_lock(&known_graphs_mutex);
 	forget_oldest(g->count);
 	add(g);
-	known_graphs_unlock();
+	pthread_mutex_unlock(&known_graphs_mutex);
 	return g;
 }
 
@@ -254,14 +454,14 @@ struct known_graph *known_graph_hold(
 	*looked = 0;
 	if (!e || !e->graph_node || !e->graph_node_count)
 		return NULL;
-	known_graphs_lock();
+	pthread_mutex_lock(&known_graphs_mutex);
 	struct known_graph *g = take_same(&s, generation);
 	if (!g && shown_graph_read(&s, e, graph)) {
 		*looked = 1;
 		if (compares_nodes && s.nodes && e->layout_known)
-			g = take_alike(&s, generation);
+			g = take_quickly(&s, generation);
 	}
-	known_graphs_unlock();
+	pthread_mutex_unlock(&known_graphs_mutex);
 	return g || !s.count ? g : look_up(&s, generation);
 }
 
@@ -293,9 +493,8 @@ void known_graph_release(struct known_graph *g)
 {
 	if (!g)
 		return;
-	known_graphs_lock();
+	HOLD(&known_graphs_mutex);
 	g->users--;
-	known_graphs_unlock();
 }
 
 /* The node that is executed first, or any. */
@@ -311,14 +510,68 @@ static uint32_t find_node(const struct known_graph *g, const void *node)
 	return g->count;
 }
 
-struct known_graph *known_graph_with(const void *node, uint32_t *index)
+static struct known_node no_nodes[1];
+
+void node_sites_of(struct node_thread *t, struct known_graph *graph, uint32_t index)
+{
+	t->graph = graph;
+	t->nodes = graph ? graph->nodes : no_nodes;
+	t->node_now = graph ? graph->count : 0;
+	t->node_next = graph ? index : 0;
+}
+
+void node_sites_join(struct node_thread *t, const void *node)
 {
 	struct known_graph *found = NULL;
+	uint32_t index = 0;
 
-	known_graphs_lock();
+	pthread_mutex_lock(&known_graphs_mutex);
 	for (struct known_graph *g = graphs; g && !found; g = g->next)
-		if (g->users && (*index = find_node(g, node)) < g->count)
+		if (g->users && (index = find_node(g, node)) < g->count)
 			found = g;
-	known_graphs_unlock();
-	return found;
+	pthread_mutex_unlock(&known_graphs_mutex);
+	node_sites_of(t, found, index);
+}
+
+/* The node in the thread's graph, from where it is on, or the graph's count. */
+static uint32_t find(const struct node_thread *t, const void *node, uint64_t shape)
+{
+	uint32_t count = t->graph->count, at = t->node_now == count ? 0 : t->node_now;
+
+	for (uint32_t i = 0; i < count; i++, at = at + 1 < count ? at + 1 : 0)
+		if (t->nodes[at].node == node && t->nodes[at].shape == shape)
+			return at;
+	return count;
+}
+
+/* The graph stays held until its end. */
+static void trust_nothing(struct node_thread *t)
+{
+	t->nodes = no_nodes;
+	t->node_now = t->node_next = 0;
+}
+
+uint32_t node_site_slow(struct node_thread *t, const void *node, const void *mul, int part)
+{
+	uint64_t shape =
+		shape_offsets_known(&t->shape_at) ? node_shape(&t->shape_at, node, mul != NULL) : 0;
+	struct known_node unknown = {.node = node, .layer = -1}, *known = &unknown;
+
+	notes_engine(t->engine, &t->session);
+	if (!t->engine)
+		return 0;
+	uint32_t index = t->nodes != no_nodes ? find(t, node, shape) : 0;
+	if (t->nodes != no_nodes && index < t->graph->count) {
+		known = &t->nodes[index];
+		__atomic_store_n(&t->nodes[t->node_now].next, index, __ATOMIC_RELAXED);
+		t->node_now = index;
+		t->node_next = __atomic_load_n(&known->next, __ATOMIC_RELAXED);
+	} else if (t->nodes != no_nodes && refute(t->graph)) {
+		trust_nothing(t);
+	}
+	if (!known->site[part])
+		fill_node(t->engine, known, mul, part);
+	t->brick = known->brick;
+	t->layer = known->layer;
+	return known->site[part];
 }

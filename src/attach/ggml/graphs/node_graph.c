@@ -13,10 +13,9 @@
 #include "attach/ggml/method.h"
 #include "attach/ggml/nodes/node_record.h"
 #include "attach/ggml/nodes/node_run.h"
-#include "attach/ggml/nodes/node_sites.h"
-#include "attach/ggml/note_engine.h"
+#include "attach/ggml/graphs/known_graphs.h"
 #include "attach/ggml/ggml_notes.h"
-#include "attach/ggml/nodes/past_slots.h"
+#include "attach/ggml/nodes/slots.h"
 #include "attach/ggml/steps/phases.h"
 #include "brick/brick.h"
 
@@ -55,15 +54,6 @@ void node_final_refuted(struct node_thread *t)
 	t->final_barrier = 0;
 }
 
-/* A thread of the team that works for the graph of another. */
-static void join_graph(struct node_thread *t, const void *node)
-{
-	uint32_t index;
-	struct known_graph *graph = known_graph_with(node, &index);
-
-	node_sites_of(t, graph, graph ? index : 0);
-}
-
 /*
  * Barriers of threads that are alone say nothing. The first thread of the first team to come here
  * has not met one yet.
@@ -71,10 +61,10 @@ static void join_graph(struct node_thread *t, const void *node)
 static void expect_barriers(const struct node_thread *t)
 {
 	if (t->mode == NODE_MODE_TEAM)
-		past_slots_lead_back(PAST_BARRIER);
+		slots_watch_barrier();
 	else if (t->plan && !__atomic_load_n(&t->engine->profile->is_past, __ATOMIC_RELAXED) &&
 		 !__atomic_exchange_n(&t->engine->profile->is_past, 1, __ATOMIC_RELAXED))
-		past_slots_lead(PAST_BARRIER, t->low, (uintptr_t)t->barrier);
+		slots_skip_barrier(t->low, t->barrier);
 }
 
 void node_graph_enter(struct node_thread *t, const void *node, int threads, uint32_t serial)
@@ -84,8 +74,8 @@ void node_graph_enter(struct node_thread *t, const void *node, int threads, uint
 	t->graph_serial = serial;
 	t->graph_entered = 0;
 	t->final_barrier = t->engine ? final_barrier_of(t->engine) : 0;
-	if (!t->in_graph)
-		join_graph(t, node);
+	if (!t->in_graph) /* a thread of the team that works for the graph of another */
+		node_sites_join(t, node);
 	node_flush_events(t);
 	if (entered && threads > 1)
 		node_record_span(phase_brick(PHASE_THREAD_START), entered, brick__now());
@@ -121,7 +111,7 @@ void node_graph_begin(struct graph_scope *outer, const void *graph)
 {
 	struct node_thread *t = &node_thread;
 
-	note_engine(t);
+	notes_engine(t->engine, &t->session);
 	node_run_leave(t);
 	node_flush();
 	*outer = (struct graph_scope){t->graph_entered, t->graph, t->node_now, t->node_next,

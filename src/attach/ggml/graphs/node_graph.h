@@ -7,12 +7,6 @@
 
 #include "attach/ggml/nodes/node_thread.h"
 
-/* A graph may have been built anew: the next one is compared in full. */
-static inline void graph_generation_next(void)
-{
-	__atomic_add_fetch(&attach_shared.graph_generation, 1, __ATOMIC_RELAXED);
-}
-
 /* The first node of a graph on this thread is about to begin. */
 void node_graph_enter(struct node_thread *t, const void *node, int threads, uint32_t serial);
 

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include "attach/ggml/graphs/capture.h"
+#include "attach/ggml/method.h"
 #include "attach/ggml/nodes/node_run.h"
 #include "base/hash.h"
 #include "brick/brick.h"

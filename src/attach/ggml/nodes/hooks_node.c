@@ -14,10 +14,11 @@
 #include "attach/ggml/ggml_hooks.h"
 #include "attach/ggml/method.h"
 #include "attach/ggml/graphs/node_graph.h"
-#include "attach/ggml/nodes/node_ready.h"
+#include "attach/ggml/nodes/slots.h"
+#include "attach/ggml/nodes/node_thread.h"
 #include "attach/ggml/nodes/node_record.h"
 #include "attach/ggml/nodes/node_run.h"
-#include "attach/ggml/nodes/node_sites.h"
+#include "attach/ggml/graphs/known_graphs.h"
 #include "brick/brick.h"
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
@@ -206,7 +207,7 @@ static APART _Bool is_empty(uintptr_t caller, const void *tensor)
 	if (t->on_device)
 		device_graph_ask(tensor, caller);
 	else
-		node_emptiness_asked(caller, function);
+		slots_skip_is_empty_of(caller, function);
 	return function ? function(tensor) : 0;
 }
 
@@ -239,4 +240,9 @@ HOT void ggml_compute_forward_rms_norm_mul_fused(
 		return;
 	}
 	fused_forward((uintptr_t)__builtin_return_address(0), params, norm, mul);
+}
+
+__attribute__((constructor)) static void tell_slots(void)
+{
+	slots_init((uintptr_t)&ggml_is_empty, (uintptr_t)&ggml_barrier);
 }

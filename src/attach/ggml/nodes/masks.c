@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "attach/ggml/nodes/known_node.h"
+#include "attach/ggml/graphs/known_graphs.h"
 #include "attach/ggml/nodes/node_text.h"
 
 enum {

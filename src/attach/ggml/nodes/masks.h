@@ -44,15 +44,3 @@ uint32_t masks_works(
 /* As brick_record_timings() and brick_record_sample(), with the work that the masks let through. */
 void masks_record_timings(const struct brick_timing *timings, uint32_t count);
 void masks_record_sample(const struct brick_sample *sample);
-
-/*
- * Of `planes` masks one after the other, each of `stride` rows of `columns` values of which the
- * first `rows` are used: how many are not minus infinity (*pairs), and how many columns have such
- * a one (*seen). half: values have 16 bits, else they are f32.
- */
-struct mask_shape {
-	uint64_t columns, rows, stride, planes;
-	int half;
-};
-void mask_count(
-	const void *values, const struct mask_shape *shape, uint64_t *pairs, uint64_t *seen);

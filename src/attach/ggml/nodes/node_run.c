@@ -1,12 +1,147 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs (node_run.h). The event before the first node's keeps the time up to it. A hook enters and
- * begins its node in the same or the next epoch: a thread that is stopped just there for longer
- * (1.6 s at 2.6 GHz) gives the node what it was stopped for.
+ * Plans and runs (node_run.h). A plan follows the links between a graph's nodes once; it is made
+ * when one thread computes the graph for the first time, and anew when another order has shown
+ * itself. The event before a run's first node keeps the time up to it. A hook enters and begins its
+ * node in the same or the next epoch of the clock: a thread that is stopped between the two for
+ * longer than an epoch (1.6 s at 2.6 GHz) charges that stop to the node.
  */
 #include "attach/ggml/nodes/node_run.h"
 
+#include <stdlib.h>
 #include "attach/ggml/nodes/masks.h"
+
+struct brick__series_timing node_run_none[NODE_PLAN_BEFORE + 1] = {
+	[NODE_PLAN_BEFORE] = {.mark = NODE_KEY_NONE}};
+
+enum { MAX_PLANS = 4 }; /* of one graph; an order that changes all the time is not worth more */
+
+static uint32_t next_of(const struct known_graph *g, uint32_t at)
+{
+	return __atomic_load_n(&g->nodes[at].next, __ATOMIC_RELAXED);
+}
+
+void node_plans_free(struct node_plan *p)
+{
+	while (p) {
+		struct node_plan *former = p->former;
+		brick__series_free(p->series);
+		free(p->known);
+		free(p->masked);
+		free(p);
+		p = former;
+	}
+}
+
+static struct node_plan *allocate(const struct known_graph *g)
+{
+	struct node_plan *p =
+		calloc(1, sizeof *p + (NODE_PLAN_BEFORE + g->count + 1) * sizeof p->events[0]);
+
+	if (!p)
+		return NULL;
+	p->known = malloc((g->count + 1) * sizeof *p->known);
+	p->masked = malloc((masks_count(g->masks) + 1) * sizeof *p->masked);
+	if (p->known && p->masked)
+		return p;
+	node_plans_free(p);
+	return NULL;
+}
+
+/* Whether it stands for two; negative: it has not the shape any more that its site is of. */
+static int is_pair(const struct shape_offsets *at, const struct known_node *k)
+{
+	if (k->shape == node_shape(at, k->node, 0))
+		return 0;
+	return k->shape == node_shape(at, k->node, 1) ? 1 : -1;
+}
+
+/* A link that leads back ends it: whatever comes then is none of the plan. */
+static void follow(struct node_plan *p, const struct known_graph *g)
+{
+	const struct shape_offsets offsets = engine_shape_offsets(g->engine);
+	uint32_t at = next_of(g, g->count);
+
+	for (; at < g->count && (!p->count || at > p->known[p->count - 1]); at = next_of(g, at)) {
+		int pair = is_pair(&offsets, &g->nodes[at]);
+		if (pair < 0)
+			break;
+		p->events[NODE_PLAN_BEFORE + p->count].mark =
+			node_key(&offsets, g->nodes[at].node, pair);
+		p->known[p->count++] = at;
+	}
+	p->events[NODE_PLAN_BEFORE + p->count].mark = NODE_KEY_NONE;
+}
+
+static void place_masks(struct node_plan *p, const struct known_graph *g)
+{
+	for (uint32_t i = 0, at = 0; i < masks_count(g->masks); i++) {
+		uint32_t node = (uint32_t)(masks_node(g->masks, i) - g->nodes);
+		while (at < p->count && p->known[at] < node)
+			at++;
+		p->masked[i] = at < p->count && p->known[at] == node ? at : MASKS_NOWHERE;
+	}
+}
+
+static struct node_plan *create(const struct known_graph *g)
+{
+	struct node_plan *p = allocate(g);
+	uint32_t *sites = malloc((g->count + 1) * sizeof *sites);
+
+	if (p && sites) {
+		follow(p, g);
+		place_masks(p, g);
+		for (uint32_t i = 0; i < p->count; i++)
+			sites[i] = g->nodes[p->known[i]].site[0];
+		p->series = brick__series_create(sites, p->count);
+	}
+	free(sites);
+	if (p && p->series)
+		return p;
+	node_plans_free(p);
+	return NULL;
+}
+
+static uint32_t number_of(const struct node_plan *p)
+{
+	uint32_t n = 0;
+
+	for (; p; p = p->former)
+		n++;
+	return n;
+}
+
+/* The graph's newest plan, made if need be. */
+static struct node_plan *plan_of(struct known_graph *g)
+{
+	struct node_plan *now = __atomic_load_n(&g->plan, __ATOMIC_ACQUIRE);
+
+	if (now &&
+		(!__atomic_load_n(&now->is_stale, __ATOMIC_RELAXED) || number_of(now) >= MAX_PLANS))
+		return now;
+	struct node_plan *p = create(g);
+	if (!p)
+		return NULL;
+	p->former = now;
+	if (__atomic_compare_exchange_n(&g->plan, &now, p, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return p;
+	p->former = NULL;
+	node_plans_free(p);
+	return now;
+}
+
+/* To be given back. NULL: no memory, not all sites are known, or another thread has it. */
+static struct node_plan *take_plan(struct known_graph *g)
+{
+	struct node_plan *p = plan_of(g);
+
+	return p && !__atomic_exchange_n(&p->is_taken, 1, __ATOMIC_ACQUIRE) ? p : NULL;
+}
+
+static void give_plan(struct node_plan *p)
+{
+	__atomic_store_n(&p->is_taken, 0, __ATOMIC_RELEASE);
+}
 
 static uint32_t place_now(const struct node_thread *t)
 {
@@ -35,17 +170,13 @@ static void go_on(struct node_thread *t, uint64_t now)
 
 void node_run_arm(struct node_thread *t)
 {
-	struct known_graph *g = t->in_graph ? t->graph : NULL;
-	struct node_plan *plan = NULL;
+	struct node_plan *plan = t->in_graph && t->graph ? take_plan(t->graph) : NULL;
 
-	if (g)
-		plan = node_plan_take(&g->plan,
-			&(struct node_plan_graph){g->engine, g->nodes, g->count, g->masks});
 	if (!plan)
 		return;
 	uint32_t place = place_of(plan, t->node_next);
 	if (place == plan->count || masks_count(t->graph->masks) > MASKS_MAX_WORKS) {
-		node_plan_give(plan);
+		give_plan(plan);
 		return;
 	}
 	t->plan = plan;
@@ -129,7 +260,7 @@ void node_run_leave(struct node_thread *t)
 		t->node_now = t->plan->known[place_now(t) - 1];
 		t->node_next = __atomic_load_n(&t->nodes[t->node_now].next, __ATOMIC_RELAXED);
 	}
-	node_plan_give(t->plan);
+	give_plan(t->plan);
 	t->plan = NULL;
 	t->run = t->run_from = NODE_RUN_NONE;
 	t->run_bytes = 0;

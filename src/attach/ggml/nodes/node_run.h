@@ -1,16 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A run: the nodes of a graph that one thread executes alone, in the order of its plan. All that
- * could be settled beforehand is: a hook only sees whether its node is the expected one, reads the
- * clock when it is entered and when it is left, and keeps 8 bytes. It goes on until a node comes
- * that is not expected, or to the end of the graph. Owner thread.
+ * A run: the nodes of a graph that one thread executes alone, in the order of its plan. The plan
+ * has settled beforehand what can be: a word to know each node by, and their sites as a series. A
+ * hook then only checks that its node is the expected one, reads the clock when it is entered and
+ * when it is left, and keeps 8 bytes. The run goes on until an unexpected node comes, or to the end
+ * of the graph. Plans: any thread; runs: owner thread.
  */
 #pragma once
 
-#include "attach/ggml/nodes/node_plan.h"
+#include <stdint.h>
+#include "attach/ggml/graphs/known_graphs.h"
 #include "attach/ggml/nodes/node_record.h"
 #include "attach/ggml/nodes/node_thread.h"
 #include "brick/probe.h"
+#include "lib/probe/series.h"
+#include "lib/sys/crc.h"
+
+enum { NODE_PLAN_BEFORE = 2 }; /* events before the first node's, for what was before it */
+
+/* The order in which one thread executes the nodes of a known graph. */
+struct node_plan {
+	struct node_plan *former; /* which others may still be at */
+	struct brick__series *series;
+	uint32_t count;
+	uint32_t is_stale; /* another order has been seen */
+	uint32_t is_taken; /* by a thread's run: whose `mark` and events those below are */
+	uint32_t *known;   /* places of its nodes in the graph */
+	uint32_t *masked;  /* places in here of the nodes that have masks */
+
+	/* Behind the nodes' comes one that is no node's; `mark`: node_key(). */
+	struct brick__series_timing events[];
+};
+
+/* No node's key. */
+#define NODE_KEY_NONE 0x133111ebu
+
+/*
+ * Tells which node it is. This does not see the shapes of the views that the node reads: those were
+ * compared when the graph was held (known_graph_hold()).
+ */
+static inline __attribute__((always_inline)) uint32_t node_key(
+	const struct shape_offsets *at, const void *node, int fused)
+{
+	const int64_t *ne = tensor_field(node, at->ne);
+	uint64_t key = (uintptr_t)node + (uint32_t)fused; /* tensors begin at even addresses */
+
+#pragma GCC unroll 4
+	for (int i = 0; i < TENSOR_DIMS; i++)
+		key = brick__crc_add(key, (uint64_t)ne[i]);
+	key = brick__crc_add(key, (uint32_t)tensor_int32(node, at->op));
+	key = brick__crc_add(key, node_source(at, node, 0));
+	return (uint32_t)brick__crc_add(key, node_source(at, node, 1));
+}
+
+/* What is expected where no run goes on: no node. */
+extern struct brick__series_timing node_run_none[];
+#define NODE_RUN_NONE (&node_run_none[NODE_PLAN_BEFORE])
+
+/* The plan and all before it. */
+void node_plans_free(struct node_plan *newest);
 
 /* A graph's first node is about to begin, on this thread alone. */
 void node_run_arm(struct node_thread *t);

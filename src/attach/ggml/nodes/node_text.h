@@ -2,13 +2,29 @@
 /*
  * What can be learnt of a node from the engine's memory, copied out: names, operations, shapes and
  * types of it and its sources. With an unknown tensor layout the accessors give operation, name and
- * number of elements only. Any thread.
+ * number of elements only. Tensors that their engine has left without a name of their own
+ * ("leaf_12", "node_7") may have been given one, which is kept here and never written to the
+ * engine's memory. Any thread.
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdint.h>
 #include "attach/ggml/ggml_engine.h"
 #include "attach/ggml/nodes/node_work.h"
+
+enum { GIVEN_NAME_BYTES = 64 };
+
+/* own: what the engine calls it now. Without memory the tensor stays as it is. */
+void given_name_set(const void *tensor, const char *own, const char *given);
+
+/* Have any been given? */
+int given_names_any(void);
+
+/* Under the lock: the name that was given to it, until the lock is let go; NULL: none was. */
+const char *given_name_of(const void *tensor, const char *own);
+
+extern pthread_mutex_t given_names_mutex; /* held over forks */
 
 struct tensor_text {
 	char name[TENSOR_NAME_BYTES];

@@ -1,28 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The node that each thread is executing. A node begins when its forward hook is called.
- *
- * On several threads every ggml_barrier() after that may be its last: entering it ends the work,
- * what follows is waiting. Only the next beginning, or the end of the graph, tells which one was
- * the last; the barriers before were waits inside of the node. On one thread barriers return at
- * once and are not looked at: a node ends where the next hook is entered.
- *
- * Nodes that are over are kept as events, of 8 bytes in a run (node_run.h) and 32 otherwise, and
- * become samples when the graph is: the
- * engine streams its weights through the caches, so that whatever a hook touches between two nodes
- * comes from main memory, and a hundred samples in a row are far cheaper than a hundred at a time.
- * All of it is thread-local; nothing here is shared but two counters of graphs.
+ * The node that each thread is executing, and all else that the node hooks keep of a thread
+ * (hooks_node.c tells how it is used). It is thread-local; the threads share two counters of graphs
+ * (ggml_shared.h). The engine streams its weights through the caches between two hooks, so what a
+ * hook touches lies in few cache lines, in the order below. Owner thread.
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdint.h>
 #include "attach/ggml/ggml_engine.h"
 #include "attach/ggml/graphs/known_graphs.h"
-#include "attach/ggml/nodes/node_cost.h"
-#include "attach/ggml/nodes/node_plan.h"
 #include "brick/attach.h"
 #include "lib/probe/series.h"
 #include "lib/sys/ticks.h"
+
+/*
+ * What the hooks of a thread cost, measured in place and reported so that mean cost x number of
+ * calls is the whole. One in about 64 calls is timed: the one with which node_thread.hook_left,
+ * which every hook counts down, comes to 0. A run's calls are all timed.
+ */
+struct node_cost {
+	uint32_t calls;	      /* made since the last one that was timed and reported */
+	uint32_t whole_calls; /* of runs, not reported yet, and their ticks */
+	uint64_t whole_ticks;
+	uint32_t random;
+};
+
+/* How many calls until the next one that is to be timed, that one included. */
+uint32_t node_cost_draw(struct node_cost *cost);
+
+/* What the one that was timed took. */
+void node_cost_timed(struct node_cost *cost, uint64_t ticks);
+
+/* Calls that were all timed. */
+void node_cost_add(struct node_cost *cost, uint32_t calls, uint64_t ticks);
 
 enum node_mode {
 	NODE_MODE_OFF = 0, /* nodes of this graph are not recorded, or none has begun yet */
@@ -85,10 +97,6 @@ struct node_thread {
 	const struct engine *engine;
 } __attribute__((aligned(64)));
 
-/* What is expected where no run goes on: no node. */
-extern struct brick__series_timing node_run_none[];
-#define NODE_RUN_NONE (&node_run_none[NODE_PLAN_BEFORE])
-
 extern __thread struct node_thread node_thread __attribute__((tls_model("initial-exec")));
 
 static inline int node_thread_knows(const struct node_thread *t, uintptr_t caller)
@@ -96,3 +104,17 @@ static inline int node_thread_knows(const struct node_thread *t, uintptr_t calle
 	return caller - t->low < t->bytes &&
 	       t->resolve_generation == shared_get(&attach_shared.resolve_generation);
 }
+
+/* Everything but the engine: clock, counters, the destructor. */
+void node_thread_init(struct node_thread *t);
+
+static inline void node_thread_ready(struct node_thread *t)
+{
+	if (BRICK_UNLIKELY(!t->ready))
+		node_thread_init(t);
+}
+
+/* Make the thread fit for calls from this address. Afterwards all its functions can be called. */
+void node_thread_prepare(struct node_thread *t, uintptr_t caller);
+
+extern pthread_mutex_t node_memory_mutex; /* held over forks */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Work of an operation from shapes and types; the formulas stand in work.h. Shapes come from the
- * profiled program's memory: products are checked for overflow. Called on the slow path only.
+ * Work of an operation from shapes and types; the formulas stand in node_work.h. Shapes come from
+ * the profiled program's memory: products are checked for overflow. A mask of a long prompt has
+ * millions of values: they are compared as integers, a block of columns at a time, in loops that
+ * compilers vectorize.
  */
 #include "attach/ggml/nodes/node_work.h"
 
@@ -390,4 +392,72 @@ int work_is_empty(const char *operation)
 	const struct operation *known = find(operation);
 
 	return known && known->count == nothing;
+}
+
+enum { BLOCK = 1024 };
+
+/*
+ * visible_*: how many values of a row are not minus infinity. seen_*: the same, and marks the
+ * columns in which it meets them.
+ */
+#define COUNT_VISIBLE(suffix, type, minus_infinity)                                       \
+	static uint32_t visible_##suffix(const type *values, uint32_t count)              \
+	{                                                                                 \
+		uint32_t visible = 0;                                                     \
+                                                                                          \
+		for (uint32_t i = 0; i < count; i++)                                      \
+			visible += values[i] != (minus_infinity);                         \
+		return visible;                                                           \
+	}                                                                                 \
+	static uint32_t seen_##suffix(const type *values, uint32_t *seen, uint32_t count) \
+	{                                                                                 \
+		uint32_t visible = 0;                                                     \
+                                                                                          \
+		for (uint32_t i = 0; i < count; i++) {                                    \
+			uint32_t is = values[i] != (minus_infinity);                      \
+			visible += is;                                                    \
+			seen[i] |= is;                                                    \
+		}                                                                         \
+		return visible;                                                           \
+	}
+
+COUNT_VISIBLE(f32, uint32_t, 0xff800000)
+COUNT_VISIBLE(f16, uint16_t, 0xfc00)
+
+static void count_block(const char *first, const struct mask_shape *s, uint32_t width,
+	uint64_t *pairs, uint64_t *columns)
+{
+	uint64_t row_bytes = s->columns * (s->half ? 2 : 4);
+	uint32_t seen[BLOCK];
+
+	if (s->rows == 1) {
+		/* one row alone, as every step of one token has: its columns are its pairs */
+		uint32_t visible = s->half ? visible_f16((const uint16_t *)first, width)
+					   : visible_f32((const uint32_t *)first, width);
+		*pairs += visible;
+		*columns += visible;
+		return;
+	}
+	memset(seen, 0, width * sizeof *seen);
+	for (uint64_t row = 0; row < s->rows; row++) {
+		const void *values = first + row * row_bytes;
+		*pairs += s->half ? seen_f16(values, seen, width) : seen_f32(values, seen, width);
+	}
+	for (uint32_t i = 0; i < width; i++)
+		*columns += seen[i];
+}
+
+void mask_count(const void *values, const struct mask_shape *s, uint64_t *pairs, uint64_t *seen)
+{
+	uint64_t bytes = s->half ? 2 : 4;
+
+	*pairs = *seen = 0;
+	for (uint64_t plane = 0; plane < s->planes; plane++) {
+		const char *first = (const char *)values + plane * s->stride * s->columns * bytes;
+		for (uint64_t at = 0; at < s->columns; at += BLOCK) {
+			uint64_t left = s->columns - at;
+			count_block(first + at * bytes, s, left < BLOCK ? (uint32_t)left : BLOCK,
+				pairs, seen);
+		}
+	}
 }

@@ -80,10 +80,24 @@ struct work_masked {
 /* 1: the node has a mask that it skips by. 0: it has none, or not one as is known here. */
 int work_mask_of(struct work_masked *masked, const struct work_node *node);
 
-/* Of all planes: pairs of a query and a position it sees; positions that any query sees. 0: known.
+/*
+ * The work for so many pairs of a query and a position that it sees, and so many positions that any
+ * query sees, in all planes. 0, or -EOVERFLOW.
  */
 int work_seen(const struct work_masked *masked, uint64_t pairs, uint64_t columns,
 	struct work_counts *counts);
 
 /* 1 for operations that are never executed (views and the like). */
 int work_is_empty(const char *operation);
+
+/*
+ * `planes` masks one after the other, each of `stride` rows of `columns` values, of which the first
+ * `rows` are used. Counts the values that are not minus infinity (*pairs) and the columns that have
+ * one (*seen). half: values have 16 bits, else they are f32.
+ */
+struct mask_shape {
+	uint64_t columns, rows, stride, planes;
+	int half;
+};
+void mask_count(
+	const void *values, const struct mask_shape *shape, uint64_t *pairs, uint64_t *seen);

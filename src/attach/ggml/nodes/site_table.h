@@ -2,18 +2,19 @@
 /*
  * From a node to its site: one table for the process, so that equal nodes have one site on all
  * threads and in all graphs. Two nodes are equal when their operation, name, type and shape are,
- * and those of their sources. Slow path: takes a lock, asks the rules when a node is new. Any
- * thread.
+ * and those of their sources. A new node asks the rules: the user's file when BRICK_RULES names
+ * one, then, unless that file says otherwise, Brick's own, which are compiled in. Slow path: takes
+ * a lock. Any thread.
  */
 #pragma once
 
 #include <pthread.h>
+#include <stddef.h>
 #include <stdint.h>
 #include "attach/ggml/ggml_engine.h"
 
 struct site_found {
-	uint32_t site; /* 0: there was no room for another one; then the two below are all there is
-			*/
+	uint32_t site; /* 0: there was no room for another; the two below are all there is */
 	uint16_t brick;
 	int16_t layer;
 };
@@ -34,3 +35,13 @@ int site_table_layer(const struct engine *engine, const void *node);
 extern int site_table_wants_parts;
 
 extern pthread_mutex_t site_table_mutex; /* held over forks */
+
+/* Read the rules now, rather than when the first node needs them. */
+void site_table_ready(void);
+
+/* Which rules those are, and what was wrong with the user's file; for the recording's notes. */
+void site_table_describe_rules(char *text, size_t bytes);
+
+/* Brick's own rules as text (src/attach/rules/ggml-llama.rules), compiled in. */
+extern const char rule_set_default_text[];
+extern const size_t rule_set_default_bytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a batch of llama.cpp is made of: tokens of prompts, and tokens from which new ones are made
- * or drafted ones checked. Pure; any thread.
+ * or drafted ones checked; and whether its prompt was evaluated before. Any thread.
  */
 #pragma once
 
@@ -84,3 +84,11 @@ struct batch_tokens batch_count(const struct batch_head *batch, struct batch_pas
  * of their tokens last, at the same position.
  */
 int batch_is_drafted_by(const struct batch_head *batch, const struct batch_past *past);
+
+/*
+ * How many tokens this batch begins with that also an earlier one of this context began with, at
+ * the same positions (what a draft model and its target both evaluate is no repetition); keeps the
+ * batch. -1: not known, as it is too short to be a prompt, has no tokens, or another thread is
+ * here.
+ */
+int32_t prompt_memory_repeated(const void *context, const struct batch_head *batch);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The contexts that a program evaluates batches with, and what each has of its sequences: what a
- * batch is made of follows from what was before, and whose drafts it checks from the others. Any
- * thread.
+ * The contexts that a program evaluates batches with, and what each holds of its sequences: what a
+ * batch is made of follows from what came before it, and the drafts that it checks were made by
+ * another context. Any thread.
  */
 #pragma once
 
 #include <stdint.h>
+#include "attach/ggml/steps/batch.h"
 #include "attach/ggml/steps/phases.h"
 
 /* What the batch of `tokens` is made of, to be asked once. code: what evaluates it. */
@@ -17,3 +18,17 @@ void contexts_moved(int32_t sequence, int32_t from, int32_t by);
 
 /* As batch_removed(), of the context that has this memory; what was refuted is recorded. */
 void contexts_removed(const void *memory, int32_t sequence, int32_t from, int32_t to);
+
+/* The context's evaluations are warm-ups from now on, or not any more (llama_set_warmup()). */
+void warm_up_set(const void *context, int on);
+
+/*
+ * Is this batch evaluated for nothing? code: the function of llama.cpp that evaluates it. Since
+ * llama_set_warmup() is deprecated, llama.cpp's programs evaluate [BOS, EOS] (what of it the
+ * vocabulary has, else token 0) in a context that holds nothing, and clear it; its server also
+ * [0, 0], to see whether tokens can be taken out again.
+ */
+int warm_up_is(const struct batch_head *batch, const void *context, const void *code);
+
+/* A scheduler was made, as every context makes one: what is known of contexts is asked anew. */
+void warm_up_context_made(void);

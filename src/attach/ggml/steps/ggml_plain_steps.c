@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plain steps (plain_steps.h). Calls go past the hooks of the hot path (bypass.h): even one that
- * does nothing has to come from memory, behind the engine's weights. Hooks that are reached all the
- * same see it by the method, on all threads; phases are muted on the step's.
+ * Plain steps (ggml_plain_steps.h). Calls go past the hooks of the hot path (slots.h): even one
+ * that does nothing has to come from memory, behind the engine's weights. Hooks that are reached
+ * all the same see it by the method, on all threads; phases are muted on the step's.
  */
 #include "attach/ggml/steps/ggml_plain_steps.h"
 
 #include <stdlib.h>
-#include "attach/ggml/nodes/bypass.h"
+#include "attach/ggml/nodes/slots.h"
 #include "attach/ggml/method.h"
 #include "attach/ggml/graphs/node_graph.h"
 
@@ -19,7 +19,7 @@ static __thread struct {
 } plain __attribute__((tls_model("initial-exec")));
 
 static uint32_t one_in, block = 1, left = 3, seed = 1;
-static int is_past; /* calls go past the hooks */
+static int is_skipping; /* calls go past the hooks */
 
 __attribute__((constructor)) static void read_environment(void)
 {
@@ -31,7 +31,7 @@ __attribute__((constructor)) static void read_environment(void)
 	if (one_in && *end == ',')
 		block = ((uint32_t)strtoul(end + 1, NULL, 10) & UINT16_MAX) | 1;
 	if (block > 1)
-		bypass_all();
+		slots_skip_phases();
 }
 
 static void switch_method(enum method from, enum method to)
@@ -58,12 +58,12 @@ static int is_due(void)
 	return 1;
 }
 
-static void end_bypass(void)
+static void stop_skipping(void)
 {
-	if (!is_past)
+	if (!is_skipping)
 		return;
-	bypass_end();
-	is_past = 0;
+	slots_skip_all_end();
+	is_skipping = 0;
 	if (block > 1)
 		graph_generation_next(); /* who has got which memory meanwhile was not seen */
 }
@@ -79,12 +79,12 @@ void plain_step_before(const void *frame)
 		return;
 	if (!method_is_chosen() || !method_cpu_only() || !brick_enabled() ||
 		(method != METHOD_NODES && method != METHOD_CALLBACK) || !is_due()) {
-		end_bypass();
+		stop_skipping();
 		return;
 	}
-	if (!is_past && bypass_begin())
+	if (!is_skipping && slots_skip_all_begin())
 		return;
-	is_past = 1;
+	is_skipping = 1;
 	plain.frame = frame;
 	plain.method = method;
 	switch_method(method, METHOD_PLAIN);
@@ -123,5 +123,5 @@ void plain_step_after(const void *frame)
 	plain.frame = NULL;
 	switch_method(METHOD_PLAIN, plain.method);
 	if (block == 1)
-		end_bypass();
+		stop_skipping();
 }

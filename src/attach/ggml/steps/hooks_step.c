@@ -1,15 +1,60 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps: llama_decode() and llama_encode(), and the member functions behind them, which are reached
- * also when a program looked the C function up by itself. Whichever is called first opens the step.
+ * Hooks of steps and of the phases in them. A step is llama_decode() or llama_encode(), or the
+ * member function behind it, which is reached also when a program looked the C function up by
+ * itself: whichever is called first opens the step. The hooks that only put a phase around a call
+ * are made from the rows of src/attach/rules/ggml_symbols.h; of nested ones with the same phase the
+ * outermost is the brick.
  */
+#include "attach/ggml/ggml_hooks.h"
+#include "attach/ggml/method.h"
 #include "attach/ggml/steps/batch.h"
 #include "attach/ggml/steps/contexts.h"
-#include "attach/ggml/hook_words.h"
 #include "attach/ggml/steps/ggml_plain_steps.h"
-#include "attach/ggml/steps/steps.h"
-#include "attach/ggml/steps/warm_up.h"
+#include "attach/ggml/steps/phases.h"
 #include "brick/brick.h"
+
+#define HOOK_TYPED(id, phase)
+#define HOOK_WORDS(id, phase)
+#define HOOK_HIDDEN(id, phase)
+#define HOOK_STACK(id, phase)
+
+#define HOOK_PHASE SIX_WORDS_HOOK
+
+/* Waiting, which a backend that computes on the CPU never does. */
+#define HOOK_WAIT(id, phase)                                                               \
+	word_pair hook_##id(word a, word b, word c, word d, word e, word f)                \
+	{                                                                                  \
+		return hook_wait(a, b, c, d, e, f, GGML_##id, __builtin_return_address(0), \
+			__builtin_frame_address(0));                                       \
+	}
+
+word_pair hook_phase(word a, word b, word c, word d, word e, word f, enum ggml_symbol_id symbol,
+	enum phase phase, const void *caller, const void *frame)
+{
+	words_fn function = (words_fn)resolve(symbol, caller);
+	struct phase_scope scope;
+
+	if (!function)
+		return 0;
+	phase_begin(&scope, phase, frame);
+	word_pair result = function(a, b, c, d, e, f);
+	phase_end(&scope);
+	return result;
+}
+
+static word_pair hook_wait(word a, word b, word c, word d, word e, word f,
+	enum ggml_symbol_id symbol, const void *caller, const void *frame)
+{
+	if (!method_cpu_only())
+		return hook_phase(a, b, c, d, e, f, symbol, PHASE_SYNCHRONIZE, caller, frame);
+	words_fn function = (words_fn)resolve(symbol, caller);
+	return function ? function(a, b, c, d, e, f) : 0;
+}
+
+#define HOOK(kind, id, symbol, library, use, need, phase, gives) HOOK_##kind(id, phase)
+
+GGML_SYMBOLS(HOOK)
 
 /* An encoder takes prompts in, whatever of it is wanted. */
 static struct phase_tokens tokens_of(
@@ -18,8 +63,7 @@ static struct phase_tokens tokens_of(
 	struct phase_tokens t = {.batch = batch, .context = context};
 
 	contexts_count(&t, code);
-	t.warm_up =
-		step_is_warm_up(context) || (brick_enabled() && warm_up_is(batch, context, code));
+	t.warm_up = brick_enabled() && warm_up_is(batch, context, code);
 	if (!may_decode) {
 		t.prompt += t.output;
 		t.output = t.checked = 0;
@@ -107,7 +151,7 @@ word_pair hook_SET_WARMUP(word context, word on, word c, word d, word e, word f)
 {
 	words_fn function = (words_fn)resolve(GGML_SET_WARMUP, __builtin_return_address(0));
 
-	step_warm_up_set((const void *)context, (uint8_t)on != 0);
+	warm_up_set((const void *)context, (uint8_t)on != 0);
 	return function ? function(context, on, c, d, e, f) : 0;
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the engine does around its nodes, as bricks of category Engine, and steps. Phases form a
- * stack per thread, beside the library's own: a phase inside of one of the same brick is folded
- * into it, and one that was left by an exception or longjmp() is closed by the next phase on its
- * thread, which notices that the frame of the function that opened it is gone. Any thread, each for
- * itself.
+ * Steps, and what the engine does around its nodes, as bricks of category Engine. Calls of
+ * llama_decode() and llama_encode() are steps; in engines without them every graph that is computed
+ * on its own is one. Phases form a stack per thread, beside the library's own: a phase inside of
+ * one of the same brick is folded into it. A phase that was left by an exception or longjmp() is
+ * closed by the next phase on its thread, which notices that the frame of the function that opened
+ * it is gone. Any thread, each for itself.
  */
 #pragma once
 
@@ -30,7 +31,7 @@ enum phase {
 	PHASE_TOKEN_ACCEPT, /* samplers are told of a token: a sampled one, or one of a prompt */
 	PHASE_LOOKUP, /* Brick itself: a graph that was built anew is recognised or looked up */
 	PHASE_SPLIT,  /* Brick itself: nothing, computed as a graph of its own (callback.c) */
-	PHASE_PLAIN,  /* a step that is recorded in one piece (plain_steps.h) */
+	PHASE_PLAIN,  /* a step that is recorded in one piece (ggml_plain_steps.h) */
 	PHASE_COUNT,
 };
 
@@ -47,6 +48,7 @@ uint16_t phase_brick(enum phase phase);
 /* `frame`: __builtin_frame_address(0) of the hook. */
 void phase_begin(struct phase_scope *scope, enum phase phase, const void *frame);
 void phase_begin_brick(struct phase_scope *scope, uint16_t brick, const void *frame);
+
 struct batch_head;
 
 /* What a step evaluates. */
@@ -72,3 +74,19 @@ int phase_in_step(const void *frame);
 
 /* In the child of a fork: what was open here was the parent's. */
 void phase_forget(void);
+
+/*
+ * Begin a step, unless one is open on this thread: then scope is set so that ending does nothing.
+ * method: how it was noticed; code: the function of llama.cpp that is the step. For the notes.
+ */
+void step_begin(struct phase_scope *scope, const struct phase_tokens *tokens, const char *method,
+	const void *code, const void *frame);
+
+/* status: not 0 where the engine would not evaluate the batch. */
+void step_end(struct phase_scope *scope, const struct phase_tokens *tokens, int32_t status);
+
+/* Behind a step of the context with that number: so many of the drafts that it checked are gone. */
+void step_refuted(int32_t context, uint32_t drafts);
+
+/* The same for a graph that may be one; not in engines whose llama_decode() has been seen. */
+void step_begin_graph(struct phase_scope *scope, const void *frame);

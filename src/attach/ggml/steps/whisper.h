@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps of whisper.cpp, from its graphs: its own functions for them are hidden in most builds. A
- * sound that is encoded is one step (convolutions, encoder, keys and values for the decoder), from
- * where its first graph gets its memory to where its last one is computed; each graph of the
- * decoder is one. Each thread for itself.
+ * whisper.cpp, whose tensors have no names and whose own functions for steps are hidden in most
+ * builds: both follow from its graphs. A sound that is encoded is one step (convolutions, encoder,
+ * keys and values for the decoder), from where its first graph gets its memory to where its last
+ * one is computed; each graph of the decoder is one. The tensors of these graphs get the names that
+ * the model's file has for them. Each thread for itself.
  */
 #pragma once
 
+#include <stdint.h>
 #include "attach/ggml/steps/phases.h"
 
 /* A scheduler was made: what it allocates first is never computed. */

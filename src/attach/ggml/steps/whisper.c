@@ -1,18 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Telling whisper's graphs apart and naming their tensors (whisper_graph.h). Between two norms lies
- * a segment: attention to itself, to what was encoded, or the feed-forward network, in this order
- * in each block. Of the products with a weight in a segment, attention's are told by where the
- * model lists their weights (query, key, value, out), as the graph has them in different orders;
- * what only passes a tensor on has its source's name. Called where a graph gets its memory.
+ * whisper.cpp's graphs and steps (whisper.h). A graph is told by its first nodes. Between two norms
+ * lies a segment: attention to itself, to what was encoded, or the feed-forward network, in this
+ * order in each block. The graph has attention's products with weights in varying orders, so they
+ * are told by where the model lists their weights (query, key, value, out). What only passes a
+ * tensor on gets its source's name. A graph of another shape than expected is left as it is.
+ *
+ * A decoder's graph is given a prompt, or one token for each of up to eight candidates; the graph
+ * does not say which. What follows the encoder is a prompt, and so are more tokens than eight, or
+ * than there were candidates in the step before, as these only get fewer.
  */
-#include "attach/ggml/graphs/whisper_graph.h"
+#include "attach/ggml/steps/whisper.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include "attach/ggml/graphs/given_names.h"
+#include "attach/ggml/nodes/node_text.h"
+#include "attach/ggml/nodes/node_record.h"
+#include "attach/ggml/steps/phases.h"
 #include "base/hash.h"
 #include "base/scope.h"
+#include "brick/brick.h"
+
+enum whisper_part {
+	WHISPER_NONE, /* none of them */
+	WHISPER_CONV,
+	WHISPER_ENCODER,
+	WHISPER_CROSS, /* keys and values of the decoder's attention to what was encoded */
+	WHISPER_DECODER,
+	WHISPER_PARTS,
+};
 
 enum { HEAD_NODES = 16, MAX_PRODUCTS = 64, ROLE_BYTES = 32 };
 
@@ -379,22 +396,164 @@ static int open_graph(struct reader *r, const struct engine *e, const void *grap
 	return r->count > 0 && r->nodes;
 }
 
-enum whisper_part whisper_graph_part(const struct engine *e, const void *graph, int32_t *tokens)
-{
-	struct reader r;
+enum { MAX_CANDIDATES = 8, FRESH = 8, CALLERS = 8 };
 
-	*tokens = 0;
-	if (!open_graph(&r, e, graph))
-		return WHISPER_NONE;
-	enum whisper_part part = part_of(&r);
-	*tokens = tokens_of(&r, part);
-	return part;
+/* On each thread: the graph that got its memory last, and the step that it is in. */
+static __thread struct {
+	const void *graph;
+	enum whisper_part part;
+	struct phase_scope step;
+	int is_open;
+	int32_t candidates; /* in the step before; 0: it was no decoder's */
+} turn __attribute__((tls_model("initial-exec")));
+
+/* Schedulers that have not allocated anything yet; overwritten in turn. */
+static const void *fresh[FRESH];
+static uint32_t fresh_next;
+
+void whisper_scheduler_made(const void *scheduler)
+{
+	uint32_t at = __atomic_fetch_add(&fresh_next, 1, __ATOMIC_RELAXED) % FRESH;
+
+	__atomic_store_n(&fresh[at], scheduler, __ATOMIC_RELAXED);
 }
 
-void whisper_graph_name(const struct engine *e, const void *graph, enum whisper_part part)
+static int was_fresh(const void *scheduler)
+{
+	for (int i = 0; i < FRESH; i++) {
+		const void *known = scheduler;
+		if (__atomic_compare_exchange_n(
+			    &fresh[i], &known, NULL, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return 1;
+	}
+	return 0;
+}
+
+/* The library's own function, of its own object. */
+static int has_whisper(const void *caller)
+{
+	struct loaded_object object;
+
+	if (!resolve_object((uintptr_t)caller, &object))
+		return 0;
+	uintptr_t found = (uintptr_t)resolve_from(&object, "whisper_init_state", 0);
+	return found - object.low < object.bytes;
+}
+
+/* Where graphs get their memory is a handful of places in a program. */
+static int is_whisper(const void *caller)
+{
+	static struct {
+		const void *caller;
+		uint32_t generation;
+		int is_whisper;
+	} known[CALLERS];
+	static uint32_t next;
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	uint32_t generation = shared_get(&attach_shared.resolve_generation);
+	int is = -1;
+
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < CALLERS && is < 0; i++)
+		if (known[i].caller == caller && known[i].generation == generation)
+			is = known[i].is_whisper;
+	pthread_mutex_unlock(&lock);
+	if (is >= 0)
+		return is;
+	is = has_whisper(caller);
+	pthread_mutex_lock(&lock);
+	known[next++ % CALLERS] = (typeof(known[0])){caller, generation, is};
+	pthread_mutex_unlock(&lock);
+	return is;
+}
+
+static int is_prompt(int32_t tokens)
+{
+	return !turn.candidates || tokens > MAX_CANDIDATES || tokens > turn.candidates;
+}
+
+static void begin_step(const struct phase_tokens *tokens, const void *code, const void *frame)
+{
+	if (turn.is_open)
+		phase_end(&turn.step);
+	/* just above whatever else this caller is going to begin */
+	step_begin(&turn.step, tokens, "graphs of whisper.cpp", code, (const char *)frame + 1);
+	turn.is_open = 1;
+}
+
+static void begin_decoder(int32_t tokens, const void *code, const void *frame)
+{
+	int prompt = is_prompt(tokens);
+
+	begin_step(&(struct phase_tokens){.prompt = prompt ? (uint32_t)tokens : 0,
+			   .output = prompt ? 0 : (uint32_t)tokens},
+		code, frame);
+	turn.candidates = prompt ? MAX_CANDIDATES : tokens;
+}
+
+/* What that takes is Brick's own time; within the step, as all that follows one is counted to it.
+ */
+static void name_graph(struct reader *r)
+{
+	uint64_t begin = brick__now();
+
+	if (!is_named(r, turn.part))
+		name_all(r, turn.part);
+	node_record_span(phase_brick(PHASE_LOOKUP), begin, brick__now());
+}
+
+void whisper_alloc_begin(const void *scheduler, const void *graph, const void *caller,
+	uintptr_t engine_code, const void *frame)
 {
 	struct reader r;
 
-	if (open_graph(&r, e, graph) && !is_named(&r, part))
-		name_all(&r, part);
+	turn.graph = NULL;
+	if (!brick_enabled() || !is_whisper(caller))
+		return;
+	turn.part = open_graph(&r, engine_at(engine_code), graph) ? part_of(&r) : WHISPER_NONE;
+	if (!turn.part || was_fresh(scheduler))
+		return;
+	int32_t tokens = tokens_of(&r, turn.part);
+	turn.graph = graph;
+	if (turn.part == WHISPER_DECODER) {
+		begin_decoder(tokens, caller, frame);
+	} else if (turn.part == WHISPER_CONV) {
+		begin_step(&(struct phase_tokens){.prompt = (uint32_t)tokens}, caller, frame);
+		turn.candidates = 0;
+	}
+	name_graph(&r);
+}
+
+static uint16_t bricks[WHISPER_PARTS];
+
+static void register_bricks(void)
+{
+	static const char *const names[WHISPER_PARTS] = {
+		NULL, "ConvGraph", "EncoderGraph", "CrossGraph", "DecoderGraph"};
+
+	for (int i = 0; i < WHISPER_PARTS; i++) {
+		int id = names[i] ? brick_register(names[i], BRICK_CATEGORY_ENGINE) : -1;
+		bricks[i] = id >= 0 ? (uint16_t)id : phase_brick(PHASE_GRAPH_COMPUTE);
+	}
+}
+
+uint16_t whisper_graph_brick(const void *graph)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	if (!turn.graph || turn.graph != graph)
+		return phase_brick(PHASE_GRAPH_COMPUTE);
+	pthread_once(&once, register_bricks);
+	return bricks[turn.part];
+}
+
+void whisper_computed(const void *graph)
+{
+	if (!turn.graph || turn.graph != graph)
+		return;
+	turn.graph = NULL;
+	if (!turn.is_open || (turn.part != WHISPER_CROSS && turn.part != WHISPER_DECODER))
+		return;
+	phase_end(&turn.step);
+	turn.is_open = 0;
 }

@@ -5,7 +5,7 @@
  * A stretch may be longer than its blocks, as what surrounds them may begin or end like one: the
  * blocks begin where the fewest results cross from one to the next.
  */
-#include "attach/ggml/steps/repetition.h"
+#include "attach/ggml/graphs/repetition.h"
 
 #include <errno.h>
 #include <stdlib.h>

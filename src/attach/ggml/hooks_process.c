@@ -1,52 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The hooks of the system's: ggml opens and closes its backends, and programs the libraries that
- * have ggml inside. After one was closed another may lie where one was that we know: what has been
- * found there is forgotten before anybody can use it. After one was opened it may have to be
- * patched before anybody calls it; that cannot be done where a name is looked for along the
- * caller's own paths, as the caller would then be us.
+ * The hooks of what the process itself does. ggml opens and closes its backends, and programs open
+ * the libraries that have ggml inside. After a library was closed, another may lie at its address:
+ * what was found there is forgotten before anybody can use it. After a library was opened it may
+ * have to be patched before anybody calls it; a name without a path is left to the dynamic linker,
+ * which would search along our paths in place of the caller's. A fork holds all locks, and the
+ * child forgets what was the parent's.
  */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "attach/ggml/devices/device_graph.h"
+#include "attach/ggml/devices/device_nodes.h"
 #include "attach/ggml/ggml_hooks.h"
+#include "attach/ggml/graphs/known_graphs.h"
+#include "attach/ggml/loader.h"
+#include "attach/ggml/nodes/node_text.h"
+#include "attach/ggml/nodes/node_thread.h"
+#include "attach/ggml/nodes/site_table.h"
+#include "attach/ggml/nodes/slots.h"
 #include "attach/ggml/patched.h"
 #include "attach/ggml/resolve.h"
+#include "attach/ggml/steps/phases.h"
+#include "base/lock.h"
 #include "brick/export.h"
 #include "lib/sys/interpose.h"
 
 BRICK_API int dlclose(void *handle);
 int dlclose(void *handle)
 {
-	return resolve_close(handle);
-}
+	int status = loader_close(handle);
 
-void *ggml_dlopen_choose(const char *path, int flags);
-extern void *ggml_dlopen_real;
-void *ggml_dlopen_real __attribute__((visibility("hidden")));
-
-static void find_real(void)
-{
-	if (!__atomic_load_n(&ggml_dlopen_real, __ATOMIC_RELAXED))
-		__atomic_store_n(&ggml_dlopen_real, dlsym(RTLD_NEXT, "dlopen"), __ATOMIC_RELAXED);
-}
-
-/* dlopen() itself. */
-static void *load_library(const char *path, int flags)
-{
-	void *(*real)(const char *, int);
-
-	find_real();
-	memcpy(&real, &ggml_dlopen_real, sizeof real);
-	return real(path, flags);
+	resolve_after_unload();
+	return status;
 }
 
 static struct patch_wish wishes[GGML_SYMBOL_COUNT];
 
 /*
- * Of a backend that computes on a device. Without one nobody has to know which tensor's emptiness
- * is asked for, which is done three times for each node.
+ * True if this function belongs to a backend that computes on a device. Without one nobody has to
+ * know which tensor's emptiness is asked for, which happens three times for each node.
  */
 static int is_of_device(const char *function)
 {
@@ -54,10 +48,10 @@ static int is_of_device(const char *function)
 	static const char prefix[] = "ggml_backend_";
 	size_t length = strlen(function);
 
-	if (strncmp(function, prefix, sizeof prefix - 1) || length < sizeof prefix + 4)
+	if (strncmp(function, prefix, sizeof(prefix) - 1) || length < sizeof(prefix) + 4)
 		return 0;
-	const char *name = function + sizeof prefix - 1;
-	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+	const char *name = function + sizeof(prefix) - 1;
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
 		if (!strcmp(name, others[i]))
 			return 0;
 	return !strcmp(function + length - 4, "_reg") || !strcmp(name, "cuda_init") ||
@@ -69,7 +63,7 @@ static void make_wishes(void)
 {
 	Dl_info info;
 	void *self = dladdr((void *)&make_wishes, &info)
-			     ? load_library(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)
+			     ? loader_open(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)
 			     : NULL;
 
 	for (int i = 0; i < GGML_SYMBOL_COUNT; i++) {
@@ -82,7 +76,7 @@ static void make_wishes(void)
 		if (!wishes[i].hook)
 			dlerror();
 	}
-	/* of the hot path: these go by their caller, which is never us */
+	/* The hooks of the hot path go by their caller, which is never us. */
 	wishes[GGML_NODE_FORWARD].tell = wishes[GGML_FUSED_FORWARD].tell = 0;
 	wishes[GGML_BARRIER].tell = wishes[GGML_IS_EMPTY].tell = 0;
 	wishes[GGML_GRAPH_PLAN].is_sign = wishes[GGML_SCHED_NEW].is_sign = 1;
@@ -112,26 +106,64 @@ static int is_recorded(void)
 __attribute__((constructor)) static void look_first(void)
 {
 	if (is_recorded())
-		patched_look(all_wishes(), load_library);
+		patched_look(all_wishes());
 }
 
 static uint32_t opening; /* calls of dlopen() that have not returned */
 
+void *ggml_dlopen_choose(const char *path, int flags);
+
 /* The library, patched if need be; NULL: it is up to the dynamic linker. */
 __attribute__((visibility("hidden"))) void *ggml_dlopen_choose(const char *path, int flags)
 {
-	find_real();
+	loader_ready();
 	if (!path || !strchr(path, '/') || strchr(path, '$') || (flags & RTLD_NOLOAD) ||
 		!is_recorded())
 		return NULL;
 	/* within another dlopen() a library is there whose constructors run: it is new, too */
 	if (!__atomic_fetch_add(&opening, 1, __ATOMIC_RELAXED))
-		patched_look(NULL, load_library);
-	void *handle = load_library(path, flags);
+		patched_look(NULL);
+	void *handle = loader_open(path, flags);
 	if (handle)
-		patched_look(all_wishes(), load_library);
+		patched_look(all_wishes());
 	__atomic_fetch_sub(&opening, 1, __ATOMIC_RELAXED);
 	return handle;
 }
 
-SYS_INTERPOSE(dlopen, ggml_dlopen_choose, ggml_dlopen_real);
+SYS_INTERPOSE(dlopen, ggml_dlopen_choose, loader_real_dlopen);
+
+/* In the order in which a thread may take them. */
+static pthread_mutex_t *const mutexes[] = {&known_graphs_mutex, &site_table_mutex,
+	&given_names_mutex, &resolve_mutex, &slots_mutex, &device_nodes_mutex, &patched_mutex,
+	&node_memory_mutex};
+
+enum { MUTEXES = sizeof(mutexes) / sizeof(*mutexes) };
+
+static void lock_all(void)
+{
+	for (int i = 0; i < MUTEXES; i++)
+		lock_take(mutexes[i]);
+}
+
+static void unlock_all(void)
+{
+	for (int i = MUTEXES; i-- > 0;)
+		lock_give(mutexes[i]);
+}
+
+static void unlock_in_child(void)
+{
+	node_thread.open = 0; /* its time was the parent's */
+	node_thread.event_count = 0;
+	node_thread.run_from = node_thread.run;
+	node_thread.on_device = 0;
+	phase_forget();
+	memset(&device_graph, 0, sizeof(device_graph));
+	brick_launch_owner_set(NULL);
+	unlock_all();
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(lock_all, unlock_all, unlock_in_child);
+}

@@ -5,7 +5,7 @@
  * the first word; other machines pass it where C cannot reach it, so this file is built for x86-64
  * only.
  */
-#include "attach/ggml/hook_words.h"
+#include "attach/ggml/ggml_hooks.h"
 #include "attach/ggml/nodes/site_table.h"
 
 /* (plan, graph, threads, pool); says early whether sites need twins. */

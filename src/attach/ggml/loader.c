@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The dynamic linker's functions and tables (loader.h). Whoever calls dlopen() or dlclose() by name
+ * in this library comes back to our own hooks (hooks_process.c).
+ */
+#include "attach/ggml/loader.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <string.h>
+
+void *loader_real_dlopen __attribute__((visibility("hidden")));
+
+static void *next(void **found, const char *name)
+{
+	void *function = __atomic_load_n(found, __ATOMIC_RELAXED);
+
+	if (!function) {
+		function = dlsym(RTLD_NEXT, name);
+		__atomic_store_n(found, function, __ATOMIC_RELAXED);
+	}
+	return function;
+}
+
+void loader_ready(void)
+{
+	next(&loader_real_dlopen, "dlopen");
+}
+
+void *loader_open(const char *path, int flags)
+{
+	void *(*open)(const char *, int) =
+		(void *(*)(const char *, int))next(&loader_real_dlopen, "dlopen");
+
+	return open(path, flags);
+}
+
+int loader_close(void *handle)
+{
+	static void *found;
+	int (*close)(void *) = (int (*)(void *))next(&found, "dlclose");
+
+	return close ? close(handle) : -1;
+}
+
+/* The C library has made addresses of what most tables hold; others leave distances. */
+static uintptr_t address_of(const struct dl_phdr_info *info, uintptr_t value)
+{
+	return value < info->dlpi_addr ? value + info->dlpi_addr : value;
+}
+
+static void read_entry(
+	struct loader_tables *t, const struct dl_phdr_info *info, const ElfW(Dyn) * entry)
+{
+	uintptr_t at = address_of(info, entry->d_un.d_ptr);
+
+	switch (entry->d_tag) {
+	case DT_SYMTAB:
+		t->symbols = (const ElfW(Sym) *)at;
+		break;
+	case DT_STRTAB:
+		t->strings = (const char *)at;
+		break;
+	case DT_GNU_HASH:
+		t->hash = (const uint32_t *)at;
+		break;
+	case DT_JMPREL:
+		t->relocations[0] = (const ElfW(Rela) *)at;
+		break;
+	case DT_PLTRELSZ:
+		t->bytes[0] = entry->d_un.d_val;
+		break;
+	case DT_RELA:
+		t->relocations[1] = (const ElfW(Rela) *)at;
+		break;
+	case DT_RELASZ:
+		t->bytes[1] = entry->d_un.d_val;
+		break;
+	}
+}
+
+int loader_tables_read(struct loader_tables *t, const struct dl_phdr_info *info)
+{
+	memset(t, 0, sizeof(*t));
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Dyn) *entry =
+			(const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+		if (info->dlpi_phdr[i].p_type != PT_DYNAMIC)
+			continue;
+		for (; entry->d_tag != DT_NULL; entry++)
+			read_entry(t, info, entry);
+	}
+	return t->symbols && t->strings;
+}
+
+int loader_each_slot(const struct loader_tables *t, const struct dl_phdr_info *info,
+	loader_visit_fn visit, void *context)
+{
+	int result = 0;
+
+	for (int list = 0; list < 2; list++)
+		for (size_t i = 0;
+			!result && t->relocations[list] && i < t->bytes[list] / sizeof(ElfW(Rela));
+			i++) {
+			const ElfW(Rela) *r = &t->relocations[list][i];
+			size_t symbol = ELF64_R_SYM(r->r_info);
+			if (symbol)
+				result =
+					visit(context, (uintptr_t *)(info->dlpi_addr + r->r_offset),
+						&t->symbols[symbol]);
+		}
+	return result;
+}

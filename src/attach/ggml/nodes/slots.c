@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Slots that are led past hooks (slots.h). All writing happens inside of dl_iterate_phdr(), under
+ * the dynamic linker's lock, so that the object written to is not being unloaded. A slot that was
+ * not called through yet is settled as the dynamic linker would have done without us. Slots that it
+ * has made read-only are so again after each write; those of plain steps, which are written twice a
+ * step, stay writable.
+ */
+#include "attach/ggml/nodes/slots.h"
+
+#include <elf.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "attach/ggml/loader.h"
+#include "attach/ggml/resolve.h"
+#include "base/array.h"
+#include "base/scope.h"
+
+/* A word that holds the address that calls of a symbol from one object go to. */
+struct slot {
+	uintptr_t *at, hook, function;
+	int is_sealed; /* read-only but while it is written */
+};
+
+struct slots {
+	ARRAY(struct slot) of;
+};
+
+static int protect(const uintptr_t *at, int how)
+{
+	uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE), page = (uintptr_t)at & ~(size - 1);
+
+	return mprotect((void *)page, size, how);
+}
+
+/* Returns whether it leads to `to` now. */
+static int lead(const struct slot *s, uintptr_t from, uintptr_t to)
+{
+	if (s->is_sealed && protect(s->at, PROT_READ | PROT_WRITE))
+		return 0;
+	int done = __atomic_compare_exchange_n(
+		s->at, &from, to, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	if (s->is_sealed)
+		protect(s->at, PROT_READ);
+	return done;
+}
+
+/* Those of one object that is loaded now: what is gone has no slots to write to. */
+static void lead_all(const struct slots *slots, const struct dl_phdr_info *info, int to_function)
+{
+	struct loaded_object object;
+
+	object_describe(&object, info);
+	for (size_t i = 0; i < slots->of.count; i++) {
+		const struct slot *s = &slots->of.items[i];
+		if ((uintptr_t)s->at - object.low < object.bytes)
+			lead(s, to_function ? s->hook : s->function,
+				to_function ? s->function : s->hook);
+	}
+}
+
+/* ---- one function past its hook, until it is watched ---- */
+
+static struct skipped {
+	enum ggml_symbol_id symbol;
+	uintptr_t hook;
+	int is_watched;
+	struct slots slots;
+} barrier = {.symbol = GGML_BARRIER}, emptiness = {.symbol = GGML_IS_EMPTY};
+
+pthread_mutex_t slots_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+void slots_init(uintptr_t is_empty_hook, uintptr_t barrier_hook)
+{
+	emptiness.hook = is_empty_hook;
+	barrier.hook = barrier_hook;
+}
+
+static int is_sealed(const struct dl_phdr_info *info, const uintptr_t *at)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_GNU_RELRO &&
+			(uintptr_t)at - info->dlpi_addr - info->dlpi_phdr[i].p_vaddr <
+				info->dlpi_phdr[i].p_memsz)
+			return 1;
+	return 0;
+}
+
+struct search {
+	struct skipped *skipped;
+	uintptr_t low, function; /* of the object whose slots are wanted; where they are to lead */
+	const struct dl_phdr_info *info;
+	struct loaded_object object;
+	struct loader_tables tables;
+};
+
+static int skip_slot(void *argument, uintptr_t *at, const ElfW(Sym) * symbol)
+{
+	const struct search *w = argument;
+	struct skipped *skipped = w->skipped;
+	const char *name = w->tables.strings + symbol->st_name;
+	uintptr_t now = __atomic_load_n(at, __ATOMIC_RELAXED);
+
+	if (strcmp(name, ggml_symbols[skipped->symbol].name) != 0 ||
+		(now != skipped->hook && now - w->object.low >= w->object.bytes))
+		return 0;
+	const struct slot s = {at, skipped->hook, w->function, is_sealed(w->info, at)};
+	if (lead(&s, now, w->function) && array_push(&skipped->slots.of, s))
+		lead(&s, w->function, skipped->hook); /* no memory to lead it back one day */
+	return 0;
+}
+
+static int skip_in(struct dl_phdr_info *info, size_t bytes, void *argument)
+{
+	struct search *w = argument;
+
+	object_describe(&w->object, info);
+	if (w->object.low != w->low || !loader_tables_read(&w->tables, info))
+		return 0;
+	w->info = info;
+	loader_each_slot(&w->tables, info, skip_slot, w);
+	return 1;
+}
+
+static void skip(struct skipped *skipped, uintptr_t low, uintptr_t function)
+{
+	struct search search = {.skipped = skipped, .low = low, .function = function};
+	KEEP_ERRNO();
+
+	HOLD(&slots_mutex);
+	if (!skipped->is_watched)
+		dl_iterate_phdr(skip_in, &search);
+}
+
+static int watch_in(struct dl_phdr_info *info, size_t bytes, void *slots)
+{
+	lead_all(slots, info, 0);
+	return 0;
+}
+
+static void watch(struct skipped *skipped)
+{
+	KEEP_ERRNO();
+
+	if (__atomic_load_n(&skipped->is_watched, __ATOMIC_ACQUIRE))
+		return;
+	HOLD(&slots_mutex);
+	dl_iterate_phdr(watch_in, &skipped->slots);
+	skipped->slots.of.count = 0;
+	__atomic_store_n(&skipped->is_watched, 1, __ATOMIC_RELEASE);
+}
+
+void slots_skip_barrier(uintptr_t low, barrier_fn function)
+{
+	skip(&barrier, low, (uintptr_t)function);
+}
+
+void slots_watch_barrier(void)
+{
+	watch(&barrier);
+}
+
+/* What is stored once never changes but for the generation. */
+static void share_caller(
+	struct attach_caller *c, uintptr_t low, uintptr_t bytes, uint32_t generation)
+{
+	uintptr_t none = 0, nowhere = 0;
+
+	if (!__atomic_compare_exchange_n(
+		    &c->low, &none, low, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) &&
+		none != low)
+		return;
+	uint32_t before = __atomic_exchange_n(&c->generation, generation, __ATOMIC_ACQ_REL);
+	int is_new = __atomic_compare_exchange_n(
+		&c->bytes, &nowhere, bytes, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	if (is_new || before != generation)
+		skip(&emptiness, low, (uintptr_t)attach_shared.is_empty);
+}
+
+void slots_skip_is_empty(const struct engine *e)
+{
+	struct attach_shared *s = &attach_shared;
+	_Bool (*none)(const void *tensor) = NULL;
+
+	if (!e || !e->is_empty)
+		return;
+	if (__atomic_compare_exchange_n(
+		    &s->is_empty, &none, e->is_empty, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
+		none == e->is_empty)
+		share_caller(&s->empty[0], e->object.low, e->object.bytes, e->generation);
+}
+
+void slots_skip_is_empty_of(uintptr_t caller, is_empty_fn function)
+{
+	static uint32_t tried; /* in which generation */
+	uint32_t now = shared_get(&attach_shared.resolve_generation);
+	struct loaded_object object;
+
+	if (!function || __atomic_load_n(&attach_shared.is_empty, __ATOMIC_ACQUIRE) != function ||
+		__atomic_exchange_n(&tried, now, __ATOMIC_RELAXED) == now)
+		return;
+	if (resolve_object(caller, &object))
+		share_caller(&attach_shared.empty[1], object.low, object.bytes, now);
+}
+
+void slots_watch_is_empty(void)
+{
+	for (int i = 0; i < 2; i++)
+		__atomic_store_n(&attach_shared.empty[i].bytes, 1, __ATOMIC_RELEASE);
+	watch(&emptiness);
+}
+
+/* ---- all hooks of the hot path, for a plain step ---- */
+
+static struct slots all;
+static unsigned long long changes_seen;
+static struct loaded_object self; /* where the hooks are */
+static int are_missing;		  /* jumps that could not be put back */
+static int skips_phases;
+
+static int is_skipped(int symbol)
+{
+	enum ggml_use use = ggml_symbols[symbol].use;
+
+	return symbol == GGML_NODE_FORWARD || symbol == GGML_BARRIER ||
+	       symbol == GGML_FUSED_FORWARD || symbol == GGML_IS_EMPTY ||
+	       (skips_phases && (use == GGML_FOR_PHASES || use == GGML_FOR_GRAPHS));
+}
+
+/* The symbol, or -1: none whose hook is to be skipped. */
+static int skipped_symbol(const char *name)
+{
+	for (int i = 0; i < GGML_SYMBOL_COUNT; i++)
+		if (is_skipped(i) && !strcmp(ggml_symbols[i].name, name))
+			return i;
+	return -1;
+}
+
+struct caller {
+	struct loaded_object object;
+	struct loader_tables tables;
+};
+
+static int add_slot(void *argument, uintptr_t *at, const ElfW(Sym) * symbol)
+{
+	const struct caller *c = argument;
+	int id = skipped_symbol(c->tables.strings + symbol->st_name);
+
+	if (id < 0 || *at - self.low >= self.bytes)
+		return 0; /* not called yet, or not hooked */
+	uintptr_t function = (uintptr_t)resolve_slow((enum ggml_symbol_id)id, c->object.low);
+	if (function && !protect(at, PROT_READ | PROT_WRITE))
+		(void)array_push(&all.of, (struct slot){at, *at, function, 0});
+	return 0;
+}
+
+static int add_slots(struct dl_phdr_info *info, size_t bytes, void *argument)
+{
+	struct caller c;
+
+	object_describe(&c.object, info);
+	if (loader_tables_read(&c.tables, info) && c.object.low != self.low)
+		loader_each_slot(&c.tables, info, add_slot, &c);
+	return 0;
+}
+
+/* They are looked for again whenever objects have come or gone. */
+static void find_all(void)
+{
+	struct object_changes so_far = object_changes();
+	unsigned long long changes = so_far.loads + so_far.unloads;
+
+	if (changes == changes_seen || (!self.bytes && !object_at((uintptr_t)&all, &self)))
+		return;
+	changes_seen = changes;
+	all.of.count = 0;
+	dl_iterate_phdr(add_slots, NULL);
+}
+
+/* The only thread: nobody can be in what a jump displaces. */
+static int is_alone(void)
+{
+	struct stat tasks;
+
+	return !stat("/proc/self/task", &tasks) && tasks.st_nlink == 3;
+}
+
+/* A thread that was born meanwhile keeps the jumps away, until it is gone. */
+static int put_jumps_back(void)
+{
+	int error = patched_switch(1, is_alone());
+
+	are_missing = error != 0;
+	return error;
+}
+
+static int lead_all_in(struct dl_phdr_info *info, size_t bytes, void *to_function)
+{
+	lead_all(&all, info, to_function != NULL);
+	return 0;
+}
+
+void slots_skip_phases(void)
+{
+	skips_phases = 1;
+}
+
+int slots_skip_all_begin(void)
+{
+	KEEP_ERRNO();
+
+	int error = are_missing ? put_jumps_back() : 0;
+	if (!error) {
+		find_all();
+		error = patched_switch(0, is_alone());
+	}
+	if (!error)
+		dl_iterate_phdr(lead_all_in, &all);
+	return error;
+}
+
+void slots_skip_all_end(void)
+{
+	KEEP_ERRNO();
+
+	put_jumps_back();
+	dl_iterate_phdr(lead_all_in, NULL);
+}
