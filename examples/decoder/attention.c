@@ -6,7 +6,6 @@
 #include <string.h>
 #include "brick/brick.h"
 #include "decoder.h"
-#include "half.h"
 
 // The part of a layer's attention that is a worker's.
 struct heads {

@@ -2,7 +2,7 @@
 //
 // example-decoder: generates greedily from a prompt of N tokens, with the options and the output of
 // brick-llama (demo/), so that the two can be compared. What it takes to embed Brick is here and in
-// the bricks of decode.c, attention.c, matmul.c and team.c.
+// the bricks of decode.c, attention.c, matmul.c and decoder_team.c.
 #include <stdarg.h>
 #include <time.h>
 #include "brick/brick.h"

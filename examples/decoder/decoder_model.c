@@ -5,7 +5,7 @@
 // that no model runs wrongly.
 #include "decoder_model.h"
 
-#include "half.h"
+#include "decoder_kernels.h"
 #include "decoder_memory.h"
 
 static void get_size(struct model *m, const char *key, uint32_t limit, uint32_t *out)

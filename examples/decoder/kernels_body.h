@@ -5,7 +5,6 @@
 // that each number loaded is used COLS or ROWS times.
 #include "brick/tile.h"
 #include "gguf.h"
-#include "half.h"
 #include "decoder_kernels.h"
 #include "decoder_team.h"
 

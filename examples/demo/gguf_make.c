@@ -1,16 +1,305 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// brick-model: writes a llama model with random weights, for an engine to run where no trained
-// model can be had. What it computes means nothing; what it costs is real. Owns the command line.
+// brick-model: writes a model of architecture "llama" with random weights, for an engine to run
+// where no trained model can be had. What it computes means nothing; what it costs is real. The
+// weight at a place depends on the seed, the tensor and the place only, so the files of all types
+// hold the same weights up to rounding. Norms are near 1 and products keep the size of what they
+// multiply, so activations stay finite and differ from token to token. All passes over the model
+// (counting, describing, writing) are walks of visit_all(), which is the one place that knows which
+// tensors there are.
+#include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/number.h"
-#include "demo_model.h"
+#include "gguf_writer.h"
+#include "vocab.h"
+
+struct model_shape {
+	enum gguf_type type; // of the matrices; norms are F32
+	uint32_t n_layers;
+	uint32_t n_embd;
+	uint32_t n_heads;
+	uint32_t n_kv_heads;
+	uint32_t n_ff;
+	uint32_t n_vocab;
+	uint32_t n_ctx;
+	uint64_t seed;
+};
+
+// One tensor: a vector where `n_rows` is 0. The weights are `mean` + `deviation` * noise.
+struct tensor {
+	char name[64];
+	enum gguf_type type;
+	uint32_t n_cols;
+	uint32_t n_rows;
+	uint32_t n_zero_rows; // leading rows that are all zero
+	float mean;
+	float deviation;
+};
+
+typedef void (*tensor_fn)(void *arg, const struct tensor *t);
+
+// --- the model's tensors ---
+
+static struct tensor make_norm(uint32_t n)
+{
+	return (struct tensor){.type = GGUF_TYPE_F32, .n_cols = n, .mean = 1, .deviation = 0.05f};
+}
+
+// Products keep the size of their input, whatever its length.
+static struct tensor make_matrix(const struct model_shape *s, uint32_t n_cols, uint32_t n_rows)
+{
+	return (struct tensor){
+		.type = s->type,
+		.n_cols = n_cols,
+		.n_rows = n_rows,
+		.deviation = 1 / sqrtf((float)n_cols),
+	};
+}
+
+// Products that are added to the residual stream: small enough that it stays near 1 to the end.
+static struct tensor make_residual(const struct model_shape *s, uint32_t n_cols, uint32_t n_rows)
+{
+	struct tensor t = make_matrix(s, n_cols, n_rows);
+
+	t.deviation /= sqrtf(2 * (float)s->n_layers);
+	return t;
+}
+
+static void visit(tensor_fn fn, void *arg, struct tensor t, const char *name)
+{
+	snprintf(t.name, sizeof(t.name), "%s.weight", name);
+	fn(arg, &t);
+}
+
+static void visit_in_block(
+	tensor_fn fn, void *arg, struct tensor t, uint32_t block, const char *name)
+{
+	snprintf(t.name, sizeof(t.name), "blk.%u.%s.weight", block, name);
+	fn(arg, &t);
+}
+
+static void visit_block(const struct model_shape *s, uint32_t block, tensor_fn fn, void *arg)
+{
+	uint32_t n_kv = s->n_embd / s->n_heads * s->n_kv_heads;
+
+	visit_in_block(fn, arg, make_norm(s->n_embd), block, "attn_norm");
+	visit_in_block(fn, arg, make_matrix(s, s->n_embd, s->n_embd), block, "attn_q");
+	visit_in_block(fn, arg, make_matrix(s, s->n_embd, n_kv), block, "attn_k");
+	visit_in_block(fn, arg, make_matrix(s, s->n_embd, n_kv), block, "attn_v");
+	visit_in_block(fn, arg, make_residual(s, s->n_embd, s->n_embd), block, "attn_output");
+	visit_in_block(fn, arg, make_norm(s->n_embd), block, "ffn_norm");
+	visit_in_block(fn, arg, make_matrix(s, s->n_embd, s->n_ff), block, "ffn_gate");
+	visit_in_block(fn, arg, make_matrix(s, s->n_embd, s->n_ff), block, "ffn_up");
+	visit_in_block(fn, arg, make_residual(s, s->n_ff, s->n_embd), block, "ffn_down");
+}
+
+static void visit_all(const struct model_shape *s, tensor_fn fn, void *arg)
+{
+	struct tensor embedding = make_matrix(s, s->n_embd, s->n_vocab);
+	struct tensor output = make_matrix(s, s->n_embd, s->n_vocab);
+
+	embedding.deviation = 1;
+	output.n_zero_rows = VOCAB_CONTROLS; // logits of 0 never win, so no text ends by chance
+	visit(fn, arg, embedding, "token_embd");
+	for (uint32_t i = 0; i < s->n_layers; i++)
+		visit_block(s, i, fn, arg);
+	visit(fn, arg, make_norm(s->n_embd), "output_norm");
+	visit(fn, arg, output, "output");
+}
+
+// --- random weights ---
+
+// SplitMix64's output function.
+static uint64_t mix(uint64_t z)
+{
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+// Mean 0, deviation 1, near enough to normal: the sum of four uniform numbers of 16 bits.
+static float noise(uint64_t key, uint64_t place)
+{
+	uint64_t z = mix(key + (place + 1) * 0x9e3779b97f4a7c15);
+	int32_t sum = (int32_t)((z & 0xffff) + (z >> 16 & 0xffff) + (z >> 32 & 0xffff) + (z >> 48));
+
+	return (float)(sum - 2 * 0xffff) * (1.7320508f / 65536);
+}
+
+static uint64_t tensor_key(uint64_t seed, const char *name)
+{
+	uint64_t key = mix(seed);
+
+	for (; *name; name++)
+		key = mix(key + (unsigned char)*name);
+	return key;
+}
+
+static void fill_row(const struct tensor *t, uint64_t key, uint32_t row, float *out)
+{
+	uint64_t place = (uint64_t)row * t->n_cols;
+
+	for (uint32_t i = 0; i < t->n_cols; i++)
+		out[i] = row < t->n_zero_rows ? 0 : t->mean + t->deviation * noise(key, place + i);
+}
+
+// --- the file ---
+
+struct sink {
+	struct gguf_writer *writer;
+	uint64_t seed;
+	float *row;
+	void *encoded;
+	uint64_t n_tensors;
+	uint64_t n_params;
+	uint32_t max_cols;
+};
+
+static void count_tensor(void *arg, const struct tensor *t)
+{
+	struct sink *sink = arg;
+
+	sink->n_tensors++;
+	sink->n_params += (uint64_t)t->n_cols * (t->n_rows ? t->n_rows : 1);
+	sink->max_cols = t->n_cols > sink->max_cols ? t->n_cols : sink->max_cols;
+}
+
+static void describe_tensor(void *arg, const struct tensor *t)
+{
+	struct sink *sink = arg;
+
+	gguf_put_tensor(sink->writer, t->name, t->type, t->n_cols, t->n_rows);
+}
+
+static void write_tensor(void *arg, const struct tensor *t)
+{
+	struct sink *sink = arg;
+	uint64_t key = tensor_key(sink->seed, t->name);
+	uint32_t n_rows = t->n_rows ? t->n_rows : 1;
+
+	for (uint32_t i = 0; i < n_rows && !gguf_failed(sink->writer); i++) {
+		fill_row(t, key, i, sink->row);
+		gguf_encode_row(t->type, sink->row, t->n_cols, sink->encoded);
+		gguf_write(sink->writer, sink->encoded, gguf_row_bytes(t->type, t->n_cols));
+	}
+	gguf_align(sink->writer);
+}
+
+enum { N_KV = 23 };
+
+// general.file_type
+static uint32_t file_type(enum gguf_type type)
+{
+	switch (type) {
+	case GGUF_TYPE_F16:
+		return 1;
+	case GGUF_TYPE_Q4_0:
+		return 2;
+	case GGUF_TYPE_Q8_0:
+		return 7;
+	default:
+		return 0;
+	}
+}
+
+static void put_architecture(struct gguf_writer *w, const struct model_shape *s)
+{
+	gguf_put_string(w, "general.architecture", "llama");
+	gguf_put_string(w, "general.name", "Brick random llama");
+	gguf_put_u32(w, "general.file_type", file_type(s->type));
+	gguf_put_u32(w, "general.quantization_version", 2);
+	gguf_put_u32(w, "llama.block_count", s->n_layers);
+	gguf_put_u32(w, "llama.context_length", s->n_ctx);
+	gguf_put_u32(w, "llama.embedding_length", s->n_embd);
+	gguf_put_u32(w, "llama.feed_forward_length", s->n_ff);
+	gguf_put_u32(w, "llama.attention.head_count", s->n_heads);
+	gguf_put_u32(w, "llama.attention.head_count_kv", s->n_kv_heads);
+	gguf_put_f32(w, "llama.attention.layer_norm_rms_epsilon", 1e-5f);
+	gguf_put_u32(w, "llama.rope.dimension_count", s->n_embd / s->n_heads);
+	gguf_put_f32(w, "llama.rope.freq_base", 10000);
+	gguf_put_u32(w, "llama.vocab_size", s->n_vocab);
+}
+
+static void put_tokenizer(struct gguf_writer *w, const struct vocab *v)
+{
+	gguf_put_string(w, "tokenizer.ggml.model", "llama");
+	gguf_put_strings(w, "tokenizer.ggml.tokens", v->pieces, v->size);
+	gguf_put_f32s(w, "tokenizer.ggml.scores", v->scores, v->size);
+	gguf_put_i32s(w, "tokenizer.ggml.token_type", v->kinds, v->size);
+	gguf_put_u32(w, "tokenizer.ggml.unknown_token_id", VOCAB_UNKNOWN);
+	gguf_put_u32(w, "tokenizer.ggml.bos_token_id", VOCAB_BOS);
+	gguf_put_u32(w, "tokenizer.ggml.eos_token_id", VOCAB_EOS);
+	gguf_put_bool(w, "tokenizer.ggml.add_bos_token", true);
+	gguf_put_bool(w, "tokenizer.ggml.add_eos_token", false);
+}
+
+static int write_file(
+	const struct model_shape *s, struct sink *sink, const char *path, uint64_t *bytes)
+{
+	struct vocab vocab;
+	int error = vocab_init(&vocab, s->n_vocab);
+
+	if (error)
+		return error;
+	error = gguf_open(&sink->writer, path, sink->n_tensors, N_KV);
+	if (error)
+		goto out;
+	put_architecture(sink->writer, s);
+	put_tokenizer(sink->writer, &vocab);
+	visit_all(s, describe_tensor, sink);
+	gguf_align(sink->writer);
+	visit_all(s, write_tensor, sink);
+	error = gguf_commit(sink->writer, bytes);
+out:
+	vocab_fini(&vocab);
+	return error;
+}
+
+// Writes the model to `path`, whole or not at all, and says how large it became. 0 or -errno.
+static int write_model(
+	const struct model_shape *s, const char *path, uint64_t *n_params, uint64_t *bytes)
+{
+	struct sink sink = {.seed = s->seed};
+	int error = -ENOMEM;
+
+	visit_all(s, count_tensor, &sink);
+	sink.row = malloc(sink.max_cols * sizeof(*sink.row));
+	sink.encoded = malloc(sink.max_cols * sizeof(*sink.row)); // F32 is the largest type
+	if (sink.row && sink.encoded)
+		error = write_file(s, &sink, path, bytes);
+	free(sink.row);
+	free(sink.encoded);
+	*n_params = sink.n_params;
+	return error;
+}
+
+// NULL if such a model can be made, else what is wrong with the shape.
+static const char *check_shape(const struct model_shape *s)
+{
+	uint64_t block = gguf_block_elements(s->type);
+
+	if (s->n_embd % s->n_heads)
+		return "the width must be a multiple of the heads";
+	if (s->n_embd / s->n_heads % 2)
+		return "the width of a head must be even";
+	if (s->n_heads % s->n_kv_heads)
+		return "the heads must be a multiple of the key and value heads";
+	if (s->n_embd % block || s->n_ff % block)
+		return "both widths must be multiples of 32 for this type";
+	if (s->n_vocab < VOCAB_MIN_SIZE)
+		return "the vocabulary is too small to hold every byte and character";
+	return NULL;
+}
+
+// --- the command line ---
 
 static const char usage[] = "usage: brick-model [OPTIONS] OUT\n"
 			    "Writes a llama model with random weights to the GGUF file OUT.\n"
@@ -130,7 +419,7 @@ static const char *parse(struct model_shape *s, int argc, char **argv)
 		parse_option(s, option, options[i].name);
 	if (optind + 1 != argc)
 		die(2, "one file to write is needed (see --help)");
-	problem = model_check(s);
+	problem = check_shape(s);
 	if (problem)
 		die(2, "%s", problem);
 	return argv[optind];
@@ -151,7 +440,7 @@ int main(int argc, char **argv)
 	};
 	const char *path = parse(&shape, argc, argv);
 	uint64_t n_params, bytes;
-	int error = model_write(&shape, path, &n_params, &bytes);
+	int error = write_model(&shape, path, &n_params, &bytes);
 
 	if (error)
 		die(1, "%s: %s", path, strerror(-error));

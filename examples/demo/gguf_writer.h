@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes a GGUF version 3 file front to back: header, metadata, tensor descriptions, tensor data,
-// each in the order it is put. The caller promises the two counts of the header when it opens the
-// file. Errors stick: the calls between gguf_open() and gguf_commit() return nothing, and the first
-// thing that went wrong is what gguf_commit() returns. The file carries a temporary name until
-// then, so nobody ever sees half a model. Thread rule: one at a time.
+// each in the order it is put; and turns rows of floats into the element types that such a file can
+// hold. The caller promises the two counts of the header when it opens the file. Errors stick: the
+// calls between gguf_open() and gguf_commit() return nothing, and the first thing that went wrong
+// is what gguf_commit() returns. The file carries a temporary name until then, so nobody ever sees
+// half a model. Thread rule: one at a time.
 #pragma once
 
 #include <stdbool.h>
@@ -55,3 +56,12 @@ bool gguf_failed(const struct gguf_writer *w);
 
 // Gives the file its name and frees the writer; on any error so far removes it. 0 or -errno.
 int gguf_commit(struct gguf_writer *w, uint64_t *bytes);
+
+// Elements that share one scale; a row must be a multiple of this long.
+uint64_t gguf_block_elements(enum gguf_type type);
+
+// Bytes that a row of `n` elements takes in the file.
+uint64_t gguf_row_bytes(enum gguf_type type, uint64_t n);
+
+// Writes gguf_row_bytes(type, n) bytes to `out`.
+void gguf_encode_row(enum gguf_type type, const float *row, uint64_t n, void *out);

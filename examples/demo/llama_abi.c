@@ -2,7 +2,7 @@
 //
 // Opens llama.cpp's libraries and recognises its parameter structs. Owns the list of symbols and
 // the facts about layouts; everything is checked against what the library itself returns before it
-// is relied on. Called by llama_run.c only.
+// is relied on.
 #include "llama_abi.h"
 
 #include <dlfcn.h>

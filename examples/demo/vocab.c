@@ -2,7 +2,6 @@
 //
 // Builds the vocabulary of vocab.h. Invariant: a piece of more than one character can be made by
 // joining two pieces of the vocabulary, because joining neighbours is all the tokenizer does.
-// Called by gguf_make.c only.
 #include "vocab.h"
 
 #include <errno.h>

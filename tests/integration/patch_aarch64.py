@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 SOURCE = os.environ["BRICK_SOURCE"]
-PARTS = ["tests/programs/patch_aarch64.c", *(f"src/attach/patch/{name}.c" for name in ("insn_aarch64", "patch_plan", "patch_table", "patch_text"))]
+PARTS = ["tests/programs/patch_aarch64.c", *(f"src/attach/patch/{name}.c" for name in ("insn_aarch64", "patch_plan", "patch_text"))]
 
 
 def tools():
@@ -32,7 +32,7 @@ def main():
             print("no compiler for AArch64, or no emulator of it")
             sys.exit(77)
         program = os.path.join(scratch, "program")
-        subprocess.run([*compiler, "-std=gnu11", "-O2", "-I" + os.path.join(SOURCE, "src"), "-I" + os.path.join(SOURCE, "include"),
+        subprocess.run([*compiler, "-std=gnu11", "-O2", "-ffunction-sections", "-Wl,--gc-sections", "-I" + os.path.join(SOURCE, "src"), "-I" + os.path.join(SOURCE, "include"),
                         *(os.path.join(SOURCE, part) for part in PARTS), "-o", program], check=True)
         run = subprocess.run([*emulator, program], capture_output=True, text=True, timeout=120)
         assert run.returncode == 0 and "all as it should be" in run.stdout, (run.returncode, run.stdout, run.stderr)

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "half.h"
 #include "decoder_kernels.h"
 #include "decoder_model.h"
 

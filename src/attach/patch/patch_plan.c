@@ -1,13 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A plan by the function alone (plan.h): one pass over its instructions, from the first to the
- * last. What it refers to is also tried as a table of jumps.
+ * Plans (patch_plan.h), in three looks. By the function alone: one pass over its instructions, from
+ * the first to the last; what it refers to is also tried as a table of jumps.
+ *
+ * By the rest of the object: all of its code is searched, byte by byte, for what would be a jump
+ * between displaced instructions, and all of its data for an address of such a place. Too much may
+ * be found, never too little. Jumps of 8 bits are looked for in neighbours, instruction by
+ * instruction: hand-written assembly has them (memcpy's variants in the C library); what a compiler
+ * splits off a function lies too far away for one.
+ *
+ * By those who call the function: a compiler that sees both may keep values over the call in
+ * registers that any function is free to change, if this one does not (GCC's -fipa-ra); a hook in
+ * front of it would change them. Only of a function that calls nobody outside can that be known.
+ * The code behind each call of such a function is followed until every register that the function
+ * leaves alone has been written: registers that are read before that are kept.
  */
 #include "attach/patch/patch_plan.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include "attach/patch/insn.h"
-#include "attach/patch/patch_table.h"
+#include "base/hashmap.h"
+#include "base/order.h"
+
+enum { MAX_TABLE = 1 << 16 };
+
+/* Returns other than 0 to end the walk. */
+typedef int (*target_fn)(void *argument, uint64_t target);
+
+/*
+ * A table of jumps is a list of 32-bit distances from its own beginning, as compilers make them for
+ * a switch; it ends at the first word that does not lead into code. Calls `each` for the addresses
+ * that what lies at `table` would lead to; returns what the last call did.
+ */
+static int walk_table(const struct image *image, uint64_t table, target_fn each, void *argument)
+{
+	const struct image_part *at = image_part_at(image, table, 1);
+	int answer = 0;
+
+	if (!at || at->is_code)
+		return 0;
+	const uint8_t *bytes = at->data + (table - at->address);
+	uint64_t available = at->bytes - (table - at->address);
+	for (size_t i = 0; i < MAX_TABLE && (i + 1) * 4 <= available && !answer; i++) {
+		int32_t distance;
+		memcpy(&distance, bytes + i * 4, sizeof distance);
+		uint64_t target = table + (uint64_t)(int64_t)distance;
+		const struct image_part *part = image_part_at(image, target, 1);
+		if (!part || !part->is_code)
+			return 0;
+		answer = each(argument, target);
+	}
+	return answer;
+}
 
 /* Take instructions until a jump fits. */
 static const char *displace(struct plan *plan, const uint8_t *code, uint64_t bytes)
@@ -58,7 +103,7 @@ static const char *judge_instruction(
 		return NULL;
 	if (plan_is_inside(plan, insn->reference))
 		return "it uses an address between its first instructions";
-	return table_walk(image, insn->reference, is_inside, (void *)(uintptr_t)plan)
+	return walk_table(image, insn->reference, is_inside, (void *)(uintptr_t)plan)
 		       ? "a table of jumps leads between its first instructions"
 		       : NULL;
 }
@@ -169,4 +214,400 @@ int plan_verify(const struct plan *plan, const struct image *image, uint64_t to,
 		return at == bytes;
 	return insn_decode(&b, code + at, bytes - at, to + at) && b.flow == INSN_JUMP &&
 	       b.target == plan->site + plan->displaced && at + b.length == bytes;
+}
+
+struct search {
+	struct plan **plans; /* by entry, those that are not refused */
+	size_t count;
+	uint64_t low, high; /* of all of them */
+};
+
+COMPARATOR(compare, struct plan *const, ORDER((*x)->entry, (*y)->entry))
+
+/* The last plan that begins at an address or before it, if the address is in its displaced part. */
+static struct plan *plan_at(const struct search *search, uint64_t address)
+{
+	if (address < search->low || address >= search->high)
+		return NULL;
+	size_t low = BISECT(i, 0, search->count, search->plans[i]->entry <= address);
+	struct plan *plan = low ? search->plans[low - 1] : NULL;
+	return plan && address < plan->site + plan->displaced ? plan : NULL;
+}
+
+/* The function's own code has been decoded already. */
+static int note_branch(struct plan *plan, uint64_t address, uint64_t target, int is_call)
+{
+	int is_own = address - plan->entry < plan->bytes;
+
+	if (target == plan->entry)
+		return is_own && !is_call
+			       ? 0
+			       : array_push(&plan->leads, (struct plan_lead){address, is_call});
+	if (!is_own)
+		plan->refused = "code elsewhere leads between its first instructions";
+	return 0;
+}
+
+static int search_code(const struct search *search, const struct image_part *part)
+{
+	uint64_t target;
+	int is_call, error = 0;
+
+	for (uint64_t i = 0; i + 8 <= part->bytes && !error; i++) {
+		uint64_t address = part->address + i;
+		if (!insn_looks_like_branch(part->data + i, address, &target, &is_call))
+			continue;
+		struct plan *plan = plan_at(search, target);
+		if (plan)
+			error = note_branch(plan, address, target, is_call);
+	}
+	return error;
+}
+
+static void refuse_address(const struct search *search, uint64_t address)
+{
+	struct plan *plan = plan_at(search, address);
+
+	if (plan && address > plan->entry)
+		plan->refused = "an address between its first instructions is kept in data";
+}
+
+static void search_data(const struct search *search, const struct image_part *part)
+{
+	uint64_t word;
+
+	for (uint64_t i = -part->address & 7; i + sizeof word <= part->bytes; i += sizeof word) {
+		memcpy(&word, part->data + i, sizeof word);
+		refuse_address(search, word);
+	}
+}
+
+/* Jumps of 8 bits, with the bytes of their own, from functions around this one. */
+static int search_neighbours(struct plan *plan, const struct image *image)
+{
+	enum { REACH = 130, MAX_LENGTH = 4 };
+	uint64_t at = plan->entry - REACH, end = plan->site + plan->displaced + REACH, available;
+	const struct image_function *f = image_function_at(image, at);
+	struct insn insn;
+	int error = 0;
+
+	for (at = f ? f->address : at; at < end && !error;) {
+		const uint8_t *bytes = image_bytes(image, at, &available);
+		size_t length = bytes ? insn_decode(&insn, bytes, available, at) : 0;
+		if (length && length <= MAX_LENGTH &&
+			(insn.flow == INSN_BRANCH || insn.flow == INSN_JUMP) &&
+			(insn.target == plan->entry || plan_is_inside(plan, insn.target)))
+			error = note_branch(plan, at, insn.target, 0);
+		at += length ? length : 1;
+		f = image_function_at(
+			image, at - 1); /* begins behind data, or what looked like code */
+		if (f && f->address > at - (length ? length : 1) && f->address < at)
+			at = f->address;
+	}
+	return error;
+}
+
+static int search_image(const struct search *search, const struct image *image)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < image->parts.count && !error; i++) {
+		const struct image_part *part = &image->parts.items[i];
+		if (part->is_code)
+			error = search_code(search, part);
+		else
+			search_data(search, part);
+	}
+	for (size_t i = 0; i < image->pointers.count; i++)
+		refuse_address(search, image->pointers.items[i]);
+	return error;
+}
+
+int plan_surroundings(struct plan *const *plans, size_t count, const struct image *image)
+{
+	struct search search = {.plans = calloc(count + 1, sizeof(struct plan *))};
+	int error = 0;
+
+	if (!search.plans)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		if (!plans[i]->refused)
+			search.plans[search.count++] = plans[i];
+	if (search.count) {
+		qsort(search.plans, search.count, sizeof *search.plans, compare);
+		const struct plan *last = search.plans[search.count - 1];
+		search.low = search.plans[0]->entry;
+		search.high = last->site + last->displaced;
+		error = search_image(&search, image);
+		for (size_t i = 0; i < search.count && !error; i++)
+			error = search_neighbours(search.plans[i], image);
+	}
+	free(search.plans);
+	return error;
+}
+
+enum { MAX_STEPS = 1 << 19, MAX_DEPTH = 6 };
+
+static int is_linkage(const struct image *image, uint64_t address)
+{
+	const struct image_part *part = image_part_at(image, address, 1);
+
+	return part && part->is_code && !strncmp(part->name, ".plt", 4);
+}
+
+/* 1: it calls out of the object, and so all registers are lost. Else *writes: those that are. */
+static int calls_out(
+	const struct image *image, const struct image_function *f, uint64_t *writes, int depth)
+{
+	const uint8_t *code = image_bytes(image, f->address, NULL);
+	struct insn insn;
+
+	for (uint64_t at = 0; at < f->bytes; at += insn.length) {
+		if (!insn_registers(&insn, code + at, f->bytes - at, f->address + at))
+			return 0;
+		*writes |= insn.writes;
+		int leaves = insn.flow == INSN_CALL || insn.flow == INSN_JUMP;
+		if (insn.flow == INSN_CALL_INDIRECT || (leaves && is_linkage(image, insn.target)))
+			return 1;
+		const struct image_function *callee =
+			leaves ? image_function_at(image, insn.target) : NULL;
+		if (callee && callee != f && depth < MAX_DEPTH &&
+			calls_out(image, callee, writes, depth + 1))
+			return 1;
+	}
+	return 0;
+}
+
+/* What is known while the code behind calls is followed. */
+struct follow {
+	const struct image *image;
+	struct hashmap live; /* by address: registers not written since the call */
+	ARRAY(uint64_t) work;
+	uint64_t kept;			 /* registers that were read without having been written */
+	const struct image_function *in; /* for reach_target(): whose table it may be */
+	uint8_t *begins;		 /* where instructions of that one do; a byte for each */
+	uint64_t now;
+	int failed;
+};
+
+static void reach(struct follow *f, uint64_t address, uint64_t registers)
+{
+	uint64_t before = hashmap_get(&f->live, address);
+
+	before = before == HASHMAP_NONE ? 0 : before;
+	if (f->failed || !(registers & ~before))
+		return;
+	f->failed =
+		hashmap_set(&f->live, address, before | registers) || array_push(&f->work, address);
+}
+
+/* Compilers split functions: f.cold, f.part.0 */
+static int is_part_of(const struct image_function *cold, const struct image_function *whole)
+{
+	size_t n = strlen(whole->name);
+
+	return !strncmp(cold->name, whole->name, n) && cold->name[n] == '.';
+}
+
+static int is_same_function(const struct image_function *a, const struct image_function *b)
+{
+	return a && b && (a == b || is_part_of(a, b) || is_part_of(b, a));
+}
+
+/* What leads out of the function, or between two bytes of an instruction, is no table of its jumps.
+ */
+static int reach_target(void *follow, uint64_t target)
+{
+	struct follow *f = follow;
+	uint64_t at = target - f->in->address;
+
+	if (at < f->in->bytes ? !f->begins[at]
+			      : !is_same_function(f->in, image_function_at(f->image, target)))
+		return 1;
+	reach(f, target, f->now);
+	return 0;
+}
+
+typedef void (*insn_fn)(struct follow *f, const struct insn *insn, uint64_t at);
+
+static void for_each_insn(struct follow *f, insn_fn each)
+{
+	const uint8_t *code = image_bytes(f->image, f->in->address, NULL);
+	struct insn insn;
+
+	for (uint64_t at = 0; code && at < f->in->bytes; at += insn.length) {
+		if (!insn_decode(&insn, code + at, f->in->bytes - at, f->in->address + at))
+			break;
+		each(f, &insn, at);
+	}
+}
+
+static void note_begin(struct follow *f, const struct insn *insn, uint64_t at)
+{
+	f->begins[at] = 1;
+}
+
+static void reach_table(struct follow *f, const struct insn *insn, uint64_t at)
+{
+	if (insn->reference)
+		walk_table(f->image, insn->reference, reach_target, f);
+}
+
+/* A jump to a computed address leads, if anywhere in here, to what the function's tables say. */
+static void reach_tables(struct follow *f, uint64_t address)
+{
+	const struct image_function *in = image_function_at(f->image, address);
+
+	if (!in)
+		return;
+	if (in != f->in) {
+		free(f->begins);
+		f->begins = calloc(in->bytes, 1);
+		f->failed |= !f->begins;
+		f->in = f->begins ? in : NULL;
+		if (f->in)
+			for_each_insn(f, note_begin);
+	}
+	if (f->in)
+		for_each_insn(f, reach_table);
+}
+
+/* A jump to another function's beginning is a call of it. */
+static int is_tail_call(const struct image *image, uint64_t address, uint64_t target)
+{
+	const struct image_function *from = image_function_at(image, address);
+	const struct image_function *to = image_function_at(image, target);
+
+	return is_linkage(image, target) || (from && to && !is_same_function(from, to));
+}
+
+/* Does nothing of a function return, as ggml_abort()? */
+static int never_returns(const struct image *image, uint64_t address)
+{
+	const struct image_function *f = image_function_at(image, address);
+	const uint8_t *code = f ? image_bytes(image, f->address, NULL) : NULL;
+	struct insn insn;
+
+	for (uint64_t at = 0; code && at < f->bytes; at += insn.length)
+		if (!insn_decode(&insn, code + at, f->bytes - at, f->address + at) ||
+			insn.flow == INSN_RETURN || insn.flow == INSN_JUMP_INDIRECT ||
+			(insn.flow == INSN_JUMP && insn.target - f->address >= f->bytes))
+			return 0;
+	return code != NULL;
+}
+
+/* Behind a call that does not return lies another function, or nothing. */
+static int goes_on(const struct follow *f, const struct insn *insn, uint64_t address)
+{
+	if (insn->flow != INSN_CALL && insn->flow != INSN_CALL_INDIRECT)
+		return insn->flow == INSN_NEXT || insn->flow == INSN_BRANCH;
+	return image_function_at(f->image, address) ==
+		       image_function_at(f->image, address + insn->length) &&
+	       !(insn->flow == INSN_CALL && never_returns(f->image, insn->target));
+}
+
+/* One instruction; 0: it is none. */
+static int step(struct follow *f, uint64_t address)
+{
+	uint64_t available, live = hashmap_get(&f->live, address);
+	const uint8_t *code = image_bytes(f->image, address, &available);
+	struct insn insn;
+
+	if (!code || !insn_registers(&insn, code, available, address))
+		return 0;
+	f->kept |= insn.reads & live;
+	live &= ~insn.writes;
+	if (goes_on(f, &insn, address))
+		reach(f, address + insn.length, live);
+	if ((insn.flow == INSN_BRANCH || insn.flow == INSN_JUMP) &&
+		!is_tail_call(f->image, address, insn.target))
+		reach(f, insn.target, live);
+	f->now = live;
+	if (insn.flow == INSN_JUMP_INDIRECT && live)
+		reach_tables(f, address);
+	return 1;
+}
+
+static int begin_behind(
+	struct follow *f, const struct plan_lead *lead, uint64_t registers, int depth);
+
+/* Behind all calls of a function that is no plan's. */
+static int begin_callers(struct follow *f, uint64_t function, uint64_t registers, int depth)
+{
+	struct plan_lead lead;
+	uint64_t target;
+
+	for (size_t p = 0; p < f->image->parts.count; p++) {
+		const struct image_part *part = &f->image->parts.items[p];
+		for (uint64_t i = 0; part->is_code && i + 8 <= part->bytes; i++) {
+			lead.address = part->address + i;
+			if (insn_looks_like_branch(
+				    part->data + i, lead.address, &target, &lead.is_call) &&
+				target == function && !begin_behind(f, &lead, registers, depth))
+				return 0;
+		}
+	}
+	return 1;
+}
+
+/*
+ * Who ends with a jump to the function has callers of his own. If he calls out they must have lost
+ * all registers anyhow; else they are followed, too. 0: nobody knows who they are.
+ */
+static int begin_behind(
+	struct follow *f, const struct plan_lead *lead, uint64_t registers, int depth)
+{
+	const struct image_function *jumper = image_function_at(f->image, lead->address);
+	uint64_t writes = 0;
+
+	if (lead->is_call) {
+		reach(f, lead->address + insn_jump_bytes, registers);
+		return 1;
+	}
+	if (!jumper || depth == MAX_DEPTH)
+		return 0;
+	return calls_out(f->image, jumper, &writes, 0) ||
+	       begin_callers(f, jumper->address, registers, depth + 1);
+}
+
+static int begin(struct follow *f, const struct plan *plan, uint64_t registers)
+{
+	for (size_t i = 0; i < plan->leads.count; i++)
+		if (!begin_behind(f, &plan->leads.items[i], registers, 0))
+			return 0;
+	return 1;
+}
+
+/* Which of these registers callers of the function may rely on. */
+static const char *follow_calls(struct plan *plan, const struct image *image, uint64_t untouched)
+{
+	struct follow f = {.image = image};
+	const char *refused = NULL;
+
+	if (!begin(&f, plan, untouched))
+		refused = "others jump to it, who may keep values in registers over it";
+	for (size_t steps = 0; !refused && !f.failed && f.work.count; steps++)
+		if (steps > MAX_STEPS || !step(&f, f.work.items[--f.work.count]))
+			refused = "what happens behind its calls is not understood";
+	if (f.failed)
+		refused = "there is no memory";
+	plan->kept = f.kept;
+	free(f.begins);
+	hashmap_fini(&f.live);
+	array_fini(&f.work);
+	return refused;
+}
+
+void plan_callers(struct plan *plan, const struct image *image)
+{
+	const struct image_function *f = image_function_at(image, plan->entry);
+	uint64_t writes = 0;
+
+	if (plan->refused || !f || calls_out(image, f, &writes, 0))
+		return;
+	plan->is_quiet = 1;
+	plan->refused = insn_changeable ? follow_calls(plan, image, insn_changeable & ~writes)
+					: "its callers cannot be checked on this kind of CPU";
+	if (!plan->refused && !insn_can_keep(plan->kept))
+		plan->refused = "its callers keep numbers in vector registers over it";
 }
