@@ -218,7 +218,7 @@ static void a_model_that_follows(void **state)
 			struct batch_head head = b.head;
 			head.tokens = b.ids;
 			head.outputs = follows ? NULL : b.outputs;
-			batch_as_meant(&head, &last);
+			batch_take_outputs(&head, &last);
 			struct batch_tokens tokens = batch_count(&head, follows ? &draft : &target);
 			assert_int_equal(tokens.prompt, round == 0 ? 8 : round == 1);
 			assert_int_equal(tokens.output, round == 0 ? 0 : 4 - (round == 1));
@@ -230,7 +230,7 @@ static void a_model_that_follows(void **state)
 	struct batch_head other = b.head; /* as many, elsewhere */
 	other.tokens = b.ids;
 	other.outputs = NULL;
-	batch_as_meant(&other, &last);
+	batch_take_outputs(&other, &last);
 	assert_null(other.outputs);
 }
 

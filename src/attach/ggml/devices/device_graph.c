@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which of the callers of ggml_is_empty() walks the graph (device_graph.h). Others
- * ask about the sources of an operation, or search the graph from its end. The first that asks for
- * a graph's first node is taken for the walker, until another has gone on from there through
- * several nodes without its asking, or begins when it is through. Backends that walk twice (a dry
- * run first, a look at the whole graph) do so in the same order each time: who came before the
- * walker is not believed again. CUDA's gives nodes streams of their own and puts the graph into
- * another order for that, before it walks: so the order is looked at when a walk begins.
+ * Which place in the backend's code walks the graph (device_graph.h). Other places ask about the
+ * sources of an operation, or search the graph from its end. The first place that asks about a
+ * graph's first node counts as the walker. Another one takes over if it goes on from the first node
+ * through several others while the walker does not ask, or if it begins when the walker is through.
+ * Backends that walk twice (a dry run first, a look at the whole graph) do so in the same order each
+ * time, so a former walker never takes over again. CUDA's backend gives nodes streams of their own
+ * and reorders the graph for that before it walks, so the order is read when a walk begins.
  */
 #include "attach/ggml/devices/device_graph.h"
 

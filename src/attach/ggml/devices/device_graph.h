@@ -19,7 +19,7 @@ struct device_graph {
 	brick_span span;
 	const struct brick_launch_owner *outside, *before; /* between nodes; around the graph */
 
-	/* Where the backend that was seen last asks about nodes in order, and who else might. */
+	/* Of the backend that was seen last: the place that walks, and others that might. */
 	const void *backend;
 	uintptr_t walker, former, candidate;
 	uint32_t trusted; /* nodes that the walker has asked about since it is it */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphs node by node (blas_graph.h): a part is a node that does work and the views before it. */
+/* Graphs node by node (blas_graph.h). A part is a node that does work and the views before it. */
 #include "attach/ggml/graphs/blas_graph.h"
 
 #include <string.h>

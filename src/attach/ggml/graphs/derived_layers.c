@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading a graph for the search (derived_layers.h). Only nodes that are executed are looked at;
- * what they read is looked for through views. Asked once for a graph, where it is met first.
+ * Reads a graph for the search (derived_layers.h), once, when it is met first. Only nodes that are
+ * executed count; what they read is found through views.
  */
 #include "attach/ggml/graphs/derived_layers.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading the graph itself (dataflow.h). A tensor's producer is found through views; one that looks
- * into a cache was produced by the node before it that wrote there last. Called when a graph
- * begins, so that it costs nothing between nodes.
+ * Reads the graph itself (ggml_dataflow.h). A tensor's producer is found through views; a view of a
+ * cache was produced by the node that wrote there last. This is done when a graph begins, so it
+ * costs nothing between nodes.
  */
 #include "attach/ggml/graphs/ggml_dataflow.h"
 

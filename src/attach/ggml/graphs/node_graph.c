@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs as their threads see them (node_graph.h): all nodes of a new one are looked up before the
- * first begins, the time up to that and after the last barrier is recorded where there are threads
- * to start and to join, and the barrier that ends all graphs is learnt. Called by hooks_graph.c,
- * and by the hot path for the first node of each graph.
+ * A graph's begin, first node and end (node_graph.h). Where there are threads to start and to join,
+ * the time up to the first node and that after the last barrier are recorded as bricks of their
+ * own. Threads other than the caller see no end of the graph: they know it by the barrier that ends
+ * all graphs of their engine, which is learnt here.
  */
 #include "attach/ggml/graphs/node_graph.h"
 
@@ -21,7 +21,7 @@
 
 enum { AGREEMENTS = 2 }; /* graphs that must end at the same barrier before it is believed */
 
-/* Does every graph of this engine end at the same barrier? Learnt where the end can be seen. */
+/* Does every graph of this engine end at the same barrier? The calling thread sees where. */
 static void learn_final_barrier(const struct engine *e, uintptr_t barrier)
 {
 	struct barrier_profile *profile = e->profile;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs as their threads see them: around each on the thread that calls for it, and at the first
- * node of each on every thread that works for it. Owner thread.
+ * Graphs as their threads see them. The thread that calls for a graph looks it up before it is
+ * computed and records what is left of it afterwards; every thread that works for it gets ready at
+ * its own first node. Owner thread.
  */
 #pragma once
 
@@ -11,8 +12,8 @@
 void node_graph_enter(struct node_thread *t, const void *node, int threads, uint32_t serial);
 
 /*
- * The thread is about to compute a graph: look it up, and hold it. reads_masks: it does so itself,
- * and node by node.
+ * The thread is about to compute a graph: look it up, and hold it. reads_masks: the thread itself
+ * will execute its nodes, so its masks are read now.
  */
 void node_graph_hold(struct node_thread *t, const void *graph, int reads_masks);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The evaluation callback (callback.h): a table of the schedulers seen, with the program's callback
- * of each. A node lies between the answer to "do you want this one" and the call that says it is
- * there. Nodes without work are left to be computed along with the next one, but for some: each
- * shows what the engine takes for a graph of one node.
+ * The evaluation callback (callback.h), with a table of the schedulers seen and the program's
+ * callback of each. A node lies between the answer to "do you want this one" and the call that says
+ * it is there. Nodes without work are computed along with the next one, except every 31st: it is
+ * computed alone, and shows what a graph of one node costs in the engine.
  */
 #include "attach/ggml/nodes/callback.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Digests of nodes (digests.h). A node's result is complete when its whole team has met behind it,
- * and may be overwritten by the next node that any of them begins. The graph's number below is the
- * same for all threads of a graph, so that they agree on which node is its first.
+ * and any thread's next node may overwrite it. All threads of a graph see the same graph_number, so
+ * they agree on which node is its first.
  */
 #include "attach/ggml/nodes/digests.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Digests of what nodes computed (brick/digest.h), when the recorder asks for them: BRICK_CAPTURE
- * with the word "digest" (nodes that rules know) or "digest-all". Whether it does is settled when
- * the library is loaded and never changes, because all threads of a team must agree on it: between
- * two nodes they then meet, the first of them digests, and they meet again. Graphs are computed one
- * at a time meanwhile. What this takes is recorded as brick Digest; times of nodes are longer than
- * without, as results have been read again and threads have slept.
+ * with the word "digest" (nodes that rules know) or "digest-all". This is settled when the library
+ * is loaded, because all threads of a team must agree on it: between two nodes they meet, the first
+ * of them digests, and they meet again. Graphs are computed one at a time meanwhile. The time for
+ * this is recorded as brick Digest; nodes take longer than without, as results have been read again
+ * and threads have slept.
  */
 #pragma once
 

@@ -1,13 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The hooks of the CPU backend that are called for every node of every graph on every thread:
- * the hot path of the interposer. A node's time begins as late as the hook can manage, after its
- * site has been found and the node before it has been put away.
+ * Node timing, from a node's hook to its sample. The engine's CPU backend calls these hooks for
+ * every node of every graph on every thread.
  *
- * The engine's weights have pushed the hooks out of the caches when they are called again, code as
- * well as data. So the common case, a graph on one thread whose nodes are known, is a leaf of a few
- * cache lines; everything else leaves through a function of its own. A barrier, which comes before
- * nearly every node, asks for what the next beginning will need.
+ *  1. Before a graph's first node, node_graph.c has looked the graph up (known_graphs.c), so that
+ *     the site of each of its nodes is known. The first hook that a thread meets in an engine finds
+ *     out where the hooks lead on to (node_thread.c).
+ *  2. ggml_cpu_extra_compute_forward() is called where a node begins, or the hook of the fused pair
+ *     RMS_NORM and MUL. There the node before it ends, too. What is known of the thread and of its
+ *     node is in struct node_thread (node_thread.h).
+ *     - A graph on one thread, whose nodes come as expected, is a run (node_run.h): the hook compares
+ *       one word, reads the clock twice and keeps 8 bytes.
+ *     - Everything else goes through begin() below: it finds the site and opens the node.
+ *  3. ggml_barrier() is called where the threads of a team meet. Entering it ends the work, and what
+ *     follows is waiting. Only the next beginning, or the end of the graph, tells which barrier was
+ *     the node's last; those before it were waits inside of the node. A thread that is alone waits
+ *     for nobody, so its nodes end where the next hook is entered.
+ *  4. A node that is over is kept as an event of 32 bytes (node_record.h).
+ *  5. At the end of the graph, or before anything else is recorded on the thread, runs and events
+ *     become samples, with the work that masks let through (masks.c). A hundred samples in a row are
+ *     far cheaper than a hundred at a time.
+ *
+ * A node's time begins as late as the hook can manage, after its site has been found and the node
+ * before it has been put away. The engine's weights have pushed the hooks out of the caches when
+ * they are called again, code as well as data: so the common case is a leaf of a few cache lines,
+ * everything else leaves through a function of its own, and a barrier, which comes before nearly
+ * every node, prefetches what the next beginning will need. A call or a memory access more in here
+ * is paid for by every node: compare the disassembly before and after a change.
  */
 #include "attach/ggml/devices/device_graph.h"
 #include "attach/ggml/nodes/digests.h"

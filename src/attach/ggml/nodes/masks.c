@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The masks of a graph (masks.h). Nodes are executed in the order of the graph, so that the next
- * one with a mask is all that an event has to be compared with. Called at the begin and end of
- * graphs, and where events become samples.
+ * The masks of a graph (masks.h). Nodes are executed in the order of the graph, so an event only has
+ * to be compared with the next node that has a mask.
  */
 #include "attach/ggml/nodes/masks.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attention computes nothing where its mask says so, and shapes say nothing of masks: llama.cpp
- * pads its cache to 256 positions, of which a text may fill one. Masks are inputs of a graph, so
- * each is read once, by the thread that computes the graph and before it does; the nodes that it
- * belongs to are then recorded with the work that it lets through. A mask that cannot be read
- * leaves the site's counts as they are: the most that it can be. Each thread for itself.
+ * Attention computes nothing where its mask says so, and shapes do not show masks: llama.cpp pads
+ * its cache to 256 positions, of which a text may fill one. Masks are inputs of a graph, so the
+ * thread that computes the graph reads each of them once before. The nodes that use a mask are then
+ * recorded with the work that it lets through. For a mask that cannot be read the site's counts
+ * stay, which are an upper bound. Each thread for itself.
  */
 #pragma once
 
@@ -35,8 +35,9 @@ uint32_t masks_count(const struct masks *masks);
 const struct known_node *masks_node(const struct masks *masks, uint32_t index);
 
 /*
- * The work of those of them that are at so many places from `first` on, which were executed just
- * now; `places` of all of them, ascending, or MASKS_NOWHERE. Returns how many there are.
+ * The work of the nodes with masks among those just executed: `count` of a plan's nodes from `first`
+ * on. `places`: where the plan has each node with a mask, ascending, or MASKS_NOWHERE. Returns how
+ * many works there are.
  */
 uint32_t masks_works(
 	const uint32_t *places, uint32_t first, uint32_t count, struct brick_timing_work *works);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * From nodes that are over to samples (node_record.h). Called at the end of graphs, and before
- * anything else is recorded on a thread.
- */
+/* Events become samples here (node_record.h). */
 #include "attach/ggml/nodes/node_record.h"
 
 #include "attach/ggml/nodes/masks.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From nodes that are over to samples: kept as events, 32 bytes each, until the graph is over or
- * something else is recorded on the thread. Owner thread.
+ * Nodes that are over: kept as events of 32 bytes each until they become samples, which is at the
+ * end of the graph or before something else is recorded on the thread. Owner thread.
  */
 #pragma once
 

@@ -161,7 +161,7 @@ static int32_t sequence_of(const struct batch_head *batch, int32_t i)
 	return id >= 0 && id < BATCH_SEQUENCES ? id : -1;
 }
 
-void batch_as_meant(struct batch_head *batch, struct batch_last *last)
+void batch_take_outputs(struct batch_head *batch, struct batch_last *last)
 {
 	const struct batch_head *before = &last->head;
 

@@ -20,9 +20,9 @@ struct batch_head {
 
 struct batch_tokens {
 	uint32_t prompt, output;
-	uint32_t checked; /* of those: drafts, whose tokens hold if the engine chooses the same */
-	uint32_t refuted; /* of the drafts that earlier batches checked: known by where this goes
-			     on, if nobody said so before (batch_removed()) */
+	uint32_t checked; /* outputs that are drafts: they hold if the engine chooses the same */
+	uint32_t refuted; /* drafts of earlier batches that did not hold, as this batch goes on
+			     before their end, unless batch_removed() has said so */
 };
 
 enum { BATCH_SEQUENCES = 512 };
@@ -43,14 +43,14 @@ struct batch_past {
 };
 
 /*
- * What the sequence has from a position on was moved: a full context that lost its older half
- * (llama_memory_seq_add()). It holds for a next batch that goes on just there.
+ * The sequence's tokens from a position on were moved (llama_memory_seq_add()), as in a full context
+ * that lost its older half. This matters if the next batch goes on just there.
  */
 void batch_moved(struct batch_past *past, int32_t sequence, int32_t from, int32_t by);
 
 /*
- * The sequence lost what it has from a position on, up to another one (-1: to its end): returns how
- * many of the drafts that its last batch checked that was. All that it has tells of none.
+ * The sequence lost its tokens from one position up to another (-1: to its end). Returns how many
+ * drafts of its last batch are among them; 0 if it lost everything.
  */
 uint32_t batch_removed(struct batch_past *past, int32_t sequence, int32_t from, int32_t to);
 
@@ -62,20 +62,21 @@ struct batch_last {
 };
 
 /*
- * A draft model that follows another one gets its very batch, but for what is wanted of it: that
- * is made of what it was made of there, and so `batch` gets the outputs of the one before.
+ * A draft model that follows another one gets the same batch, but without its outputs. If this batch
+ * names no outputs and is the same as the last one, it gets the last one's; else it becomes the last.
  */
-void batch_as_meant(struct batch_head *batch, struct batch_last *last);
+void batch_take_outputs(struct batch_head *batch, struct batch_last *last);
 
 /*
- * By sequence: its only token in the batch is an output, unless its logits are not wanted (the end
- * of a prompt without them); several tokens are outputs when the logits of all are wanted and the
- * sequence did not begin with them (drafts that are checked), else a prompt. With a past, which
- * is brought up to date, also what continues a prompt, or lies within it, is a prompt's: its last
- * token alone, or before a few drafts, and that of one that was kept from before; what of the old
- * prompt lies behind that was taken out. Behind a prompt's batch of which all logits were wanted (a
- * text that is scored) so is one of more tokens than drafts are. A token of several sequences is a
- * prompt's.
+ * Counts the batch's tokens, sequence by sequence.
+ *  - A single token is an output, unless its logits are not wanted: then it ends a prompt.
+ *  - Several tokens are outputs (drafts that are checked) if the logits of all are wanted and the
+ *    sequence did not begin with them; otherwise they are a prompt.
+ *  - A token of several sequences belongs to a prompt.
+ * With a past, which is brought up to date, tokens that continue a known prompt or lie within it
+ * belong to that prompt: its last token alone, or before a few drafts. After a prompt's batch of
+ * which all logits were wanted (a text that is scored), so does a batch of more tokens than there
+ * are drafts.
  */
 struct batch_tokens batch_count(const struct batch_head *batch, struct batch_past *past);
 
@@ -86,9 +87,10 @@ struct batch_tokens batch_count(const struct batch_head *batch, struct batch_pas
 int batch_is_drafted_by(const struct batch_head *batch, const struct batch_past *past);
 
 /*
- * How many tokens this batch begins with that also an earlier one of this context began with, at
- * the same positions (what a draft model and its target both evaluate is no repetition); keeps the
- * batch. -1: not known, as it is too short to be a prompt, has no tokens, or another thread is
- * here.
+ * Remembers the batch, and returns how many of its first tokens an earlier batch of this context
+ * began with, at the same positions: a server that lost its cache, a program that begins its
+ * conversation anew with every turn. What a draft model and its target both evaluate is no
+ * repetition. -1: not known, as the batch is too short to be a prompt, has no tokens, or another
+ * thread is here.
  */
 int32_t prompt_memory_repeated(const void *context, const struct batch_head *batch);

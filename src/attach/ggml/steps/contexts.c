@@ -252,7 +252,7 @@ void contexts_count(struct phase_tokens *t, const void *code)
 		return;
 	}
 	struct context *c = context_of(t->context);
-	batch_as_meant(&meant, &contexts.last);
+	batch_take_outputs(&meant, &contexts.last);
 	set_memory(c, context_memory(t->context, code));
 	c->past.goes_on = meant.positions ? 0 : context_tokens(t->context, code) + 1;
 	struct batch_tokens tokens = batch_count(&meant, &c->past);
