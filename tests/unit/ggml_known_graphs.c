@@ -72,7 +72,7 @@ static int set_up(void **state)
 			snprintf(weights[il][i].name, TENSOR_NAME_BYTES, "blk.%d.%d", il, i);
 		}
 	t->run = t->run_from = NODE_RUN_NONE;
-	node_run_none[NODE_PLAN_BEFORE].mark = NODE_KEY_NONE;
+	node_run_none[NODE_RUN_BEFORE].mark = NODE_KEY_NONE;
 	t->engine = &engine;
 	t->shape_at = engine_shape_offsets(&engine);
 	t->bytes = t->in_graph = 1;

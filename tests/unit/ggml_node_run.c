@@ -42,7 +42,7 @@ static int begin_graph(void **state)
 			.next = i < NODES ? i + 1 : 0};
 	}
 	t->run = t->run_from = NODE_RUN_NONE;
-	node_run_none[NODE_PLAN_BEFORE].mark = NODE_KEY_NONE;
+	node_run_none[NODE_RUN_BEFORE].mark = NODE_KEY_NONE;
 	recorded_count = calls = 0;
 	cost = 0;
 	t->bytes = 1;

@@ -22,6 +22,7 @@ static uint32_t recorded_count, calls;
 static uint64_t cost;
 
 __thread struct node_thread node_thread __attribute__((tls_model("initial-exec")));
+struct brick__series_timing node_run_none[NODE_RUN_BEFORE + 1];
 struct brick__series {
 	uint32_t count, sites[];
 };

@@ -17,7 +17,7 @@
 #include "attach/ggml/graphs/known_graphs.h"
 #include "attach/ggml/loader.h"
 #include "attach/ggml/nodes/node_text.h"
-#include "attach/ggml/nodes/node_thread.h"
+#include "attach/ggml/nodes/node_ready.h"
 #include "attach/ggml/nodes/site_table.h"
 #include "attach/ggml/nodes/slots.h"
 #include "attach/ggml/patched.h"

@@ -4,9 +4,9 @@
  * sources of an operation, or search the graph from its end. The first place that asks about a
  * graph's first node counts as the walker. Another one takes over if it goes on from the first node
  * through several others while the walker does not ask, or if it begins when the walker is through.
- * Backends that walk twice (a dry run first, a look at the whole graph) do so in the same order each
- * time, so a former walker never takes over again. CUDA's backend gives nodes streams of their own
- * and reorders the graph for that before it walks, so the order is read when a walk begins.
+ * Backends that walk twice (a dry run first, a look at the whole graph) do so in the same order
+ * each time, so a former walker never takes over again. CUDA's backend gives nodes streams of their
+ * own and reorders the graph for that before it walks, so the order is read when a walk begins.
  */
 #include "attach/ggml/devices/device_graph.h"
 

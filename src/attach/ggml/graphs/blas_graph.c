@@ -6,7 +6,7 @@
 #include "attach/ggml/graphs/ggml_dataflow.h"
 #include "attach/ggml/nodes/digests.h"
 #include "attach/ggml/method.h"
-#include "attach/ggml/nodes/node_thread.h"
+#include "attach/ggml/nodes/node_ready.h"
 #include "attach/ggml/nodes/node_record.h"
 #include "attach/ggml/ggml_notes.h"
 #include "attach/ggml/patched.h"

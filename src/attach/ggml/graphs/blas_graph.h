@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs of ggml's BLAS backend, which calls no hook for its nodes. We hand it the nodes one by one,
- * as views of the graph, just as the engine's own scheduler does for an evaluation callback. What
- * the backend does for a node besides the product, such as converting its weights to f32, counts as
- * that node's time. It keeps nothing from one node to the next, so its results are the same. Owner
- * thread.
+ * Graphs of ggml's BLAS backend, which calls no hook for its nodes. We hand it the nodes one by
+ * one, as views of the graph, just as the engine's own scheduler does for an evaluation callback.
+ * What the backend does for a node besides the product, such as converting its weights to f32,
+ * counts as that node's time. It keeps nothing from one node to the next, so its results are the
+ * same. Owner thread.
  */
 #pragma once
 

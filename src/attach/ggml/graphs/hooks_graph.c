@@ -11,7 +11,7 @@
 #include "attach/ggml/ggml_hooks.h"
 #include "attach/ggml/method.h"
 #include "attach/ggml/graphs/node_graph.h"
-#include "attach/ggml/nodes/node_thread.h"
+#include "attach/ggml/nodes/node_ready.h"
 #include "attach/common/notes_once.h"
 #include "attach/ggml/patched.h"
 #include "attach/ggml/steps/phases.h"

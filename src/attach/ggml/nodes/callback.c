@@ -13,7 +13,7 @@
 #include "attach/ggml/method.h"
 #include "attach/ggml/graphs/node_graph.h"
 #include "attach/ggml/patched.h"
-#include "attach/ggml/nodes/node_thread.h"
+#include "attach/ggml/nodes/node_ready.h"
 #include "attach/ggml/graphs/known_graphs.h"
 #include "attach/ggml/steps/phases.h"
 #include "base/scope.h"

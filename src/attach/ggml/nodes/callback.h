@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Timing nodes by the scheduler's evaluation callback, for engines without hooks. The scheduler then
- * computes the graph node by node, so times are longer than without us, and fusion is off. The
+ * Timing nodes by the scheduler's evaluation callback, for engines without hooks. The scheduler
+ * then computes the graph node by node, so times are longer than without us, and fusion is off. The
  * program's own callback is kept and asked as before. Any thread; each scheduler by one at a time.
  */
 #pragma once

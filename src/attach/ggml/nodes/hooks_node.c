@@ -9,17 +9,17 @@
  *  2. ggml_cpu_extra_compute_forward() is called where a node begins, or the hook of the fused pair
  *     RMS_NORM and MUL. There the node before it ends, too. What is known of the thread and of its
  *     node is in struct node_thread (node_thread.h).
- *     - A graph on one thread, whose nodes come as expected, is a run (node_run.h): the hook compares
- *       one word, reads the clock twice and keeps 8 bytes.
+ *     - A graph on one thread, whose nodes come as expected, is a run (node_run.h): the hook
+ * compares one word, reads the clock twice and keeps 8 bytes.
  *     - Everything else goes through begin() below: it finds the site and opens the node.
- *  3. ggml_barrier() is called where the threads of a team meet. Entering it ends the work, and what
- *     follows is waiting. Only the next beginning, or the end of the graph, tells which barrier was
- *     the node's last; those before it were waits inside of the node. A thread that is alone waits
+ *  3. ggml_barrier() is called where the threads of a team meet. Entering it ends the work, and
+ * what follows is waiting. Only the next beginning, or the end of the graph, tells which barrier
+ * was the node's last; those before it were waits inside of the node. A thread that is alone waits
  *     for nobody, so its nodes end where the next hook is entered.
  *  4. A node that is over is kept as an event of 32 bytes (node_record.h).
  *  5. At the end of the graph, or before anything else is recorded on the thread, runs and events
- *     become samples, with the work that masks let through (masks.c). A hundred samples in a row are
- *     far cheaper than a hundred at a time.
+ *     become samples, with the work that masks let through (masks.c). A hundred samples in a row
+ * are far cheaper than a hundred at a time.
  *
  * A node's time begins as late as the hook can manage, after its site has been found and the node
  * before it has been put away. The engine's weights have pushed the hooks out of the caches when
@@ -34,7 +34,7 @@
 #include "attach/ggml/method.h"
 #include "attach/ggml/graphs/node_graph.h"
 #include "attach/ggml/nodes/slots.h"
-#include "attach/ggml/nodes/node_thread.h"
+#include "attach/ggml/nodes/node_ready.h"
 #include "attach/ggml/nodes/node_record.h"
 #include "attach/ggml/nodes/node_run.h"
 #include "attach/ggml/graphs/known_graphs.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The masks of a graph (masks.h). Nodes are executed in the order of the graph, so an event only has
- * to be compared with the next node that has a mask.
+ * The masks of a graph (masks.h). Nodes are executed in the order of the graph, so an event only
+ * has to be compared with the next node that has a mask.
  */
 #include "attach/ggml/nodes/masks.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include "attach/ggml/graphs/known_graphs.h"
+#include "attach/ggml/graphs/known_graph.h"
 #include "attach/ggml/nodes/node_text.h"
 
 enum {

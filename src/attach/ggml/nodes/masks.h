@@ -35,9 +35,9 @@ uint32_t masks_count(const struct masks *masks);
 const struct known_node *masks_node(const struct masks *masks, uint32_t index);
 
 /*
- * The work of the nodes with masks among those just executed: `count` of a plan's nodes from `first`
- * on. `places`: where the plan has each node with a mask, ascending, or MASKS_NOWHERE. Returns how
- * many works there are.
+ * The work of the nodes with masks among those just executed: `count` of a plan's nodes from
+ * `first` on. `places`: where the plan has each node with a mask, ascending, or MASKS_NOWHERE.
+ * Returns how many works there are.
  */
 uint32_t masks_works(
 	const uint32_t *places, uint32_t first, uint32_t count, struct brick_timing_work *works);

@@ -11,9 +11,6 @@
 #include <stdlib.h>
 #include "attach/ggml/nodes/masks.h"
 
-struct brick__series_timing node_run_none[NODE_PLAN_BEFORE + 1] = {
-	[NODE_PLAN_BEFORE] = {.mark = NODE_KEY_NONE}};
-
 enum { MAX_PLANS = 4 }; /* of one graph; an order that changes all the time is not worth more */
 
 static uint32_t next_of(const struct known_graph *g, uint32_t at)
@@ -36,7 +33,7 @@ void node_plans_free(struct node_plan *p)
 static struct node_plan *allocate(const struct known_graph *g)
 {
 	struct node_plan *p =
-		calloc(1, sizeof *p + (NODE_PLAN_BEFORE + g->count + 1) * sizeof p->events[0]);
+		calloc(1, sizeof *p + (NODE_RUN_BEFORE + g->count + 1) * sizeof p->events[0]);
 
 	if (!p)
 		return NULL;
@@ -66,11 +63,11 @@ static void follow(struct node_plan *p, const struct known_graph *g)
 		int pair = is_pair(&offsets, &g->nodes[at]);
 		if (pair < 0)
 			break;
-		p->events[NODE_PLAN_BEFORE + p->count].mark =
+		p->events[NODE_RUN_BEFORE + p->count].mark =
 			node_key(&offsets, g->nodes[at].node, pair);
 		p->known[p->count++] = at;
 	}
-	p->events[NODE_PLAN_BEFORE + p->count].mark = NODE_KEY_NONE;
+	p->events[NODE_RUN_BEFORE + p->count].mark = NODE_KEY_NONE;
 }
 
 static void place_masks(struct node_plan *p, const struct known_graph *g)
@@ -145,7 +142,7 @@ static void give_plan(struct node_plan *p)
 
 static uint32_t place_now(const struct node_thread *t)
 {
-	return (uint32_t)(t->run - &t->plan->events[NODE_PLAN_BEFORE]);
+	return (uint32_t)(t->run - &t->plan->events[NODE_RUN_BEFORE]);
 }
 
 /* Where the plan has the node that is expected; its count: nowhere. */
@@ -180,7 +177,7 @@ void node_run_arm(struct node_thread *t)
 		return;
 	}
 	t->plan = plan;
-	t->run = &plan->events[NODE_PLAN_BEFORE + place];
+	t->run = &plan->events[NODE_RUN_BEFORE + place];
 	t->run_bytes = t->bytes;
 	go_on(t, brick__now());
 }

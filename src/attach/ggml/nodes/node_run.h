@@ -9,14 +9,12 @@
 #pragma once
 
 #include <stdint.h>
-#include "attach/ggml/graphs/known_graphs.h"
+#include "attach/ggml/graphs/known_graph.h"
 #include "attach/ggml/nodes/node_record.h"
 #include "attach/ggml/nodes/node_thread.h"
 #include "brick/probe.h"
 #include "lib/probe/series.h"
 #include "lib/sys/crc.h"
-
-enum { NODE_PLAN_BEFORE = 2 }; /* events before the first node's, for what was before it */
 
 /* The order in which one thread executes the nodes of a known graph. */
 struct node_plan {
@@ -31,9 +29,6 @@ struct node_plan {
 	/* Behind the nodes' comes one that is no node's; `mark`: node_key(). */
 	struct brick__series_timing events[];
 };
-
-/* No node's key. */
-#define NODE_KEY_NONE 0x133111ebu
 
 /*
  * Tells which node it is. This does not see the shapes of the views that the node reads: those were
@@ -52,10 +47,6 @@ static inline __attribute__((always_inline)) uint32_t node_key(
 	key = brick__crc_add(key, node_source(at, node, 0));
 	return (uint32_t)brick__crc_add(key, node_source(at, node, 1));
 }
-
-/* What is expected where no run goes on: no node. */
-extern struct brick__series_timing node_run_none[];
-#define NODE_RUN_NONE (&node_run_none[NODE_PLAN_BEFORE])
 
 /* The plan and all before it. */
 void node_plans_free(struct node_plan *newest);

@@ -7,10 +7,9 @@
  */
 #pragma once
 
-#include <pthread.h>
 #include <stdint.h>
 #include "attach/ggml/ggml_engine.h"
-#include "attach/ggml/graphs/known_graphs.h"
+#include "attach/ggml/graphs/known_graph.h"
 #include "brick/attach.h"
 #include "lib/probe/series.h"
 #include "lib/sys/ticks.h"
@@ -26,6 +25,8 @@ struct node_cost {
 	uint64_t whole_ticks;
 	uint32_t random;
 };
+
+void node_cost_init(struct node_cost *cost, uint32_t seed);
 
 /* How many calls until the next one that is to be timed, that one included. */
 uint32_t node_cost_draw(struct node_cost *cost);
@@ -97,6 +98,12 @@ struct node_thread {
 	const struct engine *engine;
 } __attribute__((aligned(64)));
 
+/* What is expected where no run goes on: no node, whose key this is. */
+#define NODE_KEY_NONE 0x133111ebu
+enum { NODE_RUN_BEFORE = 2 }; /* events before a run's first node, for what was before it */
+extern struct brick__series_timing node_run_none[];
+#define NODE_RUN_NONE (&node_run_none[NODE_RUN_BEFORE])
+
 extern __thread struct node_thread node_thread __attribute__((tls_model("initial-exec")));
 
 static inline int node_thread_knows(const struct node_thread *t, uintptr_t caller)
@@ -104,17 +111,3 @@ static inline int node_thread_knows(const struct node_thread *t, uintptr_t calle
 	return caller - t->low < t->bytes &&
 	       t->resolve_generation == shared_get(&attach_shared.resolve_generation);
 }
-
-/* Everything but the engine: clock, counters, the destructor. */
-void node_thread_init(struct node_thread *t);
-
-static inline void node_thread_ready(struct node_thread *t)
-{
-	if (BRICK_UNLIKELY(!t->ready))
-		node_thread_init(t);
-}
-
-/* Make the thread fit for calls from this address. Afterwards all its functions can be called. */
-void node_thread_prepare(struct node_thread *t, uintptr_t caller);
-
-extern pthread_mutex_t node_memory_mutex; /* held over forks */

@@ -43,8 +43,8 @@ struct batch_past {
 };
 
 /*
- * The sequence's tokens from a position on were moved (llama_memory_seq_add()), as in a full context
- * that lost its older half. This matters if the next batch goes on just there.
+ * The sequence's tokens from a position on were moved (llama_memory_seq_add()), as in a full
+ * context that lost its older half. This matters if the next batch goes on just there.
  */
 void batch_moved(struct batch_past *past, int32_t sequence, int32_t from, int32_t by);
 
@@ -62,8 +62,9 @@ struct batch_last {
 };
 
 /*
- * A draft model that follows another one gets the same batch, but without its outputs. If this batch
- * names no outputs and is the same as the last one, it gets the last one's; else it becomes the last.
+ * A draft model that follows another one gets the same batch, but without its outputs. If this
+ * batch names no outputs and is the same as the last one, it gets the last one's; else it becomes
+ * the last.
  */
 void batch_take_outputs(struct batch_head *batch, struct batch_last *last);
 

@@ -11,7 +11,7 @@
 #include "attach/ggml/devices/device_nodes.h"
 #include "attach/ggml/ggml_notes.h"
 #include "attach/ggml/method.h"
-#include "attach/ggml/nodes/node_thread.h"
+#include "attach/ggml/nodes/node_ready.h"
 #include "attach/ggml/nodes/node_run.h"
 #include "attach/ggml/steps/batch.h"
 #include "brick/abi/overhead.h"

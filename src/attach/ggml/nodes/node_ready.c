@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Threads (node_ready.h). They come and go with every graph where no pool is attached, so what one
+ * has allocated is kept in a list and handed to the next.
+ */
+#include "attach/ggml/nodes/node_ready.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "attach/ggml/ggml_notes.h"
+#include "attach/ggml/graphs/known_graphs.h"
+#include "attach/ggml/nodes/node_run.h"
+#include "attach/ggml/nodes/site_table.h"
+#include "attach/ggml/nodes/slots.h"
+#include "base/scope.h"
+#include "base/thread_exit.h"
+#include "brick/brick.h"
+
+enum { EVENTS = 1024, SLOW_NS = 40 };
+
+/* What a thread allocates, kept when it ends for the next one. */
+struct thread_memory {
+	struct thread_memory *next;
+	struct brick_timing events[EVENTS];
+};
+
+static struct thread_memory *free_memory;
+pthread_mutex_t node_memory_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct thread_exit exit_of_thread;
+static pthread_once_t clock_once = PTHREAD_ONCE_INIT;
+
+/* For a thread without memory: room for one event before it must be flushed. */
+static __thread struct brick_timing one_event[1] __attribute__((tls_model("initial-exec")));
+static __thread struct thread_memory *thread_memory __attribute__((tls_model("initial-exec")));
+
+static void take_memory(struct node_thread *t)
+{
+	pthread_mutex_lock(&node_memory_mutex);
+	struct thread_memory *memory = free_memory;
+	if (memory)
+		free_memory = memory->next;
+	pthread_mutex_unlock(&node_memory_mutex);
+	/* Touched now, not between nodes. */
+	if (!memory && (memory = malloc(sizeof *memory)))
+		memset(memory, 0, sizeof *memory);
+	thread_memory = memory;
+	t->events = memory ? memory->events : one_event;
+	t->event_capacity = memory ? EVENTS : 1;
+}
+
+static void give_memory(void)
+{
+	struct thread_memory *memory = thread_memory;
+
+	if (!memory)
+		return;
+	pthread_mutex_lock(&node_memory_mutex);
+	memory->next = free_memory;
+	free_memory = memory;
+	pthread_mutex_unlock(&node_memory_mutex);
+	thread_memory = NULL;
+}
+
+static void thread_exits(void *argument)
+{
+	struct node_thread *t = argument;
+
+	node_run_leave(t);
+	node_flush();
+	give_memory();
+	memset(t, 0, sizeof *t);
+	t->run = t->run_from = NODE_RUN_NONE;
+}
+
+/* exit() on this thread; the library's own end comes after. */
+__attribute__((destructor)) static void process_exits(void)
+{
+	node_flush();
+}
+
+/*
+ * Keys are destroyed in the order of their creation: ours comes before the library's, which gives
+ * the thread's lane away.
+ */
+__attribute__((constructor)) static void watch_threads(void)
+{
+	thread_exit_create(&exit_of_thread, thread_exits);
+}
+
+/* Stand-ins for what cannot be found anywhere, although it has just been called. */
+static _Bool no_extra_forward(const struct compute_params *params, void *node)
+{
+	(void)params;
+	(void)node;
+	return 0;
+}
+
+static void no_fused_forward(const struct compute_params *params, void *norm, void *mul)
+{
+	(void)params;
+	(void)norm;
+	(void)mul;
+}
+
+static void no_barrier(void *pool)
+{
+	(void)pool;
+}
+
+static _Bool no_is_empty(const void *tensor)
+{
+	(void)tensor;
+	return 0;
+}
+
+static void lead_anywhere(struct node_thread *t, uintptr_t caller)
+{
+	if (!t->extra_forward)
+		t->extra_forward = (extra_forward_fn)resolve_slow(GGML_NODE_FORWARD, caller);
+	if (!t->extra_forward)
+		t->extra_forward = no_extra_forward;
+	if (!t->barrier)
+		t->barrier = (barrier_fn)resolve_slow(GGML_BARRIER, caller);
+	if (!t->barrier)
+		t->barrier = no_barrier;
+	if (!t->is_empty)
+		t->is_empty = (is_empty_fn)resolve_slow(GGML_IS_EMPTY, caller);
+	if (!t->is_empty)
+		t->is_empty = no_is_empty;
+	/* Most engines do not have it, and then do not call it. */
+	if (!t->fused_forward && !t->engine)
+		t->fused_forward = (fused_forward_fn)resolve_slow(GGML_FUSED_FORWARD, caller);
+	if (!t->fused_forward)
+		t->fused_forward = no_fused_forward;
+}
+
+static void lead_to(struct node_thread *t, const struct engine *e, uintptr_t caller)
+{
+	node_run_leave(t); /* which leads where it led */
+	t->engine = e;
+	t->extra_forward = e ? e->extra_forward : NULL;
+	t->fused_forward = e ? e->fused_forward : NULL;
+	t->barrier = e ? e->barrier : NULL;
+	t->is_empty = e ? e->is_empty : NULL;
+	lead_anywhere(t, caller);
+	slots_skip_is_empty(e);
+	t->low = e ? e->object.low : 0;
+	t->bytes = e ? e->object.bytes : 0;
+	t->shape_at = e ? engine_shape_offsets(e) : (struct shape_offsets){0, 0, 0, 0};
+}
+
+static void init_clock(void)
+{
+	brick__counter_used = brick_clock_get()->source != BRICK_CLOCK_MONOTONIC;
+}
+
+void node_thread_init(struct node_thread *t)
+{
+	KEEP_ERRNO();
+
+	pthread_once(&clock_once, init_clock);
+	node_cost_init(&t->hook_cost, (uint32_t)(uintptr_t)t ^ (uint32_t)brick__now());
+	t->hook_left = node_cost_draw(&t->hook_cost);
+	t->slow_call = (uint32_t)(brick_clock_get()->frequency / 1000 * SLOW_NS / 1000000);
+	t->slow_begin = 3 * t->slow_call;
+	t->ready = 1;
+	take_memory(t);
+	node_sites_of(t, NULL, 0);
+	site_table_ready();
+	thread_exit_set(&exit_of_thread, t);
+	if (brick_enabled())
+		brick_thread_ready();
+}
+
+void node_thread_prepare(struct node_thread *t, uintptr_t caller)
+{
+	KEEP_ERRNO();
+
+	node_thread_ready(t);
+	t->resolve_generation = shared_get(&attach_shared.resolve_generation);
+	lead_to(t, engine_at(caller), caller);
+	if (brick_enabled())
+		notes_engine(t->engine, &t->session);
+}
