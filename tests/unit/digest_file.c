@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "trace/load.h"
-#include "lib/writer/writer_state.h"
+#include "lib/writer/writer.c" /* a recording of which single events are made up */
 
 /* What a file may say instead of a digest. */
 enum fault {

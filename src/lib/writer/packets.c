@@ -110,3 +110,40 @@ int packets_finish(struct packets *p)
 	p->file = NULL;
 	return result;
 }
+
+/* SplitMix64: uuids of one file never collide, and hardly with those of another. */
+uint64_t packets_uuid(const struct packets *p, uint64_t kind, uint64_t index)
+{
+	uint64_t x = p->uuid_seed + (kind << 56) + index * 0x9e3779b97f4a7c15ull;
+
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+	x ^= x >> 31;
+	return x >> 1 | 1;
+}
+
+static void clock_entry(struct pb_buffer *b, uint32_t id, uint64_t ns, bool incremental)
+{
+	size_t entry = pb_open(b, SNAPSHOT_CLOCKS);
+
+	pb_varint(b, CLOCK_ID, id);
+	pb_varint(b, CLOCK_TIMESTAMP, ns);
+	if (incremental) {
+		pb_varint(b, CLOCK_IS_INCREMENTAL, 1);
+		pb_varint(b, CLOCK_UNIT_NS, 1);
+	}
+	pb_close(b, entry);
+}
+
+void packets_clock_snapshot(struct packets *p, uint64_t ns, bool lane_clock)
+{
+	struct pb_buffer *b = &p->scratch;
+	size_t snapshot = pb_open(b, PACKET_CLOCK_SNAPSHOT);
+
+	if (lane_clock)
+		clock_entry(b, CLOCK_ID_LANE, ns, true);
+	clock_entry(b, CLOCK_ID_MONOTONIC, ns, false);
+	clock_entry(b, CLOCK_ID_BOOTTIME, ns + (uint64_t)p->boot_offset_ns, false);
+	clock_entry(b, CLOCK_ID_REALTIME, ns + (uint64_t)p->unix_offset_ns, false);
+	pb_close(b, snapshot);
+}

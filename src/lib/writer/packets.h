@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where packets are laid: one chunk of memory, which goes to the file compressed when it is full.
- * Knows which bytes repeat others, and nothing of what they say. After the first error, which is
- * kept, nothing is written any more. One thread at a time; called by the writer's files.
+ * Where packets are laid: one chunk of memory, which goes to the file compressed when it is full;
+ * and what packets of all sequences need: clocks and uuids. Knows which bytes repeat others. After
+ * the first error, which is kept, nothing is written any more. One thread at a time.
  */
 #pragma once
 
+#include <stdbool.h>
 #include "lib/writer/deflate.h"
 #include "lib/writer/part_file.h"
 #include "lib/writer/pb_write.h"
@@ -28,10 +29,16 @@ struct packets {
 	packet_place chunk_place;
 	struct deflater *deflater;
 	struct pb_buffer scratch, packed;
-	uint64_t bytes; /* of the file */
+	uint64_t bytes;				/* of the file */
+	int64_t boot_offset_ns, unix_offset_ns; /* to add to CLOCK_MONOTONIC */
+	uint64_t uuid_seed;
 };
 
-/* p: zeroed but for the output, if there is one. The file is not closed by packets_fini(). */
+/* Kinds of tracks, for their uuids. */
+enum { UUID_RUN, UUID_PROCESS, UUID_LANE, UUID_COUNTER, UUID_FLOW, UUID_OFF_CPU, UUID_TRACE };
+
+/* p: zeroed but for the output, the offsets and the seed. packets_fini() does not close the file.
+ */
 int packets_init(struct packets *p, const char *path, int compress);
 void packets_fini(struct packets *p);
 /* Keep the first error; returns it. */
@@ -42,6 +49,10 @@ int packets_send(struct packets *p);
 int packets_add(struct packets *p);
 /* Give the file its name; after an error it is left as it is. */
 int packets_finish(struct packets *p);
+
+uint64_t packets_uuid(const struct packets *p, uint64_t kind, uint64_t index);
+/* A field of the packet in the scratch; lane_clock: it sets a sequence's incremental clock, too. */
+void packets_clock_snapshot(struct packets *p, uint64_t ns, bool lane_clock);
 
 static inline uint8_t *packets_end(struct packets *p)
 {

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A file that nobody else has made, and locked. It takes the name PATH.part from nothing but a
- * recording that was given up: one that nobody holds a lock on. Called by the writer.
+ * recording that was given up: one that nobody holds a lock on.
  */
 #include "lib/writer/part_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +17,112 @@
 #include <unistd.h>
 #include "base/descriptor.h"
 #include "base/file.h"
-#include "lib/writer/part_sync.h"
+#include "base/lock.h"
+#include "base/scope.h"
+#include "base/thread_start.h"
 
 enum { MAX_TRIES = 100 };
+
+/*
+ * A thread that waits for the disk, so that nobody else has to. It is told a descriptor, not a
+ * file: in a program that embeds us the number may have become another file's. To sync that harms
+ * nothing, and says nothing of ours.
+ */
+struct part_sync {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	/* under the lock */
+	int fd; /* to be synced; -1: none */
+	bool stopping;
+	int error;
+};
+
+static int disk_error(int fd)
+{
+	if (!fdatasync(fd))
+		return 0;
+	return errno == EIO || errno == ENOSPC || errno == EDQUOT ? -errno : 0;
+}
+
+static void *run(void *argument)
+{
+	struct part_sync *s = argument;
+
+	pthread_setname_np(pthread_self(), "brick-sync");
+	lock_take(&s->lock);
+	while (s->fd >= 0 || !s->stopping) {
+		int fd = s->fd;
+		if (fd < 0) {
+			pthread_cond_wait(&s->wake, &s->lock);
+			continue;
+		}
+		s->fd = -1;
+		lock_give(&s->lock);
+		int error = disk_error(fd);
+		lock_take(&s->lock);
+		if (!s->error)
+			s->error = error;
+	}
+	lock_give(&s->lock);
+	return NULL;
+}
+
+static void sync_free(struct part_sync *s)
+{
+	pthread_cond_destroy(&s->wake);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+/* NULL: there is no memory or thread to be had. */
+static struct part_sync *part_sync_create(void)
+{
+	struct part_sync *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->fd = -1;
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->wake, NULL);
+	if (thread_start(&s->thread, NULL, 0, run, s)) {
+		sync_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+static void part_sync_request(struct part_sync *s, int fd)
+{
+	HOLD_UNCANCELLED(&s->lock);
+	s->fd = fd;
+	pthread_cond_signal(&s->wake);
+}
+
+/* The disk's first error, or 0. NULL is legal. */
+static int part_sync_error(struct part_sync *s)
+{
+	if (!s)
+		return 0;
+	HOLD_UNCANCELLED(&s->lock);
+	int error = s->error;
+	return error;
+}
+
+/* End the thread, once what was asked for is done; returns the first error. NULL is legal. */
+static int part_sync_destroy(struct part_sync *s)
+{
+	if (!s)
+		return 0;
+	lock_take(&s->lock);
+	s->stopping = true;
+	pthread_cond_signal(&s->wake);
+	lock_give(&s->lock);
+	pthread_join(s->thread, NULL);
+	int error = s->error;
+	sync_free(s);
+	return error;
+}
 
 struct part_file {
 	int fd; /* -1: the program has closed it */
@@ -28,7 +133,7 @@ struct part_file {
 	struct part_sync *sync;
 };
 
-static int is_same(const struct stat *st, const struct part_file *f)
+static bool is_same(const struct stat *st, const struct part_file *f)
 {
 	return st->st_dev == f->device && st->st_ino == f->inode;
 }
@@ -55,7 +160,7 @@ static int resolve(struct part_file *f, const char *path)
 		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
 	if (path[strlen(path) - 1] == '/')
 		return -EISDIR;
-	if (path[0] != '/' && !getcwd(directory, sizeof directory))
+	if (path[0] != '/' && !getcwd(directory, sizeof(directory)))
 		return -errno;
 	f->path = join(directory, *directory ? "/" : "", path);
 	f->part = f->path ? join(f->path, ".part", "") : NULL;
@@ -148,7 +253,7 @@ static void destroy(struct part_file *f)
 
 int part_file_open(struct part_file **out, const char *path)
 {
-	struct part_file *f = calloc(1, sizeof *f);
+	struct part_file *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return -ENOMEM;
@@ -239,7 +344,7 @@ static int sync_directory(const char *path)
 	char directory[PATH_MAX];
 	int length = (int)(strrchr(path, '/') - path), error = 0;
 
-	snprintf(directory, sizeof directory, "%.*s/", length, path);
+	snprintf(directory, sizeof(directory), "%.*s/", length, path);
 	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
@@ -307,7 +412,7 @@ int part_file_explain(const char *path, int error, char *text, size_t bytes)
 	char part[PATH_MAX];
 	struct stat st;
 
-	snprintf(part, sizeof part, "%s.part", path);
+	snprintf(part, sizeof(part), "%s.part", path);
 	if (error == -EBUSY)
 		snprintf(text, bytes, "another recording is being written there");
 	else if (error == -EINVAL)

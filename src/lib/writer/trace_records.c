@@ -1,11 +1,95 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A record that may have args is held back until the next one shows that there are none; args that
- * come later still (after a flush) are handed over on their own.
+ * A sink's copies of tables grow by doubling; a table that shrank in the other process changes
+ * nothing. A record that may have args is held back until the next one shows that there are none;
+ * args that come later still (after a flush) are handed over on their own.
  */
 #include "lib/writer/trace_records.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/members.h"
+#include "base/utf8.h"
 #include "lib/writer/format.h"
+
+enum { MIN_ENTRIES = 64 };
+
+/* One table as bytes: its array, and how many entries are there and fit. */
+struct copied_table {
+	void *array;
+	uint32_t *count, *capacity;
+	size_t entry_bytes;
+};
+
+/* The array with the entries [*count, count) of `from` behind those that it has; NULL: no memory.
+ */
+static void *add_entries(struct copied_table copy, const void *from, uint32_t count, uint32_t limit)
+{
+	if (count > limit)
+		count = limit;
+	if (count > *copy.capacity || !copy.array) {
+		uint32_t capacity = *copy.capacity ? *copy.capacity : MIN_ENTRIES;
+		while (capacity < count)
+			capacity *= 2;
+		void *grown = realloc(copy.array, capacity * copy.entry_bytes);
+		if (!grown)
+			return NULL;
+		copy.array = grown;
+		*copy.capacity = capacity;
+	}
+	if (count <= *copy.count)
+		return copy.array;
+	size_t have = *copy.count * copy.entry_bytes;
+	memcpy((char *)copy.array + have, (const char *)from + have,
+		count * copy.entry_bytes - have);
+	*copy.count = count;
+	return copy.array;
+}
+
+#define ADD(table, name, limit)                                                        \
+	do {                                                                           \
+		struct copied_table copy = {tables->table, &tables->name##_count,      \
+			&tables->name##_capacity, sizeof(*tables->table)};             \
+		void *array = add_entries(copy, now->table, now->name##_count, limit); \
+		if (!array)                                                            \
+			return -ENOMEM;                                                \
+		tables->table = array;                                                 \
+	} while (0)
+
+int tables_add(struct tables *tables, const struct sink_tables *now)
+{
+	ADD(categories, category, BRICK_MAX_CATEGORIES);
+	ADD(bricks, brick, BRICK_MAX_BRICKS);
+	ADD(sites, site, BRICK_MAX_SITES);
+	ADD(kernels, kernel, BRICK_MAX_KERNELS);
+	return 0;
+}
+
+void tables_fini(struct tables *tables)
+{
+	members_free(tables, bricks, categories, sites, kernels);
+}
+
+size_t tables_text(char *to, size_t capacity, const char *from, size_t from_bytes)
+{
+	size_t length = strnlen(from, from_bytes), size = 0;
+
+	for (size_t i = 0; i < length;) {
+		size_t n = utf8_character(from + i, length - i);
+		size_t step = n ? n : 1;
+		if (size + step >= capacity)
+			break;
+		if (n)
+			memcpy(to + size, from + i, n);
+		else
+			to[size] = '?';
+		size += step;
+		i += step;
+	}
+	to[size] = 0;
+	return size;
+}
 
 static int bad(struct records_lane *lane)
 {
@@ -14,7 +98,7 @@ static int bad(struct records_lane *lane)
 }
 
 /* 0: it does not fit. */
-static int add_arg(struct record_args *args, const struct brick_record *r)
+static bool add_arg(struct record_args *args, const struct brick_record *r)
 {
 	switch (r->kind) {
 	case BRICK_RECORD_WORK:
@@ -31,21 +115,21 @@ static int add_arg(struct record_args *args, const struct brick_record *r)
 		break;
 	case BRICK_RECORD_FLOW:
 		if (args->flow_count == RECORD_LINKS)
-			return 0;
+			return false;
 		args->further[args->flow_count] = r->ticks;
 		args->flows[args->flow_count++] = r->elements;
 		break;
 	default:
 		if (args->dependency_count == RECORD_LINKS)
-			return 0;
+			return false;
 		args->dependencies[args->dependency_count++] = r->elements;
 		break;
 	}
 	args->records++;
-	return 1;
+	return true;
 }
 
-static int site_known(const struct tables *tables, const struct brick_record *r)
+static bool site_known(const struct tables *tables, const struct brick_record *r)
 {
 	return !(r->flags & BRICK_FLAG_SITE) ||
 	       (r->site && r->site < tables->site_count &&
@@ -118,7 +202,7 @@ static int take_instant(struct records_lane *lane, const struct brick_record *r)
 {
 	if (r->begin < lane->last_ticks)
 		return bad(lane);
-	int is_handover = r->kind == BRICK_RECORD_THREAD, is_left = is_handover && !r->elements;
+	bool is_handover = r->kind == BRICK_RECORD_THREAD, is_left = is_handover && !r->elements;
 	if (is_left) /* else nobody knows when it was */
 		lane->last_ticks = r->begin;
 	int error = is_handover ? unwind(lane, 0, RECORDS_OPEN) : 0;
@@ -157,7 +241,7 @@ static inline int take(
 	}
 }
 
-static int takes_args(const struct brick_record *r)
+static bool takes_args(const struct brick_record *r)
 {
 	return r->kind == BRICK_RECORD_SAMPLE || r->kind == BRICK_RECORD_CLOSE;
 }

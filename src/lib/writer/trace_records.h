@@ -1,12 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules that a lane's records keep: slices nest, time never runs back, ids are in the tables.
- * Nothing in a record is trusted: what breaks a rule is counted and left out. What is left goes to
- * a target (a recording, a run), one call for each slice's begin, end or both. Called by the sinks.
+ * What sinks make of what they are handed. A sink has its own copy of a process's tables, because
+ * the memory that they come from is another process's. A lane's records keep rules: slices nest,
+ * time never runs back, ids are in the tables. Nothing in a record is trusted: what breaks a rule
+ * is counted and left out. What is left goes to a target (a recording, a run), one call for each
+ * slice's begin, end or both. One thread at a time.
  */
 #pragma once
 
-#include "lib/writer/trace_tables.h"
+#include <stdbool.h>
+#include "lib/writer/sink.h"
+
+struct tables {
+	struct brick_session_brick *bricks;
+	struct brick_session_category *categories;
+	struct brick_session_site *sites;
+	struct brick_session_kernel *kernels;
+	uint32_t brick_count, category_count, site_count, kernel_count;
+	uint32_t brick_capacity, category_capacity, site_capacity, kernel_capacity;
+};
+
+/* Copy what is new. 0 or -ENOMEM. */
+int tables_add(struct tables *tables, const struct sink_tables *now);
+void tables_fini(struct tables *tables);
+
+/* The brick's category, or NULL: it has none that exists. */
+static inline const struct brick_session_category *tables_category(
+	const struct tables *tables, uint32_t brick)
+{
+	uint32_t category = tables->bricks[brick].category;
+
+	return category < tables->category_count ? &tables->categories[category] : NULL;
+}
+
+/*
+ * Text of a fixed field, which may lack its NUL and be no valid UTF-8: up to the first NUL, '?'
+ * for what is not UTF-8. Ends with NUL; returns the length.
+ */
+size_t tables_text(char *to, size_t capacity, const char *from, size_t from_bytes);
 
 /* What the records right behind a SAMPLE or CLOSE say of it. kind 0: nothing of that kind. */
 enum { RECORD_LINKS = 16 };
@@ -51,7 +82,7 @@ struct records_lane {
 	uint64_t last_ticks; /* no record may be earlier */
 	uint32_t depth;
 	uint16_t open[BRICK_MAX_DEPTH]; /* bricks */
-	int ended; /* the last record ended a slice, of which more may still come */
+	bool ended; /* the last record ended a slice, of which more may still come */
 
 	struct brick_record held; /* of which the next records may say more; kind 0: none */
 	struct record_args args;  /* about it, so far */
@@ -64,7 +95,7 @@ int records_take(struct records_lane *lane, const struct brick_record *records, 
 int records_release(struct records_lane *lane);
 
 /* Records that say more of the SAMPLE or CLOSE before them. */
-static inline int record_is_arg(const struct brick_record *r)
+static inline bool record_is_arg(const struct brick_record *r)
 {
 	const uint32_t kinds = 1u << BRICK_RECORD_WORK | 1u << BRICK_RECORD_LAUNCH |
 			       1u << BRICK_RECORD_TIMES | 1u << BRICK_RECORD_AFTER |
@@ -73,7 +104,7 @@ static inline int record_is_arg(const struct brick_record *r)
 	return r->kind < 32 && kinds >> r->kind & 1;
 }
 
-static inline int record_is_step(const struct brick_record *r)
+static inline bool record_is_step(const struct brick_record *r)
 {
 	return brick_is_step(r->brick);
 }

@@ -1,20 +1,899 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The writer's life: from PATH.part to PATH, and who takes part in the run: processes with their
- * tables, lanes. Tables are copied in, because the memory that they come from is another
- * process's. Called by record/ and by tests.
+ * A recording: from PATH.part to PATH, and what the run says of itself on its own sequence: who
+ * recorded what where, its processes with their tables, lanes, statistics, digests, what recording
+ * cost. Later events replace earlier ones. Values in ticks stay in ticks: the reader has the
+ * clocks. What lanes say is in writer_lane.c.
  */
 #include "lib/writer/writer.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include "base/array.h"
+#include "base/array.h"
+#include "base/base64.h"
 #include "base/clock_ns.h"
+#include "base/members.h"
+#include "base/scope.h"
 #include "base/time_namespace.h"
-#include "lib/writer/writer_state.h"
+#include "brick/version.h"
+#include "lib/writer/writer_lane.h"
+
+struct trace_writer {
+	struct sink sink; /* first: writer_of() */
+	struct packets packets;
+	uint64_t start_ns;
+	uint64_t last_ns; /* newest time seen, for events without one of their own */
+	struct brick_clock clock;
+
+	size_t event_packet, event_body; /* the instant that is open in the scratch */
+	uint64_t event_ns;		 /* of the last one */
+	uint8_t event_nesting[8];	 /* 1: a dictionary, 2: an array */
+	uint32_t event_depth;
+	uint64_t bad_records;
+	struct site_numbering sites;
+
+	ARRAY(struct writer_process *) processes;
+	ARRAY(struct writer_lane *) lanes;
+};
+
+static inline struct trace_writer *writer_of(struct sink *sink)
+{
+	return (struct trace_writer *)sink;
+}
+
+/*
+ * Instants on the run's own track, with nested debug annotations under plain names: for what
+ * Perfetto has no field for. One is open at a time, in the scratch.
+ */
+
+static void annotation_name(struct pb_buffer *b, const char *name)
+{
+	if (name)
+		pb_string(b, ANNOTATION_NAME, name, strlen(name));
+}
+
+static void event_open(struct trace_writer *w, const char *name, uint64_t ns)
+{
+	struct pb_buffer *b = &w->packets.scratch;
+
+	/* two at one time would nest, and 512 deep Perfetto drops them */
+	w->event_ns = ns > w->event_ns ? ns : w->event_ns + 1;
+	b->size = 0;
+	w->event_packet = pb_open(b, TRACE_PACKET);
+	pb_varint(b, PACKET_TIMESTAMP, w->event_ns);
+	pb_varint(b, PACKET_SEQUENCE_ID, FORMAT_OWN_SEQUENCE);
+	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+	w->event_body = pb_open(b, PACKET_TRACK_EVENT);
+	pb_varint(b, EVENT_TYPE, EVENT_INSTANT);
+	pb_string(b, EVENT_CATEGORIES, FORMAT_CATEGORY, strlen(FORMAT_CATEGORY));
+	pb_string(b, EVENT_NAME, name, strlen(name));
+	w->event_depth = 0;
+}
+
+static int event_close(struct trace_writer *w)
+{
+	pb_close(&w->packets.scratch, w->event_body);
+	pb_close(&w->packets.scratch, w->event_packet);
+	return packets_add(&w->packets);
+}
+
+static size_t annotation_open(struct trace_writer *w, const char *name)
+{
+	static const uint32_t fields[] = {EVENT_ANNOTATIONS, ANNOTATION_DICT, ANNOTATION_ARRAY};
+	uint32_t field = w->event_depth ? fields[w->event_nesting[w->event_depth - 1]] : fields[0];
+	size_t opened = pb_open(&w->packets.scratch, field);
+
+	annotation_name(&w->packets.scratch, name);
+	return opened;
+}
+
+static void event_uint(struct trace_writer *w, const char *name, uint64_t value)
+{
+	size_t opened = annotation_open(w, name);
+
+	pb_varint(&w->packets.scratch, ANNOTATION_UINT, value);
+	pb_close(&w->packets.scratch, opened);
+}
+
+/* Members of what `from` points to, each under its own name. */
+#define event_uints(w, from, ...)                       \
+	do {                                            \
+		EACH(EVENT__UINT, w, from, __VA_ARGS__) \
+	} while (0)
+#define EVENT__UINT(w, from, m) event_uint(w, #m, (from)->m);
+
+static void event_int(struct trace_writer *w, const char *name, int64_t value)
+{
+	size_t opened = annotation_open(w, name);
+
+	pb_varint(&w->packets.scratch, ANNOTATION_INT, (uint64_t)value);
+	pb_close(&w->packets.scratch, opened);
+}
+
+static void put_foreign_text(struct pb_buffer *b, uint32_t field, const char *text, size_t bytes)
+{
+	size_t capacity = strnlen(text, bytes) + 1, value = pb_open(b, field);
+
+	if (pb_reserve(b, capacity))
+		b->size += tables_text((char *)b->data + b->size, capacity, text, bytes);
+	pb_close(b, value);
+}
+
+static void event_text(struct trace_writer *w, const char *name, const char *text, size_t bytes)
+{
+	size_t opened = annotation_open(w, name);
+
+	put_foreign_text(&w->packets.scratch, ANNOTATION_STRING, text, bytes);
+	pb_close(&w->packets.scratch, opened);
+}
+
+static size_t event_dict(struct trace_writer *w, const char *name)
+{
+	size_t opened = annotation_open(w, name);
+
+	w->event_nesting[w->event_depth++] = 1;
+	return opened;
+}
+
+static size_t event_array(struct trace_writer *w, const char *name)
+{
+	size_t opened = annotation_open(w, name);
+
+	w->event_nesting[w->event_depth++] = 2;
+	return opened;
+}
+
+static void event_end_nested(struct trace_writer *w, size_t opened)
+{
+	w->event_depth--;
+	pb_close(&w->packets.scratch, opened);
+}
+
+static void event_double(struct trace_writer *w, const char *name, double value)
+{
+	size_t opened = pb_open(&w->packets.scratch, EVENT_ANNOTATIONS);
+
+	pb_string(&w->packets.scratch, ANNOTATION_NAME, name, strlen(name));
+	pb_double(&w->packets.scratch, ANNOTATION_DOUBLE, value);
+	pb_close(&w->packets.scratch, opened);
+}
+
+static void event_list(struct trace_writer *w, const char *name, const uint64_t *values, size_t n)
+{
+	size_t list = event_array(w, name);
+
+	for (size_t i = 0; i < n; i++)
+		event_uint(w, NULL, values[i]);
+	event_end_nested(w, list);
+}
+
+static void event_clock(struct trace_writer *w, const struct brick_clock *clock)
+{
+	size_t dict = event_dict(w, "clock");
+
+#define FORMAT_X(field) event_uint(w, #field, clock->field);
+	FORMAT_CLOCK_FIELDS(FORMAT_X)
+#undef FORMAT_X
+	event_end_nested(w, dict);
+}
+
+static void event_ledger(struct trace_writer *w, const struct brick_ledger *ledger)
+{
+	size_t dict = event_dict(w, "ledger");
+
+#define FORMAT_X(field) event_uint(w, #field, ledger->field);
+	FORMAT_LEDGER_FIELDS(FORMAT_X)
+#undef FORMAT_X
+	event_end_nested(w, dict);
+}
+
+static size_t own_packet(struct pb_buffer *b)
+{
+	size_t packet = pb_open(b, TRACE_PACKET);
+
+	pb_varint(b, PACKET_SEQUENCE_ID, FORMAT_OWN_SEQUENCE);
+	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+	return packet;
+}
+
+static void release(struct trace_writer *w, struct writer_lane *lane)
+{
+	if (!w->packets.error)
+		records_release(&lane->records);
+}
+
+static void release_all(struct trace_writer *w, const struct writer_process *process)
+{
+	for (size_t i = 0; i < w->lanes.count; i++)
+		if (!process || w->lanes.items[i]->process == process)
+			release(w, w->lanes.items[i]);
+}
+
+static void totals(const struct trace_writer *w, uint64_t *pairs, uint64_t *open_frames)
+{
+	*pairs = *open_frames = 0;
+	for (size_t i = 0; i < w->lanes.count; i++) {
+		*pairs += w->lanes.items[i]->pairs;
+		*open_frames += w->lanes.items[i]->open_frames;
+	}
+}
+
+/* An argv as a list. */
+static void event_command(struct trace_writer *w, const char *const *command)
+{
+	size_t list = event_array(w, "command");
+
+	for (; command && *command; command++)
+		event_text(w, NULL, *command, strlen(*command));
+	event_end_nested(w, list);
+}
+
+/* What tells this recording from all others, and the machine that it was made on. */
+static void run_identity(struct trace_writer *w)
+{
+	struct pb_buffer *b = &w->packets.scratch;
+	struct utsname machine;
+	size_t packet = own_packet(b), uuid = pb_open(b, PACKET_TRACE_UUID);
+
+	pb_varint(b, TRACE_UUID_MSB, packets_uuid(&w->packets, UUID_TRACE, 0));
+	pb_varint(b, TRACE_UUID_LSB, packets_uuid(&w->packets, UUID_TRACE, 1));
+	pb_close(b, uuid);
+	pb_close(b, packet);
+	if (uname(&machine))
+		return;
+	packet = own_packet(b);
+	size_t info = pb_open(b, PACKET_SYSTEM_INFO), name = pb_open(b, SYSTEM_INFO_UTSNAME);
+	pb_string(b, UTSNAME_SYSTEM, machine.sysname, strlen(machine.sysname));
+	pb_string(b, UTSNAME_VERSION, machine.version, strlen(machine.version));
+	pb_string(b, UTSNAME_RELEASE, machine.release, strlen(machine.release));
+	pb_string(b, UTSNAME_MACHINE, machine.machine, strlen(machine.machine));
+	pb_close(b, name);
+	pb_close(b, info);
+	pb_close(b, packet);
+}
+
+static void run_track(struct trace_writer *w)
+{
+	struct pb_buffer *b = &w->packets.scratch;
+	size_t packet = pb_open(b, TRACE_PACKET);
+
+	pb_varint(b, PACKET_SEQUENCE_ID, FORMAT_OWN_SEQUENCE);
+	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_STATE_CLEARED);
+	size_t defaults = pb_open(b, PACKET_DEFAULTS);
+	pb_varint(b, DEFAULTS_CLOCK_ID, CLOCK_ID_MONOTONIC);
+	size_t event = pb_open(b, DEFAULTS_TRACK_EVENT);
+	pb_varint(b, EVENT_DEFAULTS_TRACK_UUID, packets_uuid(&w->packets, UUID_RUN, 0));
+	pb_close(b, event);
+	pb_close(b, defaults);
+	packets_clock_snapshot(&w->packets, w->start_ns, false);
+	pb_close(b, packet);
+
+	packet = own_packet(b);
+	size_t track = pb_open(b, PACKET_TRACK_DESCRIPTOR);
+	pb_varint(b, TRACK_UUID, packets_uuid(&w->packets, UUID_RUN, 0));
+	pb_string(b, TRACK_NAME, FORMAT_CATEGORY, strlen(FORMAT_CATEGORY));
+	pb_close(b, track);
+	pb_close(b, packet);
+}
+
+/* The file's first packets; they go out uncompressed, so that the file says early what it is. */
+static int write_run(struct trace_writer *w, const struct trace_writer_options *options)
+{
+	struct deflater *deflater = w->packets.deflater;
+
+	w->packets.deflater = NULL;
+	w->packets.scratch.size = 0;
+	run_track(w);
+	run_identity(w);
+	packets_add(&w->packets);
+	event_open(w, FORMAT_RUN, w->start_ns);
+	event_uint(w, "format", FORMAT_VERSION);
+	event_text(w, "version", BRICK_VERSION, sizeof(BRICK_VERSION));
+	event_uint(w, "start_unix_ns", options->start_unix_ns);
+	event_uint(w, "start_ns", options->start_ns);
+	if (options->host)
+		event_text(w, "host", options->host, strlen(options->host));
+	if (options->cpu)
+		event_text(w, "cpu", options->cpu, strlen(options->cpu));
+	event_command(w, options->command);
+	event_close(w);
+	packets_send(&w->packets);
+	w->packets.deflater = deflater;
+	if (deflater)
+		deflate_start(deflater, w->packets.chunk);
+	return w->packets.error;
+}
+
+static int write_clock(struct trace_writer *w)
+{
+	struct pb_buffer *b = &w->packets.scratch;
+
+	b->size = 0;
+	size_t packet = own_packet(b);
+	packets_clock_snapshot(&w->packets, w->last_ns, false);
+	pb_close(b, packet);
+	packets_add(&w->packets);
+	event_open(w, FORMAT_CLOCK, w->last_ns);
+	event_clock(w, &w->clock);
+	return event_close(w);
+}
+
+static int on_code(struct sink *sink, const struct sink_code *code)
+{
+	struct trace_writer *w = writer_of(sink);
+
+	event_open(w, FORMAT_CODE, w->last_ns);
+	event_uint(w, "hash", code->hash);
+	if (code->name_bytes)
+		event_text(w, "name", code->name, code->name_bytes);
+	if (code->path_bytes)
+		event_text(w, "path", code->path, code->path_bytes);
+	if (code->cut)
+		event_uint(w, "cut", 1);
+	event_text(w, "source", code->source, code->source_bytes);
+	return event_close(w);
+}
+
+static int on_notes(struct sink *sink, int number, const char *notes, size_t bytes)
+{
+	struct trace_writer *w = writer_of(sink);
+
+	event_open(w, FORMAT_NOTES, w->last_ns);
+	event_uint(w, "process", (uint64_t)number);
+	event_text(w, "text", notes, bytes);
+	return event_close(w);
+}
+
+static int write_end(struct trace_writer *w)
+{
+	uint64_t pairs, open_frames;
+
+	if (w->packets.error)
+		return w->packets.error;
+	totals(w, &pairs, &open_frames);
+	event_open(w, FORMAT_END, w->last_ns);
+	event_uint(w, "pairs", pairs);
+	event_uint(w, "open_frames", open_frames);
+	event_uint(w, "bad_records", w->bad_records);
+	return event_close(w);
+}
+
+/* Processes and lanes: who they are, and their end. */
+
+/* How many bytes of the command there are from a place in it on. */
+static size_t left(const struct brick_session_header *header, const char *argument)
+{
+	size_t bytes = header->command_bytes, at = (size_t)(argument - header->command);
+
+	return (bytes < sizeof(header->command) ? bytes : sizeof(header->command)) - at;
+}
+
+/* The arguments in header->command, each ended by its NUL; NULL: there are no more. */
+static const char *next_argument(const struct brick_session_header *header, size_t *at)
+{
+	const char *argument = header->command + *at;
+	size_t bytes = left(header, header->command);
+
+	if (*at >= bytes)
+		return NULL;
+	*at += strnlen(argument, bytes - *at) + 1;
+	return argument;
+}
+
+static void process_track(struct trace_writer *w, const struct writer_process *process,
+	const struct brick_session_header *header)
+{
+	struct pb_buffer *b = &w->packets.scratch;
+	char name[3 * sizeof(header->executable)];
+	size_t size =
+		tables_text(name, sizeof(name), header->executable, sizeof(header->executable));
+	const char *base = memrchr(name, '/', size);
+
+	base = base ? base + 1 : name;
+	b->size = 0;
+	size_t packet = pb_open(b, TRACE_PACKET);
+	pb_varint(b, PACKET_SEQUENCE_ID, FORMAT_OWN_SEQUENCE);
+	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+	size_t track = pb_open(b, PACKET_TRACK_DESCRIPTOR);
+	pb_varint(b, TRACK_UUID, process->uuid);
+	size_t described = pb_open(b, TRACK_PROCESS);
+	pb_varint(b, PROCESS_PID, process->pid);
+	pb_string(b, PROCESS_NAME, base, strlen(base));
+	pb_varint(b, PROCESS_START_NS, header->start_ns + (uint64_t)w->packets.boot_offset_ns);
+	pb_close(b, described);
+	pb_close(b, track);
+	pb_close(b, packet);
+}
+
+/* Command lines are looked for here, not at the tracks. */
+static void process_tree(struct trace_writer *w, const struct brick_session_header *header)
+{
+	struct pb_buffer *b = &w->packets.scratch;
+	const char *argument;
+
+	b->size = 0;
+	size_t packet = pb_open(b, TRACE_PACKET);
+	pb_varint(b, PACKET_TIMESTAMP, w->last_ns);
+	pb_varint(b, PACKET_SEQUENCE_ID, FORMAT_OWN_SEQUENCE);
+	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+	size_t tree = pb_open(b, PACKET_PROCESS_TREE), entry = pb_open(b, PROCESS_TREE_PROCESSES);
+	pb_varint(b, TREE_PROCESS_PID, header->pid);
+	pb_varint(b, TREE_PROCESS_PARENT, header->parent);
+	for (size_t at = 0; (argument = next_argument(header, &at));)
+		put_foreign_text(b, TREE_PROCESS_COMMAND, argument, left(header, argument));
+	pb_close(b, entry);
+	pb_close(b, tree);
+	pb_close(b, packet);
+}
+
+static int process_event(
+	struct trace_writer *w, int number, const struct brick_session_header *header)
+{
+	const struct writer_process *process = w->processes.items[number];
+	const char *argument;
+	size_t list;
+
+	event_open(w, FORMAT_PROCESS, w->last_ns);
+	event_uint(w, "process", (uint64_t)number);
+	event_uint(w, "flow_base", process->flow_base);
+	event_uint(w, "pid", header->pid);
+	event_uint(w, "parent", header->parent);
+	event_int(w, "rank", header->rank);
+	event_int(w, "world", header->world);
+	event_uints(w, header, mode, start_ticks, start_ns, start_unix_ns);
+	event_text(w, "host", header->host, sizeof(header->host));
+	event_text(w, "executable", header->executable, sizeof(header->executable));
+	list = event_array(w, "command");
+	for (size_t at = 0; (argument = next_argument(header, &at));)
+		event_text(w, NULL, argument, left(header, argument));
+	event_end_nested(w, list);
+	event_uints(w, header, pair_cost, pair_cost_low, pair_cost_high, pair_cost_streamed,
+		pair_cost_cold, pair_stream_ticks);
+	event_ledger(w, &header->ledger);
+	event_clock(w, &process->clock);
+	return event_close(w);
+}
+
+static int write_process(
+	struct trace_writer *w, int number, const struct brick_session_header *header)
+{
+	process_track(w, w->processes.items[number], header);
+	packets_add(&w->packets);
+	process_tree(w, header);
+	packets_add(&w->packets);
+	return process_event(w, number, header);
+}
+
+static int on_process_state(
+	struct sink *sink, int number, const struct brick_session_header *header)
+{
+	struct trace_writer *w = writer_of(sink);
+
+	return process_event(w, number, header);
+}
+
+static int lane_event(struct trace_writer *w, const struct writer_lane *lane)
+{
+	event_open(w, FORMAT_LANE, w->last_ns);
+	event_uint(w, "lane", lane->number);
+	event_uint(w, "process", lane->process_number);
+	event_uints(w, lane, sequence, kind, tid);
+	event_text(w, "name", lane->name, sizeof(lane->name));
+	if (lane->kind != BRICK_LANE_THREAD) {
+		event_text(w, "backend", lane->backend, sizeof(lane->backend));
+		event_uint(w, "queue_flags", lane->queue_flags);
+	}
+	if (lane->kind == BRICK_LANE_THREAD)
+		event_uint(w, "off_cpu_sequence", FORMAT_OFF_CPU_SEQUENCE + lane->number);
+	event_uint(w, "start_ticks", lane->start_ticks);
+	return event_close(w);
+}
+
+static int on_process_end(struct sink *sink, int number, uint64_t end_ticks, int closed)
+{
+	struct trace_writer *w = writer_of(sink);
+	struct writer_process *process = w->processes.items[number];
+	uint64_t ns = writer_ns(process, end_ticks);
+	release_all(w, process);
+	if (ns > w->last_ns)
+		w->last_ns = ns;
+	for (size_t i = 0; i < w->lanes.count && !process->ended; i++)
+		if (w->lanes.items[i]->process == process)
+			w->lanes.items[i]->open_frames += w->lanes.items[i]->records.depth;
+	process->ended = 1;
+	event_open(w, FORMAT_PROCESS_END, w->last_ns);
+	event_uint(w, "process", (uint64_t)number);
+	event_uint(w, "end_ticks", end_ticks);
+	event_uint(w, "closed", closed ? 1 : 0);
+	return event_close(w);
+}
+
+/* Exact statistics replace earlier ones of the same lane and brick. */
+
+enum { STATISTICS_PER_EVENT = 64 };
+
+/* One brick's entry; what is 0 is left out. */
+static void event_stat(struct trace_writer *w, const struct writer_process *process,
+	const struct brick_session_brick *brick, const struct brick_stat *stat)
+{
+	size_t dict = event_dict(w, NULL);
+
+	event_text(w, "brick", brick->name, sizeof(brick->name));
+	if (brick->category < process->tables.category_count) {
+		const char *category = process->tables.categories[brick->category].name;
+		event_text(w, "category", category, sizeof(process->tables.categories->name));
+	}
+#define FORMAT_X(field)  \
+	if (stat->field) \
+		event_uint(w, #field, stat->field);
+	FORMAT_STAT_FIELDS(FORMAT_X)
+#undef FORMAT_X
+	event_end_nested(w, dict);
+}
+
+/* The bricks [from, count) that ran, up to a number per event; returns where it stopped. */
+static uint32_t statistics_event(struct trace_writer *w, const struct writer_lane *lane,
+	const struct brick_lane *state, uint32_t from)
+{
+	uint32_t left = STATISTICS_PER_EVENT, i = from;
+
+	event_open(w, FORMAT_STATISTICS, w->last_ns);
+	event_uint(w, "lane", lane->number);
+	event_uint(w, "tid", state->tid);
+	event_text(w, "name", state->name, sizeof(state->name));
+	event_uints(w, state, owners, start_ticks, end_ticks, live_ticks, hook_calls, hook_timed,
+		hook_ticks);
+	event_ledger(w, &state->ledger);
+	size_t list = event_array(w, "bricks");
+	for (; i < lane->process->tables.brick_count && left; i++) {
+		struct brick_stat stat = state->stats[i];
+		if (!stat.count)
+			continue;
+		event_stat(w, lane->process, &lane->process->tables.bricks[i], &stat);
+		left--;
+	}
+	event_end_nested(w, list);
+	event_close(w);
+	return i;
+}
+
+static int on_lane_stats(struct sink *sink, int number, const struct brick_lane *state)
+{
+	struct trace_writer *w = writer_of(sink);
+	struct writer_lane *lane = w->lanes.items[number];
+	uint32_t next = 0;
+	release(w, lane);
+	if (lane->started && lane->kind == BRICK_LANE_THREAD && state->tid == lane->track_tid)
+		writer_lane_name(lane, state->name);
+	do
+		next = statistics_event(w, lane, state, next);
+	while (!w->packets.error && next < lane->process->tables.brick_count);
+	return w->packets.error;
+}
+
+/* Buckets that are not empty, as text: "index:count" with blanks between. */
+static int histogram_event(
+	struct trace_writer *w, int number, uint32_t brick, const uint64_t *buckets)
+{
+	const struct brick_session_brick *entry = &w->processes.items[number]->tables.bricks[brick];
+	SCOPED char *text = malloc(BRICK_HISTOGRAM_BUCKETS * 28u);
+	size_t size = 0;
+
+	if (!text)
+		return packets_fail(&w->packets, -ENOMEM);
+	text[0] = 0;
+	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
+		if (buckets[i])
+			size += (size_t)sprintf(text + size, "%s%u:%llu", size ? " " : "", i,
+				(unsigned long long)buckets[i]);
+	event_open(w, FORMAT_HISTOGRAM, w->last_ns);
+	event_uint(w, "process", (uint64_t)number);
+	event_text(w, "brick", entry->name, sizeof(entry->name));
+	event_text(w, "buckets", text, size);
+	return event_close(w);
+}
+
+static int on_histograms(
+	struct sink *sink, int number, uint32_t brick_count, const uint64_t *const *histograms)
+{
+	struct trace_writer *w = writer_of(sink);
+
+	if (brick_count > w->processes.items[number]->tables.brick_count)
+		brick_count = w->processes.items[number]->tables.brick_count;
+	for (uint32_t i = 0; i < brick_count && !w->packets.error; i++)
+		if (histograms[i])
+			histogram_event(w, number, i, histograms[i]);
+	return w->packets.error;
+}
+
+/*
+ * Digests: an instant for each. Numbers are annotations that SQL can ask for; the sketch is text,
+ * the base64 of its values as little-endian doubles.
+ */
+
+static void event_sketch(struct trace_writer *w, const double *sketch)
+{
+	uint8_t bytes[BRICK_DIGEST_BUCKETS * 8];
+	char text[(sizeof(bytes) + 2) / 3 * 4];
+
+	for (size_t i = 0; i < BRICK_DIGEST_BUCKETS; i++) {
+		uint64_t bits;
+		memcpy(&bits, &sketch[i], sizeof(bits));
+		for (size_t k = 0; k < 8; k++)
+			bytes[i * 8 + k] = (uint8_t)(bits >> (8 * k));
+	}
+	event_text(w, "sketch", text, (size_t)(base64_write(text, bytes, sizeof(bytes)) - text));
+}
+
+static void event_names(struct trace_writer *w, const struct writer_process *process,
+	const struct brick_session_digest *d)
+{
+	const struct brick_session_site *site = d->site && d->site < process->tables.site_count
+							? &process->tables.sites[d->site]
+							: NULL;
+	const char *label = site && site->label[0] ? site->label : d->label;
+
+	event_text(w, "brick", process->tables.bricks[d->brick].name,
+		sizeof(process->tables.bricks->name));
+	event_int(w, "layer", d->layer);
+	if (site && site->operation[0])
+		event_text(w, "op", site->operation, sizeof(site->operation));
+	if (label[0])
+		event_text(w, "tensor", label, sizeof(d->label));
+}
+
+static void event_values(struct trace_writer *w, const struct brick_digest *d)
+{
+	event_uint(w, "dtype", d->dtype);
+	event_uint(w, "flags", d->flags);
+	event_list(w, "ne", d->ne, 4);
+	if (d->nan_count || d->plus_infinite_count || d->minus_infinite_count) {
+		event_uint(w, "nan", d->nan_count);
+		event_uint(w, "plus_infinite", d->plus_infinite_count);
+		event_uint(w, "minus_infinite", d->minus_infinite_count);
+		event_uint(w, "nonfinite", d->nonfinite);
+	}
+	event_double(w, "min", d->min);
+	event_double(w, "max", d->max);
+	event_double(w, "sum", d->sum);
+	event_double(w, "square_sum", d->square_sum);
+	event_uint(w, "fnv64", d->fnv64);
+	event_sketch(w, d->sketch);
+}
+
+static int on_digest(struct sink *sink, int number, const struct brick_session_digest *digest)
+{
+	struct trace_writer *w = writer_of(sink);
+	const struct writer_process *process = w->processes.items[number];
+	if (digest->brick >= process->tables.brick_count)
+		return -EINVAL;
+	event_open(w, FORMAT_DIGEST, w->last_ns);
+	event_uint(w, "process", (uint64_t)number);
+	event_uints(w, digest, ticks, step, tokens);
+	event_uint(w, "decode", digest->flags & BRICK_SESSION_DIGEST_DECODE);
+	event_names(w, process, digest);
+	if (digest->output)
+		event_uint(w, "output", digest->output);
+	event_list(w, "inputs", digest->inputs, BRICK_DIGEST_INPUTS);
+	event_values(w, &digest->digest);
+	return event_close(w);
+}
+
+/* The account: a later one replaces all of an earlier one. */
+
+static void account_gaps(struct trace_writer *w, const struct off_cpu_account *account)
+{
+	size_t list = event_array(w, "off_cpu_gaps");
+
+	for (uint32_t i = 0; i < account->gap_count && i < OFF_CPU_GAPS; i++) {
+		const struct off_cpu_gap *gap = &account->gaps[i];
+		size_t dict = event_dict(w, NULL);
+		event_uint(w, "begin_ns", gap->begin_ns);
+		if (gap->end_ns != UINT64_MAX)
+			event_uint(w, "end_ns", gap->end_ns);
+		event_uint(w, "per_s", gap->per_s);
+		event_uint(w, "each_ns", gap->each_ns);
+		event_end_nested(w, dict);
+	}
+	event_end_nested(w, list);
+}
+
+static void account_off_cpu(struct trace_writer *w, const struct off_cpu_account *account)
+{
+	event_uint(w, "off_cpu", account->source);
+	if (account->source == OFF_CPU_UNKNOWN)
+		event_int(w, "off_cpu_error", account->error);
+	else
+		event_uint(w, "off_cpu_lost", account->lost);
+	if (account->gap_count)
+		account_gaps(w, account);
+	if (account->cost_ns) {
+		event_uint(w, "off_cpu_cost_low_ns", account->cost_low_ns);
+		event_uint(w, "off_cpu_cost_ns", account->cost_ns);
+		event_uint(w, "off_cpu_cost_high_ns", account->cost_high_ns);
+	}
+	if (!account->watched_ns)
+		return;
+	event_uints(w, account, watched_ns, ran_ns, queued_ns);
+}
+
+static void account_machine(struct trace_writer *w, const struct machine_use *use)
+{
+	if (!(use->busy_ns | use->steal_ns | use->idle_ns))
+		return;
+	event_uints(w, use, busy_ns, steal_ns, idle_ns, interrupt_ns);
+	if (use->interrupt_cpu_ns) {
+		event_uints(w, use, interrupt_cpu, interrupt_cpu_ns, interrupt_cpu_all_ns);
+	}
+	if (use->throttled_ns)
+		event_uint(w, "throttled_ns", use->throttled_ns);
+	if (!use->neighbour_ns)
+		return;
+	event_uint(w, "neighbour_ns", use->neighbour_ns);
+	event_text(w, "neighbour", use->neighbour, sizeof(use->neighbour));
+}
+
+static int on_account(struct sink *sink, const struct sink_account *account)
+{
+	struct trace_writer *w = writer_of(sink);
+
+	if (account->end_ns > w->last_ns)
+		w->last_ns = account->end_ns;
+	event_open(w, FORMAT_ACCOUNT, w->last_ns);
+	event_uints(w, account, end_ns, consumer_cpu_ns, program_cpu_ns, lost_processes,
+		refused_records, cpus, usable_cpus);
+	event_int(w, "exit_code", account->exit_code);
+	event_uint(w, "residual_ns", account->clock_residual_ns);
+	event_uint(w, "bad_records", w->bad_records);
+	account_off_cpu(w, &account->off_cpu);
+	account_machine(w, &account->machine);
+	return event_close(w);
+}
 
 enum { OFFSET_READINGS = 16 };
+
+static void choose_clock(const struct trace_writer *w, struct writer_process *process)
+{
+	process->best = sink_clock_of(&w->clock, &process->clock);
+}
+
+static void free_process(struct writer_process *process)
+{
+	if (!process)
+		return;
+	tables_fini(&process->tables);
+	free(process->sites);
+	free(process->arrows);
+	free(process->counter_uuids);
+	free(process);
+}
+
+static int on_clock(struct sink *sink, const struct brick_clock *clock)
+{
+	struct trace_writer *w = writer_of(sink);
+
+	if (!clock->mult || clock->shift > 63)
+		return -EINVAL;
+	release_all(w, NULL);
+	w->clock = *clock;
+	for (size_t i = 0; i < w->processes.count; i++)
+		choose_clock(w, w->processes.items[i]);
+	return write_clock(w);
+}
+
+static int on_process(struct sink *sink, const struct brick_session_header *header)
+{
+	struct trace_writer *w = writer_of(sink);
+	struct writer_process *process = calloc(1, sizeof(*process));
+	uint32_t number = (uint32_t)w->processes.count;
+
+	if (process)
+		process->counter_uuids = calloc(BRICK_MAX_BRICKS, sizeof(*process->counter_uuids));
+	if (!process || !process->counter_uuids || array_push(&w->processes, process)) {
+		free_process(process);
+		return packets_fail(&w->packets, -ENOMEM);
+	}
+	process->packets = &w->packets;
+	process->numbering = &w->sites;
+	process->pid = header->pid;
+	process->clock = header->clock;
+	if (!process->clock.mult || process->clock.shift > 63)
+		process->clock = (struct brick_clock){.mult = 1};
+	choose_clock(w, process);
+	process->uuid = packets_uuid(&w->packets, UUID_PROCESS, number);
+	process->flow_base = packets_uuid(&w->packets, UUID_FLOW, number) >>
+			     FORMAT_FLOW_BITS << FORMAT_FLOW_BITS;
+	return write_process(w, (int)number, header) ? w->packets.error : (int)number;
+}
+
+static int on_tables(struct sink *sink, int number, const struct sink_tables *tables)
+{
+	struct trace_writer *w = writer_of(sink);
+	int error = tables_add(&w->processes.items[number]->tables, tables);
+	return error ? packets_fail(&w->packets, error) : 0;
+}
+
+static int on_lane(struct sink *sink, int number, const struct brick_lane *state)
+{
+	struct trace_writer *w = writer_of(sink);
+	struct writer_lane *lane = writer_lane_create(w->processes.items[number], (uint32_t)number,
+		(uint32_t)w->lanes.count, state, &w->bad_records);
+
+	if (!lane || array_push(&w->lanes, lane)) {
+		writer_lane_destroy(lane);
+		return packets_fail(&w->packets, -ENOMEM);
+	}
+	return lane_event(w, lane) ? w->packets.error : (int)lane->number;
+}
+
+static int on_records(
+	struct sink *sink, int number, const struct brick_record *records, size_t count)
+{
+	struct trace_writer *w = writer_of(sink);
+
+	if (!count)
+		return 0;
+	struct writer_lane *lane = w->lanes.items[number];
+	int error = writer_lane_records(lane, records, count);
+	if (lane->last_ns > w->last_ns)
+		w->last_ns = lane->last_ns;
+	return error;
+}
+
+static int on_off_cpu(
+	struct sink *sink, int number, const struct sink_off_cpu *intervals, size_t count)
+{
+	struct trace_writer *w = writer_of(sink);
+
+	return writer_lane_off_cpu(w->lanes.items[number], intervals, count);
+}
+
+static int on_flush(struct sink *sink)
+{
+	struct trace_writer *w = writer_of(sink);
+
+	release_all(w, NULL);
+	int error = packets_send(&w->packets);
+	if (!error && w->packets.file)
+		part_file_sync(w->packets.file);
+	return error;
+}
+
+void trace_writer_sync_prepare(struct trace_writer *w)
+{
+	if (w->packets.file)
+		part_file_sync_prepare(w->packets.file);
+}
+
+void trace_writer_counts(const struct trace_writer *w, uint64_t *bytes, uint64_t *pairs)
+{
+	uint64_t open_frames;
+
+	*bytes = w->packets.bytes;
+	totals(w, pairs, &open_frames);
+}
+
+static const struct sink_type writer_type = {
+	.clock = on_clock,
+	.process = on_process,
+	.process_state = on_process_state,
+	.tables = on_tables,
+	.code = on_code,
+	.lane = on_lane,
+	.records = on_records,
+	.off_cpu = on_off_cpu,
+	.lane_stats = on_lane_stats,
+	.histograms = on_histograms,
+	.notes = on_notes,
+	.digest = on_digest,
+	.account = on_account,
+	.process_end = on_process_end,
+	.flush = on_flush,
+};
 
 /*
  * BOOTTIME less MONOTONIC, by the narrowest of several readings between two others. Traces lie
@@ -36,73 +915,17 @@ static int64_t boot_offset_ns(void)
 	return offset - time_namespace_offset_ns(CLOCK_BOOTTIME);
 }
 
-/* SplitMix64: uuids of one file never collide, and hardly with those of another. */
-uint64_t writer_uuid(const struct trace_writer *w, uint64_t kind, uint64_t index)
-{
-	uint64_t x = w->uuid_seed + (kind << 56) + index * 0x9e3779b97f4a7c15ull;
-
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-	x ^= x >> 31;
-	return x >> 1 | 1;
-}
-
-static void choose_clock(const struct trace_writer *w, struct writer_process *process)
-{
-	process->best = sink_clock_of(&w->clock, &process->clock);
-}
-
-static void free_process(struct writer_process *process)
-{
-	if (!process)
-		return;
-	tables_fini(&process->tables);
-	free(process->sites);
-	free(process->arrows);
-	free(process->counter_uuids);
-	free(process);
-}
-
-static void free_lane(struct writer_lane *lane)
-{
-	if (!lane)
-		return;
-	free(lane->site_templates);
-	array_fini(&lane->former);
-	array_fini(&lane->plain.entries);
-	hashmap_fini(&lane->plain.by_brick);
-	free(lane);
-}
-
 static void free_writer(struct trace_writer *w)
 {
-	for (uint32_t i = 0; i < w->process_count; i++)
-		free_process(w->processes[i]);
-	for (uint32_t i = 0; i < w->lane_count; i++)
-		free_lane(w->lanes[i]);
-	free(w->processes);
-	free(w->lanes);
+	for (size_t i = 0; i < w->processes.count; i++)
+		free_process(w->processes.items[i]);
+	for (size_t i = 0; i < w->lanes.count; i++)
+		writer_lane_destroy(w->lanes.items[i]);
+	array_fini(&w->processes);
+	array_fini(&w->lanes);
 	packets_fini(&w->packets);
 	free(w);
 }
-
-static const struct sink_type writer_type = {
-	.clock = writer_sink_clock,
-	.process = writer_sink_process,
-	.process_state = writer_sink_process_state,
-	.tables = writer_sink_tables,
-	.code = writer_sink_code,
-	.lane = writer_sink_lane,
-	.records = writer_sink_records,
-	.off_cpu = writer_sink_off_cpu,
-	.lane_stats = writer_sink_lane_stats,
-	.histograms = writer_sink_histograms,
-	.notes = writer_sink_notes,
-	.digest = writer_sink_digest,
-	.account = writer_sink_account,
-	.process_end = writer_sink_process_end,
-	.flush = writer_sink_flush,
-};
 
 struct sink *trace_writer_sink(struct trace_writer *w)
 {
@@ -111,20 +934,20 @@ struct sink *trace_writer_sink(struct trace_writer *w)
 
 int trace_writer_create(struct trace_writer **out, const struct trace_writer_options *options)
 {
-	struct trace_writer *w = calloc(1, sizeof *w);
+	struct trace_writer *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return -ENOMEM;
 	w->sink = (struct sink){.type = &writer_type, .error = &w->packets.error};
-	w->boot_offset_ns = boot_offset_ns();
-	w->unix_offset_ns = (int64_t)(options->start_unix_ns - options->start_ns);
-	w->uuid_seed = options->start_unix_ns ^ monotonic_ns() << 20;
+	w->packets.boot_offset_ns = boot_offset_ns();
+	w->packets.unix_offset_ns = (int64_t)(options->start_unix_ns - options->start_ns);
+	w->packets.uuid_seed = options->start_unix_ns ^ monotonic_ns() << 20;
 	w->start_ns = w->last_ns = options->start_ns;
 	w->packets.output = options->output;
 	w->packets.output_context = options->output_context;
 	int result = packets_init(&w->packets, options->path, options->compress);
 	if (!result)
-		result = writer_run(w, options);
+		result = write_run(w, options);
 	if (result) {
 		trace_writer_abandon(w);
 		return result;
@@ -133,164 +956,10 @@ int trace_writer_create(struct trace_writer **out, const struct trace_writer_opt
 	return 0;
 }
 
-int writer_sink_clock(struct sink *sink, const struct brick_clock *clock)
-{
-	struct trace_writer *w = writer_of(sink);
-
-	if (!clock->mult || clock->shift > 63)
-		return -EINVAL;
-	writer_release_all(w, NULL);
-	w->clock = *clock;
-	for (uint32_t i = 0; i < w->process_count; i++)
-		choose_clock(w, w->processes[i]);
-	return writer_clock(w);
-}
-
-int writer_sink_process(struct sink *sink, const struct brick_session_header *header)
-{
-	struct trace_writer *w = writer_of(sink);
-
-	struct writer_process *process = calloc(1, sizeof *process);
-	struct writer_process **processes = array_grow(
-		w->processes, &w->process_capacity, w->process_count + 1, sizeof *processes);
-	if (processes)
-		w->processes = processes;
-	if (process)
-		process->counter_uuids = calloc(BRICK_MAX_BRICKS, sizeof *process->counter_uuids);
-	if (!process || !process->counter_uuids || !processes) {
-		free_process(process);
-		return packets_fail(&w->packets, -ENOMEM);
-	}
-	process->pid = header->pid;
-	process->clock = header->clock;
-	if (!process->clock.mult || process->clock.shift > 63)
-		process->clock = (struct brick_clock){.mult = 1};
-	choose_clock(w, process);
-	process->uuid = writer_uuid(w, UUID_PROCESS, w->process_count);
-	process->flow_base =
-		writer_uuid(w, UUID_FLOW, w->process_count) >> FORMAT_FLOW_BITS << FORMAT_FLOW_BITS;
-	int number = (int)w->process_count++;
-	w->processes[number] = process;
-	return writer_process(w, number, header) ? w->packets.error : number;
-}
-
-int writer_sink_tables(struct sink *sink, int number, const struct sink_tables *tables)
-{
-	struct trace_writer *w = writer_of(sink);
-
-	int error = tables_add(&w->processes[number]->tables, tables);
-	return error ? packets_fail(&w->packets, error) : 0;
-}
-
-int writer_sink_lane(struct sink *sink, int number, const struct brick_lane *state)
-{
-	struct trace_writer *w = writer_of(sink);
-
-	struct writer_lane *lane = calloc(1, sizeof *lane);
-	struct writer_lane **lanes =
-		array_grow(w->lanes, &w->lane_capacity, w->lane_count + 1, sizeof *lanes);
-	if (lanes)
-		w->lanes = lanes;
-	if (!lane || !lanes) {
-		free(lane);
-		return packets_fail(&w->packets, -ENOMEM);
-	}
-	lane->writer = w;
-	lane->packets = &w->packets;
-	lane->process = w->processes[number];
-	lane->records = (struct records_lane){.target = &writer_records,
-		.context = lane,
-		.tables = &lane->process->tables,
-		.bad = &w->bad_records};
-	lane->process_number = (uint32_t)number;
-	lane->number = w->lane_count;
-	lane->sequence = FORMAT_LANE_SEQUENCE + w->lane_count;
-	lane->kind = state->kind;
-	lane->tid = lane->track_tid = state->tid;
-	lane->start_ticks = state->start_ticks;
-	lane->uuid = writer_uuid(w, UUID_LANE, w->lane_count);
-	memcpy(lane->name, state->name, sizeof lane->name);
-	memcpy(lane->backend, state->backend, sizeof lane->backend);
-	lane->queue_flags = state->queue_flags;
-	template_end(lane);
-	w->lanes[lane->number] = lane;
-	w->lane_count++;
-	return writer_lane_event(w, lane) ? w->packets.error : (int)lane->number;
-}
-
-void writer_release(struct trace_writer *w, struct writer_lane *lane)
-{
-	if (!w->packets.error)
-		records_release(&lane->records);
-}
-
-void writer_release_all(struct trace_writer *w, const struct writer_process *process)
-{
-	for (uint32_t i = 0; i < w->lane_count; i++)
-		if (!process || w->lanes[i]->process == process)
-			writer_release(w, w->lanes[i]);
-}
-
-int writer_sink_records(
-	struct sink *sink, int number, const struct brick_record *records, size_t count)
-{
-	struct trace_writer *w = writer_of(sink);
-
-	if (!count)
-		return 0;
-	struct writer_lane *lane = w->lanes[number];
-	int error = lane_records(lane, records, count);
-	if (lane->last_ns > w->last_ns)
-		w->last_ns = lane->last_ns;
-	return error;
-}
-
-int writer_sink_off_cpu(
-	struct sink *sink, int number, const struct sink_off_cpu *intervals, size_t count)
-{
-	struct trace_writer *w = writer_of(sink);
-
-	return lane_off_cpu(w->lanes[number], intervals, count);
-}
-
-int writer_sink_flush(struct sink *sink)
-{
-	struct trace_writer *w = writer_of(sink);
-
-	writer_release_all(w, NULL);
-	int error = packets_send(&w->packets);
-	if (!error && w->packets.file)
-		part_file_sync(w->packets.file);
-	return error;
-}
-
-void trace_writer_sync_prepare(struct trace_writer *w)
-{
-	if (w->packets.file)
-		part_file_sync_prepare(w->packets.file);
-}
-
-void writer_totals(const struct trace_writer *w, uint64_t *pairs, uint64_t *open_frames)
-{
-	*pairs = *open_frames = 0;
-	for (uint32_t i = 0; i < w->lane_count; i++) {
-		*pairs += w->lanes[i]->pairs;
-		*open_frames += w->lanes[i]->open_frames;
-	}
-}
-
-void trace_writer_counts(const struct trace_writer *w, uint64_t *bytes, uint64_t *pairs)
-{
-	uint64_t open_frames;
-
-	*bytes = w->packets.bytes;
-	writer_totals(w, pairs, &open_frames);
-}
-
 int trace_writer_finish(struct trace_writer *w)
 {
-	writer_release_all(w, NULL);
-	if (!writer_end(w))
+	release_all(w, NULL);
+	if (!write_end(w))
 		packets_send(&w->packets);
 	int result = packets_finish(&w->packets);
 	free_writer(w);
@@ -309,7 +978,7 @@ void trace_writer_leave(struct trace_writer *w)
 {
 	if (!w)
 		return;
-	writer_release_all(w, NULL);
+	release_all(w, NULL);
 	packets_send(&w->packets);
 	part_file_leave(w->packets.file);
 	free_writer(w);

@@ -1,13 +1,104 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names of bricks, categories and sources, which a lane's sequence must have said before
- * a packet may refer to them. Each is said once per lane, when first used.
+ * Names and sites on their way into a trace: interned data, and a descriptor of what sites are.
  */
-#include <string.h>
-#include "lib/writer/writer_slice.h"
-#include "lib/writer/writer_text.h"
+#include "lib/writer/writer_names.h"
 
-void writer_intern(struct pb_buffer *b, uint32_t field, uint64_t iid, const char *text, size_t size)
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/array.h"
+
+/*
+ * Sites and kernels as JSON objects. Their text comes from a session: bytes of another process.
+ * Nothing allocates.
+ */
+static size_t json_text(
+	char *to, size_t capacity, const char *key, const char *from, size_t from_bytes)
+{
+	char text[256];
+	size_t size = (size_t)snprintf(to, capacity, ",\"%s\":\"", key);
+
+	tables_text(text, sizeof(text), from, from_bytes);
+	for (const char *s = text; *s && size + 8 < capacity; s++) {
+		unsigned char c = (unsigned char)*s;
+		if (c == '"' || c == '\\')
+			to[size++] = '\\';
+		if (c < 0x20)
+			size += (size_t)snprintf(to + size, capacity - size, "\\u%04x", c);
+		else
+			to[size++] = (char)c;
+	}
+	to[size++] = '"';
+	return size;
+}
+
+static size_t json_count(char *to, size_t capacity, const char *key, uint64_t value)
+{
+	return (size_t)snprintf(to, capacity, ",\"%s\":%" PRIu64, key, value);
+}
+
+static size_t json_triple(char *to, size_t capacity, const char *key, const uint32_t *triple)
+{
+	return (size_t)snprintf(to, capacity, ",\"%s\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]", key,
+		triple[0], triple[1], triple[2]);
+}
+
+/* capacity: at least 2048. Returns the length. */
+static size_t kernel_json(char *to, size_t capacity, const struct brick_session_kernel *kernel)
+{
+	static const char *const kinds[] = FORMAT_KERNEL_KINDS;
+	uint32_t kind = kernel->kind < FORMAT_KERNEL_KIND_COUNT ? kernel->kind : BRICK_KERNEL_OTHER;
+	size_t size = (size_t)snprintf(to, capacity, "{\"kind\":\"%s\"", kinds[kind]);
+
+	size += json_text(to + size, capacity - size, "name", kernel->name, sizeof(kernel->name));
+	if (kernel->backend[0])
+		size += json_text(to + size, capacity - size, "backend", kernel->backend,
+			sizeof(kernel->backend));
+	if (kernel->grid[0])
+		size += json_triple(to + size, capacity - size, "grid", kernel->grid);
+	if (kernel->block[0])
+		size += json_triple(to + size, capacity - size, "block", kernel->block);
+	if (kernel->shared_bytes)
+		size += json_count(to + size, capacity - size, "shared", kernel->shared_bytes);
+	if (kernel->registers)
+		size += json_count(to + size, capacity - size, "registers", kernel->registers);
+	if (kernel->code)
+		size += (size_t)snprintf(
+			to + size, capacity - size, ",\"code\":\"%016" PRIx64 "\"", kernel->code);
+	to[size++] = '}';
+	to[size] = 0;
+	return size;
+}
+
+/* capacity: at least 1024. Returns the length. */
+static size_t site_json(char *to, size_t capacity, const struct brick_session_site *site)
+{
+	size_t size = (size_t)snprintf(to, capacity, "{\"layer\":%d", site->layer);
+
+	if (site->operation[0])
+		size += json_text(
+			to + size, capacity - size, "op", site->operation, sizeof(site->operation));
+	if (site->label[0])
+		size += json_text(
+			to + size, capacity - size, "tensor", site->label, sizeof(site->label));
+	if (site->flags & BRICK_SITE_HAS_ELEMENTS)
+		size += json_count(to + size, capacity - size, "elements", site->elements);
+	if (site->flags & BRICK_SITE_HAS_BYTES)
+		size += json_count(to + size, capacity - size, "bytes", site->bytes);
+	if (site->flags & BRICK_SITE_HAS_FLOPS)
+		size += json_count(to + size, capacity - size, "flops", site->flops);
+	if (site->flags & BRICK_SITE_UNKNOWN_OPERATION)
+		size += (size_t)snprintf(to + size, capacity - size, ",\"unknown\":true");
+	if (site->flags & BRICK_SITE_AT_MOST)
+		size += (size_t)snprintf(to + size, capacity - size, ",\"at_most\":true");
+	to[size++] = '}';
+	to[size] = 0;
+	return size;
+}
+
+void names_entry(struct pb_buffer *b, uint32_t field, uint64_t iid, const char *text, size_t size)
 {
 	size_t entry = pb_open(b, field);
 
@@ -17,125 +108,331 @@ void writer_intern(struct pb_buffer *b, uint32_t field, uint64_t iid, const char
 }
 
 /* A packet that only adds names; between the calls come names. */
-struct names {
+struct names_packet {
 	size_t packet, interned;
 };
 
-static struct names names_open(const struct writer_lane *lane)
+static struct names_packet names_open(const struct lane_names *names)
 {
-	struct pb_buffer *b = &lane->packets->scratch;
-	struct names names;
+	struct pb_buffer *b = &names->packets->scratch;
+	struct names_packet packet;
 
 	b->size = 0;
-	names.packet = pb_open(b, TRACE_PACKET);
-	pb_varint(b, PACKET_SEQUENCE_ID, lane->sequence);
+	packet.packet = pb_open(b, TRACE_PACKET);
+	pb_varint(b, PACKET_SEQUENCE_ID, names->sequence);
 	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
-	names.interned = pb_open(b, PACKET_INTERNED_DATA);
-	return names;
+	packet.interned = pb_open(b, PACKET_INTERNED_DATA);
+	return packet;
 }
 
-static int names_close(struct writer_lane *lane, struct names names)
+static int names_close(struct lane_names *names, struct names_packet packet)
 {
-	pb_close(&lane->packets->scratch, names.interned);
-	pb_close(&lane->packets->scratch, names.packet);
-	return packets_add(lane->packets);
+	pb_close(&names->packets->scratch, packet.interned);
+	pb_close(&names->packets->scratch, packet.packet);
+	return packets_add(names->packets);
 }
 
-static void intern_category(struct writer_lane *lane, uint32_t category)
+static void intern_category(struct lane_names *names, uint32_t category)
 {
-	const struct writer_process *process = lane->process;
-	char text[3 * sizeof process->tables.categories->name];
+	const struct writer_process *process = names->process;
+	char text[3 * sizeof(process->tables.categories->name)];
 
-	if (category >= process->tables.category_count || lane->interned_categories >> category & 1)
+	if (category >= process->tables.category_count || names->categories >> category & 1)
 		return;
-	lane->interned_categories |= 1ull << category;
-	size_t size = tables_text(text, sizeof text, process->tables.categories[category].name,
-		sizeof process->tables.categories->name);
-	writer_intern(&lane->packets->scratch, INTERNED_CATEGORIES, category + 1u, text, size);
+	names->categories |= 1ull << category;
+	size_t size = tables_text(text, sizeof(text), process->tables.categories[category].name,
+		sizeof(process->tables.categories->name));
+	names_entry(&names->packets->scratch, INTERNED_CATEGORIES, category + 1u, text, size);
 }
 
 /* The brick's name, and its category's. */
-int writer_intern_brick(struct writer_lane *lane, uint32_t brick)
+int names_brick(struct lane_names *names, uint32_t brick)
 {
-	const struct brick_session_brick *entry = &lane->process->tables.bricks[brick];
-	char text[3 * sizeof entry->name];
+	const struct brick_session_brick *entry = &names->process->tables.bricks[brick];
+	char text[3 * sizeof(entry->name)];
 
-	if (lane->interned_bricks[brick / 64] >> (brick % 64) & 1)
-		return lane->packets->error;
-	lane->interned_bricks[brick / 64] |= 1ull << (brick % 64);
-	struct names names = names_open(lane);
-	size_t size = tables_text(text, sizeof text, entry->name, sizeof entry->name);
-	writer_intern(&lane->packets->scratch, INTERNED_EVENT_NAMES, brick + 1u, text, size);
-	intern_category(lane, entry->category);
-	return names_close(lane, names);
+	if (names->bricks[brick / 64] >> (brick % 64) & 1)
+		return names->packets->error;
+	names->bricks[brick / 64] |= 1ull << (brick % 64);
+	struct names_packet packet = names_open(names);
+	size_t size = tables_text(text, sizeof(text), entry->name, sizeof(entry->name));
+	names_entry(&names->packets->scratch, INTERNED_EVENT_NAMES, brick + 1u, text, size);
+	intern_category(names, entry->category);
+	return names_close(names, packet);
 }
 
-int writer_intern_source(struct writer_lane *lane, uint32_t source)
+int names_source(struct lane_names *names, uint32_t source)
 {
 	static const char *const sources[FORMAT_SOURCE_COUNT] = FORMAT_SOURCES;
 
-	if (lane->interned_sources >> source & 1)
-		return lane->packets->error;
-	lane->interned_sources |= 1u << source;
-	struct names names = names_open(lane);
-	writer_intern(&lane->packets->scratch, INTERNED_STRING_VALUES, FORMAT_SOURCE_IID + source,
+	if (names->sources >> source & 1)
+		return names->packets->error;
+	names->sources |= 1u << source;
+	struct names_packet packet = names_open(names);
+	names_entry(&names->packets->scratch, INTERNED_STRING_VALUES, FORMAT_SOURCE_IID + source,
 		sources[source], strlen(sources[source]));
-	return names_close(lane, names);
+	return names_close(names, packet);
 }
 
 /* The brick's name as a value, and its category's, for slices that a kernel names. */
-int writer_intern_brick_value(struct writer_lane *lane, uint32_t brick)
+int names_brick_value(struct lane_names *names, uint32_t brick)
 {
-	const struct brick_session_brick *entry = &lane->process->tables.bricks[brick];
-	char text[3 * sizeof entry->name];
+	const struct brick_session_brick *entry = &names->process->tables.bricks[brick];
+	char text[3 * sizeof(entry->name)];
 
-	if (lane->interned_values[brick / 64] >> (brick % 64) & 1)
-		return lane->packets->error;
-	lane->interned_values[brick / 64] |= 1ull << (brick % 64);
-	struct names names = names_open(lane);
-	size_t size = tables_text(text, sizeof text, entry->name, sizeof entry->name);
-	intern_category(lane, entry->category);
-	writer_intern(&lane->packets->scratch, INTERNED_STRING_VALUES, FORMAT_BRICK_IID + brick,
+	if (names->values[brick / 64] >> (brick % 64) & 1)
+		return names->packets->error;
+	names->values[brick / 64] |= 1ull << (brick % 64);
+	struct names_packet packet = names_open(names);
+	size_t size = tables_text(text, sizeof(text), entry->name, sizeof(entry->name));
+	intern_category(names, entry->category);
+	names_entry(&names->packets->scratch, INTERNED_STRING_VALUES, FORMAT_BRICK_IID + brick,
 		text, size);
-	return names_close(lane, names);
+	return names_close(names, packet);
 }
 
 /* What was launched, and its name as that of slices. */
-int writer_intern_kernel(struct writer_lane *lane, uint32_t kernel)
+int names_kernel(struct lane_names *names, uint32_t kernel)
 {
-	const struct brick_session_kernel *entry = &lane->process->tables.kernels[kernel];
+	const struct brick_session_kernel *entry = &names->process->tables.kernels[kernel];
 	char text[2048];
 
-	if (lane->interned_kernels[kernel / 64] >> (kernel % 64) & 1)
-		return lane->packets->error;
-	lane->interned_kernels[kernel / 64] |= 1ull << (kernel % 64);
-	struct names names = names_open(lane);
-	size_t size = tables_text(text, sizeof text, entry->name, sizeof entry->name);
-	writer_intern(&lane->packets->scratch, INTERNED_EVENT_NAMES, FORMAT_N_KERNEL + kernel, text,
+	if (names->kernels[kernel / 64] >> (kernel % 64) & 1)
+		return names->packets->error;
+	names->kernels[kernel / 64] |= 1ull << (kernel % 64);
+	struct names_packet packet = names_open(names);
+	size_t size = tables_text(text, sizeof(text), entry->name, sizeof(entry->name));
+	names_entry(&names->packets->scratch, INTERNED_EVENT_NAMES, FORMAT_N_KERNEL + kernel, text,
 		size);
-	writer_intern(
-		&lane->packets->scratch, INTERNED_GPU_NAMES, FORMAT_N_KERNEL + kernel, text, size);
-	size = writer_kernel_json(text, sizeof text, entry);
-	writer_intern(&lane->packets->scratch, INTERNED_STRING_VALUES, FORMAT_KERNEL_IID + kernel,
+	names_entry(
+		&names->packets->scratch, INTERNED_GPU_NAMES, FORMAT_N_KERNEL + kernel, text, size);
+	size = kernel_json(text, sizeof(text), entry);
+	names_entry(&names->packets->scratch, INTERNED_STRING_VALUES, FORMAT_KERNEL_IID + kernel,
 		text, size);
-	return names_close(lane, names);
+	return names_close(names, packet);
 }
 
 /* One of Brick's own instants: enum format_event_name. */
-int writer_intern_event(struct writer_lane *lane, uint32_t name)
+int names_event(struct lane_names *names, uint32_t name)
 {
 	static const char *const texts[] = {FORMAT_DROPPED, FORMAT_THREAD, FORMAT_WORK,
 		FORMAT_BLOCKED, FORMAT_PREEMPTED, FORMAT_WAITED, FORMAT_LAUNCHED};
 	uint32_t index = name - FORMAT_N_DROPPED;
 
-	if (lane->interned_events >> index & 1)
-		return lane->packets->error;
-	lane->interned_events |= 1u << index;
-	struct names names = names_open(lane);
-	writer_intern(&lane->packets->scratch, INTERNED_EVENT_NAMES, name, texts[index],
+	if (names->events >> index & 1)
+		return names->packets->error;
+	names->events |= 1u << index;
+	struct names_packet packet = names_open(names);
+	names_entry(&names->packets->scratch, INTERNED_EVENT_NAMES, name, texts[index],
 		strlen(texts[index]));
-	if (lane->interned_events == 1u << index)
-		writer_intern(&lane->packets->scratch, INTERNED_CATEGORIES, FORMAT_OWN_CATEGORY_IID,
+	if (names->events == 1u << index)
+		names_entry(&names->packets->scratch, INTERNED_CATEGORIES, FORMAT_OWN_CATEGORY_IID,
 			FORMAT_CATEGORY, strlen(FORMAT_CATEGORY));
-	return names_close(lane, names);
+	return names_close(names, packet);
+}
+
+/*
+ * What sites are, told once for all lanes: the trace describes a field of track events that is
+ * Brick's own, and its texts as names of enums' values, so that a slice's begin tells each by a
+ * number. Perfetto shows them like debug annotations. Sites are described in batches, before the
+ * first slice of one: a description costs its reader more than a packet.
+ */
+enum { MAX_SITES_AT_ONCE = 128 }; /* in one packet, which must fit into a chunk */
+
+struct batch {
+	const struct writer_process *process;
+	uint32_t first, end;
+	uint32_t operations; /* that are known before */
+};
+
+/*
+ * In a compressed file a site's number is its layer in the first seven bits, as a varint has them,
+ * and how many of that layer came before in the others. What a packet says of a layer is then in
+ * the packet before it, and what it says of a place in layers in that of the layer before; of its
+ * tensor it is the other way round, so that layers are beside each other. Without compression small
+ * numbers are all that counts.
+ */
+static int number(struct writer_process *process, uint32_t site)
+{
+	struct site_numbers *n = &process->sites[site];
+	uint32_t layer = (uint32_t)(process->tables.sites[site].layer + 1) % WRITER_LAYERS;
+
+	if (!process->packets->deflater) {
+		n->site = n->tensor = ++process->numbering->sites;
+		return 0;
+	}
+	uint32_t place = ++process->numbering->of_layer[layer], low = place % WRITER_LAYERS;
+	if (place > INT32_MAX / WRITER_LAYERS)
+		return packets_fail(process->packets, -EOVERFLOW);
+	n->site = place * WRITER_LAYERS + layer;
+	n->tensor = ((place - low) + layer) * WRITER_LAYERS + low;
+	n->sibling = process->site_of_place[place % WRITER_PLACES];
+	process->site_of_place[place % WRITER_PLACES] = (uint16_t)site;
+	return 0;
+}
+
+/* Most sites of a brick are of one operation, and packets that are alike take less. */
+static void number_operation(struct writer_process *process, uint32_t site)
+{
+	const struct brick_session_site *sites = process->tables.sites;
+	uint32_t *last = &process->operations[sites[site].brick % BRICK_MAX_BRICKS];
+
+	if (*last &&
+		!strncmp(sites[*last].operation, sites[site].operation, sizeof(sites->operation))) {
+		process->sites[site].operation = process->sites[*last].operation;
+		return;
+	}
+	process->sites[site].operation = ++process->numbering->operations;
+	*last = site;
+}
+
+static void text(struct pb_buffer *b, uint32_t number, const char *text, size_t size)
+{
+	size_t value = pb_open(b, ENUM_VALUES);
+
+	pb_string(b, VALUE_NAME, text, size);
+	pb_varint(b, VALUE_NUMBER, number);
+	pb_close(b, value);
+}
+
+static void foreign_text(struct pb_buffer *b, uint32_t number, const char *from, size_t bytes)
+{
+	char to[3 * sizeof((struct brick_session_site *)0)->label];
+	size_t size = tables_text(to, sizeof(to), from, bytes);
+
+	if (size)
+		text(b, number, to, size);
+}
+
+static void member_texts(
+	struct pb_buffer *b, const struct batch *batch, enum format_site_member member)
+{
+	uint32_t operations = batch->operations;
+
+	for (uint32_t i = batch->first; i < batch->end; i++) {
+		const struct brick_session_site *site = &batch->process->tables.sites[i];
+		const struct site_numbers *n = &batch->process->sites[i];
+		char json[1024];
+
+		if (member == FORMAT_S_SITE)
+			text(b, n->site, json, site_json(json, sizeof(json), site));
+		else if (member == FORMAT_S_TENSOR)
+			foreign_text(b, n->tensor, site->label, sizeof(site->label));
+		else if (n->operation > operations)
+			foreign_text(b, operations = n->operation, site->operation,
+				sizeof(site->operation));
+	}
+}
+
+static void put_text(struct pb_buffer *b, uint32_t field, const char *text)
+{
+	pb_string(b, field, text, strlen(text));
+}
+
+static void member(struct pb_buffer *b, uint32_t number, const char *name, const char *texts)
+{
+	size_t field = pb_open(b, MESSAGE_FIELDS);
+
+	put_text(b, FIELD_NAME, name);
+	pb_varint(b, FIELD_NUMBER, number);
+	pb_varint(b, FIELD_LABEL, LABEL_OPTIONAL);
+	pb_varint(b, FIELD_TYPE, texts ? TYPE_ENUM : TYPE_INT64);
+	if (texts) {
+		size_t type = pb_open(b, FIELD_TYPE_NAME);
+		pb_bytes(b, "." FORMAT_PACKAGE ".", strlen("." FORMAT_PACKAGE "."));
+		pb_bytes(b, texts, strlen(texts));
+		pb_close(b, type);
+	}
+	pb_close(b, field);
+}
+
+static const struct {
+	const char *name, *texts;
+} members[] = {{NULL, NULL},
+#define FORMAT_X(identifier, name, texts) {name, texts},
+	FORMAT_SITE_MEMBERS(FORMAT_X)
+#undef FORMAT_X
+};
+enum { MEMBERS = sizeof(members) / sizeof(*members) };
+
+static void describe_field(struct pb_buffer *b)
+{
+	size_t message = pb_open(b, FILE_MESSAGES);
+
+	put_text(b, MESSAGE_NAME, FORMAT_SITE_MESSAGE);
+	for (uint32_t i = 1; i < MEMBERS; i++)
+		member(b, i, members[i].name, members[i].texts);
+	pb_close(b, message);
+	size_t extension = pb_open(b, FILE_EXTENSIONS);
+	put_text(b, FIELD_NAME, FORMAT_EXTENSION);
+	put_text(b, FIELD_EXTENDEE, FORMAT_EXTENDEE);
+	pb_varint(b, FIELD_NUMBER, FORMAT_SITE_FIELD);
+	pb_varint(b, FIELD_LABEL, LABEL_OPTIONAL);
+	pb_varint(b, FIELD_TYPE, TYPE_MESSAGE);
+	put_text(b, FIELD_TYPE_NAME, "." FORMAT_PACKAGE "." FORMAT_SITE_MESSAGE);
+	pb_close(b, extension);
+}
+
+static void describe_texts(struct pb_buffer *b, const struct batch *batch)
+{
+	for (uint32_t i = 1; i < MEMBERS; i++) {
+		if (!members[i].texts)
+			continue;
+		size_t texts = pb_open(b, FILE_ENUMS);
+		put_text(b, ENUM_NAME, members[i].texts);
+		member_texts(b, batch, (enum format_site_member)i);
+		pb_close(b, texts);
+	}
+}
+
+/* Perfetto reads a file of one name once; enums that come again grow. */
+static int describe(const struct writer_process *process, const struct batch *batch)
+{
+	struct pb_buffer *b = &process->packets->scratch;
+	char name[32];
+
+	b->size = 0;
+	snprintf(name, sizeof(name), FORMAT_PACKAGE "/%u", process->numbering->descriptions++);
+	size_t packet = pb_open(b, TRACE_PACKET);
+	pb_varint(b, PACKET_SEQUENCE_ID, FORMAT_OWN_SEQUENCE);
+	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+	size_t extension = pb_open(b, PACKET_EXTENSION_DESCRIPTOR);
+	size_t set = pb_open(b, EXTENSION_SET), file = pb_open(b, SET_FILES);
+	put_text(b, FILE_NAME, name);
+	put_text(b, FILE_PACKAGE, FORMAT_PACKAGE);
+	if (process->numbering->descriptions == 1)
+		describe_field(b);
+	describe_texts(b, batch);
+	pb_close(b, file);
+	pb_close(b, set);
+	pb_close(b, extension);
+	pb_close(b, packet);
+	return packets_add(process->packets);
+}
+
+int names_sites(struct writer_process *process)
+{
+	uint32_t count = process->tables.site_count;
+	struct site_numbers *sites =
+		array_grow(process->sites, &process->site_capacity, count, sizeof(*sites));
+
+	if (!sites)
+		return packets_fail(process->packets, -ENOMEM);
+	process->sites = sites;
+	if (!process->site_count) /* there is no site 0 */
+		sites[process->site_count++] = (struct site_numbers){0};
+	while (process->site_count < count && !process->packets->error) {
+		struct batch batch = {process, process->site_count, process->site_count,
+			process->numbering->operations};
+		for (; batch.end < count && batch.end - batch.first < MAX_SITES_AT_ONCE;
+			batch.end++) {
+			sites[batch.end] = (struct site_numbers){0};
+			number_operation(process, batch.end);
+			if (number(process, batch.end))
+				return process->packets->error;
+		}
+		process->site_count = batch.end;
+		describe(process, &batch);
+	}
+	return process->packets->error;
 }

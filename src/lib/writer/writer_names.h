@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What must be said before a packet may refer to it. Names of bricks, categories, sources and
+ * kernels are said once in each lane's sequence, sites once in the trace. One thread at a time.
+ */
+#pragma once
+
+#include "lib/writer/format.h"
+#include "lib/writer/packets.h"
+#include "lib/writer/trace_records.h"
+
+enum {
+	WRITER_LAYERS = 128, /* of which numbers of sites tell */
+	WRITER_PLACES = BRICK_MAX_SITES / WRITER_LAYERS,
+	WRITER_ARROWS = 1 << 15, /* numbers of commands that have an arrow to who waited for them */
+};
+
+/* Numbers that stand for what sites are, in the whole trace. */
+struct site_numbering {
+	uint32_t descriptions, operations; /* so far */
+	uint32_t sites;			   /* in a plain file */
+	uint32_t of_layer[WRITER_LAYERS];  /* in a compressed one */
+};
+
+/* What stands for a site's texts. */
+struct site_numbers {
+	uint32_t site, operation, tensor;
+	uint16_t sibling; /* the site that has the same place in the layer before; 0: none */
+};
+
+struct writer_process {
+	uint32_t pid;
+	uint64_t uuid;
+	struct brick_clock clock;	/* its own */
+	const struct brick_clock *best; /* or what somebody gave of the same source */
+	struct tables tables;
+	struct packets *packets;	  /* the trace's */
+	struct site_numbering *numbering; /* the trace's */
+	struct site_numbers *sites;	  /* of those that were described */
+	uint32_t site_count;
+	size_t site_capacity;
+	uint32_t operations[BRICK_MAX_BRICKS]; /* by brick: the site whose operation was last */
+	uint16_t site_of_place[WRITER_PLACES];
+	uint64_t *counter_uuids; /* by brick; 0: no track yet */
+	uint64_t flow_base;	 /* of the ids of its flows: add a command's number */
+	uint64_t *arrows;	 /* [WRITER_ARROWS] numbers that have an arrow to who waited */
+	int ended;
+};
+
+/* What a lane's sequence has said already. */
+struct lane_names {
+	struct packets *packets;
+	const struct writer_process *process;
+	uint32_t sequence;
+	uint32_t sources, events;
+	uint64_t bricks[BRICK_MAX_BRICKS / 64];
+	uint64_t categories;
+	uint64_t values[BRICK_MAX_BRICKS / 64]; /* bricks, as values */
+	uint64_t kernels[BRICK_MAX_KERNELS / 64];
+};
+
+/* An entry of interned data. */
+void names_entry(struct pb_buffer *b, uint32_t field, uint64_t iid, const char *text, size_t size);
+
+/* Say it, if the sequence has not said it yet. 0, or the error of the packets. */
+int names_brick(struct lane_names *names, uint32_t brick); /* and its category */
+int names_source(struct lane_names *names, uint32_t source);
+int names_event(struct lane_names *names, uint32_t name); /* enum format_event_name */
+int names_brick_value(struct lane_names *names, uint32_t brick);
+int names_kernel(struct lane_names *names, uint32_t kernel);
+
+/* Say what all sites of the process are that the trace does not know yet. */
+int names_sites(struct writer_process *process);
+
+static inline uint64_t writer_duration_ns(const struct writer_process *process, uint64_t ticks)
+{
+	return brick_clock_duration_ns(process->best, ticks);
+}
+
+static inline uint64_t writer_ns(const struct writer_process *process, uint64_t ticks)
+{
+	const struct brick_clock *clock = process->best;
+	uint64_t delta = ticks - clock->base_ticks;
+
+	if ((int64_t)delta < 0)
+		return brick_clock_ns(clock, ticks);
+	return clock->base_ns + brick_clock_duration_ns(clock, delta);
+}
