@@ -24,7 +24,7 @@
 #include "cli/output.h"
 #include "cli/selection_options.h"
 #include "ui/page/page_json.h"
-#include "ui/text/report_view.h"
+#include "ui/text/report.h"
 
 enum { OPEN_ONCE_PORT = 9001, OPEN_ONCE_PATIENCE_S = 60 };
 

@@ -11,10 +11,10 @@
 #include "cli/selection_options.h"
 #include "ui/page/page_json.h"
 #include "ui/text/json_out.h"
-#include "ui/text/report_apart.h"
+#include "ui/text/report.h"
 #include "ui/text/report_fields.h"
-#include "ui/text/report_sort.h"
-#include "ui/text/report_view.h"
+#include "ui/text/report_json.h"
+#include "ui/text/report_text.h"
 
 struct options {
 	enum summary_by by;
@@ -128,7 +128,7 @@ static void compute(
 		die(CLI_SYSTEM, "%s: not enough memory to sum it up", run->path);
 	if (options->phase >= 0 && !apart->all.summary->wall_ns)
 		die(CLI_INPUT, "%s: has no %s step that ended", run->path,
-			report_phase_name(options->phase));
+			step_phase_name(options->phase));
 	arrange(&apart->all, options);
 	for (int phase = 0; phase < STEP_PHASES; phase++)
 		if (apart->all.apart[phase])

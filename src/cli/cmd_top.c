@@ -15,7 +15,7 @@
 #include "cli/history_runs.h"
 #include "cli/die.h"
 #include "cli/input.h"
-#include "ui/text/report_apart.h"
+#include "ui/text/report.h"
 #include "cli/selection_options.h"
 #include "ui/text/text.h"
 #include "ui/top/screen.h"

@@ -17,7 +17,7 @@
 #include "analysis/steps/step_times.h"
 #include "analysis/accounts/summary.h"
 #include "tests/unit/run_builder.h"
-#include "ui/text/report_view.h"
+#include "ui/text/report.h"
 #include "ui/text/report_fields.h"
 
 /* Evaluated, refused, evaluated, aborted halfway, evaluated: each 1000 ns, the aborted one 600. */

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "analysis/roofline/roofline.h"
-#include "ui/text/report_view.h"
+#include "ui/text/report.h"
 #include "ui/text/report_fields.h"
 
 enum { BRICK = 3 };

@@ -14,7 +14,7 @@
 #include "analysis/steps/step_index.h"
 #include "trace/run.h"
 #include "ui/page/lane_bins.h"
-#include "ui/text/report_view.h"
+#include "ui/text/report.h"
 
 enum page_table { PAGE_THREADS, PAGE_KERNELS, PAGE_QUEUES, PAGE_TABLES };
 

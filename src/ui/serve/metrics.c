@@ -19,7 +19,7 @@
 #include "base/scope.h"
 #include "base/utf8.h"
 #include "ui/text/provenance.h"
-#include "ui/text/report_view.h"
+#include "ui/text/report.h"
 
 enum { BOUNDS_MAX = 410, BRICKS_MAX = 200, NAME_BYTES = 128 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the forms of `brick bench` share. Main thread. */
+/* The answer of `brick bench`, and its forms. Main thread. */
 #pragma once
 
-#include <stdbool.h>
 #include <jansson.h>
+#include <stdbool.h>
 #include "ui/text/diff.h"
 
 enum bench_side {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ceilings for a view: those kept for the recording's machine. */
+/* Ceilings: those kept for a recording's machine, and what they are, for people. */
 #include "ui/text/ceilings_view.h"
 
 #include <errno.h>
@@ -7,8 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/accounts/unknown.h"
 #include "analysis/machine/ceilings_file.h"
+#include "base/date.h"
+#include "ui/text/terminal.h"
 #include "ui/text/text.h"
+#include "ui/text/text_table.h"
 
 static struct ceilings *read_kept(const char *path)
 {
@@ -41,4 +45,279 @@ struct ceilings *ceilings_kept(const char *host, const char *cpu, char **where)
 	else
 		free(path);
 	return ceilings;
+}
+
+enum { LABEL = 10, MAX_COLUMNS = 12, CELL = 40 };
+
+struct printer {
+	const struct ceilings *ceilings;
+	const struct terminal *terminal;
+	uint32_t threads[MAX_COLUMNS]; /* in ascending order */
+	size_t thread_count;
+};
+
+static void add_threads(struct printer *p, uint32_t threads)
+{
+	size_t at = 0;
+
+	while (at < p->thread_count && p->threads[at] < threads)
+		at++;
+	if (p->thread_count == MAX_COLUMNS || (at < p->thread_count && p->threads[at] == threads))
+		return;
+	memmove(&p->threads[at + 1], &p->threads[at], (p->thread_count - at) * sizeof(uint32_t));
+	p->threads[at] = threads;
+	p->thread_count++;
+}
+
+static void print_heading(const struct printer *p)
+{
+	const struct ceilings *c = p->ceilings;
+	char text[DATE_BYTES], took[UNITS_BYTES], meant[UNITS_BYTES];
+	const char *date = date_text(text, c->unix_ns, "%Y-%m-%d %H:%M:%S UTC");
+
+	say(p, "Machine", "%s, %u CPU%s%s%s%s%s", c->cpu[0] ? c->cpu : "unknown CPU", c->cpus,
+		c->cpus == 1 ? "" : "s", c->microcode[0] ? ", microcode " : "", c->microcode,
+		c->host[0] ? ", " : "", c->host);
+	uint64_t meant_ns = ceilings_budget_ns(c->quick) +
+			    c->device_count * ceilings_device_budget_ns(c->quick);
+	SCOPED char *late = c->took_ns > meant_ns + meant_ns / 2
+				    ? text_format(" instead of %s, as other programs used the CPUs",
+					      units_time(meant, meant_ns))
+				    : text_copy("");
+	say(p, "Measured", "%s, in %s%s%s", date ? date : "at an unknown time",
+		units_time(took, c->took_ns), late,
+		c->quick ? "; 'brick ceilings' without --quick measures with more care" : "");
+}
+
+/* A cell "123 +-4%": the best, and how far the middle of the repetitions was from it. */
+static void add_figure(struct table *table, const struct ceilings_figure *f, int doubtful)
+{
+	char best[UNITS_BYTES];
+
+	if (f)
+		table_format(table, "%s%s %4.1f%%", doubtful ? "? " : "",
+			units_number(best, f->best), 100 * ceilings_spread(f));
+	else
+		table_cell(table, "-");
+}
+
+/* Columns: names, then one for each number of threads. */
+struct columns {
+	struct table_column columns[3 + MAX_COLUMNS];
+	char titles[MAX_COLUMNS][CELL];
+};
+
+static struct table *open_table(
+	const struct printer *p, struct columns *c, const char *a, const char *b, const char *third)
+{
+	const char *names[] = {a, b, third};
+	size_t count = 0;
+
+	for (size_t i = 0; i < 3 && names[i]; i++)
+		c->columns[count++] = (struct table_column){names[i], 1, 0};
+	for (size_t i = 0; i < p->thread_count; i++) {
+		snprintf(c->titles[i], CELL, "%u THREAD%s", p->threads[i],
+			p->threads[i] == 1 ? "" : "S");
+		/* The fewest and the most threads stay when there is no room. */
+		unsigned rank = i == 0 || i + 1 == p->thread_count ? 0 : (unsigned)(i + 1);
+		c->columns[count++] = (struct table_column){c->titles[i], 0, rank};
+	}
+	return table_create(c->columns, count);
+}
+
+static void close_table(const struct printer *p, struct table *table)
+{
+	fputc('\n', p->terminal->out);
+	table_print(table, p->terminal);
+	table_destroy(table);
+}
+
+static const struct ceilings_compute *compute_row(
+	const struct ceilings *c, const struct ceilings_compute *like, uint32_t threads)
+{
+	for (size_t i = 0; i < c->compute_count; i++) {
+		const struct ceilings_compute *row = &c->compute[i];
+		if (row->threads == threads && !strcmp(row->isa, like->isa) &&
+			!strcmp(row->type, like->type))
+			return row;
+	}
+	return NULL;
+}
+
+static void add_compute(
+	const struct printer *p, struct table *table, const struct ceilings_compute *like)
+{
+	table_row(table, STYLE_PLAIN);
+	table_cell(table, like->isa);
+	table_cell(table, like->type);
+	for (size_t i = 0; i < p->thread_count; i++) {
+		const struct ceilings_compute *row = compute_row(p->ceilings, like, p->threads[i]);
+		add_figure(table, row ? &row->rate : NULL,
+			row && ceilings_compute_doubtful(p->ceilings, row));
+	}
+}
+
+static void print_compute(const struct printer *p)
+{
+	const struct ceilings *c = p->ceilings;
+	struct columns columns;
+	struct table *table = open_table(p, &columns, "GFLOP/s", "TYPE", NULL);
+
+	for (size_t i = 0; i < c->compute_count; i++) {
+		const struct ceilings_compute *first = NULL;
+		for (size_t k = 0; k < p->thread_count && !first; k++)
+			first = compute_row(c, &c->compute[i], p->threads[k]);
+		if (first == &c->compute[i])
+			add_compute(p, table, first);
+	}
+	close_table(p, table);
+}
+
+/* The fastest size and instruction set of a kernel on a level. */
+static const struct ceilings_bandwidth *bandwidth_row(
+	const struct ceilings *c, const char *level, const char *kernel, uint32_t threads)
+{
+	const struct ceilings_bandwidth *best = NULL;
+
+	for (size_t i = 0; i < c->bandwidth_count; i++) {
+		const struct ceilings_bandwidth *row = &c->bandwidth[i];
+		if (row->threads == threads && !strcmp(row->level, level) &&
+			!strcmp(row->kernel, kernel) && (!best || row->rate.best > best->rate.best))
+			best = row;
+	}
+	return best;
+}
+
+static void add_bandwidth(const struct printer *p, struct table *table,
+	const struct ceilings_level *level, const char *kernel)
+{
+	table_row(table, STYLE_PLAIN);
+	table_cell(table, level->name);
+	if (!level->bytes)
+		table_cell(table, "");
+	else if (level->bytes >= 1 << 20)
+		table_format(table, "%.4g MiB", (double)level->bytes / (1 << 20));
+	else
+		table_format(table, "%.4g KiB", (double)level->bytes / (1 << 10));
+	table_cell(table, kernel);
+	for (size_t i = 0; i < p->thread_count; i++) {
+		const struct ceilings_bandwidth *row =
+			bandwidth_row(p->ceilings, level->name, kernel, p->threads[i]);
+		add_figure(table, row ? &row->rate : NULL,
+			row && ceilings_bandwidth_doubtful(p->ceilings, row));
+	}
+}
+
+static void print_bandwidth(const struct printer *p)
+{
+	static const char *const kernels[] = {"read", "copy", "triad"};
+	struct columns columns;
+	struct table *table = open_table(p, &columns, "GB/s", "SIZE", "KERNEL");
+
+	for (size_t i = 0; i < p->ceilings->level_count; i++)
+		for (size_t k = 0; k < 3; k++)
+			add_bandwidth(p, table, &p->ceilings->levels[i], kernels[k]);
+	close_table(p, table);
+}
+
+static void print_latency(const struct printer *p)
+{
+	static const struct table_column columns[] = {
+		{"LATENCY", 1, 0}, {"OF", 1, 0}, {"BEST", 0, 0}, {"MEDIAN", 0, 0}};
+	const struct ceilings *c = p->ceilings;
+	struct table *table = table_create(columns, 4);
+
+	for (size_t i = 0; i < c->latency_count; i++) {
+		const struct ceilings_latency *row = &c->latency[i];
+		table_row(table, STYLE_PLAIN);
+		table_cell(table, row->what);
+		if (row->threads > 1)
+			table_format(table, "%u %s", row->threads, row->backend);
+		else
+			table_cell(table, row->backend);
+		table_time(table, (uint64_t)(row->ns.best + 0.5));
+		table_time(table, (uint64_t)(row->ns.median + 0.5));
+	}
+	if (c->latency_count)
+		close_table(p, table);
+	else
+		table_destroy(table);
+}
+
+static void add_device(struct table *table, const struct ceilings_device *d)
+{
+	const struct ceilings_compute *f32 = ceilings_peak(&d->can, "f32", 1);
+	const struct ceilings_bandwidth *cache = ceilings_fastest(&d->can, "cache", 1);
+	const struct ceilings_bandwidth *memory = ceilings_fastest(&d->can, "memory", 1);
+	const struct ceilings_latency *kernel = ceilings_latency_of(&d->can, "kernel", "kernel", 1);
+
+	table_row(table, STYLE_PLAIN);
+	table_cell(table, d->name);
+	table_cell(table, d->backend);
+	add_figure(table, f32 ? &f32->rate : NULL, 0);
+	add_figure(table, cache ? &cache->rate : NULL, 0);
+	add_figure(table, memory ? &memory->rate : NULL, 0);
+	table_time(table, kernel ? (uint64_t)(kernel->ns.best + 0.5) : ANALYSIS_UNKNOWN);
+}
+
+static void print_devices(const struct printer *p)
+{
+	static const struct table_column columns[] = {{"DEVICE", 1, 0}, {"BY", 1, 0},
+		{"GFLOP/s F32", 0, 0}, {"GB/s CACHE", 0, 2}, {"GB/s MEMORY", 0, 0},
+		{"EMPTY KERNEL", 0, 1}};
+	const struct ceilings *c = p->ceilings;
+
+	if (!c->device_count)
+		return;
+	struct table *table = table_create(columns, 6);
+	for (size_t i = 0; i < c->device_count; i++)
+		add_device(table, &c->devices[i]);
+	close_table(p, table);
+}
+
+static void print_end(const struct printer *p, const char *where)
+{
+	const struct ceilings *c = p->ceilings;
+
+	fputc('\n', p->terminal->out);
+	for (size_t i = 0; i < c->missing_count; i++)
+		say(p, i ? "" : "Missing", "%s: %s", c->missing[i].what, c->missing[i].reason);
+	if (c->device_count)
+		say(p, "Devices",
+			"their kernels are timed by their own clocks: multiplying and adding in "
+			"f32, without units for matrices; reading a set that its caches hold, and "
+			"one that they do not.");
+	if (ceilings_doubtful(c))
+		say(p, "Doubt",
+			"figures with a ? contradict others, which are higher, also after they "
+			"were measured again: they are not used as roofs");
+	if (ceilings_noisy(c)) {
+		say_in(p, STYLE_WARN, "Doubt",
+			"repetitions differ much: the machine was doing other things. Let it "
+			"rest, and measure again with --force.");
+	}
+	say(p, "Best",
+		"of the repetitions is shown, and how far their middle was below it. A "
+		"multiply-add is two operations; of i8, GOP/s. Bytes count as read and "
+		"written by the kernel.");
+	if (where)
+		say(p, "Kept in", "%s", where);
+}
+
+void ceilings_print(const struct ceilings *ceilings, const char *where, FILE *out)
+{
+	struct terminal terminal;
+	struct printer p = {.ceilings = ceilings, .terminal = &terminal};
+
+	terminal_init(&terminal, out);
+	for (size_t i = 0; i < ceilings->compute_count; i++)
+		add_threads(&p, ceilings->compute[i].threads);
+	for (size_t i = 0; i < ceilings->bandwidth_count; i++)
+		add_threads(&p, ceilings->bandwidth[i].threads);
+	print_heading(&p);
+	print_compute(&p);
+	print_bandwidth(&p);
+	print_latency(&p);
+	print_devices(&p);
+	print_end(&p, where);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of `brick ceilings` share, and how `brick roofline` comes by ceilings. */
+/* What `brick ceilings` says, and how views come by ceilings. Main thread. */
 #pragma once
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the forms of `brick diverge` share. Main thread. */
+/* The answer of `brick diverge`, and its forms. Main thread. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forms of the stacks of a run (src/analysis/accounts/stacks.h), for `brick flame` and `brick
- * export`. */
+/* The forms of `brick flame`, and the profile that `brick export` writes. Main thread. */
 #pragma once
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the forms of `brick path` share. */
+/* The answer of `brick path`, and its forms. Main thread. */
 #pragma once
 
 #include <jansson.h>

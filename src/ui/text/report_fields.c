@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of the fields of a report's rows. Its order is that of the columns of CSV: new fields
- * go to the end. Which are shown by default, and in which order, is in report_columns.c.
+ * The table of the fields of a report's rows, how they are read and ordered, and which are shown
+ * where. The order of the table is that of the columns of CSV: new fields go to the end. A field
+ * that is in no list of columns is still in JSON and CSV, and for --columns and --sort.
  */
 #include "ui/text/report_fields.h"
 
-#include "analysis/roofline/roofline.h"
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "analysis/accounts/unknown.h"
+#include "analysis/roofline/roofline.h"
+#include "base/order.h"
 #include "trace/trace_text.h"
+#include "ui/text/report.h"
 #include "ui/text/text.h"
-#include "ui/text/report_view.h"
 
 /* Rows of kernels and queues; of threads; ... */
 enum {
@@ -364,7 +371,295 @@ const struct report_field *report_field_find(const char *name)
 	return NULL;
 }
 
-bool report_field_has(const struct report_field *field, enum summary_by by)
+/* Whether rows of this kind have it. */
+static bool report_field_has(const struct report_field *field, enum summary_by by)
 {
 	return !field->rows || field->rows >> by & 1;
+}
+
+enum {
+	TEXT = REPORT_IN_TEXT | REPORT_IN_PAGE,
+	/* rows of kernels and queues have no other time than their own */
+	ON_DEVICES = 1u << SUMMARY_BY_KERNEL | 1u << SUMMARY_BY_QUEUE,
+	NOT_ON_DEVICES = ~ON_DEVICES,
+	CATEGORIES = 1u << SUMMARY_BY_CATEGORY,
+};
+
+struct place {
+	unsigned places; /* enum report_place */
+	const char *key;
+	unsigned rank;
+	int not_of; /* kinds of rows without it: 1 << enum summary_by */
+};
+
+/* clang-format off */
+static const struct place places[] = {
+	{TEXT, "name", 0, 0},
+	{TEXT, "category", 12, 0},
+	{TEXT, "step_begin_ns", 3, 0},
+	{TEXT, "step_tokens", 1, 0},
+	{TEXT, "outcome", 1, 0},
+	{TEXT, "step_ns", 0, 0},
+	{TEXT, "share", 0, 0},
+	{TEXT, "token_ns", 1, 0},
+	{REPORT_IN_TEXT, "shape", 6, 0},
+	{REPORT_IN_PAGE, "grid", 6, 0},
+	{REPORT_IN_PAGE, "block", 6, 0},
+	{TEXT, "self_ns", 1, 0},
+	{TEXT, "cpu_ns", 13, ON_DEVICES},
+	{TEXT, "off_ns", 2, ON_DEVICES},
+	{TEXT, "device_ns", 2, ON_DEVICES},
+	{TEXT, "total_ns", 5, 0},
+	{TEXT, "wait_ns", 6, 0},
+	{TEXT, "count", 2, 0},
+	{TEXT, "avg_ns", 3, 0},
+	{TEXT, "min_ns", 11, 0},
+	{TEXT, "p50_ns", 4, 0},
+	{TEXT, "p95_ns", 9, 0},
+	{TEXT, "p99_ns", 7, 0},
+	{TEXT, "max_ns", 10, 0},
+	{TEXT, "elements", 14, 0},
+	{TEXT, "bytes", 15, 0},
+	{TEXT, "flops", 16, 0},
+	{TEXT, "roof", 3, 0},
+	{TEXT, "bytes_per_s", 8, 0},
+	{TEXT, "flops_per_s", 8, 0},
+	{TEXT, "busy_ns", 4, 0},
+	{TEXT, "idle_ns", 5, 0},
+	{TEXT, "launch.p50_ns", 6, 0},
+	{TEXT, "launch.p95_ns", 8, 0},
+	{REPORT_IN_PAGE, "backend", 17, 0},
+	{TEXT, "source", 17, 0},
+
+	{REPORT_IN_CATEGORIES, "name", 0, 0},
+	{REPORT_IN_CATEGORIES, "share", 0, 0},
+	{REPORT_IN_CATEGORIES, "self_ns", 1, 0},
+	{REPORT_IN_CATEGORIES, "device_ns", 2, 0},
+	{REPORT_IN_CATEGORIES, "count", 4, 0},
+
+	{REPORT_IN_TOP, "name", 0, 0},
+	{REPORT_IN_TOP, "category", 8, 0},
+	{REPORT_IN_TOP, "shape", 7, 0},
+	{REPORT_IN_TOP, "token_ns", 0, ON_DEVICES},
+	{REPORT_IN_TOP, "total_ns", 5, NOT_ON_DEVICES},
+	{REPORT_IN_TOP, "share", 0, 0},
+	{REPORT_IN_TOP, "self_ns", 3, ~CATEGORIES},
+	{REPORT_IN_TOP, "total_ns", 5, ~CATEGORIES},
+	{REPORT_IN_TOP, "device_ns", 3, ON_DEVICES},
+	{REPORT_IN_TOP, "avg_ns", 2, NOT_ON_DEVICES},
+	{REPORT_IN_TOP, "p50_ns", 2, 0},
+	{REPORT_IN_TOP, "p99_ns", 3, 0},
+	{REPORT_IN_TOP, "count", 7, 0},
+	{REPORT_IN_TOP, "elements_per_s", 9, ON_DEVICES},
+	{REPORT_IN_TOP, "roof", 3, 0},
+	{REPORT_IN_TOP, "bytes_per_s", 4, 0},
+	{REPORT_IN_TOP, "flops_per_s", 4, 0},
+};
+/* clang-format on */
+
+static void add(struct report_columns *columns, const struct report_field *field, unsigned rank)
+{
+	if (columns->count == REPORT_COLUMNS_MAX)
+		return;
+	columns->fields[columns->count] = field;
+	columns->ranks[columns->count++] = rank;
+}
+
+void report_columns_default(
+	struct report_columns *columns, enum report_place place, enum summary_by by)
+{
+	memset(columns, 0, sizeof(*columns));
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		const struct report_field *field = report_field_find(places[i].key);
+		if (places[i].places & place && !(places[i].not_of >> by & 1) &&
+			report_field_has(field, by))
+			add(columns, field, places[i].rank);
+	}
+}
+
+void report_columns_all(struct report_columns *columns, enum summary_by by)
+{
+	memset(columns, 0, sizeof(*columns));
+	for (size_t i = 0; i < report_field_count; i++)
+		if (report_field_has(&report_fields[i], by) &&
+			!(report_fields[i].flags & REPORT_TEXT_ONLY))
+			add(columns, &report_fields[i], 0);
+}
+
+int report_columns_parse(struct report_columns *columns, const char *text, char **wrong)
+{
+	const struct report_field *name = report_field_find("name");
+	SCOPED char *copy = text_copy(text);
+	char *rest = copy, *part;
+	memset(columns, 0, sizeof(*columns));
+	add(columns, name, 0);
+	while ((part = strsep(&rest, ","))) {
+		const struct report_field *field = report_field_find(part);
+		if (!field) {
+			*wrong = text_copy(part);
+			return -EINVAL;
+		}
+		if (field != name)
+			add(columns, field, (unsigned)columns->count);
+	}
+	return 0;
+}
+
+char *report_field_written(const struct report_field *field)
+{
+	char *text = text_copy(field->title);
+	for (char *c = text; *c && !strstr(field->title, "/s"); c++)
+		*c = (char)tolower((unsigned char)*c);
+	return text;
+}
+
+char *report_field_names(void)
+{
+	char *names = text_copy("");
+	for (size_t i = 0; i < report_field_count; i++) {
+		SCOPED char *name = report_field_written(&report_fields[i]);
+		text_append(&names, ", ", "%s", name);
+	}
+	return names;
+}
+
+/* NULL: this row has no such thing. */
+static const void *base_of(
+	enum report_base base, const struct report *report, const struct summary_row *row)
+{
+	switch (base) {
+	case REPORT_OF_QUEUE:
+		return report->summary->by == SUMMARY_BY_QUEUE
+			       ? &report->summary->queues.queues[row->id]
+			       : NULL;
+	case REPORT_OF_KERNEL:
+		return row->kernel < report->run->kernel_count ? &report->run->kernels[row->kernel]
+							       : NULL;
+	case REPORT_OF_LANE:
+		return report_lane(report, row);
+	default:
+		return row;
+	}
+}
+
+static bool is_ratio(enum report_type type)
+{
+	return type == REPORT_RATE || type == REPORT_SHARE || type == REPORT_RATIO;
+}
+
+static void read_member(
+	const struct report_field *field, const void *base, struct report_value *value)
+{
+	const char *from = (const char *)base + field->at;
+	uint32_t narrow;
+	if (field->type == REPORT_SIZES) {
+		const uint32_t *sizes = (const void *)from;
+		value->sizes = sizes[0] ? sizes : NULL;
+	} else if (is_ratio(field->type)) {
+		memcpy(&value->ratio, from, sizeof(value->ratio));
+	} else if (field->size == sizeof(narrow)) {
+		memcpy(&narrow, from, sizeof(narrow));
+		value->number = narrow;
+	} else {
+		memcpy(&value->number, from, sizeof(value->number));
+	}
+	if (field->flags & REPORT_ZERO_UNKNOWN && !value->number)
+		value->number = ANALYSIS_UNKNOWN;
+}
+
+struct report_value report_value(const struct report_field *field, const struct report *report,
+	const struct summary_row *row)
+{
+	struct report_value value = {.number = ANALYSIS_UNKNOWN, .ratio = -1};
+	const void *base = base_of(field->base, report, row);
+	if (!report_field_has(field, report->summary->by))
+		return value;
+	if (field->get)
+		field->get(report, row, &value);
+	else if (base)
+		read_member(field, base, &value);
+	return value;
+}
+
+static char *sizes_text(const uint32_t *sizes)
+{
+	return sizes ? text_format("(%u,%u,%u)", sizes[0], sizes[1], sizes[2]) : text_copy("-");
+}
+
+char *report_value_text(const struct report_field *field, const struct report *report,
+	const struct summary_row *row)
+{
+	char text[UNITS_BYTES];
+	/* of a brick that ran on devices only, the host's numbers are not 0: there are none */
+	if (field->flags & REPORT_ON_HOST && row->on_device && !row->count)
+		return text_copy("-");
+	struct report_value value = report_value(field, report, row);
+	switch (field->type) {
+	case REPORT_TEXT: {
+		char *safe = text_safe(value.text ? value.text : "-");
+		free(value.text);
+		return safe;
+	}
+	case REPORT_TIME:
+		return text_copy(units_time(text, value.number));
+	case REPORT_LAYER:
+		return text_format("%lld", (long long)value.number - 1);
+	case REPORT_BYTES:
+		return text_copy(units_bytes(text, value.number));
+	case REPORT_SHARE:
+		return text_copy(units_percent(text, value.ratio));
+	case REPORT_RATE:
+	case REPORT_RATIO:
+		return text_copy(units_number(text, value.ratio));
+	case REPORT_SIZES:
+		return sizes_text(value.sizes);
+	default:
+		return text_copy(units_count(text, value.number));
+	}
+}
+
+/* By size, what is not known below all else. Of texts, the first in the alphabet is the largest. */
+static int report_value_compare(const struct report_field *field, const struct report_value *a,
+	const struct report_value *b)
+{
+	if (field->type == REPORT_TEXT)
+		return !a->text || !b->text ? !!a->text - !!b->text : strcmp(b->text, a->text);
+	if (field->type == REPORT_SIZES)
+		return !a->sizes || !b->sizes ? !!a->sizes - !!b->sizes
+					      : memcmp(a->sizes, b->sizes, 3 * sizeof(uint32_t));
+	if (is_ratio(field->type))
+		return ORDER(a->ratio, b->ratio);
+	/* what is unknown is the largest number: one more makes it the smallest */
+	return ORDER(a->number + 1, b->number + 1);
+}
+
+struct keyed {
+	struct summary_row row;
+	struct report_value value;
+};
+
+static int compare(const void *a, const void *b, void *context)
+{
+	const struct keyed *x = a, *y = b;
+	return report_value_compare(context, &y->value, &x->value)
+		       ?: strcmp(x->row.name, y->row.name);
+}
+
+void report_sort_rows(const struct report *report, const struct report_field *field)
+{
+	struct summary_row *rows = report->summary->rows;
+	size_t count = report->summary->row_count;
+	SCOPED struct keyed *keyed = text_room(count + 1, sizeof(*keyed));
+	if (!keyed)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		keyed[i].row = rows[i];
+		keyed[i].value = report_value(field, report, &rows[i]);
+	}
+	if (count > 1)
+		qsort_r(keyed, count, sizeof(*keyed), compare, (void *)field);
+	for (size_t i = 0; i < count; i++) {
+		rows[i] = keyed[i].row;
+		free(keyed[i].value.text);
+	}
 }

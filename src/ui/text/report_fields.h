@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include "analysis/accounts/summary.h"
+#include "ui/text/report.h"
 
 enum report_type {
 	REPORT_TEXT,
@@ -67,9 +68,6 @@ char *report_field_written(const struct report_field *field);
 /* "name, count, self, ..., GFLOP/s": what users may write. The caller frees. */
 char *report_field_names(void);
 
-/* Whether rows of this kind have it. */
-bool report_field_has(const struct report_field *field, enum summary_by by);
-
 /* ---- values ---- */
 
 struct report_value report_value(const struct report_field *field, const struct report *report,
@@ -78,10 +76,6 @@ struct report_value report_value(const struct report_field *field, const struct 
 /* For people; "-" where not known. Safe to print; the caller frees. */
 char *report_value_text(const struct report_field *field, const struct report *report,
 	const struct summary_row *row);
-
-/* By size, what is not known below all else. Of texts, the first in the alphabet is the largest. */
-int report_value_compare(const struct report_field *field, const struct report_value *a,
-	const struct report_value *b);
 
 /* ---- columns ---- */
 
@@ -113,3 +107,6 @@ void report_columns_all(struct report_columns *columns, enum summary_by by);
  * that names no field (the caller frees it).
  */
 int report_columns_parse(struct report_columns *columns, const char *text, char **wrong);
+
+/* Largest first, texts from A to Z, what is unknown last. */
+void report_sort_rows(const struct report *report, const struct report_field *field);

@@ -1,22 +1,73 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A report as JSON, schema brick/report/1: fields are added, never renamed or given another
- * meaning. Times in ns, rates per second, null where unknown. Called by `brick report --json` and
- * by the page (page.c), which holds the same.
+ * meaning. Times in ns, rates per second, null where unknown. And its rows as CSV (RFC 4180):
+ * titles are the keys of JSON, nothing where unknown, and a last row with what is in none of the
+ * others.
  */
+#include "ui/text/report_json.h"
+
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/text/csv_out.h"
 #include "ui/text/distortion_text.h"
 #include "ui/text/json_out.h"
-#include "ui/text/text.h"
 #include "ui/text/provenance.h"
-#include "ui/text/report_view.h"
-#include "ui/text/report_apart.h"
-#include "ui/text/report_fields.h"
+#include "ui/text/report.h"
 #include "ui/text/report_counters.h"
+#include "ui/text/report_fields.h"
 #include "ui/text/report_presence.h"
+#include "ui/text/text.h"
+
+static const char *type_name(enum report_type type)
+{
+	static const char *const names[] = {
+		[REPORT_TEXT] = "text",
+		[REPORT_TIME] = "time",
+		[REPORT_COUNT] = "count",
+		[REPORT_LAYER] = "layer",
+		[REPORT_BYTES] = "bytes",
+		[REPORT_RATE] = "rate",
+		[REPORT_SHARE] = "share",
+		[REPORT_RATIO] = "ratio",
+		[REPORT_SIZES] = "sizes",
+	};
+	return names[type];
+}
+
+static json_t *field_json(const struct report_field *field)
+{
+	json_t *object = json_object();
+	json_put_texts(object, field, key, title);
+	json_put(object, "type", json_text(type_name(field->type)));
+	json_put(object, "means", json_text(field->means));
+	return object;
+}
+
+static json_t *columns_json(enum summary_by by)
+{
+	struct report_columns columns;
+	json_t *keys = json_array();
+	report_columns_default(&columns, REPORT_IN_PAGE, by);
+	for (size_t i = 0; i < columns.count; i++)
+		if (!(columns.fields[i]->flags & REPORT_TEXT_ONLY))
+			json_add(keys, json_text(columns.fields[i]->key));
+	return keys;
+}
+
+json_t *report_fields_to_json(void)
+{
+	json_t *object = json_object(), *fields = json_array(), *columns = json_object();
+	for (size_t i = 0; i < report_field_count; i++)
+		json_add(fields, field_json(&report_fields[i]));
+	for (int by = 0; by < SUMMARY_BY_COUNT; by++)
+		json_put(columns, summary_by_plural(by), columns_json(by));
+	json_put(object, "fields", fields);
+	json_put(object, "columns", columns);
+	return object;
+}
 
 static json_t *notes_json(const struct run *run)
 {
@@ -318,7 +369,7 @@ static json_t *apart_json(const struct report *report)
 		json_t *part = json_object();
 		json_put(part, "coverage", coverage_json(phase));
 		json_put(part, summary_by_plural(phase->summary->by), rows_json(phase));
-		json_put(object, report_phase_name(report_phase_order[i]), part);
+		json_put(object, step_phase_name(report_phase_order[i]), part);
 	}
 	return object;
 }
@@ -334,7 +385,7 @@ json_t *report_to_json(const struct report *report)
 	json_put(root, "schema", json_text("brick/report/1"));
 	json_put(root, "run", run_json(report->run));
 	json_put(root, "steps", steps_json(report));
-	json_put(root, "phase", json_text(report_phase_name(summary->only)));
+	json_put(root, "phase", json_text(step_phase_name(summary->only)));
 	json_put(root, "selected", json_text(report->run->selected));
 	json_put(root, "coverage", coverage_json(report));
 	json_put(root, "device", device_json(report));
@@ -354,4 +405,65 @@ json_t *report_to_json(const struct report *report)
 	json_decref(rows);
 	json_decref(categories);
 	return root;
+}
+
+static void print_value(const struct report_field *field, const struct report *report,
+	const struct summary_row *row, FILE *out)
+{
+	struct report_value value = report_value(field, report, row);
+	switch (field->type) {
+	case REPORT_TEXT:
+		csv_text(out, value.text);
+		free(value.text);
+		break;
+	case REPORT_SIZES: {
+		SCOPED char *text = report_value_text(field, report, row);
+		csv_text(out, value.sizes ? text : NULL);
+		break;
+	}
+	case REPORT_RATE:
+		csv_ratio(out, value.ratio * 1e9);
+		break;
+	case REPORT_SHARE:
+	case REPORT_RATIO:
+		csv_ratio(out, value.ratio);
+		break;
+	case REPORT_LAYER:
+		csv_integer(out, (int64_t)value.number - 1);
+		break;
+	default:
+		csv_number(out, value.number);
+		break;
+	}
+}
+
+/* flags: only fields with these have a value. */
+static void print_row(const struct report *report, const struct report_columns *columns,
+	const struct summary_row *row, unsigned flags, FILE *out)
+{
+	for (size_t i = 0; i < columns->count; i++)
+		if ((columns->fields[i]->flags & flags) == flags)
+			print_value(columns->fields[i], report, row, out);
+		else
+			csv_text(out, NULL);
+	csv_end(out);
+}
+
+void report_csv(const struct report *report, FILE *out)
+{
+	struct report_columns columns;
+	struct summary_row rests[REPORT_RESTS];
+	if (report->columns)
+		columns = *report->columns;
+	else
+		report_columns_all(&columns, report->summary->by);
+	for (size_t i = 0; i < columns.count; i++)
+		csv_text(out, columns.fields[i]->key);
+	csv_end(out);
+	for (size_t i = 0; i < report->shown; i++)
+		print_row(report, &columns, &report->summary->rows[i], 0, out);
+	size_t rest_count =
+		report->shown == report->summary->row_count ? report_rests(report, rests) : 0;
+	for (size_t i = 0; i < rest_count; i++)
+		print_row(report, &columns, &rests[i], REPORT_OF_REST, out);
 }

@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the forms of `brick roofline` say of rows and ceilings alike.
+ * The roofline for people: where the ceilings come from and what they are, a table for each phase,
+ * and what is odd or missing; and as JSON, schema brick/roofline/1.
  */
 #include "ui/text/roofline_view.h"
 
+#include <stdbool.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/date.h"
+#include "ui/text/json_out.h"
+#include "ui/text/terminal.h"
 #include "ui/text/text.h"
+#include "ui/text/text_table.h"
 
 const struct ceilings *roofline_main(const struct roofline_view *view, uint32_t *threads)
 {
@@ -56,4 +64,365 @@ const char *roofline_doubt(const struct ceilings *c, const struct run *run)
 	if (ceilings_noisy(c))
 		return "the machine was busy when the ceilings were measured";
 	return NULL;
+}
+
+enum { LABEL = 10 };
+
+struct printer {
+	const struct roofline_view *view;
+	const struct terminal *terminal;
+};
+
+static void print_origin(const struct printer *p)
+{
+	const struct ceilings *c = p->view->roofline->ceilings;
+	char text[DATE_BYTES];
+	const char *date = date_text(text, c->unix_ns, "%Y-%m-%d %H:%M UTC");
+
+	say(p, "Ceilings", "of %s, measured %s%s, from %s", c->cpu[0] ? c->cpu : "an unknown CPU",
+		date ? date : "at an unknown time", c->quick ? " in a hurry (--quick)" : "",
+		p->view->where);
+	if (!p->view->doubt)
+		return;
+	say_in(p, STYLE_WARN, "Doubt", "%s: OF ROOF may mean little", p->view->doubt);
+}
+
+/* Whether any row is placed under the ceilings of so many threads. */
+static bool is_used(const struct printer *p, uint32_t threads)
+{
+	const struct roofline *r = p->view->roofline;
+
+	for (size_t i = 0; i < r->row_count; i++)
+		if (!r->rows[i].on_device && r->rows[i].roof_threads == threads &&
+			roofline_shows(p->view, &r->rows[i]))
+			return true;
+	return false;
+}
+
+static void print_ceilings_of(
+	const struct printer *p, const struct ceilings *c, uint32_t threads, const char *label)
+{
+	const struct ceilings_compute *f32 = ceilings_peak(c, "f32", threads);
+	char number[UNITS_BYTES];
+	SCOPED char *text = f32 ? text_format("%s GFLOP/s in f32 (%s)",
+					  units_number(number, f32->rate.best), f32->isa)
+				: text_copy("arithmetic not measured");
+
+	for (size_t i = c->level_count; i-- > 0;) {
+		const struct ceilings_bandwidth *row =
+			ceilings_fastest(c, c->levels[i].name, threads);
+		if (row)
+			text_append(&text, "; ", "%s %s GB/s", c->levels[i].name,
+				units_number(number, row->rate.best));
+	}
+	say(p, label, "%s", text);
+}
+
+static void print_ceilings(const struct printer *p)
+{
+	const struct ceilings *c = p->view->roofline->ceilings;
+	uint32_t last = 0;
+	char label[32];
+
+	/* Ascending, each once. */
+	for (;;) {
+		uint32_t next = 0;
+		for (size_t i = 0; i < c->compute_count; i++) {
+			uint32_t n = c->compute[i].threads;
+			if (n > last && (!next || n < next))
+				next = n;
+		}
+		if (!next)
+			return;
+		snprintf(label, sizeof(label), "%u thread%s", next, next == 1 ? "" : "s");
+		if (is_used(p, next))
+			print_ceilings_of(p, c, next, label);
+		last = next;
+	}
+}
+
+static void print_device(const struct printer *p)
+{
+	const struct ceilings_device *device = p->view->roofline->device;
+
+	if (!device)
+		return;
+	say(p, "Device",
+		"%s, by %s; its ceilings are those of kernels in f32, without its units for "
+		"matrices",
+		device->name, device->backend);
+	print_ceilings_of(p, &device->can, 1, "");
+}
+
+static const struct table_column columns[] = {{"BRICK", 1, 0}, {"TIME", 0, 5}, {"SHARE", 0, 3},
+	{"THREADS", 0, 4}, {"FLOP/B", 0, 0}, {"GFLOP/s", 0, 0}, {"GB/s", 0, 0}, {"BOUND", 1, 0},
+	{"ROOF BY", 1, 2}, {"ROOF", 0, 1}, {"OF ROOF", 0, 0}};
+
+/* Where not all that the shapes say was done: "<=". */
+static void add_rate(struct table *table, const struct roofline_row *row, double rate)
+{
+	char number[UNITS_BYTES];
+
+	table_format(table, "%s%.16s", row->flags & ROOFLINE_AT_MOST && rate >= 0 ? "<= " : "",
+		units_number(number, rate));
+}
+
+static void add_row(struct table *table, const struct roofline_row *row)
+{
+	const char *bound = roofline_bound_name(row->bound);
+	bool above = (row->flags & (ROOFLINE_ABOVE_COMPUTE | ROOFLINE_ABOVE_BANDWIDTH)) != 0;
+	SCOPED char *roof = roofline_roof_text(row);
+
+	table_row(table, above ? STYLE_BAD : STYLE_PLAIN);
+	table_cell(table, row->name);
+	table_time(table, row->wall_ns);
+	table_percent(table, row->share);
+	table_number(table, row->at_once);
+	table_number(table, row->intensity);
+	add_rate(table, row, row->flops_per_ns);
+	add_rate(table, row, row->bytes_per_ns);
+	table_cell(table, bound ? bound : row->on_device ? "(device)" : "-");
+	table_cell(table, roof ? roof : "-");
+	/* in GFLOP/s, or GB/s for what computes nothing */
+	table_number(table, row->flops ? row->roof_flops_per_ns : row->roof_bytes_per_ns);
+	if (row->roof_flops_per_ns < 0 && row->roof_bytes_per_ns < 0)
+		table_cell(table, above ? "- !" : "-");
+	else
+		table_percent(table, 1 - row->distance);
+}
+
+static void print_phase(const struct printer *p, enum roofline_phase phase)
+{
+	static const char *const titles[ROOFLINE_PHASES] = {
+		"Prefill", "Decode", "Mixed", "Warm-up", "Outside of steps"};
+	const struct roofline *r = p->view->roofline;
+	SCOPED_TO(table_destroy)
+	struct table *table = table_create(columns, sizeof(columns) / sizeof(*columns));
+	size_t rows = 0;
+
+	for (size_t i = 0; i < r->row_count; i++)
+		if (r->rows[i].phase == phase && roofline_shows(p->view, &r->rows[i])) {
+			add_row(table, &r->rows[i]);
+			rows++;
+		}
+	if (rows) {
+		fputc('\n', p->terminal->out);
+		terminal_print(p->terminal, STYLE_STRONG, titles[phase]);
+		fputc('\n', p->terminal->out);
+		table_hide_empty(table);
+		table_print(table, p->terminal);
+	}
+}
+
+static const char *phase_text(const struct roofline_row *row)
+{
+	const char *name = roofline_phase_name(row->phase);
+
+	return name ? name : "no step";
+}
+
+static void print_above(const struct printer *p, const struct roofline_row *row)
+{
+	char achieved[UNITS_BYTES], most[UNITS_BYTES];
+
+	if (row->flags & ROOFLINE_ABOVE_COMPUTE)
+		say(p, "Above",
+			"%s in %s: %s GFLOP/s, where no more than %s were measured "
+			"(+%.1f%%). Its FLOPs or its time cannot be right, or the ceilings "
+			"are too low: measure them again on an idle machine.",
+			row->name, phase_text(row), units_number(achieved, row->flops_per_ns),
+			units_number(most, row->peak->rate.best),
+			100 * ceilings_spread(&row->peak->rate));
+	if (row->flags & ROOFLINE_ABOVE_BANDWIDTH)
+		say(p, "Above",
+			"%s in %s: %s GB/s, where no more than %s were measured (+%.1f%%). "
+			"Its bytes or its time cannot be right, or its data stay in "
+			"registers, or the ceilings are too low.",
+			row->name, phase_text(row), units_number(achieved, row->bytes_per_ns),
+			units_number(most, row->bandwidth->rate.best),
+			100 * ceilings_spread(&row->bandwidth->rate));
+}
+
+static void print_oddities(const struct printer *p)
+{
+	const struct roofline *r = p->view->roofline;
+
+	for (size_t i = 0; i < r->row_count; i++) {
+		const struct roofline_row *row = &r->rows[i];
+		if (!roofline_shows(p->view, row))
+			continue;
+		print_above(p, row);
+		if (row->flags & ROOFLINE_OTHER_THREADS)
+			say(p, "Threads", "%s in %s ran on %u threads: ceilings of %u are shown",
+				row->name, phase_text(row), row->threads, row->roof_threads);
+		if (row->flags & ROOFLINE_AT_MOST)
+			say(p, "At most",
+				"%s in %s skips what its mask hides, where the mask could not be "
+				"read, or reads experts that several tokens may share: its FLOPs "
+				"and bytes are the most that it can be, and it has no roof here",
+				row->name, phase_text(row));
+		if (row->flags & ROOFLINE_NOT_ALL)
+			say(p, "Missing",
+				"%llu executions of %s in %s do not say what they did, and are "
+				"left out with their time",
+				(unsigned long long)row->silent, row->name, phase_text(row));
+	}
+}
+
+static bool has_device_rows(const struct printer *p)
+{
+	const struct roofline *r = p->view->roofline;
+
+	for (size_t i = 0; i < r->row_count; i++)
+		if (r->rows[i].on_device && roofline_shows(p->view, &r->rows[i]))
+			return true;
+	return false;
+}
+
+void roofline_text(const struct roofline_view *view, FILE *out)
+{
+	struct terminal terminal;
+	struct printer p = {view, &terminal};
+	size_t rows = 0;
+
+	terminal_init(&terminal, out);
+	print_origin(&p);
+	print_ceilings(&p);
+	print_device(&p);
+	print_phase(&p, ROOFLINE_DECODE);
+	print_phase(&p, ROOFLINE_PREFILL);
+	print_phase(&p, ROOFLINE_MIXED);
+	print_phase(&p, ROOFLINE_WARM_UP);
+	print_phase(&p, ROOFLINE_OUTSIDE);
+	for (size_t i = 0; i < view->roofline->row_count; i++)
+		rows += (size_t)roofline_shows(view, &view->roofline->rows[i]);
+	fputc('\n', out);
+	print_oddities(&p);
+	if (has_device_rows(&p) && !view->roofline->device)
+		say(&p, "Devices",
+			"have no ceilings here: what they achieved is shown as it is ('brick "
+			"ceilings' measures those that OpenCL and Vulkan find)");
+	terminal_begin(&terminal, STYLE_DIM);
+	if (rows)
+		say(&p, "Note",
+			"FLOPs and bytes are computed from shapes and types, times are measured. "
+			"ROOF BY: the lowest measured ceiling that allows what was achieved; ROOF "
+			"in GFLOP/s (GB/s where nothing is computed). OF ROOF: how much of it was "
+			"reached.");
+	else
+		say(&p, "Note", "no brick says what it computed or moved");
+	terminal_end(&terminal, STYLE_DIM);
+}
+
+static json_t *rate(double per_ns)
+{
+	return json_rate(per_ns < 0 ? -1 : per_ns * 1e9);
+}
+
+static json_t *bandwidths(const struct roofline_row *row)
+{
+	const struct ceilings *c = row->can;
+	json_t *array = json_array();
+
+	for (size_t i = 0; c && i < c->level_count && row->roof_threads; i++) {
+		const struct ceilings_bandwidth *level =
+			ceilings_fastest(c, c->levels[i].name, row->roof_threads);
+		json_t *object = json_object();
+		json_put(object, "level", json_text(c->levels[i].name));
+		json_put(object, "bytes_per_s", rate(level ? level->rate.best : -1));
+		json_put(object, "share",
+			json_rate(level && row->bytes_per_ns >= 0
+					  ? row->bytes_per_ns / level->rate.best
+					  : -1));
+		json_add(array, object);
+	}
+	return array;
+}
+
+static json_t *roof(const struct roofline_row *row)
+{
+	json_t *object = json_object();
+	SCOPED char *by = roofline_roof_text(row);
+
+	json_put(object, "threads",
+		row->roof_threads ? json_integer(row->roof_threads) : json_null());
+	json_put(object, "by", json_text(by));
+	json_put(object, "flops_per_s", rate(row->flops ? row->roof_flops_per_ns : -1));
+	json_put(object, "bytes_per_s", rate(row->roof_bytes_per_ns));
+	json_put(object, "peak_flops_per_s", rate(row->peak ? row->peak->rate.best : -1));
+	json_put(object, "peak_isa", json_text(row->peak ? row->peak->isa : NULL));
+	json_put(object, "peak_type", json_text(row->peak ? row->peak->type : NULL));
+	json_put(object, "bandwidth_level",
+		json_text(row->bandwidth ? row->bandwidth->level : NULL));
+	json_put(object, "bandwidth_bytes_per_s",
+		rate(row->bandwidth ? row->bandwidth->rate.best : -1));
+	json_put(object, "latency_ns", json_rate(row->floor_ns));
+	json_put(object, "levels", bandwidths(row));
+	return object;
+}
+
+static json_t *flags(const struct roofline_row *row)
+{
+	static const struct {
+		uint32_t flag;
+		const char *name;
+	} names[] = {
+		{ROOFLINE_ABOVE_COMPUTE, "above-compute"},
+		{ROOFLINE_ABOVE_BANDWIDTH, "above-bandwidth"},
+		{ROOFLINE_OTHER_THREADS, "other-threads"},
+		{ROOFLINE_NOT_ALL, "not-all"},
+		{ROOFLINE_AT_MOST, "at-most"},
+	};
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (row->flags & names[i].flag)
+			json_add(array, json_text(names[i].name));
+	return array;
+}
+
+static json_t *row_json(const struct roofline_row *row)
+{
+	json_t *object = json_object();
+	int placed = row->roof_flops_per_ns >= 0 || row->roof_bytes_per_ns >= 0;
+
+	json_put_texts(object, row, name, category);
+	json_put(object, "phase", json_text(roofline_phase_name(row->phase)));
+	json_put(object, "device", json_boolean(row->on_device));
+	json_put_numbers(object, row, count, silent, wall_ns, busy_ns);
+	json_put_rates(object, row, mean_ns, share, at_once);
+	json_put_numbers(object, row, threads, flops, bytes);
+	json_put(object, "work_source", json_text("computed from shapes"));
+	json_put(object, "flops_per_s", rate(row->flops_per_ns));
+	json_put(object, "bytes_per_s", rate(row->bytes_per_ns));
+	json_put(object, "intensity", json_rate(row->intensity));
+	json_put(object, "bound", json_text(roofline_bound_name(row->bound)));
+	json_put(object, "distance", json_signed(placed ? row->distance : NAN));
+	json_put(object, "roof", roof(row));
+	json_put(object, "flags", flags(row));
+	return object;
+}
+
+json_t *roofline_to_json(const struct roofline_view *view)
+{
+	const struct roofline *r = view->roofline;
+	const struct ceilings *c = r->ceilings;
+	json_t *root = json_object(), *rows = json_array(), *from = NULL;
+
+	json_put(root, "schema", json_text("brick/roofline/1"));
+	if (c) {
+		from = json_object();
+		json_put(from, "file", json_text(view->where));
+		json_put_texts(from, c, host, cpu);
+		json_put(from, "measured_unix_ns", json_number(c->unix_ns));
+		json_put(from, "quick", json_boolean(c->quick));
+		json_put(from, "doubt", json_text(view->doubt));
+		json_put(from, "device", json_text(r->device ? r->device->name : NULL));
+	}
+	json_put(root, "ceilings", from ? from : json_null());
+	for (size_t i = 0; i < r->row_count; i++)
+		if (roofline_shows(view, &r->rows[i]))
+			json_add(rows, row_json(&r->rows[i]));
+	json_put(root, "bricks", rows);
+	return root;
 }

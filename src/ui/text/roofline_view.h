@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the forms of `brick roofline` share. */
+/* The answer of `brick roofline`, and its forms. Main thread. */
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include "analysis/roofline/roofline.h"
 
@@ -15,7 +16,7 @@ struct roofline_view {
 	int phase;	   /* enum roofline_phase, or ROOFLINE_ALL_PHASES */
 };
 
-static inline int roofline_shows(const struct roofline_view *view, const struct roofline_row *row)
+static inline bool roofline_shows(const struct roofline_view *view, const struct roofline_row *row)
 {
 	return view->phase == ROOFLINE_ALL_PHASES || (int)row->phase == view->phase;
 }

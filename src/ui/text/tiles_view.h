@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the forms of `brick tiles` share. */
+/* The answer of `brick tiles`, and its forms. Main thread. */
 #pragma once
 
 #include <jansson.h>
@@ -19,13 +19,3 @@ void tiles_svg(const struct tiles_view *view, FILE *out);
 
 /* Schema brick/tiles/1; a new reference. */
 json_t *tiles_to_json(const struct tiles_view *view);
-
-/* Name of the brick that a group's tiles lie in; never NULL. */
-const char *tiles_brick_name(const struct tiles_view *view, const struct tiles_group *group);
-
-/* Mean time of a cell's tiles; negative: there are none. */
-double tiles_bin_mean_ns(const struct tiles_bin *bin);
-
-/* The scale of a map: the least mean of its cells, and the one that 95 % do not exceed; returns
- * whether any does. Negative: no tiles there. */
-bool tiles_bin_range(const struct tiles_group *group, double *low_ns, double *high_ns);

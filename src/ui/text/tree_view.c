@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What both forms of `brick tree`, and the live view, call the nodes of a tree.
- */
+/* A call tree for people, with lines that show what is below what, and as JSON (schema
+ * brick/tree/1). */
 #include "ui/text/tree_view.h"
 
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/accounts/unknown.h"
 #include "brick/registry.h"
 #include "trace/trace_text.h"
+#include "ui/text/json_out.h"
+#include "ui/text/step_number.h"
 #include "ui/text/text.h"
 
 /* "gemv  <<<(32,1,1),(256,1,1)>>> smem=4096B", "copy  h2d": what is not known is left out. */
@@ -19,9 +25,10 @@ static char *tree_kernel_name(const struct run_kernel *kernel)
 			? text_format(" smem=%lluB", (unsigned long long)kernel->shared_bytes)
 			: text_copy("");
 	SCOPED char *block = b[0] ? text_format(",(%u,%u,%u)", b[0], b[1], b[2]) : text_copy("");
-	char *name = g[0] ? text_format("%s  <<<(%u,%u,%u)%s>>>%s", kernel->name, g[0], g[1], g[2],
-				    block, shared)
-			  : text_format("%s%s%s", kernel->name, shared && *shared ? " " : "", shared);
+	char *name =
+		g[0] ? text_format("%s  <<<(%u,%u,%u)%s>>>%s", kernel->name, g[0], g[1], g[2],
+			       block, shared)
+		     : text_format("%s%s%s", kernel->name, shared && *shared ? " " : "", shared);
 	return name;
 }
 
@@ -66,9 +73,385 @@ char *tree_name(const struct call_tree *tree, const struct call_node *node)
 	return lane_name(&run->lanes[tree->lane]);
 }
 
-int tree_shows(const struct tree_view *view, const struct call_node *node, unsigned depth)
+/* Whether a node is shown with this view. */
+static bool tree_shows(const struct tree_view *view, const struct call_node *node, unsigned depth)
 {
 	if (node->kind == CALL_OPERATION && !view->operations)
-		return 0;
+		return false;
 	return !view->depth || depth <= view->depth;
+}
+
+struct line {
+	char *branches, *name;
+	uint64_t time_ns, off_ns, open, elements;
+	double count; /* of several steps: in each, on average */
+	bool on_device;
+	enum terminal_style style;
+};
+
+struct lines {
+	const struct tree_view *view;
+	const struct call_tree *tree;
+	bool utf8;
+	ARRAY(struct line) list;
+};
+
+/* Of several steps a tree has the sums: shown is the mean. */
+static uint64_t mean(const struct call_tree *tree, uint64_t sum)
+{
+	return tree->steps > 1 && sum != ANALYSIS_UNKNOWN ? (sum + tree->steps / 2) / tree->steps
+							  : sum;
+}
+
+static double mean_count(const struct lines *lines, const struct call_node *node)
+{
+	if (node->kind == CALL_LAYER || node->kind == CALL_LEFT_OUT)
+		return 1;
+	return (double)node->count / (lines->tree->steps > 1 ? lines->tree->steps : 1);
+}
+
+static void add_line(struct lines *lines, struct line line)
+{
+	if (text_fail(array_push(&lines->list, line)) == 0)
+		return;
+	free(line.branches);
+	free(line.name);
+}
+
+static const char *glyph(const struct lines *lines, bool last, bool own)
+{
+	if (!lines->utf8)
+		return own ? last ? "`-- " : "|-- " : last ? "    " : "|   ";
+	if (own)
+		return last ? "\xe2\x94\x94\xe2\x94\x80\xe2\x94\x80 "
+			    : "\xe2\x94\x9c\xe2\x94\x80\xe2\x94\x80 ";
+	return last ? "    " : "\xe2\x94\x82   ";
+}
+
+static char *safe_name(const struct lines *lines, const struct call_node *node)
+{
+	SCOPED char *name = tree_name(lines->tree, node);
+	return text_safe(name);
+}
+
+/* The children to be shown: waits after the others, as they are between all of them. */
+static size_t children_of(
+	const struct lines *lines, const struct call_node *node, unsigned depth, uint32_t *list)
+{
+	size_t count = 0;
+	for (int waits = 0; waits < 2; waits++)
+		for (uint32_t i = node->first; i != RUN_NONE; i = lines->tree->nodes[i].next) {
+			const struct call_node *child = &lines->tree->nodes[i];
+			if (call_node_is_between(child) == waits &&
+				tree_shows(lines->view, child, depth + 1))
+				list[count++] = i;
+		}
+	return count;
+}
+
+static void add_children(
+	struct lines *lines, const struct call_node *node, const char *prefix, unsigned depth);
+
+static void add_child(
+	struct lines *lines, uint32_t number, const char *prefix, bool last, unsigned depth)
+{
+	const struct call_node *node = &lines->tree->nodes[number];
+	struct line line = {
+		.branches = text_format("%s%s", prefix, glyph(lines, last, true)),
+		.name = safe_name(lines, node),
+		.time_ns = mean(lines->tree, node->time_ns),
+		.off_ns = mean(lines->tree, node->off_ns),
+		.count = mean_count(lines, node),
+		.open = node->open,
+		.elements = mean(lines->tree, node->elements),
+		.on_device = node->kind == CALL_KERNEL,
+		.style = node->kind == CALL_LAYER     ? STYLE_STRONG
+			 : call_node_is_between(node) ? STYLE_DIM
+						      : STYLE_PLAIN,
+	};
+	add_line(lines, line);
+	SCOPED char *deeper = text_format("%s%s", prefix, glyph(lines, last, false));
+	add_children(lines, node, deeper, depth + 1);
+}
+
+/* Time of a node that none of the nodes below it has. */
+static bool has_rest(const struct call_node *node, size_t children)
+{
+	if (node->kind == CALL_ROOT)
+		return true;
+	return node->kind == CALL_BRICK && children && node->self_ns;
+}
+
+/* Those whose time is part of their parent's. */
+static size_t on_host(const struct lines *lines, const uint32_t *list, size_t count)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < count; i++)
+		n += lines->tree->nodes[list[i]].kind != CALL_KERNEL;
+	return n;
+}
+
+static bool holds_operations(const struct lines *lines, const uint32_t *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (lines->tree->nodes[list[i]].kind == CALL_OPERATION)
+			return true;
+	return false;
+}
+
+static void add_children(
+	struct lines *lines, const struct call_node *node, const char *prefix, unsigned depth)
+{
+	SCOPED uint32_t *list = text_room(lines->tree->count, sizeof(*list));
+	if (!list)
+		return;
+	size_t count = children_of(lines, node, depth, list);
+	bool rest = has_rest(node, on_host(lines, list, count)) &&
+		    !holds_operations(lines, list, count) &&
+		    (!lines->view->depth || depth < lines->view->depth);
+	for (size_t i = 0; i < count; i++)
+		add_child(lines, list[i], prefix, i + 1 == count && !rest, depth);
+	if (rest) {
+		bool step = node->kind == CALL_ROOT;
+		struct line line = {
+			.branches = text_format("%s%s", prefix, glyph(lines, true, true)),
+			.name = text_copy(step ? "unattributed" : "itself"),
+			.time_ns = mean(lines->tree, node->self_ns),
+			.count = 1,
+			.elements = ANALYSIS_UNKNOWN,
+			.style = STYLE_DIM,
+		};
+		add_line(lines, line);
+	}
+}
+
+/* "×2"; once is not said. */
+static char *times_of(const struct line *line, bool utf8)
+{
+	char text[UNITS_BYTES];
+
+	if (!line->count || line->count == 1)
+		return text_copy("");
+	return text_format("%s%s", utf8 ? "\xc3\x97" : "x",
+		line->count == (double)(uint64_t)line->count
+			? units_count(text, (uint64_t)line->count)
+			: units_number(text, line->count));
+}
+
+/* What stands behind time, share and how often. */
+static char *rest_of(const struct line *line)
+{
+	char text[3][UNITS_BYTES] = {"", "", ""};
+	bool made = line->elements != ANALYSIS_UNKNOWN && line->elements;
+
+	return text_format("%s%s%s%s%s%s%s%s%s", line->open ? "  (" : "",
+		line->open ? units_count(text[0], line->open) : "",
+		line->open ? " never ended)" : "", made ? "  (" : "",
+		made ? units_count(text[1], line->elements) : "", made ? " elem)" : "",
+		line->off_ns ? "  (" : "", line->off_ns ? units_time(text[2], line->off_ns) : "",
+		line->off_ns ? " off)" : "");
+}
+
+static void print_line(const struct line *line, size_t width, size_t times, uint64_t whole_ns,
+	const struct terminal *terminal)
+{
+	char time[UNITS_BYTES], share[UNITS_BYTES];
+	size_t branches = text_width(line->branches);
+	SCOPED char *name = text_cut(line->name, width > branches + 4 ? width - branches : 4);
+	size_t used = branches + text_width(name);
+	bool ran = line->count || line->open || line->time_ns; /* on a thread */
+	units_time(time, ran ? line->time_ns : ANALYSIS_UNKNOWN);
+	bool has_share = whole_ns && ran && !line->on_device;
+	units_percent(share, has_share ? (double)line->time_ns / (double)whole_ns : -1);
+	if (line->on_device)
+		strcpy(share, "device");
+	size_t gap = width > used ? width - used : 0;
+	size_t pad = 8 > text_width(time) ? 8 - text_width(time) : 0;
+	fprintf(terminal->out, "%s%s%s%s%*s%*s%s%7s", line->branches,
+		terminal_style_begin(terminal, line->style), name,
+		terminal_style_end(terminal, line->style), (int)gap, "", (int)pad, "", time, share);
+	SCOPED char *often = times_of(line, terminal->utf8), *rest = rest_of(line);
+	int left = *rest ? (int)(times - text_width(often)) : 0;
+	if (times && (*often || *rest))
+		fprintf(terminal->out, "  %s%*s", often, left, "");
+	fprintf(terminal->out, "%s\n", rest);
+}
+
+/* ", 28ms of it off the CPU" */
+static char *part_text(uint64_t ns, const char *what)
+{
+	char time[UNITS_BYTES];
+	return ns ? text_format(", %s of it %s", units_time(time, ns), what) : text_copy("");
+}
+
+/* "step 33 of 64, 1 token" */
+static char *one_step_text(const struct tree_view *view, const struct call_tree *tree)
+{
+	const struct run_step *step = &view->run->steps[tree->step];
+	return text_format("step %u of %u, %llu token%s",
+		step_number(view->run, view->index, tree->step),
+		step_numbers(view->run, view->index), (unsigned long long)step->tokens,
+		step->tokens == 1 ? "" : "s");
+}
+
+/* "mean of 11 steps (of 64), 1 token" */
+static char *steps_text(const struct tree_view *view, const struct call_tree *tree)
+{
+	uint64_t tokens = tree_phase(view, tree)->tokens;
+	bool whole = tokens % tree->steps == 0;
+	return text_format("mean of %u steps (of %u), %.*f token%s", tree->steps,
+		step_numbers(view->run, view->index), whole ? 0 : 1, (double)tokens / tree->steps,
+		tokens == tree->steps ? "" : "s");
+}
+
+static char *heading(const struct tree_view *view, const struct call_tree *tree)
+{
+	char time[UNITS_BYTES];
+	SCOPED char *name = tree_name(tree, &tree->nodes[0]), *safe = text_safe(name);
+	SCOPED char *off = part_text(mean(tree, tree->nodes[0].off_ns), "off the CPU");
+	units_time(time, mean(tree, tree->nodes[0].time_ns));
+	if (!tree->steps)
+		return text_format("%s: %s in bricks%s", safe, time, off);
+	uint64_t after_ns = tree->steps > 1 ? mean(tree, tree_phase(view, tree)->after_ns)
+					    : view->times->steps[tree->step].after_ns;
+	SCOPED char *which = tree->steps > 1 ? steps_text(view, tree) : one_step_text(view, tree);
+	SCOPED char *after = part_text(after_ns, "after the evaluation");
+	return text_format("%s: %s, %s%s%s", safe, which, time, after, off);
+}
+
+/* Of the column that says how often; 0: there is none. */
+static size_t times_width(const struct lines *lines)
+{
+	size_t width = 0;
+	for (size_t i = 0; i < lines->list.count; i++) {
+		SCOPED char *often = times_of(&lines->list.items[i], lines->utf8);
+		width = text_width(often) > width ? text_width(often) : width;
+	}
+	return width;
+}
+
+static size_t name_width(const struct lines *lines, size_t times, const struct terminal *terminal)
+{
+	size_t width = 12, others = 0;
+	for (size_t i = 0; i < lines->list.count; i++) {
+		const struct line *line = &lines->list.items[i];
+		size_t name = text_width(line->branches) + text_width(line->name);
+		SCOPED char *text = rest_of(line);
+		size_t rest = 8 + 7 + (times ? 2 + times : 0) + text_width(text);
+		width = name > width ? name : width;
+		others = rest > others ? rest : others;
+	}
+	if (terminal->width && width + others > terminal->width)
+		width = terminal->width > others + 16 ? terminal->width - others : 16;
+	return width;
+}
+
+void tree_text(
+	const struct tree_view *view, const struct call_tree *tree, const struct terminal *terminal)
+{
+	struct lines lines = {.view = view, .tree = tree, .utf8 = terminal->utf8};
+	SCOPED char *title = heading(view, tree);
+	add_children(&lines, &tree->nodes[0], "", 0);
+	terminal_begin(terminal, STYLE_STRONG);
+	text_wrap(terminal->out, terminal->width ? terminal->width : SIZE_MAX / 2, 0, "", title);
+	terminal_end(terminal, STYLE_STRONG);
+	size_t times = times_width(&lines), width = name_width(&lines, times, terminal);
+	uint64_t whole_ns = mean(tree, tree->nodes[0].time_ns);
+	for (size_t i = 0; i < lines.list.count; i++) {
+		print_line(&lines.list.items[i], width, times, whole_ns, terminal);
+		free(lines.list.items[i].branches);
+		free(lines.list.items[i].name);
+	}
+	array_fini(&lines.list);
+	if (tree->threads) {
+		SCOPED char *note = text_format(
+			"On the thread that ran the step%s; %u other%s worked alongside.",
+			tree->steps > 1 ? "s" : "", tree->threads, tree->threads == 1 ? "" : "s");
+		terminal_print(terminal, STYLE_DIM, note);
+		fputc('\n', terminal->out);
+	}
+}
+
+static void put_kernel(json_t *object, const struct run_kernel *kernel)
+{
+	json_put_texts(object, kernel, name, backend);
+	json_put(object, "launched", json_text(text_kernel_kind(kernel->kind)));
+	json_put(object, "grid", json_sizes(kernel->grid));
+	json_put(object, "block", json_sizes(kernel->block));
+	json_put(object, "shared_bytes", json_number(kernel->shared_bytes));
+}
+
+static json_t *node_json(const struct tree_view *view, const struct call_tree *tree,
+	const struct call_node *node, unsigned depth)
+{
+	json_t *object = json_object(), *children = json_array();
+	SCOPED char *name = tree_name(tree, node);
+	json_put(object, "name", json_text(name));
+	json_put(object, "kind", json_text(call_kind_name(node->kind)));
+	json_put(object, "layer", node->layer >= 0 ? json_integer(node->layer) : json_null());
+	json_put_numbers(object, node, count, open, time_ns, self_ns);
+	bool known = run_off_cpu_is_known(tree->run, 0, UINT64_MAX) && node->kind != CALL_KERNEL;
+	uint64_t cpu_ns = node->time_ns > node->off_ns ? node->time_ns - node->off_ns : 0;
+	json_put(object, "cpu_ns", known ? json_number(cpu_ns) : json_null());
+	json_put(object, "off_ns", known ? json_number(node->off_ns) : json_null());
+	json_put_numbers(object, node, elements, bytes, flops);
+	for (uint32_t i = node->first; i != RUN_NONE; i = tree->nodes[i].next)
+		if (tree_shows(view, &tree->nodes[i], depth + 1))
+			json_add(children, node_json(view, tree, &tree->nodes[i], depth + 1));
+	if (node->kind == CALL_KERNEL)
+		put_kernel(object, &tree->run->kernels[node->kernel]);
+	json_put(object, "children", children);
+	return object;
+}
+
+static json_t *step_json(const struct tree_view *view, uint32_t number)
+{
+	const struct run_step *step = &view->run->steps[number];
+	const struct step_time *times = &view->times->steps[number];
+	json_t *object = json_object();
+	json_put(object, "number", json_number(step_number(view->run, view->index, number)));
+	json_put(object, "of", json_number(step_numbers(view->run, view->index)));
+	json_put(object, "phase", json_text(step_phase_name((int)step->phase)));
+	json_put(object, "tokens", json_number(step->tokens));
+	json_put(object, "begin_ns",
+		json_number(step->begin_ns > view->run->start_ns
+				    ? step->begin_ns - view->run->start_ns
+				    : 0));
+	json_put_numbers(object, times, span_ns, after_ns);
+	json_put(object, "total_ns", json_number(step_time_total_ns(times)));
+	json_put(object, "unattributed_ns", json_number(times->unattributed_ns));
+	return object;
+}
+
+/* The tree has the sums over them. */
+static json_t *steps_json(const struct tree_view *view, const struct call_tree *tree)
+{
+	const struct step_phase_times *phase = tree_phase(view, tree);
+	json_t *object = json_object();
+	json_put(object, "count", json_number(tree->steps));
+	json_put(object, "of", json_number(step_numbers(view->run, view->index)));
+	json_put(object, "phase",
+		json_text(step_phase_name((int)view->run->steps[tree->step].phase)));
+	json_put_numbers(object, phase, tokens, after_ns, total_ns, unattributed_ns);
+	return object;
+}
+
+void tree_json(
+	const struct tree_view *view, const struct call_tree *const *trees, size_t count, FILE *out)
+{
+	json_t *root = json_object(), *array = json_array();
+	json_put(root, "schema", json_text("brick/tree/1"));
+	for (size_t i = 0; i < count; i++) {
+		const struct call_tree *tree = trees[i];
+		json_t *object = json_object();
+		json_put(object, "step",
+			tree->steps == 1 ? step_json(view, tree->step) : json_null());
+		json_put(object, "steps", tree->steps > 1 ? steps_json(view, tree) : json_null());
+		json_put(object, "tid", json_number(view->run->lanes[tree->lane].tid));
+		json_put(object, "other_threads", json_number(tree->threads));
+		json_put(object, "tree", node_json(view, tree, &tree->nodes[0], 0));
+		json_add(array, object);
+	}
+	json_put(root, "trees", array);
+	json_print(root, out);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the forms of `brick tree` share. */
+/* Call trees: what their nodes are called, which are shown, and the forms of `brick tree`. Main
+ * thread. */
 #pragma once
 
 #include <stdio.h>
@@ -31,6 +32,3 @@ void tree_json(const struct tree_view *view, const struct call_tree *const *tree
 
 /* What a node is called: brick, "layer 3", operation and tensor. The caller frees; not yet safe. */
 char *tree_name(const struct call_tree *tree, const struct call_node *node);
-
-/* Whether a node is shown with this view. */
-int tree_shows(const struct tree_view *view, const struct call_node *node, unsigned depth);

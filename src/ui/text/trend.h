@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One part of a token over runs, for the forms of `brick history plot`. Main thread. */
+/* The answer of `brick history plot`, and its forms. Main thread. */
 #pragma once
 
 #include <stdint.h>

@@ -12,7 +12,7 @@
 #include "analysis/accounts/heatmap.h"
 #include "analysis/path/path.h"
 #include "analysis/roofline/roofline.h"
-#include "ui/text/report_view.h"
+#include "ui/text/report.h"
 
 /* Exact counts of the steps of a phase, from the statistics of the threads. */
 struct picture_steps {

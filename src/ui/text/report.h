@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the forms of a report share: the numbers, all computed before the first is printed. */
+/*
+ * A report: its numbers, all computed before the first is printed. One prefill among many decodes
+ * makes averages that fit neither, so there is one of each phase beside that of all. Main thread.
+ */
 #pragma once
 
-#include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
-#include "analysis/cost/distortion.h"
-#include "analysis/cost/losses.h"
 #include "analysis/accounts/presence.h"
 #include "analysis/accounts/summary.h"
-#include "ui/text/report_budget.h"
+#include "analysis/cost/distortion.h"
+#include "analysis/cost/losses.h"
+#include "analysis/roofline/roofline.h"
 #include "trace/run.h"
+#include "ui/text/report_budget.h"
 
-struct report_columns;
-struct roofline;
+struct report_columns; /* report_fields.h */
 
 struct report {
 	const struct run *run;
@@ -27,26 +29,9 @@ struct report {
 	const struct report_columns *columns; /* those that the user chose; NULL: the default */
 	/* The same of the steps of one phase, to be shown instead; NULL: all phases together. */
 	const struct report *apart[STEP_PHASES];
-	int is_apart;			 /* some of them are there */
+	bool is_apart;			 /* some of them are there */
 	const struct roofline *roofline; /* NULL: the machine's ceilings are not known */
 };
-
-void report_text(const struct report *report, FILE *out);
-
-/* Of it: coverage, devices, distortion, losses and notes, as plain lines of so many columns, where
- * no rows stand above them. */
-void report_trust_text(const struct report *report, size_t width, FILE *out);
-
-void report_csv(const struct report *report, FILE *out);
-
-/* A new reference. */
-json_t *report_to_json(const struct report *report);
-
-/*
- * What the fields are, and which are columns of a page's tables: { "fields": [ { "key", "title",
- * "type", "means" } ], "columns": { "bricks": [ keys ], ... } }. A new reference.
- */
-json_t *report_fields_to_json(void);
 
 /*
  * Fill in all of it, with all rows shown, in two parts around a walk that feeds others, too. phase:
@@ -72,17 +57,33 @@ size_t report_rests(const struct report *report, struct summary_row rows[REPORT_
 /* The lane that a row by thread or queue is of; else NULL. */
 const struct run_lane *report_lane(const struct report *report, const struct summary_row *row);
 
-/* Tokens of the steps that the wall time is of; 0: not known. */
-/* Of the row alone, where rows are steps or phases; else the same. */
+/* Tokens of the steps that the wall time is of; of the row alone, where rows are steps or phases.
+ * 0: not known. */
 uint64_t report_row_tokens(const struct report *report, const struct summary_row *row);
-
-/* "prefill", "decode", or NULL for all phases. */
-const char *report_phase_name(int phase);
 
 /* Speculative decoding: what all phases have of it. */
 struct step_phase_times report_drafts(const struct report *report);
 
 /* Tokens per second while steps of a phase ran; negative when unknown. */
 double report_tokens_per_s(const struct step_phase_times *times);
-/* From the first one's begin to the last one's end, with what lies between them. */
+
+/* The same from the first one's begin to the last one's end, with what lies between them. */
 double report_wall_tokens_per_s(const struct step_phase_times *times);
+
+/* A report, and one of each phase. */
+struct report_apart {
+	struct report all; /* whose `apart` leads to the others, where there are two phases */
+	struct report phases[STEP_PHASES];
+	struct ceilings *ceilings;
+	struct roofline *roofline; /* NULL: no ceilings are kept for the machine */
+};
+
+/* Phases in the order in which they are shown. */
+extern const enum step_phase report_phase_order[STEP_PHASES];
+
+/* phase: an enum step_phase, SUMMARY_ALL_PHASES for all together, or REPORT_PHASES_APART. Returns 0
+ * or -ENOMEM; report_apart_fini() in either case. */
+enum { REPORT_PHASES_APART = SUMMARY_ALL_PHASES - 1 };
+int report_apart_measure(
+	struct report_apart *apart, const struct run *run, enum summary_by by, int phase);
+void report_apart_fini(struct report_apart *apart);

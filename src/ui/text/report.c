@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The numbers of a report, computed before the first is printed, and what all of its forms call
- * things.
+ * The numbers of a report, all computed before the first is printed, in one pass over the samples;
+ * and what all of its forms call things.
  */
-#include "ui/text/report_view.h"
+#include "ui/text/report.h"
+
+#include <stdbool.h>
+#include <string.h>
 
 #include "analysis/accounts/unknown.h"
+#include "analysis/accounts/walk.h"
 #include "base/members.h"
+#include "ui/text/ceilings_view.h"
 #include "ui/text/text.h"
 
 char *report_sources(const struct report *report, uint32_t sources)
@@ -38,6 +43,16 @@ const char *report_backend(const struct report *report, const struct summary_row
 	if (!row->on_device)
 		return "cpu";
 	return row->backend ? row->backend : run_note_find(report->run, "backend");
+}
+
+const struct run_lane *report_lane(const struct report *report, const struct summary_row *row)
+{
+	const struct summary *summary = report->summary;
+	if (summary->by == SUMMARY_BY_THREAD)
+		return &report->run->lanes[row->id];
+	if (summary->by == SUMMARY_BY_QUEUE)
+		return &report->run->lanes[summary->queues.queues[row->id].lane];
+	return NULL;
 }
 
 static struct summary_row rest_row(const struct summary *summary, char *name, uint64_t ns)
@@ -85,11 +100,6 @@ uint64_t report_row_tokens(const struct report *report, const struct summary_row
 	return report_tokens(report);
 }
 
-const char *report_phase_name(int phase)
-{
-	return step_phase_name(phase);
-}
-
 struct step_phase_times report_drafts(const struct report *report)
 {
 	struct step_phase_times sum = {0};
@@ -130,4 +140,74 @@ void report_complete(struct report *report)
 	for (int each = 0; each < STEP_PHASES; each++)
 		distortion_estimate(&report->phases[each], summary, each);
 	report->shown = summary->row_count;
+}
+
+const enum step_phase report_phase_order[STEP_PHASES] = {
+	STEP_DECODE, STEP_MIXED, STEP_PREFILL, STEP_WARM_UP};
+
+/* Rows by phase are apart already; one phase is, too. */
+static bool wants_apart(
+	const struct run *run, const struct step_index *index, enum summary_by by, int phase)
+{
+	int phases = 0;
+	for (int p = 0; p < STEP_WARM_UP; p++)
+		phases += step_phase_ended(run, index, p);
+	return phase == REPORT_PHASES_APART && by != SUMMARY_BY_PHASE && by != SUMMARY_BY_STEP &&
+	       phases > 1;
+}
+
+static int join(
+	struct report_apart *apart, struct walk *walk, enum summary_by by, int phase, bool divided)
+{
+	int rc = report_join(
+		&apart->all, walk, by, phase == REPORT_PHASES_APART ? SUMMARY_ALL_PHASES : phase);
+
+	for (int p = 0; rc == 0 && divided && p < STEP_PHASES; p++)
+		if (step_phase_ended(walk->run, walk->index, p)) {
+			rc = report_join(&apart->phases[p], walk, by, p);
+			if (rc == 0)
+				summary_take(apart->all.summary, apart->phases[p].summary);
+		}
+	apart->ceilings = ceilings_kept(walk->run->host, walk->run->cpu, NULL);
+	if (rc == 0 && apart->ceilings)
+		rc = roofline_create_in(&apart->roofline, walk, apart->ceilings);
+	return rc;
+}
+
+int report_apart_measure(
+	struct report_apart *apart, const struct run *run, enum summary_by by, int phase)
+{
+	SCOPED_BY(step_index_fini) struct step_index index;
+	struct walk walk;
+	int rc = step_index_init(&index, run);
+	bool divided = rc == 0 && wants_apart(run, &index, by, phase);
+
+	memset(apart, 0, sizeof(*apart));
+	walk_init(&walk, run, &index);
+	if (rc == 0)
+		rc = join(apart, &walk, by, phase, divided);
+	if (rc == 0)
+		rc = walk_run(&walk);
+	if (rc < 0)
+		return rc;
+	report_complete(&apart->all);
+	apart->all.roofline = apart->roofline;
+	apart->all.is_apart = divided;
+	for (int p = 0; p < STEP_PHASES; p++) {
+		if (!apart->phases[p].summary)
+			continue;
+		report_complete(&apart->phases[p]);
+		apart->phases[p].roofline = apart->roofline;
+		apart->all.apart[p] = &apart->phases[p];
+	}
+	return 0;
+}
+
+void report_apart_fini(struct report_apart *apart)
+{
+	summary_destroy(apart->all.summary);
+	for (int phase = 0; phase < STEP_PHASES; phase++)
+		summary_destroy(apart->phases[phase].summary);
+	roofline_destroy(apart->roofline);
+	ceilings_destroy(apart->ceilings);
 }

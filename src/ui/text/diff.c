@@ -1,15 +1,131 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A comparison for people: what is compared and in what it is unfair, then each phase as a sentence
- * whose parts add up, the verdict, and tables. Called by `brick diff`.
+ * whose parts add up, the verdict, and tables of parts and kernels. And as JSON, schema
+ * brick/diff/1: times in ns a token; effects, bounds and points are ratios less 1, null where they
+ * are not known.
  */
+#include "ui/text/diff.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/text/diff.h"
-#include "ui/text/text.h"
+#include "analysis/accounts/summary.h"
+#include "ui/text/json_out.h"
 #include "ui/text/terminal.h"
+#include "ui/text/text.h"
+#include "ui/text/text_table.h"
+
+enum { COLUMNS = 7 };
+
+static void add_value(struct table *table, double ns)
+{
+	/* A brick may take less than a ns of a token. */
+	if (ns > 0 && ns < 9.95)
+		table_format(table, "%.1fns", ns);
+	else
+		table_time(table, (uint64_t)(ns + 0.5));
+}
+
+static void add_change(struct table *table, double share)
+{
+	table_format(table, isfinite(share) ? "%+.1f%%" : "-", 100 * share);
+}
+
+static bool says_what_it_sees(const struct compare_row *row)
+{
+	return row->verdict == COMPARE_UNSURE && isfinite(row->detectable) && row->detectable < 10;
+}
+
+static void add_verdict(struct table *table, const struct compare *c, const struct compare_row *row)
+{
+	if (row->verdict == COMPARE_SAME)
+		table_format(table, "same within %.3g%%", 100 * c->threshold);
+	else if (says_what_it_sees(row))
+		table_format(table, "not enough data (sees %.1f%%)", 100 * row->detectable);
+	else
+		table_cell(table, compare_verdict_name(row->verdict));
+}
+
+static void add(struct table *table, const struct compare *c, const struct compare_row *row)
+{
+	bool has_bounds = isfinite(row->low) && isfinite(row->high) && !isnan(row->effect);
+	enum terminal_style style = row->verdict == COMPARE_SLOWER   ? STYLE_BAD
+				    : row->verdict == COMPARE_FASTER ? STYLE_GOOD
+				    : row->verdict == COMPARE_UNSURE ? STYLE_DIM
+								     : STYLE_PLAIN;
+
+	table_row(table, style);
+	table_cell(table, row->name);
+	add_value(table, row->a);
+	add_value(table, row->b);
+	add_change(table, row->effect);
+	table_format(table, has_bounds ? "%+.1f..%+.1f" : "-", 100 * row->low, 100 * row->high);
+	add_change(table, row->points);
+	add_verdict(table, c, row);
+}
+
+static bool has_verdict(const struct compare_row *row)
+{
+	return row->verdict != COMPARE_UNSURE && row->verdict != COMPARE_SAME;
+}
+
+static bool belongs(const struct compare_row *row, int phase, bool kernels)
+{
+	return row->name && row->phase == phase && (row->kind == COMPARE_KERNEL) == kernels;
+}
+
+/* What got slower or faster or stands on one side is shown before what only weighs much. */
+static void print_table(
+	const struct diff_view *view, const struct terminal *terminal, int phase, bool kernels)
+{
+	const struct table_column columns[COLUMNS] = {
+		{kernels			       ? "KERNEL"
+			: view->by == SUMMARY_BY_LAYER ? "LAYER"
+						       : "BRICK",
+			1, 0},
+		{"A", 0, 2}, {"B", 0, 2}, {"EFFECT", 0, 0}, {"95%", 0, 1}, {"POINTS", 0, 1},
+		{"VERDICT", 1, 0}};
+	const struct compare *c = view->compare;
+	SCOPED_TO(table_destroy) struct table *table = table_create(columns, COLUMNS);
+	size_t shown = 0, left = 0;
+
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < c->row_count; i++) {
+			const struct compare_row *row = &c->rows[i];
+			if (!belongs(row, phase, kernels) || has_verdict(row) != !pass)
+				continue;
+			if (view->all || shown < view->top) {
+				add(table, c, row);
+				shown++;
+			} else {
+				left++;
+			}
+		}
+	if (shown) {
+		fprintf(terminal->out, "\n%s, a token\n", step_phase_name(phase));
+		table_hide_empty(table);
+		table_print(table, terminal);
+	}
+	if (left)
+		fprintf(terminal->out, "%zu more with --all\n", left);
+}
+
+void diff_rows(const struct diff_view *view, const struct terminal *terminal)
+{
+	for (int phase = STEP_PHASES - 1; phase >= 0; phase--) {
+		print_table(view, terminal, phase, false);
+		print_table(view, terminal, phase, true);
+	}
+	for (size_t i = 0; i < view->compare->row_count; i++)
+		if (view->compare->rows[i].name && says_what_it_sees(&view->compare->rows[i])) {
+			terminal_print(terminal, STYLE_DIM,
+				"sees: the smallest effect that four of five such comparisons "
+				"would find\n");
+			return;
+		}
+}
 
 enum { LABEL = 13, PARTS = 6, NAME = 64 };
 
@@ -275,4 +391,119 @@ void diff_measures(const struct diff_view *view, FILE *out)
 	print_whole(&p);
 	diff_rows(view, &terminal);
 	fputc('\n', out);
+}
+
+static json_t *row_json(const struct compare_row *row)
+{
+	json_t *object = json_object();
+
+	if (row->name)
+		json_put(object, "name", json_text(row->name));
+	json_put(object, "verdict", json_text(compare_verdict_name(row->verdict)));
+	json_put(object, "a_ns", json_signed(row->a));
+	json_put(object, "b_ns", json_signed(row->b));
+	json_put_signed(object, row, effect, low, high, p, detectable);
+	if (row->name && row->kind != COMPARE_KERNEL)
+		json_put(object, "points", json_signed(row->points));
+	return object;
+}
+
+static json_t *rate_json(const struct compare_row *row)
+{
+	json_t *object = row_json(row);
+
+	json_put(object, "a_tokens_per_s", json_rate(1e9 / row->a));
+	json_put(object, "b_tokens_per_s", json_rate(1e9 / row->b));
+	return object;
+}
+
+static json_t *rows_json(const struct compare *c, int phase, bool kernels)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < c->row_count; i++) {
+		const struct compare_row *row = &c->rows[i];
+		if (row->name && row->phase == phase && (row->kind == COMPARE_KERNEL) == kernels)
+			json_add(array, row_json(row));
+	}
+	return array;
+}
+
+static json_t *phase_json(const struct diff_view *view, int phase)
+{
+	const struct compare *c = view->compare;
+	const struct compare_phase *p = &c->phases[phase];
+	json_t *object = json_object();
+
+	json_put(object, "blocks_a", json_number(p->in_a));
+	json_put(object, "blocks_b", json_number(p->in_b));
+	json_put(object, "steps", p->steps ? json_number(p->steps) : json_null());
+	json_put(object, "rate", rate_json(compare_find(c, phase, COMPARE_RATE)));
+	json_put(object, "time", row_json(compare_find(c, phase, COMPARE_TIME)));
+	json_put(object, summary_by_plural(view->by), rows_json(c, phase, false));
+	json_put(object, "residual", json_signed(p->residual));
+	json_put(object, "kernels", rows_json(c, phase, true));
+	return object;
+}
+
+static json_t *side_json(const struct diff_origin *list, size_t count)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < count; i++) {
+		json_t *object = json_object();
+		json_put(object, "path", json_text(list[i].path));
+		json_put(object, "command", json_text(list[i].command));
+		json_put(object, "start_unix_ns", json_number(list[i].start_unix_ns));
+		json_put(object, "steps", json_number(list[i].steps));
+		json_add(array, object);
+	}
+	return array;
+}
+
+static json_t *differences_json(const struct diff_origins *o)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < o->differences.count; i++) {
+		const struct diff_difference *d = &o->differences.items[i];
+		json_t *object = json_object();
+		json_put(object, "unfair", json_boolean(d->unfair));
+		json_put(object, "key", json_text(d->key));
+		json_put(object, d->key ? "a" : "text", json_text(d->a));
+		if (d->key)
+			json_put(object, "b", json_text(d->b));
+		json_add(array, object);
+	}
+	return array;
+}
+
+json_t *diff_to_json(const struct diff_view *view)
+{
+	const struct compare *c = view->compare;
+	const struct compare_row *ttft = compare_find(c, -1, COMPARE_TTFT);
+	json_t *root = json_object(), *phases = json_object();
+
+	json_put(root, "schema", json_text("brick/diff/1"));
+	json_put(root, "basis", json_text(summary_basis_name(view->compare->basis)));
+	json_put(root, "verdict", json_text(compare_verdict_name(c->verdict)));
+	json_put(root, "threshold", json_signed(c->threshold));
+	json_put(root, "floor", json_signed(view->floor > 0 ? view->floor : NAN));
+	json_put(root, "unit",
+		json_text(c->unit == COMPARE_RECORDINGS ? "recordings" : "stretches"));
+	json_put(root, "a", side_json(view->origins->list, view->origins->in_a));
+	json_put(root, "b",
+		side_json(view->origins->list + view->origins->in_a, view->origins->in_b));
+	json_put(root, "differences", differences_json(view->origins));
+	json_put(root, "ttft", ttft ? row_json(ttft) : json_null());
+	for (int phase = 0; phase < STEP_PHASES; phase++)
+		if (c->phases[phase].in_a)
+			json_put(phases, step_phase_name(phase), phase_json(view, phase));
+	json_put(root, "phases", phases);
+	return root;
+}
+
+void diff_json(const struct diff_view *view, FILE *out)
+{
+	json_print(diff_to_json(view), out);
 }

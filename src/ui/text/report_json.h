@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A report for programs: JSON and CSV. Main thread. */
+#pragma once
+
+#include <jansson.h>
+#include <stdio.h>
+#include "ui/text/report.h"
+
+/* A new reference. */
+json_t *report_to_json(const struct report *report);
+
+/*
+ * What the fields are, and which are columns of a page's tables: { "fields": [ { "key", "title",
+ * "type", "means" } ], "columns": { "bricks": [ keys ], ... } }. A new reference.
+ */
+json_t *report_fields_to_json(void);
+
+void report_csv(const struct report *report, FILE *out);
