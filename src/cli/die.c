@@ -44,11 +44,6 @@ void *xcalloc(size_t n, size_t size)
 	return check(calloc(n ? n : 1, size ? size : 1));
 }
 
-void *xgrow(void *items, size_t *capacity, size_t wanted, size_t bytes)
-{
-	return check(array_grow(items, capacity, wanted, bytes));
-}
-
 char *xstrdup(const char *s)
 {
 	return check(strdup(s));

@@ -5,8 +5,15 @@
  */
 #pragma once
 
-#include "ui/text/exit_code.h"
 #include "ui/text/text.h"
+
+enum cli_exit {
+	CLI_DONE = 0,
+	CLI_GATE = 1,	/* a gate failed: regression, divergence, budget, coverage */
+	CLI_USAGE = 2,	/* wrong usage */
+	CLI_INPUT = 3,	/* bad input file */
+	CLI_SYSTEM = 4, /* the system lacks something, or writing failed */
+};
 
 /* Print and end the program with an exit code. */
 void die(int code, const char *format, ...) BRICK_PRINTF(2, 3) __attribute__((noreturn));
@@ -19,7 +26,6 @@ void die_usage(const char *command, const char *format, ...) BRICK_PRINTF(2, 3)
 
 /* None of these returns NULL; the caller frees (SCOPED). */
 void *xcalloc(size_t n, size_t size);
-void *xgrow(void *items, size_t *capacity, size_t wanted, size_t bytes);
 char *xstrdup(const char *s);
 char *xasprintf(const char *format, ...) BRICK_PRINTF(1, 2);
 

@@ -9,7 +9,8 @@
 
 #include "analysis/cost/losses.h"
 #include "ui/text/json_out.h"
-#include "ui/text/paragraph.h"
+#include "ui/text/terminal.h"
+#include "ui/text/text.h"
 #include "ui/text/step_number.h"
 
 enum { LABEL = 11 };

@@ -8,6 +8,7 @@
 
 #include "base/clock_ns.h"
 #include "ui/text/json_out.h"
+#include "ui/text/report_json.h"
 #include "ui/text/text.h"
 
 static volatile sig_atomic_t stop;

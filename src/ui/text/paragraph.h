@@ -1,3 +1,0 @@
-#pragma once
-#include "ui/text/terminal.h"
-#include "ui/text/text.h"
