@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "attach/common/newest_numbers.h"
 #include "attach/cuda/cuda_launches.h"
-#include "attach/cuda/nodes.h"
-#include "attach/cuda/stream_tail.h"
+#include "attach/cuda/cuda_graphs.h"
 
 static const struct brick_launch_owner *work; /* of the last one that was taken */
 
@@ -218,13 +218,17 @@ static void many_executable_graphs(void **state)
 	assert_int_equal(nodes_exec_records(&execs[7]), 0);
 }
 
+static struct newest_number places[512];
+static struct newest_numbers newest = NEWEST_NUMBERS(places);
+#define KEY(handle) ((uintptr_t)(handle))
+
 /* The sum of the last launches' numbers. */
 static uint64_t tails(cuda_handle context)
 {
 	struct brick__waits waits = {.count = 0};
 	uint64_t sum = 0;
 
-	stream_tail_context(context, &waits);
+	newest_numbers_waits(&newest, KEY(context), &waits);
 	for (uint32_t i = 0; i < waits.count; i++)
 		sum += waits.numbers[i];
 	return sum;
@@ -236,21 +240,21 @@ static void last_launches(void **state)
 	const cuda_handle a = (cuda_handle)0x1000, b = (cuda_handle)0x2000;
 
 	assert_int_equal(tails(a), 0);
-	stream_tail_set(a, b, 5);
-	stream_tail_set(a, NULL, 6);
+	newest_numbers_set(&newest, KEY(a), KEY(b), 5);
+	newest_numbers_set(&newest, KEY(a), KEY(NULL), 6);
 	assert_int_equal(tails(a), 5 + 6); /* of both streams */
-	assert_int_equal(stream_tail_get(a, NULL), 6);
-	assert_int_equal(stream_tail_get(a, b), 5);
-	assert_int_equal(stream_tail_get(b, b), 0);
-	stream_tail_forget(a, b);
-	assert_int_equal(stream_tail_get(a, b), 0);
+	assert_int_equal(newest_numbers_get(&newest, KEY(a), KEY(NULL)), 6);
+	assert_int_equal(newest_numbers_get(&newest, KEY(a), KEY(b)), 5);
+	assert_int_equal(newest_numbers_get(&newest, KEY(b), KEY(b)), 0);
+	newest_numbers_forget(&newest, KEY(a), KEY(b));
+	assert_int_equal(newest_numbers_get(&newest, KEY(a), KEY(b)), 0);
 	assert_int_equal(tails(a), 6);
-	stream_tail_set(b, b, 7);
-	stream_tail_forget_context(a);
+	newest_numbers_set(&newest, KEY(b), KEY(b), 7);
+	newest_numbers_forget_all(&newest, KEY(a));
 	assert_int_equal(tails(a), 0);
-	assert_int_equal(stream_tail_get(a, NULL), 0);
+	assert_int_equal(newest_numbers_get(&newest, KEY(a), KEY(NULL)), 0);
 	assert_int_equal(tails(b), 7);
-	assert_int_equal(stream_tail_get(b, b), 7);
+	assert_int_equal(newest_numbers_get(&newest, KEY(b), KEY(b)), 7);
 }
 
 int main(void)

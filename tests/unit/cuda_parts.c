@@ -15,10 +15,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include "attach/cuda/cubin.h"
 #include "attach/cuda/modules.h"
-#include "attach/cuda/graph_places.h"
-#include "attach/cuda/nodes.h"
+#include "attach/cuda/cuda_graphs.h"
 
 /* An ELF file whose first section is the table of names, and a section per kernel. */
 static size_t make_cubin(unsigned char *out, size_t capacity, const char *const *kernels, int count)

@@ -11,8 +11,7 @@
 #include <pthread.h>
 #include <string.h>
 #include "attach/cuda/call_names.h"
-#include "attach/cuda/cuda_events.h"
-#include "attach/cuda/excluded.h"
+#include "attach/cuda/cuda_streams.h"
 
 void brick_cuda_exclude(void *context, void *stream, void *owner);
 void brick_cuda_include(void *owner);

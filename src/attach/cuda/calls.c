@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is done at CUPTI's callbacks (calls.h). A call inside of another that launches, as the
- * runtime's are built on the driver's, belongs to the outer one. The program's errno is kept.
+ * A call inside of another that launches, as the runtime's are built on the driver's, belongs to
+ * the outer one. The program's errno is kept.
  */
 #include "attach/cuda/calls.h"
 
 #include <errno.h>
 #include "attach/cuda/call_names.h"
 #include "attach/cuda/cupti.h"
-#include "attach/cuda/cuda_events.h"
-#include "attach/cuda/stream_tail.h"
-#include "attach/cuda/graph_calls.h"
+#include "attach/common/newest_numbers.h"
+#include "attach/cuda/cuda_graphs.h"
+#include "attach/cuda/cuda_streams.h"
 #include "attach/cuda/cuda_launches.h"
 #include "attach/cuda/modules.h"
-#include "attach/cuda/nodes.h"
-#include "attach/cuda/excluded.h"
 #include "base/scope.h"
 #include "brick/attach.h"
 #include "brick/clock.h"
@@ -26,6 +24,11 @@ enum { MAX_IDS = 1536, HOOK_PERIOD = 64, FIRST_HOOK = 16 };
 
 static struct call_shape shapes[2][MAX_IDS]; /* by domain and id */
 static uint32_t stopped;
+
+/* The last command of each stream of a context, for what waits for them. */
+static struct newest_number tail_places[512];
+static struct newest_numbers tails = NEWEST_NUMBERS(tail_places);
+#define KEY(handle) ((uintptr_t)(handle))
 
 /* What a thread is in the middle of. */
 struct call_thread {
@@ -182,7 +185,8 @@ static void launched(const struct call_shape *shape, const struct cupti_call *ca
 	}
 	launches_end(call->correlation, &t->launch);
 	if (stream)
-		stream_tail_set(call->context, stream, t->launch.number + t->numbers - 1);
+		newest_numbers_set(
+			&tails, KEY(call->context), KEY(stream), t->launch.number + t->numbers - 1);
 }
 
 static void launch_exit(const struct call_shape *shape, const struct cupti_call *call)
@@ -214,9 +218,10 @@ static void wait_enter(const struct call_shape *shape, const struct cupti_call *
 	call_thread.wait_begin = brick_enabled() ? brick_ticks() : 0;
 	waits->count = 0;
 	if (shape->kind == CALL_WAIT_STREAM && stream)
-		brick__waits_add(waits, stream_tail_get(call->context, stream));
+		brick__waits_add(
+			waits, newest_numbers_get(&tails, KEY(call->context), KEY(stream)));
 	else if (shape->kind == CALL_WAIT_CONTEXT)
-		stream_tail_context(call->context, waits);
+		newest_numbers_waits(&tails, KEY(call->context), waits);
 	else if (shape->kind == CALL_WAIT_EVENT && event)
 		brick__waits_add(waits, events_number(event->event));
 }
@@ -241,7 +246,7 @@ static void order_exit(const struct call_shape *shape, const struct cupti_call *
 		graph_calls_count(GRAPH_CAPTURED, has_failed(call));
 	if (shape->kind == CALL_EVENT)
 		events_recorded(call->context, record->event, stream,
-			stream_tail_get(call->context, stream));
+			newest_numbers_get(&tails, KEY(call->context), KEY(stream)));
 	else if (shape->kind == CALL_AFTER_EVENT)
 		events_waited(call->context, stream, wait->event);
 	else if (shape->kind == CALL_CAPTURE)
@@ -260,7 +265,7 @@ static void context_gone(const struct cupti_call *call)
 	if (!gone || !gone->context || has_failed(call))
 		return;
 	excluded_forget(gone->context);
-	stream_tail_forget_context(gone->context);
+	newest_numbers_forget_all(&tails, KEY(gone->context));
 	events_forget_context(gone->context);
 }
 
@@ -272,7 +277,7 @@ static void stream_goes(const struct call_shape *shape, const struct cupti_call 
 		return;
 	events_forget_stream(stream);
 	excluded_forget(stream);
-	stream_tail_forget(call->context, stream);
+	newest_numbers_forget(&tails, KEY(call->context), KEY(stream));
 }
 
 /* How many records a launch of it brings is not known any more. */

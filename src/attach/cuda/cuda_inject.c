@@ -13,18 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "attach/cuda/cupti_abi_check.h"
-#include "attach/cuda/buffers.h"
 #include "attach/cuda/calls.h"
 #include "attach/cuda/cupti.h"
-#include "attach/cuda/graph_calls.h"
+#include "attach/cuda/cuda_graphs.h"
 #include "attach/cuda/host_clock.h"
 #include "attach/cuda/cuda_records.h"
-#include "attach/cuda/reorder.h"
 #include "attach/common/helper_cpu.h"
 #include "base/clock_ns.h"
 #include "base/scope.h"
 #include "base/thread_start.h"
+#include "brick/abi/attacher.h"
 #include "brick/attach.h"
 #include "brick/session.h"
 
@@ -38,24 +36,6 @@ static struct {
 	pthread_t flusher;
 	int runs, ends, is_child;
 } inject = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
-
-/* ---- buffers ---- */
-
-static void request(uint8_t **buffer, size_t *bytes, size_t *most_records)
-{
-	KEEP_ERRNO();
-
-	*buffer = buffers_take(bytes);
-	*most_records = 0; /* as many as it holds */
-}
-
-static void complete(
-	cuda_handle context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid)
-{
-	KEEP_ERRNO();
-
-	records_buffer(context, stream, buffer, valid <= bytes ? valid : bytes);
-}
 
 /* ---- delivery ---- */
 
@@ -205,7 +185,7 @@ static int enable_records(void)
 	/* one of its own for each thread would come when that is full, seconds late */
 	set_attribute(CUPTI_BUFFERS_PER_THREAD, 0);
 	host_clock_offer();
-	int result = cupti.register_callbacks(request, complete);
+	int result = cupti.register_callbacks(records_request, records_complete);
 	if (result != CUPTI_FINE) {
 		refuse("cuptiActivityRegisterCallbacks: %s (%d)", cupti_text(result), result);
 		return result;
@@ -268,10 +248,8 @@ static int open_and_subscribe(void)
 /* 0, or why not: negative, or a result of CUPTI's. The recording has been told. */
 static int start_tracing(void)
 {
-	int result = buffers_prepare();
+	int result = records_prepare();
 
-	if (!result)
-		result = reorder_prepare();
 	if (result) {
 		refuse("no memory for buffers");
 		return result;
@@ -350,4 +328,21 @@ int InitializeInjection(void)
 	if (brick_thread_ready() == 0)
 		pthread_once(&once, start);
 	return 1;
+}
+
+/* What this library says of itself to `brick doctor`: whether there is a CUPTI to trace with. */
+BRICK_API int brick_attacher_check(char *text, size_t bytes)
+{
+	uint32_t version = 0;
+	char why[512];
+	int error = cupti_open(why, sizeof why);
+
+	if (error) {
+		snprintf(text, bytes, "kernels of CUDA programs cannot be traced: %s", why);
+		return error;
+	}
+	cupti.version(&version);
+	snprintf(text, bytes, "CUDA programs are traced through %s (API version %u)", cupti.path,
+		version);
+	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cache from what a record says to the registered kernel (kernels.h). CUPTI gives all records of
+ * A cache from what a record says to the registered kernel . CUPTI gives all records of
  * a function the same name, at the same address; its text is compared all the same, since a module
  * may be gone and another be there.
  */

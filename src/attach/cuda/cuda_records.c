@@ -1,28 +1,303 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From records to held commands (records.h). A record that never got its times is not given any:
- * it is counted as dropped.
+ * A record that never got its times is not given any: it is counted as dropped. Records arrive in
+ * any order, and a queue's commands must be recorded in the order of their begins: they are held
+ * back until none can come any more that began earlier.
  */
 #include "attach/cuda/cuda_records.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
-#include "attach/cuda/buffers.h"
-#include "attach/cuda/cupti.h"
-#include "attach/cuda/host_clock.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "attach/common/helper_cpu.h"
+#include "attach/cuda/cuda_graphs.h"
 #include "attach/cuda/cuda_kernels.h"
 #include "attach/cuda/cuda_launches.h"
-#include "attach/cuda/nodes.h"
-#include "attach/cuda/reorder.h"
-#include "attach/cuda/streams.h"
-#include "attach/common/helper_cpu.h"
+#include "attach/cuda/cuda_streams.h"
+#include "attach/cuda/cupti.h"
+#include "attach/cuda/host_clock.h"
 #include "base/scope.h"
 #include "brick/clock.h"
+#include "brick/probe.h"
+#include "brick/queue.h"
 
-/* A call that ended so long ago and has no record yet is not waited for (launches.h). */
-enum { PATIENCE_S = 2 };
-/* Records by which it is decided whether ids are missing: at least, and at most. */
-enum { FIRST_RECORDS = 16, MAX_FIRST_RECORDS = 1000 };
+enum {
+	BUFFER_BYTES = 1 << 18, /* delivered when it is full, or at a flush when all is complete */
+	READY_BUFFERS = 16,
+	MAX_BUFFERS = 256, /* when all are out CUPTI drops records, and counts them */
+	MAX_STREAMS = 768, /* further ones share a queue */
+	MAX_HELD = 1 << 16,
+	PATIENCE_S = 2, /* a call that ended so long ago and has no record yet is not waited for */
+	FIRST_RECORDS = 16,	  /* by which it is decided whether ids are missing: at least, */
+	MAX_FIRST_RECORDS = 1000, /* and at most */
+};
+
+/*
+ * ---- buffers that CUPTI fills ----
+ * They are taken on the program's own threads, so they are there before they are asked for, and
+ * cleared when they come back and not when they are handed out. Any thread.
+ */
+
+static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint8_t *ready[MAX_BUFFERS];
+static uint32_t ready_count, made_count;
+
+/* Anonymous memory is zero; writing to each page now keeps page faults off the program's calls. */
+static uint8_t *make(int touch)
+{
+	uint8_t *buffer = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | (touch ? MAP_POPULATE : 0), -1, 0);
+	return buffer == MAP_FAILED ? NULL : buffer;
+}
+
+static int prepare_buffers(void)
+{
+	while (made_count < READY_BUFFERS) {
+		uint8_t *buffer = make(1);
+		if (!buffer)
+			return -ENOMEM;
+		ready[ready_count++] = buffer;
+		made_count++;
+	}
+	return 0;
+}
+
+static uint8_t *take_buffer(size_t *bytes)
+{
+	uint8_t *buffer = NULL;
+
+	pthread_mutex_lock(&pool_lock);
+	if (ready_count)
+		buffer = ready[--ready_count];
+	else if (made_count < MAX_BUFFERS && (buffer = make(0)))
+		made_count++;
+	pthread_mutex_unlock(&pool_lock);
+	*bytes = buffer ? BUFFER_BYTES : 0;
+	return buffer;
+}
+
+static void give_buffer(uint8_t *buffer, size_t used)
+{
+	if (!buffer)
+		return;
+	memset(buffer, 0, used < BUFFER_BYTES ? used : BUFFER_BYTES);
+	HOLD(&pool_lock);
+	if (ready_count < MAX_BUFFERS)
+		ready[ready_count++] = buffer;
+}
+
+/*
+ * ---- a queue for each stream that records name ----
+ * Programs that overlap kernels of one stream (dependent launches, branches of a graph) are why all
+ * of them are out-of-order queues. The table is searched from where it ended.
+ */
+
+struct stream {
+	uint32_t device, context, stream;
+	struct brick_queue *queue;
+};
+
+static struct stream streams[MAX_STREAMS];
+static uint32_t stream_count, last_stream;
+static struct brick_queue *shared;
+
+static struct brick_queue *create_queue(const char *name)
+{
+	struct brick_queue_options options = BRICK_QUEUE_OPTIONS_INIT;
+	struct brick_queue *queue = NULL;
+
+	options.name = name;
+	options.backend = "cuda";
+	options.flags = BRICK_QUEUE_OUT_OF_ORDER;
+	return brick_queue_create(&queue, &options) ? NULL : queue;
+}
+
+static struct brick_queue *add_stream(uint32_t device, uint32_t context, uint32_t stream)
+{
+	char name[64];
+
+	snprintf(name, sizeof name, "CUDA device %u context %u stream %u", device, context, stream);
+	struct brick_queue *queue = create_queue(name);
+	if (queue) {
+		last_stream = stream_count;
+		streams[stream_count++] = (struct stream){device, context, stream, queue};
+	}
+	return queue;
+}
+
+static struct brick_queue *queue_of(uint32_t device, uint32_t context, uint32_t stream)
+{
+	for (uint32_t i = 0; i < stream_count; i++) {
+		const struct stream *s = &streams[(last_stream + i) % stream_count];
+		if (s->stream != stream || s->context != context || s->device != device)
+			continue;
+		last_stream = (last_stream + i) % stream_count;
+		return s->queue;
+	}
+	if (stream_count < MAX_STREAMS)
+		return add_stream(device, context, stream);
+	if (!shared)
+		shared = create_queue("CUDA, all further streams");
+	return shared;
+}
+
+/*
+ * ---- held commands: a heap by begin ----
+ * When it is full the earliest go out, whatever may still come: then the queue's own ledger shows
+ * what did not fit.
+ */
+
+/* A command whose record has come. */
+struct held_command {
+	uint64_t begin, end;	    /* on CUPTI's clock */
+	uint64_t queued, submitted; /* likewise; 0: not known */
+	struct brick_queue *queue;
+	uint64_t bytes, graph_node;
+	uint32_t correlation, kernel;
+};
+
+/* Commands recorded; those of which the launch or the node was not known; those that came too late
+ * for order. */
+static struct {
+	uint64_t recorded, without_launch, without_node, refused;
+} counts;
+
+static struct held_command *heap;
+static uint32_t held_count;
+
+static int prepare_heap(void)
+{
+	heap = calloc(MAX_HELD, sizeof *heap);
+	return heap ? 0 : -ENOMEM;
+}
+
+static void swap(uint32_t a, uint32_t b)
+{
+	struct held_command other = heap[a];
+	heap[a] = heap[b];
+	heap[b] = other;
+}
+
+static void rise(uint32_t i)
+{
+	for (; i && heap[i].begin < heap[(i - 1) / 2].begin; i = (i - 1) / 2)
+		swap(i, (i - 1) / 2);
+}
+
+static void sink(uint32_t i)
+{
+	for (;;) {
+		uint32_t least = i, left = 2 * i + 1, right = left + 1;
+		if (left < held_count && heap[left].begin < heap[least].begin)
+			least = left;
+		if (right < held_count && heap[right].begin < heap[least].begin)
+			least = right;
+		if (least == i)
+			return;
+		swap(i, least);
+		i = least;
+	}
+}
+
+/* The launch of a command, its brick and layer from the graph node if it was made by one. */
+static void find_launch(const struct held_command *held, struct brick_launch *launch,
+	const struct brick_launch_owner **work)
+{
+	*work = NULL;
+	if (!held->correlation || !launches_take(held->correlation, launch, work)) {
+		*launch = (struct brick_launch){
+			.number = brick_launch_number(),
+			.session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED),
+			.brick = BRICK_NONE,
+			.layer = -1,
+		};
+		counts.without_launch++;
+	}
+	if (!held->graph_node)
+		return;
+	launch->brick = BRICK_NONE;
+	launch->layer = -1;
+	*work = NULL;
+	counts.without_node += !nodes_find(held->graph_node, &launch->brick, &launch->layer, work);
+}
+
+static uint64_t or_unknown(uint64_t device_ns)
+{
+	return device_ns ? host_clock_ns(device_ns) : 0;
+}
+
+/* Nothing begins before the call that launched it. */
+static void begin_behind_launch(struct brick_command *command)
+{
+	uint64_t launch = command->launch.begin ? host_clock_of_ticks(command->launch.begin) : 0;
+
+	if (command->begin_ns >= launch)
+		return;
+	uint64_t by = host_clock_moved(launch - command->begin_ns);
+	command->begin_ns += by;
+	command->end_ns += by;
+	command->residual_ns += (uint32_t)by;
+}
+
+static void record(const struct held_command *held)
+{
+	uint64_t after[MAX_EVENTS_AFTER];
+	struct brick_command command = {
+		.size = sizeof command,
+		.kernel = held->kernel,
+		.source = BRICK_SOURCE_DEVICE_ACTIVITY,
+		.queued_ns = or_unknown(held->queued),
+		.submitted_ns = or_unknown(held->submitted),
+		.begin_ns = host_clock_ns(held->begin),
+		.end_ns = host_clock_ns(held->end),
+		.bytes = held->bytes,
+		.residual_ns = host_clock_residual_ns(),
+		.after_count = events_after(held->correlation, after),
+		.after = after,
+	};
+
+	const struct brick_launch_owner *work;
+	find_launch(held, &command.launch, &work);
+	if (work) {
+		command.bytes = __atomic_load_n(&work->bytes, __ATOMIC_RELAXED);
+		command.flops = __atomic_load_n(&work->flops, __ATOMIC_RELAXED);
+	}
+	begin_behind_launch(&command);
+	if (brick_queue_record(held->queue, &command))
+		counts.refused++;
+	else
+		counts.recorded++;
+}
+
+static void release_first(void)
+{
+	struct held_command first = heap[0];
+
+	heap[0] = heap[--held_count];
+	sink(0);
+	record(&first);
+}
+
+static void hold_back(const struct held_command *command)
+{
+	if (!heap)
+		return;
+	if (held_count == MAX_HELD)
+		release_first();
+	heap[held_count] = *command;
+	rise(held_count++);
+}
+
+static void release_before(uint64_t before_ns)
+{
+	while (held_count && (before_ns == UINT64_MAX || host_clock_ns(heap[0].begin) < before_ns))
+		release_first();
+}
+
+/* ---- records ---- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct helper_cpu cpu = {.name = "CUPTI's threads"}; /* for our records, under the lock */
@@ -40,7 +315,7 @@ static void hold(struct held_command *held, uint32_t device, uint32_t context, u
 		unwanted++;
 		return;
 	}
-	held->queue = streams_queue(device, context, stream);
+	held->queue = queue_of(device, context, stream);
 	if (held->correlation)
 		launches_seen(held->correlation);
 	else
@@ -52,7 +327,7 @@ static void hold(struct held_command *held, uint32_t device, uint32_t context, u
 		brick_queue_dropped(held->queue, 1);
 		return;
 	}
-	reorder_hold(held);
+	hold_back(held);
 }
 
 static void take_kernel(const struct cupti_kernel *k)
@@ -139,11 +414,20 @@ static void take(const struct cupti_record *record)
 
 static void count_dropped(uint64_t count)
 {
-	struct brick_queue *queue = count ? streams_any() : NULL;
+	struct brick_queue *queue = !count	   ? NULL
+				    : stream_count ? streams[0].queue
+						   : queue_of(0, 0, 0);
 
 	dropped += count;
 	if (queue)
 		brick_queue_dropped(queue, count);
+}
+
+int records_prepare(void)
+{
+	int error = prepare_buffers();
+
+	return error ? error : prepare_heap();
 }
 
 void records_thread_is_ours(void)
@@ -151,13 +435,24 @@ void records_thread_is_ours(void)
 	is_ours = 1;
 }
 
-void records_buffer(cuda_handle context, uint32_t stream, uint8_t *buffer, size_t valid)
+void records_request(uint8_t **buffer, size_t *bytes, size_t *most_records)
 {
+	KEEP_ERRNO();
+
+	*buffer = take_buffer(bytes);
+	*most_records = 0; /* as many as it holds */
+}
+
+void records_complete(
+	cuda_handle context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid)
+{
+	KEEP_ERRNO();
 	struct cupti_record *record = NULL;
 	size_t missing = 0;
 	int result = CUPTI_FINE;
 	uint64_t begin_ns = is_ours ? 0 : thread_cpu_ns();
 
+	valid = valid <= bytes ? valid : bytes;
 	pthread_mutex_lock(&lock);
 	host_clock_sample();
 	while (buffer && valid &&
@@ -169,11 +464,11 @@ void records_buffer(cuda_handle context, uint32_t stream, uint8_t *buffer, size_
 	if (!is_ours)
 		helper_cpu_at(&cpu, cpu.now_ns + thread_cpu_ns() - begin_ns);
 	pthread_mutex_unlock(&lock);
-	buffers_give(buffer, valid);
+	give_buffer(buffer, valid);
 }
 
 /* In this order: what begins after `since` was read cannot have been launched before it. */
-static void release(void)
+static void release_known(void)
 {
 	const struct brick_clock *clock = brick_clock_get();
 	uint64_t now = brick_ticks();
@@ -181,7 +476,7 @@ static void release(void)
 	uint64_t since = launches_pending_since(give_up);
 	uint64_t before = host_clock_of_ticks(since < now ? since : now);
 
-	reorder_release(before - host_clock_residual_ns());
+	release_before(before - host_clock_residual_ns());
 }
 
 void records_flush(int last)
@@ -190,10 +485,10 @@ void records_flush(int last)
 	host_clock_sample();
 	nodes_next_round();
 	if (!last) {
-		release();
+		release_known();
 	} else {
 		launches_pending_since(UINT64_MAX);
-		reorder_release(UINT64_MAX);
+		release_before(UINT64_MAX);
 		helper_cpu_end(&cpu);
 		/* without those that CUPTI dropped and counted, and those that came without an id
 		 */
@@ -208,7 +503,7 @@ int records_lack_correlation(void)
 	static int is_decided;
 
 	HOLD(&lock);
-	uint64_t seen = kernels + copies, lacking = uncorrelated + reorder_counts.without_launch;
+	uint64_t seen = kernels + copies, lacking = uncorrelated + counts.without_launch;
 	int lack = !is_decided && seen >= FIRST_RECORDS && lacking > seen / 2;
 	is_decided |= lack || seen >= MAX_FIRST_RECORDS;
 	return lack;
@@ -224,8 +519,7 @@ void records_describe(char *text, size_t bytes)
 		"recorded",
 		(unsigned long long)kernels, (unsigned long long)copies,
 		(unsigned long long)dropped, (unsigned long long)incomplete,
-		(unsigned long long)broken, (unsigned long long)reorder_counts.without_launch,
-		(unsigned long long)reorder_counts.without_node,
-		(unsigned long long)reorder_counts.refused, (unsigned long long)disowned,
-		(unsigned long long)unwanted);
+		(unsigned long long)broken, (unsigned long long)counts.without_launch,
+		(unsigned long long)counts.without_node, (unsigned long long)counts.refused,
+		(unsigned long long)disowned, (unsigned long long)unwanted);
 }

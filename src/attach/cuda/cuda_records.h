@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What becomes of CUPTI's records. One thread at a time handles them (under a lock in here): that
- * thread is the "consumer" of the other files.
+ * What becomes of CUPTI's records: buffers that it fills, the queue of each stream, commands that
+ * are held back until they are in order. One thread at a time handles them (under a lock in here):
+ * that thread is the "consumer" of the other files.
  */
 #pragma once
 
 #include "attach/cuda/cuda_abi.h"
 
-/* A buffer has come back: take in its records and give it to the pool. */
-void records_buffer(cuda_handle context, uint32_t stream, uint8_t *buffer, size_t valid);
+/* Have buffers and memory ready. 0 or -ENOMEM. */
+int records_prepare(void);
+
+/* For CUPTI: a cleared buffer, none when all are in use; and it has come back. Any thread. */
+void records_request(uint8_t **buffer, size_t *bytes, size_t *most_records);
+void records_complete(
+	cuda_handle context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid);
 
 /* The calling thread tells itself what CPU time it takes; of others that is told here. */
 void records_thread_is_ours(void);
 
-/* Pass on what need not wait any longer; last: all that there is, and what is missing is counted.
- */
+/* Pass on what need not wait any longer; last: all that there is, and what is missing counts. */
 void records_flush(int last);
 
 /* Were there records without the correlation ids that they should have had? */

@@ -4,7 +4,7 @@
  * abi_check_none.c is built in its place.
  */
 #include "attach/cuda/cuda_abi.h"
-#include "attach/cuda/cupti_abi_check.h"
+#include "attach/cuda/cupti.h"
 #include "attach/cuda/call_names.h"
 
 #include <cuda.h>

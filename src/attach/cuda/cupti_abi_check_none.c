@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* In place of abi_check.c where CUDA's headers are not there. */
-#include "attach/cuda/cupti_abi_check.h"
+#include "attach/cuda/cupti.h"
 
 #include <stddef.h>
 

@@ -2,14 +2,12 @@
 /* Readings of CUPTI's clock between two of the host's (host_clock.h). */
 #include "attach/cuda/host_clock.h"
 
+#include "attach/common/device_clock.h"
 #include "attach/cuda/cupti.h"
 #include "base/clock_ns.h"
 #include "brick/clock.h"
-#include "brick/correlation.h"
 
-enum { READINGS = 8 };
-
-static struct brick_correlation correlation;
+static struct device_clock line;
 static uint64_t moved_ns; /* the furthest that a command had to be moved */
 static int is_own;	  /* CUPTI's times are readings of ours */
 
@@ -29,30 +27,24 @@ int host_clock_is_own(void)
 	return is_own;
 }
 
+static bool ask(void *unused, uint64_t *ns)
+{
+	return cupti.timestamp(ns) == CUPTI_FINE;
+}
+
 int host_clock_sample(void)
 {
-	struct brick_reading readings[READINGS];
-	uint32_t count = 0;
-
-	if (is_own)
-		return 0;
-	for (int i = 0; i < READINGS; i++) {
-		struct brick_reading *r = &readings[count];
-		r->before_ns = monotonic_ns();
-		count += cupti.timestamp(&r->device_ns) == CUPTI_FINE;
-		r->after_ns = monotonic_ns();
-	}
-	return brick_correlation_add(&correlation, readings, count);
+	return is_own ? 0 : device_clock_read(&line, ask, NULL);
 }
 
 uint64_t host_clock_ns(uint64_t device_ns)
 {
-	return is_own ? device_ns : brick_correlation_host_ns(&correlation, device_ns);
+	return is_own ? device_ns : brick_correlation_host_ns(&line.correlation, device_ns);
 }
 
 uint32_t host_clock_residual_ns(void)
 {
-	uint64_t residual = correlation.residual_ns + moved_ns;
+	uint64_t residual = line.correlation.residual_ns + moved_ns;
 	return residual > UINT32_MAX ? UINT32_MAX : (uint32_t)residual;
 }
 

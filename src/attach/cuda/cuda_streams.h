@@ -1,15 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a command comes after in other streams: events that one stream records and another waits
- * for. A stream is meant by its handle, the default one by its context's; calls that may be the
- * first of a stream or an event name the context, too. Tables have room for
- * so many events and streams at a time; what has been overwritten is not known, and no dependency
- * is told. Any thread.
+ * What is known of streams beside their launches: which are the program's own to time, and what
+ * their commands come after. A stream is meant by its handle, the default one by its context's. Any
+ * thread.
  */
 #pragma once
 
 #include <stdint.h>
 #include "attach/cuda/cuda_abi.h"
+
+/*
+ * Streams that the program times itself, through the library inside of it: what it launches there
+ * is not to be told twice.
+ */
+int excluded_has(cuda_handle stream);
+
+/* The stream goes, or the context and with it all of its streams. */
+void excluded_forget(cuda_handle gone);
+
+/*
+ * ---- what a command comes after in other streams ----
+ * Events that one stream records and another waits for. Calls that may be the first of a stream or
+ * an event name the context, too. Tables have room for so many events and streams at a time; what
+ * has been overwritten is not known, and no dependency is told.
+ */
 
 enum { MAX_EVENTS_AFTER = 8 }; /* commands that one comes after */
 

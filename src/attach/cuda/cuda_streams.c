@@ -1,16 +1,99 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables of events, streams and calls (events.h), without collisions resolved: a place holds
- * whoever came last. Captures that are under way have a list of their own, so that the end of one
- * is found whatever has become of its stream's place; what is not in the list is over. Programs
- * that use no events take no lock here.
+ * Tables of events, streams and calls without collisions resolved: a place holds whoever came last.
+ * Captures that are under way have a list of their own, so that the end of one is found whatever
+ * has become of its stream's place; what is not in the list is over. Programs that use no events
+ * take no lock here.
  */
-#include "attach/cuda/cuda_events.h"
+#include "attach/cuda/cuda_streams.h"
 
 #include <pthread.h>
 #include <string.h>
+#include "attach/cuda/call_names.h"
 #include "base/hash.h"
 #include "base/scope.h"
+#include "brick/export.h"
+
+enum { MAX_EXCLUDED = 256 }; /* those beyond are told twice */
+
+/* ---- those that the program times itself ---- */
+
+static pthread_mutex_t excluded_lock = PTHREAD_MUTEX_INITIALIZER;
+static cuda_handle excluded[MAX_EXCLUDED],
+	excluded_contexts[MAX_EXCLUDED]; /* excluded: atomic; NULL: free */
+static void *excluded_owners[MAX_EXCLUDED];
+static uint32_t excluded_count; /* atomic: so far it has been used */
+
+static int excluded_place(cuda_handle stream)
+{
+	uint32_t there = __atomic_load_n(&excluded_count, __ATOMIC_ACQUIRE);
+
+	for (uint32_t i = 0; i < there; i++)
+		if (__atomic_load_n(&excluded[i], __ATOMIC_RELAXED) == stream)
+			return (int)i;
+	return -1;
+}
+
+int excluded_has(cuda_handle stream)
+{
+	return excluded_place(stream) >= 0;
+}
+
+/* Under the excluded_lock: of this stream, or a free one; negative: there is none. */
+static int excluded_take_place(cuda_handle stream)
+{
+	int place = excluded_place(stream);
+
+	if (place < 0)
+		place = excluded_place(NULL);
+	return place < 0 && excluded_count < MAX_EXCLUDED ? (int)excluded_count : place;
+}
+
+static void exclude_no_more(uint32_t place)
+{
+	excluded_contexts[place] = NULL;
+	excluded_owners[place] = NULL;
+	__atomic_store_n(&excluded[place], NULL, __ATOMIC_RELAXED);
+}
+
+/* For the backend inside of the program (src/lib/device/backend_load.h), on the thread that
+ * launches. */
+BRICK_API void brick_cuda_exclude(void *context, void *stream, void *owner);
+void brick_cuda_exclude(void *context, void *stream, void *owner)
+{
+	cuda_handle handle = call_handle(stream, 0);
+
+	handle = handle ? handle : context;
+	HOLD(&excluded_lock);
+	int place = excluded_take_place(handle);
+	if (place >= 0) {
+		excluded_contexts[place] = context;
+		excluded_owners[place] = owner;
+		__atomic_store_n(&excluded[place], handle, __ATOMIC_RELAXED);
+		if ((uint32_t)place == excluded_count)
+			__atomic_store_n(&excluded_count, excluded_count + 1, __ATOMIC_RELEASE);
+	}
+}
+
+/* The owner times nothing any more. */
+BRICK_API void brick_cuda_include(void *owner);
+void brick_cuda_include(void *owner)
+{
+	HOLD(&excluded_lock);
+	for (uint32_t i = 0; i < excluded_count; i++)
+		if (excluded[i] && excluded_owners[i] == owner)
+			exclude_no_more(i);
+}
+
+void excluded_forget(cuda_handle gone)
+{
+	HOLD(&excluded_lock);
+	for (uint32_t i = 0; gone && i < excluded_count; i++)
+		if (excluded[i] == gone || excluded_contexts[i] == gone)
+			exclude_no_more(i);
+}
+
+/* ---- what commands come after ---- */
 
 enum { EVENTS = 1 << 13, STREAMS = 1 << 9, CALLS = 1 << 14, CAPTURES = 64 };
 

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Nodes get the brick that was open when they were made; their copies in an executable graph
+ * inherit it. Copies may be announced as made and as copied, in either order: while a graph is
+ * being instantiated only what is copied counts. Nodes that are gone are swept out when there are
+ * twice as many as after the last sweep, so that memory follows what lives.
+ */
+#include "attach/cuda/cuda_graphs.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include "attach/cuda/cupti.h"
+#include "base/array.h"
+#include "base/hash.h"
+#include "base/hashmap.h"
+#include "base/scope.h"
+#include "brick/abi/session.h"
+#include "brick/registry.h"
+
+/* ---- nodes ---- */
+
+enum { FIRST_SWEEP = 1 << 12, MAX_NODES = 3 << 19 };
+enum { KEPT_ROUNDS = 50 }; /* of deliveries, after a node is gone: its records may still come */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct hashmap nodes; /* id -> value_of() */
+static struct hashmap execs; /* executable graph -> records of a launch, 0: not known */
+static size_t sweep_at = FIRST_SWEEP;
+static uint32_t round_number = 1, full_round; /* in which there were too many */
+static uint64_t lost;
+
+/* What nodes were made for, each once: there are as many as there are nodes in an engine's graphs.
+ */
+struct parent {
+	uint32_t brick;
+	int32_t layer;
+	const struct brick_launch_owner *work;
+};
+static ARRAY(struct parent) parents;
+static struct hashmap parent_index; /* hash of it -> its place */
+
+/* A node's value; in the upper half the round in which it was destroyed, 0: it is there. */
+static uint64_t value_of(uint32_t brick, int32_t layer, const struct brick_launch_owner *work)
+{
+	const struct parent parent = {brick, layer, work};
+	uint64_t key =
+		hash_add(hash_add(hash_u64((uintptr_t)work), brick), (uint64_t)(int64_t)layer);
+	uint64_t place = hashmap_get(&parent_index, key);
+
+	if (place != HASHMAP_NONE)
+		return place;
+	if (array_push(&parents, parent))
+		return HASHMAP_NONE;
+	if (hashmap_set(&parent_index, key, parents.count - 1))
+		parents.count--;
+	return hashmap_get(&parent_index, key);
+}
+
+static int is_kept(uint64_t value)
+{
+	uint32_t gone = (uint32_t)(value >> 32);
+	return !gone || round_number - gone <= KEPT_ROUNDS;
+}
+
+/* Without those that are long gone. No memory: as before. */
+static void sweep(void)
+{
+	struct hashmap kept = {0};
+
+	for (const struct hashmap_slot *s = NULL; (s = hashmap_next(&nodes, s));)
+		if (is_kept(s->value) && hashmap_set(&kept, s->key, s->value)) {
+			hashmap_fini(&kept);
+			return;
+		}
+	hashmap_fini(&nodes);
+	nodes = kept;
+}
+
+static void put(uint64_t id, uint64_t value)
+{
+	if (!id)
+		return;
+	if (value == HASHMAP_NONE) {
+		lost++;
+		return;
+	}
+	if (nodes.count >= sweep_at && full_round != round_number) {
+		sweep();
+		sweep_at = 2 * nodes.count < FIRST_SWEEP ? FIRST_SWEEP : 2 * nodes.count;
+		if (nodes.count >= MAX_NODES)
+			full_round = round_number; /* a sweep costs a pass over all: once a round */
+	}
+	if (nodes.count >= MAX_NODES || hashmap_set(&nodes, id, value))
+		lost++;
+}
+
+void nodes_created(
+	uint64_t node, uint32_t brick, int32_t layer, const struct brick_launch_owner *work)
+{
+	HOLD(&lock);
+	put(node, value_of(brick, layer, work));
+}
+
+void nodes_cloned(uint64_t node, uint64_t original)
+{
+	HOLD(&lock);
+	uint64_t from = hashmap_get(&nodes, original);
+	if (from != HASHMAP_NONE)
+		put(node, from & UINT32_MAX);
+}
+
+void nodes_destroyed(uint64_t id)
+{
+	HOLD(&lock);
+	uint64_t value = hashmap_get(&nodes, id);
+	if (value != HASHMAP_NONE)
+		hashmap_set(&nodes, id, (uint64_t)round_number << 32 | (value & UINT32_MAX));
+}
+
+int nodes_find(uint64_t id, uint32_t *brick, int32_t *layer, const struct brick_launch_owner **work)
+{
+	HOLD(&lock);
+	uint64_t value = hashmap_get(&nodes, id);
+	if (value != HASHMAP_NONE) {
+		const struct parent *parent = &parents.items[(uint32_t)value];
+		*brick = parent->brick;
+		*layer = parent->layer;
+		*work = parent->work;
+	}
+	return value != HASHMAP_NONE;
+}
+
+void nodes_next_round(void)
+{
+	HOLD(&lock);
+	round_number += round_number < UINT32_MAX - 1;
+}
+
+uint64_t nodes_lost(void)
+{
+	return lost;
+}
+
+void nodes_exec(cuda_handle exec, uint32_t records)
+{
+	HOLD(&lock);
+	if (hashmap_set(&execs, (uintptr_t)exec, records)) /* not known, then */
+		hashmap_take(&execs, (uintptr_t)exec);
+}
+
+void nodes_exec_gone(cuda_handle exec)
+{
+	HOLD(&lock);
+	hashmap_take(&execs, (uintptr_t)exec);
+}
+
+uint32_t nodes_exec_records(cuda_handle exec)
+{
+	HOLD(&lock);
+	uint64_t records = hashmap_get(&execs, (uintptr_t)exec);
+	return records == HASHMAP_NONE ? 0 : (uint32_t)records;
+}
+
+/*
+ * ---- the order of nodes ----
+ * What is left of graphs that are gone is overwritten, or goes when there is too much of it: then
+ * no update is followed until graphs are made anew.
+ */
+
+enum { MAX_PLACES = 1 << 20 };
+
+static pthread_mutex_t order_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct hashmap order_of;	    /* executable graph -> what its copies were told of as */
+static struct hashmap order_counts; /* graph -> order_nodes */
+static struct hashmap order_nodes;  /* key_of(graph, place) -> id */
+static struct hashmap order_places; /* id -> place in its graph, or in its original's */
+
+static uint64_t key_of(cuda_handle graph, uint64_t place)
+{
+	return hash_add(hash_u64((uintptr_t)graph), place);
+}
+
+static void order_put(cuda_handle graph, uint64_t place, uint64_t node)
+{
+	uint64_t count = hashmap_get(&order_counts, (uintptr_t)graph);
+
+	if (order_nodes.count >= MAX_PLACES || order_places.count >= MAX_PLACES) {
+		hashmap_clear(&order_counts);
+		hashmap_clear(&order_nodes);
+		hashmap_clear(&order_places);
+		return;
+	}
+	if (!hashmap_set(&order_nodes, key_of(graph, place), node) &&
+		!hashmap_set(&order_places, node, place))
+		hashmap_set(&order_counts, (uintptr_t)graph, count == HASHMAP_NONE ? 1 : count + 1);
+}
+
+void graph_places_created(cuda_handle graph, uint64_t node)
+{
+	HOLD(&order_lock);
+	uint64_t count = hashmap_get(&order_counts, (uintptr_t)graph);
+	order_put(graph, count == HASHMAP_NONE ? 0 : count, node);
+}
+
+void graph_places_cloned(cuda_handle exec, uint64_t node, uint64_t original)
+{
+	HOLD(&order_lock);
+	uint64_t place = hashmap_get(&order_places, original);
+	if (place != HASHMAP_NONE)
+		order_put(exec, place, node);
+}
+
+void graph_places_exec(cuda_handle exec, cuda_handle copies)
+{
+	HOLD(&order_lock);
+	hashmap_set(&order_of, (uintptr_t)exec, (uintptr_t)copies); /* no memory: not known */
+}
+
+void graph_places_forget(cuda_handle graph)
+{
+	HOLD(&order_lock);
+	uint64_t copies = hashmap_take(&order_of, (uintptr_t)graph);
+	hashmap_take(&order_counts, copies != HASHMAP_NONE ? copies : (uintptr_t)graph);
+}
+
+void graph_places_updated(cuda_handle exec, cuda_handle graph)
+{
+	HOLD(&order_lock);
+	exec = (cuda_handle)(uintptr_t)hashmap_get(&order_of, (uintptr_t)exec);
+	uint64_t count = hashmap_get(&order_counts, (uintptr_t)exec);
+	if (count == HASHMAP_NONE || count != hashmap_get(&order_counts, (uintptr_t)graph))
+		count = 0;
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t to = hashmap_get(&order_nodes, key_of(exec, i));
+		uint64_t from = hashmap_get(&order_nodes, key_of(graph, i));
+		if (to != HASHMAP_NONE && from != HASHMAP_NONE)
+			nodes_cloned(to, from);
+	}
+}
+
+/* ---- what CUPTI tells ---- */
+
+/* The executable graph that the thread is making. */
+static __thread struct {
+	uint32_t is_begun;
+	cuda_handle copies; /* stands for it until it has a handle */
+	uint32_t records;   /* that a launch brings */
+	uint32_t varies;    /* the graph itself decides how many those are */
+} making;
+
+static int are_whole;
+
+void graph_calls_are_whole(void)
+{
+	are_whole = 1;
+}
+
+static int id_of(cuda_handle node, uint64_t *id)
+{
+	return cupti.graph_node_id && cupti.graph_node_id(node, id) == CUPTI_FINE;
+}
+
+/* Odd, unlike handles of CUDA's, and never used again. */
+static cuda_handle next_copies(void)
+{
+	static uintptr_t last = 1;
+
+	return (cuda_handle)__atomic_add_fetch(&last, 2, __ATOMIC_RELAXED);
+}
+
+static int node_made(const struct cupti_graph *graph, const struct brick_launch *launch,
+	const struct brick_launch_owner *work)
+{
+	struct brick_launch parent;
+	uint64_t id;
+
+	if (making.is_begun)
+		return 0;
+	if (launch)
+		parent = *launch;
+	else
+		brick_launch_parent(&parent);
+	if (id_of(graph->node, &id)) {
+		nodes_created(id, parent.brick, parent.layer, work);
+		graph_places_created(graph->graph, id);
+	}
+	return 1;
+}
+
+static void node_cloned(const struct cupti_graph *graph)
+{
+	uint64_t id, original;
+
+	if (making.is_begun) {
+		making.records += graph->node_type <= CUDA_NODE_MEMSET;
+		making.varies |= graph->node_type == CUDA_NODE_GRAPH ||
+				 graph->node_type == CUDA_NODE_CONDITIONAL;
+	}
+	if (id_of(graph->node, &id) && id_of(graph->original_node, &original)) {
+		nodes_cloned(id, original);
+		if (making.is_begun)
+			graph_places_cloned(making.copies, id, original);
+	}
+}
+
+int graph_calls_resource(uint32_t id, const struct cupti_graph *graph,
+	const struct brick_launch *launch, const struct brick_launch_owner *work)
+{
+	uint64_t node;
+
+	switch (id) {
+	case CUPTI_GRAPH_NODE_CREATED:
+		return node_made(graph, launch, work);
+	case CUPTI_GRAPH_NODE_CLONED:
+		node_cloned(graph);
+		break;
+	case CUPTI_GRAPH_NODE_DESTROYING:
+		graph_places_forget(graph->graph);
+		if (id_of(graph->node, &node))
+			nodes_destroyed(node);
+		break;
+	case CUPTI_GRAPH_EXEC_STARTING:
+		making.is_begun = 1;
+		making.copies = next_copies();
+		making.records = making.varies = 0;
+		break;
+	case CUPTI_GRAPH_EXEC_CREATED:
+		nodes_exec(graph->exec, are_whole ? 1 : making.varies ? 0 : making.records);
+		graph_places_exec(graph->exec, making.copies);
+		making.is_begun = 0;
+		break;
+	case CUPTI_GRAPH_EXEC_DESTROYING:
+		nodes_exec_gone(graph->exec);
+		graph_places_forget(graph->exec);
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+static struct {
+	uint64_t done, refused; /* atomic */
+} counts[GRAPH_CALLS];
+
+void graph_calls_count(enum graph_call call, int has_failed)
+{
+	__atomic_fetch_add(
+		has_failed ? &counts[call].refused : &counts[call].done, 1, __ATOMIC_RELAXED);
+}
+
+static int last_refusal; /* of an update: enum CUgraphExecUpdateResult, atomic */
+
+void graph_calls_updated(const struct cuda_graph_update *update, int has_info, int has_failed)
+{
+	graph_calls_count(GRAPH_UPDATED, has_failed);
+	if (update && !has_failed)
+		graph_places_updated(update->exec, update->graph);
+	else if (update && has_info && update->info)
+		__atomic_store_n(&last_refusal, update->info->result, __ATOMIC_RELAXED);
+}
+
+/* By the values of CUgraphExecUpdateResult, from 2 on. */
+static const char *refusal_text(void)
+{
+	static const char *const texts[] = {"its topology had changed",
+		"the type of a node had changed", "the function of a node had changed",
+		"the parameters of a node had changed in a way that cannot be updated",
+		"something of a node cannot be updated",
+		"the function of a node had changed in a way that cannot be updated",
+		"the attributes of a node had changed in a way that cannot be updated"};
+	unsigned value = (unsigned)__atomic_load_n(&last_refusal, __ATOMIC_RELAXED);
+
+	return value - 2 < sizeof texts / sizeof *texts ? texts[value - 2] : NULL;
+}
+
+void graph_calls_instantiated(int has_failed)
+{
+	making.is_begun = 0;
+	graph_calls_count(GRAPH_INSTANTIATED, has_failed);
+}
+
+static uint64_t launched_without; /* atomic */
+
+void graph_calls_without(void)
+{
+	__atomic_fetch_add(&launched_without, 1, __ATOMIC_RELAXED);
+}
+
+int graph_calls_describe(char *text, size_t bytes)
+{
+	static const char *const names[] = {"captured", "instantiated", "updated", "launched"};
+	const char *why = refusal_text();
+	size_t at = 0;
+	uint64_t all = 0;
+
+	for (int i = 0; i < GRAPH_CALLS && at < bytes; i++) {
+		uint64_t done = __atomic_load_n(&counts[i].done, __ATOMIC_RELAXED);
+		uint64_t refused = __atomic_load_n(&counts[i].refused, __ATOMIC_RELAXED);
+		all += done + refused;
+		at += (size_t)snprintf(text + at, bytes - at, "%s%llu %s", i ? ", " : "",
+			(unsigned long long)done, names[i]);
+		if (refused && at < bytes)
+			at += (size_t)snprintf(text + at, bytes - at, " (%llu refused%s%s)",
+				(unsigned long long)refused, i == GRAPH_UPDATED && why ? ": " : "",
+				i == GRAPH_UPDATED && why ? why : "");
+	}
+	if (at < bytes)
+		snprintf(text + at, bytes - at, "; %llu kernels launched without",
+			(unsigned long long)__atomic_load_n(&launched_without, __ATOMIC_RELAXED));
+	return all != 0;
+}

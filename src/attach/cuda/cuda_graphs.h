@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CUDA graphs: which brick was open when a node was made, so that its kernel has a parent at every
+ * replay; how many records one launch of a graph brings; which node came when, as an update makes
+ * an executable graph's nodes do what those of another graph do that were made in the same order,
+ * and CUPTI does not say which. Any thread; what CUPTI tells, on the thread that it happens on.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include "attach/cuda/cuda_abi.h"
+#include "brick/attach.h"
+#include "brick/queue.h"
+
+/* ---- nodes ---- */
+
+/* A node was made while this brick and layer were open (BRICK_NONE: none); whose work it tells of.
+ */
+void nodes_created(
+	uint64_t node, uint32_t brick, int32_t layer, const struct brick_launch_owner *work);
+
+/* A copy of it, as graphs are copied when they are instantiated. */
+void nodes_cloned(uint64_t node, uint64_t original);
+
+/* It is forgotten some rounds later: records of its last replays are still to come. */
+void nodes_destroyed(uint64_t node);
+void nodes_next_round(void);
+
+/* Brick and layer of a node; 0 when it is not known. */
+int nodes_find(
+	uint64_t node, uint32_t *brick, int32_t *layer, const struct brick_launch_owner **work);
+
+/* Nodes for which there was no room. */
+uint64_t nodes_lost(void);
+
+/* An executable graph, one launch of which brings so many records; 0: not known. */
+void nodes_exec(cuda_handle exec, uint32_t records);
+void nodes_exec_gone(cuda_handle exec);
+uint32_t nodes_exec_records(cuda_handle exec);
+
+/* ---- the order of nodes ---- */
+
+void graph_places_created(cuda_handle graph, uint64_t node);
+void graph_places_cloned(cuda_handle exec, uint64_t node, uint64_t original);
+
+/* Made of the copies that were told of as this one's: CUPTI names it only when they are all there.
+ */
+void graph_places_exec(cuda_handle exec, cuda_handle copies);
+
+/* The graph goes, or loses a node: its order is not known any more. */
+void graph_places_forget(cuda_handle graph);
+
+/* The executable graph's nodes now do what the graph's do: they get their brick and layer. */
+void graph_places_updated(cuda_handle exec, cuda_handle graph);
+
+/* ---- what CUPTI tells ---- */
+
+/* A launch of a graph brings one record, not one per node. Before the first graph. */
+void graph_calls_are_whole(void);
+
+/*
+ * launch: of the call that it happens in, NULL: it happens in none that launches; and whose work
+ * its kernel tells of. 1: a node was
+ * made, so that the call has been captured instead.
+ */
+int graph_calls_resource(uint32_t id, const struct cupti_graph *graph,
+	const struct brick_launch *launch, const struct brick_launch_owner *work);
+
+/* The call that makes an executable graph is over, whether it has made one or not. */
+void graph_calls_instantiated(int has_failed);
+
+/*
+ * An update is over. has_info: the parameters tell why, if it was refused: then the program has to
+ * instantiate anew, or to launch without a graph.
+ */
+void graph_calls_updated(const struct cuda_graph_update *update, int has_info, int has_failed);
+
+/* What a program did with graphs as wholes. Any thread. */
+enum graph_call { GRAPH_CAPTURED, GRAPH_INSTANTIATED, GRAPH_UPDATED, GRAPH_LAUNCHED, GRAPH_CALLS };
+void graph_calls_count(enum graph_call call, int has_failed);
+
+/* A kernel was launched, and not by a graph. */
+void graph_calls_without(void);
+
+/*
+ * "2 captured, 3 updated (1 refused: its topology had changed), ...; 7 kernels launched without";
+ * 0: there was no graph.
+ */
+int graph_calls_describe(char *text, size_t bytes);
