@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include "base/clock_ns.h"
 #include "brick/error.h"
-#include "lib/drain/off_cpu_intervals.h"
+#include "lib/drain/off_cpu.h"
 #include "record/switch_records.h"
 
 enum { MAX_BLOCKS = 100000, READ_MS = 20 };

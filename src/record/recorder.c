@@ -20,7 +20,6 @@
 #include "base/file.h"
 #include "brick/error.h"
 #include "lib/drain/drain_pace.h"
-#include "lib/drain/machine.h"
 #include "lib/drain/neighbours.h"
 #include "lib/writer/part_file.h"
 #include "lib/writer/writer.h"

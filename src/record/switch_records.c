@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include "base/clock_ns.h"
 #include "base/order.h"
-#include "lib/drain/machine.h"
+#include "lib/drain/neighbours.h"
 #include "lib/sys/switches.h"
 #include "record/process.h"
 #include "record/watched_session.h"

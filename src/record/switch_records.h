@@ -7,7 +7,7 @@
 #pragma once
 
 #include <stdint.h>
-#include "lib/drain/off_cpu_intervals.h"
+#include "lib/drain/off_cpu.h"
 #include "lib/writer/machine_use.h"
 #include "record/encoder.h"
 

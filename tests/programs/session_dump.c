@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "brick/abi/session.h"
-#include "lib/drain/ahead.h"
+#include "lib/drain/expand.h"
 
 static const char *base;
 static uint64_t size;

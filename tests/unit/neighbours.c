@@ -16,7 +16,6 @@
 #include <cmocka.h>
 #include "base/clock_ns.h"
 #include "lib/drain/neighbours.h"
-#include "lib/drain/throttled.h"
 #include "tests/unit/put_file.h"
 #include "ui/text/report_presence.h"
 #include "ui/text/terminal.h"

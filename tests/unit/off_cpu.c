@@ -18,7 +18,6 @@
 #include <cmocka.h>
 #include "base/clock_ns.h"
 #include "lib/drain/off_cpu.h"
-#include "lib/drain/off_cpu_intervals.h"
 #include "record/switch_records.h"
 
 #define SPIN_NS 300000000ull

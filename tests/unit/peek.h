@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "brick/brick.h"
-#include "lib/drain/ahead.h"
+#include "lib/drain/expand.h"
 
 struct peek {
 	char directory[64], path[128];

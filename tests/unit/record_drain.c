@@ -12,7 +12,7 @@
 
 #include <pthread.h>
 #include "lib/drain/drain_pace.h"
-#include "lib/drain/drain_state.h"
+#include "lib/drain/drain.c"
 #include "tests/unit/drain_fixture.h"
 #include "trace/owners.h"
 

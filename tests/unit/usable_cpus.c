@@ -4,7 +4,7 @@
  * others did is no idle time that the recorder could have used.
  */
 #include <sched.h>
-#include "lib/drain/machine.h"
+#include "lib/drain/neighbours.h"
 #include "tests/unit/summary_kit.h"
 
 static void what_the_recorder_took_was_not_idle(void **state)

@@ -16,7 +16,7 @@ enum {
 
 void drain_clock_start(struct drain_clock *c)
 {
-	memset(c, 0, sizeof *c);
+	memset(c, 0, sizeof(*c));
 	c->clock = *brick_clock_get();
 	c->read = brick__clock_pair;
 	c->first = c->read();
@@ -80,7 +80,7 @@ const struct brick_clock *drain_clock_fit(struct drain_clock *c)
 
 	if (c->fitted)
 		return &c->clock;
-	c->fitted = 1;
+	c->fitted = true;
 	if (c->clock.source == BRICK_CLOCK_MONOTONIC)
 		return &c->clock;
 	struct clock_pair last = c->read();

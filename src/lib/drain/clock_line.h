@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "brick/clock.h"
 #include "lib/probe/clock_fit.h"
@@ -21,7 +22,7 @@ struct drain_clock {
 	struct clock_pair witnesses[DRAIN_CLOCK_WITNESSES]; /* since then, until it is fitted */
 	uint32_t witness_count;
 	struct brick_clock clock; /* valid once fitted */
-	int fitted;
+	bool fitted;
 	int64_t off_ns;	     /* by the reading before */
 	uint64_t most_ns;    /* the largest seen */
 	uint64_t changed_ns; /* between two readings at most */

@@ -1,17 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A consumer comes and goes (drain.h). */
+/*
+ * A consumer comes and goes, consumes, and emits what a session holds: its process and lanes, its
+ * tables before the records that use them, and when it is over its exact statistics.
+ */
 #include "lib/drain/drain.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/array.h"
 #include "base/file.h"
-#include "lib/drain/drain_state.h"
+#include "brick/queue.h"
+#include "lib/drain/drain_areas.h"
+#include "lib/drain/expand.h"
+#include "lib/drain/off_cpu.h"
+#include "lib/drain/thread_times.h"
+
+struct drain {
+	struct drain_map map;
+	struct thread_times thread_times; /* consuming */
+	/* emitting */
+	int process; /* in the sink; -1: not emitted yet */
+	struct drain_counts counts;
+	struct drain_tables tables;
+	uint32_t code; /* bytes of the session's code that were emitted */
+	struct drain_digests digests;
+	struct drain_notes notes;
+	struct drain_off_cpu off_cpu;
+	struct drain_histograms histograms;
+	struct brick_lane scratch; /* a lane as the sink gets it */
+};
 
 static int open_session(
-	struct drain **out, int fd, int view, const struct drain_guard *guard, const char **why)
+	struct drain **out, int fd, bool view, const struct drain_guard *guard, const char **why)
 {
-	struct drain *d = calloc(1, sizeof *d);
+	struct drain *d = calloc(1, sizeof(*d));
 
 	*why = "out of memory";
 	if (!d)
@@ -29,12 +52,12 @@ static int open_session(
 
 int drain_open(struct drain **out, int fd, const struct drain_guard *guard, const char **why)
 {
-	return open_session(out, fd, 0, guard, why);
+	return open_session(out, fd, false, guard, why);
 }
 
 int drain_open_view(struct drain **out, int fd, const struct drain_guard *guard, const char **why)
 {
-	return open_session(out, fd, 1, guard, why);
+	return open_session(out, fd, true, guard, why);
 }
 
 void drain_close(struct drain *d)
@@ -43,7 +66,7 @@ void drain_close(struct drain *d)
 		return;
 	drain_histograms_fini(&d->histograms);
 	drain_off_cpu_fini(&d->off_cpu);
-	drain_schedule_fini(&d->schedule);
+	thread_times_fini(&d->thread_times);
 	drain_tables_fini(&d->tables);
 	drain_map_close(&d->map);
 	free(d);
@@ -58,14 +81,14 @@ struct trace_writer_options drain_title(
 	const struct drain *d, struct drain_title *title, const char *path)
 {
 	const struct brick_session_header *h = &d->map.header;
-	size_t count = 0, most = sizeof title->command / sizeof title->command[0] - 1;
+	size_t count = 0, most = sizeof(title->command) / sizeof(title->command[0]) - 1;
 
 	for (uint32_t at = 0; at < h->command_bytes && count < most;) {
 		title->command[count++] = h->command + at;
 		at += (uint32_t)strlen(h->command + at) + 1;
 	}
 	title->command[count] = NULL;
-	file_field("/proc/cpuinfo", "model name", title->cpu, sizeof title->cpu);
+	file_field("/proc/cpuinfo", "model name", title->cpu, sizeof(title->cpu));
 	return (struct trace_writer_options){
 		.path = path,
 		.start_unix_ns = h->start_unix_ns,
@@ -107,7 +130,7 @@ uint32_t drain_lanes(struct drain *d)
 	return drain_map_lanes(&d->map);
 }
 
-int drain_lane_is_missing(const struct drain *d)
+bool drain_lane_is_missing(const struct drain *d)
 {
 	return d->map.lane_is_missing;
 }
@@ -119,10 +142,479 @@ uint32_t drain_digest_level(struct drain *d)
 
 void drain_watch_threads(struct drain *d, uint32_t interval_ms)
 {
-	drain_schedule_look(&d->schedule, &d->map, interval_ms);
+	thread_times_look(&d->thread_times, &d->map, interval_ms);
 }
 
 void drain_threads_account(const struct drain *d, struct off_cpu_account *account)
 {
-	drain_schedule_add(&d->schedule, account);
+	thread_times_add(&d->thread_times, account);
+}
+
+/*
+ * Consuming: one look at `head`, one or two copies, one store of `tail`. Whoever calls this must
+ * keep rings from filling up, so nothing in here waits, allocates or calls the system. A head that
+ * its owner cannot have written makes the lane unusable.
+ */
+static void give_up(struct drain *d, struct drain_lane *lane)
+{
+	lane->capacity = 0;
+	drain_map_fault_set(&d->map, "the head of a ring makes no sense");
+}
+
+struct drain_level drain_level(struct drain *d, uint32_t index)
+{
+	struct drain_lane *lane = d->map.lanes[index];
+	struct drain_level level = {0, 0, 0};
+
+	if (!lane->shared || !lane->capacity)
+		return level;
+	uint64_t head = __atomic_load_n(&lane->shared->head, __ATOMIC_ACQUIRE);
+	if (d->map.view) {
+		level.waiting = head < lane->capacity ? head : lane->capacity;
+		level.capacity = lane->capacity;
+		level.written = head;
+		return level;
+	}
+	if (head - lane->tail > lane->capacity) {
+		give_up(d, lane);
+		return level;
+	}
+	level.waiting = head - lane->tail;
+	level.capacity = lane->capacity;
+	level.written = head;
+	return level;
+}
+
+/* `n` records of the ring from the one of that number on. */
+static void copy_ring(
+	const struct drain_lane *lane, uint64_t first, struct brick_record *out, size_t n)
+{
+	const struct brick_record *ring =
+		(const void *)((const char *)lane->shared + lane->ring_offset);
+	size_t at = (size_t)(first & (lane->capacity - 1));
+	size_t before_end = n < lane->capacity - at ? n : (size_t)(lane->capacity - at);
+
+	memcpy(out, ring + at, before_end * sizeof(*out));
+	memcpy(out + before_end, ring, (n - before_end) * sizeof(*out));
+}
+
+size_t drain_consume(struct drain *d, uint32_t index, struct brick_record *out, size_t capacity)
+{
+	struct drain_level level = drain_level(d, index);
+	struct drain_lane *lane = d->map.lanes[index];
+	size_t count = level.waiting < capacity ? (size_t)level.waiting : capacity;
+
+	if (!count)
+		return 0;
+	copy_ring(lane, lane->tail, out, count);
+	if (drain_map_page_lost(&d->map))
+		return 0;
+	lane->tail += count;
+	__atomic_store_n(&lane->shared->tail, lane->tail, __ATOMIC_RELEASE);
+	return count;
+}
+
+/*
+ * Looking at a session that somebody else consumes: the newest records of a ring are copied while
+ * its owner goes on writing. What the owner may have overwritten meanwhile is told from how far it
+ * has got since, and left out; nothing is ever written.
+ */
+/*
+ * Records are written before `head` covers them: at most so many at a time, each of which takes
+ * the place of the one a whole ring before.
+ */
+enum { IN_FLIGHT = 2 * BRICK_MAX_DEPTH };
+
+static uint64_t head_of(struct drain *d, struct drain_lane *lane)
+{
+	uint64_t head = __atomic_load_n(&lane->shared->head, __ATOMIC_ACQUIRE);
+
+	if (head >= lane->seen)
+		return head;
+	give_up(d, lane);
+	return 0;
+}
+
+size_t drain_peek(
+	struct drain *d, uint32_t index, struct brick_record *out, size_t capacity, uint64_t *first)
+{
+	struct drain_lane *lane = d->map.lanes[index];
+
+	*first = 0;
+	if (!lane->shared || lane->capacity <= IN_FLIGHT)
+		return 0;
+	uint64_t head = head_of(d, lane);
+	uint64_t whole = lane->capacity - IN_FLIGHT;
+	uint64_t count = head < whole ? head : whole;
+	if (count > capacity)
+		count = capacity;
+	*first = head - count;
+	copy_ring(lane, *first, out, (size_t)count);
+	/* not a read of the ring may come after this look at how far its owner has got */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	lane->seen = head;
+	uint64_t now = head_of(d, lane), oldest = now > whole ? now - whole : 0;
+	if (!lane->capacity || drain_map_page_lost(&d->map))
+		return 0;
+	uint64_t lost = oldest > *first ? oldest - *first : 0;
+	if (lost >= count)
+		return 0;
+	memmove(out, out + lost, (size_t)(count - lost) * sizeof(*out));
+	*first += lost;
+	return (size_t)(count - lost);
+}
+
+/*
+ * A session's lanes in the sink. A lane there is in begin order and nests, as those of threads are
+ * in the session. Commands of an out-of-order queue overlap: each goes to the first of the queue's
+ * lanes in the sink on which nothing runs any more when it begins; where there is none, one more
+ * joins. The first one has the statistics and the ledger of all. The number of
+ * lanes in the sink has a bound.
+ */
+
+enum { MAX_LANES = 4096 }; /* in the sink, of one lane: commands that run at once */
+
+/*
+ * Statistics of bricks while their owner goes on counting: an entry that changed under the copy is
+ * copied again, a few times. What is torn even then is one execution ahead in some of its fields.
+ */
+static void copy_stats(
+	struct brick_stat *to, const struct brick_stat *from, uint32_t count, bool careful)
+{
+	enum { TRIES = 4 };
+
+	for (uint32_t i = 0; i < count; i++)
+		for (int try = 0; try < TRIES; try++) {
+			memcpy(&to[i], &from[i], sizeof(to)[i]);
+			__atomic_thread_fence(__ATOMIC_ACQUIRE);
+			if (!careful || !memcmp(&to[i], &from[i], sizeof(to)[i]))
+				break;
+		}
+}
+
+static struct brick_lane *lane_state(
+	struct drain *d, const struct drain_lane *lane, bool with_stats)
+{
+	struct brick_lane *to = &d->scratch;
+	const struct brick_lane *from = lane->shared;
+
+	memcpy(to, from, offsetof(struct brick_lane, frames));
+	drain_clean_text(to->name, sizeof(to->name));
+	drain_clean_text(to->backend, sizeof(to->backend));
+	if (to->depth > BRICK_MAX_DEPTH)
+		to->depth = 0;
+	if (to->kind != BRICK_LANE_QUEUE)
+		to->kind = BRICK_LANE_THREAD;
+	to->ledger.dropped += lane->in_sink.left_out;
+	if (!with_stats)
+		return to;
+	memcpy(to->frames, from->frames, sizeof(to->frames));
+	copy_stats(to->stats, from->stats, d->tables.now.brick_count, d->map.view);
+	return to;
+}
+
+static int add_lane(struct drain *d, struct sink *sink, struct drain_lane_sinks *lanes,
+	const struct brick_lane *state)
+{
+	int number = sink_lane(sink, d->process, state);
+
+	if (number < 0)
+		return number;
+	return array_push(lanes, (struct drain_sink_lane){.number = number});
+}
+
+static int join_lane(struct drain *d, struct sink *sink, struct drain_lane *lane)
+{
+	if (lane->in_sink.count)
+		return 0;
+	const struct brick_lane *state = lane_state(d, lane, false);
+	lane->in_sink.overlaps =
+		state->kind == BRICK_LANE_QUEUE && state->queue_flags & BRICK_QUEUE_OUT_OF_ORDER;
+	return add_lane(d, sink, &lane->in_sink, state);
+}
+
+/* Where a command goes that begins then: -> lanes->to, which is their count if there is none. */
+static int choose(struct drain *d, struct sink *sink, struct drain_lane *lane, uint64_t begin)
+{
+	struct drain_lane_sinks *lanes = &lane->in_sink;
+
+	for (lanes->to = 0; lanes->to < lanes->count; lanes->to++)
+		if (lanes->items[lanes->to].end <= begin)
+			return 0;
+	if (lanes->count == MAX_LANES) {
+		lanes->left_out++;
+		return 0;
+	}
+	struct brick_lane *state = lane_state(d, lane, false);
+	state->start_ticks = begin;
+	return add_lane(d, sink, lanes, state);
+}
+
+/* The record is one of lanes->to: up to where is that taken now? */
+static void take_up(struct drain_lane_sinks *lanes, const struct brick_record *r)
+{
+	uint64_t end = r->kind == BRICK_RECORD_SAMPLE ? r->begin + r->ticks : r->begin;
+
+	lanes->depth += r->kind == BRICK_RECORD_OPEN;
+	lanes->depth -= r->kind == BRICK_RECORD_CLOSE && lanes->depth;
+	if (lanes->to < lanes->count)
+		lanes->items[lanes->to].end = lanes->depth ? UINT64_MAX : end;
+}
+
+static bool begins(const struct brick_record *r)
+{
+	return r->kind == BRICK_RECORD_SAMPLE || r->kind == BRICK_RECORD_OPEN;
+}
+
+/* Records [from, to) go to the lane that was chosen for them. */
+static int pass_on(struct sink *sink, const struct drain_lane_sinks *lanes,
+	const struct brick_record *records, size_t count)
+{
+	if (!count || lanes->to == lanes->count)
+		return 0;
+	return sink_records(sink, lanes->items[lanes->to].number, records, count);
+}
+
+static int lane_records(struct drain *d, struct sink *sink, struct drain_lane *lane,
+	const struct brick_record *records, size_t count)
+{
+	struct drain_lane_sinks *lanes = &lane->in_sink;
+	size_t from = 0;
+	int error = 0;
+
+	for (size_t i = 0; i < count && lanes->overlaps && !error; i++) {
+		if (begins(&records[i]) && !lanes->depth) {
+			error = pass_on(sink, lanes, records + from, i - from);
+			error = error ? error : choose(d, sink, lane, records[i].begin);
+			from = i;
+		}
+		if (begins(&records[i]) || records[i].kind == BRICK_RECORD_CLOSE)
+			take_up(lanes, &records[i]);
+	}
+	return error ? error : pass_on(sink, lanes, records + from, count - from);
+}
+
+static int lane_statistics(
+	struct sink *sink, const struct drain_lane *lane, struct brick_lane *state)
+{
+	int error = sink_lane_stats(sink, lane->in_sink.items[0].number, state);
+
+	memset(state->stats, 0, sizeof(state->stats));
+	state->ledger = (struct brick_ledger){0};
+	for (size_t i = 1; i < lane->in_sink.count && !error; i++)
+		error = sink_lane_stats(sink, lane->in_sink.items[i].number, state);
+	return error;
+}
+
+static const char *const end_names[] = {"closed", "dead", "exec", "outlived", "broken"};
+
+static int join_process(struct drain *d, struct sink *sink)
+{
+	if (d->process < 0)
+		d->process = sink_process(sink, &d->map.header);
+	return d->process < 0 ? d->process : 0;
+}
+
+static int emit_tables(struct drain *d, struct sink *sink)
+{
+	int error = drain_code_emit(&d->code, &d->map, sink);
+
+	return error ? error : drain_tables_emit(&d->tables, &d->map, sink, d->process);
+}
+
+static int emit_records(struct drain *d, struct sink *sink, uint32_t index,
+	const struct brick_record *records, size_t count)
+{
+	struct drain_lane *lane = d->map.lanes[index];
+	int error = 0;
+
+	if (!d->map.view) {
+		drain_histograms_enter(&d->histograms, &d->map, lane, d->tables.now.brick_count,
+			records, count, &d->counts);
+		error = drain_off_cpu_learn(&d->off_cpu,
+			sink_clock_of(&sink->clock, &d->map.header.clock), index, records, count);
+	}
+	d->counts.records += count;
+	return error ? error : lane_records(d, sink, lane, records, count);
+}
+
+int drain_emit(struct drain *d, struct sink *sink, uint32_t index,
+	const struct brick_record *records, size_t count)
+{
+	enum { AT_ONCE = 256 };
+	struct brick_record expanded[AT_ONCE];
+	struct drain_lane *lane = d->map.lanes[index];
+	int error = join_process(d, sink);
+
+	if (!error)
+		error = emit_tables(d, sink);
+	if (!error)
+		error = join_lane(d, sink, lane);
+	if (!error)
+		error = drain_notes_emit_new(&d->notes, &d->map, sink, d->process);
+	for (size_t done = 0, used; done < count && !error; done += used) {
+		size_t n = drain_expand(&d->tables.now, &lane->ahead, records + done, count - done,
+			expanded, AT_ONCE, &used);
+		error = emit_records(d, sink, index, expanded, n);
+	}
+	return error;
+}
+
+static int lane_number(void *context, uint32_t lane)
+{
+	const struct drain *d = context;
+	const struct drain_lane_sinks *lanes = &d->map.lanes[lane]->in_sink;
+
+	return lanes->count ? lanes->items[0].number : -1;
+}
+
+int drain_emit_off_cpu(
+	struct drain *d, struct sink *sink, const struct sink_off_cpu *intervals, size_t count)
+{
+	int error = drain_off_cpu_add(&d->off_cpu, intervals, count);
+
+	if (!error)
+		error = drain_off_cpu_emit(&d->off_cpu, sink, lane_number, d);
+	d->counts.off_cpu_lost = d->off_cpu.lost;
+	return error;
+}
+
+/*
+ * Bricks that are open at the end and had nothing inside of them are in no record yet: only their
+ * frames know of them. Where there was no room for the begin of one with bricks inside, it is late
+ * for that now.
+ */
+static int emit_open_frames(
+	struct drain *d, struct sink *sink, struct drain_lane *lane, uint64_t end_ticks)
+{
+	struct brick_lane *state = &d->scratch;
+	struct brick_record open[BRICK_MAX_DEPTH];
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < state->depth; i++) {
+		const struct brick_frame *f = &state->frames[i];
+		state->ledger.unmatched += !d->map.view && f->flags & BRICK_FRAME_DROPPED;
+		if (f->flags & BRICK_FRAME_OPENED)
+			continue;
+		/* the time in one that was just beginning is that of its place's last */
+		if (f->brick >= d->tables.now.brick_count || f->begin > end_ticks ||
+			f->begin < d->map.header.start_ticks || f->begin < lane->last_ticks)
+			break;
+		open[count++] = brick_frame_open(f);
+	}
+	return count ? lane_records(d, sink, lane, open, count) : 0;
+}
+
+/* What ended since the last look would be in the statistics alone. */
+static int emit_rest(struct drain *d, struct sink *sink, uint32_t index)
+{
+	enum { AT_ONCE = 64 };
+	struct brick_record records[AT_ONCE];
+	/* not for ever: the program may go on */
+	uint64_t left = d->map.view ? 0 : drain_level(d, index).waiting;
+	int error = 0;
+
+	while (left && !error) {
+		size_t n = drain_consume(d, index, records, left < AT_ONCE ? left : AT_ONCE);
+		left -= n;
+		if (!n)
+			break;
+		error = drain_emit(d, sink, index, records, n);
+	}
+	return error;
+}
+
+static int emit_lane_end(struct drain *d, struct sink *sink, uint32_t index, uint64_t end_ticks)
+{
+	struct drain_lane *lane = d->map.lanes[index];
+	int error = emit_rest(d, sink, index);
+
+	if (!error)
+		error = join_lane(d, sink, lane);
+	if (error)
+		return error;
+	struct brick_lane *state = lane_state(d, lane, true);
+	d->counts.dropped += state->ledger.dropped;
+	d->counts.threads += state->kind == BRICK_LANE_THREAD ? state->owners : 0;
+	error = emit_open_frames(d, sink, lane, end_ticks);
+	return error ? error : lane_statistics(sink, lane, state);
+}
+
+/* The header's own counts as they are at the end; what it says of the process stays as it was. */
+static int emit_header(struct drain *d, struct sink *sink)
+{
+	d->map.header.ledger = d->map.shared->ledger;
+	d->map.header.pair_cost = d->map.shared->pair_cost;
+	d->map.header.pair_cost_low = d->map.shared->pair_cost_low;
+	d->map.header.pair_cost_high = d->map.shared->pair_cost_high;
+	d->map.header.pair_cost_streamed = d->map.shared->pair_cost_streamed;
+	d->map.header.pair_cost_cold = d->map.shared->pair_cost_cold;
+	d->map.header.pair_stream_ticks = d->map.shared->pair_stream_ticks;
+	return sink_process_state(sink, d->process, &d->map.header);
+}
+
+int drain_emit_digests(struct drain *d, struct sink *sink)
+{
+	if (!drain_digest_level(d))
+		return 0;
+	int error = join_process(d, sink);
+	if (!error)
+		error = emit_tables(d, sink);
+	return error ? error
+		     : drain_digests_emit(&d->digests, &d->map, &d->tables.now, sink, d->process);
+}
+
+int drain_finish(struct drain *d, struct sink *sink, enum drain_end end, uint64_t end_ticks)
+{
+	int error = join_process(d, sink);
+
+	if (d->map.lane_is_missing)
+		drain_map_fault_set(&d->map, "out of memory for a lane");
+	if (!error)
+		error = emit_tables(d, sink);
+	if (!error && !d->map.view)
+		error = drain_emit_digests(d, sink);
+	if (!error && !d->map.view)
+		error = drain_emit_off_cpu(d, sink, NULL, 0);
+	if (!error)
+		error = emit_header(d, sink);
+	for (uint32_t i = 0; i < d->map.lane_count && !error; i++)
+		if (d->map.lanes[i]->shared)
+			error = emit_lane_end(d, sink, i, end_ticks);
+	if (!error)
+		error = drain_histograms_emit(
+			&d->histograms, &d->map, d->tables.now.brick_count, sink, d->process);
+	if (drain_fault(d) && (end == DRAIN_END_CLOSED || end == DRAIN_END_EXEC))
+		end = DRAIN_END_BROKEN;
+	if (!error)
+		error = drain_notes_emit(&d->notes, &d->map, sink, d->process, end_names[end]);
+	if (!error)
+		error = sink_process_end(sink, d->process, end_ticks,
+			end == DRAIN_END_CLOSED || end == DRAIN_END_EXEC);
+	return error;
+}
+
+struct drain_counts drain_counts(const struct drain *d)
+{
+	return d->counts;
+}
+
+const char *drain_notes(const struct drain *d)
+{
+	return d->notes.text;
+}
+
+void drain_rewind(struct drain *d)
+{
+	d->process = -1;
+	memset(&d->counts, 0, sizeof(d->counts));
+	drain_tables_rewind(&d->tables);
+	drain_notes_rewind(&d->notes);
+	d->map.bad_entries = 0;
+	for (uint32_t i = 0; i < d->map.lane_count; i++) {
+		array_fini(&d->map.lanes[i]->in_sink);
+		d->map.lanes[i]->in_sink = (struct drain_lane_sinks){0};
+		d->map.lanes[i]->ahead.known = 0;
+		d->map.lanes[i]->depth = 0;
+	}
 }

@@ -16,8 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "brick/abi/session.h"
-#include "lib/drain/counts.h"
-#include "lib/drain/drain_guard.h"
+#include "lib/drain/drain_histogram.h"
 #include "lib/writer/writer.h"
 
 struct drain;
@@ -72,7 +71,7 @@ void drain_fault_set(struct drain *d, const char *text);
 uint32_t drain_lanes(struct drain *d);
 
 /* The last look found no memory for a lane; the next one tries again. */
-int drain_lane_is_missing(const struct drain *d);
+bool drain_lane_is_missing(const struct drain *d);
 
 /* Records that wait in a lane's ring, its capacity (0: it has no ring), and all ever written. */
 struct drain_level {

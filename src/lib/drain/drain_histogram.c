@@ -66,7 +66,7 @@ static void enter_close(struct drain_histograms *h, struct drain_map *m, struct 
 	enter_waits(h, m, r);
 }
 
-static int is_queue(const struct drain_lane *lane)
+static bool is_queue(const struct drain_lane *lane)
 {
 	return lane->shared &&
 	       __atomic_load_n(&lane->shared->kind, __ATOMIC_RELAXED) == BRICK_LANE_QUEUE;
@@ -134,7 +134,7 @@ static void add_row(struct drain_map *m, uint64_t offset, uint64_t *sum)
 {
 	uint32_t row[BRICK_HISTOGRAM_BUCKETS];
 
-	if (pread(drain_map_fd(m), row, sizeof row, (off_t)offset) != (ssize_t)sizeof row) {
+	if (pread(drain_map_fd(m), row, sizeof(row), (off_t)offset) != (ssize_t)sizeof(row)) {
 		drain_map_fault_set(m, "its histograms cannot be read");
 		return;
 	}
@@ -143,7 +143,7 @@ static void add_row(struct drain_map *m, uint64_t offset, uint64_t *sum)
 }
 
 /* What an owner kept of what it dropped. */
-static int lane_has_row(const struct drain_lane *lane, uint32_t brick)
+static bool lane_has_row(const struct drain_lane *lane, uint32_t brick)
 {
 	return lane->shared && !is_queue(lane) &&
 	       (__atomic_load_n(&lane->shared->histogram_rows[brick / 64], __ATOMIC_RELAXED) >>
@@ -151,12 +151,12 @@ static int lane_has_row(const struct drain_lane *lane, uint32_t brick)
 		       1);
 }
 
-static int ran(const struct drain_map *m, uint32_t brick)
+static bool ran(const struct drain_map *m, uint32_t brick)
 {
 	for (uint32_t i = 0; i < m->lane_count; i++)
 		if (m->lanes[i]->shared && m->lanes[i]->shared->stats[brick].count)
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 /* Of a view, what the consumer keeps is not ours: it is read from the file. */
@@ -173,14 +173,14 @@ static void add_drained(
 static int merge(
 	const struct drain_histograms *h, struct drain_map *m, uint32_t brick, uint64_t **row)
 {
-	int any = m->view ? ran(m, brick) : h->rows[brick] != NULL;
+	bool any = m->view ? ran(m, brick) : h->rows[brick] != NULL;
 
 	*row = NULL;
 	for (uint32_t i = 0; i < m->lane_count && !any; i++)
 		any = lane_has_row(m->lanes[i], brick);
 	if (!any)
 		return 0;
-	uint64_t *sum = calloc(BRICK_HISTOGRAM_BUCKETS, sizeof *sum);
+	uint64_t *sum = calloc(BRICK_HISTOGRAM_BUCKETS, sizeof(*sum));
 	if (!sum)
 		return -ENOMEM;
 	add_drained(h, m, brick, sum);

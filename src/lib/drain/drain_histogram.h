@@ -5,13 +5,17 @@
  */
 #pragma once
 
-#include "lib/drain/counts.h"
 #include "lib/drain/map_session.h"
 #include "lib/writer/sink.h"
 
+struct drain_counts {
+	uint64_t records, samples, steps, dropped, threads;
+	uint64_t off_cpu_lost; /* times off a CPU of threads that record */
+};
+
 struct drain_histograms {
 	uint32_t *rows[BRICK_MAX_BRICKS]; /* of the session, or private; NULL: none yet */
-	uint8_t is_private[BRICK_MAX_BRICKS];
+	bool is_private[BRICK_MAX_BRICKS];
 };
 
 /* Enter all that records of a lane say, and count them; `bricks` are known. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Nothing in a record is trusted: a site that is in no table stays without a brick, and who takes
- * the sample counts it as bad. Called by drain_emit().
+ * the sample counts it as bad.
  */
 #include "lib/drain/expand.h"
 
@@ -19,7 +19,7 @@ static size_t expand_samples(const struct sink_tables *tables, struct drain_ahea
 	struct brick_samples together;
 	size_t n = 0;
 
-	memcpy(&together, record, sizeof together);
+	memcpy(&together, record, sizeof(together));
 	uint32_t count = brick_samples_read(&together, samples);
 	for (uint32_t i = 0; i < count; i++) {
 		const struct brick_record *work = drain_ahead_take(ahead);
@@ -37,7 +37,7 @@ static size_t expand_samples(const struct sink_tables *tables, struct drain_ahea
 	return n;
 }
 
-size_t drain_expand(const struct sink_tables *tables, struct drain_lane *lane,
+size_t drain_expand(const struct sink_tables *tables, struct drain_ahead *ahead,
 	const struct brick_record *records, size_t count, struct brick_record *out, size_t capacity,
 	size_t *used)
 {
@@ -45,9 +45,9 @@ size_t drain_expand(const struct sink_tables *tables, struct drain_lane *lane,
 
 	for (; i < count && n + AT_MOST <= capacity; i++) {
 		if (records[i].kind == BRICK_RECORD_SAMPLES)
-			n += expand_samples(tables, &lane->ahead, &records[i], out + n);
+			n += expand_samples(tables, ahead, &records[i], out + n);
 		else if (records[i].kind == BRICK_RECORD_WORK_AHEAD)
-			drain_ahead_add(&lane->ahead, &records[i]);
+			drain_ahead_add(ahead, &records[i]);
 		else
 			out[n++] = records[i];
 	}

@@ -8,6 +8,7 @@
 #include "lib/drain/map_session.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,9 +16,9 @@
 #include <unistd.h>
 #include "base/array.h"
 #include "base/time_namespace.h"
+#include "base/utf8.h"
 #include "brick/clock.h"
 #include "brick/error.h"
-#include "lib/drain/clean.h"
 
 #define LANE_TABLE_END \
 	(BRICK_SESSION_LANES_OFFSET + BRICK_MAX_LANES * sizeof(struct brick_session_lane))
@@ -25,6 +26,39 @@
 
 /* Rings beyond this are nonsense: 2^32 records are 128 GiB. */
 #define MAX_CAPACITY (1ull << 32)
+
+/* Length of the printable character at `text`; 0: it is none. */
+static size_t printable(const char *text, size_t left)
+{
+	uint32_t code;
+	size_t n = utf8_decode(text, left, &code);
+
+	return n && code >= 0x20 && code != 0x7f ? n : 0;
+}
+
+void drain_clean_text(char *text, size_t bytes)
+{
+	text[bytes - 1] = '\0';
+	for (size_t left = strlen(text); left;) {
+		size_t n = printable(text, left);
+		if (!n)
+			*text = '?';
+		n += !n;
+		text += n;
+		left -= n;
+	}
+}
+
+void drain_clean_lines(char *text)
+{
+	while (*text) {
+		size_t length = strcspn(text, "\n");
+		char last = text[length];
+		drain_clean_text(text, length + 1);
+		text[length] = last;
+		text += length + (last != '\0');
+	}
+}
 
 int drain_map_fd(const struct drain_map *m)
 {
@@ -71,7 +105,7 @@ static void unmap(struct drain_map *m, void *at, uint64_t bytes)
 	munmap(at, bytes);
 }
 
-static int inside(uint64_t offset, uint64_t bytes, uint64_t end)
+static bool inside(uint64_t offset, uint64_t bytes, uint64_t end)
 {
 	return bytes <= end && offset <= end - bytes;
 }
@@ -92,7 +126,7 @@ static uint64_t tables_end(const struct brick_session_header *h, uint64_t end)
 	enum { NEEDED = 5 }; /* those behind have no offset in a session that lacks them */
 	uint64_t last = 0;
 
-	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
 		uint64_t offset = tables[i][0], bytes = tables[i][1];
 		if (i >= NEEDED && !offset)
 			continue;
@@ -114,7 +148,7 @@ static int check_header(const struct brick_session_header *h, uint64_t end, cons
 {
 	if (h->magic != BRICK_SESSION_MAGIC)
 		return refuse(why, "it does not begin like a session", BRICK_EFORMAT);
-	if (h->version != BRICK_SESSION_VERSION || h->header_bytes != sizeof *h ||
+	if (h->version != BRICK_SESSION_VERSION || h->header_bytes != sizeof(*h) ||
 		h->lane_bytes != sizeof(struct brick_lane))
 		return refuse(why, "it was made by an incompatible libbrick", BRICK_EVERSION);
 	if (!tables_end(h, end))
@@ -131,10 +165,10 @@ static void clean_header(struct brick_session_header *h)
 {
 	h->clock.base_ns += (uint64_t)time_namespace_offset_ns(CLOCK_MONOTONIC);
 	h->start_ns += (uint64_t)time_namespace_offset_ns(CLOCK_MONOTONIC);
-	drain_clean_text(h->host, sizeof h->host);
-	drain_clean_text(h->executable, sizeof h->executable);
-	if (h->command_bytes > sizeof h->command)
-		h->command_bytes = sizeof h->command;
+	drain_clean_text(h->host, sizeof(h->host));
+	drain_clean_text(h->executable, sizeof(h->executable));
+	if (h->command_bytes > sizeof(h->command))
+		h->command_bytes = sizeof(h->command);
 	if (h->command_bytes)
 		h->command[h->command_bytes - 1] = '\0';
 	/* argument by argument, so that the NULs between them stay */
@@ -146,7 +180,7 @@ static void clean_header(struct brick_session_header *h)
 }
 
 int drain_map_open(
-	struct drain_map *m, int fd, int view, const struct drain_guard *guard, const char **why)
+	struct drain_map *m, int fd, bool view, const struct drain_guard *guard, const char **why)
 {
 	struct brick_session_header *h = &m->header;
 	struct stat st;
@@ -160,10 +194,10 @@ int drain_map_open(
 	uint64_t end = file_bytes(m);
 	m->view = view;
 	m->guard = guard;
-	ssize_t n = pread(fd, h, sizeof *h, 0);
+	ssize_t n = pread(fd, h, sizeof(*h), 0);
 	if (n < 0)
 		return -errno;
-	if ((size_t)n < sizeof *h)
+	if ((size_t)n < sizeof(*h))
 		return refuse(why, "it is too short for a session", BRICK_ETRUNCATED);
 	int error = check_header(h, end, why);
 	if (error)
@@ -187,7 +221,7 @@ void drain_map_close(struct drain_map *m)
 	unmap(m, m->shared, m->shared_bytes);
 }
 
-int drain_map_page_lost(const struct drain_map *m)
+bool drain_map_page_lost(const struct drain_map *m)
 {
 	return __atomic_load_n(&m->page_lost, __ATOMIC_RELAXED) != 0;
 }
@@ -223,14 +257,14 @@ static const char *check_lane(struct drain_lane *lane, const struct brick_lane *
 	lane->ring_offset = shared->ring_offset;
 	lane->histogram_offset = shared->histogram_offset;
 	lane->tail = shared->tail;
-	if (lane->histogram_offset % 4 || lane->histogram_offset < sizeof *shared ||
+	if (lane->histogram_offset % 4 || lane->histogram_offset < sizeof(*shared) ||
 		!inside(lane->histogram_offset, HISTOGRAMS_BYTES, lane->bytes))
 		return "the histograms of a lane lie outside of it";
 	if (!lane->capacity)
 		return NULL;
 	if (lane->capacity > MAX_CAPACITY || (lane->capacity & (lane->capacity - 1)))
 		return "the size of a ring is no power of two";
-	if (lane->ring_offset % 8 || lane->ring_offset < sizeof *shared ||
+	if (lane->ring_offset % 8 || lane->ring_offset < sizeof(*shared) ||
 		!inside(lane->ring_offset, lane->capacity * sizeof(struct brick_record),
 			lane->bytes))
 		return "a ring lies outside of its lane";
@@ -270,14 +304,14 @@ uint32_t drain_map_lanes(struct drain_map *m)
 	}
 	while (m->lane_count < now) {
 		struct brick_session_lane entry;
-		struct drain_lane *lane = calloc(1, sizeof *lane);
+		struct drain_lane *lane = calloc(1, sizeof(*lane));
 		m->lane_is_missing = !lane;
 		if (!lane)
 			break;
 		memcpy(&entry,
 			(char *)m->shared + BRICK_SESSION_LANES_OFFSET +
-				m->lane_count * sizeof entry,
-			sizeof entry);
+				m->lane_count * sizeof(entry),
+			sizeof(entry));
 		const char *wrong = map_lane(m, lane, &entry);
 		if (wrong)
 			drain_map_fault_set(m, wrong);

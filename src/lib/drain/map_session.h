@@ -5,10 +5,20 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 #include "brick/abi/session.h"
-#include "lib/drain/ahead.h"
-#include "lib/drain/drain_guard.h"
+#include "lib/drain/expand.h"
+
+/*
+ * Whoever maps files that others can shrink must survive the SIGBUS of it: `add` learns of every
+ * mapping and sets *page_lost when it had to replace a page. add returns 0 when it cannot watch one
+ * more mapping, which is then not used.
+ */
+struct drain_guard {
+	int (*add)(const void *address, size_t bytes, uint32_t *page_lost);
+	void (*remove)(const void *address, size_t bytes);
+};
 
 /* An open brick, as far as the histograms need it. */
 struct drain_frame {
@@ -22,13 +32,13 @@ struct drain_sink_lane {
 	uint64_t end; /* ticks: up to where it is taken; UINT64_MAX: its command is open */
 };
 
-/* Where a lane goes (src/lib/drain/lanes.h). */
+/* Where a lane goes in the sink. */
 struct drain_lane_sinks {
 	struct drain_sink_lane *items; /* an ARRAY */
 	size_t count, capacity;
 	size_t to;	   /* where records go that say more of what was before them */
 	uint32_t depth;	   /* of the command that is open there */
-	int overlaps;	   /* its commands may */
+	bool overlaps;	   /* its commands may */
 	uint64_t left_out; /* commands for which there was no lane: counted as dropped */
 };
 
@@ -52,7 +62,7 @@ struct drain_map {
 	int fd;
 	dev_t device; /* of the file that fd was of at first */
 	ino_t inode;
-	int view; /* only looked at: mapped read-only, nothing of it is consumed */
+	bool view; /* only looked at: mapped read-only, nothing of it is consumed */
 	const struct drain_guard *guard;
 	uint32_t page_lost; /* by the guard: a page was gone and has been replaced */
 	const char *fault;  /* set once, by either side */
@@ -64,7 +74,7 @@ struct drain_map {
 	/* consuming */
 	uint32_t lane_count;
 	struct drain_lane *lanes[BRICK_MAX_LANES]; /* entries are complete before lane_count */
-	int lane_is_missing; /* for lack of memory; the next look tries again */
+	bool lane_is_missing; /* for lack of memory; the next look tries again */
 
 	/* emitting */
 	uint64_t bad_entries; /* of tables: had to be put right */
@@ -78,8 +88,8 @@ struct drain_map {
 int drain_map_fd(const struct drain_map *map);
 
 /* As drain_open() and drain_open_view() say. On error nothing is left open. */
-int drain_map_open(
-	struct drain_map *map, int fd, int view, const struct drain_guard *guard, const char **why);
+int drain_map_open(struct drain_map *map, int fd, bool view, const struct drain_guard *guard,
+	const char **why);
 void drain_map_close(struct drain_map *map);
 
 /* Look for lanes that joined; returns how many there are. */
@@ -88,7 +98,7 @@ uint32_t drain_map_lanes(struct drain_map *map);
 /* The first fault counts; static text. */
 void drain_map_fault_set(struct drain_map *map, const char *text);
 const char *drain_map_fault(const struct drain_map *map);
-int drain_map_page_lost(const struct drain_map *map);
+bool drain_map_page_lost(const struct drain_map *map);
 
 /* A count in shared memory that only grows, up to `max`; `have` when it does neither. */
 uint32_t drain_map_count(
@@ -99,3 +109,10 @@ static inline const void *drain_map_at(const struct drain_map *map, uint64_t off
 {
 	return (const char *)map->shared + offset;
 }
+
+/* A text that was copied out of the session: end it in its field of `bytes`; what is no printable
+ * UTF-8 becomes '?'. */
+void drain_clean_text(char *text, size_t bytes);
+
+/* The same for lines, whose newlines stay. The text is ended. */
+void drain_clean_lines(char *text);

@@ -10,15 +10,97 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <stdbool.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "base/file.h"
 #include "base/array.h"
+#include "base/file.h"
 #include "base/hashmap.h"
 #include "base/scope.h"
-#include "lib/drain/throttled.h"
+
+uint32_t drain_cpus_online(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+	return n > 0 ? (uint32_t)n : 1;
+}
+
+uint32_t drain_cpus_usable(void)
+{
+	cpu_set_t set;
+	uint32_t online = drain_cpus_online();
+
+	/* it is refused where there are more CPUs than a set has room for */
+	uint32_t usable = sched_getaffinity(0, sizeof(set), &set) ? 0 : (uint32_t)CPU_COUNT(&set);
+	return usable && usable < online ? usable : online;
+}
+
+/*
+ * cpu.stat counts it in ns as throttled_time (version 1), or in us as throttled_usec (version 2). A
+ * group above may have the limit, so all up to the mount are read; in a container, whose paths may
+ * be the host's, those that are there.
+ */
+
+static uint64_t number_behind(const char *text, const char *name)
+{
+	const char *at = strstr(text, name);
+
+	return at ? strtoull(at + strlen(name), NULL, 10) : 0;
+}
+
+static uint64_t of_group(const char *mount, const char *controller, const char *group)
+{
+	char path[512], text[1024];
+
+	snprintf(path, sizeof(path), "%s%s%s/cpu.stat", mount, controller, group);
+	if (!file_begin(path, text, sizeof(text)))
+		return 0;
+	return number_behind(text, "throttled_time ") +
+	       1000 * number_behind(text, "throttled_usec ");
+}
+
+/* The most of a group and of those above it. */
+static uint64_t of_groups(const char *mount, const char *controller, char *group)
+{
+	uint64_t most = 0;
+
+	for (;;) {
+		uint64_t ns = of_group(mount, controller, group);
+		char *last = strrchr(group, '/');
+		most = ns > most ? ns : most;
+		if (!last)
+			return most;
+		*last = 0;
+	}
+}
+
+/* "4:cpu,cpuacct:/a/b" of version 1, "0::/a/b" of version 2. */
+static uint64_t of_line(const char *mount, char *line)
+{
+	char *names = strchr(line, ':'), *group = names ? strchr(names + 1, ':') : NULL;
+
+	if (!group)
+		return 0;
+	*group++ = 0;
+	if (!strncmp(names, ":cpu,", 5) || !strcmp(names, ":cpu") || strstr(names, ",cpu,"))
+		return of_groups(mount, "/cpu", group);
+	return names[1] ? 0 : of_groups(mount, "", group);
+}
+
+uint64_t throttled_ns(const char *groups, const char *mount)
+{
+	char text[4096], *rest = text;
+	uint64_t most = 0;
+
+	file_begin(groups, text, sizeof(text));
+	for (char *line; (line = strsep(&rest, "\n"));) {
+		uint64_t ns = of_line(mount, line);
+		most = ns > most ? ns : most;
+	}
+	return most;
+}
 
 enum { CPU_FIELDS = 8, IDLE = 3, IOWAIT = 4, IRQ = 5, SOFTIRQ = 6, STEAL = 7 };
 
@@ -47,14 +129,14 @@ struct process {
 	char name[48];
 };
 
-static int read_line(const char *line, struct cpu *cpu)
+static bool read_line(const char *line, struct cpu *cpu)
 {
 	unsigned long long v[CPU_FIELDS] = {0};
 	int at = 0;
 
 	*cpu = (struct cpu){.number = ALL_CPUS};
 	if (strncmp(line, "cpu ", 4) && sscanf(line, "cpu%u%n", &cpu->number, &at) != 1)
-		return 0;
+		return false;
 	int n = sscanf(line + (at ? at : 3), "%llu %llu %llu %llu %llu %llu %llu %llu", &v[0],
 		&v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]);
 	for (int i = 0; i < CPU_FIELDS; i++)
@@ -69,7 +151,7 @@ static int read_cpus(struct cpus *cpus)
 	SCOPED_TO(fclose) FILE *in = fopen("/proc/stat", "re");
 	int error = in ? 0 : -ENOENT;
 
-	while (!error && fgets(line, sizeof line, in) && read_line(line, &cpu))
+	while (!error && fgets(line, sizeof(line), in) && read_line(line, &cpu))
 		error = array_push(&cpus->list, cpu);
 	return error ? error : cpus->list.count ? 0 : -ENOENT;
 }
@@ -100,12 +182,12 @@ static int read_process(const char *number, struct process *p)
 	char path[64], text[1024];
 	unsigned long long user = 0, kernel = 0;
 
-	snprintf(path, sizeof path, "/proc/%.20s/stat", number);
-	file_begin(path, text, sizeof text);
+	snprintf(path, sizeof(path), "/proc/%.20s/stat", number);
+	file_begin(path, text, sizeof(text));
 	const char *open = strchr(text, '('), *close = strrchr(text, ')');
 	if (!open || !close || close < open)
 		return -ENOENT;
-	snprintf(p->name, sizeof p->name, "%.*s", (int)(close - open - 1), open + 1);
+	snprintf(p->name, sizeof(p->name), "%.*s", (int)(close - open - 1), open + 1);
 	p->pid = (uint32_t)atol(number);
 	/* 3 state, 4 ppid, 5 to 13, 14 utime, 15 stime */
 	if (sscanf(close + 1, " %*c %u %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &p->parent,
@@ -145,7 +227,7 @@ static uint64_t own_throttled_ns(void)
 
 int neighbours_create(struct neighbours **out)
 {
-	struct neighbours *n = calloc(1, sizeof *n);
+	struct neighbours *n = calloc(1, sizeof(*n));
 
 	if (!n)
 		return -ENOMEM;
@@ -176,16 +258,16 @@ static int note_parent(void *context, const struct process *p)
 	return hashmap_set(&s->parents, p->pid, p->parent);
 }
 
-static int is_ours(const struct search *s, uint32_t pid)
+static bool is_ours(const struct search *s, uint32_t pid)
 {
 	uint64_t at = pid;
 
 	for (size_t i = 0; at && at != HASHMAP_NONE && i <= s->parents.count; i++) {
 		if (at == s->tree || at == (uint64_t)getpid())
-			return 1;
+			return true;
 		at = hashmap_get(&s->parents, at);
 	}
-	return 0;
+	return false;
 }
 
 static int find_most(void *context, const struct process *p)
@@ -262,7 +344,7 @@ int neighbours_use(const struct neighbours *n, uint32_t tree, struct machine_use
 		error = for_all(find_most, &search);
 	if (!error && search.most.ticks) {
 		out->neighbour_ns = ticks_ns(n, search.most.ticks);
-		snprintf(out->neighbour, sizeof out->neighbour, "%s (%u)", search.most.name,
+		snprintf(out->neighbour, sizeof(out->neighbour), "%s (%u)", search.most.name,
 			search.most.pid);
 	}
 	hashmap_fini(&search.parents);

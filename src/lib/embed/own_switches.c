@@ -10,7 +10,7 @@
 #include "base/array.h"
 #include "base/lock.h"
 #include "base/scope.h"
-#include "lib/drain/off_cpu_intervals.h"
+#include "lib/drain/off_cpu.h"
 
 struct own_switches {
 	pthread_mutex_t lock;

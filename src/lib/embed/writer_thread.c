@@ -13,14 +13,15 @@
 #include "base/lock.h"
 #include "base/scope.h"
 #include "base/thread_start.h"
+#include "brick/session.h"
 #include "lib/drain/drain.h"
 #include "lib/drain/clock_line.h"
 #include "base/clock_ns.h"
-#include "lib/drain/machine.h"
 #include "lib/drain/neighbours.h"
 #include "lib/drain/drain_pace.h"
 #include "lib/embed/own_switches.h"
 #include "lib/sys/descriptors.h"
+#include "lib/session/consumer.h"
 #include "lib/writer/writer.h"
 
 enum {
@@ -380,3 +381,8 @@ const struct consumer_type writer_thread = {
 	.thread_ends = thread_ends,
 	.stop = stop,
 };
+
+int brick_session_start(const struct brick_session_options *options)
+{
+	return brick__session_start(options, &writer_thread);
+}

@@ -6,10 +6,12 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 #include "base/members.h"
 #include "brick/error.h"
-#include "lib/graph/write.h"
+#include "lib/graph/forest.h"
+#include "lib/graph/graph_formats.h"
 
 /* Graphviz reads boxes in boxes by recursion: deeper ones are not drawn. */
 enum { MAX_BOXES = 100 };
@@ -125,7 +127,7 @@ static int layout_init(struct layout *layout, const struct brick_graph *graph)
 	return error;
 }
 
-static int is_box(const struct layout *layout, uint32_t v)
+static bool is_box(const struct layout *layout, uint32_t v)
 {
 	return layout->depth[v] < MAX_BOXES && layout->forest.child[v] != BRICK__NONE;
 }
@@ -159,7 +161,7 @@ static void put_key_u64(struct brick__sink *sink, const char *key, uint64_t valu
 	brick__put_u64(sink, value);
 }
 
-static int is_inside(const struct layout *layout, uint32_t v, uint32_t box)
+static bool is_inside(const struct layout *layout, uint32_t v, uint32_t box)
 {
 	return layout->place[v] >= layout->place[box] &&
 	       layout->place[v] <= layout->place[layout->last[box]];
@@ -170,11 +172,11 @@ static void put_edge(const struct brick_graph *graph, struct brick__sink *sink, 
 	const struct layout *layout)
 {
 	const struct brick__edge *edge = &graph->edges.items[id];
-	int holds = brick__edge_holds(graph->edge_kinds.items[id]);
-	int leaves_box = layout && !holds && is_box(layout, edge->from) &&
-			 !is_inside(layout, edge->to, edge->from);
-	int on_path = !holds && (graph->nodes.items[edge->from].flags &
-					graph->nodes.items[edge->to].flags & BRICK_NODE_MARKED);
+	bool holds = brick__edge_holds(graph->edge_kinds.items[id]);
+	bool leaves_box = layout && !holds && is_box(layout, edge->from) &&
+			  !is_inside(layout, edge->to, edge->from);
+	bool on_path = !holds && (graph->nodes.items[edge->from].flags &
+					 graph->nodes.items[edge->to].flags & BRICK_NODE_MARKED);
 
 	put_key_u64(sink, "n", leaves_box ? layout->last[edge->from] : edge->from);
 	put_key_u64(sink, " -> n", edge->to);
@@ -192,7 +194,7 @@ static void put_edge(const struct brick_graph *graph, struct brick__sink *sink, 
 }
 
 /* The box says what holds a node; the edge is drawn only where nothing else puts the node below. */
-static int is_shown_by_box(
+static bool is_shown_by_box(
 	const struct brick_graph *graph, const struct layout *layout, uint32_t id)
 {
 	const struct brick__edge *edge = &graph->edges.items[id];

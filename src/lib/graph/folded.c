@@ -5,9 +5,11 @@
  * they first appear.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include "base/scope.h"
-#include "lib/graph/write.h"
+#include "lib/graph/forest.h"
+#include "lib/graph/graph_formats.h"
 
 /* What is deeper counts as the last of so many: nobody reads on, and all lines together stay short.
  */
@@ -76,7 +78,7 @@ static int root_stack(
 }
 
 /* Work of a device: its time is not the host's, so it stands below its own lane in the same way. */
-static int is_asynchronous(const struct brick_graph *graph, uint32_t node, uint32_t parent)
+static bool is_asynchronous(const struct brick_graph *graph, uint32_t node, uint32_t parent)
 {
 	const struct brick__node *n = &graph->nodes.items[node];
 

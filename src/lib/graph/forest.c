@@ -1,11 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What holds what in an execution graph, as a forest that is walked without recursion. A node that
- * nothing leads to from a root is inside of itself. Called by the formats.
+ * A forest is walked without recursion. A node that nothing leads to from a root is inside of
+ * itself.
  */
+#include "lib/graph/forest.h"
+
 #include <errno.h>
 #include "brick/error.h"
-#include "lib/graph/write.h"
+
+uint32_t *brick__graph_holders(const struct brick_graph *graph)
+{
+	uint32_t *holder = malloc((graph->nodes.count + 1) * sizeof(*holder));
+
+	if (!holder)
+		return NULL;
+	for (uint32_t v = 0; v < graph->nodes.count; v++)
+		holder[v] = BRICK__NONE;
+	for (uint32_t i = 0; i < graph->edges.count; i++)
+		if (brick__edge_holds(graph->edge_kinds.items[i]) &&
+			holder[graph->edges.items[i].to] == BRICK__NONE)
+			holder[graph->edges.items[i].to] = i;
+	return holder;
+}
 
 static void link_nodes(struct brick__forest *forest, const struct brick_graph *graph)
 {

@@ -1,78 +1,269 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Nodes of an execution graph: adding them, finding them, forgetting them. A node that cannot be
- * added whole, with its links to what is open, is not added at all.
+ * An execution graph: adding, finding and forgetting nodes, edges and sources. A node that cannot
+ * be added whole, with its links to what is open, is not added at all.
  */
 #include "brick/graph.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/fnv.h"
 #include "base/sized.h"
 #include "brick/error.h"
 #include "lib/graph/graph_core.h"
+#include "lib/graph/graph_plan.h"
 
-int brick_graph_create(struct brick_graph **out)
+/*
+ * Edges: a list in the order in which they were added, and rows by node that are made from it in
+ * linear time when somebody asks.
+ */
+
+static void rows_fini(struct brick__rows *rows)
 {
-	struct brick_graph *graph = calloc(1, sizeof(*graph));
+	free(rows->first);
+	free(rows->edges);
+	*rows = (struct brick__rows){0};
+}
 
-	if (!graph)
+static void changed(struct brick_graph *graph)
+{
+	rows_fini(&graph->out);
+	rows_fini(&graph->in);
+	brick__graph_plan_fini(graph);
+	free(graph->cycle);
+	graph->cycle = NULL;
+	graph->cycle_count = 0;
+}
+
+static int reserve_edges(struct brick_graph *graph, uint32_t edges)
+{
+	if (graph->edges.count > INT32_MAX - edges)
+		return BRICK_EFULL;
+	int error = array_reserve(&graph->edges, edges);
+	return error ? error : array_reserve(&graph->edge_kinds, edges);
+}
+
+static void append_edge(
+	struct brick_graph *graph, uint32_t from, uint32_t to, int kind, double weight)
+{
+	array_push(&graph->edges, (struct brick__edge){weight, from, to});
+	array_push(&graph->edge_kinds, (uint8_t)kind);
+}
+
+int brick_graph_connect(
+	struct brick_graph *graph, uint32_t from, uint32_t to, int kind, double weight)
+{
+	if (kind < 0 || kind >= BRICK_EDGE_KINDS || !isfinite(weight))
+		return -EINVAL;
+	if (from >= graph->nodes.count || to >= graph->nodes.count)
+		return -ENOENT;
+	int error = reserve_edges(graph, 1);
+	if (error < 0)
+		return error;
+	append_edge(graph, from, to, kind, weight);
+	changed(graph);
+	return (int)graph->edges.count - 1;
+}
+
+size_t brick_graph_edge_count(const struct brick_graph *graph)
+{
+	return graph->edges.count;
+}
+
+int brick_graph_edge_get(const struct brick_graph *graph, uint32_t id, struct brick_graph_edge *out)
+{
+	if (id >= graph->edges.count)
+		return -ENOENT;
+	const struct brick__edge *edge = &graph->edges.items[id];
+	const struct brick_graph_edge e = {.from = edge->from,
+		.to = edge->to,
+		.kind = graph->edge_kinds.items[id],
+		.weight = edge->weight};
+	return sized_write(out, sizeof(e), &e);
+}
+
+static int build_rows(const struct brick_graph *graph, struct brick__rows *rows, bool incoming)
+{
+	size_t nodes = graph->nodes.count;
+
+	rows->first = calloc(nodes + 2, sizeof(*rows->first));
+	rows->edges = malloc((graph->edges.count + 1) * sizeof(*rows->edges));
+	if (!rows->first || !rows->edges) {
+		rows_fini(rows);
 		return -ENOMEM;
-	*out = graph;
+	}
+	/* One place up: filling a row moves its begin to where it belongs. */
+	uint32_t *next = rows->first + 1;
+	for (uint32_t i = 0; i < graph->edges.count; i++)
+		next[(incoming ? graph->edges.items[i].to : graph->edges.items[i].from) + 1]++;
+	for (size_t v = 1; v < nodes; v++)
+		next[v] += next[v - 1];
+	for (uint32_t i = 0; i < graph->edges.count; i++)
+		rows->edges[next[incoming ? graph->edges.items[i].to
+					  : graph->edges.items[i].from]++] = i;
 	return 0;
 }
 
-void brick_graph_clear(struct brick_graph *graph)
+static int row(struct brick_graph *graph, struct brick__rows *rows, bool incoming, uint32_t node,
+	const uint32_t **edges)
 {
-	brick__graph_changed(graph);
-	brick__graph_scopes_fini(graph);
-	brick__graph_codes_fini(graph);
-	brick__names_fini(&graph->names);
-	hashmap_fini(&graph->lane_names);
-	for (int i = 0; i < BRICK_NODE_KINDS; i++)
-		array_fini(&graph->of_kind[i]);
-	array_fini(&graph->kernels);
-	array_fini(&graph->transfers);
-	array_fini(&graph->functions);
-	array_fini(&graph->tasks);
-	array_fini(&graph->nodes);
-	array_fini(&graph->edges);
-	array_fini(&graph->edge_kinds);
-	memset(graph, 0, sizeof(*graph));
+	if (node >= graph->nodes.count)
+		return -ENOENT;
+	int error = rows->first ? 0 : build_rows(graph, rows, incoming);
+	if (error < 0)
+		return error;
+	*edges = rows->edges + rows->first[node];
+	return (int)(rows->first[node + 1] - rows->first[node]);
 }
 
-void brick_graph_destroy(struct brick_graph *graph)
+int brick_graph_out(struct brick_graph *graph, uint32_t node, const uint32_t **edges)
 {
-	if (!graph)
+	return row(graph, &graph->out, false, node, edges);
+}
+
+int brick_graph_in(struct brick_graph *graph, uint32_t node, const uint32_t **edges)
+{
+	return row(graph, &graph->in, true, node, edges);
+}
+
+/*
+ * Scopes: a stack of nodes that are open, and for each of them and each lane the node that was
+ * added last, which the next one follows.
+ */
+
+static bool is_on_device(uint32_t kind)
+{
+	return kind == BRICK_NODE_KERNEL || kind == BRICK_NODE_TRANSFER;
+}
+
+static const struct brick__node *scope_of(const struct brick_graph *graph)
+{
+	return graph->scopes.count
+		       ? &graph->nodes.items[graph->scopes.items[graph->scopes.count - 1]]
+		       : NULL;
+}
+
+/* Asynchronous work follows what its lane did last, whoever launched that. */
+static uint64_t sequence_key(const struct brick_graph *graph, uint32_t kind, uint32_t lane)
+{
+	uint64_t scope = graph->scopes.items[graph->scopes.count - 1];
+
+	if (is_on_device(kind) && scope_of(graph)->lane != lane)
+		scope = BRICK__NONE;
+	return scope << 32 | lane;
+}
+
+static int reserve_links(struct brick_graph *graph, const struct brick_graph_node *node)
+{
+	if (!graph->scopes.count)
+		return 0;
+	int error = reserve_edges(graph, 2);
+	if (error < 0)
+		return error;
+	/* The entry in which the new node will be found; until then it says what it said. */
+	uint64_t key = sequence_key(graph, node->kind, node->lane);
+	uint32_t last = brick__map_get(&graph->last, key);
+	return last == BRICK__NONE ? hashmap_set(&graph->last, key, BRICK__NONE - 1) : 0;
+}
+
+static int holding_kind(const struct brick__node *scope, const struct brick__node *node)
+{
+	if (node->kind == BRICK_NODE_KERNEL)
+		return BRICK_EDGE_LAUNCHES;
+	if (node->kind == BRICK_NODE_TRANSFER && node->lane != scope->lane)
+		return BRICK_EDGE_LAUNCHES;
+	if (node->kind == BRICK_NODE_FUNCTION && scope->kind == BRICK_NODE_FUNCTION)
+		return BRICK_EDGE_CALLS;
+	return BRICK_EDGE_CONTAINS;
+}
+
+static void link_node(struct brick_graph *graph, uint32_t id)
+{
+	if (!graph->scopes.count)
 		return;
-	brick_graph_clear(graph);
-	free(graph);
+	const struct brick__node *node = &graph->nodes.items[id];
+	uint64_t key = sequence_key(graph, node->kind, node->lane);
+	uint32_t last = brick__map_get(&graph->last, key);
+
+	append_edge(graph, graph->scopes.items[graph->scopes.count - 1], id,
+		holding_kind(scope_of(graph), node), 1);
+	if (last < id)
+		append_edge(graph, last, id, BRICK_EDGE_SEQUENCE, 1);
+	hashmap_set(&graph->last, key, id); /* the entry is there: cannot fail */
 }
 
-static int text_is_valid(const char *text)
+int brick_graph_push(struct brick_graph *graph, uint32_t node)
+{
+	if (node >= graph->nodes.count)
+		return -ENOENT;
+	return array_push(&graph->scopes, node);
+}
+
+int brick_graph_enter(struct brick_graph *graph, const struct brick_graph_node *node)
+{
+	/* Capacity first: a node that was added must be open. */
+	int error = array_reserve(&graph->scopes, 1);
+	if (error)
+		return error;
+	int id = brick_graph_add(graph, node);
+	if (id >= 0)
+		array_push(&graph->scopes, (uint32_t)id);
+	return id;
+}
+
+int brick_graph_pop(struct brick_graph *graph)
+{
+	if (!graph->scopes.count) {
+		graph->pops_missed = true;
+		return BRICK_ESTATE;
+	}
+	return (int)graph->scopes.items[--graph->scopes.count];
+}
+
+int brick_graph_current(const struct brick_graph *graph)
+{
+	return graph->scopes.count ? (int)graph->scopes.items[graph->scopes.count - 1] : -ENOENT;
+}
+
+int brick_graph_is_balanced(const struct brick_graph *graph)
+{
+	return !graph->scopes.count && !graph->pops_missed;
+}
+
+static void scopes_fini(struct brick_graph *graph)
+{
+	hashmap_fini(&graph->last);
+	array_fini(&graph->scopes);
+}
+
+/* Nodes: adding and finding them. */
+
+static bool text_is_valid(const char *text)
 {
 	size_t n = strnlen(text, BRICK_GRAPH_NAME_BYTES + 1);
 	return n > 0 && n <= BRICK_GRAPH_NAME_BYTES;
 }
 
 /* Optional texts: none is valid, too, and so is an empty one, which says nothing. */
-static int text_is_valid_or_none(const char *text)
+static bool text_is_valid_or_none(const char *text)
 {
 	return !text || !*text || text_is_valid(text);
 }
 
-static int number_is_valid(const struct brick_graph_node *node, unsigned flag, double value)
+static bool number_is_valid(const struct brick_graph_node *node, unsigned flag, double value)
 {
 	return !(node->flags & flag) || (isfinite(value) && value >= 0);
 }
 
-static int node_is_valid(const struct brick_graph_node *node)
+static bool node_is_valid(const struct brick_graph_node *node)
 {
 	if (node->kind >= BRICK_NODE_KINDS || !text_is_valid_or_none(node->label))
-		return 0;
+		return false;
 	if (node->name ? !text_is_valid(node->name) : node->kind != BRICK_NODE_LAYER)
-		return 0;
+		return false;
 	switch (node->kind) {
 	case BRICK_NODE_KERNEL:
 		return number_is_valid(node, BRICK_NODE_HAS_INTENSITY, node->kernel.intensity) &&
@@ -84,7 +275,7 @@ static int node_is_valid(const struct brick_graph_node *node)
 	case BRICK_NODE_FUNCTION:
 		return text_is_valid_or_none(node->function.file);
 	default:
-		return 1;
+		return true;
 	}
 }
 
@@ -205,7 +396,7 @@ static int add(struct brick_graph *graph, const struct brick_graph_node *node)
 		return -EINVAL;
 	if (graph->nodes.count == INT32_MAX)
 		return BRICK_EFULL;
-	int error = brick__graph_reserve_links(graph, node);
+	int error = reserve_links(graph, node);
 	if (!error)
 		error = reserve_node(graph, node->kind);
 	if (!error)
@@ -213,15 +404,15 @@ static int add(struct brick_graph *graph, const struct brick_graph_node *node)
 	if (error)
 		return error;
 	append(graph, node, &texts);
-	brick__graph_changed(graph);
-	brick__graph_link(graph, (uint32_t)graph->nodes.count - 1);
+	changed(graph);
+	link_node(graph, (uint32_t)graph->nodes.count - 1);
 	return (int)graph->nodes.count - 1;
 }
 
 int brick_graph_add(struct brick_graph *graph, const struct brick_graph_node *given)
 {
 	struct brick_graph_node node = BRICK_GRAPH_NODE_INIT;
-	int error = sized_read(&node, sizeof node, given);
+	int error = sized_read(&node, sizeof(node), given);
 
 	return error ? error : add(graph, &node);
 }
@@ -316,16 +507,14 @@ int brick_graph_node_get(const struct brick_graph *graph, uint32_t id, struct br
 		.lane = node->lane,
 		.layer = node->layer};
 	get_payload(graph, node, &n);
-	return sized_write(out, sizeof n, &n);
+	return sized_write(out, sizeof(n), &n);
 }
 
 int brick_graph_find(const struct brick_graph *graph, const char *name)
 {
-	uint32_t number = name ? brick__names_find(&graph->names, name) : BRICK__NONE;
+	uint32_t node = brick__graph_named(graph, name);
 
-	if (number == BRICK__NONE || graph->names.entries.items[number].first == BRICK__NONE)
-		return -ENOENT;
-	return (int)graph->names.entries.items[number].first;
+	return node == BRICK__NONE ? -ENOENT : (int)node;
 }
 
 int brick_graph_find_next(const struct brick_graph *graph, uint32_t node)
@@ -362,4 +551,113 @@ double brick_graph_task_efficiency(const struct brick_graph_node *node)
 	if (node->kind != BRICK_NODE_TASK || !node->task.polls)
 		return -1;
 	return 1 / (double)node->task.polls;
+}
+
+/* Sources of kernels, by the hash of their text: what `code` of a kernel node refers to. */
+
+static void code_fini(struct brick__code *code)
+{
+	free(code->name);
+	free(code->source);
+	free(code->path);
+}
+
+static int code_init(struct brick__code *code, const struct brick_graph_code *from)
+{
+	*code = (struct brick__code){.hash = from->hash,
+		.name = strdup(from->name),
+		.source = strdup(from->source),
+		.path = from->path ? strdup(from->path) : NULL};
+	if (code->name && code->source && (code->path || !from->path))
+		return 0;
+	code_fini(code);
+	return -ENOMEM;
+}
+
+static int add_code(struct brick_graph *graph, struct brick_graph_code *code)
+{
+	if (!code->name || !*code->name || !code->source)
+		return -EINVAL;
+	code->hash = fnv1a_text(code->source);
+	uint32_t known = brick__map_get(&graph->code_index, code->hash);
+	if (known != BRICK__NONE)
+		return strcmp(graph->codes.items[known].source, code->source) ? -EEXIST : 0;
+	struct brick__code added;
+	if (array_reserve(&graph->codes, 1) || code_init(&added, code) < 0)
+		return -ENOMEM;
+	if (hashmap_set(&graph->code_index, code->hash, graph->codes.count)) {
+		code_fini(&added);
+		return -ENOMEM;
+	}
+	return array_push(&graph->codes, added);
+}
+
+int brick_graph_code_add(struct brick_graph *graph, struct brick_graph_code *given)
+{
+	struct brick_graph_code code = BRICK_GRAPH_CODE_INIT;
+	int error = sized_read(&code, sizeof(code), given);
+
+	if (!error)
+		error = add_code(graph, &code);
+	if (code.hash)
+		given->hash = code.hash;
+	return error;
+}
+
+int brick_graph_code_get(
+	const struct brick_graph *graph, uint64_t hash, struct brick_graph_code *out)
+{
+	uint32_t known = brick__map_get(&graph->code_index, hash);
+
+	if (known == BRICK__NONE)
+		return -ENOENT;
+	const struct brick__code *code = &graph->codes.items[known];
+	const struct brick_graph_code c = {
+		.hash = code->hash, .name = code->name, .source = code->source, .path = code->path};
+	return sized_write(out, sizeof(c), &c);
+}
+
+static void codes_fini(struct brick_graph *graph)
+{
+	for (uint32_t i = 0; i < graph->codes.count; i++)
+		code_fini(&graph->codes.items[i]);
+	array_fini(&graph->codes);
+	hashmap_fini(&graph->code_index);
+}
+
+int brick_graph_create(struct brick_graph **out)
+{
+	struct brick_graph *graph = calloc(1, sizeof(*graph));
+
+	if (!graph)
+		return -ENOMEM;
+	*out = graph;
+	return 0;
+}
+
+void brick_graph_clear(struct brick_graph *graph)
+{
+	changed(graph);
+	scopes_fini(graph);
+	codes_fini(graph);
+	brick__names_fini(&graph->names);
+	hashmap_fini(&graph->lane_names);
+	for (int i = 0; i < BRICK_NODE_KINDS; i++)
+		array_fini(&graph->of_kind[i]);
+	array_fini(&graph->kernels);
+	array_fini(&graph->transfers);
+	array_fini(&graph->functions);
+	array_fini(&graph->tasks);
+	array_fini(&graph->nodes);
+	array_fini(&graph->edges);
+	array_fini(&graph->edge_kinds);
+	memset(graph, 0, sizeof(*graph));
+}
+
+void brick_graph_destroy(struct brick_graph *graph)
+{
+	if (!graph)
+		return;
+	brick_graph_clear(graph);
+	free(graph);
 }

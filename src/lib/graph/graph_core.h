@@ -2,18 +2,16 @@
 /*
  * Inside of an execution graph: flat arrays with indices between them. Nodes and edges are only
  * ever appended; names are interned; what depends on all edges (sparse rows, the plan) is built
- * when it is asked for and dropped when the graph changes. Nothing outside of graph/ includes
- * this.
+ * when it is asked for and dropped when the graph changes.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "brick/graph.h"
-#include "brick/graph_path.h"
 #include "base/array.h"
 #include "base/hashmap.h"
-#include "lib/graph/dag.h"
 #include "lib/graph/names.h"
 
 struct brick__node {
@@ -45,24 +43,6 @@ struct brick__rows {
 	uint32_t *first, *edges; /* NULL: not built */
 };
 
-/*
- * Nodes as activities with their own times, sorted. Activity v is node v, or the begin of it when
- * it holds others; then another one is its end.
- */
-struct brick__plan {
-	struct brick__dag dag;
-	uint32_t *parent; /* [nodes] what holds or launched it, or BRICK__NONE */
-	uint8_t *held;	  /* [nodes] 1: its time is part of its parent's */
-	uint32_t *end;	  /* [nodes] the activity that ends it */
-	uint32_t *ends;	  /* [activities - nodes] the node that it ends */
-	uint64_t *own_ns; /* [activities] */
-	uint64_t *finish_ns;
-	uint64_t *latest_ns; /* latest finish; NULL: not asked for yet */
-	uint64_t length_ns;
-	uint32_t *path; /* nodes; NULL: not asked for yet */
-	size_t path_count;
-};
-
 struct brick__code {
 	uint64_t hash;
 	char *name, *source, *path;
@@ -84,7 +64,7 @@ struct brick_graph {
 	struct hashmap lane_names; /* lane: name */
 	struct hashmap last;	   /* scope and lane: the node added last */
 	ARRAY(uint32_t) scopes;	   /* nodes that are open, the innermost last */
-	int pops_missed;
+	bool pops_missed;
 
 	ARRAY(struct brick__code) codes;
 	struct hashmap code_index; /* by hash */
@@ -101,34 +81,7 @@ static inline uint32_t brick__map_get(const struct hashmap *map, uint64_t key)
 	return (uint32_t)hashmap_get(map, key);
 }
 
-/* edges.c: drop what depends on the edges. */
-void brick__graph_changed(struct brick_graph *graph);
-
-/* Capacity for `edges` more edges, so that adding them cannot fail. -ENOMEM. BRICK_EFULL. */
-int brick__graph_reserve_edges(struct brick_graph *graph, uint32_t edges);
-void brick__graph_append_edge(
-	struct brick_graph *graph, uint32_t from, uint32_t to, int kind, double weight);
-
-/* scope.c: link a new node to what is open; call it before and after the node is added. */
-int brick__graph_reserve_links(struct brick_graph *graph, const struct brick_graph_node *node);
-void brick__graph_link(struct brick_graph *graph, uint32_t node);
-
-/* scope.c, code.c: the parts of clear */
-void brick__graph_scopes_fini(struct brick_graph *graph);
-void brick__graph_codes_fini(struct brick_graph *graph);
-
-/* plan.c: make the plan if there is none. BRICK_ECYCLE: graph->cycle names it. -ENOMEM. */
-int brick__graph_plan(struct brick_graph *graph);
-void brick__graph_plan_fini(struct brick_graph *graph);
-
-/* transfer.c: the pairs, and the bytes that they moved, both ways. */
-int brick__graph_ping_pongs(const struct brick_graph *graph, struct brick_graph_ping_pong *out,
-	size_t capacity, uint64_t *bytes);
-
-/* The first holding edge into each node: [nodes], or BRICK__NONE. NULL: no memory. Caller frees. */
-uint32_t *brick__graph_holders(const struct brick_graph *graph);
-
-static inline int brick__edge_holds(int kind)
+static inline bool brick__edge_holds(int kind)
 {
 	return kind == BRICK_EDGE_CALLS || kind == BRICK_EDGE_CONTAINS ||
 	       kind == BRICK_EDGE_LAUNCHES;
@@ -141,9 +94,17 @@ static inline const char *brick__graph_text(const struct brick_graph *graph, uin
 }
 
 /* Launched onto another lane: its time is no part of its launcher's. */
-static inline int brick__graph_is_async(const struct brick_graph *graph, uint32_t edge)
+static inline bool brick__graph_is_async(const struct brick_graph *graph, uint32_t edge)
 {
 	const struct brick__edge *e = &graph->edges.items[edge];
 	return graph->edge_kinds.items[edge] == BRICK_EDGE_LAUNCHES &&
 	       graph->nodes.items[e->from].lane != graph->nodes.items[e->to].lane;
+}
+
+/* The first node of that name, or BRICK__NONE. */
+static inline uint32_t brick__graph_named(const struct brick_graph *graph, const char *name)
+{
+	uint32_t number = name ? brick__names_find(&graph->names, name) : BRICK__NONE;
+
+	return number == BRICK__NONE ? BRICK__NONE : graph->names.entries.items[number].first;
 }

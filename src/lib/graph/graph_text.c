@@ -1,13 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names and numbers on their way into a file: escaped, and the same in every locale. Called by the
- * formats of an execution graph.
+ * Names and numbers on their way into a file: escaped, and the same in every locale.
  */
+#include "lib/graph/graph_text.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
 #include "base/escape.h"
 #include "base/utf8.h"
-#include "lib/graph/write.h"
+
+const char *const brick__node_kinds[BRICK_NODE_KINDS] = {
+	[BRICK_NODE_LAYER] = "layer",
+	[BRICK_NODE_BRICK] = "brick",
+	[BRICK_NODE_KERNEL] = "kernel",
+	[BRICK_NODE_TRANSFER] = "transfer",
+	[BRICK_NODE_FUNCTION] = "function",
+	[BRICK_NODE_TASK] = "task",
+};
+
+const char *const brick__edge_kinds[BRICK_EDGE_KINDS] = {
+	[BRICK_EDGE_CALLS] = "calls",
+	[BRICK_EDGE_CONTAINS] = "contains",
+	[BRICK_EDGE_LAUNCHES] = "launches",
+	[BRICK_EDGE_SEQUENCE] = "sequence",
+	[BRICK_EDGE_DEPENDS_ON] = "depends-on",
+	[BRICK_EDGE_TRANSFER] = "transfer",
+};
+
+const char *const brick__directions[] = {
+	[BRICK_TRANSFER_UNKNOWN] = "unknown",
+	[BRICK_TRANSFER_H2D] = "H2D",
+	[BRICK_TRANSFER_D2H] = "D2H",
+	[BRICK_TRANSFER_D2D] = "D2D",
+};
 
 static void brick__put_bytes(struct brick__sink *sink, const char *data, size_t bytes)
 {
@@ -71,7 +98,7 @@ void brick__put_hex(struct brick__sink *sink, uint64_t value)
 void brick__put_double(struct brick__sink *sink, double value)
 {
 	char text[64];
-	int in_point = 0;
+	bool in_point = false;
 
 	if (value > -0x1p53 && value < 0x1p53 && value == (double)(int64_t)value) {
 		brick__put_i64(sink, (int64_t)value);
@@ -81,7 +108,7 @@ void brick__put_double(struct brick__sink *sink, double value)
 	if (strtod(text, NULL) != value)
 		snprintf(text, sizeof(text), "%.17g", value);
 	for (const char *c = text; *c; c++) {
-		int is_point = !strchr("0123456789+-e", *c);
+		bool is_point = !strchr("0123456789+-e", *c);
 		if (!is_point)
 			brick__put_bytes(sink, c, 1);
 		else if (!in_point)

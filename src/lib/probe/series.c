@@ -29,7 +29,7 @@ enum {
 	MAX_SLOTS = 64,		/* bricks of a series; with more it is recorded as timings */
 	MAX_COUNT = UINT16_MAX, /* of sites; likewise */
 	MAX_WORKS = 256,	/* in a run; with more, sites are looked at one by one */
-	AT_ONCE = 21 * 3, /* sites whose records become visible together: src/lib/drain/peek.c */
+	AT_ONCE = 21 * 3, /* sites whose records become visible together: src/lib/drain/drain.c */
 };
 
 _Static_assert(BRICK_MAX_SITES <= UINT16_MAX + 1, "sites of struct brick_samples");

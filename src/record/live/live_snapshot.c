@@ -12,7 +12,7 @@
 #include <string.h>
 #include "base/clock_ns.h"
 #include "brick/error.h"
-#include "lib/drain/machine.h"
+#include "lib/drain/neighbours.h"
 #include "trace/run_builder.h"
 
 /* ---- the cut ---- */

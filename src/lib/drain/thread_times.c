@@ -3,24 +3,24 @@
  * A lane's thread may change between two readings: the time in between is nobody's then. The
  * numbers of a thread that has ended are gone with it, so that up to an interval is missing.
  */
-#include "lib/drain/drain_priority.h"
+#include "lib/drain/thread_times.h"
 
 #include "base/clock_ns.h"
 #include "lib/sys/sys.h"
 
 enum { MAX_TID = 1 << 22 };
 
-static int read_thread(uint32_t pid, uint64_t tid, struct drain_schedule_reading *out)
+static bool read_thread(uint32_t pid, uint64_t tid, struct thread_times_reading *out)
 {
 	if (!tid || tid > MAX_TID)
-		return 0;
+		return false;
 	out->tid = (uint32_t)tid;
 	out->ns = monotonic_ns();
 	return !brick__sys_thread_schedule(pid, out->tid, &out->ran_ns, &out->queued_ns);
 }
 
-static void take(struct drain_schedule *s, struct drain_schedule_reading *last,
-	const struct drain_schedule_reading *now)
+static void take(struct thread_times *s, struct thread_times_reading *last,
+	const struct thread_times_reading *now)
 {
 	if (last->tid == now->tid && now->ran_ns >= last->ran_ns &&
 		now->queued_ns >= last->queued_ns) {
@@ -31,8 +31,7 @@ static void take(struct drain_schedule *s, struct drain_schedule_reading *last,
 	*last = *now;
 }
 
-void drain_schedule_look(
-	struct drain_schedule *s, const struct drain_map *map, uint32_t interval_ms)
+void thread_times_look(struct thread_times *s, const struct drain_map *map, uint32_t interval_ms)
 {
 	uint64_t now_ns = monotonic_ns();
 
@@ -40,11 +39,11 @@ void drain_schedule_look(
 		return;
 	s->looked_ns = now_ns;
 	while (s->last.count < map->lane_count)
-		if (array_push(&s->last, (struct drain_schedule_reading){0}))
+		if (array_push(&s->last, (struct thread_times_reading){0}))
 			return; /* those without memory are watched from later on */
 	for (uint32_t i = 0; i < map->lane_count; i++) {
 		const struct brick_lane *lane = map->lanes[i]->shared;
-		struct drain_schedule_reading now = {0};
+		struct thread_times_reading now = {0};
 		if (lane && lane->kind == BRICK_LANE_THREAD &&
 			__atomic_load_n(&lane->state, __ATOMIC_ACQUIRE) == BRICK_LANE_LIVE &&
 			read_thread(map->header.pid, lane->tid, &now))
@@ -52,14 +51,14 @@ void drain_schedule_look(
 	}
 }
 
-void drain_schedule_add(const struct drain_schedule *s, struct off_cpu_account *account)
+void thread_times_add(const struct thread_times *s, struct off_cpu_account *account)
 {
 	account->watched_ns += s->watched_ns;
 	account->ran_ns += s->ran_ns;
 	account->queued_ns += s->queued_ns;
 }
 
-void drain_schedule_fini(struct drain_schedule *s)
+void thread_times_fini(struct thread_times *s)
 {
 	array_fini(&s->last);
 }

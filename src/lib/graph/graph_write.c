@@ -3,7 +3,7 @@
  * Writing an execution graph: the choice of the format, and files that appear under their name when
  * they are whole.
  */
-#include "lib/graph/write.h"
+#include "lib/graph/graph_formats.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,31 +11,6 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-const char *const brick__node_kinds[BRICK_NODE_KINDS] = {
-	[BRICK_NODE_LAYER] = "layer",
-	[BRICK_NODE_BRICK] = "brick",
-	[BRICK_NODE_KERNEL] = "kernel",
-	[BRICK_NODE_TRANSFER] = "transfer",
-	[BRICK_NODE_FUNCTION] = "function",
-	[BRICK_NODE_TASK] = "task",
-};
-
-const char *const brick__edge_kinds[BRICK_EDGE_KINDS] = {
-	[BRICK_EDGE_CALLS] = "calls",
-	[BRICK_EDGE_CONTAINS] = "contains",
-	[BRICK_EDGE_LAUNCHES] = "launches",
-	[BRICK_EDGE_SEQUENCE] = "sequence",
-	[BRICK_EDGE_DEPENDS_ON] = "depends-on",
-	[BRICK_EDGE_TRANSFER] = "transfer",
-};
-
-const char *const brick__directions[] = {
-	[BRICK_TRANSFER_UNKNOWN] = "unknown",
-	[BRICK_TRANSFER_H2D] = "H2D",
-	[BRICK_TRANSFER_D2H] = "D2H",
-	[BRICK_TRANSFER_D2D] = "D2D",
-};
 
 int brick_graph_write(
 	struct brick_graph *graph, int format, brick_graph_write_fn write, void *context)

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the formats of an execution graph share: a buffered sink that remembers its first error,
+ * escapes and numbers that do not depend on the locale, names of kinds. One thread at a time.
+ */
+#pragma once
+
+#include "brick/graph.h"
+
+struct brick__sink {
+	brick_graph_write_fn write;
+	void *context;
+	int error;
+	size_t used;
+	char buffer[1 << 14];
+};
+
+void brick__put(struct brick__sink *sink, const char *text);
+void brick__put_u64(struct brick__sink *sink, uint64_t value);
+void brick__put_i64(struct brick__sink *sink, int64_t value);
+void brick__put_hex(struct brick__sink *sink, uint64_t value);	/* 16 digits */
+void brick__put_double(struct brick__sink *sink, double value); /* finite; reads back the same */
+void brick__put_time(struct brick__sink *sink, uint64_t ns);	/* "12.3µs" */
+int brick__flush(struct brick__sink *sink);
+
+/* A string of JSON with its quotes, all ASCII. NULL gives null. */
+void brick__put_json(struct brick__sink *sink, const char *text);
+
+/* How a format writes what it cannot take as it is. */
+struct brick__escape {
+	const char *special;	    /* characters of ASCII */
+	const char *const *instead; /* one for each of them */
+	const char *hidden;	    /* before the hexadecimal digits of other bytes */
+};
+
+/* Text for people: what would move a terminal, hide, or is no UTF-8 becomes \x1b. */
+void brick__put_text(
+	struct brick__sink *sink, const char *text, const struct brick__escape *escape);
+
+extern const char *const brick__node_kinds[BRICK_NODE_KINDS];
+extern const char *const brick__edge_kinds[BRICK_EDGE_KINDS];
+extern const char *const brick__directions[];
