@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "analysis/history/run_line.h"
 #include "analysis/history/sqlite_db.h"
 
 static char folder[] = "/tmp/brick-history-XXXXXX";

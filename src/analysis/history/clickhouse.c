@@ -1,17 +1,937 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine of ClickHouse: its place, its secrets, labels. Runs go through a spool
- * (clickhouse_push.c), so that who adds one waits for no server.
+ * The engine of ClickHouse. Runs go through a spool, so that who adds one waits for no server; what
+ * waits is sent so that a run is there once, whoever dies in between. Sums by hour, day and month
+ * are made by the server, and mended here.
  */
-#include "analysis/history/clickhouse_state.h"
-
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "analysis/history/clickhouse_ask.h"
+#include "analysis/history/clickhouse_tables.h"
+#include "analysis/history/run_line.h"
 #include "base/clock_ns.h"
-#include "analysis/history/json_fields.h"
+#include "base/date.h"
+
+/*
+ * ---- sums ----
+ *
+ * The server makes them, and a copy by run, of the rows that come into `parts`. Where it died
+ * between the two these lack rows, and rows deleted from `parts` stay in the sums. Both are mended
+ * by adding differences, which may be negative: numbers wrap. A sum is never made smaller than its
+ * parts, as parts are forgotten first where a server forgets by itself (ttl.sql).
+ */
+
+#define NUMBERS "count, tokens, total_ns, typical_tokens, typical_ns"
+
+static const struct sums {
+	const char *table, *keys, *make; /* make: the keys, of parts */
+	const char *day;		 /* by which it is partitioned */
+	int since;			 /* version of the tables */
+} sums_tables[] = {
+	{"hours", "day, hour, host, engine, phase, kind, name",
+		"day, toStartOfHour(toDateTime(intDiv(start_ns, 1000000000))) AS hour, host, "
+		"engine, phase, kind, name",
+		"day", 1},
+	{"days", "day, host, engine, phase, kind, name", "day, host, engine, phase, kind, name",
+		"day", 1},
+	{"months", "month, run_kind, host, engine, phase, kind, name",
+		"toStartOfMonth(day) AS month, run_kind, host, engine, phase, kind, name", "month",
+		2},
+};
+
+enum { SUMS = sizeof(sums_tables) / sizeof(*sums_tables) };
+
+/* The month of a run as partitions are named: 202611. */
+static int month_of(uint64_t start_ns)
+{
+	time_t seconds = (time_t)(start_ns / 1000000000u);
+	struct tm tm;
+
+	return gmtime_r(&seconds, &tm) ? (tm.tm_year + 1900) * 100 + tm.tm_mon + 1 : 197001;
+}
+
+static void add_insert(struct query *q, const struct sums *t)
+{
+	query_add(q,
+		"INSERT INTO %s (%s, runs, " NUMBERS ", histogramMap.bucket, histogramMap.count) "
+		"SELECT %s, ",
+		t->table, t->keys, t->keys);
+}
+
+/* Numbers of rows that are taken away; `runs`, `buckets` and `counts` say where the rest is. */
+static void add_negative(struct query *q, const char *runs, const char *buckets, const char *counts)
+{
+	query_add(q,
+		"toUInt64(-%s) AS r, toUInt64(-count) AS c, toUInt64(-tokens) AS t, "
+		"toUInt64(-total_ns) AS n, toUInt64(-typical_tokens) AS y, "
+		"toUInt64(-typical_ns) AS z, %s AS b, arrayMap(x -> toUInt64(-x), %s) AS k FROM ",
+		runs, buckets, counts);
+}
+
+/* Take parts out of the sums, before they are deleted. which: a condition. */
+static int subtract_sums(struct history_store *store, const char *which)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < SUMS && rc == 0; i++) {
+		struct query q = {0};
+		add_insert(&q, &sums_tables[i]);
+		query_add(&q, "r, c, t, n, y, z, b, k FROM (SELECT %s, ", sums_tables[i].make);
+		add_negative(&q, "toInt64(1)", "buckets", "bucket_counts");
+		query_add(&q, "parts WHERE %s)", which);
+		rc = clickhouse_ask(store, &q, NULL, NULL, NULL);
+	}
+	return rc;
+}
+
+static int level(
+	struct history_store *store, const struct sums *t, const char *which, const char *months)
+{
+	struct query q = {0};
+	char query_id[64];
+
+	add_insert(&q, t);
+	query_add(&q,
+		"r, c, t, n, y, z, map.1, map.2 FROM (SELECT %s, sum(r) AS r, sum(c) AS c, "
+		"sum(t) AS t, sum(n) AS n, sum(y) AS y, sum(z) AS z, sumMap(b, k) AS map FROM "
+		"(SELECT %s, toUInt64(1) AS r, count AS c, tokens AS t, total_ns AS n, "
+		"typical_tokens AS y, typical_ns AS z, buckets AS b, bucket_counts AS k FROM parts "
+		"WHERE %s AND toYYYYMM(day) IN (%s) UNION ALL SELECT %s, ",
+		t->keys, t->make, which, months, t->keys);
+	add_negative(&q, "runs", "histogramMap.bucket", "histogramMap.count");
+	query_add(&q, "%s WHERE %s AND toYYYYMM(%s) IN (%s)) GROUP BY %s) WHERE toInt64(r) > 0",
+		t->table, which, t->day, months, t->keys);
+	/* the server refuses one whose id is that of one that runs */
+	snprintf(query_id, sizeof(query_id), "brick-level-%s", t->table);
+	return clickhouse_ask(store, &q, query_id, NULL, NULL);
+}
+
+#define COLUMNS                                                                               \
+	"id, day, start_ns, run_kind, host, engine, phase, kind, name, " NUMBERS ", united, " \
+	"buckets, bucket_counts"
+
+static int copy_missing(struct history_store *store, const char *which, const char *months)
+{
+	struct query q = {0};
+
+	query_add(&q,
+		"INSERT INTO parts_by_run (" COLUMNS ") SELECT " COLUMNS " FROM parts WHERE %s "
+		"AND toYYYYMM(day) IN (%s) AND (id, phase, kind, name) NOT IN (SELECT id, phase, "
+		"kind, name FROM parts_by_run WHERE %s AND toYYYYMM(day) IN (%s))",
+		which, months, which, months);
+	return clickhouse_ask(store, &q, "brick-level-parts", NULL, NULL);
+}
+
+/*
+ * Add to the sums what these parts have more than they. which: a condition, of hosts only; since:
+ * only tables of that version and later; months: "202611, 202612".
+ */
+static int level_all(struct history_store *store, int since, const char *which, const char *months)
+{
+	int rc = copy_missing(store, which, months);
+
+	for (size_t i = 0; i < SUMS && rc == 0; i++)
+		if (sums_tables[i].since >= since)
+			rc = level(store, &sums_tables[i], which, months);
+	return rc;
+}
+
+/*
+ * ---- versions of the tables ----
+ *
+ * Statements of a server are no transactions: what is missing is made, and the version is written
+ * when all is there. Whoever dies in between is followed by another who does the same again.
+ */
+
+enum {
+	VERSION = 2 /* 1: without months and parts_by_run */,
+	ALL_TABLES = 12 /* four of them views */
+};
+
+static int note_number(void *context, const json_t *row)
+{
+	*(json_int_t *)context = json_integer_value(json_object_get(row, "number"));
+	return 0;
+}
+
+/* tables.sql, one statement after the other: the interface takes one at a time. */
+static int create_tables(struct history_store *store)
+{
+	int rc = 0;
+
+	for (const char *at = clickhouse_tables; rc == 0 && strchr(at, ';');
+		at += strcspn(at, ";") + 1) {
+		struct query q = {0};
+		query_add(&q, "%.*s", (int)strcspn(at, ";"), at);
+		rc = clickhouse_ask(store, &q, NULL, NULL, NULL);
+	}
+	return rc;
+}
+
+struct months {
+	ARRAY(json_int_t) list;
+};
+
+static int note_month(void *context, const json_t *row)
+{
+	struct months *months = context;
+
+	return array_push(&months->list, json_integer_value(json_object_get(row, "number")));
+}
+
+/* Sums of what was there before they were; of one month at a time, so that it needs little memory.
+ */
+static int fill_sums(struct history_store *store)
+{
+	struct months months = {0};
+	struct query q = {0};
+	char month[24];
+
+	query_add(&q,
+		"SELECT DISTINCT toUInt32(partition) AS number FROM system.parts WHERE database = "
+		"'%s' AND table = 'parts' AND active ORDER BY number FORMAT JSONEachRow",
+		((struct clickhouse *)store->state)->database);
+	int rc = clickhouse_ask(store, &q, NULL, note_month, &months);
+	for (size_t i = 0; i < months.list.count && rc == 0; i++) {
+		snprintf(month, sizeof(month), "%lld", (long long)months.list.items[i]);
+		rc = level_all(store, VERSION, "1", month);
+	}
+	array_fini(&months.list);
+	return rc;
+}
+
+static int bring_up(struct history_store *store)
+{
+	struct query q = {0};
+	int rc = fill_sums(store);
+
+	if (rc < 0)
+		return rc;
+	query_add(&q, "INSERT INTO brick_schema VALUES (%d)", VERSION);
+	return clickhouse_ask(store, &q, NULL, NULL, NULL);
+}
+
+static int check_version(struct history_store *store)
+{
+	struct query q = {0};
+	json_int_t version = 0;
+
+	query_add(
+		&q, "SELECT toInt32(max(version)) AS number FROM brick_schema FORMAT JSONEachRow");
+	int rc = clickhouse_ask(store, &q, NULL, note_number, &version);
+	if (rc < 0 || version == VERSION)
+		return rc;
+	if (version > VERSION)
+		return history_fail(store, -EPROTO,
+			"%s: was written by a newer Brick (version %lld of histories, this one "
+			"knows %d); it was left as it is",
+			store->where, (long long)version, VERSION);
+	return bring_up(store);
+}
+
+/* Make tables that are missing, bring others up to date. -EPROTO: they are a newer Brick's. */
+static int make_tables(struct history_store *store)
+{
+	struct clickhouse *c = store->state;
+	struct query q = {0};
+	json_int_t tables = 0;
+
+	if (c->has_tables)
+		return 0;
+	query_add(&q,
+		"SELECT toInt32(count()) AS number FROM system.tables WHERE database = '%s' AND "
+		"name IN ('runs', 'parts', 'labels', 'hours', 'days', 'months', 'parts_by_run', "
+		"'parts_to_runs', 'parts_to_hours', "
+		"'parts_to_days', 'parts_to_months', 'brick_schema') FORMAT JSONEachRow",
+		c->database);
+	int rc = clickhouse_ask(store, &q, NULL, note_number, &tables);
+	if (rc == 0 && tables < ALL_TABLES)
+		rc = create_tables(store);
+	if (rc == 0)
+		rc = check_version(store);
+	c->has_tables = rc == 0;
+	return rc;
+}
+
+/*
+ * ---- sending what waits ----
+ *
+ * The parts of a run go before its row in `runs`, which says that it is whole. What may have been
+ * sent already is looked for first: of a run whose row is there nothing is sent again, of another
+ * only the rows that are missing, which are the last ones, as they go in order. A query of a former
+ * try that still runs is waited for.
+ */
+
+struct push {
+	struct history_store *store;
+	struct spool_batch batch;
+	bool *is_there; /* [runs]: whole */
+	size_t *rows;	/* [runs]: of `parts` that are there */
+	uint64_t running;
+};
+
+static void put_number(json_t *row, const char *key, uint64_t value)
+{
+	json_object_set_new(row, key, json_integer((json_int_t)value));
+}
+
+static void put_text(json_t *row, const char *key, const char *value)
+{
+	json_object_set_new(row, key, json_string(value));
+}
+
+static void put_day(json_t *row, uint64_t start_ns)
+{
+	char day[DATE_BYTES];
+
+	put_text(row, "day", date_text(day, start_ns, "%Y-%m-%d") ? day : "1970-01-01");
+	put_number(row, "start_ns", start_ns);
+}
+
+static void add_row(struct query *q, json_t *row)
+{
+	SCOPED char *line = json_dumps(row, JSON_COMPACT);
+
+	q->failed |= !line;
+	if (line)
+		query_add(q, "%s\n", line);
+	json_decref(row);
+}
+
+static void add_part_row(
+	struct query *q, const struct history_run *run, const struct history_part *p)
+{
+	json_t *row = history_part_json(p), *buckets = json_array(), *counts = json_array();
+
+	put_text(row, "id", run->id);
+	put_day(row, run->start_ns);
+	put_text(row, "run_kind", run->kind);
+	put_text(row, "host", run->host);
+	put_text(row, "engine", run->engine);
+	for (size_t i = 0; i < p->histogram.buckets.count; i++) {
+		json_array_append_new(buckets, json_integer(p->histogram.buckets.items[i].index));
+		json_array_append_new(
+			counts, json_integer((json_int_t)p->histogram.buckets.items[i].count));
+	}
+	json_object_set_new(row, "buckets", buckets);
+	json_object_set_new(row, "bucket_counts", counts);
+	add_row(q, row);
+}
+
+static void add_run_row(struct query *q, const struct history_run *run)
+{
+	json_t *row = history_run_json(run), *keys = json_array(), *values = json_array();
+
+	put_day(row, run->start_ns);
+	for (size_t i = 0; i < run->facts.count; i++) {
+		json_array_append_new(keys, json_string(run->facts.items[i].key));
+		json_array_append_new(values, json_string(run->facts.items[i].value));
+	}
+	json_object_set_new(row, "fact_keys", keys);
+	json_object_set_new(row, "fact_values", values);
+	add_row(q, row);
+}
+
+static void add_label_row(struct query *q, const struct history_run *run, const char *label)
+{
+	json_t *row = json_object();
+
+	put_text(row, "id", run->id);
+	put_text(row, "label", label);
+	put_number(row, "present", 1);
+	put_number(row, "at", run->start_ns);
+	add_row(q, row);
+}
+
+/* ---- what is there ---- */
+
+static long find_in_batch(const struct push *p, const json_t *row)
+{
+	const char *id = json_string_value(json_object_get(row, "id"));
+
+	for (size_t i = 0; id && i < p->batch.runs.count; i++)
+		if (!strcmp(p->batch.runs.items[i].id, id))
+			return (long)i;
+	return -1;
+}
+
+static int note_run(void *context, const json_t *row)
+{
+	struct push *p = context;
+	long i = find_in_batch(p, row);
+
+	if (i >= 0)
+		p->is_there[i] = true;
+	return 0;
+}
+
+static int note_rows(void *context, const json_t *row)
+{
+	struct push *p = context;
+	long i = find_in_batch(p, row);
+
+	if (i >= 0)
+		p->rows[i] = (size_t)json_integer_value(json_object_get(row, "rows"));
+	return 0;
+}
+
+static int note_running(void *context, const json_t *row)
+{
+	struct push *p = context;
+
+	p->running = (uint64_t)json_integer_value(json_object_get(row, "running"));
+	return 0;
+}
+
+/* " WHERE id IN (...) AND start_ns IN (...)" of all runs, or of those that may have been sent. */
+static size_t add_ids(struct query *q, const struct push *p, bool sent_only)
+{
+	size_t count = 0;
+
+	for (int column = 0; column < 2; column++) {
+		const char *before = column ? ") AND start_ns IN (" : " WHERE id IN (";
+		for (size_t i = 0; i < p->batch.runs.count; i++) {
+			const struct history_run *run = &p->batch.runs.items[i];
+			if (sent_only && !spool_was_sent(&p->batch, run->id))
+				continue;
+			if (column)
+				query_add(q, "%s%" PRIu64, before, run->start_ns);
+			else
+				query_add(q, "%s'%s'", before, run->id);
+			before = ", ";
+			count++;
+		}
+	}
+	query_add(q, ")");
+	return count;
+}
+
+static int look(struct push *p)
+{
+	struct query q = {0};
+
+	query_add(&q, "SELECT id FROM runs");
+	add_ids(&q, p, false);
+	query_add(&q, " FORMAT JSONEachRow");
+	return clickhouse_ask(p->store, &q, NULL, note_run, p);
+}
+
+/* Of what a former try may have sent. */
+static int look_closely(struct push *p)
+{
+	struct query q = {0};
+
+	query_add(&q, "SELECT count() AS running FROM system.processes WHERE query_id LIKE "
+		      "'brick-push-%%' FORMAT JSONEachRow");
+	int rc = clickhouse_ask(p->store, &q, NULL, note_running, p);
+	if (rc == 0 && p->running)
+		rc = history_fail(p->store, -EAGAIN, "the server still works on a former push");
+	if (rc < 0)
+		return rc;
+	query_add(&q, "SELECT id, count() AS rows FROM parts");
+	if (!add_ids(&q, p, true)) {
+		query_fini(&q);
+		return 0;
+	}
+	query_add(&q, " GROUP BY id FORMAT JSONEachRow");
+	return clickhouse_ask(p->store, &q, NULL, note_rows, p);
+}
+
+/* ---- sending ---- */
+
+/* An INSERT to which rows are added; nothing is sent where there are none. */
+static int send_rows(struct push *p, struct query *q, const char *table, size_t rows)
+{
+	char query_id[64];
+
+	if (!rows) {
+		query_fini(q);
+		return 0;
+	}
+	snprintf(query_id, sizeof(query_id), "brick-push-%s-%s", table, p->batch.runs.items[0].id);
+	return clickhouse_ask(p->store, q, query_id, NULL, NULL);
+}
+
+static int send_parts(struct push *p)
+{
+	struct query q = {0};
+	size_t rows = 0;
+
+	query_add(&q, "INSERT INTO parts FORMAT JSONEachRow\n");
+	for (size_t i = 0; i < p->batch.runs.count; i++) {
+		const struct history_run *run = &p->batch.runs.items[i];
+		for (size_t k = p->rows[i]; k < run->parts.count && !p->is_there[i]; k++, rows++)
+			add_part_row(&q, run, &run->parts.items[k]);
+	}
+	return send_rows(p, &q, "parts", rows);
+}
+
+static int send_labels(struct push *p)
+{
+	struct query q = {0};
+	size_t rows = 0;
+
+	query_add(&q, "INSERT INTO labels FORMAT JSONEachRow\n");
+	for (size_t i = 0; i < p->batch.runs.count; i++) {
+		const struct history_run *run = &p->batch.runs.items[i];
+		for (size_t k = 0; k < run->labels.count && !p->is_there[i]; k++, rows++)
+			add_label_row(&q, run, run->labels.items[k]);
+	}
+	return send_rows(p, &q, "labels", rows);
+}
+
+static int send_heads(struct push *p)
+{
+	struct query q = {0};
+	size_t rows = 0;
+
+	query_add(&q, "INSERT INTO runs FORMAT JSONEachRow\n");
+	for (size_t i = 0; i < p->batch.runs.count; i++)
+		if (!p->is_there[i]) {
+			add_run_row(&q, &p->batch.runs.items[i]);
+			rows++;
+		}
+	return send_rows(p, &q, "runs", rows);
+}
+
+/* Sums of hosts of which a former try may have sent something: the server died, perhaps. */
+static int level_sums(struct push *p)
+{
+	struct query which = {0}, months = {0};
+	const char *before = "";
+
+	query_add(&which, "host IN (");
+	for (size_t i = 0; i < p->batch.runs.count; i++) {
+		const struct history_run *run = &p->batch.runs.items[i];
+		if (!spool_was_sent(&p->batch, run->id))
+			continue;
+		query_add(&which, "%s", before);
+		query_quote(&which, run->host);
+		query_add(&months, "%s%d", before, month_of(run->start_ns));
+		before = ", ";
+	}
+	query_add(&which, ")");
+	int rc = which.failed || months.failed ? -ENOMEM
+		 : months.text		       ? level_all(p->store, 1, which.text, months.text)
+					       : 0;
+	query_fini(&which);
+	query_fini(&months);
+	return rc;
+}
+
+static int send_batch(struct push *p, struct spool *spool)
+{
+	p->is_there = calloc(p->batch.runs.count + 1, sizeof(*p->is_there));
+	p->rows = calloc(p->batch.runs.count + 1, sizeof(*p->rows));
+	if (!p->is_there || !p->rows)
+		return -ENOMEM;
+	int rc = look(p);
+	if (rc == 0 && p->batch.sent.count)
+		rc = look_closely(p);
+	if (rc == 0)
+		rc = spool_sending(spool, &p->batch);
+	if (rc == 0)
+		rc = send_parts(p);
+	if (rc == 0 && p->batch.sent.count)
+		rc = level_sums(p);
+	if (rc == 0)
+		rc = send_labels(p);
+	if (rc == 0)
+		rc = send_heads(p);
+	return rc < 0 ? rc : spool_done(spool, &p->batch);
+}
+
+/* One batch; *more: others wait. */
+static int push_some(struct history_store *store, struct spool *spool, bool *more)
+{
+	struct push p = {.store = store};
+	int rc = spool_take(spool, &p.batch);
+
+	*more = false;
+	if (rc < 0)
+		return history_fail(store, rc, "%s: %s", spool->directory, strerror(-rc));
+	if (p.batch.runs.count) {
+		rc = make_tables(store);
+		if (rc == 0)
+			rc = send_batch(&p, spool);
+		*more = p.batch.more;
+	}
+	free(p.is_there);
+	free(p.rows);
+	spool_batch_fini(&p.batch);
+	return rc;
+}
+
+/* Send what waits. -EAGAIN: it is kept for later. */
+static int push(struct history_store *store)
+{
+	struct clickhouse *c = store->state;
+	bool more = true;
+	int rc;
+
+	if (!c->has_spool)
+		return 0;
+	if (!c->is_eager && spool_pause(&c->spool))
+		return history_fail(store, -EAGAIN,
+			"%s: could not be reached; the next try is in %llu s", store->where,
+			(unsigned long long)spool_pause(&c->spool));
+	rc = spool_lock(&c->spool);
+	if (rc < 0)
+		return history_fail(store, rc, "%s: another process is sending", store->where);
+	while (more && rc == 0)
+		rc = push_some(store, &c->spool, &more);
+	spool_tried(&c->spool, rc == 0);
+	close(c->spool.lock);
+	c->spool.lock = -1;
+	return rc;
+}
+
+/* ---- questions ---- */
+
+/* Newest of a trend, where nobody says how many: more is for sums by hour. */
+enum { POINTS_MAX = 20000 };
+
+static void add_equal(struct query *q, const char *column, const char *value)
+{
+	if (!value)
+		return;
+	query_add(q, " AND %s = ", column);
+	query_quote(q, value);
+}
+
+static void add_label_filter(struct query *q, const char *label)
+{
+	if (!label)
+		return;
+	query_add(q, " AND id IN (SELECT id FROM labels FINAL WHERE present = 1 AND label = ");
+	query_quote(q, label);
+	query_add(q, ")");
+}
+
+static void add_kind(struct query *q, const char *column, const char *kind)
+{
+	if (kind)
+		add_equal(q, column, kind);
+	else
+		query_add(q, " AND %s != 'floor'", column);
+}
+
+/* Of the table runs. */
+static void add_filter(struct query *q, const struct history_filter *f)
+{
+	query_add(q, " WHERE 1");
+	if (f->id) {
+		query_add(q, " AND substring(id, 1, %zu) = ", strlen(f->id));
+		query_quote(q, f->id);
+	}
+	add_label_filter(q, f->label);
+	add_equal(q, "batch", f->batch);
+	add_equal(q, "host", f->host);
+	add_equal(q, "engine", f->engine);
+	add_kind(q, "kind", f->kind);
+	query_add(q, " ORDER BY start_ns DESC, id DESC");
+	if (f->limit || f->skip)
+		query_add(q, " LIMIT %llu, %llu", (unsigned long long)f->skip,
+			(unsigned long long)(f->limit ? f->limit : INT32_MAX));
+}
+
+/* ---- runs ---- */
+
+struct reading {
+	ARRAY(struct history_run) runs;
+	size_t from, to; /* whose lists are read */
+};
+
+static void reading_fini(struct reading *r)
+{
+	for (size_t i = 0; i < r->runs.count; i++)
+		history_run_fini(&r->runs.items[i]);
+	array_fini(&r->runs);
+}
+
+static int take_facts(struct history_run *run, const json_t *row)
+{
+	const json_t *keys = json_object_get(row, "fact_keys");
+	const json_t *values = json_object_get(row, "fact_values");
+	int rc = 0;
+
+	for (size_t i = 0; i < json_array_size(keys) && rc == 0; i++) {
+		const char *key = json_string_value(json_array_get(keys, i));
+		const char *value = json_string_value(json_array_get(values, i));
+		if (key && value)
+			rc = history_run_fact(run, key, value);
+	}
+	return rc;
+}
+
+static int take_run(void *context, const json_t *row)
+{
+	struct reading *r = context;
+	struct history_run run;
+	int rc = history_run_init(&run);
+
+	if (rc < 0)
+		return rc;
+	rc = history_run_take(&run, row);
+	if (rc == 0)
+		rc = take_facts(&run, row);
+	if (rc == 0 && array_push(&r->runs, run))
+		rc = -ENOMEM;
+	if (rc < 0)
+		history_run_fini(&run);
+	return rc;
+}
+
+static struct history_run *find_read(struct reading *r, const json_t *row)
+{
+	const char *id = json_text_of(row, "id");
+
+	for (size_t i = 0; i < r->runs.count; i++)
+		if (!strcmp(r->runs.items[i].id, id))
+			return &r->runs.items[i];
+	return NULL;
+}
+
+static int take_label(void *context, const json_t *row)
+{
+	struct history_run *run = find_read(context, row);
+
+	return run ? history_run_label(run, json_text_of(row, "label")) : 0;
+}
+
+static int fill_part(struct history_part *part, const json_t *row)
+{
+	const json_t *buckets = json_object_get(row, "buckets");
+	const json_t *counts = json_object_get(row, "bucket_counts");
+	int rc = 0;
+
+	history_part_take(part, row);
+	for (size_t i = 0; i < json_array_size(buckets) && rc == 0; i++) {
+		json_int_t index = json_integer_value(json_array_get(buckets, i));
+		json_int_t count = json_integer_value(json_array_get(counts, i));
+		if (index >= 0 && index < HISTORY_BUCKETS && count > 0)
+			rc = history_histogram_add(
+				&part->histogram, (uint32_t)index, (uint64_t)count);
+	}
+	return rc;
+}
+
+static int take_part(void *context, const json_t *row)
+{
+	struct history_run *run = find_read(context, row);
+	struct history_part *part =
+		run ? history_run_part(run, json_text_of(row, "phase"), json_text_of(row, "kind"),
+			      json_text_of(row, "name"))
+		    : NULL;
+
+	return part ? fill_part(part, row) : run ? -ENOMEM : 0;
+}
+
+/* Runs [from, to) of the reading, which are in the order of their start. */
+static void add_runs(struct query *q, const struct reading *r)
+{
+	query_add(q, " WHERE id IN (");
+	for (size_t i = r->from; i < r->to; i++)
+		query_add(q, "%s'%s'", i > r->from ? ", " : "", r->runs.items[i].id);
+	query_add(q, ")");
+}
+
+/* Days choose the pieces of a table that are looked into, times the places in them. */
+static void add_times(struct query *q, uint64_t first_ns, uint64_t last_ns)
+{
+	query_add(q, " AND start_ns >= %llu AND start_ns <= %llu", (unsigned long long)first_ns,
+		(unsigned long long)last_ns);
+	query_add(q,
+		" AND day >= toDate(toDateTime(%llu)) - 1 AND day <= toDate(toDateTime(%llu)) + 1",
+		(unsigned long long)(first_ns / 1000000000u),
+		(unsigned long long)(last_ns / 1000000000u));
+}
+
+/* Labels and parts of some of the runs that were read. */
+static int read_some_lists(struct history_store *store, struct reading *r, bool whole)
+{
+	struct query q = {0};
+
+	query_add(&q, "SELECT id, label FROM labels FINAL");
+	add_runs(&q, r);
+	query_add(&q, " AND present = 1 ORDER BY label FORMAT JSONEachRow");
+	int rc = clickhouse_ask(store, &q, NULL, take_label, r);
+	if (rc < 0)
+		return rc;
+	query_add(&q, "SELECT * FROM parts_by_run");
+	add_runs(&q, r);
+	query_add(&q, " AND start_ns IN (");
+	for (size_t i = r->from; i < r->to; i++)
+		query_add(&q, "%s%llu", i > r->from ? ", " : "",
+			(unsigned long long)r->runs.items[i].start_ns);
+	query_add(&q, ")");
+	add_times(&q, r->runs.items[r->to - 1].start_ns, r->runs.items[r->from].start_ns);
+	query_add(&q, "%s FORMAT JSONEachRow", whole ? "" : " AND kind = 'step'");
+	return clickhouse_ask(store, &q, NULL, take_part, r);
+}
+
+static int read_runs(
+	struct history_store *store, const struct history_filter *filter, struct reading *r)
+{
+	enum { TOGETHER = 1000 }; /* a query is bounded */
+	struct query q = {0};
+	int rc = make_tables(store);
+
+	if (rc < 0)
+		return rc;
+	/* Only of these few are the other columns read. */
+	query_add(&q, "SELECT * FROM runs WHERE (start_ns, id) IN (SELECT start_ns, id FROM runs");
+	add_filter(&q, filter);
+	query_add(&q, ") ORDER BY start_ns DESC, id DESC FORMAT JSONEachRow");
+	rc = clickhouse_ask(store, &q, NULL, take_run, r);
+	for (; rc == 0 && r->to < r->runs.count; r->from = r->to) {
+		r->to = r->runs.count - r->from < TOGETHER ? r->runs.count : r->from + TOGETHER;
+		rc = read_some_lists(store, r, filter->whole);
+	}
+	return rc;
+}
+
+static int list(struct history_store *store, const struct history_filter *filter,
+	history_run_fn each, void *context)
+{
+	SCOPED_BY(reading_fini) struct reading r = {0};
+	int rc = read_runs(store, filter, &r);
+
+	for (size_t i = 0; i < r.runs.count && rc == 0; i++)
+		rc = each(context, &r.runs.items[i]);
+	return rc;
+}
+
+/* ---- many runs ---- */
+
+struct points {
+	ARRAY(json_t *) rows; /* newest first */
+};
+
+static int take_point(void *context, const json_t *row)
+{
+	struct points *p = context;
+
+	return array_push(&p->rows, json_incref((json_t *)row));
+}
+
+/* Of the table parts; `limit` is of runs. */
+static void add_parts_filter(struct query *q, const struct history_filter *f)
+{
+	if (f->limit || f->skip || f->label || f->id || f->batch) {
+		query_add(q, " AND (start_ns, id) IN (SELECT start_ns, id FROM runs");
+		add_filter(q, f);
+		query_add(q, ")");
+		return;
+	}
+	add_equal(q, "host", f->host);
+	add_equal(q, "engine", f->engine);
+	add_kind(q, "run_kind", f->kind);
+}
+
+static int points(struct history_store *store, const struct history_filter *filter,
+	const struct history_part *part, history_point_fn each, void *context)
+{
+	struct points p = {0};
+	struct query q = {0};
+	int rc = make_tables(store);
+
+	if (rc < 0)
+		return rc;
+	query_add(&q, "SELECT id, host, engine, start_ns, typical_ns / typical_tokens AS ns FROM "
+		      "parts WHERE typical_tokens > 0");
+	add_equal(&q, "phase", part->phase);
+	add_equal(&q, "kind", part->kind);
+	add_equal(&q, "name", part->name);
+	add_parts_filter(&q, filter);
+	query_add(&q, " ORDER BY start_ns DESC, id DESC LIMIT %d FORMAT JSONEachRow",
+		filter->limit ? INT32_MAX : POINTS_MAX);
+	rc = clickhouse_ask(store, &q, NULL, take_point, &p);
+	for (size_t i = p.rows.count; i-- > 0 && rc == 0;) {
+		const json_t *row = p.rows.items[i];
+		const struct history_point point = {json_text_of(row, "id"),
+			json_text_of(row, "host"), json_text_of(row, "engine"), "",
+			json_number_of(row, "start_ns"),
+			json_number_value(json_object_get(row, "ns"))};
+		rc = each(context, &point);
+	}
+	for (size_t i = 0; i < p.rows.count; i++)
+		json_decref(p.rows.items[i]);
+	array_fini(&p.rows);
+	return rc;
+}
+
+struct groups {
+	const char *phase;
+	history_group_fn each;
+	void *context;
+};
+
+static int take_group(void *context, const json_t *row)
+{
+	const struct groups *g = context;
+	SCOPED_BY(history_run_fini) struct history_run one = {0};
+	struct history_part *part = history_run_part(
+		&one, g->phase, json_text_of(row, "kind"), json_text_of(row, "name"));
+	const struct history_group group = {
+		json_text_of(row, "who"), part, json_number_of(row, "runs")};
+	int rc = part ? fill_part(part, row) : -ENOMEM;
+
+	if (rc == 0)
+		rc = g->each(g->context, &group);
+	return rc;
+}
+
+/* Sums by month know hosts, engines and kinds of runs, and no runs. */
+static bool is_for_months(const struct history_filter *f)
+{
+	return !f->label && !f->limit && !f->skip && !f->id && !f->batch;
+}
+
+/* Sums of steps, with their histogram, or of bricks, without: reading it is what takes long. */
+static void add_sums(struct query *q, const struct history_filter *f, bool by_engine,
+	const char *phase, bool steps)
+{
+	bool months = is_for_months(f);
+
+	query_add(q,
+		"SELECT %s AS who, kind, name, sum(%s) AS runs, sum(count) AS count, sum(tokens) "
+		"AS tokens, sum(total_ns) AS total_ns, sum(typical_tokens) AS typical_tokens, "
+		"sum(typical_ns) AS typical_ns, %s FROM %s WHERE kind = '%s'",
+		by_engine ? "engine" : "host", months ? "runs" : "1",
+		!steps	 ? "(emptyArrayUInt16(), emptyArrayUInt64()) AS map"
+		: months ? "sumMap(histogramMap.bucket, histogramMap.count) AS map"
+			 : "sumMap(buckets, bucket_counts) AS map",
+		months ? "months" : "parts_by_run", steps ? "step" : "brick");
+	add_equal(q, "phase", phase);
+	add_parts_filter(q, f);
+	query_add(q, " GROUP BY who, kind, name HAVING runs > 0");
+}
+
+static int groups(struct history_store *store, const struct history_filter *filter, bool by_engine,
+	const char *phase, history_group_fn each, void *context)
+{
+	struct groups g = {phase, each, context};
+	struct query q = {0};
+	int rc = make_tables(store);
+
+	if (rc < 0)
+		return rc;
+	query_add(&q, "SELECT who, kind, name, runs, count, tokens, total_ns, typical_tokens, "
+		      "typical_ns, map.1 AS buckets, map.2 AS bucket_counts FROM (");
+	add_sums(&q, filter, by_engine, phase, true);
+	query_add(&q, " UNION ALL ");
+	add_sums(&q, filter, by_engine, phase, false);
+	query_add(&q, ") ORDER BY who, kind, name FORMAT JSONEachRow");
+	return clickhouse_ask(store, &q, NULL, take_group, &g);
+}
+
+/* ---- the engine ---- */
 
 #define PREFIX "clickhouse+"
 
@@ -85,7 +1005,7 @@ static int add(struct history_store *store, const struct history_run *run)
 }
 
 /* The newest row of a label decides. */
-static int label(struct history_store *store, const char *id, const char *text, int remove)
+static int label(struct history_store *store, const char *id, const char *text, bool remove)
 {
 	struct query q = {0};
 
@@ -94,7 +1014,7 @@ static int label(struct history_store *store, const char *id, const char *text, 
 	query_add(&q, ", ");
 	query_quote(&q, text);
 	query_add(&q, ", %d, %llu)", !remove, (unsigned long long)real_ns());
-	int rc = clickhouse_make_tables(store);
+	int rc = make_tables(store);
 	if (rc < 0)
 		query_fini(&q);
 	return rc < 0 ? rc : clickhouse_ask(store, &q, NULL, NULL, NULL);
@@ -137,16 +1057,16 @@ static int delete_rows(struct history_store *store, const char *table, const cha
 static int remove_rows(
 	struct history_store *store, const char *which, const char *hosts, const char *months)
 {
-	int rc = clickhouse_make_tables(store);
+	int rc = make_tables(store);
 
 	if (rc == 0)
-		rc = clickhouse_sums_subtract(store, which);
+		rc = subtract_sums(store, which);
 	if (rc == 0)
 		rc = delete_rows(store, "parts", which);
 	if (rc == 0)
 		rc = delete_rows(store, "parts_by_run", which);
 	if (rc == 0)
-		rc = clickhouse_sums_level(store, 1, hosts, months);
+		rc = level_all(store, 1, hosts, months);
 	return rc < 0 ? rc : delete_rows(store, "runs", which);
 }
 
@@ -192,7 +1112,7 @@ static int drop_months(struct history_store *store, int before)
 static int expire(struct history_store *store, uint64_t before_ns, uint64_t *count)
 {
 	struct query q = {0};
-	int before = clickhouse_month(before_ns), rc = clickhouse_make_tables(store);
+	int before = month_of(before_ns), rc = make_tables(store);
 
 	query_add(&q,
 		"SELECT toInt64(count()) AS number FROM runs WHERE toYYYYMM(day) < %d FORMAT "
@@ -210,10 +1130,10 @@ const struct history_engine history_clickhouse = {
 	.open = open_store,
 	.close = close_store,
 	.add = add,
-	.flush = clickhouse_push,
-	.list = clickhouse_list,
-	.points = clickhouse_points,
-	.groups = clickhouse_groups,
+	.flush = push,
+	.list = list,
+	.points = points,
+	.groups = groups,
 	.label = label,
 	.remove = remove_run,
 	.expire = expire,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions to the server, by its HTTP interface: a query is posted, rows come as lines of JSON. */
-#include "analysis/history/clickhouse_state.h"
+/* A query is posted; rows come as lines of JSON. */
+#include "analysis/history/clickhouse_ask.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Called by whoever makes, stores or asks for runs of a history. */
+/* Copies of texts, and lists that grow. */
 #include "analysis/history/history_run.h"
 
 #include <stdio.h>

@@ -2,8 +2,7 @@
 /*
  * What a history keeps of one run: where it comes from, and for each phase what a token took, whole
  * and by brick, layer and kernel, with histograms that can be added up. All texts belong to the
- * run; none is NULL. As text it is one line of JSON, the form of journals and spools. One thread at
- * a time.
+ * run; none is NULL. One thread at a time.
  */
 #pragma once
 
@@ -68,9 +67,3 @@ static inline uint64_t history_part_token_ns(const struct history_part *part)
 
 /* The part of a phase that is its steps; NULL: there is none. */
 const struct history_part *history_run_step(const struct history_run *run, const char *phase);
-
-/* One line without its end; the caller frees. NULL: not enough memory. */
-char *history_run_line(const struct history_run *run);
-
-/* The run of a line. -EINVAL: it is none; -ENOMEM. */
-int history_run_parse(struct history_run *run, const char *line, size_t bytes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Called by whoever makes, stores or asks for runs of a history. */
+/* Buckets are found by bisection. */
 #include "analysis/history/kept_histogram.h"
 
 #include <stdio.h>

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "base/order.h"
-#include "analysis/history/json_fields.h"
+#include "analysis/history/run_line.h"
 
 enum { FILE_BYTES_MAX = 64 << 20 };
 

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A run as one line of JSON and back. Numbers of more than 63 bits do not occur; what is missing
- * is 0 or "". Lines come from files: nothing in them is trusted.
- */
-#include "analysis/history/history_run.h"
-#include "base/scope.h"
-#include "analysis/history/json_fields.h"
+/* Lines come from files: nothing in them is trusted. Numbers have at most 63 bits. */
+#include "analysis/history/run_line.h"
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <string.h>
+
+#include "base/scope.h"
 
 static json_t *integer(uint64_t value)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Called by the engine of ClickHouse. */
+/* One file for each run; small files for the lock, the pause and what is being sent. */
 #include "analysis/history/spool.h"
 
 #include <dirent.h>
@@ -12,10 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "analysis/history/run_line.h"
 #include "base/file.h"
+#include "base/fnv.h"
 #include "base/scope.h"
 #include "base/user_path.h"
-#include "base/fnv.h"
 
 /* The path of a file of the spool; the caller frees. */
 static char *path_of(const struct spool *s, const char *name, const char *suffix)

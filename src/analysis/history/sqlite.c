@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine of SQLite: what writes. What asks is in sqlite_read.c. */
-#include "analysis/history/sqlite_state.h"
-
+/* The engine of SQLite: store->state is the sqlite3. Writing first, then questions. */
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "analysis/history/sqlite_db.h"
 
 #define INTEGER(value) ((sqlite3_int64)(value))
 
@@ -124,7 +126,7 @@ static int change(struct history_store *store, const char *sql, const char *id, 
 	return rc < 0 ? rc : sqlite_db_finish(store, store->state, s);
 }
 
-static int label(struct history_store *store, const char *id, const char *text, int remove)
+static int label(struct history_store *store, const char *id, const char *text, bool remove)
 {
 	return change(store,
 		remove ? "DELETE FROM labels WHERE run = (SELECT number FROM runs WHERE id = ?)"
@@ -150,13 +152,286 @@ static int expire(struct history_store *store, uint64_t before_ns, uint64_t *cou
 	return rc;
 }
 
+/* ---- questions ---- */
+
+/* Runs that a filter takes; what is NULL takes all. Its parameters are ?1 to ?8. */
+#define RUNS_OF_FILTER                                                                          \
+	"(SELECT * FROM runs r WHERE (?1 IS NULL OR substr(id, 1, length(?1)) = ?1)"            \
+	" AND (?2 IS NULL OR number IN (SELECT run FROM labels WHERE label = ?2))"              \
+	" AND (?3 IS NULL OR batch = ?3) AND (?4 IS NULL OR host = ?4)"                         \
+	" AND CASE WHEN ?5 IS NULL THEN kind != 'floor' ELSE kind = ?5 END AND (?6 IS NULL OR " \
+	"engine = ?6)"                                                                          \
+	" ORDER BY start_ns DESC, id DESC LIMIT ?7 OFFSET ?8)"
+
+#define LABELS_OF_RUN "(SELECT coalesce(group_concat(label), '') FROM labels WHERE run = r.number)"
+
+static int prepare_filtered(struct history_store *store, sqlite3_stmt **s, const char *sql,
+	const struct history_filter *f)
+{
+	uint64_t limit = f->limit ? f->limit : INT64_MAX;
+
+	return sqlite_db_prepare(store, store->state, s, sql, "ssssssii", f->id, f->label, f->batch,
+		f->host, f->kind, f->engine, (sqlite3_int64)limit, (sqlite3_int64)f->skip);
+}
+
+static const char *text_at(sqlite3_stmt *s, int column)
+{
+	const char *value = (const char *)sqlite3_column_text(s, column);
+
+	return value ? value : "";
+}
+
+static uint64_t number_at(sqlite3_stmt *s, int column)
+{
+	sqlite3_int64 value = sqlite3_column_int64(s, column);
+
+	return value > 0 ? (uint64_t)value : 0;
+}
+
+static int read_head(sqlite3_stmt *s, struct history_run *run)
+{
+	char **const texts[] = {&run->kind, &run->host, &run->cpu, &run->engine, &run->version,
+		&run->command, &run->path, &run->batch};
+	int rc = 0;
+
+	strncpy(run->id, text_at(s, 1), HISTORY_ID_BYTES - 1);
+	for (int i = 0; i < 8 && rc == 0; i++)
+		rc = history_text_set(texts[i], text_at(s, 2 + i));
+	run->start_ns = number_at(s, 10);
+	run->wall_ns = number_at(s, 11);
+	run->ttft_ns = number_at(s, 12);
+	run->exit_code = sqlite3_column_int64(s, 13);
+	run->value = sqlite3_column_double(s, 14);
+	return rc;
+}
+
+#define HEAD                                                                                   \
+	"SELECT number, id, kind, host, cpu, engine, version, command, path, batch, start_ns," \
+	" wall_ns, ttft_ns, exit_code, value FROM "
+
+/* Columns of a part, from `at` on. */
+#define PART                                                                               \
+	"phase, kind, name, count, tokens, total_ns, typical_tokens, typical_ns, united, " \
+	"histogram"
+
+static int read_part(sqlite3_stmt *s, int at, struct history_run *run)
+{
+	struct history_part *p =
+		history_run_part(run, text_at(s, at), text_at(s, at + 1), text_at(s, at + 2));
+
+	if (!p)
+		return -ENOMEM;
+	p->count = number_at(s, at + 3);
+	p->tokens = number_at(s, at + 4);
+	p->total_ns = number_at(s, at + 5);
+	p->typical_tokens = number_at(s, at + 6);
+	p->typical_ns = number_at(s, at + 7);
+	p->united = sqlite3_column_double(s, at + 8);
+	return history_histogram_parse(&p->histogram, text_at(s, at + 9));
+}
+
+static int read_label(sqlite3_stmt *s, int at, struct history_run *run)
+{
+	return history_run_label(run, text_at(s, at));
+}
+
+static int read_fact(sqlite3_stmt *s, int at, struct history_run *run)
+{
+	return history_run_fact(run, text_at(s, at), text_at(s, at + 1));
+}
+
+/* Have `read` take each row of a question about one run. */
+static int read_rows(struct history_store *store, const char *sql, sqlite3_int64 run_number,
+	int (*read)(sqlite3_stmt *s, int at, struct history_run *run), struct history_run *run)
+{
+	SCOPED_TO(sqlite3_finalize) sqlite3_stmt *s = NULL;
+	int rc = sqlite_db_prepare(store, store->state, &s, sql, "i", run_number);
+
+	if (rc < 0)
+		return rc;
+	while ((rc = sqlite_db_step(store, store->state, s)) > 0) {
+		rc = read(s, 0, run);
+		if (rc < 0)
+			return history_fail(
+				store, rc, "%s: what it holds is no history", store->where);
+	}
+	return rc;
+}
+
+static int read_lists(
+	struct history_store *store, sqlite3_int64 run_number, struct history_run *run, bool whole)
+{
+	int rc = read_rows(
+		store, "SELECT label FROM labels WHERE run = ?", run_number, read_label, run);
+
+	if (rc == 0)
+		rc = read_rows(store,
+			whole ? "SELECT " PART " FROM parts JOIN series ON series = number"
+				" WHERE run = ? ORDER BY series"
+			      : "SELECT " PART " FROM series JOIN parts ON series = number"
+				" WHERE kind = 'step' AND run = ?",
+			run_number, read_part, run);
+	if (rc == 0 && whole)
+		rc = read_rows(store, "SELECT key, value FROM facts WHERE run = ? ORDER BY rowid",
+			run_number, read_fact, run);
+	return rc;
+}
+
+static int read_run(
+	struct history_store *store, sqlite3_stmt *s, struct history_run *run, bool whole)
+{
+	int rc = history_run_init(run);
+
+	if (rc < 0)
+		return history_fail(store, rc, "not enough memory");
+	rc = read_head(s, run);
+	if (rc == 0)
+		rc = read_lists(store, sqlite3_column_int64(s, 0), run, whole);
+	if (rc < 0)
+		history_run_fini(run);
+	return rc;
+}
+
+static int list(struct history_store *store, const struct history_filter *filter,
+	history_run_fn each, void *context)
+{
+	struct history_run run;
+	SCOPED_TO(sqlite3_finalize) sqlite3_stmt *s = NULL;
+	int rc = prepare_filtered(store, &s, HEAD RUNS_OF_FILTER, filter);
+
+	if (rc < 0)
+		return rc;
+	while ((rc = sqlite_db_step(store, store->state, s)) > 0) {
+		rc = read_run(store, s, &run, filter->whole);
+		if (rc < 0)
+			break;
+		rc = each(context, &run);
+		history_run_fini(&run);
+		if (rc < 0)
+			break;
+	}
+	return rc;
+}
+
+static int points(struct history_store *store, const struct history_filter *filter,
+	const struct history_part *part, history_point_fn each, void *context)
+{
+	SCOPED_TO(sqlite3_finalize) sqlite3_stmt *s = NULL;
+	int rc = prepare_filtered(store, &s,
+		"SELECT r.id, r.host, r.engine, " LABELS_OF_RUN ", r.start_ns,"
+		" typical_ns * 1.0 / typical_tokens FROM " RUNS_OF_FILTER
+		" r CROSS JOIN parts ON run = r.number AND series ="
+		" (SELECT number FROM series WHERE phase = ?9 AND kind = ?10 AND name = ?11)"
+		" WHERE typical_tokens > 0 ORDER BY r.start_ns, r.id",
+		filter);
+
+	if (rc < 0)
+		return rc;
+	sqlite3_bind_text(s, 9, part->phase, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 10, part->kind, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 11, part->name, -1, SQLITE_STATIC);
+	while ((rc = sqlite_db_step(store, store->state, s)) > 0) {
+		const struct history_point point = {text_at(s, 0), text_at(s, 1), text_at(s, 2),
+			text_at(s, 3), number_at(s, 4), sqlite3_column_double(s, 5)};
+		rc = each(context, &point);
+		if (rc < 0)
+			break;
+	}
+	return rc;
+}
+
+/* The sums of a group while its rows come: all rows of one group and part in turn. */
+struct gathering {
+	struct history_run run; /* holds the one part */
+	char *group;
+	uint64_t runs;
+	history_group_fn each;
+	void *context;
+};
+
+static int hand_over(struct gathering *g)
+{
+	const struct history_group group = {
+		g->group, g->run.parts.count ? &g->run.parts.items[0] : NULL, g->runs};
+	int rc = group.part ? g->each(g->context, &group) : 0;
+
+	history_run_fini(&g->run);
+	return rc;
+}
+
+static bool is_same(const struct gathering *g, sqlite3_stmt *s)
+{
+	const struct history_part *p = g->run.parts.items;
+
+	return g->run.parts.count && !strcmp(g->group, text_at(s, 0)) &&
+	       !strcmp(p->kind, text_at(s, 2)) && !strcmp(p->name, text_at(s, 3));
+}
+
+static int gather(struct gathering *g, sqlite3_stmt *s)
+{
+	int rc = 0;
+
+	if (!is_same(g, s)) {
+		rc = hand_over(g);
+		if (rc == 0)
+			rc = history_text_set(&g->group, text_at(s, 0));
+		g->runs = number_at(s, 11);
+		return rc < 0 ? rc : read_part(s, 1, &g->run);
+	}
+	struct history_part *p = g->run.parts.items;
+	p->count += number_at(s, 4);
+	p->tokens += number_at(s, 5);
+	p->total_ns += number_at(s, 6);
+	p->typical_tokens += number_at(s, 7);
+	p->typical_ns += number_at(s, 8);
+	g->runs += number_at(s, 11);
+	return history_histogram_parse(&p->histogram, text_at(s, 10));
+}
+
+/* Runs of a series, which lie side by side. */
+#define OF_SERIES(kind_of)                                                                    \
+	" FROM series t CROSS JOIN parts p ON p.series = t.number CROSS JOIN " RUNS_OF_FILTER \
+	" r ON r.number = p.run WHERE t.phase = ?9 AND t.kind = '" kind_of "'"
+
+/* Histograms of steps, and the sums of all else: SQLite cannot add up the former. */
+#define GROUPS(who)                                                                               \
+	"SELECT " who " AS who, phase, t.kind, name, count, tokens, total_ns, typical_tokens,"    \
+	" typical_ns, united, histogram, 1, t.number AS n" OF_SERIES(                             \
+		"step") " UNION ALL SELECT " who                                                  \
+			" AS who, phase, t.kind, name, sum(count), sum(tokens),"                  \
+			" sum(total_ns), sum(typical_tokens), sum(typical_ns), 1, '', count(*), " \
+			"t.number AS n" OF_SERIES("brick") " GROUP BY who, n ORDER BY who, n"
+
+static int groups(struct history_store *store, const struct history_filter *filter, bool by_engine,
+	const char *phase, history_group_fn each, void *context)
+{
+	struct gathering g = {.each = each, .context = context};
+	SCOPED_TO(sqlite3_finalize) sqlite3_stmt *s = NULL;
+	int rc = prepare_filtered(
+		store, &s, by_engine ? GROUPS("r.engine") : GROUPS("r.host"), filter);
+
+	if (rc < 0)
+		return rc;
+	sqlite3_bind_text(s, 9, phase, -1, SQLITE_STATIC);
+	while ((rc = sqlite_db_step(store, store->state, s)) > 0) {
+		rc = gather(&g, s);
+		if (rc < 0)
+			break;
+	}
+	if (rc == 0)
+		rc = hand_over(&g);
+	history_run_fini(&g.run);
+	free(g.group);
+	return rc;
+}
+
 const struct history_engine history_sqlite = {
 	.open = open_store,
 	.close = close_store,
 	.add = add,
-	.list = sqlite_list,
-	.points = sqlite_points,
-	.groups = sqlite_groups,
+	.list = list,
+	.points = points,
+	.groups = groups,
 	.label = label,
 	.remove = remove_run,
 	.expire = expire,

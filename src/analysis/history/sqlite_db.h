@@ -4,7 +4,7 @@
 
 #include <sqlite3.h>
 #include "base/scope.h"
-#include "analysis/history/store_state.h"
+#include "analysis/history/history_engine.h"
 
 static inline void scope_sqlite3_finalize(sqlite3_stmt *const *statement)
 {

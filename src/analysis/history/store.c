@@ -1,26 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the engine. Called by the commands. */
+/* Finds the engine, and hands on what it is asked. */
 #include "analysis/history/store.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/user_path.h"
-#include "analysis/history/store_state.h"
+#include "analysis/history/history_engine.h"
 
 static const struct history_engine *const engines[] = {&history_clickhouse, &history_sqlite};
-
-int history_fail(struct history_store *store, int rc, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(store->error, sizeof(store->error), format, args);
-	va_end(args);
-	return rc;
-}
 
 int history_store_open(
 	struct history_store **out, const char *where, const struct history_open *how)
@@ -76,12 +64,12 @@ int history_store_points(struct history_store *store, const struct history_filte
 }
 
 int history_store_groups(struct history_store *store, const struct history_filter *filter,
-	int by_engine, const char *phase, history_group_fn each, void *context)
+	bool by_engine, const char *phase, history_group_fn each, void *context)
 {
 	return store->engine->groups(store, filter, by_engine, phase, each, context);
 }
 
-int history_store_label(struct history_store *store, const char *id, const char *label, int remove)
+int history_store_label(struct history_store *store, const char *id, const char *label, bool remove)
 {
 	return store->engine->label(store, id, label, remove);
 }

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include "base/scope.h"
 #include "analysis/history/history_run.h"
 
@@ -14,7 +15,7 @@ struct history_filter {
 	const char *id;					  /* the digits that it begins with */
 	const char *label, *batch, *host, *kind, *engine; /* NULL: any */
 	uint64_t skip, limit;				  /* of the newest; limit 0: no limit */
-	int whole; /* list: with facts and all parts; else with steps only */
+	bool whole; /* list: with facts and all parts; else with steps only */
 };
 
 /* One part of one run: what trends are made of. */
@@ -40,9 +41,9 @@ typedef int (*history_group_fn)(void *context, const struct history_group *group
 struct history_store;
 
 struct history_open {
-	int create;	      /* make it if it is not there; else -ENOENT */
+	bool create;	      /* make it if it is not there; else -ENOENT */
 	unsigned patience_ms; /* to wait for others that write, or for a server; 0: 10 s, 60 s */
-	int is_eager;	      /* flush also when it failed a moment ago */
+	bool is_eager;	      /* flush also when it failed a moment ago */
 };
 
 /* "clickhouse+http://...", or a path. *out is there, to say why, unless the answer is -ENOMEM. */
@@ -53,8 +54,10 @@ SCOPE_OF(history_store_close, struct history_store)
 
 const char *history_store_error(const struct history_store *store);
 
-/* A run that is there already is not added again. Returned at once where the engine is far: see
- * history_store_flush(). */
+/*
+ * A run that is there already is not added again. Does not wait for a server: see
+ * history_store_flush().
+ */
 int history_store_add(struct history_store *store, const struct history_run *run);
 
 /* Wait until all is stored that was added; -EAGAIN: it is kept and will be sent some other time. */
@@ -70,13 +73,13 @@ int history_store_points(struct history_store *store, const struct history_filte
 
 /* Steps and bricks of a phase by host, or by engine; with histograms of steps only. */
 int history_store_groups(struct history_store *store, const struct history_filter *filter,
-	int by_engine, const char *phase, history_group_fn each, void *context);
+	bool by_engine, const char *phase, history_group_fn each, void *context);
 
-int history_store_label(struct history_store *store, const char *id, const char *label, int remove);
+int history_store_label(
+	struct history_store *store, const char *id, const char *label, bool remove);
 int history_store_remove(struct history_store *store, const char *id);
 
-/* Remove all that began before that, a server whole months of it only; *count: so many were there.
- */
+/* Remove all that began before that, of a server whole months only; *count: so many were there. */
 int history_store_expire(struct history_store *store, uint64_t before_ns, uint64_t *count);
 
 /*

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an engine of histories is; for this room only. Each function is as that of store.h. */
+/* An engine of histories; for this room only. Each function is as that of store.h. */
 #pragma once
 
+#include <stdarg.h>
+#include <stdio.h>
 #include "brick/export.h"
 #include "analysis/history/store.h"
 
@@ -17,8 +19,8 @@ struct history_engine {
 	int (*points)(struct history_store *store, const struct history_filter *filter,
 		const struct history_part *part, history_point_fn each, void *context);
 	int (*groups)(struct history_store *store, const struct history_filter *filter,
-		int by_engine, const char *phase, history_group_fn each, void *context);
-	int (*label)(struct history_store *store, const char *id, const char *label, int remove);
+		bool by_engine, const char *phase, history_group_fn each, void *context);
+	int (*label)(struct history_store *store, const char *id, const char *label, bool remove);
 	int (*remove)(struct history_store *store, const char *id);
 	int (*expire)(struct history_store *store, uint64_t before_ns, uint64_t *count);
 };
@@ -30,7 +32,17 @@ struct history_store {
 	char error[512];
 };
 
+/* The engines, each in the file of its name. */
 extern const struct history_engine history_sqlite, history_clickhouse;
 
 /* Say why; returns rc. */
-int history_fail(struct history_store *store, int rc, const char *format, ...) BRICK_PRINTF(3, 4);
+BRICK_PRINTF(3, 4)
+static inline int history_fail(struct history_store *store, int rc, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(store->error, sizeof(store->error), format, arguments);
+	va_end(arguments);
+	return rc;
+}

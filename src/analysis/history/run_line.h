@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fields of a JSON object as a history has them: what is missing is "" or 0. */
+/*
+ * A run as JSON: one line of text, the form of journals and spools, and the objects that it is made
+ * of, which a server takes. What is missing in an object is "" or 0. One thread at a time.
+ */
 #pragma once
 
 #include <jansson.h>
 #include <stdint.h>
 #include "analysis/history/history_run.h"
+
+/* One line without its end; the caller frees. NULL: not enough memory. */
+char *history_run_line(const struct history_run *run);
+
+/* The run of a line. -EINVAL: it is none; -ENOMEM. */
+int history_run_parse(struct history_run *run, const char *line, size_t bytes);
 
 static inline const char *json_text_of(const json_t *json, const char *key)
 {
