@@ -16,6 +16,7 @@
 #include <cmocka.h>
 #include "analysis/history/run_line.h"
 #include "analysis/history/sqlite_db.h"
+#include "analysis/history/store.h"
 
 static char folder[] = "/tmp/brick-history-XXXXXX";
 static char path[64];

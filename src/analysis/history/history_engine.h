@@ -5,7 +5,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include "brick/export.h"
-#include "analysis/history/store.h"
+#include "analysis/history/history_query.h"
+
+struct history_store;
 
 struct history_engine {
 	const char *prefix; /* of what it opens; NULL: all else */

@@ -6,45 +6,10 @@
  */
 #pragma once
 
-#include <stdbool.h>
+#include "analysis/history/history_query.h"
 #include "base/scope.h"
-#include "analysis/history/history_run.h"
-
-/* Which runs; all zero is all of them but floors, which are no runs. */
-struct history_filter {
-	const char *id;					  /* the digits that it begins with */
-	const char *label, *batch, *host, *kind, *engine; /* NULL: any */
-	uint64_t skip, limit;				  /* of the newest; limit 0: no limit */
-	bool whole; /* list: with facts and all parts; else with steps only */
-};
-
-/* One part of one run: what trends are made of. */
-struct history_point {
-	const char *id, *host, *engine, *labels; /* labels: with commas between */
-	uint64_t start_ns;
-	double ns; /* a token */
-};
-
-/* What all runs of a group have together. */
-struct history_group {
-	const char *group;	   /* host, or engine */
-	struct history_part *part; /* sums; of a step the histogram, too */
-	uint64_t runs;
-};
-
-/* A negative number ends the question, which then returns it. A run may be taken: what is left in
- * it is freed. */
-typedef int (*history_run_fn)(void *context, struct history_run *run);
-typedef int (*history_point_fn)(void *context, const struct history_point *point);
-typedef int (*history_group_fn)(void *context, const struct history_group *group);
 
 struct history_store;
-
-struct history_open {
-	bool create;	      /* make it if it is not there; else -ENOENT */
-	unsigned patience_ms; /* to wait for others that write, or for a server; 0: 10 s, 60 s */
-	bool is_eager;	      /* flush also when it failed a moment ago */
-};
 
 /* "clickhouse+http://...", or a path. *out is there, to say why, unless the answer is -ENOMEM. */
 int history_store_open(

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking ceilings up. Called by the commands and by the roofline. */
+/* Rows are found by going through the tables: there are some hundred. */
 #include "analysis/machine/ceilings.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include "base/members.h"
 #include "base/order.h"
 
-struct ceilings_figure ceilings_figure_of(double *values, uint32_t count, int smallest_is_best)
+struct ceilings_figure ceilings_figure_of(double *values, uint32_t count, bool smallest_is_best)
 {
 	if (!count)
 		return (struct ceilings_figure){0};
-	qsort(values, count, sizeof *values, order_doubles);
+	qsort(values, count, sizeof(*values), order_doubles);
 	double low = values[0], high = values[count - 1];
 	double median =
 		count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
@@ -29,14 +28,14 @@ double ceilings_spread(const struct ceilings_figure *figure)
 }
 
 /* One repetition alone says nothing of how far others would be from it. */
-static int is_wide(const struct ceilings_figure *figure)
+static bool is_wide(const struct ceilings_figure *figure)
 {
 	const double most = 0.15;
 
 	return figure->count < 2 || ceilings_spread(figure) > most;
 }
 
-int ceilings_noisy(const struct ceilings *c)
+bool ceilings_noisy(const struct ceilings *c)
 {
 	size_t wide = 0;
 
@@ -70,8 +69,7 @@ const struct ceilings_compute *ceilings_peak(
 		const struct ceilings_compute *row = &c->compute[i];
 		if (row->threads != threads || (type && strcmp(row->type, type)))
 			continue;
-		if ((!best || row->rate.best > best->rate.best) &&
-			!ceilings_compute_doubtful(c, row))
+		if (!best || row->rate.best > best->rate.best)
 			best = row;
 	}
 	return best;
@@ -86,8 +84,7 @@ const struct ceilings_bandwidth *ceilings_fastest(
 		const struct ceilings_bandwidth *row = &c->bandwidth[i];
 		if (row->threads != threads || (level && strcmp(row->level, level)))
 			continue;
-		if ((!best || row->rate.best > best->rate.best) &&
-			!ceilings_bandwidth_doubtful(c, row))
+		if (!best || row->rate.best > best->rate.best)
 			best = row;
 	}
 	return best;
@@ -119,7 +116,11 @@ const struct ceilings_device *ceilings_device_of(
 
 static void destroy_tables(struct ceilings *c)
 {
-	members_free(c, levels, compute, bandwidth, latency, missing);
+	free(c->levels);
+	free(c->compute);
+	free(c->bandwidth);
+	free(c->latency);
+	free(c->missing);
 }
 
 void ceilings_destroy(struct ceilings *c)

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "base/scope.h"
@@ -65,7 +66,7 @@ struct ceilings {
 	uint64_t took_ns;
 	uint32_t cpus; /* online */
 	uint32_t most_threads;
-	int quick;
+	bool quick;
 
 	struct ceilings_level *levels; /* nearest first, memory last */
 	size_t level_count;
@@ -92,34 +93,28 @@ struct ceilings_device {
 };
 
 /* Best, median and worst of values, which it sorts. smallest_is_best: of latencies. */
-struct ceilings_figure ceilings_figure_of(double *values, uint32_t count, int smallest_is_best);
+struct ceilings_figure ceilings_figure_of(double *values, uint32_t count, bool smallest_is_best);
 
-/* How far the middle of the repetitions was from the best, as a share of the best; 0 and more. */
+/* The distance of the median from the best, as a share of the best; 0 and more. */
 double ceilings_spread(const struct ceilings_figure *figure);
 
-/* How long a sweep is meant to take; on a busy machine its first pass alone can take longer. */
-static inline uint64_t ceilings_budget_ns(int quick)
+/* The time that a sweep should take; on a busy machine its first pass alone can take longer. */
+static inline uint64_t ceilings_budget_ns(bool quick)
 {
 	return (quick ? 3u : 12u) * UINT64_C(1000000000);
 }
 
-/* And for each device beside that. */
-static inline uint64_t ceilings_device_budget_ns(int quick)
+/* The time that each device should take beside that. */
+static inline uint64_t ceilings_device_budget_ns(bool quick)
 {
 	return (quick ? 800u : 1800u) * UINT64_C(1000000);
 }
 
 /*
- * Whether the machine was busy with other things: more than a quarter of the figures have a spread
+ * True if the machine was busy with other things: more than a quarter of the figures have a spread
  * of more than 15 %, or one repetition only.
  */
-int ceilings_noisy(const struct ceilings *ceilings);
-
-/* Whether a row is below that, and no ceiling; how many rows are. */
-int ceilings_compute_doubtful(const struct ceilings *ceilings, const struct ceilings_compute *row);
-int ceilings_bandwidth_doubtful(
-	const struct ceilings *ceilings, const struct ceilings_bandwidth *row);
-size_t ceilings_doubtful(const struct ceilings *ceilings);
+bool ceilings_noisy(const struct ceilings *ceilings);
 
 /*
  * The number of threads that was measured and speaks for `threads`: the same, or the next larger
@@ -127,8 +122,7 @@ size_t ceilings_doubtful(const struct ceilings *ceilings);
  */
 uint32_t ceilings_threads_for(const struct ceilings *ceilings, uint32_t threads);
 
-/* The row with the highest rate that no other contradicts; NULL: there is none. type or level NULL:
- * any. */
+/* The row with the highest rate; NULL: there is none. type or level NULL: any. */
 const struct ceilings_compute *ceilings_peak(
 	const struct ceilings *ceilings, const char *type, uint32_t threads);
 const struct ceilings_bandwidth *ceilings_fastest(

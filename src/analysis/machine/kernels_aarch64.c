@@ -14,12 +14,12 @@
 
 enum { SMALL = 0x38d1b717, ROUND = 512 };
 
-static int has_neon(void)
+static bool has_neon(void)
 {
 	return 1;
 }
 
-static int has_dot(void)
+static bool has_dot(void)
 {
 	return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
 }

@@ -9,7 +9,7 @@
 
 enum { CHAINS = 8 };
 
-static int always(void)
+static bool always(void)
 {
 	return 1;
 }

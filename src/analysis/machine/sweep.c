@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs what sweep_plan.c has planned, round after round, and makes ceilings of it. Called by `brick
- * ceilings`.
+ * Plans slots for the CPUs (levels of memory, numbers of threads, a slot for each kernel), runs
+ * them on a team of threads, and makes ceilings of them. A working set of a cache is well above the
+ * cache before it and fits easily, also when as many threads share it as run; where there is no
+ * such size, that figure is missing.
  */
 #include "analysis/machine/sweep.h"
 
@@ -10,13 +12,198 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+
+#include "analysis/machine/sweep_device.h"
+#include "analysis/machine/sweep_slots.h"
 #include "base/clock_ns.h"
-#include "analysis/machine/sweep_state.h"
 
 enum {
 	WARM_UP_MS = 100,
+	BARRIERS = 500,
+	EACH_UP_TO = 4,	   /* numbers of threads that are all measured; then powers of 2 */
+	MEMORY_TIMES = 16, /* the last cache, so that next to nothing is found in it */
+	QUICK_MEMORY_TIMES = 8,
+	MIN_MEMORY = 128 << 20,
+	MIN_ARRAY = 4 * STREAM_STEP,
 	ARRAY_GAP = 320, /* between arrays, so that they do not fall on the same lines of a page */
 };
+
+/* ---- the plan ---- */
+
+static void plan_threads(struct sweep *s)
+{
+	unsigned usable = s->cpu.usable ? s->cpu.usable : 1;
+	unsigned most = s->options->threads ? s->options->threads : usable;
+
+	s->most_threads = most < CPU_MAX ? most : CPU_MAX;
+	for (unsigned n = 1; n <= s->most_threads; n = n < EACH_UP_TO ? n + 1 : n * 2)
+		if (s->thread_count_count < SWEEP_THREAD_COUNTS - 1)
+			s->thread_counts[s->thread_count_count++] = n;
+	if (s->thread_counts[s->thread_count_count - 1] != s->most_threads)
+		s->thread_counts[s->thread_count_count++] = s->most_threads;
+}
+
+static int plan_levels(struct sweep *s)
+{
+	struct ceilings *c = s->ceilings;
+
+	c->levels = calloc(CPU_LEVELS + 1, sizeof(*c->levels));
+	if (!c->levels)
+		return -ENOMEM;
+	for (int i = 0; i < CPU_LEVELS; i++) {
+		struct ceilings_level *level = &c->levels[c->level_count];
+		if (!s->cpu.data[i].bytes)
+			continue;
+		snprintf(level->name, sizeof(level->name), "L%d", i + 1);
+		level->bytes = s->cpu.data[i].bytes;
+		level->shared = s->cpu.data[i].shared;
+		c->level_count++;
+	}
+	if (!c->level_count &&
+		sweep_add_missing(s, "caches", "the kernel does not tell their sizes"))
+		return -ENOMEM;
+	strcpy(c->levels[c->level_count].name, "memory");
+	c->levels[c->level_count++].shared = s->cpu.online;
+	return 0;
+}
+
+static struct sweep_slot *add_slot(struct sweep *s)
+{
+	if (array_push(&s->slots, (struct sweep_slot){0}))
+		return NULL;
+	return &s->slots.items[s->slots.count - 1];
+}
+
+static int plan_compute(struct sweep *s)
+{
+	for (const struct machine_compute *k = machine_computes; k->run; k++) {
+		if (!k->available())
+			continue;
+		for (size_t i = 0; i < s->thread_count_count; i++) {
+			struct sweep_slot *slot = add_slot(s);
+			if (!slot)
+				return -ENOMEM;
+			slot->compute = k;
+			slot->threads = s->thread_counts[i];
+			slot->work = (double)k->ops_per_round * slot->threads;
+		}
+	}
+	return 0;
+}
+
+/* Of one cache, what a thread may take when `threads` run, of which as many share it as can. */
+static uint64_t bytes_per_thread(const struct ceilings_level *level, unsigned threads)
+{
+	unsigned sharing = threads < level->shared ? threads : level->shared;
+
+	return level->bytes / (sharing ? sharing : 1);
+}
+
+static uint64_t memory_bytes(const struct sweep *s, unsigned threads)
+{
+	const struct ceilings *c = s->ceilings;
+	uint64_t bytes = MIN_MEMORY;
+
+	if (c->level_count > 1) {
+		const struct ceilings_level *last = &c->levels[c->level_count - 2];
+		uint64_t used = (threads + last->shared - 1) / last->shared;
+		uint64_t times = s->options->quick ? QUICK_MEMORY_TIMES : MEMORY_TIMES;
+		uint64_t wanted = times * last->bytes * used;
+		bytes = wanted > bytes ? wanted : bytes;
+	}
+	uint64_t most = s->cpu.available_bytes / 4;
+	return most && bytes > most ? most : bytes;
+}
+
+/* A thread's working set of a level: part/4 of what it may take; 0: there is no good size. */
+static uint64_t working_set(const struct sweep *s, size_t level, unsigned threads, unsigned part)
+{
+	const struct ceilings *c = s->ceilings;
+	const struct ceilings_level *before = level ? &c->levels[level - 1] : NULL;
+	uint64_t bytes;
+
+	if (level + 1 == c->level_count)
+		bytes = memory_bytes(s, threads) / threads;
+	else
+		bytes = bytes_per_thread(&c->levels[level], threads) / 4 * part;
+	if (before && bytes < 2 * bytes_per_thread(before, threads))
+		return 0;
+	return bytes;
+}
+
+static int plan_stream(struct sweep *s, const struct machine_stream *k, size_t level,
+	unsigned threads, unsigned part)
+{
+	unsigned arrays = machine_stream_arrays(k->kind);
+	uint64_t bytes = working_set(s, level, threads, part) / arrays;
+
+	bytes -= bytes % STREAM_STEP;
+	if (bytes < MIN_ARRAY)
+		return 0;
+	struct sweep_slot *slot = add_slot(s);
+	if (!slot)
+		return -ENOMEM;
+	slot->stream = k;
+	slot->threads = threads;
+	slot->level = level;
+	slot->bytes = bytes;
+	slot->work = (double)bytes * arrays * threads;
+	return 0;
+}
+
+static int plan_level(struct sweep *s, const struct machine_stream *k, size_t level)
+{
+	bool memory = level + 1 == s->ceilings->level_count;
+	int rc = 0;
+	unsigned first = s->options->quick || memory ? 2 : 1;
+	unsigned last = s->options->quick || memory ? 2 : 3;
+
+	for (size_t i = 0; i < s->thread_count_count; i++)
+		for (unsigned part = first; part <= last && !rc; part++)
+			rc = plan_stream(s, k, level, s->thread_counts[i], part);
+	return rc;
+}
+
+/* Of the widths of registers the two widest: a narrower one is never faster. */
+static bool is_outdone(const struct machine_stream *k)
+{
+	unsigned wider = 0;
+
+	for (const struct machine_stream *other = k + 1; other->run; other++)
+		wider += other->kind == k->kind && other->available();
+	return wider > 1;
+}
+
+static int plan(struct sweep *s)
+{
+	int rc = plan_levels(s);
+
+	plan_threads(s);
+	if (!rc)
+		rc = plan_compute(s);
+	for (const struct machine_stream *k = machine_streams; k->run && !rc; k++)
+		for (size_t level = 0; level < s->ceilings->level_count && !rc; level++)
+			if (k->available() && !is_outdone(k))
+				rc = plan_level(s, k, level);
+	return rc;
+}
+
+/* The most that a member's arrays take in any slot. */
+static size_t arena_bytes(const struct sweep *s, unsigned member)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < s->slots.count; i++) {
+		const struct sweep_slot *slot = &s->slots.items[i];
+		if (!slot->stream || slot->threads <= member)
+			continue;
+		size_t bytes = slot->bytes * machine_stream_arrays(slot->stream->kind);
+		most = bytes > most ? bytes : most;
+	}
+	return most;
+}
+
+/* ---- running it ---- */
 
 /* What the members of a run are given. */
 struct job {
@@ -56,37 +243,6 @@ static uint64_t run_on_team(struct sweep *s, const struct sweep_slot *slot, uint
 	return team_run(s->team, slot->threads, slot->compute ? compute : move, &job);
 }
 
-/* Rounds that take about one slot's time. */
-static void calibrate(struct sweep *s, struct sweep_slot *slot)
-{
-	uint64_t rounds = slot->compute && !slot->device.set ? 1024 : 1;
-	uint64_t ns = s->run(s, slot, rounds);
-
-	while (ns && ns < s->slot_ns / 4 && rounds < UINT32_MAX / 2) {
-		rounds *= 2;
-		ns = s->run(s, slot, rounds);
-	}
-	/* That was one already, and a long one. */
-	if (slot->stream && rounds == 1 && ns >= s->slot_ns)
-		slot->values[slot->count++] = slot->work / (double)ns;
-	double wanted = (double)rounds * (double)s->slot_ns / (double)(ns ? ns : 1);
-	slot->rounds = wanted < 1 ? 1 : (uint64_t)wanted;
-}
-
-static void measure(struct sweep *s, struct sweep_slot *slot)
-{
-	if (!slot->rounds) {
-		calibrate(s, slot);
-		if (slot->count)
-			return;
-	} else if (slot->stream && slot->rounds > 1) {
-		s->run(s, slot, 1); /* into the caches */
-	}
-	uint64_t ns = s->run(s, slot, slot->rounds);
-	if (ns)
-		slot->values[slot->count++] = slot->work * (double)slot->rounds / (double)ns;
-}
-
 static void touch(void *context, unsigned member)
 {
 	struct sweep *s = context;
@@ -97,12 +253,12 @@ static void touch(void *context, unsigned member)
 
 static int create_arenas(struct sweep *s)
 {
-	s->arenas = calloc(s->most_threads, sizeof *s->arenas);
+	s->arenas = calloc(s->most_threads, sizeof(*s->arenas));
 	if (!s->arenas)
 		return -ENOMEM;
 	for (unsigned i = 0; i < s->most_threads; i++) {
 		struct sweep_arena *arena = &s->arenas[i];
-		size_t bytes = sweep_arena_bytes(s, i) + STREAM_ARRAYS * ARRAY_GAP;
+		size_t bytes = arena_bytes(s, i) + STREAM_ARRAYS * ARRAY_GAP;
 		void *memory = mmap(
 			NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (memory == MAP_FAILED)
@@ -133,58 +289,6 @@ static void warm_up(struct sweep *s)
 		s->run(s, &all, 100000);
 }
 
-static void keep_compute(struct ceilings *c, struct sweep_slot *slot)
-{
-	struct ceilings_compute *row = &c->compute[c->compute_count++];
-
-	slot->row = c->compute_count - 1;
-	snprintf(row->isa, sizeof row->isa, "%s", slot->compute->isa);
-	snprintf(row->type, sizeof row->type, "%s", slot->compute->type);
-	row->threads = slot->threads;
-	row->rate = ceilings_figure_of(slot->values, slot->count, 0);
-}
-
-static void keep_stream(struct ceilings *c, struct sweep_slot *slot)
-{
-	struct ceilings_bandwidth *row = &c->bandwidth[c->bandwidth_count++];
-
-	slot->row = c->bandwidth_count - 1;
-	snprintf(row->level, sizeof row->level, "%s", c->levels[slot->level].name);
-	snprintf(row->kernel, sizeof row->kernel, "%s", machine_stream_name(slot->stream->kind));
-	snprintf(row->isa, sizeof row->isa, "%s", slot->stream->isa);
-	row->threads = slot->threads;
-	row->bytes = slot->device.set ? slot->bytes : (uint64_t)slot->work;
-	row->rate = ceilings_figure_of(slot->values, slot->count, 0);
-}
-
-static int keep_all(struct sweep *s)
-{
-	struct ceilings *c = s->ceilings;
-
-	c->compute = calloc(s->slots.count + 1, sizeof *c->compute);
-	c->bandwidth = calloc(s->slots.count + 1, sizeof *c->bandwidth);
-	if (!c->compute || !c->bandwidth)
-		return -ENOMEM;
-	for (size_t i = 0; i < s->slots.count; i++) {
-		if (!s->slots.items[i].count)
-			continue;
-		if (s->slots.items[i].compute)
-			keep_compute(c, &s->slots.items[i]);
-		else
-			keep_stream(c, &s->slots.items[i]);
-	}
-	return 0;
-}
-
-int sweep_figures(struct sweep *s)
-{
-	sweep_measure_all(s, measure);
-	int rc = keep_all(s);
-	if (!rc)
-		sweep_measure_again(s, measure);
-	return rc;
-}
-
 /* A level without any figure has a reason. */
 static int note_missing_levels(struct sweep *s)
 {
@@ -206,17 +310,34 @@ static void describe(struct sweep *s)
 {
 	struct ceilings *c = s->ceilings;
 
-	memcpy(c->host, s->cpu.host, sizeof c->host);
-	memcpy(c->cpu, s->cpu.model, sizeof c->cpu);
-	memcpy(c->microcode, s->cpu.microcode, sizeof c->microcode);
+	memcpy(c->host, s->cpu.host, sizeof(c->host));
+	memcpy(c->cpu, s->cpu.model, sizeof(c->cpu));
+	memcpy(c->microcode, s->cpu.microcode, sizeof(c->microcode));
 	c->cpus = s->cpu.online;
 	c->quick = s->options->quick;
 	c->unix_ns = real_ns();
 }
 
+/* What it takes threads to meet, whatever the work. */
+static int add_barriers(struct sweep *s)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < s->thread_count_count && !rc; i++) {
+		unsigned threads = s->thread_counts[i];
+		double values[SWEEP_REPETITIONS];
+		if (threads < 2)
+			continue;
+		for (uint32_t k = 0; k < s->repetitions; k++)
+			values[k] = (double)team_barrier_ns(s->team, threads, BARRIERS) / BARRIERS;
+		rc = sweep_add_latency(s, "threads", "barrier", threads, values, s->repetitions);
+	}
+	return rc;
+}
+
 static int sweep_all(struct sweep *s)
 {
-	int rc = sweep_plan(s);
+	int rc = plan(s);
 
 	s->ceilings->most_threads = s->most_threads;
 	if (!rc)
@@ -231,7 +352,7 @@ static int sweep_all(struct sweep *s)
 	if (!rc)
 		rc = note_missing_levels(s);
 	if (!rc)
-		rc = sweep_latency_threads(s);
+		rc = add_barriers(s);
 	if (!rc)
 		rc = sweep_devices(s);
 	return rc;
@@ -243,7 +364,7 @@ int sweep_run(struct ceilings **out, const struct sweep_options *options)
 	s.begin_ns = sweep_now_ns(&s);
 	s.budget_ns = ceilings_budget_ns(options->quick);
 	s.repetitions = options->quick ? SWEEP_QUICK_REPETITIONS : SWEEP_REPETITIONS;
-	s.ceilings = calloc(1, sizeof *s.ceilings);
+	s.ceilings = calloc(1, sizeof(*s.ceilings));
 	if (!s.ceilings)
 		return -ENOMEM;
 	cpu_info_read(&s.cpu);

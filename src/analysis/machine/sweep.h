@@ -7,16 +7,7 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include "analysis/machine/ceilings.h"
-
-struct sweep_options {
-	unsigned threads;	  /* at most; 0: as many as CPUs may be used */
-	int quick;		  /* fewer repetitions and sizes, and 3 seconds instead of 12 */
-	uint64_t (*now_ns)(void); /* what that is counted by; NULL: CLOCK_MONOTONIC */
-	void (*progress)(void *context, double share); /* NULL: none */
-	void *context;
-};
+#include "analysis/machine/sweep_slots.h"
 
 /* -ENOMEM, or what starting a thread gave. */
 int sweep_run(struct ceilings **out, const struct sweep_options *options);

@@ -3,10 +3,9 @@
  * What devices can do, through their backends. Of each backend: what the host takes to put a pair
  * of timestamps into a queue (launch), and until it knows that they have passed (synchronise). Of
  * each device that kernels can be made for: a sweep of its own, of kernels timed by such pairs. One
- * that cannot be used is missing with its reason. The null device is nobody's machine. Called by
- * the sweep after its kernels.
+ * that cannot be used is missing with its reason. The null device is nobody's machine.
  */
-#include "analysis/machine/sweep_state.h"
+#include "analysis/machine/sweep_device.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -149,10 +148,10 @@ static int plan(struct sweep *s, uint64_t most_bytes)
 	struct ceilings *c = s->ceilings;
 	int rc = 0;
 
-	c->levels = malloc(sizeof levels);
+	c->levels = malloc(sizeof(levels));
 	if (!c->levels)
 		return -ENOMEM;
-	memcpy(c->levels, levels, sizeof levels);
+	memcpy(c->levels, levels, sizeof(levels));
 	c->level_count = 2;
 	for (int i = 0; i < 3 && !rc; i++) {
 		rc = add_compute(s, DEVICE_FMA, groups[i]) |
@@ -194,14 +193,14 @@ static int measure_device(struct sweep *s, struct probe *p)
 	if (twin && !strcmp(twin->backend, p->backend->name))
 		return 0;
 	struct ceilings_device *devices =
-		realloc(c->devices, (c->device_count + 1) * sizeof *devices);
+		realloc(c->devices, (c->device_count + 1) * sizeof(*devices));
 	if (!devices)
 		return -ENOMEM;
 	c->devices = devices;
 	struct ceilings_device *device = &devices[c->device_count++];
 	*device = (struct ceilings_device){0};
-	snprintf(device->backend, sizeof device->backend, "%s", p->backend->name);
-	snprintf(device->name, sizeof device->name, "%s", p->own.name);
+	snprintf(device->backend, sizeof(device->backend), "%s", p->backend->name);
+	snprintf(device->name, sizeof(device->name), "%s", p->own.name);
 	options.progress = NULL;
 	own.ceilings = &device->can;
 	own.begin_ns = sweep_now_ns(&own);
@@ -218,10 +217,10 @@ static int measure_device(struct sweep *s, struct probe *p)
 static int open_backend(struct probe *p)
 {
 	const struct brick_backend_host host = {
-		sizeof host, p, take_completion, take_loss, take_note};
-	struct brick_backend_options options = {.size = sizeof options};
+		sizeof(host), p, take_completion, take_loss, take_note};
+	struct brick_backend_options options = {.size = sizeof(options)};
 
-	memcpy(options.native, p->own.native, sizeof options.native);
+	memcpy(options.native, p->own.native, sizeof(options.native));
 	return p->backend->open(&p->device, &host, &options);
 }
 
@@ -250,7 +249,7 @@ static const struct device_kind *kind_of(const struct brick_backend *backend)
 {
 	static const struct device_kind *const kinds[] = {&device_opencl, &device_vulkan};
 
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (!strcmp(kinds[i]->backend, backend->name))
 			return kinds[i];
 	return NULL;
@@ -259,7 +258,7 @@ static const struct device_kind *kind_of(const struct brick_backend *backend)
 static int measure_backend(struct sweep *s, const struct brick_backend *backend)
 {
 	char reason[160] = "";
-	int rc = backend->probe(reason, sizeof reason);
+	int rc = backend->probe(reason, sizeof(reason));
 
 	if (rc)
 		return sweep_add_missing(s, backend->name, reason[0] ? reason : brick_strerror(rc));

@@ -7,14 +7,15 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* Arithmetic on registers. A multiply-add counts as two operations. */
 struct machine_compute {
-	const char *isa, *type; /* "AVX2", "f32" */
-	unsigned ops_per_round; /* operations of one round */
-	int (*available)(void); /* whether this CPU has it, and the system lets it be used */
+	const char *isa, *type;		/* "AVX2", "f32" */
+	unsigned ops_per_round;		/* operations of one round */
+	bool (*available)(void);	/* this CPU has it, and the system lets it be used */
 	double (*run)(uint64_t rounds); /* at least 1 */
 };
 
@@ -29,7 +30,7 @@ enum { STREAM_KINDS = 3, STREAM_ARRAYS = 3, STREAM_STEP = 1024 };
 struct machine_stream {
 	const char *isa;
 	enum machine_stream_kind kind;
-	int (*available)(void);
+	bool (*available)(void);
 	void (*run)(float *const arrays[STREAM_ARRAYS], size_t bytes, uint64_t passes);
 };
 
@@ -41,5 +42,12 @@ extern const struct machine_stream machine_streams[];
 void machine_relax(void);
 
 /* "read", "copy", "triad"; and how many arrays it takes. */
-const char *machine_stream_name(enum machine_stream_kind kind);
-unsigned machine_stream_arrays(enum machine_stream_kind kind);
+static inline const char *machine_stream_name(enum machine_stream_kind kind)
+{
+	return kind == STREAM_READ ? "read" : kind == STREAM_COPY ? "copy" : "triad";
+}
+
+static inline unsigned machine_stream_arrays(enum machine_stream_kind kind)
+{
+	return kind == STREAM_READ ? 1 : kind == STREAM_COPY ? 2 : 3;
+}

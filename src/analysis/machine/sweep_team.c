@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A pool of bound threads. A run wakes them, they meet at a spinning barrier so that all begin at
- * the same time, and each notes when it began and ended. Called by the sweep.
+ * the same time, and each notes when it began and ended.
  */
 #include "analysis/machine/sweep_team.h"
 
@@ -31,7 +31,7 @@ struct member {
 struct team {
 	struct member *members;
 	unsigned member_count, started;
-	int bound;
+	bool bound;
 	cpu_set_t caller_cpus;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
@@ -69,7 +69,7 @@ static void bind_to(int cpu)
 		return;
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof set, &set);
+	sched_setaffinity(0, sizeof(set), &set);
 }
 
 static void take_part(struct member *m, unsigned count, team_fn run, void *context)
@@ -118,12 +118,12 @@ static void tell(struct team *team, unsigned count, team_fn run, void *context)
 
 int team_create(struct team **out, unsigned members, const int *cpus)
 {
-	struct team *team = members ? aligned_alloc(LINE, sizeof *team) : NULL;
+	struct team *team = members ? aligned_alloc(LINE, sizeof(*team)) : NULL;
 
 	if (!team)
 		return members ? -ENOMEM : -EINVAL;
 	*team = (struct team){.member_count = members, .started = 1};
-	team->members = aligned_alloc(LINE, members * sizeof *team->members);
+	team->members = aligned_alloc(LINE, members * sizeof(*team->members));
 	if (!team->members) {
 		free(team);
 		return -ENOMEM;
@@ -141,8 +141,8 @@ int team_create(struct team **out, unsigned members, const int *cpus)
 			return -error;
 		}
 	}
-	if (cpus && !sched_getaffinity(0, sizeof team->caller_cpus, &team->caller_cpus)) {
-		team->bound = 1;
+	if (cpus && !sched_getaffinity(0, sizeof(team->caller_cpus), &team->caller_cpus)) {
+		team->bound = true;
 		bind_to(cpus[0]);
 	}
 	*out = team;
@@ -193,7 +193,7 @@ void team_destroy(struct team *team)
 	for (unsigned i = 1; i < team->started; i++)
 		pthread_join(team->members[i].thread, NULL);
 	if (team->bound)
-		sched_setaffinity(0, sizeof team->caller_cpus, &team->caller_cpus);
+		sched_setaffinity(0, sizeof(team->caller_cpus), &team->caller_cpus);
 	pthread_cond_destroy(&team->wake);
 	pthread_mutex_destroy(&team->lock);
 	free(team->members);

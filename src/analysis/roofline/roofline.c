@@ -44,7 +44,6 @@ static const struct ceilings_compute *choose_peak(
 		for (size_t i = 0; i < c->compute_count; i++) {
 			const struct ceilings_compute *row = &c->compute[i];
 			if (row->threads == threads && row->rate.best > best->rate.best &&
-				!ceilings_compute_doubtful(c, row) &&
 				(!next || row->rate.best < next->rate.best))
 				next = row;
 		}

@@ -90,13 +90,13 @@ static void print_heading(const struct printer *p)
 }
 
 /* A cell "123 +-4%": the best, and how far the middle of the repetitions was from it. */
-static void add_figure(struct table *table, const struct ceilings_figure *f, int doubtful)
+static void add_figure(struct table *table, const struct ceilings_figure *f)
 {
 	char best[UNITS_BYTES];
 
 	if (f)
-		table_format(table, "%s%s %4.1f%%", doubtful ? "? " : "",
-			units_number(best, f->best), 100 * ceilings_spread(f));
+		table_format(
+			table, "%s %4.1f%%", units_number(best, f->best), 100 * ceilings_spread(f));
 	else
 		table_cell(table, "-");
 }
@@ -152,8 +152,7 @@ static void add_compute(
 	table_cell(table, like->type);
 	for (size_t i = 0; i < p->thread_count; i++) {
 		const struct ceilings_compute *row = compute_row(p->ceilings, like, p->threads[i]);
-		add_figure(table, row ? &row->rate : NULL,
-			row && ceilings_compute_doubtful(p->ceilings, row));
+		add_figure(table, row ? &row->rate : NULL);
 	}
 }
 
@@ -203,8 +202,7 @@ static void add_bandwidth(const struct printer *p, struct table *table,
 	for (size_t i = 0; i < p->thread_count; i++) {
 		const struct ceilings_bandwidth *row =
 			bandwidth_row(p->ceilings, level->name, kernel, p->threads[i]);
-		add_figure(table, row ? &row->rate : NULL,
-			row && ceilings_bandwidth_doubtful(p->ceilings, row));
+		add_figure(table, row ? &row->rate : NULL);
 	}
 }
 
@@ -254,9 +252,9 @@ static void add_device(struct table *table, const struct ceilings_device *d)
 	table_row(table, STYLE_PLAIN);
 	table_cell(table, d->name);
 	table_cell(table, d->backend);
-	add_figure(table, f32 ? &f32->rate : NULL, 0);
-	add_figure(table, cache ? &cache->rate : NULL, 0);
-	add_figure(table, memory ? &memory->rate : NULL, 0);
+	add_figure(table, f32 ? &f32->rate : NULL);
+	add_figure(table, cache ? &cache->rate : NULL);
+	add_figure(table, memory ? &memory->rate : NULL);
 	table_time(table, kernel ? (uint64_t)(kernel->ns.best + 0.5) : ANALYSIS_UNKNOWN);
 }
 
@@ -287,10 +285,6 @@ static void print_end(const struct printer *p, const char *where)
 			"their kernels are timed by their own clocks: multiplying and adding in "
 			"f32, without units for matrices; reading a set that its caches hold, and "
 			"one that they do not.");
-	if (ceilings_doubtful(c))
-		say(p, "Doubt",
-			"figures with a ? contradict others, which are higher, also after they "
-			"were measured again: they are not used as roofs");
 	if (ceilings_noisy(c)) {
 		say_in(p, STYLE_WARN, "Doubt",
 			"repetitions differ much: the machine was doing other things. Let it "

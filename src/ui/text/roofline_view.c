@@ -58,9 +58,6 @@ const char *roofline_doubt(const struct ceilings *c, const struct run *run)
 		return "the ceilings were measured on another host than the recording";
 	if (run->cpus && run->cpus != c->cpus)
 		return "the ceilings were measured with another number of CPUs";
-	if (ceilings_doubtful(c))
-		return "some ceilings contradict others, and are not used: measure them again on "
-		       "an idle machine (brick ceilings --force)";
 	if (ceilings_noisy(c))
 		return "the machine was busy when the ceilings were measured";
 	return NULL;

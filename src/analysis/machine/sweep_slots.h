@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the sweep share; inside of machine/ only. */
+/*
+ * Figures by repetition, whatever they are of: slots, each a kernel on a number of threads or on a
+ * device, measured in turn within a budget of time. Inside of machine/ only. One thread.
+ */
 #pragma once
 
 #include <stddef.h>
@@ -9,14 +12,21 @@
 #include "analysis/machine/machine_cpu.h"
 #include "analysis/machine/device_queue.h"
 #include "analysis/machine/sweep_kernels.h"
-#include "analysis/machine/sweep.h"
 #include "analysis/machine/sweep_team.h"
 
 enum {
 	SWEEP_REPETITIONS = 7,
 	SWEEP_QUICK_REPETITIONS = 3,
-	SWEEP_AGAIN = 5, /* times more, for what others contradict */
 	SWEEP_THREAD_COUNTS = 16,
+};
+
+/* What a sweep may take. */
+struct sweep_options {
+	unsigned threads;	  /* at most; 0: as many as CPUs may be used */
+	bool quick;		  /* fewer repetitions and sizes, and 3 seconds instead of 12 */
+	uint64_t (*now_ns)(void); /* what that is counted by; NULL: CLOCK_MONOTONIC */
+	void (*progress)(void *context, double share); /* NULL: none */
+	void *context;
 };
 
 /* One figure: a kernel on so many threads, and for streams a working set. */
@@ -25,13 +35,12 @@ struct sweep_slot {
 	const struct machine_stream *stream;
 	struct device_run device; /* on a device, where its set is not 0 */
 	unsigned threads;
-	size_t level;	 /* of a stream: in ceilings->levels */
-	size_t bytes;	 /* of each of a thread's arrays */
-	uint64_t rounds; /* that take about one slot's time */
-	double work;	 /* of a round on all threads: operations or bytes */
-	double values[SWEEP_REPETITIONS + SWEEP_AGAIN]; /* work per ns */
+	size_t level;			  /* of a stream: in ceilings->levels */
+	size_t bytes;			  /* of each of a thread's arrays */
+	uint64_t rounds;		  /* that take about one slot's time */
+	double work;			  /* of a round on all threads: operations or bytes */
+	double values[SWEEP_REPETITIONS]; /* work per ns */
 	uint32_t count;
-	size_t row; /* in ceilings->compute or ->bandwidth */
 };
 
 /* Where a member's arrays lie; it touched them itself. */
@@ -60,25 +69,15 @@ struct sweep {
 	uint64_t begin_ns, end_ns; /* of the time that it may take, by sweep_now_ns() */
 };
 
-/* Repetitions of slots within the time that the sweep has; of each slot one, however long. */
-void sweep_measure_all(struct sweep *s, void (*measure)(struct sweep *s, struct sweep_slot *slot));
-/* Once more for what others contradict, as long as there is time. Needs the ceilings' rows. */
-void sweep_measure_again(
-	struct sweep *s, void (*measure)(struct sweep *s, struct sweep_slot *slot));
-/* Measure the slots and make rows of them. -ENOMEM. */
-int sweep_figures(struct sweep *s);
 uint64_t sweep_now_ns(const struct sweep *s);
 
-/* Fill in levels, thread counts and slots. -ENOMEM. */
-int sweep_plan(struct sweep *s);
+/* Repetitions of slots within the time that the sweep has; of each slot one, however long. */
+void sweep_measure_all(struct sweep *s, void (*measure)(struct sweep *s, struct sweep_slot *slot));
 
-/* The most that a member's arrays take in any slot. */
-size_t sweep_arena_bytes(const struct sweep *s, unsigned member);
+/* Measure the slots and make rows of them. -ENOMEM. */
+int sweep_figures(struct sweep *s);
 
 /* Append to ceilings->latency and ->missing. -ENOMEM. */
-int sweep_latency_threads(struct sweep *s);
-/* Latencies of all devices; of those that kernels can be made for all other ceilings, too. */
-int sweep_devices(struct sweep *s);
 int sweep_add_latency(struct sweep *s, const char *backend, const char *what, uint32_t threads,
 	double *values, uint32_t count);
 int sweep_add_missing(struct sweep *s, const char *what, const char *reason);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ceilings as JSON and back, by one table of what is kept of them. Nobody vouches for a file: every
- * member is checked for type and range before it is used, and what is wrong is named by its place.
+ * Ceilings to JSON and back: a file is read as if somebody had made it up. Then where the files of
+ * a host are kept, and whether they still hold.
  */
-#include "base/date.h"
 #include "analysis/machine/ceilings_file.h"
 
 #include <errno.h>
@@ -13,6 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/date.h"
+#include "base/file.h"
+#include "base/scope.h"
+#include "base/user_path.h"
 #include "brick/error.h"
 #include "brick/export.h"
 
@@ -20,7 +24,7 @@ enum field_kind {
 	FIELD_TEXT,  /* char [bytes] */
 	FIELD_COUNT, /* uint32_t or uint64_t */
 	FIELD_SIZE,  /* the same, 0 is null */
-	FIELD_FLAG,  /* int */
+	FIELD_FLAG,  /* bool */
 	FIELD_RATE,  /* a figure, whose members are the row's */
 	FIELD_TIME,  /* the same, best at its smallest */
 };
@@ -119,7 +123,7 @@ BRICK_PRINTF(3, 4) static void refuse(struct reader *r, int rc, const char *form
 		return;
 	r->rc = rc;
 	va_start(arguments, format);
-	vsnprintf(r->error->text, sizeof r->error->text, format, arguments);
+	vsnprintf(r->error->text, sizeof(r->error->text), format, arguments);
 	va_end(arguments);
 }
 
@@ -201,7 +205,7 @@ static void read_fields(struct reader *r, const json_t *object, const struct fie
 		if (f->kind == FIELD_TEXT)
 			read_text(r, object, f->key, to, f->bytes);
 		else if (f->kind == FIELD_FLAG)
-			*(int *)to = json_is_true(value);
+			*(bool *)to = json_is_true(value);
 		else if (f->kind == FIELD_COUNT || (f->kind == FIELD_SIZE && !json_is_null(value)))
 			set_count(to, f->bytes, read_count(r, object, f->key, f->low, f->high));
 		else if (f->kind == FIELD_RATE || f->kind == FIELD_TIME)
@@ -251,7 +255,7 @@ static void read_tables(struct reader *r, const json_t *root, size_t count, char
 		const json_t *array = open_table(r, root, t);
 		char *rows = array ? calloc(json_array_size(array) + 1, t->row_bytes) : NULL;
 		size_t *rows_read = (size_t *)(to + t->count_at);
-		memcpy(to + t->rows_at, &rows, sizeof rows);
+		memcpy(to + t->rows_at, &rows, sizeof(rows));
 		if (array && !rows)
 			refuse(r, -ENOMEM, "not enough memory");
 		while ((object = next_row(r, array, *rows_read))) {
@@ -267,12 +271,12 @@ static void read_schema(struct reader *r, const json_t *root)
 {
 	char schema[64] = "";
 
-	read_text(r, root, "schema", schema, sizeof schema);
+	read_text(r, root, "schema", schema, sizeof(schema));
 	if (r->rc)
 		return;
-	if (strncmp(schema, family, sizeof family - 1))
+	if (strncmp(schema, family, sizeof(family) - 1))
 		refuse(r, BRICK_EFORMAT, "\"schema\" is not %s%s", family, version);
-	else if (strcmp(schema + sizeof family - 1, version))
+	else if (strcmp(schema + sizeof(family) - 1, version))
 		refuse(r, BRICK_EVERSION, "\"schema\" is of another version than %s%s", family,
 			version);
 }
@@ -287,10 +291,10 @@ int ceilings_parse(
 	json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &json_error);
 	if (!root) {
 		error->offset = json_error.position > 0 ? (size_t)json_error.position : 0;
-		snprintf(error->text, sizeof error->text, "no JSON: %s", json_error.text);
+		snprintf(error->text, sizeof(error->text), "no JSON: %s", json_error.text);
 		return BRICK_EFORMAT;
 	}
-	struct ceilings *c = calloc(1, sizeof *c);
+	struct ceilings *c = calloc(1, sizeof(*c));
 	if (!c)
 		refuse(&r, -ENOMEM, "not enough memory");
 	else if (!json_is_object(root))
@@ -335,7 +339,7 @@ static json_t *value_of(const struct field *f, const void *from)
 	if (f->kind == FIELD_TEXT)
 		return text(from);
 	if (f->kind == FIELD_FLAG)
-		return json_boolean(*(const int *)from);
+		return json_boolean(*(const bool *)from);
 	uint64_t n =
 		f->bytes == sizeof(uint32_t) ? *(const uint32_t *)from : *(const uint64_t *)from;
 	return n || f->kind != FIELD_SIZE ? json_integer((json_int_t)n) : json_null();
@@ -359,7 +363,7 @@ static int put_tables(json_t *root, size_t count, const char *from)
 	for (const struct table *t = tables; t < tables + count; t++) {
 		json_t *array = json_array();
 		const char *row;
-		memcpy(&row, from + t->rows_at, sizeof row);
+		memcpy(&row, from + t->rows_at, sizeof(row));
 		for (size_t n = *(const size_t *)(from + t->count_at); n > 0; n--) {
 			json_t *object = json_object();
 			failed |= put_fields(object, t->fields, row);
@@ -394,4 +398,73 @@ char *ceilings_text(const struct ceilings *c)
 		out = NULL;
 	free(json);
 	return out;
+}
+
+/* ---- files ---- */
+
+/* Letters, digits and dots stay; a run of anything else becomes one hyphen. */
+static void plain(char *out, size_t bytes, const char *name)
+{
+	static const char kept[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				   "0123456789.";
+	size_t n = 0;
+
+	for (; *name && n + 1 < bytes; name++) {
+		if (strchr(kept, *name))
+			out[n++] = *name;
+		else if (n && out[n - 1] != '-')
+			out[n++] = '-';
+	}
+	while (n && out[n - 1] == '-')
+		n--;
+	out[n] = '\0';
+	if (!n)
+		snprintf(out, bytes, "unknown");
+}
+
+char *ceilings_cache_path(const char *host, const char *cpu)
+{
+	char host_part[80], cpu_part[140];
+
+	plain(host_part, sizeof(host_part), host ? host : "");
+	plain(cpu_part, sizeof(cpu_part), cpu ? cpu : "");
+	return user_path(USER_CACHE, "ceilings-%s-%s.json", host_part, cpu_part);
+}
+
+const char *ceilings_stale(const struct ceilings *c, const struct cpu_info *cpu)
+{
+	if (strcmp(c->host, cpu->host))
+		return "they are of another host";
+	if (strcmp(c->cpu, cpu->model))
+		return "the CPU is another one";
+	if (strcmp(c->microcode, cpu->microcode))
+		return "the CPU's microcode is another one";
+	if (c->cpus != cpu->online)
+		return "the number of CPUs has changed";
+	return NULL;
+}
+
+int ceilings_read(struct ceilings **out, const char *path, struct ceilings_error *error)
+{
+	enum { MAX_BYTES = 16 << 20 };
+	char *text = NULL;
+	size_t bytes = 0;
+	int rc = file_read(&text, &bytes, path, MAX_BYTES);
+
+	if (rc) {
+		*error = (struct ceilings_error){0};
+		snprintf(error->text, sizeof(error->text), "%s", strerror(-rc));
+		return rc;
+	}
+	rc = ceilings_parse(out, text, bytes, error);
+	free(text);
+	return rc;
+}
+
+int ceilings_write(const struct ceilings *c, const char *path)
+{
+	SCOPED char *text = ceilings_text(c);
+
+	user_path_make(path);
+	return text ? file_replace(path, text) : -ENOMEM;
 }
