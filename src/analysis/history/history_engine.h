@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include "base/scope.h"
 #include "brick/export.h"
 #include "analysis/history/history_query.h"
 
