@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How nodes are timed in this process. BRICK_ATTACH in the environment forces one way: "nodes",
- * "callback" or "graph"; otherwise ("auto") the hooks of the CPU backend are used where they are
- * called, else the scheduler's evaluation callback, which splits graphs and is therefore never used
- * without saying so, else whole graphs only. And what is captured besides times: words in
- * BRICK_CAPTURE. Any thread.
+ * How nodes are timed in this process, and what a recording is told about it. BRICK_ATTACH in the
+ * environment forces one way: "nodes", "callback" or "graph"; otherwise ("auto") the hooks of the
+ * CPU backend are used where they are called, else the scheduler's evaluation callback, which
+ * splits graphs and is therefore never used without saying so, else whole graphs only. Every note
+ * is written once per session. Any thread; without a session nothing happens.
  */
 #pragma once
 
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "attach/ggml/ggml_engine.h"
 #include "attach/ggml/ggml_shared.h"
 #include "brick/probe.h"
 
@@ -18,7 +17,7 @@ enum method {
 	METHOD_NODES = 0, /* the default, until the first graph shows that no hook is called */
 	METHOD_CALLBACK = 1,
 	METHOD_GRAPHS = 2,
-	METHOD_PLAIN = 3, /* not in this step, whatever it is in others (plain_steps.h) */
+	METHOD_PLAIN = 3, /* not in this step, whatever it is in others (ggml_plain_steps.h) */
 };
 
 static inline int method_is(enum method method)
@@ -44,20 +43,17 @@ void method_scheduler_made(int cpu_only);
 /* A graph of `nodes` nodes was computed through a scheduler, and `seen` of them were seen. */
 void method_graph_computed(int nodes, uint32_t seen);
 
-/* Tell the recording which method is in use; once per session. */
-void method_note(void);
+/* Does BRICK_CAPTURE, what the recorder asks for besides times, have this word? */
+int capture_wants(const char *word);
 
-/* Whether the word is one of those, which have commas between them. */
-static inline int capture_wants(const char *word)
-{
-	const char *list = getenv("BRICK_CAPTURE");
-	size_t length = strlen(word);
+/*
+ * A thread found itself in that engine (NULL: none). Tells the session on this thread, if it has
+ * not heard it yet: *told is the session that has.
+ */
+void notes_engine(const struct engine *engine, uint32_t *told);
 
-	while (list && *list) {
-		size_t n = strcspn(list, ",");
-		if (n == length && !memcmp(list, word, n))
-			return 1;
-		list += n + (list[n] == ',');
-	}
-	return 0;
-}
+/* The object that code at this address belongs to. */
+void notes_library(const char *key, uintptr_t address);
+
+/* A graph was computed in which `started` nodes were seen, `fused` of which stood for two. */
+void notes_graph(const struct engine *engine, const void *graph, uint32_t started, uint32_t fused);

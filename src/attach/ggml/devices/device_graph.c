@@ -13,7 +13,6 @@
 #include "attach/ggml/devices/device_nodes.h"
 #include "attach/ggml/nodes/node_thread.h"
 #include "attach/ggml/nodes/slots.h"
-#include "attach/ggml/nodes/node_record.h"
 #include "attach/ggml/steps/phases.h"
 
 enum { AGREEMENTS = 4 };

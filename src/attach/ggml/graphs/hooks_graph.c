@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs: where they are split and allocated, computed by a scheduler, by one backend, and by the
- * CPU's threads. All are C functions that every version since 2024 has.
+ * Hooks of graphs: where they are split and allocated, computed by a scheduler, by one backend, and
+ * by the CPU's threads. All are C functions that every version since 2024 has.
  */
 #include <stdio.h>
 #include <string.h>
-#include "attach/ggml/graphs/blas_graph.h"
 #include "attach/ggml/nodes/callback.h"
 #include "attach/ggml/devices/device_graph.h"
 #include "attach/ggml/ggml_hooks.h"
 #include "attach/ggml/method.h"
+#include "attach/ggml/graphs/ggml_dataflow.h"
+#include "attach/ggml/nodes/digests.h"
+#include "attach/ggml/nodes/node_thread.h"
+#include "attach/ggml/nodes/site_table.h"
 #include "attach/ggml/graphs/node_graph.h"
 #include "attach/ggml/nodes/node_ready.h"
 #include "attach/common/notes_once.h"
@@ -188,6 +191,96 @@ static void begin_on_device(
 		device_graph_begin(engine_at((uintptr_t)backend_code), backend, graph, brick);
 }
 
+/*
+ * ggml's BLAS backend calls no hook for its nodes. We hand it the nodes one by one, as views of the
+ * graph, just as the engine's own scheduler does for an evaluation callback. What the backend does
+ * for a node besides the product, such as converting its weights to f32, counts as that node's
+ * time. It keeps nothing from one node to the next, so its results are the same. A part is a node
+ * that does work and the views before it.
+ */
+struct blas_graph {
+	const struct engine *e;
+	words_fn compute;
+	word backend, graph;
+	uint32_t computed;
+};
+
+/* Is it such a backend, and are nodes recorded? *engine: the one that its graphs are read by. */
+static int is_blas(const void *backend, words_fn compute, const struct engine **engine)
+{
+	if (!method_records_nodes() || phase_is_muted())
+		return 0;
+	const struct engine *e = *engine = engine_at(patched_home((uintptr_t)compute));
+	if (!e || !e->layout_known || !e->op_desc || !e->backend_name || !e->graph_node ||
+		!e->graph_node_count || !e->graph_view)
+		return 0;
+	const char *name = e->backend_name(backend);
+	return name && !strcmp(name, "BLAS");
+}
+
+static void digest(const struct blas_graph *g, const void *node, uint32_t site)
+{
+	struct node_thread *t = &node_thread;
+	uintptr_t code = patched_home((uintptr_t)g->compute);
+
+	if (!node_thread_knows(t, code))
+		node_thread_prepare(t, code);
+	digests_take(t, node, NULL, site);
+}
+
+/* Nodes begin to end - 1, of which the last is the one that works. */
+static word_pair compute_part(struct blas_graph *g, int begin, int end, const void *node)
+{
+	struct node_thread *t = &node_thread;
+	uint64_t entered = brick__now();
+	struct site_found found;
+
+	site_table_find(g->e, node, NULL, 0, -1, &found);
+	struct graph_view view = g->e->graph_view((const void *)g->graph, begin, end);
+	brick_span span = brick_begin_layer(found.brick, found.layer);
+	uint64_t called = brick__now();
+	word_pair status = g->compute(g->backend, (word)&view, 0, 0, 0, 0);
+	uint64_t returned = brick__now();
+	if (found.site)
+		brick_end_site(span, found.site);
+	else
+		brick_end(span);
+	node_cost_add(&t->hook_cost, 1, called - entered + (brick__now() - returned));
+	if (digests_mode && !(int)status)
+		digest(g, node, found.site);
+	g->computed++;
+	return status;
+}
+
+static word_pair compute_parts(struct blas_graph *g, int count)
+{
+	word_pair status = 0;
+	int begin = 0;
+
+	for (int i = 0; i < count && !(int)status; i++) {
+		const void *node = g->e->graph_node((const void *)g->graph, i);
+		if (engine_operation(g->e, node) == OPERATION_EMPTY)
+			continue;
+		status = compute_part(g, begin, i + 1, node);
+		begin = i + 1;
+	}
+	return status;
+}
+
+/* In place of compute(backend, graph): what that returns. */
+static word_pair compute_blas(const struct engine *e, words_fn compute, word backend, word graph)
+{
+	struct blas_graph g = {e, compute, backend, graph, 0};
+
+	dataflow_graph(e, (const void *)graph);
+	digests_graph_begin();
+	word_pair status = compute_parts(&g, e->graph_node_count((void *)graph));
+	digests_graph_end(&node_thread);
+	notes_graph(e, (const void *)graph, g.computed, 0);
+	node_thread.begun += g.computed;
+	return status;
+}
+
 word_pair hook_BACKEND_COMPUTE(word a, word b, word c, word d, word e, word f)
 {
 	words_fn function = (words_fn)resolve(GGML_BACKEND_COMPUTE, __builtin_return_address(0));
@@ -202,8 +295,8 @@ word_pair hook_BACKEND_COMPUTE(word a, word b, word c, word d, word e, word f)
 	phase_begin_brick(&scope, brick, frame);
 	if (brick != phase_brick(PHASE_GRAPH_COMPUTE))
 		begin_on_device((const void *)a, (const void *)b, function, brick);
-	word_pair result = blas_graph_is((const void *)a, function, &engine)
-				   ? blas_graph_compute(engine, function, a, b)
+	word_pair result = is_blas((const void *)a, function, &engine)
+				   ? compute_blas(engine, function, a, b)
 				   : function(a, b, c, d, e, f);
 	device_graph_end();
 	phase_end(&scope);

@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include "attach/ggml/ggml_notes.h"
+#include "attach/ggml/method.h"
 #include "attach/ggml/graphs/derived_layers.h"
 #include "attach/ggml/nodes/masks.h"
 #include "attach/ggml/nodes/node_run.h"

@@ -35,7 +35,7 @@
 #include "attach/ggml/graphs/node_graph.h"
 #include "attach/ggml/nodes/slots.h"
 #include "attach/ggml/nodes/node_ready.h"
-#include "attach/ggml/nodes/node_record.h"
+#include "attach/ggml/nodes/node_thread.h"
 #include "attach/ggml/nodes/node_run.h"
 #include "attach/ggml/graphs/known_graphs.h"
 #include "brick/brick.h"

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "attach/ggml/ggml_notes.h"
+#include "attach/ggml/method.h"
 #include "attach/ggml/graphs/known_graphs.h"
 #include "attach/ggml/nodes/node_run.h"
 #include "attach/ggml/nodes/site_table.h"

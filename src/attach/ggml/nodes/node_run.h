@@ -10,7 +10,6 @@
 
 #include <stdint.h>
 #include "attach/ggml/graphs/known_graph.h"
-#include "attach/ggml/nodes/node_record.h"
 #include "attach/ggml/nodes/node_thread.h"
 #include "brick/probe.h"
 #include "lib/probe/series.h"

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The node that each thread is executing, and all else that the node hooks keep of a thread
- * (hooks_node.c tells how it is used). It is thread-local; the threads share two counters of graphs
- * (ggml_shared.h). The engine streams its weights through the caches between two hooks, so what a
- * hook touches lies in few cache lines, in the order below. Owner thread.
+ * The node that each thread is executing, the nodes that are over, and all else that the node hooks
+ * keep of a thread (hooks_node.c tells how it is used). It is thread-local; the threads share two
+ * counters of graphs (ggml_shared.h). The engine streams its weights through the caches between two
+ * hooks, so what a hook touches lies in few cache lines, in the order below.
+ *
+ * A node that is over is kept as an event of 32 bytes until it becomes a sample, at the end of the
+ * graph or before something else is recorded on the thread. Owner thread.
  */
 #pragma once
 
@@ -11,6 +14,7 @@
 #include "attach/ggml/ggml_engine.h"
 #include "attach/ggml/graphs/known_graph.h"
 #include "brick/attach.h"
+#include "brick/probe.h"
 #include "lib/probe/series.h"
 #include "lib/sys/ticks.h"
 
@@ -110,4 +114,29 @@ static inline int node_thread_knows(const struct node_thread *t, uintptr_t calle
 {
 	return caller - t->low < t->bytes &&
 	       t->resolve_generation == shared_get(&attach_shared.resolve_generation);
+}
+
+/* Turn what has been kept into samples. */
+void node_flush_events(struct node_thread *t);
+
+/* A brick without a site, below whatever is open. */
+void node_record_span(uint16_t brick, uint64_t begin, uint64_t end);
+
+/* Record the open node at once, for what fits no event. */
+void node_record(struct node_thread *t, uint64_t end);
+
+/* The open node is over. */
+static inline void node_finish(struct node_thread *t, uint64_t end)
+{
+	uint64_t length = end - t->begin;
+
+	t->open = 0;
+	if (BRICK_UNLIKELY((length | t->wait | t->inner) >> 32 || !t->site)) {
+		node_record(t, end);
+		return;
+	}
+	t->events[t->event_count] = (struct brick_timing){t->begin, (uint32_t)length,
+		(uint32_t)t->wait, (uint32_t)t->inner, t->site, t->cost};
+	if (BRICK_UNLIKELY(++t->event_count >= t->event_capacity))
+		node_flush_events(t);
 }

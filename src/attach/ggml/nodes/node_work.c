@@ -282,85 +282,51 @@ static void nothing(const struct work_node *node, struct accumulator *t)
 	t->bytes_known = t->flops_known = 1;
 }
 
-static const struct operation {
-	const char *name;
-	work_fn count;
-	uint64_t flops; /* of each element, where that is all there is to count */
+/* Operations that are counted alike, with blanks between their names. */
+static const struct operations {
+	const char *names;
+	work_fn count; /* NULL: so many flops of each element are all there is to count */
+	uint64_t flops;
 } operations[] = {
 	{"MUL_MAT", product, 0},
 	{"MUL_MAT_ID", expert_product, 0},
 	{"OUT_PROD", outer_product, 0},
 	{"FLASH_ATTN_EXT", attention, 0},
 	{"SOFT_MAX", softmax, 0},
-	{"RMS_NORM", NULL, 3},
+	{"NORM GROUP_NORM", NULL, 5},
 	{"RMS_NORM+MUL", NULL, 4},
-	{"NORM", NULL, 5},
-	{"GROUP_NORM", NULL, 5},
-	{"L2_NORM", NULL, 3},
-	{"ROPE", NULL, 3},
+	{"RMS_NORM L2_NORM ROPE", NULL, 3},
 	{"GET_ROWS", gather, 0},
 	{"SET_ROWS", scatter, 0},
-	{"CPY", copy, 0},
-	{"DUP", copy, 0},
-	{"CONT", copy, 0},
+	{"CPY DUP CONT", copy, 0},
 	{"CONV_2D", convolution, 0},
-	{"SUM", reduction, 0},
-	{"SUM_ROWS", reduction, 0},
-	{"CUMSUM", reduction, 0},
-	{"MEAN", reduction, 0},
-	{"ARGMAX", reduction, 0},
-	{"ADD", NULL, 1},
+	{"SUM SUM_ROWS CUMSUM MEAN ARGMAX", reduction, 0},
+	{"ADD ADD1 SUB MUL DIV SCALE SQR SQRT LOG SIN COS CLAMP ABS SGN NEG STEP TANH ELU RELU "
+	 "SIGMOID GELU GELU_QUICK GELU_ERF SILU HARDSWISH HARDSIGMOID EXP SOFTPLUS LEAKY_RELU",
+		NULL, 1},
 	{"ADD_ID", expert_sum, 0},
-	{"ADD1", NULL, 1},
-	{"SUB", NULL, 1},
-	{"MUL", NULL, 1},
-	{"DIV", NULL, 1},
-	{"SCALE", NULL, 1},
-	{"SQR", NULL, 1},
-	{"SQRT", NULL, 1},
-	{"LOG", NULL, 1},
-	{"SIN", NULL, 1},
-	{"COS", NULL, 1},
-	{"CLAMP", NULL, 1},
-	{"ABS", NULL, 1},
-	{"SGN", NULL, 1},
-	{"NEG", NULL, 1},
-	{"STEP", NULL, 1},
-	{"TANH", NULL, 1},
-	{"ELU", NULL, 1},
-	{"RELU", NULL, 1},
-	{"SIGMOID", NULL, 1},
-	{"GELU", NULL, 1},
-	{"GELU_QUICK", NULL, 1},
-	{"GELU_ERF", NULL, 1},
-	{"SILU", NULL, 1},
-	{"HARDSWISH", NULL, 1},
-	{"HARDSIGMOID", NULL, 1},
-	{"EXP", NULL, 1},
-	{"SOFTPLUS", NULL, 1},
-	{"LEAKY_RELU", NULL, 1},
-	{"REGLU", NULL, 2},
-	{"GEGLU", NULL, 2},
-	{"SWIGLU", NULL, 2},
-	{"SWIGLU_OAI", NULL, 2},
-	{"GEGLU_ERF", NULL, 2},
-	{"GEGLU_QUICK", NULL, 2},
-	{"REPEAT", NULL, 0},
-	{"CONCAT", NULL, 0},
-	{"PAD", NULL, 0},
+	{"REGLU GEGLU SWIGLU SWIGLU_OAI GEGLU_ERF GEGLU_QUICK", NULL, 2},
+	{"REPEAT CONCAT PAD FILL", NULL, 0},
 	{"IM2COL", columns_of_image, 0},
-	{"FILL", NULL, 0},
-	{"NONE", nothing, 0},
-	{"RESHAPE", nothing, 0},
-	{"VIEW", nothing, 0},
-	{"PERMUTE", nothing, 0},
-	{"TRANSPOSE", nothing, 0},
+	{"NONE RESHAPE VIEW PERMUTE TRANSPOSE", nothing, 0},
 };
 
-static const struct operation *find(const char *name)
+static int is_among(const char *name, const char *names)
 {
-	for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
-		if (!strcmp(operations[i].name, name))
+	size_t length = strlen(name);
+
+	for (size_t n; *names; names += n + (names[n] == ' ')) {
+		n = strcspn(names, " ");
+		if (n == length && !memcmp(names, name, n))
+			return 1;
+	}
+	return 0;
+}
+
+static const struct operations *find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(operations) / sizeof(*operations); i++)
+		if (is_among(name, operations[i].names))
 			return &operations[i];
 	return NULL;
 }
@@ -374,7 +340,7 @@ static uint32_t keep(uint64_t *out, struct count count, int known, uint32_t flag
 void work_count(const struct work_node *node, struct work_counts *counts)
 {
 	struct accumulator t = {0};
-	const struct operation *operation = find(node->operation);
+	const struct operations *operation = find(node->operation);
 
 	if (!operation)
 		t.elements = elements_of(&node->out);
@@ -389,7 +355,7 @@ void work_count(const struct work_node *node, struct work_counts *counts)
 
 int work_is_empty(const char *operation)
 {
-	const struct operation *known = find(operation);
+	const struct operations *known = find(operation);
 
 	return known && known->count == nothing;
 }

@@ -71,26 +71,42 @@ static struct phase_tokens tokens_of(
 	return t;
 }
 
+struct evaluation {
+	struct phase_scope scope;
+	struct phase_tokens tokens;
+	const void *frame;
+};
+
+static void begin(struct evaluation *v, enum ggml_symbol_id symbol, const void *code,
+	int may_decode, const void *context, const struct batch_head *batch)
+{
+	v->tokens = tokens_of(batch, context, code, may_decode);
+	plain_step_before(v->frame);
+	step_begin(&v->scope, &v->tokens, ggml_symbols[symbol].name, code, v->frame);
+	plain_step_begin(&v->scope, v->frame);
+}
+
+static void end(struct evaluation *v, int32_t status)
+{
+	plain_step_end(v->frame);
+	step_end(&v->scope, &v->tokens, status);
+	plain_step_after(v->frame);
+}
+
 static word_pair evaluate(enum ggml_symbol_id symbol, const void *caller, const void *frame,
 	int may_decode, word context, word batch)
 {
 	words_fn function = (words_fn)resolve(symbol, caller);
-	const struct batch_head *head = (const struct batch_head *)batch;
-	struct phase_scope scope;
+	struct evaluation v = {.frame = frame};
 
 	if (!function)
 		return (word_pair)(word)-1;
 	if (phase_in_step(frame)) /* the one that llama_decode() has begun, most often */
 		return function(context, batch, 0, 0, 0, 0);
-	const struct phase_tokens tokens =
-		tokens_of(head, (const void *)context, (const void *)function, may_decode);
-	plain_step_before(frame);
-	step_begin(&scope, &tokens, ggml_symbols[symbol].name, (const void *)function, frame);
-	plain_step_begin(&scope, frame);
+	begin(&v, symbol, (const void *)function, may_decode, (const void *)context,
+		(const struct batch_head *)batch);
 	word_pair result = function(context, batch, 0, 0, 0, 0);
-	plain_step_end(frame);
-	step_end(&scope, &tokens, (int32_t)(word)result);
-	plain_step_after(frame);
+	end(&v, (int32_t)(word)result);
 	return result;
 }
 
@@ -120,19 +136,13 @@ static int32_t evaluate_value(enum ggml_symbol_id symbol, const void *caller, co
 	int may_decode, void *context, const struct batch_value *batch)
 {
 	batch_fn function = (batch_fn)resolve(symbol, caller);
-	struct phase_scope scope;
+	struct evaluation v = {.frame = frame};
 
 	if (!function)
 		return -1;
-	const struct phase_tokens tokens =
-		tokens_of(&batch->head, context, (const void *)function, may_decode);
-	plain_step_before(frame);
-	step_begin(&scope, &tokens, ggml_symbols[symbol].name, (const void *)function, frame);
-	plain_step_begin(&scope, frame);
+	begin(&v, symbol, (const void *)function, may_decode, context, &batch->head);
 	int32_t status = function(context, *batch);
-	plain_step_end(frame);
-	step_end(&scope, &tokens, status);
-	plain_step_after(frame);
+	end(&v, status);
 	return status;
 }
 

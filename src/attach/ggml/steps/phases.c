@@ -9,7 +9,6 @@
 #include <string.h>
 #include "attach/common/notes_once.h"
 #include "attach/ggml/devices/device_nodes.h"
-#include "attach/ggml/ggml_notes.h"
 #include "attach/ggml/method.h"
 #include "attach/ggml/nodes/node_ready.h"
 #include "attach/ggml/nodes/node_run.h"

@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "attach/ggml/nodes/node_text.h"
-#include "attach/ggml/nodes/node_record.h"
+#include "attach/ggml/nodes/node_thread.h"
 #include "attach/ggml/steps/phases.h"
 #include "base/hash.h"
 #include "base/scope.h"
