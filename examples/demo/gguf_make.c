@@ -369,30 +369,18 @@ static const struct option options[] = {
 	{0},
 };
 
-static uint32_t *number_of(struct model_shape *s, int option)
-{
-	switch (option) {
-	case 'l':
-		return &s->n_layers;
-	case 'e':
-		return &s->n_embd;
-	case 'n':
-		return &s->n_heads;
-	case 'k':
-		return &s->n_kv_heads;
-	case 'f':
-		return &s->n_ff;
-	case 'v':
-		return &s->n_vocab;
-	case 'c':
-		return &s->n_ctx;
-	default:
-		return NULL;
-	}
-}
-
 static void parse_option(struct model_shape *s, int option, const char *name)
 {
+	uint32_t *const numbers[128] = {
+		['l'] = &s->n_layers,
+		['e'] = &s->n_embd,
+		['n'] = &s->n_heads,
+		['k'] = &s->n_kv_heads,
+		['f'] = &s->n_ff,
+		['v'] = &s->n_vocab,
+		['c'] = &s->n_ctx,
+	};
+
 	switch (option) {
 	case 't':
 		s->type = parse_type(optarg);
@@ -404,9 +392,9 @@ static void parse_option(struct model_shape *s, int option, const char *name)
 		fputs(usage, stdout);
 		exit(0);
 	default:
-		if (!number_of(s, option)) // getopt_long() has said why
+		if (!numbers[option]) // getopt_long() has said why
 			exit(2);
-		*number_of(s, option) = (uint32_t)parse_number(name, optarg, 1, 1 << 20);
+		*numbers[option] = (uint32_t)parse_number(name, optarg, 1, 1 << 20);
 	}
 }
 

@@ -297,26 +297,16 @@ static const struct option options[] = {
 	{0},
 };
 
-static uint32_t *number_of(struct arguments *a, int option)
-{
-	switch (option) {
-	case 'n':
-		return &a->n_prompt;
-	case 'p':
-		return &a->n_predict;
-	case 't':
-		return &a->n_threads;
-	case 'u':
-		return &a->n_ubatch;
-	case 'r':
-		return &a->n_repeat;
-	default:
-		return NULL;
-	}
-}
-
 static void parse_option(struct arguments *a, int option, const char *name)
 {
+	uint32_t *const numbers[128] = {
+		['n'] = &a->n_prompt,
+		['p'] = &a->n_predict,
+		['t'] = &a->n_threads,
+		['u'] = &a->n_ubatch,
+		['r'] = &a->n_repeat,
+	};
+
 	switch (option) {
 	case 'L':
 		a->libs = optarg;
@@ -340,9 +330,9 @@ static void parse_option(struct arguments *a, int option, const char *name)
 		fputs(usage, stdout);
 		exit(0);
 	default:
-		if (!number_of(a, option)) // getopt_long() has said why
+		if (!numbers[option]) // getopt_long() has said why
 			exit(2);
-		*number_of(a, option) = parse_number(name, optarg);
+		*numbers[option] = parse_number(name, optarg);
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies of ggml in this process (engine.h). One is made when code of an object first calls a hook
- * on the hot path, on whatever thread that is; the lock keeps others from doing it twice.
+ * Copies of ggml in this process (ggml_engine.h). One is made when code of an object first calls a
+ * hook on the hot path, on whatever thread that is; the lock keeps others from doing it twice.
  */
 #include "attach/ggml/ggml_engine.h"
 
@@ -21,7 +21,7 @@ LOCK_OVER_FORKS(lock)
 #define LOOK_UP_AS(field, name, hooked)                              \
 	do {                                                         \
 		void *function = resolve_from(object, name, hooked); \
-		memcpy(&(field), &function, sizeof function);        \
+		memcpy(&(field), &function, sizeof(function));       \
 	} while (0)
 
 static void look_up_functions(struct engine *e, const struct loaded_object *object)
@@ -97,7 +97,7 @@ static struct engine *create(uintptr_t address, uint32_t generation)
 		struct engine engine;
 		struct barrier_profile profile;
 		uint8_t operation_class[OPERATION_CLASSES];
-	} *place = calloc(1, sizeof *place);
+	} *place = calloc(1, sizeof(*place));
 	struct engine *e = place ? &place->engine : NULL;
 
 	if (!e || !resolve_object(address, &e->object)) {

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "attach/ggml/layout.h"
 #include "attach/ggml/resolve.h"
@@ -30,7 +31,7 @@ struct barrier_profile {
 	uintptr_t barrier; /* where it is called from; 0: no graph has ended yet */
 	uint32_t agreed;   /* graphs after the first that ended there too */
 	uint32_t refuted;  /* it is not always the last */
-	uint32_t is_past; /* its calls go past the hook, of threads that are alone (past_slots.h) */
+	uint32_t is_past;  /* its calls skip the hook, as no thread waits for another (slots.h) */
 };
 
 /* What an operation's number means; found out when it is first met. */
@@ -109,6 +110,12 @@ static inline enum operation_class engine_operation(const struct engine *e, cons
 	uint8_t class = __atomic_load_n(&e->operation_class[op], __ATOMIC_RELAXED);
 	return BRICK_LIKELY(class != OPERATION_UNKNOWN) ? (enum operation_class) class
 							: engine_operation_new(e, node);
+}
+
+/* False for views and the like. */
+static inline bool engine_executes(const struct engine *e, const void *node)
+{
+	return engine_operation(e, node) != OPERATION_EMPTY;
 }
 
 /* The MUL that the engine will compute together with this RMS_NORM, if `next` is it; else NULL. */

@@ -9,6 +9,7 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "attach/ggml/devices/device_graph.h"
@@ -95,7 +96,7 @@ static struct patch_wish *all_wishes(void)
 }
 
 /* Is this process recorded, so that patching makes sense? */
-static int is_recorded(void)
+static bool is_recorded(void)
 {
 	const char *directory = getenv("BRICK_SESSION_DIR");
 

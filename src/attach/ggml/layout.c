@@ -6,6 +6,7 @@
  */
 #include "attach/ggml/layout.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include "brick/error.h"
 
@@ -32,13 +33,13 @@ struct specimens {
 
 static const char probe_name[] = "brick: where is the name?";
 
-static int make_specimens(
+static bool make_specimens(
 	struct specimens *s, const struct tensor_constructors *make, void *context)
 {
 	size_t overhead = make->overhead();
 
 	if (overhead <= OBJECT_BYTES || overhead * 10 > BUFFER_BYTES)
-		return 0;
+		return false;
 	s->bytes = overhead - OBJECT_BYTES;
 	s->f32 = make->new_2d(context, TYPE_F32, NE0, NE1);
 	s->f16 = make->new_2d(context, TYPE_F16, NE0, NE1);
@@ -46,7 +47,7 @@ static int make_specimens(
 	void *a = make->new_2d(context, TYPE_F32, SIDE, SIDE);
 	void *b = make->new_2d(context, TYPE_F32, SIDE, SIDE);
 	if (!s->f32 || !s->f16 || !s->i32 || !a || !b)
-		return 0;
+		return false;
 	make->set_name((void *)s->f32, probe_name);
 	s->a = a;
 	s->b = b;
@@ -59,34 +60,34 @@ static int make_specimens(
 static int32_t int32_at(const char *tensor, size_t offset)
 {
 	int32_t value;
-	memcpy(&value, tensor + offset, sizeof value);
+	memcpy(&value, tensor + offset, sizeof(value));
 	return value;
 }
 
 static int64_t int64_at(const char *tensor, size_t offset)
 {
 	int64_t value;
-	memcpy(&value, tensor + offset, sizeof value);
+	memcpy(&value, tensor + offset, sizeof(value));
 	return value;
 }
 
 static const char *pointer_at(const char *tensor, size_t offset)
 {
 	const char *value;
-	memcpy(&value, tensor + offset, sizeof value);
+	memcpy(&value, tensor + offset, sizeof(value));
 	return value;
 }
 
 /* What a field looks like: does it stand at this offset? */
-typedef int (*field_fn)(const struct specimens *s, size_t offset);
+typedef bool (*field_fn)(const struct specimens *s, size_t offset);
 
-static int is_type(const struct specimens *s, size_t at)
+static bool is_type(const struct specimens *s, size_t at)
 {
 	return int32_at(s->f32, at) == TYPE_F32 && int32_at(s->f16, at) == TYPE_F16 &&
 	       int32_at(s->i32, at) == TYPE_I32;
 }
 
-static int is_ne(const struct specimens *s, size_t at)
+static bool is_ne(const struct specimens *s, size_t at)
 {
 	return at + 32 <= s->bytes && int64_at(s->f32, at) == NE0 &&
 	       int64_at(s->f32, at + 8) == NE1 && int64_at(s->f32, at + 16) == 1 &&
@@ -95,7 +96,7 @@ static int is_ne(const struct specimens *s, size_t at)
 }
 
 /* Operations: none for a leaf; a small number, different from each other, for the two results. */
-static int is_op(const struct specimens *s, size_t at)
+static bool is_op(const struct specimens *s, size_t at)
 {
 	int32_t product = int32_at(s->product, at), sum = int32_at(s->sum, at);
 
@@ -103,23 +104,23 @@ static int is_op(const struct specimens *s, size_t at)
 	       product > 0 && product < 1024 && sum > 0 && sum < 1024;
 }
 
-static int is_sources(const struct specimens *s, size_t at)
+static bool is_sources(const struct specimens *s, size_t at)
 {
 	return at + 16 <= s->bytes && pointer_at(s->product, at) == s->a &&
 	       pointer_at(s->product, at + 8) == s->b && pointer_at(s->sum, at) == s->a &&
 	       pointer_at(s->sum, at + 8) == s->b && pointer_at(s->view, at) == s->a;
 }
 
-static int is_view_source(const struct specimens *s, size_t at)
+static bool is_view_source(const struct specimens *s, size_t at)
 {
 	return pointer_at(s->view, at) == s->a && !pointer_at(s->product, at) &&
 	       !pointer_at(s->f32, at);
 }
 
-static int is_name(const struct specimens *s, size_t at)
+static bool is_name(const struct specimens *s, size_t at)
 {
 	return at + TENSOR_NAME_BYTES <= s->bytes &&
-	       !memcmp(s->f32 + at, probe_name, sizeof probe_name);
+	       !memcmp(s->f32 + at, probe_name, sizeof(probe_name));
 }
 
 static int find_field(const struct specimens *s, field_fn looks_right, size_t width, size_t step)
@@ -153,7 +154,7 @@ static int find_fields(
 		{"name", is_name, 1, 1, &layout->name},
 	};
 
-	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
 		int at = find_field(s, fields[i].looks_right, fields[i].width, fields[i].step);
 		if (at < 0) {
 			*refused = fields[i].name;

@@ -55,7 +55,7 @@ static inline const void *tensor_field(const void *tensor, uint16_t offset)
 static inline int32_t tensor_int32(const void *tensor, uint16_t offset)
 {
 	int32_t value;
-	memcpy(&value, tensor_field(tensor, offset), sizeof value);
+	memcpy(&value, tensor_field(tensor, offset), sizeof(value));
 	return value;
 }
 
@@ -68,8 +68,8 @@ static inline const void *tensor_source(
 	const struct tensor_layout *layout, const void *tensor, uint32_t index)
 {
 	const void *source;
-	memcpy(&source, tensor_field(tensor, (uint16_t)(layout->source + index * sizeof source)),
-		sizeof source);
+	memcpy(&source, tensor_field(tensor, (uint16_t)(layout->source + index * sizeof(source))),
+		sizeof(source));
 	return source;
 }
 
@@ -77,6 +77,6 @@ static inline const void *tensor_source(
 static inline const void *tensor_view_source(const struct tensor_layout *layout, const void *tensor)
 {
 	const void *source;
-	memcpy(&source, tensor_field(tensor, layout->view_source), sizeof source);
+	memcpy(&source, tensor_field(tensor, layout->view_source), sizeof(source));
 	return source;
 }

@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <stdbool.h>
 #include <string.h>
 
 void *loader_real_dlopen __attribute__((visibility("hidden")));
@@ -79,7 +80,7 @@ static void read_entry(
 	}
 }
 
-int loader_tables_read(struct loader_tables *t, const struct dl_phdr_info *info)
+bool loader_tables_read(struct loader_tables *t, const struct dl_phdr_info *info)
 {
 	memset(t, 0, sizeof(*t));
 	for (int i = 0; i < info->dlpi_phnum; i++) {

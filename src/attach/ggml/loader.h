@@ -6,6 +6,7 @@
 #pragma once
 
 #include <link.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,7 +27,7 @@ struct loader_tables {
 };
 
 /* 0: it has no symbols. */
-int loader_tables_read(struct loader_tables *tables, const struct dl_phdr_info *info);
+bool loader_tables_read(struct loader_tables *tables, const struct dl_phdr_info *info);
 
 /*
  * For each relocation that needs a symbol: the slot that it fills, and the symbol. A visit that

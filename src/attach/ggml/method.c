@@ -6,6 +6,7 @@
  */
 #include "attach/ggml/method.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "attach/common/notes_once.h"
@@ -37,7 +38,7 @@ __attribute__((constructor)) static void read_environment(void)
 }
 
 /* Words have commas between them. */
-int capture_wants(const char *word)
+bool capture_wants(const char *word)
 {
 	const char *list = getenv("BRICK_CAPTURE");
 	size_t length = strlen(word);
@@ -45,10 +46,10 @@ int capture_wants(const char *word)
 	while (list && *list) {
 		size_t n = strcspn(list, ",");
 		if (n == length && !memcmp(list, word, n))
-			return 1;
+			return true;
 		list += n + (list[n] == ',');
 	}
-	return 0;
+	return false;
 }
 
 static void note_method(void)
@@ -70,29 +71,29 @@ static void note_method(void)
 	note_once("attach", "%s", text);
 }
 
-static int may_choose(void)
+static bool may_choose(void)
 {
 	return brick_enabled() && !__atomic_load_n(&is_chosen, __ATOMIC_RELAXED);
 }
 
-int method_is_chosen(void)
+bool method_is_chosen(void)
 {
 	return !may_choose();
 }
 
-int method_cpu_only(void)
+bool method_cpu_only(void)
 {
 	return !__atomic_load_n(&has_device, __ATOMIC_RELAXED);
 }
 
 /* Is there all that this use of hooks must have, besides our own? */
-static int can_hook(enum ggml_use use)
+static bool can_hook(enum ggml_use use)
 {
 	for (int i = 0; i < GGML_SYMBOL_COUNT; i++)
 		if (ggml_symbols[i].use == use && ggml_symbols[i].need == GGML_MUST &&
 			!resolve_exists((enum ggml_symbol_id)i))
-			return 0;
-	return 1;
+			return false;
+	return true;
 }
 
 void method_scheduler_made(int cpu_only)
@@ -169,37 +170,37 @@ static int count_empty(const struct engine *e, const void *graph, int nodes, int
 		return -1;
 	for (int i = 0; i < nodes; i++) {
 		const void *node = e->graph_node(graph, i);
-		int is_empty = node && work_is_empty(e->op_desc(node));
+		bool is_empty = node && work_is_empty(e->op_desc(node));
 		empty += is_empty;
 		*hollow += node && !is_empty && e->element_count && !e->element_count(node);
 	}
 	return empty;
 }
 
-static int remember_graph(uint64_t key)
+static bool remember_graph(uint64_t key)
 {
 	static uint32_t heard; /* session that the graphs were noted in */
 	uint32_t now = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
 
 	if (__atomic_exchange_n(&heard, now, __ATOMIC_RELAXED) != now)
-		memset(graphs, 0, sizeof graphs);
+		memset(graphs, 0, sizeof(graphs));
 	for (int i = 0; i < MAX_GRAPHS; i++) {
 		uint64_t seen = __atomic_load_n(&graphs[i], __ATOMIC_RELAXED);
 		if (seen == key)
-			return 0;
+			return false;
 		if (!seen) {
 			__atomic_store_n(&graphs[i], key, __ATOMIC_RELAXED);
-			return 1;
+			return true;
 		}
 	}
-	return 0;
+	return false;
 }
 
 void notes_graph(const struct engine *e, const void *graph, uint32_t started, uint32_t fused)
 {
 	if (!e || !e->graph_node_count)
 		return;
-	int nodes = e->graph_node_count((void *)(uintptr_t)graph);
+	int nodes = e->graph_node_count(graph);
 	uint64_t key = (uint64_t)(uint32_t)nodes << 40 | (uint64_t)(started & 0xfffff) << 20 |
 		       (fused & 0xfffff);
 	if (!remember_graph(key))

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "attach/ggml/ggml_engine.h"
 #include "attach/ggml/ggml_shared.h"
@@ -32,10 +33,10 @@ static inline int method_records_nodes(void)
 }
 
 /* Is there nothing left to find out? */
-int method_is_chosen(void);
+bool method_is_chosen(void);
 
 /* Do all backends of the schedulers made so far run on the CPU? Then nothing is asynchronous. */
-int method_cpu_only(void);
+bool method_cpu_only(void);
 
 /* A scheduler was made. cpu_only: all of its backends run on the CPU. */
 void method_scheduler_made(int cpu_only);
@@ -44,7 +45,7 @@ void method_scheduler_made(int cpu_only);
 void method_graph_computed(int nodes, uint32_t seen);
 
 /* Does BRICK_CAPTURE, what the recorder asks for besides times, have this word? */
-int capture_wants(const char *word);
+bool capture_wants(const char *word);
 
 /*
  * A thread found itself in that engine (NULL: none). Tells the session on this thread, if it has

@@ -13,6 +13,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,15 +26,15 @@
 #include "brick/error.h"
 #include "lib/sys/functions.h"
 
-static int is_hooked(const char *name)
+static bool is_hooked(const char *name)
 {
 	for (int i = 0; i < GGML_SYMBOL_COUNT; i++)
 		if (!strcmp(ggml_symbols[i].name, name))
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
-static int is_defined_function(const struct loader_tables *tables, const ElfW(Sym) * symbol)
+static bool is_defined_function(const struct loader_tables *tables, const ElfW(Sym) * symbol)
 {
 	return symbol->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
 	       is_hooked(tables->strings + symbol->st_name);
@@ -46,10 +47,10 @@ static int is_own(void *tables, uintptr_t *slot, const ElfW(Sym) * symbol)
 }
 
 /* GNU's hash table: bloom words, buckets of first symbols, chains whose last has an odd hash. */
-static int exports_one(const struct loader_tables *tables)
+static bool exports_one(const struct loader_tables *tables)
 {
 	if (!tables->hash)
-		return 0;
+		return false;
 	uint32_t buckets = tables->hash[0], first = tables->hash[1], words = tables->hash[2];
 	const uint32_t *bucket = tables->hash + 4 + words * (sizeof(ElfW(Addr)) / 4);
 	const uint32_t *chain = bucket + buckets;
@@ -57,11 +58,11 @@ static int exports_one(const struct loader_tables *tables)
 	for (uint32_t b = 0; b < buckets; b++)
 		for (uint32_t i = bucket[b]; i >= first && i; i++) {
 			if (is_defined_function(tables, &tables->symbols[i]))
-				return 1;
+				return true;
 			if (chain[i - first] & 1)
 				break;
 		}
-	return 0;
+	return false;
 }
 
 /* What an object may be, from what is in memory of it and the head of its file. */
@@ -91,8 +92,8 @@ static struct patcher {
 	const struct patch_result *(*results)(const struct patch_object *object, size_t *count);
 	void *(*function)(const struct patch_object *object, const char *name);
 	void (*forget)(struct patch_object *object);
-	int (*off)(struct patch_object *object, int group, int is_live);
-	int (*on)(struct patch_object *object, int group, int is_live);
+	int (*off)(struct patch_object *object, int group, bool is_live);
+	int (*on)(struct patch_object *object, int group, bool is_live);
 	int state; /* 0: not asked for; 1: here; -1: not to be had */
 } patcher;
 
@@ -138,11 +139,11 @@ static void load_patcher(void)
 	patcher.state = -1;
 	if (!dladdr((void *)&load_patcher, &info) || !strrchr(info.dli_fname, '/'))
 		return;
-	snprintf(path, sizeof path, "%.*s/libbrick-patch.so",
+	snprintf(path, sizeof(path), "%.*s/libbrick-patch.so",
 		(int)(strrchr(info.dli_fname, '/') - info.dli_fname), info.dli_fname);
 	void *handle = loader_open(path, RTLD_NOW | RTLD_LOCAL);
 	if (handle && !sys_functions_find(
-			      handle, functions, sizeof functions / sizeof *functions, &patcher))
+			      handle, functions, sizeof(functions) / sizeof(*functions), &patcher))
 		patcher.state = 1;
 	if (!handle)
 		dlerror();
@@ -154,7 +155,7 @@ static void patch(
 {
 	struct patch_place place = {object->path[0] ? object->path : "/proc/self/exe", object->low,
 		object->bytes, bias, 0, 0};
-	struct patched_object *o = calloc(1, sizeof *o);
+	struct patched_object *o = calloc(1, sizeof(*o));
 	size_t count;
 
 	if (!o || patcher.open(&o->patches, &place, wishes, GGML_SYMBOL_COUNT) || !o->patches) {
@@ -162,7 +163,7 @@ static void patch(
 		return;
 	}
 	o->object = *object;
-	memcpy(o->results, patcher.results(o->patches, &count), sizeof o->results);
+	memcpy(o->results, patcher.results(o->patches, &count), sizeof(o->results));
 	o->next = objects;
 	__atomic_store_n(&objects, o, __ATOMIC_RELEASE);
 	resolve_generation_next();
@@ -178,18 +179,18 @@ static void consider(const struct candidate *c, const struct patch_wish *wishes)
 		__atomic_store_n(&no_patcher, 1, __ATOMIC_RELAXED);
 }
 
-static int is_in(const struct object_list *list, const struct loaded_object *object)
+static bool is_in(const struct object_list *list, const struct loaded_object *object)
 {
 	for (size_t i = 0; i < list->of.count; i++)
 		if (list->of.items[i].low == object->low &&
 			!strcmp(list->of.items[i].path, object->path))
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 struct look {
 	ARRAY(struct candidate) candidates;
-	int is_fresh;
+	bool is_fresh;
 };
 
 static int look_at(struct dl_phdr_info *info, size_t bytes, void *argument)
@@ -307,12 +308,12 @@ uintptr_t patched_home(uintptr_t inner)
 	return inner;
 }
 
-int patched_has(enum ggml_symbol_id symbol)
+bool patched_has(enum ggml_symbol_id symbol)
 {
 	for (const struct patched_object *o = first_object(); o; o = first_of(o->next))
 		if (o->results[symbol].inner)
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 int patched_switch(int on, int alone)
@@ -336,8 +337,8 @@ static void note_object(const struct patched_object *o)
 	for (int i = 0; i < GGML_SYMBOL_COUNT; i++) {
 		const struct patch_result *r = &o->results[i];
 		patched += r->inner != NULL;
-		if (r->refused && used < sizeof refused)
-			used += (size_t)snprintf(refused + used, sizeof refused - used, "%s%s: %s",
+		if (r->refused && used < sizeof(refused))
+			used += (size_t)snprintf(refused + used, sizeof(refused) - used, "%s%s: %s",
 				used ? "; " : ", not ", r->name, r->refused);
 	}
 	if (patched || used)

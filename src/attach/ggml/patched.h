@@ -8,6 +8,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include "attach/common/object.h"
 #include "attach/patch/patch.h"
@@ -38,7 +39,7 @@ void *patched_inner(void *function);
 uintptr_t patched_home(uintptr_t inner);
 
 /* Is there a patched function of that symbol? */
-int patched_has(enum ggml_symbol_id symbol);
+bool patched_has(enum ggml_symbol_id symbol);
 
 /*
  * Take the jumps of the hot path away, or put them back, where nobody else can be in them: `alone`.

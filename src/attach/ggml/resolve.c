@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "attach/ggml/loader.h"
@@ -23,18 +24,18 @@ enum { FIRST_WAYS = 128 };
 const struct resolve_way *resolve_ways[GGML_SYMBOL_COUNT];
 
 /* 1: objects were unloaded since the last look. */
-static int look_for_unloads(void)
+static bool look_for_unloads(void)
 {
 	unsigned long long now = object_changes().unloads;
 
 	if (now == __atomic_load_n(&unloads_seen, __ATOMIC_RELAXED))
-		return 0;
+		return false;
 	HOLD(&resolve_mutex);
 	if (now != unloads_seen) {
 		__atomic_store_n(&unloads_seen, now, __ATOMIC_RELAXED);
 		resolve_generation_next();
 	}
-	return 1;
+	return true;
 }
 
 void resolve_after_unload(void)
@@ -43,20 +44,20 @@ void resolve_after_unload(void)
 		patched_forget();
 }
 
-int resolve_object(uintptr_t address, struct loaded_object *object)
+bool resolve_object(uintptr_t address, struct loaded_object *object)
 {
 	return object_at(patched_home(address), object);
 }
 
 /* Is this one of our own hooks? */
-static int is_ours(const void *function)
+static bool is_ours(const void *function)
 {
 	static uintptr_t low, bytes; /* never change once set: we are never unloaded */
 	struct loaded_object self;
 
 	if (!__atomic_load_n(&bytes, __ATOMIC_ACQUIRE)) {
 		if (!resolve_object((uintptr_t)&is_ours, &self))
-			return 0;
+			return false;
 		__atomic_store_n(&low, self.low, __ATOMIC_RELAXED);
 		__atomic_store_n(&bytes, self.bytes, __ATOMIC_RELEASE);
 	}
@@ -152,7 +153,7 @@ static void *look_everywhere(const char *name)
 	return patched_inner(function);
 }
 
-int resolve_exists(enum ggml_symbol_id symbol)
+bool resolve_exists(enum ggml_symbol_id symbol)
 {
 	return patched_has(symbol) || look_everywhere(ggml_symbols[symbol].name) != NULL;
 }
@@ -178,7 +179,7 @@ static struct resolve_way *new_way(void)
 	static struct resolve_way first[FIRST_WAYS] __attribute__((aligned(64)));
 	static uint32_t count;
 
-	return count < FIRST_WAYS ? &first[count++] : malloc(sizeof *first);
+	return count < FIRST_WAYS ? &first[count++] : malloc(sizeof(*first));
 }
 
 static void add_way(enum ggml_symbol_id symbol, const struct loaded_object *object, void *function)

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "attach/common/object.h"
@@ -56,7 +57,7 @@ static inline void *resolve(enum ggml_symbol_id symbol, const void *return_addre
 }
 
 /* The object that an address lies in, or the function that it is an inner address of; 0: none. */
-int resolve_object(uintptr_t address, struct loaded_object *object);
+bool resolve_object(uintptr_t address, struct loaded_object *object);
 
 /*
  * A symbol as code in that object would see it, leaving our own definitions out, and what stands in
@@ -65,6 +66,6 @@ int resolve_object(uintptr_t address, struct loaded_object *object);
 void *resolve_from(const struct loaded_object *object, const char *name, int hooked);
 
 /* Is there any definition of a symbol besides ours in what is loaded now? */
-int resolve_exists(enum ggml_symbol_id symbol);
+bool resolve_exists(enum ggml_symbol_id symbol);
 
 extern pthread_mutex_t resolve_mutex; /* held over forks */

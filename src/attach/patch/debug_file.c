@@ -9,6 +9,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +41,7 @@ static int read_headers(struct object_file *f)
 {
 	Elf64_Ehdr header;
 
-	if (read_at(f->fd, &header, sizeof header, 0) || memcmp(header.e_ident, ELFMAG, SELFMAG) ||
+	if (read_at(f->fd, &header, sizeof(header), 0) || memcmp(header.e_ident, ELFMAG, SELFMAG) ||
 		header.e_ident[EI_CLASS] != ELFCLASS64 ||
 		header.e_shentsize != sizeof(Elf64_Shdr) || header.e_shnum > MAX_SECTIONS)
 		return BRICK_EFORMAT;
@@ -79,16 +80,17 @@ static void read_notes(struct object_file *f, const uint8_t *data, size_t bytes)
 {
 	Elf64_Nhdr note;
 
-	for (size_t at = 0; bytes - at >= sizeof note;) {
-		memcpy(&note, data + at, sizeof note);
-		at += sizeof note;
+	for (size_t at = 0; bytes - at >= sizeof(note);) {
+		memcpy(&note, data + at, sizeof(note));
+		at += sizeof(note);
 		size_t name = ((size_t)note.n_namesz + 3) & ~(size_t)3;
 		size_t text = ((size_t)note.n_descsz + 3) & ~(size_t)3;
 		if (name > bytes - at || text > bytes - at - name)
 			return;
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof ELF_NOTE_GNU &&
-			!memcmp(data + at, ELF_NOTE_GNU, sizeof ELF_NOTE_GNU))
-			write_hex(f->build_id, sizeof f->build_id, data + at + name, note.n_descsz);
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof(ELF_NOTE_GNU) &&
+			!memcmp(data + at, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)))
+			write_hex(
+				f->build_id, sizeof(f->build_id), data + at + name, note.n_descsz);
 		at += name + text;
 	}
 }
@@ -98,10 +100,10 @@ static void read_link(struct object_file *f, const uint8_t *data, size_t bytes)
 {
 	size_t name = strnlen((const char *)data, bytes), crc = (name + 4) & ~(size_t)3;
 
-	if (name >= sizeof f->link || crc + sizeof f->link_crc > bytes || memchr(data, '/', name))
+	if (name >= sizeof(f->link) || crc + sizeof(f->link_crc) > bytes || memchr(data, '/', name))
 		return;
 	memcpy(f->link, data, name);
-	memcpy(&f->link_crc, data + crc, sizeof f->link_crc);
+	memcpy(&f->link_crc, data + crc, sizeof(f->link_crc));
 }
 
 static void read_identity(struct object_file *f)
@@ -111,8 +113,8 @@ static void read_identity(struct object_file *f)
 	for (size_t i = 0; i < f->count; i++) {
 		const Elf64_Shdr *s = &f->sections[i];
 		const char *name = s->sh_name < f->name_bytes ? f->names + s->sh_name : "";
-		int is_link = !strcmp(name, ".gnu_debuglink");
-		if ((s->sh_type != SHT_NOTE && !is_link) || s->sh_size > sizeof data ||
+		bool is_link = !strcmp(name, ".gnu_debuglink");
+		if ((s->sh_type != SHT_NOTE && !is_link) || s->sh_size > sizeof(data) ||
 			read_at(f->fd, data, s->sh_size, s->sh_offset))
 			continue;
 		if (is_link)
@@ -132,7 +134,7 @@ static void close_object(struct object_file *f)
 
 static int open_object(struct object_file *f, const char *path)
 {
-	memset(f, 0, sizeof *f);
+	memset(f, 0, sizeof(*f));
 	f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (f->fd < 0)
 		return -errno;
@@ -145,7 +147,7 @@ static int open_object(struct object_file *f, const char *path)
 }
 
 /* As .gnu_debuglink has it: the CRC-32 of zlib and Ethernet, of the whole file. */
-static int has_crc(int fd, uint32_t wanted)
+static bool has_crc(int fd, uint32_t wanted)
 {
 	SCOPED uint8_t *data = malloc(CHUNK);
 	uint32_t crc = ~0u;
@@ -174,7 +176,7 @@ static const Elf64_Shdr *next_code(const struct object_file *f, size_t *i)
 	return NULL;
 }
 
-static int has_same_code(const struct object_file *a, const struct object_file *b)
+static bool has_same_code(const struct object_file *a, const struct object_file *b)
 {
 	size_t i = 0, j = 0;
 	const Elf64_Shdr *one, *two;
@@ -184,17 +186,17 @@ static int has_same_code(const struct object_file *a, const struct object_file *
 		two = next_code(b, &j);
 		if (!one != !two ||
 			(one && (one->sh_addr != two->sh_addr || one->sh_size != two->sh_size)))
-			return 0;
+			return false;
 	} while (one);
 	return a->machine == b->machine;
 }
 
-static int is_of(const struct object_file *f, const char *path)
+static bool is_of(const struct object_file *f, const char *path)
 {
 	struct object_file other;
 
 	if (open_object(&other, path))
-		return 0;
+		return false;
 	int same = section_of_type(&other, SHT_SYMTAB) && has_same_code(f, &other) &&
 		   (*f->build_id ? !strcmp(f->build_id, other.build_id)
 				 : *f->link && has_crc(other.fd, f->link_crc));
@@ -203,22 +205,22 @@ static int is_of(const struct object_file *f, const char *path)
 }
 
 /* One place; parts that are NULL are variables that are not set. */
-static int is_at(struct debug_file *found, const struct object_file *f, const char *root,
+static bool is_at(struct debug_file *found, const struct object_file *f, const char *root,
 	const char *folder, const char *name, const char *end)
 {
 	return root && name &&
-	       snprintf(found->path, sizeof found->path, "%s%s%s%s", root, folder, name, end) <
-		       (int)sizeof found->path &&
+	       snprintf(found->path, sizeof(found->path), "%s%s%s%s", root, folder, name, end) <
+		       (int)sizeof(found->path) &&
 	       !access(found->path, R_OK) && is_of(f, found->path);
 }
 
-static int search_by_id(struct debug_file *found, const struct object_file *f)
+static bool search_by_id(struct debug_file *found, const struct object_file *f)
 {
 	char folder[32];
 
 	if (strlen(f->build_id) < 4)
-		return 0;
-	snprintf(folder, sizeof folder, "/.build-id/%.2s/", f->build_id);
+		return false;
+	snprintf(folder, sizeof(folder), "/.build-id/%.2s/", f->build_id);
 	return is_at(found, f, "/usr/lib/debug", folder, f->build_id + 2, ".debug") ||
 	       is_at(found, f, getenv("DEBUGINFOD_CACHE_PATH"), "/", f->build_id, "/debuginfo") ||
 	       is_at(found, f, getenv("XDG_CACHE_HOME"), "/debuginfod_client/", f->build_id,
@@ -227,10 +229,10 @@ static int search_by_id(struct debug_file *found, const struct object_file *f)
 		       "/debuginfo");
 }
 
-static int search_by_link(struct debug_file *found, const struct object_file *f, const char *path)
+static bool search_by_link(struct debug_file *found, const struct object_file *f, const char *path)
 {
 	SCOPED char *folder = realpath(path, NULL);
-	int is_found = 0;
+	bool is_found = 0;
 
 	if (folder && *f->link && strrchr(folder, '/')) {
 		*strrchr(folder, '/') = '\0';
@@ -247,13 +249,13 @@ int debug_file_find(struct debug_file *found, const char *path)
 	struct object_file f;
 	int error = open_object(&f, path), is_found = 0;
 
-	memset(found, 0, sizeof *found);
+	memset(found, 0, sizeof(*found));
 	if (error)
 		return error;
-	snprintf(found->build_id, sizeof found->build_id, "%s", f.build_id);
+	snprintf(found->build_id, sizeof(found->build_id), "%s", f.build_id);
 	if (section_of_type(&f, SHT_SYMTAB))
-		is_found = snprintf(found->path, sizeof found->path, "%s", path) <
-			   (int)sizeof found->path;
+		is_found = snprintf(found->path, sizeof(found->path), "%s", path) <
+			   (int)sizeof(found->path);
 	else
 		is_found = search_by_id(found, &f) || search_by_link(found, &f, path);
 	close_object(&f);

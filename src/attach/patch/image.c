@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <libelf.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -48,7 +49,7 @@ static int add_part(struct image *image, Elf_Scn *section, const GElf_Shdr *head
 }
 
 static int add_symbol(
-	struct image *image, const GElf_Sym *symbol, const char *name, int is_dynamic, int reached)
+	struct image *image, const GElf_Sym *symbol, const char *name, bool is_dynamic, int reached)
 {
 	int binding = GELF_ST_BIND(symbol->st_info);
 	struct image_function f = {.name = name,
@@ -149,7 +150,7 @@ static int read_debug_file(struct image *image, const char *path)
 	GElf_Shdr header;
 	int error = debug_file_find(&found, path);
 
-	memcpy(image->build_id, found.build_id, sizeof image->build_id);
+	memcpy(image->build_id, found.build_id, sizeof(image->build_id));
 	if (error <= 0 || image->has_symbols)
 		return error < 0 ? error : 0;
 	image->debug_fd = open(found.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -170,7 +171,7 @@ static int merge_functions(struct image *image)
 	struct image_function *list = image->functions.items;
 
 	if (image->functions.count)
-		qsort(list, image->functions.count, sizeof *list, compare_functions);
+		qsort(list, image->functions.count, sizeof(*list), compare_functions);
 	for (size_t i = 0; i < image->functions.count; i++) {
 		if (kept && !compare_functions(&list[kept - 1], &list[i])) {
 			list[kept - 1].is_exported |= list[i].is_exported;
@@ -211,7 +212,7 @@ static int read_image(struct image *image, const char *path)
 	if (error)
 		return error;
 	if (image->parts.count)
-		qsort(image->parts.items, image->parts.count, sizeof *image->parts.items,
+		qsort(image->parts.items, image->parts.count, sizeof(*image->parts.items),
 			compare_parts);
 	if (image->pointers.count)
 		qsort(image->pointers.items, image->pointers.count, sizeof(uint64_t), order_u64);
@@ -220,7 +221,7 @@ static int read_image(struct image *image, const char *path)
 
 int image_open(struct image *image, const char *path)
 {
-	memset(image, 0, sizeof *image);
+	memset(image, 0, sizeof(*image));
 	image->debug_fd = -1;
 	if (elf_version(EV_CURRENT) == EV_NONE)
 		return BRICK_EUNSUPPORTED;
@@ -246,7 +247,7 @@ void image_close(struct image *image)
 		close(image->debug_fd);
 	if (image->fd >= 0)
 		close(image->fd);
-	memset(image, 0, sizeof *image);
+	memset(image, 0, sizeof(*image));
 	image->fd = image->debug_fd = -1;
 }
 
@@ -269,28 +270,28 @@ const struct image_function *image_find(const struct image *image, const char *n
 }
 
 /* Whether one of that name is exported, or is reached through the dynamic linker. */
-static int is_one(const struct image *image, const char *name, int reached)
+static bool is_one(const struct image *image, const char *name, int reached)
 {
 	struct hash_probe probe = hash_probe(fnv1a_text(name));
 
 	for (uint32_t i; (i = hash_index_next(&image->names, &probe)) != HASH_INDEX_NONE;) {
 		const struct image_function *f = &image->functions.items[i];
 		if ((reached ? f->is_reached : f->is_exported) && !strcmp(f->name, name))
-			return 1;
+			return true;
 	}
-	return 0;
+	return false;
 }
 
-int image_exports(const struct image *image, const char *name)
+bool image_exports(const struct image *image, const char *name)
 {
 	return is_one(image, name, 0);
 }
 
-int image_reaches(const struct image *image, const char *name)
+bool image_reaches(const struct image *image, const char *name)
 {
 	for (size_t i = 0; i < image->imports.count; i++)
 		if (!strcmp(image->imports.items[i], name))
-			return 1;
+			return true;
 	return is_one(image, name, 1);
 }
 

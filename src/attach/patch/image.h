@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "base/array.h"
 #include "base/hash_index.h"
@@ -23,7 +24,7 @@ struct image_part {
 	const char *name;
 	uint64_t address, bytes;
 	const uint8_t *data;
-	int is_code;
+	bool is_code;
 };
 
 struct image {
@@ -31,8 +32,8 @@ struct image {
 	int fd;
 	struct Elf *debug; /* its debug file, NULL: none was needed, or found */
 	int debug_fd;
-	int has_symbols; /* a .symtab, in it or in its debug file */
-	int has_dynamic; /* a .dynsym */
+	bool has_symbols; /* a .symtab, in it or in its debug file */
+	bool has_dynamic; /* a .dynsym */
 	char build_id[DEBUG_FILE_ID_BYTES];
 	ARRAY(struct image_part) parts;		/* by address */
 	ARRAY(struct image_function) functions; /* by address, then by name */
@@ -56,8 +57,8 @@ const struct image_function *image_find(
 	const struct image *image, const char *name, int *ambiguous);
 
 /* Whether it exports a function of that name; whether it reaches one through the dynamic linker. */
-int image_exports(const struct image *image, const char *name);
-int image_reaches(const struct image *image, const char *name);
+bool image_exports(const struct image *image, const char *name);
+bool image_reaches(const struct image *image, const char *name);
 
 /* The function that an address lies in, or NULL. */
 const struct image_function *image_function_at(const struct image *image, uint64_t address);

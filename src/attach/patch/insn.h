@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -88,7 +89,7 @@ size_t insn_thunk_keeping(
 	uint8_t out[INSN_THUNK_BYTES], uint64_t from, uint64_t slot, uint64_t registers);
 
 /* Can insn_thunk_keeping() keep all of these? */
-int insn_can_keep(uint64_t registers);
+bool insn_can_keep(uint64_t registers);
 
 /*
  * Does a word of code at `bytes` look like a jump or a call by 32-bit distance? Then *target is

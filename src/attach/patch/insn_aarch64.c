@@ -7,6 +7,7 @@
  */
 #include "attach/patch/insn.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 const uint8_t insn_jump_bytes = 4;
@@ -17,11 +18,11 @@ static uint32_t word_at(const uint8_t *bytes)
 {
 	uint32_t word;
 
-	memcpy(&word, bytes, sizeof word);
+	memcpy(&word, bytes, sizeof(word));
 	return word;
 }
 
-static int is(uint32_t word, uint32_t mask, uint32_t value)
+static bool is(uint32_t word, uint32_t mask, uint32_t value)
 {
 	return (word & mask) == value;
 }
@@ -32,18 +33,18 @@ static int64_t field(uint32_t word, int low, int bits)
 	return (int64_t)((uint64_t)word << (64 - low - bits)) >> (64 - bits);
 }
 
-static int is_landing(uint32_t word)
+static bool is_landing(uint32_t word)
 {
 	return is(word, 0xffffff3f, 0xd503241f);
 }
 
-static int is_signing(uint32_t word)
+static bool is_signing(uint32_t word)
 {
 	return word == 0xd503233f || word == 0xd503237f; /* PACIASP, PACIBSP */
 }
 
 /* Reserved, unallocated, and what signs the return address: nothing that may be touched. */
-static int is_unknown(uint32_t word)
+static bool is_unknown(uint32_t word)
 {
 	uint32_t op0 = word >> 25 & 0xf;
 
@@ -83,7 +84,7 @@ static void describe_register_branch(struct insn *insn, uint32_t word)
 
 size_t insn_decode(struct insn *insn, const uint8_t *bytes, size_t available, uint64_t address)
 {
-	memset(insn, 0, sizeof *insn);
+	memset(insn, 0, sizeof(*insn));
 	if (available < 4 || is_unknown(word_at(bytes)))
 		return 0;
 	uint32_t word = word_at(bytes);
@@ -118,8 +119,8 @@ size_t insn_registers(struct insn *insn, const uint8_t *bytes, size_t available,
 
 static size_t put(uint8_t *out, size_t at, uint32_t word)
 {
-	memcpy(out + at, &word, sizeof word);
-	return at + sizeof word;
+	memcpy(out + at, &word, sizeof(word));
+	return at + sizeof(word);
 }
 
 size_t insn_jump(uint8_t out[INSN_MAX_BYTES], uint64_t from, uint64_t to)
@@ -176,9 +177,9 @@ size_t insn_thunk_keeping(
 	return 0;
 }
 
-int insn_can_keep(uint64_t registers)
+bool insn_can_keep(uint64_t registers)
 {
-	return 0;
+	return false;
 }
 
 size_t insn_move(uint8_t out[INSN_MOVED_BYTES], const uint8_t *bytes, size_t available,

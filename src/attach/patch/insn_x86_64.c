@@ -7,6 +7,7 @@
 #include "attach/patch/insn.h"
 
 #include <Zydis/Zydis.h>
+#include <stdbool.h>
 #include <string.h>
 
 const uint8_t insn_jump_bytes = 5;
@@ -31,7 +32,7 @@ static int decode(ZydisDecodedInstruction *raw, ZydisDecodedOperand *operands, c
 		       raw, operands));
 }
 
-static enum insn_flow flow_of(const ZydisDecodedInstruction *raw, int is_relative)
+static enum insn_flow flow_of(const ZydisDecodedInstruction *raw, bool is_relative)
 {
 	switch (raw->meta.category) {
 	case ZYDIS_CATEGORY_CALL:
@@ -57,7 +58,7 @@ static enum insn_flow flow_of(const ZydisDecodedInstruction *raw, int is_relativ
 	}
 }
 
-static int is_relative(const ZydisDecodedInstruction *raw)
+static bool is_relative(const ZydisDecodedInstruction *raw)
 {
 	return raw->raw.imm[0].is_relative || raw->raw.imm[1].is_relative;
 }
@@ -92,7 +93,7 @@ static void describe(struct insn *insn, const ZydisDecodedInstruction *raw,
 {
 	int relative = is_relative(raw);
 
-	memset(insn, 0, sizeof *insn);
+	memset(insn, 0, sizeof(*insn));
 	insn->length = raw->length;
 	insn->flow = (uint8_t)flow_of(raw, relative);
 	insn->is_landing = raw->mnemonic == ZYDIS_MNEMONIC_ENDBR64;
@@ -130,7 +131,7 @@ static uint64_t register_bit(ZydisRegister name)
 }
 
 /* Whatever was in the register: xor %eax,%eax and its like. */
-static int is_clearing(const ZydisDecodedInstruction *raw, const ZydisDecodedOperand *operands)
+static bool is_clearing(const ZydisDecodedInstruction *raw, const ZydisDecodedOperand *operands)
 {
 	int n = raw->operand_count_visible;
 
@@ -147,7 +148,7 @@ static int is_clearing(const ZydisDecodedInstruction *raw, const ZydisDecodedOpe
 	case ZYDIS_MNEMONIC_VPCMPEQD:
 		break;
 	default:
-		return 0;
+		return false;
 	}
 	return n >= 2 && operands[n - 1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
 	       operands[n - 2].type == ZYDIS_OPERAND_TYPE_REGISTER &&
@@ -155,7 +156,7 @@ static int is_clearing(const ZydisDecodedInstruction *raw, const ZydisDecodedOpe
 }
 
 /* A write to a part of a general register keeps the rest, and so does one that may not happen. */
-static int is_whole_write(const ZydisDecodedOperand *operand)
+static bool is_whole_write(const ZydisDecodedOperand *operand)
 {
 	return (operand->actions & ZYDIS_OPERAND_ACTION_WRITE) &&
 	       (ZydisRegisterGetClass(operand->reg.value) != ZYDIS_REGCLASS_GPR8 &&
@@ -193,8 +194,8 @@ static size_t put_distance(uint8_t *out, size_t at, uint64_t from, uint64_t to)
 
 	if (narrow != distance)
 		return 0;
-	memcpy(out + at, &narrow, sizeof narrow);
-	return at + sizeof narrow;
+	memcpy(out + at, &narrow, sizeof(narrow));
+	return at + sizeof(narrow);
 }
 
 size_t insn_jump(uint8_t out[INSN_MAX_BYTES], uint64_t from, uint64_t to)
@@ -224,10 +225,10 @@ size_t insn_thunk(uint8_t out[INSN_THUNK_BYTES], uint64_t from, const struct ins
 	if (tell) {
 		int32_t behind = 9 + jump;
 		at = put_code(out, at, "\x4c\x8d\x1d", 3);
-		memcpy(out + at, &behind, sizeof behind);
-		at = put_code(out, at + sizeof behind, "\x64\x4c\x89\x1c\x25", 5);
-		memcpy(out + at, &word, sizeof word);
-		at += sizeof word;
+		memcpy(out + at, &behind, sizeof(behind));
+		at = put_code(out, at + sizeof(behind), "\x64\x4c\x89\x1c\x25", 5);
+		memcpy(out + at, &word, sizeof(word));
+		at += sizeof(word);
 	}
 	at = put_code(out, at, "\xff\x25", 2);
 	return put_distance(out, at, from, thunk->slot);
@@ -235,7 +236,7 @@ size_t insn_thunk(uint8_t out[INSN_THUNK_BYTES], uint64_t from, const struct ins
 
 enum { GENERAL = 0x0fc7, REGISTERS = 12 };
 
-int insn_can_keep(uint64_t registers)
+bool insn_can_keep(uint64_t registers)
 {
 	return !(registers & ~(uint64_t)GENERAL);
 }
@@ -305,7 +306,7 @@ static size_t move_reference(uint8_t *out, const ZydisDecodedInstruction *raw,
 	int32_t narrow = (int32_t)distance;
 	if (narrow != distance)
 		return 0;
-	memcpy(out + raw->raw.disp.offset, &narrow, sizeof narrow);
+	memcpy(out + raw->raw.disp.offset, &narrow, sizeof(narrow));
 	return raw->length;
 }
 
@@ -350,8 +351,8 @@ int insn_looks_like_branch(const uint8_t *bytes, uint64_t address, uint64_t *tar
 
 	if (!at)
 		return 0;
-	memcpy(&distance, bytes + at, sizeof distance);
-	*target = address + at + sizeof distance + (uint64_t)(int64_t)distance;
+	memcpy(&distance, bytes + at, sizeof(distance));
+	*target = address + at + sizeof(distance) + (uint64_t)(int64_t)distance;
 	*is_call = bytes[0] == 0xe8;
 	return 1;
 }

@@ -7,6 +7,7 @@
 #include "attach/patch/patch.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -62,18 +63,18 @@ static int keep_functions(struct patch_object *o, const struct image *image)
 		}
 	}
 	if (o->functions.count)
-		qsort(o->functions.items, o->functions.count, sizeof *o->functions.items,
+		qsort(o->functions.items, o->functions.count, sizeof(*o->functions.items),
 			compare_names);
 	return 0;
 }
 
-static int write_jump(struct patch *p, const uint8_t *bytes, int is_live)
+static int write_jump(struct patch *p, const uint8_t *bytes, bool is_live)
 {
 	return is_live ? text_write_live(p->site, bytes, insn_jump_bytes)
 		       : text_write(p->site, bytes, insn_jump_bytes);
 }
 
-static int turn_off(struct patch *p, int is_live)
+static int turn_off(struct patch *p, bool is_live)
 {
 	int error = p->is_on ? write_jump(p, p->original, is_live) : 0;
 
@@ -83,7 +84,7 @@ static int turn_off(struct patch *p, int is_live)
 }
 
 /* A thread that has been stopped between the instructions would go on in the middle of the jump. */
-static int turn_on(struct patch *p, int is_live)
+static int turn_on(struct patch *p, bool is_live)
 {
 	struct insn insn;
 
@@ -117,7 +118,7 @@ static const char *make(
 
 	p->plan = *plan;
 	p->group = wish->group;
-	memset(&p->plan.leads, 0, sizeof p->plan.leads);
+	memset(&p->plan.leads, 0, sizeof(p->plan.leads));
 	p->site = plan->site + o->bias;
 	p->thunk = o->memory + i * PLAN_ENTRY_BYTES;
 	p->slot = (uint64_t *)(o->memory + o->code_bytes) + i;
@@ -139,7 +140,7 @@ static const char *make(
 }
 
 static void apply(struct patch_object *o, const struct survey *s, size_t i,
-	const struct patch_wish *wish, int is_live)
+	const struct patch_wish *wish, bool is_live)
 {
 	struct patch_result *result = &o->results[i];
 	struct patch *p = &o->patches[i];
@@ -159,36 +160,36 @@ static void apply(struct patch_object *o, const struct survey *s, size_t i,
 }
 
 /* Is all that this one's group needs in one of these states? */
-static int group_is(const struct survey *s, const struct patch_wish *wishes, int group,
+static bool group_is(const struct survey *s, const struct patch_wish *wishes, int group,
 	enum survey_way a, enum survey_way b)
 {
 	for (size_t i = 0; i < s->count; i++)
 		if (wishes[i].group == group && wishes[i].is_needed && s->entries[i].way != a &&
 			s->entries[i].way != b)
-			return 0;
-	return 1;
+			return false;
+	return true;
 }
 
-static int has_sign(const struct survey *s, const struct patch_wish *wishes)
+static bool has_sign(const struct survey *s, const struct patch_wish *wishes)
 {
 	for (size_t i = 0; i < s->count; i++)
 		if (wishes[i].is_sign && s->entries[i].way != SURVEY_ABSENT)
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
-static int is_wanted(const struct survey *s, const struct patch_wish *wish)
+static bool is_wanted(const struct survey *s, const struct patch_wish *wish)
 {
 	const struct image_function *list = s->image.functions.items;
 
 	for (size_t i = 0; wish->is_wanted_with && i < s->image.functions.count; i++)
 		if (wish->is_wanted_with(list[i].name))
-			return 1;
+			return true;
 	return !wish->is_wanted_with;
 }
 
 static void apply_all(struct patch_object *o, const struct survey *s,
-	const struct patch_wish *wishes, int is_live)
+	const struct patch_wish *wishes, bool is_live)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		o->results[i].name = wishes[i].name;
@@ -221,7 +222,7 @@ static void destroy(struct patch_object *o)
 
 static struct patch_object *create(const struct survey *s, const struct patch_place *place)
 {
-	struct patch_object *o = calloc(1, sizeof *o);
+	struct patch_object *o = calloc(1, sizeof(*o));
 
 	if (!o)
 		return NULL;
@@ -229,8 +230,8 @@ static struct patch_object *create(const struct survey *s, const struct patch_pl
 	o->bytes = place->bytes;
 	o->bias = place->bias;
 	o->count = s->count;
-	o->patches = calloc(s->count, sizeof *o->patches);
-	o->results = calloc(s->count, sizeof *o->results);
+	o->patches = calloc(s->count, sizeof(*o->patches));
+	o->results = calloc(s->count, sizeof(*o->results));
 	o->code_bytes = pages(s->count * PLAN_ENTRY_BYTES);
 	o->data_bytes = pages(s->count * sizeof(uint64_t));
 	o->memory =
@@ -243,7 +244,7 @@ static struct patch_object *create(const struct survey *s, const struct patch_pl
 
 static struct survey_name *names_of(const struct patch_wish *wishes, size_t count)
 {
-	struct survey_name *names = calloc(count + 1, sizeof *names);
+	struct survey_name *names = calloc(count + 1, sizeof(*names));
 
 	for (size_t i = 0; names && i < count; i++)
 		names[i] = (struct survey_name){wishes[i].name, wishes[i].hook_from != NULL};
@@ -283,7 +284,7 @@ void *brick_patch_function(const struct patch_object *object, const char *name)
 	struct known_function key = {.name = (char *)(uintptr_t)name},
 			      *list = object->functions.items;
 	struct known_function *found =
-		list ? bsearch(&key, list, object->functions.count, sizeof key, compare_names)
+		list ? bsearch(&key, list, object->functions.count, sizeof(key), compare_names)
 		     : NULL;
 
 	if (!found || (found > list && !compare_names(found - 1, found)) ||
@@ -293,7 +294,7 @@ void *brick_patch_function(const struct patch_object *object, const char *name)
 }
 
 static int turn_all(
-	struct patch_object *object, int group, int is_live, int (*turn)(struct patch *, int))
+	struct patch_object *object, int group, bool is_live, int (*turn)(struct patch *, bool))
 {
 	int error = 0;
 
@@ -306,12 +307,12 @@ static int turn_all(
 	return error;
 }
 
-int brick_patch_off(struct patch_object *object, int group, int is_live)
+int brick_patch_off(struct patch_object *object, int group, bool is_live)
 {
 	return turn_all(object, group, is_live, turn_off);
 }
 
-int brick_patch_on(struct patch_object *object, int group, int is_live)
+int brick_patch_on(struct patch_object *object, int group, bool is_live)
 {
 	return turn_all(object, group, is_live, turn_on);
 }

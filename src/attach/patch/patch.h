@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "brick/export.h"
@@ -23,7 +24,7 @@ struct patch_wish {
 	int64_t tell; /* a thread-local word, from the thread pointer, that `inner` is written to
 			 before `hook` is called; 0: none */
 	int group, is_needed;
-	int is_sign; /* objects that define none of these are not what is meant: they may define
+	bool is_sign; /* objects that define none of these are not what is meant: they may define
 			single functions to look on */
 	/* wanted only where the object defines a function whose name it says yes to; NULL: always
 	 */
@@ -35,8 +36,8 @@ struct patch_place {
 	const char *path; /* its file */
 	uintptr_t low, bytes;
 	uintptr_t bias; /* address in memory less address in the file */
-	int is_live;	/* other threads may execute it now */
-	int is_forced;	/* patch also what the dynamic linker would reach */
+	bool is_live;	/* other threads may execute it now */
+	bool is_forced; /* patch also what the dynamic linker would reach */
 };
 
 /* What became of a wish. */
@@ -67,8 +68,8 @@ BRICK_API void *brick_patch_function(const struct patch_object *object, const ch
  * as many as could be, where threads may run.
  */
 enum { PATCH_ALL_GROUPS = -1 };
-BRICK_API int brick_patch_off(struct patch_object *object, int group, int is_live);
-BRICK_API int brick_patch_on(struct patch_object *object, int group, int is_live);
+BRICK_API int brick_patch_off(struct patch_object *object, int group, bool is_live);
+BRICK_API int brick_patch_on(struct patch_object *object, int group, bool is_live);
 
 /* The object was unloaded: forget it, with its trampolines. */
 BRICK_API void brick_patch_forget(struct patch_object *object);

@@ -17,6 +17,7 @@
  */
 #include "attach/patch/patch_plan.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "attach/patch/insn.h"
@@ -44,7 +45,7 @@ static int walk_table(const struct image *image, uint64_t table, target_fn each,
 	uint64_t available = at->bytes - (table - at->address);
 	for (size_t i = 0; i < MAX_TABLE && (i + 1) * 4 <= available && !answer; i++) {
 		int32_t distance;
-		memcpy(&distance, bytes + i * 4, sizeof distance);
+		memcpy(&distance, bytes + i * 4, sizeof(distance));
 		uint64_t target = table + (uint64_t)(int64_t)distance;
 		const struct image_part *part = image_part_at(image, target, 1);
 		if (!part || !part->is_code)
@@ -177,18 +178,18 @@ size_t plan_write(const struct plan *plan, const struct image *image,
 }
 
 /* Do two instructions do the same at their places? Bytes may differ in one distance only. */
-static int is_same(
+static bool is_same(
 	const struct insn *a, const uint8_t *code_a, const struct insn *b, const uint8_t *code_b)
 {
 	size_t first = 0, last = a->length;
 
 	if (a->flow != b->flow || a->target != b->target || a->reference != b->reference ||
 		a->has_reference != b->has_reference)
-		return 0;
+		return false;
 	if (a->target)
-		return 1;
+		return true;
 	if (a->length != b->length)
-		return 0;
+		return false;
 	while (first < last && code_a[first] == code_b[first])
 		first++;
 	while (last > first && code_a[last - 1] == code_b[last - 1])
@@ -196,7 +197,7 @@ static int is_same(
 	return first == last || (a->has_reference && last - first <= 4);
 }
 
-int plan_verify(const struct plan *plan, const struct image *image, uint64_t to, size_t inner,
+bool plan_verify(const struct plan *plan, const struct image *image, uint64_t to, size_t inner,
 	const uint8_t *code, size_t bytes)
 {
 	const uint8_t *original = image_bytes(image, plan->site, NULL);
@@ -207,9 +208,9 @@ int plan_verify(const struct plan *plan, const struct image *image, uint64_t to,
 		if (!insn_decode(&a, original + from, plan->displaced - from, plan->site + from) ||
 			!insn_decode(&b, code + at, bytes - at, to + at) ||
 			!is_same(&a, original + from, &b, code + at))
-			return 0;
+			return false;
 	if (!original || from != plan->displaced)
-		return 0;
+		return false;
 	if (!plan->goes_on)
 		return at == bytes;
 	return insn_decode(&b, code + at, bytes - at, to + at) && b.flow == INSN_JUMP &&
@@ -235,9 +236,9 @@ static struct plan *plan_at(const struct search *search, uint64_t address)
 }
 
 /* The function's own code has been decoded already. */
-static int note_branch(struct plan *plan, uint64_t address, uint64_t target, int is_call)
+static int note_branch(struct plan *plan, uint64_t address, uint64_t target, bool is_call)
 {
-	int is_own = address - plan->entry < plan->bytes;
+	bool is_own = address - plan->entry < plan->bytes;
 
 	if (target == plan->entry)
 		return is_own && !is_call
@@ -276,8 +277,8 @@ static void search_data(const struct search *search, const struct image_part *pa
 {
 	uint64_t word;
 
-	for (uint64_t i = -part->address & 7; i + sizeof word <= part->bytes; i += sizeof word) {
-		memcpy(&word, part->data + i, sizeof word);
+	for (uint64_t i = -part->address & 7; i + sizeof(word) <= part->bytes; i += sizeof(word)) {
+		memcpy(&word, part->data + i, sizeof(word));
 		refuse_address(search, word);
 	}
 }
@@ -334,7 +335,7 @@ int plan_surroundings(struct plan *const *plans, size_t count, const struct imag
 		if (!plans[i]->refused)
 			search.plans[search.count++] = plans[i];
 	if (search.count) {
-		qsort(search.plans, search.count, sizeof *search.plans, compare);
+		qsort(search.plans, search.count, sizeof(*search.plans), compare);
 		const struct plan *last = search.plans[search.count - 1];
 		search.low = search.plans[0]->entry;
 		search.high = last->site + last->displaced;
@@ -348,7 +349,7 @@ int plan_surroundings(struct plan *const *plans, size_t count, const struct imag
 
 enum { MAX_STEPS = 1 << 19, MAX_DEPTH = 6 };
 
-static int is_linkage(const struct image *image, uint64_t address)
+static bool is_linkage(const struct image *image, uint64_t address)
 {
 	const struct image_part *part = image_part_at(image, address, 1);
 
@@ -356,7 +357,7 @@ static int is_linkage(const struct image *image, uint64_t address)
 }
 
 /* 1: it calls out of the object, and so all registers are lost. Else *writes: those that are. */
-static int calls_out(
+static bool calls_out(
 	const struct image *image, const struct image_function *f, uint64_t *writes, int depth)
 {
 	const uint8_t *code = image_bytes(image, f->address, NULL);
@@ -364,18 +365,18 @@ static int calls_out(
 
 	for (uint64_t at = 0; at < f->bytes; at += insn.length) {
 		if (!insn_registers(&insn, code + at, f->bytes - at, f->address + at))
-			return 0;
+			return false;
 		*writes |= insn.writes;
 		int leaves = insn.flow == INSN_CALL || insn.flow == INSN_JUMP;
 		if (insn.flow == INSN_CALL_INDIRECT || (leaves && is_linkage(image, insn.target)))
-			return 1;
+			return true;
 		const struct image_function *callee =
 			leaves ? image_function_at(image, insn.target) : NULL;
 		if (callee && callee != f && depth < MAX_DEPTH &&
 			calls_out(image, callee, writes, depth + 1))
-			return 1;
+			return true;
 	}
-	return 0;
+	return false;
 }
 
 /* What is known while the code behind calls is followed. */
@@ -402,14 +403,14 @@ static void reach(struct follow *f, uint64_t address, uint64_t registers)
 }
 
 /* Compilers split functions: f.cold, f.part.0 */
-static int is_part_of(const struct image_function *cold, const struct image_function *whole)
+static bool is_part_of(const struct image_function *cold, const struct image_function *whole)
 {
 	size_t n = strlen(whole->name);
 
 	return !strncmp(cold->name, whole->name, n) && cold->name[n] == '.';
 }
 
-static int is_same_function(const struct image_function *a, const struct image_function *b)
+static bool is_same_function(const struct image_function *a, const struct image_function *b)
 {
 	return a && b && (a == b || is_part_of(a, b) || is_part_of(b, a));
 }
@@ -473,7 +474,7 @@ static void reach_tables(struct follow *f, uint64_t address)
 }
 
 /* A jump to another function's beginning is a call of it. */
-static int is_tail_call(const struct image *image, uint64_t address, uint64_t target)
+static bool is_tail_call(const struct image *image, uint64_t address, uint64_t target)
 {
 	const struct image_function *from = image_function_at(image, address);
 	const struct image_function *to = image_function_at(image, target);
@@ -482,7 +483,7 @@ static int is_tail_call(const struct image *image, uint64_t address, uint64_t ta
 }
 
 /* Does nothing of a function return, as ggml_abort()? */
-static int never_returns(const struct image *image, uint64_t address)
+static bool never_returns(const struct image *image, uint64_t address)
 {
 	const struct image_function *f = image_function_at(image, address);
 	const uint8_t *code = f ? image_bytes(image, f->address, NULL) : NULL;
@@ -492,12 +493,12 @@ static int never_returns(const struct image *image, uint64_t address)
 		if (!insn_decode(&insn, code + at, f->bytes - at, f->address + at) ||
 			insn.flow == INSN_RETURN || insn.flow == INSN_JUMP_INDIRECT ||
 			(insn.flow == INSN_JUMP && insn.target - f->address >= f->bytes))
-			return 0;
+			return false;
 	return code != NULL;
 }
 
 /* Behind a call that does not return lies another function, or nothing. */
-static int goes_on(const struct follow *f, const struct insn *insn, uint64_t address)
+static bool goes_on(const struct follow *f, const struct insn *insn, uint64_t address)
 {
 	if (insn->flow != INSN_CALL && insn->flow != INSN_CALL_INDIRECT)
 		return insn->flow == INSN_NEXT || insn->flow == INSN_BRANCH;
@@ -507,14 +508,14 @@ static int goes_on(const struct follow *f, const struct insn *insn, uint64_t add
 }
 
 /* One instruction; 0: it is none. */
-static int step(struct follow *f, uint64_t address)
+static bool step(struct follow *f, uint64_t address)
 {
 	uint64_t available, live = hashmap_get(&f->live, address);
 	const uint8_t *code = image_bytes(f->image, address, &available);
 	struct insn insn;
 
 	if (!code || !insn_registers(&insn, code, available, address))
-		return 0;
+		return false;
 	f->kept |= insn.reads & live;
 	live &= ~insn.writes;
 	if (goes_on(f, &insn, address))
@@ -525,14 +526,14 @@ static int step(struct follow *f, uint64_t address)
 	f->now = live;
 	if (insn.flow == INSN_JUMP_INDIRECT && live)
 		reach_tables(f, address);
-	return 1;
+	return true;
 }
 
-static int begin_behind(
+static bool begin_behind(
 	struct follow *f, const struct plan_lead *lead, uint64_t registers, int depth);
 
 /* Behind all calls of a function that is no plan's. */
-static int begin_callers(struct follow *f, uint64_t function, uint64_t registers, int depth)
+static bool begin_callers(struct follow *f, uint64_t function, uint64_t registers, int depth)
 {
 	struct plan_lead lead;
 	uint64_t target;
@@ -544,17 +545,17 @@ static int begin_callers(struct follow *f, uint64_t function, uint64_t registers
 			if (insn_looks_like_branch(
 				    part->data + i, lead.address, &target, &lead.is_call) &&
 				target == function && !begin_behind(f, &lead, registers, depth))
-				return 0;
+				return false;
 		}
 	}
-	return 1;
+	return true;
 }
 
 /*
  * Who ends with a jump to the function has callers of his own. If he calls out they must have lost
  * all registers anyhow; else they are followed, too. 0: nobody knows who they are.
  */
-static int begin_behind(
+static bool begin_behind(
 	struct follow *f, const struct plan_lead *lead, uint64_t registers, int depth)
 {
 	const struct image_function *jumper = image_function_at(f->image, lead->address);
@@ -562,20 +563,20 @@ static int begin_behind(
 
 	if (lead->is_call) {
 		reach(f, lead->address + insn_jump_bytes, registers);
-		return 1;
+		return true;
 	}
 	if (!jumper || depth == MAX_DEPTH)
-		return 0;
+		return false;
 	return calls_out(f->image, jumper, &writes, 0) ||
 	       begin_callers(f, jumper->address, registers, depth + 1);
 }
 
-static int begin(struct follow *f, const struct plan *plan, uint64_t registers)
+static bool begin(struct follow *f, const struct plan *plan, uint64_t registers)
 {
 	for (size_t i = 0; i < plan->leads.count; i++)
 		if (!begin_behind(f, &plan->leads.items[i], registers, 0))
-			return 0;
-	return 1;
+			return false;
+	return true;
 }
 
 /* Which of these registers callers of the function may rely on. */

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "attach/patch/image.h"
@@ -49,7 +50,7 @@ void plan_callers(struct plan *plan, const struct image *image);
 void plan_fini(struct plan *plan);
 
 /* Does an address lie between the instructions that are displaced? */
-static inline int plan_is_inside(const struct plan *plan, uint64_t address)
+static inline bool plan_is_inside(const struct plan *plan, uint64_t address)
 {
 	return address > plan->entry && address < plan->site + plan->displaced;
 }
@@ -68,5 +69,5 @@ size_t plan_write(const struct plan *plan, const struct image *image,
 	const struct plan_thunk *thunk, uint64_t to, uint8_t out[PLAN_ENTRY_BYTES], size_t *inner);
 
 /* Decode what plan_write() made and hold it against the function: 1 if it does the same. */
-int plan_verify(const struct plan *plan, const struct image *image, uint64_t to, size_t inner,
+bool plan_verify(const struct plan *plan, const struct image *image, uint64_t to, size_t inner,
 	const uint8_t *code, size_t bytes);

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/membarrier.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -52,7 +53,7 @@ static uintptr_t fit(uintptr_t from, uintptr_t to, uintptr_t low, size_t bytes)
 	return to <= low ? to - bytes : from;
 }
 
-static int is_near(uintptr_t at, size_t bytes, uintptr_t low, size_t span, uint64_t reach)
+static bool is_near(uintptr_t at, size_t bytes, uintptr_t low, size_t span, uint64_t reach)
 {
 	uintptr_t end = at + bytes > low + span ? at + bytes : low + span;
 	uintptr_t begin = at < low ? at : low;
@@ -69,7 +70,7 @@ static void *take_gap(FILE *maps, uintptr_t low, size_t span, uint64_t reach, si
 	void *memory = NULL;
 	char line[512];
 
-	while (!memory && fgets(line, sizeof line, maps)) {
+	while (!memory && fgets(line, sizeof(line), maps)) {
 		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &begin, &end) != 2)
 			continue;
 		uintptr_t at = fit(last, begin - TEXT_PAGE, low, bytes);

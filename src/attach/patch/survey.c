@@ -6,6 +6,7 @@
  */
 #include "attach/patch/survey.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,17 +26,17 @@ static void find_functions(struct survey *s, const struct survey_name *names)
 	}
 }
 
-static int binds_within_itself(const struct survey *s)
+static bool binds_within_itself(const struct survey *s)
 {
 	for (size_t i = 0; i < s->count; i++)
 		if (s->entries[i].function && s->entries[i].function->is_reached)
-			return 0;
-	return 1;
+			return false;
+	return true;
 }
 
-static int plan_all(struct survey *s, int is_forced)
+static int plan_all(struct survey *s, bool is_forced)
 {
-	struct plan **plans = calloc(s->count + 1, sizeof *plans);
+	struct plan **plans = calloc(s->count + 1, sizeof(*plans));
 	int within = is_forced || binds_within_itself(s);
 	size_t n = 0;
 
@@ -72,15 +73,15 @@ static void judge(struct survey *s)
 }
 
 int survey_open(struct survey *survey, const char *path, const struct survey_name *names,
-	size_t count, int is_forced)
+	size_t count, bool is_forced)
 {
-	memset(survey, 0, sizeof *survey);
+	memset(survey, 0, sizeof(*survey));
 	int error = image_open(&survey->image, path);
 
 	if (error)
 		return error;
 	survey->count = count;
-	survey->entries = calloc(count + 1, sizeof *survey->entries);
+	survey->entries = calloc(count + 1, sizeof(*survey->entries));
 	if (!survey->entries) {
 		survey_close(survey);
 		return -ENOMEM;
@@ -101,5 +102,5 @@ void survey_close(struct survey *survey)
 		plan_fini(&survey->entries[i].plan);
 	free(survey->entries);
 	image_close(&survey->image);
-	memset(survey, 0, sizeof *survey);
+	memset(survey, 0, sizeof(*survey));
 }

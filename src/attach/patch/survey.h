@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include "attach/patch/image.h"
 #include "attach/patch/patch_plan.h"
@@ -19,12 +20,12 @@ enum survey_way {
 /* What is asked for. can_keep: its hook can be called by insn_thunk_keeping(). */
 struct survey_name {
 	const char *name;
-	int can_keep;
+	bool can_keep;
 };
 
 struct survey_entry {
 	const char *name;
-	int can_keep;
+	bool can_keep;
 	enum survey_way way;
 	const struct image_function *function;
 	struct plan plan;
@@ -42,5 +43,5 @@ struct survey {
  * survey_close() it. Names are borrowed. is_forced: nothing is left to the dynamic linker.
  */
 int survey_open(struct survey *survey, const char *path, const struct survey_name *names,
-	size_t count, int is_forced);
+	size_t count, bool is_forced);
 void survey_close(struct survey *survey);

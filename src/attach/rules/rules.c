@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@
 
 enum { MAX_DIGITS = 5 }; /* a layer fits int16 */
 
-static int is_digit(char c)
+static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
@@ -42,7 +43,7 @@ static size_t number_at(const char *text, const char *start, int *number)
 	return n;
 }
 
-static int alternative_matches(const char *pattern, const char *end, const char *text, int *number)
+static bool alternative_matches(const char *pattern, const char *end, const char *text, int *number)
 {
 	const char *start = text, *star = NULL, *retry = NULL;
 
@@ -55,7 +56,7 @@ static int alternative_matches(const char *pattern, const char *end, const char 
 			continue;
 		}
 		if (pattern == end && !*text)
-			return 1;
+			return true;
 		if (pattern < end && *pattern == '#')
 			taken = number_at(text, start, number);
 		else if (pattern < end && *text && (*pattern == '?' || *pattern == *text))
@@ -67,12 +68,12 @@ static int alternative_matches(const char *pattern, const char *end, const char 
 			pattern = star;
 			text = ++retry;
 		} else {
-			return 0;
+			return false;
 		}
 	}
 }
 
-int rules_pattern_matches(const char *pattern, const char *text, int *number)
+bool rules_pattern_matches(const char *pattern, const char *text, int *number)
 {
 	for (;;) {
 		const char *end = strchrnul(pattern, '|');
@@ -80,10 +81,10 @@ int rules_pattern_matches(const char *pattern, const char *text, int *number)
 
 		if (alternative_matches(pattern, end, text, &value)) {
 			*number = value;
-			return 1;
+			return true;
 		}
 		if (!*end)
-			return 0;
+			return false;
 		pattern = end + 1;
 	}
 }
@@ -127,7 +128,7 @@ __attribute__((format(printf, 2, 3))) static int fault(
 	va_list arguments;
 
 	va_start(arguments, format);
-	vsnprintf(error->text, sizeof error->text, format, arguments);
+	vsnprintf(error->text, sizeof(error->text), format, arguments);
 	va_end(arguments);
 	return BRICK_EFORMAT;
 }
@@ -135,7 +136,7 @@ __attribute__((format(printf, 2, 3))) static int fault(
 /* Category that a well-known brick has, NULL for any other name. */
 static const char *known_category(const char *brick)
 {
-	for (size_t i = 0; i < sizeof known_bricks / sizeof *known_bricks; i++)
+	for (size_t i = 0; i < sizeof(known_bricks) / sizeof(*known_bricks); i++)
 		if (!strcmp(known_bricks[i].name, brick))
 			return known_categories[known_bricks[i].category];
 	return NULL;
@@ -278,7 +279,7 @@ static int parse_lines(struct rules *rules, struct rules_error *error)
 
 int rules_parse(struct rules **out, const char *text, size_t bytes, struct rules_error *error)
 {
-	struct rules *rules = calloc(1, sizeof *rules);
+	struct rules *rules = calloc(1, sizeof(*rules));
 	int status = -ENOMEM;
 
 	*error = (struct rules_error){0, ""};
@@ -346,7 +347,7 @@ int rules_load(struct rules **out, const char *path, struct rules_error *error)
 	if (fd >= 0)
 		close(fd);
 	if (!text) {
-		snprintf(error->text, sizeof error->text, "%s", brick_strerror(status));
+		snprintf(error->text, sizeof(error->text), "%s", brick_strerror(status));
 		return status;
 	}
 	status = rules_parse(out, text, bytes, error);
@@ -354,35 +355,35 @@ int rules_load(struct rules **out, const char *path, struct rules_error *error)
 	return status;
 }
 
-static int operation_matches(const char *pattern, const char *operation)
+static bool operation_matches(const char *pattern, const char *operation)
 {
 	char text[48] = "@";
 	int number = 0;
 
-	snprintf(text + 1, sizeof text - 1, "%s", operation);
+	snprintf(text + 1, sizeof(text) - 1, "%s", operation);
 	return rules_pattern_matches(pattern, text, &number);
 }
 
-static int source_matches(const struct rule *rule, const struct rules_node *node)
+static bool source_matches(const struct rule *rule, const struct rules_node *node)
 {
 	int number = 0;
 
 	for (uint32_t i = 0; i < node->source_count; i++) {
 		if (rules_pattern_matches(rule->source, node->sources[i].name, &number))
-			return 1;
+			return true;
 		if (rule->by_operation &&
 			operation_matches(rule->source, node->sources[i].operation))
-			return 1;
+			return true;
 	}
-	return 0;
+	return false;
 }
 
-static int rule_matches(const struct rule *rule, const struct rules_node *node)
+static bool rule_matches(const struct rule *rule, const struct rules_node *node)
 {
 	int number = 0;
 
 	if (rule->first && rule->first != node->operation[0])
-		return 0;
+		return false;
 	return rules_pattern_matches(rule->operation, node->operation, &number) &&
 	       (rule->any_name || rules_pattern_matches(rule->name, node->name, &number)) &&
 	       (rule->any_source || source_matches(rule, node));
@@ -418,7 +419,7 @@ void rules_apply(
 	}
 }
 
-int rules_defaults_off(const struct rules *rules)
+bool rules_defaults_off(const struct rules *rules)
 {
 	return rules->defaults_off;
 }

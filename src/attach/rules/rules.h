@@ -19,6 +19,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -60,7 +61,7 @@ void rules_apply(
 	const struct rules *rules, const struct rules_node *node, struct rules_verdict *verdict);
 
 /* Whether "defaults-off" was given. */
-int rules_defaults_off(const struct rules *rules);
+bool rules_defaults_off(const struct rules *rules);
 
 /* 1 when text matches pattern; *number is set by a '#' (untouched otherwise). */
-int rules_pattern_matches(const char *pattern, const char *text, int *number);
+bool rules_pattern_matches(const char *pattern, const char *text, int *number);

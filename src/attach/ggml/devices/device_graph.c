@@ -10,6 +10,7 @@
  */
 #include "attach/ggml/devices/device_graph.h"
 
+#include <stdbool.h>
 #include "attach/ggml/devices/device_nodes.h"
 #include "attach/ggml/nodes/node_thread.h"
 #include "attach/ggml/nodes/slots.h"
@@ -111,43 +112,43 @@ static uint32_t find(const struct device_graph *d, const void *node, uintptr_t c
 }
 
 /* Has another caller than the walker walked from the first node on, alone? */
-static int overtakes(struct device_graph *d, uintptr_t caller, uint32_t index)
+static bool overtakes(struct device_graph *d, uintptr_t caller, uint32_t index)
 {
 	if (!index) {
 		d->candidate = caller;
 		d->candidate_at = d->agreed = 0;
-		return 0;
+		return false;
 	}
 	if (caller != d->candidate || index <= d->candidate_at)
-		return 0;
+		return false;
 	d->candidate_at = index;
 	return ++d->agreed == AGREEMENTS;
 }
 
-static int set_walker(struct device_graph *d, uintptr_t caller)
+static bool set_walker(struct device_graph *d, uintptr_t caller)
 {
 	d->former = d->walker;
 	d->walker = caller;
 	d->candidate = 0;
 	d->trusted = 0;
-	return 1;
+	return true;
 }
 
 /* Who begins when the walker has been through all of them goes the round that launches. */
-static int begins_anew(const struct device_graph *d, uint32_t index)
+static bool begins_anew(const struct device_graph *d, uint32_t index)
 {
 	return !index && (!d->walker || d->at + 1 == d->graph->count);
 }
 
-static int is_walker(struct device_graph *d, uintptr_t caller, uint32_t index)
+static bool is_walker(struct device_graph *d, uintptr_t caller, uint32_t index)
 {
 	if (caller == d->walker) {
 		d->candidate = 0;
 		d->trusted++;
-		return 1;
+		return true;
 	}
 	if (caller == d->former && d->trusted >= AGREEMENTS)
-		return 0;
+		return false;
 	return begins_anew(d, index) || overtakes(d, caller, index) ? set_walker(d, caller) : 0;
 }
 

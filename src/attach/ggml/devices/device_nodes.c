@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +43,7 @@ const struct brick_launch_owner *device_phase_owner(uint16_t brick)
 	for (size_t i = 0; i < phases.count && !found; i++)
 		if (phases.items[i]->brick == brick)
 			found = phases.items[i];
-	struct brick_launch_owner *made = found ? NULL : malloc(sizeof *made);
+	struct brick_launch_owner *made = found ? NULL : malloc(sizeof(*made));
 	if (made && !array_push(&phases, made)) {
 		*made = (struct brick_launch_owner){.brick = brick,
 			.layer = -1,
@@ -63,7 +64,7 @@ static struct brick_launch_owner *owner_of(const struct known_node *k, const cha
 		if (array_push(&owners, NULL))
 			return NULL;
 	struct brick_launch_owner *owner = owners.items[site];
-	if (!owner && (owner = malloc(sizeof *owner))) {
+	if (!owner && (owner = malloc(sizeof(*owner)))) {
 		*owner = (struct brick_launch_owner){.brick = k->brick,
 			.layer = k->layer,
 			.operation = keep_operation(operation)};
@@ -88,7 +89,7 @@ int device_nodes_ready(struct known_graph *g)
 		return -EOPNOTSUPP;
 	HOLD(&device_nodes_mutex);
 	if (!g->launched) {
-		struct device_node *launched = calloc(g->count + 1, sizeof *launched);
+		struct device_node *launched = calloc(g->count + 1, sizeof(*launched));
 		if (launched)
 			fill(launched, g);
 		g->launched = launched;
@@ -113,7 +114,7 @@ static void join(char *text, const struct known_graph *g, uint32_t index, uint32
 }
 
 /* Does node `to` read what node `from` made, itself or as a view? */
-static int reads(const struct known_graph *g, uint32_t to, uint32_t from, uint32_t source)
+static bool reads(const struct known_graph *g, uint32_t to, uint32_t from, uint32_t source)
 {
 	const struct tensor_layout *layout = &g->engine->layout;
 	const void *read = tensor_source(layout, g->nodes[to].node, source);

@@ -6,6 +6,7 @@
 #include "attach/ggml/graphs/derived_layers.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "attach/ggml/nodes/node_text.h"
@@ -29,7 +30,7 @@ struct reader {
 /* What a chain of views shows: a node that is executed, or something that nobody computes. */
 static const void *shown_by(const struct engine *e, const void *tensor)
 {
-	for (int i = 0; i < MAX_VIEWS && engine_operation(e, tensor) == OPERATION_EMPTY; i++) {
+	for (int i = 0; i < MAX_VIEWS && !engine_executes(e, tensor); i++) {
 		const void *next = tensor_view_source(&e->layout, tensor);
 		next = next ? next : tensor_source(&e->layout, tensor, 0);
 		if (!next)
@@ -37,11 +38,6 @@ static const void *shown_by(const struct engine *e, const void *tensor)
 		tensor = next;
 	}
 	return tensor;
-}
-
-static int is_computed(const struct engine *e, const void *shown)
-{
-	return engine_operation(e, shown) != OPERATION_EMPTY;
 }
 
 static uint64_t hash_tensor(const struct engine *e, const void *tensor, uint64_t hash)
@@ -64,14 +60,15 @@ static uint64_t place_of(const struct engine *e, const void *tensor, const void 
 static void read_sources(struct reader *r, struct repetition_node *n, const void *node)
 {
 	const struct engine *e = r->e;
-	int is_product = !strncmp(e->op_desc(node), "MUL_MAT", 7), known = 0;
+	bool is_product = !strncmp(e->op_desc(node), "MUL_MAT", 7);
+	int known = 0;
 
 	for (uint32_t i = 0; i < e->layout.source_count; i++) {
 		const void *source = tensor_source(&e->layout, node, i);
 		if (!source)
 			continue;
 		const void *shown = shown_by(e, source);
-		int computed = is_computed(e, shown);
+		int computed = engine_executes(e, shown);
 		uint64_t from = hashmap_get(&r->executed, (uintptr_t)shown);
 		n->kind = hash_add(hash_tensor(e, source, n->kind), (uint64_t)computed << 8 | i);
 		if (is_product && !computed && !n->weight && i < 2)
@@ -82,7 +79,7 @@ static void read_sources(struct reader *r, struct repetition_node *n, const void
 }
 
 /* Not by the program: numbered by the engine, or called after what it was made of. */
-static int is_nameless(const struct engine *e, const void *node)
+static bool is_nameless(const struct engine *e, const void *node)
 {
 	const char *name = e->get_name(node);
 
@@ -107,7 +104,7 @@ static int read_graph(struct reader *r, const void *graph, uint32_t count)
 
 	for (uint32_t i = 0; i < count && !failed; i++) {
 		const void *node = r->e->graph_node(graph, (int)i);
-		if (!node || engine_operation(r->e, node) == OPERATION_EMPTY)
+		if (!node || !engine_executes(r->e, node))
 			continue;
 		int layer = r->told[r->count] = site_table_layer(r->e, node);
 		failed = (layer >= 0 && !is_nameless(r->e, node)) || read_node(r, node, i) < 0;
@@ -130,25 +127,25 @@ static int told_of(const struct reader *r, const struct repetition *found, uint3
 }
 
 /* By the names, or from 0 on; 0: names contradict the blocks. */
-static int number_blocks(int *numbers, const struct reader *r, const struct repetition *found)
+static bool number_blocks(int *numbers, const struct reader *r, const struct repetition *found)
 {
 	for (uint32_t i = 0; i < found->count; i++) {
 		numbers[i] = told_of(r, found, i);
 		if (numbers[i] < -1 || (numbers[i] < 0) != (numbers[0] < 0))
-			return 0;
+			return false;
 		for (uint32_t k = 0; k < i && numbers[i] >= 0; k++)
 			if (numbers[k] == numbers[i])
-				return 0;
+				return false;
 	}
-	int has_names = numbers[0] >= 0;
+	bool has_names = numbers[0] >= 0;
 	for (uint32_t i = 0; !has_names && i < found->count; i++)
 		numbers[i] = (int)i;
-	return 1;
+	return true;
 }
 
-static int number(int16_t *layers, const struct reader *r, const struct repetition *found)
+static bool number(int16_t *layers, const struct reader *r, const struct repetition *found)
 {
-	int *numbers = calloc(found->count, sizeof *numbers);
+	int *numbers = calloc(found->count, sizeof(*numbers));
 	int ok = numbers && number_blocks(numbers, r, found);
 
 	for (uint32_t i = 0; ok && i < found->count * found->period; i++)
@@ -163,9 +160,9 @@ static int16_t *search(struct reader *r, const void *graph, uint32_t count)
 	int16_t *layers = NULL;
 
 	if (read_graph(r, graph, count) || repetition_find(r->nodes, r->count, &found) ||
-		!found.count || !(layers = malloc(count * sizeof *layers)))
+		!found.count || !(layers = malloc(count * sizeof(*layers))))
 		return NULL;
-	memset(layers, -1, count * sizeof *layers);
+	memset(layers, -1, count * sizeof(*layers));
 	if (!number(layers, r, &found)) {
 		free(layers);
 		return NULL;
@@ -183,9 +180,9 @@ int16_t *derived_layers(const struct engine *e, const void *graph, uint32_t coun
 
 	if (!e->layout_known || !e->op_desc || !e->get_name || given_names_any())
 		return NULL;
-	r.nodes = calloc(count, sizeof *r.nodes);
-	r.place = calloc(count, sizeof *r.place);
-	r.told = calloc(count, sizeof *r.told);
+	r.nodes = calloc(count, sizeof(*r.nodes));
+	r.place = calloc(count, sizeof(*r.place));
+	r.told = calloc(count, sizeof(*r.told));
 	if (r.nodes && r.place && r.told)
 		layers = search(&r, graph, count);
 	hashmap_fini(&r.executed);

@@ -7,6 +7,7 @@
 #include "attach/ggml/graphs/ggml_dataflow.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,17 +36,12 @@ struct flow {
 
 static uint64_t seen[MAX_GRAPHS];
 static uint32_t seen_count;
-static int is_wanted;
+static bool is_wanted;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 __attribute__((constructor)) static void read_environment(void)
 {
 	is_wanted = capture_wants("graph");
-}
-
-static int is_executed(const struct engine *e, const void *node)
-{
-	return engine_operation(e, node) != OPERATION_EMPTY;
 }
 
 /* ---- who produced what ---- */
@@ -73,9 +69,9 @@ static int32_t producer_of(struct flow *f, const void *tensor)
 		if (producer != HASHMAP_NONE)
 			return (int32_t)producer;
 		const void *next = tensor_view_source(&e->layout, tensor);
-		tensor = next			  ? next
-			 : is_executed(e, tensor) ? NULL
-						  : tensor_source(&e->layout, tensor, 0);
+		tensor = next			      ? next
+			 : engine_executes(e, tensor) ? NULL
+						      : tensor_source(&e->layout, tensor, 0);
 	}
 	return -1;
 }
@@ -112,7 +108,7 @@ static void walk(struct flow *f, const void *graph, int count)
 
 	for (int i = 0; i < count; i++) {
 		const void *node = e->graph_node(graph, i);
-		if (!node || !is_executed(e, node))
+		if (!node || !engine_executes(e, node))
 			continue;
 		const void *mul =
 			i + 1 < count ? engine_fused(e, node, e->graph_node(graph, i + 1)) : NULL;
@@ -135,13 +131,13 @@ static void keep(const struct engine *engine, const void *graph, int count)
 	char *text = NULL;
 	size_t bytes = 0;
 
-	f.nodes = calloc((size_t)count, sizeof *f.nodes);
+	f.nodes = calloc((size_t)count, sizeof(*f.nodes));
 	f.out = f.nodes ? open_memstream(&text, &bytes) : NULL;
 	if (f.out) {
 		walk(&f, graph, count);
 		if (!fclose(f.out) && bytes && !f.failed) {
 			char name[48];
-			snprintf(name, sizeof name, "graph of %d nodes", f.count);
+			snprintf(name, sizeof(name), "graph of %d nodes", f.count);
 			brick_code_register(text, bytes, name, BRICK_DATAFLOW_PATH);
 			brick_note("capture.graph", "on");
 		}
@@ -165,15 +161,15 @@ static uint64_t signature(const struct engine *e, const void *graph, int count)
 	return hash ? hash : 1;
 }
 
-static int is_new(uint64_t hash)
+static bool is_new(uint64_t hash)
 {
 	for (uint32_t i = 0; i < seen_count; i++)
 		if (seen[i] == hash)
-			return 0;
+			return false;
 	if (seen_count == MAX_GRAPHS)
-		return 0;
+		return false;
 	seen[seen_count++] = hash;
-	return 1;
+	return true;
 }
 
 void dataflow_graph(const struct engine *engine, const void *graph)
@@ -183,7 +179,7 @@ void dataflow_graph(const struct engine *engine, const void *graph)
 	if (!is_wanted || !engine || !engine->layout_known || !engine->graph_node ||
 		!engine->graph_node_count)
 		return;
-	int count = engine->graph_node_count((void *)(uintptr_t)graph);
+	int count = engine->graph_node_count(graph);
 	if (count <= 0 || count > MAX_NODES)
 		return;
 	HOLD(&lock);

@@ -3,6 +3,7 @@
  * Hooks of graphs: where they are split and allocated, computed by a scheduler, by one backend, and
  * by the CPU's threads. All are C functions that every version since 2024 has.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include "attach/ggml/nodes/callback.h"
@@ -59,7 +60,7 @@ void ggml_backend_sched_set_eval_callback(void *scheduler, eval_callback_fn call
 		callback_set(function, scheduler, callback, data);
 }
 
-static int is_cpu(const char *backend)
+static bool is_cpu(const char *backend)
 {
 	return !strcmp(backend, "CPU") || !strcmp(backend, "BLAS");
 }
@@ -105,7 +106,7 @@ static void judge_graph(words_fn function, const void *graph, uint32_t seen)
 	const struct engine *e = method_is_chosen() ? NULL : engine_at((uintptr_t)function);
 
 	if (e && e->graph_node_count)
-		method_graph_computed(e->graph_node_count((void *)(uintptr_t)graph), seen);
+		method_graph_computed(e->graph_node_count(graph), seen);
 }
 
 word_pair hook_SCHED_COMPUTE(word a, word b, word c, word d, word e, word f)
@@ -173,7 +174,7 @@ static uint16_t brick_of_backend(const void *backend, words_fn backend_code)
 	const char *text = e && e->backend_name ? e->backend_name(backend) : NULL;
 	if (!text || is_cpu(text))
 		return phase_brick(PHASE_GRAPH_COMPUTE);
-	snprintf(name, sizeof name, "Graph %.40s", text);
+	snprintf(name, sizeof(name), "Graph %.40s", text);
 	int brick = brick_register(name, BRICK_CATEGORY_ENGINE);
 	if (brick < 0)
 		return phase_brick(PHASE_GRAPH_COMPUTE);
@@ -206,14 +207,14 @@ struct blas_graph {
 };
 
 /* Is it such a backend, and are nodes recorded? *engine: the one that its graphs are read by. */
-static int is_blas(const void *backend, words_fn compute, const struct engine **engine)
+static bool is_blas(const void *backend, words_fn compute, const struct engine **engine)
 {
 	if (!method_records_nodes() || phase_is_muted())
-		return 0;
+		return false;
 	const struct engine *e = *engine = engine_at(patched_home((uintptr_t)compute));
 	if (!e || !e->layout_known || !e->op_desc || !e->backend_name || !e->graph_node ||
 		!e->graph_node_count || !e->graph_view)
-		return 0;
+		return false;
 	const char *name = e->backend_name(backend);
 	return name && !strcmp(name, "BLAS");
 }
@@ -259,7 +260,7 @@ static word_pair compute_parts(struct blas_graph *g, int count)
 
 	for (int i = 0; i < count && !(int)status; i++) {
 		const void *node = g->e->graph_node((const void *)g->graph, i);
-		if (engine_operation(g->e, node) == OPERATION_EMPTY)
+		if (!engine_executes(g->e, node))
 			continue;
 		status = compute_part(g, begin, i + 1, node);
 		begin = i + 1;
@@ -274,7 +275,7 @@ static word_pair compute_blas(const struct engine *e, words_fn compute, word bac
 
 	dataflow_graph(e, (const void *)graph);
 	digests_graph_begin();
-	word_pair status = compute_parts(&g, e->graph_node_count((void *)graph));
+	word_pair status = compute_parts(&g, e->graph_node_count((const void *)graph));
 	digests_graph_end(&node_thread);
 	notes_graph(e, (const void *)graph, g.computed, 0);
 	node_thread.begun += g.computed;

@@ -30,7 +30,7 @@ static inline uint64_t node_source(const struct shape_offsets *at, const void *n
 {
 	uint64_t source;
 
-	memcpy(&source, (const char *)node + at->source + index * sizeof source, sizeof source);
+	memcpy(&source, (const char *)node + at->source + index * sizeof(source), sizeof(source));
 	return source;
 }
 

@@ -8,6 +8,7 @@
 #include "attach/ggml/graphs/known_graphs.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "attach/ggml/method.h"
@@ -24,15 +25,15 @@ enum { MAX_NODES = 1 << 20, NAMED_EVERY = 16, OUTLINE_NODES = 8 };
 
 static const uint64_t EACH_BYTE = 0x0101010101010101u;
 
-int shown_graph_read(struct shown_graph *s, const struct engine *e, const void *graph)
+bool shown_graph_read(struct shown_graph *s, const struct engine *e, const void *graph)
 {
-	int count = e->graph_node_count((void *)(uintptr_t)graph);
+	int count = e->graph_node_count(graph);
 
 	if (count <= 0 || count > MAX_NODES)
-		return 0;
-	*s = (struct shown_graph){e, graph,
-		e->graph_nodes ? e->graph_nodes((void *)(uintptr_t)graph) : NULL, (uint32_t)count};
-	return 1;
+		return false;
+	*s = (struct shown_graph){
+		e, graph, e->graph_nodes ? e->graph_nodes(graph) : NULL, (uint32_t)count};
+	return true;
 }
 
 static const void *shown_node(const struct shown_graph *s, uint32_t i)
@@ -50,7 +51,7 @@ static uint64_t mix_name(uint64_t hash, const char *name)
 	uint64_t word;
 
 	for (int i = 0; i < TENSOR_NAME_BYTES; i += 8) {
-		memcpy(&word, name + i, sizeof word);
+		memcpy(&word, name + i, sizeof(word));
 		hash = mix(hash, word);
 		if ((word - EACH_BYTE) & ~word & EACH_BYTE << 7)
 			break; /* one of them is 0 */
@@ -127,11 +128,6 @@ static uint64_t shown_details(const struct shown_graph *shown, const struct unse
 	return hash;
 }
 
-static int is_executed(const struct engine *e, const void *node)
-{
-	return node && engine_operation(e, node) != OPERATION_EMPTY;
-}
-
 enum { SEEN, LOOKED_AT }; /* shapes of what is read: where its reader is compared, or before */
 
 struct implied {
@@ -140,27 +136,27 @@ struct implied {
 };
 
 /* What shape that source has by the reader's own, as the engine asserts. 0: it may have others. */
-static int imply(struct implied *to, const struct engine *e, const void *reader, uint32_t index)
+static bool imply(struct implied *to, const struct engine *e, const void *reader, uint32_t index)
 {
 	const char *operation = e->op_desc(reader);
-	int is_attention = !strcmp(operation, "FLASH_ATTN_EXT");
+	bool is_attention = !strcmp(operation, "FLASH_ATTN_EXT");
 
-	memcpy(to->ne, tensor_ne(&e->layout, reader), sizeof to->ne);
+	memcpy(to->ne, tensor_ne(&e->layout, reader), sizeof(to->ne));
 	to->by = NULL;
 	if (!strcmp(operation, "ROPE"))
 		return index == 0;
 	if (index != !is_attention || (!is_attention && strcmp(operation, "MUL_MAT") != 0))
-		return 0;
+		return false;
 	to->by = tensor_source(&e->layout, reader, !index);
 	if (!to->by)
-		return 0;
+		return false;
 	to->ne[0] = tensor_ne(&e->layout, to->by)[0];
 	if (is_attention) { /* queries and heads change places */
 		int64_t heads = to->ne[1];
 		to->ne[1] = to->ne[2];
 		to->ne[2] = heads;
 	}
-	return 1;
+	return true;
 }
 
 /* Non-zero: no memory. */
@@ -172,8 +168,8 @@ static int note_read(
 
 	if (!source)
 		return 0;
-	int is_seen = imply(&implied, e, reader, index) &&
-		      !memcmp(implied.ne, tensor_ne(&e->layout, source), sizeof implied.ne);
+	bool is_seen = imply(&implied, e, reader, index) &&
+		       !memcmp(implied.ne, tensor_ne(&e->layout, source), sizeof(implied.ne));
 	int failed =
 		is_seen && implied.by ? hashmap_set(read, (uintptr_t)implied.by, LOOKED_AT) : 0;
 	if (hashmap_get(read, (uintptr_t)source) == HASHMAP_NONE)
@@ -186,11 +182,12 @@ static int find_read(const struct shown_graph *s, struct hashmap *read)
 {
 	int failed = 0;
 
-	for (uint32_t i = 0; i < s->count; i++)
-		for (uint32_t k = 0;
-			is_executed(s->engine, s->nodes[i]) && k < s->engine->layout.source_count;
-			k++)
+	for (uint32_t i = 0; i < s->count; i++) {
+		if (!s->nodes[i] || !engine_executes(s->engine, s->nodes[i]))
+			continue;
+		for (uint32_t k = 0; k < s->engine->layout.source_count; k++)
 			failed |= note_read(read, s->engine, s->nodes[i], k);
+	}
 	return failed;
 }
 
@@ -201,7 +198,7 @@ static void add_unseen(
 	const struct engine *e = s->engine;
 
 	for (uint32_t i = 0; i < s->count; i++)
-		if (is_executed(e, s->nodes[i])
+		if (s->nodes[i] && engine_executes(e, s->nodes[i])
 				? !strcmp(e->op_desc(s->nodes[i]), "CPY")
 				: hashmap_get(read, (uintptr_t)s->nodes[i]) == LOOKED_AT)
 			o->index[o->count++] = i;
@@ -213,7 +210,7 @@ struct unseen_nodes *unseen_nodes(const struct shown_graph *s)
 	struct unseen_nodes *o = NULL;
 
 	if (s->nodes && s->engine->layout_known && s->engine->op_desc)
-		o = calloc(1, sizeof *o + s->count * sizeof o->index[0]);
+		o = calloc(1, sizeof(*o) + s->count * sizeof(o->index[0]));
 	if (o && find_read(s, &read)) {
 		free(o);
 		o = NULL;
@@ -273,7 +270,7 @@ static void read_nodes(struct known_graph *g, const struct shown_graph *s, const
 		}
 		if (!skip && i + 1 < s->count)
 			mul = engine_fused(s->engine, node, shown_node(s, i + 1));
-		if (!skip && engine_operation(s->engine, node) != OPERATION_EMPTY) {
+		if (!skip && engine_executes(s->engine, node)) {
 			struct known_node *k =
 				append(g, node, node_shape(&at, node, mul != NULL), layer);
 			fill_node(s->engine, k, mul, 0);
@@ -296,7 +293,7 @@ static struct known_graph *create(const struct shown_graph *s)
 {
 	/* One more for each pair, of which there are not more than half as many; and the end. */
 	size_t most = (size_t)s->count + s->count / 2 + 1;
-	struct known_graph *g = malloc(sizeof *g + most * sizeof g->nodes[0]);
+	struct known_graph *g = malloc(sizeof(*g) + most * sizeof(g->nodes[0]));
 
 	if (!g)
 		return NULL;
@@ -376,7 +373,7 @@ static struct known_graph *take_signed(
 	return NULL;
 }
 
-static int has_same_outline(
+static bool has_same_outline(
 	const struct known_graph *g, const struct shown_graph *s, uint64_t outline)
 {
 	return g->engine == s->engine && g->shown == s->count && g->outline == outline &&
@@ -401,7 +398,7 @@ static struct known_graph *take_quickly(const struct shown_graph *s, uint32_t ge
  * A node came that the graph does not have. 1: the graph was matched quickly, and is another one,
  * so nothing that is known of it holds. 0: it is the right graph, and the node is foreign to it.
  */
-static int refute(struct known_graph *g)
+static bool refute(struct known_graph *g)
 {
 	HOLD(&known_graphs_mutex);
 	g->is_ambiguous = 1;
@@ -466,18 +463,18 @@ struct known_graph *known_graph_hold(
 }
 
 /* A pair that is fused stands before its two. */
-static int is_in_order(const struct known_graph *g, const struct shown_graph *s)
+static bool is_in_order(const struct known_graph *g, const struct shown_graph *s)
 {
 	uint32_t k = 0;
 
 	for (uint32_t i = 0; i < s->count; i++) {
 		const void *node = shown_node(s, i);
 		if (node && g->nodes[k].node != node)
-			return 0;
+			return false;
 		k += node != NULL;
 		k += node && k < g->count && g->nodes[k].node == node;
 	}
-	return 1;
+	return true;
 }
 
 struct known_graph *known_graph_again(struct known_graph *g, const void *graph)

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include "attach/ggml/ggml_engine.h"
 #include "attach/ggml/graphs/known_graph.h"
@@ -27,7 +28,7 @@ struct shown_graph {
 };
 
 /* 0: it has no nodes, or too many. */
-int shown_graph_read(struct shown_graph *shown, const struct engine *engine, const void *graph);
+bool shown_graph_read(struct shown_graph *shown, const struct engine *engine, const void *graph);
 
 /* Places of nodes whose shape no hook sees. */
 struct unseen_nodes {

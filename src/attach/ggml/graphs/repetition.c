@@ -8,6 +8,7 @@
 #include "attach/ggml/graphs/repetition.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 enum { MAX_NODES = 1 << 13, MIN_BLOCKS = 3 };
@@ -55,16 +56,16 @@ static struct repetition place(
 }
 
 /* Does the product at this place of a block have another weight in each? */
-static int has_own_weights(const struct repetition *r, const struct repetition_node *first)
+static bool has_own_weights(const struct repetition *r, const struct repetition_node *first)
 {
 	for (uint32_t i = 0; i < r->count; i++)
 		for (uint32_t k = i + 1; k < r->count; k++)
 			if (first[i * r->period].weight == first[k * r->period].weight)
-				return 0;
-	return 1;
+				return false;
+	return true;
 }
 
-static int have_own_weights(const struct search *s, const struct repetition *r)
+static bool have_own_weights(const struct search *s, const struct repetition *r)
 {
 	const struct repetition_node *block = s->nodes + r->begin;
 	uint32_t own = 0;
@@ -73,14 +74,14 @@ static int have_own_weights(const struct search *s, const struct repetition *r)
 		if (!block[i].weight)
 			continue;
 		if (!has_own_weights(r, block + i))
-			return 0;
+			return false;
 		own++;
 	}
 	return 2 * own * r->count >= s->products && own;
 }
 
 /* Does a node of this block read something that lies in the one before it? */
-static int continues(const struct search *s, const struct repetition *r, uint32_t block)
+static bool continues(const struct search *s, const struct repetition *r, uint32_t block)
 {
 	uint32_t begin = r->begin + block * r->period;
 
@@ -88,17 +89,17 @@ static int continues(const struct search *s, const struct repetition *r, uint32_
 		for (int k = 0; k < REPETITION_SOURCES; k++) {
 			uint32_t from = (uint32_t)s->nodes[i].source[k];
 			if (from < begin && from >= begin - r->period)
-				return 1;
+				return true;
 		}
-	return 0;
+	return false;
 }
 
-static int is_chain(const struct search *s, const struct repetition *r)
+static bool is_chain(const struct search *s, const struct repetition *r)
 {
 	for (uint32_t block = 1; block < r->count; block++)
 		if (!continues(s, r, block))
-			return 0;
-	return 1;
+			return false;
+	return true;
 }
 
 /* A stretch from `begin` whose nodes are like those a period later, `length` of them. */
@@ -136,7 +137,7 @@ int repetition_find(const struct repetition_node *nodes, uint32_t count, struct 
 	*found = (struct repetition){0, 0, 0};
 	if (count < MIN_BLOCKS || count > MAX_NODES)
 		return 0;
-	s.last_reader = calloc(count, sizeof *s.last_reader);
+	s.last_reader = calloc(count, sizeof(*s.last_reader));
 	if (!s.last_reader)
 		return -ENOMEM;
 	find_readers(&s);

@@ -8,6 +8,7 @@
 #include "attach/ggml/nodes/callback.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include "attach/ggml/nodes/digests.h"
 #include "attach/ggml/method.h"
@@ -30,7 +31,7 @@ struct scheduler {
 	brick_span span; /* of that node */
 	uint32_t site;
 	uint32_t empty; /* how many nodes without work have been met */
-	int is_split;	/* the one that is being computed has none: it is there to be timed */
+	bool is_split;	/* the one that is being computed has none: it is there to be timed */
 };
 
 static uint32_t is_used; /* ours was installed somewhere */
@@ -64,17 +65,17 @@ void callback_scheduler_made(void *scheduler)
 		*entry = (struct scheduler){.address = scheduler};
 }
 
-static int is_work(struct node_thread *t, const void *tensor)
+static bool is_work(struct node_thread *t, const void *tensor)
 {
 	return !t->engine || !shape_offsets_known(&t->shape_at) ||
-	       engine_operation(t->engine, tensor) != OPERATION_EMPTY;
+	       engine_executes(t->engine, tensor);
 }
 
 /*
  * A prime, so that it does not keep in time with the graph. Not where the program asks for nodes
  * itself: what it has split is no cost of ours, and nobody could tell how much that is.
  */
-static int is_split(struct scheduler *s)
+static bool is_split(struct scheduler *s)
 {
 	return !s->callback && ++s->empty % SPLITS_BETWEEN == SPLIT_FIRST;
 }
@@ -114,7 +115,7 @@ static _Bool on_node(void *tensor, _Bool ask, void *data)
 		node_thread_prepare(t, caller);
 	if (ask) {
 		s->wanted = s->callback && s->callback(tensor, 1, s->data);
-		int is_due = !s->wanted && !is_work(t, tensor);
+		bool is_due = !s->wanted && !is_work(t, tensor);
 		if (!s->wanted && (!brick_enabled() || (is_due && !is_split(s))))
 			return 0;
 		phase_mute(1);

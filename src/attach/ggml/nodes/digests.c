@@ -7,6 +7,7 @@
 #include "attach/ggml/nodes/digests.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "attach/ggml/method.h"
@@ -151,7 +152,7 @@ static const void *origin(const struct engine *e, const void *tensor)
 {
 	for (int i = 0; tensor && i < MAX_VIEWS; i++) {
 		const void *from = tensor_source(&e->layout, tensor, 0);
-		if (engine_operation(e, tensor) != OPERATION_EMPTY)
+		if (engine_executes(e, tensor))
 			return tensor;
 		if (!from) {
 			const struct alias *alias = alias_of(tensor);
@@ -163,17 +164,17 @@ static const void *origin(const struct engine *e, const void *tensor)
 }
 
 /* Writes into a cache: the result is the whole of it, most of which others have written. */
-static int note_cache_write(const struct engine *e, const void *node)
+static bool note_cache_write(const struct engine *e, const void *node)
 {
 	const void *cache = tensor_view_source(&e->layout, node);
 	const char *operation = e->op_desc ? e->op_desc(node) : "";
 
 	if (!cache || (strcmp(operation, "SET_ROWS") && strcmp(operation, "CPY")))
-		return 0;
+		return false;
 	struct alias *alias = alias_of(cache);
 	if (alias)
 		*alias = (struct alias){cache, origin(e, tensor_source(&e->layout, node, 0))};
-	return 1;
+	return true;
 }
 
 static uint32_t dtype_of(int32_t type)
@@ -185,15 +186,15 @@ static uint32_t dtype_of(int32_t type)
 }
 
 /* Strides stand behind the shape; the library's own size of the tensor is the proof. */
-static int read_strides(const struct engine *e, const void *node, struct brick_tensor *t)
+static bool read_strides(const struct engine *e, const void *node, struct brick_tensor *t)
 {
 	uint64_t bytes = t->dtype == BRICK_DTYPE_F32 ? 4 : 2;
 
-	memcpy(t->nb, tensor_field(node, (uint16_t)(e->layout.ne + sizeof t->ne)), sizeof t->nb);
+	memcpy(t->nb, tensor_field(node, (uint16_t)(e->layout.ne + sizeof(t->ne))), sizeof(t->nb));
 	for (int i = 0; i < 4; i++) {
 		uint64_t extent;
 		if (!t->ne[i] || __builtin_mul_overflow(t->ne[i] - 1, t->nb[i], &extent))
-			return 0;
+			return false;
 		bytes += extent;
 	}
 	return bytes == e->byte_count(node);
@@ -220,7 +221,7 @@ static void read_sources(
 	}
 }
 
-static int is_wanted(uint32_t index)
+static bool is_wanted(uint32_t index)
 {
 	const struct brick_session_site *site = brick__site(index);
 
@@ -235,11 +236,11 @@ void digests_take(struct node_thread *thread, const void *node, const void *norm
 		.size = sizeof(struct brick_tensor), .output = (uint64_t)(uintptr_t)node};
 
 	if (!digests_mode || !e || !shape_offsets_known(&thread->shape_at) || !e->get_data ||
-		!e->byte_count || engine_operation(e, node) == OPERATION_EMPTY ||
-		note_cache_write(e, node) || !is_wanted(site))
+		!e->byte_count || !engine_executes(e, node) || note_cache_write(e, node) ||
+		!is_wanted(site))
 		return;
 	t.dtype = dtype_of(tensor_int32(node, e->layout.type));
-	memcpy(t.ne, tensor_ne(&e->layout, node), sizeof t.ne);
+	memcpy(t.ne, tensor_ne(&e->layout, node), sizeof(t.ne));
 	t.data = e->get_data(node);
 	if (t.dtype != BRICK_DTYPE_OTHER && (!t.data || !read_strides(e, node, &t)))
 		return;

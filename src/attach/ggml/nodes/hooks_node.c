@@ -16,7 +16,7 @@
  * what follows is waiting. Only the next beginning, or the end of the graph, tells which barrier
  * was the node's last; those before it were waits inside of the node. A thread that is alone waits
  *     for nobody, so its nodes end where the next hook is entered.
- *  4. A node that is over is kept as an event of 32 bytes (node_record.h).
+ *  4. A node that is over is kept as an event of 32 bytes (node_thread.h).
  *  5. At the end of the graph, or before anything else is recorded on the thread, runs and events
  *     become samples, with the work that masks let through (masks.c). A hundred samples in a row
  * are far cheaper than a hundred at a time.

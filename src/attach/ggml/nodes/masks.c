@@ -5,6 +5,7 @@
  */
 #include "attach/ggml/nodes/masks.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "attach/ggml/graphs/known_graph.h"
@@ -47,15 +48,15 @@ struct seen {
 
 static __thread struct seen own __attribute__((tls_model("initial-exec")));
 
-static int is_in(const struct known_node *nodes, uint32_t count, const void *tensor)
+static bool is_in(const struct known_node *nodes, uint32_t count, const void *tensor)
 {
 	for (uint32_t i = 0; i < count; i++)
 		if (nodes[i].node == tensor)
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
-static int is_operation(const struct engine *e, const void *tensor, const char *operation)
+static bool is_operation(const struct engine *e, const void *tensor, const char *operation)
 {
 	const char *name = tensor ? e->op_desc(tensor) : NULL;
 
@@ -101,7 +102,7 @@ static uint32_t place_of(struct masks *m, const void *tensor, const struct mask_
 	uint32_t i = 0;
 
 	while (i < m->mask_count && (m->masks[i].tensor != tensor ||
-					    memcmp(&m->masks[i].shape, shape, sizeof *shape) != 0))
+					    memcmp(&m->masks[i].shape, shape, sizeof(*shape)) != 0))
 		i++;
 	if (i == m->mask_count && i < MAX_MASKS) {
 		m->masks[i].tensor = tensor;
@@ -122,14 +123,14 @@ static int read_use(struct mask_use *use, struct masks *m, const struct engine *
 	node_text_fill(&text, e, &node);
 	if (!work_mask_of(&use->work, &node))
 		return 0;
-	memset(&shape, 0, sizeof shape);
+	memset(&shape, 0, sizeof(shape));
 	const void *mask = tensor_source(&e->layout, use->node->node, use->work.source);
 	const void *input = input_of(e, nodes, count, mask);
 	if (!input || !shape_of(&shape, e, input, &use->work))
 		return 0;
 	use->mask = place_of(m, input, &shape);
 	use->like_former = m->use_count && use[-1].mask == use->mask &&
-			   !memcmp(&use[-1].work, &use->work, sizeof use->work);
+			   !memcmp(&use[-1].work, &use->work, sizeof(use->work));
 	return use->mask < MAX_MASKS;
 }
 
@@ -141,7 +142,7 @@ struct masks *masks_find(const struct engine *e, const struct known_node *nodes,
 		return NULL;
 	for (uint32_t i = 0; i < count; i++)
 		uses += (uint32_t)is_operation(e, nodes[i].node, "FLASH_ATTN_EXT");
-	struct masks *m = uses ? calloc(1, sizeof *m + uses * sizeof m->uses[0]) : NULL;
+	struct masks *m = uses ? calloc(1, sizeof(*m) + uses * sizeof(m->uses[0])) : NULL;
 	if (!m)
 		return NULL;
 	m->all_alike = 1;
@@ -186,14 +187,14 @@ static void work_of(const struct mask_use *use, struct work_counts *counts)
 }
 
 /* If the site is that of the next node with a mask: its work. */
-static int take(uint32_t site, struct work_counts *counts)
+static bool take(uint32_t site, struct work_counts *counts)
 {
 	const struct masks *m = own.masks;
 
 	if (own.next == m->use_count || m->uses[own.next].node->site[0] != site)
-		return 0;
+		return false;
 	work_of(&m->uses[own.next++], counts);
-	return 1;
+	return true;
 }
 
 uint32_t masks_count(const struct masks *m)

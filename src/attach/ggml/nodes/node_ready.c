@@ -41,8 +41,8 @@ static void take_memory(struct node_thread *t)
 		free_memory = memory->next;
 	pthread_mutex_unlock(&node_memory_mutex);
 	/* Touched now, not between nodes. */
-	if (!memory && (memory = malloc(sizeof *memory)))
-		memset(memory, 0, sizeof *memory);
+	if (!memory && (memory = malloc(sizeof(*memory))))
+		memset(memory, 0, sizeof(*memory));
 	thread_memory = memory;
 	t->events = memory ? memory->events : one_event;
 	t->event_capacity = memory ? EVENTS : 1;
@@ -68,7 +68,7 @@ static void thread_exits(void *argument)
 	node_run_leave(t);
 	node_flush();
 	give_memory();
-	memset(t, 0, sizeof *t);
+	memset(t, 0, sizeof(*t));
 	t->run = t->run_from = NODE_RUN_NONE;
 }
 

@@ -8,6 +8,7 @@
  */
 #include "attach/ggml/nodes/node_run.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include "attach/ggml/nodes/masks.h"
 
@@ -33,12 +34,12 @@ void node_plans_free(struct node_plan *p)
 static struct node_plan *allocate(const struct known_graph *g)
 {
 	struct node_plan *p =
-		calloc(1, sizeof *p + (NODE_RUN_BEFORE + g->count + 1) * sizeof p->events[0]);
+		calloc(1, sizeof(*p) + (NODE_RUN_BEFORE + g->count + 1) * sizeof(p->events[0]));
 
 	if (!p)
 		return NULL;
-	p->known = malloc((g->count + 1) * sizeof *p->known);
-	p->masked = malloc((masks_count(g->masks) + 1) * sizeof *p->masked);
+	p->known = malloc((g->count + 1) * sizeof(*p->known));
+	p->masked = malloc((masks_count(g->masks) + 1) * sizeof(*p->masked));
 	if (p->known && p->masked)
 		return p;
 	node_plans_free(p);
@@ -83,7 +84,7 @@ static void place_masks(struct node_plan *p, const struct known_graph *g)
 static struct node_plan *create(const struct known_graph *g)
 {
 	struct node_plan *p = allocate(g);
-	uint32_t *sites = malloc((g->count + 1) * sizeof *sites);
+	uint32_t *sites = malloc((g->count + 1) * sizeof(*sites));
 
 	if (p && sites) {
 		follow(p, g);

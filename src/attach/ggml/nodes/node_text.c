@@ -7,6 +7,7 @@
 #include "attach/ggml/nodes/node_text.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,14 +60,14 @@ void given_name_set(const void *tensor, const char *own, const char *given)
 	if (!g)
 		g = add(tensor);
 	if (g) {
-		memset(g->own, 0, sizeof g->own);
-		memcpy(g->own, own, strnlen(own, sizeof g->own));
-		snprintf(g->name, sizeof g->name, "%s", given);
+		memset(g->own, 0, sizeof(g->own));
+		memcpy(g->own, own, strnlen(own, sizeof(g->own)));
+		snprintf(g->name, sizeof(g->name), "%s", given);
 		__atomic_store_n(&used, 1, __ATOMIC_RELEASE);
 	}
 }
 
-int given_names_any(void)
+bool given_names_any(void)
 {
 	return __atomic_load_n(&used, __ATOMIC_ACQUIRE) != 0;
 }
@@ -75,7 +76,7 @@ const char *given_name_of(const void *tensor, const char *own)
 {
 	const struct given *g = find(tensor);
 
-	return g && !strncmp(g->own, own, sizeof g->own) ? g->name : NULL;
+	return g && !strncmp(g->own, own, sizeof(g->own)) ? g->name : NULL;
 }
 
 static void copy_text(char *to, size_t bytes, const char *from)
@@ -87,22 +88,22 @@ static void copy_text(char *to, size_t bytes, const char *from)
 
 /* has_given: and their lock is held. */
 static void read_tensor(
-	struct tensor_text *text, const struct engine *e, const void *tensor, int has_given)
+	struct tensor_text *text, const struct engine *e, const void *tensor, bool has_given)
 {
 	if (e->op_desc)
-		copy_text(text->operation, sizeof text->operation, e->op_desc(tensor));
+		copy_text(text->operation, sizeof(text->operation), e->op_desc(tensor));
 	const char *name = e->get_name ? e->get_name(tensor) : NULL;
 	const char *given = name && has_given ? given_name_of(tensor, name) : NULL;
 	if (name)
-		copy_text(text->name, sizeof text->name, given ? given : name);
+		copy_text(text->name, sizeof(text->name), given ? given : name);
 	if (!e->layout_known)
 		return;
 	text->type = tensor_int32(tensor, e->layout.type);
-	memcpy(text->ne, tensor_ne(&e->layout, tensor), sizeof text->ne);
+	memcpy(text->ne, tensor_ne(&e->layout, tensor), sizeof(text->ne));
 }
 
 static void read_sources(struct node_text *text, const struct engine *e, const void *tensor,
-	const void *except, int has_given)
+	const void *except, bool has_given)
 {
 	for (uint32_t i = 0; i < e->layout.source_count; i++) {
 		const void *source = tensor_source(&e->layout, tensor, i);
@@ -124,11 +125,11 @@ static void trim_sources(struct node_text *text)
 }
 
 static void read_all(struct node_text *text, const struct engine *e, const void *node,
-	const void *mul, int has_given)
+	const void *mul, bool has_given)
 {
 	read_tensor(&text->self, e, mul ? mul : node, has_given);
 	if (mul)
-		snprintf(text->self.operation, sizeof text->self.operation, "RMS_NORM+MUL");
+		snprintf(text->self.operation, sizeof(text->self.operation), "RMS_NORM+MUL");
 	if (!e->layout_known) {
 		if (e->element_count)
 			text->elements = (uint64_t)e->element_count(mul ? mul : node);
@@ -145,9 +146,9 @@ static void read_all(struct node_text *text, const struct engine *e, const void 
 void node_text_read(
 	struct node_text *text, const struct engine *e, const void *node, const void *mul)
 {
-	int has_given = given_names_any();
+	bool has_given = given_names_any();
 
-	memset(text, 0, sizeof *text);
+	memset(text, 0, sizeof(*text));
 	text->has_shapes = e->layout_known;
 	if (has_given)
 		pthread_mutex_lock(&given_names_mutex);
@@ -160,10 +161,10 @@ static uint64_t hash_text(uint64_t hash, const char *text, size_t bytes)
 {
 	uint64_t word;
 
-	for (size_t i = 0; i + sizeof word <= bytes; i += sizeof word) {
-		memcpy(&word, text + i, sizeof word);
+	for (size_t i = 0; i + sizeof(word) <= bytes; i += sizeof(word)) {
+		memcpy(&word, text + i, sizeof(word));
 		hash = hash_add(hash, word);
-		if (!text[i + sizeof word - 1]) /* zeroed from its end on */
+		if (!text[i + sizeof(word) - 1]) /* zeroed from its end on */
 			break;
 	}
 	return hash;
@@ -171,8 +172,8 @@ static uint64_t hash_text(uint64_t hash, const char *text, size_t bytes)
 
 static uint64_t hash_names(uint64_t hash, const struct tensor_text *tensor)
 {
-	hash = hash_text(hash, tensor->name, sizeof tensor->name);
-	return hash_text(hash, tensor->operation, sizeof tensor->operation);
+	hash = hash_text(hash, tensor->name, sizeof(tensor->name));
+	return hash_text(hash, tensor->operation, sizeof(tensor->operation));
 }
 
 static uint64_t hash_shape(uint64_t hash, const struct tensor_text *tensor)
@@ -199,7 +200,7 @@ static void fill_work(
 {
 	if (!text->operation[0])
 		return;
-	memcpy(work->ne, text->ne, sizeof work->ne);
+	memcpy(work->ne, text->ne, sizeof(work->ne));
 	int64_t block = e->block_size(text->type);
 	work->block = block > 0 ? (uint64_t)block : 0;
 	work->block_bytes = e->type_size(text->type);

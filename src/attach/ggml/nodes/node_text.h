@@ -9,6 +9,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include "attach/ggml/ggml_engine.h"
 #include "attach/ggml/nodes/node_work.h"
@@ -19,7 +20,7 @@ enum { GIVEN_NAME_BYTES = 64 };
 void given_name_set(const void *tensor, const char *own, const char *given);
 
 /* Have any been given? */
-int given_names_any(void);
+bool given_names_any(void);
 
 /* Under the lock: the name that was given to it, until the lock is let go; NULL: none was. */
 const char *given_name_of(const void *tensor, const char *own);
@@ -38,7 +39,7 @@ struct node_text {
 	struct tensor_text source[TENSOR_SOURCES];
 	uint32_t source_count;
 	uint64_t elements; /* when shapes are not known */
-	int has_shapes;
+	bool has_shapes;
 };
 
 void node_text_read(

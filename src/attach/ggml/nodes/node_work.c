@@ -8,6 +8,7 @@
 #include "attach/ggml/nodes/node_work.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include "brick/registry.h"
@@ -157,7 +158,7 @@ static void attention(const struct work_node *node, struct accumulator *t)
 }
 
 /* A mask of one plane for all heads, or one for each part of the batch. */
-static int mask_fits(const struct work_node *node)
+static bool mask_fits(const struct work_node *node)
 {
 	const struct work_tensor *q = &node->source[0], *k = &node->source[1];
 	const struct work_tensor *v = &node->source[2], *mask = &node->source[MASK];
@@ -173,13 +174,13 @@ static struct count position_bytes(const struct work_tensor *t, uint64_t planes)
 	return times(times(row_bytes(t), number(t->ne[2]).value), number(t->ne[3]).value / planes);
 }
 
-int work_mask_of(struct work_masked *masked, const struct work_node *node)
+bool work_mask_of(struct work_masked *masked, const struct work_node *node)
 {
 	const struct work_tensor *q = &node->source[0], *k = &node->source[1];
 	const struct work_tensor *v = &node->source[2], *mask = &node->source[MASK];
 
 	if (strcmp(node->operation, "FLASH_ATTN_EXT") || !mask_fits(node))
-		return 0;
+		return false;
 	uint64_t planes = number(mask->ne[3]).value;
 	struct count heads = times(number(q->ne[2]), number(q->ne[3]).value / planes);
 	struct count widths = plus(number(q->ne[0]), number(v->ne[0]));
@@ -311,16 +312,16 @@ static const struct operations {
 	{"NONE RESHAPE VIEW PERMUTE TRANSPOSE", nothing, 0},
 };
 
-static int is_among(const char *name, const char *names)
+static bool is_among(const char *name, const char *names)
 {
 	size_t length = strlen(name);
 
 	for (size_t n; *names; names += n + (names[n] == ' ')) {
 		n = strcspn(names, " ");
 		if (n == length && !memcmp(names, name, n))
-			return 1;
+			return true;
 	}
-	return 0;
+	return false;
 }
 
 static const struct operations *find(const char *name)
@@ -353,7 +354,7 @@ void work_count(const struct work_node *node, struct work_counts *counts)
 			keep(&counts->flops, t.flops, t.flops_known, BRICK_SITE_HAS_FLOPS);
 }
 
-int work_is_empty(const char *operation)
+bool work_is_empty(const char *operation)
 {
 	const struct operations *known = find(operation);
 
@@ -404,7 +405,7 @@ static void count_block(const char *first, const struct mask_shape *s, uint32_t 
 		*columns += visible;
 		return;
 	}
-	memset(seen, 0, width * sizeof *seen);
+	memset(seen, 0, width * sizeof(*seen));
 	for (uint64_t row = 0; row < s->rows; row++) {
 		const void *values = first + row * row_bytes;
 		*pairs += s->half ? seen_f16(values, seen, width) : seen_f32(values, seen, width);

@@ -41,6 +41,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { WORK_SOURCES = 10, WORK_DIMS = 4 };
@@ -78,7 +79,7 @@ struct work_masked {
 };
 
 /* 1: the node has a mask that it skips by. 0: it has none, or not one as is known here. */
-int work_mask_of(struct work_masked *masked, const struct work_node *node);
+bool work_mask_of(struct work_masked *masked, const struct work_node *node);
 
 /*
  * The work for so many pairs of a query and a position that it sees, and so many positions that any
@@ -88,7 +89,7 @@ int work_seen(const struct work_masked *masked, uint64_t pairs, uint64_t columns
 	struct work_counts *counts);
 
 /* 1 for operations that are never executed (views and the like). */
-int work_is_empty(const char *operation);
+bool work_is_empty(const char *operation);
 
 /*
  * `planes` masks one after the other, each of `stride` rows of `columns` values, of which the first

@@ -38,10 +38,10 @@ static void load_users(const char *path)
 	int status = rules_load(&sets[0], path, &error);
 
 	if (status)
-		snprintf(description, sizeof description, "default (%s:%u: %s)", path, error.line,
+		snprintf(description, sizeof(description), "default (%s:%u: %s)", path, error.line,
 			error.text);
 	else
-		snprintf(description, sizeof description, "%s%s", path,
+		snprintf(description, sizeof(description), "%s%s", path,
 			rules_defaults_off(sets[0]) ? "" : ", then default");
 }
 
@@ -50,7 +50,7 @@ static void load(void)
 	const char *path = getenv("BRICK_RULES");
 	struct rules_error error;
 
-	snprintf(description, sizeof description, "default");
+	snprintf(description, sizeof(description), "default");
 	if (path && *path)
 		load_users(path);
 	if (!sets[0] || !rules_defaults_off(sets[0]))

@@ -9,6 +9,7 @@
 #include "attach/ggml/nodes/slots.h"
 
 #include <elf.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -21,7 +22,7 @@
 /* A word that holds the address that calls of a symbol from one object go to. */
 struct slot {
 	uintptr_t *at, hook, function;
-	int is_sealed; /* read-only but while it is written */
+	bool is_sealed; /* read-only but while it is written */
 };
 
 struct slots {
@@ -66,7 +67,7 @@ static void lead_all(const struct slots *slots, const struct dl_phdr_info *info,
 static struct skipped {
 	enum ggml_symbol_id symbol;
 	uintptr_t hook;
-	int is_watched;
+	bool is_watched;
 	struct slots slots;
 } barrier = {.symbol = GGML_BARRIER}, emptiness = {.symbol = GGML_IS_EMPTY};
 
@@ -78,14 +79,14 @@ void slots_init(uintptr_t is_empty_hook, uintptr_t barrier_hook)
 	barrier.hook = barrier_hook;
 }
 
-static int is_sealed(const struct dl_phdr_info *info, const uintptr_t *at)
+static bool is_sealed(const struct dl_phdr_info *info, const uintptr_t *at)
 {
 	for (int i = 0; i < info->dlpi_phnum; i++)
 		if (info->dlpi_phdr[i].p_type == PT_GNU_RELRO &&
 			(uintptr_t)at - info->dlpi_addr - info->dlpi_phdr[i].p_vaddr <
 				info->dlpi_phdr[i].p_memsz)
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 struct search {
@@ -173,7 +174,7 @@ static void share_caller(
 		none != low)
 		return;
 	uint32_t before = __atomic_exchange_n(&c->generation, generation, __ATOMIC_ACQ_REL);
-	int is_new = __atomic_compare_exchange_n(
+	bool is_new = __atomic_compare_exchange_n(
 		&c->bytes, &nowhere, bytes, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 	if (is_new || before != generation)
 		skip(&emptiness, low, (uintptr_t)attach_shared.is_empty);
@@ -217,10 +218,10 @@ void slots_watch_is_empty(void)
 static struct slots all;
 static unsigned long long changes_seen;
 static struct loaded_object self; /* where the hooks are */
-static int are_missing;		  /* jumps that could not be put back */
+static bool are_missing;	  /* jumps that could not be put back */
 static int skips_phases;
 
-static int is_skipped(int symbol)
+static bool is_skipped(int symbol)
 {
 	enum ggml_use use = ggml_symbols[symbol].use;
 
@@ -280,7 +281,7 @@ static void find_all(void)
 }
 
 /* The only thread: nobody can be in what a jump displaces. */
-static int is_alone(void)
+static bool is_alone(void)
 {
 	struct stat tasks;
 

@@ -5,6 +5,7 @@
  */
 #include "attach/ggml/steps/batch.h"
 
+#include <stdbool.h>
 #include <string.h>
 #include "base/lock.h"
 
@@ -17,7 +18,7 @@ struct sequence {
 	int32_t token;	     /* the last */
 };
 
-static int wants_output(const struct batch_head *batch, int32_t i)
+static bool wants_output(const struct batch_head *batch, int32_t i)
 {
 	return batch->outputs ? batch->outputs[i] != 0 : i == batch->n_tokens - 1;
 }
@@ -43,7 +44,7 @@ static void add_token(struct sequence *s, const struct batch_head *batch,
 }
 
 /* Where the batch names no outputs, those of several sequences with a token each are meant. */
-static int is_output(const struct sequence *s, const struct batch_head *batch)
+static bool is_output(const struct sequence *s, const struct batch_head *batch)
 {
 	if (s->tokens == 1)
 		return s->outputs || !batch->outputs;
@@ -120,7 +121,7 @@ static uint32_t prompt_after(const struct sequence *s, const struct batch_head *
 	struct sequence_past *past, uint32_t prompt)
 {
 	if (!s->first)
-		memset(past, 0, sizeof *past);
+		memset(past, 0, sizeof(*past));
 	move(past, s->first);
 	if (!prompt)
 		prompt = of_prompt(s, past);
@@ -190,7 +191,7 @@ static struct sequence *see(struct sequences *s, int32_t id)
 	uint64_t *seen = &s->seen[id / 64], bit = UINT64_C(1) << id % 64;
 
 	if (!(*seen & bit))
-		memset(&s->of[id], 0, sizeof s->of[id]);
+		memset(&s->of[id], 0, sizeof(s->of[id]));
 	*seen |= bit;
 	return &s->of[id];
 }
@@ -202,7 +203,7 @@ struct batch_tokens batch_count(const struct batch_head *batch, struct batch_pas
 
 	if (batch->n_tokens <= 0 || (batch->n_tokens == 1 && position_of(batch, past, 0) < 0))
 		return (struct batch_tokens){.output = batch->n_tokens == 1};
-	memset(sequences.seen, 0, sizeof sequences.seen);
+	memset(sequences.seen, 0, sizeof(sequences.seen));
 	for (int32_t i = 0; i < batch->n_tokens; i++) {
 		int32_t id = sequence_of(batch, i);
 		if (id < 0)
@@ -218,16 +219,16 @@ struct batch_tokens batch_count(const struct batch_head *batch, struct batch_pas
 	return sum;
 }
 
-int batch_is_drafted_by(const struct batch_head *batch, const struct batch_past *past)
+bool batch_is_drafted_by(const struct batch_head *batch, const struct batch_past *past)
 {
 	for (int32_t i = 0; batch->tokens && batch->positions && i < batch->n_tokens; i++) {
 		int32_t id = sequence_of(batch, i);
 		const struct sequence_past *of = id < 0 ? NULL : &past->of[id];
 		if (of && of->end == behind(batch->positions[i]) &&
 			of->lone_token == batch->tokens[i])
-			return 1;
+			return true;
 	}
-	return 0;
+	return false;
 }
 
 enum {

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* The head of struct llama_batch, the same in all versions seen. Pointers may be NULL. */
@@ -85,7 +86,7 @@ struct batch_tokens batch_count(const struct batch_head *batch, struct batch_pas
  * Do the drafts that this batch checks come from the context with that past? It has evaluated one
  * of their tokens last, at the same position.
  */
-int batch_is_drafted_by(const struct batch_head *batch, const struct batch_past *past);
+bool batch_is_drafted_by(const struct batch_head *batch, const struct batch_past *past);
 
 /*
  * Remembers the batch, and returns how many of its first tokens an earlier batch of this context

@@ -8,6 +8,7 @@
 #include "attach/ggml/steps/contexts.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,12 +37,12 @@ static const struct vocabulary *vocabularies;
 #define LOOK_UP(field, name)                                       \
 	do {                                                       \
 		void *function = resolve_from(&object, (name), 0); \
-		memcpy(&(field), &function, sizeof function);      \
+		memcpy(&(field), &function, sizeof(function));     \
 	} while (0)
 
 static const struct vocabulary *look_up(const void *code)
 {
-	struct vocabulary *v = calloc(1, sizeof *v);
+	struct vocabulary *v = calloc(1, sizeof(*v));
 	struct loaded_object object;
 
 	if (!v)
@@ -96,7 +97,7 @@ struct special {
 	int32_t tokens[2], count;
 };
 
-static int is_whole(const struct vocabulary *v)
+static bool is_whole(const struct vocabulary *v)
 {
 	return v && v->get_model && v->get_vocab && v->bos && v->eos && v->get_memory &&
 	       v->last_position;
@@ -150,16 +151,16 @@ static struct special special_of(const void *context, const void *code)
 	return last.special;
 }
 
-static int is_empty_run(const struct batch_head *batch, const void *context, const void *code)
+static bool is_empty_run(const struct batch_head *batch, const void *context, const void *code)
 {
 	const struct special special = special_of(context, code);
 
 	return batch->n_tokens == special.count &&
 	       !memcmp(batch->tokens, special.tokens,
-		       (size_t)special.count * sizeof special.tokens[0]);
+		       (size_t)special.count * sizeof(special.tokens[0]));
 }
 
-static int is_trial(const struct batch_head *batch)
+static bool is_trial(const struct batch_head *batch)
 {
 	return batch->n_tokens == 2 && !batch->tokens[0] && !batch->tokens[1];
 }
@@ -178,15 +179,15 @@ void warm_up_set(const void *context, int on)
 			&warm_context, &was, NULL, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-int warm_up_is(const struct batch_head *batch, const void *context, const void *code)
+bool warm_up_is(const struct batch_head *batch, const void *context, const void *code)
 {
 	if (context && __atomic_load_n(&warm_context, __ATOMIC_RELAXED) == context)
-		return 1;
+		return true;
 	if (batch->n_tokens < 1 || batch->n_tokens > 2 || !batch->tokens || batch->embeddings ||
 		batch->positions || batch->sequences || batch->outputs || !context)
-		return 0;
+		return false;
 	if (!is_trial(batch) && !is_empty_run(batch, context, code))
-		return 0;
+		return false;
 	return is_whole(vocabulary_of(code)) && context_tokens(context, code) == 0;
 }
 
@@ -214,7 +215,7 @@ static struct context *context_of(const void *context)
 		c++;
 	if (c == contexts.of + CONTEXTS) {
 		c = &contexts.of[contexts.next % CONTEXTS];
-		memset(c, 0, sizeof *c);
+		memset(c, 0, sizeof(*c));
 		c->context = context;
 		c->number = (int32_t)contexts.next++;
 	}

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "attach/ggml/steps/batch.h"
 #include "attach/ggml/steps/phases.h"
@@ -28,7 +29,7 @@ void warm_up_set(const void *context, int on);
  * vocabulary has, else token 0) in a context that holds nothing, and clear it; its server also
  * [0, 0], to see whether tokens can be taken out again.
  */
-int warm_up_is(const struct batch_head *batch, const void *context, const void *code);
+bool warm_up_is(const struct batch_head *batch, const void *context, const void *code);
 
 /* A scheduler was made, as every context makes one: what is known of contexts is asked anew. */
 void warm_up_context_made(void);

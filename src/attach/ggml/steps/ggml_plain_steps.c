@@ -6,6 +6,7 @@
  */
 #include "attach/ggml/steps/ggml_plain_steps.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include "attach/ggml/nodes/slots.h"
 #include "attach/ggml/method.h"
@@ -15,11 +16,11 @@ static __thread struct {
 	struct phase_scope scope;
 	const char *frame;  /* of the hook of the step that is plain now; NULL: none is */
 	enum method method; /* of the other steps */
-	int is_open;
+	bool is_open;
 } plain __attribute__((tls_model("initial-exec")));
 
 static uint32_t one_in, block = 1, left = 3, seed = 1;
-static int is_skipping; /* calls go past the hooks */
+static bool is_skipping; /* calls go past the hooks */
 
 __attribute__((constructor)) static void read_environment(void)
 {
@@ -42,7 +43,7 @@ static void switch_method(enum method from, enum method to)
 		__ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-static int is_due(void)
+static bool is_due(void)
 {
 	static uint32_t steps;
 
@@ -50,12 +51,12 @@ static int is_due(void)
 		return __atomic_fetch_add(&steps, 1, __ATOMIC_RELAXED) / block % one_in ==
 		       one_in - 1;
 	if (__atomic_sub_fetch(&left, 1, __ATOMIC_RELAXED))
-		return 0;
+		return false;
 	uint32_t next = __atomic_load_n(&seed, __ATOMIC_RELAXED) * 1664525u + 1013904223u;
 	__atomic_store_n(&seed, next, __ATOMIC_RELAXED);
 	/* of 5 the third to the seventh from here: no two have a common neighbour */
 	__atomic_store_n(&left, (one_in + 1) / 2 + (next >> 16) % one_in, __ATOMIC_RELAXED);
-	return 1;
+	return true;
 }
 
 static void stop_skipping(void)
@@ -102,7 +103,7 @@ void plain_step_begin(const struct phase_scope *step, const void *frame)
 }
 
 /* The stack grows down: a frame above ours, or ours, is of a hook that ours has left or leaves. */
-static int is_over(const void *frame)
+static bool is_over(const void *frame)
 {
 	return BRICK_UNLIKELY(plain.frame != NULL) && plain.frame <= (const char *)frame;
 }

@@ -6,6 +6,7 @@
  * are made from the rows of src/attach/rules/ggml_symbols.h; of nested ones with the same phase the
  * outermost is the brick.
  */
+#include <stdbool.h>
 #include "attach/ggml/ggml_hooks.h"
 #include "attach/ggml/method.h"
 #include "attach/ggml/steps/batch.h"
@@ -58,7 +59,7 @@ GGML_SYMBOLS(HOOK)
 
 /* An encoder takes prompts in, whatever of it is wanted. */
 static struct phase_tokens tokens_of(
-	const struct batch_head *batch, const void *context, const void *code, int may_decode)
+	const struct batch_head *batch, const void *context, const void *code, bool may_decode)
 {
 	struct phase_tokens t = {.batch = batch, .context = context};
 
@@ -78,7 +79,7 @@ struct evaluation {
 };
 
 static void begin(struct evaluation *v, enum ggml_symbol_id symbol, const void *code,
-	int may_decode, const void *context, const struct batch_head *batch)
+	bool may_decode, const void *context, const struct batch_head *batch)
 {
 	v->tokens = tokens_of(batch, context, code, may_decode);
 	plain_step_before(v->frame);
@@ -94,7 +95,7 @@ static void end(struct evaluation *v, int32_t status)
 }
 
 static word_pair evaluate(enum ggml_symbol_id symbol, const void *caller, const void *frame,
-	int may_decode, word context, word batch)
+	bool may_decode, word context, word batch)
 {
 	words_fn function = (words_fn)resolve(symbol, caller);
 	struct evaluation v = {.frame = frame};
@@ -133,7 +134,7 @@ struct batch_value {
 typedef int32_t (*batch_fn)(void *context, struct batch_value batch);
 
 static int32_t evaluate_value(enum ggml_symbol_id symbol, const void *caller, const void *frame,
-	int may_decode, void *context, const struct batch_value *batch)
+	bool may_decode, void *context, const struct batch_value *batch)
 {
 	batch_fn function = (batch_fn)resolve(symbol, caller);
 	struct evaluation v = {.frame = frame};

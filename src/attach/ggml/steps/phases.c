@@ -6,6 +6,7 @@
 #include "attach/ggml/steps/phases.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 #include "attach/common/notes_once.h"
 #include "attach/ggml/devices/device_nodes.h"
@@ -211,7 +212,7 @@ void phase_end(struct phase_scope *scope)
 		node_cost_timed(&node_thread.hook_cost, scope->hook_ticks + (brick__now() - now));
 }
 
-int phase_in_step(const void *frame)
+bool phase_in_step(const void *frame)
 {
 	close_left_behind(&phase_thread, frame);
 	return phase_thread.steps != 0;
@@ -222,7 +223,7 @@ void phase_mute(int muted)
 	phase_thread.muted = (uint32_t)muted;
 }
 
-int phase_is_muted(void)
+bool phase_is_muted(void)
 {
 	return phase_thread.muted != 0;
 }

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "brick/probe.h"
 
@@ -67,10 +68,10 @@ void phase_end(struct phase_scope *scope);
 
 /* While muted, phases on this thread are not recorded: they belong to a node timed whole. */
 void phase_mute(int muted);
-int phase_is_muted(void);
+bool phase_is_muted(void);
 
 /* Is a step open on this thread? */
-int phase_in_step(const void *frame);
+bool phase_in_step(const void *frame);
 
 /* In the child of a fork: what was open here was the parent's. */
 void phase_forget(void);

@@ -13,6 +13,7 @@
 #include "attach/ggml/steps/whisper.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include "attach/ggml/nodes/node_text.h"
@@ -52,11 +53,11 @@ struct reader {
 	int count;
 	const char *side; /* "encoder", "decoder" */
 	char prefix[24];  /* of names in this segment */
-	int has_softmax;  /* it was seen in this segment */
+	bool has_softmax; /* it was seen in this segment */
 	const struct segment_kind *kind;
 };
 
-static int is(const struct reader *r, const void *tensor, const char *operation)
+static bool is(const struct reader *r, const void *tensor, const char *operation)
 {
 	return tensor && !strcmp(r->e->op_desc(tensor), operation);
 }
@@ -67,12 +68,12 @@ static const void *source(const struct reader *r, const void *node, uint32_t i)
 }
 
 /* Of the model: nobody computes it, and it views nothing. */
-static int is_weight(const struct reader *r, const void *tensor)
+static bool is_weight(const struct reader *r, const void *tensor)
 {
 	return is(r, tensor, "NONE") && !tensor_view_source(&r->e->layout, tensor);
 }
 
-static int is_weight_product(const struct reader *r, const void *node)
+static bool is_weight_product(const struct reader *r, const void *node)
 {
 	const void *weight = source(r, node, 0), *with = source(r, node, 1);
 
@@ -86,12 +87,12 @@ static void give(const struct reader *r, const void *tensor, const char *name, c
 {
 	char text[GIVEN_NAME_BYTES];
 
-	snprintf(text, sizeof text, "%s%s%s", r->prefix, name, suffix);
+	snprintf(text, sizeof(text), "%s%s%s", r->prefix, name, suffix);
 	given_name_set(tensor, r->e->get_name(tensor), text);
 }
 
 /* The part of a tensor's given name behind the prefix; 0: it has none of this segment. */
-static int role_of(const struct reader *r, const void *tensor, char *role)
+static bool role_of(const struct reader *r, const void *tensor, char *role)
 {
 	size_t n = strlen(r->prefix);
 
@@ -147,7 +148,7 @@ static void name_with_vector(
 	char role[ROLE_BYTES];
 
 	if (!role_of(r, of, role))
-		snprintf(role, sizeof role, "node");
+		snprintf(role, sizeof(role), "node");
 	give(r, vector, role, is(r, node, "MUL") ? ".weight" : ".bias");
 	give(r, node, role, "");
 }
@@ -170,7 +171,8 @@ static void name_attention(struct reader *r, const void *node)
 						     : ".flash";
 
 	r->has_softmax |= is(r, node, "SOFT_MAX");
-	snprintf(role, sizeof role, "%s%s", r->kind->attention ? r->kind->attention : "node", step);
+	snprintf(
+		role, sizeof(role), "%s%s", r->kind->attention ? r->kind->attention : "node", step);
 	give(r, node, role, "");
 }
 
@@ -179,12 +181,12 @@ static void name_passed_on(const struct reader *r, const void *node)
 {
 	char role[ROLE_BYTES];
 	const void *to = source(r, node, 1);
-	int is_cache = is(r, node, "CPY") && is(r, to, "VIEW");
+	bool is_cache = is(r, node, "CPY") && is(r, to, "VIEW");
 
 	if (is(r, source(r, node, 0), "NONE"))
 		return; /* a mask, for all blocks */
 	if (!role_of(r, source(r, node, 0), role))
-		snprintf(role, sizeof role, "node");
+		snprintf(role, sizeof(role), "node");
 	give(r, node, role, is_cache ? ".cache" : "");
 }
 
@@ -214,7 +216,7 @@ static void name_segment(
 {
 	r->kind = kind;
 	r->has_softmax = 0;
-	snprintf(r->prefix, sizeof r->prefix, "%s.blocks.%d.", r->side, layer);
+	snprintf(r->prefix, sizeof(r->prefix), "%s.blocks.%d.", r->side, layer);
 	name_products(r, begin, end);
 	name_range(r, begin, end);
 }
@@ -225,7 +227,7 @@ static void name_end(struct reader *r, int begin)
 	static const struct segment_kind end = {"ln", {"token_embedding"}, NULL};
 
 	r->kind = &end;
-	snprintf(r->prefix, sizeof r->prefix, "%s.", r->side);
+	snprintf(r->prefix, sizeof(r->prefix), "%s.", r->side);
 	name_products(r, begin, r->count);
 	name_range(r, begin, r->count);
 }
@@ -249,7 +251,7 @@ static int count_norms(const struct reader *r)
 /* Rows of a table: of tokens, or of places. */
 static void name_rows(const struct reader *r, const void *node)
 {
-	int is_place = !strcmp(r->e->get_name(source(r, node, 1)), "position");
+	bool is_place = !strcmp(r->e->get_name(source(r, node, 1)), "position");
 
 	give(r, source(r, node, 0), is_place ? "positional_embedding" : "token_embedding.weight",
 		"");
@@ -258,7 +260,7 @@ static void name_rows(const struct reader *r, const void *node)
 /* What precedes the first block. */
 static void name_begin(struct reader *r, int end)
 {
-	snprintf(r->prefix, sizeof r->prefix, "%s.", r->side);
+	snprintf(r->prefix, sizeof(r->prefix), "%s.", r->side);
 	for (int i = 0; i < end; i++) {
 		const void *node = r->nodes[i];
 		if (is(r, node, "GET_ROWS"))
@@ -299,11 +301,11 @@ static void name_cross(struct reader *r)
 		return;
 	r->kind = &cross;
 	for (int i = 0; i < n; i++) {
-		snprintf(r->prefix, sizeof r->prefix, "decoder.blocks.%d.", i / 2);
+		snprintf(r->prefix, sizeof(r->prefix), "decoder.blocks.%d.", i / 2);
 		name_product(r, products[i], i % 2 ? "cross_attn.value" : "cross_attn.key");
 	}
 	for (int layer = 0; layer < n / 2; layer++) {
-		snprintf(r->prefix, sizeof r->prefix, "decoder.blocks.%d.", layer);
+		snprintf(r->prefix, sizeof(r->prefix), "decoder.blocks.%d.", layer);
 		for (int i = 0; i < r->count; i++) {
 			char role[ROLE_BYTES];
 			if (role_of(r, source(r, r->nodes[i], 0), role))
@@ -314,7 +316,7 @@ static void name_cross(struct reader *r)
 
 static void name_conv(struct reader *r)
 {
-	snprintf(r->prefix, sizeof r->prefix, "encoder.");
+	snprintf(r->prefix, sizeof(r->prefix), "encoder.");
 	for (int i = 0; i < r->count; i++)
 		give(r, r->nodes[i], "conv", "");
 }
@@ -366,7 +368,7 @@ static uint64_t hash_node(const struct reader *r, const void *node, uint64_t has
 {
 	uint64_t name[2];
 
-	memcpy(name, tensor_field(node, r->e->layout.name), sizeof name);
+	memcpy(name, tensor_field(node, r->e->layout.name), sizeof(name));
 	hash = hash_add(hash, (uint64_t)(uintptr_t)node);
 	hash = hash_add(hash, (uint64_t)(uintptr_t)source(r, node, 0));
 	hash = hash_add(hash, (uint32_t)tensor_int32(node, r->e->layout.op));
@@ -374,7 +376,7 @@ static uint64_t hash_node(const struct reader *r, const void *node, uint64_t has
 }
 
 /* The same tensors as the last time: they have their names. */
-static int is_named(const struct reader *r, enum whisper_part part)
+static bool is_named(const struct reader *r, enum whisper_part part)
 {
 	static uint64_t last[WHISPER_PARTS];
 	uint64_t hash = (uint64_t)r->count;
@@ -385,14 +387,14 @@ static int is_named(const struct reader *r, enum whisper_part part)
 }
 
 /* 0: this engine does not show its graphs. */
-static int open_graph(struct reader *r, const struct engine *e, const void *graph)
+static bool open_graph(struct reader *r, const struct engine *e, const void *graph)
 {
 	*r = (struct reader){.e = e};
 	if (!e || !e->layout_known || !e->graph_nodes || !e->graph_node_count || !e->op_desc ||
 		!e->get_name)
-		return 0;
-	r->count = e->graph_node_count((void *)(uintptr_t)graph);
-	r->nodes = e->graph_nodes((void *)(uintptr_t)graph);
+		return false;
+	r->count = e->graph_node_count(graph);
+	r->nodes = e->graph_nodes(graph);
 	return r->count > 0 && r->nodes;
 }
 
@@ -403,7 +405,7 @@ static __thread struct {
 	const void *graph;
 	enum whisper_part part;
 	struct phase_scope step;
-	int is_open;
+	bool is_open;
 	int32_t candidates; /* in the step before; 0: it was no decoder's */
 } turn __attribute__((tls_model("initial-exec")));
 
@@ -418,35 +420,35 @@ void whisper_scheduler_made(const void *scheduler)
 	__atomic_store_n(&fresh[at], scheduler, __ATOMIC_RELAXED);
 }
 
-static int was_fresh(const void *scheduler)
+static bool was_fresh(const void *scheduler)
 {
 	for (int i = 0; i < FRESH; i++) {
 		const void *known = scheduler;
 		if (__atomic_compare_exchange_n(
 			    &fresh[i], &known, NULL, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-			return 1;
+			return true;
 	}
-	return 0;
+	return false;
 }
 
 /* The library's own function, of its own object. */
-static int has_whisper(const void *caller)
+static bool has_whisper(const void *caller)
 {
 	struct loaded_object object;
 
 	if (!resolve_object((uintptr_t)caller, &object))
-		return 0;
+		return false;
 	uintptr_t found = (uintptr_t)resolve_from(&object, "whisper_init_state", 0);
 	return found - object.low < object.bytes;
 }
 
 /* Where graphs get their memory is a handful of places in a program. */
-static int is_whisper(const void *caller)
+static bool is_whisper(const void *caller)
 {
 	static struct {
 		const void *caller;
 		uint32_t generation;
-		int is_whisper;
+		bool is_whisper;
 	} known[CALLERS];
 	static uint32_t next;
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -467,7 +469,7 @@ static int is_whisper(const void *caller)
 	return is;
 }
 
-static int is_prompt(int32_t tokens)
+static bool is_prompt(int32_t tokens)
 {
 	return !turn.candidates || tokens > MAX_CANDIDATES || tokens > turn.candidates;
 }
