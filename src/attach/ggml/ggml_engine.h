@@ -11,7 +11,7 @@
 #include "attach/ggml/layout.h"
 #include "attach/ggml/resolve.h"
 
-/* Begins so in all versions seen; ours is only ever read through a pointer. */
+/* All versions seen begin like this; it is only read through a pointer. */
 struct compute_params {
 	int ith, nth;
 };
@@ -21,12 +21,12 @@ typedef void (*fused_forward_fn)(const struct compute_params *params, void *norm
 typedef void (*barrier_fn)(void *pool);
 typedef _Bool (*is_empty_fn)(const void *tensor);
 
-/* Some nodes of a graph as a graph, returned by value: longer here than in any engine. */
+/* What ggml_graph_view() returns by value: a part of a graph. Longer here than in any engine. */
 struct graph_view {
 	uint64_t words[128];
 };
 
-/* The barrier that every graph has ended at so far; written by the threads that see the ends. */
+/* The barrier at which every graph has ended so far. Threads that see a graph end write it. */
 struct barrier_profile {
 	uintptr_t barrier; /* where it is called from; 0: no graph has ended yet */
 	uint32_t agreed;   /* graphs after the first that ended there too */
@@ -76,7 +76,7 @@ struct engine {
 	uint8_t *operation_class; /* [OPERATION_CLASSES] */
 };
 
-/* Where the fields are by which a node is told from another one at its address. */
+/* Offsets of the fields that tell a node from another one at its address. */
 struct shape_offsets {
 	uint16_t ne, op, type;
 	uint16_t source; /* 0: the layout is not known */
@@ -98,7 +98,7 @@ static inline struct shape_offsets engine_shape_offsets(const struct engine *e)
 /* The engine that code at this address belongs to; NULL when out of memory or in no object. */
 const struct engine *engine_at(uintptr_t address);
 
-/* The same for an operation that is met for the first time. */
+/* As engine_operation(), for an operation that is met for the first time. */
 enum operation_class engine_operation_new(const struct engine *engine, const void *node);
 
 /* Class of a node's operation; needs a known layout. */

@@ -10,7 +10,7 @@
 struct attach_shared attach_shared = {
 	.resolve_generation = 1, .graph_generation = 1, .graph_serial = 1};
 
-uint32_t brick__counter_used; /* node_thread.c sets it before any time is taken */
+uint32_t brick__counter_used; /* node_ready.c sets it before any time is taken */
 
 uint64_t brick__monotonic_slow(void)
 {

@@ -160,7 +160,7 @@ void notes_library(const char *key, uintptr_t address)
 		note_once(key, "%s", object.path[0] ? object.path : "the program itself");
 }
 
-/* Nodes that are never executed: views and the like; *hollow: and others that have no elements. */
+/* Counts nodes that are never executed (views and the like); *hollow: others without elements. */
 static int count_empty(const struct engine *e, const void *graph, int nodes, int *hollow)
 {
 	int empty = 0;

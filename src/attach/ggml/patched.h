@@ -15,8 +15,9 @@
 #include "attach/rules/ggml_symbols.h"
 
 /*
- * Of a patched function that has just led to a hook, what is behind it; the hook takes it first of
- * all (resolve.h). Who called does not tell: a function may jump to it that was called by us.
+ * When a patched function leads to a hook, this holds what is behind that function; the hook takes
+ * it first of all (resolve.h). The caller's address would not tell: a function that we called may
+ * have jumped there.
  */
 extern __thread void *patched_told __attribute__((tls_model("initial-exec")));
 
@@ -29,21 +30,21 @@ void patched_look(const struct patch_wish *wishes);
 /* Objects were unloaded: forget those that are gone. */
 void patched_forget(void);
 
-/* A function of an object that we have patched something in, by its name; NULL: not there. */
+/* A function by its name, in an object of which we have patched something. NULL: not there. */
 void *patched_function(const struct loaded_object *object, const char *name);
 
-/* What behaves as a function did before it was patched: the function itself if it was not. */
+/* The code that behaves as the function did before it was patched, or the function itself. */
 void *patched_inner(void *function);
 
-/* The patched function that an inner one behaves as; any other address as it is. */
+/* The opposite: the patched function for its inner code; any other address unchanged. */
 uintptr_t patched_home(uintptr_t inner);
 
 /* Is there a patched function of that symbol? */
 bool patched_has(enum ggml_symbol_id symbol);
 
 /*
- * Take the jumps of the hot path away, or put them back, where nobody else can be in them: `alone`.
- * -EBUSY: there are some, and others can.
+ * Put the jumps of the hot path back (on), or take them away. alone: no other thread runs, so that
+ * nobody can be inside of one. -EBUSY: there are jumps, and other threads may run.
  */
 int patched_switch(int on, int alone);
 

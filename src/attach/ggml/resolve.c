@@ -74,9 +74,9 @@ static void *look_up(void *handle, const char *name)
 }
 
 /*
- * A definition that is not ours; of a symbol that we hook, one that stands behind ours: what
- * everybody finds first is in front of it, another interposer that has called us and must not be
- * called back.
+ * A definition that is not ours. If we hook the symbol, it must stand behind our hook: the
+ * definition that everybody finds first is in front, another interposer that has called us and must
+ * not be called back.
  */
 static void *look_in(void *handle, const char *name, int hooked)
 {
@@ -171,8 +171,8 @@ static struct resolve_way *former_way(
 }
 
 /*
- * Under the lock. The first ones, which most processes have no more of, lie one behind the other in
- * the order in which a step uses them: between two steps they leave the caches.
+ * Under the lock. Between two steps ways leave the caches, so the first ones, and most processes
+ * have no more, lie one behind the other in the order in which a step uses them.
  */
 static struct resolve_way *new_way(void)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding the function that a hook stands in front of. The right one is the one that the caller
- * would have reached without us, and libraries that were loaded RTLD_LOCAL are out of reach of
- * RTLD_NEXT, so it is looked up from the object that the call came from. Several copies of an
- * engine may live in one process, be unloaded, and be replaced by others at the same address:
- * whatever is found is good for calls from one range of addresses in one generation. Any thread.
+ * Finding the function that a hook stands in front of: the one that the caller would have reached
+ * without us. RTLD_NEXT does not find libraries that were loaded RTLD_LOCAL, so it is looked up
+ * from the object that the call came from. Several copies of an engine may live in one process, be
+ * unloaded, and be replaced by others at the same address: whatever is found is good for calls from
+ * one range of addresses in one generation. Any thread.
  */
 #pragma once
 
@@ -56,12 +56,12 @@ static inline void *resolve(enum ggml_symbol_id symbol, const void *return_addre
 	return resolve_slow(symbol, caller);
 }
 
-/* The object that an address lies in, or the function that it is an inner address of; 0: none. */
+/* The object that an address lies in; for inner code, that of the patched function. 0: none. */
 bool resolve_object(uintptr_t address, struct loaded_object *object);
 
 /*
- * A symbol as code in that object would see it, leaving our own definitions out, and what stands in
- * front of them if it is hooked. NULL: not there.
+ * The definition of a symbol that code in that object would reach without us. hooked: other
+ * interposers that stand in front of our hook are left out, too. NULL: not there.
  */
 void *resolve_from(const struct loaded_object *object, const char *name, int hooked);
 

@@ -99,7 +99,7 @@ static void enter(struct device_graph *d, uint32_t index)
 	brick_launch_owner_set(owner);
 }
 
-/* From the one that the caller asked about last on, or the first; count: it is not there. */
+/* Searches from the node that the caller asked about last. The graph's count: not found. */
 static uint32_t find(const struct device_graph *d, const void *node, uintptr_t caller)
 {
 	const struct known_graph *g = d->graph;
@@ -111,7 +111,7 @@ static uint32_t find(const struct device_graph *d, const void *node, uintptr_t c
 	return g->count && g->nodes[0].node == node ? 0 : g->count;
 }
 
-/* Has another caller than the walker walked from the first node on, alone? */
+/* Has a caller other than the walker walked on from the first node, alone? */
 static bool overtakes(struct device_graph *d, uintptr_t caller, uint32_t index)
 {
 	if (!index) {
@@ -134,7 +134,7 @@ static bool set_walker(struct device_graph *d, uintptr_t caller)
 	return true;
 }
 
-/* Who begins when the walker has been through all of them goes the round that launches. */
+/* A place that begins when the walker is through makes the round that launches. */
 static bool begins_anew(const struct device_graph *d, uint32_t index)
 {
 	return !index && (!d->walker || d->at + 1 == d->graph->count);

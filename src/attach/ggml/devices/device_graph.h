@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which node of a graph the calling thread gives to a device. The backends of devices ask
- * ggml_is_empty() about each node, in order, just before they record or launch its kernels; nodes
- * that are fused into the one before are passed over. Until the next question what is launched
- * belongs to that node, and the host's time is that of recording commands. Owner thread.
+ * ggml_is_empty() about each node, in order, just before they record or launch its kernels; they
+ * pass over nodes that are fused into the one before. Until the next question, everything that is
+ * launched belongs to that node, and the host's time is spent on recording commands. Owner thread.
  */
 #pragma once
 

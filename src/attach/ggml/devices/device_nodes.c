@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owners of what devices are given (device_nodes.h), by site; and the names of fused operations. */
+/* Owners of what devices are given (device_nodes.h), by site, and names of fused operations. */
 #include "attach/ggml/devices/device_nodes.h"
 
 #include <errno.h>
@@ -136,8 +136,7 @@ static uint64_t handed(
 	return bytes;
 }
 
-/* Both stay 0 where one of the nodes has no counts, or counts that are the most that they can be.
- */
+/* Both stay 0 if the counts of one of the nodes are not known exactly. */
 static void count_work(struct brick_launch_owner *owner, const struct known_graph *g,
 	uint32_t index, uint32_t after)
 {

@@ -20,12 +20,12 @@ struct device_node {
 int device_nodes_ready(struct known_graph *graph);
 
 /*
- * The backend took nodes [index, after) in one. Their work is that of all of them, less what one of
- * them hands to another: that does not go through memory.
+ * The backend took nodes [index, after) at once. Their work is the sum of theirs, less what one
+ * hands to another, as that does not go through memory.
  */
 void device_nodes_taken(struct known_graph *graph, uint32_t index, uint32_t after);
 
-/* Whose work it is what is launched while this phase is innermost, for ever; NULL: no memory. */
+/* The owner of what is launched while this phase is innermost; kept for ever. NULL: no memory. */
 const struct brick_launch_owner *device_phase_owner(uint16_t brick);
 
 extern pthread_mutex_t device_nodes_mutex; /* held over forks */

@@ -78,7 +78,7 @@ static void read_sources(struct reader *r, struct repetition_node *n, const void
 	}
 }
 
-/* Not by the program: numbered by the engine, or called after what it was made of. */
+/* Has the program given no name? Then the engine has numbered it, or called it after its source. */
 static bool is_nameless(const struct engine *e, const void *node)
 {
 	const char *name = e->get_name(node);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Layers of graphs whose nodes have no names: by repetition (repetition.h). Where the weights have
- * names that say a layer, as those of a file have, blocks are called by these, if each block has
- * one and no other has it. Any thread.
+ * Layers of graphs whose nodes have no names: by repetition (repetition.h). If weights have names
+ * that say a layer, as those from a file do, blocks are numbered by these, provided that each block
+ * has one number and no two have the same. Any thread.
  */
 #pragma once
 

@@ -128,14 +128,20 @@ static uint64_t shown_details(const struct shown_graph *shown, const struct unse
 	return hash;
 }
 
-enum { SEEN, LOOKED_AT }; /* shapes of what is read: where its reader is compared, or before */
+enum {
+	SEEN,
+	LOOKED_AT
+}; /* when the shape of what is read is compared: with its reader, or before */
 
 struct implied {
 	int64_t ne[TENSOR_DIMS];
 	const void *by; /* and the shape of this; NULL: of none */
 };
 
-/* What shape that source has by the reader's own, as the engine asserts. 0: it may have others. */
+/*
+ * The only shape that this source can have, given its reader's, as the engine asserts. 0: it may
+ * have others.
+ */
 static bool imply(struct implied *to, const struct engine *e, const void *reader, uint32_t index)
 {
 	const char *operation = e->op_desc(reader);
@@ -177,7 +183,7 @@ static int note_read(
 	return failed;
 }
 
-/* What those that are executed read. Non-zero: no memory. */
+/* Collects what executed nodes read. Non-zero: no memory. */
 static int find_read(const struct shown_graph *s, struct hashmap *read)
 {
 	int failed = 0;
@@ -191,7 +197,7 @@ static int find_read(const struct shown_graph *s, struct hashmap *read)
 	return failed;
 }
 
-/* Views that are read; and conversions, whose type no hook sees. */
+/* Adds views that are read, and conversions, whose type no hook sees. */
 static void add_unseen(
 	struct unseen_nodes *o, const struct shown_graph *s, const struct hashmap *read)
 {
@@ -248,9 +254,10 @@ static struct known_node *append(
 }
 
 /*
- * All nodes, those without work too, which some engines execute like others; a pair that will be
- * fused stands before its two. What is expected to be executed is linked and looked up: here, in
- * one go and with warm caches, that costs a fraction of what it would between the nodes.
+ * Reads all nodes, also those without work, which some engines execute like others. A pair that
+ * will be fused stands before its two nodes. Nodes that will be executed are linked, and their
+ * sites looked up: here, in one go and with warm caches, that costs a fraction of what it would
+ * cost between the nodes.
  */
 static void read_nodes(struct known_graph *g, const struct shown_graph *s, const int16_t *layers)
 {
@@ -380,7 +387,7 @@ static bool has_same_outline(
 	       g->unseen && g->details == shown_details(s, g->unseen);
 }
 
-/* NULL: none of them looks like it, or more than one may be it. */
+/* By outline and details. NULL: no known graph has these, or several do. */
 static struct known_graph *take_quickly(const struct shown_graph *s, uint32_t generation)
 {
 	uint64_t outline = shown_outline(s);
@@ -406,7 +413,7 @@ static bool refute(struct known_graph *g)
 	return g->is_matched_quickly;
 }
 
-/* Under the lock: a new one, which others may look like. */
+/* Under the lock: a new graph; others may have the same outline and details. */
 static void add(struct known_graph *g)
 {
 	for (struct known_graph *other = graphs; other; other = other->next)
@@ -419,7 +426,7 @@ static void add(struct known_graph *g)
 
 static struct known_graph *look_up(const struct shown_graph *s, uint32_t generation)
 {
-	/* Without the layout nothing shows that it is the same but that nothing was built since. */
+	/* Without the layout it is only known to be the same while no graph is built. */
 	uint64_t signature = s->engine->layout_known
 				     ? shown_signature(s)
 				     : hash_add(generation, (uint64_t)(uintptr_t)s->graph);

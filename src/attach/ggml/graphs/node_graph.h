@@ -17,7 +17,7 @@ void node_graph_enter(struct node_thread *t, const void *node, int threads, uint
  */
 void node_graph_hold(struct node_thread *t, const void *graph, int reads_masks);
 
-/* The barrier that was taken for the last of all graphs was followed by another node. */
+/* Another node followed the barrier that was believed to end every graph. */
 void node_final_refuted(struct node_thread *t);
 
 /* A graph on the calling thread; graphs may nest (operations of the program's own). */

@@ -72,8 +72,8 @@ static bool is_work(struct node_thread *t, const void *tensor)
 }
 
 /*
- * A prime, so that it does not keep in time with the graph. Not where the program asks for nodes
- * itself: what it has split is no cost of ours, and nobody could tell how much that is.
+ * Every 31st, a prime, so that it does not keep in time with the graph. Not where the program asks
+ * for nodes itself: its splits cost us nothing, and cannot be told from ours.
  */
 static bool is_split(struct scheduler *s)
 {

@@ -4,22 +4,22 @@
  * every node of every graph on every thread.
  *
  *  1. Before a graph's first node, node_graph.c has looked the graph up (known_graphs.c), so that
- *     the site of each of its nodes is known. The first hook that a thread meets in an engine finds
- *     out where the hooks lead on to (node_thread.c).
- *  2. ggml_cpu_extra_compute_forward() is called where a node begins, or the hook of the fused pair
- *     RMS_NORM and MUL. There the node before it ends, too. What is known of the thread and of its
- *     node is in struct node_thread (node_thread.h).
+ *     the site of each of its nodes is known. The first hook that a thread meets in an engine
+ *     finds out where the hooks lead on to (node_ready.c).
+ *  2. ggml_cpu_extra_compute_forward() is called where a node begins, or the hook of the fused
+ *     pair RMS_NORM and MUL. There the node before it ends, too. struct node_thread holds what is
+ *     known of the thread and of its node (node_thread.h).
  *     - A graph on one thread, whose nodes come as expected, is a run (node_run.h): the hook
- * compares one word, reads the clock twice and keeps 8 bytes.
- *     - Everything else goes through begin() below: it finds the site and opens the node.
- *  3. ggml_barrier() is called where the threads of a team meet. Entering it ends the work, and
- * what follows is waiting. Only the next beginning, or the end of the graph, tells which barrier
- * was the node's last; those before it were waits inside of the node. A thread that is alone waits
- *     for nobody, so its nodes end where the next hook is entered.
+ *       compares one word, reads the clock twice and keeps 8 bytes.
+ *     - Everything else goes through begin() below, which finds the site and opens the node.
+ *  3. ggml_barrier() is called where the threads of a team meet. Entering it ends the work; what
+ *     follows is waiting. Only the next beginning, or the end of the graph, tells which barrier
+ *     was the node's last; those before it were waits inside of the node. A thread that is alone
+ *     waits for nobody, so its nodes end where the next hook is entered.
  *  4. A node that is over is kept as an event of 32 bytes (node_thread.h).
  *  5. At the end of the graph, or before anything else is recorded on the thread, runs and events
- *     become samples, with the work that masks let through (masks.c). A hundred samples in a row
- * are far cheaper than a hundred at a time.
+ *     become samples, with the work that masks let through (masks.c). Recording a hundred samples
+ *     in a row is far cheaper than each by itself between two nodes.
  *
  * A node's time begins as late as the hook can manage, after its site has been found and the node
  * before it has been put away. The engine's weights have pushed the hooks out of the caches when
@@ -159,7 +159,7 @@ static HOT APART void wait_in(uintptr_t caller, void *pool)
 		t->hook_left = node_cost_draw(&t->hook_cost);
 		node_cost_timed(&t->hook_cost, entered);
 	}
-	/* Who has called for the graph records it on its return, all others here. */
+	/* The thread that called for the graph records when it returns, all others here. */
 	if (BRICK_UNLIKELY(caller == t->final_barrier && !t->in_graph))
 		node_flush();
 }
@@ -179,7 +179,7 @@ static HOT APART void other_barrier(uintptr_t caller, void *pool)
 	t->barrier(pool);
 }
 
-/* Alone there is nobody to wait for: no more than to lead on costs as little as it can. */
+/* A thread that is alone waits for nobody, so this only leads on, at the least cost. */
 static ALWAYS_INLINE void barrier(void *pool, uintptr_t caller)
 {
 	const struct node_thread *t = &node_thread;

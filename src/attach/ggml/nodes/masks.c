@@ -64,8 +64,8 @@ static bool is_operation(const struct engine *e, const void *tensor, const char 
 }
 
 /*
- * Where the mask's values are before the graph is computed: what the graph itself converts is read
- * from where that is converted from. NULL: nowhere.
+ * Where the mask's values are before the graph is computed. If the graph converts the mask, they
+ * are where it converts from. NULL: nowhere.
  */
 static const void *input_of(
 	const struct engine *e, const struct known_node *nodes, uint32_t count, const void *mask)

@@ -46,7 +46,9 @@ static struct node_plan *allocate(const struct known_graph *g)
 	return NULL;
 }
 
-/* Whether it stands for two; negative: it has not the shape any more that its site is of. */
+/*
+ * 1: the node stands for a fused pair; -1: it no longer has the shape that its site was made for.
+ */
 static int is_pair(const struct shape_offsets *at, const struct known_node *k)
 {
 	if (k->shape == node_shape(at, k->node, 0))
@@ -54,7 +56,7 @@ static int is_pair(const struct shape_offsets *at, const struct known_node *k)
 	return k->shape == node_shape(at, k->node, 1) ? 1 : -1;
 }
 
-/* A link that leads back ends it: whatever comes then is none of the plan. */
+/* A link that leads back ends the plan. */
 static void follow(struct node_plan *p, const struct known_graph *g)
 {
 	const struct shape_offsets offsets = engine_shape_offsets(g->engine);
@@ -221,7 +223,7 @@ static uint64_t record(struct node_thread *t, uint32_t count)
 	return brick__series_record(t->plan->series, &run);
 }
 
-/* It takes too long for an event. */
+/* The last node took too long for an event. */
 static void record_last(struct node_thread *t, uint64_t end)
 {
 	t->begin = last_begin(t);

@@ -52,7 +52,7 @@ struct node_hash {
 };
 struct node_hash node_text_hash(const struct node_text *text);
 
-/* Its shapes; text->has_shapes. The operation is the text's. */
+/* Its shapes, if text->has_shapes. The operation points into the text. */
 void node_text_fill(
 	const struct node_text *text, const struct engine *engine, struct work_node *node);
 

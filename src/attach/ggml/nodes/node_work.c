@@ -118,8 +118,9 @@ static void outer_product(const struct work_node *node, struct accumulator *t)
 }
 
 /*
- * Of the weights of all experts, which are source[which], those that ids choose: experts used x
- * tokens. One token's are different ones; several may share some, and which is in no shape.
+ * Of the experts' weights, which are all in source[which], only those that ids choose are read; ids
+ * is experts used x tokens. One token chooses different experts. Several tokens may share some,
+ * which no shape shows.
  */
 static void only_chosen(const struct work_node *node, struct accumulator *t, int which,
 	int64_t experts, struct count each)
@@ -250,7 +251,7 @@ static void convolution(const struct work_node *node, struct accumulator *t)
 	count_all(node, t, double_of(times(elements_of(&node->out), reach.value)));
 }
 
-/* As many rows are read from a as come out; the type they are read in is a's. */
+/* As many rows are read from a, in its type, as come out. */
 static void gather(const struct work_node *node, struct accumulator *t)
 {
 	const struct work_tensor *a = &node->source[0], *ids = &node->source[1];

@@ -78,7 +78,7 @@ struct work_masked {
 	uint64_t fixed_bytes;	/* whatever is seen */
 };
 
-/* 1: the node has a mask that it skips by. 0: it has none, or not one as is known here. */
+/* True if the node skips work by its mask, and the mask has a form that is known here. */
 bool work_mask_of(struct work_masked *masked, const struct work_node *node);
 
 /*
@@ -88,7 +88,7 @@ bool work_mask_of(struct work_masked *masked, const struct work_node *node);
 int work_seen(const struct work_masked *masked, uint64_t pairs, uint64_t columns,
 	struct work_counts *counts);
 
-/* 1 for operations that are never executed (views and the like). */
+/* True for operations that are never executed (views and the like). */
 bool work_is_empty(const char *operation);
 
 /*

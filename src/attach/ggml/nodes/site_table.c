@@ -88,7 +88,7 @@ static int brick_of(const struct rules_verdict *verdict)
 	return brick_register(verdict->brick, category < 0 ? BRICK_CATEGORY_OTHER : category);
 }
 
-/* The operation's own name; a table that is full leaves what is no rule's to one brick. */
+/* A brick of the operation's own name; GraphCompute if the table of bricks is full. */
 static int brick_of_operation(const char *operation)
 {
 	int brick =

@@ -52,8 +52,8 @@ static bool is_output(const struct sequence *s, const struct batch_head *batch)
 }
 
 /*
- * How many of its outputs belong to the prompt that the sequence is known to have: of drafts that
- * are checked together with its last token that token alone.
+ * How many of the sequence's outputs belong to the prompt that it is known to have. If drafts are
+ * checked together with the prompt's last token, only that token does.
  */
 static uint32_t of_prompt(const struct sequence *s, const struct sequence_past *past)
 {
@@ -95,7 +95,10 @@ static int32_t behind(int64_t position)
 	return position < INT32_MAX ? (int32_t)position + 1 : INT32_MAX;
 }
 
-/* Those that were taken out, so that the sequence goes on before its end; not if more was. */
+/*
+ * How many drafts were taken out, as the sequence goes on before its end; 0 if more than drafts
+ * were.
+ */
 static uint32_t refuted_behind(const struct sequence_past *past, int32_t goes_on)
 {
 	int64_t back = (int64_t)past->end - goes_on;

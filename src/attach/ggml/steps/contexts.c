@@ -103,7 +103,10 @@ static bool is_whole(const struct vocabulary *v)
 	       v->last_position;
 }
 
-/* What BOS and EOS there are, but for BOS alone, which may be meant; token 0 without either. */
+/*
+ * BOS and EOS, as far as the vocabulary has them; token 0 if it has neither; none if it has only
+ * BOS, which may be a real batch.
+ */
 static struct special ask(const void *context, const void *code)
 {
 	const struct vocabulary *v = vocabulary_of(code);

@@ -54,7 +54,7 @@ static bool is_due(void)
 		return false;
 	uint32_t next = __atomic_load_n(&seed, __ATOMIC_RELAXED) * 1664525u + 1013904223u;
 	__atomic_store_n(&seed, next, __ATOMIC_RELAXED);
-	/* of 5 the third to the seventh from here: no two have a common neighbour */
+	/* with one in 5, the third to the seventh from here: no two share a neighbour */
 	__atomic_store_n(&left, (one_in + 1) / 2 + (next >> 16) % one_in, __ATOMIC_RELAXED);
 	return true;
 }

@@ -493,8 +493,7 @@ static void begin_decoder(int32_t tokens, const void *code, const void *frame)
 	turn.candidates = prompt ? MAX_CANDIDATES : tokens;
 }
 
-/* What that takes is Brick's own time; within the step, as all that follows one is counted to it.
- */
+/* Naming is Brick's own time. It lies within the step, as all that follows a step counts to it. */
 static void name_graph(struct reader *r)
 {
 	uint64_t begin = brick__now();
