@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include "attach/rules/ggml_symbols.h"
 #include "base/array.h"
-#include "record/inject/target_program.h"
+#include "record/inject/inject.h"
 
 struct program_files {
 	ARRAY(char *) paths; /* the program's own first */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include "record/backlog.h"
+#include "record/encoder.h"
 #include "tests/unit/put_file.h"
 
 #define MIB (1ull << 20)

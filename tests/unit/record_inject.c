@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "record/inject/target_program.h"
+#include "record/inject/inject.h"
 #include "record/process.h"
 #include "record/session_dir.h"
 

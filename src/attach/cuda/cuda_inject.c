@@ -16,7 +16,6 @@
 #include "attach/cuda/calls.h"
 #include "attach/cuda/cupti.h"
 #include "attach/cuda/cuda_graphs.h"
-#include "attach/cuda/host_clock.h"
 #include "attach/cuda/cuda_records.h"
 #include "attach/common/helper_cpu.h"
 #include "base/clock_ns.h"
@@ -113,9 +112,9 @@ static void finish(void)
 	if (graph_calls_describe(text, sizeof text))
 		brick_note("cuda.graphs", "%s", text);
 	brick_note("cuda.clock", "%s; residual %u ns",
-		host_clock_is_own() ? "CUPTI takes its times from CLOCK_MONOTONIC"
-				    : "placed by readings of its clock",
-		host_clock_residual_ns());
+		records_clock_is_own() ? "CUPTI takes its times from CLOCK_MONOTONIC"
+				       : "placed by readings of its clock",
+		records_clock_residual_ns());
 }
 
 /* CUDA does not work in the child of a fork, and its records are the parent's. */
@@ -184,7 +183,7 @@ static int enable_records(void)
 	set_attribute(CUPTI_BUFFERS_ARE_ZEROED, 1);
 	/* one of its own for each thread would come when that is full, seconds late */
 	set_attribute(CUPTI_BUFFERS_PER_THREAD, 0);
-	host_clock_offer();
+	records_clock_offer();
 	int result = cupti.register_callbacks(records_request, records_complete);
 	if (result != CUPTI_FINE) {
 		refuse("cuptiActivityRegisterCallbacks: %s (%d)", cupti_text(result), result);
@@ -310,7 +309,7 @@ static void start(void)
 	}
 	if (start_tracing())
 		return;
-	host_clock_sample();
+	records_clock_sample();
 	describe();
 	pthread_atfork(NULL, NULL, in_child);
 	atexit(finish);

@@ -12,13 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "attach/common/device_clock.h"
 #include "attach/common/helper_cpu.h"
 #include "attach/cuda/cuda_graphs.h"
 #include "attach/cuda/cuda_kernels.h"
 #include "attach/cuda/cuda_launches.h"
 #include "attach/cuda/cuda_streams.h"
 #include "attach/cuda/cupti.h"
-#include "attach/cuda/host_clock.h"
+#include "base/clock_ns.h"
 #include "base/scope.h"
 #include "brick/clock.h"
 #include "brick/probe.h"
@@ -145,6 +146,65 @@ static struct brick_queue *queue_of(uint32_t device, uint32_t context, uint32_t 
 }
 
 /*
+ * ---- the clock of records, placed on CLOCK_MONOTONIC ----
+ * CUPTI takes its times from ours, or its clock is placed by readings: on Linux it is
+ * CLOCK_REALTIME, which may jump. What CUPTI itself does to bring the device's counter onto its
+ * clock is not in the residual: nothing shows it.
+ */
+
+static struct device_clock line;
+static uint64_t moved_ns; /* the furthest that a command had to be moved */
+static int is_own;	  /* CUPTI's times are readings of ours */
+
+static uint64_t own_timestamp(void)
+{
+	return monotonic_ns();
+}
+
+int records_clock_offer(void)
+{
+	is_own = cupti.use_timestamp && cupti.use_timestamp(own_timestamp) == CUPTI_FINE;
+	return is_own;
+}
+
+int records_clock_is_own(void)
+{
+	return is_own;
+}
+
+static bool ask(void *unused, uint64_t *ns)
+{
+	return cupti.timestamp(ns) == CUPTI_FINE;
+}
+
+int records_clock_sample(void)
+{
+	return is_own ? 0 : device_clock_read(&line, ask, NULL);
+}
+
+/* A record's time; 0 while there has been no reading. */
+static uint64_t clock_ns_of(uint64_t device_ns)
+{
+	return is_own ? device_ns : brick_correlation_host_ns(&line.correlation, device_ns);
+}
+
+uint32_t records_clock_residual_ns(void)
+{
+	uint64_t residual = line.correlation.residual_ns + moved_ns;
+	return residual > UINT32_MAX ? UINT32_MAX : (uint32_t)residual;
+}
+
+/* A recent time in ticks as CLOCK_MONOTONIC ns. */
+static uint64_t ns_of_ticks(uint64_t ticks)
+{
+	const struct brick_clock *clock = brick_clock_get();
+	uint64_t now = monotonic_ns(), now_ticks = brick_ticks();
+
+	return now_ticks > ticks ? now - brick_clock_duration_ns(clock, now_ticks - ticks)
+				 : now + brick_clock_duration_ns(clock, ticks - now_ticks);
+}
+
+/*
  * ---- held commands: a heap by begin ----
  * When it is full the earliest go out, whatever may still come: then the queue's own ledger shows
  * what did not fit.
@@ -226,17 +286,18 @@ static void find_launch(const struct held_command *held, struct brick_launch *la
 
 static uint64_t or_unknown(uint64_t device_ns)
 {
-	return device_ns ? host_clock_ns(device_ns) : 0;
+	return device_ns ? clock_ns_of(device_ns) : 0;
 }
 
 /* Nothing begins before the call that launched it. */
 static void begin_behind_launch(struct brick_command *command)
 {
-	uint64_t launch = command->launch.begin ? host_clock_of_ticks(command->launch.begin) : 0;
+	uint64_t launch = command->launch.begin ? ns_of_ticks(command->launch.begin) : 0;
 
 	if (command->begin_ns >= launch)
 		return;
-	uint64_t by = host_clock_moved(launch - command->begin_ns);
+	uint64_t by = launch - command->begin_ns;
+	moved_ns = by > moved_ns ? by : moved_ns;
 	command->begin_ns += by;
 	command->end_ns += by;
 	command->residual_ns += (uint32_t)by;
@@ -251,10 +312,10 @@ static void record(const struct held_command *held)
 		.source = BRICK_SOURCE_DEVICE_ACTIVITY,
 		.queued_ns = or_unknown(held->queued),
 		.submitted_ns = or_unknown(held->submitted),
-		.begin_ns = host_clock_ns(held->begin),
-		.end_ns = host_clock_ns(held->end),
+		.begin_ns = clock_ns_of(held->begin),
+		.end_ns = clock_ns_of(held->end),
 		.bytes = held->bytes,
-		.residual_ns = host_clock_residual_ns(),
+		.residual_ns = records_clock_residual_ns(),
 		.after_count = events_after(held->correlation, after),
 		.after = after,
 	};
@@ -293,7 +354,7 @@ static void hold_back(const struct held_command *command)
 
 static void release_before(uint64_t before_ns)
 {
-	while (held_count && (before_ns == UINT64_MAX || host_clock_ns(heap[0].begin) < before_ns))
+	while (held_count && (before_ns == UINT64_MAX || clock_ns_of(heap[0].begin) < before_ns))
 		release_first();
 }
 
@@ -454,7 +515,7 @@ void records_complete(
 
 	valid = valid <= bytes ? valid : bytes;
 	pthread_mutex_lock(&lock);
-	host_clock_sample();
+	records_clock_sample();
 	while (buffer && valid &&
 		(result = cupti.next_record(buffer, valid, &record)) == CUPTI_FINE && record)
 		take(record);
@@ -474,15 +535,15 @@ static void release_known(void)
 	uint64_t now = brick_ticks();
 	uint64_t give_up = launches_patience_ends(now, PATIENCE_S * clock->frequency);
 	uint64_t since = launches_pending_since(give_up);
-	uint64_t before = host_clock_of_ticks(since < now ? since : now);
+	uint64_t before = ns_of_ticks(since < now ? since : now);
 
-	release_before(before - host_clock_residual_ns());
+	release_before(before - records_clock_residual_ns());
 }
 
 void records_flush(int last)
 {
 	HOLD(&lock);
-	host_clock_sample();
+	records_clock_sample();
 	nodes_next_round();
 	if (!last) {
 		release_known();

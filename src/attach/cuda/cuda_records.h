@@ -27,3 +27,18 @@ int records_lack_correlation(void);
 
 /* What is known at the end, for the recording's notes. */
 void records_describe(char *text, size_t bytes);
+
+/* ---- their clock ---- */
+
+/*
+ * Have CUPTI take its times from CLOCK_MONOTONIC, before it records anything. 0: it does not; then
+ * its clock is placed by readings (on Linux it is CLOCK_REALTIME, which may jump).
+ */
+int records_clock_offer(void);
+int records_clock_is_own(void);
+
+/* Read both clocks. 0 or negative: CUPTI gave no time. */
+int records_clock_sample(void);
+
+/* How far off a time may be: the readings, and what commands had to be moved by. */
+uint32_t records_clock_residual_ns(void);

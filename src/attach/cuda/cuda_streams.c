@@ -56,7 +56,7 @@ static void exclude_no_more(uint32_t place)
 	__atomic_store_n(&excluded[place], NULL, __ATOMIC_RELAXED);
 }
 
-/* For the backend inside of the program (src/lib/device/backend_load.h), on the thread that
+/* For the backend inside of the program (src/lib/device/backend_call.h), on the thread that
  * launches. */
 BRICK_API void brick_cuda_exclude(void *context, void *stream, void *owner);
 void brick_cuda_exclude(void *context, void *stream, void *owner)

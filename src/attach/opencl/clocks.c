@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include "attach/common/device_clock.h"
 #include "attach/opencl/opencl_driver.h"
-#include "attach/opencl/opencl_notes.h"
 #include "base/clock_ns.h"
 #include "base/scope.h"
 #include "lib/device/correlation_residual.h"

@@ -9,7 +9,6 @@
 #include "attach/opencl/opencl_driver.h"
 #include "attach/opencl/opencl_events.h"
 #include "attach/opencl/opencl_completions.h"
-#include "attach/opencl/opencl_notes.h"
 #include "base/clock_ns.h"
 #include "base/scope.h"
 #include "brick/attach.h"

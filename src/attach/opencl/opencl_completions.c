@@ -17,7 +17,6 @@
 #include "attach/opencl/clocks.h"
 #include "attach/opencl/opencl_driver.h"
 #include "attach/opencl/opencl_kernels.h"
-#include "attach/opencl/opencl_notes.h"
 #include "attach/opencl/opencl_placing.h"
 #include "base/clock_ns.h"
 #include "base/order.h"

@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include <stddef.h>
+#include <stdint.h>
 #include <CL/cl.h>
 
 /* clang-format off */
@@ -60,9 +62,6 @@ void driver_offer(void *handle);
 /* The driver's own function of that name; NULL: it has none, or is not known. */
 void *driver_function(const char *name);
 
-/* Path of the library; "" while none was found. */
-const char *driver_path(void);
-
 /* Does an address lie in this library? */
 int driver_is_ours(const void *address);
 
@@ -71,3 +70,17 @@ void *driver_real_symbol(void);
 
 /* dlsym() as it is without us. Calls count as made from here. */
 void *driver_symbol(void *handle, const char *name);
+
+/* ---- what the recording says of all this, each fact once per session ---- */
+
+/* A queue of this device was created: note library, platform and device. Its name goes to name. */
+void notes_device(cl_device_id device, char *name, size_t bytes);
+
+/* How a device's times were put on the host's clock, and how well. */
+void notes_clock(cl_device_id device, int by_timer, uint32_t anchors, uint64_t residual_ns);
+
+/* Something that could not be done. */
+void notes_fault(const char *what);
+
+/* The program uses a further OpenCL library. */
+void notes_second_driver(const void *function);

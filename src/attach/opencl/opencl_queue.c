@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "attach/opencl/clocks.h"
-#include "attach/opencl/opencl_notes.h"
+#include "attach/opencl/opencl_driver.h"
 #include "base/scope.h"
 
 enum { FIRST_CAPACITY = 256, MAX_RELEASED = 64 };

@@ -8,7 +8,6 @@
 #include "attach/opencl/opencl_events.h"
 #include "attach/opencl/opencl_command.h"
 #include "attach/opencl/opencl_driver.h"
-#include "attach/opencl/opencl_notes.h"
 #include "attach/opencl/opencl_queue.h"
 #include "base/clock_ns.h"
 #include "brick/brick.h"

@@ -7,7 +7,6 @@
 #include <dlfcn.h>
 #include <string.h>
 #include "attach/opencl/opencl_driver.h"
-#include "attach/opencl/opencl_notes.h"
 #include "base/scope.h"
 #include "lib/sys/interpose.h"
 

@@ -62,24 +62,11 @@ struct vulkan_commands {
 
 struct vulkan_commands *commands_find(VkCommandBuffer handle);
 
-/* What code without a name of its own is called, after what it is for. */
-enum { CODE_NAME_BYTES = 128 };
-void code_name(char name[CODE_NAME_BYTES], const char *what, uint64_t code);
-
 void chunk_hold(struct vulkan_chunk *chunk);
 void chunk_release(struct vulkan_chunk *chunk);
 
-/*
- * Begin and end a timed command; NULL and 0 are legal for what is not being timed. kernel: name,
- * kind, grid, block and code; backend is filled in. Without a name it is called after whose work it
- * is, and where that is nobody's after `fallback`.
- */
-struct vulkan_commands *step_begin(
-	VkCommandBuffer handle, struct brick_kernel *kernel, const char *fallback, uint64_t bytes);
-
 /* The kernel of a step that is done. */
 uint32_t step_kernel(const struct vulkan_step *step);
-void step_end(struct vulkan_commands *commands);
 
 /* The device goes: so does all that was recorded for it. */
 void commands_device_end(struct vulkan_device *device);
