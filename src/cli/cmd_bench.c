@@ -18,7 +18,7 @@
 
 #include "analysis/accounts/statistics.h"
 #include "analysis/accounts/summary_accumulator.h"
-#include "analysis/compare/compare_effect.h"
+#include "analysis/compare/compare.h"
 #include "analysis/compare/history_parts.h"
 #include "analysis/history/run_line.h"
 #include "base/array.h"
@@ -606,7 +606,7 @@ static bool compare_plain(struct bench *bench, enum bench_side a, enum bench_sid
 	size_t in_a = plain_values(bench, a, values), in_b = plain_values(bench, b, other);
 
 	if (in_a && in_b)
-		xcheck(compare_effects_values(
+		xcheck(compare_values(
 			row, values, in_a, other, in_b, threshold, plain_alpha));
 	else if (in_a)
 		one_side(row, values, in_a);

@@ -14,7 +14,6 @@
 #include <string.h>
 #include <cmocka.h>
 #include "analysis/compare/compare.h"
-#include "analysis/compare/compare_effect.h"
 #include "analysis/accounts/unknown.h"
 #include "base/array.h"
 
@@ -223,10 +222,10 @@ static double found_as_stated(bool odd)
 			a[k] = run_of(odd);
 			b[k] = run_of(odd);
 		}
-		assert_int_equal(compare_effects_values(&row, a, SIDE, b, SIDE, 0.01, 0.02), 0);
+		assert_int_equal(compare_values(&row, a, SIDE, b, SIDE, 0.01, 0.02), 0);
 		for (int k = 0; k < SIDE; k++)
 			b[k] *= 1 + row.detectable;
-		assert_int_equal(compare_effects_values(&row, a, SIDE, b, SIDE, 0.01, 0.02), 0);
+		assert_int_equal(compare_values(&row, a, SIDE, b, SIDE, 0.01, 0.02), 0);
 		found += row.verdict == COMPARE_SLOWER;
 	}
 	return (double)found / TRIALS;

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <math.h>
 #include <cmocka.h>
-#include "analysis/compare/compare_effect.h"
+#include "analysis/compare/compare.h"
 #include "analysis/accounts/statistics.h"
 #include "base/hash.h"
 #include "record/runner/turns.h"
@@ -55,7 +55,7 @@ static void bench(struct trial *t, double ratio, double spread, double precision
 		double half = (shift.high - shift.low) / 2;
 		t->reason = stop_look(&rule, t->runs, 0, isfinite(half) ? half : -1);
 	}
-	compare_effects_values(&t->row, t->a, t->runs, t->b, t->runs, 0.01, 0.02);
+	compare_values(&t->row, t->a, t->runs, t->b, t->runs, 0.01, 0.02);
 }
 
 static void intervals_stay_right(void **state)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pettitt's K is the largest |U(t)|, where U(t) is how often a value up to t is above one after it,
- * less how often it is below. By ranks R: U(t) = 2 (R(1) + ... + R(t)) - t (n + 1). Called by
- * `brick history plot`.
+ * less how often it is below. By ranks R: U(t) = 2 (R(1) + ... + R(t)) - t (n + 1).
  */
 #include "analysis/compare/change_points.h"
 

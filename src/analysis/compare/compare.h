@@ -12,7 +12,38 @@
  */
 #pragma once
 
-#include "analysis/compare/compare_row.h"
+#include "analysis/compare/compare_blocks.h"
+
+enum compare_verdict {
+	COMPARE_UNSURE, /* not enough data */
+	COMPARE_SAME,
+	COMPARE_FASTER,
+	COMPARE_SLOWER,
+	COMPARE_ONLY_A,
+	COMPARE_ONLY_B,
+};
+
+enum compare_measure {
+	COMPARE_TTFT,
+	COMPARE_TIME,	/* of a token, typical steps */
+	COMPARE_RATE,	/* of a token, all steps: what tokens/s are */
+	COMPARE_COLUMN, /* of a token, in a brick, layer or kernel */
+};
+
+struct compare_row {
+	enum compare_measure measure;
+	int phase;		/* enum step_phase; -1: of none */
+	enum compare_kind kind; /* of a column */
+	const char *name;	/* of a column, else NULL */
+	double a, b;		/* ns a token (TTFT: ns): the medians of the blocks */
+	/* NAN: not known. Ratios less 1. low and high are infinite where there are too few blocks
+	 */
+	double effect, low, high;
+	double p;	   /* adjusted; NAN: not tested */
+	double points;	   /* NAN: no part of the step's time */
+	double detectable; /* least effect that would be found in 4 of 5 trials; INFINITY: none */
+	enum compare_verdict verdict;
+};
 
 struct compare_phase {
 	size_t in_a, in_b; /* blocks; 0: nothing to compare */
@@ -46,3 +77,10 @@ const char *compare_verdict_name(enum compare_verdict verdict);
 /* The row of a phase (TTFT: -1) that measures that, or NULL. */
 const struct compare_row *compare_find(
 	const struct compare *compare, int phase, enum compare_measure measure);
+
+/*
+ * Effect, interval, test and verdict of values that are no part of a comparison: one value of each
+ * run, at least one a side. alpha: of the test. -ENOMEM.
+ */
+int compare_values(struct compare_row *row, const double *a, size_t in_a, const double *b,
+	size_t in_b, double threshold, double alpha);

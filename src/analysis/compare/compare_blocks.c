@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reduces recordings to blocks. Called by src/analysis/compare/compare.c. */
+/* Reduces recordings to blocks: one each, or stretches until neighbours know little of each other.
+ */
 #include "analysis/compare/compare_blocks.h"
 
 #include <errno.h>
@@ -34,7 +35,7 @@ struct ranked_cell {
 	size_t cell;
 };
 
-int compare_recordings_suffice(size_t in_a, size_t in_b)
+bool compare_recordings_suffice(size_t in_a, size_t in_b)
 {
 	return permutation_labellings(in_a, in_b) * compare_family_alpha >= 2;
 }
@@ -63,7 +64,7 @@ static struct ranked_cell *choose_cells(const struct stretch *s, size_t *count)
 	return ranked;
 }
 
-/* Add a stretch to a block, which `share` of is it. */
+/* Add a stretch to a block, of which it is the part `share`. */
 static int add_stretch(struct compare_phase_blocks *b, size_t block, size_t names,
 	const struct stretch *s, double share)
 {
@@ -159,8 +160,7 @@ static int allocate_blocks(struct compare_phase_blocks *b, size_t in_a, size_t i
 	return 0;
 }
 
-/* How many cells of the phase all recordings have; for all but decode only whether they have any.
- */
+/* Cells of the phase that all recordings have; *differ: some have more. */
 static size_t common_cells(const struct maker *m, bool *differ)
 {
 	size_t least = SIZE_MAX;
@@ -206,7 +206,7 @@ static int cut_into(const struct maker *m, size_t common, size_t stretches)
 	return rc;
 }
 
-/* Of what one side is above the other, along the run. */
+/* Autocorrelation of the difference between the sides, along the run. */
 static double neighbours(const struct compare_phase_blocks *b)
 {
 	double difference[COMPARE_STRETCHES_MAX];

@@ -53,8 +53,8 @@ struct compare_blocks {
  */
 int compare_series_reduce(struct compare_series *series);
 
-/* Recordings a side that it takes to know of any difference. */
-int compare_recordings_suffice(size_t in_a, size_t in_b);
+/* True if there are enough recordings a side for a difference to be found. */
+bool compare_recordings_suffice(size_t in_a, size_t in_b);
 
 /* series: those of A, then those of B; at least one each. -ENOMEM; *blocks is then empty. */
 int compare_blocks_init(struct compare_blocks *blocks, const struct compare_series *series,

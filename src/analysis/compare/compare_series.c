@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads a recording into cells: one walk for what threads did, then the commands of devices by the
- * step that launched them. Called by `brick diff`.
+ * step that launched them.
  */
 #include "analysis/compare/compare_series.h"
 

@@ -2,7 +2,7 @@
 /*
  * Each measure is centred and scaled to length 1; then |t| grows with |sum over A|, the score,
  * which is all that a labelling has to compute. Pairs have signs instead of sides and are not
- * centred. Called by the comparison of runs.
+ * centred.
  */
 #include "analysis/compare/permutation.h"
 
@@ -11,7 +11,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/members.h"
 #include "base/order.h"
 
 enum { LABELLINGS_MAX = 20000 };
@@ -241,6 +240,12 @@ int permutation_test(
 		try_labellings(&t, all);
 		answer(&t, alpha, p, critical_t);
 	}
-	members_free(&t, scaled, scores, observed, order, reached, highest, labels);
+	free(t.scaled);
+	free(t.scores);
+	free(t.observed);
+	free(t.order);
+	free(t.reached);
+	free(t.highest);
+	free(t.labels);
 	return rc;
 }

@@ -12,12 +12,121 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/diverge/diverge_align.h"
-#include "analysis/diverge/diverge_limits.h"
 #include "analysis/accounts/statistics.h"
 #include "base/hashmap.h"
 #include "base/members.h"
 #include "base/scope.h"
 #include "brick/error.h"
+
+/*
+ * ---- what one result may differ by ----
+ *
+ * Rounding is told from mistakes by its size and by its having no direction: of the error of a
+ * result that is rounded in hundreds of places, little lies along the result itself, and little in
+ * one of the sketch's sums. docs/DIVERGENCE.md says where the numbers come from.
+ */
+
+static double square(double x)
+{
+	return x * x;
+}
+
+/* The share of a squared error that rounding puts into one direction at most; more only where the
+ * result itself has so many times that share in one place. */
+#define DIRECTED 0.25
+#define DIRECTED_AS_RESULT 3
+
+static double unit_of(uint32_t dtype)
+{
+	return dtype == BRICK_DTYPE_F16	   ? DIVERGE_UNIT_F16
+	       : dtype == BRICK_DTYPE_BF16 ? DIVERGE_UNIT_BF16
+					   : 0;
+}
+
+/*
+ * What 16-bit values come to. Attention sums up over all positions of a text, which some engines
+ * keep in 16 bits, too: what is rounded away grows with their number.
+ */
+static double half(const char *brick)
+{
+	int attention = !strcmp(brick, "FlashAttention") || !strcmp(brick, "AttentionOutput") ||
+			!strcmp(brick, "AttentionScore") || !strcmp(brick, "AttentionSoftmax");
+
+	return (attention ? DIVERGE_ATTENTION : 4) * square(DIVERGE_UNIT_F16);
+}
+
+/* NMSE that a result may have when both runs have the same formats, before depth. */
+static double limit_of_formats(
+	const char *brick, const struct brick_digest *x, const struct brick_digest *y)
+{
+	uint32_t flags = x->flags & y->flags;
+	double unit = fmax(unit_of(x->dtype), unit_of(y->dtype));
+
+	if (flags & BRICK_TENSOR_QUANTIZED)
+		return DIVERGE_LIMIT_QUANTIZED;
+	return fmax(flags & BRICK_TENSOR_HALF ? half(brick) : DIVERGE_LIMIT_F32, 4 * square(unit));
+}
+
+/* Whether one run or both had quantised weights for it. */
+static bool is_quantised(const struct brick_digest *x, const struct brick_digest *y)
+{
+	return ((x->flags | y->flags) & BRICK_TENSOR_QUANTIZED) != 0;
+}
+
+/*
+ * NMSE that comes in here because the two runs hold their numbers in different formats. `coarse` is
+ * what quantised weights bring in, in these runs; `any` says that both runs' may be quantised, and
+ * differently. Values that differ already are rounded apart once more where both runs round.
+ */
+static double by_formats(const char *brick, const struct brick_digest *x,
+	const struct brick_digest *y, double inherited, double coarse, bool any)
+{
+	uint32_t differ = x->flags ^ y->flags;
+
+	if (differ & BRICK_TENSOR_QUANTIZED || (any && is_quantised(x, y)))
+		return DIVERGE_GROWTH * coarse;
+	if (!differ && inherited > 0)
+		differ = x->flags;
+	if (x->dtype != y->dtype)
+		return 4 * square(fmax(unit_of(x->dtype), unit_of(y->dtype)));
+	return differ & BRICK_TENSOR_HALF ? half(brick) : 0;
+}
+
+/*
+ * |y|^2 = |x|^2 + 2 <x, y - x> + |y - x|^2. What of a (finite) error lies along x, up or down: by
+ * so much y is longer or shorter. */
+static double along_of(const struct brick_digest *x, const struct brick_digest *y, double error)
+{
+	return x->square_sum > 0 ? fabs(y->square_sum / x->square_sum - 1 - square(error)) / 2 : 0;
+}
+
+/*
+ * The shape of an error; `along` is what of it inputs brought along already. Like rounding if the
+ * result has few elements, or lies in a few of them, as scores of attention do.
+ */
+static enum diverge_shape shape_of(const char *brick, const struct brick_digest *x,
+	const struct brick_digest *y, double error, double along)
+{
+	double most = 0, most_x = 0, sum = 0, sum_x = 0;
+
+	if (brick_digest_elements(x) < BRICK_DIGEST_BUCKETS || !strcmp(brick, "AttentionScore") ||
+		!strcmp(brick, "AttentionSoftmax"))
+		return DIVERGE_LIKE_ROUNDING;
+	for (int i = 0; i < BRICK_DIGEST_BUCKETS; i++) {
+		double d = square(y->sketch[i] - x->sketch[i]), own = square(x->sketch[i]);
+		most = fmax(most, d);
+		most_x = fmax(most_x, own);
+		sum += d;
+		sum_x += own;
+	}
+	double share = DIRECTED + DIRECTED_AS_RESULT * most_x / sum_x;
+	along = fmax(0, along_of(x, y, error) - along);
+	return square(along) > share * square(error) ? DIVERGE_SCALED
+	       : most > share * sum		     ? DIVERGE_FEW
+						     : DIVERGE_LIKE_ROUNDING;
+}
+
+/* ---- the pass over A's digests ---- */
 
 /* What a digest of A hands on to those that were computed from it. */
 struct carried {
@@ -44,11 +153,6 @@ struct pass {
 /* Embeddings that are further apart than this are those of other tokens. */
 #define OTHER_TOKENS 0.3
 
-static double square(double x)
-{
-	return x * x;
-}
-
 /* Its own limit, that of what stands uncompared before it, and room for errors that it was given.
  */
 static double limit_of(const struct pass *p, const struct run_digest *a,
@@ -58,7 +162,7 @@ static double limit_of(const struct pass *p, const struct run_digest *a,
 
 	if (p->options->threshold >= 0)
 		return p->options->threshold;
-	return fmax(diverge_limit(brick, &a->digest, y) * (2 + p->highest_layer), in->pending) +
+	return fmax(limit_of_formats(brick, &a->digest, y) * (2 + p->highest_layer), in->pending) +
 	       DIVERGE_GROWTH * in->allowed;
 }
 
@@ -72,9 +176,9 @@ static double band_of(const struct pass *p, const struct run_digest *a,
 	const struct brick_digest *y, const struct carried *in, double error)
 {
 	const char *brick = p->align.a.run->bricks[a->brick].name;
-	double band = DIVERGE_GROWTH * in->explained + diverge_formats(brick, &a->digest, y,
-							       in->explained, p->coarse,
-							       p->options->allow_formats);
+	double band =
+		DIVERGE_GROWTH * in->explained + by_formats(brick, &a->digest, y, in->explained,
+							 p->coarse, p->options->allow_formats);
 
 	if (band > 0 && isfinite(error) && !strcmp(brick, "AttentionScore"))
 		return fmax(band, square(error));
@@ -134,7 +238,7 @@ static struct diverge_place compare(
 	int is_over = square(place.error) > place.limit;
 	int is_explained = is_over && square(place.error) <= place.explained;
 	if (is_explained)
-		place.shape = diverge_shape(brick, x, y, place.error, in->along);
+		place.shape = shape_of(brick, x, y, place.error, in->along);
 	is_explained &= place.shape == DIVERGE_LIKE_ROUNDING;
 	if (is_over && !(is_explained && p->options->allow_formats))
 		place.flags |= DIVERGE_OVER;
@@ -193,7 +297,7 @@ static double allowed_of(
 		return 0;
 	if (place->flags & DIVERGE_OVER)
 		return place->limit;
-	if (in->pending > 0 || diverge_limit(brick, &a->digest, &b->digest) > DIVERGE_LIMIT_F32)
+	if (in->pending > 0 || limit_of_formats(brick, &a->digest, &b->digest) > DIVERGE_LIMIT_F32)
 		return mine;
 	return mine < given ? in->allowed * mine / given : in->allowed;
 }
@@ -215,7 +319,7 @@ static int visit(struct pass *p, uint32_t item)
 		carried = (struct carried){.error = place.error,
 			.explained = fmin(place.explained, square(place.error)),
 			.along = isfinite(place.error)
-					 ? diverge_along(&digest->digest,
+					 ? along_of(&digest->digest,
 						   &p->align.b.run->digests[b].digest, place.error)
 					 : 0,
 			.allowed = allowed_of(p, &place, &carried),
@@ -258,7 +362,7 @@ static double quantised_add(const struct pass *p, double *values)
 	for (size_t i = 0; i < d->place_count; i++) {
 		const struct diverge_place *place = &d->places[i];
 		if (isfinite(place->added) &&
-			diverge_quantised(&p->align.a.run->digests[place->a].digest,
+			is_quantised(&p->align.a.run->digests[place->a].digest,
 				&p->align.b.run->digests[place->b].digest))
 			values[n++] = square(place->added);
 	}

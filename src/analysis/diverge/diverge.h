@@ -7,14 +7,29 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "analysis/diverge/diverge_limits.h"
 #include "trace/run.h"
 
+/* NMSE that a result may have, by what it was computed from. */
+#define DIVERGE_LIMIT_F32 1e-7
+#define DIVERGE_LIMIT_QUANTIZED 5e-4
+#define DIVERGE_UNIT_F16 0x1p-11 /* unit roundoffs; limits are 4 of their squares */
+#define DIVERGE_UNIT_BF16 0x1p-8
+#define DIVERGE_GROWTH 4     /* what one result may make of an error^2 that was allowed */
+#define DIVERGE_ATTENTION 32 /* ... and so many of attention over a 16-bit cache */
+
+/* How an error differs from that of rounding, which is spread over all directions. */
+enum diverge_shape {
+	DIVERGE_LIKE_ROUNDING,
+	DIVERGE_SCALED, /* much of it makes the whole result longer or shorter */
+	DIVERGE_FEW,	/* much of it is in a few elements */
+};
+
 struct diverge_options {
-	double threshold;  /* NMSE for all; negative: by type and depth */
-	int allow_formats; /* what other formats explain is no divergence */
+	double threshold;   /* NMSE for all; negative: by type and depth */
+	bool allow_formats; /* what other formats explain is no divergence */
 };
 
 enum diverge_flags {
@@ -56,7 +71,7 @@ struct diverge {
 	uint32_t skipped_a, skipped_b; /* steps before the first that was compared */
 	uint32_t unlike;	       /* steps that stand at the same place and are not alike */
 	uint64_t apart_step; /* from here on they compute other tokens, not compared; 0: never */
-	int diverges; /* a place is over its limit, or tokens part where nothing explains it */
+	bool diverges; /* a place is over its limit, or tokens part where nothing explains it */
 	uint32_t other_shapes; /* same place, another number of elements: not compared */
 	struct diverge_brick *bricks;
 	size_t brick_count;

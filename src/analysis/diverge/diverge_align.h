@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which digest of one run is which of another (diverge.h): by step, layer, brick and, where both
- * runs name their tensors, label; else by order. Called by diverge.c.
+ * runs name their tensors, label; else by order.
  */
 #pragma once
 

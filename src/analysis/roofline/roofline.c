@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Rows from accounts, and the choice of their roofs. Called by `brick roofline`.
- */
+/* Rows from accounts, the choice of their roofs, and of the device whose ceilings are meant. */
 #include "analysis/roofline/roofline.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/accounts/unknown.h"
 #include "base/order.h"
@@ -23,6 +23,54 @@ const char *roofline_bound_name(enum roofline_bound bound)
 	static const char *const names[] = {NULL, "memory", "compute", "latency"};
 
 	return names[bound];
+}
+
+static bool has_queue_of(const struct run *run, const char *backend)
+{
+	for (size_t i = 0; i < run->lane_count; i++)
+		if (run->lanes[i].kind == BRICK_LANE_QUEUE && run->lanes[i].backend &&
+			!strcmp(run->lanes[i].backend, backend))
+			return true;
+	return false;
+}
+
+/*
+ * A note that names a device that has queues: "backend" with "vulkan NAME" of what is attached,
+ * "vulkan.device" with "NAME" of a backend in the program. Its name, or NULL.
+ */
+static const char *named_device(
+	const struct run *run, const struct run_note *note, char backend[CEILINGS_NAME])
+{
+	bool is_attached = !strcmp(note->key, "backend");
+	const char *text = is_attached ? note->value : note->key;
+	const char *end = strchr(text, is_attached ? ' ' : '.');
+
+	if (!end || (!is_attached && strcmp(end, ".device")))
+		return NULL;
+	snprintf(backend, CEILINGS_NAME, "%.*s", (int)(end - text), text);
+	if (!has_queue_of(run, backend))
+		return NULL;
+	return is_attached ? end + 1 : note->value;
+}
+
+const struct ceilings_device *roofline_device(const struct run *run, const struct ceilings *c)
+{
+	const struct ceilings_device *device = NULL;
+	char backend[CEILINGS_NAME];
+
+	for (size_t i = 0; c && i < run->note_count; i++) {
+		const struct run_note *note = &run->notes[i];
+		const char *name = named_device(run, note, backend);
+		if (!name)
+			continue;
+		const struct ceilings_device *found = ceilings_device_of(c, backend, name);
+		if (!found && strcmp(note->key, "backend"))
+			continue; /* some of these say more than the name */
+		if (!found || (device && found != device))
+			return NULL;
+		device = found;
+	}
+	return device;
 }
 
 /* What no honest measurement exceeds: the best, and as much more as repetitions differed. */
