@@ -20,7 +20,7 @@
 #include "analysis/accounts/summary_accumulator.h"
 #include "analysis/compare/compare.h"
 #include "analysis/compare/history_parts.h"
-#include "analysis/history/run_line.h"
+#include "analysis/history/history_run.h"
 #include "base/array.h"
 #include "base/clock_ns.h"
 #include "base/file.h"

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "analysis/history/run_line.h"
+#include "analysis/history/history_run.h"
 #include "analysis/history/sqlite_db.h"
 #include "analysis/history/store.h"
 

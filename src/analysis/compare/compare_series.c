@@ -13,7 +13,6 @@
 #include "analysis/accounts/launches.h"
 #include "base/array.h"
 #include "base/hash.h"
-#include "base/members.h"
 #include "brick/registry.h"
 
 enum {
@@ -340,15 +339,24 @@ int compare_series_init(struct compare_series *series, struct compare_names *nam
 		rc = read_run(&r);
 	if (rc < 0)
 		compare_series_fini(series);
-	members_free(&r, cells, groups, kernels);
+	free(r.cells);
+	free(r.groups);
+	free(r.kernels);
 	step_index_fini(&index);
 	return rc;
+}
+
+static void cells_fini(struct compare_cells *cells)
+{
+	free(cells->total_ns);
+	free(cells->tokens);
+	free(cells->column_ns);
 }
 
 void compare_series_fini(struct compare_series *series)
 {
 	for (int p = 0; p < STEP_PHASES; p++) {
-		members_free(&series->phases[p], total_ns, tokens, column_ns);
+		cells_fini(&series->phases[p]);
 	}
 	memset(series, 0, sizeof(*series));
 }

@@ -14,7 +14,6 @@
 #include "analysis/diverge/diverge_align.h"
 #include "analysis/accounts/statistics.h"
 #include "base/hashmap.h"
-#include "base/members.h"
 #include "base/scope.h"
 #include "brick/error.h"
 
@@ -214,7 +213,7 @@ static struct carried inherit(const struct pass *p, const struct run_digest *d, 
 
 static int same_shape(const struct brick_digest *x, const struct brick_digest *y)
 {
-	return !memcmp(x->ne, y->ne, sizeof x->ne);
+	return !memcmp(x->ne, y->ne, sizeof(x->ne));
 }
 
 static struct diverge_place compare(
@@ -388,7 +387,7 @@ static void state_hidden(struct diverge *d, double *values)
 static int visit_twice(struct pass *p)
 {
 	struct diverge *d = p->result, blank = *d;
-	SCOPED double *values = calloc(p->align.a.item_count + 1, sizeof *values);
+	SCOPED double *values = calloc(p->align.a.item_count + 1, sizeof(*values));
 	int error = values ? visit_all(p) : -ENOMEM;
 
 	if (error)
@@ -440,7 +439,10 @@ static void copy_counts(struct diverge *d, const struct align *g)
 	d->steps_a = (uint32_t)g->a.step_count;
 	d->steps_b = (uint32_t)g->b.step_count;
 	d->steps_compared = g->compared;
-	members_copy(d, g, skipped_a, skipped_b, unlike, other_shapes);
+	d->skipped_a = g->skipped_a;
+	d->skipped_b = g->skipped_b;
+	d->unlike = g->unlike;
+	d->other_shapes = g->other_shapes;
 	count_run(d, &g->a, 0);
 	count_run(d, &g->b, 1);
 }
@@ -452,9 +454,9 @@ static int run_pass(struct pass *p, const struct run *a, const struct run *b)
 
 	if (error)
 		return error;
-	d->places = calloc(p->align.a.item_count + 1, sizeof *d->places);
-	d->bricks = calloc(a->brick_count + b->brick_count + 1, sizeof *d->bricks);
-	p->carried = calloc(a->digest_count + 1, sizeof *p->carried);
+	d->places = calloc(p->align.a.item_count + 1, sizeof(*d->places));
+	d->bricks = calloc(a->brick_count + b->brick_count + 1, sizeof(*d->bricks));
+	p->carried = calloc(a->digest_count + 1, sizeof(*p->carried));
 	if (!d->places || !d->bricks || !p->carried)
 		return -ENOMEM;
 	error = visit_twice(p);
@@ -470,7 +472,7 @@ int diverge_create(struct diverge **out, const struct run *a, const struct run *
 	*which = a->digest_count ? 1 : 0;
 	if (!a->digest_count || !b->digest_count)
 		return BRICK_ENOTRECORDED;
-	p.result = calloc(1, sizeof *p.result);
+	p.result = calloc(1, sizeof(*p.result));
 	if (!p.result)
 		return -ENOMEM;
 	p.result->first = p.result->worst = p.result->loosest = RUN_NONE;

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/members.h"
 #include "base/order.h"
 #include "base/scope.h"
 
@@ -21,7 +20,7 @@ static uint32_t busiest_process(const struct run *run)
 {
 	uint32_t best = 0;
 	size_t most = 0;
-	SCOPED uint32_t *counts = calloc(run->process_count + 1, sizeof *counts);
+	SCOPED uint32_t *counts = calloc(run->process_count + 1, sizeof(*counts));
 
 	for (size_t i = 0; counts && i < run->digest_count; i++)
 		if (++counts[run->digests[i].process] > most) {
@@ -36,9 +35,9 @@ static int take_run(struct align_run *r, const struct run *run)
 	uint32_t process = busiest_process(run);
 
 	r->run = run;
-	r->items = calloc(run->digest_count + 1, sizeof *r->items);
-	r->steps = calloc(run->digest_count + 1, sizeof *r->steps);
-	r->partner = calloc(run->digest_count + 1, sizeof *r->partner);
+	r->items = calloc(run->digest_count + 1, sizeof(*r->items));
+	r->steps = calloc(run->digest_count + 1, sizeof(*r->steps));
+	r->partner = calloc(run->digest_count + 1, sizeof(*r->partner));
 	if (!r->items || !r->steps || !r->partner)
 		return -ENOMEM;
 	for (size_t i = 0; i < run->digest_count; i++) {
@@ -64,7 +63,7 @@ static int map_bricks(struct align *g)
 {
 	const struct run *b = g->b.run;
 
-	g->brick_of_b = calloc(b->brick_count + 1, sizeof *g->brick_of_b);
+	g->brick_of_b = calloc(b->brick_count + 1, sizeof(*g->brick_of_b));
 	if (!g->brick_of_b)
 		return -ENOMEM;
 	for (size_t i = 0; i < b->brick_count; i++)
@@ -122,7 +121,7 @@ static size_t list_members(const struct align *g, const struct align_run *r,
 		if (brick != RUN_NONE)
 			out[n++] = (struct member){i, brick, d->layer, d};
 	}
-	qsort(out, n, sizeof *out, by_group);
+	qsort(out, n, sizeof(*out), by_group);
 	return n;
 }
 
@@ -215,7 +214,7 @@ static size_t group_end(const struct member *m, size_t at, size_t n)
 
 static int match_steps(struct align *g, const struct align_step *x, const struct align_step *y)
 {
-	SCOPED struct member *a = calloc((size_t)x->count + y->count + 1, sizeof *a);
+	SCOPED struct member *a = calloc((size_t)x->count + y->count + 1, sizeof(*a));
 
 	if (!a)
 		return -ENOMEM;
@@ -255,9 +254,16 @@ int align_init(struct align *g, const struct run *a, const struct run *b)
 	return error;
 }
 
+static void drop_run(struct align_run *r)
+{
+	free(r->items);
+	free(r->steps);
+	free(r->partner);
+}
+
 void align_fini(struct align *g)
 {
-	members_free(&g->a, items, steps, partner);
-	members_free(&g->b, items, steps, partner);
+	drop_run(&g->a);
+	drop_run(&g->b);
 	free(g->brick_of_b);
 }

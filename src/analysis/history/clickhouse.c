@@ -13,7 +13,7 @@
 
 #include "analysis/history/clickhouse_ask.h"
 #include "analysis/history/clickhouse_tables.h"
-#include "analysis/history/run_line.h"
+#include "analysis/history/history_run.h"
 #include "base/clock_ns.h"
 #include "base/date.h"
 

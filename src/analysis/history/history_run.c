@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of texts, and lists that grow. */
+/*
+ * Copies of texts, and lists that grow; then JSON. Lines come from files: nothing in them is
+ * trusted. Their numbers have at most 63 bits.
+ */
 #include "analysis/history/history_run.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fnv.h"
 #include "base/hash.h"
+#include "base/scope.h"
 
 enum { TEXTS = 8 };
 
@@ -129,4 +134,156 @@ const struct history_part *history_run_step(const struct history_run *run, const
 			!strcmp(run->parts.items[i].phase, phase))
 			return &run->parts.items[i];
 	return NULL;
+}
+
+/* ---- as JSON ---- */
+
+static json_t *integer(uint64_t value)
+{
+	return json_integer((json_int_t)value);
+}
+
+json_t *history_run_json(const struct history_run *run)
+{
+	return json_pack("{ss ss ss ss ss ss ss ss ss so so so sI sf}", "id", run->id, "kind",
+		run->kind, "host", run->host, "cpu", run->cpu, "engine", run->engine, "version",
+		run->version, "command", run->command, "path", run->path, "batch", run->batch,
+		"start_ns", integer(run->start_ns), "wall_ns", integer(run->wall_ns), "ttft_ns",
+		integer(run->ttft_ns), "exit_code", (json_int_t)run->exit_code, "value",
+		run->value);
+}
+
+json_t *history_part_json(const struct history_part *p)
+{
+	return json_pack("{ss ss ss so so so so so sf}", "phase", p->phase, "kind", p->kind, "name",
+		p->name, "count", integer(p->count), "tokens", integer(p->tokens), "total_ns",
+		integer(p->total_ns), "typical_tokens", integer(p->typical_tokens), "typical_ns",
+		integer(p->typical_ns), "united", p->united);
+}
+
+static json_t *part_json(const struct history_part *p)
+{
+	SCOPED char *histogram = history_histogram_text(&p->histogram);
+	json_t *json = history_part_json(p);
+
+	json_object_set_new(json, "histogram", json_string(histogram ? histogram : ""));
+	return json;
+}
+
+static json_t *lists_json(const struct history_run *run, json_t *json)
+{
+	json_t *facts = json_array(), *labels = json_array(), *parts = json_array();
+
+	for (size_t i = 0; i < run->facts.count; i++)
+		json_array_append_new(facts,
+			json_pack("[ss]", run->facts.items[i].key, run->facts.items[i].value));
+	for (size_t i = 0; i < run->labels.count; i++)
+		json_array_append_new(labels, json_string(run->labels.items[i]));
+	for (size_t i = 0; i < run->parts.count; i++)
+		json_array_append_new(parts, part_json(&run->parts.items[i]));
+	json_object_set_new(json, "facts", facts);
+	json_object_set_new(json, "labels", labels);
+	json_object_set_new(json, "parts", parts);
+	return json;
+}
+
+char *history_run_line(const struct history_run *run)
+{
+	json_auto_t *json = history_run_json(run);
+	char *line = NULL;
+
+	if (json)
+		line = json_dumps(lists_json(run, json), JSON_COMPACT | JSON_ENSURE_ASCII);
+	return line;
+}
+
+void history_part_take(struct history_part *part, const json_t *json)
+{
+	part->count = json_number_of(json, "count");
+	part->tokens = json_number_of(json, "tokens");
+	part->total_ns = json_number_of(json, "total_ns");
+	part->typical_tokens = json_number_of(json, "typical_tokens");
+	part->typical_ns = json_number_of(json, "typical_ns");
+	part->united = json_number_value(json_object_get(json, "united"));
+}
+
+static int parse_part(struct history_run *run, const json_t *json)
+{
+	struct history_part *part = history_run_part(run, json_text_of(json, "phase"),
+		json_text_of(json, "kind"), json_text_of(json, "name"));
+
+	if (!part)
+		return -ENOMEM;
+	history_part_take(part, json);
+	return history_histogram_parse(&part->histogram, json_text_of(json, "histogram"));
+}
+
+int history_run_take(struct history_run *run, const json_t *json)
+{
+	const struct {
+		const char *key;
+		char **to;
+	} texts[] = {{"kind", &run->kind}, {"host", &run->host}, {"cpu", &run->cpu},
+		{"engine", &run->engine}, {"version", &run->version}, {"command", &run->command},
+		{"path", &run->path}, {"batch", &run->batch}};
+	int rc = 0;
+
+	strncpy(run->id, json_text_of(json, "id"), HISTORY_ID_BYTES - 1);
+	run->start_ns = json_number_of(json, "start_ns");
+	run->wall_ns = json_number_of(json, "wall_ns");
+	run->ttft_ns = json_number_of(json, "ttft_ns");
+	run->exit_code = json_integer_value(json_object_get(json, "exit_code"));
+	run->value = json_number_value(json_object_get(json, "value"));
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts) && rc == 0; i++)
+		rc = history_text_set(texts[i].to, json_text_of(json, texts[i].key));
+	return rc;
+}
+
+static int parse_lists(struct history_run *run, const json_t *json)
+{
+	const json_t *value;
+	size_t i;
+	int rc = 0;
+
+	json_array_foreach(json_object_get(json, "facts"), i, value)
+	{
+		const char *key = json_string_value(json_array_get(value, 0));
+		const char *fact = json_string_value(json_array_get(value, 1));
+		if (rc == 0 && key && fact)
+			rc = history_run_fact(run, key, fact);
+	}
+	json_array_foreach(json_object_get(json, "labels"), i, value)
+	{
+		if (rc == 0 && json_string_value(value))
+			rc = history_run_label(run, json_string_value(value));
+	}
+	json_array_foreach(json_object_get(json, "parts"), i, value)
+	{
+		if (rc == 0)
+			rc = parse_part(run, value);
+	}
+	return rc;
+}
+
+static bool is_id(const char *text)
+{
+	return strlen(text) == HISTORY_ID_BYTES - 1 &&
+	       strspn(text, "0123456789abcdef") == HISTORY_ID_BYTES - 1;
+}
+
+int history_run_parse(struct history_run *run, const char *line, size_t bytes)
+{
+	json_auto_t *json = json_loadb(line, bytes, 0, NULL);
+
+	if (!json || !is_id(json_text_of(json, "id")))
+		return -EINVAL;
+	int rc = history_run_init(run);
+	if (rc == 0) {
+		rc = history_run_take(run, json);
+		if (rc == 0)
+			rc = parse_lists(run, json);
+		if (rc < 0)
+			history_run_fini(run);
+	}
+	return rc;
 }

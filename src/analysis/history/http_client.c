@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Called by the engine of ClickHouse. */
+/* libcurl is loaded when the first client is made. */
 #include "analysis/history/http_client.h"
 
 #include <curl/curl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Called by `brick history import`. */
+/* JSON is read line by line; SQL is run in a database in memory. */
 #include "analysis/history/llama_bench.h"
 
 #include <jansson.h>
@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "base/order.h"
-#include "analysis/history/run_line.h"
+#include "analysis/history/history_run.h"
 
 enum { FILE_BYTES_MAX = 64 << 20 };
 

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "analysis/history/run_line.h"
+#include "analysis/history/history_run.h"
 #include "base/file.h"
 #include "base/fnv.h"
 #include "base/scope.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices of OpenCL (device_queue.h), by its loader, opened at run time. Called by sweep_device.c.
- */
+/* Devices of OpenCL (device_queue.h), by its loader, opened at run time. */
 #include "base/members.h"
 #include "analysis/machine/device_queue.h"
 
@@ -103,7 +102,7 @@ static int build(struct opencl *cl, cl_context context, cl_device_id device)
 	for (int i = 0; i < DEVICE_JOBS; i++) {
 		cl->kernels[i] = cl->clCreateKernel(cl->program, names[i], &error);
 		if (!cl->kernels[i] ||
-			cl->clSetKernelArg(cl->kernels[i], 0, sizeof cl->buffer, &cl->buffer))
+			cl->clSetKernelArg(cl->kernels[i], 0, sizeof(cl->buffer), &cl->buffer))
 			return -EIO;
 	}
 	return 0;
@@ -115,8 +114,8 @@ static int create(struct device_queue *q, struct opencl *cl, cl_device_id device
 	cl_ulong most = 0;
 	cl_int error;
 
-	cl->clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof q->name - 1, q->name, NULL);
-	cl->clGetDeviceInfo(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof most, &most, NULL);
+	cl->clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof(q->name) - 1, q->name, NULL);
+	cl->clGetDeviceInfo(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(most), &most, NULL);
 	q->bytes = device_bytes(most / 2);
 	q->native[0] = cl->clCreateContext(NULL, 1, &device, NULL, NULL, &error);
 	q->native[1] = device;
@@ -128,7 +127,7 @@ static int create(struct device_queue *q, struct opencl *cl, cl_device_id device
 	if (!q->queue || !cl->buffer)
 		return -EIO;
 	error = cl->clEnqueueFillBuffer(
-		q->queue, cl->buffer, &half, sizeof half, 0, q->bytes, 0, NULL, NULL);
+		q->queue, cl->buffer, &half, sizeof(half), 0, q->bytes, 0, NULL, NULL);
 	return error || cl->clFinish(q->queue) ? -EIO : build(cl, q->native[0], device);
 }
 
@@ -149,12 +148,12 @@ static void close_device(struct device_queue *q)
 	if (q->native[0])
 		cl->clReleaseContext(q->native[0]);
 	free(cl);
-	memset(q, 0, sizeof *q);
+	memset(q, 0, sizeof(*q));
 }
 
 static int open_device(struct device_queue *q, unsigned index)
 {
-	struct opencl *cl = calloc(1, sizeof *cl);
+	struct opencl *cl = calloc(1, sizeof(*cl));
 	cl_device_id device = NULL;
 
 	*q = (struct device_queue){.own = cl};
@@ -181,7 +180,7 @@ static int run(struct device_queue *q, const struct device_run *r)
 	size_t group = r->group, items = group * r->groups;
 
 	for (cl_uint i = 0; i < 3; i++)
-		if (cl->clSetKernelArg(kernel, i + 1, sizeof *arguments, &arguments[i]))
+		if (cl->clSetKernelArg(kernel, i + 1, sizeof(*arguments), &arguments[i]))
 			return -EIO;
 	return cl->clEnqueueNDRangeKernel(q->queue, kernel, 1, NULL, &items, &group, 0, NULL, NULL)
 		       ? -EIO

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices of Vulkan (device_queue.h), by its loader, opened at run time. Called by sweep_device.c.
- */
+/* Devices of Vulkan (device_queue.h), by its loader, opened at run time. */
 #include "base/members.h"
 #include "analysis/machine/device_queue.h"
 
@@ -111,7 +110,7 @@ static int create_device(struct device_queue *q, struct vulkan *v, unsigned inde
 		return -ENODEV;
 	v->physical = devices[index];
 	v->GetPhysicalDeviceProperties(v->physical, &properties);
-	snprintf(q->name, sizeof q->name, "%.127s", properties.deviceName);
+	snprintf(q->name, sizeof(q->name), "%.127s", properties.deviceName);
 	q->bytes = device_bytes(properties.limits.maxStorageBufferRange);
 	v->most_group = properties.limits.maxComputeWorkGroupInvocations;
 	if (find_family(v))
@@ -203,7 +202,7 @@ static int create_layout(struct vulkan *v)
 {
 	const VkShaderModuleCreateInfo shader = {
 		.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-		.codeSize = sizeof device_vulkan_words,
+		.codeSize = sizeof(device_vulkan_words),
 		.pCode = device_vulkan_words};
 	const VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE_BIT, 0, 3 * sizeof(uint32_t)};
 	const VkPipelineLayoutCreateInfo layout = {
@@ -223,7 +222,7 @@ static int create_pipeline(struct vulkan *v, enum device_job job, uint32_t group
 {
 	const uint32_t values[] = {group, job};
 	const VkSpecializationMapEntry entries[] = {{0, 0, 4}, {1, 4, 4}};
-	const VkSpecializationInfo special = {2, entries, sizeof values, values};
+	const VkSpecializationInfo special = {2, entries, sizeof(values), values};
 	const VkComputePipelineCreateInfo info = {
 		.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
 		.stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
@@ -284,7 +283,7 @@ static int fill(struct device_queue *q, struct vulkan *v)
 	uint32_t bits;
 	int rc = prepare(q);
 
-	memcpy(&bits, &half, sizeof bits);
+	memcpy(&bits, &half, sizeof(bits));
 	if (rc)
 		return rc;
 	v->CmdFillBuffer(v->queue.commands, v->buffer, 0, VK_WHOLE_SIZE, bits);
@@ -310,7 +309,7 @@ static int run(struct device_queue *q, const struct device_run *r)
 	v->CmdBindDescriptorSets(v->queue.commands, VK_PIPELINE_BIND_POINT_COMPUTE, v->layout, 0, 1,
 		&v->set, 0, NULL);
 	v->CmdPushConstants(v->queue.commands, v->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
-		sizeof arguments, arguments);
+		sizeof(arguments), arguments);
 	v->CmdDispatch(v->queue.commands, r->groups, 1, 1);
 	return 0;
 }
@@ -338,18 +337,18 @@ static void close_device(struct device_queue *q)
 	if (v && v->instance)
 		v->DestroyInstance(v->instance, NULL);
 	free(v);
-	memset(q, 0, sizeof *q);
+	memset(q, 0, sizeof(*q));
 }
 
 static int open_device(struct device_queue *q, unsigned index)
 {
-	struct vulkan *v = calloc(1, sizeof *v);
+	struct vulkan *v = calloc(1, sizeof(*v));
 
 	*q = (struct device_queue){.own = v};
 	int rc = v ? create_instance(v) : -ENOMEM;
 	if (!rc) {
 		v->queue = (struct brick_vulkan_queue){
-			.size = sizeof v->queue, .submit = submit, .user = v};
+			.size = sizeof(v->queue), .submit = submit, .user = v};
 		rc = create_device(q, v, index);
 	}
 	if (!rc)

@@ -37,7 +37,7 @@ static void read_words(float *const arrays[STREAM_ARRAYS], size_t bytes, uint64_
 	uintptr_t sum = 0;
 
 	for (; passes; passes--) {
-		for (size_t i = 0; i < bytes / sizeof *a; i++)
+		for (size_t i = 0; i < bytes / sizeof(*a); i++)
 			sum += a[i];
 		HIDE(sum);
 	}
@@ -48,7 +48,7 @@ static void copy_words(float *const arrays[STREAM_ARRAYS], size_t bytes, uint64_
 	for (; passes; passes--) {
 		uintptr_t *a = (uintptr_t *)arrays[0];
 		HIDE(a);
-		for (size_t i = 0; i < bytes / sizeof *a; i++)
+		for (size_t i = 0; i < bytes / sizeof(*a); i++)
 			a[i] = ((const uintptr_t *)arrays[1])[i];
 	}
 }
@@ -58,7 +58,7 @@ static void triad_words(float *const arrays[STREAM_ARRAYS], size_t bytes, uint64
 	for (; passes; passes--) {
 		float *a = arrays[0];
 		HIDE(a);
-		for (size_t i = 0; i < bytes / sizeof *a; i++)
+		for (size_t i = 0; i < bytes / sizeof(*a); i++)
 			a[i] = arrays[1][i] + 0.5f * arrays[2][i];
 	}
 }

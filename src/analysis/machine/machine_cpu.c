@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads /proc/cpuinfo, /proc/meminfo and /sys/devices/system/cpu. In containers and virtual
- * machines some of it is missing. Called by the sweep, and to tell whether a cache is stale.
+ * machines some of it is missing.
  */
 #include "analysis/machine/machine_cpu.h"
 
@@ -51,7 +51,7 @@ static int read_in(const char *directory, const char *name, char *out, size_t by
 {
 	char path[PATH_MAX + 32];
 
-	snprintf(path, sizeof path, "%s/%s", directory, name);
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
 	return file_line(path, out, bytes);
 }
 
@@ -60,15 +60,15 @@ static void read_cache(struct cpu_info *info, const char *directory)
 	char text[256];
 	int first;
 
-	if (!read_in(directory, "type", text, sizeof text) || !strcmp(text, "Instruction"))
+	if (!read_in(directory, "type", text, sizeof(text)) || !strcmp(text, "Instruction"))
 		return;
 	uint64_t level;
-	if (!read_in(directory, "level", text, sizeof text) ||
+	if (!read_in(directory, "level", text, sizeof(text)) ||
 		number_u64(text, 1, CPU_LEVELS, &level))
 		return;
 	struct cpu_cache *cache = &info->data[level - 1];
-	cache->bytes = read_in(directory, "size", text, sizeof text) ? parse_size(text) : 0;
-	cache->shared = read_in(directory, "shared_cpu_list", text, sizeof text)
+	cache->bytes = read_in(directory, "size", text, sizeof(text)) ? parse_size(text) : 0;
+	cache->shared = read_in(directory, "shared_cpu_list", text, sizeof(text))
 				? count_list(text, &first)
 				: 0;
 	if (!cache->shared)
@@ -80,7 +80,7 @@ static void read_caches(struct cpu_info *info, const char *sys)
 	char directory[PATH_MAX];
 
 	for (int i = 0; i < 8; i++) {
-		snprintf(directory, sizeof directory, "%s/devices/system/cpu/cpu%d/cache/index%d",
+		snprintf(directory, sizeof(directory), "%s/devices/system/cpu/cpu%d/cache/index%d",
 			sys, info->usable ? info->cpus[0] : 0, i);
 		read_cache(info, directory);
 	}
@@ -92,9 +92,9 @@ static int leads_core(const char *sys, int cpu)
 	char path[PATH_MAX], text[256];
 	int first;
 
-	snprintf(path, sizeof path, "%s/devices/system/cpu/cpu%d/topology/thread_siblings_list",
+	snprintf(path, sizeof(path), "%s/devices/system/cpu/cpu%d/topology/thread_siblings_list",
 		sys, cpu);
-	if (!file_line(path, text, sizeof text) || !count_list(text, &first))
+	if (!file_line(path, text, sizeof(text)) || !count_list(text, &first))
 		return 1;
 	return first == cpu;
 }
@@ -105,7 +105,7 @@ static void read_cpus(struct cpu_info *info, const char *sys)
 	long online = sysconf(_SC_NPROCESSORS_ONLN);
 
 	info->online = online > 0 ? (unsigned)online : 1;
-	if (sched_getaffinity(0, sizeof set, &set) < 0)
+	if (sched_getaffinity(0, sizeof(set), &set) < 0)
 		return;
 	for (int leaders = 1; leaders >= 0; leaders--)
 		for (int cpu = 0; cpu < CPU_SETSIZE && info->usable < CPU_MAX; cpu++)
@@ -119,8 +119,8 @@ static void read_memory(struct cpu_info *info, const char *proc)
 	const char *end;
 	uint64_t kib;
 
-	snprintf(path, sizeof path, "%s/meminfo", proc);
-	file_field(path, "MemAvailable", text, sizeof text);
+	snprintf(path, sizeof(path), "%s/meminfo", proc);
+	file_field(path, "MemAvailable", text, sizeof(text));
 	if (!number_leading_u64(text, &kib, &end) && kib <= UINT64_MAX >> 10)
 		info->available_bytes = kib << 10;
 }
@@ -129,13 +129,13 @@ void cpu_info_read_from(struct cpu_info *info, const char *proc, const char *sys
 {
 	char path[PATH_MAX];
 
-	memset(info, 0, sizeof *info);
-	gethostname(info->host, sizeof info->host - 1);
-	snprintf(path, sizeof path, "%s/cpuinfo", proc);
-	file_field(path, "model name", info->model, sizeof info->model);
+	memset(info, 0, sizeof(*info));
+	gethostname(info->host, sizeof(info->host) - 1);
+	snprintf(path, sizeof(path), "%s/cpuinfo", proc);
+	file_field(path, "model name", info->model, sizeof(info->model));
 	if (!info->model[0])
-		file_field(path, "CPU part", info->model, sizeof info->model);
-	file_field(path, "microcode", info->microcode, sizeof info->microcode);
+		file_field(path, "CPU part", info->model, sizeof(info->model));
+	file_field(path, "microcode", info->microcode, sizeof(info->microcode));
 	read_cpus(info, sys);
 	read_caches(info, sys);
 	read_memory(info, proc);

@@ -173,8 +173,8 @@ static int read_file(struct serve_source *source, struct serve_reading *reading)
 	bool part = false;
 	bool there = recording_stat(source->path, &st, &part);
 	reading->live = part && age_ns(&st) < STILL_NS;
-	if (source->read &&
-		(!there || (reading->live == source->live && !recording_changed(&source->seen, &st))))
+	if (source->read && (!there || (reading->live == source->live &&
+					       !recording_changed(&source->seen, &st))))
 		return 0;
 	int rc = run_load(&reading->run, source->path, &error);
 	source->seen = st;
