@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is said of a run becomes its arrays. Equal names, sites and kernels are one: each kind has
- * an index by hash beside its array. Slices become samples in the order in which they began; a wait
- * right behind a sample becomes part of it. Ten million samples must take less than a second, so
- * that nothing allocates for each of them but the arrays' growth.
+ * Filling a run's arrays. Equal names, sites and kernels become one: each kind has an index by hash
+ * beside its array. Slices become samples in the order in which they began; a wait right behind a
+ * sample becomes part of it. Ten million samples must take less than a second, so nothing is
+ * allocated per sample but the arrays' growth.
  */
 #include "trace/build.h"
 

@@ -74,7 +74,7 @@ struct build_link {
 	uint32_t kind; /* enum build_link_kind */
 };
 
-/* Of the run's arrays. */
+/* Capacities of the run's arrays. */
 struct build_capacity {
 	size_t kernels, commands, dependencies, waits, codes, tiles, digests;
 	size_t categories, bricks, sites, processes, lanes, notes, points, thread_names, steps;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When all packets are read: ticks become ns, what never ended gets the end of its lane, processes'
- * histograms become the run's, and the steps are found.
+ * Everything has been said: ticks become ns, open samples end with their lane, histograms of
+ * processes become the run's, and the steps are found.
  */
 #include "trace/build_finish.h"
 
@@ -65,7 +65,7 @@ static uint64_t lane_end(const struct build *b, uint32_t i)
 	return end > state->last_ns ? end : state->last_ns;
 }
 
-/* What is still on the stack ends where the lane does. */
+/* Samples that are still open end where the lane does. */
 static void finish_samples(struct build *b, struct run_lane *lane, struct build_lane *state)
 {
 	for (uint32_t k = 0; k < state->depth; k++)

@@ -42,7 +42,7 @@ static const struct run_site *site_of(const struct run *run, uint32_t lane, uint
 	return &run->sites[run->lanes[lane].samples[sample].site];
 }
 
-/* What was launched where nobody said it: all that is known of it is its brick. */
+/* The kernel of a command that names none: only its brick is known. */
 static uint32_t unknown_kernel(
 	struct build *b, const struct run_lane *lane, const struct run_site *site)
 {
@@ -53,7 +53,7 @@ static uint32_t unknown_kernel(
 	return build_kernel(b, &kernel);
 }
 
-/* In their order, one for each sample, with what their sites say. */
+/* Sort commands, keep one for each sample, and take bytes and FLOPs from the sites. */
 static void finish_commands(struct build *b)
 {
 	struct run *run = b->run;
@@ -268,7 +268,7 @@ static bool is_same_queue(const struct run_lane *a, const struct run_lane *b)
 	return is_same_device(a, b) && a->tid == b->tid;
 }
 
-/* Of a lane's commands up to that number, the last that ended between the two; or NULL. */
+/* The lane's last command up to that number that ended between the two times, or NULL. */
 static const struct run_command *last_of(
 	const struct run *run, uint32_t lane, uint64_t number, uint64_t after_ns, uint64_t by_ns)
 {
@@ -288,7 +288,7 @@ static const struct run_command *last_of(
 	return NULL;
 }
 
-/* What it was for; NULL: that is not known. */
+/* The command that the wait was for; NULL: not known. */
 static const struct run_command *aim(const struct run *run, const struct run_wait *wait)
 {
 	const struct run_sample *sample = &run->lanes[wait->lane].samples[wait->sample];

@@ -50,7 +50,7 @@ static struct run_step *step_at(struct run *run, uint32_t lane, uint64_t ns)
 	return NULL;
 }
 
-/* What an engine would not evaluate is no step's tokens: it is going to be asked for them again. */
+/* Tokens that an engine refused belong to no step: the engine will be asked for them again. */
 static void take_outcome(struct run *run, const char *counter, enum run_outcome outcome)
 {
 	uint32_t brick = run_brick_find(run, counter);
@@ -123,7 +123,7 @@ static void hear_all(struct run *run, struct told *told, const uint32_t *bricks)
 	}
 }
 
-/* Of one process. */
+/* A context's key; numbers of contexts are unique in a process only. */
 static uint64_t context_key(const struct run *run, uint32_t lane, int32_t context)
 {
 	return (uint64_t)run->lanes[lane].process << 32 | (uint32_t)context;
@@ -137,7 +137,7 @@ static void take(struct run_step *step, uint64_t tokens)
 	step->output_tokens -= tokens < step->output_tokens ? tokens : step->output_tokens;
 }
 
-/* By the context's steps before that one, the last first. */
+/* Take refuted drafts from the context's earlier steps, the last step first. */
 static void take_refuted(
 	struct run *run, const struct told *told, size_t at, uint64_t key, uint64_t left)
 {
@@ -170,7 +170,7 @@ static int32_t context_before(struct run *run, size_t at, uint32_t brick)
 	return 0;
 }
 
-/* What is said between steps. */
+/* Take refuted drafts that counters between the steps report. */
 static void take_between(struct run *run, const struct told *told, const uint32_t *bricks)
 {
 	for (size_t i = 0; i < run->point_count; i++) {

@@ -264,7 +264,7 @@ static void load_packet(struct load *l, struct pb_reader message)
 	l->build.run->bad_packets += !good;
 }
 
-/* What a packet of the file holds if it is a compressed one. */
+/* The content of a compressed packet; {NULL, NULL}: the packet is not compressed. */
 static struct pb_reader compressed(struct pb_reader packet)
 {
 	struct pb_field f;
@@ -274,7 +274,7 @@ static struct pb_reader compressed(struct pb_reader packet)
 	return (struct pb_reader){NULL, NULL};
 }
 
-/* Where the first packet was that could not be used. */
+/* Remember where the first packet stood that could not be used. */
 static void note_damage(struct load *l)
 {
 	struct run *run = l->build.run;
@@ -357,7 +357,7 @@ static size_t read_window(struct load *l, const struct window *w, size_t *wanted
 	return (size_t)(at - w->data);
 }
 
-/* What is left when no further packet can be read. */
+/* Nothing more can be read at `offset`: read what waits, and count the rest. */
 static void stop_at(struct load *l, uint64_t offset, uint64_t file_bytes)
 {
 	while (read_chunk(l))

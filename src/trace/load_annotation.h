@@ -15,13 +15,16 @@ struct load_annotation {
 /* The next one of `field` in a message. 1, 0 at the end, -1 malformed. */
 int load_next(struct pb_reader *message, uint32_t field, struct load_annotation *a);
 
-/* In a whole event (field EVENT_ANNOTATIONS) or dictionary (ANNOTATION_DICT). 0: not there. */
+/*
+ * Find one by name in an event (field EVENT_ANNOTATIONS) or a dictionary (ANNOTATION_DICT). 0: it
+ * is not there.
+ */
 int load_find(
 	struct pb_reader message, uint32_t field, const char *name, struct load_annotation *a);
 uint64_t load_find_uint(
 	struct pb_reader message, uint32_t field, const char *name, uint64_t fallback);
 
-/* In an event. */
+/* The same in an event. */
 uint64_t load_uint(struct pb_reader event, const char *name, uint64_t fallback);
 /* Members of what `to` points to, each from the value of its name; 0 where there is none. */
 #define load_uints(to, event, ...)                       \

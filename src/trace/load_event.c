@@ -120,7 +120,7 @@ static void read_args(
 		read_tile(lane, sample, e);
 }
 
-/* What says how much work was done: it makes up the site of a sample without an interned one. */
+/* Annotations that say how much work was done; they make up a site where none is interned. */
 #define WORK_MASK                                                               \
 	(1u << FORMAT_A_SITE | 1u << FORMAT_A_ELEMENTS | 1u << FORMAT_A_BYTES | \
 		1u << FORMAT_A_FLOPS | 1u << FORMAT_A_TOKENS)

@@ -193,7 +193,7 @@ static bool intern(struct load_ids *l, struct load_sequence *s, const struct pb_
 	}
 }
 
-/* Of several with one number the first counts: what was read since refers to that. */
+/* If several sites have one number, the first counts: events that were read since refer to it. */
 static bool described_site(struct load_ids *l, struct pb_reader message)
 {
 	struct pb_field f;

@@ -31,7 +31,7 @@ struct load_value {
 	uint32_t index;	      /* the run's site for that brick; RUN_NONE: not resolved yet */
 };
 
-/* Of a sequence that says when a lane's threads were off their CPUs. */
+/* State of a sequence that says when a lane's threads were off their CPUs. */
 struct load_off_cpu {
 	struct build_lane *lane; /* NULL: it is none */
 	uint64_t now, begin_ns;
@@ -54,7 +54,7 @@ struct load_sequence {
 	uint8_t annotations[32];   /* by iid: enum format_annotation */
 };
 
-/* In load_sequence.names, for those of Brick's own instants. */
+/* Marks names of Brick's own instants in load_sequence.names. */
 #define LOAD_OWN_NAME 0x80000000u
 
 struct load_counter {
@@ -82,7 +82,7 @@ void load_sequence_clear(struct load_sequence *s);
 bool load_interned(struct load_ids *l, struct load_sequence *s, struct pb_reader interned);
 /* What sites are, for events of all sequences. */
 bool load_described(struct load_ids *l, struct pb_reader extension);
-/* A track is that of a counter. */
+/* The track belongs to a counter of that name. */
 bool load_counter(struct load_ids *l, uint64_t uuid, struct pb_reader name);
 
 /* What an id stands for; RUN_NONE: it is not in the table. */

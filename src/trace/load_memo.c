@@ -23,7 +23,9 @@ struct memo {
 	uint16_t after; /* the place in the log behind where it was last */
 };
 
-/* What came is likely to come again in the same order: that is read in the log, from a place on. */
+/*
+ * Packets are likely to come again in the same order: the next one is looked for in the log first.
+ */
 struct load_memo {
 	ARRAY(struct memo) memos;
 	struct hash_index index;

@@ -199,7 +199,7 @@ static void on_machine(struct pb_reader event, struct machine_use *use)
 			(const char *)name.text.at);
 }
 
-/* By time, as whoever looks for one relies on. */
+/* Gaps must be in the order of time and must not touch. */
 static void add_gap(struct off_cpu_account *to, struct pb_reader dict)
 {
 	const struct off_cpu_gap gap = {

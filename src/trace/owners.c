@@ -14,7 +14,7 @@ static int is_handover(const struct run_point *p)
 	return p->kind == RUN_POINT_THREAD;
 }
 
-/* Those of a lane stand together, from o->lanes[lane] on; each of them has its first owner. */
+/* Owners of a lane stand together, from o->lanes[lane] on; each lane has a first owner. */
 static void count_owners(struct owners *o, const struct run *run)
 {
 	for (uint32_t i = 0; i < run->lane_count; i++)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which thread had a lane when. A lane goes on with another thread when its owner has ended. Called
- * by exports and by who indexes steps; any thread, an object one at a time.
+ * Which thread owned a lane when. A lane goes on with another thread when its owner has ended. Any
+ * thread, an object one at a time.
  */
 #pragma once
 
 #include "trace/run.h"
 
-/* It has the lane from then on. */
+/* A thread that has the lane from then on. */
 struct owner {
 	uint64_t ns, tid;
 	const char *name; /* the run's; NULL: not known */
@@ -22,7 +22,7 @@ struct owners {
 int owners_init(struct owners *o, const struct run *run);
 void owners_fini(struct owners *o);
 
-/* Who had it then: a place in o->all. */
+/* The owner at that time: a place in o->all. */
 size_t owners_place(const struct owners *o, uint32_t lane, uint64_t ns);
 
 static inline uint64_t owners_at(const struct owners *o, uint32_t lane, uint64_t ns)
@@ -30,5 +30,5 @@ static inline uint64_t owners_at(const struct owners *o, uint32_t lane, uint64_t
 	return o->all[owners_place(o, lane, ns)].tid;
 }
 
-/* The first one's: who had nothing on its track before the first handover is left out. */
+/* The first owner's place; an owner without samples before the first handover is left out. */
 size_t owners_first(const struct owners *o, const struct run *run, uint32_t lane);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A run's memory, and looking things up in it: names, times, commands, times off a CPU. */
+/* A run's memory, and how names, times, commands and times off a CPU are looked up in it. */
 #include "trace/run.h"
 
 #include <stdatomic.h>

@@ -27,7 +27,7 @@ struct run_brick {
 	int32_t well_known; /* id of registry.h (built-in ones included), or -1 */
 };
 
-/* What of its samples is in no row. */
+/* What is left out of all rows of a site's samples. */
 enum run_left_out {
 	RUN_LEFT_OUT_TIME = 1,	/* time of their own, what they did, and themselves */
 	RUN_LEFT_OUT_WAITS = 2, /* waiting in them and after them */
@@ -145,7 +145,7 @@ struct run_tile {
 	uint64_t elements, flops;
 };
 
-/* Of a step's batch. What was not evaluated, or not to its end, is in no rate and no percentile. */
+/* What became of a step's batch. Refused and aborted steps are in no rate and no percentile. */
 enum run_outcome { RUN_EVALUATED, RUN_REFUSED, RUN_ABORTED };
 
 /* One evaluation by the engine. */
@@ -297,7 +297,7 @@ void run_release(const struct run *run); /* of all lanes */
 
 enum { RUN_PASSED_BATCH = 16384 };
 
-/* Said of so many samples at once. */
+/* Called once for so many samples. */
 void run_lane_passed_batch(const struct run_lane *lane);
 
 static inline void run_lane_passed(const struct run_lane *lane, size_t i)
@@ -316,7 +316,7 @@ size_t run_sample_from(const struct run_lane *lane, uint64_t ns);
 struct run_off_times run_off_cpu_between(
 	const struct run_lane *lane, uint64_t begin_ns, uint64_t end_ns);
 
-/* Whether it is known of all that time, of any thread, when it was off its CPU. */
+/* True if it is known, for all threads and all of that time, when they were off their CPUs. */
 bool run_off_cpu_is_known(const struct run *run, uint64_t begin_ns, uint64_t end_ns);
 
 /* The first time off a CPU that ends after `ns`, by index; off_cpu_count: none does. */

@@ -359,7 +359,7 @@ static void set_tile(struct builder_lane *lane, uint32_t sample, const struct br
 		build_tile(lane->lane, &made);
 }
 
-/* What else is known of the slice that ended last. */
+/* Add dependencies and tiles to the slice that ended last. */
 static void take_args(struct builder_lane *lane, const struct record_args *args)
 {
 	uint32_t sample = lane->lane->ended;
@@ -372,7 +372,7 @@ static void take_args(struct builder_lane *lane, const struct record_args *args)
 		set_tile(lane, sample, &args->tile);
 }
 
-/* The same while it is known what the slice launched, or was: times alone do not make a command. */
+/* The same, and what the slice launched or was. Times alone do not make a command. */
 static void take_slice_args(struct builder_lane *lane, const struct record_args *args)
 {
 	if (!args || lane->lane->ended == RUN_NONE)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A run from records: a sink (src/lib/writer/sink.h) whose product is a run, the same that a
- * recording of them would load as. Called by live/ and by tests. One thread at a time.
+ * recording of the records would load as. One thread at a time.
  */
 #pragma once
 
@@ -10,10 +10,10 @@
 
 struct run_builder;
 
-/* Of the options: all but compress and output. 0 or -ENOMEM; *out is untouched then. */
+/* Uses all options but compress and output. 0 or -ENOMEM; *out is untouched then. */
 int run_builder_create(struct run_builder **out, const struct trace_writer_options *options);
 
-/* What records and tables go into, until the builder is finished or abandoned. */
+/* The sink of the builder, until that is finished or abandoned. */
 struct sink *run_builder_sink(struct run_builder *builder);
 
 /* The run of all that was handed in; frees the builder. On error there is no run. */

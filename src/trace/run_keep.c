@@ -7,7 +7,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* New numbers of samples by lane, and of commands; RUN_NONE: left out. A lane's NULL: as before. */
+/*
+ * New numbers of samples by lane, and of commands; RUN_NONE: left out. NULL: the lane's numbers
+ * stay.
+ */
 struct numbers {
 	uint32_t **samples;
 	uint32_t *commands;
@@ -52,7 +55,7 @@ static size_t whole_pages(size_t samples)
 	return (bytes + page - 1) / page * page;
 }
 
-/* Of samples in a file, what is not needed any more. */
+/* Unmap pages of samples in a file that are not needed any more. */
 static void unmap_end(struct run_lane *lane, size_t count)
 {
 	size_t kept = whole_pages(count), bytes = whole_pages(lane->sample_count);
@@ -75,7 +78,7 @@ int run_edit(struct run *run)
 	return 0;
 }
 
-/* depths: of what is kept below each depth of before. */
+/* depths: the new depth of samples that stood at each old depth. */
 static void move_samples(struct run_lane *lane, const uint32_t *numbers)
 {
 	uint8_t depths[UINT8_MAX + 2] = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Leaves samples out of a run, and whatever points at them. Called by who narrows a run. */
+/* Leaves samples out of a run, and whatever points at them. */
 #pragma once
 
 #include <stdint.h>

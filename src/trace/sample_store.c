@@ -196,7 +196,7 @@ static uint64_t place_of(const struct sample_list *list, size_t index)
 	return list->extents[p.extent] + p.offset;
 }
 
-/* What was changed of it goes back to the file. */
+/* Write the changed sample back to the file. */
 static int put_late(struct sample_store *store, struct sample_list *list)
 {
 	size_t index = list->late_index;
@@ -225,7 +225,7 @@ struct run_sample *sample_list_late(
 	return &list->late;
 }
 
-/* They become the run's; no more memory than is needed. */
+/* The samples become the run's, in no more memory than they need. */
 static int hand_over(struct sample_store *store, struct sample_list *list, struct run_lane *lane)
 {
 	if (list->count && list->count < list->capacity)

@@ -12,7 +12,7 @@
 
 enum { SAMPLE_EXTENTS = 19, SAMPLE_STORE_BYTES = 64 << 20 };
 
-/* What the lists of one run share. */
+/* Shared by the lists of one run. */
 struct sample_store {
 	size_t budget, resident; /* bytes: of lists in memory at most, and now */
 	int file;		 /* -1: none yet */
@@ -27,7 +27,9 @@ struct sample_list {
 	/* One before `first` that is being changed. */
 	size_t late_index; /* RUN_NONE: none is */
 	struct run_sample late;
-	/* Where in the file: extent 0 has 2^15 samples, each other one as many as all before it. */
+	/*
+	 * Offsets in the file. Extent 0 has 2^15 samples, each other one as many as all before it.
+	 */
 	uint64_t extents[SAMPLE_EXTENTS];
 };
 

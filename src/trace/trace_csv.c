@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples as comma-separated values. Called by `brick export`. */
+/* Samples as comma-separated values. */
 #include "trace/trace_csv.h"
 
 #include <errno.h>

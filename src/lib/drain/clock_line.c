@@ -64,7 +64,7 @@ static uint32_t residual_ns(const struct drain_clock *c)
 	return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
 }
 
-/* A line of which nothing is known but its two ends has to foretell a third reading. */
+/* If only the two ends of the line are known, the line is held against a third reading. */
 static void compare_late(struct drain_clock *c, const struct clock_pair *last)
 {
 	struct clock_pair late = *last;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one line that turns the ticks of a whole recording into ns of CLOCK_MONOTONIC: through a pair
- * of readings taken at the start and another taken as late as possible before the first conversion.
- * Readings between the two, and all later ones, only check it. Between two of them a clock that is
- * slewed may be further off than at either, by at most half of what its error changes from one to
- * the next: what is said of the line's truth is the largest distance and half of the largest such
- * change. One thread at a time.
+ * The one line that turns the ticks of a whole recording into ns of CLOCK_MONOTONIC. It goes
+ * through a pair of readings taken at the start and another taken as late as possible before the
+ * first conversion. All other readings only check it. Between two readings a slewed clock may be
+ * further off than at either, by at most half of the change of its error between them. The residual
+ * is therefore the largest error plus half of the largest change. One thread at a time.
  */
 #pragma once
 

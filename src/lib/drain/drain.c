@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A consumer comes and goes, consumes, and emits what a session holds: its process and lanes, its
- * tables before the records that use them, and when it is over its exact statistics.
+ * One consumer from its opening to its end. It emits what the session holds: process and lanes,
+ * tables before the records that use them, and exact statistics when the session is over.
  */
 #include "lib/drain/drain.h"
 
@@ -333,7 +333,7 @@ static int join_lane(struct drain *d, struct sink *sink, struct drain_lane *lane
 	return add_lane(d, sink, &lane->in_sink, state);
 }
 
-/* Where a command goes that begins then: -> lanes->to, which is their count if there is none. */
+/* Choose the lane for a command that begins then: lanes->to, or their count if there is none. */
 static int choose(struct drain *d, struct sink *sink, struct drain_lane *lane, uint64_t begin)
 {
 	struct drain_lane_sinks *lanes = &lane->in_sink;
@@ -505,7 +505,7 @@ static int emit_open_frames(
 	return count ? lane_records(d, sink, lane, open, count) : 0;
 }
 
-/* What ended since the last look would be in the statistics alone. */
+/* Records that came since the last look must be emitted, or only the statistics would have them. */
 static int emit_rest(struct drain *d, struct sink *sink, uint32_t index)
 {
 	enum { AT_ONCE = 64 };

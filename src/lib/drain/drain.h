@@ -90,7 +90,9 @@ size_t drain_consume(struct drain *d, uint32_t lane, struct brick_record *out, s
 size_t drain_peek(
 	struct drain *d, uint32_t lane, struct brick_record *out, size_t capacity, uint64_t *first);
 
-/* Where the kernel does not tell of switches: what its scheduler counts, at most so often. */
+/*
+ * Read what the scheduler counts, at most so often. For where the kernel does not report switches.
+ */
 void drain_watch_threads(struct drain *d, uint32_t interval_ms);
 
 /* Add what drain_watch_threads() has found so far. */

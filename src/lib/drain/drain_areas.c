@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a sink gets can neither change under it nor point outside. An entry is copied before it is
- * looked at: texts are ended and valid UTF-8, references are in range. Only new entries are copied.
+ * An entry is copied before it is looked at, so that it cannot change under a sink. Texts are then
+ * ended and made valid UTF-8, and references are brought into range. Only new entries are copied.
  */
 #include "lib/drain/drain_areas.h"
 

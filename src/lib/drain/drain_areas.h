@@ -53,7 +53,7 @@ struct drain_digests {
 	uint64_t tail;
 };
 
-/* In per cent of the ring, at least 1 if there is any; either side. */
+/* Digests that wait, in per cent of the ring, at least 1 if there is any; either side. */
 uint32_t drain_digests_level(const struct drain_digests *digests, struct drain_map *map);
 
 /* Emit those that wait. tables: up to date, and emitted. 0, or the sink's error. */

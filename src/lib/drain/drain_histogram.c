@@ -142,7 +142,7 @@ static void add_row(struct drain_map *m, uint64_t offset, uint64_t *sum)
 		sum[i] += row[i];
 }
 
-/* What an owner kept of what it dropped. */
+/* True if the lane's owner entered durations of records that it dropped. */
 static bool lane_has_row(const struct drain_lane *lane, uint32_t brick)
 {
 	return lane->shared && !is_queue(lane) &&
@@ -159,7 +159,7 @@ static bool ran(const struct drain_map *m, uint32_t brick)
 	return false;
 }
 
-/* Of a view, what the consumer keeps is not ours: it is read from the file. */
+/* A view has no rows of its own: the consumer's are read from the file. */
 static void add_drained(
 	const struct drain_histograms *h, struct drain_map *m, uint32_t brick, uint64_t *sum)
 {

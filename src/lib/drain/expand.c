@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Nothing in a record is trusted: a site that is in no table stays without a brick, and who takes
- * the sample counts it as bad.
+ * Nothing in a record is trusted: a site that is in no table stays without a brick, and the sink
+ * counts the sample as bad.
  */
 #include "lib/drain/expand.h"
 

@@ -32,7 +32,7 @@ struct drain_sink_lane {
 	uint64_t end; /* ticks: up to where it is taken; UINT64_MAX: its command is open */
 };
 
-/* Where a lane goes in the sink. */
+/* The sink's lanes that a lane's records go to. */
 struct drain_lane_sinks {
 	struct drain_sink_lane *items; /* an ARRAY */
 	size_t count, capacity;

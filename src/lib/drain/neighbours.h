@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who else used the machine's CPUs while something was recorded: the machine's accounts
- * (/proc/stat) and those of every process (/proc/PID/stat), at the beginning and at the end; what
- * the machine and control groups let this process have. An object is one thread's, the rest any
- * thread's.
+ * Who else used the machine's CPUs while something was recorded, by the accounts of the machine
+ * (/proc/stat) and of every process (/proc/PID/stat) at the beginning and at the end; and how many
+ * CPUs and how much of them this process may have. An object belongs to one thread; the rest is for
+ * any thread.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ void neighbours_destroy(struct neighbours *n);
 
 uint32_t drain_cpus_online(void);
 
-/* That this thread may run on, and what it starts. */
+/* CPUs that this thread, and whatever it starts, may run on. */
 uint32_t drain_cpus_usable(void);
 
 /*

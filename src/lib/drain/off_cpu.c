@@ -142,7 +142,7 @@ int off_cpu_wait_fd(const struct off_cpu_recorder *r)
 	return r->switches ? brick__switches_wait_fd(r->switches) : -1;
 }
 
-/* Those that are not followed yet; each is then `followed`. */
+/* Follow listed threads that are not followed yet. */
 static int follow_listed(struct brick__switches *s, DIR *threads, struct hashmap *followed)
 {
 	const struct dirent *entry;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A lane's thread may change between two readings: the time in between is nobody's then. The
- * numbers of a thread that has ended are gone with it, so that up to an interval is missing.
+ * If a lane's thread changes between two readings, the time between them is not counted. The
+ * numbers of a thread vanish when it ends, so that up to one interval is missing.
  */
 #include "lib/drain/thread_times.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the scheduler counts of a session's threads, for where the kernel does not tell of their
- * context switches: sums over all of them, between the readings of each. Consuming side.
+ * How long a session's threads ran and queued, as the scheduler counts it; used where the kernel
+ * does not report context switches. Sums over all threads, between readings of each. Consuming
+ * side.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rings are the threads' own, and are read by one: joining, leaving and reading are under one
- * lock, which no thread holds for longer than it takes to copy a few rings.
+ * Each thread has its own ring, and one thread reads all of them. Joining, leaving and reading take
+ * one lock, which no thread holds for longer than it takes to copy a few rings.
  */
 #include "lib/embed/own_switches.h"
 

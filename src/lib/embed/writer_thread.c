@@ -239,7 +239,7 @@ static int create_writer(struct consumer *t)
 	return trace_writer_create(&t->writer, &options);
 }
 
-/* From here on in a table of this thread's own, if there is such a thing. */
+/* From here on descriptors are in a table of this thread's own, where the kernel has that. */
 static int open_all(struct consumer *t)
 {
 	const char *why;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An execution graph for Graphviz. What holds others is a box around them, with a node of its own
- * at which its edges end. Where something is inside of itself there are no boxes, and all edges are
+ * An execution graph for Graphviz. A node that holds others becomes a box around them, with a node
+ * of its own for its edges. If a node is inside of itself, there are no boxes and all edges are
  * drawn.
  */
 #include <errno.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An execution graph as folded stacks: one line for each different stack of names, with the time
- * that its nodes spent in nothing that they hold on their lane. Stacks stand in the order in which
- * they first appear.
+ * An execution graph as folded stacks: one line for each different stack of names, with the self
+ * time of its nodes on their lane. Stacks stand in the order in which they first appear.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -11,8 +10,7 @@
 #include "lib/graph/forest.h"
 #include "lib/graph/graph_formats.h"
 
-/* What is deeper counts as the last of so many: nobody reads on, and all lines together stay short.
- */
+/* Deeper frames count as the last of so many: nobody reads on, and lines stay short. */
 enum { MAX_FRAMES = 1000 };
 
 /* A stack: its last frame and the stack below it. */

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A forest is walked without recursion. A node that nothing leads to from a root is inside of
- * itself.
- */
+/* The forest is walked without recursion. A node that no root leads to is inside of itself. */
 #include "lib/graph/forest.h"
 
 #include <errno.h>

@@ -19,7 +19,7 @@
 #include "brick/error.h"
 #include "lib/graph/forest.h"
 
-/* Whether any edges at all, of whatever kind, go round in a circle. */
+/* BRICK_ECYCLE if edges of any kinds form a cycle. */
 static int check_edges(struct brick_graph *graph)
 {
 	struct brick__dag dag;
@@ -151,7 +151,9 @@ static uint64_t busy_ns(const struct brick__node *node)
 	return node->time_ns - node->wait_ns;
 }
 
-/* What the pass over the activities keeps: within its parent, when a node ends; what it holds. */
+/*
+ * Kept by the pass over the activities: when a node ends within its parent, and how much it holds.
+ */
 struct chains {
 	uint64_t *end_ns, *held_ns; /* [nodes] */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An execution graph as a tree of lines: what holds what, in the order in which it was added. What
- * is deeper than anybody reads is left out, and said to be.
+ * An execution graph as a tree of lines, in the order in which nodes were added. Levels that are
+ * deeper than anybody reads are left out, and an ellipsis says so.
  */
 #include "brick/graph_view.h"
 
@@ -269,7 +269,7 @@ int brick_graph_view_rows(const struct brick_graph_view *view)
 	return error ? error : (int)row_of(view, BRICK__NONE);
 }
 
-/* What is selected must be shown: if a node that holds it is closed, that one is selected. */
+/* The selected node must be visible: if a node that holds it is closed, that one is selected. */
 static void keep_selection(struct brick_graph_view *view)
 {
 	uint32_t shown = view->selected;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * An index of the texts by hash, and chunks that hold them and never move, so that a name that was
- * handed out stays where it is. Called by graph.c.
- */
+/* Texts lie in chunks that never move, so that a name that was handed out stays where it is. */
 #include "lib/graph/names.h"
 
 #include <errno.h>

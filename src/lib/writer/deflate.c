@@ -195,7 +195,7 @@ static inline uint32_t *hash_slot(struct deflater *d, const uint8_t *at)
 	return &d->hash[load32(at) * 0x9e3779b1u >> (32 - DEFLATE_HASH_BITS)];
 }
 
-/* Without a hint: the last place where the same four bytes stood, if that leads to a match. */
+/* Without a hint, try the last place where the same four bytes stood. */
 static void search(struct deflater *d, uint32_t start, uint32_t end)
 {
 	uint32_t at = start;
@@ -307,7 +307,9 @@ struct leaf {
 	uint16_t symbol;
 };
 
-/* By count, a byte of it at a time: it takes no memory, as qsort() may, and no guess of a branch.
+/*
+ * Sort by count, one byte at a time: unlike qsort() this allocates nothing and has no branches to
+ * guess.
  */
 static void sort(struct leaf *leaves, unsigned n, uint32_t most)
 {
@@ -656,7 +658,7 @@ static void put_literals(
 	}
 }
 
-/* Up to four, as there mostly are before a match: no branches, as nobody can foresee how many. */
+/* Put up to four literals, the usual number before a match, without branches. */
 static inline void put_few_literals(
 	struct bits *b, const struct words *words, const uint8_t *at, uint32_t count)
 {

@@ -20,7 +20,10 @@ enum { DEFLATE_WINDOW = 32768 }; /* packets further back are of no use */
 #define DEFLATE_UNKNOWN UINT32_MAX
 #define DEFLATE_SAME (UINT32_MAX - 1)
 
-/* How far back what is alike stands; of more than DEFLATE_WINDOW: there is nothing. */
+/*
+ * Where a packet ends, where its repeating part begins, and how far back similar bytes stand; more
+ * than DEFLATE_WINDOW: nowhere.
+ */
 struct deflate_packet {
 	uint32_t end, rest, like, other;
 };
@@ -31,7 +34,7 @@ struct deflate_queue {
 	struct deflate_packet packets[128];
 };
 
-/* For chunks of at most chunk_bytes. NULL: no memory. */
+/* A compressor for chunks of at most chunk_bytes. NULL: no memory. */
 struct deflater *deflate_create(size_t chunk_bytes);
 void deflate_destroy(struct deflater *d);
 

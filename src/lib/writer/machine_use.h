@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdint.h>
 
-/* In ns of CPU time of all CPUs together. All 0: not known. */
+/* Times are CPU time of all CPUs together. All 0: not known. */
 struct machine_use {
 	uint64_t busy_ns;      /* ran something, of whatever process */
 	uint64_t steal_ns;     /* would have, had the host of this virtual machine let them */

@@ -75,7 +75,7 @@ int packets_send(struct packets *p)
 	return result;
 }
 
-/* What does not fit into a chunk beside others goes to the file as it is. */
+/* A packet that is larger than a chunk goes to the file as it is. */
 int packets_add(struct packets *p)
 {
 	struct pb_buffer *b = &p->scratch;

@@ -16,7 +16,10 @@ enum {
 	CHUNK_MARGIN_BYTES = 16 << 10, /* more than what one record can add */
 };
 
-/* Where what is behind a packet's timestamp was laid, by bytes from the first chunk on. */
+/*
+ * Where the part of a packet behind its timestamp was laid, counted in bytes from the first chunk
+ * on.
+ */
 typedef uint64_t packet_place;
 
 struct packets {

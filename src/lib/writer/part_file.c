@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file that nobody else has made, and locked. It takes the name PATH.part from nothing but a
- * recording that was given up: one that nobody holds a lock on.
+ * PATH.part is always created anew and locked. Only a recording that was given up, one without a
+ * lock, is replaced.
  */
 #include "lib/writer/part_file.h"
 

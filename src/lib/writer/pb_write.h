@@ -32,7 +32,7 @@ void pb_string(struct pb_buffer *b, uint32_t field, const char *text, size_t siz
 size_t pb_open(struct pb_buffer *b, uint32_t field);
 void pb_close(struct pb_buffer *b, size_t opened);
 
-/* Where there is room already: store a varint, return its length (at most 10). */
+/* Store a varint where the caller has room, and return its length (at most 10). */
 static inline unsigned pb_put_varint(uint8_t *at, uint64_t value)
 {
 	unsigned n = 0;

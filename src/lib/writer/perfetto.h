@@ -105,7 +105,7 @@ enum perfetto_event {
 };
 enum perfetto_event_type { EVENT_BEGIN = 1, EVENT_END = 2, EVENT_INSTANT = 3, EVENT_COUNTER = 4 };
 
-/* What a trace says of fields that Perfetto does not know: descriptors as protobuf has them. */
+/* Protobuf's descriptors: how a trace describes fields that Perfetto does not know. */
 enum perfetto_extension_descriptor { EXTENSION_SET = 1 };
 enum descriptor_set { SET_FILES = 1 };
 enum descriptor_file {

@@ -102,8 +102,10 @@ struct sink_type {
 	 * shows, and leaves exact numbers in a file whose writer is killed. */
 	int (*lane_stats)(struct sink *sink, int lane, const struct brick_lane *state);
 
-	/* Of a process, all lanes merged: [brick_count], each NULL or
-	 * uint64_t[BRICK_HISTOGRAM_BUCKETS]. */
+	/*
+	 * Histograms of a process, all lanes merged: [brick_count], each NULL or
+	 * uint64_t[BRICK_HISTOGRAM_BUCKETS].
+	 */
 	int (*histograms)(struct sink *sink, int process, uint32_t brick_count,
 		const uint64_t *const *histograms);
 
@@ -136,7 +138,7 @@ static inline const struct brick_clock *sink_clock_of(
 	return recording->mult && (!own->mult || !other) ? recording : own;
 }
 
-/* What all of these look at first: a sink that has failed stays so, and numbers are its own. */
+/* The calls below check first that the sink has not failed and that numbers are its own. */
 static inline int sink_failed(const struct sink *sink)
 {
 	return sink->error ? *sink->error : 0;

@@ -167,8 +167,10 @@ static int unwind(struct records_lane *lane, uint32_t depth, enum records_unwind
 	return error;
 }
 
-/* A close is of the innermost open brick, unless closes of inner ones were lost: then it ends
- * those. */
+/*
+ * A close belongs to the innermost open brick. If closes of inner bricks were lost, it ends those,
+ * too.
+ */
 static int take_close(
 	struct records_lane *lane, const struct brick_record *r, const struct record_args *args)
 {

@@ -498,7 +498,7 @@ static unsigned end_annotations(uint8_t *at, const struct writer_lane *lane,
  * one packet at its begin and one at its end, whatever is known of it.
  */
 
-/* Whether a begin, or an end, takes more than a template; args may be NULL. */
+/* True if a begin, or an end, takes more than a template; args may be NULL. */
 static inline bool args_at_begin(const struct brick_record *r, const struct record_args *args)
 {
 	return args && r->kind == BRICK_RECORD_SAMPLE && (args->launch.kind || args->flow_count);
@@ -524,7 +524,7 @@ static void annotate(
 	pb_bytes(b, bytes, slice_annotation(bytes, name, field, value));
 }
 
-/* Of a slice's begin: when something happened before it, negative when it happened after it. */
+/* How long before the slice's begin something happened; negative: after it. */
 static void annotate_before(
 	const struct writer_lane *lane, enum format_annotation name, uint64_t ticks)
 {
@@ -547,7 +547,7 @@ static void put_flow(const struct writer_lane *lane, uint32_t field, uint64_t nu
 	pb_bytes(&lane->packets->scratch, bytes, sizeof(bytes));
 }
 
-/* What a call launched: an arrow to each, of a graph that is larger than any to the first. */
+/* An arrow to each command that a call launched, up to MAX_FLOWS of a graph. */
 static void put_launched(const struct writer_lane *lane, const struct record_args *args)
 {
 	for (uint32_t i = 0; i < args->flow_count; i++)
@@ -594,7 +594,7 @@ static void put_dependencies(const struct writer_lane *lane, const struct record
 	pb_close(b, list);
 }
 
-/* Of a command: what it was and when it came about. */
+/* What a command was, and when it was launched, queued and submitted. */
 static void put_command(const struct writer_lane *lane, const struct brick_record *r,
 	const struct record_args *args)
 {
@@ -770,7 +770,7 @@ static uint64_t write_waited(
 	return 0;
 }
 
-/* What a slice that held others launched: told at its end, shown at its begin. */
+/* What a slice that held others launched: known at its end, shown at its begin. */
 static void write_launched(struct writer_lane *lane, const struct record_args *args)
 {
 	if (!args->flow_count || names_event(&lane->names, FORMAT_N_LAUNCHED))
@@ -811,7 +811,7 @@ static void args_end(struct writer_lane *lane, const struct brick_record *r,
 	lane->pairs++;
 }
 
-/* An instant that tells it; where the slice began is still known. */
+/* An instant carries it; where the slice began is still known. */
 static void args_late(struct writer_lane *lane, const struct record_args *args)
 {
 	struct pb_buffer *b = &lane->packets->scratch;
@@ -904,7 +904,7 @@ static void write_instant(struct writer_lane *lane, const struct brick_record *r
 		writer_ns(lane->process, r->begin));
 }
 
-/* An execution that has a length, and no place but that it was reported here. */
+/* An execution whose length is known, but not when it ran: it was reported here. */
 static void write_reported(struct writer_lane *lane, const struct brick_record *r)
 {
 	uint8_t annotation[24];
@@ -1118,7 +1118,7 @@ static void write_wait(struct writer_lane *lane, uint64_t end_ticks)
 	end_plain(lane, writer_ns(lane->process, end_ticks), &lane->last_wait_end);
 }
 
-/* A target's answer; and a full chunk goes to the file. */
+/* The result of a target's call. A full chunk goes to the file. */
 static int written(struct writer_lane *lane)
 {
 	if (lane->packets->chunk_size >= CHUNK_BYTES)
@@ -1253,7 +1253,7 @@ static const struct records_target record_calls = {
 	.unwind = on_unwind,
 };
 
-/* Where the lane's time begins: with its thread, or with a record of a thread before that one. */
+/* The lane's time begins with its thread, or with a record of an earlier thread. */
 static uint64_t first_ns(const struct writer_lane *lane, const struct brick_record *first)
 {
 	uint64_t ticks = lane->start_ticks;
@@ -1342,7 +1342,7 @@ static size_t owner_of(const struct writer_lane *lane, uint64_t tid)
 	return owner;
 }
 
-/* What follows is the thread's. */
+/* Intervals that follow belong to that thread. */
 static int start_off_cpu(struct writer_lane *lane, uint64_t ns, uint64_t tid)
 {
 	size_t owner = owner_of(lane, tid);

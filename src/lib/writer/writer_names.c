@@ -107,7 +107,7 @@ void names_entry(struct pb_buffer *b, uint32_t field, uint64_t iid, const char *
 	pb_close(b, entry);
 }
 
-/* A packet that only adds names; between the calls come names. */
+/* A packet that only adds names, which are put between names_open() and names_close(). */
 struct names_packet {
 	size_t packet, interned;
 };
@@ -191,7 +191,7 @@ int names_brick_value(struct lane_names *names, uint32_t brick)
 	return names_close(names, packet);
 }
 
-/* What was launched, and its name as that of slices. */
+/* The kernel, and its name as that of slices. */
 int names_kernel(struct lane_names *names, uint32_t kernel)
 {
 	const struct brick_session_kernel *entry = &names->process->tables.kernels[kernel];

@@ -22,7 +22,7 @@ struct site_numbering {
 	uint32_t of_layer[WRITER_LAYERS];  /* in a compressed one */
 };
 
-/* What stands for a site's texts. */
+/* Numbers that stand for a site's texts. */
 struct site_numbers {
 	uint32_t site, operation, tensor;
 	uint16_t sibling; /* the site that has the same place in the layer before; 0: none */
