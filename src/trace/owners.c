@@ -9,7 +9,7 @@
 
 COMPARATOR(by_time, struct owner, ORDER(x->ns, y->ns))
 
-static int is_handover(const struct run_point *p)
+static bool is_handover(const struct run_point *p)
 {
 	return p->kind == RUN_POINT_THREAD;
 }
@@ -38,7 +38,7 @@ static void fill_owners(struct owners *o, const struct run *run, size_t *next)
 				(struct owner){.ns = p->ns, .tid = (uint64_t)p->value};
 	}
 	for (uint32_t i = 0; i < run->lane_count; i++)
-		qsort(o->all + o->lanes[i], next[i] - o->lanes[i], sizeof *o->all, by_time);
+		qsort(o->all + o->lanes[i], next[i] - o->lanes[i], sizeof(*o->all), by_time);
 }
 
 static uint64_t key_of(uint32_t lane, uint64_t tid)
@@ -69,12 +69,12 @@ static int name_owners(struct owners *o, const struct run *run)
 
 int owners_init(struct owners *o, const struct run *run)
 {
-	SCOPED size_t *next = calloc(run->lane_count + (size_t)1, sizeof *next);
+	SCOPED size_t *next = calloc(run->lane_count + (size_t)1, sizeof(*next));
 
-	*o = (struct owners){.lanes = calloc(run->lane_count + (size_t)1, sizeof *o->lanes)};
+	*o = (struct owners){.lanes = calloc(run->lane_count + (size_t)1, sizeof(*o->lanes))};
 	if (o->lanes)
 		count_owners(o, run);
-	o->all = o->lanes ? calloc(o->lanes[run->lane_count] + 1, sizeof *o->all) : NULL;
+	o->all = o->lanes ? calloc(o->lanes[run->lane_count] + 1, sizeof(*o->all)) : NULL;
 	if (next && o->all)
 		fill_owners(o, run, next);
 	return next && o->all ? name_owners(o, run) : -ENOMEM;
@@ -95,8 +95,8 @@ size_t owners_first(const struct owners *o, const struct run *run, uint32_t lane
 {
 	const struct run_lane *l = &run->lanes[lane];
 	size_t first = o->lanes[lane];
-	int is_empty = o->lanes[lane + 1] - first > 1 &&
-		       (!l->sample_count || l->samples[0].begin_ns >= o->all[first + 1].ns);
+	bool is_empty = o->lanes[lane + 1] - first > 1 &&
+			(!l->sample_count || l->samples[0].begin_ns >= o->all[first + 1].ns);
 
 	return first + is_empty;
 }

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -88,12 +89,12 @@ static inline double pb_double_value(uint64_t bits)
 {
 	double value;
 
-	memcpy(&value, &bits, sizeof value);
+	memcpy(&value, &bits, sizeof(value));
 	return value;
 }
 
-/* Whether a PB_LENGTH field holds exactly this text. */
-static inline int pb_is(struct pb_reader r, const char *text)
+/* True if a PB_LENGTH field holds exactly this text. */
+static inline bool pb_is(struct pb_reader r, const char *text)
 {
 	size_t size = strlen(text);
 

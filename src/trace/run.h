@@ -171,7 +171,7 @@ struct run_process {
 	char *host, *executable;
 	char **command; /* NULL-terminated */
 	uint64_t start_ns, end_ns;
-	int closed;	     /* ended in good order */
+	bool closed;	     /* ended in good order */
 	uint64_t unanswered; /* commands that were launched and are not there, at least */
 	struct brick_ledger ledger;
 	double pair_cost_ns, pair_cost_low_ns, pair_cost_high_ns;
@@ -220,7 +220,7 @@ struct run {
 	char *path;
 	char *selected;	    /* what of the recording this is, in words; NULL: all of it */
 	uint32_t all_steps; /* that ended in all of it, where steps were left out; else 0 */
-	int is_scattered;   /* steps between those that are here were left out */
+	bool is_scattered;  /* steps between those that are here were left out */
 	char **command;	    /* NULL-terminated; of the recorder's command line */
 	char *host, *cpu;
 	char *version; /* of the Brick that recorded it; NULL: not known */
@@ -268,7 +268,7 @@ struct run {
 	uint64_t **histograms;
 
 	/* what the file lacks */
-	int complete;		  /* 0: never finished: cut off, or its writer was killed */
+	bool complete;		  /* false: never finished: cut off, or its writer was killed */
 	uint64_t truncated_bytes; /* behind the last whole packet */
 	uint64_t lost_processes;
 	uint64_t refused_records; /* of processes that could have no session */

@@ -63,11 +63,11 @@ void sample_list_init(struct sample_list *list)
 
 static int resize(struct sample_store *store, struct sample_list *list, size_t capacity)
 {
-	struct run_sample *tail = realloc(list->tail, capacity * sizeof *tail);
+	struct run_sample *tail = realloc(list->tail, capacity * sizeof(*tail));
 
 	if (!tail)
 		return -ENOMEM;
-	store->resident += (capacity - list->capacity) * sizeof *tail;
+	store->resident += (capacity - list->capacity) * sizeof(*tail);
 	list->tail = tail;
 	list->capacity = capacity;
 	return 0;
@@ -75,7 +75,7 @@ static int resize(struct sample_store *store, struct sample_list *list, size_t c
 
 void sample_list_fini(struct sample_store *store, struct sample_list *list)
 {
-	store->resident -= list->capacity * sizeof *list->tail;
+	store->resident -= list->capacity * sizeof(*list->tail);
 	free(list->tail);
 	sample_list_init(list);
 }
@@ -89,8 +89,8 @@ static int open_unnamed(const char *directory)
 			   : -1;
 
 	if (file >= 0 || !directory || !*directory ||
-		snprintf(name, sizeof name, "%s/brick-samples-XXXXXX", directory) >=
-			(int)sizeof name)
+		snprintf(name, sizeof(name), "%s/brick-samples-XXXXXX", directory) >=
+			(int)sizeof(name))
 		return file;
 	file = mkostemp(name, O_CLOEXEC);
 	if (file >= 0 && unlink(name)) {
@@ -106,7 +106,7 @@ static int open_file(void)
 	const char *const directories[] = {getenv("TMPDIR"), "/var/tmp", "/tmp"};
 	int file = -1;
 
-	for (size_t i = 0; file < 0 && i < sizeof directories / sizeof *directories; i++)
+	for (size_t i = 0; file < 0 && i < sizeof(directories) / sizeof(*directories); i++)
 		file = open_unnamed(directories[i]);
 	return file;
 }
@@ -149,7 +149,7 @@ static int write_pieces(struct sample_store *store, struct sample_list *list, si
 		struct piece p = piece_of(i, end);
 		if (!have_extent(store, list, p.extent) ||
 			file_write_at(store->file, &list->tail[i - list->first],
-				p.count * sizeof *list->tail, list->extents[p.extent] + p.offset))
+				p.count * sizeof(*list->tail), list->extents[p.extent] + p.offset))
 			return 0;
 		i += p.count;
 	}
@@ -169,7 +169,7 @@ static int spill(struct sample_store *store, struct sample_list *list)
 		store->refused = 1;
 		return 0;
 	}
-	memmove(list->tail, list->tail + spilled, (held - spilled) * sizeof *list->tail);
+	memmove(list->tail, list->tail + spilled, (held - spilled) * sizeof(*list->tail));
 	list->first += spilled;
 	store->spills = 1;
 	if (list->capacity > SPILL_SAMPLES)
@@ -181,7 +181,7 @@ int sample_list_grow(struct sample_store *store, struct sample_list *list)
 {
 	size_t capacity =
 		list->capacity ? list->capacity + list->capacity / 2 : (size_t)MIN_SAMPLES;
-	size_t more_bytes = (capacity - list->capacity) * sizeof *list->tail;
+	size_t more_bytes = (capacity - list->capacity) * sizeof(*list->tail);
 	int is_long = store->spills && capacity > SPILL_SAMPLES;
 
 	if ((is_long || store->resident + more_bytes > store->budget) && spill(store, list))
@@ -203,7 +203,7 @@ static int put_late(struct sample_store *store, struct sample_list *list)
 
 	list->late_index = RUN_NONE;
 	return index == RUN_NONE ? 0
-				 : file_write_at(store->file, &list->late, sizeof list->late,
+				 : file_write_at(store->file, &list->late, sizeof(list->late),
 					   place_of(list, index));
 }
 
@@ -216,8 +216,8 @@ struct run_sample *sample_list_late(
 		return &list->late;
 	result = put_late(store, list);
 	if (!result)
-		result =
-			read_at(store->file, &list->late, sizeof list->late, place_of(list, index));
+		result = read_at(
+			store->file, &list->late, sizeof(list->late), place_of(list, index));
 	if (result)
 		*error = result;
 	else
@@ -231,7 +231,7 @@ static int hand_over(struct sample_store *store, struct sample_list *list, struc
 	if (list->count && list->count < list->capacity)
 		resize(store, list, list->count); /* as it was, if it cannot be made smaller */
 	lane->samples = list->tail;
-	store->resident -= list->capacity * sizeof *list->tail;
+	store->resident -= list->capacity * sizeof(*list->tail);
 	list->tail = NULL;
 	list->capacity = 0;
 	return 0;
@@ -242,12 +242,12 @@ static int map(struct sample_store *store, const struct sample_list *list, struc
 {
 	for (size_t i = 0; i < list->first;) {
 		struct piece p = piece_of(i, list->first);
-		if (mmap(base + i, p.count * sizeof *base, PROT_READ, MAP_SHARED | MAP_FIXED,
+		if (mmap(base + i, p.count * sizeof(*base), PROT_READ, MAP_SHARED | MAP_FIXED,
 			    store->file, (off_t)(list->extents[p.extent] + p.offset)) == MAP_FAILED)
 			return -ENOMEM;
 		i += p.count;
 	}
-	memcpy(base + list->first, list->tail, (list->count - list->first) * sizeof *base);
+	memcpy(base + list->first, list->tail, (list->count - list->first) * sizeof(*base));
 	return 0;
 }
 
@@ -258,7 +258,7 @@ int sample_list_finish(struct sample_store *store, struct sample_list *list, str
 	lane->sample_count = list->count;
 	if (result || !list->first)
 		return result ? result : hand_over(store, list, lane);
-	void *base = mmap(NULL, list->count * sizeof *lane->samples, PROT_READ | PROT_WRITE,
+	void *base = mmap(NULL, list->count * sizeof(*lane->samples), PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (base == MAP_FAILED)
 		return -ENOMEM;

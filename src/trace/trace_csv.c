@@ -50,7 +50,7 @@ static void write_flags(FILE *out, uint8_t flags)
 	};
 	int first = 1;
 
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (flags & names[i].flag) {
 			fprintf(out, "%s%s", first ? "" : " ", names[i].name);
 			first = 0;

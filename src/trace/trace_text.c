@@ -49,12 +49,12 @@ void text_json(FILE *out, const char *text)
 void text_unsigned(FILE *out, uint64_t value)
 {
 	char digits[20];
-	size_t n = sizeof digits;
+	size_t n = sizeof(digits);
 
 	do
 		digits[--n] = (char)('0' + value % 10);
 	while (value /= 10);
-	fwrite(digits + n, 1, sizeof digits - n, out);
+	fwrite(digits + n, 1, sizeof(digits) - n, out);
 }
 
 const char *text_source(uint32_t source)

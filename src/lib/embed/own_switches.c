@@ -22,7 +22,7 @@ struct own_switches {
 
 int own_switches_create(struct own_switches **out)
 {
-	struct own_switches *s = calloc(1, sizeof *s);
+	struct own_switches *s = calloc(1, sizeof(*s));
 	int error = s ? off_cpu_create_own(&s->intervals) : -ENOMEM;
 
 	if (error) {
@@ -43,7 +43,7 @@ void own_switches_join(struct own_switches *s)
 	s->lost += off_cpu_join(s->intervals) != 0;
 }
 
-int own_switches_refused(const struct own_switches *s)
+bool own_switches_refused(const struct own_switches *s)
 {
 	return s && s->refused != 0;
 }

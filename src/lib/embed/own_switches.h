@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "lib/drain/drain.h"
 
@@ -18,8 +19,8 @@ int own_switches_create(struct own_switches **out);
 void own_switches_join(struct own_switches *s);
 void own_switches_leave(struct own_switches *s);
 
-/* 1: the kernel does not allow it; the account says why. */
-int own_switches_refused(const struct own_switches *s);
+/* True if the kernel does not allow it; the account says why. */
+bool own_switches_refused(const struct own_switches *s);
 
 /* How full the fullest thread's ring is, 0 to 100. */
 unsigned own_switches_fill(struct own_switches *s);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,8 +37,8 @@ struct consumer {
 	pthread_mutex_t lock;
 	pthread_cond_t wake, drained;
 	/* under the lock */
-	int stopping;
-	int opened;		  /* or tried to */
+	bool stopping;
+	bool opened;		  /* or tried to */
 	uint64_t asked, answered; /* calls of drain() */
 	uint64_t heard;		  /* those that the last turn() knew of */
 
@@ -65,7 +66,7 @@ static void fail(struct consumer *t, int error)
 }
 
 /* ended: also what the machine did. */
-static int account(struct consumer *t, int ended)
+static int account(struct consumer *t, bool ended)
 {
 	uint64_t own_ns = thread_cpu_ns();
 	struct sink_account a = {
@@ -115,19 +116,19 @@ static int drain_all(struct consumer *t, uint64_t now_ns)
 	return error;
 }
 
-static int clock_is_sound(struct consumer *t)
+static bool clock_is_sound(struct consumer *t)
 {
 	return t->clock.fitted || drain_clock_baseline_ns(&t->clock) >= DRAIN_CLOCK_BASELINE_NS;
 }
 
 /* Is it time to empty the rings? The first time waits for a clock with a sound baseline. */
-static int drain_is_due(
-	struct consumer *t, const struct drain_outlook *outlook, uint64_t now_ns, int wanted)
+static bool drain_is_due(
+	struct consumer *t, const struct drain_outlook *outlook, uint64_t now_ns, bool wanted)
 {
 	uint64_t interval_ns = (uint64_t)t->interval_ms * 1000000u;
 
 	if (outlook->fullest_percent >= FULL_PERCENT)
-		return 1;
+		return true;
 	wanted |= outlook->waiting && now_ns - t->drained_ns >= interval_ns;
 	return (wanted || own_switches_fill(t->switches) >= FULL_PERCENT) && clock_is_sound(t);
 }
@@ -148,7 +149,7 @@ static void answer(struct consumer *t, uint64_t value)
 
 static int flush(struct consumer *t, uint64_t now_ns)
 {
-	int error = account(t, 0);
+	int error = account(t, false);
 
 	t->flushed_ns = now_ns;
 	return error ? error : sink_flush(trace_writer_sink(t->writer));
@@ -171,7 +172,7 @@ static uint32_t turn(struct consumer *t)
 		outlook.next_ms = SWITCHES_MS;
 	if (own_switches_refused(t->switches))
 		drain_watch_threads(t->drain, SWITCHES_MS);
-	int now = wanted != t->answered;
+	bool now = wanted != t->answered;
 	if (drain_is_due(t, &outlook, now_ns, now || (!flush_ms && outlook.waiting))) {
 		error = drain_all(t, now_ns);
 		t->drained_ns = now_ns;
@@ -206,7 +207,7 @@ static void finish(struct consumer *t)
 	if (!error)
 		error = drain_finish(t->drain, trace_writer_sink(t->writer), end, end_ticks);
 	if (!error)
-		error = account(t, 1);
+		error = account(t, true);
 	if (!error)
 		t->error = trace_writer_finish(t->writer);
 	else
@@ -218,7 +219,7 @@ static void finish(struct consumer *t)
  * Sleep, or return 1 at once when it is time to stop. Who asked since the last turn() looked is not
  * kept waiting.
  */
-static int stopped(struct consumer *t, uint32_t ms)
+static bool stopped(struct consumer *t, uint32_t ms)
 {
 	struct timespec until = timespec_in_ns(CLOCK_MONOTONIC, ms * UINT64_C(1000000));
 
@@ -226,8 +227,7 @@ static int stopped(struct consumer *t, uint32_t ms)
 	while (!t->stopping && t->asked == t->heard &&
 		pthread_cond_timedwait(&t->wake, &t->lock, &until) != ETIMEDOUT)
 		;
-	int stopping = t->stopping;
-	return stopping;
+	return t->stopping;
 }
 
 static int create_writer(struct consumer *t)
@@ -253,7 +253,7 @@ static void say_opened(struct consumer *t, int error)
 {
 	HOLD_UNCANCELLED(&t->lock);
 	t->error = error;
-	t->opened = 1;
+	t->opened = true;
 	pthread_cond_broadcast(&t->drained);
 }
 
@@ -355,7 +355,7 @@ static void drain(struct consumer *t)
 static int stop(struct consumer *t)
 {
 	lock_take(&t->lock);
-	t->stopping = 1;
+	t->stopping = true;
 	pthread_cond_signal(&t->wake);
 	lock_give(&t->lock);
 	pthread_join(t->thread, NULL);

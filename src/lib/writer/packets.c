@@ -111,6 +111,15 @@ int packets_finish(struct packets *p)
 	return result;
 }
 
+size_t packet_open(struct pb_buffer *b, uint32_t sequence, uint64_t flags)
+{
+	size_t packet = pb_open(b, TRACE_PACKET);
+
+	pb_varint(b, PACKET_SEQUENCE_ID, sequence);
+	pb_varint(b, PACKET_SEQUENCE_FLAGS, flags);
+	return packet;
+}
+
 /* SplitMix64: uuids of one file never collide, and hardly with those of another. */
 uint64_t packets_uuid(const struct packets *p, uint64_t kind, uint64_t index)
 {

@@ -53,6 +53,8 @@ int packets_add(struct packets *p);
 /* Give the file its name; after an error it is left as it is. */
 int packets_finish(struct packets *p);
 
+/* Begin a packet of a sequence in a buffer; pb_close() ends it. flags: perfetto_sequence_flags. */
+size_t packet_open(struct pb_buffer *b, uint32_t sequence, uint64_t flags);
 uint64_t packets_uuid(const struct packets *p, uint64_t kind, uint64_t index);
 /* A field of the packet in the scratch; lane_clock: it sets a sequence's incremental clock, too. */
 void packets_clock_snapshot(struct packets *p, uint64_t ns, bool lane_clock);

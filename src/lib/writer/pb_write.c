@@ -12,26 +12,26 @@ enum { LENGTH_BYTES = 4, VARINT_BYTES = 10 };
 void pb_buffer_fini(struct pb_buffer *b)
 {
 	free(b->data);
-	memset(b, 0, sizeof *b);
+	memset(b, 0, sizeof(*b));
 }
 
-int pb_reserve(struct pb_buffer *b, size_t bytes)
+bool pb_reserve(struct pb_buffer *b, size_t bytes)
 {
 	if (b->failed)
-		return 0;
+		return false;
 	if (bytes <= b->capacity - b->size)
-		return 1;
+		return true;
 	size_t capacity = b->capacity ? b->capacity : 1024;
 	while (capacity - b->size < bytes && capacity <= SIZE_MAX / 4)
 		capacity *= 2;
 	uint8_t *data = capacity - b->size < bytes ? NULL : realloc(b->data, capacity);
 	if (!data) {
-		b->failed = 1;
-		return 0;
+		b->failed = true;
+		return false;
 	}
 	b->data = data;
 	b->capacity = capacity;
-	return 1;
+	return true;
 }
 
 void pb_bytes(struct pb_buffer *b, const void *bytes, size_t size)
@@ -59,11 +59,11 @@ void pb_double(struct pb_buffer *b, uint32_t field, double value)
 	uint64_t bits;
 	uint8_t bytes[8];
 
-	memcpy(&bits, &value, sizeof bits);
+	memcpy(&bits, &value, sizeof(bits));
 	for (int i = 0; i < 8; i++)
 		bytes[i] = (uint8_t)(bits >> (8 * i));
 	raw_varint(b, PB_TAG(field, PB_FIXED64));
-	pb_bytes(b, bytes, sizeof bytes);
+	pb_bytes(b, bytes, sizeof(bytes));
 }
 
 void pb_string(struct pb_buffer *b, uint32_t field, const char *text, size_t size)
@@ -89,7 +89,7 @@ void pb_close(struct pb_buffer *b, size_t opened)
 	size_t size = b->size - opened;
 	uint8_t *at = b->data + opened - LENGTH_BYTES;
 	if (size >> (7 * LENGTH_BYTES)) {
-		b->failed = 1;
+		b->failed = true;
 		return;
 	}
 	for (int i = 0; i < LENGTH_BYTES; i++)

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -13,13 +14,13 @@
 struct pb_buffer {
 	uint8_t *data;
 	size_t size, capacity;
-	int failed;
+	bool failed;
 };
 
 void pb_buffer_fini(struct pb_buffer *b);
 
-/* Room for that many more bytes; 0 when there is no memory. */
-int pb_reserve(struct pb_buffer *b, size_t bytes);
+/* Room for that many more bytes; false: no memory. */
+bool pb_reserve(struct pb_buffer *b, size_t bytes);
 
 void pb_bytes(struct pb_buffer *b, const void *bytes, size_t size);
 

@@ -193,11 +193,7 @@ static void event_ledger(struct trace_writer *w, const struct brick_ledger *ledg
 
 static size_t own_packet(struct pb_buffer *b)
 {
-	size_t packet = pb_open(b, TRACE_PACKET);
-
-	pb_varint(b, PACKET_SEQUENCE_ID, FORMAT_OWN_SEQUENCE);
-	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
-	return packet;
+	return packet_open(b, FORMAT_OWN_SEQUENCE, SEQUENCE_NEEDS_STATE);
 }
 
 static void release(struct trace_writer *w, struct writer_lane *lane)
@@ -259,10 +255,7 @@ static void run_identity(struct trace_writer *w)
 static void run_track(struct trace_writer *w)
 {
 	struct pb_buffer *b = &w->packets.scratch;
-	size_t packet = pb_open(b, TRACE_PACKET);
-
-	pb_varint(b, PACKET_SEQUENCE_ID, FORMAT_OWN_SEQUENCE);
-	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_STATE_CLEARED);
+	size_t packet = packet_open(b, FORMAT_OWN_SEQUENCE, SEQUENCE_STATE_CLEARED);
 	size_t defaults = pb_open(b, PACKET_DEFAULTS);
 	pb_varint(b, DEFAULTS_CLOCK_ID, CLOCK_ID_MONOTONIC);
 	size_t event = pb_open(b, DEFAULTS_TRACK_EVENT);
@@ -395,9 +388,7 @@ static void process_track(struct trace_writer *w, const struct writer_process *p
 
 	base = base ? base + 1 : name;
 	b->size = 0;
-	size_t packet = pb_open(b, TRACE_PACKET);
-	pb_varint(b, PACKET_SEQUENCE_ID, FORMAT_OWN_SEQUENCE);
-	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+	size_t packet = own_packet(b);
 	size_t track = pb_open(b, PACKET_TRACK_DESCRIPTOR);
 	pb_varint(b, TRACK_UUID, process->uuid);
 	size_t described = pb_open(b, TRACK_PROCESS);

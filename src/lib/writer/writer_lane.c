@@ -126,10 +126,7 @@ static void sequence_defaults(struct pb_buffer *b, uint64_t uuid)
 static void lane_first_packet(const struct writer_lane *lane, uint64_t ns)
 {
 	struct pb_buffer *b = &lane->packets->scratch;
-	size_t packet = pb_open(b, TRACE_PACKET);
-
-	pb_varint(b, PACKET_SEQUENCE_ID, lane->sequence);
-	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_STATE_CLEARED);
+	size_t packet = packet_open(b, lane->sequence, SEQUENCE_STATE_CLEARED);
 	sequence_defaults(b, lane->uuid);
 	size_t interned = pb_open(b, PACKET_INTERNED_DATA);
 	for (uint32_t i = 0; i < sizeof(annotation_names) / sizeof(*annotation_names); i++)
@@ -188,10 +185,7 @@ static void intern_queue(struct pb_buffer *b, const struct writer_lane *lane)
 static void lane_track(const struct writer_lane *lane)
 {
 	struct pb_buffer *b = &lane->packets->scratch;
-	size_t packet = pb_open(b, TRACE_PACKET);
-
-	pb_varint(b, PACKET_SEQUENCE_ID, lane->sequence);
-	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+	size_t packet = packet_open(b, lane->sequence, SEQUENCE_NEEDS_STATE);
 	sequence_defaults(b, lane->uuid);
 	size_t track = pb_open(b, PACKET_TRACK_DESCRIPTOR);
 	pb_varint(b, TRACK_UUID, lane->uuid);
@@ -285,9 +279,7 @@ static int counter_track(struct writer_lane *lane, uint32_t brick)
 	size_t size = tables_text(name, sizeof(name), process->tables.bricks[brick].name,
 		sizeof(process->tables.bricks->name));
 	b->size = 0;
-	size_t packet = pb_open(b, TRACE_PACKET);
-	pb_varint(b, PACKET_SEQUENCE_ID, lane->sequence);
-	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+	size_t packet = packet_open(b, lane->sequence, SEQUENCE_NEEDS_STATE);
 	size_t track = pb_open(b, PACKET_TRACK_DESCRIPTOR);
 	pb_varint(b, TRACK_UUID, process->counter_uuids[brick]);
 	pb_varint(b, TRACK_PARENT_UUID, process->uuid);
@@ -660,15 +652,13 @@ struct opened {
 	size_t packet, event;
 };
 
-static struct opened packet_open(const struct writer_lane *lane, uint32_t type)
+static struct opened open_event(const struct writer_lane *lane, uint32_t type)
 {
 	struct pb_buffer *b = &lane->packets->scratch;
 	struct opened opened;
 
 	b->size = 0;
-	opened.packet = pb_open(b, TRACE_PACKET);
-	pb_varint(b, PACKET_SEQUENCE_ID, lane->sequence);
-	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+	opened.packet = packet_open(b, lane->sequence, SEQUENCE_NEEDS_STATE);
 	opened.event = pb_open(b, PACKET_TRACK_EVENT);
 	pb_varint(b, EVENT_TYPE, type);
 	return opened;
@@ -698,9 +688,7 @@ static void write_stage(const struct writer_lane *lane, const struct brick_recor
 		return;
 	uint64_t end_ns = writer_ns(lane->process, r->begin + r->ticks);
 	b->size = 0;
-	size_t packet = pb_open(b, TRACE_PACKET);
-	pb_varint(b, PACKET_SEQUENCE_ID, lane->sequence);
-	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+	size_t packet = packet_open(b, lane->sequence, SEQUENCE_NEEDS_STATE);
 	size_t stage = pb_open(b, PACKET_RENDER_STAGE);
 	pb_varint(b, STAGE_EVENT_ID, args->launch.elements);
 	pb_varint(b, STAGE_DURATION, end_ns > lane->begin_ns ? end_ns - lane->begin_ns : 0);
@@ -724,7 +712,7 @@ static void args_begin(struct writer_lane *lane, const struct brick_record *r,
 		return;
 	uint64_t step = lane_step(lane, ns);
 	lane->begin_ns = lane->last_ns;
-	struct opened opened = packet_open(lane, EVENT_BEGIN);
+	struct opened opened = open_event(lane, EVENT_BEGIN);
 	uint32_t name = kernel ? FORMAT_N_KERNEL + kernel : r->brick + 1u;
 	pb_bytes(b, annotations,
 		r->flags & BRICK_FLAG_SITE
@@ -748,7 +736,7 @@ static void args_begin(struct writer_lane *lane, const struct brick_record *r,
 
 static struct opened instant_open(const struct writer_lane *lane, enum format_event_name name)
 {
-	struct opened opened = packet_open(lane, EVENT_INSTANT);
+	struct opened opened = open_event(lane, EVENT_INSTANT);
 
 	pb_varint(&lane->packets->scratch, EVENT_CATEGORY_IIDS, FORMAT_OWN_CATEGORY_IID);
 	pb_varint(&lane->packets->scratch, EVENT_NAME_IID, name);
@@ -798,7 +786,7 @@ static void args_end(struct writer_lane *lane, const struct brick_record *r,
 	uint64_t step = lane_step(lane, ns);
 	if (closes || !args->launch.kind)
 		step = write_waited(lane, args, step);
-	struct opened opened = packet_open(lane, EVENT_END);
+	struct opened opened = open_event(lane, EVENT_END);
 	pb_bytes(b, annotations,
 		end_annotations(annotations, lane, r, args->work.kind ? &args->work : NULL));
 	if (args->tile.kind)
@@ -1296,10 +1284,7 @@ static void own_name(struct pb_buffer *b, uint32_t field, uint64_t iid, const ch
 static size_t open_off_cpu_packet(const struct writer_lane *lane, uint64_t flags, uint64_t uuid)
 {
 	struct pb_buffer *b = &lane->packets->scratch;
-	size_t packet = pb_open(b, TRACE_PACKET);
-
-	pb_varint(b, PACKET_SEQUENCE_ID, off_cpu_sequence(lane));
-	pb_varint(b, PACKET_SEQUENCE_FLAGS, flags);
+	size_t packet = packet_open(b, off_cpu_sequence(lane), flags);
 	sequence_defaults(b, uuid);
 	return packet;
 }

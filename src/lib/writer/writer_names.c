@@ -107,6 +107,16 @@ void names_entry(struct pb_buffer *b, uint32_t field, uint64_t iid, const char *
 	pb_close(b, entry);
 }
 
+/* True if it was said before; from now on it is. */
+static bool was_said(uint64_t *said, uint32_t index)
+{
+	uint64_t bit = 1ull << (index % 64);
+	bool was = said[index / 64] & bit;
+
+	said[index / 64] |= bit;
+	return was;
+}
+
 /* A packet that only adds names, which are put between names_open() and names_close(). */
 struct names_packet {
 	size_t packet, interned;
@@ -118,9 +128,7 @@ static struct names_packet names_open(const struct lane_names *names)
 	struct names_packet packet;
 
 	b->size = 0;
-	packet.packet = pb_open(b, TRACE_PACKET);
-	pb_varint(b, PACKET_SEQUENCE_ID, names->sequence);
-	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+	packet.packet = packet_open(b, names->sequence, SEQUENCE_NEEDS_STATE);
 	packet.interned = pb_open(b, PACKET_INTERNED_DATA);
 	return packet;
 }
@@ -151,9 +159,8 @@ int names_brick(struct lane_names *names, uint32_t brick)
 	const struct brick_session_brick *entry = &names->process->tables.bricks[brick];
 	char text[3 * sizeof(entry->name)];
 
-	if (names->bricks[brick / 64] >> (brick % 64) & 1)
+	if (was_said(names->bricks, brick))
 		return names->packets->error;
-	names->bricks[brick / 64] |= 1ull << (brick % 64);
 	struct names_packet packet = names_open(names);
 	size_t size = tables_text(text, sizeof(text), entry->name, sizeof(entry->name));
 	names_entry(&names->packets->scratch, INTERNED_EVENT_NAMES, brick + 1u, text, size);
@@ -180,9 +187,8 @@ int names_brick_value(struct lane_names *names, uint32_t brick)
 	const struct brick_session_brick *entry = &names->process->tables.bricks[brick];
 	char text[3 * sizeof(entry->name)];
 
-	if (names->values[brick / 64] >> (brick % 64) & 1)
+	if (was_said(names->values, brick))
 		return names->packets->error;
-	names->values[brick / 64] |= 1ull << (brick % 64);
 	struct names_packet packet = names_open(names);
 	size_t size = tables_text(text, sizeof(text), entry->name, sizeof(entry->name));
 	intern_category(names, entry->category);
@@ -197,9 +203,8 @@ int names_kernel(struct lane_names *names, uint32_t kernel)
 	const struct brick_session_kernel *entry = &names->process->tables.kernels[kernel];
 	char text[2048];
 
-	if (names->kernels[kernel / 64] >> (kernel % 64) & 1)
+	if (was_said(names->kernels, kernel))
 		return names->packets->error;
-	names->kernels[kernel / 64] |= 1ull << (kernel % 64);
 	struct names_packet packet = names_open(names);
 	size_t size = tables_text(text, sizeof(text), entry->name, sizeof(entry->name));
 	names_entry(&names->packets->scratch, INTERNED_EVENT_NAMES, FORMAT_N_KERNEL + kernel, text,
@@ -393,9 +398,7 @@ static int describe(const struct writer_process *process, const struct batch *ba
 
 	b->size = 0;
 	snprintf(name, sizeof(name), FORMAT_PACKAGE "/%u", process->numbering->descriptions++);
-	size_t packet = pb_open(b, TRACE_PACKET);
-	pb_varint(b, PACKET_SEQUENCE_ID, FORMAT_OWN_SEQUENCE);
-	pb_varint(b, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+	size_t packet = packet_open(b, FORMAT_OWN_SEQUENCE, SEQUENCE_NEEDS_STATE);
 	size_t extension = pb_open(b, PACKET_EXTENSION_DESCRIPTOR);
 	size_t set = pb_open(b, EXTENSION_SET), file = pb_open(b, SET_FILES);
 	put_text(b, FILE_NAME, name);
