@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How arrays grow: by doubling, and never past what size_t can say. Called by the macros of
- * array.h. */
+/* Arrays grow by doubling, and never past what size_t can say. */
 #include "base/array.h"
 
 #include <stdint.h>
@@ -27,18 +26,18 @@ void *array_grow(void *items, size_t *capacity, size_t wanted, size_t bytes)
 	return moved;
 }
 
-/* The items' type is not known here: the array is read and written as bytes. */
+/* The type of the items is not known here, so the array is read and written as bytes. */
 int array__reserve(void *array, size_t extra, size_t bytes)
 {
 	ARRAY(void) any;
 
-	memcpy(&any, array, sizeof any);
+	memcpy(&any, array, sizeof(any));
 	if (extra > SIZE_MAX - any.count)
 		return -ENOMEM;
 	void *moved = array_grow(any.items, &any.capacity, any.count + extra, bytes);
 	if (!moved)
 		return -ENOMEM;
 	any.items = moved;
-	memcpy(array, &any, sizeof any);
+	memcpy(array, &any, sizeof(any));
 	return 0;
 }

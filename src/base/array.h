@@ -13,6 +13,7 @@
 #pragma once
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,12 +60,12 @@ void *array_grow(void *items, size_t *capacity, size_t wanted, size_t bytes);
 /* Behind array_reserve(): `array` is an ARRAY, its items have `bytes` each. */
 int array__reserve(void *array, size_t extra, size_t bytes);
 
-static inline int array__fits(size_t free_items, size_t extra)
+static inline bool array__fits(size_t free_items, size_t extra)
 {
 	return extra <= free_items;
 }
 
-/* Nothing may come from, and go to, nowhere. */
+/* Both pointers may be NULL if there are no bytes. */
 static inline void array__copy(void *items, size_t offset, const void *from, size_t bytes)
 {
 	if (bytes)

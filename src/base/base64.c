@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Three bytes are four characters. Called by the writer of recordings and by the page. */
+/* Three bytes are four characters. */
 #include "base/base64.h"
 
 char *base64_write(char *to, const uint8_t *from, size_t bytes)

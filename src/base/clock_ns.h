@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Readings of the POSIX clocks in nanoseconds. For what is not recorded as a sample: those are read
- * by src/lib/sys/ticks.h. Header only; any thread.
+ * Readings of the POSIX clocks in nanoseconds. Times of samples are read by src/lib/sys/ticks.h.
+ * Header only; any thread.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ static inline uint64_t real_ns(void)
 	return clock_ns(CLOCK_REALTIME);
 }
 
-/* That the calling thread, or the process, has spent on CPUs. */
+/* CPU time of the calling thread, and of the process. */
 static inline uint64_t thread_cpu_ns(void)
 {
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Descriptors that stay open inside of somebody else's program get high numbers: whoever closes all
- * and opens his own hardly gets ours. Header only; any thread.
+ * Descriptors that stay open inside of somebody else's program get high numbers, which a program
+ * that closes all descriptors and opens new ones hardly reuses. Header only; any thread.
  */
 #pragma once
 

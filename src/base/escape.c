@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One character at a time, by the rules of each format (escape.h). Called by whatever writes text.
- */
+/* One character at a time, by the rules of each format. */
 #include "base/escape.h"
 
 #include <string.h>

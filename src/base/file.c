@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Called by whoever reads a file as a whole. */
+/* Small files, read and written whole. */
 #include "base/file.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ void file_field(const char *path, const char *key, char *out, size_t bytes)
 	char text[4096], *rest = text;
 	size_t length = strlen(key);
 
-	file_begin(path, text, sizeof text);
+	file_begin(path, text, sizeof(text));
 	for (char *line; (line = strsep(&rest, "\n"));) {
 		const char *colon = line;
 		if (!strncmp(line, key, length))

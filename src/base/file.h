@@ -6,17 +6,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a file begins with, bytes - 1 of it at most, and a NUL: how much. 0: it cannot be read. */
+/*
+ * Reads the first bytes - 1 bytes of a file, adds a NUL, and returns how many there were. 0: it
+ * cannot be read.
+ */
 size_t file_begin(const char *path, char *out, size_t bytes);
 
-/* What stands behind "key:" in a line of its first 4 kB; where there is none, out stays as it is.
+/*
+ * Copies what follows "key:" in a line of its first 4 kB. If there is no such line, out stays as
+ * it is.
  */
 void file_field(const char *path, const char *key, char *out, size_t bytes);
 
 /* Its first line without the end. 0: it cannot be read, or is empty. */
 int file_line(const char *path, char *out, size_t bytes);
 
-/* Where a symbolic link leads; "" where that cannot be read. What does not fit is cut off. */
+/* Where a symbolic link leads, cut to fit; "" if that cannot be read. */
 void file_link(const char *path, char *out, size_t bytes);
 
 /*
@@ -25,17 +30,23 @@ void file_link(const char *path, char *out, size_t bytes);
  */
 int file_read(char **text, size_t *bytes, const char *path, size_t most);
 
-/* What it ends with, at most so much, with blanks for NUL; the caller frees. NULL: it cannot be. */
+/*
+ * The last `most` bytes of a file, with blanks for NUL; the caller frees. NULL: it cannot be
+ * read.
+ */
 char *file_end(const char *path, size_t most);
 
 /*
- * Make the text all that a file holds, on the disk; whole or not at all, for this user only.
- * -errno.
+ * Replaces the contents of a file by the text, on the disk: all of it or nothing. Only this user
+ * may read it. -errno.
  */
 int file_replace(const char *path, const char *text);
 
-/* May it have so many bytes? Writing beyond the process's limit raises SIGXFSZ, which ends it. */
+/*
+ * True if the process's limit lets a file have so many bytes. Writing beyond it raises SIGXFSZ,
+ * which ends the process.
+ */
 int file_can_have(uint64_t bytes);
 
-/* All of that from there on: 0, or -errno. */
+/* Writes all bytes at that offset. 0 or -errno. */
 int file_write_at(int fd, const void *data, size_t bytes, uint64_t offset);

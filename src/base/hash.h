@@ -7,7 +7,9 @@
 /* 2^64 by the golden ratio (Knuth, volume 3, 6.4): neighbours end far apart. */
 #define HASH_GOLDEN 0x9e3779b97f4a7c15ull
 
-/* Continue a hash with one more number; begin with 0. All bits of the result depend on all of it.
+/*
+ * Continue a hash with one more number; begin with 0. All bits of the result depend on all bits
+ * of the number.
  */
 static inline uint64_t hash_add(uint64_t hash, uint64_t value)
 {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Linear probing, at most three quarters taken. Slots keep the hash: growing asks nobody. Called by
- * tables whose keys are texts or several values.
- */
+/* Linear probing, at most three quarters taken. Slots keep the hash: growing asks nobody. */
 #include "base/hash_index.h"
 
 #include <errno.h>
@@ -37,7 +34,7 @@ int hash_index_reserve(struct hash_index *index)
 	if (index->is_fixed)
 		return -ENOSPC;
 	larger.slots =
-		index->capacity < MAX_SLOTS ? calloc(larger.capacity, sizeof *larger.slots) : NULL;
+		index->capacity < MAX_SLOTS ? calloc(larger.capacity, sizeof(*larger.slots)) : NULL;
 	if (!larger.slots)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < index->capacity; i++)

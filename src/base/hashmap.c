@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Linear probing; a removed key's followers move up (Knuth, volume 3, 6.4, algorithm R), so that no
- * slot is ever marked as deleted. Called by all rooms that find something again by a number.
+ * Linear probing; a removed key's followers move up (Knuth, volume 3, 6.4, algorithm R), so that
+ * no slot is ever marked as deleted.
  */
 #include "base/hashmap.h"
 
@@ -32,9 +32,9 @@ static int grow(struct hashmap *map)
 {
 	struct hashmap larger = {.capacity = map->capacity ? 2 * map->capacity : FIRST_SLOTS};
 
-	if (map->capacity > SIZE_MAX / 4 / sizeof *larger.slots)
+	if (map->capacity > SIZE_MAX / 4 / sizeof(*larger.slots))
 		return -ENOMEM;
-	larger.slots = malloc(larger.capacity * sizeof *larger.slots);
+	larger.slots = malloc(larger.capacity * sizeof(*larger.slots));
 	if (!larger.slots)
 		return -ENOMEM;
 	empty(larger.slots, larger.capacity);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A mutex for code that runs inside of other people's programs: a thread that holds one cannot be
- * cancelled (pthread_cancel(3)) until it has given back the last, since whoever is cancelled at a
- * system call keeps its locks for good. Any thread; not recursive.
+ * A mutex for code that runs inside of other people's programs. A thread that holds one cannot
+ * be cancelled (pthread_cancel(3)) until it has given back the last: a thread that is cancelled
+ * at a system call keeps its locks for good. Any thread; not recursive.
  */
 #pragma once
 
@@ -17,7 +17,10 @@ void lock_give(pthread_mutex_t *mutex);
 void lock_cancel_off(void);
 void lock_cancel_on(void);
 
-/* A static mutex that no other is taken under: forks wait for it, so that a child finds it free. */
+/*
+ * For a static mutex under which no other is taken. A fork waits for it, so that the child finds
+ * it free.
+ */
 #define LOCK_OVER_FORKS(mutex)                                                   \
 	static void take_for_fork(void)                                          \
 	{                                                                        \

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads numbers digit by digit. Called for options, the environment and files of the system. */
+/* Reads numbers digit by digit. */
 #include "base/number.h"
+#include "base/scope.h"
 
 #include <errno.h>
 #include <locale.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int is_digit(char c)
+static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
@@ -70,7 +72,7 @@ int number_i64(const char *text, int64_t low, int64_t high, int64_t *value)
 }
 
 /* Digits, a point with digits around it, an exponent: what strtod() is given. */
-static int is_decimal(const char *text)
+static bool is_decimal(const char *text)
 {
 	size_t digits;
 
@@ -99,9 +101,9 @@ int number_double(const char *text, double low, double high, double *value)
 
 	if (!text || !is_decimal(text))
 		return -EINVAL;
-	if (strlen(text) > sizeof copy - 8)
+	if (strlen(text) > sizeof(copy) - 8)
 		return -ERANGE;
-	snprintf(copy, sizeof copy, "%.*s%.4s%s", point ? (int)(point - text) : (int)strlen(text),
+	snprintf(copy, sizeof(copy), "%.*s%.4s%s", point ? (int)(point - text) : (int)strlen(text),
 		text, point ? localeconv()->decimal_point : "", point ? point + 1 : "");
 	int saved = errno;
 	errno = 0;

@@ -76,11 +76,13 @@ static inline void scope_free(void *pointer)
 /* In front of a pointer's declaration: free() gets what it then points to. */
 #define SCOPED __attribute__((cleanup(scope_free)))
 
-/* The same for what end() gives back, of the address of what is declared. What is made of something
- * else is declared after it. */
+/*
+ * The same for a variable whose address end() gets. Declare what is made from another variable
+ * after it.
+ */
 #define SCOPED_BY(end) __attribute__((cleanup(end)))
 
-/* The same for a pointer that destroy() gets, for which there is a SCOPE_OF(). */
+/* The same for a pointer that destroy() gets. SCOPE_OF() must have been said of destroy(). */
 #define SCOPED_TO(destroy) SCOPED_BY(scope_##destroy)
 #define SCOPE_OF(destroy, type)                                  \
 	static inline void scope_##destroy(type *const *pointer) \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Structs that begin with their size (include/brick/brick.h), between a program and a library of
- * different versions: whoever knows fewer fields decides, and nothing is ignored that somebody
- * set. Header only; any thread.
+ * Structs that begin with their size (include/brick/brick.h) pass between a program and a
+ * library of different versions. The side that knows fewer fields decides, and no field that
+ * somebody set is ignored. Header only; any thread.
  */
 #pragma once
 
@@ -17,13 +17,13 @@ static inline size_t sized_bytes(const void *given)
 {
 	size_t size;
 
-	memcpy(&size, given, sizeof size);
-	return size < sizeof size || size > SIZED_MAX ? 0 : size;
+	memcpy(&size, given, sizeof(size));
+	return size < sizeof(size) || size > SIZED_MAX ? 0 : size;
 }
 
 /*
- * Read what a program gave into our own struct of `bytes`, which holds the defaults of what the
- * program's is too short for. -EINVAL: no size; -E2BIG: fields that we do not know are set.
+ * Read a program's struct into our own of `bytes`. Fields that the program's is too short for
+ * keep the defaults in our own. -EINVAL: no size; -E2BIG: fields that we do not know are set.
  */
 static inline int sized_read(void *own, size_t bytes, const void *given)
 {
@@ -35,13 +35,13 @@ static inline int sized_read(void *own, size_t bytes, const void *given)
 		if (((const char *)given)[i])
 			return -E2BIG;
 	memcpy(own, given, size < bytes ? size : bytes);
-	memcpy(own, &bytes, sizeof bytes);
+	memcpy(own, &bytes, sizeof(bytes));
 	return 0;
 }
 
 /*
- * Write our own struct of `bytes` into a program's, whose size stays: what it has no field for is
- * left out, what we have no value for is 0. -EINVAL: no size.
+ * Write our own struct of `bytes` into a program's, which keeps its size. Fields that it does
+ * not have are left out; fields that we do not know are 0. -EINVAL: no size.
  */
 static inline int sized_write(void *given, size_t bytes, const void *own)
 {
@@ -51,11 +51,11 @@ static inline int sized_write(void *given, size_t bytes, const void *own)
 		return -EINVAL;
 	memset(given, 0, size);
 	memcpy(given, own, size < bytes ? size : bytes);
-	memcpy(given, &size, sizeof size);
+	memcpy(given, &size, sizeof(size));
 	return 0;
 }
 
-/* An element of a program's array, the first of which says how large each is. */
+/* An element of a program's array. The first element says how large each is. */
 static inline void *sized_at(void *first, size_t index)
 {
 	return (char *)first + index * sized_bytes(first);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Called by whoever keeps something for a user. */
+/* XDG_..._HOME wins over HOME; the directory "brick" below it is ours. */
 #include "base/user_path.h"
 
 #include <stdarg.h>

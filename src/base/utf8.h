@@ -2,6 +2,7 @@
 /* UTF-8, one character at a time (RFC 3629). Header only; any thread. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -67,7 +68,7 @@ static inline void utf8_field(char *to, size_t bytes, const char *from)
 }
 
 /* Characters that act on a terminal or on the order of the text, or cannot be seen. */
-static inline int utf8_is_unsafe(uint32_t code)
+static inline bool utf8_is_unsafe(uint32_t code)
 {
 	return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0xad ||
 	       (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||

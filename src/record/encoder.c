@@ -18,7 +18,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 #include "base/clock_ns.h"
-#include "base/thread_start.h"
+#include "base/thread.h"
 #include "lib/drain/drain_pace.h"
 #include "record/encoder_queue.h"
 #include "lib/writer/writer.h"

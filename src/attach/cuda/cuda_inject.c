@@ -20,7 +20,7 @@
 #include "attach/common/helper_cpu.h"
 #include "base/clock_ns.h"
 #include "base/scope.h"
-#include "base/thread_start.h"
+#include "base/thread.h"
 #include "brick/abi/attacher.h"
 #include "brick/attach.h"
 #include "brick/session.h"

@@ -21,7 +21,7 @@
 #include "base/clock_ns.h"
 #include "base/order.h"
 #include "base/scope.h"
-#include "base/thread_start.h"
+#include "base/thread.h"
 #include "brick/brick.h"
 
 enum {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside of a backend. What it asks of its driver is not the program's: while a thread is in there,
- * `brick record`, which is attached to the driver, records neither waits nor launches of it.
+ * While a thread is inside of a backend, `brick record`, which may be attached to the same
+ * driver, records none of its waits and launches: they are not the program's.
  */
 #pragma once
 
@@ -46,10 +46,10 @@ static inline void brick__program_leave(uint32_t was)
 }
 
 /*
- * Finds a function that `brick record` has attached to this process, for backends inside of the
- * program: it leaves to them what they time themselves. `library` ("libbrick-opencl.so") must be
- * loaded already; the function's address is copied to `function`, a pointer of its type. 0: it is
- * not attached, and NULL is copied.
+ * Finds a function of an attached library of `brick record`, which leaves to a backend inside of
+ * the program what that times itself. `library` ("libbrick-opencl.so") must be loaded already;
+ * the function's address is copied to `function`, a pointer of its type. 0: it is not attached,
+ * and NULL is copied.
  */
 static inline int brick__attached_function(const char *library, const char *name, void *function)
 {

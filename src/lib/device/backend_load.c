@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which backends there are: those built in, and those of shared libraries that BRICK_BACKEND_PATH
- * leads to. It is followed once, when somebody first asks; libraries that are taken stay loaded,
- * those that are not are kept by name with the reason.
+ * The list of backends: built-in ones, and those of shared libraries that BRICK_BACKEND_PATH
+ * names. The path is followed once, when somebody first asks. Accepted libraries stay loaded;
+ * refused ones are kept by name, with the reason.
  */
 #include "lib/device/backend_load.h"
 
@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +43,7 @@ static struct refused refused[MAX_REFUSED];
 static uint32_t refused_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static int is_whole(const struct brick_backend *b)
+static bool is_whole(const struct brick_backend *b)
 {
 	return b->probe && b->open && b->begin && b->end && b->drain && b->synchronise &&
 	       b->correlate && b->close;
@@ -80,8 +81,8 @@ static void refuse(const char *path, const char *reason)
 	if (refused_count == MAX_REFUSED)
 		return;
 	struct refused *r = &refused[refused_count++];
-	snprintf(r->path, sizeof r->path, "%s", path);
-	snprintf(r->reason, sizeof r->reason, "%s", reason);
+	snprintf(r->path, sizeof(r->path), "%s", path);
+	snprintf(r->reason, sizeof(r->reason), "%s", reason);
 }
 
 /* Take the table of a library, or say why not. */
@@ -113,7 +114,7 @@ static void load(const char *path)
 	if (!library) {
 		const char *why = dlerror();
 		refuse(path, why ? why : "it cannot be loaded");
-	} else if (!take(dlsym(library, "brick_backend_table"), reason, sizeof reason)) {
+	} else if (!take(dlsym(library, "brick_backend_table"), reason, sizeof(reason))) {
 		refuse(path, reason);
 		dlclose(library);
 	}
@@ -122,7 +123,7 @@ static void load(const char *path)
 static int is_backend_file(const struct dirent *entry)
 {
 	size_t n = strlen(entry->d_name);
-	return !strncmp(entry->d_name, FILE_PREFIX, sizeof FILE_PREFIX - 1) && n > 3 &&
+	return !strncmp(entry->d_name, FILE_PREFIX, sizeof(FILE_PREFIX) - 1) && n > 3 &&
 	       !strcmp(entry->d_name + n - 3, ".so");
 }
 
@@ -134,8 +135,8 @@ static void load_directory(const char *directory)
 
 	for (int i = 0; i < n; i++) {
 		char path[512];
-		int length = snprintf(path, sizeof path, "%s/%s", directory, entries[i]->d_name);
-		if (length > 0 && (size_t)length < sizeof path)
+		int length = snprintf(path, sizeof(path), "%s/%s", directory, entries[i]->d_name);
+		if (length > 0 && (size_t)length < sizeof(path))
 			load(path);
 		free(entries[i]);
 	}
@@ -165,7 +166,7 @@ static void follow_path(void)
 	while (path && *path) {
 		char place[512];
 		size_t n = strcspn(path, ":");
-		if (n >= sizeof place)
+		if (n >= sizeof(place))
 			refuse(path, strerror(ENAMETOOLONG));
 		else if (n) {
 			memcpy(place, path, n);
@@ -180,7 +181,7 @@ static void collect(void)
 {
 	KEEP_ERRNO();
 
-	for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++)
+	for (size_t i = 0; i < sizeof(built_in) / sizeof(*built_in); i++)
 		backends[backend_count++] = built_in[i];
 	follow_path();
 }

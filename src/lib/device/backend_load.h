@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include "brick/abi/backend.h"
 
-/* What every table has; fields behind it came later, and are not in the tables of older ones. */
+/* Every table has at least these fields; tables of older backends end here. */
 #define BRICK__BACKEND_MIN_BYTES offsetof(struct brick_backend, claim)
 
 /* 0, or BRICK_EVERSION or -EINVAL with a sentence. */

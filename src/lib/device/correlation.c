@@ -7,6 +7,7 @@
 #include "lib/device/correlation_residual.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include "base/order.h"
 
@@ -38,7 +39,7 @@ static void anchor_set(struct brick_correlation *c, uint32_t i, struct anchor a)
 
 void brick_correlation_init(struct brick_correlation *correlation)
 {
-	memset(correlation, 0, sizeof *correlation);
+	memset(correlation, 0, sizeof(*correlation));
 }
 
 /* The narrowest reading; its width is UINT64_MAX when none is usable. */
@@ -77,7 +78,7 @@ static uint64_t on_line(struct anchor a, struct anchor b, uint64_t device_ns)
 }
 
 /* Anchors that lie so close that their widths blur the rate do not carry a line beyond them. */
-static int carries_rate(struct anchor a, struct anchor b)
+static bool carries_rate(struct anchor a, struct anchor b)
 {
 	uint64_t apart = b.host_ns - a.host_ns;
 	return ((uint64_t)a.half_width_ns + b.half_width_ns) * RATE_PARTS <= apart;
@@ -205,7 +206,7 @@ static void replace_last(struct brick_correlation *c, struct anchor a)
 }
 
 /* The line through two anchors so close would say more of their widths than of the clocks. */
-static int is_close(struct anchor last, struct anchor a)
+static bool is_close(struct anchor last, struct anchor a)
 {
 	uint64_t apart = a.host_ns - last.host_ns;
 	return apart < MIN_DISTANCE_NS ||

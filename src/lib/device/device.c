@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -265,9 +266,10 @@ static void keep_note(void *context, const char *key, const char *value)
 
 	if (device->note_count == MAX_NOTES)
 		return;
-	snprintf(device->notes[device->note_count].key, sizeof device->notes->key, "%.15s.%s",
+	snprintf(device->notes[device->note_count].key, sizeof(device->notes->key), "%.15s.%s",
 		device->backend->name, key);
-	snprintf(device->notes[device->note_count].value, sizeof device->notes->value, "%s", value);
+	snprintf(
+		device->notes[device->note_count].value, sizeof(device->notes->value), "%s", value);
 	if (brick_enabled() && device->serial == brick__on)
 		brick_note(device->notes[device->note_count].key, "%s", value);
 	device->note_count++;
@@ -275,7 +277,7 @@ static void keep_note(void *context, const char *key, const char *value)
 
 /* ---- from pairs that have come back to commands on the lane of their queue ---- */
 
-static int is_settled(const struct pair *pair)
+static bool is_settled(const struct pair *pair)
 {
 	return pair->state == PAIR_DONE || pair->state == PAIR_FAILED;
 }
@@ -303,12 +305,12 @@ static uint32_t missing(struct brick_device *device, uint32_t root, uint32_t end
 	return count;
 }
 
-static int any_settled(struct brick_device *device, uint32_t from)
+static bool any_settled(struct brick_device *device, uint32_t from)
 {
 	for (uint32_t i = from; i != NO_PAIR; i = device->pairs[i].next)
 		if (is_settled(&device->pairs[i]))
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 /*
@@ -494,12 +496,12 @@ static void note_residual(struct brick_device *device)
 
 	if (device->placed_ns > residual)
 		residual = device->placed_ns;
-	char key[sizeof device->notes->key];
+	char key[sizeof(device->notes->key)];
 
 	if (!brick_enabled() || device->serial != brick__on || !device->correlation.count ||
 		(device->noted_ns && residual < device->noted_ns + device->noted_ns / 2))
 		return;
-	snprintf(key, sizeof key, "%.15s.clock", device->backend->name);
+	snprintf(key, sizeof(key), "%.15s.clock", device->backend->name);
 	brick_note(key, "of the program's bricks: residual %llu ns", (unsigned long long)residual);
 	device->noted_ns = residual;
 }
@@ -509,12 +511,12 @@ static void note_residual(struct brick_device *device)
 static struct device_queue *add_queue(struct brick_device *device, void *native)
 {
 	struct brick_queue_options options = BRICK_QUEUE_OPTIONS_INIT;
-	struct device_queue *queue = calloc(1, sizeof *queue);
+	struct device_queue *queue = calloc(1, sizeof(*queue));
 	char name[64];
 
 	if (!queue)
 		return NULL;
-	snprintf(name, sizeof name, "%.40s queue %u", device->backend->name,
+	snprintf(name, sizeof(name), "%.40s queue %u", device->backend->name,
 		device->queue_count + 1);
 	options.name = name;
 	options.backend = device->backend->name;
@@ -690,7 +692,7 @@ static void end_top(struct brick_device *device, struct device_queue *queue)
 }
 
 /* Half of the pairs are in use: time to see what has come back, now and then. */
-static int is_filling(const struct brick_device *device)
+static bool is_filling(const struct brick_device *device)
 {
 	return device->in_use >= device->pair_count / 2 &&
 	       device->in_use >= device->drained_in_use + device->pair_count / 16;
@@ -742,7 +744,7 @@ int brick_device_layer_end(struct brick_device *device, void *native)
 
 int brick_timer_create(struct brick_timer **out, struct brick_device *device)
 {
-	struct brick_timer *timer = device ? calloc(1, sizeof *timer) : NULL;
+	struct brick_timer *timer = device ? calloc(1, sizeof(*timer)) : NULL;
 
 	if (!timer)
 		return device ? -ENOMEM : -EINVAL;
@@ -778,7 +780,7 @@ static void forget(struct brick_timer *timer)
 int brick_timer_start(struct brick_timer *timer, void *queue)
 {
 	struct brick_device *device = timer->device;
-	int saved = errno;
+	KEEP_ERRNO();
 
 	if (!device)
 		return BRICK_ESTATE;
@@ -787,7 +789,6 @@ int brick_timer_start(struct brick_timer *timer, void *queue)
 	if (index == NO_PAIR)
 		return fail(timer, -EAGAIN);
 	int error = begin_pair(device, queue, index);
-	errno = saved;
 	if (error) {
 		device->error = 0; /* told here */
 		release_pair(device, index);
@@ -803,7 +804,7 @@ int brick_timer_start(struct brick_timer *timer, void *queue)
 int brick_timer_stop(struct brick_timer *timer, void *queue)
 {
 	struct brick_device *device = timer->device;
-	int saved = errno;
+	KEEP_ERRNO();
 
 	if (!device)
 		return BRICK_ESTATE;
@@ -813,7 +814,6 @@ int brick_timer_stop(struct brick_timer *timer, void *queue)
 		return -EINVAL;
 	int error = IN_BACKEND(
 		device->backend->end(device->handle, queue, ticket_of(device, timer->pair)));
-	errno = saved;
 	if (error < 0) {
 		release_pair(device, timer->pair);
 		return fail(timer, error);
@@ -881,14 +881,13 @@ int brick__device_take_home(struct brick_device *device)
 
 int brick_device_drain(struct brick_device *device)
 {
-	int saved = errno;
+	KEEP_ERRNO();
 
 	correlate_now_and_then(device);
 	device->recorded = 0;
 	int error = brick__device_take_home(device);
 	device->drained_in_use = device->in_use;
 	int earlier = take_error(device);
-	errno = saved;
 	if (error < 0)
 		return error;
 	return earlier < 0 ? earlier : (int)device->recorded;
@@ -929,7 +928,8 @@ static uint64_t last_number(const struct brick_device *device)
 
 int brick_device_finish(struct brick_device *device)
 {
-	int saved = errno, recorded = 0;
+	KEEP_ERRNO();
+	int recorded = 0;
 	uint64_t number = last_number(device);
 	int failure = number ? wait_as_brick(device, NULL, number)
 			     : IN_BACKEND(device->backend->synchronise(device->handle, NULL));
@@ -939,7 +939,6 @@ int brick_device_finish(struct brick_device *device)
 	flush(device);
 	note_residual(device);
 	recorded += (int)device->recorded;
-	errno = saved;
 	if (failure < 0)
 		return failure;
 	return error < 0 ? error : recorded;
@@ -972,16 +971,16 @@ static void free_device(struct brick_device *device)
 
 static struct brick_device *make_device(const struct brick_backend *backend, uint32_t pairs)
 {
-	struct brick_device *device = calloc(1, sizeof *device);
+	struct brick_device *device = calloc(1, sizeof(*device));
 
 	if (!device)
 		return NULL;
 	device->backend = backend;
-	device->claim = backend->size >= BRICK__BACKEND_MIN_BYTES + sizeof backend->claim
+	device->claim = backend->size >= BRICK__BACKEND_MIN_BYTES + sizeof(backend->claim)
 				? backend->claim
 				: NULL;
 	device->pair_count = pairs;
-	device->pairs = calloc(pairs, sizeof *device->pairs);
+	device->pairs = calloc(pairs, sizeof(*device->pairs));
 	device->commands = calloc(pairs, sizeof(struct brick_command *));
 	device->depths = calloc(pairs, 1);
 	if (!device->pairs || !device->commands || !device->depths) {
@@ -998,7 +997,7 @@ static int open_backend(struct brick_device *device, const struct brick_backend_
 	char *reason, size_t bytes)
 {
 	const struct brick_backend_host host = {
-		.size = sizeof host,
+		.size = sizeof(host),
 		.context = device,
 		.complete = brick__device_complete,
 		.lost = count_lost,
@@ -1013,7 +1012,7 @@ static int open_backend(struct brick_device *device, const struct brick_backend_
 
 static int read_options(struct brick_backend_options *o, const struct brick_backend_options *given)
 {
-	int error = given ? sized_read(o, sizeof *o, given) : 0;
+	int error = given ? sized_read(o, sizeof(*o), given) : 0;
 
 	if (error || o->reserved)
 		return error ? error : -EINVAL;
@@ -1027,21 +1026,20 @@ int brick_device_open(struct brick_device **out, const struct brick_backend *bac
 {
 	struct brick_backend_options o = BRICK_BACKEND_OPTIONS_INIT;
 	char why[256] = "";
-	int saved = errno;
+	KEEP_ERRNO();
 
 	if (!backend)
 		return refuse(reason, reason_bytes, -EINVAL, "no backend");
 	int error = read_options(&o, options);
 	if (error)
 		return refuse(reason, reason_bytes, error, "options that are not understood");
-	if (brick__backend_check(backend, why, sizeof why))
+	if (brick__backend_check(backend, why, sizeof(why)))
 		return refuse(reason, reason_bytes, BRICK_EVERSION, "%s", why);
-	error = IN_BACKEND(backend->probe(why, sizeof why));
+	error = IN_BACKEND(backend->probe(why, sizeof(why)));
 	if (error < 0)
 		return refuse(reason, reason_bytes, error, "%s: %s", backend->name, why);
 	struct brick_device *device = make_device(backend, o.pairs);
 	error = device ? open_backend(device, &o, reason, reason_bytes) : -ENOMEM;
-	errno = saved;
 	if (error) {
 		free_device(device);
 		return error;
@@ -1084,7 +1082,8 @@ static void abandon_open(struct brick_device *device)
 
 void brick_device_close(struct brick_device *device)
 {
-	int saved = errno, recorded = 0;
+	KEEP_ERRNO();
+	int recorded = 0;
 
 	if (!device)
 		return;
@@ -1104,5 +1103,4 @@ void brick_device_close(struct brick_device *device)
 		free(q);
 	}
 	free_device(device);
-	errno = saved;
 }

@@ -8,6 +8,7 @@
  */
 #include "lib/device/kernels.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/fnv.h"
@@ -38,14 +39,14 @@ static struct hash_index codes_by_hash = {
 	.slots = code_slots, .capacity = CODE_SLOTS, .is_fixed = 1};
 static uint32_t code_count, code_total_bytes;
 
-static int is_known_code(uint64_t hash)
+static bool is_known_code(uint64_t hash)
 {
 	struct hash_probe probe = hash_probe(hash);
 
 	for (uint32_t i; (i = hash_index_next(&codes_by_hash, &probe)) != HASH_INDEX_NONE;)
 		if (codes[i].entry->hash == hash)
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 /* Lay out an entry of at most `capacity` bytes; NULL: no memory, or not even its head fits. */
@@ -57,7 +58,7 @@ static struct brick_session_code *make_code(uint64_t hash, const char *source, s
 		.name_bytes = name ? (uint32_t)utf8_cut(name, MAX_TEXT) : 0,
 		.path_bytes = path ? (uint32_t)utf8_cut(path, MAX_TEXT) : 0,
 	};
-	uint64_t used = sizeof head + head.name_bytes + head.path_bytes;
+	uint64_t used = sizeof(head) + head.name_bytes + head.path_bytes;
 
 	if (used > capacity)
 		return NULL;
@@ -67,11 +68,11 @@ static struct brick_session_code *make_code(uint64_t hash, const char *source, s
 	char *at = calloc(1, *entry_bytes);
 	if (!at)
 		return NULL;
-	memcpy(at, &head, sizeof head);
+	memcpy(at, &head, sizeof(head));
 	if (head.name_bytes)
-		memcpy(at + sizeof head, name, head.name_bytes);
+		memcpy(at + sizeof(head), name, head.name_bytes);
 	if (head.path_bytes)
-		memcpy(at + sizeof head + head.name_bytes, path, head.path_bytes);
+		memcpy(at + sizeof(head) + head.name_bytes, path, head.path_bytes);
 	if (head.source_bytes)
 		memcpy(at + used, source, head.source_bytes);
 	return (struct brick_session_code *)at;
@@ -165,10 +166,10 @@ static struct brick_session_kernel describe(const struct brick_kernel *from)
 		.registers = from->registers,
 	};
 
-	memcpy(k.grid, from->grid, sizeof k.grid);
-	memcpy(k.block, from->block, sizeof k.block);
-	utf8_field(k.backend, sizeof k.backend, from->backend);
-	utf8_field(k.name, sizeof k.name, from->name);
+	memcpy(k.grid, from->grid, sizeof(k.grid));
+	memcpy(k.block, from->block, sizeof(k.block));
+	utf8_field(k.backend, sizeof(k.backend), from->backend);
+	utf8_field(k.name, sizeof(k.name), from->name);
 	return k;
 }
 
@@ -178,7 +179,7 @@ static uint32_t find_kernel(const struct brick_session_kernel *kernel, uint64_t 
 	struct hash_probe probe = hash_probe(hash);
 
 	for (uint32_t i; (i = hash_index_next(&kernels_by_content, &probe)) != HASH_INDEX_NONE;)
-		if (!memcmp(kernel_at(i), kernel, sizeof *kernel))
+		if (!memcmp(kernel_at(i), kernel, sizeof(*kernel)))
 			return i;
 	return 0;
 }
@@ -223,7 +224,7 @@ static uint32_t add_kernel(const struct brick_session_kernel *kernel, uint64_t h
 	if (kernel_total >= BRICK_MAX_KERNELS || hash_index_reserve(&kernels_by_content))
 		return 0;
 	if (!*chunk)
-		*chunk = calloc(PER_CHUNK, sizeof **chunk);
+		*chunk = calloc(PER_CHUNK, sizeof(**chunk));
 	if (!*chunk)
 		return 0;
 	*kernel_at(kernel_total) = *kernel;
@@ -236,11 +237,11 @@ uint32_t brick_kernel_register(const struct brick_kernel *kernel)
 	struct brick_kernel own = BRICK_KERNEL_INIT;
 	KEEP_ERRNO();
 
-	if (!kernel || sized_read(&own, sizeof own, kernel))
+	if (!kernel || sized_read(&own, sizeof(own), kernel))
 		return 0;
 	struct brick_session_kernel entry = describe(&own);
 	BETWEEN(brick__session_lock, brick__session_unlock);
-	uint64_t hash = brick_code_hash(&entry, sizeof entry);
+	uint64_t hash = brick_code_hash(&entry, sizeof(entry));
 	uint32_t index = find_kernel(&entry, hash);
 	if (!index)
 		index = add_kernel(&entry, hash);
@@ -291,7 +292,7 @@ static int register_brick(uint32_t kernel)
 	char name[sizeof((struct brick_session_brick *)0)->name];
 	int before = (int)brick_count();
 
-	if (!kernel_name(kernel, name, sizeof name) || !*name)
+	if (!kernel_name(kernel, name, sizeof(name)) || !*name)
 		return -1;
 	int id = brick_lookup(name);
 	if (id >= 0 || __atomic_load_n(&kernel_bricks, __ATOMIC_RELAXED) >= MAX_KERNEL_BRICKS)

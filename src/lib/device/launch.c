@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The host's side of a command: the call that launches it, a brick of its own on the thread, and
- * waiting for it. Called by backends and interposers around every launch of a program, so nothing
- * in here locks once "Launch" is registered.
+ * The host's side of a command: the call that launches it, which is a brick on the thread, and
+ * waiting for it. This runs around every launch of a program, so nothing in here locks once
+ * "Launch" is registered.
  */
 #include "brick/attach.h"
+
+#include <stdbool.h>
 #include "brick/queue.h"
 #include "lib/probe/ring.h"
 #include "lib/probe/sample.h"
@@ -36,14 +38,14 @@ static uint32_t register_launch(void)
 	return brick;
 }
 
-static int is_work(uint32_t brick)
+static bool is_work(uint32_t brick)
 {
 	uint32_t category = brick_category_of(brick);
 	return category != BRICK_CATEGORY_STEP && category != BRICK_CATEGORY_WAIT &&
 	       category != BRICK_CATEGORY_ENGINE && category != BRICK_CATEGORY_TILE;
 }
 
-/* The innermost brick that computes something; NULL: none does. */
+/* The innermost open brick that computes something; NULL: there is none. */
 static const struct brick_frame *find_work(const struct brick_lane *lane)
 {
 	for (uint32_t i = lane->depth; i > 0; i--)
@@ -52,7 +54,7 @@ static const struct brick_frame *find_work(const struct brick_lane *lane)
 	return NULL;
 }
 
-/* Whose work is this? */
+/* Finds the brick that the command works for. */
 static void find_parent(struct brick_launch *launch, const struct brick_lane *lane)
 {
 	const struct brick_frame *frame = find_work(lane);
@@ -113,7 +115,7 @@ void brick_launch_begin(struct brick_launch *launch)
 		launch->span ? self->lane->frames[(launch->span & 0xff) - 1].begin : brick__now();
 }
 
-/* How many there are behind the first stands where the end will: nobody looks there before. */
+/* The number of further commands is kept in `end`, which is set and read only later. */
 void brick_launch_many(struct brick_launch *launch, uint32_t count)
 {
 	if (!launch->number || count < 2)
@@ -141,20 +143,23 @@ void brick_launch_end(struct brick_launch *launch)
 	launch->span = 0;
 }
 
-/* The program's own brick around the wait is told once: with what it waited for, when it ends. */
-static int is_told(struct brick__thread *self, uint64_t number)
+/*
+ * True if the program has a brick of its own around the wait: that one is recorded, with what it
+ * waited for.
+ */
+static bool is_told(struct brick__thread *self, uint64_t number)
 {
 	struct brick_lane *lane = self->lane;
 	struct brick_frame *frame = lane->depth ? &lane->frames[lane->depth - 1] : NULL;
 
 	if (!frame || frame->brick != BRICK_SYNCHRONIZE)
-		return 0;
+		return false;
 	if (number) {
 		brick__ring_open(self);
 		frame->flags |= BRICK_FRAME_WAITED;
 		frame->tokens = number;
 	}
-	return 1;
+	return true;
 }
 
 void brick__record_waits(uint64_t begin, uint64_t end, const struct brick__waits *waits)

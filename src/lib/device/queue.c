@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,11 +82,11 @@ struct record_cursor {
 
 /* ---- lanes ---- */
 
-static int looks_the_same(const struct brick_lane *lane, const struct queue_name *queue)
+static bool looks_the_same(const struct brick_lane *lane, const struct queue_name *queue)
 {
 	return lane->queue_flags == queue->flags &&
-	       !strncmp(lane->name, queue->name, sizeof lane->name) &&
-	       !strncmp(lane->backend, queue->backend, sizeof lane->backend);
+	       !strncmp(lane->name, queue->name, sizeof(lane->name)) &&
+	       !strncmp(lane->backend, queue->backend, sizeof(lane->backend));
 }
 
 /* A lane is in the order of its begins: what comes next must not begin before its end. */
@@ -109,8 +110,8 @@ static void own(struct brick_lane *lane, const struct queue_name *queue, uint64_
 	lane->start_ticks = begin;
 	lane->end_ticks = 0;
 	lane->queue_flags = queue->flags;
-	memcpy(lane->name, queue->name, sizeof lane->name);
-	memcpy(lane->backend, queue->backend, sizeof lane->backend);
+	memcpy(lane->name, queue->name, sizeof(lane->name));
+	memcpy(lane->backend, queue->backend, sizeof(lane->backend));
 	__atomic_store_n(&lane->state, BRICK_LANE_LIVE, __ATOMIC_RELEASE);
 }
 
@@ -173,7 +174,7 @@ static void close_lane(struct queue_lane *to, uint32_t serial)
 	memset(to, 0, sizeof(*to));
 }
 
-static int is_older(uint32_t serial, uint32_t than)
+static bool is_older(uint32_t serial, uint32_t than)
 {
 	return (int32_t)(serial - than) < 0;
 }
@@ -220,22 +221,21 @@ static void unlink_queue(struct brick_queue *queue)
 int brick_queue_create(struct brick_queue **out, const struct brick_queue_options *options)
 {
 	struct brick_queue_options o = BRICK_QUEUE_OPTIONS_INIT;
-	int saved = errno;
+	KEEP_ERRNO();
 
-	int error = options ? sized_read(&o, sizeof o, options) : 0;
+	int error = options ? sized_read(&o, sizeof(o), options) : 0;
 
 	if (error)
 		return error;
 	if (o.reserved || o.flags & ~(uint32_t)BRICK_QUEUE_OUT_OF_ORDER)
 		return -EINVAL;
-	struct brick_queue *queue = calloc(1, sizeof *queue);
-	errno = saved;
+	struct brick_queue *queue = calloc(1, sizeof(*queue));
 	if (!queue)
 		return -ENOMEM;
 	pthread_mutex_init(&queue->lock, NULL);
 	queue->name.flags = o.flags;
-	utf8_field(queue->name.name, sizeof queue->name.name, o.name);
-	utf8_field(queue->name.backend, sizeof queue->name.backend, o.backend);
+	utf8_field(queue->name.name, sizeof(queue->name.name), o.name);
+	utf8_field(queue->name.backend, sizeof(queue->name.backend), o.backend);
 	link_queue(queue);
 	*out = queue;
 	return 0;
@@ -422,12 +422,12 @@ static uint64_t records_of(const struct brick_command *c)
 
 /* ---- statistics ---- */
 
-static int is_inside_of_same(const struct record_cursor *cursor, uint16_t brick)
+static bool is_inside_of_same(const struct record_cursor *cursor, uint16_t brick)
 {
 	for (uint32_t i = 0; i < cursor->depth; i++)
 		if (cursor->stack[i].brick == brick)
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 /* `o` is off the stack. */
@@ -558,7 +558,7 @@ static void keep_causal(struct open_command *o)
 	uint64_t launch = c->launch.begin;
 	struct brick__ticks over = {UINT64_MAX, 0};
 
-	if (c->size >= sizeof *c && c->over_ns)
+	if (c->size >= sizeof(*c) && c->over_ns)
 		over = brick__ticks_of_ns(c->over_ns);
 	over.at -= over.off;
 	if (o->begin <= over.at && o->end > over.at && o->end - over.at <= o->residual)

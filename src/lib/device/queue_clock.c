@@ -3,7 +3,7 @@
  * Times of CLOCK_MONOTONIC in ticks, for what devices report. The process's clock was calibrated
  * over two milliseconds: hours later its rate would put a device far away from the host's own
  * ticks. So both clocks are read together now and then, and the lines between these readings are
- * used. Called for every command of a queue.
+ * used. This runs for every command of a queue.
  */
 #include <pthread.h>
 #include "base/lock.h"

@@ -4,7 +4,9 @@
 
 #include <stdint.h>
 
-/* What is further apart in ns of CLOCK_MONOTONIC is in order in ticks, but for very poor readings.
+/*
+ * Times that are further apart on CLOCK_MONOTONIC have the same order in ticks, unless readings
+ * are very poor.
  */
 enum { QUEUE_CLOCK_MARGIN_NS = 500 };
 
@@ -13,7 +15,10 @@ struct brick__ticks {
 	uint64_t off; /* at most so far from where it belongs */
 };
 
-/* A time of CLOCK_MONOTONIC in ticks, by a line that is fitted anew as time goes on. Any thread. */
+/*
+ * Converts a time of CLOCK_MONOTONIC to ticks, by a line that is fitted again from time to time.
+ * Any thread.
+ */
 struct brick__ticks brick__ticks_of_ns(uint64_t ns);
 
 /* Over a fork. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands that hold others, and what was not recorded, for devices and sessions. Lock order: list
- * of queues, a queue, session.
+ * Queues, for devices, sessions and forks: commands that hold others, and losses. Lock order:
+ * list of queues, a queue, session.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 int brick__queue_record_nested(struct brick_queue *queue,
 	const struct brick_command *const *commands, const uint8_t *depths, uint32_t count);
 
-/* Further entries of its ledger. */
+/* Count losses in its ledger. */
 void brick__queue_unmatched(struct brick_queue *queue, uint64_t count);
 void brick__queue_too_deep(struct brick_queue *queue);
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include "base/lock.h"
 #include "base/scope.h"
-#include "base/thread_start.h"
+#include "base/thread.h"
 #include "brick/session.h"
 #include "lib/drain/drain.h"
 #include "lib/drain/clock_line.h"

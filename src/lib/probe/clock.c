@@ -87,7 +87,9 @@ static void spin_until(uint64_t ns)
 		;
 }
 
-/* Mean distance of readings that differ: what the counter advances by, or a reading's own time. */
+/*
+ * Mean distance of readings that differ: the counter's step, or the time that a reading takes.
+ */
 static uint32_t measure_step(void)
 {
 	uint64_t first = brick__now(), last = first, changes = 0;
@@ -120,18 +122,18 @@ static int calibrate(struct brick_clock *clock)
 
 static void use_monotonic(const char *reason)
 {
-	memset(&process_clock, 0, sizeof process_clock);
+	memset(&process_clock, 0, sizeof(process_clock));
 	process_clock.source = BRICK_CLOCK_MONOTONIC;
 	process_clock.mult = 1;
 	process_clock.frequency = 1000000000;
 	if (reason != fallback_reason)
-		snprintf(fallback_reason, sizeof fallback_reason, "%s", reason);
+		snprintf(fallback_reason, sizeof(fallback_reason), "%s", reason);
 }
 
 static void choose(void)
 {
 	const char *wanted = getenv("BRICK_CLOCK");
-	uint32_t kind = brick__sys_counter_kind(fallback_reason, sizeof fallback_reason);
+	uint32_t kind = brick__sys_counter_kind(fallback_reason, sizeof(fallback_reason));
 
 	if (wanted && !strcmp(wanted, "monotonic"))
 		use_monotonic("BRICK_CLOCK=monotonic asks for the OS clock");
@@ -167,5 +169,5 @@ uint64_t brick_ticks(void)
 const char *brick_clock_source_name(uint32_t source)
 {
 	static const char *const names[] = {"monotonic", "tsc", "cntvct"};
-	return source < sizeof names / sizeof *names ? names[source] : "unknown";
+	return source < sizeof(names) / sizeof(*names) ? names[source] : "unknown";
 }

@@ -10,12 +10,13 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/scope.h"
 #include "base/sized.h"
-#include "base/thread_exit.h"
+#include "base/thread.h"
 #include "brick/probe.h"
 #include "brick/session.h"
 #include "lib/session/session_lanes.h"
@@ -40,7 +41,7 @@ const char *brick_counters_name(uint32_t kind)
 	return kind < BRICK_COUNTER_KINDS ? names[kind] : NULL;
 }
 
-static int is_word(const char *word, size_t length, const char *name)
+static bool is_word(const char *word, size_t length, const char *name)
 {
 	return strlen(name) == length && !strncmp(word, name, length);
 }
@@ -89,12 +90,12 @@ int brick_counters_available(uint32_t kind, char *reason, size_t bytes)
 
 int brick_counters_open(struct brick_counters **out, uint32_t wanted)
 {
-	int error = -EINVAL, saved = errno;
+	KEEP_ERRNO();
+	int error = -EINVAL;
 
 	if (!wanted || wanted & ~(uint32_t)BRICK_COUNTERS_ALL)
 		return -EINVAL;
-	struct brick_counters *c = calloc(1, sizeof *c);
-	errno = saved;
+	struct brick_counters *c = calloc(1, sizeof(*c));
 	if (!c)
 		return -ENOMEM;
 	for (uint32_t kind = 0; kind < BRICK_COUNTER_KINDS; kind++) {
@@ -127,7 +128,7 @@ static void take(struct brick_counter_values *values, uint32_t kind,
 
 void brick__counters_read(const struct brick_counters *c, struct brick_counter_values *values)
 {
-	memset(values, 0, sizeof *values);
+	memset(values, 0, sizeof(*values));
 	for (uint32_t kind = 0; kind < BRICK_COUNTER_KINDS; kind++) {
 		struct brick__perf_reading reading;
 		if (!(c->opened & 1u << kind))
@@ -145,12 +146,12 @@ int brick_counters_read(struct brick_counters *c, struct brick_counter_values *o
 	struct brick_counter_values values;
 
 	brick__counters_read(c, &values);
-	return sized_write(out, sizeof values, &values);
+	return sized_write(out, sizeof(values), &values);
 }
 
 void brick__counters_read_any(const struct brick_counters *c, struct brick_counter_values *values)
 {
-	memset(values, 0, sizeof *values);
+	memset(values, 0, sizeof(*values));
 	for (uint32_t kind = 0; kind < BRICK_COUNTER_KINDS; kind++) {
 		struct brick__perf_reading reading;
 		if (c->opened & 1u << kind && !brick__perf_read(&c->events[kind], &reading))
@@ -180,14 +181,14 @@ static __thread struct {
 static void thread_exits(void *counters)
 {
 	brick_counters_close(counters);
-	memset(&here, 0, sizeof here);
+	memset(&here, 0, sizeof(here));
 }
 
 /* The child's first thread holds counters of its parent: they must not be read as its own. */
 static void forget(void)
 {
 	brick_counters_close(here.counters);
-	memset(&here, 0, sizeof here);
+	memset(&here, 0, sizeof(here));
 	thread_exit_set(&exit_of_thread, NULL);
 }
 
@@ -207,7 +208,7 @@ static void note_missing(void)
 		return;
 	for (uint32_t kind = 0; kind < BRICK_COUNTER_KINDS; kind++)
 		if (BRICK_COUNTERS_HARDWARE & ~here.opened & 1u << kind &&
-			brick_counters_available(kind, reason, sizeof reason))
+			brick_counters_available(kind, reason, sizeof(reason)))
 			brick_note("counters.unavailable", "%s per brick: %s",
 				brick_counters_name(kind), reason);
 }
@@ -287,5 +288,5 @@ int brick_counted_stats_get(uint32_t brick, struct brick_counted_stats *out)
 		sum.cache_misses += stat->cache_misses;
 	}
 	brick__session_unlock();
-	return error ? error : sized_write(out, sizeof sum, &sum);
+	return error ? error : sized_write(out, sizeof(sum), &sum);
 }

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -44,7 +45,7 @@ static inline float from_bits(uint32_t bits)
 {
 	float value;
 
-	memcpy(&value, &bits, sizeof value);
+	memcpy(&value, &bits, sizeof(value));
 	return value;
 }
 
@@ -52,7 +53,7 @@ static inline uint32_t bits_of(float value)
 {
 	uint32_t bits;
 
-	memcpy(&bits, &value, sizeof bits);
+	memcpy(&bits, &value, sizeof(bits));
 	return bits;
 }
 
@@ -74,25 +75,25 @@ static inline float load(const char *at, uint32_t dtype)
 	float value;
 
 	if (dtype == BRICK_DTYPE_F32) {
-		memcpy(&value, at, sizeof value);
+		memcpy(&value, at, sizeof(value));
 		return value;
 	}
-	memcpy(&half, at, sizeof half);
+	memcpy(&half, at, sizeof(half));
 	return dtype == BRICK_DTYPE_F16 ? from_half(half) : from_bits((uint32_t)half << 16);
 }
 
 /* Up to `count` elements of a row. */
 static void gather(float *out, const char *at, uint64_t step, size_t count, uint32_t dtype)
 {
-	if (dtype == BRICK_DTYPE_F32 && step == sizeof *out) {
-		memcpy(out, at, count * sizeof *out);
+	if (dtype == BRICK_DTYPE_F32 && step == sizeof(*out)) {
+		memcpy(out, at, count * sizeof(*out));
 		return;
 	}
 	for (size_t i = 0; i < count; i++)
 		out[i] = load(at + i * step, dtype);
 }
 
-/* What is summed up while walking; several sums, because an addition waits for the one before. */
+/* Sums over all elements; several of each, because an addition waits for the one before. */
 struct sums {
 	double sum[LANES], square[LANES], min, max;
 	uint64_t finite;
@@ -124,7 +125,7 @@ static float enter_nonfinite(struct brick_digest *d, float value, uint64_t index
 	return 0;
 }
 
-/* Set those that are not finite to 0; returns how many there were. */
+/* Sets values that are not finite to 0; returns how many there were. */
 static size_t sift(struct brick_digest *d, float *values, size_t count, uint64_t first)
 {
 	size_t found = 0;
@@ -152,7 +153,7 @@ static void enter_range(struct sums *s, const float *values, size_t count)
 	s->max = max > s->max ? max : s->max;
 }
 
-/* A block in which some values have been set to 0: those do not count for the range. */
+/* The same for a block in which some values have been set to 0, which do not count. */
 static void enter_range_except(
 	struct sums *s, const float *values, const float *original, size_t count)
 {
@@ -193,7 +194,7 @@ static void enter(
 		uint64_t left = BRICK_DIGEST_FNV_VALUES - first;
 		d->fnv64 = fnv_append(d->fnv64, values, count < left ? count : left);
 	}
-	memcpy(original, values, count * sizeof *values);
+	memcpy(original, values, count * sizeof(*values));
 	size_t lost = sift(d, values, count, first);
 	s->finite += count - lost;
 	if (lost)
@@ -206,7 +207,7 @@ static void enter(
 	enter_sketch(d->sketch, values, count, first);
 }
 
-/* Strides, and whether the shape is possible. */
+/* Finds the strides; BRICK_ERANGE if the shape is impossible. */
 static int measure(const struct brick_tensor *t, uint64_t nb[4], uint64_t *elements, uint64_t width)
 {
 	*elements = 1;
@@ -274,10 +275,10 @@ static int compute(struct brick_digest *out, const struct brick_tensor *t)
 		return error;
 	if (!t->data && elements)
 		return -EINVAL;
-	memset(out, 0, sizeof *out);
+	memset(out, 0, sizeof(*out));
 	out->dtype = t->dtype;
 	out->flags = t->flags;
-	memcpy(out->ne, t->ne, sizeof out->ne);
+	memcpy(out->ne, t->ne, sizeof(out->ne));
 	out->fnv64 = FNV1A_BASIS;
 	if (elements)
 		walk(&w, t, nb);
@@ -292,7 +293,7 @@ static int compute(struct brick_digest *out, const struct brick_tensor *t)
 int brick_digest_compute(struct brick_digest *out, const struct brick_tensor *tensor)
 {
 	struct brick_tensor t = BRICK_TENSOR_INIT;
-	int error = sized_read(&t, sizeof t, tensor);
+	int error = sized_read(&t, sizeof(t), tensor);
 
 	return error ? error : compute(out, &t);
 }
@@ -318,7 +319,7 @@ double brick_digest_distance_squared(const struct brick_digest *x, const struct 
 	return sum;
 }
 
-static int same_nonfinite(const struct brick_digest *x, const struct brick_digest *y)
+static bool same_nonfinite(const struct brick_digest *x, const struct brick_digest *y)
 {
 	return x->nan_count == y->nan_count && x->plus_infinite_count == y->plus_infinite_count &&
 	       x->minus_infinite_count == y->minus_infinite_count && x->nonfinite == y->nonfinite;
@@ -493,7 +494,7 @@ static void count_unsupported(void)
 	}
 }
 
-static int is_open(void)
+static bool is_open(void)
 {
 	HOLD_UNCANCELLED(&lock);
 	return area && area->digest_capacity;
@@ -525,9 +526,9 @@ static int record(
 	d.tokens = step.tokens;
 	d.flags = step.phase == BRICK_PHASE_DECODE ? BRICK_SESSION_DIGEST_DECODE : 0;
 	d.output = t->output;
-	memcpy(d.inputs, t->inputs, sizeof d.inputs);
+	memcpy(d.inputs, t->inputs, sizeof(d.inputs));
 	if (label)
-		strncpy(d.label, label, sizeof d.label - 1);
+		strncpy(d.label, label, sizeof(d.label) - 1);
 	int error = brick_digest_compute(&d.digest, t);
 	if (error == BRICK_EUNSUPPORTED)
 		count_unsupported();
@@ -552,7 +553,7 @@ int brick_digest(uint32_t brick, int layer, const struct brick_tensor *tensor)
 	if (brick >= brick_count())
 		return -EINVAL;
 	struct brick_tensor t = BRICK_TENSOR_INIT;
-	int error = sized_read(&t, sizeof t, tensor);
+	int error = sized_read(&t, sizeof(t), tensor);
 	return error ? error : record_timed(brick, layer, 0, &t, t.label);
 }
 

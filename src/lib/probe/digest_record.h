@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where digests go. */
+/* Recording digests, for sessions, steps and forks. */
 #pragma once
 
 #include <stdint.h>
 #include "brick/abi/session.h"
 #include "brick/probe.h"
 
-/* They go to the session with this header, NULL: nowhere. And: a step begins here. */
+/* Digests go to the session with this header; NULL: nowhere. */
 void brick__digests_use(struct brick_session_header *header);
 void brick__digests_step(enum brick_phase phase, uint64_t tokens);
 

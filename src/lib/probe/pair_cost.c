@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one begin/end pair costs here and now: pairs on a lane of their own, which is thrown away.
- * Reports multiply it by the number of executions to state their own distortion. Batches of pairs
- * say what it costs while its data stay in the caches; single pairs behind a memset that went
- * through them, what it costs between bricks that stream; single pairs whose own lines were
- * flushed, what it costs with none of them in a cache. The page tables' lines cannot be flushed
- * from here: for each page that a pair touches two are added, at what a line takes. Pairs that were
- * preempted lie beyond the quantiles.
+ * Measures what one begin/end pair costs here and now, on a lane that is thrown away. Reports
+ * multiply it by the number of executions to state their own distortion. Batches of pairs show
+ * the cost while their data stay in the caches; single pairs after a memset through the caches,
+ * the cost between bricks that stream; single pairs whose own lines were flushed, the cost with
+ * none of them in a cache. The lines of the page tables cannot be flushed from here, so two
+ * lines are added for each page that a pair touches. Preempted pairs lie beyond the quantiles.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,21 +19,21 @@
 enum { BATCHES = 48, PAIRS = 64, RING = 4096, STREAMED = 14, STREAM_BYTES = 2 << 20 };
 enum { COLD = 40, TABLE_LINES = 2, CODE_BYTES = 512, STACK_BYTES = 256 };
 
-/* By pointers, as a program has them. */
+/* Called through pointers, as a program calls them. */
 static struct {
 	brick_span (*volatile begin)(uint32_t brick);
 	void (*volatile end)(brick_span span);
 } calls = {brick__begin, brick__end};
 
-/* What is measured once in a process, as it takes 2 ms; ticks. */
+/* Measured once in a process, as it takes 2 ms; ticks. */
 static struct {
 	uint64_t overlapped, streamed, stream, cold;
 } once;
 
-/* The value that `percent` of them do not exceed. */
+/* The value that `percent` of the values do not exceed. */
 static uint64_t quantile(uint64_t *values, size_t n, unsigned percent)
 {
-	qsort(values, n, sizeof *values, order_u64);
+	qsort(values, n, sizeof(*values), order_u64);
 	return values[n * percent / 100];
 }
 
@@ -106,14 +105,14 @@ static void run_streamed(void)
 	once.stream = quantile(took, STREAMED, 0);
 }
 
-/* What a line takes that is in no cache, from outside of it; the upper quartile. 0: not known. */
+/* What it takes to load a line that is in no cache, upper quartile. 0: not known. */
 static uint64_t run_line(void)
 {
 	static volatile uint64_t line[8] __attribute__((aligned(64)));
 	uint64_t cost[COLD];
 
 	for (int i = 0; i < COLD; i++) {
-		if (brick__sys_flush((const void *)line, sizeof line))
+		if (brick__sys_flush((const void *)line, sizeof(line)))
 			return 0;
 		brick__counter_order();
 		uint64_t begin = brick__now();
@@ -127,7 +126,9 @@ static uint64_t run_line(void)
 	return quantile(cost, COLD, 75);
 }
 
-/* All that a pair reads and writes out of every cache; how many pages these are at most, or -errno.
+/*
+ * Takes all that a pair reads and writes out of every cache. Returns how many pages that is at
+ * most, or -errno.
  */
 static int flush_pair(void)
 {
@@ -138,19 +139,19 @@ static int flush_pair(void)
 		const volatile void *at;
 		size_t bytes;
 	} parts[] = {
-		{&calls, sizeof calls},
+		{&calls, sizeof(calls)},
 		{(const void *)calls.begin, CODE_BYTES},
 		{(const void *)calls.end, CODE_BYTES},
-		{&brick__on, sizeof brick__on},
-		{&brick__counter_used, sizeof brick__counter_used},
-		{self, sizeof *self},
+		{&brick__on, sizeof(brick__on)},
+		{&brick__counter_used, sizeof(brick__counter_used)},
+		{self, sizeof(*self)},
 		{lane, offsetof(struct brick_lane, tail)},
-		{&lane->frames[lane->depth], sizeof lane->frames[0]},
-		{&lane->stats[BRICK_EMBEDDING], sizeof lane->stats[0]},
-		{&self->ring[lane->head & self->mask], sizeof self->ring[0]},
-		{stack, sizeof stack},
+		{&lane->frames[lane->depth], sizeof(lane->frames[0])},
+		{&lane->stats[BRICK_EMBEDDING], sizeof(lane->stats[0])},
+		{&self->ring[lane->head & self->mask], sizeof(self->ring[0])},
+		{stack, sizeof(stack)},
 	};
-	enum { PARTS = sizeof parts / sizeof *parts };
+	enum { PARTS = sizeof(parts) / sizeof(*parts) };
 	for (int i = 0; i < PARTS; i++) {
 		int error = brick__sys_flush(parts[i].at, parts[i].bytes);
 		if (error)
@@ -159,7 +160,10 @@ static int flush_pair(void)
 	return PARTS;
 }
 
-/* All of it in no cache: 95 of a hundred pairs by their lines, and the page tables'. */
+/*
+ * The cost with all of it in no cache: the 95th percentile of pairs, and the lines of the page
+ * tables.
+ */
 static void run_cold(void)
 {
 	uint64_t cost[COLD], line = run_line();
@@ -194,7 +198,7 @@ static uint32_t saturated(uint64_t value)
 	return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
 }
 
-/* Each no less than the one before. */
+/* Each figure is at least the one before. */
 static void store(struct brick_session_header *header, uint64_t *cost)
 {
 	uint64_t warm = quantile(cost, BATCHES, 75);
@@ -211,8 +215,8 @@ static void store(struct brick_session_header *header, uint64_t *cost)
 void brick__pair_cost_measure(struct brick_session_header *header)
 {
 	struct brick__thread self = brick__thread;
-	SCOPED struct brick_lane *lane = calloc(1, sizeof *lane);
-	SCOPED struct brick_record *ring = calloc(RING, sizeof *ring);
+	SCOPED struct brick_lane *lane = calloc(1, sizeof(*lane));
+	SCOPED struct brick_record *ring = calloc(RING, sizeof(*ring));
 	uint32_t on = brick__on;
 	uint64_t cost[BATCHES];
 

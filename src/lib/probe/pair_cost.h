@@ -5,7 +5,7 @@
 #include "brick/abi/session.h"
 
 /*
- * What a begin/end pair costs, into the header: with warm caches, behind data that went through
+ * Writes the cost of a begin/end pair into the header: with warm caches, after data went through
  * them, and with none of its lines in a cache. Under the session lock.
  */
 void brick__pair_cost_measure(struct brick_session_header *header);

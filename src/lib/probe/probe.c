@@ -8,6 +8,7 @@
  */
 #include "brick/probe.h"
 
+#include <stdbool.h>
 #include <string.h>
 #include "lib/session/session_lanes.h"
 #include "lib/probe/probe_frames.h"
@@ -39,7 +40,7 @@ static inline __attribute__((always_inline)) brick_span push(
 	struct brick_frame *frame = &lane->frames[depth];
 	uint64_t word = frame_word(brick, layer);
 
-	memcpy(&frame->kind, &word, sizeof word);
+	memcpy(&frame->kind, &word, sizeof(word));
 	frame->child = 0;
 	lane->depth = depth + 1;
 	frame->begin = brick__now();
@@ -99,7 +100,7 @@ static SLOW void write_work(struct brick__thread *self, const struct work *work)
 	record->begin = work->bytes;
 	record->ticks = 0;
 	record->wait = 0;
-	memcpy(&record->kind, &word, sizeof word); /* no source, brick, layer or flags */
+	memcpy(&record->kind, &word, sizeof(word)); /* no source, brick, layer or flags */
 	record->elements = work->flops;
 	ring_publish(self->lane, 1);
 }
@@ -137,16 +138,16 @@ static inline __attribute__((always_inline)) void store_sample(struct brick__thr
 	uint64_t head = self->lane->head, word;
 	struct brick_record *record = ring_at(self, head);
 
-	memcpy(&word, &frame->kind, sizeof word);
+	memcpy(&word, &frame->kind, sizeof(word));
 	word |= (uint64_t)(flags | work->flags) << 48;
 	record->begin = frame->begin;
-	memcpy(&record->ticks, &ticks, sizeof ticks); /* below 2^32: `wait` is 0 */
-	memcpy(&record->kind, &word, sizeof word);
+	memcpy(&record->ticks, &ticks, sizeof(ticks)); /* below 2^32: `wait` is 0 */
+	memcpy(&record->kind, &word, sizeof(word));
 	record->elements = work->site ? work->site : work->elements; /* `inner` is 0 */
 	__atomic_store_n(&self->lane->head, head + 1, __ATOMIC_RELEASE);
 }
 
-static inline int has_work(const struct work *work)
+static inline bool has_work(const struct work *work)
 {
 	return (work->bytes | work->flops) != 0;
 }
@@ -371,7 +372,7 @@ static inline __attribute__((always_inline)) brick_span lap(
 		store_sample(self, frame, ticks, work, 0);
 	else
 		write_sample(self, frame, ticks, work, 0);
-	memcpy(&frame->kind, &word, sizeof word);
+	memcpy(&frame->kind, &word, sizeof(word));
 	frame->child = 0;
 	frame->begin = now;
 	lane->depth = depth + 1;

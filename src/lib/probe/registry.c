@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/lock.h"
@@ -70,23 +71,23 @@ static void publish_count(uint32_t *count, uint32_t value)
 	__atomic_store_n(count, value, __ATOMIC_RELEASE);
 }
 
-static int name_is_valid(const char *name)
+static bool name_is_valid(const char *name)
 {
-	size_t n = name ? strnlen(name, sizeof bricks->name) : 0;
-	return n > 0 && n < sizeof bricks->name;
+	size_t n = name ? strnlen(name, sizeof(bricks->name)) : 0;
+	return n > 0 && n < sizeof(bricks->name);
 }
 
-static int is_alias(const char *list, const char *name)
+static bool is_alias(const char *list, const char *name)
 {
 	size_t n = strlen(name);
 
 	while (list && *list) {
 		size_t item = strcspn(list, ",");
 		if (item == n && !memcmp(list, name, n))
-			return 1;
+			return true;
 		list += item + (list[item] == ',');
 	}
-	return 0;
+	return false;
 }
 
 static int find_brick(const char *name)
@@ -113,19 +114,19 @@ static void publish(struct brick__session *s, uint64_t offset, uint32_t *count, 
 
 static void publish_bricks(struct brick__session *s, uint32_t from)
 {
-	publish(s, s->header->brick_offset, &s->header->brick_count, bricks, sizeof *bricks, from,
+	publish(s, s->header->brick_offset, &s->header->brick_count, bricks, sizeof(*bricks), from,
 		brick_total);
 }
 
 static void publish_categories(struct brick__session *s, uint32_t from)
 {
 	publish(s, s->header->category_offset, &s->header->category_count, categories,
-		sizeof *categories, from, category_total);
+		sizeof(*categories), from, category_total);
 }
 
 /*
- * Sites are many and large: their part of the file gets its memory as they come, by whole pages,
- * which saves most of them the system call.
+ * Sites are many and large. Their part of the file gets its memory as they come, by whole pages,
+ * which saves most registrations the system call.
  */
 static int reserve_sites(struct brick__session *s, uint32_t from, uint32_t to)
 {
@@ -216,16 +217,16 @@ static void copy_text(char *to, size_t bytes, const char *from)
 }
 
 /* Under the lock: is there a place for the next site? */
-static int has_next_site(void)
+static bool has_next_site(void)
 {
 	uint32_t chunk = brick__site_total / BRICK__SITES_PER_CHUNK;
 	struct brick_session_site **sites = &site_chunks[chunk];
 	struct brick__site_brief **briefs = &brick__site_briefs[chunk];
 
 	if (!*sites)
-		*sites = calloc(BRICK__SITES_PER_CHUNK, sizeof **sites);
+		*sites = calloc(BRICK__SITES_PER_CHUNK, sizeof(**sites));
 	if (!*briefs)
-		*briefs = calloc(BRICK__SITES_PER_CHUNK, sizeof **briefs);
+		*briefs = calloc(BRICK__SITES_PER_CHUNK, sizeof(**briefs));
 	return *sites && *briefs;
 }
 
@@ -240,8 +241,8 @@ static void fill_site(uint32_t index, const struct brick_site *site)
 	entry->elements = site->elements;
 	entry->bytes = site->bytes;
 	entry->flops = site->flops;
-	copy_text(entry->operation, sizeof entry->operation, site->operation);
-	copy_text(entry->label, sizeof entry->label, site->label);
+	copy_text(entry->operation, sizeof(entry->operation), site->operation);
+	copy_text(entry->label, sizeof(entry->label), site->label);
 	brick__site_briefs[chunk][place] = (struct brick__site_brief){site->elements, site->bytes,
 		site->flops, (uint16_t)site->brick, (int16_t)site->layer, 0};
 }
@@ -279,7 +280,7 @@ int brick_site_register(const struct brick_site *given)
 {
 	struct brick_site site = BRICK_SITE_INIT;
 	KEEP_ERRNO();
-	int error = given ? sized_read(&site, sizeof site, given) : -EINVAL;
+	int error = given ? sized_read(&site, sizeof(site), given) : -EINVAL;
 
 	if (!error)
 		error = check_site(&site);

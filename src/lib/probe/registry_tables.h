@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bricks, categories and sites, for the rest of the library. */
+/* The tables of bricks, categories and sites, for the rest of the library. */
 #pragma once
 
 #include "lib/session/session_map.h"
@@ -10,16 +10,16 @@ enum { BRICK__SITES_PER_CHUNK = 1024 };
 void brick__registry_lock(void);
 void brick__registry_unlock(void);
 
-/* Entries for tables of a new session (under the session lock), and of what is registered later. */
+/* Fills the tables of a new session, under the session lock; later registrations extend them. */
 void brick__registry_publish(struct brick__session *session);
 
 /* A registered site by index; NULL if there is none. */
 BRICK_API const struct brick_session_site *brick__site(uint32_t index);
 
 /*
- * What an execution of a site adds to the statistics, apart from its texts: engines have hundreds
- * for each shape of a graph, one after the other, and between two graphs they are out of the
- * caches.
+ * What an execution of a site adds to the statistics, kept apart from its texts. Engines have
+ * hundreds of sites for each shape of a graph, one after the other, and between two graphs they
+ * leave the caches.
  */
 struct brick__site_brief {
 	uint64_t elements, bytes, flops;

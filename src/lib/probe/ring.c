@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The slow half of ring.h: what is seldom, out of line. */
+/* The slow half of ring.h: rare cases, out of line. */
 #include "lib/probe/ring.h"
 
 #include "lib/session/session_lanes.h"

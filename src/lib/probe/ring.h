@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What records into the own lane's ring have in common: space in it, statistics, and open bricks
- * that have to be in the ring before what they hold. The thread's own; used by begin and end
- * (probe.c) and by samples and instants (sample.c). Ordinary records leave room for the CLOSE of
- * every open brick.
+ * What all recording into the thread's own ring has in common: space in it, statistics, and open
+ * bricks, which must be in the ring before what they hold. probe.c records begins and ends,
+ * sample.c samples and instants. Ordinary records leave room for the CLOSE of every open brick.
  */
 #pragma once
 
+#include <stdbool.h>
 #include "brick/abi/lane.h"
 #include "lib/session/session_lanes.h"
 
@@ -34,12 +34,15 @@ static inline void ring_publish(struct brick_lane *lane, uint64_t count)
 	__atomic_store_n(&lane->head, lane->head + count, __ATOMIC_RELEASE);
 }
 
-/* No record was written: keep its length in the histogram, which the consumer would have kept. */
+/*
+ * No record was written. Its length goes into the lane's histogram, as the consumer will not
+ * enter it.
+ */
 SLOW void brick__ring_drop(struct brick_lane *lane, uint32_t brick, uint64_t ticks);
 
 /* ---- the thread ---- */
 
-static inline int lane_is_current(const struct brick__thread *self)
+static inline bool lane_is_current(const struct brick__thread *self)
 {
 	return self->serial == __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
 }
@@ -56,14 +59,14 @@ static inline struct brick__thread *thread_here(void)
 
 /* ---- open bricks ---- */
 
-/* Put those into the ring that are not there yet, outermost first. */
+/* Put open bricks into the ring that are not there yet, outermost first. */
 SLOW void brick__ring_open(struct brick__thread *self);
 
 /* Behind the CLOSE of a frame with BRICK_FRAME_WAITED: what it waited for. */
 SLOW void brick__ring_waited(
 	struct brick__thread *self, const struct brick_frame *frame, uint64_t end);
 
-/* Before something is recorded inside of them. */
+/* Call it before something is recorded inside of open bricks. */
 static inline void open_parents(struct brick__thread *self)
 {
 	struct brick_lane *lane = self->lane;
@@ -76,12 +79,12 @@ static inline void open_parents(struct brick__thread *self)
 /* ---- statistics ---- */
 
 /* Is an outer frame of the same brick? Then its time is being counted already. */
-static inline int is_recursive(const struct brick_lane *lane, uint32_t depth, uint32_t brick)
+static inline bool is_recursive(const struct brick_lane *lane, uint32_t depth, uint32_t brick)
 {
 	for (uint32_t i = 0; i < depth; i++)
 		if (lane->frames[i].brick == brick)
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 /* One more execution in the statistics; `self_ticks` is the length less what was nested in it. */

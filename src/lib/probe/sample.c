@@ -7,6 +7,7 @@
 #include "brick/attach.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include "brick/abi/overhead.h"
 #include "brick/probe.h"
@@ -244,11 +245,11 @@ void brick_counter(uint32_t brick, double value)
 {
 	uint64_t bits;
 
-	memcpy(&bits, &value, sizeof bits);
+	memcpy(&bits, &value, sizeof(bits));
 	write_point(brick, BRICK_RECORD_COUNTER, bits);
 }
 
-static int has_lane(void)
+static bool has_lane(void)
 {
 	return brick_enabled() && brick__thread.serial == brick__on;
 }

@@ -12,6 +12,7 @@
  */
 #include "lib/probe/series.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +71,7 @@ struct rest {
 /* ---- what timings and series have in common ---- */
 
 /* Has the thread a lane with room for so many records, and are its open bricks in the ring? */
-static inline int timing_is_ordinary(const struct brick__thread *self, uint64_t count)
+static inline bool timing_is_ordinary(const struct brick__thread *self, uint64_t count)
 {
 	const struct brick_lane *lane = self->lane;
 
@@ -89,12 +90,12 @@ static inline uint64_t timing_open_bits(const struct brick_lane *lane)
 	return bits;
 }
 
-static inline int timing_is_open(const struct brick_lane *lane, uint32_t brick)
+static inline bool timing_is_open(const struct brick_lane *lane, uint32_t brick)
 {
 	for (uint32_t i = 0; i < lane->depth; i++)
 		if (lane->frames[i].brick == brick)
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 static inline void timing_count(struct brick_stat *stat, uint64_t ticks, uint64_t self_ticks)
@@ -119,12 +120,12 @@ static inline void timing_store(struct brick_record *record, uint64_t kind, uint
 	record->begin = begin;
 	record->ticks = ticks;
 	record->wait = wait;
-	memcpy(&record->kind, &kind, sizeof kind);
+	memcpy(&record->kind, &kind, sizeof(kind));
 	record->site = site;
 	record->inner = inner;
 }
 
-static inline int timing_has_work(const struct brick_timing_work *work)
+static inline bool timing_has_work(const struct brick_timing_work *work)
 {
 	return (work->bytes | work->flops) != 0;
 }
@@ -320,12 +321,12 @@ static void sort_by_slot(struct brick__series *s)
 
 struct brick__series *brick__series_create(const uint32_t *sites, uint32_t count)
 {
-	struct brick__series *s = calloc(1, sizeof *s);
+	struct brick__series *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
-	s->sites = calloc((size_t)count + sizeof(uint64_t), sizeof *s->sites);
-	s->by_slot = calloc((size_t)count + 1, sizeof *s->by_slot);
+	s->sites = calloc((size_t)count + sizeof(uint64_t), sizeof(*s->sites));
+	s->by_slot = calloc((size_t)count + 1, sizeof(*s->by_slot));
 	int whole = s->sites && s->by_slot;
 	while (whole && s->count < count)
 		whole = add_site(s, sites[s->count]);
@@ -416,7 +417,7 @@ static inline __attribute__((always_inline)) void store_samples(struct brick_rec
 		       gap1 = count > 1 ? (uint64_t)gap(t) << 32 : 0;
 	uint64_t three;
 
-	memcpy(&three, sites, sizeof three);
+	memcpy(&three, sites, sizeof(three));
 	store_word(record, 0, begin + (t[0].begin - (uint32_t)begin));
 	store_word(record, 1, t[0].ticks | second);
 	store_word(record, 2,
@@ -647,23 +648,23 @@ static uint64_t record_whole(
 	return sum;
 }
 
-static int is_any_open(const struct brick_lane *lane, const struct brick__series *s)
+static bool is_any_open(const struct brick_lane *lane, const struct brick__series *s)
 {
 	uint32_t slots = timing_open_bits(lane) & s->brick_bits ? s->slot_count : 0;
 
 	for (uint32_t i = 0; i < slots; i++)
 		if (timing_is_open(lane, s->slots[i].brick))
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 /* Has the thread a lane with room for all of it, and is none of its bricks recursive? */
-static int is_ordinary(struct brick__thread *self, const struct brick__series *s,
+static bool is_ordinary(struct brick__thread *self, const struct brick__series *s,
 	const struct brick__series_run *run)
 {
 	if (!brick_enabled() || !lane_is_current(self) ||
 		!ring_has(self->lane, (uint64_t)BRICK_MAX_DEPTH + run->count + run->work_count))
-		return 0;
+		return false;
 	open_parents(self);
 	return !is_any_open(self->lane, s);
 }

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/sized.h"
@@ -17,7 +18,7 @@
 #include "lib/session/consumer.h"
 #include "lib/session/session_map.h"
 
-static int row_is_backed(const struct brick_lane *lane, uint32_t brick)
+static bool row_is_backed(const struct brick_lane *lane, uint32_t brick)
 {
 	return (lane->histogram_rows[brick >> 6] >> (brick & 63)) & 1;
 }
@@ -34,7 +35,7 @@ static void merge_histograms(
 {
 	uint64_t row = (uint64_t)brick * BRICK_HISTOGRAM_BUCKETS;
 
-	memset(merged, 0, BRICK_HISTOGRAM_BUCKETS * sizeof *merged);
+	memset(merged, 0, BRICK_HISTOGRAM_BUCKETS * sizeof(*merged));
 	if (s->ring_records && kind == BRICK_LANE_QUEUE)
 		return;
 	if (s->ring_records)
@@ -94,7 +95,7 @@ static void fill(struct brick_stats *out, const struct brick_stat *sum)
 	const struct brick_clock *clock = brick_clock_get();
 	double ns_per_tick = ldexp((double)clock->mult, -(int)clock->shift);
 
-	memset(out, 0, sizeof *out);
+	memset(out, 0, sizeof(*out));
 	out->count = sum->count;
 	out->total_ns = brick_clock_duration_ns(clock, sum->total);
 	out->self_ns = brick_clock_duration_ns(clock, sum->self);
@@ -155,7 +156,7 @@ static int get_stats(uint32_t brick, enum brick_lane_kind kind, struct brick_sta
 
 	if (brick >= brick_count() || !sized_bytes(out))
 		return -EINVAL;
-	uint64_t *merged = malloc(BRICK_HISTOGRAM_BUCKETS * sizeof *merged);
+	uint64_t *merged = malloc(BRICK_HISTOGRAM_BUCKETS * sizeof(*merged));
 	if (!merged)
 		return -ENOMEM;
 	brick__session_lock();
@@ -171,7 +172,7 @@ static int get_stats(uint32_t brick, enum brick_lane_kind kind, struct brick_sta
 	}
 	brick__session_unlock();
 	free(merged);
-	return error ? error : sized_write(out, sizeof stats, &stats);
+	return error ? error : sized_write(out, sizeof(stats), &stats);
 }
 
 int brick_stats_get(uint32_t brick, struct brick_stats *out)
@@ -206,7 +207,7 @@ int brick_category_stats_get(uint32_t category, struct brick_stats *out)
 		}
 	}
 	brick__session_unlock();
-	return error ? error : sized_write(out, sizeof stats, &stats);
+	return error ? error : sized_write(out, sizeof(stats), &stats);
 }
 
 static void add_ledger(struct brick_losses *out, const struct brick_ledger *ledger)
@@ -232,7 +233,7 @@ int brick_losses_get(struct brick_losses *out)
 		error = 0;
 	}
 	brick__session_unlock();
-	return error ? error : sized_write(out, sizeof losses, &losses);
+	return error ? error : sized_write(out, sizeof(losses), &losses);
 }
 
 static void clear_lane(struct brick_lane *lane)
@@ -245,7 +246,7 @@ static void clear_lane(struct brick_lane *lane)
 		if (lane->stats[i].count)
 			lane->stats[i] = (struct brick_stat){.min = UINT64_MAX};
 	}
-	memset(&lane->ledger, 0, sizeof lane->ledger);
+	memset(&lane->ledger, 0, sizeof(lane->ledger));
 	lane->hook_calls = lane->hook_timed = lane->hook_ticks = 0;
 }
 
@@ -255,7 +256,7 @@ static void clear_drained(struct brick__session *s)
 
 	for (uint32_t i = 0; i < brick_count(); i++)
 		memset(drained + (uint64_t)i * BRICK_HISTOGRAM_BUCKETS, 0,
-			BRICK_HISTOGRAM_BUCKETS * sizeof *drained);
+			BRICK_HISTOGRAM_BUCKETS * sizeof(*drained));
 }
 
 int brick_reset(void)
@@ -275,7 +276,7 @@ int brick_reset(void)
 		drain_now(s);
 		for (uint32_t i = 0; i < s->header->lane_count; i++)
 			clear_lane(s->lanes[i].lane);
-		memset(&s->header->ledger, 0, sizeof s->header->ledger);
+		memset(&s->header->ledger, 0, sizeof(s->header->ledger));
 		if (s->consumer)
 			clear_drained(s);
 	}

@@ -16,7 +16,7 @@
 #include <string.h>
 #include "base/lock.h"
 #include "base/scope.h"
-#include "base/thread_exit.h"
+#include "base/thread.h"
 #include "brick/attach.h"
 #include "brick/counters.h"
 #include "brick/probe.h"
@@ -152,7 +152,7 @@ static void count_thread(void)
 	if (here.set || !wanted)
 		return;
 	pthread_once(&exit_key_once, make_exit_key);
-	struct thread_set *set = calloc(1, sizeof *set);
+	struct thread_set *set = calloc(1, sizeof(*set));
 	int opened = set ? brick_counters_open(&set->counters, wanted) : -ENOMEM;
 	brick__counters_lock();
 	find_reasons(wanted & ~(opened > 0 ? (uint32_t)opened : 0) & ~impossible);
@@ -175,7 +175,7 @@ static void count_thread(void)
 static uint32_t read_all(uint64_t sums[BRICK_COUNTER_KINDS])
 {
 	BETWEEN(brick__counters_lock, brick__counters_unlock);
-	memcpy(sums, ended, sizeof ended);
+	memcpy(sums, ended, sizeof(ended));
 	for (const struct thread_set *set = sets; set; set = set->next)
 		add_set(set, sums);
 	return kinds_wanted() & ~impossible;
@@ -198,7 +198,7 @@ static void note_missing(void)
 		if (!(missing & 1u << kind))
 			continue;
 		if (reasons[kind])
-			brick__perf_reason(kind, reasons[kind], reason, sizeof reason);
+			brick__perf_reason(kind, reasons[kind], reason, sizeof(reason));
 		brick_note("counters.unavailable", "%s: %s", brick_counters_name(kind), reason);
 	}
 }
@@ -333,10 +333,10 @@ void brick__counters_abandon(void)
 {
 	while (sets)
 		remove_set(sets);
-	memset(ended, 0, sizeof ended);
-	memset(&here, 0, sizeof here);
+	memset(ended, 0, sizeof(ended));
+	memset(&here, 0, sizeof(here));
 	if (impossible)
-		memset(reasons, 0, sizeof reasons);
+		memset(reasons, 0, sizeof(reasons));
 	impossible = 0;
 	pthread_once(&exit_key_once, make_exit_key);
 	thread_exit_set(&exit_of_thread, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tiles: bricks of the category Tile whose time stays with the brick that they lie in, followed in
- * the ring by their place in the grid. Called by what is instrumented, inside of its inner loops:
+ * Tiles: bricks of the category Tile whose time stays with the brick that they lie in, followed
+ * in the ring by their place in the grid. Instrumented programs call this in their inner loops:
  * nothing here locks, allocates or calls the system.
  */
 #include "brick/tile.h"
@@ -36,7 +36,7 @@ void brick__tiles_start(void)
 		brick_tiles_set(levels);
 }
 
-/* Once per process: that there is somebody who records tiles. */
+/* Notes once per process that tiles are recorded. */
 static __attribute__((noinline, cold)) void note(void)
 {
 	if (!__atomic_exchange_n(&is_noted, 1, __ATOMIC_RELAXED))
@@ -54,7 +54,7 @@ struct brick_tile brick__tile_begin(enum brick_tile_level level, uint32_t row, u
 	return tile;
 }
 
-/* Where the tile lies, after the record of its execution. */
+/* The tile's place in the grid follows the record of its execution. */
 static void write_place(struct brick_lane *lane, const struct brick_tile *tile, uint32_t level)
 {
 	struct brick__thread *self = &brick__thread;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tiles, as the rest of the library sees them. */
+/* Tiles, for the rest of the library. */
 #pragma once
 
-/* Tiles as the recorder wants them; at the start of a session. */
+/* A session starts: the recorder may ask for tiles (BRICK_TILES). */
 void brick__tiles_start(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one wait was for: commands of several queues. The calling thread's own. */
+/* The commands of several queues that one wait was for. The calling thread's own. */
 #pragma once
 
 #include <stdint.h>
@@ -12,7 +12,7 @@ struct brick__waits {
 	uint32_t count;
 };
 
-/* The command of that number, 0: not known. Of too many the newest stay. */
+/* Adds the command of that number; 0: not known. If there are too many, the newest stay. */
 static inline void brick__waits_add(struct brick__waits *w, uint64_t number)
 {
 	uint32_t oldest = 0;

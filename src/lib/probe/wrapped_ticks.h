@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ticks of a device's counter that has less than 64 bits, and begins anew: of 36 bits and 52 ns,
- * after an hour. The host's clock says how often it has. One thread at a time.
+ * Ticks of a device's counter that has less than 64 bits and wraps: with 36 bits and 52 ns after
+ * an hour. The host's clock tells how often it has wrapped. One thread at a time.
  */
 #pragma once
 
@@ -13,7 +13,10 @@ struct wrapped_ticks {
 	uint64_t ticks, host_ns; /* all bits, and when; host_ns 0: not read yet */
 };
 
-/* All bits, read at about that time of the host: less than half a round off. */
+/*
+ * All bits of a reading that was taken at about that time of the host, less than half a round
+ * off.
+ */
 static inline uint64_t wrapped_ticks_whole(
 	struct wrapped_ticks *w, uint64_t ticks, uint64_t host_ns)
 {
@@ -29,7 +32,7 @@ static inline uint64_t wrapped_ticks_whole(
 	return ahead <= w->mask / 2 ? expected + ahead : expected - (w->mask + 1 - ahead);
 }
 
-/* The same of a reading: others are held against it from now on. */
+/* The same for a reading that later ones are compared with. */
 static inline uint64_t wrapped_ticks_read(struct wrapped_ticks *w, uint64_t ticks, uint64_t host_ns)
 {
 	w->ticks = wrapped_ticks_whole(w, ticks, host_ns);

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who consumes the process's own session inside of the process, as a table that the session is
- * given when it starts (src/lib/embed/session_start.c gives the writer thread's). The library knows
- * of its consumer what stands here and no more. All but drain under the session lock; a child of a
- * fork forgets the handle: it has no such thread, and nothing but the handle's memory is left of
- * it.
+ * The consumer of the process's own session inside of the process, as a table that the session
+ * gets when it starts (src/lib/embed/session_start.c gives the writer thread's). All functions
+ * but drain are called under the session lock. The child of a fork has no such thread and
+ * forgets the handle.
  */
 #pragma once
 
 #include <stdint.h>
 #include "brick/session.h"
 
-/* A consumer that runs; what it is made of is its own affair. */
+/* A running consumer, opaque here. */
 struct consumer;
 
 struct consumer_type {
 	/*
 	 * Begin to write the session in fd to options->output (under another name until it is
 	 * whole). fd stays the caller's, and open until after stop. Drains at least every
-	 * interval_ms, more often when a ring fills up. 1: so too, and the kernel refuses to tell
-	 * when threads are off their CPUs, though that was asked for. -errno or BRICK_E*: nothing
+	 * interval_ms, more often when a ring fills up. 0; 1: started, but the kernel refuses to
+	 * tell when threads are off their CPUs, which was asked for. -errno or BRICK_E*: nothing
 	 * was started and no file is left.
 	 */
 	int (*start)(struct consumer **out, int fd, const struct brick_session_options *options);

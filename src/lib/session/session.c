@@ -85,9 +85,9 @@ static int start_external(const char *directory)
 
 	if (!brick__shared_is_held(directory, "lock"))
 		return -EOWNERDEAD; /* nobody would read it, or remove it */
-	snprintf(name, sizeof name, ".%d-%llx", (int)getpid(),
+	snprintf(name, sizeof(name), ".%d-%llx", (int)getpid(),
 		(unsigned long long)brick__monotonic_ns());
-	snprintf(final, sizeof final, "%s.session", name + 1);
+	snprintf(final, sizeof(final), "%s.session", name + 1);
 	brick__session.ring_records =
 		ring_size(ring ? (uint32_t)strtoul(ring, NULL, 10) : DEFAULT_RING_RECORDS);
 	brick__session.external = true;
@@ -103,7 +103,10 @@ static int start_external(const char *directory)
 	return error;
 }
 
-/* Is there no session, though somebody wants one and counts what it misses? Then probes stay on. */
+/*
+ * True if a recorder wanted a session that could not be had, and counts what it misses: probes
+ * stay on.
+ */
 static bool is_refused(int error)
 {
 	if (error == -EOWNERDEAD || !brick__refusals_counted())
@@ -142,7 +145,7 @@ static int start_own(const struct brick_session_options *o, const struct consume
 	s->ring_records =
 		!consumed ? 0 : ring_size(o->ring_records ? o->ring_records : DEFAULT_RING_RECORDS);
 	char name[48];
-	snprintf(name, sizeof name, o->directory ? "%d.session" : "brick-session", (int)getpid());
+	snprintf(name, sizeof(name), o->directory ? "%d.session" : "brick-session", (int)getpid());
 	int error = create_session(s, o->directory, name, o->mode);
 	if (error)
 		return error;
@@ -162,7 +165,7 @@ int brick__session_start(
 	struct brick_session_options o = BRICK_SESSION_OPTIONS_INIT;
 	KEEP_ERRNO();
 
-	int error = options ? sized_read(&o, sizeof o, options) : 0;
+	int error = options ? sized_read(&o, sizeof(o), options) : 0;
 
 	if (error)
 		return error;
@@ -298,7 +301,7 @@ static void remove_orphans(const char *directory, struct brick__shared *session)
 	}
 }
 
-/* Nobody comes for the session when its recorder was killed. */
+/* If the recorder was killed, nobody else removes the session. */
 static void remove_orphan(void)
 {
 	const char *directory = getenv("BRICK_SESSION_DIR");

@@ -9,10 +9,11 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include "base/scope.h"
-#include "base/thread_exit.h"
+#include "base/thread.h"
 #include "brick/probe.h"
 #include "lib/session/consumer.h"
 #include "lib/session/session_map.h"
@@ -54,8 +55,9 @@ static void init_lane(struct brick_lane *lane, enum brick_lane_kind kind, uint64
 }
 
 /*
- * A queue has fewer commands than a thread has bricks, if three records for each. Each further 64
- * lanes have half as much, down to a sixteenth: a thousand threads are not given 8 GB.
+ * A queue gets half a thread's ring: it has fewer commands than a thread has bricks, if three
+ * records for each. Each further 64 lanes get half as much, down to a sixteenth, so that a
+ * thousand threads do not take 8 GB.
  */
 static uint32_t ring_records(const struct brick__session *s, enum brick_lane_kind kind)
 {
@@ -132,7 +134,10 @@ void brick__lanes_abandon(struct brick__session *s)
 	brick__thread_forget(&brick__thread);
 }
 
-/* A lane's row of a brick is a hole of the file until its first entry: give it memory. */
+/*
+ * The row of a brick in a lane's histograms is a hole in the file until its first entry. Give it
+ * memory.
+ */
 static int back_row(struct brick_lane *lane, uint32_t brick)
 {
 	struct brick__session *s = &brick__session;
@@ -175,8 +180,8 @@ static __thread int is_named
 	__attribute__((tls_model("initial-exec"))); /* by brick_thread_name() */
 
 /*
- * Between two owners nothing is open that will be closed, so that there is the room that the ring
- * keeps for that. 1: it was written.
+ * Between two owners no brick is open that will be closed, so the room is free that the ring
+ * keeps for closes. 1: it was written.
  */
 static int append(const struct brick__thread *self, const struct brick_record *r)
 {
@@ -190,7 +195,7 @@ static int append(const struct brick__thread *self, const struct brick_record *r
 	return 1;
 }
 
-/* Who has the lane from now on; tid 0: nobody, and what is open never ends. */
+/* Says who has the lane from now on. tid 0: nobody, and open bricks never end. */
 static void announce_owner(const struct brick__thread *self, uint64_t now, uint64_t tid)
 {
 	const struct brick_record r = {
@@ -207,8 +212,8 @@ static void leave_name(const struct brick__thread *self)
 	struct brick_record r = {.begin = lane->end_ticks, .kind = BRICK_RECORD_NAME, .layer = -1};
 
 	if (!is_named) /* it may be called something else since its first brick */
-		brick__sys_thread_name(lane->name, sizeof lane->name);
-	for (uint16_t at = 0; at < sizeof lane->name && (!at || lane->name[at - 1]);
+		brick__sys_thread_name(lane->name, sizeof(lane->name));
+	for (uint16_t at = 0; at < sizeof(lane->name) && (!at || lane->name[at - 1]);
 		at += BRICK_NAME_PART) {
 		brick_name_write(&r, lane->name, at);
 		append(self, &r);
@@ -285,7 +290,7 @@ static uint32_t lane_index(const struct brick__session *s, const struct brick_la
 	return i;
 }
 
-/* since: of a new lane, when its making began. */
+/* since: when the making of a new lane began. */
 static void own_lane(struct brick_lane *lane, uint64_t since)
 {
 	struct brick__thread *self = &brick__thread;
@@ -295,8 +300,8 @@ static void own_lane(struct brick_lane *lane, uint64_t since)
 	lane->end_ticks = 0;
 	lane->depth = 0;
 	lane->default_layer = 0;
-	memset(lane->name, 0, sizeof lane->name);
-	brick__sys_thread_name(lane->name, sizeof lane->name);
+	memset(lane->name, 0, sizeof(lane->name));
+	brick__sys_thread_name(lane->name, sizeof(lane->name));
 	is_named = 0;
 	self->lane = lane;
 	self->index = lane_index(&brick__session, lane);
@@ -309,23 +314,23 @@ static void own_lane(struct brick_lane *lane, uint64_t since)
 	__atomic_store_n(&lane->state, BRICK_LANE_LIVE, __ATOMIC_RELEASE);
 }
 
-/* The lane's session goes on, and nothing is recorded now: the thread keeps its lane. */
-static int is_paused(const struct brick__thread *self)
+/* True if the lane's session goes on but records nothing now: the thread keeps its lane. */
+static bool is_paused(const struct brick__thread *self)
 {
 	return self->serial == __atomic_load_n(&brick__live, __ATOMIC_ACQUIRE) &&
 	       !__atomic_load_n(&brick__on, __ATOMIC_ACQUIRE);
 }
 
 /*
- * What could not be had is tried for again at the 2nd, 4th, 8th ... record that asks for it, and at
- * every 4096th: not at each, since a try costs as much as a whole lane.
+ * After a refusal a lane is tried for again at the 2nd, 4th, 8th ... record, and at every
+ * 4096th. Not at each record, since a try costs as much as a whole lane.
  */
-static int may_try(struct brick__thread *self)
+static bool may_try(struct brick__thread *self)
 {
 	uint32_t on = __atomic_load_n(&brick__on, __ATOMIC_RELAXED), n = self->refused;
 
 	if (self->refused_by != on || !n)
-		return 1;
+		return true;
 	self->refused++;
 	return !(n & (n - 1)) || n % 4096 == 0;
 }
@@ -368,7 +373,7 @@ struct brick_lane *brick__thread_attach(void)
 		note_refusal(self);
 	brick__session_unlock();
 	if (lane && lane->owners == 1) /* others need not wait for this */
-		brick__sys_touch(self->ring, lane->capacity * sizeof *self->ring);
+		brick__sys_touch(self->ring, lane->capacity * sizeof(*self->ring));
 	if (lane)
 		thread_exit_set(&exit_of_thread, self);
 	void (*begun)(void) = __atomic_load_n(&brick__thread_begun, __ATOMIC_RELAXED);
@@ -392,6 +397,6 @@ void brick_thread_name(const char *name)
 {
 	if (!brick_enabled() || (brick__thread.serial != brick__on && !brick__thread_attach()))
 		return;
-	snprintf(brick__thread.lane->name, sizeof brick__thread.lane->name, "%s", name);
+	snprintf(brick__thread.lane->name, sizeof(brick__thread.lane->name), "%s", name);
 	is_named = 1;
 }

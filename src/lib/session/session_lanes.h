@@ -42,7 +42,7 @@ extern void (*brick__thread_begun)(void) __attribute__((visibility("hidden")));
 /* Under the session lock: a new lane at the end of the file; NULL when there is no room for it. */
 struct brick_lane *brick__lane_create(struct brick__session *session, enum brick_lane_kind kind);
 
-/* What is mapped of it. */
+/* How many bytes of it are mapped. */
 uint64_t brick__lane_bytes(const struct brick_lane *lane);
 
 /* Give back all lanes of a session that ends; those of live threads stay mapped until they notice.

@@ -107,7 +107,7 @@ static void launcher_rank(int32_t *rank, int32_t *world)
 		{"RANK", "WORLD_SIZE"},
 	};
 
-	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
 		int32_t r, w;
 		if (number(pairs[i][0], &r) && number(pairs[i][1], &w) && r < w) {
 			*rank = r;
@@ -126,9 +126,9 @@ static void describe_process(struct brick_session_header *h)
 	h->start_unix_ns = real_ns();
 	h->start_ns = brick__monotonic_ns();
 	h->start_ticks = brick__now();
-	gethostname(h->host, sizeof h->host - 1);
-	brick__sys_executable(h->executable, sizeof h->executable);
-	h->command_bytes = (uint32_t)brick__sys_command(h->command, sizeof h->command);
+	gethostname(h->host, sizeof(h->host) - 1);
+	brick__sys_executable(h->executable, sizeof(h->executable));
+	h->command_bytes = (uint32_t)brick__sys_command(h->command, sizeof(h->command));
 }
 
 int brick__session_create(
@@ -155,7 +155,7 @@ int brick__session_create(
 	s->header_bytes = bytes;
 	*s->header = layout;
 	s->header->version = BRICK_SESSION_VERSION;
-	s->header->header_bytes = sizeof *s->header;
+	s->header->header_bytes = sizeof(*s->header);
 	s->header->lane_bytes = sizeof(struct brick_lane);
 	s->header->state = BRICK_SESSION_OPEN;
 	s->header->mode = mode;
@@ -202,11 +202,11 @@ int brick_note(const char *key, const char *format, ...)
 	int error = -ENOENT;
 	va_list arguments;
 
-	int n = snprintf(line, sizeof line, "%s=", key);
-	if (n < 0 || n >= (int)sizeof line / 2)
+	int n = snprintf(line, sizeof(line), "%s=", key);
+	if (n < 0 || n >= (int)sizeof(line) / 2)
 		return -EINVAL;
 	va_start(arguments, format);
-	vsnprintf(line + n, sizeof line - (size_t)n - 1, format, arguments);
+	vsnprintf(line + n, sizeof(line) - (size_t)n - 1, format, arguments);
 	va_end(arguments);
 	for (char *p = line; *p; p++)
 		if (*p == '\n' || *p == '\r')
@@ -229,10 +229,10 @@ void brick__refusals_open(void)
 	if (!directory || !*directory)
 		return;
 	struct brick_session_refusals *found =
-		brick__shared_attach(directory, BRICK_SESSION_REFUSALS_NAME, sizeof *found);
+		brick__shared_attach(directory, BRICK_SESSION_REFUSALS_NAME, sizeof(*found));
 	if (found &&
 		(found->magic != BRICK_SESSION_MAGIC || found->version != BRICK_SESSION_VERSION)) {
-		brick__sys_unmap(found, sizeof *found);
+		brick__sys_unmap(found, sizeof(*found));
 		found = NULL;
 	}
 	refusals = found;

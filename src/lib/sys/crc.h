@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A sum over words, one instruction each where the CPU has it: CRC-32C (the polynomial of iSCSI,
- * RFC 3720). Elsewhere another sum of 32 bits, so that sums are for this process alone.
+ * A checksum over words, one instruction each where the CPU has it: CRC-32C (the polynomial of
+ * iSCSI, RFC 3720). Elsewhere it is another checksum of 32 bits, so compare them within one
+ * process only.
  */
 #pragma once
 

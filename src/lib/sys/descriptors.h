@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table of descriptors for a thread of ours alone, inside of somebody else's program: what the
- * program closes, and what number it gets for a file of its own, cannot be a descriptor of ours,
- * and its forked children inherit none. Threads that this one starts share its table.
+ * A table of descriptors for one thread of ours inside of somebody else's program. The program
+ * cannot close our descriptors or get their numbers, and its forked children inherit none.
+ * Threads that this one starts share its table.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What programs and library directories of this kind of CPU look like. */
+/* ELF machine and library directory of this kind of CPU. */
 #pragma once
 
 #include <elf.h>

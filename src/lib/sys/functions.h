@@ -31,7 +31,7 @@ static inline const char *sys_functions_find(
 		if (!function && !list[i].optional)
 			return list[i].name;
 		/* function pointers have the size of data pointers wherever there is dlsym() */
-		memcpy((char *)to + list[i].offset, &function, sizeof function);
+		memcpy((char *)to + list[i].offset, &function, sizeof(function));
 	}
 	return NULL;
 }

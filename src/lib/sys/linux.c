@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The seam of src/lib/sys/sys.h on Linux: shared memory, identity of threads and of the process.
- * Called on slow paths only; every function leaves errno as it found it.
+ * For slow paths only; every function leaves errno as it found it.
  */
 #include "base/file.h"
 #include "base/scope.h"
@@ -53,8 +53,8 @@ int brick__sys_thread_schedule(uint32_t pid, uint32_t tid, uint64_t *ran, uint64
 	KEEP_ERRNO();
 	char path[96], text[96], *end;
 
-	snprintf(path, sizeof path, "/proc/%u/task/%u/schedstat", pid, tid);
-	if (!file_begin(path, text, sizeof text))
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/schedstat", pid, tid);
+	if (!file_begin(path, text, sizeof(text)))
 		return -EIO;
 	*ran = strtoull(text, &end, 10);
 	*queued = strtoull(end, &end, 10);

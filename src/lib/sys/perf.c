@@ -2,12 +2,13 @@
 /*
  * perf_event_open(2). Hardware events count user space only; software events count the kernel's
  * part where that is allowed, and all but context switches do without it. The page's protocol is
- * that of struct perf_event_mmap_page in linux/perf_event.h: a sequence lock, a base, and the index
- * and width of the hardware counter that holds the rest. Called by src/lib/probe/counters.c.
+ * that of struct perf_event_mmap_page in linux/perf_event.h: a sequence lock, a base, and the
+ * index and width of the hardware counter that holds the rest.
  */
 #include "lib/sys/perf.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ static int system_open(uint32_t type, uint64_t config, int exclude_kernel)
 {
 	struct perf_event_attr attr = {
 		.type = type,
-		.size = sizeof attr,
+		.size = sizeof(attr),
 		.config = config,
 		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
 		.exclude_kernel = (unsigned)exclude_kernel & 1,
@@ -49,8 +50,8 @@ static void *system_map(int fd)
 static int system_read(int fd, uint64_t words[3])
 {
 	KEEP_ERRNO();
-	ssize_t n = read(fd, words, 3 * sizeof *words);
-	int result = n < 0 ? -errno : n == 3 * (ssize_t)sizeof *words ? 0 : -EIO;
+	ssize_t n = read(fd, words, 3 * sizeof(*words));
+	int result = n < 0 ? -errno : n == 3 * (ssize_t)sizeof(*words) ? 0 : -EIO;
 
 	return result;
 }
@@ -82,8 +83,8 @@ static int system_paranoid(void)
 	KEEP_ERRNO();
 	char text[16];
 
-	return file_begin("/proc/sys/kernel/perf_event_paranoid", text, sizeof text) ? atoi(text)
-										     : -1;
+	return file_begin("/proc/sys/kernel/perf_event_paranoid", text, sizeof(text)) ? atoi(text)
+										      : -1;
 }
 
 static const struct brick__perf_system real = {
@@ -102,7 +103,7 @@ static const struct {
 	[BRICK_COUNTER_CONTEXT_SWITCHES] = {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES},
 };
 
-static int is_denied(int error)
+static bool is_denied(int error)
 {
 	return error == -EACCES || error == -EPERM;
 }
@@ -194,7 +195,7 @@ void brick__perf_reason(uint32_t kind, int error, char *reason, size_t bytes)
 	if (kind < BRICK_COUNTER_KINDS)
 		hardware = events[kind].type == PERF_TYPE_HARDWARE;
 	if (level >= -1)
-		snprintf(number, sizeof number, "%d", level);
+		snprintf(number, sizeof(number), "%d", level);
 	if (is_denied(error) && kind == BRICK_COUNTER_CONTEXT_SWITCHES)
 		snprintf(reason, bytes,
 			"counting what happens in the kernel is not allowed "

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -14,7 +15,7 @@
 #include "base/file.h"
 #include "base/scope.h"
 
-static int is_file(const struct brick__shared *file, int fd)
+static bool is_file(const struct brick__shared *file, int fd)
 {
 	struct stat st;
 
@@ -59,7 +60,7 @@ static int open_new(struct brick__shared *file, const char *directory, const cha
 {
 	if (!directory)
 		return memfd_create(name, MFD_CLOEXEC);
-	if (join(file->path, sizeof file->path, directory, name)) {
+	if (join(file->path, sizeof(file->path), directory, name)) {
 		errno = ENAMETOOLONG;
 		return -1;
 	}
@@ -89,16 +90,17 @@ int brick__shared_create(struct brick__shared *out, const char *directory, const
 
 int brick__shared_rename(struct brick__shared *file, const char *name)
 {
-	char path[sizeof file->path];
+	char path[sizeof(file->path)];
 	const char *slash = strrchr(file->path, '/');
 	KEEP_ERRNO();
-	int n = snprintf(path, sizeof path, "%.*s/%s", (int)(slash - file->path), file->path, name);
-	int error = n < 0 || (size_t)n >= sizeof path ? -ENAMETOOLONG
-		    : rename(file->path, path)	      ? -errno
-						      : 0;
+	int n = snprintf(
+		path, sizeof(path), "%.*s/%s", (int)(slash - file->path), file->path, name);
+	int error = n < 0 || (size_t)n >= sizeof(path) ? -ENAMETOOLONG
+		    : rename(file->path, path)	       ? -errno
+						       : 0;
 
 	if (!error)
-		memcpy(file->path, path, sizeof path);
+		memcpy(file->path, path, sizeof(path));
 	return error;
 }
 
@@ -186,7 +188,7 @@ void *brick__shared_attach(const char *directory, const char *name, uint64_t byt
 	struct stat st;
 	void *at = MAP_FAILED;
 	KEEP_ERRNO();
-	int fd = join(path, sizeof path, directory, name)
+	int fd = join(path, sizeof(path), directory, name)
 			 ? -1
 			 : open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
@@ -201,7 +203,7 @@ int brick__shared_is_held(const char *directory, const char *name)
 {
 	char path[512];
 	KEEP_ERRNO();
-	int fd = join(path, sizeof path, directory, name)
+	int fd = join(path, sizeof(path), directory, name)
 			 ? -1
 			 : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	int held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Of another process: one event per CPU, inherited by every thread and child, since the kernel has
- * no rings for inherited events that follow a thread over all CPUs. Of one that runs already: such
- * events for each of its threads, into one ring per CPU. Of threads of this process: one
- * event each, which lives as long as its ring is mapped, without its descriptor. Each ring is in
- * the order of time; a thread's records may lie in several, so all are read and sorted before any
- * is handed out. The ring's protocol is that of struct perf_event_mmap_page (linux/perf_event.h):
- * data_head is read with acquire, data_tail written with release.
+ * To follow another process takes one event per CPU, which every thread and child inherits: the
+ * kernel has no rings for inherited events that follow a thread over all CPUs. To follow a
+ * process that runs already takes such events for each of its threads, into one ring per CPU. A
+ * thread of this process has one event, which lives as long as its ring is mapped, without its
+ * descriptor. Each ring is in the order of time; a thread's records may lie in several, so all
+ * are read and sorted before any is handed out. The ring's protocol is that of struct
+ * perf_event_mmap_page (linux/perf_event.h): data_head is read with acquire, data_tail written
+ * with release.
  */
 #include "lib/sys/switches.h"
 
@@ -75,7 +76,7 @@ static int open_event(pid_t pid, int cpu, enum start start)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof attr,
+		.size = sizeof(attr),
 		.config = PERF_COUNT_SW_DUMMY,
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
 		.sample_id_all = 1,
@@ -159,7 +160,7 @@ static int follow_on(struct brick__switches *s, pid_t pid, int cpu, enum start s
 
 int brick__switches_create(struct brick__switches **out)
 {
-	struct brick__switches *s = calloc(1, sizeof *s);
+	struct brick__switches *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return -ENOMEM;
@@ -260,19 +261,19 @@ static int read_ring(struct brick__switches *s, struct ring *ring)
 
 	while (at < head) {
 		struct perf_event_header header;
-		copy_out(ring, at, &header, sizeof header);
-		if (header.size < sizeof header)
+		copy_out(ring, at, &header, sizeof(header));
+		if (header.size < sizeof(header))
 			break; /* the kernel writes no such thing */
 		if (header.type == PERF_RECORD_SWITCH && header.size == RECORD_BYTES) {
 			struct switch_record record;
-			copy_out(ring, at, &record, sizeof record);
+			copy_out(ring, at, &record, sizeof(record));
 			if (keep_switch(s, &record)) {
 				s->lost++;
 				error = -ENOMEM;
 			}
 		} else if (header.type == PERF_RECORD_LOST) {
 			struct lost_record record;
-			copy_out(ring, at, &record, sizeof record);
+			copy_out(ring, at, &record, sizeof(record));
 			s->lost += record.lost;
 		}
 		at += header.size;
@@ -301,11 +302,11 @@ int brick__switches_read(
 	}
 	if (!s->read.count)
 		return error;
-	qsort(s->read.items, s->read.count, sizeof *s->read.items, by_time);
+	qsort(s->read.items, s->read.count, sizeof(*s->read.items), by_time);
 	while (done < s->read.count && s->read.items[done].time_ns < until_ns)
 		take(context, &s->read.items[done++]);
 	s->read.count -= done;
-	memmove(s->read.items, s->read.items + done, s->read.count * sizeof *s->read.items);
+	memmove(s->read.items, s->read.items + done, s->read.count * sizeof(*s->read.items));
 	return error;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The contract of the operating system and CPU seam: all that the library needs of them and cannot
- * have from C11 and pthreads. Functions return 0 or -errno unless said otherwise, keep errno as it
- * was, and may be called from any thread.
+ * All that the library needs from the operating system and the CPU, and cannot get from C11 and
+ * pthreads. Functions return 0 or -errno unless said otherwise, keep errno as it was, and may be
+ * called from any thread.
  */
 #pragma once
 
@@ -37,9 +37,11 @@ void brick__sys_thread_usage(struct brick__thread_usage *usage);
 void brick__sys_executable(char *path, size_t bytes);
 size_t brick__sys_command(char *argv, size_t bytes);
 
-/* These bytes out of every cache of the machine, code too; -ENOTSUP: the CPU lets no program do so.
+/*
+ * Takes these bytes out of every cache of the machine, also code. -ENOTSUP: the CPU lets no
+ * program do so.
  */
 int brick__sys_flush(const volatile void *address, size_t bytes);
 
-/* What was stored before is in the caches, and waits in front of them no more. */
+/* When this returns, earlier stores have reached the caches. */
 void brick__sys_stores_done(void);

@@ -57,7 +57,7 @@ static inline struct brick__halves brick__counter_halves(void)
 }
 #endif
 
-/* A reading after this is not taken before what was loaded before it: CPUs read ahead. */
+/* Keeps the CPU from reading the counter before earlier loads are done. */
 static inline void brick__counter_order(void)
 {
 #if defined(__x86_64__)

@@ -19,7 +19,7 @@
 #include "base/file.h"
 #include "base/lock.h"
 #include "base/scope.h"
-#include "base/thread_start.h"
+#include "base/thread.h"
 
 enum { MAX_TRIES = 100 };
 

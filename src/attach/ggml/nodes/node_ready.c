@@ -13,7 +13,7 @@
 #include "attach/ggml/nodes/site_table.h"
 #include "attach/ggml/nodes/slots.h"
 #include "base/scope.h"
-#include "base/thread_exit.h"
+#include "base/thread.h"
 #include "brick/brick.h"
 
 enum { EVENTS = 1024, SLOW_NS = 40 };

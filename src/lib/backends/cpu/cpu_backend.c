@@ -43,7 +43,7 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 {
 	uint32_t capacity = options && options->pairs ? options->pairs : DEFAULT_PAIRS;
 	struct brick_backend_device *d =
-		calloc(1, sizeof *d + (size_t)capacity * sizeof(struct pair));
+		calloc(1, sizeof(*d) + (size_t)capacity * sizeof(struct pair));
 
 	if (!d)
 		return -ENOMEM;

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include "base/clock_ns.h"
@@ -200,11 +201,11 @@ static void describe(struct brick_backend_device *device)
 	if (!device->host.note)
 		return;
 	if (device->driver.version(&version) == CUDA_FINE) {
-		snprintf(text, sizeof text, "%d.%d", version / 1000, version % 1000 / 10);
+		snprintf(text, sizeof(text), "%d.%d", version / 1000, version % 1000 / 10);
 		device->host.note(device->host.context, "driver", text);
 	}
 	if (device->driver.context_device(&ordinal) == CUDA_FINE &&
-		device->driver.device_name(text, sizeof text, ordinal) == CUDA_FINE)
+		device->driver.device_name(text, sizeof(text), ordinal) == CUDA_FINE)
 		device->host.note(device->host.context, "device", text);
 }
 
@@ -228,11 +229,11 @@ static int prepare(struct brick_backend_device *device, const struct brick_backe
 
 	if (pairs > MAX_PAIRS)
 		return -EINVAL;
-	device->storage = calloc(pairs, sizeof *device->storage);
+	device->storage = calloc(pairs, sizeof(*device->storage));
 	if (!device->storage)
 		return -ENOMEM;
 	device->pair_count = pairs;
-	int error = cuda_driver_open(&device->driver, why, sizeof why);
+	int error = cuda_driver_open(&device->driver, why, sizeof(why));
 	if (!error)
 		error = find_context(device, options);
 	if (error)
@@ -258,10 +259,9 @@ static void dispose(struct brick_backend_device *device)
 static int open_device(struct brick_backend_device **out, const struct brick_backend_host *host,
 	const struct brick_backend_options *options)
 {
-	int saved = errno;
-	struct brick_backend_device *device = calloc(1, sizeof *device);
+	KEEP_ERRNO();
+	struct brick_backend_device *device = calloc(1, sizeof(*device));
 
-	errno = saved;
 	if (!device)
 		return -ENOMEM;
 	pthread_mutex_init(&device->lock, NULL);
@@ -271,7 +271,6 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 	brick__attached_function("libbrick-cuda.so", "brick_cuda_exclude", &device->exclude);
 	brick__attached_function("libbrick-cuda.so", "brick_cuda_include", &device->include);
 	int error = prepare(device, options);
-	errno = saved;
 	if (error) {
 		dispose(device);
 		return error;
@@ -422,11 +421,11 @@ static void take_over(struct brick_backend_device *device, void *stream)
 /* What is captured runs when the graph does (cuda_graph.h). */
 static void claim(struct brick_backend_device *device, void *queue)
 {
-	int saved = errno, status;
+	KEEP_ERRNO();
+	int status;
 
 	if (device->exclude && !capture_status(device, queue, &status) && !status)
 		take_over(device, queue);
-	errno = saved;
 }
 
 static int begin_pair(struct brick_backend_device *device, void *queue, uint64_t ticket)
@@ -493,12 +492,12 @@ struct busy {
 	uint32_t count;
 };
 
-static int is_busy(const struct busy *busy, const void *queue)
+static bool is_busy(const struct busy *busy, const void *queue)
 {
 	for (uint32_t i = 0; i < busy->count; i++)
 		if (busy->queues[i] == queue)
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 static int drain_pairs(struct brick_backend_device *device)
@@ -625,7 +624,8 @@ static int take_reading(
 static int correlate(struct brick_backend_device *device, struct brick_reading *reading)
 {
 	struct cuda_scope scope;
-	int saved = errno, error = -EAGAIN;
+	KEEP_ERRNO();
+	int error = -EAGAIN;
 
 	pthread_mutex_lock(&device->lock);
 	struct cuda_pair *pair = take_pair(device);
@@ -639,7 +639,6 @@ static int correlate(struct brick_backend_device *device, struct brick_reading *
 		pthread_mutex_unlock(&device->lock);
 		leave(device, &scope);
 	}
-	errno = saved;
 	return error;
 }
 
@@ -670,10 +669,9 @@ int cuda_graph_pair_begin(struct brick_backend_device *device, void *queue, uint
 
 int cuda_graph_take(struct cuda_graph **out, struct brick_backend_device *device)
 {
-	int saved = errno;
-	struct cuda_graph *graph = calloc(1, sizeof *graph);
+	KEEP_ERRNO();
+	struct cuda_graph *graph = calloc(1, sizeof(*graph));
 
-	errno = saved;
 	if (!graph)
 		return -ENOMEM;
 	pthread_mutex_lock(&device->lock);
@@ -781,7 +779,7 @@ void cuda_graph_destroy(struct cuda_graph *graph)
 }
 
 const struct brick_backend brick__backend_cuda = {
-	.size = sizeof brick__backend_cuda,
+	.size = sizeof(brick__backend_cuda),
 	.version = BRICK_BACKEND_VERSION,
 	.source = BRICK_SOURCE_DEVICE_EVENT,
 	.name = "cuda",

@@ -45,7 +45,7 @@ int cuda_driver_open(struct cuda_driver *driver, char *why, size_t bytes)
 		return -ENOENT;
 	}
 	const char *missing = sys_functions_find(
-		opened.library, functions, sizeof functions / sizeof *functions, &opened);
+		opened.library, functions, sizeof(functions) / sizeof(*functions), &opened);
 	if (missing) {
 		snprintf(why, bytes, "libcuda.so.1 has no %s", missing);
 		dlclose(opened.library);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "base/scope.h"
 #include "lib/device/backend_load.h"
 #include "lib/backends/cuda/cuda_graph.h"
 #include "base/clock_ns.h"
@@ -75,7 +76,7 @@ static int record(struct brick_cuda_graph *g, const struct done *done)
 	const struct slot *slot = &g->slots[done->slot];
 	const struct item *item = &g->items[slot->item];
 	struct brick_command command = {
-		.size = sizeof command,
+		.size = sizeof(command),
 		.launch = slot->launch,
 		.source = BRICK_SOURCE_DEVICE_EVENT,
 		.begin_ns = brick_correlation_host_ns(&g->correlation, done->begin_ns),
@@ -125,7 +126,7 @@ int brick_cuda_graph_drain(struct brick_cuda_graph *g)
 	brick__backend_enter();
 	brick__backend_cuda.drain(g->device);
 	brick__backend_leave();
-	qsort(g->done, g->done_count, sizeof *g->done, compare);
+	qsort(g->done, g->done_count, sizeof(*g->done), compare);
 	for (uint32_t i = 0; i < g->done_count; i++) {
 		recorded += record(g, &g->done[i]);
 		give(g, g->done[i].slot);
@@ -187,7 +188,7 @@ static struct brick_queue *queue_of(struct brick_cuda_graph *g, void *stream)
 		return g->queues[i].queue;
 	if (i == MAX_QUEUES)
 		return g->queues[0].queue;
-	snprintf(name, sizeof name, "CUDA graphs, stream %u", i + 1);
+	snprintf(name, sizeof(name), "CUDA graphs, stream %u", i + 1);
 	options.name = name;
 	options.backend = "cuda";
 	options.flags = BRICK_QUEUE_OUT_OF_ORDER; /* bricks that nest, and branches */
@@ -269,15 +270,15 @@ static void dispose(struct brick_cuda_graph *g)
 
 static struct brick_cuda_graph *make(uint32_t events)
 {
-	struct brick_cuda_graph *g = calloc(1, sizeof *g);
+	struct brick_cuda_graph *g = calloc(1, sizeof(*g));
 
 	if (!g)
 		return NULL;
 	g->events = events;
-	g->items = calloc(events, sizeof *g->items);
-	g->slots = calloc(events, sizeof *g->slots);
-	g->done = calloc(events, sizeof *g->done);
-	g->tickets = calloc(events, sizeof *g->tickets);
+	g->items = calloc(events, sizeof(*g->items));
+	g->slots = calloc(events, sizeof(*g->slots));
+	g->done = calloc(events, sizeof(*g->done));
+	g->tickets = calloc(events, sizeof(*g->tickets));
 	if (!g->items || !g->slots || !g->done || !g->tickets) {
 		dispose(g);
 		return NULL;
@@ -289,18 +290,17 @@ static struct brick_cuda_graph *make(uint32_t events)
 
 int brick_cuda_graph_create(struct brick_cuda_graph **out, void *context, uint32_t events)
 {
-	struct brick_backend_options options = {.size = sizeof options, .native = {context}};
-	int saved = errno;
+	struct brick_backend_options options = {.size = sizeof(options), .native = {context}};
+	KEEP_ERRNO();
 
 	options.pairs = events ? events : DEFAULT_EVENTS;
 	if (options.pairs > MAX_EVENTS)
 		return -EINVAL;
 	struct brick_cuda_graph *g = make(options.pairs);
-	errno = saved;
 	if (!g)
 		return -ENOMEM;
 	const struct brick_backend_host host = {
-		.size = sizeof host, .context = g, .complete = complete};
+		.size = sizeof(host), .context = g, .complete = complete};
 	brick__backend_enter();
 	int error = brick__backend_cuda.open(&g->device, &host, &options);
 	brick__backend_leave();

@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -68,7 +69,7 @@ static void *open_runtime(void)
 {
 	static const char *const names[] = {"/usr/lib/libobjc.A.dylib", "libobjc.A.dylib"};
 
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
 		if (library)
 			return library;
@@ -83,7 +84,7 @@ static int look_up(void *library, const char *name, void *to)
 
 	if (!function)
 		function = dlsym(RTLD_DEFAULT, name);
-	memcpy(to, &function, sizeof function);
+	memcpy(to, &function, sizeof(function));
 	return function != NULL;
 }
 
@@ -227,12 +228,12 @@ int brick_metal_use(struct brick_backend_device *device, void *queue, void *comm
 	return error;
 }
 
-static int is_timed(const struct brick_backend_device *device, const void *buffer)
+static bool is_timed(const struct brick_backend_device *device, const void *buffer)
 {
 	for (const struct metal_pair *pair = device->first; pair; pair = pair->next)
 		if (pair->buffer == buffer)
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 static void take_out(struct brick_backend_device *device, struct metal_pair **link)
@@ -416,7 +417,7 @@ static void note_device(struct brick_backend_device *device)
 	void *metal = metal_default_device(&device->objc);
 
 	if (metal && device->host.note &&
-		metal_device_name(&device->objc, metal, name, sizeof name))
+		metal_device_name(&device->objc, metal, name, sizeof(name)))
 		device->host.note(device->host.context, "device", name);
 	if (metal)
 		metal_release(&device->objc, metal);
@@ -434,15 +435,14 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 	const struct brick_backend_options *options)
 {
 	uint32_t pairs = options && options->pairs ? options->pairs : DEFAULT_PAIRS;
-	int saved = errno;
+	KEEP_ERRNO();
 	char why[128];
 
 	if (pairs > MAX_PAIRS)
 		return -EINVAL;
-	struct brick_backend_device *device = calloc(1, sizeof *device);
+	struct brick_backend_device *device = calloc(1, sizeof(*device));
 	if (device)
-		device->storage = calloc(pairs, sizeof *device->storage);
-	errno = saved;
+		device->storage = calloc(pairs, sizeof(*device->storage));
 	if (!device || !device->storage) {
 		free(device);
 		return -ENOMEM;
@@ -452,8 +452,7 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 	device->last = &device->first;
 	for (uint32_t i = pairs; i-- > 0;)
 		give(device, &device->storage[i]);
-	int error = metal_objc_open(&device->objc, why, sizeof why);
-	errno = saved;
+	int error = metal_objc_open(&device->objc, why, sizeof(why));
 	if (error) {
 		dispose(device);
 		return error;
@@ -479,7 +478,7 @@ static void close_device(struct brick_backend_device *device)
 }
 
 const struct brick_backend brick__backend_metal = {
-	.size = sizeof brick__backend_metal,
+	.size = sizeof(brick__backend_metal),
 	.version = BRICK_BACKEND_VERSION,
 	.source = BRICK_SOURCE_DEVICE_EVENT,
 	.name = "metal",

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -59,14 +60,14 @@ int brick_null_create(struct brick_null **out, const struct brick_null_config *c
 {
 	const struct brick_null_config plain = BRICK_NULL_CONFIG_INIT;
 
-	if (config && config->size != sizeof *config)
+	if (config && config->size != sizeof(*config))
 		return -EINVAL;
-	struct brick_null *sim = calloc(1, sizeof *sim);
+	struct brick_null *sim = calloc(1, sizeof(*sim));
 	if (!sim)
 		return -ENOMEM;
 	sim->config = config ? *config : plain;
-	sim->kernels = calloc(BRICK_NULL_HISTORY, sizeof *sim->kernels);
-	sim->pairs = calloc(BRICK_NULL_HISTORY, sizeof *sim->pairs);
+	sim->kernels = calloc(BRICK_NULL_HISTORY, sizeof(*sim->kernels));
+	sim->pairs = calloc(BRICK_NULL_HISTORY, sizeof(*sim->pairs));
 	if (!sim->kernels || !sim->pairs) {
 		free(sim->kernels);
 		free(sim->pairs);
@@ -224,7 +225,7 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 {
 	uint32_t capacity = options && options->pairs ? options->pairs : DEFAULT_PAIRS;
 	struct brick_backend_device *d =
-		calloc(1, sizeof *d + (size_t)capacity * sizeof(struct pair));
+		calloc(1, sizeof(*d) + (size_t)capacity * sizeof(struct pair));
 
 	if (!d)
 		return -ENOMEM;
@@ -243,7 +244,7 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 }
 
 /* Under the lock. */
-static int has_failed(const struct brick_null *sim)
+static bool has_failed(const struct brick_null *sim)
 {
 	return sim->config.fail_after && sim->pair_count >= sim->config.fail_after;
 }

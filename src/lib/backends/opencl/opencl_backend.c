@@ -99,10 +99,10 @@ static void look(void)
 		missing = "libOpenCL.so.1 is not here";
 		return;
 	}
-#define OPENCL_LOOK_UP(name)                                         \
-	{                                                            \
-		void *function = dlsym(library, #name);              \
-		memcpy(&functions.name, &function, sizeof function); \
+#define OPENCL_LOOK_UP(name)                                          \
+	{                                                             \
+		void *function = dlsym(library, #name);               \
+		memcpy(&functions.name, &function, sizeof(function)); \
 	}
 	OPENCL_FUNCTIONS(OPENCL_LOOK_UP)
 	if (!functions.clEnqueueMarkerWithWaitList || !functions.clGetEventProfilingInfo)
@@ -157,7 +157,7 @@ static int read_marker(struct brick_backend_device *d, struct brick_reading *rea
 	status = d->cl->clFinish(d->clock_queue);
 	if (status == CL_SUCCESS)
 		status = d->cl->clGetEventProfilingInfo(
-			event, CL_PROFILING_COMMAND_QUEUED, sizeof queued, &queued, NULL);
+			event, CL_PROFILING_COMMAND_QUEUED, sizeof(queued), &queued, NULL);
 	d->cl->clReleaseEvent(event);
 	reading->device_ns = queued;
 	return status == CL_SUCCESS && queued ? 0 : -ENOTSUP;
@@ -216,7 +216,7 @@ static uint64_t time_of(
 {
 	cl_ulong ns = 0;
 
-	if (d->cl->clGetEventProfilingInfo(event, which, sizeof ns, &ns, NULL) != CL_SUCCESS)
+	if (d->cl->clGetEventProfilingInfo(event, which, sizeof(ns), &ns, NULL) != CL_SUCCESS)
 		return 0;
 	return ns;
 }
@@ -226,7 +226,7 @@ static int state_of(const struct brick_backend_device *d, cl_event event)
 {
 	cl_int status = CL_QUEUED;
 
-	if (d->cl->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
+	if (d->cl->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
 		    NULL) != CL_SUCCESS ||
 		status < 0)
 		return BRICK_EDEVICE;
@@ -368,8 +368,8 @@ static int probe(char *reason, size_t bytes)
 		snprintf(reason, bytes, "the OpenCL driver finds no device");
 		return -ENODEV;
 	}
-	cl->clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof name - 1, name, NULL);
-	cl->clGetDeviceInfo(device, CL_DRIVER_VERSION, sizeof version - 1, version, NULL);
+	cl->clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof(name) - 1, name, NULL);
+	cl->clGetDeviceInfo(device, CL_DRIVER_VERSION, sizeof(version) - 1, version, NULL);
 	snprintf(reason, bytes, "first device: %s, driver %s", name, version);
 	return 0;
 }
@@ -399,16 +399,16 @@ static void note_device(struct brick_backend_device *d)
 
 	if (!d->host.note)
 		return;
-	d->cl->clGetDeviceInfo(d->device, CL_DEVICE_NAME, sizeof name - 1, name, NULL);
-	d->cl->clGetDeviceInfo(d->device, CL_DRIVER_VERSION, sizeof version - 1, version, NULL);
-	snprintf(text, sizeof text, "%s, driver %s", name, version);
+	d->cl->clGetDeviceInfo(d->device, CL_DEVICE_NAME, sizeof(name) - 1, name, NULL);
+	d->cl->clGetDeviceInfo(d->device, CL_DRIVER_VERSION, sizeof(version) - 1, version, NULL);
+	snprintf(text, sizeof(text), "%s, driver %s", name, version);
 	d->host.note(d->host.context, "device", text);
 	d->host.note(d->host.context, "way", d->by_events ? "events of the program" : "markers");
 }
 
 static int make_pairs(struct brick_backend_device *d, uint32_t count)
 {
-	d->pairs = calloc(count, sizeof *d->pairs);
+	d->pairs = calloc(count, sizeof(*d->pairs));
 	if (!d->pairs)
 		return -ENOMEM;
 	for (uint32_t i = count; i-- > 0;) {
@@ -460,7 +460,7 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 {
 	const struct opencl_functions *cl = get_functions(NULL, 0);
 	uint32_t pairs = options && options->pairs ? options->pairs : DEFAULT_PAIRS;
-	struct brick_backend_device *d = cl ? calloc(1, sizeof *d) : NULL;
+	struct brick_backend_device *d = cl ? calloc(1, sizeof(*d)) : NULL;
 
 	if (!d)
 		return cl ? -ENOMEM : -ENOENT;
@@ -500,8 +500,8 @@ static int examine(const struct brick_backend_device *d, cl_command_queue queue)
 {
 	cl_command_queue_properties properties = 0;
 
-	if (d->cl->clGetCommandQueueInfo(
-		    queue, CL_QUEUE_PROPERTIES, sizeof properties, &properties, NULL) != CL_SUCCESS)
+	if (d->cl->clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof(properties),
+		    &properties, NULL) != CL_SUCCESS)
 		return -EINVAL;
 	if (!(properties & CL_QUEUE_PROFILING_ENABLE))
 		return BRICK_EUNSUPPORTED;

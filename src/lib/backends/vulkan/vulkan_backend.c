@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,14 +108,14 @@ static PFN_vkGetInstanceProcAddr load(char *reason, size_t bytes)
 
 	if (library)
 		found = dlsym(library, "vkGetInstanceProcAddr");
-	memcpy(&get, &found, sizeof get);
+	memcpy(&get, &found, sizeof(get));
 	if (!get)
 		snprintf(reason, bytes, "there is no libvulkan.so.1");
 	return get;
 }
 
 /* Of drivers whose calibration is wrong. */
-static int may_calibrate(void)
+static bool may_calibrate(void)
 {
 	const char *wanted = getenv("BRICK_VULKAN_CALIBRATION");
 	return !wanted || strcmp(wanted, "off") != 0;
@@ -124,7 +125,7 @@ static int may_calibrate(void)
 static int load_calls(struct calls *c, VkInstance instance, VkDevice device)
 {
 	char reason[64];
-	PFN_vkGetInstanceProcAddr get = load(reason, sizeof reason);
+	PFN_vkGetInstanceProcAddr get = load(reason, sizeof(reason));
 	PFN_vkGetDeviceProcAddr of_device =
 		get ? (PFN_vkGetDeviceProcAddr)get(instance, "vkGetDeviceProcAddr") : NULL;
 
@@ -340,7 +341,7 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 	if (!options || !options->native[0] || !options->native[1] || !options->native[2] ||
 		!options->native[3] || pairs > MAX_PAIRS)
 		return -EINVAL;
-	struct brick_backend_device *d = calloc(1, sizeof *d);
+	struct brick_backend_device *d = calloc(1, sizeof(*d));
 	if (!d)
 		return -ENOMEM;
 	d->host = *host;
@@ -350,7 +351,7 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 	d->pair_count = pairs;
 	d->patient = FIRST_READINGS;
 	brick__attached_function("libbrick-vulkan.so", "brick_vulkan_exclude", &d->exclude);
-	d->pairs = calloc(pairs, sizeof *d->pairs);
+	d->pairs = calloc(pairs, sizeof(*d->pairs));
 	d->begun = d->ended = NONE;
 	for (uint32_t i = 0; d->pairs && i < pairs; i++)
 		d->pairs[i].next = i + 1 < pairs ? (int32_t)i + 1 : NONE;
@@ -370,9 +371,9 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 /* ---- pairs ---- */
 
 /* Is it a queue as brick/vulkan.h has it, with commands to record into? */
-static int is_usable(const struct brick_vulkan_queue *queue)
+static bool is_usable(const struct brick_vulkan_queue *queue)
 {
-	return queue && queue->size >= sizeof *queue && !queue->reserved && queue->commands;
+	return queue && queue->size >= sizeof(*queue) && !queue->reserved && queue->commands;
 }
 
 static void stamp(struct brick_backend_device *d, const struct brick_vulkan_queue *queue,
@@ -436,7 +437,7 @@ static int take_results(struct brick_backend_device *d, int32_t index)
 		uint64_t ticks, is_there;
 	} results[2] = {{0, 0}, {0, 0}};
 	VkResult result = d->call.GetQueryPoolResults(d->device, d->queries, 2 * (uint32_t)index, 2,
-		sizeof results, results, sizeof results[0],
+		sizeof(results), results, sizeof(results[0]),
 		VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WITH_AVAILABILITY_BIT);
 
 	if (result < 0) {
@@ -522,8 +523,8 @@ static int read_stamp(struct brick_backend_device *d, struct brick_reading *read
 {
 	uint64_t after_ns = brick__monotonic_ns(), ticks;
 
-	if (d->call.GetQueryPoolResults(d->device, d->queries, 2 * d->pair_count, 1, sizeof ticks,
-		    &ticks, sizeof ticks, VK_QUERY_RESULT_64_BIT) != VK_SUCCESS)
+	if (d->call.GetQueryPoolResults(d->device, d->queries, 2 * d->pair_count, 1, sizeof(ticks),
+		    &ticks, sizeof(ticks), VK_QUERY_RESULT_64_BIT) != VK_SUCCESS)
 		return BRICK_EDEVICE;
 	ticks = wrapped_ticks_read(&d->counter, ticks, after_ns);
 	*reading =

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Threads inside of other people's programs: what is called when one ends, and starting one of
+ * ours. Header only; any thread.
+ */
+#pragma once
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * Called when a thread ends that has set a value. A process has few keys for that
+ * (PTHREAD_KEYS_MAX, 1024 with glibc), and the program that we live in may have taken all: then
+ * nothing is called, and nobody else's key is touched.
+ */
+struct thread_exit {
+	pthread_key_t key;
+	bool exists; /* 0: there was no key left, or it has not been asked for */
+};
+
+/* Once, before any value is set: 0, -EAGAIN or -ENOMEM. */
+static inline int thread_exit_create(struct thread_exit *e, void (*exits)(void *value))
+{
+	int error = pthread_key_create(&e->key, exits);
+
+	e->exists = !error;
+	return -error;
+}
+
+/* NULL: nothing is called any more. 0, -EAGAIN or -ENOMEM: nothing will be called. */
+static inline int thread_exit_set(const struct thread_exit *e, const void *value)
+{
+	return e->exists ? -pthread_setspecific(e->key, value) : -EAGAIN;
+}
+
+/*
+ * pthread_create() of a thread that blocks all signals but one (0: all), as signals are for the
+ * program's own threads. 0, or -errno.
+ */
+static inline int thread_start(pthread_t *thread, const pthread_attr_t *attributes, int but,
+	void *(*run)(void *), void *argument)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	if (but)
+		sigdelset(&all, but);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int error = pthread_create(thread, attributes, run, argument);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -error;
+}
