@@ -16,20 +16,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 LOCK_OVER_FORKS(lock)
 
-/* Functions have the size of data pointers wherever there is dlsym(). */
-#define LOOK_UP(field, name) LOOK_UP_AS(field, name, 0)
-#define LOOK_UP_AS(field, name, hooked)                              \
-	do {                                                         \
-		void *function = resolve_from(object, name, hooked); \
-		memcpy(&(field), &function, sizeof(function));       \
-	} while (0)
+#define LOOK_UP(field, name) RESOLVE(field, object, name, 0)
 
 static void look_up_functions(struct engine *e, const struct loaded_object *object)
 {
-	LOOK_UP_AS(e->extra_forward, ggml_symbols[GGML_NODE_FORWARD].name, 1);
-	LOOK_UP_AS(e->fused_forward, ggml_symbols[GGML_FUSED_FORWARD].name, 1);
-	LOOK_UP_AS(e->barrier, ggml_symbols[GGML_BARRIER].name, 1);
-	LOOK_UP_AS(e->is_empty, ggml_symbols[GGML_IS_EMPTY].name, 1);
+	RESOLVE(e->extra_forward, object, ggml_symbols[GGML_NODE_FORWARD].name, 1);
+	RESOLVE(e->fused_forward, object, ggml_symbols[GGML_FUSED_FORWARD].name, 1);
+	RESOLVE(e->barrier, object, ggml_symbols[GGML_BARRIER].name, 1);
+	RESOLVE(e->is_empty, object, ggml_symbols[GGML_IS_EMPTY].name, 1);
 	LOOK_UP(e->op_desc, "ggml_op_desc");
 	LOOK_UP(e->get_name, "ggml_get_name");
 	LOOK_UP(e->block_size, "ggml_blck_size");

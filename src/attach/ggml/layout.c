@@ -57,13 +57,6 @@ static bool make_specimens(
 	return s->product && s->sum && s->view;
 }
 
-static int32_t int32_at(const char *tensor, size_t offset)
-{
-	int32_t value;
-	memcpy(&value, tensor + offset, sizeof(value));
-	return value;
-}
-
 static int64_t int64_at(const char *tensor, size_t offset)
 {
 	int64_t value;
@@ -83,8 +76,9 @@ typedef bool (*field_fn)(const struct specimens *s, size_t offset);
 
 static bool is_type(const struct specimens *s, size_t at)
 {
-	return int32_at(s->f32, at) == TYPE_F32 && int32_at(s->f16, at) == TYPE_F16 &&
-	       int32_at(s->i32, at) == TYPE_I32;
+	return tensor_int32(s->f32, (uint16_t)at) == TYPE_F32 &&
+	       tensor_int32(s->f16, (uint16_t)at) == TYPE_F16 &&
+	       tensor_int32(s->i32, (uint16_t)at) == TYPE_I32;
 }
 
 static bool is_ne(const struct specimens *s, size_t at)
@@ -98,10 +92,11 @@ static bool is_ne(const struct specimens *s, size_t at)
 /* Operations: none for a leaf; a small number, different from each other, for the two results. */
 static bool is_op(const struct specimens *s, size_t at)
 {
-	int32_t product = int32_at(s->product, at), sum = int32_at(s->sum, at);
+	int32_t product = tensor_int32(s->product, (uint16_t)at),
+		sum = tensor_int32(s->sum, (uint16_t)at);
 
-	return int32_at(s->f32, at) == 0 && int32_at(s->a, at) == 0 && product != sum &&
-	       product > 0 && product < 1024 && sum > 0 && sum < 1024;
+	return tensor_int32(s->f32, (uint16_t)at) == 0 && tensor_int32(s->a, (uint16_t)at) == 0 &&
+	       product != sum && product > 0 && product < 1024 && sum > 0 && sum < 1024;
 }
 
 static bool is_sources(const struct specimens *s, size_t at)

@@ -112,10 +112,6 @@ struct candidate {
 	enum kind kind;
 };
 
-struct object_list {
-	ARRAY(struct loaded_object) of;
-};
-
 __thread void *patched_told __attribute__((tls_model("initial-exec")));
 static struct patched_object *objects;
 pthread_mutex_t patched_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -225,14 +221,6 @@ void patched_look(const struct patch_wish *wishes)
 	array_fini(&look.candidates);
 }
 
-static int collect(struct dl_phdr_info *info, size_t bytes, void *list)
-{
-	struct loaded_object object;
-
-	object_describe(&object, info);
-	return array_push(&((struct object_list *)list)->of, object);
-}
-
 static void forget_absent(const struct object_list *now)
 {
 	size_t kept = 0;
@@ -255,7 +243,7 @@ void patched_forget(void)
 	struct object_list now = {0};
 
 	HOLD_UNCANCELLED(&patched_mutex);
-	if (seen.of.count && !dl_iterate_phdr(collect, &now))
+	if (seen.of.count && !loader_objects(&now))
 		forget_absent(&now);
 	array_fini(&now.of);
 }

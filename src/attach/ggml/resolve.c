@@ -7,8 +7,6 @@
 #include "attach/ggml/resolve.h"
 
 #include <dlfcn.h>
-#include <errno.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -87,14 +85,9 @@ static void *look_in(void *handle, const char *name, int hooked)
 	return hooked && function == look_up(RTLD_DEFAULT, name) ? NULL : function;
 }
 
-void *resolve_from(const struct loaded_object *object, const char *name, int hooked)
+static void *look_in_file(const char *path, const char *name, int hooked)
 {
-	int saved = errno;
-	void *function = patched_function(object, name);
-
-	if (function)
-		return function;
-	void *handle = loader_open(object->path[0] ? object->path : NULL, RTLD_LAZY | RTLD_NOLOAD);
+	void *handle = loader_open(path, RTLD_LAZY | RTLD_NOLOAD), *function = NULL;
 
 	if (handle) {
 		function = look_in(handle, name, hooked);
@@ -102,54 +95,34 @@ void *resolve_from(const struct loaded_object *object, const char *name, int hoo
 	} else {
 		dlerror();
 	}
-	if (!function)
-		function = look_in(RTLD_NEXT, name, hooked);
-	errno = saved;
-	return patched_inner(function);
+	return function;
 }
 
-/* Paths of what is loaded, collected first: the loader may not be called while it iterates. */
-struct path_list {
-	char *text; /* each ended by NUL, an empty one after the last */
-	size_t bytes;
-};
-
-static int add_path(struct dl_phdr_info *info, size_t bytes, void *argument)
+void *resolve_from(const struct loaded_object *object, const char *name, int hooked)
 {
-	struct path_list *list = argument;
-	size_t n = strlen(info->dlpi_name) + 1;
+	KEEP_ERRNO();
+	void *function = patched_function(object, name);
 
-	if (!strchr(info->dlpi_name, '/'))
-		return 0;
-	char *text = realloc(list->text, list->bytes + n + 1);
-	if (!text)
-		return 1;
-	memcpy(text + list->bytes, info->dlpi_name, n);
-	list->text = text;
-	list->bytes += n;
-	list->text[list->bytes] = '\0';
-	return 0;
+	if (function)
+		return function;
+	function = look_in_file(object->path[0] ? object->path : NULL, name, hooked);
+	if (!function)
+		function = look_in(RTLD_NEXT, name, hooked);
+	return patched_inner(function);
 }
 
 /* The last resort: whatever object has it. */
 static void *look_everywhere(const char *name)
 {
-	struct path_list list = {NULL, 0};
-	int saved = errno;
+	struct object_list list = {0}; /* the dynamic linker may not be called while it iterates */
 	void *function = NULL;
+	KEEP_ERRNO();
 
-	dl_iterate_phdr(add_path, &list);
-	for (char *path = list.text; path && *path && !function; path += strlen(path) + 1) {
-		void *handle = loader_open(path, RTLD_LAZY | RTLD_NOLOAD);
-		if (!handle) {
-			dlerror();
-			continue;
-		}
-		function = look_in(handle, name, 1);
-		loader_close(handle);
-	}
-	free(list.text);
-	errno = saved;
+	loader_objects(&list);
+	for (size_t i = 0; i < list.of.count && !function; i++)
+		if (strchr(list.of.items[i].path, '/'))
+			function = look_in_file(list.of.items[i].path, name, 1);
+	array_fini(&list.of);
 	return patched_inner(function);
 }
 

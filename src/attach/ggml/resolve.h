@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include "attach/common/object.h"
 #include "attach/ggml/patched.h"
 #include "attach/ggml/ggml_shared.h"
@@ -64,6 +65,14 @@ bool resolve_object(uintptr_t address, struct loaded_object *object);
  * interposers that stand in front of our hook are left out, too. NULL: not there.
  */
 void *resolve_from(const struct loaded_object *object, const char *name, int hooked);
+
+/* The same into a pointer to a function, which has the size of data pointers wherever there is
+ * dlsym(). */
+#define RESOLVE(field, object, name, hooked)                                \
+	do {                                                                \
+		void *function_ = resolve_from((object), (name), (hooked)); \
+		memcpy(&(field), &function_, sizeof(function_));            \
+	} while (0)
 
 /* Is there any definition of a symbol besides ours in what is loaded now? */
 bool resolve_exists(enum ggml_symbol_id symbol);

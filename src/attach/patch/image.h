@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program or library as its file has it, read by libelf: sections, the functions that any of its
- * symbol tables name, or that of its debug file, whether calls of them go through the dynamic
- * linker. Addresses are the file's own. The file is untrusted. Read-only once open: any thread.
+ * A program or library as its file has it, read by libelf: its sections, the functions that its
+ * symbol tables or its debug file name, and whether calls of them go through the dynamic linker.
+ * Addresses are the file's own. The file is untrusted. Read-only once open: any thread.
  */
 #pragma once
 

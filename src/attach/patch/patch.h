@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hooks in front of functions of a loaded object that the dynamic linker has no part in: a jump
- * over a function's first instructions leads to the hook, which may call the function by its
- * `inner` address, where these instructions stand and lead back behind the jump. libbrick-patch.so;
- * loaded by what is injected, and only where there is something to patch. Objects by one thread at
- * a time.
+ * Hooks in front of functions of a loaded object that are called without the dynamic linker. A jump
+ * over a function's first instructions leads to the hook. The hook may call the function at its
+ * `inner` address, where these instructions stand and lead back behind the jump. This is
+ * libbrick-patch.so, which the injected library loads only where there is something to patch. Each
+ * object by one thread at a time.
  */
 #pragma once
 
@@ -14,9 +14,10 @@
 #include "brick/export.h"
 
 /*
- * A hook that is wanted. Where a needed one cannot be had, no other of its group is made. hook_from
- * is the hook for functions whose callers rely on more registers than any function preserves: it is
- * told as its sixth argument where the call returns to, and is for no more than five.
+ * A hook that is wanted. If a needed one cannot be had, no other of its group is made. hook_from is
+ * the hook for functions whose callers rely on more registers than any function preserves: its
+ * sixth argument is the address that the call returns to, so the function may take no more than
+ * five.
  */
 struct patch_wish {
 	const char *name;
@@ -56,7 +57,7 @@ struct patch_object;
 BRICK_API int brick_patch_open(struct patch_object **out, const struct patch_place *place,
 	const struct patch_wish *wishes, size_t count);
 
-/* The results, in the order of the wishes; of what is not defined or not patched only the name. */
+/* The results, in the order of the wishes; only the name of what is not defined or not patched. */
 BRICK_API const struct patch_result *brick_patch_results(
 	const struct patch_object *object, size_t *count);
 
@@ -64,8 +65,8 @@ BRICK_API const struct patch_result *brick_patch_results(
 BRICK_API void *brick_patch_function(const struct patch_object *object, const char *name);
 
 /*
- * Take the jumps of a group of wishes away, or put them back, PATCH_ALL_GROUPS: of all; -EBUSY and
- * as many as could be, where threads may run.
+ * Take the jumps of a group of wishes (or PATCH_ALL_GROUPS) away, or put them back. -EBUSY: only as
+ * many as could be while other threads may run.
  */
 enum { PATCH_ALL_GROUPS = -1 };
 BRICK_API int brick_patch_off(struct patch_object *object, int group, bool is_live);

@@ -217,6 +217,8 @@ bool plan_verify(const struct plan *plan, const struct image *image, uint64_t to
 	       b.target == plan->site + plan->displaced && at + b.length == bytes;
 }
 
+/* ---- by the rest of the object ---- */
+
 struct search {
 	struct plan **plans; /* by entry, those that are not refused */
 	size_t count;
@@ -346,6 +348,8 @@ int plan_surroundings(struct plan *const *plans, size_t count, const struct imag
 	free(search.plans);
 	return error;
 }
+
+/* ---- by those who call the function ---- */
 
 enum { MAX_STEPS = 1 << 19, MAX_DEPTH = 6 };
 

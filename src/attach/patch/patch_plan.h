@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether and how the first instructions of a function can be replaced by a jump. It is refused
- * unless all of this holds: every byte of the function is an instruction that is understood; those
- * that are displaced do the same elsewhere; nothing leads between them or, from inside of the
- * function, to its beginning; no address between them is kept anywhere; and what
- * callers keep in registers over it, beyond what any function preserves, can be kept. Addresses are
- * the file's. Any thread.
+ * Whether and how the first instructions of a function can be replaced by a jump. This is refused
+ * unless all of the following holds. Every byte of the function belongs to an instruction that is
+ * understood. The displaced instructions do the same elsewhere. Nothing leads between them or, from
+ * inside of the function, to its beginning. No address between them is kept anywhere. If callers
+ * keep values in registers over the call, beyond what any function preserves, the hook can keep
+ * them, too. Addresses are the file's. Any thread.
  */
 #pragma once
 
@@ -62,8 +62,9 @@ struct plan_thunk {
 };
 
 /*
- * What goes to `to` (an address of the same kind as the file's: load address less bias): the thunk,
- * and behind it, from *inner on, the function's beginning. Number of bytes; 0: it cannot be there.
+ * Writes what is to stand at `to` (like the file's addresses: load address less bias): the thunk,
+ * and behind it, from *inner on, the function's beginning. Returns the number of bytes; 0: it
+ * cannot be there.
  */
 size_t plan_write(const struct plan *plan, const struct image *image,
 	const struct plan_thunk *thunk, uint64_t to, uint8_t out[PLAN_ENTRY_BYTES], size_t *inner);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writing code (text.h). The kernel writes it for us, through /proc/self/mem, into pages that stay
- * as they are; where that is not to be had the page is writable, but not executable, for a moment.
- * A live page is exchanged for one with the same bytes that has a writable second mapping.
+ * Writing code (patch_text.h). The kernel writes it for us, through /proc/self/mem, into pages that
+ * stay as they are. Where it does not, the page is writable, but not executable, for a moment. A
+ * live page is exchanged for one with the same bytes that has a second, writable mapping.
  */
 #include "attach/patch/patch_text.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How calls of some functions by name can be stood in front of in one program or library, by its
+ * Whether and how hooks can stand in front of some functions of a program or library, told from its
  * file alone. One thread.
  */
 #pragma once

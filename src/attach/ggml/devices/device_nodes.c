@@ -34,25 +34,31 @@ static const char *keep_operation(const char *text)
 	return copy;
 }
 
+/* Under the lock. */
+static struct brick_launch_owner *make_owner(uint16_t brick, int16_t layer, const char *operation)
+{
+	struct brick_launch_owner *owner = malloc(sizeof(*owner));
+
+	if (owner)
+		*owner = (struct brick_launch_owner){
+			.brick = brick, .layer = layer, .operation = keep_operation(operation)};
+	return owner;
+}
+
 const struct brick_launch_owner *device_phase_owner(uint16_t brick)
 {
-	const struct brick_launch_owner *found = NULL;
 	KEEP_ERRNO();
 
 	HOLD(&device_nodes_mutex);
-	for (size_t i = 0; i < phases.count && !found; i++)
+	for (size_t i = 0; i < phases.count; i++)
 		if (phases.items[i]->brick == brick)
-			found = phases.items[i];
-	struct brick_launch_owner *made = found ? NULL : malloc(sizeof(*made));
-	if (made && !array_push(&phases, made)) {
-		*made = (struct brick_launch_owner){.brick = brick,
-			.layer = -1,
-			.operation = keep_operation(brick_name(brick))};
-		found = made;
-	} else {
-		free(made);
-	}
-	return found;
+			return phases.items[i];
+	if (array_reserve(&phases, 1))
+		return NULL;
+	struct brick_launch_owner *made = make_owner(brick, -1, brick_name(brick));
+	if (made)
+		(void)array_push(&phases, made);
+	return made;
 }
 
 /* Under the lock. */
@@ -63,14 +69,9 @@ static struct brick_launch_owner *owner_of(const struct known_node *k, const cha
 	while (owners.count <= site)
 		if (array_push(&owners, NULL))
 			return NULL;
-	struct brick_launch_owner *owner = owners.items[site];
-	if (!owner && (owner = malloc(sizeof(*owner)))) {
-		*owner = (struct brick_launch_owner){.brick = k->brick,
-			.layer = k->layer,
-			.operation = keep_operation(operation)};
-		owners.items[site] = owner;
-	}
-	return owner;
+	if (!owners.items[site])
+		owners.items[site] = make_owner(k->brick, k->layer, operation);
+	return owners.items[site];
 }
 
 static void fill(struct device_node *launched, const struct known_graph *g)

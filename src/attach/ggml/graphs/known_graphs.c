@@ -128,10 +128,8 @@ static uint64_t shown_details(const struct shown_graph *shown, const struct unse
 	return hash;
 }
 
-enum {
-	SEEN,
-	LOOKED_AT
-}; /* when the shape of what is read is compared: with its reader, or before */
+/* The shape of what a node reads is compared when the node is, or before. */
+enum { SEEN, LOOKED_AT };
 
 struct implied {
 	int64_t ne[TENSOR_DIMS];

@@ -34,11 +34,7 @@ struct vocabulary {
 
 static const struct vocabulary *vocabularies;
 
-#define LOOK_UP(field, name)                                       \
-	do {                                                       \
-		void *function = resolve_from(&object, (name), 0); \
-		memcpy(&(field), &function, sizeof(function));     \
-	} while (0)
+#define LOOK_UP(field, name) RESOLVE(field, &object, name, 0)
 
 static const struct vocabulary *look_up(const void *code)
 {
