@@ -34,7 +34,7 @@ static int compute(int is_team)
 {
 	struct node_thread *t = &node_thread;
 	uint32_t n = 0;
-	int looked;
+	bool looked;
 
 	recorded_count = 0;
 	struct known_graph *g = known_graph_hold(&engine, nodes, 1, &looked);

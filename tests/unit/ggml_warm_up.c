@@ -56,7 +56,7 @@ static int32_t last_position(void *memory, int32_t sequence)
 		symbol, (void *)function \
 	}
 
-void *resolve_from(const struct loaded_object *object, const char *name, int hooked)
+void *resolve_from(const struct loaded_object *object, const char *name, bool hooked)
 {
 	static const struct {
 		const char *name;

@@ -70,7 +70,7 @@ struct engine {
 	const char *(*commit)(void);
 
 	struct tensor_layout layout;
-	int layout_known;
+	bool layout_known;
 	const char *layout_refused; /* the field that was not found; NULL when known */
 	struct barrier_profile *profile;
 	uint8_t *operation_class; /* [OPERATION_CLASSES] */

@@ -24,7 +24,8 @@ BRICK_API void ggml_barrier(void *pool);
 /* Every node there, too; and in backends of devices, which is what it is hooked for. */
 BRICK_API _Bool ggml_is_empty(const void *tensor);
 
-/* The same called from a patched function, which is told who called it (src/attach/patch/patch.h).
+/*
+ * The same called from a patched function, which is told who called it (src/attach/patch/patch.h).
  */
 void hook_barrier_from(
 	void *pool, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t caller);

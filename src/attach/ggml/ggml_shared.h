@@ -12,7 +12,8 @@ struct attach_shared {
 	uint32_t graph_generation;   /* grows when a graph may have been built anew */
 	uint32_t graph_serial;	     /* grows with every graph that is computed */
 	uint32_t method;	     /* enum method (method.h) */
-	/* ggml_is_empty(), as the first engine that was met calls it; and who calls it (slots.h).
+	/*
+	 * ggml_is_empty(), as the first engine that was met calls it; and who calls it (slots.h).
 	 */
 	_Bool (*is_empty)(const void *tensor);
 	struct attach_caller {

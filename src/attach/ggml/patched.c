@@ -304,7 +304,7 @@ bool patched_has(enum ggml_symbol_id symbol)
 	return false;
 }
 
-int patched_switch(int on, int alone)
+int patched_switch(bool on, bool alone)
 {
 	int error = 0;
 

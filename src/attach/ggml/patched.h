@@ -46,7 +46,7 @@ bool patched_has(enum ggml_symbol_id symbol);
  * Put the jumps of the hot path back (on), or take them away. alone: no other thread runs, so that
  * nobody can be inside of one. -EBUSY: there are jumps, and other threads may run.
  */
-int patched_switch(int on, int alone);
+int patched_switch(bool on, bool alone);
 
 /* Tell the recording what was patched, and what was not and why. */
 void patched_note(void);

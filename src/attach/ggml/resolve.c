@@ -76,7 +76,7 @@ static void *look_up(void *handle, const char *name)
  * definition that everybody finds first is in front, another interposer that has called us and must
  * not be called back.
  */
-static void *look_in(void *handle, const char *name, int hooked)
+static void *look_in(void *handle, const char *name, bool hooked)
 {
 	void *function = look_up(handle, name);
 
@@ -85,7 +85,7 @@ static void *look_in(void *handle, const char *name, int hooked)
 	return hooked && function == look_up(RTLD_DEFAULT, name) ? NULL : function;
 }
 
-static void *look_in_file(const char *path, const char *name, int hooked)
+static void *look_in_file(const char *path, const char *name, bool hooked)
 {
 	void *handle = loader_open(path, RTLD_LAZY | RTLD_NOLOAD), *function = NULL;
 
@@ -98,7 +98,7 @@ static void *look_in_file(const char *path, const char *name, int hooked)
 	return function;
 }
 
-void *resolve_from(const struct loaded_object *object, const char *name, int hooked)
+void *resolve_from(const struct loaded_object *object, const char *name, bool hooked)
 {
 	KEEP_ERRNO();
 	void *function = patched_function(object, name);

@@ -64,10 +64,12 @@ bool resolve_object(uintptr_t address, struct loaded_object *object);
  * The definition of a symbol that code in that object would reach without us. hooked: other
  * interposers that stand in front of our hook are left out, too. NULL: not there.
  */
-void *resolve_from(const struct loaded_object *object, const char *name, int hooked);
+void *resolve_from(const struct loaded_object *object, const char *name, bool hooked);
 
-/* The same into a pointer to a function, which has the size of data pointers wherever there is
- * dlsym(). */
+/*
+ * The same into a pointer to a function, which has the size of data pointers wherever there is
+ * dlsym().
+ */
 #define RESOLVE(field, object, name, hooked)                                \
 	do {                                                                \
 		void *function_ = resolve_from((object), (name), (hooked)); \

@@ -44,7 +44,8 @@ extern const uint8_t insn_jump_bytes;
 /* How far a jump reaches, at least, to both sides. */
 extern const uint64_t insn_reach;
 
-/* All registers that a call may change, as insn_registers() numbers them; 0: it does not know any.
+/*
+ * All registers that a call may change, as insn_registers() numbers them; 0: it does not know any.
  */
 extern const uint64_t insn_changeable;
 
@@ -67,7 +68,8 @@ size_t insn_move(uint8_t out[INSN_MOVED_BYTES], const uint8_t *bytes, size_t ava
 /* A jump from one address to another: its length, or 0 when that is too far. */
 size_t insn_jump(uint8_t out[INSN_MAX_BYTES], uint64_t from, uint64_t to);
 
-/* What stands between a jump and the hook that it is for; behind it lies the function's beginning.
+/*
+ * What stands between a jump and the hook that it is for; behind it lies the function's beginning.
  */
 struct insn_thunk {
 	uint64_t slot; /* address of a word with the hook's */

@@ -27,7 +27,8 @@ struct patch_wish {
 	int group, is_needed;
 	bool is_sign; /* objects that define none of these are not what is meant: they may define
 			single functions to look on */
-	/* wanted only where the object defines a function whose name it says yes to; NULL: always
+	/*
+	 * wanted only where the object defines a function whose name it says yes to; NULL: always
 	 */
 	int (*is_wanted_with)(const char *function);
 };

@@ -419,7 +419,8 @@ static bool is_same_function(const struct image_function *a, const struct image_
 	return a && b && (a == b || is_part_of(a, b) || is_part_of(b, a));
 }
 
-/* What leads out of the function, or between two bytes of an instruction, is no table of its jumps.
+/*
+ * What leads out of the function, or between two bytes of an instruction, is no table of its jumps.
  */
 static int reach_target(void *follow, uint64_t target)
 {

@@ -24,7 +24,7 @@ void device_graph_begin(
 	const struct engine *engine, const void *backend, const void *graph, uint16_t brick)
 {
 	struct device_graph *d = &device_graph;
-	int looked = 0;
+	bool looked = false;
 	uint64_t begin = brick__now();
 
 	device_graph_end(); /* an exception may have left one behind */

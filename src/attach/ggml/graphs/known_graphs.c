@@ -448,18 +448,18 @@ static struct known_graph *look_up(const struct shown_graph *s, uint32_t generat
 }
 
 struct known_graph *known_graph_hold(
-	const struct engine *e, const void *graph, int compares_nodes, int *looked)
+	const struct engine *e, const void *graph, bool compares_nodes, bool *looked)
 {
 	uint32_t generation = shared_get(&attach_shared.graph_generation);
 	struct shown_graph s = {e, graph, NULL, 0};
 
-	*looked = 0;
+	*looked = false;
 	if (!e || !e->graph_node || !e->graph_node_count)
 		return NULL;
 	pthread_mutex_lock(&known_graphs_mutex);
 	struct known_graph *g = take_same(&s, generation);
 	if (!g && shown_graph_read(&s, e, graph)) {
-		*looked = 1;
+		*looked = true;
 		if (compares_nodes && s.nodes && e->layout_known)
 			g = take_quickly(&s, generation);
 	}

@@ -48,7 +48,7 @@ struct node_thread;
  * engine does not show its graphs, or there is no memory.
  */
 struct known_graph *known_graph_hold(
-	const struct engine *engine, const void *graph, int compares_nodes, int *looked);
+	const struct engine *engine, const void *graph, bool compares_nodes, bool *looked);
 
 /*
  * The same graph, or, where the engine has put its nodes into another order since, another one,

@@ -7,6 +7,7 @@
  */
 #include "attach/ggml/graphs/node_graph.h"
 
+#include <stdbool.h>
 #include "attach/ggml/graphs/ggml_dataflow.h"
 #include "attach/ggml/nodes/digests.h"
 #include "attach/ggml/nodes/masks.h"
@@ -90,9 +91,9 @@ void node_graph_enter(struct node_thread *t, const void *node, int threads, uint
 	expect_barriers(t);
 }
 
-void node_graph_hold(struct node_thread *t, const void *graph, int reads_masks)
+void node_graph_hold(struct node_thread *t, const void *graph, bool reads_masks)
 {
-	int looked = 0;
+	bool looked = false;
 	uint64_t begin = brick__now();
 	struct known_graph *known =
 		method_is(METHOD_GRAPHS) ? NULL : known_graph_hold(t->engine, graph, 1, &looked);
@@ -100,7 +101,7 @@ void node_graph_hold(struct node_thread *t, const void *graph, int reads_masks)
 	node_sites_of(t, known, known ? known->nodes[known->count].next : 0);
 	if (reads_masks && known && known->masks) {
 		masks_begin(t->engine, known->masks);
-		looked = 1;
+		looked = true;
 	}
 	if (looked)
 		node_record_span(phase_brick(PHASE_LOOKUP), begin, brick__now());

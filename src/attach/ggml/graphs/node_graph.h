@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include "attach/ggml/nodes/node_thread.h"
 
 /* The first node of a graph on this thread is about to begin. */
@@ -15,7 +16,7 @@ void node_graph_enter(struct node_thread *t, const void *node, int threads, uint
  * The thread is about to compute a graph: look it up, and hold it. reads_masks: the thread itself
  * will execute its nodes, so its masks are read now.
  */
-void node_graph_hold(struct node_thread *t, const void *graph, int reads_masks);
+void node_graph_hold(struct node_thread *t, const void *graph, bool reads_masks);
 
 /* Another node followed the barrier that was believed to end every graph. */
 void node_final_refuted(struct node_thread *t);

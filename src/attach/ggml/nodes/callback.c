@@ -26,8 +26,8 @@ struct scheduler {
 	void *address;
 	eval_callback_fn callback; /* the program's */
 	void *data;
-	int installed;	 /* ours is in its place */
-	int wanted;	 /* the program has asked for the node that is being computed */
+	bool installed;	 /* ours is in its place */
+	bool wanted;	 /* the program has asked for the node that is being computed */
 	brick_span span; /* of that node */
 	uint32_t site;
 	uint32_t empty; /* how many nodes without work have been met */
@@ -118,7 +118,7 @@ static _Bool on_node(void *tensor, _Bool ask, void *data)
 		bool is_due = !s->wanted && !is_work(t, tensor);
 		if (!s->wanted && (!brick_enabled() || (is_due && !is_split(s))))
 			return 0;
-		phase_mute(1);
+		phase_mute(true);
 		node_end(s, t, NULL); /* nobody has told that it is there */
 		s->is_split = is_due;
 		if (brick_enabled())
@@ -126,11 +126,11 @@ static _Bool on_node(void *tensor, _Bool ask, void *data)
 		return 1;
 	}
 	node_end(s, t, tensor);
-	phase_mute(0);
+	phase_mute(false);
 	return s->wanted ? s->callback(tensor, 0, s->data) : 1;
 }
 
-static void install(set_callback_fn set, struct scheduler *entry, int ours)
+static void install(set_callback_fn set, struct scheduler *entry, bool ours)
 {
 	entry->installed = ours;
 	if (ours) {
@@ -189,5 +189,5 @@ void callback_compute_end(void *scheduler)
 		node_end(entry, &node_thread, NULL);
 	known_graph_release(node_thread.graph);
 	node_sites_of(&node_thread, NULL, 0);
-	phase_mute(0);
+	phase_mute(false);
 }

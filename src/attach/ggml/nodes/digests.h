@@ -18,7 +18,8 @@ extern uint32_t digests_mode;
 void digests_graph_begin(void);
 void digests_graph_end(struct node_thread *t);
 
-/* Every thread is about to begin a node, or a fused pair, of which `mul` is the second, else NULL.
+/*
+ * Every thread is about to begin a node, or a fused pair, of which `mul` is the second, else NULL.
  */
 void digests_node_begin(struct node_thread *t, const struct compute_params *params,
 	const void *node, const void *mul);

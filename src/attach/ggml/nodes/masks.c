@@ -22,7 +22,7 @@ enum {
 struct mask_use {
 	const struct known_node *node;
 	uint32_t mask;
-	int like_former; /* the same work with the same mask as the one before it has */
+	bool like_former; /* the same work with the same mask as the one before it has */
 	struct work_masked work;
 };
 
@@ -32,7 +32,7 @@ struct masks {
 		struct mask_shape shape;
 	} masks[MAX_MASKS];
 	uint32_t mask_count, use_count;
-	int all_alike; /* each use is like the one before it */
+	bool all_alike; /* each use is like the one before it */
 	struct mask_use uses[];
 };
 
@@ -42,7 +42,7 @@ struct seen {
 	uint32_t next; /* of masks->uses */
 	struct {
 		uint64_t pairs, columns;
-		int known;
+		bool known;
 	} of[MAX_MASKS];
 };
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Getting a thread ready for the engine that calls hooks on it, and taking leave of it. Owner
- * thread. */
+/*
+ * Getting a thread ready for the engine that calls hooks on it, and taking leave of it. Owner
+ * thread.
+ */
 #pragma once
 
 #include <pthread.h>

@@ -98,7 +98,7 @@ bool work_is_empty(const char *operation);
  */
 struct mask_shape {
 	uint64_t columns, rows, stride, planes;
-	int half;
+	bool half;
 };
 void mask_count(
 	const void *values, const struct mask_shape *shape, uint64_t *pairs, uint64_t *seen);

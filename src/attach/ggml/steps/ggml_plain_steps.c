@@ -98,7 +98,7 @@ void plain_step_begin(const struct phase_scope *step, const void *frame)
 	if (BRICK_LIKELY(plain.frame != frame) || !step->depth)
 		return;
 	phase_begin(&plain.scope, PHASE_PLAIN, plain.frame - 1);
-	phase_mute(1);
+	phase_mute(true);
 	plain.is_open = 1;
 }
 
@@ -113,7 +113,7 @@ void plain_step_end(const void *frame)
 	if (!is_over(frame) || !plain.is_open)
 		return;
 	plain.is_open = 0;
-	phase_mute(0);
+	phase_mute(false);
 	phase_end(&plain.scope);
 }
 

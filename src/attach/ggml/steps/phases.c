@@ -218,7 +218,7 @@ bool phase_in_step(const void *frame)
 	return phase_thread.steps != 0;
 }
 
-void phase_mute(int muted)
+void phase_mute(bool muted)
 {
 	phase_thread.muted = (uint32_t)muted;
 }

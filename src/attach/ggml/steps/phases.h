@@ -55,7 +55,7 @@ struct batch_head;
 /* What a step evaluates. */
 struct phase_tokens {
 	uint32_t prompt, output;
-	int warm_up;			/* all of it for nothing */
+	bool warm_up;			/* all of it for nothing */
 	const struct batch_head *batch; /* NULL: not known */
 	const void *context;		/* that evaluates it */
 	int32_t number;			/* of the context, in the order they came; -1: not known */
@@ -67,7 +67,7 @@ void phase_step_begin(
 void phase_end(struct phase_scope *scope);
 
 /* While muted, phases on this thread are not recorded: they belong to a node timed whole. */
-void phase_mute(int muted);
+void phase_mute(bool muted);
 bool phase_is_muted(void);
 
 /* Is a step open on this thread? */
