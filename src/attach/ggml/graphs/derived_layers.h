@@ -1,12 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Layers of graphs whose nodes have no names: by repetition (repetition.h). If weights have names
- * that say a layer, as those from a file do, blocks are numbered by these, provided that each block
- * has one number and no two have the same. Any thread.
+ * Layers of graphs whose nodes have no names: equal blocks in a row. A row of blocks only counts as
+ * layers where nothing else explains it: there are at least three, each with weights that no other
+ * has (a network unrolled over time has the same ones in each), each reads what the one before it
+ * made (heads and experts do not), and together they have half of the graph's products with
+ * weights.
+ *
+ * If weights have names that say a layer, as those from a file do, blocks are numbered by these,
+ * provided that each block has one number and no two have the same. Any thread.
  */
 #pragma once
 
+#include <stdint.h>
 #include "attach/ggml/ggml_engine.h"
+
+enum { REPETITION_SOURCES = 4 };
+
+struct repetition_node {
+	uint64_t kind;	 /* operation, types and shapes, of what it reads too */
+	uint64_t weight; /* what it is a product with; 0: it is no such product */
+	int32_t source[REPETITION_SOURCES]; /* nodes that it reads, all before it; -1: none */
+};
+
+struct repetition {
+	uint32_t begin, period, count; /* count 0: there are no such blocks */
+};
+
+/* 0, or -ENOMEM. Graphs of more than 8192 nodes have none: the search is quadratic. */
+int repetition_find(const struct repetition_node *nodes, uint32_t count, struct repetition *found);
 
 /*
  * The layer of each of a graph's nodes, -1 for those that lie in none: the caller frees them. NULL:
