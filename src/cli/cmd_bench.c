@@ -818,7 +818,7 @@ static const struct cli_option option_table[] = {
 		option_text, OF(value)},
 	{"rate", "REGEX", "the same, and more is better", option_text, OF(rate)},
 	{"floor", NULL,
-		"also run A against itself; what that differs by is no difference, here and in "
+		"also run A against itself: differences as small as that are noise, here and in "
 		"'brick diff'",
 		option_flag, OF(floor)},
 	{"threshold", "PERCENT", "smaller differences do not matter (default: 1, or the floor)",

@@ -338,7 +338,8 @@ static int history_plot(const struct history_arguments *a)
 	struct history_store *store = history_runs_open(a->db, false);
 	const struct history_filter filter = history_filter_of(a);
 	struct history_part part = part_of(a);
-	SCOPED char *what = xasprintf("%s, %s", *part.name ? part.name : "all of it", part.phase);
+	SCOPED char *what = *part.name ? xasprintf("%s, %s", part.name, part.phase)
+				       : xasprintf("%s, whole token", part.phase);
 	struct trend trend = {.what = what};
 
 	struct progress *progress = progress_start("history", NULL, 0);
@@ -718,8 +719,10 @@ static const struct question *find_question(const char *name)
 	for (size_t i = 0; name && i < QUESTIONS; i++)
 		if (!strcmp(questions[i].name, name))
 			return &questions[i];
-	die_usage("history", "%s must be list, show, label, rm, add, plot, hosts, import or push",
-		name ? name : "the word behind 'history'");
+	die_usage("history",
+		"%s%shistory needs a subcommand: list, show, label, rm, add, plot, hosts, import "
+		"or push",
+		name ? name : "", name ? ": " : "");
 }
 
 static int run_history(int argc, char **argv)

@@ -98,7 +98,7 @@ static void clock_monotonic(struct selftest_result *r)
 		last = now;
 	}
 	selftest_say(r, back ? SELFTEST_FAILED : SELFTEST_PASSED,
-		"%u of %u readings in a row lay before the one before", back, READINGS);
+		"%u of %u consecutive readings ran backwards", back, READINGS);
 }
 
 static void read_counter(unsigned count)

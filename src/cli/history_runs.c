@@ -246,9 +246,9 @@ char *history_runs_recording(const char *name)
 	const struct history_run *run = &runs.list.items[runs.list.count - 1];
 	if (!*run->path || access(run->path, R_OK))
 		die(CLI_INPUT,
-			"%s: its recording%s%s is not there any more; 'brick history show %s' "
-			"has what was kept",
-			name, *run->path ? " " : "", run->path, name);
+			"%s: the recording was not kept%s%s%s; 'brick history show %s' has its "
+			"summary",
+			name, *run->path ? " (" : "", run->path, *run->path ? ")" : "", name);
 	return xstrdup(run->path);
 }
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Answers to stdout and to files. The temporary file lies in the directory of the final one, so
- * that renaming it is atomic, and is removed when the program is interrupted. Called by main() and
- * by the commands that write files.
+ * that renaming it is atomic, and is removed when the program is interrupted.
  */
 #include "cli/output.h"
 

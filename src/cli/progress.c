@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread that looks now and then. Called by input.c and commands. */
+/* A thread of its own looks at how far the work is, every half second. */
 #include "cli/progress.h"
 
 #include <pthread.h>

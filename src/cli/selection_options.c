@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads what to choose of a recording, and chooses it. Called by all commands that measure one. */
+/* Reads which part of a recording is wanted, and narrows the run to it. */
 #include "cli/selection_options.h"
 
 #include <stdlib.h>

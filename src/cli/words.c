@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collects words for values. Called by the setters of options and by `brick completion`. */
+/* Collects words for values, from tables, a recording or the history. */
 #include "cli/words.h"
 
 #include <stdbool.h>

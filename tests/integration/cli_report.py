@@ -242,8 +242,8 @@ def layout(path):
                 expect("no trailing blanks", line, line.rstrip())
     narrow = plain(on_terminal("report", path, columns=80))
     wide = plain(on_terminal("report", path, columns=200))
-    expect_true("80 columns leave some out", "No room for" in narrow and "SELF" in narrow)
-    expect_true("200 columns show all", "No room for" not in wide and "SOURCE" in wide)
+    expect_true("80 columns leave some out", "Hidden" in narrow and "SELF" in narrow)
+    expect_true("200 columns show all", "Hidden" not in wide and "SOURCE" in wide)
     expect("COLUMNS wins", plain(on_terminal("report", path, columns=200, COLUMNS="80")), narrow)
 
 

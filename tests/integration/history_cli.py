@@ -151,7 +151,7 @@ def check_names():
     ask("history", "add", added)
     expect("added once", len(runs("--label", "added")), 1)
     os.unlink(added)
-    expect_true("its recording is gone", b"not there any more" in ask("report", "@added", code=3)[1])
+    expect_true("its recording is gone", b"was not kept" in ask("report", "@added", code=3)[1])
     ask("history", "rm", "@added")
     expect("removed", len(runs()), 2 * SIDE)
 

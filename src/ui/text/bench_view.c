@@ -45,7 +45,7 @@ static void print_reason(const struct printer *p)
 {
 	const struct bench_view *v = p->view;
 	char forecast[UNITS_BYTES];
-	const char *more = v->forecast == UINT64_MAX ? "more than can be said"
+	const char *more = v->forecast == UINT64_MAX ? "an unknown number"
 						     : units_count(forecast, v->forecast);
 
 	if (!strcmp(v->reason, "precise"))
@@ -53,8 +53,8 @@ static void print_reason(const struct printer *p)
 			100 * expm1(v->half_width));
 	else if (!strcmp(v->reason, "hopeless"))
 		say(p, "Stopped",
-			"after %.0f s: the widest interval is +-%.1f%%, and will not be within "
-			"+-%.3g%%: by what runs differ by here that takes %s of each",
+			"after %.0f s: the widest interval is +-%.1f%%, and will not get within "
+			"+-%.3g%%: as much as runs differ here, that takes %s of each",
 			v->elapsed_s, 100 * expm1(v->half_width), 100 * v->precision, more);
 	else if (v->half_width >= 0)
 		say(p, "Stopped", "after %.0f s (%s): the widest interval is +-%.1f%%",
@@ -74,8 +74,8 @@ static void print_machine(const struct printer *p)
 	if (m->temperature >= 0)
 		snprintf(temperature, sizeof(temperature), "%.0f degrees C", m->temperature);
 	say(p, "Machine",
-		"%u CPUs, load %.1f at the start, %s, %s; while runs were made others used %.1f%% "
-		"of the CPUs, the host took %.1f%%, %lld pages were swapped; %u of %u runs were "
+		"%u CPUs, load %.1f at the start, %s, %s; during the runs other processes used "
+		"%.1f%% of the CPUs, steal %.1f%%, %lld pages were swapped; %u of %u runs were "
 		"disturbed",
 		m->cpus, m->load, frequency, temperature, 100 * m->others, 100 * m->steal,
 		(long long)m->swapped, m->disturbed, m->runs);
@@ -144,7 +144,7 @@ static void print_typical(const struct printer *p)
 			continue;
 		table_row(table, STYLE_PLAIN);
 		table_cell(table, part->phase);
-		table_cell(table, *part->name ? part->name : "(all of it)");
+		table_cell(table, *part->name ? part->name : "(whole token)");
 		table_time(table, history_part_token_ns(part));
 		rows++;
 	}
@@ -158,7 +158,8 @@ static void print_floor(const struct printer *p)
 
 	if (v->floor > 0)
 		say(p, "Floor",
-			"recorded runs of A differed by %.1f%% from A: less is no difference",
+			"recorded runs of A differed by %.1f%% from A: smaller differences are "
+			"noise",
 			100 * v->floor);
 	if (v->plain_floor > 0)
 		say(p, v->floor > 0 ? "" : "Floor", "plain runs of A differed by %.1f%% from A",

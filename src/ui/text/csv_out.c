@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes fields and ends rows. Called by `brick report --csv`. */
+/* Writes fields and ends rows. */
 #include "ui/text/csv_out.h"
 
 #include <stdbool.h>

@@ -224,25 +224,27 @@ static void print_unit(const struct printer *p)
 		say(p, "Compared by", "recordings: %zu of A, %zu of B", o->in_a, o->in_b);
 	else
 		say(p, "Compared by",
-			"stretches of steps within the recordings: %zu of A, %zu of B are too few. "
-			"How much a program differs from one start to the next is in none of "
-			"these intervals; 4 recordings a side, in turns, would say it. Without "
+			"stretches of steps within the recordings, as %zu of A and %zu of B are "
+			"too "
+			"few. These intervals do not hold how much a program differs from one "
+			"start to the next; 4 recordings a side, in turns, would tell. Without "
 			"them only --threshold lets anything be called slower or faster",
 			o->in_a, o->in_b);
 	if (c->basis == BASIS_CPU)
 		say(p, "Off CPU",
-			"bricks and layers have their time on the CPU, but for waits; what the "
-			"steps' threads were off it are rows of their own");
+			"bricks and layers have their time on the CPU, waits all of theirs; the "
+			"time "
+			"that the steps' threads were off it has rows of its own");
 	else if (c->basis == BASIS_MIXED)
 		say(p, "Off CPU",
-			"not known of all of these, whose bricks have it in their times: none is "
+			"not known for all recordings: their bricks' times hold it, and none is "
 			"called slower or faster");
 	if (p->view->floor > 0)
 		say(p, "Floor",
 			"identical runs on this machine differed by %.1f%% (brick bench --floor)",
 			100 * p->view->floor);
 	if (decode->steps)
-		say(p, "Decode steps", "the first %llu of each recording, which all have",
+		say(p, "Decode steps", "the first %llu of each recording: all have as many",
 			(unsigned long long)decode->steps);
 }
 
@@ -277,7 +279,7 @@ static char *parts_of(const struct compare *c, int phase)
 	if (fabs(others) >= 0.0005)
 		add_part(&text, "others", others);
 	if (fabs(c->phases[phase].residual) >= 0.0005)
-		add_part(&text, "left over", c->phases[phase].residual);
+		add_part(&text, "unexplained", c->phases[phase].residual);
 	return text;
 }
 
@@ -294,8 +296,8 @@ char *diff_sentence(double threshold, const struct compare_row *row)
 	if (isnan(row->effect) || !*interval)
 		return text_copy("not enough data");
 	if (isfinite(row->detectable) && row->detectable < 10)
-		return text_format("not enough data, %s%s, %.1f%% would have been seen", effect,
-			interval, 100 * row->detectable);
+		return text_format("not enough data, %s%s, smallest detectable effect %.1f%%",
+			effect, interval, 100 * row->detectable);
 	return text_format("not enough data, %s%s", effect, interval);
 }
 

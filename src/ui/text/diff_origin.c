@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Facts of recordings as keys and values, compared as sets: what all recordings of one side say
- * against what those of the other say. Called by `brick diff`.
+ * against what those of the other say.
  */
 #include "ui/text/diff_origin.h"
 
@@ -140,7 +140,7 @@ static char *values_of(const struct diff_origin *list, size_t count, const char 
 			bool is_new = !strcmp(fact->key, key);
 			for (size_t k = 0; k < seen.count && is_new; k++)
 				is_new = strcmp(seen.items[k], fact->value) != 0;
-			if (!is_new || array_push(&seen, fact->value))
+			if (!is_new || text_fail(array_push(&seen, fact->value)))
 				continue;
 			text_append(&text, "; ", "%s", fact->value);
 		}

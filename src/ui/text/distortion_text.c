@@ -31,8 +31,9 @@ char *pair_costs_text(const struct pair_costs *costs)
 static void say_calls(char **text, const struct hook_costs *costs, bool has_commands)
 {
 	say(text,
-		"%.0f hook calls at %.1f ns, by %.0f timed in place; for the way into them and "
-		"what they do to caches at most %.1f ns more each%s",
+		"%.0f hook calls at %.1f ns, by %.0f timed in place; call and cache overhead <= "
+		"%.1f "
+		"ns each%s",
 		costs->calls, costs->timed_ns / costs->timed, costs->timed,
 		costs->unseen_ns / costs->calls,
 		has_commands ? "" : " (--measure-distortion measures it)");
@@ -59,7 +60,7 @@ static void say_costs(char **text, const struct distortion *d)
 	if (costs->timed > 0)
 		say_calls(text, costs, d->has_commands);
 	if (costs->own_ns > 0)
-		say(text, "%.3f ms looking up graphs that were built anew", costs->own_ns / 1e6);
+		say(text, "%.3f ms looking up rebuilt graphs", costs->own_ns / 1e6);
 	if (costs->beside_ns > 0)
 		say(text, "%.3f ms getting other threads ready to record", costs->beside_ns / 1e6);
 	if (costs->nodes > 0 && !costs->splits)
@@ -73,9 +74,9 @@ static void say_costs(char **text, const struct distortion *d)
 		return;
 	say(text, "%" PRIu32 " threads took turns on fewer CPUs", d->turns);
 	if (d->noise < 0)
-		say(text, "too few steps to see by how much they move by themselves");
+		say(text, "too few steps to see how much their times vary");
 	else
-		say(text, "steps move by %.1f%% by themselves, and less than that cannot be told",
+		say(text, "step times vary by %.1f%%; smaller differences are noise",
 			100 * d->noise);
 }
 

@@ -108,8 +108,7 @@ static void print_coverage(const struct printer *p)
 		say(p, "Sizes", "%u result%s at the same place with another number of elements",
 			d->other_shapes, plural_s(d->other_shapes));
 	if (d->others_a || d->others_b)
-		say(p, "Processes",
-			"digests of other processes were not looked at: %u in A, %u in B",
+		say(p, "Processes", "digests of other processes were left out: %u in A, %u in B",
 			d->others_a, d->others_b);
 }
 
@@ -130,7 +129,7 @@ static void print_place(const struct printer *p, uint32_t index)
 			"NaN or infinite values are not at the same places, or A's result is 0");
 		return;
 	}
-	say(p, "  Error", "%s of A's result, give or take %.1f %% (NMSE %.2e; limit %.2e)",
+	say(p, "  Error", "%s of A's result, +-%.1f %% (NMSE %.2e; limit %.2e)",
 		error_text(error, place->error), BRICK_DIGEST_DEVIATION * 100,
 		place->error * place->error, place->limit);
 }

@@ -160,7 +160,7 @@ static void print_rows(const struct printer *p)
 		has_slack(s) ? " SLACK: what an execution could have taken longer without delaying "
 			       "the end, on average."
 			     : "",
-		columns_left ? " No room for " : "", columns_left ? columns_left : "",
+		columns_left ? " Hidden columns: " : "", columns_left ? columns_left : "",
 		columns_left ? "." : "");
 	terminal_end(p->terminal, STYLE_DIM);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Command line, start and notes of a run. Called by the commands that print a heading. */
+/* Command line, start and notes of a run. */
 #include "ui/text/provenance.h"
 
 #include <stdbool.h>

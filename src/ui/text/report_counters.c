@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Counters per step for people and as JSON: means of the steps that have them, CPUs kept busy,
- * instructions per cycle from real counters only. Called by the forms of `brick report`.
+ * instructions per cycle from real counters only.
  */
 #include "ui/text/report_counters.h"
 

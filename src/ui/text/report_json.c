@@ -108,9 +108,9 @@ static json_t *run_json(const struct run *run)
 	json_t *object = json_object(), *clock = json_object(), *backends = json_array();
 	SCOPED char *start = provenance_start(run);
 	SCOPED const char **names = provenance_notes(run, "backend");
-	for (size_t i = 0; names[i]; i++)
+	for (size_t i = 0; names && names[i]; i++)
 		json_add(backends, json_text(names[i]));
-	if (!names[0] && has_thread_samples(run))
+	if (names && !names[0] && has_thread_samples(run))
 		json_add(backends, json_text("cpu"));
 	add_devices(backends, run);
 	json_put(clock, "source", json_text(brick_clock_source_name(run->clock.source)));

@@ -28,8 +28,7 @@ static void interrupts_text(char *to, size_t size, const struct presence *p)
 	if (p->interrupts_there >= 0.005)
 		snprintf(of, sizeof(of), " (%s of CPU %.0f)",
 			units_percent(there, p->interrupts_there), p->interrupted_cpu);
-	snprintf(to, size, "interrupts took %s%s, of whoever was running; ",
-		units_percent(share, p->interrupts), of);
+	snprintf(to, size, "interrupts %s%s; ", units_percent(share, p->interrupts), of);
 }
 
 static char *throttled_text(const struct run *run)
@@ -38,8 +37,8 @@ static char *throttled_text(const struct run *run)
 	if (!run->machine.throttled_ns)
 		return text_copy("");
 	return text_format(
-		"; a limit on the CPU time of the program's control group held it back for "
-		"%s, of all CPUs together",
+		"; the CPU limit of the program's control group held it back for %s, summed over "
+		"CPUs",
 		units_time(time, run->machine.throttled_ns));
 }
 
@@ -53,8 +52,7 @@ static void print_machine(const struct run *run, const struct presence *p,
 	SCOPED char *neighbour = neighbour_text(run, p);
 	SCOPED char *throttled = throttled_text(run);
 	interrupts_text(interrupts, sizeof(interrupts), p);
-	paragraph(terminal, label, "CPUs",
-		"%s busy; other processes took %s%s; %sthe host of the machine took %s%s",
+	paragraph(terminal, label, "CPUs", "%s busy; other processes %s%s; %ssteal %s%s",
 		units_percent(busy, p->busy), units_percent(others, p->others), neighbour,
 		interrupts, units_percent(steal, p->steal), throttled);
 }
@@ -64,9 +62,9 @@ static char *threads_text(const struct presence *p)
 	char queued[UNITS_BYTES], idle[UNITS_BYTES];
 	if (p->queued < 0)
 		return text_copy("");
-	return text_format(
-		"; by schedstat, per interval: threads that record had no CPU to run on for "
-		"%s of their time, and were blocked or had theirs stolen for %s",
+	return text_format("; by schedstat, per interval: recorded threads waited for a CPU during "
+			   "%s of their "
+			   "time, and were blocked or preempted by the host during %s",
 		units_percent(queued, p->queued), units_percent(idle, p->idle));
 }
 
@@ -76,8 +74,8 @@ static char *steps_text(const struct presence *p)
 	if (p->off < 0)
 		return text_copy("");
 	return text_format(
-		"; by getrusage, per step: threads that ran steps were off their CPUs for "
-		"%s of the steps' time",
+		"; by getrusage, per step: the steps' threads were off their CPUs for %s of the "
+		"steps' time",
 		units_percent(off, p->off));
 }
 
@@ -101,8 +99,8 @@ static void print_unknown(const struct run *run, const struct presence *p,
 	char reason[128];
 	report_off_cpu_reason(run->off_cpu.error, reason, sizeof(reason));
 	paragraph(terminal, label, "Off CPU",
-		"not known per brick, whose times are those of the clock on the wall (%s)%s%s",
-		reason, threads, steps);
+		"not known per brick: bricks have wall-clock times (%s)%s%s", reason, threads,
+		steps);
 }
 
 /* Seconds from the begin of the recording, as --since takes them. */
@@ -157,12 +155,12 @@ void report_presence_text(const struct run *run, const struct presence *p,
 	SCOPED char *losses = run->off_cpu.lost ? text_format("; %s context switches are missing",
 							  units_count(lost, run->off_cpu.lost))
 						: text_copy("");
-	static const char what[] = "steps and tokens/s are by the wall's clock";
+	static const char what[] = "steps and tokens/s are wall-clock time";
 	const char *of = run->off_cpu.gap_count ? " that are known of" : "";
 	if (p->preempted >= 0)
 		paragraph(terminal, label, "Off CPU",
-			"threads that ran steps were preempted for %s and blocked for %s of the "
-			"time of the steps%s; %s%s",
+			"the steps' threads were preempted for %s and blocked for %s of the steps' "
+			"time%s; %s%s",
 			units_percent(preempted, p->preempted), units_percent(blocked, p->blocked),
 			of, what, losses);
 	else

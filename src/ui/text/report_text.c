@@ -239,13 +239,13 @@ const char *report_basis(const struct report *report)
 	if (is_of_devices(report->summary))
 		return NULL;
 	if (!known)
-		return "AVG to MAX and rates are by the clock on the wall: when threads were off "
-		       "their CPUs is not known.";
+		return "AVG to MAX and rates are wall-clock time: when threads were off their CPUs "
+		       "is not known.";
 	for (size_t i = 0; i < report->summary->row_count; i++)
 		dropped |= summary_row_lacks_samples(&report->summary->rows[i]);
-	return dropped ? "AVG to MAX and rates are of the time on the CPU; of waits, and where "
-			 "samples were dropped, AVG to MAX are of all time (BASIS)."
-		       : "AVG to MAX and rates are of the time on the CPU; of waits, of all time.";
+	return dropped ? "AVG to MAX and rates count time on the CPU; for waits, and where samples "
+			 "were dropped, AVG to MAX count all time (BASIS)."
+		       : "AVG to MAX and rates count time on the CPU, for waits all time.";
 }
 
 /* What other numbers of a table are; the caller frees. */
@@ -257,9 +257,10 @@ static char *sums_text(const struct summary *summary)
 		waits |= summary->rows[i].wait_ns > 0;
 		counts |= summary->rows[i].bytes != ANALYSIS_UNKNOWN;
 	}
-	return text_format("; other sums of time add up all threads%s.%s",
-		waits ? ", and what is waited in a brick is in its TOTAL, WAIT and AVG to MAX" : "",
-		counts ? " Elements, bytes and FLOPs are counted by shapes, or by the program, and "
+	return text_format("; all other times are sums over threads%s.%s",
+		waits ? ", and a brick's TOTAL, WAIT and AVG to MAX include its waits" : "",
+		counts ? " Elements, bytes and FLOPs come from shapes or from the program; they "
+			 "are "
 			 "not measured."
 		       : "");
 }
@@ -274,22 +275,22 @@ static void print_footnote(
 	const char *phase = step_phase_name(report->summary->only);
 	SCOPED char *wall =
 		report->run->step_count
-			? text_format("SHARE, as /TOKEN, is of the wall time of the %s%ssteps, on "
-				      "the thread that runs them",
+			? text_format("SHARE and /TOKEN are wall time of the %s%sstep's thread",
 				  phase ? phase : "", phase ? " " : "")
-			: text_copy("SHARE is of the lifetimes of all threads");
+			: text_copy("SHARE is a part of all threads' lifetimes");
 	if (is_of_devices(report->summary)) {
 		free(wall);
 		wall = text_copy(
-			"SHARE is of the time of all commands of all queues, SELF is without "
-			"what was nested");
+			"SHARE is a part of the time of all queues' commands; SELF excludes "
+			"nested commands");
 	}
 	terminal_begin(terminal, STYLE_DIM);
 	const char *basis = report_basis(report);
 	SCOPED char *sums = sums_text(report->summary);
 	paragraph(terminal, 0, "", "%s%s%s%s%s%s%s%s", wall, places ? " (waiting included)" : "",
 		is_of_devices(report->summary) ? "." : sums, basis ? " " : "", basis ? basis : "",
-		left_out ? " No room for " : "", left_out ? left_out : "", left_out ? "." : "");
+		left_out ? " Hidden columns (--columns): " : "", left_out ? left_out : "",
+		left_out ? "." : "");
 	terminal_end(terminal, STYLE_DIM);
 }
 
@@ -411,9 +412,7 @@ static char *rates_text(const struct step_phase_times *times)
 	units_number(wall, report_wall_tokens_per_s(times));
 	if (report_wall_tokens_per_s(times) < 0 || !strcmp(running, wall))
 		return text_format("%s tokens/s", running);
-	return text_format(
-		"%s tokens/s while it ran, %s from its first step to the end of its last", running,
-		wall);
+	return text_format("%s tokens/s (%s with gaps)", running, wall);
 }
 
 static void print_phase(const struct printer *p, enum step_phase phase)
@@ -431,11 +430,10 @@ static void print_phase(const struct printer *p, enum step_phase phase)
 		text_append(&text, " ", "(%llu of prompts, %llu of outputs)",
 			ull(times->tokens - times->output_tokens), ull(times->output_tokens));
 	if (times->draft_tokens > times->refuted)
-		text_append(&text, " ", "(a model that drafts evaluated %llu more)",
+		text_append(&text, " ", "(a draft model evaluated %llu more)",
 			ull(times->draft_tokens - times->refuted));
 	if (times->refuted)
-		text_append(&text, " ", "(%llu more were drafts that did not hold)",
-			ull(times->refuted));
+		text_append(&text, " ", "(%llu more were rejected drafts)", ull(times->refuted));
 	text_append(&text, " in ", "%llu step%s", ull(times->count), plural_s(times->count));
 	if (times->dropped)
 		text_append(&text, " ", "(%llu more were dropped)", ull(times->dropped));
@@ -447,7 +445,7 @@ static void print_phase(const struct printer *p, enum step_phase phase)
 			ull(times->aborted));
 	text_append(&text, ", ", "%s", units_time(total, times->total_ns));
 	if (times->unevaluated_ns)
-		text_append(&text, " ", "(%s of it for the latter, in no rate)",
+		text_append(&text, " ", "(incl. %s for the latter, in no rate)",
 			units_time(unevaluated, times->unevaluated_ns));
 	if (times->count > 1)
 		text_append(&text, "; ", "a step took p50 %s, p95 %s, p99 %s",
@@ -465,10 +463,10 @@ static void print_drafts(const struct printer *p)
 	if (!drafts.checked)
 		return;
 	uint64_t held = drafts.checked - drafts.refuted;
-	text = text_format("%llu checked, %llu of them held (%s)", ull(drafts.checked), ull(held),
+	text = text_format("%llu checked, %llu held (%s)", ull(drafts.checked), ull(held),
 		units_percent(share, (double)held / (double)drafts.checked));
 	if (drafts.draft_steps)
-		text_append(&text, "; ", "models that draft took %s, in %llu steps",
+		text_append(&text, "; ", "draft models took %s, in %llu steps",
 			units_time(total, drafts.draft_ns), ull(drafts.draft_steps));
 	say(p, "Drafts", "%s", text);
 	free(text);
@@ -480,7 +478,7 @@ static void print_steps(const struct printer *p)
 	char time[UNITS_BYTES];
 	if (!p->report->run->step_count) {
 		if (summary->row_count)
-			say(p, "Steps", "none recorded: shares are of the lifetimes of threads");
+			say(p, "Steps", "none recorded: shares are parts of threads' lifetimes");
 		return;
 	}
 	print_phase(p, STEP_PREFILL);
@@ -522,22 +520,21 @@ static void print_coverage(const struct printer *p)
 			: text_copy("");
 	const char *phase = step_phase_name(summary->only);
 	SCOPED char *waits = waits_text(summary);
-	say(p, "Coverage", "%s of %s of %s%s%s lies in %s%s%s",
-		units_percent(share, summary->coverage), units_time(wall, summary->wall_ns),
-		phase ? phase : "", phase ? " " : "",
+	say(p, "Coverage", "%s of %s of %s%s%s %s%s%s", units_percent(share, summary->coverage),
+		units_time(wall, summary->wall_ns), phase ? phase : "", phase ? " " : "",
 		p->report->run->step_count ? "steps" : "threads' time",
-		summary->left_out_ns || p->is_alone ? "bricks" : "the rows above",
+		summary->left_out_ns || p->is_alone ? "lies in bricks" : "is accounted for above",
 		phase ? "" : apart, waits);
 	if (summary->unknown_operations)
 		say(p, "Unknown",
-			"%llu executions of operations that no rule knows, under their own names",
+			"%llu executions of operations without a rule, under their own names",
 			(unsigned long long)summary->unknown_operations);
 	if (summary->executions != ANALYSIS_UNKNOWN && summary->executions > summary->samples)
 		say(p, "Samples", "%llu of %llu are %s; %s", (unsigned long long)summary->samples,
 			(unsigned long long)summary->executions,
 			p->is_alone ? "here" : "in the file",
 			phase || p->report->is_apart
-				? "rows of phases are of these alone (exact counts and times: "
+				? "rows of phases are made of these alone (exact counts and times: "
 				  "--phase all)"
 				: "counts and times are exact, shares and rows by place are from "
 				  "samples");
@@ -658,17 +655,17 @@ static void print_distortion(const struct printer *p)
 static void print_losses(const struct printer *p)
 {
 	const struct losses *losses = &p->report->losses;
-	SCOPED char *text = text_copy(losses->incomplete ? "the recording was never finished" : "");
+	SCOPED char *text = text_copy(losses->incomplete ? "the recording was never finished" : NULL);
 	uint64_t count;
 	char what[LOSS_BYTES];
 	for (size_t k = 0; losses_describe(losses, k, &count, what); k++)
 		text_append(&text, "; ", "%llu %s", (unsigned long long)count, what);
-	terminal_begin(p->terminal, *text ? STYLE_BAD : STYLE_PLAIN);
+	terminal_begin(p->terminal, text ? STYLE_BAD : STYLE_PLAIN);
 	say(p, "Losses", "%s",
-		*text			       ? text
-		: p->report->run->off_cpu.lost ? "no records; context switches are: see Off CPU"
+		text			       ? text
+		: p->report->run->off_cpu.lost ? "no records, but context switches: see Off CPU"
 					       : "nothing was lost");
-	terminal_end(p->terminal, *text ? STYLE_BAD : STYLE_PLAIN);
+	terminal_end(p->terminal, text ? STYLE_BAD : STYLE_PLAIN);
 }
 
 void report_text(const struct report *report, FILE *out)

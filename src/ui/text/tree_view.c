@@ -277,11 +277,11 @@ static void print_line(const struct line *line, size_t width, size_t times, uint
 	fprintf(terminal->out, "%s\n", rest);
 }
 
-/* ", 28ms of it off the CPU" */
+/* ", incl. 28ms off the CPU" */
 static char *part_text(uint64_t ns, const char *what)
 {
 	char time[UNITS_BYTES];
-	return ns ? text_format(", %s of it %s", units_time(time, ns), what) : text_copy("");
+	return ns ? text_format(", incl. %s %s", units_time(time, ns), what) : text_copy("");
 }
 
 /* "step 33 of 64, 1 token" */
@@ -315,7 +315,7 @@ static char *heading(const struct tree_view *view, const struct call_tree *tree)
 	uint64_t after_ns = tree->steps > 1 ? mean(tree, tree_phase(view, tree)->after_ns)
 					    : view->times->steps[tree->step].after_ns;
 	SCOPED char *which = tree->steps > 1 ? steps_text(view, tree) : one_step_text(view, tree);
-	SCOPED char *after = part_text(after_ns, "after the evaluation");
+	SCOPED char *after = part_text(after_ns, "after compute");
 	return text_format("%s: %s, %s%s%s", safe, which, time, after, off);
 }
 
