@@ -13,7 +13,7 @@
 #include "brick/version.h"
 #include "cli/die.h"
 #include "record/inject/attachers.h"
-#include "ui/text/diff_origin.h"
+#include "ui/text/diff.h"
 #include "ui/text/text.h"
 
 void history_entry_text(char **text, const char *value)

@@ -13,7 +13,7 @@
 #include "cli/die.h"
 #include "cli/progress.h"
 #include "trace/load.h"
-#include "ui/text/losses_text.h"
+#include "ui/text/trust_text.h"
 #include "ui/text/recording_file.h"
 
 /* What `brick record` writes when it is not told where to. */

@@ -5,7 +5,7 @@
  */
 #include "brick/abi/overhead.h"
 #include "tests/unit/summary_kit.h"
-#include "ui/text/losses_text.h"
+#include "ui/text/trust_text.h"
 #include "tests/unit/breakdown_kit.h"
 
 static const struct summary_row *row_named(const struct summary *s, const char *name)

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include "tests/unit/summary_kit.h"
-#include "ui/text/distortion_text.h"
+#include "ui/text/trust_text.h"
 
 static inline bool says(const struct distortion *d, const char *words)
 {

@@ -11,7 +11,7 @@
 #include "analysis/cost/recording_costs.h"
 #include "lib/sys/sys.h"
 #include "tests/unit/peek.h"
-#include "ui/text/distortion_text.h"
+#include "ui/text/trust_text.h"
 
 static void header_says_warm_and_cold(void **state)
 {

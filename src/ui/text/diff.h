@@ -1,13 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The answer of `brick diff`, and its forms. Main thread. */
+/*
+ * The answer of `brick diff`: where the recordings come from, in what the two sides differ besides
+ * their times, and its forms. Holds no run: recordings are read one after the other. Main thread.
+ */
 #pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include "analysis/compare/compare.h"
-#include "ui/text/diff_origin.h"
+#include "analysis/history/history_run.h"
+#include "base/array.h"
+#include "trace/run.h"
 #include "ui/text/text.h"
+
+struct diff_fact {
+	char *key, *value;
+};
+
+struct diff_origin {
+	char *path, *command; /* command: NULL when it is not known */
+	uint64_t start_unix_ns, steps;
+	ARRAY(struct diff_fact) facts;
+};
+
+/* Something that is not the same on both sides, or within one of them. */
+struct diff_difference {
+	const char *key; /* of a fact, or NULL: then what is wrong is in words */
+	char *a, *b;	 /* all values of a side; without a key: what is wrong, and NULL */
+	bool unfair;	 /* it may be what the times differ by */
+};
+
+struct diff_origins {
+	struct diff_origin *list; /* A's before B's */
+	size_t in_a, in_b;
+	ARRAY(struct diff_difference) differences; /* unfair ones first */
+};
+
+/* Take what is known of a recording. */
+void diff_origin_init(struct diff_origin *origin, const struct run *run);
+
+/* The same of a run of a history, which stands for its recording. */
+void diff_origin_of_history(struct diff_origin *origin, const struct history_run *run);
+
+/* Find the differences; the origins are taken. */
+void diff_origins_init(
+	struct diff_origins *origins, struct diff_origin *list, size_t in_a, size_t in_b);
+void diff_origins_fini(struct diff_origins *origins);
 
 struct diff_view {
 	const struct compare *compare;
@@ -30,7 +70,6 @@ char *diff_sentence(double threshold, const struct compare_row *row);
 
 /* The tables of rows with a name; for the text form. */
 struct terminal;
-void diff_rows(const struct diff_view *view, const struct terminal *terminal);
 
 /* "3.1% slower", "0.2% faster"; of a change of a time. */
 char *diff_effect(char out[UNITS_BYTES], double effect);

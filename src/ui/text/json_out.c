@@ -75,7 +75,8 @@ void json_add(json_t *array, json_t *value)
 
 void json_print(json_t *value, FILE *out)
 {
-	int rc = json_dumpf(value, out, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));
+	int rc =
+		json_dumpf(value, out, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));
 
 	text_fail(rc < 0 && !ferror(out) ? -ENOMEM : 0);
 	fputc('\n', out);

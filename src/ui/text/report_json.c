@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "ui/text/csv_out.h"
-#include "ui/text/distortion_text.h"
+#include "ui/text/trust_text.h"
 #include "ui/text/json_out.h"
 #include "ui/text/provenance.h"
 #include "ui/text/report.h"

@@ -13,8 +13,7 @@
 #include "analysis/accounts/unknown.h"
 #include "record/inject/attachers.h"
 #include "record/inject/inject.h"
-#include "ui/text/distortion_text.h"
-#include "ui/text/losses_text.h"
+#include "ui/text/trust_text.h"
 #include "ui/text/provenance.h"
 #include "ui/text/report.h"
 #include "ui/text/report_counters.h"
@@ -655,7 +654,8 @@ static void print_distortion(const struct printer *p)
 static void print_losses(const struct printer *p)
 {
 	const struct losses *losses = &p->report->losses;
-	SCOPED char *text = text_copy(losses->incomplete ? "the recording was never finished" : NULL);
+	SCOPED char *text =
+		text_copy(losses->incomplete ? "the recording was never finished" : NULL);
 	uint64_t count;
 	char what[LOSS_BYTES];
 	for (size_t k = 0; losses_describe(losses, k, &count, what); k++)

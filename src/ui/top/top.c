@@ -11,7 +11,7 @@
 
 #include "analysis/accounts/unknown.h"
 #include "record/inject/attachers.h"
-#include "ui/text/losses_text.h"
+#include "ui/text/trust_text.h"
 #include "ui/text/text.h"
 
 enum { HEADER_LINES = 5 };

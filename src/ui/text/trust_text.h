@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How far to trust numbers, in words, the same in every answer. Any thread. */
+#pragma once
+
+#include "analysis/cost/distortion.h"
+#include "analysis/cost/losses.h"
+
+enum { LOSS_BYTES = 96 }; /* of a text */
+
+/* The k-th loss that is not 0: a number, and what it counts ("records dropped"). False: no more. */
+bool losses_describe(const struct losses *losses, size_t k, uint64_t *count, char what[LOSS_BYTES]);
+
+/* NULL: there is nothing to say, or no memory. The caller frees. */
+char *distortion_text(const struct distortion *distortion);
+
+/* Of begin/end pairs that there are. The caller frees. */
+char *pair_costs_text(const struct pair_costs *costs);
