@@ -83,8 +83,8 @@ struct doctor_engine {
 struct doctor {
 	ARRAY(struct doctor_check) checks;
 	ARRAY(struct doctor_engine) engines;
-	int is_of_program; /* only one program was looked at */
-	int cannot_record; /* nothing can be recorded here at all */
+	bool is_of_program; /* only one program was looked at */
+	bool cannot_record; /* nothing can be recorded here at all */
 };
 
 /* Add an entry; group and name are constants. */
@@ -356,13 +356,14 @@ static int start_preloaded(const char *library, int output, pid_t *pid)
  * Preload a library into a program. 1: it was loaded; else the reason is in why, in the dynamic
  * linker's words where it had any.
  */
-static int doctor_try_preload(const char *library, char *why, size_t size)
+static bool doctor_try_preload(const char *library, char *why, size_t size)
 {
-	int ends[2], status = 0, seen = 0;
+	int ends[2], status = 0;
+	bool seen = false;
 	pid_t pid;
 	snprintf(why, size, "a test program could not be run");
 	if (pipe(ends) != 0)
-		return 0;
+		return false;
 	int error = start_preloaded(library, ends[1], &pid);
 	close(ends[1]);
 	FILE *list = error ? NULL : fdopen(ends[0], "r");
@@ -380,7 +381,7 @@ static int doctor_try_preload(const char *library, char *why, size_t size)
 	else
 		close(ends[0]);
 	if (error)
-		return 0;
+		return false;
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	snprintf(why, size, "%s", complaint[0] ? complaint : "the dynamic linker ignored it");
@@ -388,22 +389,23 @@ static int doctor_try_preload(const char *library, char *why, size_t size)
 }
 
 /* 1: it has something to say of itself. */
-static int ask_here(const char *library, int *status, char *text, size_t bytes)
+static bool ask_here(const char *library, int *status, char *text, size_t bytes)
 {
 	brick_attacher_check_fn check = NULL;
 	void *handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
 	void *found = handle ? dlsym(handle, BRICK_ATTACHER_CHECK) : NULL;
 
 	if (!found)
-		return 0;
+		return false;
 	memcpy(&check, &found, sizeof(check));
 	*status = check(text, bytes);
 	text[bytes - 1] = '\0';
-	return 1;
+	return true;
 }
 
 struct answer {
-	int any, status;
+	bool any;
+	int status;
 	char text[PATH_MAX + 256];
 };
 
@@ -433,7 +435,7 @@ static struct answer ask_library(const char *library)
 	return answer;
 }
 
-static int has_driver(const struct attacher *a)
+static bool has_driver(const struct attacher *a)
 {
 	void *driver = a->driver ? dlopen(a->driver, RTLD_LAZY | RTLD_LOCAL) : NULL;
 
@@ -508,7 +510,7 @@ static void add_sessions(struct doctor *doctor)
 	char space[UNITS_BYTES] = "unknown";
 	int rc = session_dir_create(&dir);
 	if (rc < 0) {
-		doctor->cannot_record = 1;
+		doctor->cannot_record = true;
 		doctor_add(doctor, "Recording", "sessions", DOCTOR_NO,
 			"make /dev/shm or TMPDIR writable, with 64 MB free",
 			"no place for shared memory: %s", strerror(-rc));
@@ -853,8 +855,7 @@ static void add_named(struct doctor *doctor, const char *path)
 		engine->method = xasprintf("nothing: %s",
 			rc == BRICK_ENOTRECORDED
 				? "it exports no symbols; what is inside of it is out of reach"
-			: rc < -4000 ? brick_strerror(rc)
-				     : strerror(-rc));
+				: brick_strerror(rc));
 		engine->status = DOCTOR_NO;
 	}
 }
@@ -1065,7 +1066,7 @@ static void doctor_command(struct doctor *doctor, char *const *command)
 	int error = program_files_of_command(&files, command);
 
 	if (error) {
-		doctor->cannot_record = 1;
+		doctor->cannot_record = true;
 		doctor_add(doctor, GROUP, "program", DOCTOR_NO, NULL, "%s: %s", command[0],
 			reason(error));
 		return;
@@ -1095,7 +1096,7 @@ static void doctor_process(struct doctor *doctor, long pid)
 	int error = program_files_of_process(&files, pid);
 
 	if (error) {
-		doctor->cannot_record = 1;
+		doctor->cannot_record = true;
 		doctor_add(doctor, GROUP, "program", DOCTOR_NO,
 			error == -ENOENT ? NULL : "ask as its user, or as root", "process %ld: %s",
 			pid, error == -ENOENT ? "there is none" : strerror(-error));

@@ -5,6 +5,7 @@
  * summary in the history, where what cannot be kept is a warning. Returns the program's own exit
  * code.
  */
+#include <stdbool.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -306,8 +307,8 @@ static void print_totals(const struct recorder_result *r)
 		plural(r->threads, "thread", "threads"), units_time(wall, r->wall_ns));
 }
 
-/* The different values of a note, joined; 0 when there is none. */
-static int join_notes(const char *notes, const char *key, char *out, size_t bytes)
+/* The different values of a note, joined; false when there is none. */
+static bool join_notes(const char *notes, const char *key, char *out, size_t bytes)
 {
 	size_t n = strlen(key), used = 0;
 
@@ -327,56 +328,56 @@ static int join_notes(const char *notes, const char *key, char *out, size_t byte
 }
 
 /* What was attached says so itself, in notes. */
-static int print_attached(const char *notes)
+static bool print_attached(const char *notes)
 {
 	char method[512], version[512];
 
 	if (!join_notes(notes, "attach", method, sizeof(method)))
-		return 0;
+		return false;
 	for (const struct attacher *const *a = attachers; *a; a++)
 		if ((*a)->version_note &&
 			join_notes(notes, (*a)->version_note, version, sizeof(version))) {
 			warn("attached to %s %s: %s", (*a)->title, version, method);
-			return 1;
+			return true;
 		}
 	warn("attached: %s", method);
-	return 1;
+	return true;
 }
 
 /* env -i: what gets us into a program is in the environment. */
-static int empties_environment(char *const *command)
+static bool empties_environment(char *const *command)
 {
 	const char *slash = strrchr(command[0], '/');
 
 	if (strcmp(slash ? slash + 1 : command[0], "env"))
-		return 0;
+		return false;
 	for (command++; *command && **command == '-'; command++) {
 		const char *letters = *command + 1;
 		size_t flags = strcspn(letters, "uCS"); /* those take a value */
 		if (!*letters || !strcmp(letters, "-ignore-environment"))
-			return 1;
+			return true;
 		if (*letters != '-' && memchr(letters, 'i', flags))
-			return 1;
-		int is_short = *letters != '-' && letters[flags] && !letters[flags + 1];
+			return true;
+		bool is_short = *letters != '-' && letters[flags] && !letters[flags + 1];
 		if ((is_short || !strcmp(letters, "-unset") || !strcmp(letters, "-chdir")) &&
 			command[1])
 			command++;
 	}
-	return 0;
+	return false;
 }
 
 /*
  * Of the program, what it is linked with and what its arguments name: ggml is inside, and nothing
  * says where its functions are. As `brick doctor` looks.
  */
-static int tell_hidden(char *const *command)
+static bool tell_hidden(char *const *command)
 {
 	struct program_files files;
 	struct program_ggml ggml;
-	int told = 0;
+	bool told = false;
 
 	if (program_files_of_command(&files, command))
-		return 0;
+		return false;
 	for (size_t i = 0; i < files.paths.count && !told; i++) {
 		told = !program_ggml(&ggml, files.paths.items[i]) &&
 		       ggml.way == PROGRAM_GGML_STRIPPED;

@@ -5,6 +5,7 @@
  */
 #include "cli/program_files.h"
 
+#include <stdbool.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -46,7 +47,7 @@ static int read_interpreter(const char *path, char *interpreter, size_t bytes)
 {
 	FILE *file = fopen(path, "re");
 	char line[PATH_MAX] = "";
-	int is_script = file && fgets(line, sizeof(line), file) && !strncmp(line, "#!", 2);
+	bool is_script = file && fgets(line, sizeof(line), file) && !strncmp(line, "#!", 2);
 
 	if (file)
 		fclose(file);
@@ -104,7 +105,7 @@ static void add_libraries(struct program_files *files, const char *program)
 		;
 }
 
-static int is_elf(const char *path)
+static bool is_elf(const char *path)
 {
 	char magic[4] = "";
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -124,17 +125,20 @@ static void keep_named(struct program_files *files, const char *path)
 }
 
 /* Of the CPU backend's variants, which are alike here, one is enough. */
-static int is_wanted(const char *name, int *has_variant)
+static bool is_wanted(const char *name, bool *has_variant)
 {
 	if (strncmp(name, "libggml-cpu-", 12))
 		return !strncmp(name, "libggml", 7) || !strncmp(name, "libllama", 8);
-	return !(*has_variant)++;
+	bool is_first = !*has_variant;
+	*has_variant = true;
+	return is_first;
 }
 
 static void add_directory(struct program_files *files, const char *path)
 {
 	struct dirent **entries;
-	int n = scandir(path, &entries, NULL, alphasort), has_variant = 0, any = 0;
+	int n = scandir(path, &entries, NULL, alphasort), any = 0;
+	bool has_variant = false;
 
 	for (int i = 0; i < n; i++) {
 		SCOPED char *file = xasprintf("%s/%s", path, entries[i]->d_name);
@@ -172,15 +176,15 @@ static void add_words(struct program_files *files, char *text)
 		add_named(files, word);
 }
 
-static int is_shell(const char *path)
+static bool is_shell(const char *path)
 {
 	static const char *const shells[] = {"sh", "bash", "dash", "zsh", "ksh", "busybox"};
 	const char *slash = strrchr(path, '/');
 
 	for (size_t i = 0; i < sizeof(shells) / sizeof(*shells); i++)
 		if (!strcmp(slash ? slash + 1 : path, shells[i]))
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 static void add_script(struct program_files *files, const char *path)
@@ -285,34 +289,34 @@ void program_files_fini(struct program_files *files)
 static const enum ggml_symbol_id signs[] = {
 	GGML_NODE_FORWARD, GGML_GRAPH_PLAN, GGML_SCHED_NEW, GGML_CONTEXT_DECODE};
 
-static int has_sign(const struct survey *s)
+static bool has_sign(const struct survey *s)
 {
 	for (size_t i = 0; i < sizeof(signs) / sizeof(*signs); i++)
 		if (s->entries[signs[i]].way != SURVEY_ABSENT)
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
-static int has_bytes(const struct image *image, const char *text, size_t bytes)
+static bool has_bytes(const struct image *image, const char *text, size_t bytes)
 {
 	for (size_t i = 0; i < image->parts.count; i++)
 		if (!image->parts.items[i].is_code &&
 			memmem(image->parts.items[i].data, image->parts.items[i].bytes, text,
 				bytes))
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 /*
  * The text of its assertions is in every build of ggml, and in what uses it: that has from the
  * dynamic linker what they call.
  */
-static int has_text(const struct image *image)
+static bool has_text(const struct image *image)
 {
 	static const char text[] = "GGML_ASSERT(", called[] = "\0ggml_abort";
 
 	if (!has_bytes(image, text, sizeof(text) - 1))
-		return 0;
+		return false;
 	return image_find(image, called + 1, NULL) || !has_bytes(image, called, sizeof(called));
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdbool.h>
 #include "attach/rules/ggml_symbols.h"
 #include "base/array.h"
 #include "record/inject/inject.h"
@@ -45,7 +46,7 @@ struct program_ggml {
 	enum program_ggml_way way;
 	size_t functions;		 /* that are defined */
 	char reached[GGML_SYMBOL_COUNT]; /* which of them can be hooked */
-	int has_whisper;		 /* whisper.cpp is in it */
+	bool has_whisper;		 /* whisper.cpp is in it */
 	char refused[512];		 /* names and why, of those that cannot; "" */
 
 	/* of PROGRAM_GGML_STRIPPED: what is missing, and how to build so that it is there */

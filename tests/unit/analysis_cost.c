@@ -79,7 +79,7 @@ static void distortion_from_costs(void **state)
 	assert_true(d.share > 0.04399 && d.share < 0.04401); /* 2 x 20 + 8 x 50 of 10000 */
 	assert_true(d.low > 0.03559 && d.low < 0.03561);     /* 2 x 18 + 8 x 40 */
 	assert_true(d.high > 0.12599 && d.high < 0.12601);   /* 2 x 30 + 8 x (60 + 3 x 30) */
-	assert_true(says(&d, "at most 90.0 ns more each"));
+	assert_true(says(&d, "call and cache overhead <= 90.0 ns each"));
 	assert_true(d.consumer_share < 0 && !d.saturated);
 	assert_true(says(&d, "timed in place"));
 	assert_true(says(&d, "18.0 in warm caches to 30.0 behind 2 MB"));
@@ -142,7 +142,7 @@ static void distortion_of_own_work(void **state)
 	assert_true(d.share > 0.08999 && d.share < 0.09001); /* 400 + 10 x 50 of 10000 */
 	assert_true(d.low > 0.05999 && d.low < 0.06001);     /* 2 x 100 + 10 x 40 */
 	assert_true(d.high > 0.18999 && d.high < 0.19001);   /* 400 + 10 x (60 + 3 x 30) */
-	assert_true(says(&d, "looking up graphs"));
+	assert_true(says(&d, "looking up rebuilt graphs"));
 	run.processes[0].pair_cost_ns =
 		50; /* as long as a call: caches are warm, nothing is brought */
 	distortion_estimate(&d, s, SUMMARY_ALL_PHASES);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * By how much steps move by themselves (src/analysis/cost/step_differences.h): planted moves of
- * stretches are found, and lie within what is said of nine runs of ten; sizes in turns, a context
- * that grows and what differs from step to step are none; few steps say nothing. And what is stated
- * where threads take turns on fewer CPUs.
+ * By how much step times vary by themselves (src/analysis/cost/step_differences.h): planted moves
+ * of stretches are found, and lie within what is said of nine runs of ten; sizes in turns, a
+ * context that grows and what differs from step to step are none; few steps say nothing. And what
+ * is stated where threads take turns on fewer CPUs.
  */
 #include <math.h>
 #include "analysis/cost/step_differences.h"
@@ -91,7 +91,7 @@ static void of_phases(void **state)
 	assert_true(step_noise(&own, SUMMARY_ALL_PHASES) < 0);
 }
 
-/* Two threads on one CPU: as much as steps move by themselves may be either way. */
+/* Two threads on one CPU: as much as step times vary may be either way. */
 static void distortion_of_turns(void **state)
 {
 	enum { COUNT = 80 };
@@ -128,7 +128,7 @@ static void distortion_of_turns(void **state)
 	assert_float_equal(d.share, alone.share, 1e-12);
 	assert_float_equal(d.low, alone.low - noise, 1e-12);
 	assert_float_equal(d.high, alone.high + noise, 1e-12);
-	assert_true(says(&d, "2 threads took turns on fewer CPUs; steps move by 17.3%"));
+	assert_true(says(&d, "2 threads took turns on fewer CPUs; step times vary by 17.3%"));
 	run.step_count = 31;
 	distortion_estimate(&d, s, SUMMARY_ALL_PHASES);
 	assert_true(d.share < 0 && isnan(d.low) && isnan(d.high));

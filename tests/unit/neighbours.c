@@ -120,7 +120,7 @@ static void interrupts_are_of_one_cpu(void **state)
 				  .interrupt_cpu_all_ns = 1000}};
 
 	char *text = line_of(&run);
-	assert_non_null(strstr(text, "interrupts took 0.4% (3.6% of CPU 1), of whoever was"));
+	assert_non_null(strstr(text, "interrupts 0.4% (3.6% of CPU 1);"));
 	free(text);
 	run.machine.interrupt_cpu_ns = 4; /* not worth a word */
 	text = line_of(&run);
@@ -130,7 +130,7 @@ static void interrupts_are_of_one_cpu(void **state)
 		0; /* an older recording */
 	run.machine.interrupt_ns = 60;
 	text = line_of(&run);
-	assert_non_null(strstr(text, "interrupts took 0.6%, of whoever was"));
+	assert_non_null(strstr(text, "interrupts 0.6%;"));
 	free(text);
 }
 

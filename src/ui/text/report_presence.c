@@ -188,7 +188,7 @@ static json_t *gaps_json(const struct run *run)
 json_t *report_presence_json(const struct run *run, const struct presence *p)
 {
 	json_t *object = json_object();
-	int known = run->off_cpu.source != OFF_CPU_UNKNOWN;
+	bool known = run->off_cpu.source != OFF_CPU_UNKNOWN;
 	const char *fallback = p->queued >= 0	       ? "schedstat"
 			       : !known && p->off >= 0 ? "getrusage"
 						       : NULL;

@@ -151,7 +151,7 @@ static size_t column_of_the_rest(const struct table *table)
 {
 	size_t i = 0;
 
-	while (i < table->column_count && table->columns[i].is_text != TABLE_REST)
+	while (i < table->column_count && table->columns[i].align != TABLE_REST)
 		i++;
 	return i;
 }
@@ -220,7 +220,7 @@ static void print_row(const struct table *table, const struct layout *layout, FI
 				layout->widths[i]);
 		size_t width = text_width(cell);
 		size_t spare = layout->widths[i] > width ? layout->widths[i] - width : 0;
-		bool left = table->columns[i].is_text;
+		bool left = table->columns[i].align != TABLE_RIGHT;
 		if (cell && *cell) {
 			fprintf(out, "%*s%s", (int)(blanks + (left ? 0 : spare)), "", cell);
 			blanks = left ? spare : 0;

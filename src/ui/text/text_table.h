@@ -14,11 +14,16 @@
 #include "brick/export.h"
 #include "ui/text/terminal.h"
 
-enum { TABLE_REST = 2 };
+/* To which side of its column a text goes. */
+enum table_align {
+	TABLE_RIGHT, /* numbers */
+	TABLE_LEFT,
+	TABLE_REST, /* left, and in what room the other columns leave */
+};
 
 struct table_column {
 	const char *title;
-	int is_text;   /* aligned to the left; TABLE_REST: of what room the others leave, too */
+	enum table_align align;
 	unsigned rank; /* 0: always shown; others go, highest first, when there is no room */
 };
 
