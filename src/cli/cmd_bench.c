@@ -303,7 +303,7 @@ static void bench_journal_close(struct bench *bench, bool keep)
 
 static const double alpha = 0.05;
 
-/* What a run is compared by: of a plain one its value, of a recorded one the time of a token. */
+/* The number that a run is compared by: a plain run's value, a recorded run's time of a token. */
 static double bench_measure_of(const struct bench_run *run)
 {
 	static const char *const phases[] = {"decode", "prefill", "mixed"};
@@ -356,7 +356,7 @@ static double width_of_kind(const struct bench *bench, bool is_recorded)
 	return (shift.high - shift.low) / 2;
 }
 
-/* Half the width of the widest interval of what is compared, as a logarithm; -1: not known. */
+/* Half the width of the widest interval, as a logarithm; -1: not known. */
 static double bench_half_width(const struct bench *bench)
 {
 	double widest = -1;
@@ -455,7 +455,7 @@ static bool make_run(struct bench *bench)
 	return bench_journal_add(bench, &bench->runs.items[bench->runs.count - 1]);
 }
 
-/* Of the kind of which there are fewest. */
+/* How many runs there are of the rarest kind. */
 static uint64_t runs_of_each(const struct bench *bench)
 {
 	uint64_t least = UINT64_MAX;
@@ -521,7 +521,7 @@ enum { EXIT_NOT_KNOWN = 125 /* git bisect skips the commit */ };
 
 static const double plain_alpha = 0.02, default_threshold = 0.01;
 
-/* What recorded runs of two sides are compared in. */
+/* The comparison of two sides by their recorded runs. */
 struct recorded {
 	struct compare_series *series;
 	struct compare_names names;
@@ -597,7 +597,7 @@ static void one_side(struct compare_row *row, double *values, size_t n)
 	row->high = exp(shift.high);
 }
 
-/* Whether there are any. */
+/* False: side A has no plain runs. */
 static bool compare_plain(struct bench *bench, enum bench_side a, enum bench_side b,
 	double threshold, struct compare_row *row)
 {
@@ -613,7 +613,7 @@ static bool compare_plain(struct bench *bench, enum bench_side a, enum bench_sid
 	return in_a > 0;
 }
 
-/* What the time of a token differs by between A and A again: the most of all phases. */
+/* The largest difference of a phase's token time between A and A run again. */
 static double recorded_floor(struct bench *bench)
 {
 	SCOPED_BY(recorded_fini) struct recorded r;
@@ -636,7 +636,7 @@ static double plain_floor(struct bench *bench)
 	return isfinite(row.effect) ? fabs(row.effect) : 0;
 }
 
-/* Of recorded runs only: `brick diff` compares no others. */
+/* Keeps the floor of recorded runs, the only ones that `brick diff` compares. */
 static void keep_floor(struct bench *bench, double value)
 {
 	struct history_run entry;
@@ -669,7 +669,7 @@ static enum compare_verdict verdict_of(struct bench_view *view)
 	return recorded == plain->verdict ? recorded : COMPARE_UNSURE;
 }
 
-/* Of the recorded runs of a side the one whose token takes longer than that of half of them. */
+/* The recorded run of a side whose token time is nearest to the median. */
 static const struct history_run *typical_of(const struct bench *bench, enum bench_side side)
 {
 	SCOPED double *values = xcalloc(bench->runs.count + 1, sizeof(*values));
@@ -929,7 +929,7 @@ static void clean_up(struct bench *bench)
 	members_free(bench, directory, output, batch, fault);
 }
 
-/* What the history has as A. */
+/* Reads side A from the history. */
 static void load_baseline(struct bench *bench)
 {
 	struct history_runs runs = {0};

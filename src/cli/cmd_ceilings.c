@@ -87,7 +87,7 @@ static struct ceilings *measure(struct options *options)
 	return as_kept(ceilings);
 }
 
-/* Whether what is kept was measured with at least the care that is asked for now. */
+/* True if the kept ceilings were measured at least as carefully as is asked for now. */
 static bool will_do(const struct ceilings *kept, const struct options *options)
 {
 	if (kept->quick && !options->sweep.quick)

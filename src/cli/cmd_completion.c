@@ -23,7 +23,7 @@ static bool is_small_file(const char *path)
 	return !stat(path, &st) && S_ISREG(st.st_mode) && st.st_size <= MAX_BYTES;
 }
 
-/* Of the words, the one that is a recording; or run.pftrace. NULL: there is none. */
+/* Loads the recording that the words name, else run.pftrace. NULL: there is none. */
 static struct run *load(char *const *words, size_t count)
 {
 	const char *path = "run.pftrace";
@@ -44,7 +44,7 @@ static const struct cli_option *find(const struct cli_command *command, const ch
 	return NULL;
 }
 
-/* Those that begin as the word does; behind a comma as its last part does. */
+/* Prints the words that begin like `word`, or like its last part where it is a list. */
 static void print(const struct option_words *words, const char *word, bool is_list)
 {
 	const char *comma = is_list ? strrchr(word, ',') : NULL;

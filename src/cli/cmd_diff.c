@@ -171,7 +171,7 @@ static const char *fact_of(const struct diff_origin *origin, const char *key)
 	return "";
 }
 
-/* What identical runs differed by on the host that all of these are of: no less is a difference. */
+/* The measured floor of the host, if all recordings are from one: smaller differences are noise. */
 static double threshold_of(struct sides *sides, const struct options *arguments)
 {
 	const char *host = sides->series.count ? fact_of(&sides->origins.items[0], "host") : "";

@@ -55,7 +55,7 @@ enum doctor_status {
 	DOCTOR_OK,
 	DOCTOR_LIMITED, /* works, but not as well as it could */
 	DOCTOR_NO,	/* does not work */
-	DOCTOR_ABSENT,	/* "no" as well, but of what this machine simply does not have */
+	DOCTOR_ABSENT,	/* "no" as well: this machine simply has no such thing */
 };
 
 struct doctor_check {
@@ -647,7 +647,6 @@ static void add_terminal(struct doctor *doctor)
 						: "no colours");
 }
 
-/* Those who look. */
 static void doctor_surroundings(struct doctor *doctor)
 {
 	add_terminal(doctor);
@@ -675,7 +674,7 @@ static bool is_ggml(const char *name)
 	return fnmatch("libggml*.so*", name, 0) == 0;
 }
 
-/* What would be patched, as its calls do not go through the dynamic linker. */
+/* Counts in the functions that would be patched: their calls bypass the dynamic linker. */
 static void add_patched(struct doctor_engine *engine, const char *path)
 {
 	struct program_ggml ggml;
@@ -710,7 +709,7 @@ static int look_at(struct doctor_engine *engine, const char *path)
 	return rc;
 }
 
-/* What could be used of the hooks for one thing. */
+/* Which hooks for one use work. */
 struct offer {
 	bool any, all; /* that works; that must */
 };

@@ -39,7 +39,7 @@ struct history_arguments {
 	size_t operand_count;
 };
 
-/* What --label, --host, --limit and --all take. */
+/* The runs that --label, --host, --kind and --limit select. */
 static struct history_filter history_filter_of(const struct history_arguments *a)
 {
 	return (struct history_filter){
@@ -411,7 +411,7 @@ static int take_group(void *context, const struct history_group *g)
 
 COMPARATOR(compare_cells, struct cell, strcmp(x->name, y->name) ?: ORDER(x->group, y->group))
 
-/* What a brick adds in each group, against its median over the groups. */
+/* How much a brick adds to each group, relative to its median over the groups. */
 static void weigh(struct hosts *h, const struct cell *cells, size_t count, double *scratch)
 {
 	for (size_t i = 0; i < count; i++)

@@ -327,7 +327,7 @@ static bool join_notes(const char *notes, const char *key, char *out, size_t byt
 	return used > 0;
 }
 
-/* What was attached says so itself, in notes. */
+/* Attached libraries leave notes about themselves. */
 static bool print_attached(const char *notes)
 {
 	char method[512], version[512];
@@ -549,7 +549,7 @@ static void record_history(const struct record_arguments *a, const struct record
 
 /* ---- the command ---- */
 
-/* What is attached to, and how else it may be, as the table of attachers has it. */
+/* The methods of --attach, from the table of attachers. */
 static char *notes(void)
 {
 	char *all = NULL;

@@ -498,7 +498,7 @@ static int part_of(const struct run *run, const struct run_sample *sample)
 	return brick == BRICK_GRAPH_COMPUTE ? PARTS : -1;
 }
 
-/* Durations in us, of parts and, last, of what the brick around them keeps for itself. */
+/* Durations in us of the parts; the last is the own time of the brick around them. */
 struct durations {
 	double us[STEPS][PARTS + 1];
 	int steps;
@@ -539,7 +539,7 @@ static double moved_us(const struct durations *durations, int slowed, int part)
 	return statistics_median(slow, REPEATS) - statistics_median(plain, REPEATS);
 }
 
-/* What a move may be off by. */
+/* By how much a move may miss its expected value. */
 static double tolerance_us(int slowed)
 {
 	return 1 + 0.05 * parts[slowed].slower_ns / 1000;
@@ -560,7 +560,7 @@ static struct move move_of(const struct durations *durations, int slowed, int pa
 	return (struct move){slowed, part, us, fabs(us - expected)};
 }
 
-/* By the one that is off by most of what it may be off by. */
+/* Judges by the move that misses its tolerance most. */
 static void judge_moves(struct selftest_result *r, const struct durations *durations)
 {
 	struct move worst = move_of(durations, 0, 0);
@@ -608,7 +608,7 @@ static void moves(struct selftest_result *r)
 			durations->steps);
 }
 
-/* Own times of all bricks, grouped by category, are the time of what holds them all. */
+/* The own times of all bricks, summed by category, equal the time of the step around them. */
 static void categories_sum(struct selftest_result *r)
 {
 	const struct run *run = recorded(r);

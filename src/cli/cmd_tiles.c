@@ -60,7 +60,7 @@ static void parse(struct options *options, int argc, char **argv)
 		die_usage("tiles", "tiles: --json has all tiles: it does not go with --map");
 }
 
-/* What one thread of the recording's machine was seen to reach; 0: that was not measured. */
+/* The measured peak of one thread of the recording's machine; 0: not measured. */
 static double measured_peak(const struct run *run)
 {
 	SCOPED char *where = NULL;

@@ -66,7 +66,7 @@ static size_t *count_launched(const struct run *run)
 	return counts;
 }
 
-/* Of a part of the recording: nothing that it did was asked for. */
+/* True if the selection left nothing of it. */
 static bool is_left_out(const struct run *run, const struct run_lane *lane)
 {
 	for (size_t i = 0; i < lane->sample_count && run->selected; i++) {

@@ -35,5 +35,5 @@ void xappend(char **text, const char *between, const char *format, ...) BRICK_PR
 /* Append an item to an ARRAY. */
 #define xpush(array, ...) xcheck(array_push((array), __VA_ARGS__))
 
-/* Ends the program if rc, of what can fail for want of memory only, is negative. */
+/* Ends the program if rc is negative. Only for calls that can fail for lack of memory alone. */
 void xcheck(int rc);

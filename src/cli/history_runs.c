@@ -23,7 +23,7 @@ void history_entry_text(char **text, const char *value)
 	xcheck(history_text_set(text, valid));
 }
 
-/* What was attached says so in notes: "ggml 0.25.1 (0ad4a86)". */
+/* The engine is in the notes of what was attached: "ggml 0.25.1 (0ad4a86)". */
 static void set_engine(struct history_run *entry, const struct run *run)
 {
 	for (const struct attacher *const *a = attachers; *a; a++) {

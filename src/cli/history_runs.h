@@ -51,7 +51,7 @@ int history_runs_keep(const char *where, const struct history_run *run);
 /* path: where the recording is, whatever it was loaded by; NULL: it will not be kept. */
 void history_entry_init(struct history_run *entry, const struct run *run, const char *path);
 
-/* Of this machine, now, without anything in it: for what is no recording. */
+/* An empty entry of this machine and moment, for numbers without a recording. */
 void history_entry_here(struct history_run *entry, const char *kind, const char *command);
 
 /* history_text_set() that ends the program; makes valid UTF-8 of it. */

@@ -101,7 +101,7 @@ static int add_labels(void *context, struct history_run *run)
 	return 0;
 }
 
-/* Quietly: where there is no history, or it does not answer, there are none. */
+/* A history that is missing or does not answer adds nothing, quietly. */
 static bool add_from_history(struct option_words *words)
 {
 	const struct history_filter newest = {.limit = RUNS_LOOKED_AT};

@@ -41,13 +41,13 @@ void words_fini(struct option_words *words);
 void words_phases(struct option_words *words);
 void words_phases_or_all(struct option_words *words);
 void words_step(struct option_words *words);	    /* --step */
-void words_rows(struct option_words *words);	    /* --by of what compares: brick, layer */
+void words_rows(struct option_words *words);	    /* --by of diff and bench: brick, layer */
 void words_references(struct option_words *words);  /* of the history: @last, its labels */
 void words_labels(struct option_words *words);	    /* the labels alone */
 void words_record_mode(struct option_words *words); /* record_options.c */
 void words_attach(struct option_words *words);	    /* the same */
 
-/* Of the recording; none where there is none. */
+/* From the recording at hand; none without one. */
 void words_steps(struct option_words *words);
 void words_layers(struct option_words *words);
 void words_threads(struct option_words *words);

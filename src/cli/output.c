@@ -45,8 +45,8 @@ static bool reader_is_gone(void)
 }
 
 /*
- * Write what is left. NULL: all of it is written, or else why not. A write that failed before has
- * not kept its reason, which the next one has as well: what it adds is of no whole file.
+ * Flushes, and returns why not everything could be written, or NULL. A write that failed earlier
+ * has lost its reason: writing once more finds it again, into a file that is not whole anyway.
  */
 static const char *flush(FILE *stream)
 {
@@ -110,7 +110,7 @@ static struct output *open_directly(const char *path)
 	return make(stream, xstrdup(path), NULL);
 }
 
-/* What the path leads to, so that a link keeps pointing to the file. */
+/* Resolves links, so that they keep pointing to the file. */
 static char *follow(const char *path)
 {
 	char *real = realpath(path, NULL);

@@ -124,7 +124,7 @@ static void keep_named(struct program_files *files, const char *path)
 		free(copy);
 }
 
-/* Of the CPU backend's variants, which are alike here, one is enough. */
+/* One of the CPU backend's variants is enough: they are alike in this respect. */
 static bool is_wanted(const char *name, bool *has_variant)
 {
 	if (strncmp(name, "libggml-cpu-", 12))
@@ -285,7 +285,7 @@ void program_files_fini(struct program_files *files)
 	memset(files, 0, sizeof(*files));
 }
 
-/* What only an engine defines, not who looks on; as in what is injected. */
+/* Functions that only an engine defines; injected libraries do not. */
 static const enum ggml_symbol_id signs[] = {
 	GGML_NODE_FORWARD, GGML_GRAPH_PLAN, GGML_SCHED_NEW, GGML_CONTEXT_DECODE};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the user may have meant. Pure; any thread. */
+/* Finds the name that a misspelt word may stand for. Pure; any thread. */
 #pragma once
 
 #include <stddef.h>

@@ -129,7 +129,7 @@ static void print_verdict(const struct printer *p)
 	say_in(p, style_of(v->verdict), "Verdict", "%s", verdict_text(v));
 }
 
-/* Of one side: where the time of a token goes, in its typical run. */
+/* Prints where the time of a token goes in the typical run of a single side. */
 static void print_typical(const struct printer *p)
 {
 	static const struct table_column columns[] = {
@@ -190,7 +190,7 @@ void bench_text(const struct bench_view *view, FILE *out)
 
 /* ---- for a pull request ---- */
 
-/* What a table of Markdown cannot hold is escaped. */
+/* Escapes characters that would break a Markdown table. */
 static void put_cell(FILE *out, const char *text)
 {
 	SCOPED char *safe = text_safe(text);

@@ -22,11 +22,11 @@
 #include "ui/text/text.h"
 #include "ui/text/text_table.h"
 
-/* What must be the same for a fair comparison; a name that ends in a point stands for all below. */
+/* Facts that a fair comparison has in common; a name that ends in a point stands for all below. */
 static const char *const must_agree[] = {"host", "CPU", "CPUs", "clock", "mode", "prompt tokens",
 	"records lost", "attach", "steps", "backend", "capture.", NULL};
 
-/* Notes of what was measured in that very run: they always differ. */
+/* Notes of measurements, which differ from run to run. */
 static const char *const measured[] = {
 	"session.end", "cuda.clock", "cuda.correlation", "vulkan.clock", "opencl.clock", NULL};
 
@@ -190,7 +190,7 @@ static void compare_key(struct diff_origins *o, const char *key)
 	free(d.b);
 }
 
-/* Whether one side was recorded as a whole before the other. */
+/* True if one side was recorded completely before the other. */
 static bool one_after_the_other(const struct diff_origins *o)
 {
 	uint64_t first[2] = {UINT64_MAX, UINT64_MAX}, last[2] = {0, 0};
@@ -300,7 +300,7 @@ static bool belongs(const struct compare_row *row, int phase, bool kernels)
 	return row->name && row->phase == phase && (row->kind == COMPARE_KERNEL) == kernels;
 }
 
-/* What got slower or faster or stands on one side is shown before what only weighs much. */
+/* Rows with a verdict come before rows that are merely large. */
 static void print_table(
 	const struct diff_view *view, const struct terminal *terminal, int phase, bool kernels)
 {

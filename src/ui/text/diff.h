@@ -61,11 +61,12 @@ struct diff_view {
 void diff_text(const struct diff_view *view, FILE *out);
 void diff_json(const struct diff_view *view, FILE *out);
 
-/* Of these: what is measured, without the sides and the verdict on the whole; a new reference. */
+/* The measures only, without the sides and the overall verdict. diff_to_json() gives a new
+ * reference. */
 void diff_measures(const struct diff_view *view, FILE *out);
 json_t *diff_to_json(const struct diff_view *view);
 
-/* What is to be said of an effect: "3.1% slower (+2.4..+3.9)"; the caller frees. */
+/* An effect in words: "3.1% slower (+2.4..+3.9)"; the caller frees. */
 char *diff_sentence(double threshold, const struct compare_row *row);
 
 /* The tables of rows with a name; for the text form. */

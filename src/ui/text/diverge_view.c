@@ -176,7 +176,7 @@ static void print_values(const struct printer *p, const char *label, const struc
 		(unsigned long long)x->nan_count, (unsigned long long)infinite);
 }
 
-/* What "explained" leaves open. */
+/* Says how large a mistake could hide within what formats explain. */
 static void print_formats(const struct printer *p)
 {
 	const struct diverge *d = p->view->diverge;

@@ -23,21 +23,13 @@ json_t *json_sizes(const uint32_t sizes[3]); /* NULL, or a first one of 0, gives
 void json_put(json_t *object, const char *key, json_t *value);
 
 /* Set keys to members of what `from` points to, each under its own name. */
-#define json_put_numbers(object, from, ...)                   \
-	do {                                                  \
-		EACH(JSON__NUMBER, object, from, __VA_ARGS__) \
-	} while (0)
-#define json_put_texts(object, from, ...)                   \
-	do {                                                \
-		EACH(JSON__TEXT, object, from, __VA_ARGS__) \
-	} while (0)
-#define json_put_rates(object, from, ...)                   \
-	do {                                                \
-		EACH(JSON__RATE, object, from, __VA_ARGS__) \
-	} while (0)
-#define json_put_signed(object, from, ...)                    \
-	do {                                                  \
-		EACH(JSON__SIGNED, object, from, __VA_ARGS__) \
+#define json_put_numbers(object, from, ...) JSON__ALL(EACH(JSON__NUMBER, object, from, __VA_ARGS__))
+#define json_put_texts(object, from, ...) JSON__ALL(EACH(JSON__TEXT, object, from, __VA_ARGS__))
+#define json_put_rates(object, from, ...) JSON__ALL(EACH(JSON__RATE, object, from, __VA_ARGS__))
+#define json_put_signed(object, from, ...) JSON__ALL(EACH(JSON__SIGNED, object, from, __VA_ARGS__))
+#define JSON__ALL(...)      \
+	do {                \
+		__VA_ARGS__ \
 	} while (0)
 #define JSON__SIGNED(object, from, m) json_put(object, #m, json_signed((from)->m));
 #define JSON__NUMBER(object, from, m) json_put(object, #m, json_number((from)->m));

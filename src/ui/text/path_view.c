@@ -85,7 +85,7 @@ static double share_of(const struct path_section *s, uint64_t ns)
 	return s->length_ns ? (double)ns / (double)s->length_ns : -1;
 }
 
-/* Of one thread all it did is the path, and nothing has slack. */
+/* On a single thread everything is on the path, and nothing has slack. */
 static bool is_one_lane(const struct path_section *s)
 {
 	return s->lane_count < 2;
@@ -114,7 +114,7 @@ static void add_row(struct table *table, const struct path_section *s, const str
 	add_outcome(table, s, row, row->nothing_ns);
 }
 
-/* Whether a row says more than that it hardly matters. */
+/* True if the row is large enough to be shown. */
 static bool matters(const struct path_section *s, const struct path_row *row)
 {
 	return 200 * (double)row->on_path_ns >= (double)s->length_ns;
@@ -245,7 +245,7 @@ static void print_hops(const struct printer *p)
 	}
 }
 
-/* What the path was made from, and what could not be known. */
+/* Prints what the path was made from, and what is not known. */
 static void print_known(const struct printer *p)
 {
 	const struct path_section *s = p->section;

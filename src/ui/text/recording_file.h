@@ -9,11 +9,12 @@
 /* Why run_load() failed with rc; the caller frees. */
 char *recording_fault(int rc, const struct load_error *error);
 
-/* By its name, or the one that it has while it is written (*is_part). False: there is neither. */
+/* Finds the file by its name, or by the one that it has while it is written (*is_part). False:
+ * neither exists. */
 bool recording_stat(const char *path, struct stat *st, bool *is_part);
 
-/* Whether somebody is writing it, by the same names; also where that cannot be known. */
+/* True if somebody is writing the file, under either name, or if that cannot be known. */
 bool recording_is_written(const char *path);
 
-/* Whether a file is another than it was, or was written to since. */
+/* True if the file was replaced, or written to since. */
 bool recording_changed(const struct stat *before, const struct stat *now);

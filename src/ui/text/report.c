@@ -132,6 +132,15 @@ int report_join(struct report *report, struct walk *walk, enum summary_by by, in
 	return summary_create_in(&report->summary, walk, by, phase);
 }
 
+void report_counters(struct counters *counters, const struct run *run)
+{
+	SCOPED_BY(step_index_fini) struct step_index index;
+
+	memset(counters, 0, sizeof(*counters));
+	if (text_fail(step_index_init(&index, run)) == 0)
+		counters_measure(counters, run, &index);
+}
+
 void report_complete(struct report *report)
 {
 	struct summary *summary = report->summary;

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include "analysis/accounts/counter_accounts.h"
 #include "analysis/accounts/presence.h"
 #include "analysis/accounts/summary.h"
 #include "analysis/cost/distortion.h"
@@ -63,6 +64,9 @@ uint64_t report_row_tokens(const struct report *report, const struct summary_row
 
 /* Speculative decoding: what all phases have of it. */
 struct step_phase_times report_drafts(const struct report *report);
+
+/* What was counted per step. Zeros where there was no memory (text_error()). */
+void report_counters(struct counters *counters, const struct run *run);
 
 /* Tokens per second while steps of a phase ran; negative when unknown. */
 double report_tokens_per_s(const struct step_phase_times *times);

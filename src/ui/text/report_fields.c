@@ -76,7 +76,7 @@ static void get_compression(
 		value->ratio = (double)(row->bytes - row->bytes_out) / (double)row->bytes_out;
 }
 
-/* Of what its roof allows, in the phase of the report. */
+/* The share of its roof that a brick reached, in the report's phase. */
 static void get_roof(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
@@ -371,7 +371,7 @@ const struct report_field *report_field_find(const char *name)
 	return NULL;
 }
 
-/* Whether rows of this kind have it. */
+/* True if rows of this kind have the field. */
 static bool report_field_has(const struct report_field *field, enum summary_by by)
 {
 	return !field->rows || field->rows >> by & 1;
@@ -618,7 +618,7 @@ char *report_value_text(const struct report_field *field, const struct report *r
 	}
 }
 
-/* By size, what is not known below all else. Of texts, the first in the alphabet is the largest. */
+/* Orders by size, unknown values below all others; texts so that A is the largest. */
 static int report_value_compare(const struct report_field *field, const struct report_value *a,
 	const struct report_value *b)
 {

@@ -28,7 +28,7 @@ enum report_base { REPORT_OF_ROW, REPORT_OF_QUEUE, REPORT_OF_KERNEL, REPORT_OF_L
 
 enum report_field_flags {
 	REPORT_ON_HOST = 1,   /* a row of nothing but devices has none, whatever stands there */
-	REPORT_OF_REST = 2,   /* also known of what is in no row */
+	REPORT_OF_REST = 2,   /* also known of the rests, which are in no row */
 	REPORT_TEXT_ONLY = 4, /* JSON and CSV have its parts */
 	REPORT_ZERO_UNKNOWN = 8,
 };
@@ -95,7 +95,7 @@ enum report_place {
 	REPORT_IN_CATEGORIES = 8, /* the short table below that of bricks */
 };
 
-/* Those that are shown by default in one place, for rows of one kind. */
+/* The columns that one place shows by default for rows of one kind. */
 void report_columns_default(
 	struct report_columns *columns, enum report_place place, enum summary_by by);
 

@@ -16,7 +16,6 @@
 #include "ui/text/json_out.h"
 #include "ui/text/provenance.h"
 #include "ui/text/report.h"
-#include "ui/text/report_counters.h"
 #include "ui/text/report_fields.h"
 #include "ui/text/report_presence.h"
 #include "ui/text/text.h"
@@ -201,7 +200,7 @@ static json_t *interval_json(const struct distortion *distortion)
 	return object;
 }
 
-/* Of a phase that there was. */
+/* Null where the run has no such phase. */
 static json_t *phase_distortion_json(const struct report *report, enum step_phase phase)
 {
 	return report->summary->steps.phases[phase].count ? interval_json(&report->phases[phase])
@@ -293,7 +292,7 @@ static json_t *row_json(const struct report *report, const struct summary_row *r
 	return object;
 }
 
-/* What rows by queue have and others have not. */
+/* The fields that only rows by queue have. */
 static void put_queue(json_t *object, const struct report *report, uint32_t number)
 {
 	struct summary summary;
@@ -305,8 +304,7 @@ static void put_queue(json_t *object, const struct report *report, uint32_t numb
 				value_json(&report_fields[i], &by_queue, &row));
 }
 
-/* What threads waited for; of a queue as a whole kernel is null, of what is not known queue, too.
- */
+/* What threads waited for. kernel is null for a queue as a whole, queue also for unknown causes. */
 static json_t *waits_json(const struct report *report)
 {
 	const struct wait_causes *causes = &report->summary->wait_causes;
@@ -374,6 +372,67 @@ static json_t *apart_json(const struct report *report)
 	return object;
 }
 
+static json_t *counters_sum_json(const struct counters_sum *sum)
+{
+	json_t *object = json_object();
+
+	json_put(object, "steps", json_number(sum->steps));
+	json_put(object, "sum", json_rate(sum->sum));
+	json_put(object, "mean", json_rate(sum->sum / (double)sum->steps));
+	json_put(object, "min", json_rate(sum->least));
+	json_put(object, "max", json_rate(sum->most));
+	return object;
+}
+
+static json_t *phase_counters_json(const struct counters *c, enum step_phase phase)
+{
+	json_t *object = json_object();
+
+	for (uint32_t kind = 0; kind < COUNTERS_KINDS; kind++)
+		if (c->phases[phase][kind].steps)
+			json_put(object, counters_kind_name(kind),
+				counters_sum_json(&c->phases[phase][kind]));
+	json_put(object, "instructions_per_cycle", json_rate(counters_ipc(c, phase)));
+	return object;
+}
+
+static json_t *counted_bricks_json(const struct run *run)
+{
+	json_t *array = json_array();
+
+	for (uint32_t b = 0; b < run->brick_count; b++) {
+		struct counters_brick sum = counters_of_brick(run, b);
+		if (!sum.counted)
+			continue;
+		json_t *object = json_object();
+		json_put(object, "name", json_text(run->bricks[b].name));
+		json_put_numbers(object, &sum, counted, cycles, instructions, cache_misses);
+		json_put(object, "instructions_per_cycle",
+			json_rate(sum.cycles && sum.instructions
+					  ? (double)sum.instructions / (double)sum.cycles
+					  : -1));
+		json_add(array, object);
+	}
+	return array;
+}
+
+static json_t *counters_json(const struct run *run)
+{
+	struct counters counters;
+
+	report_counters(&counters, run);
+	json_t *bricks = counted_bricks_json(run);
+	if (!counters_any(&counters) && !json_array_size(bricks)) {
+		json_decref(bricks);
+		return json_text(NULL);
+	}
+	json_t *object = json_object();
+	json_put(object, "bricks", bricks);
+	json_put(object, "prefill", phase_counters_json(&counters, STEP_PREFILL));
+	json_put(object, "decode", phase_counters_json(&counters, STEP_DECODE));
+	return object;
+}
+
 json_t *report_to_json(const struct report *report)
 {
 	const struct summary *summary = report->summary;
@@ -392,7 +451,7 @@ json_t *report_to_json(const struct report *report)
 	json_put(root, "distortion", distortion_json(report));
 	json_put(root, "presence", report_presence_json(report->run, &report->presence));
 	json_put(root, "losses", losses_json(&report->losses));
-	json_put(root, "counters", report_counters_json(report->run));
+	json_put(root, "counters", counters_json(report->run));
 	if (report->is_apart)
 		json_put(root, "by_phase", apart_json(report));
 	if (report->budget)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether the program had the machine to itself, in a report. Main thread. */
+/* How far the program had the machine to itself, in a report. Main thread. */
 #pragma once
 
 #include <jansson.h>
@@ -11,7 +11,8 @@
 /* Why times off the CPU are not known, for an error of struct off_cpu_account. */
 void report_off_cpu_reason(int error, char *text, size_t size);
 
-/* Lines behind a label of `label` columns; nothing of what is not known and was not asked for. */
+/* Prints lines behind a label of `label` columns. Unknown values that nobody asked for are left
+ * out. */
 void report_presence_text(const struct run *run, const struct presence *presence,
 	const struct terminal *terminal, size_t label);
 

@@ -16,7 +16,6 @@
 #include "ui/text/trust_text.h"
 #include "ui/text/provenance.h"
 #include "ui/text/report.h"
-#include "ui/text/report_counters.h"
 #include "ui/text/report_fields.h"
 #include "ui/text/report_presence.h"
 #include "ui/text/terminal.h"
@@ -62,7 +61,7 @@ static void print_heading_notes(const struct report *report, const struct termin
 	}
 }
 
-/* What was attached to and how, each with its label. */
+/* Prints what was attached to and how, each with its label. */
 static void report_headings(const struct report *report, const struct terminal *terminal)
 {
 	for (const struct attacher *const *a = attachers; *a; a++)
@@ -70,7 +69,7 @@ static void report_headings(const struct report *report, const struct terminal *
 	print_heading_notes(report, terminal, common_notes);
 }
 
-/* Whether another process has said the same, or all is as it should be. */
+/* True if another process left the same note, or the note says that all is well. */
 static bool is_redundant(const struct run *run, size_t note)
 {
 	const struct run_note *here = &run->notes[note];
@@ -130,7 +129,7 @@ static void add_row(struct table *table, const struct report *report,
 	free(extra);
 }
 
-/* What --top leaves out. */
+/* Adds a row for those that --top leaves out. */
 static void add_others(
 	struct table *table, const struct report *report, const struct report_columns *columns)
 {
@@ -164,7 +163,7 @@ static void set_titles(
 	}
 }
 
-/* What there was no room for, or NULL. The caller frees. */
+/* Returns the columns that do not fit, or NULL. The caller frees. */
 static char *print_main(const struct report *report, const struct terminal *terminal)
 {
 	const struct summary *summary = report->summary;
@@ -247,7 +246,7 @@ const char *report_basis(const struct report *report)
 		       : "AVG to MAX and rates count time on the CPU, for waits all time.";
 }
 
-/* What other numbers of a table are; the caller frees. */
+/* Says what the other numbers of a table mean; the caller frees. */
 static char *sums_text(const struct summary *summary)
 {
 	bool waits = false, counts = false;
@@ -303,7 +302,7 @@ static void print_tables(const struct report *report, const struct terminal *ter
 	print_categories(report, terminal);
 }
 
-/* Those of each phase below a title of its own. */
+/* Prints a table for each phase, below a title. */
 static void print_apart(const struct report *report, const struct terminal *terminal)
 {
 	static const char *const titles[STEP_PHASES] = {"Prefill", "Decode", "Mixed", "Warm-up"};
@@ -403,7 +402,7 @@ static unsigned long long ull(uint64_t value)
 	return value;
 }
 
-/* While steps ran; and by the wall clock, where other steps or none ran between them. */
+/* The rate while steps ran, and over all wall time where there are gaps between them. */
 static char *rates_text(const struct step_phase_times *times)
 {
 	char running[UNITS_BYTES], wall[UNITS_BYTES];
@@ -490,7 +489,7 @@ static void print_steps(const struct printer *p)
 			units_time(time, summary->steps.ttft_ns));
 }
 
-/* Waiting is covered, but is no work; the caller frees. */
+/* Waiting counts as covered, but is no work; the caller frees. */
 static char *waits_text(const struct summary *summary)
 {
 	char share[UNITS_BYTES];
@@ -539,7 +538,7 @@ static void print_coverage(const struct printer *p)
 				  "samples");
 }
 
-/* "copy from the device 15.8ms": as many as one line has place for; the caller frees. */
+/* "copy from the device 15.8ms": as many as fit on a line; the caller frees. */
 static char *causes_text(const struct report *report)
 {
 	enum { SHOWN = 4 };
@@ -561,7 +560,7 @@ static char *causes_text(const struct report *report)
 	return text;
 }
 
-/* Of devices: how much of their work has a name, and what the threads waited for. */
+/* Prints how much of the devices' work has a name, and what threads waited for. */
 static void print_devices(const struct printer *p)
 {
 	const struct summary *summary = p->report->summary;
@@ -577,6 +576,85 @@ static void print_devices(const struct printer *p)
 	say(p, "Waited", "%s, %s of the wall time:%s", units_time(waited, summary->device_wait_ns),
 		units_percent(part, (double)summary->device_wait_ns / (double)summary->wall_ns),
 		causes);
+}
+
+/* ---- counters: means of the steps that have them ---- */
+
+/* Append "1.98ms task-clock (1.96 CPUs)", "12.3 page-faults", ... */
+static void add_counter(char **text, const struct counters *c, enum step_phase phase, uint32_t kind)
+{
+	const struct counters_sum *sum = &c->phases[phase][kind];
+	double mean = counters_mean(c, phase, kind);
+	char number[UNITS_BYTES], most[UNITS_BYTES];
+
+	if (kind == BRICK_COUNTER_TASK_CLOCK)
+		text_append(text, ", ", "%s task-clock (%.2f CPUs busy)",
+			units_time(number, (uint64_t)(mean + 0.5)),
+			c->span_ns[phase] ? sum->sum / (double)c->span_ns[phase] : 0);
+	else if (mean >= 100000)
+		text_append(text, ", ", "%s %s", units_count(number, (uint64_t)(mean + 0.5)),
+			counters_kind_name(kind));
+	else
+		text_append(text, ", ", "%s %s (at most %s)", units_number(number, mean),
+			counters_kind_name(kind), units_count(most, (uint64_t)(sum->most + 0.5)));
+}
+
+static char *counters_text(const struct counters *c, enum step_phase phase)
+{
+	char time[UNITS_BYTES], *text = NULL;
+
+	for (uint32_t kind = 0; kind < BRICK_COUNTER_KINDS; kind++)
+		if (c->phases[phase][kind].steps)
+			add_counter(&text, c, phase, kind);
+	if (text && counters_ipc(c, phase) >= 0)
+		text_append(&text, ", ", "%.2f instructions per cycle", counters_ipc(c, phase));
+	if (text && counters_mean(c, phase, COUNTERS_READING) >= 0)
+		text_append(&text, "; ", "reading them took %s a step, outside of its time",
+			units_time(
+				time, (uint64_t)(counters_mean(c, phase, COUNTERS_READING) + 0.5)));
+	return text;
+}
+
+/* One line for each brick that was counted. */
+static void print_counted_bricks(const struct run *run, const struct terminal *terminal)
+{
+	const char *title = "Counted";
+
+	for (uint32_t b = 0; b < run->brick_count; b++) {
+		struct counters_brick sum = counters_of_brick(run, b);
+		char cycles[UNITS_BYTES], instructions[UNITS_BYTES], misses[UNITS_BYTES];
+		if (!sum.counted)
+			continue;
+		SCOPED char *rate = sum.cycles && sum.instructions
+					    ? text_format("; %.2f instructions per cycle",
+						      (double)sum.instructions / (double)sum.cycles)
+					    : text_copy("");
+		paragraph(terminal, LABEL, title,
+			"%s: %s cycles, %s instructions, %s cache-misses in %llu executions%s",
+			run->bricks[b].name, units_count(cycles, sum.cycles),
+			units_count(instructions, sum.instructions),
+			units_count(misses, sum.cache_misses), (unsigned long long)sum.counted,
+			rate);
+		title = "";
+	}
+}
+
+static void print_counters(const struct run *run, const struct terminal *terminal)
+{
+	static const char *const phases[] = {
+		"a prefill step", "a decode step", "a mixed step", "a warm-up step"};
+	const char *title = "Counters";
+	struct counters counters;
+
+	report_counters(&counters, run);
+	for (int phase = 0; phase < STEP_PHASES; phase++) {
+		SCOPED char *text = counters_text(&counters, phase);
+		if (!text)
+			continue;
+		paragraph(terminal, LABEL, title, "%s: %s", phases[phase], text);
+		title = "";
+	}
+	print_counted_bricks(run, terminal);
 }
 
 static void add_delay(char **text, const char *what, const struct queue_delay *delay)
@@ -685,7 +763,7 @@ void report_text(const struct report *report, FILE *out)
 	fputc('\n', out);
 	print_coverage(&p);
 	print_devices(&p);
-	report_counters_text(report->run, &terminal, LABEL);
+	print_counters(report->run, &terminal);
 	print_queues(&p);
 	report_presence_text(report->run, &report->presence, &terminal, LABEL);
 	print_distortion(&p);

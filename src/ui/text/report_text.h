@@ -11,7 +11,7 @@ void report_text(const struct report *report, FILE *out);
  * no rows stand above them. */
 void report_trust_text(const struct report *report, size_t width, FILE *out);
 
-/* What AVG to MAX and rates of its rows are of, as a sentence; NULL: of devices, of rows' own. */
+/* Says whether AVG to MAX and rates count time on the CPU or all time; NULL for devices' rows. */
 const char *report_basis(const struct report *report);
 
 /* What notes of this key are called before people; NULL: they are not for them (how an engine lays

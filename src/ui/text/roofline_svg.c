@@ -64,13 +64,13 @@ static void take(struct labels *labels, struct label_box box)
 		labels->boxes[labels->count++] = box;
 }
 
-/* What is drawn there already; ignored when there is no more room for boxes. */
+/* Marks a box as drawn on; ignored when there are too many boxes. */
 static void labels_take(struct labels *labels, double x0, double y0, double x1, double y1)
 {
 	take(labels, (struct label_box){x0, y0, x1, y1, 0});
 }
 
-/* A line, which texts cover only when there is no other room nearby. */
+/* Marks a line, which texts cover only when there is no other room nearby. */
 static void labels_take_line(struct labels *labels, double x0, double y0, double x1, double y1)
 {
 	int steps = 1 + (int)(hypot(x1 - x0, y1 - y0) / LINE_STEP);
@@ -712,7 +712,7 @@ static void draw_rows(struct picture *p)
 			draw_label(p, order[i]);
 }
 
-/* What has no place on these axes, in words below them. */
+/* Lists bricks that have no place on these axes in words below them. */
 static void draw_rest(struct picture *p)
 {
 	const struct roofline *r = p->view->roofline;

@@ -84,7 +84,7 @@ static void print_origin(const struct printer *p)
 	say_in(p, STYLE_WARN, "Doubt", "%s: OF ROOF may mean little", p->view->doubt);
 }
 
-/* Whether any row is placed under the ceilings of so many threads. */
+/* True if a row is placed under the ceilings of so many threads. */
 static bool is_used(const struct printer *p, uint32_t threads)
 {
 	const struct roofline *r = p->view->roofline;

@@ -27,7 +27,7 @@ static inline bool roofline_shows(const struct roofline_view *view, const struct
  */
 const struct ceilings *roofline_main(const struct roofline_view *view, uint32_t *threads);
 
-/* What a row has for a roof, "L3" or "AVX2 f32"; the caller frees. NULL: nothing. */
+/* The roof of a row, "L3" or "AVX2 f32"; the caller frees. NULL: it has none. */
 char *roofline_roof_text(const struct roofline_row *row);
 
 void roofline_text(const struct roofline_view *view, FILE *out);

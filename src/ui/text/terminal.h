@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the place that output goes to can show, and paragraphs in it. Main thread. */
+/* The capabilities of the place that output goes to, and paragraphs in it. Main thread. */
 #pragma once
 
 #include <stdbool.h>

@@ -78,10 +78,10 @@ const char *plural_s(unsigned long long n);
 void warn(const char *format, ...) BRICK_PRINTF(1, 2);
 void warn_arguments(const char *format, va_list arguments);
 
-/* Whether a line stands on stderr without an end, which messages take back first. */
+/* Says that stderr shows a line without an end, which messages erase first. */
 void warn_line_set(bool is_shown);
 
-/* What messages begin with from now on: where what is wrong stands. NULL: with nothing. Main
+/* Sets where a faulty option stands, which messages begin with from now on; NULL: nowhere. Main
  * thread. */
 void warn_where_set(const char *where);
 
@@ -101,5 +101,5 @@ char *units_bytes(char out[UNITS_BYTES], uint64_t bytes);
 /* No unit; below 1 down to three decimals, "<0.001" below these; negative is "-". */
 char *units_number(char out[UNITS_BYTES], double value);
 
-/* Of a share from 0 to 1: "12.3%"; "<0.1%" for what would look like nothing; negative is "-". */
+/* Of a share from 0 to 1: "12.3%"; "<0.1%" for what would round to 0; negative is "-". */
 char *units_percent(char out[UNITS_BYTES], double share);

@@ -73,7 +73,7 @@ char *tree_name(const struct call_tree *tree, const struct call_node *node)
 	return lane_name(&run->lanes[tree->lane]);
 }
 
-/* Whether a node is shown with this view. */
+/* True if this view shows the node. */
 static bool tree_shows(const struct tree_view *view, const struct call_node *node, unsigned depth)
 {
 	if (node->kind == CALL_OPERATION && !view->operations)
@@ -96,7 +96,7 @@ struct lines {
 	ARRAY(struct line) list;
 };
 
-/* Of several steps a tree has the sums: shown is the mean. */
+/* A tree of several steps holds sums, and is shown as means. */
 static uint64_t mean(const struct call_tree *tree, uint64_t sum)
 {
 	return tree->steps > 1 && sum != ANALYSIS_UNKNOWN ? (sum + tree->steps / 2) / tree->steps
@@ -182,7 +182,7 @@ static bool has_rest(const struct call_node *node, size_t children)
 	return node->kind == CALL_BRICK && children && node->self_ns;
 }
 
-/* Those whose time is part of their parent's. */
+/* Counts the nodes whose time is part of their parent's. */
 static size_t on_host(const struct lines *lines, const uint32_t *list, size_t count)
 {
 	size_t n = 0;
@@ -238,7 +238,7 @@ static char *times_of(const struct line *line, bool utf8)
 			: units_number(text, line->count));
 }
 
-/* What stands behind time, share and how often. */
+/* The remarks at the end of a line. */
 static char *rest_of(const struct line *line)
 {
 	char text[3][UNITS_BYTES] = {"", "", ""};
@@ -319,7 +319,7 @@ static char *heading(const struct tree_view *view, const struct call_tree *tree)
 	return text_format("%s: %s, %s%s%s", safe, which, time, after, off);
 }
 
-/* Of the column that says how often; 0: there is none. */
+/* The width of the column "x2"; 0: there is none. */
 static size_t times_width(const struct lines *lines)
 {
 	size_t width = 0;

@@ -16,7 +16,7 @@ struct tree_view {
 	int operations; /* each operation below its brick */
 };
 
-/* What is known of all steps of the phase that a tree is of: it is of all of them, or of one. */
+/* The times of the tree's phase, whether it is of one step or of all. */
 static inline const struct step_phase_times *tree_phase(
 	const struct tree_view *view, const struct call_tree *tree)
 {
@@ -30,5 +30,5 @@ void tree_text(const struct tree_view *view, const struct call_tree *tree,
 void tree_json(const struct tree_view *view, const struct call_tree *const *trees, size_t count,
 	FILE *out);
 
-/* What a node is called: brick, "layer 3", operation and tensor. The caller frees; not yet safe. */
+/* The name of a node: brick, "layer 3", operation and tensor. The caller frees; not yet safe. */
 char *tree_name(const struct call_tree *tree, const struct call_node *node);

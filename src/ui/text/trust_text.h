@@ -13,5 +13,5 @@ bool losses_describe(const struct losses *losses, size_t k, uint64_t *count, cha
 /* NULL: there is nothing to say, or no memory. The caller frees. */
 char *distortion_text(const struct distortion *distortion);
 
-/* Of begin/end pairs that there are. The caller frees. */
+/* The cost of begin/end pairs, where there are any. The caller frees. */
 char *pair_costs_text(const struct pair_costs *costs);
