@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,7 @@ static int read_value(const char *path, const char *name, uint64_t *value)
 	FILE *file = fopen(path, "re");
 	int found = 0;
 
-	while (file && !found && fgets(line, sizeof line, file)) {
+	while (file && !found && fgets(line, sizeof(line), file)) {
 		char *at = line + length, *end;
 		if (strncmp(line, name, length) || (length && *at != ' ' && *at != ':'))
 			continue;
@@ -81,10 +82,10 @@ static uint64_t left_in(const char *directory, const struct version *v)
 	char path[PATH_MAX + 32];
 	uint64_t limit, used = 0, value;
 
-	snprintf(path, sizeof path, "%s/%s", directory, v->limit);
+	snprintf(path, sizeof(path), "%s/%s", directory, v->limit);
 	if (!read_value(path, "", &limit))
 		return UINT64_MAX; /* none, or "max" */
-	snprintf(path, sizeof path, "%s/memory.stat", directory);
+	snprintf(path, sizeof(path), "%s/memory.stat", directory);
 	for (size_t i = 0; i < 3 && v->used[i]; i++)
 		used += read_value(path, v->used[i], &value) ? value : 0;
 	return left_of(limit, used);
@@ -97,7 +98,7 @@ static uint64_t left_upwards(const char *root, const struct version *v, char *gr
 	uint64_t left = UINT64_MAX;
 
 	for (;;) {
-		snprintf(directory, sizeof directory, "%s%s%s", root, v->mount, group);
+		snprintf(directory, sizeof(directory), "%s%s%s", root, v->mount, group);
 		left = less(left, left_in(directory, v));
 		char *slash = strrchr(group, '/');
 		if (!slash)
@@ -111,9 +112,9 @@ static uint64_t left_of_groups(const char *root)
 	char path[PATH_MAX], line[PATH_MAX];
 	uint64_t left = UINT64_MAX;
 
-	snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
+	snprintf(path, sizeof(path), "%s/proc/self/cgroup", root);
 	FILE *file = fopen(path, "re");
-	while (file && fgets(line, sizeof line, file)) {
+	while (file && fgets(line, sizeof(line), file)) {
 		/* number:controllers:/group */
 		char *controllers = strchr(line, ':');
 		char *group = controllers ? strchr(controllers + 1, ':') : NULL;
@@ -121,7 +122,7 @@ static uint64_t left_of_groups(const char *root)
 			continue;
 		*group++ = '\0';
 		group[strcspn(group, "\n")] = '\0';
-		for (size_t i = 0; i < sizeof versions / sizeof *versions; i++)
+		for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++)
 			if (!strcmp(controllers + 1, versions[i].controller))
 				left = less(left, left_upwards(root, &versions[i], group));
 	}
@@ -136,7 +137,7 @@ static uint64_t left_of_addresses(const char *root)
 	struct rlimit limit;
 	uint64_t pages = 0;
 
-	snprintf(path, sizeof path, "%s/proc/self/statm", root);
+	snprintf(path, sizeof(path), "%s/proc/self/statm", root);
 	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY ||
 		!read_value(path, "", &pages))
 		return UINT64_MAX;
@@ -148,7 +149,7 @@ static uint64_t left_of_machine(const char *root)
 	char path[PATH_MAX];
 	uint64_t kib;
 
-	snprintf(path, sizeof path, "%s/proc/meminfo", root);
+	snprintf(path, sizeof(path), "%s/proc/meminfo", root);
 	return read_value(path, "MemAvailable", &kib) ? kib << 10 : UINT64_MAX;
 }
 
@@ -248,7 +249,7 @@ static int step(struct encoder *e)
 	return 1;
 }
 
-static int raised(const int *flag)
+static bool raised(const int *flag)
 {
 	return __atomic_load_n(flag, __ATOMIC_SEQ_CST);
 }
@@ -294,7 +295,7 @@ static void wake(struct encoder *e)
 int encoder_create(
 	struct encoder **out, struct trace_writer *writer, encoder_done_fn done, void *context)
 {
-	struct encoder *e = calloc(1, sizeof *e);
+	struct encoder *e = calloc(1, sizeof(*e));
 
 	if (!e)
 		return -ENOMEM;
@@ -415,7 +416,7 @@ int encoder_flush(struct encoder *e, const struct sink_account *account)
 	return error;
 }
 
-static int is_behind(const struct encoder *e, uint64_t late_ns, uint64_t large_bytes)
+static bool is_behind(const struct encoder *e, uint64_t late_ns, uint64_t large_bytes)
 {
 	return queue_backlog_bytes(&e->queue) > large_bytes ||
 	       queue_backlog_age_ns(&e->queue, monotonic_ns()) > late_ns;

@@ -16,7 +16,7 @@ enum { MAX_UNUSED = 16 };
 int queue_init(struct queue *q)
 {
 	*q = (struct queue){0};
-	q->front = q->back = calloc(1, sizeof *q->front);
+	q->front = q->back = calloc(1, sizeof(*q->front));
 	return q->front ? 0 : -ENOMEM;
 }
 
@@ -53,9 +53,9 @@ struct message *queue_message(struct queue *q, enum message_kind kind, int with_
 		q->unused_count--;
 		records = m->records;
 	} else {
-		m = malloc(sizeof *m);
+		m = malloc(sizeof(*m));
 		if (m && with_records)
-			records = malloc(MESSAGE_RECORDS_MAX * sizeof *records);
+			records = malloc(MESSAGE_RECORDS_MAX * sizeof(*records));
 		if (!m || (with_records && !records)) {
 			free(m);
 			return NULL;
@@ -132,7 +132,7 @@ void queue_pop(struct queue *q)
 	/* The node becomes the empty one in front; the former empty one carries its content away,
 	 * all but `next`, which the other side may be setting. */
 	size_t content = offsetof(struct message, kind);
-	memcpy((char *)spent + content, (char *)m + content, sizeof *m - content);
+	memcpy((char *)spent + content, (char *)m + content, sizeof(*m) - content);
 	m->records = NULL;
 	m->off_cpu = NULL;
 	q->front = m;

@@ -60,8 +60,8 @@ static void __attribute__((noreturn)) keep(int fd, const char *directory)
 	setsid(); /* what the terminal signals is not for us */
 	pthread_setname_np(pthread_self(), "brick-keeper");
 	fd = keep_only(fd);
-	while ((n = read(fd, &next, sizeof next)) > 0 || (n < 0 && errno == EINTR))
-		if (n == (ssize_t)sizeof next)
+	while ((n = read(fd, &next, sizeof(next))) > 0 || (n < 0 && errno == EINTR))
+		if (n == (ssize_t)sizeof(next))
 			pid = next;
 	if (pid > 0)
 		end_command(pid);
@@ -94,7 +94,7 @@ int keeper_start(struct keeper *keeper, const char *directory)
 void keeper_watch(struct keeper *keeper, pid_t pid)
 {
 	/* without it we are not looked after, which harms nobody while we live */
-	if (keeper->pid && write(keeper->fd, &pid, sizeof pid) < 0)
+	if (keeper->pid && write(keeper->fd, &pid, sizeof(pid)) < 0)
 		keeper_stop(keeper);
 }
 

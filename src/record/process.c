@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,11 +25,11 @@ unsigned long long process_start_time(pid_t pid)
 	long threads;
 	unsigned long long start;
 
-	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
-	ssize_t n = read(fd, text, sizeof text - 1);
+	ssize_t n = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[n > 0 ? n : 0] = '\0';
 	/* the name in parentheses may hold anything, parentheses too */
@@ -83,7 +84,7 @@ static enum has has(pid_t pid, const char *file, int separator, const char *want
 	size_t capacity = 0;
 	int found = 0, parts = 0;
 
-	snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
 	FILE *in = fopen(path, "re");
 	if (!in)
 		return errno != EACCES && errno != EPERM ? GONE : NO;
@@ -101,7 +102,7 @@ static int maps(pid_t pid, const char *session)
 }
 
 /* Was it started under a recorder? 1 also where we may not look. */
-static int may_be_recorded(pid_t pid)
+static bool may_be_recorded(pid_t pid)
 {
 	return has(pid, "environ", '\0', "BRICK_SESSION_DIR=") != NO;
 }
@@ -110,7 +111,7 @@ static int may_be_recorded(pid_t pid)
  * Was it started by the recorder of that directory? It has the directory in its environment, or, if
  * it has overwritten that, maps a page that lies there. 0 also where we may not look.
  */
-static int is_under(pid_t pid, const char *directory)
+static bool is_under(pid_t pid, const char *directory)
 {
 	return has(pid, "environ", '\0', directory) == YES ||
 	       has(pid, "maps", '\n', directory) == YES;
@@ -123,7 +124,7 @@ static pid_t own_number(const char *status)
 {
 	char text[4096];
 
-	file_begin(status, text, sizeof text);
+	file_begin(status, text, sizeof(text));
 	char *at = strstr(text, "\nNSpid:");
 	if (!at)
 		return 0;
@@ -138,7 +139,7 @@ static void namespace_of(const char *process, char *out, size_t bytes)
 {
 	char path[64];
 
-	snprintf(path, sizeof path, "/proc/%.20s/ns/pid", process);
+	snprintf(path, sizeof(path), "/proc/%.20s/ns/pid", process);
 	file_link(path, out, bytes);
 }
 
@@ -147,7 +148,7 @@ static int proc_has_our_numbers(void)
 {
 	char self[32];
 
-	file_link("/proc/self", self, sizeof self);
+	file_link("/proc/self", self, sizeof(self));
 	return atoi(self) == getpid();
 }
 
@@ -161,13 +162,13 @@ static pid_t find_writer(pid_t pid, const char *session)
 	char ours[64], theirs[64], path[64];
 	pid_t found = 0;
 
-	namespace_of("self", ours, sizeof ours);
+	namespace_of("self", ours, sizeof(ours));
 	for (struct dirent *entry; all && !found && (entry = readdir(all));) {
 		pid_t candidate = atoi(entry->d_name);
 		if (candidate <= 0)
 			continue;
-		namespace_of(entry->d_name, theirs, sizeof theirs);
-		snprintf(path, sizeof path, "/proc/%d/status", (int)candidate);
+		namespace_of(entry->d_name, theirs, sizeof(theirs));
+		snprintf(path, sizeof(path), "/proc/%d/status", (int)candidate);
 		if (*theirs && strcmp(ours, theirs) != 0 && own_number(path) == pid &&
 			maps(candidate, session))
 			found = candidate;
@@ -194,13 +195,13 @@ int process_own_tids(struct hashmap *own_of, pid_t process)
 	char path[64];
 	int error = 0;
 
-	snprintf(path, sizeof path, "/proc/%d/task", (int)process);
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)process);
 	DIR *threads = opendir(path);
 	for (struct dirent *entry; threads && !error && (entry = readdir(threads));) {
 		int tid = atoi(entry->d_name); /* 0 of "." and ".." */
 		if (tid <= 0 || hashmap_get(own_of, (uint64_t)tid) != HASHMAP_NONE)
 			continue;
-		snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)process, tid);
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)process, tid);
 		pid_t own = own_number(path);
 		if (own > 0)
 			error = hashmap_set(own_of, (uint64_t)tid, (uint64_t)own);

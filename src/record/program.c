@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -36,7 +37,7 @@ int signals_take(struct signals *s)
 	sigaddset(&blocked, SIGCHLD);
 	sigaddset(&blocked, SIGINT);
 	sigaddset(&blocked, SIGQUIT);
-	for (size_t i = 0; i < sizeof forwarded / sizeof *forwarded; i++)
+	for (size_t i = 0; i < sizeof(forwarded) / sizeof(*forwarded); i++)
 		sigaddset(&blocked, forwarded[i]);
 	s->fd = signalfd(-1, &blocked, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (s->fd < 0)
@@ -78,15 +79,15 @@ void signals_fatal_message(const char *text)
 	if (text) {
 		action.sa_handler = say_and_die;
 		action.sa_flags = SA_RESETHAND | SA_NODEFER;
-		snprintf(fatal_message, sizeof fatal_message, "%s\n", text);
+		snprintf(fatal_message, sizeof(fatal_message), "%s\n", text);
 	}
 	sigemptyset(&action.sa_mask);
-	for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
+	for (size_t i = 0; i < sizeof(fatal) / sizeof(*fatal); i++)
 		sigaction(fatal[i], &action, NULL);
 }
 
 /* From the terminal's driver, which has signalled the whole foreground group, and no process. */
-static int is_of_terminal(const struct signalfd_siginfo *info)
+static bool is_of_terminal(const struct signalfd_siginfo *info)
 {
 	return (info->ssi_signo == SIGINT || info->ssi_signo == SIGQUIT) && info->ssi_code > 0;
 }
@@ -95,7 +96,7 @@ enum signals_event signals_next(const struct signals *s, int *number)
 {
 	struct signalfd_siginfo info;
 
-	if (read(s->fd, &info, sizeof info) != sizeof info)
+	if (read(s->fd, &info, sizeof(info)) != sizeof(info))
 		return SIGNALS_NONE;
 	*number = (int)info.ssi_signo;
 	if (*number == SIGCHLD)
@@ -138,8 +139,8 @@ become(char *const *argv, const struct environment *env, const struct signals *s
 		execvp(argv[0], argv);
 		error = errno;
 	}
-	ssize_t n = write(report, &error, sizeof error);
-	_exit(n == sizeof error ? program_failure_code(error) : 127);
+	ssize_t n = write(report, &error, sizeof(error));
+	_exit(n == sizeof(error) ? program_failure_code(error) : 127);
 }
 
 /* Until the parent closes its end, as it does when it dies, too. */
@@ -175,9 +176,9 @@ int program_start(char *const *argv, const struct environment *env, const struct
 		follow(context, pid);
 	close_pipe(go);
 	close(report[IN]);
-	ssize_t n = pid > 0 ? read_all(report[OUT], &error, sizeof error) : 0;
+	ssize_t n = pid > 0 ? read_all(report[OUT], &error, sizeof(error)) : 0;
 	close(report[OUT]);
-	if (pid > 0 && n == (ssize_t)sizeof error)
+	if (pid > 0 && n == (ssize_t)sizeof(error))
 		waitpid(pid, NULL, 0);
 	else
 		error = pid < 0 ? error : 0;

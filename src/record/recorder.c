@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,8 +63,8 @@ static void say_refused(const struct recorder_options *o, const char *what, int 
 {
 	char why[WHY_BYTES];
 
-	if (what || !part_file_explain(o->output, error, why, sizeof why))
-		snprintf(why, sizeof why, "%s", brick_strerror(error));
+	if (what || !part_file_explain(o->output, error, why, sizeof(why)))
+		snprintf(why, sizeof(why), "%s", brick_strerror(error));
 	o->warn("record: %s: %s; %s", what ? what : o->output, why,
 		o->keep_going ? "the program runs unrecorded"
 			      : "nothing was run (--keep-going runs it unrecorded)");
@@ -75,9 +76,9 @@ static void say_given_up(const struct recorder_options *o, int error)
 	char why[WHY_BYTES], left[WHY_BYTES];
 	struct stat st;
 
-	if (!part_file_explain(o->output, error, why, sizeof why))
-		snprintf(why, sizeof why, "%s", brick_strerror(error));
-	snprintf(left, sizeof left, "%s.part", o->output);
+	if (!part_file_explain(o->output, error, why, sizeof(why)))
+		snprintf(why, sizeof(why), "%s", brick_strerror(error));
+	snprintf(left, sizeof(left), "%s.part", o->output);
 	if (error == -ESTALE || lstat(left, &st))
 		o->warn("record: %s: %s; recording was given up", o->output, why);
 	else
@@ -90,7 +91,7 @@ static void prepare_last_message(const struct recorder_options *o)
 {
 	char text[512];
 
-	snprintf(text, sizeof text,
+	snprintf(text, sizeof(text),
 		"brick: record: ended by a signal; the program runs on; what was recorded until "
 		"then: brick report %s.part",
 		o->output);
@@ -103,8 +104,8 @@ static int create_writer(struct recorder *r)
 {
 	char host[256] = "", cpu[128] = "";
 
-	gethostname(host, sizeof host - 1);
-	file_field("/proc/cpuinfo", "model name", cpu, sizeof cpu);
+	gethostname(host, sizeof(host) - 1);
+	file_field("/proc/cpuinfo", "model name", cpu, sizeof(cpu));
 	struct trace_writer_options options = {
 		.path = r->options->output,
 		.start_unix_ns = real_ns(),
@@ -227,10 +228,10 @@ static void wait_only(struct recorder *r)
 	}
 }
 
-static int is_over(struct recorder *r, uint64_t now_ns)
+static bool is_over(struct recorder *r, uint64_t now_ns)
 {
 	if (!r->ended_ns)
-		return 0;
+		return false;
 	int left = (int)watch_live(r->watch);
 	if (!left && !watch_totals(r->watch).processes)
 		left = r->result->left_behind =

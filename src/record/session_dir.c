@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@
 #define PREFIX "brick-"
 #define SUFFIX ".session"
 
-static int has_space(const char *base)
+static bool has_space(const char *base)
 {
 	struct statvfs vfs;
 
@@ -128,10 +129,10 @@ static int share_refusals(struct session_dir *dir)
 	struct brick_session_refusals *page = MAP_FAILED;
 	int fd = openat(
 		dir->fd, BRICK_SESSION_REFUSALS_NAME, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	int error = fd < 0 ? -errno : -posix_fallocate(fd, 0, sizeof *page);
+	int error = fd < 0 ? -errno : -posix_fallocate(fd, 0, sizeof(*page));
 
 	if (!error) {
-		page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		error = page == MAP_FAILED ? -errno : 0;
 	}
 	if (!error) {
@@ -152,9 +153,9 @@ int session_dir_create(struct session_dir *dir)
 	remove_stale(disk_base());
 	if (!has_space(base))
 		base = disk_base();
-	int n = snprintf(dir->path, sizeof dir->path, "%s/" PREFIX "%d-%llu-XXXXXX", base,
+	int n = snprintf(dir->path, sizeof(dir->path), "%s/" PREFIX "%d-%llu-XXXXXX", base,
 		(int)getpid(), process_start_time(getpid()));
-	if (n < 0 || (size_t)n >= sizeof dir->path)
+	if (n < 0 || (size_t)n >= sizeof(dir->path))
 		return -ENAMETOOLONG;
 	if (!mkdtemp(dir->path))
 		return -errno;
@@ -174,7 +175,7 @@ void session_dir_remove(struct session_dir *dir)
 	}
 	rmdir(dir->path);
 	if (dir->refusals)
-		munmap(dir->refusals, sizeof *dir->refusals);
+		munmap(dir->refusals, sizeof(*dir->refusals));
 	dir->refusals = NULL;
 	if (dir->lock_fd >= 0)
 		close(dir->lock_fd);

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -147,7 +148,7 @@ static void measure_pinned(struct pair *p)
 	CPU_ZERO(&one);
 	CPU_SET(cpu < 0 || cpu >= CPU_SETSIZE ? 0 : (size_t)cpu, &one);
 	p->error = -EAGAIN;
-	if (sched_setaffinity(0, sizeof one, &one) || pthread_create(&p->partner, NULL, answer, p))
+	if (sched_setaffinity(0, sizeof(one), &one) || pthread_create(&p->partner, NULL, answer, p))
 		return;
 	p->error = pthread_getcpuclockid(p->partner, &p->partners_clock) ? -EAGAIN : 0;
 	for (int i = 0; i < p->blocks && !p->error; i++)
@@ -182,7 +183,7 @@ int switch_cost_measure(double *more_ns, int blocks)
 	close_ends(p.to);
 	close_ends(p.from);
 	if (!p.error)
-		qsort(more_ns, (size_t)blocks, sizeof *more_ns, order_doubles);
+		qsort(more_ns, (size_t)blocks, sizeof(*more_ns), order_doubles);
 	return p.error;
 }
 
@@ -329,7 +330,7 @@ static unsigned cpus_used(const struct watched *sessions)
 
 	for (const struct watched *s = sessions; s; s = s->next) {
 		cpu_set_t set;
-		if (s->ending || sched_getaffinity(s->process.pid, sizeof set, &set))
+		if (s->ending || sched_getaffinity(s->process.pid, sizeof(set), &set))
 			continue;
 		unsigned cpus = (unsigned)CPU_COUNT(&set), threads = drain_lanes(s->drain);
 		used += cpus < threads ? cpus : threads;
@@ -389,7 +390,7 @@ static uint32_t resume(struct switches *s, struct watched *sessions, uint64_t no
 }
 
 /* The kernel's numbers are ours: who was off the CPU cannot be told, or not of enough threads. */
-static int is_any_hidden(const struct switches *s, const struct watched *sessions)
+static bool is_any_hidden(const struct switches *s, const struct watched *sessions)
 {
 	while (sessions && sessions->process.pid)
 		sessions = sessions->next;
@@ -405,7 +406,7 @@ static void give_up(struct switches *s, int error)
 }
 
 /* A process may have been started by one that is not followed any more: nothing is known of it. */
-static int misses_one(const struct switches *s, struct watched *sessions)
+static bool misses_one(const struct switches *s, struct watched *sessions)
 {
 	int misses = 0;
 
@@ -428,12 +429,12 @@ static uint32_t begin_anew(struct switches *s, struct watched *sessions, uint64_
 
 /* The first time, what one costs is measured; without that nothing is known that could be too much.
  */
-static int costs_too_much(struct switches *s, unsigned cpus)
+static bool costs_too_much(struct switches *s, unsigned cpus)
 {
 	struct off_cpu_account cost = {.source = OFF_CPU_SWITCHES};
 
 	if (s->budget.each_ns)
-		return 1;
+		return true;
 	switch_cost_account(&cost, SWITCH_COST_QUICK);
 	return cost.cost_ns && switch_budget_measured(&s->budget, cost.cost_ns, cpus);
 }

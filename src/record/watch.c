@@ -7,6 +7,7 @@
 #include "record/watch.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -50,7 +51,7 @@ static void poll_add(struct watch *w, int fd)
 
 int watch_create(struct watch **out, const struct watch_options *options)
 {
-	struct watch *w = calloc(1, sizeof *w);
+	struct watch *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return -ENOMEM;
@@ -190,12 +191,12 @@ static void end_replaced(struct watch *w, struct watched *added)
 	}
 }
 
-static int is_known(const struct watch *w, const char *name)
+static bool is_known(const struct watch *w, const char *name)
 {
 	for (const struct watched *s = w->sessions; s; s = s->next)
 		if (!s->emitted && !strcmp(s->name, name))
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 /* One more session file, unless it is one that we have. One that is unusable is kept in mind. */
@@ -269,7 +270,7 @@ static void find_sessions(struct watch *w)
 {
 	char events[4096];
 
-	while (w->inotify_fd >= 0 && read(w->inotify_fd, events, sizeof events) > 0)
+	while (w->inotify_fd >= 0 && read(w->inotify_fd, events, sizeof(events)) > 0)
 		w->unlisted = 1;
 	if (w->unlisted || w->inotify_fd < 0)
 		w->unlisted = session_dir_each(w->options.dir, add_session, w) < 0;

@@ -24,11 +24,11 @@ static const char *open_file(struct watched *s, int directory)
 
 struct watched *watched_open(int directory, const char *name, pid_t pid, const char **why)
 {
-	struct watched *s = calloc(1, sizeof *s);
+	struct watched *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
-	snprintf(s->name, sizeof s->name, "%s", name);
+	snprintf(s->name, sizeof(s->name), "%s", name);
 	s->process = process_hold_writer(pid, name);
 	s->is_elsewhere = s->process.pid != pid;
 	s->consumed_ns = monotonic_ns();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* By the C++ runtime that the program has loaded, if it has (demangle.h). */
+/* The C++ runtime that the program has loaded does it, if there is one. */
 #include "attach/common/demangle.h"
 
 #include <dlfcn.h>
@@ -15,7 +15,7 @@ char *demangle(const char *name)
 	if (!looked) {
 		void *runtime = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
 		void *found = dlsym(runtime ? runtime : RTLD_DEFAULT, "__cxa_demangle");
-		memcpy(&function, &found, sizeof found);
+		memcpy(&function, &found, sizeof(found));
 		looked = 1;
 	}
 	char *text =

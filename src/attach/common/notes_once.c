@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What has been written, by hashes of key and value (notes_once.h). */
+/* What has been written is remembered by hashes of key and value. */
 #include "attach/common/notes_once.h"
 
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include "base/fnv.h"
@@ -21,7 +22,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 LOCK_OVER_FORKS(lock)
 
 /* Under the lock: is this new to the session? Then it is remembered. */
-static int is_new(uint64_t hash)
+static bool is_new(uint64_t hash)
 {
 	uint32_t now = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
 
@@ -31,11 +32,11 @@ static int is_new(uint64_t hash)
 	}
 	for (uint32_t i = 0; i < written_count; i++)
 		if (written[i] == hash)
-			return 0;
+			return false;
 	if (written_count == MAX_NOTES)
-		return 0;
+		return false;
 	written[written_count++] = hash;
-	return 1;
+	return true;
 }
 
 void note_once(const char *key, const char *format, ...)
@@ -47,7 +48,7 @@ void note_once(const char *key, const char *format, ...)
 	if (!brick_enabled() || brick_thread_ready()) /* in the session that this one goes into */
 		return;
 	va_start(arguments, format);
-	vsnprintf(value, sizeof value, format, arguments);
+	vsnprintf(value, sizeof(value), format, arguments);
 	va_end(arguments);
 	pthread_mutex_lock(&lock);
 	int is_first = is_new(hash_add(fnv1a_text(key), fnv1a_text(value)));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loaded objects (object.h). */
+/* An object reaches from its lowest to its highest segment. */
 #include "attach/common/object.h"
 
 #include <stdio.h>
@@ -31,7 +31,7 @@ void object_describe(struct loaded_object *object, const struct dl_phdr_info *in
 	extent(info, &low, &high);
 	object->low = low;
 	object->bytes = high - low;
-	snprintf(object->path, sizeof object->path, "%s", info->dlpi_name);
+	snprintf(object->path, sizeof(object->path), "%s", info->dlpi_name);
 }
 
 static int contains(struct dl_phdr_info *info, size_t bytes, void *argument)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls by the beginnings of their names (call_names.h). CUDA adds "_v2", "_ptsz" (the default
+ * Calls are known by the beginnings of their names. CUDA adds "_v2", "_ptsz" (the default
  * stream is the thread's own) and the like behind them.
  */
 #include "attach/cuda/call_names.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -60,7 +61,7 @@ static int begins(const char *name, const char *with)
 	return !strncmp(name, with, strlen(with));
 }
 
-static int ends(const char *name, const char *with)
+static bool ends(const char *name, const char *with)
 {
 	size_t length = strlen(name), end = strlen(with);
 	return length >= end && !strcmp(name + length - end, with);
@@ -77,7 +78,7 @@ static struct call_shape find(const struct call_name *list, size_t count, const 
 
 struct call_shape call_shape_of_driver(const char *name)
 {
-	struct call_shape shape = find(names, sizeof names / sizeof *names, name);
+	struct call_shape shape = find(names, sizeof(names) / sizeof(*names), name);
 
 	if (shape.kind != CALL_NONE || !(begins(name, "cuMemcpy") || begins(name, "cuMemset")))
 		return shape;
@@ -89,7 +90,7 @@ struct call_shape call_shape_of_driver(const char *name)
 struct call_shape call_shape_of_runtime(const char *name)
 {
 	name += strspn(name, "_"); /* CUDA 13's is __cudaLaunchKernel */
-	return find(runtime_names, sizeof runtime_names / sizeof *runtime_names, name);
+	return find(runtime_names, sizeof(runtime_names) / sizeof(*runtime_names), name);
 }
 
 /* Odd, unlike those of CUDA's, and never used again. */
@@ -118,7 +119,7 @@ int call_stream(const struct call_shape *shape, const void *parameters, cuda_han
 	if (shape->place == STREAM_UNKNOWN || (!parameters && shape->place != STREAM_DEFAULT))
 		return 0;
 	if (shape->place == STREAM_IN_PARAMETERS)
-		memcpy(stream, (const char *)parameters + shape->offset, sizeof *stream);
+		memcpy(stream, (const char *)parameters + shape->offset, sizeof(*stream));
 	else if (shape->place == STREAM_IN_CONFIG && !ex->config)
 		return 0;
 	else if (shape->place == STREAM_IN_CONFIG)

@@ -63,7 +63,7 @@ cuda_handle call_handle(cuda_handle stream, int is_per_thread);
 /* The stream that a call names, NULL for the default one. 0: it is not known. */
 int call_stream(const struct call_shape *shape, const void *parameters, cuda_handle *stream);
 
-/* X(name, offset): copies and fills, that name a stream; abi_check.c knows them from CUDA. */
+/* X(name, offset): copies and fills, that name a stream; cupti_abi_check.c knows them from CUDA. */
 #define CALL_COPIES_IN_STREAMS(X)   \
 	X(cuMemcpyAsync, 24)        \
 	X(cuMemcpyPeerAsync, 40)    \

@@ -6,6 +6,7 @@
 #include "attach/cuda/calls.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include "attach/cuda/call_names.h"
 #include "attach/cuda/cupti.h"
 #include "attach/common/newest_numbers.h"
@@ -77,7 +78,7 @@ int calls_enable(void)
 	int result = enable_domain(CUPTI_DOMAIN_DRIVER);
 
 	/* older versions lack some: kernels of graphs then have no parents */
-	for (size_t i = 0; result == CUPTI_FINE && i < sizeof resources / sizeof *resources; i++)
+	for (size_t i = 0; result == CUPTI_FINE && i < sizeof(resources) / sizeof(*resources); i++)
 		cupti.enable_callback(1, cupti.subscriber, CUPTI_DOMAIN_RESOURCE, resources[i]);
 	return result;
 }
@@ -109,7 +110,7 @@ void calls_stop(void)
 
 /* ---- calls that launch ---- */
 
-static int has_failed(const struct cupti_call *call)
+static bool has_failed(const struct cupti_call *call)
 {
 	return call->result && *(const int *)call->result != 0;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The part of CUPTI's binary interface that Brick uses, written down from its documentation so
- * that everything builds where there is no CUDA; abi_check.c holds it against the real headers
- * where they are there. Records of all versions of CUPTI since 11.1 begin with these fields.
+ * that everything builds where there is no CUDA; cupti_abi_check.c holds it against the real
+ * headers where they are there. Records of all versions of CUPTI since 11.1 begin with these
+ * fields.
  */
 #pragma once
 

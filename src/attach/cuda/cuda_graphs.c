@@ -8,6 +8,7 @@
 #include "attach/cuda/cuda_graphs.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include "attach/cuda/cupti.h"
 #include "base/array.h"
@@ -56,7 +57,7 @@ static uint64_t value_of(uint32_t brick, int32_t layer, const struct brick_launc
 	return hashmap_get(&parent_index, key);
 }
 
-static int is_kept(uint64_t value)
+static bool is_kept(uint64_t value)
 {
 	uint32_t gone = (uint32_t)(value >> 32);
 	return !gone || round_number - gone <= KEPT_ROUNDS;
@@ -371,7 +372,7 @@ static const char *refusal_text(void)
 		"the attributes of a node had changed in a way that cannot be updated"};
 	unsigned value = (unsigned)__atomic_load_n(&last_refusal, __ATOMIC_RELAXED);
 
-	return value - 2 < sizeof texts / sizeof *texts ? texts[value - 2] : NULL;
+	return value - 2 < sizeof(texts) / sizeof(*texts) ? texts[value - 2] : NULL;
 }
 
 void graph_calls_instantiated(int has_failed)

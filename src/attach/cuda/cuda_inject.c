@@ -9,6 +9,7 @@
 #include <link.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,9 +108,9 @@ static void finish(void)
 	cupti.flush_all(CUPTI_FLUSH_FORCED);
 	records_flush(1);
 	calls_stop();
-	records_describe(text, sizeof text);
+	records_describe(text, sizeof(text));
 	brick_note("cuda.records", "%s", text);
-	if (graph_calls_describe(text, sizeof text))
+	if (graph_calls_describe(text, sizeof(text)))
 		brick_note("cuda.graphs", "%s", text);
 	brick_note("cuda.clock", "%s; residual %u ns",
 		records_clock_is_own() ? "CUPTI takes its times from CLOCK_MONOTONIC"
@@ -132,7 +133,7 @@ __attribute__((format(printf, 1, 2))) static void refuse(const char *format, ...
 	va_list arguments;
 
 	va_start(arguments, format);
-	vsnprintf(why, sizeof why, format, arguments);
+	vsnprintf(why, sizeof(why), format, arguments);
 	va_end(arguments);
 	brick_note("cuda", "nothing is timed: %s", why);
 }
@@ -149,14 +150,14 @@ static void refuse_subscriber(int result)
 
 static void set_attribute(uint32_t attribute, uint8_t value)
 {
-	size_t bytes = sizeof value;
+	size_t bytes = sizeof(value);
 
 	if (cupti.set_attribute)
 		cupti.set_attribute(attribute, &bytes, &value);
 }
 
 /* One record per launch of a graph, where a record per node costs too much. */
-static int wants_whole_graphs(void)
+static bool wants_whole_graphs(void)
 {
 	const char *wanted = getenv("BRICK_CUDA");
 	return wanted && !strcmp(wanted, "whole-graphs");
@@ -175,7 +176,7 @@ static int enable_records(void)
 		{CUPTI_MEMCPY_PEER, "copies between devices"},
 		{CUPTI_GRAPH_TRACE, "whole graphs"},
 	};
-	size_t count = sizeof wanted / sizeof *wanted - !wants_whole_graphs();
+	size_t count = sizeof(wanted) / sizeof(*wanted) - !wants_whole_graphs();
 
 	if (wants_whole_graphs())
 		graph_calls_are_whole();
@@ -203,7 +204,7 @@ static int enable_records(void)
 	return CUPTI_FINE;
 }
 
-static int is_too_old(void)
+static bool is_too_old(void)
 {
 	uint32_t version = 0;
 
@@ -220,7 +221,7 @@ static int open_and_subscribe(void)
 	const char *reason = "does not suit the driver";
 
 	for (;;) {
-		int result = cupti_open(why, sizeof why);
+		int result = cupti_open(why, sizeof(why));
 		if (result && *unfit)
 			refuse("%s %s", unfit, reason);
 		else if (result)
@@ -240,7 +241,7 @@ static int open_and_subscribe(void)
 			return result;
 		}
 		if (!*unfit)
-			snprintf(unfit, sizeof unfit, "%s", cupti.path);
+			snprintf(unfit, sizeof(unfit), "%s", cupti.path);
 	}
 }
 
@@ -319,7 +320,7 @@ static void start(void)
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Called by the driver; whatever happens, the program's own initialisation goes on. */
+/* For the driver. Whatever happens, the program's own initialisation goes on. */
 int InitializeInjection(void)
 {
 	KEEP_ERRNO();
@@ -334,7 +335,7 @@ BRICK_API int brick_attacher_check(char *text, size_t bytes)
 {
 	uint32_t version = 0;
 	char why[512];
-	int error = cupti_open(why, sizeof why);
+	int error = cupti_open(why, sizeof(why));
 
 	if (error) {
 		snprintf(text, bytes, "kernels of CUDA programs cannot be traced: %s", why);

@@ -60,8 +60,8 @@ static uint32_t place_of(const struct entry *e)
 /* Apart from their code. */
 static int same(const struct entry *known, const struct entry *e, const char *name)
 {
-	return known->address == e->address && !memcmp(known->grid, e->grid, sizeof e->grid) &&
-	       !memcmp(known->block, e->block, sizeof e->block) &&
+	return known->address == e->address && !memcmp(known->grid, e->grid, sizeof(e->grid)) &&
+	       !memcmp(known->block, e->block, sizeof(e->block)) &&
 	       known->static_shared == e->static_shared &&
 	       known->dynamic_shared == e->dynamic_shared && known->registers == e->registers &&
 	       !strncmp(known->begin, name, NAME_BYTES - 1);
@@ -113,7 +113,7 @@ uint32_t kernels_of(const struct cupti_kernel *record)
 		known->generation = e.generation;
 		return known->index;
 	}
-	snprintf(e.begin, sizeof e.begin, "%s", name);
+	snprintf(e.begin, sizeof(e.begin), "%s", name);
 	e.index = add(&e, name);
 	e.is_used = 1;
 	*known = e;
@@ -157,7 +157,7 @@ uint32_t kernels_graph(uint32_t id)
 	if (known_index && known_id == id)
 		return known_index;
 	if (newest_index < MAX_KERNELS)
-		snprintf(name, sizeof name, "graph %u", id);
+		snprintf(name, sizeof(name), "graph %u", id);
 	known_id = id;
 	known_index = brick_kernel_register(&kernel);
 	newest_index = known_index > newest_index ? known_index : newest_index;

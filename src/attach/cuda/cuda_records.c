@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,7 +121,8 @@ static struct brick_queue *add_stream(uint32_t device, uint32_t context, uint32_
 {
 	char name[64];
 
-	snprintf(name, sizeof name, "CUDA device %u context %u stream %u", device, context, stream);
+	snprintf(
+		name, sizeof(name), "CUDA device %u context %u stream %u", device, context, stream);
 	struct brick_queue *queue = create_queue(name);
 	if (queue) {
 		last_stream = stream_count;
@@ -230,7 +232,7 @@ static uint32_t held_count;
 
 static int prepare_heap(void)
 {
-	heap = calloc(MAX_HELD, sizeof *heap);
+	heap = calloc(MAX_HELD, sizeof(*heap));
 	return heap ? 0 : -ENOMEM;
 }
 
@@ -307,7 +309,7 @@ static void record(const struct held_command *held)
 {
 	uint64_t after[MAX_EVENTS_AFTER];
 	struct brick_command command = {
-		.size = sizeof command,
+		.size = sizeof(command),
 		.kernel = held->kernel,
 		.source = BRICK_SOURCE_DEVICE_ACTIVITY,
 		.queued_ns = or_unknown(held->queued),

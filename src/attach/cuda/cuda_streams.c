@@ -8,6 +8,7 @@
 #include "attach/cuda/cuda_streams.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 #include "attach/cuda/call_names.h"
 #include "base/hash.h"
@@ -184,12 +185,12 @@ static void add_all(struct after *after, const struct after *more)
 
 /* ---- captures ---- */
 
-static int is_under_way(uint32_t capture)
+static bool is_under_way(uint32_t capture)
 {
 	for (uint32_t i = 0; i < capture_count; i++)
 		if (captures[i].id == capture)
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 /* The capture that a stream is part of now; 0: none. */
@@ -206,7 +207,8 @@ static uint32_t capture_of(cuda_handle handle)
 static void end_capture(uint32_t index)
 {
 	capture_count--;
-	memmove(&captures[index], &captures[index + 1], (capture_count - index) * sizeof *captures);
+	memmove(&captures[index], &captures[index + 1],
+		(capture_count - index) * sizeof(*captures));
 }
 
 static void end_capture_of(cuda_handle origin)
@@ -327,7 +329,7 @@ uint32_t events_after(uint32_t correlation, uint64_t numbers[MAX_EVENTS_AFTER])
 	HOLD(&lock);
 	if (call->correlation == correlation && correlation) {
 		count = call->after.count;
-		memcpy(numbers, call->after.numbers, count * sizeof *numbers);
+		memcpy(numbers, call->after.numbers, count * sizeof(*numbers));
 	}
 	return count;
 }

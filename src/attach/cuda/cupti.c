@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening CUPTI (cupti.h). It belongs to the toolkit, not to the driver, so it is looked for where
+ * CUPTI belongs to the toolkit, not to the driver, so it is looked for where
  * the user says, among what the program has loaded, in the linker's path, beside the CUDA runtime
  * that the program has loaded (as Python packages lay it out), and where toolkits are installed.
  */
@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,15 +47,15 @@ static void *tried[MAX_TRIED]; /* those that were opened before */
 static uint32_t tried_count;
 
 /* Not one of those that did not do. */
-static int is_next(void *handle)
+static bool is_next(void *handle)
 {
 	for (uint32_t i = 0; i < tried_count; i++)
 		if (tried[i] == handle)
-			return 0;
+			return false;
 	if (tried_count == MAX_TRIED)
-		return 0;
+		return false;
 	tried[tried_count++] = library = handle;
-	return 1;
+	return true;
 }
 
 static int try_open(const char *path, int flags)
@@ -80,9 +81,9 @@ static int look_at_loaded(struct dl_phdr_info *info, size_t size, void *context)
 
 	file = file ? file + 1 : name;
 	if (!strncmp(file, "libcupti.so", 11))
-		snprintf(loaded->cupti, sizeof loaded->cupti, "%s", name);
+		snprintf(loaded->cupti, sizeof(loaded->cupti), "%s", name);
 	if (!strncmp(file, "libcudart.so", 12))
-		snprintf(loaded->runtime, sizeof loaded->runtime, "%s", name);
+		snprintf(loaded->runtime, sizeof(loaded->runtime), "%s", name);
 	return 0;
 }
 
@@ -94,10 +95,10 @@ static int try_in(const char *directory, const char *below, const struct loaded 
 	const char *const names[] = {
 		own, "libcupti.so", "libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8"};
 
-	snprintf(own, sizeof own, "libcupti.so.%d", version ? atoi(version + 13) : 0);
-	for (size_t i = version ? 0 : 1; i < sizeof names / sizeof *names; i++) {
-		int n = snprintf(path, sizeof path, "%s%s%s", directory, below, names[i]);
-		if (n < (int)sizeof path && try_open(path, 0))
+	snprintf(own, sizeof(own), "libcupti.so.%d", version ? atoi(version + 13) : 0);
+	for (size_t i = version ? 0 : 1; i < sizeof(names) / sizeof(*names); i++) {
+		int n = snprintf(path, sizeof(path), "%s%s%s", directory, below, names[i]);
+		if (n < (int)sizeof(path) && try_open(path, 0))
 			return 1;
 	}
 	return 0;
@@ -111,7 +112,7 @@ static int open_beside_runtime(const struct loaded *loaded)
 
 	if (!file)
 		return 0;
-	snprintf(directory, sizeof directory, "%.*s", (int)(file - loaded->runtime),
+	snprintf(directory, sizeof(directory), "%.*s", (int)(file - loaded->runtime),
 		loaded->runtime);
 	return try_in(directory, "/", loaded) ||
 	       try_in(directory, "/../../cuda_cupti/lib/", loaded) ||
@@ -132,7 +133,7 @@ static int find_library(void)
 		return 1;
 	if (try_in("", "", &loaded) || open_beside_runtime(&loaded))
 		return 1;
-	for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+	for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
 		const char *home = getenv(variables[i]);
 		if (home && *home &&
 			(try_in(home, "/extras/CUPTI/lib64/", &loaded) ||
@@ -149,7 +150,7 @@ static void note_path(void)
 	struct link_map *map = NULL;
 
 	if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name)
-		snprintf(cupti.path, sizeof cupti.path, "%s", map->l_name);
+		snprintf(cupti.path, sizeof(cupti.path), "%s", map->l_name);
 }
 
 int cupti_open(char *why, size_t bytes)
@@ -161,7 +162,7 @@ int cupti_open(char *why, size_t bytes)
 	}
 	note_path();
 	const char *missing = sys_functions_find(
-		library, functions, sizeof functions / sizeof *functions, &cupti);
+		library, functions, sizeof(functions) / sizeof(*functions), &cupti);
 	if (missing) {
 		snprintf(why, bytes, "%s has no %s", cupti.path, missing);
 		return -ELIBACC;

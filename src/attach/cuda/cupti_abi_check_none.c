@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In place of abi_check.c where CUDA's headers are not there. */
+/* In place of cupti_abi_check.c where CUDA's headers are not there. */
 #include "attach/cuda/cupti.h"
 
 #include <stddef.h>

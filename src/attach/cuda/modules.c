@@ -8,6 +8,7 @@
 
 #include <elf.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 #include "base/array.h"
 #include "base/fnv.h"
@@ -24,18 +25,18 @@ struct view {
 	size_t bytes;
 };
 
-static int holds(const struct view *v, uint64_t offset, uint64_t bytes)
+static bool holds(const struct view *v, uint64_t offset, uint64_t bytes)
 {
 	return offset <= v->bytes && bytes <= v->bytes - offset;
 }
 
 static int read_section(const struct view *v, const Elf64_Ehdr *elf, uint32_t i, Elf64_Shdr *out)
 {
-	uint64_t offset = (uint64_t)i * sizeof *out;
+	uint64_t offset = (uint64_t)i * sizeof(*out);
 
-	if (elf->e_shoff > v->bytes || !holds(v, elf->e_shoff + offset, sizeof *out))
+	if (elf->e_shoff > v->bytes || !holds(v, elf->e_shoff + offset, sizeof(*out)))
 		return 0;
-	memcpy(out, v->data + elf->e_shoff + offset, sizeof *out);
+	memcpy(out, v->data + elf->e_shoff + offset, sizeof(*out));
 	return 1;
 }
 
@@ -55,19 +56,19 @@ int cubin_names(const void *cubin, size_t bytes, cubin_name_fn found, void *cont
 	Elf64_Shdr names, section;
 	int count = 0;
 
-	if (!cubin || bytes < sizeof elf)
+	if (!cubin || bytes < sizeof(elf))
 		return 0;
-	memcpy(&elf, cubin, sizeof elf);
+	memcpy(&elf, cubin, sizeof(elf));
 	if (memcmp(elf.e_ident, ELFMAG, SELFMAG) || elf.e_ident[EI_CLASS] != ELFCLASS64 ||
-		elf.e_shentsize != sizeof section ||
+		elf.e_shentsize != sizeof(section) ||
 		!read_section(&v, &elf, elf.e_shstrndx, &names) ||
 		!holds(&v, names.sh_offset, names.sh_size))
 		return 0;
 	for (uint32_t i = 0; i < elf.e_shnum && read_section(&v, &elf, i, &section); i++) {
 		const char *name = name_at(&v, &names, section.sh_name);
-		if (!name || strncmp(name, PREFIX, sizeof PREFIX - 1))
+		if (!name || strncmp(name, PREFIX, sizeof(PREFIX) - 1))
 			continue;
-		found(context, name + sizeof PREFIX - 1);
+		found(context, name + sizeof(PREFIX) - 1);
 		count++;
 	}
 	return count;
@@ -173,7 +174,7 @@ uint64_t modules_code(const char *kernel)
 }
 
 /* PTX begins with comments and then ".version"; other images begin with bytes that are no text. */
-static int is_ptx(const char *text)
+static bool is_ptx(const char *text)
 {
 	for (;;) {
 		while (*text == ' ' || *text == '\t' || *text == '\n' || *text == '\r')

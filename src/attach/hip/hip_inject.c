@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +108,7 @@ static uint64_t newest_command(void)
 static void name_kernel(const struct hip_symbol_data *symbol)
 {
 	char name[512];
-	size_t length = strnlen(symbol->name, sizeof name - 1);
+	size_t length = strnlen(symbol->name, sizeof(name) - 1);
 
 	memcpy(name, symbol->name, length);
 	name[length] = '\0';
@@ -131,14 +132,14 @@ static struct queue *queue_of(uint64_t a, uint64_t b, int is_copy)
 
 	if (found != HASHMAP_NONE)
 		return hashmap_pointer(found);
-	struct queue *queue = calloc(1, sizeof *queue);
+	struct queue *queue = calloc(1, sizeof(*queue));
 	if (!queue)
 		return NULL;
 	queue->last = &queue->first;
-	snprintf(name, sizeof name,
+	snprintf(name, sizeof(name),
 		is_copy ? "copies, agent %llu to %llu" : "agent %llu queue %llu",
 		(unsigned long long)a, (unsigned long long)b);
-	const struct brick_queue_options options = {.size = sizeof options,
+	const struct brick_queue_options options = {.size = sizeof(options),
 		.name = name,
 		.backend = "hip",
 		.flags = BRICK_QUEUE_OUT_OF_ORDER};
@@ -153,7 +154,7 @@ static struct queue *queue_of(uint64_t a, uint64_t b, int is_copy)
 /* Times that are not there, or that no clock places, are not made up. */
 static void record(const struct command *c)
 {
-	struct brick_command command = {.size = sizeof command,
+	struct brick_command command = {.size = sizeof(command),
 		.launch = c->launch,
 		.kernel = c->kernel,
 		.source = BRICK_SOURCE_DEVICE_ACTIVITY,
@@ -195,7 +196,7 @@ static void release(struct queue *queue)
 
 static struct command *begin(uint64_t a, uint64_t b, int is_copy)
 {
-	struct command *c = calloc(1, sizeof *c);
+	struct command *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
@@ -234,7 +235,7 @@ static void *begin_copy(const struct hip_copy_data *data, int32_t direction)
 		[HIP_COPY_DEVICE_TO_HOST] = BRICK_KERNEL_D2H,
 		[HIP_COPY_ON_DEVICE] = BRICK_KERNEL_D2D};
 	int known = direction >= HIP_COPY_HOST_TO_DEVICE && direction <= HIP_COPY_ON_DEVICE;
-	const struct brick_kernel kernel = {.size = sizeof kernel,
+	const struct brick_kernel kernel = {.size = sizeof(kernel),
 		.name = known ? names[direction] : "copy",
 		.backend = "hip",
 		.kind = known ? kinds[direction] : BRICK_KERNEL_D2D};
@@ -261,7 +262,7 @@ static void launched(void *user)
 static uint32_t kernel_of(const struct hip_dispatch_data *data)
 {
 	uint64_t name = hashmap_get(&kernel_names, data->info.kernel);
-	struct brick_kernel kernel = {.size = sizeof kernel,
+	struct brick_kernel kernel = {.size = sizeof(kernel),
 		.name = name == HASHMAP_NONE ? "kernel" : hashmap_pointer(name),
 		.backend = "hip",
 		.kind = BRICK_KERNEL_COMPUTE,
@@ -431,7 +432,7 @@ static int find_wait(int32_t kind, int32_t operation, void *data)
 			HIP_FINE ||
 		!name)
 		return 0;
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (!strncmp(name, names[i], strlen(names[i])) && wait_count < MAX_WAITS)
 			waits[wait_count++] = operation; /* also those of the thread's own stream */
 	return 0;
@@ -492,7 +493,7 @@ static int load(void *library)
 #define X(name, type, arguments)                                    \
 	{                                                           \
 		void *found = dlsym(library, "rocprofiler_" #name); \
-		memcpy(&sdk.name, &found, sizeof found);            \
+		memcpy(&sdk.name, &found, sizeof(found));           \
 		if (!found)                                         \
 			return -ENOTSUP;                            \
 	}
@@ -506,7 +507,7 @@ EXPORTED struct hip_tool *rocprofiler_configure(
 struct hip_tool *rocprofiler_configure(
 	uint32_t version, const char *text, uint32_t priority, struct hip_client *client)
 {
-	static struct hip_tool tool = {sizeof tool, initialise, finish, NULL};
+	static struct hip_tool tool = {sizeof(tool), initialise, finish, NULL};
 	Dl_info who;
 	void *library = NULL;
 
@@ -525,7 +526,7 @@ EXPORTED int brick_attacher_check(char *text, size_t bytes)
 {
 	static const char *const names[] = {"librocprofiler-sdk.so.1", "librocprofiler-sdk.so.0"};
 
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (dlopen(names[i], RTLD_LAZY | RTLD_LOCAL)) {
 			snprintf(text, bytes, "HIP programs are traced through %s", names[i]);
 			return 0;

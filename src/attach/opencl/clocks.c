@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include "attach/common/device_clock.h"
 #include "attach/opencl/opencl_driver.h"
@@ -61,7 +62,7 @@ static int read_timer(struct clock *c)
 
 static struct clock *create(cl_device_id device)
 {
-	struct clock *c = calloc(1, sizeof *c);
+	struct clock *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
@@ -148,7 +149,7 @@ static void decide(struct clock *c)
 }
 
 /* Under its lock: do two readings bear each other out, and is it the clock of the events? */
-static int is_sure(const struct clock *c)
+static bool is_sure(const struct clock *c)
 {
 	return c->line.correlation.count > 1 &&
 	       (c->method == METHOD_QUEUED || c->trusts >= MAX_DOUBTS);

@@ -155,7 +155,7 @@ static void note_after(struct pending *p, cl_uint count, const cl_event *list)
 	if (!list || !count)
 		return;
 	if (count > PENDING_AFTER) {
-		p->after = malloc(count * sizeof *p->after);
+		p->after = malloc(count * sizeof(*p->after));
 		if (!p->after) {
 			p->after = p->first;
 			count = PENDING_AFTER;

@@ -10,6 +10,7 @@
 #include "attach/opencl/opencl_completions.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -60,8 +61,8 @@ static pthread_mutex_t window_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t reserve(struct window *w, uint64_t wanted)
 {
 	if (wanted > w->capacity) {
-		struct pending *items = malloc(wanted * sizeof *items);
-		struct pending **sorted = malloc(wanted * sizeof *sorted);
+		struct pending *items = malloc(wanted * sizeof(*items));
+		struct pending **sorted = malloc(wanted * sizeof(*sorted));
 		if (items && sorted) {
 			free(w->items);
 			free(w->sorted);
@@ -167,10 +168,10 @@ static uint32_t emit(struct queue *q, struct window *w)
 		if (w->items[i].state == PENDING_TIMED)
 			sorted[n++] = &w->items[i];
 	if (!q->in_order)
-		qsort(sorted, n, sizeof *sorted, by_end);
+		qsort(sorted, n, sizeof(*sorted), by_end);
 	bound_by_next(sorted, n);
 	if (!q->in_order)
-		qsort(sorted, n, sizeof *sorted, by_begin);
+		qsort(sorted, n, sizeof(*sorted), by_begin);
 	while (done < n &&
 		(w->bound_ns == UINT64_MAX || clocks_host_ns(q->clock, sorted[done]->times.begin,
 						      &residual) <= w->bound_ns)) {
@@ -244,7 +245,7 @@ static void nap(long ns)
 }
 
 /* Whoever records is at it now, or we are: look whether that makes room. */
-static int has_place(struct queue *q)
+static bool has_place(struct queue *q)
 {
 	if (queue_pending(q) >= QUEUE_MAX_PENDING && !pthread_mutex_trylock(&q->taking)) {
 		take(q, 1);

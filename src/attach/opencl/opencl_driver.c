@@ -33,7 +33,7 @@ static const struct entry entries[] = {
 	DRIVER_HOOKED(ENTRY) DRIVER_CALLED(ENTRY)
 #undef ENTRY
 };
-enum { ENTRIES = sizeof entries / sizeof *entries };
+enum { ENTRIES = sizeof(entries) / sizeof(*entries) };
 
 typedef void *(*symbol_fn)(void *handle, const char *name);
 
@@ -44,7 +44,7 @@ static symbol_fn real_dlsym(void)
 	static symbol_fn function;
 	symbol_fn known = __atomic_load_n(&function, __ATOMIC_RELAXED);
 
-	for (size_t i = 0; i < sizeof versions / sizeof *versions && !known; i++)
+	for (size_t i = 0; i < sizeof(versions) / sizeof(*versions) && !known; i++)
 		known = (symbol_fn)dlvsym(RTLD_NEXT, "dlsym", versions[i]);
 	__atomic_store_n(&function, known, __ATOMIC_RELAXED);
 	return known;
@@ -55,7 +55,7 @@ void *driver_real_symbol(void)
 	symbol_fn function = real_dlsym();
 	void *address;
 
-	memcpy(&address, &function, sizeof address);
+	memcpy(&address, &function, sizeof(address));
 	return address;
 }
 
@@ -94,7 +94,7 @@ static void publish(const struct driver *candidate, const char *file)
 	HOLD(&lock);
 	if (!driver_get()) {
 		found = *candidate;
-		snprintf(path, sizeof path, "%s", file);
+		snprintf(path, sizeof(path), "%s", file);
 		__atomic_store_n(&driver, &found, __ATOMIC_RELEASE);
 	}
 }
@@ -121,7 +121,7 @@ static int take(void *handle)
 		void *function = driver_symbol(own ? own : handle, entries[i].name);
 		if (function && driver_is_ours(function))
 			function = NULL;
-		memcpy((char *)&candidate + entries[i].offset, &function, sizeof function);
+		memcpy((char *)&candidate + entries[i].offset, &function, sizeof(function));
 	}
 	if (!candidate.clGetEventInfo || !candidate.clGetEventProfilingInfo ||
 		!candidate.clReleaseEvent || !candidate.clRetainEvent || !candidate.clGetDeviceInfo)
@@ -150,7 +150,7 @@ static int take_by_name(void)
 {
 	static const char *const names[] = {"libOpenCL.so.1", "libOpenCL.so"};
 
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		void *handle = dlopen(names[i], RTLD_LAZY | RTLD_NOLOAD);
 		if (!handle) {
 			dlerror();
@@ -208,7 +208,7 @@ static void platform_text(cl_device_id device, cl_platform_info what, char *text
 	cl_platform_id platform = NULL;
 
 	snprintf(text, bytes, "unknown");
-	if (d->clGetPlatformInfo && d->clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof platform,
+	if (d->clGetPlatformInfo && d->clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform),
 					    &platform, NULL) == CL_SUCCESS)
 		d->clGetPlatformInfo(platform, what, bytes, text, NULL);
 	text[bytes - 1] = '\0';
@@ -219,9 +219,9 @@ void notes_device(cl_device_id device, char *name, size_t bytes)
 	char platform[96], version[96], driver_version[96];
 
 	device_text(device, CL_DEVICE_NAME, name, bytes);
-	platform_text(device, CL_PLATFORM_NAME, platform, sizeof platform);
-	device_text(device, CL_DEVICE_VERSION, version, sizeof version);
-	device_text(device, CL_DRIVER_VERSION, driver_version, sizeof driver_version);
+	platform_text(device, CL_PLATFORM_NAME, platform, sizeof(platform));
+	device_text(device, CL_DEVICE_VERSION, version, sizeof(version));
+	device_text(device, CL_DRIVER_VERSION, driver_version, sizeof(driver_version));
 	note_once("attach", "OpenCL queues of %s", platform);
 	note_once("backend", "opencl %s", name);
 	note_once("opencl.library", "%s", path);
@@ -233,7 +233,7 @@ void notes_clock(cl_device_id device, int by_timer, uint32_t anchors, uint64_t r
 {
 	char name[96];
 
-	device_text(device, CL_DEVICE_NAME, name, sizeof name);
+	device_text(device, CL_DEVICE_NAME, name, sizeof(name));
 	if (!anchors)
 		note_once("opencl.clock", "%s: it tells no time that could be placed on the host's",
 			name);

@@ -212,7 +212,7 @@ static uint64_t image_bytes(cl_mem image, const size_t *region)
 	size_t each = 0;
 
 	if (!d || !region || !d->clGetImageInfo ||
-		d->clGetImageInfo(image, CL_IMAGE_ELEMENT_SIZE, sizeof each, &each, NULL) !=
+		d->clGetImageInfo(image, CL_IMAGE_ELEMENT_SIZE, sizeof(each), &each, NULL) !=
 			CL_SUCCESS)
 		return 0;
 	return (uint64_t)region[0] * region[1] * region[2] * each;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A place holds whoever came last (events.h). An entry is written by exchanging the event last, and
- * its event is read twice: what lies between belongs to it.
+ * A place of the table holds whoever came last. An entry is written by exchanging the event last,
+ * and its event is read twice: what lies between belongs to it.
  */
 #include "attach/opencl/opencl_events.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables of kernels and programs by handle (kernels.h). The driver is asked about a kernel when it
+ * Kernels and programs are found by handle. The driver is asked about a kernel when it
  * is launched for the first time. Entries are never freed: a handle that comes back overwrites its
  * former one, and a full table forgets.
  */
@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "attach/opencl/opencl_driver.h"
@@ -61,10 +62,10 @@ static struct kernel *entry_of(cl_kernel handle, int *is_new)
 			break;
 	}
 	if (!*place)
-		*place = calloc(1, sizeof **place);
+		*place = calloc(1, sizeof(**place));
 	*is_new = *place && (*place)->handle != handle;
 	if (*is_new) {
-		memset(*place, 0, sizeof **place);
+		memset(*place, 0, sizeof(**place));
 		(*place)->handle = handle;
 	}
 	return *place;
@@ -110,7 +111,7 @@ void kernels_created(cl_kernel handle)
 	HOLD(&lock);
 	struct kernel *k = entry_of(handle, &is_new);
 	if (k && !is_new) {
-		memset(k, 0, sizeof *k);
+		memset(k, 0, sizeof(*k));
 		k->handle = handle;
 	}
 }
@@ -123,7 +124,7 @@ void kernels_local_changed(cl_kernel handle)
 	struct kernel *k = entry_of(handle, &is_new);
 	if (k) {
 		k->device = NULL;
-		memset(k->shapes, 0, sizeof k->shapes);
+		memset(k->shapes, 0, sizeof(k->shapes));
 	}
 }
 
@@ -136,17 +137,17 @@ static void ask(struct kernel *k, cl_device_id device)
 
 	if (!d->clGetKernelInfo || !d->clGetKernelWorkGroupInfo)
 		return;
-	if (d->clGetKernelInfo(k->handle, CL_KERNEL_FUNCTION_NAME, sizeof k->name, k->name, NULL) !=
-		CL_SUCCESS)
+	if (d->clGetKernelInfo(k->handle, CL_KERNEL_FUNCTION_NAME, sizeof(k->name), k->name,
+		    NULL) != CL_SUCCESS)
 		strcpy(k->name, "(a kernel with a very long name)");
-	k->name[sizeof k->name - 1] = '\0';
-	d->clGetKernelInfo(k->handle, CL_KERNEL_PROGRAM, sizeof program, &program, NULL);
-	if (d->clGetKernelWorkGroupInfo(k->handle, device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local,
+	k->name[sizeof(k->name) - 1] = '\0';
+	d->clGetKernelInfo(k->handle, CL_KERNEL_PROGRAM, sizeof(program), &program, NULL);
+	if (d->clGetKernelWorkGroupInfo(k->handle, device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof(local),
 		    &local, NULL) == CL_SUCCESS)
 		k->shared_bytes = local;
 	if (d->clGetKernelWorkGroupInfo(k->handle, device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
-		    sizeof k->block, k->block, NULL) != CL_SUCCESS)
-		memset(k->block, 0, sizeof k->block);
+		    sizeof(k->block), k->block, NULL) != CL_SUCCESS)
+		memset(k->block, 0, sizeof(k->block));
 	pthread_mutex_lock(&lock);
 	k->code = program ? code_of(program) : 0;
 	pthread_mutex_unlock(&lock);
@@ -173,10 +174,10 @@ static void describe_shape(struct shape *shape, const struct kernel *k, cl_uint 
 	}
 }
 
-static int same_shape(const struct shape *a, const struct shape *b)
+static bool same_shape(const struct shape *a, const struct shape *b)
 {
-	return !memcmp(a->grid, b->grid, sizeof a->grid) &&
-	       !memcmp(a->block, b->block, sizeof a->block);
+	return !memcmp(a->grid, b->grid, sizeof(a->grid)) &&
+	       !memcmp(a->block, b->block, sizeof(a->block));
 }
 
 static uint32_t register_shape(const struct kernel *k, const struct shape *shape)
@@ -190,8 +191,8 @@ static uint32_t register_shape(const struct kernel *k, const struct shape *shape
 		.code = k->code,
 	};
 
-	memcpy(description.grid, shape->grid, sizeof shape->grid);
-	memcpy(description.block, shape->block, sizeof shape->block);
+	memcpy(description.grid, shape->grid, sizeof(shape->grid));
+	memcpy(description.block, shape->block, sizeof(shape->block));
 	return brick_kernel_register(&description);
 }
 
@@ -210,8 +211,8 @@ static uint32_t launch_slow(cl_kernel handle, cl_device_id device, cl_uint dimen
 	struct kernel *entry = entry_of(handle, &is_new);
 	if (entry) {
 		if (entry->device != device)
-			memset(entry->shapes, 0, sizeof entry->shapes);
-		memcpy(k.shapes, entry->shapes, sizeof k.shapes);
+			memset(entry->shapes, 0, sizeof(entry->shapes));
+		memcpy(k.shapes, entry->shapes, sizeof(k.shapes));
 		k.next_shape = entry->next_shape;
 		k.shapes[k.next_shape++ % SHAPES] = shape;
 		*entry = k;

@@ -17,7 +17,7 @@ static uint64_t time_of(const struct driver *d, cl_event event, cl_profiling_inf
 {
 	cl_ulong ns = 0;
 
-	if (d->clGetEventProfilingInfo(event, which, sizeof ns, &ns, NULL) != CL_SUCCESS)
+	if (d->clGetEventProfilingInfo(event, which, sizeof(ns), &ns, NULL) != CL_SUCCESS)
 		return 0;
 	return ns;
 }
@@ -55,7 +55,7 @@ int placing_poll(struct queue *q, struct pending *p, uint64_t index)
 	cl_int status = CL_QUEUED;
 	uint64_t asked_ns = monotonic_ns();
 
-	if (d->clGetEventInfo(p->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
+	if (d->clGetEventInfo(p->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
 		    NULL) != CL_SUCCESS)
 		return -1;
 	if (status > CL_RUNNING)
@@ -125,7 +125,7 @@ void placing_record(struct queue *q, const struct pending *p)
 	uint64_t residual;
 	int64_t moved;
 	struct brick_command command = {
-		.size = sizeof command,
+		.size = sizeof(command),
 		.launch = p->launch,
 		.kernel = p->kernel,
 		.source = BRICK_SOURCE_DEVICE_EVENT,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of queues (queue.h). A list that only grows, since programs have few; `table` guards
+ * The list of queues only grows, since programs have few; `table` guards
  * its changes, finding takes none. A released queue stays in the list until its handle comes back
  * for a new one, so that questions about its events are still answered as the program expects.
  */
@@ -57,7 +57,7 @@ static struct queue *take_place(void)
 	}
 	if (released >= MAX_RELEASED)
 		return last;
-	struct queue *q = calloc(1, sizeof *q);
+	struct queue *q = calloc(1, sizeof(*q));
 	if (!q)
 		return NULL;
 	pthread_mutex_init(&q->taking, NULL);
@@ -72,7 +72,7 @@ static void open_record(struct queue *q)
 	struct brick_queue_options options = BRICK_QUEUE_OPTIONS_INIT;
 	char name[128];
 
-	notes_device(q->device, name, sizeof name);
+	notes_device(q->device, name, sizeof(name));
 	options.name = name;
 	options.backend = "opencl";
 	options.flags = q->in_order ? 0 : BRICK_QUEUE_OUT_OF_ORDER;
@@ -99,7 +99,7 @@ int queue_created(
 		q->in_order = wish->in_order;
 		q->references = 1;
 		q->property_count = wish->property_count;
-		memcpy(q->properties, wish->properties, sizeof q->properties);
+		memcpy(q->properties, wish->properties, sizeof(q->properties));
 		q->last_number = q->last_end = q->last_end_ns = 0;
 		q->wait_ends.count = 0;
 		q->clock = clocks_of(device);
@@ -143,7 +143,7 @@ static int grow(struct queue *q)
 
 	if (capacity > QUEUE_MAX_PENDING)
 		return -ENOSPC;
-	struct pending *ring = malloc(capacity * sizeof *ring);
+	struct pending *ring = malloc(capacity * sizeof(*ring));
 	if (!ring)
 		return -ENOMEM;
 	for (uint64_t i = q->tail; i != q->head; i++) {

@@ -3,6 +3,7 @@
  * Command queues. They are created with profiling, which the program does not get to see: what it
  * asks about a queue or an event is answered as if the queue were the one that it asked for.
  */
+#include <stdbool.h>
 #include <string.h>
 #include "attach/opencl/opencl_completions.h"
 #include "attach/opencl/opencl_events.h"
@@ -13,7 +14,7 @@
 #include "brick/brick.h"
 
 /* May an error be because of what we added? */
-static int may_be_ours(cl_int error)
+static bool may_be_ours(cl_int error)
 {
 	return error == CL_INVALID_QUEUE_PROPERTIES || error == CL_INVALID_VALUE ||
 	       error == CL_OUT_OF_RESOURCES || error == CL_OUT_OF_HOST_MEMORY;
@@ -67,7 +68,7 @@ HOOK cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id devi
 /* The program's list, understood; 0 when it is not for us: on the device, too long. */
 static int read_wish(struct queue_wish *wish, const cl_queue_properties *list)
 {
-	memset(wish, 0, sizeof *wish);
+	memset(wish, 0, sizeof(*wish));
 	wish->in_order = 1;
 	if (!list)
 		return 1;
@@ -84,7 +85,7 @@ static int read_wish(struct queue_wish *wish, const cl_queue_properties *list)
 		n += 2;
 	}
 	wish->property_count = n + 1;
-	memcpy(wish->properties, list, wish->property_count * sizeof *list);
+	memcpy(wish->properties, list, wish->property_count * sizeof(*list));
 	return 1;
 }
 
@@ -93,7 +94,7 @@ static void add_profiling(cl_queue_properties *list, const struct queue_wish *wi
 {
 	uint32_t n = wish->property_count ? wish->property_count - 1 : 0;
 
-	memcpy(list, wish->properties, n * sizeof *list);
+	memcpy(list, wish->properties, n * sizeof(*list));
 	list[n] = 0;
 	for (uint32_t i = 0; i < n; i += 2)
 		if (list[i] == CL_QUEUE_PROPERTIES) {
@@ -165,18 +166,18 @@ HOOK cl_int clGetCommandQueueInfo(cl_command_queue queue, cl_command_queue_info 
 	if (!q || (what != CL_QUEUE_PROPERTIES && what != CL_QUEUE_PROPERTIES_ARRAY))
 		return d->clGetCommandQueueInfo(queue, what, capacity, value, bytes);
 	if (what == CL_QUEUE_PROPERTIES) {
-		cl_int status =
-			d->clGetCommandQueueInfo(queue, what, sizeof properties, &properties, NULL);
+		cl_int status = d->clGetCommandQueueInfo(
+			queue, what, sizeof(properties), &properties, NULL);
 		if (status != CL_SUCCESS)
 			return status;
 		properties &= ~(cl_command_queue_properties)CL_QUEUE_PROFILING_ENABLE;
-		return answer(&properties, sizeof properties, capacity, value, bytes);
+		return answer(&properties, sizeof(properties), capacity, value, bytes);
 	}
 	cl_int status = d->clGetCommandQueueInfo(queue, what, 0, NULL, &n);
 	if (status != CL_SUCCESS)
 		return status;
 	return answer(
-		q->properties, q->property_count * sizeof *q->properties, capacity, value, bytes);
+		q->properties, q->property_count * sizeof(*q->properties), capacity, value, bytes);
 }
 
 HOOK cl_int clSetCommandQueueProperty(cl_command_queue queue,
@@ -206,7 +207,7 @@ HOOK cl_int clGetEventProfilingInfo(
 	const struct driver *d = DRIVER();
 	cl_command_queue queue = NULL;
 
-	if (d->clGetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof queue, &queue, NULL) ==
+	if (d->clGetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof(queue), &queue, NULL) ==
 			CL_SUCCESS &&
 		queue && disguised(queue))
 		return CL_PROFILING_INFO_NOT_AVAILABLE;

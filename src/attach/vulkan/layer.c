@@ -4,6 +4,7 @@
  * Instances are passed on as they are; devices get timestamps that can be compared with the host's
  * clock, where the driver has them. Whatever cannot be had, the program's calls go through.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +61,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo
 	VkResult result = create(info, allocator, instance);
 	if (result != VK_SUCCESS)
 		return result;
-	struct vulkan_instance *in = calloc(1, sizeof *in);
+	struct vulkan_instance *in = calloc(1, sizeof(*in));
 	if (in) {
 		in->handle = *instance;
 		in->next = next;
@@ -98,13 +99,13 @@ static const void *device_info(const VkDeviceCreateInfo *info, VkLayerFunction f
 	return at;
 }
 
-static int has_extension(struct vulkan_instance *in, VkPhysicalDevice physical, const char *name)
+static bool has_extension(struct vulkan_instance *in, VkPhysicalDevice physical, const char *name)
 {
 	uint32_t count = 0;
 	int found = 0;
 
 	in->EnumerateDeviceExtensionProperties(physical, NULL, &count, NULL);
-	SCOPED VkExtensionProperties *list = calloc(count + 1, sizeof *list);
+	SCOPED VkExtensionProperties *list = calloc(count + 1, sizeof(*list));
 	if (list && in->EnumerateDeviceExtensionProperties(physical, NULL, &count, list) >= 0)
 		for (uint32_t i = 0; i < count; i++)
 			found |= !strcmp(list[i].extensionName, name);
@@ -112,7 +113,7 @@ static int has_extension(struct vulkan_instance *in, VkPhysicalDevice physical, 
 }
 
 /* Can the device's clock be read together with CLOCK_MONOTONIC? */
-static int can_calibrate(struct vulkan_instance *in, VkPhysicalDevice physical)
+static bool can_calibrate(struct vulkan_instance *in, VkPhysicalDevice physical)
 {
 	VkTimeDomainEXT domains[16];
 	uint32_t count = 16;
@@ -121,7 +122,7 @@ static int can_calibrate(struct vulkan_instance *in, VkPhysicalDevice physical)
 	if (!in->time_domains || !clock_may_calibrate() ||
 		!has_extension(in, physical, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME) ||
 		in->time_domains(physical, &count, domains) < 0)
-		return 0;
+		return false;
 	for (uint32_t i = 0; i < count; i++)
 		both |= domains[i] == VK_TIME_DOMAIN_DEVICE_EXT		   ? 1
 			: domains[i] == VK_TIME_DOMAIN_CLOCK_MONOTONIC_EXT ? 2
@@ -138,11 +139,11 @@ static const char **with_calibration(const VkDeviceCreateInfo *info)
 	for (uint32_t i = 0; i < count; i++)
 		if (!strcmp(info->ppEnabledExtensionNames[i], ours))
 			return NULL;
-	const char **list = calloc(count + 1, sizeof *list);
+	const char **list = calloc(count + 1, sizeof(*list));
 	if (!list)
 		return NULL;
 	if (count)
-		memcpy(list, info->ppEnabledExtensionNames, count * sizeof *list);
+		memcpy(list, info->ppEnabledExtensionNames, count * sizeof(*list));
 	list[count] = ours;
 	return list;
 }
@@ -162,7 +163,7 @@ static void describe_device(struct vulkan_device *d, VkPhysicalDevice physical)
 	in->GetPhysicalDeviceQueueFamilyProperties(physical, &d->family_count, families);
 	d->counter.period_ns = (double)properties.limits.timestampPeriod;
 	d->counter.mask = UINT64_MAX;
-	snprintf(d->name, sizeof d->name, "%.63s", properties.deviceName);
+	snprintf(d->name, sizeof(d->name), "%.63s", properties.deviceName);
 	for (uint32_t i = 0; i < d->family_count; i++) {
 		uint32_t bits = families[i].timestampValidBits;
 		d->families[i].mask = bits >= 64 ? UINT64_MAX : (1ull << bits) - 1;
@@ -182,7 +183,7 @@ static struct vulkan_device *adopt_device(VkDevice handle, VkPhysicalDevice phys
 	struct vulkan_instance *in, PFN_vkGetDeviceProcAddr next, const VkDeviceCreateInfo *info)
 {
 	const VkLayerDeviceCreateInfo *data = device_info(info, VK_LOADER_DATA_CALLBACK);
-	struct vulkan_device *d = calloc(1, sizeof *d);
+	struct vulkan_device *d = calloc(1, sizeof(*d));
 
 	if (!d)
 		return NULL;
@@ -325,7 +326,7 @@ static PFN_vkVoidFunction hook_of(const char *name)
 #undef X
 	};
 
-	for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++)
+	for (size_t i = 0; i < sizeof(hooks) / sizeof(*hooks); i++)
 		if (!strcmp(name, hooks[i].name))
 			return hooks[i].hook;
 	return NULL;
@@ -345,7 +346,7 @@ static PFN_vkVoidFunction own_function(const char *name)
 		{"vkEnumerateDeviceLayerProperties", (PFN_vkVoidFunction)own_device_layer},
 	};
 
-	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
 		if (!strcmp(name, own[i].name))
 			return own[i].function;
 	return NULL;

@@ -85,7 +85,7 @@ static int make_commands(struct vulkan_slot *slot)
 
 static struct vulkan_slot *slot_create(struct vulkan_device *d, uint32_t family, uint32_t capacity)
 {
-	struct vulkan_slot *slot = calloc(1, sizeof *slot);
+	struct vulkan_slot *slot = calloc(1, sizeof(*slot));
 
 	if (!slot)
 		return NULL;

@@ -8,6 +8,7 @@
 #include "attach/vulkan/vulkan_clock.h"
 
 #include <sched.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "attach/vulkan/readback.h"
@@ -69,7 +70,7 @@ static uint32_t read_by_calibration(struct vulkan_device *d, struct brick_readin
 
 /* ---- by submission ---- */
 
-static int has_query(struct vulkan_device *d)
+static bool has_query(struct vulkan_device *d)
 {
 	const VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
 		.queryType = VK_QUERY_TYPE_TIMESTAMP,

@@ -5,6 +5,7 @@
  */
 #include "attach/vulkan/vulkan_commands.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +66,7 @@ static struct vulkan_chunk *chunk_create(struct vulkan_device *d)
 	const VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
 		.queryType = VK_QUERY_TYPE_TIMESTAMP,
 		.queryCount = CHUNK_QUERIES};
-	struct vulkan_chunk *chunk = calloc(1, sizeof *chunk);
+	struct vulkan_chunk *chunk = calloc(1, sizeof(*chunk));
 
 	if (!chunk)
 		return NULL;
@@ -97,7 +98,7 @@ static struct vulkan_chunk *chunk_for(struct vulkan_commands *c)
 
 /* ---- one timed command, between two timestamps ---- */
 
-static int can_time(const struct vulkan_commands *c)
+static bool can_time(const struct vulkan_commands *c)
 {
 	const struct vulkan_family *family = &c->device->families[c->family];
 
@@ -117,8 +118,8 @@ static void name_step(struct vulkan_step *step, struct brick_kernel *kernel, con
 	step->code.owner = kernel->name ? NULL : brick_launch_owner();
 	if (step->code.owner) {
 		step->code.code = kernel->code;
-		memcpy(step->code.grid, kernel->grid, sizeof kernel->grid);
-		memcpy(step->code.block, kernel->block, sizeof kernel->block);
+		memcpy(step->code.grid, kernel->grid, sizeof(kernel->grid));
+		memcpy(step->code.block, kernel->block, sizeof(kernel->block));
 		return;
 	}
 	if (!kernel->name)
@@ -146,8 +147,8 @@ uint32_t step_kernel(const struct vulkan_step *step)
 		.backend = "vulkan",
 		.kind = BRICK_KERNEL_COMPUTE,
 		.code = code->code};
-	memcpy(kernel.grid, code->grid, sizeof kernel.grid);
-	memcpy(kernel.block, code->block, sizeof kernel.block);
+	memcpy(kernel.grid, code->grid, sizeof(kernel.grid));
+	memcpy(kernel.block, code->block, sizeof(kernel.block));
 	return brick_kernel_register(&kernel);
 }
 
@@ -236,7 +237,7 @@ static struct vulkan_commands *dispatch_begin(
 		.kind = BRICK_KERNEL_COMPUTE,
 		.grid = {x, y, z},
 		.code = pipeline.code};
-	memcpy(kernel.block, pipeline.block, sizeof kernel.block);
+	memcpy(kernel.block, pipeline.block, sizeof(kernel.block));
 	struct vulkan_commands *step = step_begin(handle, &kernel, fallback, 0);
 	if (step)
 		step->begin_ticks = brick_ticks() - begin_ticks;
@@ -393,7 +394,7 @@ PASS_END(CmdEndRenderPass2, (VkCommandBuffer handle, const VkSubpassEndInfo *inf
 PASS_END(CmdEndRenderPass2KHR, (VkCommandBuffer handle, const VkSubpassEndInfo *info), handle, info)
 
 /* Between a suspended pass and its resumption nothing may stand: such passes are not timed. */
-static int is_whole(const VkRenderingInfo *info)
+static bool is_whole(const VkRenderingInfo *info)
 {
 	return !(info->flags & (VK_RENDERING_SUSPENDING_BIT | VK_RENDERING_RESUMING_BIT));
 }
@@ -454,7 +455,7 @@ VKAPI_ATTR VkResult VKAPI_CALL hook_AllocateCommandBuffers(
 	uintptr_t family = (uintptr_t)map_get(&pools, VULKAN_KEY(info->commandPool));
 
 	for (uint32_t i = 0; result == VK_SUCCESS && i < info->commandBufferCount; i++) {
-		struct vulkan_commands *c = calloc(1, sizeof *c);
+		struct vulkan_commands *c = calloc(1, sizeof(*c));
 		if (!c || !family)
 			free(c);
 		if (!c || !family)
@@ -510,8 +511,7 @@ VKAPI_ATTR void VKAPI_CALL hook_CmdExecuteCommands(
 	struct vulkan_commands *c = commands_find(handle);
 
 	for (uint32_t i = 0; c && i < count; i++)
-		if (!array_reserve(&c->executed, 1))
-			c->executed.items[c->executed.count++] = list[i];
+		array_push(&c->executed, list[i]);
 	vulkan_device_of(handle)->call.CmdExecuteCommands(handle, count, list);
 }
 
@@ -522,7 +522,7 @@ VKAPI_ATTR void VKAPI_CALL hook_CmdBeginDebugUtilsLabelEXT(
 	struct vulkan_label *label = c ? array_add(&c->labels) : NULL;
 
 	if (label)
-		snprintf(label->text, sizeof label->text, "%s", info->pLabelName);
+		snprintf(label->text, sizeof(label->text), "%s", info->pLabelName);
 	vulkan_device_of(handle)->call.CmdBeginDebugUtilsLabelEXT(handle, info);
 }
 

@@ -5,6 +5,7 @@
  */
 #include "attach/vulkan/vulkan_pipelines.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,9 +33,9 @@ enum {
 };
 
 /* Does a literal string, NUL-terminated and padded to words, equal name? */
-static int equals(const uint32_t *words, size_t count, const char *name)
+static bool equals(const uint32_t *words, size_t count, const char *name)
 {
-	size_t bytes = count * sizeof *words, n = strlen(name);
+	size_t bytes = count * sizeof(*words), n = strlen(name);
 
 	return n < bytes && !memcmp(words, name, n + 1);
 }
@@ -45,7 +46,7 @@ static void spirv_entry_find(
 {
 	uint32_t id = 0;
 
-	memset(entry, 0, sizeof *entry);
+	memset(entry, 0, sizeof(*entry));
 	if (count < HEADER_WORDS || words[0] != MAGIC)
 		return;
 	for (size_t at = HEADER_WORDS; at < count;) {
@@ -60,7 +61,7 @@ static void spirv_entry_find(
 		}
 		if (code == OP_EXECUTION_MODE && length >= 6 && entry->found && op[1] == id &&
 			op[2] == MODE_LOCAL_SIZE)
-			memcpy(entry->size, op + 3, sizeof entry->size);
+			memcpy(entry->size, op + 3, sizeof(entry->size));
 		at += length;
 	}
 }
@@ -89,7 +90,7 @@ VKAPI_ATTR VkResult VKAPI_CALL hook_CreateShaderModule(VkDevice device,
 
 	if (result != VK_SUCCESS || !bytes || bytes % 4 || bytes > MAX_MODULE_BYTES)
 		return result;
-	struct module *module = calloc(1, sizeof *module + bytes);
+	struct module *module = calloc(1, sizeof(*module) + bytes);
 	if (!module)
 		return result;
 	module->count = bytes / 4;
@@ -114,19 +115,19 @@ static void describe(struct vulkan_pipeline *pipeline, const VkPipelineShaderSta
 	struct module *module = map_get(&modules, VULKAN_KEY(stage->module));
 	struct spirv_entry entry;
 
-	snprintf(pipeline->name, sizeof pipeline->name, "%.100s", stage->pName);
+	snprintf(pipeline->name, sizeof(pipeline->name), "%.100s", stage->pName);
 	pipeline->is_named = strcmp(stage->pName, "main") != 0;
 	if (!module)
 		return;
 	spirv_entry_find(&entry, module->words, module->count, stage->pName);
-	memcpy(pipeline->block, entry.size, sizeof pipeline->block);
+	memcpy(pipeline->block, entry.size, sizeof(pipeline->block));
 	pipeline->code = module->hash;
 	HOLD(&names);
 	pipeline->is_named |= *module->name != 0;
 	if (*module->name)
-		snprintf(pipeline->name, sizeof pipeline->name, "%s", module->name);
+		snprintf(pipeline->name, sizeof(pipeline->name), "%s", module->name);
 	else
-		snprintf(pipeline->name, sizeof pipeline->name, "%.100s (SPIR-V %08x)",
+		snprintf(pipeline->name, sizeof(pipeline->name), "%.100s (SPIR-V %08x)",
 			stage->pName, (unsigned)(module->hash >> 32));
 }
 
@@ -139,7 +140,7 @@ VKAPI_ATTR VkResult VKAPI_CALL hook_CreateComputePipelines(VkDevice device, VkPi
 		d->call.CreateComputePipelines(device, cache, count, infos, allocator, out);
 
 	for (uint32_t i = 0; i < count && result >= 0; i++) {
-		struct vulkan_pipeline *pipeline = out[i] ? calloc(1, sizeof *pipeline) : NULL;
+		struct vulkan_pipeline *pipeline = out[i] ? calloc(1, sizeof(*pipeline)) : NULL;
 		if (!pipeline)
 			continue;
 		describe(pipeline, &infos[i].stage);
@@ -161,7 +162,7 @@ VKAPI_ATTR void VKAPI_CALL hook_DestroyPipeline(
 
 void pipelines_get(struct vulkan_pipeline *out, VkPipeline handle)
 {
-	memset(out, 0, sizeof *out);
+	memset(out, 0, sizeof(*out));
 	pthread_mutex_lock(&names);
 	const struct vulkan_pipeline *pipeline = map_get(&pipelines, VULKAN_KEY(handle));
 	if (pipeline)
@@ -181,11 +182,11 @@ VKAPI_ATTR VkResult VKAPI_CALL hook_SetDebugUtilsObjectNameEXT(
 	if (name && *name && info->objectType == VK_OBJECT_TYPE_SHADER_MODULE) {
 		struct module *module = map_get(&modules, info->objectHandle);
 		if (module)
-			snprintf(module->name, sizeof module->name, "%s", name);
+			snprintf(module->name, sizeof(module->name), "%s", name);
 	} else if (name && *name && info->objectType == VK_OBJECT_TYPE_PIPELINE) {
 		struct vulkan_pipeline *pipeline = map_get(&pipelines, info->objectHandle);
 		if (pipeline) {
-			snprintf(pipeline->name, sizeof pipeline->name, "%s", name);
+			snprintf(pipeline->name, sizeof(pipeline->name), "%s", name);
 			pipeline->is_named = 1;
 		}
 	}

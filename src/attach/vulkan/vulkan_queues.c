@@ -8,6 +8,7 @@
  */
 #include "attach/vulkan/vulkan_queues.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,10 +31,10 @@ static void add_queue(struct vulkan_device *d, VkQueue handle, uint32_t family, 
 
 	if (!handle || family >= d->family_count || queue_find(d, handle))
 		return;
-	struct vulkan_queue *queue = calloc(1, sizeof *queue);
+	struct vulkan_queue *queue = calloc(1, sizeof(*queue));
 	if (!queue)
 		return;
-	snprintf(name, sizeof name, "%.48s family %u queue %u", d->name, family, index);
+	snprintf(name, sizeof(name), "%.48s family %u queue %u", d->name, family, index);
 	options.name = name;
 	options.backend = "vulkan";
 	options.flags = BRICK_QUEUE_OUT_OF_ORDER; /* only barriers keep commands apart */
@@ -77,12 +78,12 @@ static uint64_t fence_number(VkFence fence)
 	return (uintptr_t)map_get(&fences, VULKAN_KEY(fence));
 }
 
-static int holds(const struct vulkan_submission *s, const struct vulkan_chunk *chunk)
+static bool holds(const struct vulkan_submission *s, const struct vulkan_chunk *chunk)
 {
 	for (uint32_t i = 0; i < s->chunks.count; i++)
 		if (s->chunks.items[i] == chunk)
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 /* Take over the timed commands of one command buffer, and of those that it executes. */
@@ -103,12 +104,11 @@ static void gather(
 	}
 	uint32_t base = s->chunks.count, at = s->timestamps;
 	for (uint32_t i = 0; i < c->chunks.count; i++) {
-		if (array_reserve(&s->chunks, 1)) {
+		if (array_push(&s->chunks, c->chunks.items[i])) {
 			s->failed = 1;
 			return;
 		}
 		chunk_hold(c->chunks.items[i]);
-		s->chunks.items[s->chunks.count++] = c->chunks.items[i];
 		s->timestamps += c->chunks.items[i]->used;
 	}
 	for (uint32_t i = 0; i < c->steps.count; i++) {

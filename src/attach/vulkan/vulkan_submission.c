@@ -37,12 +37,12 @@ void semaphores_forget(VkSemaphore semaphore)
 
 struct vulkan_submission *submission_create(uint32_t batch_count)
 {
-	struct vulkan_submission *s = calloc(1, sizeof *s);
+	struct vulkan_submission *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
 	s->batch_count = batch_count;
-	s->batches = calloc(batch_count + 1, sizeof *s->batches);
+	s->batches = calloc(batch_count + 1, sizeof(*s->batches));
 	if (s->batches)
 		return s;
 	free(s);
@@ -79,8 +79,7 @@ const struct vulkan_submission *submission_find(
 
 void submission_edge(struct vulkan_submission *s, const struct vulkan_edge *edge)
 {
-	if (!array_reserve(&s->edges, 1))
-		s->edges.items[s->edges.count++] = *edge;
+	array_push(&s->edges, *edge); /* no memory: not known */
 }
 
 static void come_after(struct vulkan_batch *batch, uint64_t number)
@@ -190,7 +189,7 @@ static void record(struct vulkan_device *d, struct vulkan_queue *queue, const st
 {
 	const struct vulkan_step *step = &t->pending->step;
 	const struct vulkan_batch *batch = &t->submission->batches[t->pending->batch];
-	struct brick_command command = {.size = sizeof command,
+	struct brick_command command = {.size = sizeof(command),
 		.launch = t->submission->launch,
 		.kernel = step_kernel(step),
 		.source = BRICK_SOURCE_TIMESTAMP_QUERY,
@@ -244,7 +243,7 @@ static size_t collect(struct vulkan_device *d, struct vulkan_queue *queue,
 static void record_all(struct vulkan_device *d, struct vulkan_queue *queue,
 	struct vulkan_submission *end, size_t count)
 {
-	struct timed *list = calloc(count + 1, sizeof *list);
+	struct timed *list = calloc(count + 1, sizeof(*list));
 	size_t n = collect(d, queue, end, list);
 
 	if (!d->clock.correlation.count) {
@@ -252,7 +251,7 @@ static void record_all(struct vulkan_device *d, struct vulkan_queue *queue,
 		n = 0;
 	}
 	if (n)
-		qsort(list, n, sizeof *list, by_begin);
+		qsort(list, n, sizeof(*list), by_begin);
 	keep_causal(queue, list, n);
 	for (size_t i = 0; i < n; i++)
 		record(d, queue, &list[i]);

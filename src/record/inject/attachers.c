@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The entries (attachers.h). A new attacher is one more, and its library in attach/NAME. */
+/* A new attacher is one more entry here, and its library in attach/NAME. */
 #include "record/inject/attachers.h"
 
 #include <stddef.h>

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +57,7 @@ int environment_apply(const struct environment *env)
  * program's own stderr.
  */
 
-static int is_program(const char *path)
+static bool is_program(const char *path)
 {
 	struct stat st;
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
@@ -89,15 +90,15 @@ static int read_interpreter(int fd, const Elf64_Ehdr *elf, char *name, size_t by
 	Elf64_Phdr segment;
 
 	*name = '\0';
-	if (elf->e_phentsize != sizeof segment)
+	if (elf->e_phentsize != sizeof(segment))
 		return 1;
 	for (unsigned i = 0; i < elf->e_phnum; i++) {
-		off_t offset = (off_t)(elf->e_phoff + i * sizeof segment);
-		if (pread(fd, &segment, sizeof segment, offset) != (ssize_t)sizeof segment)
+		off_t offset = (off_t)(elf->e_phoff + i * sizeof(segment));
+		if (pread(fd, &segment, sizeof(segment), offset) != (ssize_t)sizeof(segment))
 			return 1;
 		if (segment.p_type != PT_INTERP)
 			continue;
-		if (segment.p_filesz < sizeof path &&
+		if (segment.p_filesz < sizeof(path) &&
 			pread(fd, path, segment.p_filesz, (off_t)segment.p_offset) > 0)
 			snprintf(name, bytes, "%s",
 				strrchr(path, '/') ? strrchr(path, '/') + 1 : path);
@@ -107,16 +108,16 @@ static int read_interpreter(int fd, const Elf64_Ehdr *elf, char *name, size_t by
 }
 
 /* Each C library comes with a dynamic linker of its own. */
-static int is_of_other_libc(const char *interpreter)
+static bool is_of_other_libc(const char *interpreter)
 {
 	char own[NAME_MAX] = "";
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	Elf64_Ehdr elf;
 
 	if (fd < 0)
-		return 0;
-	if (pread(fd, &elf, sizeof elf, 0) == (ssize_t)sizeof elf)
-		read_interpreter(fd, &elf, own, sizeof own);
+		return false;
+	if (pread(fd, &elf, sizeof(elf), 0) == (ssize_t)sizeof(elf))
+		read_interpreter(fd, &elf, own, sizeof(own));
 	close(fd);
 	return *own && *interpreter && strcmp(own, interpreter);
 }
@@ -126,14 +127,14 @@ static enum inject_obstacle examine_open(int fd)
 	char interpreter[NAME_MAX];
 	Elf64_Ehdr elf;
 	struct stat st;
-	ssize_t n = pread(fd, &elf, sizeof elf, 0);
+	ssize_t n = pread(fd, &elf, sizeof(elf), 0);
 
 	if (n < EI_NIDENT || memcmp(elf.e_ident, ELFMAG, SELFMAG))
 		return INJECT_FINE;
-	if (n < (ssize_t)sizeof elf || elf.e_ident[EI_CLASS] != ELFCLASS64 ||
+	if (n < (ssize_t)sizeof(elf) || elf.e_ident[EI_CLASS] != ELFCLASS64 ||
 		(SYS_ELF_MACHINE != EM_NONE && elf.e_machine != SYS_ELF_MACHINE))
 		return INJECT_FOREIGN;
-	if (!read_interpreter(fd, &elf, interpreter, sizeof interpreter))
+	if (!read_interpreter(fd, &elf, interpreter, sizeof(interpreter)))
 		return INJECT_STATIC;
 	if (is_of_other_libc(interpreter))
 		return INJECT_OTHER_LIBC;
@@ -166,14 +167,14 @@ enum inject_obstacle inject_library(const struct attacher *attacher, char *path,
 	static const char *const places[] = {"../lib", "../lib/brick", multiarch, "../lib64/brick"};
 	char own[PATH_MAX], candidate[PATH_MAX + 64], real[PATH_MAX];
 
-	file_link("/proc/self/exe", own, sizeof own);
+	file_link("/proc/self/exe", own, sizeof(own));
 	char *slash = strrchr(own, '/');
 	if (!slash)
 		return INJECT_NO_LIBRARY;
 	*slash = '\0';
-	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-		snprintf(
-			candidate, sizeof candidate, "%s/%s/%s", own, places[i], attacher->library);
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		snprintf(candidate, sizeof(candidate), "%s/%s/%s", own, places[i],
+			attacher->library);
 		if (!realpath(candidate, real))
 			continue;
 		if (strpbrk(real, " :\t\n"))
@@ -211,7 +212,7 @@ static int enter(struct environment *env, const struct attacher *a)
 	int error;
 
 	if (a->entry == ATTACHER_PRELOAD ||
-		inject_library(a, library, sizeof library) != INJECT_FINE)
+		inject_library(a, library, sizeof(library)) != INJECT_FINE)
 		return 0;
 	if (a->entry == ATTACHER_LAYER)
 		error = enter_as_layer(env, library);
@@ -241,7 +242,7 @@ static int list_preloads(struct environment *env, char **list, enum inject_obsta
 	for (const struct attacher *const *a = attachers; *a && !error; a++) {
 		if ((*a)->entry != ATTACHER_PRELOAD)
 			continue;
-		enum inject_obstacle here = inject_library(*a, library, sizeof library);
+		enum inject_obstacle here = inject_library(*a, library, sizeof(library));
 		if (here == INJECT_FINE) {
 			error = add_to_list(list, library);
 			if (!error && (*a)->switched_on)
@@ -264,7 +265,7 @@ static int preload(
 
 	if (error || !*list)
 		return error;
-	if (inject_resolve(command, program, sizeof program))
+	if (inject_resolve(command, program, sizeof(program)))
 		*obstacle = inject_examine(program);
 	/* the dynamic linker would only complain on the program's stderr, or not start it */
 	if (*obstacle == INJECT_FOREIGN || *obstacle == INJECT_OTHER_LIBC)

@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,17 +30,17 @@ struct search {
 	ARRAY(struct stat) seen;
 };
 
-static int ends_with(const char *text, const char *end)
+static bool ends_with(const char *text, const char *end)
 {
 	size_t n = strlen(text), m = strlen(end);
 
 	return n >= m && !strcmp(text + n - m, end);
 }
 
-static int looks_like_session(const char *target)
+static bool looks_like_session(const char *target)
 {
 	if (!strncmp(target, "/memfd:brick-session", strlen("/memfd:brick-session")))
-		return 1;
+		return true;
 	return ends_with(target, ".session") || ends_with(target, ".session (deleted)");
 }
 
@@ -65,7 +66,7 @@ static void offer(struct search *s, int fd)
 static void try_descriptor(struct search *s, int directory, const char *name)
 {
 	char target[4096];
-	ssize_t n = readlinkat(directory, name, target, sizeof target - 1);
+	ssize_t n = readlinkat(directory, name, target, sizeof(target) - 1);
 
 	if (n <= 0)
 		return;
@@ -81,7 +82,7 @@ static void try_mapping(struct search *s, const char *target)
 
 	if (!ends_with(target, ".session"))
 		return;
-	snprintf(path, sizeof path, "/proc/%d/root%s", (int)s->pid, target);
+	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)s->pid, target);
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
 	if (fd < 0)
 		fd = open(target, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
@@ -93,7 +94,7 @@ static void search_mappings(struct search *s)
 	char path[64], *line = NULL;
 	size_t capacity = 0;
 
-	snprintf(path, sizeof path, "/proc/%d/maps", (int)s->pid);
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)s->pid);
 	SCOPED_TO(fclose) FILE *in = fopen(path, "re");
 	while (in && getline(&line, &capacity, in) > 0) {
 		char *target = strchr(line, '/');
@@ -110,7 +111,7 @@ int live_find(pid_t pid, live_find_fn fn, void *context)
 	struct dirent *entry;
 	char path[64];
 
-	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
 	DIR *list = opendir(path);
 	if (!list)
 		return errno == ENOENT ? -ENOENT : errno == EPERM ? -EACCES : -errno;
@@ -130,15 +131,15 @@ static void hold_writer(struct live_session *s)
 {
 	char path[64], name[4096];
 
-	snprintf(path, sizeof path, "/proc/self/fd/%d", s->fd);
-	file_link(path, name, sizeof name);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->fd);
+	file_link(path, name, sizeof(name));
 	const char *base = strrchr(name, '/');
 	s->process = process_hold_writer((pid_t)drain_header(s->drain)->pid, base ? base : name);
 }
 
 struct live_session *live_session_open(int fd, const char **why)
 {
-	struct live_session *s = calloc(1, sizeof *s);
+	struct live_session *s = calloc(1, sizeof(*s));
 	struct stat st;
 
 	*why = "out of memory";

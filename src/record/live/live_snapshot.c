@@ -8,6 +8,7 @@
 #include "record/live/live_snapshot.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/clock_ns.h"
@@ -18,7 +19,7 @@
 /* ---- the cut ---- */
 
 /* Does a record say more about the one before it? */
-static int is_about_another(const struct brick_record *r)
+static bool is_about_another(const struct brick_record *r)
 {
 	switch (r->kind) {
 	case BRICK_RECORD_WORK:
@@ -27,9 +28,9 @@ static int is_about_another(const struct brick_record *r)
 	case BRICK_RECORD_AFTER:
 	case BRICK_RECORD_FLOW:
 	case BRICK_RECORD_TILE:
-		return 1;
+		return true;
 	default:
-		return 0;
+		return false;
 	}
 }
 
@@ -70,14 +71,14 @@ static uint32_t samples_of(const struct brick_record *r)
 
 	if (r->kind != BRICK_RECORD_SAMPLES)
 		return 0;
-	memcpy(&samples, r, sizeof samples);
+	memcpy(&samples, r, sizeof(samples));
 	return brick_samples_read(&samples, out);
 }
 
 /* In front of a record that is kept. */
 static size_t keep_ahead(struct ahead *a, struct brick_record *records, size_t kept)
 {
-	memcpy(records + kept, a->records, a->count * sizeof a->records[0]);
+	memcpy(records + kept, a->records, a->count * sizeof(a->records[0]));
 	kept += a->count;
 	a->count = 0;
 	return kept;
@@ -148,7 +149,7 @@ static int peek_lane(struct snapshot *s, struct drain *d, uint32_t lane, size_t 
 		capacity = (size_t)level.written;
 	if (!level.capacity || !capacity)
 		return 0;
-	p->records = malloc(capacity * sizeof *p->records);
+	p->records = malloc(capacity * sizeof(*p->records));
 	if (!p->records)
 		return -ENOMEM;
 	p->count = drain_peek(d, lane, p->records, capacity, &p->first);
@@ -171,7 +172,7 @@ static int peek_all(
 		if (drain_lane_is_missing(parts[i].drain))
 			return -ENOMEM;
 	}
-	s->lanes = calloc(lanes + 1, sizeof *s->lanes);
+	s->lanes = calloc(lanes + 1, sizeof(*s->lanes));
 	if (!s->lanes)
 		return -ENOMEM;
 	s->whole = 1;

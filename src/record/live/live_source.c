@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -105,22 +106,22 @@ static void find_first_token(struct live_look *look, const struct live_session *
 }
 
 /* Does the run hold a step from begin to end? */
-static int has_step(const struct run *run)
+static bool has_step(const struct run *run)
 {
 	for (size_t i = 0; i < run->step_count; i++)
 		if (!run->steps[i].open)
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
-static int knows_steps(const struct run *run)
+static bool knows_steps(const struct run *run)
 {
 	for (size_t l = 0; l < run->lane_count; l++)
 		for (uint32_t b = 0; run->lanes[l].stats && b < run->brick_count; b++)
 			if (brick_is_step((uint32_t)run->bricks[b].well_known) &&
 				run->lanes[l].stats[b].count)
-				return 1;
-	return 0;
+				return true;
+	return false;
 }
 
 static void adapt_capacity(struct live_look *look, const struct run *run)
@@ -193,7 +194,7 @@ struct live_source {
 
 static struct live_source *create(live_first_token_fn first_token)
 {
-	struct live_source *s = calloc(1, sizeof *s);
+	struct live_source *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
@@ -203,12 +204,12 @@ static struct live_source *create(live_first_token_fn first_token)
 	return s;
 }
 
-static int is_known(const struct live_source *s, const struct stat *st)
+static bool is_known(const struct live_source *s, const struct stat *st)
 {
 	for (const struct live_session *l = s->sessions; l; l = l->next)
 		if (l->device == st->st_dev && l->inode == st->st_ino)
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 static void add_session(void *context, int fd)
