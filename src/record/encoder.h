@@ -66,8 +66,9 @@ void encoder_finish(struct encoder *e, struct trace_writer **writer);
 void encoder_destroy(struct encoder *e);
 
 /*
- * A quarter of what is left of the machine's memory, of the memory cgroups (the program has the
- * same ones: to fill them would kill it) and of our address space; from 4 MiB to 512 MiB. root: ""
- * for the system's files, else a directory in their place.
+ * How much memory may be taken for what has not been written yet: a quarter of what is left of the
+ * machine's memory, of the memory cgroups (the program has the same ones: to fill them would kill
+ * it) and of our address space; from 4 MiB to 512 MiB. root: "" for the system's files, else a
+ * directory in their place. Any thread.
  */
 uint64_t backlog_capacity_bytes(const char *root);

@@ -20,10 +20,9 @@ static bool may_be_ours(cl_int error)
 	       error == CL_OUT_OF_RESOURCES || error == CL_OUT_OF_HOST_MEMORY;
 }
 
-static void note_refusal(cl_int error)
+static void note_refusal(void)
 {
-	if (may_be_ours(error))
-		notes_fault("a queue could not be created with profiling, and is not timed");
+	notes_fault("a queue could not be created with profiling, and is not timed");
 }
 
 /* What is given to a queue that is not timed is counted as unsupported. */
@@ -55,10 +54,9 @@ HOOK cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id devi
 		context, device, properties | CL_QUEUE_PROFILING_ENABLE, &status);
 	int is_timed = queue != NULL;
 	if (!queue && may_be_ours(status)) {
-		cl_int first = status;
 		queue = d->clCreateCommandQueue(context, device, properties, &status);
 		if (queue)
-			note_refusal(first);
+			note_refusal();
 	}
 	if (error)
 		*error = status;
@@ -125,10 +123,9 @@ HOOK cl_command_queue clCreateCommandQueueWithProperties(cl_context context, cl_
 		d->clCreateCommandQueueWithProperties(context, device, list, &status);
 	int is_timed = queue != NULL;
 	if (!queue && may_be_ours(status)) {
-		cl_int first = status;
 		queue = d->clCreateCommandQueueWithProperties(context, device, properties, &status);
 		if (queue)
-			note_refusal(first);
+			note_refusal();
 	}
 	if (error)
 		*error = status;
@@ -260,8 +257,7 @@ HOOK void brick_opencl_include(void *owner)
 	}
 }
 
-/* What the queue was given last; 0: not known, as where the program's own libbrick tells of that.
- */
+/* What the queue was given last; 0: not known, as where the program's own libbrick tells. */
 static uint64_t last_number(const struct queue *q)
 {
 	if (__atomic_load_n(&q->excluded_for, __ATOMIC_RELAXED))

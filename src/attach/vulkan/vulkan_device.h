@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Instances and devices with the functions of whatever lies below the layer, found by the dispatch
- * pointer that every dispatchable handle begins with. Any thread; what a device's lock protects
- * says so.
+ * Instances and devices with the functions of whatever lies below the layer. They are found by the
+ * dispatch pointer that every dispatchable handle begins with. Any thread; what a device's lock
+ * protects says so.
  */
 #pragma once
 
