@@ -96,7 +96,7 @@ static bool can_hook(enum ggml_use use)
 	return true;
 }
 
-void method_scheduler_made(int cpu_only)
+void method_scheduler_made(bool cpu_only)
 {
 	if (!cpu_only)
 		__atomic_store_n(&has_device, 1, __ATOMIC_RELAXED);

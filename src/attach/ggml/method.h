@@ -39,7 +39,7 @@ bool method_is_chosen(void);
 bool method_cpu_only(void);
 
 /* A scheduler was made. cpu_only: all of its backends run on the CPU. */
-void method_scheduler_made(int cpu_only);
+void method_scheduler_made(bool cpu_only);
 
 /* A graph of `nodes` nodes was computed through a scheduler, and `seen` of them were seen. */
 void method_graph_computed(int nodes, uint32_t seen);

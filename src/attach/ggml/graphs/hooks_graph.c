@@ -66,10 +66,10 @@ static bool is_cpu(const char *backend)
 }
 
 /* Do all of these backends compute on the CPU? Names them in the recording. */
-static int note_backends(const void *const *backends, int count, uintptr_t scheduler_code)
+static bool note_backends(const void *const *backends, int count, uintptr_t scheduler_code)
 {
 	const struct engine *e = engine_at(scheduler_code);
-	int cpu_only = 1;
+	bool cpu_only = true;
 
 	for (int i = 0; i < count && i < 16; i++) {
 		const char *name = e && e->backend_name ? e->backend_name(backends[i]) : NULL;
@@ -100,7 +100,7 @@ word_pair hook_SCHED_NEW(word a, word b, word c, word d, word e, word f)
 	return result;
 }
 
-/* Nodes that have begun on this thread; and of a graph, how many it has. */
+/* The first graph tells whether the node hooks are called at all. */
 static void judge_graph(words_fn function, const void *graph, uint32_t seen)
 {
 	const struct engine *e = method_is_chosen() ? NULL : engine_at((uintptr_t)function);

@@ -90,16 +90,13 @@ __attribute__((constructor)) static void watch_threads(void)
 /* Stand-ins for what cannot be found anywhere, although it has just been called. */
 static _Bool no_extra_forward(const struct compute_params *params, void *node)
 {
-	(void)params;
-	(void)node;
+	(void)params, (void)node;
 	return 0;
 }
 
 static void no_fused_forward(const struct compute_params *params, void *norm, void *mul)
 {
-	(void)params;
-	(void)norm;
-	(void)mul;
+	(void)params, (void)norm, (void)mul;
 }
 
 static void no_barrier(void *pool)
@@ -136,17 +133,20 @@ static void lead_anywhere(struct node_thread *t, uintptr_t caller)
 
 static void lead_to(struct node_thread *t, const struct engine *e, uintptr_t caller)
 {
-	node_run_leave(t); /* which leads where it led */
+	static const struct engine none;
+	const struct engine *from = e ? e : &none;
+
+	node_run_leave(t); /* it belongs to the engine before */
 	t->engine = e;
-	t->extra_forward = e ? e->extra_forward : NULL;
-	t->fused_forward = e ? e->fused_forward : NULL;
-	t->barrier = e ? e->barrier : NULL;
-	t->is_empty = e ? e->is_empty : NULL;
+	t->extra_forward = from->extra_forward;
+	t->fused_forward = from->fused_forward;
+	t->barrier = from->barrier;
+	t->is_empty = from->is_empty;
 	lead_anywhere(t, caller);
 	slots_skip_is_empty(e);
-	t->low = e ? e->object.low : 0;
-	t->bytes = e ? e->object.bytes : 0;
-	t->shape_at = e ? engine_shape_offsets(e) : (struct shape_offsets){0, 0, 0, 0};
+	t->low = from->object.low;
+	t->bytes = from->object.bytes;
+	t->shape_at = engine_shape_offsets(from);
 }
 
 static void init_clock(void)

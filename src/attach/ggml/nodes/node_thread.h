@@ -48,8 +48,8 @@ enum node_mode {
 };
 
 struct node_thread {
-	/* A run (node_run.h), all that a node of it touches. */
-	struct brick__series_timing *run; /* where the node that is expected is kept */
+	/* All that a node of a run touches (node_run.h). */
+	struct brick__series_timing *run; /* the event of the node that is expected */
 	uint32_t run_epoch;		  /* upper half of the clock */
 	uint32_t fused;			  /* nodes of its graph that stand for two */
 	extra_forward_fn extra_forward;
@@ -58,40 +58,39 @@ struct node_thread {
 	uintptr_t low, run_bytes; /* where barriers of the run are called from */
 	barrier_fn barrier;
 
-	/* Where hooks lead to, as long as they are called from `low` on in this generation. */
+	/* Where hooks lead to, for calls from `bytes` at `low` in this generation. */
 	uintptr_t bytes;
-	uint32_t slow_begin; /* the same, from a barrier to the node behind it */
-	uint32_t slow_call;  /* ticks: whatever takes longer found the caches cold */
+	uint32_t slow_begin; /* ticks from a barrier to the next node; more: caches were cold */
+	uint32_t slow_call;  /* ticks of a hook; more: the same */
 	uint32_t hook_left;  /* calls until one is timed */
 	is_empty_fn is_empty;
 	uint32_t resolve_generation;
 	uint8_t open;	  /* a node that is in no run is being executed: 0 or 1 */
 	uint8_t mode;	  /* enum node_mode */
-	uint8_t in_graph; /* which this thread has called for */
+	uint8_t in_graph; /* this thread has called for a graph */
 	uint8_t ready;
-	uint8_t is_cold;	 /* the last node began so late */
+	uint8_t is_cold;	 /* the last node began later than slow_begin */
 	uint8_t marked;		 /* some events have a mark */
 	uint8_t on_device;	 /* it computes a graph there (device_graph.h) */
-	uintptr_t final_barrier; /* where the barrier that ends a graph is called from; 0: not known
-				  */
+	uintptr_t final_barrier; /* where the barrier that ends graphs is called from; or 0 */
 
 	/* The node being executed, in no run. */
-	uint64_t begin, end, wait, inner; /* ticks; end 0: no barrier that was looked at */
-	uintptr_t last_barrier;		  /* where it was called from */
+	uint64_t begin, end, wait, inner; /* ticks; end 0: no barrier was met */
+	uintptr_t last_barrier;		  /* where the last one was called from */
 	uint32_t site, cost;
 	struct brick_timing *events; /* nodes that are over; `mark`: what its hook cost, if timed */
 	uint32_t event_count, event_capacity;
 
 	/* The graph that it works for. */
 	struct known_node *nodes;     /* of the graph, or none at all */
-	uint32_t node_now, node_next; /* the last one; the one that is expected */
+	uint32_t node_now, node_next; /* the last node; the one that is expected */
 	uint32_t graph_serial;
-	uint32_t started; /* nodes of its graph, but of a run that goes on */
+	uint32_t started; /* nodes of its graph, without those of a run that goes on */
 
 	/* What follows is not touched for every node. */
 	struct node_plan *plan;		       /* of the run; NULL: none goes on */
-	struct brick__series_timing *run_from; /* the first that is not recorded yet */
-	uint64_t run_base;		       /* when what is before that one was over */
+	struct brick__series_timing *run_from; /* the first event that is not recorded yet */
+	uint64_t run_base;		       /* when the node before that one ended */
 	uint64_t graph_entered;		       /* ticks; 0 once the graph's first node has begun */
 	uint64_t begun;			       /* nodes of all former graphs */
 	struct known_graph *graph;	       /* that `nodes` are of, or NULL */
@@ -102,7 +101,7 @@ struct node_thread {
 	const struct engine *engine;
 } __attribute__((aligned(64)));
 
-/* What is expected where no run goes on: no node, whose key this is. */
+/* Without a run this is expected: an event of no node, with a key that no node has. */
 #define NODE_KEY_NONE 0x133111ebu
 enum { NODE_RUN_BEFORE = 2 }; /* events before a run's first node, for what was before it */
 extern struct brick__series_timing node_run_none[];
