@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What must be undone however a block is left, said once, where it is done: the compiler undoes it
- * at the block's end and at each return, the last one first, after the value to return is known.
- * Header only; any thread.
+ * Clean-up is said once, where something is taken: the compiler gives it back at the end of the
+ * block and at each return, the last one first, after the value to return is known. Header only;
+ *any thread.
  *
  *	KEEP_ERRNO();
  *	HOLD(&lock);

@@ -283,7 +283,7 @@ static bool is_settled(const struct pair *pair)
 }
 
 /* The first span behind an outermost one that is not inside of it. */
-static uint32_t behind(struct brick_device *device, uint32_t root)
+static uint32_t after_root(struct brick_device *device, uint32_t root)
 {
 	uint32_t i = device->pairs[root].next;
 
@@ -293,7 +293,7 @@ static uint32_t behind(struct brick_device *device, uint32_t root)
 }
 
 /* How many of those up to `end` have ended and not come back; UINT32_MAX: one is still open. */
-static uint32_t missing(struct brick_device *device, uint32_t root, uint32_t end)
+static uint32_t count_missing(struct brick_device *device, uint32_t root, uint32_t end)
 {
 	uint32_t count = 0;
 
@@ -405,8 +405,8 @@ static void release(struct brick_device *device, struct device_queue *queue, uin
 static void flush_queue(struct brick_device *device, struct device_queue *queue)
 {
 	while (queue->first != NO_PAIR) {
-		uint32_t end = behind(device, queue->first);
-		uint32_t count = missing(device, queue->first, end);
+		uint32_t end = after_root(device, queue->first);
+		uint32_t count = count_missing(device, queue->first, end);
 		if (count && !claim_lost(device, queue->first, end, count))
 			break;
 		record(device, queue, end);

@@ -147,7 +147,7 @@ void brick_launch_end(struct brick_launch *launch)
  * True if the program has a brick of its own around the wait: that one is recorded, with what it
  * waited for.
  */
-static bool is_told(struct brick__thread *self, uint64_t number)
+static bool is_in_own_wait(struct brick__thread *self, uint64_t number)
 {
 	struct brick_lane *lane = self->lane;
 	struct brick_frame *frame = lane->depth ? &lane->frames[lane->depth - 1] : NULL;
@@ -175,7 +175,7 @@ void brick__record_waits(uint64_t begin, uint64_t end, const struct brick__waits
 		newest = waits->numbers[i] > newest ? waits->numbers[i] : newest;
 	}
 	if (!brick_enabled() || brick__in_backend || brick_thread_ready() ||
-		is_told(&brick__thread, newest))
+		is_in_own_wait(&brick__thread, newest))
 		return;
 	const struct brick_sample sample = {
 		.begin = begin,

@@ -266,36 +266,33 @@ static struct brick_ledger *ledger(struct brick_queue *queue)
 	return &queue->to.lane->ledger;
 }
 
-void brick_queue_unsupported(struct brick_queue *queue, uint64_t count)
+/* `entry`: offset of the counter in the ledger. */
+static void count_loss(struct brick_queue *queue, size_t entry, uint64_t count)
 {
 	HOLD_UNCANCELLED(&queue->lock);
 	struct brick_ledger *l = count ? ledger(queue) : NULL;
 	if (l)
-		l->unsupported += count;
+		*(uint64_t *)((char *)l + entry) += count;
+}
+
+void brick_queue_unsupported(struct brick_queue *queue, uint64_t count)
+{
+	count_loss(queue, offsetof(struct brick_ledger, unsupported), count);
 }
 
 void brick_queue_dropped(struct brick_queue *queue, uint64_t count)
 {
-	HOLD_UNCANCELLED(&queue->lock);
-	struct brick_ledger *l = count ? ledger(queue) : NULL;
-	if (l)
-		l->dropped += count;
+	count_loss(queue, offsetof(struct brick_ledger, dropped), count);
 }
 
 void brick__queue_unmatched(struct brick_queue *queue, uint64_t count)
 {
-	HOLD_UNCANCELLED(&queue->lock);
-	struct brick_ledger *l = ledger(queue);
-	if (l)
-		l->unmatched += count;
+	count_loss(queue, offsetof(struct brick_ledger, unmatched), count);
 }
 
 void brick__queue_too_deep(struct brick_queue *queue)
 {
-	HOLD_UNCANCELLED(&queue->lock);
-	struct brick_ledger *l = ledger(queue);
-	if (l)
-		l->too_deep++;
+	count_loss(queue, offsetof(struct brick_ledger, too_deep), 1);
 }
 
 void brick__queue_pending(struct brick_queue *queue, uint32_t serial, int change)

@@ -126,7 +126,7 @@ static float enter_nonfinite(struct brick_digest *d, float value, uint64_t index
 }
 
 /* Sets values that are not finite to 0; returns how many there were. */
-static size_t sift(struct brick_digest *d, float *values, size_t count, uint64_t first)
+static size_t zero_nonfinite(struct brick_digest *d, float *values, size_t count, uint64_t first)
 {
 	size_t found = 0;
 	uint32_t any = 0;
@@ -195,7 +195,7 @@ static void enter(
 		d->fnv64 = fnv_append(d->fnv64, values, count < left ? count : left);
 	}
 	memcpy(original, values, count * sizeof(*values));
-	size_t lost = sift(d, values, count, first);
+	size_t lost = zero_nonfinite(d, values, count, first);
 	s->finite += count - lost;
 	if (lost)
 		enter_range_except(s, values, original, count);

@@ -48,7 +48,7 @@ static void run_batches(uint64_t *cost)
 	}
 }
 
-static uint64_t less(uint64_t ticks, uint64_t reading)
+static uint64_t without_reading(uint64_t ticks, uint64_t reading)
 {
 	return ticks > reading ? ticks - reading : 0;
 }
@@ -59,7 +59,7 @@ static uint64_t time_overlapped(void)
 	uint64_t begin = brick__now();
 	brick__end(brick__begin(BRICK_EMBEDDING));
 	uint64_t end = brick__now();
-	return less(end - begin, brick__now() - end);
+	return without_reading(end - begin, brick__now() - end);
 }
 
 /* Nothing is done beside it. */
@@ -72,7 +72,7 @@ static __attribute__((noinline)) uint64_t time_alone(void)
 	brick__counter_order();
 	uint64_t end = brick__now();
 	brick__counter_order();
-	return less(end - begin, brick__now() - end);
+	return without_reading(end - begin, brick__now() - end);
 }
 
 static uint64_t stream(char *bytes, int value)
@@ -121,7 +121,7 @@ static uint64_t run_line(void)
 		brick__counter_order();
 		uint64_t end = brick__now();
 		brick__counter_order();
-		cost[i] = less(end - begin, brick__now() - end);
+		cost[i] = without_reading(end - begin, brick__now() - end);
 	}
 	return quantile(cost, COLD, 75);
 }

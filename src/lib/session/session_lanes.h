@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lanes of the session: the calling thread's place to record into, how a thread gets it and leaves
- * it, and the memory of all lanes, whoever records there.
+ * it, and the memory of all lanes, of threads and of queues.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A function that stands in front of another one and cannot be seen where it stands aside: the C
- * library's dlsym() looks at the address that it was called from.
+ * A function in front of another one that leaves no trace if it steps aside: the C library's
+ * dlsym() looks at the address that it was called from.
  *
  * SYS_INTERPOSE(name, choose, real) defines `name`, a function of two pointers. It calls `choose`
  * with the same arguments. What that returns is the answer; where it returns NULL, `name` jumps to

@@ -129,7 +129,7 @@ static struct ring *ring_of_cpu(struct brick__switches *s, int cpu)
 	return NULL;
 }
 
-/* It tells once of each time that the kernel wakes whoever waits. */
+/* The descriptor of epoll becomes readable once each time the kernel wakes those who wait. */
 static int wait_for(struct brick__switches *s, int fd)
 {
 	struct epoll_event event = {.events = EPOLLIN | EPOLLET};

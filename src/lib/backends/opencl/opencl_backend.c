@@ -174,7 +174,7 @@ static void collect_reading(struct brick_backend_device *d, const struct brick_r
 	d->has_best = 1;
 }
 
-/* The same one again for whoever asks several times in a row. */
+/* A caller that asks several times in a row gets the same reading again. */
 static int read_completed(struct brick_backend_device *d, struct brick_reading *reading)
 {
 	int error = -ENOTSUP;
