@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Description: questions to `brick serve` with every allocation failing in turn: the answer is
- * whole, or an error, which the client sees as status 500; nothing leaks, and the server lives on.
+ * Description: what `brick serve` answers and publishes, with every allocation failing in turn: an
+ * answer is whole, or an error, which the client sees as status 500; nothing leaks, and the server
+ * lives on.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,9 +18,10 @@
 #include "tests/unit/failing_memory.h"
 
 #include "tests/unit/path_nonsense.h"
-#include "ui/page/page.h"
+#include "ui/page/page_json.h"
 #include "ui/serve/held.h"
 #include "ui/serve/http_server.h"
+#include "ui/serve/metrics.h"
 
 static struct held held;
 
@@ -80,6 +82,58 @@ static void every_allocation_of_an_answer(void **state)
 	}
 }
 
+/* All that is published of a run: 0, or -ENOMEM. */
+static int make_all(const struct run *run, size_t *bytes)
+{
+	struct page page;
+	json_t *data = NULL;
+	char *text = NULL, *metrics = NULL;
+	int rc = page_measure(&page, run);
+
+	if (rc == 0)
+		rc = page_json(&data, &page, PAGE_SERVED);
+	if (rc == 0)
+		rc = page_text(&text, bytes, data);
+	if (rc == 0 && !(metrics = metrics_of_page(&page, false)))
+		rc = -ENOMEM;
+	if (rc == 0)
+		*bytes += strlen(metrics);
+	json_decref(data);
+	free(text);
+	free(metrics);
+	page_fini(&page);
+	return rc;
+}
+
+static void every_allocation_of_a_page(void **state)
+{
+	uint64_t seed = 11;
+	struct run run;
+	size_t bytes;
+
+	(void)state;
+	if (!MEMORY_CAN_FAIL)
+		skip();
+	setenv("XDG_CACHE_HOME", "/nowhere", 1);
+	nonsense_run(&run, &seed, 4);
+	assert_int_equal(make_all(&run, &bytes), 0);
+	for (long n = 0;; n++) {
+		memory_fail_at(n);
+		int rc = make_all(&run, &bytes);
+		int failed = memory_stop_failing();
+		memory_count_end();
+		assert_int_equal(memory_blocks, 0);
+		if (rc < 0)
+			assert_int_equal(rc, -ENOMEM);
+		else
+			assert_true(bytes > 0);
+		if (!failed)
+			break;
+		assert_true(n < 100000);
+	}
+	run_fini(&run);
+}
+
 static int ask_without_memory(
 	void *context, const struct http_question *question, char **text, size_t *bytes)
 {
@@ -123,6 +177,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_allocation_of_an_answer),
+		cmocka_unit_test(every_allocation_of_a_page),
 		cmocka_unit_test(the_client_sees_an_error),
 	};
 	return cmocka_run_group_tests_name("serve_memory", tests, NULL, NULL);

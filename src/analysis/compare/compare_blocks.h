@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The blocks that two sides are compared by. A block is a recording, of which each measure is
- * reduced to one value: per token, over the quarter of the steps below the median (by time per
- * token) where it is decode, over all steps else. What disturbs a step makes it longer, so that
- * these stay as they are until half of all are disturbed. All parts of a step are of the same
- * steps, so that they add up. Where a side has too few recordings for any test, blocks are
+ * reduced to one value per token: for decode over the quarter of the steps below the median (by time
+ * per token), else over all steps. A disturbance makes a step longer, so that this quarter changes
+ * only when half of all steps are disturbed. All parts are of the same steps, so that they add up. Where a side has too few recordings for any test, blocks are
  * stretches of consecutive steps instead: as many as leave neighbours independent, each of A paired
  * with the one of B at the same place. Only decode steps that all recordings have are looked at, by
  * their place from the first on: later tokens have longer contexts.
@@ -14,14 +13,14 @@
 #include "analysis/compare/compare_series.h"
 
 enum {
-	COMPARE_STRETCHES_MIN = 8, /* fewer cannot be told from noise, with many bricks */
+	COMPARE_STRETCHES_MIN = 8, /* with fewer, and many bricks, all is noise */
 	COMPARE_STRETCHES_MAX = 24,
 	COMPARE_STRETCH_STEPS = 3, /* the least that a median is one of */
 };
 
 /*
- * How often any of all measures together may be called different where none is. It is kept below
- * the 5 % that are promised, as four recordings a side (2 of 70 labellings) allow.
+ * The probability that any of all measures is called different where none is. It is kept below the
+ * 5 % that are promised, as four recordings a side (2 of 70 labellings) allow.
  */
 static const double compare_family_alpha = 0.03;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a history keeps of a recording, and what a comparison makes of it again: the parts of its
- * phases. A run that was kept compares as its recording does, where all have the same number of
- * decode steps. One thread at a time.
+ * From a recording to the parts that a history keeps, and from these to a series for a comparison. A
+ * run of the history compares as its recording does, where all have the same number of decode
+ * steps. One thread at a time.
  */
 #pragma once
 

@@ -43,8 +43,8 @@ static double unit_of(uint32_t dtype)
 }
 
 /*
- * What 16-bit values come to. Attention sums up over all positions of a text, which some engines
- * keep in 16 bits, too: what is rounded away grows with their number.
+ * The NMSE that 16-bit values bring. Attention sums over all positions of a text, and some engines
+ * keep the sums in 16 bits, too: rounding grows with the number of positions.
  */
 static double half(const char *brick)
 {
@@ -66,7 +66,7 @@ static double limit_of_formats(
 	return fmax(flags & BRICK_TENSOR_HALF ? half(brick) : DIVERGE_LIMIT_F32, 4 * square(unit));
 }
 
-/* Whether one run or both had quantised weights for it. */
+/* True if one run or both had quantised weights for it. */
 static bool is_quantised(const struct brick_digest *x, const struct brick_digest *y)
 {
 	return ((x->flags | y->flags) & BRICK_TENSOR_QUANTIZED) != 0;
@@ -127,7 +127,7 @@ static enum diverge_shape shape_of(const char *brick, const struct brick_digest 
 
 /* ---- the pass over A's digests ---- */
 
-/* What a digest of A hands on to those that were computed from it. */
+/* What a digest of A hands on to the digests that were computed from it. */
 struct carried {
 	double error;
 	double explained; /* error^2 that formats explain, of what was seen */
@@ -152,8 +152,7 @@ struct pass {
 /* Embeddings that are further apart than this are those of other tokens. */
 #define OTHER_TOKENS 0.3
 
-/* Its own limit, that of what stands uncompared before it, and room for errors that it was given.
- */
+/* Its own limit, the limits of results before it that B lacks, and room for inherited errors. */
 static double limit_of(const struct pass *p, const struct run_digest *a,
 	const struct brick_digest *y, const struct carried *in)
 {
@@ -184,8 +183,7 @@ static double band_of(const struct pass *p, const struct run_digest *a,
 	return band;
 }
 
-/* The worst of what the inputs carry, and all that formats explain of it; *known: some of them have
- * digests. */
+/* The worst that an input carries, with all that formats explain; *known: an input has a digest. */
 static struct carried inherit(const struct pass *p, const struct run_digest *d, int *known)
 {
 	struct carried worst = {.place = RUN_NONE};
@@ -263,9 +261,9 @@ static void enter(struct diverge *d, const struct diverge_place *place)
 }
 
 /*
- * Text that was generated parts where an engine chose another token. What comes after that compares
- * different texts, which says nothing of the engines: inputs differ, and no result is the cause.
- * Formats explain it if they explained anything.
+ * Generated texts part where an engine chose another token. From there on different texts would be
+ * compared, which says nothing about the engines: inputs differ, and no result is the cause. Formats
+ * explain it if they explained anything.
  */
 static int tokens_part(struct pass *p, const struct diverge_place *place)
 {
@@ -280,9 +278,9 @@ static int tokens_part(struct pass *p, const struct diverge_place *place)
 }
 
 /*
- * What a place was allowed to hand on. Where a limit is coarse the error is what it is; elsewhere
- * it may only shrink, so that small errors cannot add up to a large one unseen. Runs of different
- * formats are allowed nothing: what that explains is told apart.
+ * The error that a place may hand on. Where a limit is coarse that is its whole error; elsewhere it
+ * may only shrink, so that small errors cannot add up to a large one unseen. Runs of different
+ * formats may hand on nothing: what formats explain is counted separately.
  */
 static double allowed_of(
 	const struct pass *p, const struct diverge_place *place, const struct carried *in)
@@ -368,7 +366,7 @@ static double quantised_add(const struct pass *p, double *values)
 	return n ? statistics_median(values, n) : 0;
 }
 
-/* What a mistake that is spread like rounding could come to unseen. */
+/* The error that a mistake could make unseen, if it is spread like rounding. */
 static void state_hidden(struct diverge *d, double *values)
 {
 	size_t n = 0;

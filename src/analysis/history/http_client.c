@@ -11,7 +11,7 @@
 
 enum { REPLY_BYTES_MAX = 1 << 30 };
 
-/* What is used of libcurl, by its own names. */
+/* The functions of libcurl that are used, by their own names. */
 struct functions {
 	CURL *(*easy_init)(void);
 	CURLcode (*easy_setopt)(CURL *curl, CURLoption option, ...);

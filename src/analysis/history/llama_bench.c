@@ -33,7 +33,7 @@ static int fail(struct reading *r, int rc, const char *path, const char *why)
 	return rc;
 }
 
-/* The same, of what a file's text has at some place. */
+/* The same, with the line of that place in the file's text. */
 static int fail_at(
 	struct reading *r, const char *path, const char *text, const char *at, const char *why)
 {
@@ -182,7 +182,7 @@ static int read_lines(struct reading *r, const char *path, const char *text)
 	return rc;
 }
 
-/* What SQL of llama-bench does, and nothing else: no files, no other functions. */
+/* Allows what the SQL of llama-bench needs, and nothing else: no files, no other functions. */
 static int authorize(void *context, int action, const char *a, const char *b, const char *database,
 	const char *trigger)
 {

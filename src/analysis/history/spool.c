@@ -182,7 +182,7 @@ static bool is_in_batch(const struct spool_batch *b, const char *id)
 	return false;
 }
 
-/* What was sent before and is not in this batch, and with it the batch itself. */
+/* Write the ids that were sent before, but for those of this batch, and with_batch also these. */
 static int write_sent(struct spool *s, const struct spool_batch *b, bool with_batch)
 {
 	size_t n = b->runs.count + b->sent.count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ceilings: what a machine was seen to reach, by instruction set, type, level of memory and number
- * of threads, with the date and the CPU. Data only; sweep.h measures them, ceilings_file.h keeps
+ * Ceilings: the best that a machine reached, by instruction set, type, level of memory and number of
+ * threads, with the date and the CPU. Data only; sweep.h measures them, ceilings_file.h keeps
  * them. A figure keeps the best of its repetitions and how far the others were from it; nothing in
  * here is a datasheet's. Read-only once made: any thread.
  */
@@ -18,7 +18,7 @@ enum {
 	CEILINGS_THREADS = 65536,
 };
 
-/* Of repeated measurements: rates are best at their greatest, latencies at their smallest. */
+/* Repeated measurements: the best rate is the greatest, the best latency the smallest. */
 struct ceilings_figure {
 	double best, median, worst;
 	uint32_t count;
@@ -54,7 +54,7 @@ struct ceilings_level {
 	uint32_t shared; /* CPUs that share one */
 };
 
-/* What could not be measured, and why. */
+/* A thing that could not be measured, and why. */
 struct ceilings_missing {
 	char what[CEILINGS_NAME];
 	char reason[160];
@@ -83,16 +83,16 @@ struct ceilings {
 };
 
 /*
- * What a device can do: of `can` the levels ("cache", "memory"), compute, bandwidth and latency
- * ("kernel": one that does nothing) are there, as of one thread. Arithmetic is that of kernels in
- * f32; units for matrices are not asked.
+ * The ceilings of a device. `can` holds levels ("cache", "memory"), compute, bandwidth and latency
+ * ("kernel": one that does nothing), all as if of one thread. Arithmetic is that of kernels in f32;
+ * units for matrices are not measured.
  */
 struct ceilings_device {
 	char backend[CEILINGS_NAME], name[128];
 	struct ceilings can;
 };
 
-/* Best, median and worst of values, which it sorts. smallest_is_best: of latencies. */
+/* Best, median and worst of values, which it sorts. smallest_is_best: they are latencies. */
 struct ceilings_figure ceilings_figure_of(double *values, uint32_t count, bool smallest_is_best);
 
 /* The distance of the median from the best, as a share of the best; 0 and more. */

@@ -32,7 +32,7 @@ struct device_run {
 	uint32_t set;	 /* elements of the buffer that all of them read: a power of 2 */
 };
 
-/* What the backend of that name is to be opened with, and what works in it. */
+/* A queue: what the backend of that name opens it with, and the state of its kernels. */
 struct device_queue {
 	void *native[4];
 	void *queue;

@@ -4,5 +4,5 @@
 
 #include "analysis/machine/sweep_slots.h"
 
-/* Latencies of all devices; of those that kernels can be made for all other ceilings, too. */
+/* Latencies of all devices, and all other ceilings where there are kernels for the device. */
 int sweep_devices(struct sweep *s);

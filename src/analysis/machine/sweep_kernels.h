@@ -38,7 +38,7 @@ struct machine_stream {
 extern const struct machine_compute machine_computes[];
 extern const struct machine_stream machine_streams[];
 
-/* What a thread does in a loop in which it waits for another. */
+/* For loops in which a thread waits for another: lets the core rest. */
 void machine_relax(void);
 
 /* "read", "copy", "triad"; and how many arrays it takes. */

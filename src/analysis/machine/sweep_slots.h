@@ -20,7 +20,7 @@ enum {
 	SWEEP_THREAD_COUNTS = 16,
 };
 
-/* What a sweep may take. */
+/* How much a sweep measures, and by which clock. */
 struct sweep_options {
 	unsigned threads;	  /* at most; 0: as many as CPUs may be used */
 	bool quick;		  /* fewer repetitions and sizes, and 3 seconds instead of 12 */
@@ -64,7 +64,7 @@ struct sweep {
 	/* How long so many rounds took; 0: it failed. Takes `context`. */
 	uint64_t (*run)(struct sweep *s, const struct sweep_slot *slot, uint64_t rounds);
 	void *context;
-	uint64_t budget_ns; /* all of what it may take */
+	uint64_t budget_ns; /* the time that the whole sweep may take */
 	uint64_t slot_ns;
 	uint64_t begin_ns, end_ns; /* of the time that it may take, by sweep_now_ns() */
 };

@@ -73,7 +73,7 @@ const struct ceilings_device *roofline_device(const struct run *run, const struc
 	return device;
 }
 
-/* What no honest measurement exceeds: the best, and as much more as repetitions differed. */
+/* No honest measurement exceeds this: the best, and as much more as repetitions differed. */
 static double limit(const struct ceilings_figure *figure)
 {
 	return figure->best * (1 + ceilings_spread(figure));
@@ -120,7 +120,7 @@ static const struct ceilings_bandwidth *choose_bandwidth(
 	return best;
 }
 
-/* What one execution takes at least, however little it does. */
+/* The least time of an execution, however little it does. */
 static double floor_of(
 	const struct ceilings *c, const struct roofline_row *row, double pair_cost_ns)
 {

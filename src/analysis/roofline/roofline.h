@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bricks under the ceilings of a machine. What a brick did (FLOPs and bytes, computed from shapes
- * and types) over the wall time in which at least one thread was in it; so work that is told once
- * for a whole team, as attached engines do, and work that each thread tells of its own part, come
- * out the same. Waiting behind a brick is not its time; nested bricks are not, either.
+ * Bricks under the ceilings of a machine: a brick's work (FLOPs and bytes, computed from shapes and
+ * types) over the wall time in which at least one thread was in it. So it does not matter if the work
+ * is reported once for a whole team, as attached engines do, or by each thread for its own part.
+ * Waiting behind a brick is not its time; nested bricks are not, either.
  *
  * A roof is the lowest measured ceiling that does not contradict what was achieved: bandwidth of
  * memory unless the brick moved more than that, then of the cache before it, and so on; FMA in f32
- * unless more was computed, then faster types. What lies above all of them by more than their
- * spread refutes them: it is flagged and gets no roof. Prefill and decode are apart. Pure;
+ * unless more was computed, then faster types. A row above all of them by more than their spread
+ * refutes them: it is flagged and gets no roof. Prefill and decode are apart. Pure;
  * read-only once made.
  */
 #pragma once

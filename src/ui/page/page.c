@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "ui/text/ceilings_view.h"
+#include "ui/text/text.h"
 
 enum { ROWS_MAX = 120, LANES_MAX = 120, COLUMNS_MAX = 2000, CELLS_MAX = 60000 };
 enum { SLOWEST = 4, EACH_CELLS = 500000, EACH_SLOWEST = 500, KEPT_SAMPLES = 200000 };
@@ -66,6 +67,14 @@ static uint32_t first_or_last_of(const struct page *page, enum step_phase phase,
 	return found;
 }
 
+uint32_t page_median(const struct page *page, enum step_phase phase)
+{
+	uint32_t step = step_times_median(page->times, page->run, &page->index, phase);
+	bool ended = first_or_last_of(page, phase, false) != RUN_NONE;
+	text_fail(step == RUN_NONE && ended ? -ENOMEM : 0);
+	return step;
+}
+
 size_t page_choose(const struct page *page, struct page_choice choices[PAGE_CHOICES])
 {
 	static const char *const words[STEP_PHASES][5] = {
@@ -82,8 +91,7 @@ size_t page_choose(const struct page *page, struct page_choice choices[PAGE_CHOI
 		enum step_phase phase = order[i];
 		const char *const *word = words[phase];
 		uint64_t below_ns = UINT64_MAX;
-		choose(choices, &count,
-			step_times_median(page->times, page->run, &page->index, phase), word[0]);
+		choose(choices, &count, page_median(page, phase), word[0]);
 		choose(choices, &count, first_or_last_of(page, phase, false), word[1]);
 		for (int k = 0; k < (phase == STEP_DECODE ? SLOWEST : 1); k++) {
 			uint32_t step = slowest(page, phase, below_ns);

@@ -53,6 +53,9 @@ bool page_step_is_of(const struct page *page, uint32_t step, enum step_phase pha
 /* The end of what belongs to a step: the next step of its lane begins there, or later. */
 uint64_t page_step_end_ns(const struct page *page, uint32_t step);
 
+/* The median step of a phase; RUN_NONE: none ended, or text_error() tells of no memory. */
+uint32_t page_median(const struct page *page, enum step_phase phase);
+
 /* The steps worth a tree of their own, and why. */
 struct page_choice {
 	uint32_t step;

@@ -16,7 +16,7 @@
 
 enum { POINTS_MAX = 400, TYPICAL_MAX = 32, FEW = 4 };
 
-/* A brick in a layer: the sum over recordings of what it took of a token. */
+/* A brick in a layer: its time per token, summed over recordings. */
 struct part {
 	int32_t layer;
 	json_int_t brick;

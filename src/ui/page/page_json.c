@@ -611,8 +611,9 @@ int page_step_json(json_t **out, const struct page *page, uint64_t number)
 static json_t *path_of(const struct page *page, uint32_t step)
 {
 	struct path *path;
-	if (path_create_from(&path, &page->source, page->run, &page->index, step) < 0)
-		return json_null();
+	int rc = path_create_from(&path, &page->source, page->run, &page->index, step);
+	if (rc < 0)
+		return rc == -ENOMEM ? NULL : json_null();
 	size_t hops = 0;
 	for (size_t i = 0; i < path->section_count; i++)
 		hops += path->sections[i].hop_count;
@@ -626,7 +627,7 @@ static json_t *path_of(const struct page *page, uint32_t step)
 static json_t *path_json(const struct page *page)
 {
 	json_t *object = json_object();
-	uint32_t median = step_times_median(page->times, page->run, &page->index, STEP_DECODE);
+	uint32_t median = page_median(page, STEP_DECODE);
 	json_put(object, "all", path_of(page, RUN_NONE));
 	json_put(object, "median_decode", median == RUN_NONE ? json_null() : path_of(page, median));
 	return object;

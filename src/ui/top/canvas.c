@@ -52,7 +52,7 @@ static void set(struct canvas_cell *cell, const char *bytes, size_t n, enum styl
 	cell->style = (uint8_t)style;
 }
 
-/* What combines with the character before it; too much of it is left out. */
+/* Add a combining character to the one before it; too many are left out. */
 static void combine(struct canvas_cell *cell, const char *bytes, size_t n)
 {
 	size_t used = cell ? strlen(cell->text) : 0;

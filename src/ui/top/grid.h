@@ -70,8 +70,8 @@ int grid_selectable(const struct grid *grid);
 void grid_draw(const struct grid *grid, struct grid_place *place, struct canvas *canvas, int y,
 	int height);
 
-/* The next column to sort by, of those that are there at that width. */
+/* Sort by the next column that has room at that width. */
 void grid_sort_next(const struct grid *grid, struct grid_place *place, int width);
 
-/* Keep a place inside of `rows` rows of which `height` are visible. */
+/* Keep a place within so many rows, and scroll so that it is among the `height` visible ones. */
 void grid_scroll(struct grid_place *place, int rows, int height);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What `brick top` shows at a moment: a run (a recording, or what the sessions of a live process
- * hold), and all that analysis/ says of it, computed when a view asks for it first. All numbers on
- * the screen come from here, and so from where those of `brick report` come from. Owns its run.
+ * hold), and all that analysis/ says about it, computed when a view asks first. All numbers on the
+ * screen come from here, and are made as those of `brick report`. Owns its run.
  * One thread.
  */
 #pragma once
@@ -17,7 +17,7 @@
 /* Exact counts of the steps of a phase, from the statistics of the threads. */
 struct picture_steps {
 	uint64_t count, tokens, total_ns;
-	/* what came after them, such as sampling, by their time: no statistic tells, samples do */
+	/* the time after them, such as sampling, as a part of theirs; only samples tell */
 	double after;
 	double at_once; /* steps that ran at the same time, on average: in the samples */
 };
@@ -66,5 +66,5 @@ const struct path_section *picture_path(struct picture *picture, const char **wh
 /* Under the ceilings that are kept for the run's machine, or none (roofline->ceilings NULL). */
 const struct roofline *picture_roofline(struct picture *picture);
 
-/* Of their time with what came after them, as of a report; negative: not known. */
+/* As in a report: sampling and the like after the steps count; negative: not known. */
 double picture_tokens_per_s(const struct picture_steps *steps);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What bricks took in the last minute: one value per moment and brick, the difference of two
- * readings of the exact statistics, or, of one phase, which these do not know, the brick's part of
- * the wall time of the samples that are there; and how fast tokens came. Bricks are known by name,
- * so that a picture may number them anew. One thread.
+ * The last minute of each brick, one value per moment, and how fast tokens came. A value is the
+ * difference of two readings of the exact statistics; these know no phases, so for one phase it is
+ * the brick's part of the wall time of the samples. Bricks are known by name, so that a picture may
+ * number them anew. One thread.
  */
 #pragma once
 
@@ -34,11 +34,11 @@ struct history {
 };
 
 void history_add(struct history *history, const struct picture *picture);
-/* Of a recording: its last minute by its samples, or all of a shorter one. */
+/* The last minute of a recording by its samples, or all of a shorter one. */
 void history_of_run(struct history *history, const struct picture *picture);
 
 void history_clear(struct history *history);
-/* Forget what bricks took: values are of one phase. */
+/* Forget the values of bricks: they are of another phase. */
 void history_clear_bricks(struct history *history);
 
 /* NULL: not known. */

@@ -53,7 +53,7 @@ int top_source_open(struct top_source *source, const struct top_options *options
  */
 int top_source_look(struct top_source *source, struct top *top);
 
-/* Count statistics from now on. */
+/* Statistics count from now on. */
 void top_source_reset(struct top_source *source, struct top *top);
 
 /* End a command that still runs, remove what is temporary. Returns the exit code. */

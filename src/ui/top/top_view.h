@@ -45,12 +45,12 @@ struct view_class {
 	   searching; the caller frees. */
 	int (*rows)(struct top *top);
 	char *(*row_text)(struct top *top, int row);
-	/* Of one that is text: its lines, that can be walked through; the caller frees. */
+	/* Views that are text: the lines; the caller frees. */
 	char *(*text)(struct top *top);
 	const char *nothing; /* what stands there while there is no line */
 	/* Keys of its own; false: not one of them. May be NULL. */
 	bool (*key)(struct top *top, int key);
-	/* Of the selected row, for Enter; NULL: there is none. */
+	/* Details of the selected row, for Enter; NULL: there are none. */
 	void (*detail)(struct top *top, struct canvas *canvas, int y, int height);
 };
 
@@ -63,7 +63,7 @@ struct top_tree {
 	int open_depth; /* nodes above it are open unless flipped */
 };
 
-/* What the caller knows of where the picture comes from. Texts are safe, and the caller's. */
+/* Where the picture comes from. Texts are safe, and the caller's. */
 struct top_about {
 	const char *what;  /* the command, or the file */
 	const char *state; /* "live", "ended", ...: of a recording "recording" */
@@ -75,7 +75,7 @@ struct top_about {
 
 struct top {
 	struct picture *picture; /* NULL: nothing yet */
-	/* What it is held against, a whole recording, and its name; NULL: nothing */
+	/* A whole recording that the picture is compared with, and its name; NULL: none */
 	struct picture *baseline;
 	char *baseline_name;
 	struct history history, before; /* before: of the baseline */

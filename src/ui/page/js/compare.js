@@ -10,8 +10,8 @@ import { table } from "./table.js";
 
 const columns = [
 	{ key: "name", title: "Brick", text: true, get: row => row.name, show: (name, row) => [h("span", { class: "swatch", "aria-hidden": "true", style: { background: colour(row.category) } }), name] },
-	{ key: "a_ns", title: "A", about: "What it took of the wall time of step A", get: row => row.a, show: format.time },
-	{ key: "b_ns", title: "B", about: "What it took of the wall time of step B", get: row => row.b, show: format.time },
+	{ key: "a_ns", title: "A", about: "Its wall time in step A", get: row => row.a, show: format.time },
+	{ key: "b_ns", title: "B", about: "Its wall time in step B", get: row => row.b, show: format.time },
 	{ key: "difference_ns", title: "B − A", get: row => row.b - row.a, show: format.signed },
 	{ key: "ratio", title: "B / A", get: row => (row.a ? row.b / row.a : null), show: value => (value === null ? format.UNKNOWN : format.number(value)) },
 ];

@@ -97,7 +97,7 @@ function overTime(page, phase) {
 	const place = h("div", { class: "chart" });
 	const median = run => [...run.token_ns].filter(ns => ns !== null).sort((p, q) => p - q)[(run.token_ns.length - 1) >> 1] ?? null;
 	page.later(() => drawIn(place, width => fill(place, stepsPicture(runs, width))));
-	return section("over-time", "Steps over time", note("Time of a token; a line is a recording. What takes more than 1.5 times as long as 19 of 20 points is cut."),
+	return section("over-time", "Steps over time", note("Time of a token; a line is a recording. Points above 1.5 times the 95th percentile are cut off."),
 		legend(SIDES.map(([, name, colour]) => [name, colour])), place,
 		behind("over-time", "Numbers", () => plainTable("Recordings", ["Recording", "Side", "Steps", "Median point"], runs.map(run => [run.path, run.side.toUpperCase(), String(run.steps), format.time(median(run))]))));
 }

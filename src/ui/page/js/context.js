@@ -90,6 +90,6 @@ export function context(page) {
 	};
 	page.later(draw);
 	return section("context", "Time against context length",
-		note("What a brick took of each step, against the tokens that were evaluated before it, counted anew with each prompt. Tokens of several sequences, and those that a cache spared, are not told apart. The line joins the medians of eighths."),
+		note("Time of a brick in each step, against the tokens evaluated before the step; each prompt starts at 0. Tokens of several sequences, and tokens taken from a cache, are not separated. The line joins the medians of eighths."),
 		h("p", { class: "tools" }, h("label", { for: "context-brick" }, "Brick"), select), hint, place, table);
 }

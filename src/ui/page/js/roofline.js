@@ -150,7 +150,7 @@ export function roofline(page) {
 	const points = pointsOf(page), ceilings = ceilingsOf(points);
 	const place = h("div", { class: "chart" });
 	if (points.length) page.later(() => drawIn(place, width => fill(place, picture(points, ceilings, width))));
-	else fill(place, note("No brick said both what it moves and what it computes."));
+	else fill(place, note("No brick reported both bytes and FLOPs."));
 	return section("roofline", "Roofline", explanation(data, ceilings, new Set(points.map(p => p.phase)).size > 1), place,
 		points.length ? behind("roofline", "Numbers", () => plainTable("Roofline",
 			["Brick", "Phase", "FLOPs for each byte", "GFLOP/s", "GB/s", "Of its roof", "Roof", "Bound by", "Share of the phase"],

@@ -173,7 +173,7 @@ export function steps(page) {
 	if (!shown.length) return section("steps", "Steps", note("No step that ended was recorded."));
 	const names = new Set(shown.flatMap(name => stacked(data[name]).map(c => c.name)));
 	return section("steps", "Steps over time",
-		note("Each column is a step, stacked by what it spent its wall time on; ",
+		note("Each column is a step, stacked by the categories of its wall time; ",
 			h("span", { class: "slow-sign", "aria-hidden": "true" }, "▼"), " marks the slow ones."),
 		legend([...names].sort(inOrder).map(name => [name, colour(name === "unattributed" ? null : name)])),
 		// A few prefills stand beside the many decodes.

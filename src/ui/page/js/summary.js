@@ -21,7 +21,7 @@ function speed(report) {
 			`step p50 ${format.time(decode.p50_ns)}, p95 ${format.time(decode.p95_ns)}, p99 ${format.time(decode.p99_ns)}`) : null,
 		prefill.count ? figure("Prefill", format.tokensPerSecond(prefill.tokens_per_s), steps(prefill)) : null,
 		mixed?.count ? figure("Mixed", format.tokensPerSecond(mixed.tokens_per_s), steps(mixed), "tokens of prompts and new ones in one batch") : null,
-		warmUp?.count ? figure("Warm-up", format.time(warmUp.total_ns), steps(warmUp), "in no rate, and no way to the first token") : null,
+		warmUp?.count ? figure("Warm-up", format.time(warmUp.total_ns), steps(warmUp), "not part of any rate, nor of the time to the first token") : null,
 		report.steps.ttft_ns !== null ? figure("First token", format.time(report.steps.ttft_ns), "from the start of the first prefill") : null,
 		figure("Wall time", format.time(report.coverage.wall_ns),
 			report.coverage.of === "steps" ? "of all steps" : "of all threads: no steps were recorded",
@@ -70,7 +70,7 @@ function losses(report) {
 const clean = report => losses(report)[0] === "Nothing was lost";
 
 function waitedFor({ waits }) {
-	const named = waits.slice(0, 3).map(wait => wait.kernel ?? (wait.queue ? `queue ${wait.queue}` : "what is not known"));
+	const named = waits.slice(0, 3).map(wait => wait.kernel ?? (wait.queue ? `queue ${wait.queue}` : "an unknown cause"));
 	return named.length ? `, for ${named.join(", ")}` : "";
 }
 
