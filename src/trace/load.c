@@ -289,17 +289,17 @@ static bool read_chunk(struct load *l)
 	struct pb_reader chunk;
 	struct pb_field f;
 	uint64_t offset = l->offset;
-	int more = 0, inflated;
+	int more = 0, error;
 
-	if (!prefetch_take(l->prefetch, &chunk, &inflated, &l->offset))
+	if (!prefetch_take(l->prefetch, &chunk, &error, &l->offset))
 		return false;
-	if (inflated < 0)
+	if (error == -ENOMEM)
 		build_no_memory(&l->build);
-	while (!l->build.result && inflated > 0 &&
+	while (!l->build.result && !error &&
 		(load_memo_packets(l->memo, &l->build, &chunk), more = pb_next(&chunk, &f)) > 0)
 		if (f.number == TRACE_PACKET && f.wire == PB_LENGTH)
 			load_packet(l, f.in);
-	if (!inflated || more < 0)
+	if (error == BRICK_EFORMAT || more < 0)
 		l->build.run->bad_packets++;
 	note_damage(l);
 	prefetch_release(l->prefetch);
@@ -321,7 +321,7 @@ static void read_packet(struct load *l, struct pb_reader packet)
 	}
 	if (prefetch_is_full(l->prefetch))
 		read_chunk(l);
-	if (!l->build.result && !prefetch_add(l->prefetch, packed, l->offset))
+	if (!l->build.result && prefetch_add(l->prefetch, packed, l->offset))
 		build_no_memory(&l->build);
 }
 

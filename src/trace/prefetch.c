@@ -5,11 +5,13 @@
  */
 #include "trace/prefetch.h"
 
+#include <errno.h>
 #include <libdeflate.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/scope.h"
+#include "brick/error.h"
 
 enum { MIN_BYTES = 1 << 20, MAX_BYTES = 64 << 20, MAX_RATIO = 200 };
 
@@ -69,16 +71,16 @@ int inflate_packet(struct inflater *inflater, struct pb_reader packed, struct pb
 	enum libdeflate_result result;
 
 	if (!inflater->out && !grow(inflater, most))
-		return -1;
+		return -ENOMEM;
 	do
 		result = libdeflate_zlib_decompress(inflater->decompressor, packed.at,
 			pb_size(packed), inflater->out,
 			inflater->capacity < most ? inflater->capacity : most, &size);
 	while (result == LIBDEFLATE_INSUFFICIENT_SPACE && grow(inflater, most));
 	if (!inflater->out)
-		return -1;
+		return -ENOMEM;
 	*out = pb_reader(inflater->out, size);
-	return result == LIBDEFLATE_SUCCESS;
+	return result == LIBDEFLATE_SUCCESS ? 0 : BRICK_EFORMAT;
 }
 
 /* The thread is woken for several at once: each time costs both sides some microseconds. */
@@ -90,7 +92,7 @@ struct job {
 	uint64_t offset;
 	struct inflater *inflater;
 	struct pb_reader out;
-	int result; /* of inflate_packet() */
+	int error; /* of inflate_packet() */
 };
 
 struct prefetch {
@@ -107,7 +109,7 @@ static void work(struct job *job)
 {
 	struct pb_reader packed = pb_reader(job->packed, job->size);
 
-	job->result = inflate_packet(job->inflater, packed, &job->out);
+	job->error = inflate_packet(job->inflater, packed, &job->out);
 }
 
 static void *run_thread(void *argument)
@@ -192,14 +194,14 @@ static void consider_thread(struct prefetch *p)
 	p->threaded = !pthread_create(&p->thread, NULL, run_thread, p);
 }
 
-bool prefetch_add(struct prefetch *p, struct pb_reader packed, uint64_t offset)
+int prefetch_add(struct prefetch *p, struct pb_reader packed, uint64_t offset)
 {
 	struct job *job = &p->jobs[p->handed % JOBS];
 
 	if (!job->inflater)
 		job->inflater = inflater_create();
 	if (!job->inflater || !copy_packed(job, packed))
-		return false;
+		return -ENOMEM;
 	job->offset = offset;
 	p->bytes += pb_size(packed);
 	consider_thread(p);
@@ -207,16 +209,16 @@ bool prefetch_add(struct prefetch *p, struct pb_reader packed, uint64_t offset)
 		work(job);
 		p->handed++;
 		p->done++;
-		return true;
+		return 0;
 	}
 	HOLD(&p->lock);
 	p->handed++;
 	if (p->handed - p->done >= WAKING_JOBS)
 		pthread_cond_broadcast(&p->changed);
-	return true;
+	return 0;
 }
 
-bool prefetch_take(struct prefetch *p, struct pb_reader *out, int *result, uint64_t *offset)
+bool prefetch_take(struct prefetch *p, struct pb_reader *out, int *error, uint64_t *offset)
 {
 	if (p->taken == p->handed)
 		return false;
@@ -230,7 +232,7 @@ bool prefetch_take(struct prefetch *p, struct pb_reader *out, int *result, uint6
 	}
 	const struct job *job = &p->jobs[p->taken % JOBS];
 	*out = job->out;
-	*result = job->result;
+	*error = job->error;
 	*offset = job->offset;
 	return true;
 }

@@ -48,8 +48,7 @@ static void put_node(const struct brick_graph *graph, struct brick__sink *sink, 
 	struct brick_graph_node node = BRICK_GRAPH_NODE_INIT;
 
 	brick_graph_node_get(graph, id, &node);
-	brick__put(sink, "n");
-	brick__put_u64(sink, id);
+	brick__put_key_u64(sink, "n", id);
 	brick__put(sink, " [label=\"");
 	put_quoted(sink, node.name);
 	if (node.label) {
@@ -144,8 +143,7 @@ static void put_boxes(
 		for (; open > (depth < MAX_BOXES ? depth : MAX_BOXES); open--)
 			brick__put(sink, "}\n");
 		if (is_box(layout, v)) {
-			brick__put(sink, "subgraph cluster_");
-			brick__put_u64(sink, v);
+			brick__put_key_u64(sink, "subgraph cluster_", v);
 			brick__put(sink, " {\n");
 			open++;
 		}
@@ -153,12 +151,6 @@ static void put_boxes(
 	}
 	while (open--)
 		brick__put(sink, "}\n");
-}
-
-static void put_key_u64(struct brick__sink *sink, const char *key, uint64_t value)
-{
-	brick__put(sink, key);
-	brick__put_u64(sink, value);
 }
 
 static bool is_inside(const struct layout *layout, uint32_t v, uint32_t box)
@@ -178,13 +170,13 @@ static void put_edge(const struct brick_graph *graph, struct brick__sink *sink, 
 	bool on_path = !holds && (graph->nodes.items[edge->from].flags &
 					 graph->nodes.items[edge->to].flags & BRICK_NODE_MARKED);
 
-	put_key_u64(sink, "n", leaves_box ? layout->last[edge->from] : edge->from);
-	put_key_u64(sink, " -> n", edge->to);
+	brick__put_key_u64(sink, "n", leaves_box ? layout->last[edge->from] : edge->from);
+	brick__put_key_u64(sink, " -> n", edge->to);
 	brick__put(sink, " [");
 	brick__put(sink,
 		on_path ? "color=\"#c02020\",penwidth=2" : strokes[graph->edge_kinds.items[id]]);
 	if (leaves_box)
-		put_key_u64(sink, ",ltail=cluster_", edge->from);
+		brick__put_key_u64(sink, ",ltail=cluster_", edge->from);
 	if (fabs(edge->weight - 1) > 0) {
 		brick__put(sink, ",label=\"");
 		brick__put_double(sink, edge->weight);

@@ -9,12 +9,6 @@
 #include "base/order.h"
 #include "base/scope.h"
 
-static void put_key_u64(struct brick__sink *sink, const char *key, uint64_t value)
-{
-	brick__put(sink, key);
-	brick__put_u64(sink, value);
-}
-
 static void put_key_text(struct brick__sink *sink, const char *key, const char *text)
 {
 	brick__put(sink, key);
@@ -45,7 +39,7 @@ static void put_kernel(struct brick__sink *sink, const struct brick_graph_node *
 	if (k->block[0])
 		put_triple(sink, ",\"block\":", k->block);
 	if (k->grid[0] || k->shared_bytes)
-		put_key_u64(sink, ",\"shared_bytes\":", k->shared_bytes);
+		brick__put_key_u64(sink, ",\"shared_bytes\":", k->shared_bytes);
 	if (node->flags & BRICK_NODE_HAS_INTENSITY) {
 		brick__put(sink, ",\"intensity\":");
 		brick__put_double(sink, k->intensity);
@@ -71,12 +65,12 @@ static void put_details(struct brick__sink *sink, const struct brick_graph_node 
 		if (!node->function.file)
 			break;
 		put_key_text(sink, ",\"file\":", node->function.file);
-		put_key_u64(sink, ",\"line\":", node->function.line);
+		brick__put_key_u64(sink, ",\"line\":", node->function.line);
 		break;
 	case BRICK_NODE_TASK:
-		put_key_u64(sink, ",\"polls\":", node->task.polls);
-		put_key_u64(sink, ",\"yields\":", node->task.yields);
-		put_key_u64(sink, ",\"poll_ns\":", node->task.poll_ns);
+		brick__put_key_u64(sink, ",\"polls\":", node->task.polls);
+		brick__put_key_u64(sink, ",\"yields\":", node->task.yields);
+		brick__put_key_u64(sink, ",\"poll_ns\":", node->task.poll_ns);
 		break;
 	}
 }
@@ -86,26 +80,26 @@ static void put_node(struct brick_graph *graph, struct brick__sink *sink, uint32
 	struct brick_graph_node node = BRICK_GRAPH_NODE_INIT;
 
 	brick_graph_node_get(graph, id, &node);
-	put_key_u64(sink, "{\"id\":", id);
+	brick__put_key_u64(sink, "{\"id\":", id);
 	put_key_text(sink, ",\"kind\":", brick__node_kinds[node.kind]);
 	put_key_text(sink, ",\"name\":", node.name);
 	if (node.label)
 		put_key_text(sink, ",\"label\":", node.label);
-	put_key_u64(sink, ",\"lane\":", node.lane);
+	brick__put_key_u64(sink, ",\"lane\":", node.lane);
 	if (node.flags & BRICK_NODE_HAS_LAYER) {
 		brick__put(sink, ",\"layer\":");
 		brick__put_i64(sink, node.layer);
 	}
 	if (node.flags & BRICK_NODE_HAS_BEGIN)
-		put_key_u64(sink, ",\"begin_ns\":", node.begin_ns);
+		brick__put_key_u64(sink, ",\"begin_ns\":", node.begin_ns);
 	if (node.flags & BRICK_NODE_HAS_TIME)
-		put_key_u64(sink, ",\"time_ns\":", node.time_ns);
+		brick__put_key_u64(sink, ",\"time_ns\":", node.time_ns);
 	if (node.wait_ns)
-		put_key_u64(sink, ",\"wait_ns\":", node.wait_ns);
+		brick__put_key_u64(sink, ",\"wait_ns\":", node.wait_ns);
 	if (node.flags & BRICK_NODE_HAS_ELEMENTS)
-		put_key_u64(sink, ",\"elements\":", node.elements);
+		brick__put_key_u64(sink, ",\"elements\":", node.elements);
 	if (node.flags & BRICK_NODE_HAS_BYTES)
-		put_key_u64(sink, ",\"bytes\":", node.bytes);
+		brick__put_key_u64(sink, ",\"bytes\":", node.bytes);
 	put_details(sink, &node);
 	if (node.flags & BRICK_NODE_MARKED)
 		brick__put(sink, ",\"marked\":true");
@@ -116,8 +110,8 @@ static void put_edge(struct brick_graph *graph, struct brick__sink *sink, uint32
 {
 	const struct brick__edge *edge = &graph->edges.items[id];
 
-	put_key_u64(sink, "{\"from\":", edge->from);
-	put_key_u64(sink, ",\"to\":", edge->to);
+	brick__put_key_u64(sink, "{\"from\":", edge->from);
+	brick__put_key_u64(sink, ",\"to\":", edge->to);
 	put_key_text(sink, ",\"kind\":", brick__edge_kinds[graph->edge_kinds.items[id]]);
 	brick__put(sink, ",\"weight\":");
 	brick__put_double(sink, edge->weight);
@@ -139,7 +133,7 @@ static int put_lanes(struct brick_graph *graph, struct brick__sink *sink)
 		lanes[n++] = *s;
 	qsort(lanes, n, sizeof(*lanes), compare_lanes);
 	for (uint32_t i = 0; i < n; i++) {
-		put_key_u64(sink, i ? ",\n{\"lane\":" : "\n{\"lane\":", lanes[i].key);
+		brick__put_key_u64(sink, i ? ",\n{\"lane\":" : "\n{\"lane\":", lanes[i].key);
 		put_key_text(
 			sink, ",\"name\":", brick__graph_text(graph, (uint32_t)lanes[i].value));
 		brick__put(sink, "}");
@@ -278,10 +272,9 @@ int brick__graph_put_csr(struct brick_graph *graph, struct brick__sink *sink)
 
 	if (error < 0)
 		return error;
-	brick__put(sink, "{\"schema\":\"brick/graph-csr/1\",\n\"nodes\":");
-	brick__put_u64(sink, graph->nodes.count);
-	brick__put(sink, ",\"edges\":");
-	brick__put_u64(sink, graph->edges.count);
+	brick__put_key_u64(
+		sink, "{\"schema\":\"brick/graph-csr/1\",\n\"nodes\":", graph->nodes.count);
+	brick__put_key_u64(sink, ",\"edges\":", graph->edges.count);
 	put_kinds(sink, "node_kinds", brick__node_kinds, BRICK_NODE_KINDS);
 	put_kinds(sink, "edge_kinds", brick__edge_kinds, BRICK_EDGE_KINDS);
 	put_name_arrays(graph, sink);

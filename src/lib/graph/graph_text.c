@@ -76,6 +76,12 @@ void brick__put_u64(struct brick__sink *sink, uint64_t value)
 	brick__put_bytes(sink, digits + at, sizeof(digits) - at);
 }
 
+void brick__put_key_u64(struct brick__sink *sink, const char *key, uint64_t value)
+{
+	brick__put(sink, key);
+	brick__put_u64(sink, value);
+}
+
 void brick__put_i64(struct brick__sink *sink, int64_t value)
 {
 	if (value < 0)

@@ -17,6 +17,7 @@ struct brick__sink {
 
 void brick__put(struct brick__sink *sink, const char *text);
 void brick__put_u64(struct brick__sink *sink, uint64_t value);
+void brick__put_key_u64(struct brick__sink *sink, const char *key, uint64_t value);
 void brick__put_i64(struct brick__sink *sink, int64_t value);
 void brick__put_hex(struct brick__sink *sink, uint64_t value);	/* 16 digits */
 void brick__put_double(struct brick__sink *sink, double value); /* finite; reads back the same */

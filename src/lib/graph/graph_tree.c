@@ -42,8 +42,7 @@ static void put_kernel(struct brick__sink *sink, const struct brick_graph_kernel
 	}
 	if (!kernel->grid[0] && !kernel->shared_bytes)
 		return; /* nothing is known of the launch */
-	brick__put(sink, " smem=");
-	brick__put_u64(sink, kernel->shared_bytes);
+	brick__put_key_u64(sink, " smem=", kernel->shared_bytes);
 	brick__put(sink, "B");
 }
 
@@ -63,13 +62,11 @@ static void put_transfer(struct brick__sink *sink, const struct brick_graph_tran
 
 static void put_task(struct brick__sink *sink, const struct brick_graph_node *node)
 {
-	brick__put(sink, "  polls=");
-	brick__put_u64(sink, node->task.polls);
-	brick__put(sink, " yields=");
-	brick__put_u64(sink, node->task.yields);
+	brick__put_key_u64(sink, "  polls=", node->task.polls);
+	brick__put_key_u64(sink, " yields=", node->task.yields);
 	if (node->task.polls) {
-		brick__put(sink, " efficiency=");
-		brick__put_u64(sink, (uint64_t)(100 * brick_graph_task_efficiency(node) + 0.5));
+		brick__put_key_u64(sink,
+			" efficiency=", (uint64_t)(100 * brick_graph_task_efficiency(node) + 0.5));
 		brick__put(sink, "%");
 	}
 }
@@ -88,8 +85,7 @@ static void put_details(struct brick__sink *sink, const struct brick_graph_node 
 			break;
 		brick__put(sink, "  ");
 		put_plain(sink, node->function.file);
-		brick__put(sink, ":");
-		brick__put_u64(sink, node->function.line);
+		brick__put_key_u64(sink, ":", node->function.line);
 		break;
 	case BRICK_NODE_TASK:
 		put_task(sink, node);
@@ -112,14 +108,12 @@ static void put_line(const struct brick_graph *graph, struct brick__sink *sink, 
 		brick__put_time(sink, node.time_ns);
 	}
 	if (node.flags & BRICK_NODE_HAS_ELEMENTS) {
-		brick__put(sink, " (");
-		brick__put_u64(sink, node.elements);
+		brick__put_key_u64(sink, " (", node.elements);
 		brick__put(sink, " elem)");
 	}
 	put_details(sink, &node);
 	if (node.flags & BRICK_NODE_HAS_BYTES) {
-		brick__put(sink, " ");
-		brick__put_u64(sink, node.bytes);
+		brick__put_key_u64(sink, " ", node.bytes);
 		brick__put(sink, "B");
 	}
 }
