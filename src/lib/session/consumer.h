@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The consumer of the process's own session inside of the process, as a table that the session
- * gets when it starts (src/lib/embed/session_start.c gives the writer thread's). All functions
+ * gets when it starts (src/lib/embed/writer_thread.c gives the writer thread's). All functions
  * but drain are called under the session lock. The child of a fork has no such thread and
  * forgets the handle.
  */

@@ -34,7 +34,7 @@ enum {
 	X(TID, "tid")		/* uint, of the thread that takes over the lane */             \
 	X(OPEN, "open")		/* true: not ended, its thread was gone */                     \
 	/* of a command on a queue: */                                                         \
-	X(KERNEL, "kernel")  /* interned JSON: what was launched, see writer_text.c */         \
+	X(KERNEL, "kernel")  /* interned JSON: what was launched, see docs/FORMAT.md */        \
 	X(BRICK, "brick")    /* interned name; the slice's own is the kernel's */              \
 	X(CALL, "launch_ns") /* uint: length of the host's call */                             \
 	X(LAUNCHED, "launch_to_start_ns")  /* int: from the begin of that call */              \
