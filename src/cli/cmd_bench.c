@@ -24,7 +24,6 @@
 #include "base/array.h"
 #include "base/clock_ns.h"
 #include "base/file.h"
-#include "base/members.h"
 #include "base/user_path.h"
 #include "cli/command.h"
 #include "cli/die.h"
@@ -79,7 +78,7 @@ enum { TAIL_LINES = 8, RECORD_WORDS = 7 };
 
 /* ---- one run ---- */
 
-/* "a 'b c'": only to be shown and to be told apart. The caller frees. */
+/* "a 'b c'": for people, and to distinguish commands. The caller frees. */
 static char *line_of(char *const *argv)
 {
 	char *line = xstrdup("");
@@ -411,7 +410,10 @@ static void warn_of_machine(struct bench *bench)
 	char doubt[160];
 
 	machine_state_read(&state);
-	members_copy(&bench->machine, &state, cpus, load, frequency_mhz, temperature);
+	bench->machine.cpus = state.cpus;
+	bench->machine.load = state.load;
+	bench->machine.frequency_mhz = state.frequency_mhz;
+	bench->machine.temperature = state.temperature;
 	for (int i = 0; (i = machine_state_doubt(&state, (unsigned)i, doubt, sizeof(doubt))) > 0;)
 		if (!bench->arguments.quiet)
 			warn("bench: %s", doubt);
@@ -606,8 +608,7 @@ static bool compare_plain(struct bench *bench, enum bench_side a, enum bench_sid
 	size_t in_a = plain_values(bench, a, values), in_b = plain_values(bench, b, other);
 
 	if (in_a && in_b)
-		xcheck(compare_values(
-			row, values, in_a, other, in_b, threshold, plain_alpha));
+		xcheck(compare_values(row, values, in_a, other, in_b, threshold, plain_alpha));
 	else if (in_a)
 		one_side(row, values, in_a);
 	return in_a > 0;
@@ -926,7 +927,10 @@ static void clean_up(struct bench *bench)
 	for (size_t i = 0; i < bench->runs.count; i++)
 		history_run_fini(&bench->runs.items[i].entry);
 	array_fini(&bench->runs);
-	members_free(bench, directory, output, batch, fault);
+	free(bench->directory);
+	free(bench->output);
+	free(bench->batch);
+	free(bench->fault);
 }
 
 /* Reads side A from the history. */

@@ -35,7 +35,7 @@ struct history_arguments {
 	unsigned long limit, older_than;    /* in days */
 	int phase;			    /* enum step_phase */
 	bool all, json, remove, by_engine;
-	char **operands; /* behind the name of the question */
+	char **operands; /* after the subcommand */
 	size_t operand_count;
 };
 

@@ -10,7 +10,6 @@
 
 #include "analysis/accounts/unknown.h"
 #include "analysis/accounts/walk.h"
-#include "base/members.h"
 #include "ui/text/ceilings_view.h"
 #include "ui/text/text.h"
 
@@ -105,7 +104,11 @@ struct step_phase_times report_drafts(const struct report *report)
 	struct step_phase_times sum = {0};
 	for (int p = 0; p < STEP_PHASES; p++) {
 		const struct step_phase_times *phase = &report->summary->steps.phases[p];
-		members_add(&sum, phase, draft_tokens, checked, refuted, draft_steps, draft_ns);
+		sum.draft_tokens += phase->draft_tokens;
+		sum.checked += phase->checked;
+		sum.refuted += phase->refuted;
+		sum.draft_steps += phase->draft_steps;
+		sum.draft_ns += phase->draft_ns;
 	}
 	return sum;
 }
