@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often `brick bench` is wrong, on this machine as it is now, and hyperfine and benchstat's method beside it.
+"""How often `brick bench` is wrong on this machine, beside hyperfine and benchstat's method.
 
-An engine of spinning bricks against itself, and against one of whose bricks takes 2, 5 and 10 % longer, as `brick
-bench` runs them: plain and recorded, in random order. Of these runs (RUNS of each side and kind) ten a side are drawn at
-random (fixed seed), TRIALS times, and judged by `brick bench --resume`. Beside it, on the same runs, what Mann and Whitney's
-test says of each measure by itself at 5 % (benchstat's method). hyperfine runs ten of each, one side after the other, as it
-does, SESSIONS times; it is counted as telling a difference where its ratio is further from 1 than its +-. Beside how often the
-slower brick was found stands the power that the answers state: how likely each would find the effect of all runs, by its own
-interval and `detectable`. With --real the real engine (llama.cpp, q8_0, 32 tokens of prompt, 32 generated) against itself.
+An engine of spinning bricks runs against itself, and against one with a brick that takes 2, 5 and 10 % longer, as
+`brick bench` runs them: plain and recorded, in random order. TRIALS times, ten runs a side are drawn from RUNS of each
+side and kind (fixed seed), and `brick bench --resume` judges them. Mann and Whitney's test of each measure by itself at
+5 % (benchstat's method) judges the same runs. hyperfine runs ten of each, one side after the other, SESSIONS times; it
+tells a difference where its ratio is further from 1 than its +-. The bench also prints the power that the answers
+state: how likely each would find the effect of all runs, by its own interval and `detectable`. With --real, the real
+engine (llama.cpp, q8_0, 32 tokens of prompt, 32 generated) runs against itself.
 `bench/bench_truth.py [--real] [RUNS [TRIALS [SESSIONS]]]`
 """
 import json

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What `brick ceilings` finds against likwid-bench (Debian package likwid), interleaved in one run:
-arithmetic, and bandwidth of each level on the same working sets, by instruction set, on one thread
-and on all. Both keep the best of as many; likwid-bench runs for about as long at a time as the sweep does,
-and gets huge pages as the sweep does. Says "skipped" without likwid-bench.
+"""`brick ceilings` against likwid-bench (Debian package likwid), interleaved in one run: arithmetic, and bandwidth of each
+level on the same working sets, by instruction set, on one thread and on all. Each keeps the best of as many repetitions.
+likwid-bench runs for about as long at a time as the sweep, and gets huge pages as the sweep does. Without likwid-bench
+the bench says "skipped".
 `bench/ceilings_likwid.py [ROUNDS [THREADS]]`: default 5, and one thread and all.
 """
 import json

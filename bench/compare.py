@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often `brick diff` is wrong, on this machine as it is now.
+"""How often `brick diff` is wrong on this machine.
 
-A/A: recordings of the same run of the real engine, taken one after the other; sides are drawn from them
-at random (fixed seed). Beside it, on the same recordings, what Mann and Whitney's test says of each brick
-by itself at 5 %, as benchstat does it. A/B: an engine of spinning bricks with one brick 2, 5 and 10 %
-slower, recorded in turns; found in the right brick, and is the effect of all recordings
-in the interval of those that were drawn?
+A/A: recordings of one run of the real engine, taken one after the other; sides are drawn from them at random (fixed
+seed). Mann and Whitney's test of each brick by itself at 5 % (benchstat's method) judges the same recordings. A/B: an
+engine of spinning bricks with one brick 2, 5 and 10 % slower, recorded in turns. Is the right brick found, and does the
+interval of the drawn recordings hold the effect of all?
 `bench/compare.py [RECORDINGS [TRIALS]]`
 """
 import json

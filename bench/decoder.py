@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all bricks cost the decoder of examples/: time with a recording being written against the same
-binary with none.
+"""What all bricks cost the decoder of examples/: its time with and without a recording, with the same binary.
 
-Two ways, because they fail differently. Pairs of fresh processes, interleaved ABBA: includes all
-that recording does, and the luck of each process. Blocks of four repetitions off, on, on, off in
-one process: no luck, but the consumer's thread exists in both. The effect is the Hodges-Lehmann
-shift of the log ratios, with a 95 % interval from the signed-rank distribution; where others use
-the machine, compare the fastest tenths instead. The same with macro and midi tiles. llama.cpp's
-times on the same model, of three processes behind all others, stand beside them. `bench/decoder.py [PAIRS [REPEATS
-[THREADS]]]`
+Two ways, because they fail differently. Pairs of fresh processes, interleaved ABBA, include all that recording does, and
+the luck of each process. Blocks of four repetitions off, on, on, off in one process have no luck, but the consumer's
+thread exists in both. The effect is the Hodges-Lehmann shift of the log ratios, with a 95 % interval from the signed-rank
+distribution; where others use the machine, compare the fastest tenths instead. The bench repeats both with macro and midi
+tiles, and ends with llama.cpp's times on the same model, from three processes.
+`bench/decoder.py [PAIRS [REPEATS [THREADS]]]`
 """
 import json
 import math

@@ -1,32 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """What recording costs the real engine, and whether the report's own estimate holds.
 
-build/bin/engine-pair has two copies of the engine in one process, of which `brick record` reaches one;
-they evaluate the same batches in turns. The cost of a step is the recorded copy's time less
-that of the other's, less the same difference in a run without the recorder: other load on the machine only ever
-adds, and falls on both (of the faster quarter the mean: threads that spin until one of them gets a CPU take tens of ms in some). Two copies also differ by where their
-memory happens to lie, another time in each process,
-so that processes with and without the recorder take turns, --repeats of each; the error (95 %, Welch's) is that
-of processes, or with one of each that of resampling rounds. Beside it stands what the recordings say of themselves
-(`report --json`: distortion), per step, of the same processes and the steps that are compared (those of two copies have the other's data in the caches, and one
-that ends soon has looked its graphs up in few steps). A row is decided when the error is below half of the stated interval's width.
-What is not is "not resolved".
+build/bin/engine-pair has two copies of the engine in one process, of which `brick record` reaches one; they evaluate the
+same batches in turns. The cost of a step is the recorded copy's time less the other's, less the same difference in a run
+without the recorder. Other load only ever adds time and falls on both, so the mean of the faster quarter counts. Two copies
+also differ by where their memory happens to lie, differently in each process. So processes with and without the recorder
+take turns, --repeats of each, and the error (95 %, Welch's) is that of processes, or of rounds drawn again if there is one
+of each. Beside the cost stands what the recordings state (`report --json`: distortion), per step, for the same processes
+and steps. A row is decided when the error is below half of the stated interval's width; else it is "not resolved".
 
---keep DIR keeps rounds and recordings of each process, and goes on from what is there: a quiet machine can be had a
-minute at a time. --for: when each row has its --repeats, those that are furthest from being decided get more, for so many seconds in
-all. --show only says what is there. Nobody else's program may have been another one meanwhile.
+--keep DIR keeps rounds and recordings of each process and goes on from them, because a quiet machine can be had a minute
+at a time. The programs must stay the same meanwhile. --for SECONDS: when each row has its --repeats, the rows that are
+furthest from being decided get more. --show only prints what is there.
 
---kinds null,run,whole: one more process of each, without the second copy, is recorded with --measure-distortion for all of --seconds. Of its steps
-one in five is left whole, in the same memory as those beside it: what those take longer resolves what lies between processes, and
-counts beside the two copies by its own error. It
-leaves out what is left of the recorder in such a step, which the two copies hold and show with BRICK_PLAIN_STEPS=1,60001, where
-all steps are left whole; and beside it stands how often what `report` makes of that process's steps holds.
---libs: other libraries than the package's (examples/demo/engine-static.sh has one that is bound within itself: static.py).
+--kinds null,run,whole: one more process of each kind, without the second copy, is recorded with --measure-distortion for
+all of --seconds. One in five of its steps has no hooks, in the same memory as the steps beside it. That resolves what lies
+between processes, and counts beside the two copies by its own error. It leaves out what is left of the recorder in such a
+step; the two copies with BRICK_PLAIN_STEPS=1,60001, where no step has hooks, show how much that is. Beside it stands how
+often the report's interval of that process's steps holds. --libs: other libraries than the package's
+(examples/demo/engine-static.sh has one that is bound within itself: static.py).
 
-Steps of more threads than there are CPUs would take a tenth of a second and more, since the package's engine spins in its barriers until
-it is preempted. So those rows are of llama.cpp built with OpenMP, as CMake does by default, with OMP_WAIT_POLICY=passive:
-its threads sleep. What the kernel's records of context switches cost until they are stopped falls on all of the process; so beside the steps left whole
-they are judged by the recorded processes' steps less those of the processes before them that are not recorded (lower deciles, pairs).
+The package's engine spins in its barriers until it is preempted, so with more threads than CPUs a step would take a tenth
+of a second and more. Those rows use llama.cpp built with OpenMP, as CMake does by default, with
+OMP_WAIT_POLICY=passive: its threads sleep. Until they are stopped, the kernel's records of context switches cost all of the
+process, so these rows are also judged by recorded processes less those before them that are not recorded (lower deciles,
+pairs).
 
 A table of thirty rows, a quarter of an hour on a machine that is otherwise quiet:
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What recordings say of what recording cost, for distortion.py: by their report, and by their steps that were left whole."""
+"""What recordings say about the cost of recording, for distortion.py: by their report, and by their steps without hooks.
+"""
 import functools
 import json
 import os

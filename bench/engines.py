@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that we did not write, each run plainly and under `brick record`: which version, whether it prints
-the same with and without, how much of its steps' wall time lies in bricks, what recording cost it by the
-report's own estimate, which operations no rule knew.
+"""Programs that we did not write, each run plainly and under `brick record`: which version, whether it prints the same with
+and without, how much of its steps' wall time lies in bricks, what recording cost by the report's own estimate, which
+operations no rule knew.
 
   engines.py [--markdown] [NAME...]     all of them, or those whose names contain one of the words
 
-What they are run from: build/demo/engine (examples/demo/models.sh), build/demo/engine-addons (examples/demo/engine-addons.sh),
-build/demo/engine-vulkan
-(examples/demo/engine-device.sh vulkan 3.14.0 3.17.1 3.20.0), build/demo/engine-programs (examples/demo/engine-programs.sh: llama.cpp's and
-whisper.cpp's own programs, half an hour on two CPUs). What is not there is said, not left out. With --markdown the rows are the table
-of docs/ENGINES.md. Costs are estimates of each run and need no quiet machine; times are not shown.
+They run from build/demo/engine (examples/demo/models.sh), build/demo/engine-addons (examples/demo/engine-addons.sh),
+build/demo/engine-vulkan (examples/demo/engine-device.sh vulkan 3.14.0 3.17.1 3.20.0) and build/demo/engine-programs
+(examples/demo/engine-programs.sh: llama.cpp's and whisper.cpp's own programs, half an hour on two CPUs). The bench names what
+is missing. With --markdown it prints the table of docs/ENGINES.md. Costs are estimates of each run and need no quiet
+machine; times are not shown.
 """
 import argparse
 import json

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long questions to a history take. SQLite: 10 000 runs of 30 bricks in two phases, on four hosts. With
-`--clickhouse URL` (a server of nobody else's, "http://127.0.0.1:8123") also a database brick_bench: 1000 hosts of 1000 runs, 30
-bricks each, one phase, made by the server (a quarter of an hour; kept for the next time). Each question is asked five times by
-`brick`, each time beside the shortest that the server can be asked (SELECT 1) or, for SQLite, `brick --version`: where that takes
-long, the machine is busy with something else. Wall time: fastest, median and slowest; CPU time of the command, and of the
-server where --server-pid says which it is.
+"""How long questions to a history take.
+
+SQLite: 10 000 runs of 30 bricks in two phases, on four hosts. With `--clickhouse URL` (a server of your own,
+"http://127.0.0.1:8123") also a database brick_bench: 1000 hosts with 1000 runs each, 30 bricks, one phase. The server
+makes it in a quarter of an hour and keeps it for the next time. `brick` asks each question five times, and each time the
+shortest question as well (SELECT 1, or `brick --version` for SQLite): where that takes long, the machine is busy. The
+bench prints wall time (fastest, median, slowest), the command's CPU time, and the server's if --server-pid names it.
 `bench/history.py [--clickhouse URL [--server-pid PID]]`
 """
 import json

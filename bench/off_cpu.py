@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a neighbour on the same CPU changes what a recording says of the engine.
 
-A model (the demo's) decodes on one CPU in one process after another. A shell that spins there is stopped and continued while each decodes, so
-that what a process's memory, the host and the hour make of it falls on both alike. Of all decode steps that lie within
-a period with or without it: percentiles of the time on the CPU of all of them, of those that were not preempted, and of the wall-clock time. The first advice of `path`, of processes
-recorded whole by themselves and beside it. How far p99 moves by chance: processes drawn again and again. What interrupts and the host took of
-that CPU: /proc/stat, which counts it by ticks.
+The demo's model decodes on one CPU in one process after another. A shell that spins on that CPU is stopped and continued
+meanwhile, so both kinds of steps share the process's memory, the host and the hour. For decode steps with and without the
+neighbour the bench prints percentiles of the time on the CPU of all steps and of those that were not preempted, and of
+the wall-clock time. It also prints the first advice of `path` for processes recorded wholly with and without the
+neighbour, how far p99 moves by chance (processes drawn again and again), and what interrupts and the host took of that
+CPU (/proc/stat, by ticks).
 
   bench/off_cpu.py [--turns N] [--tokens N] [--cpu N] [--model GGUF] [--period MS] [--seconds S] [--keep FILE]
 """

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What timing a device costs by mode: the decoder of examples/ with its products on OpenCL.
 
-Within each process the mode changes there and back (deferred, per-layer, immediate, none, none,
-immediate, ...), so that what the machine does meanwhile meets all modes alike. Each mode has two
-repetitions in a row, of which the second counts: what the recorder still has to do is its own
-mode's. A block is sixteen repetitions, of which two of each mode count; the first block warms up.
-Effects are Hodges-Lehmann shifts of the blocks' log ratios, with 95 % intervals: of times to mode none,
-and of the products' times on the device to mode immediate. With PoCL the device is threads on this
-machine: they are pinned (POCL_AFFINITY), as a device's cores are.
+Within each process the mode changes there and back (deferred, per-layer, immediate, none, none, immediate, ...), so other
+load meets all modes alike. Each mode has two repetitions in a row, of which the second counts, because the recorder still
+works for the mode before during the first. A block is sixteen repetitions, of which two of each mode count; the first
+block warms up. Effects are Hodges-Lehmann shifts of the blocks' log ratios with 95 % intervals: of times to mode none, and
+of the products' times on the device to mode immediate. PoCL's device is threads on this machine, so they are pinned
+(POCL_AFFINITY), as a device's cores are.
 `bench/opencl_modes.py [PROCESSES [BLOCKS]]`
 """
 import bisect

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `brick report --html` of a long recording takes: wall, CPU, memory, size; in turns with another
-brick, where one is given.
+"""What `brick report --html` of a long recording takes: wall time, CPU, memory, size; in turns with another brick, if one
+is given.
 
   bench/page.py BUILD [SAMPLES [TURNS [OTHER_BRICK]]]      10000000 samples of 32 layers, 3 turns
 """

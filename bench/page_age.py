@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How old is what the page of `brick serve` shows of a running recording, and what `brick top` shows beside it.
+"""How old are the numbers that the page of `brick serve` and `brick top` show of a running recording.
 
-The real engine is recorded; a page in Chromium and `brick top --headless` look at it. Four times a second the number of decode
-steps that each shows is noted; the finished recording says when that step had ended, and the difference is the age. Also
-printed: the longest time for which each showed the same number, in which at least one step had ended.
+The real engine is recorded, and a page in Chromium and `brick top --headless` look at it. Four times a second the bench
+notes the number of decode steps that each shows. The finished recording says when that step had ended; the difference is
+the age. The bench also prints the longest time for which each showed the same number although a step had ended.
 `bench/page_age.py [SECONDS [THREADS]]`
 """
 import json

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `brick serve` takes to read a recording and make its page, as it does whenever the recording
-has changed: CPU and wall time until it can be asked. With several commands, they take turns:
-medians, the least, and the ratio of each median to the first.
+"""What `brick serve` takes to read a recording and make its page, as it does whenever the recording has changed: CPU and
+wall time until it can be asked. Several commands take turns: medians, minima, and each median's ratio to the first.
 
     bench/refresh.py [--samples N] [--threads N | --recording FILE] [--rounds N] [BRICK...]
 
-BRICK: commands to compare. FILE: a recording that all of them can read, where today's format is too new for one.
+BRICK: commands to compare. FILE: a recording that all of them can read, if one cannot read today's format.
 """
 import argparse
 import os

@@ -1,26 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What recording a static llama.cpp costs, and whether its nodes take as long there as in shared libraries: runs
-that take turns, CPU time on one thread, so that neighbours on the machine count less. Effects are Hodges-Lehmann shifts of log ratios,
-with 95 % intervals.
+"""What recording a static llama.cpp costs, and whether its nodes take as long there as in shared libraries. Runs take turns,
+and CPU time on one thread counts, so that neighbours on the machine matter less. Effects are Hodges-Lehmann shifts of log
+ratios with 95 % intervals.
 
-Processes that take turns are as far apart as the machine is busy. So the cost is measured once more with two
-copies of llama.cpp in one process (engine-pair): one library that is bound within itself, of the objects of
-shared/, whose functions get jumps, and the same in a namespace that Brick does not reach.
+On a busy machine processes differ. So the cost is measured once more with two copies of llama.cpp in one process
+(engine-pair): one library of the same objects that is bound within itself, whose functions get jumps, and the same in a
+namespace that Brick does not reach.
 
   examples/demo/engine-static.sh llama     once, a quarter of an hour on one CPU
   bench/static.py [ROUNDS]        20 by default
   bench/static.py --nodes [ROUNDS] [WIDTHxROWS,TYPE|llama]...   nodes only; examples/demo/engine-static.sh will do for shapes
 
-The last measurement of the cost is the finest: one process takes the jumps away and puts them back, in turns
-(patched_toggle.cc).
+The last measurement is the finest: one process takes the jumps away and puts them back, in turns (patched_toggle.cc).
 
-Nodes are of 16384 numbers, so that none is a few steps of the clock long. What the two programs differ by of
-themselves is taken away, for both alike. Code: the same object files, each at the beginning of a page. Data: with
-512 x 32 and weights of 8 bits all of it stays in the second-level cache; with 1024 x 16 and f32 a product's weights drive
-what the sum behind it adds out of there, so that it takes what the pages of that process and other users of the
-third-level cache make it. And what remains is shown: the programs time the same executions with a clock of their
-own (node_clock.c).
+Nodes have 16384 numbers, so that none lasts only a few steps of the clock. Two differences between the programs are
+removed. Code: both have the same object files, each at the beginning of a page. Data: with 512 x 32 and weights of 8 bits
+all of it stays in the second-level cache. (With 1024 x 16 and f32, a product's weights drive out what the next sum adds,
+so that sum depends on the process's pages and on other users of the third-level cache.) The programs also time the same
+executions with a clock of their own, which shows the remaining difference (node_clock.c).
 """
 import argparse
 import csv

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a step of the engine pays for the records of its times off the CPU.
 
-`engine-pair` without its second copy decodes in one process after another, eight tokens at a time. In each, the kernel's records of its context switches are on and off in turns (`bench-switches PID MS`);
-the recorder, which times the steps, asks for none itself. So both kinds of steps have the same memory, the same minute and the same neighbours. Of each
-process the mean of the steps with records less that of the steps without, of the faster half and of all but the slowest twentieth; of all processes their
-mean and 95 % by drawing processes again. Steps that lie in a change, or within 2 ms behind one, are left out.
+`engine-pair` without its second copy decodes in one process after another, eight tokens at a time. The kernel's records of
+its context switches are on and off in turns (`bench-switches PID MS`), and the recorder, which times the steps, asks for
+none itself. So both kinds of steps have the same memory, minute and neighbours. For each process the bench takes the mean
+of the steps with records less that of the steps without, of the faster half and of all but the slowest twentieth. Over
+processes it prints the mean, and 95 % by drawing processes again. Steps in a change, or within 2 ms after one, are left
+out.
 
-With --auto the recorder decides itself, as it does by default: of engines for which it stops the records after some ms and tries again later, what
-the steps in such trials took beyond the mean of the others, per trial and as a share of all the time. The first ms, in which the engine warms up, are left out.
+With --auto the recorder decides itself, as it does by default: it stops the records after some ms and tries again later.
+The bench then prints what steps in such trials took beyond the mean of the others, per trial and as a share of all time.
+The first ms, in which the engine warms up, are left out.
 
   bench/switches.py [--seconds S] [--each S] [--threads N] [--model GGUF] [--engine DIR] [--turn MS] [--keep FILE] [--auto]
 """

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What looking costs: the CPU time of `brick top` on a process that makes 200 000 samples/s, and
-tokens/s of the real engine with and without it.
+"""What looking costs: the CPU time of `brick top` on a process that makes 200 000 samples/s, and tokens/s of the real engine
+with and without it.
 
-The first part looks for some seconds, on a terminal of 80x24 and headless, once per second and ten
-times per second, and prints CPU time per wall time. The second records the engine in pairs of fresh
-processes, interleaved ABBA, with and without a `brick top` on a terminal beside it; each process
-gives the median of its repeats; the effect is the Hodges-Lehmann shift of the log ratios with a 95 %
-interval. `bench/top.py [SECONDS [PAIRS [REPEATS [THREADS]]]]`
+The first part looks for some seconds, on a terminal of 80x24 and headless, once and ten times per second, and prints CPU
+time per wall time. The second records the engine in pairs of fresh processes, interleaved ABBA, with and without a
+`brick top` on a terminal. Each process gives the median of its repeats; the effect is the Hodges-Lehmann shift of the log
+ratios with a 95 % interval.
+`bench/top.py [SECONDS [PAIRS [REPEATS [THREADS]]]]`
 """
 import fcntl
 import json

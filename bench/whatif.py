@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What `brick path` promises against what happens: an engine of two threads is recorded; then each of
-its bricks is really made a tenth shorter, and as short as it can be. Prints the median step that the
-recording promised beside the one that came out, for the rounds of this run together.
+"""What `brick path` predicts against what happens. An engine of two threads is recorded; then each of its bricks is really
+made a tenth shorter, and as short as it can be. The bench prints the predicted median step and the real one, for the
+rounds of this run together.
 """
 import json
 import os

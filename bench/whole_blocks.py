@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What recording costs a step, by blocks of steps that are recorded and blocks that are left whole, in turns, in the same memory
+"""What recording costs a step, by blocks of steps with and without hooks, in turns, in the same memory
 (BRICK_PLAIN_STEPS=2,47).
 
-Single steps that are left whole (`--measure-distortion`, distortion.py) still have the hooks of phases and graphs, which are
-only muted. In a block calls lead past these as well. That takes the CPU some steps to get used to, so the cost is told by how
-many steps behind such a change it is of; the last one is what holds for a program that is recorded all the time. What a step's own
-begin and end cost is in both. The control is recorded blocks of even number less those of odd number. One thread; of each
-process the mean of the faster half of the steps, each less the lower quartile of its place in a round; of 60 % of the processes in
-the middle, +- 95 %. Cases are those of distortion.py, in turns; behind the rows is how many times as much batches whose shapes
-change cost as those whose do not, 95 % by drawing processes again.
+Single steps without hooks (`--measure-distortion`, distortion.py) still have the hooks of phases and graphs, which are only
+muted. In a block, calls lead past these as well. The CPU needs some steps to get used to that, so the bench prints the cost
+by how many steps ago the change was; the last figure holds for a program that is recorded all the time. Both kinds have a
+step's own begin and end. The control is recorded blocks of even number less those of odd number. One thread. For each
+process the bench takes the mean of the faster half of the steps, each less the lower quartile of its place in a round;
+then the mean of the middle 60 % of the processes, +- 95 %. Cases are those of distortion.py, in turns. After the rows comes
+the ratio of batches whose shapes change to those whose shapes do not, 95 % by drawing processes again.
 
   bench/whole_blocks.py [--seconds 90] [--model FILE] [--cases "1 token,4 tokens,2 to 5 tokens"] [--keep FILE]
 """
