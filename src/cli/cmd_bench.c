@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "analysis/accounts/row_groups.h"
 #include "analysis/accounts/statistics.h"
-#include "analysis/accounts/summary_accumulator.h"
 #include "analysis/compare/compare.h"
 #include "analysis/compare/history_parts.h"
 #include "analysis/history/history_run.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One walk over all lanes into a table of all layers and bricks, from which rows and columns
- * without any time are left out. Counts as src/analysis/accounts/summary_sample.c does. Called by
+ * without any time are left out. Counts as thread_accounts.c does. Called by
  * `brick top`.
  */
 #include "analysis/accounts/heatmap.h"
@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analysis/accounts/summary_accumulator.h"
+#include "analysis/accounts/row_groups.h"
 #include "analysis/accounts/walk.h"
 #include "base/order.h"
 #include "base/scope.h"

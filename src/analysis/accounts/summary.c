@@ -1,15 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Takes what a walk has added up, and the rows that are made of it. Called by whatever shows
- * summaries.
+ * Joins the accounts of threads, of devices and of work to a walk, and turns what they have added
+ * up into rows: names, averages, percentiles, shares, order.
  */
 #include "analysis/accounts/summary.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "analysis/accounts/unknown.h"
-#include "base/members.h"
+#include "analysis/accounts/counter_accounts.h"
+#include "analysis/accounts/device_accounts.h"
+#include "analysis/accounts/durations.h"
+#include "analysis/accounts/percentile.h"
+#include "analysis/accounts/thread_accounts.h"
+#include "analysis/accounts/work_accounts.h"
+#include "base/order.h"
+#include "base/scope.h"
+
+struct summary_accounts {
+	struct execution_counts *executions;
+	struct row_groups groups;
+	struct thread_accounts threads;
+	struct device_accounts devices;
+	struct work_accounts *work; /* for rates: of bricks and categories */
+	struct work_accounts group_work;
+	bool *teams; /* [brick_count], by thread: one thread tells of what all of a team did */
+};
 
 static const char *const by_names[SUMMARY_BY_COUNT][2] = {
 	[SUMMARY_BY_BRICK] = {"brick", "bricks"},
@@ -32,50 +49,573 @@ const char *summary_by_plural(enum summary_by by)
 	return by_names[by][1];
 }
 
-static uint64_t exact_executions(const struct summary_accumulator *t)
+const char *summary_basis_name(enum summary_basis basis)
 {
-	for (size_t i = 0; i < t->run->lane_count; i++)
-		if (t->run->lanes[i].stats)
-			return t->executions;
-	return ANALYSIS_UNKNOWN;
+	static const char *const names[] = {"wall", "cpu", "mixed"};
+	return names[basis];
 }
 
-static void take_totals(struct summary *s, struct summary_accumulator *t)
+/*
+ * Rates: whose work, and which time. Those of bricks and categories are shared by all summaries of
+ * a walk; groups have their own, on threads and on devices.
+ */
+static size_t work_key(uint32_t group, bool on_device)
 {
-	members_copy(s, t, knows_off, wall_ns, unattributed_ns);
-	s->unattributed_unevaluated_ns = t->unattributed_unevaluated_ns < t->unattributed_ns
-						 ? t->unattributed_unevaluated_ns
-						 : t->unattributed_ns;
-	s->left_out_ns = t->left_out_ns;
-	s->coverage = t->wall_ns ? 1 - (double)t->unattributed_ns / (double)t->wall_ns : -1;
-	s->samples = t->samples;
-	s->executions = exact_executions(t);
-	members_copy(s, t, mismatched, unknown_operations, device_ns, device_covered_ns,
-		device_wait_ns, wait_causes);
-	t->wait_causes = (struct wait_causes){0};
-	s->pairs = t->pairs;
-	s->hooked = t->hooked;
-	t->pairs = t->hooked = NULL;
-	s->steps = t->steps;
-	t->steps.steps = NULL;
+	return (size_t)group * 2 + on_device;
 }
 
-static int take_rows(struct summary *s, const struct summary_accumulator *t)
+static size_t work_key_of(void *context, uint32_t lane, const struct walk_frame *frame)
 {
-	struct summary_rows categories = {0}, rows = {0};
-	int rc = summary_rows_of_categories(&categories, t);
-	if (rc == 0) {
-		summary_rows_sort(&categories);
-		if (s->by == SUMMARY_BY_CATEGORY)
-			rc = summary_rows_copy(&rows, &categories);
-		else if (s->by == SUMMARY_BY_BRICK)
-			rc = summary_rows_of_bricks(&rows, t);
-		else
-			rc = summary_rows_of_groups(&rows, t);
+	const struct summary *s = context;
+	const struct summary_accounts *a = s->accounts;
+	bool on_device = s->run->lanes[lane].kind == BRICK_LANE_QUEUE;
+	uint32_t group;
+
+	if (!on_device && row_groups_of_devices(&a->groups))
+		return SIZE_MAX;
+	/* what one thread tells of the work of all of a team is no rate of its own */
+	if (!on_device && a->teams && a->teams[frame->brick])
+		return SIZE_MAX;
+	group = on_device ? row_group_on_queue(&a->groups, lane, frame)
+			  : row_group_on_thread(&a->groups, lane, frame);
+	if (group == RUN_NONE ||
+		(s->only != SUMMARY_ALL_PHASES &&
+			work_phase(s->run, a->threads.index, lane, frame) != (unsigned)s->only))
+		return SIZE_MAX;
+	return work_key(group, on_device);
+}
+
+static int find_teams(struct summary_accounts *a, const struct run *run)
+{
+	a->teams = calloc(run->brick_count + 1, sizeof(*a->teams));
+	for (size_t i = 0; a->teams && i < run->site_count; i++)
+		if (a->group_work.owners[i] == WORK_PART)
+			a->teams[run->sites[i].brick] = true;
+	return a->teams ? 0 : -ENOMEM;
+}
+
+static int init_work(struct summary *s, struct walk *walk)
+{
+	struct summary_accounts *a = s->accounts;
+	a->work = work_accounts_get(
+		walk, s->only == SUMMARY_ALL_PHASES ? WORK_OF_ALL : WORK_OF_PHASES);
+	if (!a->work)
+		return -ENOMEM;
+	if (!row_groups_exist(&a->groups))
+		return 0;
+	int rc = work_accounts_init(
+		&a->group_work, walk, (size_t)a->groups.count * 2, work_key_of, s);
+	a->group_work.by_lane = s->by == SUMMARY_BY_THREAD;
+	return rc < 0 || s->by != SUMMARY_BY_THREAD ? rc : find_teams(a, s->run);
+}
+
+static uint64_t known(const struct summary_sums *sums, uint32_t flag, uint64_t value)
+{
+	return value || (sums->flags & flag) ? value : ANALYSIS_UNKNOWN;
+}
+
+static void fill_off(struct summary_row *row, const struct summary_sums *sums, bool known)
+{
+	row->cpu_ns = row->off_ns = row->preempted_ns = row->blocked_ns = ANALYSIS_UNKNOWN;
+	if (!known)
+		return;
+	row->preempted_ns = sums->off.preempted_ns;
+	row->blocked_ns = sums->off.blocked_ns;
+	row->off_ns = row->preempted_ns + row->blocked_ns;
+	row->cpu_ns = sums->self_ns > row->off_ns ? sums->self_ns - row->off_ns : 0;
+}
+
+static bool knows_off(const struct summary *s)
+{
+	return s->knows_off && !row_groups_of_devices(&s->accounts->groups);
+}
+
+/* A step knows it if all steps of its phase do. */
+static bool group_knows_off(const struct summary *s, uint32_t group)
+{
+	const struct step_index *index = s->accounts->threads.index;
+	if (s->by == SUMMARY_BY_STEP && group < s->run->step_count)
+		return step_index_knows_off(index, (int)s->run->steps[group].phase);
+	if (s->by == SUMMARY_BY_PHASE && group < STEP_PHASES)
+		return step_index_knows_off(index, (int)group);
+	return knows_off(s);
+}
+
+/* NULL: times on the CPU of one phase and wall-clock times of another were added up. */
+static const uint64_t *own_histogram(const struct summary *s, const struct summary_sums *sums)
+{
+	bool mixes = s->only == SUMMARY_ALL_PHASES && !s->knows_off &&
+		     s->accounts->threads.index->off_known && s->by != SUMMARY_BY_STEP &&
+		     s->by != SUMMARY_BY_PHASE;
+	return mixes ? NULL : sums->histogram;
+}
+
+static void fill_work(struct summary_row *row, const struct summary_sums *sums)
+{
+	row->elements = known(sums, BRICK_SITE_HAS_ELEMENTS, sums->elements);
+	row->bytes = known(sums, BRICK_SITE_HAS_BYTES, sums->bytes);
+	row->bytes_out = sums->bytes_out ? sums->bytes_out : ANALYSIS_UNKNOWN;
+	row->flops = known(sums, BRICK_SITE_HAS_FLOPS, sums->flops);
+}
+
+static void fill_row(
+	struct summary_row *row, uint64_t wall_ns, const struct summary_sums *sums, bool knows_off)
+{
+	row->kernel = RUN_NONE;
+	fill_off(row, sums, knows_off);
+	row->device_count = row->device_ns = ANALYSIS_UNKNOWN;
+	row->sources = sums->sources;
+	row->count = sums->count;
+	row->total_ns = sums->total_ns;
+	row->self_ns = sums->self_ns;
+	row->wait_ns = sums->wait_ns;
+	row->wall_ns = sums->wall_ns;
+	row->unevaluated_ns = sums->unevaluated_ns;
+	row->share = wall_ns ? (double)sums->wall_ns / (double)wall_ns : -1;
+	row->length_avg_ns = sums->count ? sums->sum_ns / sums->count : ANALYSIS_UNKNOWN;
+	row->length_min_ns = sums->count ? sums->min_ns : ANALYSIS_UNKNOWN;
+	row->length_max_ns = sums->count ? sums->max_ns : ANALYSIS_UNKNOWN;
+	fill_work(row, sums);
+}
+
+static struct summary_lengths lengths_of(const struct summary_sums *sums, enum summary_basis basis)
+{
+	if (basis == BASIS_CPU)
+		return sums->on_cpu;
+	return (struct summary_lengths){sums->count, sums->sum_ns, sums->min_ns, sums->max_ns};
+}
+
+/* clock: what turns the histogram's unit into ns; NULL: it is in ns. */
+static void fill_lengths(struct summary_row *row, enum summary_basis basis,
+	struct summary_lengths lengths, const uint64_t *histogram, const struct brick_clock *clock)
+{
+	uint64_t *const out[] = {&row->p50_ns, &row->p95_ns, &row->p99_ns};
+	static const unsigned percents[] = {50, 95, 99};
+	row->basis = basis;
+	row->sum_ns = lengths.sum_ns;
+	row->avg_ns = lengths.count ? lengths.sum_ns / lengths.count : ANALYSIS_UNKNOWN;
+	row->min_ns = lengths.count ? lengths.min_ns : ANALYSIS_UNKNOWN;
+	row->max_ns = lengths.count ? lengths.max_ns : ANALYSIS_UNKNOWN;
+	for (size_t i = 0; i < 3; i++) {
+		uint64_t value =
+			histogram ? percentile_histogram(histogram, percents[i]) : ANALYSIS_UNKNOWN;
+		if (clock && value != ANALYSIS_UNKNOWN)
+			value = brick_clock_duration_ns(clock, value);
+		*out[i] = percentile_bounded(value, row->min_ns, row->max_ns);
 	}
-	if (rc == 0 && s->by != SUMMARY_BY_LAYER && s->by != SUMMARY_BY_PHASE &&
-		s->by != SUMMARY_BY_STEP)
-		summary_rows_sort(&rows);
+}
+
+/* The run's own histogram of a brick, if it is to be used: it knows nothing of phases. */
+static const uint64_t *run_histogram(const struct summary *s, uint32_t brick)
+{
+	const struct summary_sums *sums = &s->accounts->threads.bricks[brick];
+	if (s->only != SUMMARY_ALL_PHASES)
+		return NULL;
+	return durations_of_run(s->run, brick, durations_count(sums->histogram));
+}
+
+static bool is_wait(const struct summary *s, uint32_t brick)
+{
+	return brick == s->accounts->executions->wait_brick ||
+	       s->accounts->threads.index->kinds[brick] == BRICK_KIND_WAIT;
+}
+
+static enum summary_basis basis_of_brick(const struct summary *s, uint32_t brick)
+{
+	bool on_cpu = knows_off(s) && s->accounts->threads.bricks[brick].on_cpu.count &&
+		      !is_wait(s, brick);
+	return on_cpu && !run_histogram(s, brick) ? BASIS_CPU : BASIS_WALL;
+}
+
+static const char *category_name(const struct run *run, uint32_t brick)
+{
+	if (brick < run->brick_count)
+		return run->categories[run->bricks[brick].category].name;
+	return brick_category_name(BRICK_CATEGORY_WAIT);
+}
+
+/* Name of a category; one past the last is that of waits in a run that names none. */
+static const char *category_label(const struct run *run, uint32_t category)
+{
+	if (category < run->category_count)
+		return run->categories[category].name;
+	return brick_category_name(BRICK_CATEGORY_WAIT);
+}
+
+static bool in_category(const struct run *run, uint32_t brick, uint32_t category)
+{
+	if (brick < run->brick_count)
+		return run->bricks[brick].category == category;
+	uint32_t wait = run_category_find(run, brick_category_name(BRICK_CATEGORY_WAIT));
+	return category == (wait == RUN_NONE ? run->category_count : wait);
+}
+
+/* Steps hold all else, and the time of tiles is that of the bricks around them. */
+static bool has_no_row(const struct summary *s, uint32_t brick)
+{
+	const uint8_t *kinds = s->accounts->threads.index->kinds;
+	return brick < s->run->brick_count &&
+	       (kinds[brick] == BRICK_KIND_STEP || kinds[brick] == BRICK_KIND_TILE);
+}
+
+/* What devices did for it; where no thread ran it, its work is theirs. */
+static void fill_device(
+	struct summary_row *row, const struct summary_sums *sums, const struct summary_sums *host)
+{
+	if (!sums->count)
+		return;
+	row->device_count = sums->count;
+	row->device_ns = sums->total_ns;
+	row->sources |= sums->sources;
+	row->on_device = !host->count;
+	if (row->on_device)
+		fill_work(row, sums);
+}
+
+/*
+ * Negative where nothing was done, or it is not known what; and where samples were dropped: what
+ * time on the CPU the rest took is not known, which is the basis of rates.
+ */
+static void fill_rates(struct summary_row *row, const struct work_account *work)
+{
+	if (summary_row_lacks_samples(row))
+		work = NULL;
+	row->bytes_per_ns = work && work->bytes ? work_bytes_per_ns(work) : -1;
+	row->flops_per_ns = work && work->flops ? work_flops_per_ns(work) : -1;
+}
+
+static int work_phase_asked(const struct summary *s)
+{
+	return s->only == SUMMARY_ALL_PHASES ? (int)WORK_ALL_PHASES : s->only;
+}
+
+struct rows {
+	struct summary_row *list;
+	size_t count;
+};
+
+/* The next of a list that has room for it; name, or NULL for want of memory, is moved. */
+static struct summary_row *add_row(struct rows *rows, char *name, uint32_t id)
+{
+	struct summary_row *row = &rows->list[rows->count];
+	if (!name)
+		return NULL;
+	row->name = name;
+	row->id = id;
+	rows->count++;
+	return row;
+}
+
+static void fill_brick(struct summary_row *row, const struct summary *s, uint32_t b)
+{
+	const struct run *run = s->run;
+	const struct device_accounts *devices = &s->accounts->devices;
+	const struct summary_sums *sums = &s->accounts->threads.bricks[b];
+	const uint64_t *kept = run_histogram(s, b);
+	enum summary_basis basis = basis_of_brick(s, b);
+	row->category = category_name(run, b);
+	fill_row(row, s->wall_ns, sums, knows_off(s));
+	row->waits = is_wait(s, b);
+	fill_lengths(row, basis, lengths_of(sums, basis), kept ? kept : own_histogram(s, sums),
+		kept ? &run->clock : NULL);
+	if (devices->bricks) {
+		fill_device(row, &devices->bricks[b], sums);
+		if (devices->lanes[b] != RUN_NONE)
+			row->backend = run->lanes[devices->lanes[b]].backend;
+	}
+	fill_rates(row, work_of_brick(s->accounts->work, b, work_phase_asked(s), row->on_device));
+}
+
+static int rows_of_bricks(struct rows *rows, const struct summary *s)
+{
+	const struct run *run = s->run;
+	const struct summary_sums *on_devices = s->accounts->devices.bricks;
+	rows->list = calloc(run->brick_count + 1, sizeof(*rows->list));
+	if (!rows->list)
+		return -ENOMEM;
+	for (uint32_t b = 0; b <= run->brick_count; b++) {
+		const struct summary_sums *sums = &s->accounts->threads.bricks[b];
+		bool ran = sums->count || sums->self_ns || (on_devices && on_devices[b].count);
+		if (!ran || has_no_row(s, b))
+			continue;
+		struct summary_row *row = add_row(rows,
+			strdup(b < run->brick_count ? run->bricks[b].name
+						    : brick_name(BRICK_BARRIER_WAIT)),
+			b);
+		if (!row)
+			return -ENOMEM;
+		fill_brick(row, s, b);
+	}
+	return 0;
+}
+
+/* A category's histogram in ns: its bricks', each from its own unit. */
+static void add_histogram(uint64_t *sum, const uint64_t *part, const struct brick_clock *clock)
+{
+	for (uint32_t i = 0; part && i < BRICK_HISTOGRAM_BUCKETS; i++) {
+		if (!part[i])
+			continue;
+		uint64_t value = brick_histogram_value(i);
+		if (clock)
+			value = brick_clock_duration_ns(clock, value);
+		sum[brick_histogram_index(value)] += part[i];
+	}
+}
+
+/*
+ * Sum the bricks of one category into one sums. Their totals add up only where none is nested in
+ * another of them; the time with any of them open is known as far as samples tell.
+ */
+static enum summary_basis fold_category(struct summary_sums *sum, struct summary_lengths *lengths,
+	const struct summary *s, uint32_t category, uint64_t *histogram)
+{
+	bool has[BASIS_MIXED] = {false};
+	const struct run *run = s->run;
+	const struct thread_accounts *threads = &s->accounts->threads;
+	const struct execution_counts *executions = s->accounts->executions;
+	for (uint32_t b = 0; b <= run->brick_count; b++) {
+		if (!in_category(run, b, category) || has_no_row(s, b))
+			continue;
+		sums_add(sum, &threads->bricks[b]);
+		enum summary_basis basis = basis_of_brick(s, b);
+		struct summary_lengths own = lengths_of(&threads->bricks[b], basis);
+		lengths_add(lengths, &own);
+		has[basis] |= own.count > 0;
+		const uint64_t *kept = run_histogram(s, b);
+		add_histogram(histogram, kept ? kept : own_histogram(s, &threads->bricks[b]),
+			kept ? &run->clock : NULL);
+	}
+	bool waits = in_category(run, executions->wait_brick, category);
+	uint64_t sampled_ns = threads->category_total_ns[category];
+	bool all_there =
+		executions->samples == executions->executions || s->only != SUMMARY_ALL_PHASES;
+	if (!waits && sampled_ns && sampled_ns < sum->total_ns && all_there)
+		sum->total_ns = sampled_ns;
+	return has[BASIS_CPU] && has[BASIS_WALL] ? BASIS_MIXED
+	       : has[BASIS_CPU]			 ? BASIS_CPU
+						 : BASIS_WALL;
+}
+
+static struct summary_sums category_device(const struct summary *s, uint32_t category)
+{
+	const struct device_accounts *devices = &s->accounts->devices;
+	struct summary_sums sum = {0};
+	for (uint32_t b = 0; devices->bricks && b < s->run->brick_count; b++) {
+		const struct summary_sums *part = &devices->bricks[b];
+		if (!in_category(s->run, b, category) || has_no_row(s, b))
+			continue;
+		sum.count += part->count;
+		sum.total_ns += part->total_ns;
+		sum.sources |= part->sources;
+	}
+	if (devices->bricks && category < s->run->category_count)
+		sum.total_ns -= devices->overlap_ns[category] < sum.total_ns
+					? devices->overlap_ns[category]
+					: sum.total_ns;
+	return sum;
+}
+
+static int rows_of_categories(struct rows *rows, const struct summary *s)
+{
+	const struct run *run = s->run;
+	rows->list = calloc(run->category_count + 1, sizeof(*rows->list));
+	SCOPED uint64_t *histogram = malloc(BRICK_HISTOGRAM_BUCKETS * sizeof(*histogram));
+	if (!rows->list || !histogram)
+		return -ENOMEM;
+	for (uint32_t c = 0; c <= run->category_count; c++) {
+		struct summary_sums sum = {.min_ns = UINT64_MAX};
+		memset(histogram, 0, BRICK_HISTOGRAM_BUCKETS * sizeof(*histogram));
+		struct summary_lengths lengths = {0};
+		enum summary_basis basis = fold_category(&sum, &lengths, s, c, histogram);
+		struct summary_sums device = category_device(s, c);
+		if (!sum.count && !sum.self_ns && !device.count)
+			continue;
+		struct summary_row *row = add_row(rows, strdup(category_label(run, c)), c);
+		if (!row)
+			return -ENOMEM;
+		fill_row(row, s->wall_ns, &sum, knows_off(s));
+		fill_lengths(row, basis, lengths, histogram, NULL);
+		row->waits = in_category(run, s->accounts->executions->wait_brick, c);
+		fill_device(row, &device, &sum);
+		fill_rates(row, work_of_category(
+					s->accounts->work, c, work_phase_asked(s), row->on_device));
+	}
+	return 0;
+}
+
+/* A row that is the device's altogether: its share is of what all queues did. */
+static void fill_on_device(struct summary_row *row, const struct summary *s, uint32_t group)
+{
+	const struct run *run = s->run;
+	uint64_t device_ns = s->accounts->devices.device_ns;
+	row->on_device = true;
+	row->wall_ns = ANALYSIS_UNKNOWN;
+	row->share = device_ns ? (double)row->self_ns / (double)device_ns : -1;
+	row->device_count = row->count;
+	row->device_ns = row->total_ns;
+	if (s->by == SUMMARY_BY_QUEUE) {
+		row->backend = run->lanes[s->queues.queues[group].lane].backend;
+		return;
+	}
+	row->kernel = row_group_kernel(&s->accounts->groups, group);
+	row->backend = row->kernel == RUN_NONE ? NULL : run->kernels[row->kernel].backend;
+}
+
+static void fill_group(struct summary_row *row, const struct summary *s,
+	const struct summary_sums *sums, uint32_t g)
+{
+	bool known = group_knows_off(s, g);
+	enum summary_basis basis = known && sums->on_cpu.count ? BASIS_CPU : BASIS_WALL;
+	fill_row(row, s->wall_ns, sums, known);
+	fill_lengths(row, basis, lengths_of(sums, basis), own_histogram(s, sums), NULL);
+	if (row_groups_of_devices(&s->accounts->groups))
+		fill_on_device(row, s, g);
+	else
+		fill_device(row, &s->accounts->devices.group_sums[g], sums);
+	fill_rates(row, &s->accounts->group_work.accounts[work_key(g, row->on_device)]);
+}
+
+static int rows_of_groups(struct rows *rows, const struct summary *s)
+{
+	const struct summary_accounts *a = s->accounts;
+	bool of_devices = row_groups_of_devices(&a->groups);
+	rows->list = calloc(a->groups.count + 1, sizeof(*rows->list));
+	if (!rows->list)
+		return -ENOMEM;
+	for (uint32_t g = 0; g < a->groups.count; g++) {
+		const struct summary_sums *on_device = &a->devices.group_sums[g];
+		const struct summary_sums *sums =
+			of_devices ? on_device : &a->threads.group_sums[g];
+		if (!sums->count && !sums->total_ns && !sums->wait_ns && !on_device->count)
+			continue;
+		struct summary_row *row = add_row(rows, row_group_label(&a->groups, g), g);
+		if (!row)
+			return -ENOMEM;
+		fill_group(row, s, sums, g);
+	}
+	return 0;
+}
+
+static struct summary_row *row_of(const struct rows *rows, uint32_t id)
+{
+	size_t n = BISECT(i, 0, rows->count, rows->list[i].id < id);
+	return n < rows->count && rows->list[n].id == id ? &rows->list[n] : NULL;
+}
+
+/*
+ * CPU and OFF of steps from the counter that each has where the kernel refuses to tell of switches
+ * (docs/FORMAT.md, cpu-time).
+ */
+static void read_step_cpu(struct rows *rows, const struct summary *s)
+{
+	const struct run *run = s->run;
+	for (size_t i = 0; i < run->point_count; i++) {
+		const struct run_point *point = &run->points[i];
+		if (point->kind != RUN_POINT_COUNTER || point->brick >= run->brick_count ||
+			point->lane >= run->lane_count || point->value < 0 ||
+			strcmp(run->bricks[point->brick].name, "cpu-time"))
+			continue;
+		const struct run_step *step =
+			counters_step_of(run, s->accounts->threads.index, point);
+		struct summary_row *row = step ? row_of(rows, (uint32_t)(step - run->steps)) : NULL;
+		if (!row)
+			continue;
+		uint64_t span_ns = step->end_ns - step->begin_ns;
+		row->cpu_ns = point->value < (double)span_ns ? (uint64_t)point->value : span_ns;
+		row->off_ns = span_ns - row->cpu_ns;
+	}
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct summary_row *x = a, *y = b;
+	/* one more turns what is unknown into the least */
+	return ORDER(y->wall_ns, x->wall_ns) ?: ORDER(y->self_ns, x->self_ns)
+		?: ORDER(y->device_ns + 1, x->device_ns + 1) ?: strcmp(x->name, y->name);
+}
+
+static void sort_rows(struct rows *rows)
+{
+	if (rows->count > 1)
+		qsort(rows->list, rows->count, sizeof(*rows->list), compare_rows);
+}
+
+static int copy_rows(struct rows *rows, const struct rows *from)
+{
+	rows->list = calloc(from->count + 1, sizeof(*rows->list));
+	if (!rows->list)
+		return -ENOMEM;
+	for (size_t i = 0; i < from->count; i++) {
+		rows->list[i] = from->list[i];
+		rows->list[i].name = strdup(from->list[i].name);
+		if (!rows->list[i].name)
+			return -ENOMEM;
+		rows->count++;
+	}
+	return 0;
+}
+
+static int make_rows(struct rows *rows, struct rows *categories, const struct summary *s)
+{
+	int rc = rows_of_categories(categories, s);
+	if (rc < 0)
+		return rc;
+	sort_rows(categories);
+	if (s->by == SUMMARY_BY_CATEGORY)
+		rc = copy_rows(rows, categories);
+	else if (s->by == SUMMARY_BY_BRICK)
+		rc = rows_of_bricks(rows, s);
+	else
+		rc = rows_of_groups(rows, s);
+	if (rc < 0)
+		return rc;
+	if (s->by == SUMMARY_BY_STEP && !knows_off(s))
+		read_step_cpu(rows, s);
+	if (s->by != SUMMARY_BY_LAYER && s->by != SUMMARY_BY_PHASE && s->by != SUMMARY_BY_STEP)
+		sort_rows(rows);
+	return 0;
+}
+
+static void take_totals(struct summary *s)
+{
+	const struct summary_accounts *a = s->accounts;
+	const struct thread_accounts *threads = &a->threads;
+	bool has_stats = false;
+
+	s->unattributed_ns = threads->unattributed_ns;
+	if (s->only != SUMMARY_ALL_PHASES) {
+		s->wall_ns = s->steps.phases[s->only].total_ns;
+	} else if (s->run->step_count) {
+		s->wall_ns = s->steps.wall_ns;
+	} else {
+		s->wall_ns = a->executions->lifetimes_ns;
+		s->unattributed_ns = s->wall_ns > threads->attributed_ns
+					     ? s->wall_ns - threads->attributed_ns
+					     : 0;
+	}
+	s->unattributed_unevaluated_ns = threads->unattributed_unevaluated_ns;
+	if (s->unattributed_unevaluated_ns > s->unattributed_ns)
+		s->unattributed_unevaluated_ns = s->unattributed_ns;
+	s->left_out_ns = threads->left_out_ns;
+	s->coverage = s->wall_ns ? 1 - (double)s->unattributed_ns / (double)s->wall_ns : -1;
+	for (size_t i = 0; i < s->run->lane_count; i++)
+		has_stats |= s->run->lanes[i].stats != NULL;
+	s->samples = a->executions->samples;
+	s->executions = has_stats ? a->executions->executions : ANALYSIS_UNKNOWN;
+	s->mismatched = a->executions->mismatched;
+	s->unknown_operations = threads->unknown_operations;
+	s->device_ns = a->devices.device_ns;
+	s->device_covered_ns = a->devices.covered_ns;
+	s->device_wait_ns = threads->device_wait_ns;
+	s->wait_causes = threads->wait_causes;
+}
+
+static int finish(void *context)
+{
+	struct summary *s = context;
+	struct rows rows = {0}, categories = {0};
+	take_totals(s);
+	int rc = make_rows(&rows, &categories, s);
 	s->categories = categories.list;
 	s->category_count = categories.count;
 	s->rows = rows.list;
@@ -83,17 +623,7 @@ static int take_rows(struct summary *s, const struct summary_accumulator *t)
 	return rc;
 }
 
-static int finish(void *context)
-{
-	struct summary *s = context;
-	take_totals(s, s->accumulator);
-	int rc = take_rows(s, s->accumulator);
-	s->queues = s->accumulator->queues;
-	s->accumulator->queues = (struct queue_times){0};
-	return rc;
-}
-
-/* The accumulator takes the samples. */
+/* The accounts take the samples. */
 static int no_lane(void *context, uint32_t lane)
 {
 	return 0;
@@ -101,18 +631,40 @@ static int no_lane(void *context, uint32_t lane)
 
 static const struct walk_ops ops = {.begin_lane = no_lane, .finish = finish};
 
+static int init(struct summary *s, struct walk *walk)
+{
+	struct summary_accounts *a = s->accounts = calloc(1, sizeof(*a));
+	int rc = a ? queue_times_init(&s->queues, s->run, walk->index, s->only) : -ENOMEM;
+	if (rc == 0)
+		rc = row_groups_init(&a->groups, s->run, walk->index, s->by, &s->queues);
+	if (rc == 0)
+		rc = step_times_init(&s->steps, walk);
+	if (rc == 0)
+		a->executions = execution_counts_get(walk);
+	if (rc < 0 || !a->executions)
+		return -ENOMEM;
+	rc = thread_accounts_init(
+		&a->threads, walk, &a->groups, a->executions, s->only, s->queues.count > 0);
+	if (rc == 0)
+		rc = device_accounts_init(&a->devices, walk, &a->groups, a->executions, s->only);
+	s->pairs = a->executions->pairs;
+	s->hooked = a->executions->hooked;
+	return rc == 0 ? init_work(s, walk) : rc;
+}
+
 int summary_create_in(struct summary **out, struct walk *walk, enum summary_by by, int only)
 {
 	struct summary *s = calloc(1, sizeof(*s));
+	size_t joined = walk->count;
 	if (!s)
 		return -ENOMEM;
 	s->run = walk->run;
 	s->by = by;
 	s->only = only;
-	s->accumulator = calloc(1, sizeof(*s->accumulator));
-	if (!s->accumulator || summary_accumulator_init(s->accumulator, walk, by, only) < 0) {
-		free(s->accumulator);
-		free(s);
+	s->knows_off = step_index_knows_off(walk->index, only);
+	if (init(s, walk) < 0) {
+		walk->count = joined;
+		summary_destroy(s);
 		return -ENOMEM;
 	}
 	walk_join(walk, &ops, s);
@@ -122,7 +674,7 @@ int summary_create_in(struct summary **out, struct walk *walk, enum summary_by b
 
 void summary_take(struct summary *to, const struct summary *part)
 {
-	summary_accumulator_take(to->accumulator, part->accumulator);
+	thread_accounts_take(&to->accounts->threads, &part->accounts->threads);
 }
 
 int summary_create(struct summary **out, const struct run *run, enum summary_by by, int only)
@@ -145,20 +697,36 @@ int summary_create(struct summary **out, const struct run *run, enum summary_by 
 	return rc;
 }
 
+static void destroy_rows(struct summary_row *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(rows[i].name);
+	free(rows);
+}
+
+static void destroy_accounts(struct summary_accounts *a)
+{
+	if (!a)
+		return;
+	thread_accounts_fini(&a->threads);
+	device_accounts_fini(&a->devices);
+	work_accounts_fini(&a->group_work);
+	work_accounts_put(a->work);
+	execution_counts_put(a->executions);
+	row_groups_fini(&a->groups);
+	free(a->teams);
+	free(a);
+}
+
 void summary_destroy(struct summary *s)
 {
 	if (!s)
 		return;
-	if (s->accumulator)
-		summary_accumulator_fini(s->accumulator);
-	free(s->accumulator);
-	summary_rows_fini(&(struct summary_rows){s->rows, s->row_count});
-	summary_rows_fini(&(struct summary_rows){s->categories, s->category_count});
+	destroy_accounts(s->accounts);
+	destroy_rows(s->rows, s->row_count);
+	destroy_rows(s->categories, s->category_count);
 	step_times_fini(&s->steps);
 	queue_times_fini(&s->queues);
-	wait_causes_fini(&s->wait_causes);
-	free(s->pairs);
-	free(s->hooked);
 	free(s);
 }
 

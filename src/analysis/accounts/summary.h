@@ -19,16 +19,66 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "analysis/accounts/execution_counts.h"
 #include "analysis/accounts/queue_times.h"
+#include "analysis/accounts/row_groups.h"
+#include "analysis/accounts/unknown.h"
+#include "analysis/accounts/wait_causes.h"
 #include "analysis/steps/step_times.h"
-#include "analysis/accounts/summary_rows.h"
 #include "trace/run.h"
 
 /* "brick", "category", ...; and the plural that names the array in JSON. */
 const char *summary_by_name(enum summary_by by);
 const char *summary_by_plural(enum summary_by by);
+
+/* What the single executions of a row are measured by: from avg_ns to max_ns, and rates. */
+enum summary_basis {
+	BASIS_WALL, /* all their time: waits; or times off the CPU are not known, of some or all */
+	BASIS_CPU,
+	BASIS_MIXED, /* a category: of some of its bricks samples were dropped */
+};
+
+/* ANALYSIS_UNKNOWN where a number is not known. Rates: negative. */
+struct summary_row {
+	char *name;
+	const char *category; /* NULL where a row has none */
+	uint32_t id;	      /* of the brick, category, lane or queue; layer + 1; phase */
+	uint32_t sources;     /* how its times were obtained: 1 << enum brick_source */
+	int on_device;	      /* all of it ran on queues of devices, nothing on a thread */
+	const char *backend;  /* of the device that worked for it; NULL: none, or not known */
+	uint32_t kernel;      /* the one that ran most often; RUN_NONE: not a row of a kernel */
+	uint64_t count;	      /* executions */
+	uint64_t sum_ns;      /* what avg_ns is the mean of: also of those inside of one another */
+	uint64_t total_ns;    /* with at least one open */
+	uint64_t self_ns;     /* less what was nested and waited */
+	uint64_t wait_ns;     /* inside of and right after them */
+	/* of self_ns: on a CPU, and off it; ANALYSIS_UNKNOWN: not recorded */
+	uint64_t cpu_ns, off_ns, preempted_ns, blocked_ns;
+	uint64_t wall_ns;	 /* its part of the wall time of the run */
+	uint64_t unevaluated_ns; /* of that: in batches that were refused or aborted */
+	double share;		 /* the same as a share, 0 to 1 */
+	enum summary_basis basis;
+	bool waits; /* it is what it does: by the wall */
+	uint64_t avg_ns, min_ns, p50_ns, p95_ns, p99_ns, max_ns; /* of single executions */
+	uint64_t length_avg_ns, length_min_ns, length_max_ns; /* by the wall, whatever the basis */
+	uint64_t elements, bytes, flops;
+	uint64_t bytes_out; /* of those bytes; ANALYSIS_UNKNOWN: not told apart from those read */
+	double bytes_per_ns, flops_per_ns; /* while it ran: from samples that say what they did */
+	/* what devices did for it: commands, and time with one running on a queue's lane */
+	uint64_t device_count, device_ns; /* ANALYSIS_UNKNOWN: nothing */
+};
+
+/* By the wall, though times off the CPU are known: samples were dropped. */
+static inline bool summary_row_lacks_samples(const struct summary_row *row)
+{
+	return row->off_ns != ANALYSIS_UNKNOWN && row->count && !row->waits &&
+	       row->basis != BASIS_CPU;
+}
+
+const char *summary_basis_name(enum summary_basis basis); /* "wall", "cpu", "mixed" */
 
 struct summary {
 	const struct run *run;
@@ -51,19 +101,15 @@ struct summary {
 	uint64_t samples, executions;
 	uint64_t mismatched; /* difference of the two where nothing is known to have been dropped */
 	uint64_t unknown_operations; /* executions of operations that no rule knew */
-	/*
-	 * What of recording fell into the wall time of each phase (the last element: into none; in
-	 * a run without steps, all of it): [process_count] begin/end pairs that the process made,
-	 * and [lane_count] samples that attached hooks recorded, whose cost is known by itself.
-	 * Tiles are pairs, too. Those that were dropped from steps in the file are in the numbers.
+	/* what of recording fell into the wall time of each phase: those of struct execution_counts
 	 */
-	struct summary_pairs *pairs, *hooked;
+	const struct summary_pairs *pairs, *hooked;
 	struct queue_times queues;
 	uint64_t device_ns; /* what all commands took, each by itself; less what is nested */
-	uint64_t device_covered_ns;		 /* of that, of commands that carry a brick */
-	uint64_t device_wait_ns;		 /* of the wall time: threads waited for devices */
-	struct wait_causes wait_causes;		 /* ... and for what */
-	struct summary_accumulator *accumulator; /* what it is made of */
+	uint64_t device_covered_ns;	   /* of that, of commands that carry a brick */
+	uint64_t device_wait_ns;	   /* of the wall time: threads waited for devices */
+	struct wait_causes wait_causes;	   /* ... and for what */
+	struct summary_accounts *accounts; /* what it is made of */
 };
 
 /*

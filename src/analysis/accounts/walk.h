@@ -71,6 +71,28 @@ static inline bool walk_is_outermost(const struct walk_frame *frame, unsigned de
 	return holder == frame;
 }
 
+/* What never ended is no execution, though it took its time so far. */
+static inline bool walk_has_ended(const struct walk_frame *frame)
+{
+	return !(frame->sample->flags & RUN_SAMPLE_OPEN);
+}
+
+/* A part of the run's wall time: that of its steps, or of its threads if it has no steps. */
+static inline bool walk_in_wall(const struct run *run, const struct walk_frame *frame)
+{
+	return !run->step_count || frame->scope == WALK_IN_STEP || frame->scope == WALK_AFTER;
+}
+
+/* The brick of waits that belong to samples; brick_count if the run does not know it. */
+static inline uint32_t walk_wait_brick(const struct run *run)
+{
+	uint32_t b = 0;
+
+	while (b < run->brick_count && run->bricks[b].well_known != BRICK_BARRIER_WAIT)
+		b++;
+	return b;
+}
+
 /*
  * What statistics of executions are of: the time on the CPU, as far as that is known, and of a wait
  * all of it, as waiting is no work that being off the CPU could have held up.
@@ -106,6 +128,7 @@ struct walk_ops {
 
 enum { WALK_JOINED_MAX = 96 };
 
+struct execution_counts;
 struct work_accounts;
 struct step_times;
 
@@ -119,8 +142,9 @@ struct walk {
 	} joined[WALK_JOINED_MAX];
 	size_t count;
 	/* what several of them look at */
-	struct work_accounts *work; /* src/analysis/accounts/work_accounts.h */
-	struct step_times *times;   /* src/analysis/steps/step_times.h */
+	struct execution_counts *executions; /* src/analysis/accounts/execution_counts.h */
+	struct work_accounts *work;	     /* src/analysis/accounts/work_accounts.h */
+	struct step_times *times;	     /* src/analysis/steps/step_times.h */
 };
 
 void walk_init(struct walk *walk, const struct run *run, const struct step_index *index);

@@ -12,6 +12,7 @@ void walk_init(struct walk *walk, const struct run *run, const struct step_index
 	walk->run = run;
 	walk->index = index;
 	walk->count = 0;
+	walk->executions = NULL;
 	walk->work = NULL;
 	walk->times = NULL;
 }

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "analysis/steps/step_times.h"
-#include "analysis/accounts/summary_accumulator.h"
+#include "analysis/accounts/summary.h"
 #include "base/hash_index.h"
 
 /* Neighbours share a cell where there are more steps of a phase than this. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adds up by kernel and by queue, then puts together what has one name. Called by the summary. */
-#include "analysis/path/wait_causes.h"
+#include "analysis/accounts/wait_causes.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each lane adds up its own commands. What several lanes of one queue did at the same time for one
+ * brick, category or group is taken off again in the end, so that none of these has more time than
+ * its queues were busy.
+ */
+#include "analysis/accounts/device_accounts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/accounts/launches.h"
+#include "base/order.h"
+
+static void add_command(
+	struct device_accounts *t, struct summary_sums *sums, const struct walk_frame *frame)
+{
+	sums_source(sums, frame->sample->source);
+	sums->self_ns += frame->self_ns;
+	sums->total_ns += frame->self_ns;
+	sums_work(sums, &t->run->sites[frame->sample->site]);
+	sums_duration(sums, frame->length_ns);
+	if (row_groups_of_devices(t->groups) && !sums_histogram(sums, frame->length_ns))
+		t->failed = true;
+}
+
+static void add_to_group(struct device_accounts *t, const struct walk_frame *frame)
+{
+	uint32_t group = row_group_on_queue(t->groups, t->lane, frame);
+	const struct run_command *command;
+
+	if (group == RUN_NONE)
+		return;
+	if (t->groups->by == SUMMARY_BY_KERNEL) {
+		command = launches_command(t->run, t->lane, frame->index);
+		if (command)
+			row_groups_use(t->groups, group, command->kernel);
+	}
+	add_command(t, &t->group_sums[group], frame);
+}
+
+/* On a queue of several lanes it may run at the same time as others. */
+static void remember(
+	struct device_accounts *t, const struct walk_frame *frame, bool outermost, unsigned depth)
+{
+	const struct queue_times *queues = t->groups->queues;
+	struct command_span span = {.begin_ns = frame->begin_ns,
+		.end_ns = frame->end_ns,
+		.queue = queues->of_lane[t->lane],
+		.brick = outermost ? frame->brick : RUN_NONE,
+		.group = RUN_NONE};
+
+	if (queues->queues[span.queue].lanes < 2)
+		return;
+	if (depth == 1 && !row_groups_of_devices(t->groups))
+		span.group = row_group_on_queue(t->groups, t->lane, frame);
+	if (array_push(&t->spans, span))
+		t->failed = true;
+}
+
+static uint32_t phase_of(const struct device_accounts *t, const struct walk_frame *frame)
+{
+	return row_group_of_phase(t->run, launches_step(t->run, t->index, t->lane, frame->index));
+}
+
+static void on_command(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	struct device_accounts *t = context;
+	struct summary_sums *sums = &t->bricks[frame->brick];
+	bool outermost = walk_is_outermost(frame, depth);
+
+	if (!walk_has_ended(frame) || t->run->sites[frame->sample->site].left_out)
+		return;
+	if (t->only != SUMMARY_ALL_PHASES && phase_of(t, frame) != (uint32_t)t->only)
+		return;
+	t->device_ns += frame->self_ns;
+	if (!t->is_unnamed[frame->brick])
+		t->covered_ns += frame->self_ns;
+	t->lanes[frame->brick] = t->lane;
+	sums->count++;
+	sums_source(sums, frame->sample->source);
+	if (outermost)
+		sums->total_ns += frame->length_ns;
+	remember(t, frame, outermost, depth);
+	if (t->group_sums)
+		add_to_group(t, frame);
+}
+
+static int on_lane(void *context, uint32_t lane)
+{
+	struct device_accounts *t = context;
+	t->lane = lane;
+	return t->run->lanes[lane].kind == BRICK_LANE_QUEUE;
+}
+
+static int on_lane_end(void *context, uint32_t number)
+{
+	struct device_accounts *t = context;
+	const struct run_lane *lane = &t->run->lanes[number];
+
+	for (size_t b = 0; b < t->run->brick_count && lane->stats; b++)
+		if (lane->stats[b].count && t->lanes[b] == RUN_NONE)
+			t->lanes[b] = number;
+	return t->failed ? -ENOMEM : 0;
+}
+
+/* Also what was dropped. */
+static void take_statistics(struct device_accounts *t)
+{
+	for (size_t b = 0; b < t->run->brick_count; b++) {
+		const struct device_count *count = &t->executions->devices[b];
+		if (b == t->executions->wait_brick || t->index->kinds[b] == BRICK_KIND_TILE ||
+			t->only != SUMMARY_ALL_PHASES || count->executions < t->bricks[b].count)
+			continue;
+		t->bricks[b].count = count->executions;
+		t->bricks[b].total_ns = count->total_ns;
+	}
+}
+
+enum overlap_kind { OF_CATEGORY, OF_BRICK, OF_GROUP };
+
+struct order {
+	const struct run *run;
+	enum overlap_kind kind;
+};
+
+static uint32_t key_of(const struct order *order, const struct command_span *span)
+{
+	if (order->kind == OF_GROUP)
+		return span->group;
+	if (order->kind == OF_BRICK || span->brick == RUN_NONE)
+		return span->brick;
+	return order->run->bricks[span->brick].category;
+}
+
+static int compare(const void *a, const void *b, void *context)
+{
+	const struct command_span *x = a, *y = b;
+
+	return ORDER(x->queue, y->queue) ?: ORDER(key_of(context, x), key_of(context, y))
+		?: ORDER(x->begin_ns, y->begin_ns);
+}
+
+static void take_off(struct summary_sums *sums, uint64_t ns)
+{
+	sums->total_ns -= ns < sums->total_ns ? ns : sums->total_ns;
+}
+
+static void subtract(struct device_accounts *t, enum overlap_kind kind, uint32_t key, uint64_t ns)
+{
+	switch (kind) {
+	case OF_CATEGORY:
+		t->overlap_ns[key] += ns;
+		break;
+	case OF_BRICK: /* which is off its category's sum, then */
+		take_off(&t->bricks[key], ns);
+		t->overlap_ns[t->run->bricks[key].category] -= ns;
+		break;
+	case OF_GROUP:
+		take_off(&t->group_sums[key], ns);
+		break;
+	}
+}
+
+static void subtract_overlap(struct device_accounts *t, enum overlap_kind kind)
+{
+	struct order order = {t->run, kind};
+	struct command_span *spans = t->spans.items;
+	uint64_t end_ns = 0, ns = 0;
+
+	qsort_r(spans, t->spans.count, sizeof(*spans), compare, &order);
+	for (size_t i = 0; i < t->spans.count; i++) {
+		uint32_t key = key_of(&order, &spans[i]);
+		if (i && (spans[i].queue != spans[i - 1].queue ||
+				 key != key_of(&order, &spans[i - 1])))
+			end_ns = 0;
+		ns = spans[i].end_ns < end_ns ? spans[i].end_ns : end_ns;
+		if (key != RUN_NONE && ns > spans[i].begin_ns)
+			subtract(t, kind, key, ns - spans[i].begin_ns);
+		end_ns = spans[i].end_ns > end_ns ? spans[i].end_ns : end_ns;
+	}
+}
+
+static int finish(void *context)
+{
+	struct device_accounts *t = context;
+
+	take_statistics(t);
+	if (!t->spans.count)
+		return 0;
+	subtract_overlap(t, OF_CATEGORY);
+	subtract_overlap(t, OF_BRICK);
+	if (t->group_sums)
+		subtract_overlap(t, OF_GROUP);
+	return 0;
+}
+
+static const struct walk_ops ops = {
+	.begin_lane = on_lane, .end = on_command, .end_lane = on_lane_end, .finish = finish};
+
+static int init_bricks(struct device_accounts *t)
+{
+	const struct run *run = t->run;
+
+	t->bricks = sums_create(run->brick_count + 1);
+	t->lanes = malloc((run->brick_count + 1) * sizeof(*t->lanes));
+	t->overlap_ns = calloc(run->category_count + 1, sizeof(*t->overlap_ns));
+	t->is_unnamed = calloc(run->brick_count + 1, sizeof(*t->is_unnamed));
+	if (!t->bricks || !t->lanes || !t->overlap_ns || !t->is_unnamed)
+		return -ENOMEM;
+	for (size_t b = 0; b <= run->brick_count; b++)
+		t->lanes[b] = RUN_NONE;
+	for (size_t b = 0; b < run->brick_count; b++)
+		t->is_unnamed[b] = !strcmp(run->categories[run->bricks[b].category].name, "Device");
+	return 0;
+}
+
+int device_accounts_init(struct device_accounts *t, struct walk *walk, struct row_groups *groups,
+	const struct execution_counts *executions, int only)
+{
+	*t = (struct device_accounts){.run = walk->run,
+		.index = walk->index,
+		.groups = groups,
+		.executions = executions,
+		.only = only};
+	if (row_groups_exist(groups))
+		t->group_sums = sums_create(groups->count);
+	if ((row_groups_exist(groups) && !t->group_sums) ||
+		(groups->queues->count && init_bricks(t) < 0)) {
+		device_accounts_fini(t);
+		return -ENOMEM;
+	}
+	if (groups->queues->count)
+		walk_join(walk, &ops, t);
+	return 0;
+}
+
+void device_accounts_fini(struct device_accounts *t)
+{
+	if (!t->run)
+		return;
+	sums_destroy(t->bricks, t->run->brick_count + 1);
+	if (t->group_sums)
+		sums_destroy(t->group_sums, t->groups->count);
+	free(t->lanes);
+	free(t->overlap_ns);
+	free(t->is_unnamed);
+	array_fini(&t->spans);
+	*t = (struct device_accounts){0};
+}

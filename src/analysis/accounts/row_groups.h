@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What rows of a run are made by, and which group an execution counts in: its layer, phase, step or
+ * thread; of a device its kernel or queue. Kernels of one name, backend and kind are one group,
+ * whatever their shapes. Borrows the run. Inside of analysis/ only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "analysis/accounts/queue_times.h"
+#include "analysis/accounts/walk.h"
+#include "analysis/steps/step_times.h"
+#include "trace/run.h"
+
+enum summary_by {
+	SUMMARY_BY_BRICK,
+	SUMMARY_BY_CATEGORY,
+	SUMMARY_BY_LAYER,
+	SUMMARY_BY_PHASE,
+	SUMMARY_BY_STEP,
+	SUMMARY_BY_THREAD,
+	SUMMARY_BY_KERNEL,
+	SUMMARY_BY_QUEUE,
+	SUMMARY_BY_COUNT,
+};
+
+/* "All phases" where a phase may be asked for. */
+enum { SUMMARY_ALL_PHASES = -1 };
+
+/* Group of layer L is L + 1; of phases: enum step_phase, then outside of steps. */
+enum { SUMMARY_PHASE_OUTSIDE = STEP_PHASES, SUMMARY_PHASES, SUMMARY_LAST_LAYER = INT16_MAX };
+
+struct row_groups {
+	const struct run *run;
+	const struct step_index *index;
+	const struct queue_times *queues;
+	enum summary_by by;
+	uint32_t count;
+	/* by kernel: groups are kernels of one name, then bricks of samples that have no command */
+	uint32_t *of_kernel; /* [kernel_count] */
+	uint64_t *uses;	     /* [kernel_count] */
+	uint32_t *kernels;   /* [kernel_groups]: the one that ran most often */
+	uint32_t kernel_groups;
+};
+
+/* -ENOMEM; then it is empty. */
+int row_groups_init(struct row_groups *groups, const struct run *run,
+	const struct step_index *index, enum summary_by by, const struct queue_times *queues);
+void row_groups_fini(struct row_groups *groups);
+
+/* Rows of bricks and categories need none. */
+static inline bool row_groups_exist(const struct row_groups *groups)
+{
+	return groups->by > SUMMARY_BY_CATEGORY;
+}
+
+/* Rows of devices only; else of threads, with what devices did for them. */
+static inline bool row_groups_of_devices(const struct row_groups *groups)
+{
+	return groups->by == SUMMARY_BY_KERNEL || groups->by == SUMMARY_BY_QUEUE;
+}
+
+static inline uint32_t row_group_of_layer(const struct run *run, const struct walk_frame *frame)
+{
+	int32_t layer = run->sites[frame->sample->site].layer;
+	return layer >= 0 && layer <= SUMMARY_LAST_LAYER ? (uint32_t)layer + 1 : 0;
+}
+
+/* Of a step's number, or RUN_NONE. */
+static inline uint32_t row_group_of_phase(const struct run *run, uint32_t step)
+{
+	return step == RUN_NONE ? (uint32_t)SUMMARY_PHASE_OUTSIDE : run->steps[step].phase;
+}
+
+/* Group of a frame on a thread: by layer, phase, step or thread only. */
+static inline uint32_t row_group_on_thread(
+	const struct row_groups *groups, uint32_t lane, const struct walk_frame *frame)
+{
+	switch (groups->by) {
+	case SUMMARY_BY_LAYER:
+		return row_group_of_layer(groups->run, frame);
+	case SUMMARY_BY_PHASE:
+		return row_group_of_phase(groups->run, frame->step);
+	case SUMMARY_BY_STEP:
+		return frame->step == RUN_NONE ? (uint32_t)groups->run->step_count : frame->step;
+	default:
+		return lane;
+	}
+}
+
+/* Group of a command on a queue; RUN_NONE: none. */
+uint32_t row_group_on_queue(
+	const struct row_groups *groups, uint32_t lane, const struct walk_frame *frame);
+
+/* Count a use of a kernel, so that the group has the one that ran most often. */
+void row_groups_use(struct row_groups *groups, uint32_t group, uint32_t kernel);
+
+/* Of a group by kernel; RUN_NONE: it has only samples without commands. */
+uint32_t row_group_kernel(const struct row_groups *groups, uint32_t group);
+
+/* Name of a group; NULL: no memory. The caller frees. */
+char *row_group_label(const struct row_groups *groups, uint32_t group);

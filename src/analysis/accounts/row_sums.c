@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Adds up. Nothing in here allocates but the first of a histogram. */
+#include "analysis/accounts/row_sums.h"
+
+#include <stdlib.h>
+
+#include "brick/abi/session.h"
+
+struct summary_sums *sums_create(size_t count)
+{
+	struct summary_sums *sums = malloc((count + 1) * sizeof(*sums));
+	if (sums)
+		sums_clear(sums, count);
+	return sums;
+}
+
+void sums_destroy(struct summary_sums *sums, size_t count)
+{
+	for (size_t i = 0; sums && i < count; i++)
+		free(sums[i].histogram);
+	free(sums);
+}
+
+void sums_clear(struct summary_sums *sums, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		sums[i] = (struct summary_sums){.min_ns = UINT64_MAX};
+}
+
+static void add_extremes(struct summary_sums *to, uint64_t min_ns, uint64_t max_ns)
+{
+	if (min_ns < to->min_ns)
+		to->min_ns = min_ns;
+	if (max_ns > to->max_ns)
+		to->max_ns = max_ns;
+}
+
+void lengths_add(struct summary_lengths *to, const struct summary_lengths *from)
+{
+	if (from->count && (!to->count || from->min_ns < to->min_ns))
+		to->min_ns = from->min_ns;
+	if (from->max_ns > to->max_ns)
+		to->max_ns = from->max_ns;
+	to->count += from->count;
+	to->sum_ns += from->sum_ns;
+}
+
+void sums_add_stat(struct summary_sums *to, const struct brick_stat *stat, uint64_t open_ns)
+{
+	to->count += stat->count;
+	to->sum_ns += stat->total + stat->nested;
+	to->total_ns += stat->total;
+	to->self_ns += stat->self + open_ns;
+	to->wait_ns += stat->wait;
+	add_extremes(to, stat->count ? stat->min : UINT64_MAX, stat->max);
+	to->elements += stat->elements;
+	to->bytes += stat->bytes + stat->bytes_out;
+	to->bytes_out += stat->bytes_out;
+	to->flops += stat->flops;
+}
+
+/* What only samples can say. */
+static void add_sampled(struct summary_sums *to, const struct summary_sums *from)
+{
+	to->wall_ns += from->wall_ns;
+	to->unevaluated_ns += from->unevaluated_ns;
+	to->open_ns += from->open_ns;
+	sums_add_off(to, from->off);
+	lengths_add(&to->on_cpu, &from->on_cpu);
+	to->sources |= from->sources;
+	to->flags |= from->flags;
+}
+
+void sums_add_exact(
+	struct summary_sums *to, const struct summary_sums *sampled, const struct brick_stat *stat)
+{
+	sums_add_stat(to, stat, sampled->open_ns);
+	add_sampled(to, sampled);
+}
+
+void sums_add(struct summary_sums *to, const struct summary_sums *from)
+{
+	to->count += from->count;
+	to->sum_ns += from->sum_ns;
+	to->total_ns += from->total_ns;
+	to->self_ns += from->self_ns;
+	to->wait_ns += from->wait_ns;
+	add_extremes(to, from->min_ns, from->max_ns);
+	to->elements += from->elements;
+	to->bytes += from->bytes;
+	to->bytes_out += from->bytes_out;
+	to->flops += from->flops;
+	add_sampled(to, from);
+}
+
+void sums_duration(struct summary_sums *sums, uint64_t ns)
+{
+	sums->count++;
+	sums->sum_ns += ns;
+	add_extremes(sums, ns, ns);
+}
+
+void sums_work(struct summary_sums *sums, const struct run_site *site)
+{
+	sums->flags |= site->flags;
+	sums->elements += site->elements;
+	sums->bytes += site->bytes;
+	sums->flops += site->flops;
+}
+
+static bool has_histogram(struct summary_sums *sums)
+{
+	if (!sums->histogram)
+		sums->histogram = calloc(BRICK_HISTOGRAM_BUCKETS, sizeof(uint64_t));
+	return sums->histogram;
+}
+
+bool sums_histogram(struct summary_sums *sums, uint64_t ns)
+{
+	if (!has_histogram(sums))
+		return false;
+	sums->histogram[brick_histogram_index(ns)]++;
+	return true;
+}
+
+bool sums_add_histogram(struct summary_sums *sums, const uint64_t *histogram)
+{
+	if (!has_histogram(sums))
+		return false;
+	for (size_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
+		sums->histogram[i] += histogram[i];
+	return true;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What executions of one row add up to: times, lengths of single ones, work. Inside of analysis/
+ * only; src/analysis/accounts/summary.h has the rows.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "trace/run.h"
+
+/* Of single executions. min_ns is of no meaning while count is 0. */
+struct summary_lengths {
+	uint64_t count, sum_ns, min_ns, max_ns;
+};
+
+void lengths_add(struct summary_lengths *to, const struct summary_lengths *from);
+
+/* Times in ns. min_ns is UINT64_MAX while count is 0. */
+struct summary_sums {
+	uint64_t count;
+	uint64_t sum_ns;   /* of lengths */
+	uint64_t total_ns; /* with at least one execution open on a lane, summed over lanes */
+	uint64_t self_ns, wait_ns;
+	uint64_t open_ns;	  /* of self_ns: in executions that never ended */
+	struct run_off_times off; /* of self_ns, as far as samples tell */
+	uint64_t wall_ns;	  /* of the wall time of the run */
+	uint64_t unevaluated_ns;  /* of that: in batches that were refused or aborted */
+	uint64_t min_ns, max_ns;
+	uint64_t elements, bytes, flops;
+	uint64_t bytes_out;	       /* of those bytes, where the program told them apart */
+	struct summary_lengths on_cpu; /* of samples, where times off the CPU are known */
+	uint64_t *histogram;	       /* of the same; NULL: not kept */
+	uint32_t sources;	       /* 1 << enum brick_source */
+	uint32_t flags;		       /* BRICK_SITE_HAS_* */
+};
+
+/* [count]; NULL: no memory. The caller destroys them. */
+struct summary_sums *sums_create(size_t count);
+void sums_destroy(struct summary_sums *sums, size_t count);
+void sums_clear(struct summary_sums *sums, size_t count); /* that have no histograms */
+
+/* All but histograms. */
+void sums_add(struct summary_sums *to, const struct summary_sums *from);
+
+/*
+ * The same from the thread's own statistics, which know what was dropped, and from samples what
+ * only those can say: times of the wall and off the CPU.
+ */
+void sums_add_exact(
+	struct summary_sums *to, const struct summary_sums *sampled, const struct brick_stat *stat);
+
+/* Of what the thread counted only; open_ns: what it counts at an end that never came. */
+void sums_add_stat(struct summary_sums *to, const struct brick_stat *stat, uint64_t open_ns);
+
+/* One execution that took so long; what its site says of its work. */
+void sums_duration(struct summary_sums *sums, uint64_t ns);
+void sums_work(struct summary_sums *sums, const struct run_site *site);
+
+/* A duration, or those of another, into the histogram. False: no memory to make it. */
+bool sums_histogram(struct summary_sums *sums, uint64_t ns);
+bool sums_add_histogram(struct summary_sums *sums, const uint64_t *histogram);
+
+static inline void sums_add_off(struct summary_sums *sums, struct run_off_times off)
+{
+	sums->off.blocked_ns += off.blocked_ns;
+	sums->off.preempted_ns += off.preempted_ns;
+}
+
+static inline void sums_source(struct summary_sums *sums, unsigned source)
+{
+	sums->sources |= 1u << (source & 31);
+}

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each lane is summed up by brick on its own, so that its samples can be completed by the
+ * statistics that its thread kept; then it is added to the run's. Nothing that is done for a sample
+ * searches or allocates, but the first of a histogram.
+ *
+ * A sample that never ended took its time, so far, from its thread and from the wall: self time and
+ * shares have it. It is no execution: counts, totals, lengths and work are of those that ended.
+ */
+#include "analysis/accounts/thread_accounts.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* More groups than this get no percentiles: each takes 20 KB. */
+enum { HISTOGRAMS_MAX = 2048 };
+
+static uint32_t phase_of(const struct thread_accounts *t, const struct walk_frame *frame)
+{
+	return row_group_of_phase(t->run, frame->step);
+}
+
+static struct summary_sums *group_of(
+	const struct thread_accounts *t, const struct walk_frame *frame)
+{
+	return t->group_sums ? &t->group_sums[row_group_on_thread(t->groups, t->lane, frame)]
+			     : NULL;
+}
+
+/* Rows of bricks have histograms; also where the run has its own: it may know of less. */
+static void count_histogram(struct thread_accounts *t, uint32_t brick, uint64_t ns)
+{
+	if (!row_groups_exist(t->groups) && !sums_histogram(&t->bricks[brick], ns))
+		t->failed = true;
+}
+
+/* One execution that has ended. */
+static void count_length(
+	const struct thread_accounts *t, struct summary_sums *sums, const struct walk_frame *frame)
+{
+	uint64_t ns = walk_basis_ns(t->index, frame);
+	sums_duration(sums, frame->length_ns);
+	if (t->run->off_cpu.source != OFF_CPU_UNKNOWN)
+		lengths_add(&sums->on_cpu, &(struct summary_lengths){1, ns, ns, ns});
+}
+
+/* One wait that belongs to a sample: a row of its own. */
+static void count_wait(struct thread_accounts *t, uint64_t ns, struct run_off_times off,
+	unsigned source, uint64_t wall_ns)
+{
+	uint32_t brick = t->executions->wait_brick;
+	struct summary_sums *sums = &t->lane_bricks[brick];
+	if (!ns)
+		return;
+	sums_duration(sums, ns);
+	sums->total_ns += ns;
+	sums->self_ns += ns;
+	sums->wall_ns += wall_ns;
+	sums_source(sums, source);
+	sums_add_off(sums, off);
+	count_histogram(t, brick, ns);
+}
+
+/* True if nothing that holds the frame is in the same group. Steps themselves lie in no layer. */
+static bool enters_group(
+	const struct thread_accounts *t, const struct walk_frame *frame, unsigned depth)
+{
+	switch (t->groups->by) {
+	case SUMMARY_BY_THREAD:
+		return depth == 1;
+	case SUMMARY_BY_PHASE:
+		return depth == 1 || phase_of(t, frame - 1) != phase_of(t, frame);
+	case SUMMARY_BY_STEP:
+		return depth == 1 || frame[-1].step != frame->step;
+	default:
+		break;
+	}
+	uint32_t layer = row_group_of_layer(t->run, frame);
+	if (t->index->kinds[frame->brick] == BRICK_KIND_STEP)
+		return false;
+	for (unsigned i = 1; i < depth; i++)
+		if (row_group_of_layer(t->run, frame - i) == layer &&
+			t->index->kinds[frame[-(int)i].brick] != BRICK_KIND_STEP)
+			return false;
+	return true;
+}
+
+/* The part of that which is of a batch that the engine refused, or did not evaluate to the end. */
+static uint64_t unevaluated(
+	const struct thread_accounts *t, const struct walk_frame *frame, uint64_t ns)
+{
+	return frame->step != RUN_NONE && t->run->steps[frame->step].outcome ? ns : 0;
+}
+
+static void add_wall(const struct thread_accounts *t, const struct walk_frame *frame,
+	struct summary_sums *sums, uint64_t ns)
+{
+	sums->wall_ns += ns;
+	sums->unevaluated_ns += unevaluated(t, frame, ns);
+}
+
+static void count_group_waits(const struct thread_accounts *t, struct summary_sums *group,
+	const struct walk_frame *frame, bool in_wall)
+{
+	group->wait_ns += frame->inner_ns + frame->wait_ns;
+	if (in_wall)
+		add_wall(t, frame, group, frame->counted.inner_ns + frame->counted.wait_ns);
+}
+
+static void count_in_group(struct thread_accounts *t, struct summary_sums *group,
+	const struct walk_frame *frame, unsigned depth, bool in_wall)
+{
+	enum brick_kind kind = t->index->kinds[frame->brick];
+	if (walk_has_ended(frame) && enters_group(t, frame, depth))
+		group->total_ns += frame->length_ns;
+	count_group_waits(t, group, frame, in_wall);
+	if (kind == BRICK_KIND_STEP)
+		return;
+	if (in_wall)
+		add_wall(t, frame, group, frame->counted.self_ns);
+	sums_source(group, frame->sample->source);
+	if (kind == BRICK_KIND_WAIT) {
+		group->wait_ns += frame->self_ns; /* and no execution, as all other waiting */
+		return;
+	}
+	group->self_ns += frame->self_ns;
+	sums_add_off(group, frame->off);
+	if (!walk_has_ended(frame))
+		return;
+	sums_work(group, &t->run->sites[frame->sample->site]);
+	count_length(t, group, frame);
+	if (t->groups->count <= HISTOGRAMS_MAX &&
+		!sums_histogram(group, walk_basis_ns(t->index, frame)))
+		t->failed = true;
+}
+
+static bool part_counts(const struct thread_accounts *t, const struct walk_frame *frame)
+{
+	return t->counted_by_parts >> phase_of(t, frame) & 1;
+}
+
+static bool is_outermost_in_category(
+	const struct thread_accounts *t, const struct walk_frame *frame, unsigned depth)
+{
+	const struct run_brick *bricks = t->run->bricks;
+	const struct walk_frame *holder = frame - depth + 1;
+
+	while (holder < frame && bricks[holder->brick].category != bricks[frame->brick].category)
+		holder++;
+	return holder == frame;
+}
+
+/* What a step keeps is in no row. row_ns: what others keep. */
+static void count_wall(struct thread_accounts *t, const struct walk_frame *frame, uint64_t *row_ns)
+{
+	const struct walk_times *counted = &frame->counted;
+	t->attributed_ns += counted->inner_ns + counted->wait_ns;
+	if (t->index->kinds[frame->brick] != BRICK_KIND_STEP) {
+		*row_ns += counted->self_ns;
+		t->attributed_ns += counted->self_ns;
+		return;
+	}
+	uint64_t ns = counted->self_ns + (frame->is_step ? t->index->tails[frame->step].gap_ns : 0);
+	t->unattributed_ns += ns;
+	t->unattributed_unevaluated_ns += unevaluated(t, frame, ns);
+}
+
+static void count_waits(struct thread_accounts *t, const struct walk_frame *frame, bool in_wall)
+{
+	const struct walk_times wall = in_wall ? frame->counted : (struct walk_times){0};
+	unsigned source = frame->sample->source;
+	count_wait(t, frame->inner_ns, frame->inner_off, source, wall.inner_ns);
+	count_wait(t, frame->wait_ns, frame->wait_off, source, wall.wait_ns);
+	uint64_t ns = unevaluated(t, frame, wall.inner_ns + wall.wait_ns);
+	t->lane_bricks[t->executions->wait_brick].unevaluated_ns += ns;
+}
+
+/* Time of its own: part of the wall time, of a row or unattributed. */
+static void count_self(struct thread_accounts *t, const struct walk_frame *frame,
+	struct summary_sums *sums, bool in_wall)
+{
+	sums->self_ns += frame->self_ns;
+	sums->open_ns += walk_has_ended(frame) ? 0 : frame->self_ns;
+	sums_add_off(sums, frame->off);
+	sums->wait_ns += frame->inner_ns + frame->wait_ns;
+	sums_source(sums, frame->sample->source);
+	uint64_t before_ns = sums->wall_ns;
+	if (in_wall)
+		count_wall(t, frame, &sums->wall_ns);
+	sums->unevaluated_ns += unevaluated(t, frame, sums->wall_ns - before_ns);
+	count_waits(t, frame, in_wall);
+}
+
+/* Unselected samples count only towards the wall time; and their waits, if those were selected. */
+static void leave_out(struct thread_accounts *t, const struct walk_frame *frame, bool in_wall)
+{
+	struct summary_sums *group = group_of(t, frame);
+	bool counts = !part_counts(t, frame);
+	if (in_wall && counts)
+		count_wall(t, frame, &t->left_out_ns);
+	if (!(t->run->sites[frame->sample->site].left_out & RUN_LEFT_OUT_WAITS)) {
+		if (counts)
+			count_waits(t, frame, in_wall);
+		if (group)
+			count_group_waits(t, group, frame, in_wall);
+	} else if (in_wall && counts) {
+		t->left_out_ns += frame->counted.inner_ns + frame->counted.wait_ns;
+	}
+}
+
+static void count_device_wait(struct thread_accounts *t, const struct walk_frame *frame)
+{
+	t->device_wait_ns += frame->counted.self_ns;
+	if (t->wait_causes.run)
+		wait_causes_add(&t->wait_causes, t->lane, frame->index, frame->counted.self_ns);
+}
+
+static void on_sample(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	struct thread_accounts *t = context;
+	const struct run_site *site = &t->run->sites[frame->sample->site];
+	struct summary_sums *sums = &t->lane_bricks[frame->brick];
+	bool in_wall = walk_in_wall(t->run, frame);
+
+	if (t->only != SUMMARY_ALL_PHASES && phase_of(t, frame) != (uint32_t)t->only)
+		return;
+	if (site->left_out) {
+		leave_out(t, frame, in_wall);
+		return;
+	}
+	if (in_wall && t->run->bricks[frame->brick].well_known == BRICK_SYNCHRONIZE)
+		count_device_wait(t, frame);
+	if (t->group_sums)
+		count_in_group(t, group_of(t, frame), frame, depth, in_wall);
+	if (part_counts(t, frame))
+		return;
+	count_self(t, frame, sums, in_wall);
+	if (!walk_has_ended(frame))
+		return;
+	if (walk_is_outermost(frame, depth))
+		sums->total_ns += frame->length_ns;
+	if (is_outermost_in_category(t, frame, depth))
+		t->category_total_ns[t->run->bricks[frame->brick].category] += frame->length_ns;
+	t->unknown_operations += (site->flags & BRICK_SITE_UNKNOWN_OPERATION) != 0;
+	count_length(t, sums, frame);
+	sums_work(sums, site);
+	count_histogram(t, frame->brick, walk_basis_ns(t->index, frame));
+}
+
+/* Of no phase, layer or wall time: nobody knows when it was. */
+static void count_reported(struct thread_accounts *t, uint32_t brick, uint64_t ns)
+{
+	struct summary_sums *sums = &t->lane_bricks[brick];
+	sums_duration(sums, ns);
+	sums->total_ns += ns;
+	sums->self_ns += ns;
+	sums_source(sums, BRICK_SOURCE_REPORTED);
+	t->category_total_ns[t->run->bricks[brick].category] += ns;
+	count_histogram(t, brick, ns);
+}
+
+/* Executions that the program timed itself. */
+static void count_all_reported(struct thread_accounts *t)
+{
+	if (!t->executions->has_reported || t->only != SUMMARY_ALL_PHASES ||
+		t->counted_by_parts >> SUMMARY_PHASE_OUTSIDE & 1)
+		return;
+	for (size_t i = 0; i < t->run->point_count; i++) {
+		const struct run_point *p = &t->run->points[i];
+		if (p->kind == RUN_POINT_REPORTED && p->lane == t->lane)
+			count_reported(t, p->brick, (uint64_t)p->value);
+	}
+}
+
+/*
+ * The thread's own statistics know what was dropped; but those of a recording that was cut off may
+ * be older than its last samples.
+ */
+static const struct brick_stat *exact_stat(
+	const struct thread_accounts *t, const struct run_lane *lane, uint32_t brick)
+{
+	if (!lane->stats || brick >= t->run->brick_count || t->only != SUMMARY_ALL_PHASES)
+		return NULL;
+	const struct brick_stat *stat = &lane->stats[brick];
+	if (!t->run->complete && stat->count < t->lane_bricks[brick].count)
+		return NULL;
+	return stat;
+}
+
+static void merge_lane(struct thread_accounts *t, const struct run_lane *lane)
+{
+	struct summary_sums exact = {.min_ns = UINT64_MAX};
+	for (uint32_t b = 0; b <= t->run->brick_count; b++) {
+		const struct summary_sums *sampled = &t->lane_bricks[b];
+		const struct brick_stat *stat = exact_stat(t, lane, b);
+		if (!stat) {
+			sums_add(&t->bricks[b], sampled);
+			continue;
+		}
+		sums_add_exact(&t->bricks[b], sampled, stat);
+		if (t->index->kinds[b] == BRICK_KIND_WORK ||
+			t->index->kinds[b] == BRICK_KIND_OVERHEAD)
+			sums_add_stat(&exact, stat, sampled->open_ns);
+	}
+	if (t->groups->by != SUMMARY_BY_THREAD || t->only != SUMMARY_ALL_PHASES || !lane->stats ||
+		!t->run->complete)
+		return;
+	struct summary_sums *group = &t->group_sums[t->lane];
+	group->count = exact.count;
+	group->sum_ns = exact.sum_ns;
+	group->min_ns = exact.min_ns;
+	group->max_ns = exact.max_ns;
+	group->self_ns = exact.self_ns;
+	group->elements = exact.elements;
+	group->bytes = exact.bytes;
+	group->flops = exact.flops;
+}
+
+static int on_lane(void *context, uint32_t lane)
+{
+	struct thread_accounts *t = context;
+	if (t->run->lanes[lane].kind == BRICK_LANE_QUEUE)
+		return 0;
+	t->lane = lane;
+	sums_clear(t->lane_bricks, t->run->brick_count + 1);
+	return 1;
+}
+
+static int on_lane_end(void *context, uint32_t lane)
+{
+	struct thread_accounts *t = context;
+	count_all_reported(t);
+	for (size_t i = 0; i < t->part_count; i++)
+		for (size_t b = 0; b <= t->run->brick_count; b++)
+			sums_add(&t->lane_bricks[b], &t->parts[i]->lane_bricks[b]);
+	merge_lane(t, &t->run->lanes[lane]);
+	return t->failed ? -ENOMEM : 0;
+}
+
+/* What a part counted that is of no lane. */
+static void take_run(struct thread_accounts *t, const struct thread_accounts *part)
+{
+	for (size_t c = 0; c < t->run->category_count; c++)
+		t->category_total_ns[c] += part->category_total_ns[c];
+	t->attributed_ns += part->attributed_ns;
+	t->unattributed_ns += part->unattributed_ns;
+	t->left_out_ns += part->left_out_ns;
+	t->unknown_operations += part->unknown_operations;
+	for (size_t b = 0; !row_groups_exist(t->groups) && b <= t->run->brick_count; b++)
+		if (part->bricks[b].histogram &&
+			!sums_add_histogram(&t->bricks[b], part->bricks[b].histogram))
+			t->failed = true;
+}
+
+static int finish(void *context)
+{
+	struct thread_accounts *t = context;
+	for (size_t i = 0; i < t->part_count; i++)
+		take_run(t, t->parts[i]);
+	t->failed |= wait_causes_finish(&t->wait_causes) < 0;
+	return t->failed ? -ENOMEM : 0;
+}
+
+static const struct walk_ops ops = {
+	.begin_lane = on_lane, .end = on_sample, .end_lane = on_lane_end, .finish = finish};
+
+int thread_accounts_init(struct thread_accounts *t, struct walk *walk,
+	const struct row_groups *groups, const struct execution_counts *executions, int only,
+	bool waits_for_devices)
+{
+	const struct run *run = walk->run;
+	bool has_groups = row_groups_exist(groups) && !row_groups_of_devices(groups);
+	*t = (struct thread_accounts){.run = run,
+		.index = walk->index,
+		.groups = groups,
+		.executions = executions,
+		.only = only,
+		.bricks = sums_create(run->brick_count + 1),
+		.lane_bricks = sums_create(run->brick_count + 1),
+		.group_sums = has_groups ? sums_create(groups->count) : NULL,
+		.category_total_ns = calloc(run->category_count + 1, sizeof(uint64_t))};
+	if (waits_for_devices)
+		wait_causes_init(&t->wait_causes, run);
+	if (!t->bricks || !t->lane_bricks || (has_groups && !t->group_sums) ||
+		!t->category_total_ns) {
+		thread_accounts_fini(t);
+		return -ENOMEM;
+	}
+	walk_join(walk, &ops, t);
+	return 0;
+}
+
+void thread_accounts_fini(struct thread_accounts *t)
+{
+	if (!t->run)
+		return;
+	sums_destroy(t->bricks, t->run->brick_count + 1);
+	sums_destroy(t->lane_bricks, t->run->brick_count + 1);
+	if (t->group_sums)
+		sums_destroy(t->group_sums, t->groups->count);
+	free(t->category_total_ns);
+	wait_causes_fini(&t->wait_causes);
+	*t = (struct thread_accounts){0};
+}
+
+void thread_accounts_take(struct thread_accounts *to, const struct thread_accounts *part)
+{
+	assert(to->only == SUMMARY_ALL_PHASES || to->only == part->only);
+	assert(to->part_count < STEP_PHASES);
+	to->parts[to->part_count++] = part;
+	to->counted_by_parts =
+		part->only == to->only ? UINT32_MAX : to->counted_by_parts | 1u << part->only;
+}
