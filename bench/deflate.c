@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Compressing and reading a recording of ten million samples (or as many as the argument says): the
- * writer's deflater beside libdeflate's fastest level, on the same packets. Rounds take turns;
- * medians of CPU time are printed. What the reader inflates with is libdeflate for both.
+ * writer's deflater against libdeflate's fastest level, on the same packets. Rounds take turns; the
+ * bench prints medians of CPU time. libdeflate inflates both.
  */
 #include <fcntl.h>
 #include <libdeflate.h>

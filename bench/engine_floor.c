@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What hooks cost that do nothing: stands in front of the same functions that are called for every
-// node, and leads on. With FLOOR=1 a node's hook reads the clock and stores 32 bytes, with FLOOR=2
-// it reads the clock twice, as any profiler must that times nodes apart from itself. To be
-// preloaded into engine-pair by bench/distortion.py --floor. One thread; nothing is kept.
+// The cost of hooks that do nothing: it hooks the same functions that are called for every node,
+// and leads on. With FLOOR=1 a node's hook reads the clock and stores 32 bytes. With FLOOR=2 it
+// reads the clock twice, as any profiler must that separates its own time from the nodes'.
+// `bench/distortion.py --floor` preloads it into engine-pair. One thread; nothing is kept.
 #include <dlfcn.h>
 #include <stdlib.h>
 

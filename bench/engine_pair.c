@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Two copies of llama.cpp in one process, the second in a namespace that preloaded libraries do not
-// reach: under `brick record` the first is recorded and the second is not. Both evaluate the same
-// batches in turns, so that what else the machine does falls on both. Run without the recorder the
-// same figures show what the two differ by of themselves. bench/distortion.py runs both and
-// subtracts. One thread here. COPIES 1: without the second.
+// reach: under `brick record` only the first is recorded. Both evaluate the same batches in turns,
+// so other load falls on both. Without the recorder the same figures show by how much the two
+// differ by themselves; bench/distortion.py runs both and subtracts. One thread here. COPIES 1:
+// without the second.
 //
 //   usage: engine-pair LIBS MODEL THREADS ROUNDS[,SECONDS[,COPIES]] BATCH...
 //
-// A round evaluates each BATCH (a number of tokens) once; "c" empties the KV cache. Behind so many
-// seconds no more rounds begin, when there were three. Prints one JSON object: per step of a round
-// how long each copy took each time.
+// A round evaluates each BATCH (a number of tokens) once; "c" empties the KV cache. After SECONDS
+// no more rounds begin, if there were three. Prints one JSON object: per step of a round how long
+// each copy took each time.
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

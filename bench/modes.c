@@ -2,9 +2,9 @@
 /*
  * What the sync modes cost: steps of an engine on the simulated device, each mode in turn within
  * every round, as ratios to mode none. The device runs a kernel per brick, and starts late after it
- * was idle, as devices do; so a mode that waits pays for the wait and for the start. Prints also
- * how far the times of a mode are from what the device really did, and what a begin/end costs the
- * host without any device behind it.
+ * was idle, as devices do. So a mode that waits pays for the wait and for the start. The bench also
+ * prints how far a mode's times are from what the device really did, and what a begin/end costs the
+ * host without a device.
  */
 #include <math.h>
 #include <stdio.h>

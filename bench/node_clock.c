@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What ggml's nodes take by a clock that has nothing to do with Brick: calls of three operations
- * between its object files, led here by the linker (-Wl,--wrap=...). The product is called within
- * its own file; it lies between the norm and the activation of tests/programs/ggml_static.c. At the
- * end the mean of the middle half of each goes to stderr, in ns. One thread. bench/static.py links
- * it.
+ * What ggml's nodes take by a clock that has nothing to do with Brick. The linker leads calls of
+ * three operations between ggml's object files to this file (-Wl,--wrap=...). The product is called
+ * within its own file; it lies between the norm and the activation of tests/programs/ggml_static.c.
+ * At the end the mean of the middle half of each goes to stderr, in ns. One thread. bench/static.py
+ * links this file.
  */
 #include <stdio.h>
 #include <stdlib.h>

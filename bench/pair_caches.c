@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a begin/end pair costs behind 0 to 256 MB of other data, against what recordings state: from
- * the lower quartile of warm pairs, to the cost at the start of the session as reports take it for
- * pairs that lie as far apart (src/analysis/cost/distortion.c). Single pairs between fences, behind
- * data that were read or written, all sizes in turns in one process; on 1 and 2 pinned threads that
- * do so at the same time. usage: bench-pair_caches [ROUNDS]
+ * The cost of a begin/end pair after 0 to 256 MB of other data, against the interval that reports
+ * state for pairs that lie as far apart. It times single pairs between fences, after data that were
+ * read or written, all sizes in turns in one process, on 1 and on 2 pinned threads at the same
+ * time. usage: bench-pair_caches [ROUNDS]
  */
 #include <fcntl.h>
 #include <math.h>

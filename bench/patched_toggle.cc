@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What hooks cost a static llama.cpp, to the microsecond: one process under the recorder evaluates
-// the same token again and again, with its jumps to the hooks in place and taken away, in turns.
-// The jumps are whatever differs between its code in memory and in its file; one thread, so that
-// nobody is in them. Only what the recorder does beside it, on other CPUs, is in both.
+// The cost of hooks in a static llama.cpp, to the microsecond. One process under the recorder
+// evaluates the same token again and again, with its jumps to the hooks in place and taken away, in
+// turns. The jumps are whatever differs between its code in memory and in its file. One thread, so
+// nobody is in them. Both kinds of steps pay for what the recorder does on other CPUs.
 // bench/static.py builds and runs it. Run as: PROGRAM MODEL PAIRS; prints us of CPU time: a token
 // without, the difference, and half of its 95 % interval.
 #include <algorithm>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the hot path costs, as ratios to two back-to-back readings of the counter, all in one run:
- * begin+end with statistics and ring event, with statistics only, and switched off; around an
- * empty loop, a throughput-bound and a latency-bound body; on 1 and 2 pinned threads. Rounds are
- * interleaved and shuffled; medians are printed. "Event" has a ring that nobody reads meanwhile,
- * and so is what begin and end themselves cost; a "lap" is an end and the next begin, with one
- * reading of the counter; "recorded" has the library's consumer read it every
- * 5 ms and write a file, on the same CPUs.
+ * begin+end with statistics and ring event, with statistics only, and switched off; around an empty
+ * loop, a throughput-bound and a latency-bound body; on 1 and 2 pinned threads. Rounds are
+ * interleaved and shuffled; the bench prints medians. Nobody reads the ring of "event", so that is
+ * the cost of begin and end themselves. A "lap" is an end and the next begin with one reading of
+ * the counter. For "recorded", the library's consumer reads the ring every 5 ms and writes a file,
+ * on the same CPUs.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What it costs threads that their times off the CPU are recorded: for each of them, as a recording
- * measures it at its end (src/record/switch_records.h); or of a running process, for which they are
- * recorded in turns (bench/switches.py asks for that and times the process).
+ * What threads pay for the records of their times off the CPU: measured as a recording measures it
+ * at its end (src/record/switch_records.h), or of a running process, for which the records are on
+ * and off in turns (bench/switches.py asks for that and times the process).
  *
  *   bench-switches [BLOCKS]
  *   bench-switches PID MS     record them every other MS, and not between, until PID ends;
