@@ -76,7 +76,7 @@ extern volatile int bench_interrupted;
 
 enum { TAIL_LINES = 8, RECORD_WORDS = 7 };
 
-/* ---- one run ---- */
+/* One run. */
 
 /* "a 'b c'": for people, and to distinguish commands. The caller frees. */
 static char *line_of(char *const *argv)
@@ -193,7 +193,7 @@ static bool bench_launch(struct bench *bench, const struct bench_work *work, str
 	return good;
 }
 
-/* ---- the journal ---- */
+/* The journal. */
 
 /* Beside the history's own file, else where the bench was called. The caller frees. */
 static char *journal_place(const struct bench *bench)
@@ -298,7 +298,7 @@ static void bench_journal_close(struct bench *bench, bool keep)
 	free(bench->journal_path);
 }
 
-/* ---- until the answer is precise enough ---- */
+/* Until the answer is precise enough. */
 
 static const double alpha = 0.05;
 
@@ -367,7 +367,7 @@ static double bench_half_width(const struct bench *bench)
 	return isfinite(widest) ? widest : -1;
 }
 
-/* ---- progress ---- */
+/* Progress. */
 
 static uint64_t runs_wanted(
 	const struct bench *bench, const struct stop_rule *rule, uint64_t done, double half_width)
@@ -517,7 +517,7 @@ static enum stop_reason bench_measure(struct bench *bench)
 	return reason;
 }
 
-/* ---- the answer ---- */
+/* The answer. */
 
 enum { EXIT_NOT_KNOWN = 125 /* git bisect skips the commit */ };
 
@@ -776,7 +776,7 @@ static int bench_answer(struct bench *bench, enum stop_reason reason)
 
 volatile int bench_interrupted;
 
-/* ---- the command ---- */
+/* The command. */
 
 static void set_percent(const struct option_use *use, const char *text)
 {

@@ -85,7 +85,7 @@ static const struct cli_option option_table[] = {
 	OPTION_HELP,
 };
 
-/* ---- what an option takes ---- */
+/* What an option takes. */
 
 static bool any(const struct cli_option *option)
 {
@@ -120,7 +120,7 @@ static const char *operands_of(const struct cli_command *command)
 					    : "words";
 }
 
-/* ---- bash ---- */
+/* Bash. */
 
 /* "--output -o " of the options of which that is true. */
 static void bash_options(const char *name, const struct cli_command *command,
@@ -210,7 +210,7 @@ static void print_bash(void)
 	puts(bash_rest);
 }
 
-/* ---- zsh ---- */
+/* Zsh. */
 
 /* Within single quotes; what _arguments would take for its own is escaped. */
 static void zsh_text(const char *text, const char *special)
@@ -287,7 +287,7 @@ static void print_zsh(void)
 	     "_brick \"$@\"");
 }
 
-/* ---- fish ---- */
+/* Fish. */
 
 static void fish_text(const char *text)
 {

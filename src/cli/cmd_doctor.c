@@ -102,7 +102,7 @@ static void doctor_add(struct doctor *doctor, const char *group, const char *nam
 				       advice ? xstrdup(advice) : NULL});
 }
 
-/* ---- the clock ---- */
+/* The clock. */
 
 /* Whether the first CPU's flags in /proc/cpuinfo hold a word; -1 when there are no flags. */
 static int has_cpu_flag(const char *flag)
@@ -162,7 +162,7 @@ static void doctor_clock(struct doctor *doctor)
 			"the kernel itself keeps time by %s", source);
 }
 
-/* ---- CPUs ---- */
+/* CPUs. */
 
 /* CPUs' worth of time that the control group may use; negative: no limit. */
 static double cgroup_limit(void)
@@ -221,7 +221,7 @@ static void add_governor(struct doctor *doctor)
 		"CPU frequency is governed by '%s'", governor);
 }
 
-/* ---- counters and ceilings ---- */
+/* Counters and ceilings. */
 
 /* "a, b": names of those of `kinds` that can be counted, or that cannot; NULL: none. */
 static char *names_of(uint32_t kinds, bool countable)
@@ -305,7 +305,7 @@ static void doctor_machine(struct doctor *doctor)
 	doctor_counters(doctor);
 }
 
-/* ---- how programs are attached to ---- */
+/* How programs are attached to. */
 
 /* Environment with one variable replaced; entries are borrowed but for the last. */
 static char **environment_with(const char *name, const char *value)
@@ -501,7 +501,7 @@ static void doctor_attachers(struct doctor *doctor)
 		add_attacher(doctor, *a);
 }
 
-/* ---- recording ---- */
+/* Recording. */
 
 static void add_sessions(struct doctor *doctor)
 {
@@ -577,7 +577,7 @@ static void doctor_attach(struct doctor *doctor)
 	add_memlock(doctor);
 }
 
-/* ---- devices ---- */
+/* Devices. */
 
 static const char *times_of(uint32_t source)
 {
@@ -624,7 +624,7 @@ static void doctor_devices(struct doctor *doctor)
 			"%s: %s", path, reason);
 }
 
-/* ---- what answers are shown on ---- */
+/* What answers are shown on. */
 
 static void add_terminal(struct doctor *doctor)
 {
@@ -656,7 +656,7 @@ static void doctor_surroundings(struct doctor *doctor)
 
 enum { DEPTH_MAX = 10, ENGINES_MAX = 64, FILES_MAX = 256 };
 
-/* ---- ggml's libraries ---- */
+/* Ggml's libraries. */
 
 /* Whether a file's name is that of a library that may hold ggml. */
 static bool is_candidate(const char *name)
@@ -897,7 +897,7 @@ static void doctor_ggml(struct doctor *doctor, const char *const *paths)
 			"none found in LD_LIBRARY_PATH, the usual directories and ./node_modules");
 }
 
-/* ---- one program ---- */
+/* One program. */
 
 #define GROUP "Program"
 
@@ -1111,7 +1111,7 @@ static void doctor_process(struct doctor *doctor, long pid)
 	program_files_fini(&files);
 }
 
-/* ---- the answer ---- */
+/* The answer. */
 
 static const char *doctor_status_name(enum doctor_status status)
 {

@@ -46,7 +46,7 @@ static struct history_filter history_filter_of(const struct history_arguments *a
 		.label = a->label, .host = a->host, .kind = a->kind, .limit = a->limit};
 }
 
-/* ---- list ---- */
+/* List. */
 
 enum { COLUMNS = 10, DEFAULT_LIMIT = 20, LABEL = 12 };
 
@@ -160,7 +160,7 @@ static int history_list(const struct history_arguments *a)
 	return CLI_DONE;
 }
 
-/* ---- show ---- */
+/* Show. */
 
 static json_t *part_json(const struct history_part *p)
 {
@@ -282,7 +282,7 @@ static int history_show(const struct history_arguments *a)
 	return CLI_DONE;
 }
 
-/* ---- plot ---- */
+/* Plot. */
 
 static int take_point(void *context, const struct history_point *point)
 {
@@ -361,7 +361,7 @@ static int history_plot(const struct history_arguments *a)
 	return CLI_DONE;
 }
 
-/* ---- hosts ---- */
+/* Hosts. */
 
 /* A part of one group: time a token. */
 struct cell {
@@ -540,7 +540,7 @@ static int history_hosts(const struct history_arguments *a)
 	return CLI_DONE;
 }
 
-/* ---- import ---- */
+/* Import. */
 
 struct import {
 	struct history_store *store;
@@ -578,7 +578,7 @@ static int history_import(const struct history_arguments *a)
 	history_store_close(import.store);
 	return CLI_DONE;
 }
-/* ---- the command ---- */
+/* The command. */
 
 static WORDS(words_by, "host", "engine");
 static WORDS(words_kind, "recorded", "plain", "imported", "floor");

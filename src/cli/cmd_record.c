@@ -35,7 +35,7 @@ struct record_arguments {
 	const char *db, *label; /* NULL: not said */
 };
 
-/* ---- the command line ---- */
+/* The command line. */
 
 enum { DEFAULT_INTERVAL_MS = 1000, MAX_INTERVAL_MS = 60000, MAX_RING_RECORDS = 1 << 26 };
 
@@ -289,7 +289,7 @@ static void record_arguments_fini(struct record_arguments *a)
 	environment_fini(&a->options.environment);
 }
 
-/* ---- the summary ---- */
+/* The summary. */
 
 static const char *plural(uint64_t count, const char *one, const char *many)
 {
@@ -508,7 +508,7 @@ static void record_summary(const struct record_arguments *a, const struct record
 		a->options.output);
 }
 
-/* ---- the history ---- */
+/* The history. */
 
 /* Some three million samples: nobody waits longer, or gives more memory, for what was not asked
  * for. */
@@ -547,7 +547,7 @@ static void record_history(const struct record_arguments *a, const struct record
 	}
 }
 
-/* ---- the command ---- */
+/* The command. */
 
 /* The methods of --attach, from the table of attachers. */
 static char *notes(void)

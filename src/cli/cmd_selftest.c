@@ -83,7 +83,7 @@ static double selftest_cost_ns(void (*function)(unsigned count), unsigned count,
 	return best;
 }
 
-/* ---- clocks ---- */
+/* Clocks. */
 
 enum { READINGS = 1000000, HANDOVERS = 2000, MAX_CPUS = 256 };
 
@@ -218,7 +218,7 @@ static void clock_rate(struct selftest_result *r)
 		r, least * 1e6, 1000, "ppm", "the difference of its durations from the system's");
 }
 
-/* ---- what a brick costs ---- */
+/* What a brick costs. */
 
 enum { PAIRS = 10000, ROUNDS = 40, THREADS = 4, MANY_BRICKS = 900, RING = 1024 };
 
@@ -406,7 +406,7 @@ static void handle_size(struct selftest_result *r)
 
 enum { PARTS = 6, REPEATS = 50, STEPS = 2 * REPEATS * PARTS };
 
-/* ---- a running engine ---- */
+/* A running engine. */
 
 static const struct part {
 	uint32_t brick;
@@ -647,7 +647,7 @@ static void nothing_lost(struct selftest_result *r)
 		(unsigned long long)lost);
 }
 
-/* ---- the command ---- */
+/* The command. */
 
 static const struct selftest protocols[] = {
 	{"F109", "the clock never runs back", clock_monotonic},

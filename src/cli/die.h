@@ -22,7 +22,7 @@ void die(int code, const char *format, ...) BRICK_PRINTF(2, 3) __attribute__((no
 void die_usage(const char *command, const char *format, ...) BRICK_PRINTF(2, 3)
 	__attribute__((noreturn));
 
-/* ---- memory for commands, which have nothing better to do than to end when there is none ---- */
+/* Memory for commands, which have nothing better to do than to end when there is none. */
 
 /* None of these returns NULL; the caller frees (SCOPED). */
 void *xcalloc(size_t n, size_t size);

@@ -63,7 +63,7 @@ WORDS(words_step, "decode", "prefill", "slowest");
 WORDS(words_steps, "slowest", "slow");
 WORDS(words_rows, "brick", "layer");
 
-/* ---- of a recording ---- */
+/* Of a recording. */
 
 void words_layers(struct option_words *words)
 {
@@ -92,7 +92,7 @@ void words_bricks(struct option_words *words)
 	}
 }
 
-/* ---- of the history ---- */
+/* Of the history. */
 
 static int add_labels(void *context, struct history_run *run)
 {
@@ -145,7 +145,7 @@ const struct cli_command *command_find(const char *name)
 	return NULL;
 }
 
-/* ---- what a user wants always ---- */
+/* What a user wants always. */
 
 /*
  * Lines `COMMAND OPTION...`: a word that begins with '#' begins a comment, quotes hold blanks
@@ -244,7 +244,7 @@ static const struct defaults_line *defaults_of(const char *command, int *count)
 
 enum { MAX_OPTIONS = 48, FIRST_VALUE = 256, HELP_WIDTH = 80 };
 
-/* ---- values ---- */
+/* Values. */
 
 void option_flag(const struct option_use *use, const char *text)
 {
@@ -317,7 +317,7 @@ void option_rows(const struct option_use *use, const char *text)
 	*(int *)use->to = option_choice(use, text) ? SUMMARY_BY_LAYER : SUMMARY_BY_BRICK;
 }
 
-/* ---- help ---- */
+/* Help. */
 
 /* "-o, --output OUT"; the caller frees. */
 static char *left_of(const struct cli_option *option, bool any_letter)
@@ -364,7 +364,7 @@ static void options_help(const struct cli_command *command)
 	}
 }
 
-/* ---- parsing ---- */
+/* Parsing. */
 
 struct getopt_tables {
 	char shorts[2 * MAX_OPTIONS + 3];

@@ -36,7 +36,7 @@ void words_fini(struct option_words *words);
 	}                                                                      \
 	struct option_words
 
-/* ---- words that several commands know ---- */
+/* Words that several commands know. */
 
 void words_phases(struct option_words *words);
 void words_phases_or_all(struct option_words *words);

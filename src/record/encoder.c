@@ -162,7 +162,7 @@ uint64_t backlog_capacity_bytes(const char *root)
 	return left < MIN_BYTES ? MIN_BYTES : less(left, MAX_BYTES);
 }
 
-/* ---- the encoder ---- */
+/* The encoder. */
 
 #define LATE_NS 2000000000ull
 #define LARGE_BYTES (64ull << 20) /* or larger than this, or a quarter of what it may be */

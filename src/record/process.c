@@ -73,7 +73,7 @@ void process_release(struct process *p)
 	p->pidfd = -1;
 }
 
-/* ---- what it has of a recorder ---- */
+/* What it has of a recorder. */
 
 enum has { NO, YES, GONE };
 
@@ -117,7 +117,7 @@ static bool is_under(pid_t pid, const char *directory)
 	       has(pid, "maps", '\n', directory) == YES;
 }
 
-/* ---- numbers in other PID namespaces ---- */
+/* Numbers in other PID namespaces. */
 
 /* 0: it has ended, or may not be looked at. */
 static pid_t own_number(const char *status)
@@ -211,7 +211,7 @@ int process_own_tids(struct hashmap *own_of, pid_t process)
 	return error;
 }
 
-/* ---- processes that outlive the program ---- */
+/* Processes that outlive the program. */
 
 enum { LOOKS = 4 };
 

@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- signals ---- */
+/* Signals. */
 
 static const int forwarded[] = {
 	SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR};
@@ -104,7 +104,7 @@ enum signals_event signals_next(const struct signals *s, int *number)
 	return is_of_terminal(&info) ? SIGNALS_INTERRUPT : SIGNALS_FORWARD;
 }
 
-/* ---- the program ---- */
+/* The program. */
 
 int program_failure_code(int error)
 {

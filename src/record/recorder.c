@@ -56,7 +56,7 @@ struct recorder {
 	int interrupted;   /* after it ended: do not wait for others */
 };
 
-/* ---- what the user is told ---- */
+/* What the user is told. */
 
 /* Before the program has run. what: else than the output could not be had, or NULL. */
 static void say_refused(const struct recorder_options *o, const char *what, int error)
@@ -98,7 +98,7 @@ static void prepare_last_message(const struct recorder_options *o)
 	signals_fatal_message(text);
 }
 
-/* ---- what precedes the program ---- */
+/* What precedes the program. */
 
 static int create_writer(struct recorder *r)
 {
@@ -184,7 +184,7 @@ static int prepare(struct recorder *r)
 	return 0;
 }
 
-/* ---- while it runs ---- */
+/* While it runs. */
 
 static void program_ended(struct recorder *r, const struct program_end *end)
 {
@@ -298,7 +298,7 @@ static void record_until_over(struct recorder *r)
 	}
 }
 
-/* ---- what follows it ---- */
+/* What follows it. */
 
 static void take_totals(struct recorder *r)
 {

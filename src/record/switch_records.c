@@ -22,7 +22,7 @@
 #include "record/process.h"
 #include "record/watched_session.h"
 
-/* ---- the budget: a leaky bucket ---- */
+/* The budget: a leaky bucket. */
 
 #define SHARE 0.002
 #define PAUSE_NS 1000000000
@@ -203,7 +203,7 @@ void switch_cost_account(struct off_cpu_account *account, int blocks)
 	account->cost_high_ns = whole(more_ns[blocks * 3 / 4]);
 }
 
-/* ---- the times themselves ---- */
+/* The times themselves. */
 
 enum {
 	LOOK_MS = 100,	   /* at most, while a program has switches at all */

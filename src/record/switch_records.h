@@ -20,7 +20,7 @@ enum off_cpu_when {
 	OFF_CPU_IF_CHEAP, /* while it costs the program next to nothing */
 };
 
-/* ---- what it may cost: pure ---- */
+/* What it may cost: pure. */
 
 /* Zero but for at_ns, when recording began. */
 struct switch_budget {
@@ -67,7 +67,7 @@ enum { SWITCH_COST_QUICK = 5, SWITCH_COST_BLOCKS = 12 };
 /* The quartiles into the account, where switches are known; as they were after an error. */
 void switch_cost_account(struct off_cpu_account *account, int blocks);
 
-/* ---- the times themselves ---- */
+/* The times themselves. */
 
 struct switches {
 	enum off_cpu_when when;

@@ -324,7 +324,7 @@ int compare_values(struct compare_row *row, const double *a, size_t in_a, const 
 	return rc;
 }
 
-/* ---- the rows ---- */
+/* The rows. */
 
 struct maker {
 	struct compare *compare;

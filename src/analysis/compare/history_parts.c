@@ -237,7 +237,7 @@ int history_parts_of_run(struct history_run *history, const struct run *run)
 	return rc;
 }
 
-/* ---- back to a series ---- */
+/* Back to a series. */
 
 static int phase_of(const char *name)
 {

@@ -125,7 +125,7 @@ static enum diverge_shape shape_of(const char *brick, const struct brick_digest 
 						     : DIVERGE_LIKE_ROUNDING;
 }
 
-/* ---- the pass over A's digests ---- */
+/* The pass over A's digests. */
 
 /* What a digest of A hands on to the digests that were computed from it. */
 struct carried {
@@ -262,8 +262,8 @@ static void enter(struct diverge *d, const struct diverge_place *place)
 
 /*
  * Generated texts part where an engine chose another token. From there on different texts would be
- * compared, which says nothing about the engines: inputs differ, and no result is the cause. Formats
- * explain it if they explained anything.
+ * compared, which says nothing about the engines: inputs differ, and no result is the cause.
+ * Formats explain it if they explained anything.
  */
 static int tokens_part(struct pass *p, const struct diverge_place *place)
 {
@@ -345,7 +345,7 @@ static int visit_all(struct pass *p)
 	return error;
 }
 
-/* ---- what formats come to ---- */
+/* What formats come to. */
 
 /*
  * How coarse quantised weights are is not recorded, but read off the runs: what the middle one of
@@ -400,7 +400,7 @@ static int visit_twice(struct pass *p)
 	return error;
 }
 
-/* ---- coverage ---- */
+/* Coverage. */
 
 static struct diverge_brick *brick_row(struct diverge *d, const char *name)
 {

@@ -10,7 +10,7 @@
 #include "analysis/path/schedule.h"
 #include "brick/abi/step_counters.h"
 
-/* ---- threads that could not run, and threads that waited for one another ---- */
+/* Threads that could not run, and threads that waited for one another. */
 
 /* Time for which threads of the run were preempted, added up. */
 static uint64_t preempted_ns(const struct run *run)
@@ -174,7 +174,7 @@ bool rule_barrier_waits(const struct explain_facts *f, enum step_phase p, struct
 	return true;
 }
 
-/* ---- devices: work beside them, copies to and from them, their idle time ---- */
+/* Devices: work beside them, copies to and from them, their idle time. */
 
 static bool is_category(const struct summary_row *row, uint32_t category)
 {
@@ -286,7 +286,7 @@ bool rule_launch_bound(const struct explain_facts *f, enum step_phase p, struct 
 	return true;
 }
 
-/* ---- differences between one token and the next, and tokens evaluated for nothing ---- */
+/* Differences between one token and the next, and tokens evaluated for nothing. */
 
 enum {
 	GROWTH_STEPS = 32, /* steps from which on it can be seen */
@@ -483,7 +483,7 @@ bool rule_slow_steps(const struct explain_facts *f, enum step_phase p, struct fi
 	return true;
 }
 
-/* ---- the engine's work around bricks, and bricks under the ceilings of the machine ---- */
+/* The engine's work around bricks, and bricks under the ceilings of the machine. */
 
 bool rule_graph_rebuilt(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {

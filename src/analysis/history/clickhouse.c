@@ -348,7 +348,7 @@ static void add_label_row(struct query *q, const struct history_run *run, const 
 	add_row(q, row);
 }
 
-/* ---- what is there ---- */
+/* What is there. */
 
 static long find_in_batch(const struct push *p, const json_t *row)
 {
@@ -442,7 +442,7 @@ static int look_closely(struct push *p)
 	return clickhouse_ask(p->store, &q, NULL, note_rows, p);
 }
 
-/* ---- sending ---- */
+/* Sending. */
 
 /* An INSERT to which rows are added; nothing is sent where there are none. */
 static int send_rows(struct push *p, struct query *q, const char *table, size_t rows)
@@ -591,7 +591,7 @@ static int push(struct history_store *store)
 	return rc;
 }
 
-/* ---- questions ---- */
+/* Questions. */
 
 /* Newest of a trend, where nobody says how many: more is for sums by hour. */
 enum { POINTS_MAX = 20000 };
@@ -640,7 +640,7 @@ static void add_filter(struct query *q, const struct history_filter *f)
 			(unsigned long long)(f->limit ? f->limit : INT32_MAX));
 }
 
-/* ---- runs ---- */
+/* Runs. */
 
 struct reading {
 	ARRAY(struct history_run) runs;
@@ -807,7 +807,7 @@ static int list(struct history_store *store, const struct history_filter *filter
 	return rc;
 }
 
-/* ---- many runs ---- */
+/* Many runs. */
 
 struct points {
 	ARRAY(json_t *) rows; /* newest first */
@@ -931,7 +931,7 @@ static int groups(struct history_store *store, const struct history_filter *filt
 	return clickhouse_ask(store, &q, NULL, take_group, &g);
 }
 
-/* ---- the engine ---- */
+/* The engine. */
 
 #define PREFIX "clickhouse+"
 

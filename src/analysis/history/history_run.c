@@ -136,7 +136,7 @@ const struct history_part *history_run_step(const struct history_run *run, const
 	return NULL;
 }
 
-/* ---- as JSON ---- */
+/* As JSON. */
 
 static json_t *integer(uint64_t value)
 {

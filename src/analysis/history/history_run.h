@@ -70,7 +70,7 @@ static inline uint64_t history_part_token_ns(const struct history_part *part)
 /* The part of a phase that is its steps; NULL: there is none. */
 const struct history_part *history_run_step(const struct history_run *run, const char *phase);
 
-/* ---- as JSON: what is missing is "" or 0 ---- */
+/* As JSON: what is missing is "" or 0. */
 
 /* One line without its end; the caller frees. NULL: not enough memory. */
 char *history_run_line(const struct history_run *run);

@@ -163,7 +163,7 @@ static int take_test(struct reading *r, const json_t *test)
 	return rc;
 }
 
-/* ---- the two forms ---- */
+/* The two forms. */
 
 static int read_lines(struct reading *r, const char *path, const char *text)
 {

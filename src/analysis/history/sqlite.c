@@ -152,7 +152,7 @@ static int expire(struct history_store *store, uint64_t before_ns, uint64_t *cou
 	return rc;
 }
 
-/* ---- questions ---- */
+/* Questions. */
 
 /* Runs that a filter takes; what is NULL takes all. Its parameters are ?1 to ?8. */
 #define RUNS_OF_FILTER                                                                          \

@@ -105,7 +105,7 @@ static const struct field host_fields[] = {{TEXT(struct ceilings, host)},
 
 static const char family[] = "brick/ceilings/", version[] = "1";
 
-/* ---- reading ---- */
+/* Reading. */
 
 /* The first error is kept; later reads then give nothing. */
 struct reader {
@@ -314,8 +314,7 @@ int ceilings_parse(
 	return r.rc;
 }
 
-/* ---- writing: json_object_set_new() takes NULL values for errors; one makes the whole fail ----
- */
+/* Writing: json_object_set_new() takes NULL values for errors; one makes the whole fail. */
 
 /* What is no UTF-8 (a model name from a strange kernel) is not kept. */
 static json_t *text(const char *s)
@@ -400,7 +399,7 @@ char *ceilings_text(const struct ceilings *c)
 	return out;
 }
 
-/* ---- files ---- */
+/* Files. */
 
 /* Letters, digits and dots stay; a run of anything else becomes one hyphen. */
 static void plain(char *out, size_t bytes, const char *name)

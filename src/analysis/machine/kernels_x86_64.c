@@ -66,7 +66,7 @@ static bool feature_avx_vnni(void)
 	return feature_avx2_fma() && leaf(7, 1).a & 1u << 4;
 }
 
-/* ---- arithmetic ---- */
+/* Arithmetic. */
 
 /* As f32 1e-4; as two of them an f64 of 2e-34; as bf16 1e-4 and -9e-6; as bytes 23, -73, -47, 56.
  */
@@ -170,7 +170,7 @@ void machine_relax(void)
 	__builtin_ia32_pause();
 }
 
-/* ---- moving memory ---- */
+/* Moving memory. */
 
 enum { ROUND = 512 };
 

@@ -28,7 +28,7 @@ enum {
 	ARRAY_GAP = 320, /* between arrays, so that they do not fall on the same lines of a page */
 };
 
-/* ---- the plan ---- */
+/* The plan. */
 
 static void plan_threads(struct sweep *s)
 {
@@ -203,7 +203,7 @@ static size_t arena_bytes(const struct sweep *s, unsigned member)
 	return most;
 }
 
-/* ---- running it ---- */
+/* Running it. */
 
 /* What the members of a run are given. */
 struct job {

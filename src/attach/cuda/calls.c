@@ -49,7 +49,7 @@ struct call_thread {
 
 static __thread struct call_thread call_thread;
 
-/* ---- choosing ---- */
+/* Choosing. */
 
 /* A result of CUPTI's. */
 static int enable_domain(uint32_t domain)
@@ -108,7 +108,7 @@ void calls_stop(void)
 	__atomic_store_n(&stopped, 1, __ATOMIC_RELEASE);
 }
 
-/* ---- calls that launch ---- */
+/* Calls that launch. */
 
 static bool has_failed(const struct cupti_call *call)
 {
@@ -207,7 +207,7 @@ static void launch_exit(const struct call_shape *shape, const struct cupti_call 
 	t->depth--;
 }
 
-/* ---- calls that wait, or have streams wait ---- */
+/* Calls that wait, or have streams wait. */
 
 /* What is there to wait for now: other threads may launch more meanwhile. */
 static void wait_enter(const struct call_shape *shape, const struct cupti_call *call)
@@ -256,7 +256,7 @@ static void order_exit(const struct call_shape *shape, const struct cupti_call *
 		events_capture_end(stream);
 }
 
-/* ---- calls that destroy: a handle may be the next one's, too ---- */
+/* Calls that destroy: a handle may be the next one's, too. */
 
 /* The one of the parameters: another may be current on this thread, or none. */
 static void context_gone(const struct cupti_call *call)
@@ -298,7 +298,7 @@ static void event_goes(const struct cupti_call *call)
 		events_forget(event->event);
 }
 
-/* ---- the callback ---- */
+/* The callback. */
 
 static int waits(const struct call_shape *shape)
 {

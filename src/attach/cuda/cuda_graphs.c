@@ -18,7 +18,7 @@
 #include "brick/abi/session.h"
 #include "brick/registry.h"
 
-/* ---- nodes ---- */
+/* Nodes. */
 
 enum { FIRST_SWEEP = 1 << 12, MAX_NODES = 3 << 19 };
 enum { KEPT_ROUNDS = 50 }; /* of deliveries, after a node is gone: its records may still come */
@@ -239,7 +239,7 @@ void graph_places_updated(cuda_handle exec, cuda_handle graph)
 	}
 }
 
-/* ---- what CUPTI tells ---- */
+/* What CUPTI tells. */
 
 /* The executable graph that the thread is making. */
 static __thread struct {

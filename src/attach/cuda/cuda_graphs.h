@@ -13,7 +13,7 @@
 #include "brick/attach.h"
 #include "brick/queue.h"
 
-/* ---- nodes ---- */
+/* Nodes. */
 
 /* A node was made while this brick and layer were open (BRICK_NONE: none); whose work it tells of.
  */
@@ -39,7 +39,7 @@ void nodes_exec(cuda_handle exec, uint32_t records);
 void nodes_exec_gone(cuda_handle exec);
 uint32_t nodes_exec_records(cuda_handle exec);
 
-/* ---- the order of nodes ---- */
+/* The order of nodes. */
 
 void graph_places_created(cuda_handle graph, uint64_t node);
 void graph_places_cloned(cuda_handle exec, uint64_t node, uint64_t original);
@@ -54,7 +54,7 @@ void graph_places_forget(cuda_handle graph);
 /* The executable graph's nodes now do what the graph's do: they get their brick and layer. */
 void graph_places_updated(cuda_handle exec, cuda_handle graph);
 
-/* ---- what CUPTI tells ---- */
+/* What CUPTI tells. */
 
 /* A launch of a graph brings one record, not one per node. Before the first graph. */
 void graph_calls_are_whole(void);

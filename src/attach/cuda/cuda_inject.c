@@ -37,7 +37,7 @@ static struct {
 	int runs, ends, is_child;
 } inject = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
 
-/* ---- delivery ---- */
+/* Delivery. */
 
 /* If ids are missing from the first records: what older versions need for them. Once. */
 static void mend_correlation(void)
@@ -125,7 +125,7 @@ static void in_child(void)
 	calls_stop();
 }
 
-/* ---- start ---- */
+/* Start. */
 
 __attribute__((format(printf, 1, 2))) static void refuse(const char *format, ...)
 {

@@ -360,7 +360,7 @@ static void release_before(uint64_t before_ns)
 		release_first();
 }
 
-/* ---- records ---- */
+/* Records. */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct helper_cpu cpu = {.name = "CUPTI's threads"}; /* for our records, under the lock */

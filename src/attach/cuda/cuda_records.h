@@ -28,7 +28,7 @@ int records_lack_correlation(void);
 /* What is known at the end, for the recording's notes. */
 void records_describe(char *text, size_t bytes);
 
-/* ---- their clock ---- */
+/* Their clock. */
 
 /*
  * Have CUPTI take its times from CLOCK_MONOTONIC, before it records anything. 0: it does not; then

@@ -17,7 +17,7 @@
 
 enum { MAX_EXCLUDED = 256 }; /* those beyond are told twice */
 
-/* ---- those that the program times itself ---- */
+/* Those that the program times itself. */
 
 static pthread_mutex_t excluded_lock = PTHREAD_MUTEX_INITIALIZER;
 static cuda_handle excluded[MAX_EXCLUDED],
@@ -94,7 +94,7 @@ void excluded_forget(cuda_handle gone)
 			exclude_no_more(i);
 }
 
-/* ---- what commands come after ---- */
+/* What commands come after. */
 
 enum { EVENTS = 1 << 13, STREAMS = 1 << 9, CALLS = 1 << 14, CAPTURES = 64 };
 
@@ -183,7 +183,7 @@ static void add_all(struct after *after, const struct after *more)
 		add(after, more->numbers[i]);
 }
 
-/* ---- captures ---- */
+/* Captures. */
 
 static bool is_under_way(uint32_t capture)
 {
@@ -233,7 +233,7 @@ void events_capture_end(cuda_handle stream)
 	end_capture_of(stream);
 }
 
-/* ---- events ---- */
+/* Events. */
 
 void events_recorded(cuda_handle context, cuda_handle handle, cuda_handle in, uint64_t last)
 {
@@ -303,7 +303,7 @@ void events_forget_context(cuda_handle context)
 			end_capture(i);
 }
 
-/* ---- calls that launch ---- */
+/* Calls that launch. */
 
 void events_launched(cuda_handle handle, uint32_t correlation)
 {

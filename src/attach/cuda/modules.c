@@ -16,7 +16,7 @@
 #include "base/scope.h"
 #include "brick/queue.h"
 
-/* ---- a cubin; every offset is checked ---- */
+/* A cubin; every offset is checked. */
 
 #define PREFIX ".text."
 
@@ -74,7 +74,7 @@ int cubin_names(const void *cubin, size_t bytes, cubin_name_fn found, void *cont
 	return count;
 }
 
-/* ---- kernels by name ---- */
+/* Kernels by name. */
 
 enum { MAX_KERNELS = 1 << 16 };
 static const size_t most_source_bytes = 8 << 20;

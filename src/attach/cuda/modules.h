@@ -21,7 +21,7 @@ uint64_t modules_code(const char *kernel);
 /* Changes whenever an answer of modules_code() may. */
 uint32_t modules_generation(void);
 
-/* ---- names of the functions in a cubin: an ELF file with a section ".text.NAME" for each ---- */
+/* Names of the functions in a cubin: an ELF file with a section ".text.NAME" for each. */
 
 typedef void (*cubin_name_fn)(void *context, const char *name);
 

@@ -324,7 +324,7 @@ static void give_up_rest(void)
 		(unsigned long long)clock_line.correlation.residual_ns);
 }
 
-/* ---- what rocprofiler-sdk tells ---- */
+/* What rocprofiler-sdk tells. */
 
 static void about_dispatch(const struct hip_event *e, void **user)
 {

@@ -43,7 +43,7 @@ enum {
 	EXIT_MAX_NAPS = 1000, /* without any progress */
 };
 
-/* ---- taking what is done of a queue, window by window; with queue->taking held ---- */
+/* Taking what is done of a queue, window by window; with queue->taking held. */
 
 /* The oldest commands, as copied; only the holder of `taking` changes their states. */
 struct window {
@@ -235,7 +235,7 @@ static uint32_t take(struct queue *q, int must_decide)
 	return total;
 }
 
-/* ---- the program's threads wait for the device ---- */
+/* The program's threads wait for the device. */
 
 static void nap(long ns)
 {
@@ -331,7 +331,7 @@ void completions_synchronise(struct queue *q)
 	}
 }
 
-/* ---- the thread, and the end of the process ---- */
+/* The thread, and the end of the process. */
 
 static pthread_mutex_t working = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t state_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -192,7 +192,7 @@ void *driver_function(const char *name)
 	return function;
 }
 
-/* ---- what the recording says ---- */
+/* What the recording says. */
 
 static void device_text(cl_device_id device, cl_device_info what, char *text, size_t bytes)
 {

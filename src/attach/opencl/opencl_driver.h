@@ -71,7 +71,7 @@ void *driver_real_symbol(void);
 /* dlsym() as it is without us. Calls count as made from here. */
 void *driver_symbol(void *handle, const char *name);
 
-/* ---- what the recording says of all this, each fact once per session ---- */
+/* What the recording says of all this, each fact once per session. */
 
 /* A queue of this device was created: note library, platform and device. Its name goes to name. */
 void notes_device(cl_device_id device, char *name, size_t bytes);

@@ -48,7 +48,7 @@
 			clEnqueue##name(queue, BARE arguments, count, list, EVENT));        \
 	}
 
-/* ---- programs, kernels and their launches ---- */
+/* Programs, kernels and their launches. */
 
 HOOK cl_program clCreateProgramWithSource(cl_context context, cl_uint count, const char **strings,
 	const size_t *lengths, cl_int *error)
@@ -138,7 +138,7 @@ ENQUEUES(NativeKernel, BRICK_KERNEL_COMPUTE, 0, CL_FALSE,
 		const cl_mem *memory, const void **places),
 	(function, arguments, bytes, n, memory, places))
 
-/* ---- buffers and shared virtual memory ---- */
+/* Buffers and shared virtual memory. */
 
 static uint64_t volume(const size_t *region)
 {
@@ -204,7 +204,7 @@ ENQUEUES(SVMMigrateMem, BRICK_KERNEL_OTHER, 0, CL_FALSE,
 	(cl_uint n, const void **pointers, const size_t *sizes, cl_mem_migration_flags flags),
 	(n, pointers, sizes, flags))
 
-/* ---- images: their bytes are the region's pixels times the size of one ---- */
+/* Images: their bytes are the region's pixels times the size of one. */
 
 static uint64_t image_bytes(cl_mem image, const size_t *region)
 {
@@ -245,7 +245,7 @@ ENQUEUES(FillImage, BRICK_KERNEL_FILL, image_bytes(image, region), CL_FALSE,
 	(cl_mem image, const void *colour, const size_t *origin, const size_t *region),
 	(image, colour, origin, region))
 
-/* ---- mapping, migrating, markers and barriers ---- */
+/* Mapping, migrating, markers and barriers. */
 
 /* Those that return a pointer, with the error elsewhere. */
 #define MAP(what, call)                                              \

@@ -217,7 +217,7 @@ bool plan_verify(const struct plan *plan, const struct image *image, uint64_t to
 	       b.target == plan->site + plan->displaced && at + b.length == bytes;
 }
 
-/* ---- by the rest of the object ---- */
+/* By the rest of the object. */
 
 struct search {
 	struct plan **plans; /* by entry, those that are not refused */
@@ -349,7 +349,7 @@ int plan_surroundings(struct plan *const *plans, size_t count, const struct imag
 	return error;
 }
 
-/* ---- by those who call the function ---- */
+/* By those who call the function. */
 
 enum { MAX_STEPS = 1 << 19, MAX_DEPTH = 6 };
 

@@ -21,7 +21,7 @@
 
 static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
 
-/* ---- instances ---- */
+/* Instances. */
 
 static VkLayerInstanceCreateInfo *instance_link(const VkInstanceCreateInfo *info)
 {
@@ -87,7 +87,7 @@ static VKAPI_ATTR void VKAPI_CALL destroy_instance(
 		in->DestroyInstance(instance, allocator);
 }
 
-/* ---- devices ---- */
+/* Devices. */
 
 static const void *device_info(const VkDeviceCreateInfo *info, VkLayerFunction function)
 {
@@ -290,7 +290,7 @@ static VKAPI_ATTR void VKAPI_CALL destroy_device(
 	free(d);
 }
 
-/* ---- what the loader asks for ---- */
+/* What the loader asks for. */
 
 static VKAPI_ATTR VkResult VKAPI_CALL own_layer(uint32_t *count, VkLayerProperties *list)
 {

@@ -68,7 +68,7 @@ static uint32_t read_by_calibration(struct vulkan_device *d, struct brick_readin
 	return count;
 }
 
-/* ---- by submission ---- */
+/* By submission. */
 
 static bool has_query(struct vulkan_device *d)
 {
@@ -129,7 +129,7 @@ static int answer_soon(struct vulkan_device *d, struct brick_reading *reading)
 	return 1;
 }
 
-/* ---- what is called ---- */
+/* What is called. */
 
 void clock_take(struct vulkan_device *d)
 {

@@ -44,7 +44,7 @@ void commands_cost(uint64_t begin_ticks)
 	cost.was_told = 1;
 }
 
-/* ---- query pools ---- */
+/* Query pools. */
 
 void chunk_hold(struct vulkan_chunk *chunk)
 {
@@ -96,7 +96,7 @@ static struct vulkan_chunk *chunk_for(struct vulkan_commands *c)
 	return chunk;
 }
 
-/* ---- one timed command, between two timestamps ---- */
+/* One timed command, between two timestamps. */
 
 static bool can_time(const struct vulkan_commands *c)
 {
@@ -205,7 +205,7 @@ static void step_end(struct vulkan_commands *c)
 #define CALL(handle) vulkan_device_of(handle)->call
 #define HOOK VKAPI_ATTR void VKAPI_CALL
 
-/* ---- dispatches ---- */
+/* Dispatches. */
 
 HOOK hook_CmdBindPipeline(VkCommandBuffer handle, VkPipelineBindPoint point, VkPipeline pipeline)
 {
@@ -264,7 +264,7 @@ TIMED(CmdDispatchBase, dispatch_begin(handle, x, y, z), BASE_ARGUMENTS, handle, 
 TIMED(CmdDispatchBaseKHR, dispatch_begin(handle, x, y, z), BASE_ARGUMENTS, handle, bx, by, bz, x, y,
 	z)
 
-/* ---- copies ---- */
+/* Copies. */
 
 static struct vulkan_commands *copy_begin(
 	VkCommandBuffer handle, const char *name, uint32_t kind, uint64_t bytes)
@@ -351,7 +351,7 @@ COPY(CmdClearColorImage, BRICK_KERNEL_FILL, 0,
 		const VkImageSubresourceRange *ranges),
 	handle, image, layout, colour, count, ranges)
 
-/* ---- render passes ---- */
+/* Render passes. */
 
 static void pass_begin(VkCommandBuffer handle)
 {
@@ -412,7 +412,7 @@ RENDERING(CmdBeginRenderingKHR)
 PASS_END(CmdEndRendering, (VkCommandBuffer handle), handle)
 PASS_END(CmdEndRenderingKHR, (VkCommandBuffer handle), handle)
 
-/* ---- the life of a command buffer ---- */
+/* The life of a command buffer. */
 
 /* For the backend inside of the program (src/lib/device/backend_call.h), on the thread that
  * records. */
@@ -536,7 +536,7 @@ VKAPI_ATTR void VKAPI_CALL hook_CmdEndDebugUtilsLabelEXT(VkCommandBuffer handle)
 	vulkan_device_of(handle)->call.CmdEndDebugUtilsLabelEXT(handle);
 }
 
-/* ---- pools ---- */
+/* Pools. */
 
 static int is_of_pool(const void *value, const void *context)
 {

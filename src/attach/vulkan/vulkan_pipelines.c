@@ -66,7 +66,7 @@ static void spirv_entry_find(
 	}
 }
 
-/* ---- modules and pipelines ---- */
+/* Modules and pipelines. */
 
 enum { MAX_MODULE_BYTES = 16 << 20 };
 

@@ -22,7 +22,7 @@
 
 enum { MAX_IN_FLIGHT = 256, EXIT_PATIENCE_S = 1 };
 
-/* ---- handing out ---- */
+/* Handing out. */
 
 static void add_queue(struct vulkan_device *d, VkQueue handle, uint32_t family, uint32_t index)
 {
@@ -68,7 +68,7 @@ VKAPI_ATTR void VKAPI_CALL hook_GetDeviceQueue2(
 	add_queue(d, *out, info->queueFamilyIndex, info->queueIndex);
 }
 
-/* ---- submitting ---- */
+/* Submitting. */
 
 static struct map fences = MAP_INITIALIZER; /* VkFence -> number of the newest command */
 
@@ -221,7 +221,7 @@ static void behind_call(struct vulkan_device *d, struct vulkan_queue *queue,
 	commands_cost(begin_ticks);
 }
 
-/* ---- the program's calls ---- */
+/* The program's calls. */
 
 /* Values of timeline semaphores; NULL: all are binary. */
 static const VkTimelineSemaphoreSubmitInfo *values_of(const VkSubmitInfo *info)
@@ -327,7 +327,7 @@ VKAPI_ATTR void VKAPI_CALL hook_DestroySemaphore(
 	vulkan_device_of(device)->call.DestroySemaphore(device, semaphore, allocator);
 }
 
-/* ---- waiting: each wait becomes a sample of Synchronize on its thread ---- */
+/* Waiting: each wait becomes a sample of Synchronize on its thread. */
 
 /* The queue that the command is in flight on, or NULL. Under the device's lock. */
 static struct vulkan_queue *queue_of(struct vulkan_device *d, uint64_t number)
@@ -436,7 +436,7 @@ VKAPI_ATTR VkResult VKAPI_CALL hook_QueuePresentKHR(VkQueue handle, const VkPres
 	return result;
 }
 
-/* ---- devices come and go ---- */
+/* Devices come and go. */
 
 void queues_device_begin(struct vulkan_device *d)
 {

@@ -14,7 +14,7 @@
 #include "lib/device/correlation_residual.h"
 #include "lib/device/queue_clock.h"
 
-/* ---- semaphores ---- */
+/* Semaphores. */
 
 static struct newest_number signal_places[1 << 12];
 static struct newest_numbers signals = NEWEST_NUMBERS(signal_places);
@@ -33,7 +33,7 @@ void semaphores_forget(VkSemaphore semaphore)
 	newest_numbers_forget_all(&signals, VULKAN_KEY(semaphore));
 }
 
-/* ---- on its way ---- */
+/* On its way. */
 
 struct vulkan_submission *submission_create(uint32_t batch_count)
 {
@@ -103,7 +103,7 @@ void submission_order(struct vulkan_submission *s, int are_numbered, uint64_t be
 	}
 }
 
-/* ---- done ---- */
+/* Done. */
 
 /* A command whose times are known: on the device's clock, and where that is on the host's. */
 struct timed {

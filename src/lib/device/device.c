@@ -134,7 +134,7 @@ static void keep_error(struct brick_device *device, int error)
 		device->error = error;
 }
 
-/* ---- pairs ---- */
+/* Pairs. */
 
 static uint32_t find_pair(const struct brick_device *device, uint64_t ticket)
 {
@@ -210,7 +210,7 @@ static uint32_t count_pending(const struct brick_device *device)
 	return pending;
 }
 
-/* ---- what the backend calls ---- */
+/* What the backend calls. */
 
 static int fail(struct brick_timer *timer, int error)
 {
@@ -275,7 +275,7 @@ static void keep_note(void *context, const char *key, const char *value)
 	device->note_count++;
 }
 
-/* ---- from pairs that have come back to commands on the lane of their queue ---- */
+/* From pairs that have come back to commands on the lane of their queue. */
 
 static bool is_settled(const struct pair *pair)
 {
@@ -443,7 +443,7 @@ static void give_up(struct brick_device *device)
 	device->lost = 0; /* they are among these */
 }
 
-/* ---- the clock ---- */
+/* The clock. */
 
 static uint32_t read_clock(
 	struct brick_device *device, struct brick_reading *readings, uint32_t count)
@@ -506,7 +506,7 @@ static void note_residual(struct brick_device *device)
 	device->noted_ns = residual;
 }
 
-/* ---- bricks ---- */
+/* Bricks. */
 
 static struct device_queue *add_queue(struct brick_device *device, void *native)
 {
@@ -740,7 +740,7 @@ int brick_device_layer_end(struct brick_device *device, void *native)
 	return error < 0 ? error : 0;
 }
 
-/* ---- timers: one pair at a time, independent of sessions ---- */
+/* Timers: one pair at a time, independent of sessions. */
 
 int brick_timer_create(struct brick_timer **out, struct brick_device *device)
 {
@@ -861,7 +861,7 @@ static void orphan_timers(struct brick_device *device)
 	device->timers = NULL;
 }
 
-/* ---- taking home ---- */
+/* Taking home. */
 
 static int take_error(struct brick_device *device)
 {
@@ -944,7 +944,7 @@ int brick_device_finish(struct brick_device *device)
 	return error < 0 ? error : recorded;
 }
 
-/* ---- open and close ---- */
+/* Open and close. */
 
 static __attribute__((format(printf, 4, 5))) int refuse(
 	char *reason, size_t bytes, int error, const char *format, ...)

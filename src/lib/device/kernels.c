@@ -19,7 +19,7 @@
 #include "brick/error.h"
 #include "brick/queue.h"
 
-/* ---- sources ---- */
+/* Sources. */
 
 enum {
 	MAX_CODES = 8192,
@@ -136,7 +136,7 @@ uint64_t brick_code_register(const char *source, size_t bytes, const char *name,
 	return hash;
 }
 
-/* ---- kernels ---- */
+/* Kernels. */
 
 enum {
 	PER_CHUNK = 256, /* 64 KiB: also what the session's file gets memory for at a time */
@@ -267,7 +267,7 @@ static int kernel_name(uint32_t kernel, char *name, size_t bytes)
 	return known;
 }
 
-/* ---- bricks of kernels; registering a name twice gives the same id, so this needs no lock ---- */
+/* Bricks of kernels; registering a name twice gives the same id, so this needs no lock. */
 
 enum { MAX_KERNEL_BRICKS = 700 }; /* then the brick "Kernel" takes the rest */
 

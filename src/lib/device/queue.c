@@ -80,7 +80,7 @@ struct record_cursor {
 	struct open_command stack[BRICK_MAX_DEPTH];
 };
 
-/* ---- lanes ---- */
+/* Lanes. */
 
 static bool looks_the_same(const struct brick_lane *lane, const struct queue_name *queue)
 {
@@ -193,7 +193,7 @@ static int use_lane(struct brick_queue *queue, uint32_t serial, uint64_t begin)
 	return error;
 }
 
-/* ---- queues ---- */
+/* Queues. */
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct brick_queue *list;
@@ -253,7 +253,7 @@ void brick_queue_destroy(struct brick_queue *queue)
 	free(queue);
 }
 
-/* ---- the ledger ---- */
+/* The ledger. */
 
 /* The ledger of the running session, or NULL when there is none. Under the queue's lock. */
 static struct brick_ledger *ledger(struct brick_queue *queue)
@@ -342,7 +342,7 @@ void brick__queues_account(int at_exit)
 	lock_give(&list_lock);
 }
 
-/* ---- fork ---- */
+/* Fork. */
 
 void brick__queues_lock(void)
 {
@@ -369,7 +369,7 @@ void brick__queues_abandon(void)
 	}
 }
 
-/* ---- records ---- */
+/* Records. */
 
 static void put(struct record_cursor *cursor, const struct brick_record *record)
 {
@@ -417,7 +417,7 @@ static uint64_t records_of(const struct brick_command *c)
 	return 5ull + c->after_count;
 }
 
-/* ---- statistics ---- */
+/* Statistics. */
 
 static bool is_inside_of_same(const struct record_cursor *cursor, uint16_t brick)
 {
@@ -442,7 +442,7 @@ static void count(struct record_cursor *cursor, const struct open_command *o)
 		brick__lane_histogram(cursor->to->lane, o->brick, ticks);
 }
 
-/* ---- placing ---- */
+/* Placing. */
 
 static void clamp(struct record_cursor *cursor, struct open_command *o, uint64_t off)
 {

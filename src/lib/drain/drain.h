@@ -65,7 +65,7 @@ uint32_t drain_state(const struct drain *d, uint64_t *end_ticks);
 const char *drain_fault(const struct drain *d);
 void drain_fault_set(struct drain *d, const char *text);
 
-/* ---- consuming ---- */
+/* Consuming. */
 
 /* Look for lanes that joined; returns how many there are. */
 uint32_t drain_lanes(struct drain *d);
@@ -98,7 +98,7 @@ void drain_watch_threads(struct drain *d, uint32_t interval_ms);
 /* Add what drain_watch_threads() has found so far. */
 void drain_threads_account(const struct drain *d, struct off_cpu_account *account);
 
-/* ---- emitting; errors are the sink's and stay with it, or -ENOMEM ---- */
+/* Emitting; errors are the sink's and stay with it, or -ENOMEM. */
 
 /* Records that were consumed, in order. */
 int drain_emit(struct drain *d, struct sink *sink, uint32_t lane,

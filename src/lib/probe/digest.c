@@ -334,7 +334,7 @@ double brick_digest_error(const struct brick_digest *x, const struct brick_diges
 	return distance == 0 ? 0 : x->square_sum > 0 ? sqrt(distance / x->square_sum) : INFINITY;
 }
 
-/* ---- recording ---- */
+/* Recording. */
 
 #define MAX_WAIT_NS 5000000000ull /* longer than a starved recorder takes to help itself */
 enum { LOOK_NS = 100000 };

@@ -14,7 +14,7 @@
 
 enum { CLOSE_RESERVE = 2 * BRICK_MAX_DEPTH };
 
-/* ---- space ---- */
+/* Space. */
 
 /* Look at the consumer's place again: has it made room for `count` records that are no CLOSE? */
 SLOW int brick__ring_look(struct brick_lane *lane, uint64_t count);
@@ -40,7 +40,7 @@ static inline void ring_publish(struct brick_lane *lane, uint64_t count)
  */
 SLOW void brick__ring_drop(struct brick_lane *lane, uint32_t brick, uint64_t ticks);
 
-/* ---- the thread ---- */
+/* The thread. */
 
 static inline bool lane_is_current(const struct brick__thread *self)
 {
@@ -57,7 +57,7 @@ static inline struct brick__thread *thread_here(void)
 	return BRICK_LIKELY(lane_is_current(self)) ? self : brick__thread_begin();
 }
 
-/* ---- open bricks ---- */
+/* Open bricks. */
 
 /* Put open bricks into the ring that are not there yet, outermost first. */
 SLOW void brick__ring_open(struct brick__thread *self);
@@ -76,7 +76,7 @@ static inline void open_parents(struct brick__thread *self)
 		brick__ring_open(self);
 }
 
-/* ---- statistics ---- */
+/* Statistics. */
 
 /* Is an outer frame of the same brick? Then its time is being counted already. */
 static inline bool is_recursive(const struct brick_lane *lane, uint32_t depth, uint32_t brick)

@@ -68,7 +68,7 @@ struct rest {
 	uint32_t work_count;
 };
 
-/* ---- what timings and series have in common ---- */
+/* What timings and series have in common. */
 
 /* Has the thread a lane with room for so many records, and are its open bricks in the ring? */
 static inline bool timing_is_ordinary(const struct brick__thread *self, uint64_t count)
@@ -167,7 +167,7 @@ static inline uint32_t timing_store_work(struct brick__thread *self, uint64_t he
 	return 1;
 }
 
-/* ---- timings ---- */
+/* Timings. */
 
 static void record_one(struct rest *r)
 {
@@ -267,7 +267,7 @@ void brick_record_timings(const struct brick_timing *timings, uint32_t count)
 	brick_record_timings_work(timings, count, NULL, 0);
 }
 
-/* ---- making a series ---- */
+/* Making a series. */
 
 /* The slot of a brick; MAX_SLOTS: there are too many. */
 static uint32_t slot_of(struct brick__series *s, uint32_t brick)
@@ -347,7 +347,7 @@ void brick__series_free(struct brick__series *s)
 	free(s);
 }
 
-/* ---- a series as timings ---- */
+/* A series as timings. */
 
 static void record_chunk(const struct brick_timing *timings, uint32_t count, uint32_t before,
 	const struct brick_timing_work *given, uint32_t work_count)
@@ -387,7 +387,7 @@ static uint64_t record_as_timings(
 	return sum;
 }
 
-/* ---- the records of a whole run ---- */
+/* The records of a whole run. */
 
 /* The next lines of the ring are about to be written. */
 static APART void expect_ring(const struct brick__thread *self)
@@ -524,7 +524,7 @@ static APART void store_run(
 	}
 }
 
-/* ---- a whole run ---- */
+/* A whole run. */
 
 /*
  * Hardly any is shorter or longer than all before: a branch that is foretold, where choosing the

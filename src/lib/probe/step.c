@@ -74,7 +74,7 @@ static uint32_t kinds_wanted(void)
 	return counters_now() & BRICK_COUNTERS_ALL;
 }
 
-/* ---- the sets of all threads ---- */
+/* The sets of all threads. */
 
 void brick__counters_lock(void)
 {
@@ -218,7 +218,7 @@ static int brick_of(uint32_t kind)
 	return id;
 }
 
-/* ---- around a step ---- */
+/* Around a step. */
 
 static SLOW void counters_begin(void)
 {
@@ -292,7 +292,7 @@ static void counters_end(void)
 	note_missing();
 }
 
-/* ---- switching on ---- */
+/* Switching on. */
 
 /* From now on lanes and probes call us when a thread begins to record and when a step ends. */
 static void switch_on(uint32_t counters)
@@ -342,7 +342,7 @@ void brick__counters_abandon(void)
 	thread_exit_set(&exit_of_thread, NULL);
 }
 
-/* ---- layers and steps ---- */
+/* Layers and steps. */
 
 void brick_layer_set(int layer)
 {

@@ -38,7 +38,7 @@ enum {
 	MAX_RING_RECORDS = 1 << 26
 };
 
-/* ---- start ---- */
+/* Start. */
 
 static void set_switch(uint32_t value)
 {
@@ -195,7 +195,7 @@ int brick__session_start(
 	return error;
 }
 
-/* ---- pause and stop ---- */
+/* Pause and stop. */
 
 static int stop_session(void)
 {
@@ -248,7 +248,7 @@ void brick_resume(void)
 	}
 }
 
-/* ---- the end of the process ---- */
+/* The end of the process. */
 
 /* The process of a session file, PID-UNIQUE.session; 0: it is none. */
 static pid_t owner_of(const char *name)
@@ -323,7 +323,7 @@ static void finish_session(void)
 	}
 }
 
-/* ---- fork: the locks are held over it ---- */
+/* Fork: the locks are held over it. */
 
 static void before(void)
 {
@@ -377,7 +377,7 @@ static void in_child(void)
 	brick__counters_unlock();
 }
 
-/* ---- load and unload ---- */
+/* Load and unload. */
 
 /* Forks are watched from the beginning: whoever is attached is loaded later, so that its handlers
  * take its locks before ours are taken, which is the order in which it takes them when it calls us.

@@ -52,7 +52,7 @@ int brick__session_ensure(void)
 	return start_wanted ? start_wanted() : -ENOENT;
 }
 
-/* ---- the file ---- */
+/* The file. */
 
 /* Offsets of the tables behind the header; returns the bytes of all. */
 static uint64_t lay_out(struct brick_session_header *h)
@@ -180,7 +180,7 @@ void brick__session_destroy(struct brick__session *s)
 	s->header = NULL;
 }
 
-/* ---- notes ---- */
+/* Notes. */
 
 /* Append a line to the notes; what does not fit is dropped whole and counted. */
 static int append_note(struct brick_session_header *h, const char *line, size_t bytes)
@@ -220,7 +220,7 @@ int brick_note(const char *key, const char *format, ...)
 	return error;
 }
 
-/* ---- what could not be recorded ---- */
+/* What could not be recorded. */
 
 void brick__refusals_open(void)
 {

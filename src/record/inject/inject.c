@@ -159,7 +159,7 @@ enum inject_obstacle inject_examine(const char *program)
 	return obstacle;
 }
 
-/* ---- our libraries ---- */
+/* Our libraries. */
 
 enum inject_obstacle inject_library(const struct attacher *attacher, char *path, size_t bytes)
 {

@@ -10,7 +10,7 @@
 #include "base/array.h"
 #include "record/inject/attachers.h"
 
-/* ---- the program ---- */
+/* The program. */
 
 /* What stands in the way of attaching. */
 enum inject_obstacle {
@@ -29,7 +29,7 @@ int inject_resolve(const char *command, char *path, size_t bytes);
 /* What the program's file says. Anything that is no ELF file (a script) is fine. */
 enum inject_obstacle inject_examine(const char *program);
 
-/* ---- its environment ---- */
+/* Its environment. */
 
 /* Variables of a program's environment that differ from ours: "NAME=VALUE". */
 struct environment {
@@ -44,7 +44,7 @@ void environment_fini(struct environment *env);
 /* Make them our own; between fork and exec. The strings are the process's from then on. -errno. */
 int environment_apply(const struct environment *env);
 
-/* ---- our libraries ---- */
+/* Our libraries. */
 
 /* Where the library is, seen from this program's own file; path is PATH_MAX bytes. */
 enum inject_obstacle inject_library(const struct attacher *attacher, char *path, size_t bytes);

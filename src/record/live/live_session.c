@@ -124,7 +124,7 @@ int live_find(pid_t pid, live_find_fn fn, void *context)
 	return s.found;
 }
 
-/* ---- one session ---- */
+/* One session. */
 
 /* Its file's name may be longer than what is read; then it is found by none. */
 static void hold_writer(struct live_session *s)

@@ -16,7 +16,7 @@
 #include "lib/drain/neighbours.h"
 #include "trace/run_builder.h"
 
-/* ---- the cut ---- */
+/* The cut. */
 
 /* Does a record say more about the one before it? */
 static bool is_about_another(const struct brick_record *r)
@@ -120,7 +120,7 @@ size_t live_window_trim(struct brick_record *records, size_t count, uint64_t fro
 	return kept;
 }
 
-/* ---- the snapshot ---- */
+/* The snapshot. */
 
 /* Newest records of one lane. */
 struct peeked {

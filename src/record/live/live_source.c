@@ -23,7 +23,7 @@
 #include "record/process.h"
 #include "record/record_guard.h"
 
-/* ---- one look after the other, each as a run ---- */
+/* One look after the other, each as a run. */
 
 enum {
 	MAX_SESSIONS = 256,
@@ -179,7 +179,7 @@ static int look_run(struct live_look *look, const struct live_session *sessions,
 	return 1;
 }
 
-/* ---- the source ---- */
+/* The source. */
 
 struct live_source {
 	pid_t pid;		       /* of the process, or of the recorder */

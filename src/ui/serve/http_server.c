@@ -136,7 +136,7 @@ static void connections_sweep(struct connections *c)
 	}
 }
 
-/* ---- documents and answers ---- */
+/* Documents and answers. */
 
 struct document {
 	const char *path, *type;

@@ -188,7 +188,7 @@ void bench_text(const struct bench_view *view, FILE *out)
 		say(&p, "Kept as", "@%s/a and @%s/b", view->batch, view->batch);
 }
 
-/* ---- for a pull request ---- */
+/* For a pull request. */
 
 /* Escapes characters that would break a Markdown table. */
 static void put_cell(FILE *out, const char *text)

@@ -358,7 +358,7 @@ struct printer {
 	const struct terminal *terminal;
 };
 
-/* ---- numbers ---- */
+/* Numbers. */
 
 char *diff_effect(char out[UNITS_BYTES], double effect)
 {
@@ -379,7 +379,7 @@ char *diff_interval(char out[2 * UNITS_BYTES], const struct compare_row *row)
 	return out;
 }
 
-/* ---- what is compared ---- */
+/* What is compared. */
 
 static void print_side(const struct printer *p, bool is_b)
 {
@@ -472,7 +472,7 @@ static void print_unit(const struct printer *p)
 			(unsigned long long)decode->steps);
 }
 
-/* ---- sentences ---- */
+/* Sentences. */
 
 static void add_part(char **text, const char *name, double points)
 {

@@ -307,7 +307,7 @@ void finding_words(struct finding_words *words, const struct explain_facts *fact
 	rules[finding->rule](words, facts, &facts->phases[finding->phase], finding);
 }
 
-/* ---- for people ---- */
+/* For people. */
 
 /* A labelled paragraph. */
 #define tell(label, ...) paragraph(terminal, LABEL, label, __VA_ARGS__)
@@ -378,7 +378,7 @@ void explain_text(
 			FINDING_RULES);
 }
 
-/* ---- JSON ---- */
+/* JSON. */
 
 static json_t *phase_json(const struct explain_phase *phase, int p)
 {

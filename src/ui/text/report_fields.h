@@ -68,7 +68,7 @@ char *report_field_written(const struct report_field *field);
 /* "name, count, self, ..., GFLOP/s": what users may write. The caller frees. */
 char *report_field_names(void);
 
-/* ---- values ---- */
+/* Values. */
 
 struct report_value report_value(const struct report_field *field, const struct report *report,
 	const struct summary_row *row);
@@ -77,7 +77,7 @@ struct report_value report_value(const struct report_field *field, const struct 
 char *report_value_text(const struct report_field *field, const struct report *report,
 	const struct summary_row *row);
 
-/* ---- columns ---- */
+/* Columns. */
 
 enum { REPORT_COLUMNS_MAX = 64 };
 

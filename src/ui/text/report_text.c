@@ -578,7 +578,7 @@ static void print_devices(const struct printer *p)
 		causes);
 }
 
-/* ---- counters: means of the steps that have them ---- */
+/* Counters: means of the steps that have them. */
 
 /* Append "1.98ms task-clock (1.96 CPUs)", "12.3 page-faults", ... */
 static void add_counter(char **text, const struct counters *c, enum step_phase phase, uint32_t kind)

@@ -245,7 +245,7 @@ const char *plural_s(unsigned long long n)
 	return n == 1 ? "" : "s";
 }
 
-/* ---- messages ---- */
+/* Messages. */
 
 static const char *where;
 static atomic_bool line_is_shown;
@@ -279,7 +279,7 @@ void warn(const char *format, ...)
 	va_end(arguments);
 }
 
-/* ---- units ---- */
+/* Units. */
 
 static int decimals(double value)
 {

@@ -33,7 +33,7 @@ int text_fail(int rc);
 /* 0, or -ENOMEM if this thread had no memory for a part of an answer since it was asked last. */
 int text_error(void);
 
-/* ---- what a terminal may be shown ---- */
+/* What a terminal may be shown. */
 
 /*
  * Control characters, invalid UTF-8 and characters that the locale or the eye cannot tell from
@@ -72,7 +72,7 @@ void text_flow(FILE *out, size_t width, size_t indent, size_t at, const char *te
 /* "" for one, "s" for any other number. */
 const char *plural_s(unsigned long long n);
 
-/* ---- a message on stderr ---- */
+/* A message on stderr. */
 
 /* "brick: WHAT: WHY". What is not safe is escaped. */
 void warn(const char *format, ...) BRICK_PRINTF(1, 2);
@@ -85,7 +85,7 @@ void warn_line_set(bool is_shown);
  * thread. */
 void warn_where_set(const char *where);
 
-/* ---- numbers with units, three significant digits; JSON and CSV never come through here ---- */
+/* Numbers with units, three significant digits; JSON and CSV never come through here. */
 
 enum { UNITS_BYTES = 24 }; /* a buffer that holds any of these; each returns it */
 

@@ -114,7 +114,7 @@ int top_view_find(const char *name)
 	return found < 0 ? -1 : found;
 }
 
-/* ---- the header: what runs, engine and step, how fast, and how far to trust it ---- */
+/* The header: what runs, engine and step, how fast, and how far to trust it. */
 
 static void draw_title(const struct top *top, struct canvas *canvas)
 {
@@ -319,7 +319,7 @@ static void draw_header(struct top *top, struct canvas *canvas)
 		draw_trust(top, canvas);
 }
 
-/* ---- help, tabs and foot ---- */
+/* Help, tabs and foot. */
 
 static const char *const help_lines[] = {
 	"1-9 0, Tab, left, right, h l  other view        p  all phases, decode, prefill",
@@ -454,7 +454,7 @@ void top_draw(struct top *top, struct canvas *canvas)
 	draw_foot(top, canvas, canvas->height - 1);
 }
 
-/* ---- keys ---- */
+/* Keys. */
 
 static const double rates_s[] = {0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60};
 enum { RATES = sizeof(rates_s) / sizeof(rates_s[0]) };
@@ -543,7 +543,7 @@ static void sort_next(struct top *top, int unused)
 	grid_fini(&grid);
 }
 
-/* ---- searching ---- */
+/* Searching. */
 
 /* The next row from `from` on that holds the text, in the direction; wraps around. */
 static bool search_from(struct top *top, int from, int direction)
@@ -589,7 +589,7 @@ static void search_key(struct top *top, int key)
 	}
 }
 
-/* ---- browsing ---- */
+/* Browsing. */
 
 static bool move_key(struct top *top, int key)
 {

@@ -168,7 +168,7 @@ double history_samples_per_s(const struct history *h)
 	return (double)(to->executions - from->executions) * 1e9 / (double)(to->ns - from->ns);
 }
 
-/* ---- of a recording ---- */
+/* Of a recording. */
 
 struct binning {
 	struct history *history;
@@ -261,7 +261,7 @@ void history_of_run(struct history *h, const struct picture *p)
 	text_fail(walk_run(&walk));
 }
 
-/* ---- as a line of characters ---- */
+/* As a line of characters. */
 
 /* Mean of the values that are known among `count`; negative: none is. */
 static double mean(const double *values, int count)

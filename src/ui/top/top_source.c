@@ -157,7 +157,7 @@ static int show(struct top_source *s, struct top *top, struct run *run, bool liv
 	return 0;
 }
 
-/* ---- a recording ---- */
+/* A recording. */
 
 static int look_at_file(struct top_source *s, struct top *top)
 {
@@ -186,7 +186,7 @@ static int look_at_file(struct top_source *s, struct top *top)
 	return 0;
 }
 
-/* ---- sessions ---- */
+/* Sessions. */
 
 /* The command has ended: its recording is the last picture, and all of it. */
 static int show_recording(struct top_source *s, struct top *top)

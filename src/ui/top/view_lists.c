@@ -16,7 +16,7 @@
 
 enum { MAX_QUEUES = 6 };
 
-/* ---- columns that are fields of a report ---- */
+/* Columns that are fields of a report. */
 
 static bool has_bar(const struct report_field *field)
 {
@@ -68,7 +68,7 @@ static struct grid_row *field_grid_add(struct grid *grid, const struct report_co
 	return row;
 }
 
-/* ---- bricks: the rows of the report ---- */
+/* Bricks: the rows of the report. */
 
 static const char *history_title(const struct top *top)
 {
@@ -251,7 +251,7 @@ const struct view_class view_bricks = {
 	.detail = brick_detail,
 };
 
-/* ---- categories: kinds of work, each with the time of all its bricks ---- */
+/* Categories: kinds of work, each with the time of all its bricks. */
 
 static void category_make(struct grid *grid, struct top *top)
 {
@@ -270,7 +270,7 @@ const struct view_class view_categories = {
 	.make = category_make,
 };
 
-/* ---- threads, and queues: how much of its time each worked and waited ---- */
+/* Threads, and queues: how much of its time each worked and waited. */
 
 static const struct grid_column thread_columns[] = {{"THREAD", GRID_TEXT, 0},
 	{"WORKED", GRID_NUMBER, 0}, {"", GRID_BAR, 5}, {"WORK", GRID_NUMBER, 2},
@@ -324,7 +324,7 @@ const struct view_class view_threads = {
 	.make = thread_make,
 };
 
-/* ---- queues of devices: how busy each was, and what ran there, kernel by kernel ---- */
+/* Queues of devices: how busy each was, and what ran there, kernel by kernel. */
 
 static void queue_make(struct grid *grid, struct top *top)
 {
@@ -385,7 +385,7 @@ const struct view_class view_queues = {
 	.make = queue_make,
 };
 
-/* ---- the critical path: what decided the time, and what a faster brick would buy ---- */
+/* The critical path: what decided the time, and what a faster brick would buy. */
 
 static const struct grid_column path_columns[] = {{"BRICK", GRID_TEXT, 0},
 	{"ON PATH", GRID_NUMBER, 0}, {"SHARE", GRID_NUMBER, 0}, {"", GRID_BAR, 6},

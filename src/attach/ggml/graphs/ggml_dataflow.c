@@ -44,7 +44,7 @@ __attribute__((constructor)) static void read_environment(void)
 	is_wanted = capture_wants("graph");
 }
 
-/* ---- who produced what ---- */
+/* Who produced what. */
 
 static void set_producer(struct flow *f, const void *tensor, int32_t producer)
 {
@@ -76,7 +76,7 @@ static int32_t producer_of(struct flow *f, const void *tensor)
 	return -1;
 }
 
-/* ---- the text ---- */
+/* The text. */
 
 static void write_node(struct flow *f, int32_t index)
 {

@@ -135,7 +135,7 @@ void digests_node_begin(struct node_thread *t, const struct compute_params *para
 	own.norm = mul ? node : NULL;
 }
 
-/* ---- one node ---- */
+/* One node. */
 
 static struct alias *alias_of(const void *cache)
 {

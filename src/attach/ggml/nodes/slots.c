@@ -62,7 +62,7 @@ static void lead_all(const struct slots *slots, const struct dl_phdr_info *info,
 	}
 }
 
-/* ---- one function past its hook, until it is watched ---- */
+/* One function past its hook, until it is watched. */
 
 static struct skipped {
 	enum ggml_symbol_id symbol;
@@ -213,7 +213,7 @@ void slots_watch_is_empty(void)
 	watch(&emptiness);
 }
 
-/* ---- all hooks of the hot path, for a plain step ---- */
+/* All hooks of the hot path, for a plain step. */
 
 static struct slots all;
 static unsigned long long changes_seen;

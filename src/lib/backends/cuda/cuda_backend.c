@@ -72,7 +72,7 @@ struct cuda_scope {
 	int has_mode, has_context;
 };
 
-/* ---- the pool of pairs, and calls of ours ---- */
+/* The pool of pairs, and calls of ours. */
 
 static void enter(struct brick_backend_device *device, struct cuda_scope *scope)
 {
@@ -125,7 +125,7 @@ static void give_pair(struct brick_backend_device *device, struct cuda_pair *pai
 	device->free = pair;
 }
 
-/* ---- open and close ---- */
+/* Open and close. */
 
 static void describe_driver(const struct cuda_driver *driver, int count, char *text, size_t bytes)
 {
@@ -307,7 +307,7 @@ static void close_device(struct brick_backend_device *device)
 	dispose(device);
 }
 
-/* ---- times ---- */
+/* Times. */
 
 /* Time of an event that has been passed; negative: BRICK_EDEVICE. */
 static int64_t event_ns(struct brick_backend_device *device, void *event)
@@ -370,7 +370,7 @@ static int take_completion(
 	return 1;
 }
 
-/* ---- begin and end ---- */
+/* Begin and end. */
 
 /* 0 and the status of a stream's capture, 0: it is in none. Else BRICK_EDEVICE. */
 static int capture_status(struct brick_backend_device *device, void *queue, int *status)
@@ -484,7 +484,7 @@ static int end(struct brick_backend_device *device, void *queue, uint64_t ticket
 	return end_pair(device, queue, ticket);
 }
 
-/* ---- drain ---- */
+/* Drain. */
 
 /* Streams are in order: behind a pair that is not done none of its stream is. */
 struct busy {
@@ -590,7 +590,7 @@ static int synchronise(struct brick_backend_device *device, void *queue)
 	return error;
 }
 
-/* ---- the clock ---- */
+/* The clock. */
 
 /* Wait for an event in our own stream. */
 static int read_event(
@@ -642,7 +642,7 @@ static int correlate(struct brick_backend_device *device, struct brick_reading *
 	return error;
 }
 
-/* ---- captured graphs ---- */
+/* Captured graphs. */
 
 struct cuda_graph {
 	struct brick_backend_device *device;

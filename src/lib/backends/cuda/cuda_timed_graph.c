@@ -58,7 +58,7 @@ struct brick_cuda_graph {
 	struct brick_correlation correlation;
 };
 
-/* ---- what comes back ---- */
+/* What comes back. */
 
 static void complete(void *context, const struct brick_completion *completion)
 {
@@ -135,7 +135,7 @@ int brick_cuda_graph_drain(struct brick_cuda_graph *g)
 	return recorded;
 }
 
-/* ---- capture ---- */
+/* Capture. */
 
 int brick_cuda_graph_begin(struct brick_cuda_graph *g, void *stream, uint32_t brick, int layer)
 {
@@ -174,7 +174,7 @@ int brick_cuda_graph_end(
 	return error;
 }
 
-/* ---- launch ---- */
+/* Launch. */
 
 static struct brick_queue *queue_of(struct brick_cuda_graph *g, void *stream)
 {
@@ -257,7 +257,7 @@ int brick_cuda_graph_launch(struct brick_cuda_graph *g, void *exec, void *stream
 	return error;
 }
 
-/* ---- life ---- */
+/* Life. */
 
 static void dispose(struct brick_cuda_graph *g)
 {

@@ -63,7 +63,7 @@ struct brick_backend_device {
 	uint32_t use_count;
 };
 
-/* ---- the runtime ---- */
+/* The runtime. */
 
 static void *open_runtime(void)
 {
@@ -126,7 +126,7 @@ static void metal_objc_close(struct metal_objc *objc)
 	objc->library = NULL;
 }
 
-/* ---- messages: objc_msgSend has the type of the method that it calls ---- */
+/* Messages: objc_msgSend has the type of the method that it calls. */
 
 typedef uintptr_t (*send_word_fn)(void *, void *);
 typedef double (*send_double_fn)(void *, void *);
@@ -194,7 +194,7 @@ static int metal_device_name(const struct metal_objc *objc, void *device, char *
 	return text != NULL;
 }
 
-/* ---- pairs ---- */
+/* Pairs. */
 
 static void give(struct brick_backend_device *device, struct metal_pair *pair)
 {
@@ -288,7 +288,7 @@ static int end(struct brick_backend_device *device, void *queue, uint64_t ticket
 	return pair ? 0 : -ENOENT;
 }
 
-/* ---- drain ---- */
+/* Drain. */
 
 static uint64_t to_ns(double seconds)
 {
@@ -392,7 +392,7 @@ static int correlate(struct brick_backend_device *device, struct brick_reading *
 	return 0;
 }
 
-/* ---- open and close ---- */
+/* Open and close. */
 
 static int probe(char *reason, size_t bytes)
 {

@@ -54,7 +54,7 @@ struct brick_backend_device {
 	struct pair pairs[]; /* in flight, in the order of their begins */
 };
 
-/* ---- the device: its clock, the time line of its queues, and its memory ---- */
+/* The device: its clock, the time line of its queues, and its memory. */
 
 int brick_null_create(struct brick_null **out, const struct brick_null_config *config)
 {
@@ -213,7 +213,7 @@ uint64_t brick_null_pairs(struct brick_null *sim)
 	return sim->pair_count;
 }
 
-/* ---- the backend on it ---- */
+/* The backend on it. */
 
 static int probe(char *reason, size_t bytes)
 {

@@ -82,7 +82,7 @@ struct brick_backend_device {
 	struct opencl_pair *waiting, **waiting_end;
 };
 
-/* ---- the library ---- */
+/* The library. */
 
 static struct opencl_functions functions;
 static const char *missing; /* "": nothing; NULL: not looked yet */
@@ -126,7 +126,7 @@ static const struct opencl_functions *get_functions(char *reason, size_t bytes)
 	return NULL;
 }
 
-/* ---- the clock ---- */
+/* The clock. */
 
 static int read_timer(struct brick_backend_device *d, struct brick_reading *reading)
 {
@@ -209,7 +209,7 @@ static int correlate(struct brick_backend_device *d, struct brick_reading *readi
 	return error;
 }
 
-/* ---- pairs whose events are over ---- */
+/* Pairs whose events are over. */
 
 static uint64_t time_of(
 	const struct brick_backend_device *d, cl_event event, cl_profiling_info which)
@@ -344,7 +344,7 @@ static int synchronise(struct brick_backend_device *d, void *queue)
 	return 0;
 }
 
-/* ---- open and close ---- */
+/* Open and close. */
 
 static struct brick_backend_device *devices;
 static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -490,7 +490,7 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 	return 0;
 }
 
-/* ---- begin and end ---- */
+/* Begin and end. */
 
 /*
  * Does this queue take times, and in a way that makes them true? Asked at every begin, as queues

@@ -97,7 +97,7 @@ struct brick_backend_device {
 	void (*exclude)(void *commands); /* of `brick record`, or NULL */
 };
 
-/* ---- the library ---- */
+/* The library. */
 
 /* vkGetInstanceProcAddr, or NULL and a sentence. The library stays open. */
 static PFN_vkGetInstanceProcAddr load(char *reason, size_t bytes)
@@ -149,7 +149,7 @@ static int load_calls(struct calls *c, VkInstance instance, VkDevice device)
 		       : -ENOTSUP;
 }
 
-/* ---- submissions of ours ---- */
+/* Submissions of ours. */
 
 /* Make it and begin to record; 0 or BRICK_EDEVICE. `call` stays the caller's. */
 static int own_begin(struct own *own, const struct calls *call, VkDevice device, VkCommandPool pool)
@@ -225,7 +225,7 @@ static void own_free(struct own *own)
 	own->fence = VK_NULL_HANDLE;
 }
 
-/* ---- open and close ---- */
+/* Open and close. */
 
 static int probe(char *reason, size_t bytes)
 {
@@ -368,7 +368,7 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 	return 0;
 }
 
-/* ---- pairs ---- */
+/* Pairs. */
 
 /* Is it a queue as brick/vulkan.h has it, with commands to record into? */
 static bool is_usable(const struct brick_vulkan_queue *queue)
@@ -500,7 +500,7 @@ static int synchronise(struct brick_backend_device *d, void *native)
 	return d->call.QueueWaitIdle(queue->queue) == VK_SUCCESS ? 0 : BRICK_EDEVICE;
 }
 
-/* ---- the clock ---- */
+/* The clock. */
 
 static int correlate_calibrated(struct brick_backend_device *d, struct brick_reading *reading)
 {
