@@ -1,26 +1,73 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes an execution graph out of a schedule and the samples that it was made of: first the nodes,
- * lane by lane (graph_lane.c), then what crosses lanes. Called by `brick graph`.
+ * Makes an execution graph out of a schedule and the samples that it was made of. First come the
+ * nodes, lane by lane: a walk over a lane's samples opens and closes scopes of the graph, from
+ * which holding and sequence follow, and samples of one layer that stand side by side share a
+ * layer. A device's command stands inside of the call that launched it. Then comes what crosses
+ * lanes: starts, barriers, what commands had to wait for, and the data that flows between the nodes
+ * of an engine's graph, where the recording has it (`brick record --graph`; brick/abi/dataflow.h
+ * says what the text is). Data flows from the last execution of a producer on the same thread to
+ * each execution that works on it; parts on other threads are kept apart by the barriers that are
+ * in the graph anyway.
  */
 #include "analysis/path/graph_from_run.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/path/graph_state.h"
+#include "analysis/accounts/walk.h"
+#include "analysis/path/schedule.h"
+#include "base/array.h"
+#include "base/order.h"
 #include "base/scope.h"
+#include "brick/abi/dataflow.h"
 #include "brick/error.h"
+#include "brick/graph.h"
 #include "brick/queue.h"
 
-static void connect(struct graph_builder *b, uint32_t from, uint32_t to, int kind, double weight)
+/* What became of a sample; nodes may be RUN_NONE. */
+struct graph_sample {
+	uint32_t node;	    /* its execution */
+	uint32_t wait;	    /* its waiting right after the end */
+	uint32_t before;    /* what had ended last on its lane when it began */
+	uint32_t scope;	    /* what its waiting is part of; RUN_NONE: nothing */
+	uint64_t waited_ns; /* of its waiting: for others */
+};
+
+struct graph_lane {
+	uint32_t first, count; /* samples */
+	struct graph_sample *samples;
+};
+
+struct builder {
+	struct brick_graph *graph;
+	const struct run *run;
+	const struct step_index *index;
+	const struct schedule *schedule;
+	struct graph_lane *lanes; /* [span_count] */
+	uint32_t *thread_of;	  /* [activities] of starts: the node that they begin */
+	int error;		  /* the first one */
+};
+
+/* The id, or RUN_NONE after an error, which is kept. */
+static uint32_t check(struct builder *b, int result)
 {
-	if (!b->error && from != RUN_NONE && to != RUN_NONE)
-		graph_check(b, brick_graph_connect(b->graph, from, to, kind, weight));
+	if (result < 0 && !b->error)
+		b->error = result;
+	return result < 0 ? RUN_NONE : (uint32_t)result;
 }
 
-struct graph_sample *graph_sample_at(const struct graph_builder *b, uint32_t lane, uint32_t sample)
+static void connect(struct builder *b, uint32_t from, uint32_t to, int kind, double weight)
+{
+	if (!b->error && from != RUN_NONE && to != RUN_NONE)
+		check(b, brick_graph_connect(b->graph, from, to, kind, weight));
+}
+
+/* What became of a sample, or NULL. */
+static struct graph_sample *sample_at(const struct builder *b, uint32_t lane, uint32_t sample)
 {
 	const struct schedule *s = b->schedule;
 
@@ -35,23 +82,632 @@ struct graph_sample *graph_sample_at(const struct graph_builder *b, uint32_t lan
 	return NULL;
 }
 
+static void set_kernel(struct brick_graph_node *node, const struct run_kernel *kernel,
+	const struct run_command *command, uint64_t time_ns)
+{
+	node->kernel.code = kernel->code;
+	for (int i = 0; i < 3; i++) {
+		node->kernel.grid[i] = kernel->grid[i];
+		node->kernel.block[i] = kernel->block[i];
+	}
+	node->kernel.shared_bytes = kernel->shared_bytes;
+	if (command->bytes && command->flops) {
+		node->kernel.intensity = (double)command->flops / (double)command->bytes;
+		node->flags |= BRICK_NODE_HAS_INTENSITY;
+	}
+	if (command->flops && time_ns) {
+		node->kernel.tflops = (double)command->flops / (double)time_ns / 1e3;
+		node->flags |= BRICK_NODE_HAS_TFLOPS;
+	}
+}
+
+static int is_transfer(const struct run_kernel *kernel, uint32_t *direction)
+{
+	switch (kernel->kind) {
+	case BRICK_KERNEL_H2D:
+		*direction = BRICK_TRANSFER_H2D;
+		return 1;
+	case BRICK_KERNEL_D2H:
+		*direction = BRICK_TRANSFER_D2H;
+		return 1;
+	case BRICK_KERNEL_D2D:
+		*direction = BRICK_TRANSFER_D2D;
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+static struct brick_graph_node node_of(
+	const struct run *run, const struct run_command *command, uint64_t time_ns)
+{
+	const struct run_kernel *kernel = &run->kernels[command->kernel];
+	const struct run_sample *sample = &run->lanes[command->lane].samples[command->sample];
+	const struct run_site *site = &run->sites[sample->site];
+	struct brick_graph_node node = {.size = sizeof(struct brick_graph_node),
+		.kind = BRICK_NODE_KERNEL,
+		.name = *kernel->name ? kernel->name : run->bricks[site->brick].name,
+		.lane = command->lane};
+	uint32_t direction;
+
+	if (is_transfer(kernel, &direction)) {
+		node.kind = BRICK_NODE_TRANSFER;
+		node.transfer.direction = direction;
+	} else {
+		set_kernel(&node, kernel, command, time_ns);
+	}
+	if (command->bytes) {
+		node.bytes = command->bytes;
+		node.flags |= BRICK_NODE_HAS_BYTES;
+	}
+	if (site->flags & BRICK_SITE_HAS_ELEMENTS) {
+		node.elements = site->elements;
+		node.flags |= BRICK_NODE_HAS_ELEMENTS;
+	}
+	if (site->layer >= 0) {
+		node.layer = site->layer;
+		node.flags |= BRICK_NODE_HAS_LAYER;
+	}
+	return node;
+}
+
+/* A node for a command, in the scope of the call that launched it; both are to be popped. RUN_NONE:
+ * its call is not in the graph; nothing was opened. */
+static uint32_t enter_command(struct builder *b, const struct run_command *command)
+{
+	const struct run_sample *sample = &b->run->lanes[command->lane].samples[command->sample];
+	const struct graph_sample *call =
+		command->launch_lane == RUN_NONE
+			? NULL
+			: sample_at(b, command->launch_lane, command->launch_sample);
+
+	if (b->error || !call || call->node == RUN_NONE)
+		return RUN_NONE;
+	if (check(b, brick_graph_push(b->graph, call->node)) == RUN_NONE)
+		return RUN_NONE;
+	const struct brick_graph_node node =
+		node_of(b->run, command, sample->end_ns - sample->begin_ns);
+	return check(b, brick_graph_enter(b->graph, &node));
+}
+
+static void link_afters(struct builder *b, const struct run_command *command)
+{
+	const struct graph_sample *to = sample_at(b, command->lane, command->sample);
+
+	for (uint32_t i = 0; to && i < command->dependency_count && !b->error; i++) {
+		const struct run_command *before =
+			&b->run->commands[b->run->dependencies[command->dependency_first + i]];
+		const struct graph_sample *from = sample_at(b, before->lane, before->sample);
+		const struct run_sample *x = &b->run->lanes[before->lane].samples[before->sample];
+		const struct run_sample *y = &b->run->lanes[command->lane].samples[command->sample];
+		/* what times contradict would make a cycle */
+		if (from && from->node != RUN_NONE && to->node != RUN_NONE &&
+			x->end_ns <= y->begin_ns && from->node != to->node)
+			check(b, brick_graph_connect(
+					 b->graph, from->node, to->node, BRICK_EDGE_DEPENDS_ON, 1));
+	}
+}
+
+static void link_commands(struct builder *b)
+{
+	const struct run *run = b->run;
+
+	for (size_t i = 0; i < b->schedule->spans.count && run->command_count; i++) {
+		uint32_t lane = b->schedule->spans.items[i].lane;
+		const struct graph_lane *l = &b->lanes[i];
+		if (run->lanes[lane].kind != BRICK_LANE_QUEUE || !l->count)
+			continue;
+		for (size_t c = run_command_from(run, lane, l->first);
+			c < run->command_count && run->commands[c].lane == lane &&
+			run->commands[c].sample < l->first + l->count;
+			c++)
+			link_afters(b, &run->commands[c]);
+	}
+}
+
+enum { LEVELS = UINT8_MAX + 3, LABEL_BYTES = 256, NO_LAYER = -1 };
+
+/* What is open at one depth: the inside of a sample, or of the lane. */
+struct level {
+	int32_t inside; /* the layer that all of it belongs to */
+	int32_t layer;	/* the one that is open in it, or NO_LAYER */
+	uint32_t node;	/* of that one */
+	uint64_t begin_ns, end_ns;
+};
+
+struct walker {
+	struct builder *b;
+	uint32_t lane;
+	struct graph_lane *out;
+	bool is_queue, is_driver;
+	bool is_command;    /* the outermost sample that is open is one, in the scope of its call */
+	uint32_t next, end; /* activities that may be starts */
+	uint32_t last;	    /* the node that ended last */
+	uint32_t thread;    /* the node of what the thread does, or RUN_NONE */
+	uint64_t thread_begin_ns, thread_end_ns;
+	struct level levels[LEVELS];
+};
+
+static void leave(struct walker *w, uint32_t node, uint64_t begin_ns, uint64_t end_ns)
+{
+	struct brick_graph *graph = w->b->graph;
+
+	if (w->b->error)
+		return;
+	brick_graph_pop(graph);
+	brick_graph_time_set(graph, node, begin_ns, end_ns > begin_ns ? end_ns - begin_ns : 0);
+}
+
+static void close_layer(struct walker *w, struct level *level)
+{
+	if (level->layer != NO_LAYER)
+		leave(w, level->node, level->begin_ns, level->end_ns);
+	level->layer = NO_LAYER;
+}
+
+/* Have the layer of what comes next open in a level; NO_LAYER: none. */
+static void open_layer(struct walker *w, struct level *level, int32_t layer, uint64_t begin_ns)
+{
+	if (layer == level->inside)
+		layer = NO_LAYER;
+	if (layer == level->layer)
+		return;
+	close_layer(w, level);
+	if (layer == NO_LAYER || w->b->error)
+		return;
+	const struct brick_graph_node node = {.size = sizeof(struct brick_graph_node),
+		.kind = BRICK_NODE_LAYER,
+		.layer = layer,
+		.lane = w->lane};
+	level->node = check(w->b, brick_graph_enter(w->b->graph, &node));
+	level->layer = layer;
+	level->begin_ns = level->end_ns = begin_ns;
+}
+
+static void close_thread(struct walker *w)
+{
+	close_layer(w, &w->levels[0]);
+	if (w->thread != RUN_NONE)
+		leave(w, w->thread, w->thread_begin_ns, w->thread_end_ns);
+	w->thread = RUN_NONE;
+}
+
+enum { LANE_NAME_BYTES = 128 };
+
+static void lane_name(char name[LANE_NAME_BYTES], const struct run_lane *lane)
+{
+	snprintf(name, LANE_NAME_BYTES, "%s %.80s%s(%llu)",
+		lane->kind == BRICK_LANE_QUEUE ? "queue" : "thread", lane->name ? lane->name : "",
+		lane->name && *lane->name ? " " : "", (unsigned long long)lane->tid);
+}
+
+static void open_thread(struct walker *w, uint64_t begin_ns)
+{
+	char name[LANE_NAME_BYTES];
+	const struct brick_graph_node node = {.size = sizeof(struct brick_graph_node),
+		.kind = BRICK_NODE_FUNCTION,
+		.name = name,
+		.lane = w->lane};
+
+	lane_name(name, &w->b->run->lanes[w->lane]);
+	if (!w->b->error)
+		w->thread = check(w->b, brick_graph_enter(w->b->graph, &node));
+	w->thread_begin_ns = w->thread_end_ns = begin_ns;
+}
+
+/* Outermost samples belong to what their thread does for a step; that of the step is by itself. */
+static void begin_thread(struct walker *w, uint64_t begin_ns)
+{
+	const struct schedule *s = w->b->schedule;
+
+	for (; w->next < w->end && s->activities.items[w->next].end_ns <= begin_ns; w->next++) {
+		if (s->activities.items[w->next].kind != SCHEDULE_START)
+			continue;
+		close_thread(w);
+		open_thread(w, begin_ns);
+		w->b->thread_of[w->next] = w->thread;
+	}
+	if (w->thread == RUN_NONE && !w->is_driver)
+		open_thread(w, begin_ns);
+}
+
+/* "MUL_MAT Qcur-0": operation and tensor; what does not fit is cut off. */
+static const char *label_of(const struct run_site *site, char label[LABEL_BYTES])
+{
+	const char *operation = site->operation ? site->operation : "";
+	const char *name = site->label ? site->label : "";
+
+	snprintf(label, LABEL_BYTES, "%.120s%s%.120s", operation, *operation && *name ? " " : "",
+		name);
+	return *label ? label : NULL;
+}
+
+static void set_work(struct brick_graph_node *node, const struct run_site *site)
+{
+	if (site->flags & BRICK_SITE_HAS_ELEMENTS) {
+		node->elements = site->elements;
+		node->flags |= BRICK_NODE_HAS_ELEMENTS;
+	}
+	if (site->flags & BRICK_SITE_HAS_BYTES) {
+		node->bytes = site->bytes;
+		node->flags |= BRICK_NODE_HAS_BYTES;
+	}
+	if (site->layer >= 0) {
+		node->layer = site->layer;
+		node->flags |= BRICK_NODE_HAS_LAYER;
+	}
+}
+
+/* Work of a device is a kernel in its brick. */
+static void add_kernel(struct builder *b, const struct brick_graph_node *brick,
+	const struct run_site *site, const char *label, uint64_t time_ns)
+{
+	struct brick_graph_node kernel = *brick;
+
+	kernel.kind = BRICK_NODE_KERNEL;
+	kernel.name = label ? label : brick->name;
+	kernel.label = NULL;
+	kernel.time_ns = time_ns;
+	kernel.flags |= BRICK_NODE_HAS_TIME;
+	unsigned known = BRICK_SITE_HAS_BYTES | BRICK_SITE_HAS_FLOPS;
+	if ((site->flags & known) == known && site->bytes) {
+		kernel.kernel.intensity = (double)site->flops / (double)site->bytes;
+		kernel.flags |= BRICK_NODE_HAS_INTENSITY;
+	}
+	if ((site->flags & BRICK_SITE_HAS_FLOPS) && time_ns) {
+		kernel.kernel.tflops = (double)site->flops / (double)time_ns / 1e3;
+		kernel.flags |= BRICK_NODE_HAS_TFLOPS;
+	}
+	check(b, brick_graph_add(b->graph, &kernel));
+}
+
+/* Enter a node for an execution. */
+static uint32_t enter_sample(
+	struct builder *b, uint32_t lane, uint32_t sample, uint64_t waited_ns, uint64_t length_ns)
+{
+	const struct run *run = b->run;
+	const struct run_site *site = &run->sites[run->lanes[lane].samples[sample].site];
+	bool is_queue = run->lanes[lane].kind == BRICK_LANE_QUEUE;
+	char label[LABEL_BYTES];
+	struct brick_graph_node node = {.size = sizeof(struct brick_graph_node),
+		.kind = BRICK_NODE_BRICK,
+		.name = run->bricks[site->brick].name,
+		.lane = lane,
+		.wait_ns = waited_ns};
+
+	if (b->error)
+		return RUN_NONE;
+	set_work(&node, site);
+	const char *text = label_of(site, label);
+	node.label = is_queue ? NULL : text;
+	uint32_t id = check(b, brick_graph_enter(b->graph, &node));
+	if (is_queue && !b->error)
+		add_kernel(b, &node, site, text, length_ns);
+	return id;
+}
+
+/* A node for an execution that stands by itself. */
+static uint32_t add_sample(
+	struct builder *b, uint32_t lane, uint32_t sample, uint64_t begin_ns, uint64_t time_ns)
+{
+	uint32_t node = enter_sample(b, lane, sample, 0, time_ns);
+
+	if (!b->error) {
+		brick_graph_pop(b->graph);
+		brick_graph_time_set(b->graph, node, begin_ns, time_ns);
+	}
+	return node;
+}
+
+static struct graph_sample *sample_of_frame(const struct walker *w, const struct walk_frame *frame)
+{
+	return &w->out->samples[frame->index - w->out->first];
+}
+
+static bool is_wait(const struct walker *w, const struct walk_frame *frame)
+{
+	return w->b->index->kinds[frame->brick] == BRICK_KIND_WAIT;
+}
+
+/* A command stands where it was launched, if that is known. */
+static bool begin_command(
+	struct walker *w, const struct walk_frame *frame, struct graph_sample *sample)
+{
+	const struct run_command *command =
+		w->is_queue ? launches_command(w->b->run, w->lane, frame->index) : NULL;
+	uint32_t node = command ? enter_command(w->b, command) : RUN_NONE;
+
+	if (node == RUN_NONE)
+		return false;
+	w->is_command = true;
+	sample->before = w->last;
+	sample->node = node;
+	w->levels[1] = (struct level){.inside = NO_LAYER, .layer = NO_LAYER};
+	return true;
+}
+
+/* Out of the command, and out of the scope of its call. */
+static void end_command(
+	struct walker *w, const struct walk_frame *frame, const struct graph_sample *sample)
+{
+	close_layer(w, &w->levels[1]);
+	leave(w, sample->node, frame->begin_ns, frame->end_ns);
+	if (!w->b->error)
+		brick_graph_pop(w->b->graph);
+	w->last = sample->node;
+	w->is_command = false;
+}
+
+static void on_begin(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	struct walker *w = context;
+	struct level *around = &w->levels[depth - 1];
+	struct graph_sample *sample = sample_of_frame(w, frame);
+	int32_t layer = w->b->run->sites[frame->sample->site].layer;
+
+	if (depth == 1 && begin_command(w, frame, sample))
+		return;
+	if (depth == 1)
+		begin_thread(w, frame->begin_ns);
+	if (!is_wait(w, frame)) /* waits stay in the layer that they follow */
+		open_layer(w, around, layer < 0 ? NO_LAYER : layer, frame->begin_ns);
+	sample->before = w->last;
+	int scope = brick_graph_current(w->b->graph);
+	sample->scope = scope < 0 ? RUN_NONE : (uint32_t)scope;
+	sample->node = enter_sample(
+		w->b, w->lane, frame->index, sample->waited_ns, frame->end_ns - frame->begin_ns);
+	w->levels[depth] =
+		(struct level){.inside = layer < 0 ? around->inside : layer, .layer = NO_LAYER};
+}
+
+static void add_wait(struct walker *w, struct graph_sample *sample, const struct walk_frame *frame)
+{
+	const struct brick_graph_node node = {.size = sizeof(struct brick_graph_node),
+		.kind = BRICK_NODE_BRICK,
+		.name = brick_name(BRICK_BARRIER_WAIT),
+		.flags = BRICK_NODE_HAS_BEGIN | BRICK_NODE_HAS_TIME,
+		.begin_ns = frame->end_ns,
+		.time_ns = frame->wait_ns,
+		.wait_ns = sample->waited_ns < frame->wait_ns ? sample->waited_ns : frame->wait_ns,
+		.lane = w->lane};
+
+	if (!w->b->error)
+		sample->wait = check(w->b, brick_graph_add(w->b->graph, &node));
+	w->last = sample->wait;
+}
+
+static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	struct walker *w = context;
+	struct level *around = &w->levels[depth - 1];
+	struct graph_sample *sample = sample_of_frame(w, frame);
+
+	if (depth == 1 && w->is_command) {
+		end_command(w, frame, sample);
+		return;
+	}
+	close_layer(w, &w->levels[depth]);
+	leave(w, sample->node, frame->begin_ns, frame->end_ns);
+	w->last = sample->node;
+	if (frame->wait_ns && !(w->is_driver && depth == 1))
+		add_wait(w, sample, frame);
+	around->end_ns = w->thread_end_ns = frame->end_ns + frame->wait_ns;
+}
+
+static void take_lane(struct builder *b, uint32_t number)
+{
+	const struct schedule_span *span = &b->schedule->spans.items[number];
+	const struct run_lane *lane = &b->run->lanes[span->lane];
+	struct graph_lane *out = &b->lanes[number];
+	struct walker w = {.b = b,
+		.lane = span->lane,
+		.out = out,
+		.is_queue = lane->kind == BRICK_LANE_QUEUE,
+		.is_driver = b->schedule->step != RUN_NONE && number == 0,
+		.next = span->first,
+		.end = span->first + span->count,
+		.last = RUN_NONE,
+		.thread = RUN_NONE};
+	static const struct walk_ops ops = {.begin = on_begin, .end = on_end};
+
+	w.levels[0] = (struct level){.inside = NO_LAYER, .layer = NO_LAYER};
+	walk_samples(b->run, b->index, span->lane, out->first, (size_t)out->first + out->count,
+		&ops, &w);
+	close_thread(&w);
+}
+
+/* Operation and label of a site, in the recording's own text. */
+struct key {
+	const char *operation, *label;
+	size_t operation_bytes, label_bytes;
+};
+
+struct flow {
+	struct key from, to;
+};
+
+struct flows {
+	struct flow *list; /* by consumer */
+	size_t count, capacity;
+};
+
+static int compare_text(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
+{
+	return memcmp(a, b, a_bytes < b_bytes ? a_bytes : b_bytes) ?: ORDER(a_bytes, b_bytes);
+}
+
+static int compare_keys(const struct key *a, const struct key *b)
+{
+	return compare_text(a->label, a->label_bytes, b->label, b->label_bytes)
+		       ?: compare_text(a->operation, a->operation_bytes, b->operation,
+				  b->operation_bytes);
+}
+
+COMPARATOR(
+	by_consumer, struct flow, compare_keys(&x->to, &y->to) ?: compare_keys(&x->from, &y->from))
+
+/* A field of a line, up to a tab or the line's end; 0: there is none. */
+static int take_field(const char **at, const char *end, const char **field, size_t *bytes)
+{
+	const char *tab = memchr(*at, '\t', (size_t)(end - *at));
+
+	if (*at > end)
+		return 0;
+	*field = *at;
+	*bytes = (size_t)((tab ? tab : end) - *at);
+	*at = (tab ? tab : end) + 1;
+	return 1;
+}
+
+/* Lines that are not of four fields are passed over: the text is from outside. */
+static int parse_line(struct flow *flow, const char *at, const char *end)
+{
+	return take_field(&at, end, &flow->from.operation, &flow->from.operation_bytes) &&
+	       take_field(&at, end, &flow->from.label, &flow->from.label_bytes) &&
+	       take_field(&at, end, &flow->to.operation, &flow->to.operation_bytes) &&
+	       take_field(&at, end, &flow->to.label, &flow->to.label_bytes) && at > end;
+}
+
+static int parse_flows(struct flows *flows, const char *text)
+{
+	for (const char *at = text; *at;) {
+		const char *end = strchr(at, '\n');
+		struct flow flow;
+		if (!end)
+			end = at + strlen(at);
+		if (parse_line(&flow, at, end)) {
+			struct flow *grown = array_grow(
+				flows->list, &flows->capacity, flows->count + 1, sizeof flow);
+			if (!grown)
+				return -1;
+			flows->list = grown;
+			flows->list[flows->count++] = flow;
+		}
+		at = end + (*end == '\n');
+	}
+	return 0;
+}
+
+static struct key key_of(const struct run_site *site)
+{
+	const char *operation = site->operation ? site->operation : "",
+		   *label = site->label ? site->label : "";
+
+	return (struct key){operation, label, strlen(operation), strlen(label)};
+}
+
+/* First flow whose consumer is not below the key. */
+static size_t lower_bound(const struct flows *flows, const struct key *key)
+{
+	return BISECT(i, 0, flows->count, compare_keys(&flows->list[i].to, key) < 0);
+}
+
+/* The producer execution on this thread of any site with a key. */
+struct producer {
+	struct key key;
+	uint32_t node;
+};
+
+COMPARATOR(by_key, struct producer, compare_keys(&x->key, &y->key))
+
+/* All producers, each once; the caller frees. */
+static struct producer *collect_producers(const struct flows *flows, size_t *count)
+{
+	struct producer *list = malloc((flows->count + 1) * sizeof *list);
+	size_t n = 0;
+
+	if (!list)
+		return NULL;
+	for (size_t i = 0; i < flows->count; i++)
+		list[i] = (struct producer){flows->list[i].from, RUN_NONE};
+	qsort(list, flows->count, sizeof *list, by_key);
+	for (size_t i = 0; i < flows->count; i++)
+		if (!i || compare_keys(&list[i].key, &list[i - 1].key))
+			list[n++] = list[i];
+	*count = n;
+	return list;
+}
+
+static struct producer *find_last(struct producer *list, size_t count, const struct key *key)
+{
+	const struct producer wanted = {*key, RUN_NONE};
+
+	return bsearch(&wanted, list, count, sizeof *list, by_key);
+}
+
+static void link_data_of_sample(struct builder *b, const struct flows *flows, struct producer *list,
+	size_t count, const struct run_site *site, uint32_t node)
+{
+	const struct key key = key_of(site);
+
+	for (size_t i = lower_bound(flows, &key);
+		i < flows->count && !compare_keys(&flows->list[i].to, &key) && !b->error; i++) {
+		const struct producer *from = find_last(list, count, &flows->list[i].from);
+		bool again = i && !by_consumer(&flows->list[i], &flows->list[i - 1]);
+		if (!again && from && from->node != RUN_NONE)
+			check(b, brick_graph_connect(
+					 b->graph, from->node, node, BRICK_EDGE_DEPENDS_ON, 1));
+	}
+	struct producer *own = find_last(list, count, &key);
+	if (own)
+		own->node = node;
+}
+
+static void link_data_of_lane(struct builder *b, const struct flows *flows, struct producer *list,
+	size_t count, uint32_t span)
+{
+	const struct graph_lane *lane = &b->lanes[span];
+	const struct run_lane *samples = &b->run->lanes[b->schedule->spans.items[span].lane];
+
+	for (size_t i = 0; i < count; i++)
+		list[i].node = RUN_NONE;
+	for (uint32_t i = 0; i < lane->count && !b->error; i++) {
+		const struct run_site *site =
+			&b->run->sites[samples->samples[lane->first + i].site];
+		if (site->label && lane->samples[i].node != RUN_NONE)
+			link_data_of_sample(b, flows, list, count, site, lane->samples[i].node);
+	}
+}
+
+static void link_data(struct builder *b)
+{
+	struct flows flows = {0};
+	size_t count = 0;
+	int error = 0;
+
+	for (size_t i = 0; i < b->run->code_count && !error; i++) {
+		const struct run_code *code = &b->run->codes[i];
+		if (code->path && code->source && !strcmp(code->path, BRICK_DATAFLOW_PATH))
+			error = parse_flows(&flows, code->source);
+	}
+	if (flows.count)
+		qsort(flows.list, flows.count, sizeof *flows.list, by_consumer);
+	SCOPED struct producer *list =
+		flows.count && !error ? collect_producers(&flows, &count) : NULL;
+	if (error || (flows.count && !list))
+		b->error = -ENOMEM;
+	for (uint32_t i = 0; list && i < b->schedule->spans.count; i++)
+		link_data_of_lane(b, &flows, list, count, i);
+	free(flows.list);
+}
+
 /* The sample that an activity is a part of; NULL if there is none. */
 static struct graph_sample *sample_of(
-	const struct graph_builder *b, uint32_t span, const struct schedule_activity *activity)
+	const struct builder *b, uint32_t span, const struct schedule_activity *activity)
 {
 	const struct graph_lane *lane = &b->lanes[span];
 	return activity->sample == RUN_NONE ? NULL : &lane->samples[activity->sample - lane->first];
 }
 
 /* Whether a wait is one that follows its sample, rather than the sample itself. */
-static bool follows_sample(const struct graph_builder *b, const struct schedule_activity *wait)
+static bool follows_sample(const struct builder *b, const struct schedule_activity *wait)
 {
 	uint32_t site = b->run->lanes[wait->lane].samples[wait->sample].site;
 	return b->index->kinds[b->run->sites[site].brick] != BRICK_KIND_WAIT;
 }
 
 /* Which samples of a lane take part, and what they waited for others. */
-static int init_lane(struct graph_builder *b, uint32_t number)
+static int init_lane(struct builder *b, uint32_t number)
 {
 	const struct schedule_span *span = &b->schedule->spans.items[number];
 	const struct schedule_activity *activities = b->schedule->activities.items + span->first;
@@ -90,7 +746,7 @@ static uint32_t span_of_lane(const struct schedule *s, uint32_t lane)
 }
 
 /* A thread's part of a step was launched by the sample that began the work. */
-static void link_start(struct graph_builder *b, uint32_t number)
+static void link_start(struct builder *b, uint32_t number)
 {
 	const struct schedule *s = b->schedule;
 	const struct schedule_fork *fork = &s->forks.items[s->activities.items[number].cause];
@@ -105,7 +761,7 @@ static void link_start(struct graph_builder *b, uint32_t number)
 
 /* The node at which a barrier's threads come together: made by, and part of what the first does. */
 static uint32_t barrier_node(
-	struct graph_builder *b, uint32_t point, uint32_t lane, uint32_t scope, uint32_t *barriers)
+	struct builder *b, uint32_t point, uint32_t lane, uint32_t scope, uint32_t *barriers)
 {
 	const struct brick_graph_node node = {.size = sizeof(struct brick_graph_node),
 		.kind = BRICK_NODE_BRICK,
@@ -115,14 +771,14 @@ static uint32_t barrier_node(
 		.lane = lane};
 
 	if (barriers[point] == RUN_NONE && !b->error) {
-		barriers[point] = graph_check(b, brick_graph_add(b->graph, &node));
+		barriers[point] = check(b, brick_graph_add(b->graph, &node));
 		connect(b, scope, barriers[point], BRICK_EDGE_CONTAINS, 1);
 	}
 	return barriers[point];
 }
 
 /* What a wait for devices waited for: the parts of queues before it. */
-static void link_device_wait(struct graph_builder *b, uint32_t number, uint32_t wait)
+static void link_device_wait(struct builder *b, uint32_t number, uint32_t wait)
 {
 	const struct schedule *s = b->schedule;
 
@@ -136,7 +792,7 @@ static void link_device_wait(struct graph_builder *b, uint32_t number, uint32_t 
 	}
 }
 
-static void link_wait(struct graph_builder *b, uint32_t span, uint32_t number, uint32_t *barriers)
+static void link_wait(struct builder *b, uint32_t span, uint32_t number, uint32_t *barriers)
 {
 	const struct schedule_activity *a = &b->schedule->activities.items[number];
 	const struct graph_sample *sample = sample_of(b, span, a);
@@ -155,7 +811,7 @@ static void link_wait(struct graph_builder *b, uint32_t span, uint32_t number, u
 	connect(b, barrier, wait, BRICK_EDGE_DEPENDS_ON, 1);
 }
 
-static void link_lanes(struct graph_builder *b, uint32_t *barriers)
+static void link_lanes(struct builder *b, uint32_t *barriers)
 {
 	const struct schedule *s = b->schedule;
 
@@ -170,7 +826,7 @@ static void link_lanes(struct graph_builder *b, uint32_t *barriers)
 }
 
 /* What is in the step's account after its end, in sequence; nodes go to nodes[activity]. */
-static void add_after(struct graph_builder *b, uint32_t *nodes)
+static void add_after(struct builder *b, uint32_t *nodes)
 {
 	const struct schedule *s = b->schedule;
 	uint32_t before = b->lanes[0].count ? b->lanes[0].samples[0].node : RUN_NONE;
@@ -186,11 +842,9 @@ static void add_after(struct graph_builder *b, uint32_t *nodes)
 				.begin_ns = a->begin_ns,
 				.time_ns = a->duration_ns,
 				.lane = a->lane};
-			nodes[i] = b->error ? RUN_NONE
-					    : graph_check(b, brick_graph_add(b->graph, &node));
+			nodes[i] = b->error ? RUN_NONE : check(b, brick_graph_add(b->graph, &node));
 		} else {
-			nodes[i] = graph_add_sample(
-				b, a->lane, a->sample, a->begin_ns, a->duration_ns);
+			nodes[i] = add_sample(b, a->lane, a->sample, a->begin_ns, a->duration_ns);
 		}
 		connect(b, before, nodes[i], BRICK_EDGE_SEQUENCE, 1);
 		before = nodes[i];
@@ -198,7 +852,7 @@ static void add_after(struct graph_builder *b, uint32_t *nodes)
 }
 
 /* Nodes of activities: of their samples, waits and starts. Points and what follows are there. */
-static void find_nodes(const struct graph_builder *b, uint32_t *nodes)
+static void find_nodes(const struct builder *b, uint32_t *nodes)
 {
 	const struct schedule *s = b->schedule;
 
@@ -217,7 +871,7 @@ static void find_nodes(const struct graph_builder *b, uint32_t *nodes)
 }
 
 /* Mark what is on the critical path; what only holds it is not. */
-static int mark_path(struct graph_builder *b, const uint32_t *nodes)
+static int mark_path(struct builder *b, const uint32_t *nodes)
 {
 	const struct schedule *s = b->schedule;
 	SCOPED uint64_t *duration = malloc(s->activities.count * sizeof(*duration));
@@ -238,18 +892,18 @@ static int mark_path(struct graph_builder *b, const uint32_t *nodes)
 	return error;
 }
 
-static void name_lanes(struct graph_builder *b)
+static void name_lanes(struct builder *b)
 {
 	const struct schedule *s = b->schedule;
-	char name[GRAPH_LANE_NAME_BYTES];
+	char name[LANE_NAME_BYTES];
 
 	for (size_t i = 0; i < s->spans.count && !b->error; i++) {
-		graph_lane_name(name, &b->run->lanes[s->spans.items[i].lane]);
-		graph_check(b, brick_graph_lane_name_set(b->graph, s->spans.items[i].lane, name));
+		lane_name(name, &b->run->lanes[s->spans.items[i].lane]);
+		check(b, brick_graph_lane_name_set(b->graph, s->spans.items[i].lane, name));
 	}
 }
 
-static int build(struct graph_builder *b)
+static int build(struct builder *b)
 {
 	const struct schedule *s = b->schedule;
 	SCOPED uint32_t *nodes = malloc(s->activities.count * sizeof(*nodes));
@@ -267,10 +921,10 @@ static int build(struct graph_builder *b)
 		for (uint32_t i = 0; !b->error && i < s->spans.count; i++)
 			if ((b->run->lanes[s->spans.items[i].lane].kind == BRICK_LANE_QUEUE) ==
 				queues)
-				graph_take_lane(b, i);
+				take_lane(b, i);
 	if (!b->error) {
-		graph_link_commands(b);
-		graph_link_data(b);
+		link_commands(b);
+		link_data(b);
 		link_lanes(b, nodes);
 		add_after(b, nodes);
 		find_nodes(b, nodes);
@@ -288,7 +942,7 @@ static int build(struct graph_builder *b)
 static int add_schedule(struct brick_graph *graph, const struct run *run,
 	const struct step_index *index, struct schedule *schedule)
 {
-	struct graph_builder b = {.graph = graph, .run = run, .index = index, .schedule = schedule};
+	struct builder b = {.graph = graph, .run = run, .index = index, .schedule = schedule};
 	size_t samples = 0;
 
 	for (size_t i = 0; i < schedule->activities.count; i++)

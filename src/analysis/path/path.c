@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Adds up schedules: one for each step, solved forward for the path, backward for the slack, and
- * forward again with other times for each brick on the path. Called by `brick path`.
+ * forward again with other times for each brick on the path: how long would it be if all activities
+ * of an owner took a tenth less, or no time? Only owners on the path are tried: the others cannot
+ * make it shorter. Trials go from chain to chain: a chain is activities that come one after the
+ * other and have no part in anything else. Where all ways to the end come together, as at a barrier
+ * of all threads, a schedule falls into stretches that are as long for themselves as they are in
+ * it. Several trials run side by side through a stretch, as most of the time goes into finding its
+ * chains in memory.
  */
 #include "analysis/path/path.h"
 
@@ -9,12 +15,435 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/path/path_state.h"
 #include "analysis/accounts/unknown.h"
 #include "base/members.h"
 #include "base/order.h"
 #include "brick/error.h"
 #include "brick/registry.h"
+
+struct path_sum {
+	uint64_t count, own_ns, on_path_ns, on_path_count;
+	uint64_t slack_count, slack_ns, slack_min_ns, slack_max_ns;
+	uint64_t less_ns, nothing_ns;
+	int seen;	  /* has activities in the section */
+	uint8_t trial;	  /* number of its trial from 1, while it is tried */
+	uint64_t stretch; /* that it was tried in last */
+	uint64_t chain;	  /* that it was found in last, and where in the solver's savings */
+	uint32_t saving;
+};
+
+/* Schedules that are run at once: one cache line of times. */
+enum { TRIALS = 8 };
+typedef uint64_t trial_times[TRIALS];
+
+/* Activities one after the other, with no others before or after any but the first and the last. */
+struct path_chain {
+	uint64_t duration_ns;
+	uint32_t head, tail; /* activities */
+	uint32_t saving_first, saving_count;
+	int is_joint; /* all ways to the end go through it */
+};
+
+/* What a chain is shorter where all that an owner does in it takes a tenth less, or nothing. */
+struct path_saving {
+	uint64_t less_ns, nothing_ns;
+	uint32_t owner;
+};
+
+struct solver {
+	const struct run *run;
+	struct path_sum *sums;	 /* [brick_count + SCHEDULE_OWNERS] */
+	struct path_lane *lanes; /* [lane_count] */
+	uint32_t owner_count;
+	/* scratch for one schedule, [activities] */
+	size_t capacity;
+	uint64_t *duration_ns, *finish_ns, *latest_ns;
+	uint32_t *path;
+	uint8_t *sample_on_path; /* [activities]: its sample has time on the path, or had before it
+				  */
+	/* for trials, in the dag's order; what leads to the end only */
+	uint32_t *followers; /* [activities] */
+	uint32_t *chain_of;  /* [activities] */
+	struct path_chain *chains;
+	struct path_saving *savings;
+	uint32_t chain_count, saving_count;
+	trial_times *trial_ns;		 /* [chains]: when they finish */
+	uint64_t stretches, chains_made; /* of all schedules */
+};
+
+static uint64_t tenth_less(uint64_t ns)
+{
+	return ns - ns / 10 - (ns % 10 >= 5);
+}
+
+/*
+ * A wait for a device, or for what is not known, has no work of its own: it ends sooner when what
+ * it was for does. To leave a barrier takes time that can be less. Off its CPU a thread does no
+ * work either.
+ */
+static int is_only_a_wait(const struct run *run, const struct schedule_activity *a)
+{
+	if (a->kind == SCHEDULE_OFF)
+		return 1;
+	return a->kind == SCHEDULE_WAIT && a->owner < run->brick_count &&
+	       run->bricks[a->owner].well_known != BRICK_BARRIER_WAIT;
+}
+
+/* How many leading activities begin after each. */
+static void count_followers(struct solver *s, const struct brick__dag *dag)
+{
+	memset(s->followers, 0, dag->count * sizeof(*s->followers));
+	for (uint32_t v = 0; v < dag->count; v++)
+		for (uint32_t p = dag->first[v];
+			s->latest_ns[v] != UINT64_MAX && p < dag->first[v + 1]; p++)
+			s->followers[dag->before[p]]++;
+}
+
+/* What the activity adds to its chain, and what that saves where the owner takes less. */
+static void add_activity(struct solver *s, const struct schedule_activity *a)
+{
+	struct path_chain *chain = &s->chains[s->chain_count - 1];
+	struct path_sum *sum = &s->sums[a->owner];
+
+	chain->duration_ns += a->duration_ns;
+	if (!a->duration_ns || is_only_a_wait(s->run, a))
+		return;
+	if (sum->chain != s->chains_made) {
+		sum->chain = s->chains_made;
+		sum->saving = s->saving_count;
+		s->savings[s->saving_count++] = (struct path_saving){.owner = a->owner};
+		chain->saving_count++;
+	}
+	struct path_saving *saving = &s->savings[sum->saving];
+	saving->less_ns += a->duration_ns - tenth_less(a->duration_ns);
+	saving->nothing_ns += a->duration_ns;
+}
+
+/* Of a schedule that has been solved backward. What does not lead to its end is in no chain. */
+static void find_chains(struct solver *s, const struct schedule *schedule)
+{
+	const struct brick__dag *dag = &schedule->dag;
+	uint32_t last = RUN_NONE;
+
+	s->chain_count = s->saving_count = 0;
+	count_followers(s, dag);
+	for (uint32_t i = 0; i < dag->count; i++) {
+		uint32_t v = dag->order[i], first = dag->first[v];
+		if (s->latest_ns[v] == UINT64_MAX)
+			continue;
+		if (last == RUN_NONE || dag->first[v + 1] - first != 1 ||
+			dag->before[first] != last || s->followers[last] != 1) {
+			s->chains[s->chain_count++] =
+				(struct path_chain){.head = v, .saving_first = s->saving_count};
+			s->chains_made++;
+		}
+		s->chain_of[v] = s->chain_count - 1;
+		s->chains[s->chain_count - 1].tail = v;
+		add_activity(s, &schedule->activities.items[v]);
+		last = v;
+	}
+}
+
+/* From one chain that all ways go through to the next one. */
+struct stretch {
+	struct solver *solver;
+	const struct brick__dag *dag;
+	uint32_t first, last;	     /* chains */
+	uint64_t length_ns;	     /* as it is */
+	uint32_t owners[TRIALS / 2]; /* trial 2i: a tenth less; 2i + 1: nothing */
+	unsigned count;
+};
+
+/* When a chain can begin in each trial. Times count from where the stretch begins. */
+static inline void begin_chain(const struct stretch *s, uint32_t chain, trial_times begin)
+{
+	const struct solver *solver = s->solver;
+	uint32_t head = solver->chains[chain].head;
+
+	memset(begin, 0, sizeof(trial_times));
+	for (uint32_t p = s->dag->first[head]; p < s->dag->first[head + 1]; p++) {
+		uint32_t before = solver->chain_of[s->dag->before[p]];
+		const uint64_t *finish = solver->trial_ns[before];
+		for (int k = 0; before >= s->first && k < TRIALS; k++)
+			begin[k] = begin[k] > finish[k] ? begin[k] : finish[k];
+	}
+}
+
+/* When the last one finishes. */
+static const uint64_t *run_trials(const struct stretch *s)
+{
+	const struct solver *solver = s->solver;
+
+	for (uint32_t i = s->first; i <= s->last; i++) {
+		const struct path_chain *chain = &solver->chains[i];
+		const struct path_saving *saving = &solver->savings[chain->saving_first];
+		uint64_t *finish = solver->trial_ns[i];
+		begin_chain(s, i, finish);
+		for (int k = 0; k < TRIALS; k++)
+			finish[k] += chain->duration_ns;
+		for (uint32_t n = chain->saving_count; n; n--, saving++) {
+			unsigned trial = solver->sums[saving->owner].trial;
+			if (!trial)
+				continue;
+			finish[2 * trial - 2] -= saving->less_ns;
+			finish[2 * trial - 1] -= saving->nothing_ns;
+		}
+	}
+	return solver->trial_ns[s->last];
+}
+
+static void try_owners(struct stretch *s)
+{
+	struct path_sum *sums = s->solver->sums;
+
+	for (unsigned i = 0; i < s->count; i++)
+		sums[s->owners[i]].trial = (uint8_t)(i + 1);
+	const uint64_t *finish = run_trials(s);
+	for (unsigned i = 0; i < s->count; i++) {
+		struct path_sum *sum = &sums[s->owners[i]];
+		sum->less_ns -= s->length_ns - finish[2 * i];
+		sum->nothing_ns -= s->length_ns - finish[2 * i + 1];
+		sum->trial = 0;
+	}
+	s->count = 0;
+}
+
+/* A stretch of one chain gets shorter by what that saves. */
+static void save_all(const struct stretch *s)
+{
+	const struct solver *solver = s->solver;
+	const struct path_chain *chain = &solver->chains[s->last];
+	const struct path_saving *saving = &solver->savings[chain->saving_first];
+
+	for (uint32_t n = chain->saving_count; n; n--, saving++) {
+		solver->sums[saving->owner].less_ns -= saving->less_ns;
+		solver->sums[saving->owner].nothing_ns -= saving->nothing_ns;
+	}
+}
+
+/* path: the part of the schedule's path that lies in the stretch; its owners are tried once each.
+ */
+static void try_stretch(
+	struct stretch *s, const struct schedule *schedule, const uint32_t *path, size_t count)
+{
+	struct solver *solver = s->solver;
+	uint64_t number = ++solver->stretches;
+
+	if (s->first == s->last) {
+		save_all(s);
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct schedule_activity *a = &schedule->activities.items[path[i]];
+		struct path_sum *sum = &solver->sums[a->owner];
+		if (!a->duration_ns || sum->stretch == number)
+			continue;
+		sum->stretch = number;
+		s->owners[s->count++] = a->owner;
+		if (s->count == TRIALS / 2)
+			try_owners(s);
+	}
+	if (s->count)
+		try_owners(s);
+}
+
+/* Mark the chains that all ways go through: what comes later begins after none before them. */
+static void find_joints(struct solver *solver, const struct brick__dag *dag)
+{
+	uint32_t earliest = UINT32_MAX;
+
+	for (uint32_t i = solver->chain_count; i-- > 0;) {
+		struct path_chain *chain = &solver->chains[i];
+		uint32_t first = dag->first[chain->head], end = dag->first[chain->head + 1];
+		chain->is_joint = earliest >= i;
+		if (first == end)
+			earliest = 0;
+		for (uint32_t p = first; p < end; p++)
+			if (solver->chain_of[dag->before[p]] < earliest)
+				earliest = solver->chain_of[dag->before[p]];
+	}
+}
+
+/* What all owners could save in a schedule that has been solved. */
+static void try_all_owners(
+	struct solver *solver, const struct schedule *schedule, size_t path_count)
+{
+	struct stretch s = {.solver = solver, .dag = &schedule->dag};
+	uint64_t begin_ns = 0;
+	size_t from = 0;
+
+	for (uint32_t i = 0; i < solver->owner_count; i++) {
+		solver->sums[i].less_ns += solver->finish_ns[schedule->end];
+		solver->sums[i].nothing_ns += solver->finish_ns[schedule->end];
+	}
+	find_chains(solver, schedule);
+	find_joints(solver, &schedule->dag);
+	for (uint32_t i = 0; i < solver->chain_count; i++) {
+		size_t end = from;
+		if (!solver->chains[i].is_joint)
+			continue;
+		while (end < path_count && solver->chain_of[solver->path[end]] <= i)
+			end++;
+		uint64_t end_ns = solver->finish_ns[solver->chains[i].tail];
+		s.last = i;
+		s.length_ns = end_ns - begin_ns;
+		try_stretch(&s, schedule, solver->path + from, end - from);
+		s.first = i + 1;
+		begin_ns = end_ns;
+		from = end;
+	}
+}
+
+static void free_scratch(struct solver *solver)
+{
+	members_free(solver, duration_ns, finish_ns, latest_ns, path, sample_on_path, trial_ns,
+		followers, chain_of, chains, savings);
+	solver->capacity = 0;
+}
+
+static void solver_fini(struct solver *solver)
+{
+	free_scratch(solver);
+	free(solver->sums);
+	free(solver->lanes);
+	memset(solver, 0, sizeof(*solver));
+}
+
+/* -ENOMEM; *solver is then empty. */
+static int solver_init(struct solver *solver, const struct run *run)
+{
+	*solver = (struct solver){
+		.run = run, .owner_count = (uint32_t)run->brick_count + SCHEDULE_OWNERS};
+	solver->sums = calloc(solver->owner_count, sizeof(*solver->sums));
+	solver->lanes = calloc(run->lane_count + 1, sizeof(*solver->lanes));
+	if (solver->sums && solver->lanes)
+		return 0;
+	solver_fini(solver);
+	return -ENOMEM;
+}
+
+static int reserve(struct solver *solver, size_t count)
+{
+	if (count <= solver->capacity)
+		return 0;
+	count += count / 4;
+	free_scratch(solver);
+	solver->duration_ns = malloc(count * sizeof(uint64_t));
+	solver->finish_ns = malloc(count * sizeof(uint64_t));
+	solver->latest_ns = malloc(count * sizeof(uint64_t));
+	solver->path = malloc(count * sizeof(uint32_t));
+	solver->sample_on_path = malloc(count);
+	solver->trial_ns = malloc(count * sizeof(*solver->trial_ns));
+	solver->followers = malloc(count * sizeof(*solver->followers));
+	solver->chain_of = malloc(count * sizeof(*solver->chain_of));
+	solver->chains = malloc(count * sizeof(*solver->chains));
+	solver->savings = malloc(count * sizeof(*solver->savings));
+	if (!solver->duration_ns || !solver->finish_ns || !solver->latest_ns || !solver->path ||
+		!solver->sample_on_path || !solver->trial_ns || !solver->followers ||
+		!solver->chain_of || !solver->chains || !solver->savings)
+		return -ENOMEM;
+	solver->capacity = count;
+	return 0;
+}
+
+/* Path activities without time there say nothing. */
+static int is_hop(const struct schedule_activity *a)
+{
+	return a->duration_ns != 0;
+}
+
+static int add_hops(struct solver *solver, const struct schedule *schedule, size_t length,
+	struct path_section *section)
+{
+	section->hops = malloc((length + 1) * sizeof(*section->hops));
+	if (!section->hops)
+		return -ENOMEM;
+	for (size_t i = 0; i < length; i++) {
+		const struct schedule_activity *a = &schedule->activities.items[solver->path[i]];
+		if (!is_hop(a))
+			continue;
+		section->hops[section->hop_count++] =
+			(struct path_hop){solver->finish_ns[solver->path[i]] - a->duration_ns,
+				a->duration_ns, a->owner, a->lane, a->sample};
+	}
+	return 0;
+}
+
+static void add_path(struct solver *solver, const struct schedule *schedule, size_t length,
+	struct path_section *section)
+{
+	uint32_t lane = RUN_NONE;
+
+	memset(solver->sample_on_path, 0, schedule->activities.count);
+	for (size_t i = 0; i < length; i++) {
+		const struct schedule_activity *a = &schedule->activities.items[solver->path[i]];
+		if (!is_hop(a))
+			continue;
+		struct path_sum *sum = &solver->sums[a->owner];
+		sum->on_path_ns += a->duration_ns;
+		solver->lanes[a->lane].on_path_ns += a->duration_ns;
+		solver->sample_on_path[solver->path[i]] = 1;
+		section->switches += lane != RUN_NONE && lane != a->lane;
+		lane = a->lane;
+	}
+}
+
+static void add_slack(struct path_sum *sum, uint64_t slack_ns)
+{
+	if (!sum->slack_count || slack_ns < sum->slack_min_ns)
+		sum->slack_min_ns = slack_ns;
+	if (!sum->slack_count || slack_ns > sum->slack_max_ns)
+		sum->slack_max_ns = slack_ns;
+	sum->slack_ns += slack_ns;
+	sum->slack_count++;
+}
+
+/* An execution may have several parts; its last one stands for it. */
+static void add_activities(struct solver *solver, const struct schedule *schedule)
+{
+	for (size_t i = 0; i < schedule->activities.count; i++) {
+		const struct schedule_activity *a = &schedule->activities.items[i];
+		if (a->kind == SCHEDULE_POINT)
+			continue;
+		struct path_sum *sum = &solver->sums[a->owner];
+		struct path_lane *lane = &solver->lanes[a->lane];
+		sum->seen = 1;
+		sum->own_ns += a->duration_ns;
+		sum->count += a->is_last;
+		sum->on_path_count += a->is_last && solver->sample_on_path[i];
+		if (a->is_last && solver->latest_ns[i] != UINT64_MAX)
+			add_slack(sum, solver->latest_ns[i] > solver->finish_ns[i]
+					       ? solver->latest_ns[i] - solver->finish_ns[i]
+					       : 0);
+		if (a->kind == SCHEDULE_WORK)
+			lane->work_ns += a->duration_ns;
+		if (a->kind == SCHEDULE_WAIT)
+			lane->waited_ns += a->end_ns - a->begin_ns - a->duration_ns;
+	}
+}
+
+/* Solve one schedule and add it to the sums and the section. -ENOMEM. */
+static int solve(struct solver *solver, const struct schedule *schedule,
+	struct path_section *section, int keep_hops)
+{
+	if (reserve(solver, schedule->activities.count) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < schedule->activities.count; i++)
+		solver->duration_ns[i] = schedule->activities.items[i].duration_ns;
+	brick__dag_forward(&schedule->dag, solver->duration_ns, solver->finish_ns);
+	uint64_t length_ns = solver->finish_ns[schedule->end];
+	brick__dag_backward(
+		&schedule->dag, solver->duration_ns, length_ns, schedule->end, solver->latest_ns);
+	size_t length =
+		brick__dag_path(&schedule->dag, solver->finish_ns, schedule->end, solver->path);
+	section->length_ns += length_ns;
+	add_path(solver, schedule, length, section);
+	add_activities(solver, schedule);
+	if (keep_hops && add_hops(solver, schedule, length, section) < 0)
+		return -ENOMEM;
+	try_all_owners(solver, schedule, length);
+	return 0;
+}
 
 const char *path_owner_name(const struct run *run, uint32_t owner)
 {
@@ -84,7 +513,7 @@ static void fill_row(
 }
 
 /* Turn what was summed up into rows and lanes, and forget it. */
-static int finish_section(struct path *path, struct path_solver *solver)
+static int finish_section(struct path *path, struct solver *solver)
 {
 	struct path_section *section = &path->sections[path->section_count];
 	uint32_t owners = (uint32_t)path->run->brick_count + SCHEDULE_OWNERS;
@@ -116,13 +545,13 @@ static void add_counts(struct schedule_counts *to, const struct schedule_counts 
 		starts, launches, contradictions);
 }
 
-static int add_schedule(struct path_section *section, struct path_solver *solver,
+static int add_schedule(struct path_section *section, struct solver *solver,
 	struct schedule *schedule, int keep_hops)
 {
 	section->steps++;
 	section->measured_ns += schedule->measured_ns;
 	add_counts(&section->counts, &schedule->counts);
-	int rc = path_solve(solver, schedule, section, keep_hops);
+	int rc = solve(solver, schedule, section, keep_hops);
 	schedule_fini(schedule);
 	return rc;
 }
@@ -139,8 +568,8 @@ static void unite(
 	*last_ns = end_ns;
 }
 
-static int measure_phase(struct path *path, struct path_solver *solver,
-	const struct step_index *index, const struct schedule_source *source, uint32_t phase)
+static int measure_phase(struct path *path, struct solver *solver, const struct step_index *index,
+	const struct schedule_source *source, uint32_t phase)
 {
 	const struct run *run = path->run;
 	struct path_section *section = &path->sections[path->section_count];
@@ -162,8 +591,8 @@ static int measure_phase(struct path *path, struct path_solver *solver,
 	return rc == 0 && section->steps ? finish_section(path, solver) : rc;
 }
 
-static int measure_step(struct path *path, struct path_solver *solver,
-	const struct step_index *index, const struct schedule_source *source, uint32_t step)
+static int measure_step(struct path *path, struct solver *solver, const struct step_index *index,
+	const struct schedule_source *source, uint32_t step)
 {
 	const struct run_step *s = &path->run->steps[step];
 	struct path_section *section = &path->sections[path->section_count];
@@ -197,8 +626,8 @@ static uint32_t largest_process(struct path *path)
 	return largest;
 }
 
-static int measure_process(struct path *path, struct path_solver *solver,
-	const struct step_index *index, const struct schedule_source *source)
+static int measure_process(struct path *path, struct solver *solver, const struct step_index *index,
+	const struct schedule_source *source)
 {
 	struct path_section *section = &path->sections[path->section_count];
 	struct schedule schedule;
@@ -214,8 +643,8 @@ static int measure_process(struct path *path, struct path_solver *solver,
 static int measure(struct path *path, const struct step_index *index,
 	const struct schedule_source *source, uint32_t step)
 {
-	struct path_solver solver;
-	int rc = path_solver_init(&solver, path->run);
+	struct solver solver;
+	int rc = solver_init(&solver, path->run);
 
 	if (rc < 0)
 		return rc;
@@ -229,7 +658,7 @@ static int measure(struct path *path, const struct step_index *index,
 	} else {
 		rc = measure_process(path, &solver, index, source);
 	}
-	path_solver_fini(&solver);
+	solver_fini(&solver);
 	return rc == 0 && !path->section_count ? BRICK_ENOTRECORDED : rc;
 }
 

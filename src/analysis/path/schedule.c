@@ -1,32 +1,100 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Makes a schedule: which samples belong to the window, then what comes before what. A window is a
- * step with all that its process did meanwhile, or everything that a process did.
+ * step with all that its process did meanwhile, or everything that a process did. The walk that
+ * feeds the report cuts the time of each lane into activities without a gap, so that both agree on
+ * whose time is whose. Waits are explained from measured times: whoever leaves a barrier first
+ * shows that all who take part have arrived. A device begins a command when its launch has come and
+ * all that it waits for has ended; what it took longer is the launch's latency, which stays as it
+ * was. Measured times that contradict each other (clocks of device and host agree only so well) are
+ * not followed.
  */
 #include "analysis/path/schedule.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/path/schedule_state.h"
+#include "analysis/accounts/walk.h"
+#include "base/array.h"
+#include "base/members.h"
 #include "base/order.h"
 #include "brick/error.h"
 
-struct schedule_activity *schedule_next(struct schedule_maker *m)
+/* What is known of the lane of a span. */
+struct schedule_lane {
+	bool drives;	   /* its steps decide when others begin */
+	bool stays;	   /* all of its work lies within the step */
+	bool meets_driver; /* at a barrier */
+};
+
+enum schedule_wait_kind { WAIT_BARRIER, WAIT_DEVICE, WAIT_OTHER };
+
+struct schedule_wait {
+	uint64_t arrive_ns, leave_ns;
+	uint32_t activity;
+	uint32_t lane; /* number of its span */
+	uint8_t kind;  /* enum schedule_wait_kind */
+};
+
+/* A sample of a thread that launched commands. */
+struct schedule_call {
+	uint32_t lane, sample;
+	uint32_t before; /* the activity that ended when it began; RUN_NONE: the window's begin */
+	uint32_t last;	 /* its own last one; RUN_NONE: not ended yet */
+	uint64_t begin_ns;
+};
+
+/* A command of a queue that stands on its own there, not inside of another. */
+struct schedule_command {
+	uint32_t command; /* in run->commands */
+	uint32_t gap;	  /* the activity before it, in which its queue did nothing, or RUN_NONE */
+	uint32_t first, last; /* its own activities; last is RUN_NONE until it has ended */
+};
+
+struct maker {
+	struct schedule *schedule;
+	const struct run *run;
+	const struct step_index *index;
+	const struct schedule_source *source;
+	uint64_t begin_ns, end_ns;
+	uint32_t driver; /* lane of the step; RUN_NONE: the window is a process */
+	bool has_tail;	 /* of the step: its window goes on after its evaluation */
+	bool is_cut;	 /* the tail, where the device still worked */
+	uint32_t wait_owner;
+
+	ARRAY(struct schedule_lane) lanes; /* as many as spans */
+	ARRAY(struct schedule_wait) waits; /* by lane, then by time */
+	ARRAY(struct schedule_call) calls;
+	ARRAY(struct schedule_command) commands; /* ascending */
+	ARRAY(struct brick__dag_edge) edges;
+	bool failed; /* out of memory */
+};
+
+/* What an array_*() returns: not enough memory is a failure of the maker. */
+static inline bool has_failed(struct maker *m, int error)
+{
+	m->failed |= error != 0;
+	return m->failed;
+}
+
+/* Append an activity, which is to be filled; NULL: failed. */
+static struct schedule_activity *next_activity(struct maker *m)
 {
 	struct schedule *s = m->schedule;
 
 	if (s->activities.count >= UINT32_MAX / 4)
 		m->failed = true;
-	if (m->failed || schedule_failed(m, array_reserve(&s->activities, 1)))
+	if (m->failed || has_failed(m, array_reserve(&s->activities, 1)))
 		return NULL;
 	return &s->activities.items[s->activities.count++];
 }
 
-uint32_t schedule_add(struct schedule_maker *m, const struct schedule_activity *activity)
+/* Append an activity; returns its number. */
+static uint32_t add_activity(struct maker *m, const struct schedule_activity *activity)
 {
-	struct schedule_activity *next = schedule_next(m);
+	struct schedule_activity *next = next_activity(m);
 
 	if (!next)
 		return RUN_NONE;
@@ -34,9 +102,799 @@ uint32_t schedule_add(struct schedule_maker *m, const struct schedule_activity *
 	return (uint32_t)m->schedule->activities.count - 1;
 }
 
-static uint32_t add_point(struct schedule_maker *m, uint64_t ns)
+static inline void connect(struct maker *m, uint32_t from, uint32_t to)
 {
-	return schedule_add(m, &(struct schedule_activity){.begin_ns = ns,
+	has_failed(m, array_push(&m->edges, (struct brick__dag_edge){from, to}));
+}
+
+/* The last work of a lane that had ended by then; RUN_NONE if none had. */
+static uint32_t work_ended_by(const struct maker *m, const struct schedule_span *span, uint64_t ns)
+{
+	const struct schedule_activity *activities = m->schedule->activities.items + span->first;
+	uint32_t low = (uint32_t)BISECT(i, 0, span->count, activities[i].end_ns <= ns);
+
+	while (low && activities[low - 1].kind != SCHEDULE_WORK)
+		low--;
+	return low ? span->first + low - 1 : RUN_NONE;
+}
+
+struct cutter {
+	struct maker *m;
+	uint32_t lane, place;
+	bool is_thread;
+	uint64_t cursor_ns;
+};
+
+static uint32_t brick_of(const struct cutter *c, const struct walk_frame *frame)
+{
+	return c->m->run->sites[frame->sample->site].brick;
+}
+
+/* Of an activity, what is known of it before its times. */
+struct part {
+	uint32_t owner, sample;
+	uint8_t kind, is_last;
+};
+
+/* Append what lies between the cursor and `end_ns`; empty parts only if they stand for a sample. */
+static uint32_t cut_piece(struct cutter *c, uint64_t end_ns, struct part part)
+{
+	uint64_t from = c->cursor_ns > c->m->begin_ns ? c->cursor_ns : c->m->begin_ns;
+	uint64_t to = end_ns > from ? end_ns : from;
+
+	if (to == from && !part.is_last)
+		return RUN_NONE;
+	c->cursor_ns = to;
+	struct schedule_activity *activity = next_activity(c->m);
+	if (!activity)
+		return RUN_NONE;
+	*activity = (struct schedule_activity){.begin_ns = from,
+		.end_ns = to,
+		.duration_ns = to - from,
+		.owner = part.owner,
+		.lane = c->lane,
+		.sample = part.sample,
+		.cause = RUN_NONE,
+		.kind = part.kind,
+		.is_last = part.is_last};
+	return (uint32_t)c->m->schedule->activities.count - 1;
+}
+
+/* Up to the last time before `end_ns` that the thread was off its CPU: no brick buys that time. */
+static void cut_off_cpu(struct cutter *c, uint64_t end_ns, struct part part)
+{
+	const struct run_lane *lane = &c->m->run->lanes[c->lane];
+	uint64_t from = c->cursor_ns > c->m->begin_ns ? c->cursor_ns : c->m->begin_ns;
+	uint32_t bricks = (uint32_t)c->m->run->brick_count;
+	struct part off = part;
+
+	part.is_last = off.is_last = 0;
+	off.kind = SCHEDULE_OFF;
+	for (size_t i = run_off_cpu_from(lane, from);
+		i < lane->off_cpu_count && lane->off_cpu[i].begin_ns < end_ns; i++) {
+		const struct run_off_cpu *o = &lane->off_cpu[i];
+		off.owner =
+			bricks + (o->preempted ? SCHEDULE_OWNER_PREEMPTED : SCHEDULE_OWNER_BLOCKED);
+		cut_piece(c, o->begin_ns, part);
+		cut_piece(c, o->end_ns < end_ns ? o->end_ns : end_ns, off);
+	}
+}
+
+/* The same, without the times in it that the thread was off its CPU: these stand by themselves. */
+static uint32_t cut(struct cutter *c, uint64_t end_ns, struct part part)
+{
+	bool can_be_off = part.kind == SCHEDULE_WORK ||
+			  (part.kind == SCHEDULE_REST && part.sample != RUN_NONE);
+
+	if (can_be_off && c->m->run->lanes[c->lane].off_cpu_count)
+		cut_off_cpu(c, end_ns, part);
+	return cut_piece(c, end_ns, part);
+}
+
+static void add_wait(struct cutter *c, uint64_t arrive_ns, uint32_t activity, uint8_t kind)
+{
+	struct maker *m = c->m;
+
+	if (activity == RUN_NONE)
+		return;
+	uint64_t leave_ns = m->schedule->activities.items[activity].end_ns;
+	has_failed(m, array_push(&m->waits, (struct schedule_wait){arrive_ns, leave_ns, activity,
+						    c->place, kind}));
+}
+
+/* Own time of a brick up to `end_ns`. */
+static void cut_own(struct cutter *c, const struct walk_frame *frame, uint64_t end_ns, bool is_last)
+{
+	uint32_t brick = brick_of(c, frame);
+	enum brick_kind kind = c->m->index->kinds[brick];
+	struct part part = {
+		.owner = schedule_owner_of(c->m->run, &c->m->run->sites[frame->sample->site]),
+		.sample = frame->index,
+		.is_last = is_last,
+		.kind = SCHEDULE_WORK};
+
+	if (kind == BRICK_KIND_STEP) {
+		part.kind = SCHEDULE_REST;
+		part.owner = (uint32_t)c->m->run->brick_count + SCHEDULE_OWNER_REST;
+	}
+	if (kind == BRICK_KIND_WAIT)
+		part.kind = SCHEDULE_WAIT;
+	uint64_t arrive_ns = c->cursor_ns;
+	uint32_t activity = cut(c, end_ns, part);
+	if (kind != BRICK_KIND_WAIT)
+		return;
+	int known = c->m->run->bricks[brick].well_known;
+	add_wait(c, arrive_ns, activity,
+		known == BRICK_BARRIER_WAIT && c->is_thread ? WAIT_BARRIER
+		: known == BRICK_SYNCHRONIZE		    ? WAIT_DEVICE
+							    : WAIT_OTHER);
+}
+
+/* Time of the lane in none of its samples. */
+static uint32_t cut_gap(struct cutter *c, uint64_t end_ns)
+{
+	return cut(c, end_ns,
+		(struct part){.owner = (uint32_t)c->m->run->brick_count + SCHEDULE_OWNER_REST,
+			.sample = RUN_NONE,
+			.kind = SCHEDULE_REST});
+}
+
+/* The activity that ended just now on this lane; RUN_NONE: the lane's first comes next. */
+static uint32_t last_activity(const struct cutter *c)
+{
+	const struct schedule *s = c->m->schedule;
+	return s->activities.count > s->spans.items[c->place].first
+		       ? (uint32_t)s->activities.count - 1
+		       : RUN_NONE;
+}
+
+/* Others may begin because of this one: of a step, or of the computation of a graph. */
+static void add_fork(struct cutter *c, const struct walk_frame *frame)
+{
+	struct maker *m = c->m;
+	uint32_t brick = brick_of(c, frame);
+
+	if (m->index->kinds[brick] != BRICK_KIND_STEP &&
+		m->run->bricks[brick].well_known != BRICK_GRAPH_COMPUTE)
+		return;
+	if (has_failed(
+		    m, array_push(&m->schedule->forks, (struct schedule_fork){c->cursor_ns, c->lane,
+							       frame->index, last_activity(c)})))
+		return;
+	m->lanes.items[c->place].drives = true;
+}
+
+/* Remember a sample that launched something. */
+static void add_call(struct cutter *c, const struct walk_frame *frame)
+{
+	struct maker *m = c->m;
+	uint32_t count;
+
+	launches_of(&m->source->launches, c->lane, frame->index, &count);
+	if (!count)
+		return;
+	has_failed(m, array_push(&m->calls, (struct schedule_call){c->lane, frame->index,
+						    last_activity(c), RUN_NONE, c->cursor_ns}));
+}
+
+static void end_call(struct cutter *c, const struct walk_frame *frame)
+{
+	struct maker *m = c->m;
+
+	for (size_t i = m->calls.count; i-- > 0 && m->calls.items[i].lane == c->lane;) {
+		if (m->calls.items[i].sample == frame->index)
+			m->calls.items[i].last = last_activity(c);
+		if (m->calls.items[i].sample <= frame->index)
+			break;
+	}
+}
+
+static void add_command(struct cutter *c, const struct walk_frame *frame, uint32_t gap)
+{
+	struct maker *m = c->m;
+	const struct run_command *command = launches_command(m->run, c->lane, frame->index);
+
+	if (!command)
+		return;
+	has_failed(m, array_push(&m->commands,
+			      (struct schedule_command){(uint32_t)(command - m->run->commands), gap,
+				      (uint32_t)m->schedule->activities.count, RUN_NONE}));
+}
+
+static void end_command(struct cutter *c, const struct walk_frame *frame)
+{
+	struct maker *m = c->m;
+
+	if (m->commands.count &&
+		m->run->commands[m->commands.items[m->commands.count - 1].command].sample ==
+			frame->index)
+		m->commands.items[m->commands.count - 1].last = last_activity(c);
+}
+
+static void on_begin(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	struct cutter *c = context;
+	uint32_t gap = RUN_NONE;
+
+	if (depth > 1)
+		cut_own(c, frame - 1, frame->begin_ns, false);
+	else
+		gap = cut_gap(c, frame->begin_ns);
+	if (c->is_thread)
+		add_fork(c, frame);
+	if (!c->m->run->command_count)
+		return;
+	if (c->is_thread)
+		add_call(c, frame);
+	else if (depth == 1)
+		add_command(c, frame, gap);
+}
+
+static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	struct cutter *c = context;
+	struct maker *m = c->m;
+
+	cut_own(c, frame, frame->end_ns, true);
+	if (m->run->command_count && c->is_thread)
+		end_call(c, frame);
+	else if (m->run->command_count && depth == 1)
+		end_command(c, frame);
+	if (frame->end_ns > m->end_ns && m->index->kinds[brick_of(c, frame)] == BRICK_KIND_WORK)
+		m->lanes.items[c->place].stays = false;
+	/* What a step waits after its end is in its account, but in its window only with a tail. */
+	if (!frame->wait_ns || (c->lane == m->driver && depth == 1 && !m->has_tail))
+		return;
+	uint64_t arrive_ns = c->cursor_ns;
+	uint32_t activity = cut(c, frame->end_ns + frame->wait_ns,
+		(struct part){.owner = m->wait_owner,
+			.sample = frame->index,
+			.is_last = 1,
+			.kind = SCHEDULE_WAIT});
+	add_wait(c, arrive_ns, activity, c->is_thread ? WAIT_BARRIER : WAIT_OTHER);
+}
+
+static void take_lane(struct maker *m, uint32_t lane, size_t first, size_t end)
+{
+	static const struct walk_ops ops = {.begin = on_begin, .end = on_end};
+	struct schedule *to = m->schedule;
+	const struct run_lane *from = &m->run->lanes[lane];
+	size_t place = to->spans.count;
+
+	if (first == end)
+		return;
+	const struct run_sample *sample = &from->samples[first];
+	bool crosses = sample->begin_ns < m->begin_ns && sample->end_ns > m->begin_ns &&
+		       m->index->kinds[m->run->sites[sample->site].brick] == BRICK_KIND_WORK;
+	struct schedule_span span = {lane, (uint32_t)to->activities.count, 0};
+	struct cutter c = {.m = m,
+		.lane = lane,
+		.place = (uint32_t)place,
+		.is_thread = from->kind == BRICK_LANE_THREAD,
+		.cursor_ns = m->begin_ns};
+	if (has_failed(m, array_push(&m->lanes, (struct schedule_lane){.stays = !crosses})) ||
+		has_failed(m, array_push(&to->spans, span)) ||
+		has_failed(m, array_reserve(&to->activities, end - first)))
+		return;
+	walk_samples(m->run, &m->source->windows, lane, first, end, &ops, &c);
+	if (m->is_cut && lane == m->driver)
+		cut_gap(&c, m->end_ns);
+	to->spans.items[place].count = (uint32_t)to->activities.count - span.first;
+}
+
+COMPARATOR(by_place, struct schedule_call, ORDER(x->lane, y->lane) ?: ORDER(x->sample, y->sample))
+
+static const struct schedule_call *call_of(const struct maker *m, const struct run_command *command)
+{
+	const struct schedule_call key = {
+		.lane = command->launch_lane, .sample = command->launch_sample};
+
+	if (command->launch_lane == RUN_NONE || !m->calls.count)
+		return NULL;
+	return bsearch(&key, m->calls.items, m->calls.count, sizeof(key), by_place);
+}
+
+/* A command in the window, by its number in run->commands; they were added in that order. */
+static const struct schedule_command *command_at(const struct maker *m, uint32_t number)
+{
+	const struct schedule_command *c = m->commands.items;
+	size_t n = BISECT(i, 0, m->commands.count, c[i].command < number);
+
+	return n < m->commands.count && c[n].command == number ? &c[n] : NULL;
+}
+
+/* What a command can begin after, as far as it is known. */
+struct ready {
+	uint32_t before;   /* the activity that must have ended */
+	uint64_t ready_ns; /* when it had */
+};
+
+static struct ready launch_of(const struct maker *m, uint32_t source,
+	const struct run_command *command, uint64_t begin_ns)
+{
+	const struct schedule_activity *activities = m->schedule->activities.items;
+	const struct schedule_call *call = call_of(m, command);
+
+	if (!call)
+		return (struct ready){RUN_NONE, 0};
+	if (call->last != RUN_NONE && activities[call->last].end_ns <= begin_ns)
+		return (struct ready){call->last, activities[call->last].end_ns};
+	if (call->begin_ns > begin_ns)
+		return (struct ready){RUN_NONE, 0};
+	return (struct ready){call->before == RUN_NONE ? source : call->before, call->begin_ns};
+}
+
+/* Connect it, and move `ready_ns` on; the command begins at begin_ns. */
+static void follow(struct maker *m, const struct ready *ready, uint64_t begin_ns, uint32_t target,
+	uint64_t *ready_ns)
+{
+	if (ready->before == RUN_NONE || ready->ready_ns > begin_ns || ready->before == target)
+		return;
+	connect(m, ready->before, target);
+	if (ready->ready_ns > *ready_ns)
+		*ready_ns = ready->ready_ns;
+}
+
+static void link_command(struct maker *m, uint32_t source, const struct schedule_command *c)
+{
+	struct schedule *s = m->schedule;
+	const struct run_command *command = &m->run->commands[c->command];
+	uint64_t begin_ns = s->activities.items[c->first].begin_ns;
+	uint32_t target = c->gap == RUN_NONE ? c->first : c->gap;
+	uint64_t ready_ns = c->gap == RUN_NONE ? begin_ns : s->activities.items[c->gap].begin_ns;
+	struct ready launch = launch_of(m, source, command, begin_ns);
+
+	follow(m, &launch, begin_ns, target, &ready_ns);
+	for (uint32_t i = 0; i < command->dependency_count; i++) {
+		const struct schedule_command *other =
+			command_at(m, m->run->dependencies[command->dependency_first + i]);
+		if (!other || other->last == RUN_NONE)
+			continue;
+		const struct ready after = {other->last, s->activities.items[other->last].end_ns};
+		follow(m, &after, begin_ns, target, &ready_ns);
+	}
+	if (launch.before == RUN_NONE)
+		return;
+	s->counts.launches++;
+	if (c->gap == RUN_NONE)
+		return;
+	s->activities.items[c->gap].owner = (uint32_t)m->run->brick_count + SCHEDULE_OWNER_LAUNCH;
+	s->activities.items[c->gap].duration_ns = begin_ns - ready_ns;
+}
+
+static void sort_calls(struct maker *m)
+{
+	if (m->calls.count > 1)
+		qsort(m->calls.items, m->calls.count, sizeof(*m->calls.items), by_place);
+}
+
+static void link_commands(struct maker *m, uint32_t source)
+{
+	for (size_t i = 0; i < m->commands.count && !m->failed; i++)
+		if (m->commands.items[i].first < m->schedule->activities.count)
+			link_command(m, source, &m->commands.items[i]);
+}
+
+/* When the last of the commands that a wait was for had ended; 0: it is not known for which. */
+static uint64_t join_commands(struct maker *m, const struct schedule_wait *wait)
+{
+	const struct schedule_activity *activities = m->schedule->activities.items;
+	const struct run *run = m->run;
+	uint32_t lane = activities[wait->activity].lane;
+	uint32_t sample = activities[wait->activity].sample;
+	uint64_t last_ns = 0;
+
+	if (!run->wait_count || sample == RUN_NONE)
+		return 0;
+	for (size_t i = launches_first_wait(run, lane, sample);
+		i < run->wait_count && run->waits[i].lane == lane && run->waits[i].sample == sample;
+		i++) {
+		const struct schedule_command *c = command_at(m, run->waits[i].command);
+		if (!c || c->last == RUN_NONE || activities[c->last].end_ns > wait->leave_ns)
+			continue;
+		connect(m, c->last, wait->activity);
+		if (activities[c->last].end_ns > last_ns)
+			last_ns = activities[c->last].end_ns;
+	}
+	return last_ns;
+}
+
+/* Arrivals and leavings come from different readings and roundings. */
+enum { ROUNDING_NS = 2, LOOK_AHEAD = 256 };
+
+struct event {
+	uint64_t ns;
+	uint32_t wait;
+	uint32_t leaves;
+};
+
+struct sweep {
+	struct maker *m;
+	struct event *events, *merged;
+	size_t event_count, at;	   /* the event that is being looked at */
+	size_t *parts, part_count; /* where parts of events begin that are in order */
+	uint32_t *before, *after;  /* [waits] the thread's waits at other barriers, or RUN_NONE */
+	uint32_t *open; /* waits of those who have arrived and whose barrier is not known yet */
+	size_t open_count;
+	uint64_t patience; /* how often more a stranger may be looked at again */
+};
+
+/* Without branches: nobody foresees who is first. */
+static bool is_before(const struct event *x, const struct event *y)
+{
+	bool less = (x->leaves < y->leaves) | ((x->leaves == y->leaves) & (x->wait < y->wait));
+
+	return (x->ns < y->ns) | ((x->ns == y->ns) & less);
+}
+
+static const struct schedule_wait *wait_of(const struct sweep *s, size_t open)
+{
+	return &s->m->waits.items[s->open[open]];
+}
+
+/* Whether two waits may be for the same: 1, -1 if not, 0 if there are none. */
+static int are_together(const struct sweep *s, uint32_t a, uint32_t b)
+{
+	if (a == RUN_NONE || b == RUN_NONE)
+		return a == b ? 0 : -1;
+	const struct schedule_wait *x = &s->m->waits.items[a], *y = &s->m->waits.items[b];
+	return x->arrive_ns <= y->leave_ns + ROUNDING_NS &&
+			       y->arrive_ns <= x->leave_ns + ROUNDING_NS
+		       ? 1
+		       : -1;
+}
+
+/* The place of a thread among the open ones; open_count: it is not there. */
+static size_t place_of(const struct sweep *s, uint32_t lane)
+{
+	size_t i = 0;
+
+	while (i < s->open_count && wait_of(s, i)->lane != lane)
+		i++;
+	return i;
+}
+
+/* Whether somebody who is not here yet leaves at nearly the same time as `waits`. */
+static bool has_other_company(const struct sweep *s, uint64_t left_ns, uint32_t waits)
+{
+	const struct schedule_wait *w = &s->m->waits.items[waits];
+	size_t end = s->at + LOOK_AHEAD < s->event_count ? s->at + LOOK_AHEAD : s->event_count;
+
+	for (size_t i = s->at; i < end && s->events[i].ns <= w->leave_ns; i++) {
+		const struct schedule_wait *other = &s->m->waits.items[s->events[i].wait];
+		uint64_t apart_ns = other->leave_ns > w->leave_ns ? other->leave_ns - w->leave_ns
+								  : w->leave_ns - other->leave_ns;
+		if (!s->events[i].leaves && apart_ns < w->leave_ns - left_ns &&
+			place_of(s, other->lane) == s->open_count)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether who waits while another leaves may wait for the same as that one. Not if it leaves later,
+ * together with somebody who is still to come. Else those who come together here have come together
+ * before, or will again.
+ */
+static bool is_member(const struct sweep *s, uint32_t leaves, uint32_t waits)
+{
+	uint64_t left_ns = s->m->waits.items[leaves].leave_ns;
+
+	if (leaves == waits)
+		return true;
+	if (s->m->waits.items[waits].leave_ns > left_ns + ROUNDING_NS &&
+		has_other_company(s, left_ns, waits))
+		return false;
+	return are_together(s, s->before[leaves], s->before[waits]) +
+		       are_together(s, s->after[leaves], s->after[waits]) >=
+	       0;
+}
+
+/* Move those who wait for something else behind the others; returns how many are left. */
+static size_t drop_strangers(struct sweep *s, uint32_t leaves)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->open_count; i++) {
+		uint32_t wait = s->open[i];
+		if (!is_member(s, leaves, wait))
+			continue;
+		s->open[i] = s->open[kept];
+		s->open[kept++] = wait;
+	}
+	return kept;
+}
+
+/* Those who were there when the first of them left: what they wait longer is their own. */
+static void join(struct sweep *s, size_t members)
+{
+	struct maker *m = s->m;
+	uint64_t last_ns = m->begin_ns;
+
+	for (size_t i = 0; i < members; i++)
+		if (wait_of(s, i)->arrive_ns > last_ns)
+			last_ns = wait_of(s, i)->arrive_ns;
+	uint32_t point = add_activity(m, &(struct schedule_activity){.begin_ns = last_ns,
+						 .end_ns = last_ns,
+						 .owner = m->wait_owner,
+						 .lane = RUN_NONE,
+						 .sample = RUN_NONE,
+						 .cause = RUN_NONE,
+						 .kind = SCHEDULE_POINT});
+	if (point == RUN_NONE)
+		return;
+	m->schedule->counts.barriers++;
+	bool has_driver = false;
+	for (size_t i = 0; i < members; i++)
+		has_driver |= m->schedule->spans.items[wait_of(s, i)->lane].lane == m->driver;
+	for (size_t i = 0; i < members; i++) {
+		m->lanes.items[wait_of(s, i)->lane].meets_driver |= has_driver;
+		const struct schedule_wait *wait = wait_of(s, i);
+		struct schedule_activity *activity = &m->schedule->activities.items[wait->activity];
+		activity->cause = point;
+		activity->duration_ns = wait->leave_ns > last_ns ? wait->leave_ns - last_ns : 0;
+	}
+}
+
+/* One of the open ones leaves as the first: all who take part were there. */
+static void close_barrier(struct sweep *s, uint32_t leaves)
+{
+	size_t members = drop_strangers(s, leaves), strangers = s->open_count - members;
+
+	if (members > 1)
+		join(s, members);
+	if (strangers > s->patience)
+		strangers = 0; /* many wait for nothing that can be found */
+	s->patience -= strangers;
+	for (size_t i = 0; i < strangers; i++)
+		s->open[i] = s->open[members + i];
+	s->open_count = strangers;
+}
+
+static bool is_open(const struct sweep *s, uint32_t wait)
+{
+	for (size_t i = 0; i < s->open_count; i++)
+		if (s->open[i] == wait)
+			return true;
+	return false;
+}
+
+/* A thread that arrives has left the barrier before, whatever rounding says. */
+static void arrive(struct sweep *s, uint32_t wait)
+{
+	size_t place = place_of(s, s->m->waits.items[wait].lane);
+
+	if (place < s->open_count)
+		close_barrier(s, s->open[place]);
+	s->open[s->open_count++] = wait;
+}
+
+static void find_neighbours(struct sweep *s)
+{
+	const struct maker *m = s->m;
+	uint32_t last = RUN_NONE;
+
+	for (uint32_t i = 0; i < m->waits.count; i++) {
+		s->before[i] = s->after[i] = RUN_NONE;
+		if (m->waits.items[i].kind != WAIT_BARRIER)
+			continue;
+		if (last != RUN_NONE && m->waits.items[last].lane == m->waits.items[i].lane) {
+			s->before[i] = last;
+			s->after[last] = i;
+		}
+		last = i;
+	}
+}
+
+/* The leavings of a lane up to that event; *next is the wait to leave next. */
+static void add_leavings(struct sweep *s, uint32_t *next, const struct event *until)
+{
+	for (; *next < until->wait; (*next)++) {
+		const struct schedule_wait *w = &s->m->waits.items[*next];
+		const struct event leaving = {w->leave_ns + ROUNDING_NS, *next, 1};
+		if (w->kind != WAIT_BARRIER)
+			continue;
+		if (!is_before(&leaving, until))
+			break;
+		s->events[s->event_count++] = leaving;
+	}
+}
+
+/* Arrivals and leavings of a lane, each in the order of time, are a part. */
+static void add_events(struct sweep *s)
+{
+	const struct maker *m = s->m;
+	uint32_t lane = RUN_NONE, next = 0, count = (uint32_t)m->waits.count;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct schedule_wait *w = &m->waits.items[i];
+		if (w->kind != WAIT_BARRIER)
+			continue;
+		if (w->lane != lane) {
+			add_leavings(s, &next, &(struct event){UINT64_MAX, i, 1});
+			s->parts[s->part_count++] = s->event_count;
+		}
+		lane = w->lane;
+		const struct event arrival = {w->arrive_ns, i, 0};
+		add_leavings(s, &next, &arrival);
+		s->events[s->event_count++] = arrival;
+	}
+	add_leavings(s, &next, &(struct event){UINT64_MAX, count, 1});
+}
+
+/* [from, middle) and [middle, end) become one part, elsewhere. */
+static void merge(
+	struct event *to, const struct event *events, size_t from, size_t middle, size_t end)
+{
+	size_t a = from, b = middle, i = from;
+
+	while (a < middle && b < end) {
+		bool is_second = is_before(&events[b], &events[a]);
+		to[i++] = events[is_second ? b : a];
+		b += is_second;
+		a += !is_second;
+	}
+	memcpy(&to[i], &events[a], (middle - a) * sizeof *to);
+	memcpy(&to[i + middle - a], &events[b], (end - b) * sizeof *to);
+}
+
+/* Pairs of parts become parts until there is one. */
+static void sort_events(struct sweep *s)
+{
+	while (s->part_count > 1) {
+		struct event *events = s->events;
+		size_t kept = 0;
+		s->parts[s->part_count] = s->event_count;
+		s->parts[s->part_count + 1] = s->event_count;
+		for (size_t i = 0; i < s->part_count; i += 2) {
+			merge(s->merged, events, s->parts[i], s->parts[i + 1], s->parts[i + 2]);
+			s->parts[kept++] = s->parts[i];
+		}
+		s->part_count = kept;
+		s->events = s->merged;
+		s->merged = events;
+	}
+}
+
+static void run_sweep(struct sweep *s)
+{
+	const struct maker *m = s->m;
+
+	add_events(s);
+	sort_events(s);
+	find_neighbours(s);
+	s->patience = 64 * m->waits.count + 1000000;
+	for (size_t i = 0; i < s->event_count && !m->failed; i++) {
+		const struct event *e = &s->events[i];
+		s->at = i + 1;
+		if (!e->leaves)
+			arrive(s, e->wait);
+		else if (is_open(s, e->wait))
+			close_barrier(s, e->wait);
+	}
+}
+
+static void join_barriers(struct maker *m)
+{
+	struct sweep s = {.m = m,
+		.events = malloc((2 * m->waits.count + 1) * sizeof(struct event)),
+		.merged = malloc((2 * m->waits.count + 1) * sizeof(struct event)),
+		.parts = malloc((m->schedule->spans.count + 2) * sizeof(size_t)),
+		.before = malloc((m->waits.count + 1) * sizeof(uint32_t)),
+		.after = malloc((m->waits.count + 1) * sizeof(uint32_t)),
+		.open = malloc((m->schedule->spans.count + 1) * sizeof(uint32_t))};
+
+	if (s.events && s.merged && s.parts && s.before && s.after && s.open)
+		run_sweep(&s);
+	else
+		m->failed = true;
+	members_free(&s, events, merged, parts, before, after, open);
+}
+
+/* A wait for devices can end when its commands have; else when all queues have ended what they
+ * had. */
+static void join_devices(struct maker *m, const struct schedule_wait *wait)
+{
+	struct schedule_activity *activity = &m->schedule->activities.items[wait->activity];
+	uint64_t last_ns = join_commands(m, wait);
+	bool is_known = last_ns != 0;
+
+	for (size_t i = 0; i < m->schedule->spans.count && !is_known; i++) {
+		const struct schedule_span *queue = &m->schedule->spans.items[i];
+		if (m->run->lanes[queue->lane].kind != BRICK_LANE_QUEUE)
+			continue;
+		uint32_t ended = work_ended_by(m, queue, wait->leave_ns);
+		if (ended == RUN_NONE)
+			continue;
+		connect(m, ended, wait->activity);
+		if (m->schedule->activities.items[ended].end_ns > last_ns)
+			last_ns = m->schedule->activities.items[ended].end_ns;
+	}
+	if (last_ns <= activity->begin_ns)
+		return;
+	activity->duration_ns = wait->leave_ns - last_ns;
+	activity->cause = wait->activity;
+}
+
+static void join_waits(struct maker *m)
+{
+	struct schedule_counts *counts = &m->schedule->counts;
+
+	join_barriers(m);
+	for (size_t i = 0; i < m->waits.count && !m->failed; i++) {
+		const struct schedule_wait *wait = &m->waits.items[i];
+		const struct schedule_activity *activity =
+			&m->schedule->activities.items[wait->activity];
+		if (wait->kind == WAIT_DEVICE)
+			join_devices(m, wait);
+		if (wait->leave_ns > m->end_ns && activity->cause == RUN_NONE)
+			continue; /* for something after the window */
+		counts->waits++;
+		if (activity->cause != RUN_NONE)
+			continue;
+		counts->unknown_waits++;
+		counts->unknown_wait_ns += activity->duration_ns;
+	}
+}
+
+/* `ns` more of what comes after the last part. */
+static void add_part(
+	struct maker *m, struct schedule_activity *part, uint64_t ns, uint32_t owner, uint8_t kind)
+{
+	part->begin_ns = part->end_ns;
+	part->end_ns += ns;
+	part->duration_ns = ns;
+	part->owner = owner;
+	part->kind = kind;
+	add_activity(m, part);
+}
+
+/* Of one sample: first what it was off its CPU, which no brick buys. */
+static void add_after_item(struct maker *m, const struct schedule_after_item *item)
+{
+	const struct run_site *site =
+		&m->run->sites[m->run->lanes[item->lane].samples[item->sample].site];
+	uint32_t bricks = (uint32_t)m->run->brick_count, off = bricks + SCHEDULE_OWNER_PREEMPTED;
+	enum brick_kind kind = m->index->kinds[site->brick];
+	bool waits = kind == BRICK_KIND_WAIT;
+	struct schedule_activity part = {.end_ns = item->begin_ns,
+		.lane = item->lane,
+		.sample = item->sample,
+		.cause = RUN_NONE};
+	uint64_t own_ns = item->own_ns;
+
+	if (!waits && item->off.preempted_ns)
+		add_part(m, &part, item->off.preempted_ns, off, SCHEDULE_OFF);
+	off = bricks + SCHEDULE_OWNER_BLOCKED;
+	if (!waits && item->off.blocked_ns)
+		add_part(m, &part, item->off.blocked_ns, off, SCHEDULE_OFF);
+	if (!waits)
+		own_ns -= item->off.preempted_ns + item->off.blocked_ns;
+	part.is_last = !item->is_part;
+	if (kind != BRICK_KIND_STEP) /* else only its wait is here */
+		add_part(m, &part, own_ns, schedule_owner_of(m->run, site),
+			waits ? SCHEDULE_WAIT : SCHEDULE_WORK);
+	if (item->wait_ns)
+		add_part(m, &part, item->wait_ns, m->wait_owner, SCHEDULE_WAIT);
+}
+
+/* What is in the step's account after its end comes one after the other. */
+static void take_after(struct maker *m)
+{
+	const struct schedule_source *source = m->source;
+	uint32_t step = m->schedule->step;
+
+	for (uint32_t i = source->first[step]; i < source->first[step + 1]; i++) {
+		const struct schedule_after_item *item = &source->items[i];
+		if (m->has_tail && item->lane == m->driver && item->begin_ns < m->end_ns)
+			continue; /* in the window */
+		add_after_item(m, item);
+	}
+}
+
+static uint32_t add_point(struct maker *m, uint64_t ns)
+{
+	return add_activity(m, &(struct schedule_activity){.begin_ns = ns,
 				       .end_ns = ns,
 				       .owner = (uint32_t)m->run->brick_count + SCHEDULE_OWNER_REST,
 				       .lane = RUN_NONE,
@@ -46,7 +904,7 @@ static uint32_t add_point(struct schedule_maker *m, uint64_t ns)
 }
 
 /* Samples that begin within the window, and one before that reaches into it. */
-static void take_other_lane(struct schedule_maker *m, uint32_t lane)
+static void take_other_lane(struct maker *m, uint32_t lane)
 {
 	const struct run_lane *l = &m->run->lanes[lane];
 	size_t first = run_sample_from(l, m->begin_ns), end = run_sample_from(l, m->end_ns);
@@ -56,11 +914,11 @@ static void take_other_lane(struct schedule_maker *m, uint32_t lane)
 		if (before->end_ns + before->wait_ns > m->begin_ns)
 			first--;
 	}
-	schedule_take_lane(m, lane, first, end);
+	take_lane(m, lane, first, end);
 }
 
 /* Whether a lane runs a step of its own in the window: it then works for that one. */
-static bool has_own_step(const struct schedule_maker *m, uint32_t lane)
+static bool has_own_step(const struct maker *m, uint32_t lane)
 {
 	uint32_t next = step_index_ended(m->index, m->run, lane, m->begin_ns);
 
@@ -68,7 +926,7 @@ static bool has_own_step(const struct schedule_maker *m, uint32_t lane)
 	       m->run->steps[m->index->by_lane[next]].begin_ns < m->end_ns;
 }
 
-static void take_step(struct schedule_maker *m, const struct run_step *step)
+static void take_step(struct maker *m, const struct run_step *step)
 {
 	const struct run_lane *driver = &m->run->lanes[step->lane];
 	size_t end = step->sample + 1;
@@ -78,7 +936,7 @@ static void take_step(struct schedule_maker *m, const struct run_step *step)
 			driver->samples[end].begin_ns < m->end_ns))
 		end++;
 	m->driver = step->lane;
-	schedule_take_lane(m, step->lane, step->sample, end);
+	take_lane(m, step->lane, step->sample, end);
 	for (uint32_t lane = 0; lane < m->run->lane_count; lane++)
 		if (lane != step->lane && m->run->lanes[lane].process == driver->process &&
 			!has_own_step(m, lane))
@@ -89,7 +947,7 @@ COMPARATOR(compare_forks, struct schedule_fork, ORDER(x->ns, y->ns) ?: ORDER(x->
 
 /* The last fork within a time; NULL if there was none. The lane has none of its own. */
 static const struct schedule_fork *fork_within(
-	const struct schedule_maker *m, const struct schedule_activity *gap)
+	const struct maker *m, const struct schedule_activity *gap)
 {
 	const struct schedule_fork *forks = m->schedule->forks.items;
 	size_t low = BISECT(i, 0, m->schedule->forks.count, forks[i].ns <= gap->end_ns);
@@ -98,7 +956,7 @@ static const struct schedule_fork *fork_within(
 }
 
 /* Time in which a thread did nothing: it may have ended because others' work began. */
-static void link_gap(struct schedule_maker *m, uint32_t source, uint32_t number)
+static void link_gap(struct maker *m, uint32_t source, uint32_t number)
 {
 	struct schedule_activity *gap = &m->schedule->activities.items[number];
 	const struct schedule_fork *fork = fork_within(m, gap);
@@ -113,11 +971,11 @@ static void link_gap(struct schedule_maker *m, uint32_t source, uint32_t number)
 	gap->owner = (uint32_t)m->run->brick_count + SCHEDULE_OWNER_START;
 	gap->duration_ns = gap->end_ns - fork->ns;
 	m->schedule->counts.starts++;
-	schedule_connect(m, fork->before == RUN_NONE ? source : fork->before, number);
+	connect(m, fork->before == RUN_NONE ? source : fork->before, number);
 }
 
 static void link_lane(
-	struct schedule_maker *m, uint32_t source, const struct schedule_span *lane, bool drives)
+	struct maker *m, uint32_t source, const struct schedule_span *lane, bool drives)
 {
 	uint32_t before = source;
 	bool is_thread = m->run->lanes[lane->lane].kind == BRICK_LANE_THREAD;
@@ -125,10 +983,10 @@ static void link_lane(
 	for (uint32_t i = lane->first; i < lane->first + lane->count; i++) {
 		const struct schedule_activity *a = &m->schedule->activities.items[i];
 		if (a->kind == SCHEDULE_WAIT && a->cause != RUN_NONE && a->cause != i) {
-			schedule_connect(m, before, a->cause);
-			schedule_connect(m, a->cause, i);
+			connect(m, before, a->cause);
+			connect(m, a->cause, i);
 		} else {
-			schedule_connect(m, before, i);
+			connect(m, before, i);
 		}
 		if (a->kind == SCHEDULE_REST && a->sample == RUN_NONE && !drives && is_thread)
 			link_gap(m, source, i);
@@ -137,7 +995,7 @@ static void link_lane(
 }
 
 /* Each thread by itself, as long as it was: when times contradict each other. */
-static void link_apart(struct schedule_maker *m, uint32_t source)
+static void link_apart(struct maker *m, uint32_t source)
 {
 	struct schedule *s = m->schedule;
 
@@ -154,7 +1012,7 @@ static void link_apart(struct schedule_maker *m, uint32_t source)
 				a->kind = SCHEDULE_REST;
 				a->owner = (uint32_t)m->run->brick_count + SCHEDULE_OWNER_REST;
 			}
-			schedule_connect(m, i == first ? source : i - 1, i);
+			connect(m, i == first ? source : i - 1, i);
 		}
 	}
 }
@@ -163,7 +1021,7 @@ static void link_apart(struct schedule_maker *m, uint32_t source)
  * Whether a step ends after the work of another thread: of those that it meets at barriers, or, if
  * it meets none at all, of all that worked during the step only.
  */
-static bool is_joined(const struct schedule_maker *m, size_t span)
+static bool is_joined(const struct maker *m, size_t span)
 {
 	uint32_t lane = m->schedule->spans.items[span].lane;
 
@@ -173,37 +1031,36 @@ static bool is_joined(const struct schedule_maker *m, size_t span)
 }
 
 /* All that must have ended before the window does. The step's own lane is the first. */
-static void link_end(struct schedule_maker *m, uint32_t source, uint32_t end)
+static void link_end(struct maker *m, uint32_t source, uint32_t end)
 {
 	for (size_t k = 0; k < m->schedule->spans.count; k++) {
 		const struct schedule_span *span = &m->schedule->spans.items[k];
 		uint32_t last = span->count ? span->first + span->count - 1 : source;
 		if (m->driver != RUN_NONE && span->lane != m->driver)
-			last = is_joined(m, k) ? schedule_work_ended_by(m, span, m->end_ns)
-					       : RUN_NONE;
+			last = is_joined(m, k) ? work_ended_by(m, span, m->end_ns) : RUN_NONE;
 		if (m->has_tail && m->run->lanes[span->lane].kind == BRICK_LANE_QUEUE)
-			last = schedule_work_ended_by(m, span, m->end_ns);
+			last = work_ended_by(m, span, m->end_ns);
 		if (last != RUN_NONE)
-			schedule_connect(m, last, end);
+			connect(m, last, end);
 	}
 	if (!m->schedule->spans.count)
-		schedule_connect(m, source, end);
+		connect(m, source, end);
 }
 
-static void link_all(struct schedule_maker *m, uint32_t source, uint32_t end, bool apart)
+static void link_all(struct maker *m, uint32_t source, uint32_t end, bool apart)
 {
 	if (apart)
 		link_apart(m, source);
 	for (size_t k = 0; k < m->schedule->spans.count && !apart; k++)
 		link_lane(m, source, &m->schedule->spans.items[k], m->lanes.items[k].drives);
 	if (!apart)
-		schedule_link_commands(m, source);
+		link_commands(m, source);
 	link_end(m, source, end);
 	for (uint32_t i = end + 1; i < m->schedule->activities.count; i++)
-		schedule_connect(m, i - 1, i);
+		connect(m, i - 1, i);
 }
 
-static int sort(struct schedule_maker *m)
+static int sort(struct maker *m)
 {
 	struct schedule *s = m->schedule;
 	uint32_t *cycle = NULL, cycle_count;
@@ -220,18 +1077,18 @@ static int sort(struct schedule_maker *m)
 }
 
 /* Everything after the samples have been taken. */
-static int finish(struct schedule_maker *m)
+static int finish(struct maker *m)
 {
 	struct schedule *s = m->schedule;
 
 	if (s->forks.count)
 		qsort(s->forks.items, s->forks.count, sizeof(*s->forks.items), compare_forks);
-	schedule_sort_calls(m);
-	schedule_join_waits(m);
+	sort_calls(m);
+	join_waits(m);
 	uint32_t source = add_point(m, m->begin_ns), end = add_point(m, m->end_ns);
 	s->after = (uint32_t)s->activities.count;
 	if (s->step != RUN_NONE)
-		schedule_take_after(m);
+		take_after(m);
 	s->end = (uint32_t)s->activities.count - 1;
 	s->measured_ns = m->end_ns - m->begin_ns;
 	for (uint32_t i = end + 1; !m->failed && i < s->activities.count; i++)
@@ -253,14 +1110,14 @@ static int finish(struct schedule_maker *m)
 	return error;
 }
 
-static struct schedule_maker begin(struct schedule *schedule, const struct run *run,
+static struct maker begin(struct schedule *schedule, const struct run *run,
 	const struct step_index *index, const struct schedule_source *source, uint64_t begin_ns,
 	uint64_t end_ns)
 {
 	uint32_t wait = run_brick_find(run, brick_name(BRICK_BARRIER_WAIT));
 
 	*schedule = (struct schedule){.run = run, .step = RUN_NONE, .begin_ns = begin_ns};
-	return (struct schedule_maker){.schedule = schedule,
+	return (struct maker){.schedule = schedule,
 		.run = run,
 		.index = index,
 		.source = source,
@@ -276,7 +1133,7 @@ int schedule_of_step(struct schedule *schedule, const struct run *run,
 {
 	const struct run_step *s = &run->steps[step];
 	uint64_t end_ns = index->tails[step].end_ns;
-	struct schedule_maker m = begin(schedule, run, index, source, s->begin_ns,
+	struct maker m = begin(schedule, run, index, source, s->begin_ns,
 		end_ns > s->begin_ns ? end_ns : s->begin_ns);
 
 	m.has_tail = end_ns > s->end_ns;
@@ -301,11 +1158,11 @@ int schedule_of_process(struct schedule *schedule, const struct run *run,
 	}
 	if (begin_ns == UINT64_MAX)
 		return BRICK_ENOTRECORDED;
-	struct schedule_maker m = begin(schedule, run, index, source, begin_ns, UINT64_MAX);
+	struct maker m = begin(schedule, run, index, source, begin_ns, UINT64_MAX);
 	schedule->process = process;
 	for (uint32_t i = 0; i < run->lane_count; i++)
 		if (run->lanes[i].process == process)
-			schedule_take_lane(&m, i, 0, run->lanes[i].sample_count);
+			take_lane(&m, i, 0, run->lanes[i].sample_count);
 	for (size_t k = 0; k < schedule->spans.count; k++) {
 		const struct schedule_span *span = &schedule->spans.items[k];
 		uint32_t last = span->first + span->count - 1;

@@ -26,9 +26,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "analysis/accounts/launches.h"
+#include "analysis/path/schedule_source.h"
 #include "analysis/steps/step_index.h"
-#include "analysis/accounts/walk.h"
 #include "base/array.h"
 #include "lib/graph/dag.h"
 #include "trace/run.h"
@@ -116,34 +115,6 @@ struct schedule {
 	uint32_t end; /* the activity that all leads to */
 	struct schedule_counts counts;
 };
-
-/* What all schedules of a run share. */
-struct schedule_source {
-	/* what lies in the accounts of steps after their ends */
-	struct schedule_after_item {
-		uint64_t begin_ns;
-		uint64_t own_ns, wait_ns;
-		struct run_off_times off; /* of own_ns */
-		uint32_t step, lane, sample;
-		uint32_t is_part; /* the rest ran beside a step, in whose window the sample is */
-	} * items;		  /* by step, then by begin */
-	size_t count, capacity;
-	uint32_t *first; /* [step_count + 1] */
-	/* kinds of bricks, but no steps: a walk through a window needs not look for them */
-	struct step_index windows;
-	struct launches launches;
-	/* while it is fed */
-	const struct run *run;
-	uint32_t lane;
-	int failed;
-};
-
-/* It is whole when the walk has run. -ENOMEM; *source is then empty. */
-int schedule_source_init(struct schedule_source *source, struct walk *walk);
-/* The same with a walk of its own. */
-int schedule_source_find(
-	struct schedule_source *source, const struct run *run, const struct step_index *index);
-void schedule_source_fini(struct schedule_source *source);
 
 /* Of an outermost, finished step. -ENOMEM; *schedule is then empty. */
 int schedule_of_step(struct schedule *schedule, const struct run *run,

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What all schedules of a run share; above all what lies in the accounts of steps after their ends:
- * sampling, mostly. Fed by the walk that feeds the report.
- */
+/* Collects, while a walk runs, what lies in the accounts of steps after their ends. */
+#include "analysis/path/schedule_source.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/path/schedule.h"
 #include "base/array.h"
 #include "base/order.h"
 
