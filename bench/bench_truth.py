@@ -49,7 +49,7 @@ def bench(folder, percent, *options, code=(0, 1)):
 
 
 def measure(folder, percent):
-    """All runs, as lines of the journal, by side and kind."""
+    """All runs as lines of the journal, by side and kind."""
     _, said = bench(folder, percent, "--runs", str(RUNS))
     path = said.split("its runs are in ")[1].split(";")[0]
     lines = {}
@@ -81,7 +81,7 @@ def rows(answer):
 
 
 def values(line):
-    """What benchstat would be given: the wall time, and what each brick took of a token."""
+    """What benchstat would get: the wall time, and each brick's time per token."""
     run = json.loads(line)
     if run["kind"] == "plain":
         return {"wall": run["wall_ns"]}
@@ -95,7 +95,7 @@ def differs(a, b):
 
 
 def by_itself(lines):
-    """Whether any measure differs by Mann and Whitney's test; whether the planted one does."""
+    """Whether Mann and Whitney's test finds any difference, and whether it finds the planted one."""
     told = {}
     for kind in ("plain", "recorded"):
         a, b = [[values(line) for line in lines[side, kind]] for side in "ab"]
@@ -106,7 +106,7 @@ def by_itself(lines):
 
 
 def stated_power(row, truth):
-    """What an answer says of itself: how likely it would find this effect; `detectable` is the one of 80 %."""
+    """How likely an answer says that it would find this effect; `detectable` is the effect with 80 %."""
     if row["low"] is None or row["high"] is None or row["detectable"] is None or row["low"] <= -1:
         return 0
     deviation = (math.log1p(row["high"]) - math.log1p(row["low"])) / 2 / 1.96

@@ -74,7 +74,7 @@ CASES = {"1 token": "c 1 1 1 1", "1 and 2 tokens": "c 1 2 1 2", "4 tokens": "c 4
 
 
 class Row:
-    """What is measured of one row of the table: processes with the recorder and without, and recordings."""
+    """One row of the table: the processes with and without the recorder, and the recordings."""
 
     def __init__(self, options, model, threads, case, floor=None):
         self.options, self.model, self.threads, self.case, self.floor = options, model, threads, case, floor
@@ -91,7 +91,7 @@ class Row:
         return sorted(glob.glob(os.path.join(glob.escape(self.options.keep), f"{self.of[kind]}-*.{ending}")))
 
     def pair(self, kind):
-        """One process, into files of its own."""
+        """Run one process, which writes files of its own."""
         place = os.path.join(self.options.keep, f"{self.of[kind]}-{time.time_ns()}")
         alone = kind == "whole"
         command = [f"{BUILD}/bin/engine-pair", self.libs, self.path, str(self.threads),
@@ -110,15 +110,15 @@ class Row:
             self.pair(kind)
 
     def found(self):
-        """Cost and error, us, by the two and by whole steps, each with what recordings of the same kind state."""
+        """Cost and error in us, by the two copies and by steps without hooks, each with what recordings of the same kind state."""
         runs, nulls = self.steps("run"), self.steps("null")
         processes = by_turns(levels(runs), levels(nulls)) if self.sleeps else (cost_of(runs, nulls), error_of(runs, nulls))
         found, whole = [(*processes, self.stated_by("run"))], self.by_whole_steps()
         return found + [(*whole[:2], self.stated_by("whole"))] if whole else found
 
     def judged(self):
-        """Cost and error, us, each of the two by what it says for sure, as they are of different processes; and low, middle and high of
-        what is stated, weighed alike. None: not stated."""
+        """Cost and error in us, each method weighed by its error, because they are of different processes; and low, middle and
+        high of what is stated, with the same weights. None: not stated."""
         found = self.found()
         weights = [1 / error ** 2 for _, error, _ in found]
         columns = zip(*(interval for _, _, interval in found))
@@ -126,7 +126,7 @@ class Row:
         return weighed([cost for cost, _, _ in found], weights), sum(weights) ** -0.5, stated
 
     def undecided(self):
-        """The error, in half widths of what is stated; kept until there are more processes."""
+        """The error, in half widths of the stated interval; kept until there are more processes."""
         there = sum(len(self.kept(kind, "json")) for kind in self.of)
         if self.last[0] != there:
             _, error, (low, _, high) = self.judged()
@@ -134,7 +134,7 @@ class Row:
         return self.last[1]
 
     def steps(self, kind):
-        """Of each process the steps of a round, each with its times in all rounds."""
+        """For each process the steps of a round, each with its times in all rounds."""
         runs = []
         for path in self.kept(kind, "json"):
             with open(path, encoding="utf-8") as file:
@@ -142,7 +142,7 @@ class Row:
         return runs
 
     def stated_by(self, kind):
-        """The mean of what recordings say of the steps that are compared, us a step."""
+        """The mean of what recordings state for the compared steps, us a step."""
         said = [stated(path, len(steps)) for steps, path in zip(self.steps(kind), self.kept(kind, "pftrace"))]
         return [None if None in column else mean(column) for column in zip(*said)]
 
@@ -150,7 +150,7 @@ class Row:
         return {k: v for path in self.kept("run", "pftrace") for k, v in report(path)["losses"].items() if v and k != "complete"}
 
     def beside(self):
-        """Of each process whose steps were left whole in part what beside() finds, and what its report says."""
+        """For each process with some steps without hooks: what beside() finds, and what its report says."""
         found, intervals = [], []
         for steps, recording in zip(self.steps("whole"), self.kept("whole", "pftrace")):
             found.append(beside(recording, self.threads, len(steps), len(steps[0]["each_ns"])))
@@ -159,7 +159,7 @@ class Row:
         return [one for one in found if one], intervals
 
     def by_whole_steps(self):
-        """Cost, us, its error, which is that of processes, and of how many steps. None: too few."""
+        """Cost in us, its error over processes, and the number of steps. None: too few."""
         found, _ = self.beside()
         if len(found) < 2:
             return None
@@ -168,7 +168,7 @@ class Row:
 
 
 def cases(names):
-    """Of the command line."""
+    """Cases as the command line names them."""
     unknown = [name for name in names.split(",") if name not in CASES]
     if unknown:
         raise argparse.ArgumentTypeError(f"{unknown[0]}: no such case; there are: {', '.join(CASES)}")
@@ -176,7 +176,7 @@ def cases(names):
 
 
 def difference(step, pick=None):
-    """By how much the first copy's faster quarter is above the second's, ns; of the rounds, or as many picked of them."""
+    """By how much the first copy's faster quarter is above the second's, in ns; over all rounds, or as many drawn ones."""
     rounds = step["each_ns"]
     chosen = pick.choices(rounds, k=len(rounds)) if pick else rounds
     first, second = map(faster, zip(*chosen))
@@ -193,7 +193,7 @@ def costs(runs, pick=None):
 
 
 def cost_of(runs, nulls, pick=None):
-    """us a step, of processes with and without the recorder."""
+    """Cost in us a step, from processes with and without the recorder."""
     return mean(costs(runs, pick)) - mean(costs(nulls, pick))
 
 
@@ -207,20 +207,20 @@ def levels(runs):
 
 
 def by_turns(some, others):
-    """The same of those that took turns, as the host of the machine may be slower for a minute."""
+    """The same for processes that took turns, because the host may be slower for a minute."""
     differences = [a - b for a, b in zip(some, others)]
     return mean(differences), student(len(differences) - 1) * statistics.stdev(differences) / len(differences) ** 0.5
 
 
 def between(some, others):
-    """Difference of the means, and half of Welch's interval: of at least two each."""
+    """Difference of the means, and half of Welch's interval; needs two of each."""
     a, b = (statistics.variance(x) / len(x) for x in (some, others))
     freedom = (a + b) ** 2 / (a * a / (len(some) - 1) + b * b / (len(others) - 1))
     return mean(some) - mean(others), student(max(int(freedom), 1)) * (a + b) ** 0.5
 
 
 def error_of(runs, nulls):
-    """Half the interval: by the processes; of one, by the rounds that it happened to have."""
+    """Half the interval, over processes; with one process, over drawn rounds."""
     if min(len(runs), len(nulls)) < 2:
         pick = random.Random(1)
         return 2 * statistics.stdev(cost_of(runs, nulls, pick) for _ in range(RESAMPLED))
@@ -248,13 +248,13 @@ def make_model(name):
 
 
 def holds(interval, cost, error):
-    """A report's interval against a cost that has an error itself; both of 95 %, so one in twenty may not."""
+    """Whether a report's interval holds a cost that has an error itself; both are of 95 %, so one in twenty may not."""
     low, middle, high = interval
     return (cost >= middle - math.hypot(middle - low, error) or low <= 0) and cost <= middle + math.hypot(high - middle, error)
 
 
 def of_whole_steps(row):
-    """What is shown of steps left whole, and how many reports of how many hold it."""
+    """The cells about steps without hooks, and how many of how many reports hold."""
     found, intervals = row.by_whole_steps(), [i for i in row.beside()[1] if i[0] is not None]
     if not found or not intervals:
         return "-", "-", (0, 0)
@@ -264,7 +264,7 @@ def of_whole_steps(row):
 
 
 def show(row):
-    """One line; returns how many reports of steps left whole hold, and of how many."""
+    """Print one line; returns how many of how many reports about steps without hooks hold."""
     runs, nulls = row.steps("run"), row.steps("null")
     if not runs or not nulls or row.sleeps and min(len(runs), len(nulls)) < 2:
         return 0, 0
@@ -290,7 +290,7 @@ def show_floors(rows):
 
 
 def floors(options):
-    """A directory for each, since hooks differ by their environment alone."""
+    """A directory for each kind of hook, because only their environment differs."""
     print("| model | batches | hooks that lead on, us a step | and read the clock | and read it twice |\n"
           "|---|---|---|---|---|")
     for model, case in ((m, c) for m in options.models.split(",") for c in options.cases):

@@ -25,15 +25,15 @@ def report(recording, *options):
 
 @functools.cache
 def distortion_us(recording, *options):
-    """low, middle, high, us a step."""
+    """Low, middle and high, in us a step."""
     said = report(recording, *options)
     wall, count = (sum(said["steps"][phase][of] for phase in ("prefill", "decode")) for of in ("total_ns", "count"))
     return [None if said["distortion"][k] is None else said["distortion"][k] * wall / count / 1e3 for k in ("low", "share", "high")]
 
 
 def stated(recording, places):
-    """The same by the hooks' times, of steps that were recorded: not of those left whole, nor of the rounds before the first that is timed,
-    where graphs are new, which takes 0.5 ms each once."""
+    """The same by the hooks' times, from recorded steps: without the steps that have no hooks, and without the rounds before the
+    first that is timed, where graphs are new (0.5 ms each, once)."""
     of, ranges = [whole for _, whole in recorded_steps(recording, 0)], []
     for number in (i + 1 for i in range(WARM_UP * places, len(of)) if not of[i]):
         if ranges and ranges[-1][1] == number - 1:
@@ -46,7 +46,7 @@ def stated(recording, places):
 
 @functools.cache
 def recorded_steps(recording, threads):
-    """Of each step in its order what it took, us, and whether it was left whole. Of one thread the time on the CPU."""
+    """For each step in order: its time in us (with one thread, its time on the CPU), and whether it had no hooks."""
     rows = [row for row in report(recording, "--by", "step")["each_step"] if row["name"] != "outside of steps"]
     return [((row["step_ns"] - (row["off_ns"] or 0 if threads == 1 else 0)) / 1e3, row["count"] < NODES_LEAST) for row in rows]
 
@@ -58,8 +58,9 @@ def share_recorded(recording):
 
 @functools.cache
 def beside(recording, threads, places, rounds):
-    """By how much the faster quarter of the steps that were recorded is above that of those left whole, us, in the mean of the places of a
-    round; and how many were left whole. By the recording's clock, since going past the hooks takes longer than they do."""
+    """By how much the faster quarter of the recorded steps is above that of the steps without hooks, in us, in the mean over the
+    places of a round; and how many had no hooks. By the recording's clock, because going past the hooks takes longer than
+    the hooks do."""
     steps, shifts, count = recorded_steps(recording, threads)[-places * rounds:], [], 0
     for place in range(places):
         whole, others = ([us for us, is_whole in steps[place::places] if is_whole == wanted] for wanted in (True, False))

@@ -32,7 +32,7 @@ BESIDE = 3  # times as long beside it as by itself: there most steps are preempt
 
 
 class Spinner:
-    """A shell that spins on a CPU, and when it did so: (when, whether) by CLOCK_REALTIME."""
+    """A shell that spins on a CPU, and when it did: (when, whether) by CLOCK_REALTIME."""
 
     def __init__(self, cpu):
         self.shell = subprocess.Popen(["taskset", "-c", str(cpu), "sh", "-c", "while :; do :; done"])
@@ -45,7 +45,7 @@ class Spinner:
 
     @contextlib.contextmanager
     def alternating(self, period, first):
-        """On and off in turns while the body runs."""
+        """Switch it on and off in turns while the body runs."""
         over = threading.Event()
         def turns():
             on = first
@@ -63,7 +63,7 @@ class Spinner:
             thread.join()
 
     def state(self, begin, end):
-        """Whether it spun all that time; None where it was switched within or just before."""
+        """Whether it spun all that time; None if it was switched within or just before."""
         last = None
         for when, on in self.switches:
             if when >= end:
@@ -94,7 +94,7 @@ def advice(path):
 
 
 def taken(cpu):
-    """Of the CPU so far: ticks by interrupts, by soft interrupts, by the host, and of all; block interrupts."""
+    """The CPU's ticks so far in interrupts, soft interrupts, steal, and in all; block interrupts."""
     with open("/proc/stat") as f:
         ticks = next([int(v) for v in line.split()[1:]] for line in f if line.startswith(f"cpu{cpu} "))
     with open("/proc/softirqs") as f:
@@ -122,7 +122,7 @@ def times(turns, beside, look):
 
 
 def at(sorted_times, share, weights):
-    """A percentile in ms, each turn so many times; None: one step would carry more than lies above it."""
+    """A percentile in ms, each turn weighted; None: one step would carry more than lies above it."""
     total, longer = sum(weights[turn] for _, turn in sorted_times), 1.0
     for ns, turn in sorted_times:
         longer -= weights[turn] / total
@@ -132,13 +132,13 @@ def at(sorted_times, share, weights):
 
 
 def more(pair, share, weights):
-    """The per cent by which a percentile is greater beside a competitor."""
+    """By how many per cent a percentile is greater beside a competitor."""
     itself, beside = (at(each, share, weights) for each in pair)
     return 100 * (beside / itself - 1) if itself and beside else None
 
 
 def difference(pair, share, count):
-    """In words, with where 95 % of sets of processes lie that are drawn again."""
+    """In words, with the range of 95 % of drawn sets of processes."""
     middle = more(pair, share, [1] * count)
     drawn = []
     for _ in range(DRAWN):
@@ -163,7 +163,7 @@ def show(turns):
 
 
 def measure(options):
-    """Each turn's steps, whether they were beside a competitor. And the first advice of each."""
+    """Each turn's steps, with whether they were beside a competitor; and the first advice of each."""
     turns, first = [], {False: collections.Counter(), True: collections.Counter()}
     spinner, ends = Spinner(options.cpu), time.monotonic() + options.seconds
     with tempfile.TemporaryDirectory() as directory:

@@ -35,7 +35,7 @@ os.environ.setdefault("POCL_AFFINITY", "1")
 
 
 def decode(path):
-    """A line for each repetition."""
+    """One line for each repetition."""
     done = subprocess.run([f"{BUILD}/bin/example-decoder", "--model", MODEL, "--backend", "opencl",
                            "--modes", "--record", path, "--timing", "--prompt-tokens", str(PROMPT),
                            "--predict", str(PREDICT), "--repeat", str(BLOCK * (BLOCKS + 1))],
@@ -49,7 +49,7 @@ def decode(path):
 
 
 def counts(repetition):
-    """Behind the block that warms up, the second of each two."""
+    """The second of each two repetitions, after the block that warms up."""
     return repetition >= BLOCK and repetition % 2
 
 
@@ -67,7 +67,7 @@ def ratios(lines, logs):
 
 
 def products(path, lines, logs):
-    """Median times on the device of each brick and size in a block, of mode immediate's."""
+    """Median times on the device by brick and size in a block, as ratios to mode immediate."""
     done = subprocess.run([f"{BUILD}/bin/brick", "export", path, "--format", "csv"], check=True,
                           capture_output=True, text=True)
     rows = list(csv.DictReader(io.StringIO(done.stdout)))

@@ -37,7 +37,7 @@ const { chromium } = require(process.argv[2] + "/playwright-core");
 
 
 class Shown:
-    """What a view shows since when: (unix time in s, decode steps)."""
+    """What a view shows, and since when: (unix time in s, decode steps)."""
 
     def __init__(self, process, steps_of):
         self.process, self.steps, self.ticks = process, None, []
@@ -69,7 +69,7 @@ def of_top(line):
 
 
 def steps_ended(path):
-    """Unix times of the ends of decode steps, in s."""
+    """When decode steps ended, in s of unix time."""
     report = json.loads(subprocess.run([BRICK, "report", "--by", "step", "--json", path], check=True, capture_output=True).stdout)
     start = float(subprocess.run(["date", "-d", report["run"]["start"], "+%s.%N"], check=True, capture_output=True).stdout)
     return sorted(start + (row["step_begin_ns"] + row["step_ns"]) / 1e9 for row in report["each_step"]

@@ -61,7 +61,7 @@ def shared_objects():
 
 
 def at_pages(scratch, objects):
-    """Copies of objects, or of archives of them, whose code begins at a page."""
+    """Copy objects or archives so that their code begins at a page."""
     os.makedirs(os.path.join(scratch, "paged"), exist_ok=True)
     copies_of = [os.path.join(scratch, "paged", f"{i}-{os.path.basename(o)}") for i, o in enumerate(objects)]
     for original, paged in zip(objects, copies_of):
@@ -145,7 +145,7 @@ def cost(llama, scratch, rounds):
 
 
 def copies(scratch, rounds):
-    """Of two copies in one process: the second's lower decile over the first's, recorded and not."""
+    """Two copies in one process: the second's lower decile over the first's, recorded and not."""
     folder = os.path.join(scratch, "pair")
     os.mkdir(folder)
     subprocess.run(["c++", "-shared", "-Wl,-Bsymbolic-functions", *shared_objects(), "-o", os.path.join(folder, "libllama.so"),
@@ -162,7 +162,7 @@ def copies(scratch, rounds):
 
 
 def middles(scratch, program, is_recorded):
-    """Of each node, in ns: by Brick, or None, and by the program's own clock."""
+    """For each node, in ns: by Brick, or None, and by the program's own clock."""
     command = [program, "1", GRAPHS]
     if not is_recorded:
         return None, own(subprocess.run(command, capture_output=True, text=True, check=True))
@@ -189,7 +189,7 @@ def own(run):
 
 
 def nodes(scratch, shape, rounds):
-    """What each node takes in a run of ggml inside, over what it takes in the run beside it."""
+    """Each node's time with ggml inside, over its time in the run beside it."""
     programs = build_nodes(scratch, shape)
     ratios = {(what, name): [] for what in ("Brick", "own", "own, not recorded") for name in NODES}
     took = {name: [] for name in NODES}
@@ -212,7 +212,7 @@ def nodes(scratch, shape, rounds):
 
 
 def llama_nodes(scratch, rounds):
-    """Of each brick of llama.cpp's tokens, the same."""
+    """The same for each brick of llama.cpp's tokens."""
     programs = build_llama_twice(scratch)
     ratios = {}
     for i in range(rounds):

@@ -66,7 +66,7 @@ def record(path, options):
 
 
 def sort(steps, changes):
-    """{on: ns of the steps}, and how many times off the CPU a step with records had."""
+    """{on: ns of the steps}, and how many times off the CPU a recorded step had."""
     kinds, now, switches, recorded = {0: [], 1: []}, 0, 0, 0
     for i, (_, begin, on, seen) in enumerate(changes[:-1]):
         end, _, _, seen_then = changes[i + 1]
@@ -103,7 +103,7 @@ def show(runs, options):
 
 
 def of_trials(path, options):
-    """(trials, their ms, ns that their steps took beyond the mean of others, ns of all steps) of one process."""
+    """For one process: (trials, their ms, ns that their steps took beyond the others' mean, ns of all steps)."""
     subprocess.run(command(path, options, "auto"), check=True, stdout=subprocess.DEVNULL)
     run, steps = report(path)
     gaps = [(g["from_s"] * 1e9, g["to_s"] * 1e9 if g["to_s"] else float("inf")) for g in run["presence"]["off_cpu_gaps"]]

@@ -21,7 +21,7 @@ def engine(*args):
 
 
 def promise(path):
-    """Of the median step: its length, and per brick those with a tenth less and with nothing."""
+    """The median step's length, and per brick its length with a tenth less and with nothing."""
     out = subprocess.run([os.path.join(BIN, "brick"), "path", "--json", "--step", "decode", path],
                          check=True, capture_output=True).stdout
     section = json.loads(out)["sections"][0]

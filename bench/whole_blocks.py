@@ -32,7 +32,7 @@ CHANGING = {"1 and 2 tokens": "1 token", "2 to 5 tokens": "4 tokens"}  # to be h
 
 
 def steps_of(model, scratch, batches):
-    """Of each step its time on the CPU, us, and whether it was left whole, in their order."""
+    """For each step in order: its time on the CPU in us, and whether it had no hooks."""
     rounds = STEPS // len(batches)
     out = os.path.join(scratch, "run.pftrace")
     command = [f"{BUILD}/bin/engine-pair", f"{BUILD}/demo/engine/libs", model, "1", f"{rounds},60,1", "c", *batches]
@@ -48,7 +48,7 @@ def faster(times):
 
 
 def costs(steps, places):
-    """Cost by steps behind a change, and the control."""
+    """Cost by the number of steps after a change, and the control."""
     usual = [statistics.quantiles([us for us, _ in steps[place::places]], n=4)[0] for place in range(places)]
     times, block, since = {}, 0, 0
     for i, (us, whole) in enumerate(steps):
@@ -65,7 +65,7 @@ def costs(steps, places):
 
 
 def middle(values):
-    """The mean of 60 % of them, and its error by what they differ by when the others are moved to its ends."""
+    """The mean of the middle 60 %, and its error when the others are moved to the ends."""
     values = sorted(values)
     cut = len(values) // 5
     inner = values[cut:len(values) - cut]
@@ -74,7 +74,7 @@ def middle(values):
 
 
 def ratio(changing, usual):
-    """Of their middles, and where 95 % of those lie that are made of processes drawn again."""
+    """The ratio of their middles, and its 95 % range over drawn processes."""
     def drawn(values):
         return middle(random.choices(values, k=len(values)))[0]
     ratios = sorted(drawn(changing) / max(drawn(usual), 0.01) for _ in range(DRAWN))
