@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adds each frame's own time to its step, its layer and its brick. The
- * accounts are those of summary_sample.c, whose totals the tests compare with. Fed by a walk.
+ * Adds each frame's own time to its step, its layer and its brick. The accounts are those of the
+ * summary, whose totals the tests compare with.
  */
 #include "analysis/accounts/breakdown.h"
 

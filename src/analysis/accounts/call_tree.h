@@ -8,9 +8,69 @@
  */
 #pragma once
 
-#include "analysis/accounts/call_tree_nodes.h"
+#include <stddef.h>
+#include <stdint.h>
+
 #include "analysis/steps/step_index.h"
 #include "trace/run.h"
+
+enum call_kind {
+	CALL_ROOT,	/* the step or the thread */
+	CALL_LAYER,	/* `layer` */
+	CALL_BRICK,	/* `brick` */
+	CALL_OPERATION, /* `site`, below its brick */
+	CALL_WAIT,	/* waiting of what stands beside it */
+	CALL_KERNEL,	/* work of a device that it launched: `kernel` */
+	CALL_LANE,  /* a thread or queue: `site` is its number (src/analysis/accounts/stacks.h) */
+	CALL_PHASE, /* of its steps: `site` is an enum step_phase (the same) */
+	CALL_LEFT_OUT, /* own time and waiting of bricks that were not asked for */
+	CALL_KINDS,
+};
+
+/* "layer", "left out" */
+const char *call_kind_name(enum call_kind kind);
+
+struct call_node {
+	enum call_kind kind;
+	uint32_t brick, site; /* RUN_NONE where not of that kind */
+	uint32_t kernel;      /* RUN_NONE where not of that kind */
+	int32_t layer;
+	uint64_t count;	  /* of executions that have ended, as in a report */
+	uint64_t open;	  /* that never did; their time is here all the same */
+	uint64_t time_ns; /* without the waiting that a CALL_WAIT beside it shows */
+	uint64_t self_ns; /* of it, in none of the nodes below */
+	uint64_t off_ns;  /* of it, the thread was off its CPU; 0 where that is not known */
+	uint64_t elements, bytes, flops;    /* ANALYSIS_UNKNOWN where nothing said them */
+	uint32_t parent, first, last, next; /* numbers of nodes, RUN_NONE at the end */
+	uint32_t hint;			    /* the child that was found last */
+};
+
+/* Lies between all of what is beside it: is shown after that. */
+static inline int call_node_is_between(const struct call_node *node)
+{
+	return node->kind == CALL_WAIT || node->kind == CALL_LEFT_OUT;
+}
+
+struct call_tree {
+	const struct run *run;
+	struct call_node *nodes; /* [0] is the root */
+	size_t count, capacity;
+	uint32_t lane;
+	uint32_t step;	  /* the first one that it is of; RUN_NONE: of all the lane did */
+	uint32_t steps;	  /* how many it is of, with the sums over them; 0: as above */
+	uint32_t threads; /* others of its process that recorded during the step, at most */
+};
+
+/* A node of no more than a kind, to be given what it is of. */
+struct call_node call_node_of(enum call_kind kind, int32_t layer);
+
+/* Append one below `parent`; RUN_NONE: the root. Its number; RUN_NONE: no memory. */
+uint32_t call_tree_add(struct call_tree *tree, uint32_t parent, struct call_node node);
+
+/* The child like `node`, made if there is none; RUN_NONE: no memory. */
+uint32_t call_tree_child(struct call_tree *tree, uint32_t parent, struct call_node node);
+
+void call_tree_destroy(struct call_tree *tree);
 
 /*
  * Of so many outermost, finished steps, each with what lies in its account after it: a tree of

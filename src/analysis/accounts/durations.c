@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Called by the summary, the breakdown and the server's metrics. */
 #include "analysis/accounts/durations.h"
 
 #include <stdbool.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One walk over all lanes into a table of all layers and bricks, from which rows and columns
- * without any time are left out. Counts as thread_accounts.c does. Called by
- * `brick top`.
+ * without any time are left out. Counts as thread_accounts.c does.
  */
 #include "analysis/accounts/heatmap.h"
 

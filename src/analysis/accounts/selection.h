@@ -48,10 +48,6 @@ bool selection_has_steps(const struct selection *selection);
  */
 int selection_apply(const struct selection *selection, struct run *run, char **missing);
 
-/* Inside of analysis/ only: the half of selection_apply() that is about when (selection_steps.c).
- */
-int selection_apply_steps(const struct selection *selection, struct run *run, char **missing);
-
 /* Take what is left out of a run also from it, but for its steps: for who lists samples. -ENOMEM.
  */
 int selection_drop(struct run *run);

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps the stack of open samples of one lane and decides whose account each belongs to. Nesting is
- * taken from the samples' depths, never from their times, so that a clock that steps back can
- * shorten a sample but not count it twice. Called by whatever adds up samples.
+ * Keeps the stack of open samples of one lane and decides whose account each belongs to, then feeds
+ * all who joined. Nesting is taken from the samples' depths, never from their times, so that a
+ * clock that steps back can shorten a sample but not count it twice.
  */
 #include "analysis/accounts/walk.h"
 
+#include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
+
+#include "base/scope.h"
 
 enum {
 	FRAMES = UINT8_MAX + 2, /* depths 0..255 and the lane itself below them */
@@ -43,6 +47,47 @@ struct walk_lane {
 	struct walk_frame frames[FRAMES];
 	struct calls calls;
 };
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static uint64_t at_most(uint64_t value, uint64_t limit)
+{
+	return value < limit ? value : limit;
+}
+
+/*
+ * What of the frame's self time and waits its thread was off its CPU. Where it waited inside is
+ * not known: to be blocked is how most waiting is done, so that is of the waits first. To be
+ * preempted is of the self time, unless that is too short for it.
+ */
+static void find_off(const struct run_lane *lane, struct walk_frame *frame)
+{
+	struct walk_frame *parent = frame - 1;
+	uint64_t end_ns = frame->end_ns + frame->wait_ns;
+
+	frame->off = frame->all_off = frame->inner_off = frame->wait_off =
+		(struct run_off_times){0};
+	if (!lane->off_cpu_count)
+		return;
+	frame->all_off = run_off_cpu_between(lane, frame->begin_ns, frame->end_ns);
+	frame->wait_off = run_off_cpu_between(lane, frame->end_ns, end_ns);
+	uint64_t blocked_ns = less(frame->all_off.blocked_ns, frame->nested_off.blocked_ns);
+	uint64_t preempted_ns = less(frame->all_off.preempted_ns, frame->nested_off.preempted_ns);
+	if (preempted_ns > frame->self_ns)
+		frame->inner_off.preempted_ns = at_most(preempted_ns, frame->inner_ns);
+	frame->off.preempted_ns =
+		at_most(preempted_ns - frame->inner_off.preempted_ns, frame->self_ns);
+	frame->off.blocked_ns = at_most(
+		less(blocked_ns, frame->inner_ns), frame->self_ns - frame->off.preempted_ns);
+	frame->inner_off.blocked_ns = at_most(blocked_ns - frame->off.blocked_ns,
+		frame->inner_ns - frame->inner_off.preempted_ns);
+	parent->nested_off.blocked_ns += frame->all_off.blocked_ns + frame->wait_off.blocked_ns;
+	parent->nested_off.preempted_ns +=
+		frame->all_off.preempted_ns + frame->wait_off.preempted_ns;
+}
 
 static uint64_t clamp(uint64_t value, uint64_t low, uint64_t high)
 {
@@ -243,7 +288,7 @@ static inline void find_times(struct walk_lane *w, struct walk_frame *frame)
 	if (frame->scope == WALK_AFTER && !w->drives)
 		leave_out_beside(w, frame);
 	if (w->lane->off_cpu_count && knows_off(w, frame))
-		walk_find_off(w->lane, frame);
+		find_off(w->lane, frame);
 	else
 		frame->off = frame->all_off = frame->inner_off = frame->wait_off =
 			(struct run_off_times){0};
@@ -397,4 +442,115 @@ void walk_samples(const struct run *run, const struct step_index *index, uint32_
 	w.next = first;
 	w.end = end;
 	walk_lane_next(&w, SIZE_MAX);
+}
+
+void walk_init(struct walk *walk, const struct run *run, const struct step_index *index)
+{
+	walk->run = run;
+	walk->index = index;
+	walk->count = 0;
+	walk->executions = NULL;
+	walk->work = NULL;
+	walk->times = NULL;
+}
+
+void walk_join(struct walk *walk, const struct walk_ops *ops, void *context)
+{
+	assert(walk->count < WALK_JOINED_MAX);
+	walk->joined[walk->count++] = (struct walk_joined){ops, context};
+}
+
+static int wants(const struct walk *walk, const struct walk_joined *joined, uint32_t lane)
+{
+	if (joined->ops->begin_lane)
+		return joined->ops->begin_lane(joined->context, lane);
+	return walk->run->lanes[lane].kind == BRICK_LANE_THREAD;
+}
+
+static int feed_wanted(const struct walk *walk, struct walk_lane *w, uint32_t lane, bool *wanted)
+{
+	int rc = 0;
+
+	for (size_t k = 0; k < walk->count && rc >= 0; k++) {
+		rc = wants(walk, &walk->joined[k], lane);
+		wanted[k] = rc > 0;
+		if (wanted[k])
+			walk_lane_join(w, walk->joined[k].ops, walk->joined[k].context);
+	}
+	if (rc >= 0)
+		walk_lane_run(w);
+	return rc;
+}
+
+static int walk_one(const struct walk *walk, uint32_t lane)
+{
+	struct walk_lane *w = walk_lane_create(walk->run, walk->index, lane);
+	bool wanted[WALK_JOINED_MAX];
+	int rc = w ? feed_wanted(walk, w, lane, wanted) : -ENOMEM;
+
+	for (size_t k = 0; k < walk->count && rc >= 0; k++)
+		if (wanted[k] && walk->joined[k].ops->end_lane)
+			rc = walk->joined[k].ops->end_lane(walk->joined[k].context, lane);
+	walk_lane_destroy(w);
+	return rc < 0 ? rc : 0;
+}
+
+static void begin_process(const struct walk *walk, uint32_t process)
+{
+	for (size_t k = 0; k < walk->count; k++)
+		if (walk->joined[k].ops->begin_process)
+			walk->joined[k].ops->begin_process(walk->joined[k].context, process);
+}
+
+static int end_process(const struct walk *walk, uint32_t process)
+{
+	int rc = 0;
+	for (size_t k = 0; k < walk->count; k++)
+		if (walk->joined[k].ops->end_process) {
+			int ended =
+				walk->joined[k].ops->end_process(walk->joined[k].context, process);
+			rc = rc < 0 ? rc : ended;
+		}
+	return rc;
+}
+
+/* Lanes by process, in their own order: [lane_count]; the caller frees. */
+static uint32_t *order_lanes(const struct run *run)
+{
+	uint32_t *order = malloc((run->lane_count + 1) * sizeof(*order));
+	SCOPED uint32_t *next = calloc(run->process_count + 1, sizeof(*next));
+
+	if (order && next) {
+		for (size_t i = 0; i < run->lane_count; i++)
+			next[run->lanes[i].process + 1]++;
+		for (size_t p = 1; p < run->process_count; p++)
+			next[p] += next[p - 1];
+		for (uint32_t i = 0; i < run->lane_count; i++)
+			order[next[run->lanes[i].process]++] = i;
+	} else {
+		free(order);
+		order = NULL;
+	}
+	return order;
+}
+
+int walk_run(const struct walk *walk)
+{
+	const struct run *run = walk->run;
+	SCOPED uint32_t *order = order_lanes(run);
+	int rc = order ? 0 : -ENOMEM;
+	size_t i = 0;
+
+	for (uint32_t process = 0; process < run->process_count && rc >= 0; process++) {
+		begin_process(walk, process);
+		for (; rc >= 0 && i < run->lane_count && run->lanes[order[i]].process == process;
+			i++)
+			rc = walk_one(walk, order[i]);
+		int ended = end_process(walk, process);
+		rc = rc < 0 ? rc : ended;
+	}
+	for (size_t k = 0; k < walk->count && rc >= 0; k++)
+		if (walk->joined[k].ops->finish)
+			rc = walk->joined[k].ops->finish(walk->joined[k].context);
+	return rc < 0 ? rc : 0;
 }

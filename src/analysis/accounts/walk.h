@@ -174,6 +174,3 @@ void walk_lane_join(struct walk_lane *lane, const struct walk_ops *ops, void *co
 void walk_lane_run(struct walk_lane *lane);
 bool walk_lane_next(struct walk_lane *lane, size_t count); /* false: all had ended before */
 void walk_lane_destroy(struct walk_lane *lane);
-
-/* walk_off_cpu.c: off, inner_off, wait_off and all_off of a frame that ends. The walk's own. */
-void walk_find_off(const struct run_lane *lane, struct walk_frame *frame);

@@ -1,18 +1,134 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Adds up what each execution did in how much time of its own: without what is nested, the waits
- * behind it and the time off the CPU. Where more than one lane of a process recorded, the time
- * that they had in common is work_team.c's. Fed by a walk, for summaries and rooflines.
+ * behind it and the time off the CPU. First it finds whose work an execution is, so that work is
+ * counted once. Where more than one lane of a process recorded, the time that they had in common
+ * counts once: their lanes are walked side by side, in the order of time.
  */
 #include "analysis/accounts/work_accounts.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/accounts/launches.h"
-#include "analysis/accounts/work_owner.h"
+#include "analysis/accounts/walk.h"
 #include "base/members.h"
+#include "base/order.h"
+
+/* Of a queue: the work that commands without counts go on with, if it is theirs. */
+struct work_told {
+	uint32_t brick; /* RUN_NONE: none */
+	int32_t layer;
+};
+
+/* Whether the frame is in any account: work that has ended and was not left out. */
+static inline bool is_counted(
+	const struct run *run, const struct step_index *index, const struct walk_frame *frame)
+{
+	return index->kinds[frame->brick] == BRICK_KIND_WORK &&
+	       !run->sites[frame->sample->site].left_out &&
+	       !(frame->sample->flags & RUN_SAMPLE_OPEN);
+}
+
+/*
+ * What a device is given for one node may be several commands, of which the first tells of all the
+ * work: those right behind it in its queue, of the same brick and layer, are parts of it.
+ */
+static inline enum work_owner owner_of(const uint8_t *owners, const struct run *run,
+	const struct work_told *told, const struct walk_frame *frame)
+{
+	enum work_owner owner = (enum work_owner)owners[frame->sample->site];
+
+	return owner == WORK_UNKNOWN && told->brick == frame->brick &&
+			       told->layer == run->sites[frame->sample->site].layer
+		       ? WORK_PART
+		       : owner;
+}
+
+enum {
+	WORK = BRICK_SITE_HAS_BYTES | BRICK_SITE_HAS_FLOPS,
+	COUNTS = WORK | BRICK_SITE_HAS_ELEMENTS,
+};
+
+static int compare_text(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "");
+}
+
+/* What a node's whole and its parts have in common. */
+static int compare_nodes(const struct run_site *a, const struct run_site *b)
+{
+	return ORDER(a->brick, b->brick) ?: ORDER(a->layer, b->layer)
+		?: compare_text(a->operation, b->operation) ?: compare_text(a->label, b->label);
+}
+
+COMPARATOR(compare_entries, struct run_site *const, compare_nodes(*x, *y))
+
+/*
+ * Which sites say what an execution did: owners is [site_count], all 0. Attached engines tell the
+ * whole of a node's work on one of its threads; the others have sites with the same operation and
+ * name and no counts at all: parts. -ENOMEM.
+ */
+static int find_owners(uint8_t *owners, const struct run *run)
+{
+	SCOPED const struct run_site **told = calloc(run->site_count + 1, sizeof(*told));
+	size_t count = 0;
+
+	if (!told)
+		return -ENOMEM;
+	for (size_t i = 0; i < run->site_count; i++)
+		if (run->sites[i].flags & WORK) {
+			owners[i] = WORK_OWN;
+			told[count++] = &run->sites[i];
+		}
+	qsort(told, count, sizeof(*told), compare_entries);
+	for (size_t i = 0; i < run->site_count; i++) {
+		const struct run_site *site = &run->sites[i];
+		if (!(site->flags & COUNTS) && site->operation &&
+			bsearch(&site, told, count, sizeof(*told), compare_entries))
+			owners[i] = WORK_PART;
+	}
+	return 0;
+}
+
+/* A command of a queue has ended: whose work goes on? */
+static void tell(const uint8_t *owners, const struct run *run, struct work_told *told,
+	const struct walk_frame *frame)
+{
+	bool is_known = owner_of(owners, run, told, frame) != WORK_UNKNOWN;
+
+	told->brick = is_known ? frame->brick : RUN_NONE;
+	told->layer = run->sites[frame->sample->site].layer;
+}
+
+struct work_time {
+	uint64_t wall_ns;
+	uint64_t until_ns; /* how far that is, in the process being walked */
+};
+
+/* Those of a brick in a phase, its category, and of both in all phases; NULL behind the last. */
+struct work_times {
+	struct work_time *of[5];
+};
+
+/* The accounts of bricks and categories, which all others share. */
+struct shared {
+	struct work_accounts accounts; /* the first: a pointer to them is one to the whole */
+	uint32_t lane;
+	bool alone;	/* no other lane of the process can be in anything at the same time */
+	unsigned asked; /* enum work_asked */
+	struct work_times *team_times; /* by key: of what was asked for */
+	struct work_told told;
+	unsigned users;
+	/* of the process that is walked: the time that lanes have in common */
+	size_t slots; /* accounts beside these that may have it, too */
+	uint32_t process;
+	bool threaded;
+	int result;
+	pthread_t thread;
+};
 
 unsigned work_phase(const struct run *run, const struct step_index *index, uint32_t lane,
 	const struct walk_frame *frame)
@@ -66,18 +182,307 @@ static inline void count(const struct work_accounts *a, size_t key, const struct
 		count_work(account, &a->run->sites[frame->sample->site], ns);
 }
 
+static size_t category_thing(const struct run *run, uint32_t category)
+{
+	return run->brick_count + 1 + category;
+}
+
+/* Where pieces of a brick in a phase count. */
+static void find_times(const struct shared *shared, uint32_t brick, int phase, int on_device)
+{
+	const struct work_accounts *own = &shared->accounts;
+	size_t category = category_thing(own->run, own->run->bricks[brick].category);
+	struct work_time **to = shared->team_times[key_of(brick, phase, on_device)].of;
+
+	if (shared->asked & (WORK_OF_BRICKS | WORK_OF_PHASES))
+		*to++ = &own->times[key_of(brick, phase, on_device)];
+	if (shared->asked & WORK_OF_PHASES)
+		*to++ = &own->times[key_of(category, phase, on_device)];
+	if (shared->asked & WORK_OF_ALL) {
+		*to++ = &own->times[key_of(brick, WORK_ALL_PHASES, on_device)];
+		*to++ = &own->times[key_of(category, WORK_ALL_PHASES, on_device)];
+	}
+	*to = NULL;
+}
+
+static void find_all_times(const struct shared *shared)
+{
+	for (uint32_t b = 0; b < shared->accounts.run->brick_count; b++)
+		for (int phase = 0; phase < WORK_PHASES; phase++) {
+			find_times(shared, b, phase, 0);
+			find_times(shared, b, phase, 1);
+		}
+}
+
+/* Where a piece of that frame counts; beside: where else, NULL in none. */
+static const struct work_times *times_of(const struct shared *shared, uint32_t lane,
+	const struct walk_frame *frame, struct work_time **beside)
+{
+	for (const struct work_accounts *a = shared->accounts.beside; a; a = a->beside)
+		if (!a->by_lane) {
+			size_t key = a->key(a->context, lane, frame);
+			*beside++ = key == SIZE_MAX ? NULL : &a->times[key];
+		}
+	return &shared->team_times[shared_key(&shared->accounts, lane, frame)];
+}
+
+/* So many samples end at most so many pieces: those that they interrupt, and those that end. */
+enum { AHEAD = 64, PIECES = 2 * AHEAD + UINT8_MAX + 3 };
+
+enum { THREAD_FROM_SAMPLES = 50000 };
+
+struct piece {
+	uint64_t begin_ns, end_ns;
+	const struct work_times *times;
+};
+
+/*
+ * The time in which at least one lane of a process was in a piece of work: lanes are walked side by
+ * side, so that nothing is kept but how far each sum is. Each lane is some pieces ahead of the
+ * others; the piece that begins first, of all lanes, is next.
+ */
+struct team_lane {
+	const struct shared *shared;
+	struct walk_lane *walk;
+	const struct run_lane *lane;
+	uint32_t number;
+	struct work_told told;
+	struct piece pieces[PIECES];
+	size_t at, count;
+	size_t off;		    /* the first of its times off the CPU that may matter yet */
+	uint64_t rest_ns;	    /* of the piece at hand, what is not begun yet */
+	uint64_t begin_ns, end_ns;  /* next of what is united */
+	struct work_time *beside[]; /* [PIECES][shared->slots] */
+};
+
+/* Those that go on, a heap: that which is first is [0]. */
+struct lanes {
+	struct team_lane **list;
+	size_t count;
+};
+
+static void on_piece(
+	void *context, const struct walk_frame *frame, uint64_t begin_ns, uint64_t end_ns)
+{
+	struct team_lane *l = context;
+	const struct work_accounts *own = &l->shared->accounts;
+
+	if (end_ns <= begin_ns || !is_counted(own->run, own->index, frame) ||
+		owner_of(own->owners, own->run, &l->told, frame) == WORK_UNKNOWN)
+		return;
+	struct piece *piece = &l->pieces[l->count];
+	piece->begin_ns = begin_ns;
+	piece->end_ns = end_ns;
+	piece->times =
+		times_of(l->shared, l->number, frame, &l->beside[l->count * l->shared->slots]);
+	l->count++;
+}
+
+static void on_command(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	struct team_lane *l = context;
+
+	tell(l->shared->accounts.owners, l->shared->accounts.run, &l->told, frame);
+}
+
+/* The next time in the piece at hand in which its thread was on its CPU. */
+static bool next_part(struct team_lane *l)
+{
+	const struct run_off_cpu *off = l->lane->off_cpu;
+	uint64_t end_ns = l->pieces[l->at].end_ns;
+
+	while (l->rest_ns < end_ns) {
+		while (l->off < l->lane->off_cpu_count && off[l->off].end_ns <= l->rest_ns)
+			l->off++;
+		bool cut = l->off < l->lane->off_cpu_count && off[l->off].begin_ns < end_ns;
+		l->begin_ns = l->rest_ns;
+		l->end_ns = cut ? off[l->off].begin_ns : end_ns;
+		l->rest_ns = cut ? off[l->off].end_ns : end_ns;
+		if (l->begin_ns < l->end_ns)
+			return true;
+	}
+	return false;
+}
+
+/* false: the lane has no more. */
+static bool next(struct team_lane *l)
+{
+	while (!next_part(l)) {
+		if (++l->at >= l->count) {
+			l->at = l->count = 0;
+			while (!l->count)
+				if (!walk_lane_next(l->walk, AHEAD))
+					return false;
+		}
+		l->rest_ns = l->pieces[l->at].begin_ns;
+	}
+	return true;
+}
+
+static inline void unite(struct work_time *time, uint64_t begin_ns, uint64_t end_ns)
+{
+	if (end_ns <= time->until_ns)
+		return;
+	time->wall_ns += end_ns - (begin_ns > time->until_ns ? begin_ns : time->until_ns);
+	time->until_ns = end_ns;
+}
+
+static void unite_all(const struct team_lane *l, size_t slots)
+{
+	struct work_time *const *beside = &l->beside[l->at * slots];
+
+	for (struct work_time *const *of = l->pieces[l->at].times->of; *of; of++)
+		unite(*of, l->begin_ns, l->end_ns);
+	for (size_t i = 0; i < slots; i++)
+		if (beside[i])
+			unite(beside[i], l->begin_ns, l->end_ns);
+}
+
+/* Lane i may be later than those below it. */
+static void sift(const struct lanes *lanes, size_t i)
+{
+	struct team_lane **list = lanes->list, *moved = list[i];
+
+	for (size_t child = 2 * i + 1; child < lanes->count; child = 2 * i + 1) {
+		if (child + 1 < lanes->count && list[child + 1]->begin_ns < list[child]->begin_ns)
+			child++;
+		if (moved->begin_ns <= list[child]->begin_ns)
+			break;
+		list[i] = list[child];
+		i = child;
+	}
+	list[i] = moved;
+}
+
+static void drop(struct team_lane *l)
+{
+	walk_lane_destroy(l->walk);
+	free(l);
+}
+
+static void merge(struct lanes *lanes, size_t slots)
+{
+	for (size_t i = lanes->count / 2; i-- > 0;)
+		sift(lanes, i);
+	while (lanes->count) {
+		struct team_lane *first = lanes->list[0];
+		unite_all(first, slots);
+		if (!next(first)) {
+			drop(first);
+			lanes->list[0] = lanes->list[--lanes->count];
+		}
+		if (lanes->count)
+			sift(lanes, 0);
+	}
+}
+
+static int add_lane(struct lanes *lanes, const struct shared *shared, uint32_t number)
+{
+	static const struct walk_ops thread_ops = {.piece = on_piece};
+	static const struct walk_ops queue_ops = {.piece = on_piece, .end = on_command};
+	size_t beside = PIECES * shared->slots;
+	struct team_lane *l = malloc(sizeof(*l) + beside * sizeof(struct work_time *));
+
+	if (!l)
+		return -ENOMEM;
+	l->shared = shared;
+	l->number = number;
+	l->lane = &shared->accounts.run->lanes[number];
+	l->told.brick = RUN_NONE;
+	l->at = l->count = l->off = 0;
+	l->pieces[0].end_ns = l->rest_ns = 0;
+	l->walk = walk_lane_create(shared->accounts.run, shared->accounts.index, number);
+	if (!l->walk) {
+		free(l);
+		return -ENOMEM;
+	}
+	walk_lane_join(l->walk, l->lane->kind == BRICK_LANE_QUEUE ? &queue_ops : &thread_ops, l);
+	if (next(l))
+		lanes->list[lanes->count++] = l;
+	else
+		drop(l);
+	return 0;
+}
+
+/* Whether all other lanes of its process that have samples are of another kind. */
+static bool is_alone(const struct run *run, uint32_t lane)
+{
+	for (uint32_t i = 0; i < run->lane_count; i++)
+		if (i != lane && run->lanes[i].process == run->lanes[lane].process &&
+			run->lanes[i].kind == run->lanes[lane].kind && run->lanes[i].sample_count)
+			return false;
+	return true;
+}
+
+static int unite_process(const struct shared *shared)
+{
+	const struct run *run = shared->accounts.run;
+	struct lanes lanes = {malloc((run->lane_count + 1) * sizeof(struct team_lane *)), 0};
+	int rc = lanes.list ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < run->lane_count && !rc; i++)
+		if (run->lanes[i].process == shared->process && !is_alone(run, i))
+			rc = add_lane(&lanes, shared, i);
+	if (!rc)
+		merge(&lanes, shared->slots);
+	while (lanes.count)
+		drop(lanes.list[--lanes.count]);
+	free(lanes.list);
+	return rc;
+}
+
+static void *run_thread(void *argument)
+{
+	struct shared *shared = argument;
+
+	shared->result = unite_process(shared);
+	return NULL;
+}
+
+static bool is_worth_a_thread(const struct shared *shared)
+{
+	size_t samples = 0;
+
+	for (uint32_t i = 0; i < shared->accounts.run->lane_count; i++)
+		if (shared->accounts.run->lanes[i].process == shared->process &&
+			!is_alone(shared->accounts.run, i))
+			samples += shared->accounts.run->lanes[i].sample_count;
+	return samples >= THREAD_FROM_SAMPLES;
+}
+
+/*
+ * Add what no lane was alone in: from start to finish in a thread of its own, where there is much
+ * to add.
+ */
+static void start_team(struct shared *shared, uint32_t process)
+{
+	shared->process = process;
+	shared->threaded = is_worth_a_thread(shared) &&
+			   !pthread_create(&shared->thread, NULL, run_thread, shared);
+}
+
+/* -ENOMEM: nothing of it was added, or a part. */
+static int finish_team(struct shared *shared)
+{
+	if (!shared->threaded)
+		return unite_process(shared);
+	pthread_join(shared->thread, NULL);
+	return shared->result;
+}
+
 static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
-	struct work_accounts *shared = context;
-	const struct run *run = shared->run;
-	enum work_owner owner = work_owner_of(shared->owners, run, &shared->told, frame);
+	struct shared *shared = context;
+	const struct work_accounts *own = &shared->accounts;
+	const struct run *run = own->run;
+	enum work_owner owner = owner_of(own->owners, run, &shared->told, frame);
 
 	if (run->lanes[shared->lane].kind == BRICK_LANE_QUEUE)
-		work_tell(shared->owners, run, &shared->told, frame);
-	if (!work_is_counted(run, shared->index, frame))
+		tell(own->owners, run, &shared->told, frame);
+	if (!is_counted(run, own->index, frame))
 		return;
-	count(shared, shared_key(shared, shared->lane, frame), frame, owner, shared->alone);
-	for (const struct work_accounts *a = shared->beside; a; a = a->beside) {
+	count(own, shared_key(own, shared->lane, frame), frame, owner, shared->alone);
+	for (const struct work_accounts *a = own->beside; a; a = a->beside) {
 		size_t key = a->key(a->context, shared->lane, frame);
 		if (key != SIZE_MAX)
 			count(a, key, frame, owner, shared->alone || a->by_lane);
@@ -86,17 +491,12 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 
 static int on_lane(void *context, uint32_t lane)
 {
-	struct work_accounts *a = context;
+	struct shared *shared = context;
 
-	a->lane = lane;
-	a->told.brick = RUN_NONE;
-	a->alone = work_team_alone(a->run, lane);
+	shared->lane = lane;
+	shared->told.brick = RUN_NONE;
+	shared->alone = is_alone(shared->accounts.run, lane);
 	return 1;
-}
-
-static size_t category_thing(const struct run *run, uint32_t category)
-{
-	return run->brick_count + 1 + category;
 }
 
 /* All but the time, of which some may have been at the same time. */
@@ -118,7 +518,7 @@ static void sum_work(struct work_accounts *a, uint32_t brick, int phase, int on_
 
 static int finish(void *context)
 {
-	struct work_accounts *shared = context;
+	struct work_accounts *shared = &((struct shared *)context)->accounts;
 
 	for (uint32_t b = 0; b < shared->run->brick_count; b++)
 		for (int phase = 0; phase < WORK_PHASES; phase++) {
@@ -131,69 +531,23 @@ static int finish(void *context)
 	return 0;
 }
 
-/* Where pieces of a brick in a phase count. */
-static void find_times(const struct work_accounts *shared, uint32_t brick, int phase, int on_device)
-{
-	size_t category = category_thing(shared->run, shared->run->bricks[brick].category);
-	struct work_time **to = shared->team_times[key_of(brick, phase, on_device)].of;
-
-	if (shared->asked & (WORK_OF_BRICKS | WORK_OF_PHASES))
-		*to++ = &shared->times[key_of(brick, phase, on_device)];
-	if (shared->asked & WORK_OF_PHASES)
-		*to++ = &shared->times[key_of(category, phase, on_device)];
-	if (shared->asked & WORK_OF_ALL) {
-		*to++ = &shared->times[key_of(brick, WORK_ALL_PHASES, on_device)];
-		*to++ = &shared->times[key_of(category, WORK_ALL_PHASES, on_device)];
-	}
-	*to = NULL;
-}
-
-static void find_all_times(const struct work_accounts *shared)
-{
-	for (uint32_t b = 0; b < shared->run->brick_count; b++)
-		for (int phase = 0; phase < WORK_PHASES; phase++) {
-			find_times(shared, b, phase, 0);
-			find_times(shared, b, phase, 1);
-		}
-}
-
-/* Where a piece of that frame counts. */
-static const struct work_times *times_of(
-	void *context, uint32_t lane, const struct walk_frame *frame, struct work_time **beside)
-{
-	const struct work_accounts *shared = context;
-
-	for (const struct work_accounts *a = shared->beside; a; a = a->beside)
-		if (!a->by_lane) {
-			size_t key = a->key(a->context, lane, frame);
-			*beside++ = key == SIZE_MAX ? NULL : &a->times[key];
-		}
-	return &shared->team_times[shared_key(shared, lane, frame)];
-}
-
 static void on_process(void *context, uint32_t process)
 {
-	struct work_accounts *shared = context;
+	struct shared *shared = context;
 
-	shared->team = (struct work_team){.run = shared->run,
-		.index = shared->index,
-		.owners = shared->owners,
-		.find = times_of,
-		.context = shared};
+	shared->slots = 0;
 	find_all_times(shared);
-	for (struct work_accounts *a = shared; a; a = a->beside) {
-		shared->team.slots += a != shared && !a->by_lane;
+	for (struct work_accounts *a = &shared->accounts; a; a = a->beside) {
+		shared->slots += a != &shared->accounts && !a->by_lane;
 		for (size_t i = 0; i < a->count; i++)
 			a->times[i].until_ns = 0;
 	}
-	work_team_start(&shared->team, process);
+	start_team(shared, process);
 }
 
 static int on_process_end(void *context, uint32_t process)
 {
-	struct work_accounts *shared = context;
-
-	return work_team_finish(&shared->team);
+	return finish_team(context);
 }
 
 /* Of all accounts that share them, too. */
@@ -262,21 +616,21 @@ const struct work_account *work_of_category(
 static struct work_accounts *create_shared(struct walk *walk)
 {
 	size_t things = category_thing(walk->run, (uint32_t)walk->run->category_count + 1);
-	struct work_accounts *a = malloc(sizeof(*a));
+	struct shared *shared = calloc(1, sizeof(*shared));
 	uint8_t *owners = calloc(walk->run->site_count + 1, 1);
 	struct work_times *times = calloc(key_of(walk->run->brick_count + 1, 0, 0), sizeof(*times));
 
-	if (!a || !owners || !times || work_owners(owners, walk->run) < 0 ||
-		init(a, walk, key_of(things, 0, 0), NULL, NULL) < 0) {
+	if (!shared || !owners || !times || find_owners(owners, walk->run) < 0 ||
+		init(&shared->accounts, walk, key_of(things, 0, 0), NULL, NULL) < 0) {
 		free(owners);
 		free(times);
-		free(a);
+		free(shared);
 		return NULL;
 	}
-	a->owners = owners;
-	a->team_times = times;
-	walk_join(walk, &shared_ops, a);
-	return a;
+	shared->accounts.owners = owners;
+	shared->team_times = times;
+	walk_join(walk, &shared_ops, shared);
+	return &shared->accounts;
 }
 
 struct work_accounts *work_accounts_get(struct walk *walk, enum work_asked asked)
@@ -285,17 +639,20 @@ struct work_accounts *work_accounts_get(struct walk *walk, enum work_asked asked
 		walk->work = create_shared(walk);
 	if (!walk->work)
 		return NULL;
-	walk->work->asked |= asked;
-	walk->work->users++;
+	struct shared *shared = (struct shared *)walk->work;
+	shared->asked |= asked;
+	shared->users++;
 	return walk->work;
 }
 
 void work_accounts_put(struct work_accounts *a)
 {
-	if (!a || --a->users)
+	struct shared *shared = (struct shared *)a;
+
+	if (!a || --shared->users)
 		return;
 	free((void *)a->owners);
-	free(a->team_times);
+	free(shared->team_times);
 	work_accounts_fini(a);
-	free(a);
+	free(shared);
 }

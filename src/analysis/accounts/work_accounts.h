@@ -3,14 +3,19 @@
  * What was done in which time, for many keys (a brick, a phase of it, a layer, ...): per key the
  * time with at least one lane of a process in it and on its CPU, the time of all lanes together,
  * and the work. The one meaning of GB/s and GFLOP/s: a team's work over the team's time, whether
- * one thread tells of all of it or each of its own part. Inside of analysis/ only.
+ * one thread tells of all of it or each of its own part.
  */
 #pragma once
 
 #include "analysis/steps/step_times.h"
 #include "analysis/accounts/walk.h"
-#include "analysis/accounts/work_owner.h"
-#include "analysis/accounts/work_team.h"
+
+/* Whose work an execution is. */
+enum work_owner {
+	WORK_UNKNOWN = 0, /* nobody says what its executions did */
+	WORK_OWN = 1,	  /* says what an execution did */
+	WORK_PART = 2,	  /* one thread's part of executions that another one's site owns */
+};
 
 struct work_account {
 	uint64_t wall_ns;  /* whole when the walk has run */
@@ -29,6 +34,8 @@ enum { WORK_PHASES = STEP_PHASES + 1, WORK_ALL_PHASES = WORK_PHASES };
 /* Which account an execution counts in; SIZE_MAX: in none. */
 typedef size_t (*work_key_fn)(void *context, uint32_t lane, const struct walk_frame *frame);
 
+struct work_time;
+
 struct work_accounts {
 	const struct run *run;
 	const struct step_index *index;
@@ -41,14 +48,6 @@ struct work_accounts {
 	void *context;
 	struct work_accounts *shared; /* those of bricks and categories; NULL: it is they */
 	struct work_accounts *beside; /* next of all that share them */
-	/* the rest is theirs only */
-	uint32_t lane;
-	bool alone;	/* no other lane of the process can be in anything at the same time */
-	unsigned asked; /* enum work_asked */
-	struct work_times *team_times; /* by key: of what was asked for */
-	struct work_told told;
-	struct work_team team;
-	unsigned users;
 };
 
 /* Of bricks in a phase; also of categories; of both, in all phases together. */
