@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Recordings repeat themselves: the same slices at other times. A packet that was decoded is
- * remembered; one that equals it but for its timestamp means the same. Only packets whose
- * timestamp is their first or last field, and that have nothing else than sequence, flags and a
- * slice, are remembered, and forgotten as soon as their sequence's names change.
+ * A memo keeps a decoded packet, so that equal ones need no decoding: recordings repeat the same
+ * slices at other times. Two packets mean the same if they differ in their timestamp only. A packet
+ * can be remembered if its timestamp is its first or last field, and if it has nothing else than
+ * sequence, flags and a slice. A memo is valid until the names of its sequence change.
  */
 #include "trace/load_memo.h"
 
@@ -20,22 +20,23 @@ struct memo {
 	uint8_t bytes[MAX_BYTES]; /* all but the timestamp field */
 	struct load_sequence *sequence;
 	struct build_slice slice;
-	uint16_t after; /* the place in the log behind where it was last */
+	uint16_t after; /* place in the log, right after its last entry */
 };
 
 /*
- * Packets are likely to come again in the same order: the next one is looked for in the log first.
+ * The log says which memo followed which last time. Packets tend to come in the same order again,
+ * so the memo at `next` is tried first.
  */
 struct load_memo {
 	ARRAY(struct memo) memos;
 	struct hash_index index;
-	uint16_t log[1 << 16]; /* memos as they came; from its end on over its begin */
+	uint16_t log[1 << 16]; /* indices of memos in order; a ring */
 	uint16_t end;
-	uint16_t next; /* in the log: what is expected */
-	uint16_t left; /* what was expected before something else came, such as a wait */
+	uint16_t next;	      /* place of the memo that is expected */
+	uint16_t interrupted; /* `next` before another packet, such as a wait, came between */
 };
 
-static inline uint64_t load64(const uint8_t *at)
+static inline uint64_t word_at(const uint8_t *at)
 {
 	uint64_t value;
 
@@ -43,35 +44,35 @@ static inline uint64_t load64(const uint8_t *at)
 	return value;
 }
 
-/* The last word, which overlaps the one before it; less of it when there is no more. */
-static inline uint64_t load_last(const uint8_t *at, uint32_t length)
+/* The last eight bytes, which may overlap the word before them; shorter input is shifted down. */
+static inline uint64_t last_word(const uint8_t *at, uint32_t length)
 {
-	uint64_t word = load64(at + length - 8);
+	uint64_t word = word_at(at + length - 8);
 
 	return length < 8 ? word >> 8 * (8 - length) : word;
 }
 
-/* length: at least MIN_BYTES; what is before them may be read, too. */
+/* length is at least MIN_BYTES. Up to two bytes in front of a and b may be read as well. */
 static inline bool equal(const uint8_t *a, const uint8_t *b, uint32_t length)
 {
-	uint64_t differ = load_last(a, length) ^ load_last(b, length);
+	uint64_t differ = last_word(a, length) ^ last_word(b, length);
 
 	for (uint32_t i = 0; i + 8 < length; i += 8)
-		differ |= load64(a + i) ^ load64(b + i);
+		differ |= word_at(a + i) ^ word_at(b + i);
 	return !differ;
 }
 
 static inline uint64_t hash_of(const uint8_t *bytes, uint32_t length)
 {
-	uint64_t hash = load_last(bytes, length) + length;
+	uint64_t hash = last_word(bytes, length) + length;
 
 	for (uint32_t i = 0; i + 8 < length; i += 8)
-		hash = (hash ^ hash >> 29 ^ load64(bytes + i)) * HASH_GOLDEN;
+		hash = (hash ^ hash >> 29 ^ word_at(bytes + i)) * HASH_GOLDEN;
 	return hash;
 }
 
 /* The memo of equal bytes, or NULL. */
-static inline struct memo *find(
+static inline struct memo *find_by_hash(
 	const struct load_memo *m, uint64_t hash, const uint8_t *bytes, uint32_t length)
 {
 	struct hash_probe probe = hash_probe(hash);
@@ -84,7 +85,7 @@ static inline struct memo *find(
 	return NULL;
 }
 
-static inline bool is_at(
+static inline bool log_holds(
 	const struct load_memo *m, uint16_t place, const uint8_t *bytes, uint32_t length)
 {
 	const struct memo *memo = &m->memos.items[m->log[place]];
@@ -92,48 +93,47 @@ static inline bool is_at(
 	return memo->length == length && equal(memo->bytes, bytes, length);
 }
 
-/* Elsewhere than expected: where it was left, or where the same was seen last. NULL: nowhere. */
-static __attribute__((noinline)) struct memo *search(
+/* The packet is not the expected one: try the interrupted place, then the index. NULL: unknown. */
+static __attribute__((noinline)) struct memo *find_elsewhere(
 	struct load_memo *m, const uint8_t *bytes, uint32_t length)
 {
-	uint16_t left = m->left;
+	uint16_t interrupted = m->interrupted;
 
-	m->left = m->next;
-	if (is_at(m, left, bytes, length)) {
-		m->next = (uint16_t)(left + 1);
-		return &m->memos.items[m->log[left]];
+	m->interrupted = m->next;
+	if (log_holds(m, interrupted, bytes, length)) {
+		m->next = (uint16_t)(interrupted + 1);
+		return &m->memos.items[m->log[interrupted]];
 	}
-	struct memo *memo = find(m, hash_of(bytes, length), bytes, length);
+	struct memo *memo = find_by_hash(m, hash_of(bytes, length), bytes, length);
 	if (memo)
 		m->next = memo->after;
 	return memo;
 }
 
-static inline void note(struct load_memo *m, struct memo *memo)
+static inline void log_append(struct load_memo *m, struct memo *memo)
 {
 	m->log[m->end++] = (uint16_t)(memo - m->memos.items);
 	memo->after = m->end;
 }
 
 /* The memo of equal bytes, or NULL. */
-static inline const struct memo *find_next(
-	struct load_memo *m, const uint8_t *bytes, uint32_t length)
+static inline const struct memo *recall(struct load_memo *m, const uint8_t *bytes, uint32_t length)
 {
 	struct memo *memo = &m->memos.items[m->log[m->next]];
 
 	if (memo->length == length && equal(memo->bytes, bytes, length))
 		m->next++;
-	else if (!(memo = search(m, bytes, length)))
+	else if (!(memo = find_elsewhere(m, bytes, length)))
 		return NULL;
-	note(m, memo);
+	log_append(m, memo);
 	return memo;
 }
 
 /*
- * Take the timestamp off a packet's start or end. What is at the end might be something else that
- * looks like one; but then the rest equals no packet that had its timestamp there.
+ * Takes the timestamp off a packet's start or end. Other bytes at the end may look like one. That
+ * does no harm: the rest then ends inside of a field, and no memo does.
  */
-static inline bool split(struct pb_reader *packet, uint64_t *delta)
+static inline bool cut_timestamp(struct pb_reader *packet, uint64_t *delta)
 {
 	const uint8_t *at = packet->at, *end = packet->end;
 
@@ -150,15 +150,15 @@ static inline bool split(struct pb_reader *packet, uint64_t *delta)
 	return true;
 }
 
-/* m: has memos. False: not one that is known, nothing was done. */
+/* m has memos. False: the packet is unknown, and nothing was done. */
 static inline bool repeat(struct load_memo *m, struct build *b, struct pb_reader packet)
 {
 	uint64_t delta;
 
-	if (pb_size(packet) < MIN_BYTES || !split(&packet, &delta) || pb_size(packet) < MIN_BYTES ||
-		pb_size(packet) > MAX_BYTES)
+	if (pb_size(packet) < MIN_BYTES || !cut_timestamp(&packet, &delta) ||
+		pb_size(packet) < MIN_BYTES || pb_size(packet) > MAX_BYTES)
 		return false;
-	const struct memo *memo = find_next(m, packet.at, (uint32_t)pb_size(packet));
+	const struct memo *memo = recall(m, packet.at, (uint32_t)pb_size(packet));
 	if (!memo || memo->version != memo->sequence->names_version)
 		return false;
 	if (!load_advance(memo->sequence, delta) ||
@@ -189,7 +189,7 @@ void load_memo_packets(struct load_memo *m, struct build *b, struct pb_reader *c
 
 static struct memo *add(struct load_memo *m, uint64_t hash, const uint8_t *bytes, uint32_t length)
 {
-	struct memo *memo = find(m, hash, bytes, length);
+	struct memo *memo = find_by_hash(m, hash, bytes, length);
 
 	if (memo || m->memos.count == MAX_MEMOS || hash_index_reserve(&m->index))
 		return memo;
@@ -219,7 +219,7 @@ void load_memo_add(struct load_memo *m, struct load_sequence *s, struct pb_reade
 	memo->version = s->names_version;
 	memo->sequence = s;
 	memo->slice = *slice;
-	note(m, memo);
+	log_append(m, memo);
 	m->next = m->end;
 }
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The blocks that two sides are compared by. A block is a recording, of which each measure is
- * reduced to one value per token: for decode over the quarter of the steps below the median (by time
- * per token), else over all steps. A disturbance makes a step longer, so that this quarter changes
- * only when half of all steps are disturbed. All parts are of the same steps, so that they add up. Where a side has too few recordings for any test, blocks are
- * stretches of consecutive steps instead: as many as leave neighbours independent, each of A paired
- * with the one of B at the same place. Only decode steps that all recordings have are looked at, by
- * their place from the first on: later tokens have longer contexts.
+ * Two sides are compared block by block. A block is a recording, and each measure of it is reduced
+ * to one value per token. For decode this value is taken over the quarter of the steps below the
+ * median (by time per token), else over all steps. A disturbance makes a step longer, so that this
+ * quarter changes only when half of all steps are disturbed. All parts are of the same steps, so
+ * that they add up.
+ *
+ * If a side has too few recordings for any test, blocks are stretches of consecutive steps instead.
+ * There are as many as leave neighbours independent, and each of A is paired with the one of B at
+ * the same place. Later tokens have longer contexts, so decode steps are matched by their place
+ * from the first on, and only places that all recordings have count.
  */
 #pragma once
 
@@ -15,12 +18,12 @@
 enum {
 	COMPARE_STRETCHES_MIN = 8, /* with fewer, and many bricks, all is noise */
 	COMPARE_STRETCHES_MAX = 24,
-	COMPARE_STRETCH_STEPS = 3, /* the least that a median is one of */
+	COMPARE_STRETCH_STEPS = 3, /* a median needs so many steps */
 };
 
 /*
- * The probability that any of all measures is called different where none is. It is kept below the
- * 5 % that are promised, as four recordings a side (2 of 70 labellings) allow.
+ * The probability that some measure is called different although none is. Four recordings a side
+ * reach 2 of 70 labellings, so it can be kept below the 5 % that are promised.
  */
 static const double compare_family_alpha = 0.03;
 
@@ -31,10 +34,10 @@ enum compare_unit {
 
 /* One phase: values in ns per token, A's blocks before B's. */
 struct compare_phase_blocks {
-	/* Recordings also where there are too few steps for stretches: then nothing is tested. */
+	/* With too few steps for stretches it stays recordings, and nothing is tested. */
 	enum compare_unit unit;
-	size_t in_a, in_b; /* 0: not all recordings have steps of it */
-	uint64_t steps;	   /* of each recording that were looked at; 0: all that it has */
+	size_t in_a, in_b; /* 0: some recording has no step of this phase */
+	uint64_t steps;	   /* used of each recording; 0: all */
 	double *time;	   /* [in_a + in_b] */
 	double *rate;	   /* the same of all steps, as they overlap */
 	double *columns;   /* [in_a + in_b][names] */
@@ -47,15 +50,15 @@ struct compare_blocks {
 };
 
 /*
- * Make one cell of each phase: that of the steps which a block is made of, so that whole recordings
- * compare as before, but for where they have different numbers of decode steps. -ENOMEM.
+ * Make one cell of each phase, from the steps which a block is made of. Whole recordings compare as
+ * before, unless their numbers of decode steps differ. -ENOMEM.
  */
 int compare_series_reduce(struct compare_series *series);
 
-/* True if there are enough recordings a side for a difference to be found. */
+/* True if a test can find a difference between so many recordings. */
 bool compare_recordings_suffice(size_t in_a, size_t in_b);
 
-/* series: those of A, then those of B; at least one each. -ENOMEM; *blocks is then empty. */
+/* series: in_a of A, then in_b of B; each at least one. -ENOMEM; *blocks is then empty. */
 int compare_blocks_init(struct compare_blocks *blocks, const struct compare_series *series,
 	size_t in_a, size_t in_b, size_t names);
 void compare_blocks_fini(struct compare_blocks *blocks);

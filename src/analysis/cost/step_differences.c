@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plain steps: each is compared with the nearest step of its thread that was taken apart, in turns
- * the one before and the one after it, so that a growing context falls out. The shift of all these
- * differences is Hodges and Lehmann's. Single steps are compared, since noise has a long tail: the
- * mean of two has more of it than one, and would show a cost where there is none. Logarithms of
- * times lie evenly.
+ * Plain steps: each is compared with the nearest step of its thread that was recorded with all its
+ * bricks. The neighbour is taken from before and from after the plain step in turns, because a
+ * growing context makes later steps longer, and this cancels out. The estimate of the shift is
+ * Hodges and Lehmann's. Each plain step has a single neighbour: noise has a long tail, the mean of
+ * two has more of that tail, and it would show a cost where there is none. Differences are between
+ * logarithms of times, because these lie evenly around the shift, as the estimate assumes.
  *
- * Noise: a step is compared with all of its size, by tokens, so that changing batches are no noise.
- * The variance of stretches is half the mean square of the differences of neighbours (von Neumann),
- * so that a growing context is none either.
+ * Noise: the time of a step is divided by the mean of all steps with as many tokens, so a change of
+ * batch size is not counted as noise. The variance between stretches is half the mean square of the
+ * differences between neighbours (von Neumann), so a growing context is not counted either.
  */
 #include "analysis/cost/step_differences.h"
 
@@ -21,20 +22,20 @@
 #include "base/scope.h"
 #include "brick/abi/overhead.h"
 
-/* Pairs of differences are sorted: more of them would take long. */
+/* MAX_DIFFERENCES is low because all pairs of differences are sorted. MAX_DISTANCE is in steps. */
 enum { MAX_DISTANCE = 16, MAX_DIFFERENCES = 600 };
 
-/* Right behind the step's own sample lies that of the piece. */
-static bool is_plain(const struct run *run, const struct run_step *step, uint32_t brick)
+/* The sample of a plain step is followed by one of the brick that stands for all of its work. */
+static bool is_plain(const struct run *run, const struct run_step *step, uint32_t plain_brick)
 {
 	if (step->lane >= run->lane_count)
 		return false;
 	const struct run_lane *lane = &run->lanes[step->lane];
 	return step->sample + (size_t)1 < lane->sample_count &&
-	       run->sites[lane->samples[step->sample + 1].site].brick == brick;
+	       run->sites[lane->samples[step->sample + 1].site].brick == plain_brick;
 }
 
-/* Without the time that others had its CPU; waiting for its team is part of a step. */
+/* Time in which others had the CPU does not count; waiting for the thread's team does. */
 static double own_ns(const struct run *run, const struct run_step *step)
 {
 	struct run_off_times off =
@@ -42,54 +43,55 @@ static double own_ns(const struct run *run, const struct run_step *step)
 	return (double)(step->end_ns - step->begin_ns) - (double)off.preempted_ns;
 }
 
-/* Time of the nearest step of the same kind on one side; 0: there is none. */
-static double neighbour_ns(const struct run *run, size_t at, int way, uint32_t brick)
+/* The time of the nearest step that is not plain but alike otherwise, on one side; 0: none. */
+static double neighbour_ns(const struct run *run, size_t at, int direction, uint32_t plain_brick)
 {
 	const struct run_step *step = &run->steps[at];
 	for (int i = 1; i <= MAX_DISTANCE; i++) {
-		size_t other = at + (size_t)(way * i);
+		size_t other = at + (size_t)(direction * i);
 		if (other >= run->step_count)
 			break;
 		const struct run_step *near = &run->steps[other];
 		if (near->lane == step->lane && near->phase == step->phase &&
 			near->tokens == step->tokens && !near->open && !near->outcome &&
-			!is_plain(run, near, brick))
+			!is_plain(run, near, plain_brick))
 			return own_ns(run, near);
 	}
 	return 0;
 }
 
 /*
- * The logarithms by which neighbours are longer; [run->step_count] or NULL. The end of the list is
- * used for the times of the other steps: a cost is as long in each of them, so their median counts,
- * not what else happens to some.
+ * Lists log(neighbour / plain step) from the front, plain->count of them; NULL: no memory. The
+ * other steps' times fill the same list from its end. Their total is their number times their
+ * median, because recording costs the same in each of them and a few may be long for other reasons.
  */
-static double *differences(
-	struct plain_steps *plain, const struct run *run, enum step_phase phase, uint32_t brick)
+static double *log_ratios(struct plain_steps *plain, const struct run *run, enum step_phase phase,
+	uint32_t plain_brick)
 {
 	double *list = malloc((run->step_count + 1) * sizeof(*list));
-	size_t aparts = 0;
+	size_t apart_count = 0;
 	for (size_t i = 0; list && i < run->step_count; i++) {
 		const struct run_step *step = &run->steps[i];
 		if (step->open || step->outcome || step_phase_of(step) != phase)
 			continue;
 		double ns = own_ns(run, step);
-		if (!is_plain(run, step, brick)) {
-			list[run->step_count - ++aparts] = ns;
+		if (!is_plain(run, step, plain_brick)) {
+			list[run->step_count - ++apart_count] = ns;
 			continue;
 		}
-		int way = plain->count & 1 ? 1 : -1;
-		double other = neighbour_ns(run, i, way, brick);
+		int direction = plain->count & 1 ? 1 : -1;
+		double other = neighbour_ns(run, i, direction, plain_brick);
 		if (ns > 0 && other > 0)
 			list[plain->count++] = log(other / ns);
 	}
-	if (aparts)
+	if (apart_count)
 		plain->apart_ns =
-			(double)aparts * statistics_median(list + run->step_count - aparts, aparts);
+			(double)apart_count *
+			statistics_median(list + run->step_count - apart_count, apart_count);
 	return list;
 }
 
-/* Evenly spread over the run; how many are left. */
+/* Keeps differences from evenly spread places of the run; returns how many. */
 static size_t thin_out(double *list, size_t n)
 {
 	size_t kept = n < MAX_DIFFERENCES ? n : MAX_DIFFERENCES;
@@ -98,8 +100,8 @@ static size_t thin_out(double *list, size_t n)
 	return kept;
 }
 
-/* The part of a neighbour's time that it takes longer. */
-static double share_of(double shift)
+/* The cost of recording as a share of the neighbour's time. */
+static double recording_share(double shift)
 {
 	return 1 - exp(-shift);
 }
@@ -107,26 +109,27 @@ static double share_of(double shift)
 bool plain_steps_compare(struct plain_steps *plain, const struct run *run, enum step_phase phase)
 {
 	struct statistics_shift shift = {0, -INFINITY, INFINITY};
-	uint32_t brick = run_brick_find(run, BRICK_PLAIN_NAME);
+	uint32_t plain_brick = run_brick_find(run, BRICK_PLAIN_NAME);
 	memset(plain, 0, sizeof(*plain));
-	SCOPED double *list = brick == RUN_NONE ? NULL : differences(plain, run, phase, brick);
+	SCOPED double *list =
+		plain_brick == RUN_NONE ? NULL : log_ratios(plain, run, phase, plain_brick);
 	int error = -1;
 	if (plain->count)
 		error = statistics_shift_paired(&shift, list, thin_out(list, plain->count), 0.05);
-	plain->share = share_of(shift.shift);
-	plain->low = share_of(shift.low);
-	plain->high = share_of(shift.high);
+	plain->share = recording_share(shift.shift);
+	plain->low = recording_share(shift.low);
+	plain->high = recording_share(shift.high);
 	return !error && isfinite(shift.low) && isfinite(shift.high);
 }
 
-enum { STRETCHES = 8, STEPS_LEAST = 4 }; /* of a stretch */
+enum { STRETCHES = 8, STRETCH_STEPS_MIN = 4 };
 
-/* Student's, of 95 %, for some five degrees of freedom: differences of eight overlap. */
-static const double STUDENT = 2.57;
+/* Student's t for 95 %: eight stretches leave some five degrees of freedom, as pairs overlap. */
+static const double STUDENT_T = 2.57;
 
 struct sized_step {
 	uint64_t tokens;
-	size_t at; /* its place among all */
+	size_t at; /* index in run->steps */
 	double ns;
 };
 
@@ -147,7 +150,7 @@ static size_t gather(struct sized_step *list, const struct run *run, int phase)
 	return n;
 }
 
-/* Divide each by the mean of its size; sizes that are too rare for all stretches are dropped. */
+/* Divides each time by the mean for its size; drops sizes with fewer steps than stretches. */
 static size_t divide_by_size(struct sized_step *list, size_t n)
 {
 	size_t kept = 0;
@@ -177,12 +180,12 @@ static double mean_of(const struct sized_step *list, size_t n)
 	return sum / (double)n;
 }
 
-static double noise_of(const struct run *run, int phase, struct sized_step *list)
+static double phase_noise(const struct run *run, int phase, struct sized_step *list)
 {
 	size_t n = divide_by_size(list, gather(list, run, phase));
 	double before = 0, squares = 0;
 
-	if (n < (size_t)STRETCHES * STEPS_LEAST)
+	if (n < (size_t)STRETCHES * STRETCH_STEPS_MIN)
 		return -1;
 	for (size_t i = 0; i < STRETCHES; i++) {
 		size_t from = i * n / STRETCHES, end = (i + 1) * n / STRETCHES;
@@ -190,7 +193,7 @@ static double noise_of(const struct run *run, int phase, struct sized_step *list
 		squares += i ? (mean - before) * (mean - before) : 0;
 		before = mean;
 	}
-	return STUDENT * sqrt(squares / 2 / (STRETCHES - 1));
+	return STUDENT_T * sqrt(squares / 2 / (STRETCHES - 1));
 }
 
 double step_noise(const struct run *run, int phase)
@@ -199,7 +202,7 @@ double step_noise(const struct run *run, int phase)
 	double own = -1, most = -1;
 
 	for (int i = 0; list && i < STEP_PHASES; i++) {
-		double noise = noise_of(run, i, list);
+		double noise = phase_noise(run, i, list);
 		most = fmax(most, noise);
 		own = i == phase ? noise : own;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine of SQLite: store->state is the sqlite3. Writing first, then questions. */
+/* The history's engine for SQLite; store->state is the sqlite3. Writing first, then queries. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static int execute(struct history_store *store, const char *sql)
 	return sqlite_db_execute(store, store->state, sql);
 }
 
-/* Its number; 0: it is there already. */
+/* The number of the new run; 0: it is there already. */
 static sqlite3_int64 add_head(struct history_store *store, const struct history_run *run)
 {
 	sqlite3_stmt *s;
@@ -154,7 +154,7 @@ static int expire(struct history_store *store, uint64_t before_ns, uint64_t *cou
 
 /* Questions. */
 
-/* Runs that a filter takes; what is NULL takes all. Its parameters are ?1 to ?8. */
+/* Selects the runs that match a filter. A NULL parameter matches all; they are ?1 to ?8. */
 #define RUNS_OF_FILTER                                                                          \
 	"(SELECT * FROM runs r WHERE (?1 IS NULL OR substr(id, 1, length(?1)) = ?1)"            \
 	" AND (?2 IS NULL OR number IN (SELECT run FROM labels WHERE label = ?2))"              \
@@ -240,7 +240,7 @@ static int read_fact(sqlite3_stmt *s, int at, struct history_run *run)
 	return history_run_fact(run, text_at(s, at), text_at(s, at + 1));
 }
 
-/* Have `read` take each row of a question about one run. */
+/* Hands each row of a query about one run to `read`. */
 static int read_rows(struct history_store *store, const char *sql, sqlite3_int64 run_number,
 	int (*read)(sqlite3_stmt *s, int at, struct history_run *run), struct history_run *run)
 {
@@ -340,7 +340,7 @@ static int points(struct history_store *store, const struct history_filter *filt
 	return rc;
 }
 
-/* The sums of a group while its rows come: all rows of one group and part in turn. */
+/* Adds up a group while its rows come. Rows of the same group and part come together. */
 struct gathering {
 	struct history_run run; /* holds the one part */
 	char *group;
@@ -388,12 +388,12 @@ static int gather(struct gathering *g, sqlite3_stmt *s)
 	return history_histogram_parse(&p->histogram, text_at(s, 10));
 }
 
-/* Runs of a series, which lie side by side. */
+/* The parts of a series lie side by side, so CROSS JOIN makes SQLite read series by series. */
 #define OF_SERIES(kind_of)                                                                    \
 	" FROM series t CROSS JOIN parts p ON p.series = t.number CROSS JOIN " RUNS_OF_FILTER \
 	" r ON r.number = p.run WHERE t.phase = ?9 AND t.kind = '" kind_of "'"
 
-/* Histograms of steps, and the sums of all else: SQLite cannot add up the former. */
+/* SQLite sums the parts of bricks. It cannot add histograms, so parts of steps come one by one. */
 #define GROUPS(who)                                                                               \
 	"SELECT " who " AS who, phase, t.kind, name, count, tokens, total_ns, typical_tokens,"    \
 	" typical_ns, united, histogram, 1, t.number AS n" OF_SERIES(                             \

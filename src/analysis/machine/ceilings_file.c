@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ceilings to JSON and back: a file is read as if somebody had made it up. Then where the files of
- * a host are kept, and whether they still hold.
+ * Writes ceilings as JSON and reads them back. The reader checks every field, because anybody may
+ * have made the file. This file also knows where a host keeps its ceilings, and tells whether they
+ * still hold.
  */
 #include "analysis/machine/ceilings_file.h"
 
@@ -41,9 +42,9 @@ struct table {
 	const char *name;
 	const struct field *fields;
 	size_t row_bytes, rows_at, count_at;
-	int is_optional;   /* files from before there were any have none */
-	size_t own_tables; /* of each row: so many of the first tables */
-	size_t own_at;	   /* the member of a row that holds those */
+	int is_optional;   /* older files lack the table */
+	size_t own_tables; /* each row has so many of the first tables */
+	size_t own_at;	   /* where in a row they are */
 };
 
 #define AT(type, member) .at = offsetof(type, member), .bytes = sizeof(((type *)0)->member)
@@ -107,7 +108,7 @@ static const char family[] = "brick/ceilings/", version[] = "1";
 
 /* Reading. */
 
-/* The first error is kept; later reads then give nothing. */
+/* A reader keeps its first error; later reads give nothing. */
 struct reader {
 	struct ceilings_error *error;
 	int rc;
@@ -150,7 +151,7 @@ static void read_text(
 		memcpy(out, json_string_value(value), json_string_length(value) + 1);
 }
 
-/* 0 where it is refused. */
+/* Returns 0 if the value is refused. */
 static uint64_t read_count(
 	struct reader *r, const json_t *object, const char *key, uint64_t low, uint64_t high)
 {
@@ -214,8 +215,7 @@ static void read_fields(struct reader *r, const json_t *object, const struct fie
 	}
 }
 
-/* The array of that name with at most CEILINGS_ROWS objects. NULL: an error, or it can be missing.
- */
+/* The array has at most CEILINGS_ROWS objects. NULL: an error, or an optional one is missing. */
 static const json_t *open_table(struct reader *r, const json_t *root, const struct table *t)
 {
 	const json_t *array = json_object_get(root, t->name);
@@ -314,9 +314,9 @@ int ceilings_parse(
 	return r.rc;
 }
 
-/* Writing: json_object_set_new() takes NULL values for errors; one makes the whole fail. */
+/* Writing: json_object_set_new() fails on a NULL value, so one failure fails the whole file. */
 
-/* What is no UTF-8 (a model name from a strange kernel) is not kept. */
+/* Text that is not UTF-8 is left out; a strange kernel may have such a model name. */
 static json_t *text(const char *s)
 {
 	json_t *value = json_string(s);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening a session and mapping its lanes. The one place that looks at offsets and sizes of the
- * untrusted file: each is checked against the file's present size before it is used, and what was
- * checked is kept in private memory and never read again. The header and the tables are one
- * mapping and each lane is another, so that nothing ever moves while the other side reads it.
+ * Opens a session and maps its lanes. Only this file reads offsets and sizes from the untrusted
+ * session: it copies each to private memory, checks it against the file's present size, and never
+ * reads it again. The header and the tables are one mapping, and each lane is one of its own. A new
+ * lane therefore moves no mapping that the emitting side may be reading.
  */
 #include "lib/drain/map_session.h"
 
@@ -27,8 +27,8 @@
 /* Rings beyond this are nonsense: 2^32 records are 128 GiB. */
 #define MAX_CAPACITY (1ull << 32)
 
-/* Length of the printable character at `text`; 0: it is none. */
-static size_t printable(const char *text, size_t left)
+/* How many bytes the printable character at `text` has; 0: there is none. */
+static size_t printable_bytes(const char *text, size_t left)
 {
 	uint32_t code;
 	size_t n = utf8_decode(text, left, &code);
@@ -40,7 +40,7 @@ void drain_clean_text(char *text, size_t bytes)
 {
 	text[bytes - 1] = '\0';
 	for (size_t left = strlen(text); left;) {
-		size_t n = printable(text, left);
+		size_t n = printable_bytes(text, left);
 		if (!n)
 			*text = '?';
 		n += !n;
@@ -91,7 +91,7 @@ static void *map(struct drain_map *m, uint64_t offset, uint64_t bytes)
 		errno = ENOMEM;
 		return NULL;
 	}
-	/* When embedded: a forked child has no use for it. */
+	/* A program that embeds the consumer may fork, and its child has no use for the mapping. */
 	madvise(at, bytes, MADV_DONTFORK);
 	return at;
 }
@@ -111,7 +111,7 @@ static bool inside(uint64_t offset, uint64_t bytes, uint64_t end)
 }
 
 /* The end of the last table, or 0 when one of them lies outside of the file. */
-static uint64_t tables_end(const struct brick_session_header *h, uint64_t end)
+static uint64_t tables_end(const struct brick_session_header *h, uint64_t file_end)
 {
 	const uint64_t tables[][2] = {
 		{h->notes_offset, BRICK_NOTES_BYTES},
@@ -123,14 +123,14 @@ static uint64_t tables_end(const struct brick_session_header *h, uint64_t end)
 		{h->code_offset, BRICK_CODE_BYTES},
 		{h->digest_offset, BRICK_DIGEST_RING * sizeof(struct brick_session_digest)},
 	};
-	enum { NEEDED = 5 }; /* those behind have no offset in a session that lacks them */
+	enum { NEEDED = 5 }; /* the later tables may be missing: their offset is then 0 */
 	uint64_t last = 0;
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
 		uint64_t offset = tables[i][0], bytes = tables[i][1];
 		if (i >= NEEDED && !offset)
 			continue;
-		if (offset < LANE_TABLE_END || offset % 8 || !inside(offset, bytes, end))
+		if (offset < LANE_TABLE_END || offset % 8 || !inside(offset, bytes, file_end))
 			return 0;
 		if (offset + bytes > last)
 			last = offset + bytes;
@@ -144,14 +144,14 @@ static int refuse(const char **why, const char *text, int code)
 	return code;
 }
 
-static int check_header(const struct brick_session_header *h, uint64_t end, const char **why)
+static int check_header(const struct brick_session_header *h, uint64_t file_end, const char **why)
 {
 	if (h->magic != BRICK_SESSION_MAGIC)
 		return refuse(why, "it does not begin like a session", BRICK_EFORMAT);
 	if (h->version != BRICK_SESSION_VERSION || h->header_bytes != sizeof(*h) ||
 		h->lane_bytes != sizeof(struct brick_lane))
 		return refuse(why, "it was made by an incompatible libbrick", BRICK_EVERSION);
-	if (!tables_end(h, end))
+	if (!tables_end(h, file_end))
 		return refuse(why, "one of its tables lies outside of the file", BRICK_EFORMAT);
 	if (h->state != BRICK_SESSION_OPEN && h->state != BRICK_SESSION_CLOSED)
 		return refuse(why, "it has no valid state", BRICK_EFORMAT);
@@ -163,6 +163,7 @@ static int check_header(const struct brick_session_header *h, uint64_t end, cons
 
 static void clean_header(struct brick_session_header *h)
 {
+	/* The session has times as outside of time namespaces; our clocks count inside of ours. */
 	h->clock.base_ns += (uint64_t)time_namespace_offset_ns(CLOCK_MONOTONIC);
 	h->start_ns += (uint64_t)time_namespace_offset_ns(CLOCK_MONOTONIC);
 	drain_clean_text(h->host, sizeof(h->host));
@@ -171,7 +172,7 @@ static void clean_header(struct brick_session_header *h)
 		h->command_bytes = sizeof(h->command);
 	if (h->command_bytes)
 		h->command[h->command_bytes - 1] = '\0';
-	/* argument by argument, so that the NULs between them stay */
+	/* Arguments are cleaned one by one, because the NULs between them must stay. */
 	for (uint32_t at = 0; at < h->command_bytes;) {
 		size_t length = strlen(h->command + at);
 		drain_clean_text(h->command + at, length + 1);
@@ -191,7 +192,7 @@ int drain_map_open(
 	m->fd = fd;
 	m->device = st.st_dev;
 	m->inode = st.st_ino;
-	uint64_t end = file_bytes(m);
+	uint64_t file_end = file_bytes(m);
 	m->view = view;
 	m->guard = guard;
 	ssize_t n = pread(fd, h, sizeof(*h), 0);
@@ -199,10 +200,10 @@ int drain_map_open(
 		return -errno;
 	if ((size_t)n < sizeof(*h))
 		return refuse(why, "it is too short for a session", BRICK_ETRUNCATED);
-	int error = check_header(h, end, why);
+	int error = check_header(h, file_end, why);
 	if (error)
 		return error;
-	m->shared_bytes = tables_end(h, end);
+	m->shared_bytes = tables_end(h, file_end);
 	m->shared = map(m, 0, m->shared_bytes);
 	if (!m->shared)
 		return refuse(why, "it cannot be mapped", -errno);
@@ -250,7 +251,7 @@ uint32_t drain_map_count(struct drain_map *m, const uint32_t *shared, uint32_t h
 	return have;
 }
 
-/* Why a mapped lane cannot be used, or NULL; fills in what is private of it. */
+/* Copies the lane's sizes and offsets, and checks the copies. Says why it is unusable, or NULL. */
 static const char *check_lane(struct drain_lane *lane, const struct brick_lane *shared)
 {
 	lane->capacity = shared->capacity;

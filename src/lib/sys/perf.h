@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The seam to perf_event: opening an event for the calling thread, reading it through its page
- * where the kernel allows that and through its descriptor otherwise. Functions return 0 or -errno
- * and keep errno. A thread reads what it has opened; the descriptor may be read by any thread.
+ * The seam to perf_event. It opens an event for the calling thread and reads it, through its page
+ * if the kernel allows that, else through its descriptor. Functions return 0 or -errno and keep
+ * errno. Only the thread that opened an event reads its page; any thread may read its descriptor.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 struct brick__perf {
 	int fd;
-	void *page; /* of the kernel's, NULL: there is none */
+	void *page; /* the kernel shares it; NULL: there is none */
 };
 
 struct brick__perf_reading {
@@ -19,7 +19,7 @@ struct brick__perf_reading {
 	uint64_t enabled_ns, running_ns; /* equal unless the counter was shared */
 };
 
-/* What a test may put in place of the kernel and the CPU. */
+/* A test may put its own functions in place of the kernel and the CPU. */
 struct brick__perf_system {
 	int (*open)(uint32_t type, uint64_t config, int exclude_kernel); /* fd or -errno */
 	void *(*map)(int fd);
@@ -35,14 +35,14 @@ extern const struct brick__perf_system *brick__perf_system;
 int brick__perf_open(struct brick__perf *perf, uint32_t kind);
 void brick__perf_close(struct brick__perf *perf);
 
-/* By the descriptor: a system call, from any thread. */
+/* Reads the descriptor with a system call; any thread. */
 int brick__perf_read(const struct brick__perf *perf, struct brick__perf_reading *reading);
 
 /*
- * By the page, without a system call, on the thread that is counted. -EAGAIN: cannot be read so
- * (just now, or at all): use the descriptor.
+ * Reads the page without a system call, on the thread that is counted. -EAGAIN: the page cannot be
+ * read, just now or at all; use the descriptor.
  */
 int brick__perf_read_page(const struct brick__perf *perf, struct brick__perf_reading *reading);
 
-/* Why an event could not be opened, as a sentence. */
+/* Writes a sentence that says why an event could not be opened. */
 void brick__perf_reason(uint32_t kind, int error, char *reason, size_t bytes);

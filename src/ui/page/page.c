@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Joins all that the page is made of to one walk, and chooses the steps that the page shows one by
- * one: those with a tree of all operations (the first, the median, the slowest and the last of each
- * phase), those whose every sample is kept, and those whose time is given by brick.
+ * Measures all that the page shows in one walk over the samples. Also chooses steps that the page
+ * shows one by one. There are three choices: the first, the median, the slowest and the last
+ * step of each phase have a tree of all operations; some steps have every sample in the page; and
+ * more steps have their time by brick. Constants limit each choice, so that a page stays small
+ * however long the run was.
  */
 #include "ui/page/page.h"
 
@@ -14,7 +16,7 @@
 #include "ui/text/text.h"
 
 enum { ROWS_MAX = 120, LANES_MAX = 120, COLUMNS_MAX = 2000, CELLS_MAX = 60000 };
-enum { SLOWEST = 4, EACH_CELLS = 500000, EACH_SLOWEST = 500, KEPT_SAMPLES = 200000 };
+enum { SLOWEST_DECODES = 4, EACH_CELLS = 500000, EACH_LONGEST = 500, KEPT_SAMPLES = 200000 };
 
 size_t page_bricks(const struct page *page)
 {
@@ -22,10 +24,10 @@ size_t page_bricks(const struct page *page)
 	return count < ROWS_MAX ? count : ROWS_MAX;
 }
 
-/* Marks of a step while some are chosen. */
-enum { SOME = 1, TREE, KEPT };
+/* Marks of steps. MARK_TREE steps are kept before MARK_SPREAD ones, and become MARK_KEPT. */
+enum { MARK_SPREAD = 1, MARK_TREE, MARK_KEPT };
 
-static void choose(
+static void add_choice(
 	struct page_choice choices[PAGE_CHOICES], size_t *count, uint32_t step, const char *why)
 {
 	if (step == RUN_NONE || *count == PAGE_CHOICES)
@@ -42,8 +44,8 @@ bool page_step_is_of(const struct page *page, uint32_t step, enum step_phase pha
 	       step_phase_of(&page->run->steps[step]) == phase;
 }
 
-/* The slowest one that takes less than `below_ns`. */
-static uint32_t slowest(const struct page *page, enum step_phase phase, uint64_t below_ns)
+/* The slowest step of a phase that takes less than `below_ns`. */
+static uint32_t slowest_below(const struct page *page, enum step_phase phase, uint64_t below_ns)
 {
 	uint32_t found = RUN_NONE;
 	uint64_t found_ns = 0;
@@ -91,15 +93,15 @@ size_t page_choose(const struct page *page, struct page_choice choices[PAGE_CHOI
 		enum step_phase phase = order[i];
 		const char *const *word = words[phase];
 		uint64_t below_ns = UINT64_MAX;
-		choose(choices, &count, page_median(page, phase), word[0]);
-		choose(choices, &count, first_or_last_of(page, phase, false), word[1]);
-		for (int k = 0; k < (phase == STEP_DECODE ? SLOWEST : 1); k++) {
-			uint32_t step = slowest(page, phase, below_ns);
-			choose(choices, &count, step, word[k ? 3 : 2]);
+		add_choice(choices, &count, page_median(page, phase), word[0]);
+		add_choice(choices, &count, first_or_last_of(page, phase, false), word[1]);
+		for (int k = 0; k < (phase == STEP_DECODE ? SLOWEST_DECODES : 1); k++) {
+			uint32_t step = slowest_below(page, phase, below_ns);
+			add_choice(choices, &count, step, word[k ? 3 : 2]);
 			if (step != RUN_NONE)
 				below_ns = step_time_total_ns(&page->times->steps[step]);
 		}
-		choose(choices, &count, first_or_last_of(page, phase, true), word[4]);
+		add_choice(choices, &count, first_or_last_of(page, phase, true), word[4]);
 	}
 	return count;
 }
@@ -129,7 +131,7 @@ uint64_t page_step_end_ns(const struct page *page, uint32_t step)
 }
 
 /* The finished steps, the longest first; the caller frees. */
-static struct step_length *by_length(const struct page *page, size_t *count)
+static struct step_length *steps_by_length(const struct page *page, size_t *count)
 {
 	const struct run *run = page->run;
 	struct step_length *steps = calloc(run->step_count + 1, sizeof(*steps));
@@ -145,23 +147,23 @@ static struct step_length *by_length(const struct page *page, size_t *count)
 	return steps;
 }
 
-/* Mark so many steps: the longest, at most a quarter, and the rest at equal distances. */
-static int mark_some(const struct page *page, uint8_t *marked, size_t wanted, size_t longest)
+/* Marks `wanted` steps: up to `longest` long ones (a quarter at most), the rest spread evenly. */
+static int mark_spread(const struct page *page, uint8_t *marked, size_t wanted, size_t longest)
 {
 	size_t count, seen = 0;
-	SCOPED struct step_length *steps = by_length(page, &count);
+	SCOPED struct step_length *steps = steps_by_length(page, &count);
 
 	if (!steps)
 		return -ENOMEM;
 	longest = longest < wanted / 4 ? longest : wanted / 4;
 	for (size_t i = 0; i < count && i < longest; i++)
-		marked[steps[i].step] = SOME;
+		marked[steps[i].step] = MARK_SPREAD;
 	size_t rest = wanted - longest, others = count - (longest < count ? longest : count);
 	for (size_t i = 0; i < page->run->step_count; i++) {
 		if (!page->index.finished[i] || marked[i])
 			continue;
 		if (seen * rest / others != (seen + 1) * rest / others)
-			marked[i] = SOME;
+			marked[i] = MARK_SPREAD;
 		seen++;
 	}
 	return 0;
@@ -178,21 +180,21 @@ static uint32_t *list_marked(const struct page *page, const uint8_t *marked, siz
 	return list;
 }
 
-/* Steps whose bricks are in the page: all, or, of too many, the longest and some of all the run. */
+/* All steps have their time by brick in the page; of too many, the longest and an even spread. */
 static int choose_each(struct page *page)
 {
 	size_t most = EACH_CELLS / (page->run->brick_count + 8);
 	SCOPED uint8_t *marked = calloc(page->run->step_count + 1, 1);
 	size_t count = page->index.count;
 
-	if (!marked || (count && mark_some(page, marked, count < most ? count : most,
-					 count < most ? 0 : EACH_SLOWEST) < 0))
+	if (!marked || (count && mark_spread(page, marked, count < most ? count : most,
+					 count < most ? 0 : EACH_LONGEST) < 0))
 		return -ENOMEM;
 	page->each = list_marked(page, marked, &page->each_count);
 	return page->each ? 0 : -ENOMEM;
 }
 
-/* Samples on all lanes while the step ran. */
+/* How many samples all lanes of the page have from the step's begin to its end. */
 static size_t samples_of(const struct page *page, uint32_t step)
 {
 	uint64_t begin_ns = page->run->steps[step].begin_ns;
@@ -206,19 +208,19 @@ static size_t samples_of(const struct page *page, uint32_t step)
 	return samples;
 }
 
-/* Keep those steps with that mark that still fit. */
-static void keep_those(const struct page *page, uint8_t *marked, uint8_t mark, size_t *left)
+/* Keeps each step with that mark if its samples still fit, and takes the mark off the others. */
+static void keep_fitting(const struct page *page, uint8_t *marked, uint8_t mark, size_t *left)
 {
 	for (uint32_t i = 0; i < page->run->step_count; i++) {
 		if (marked[i] != mark)
 			continue;
 		size_t own = samples_of(page, i);
-		marked[i] = own <= *left ? KEPT : 0;
+		marked[i] = own <= *left ? MARK_KEPT : 0;
 		*left -= own <= *left ? own : 0;
 	}
 }
 
-/* As many as fit by their mean size; steps with a tree of their own come first. */
+/* As many steps as fit if each has the mean number of samples; those with a tree come first. */
 uint32_t *page_choose_kept(const struct page *page, size_t *count)
 {
 	struct page_choice choices[PAGE_CHOICES];
@@ -228,14 +230,14 @@ uint32_t *page_choose_kept(const struct page *page, size_t *count)
 	for (size_t i = 0; i < page->run->lane_count; i++)
 		samples += page->run->lanes[i].sample_count;
 	size_t wanted = steps ? (size_t)((double)left / ((double)samples / (double)steps)) : 0;
-	if (!marked ||
-		(steps && mark_some(page, marked, wanted < steps ? wanted : steps, wanted / 4) < 0))
+	if (!marked || (steps && mark_spread(page, marked, wanted < steps ? wanted : steps,
+					 wanted / 4) < 0))
 		return NULL;
 	size_t chosen = page_choose(page, choices);
 	for (size_t i = 0; i < chosen; i++)
-		marked[choices[i].step] = TREE;
-	for (uint8_t turn = TREE; turn >= SOME; turn--)
-		keep_those(page, marked, turn, &left);
+		marked[choices[i].step] = MARK_TREE;
+	for (uint8_t turn = MARK_TREE; turn >= MARK_SPREAD; turn--)
+		keep_fitting(page, marked, turn, &left);
 	return list_marked(page, marked, count);
 }
 
@@ -280,7 +282,7 @@ static int join_reports(struct page *page, struct walk *walk)
 	return rc;
 }
 
-/* Threads and queues with samples, those that run steps first. */
+/* Lanes without samples are left out. Threads that run steps come first. */
 static int join_bins(struct page *page, struct walk *walk)
 {
 	const struct run *run = page->run;

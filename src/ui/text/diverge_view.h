@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The answer of `brick diverge`, and its forms. Main thread. */
+/* Prints the answer of `brick diverge` in any of its forms. Main thread. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The numbers of a report, all computed before the first is printed, in one pass over the samples;
- * and what all of its forms call things.
+ * Computes the numbers of a report in one pass over the samples, all of them before the first is
+ * printed. Also has the names that all forms of a report share.
  */
 #include "ui/text/report.h"
 
@@ -28,7 +28,8 @@ char *report_sources(const struct report *report, uint32_t sources)
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (!(sources >> i & 1))
 			continue;
-		/* The host's clock is whichever the process found sound. */
+		/* The process reads a host clock that it found sound, and the recording names it.
+		 */
 		const char *name = i == BRICK_SOURCE_TSC
 					   ? brick_clock_source_name(report->run->clock.source)
 					   : names[i];
@@ -78,7 +79,7 @@ size_t report_rests(const struct report *report, struct summary_row rows[REPORT_
 	return count;
 }
 
-/* Tokens of the steps that the wall time is of; 0: not known. */
+/* Tokens of the phases that the wall time covers; 0: not known. */
 static uint64_t report_tokens(const struct report *report)
 {
 	const struct step_phase_times *phases = report->summary->steps.phases;
@@ -157,7 +158,7 @@ void report_complete(struct report *report)
 const enum step_phase report_phase_order[STEP_PHASES] = {
 	STEP_DECODE, STEP_MIXED, STEP_PREFILL, STEP_WARM_UP};
 
-/* Rows by phase are apart already; one phase is, too. */
+/* Phases need no tables of their own if rows are by phase or step, or if only one phase ended. */
 static bool wants_apart(
 	const struct run *run, const struct step_index *index, enum summary_by by, int phase)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table that can be walked through: columns that give way when there is no room, an order that
- * the user chooses, one selected row, a part that is scrolled into view. The rows are made anew for
- * each picture; where the user is stays with the names of rows. One thread.
+ * A table that the user walks through. Columns give way when there is no room. The user chooses the
+ * order of rows, selects one of them, and scrolls. The caller makes the rows anew for each picture,
+ * so the selected one is found again by its name. One thread.
  */
 #pragma once
 
@@ -17,10 +17,10 @@ enum grid_kind { GRID_NUMBER, GRID_TEXT, GRID_BAR };
 struct grid_column {
 	const char *title;
 	enum grid_kind kind;
-	unsigned rank; /* 0: always shown; others go, highest first, when there is no room */
+	unsigned rank; /* 0: always shown; without room the highest go first */
 };
 
-/* keys: what a column sorts by, largest first; of a bar also its share. */
+/* Each column sorts by its keys, largest first. The key of a bar is also its share. */
 struct grid_row {
 	char *cells[GRID_COLUMNS]; /* safe text; NULL: empty */
 	double keys[GRID_COLUMNS];
@@ -33,10 +33,10 @@ struct grid_row {
 struct grid {
 	struct grid_column columns[GRID_COLUMNS];
 	size_t column_count;
-	int order; /* the column, largest first, that rows come by; 0: none */
+	int order; /* the rows come sorted by this column, largest first; 0: by none */
 	struct grid_row *rows;
 	size_t row_count, row_capacity;
-	struct grid_row spare; /* taken, and not shown, where there is no memory for a row */
+	struct grid_row spare; /* stands in for a row without memory; never shown */
 };
 
 /* Where the user is in a list. All zeros is the beginning of one. */
@@ -55,7 +55,7 @@ void grid_fini(struct grid *grid);
 struct grid_row *grid_add(struct grid *grid);
 /* The text is copied, and made safe. */
 void grid_cell(struct grid_row *row, const char *text, double key);
-/* Sorted by what they show. A bar has no text. */
+/* These cells sort by the value they show. A bar has no text. */
 void grid_time(struct grid_row *row, uint64_t ns);
 void grid_percent(struct grid_row *row, double share);
 void grid_bar(struct grid_row *row, double share);
@@ -66,12 +66,12 @@ void grid_arrange(struct grid *grid, struct grid_place *place);
 /* How many rows can be selected. */
 int grid_selectable(const struct grid *grid);
 
-/* Draw titles and rows into a part of the canvas, scrolled so that the selected one is there. */
+/* Draw titles and rows into `height` lines of the canvas; scrolls to the selected row. */
 void grid_draw(const struct grid *grid, struct grid_place *place, struct canvas *canvas, int y,
 	int height);
 
-/* Sort by the next column that has room at that width. */
+/* Sort by the next column that is shown at that width. */
 void grid_sort_next(const struct grid *grid, struct grid_place *place, int width);
 
-/* Keep a place within so many rows, and scroll so that it is among the `height` visible ones. */
+/* Keep the selected row within `rows`, and scroll until it is one of the `height` visible ones. */
 void grid_scroll(struct grid_place *place, int rows, int height);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The view of layers x bricks: a row per layer, a column per brick, shaded by the share of the
- * hottest cell. With room enough the cells hold times, too.
+ * The view of layers x bricks has a row per layer and a column per brick. A cell's shade is its
+ * time as a share of the hottest cell's. Cells also show their times if there is room.
  */
 #include <stdlib.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a batch of llama.cpp is made of: tokens of prompts, and tokens from which new ones are made
- * or drafted ones checked; and whether its prompt was evaluated before. Any thread.
+ * Counts what a batch of llama.cpp is made of. Tokens belong to prompts, or they are outputs: the
+ * engine makes new tokens from these, or checks drafts with them. Also tells whether a prompt was
+ * evaluated before. Any thread.
  */
 #pragma once
 
@@ -22,8 +23,8 @@ struct batch_head {
 struct batch_tokens {
 	uint32_t prompt, output;
 	uint32_t checked; /* outputs that are drafts: they hold if the engine chooses the same */
-	uint32_t refuted; /* drafts of earlier batches that did not hold, as this batch goes on
-			     before their end, unless batch_removed() has said so */
+	uint32_t refuted; /* drafts of earlier batches: this batch goes on before their end, so they
+			     did not hold; without those that batch_removed() returned */
 };
 
 enum { BATCH_SEQUENCES = 512 };
@@ -34,13 +35,12 @@ struct batch_past {
 		int32_t prompt_end;	      /* position behind the last token of its prompt */
 		int32_t end;		      /* behind the last token of all */
 		int32_t moved_from, moved_by; /* since then, see batch_moved() */
-		int16_t unfinished; /* no logits were wanted of its last batch: the prompt goes on
-				     */
-		int16_t scored;	    /* those of all tokens of a prompt's batch were wanted */
+		int16_t unfinished; /* its last batch wanted no logits: the prompt goes on */
+		int16_t scored;	    /* its last batch was a prompt's and wanted all logits */
 		int32_t lone_token; /* its last batch, if that was one token ... */
 		int32_t checked;    /* ... and if it checked drafts: how many */
 	} of[BATCH_SEQUENCES];
-	int32_t goes_on; /* where a batch without positions does, + 1; 0: not known */
+	int32_t goes_on; /* where a batch without positions begins, + 1; 0: not known */
 };
 
 /*
@@ -57,7 +57,7 @@ uint32_t batch_removed(struct batch_past *past, int32_t sequence, int32_t from, 
 
 /* The batch before, whichever context it was for. All 0: none. */
 struct batch_last {
-	struct batch_head head; /* what its pointers point to may be gone */
+	struct batch_head head; /* its pointers may dangle */
 	int32_t first;		/* position */
 	int8_t outputs[BATCH_SEQUENCES];
 };
@@ -75,10 +75,10 @@ void batch_take_outputs(struct batch_head *batch, struct batch_last *last);
  *  - Several tokens are outputs (drafts that are checked) if the logits of all are wanted and the
  *    sequence did not begin with them; otherwise they are a prompt.
  *  - A token of several sequences belongs to a prompt.
- * With a past, which is brought up to date, tokens that continue a known prompt or lie within it
- * belong to that prompt: its last token alone, or before a few drafts. After a prompt's batch of
- * which all logits were wanted (a text that is scored), so does a batch of more tokens than there
- * are drafts.
+ * A past is brought up to date. With it, tokens belong to a known prompt if they continue it or lie
+ * within it, as its last token does, alone or before a few drafts. A batch that wants all logits of
+ * a prompt scores a text: a batch after it belongs to that prompt, too, if it has more tokens than
+ * there can be drafts.
  */
 struct batch_tokens batch_count(const struct batch_head *batch, struct batch_past *past);
 
@@ -91,8 +91,8 @@ bool batch_is_drafted_by(const struct batch_head *batch, const struct batch_past
 /*
  * Remembers the batch, and returns how many of its first tokens an earlier batch of this context
  * began with, at the same positions: a server that lost its cache, a program that begins its
- * conversation anew with every turn. What a draft model and its target both evaluate is no
- * repetition. -1: not known, as the batch is too short to be a prompt, has no tokens, or another
- * thread is here.
+ * conversation anew with every turn. A batch that a draft model and its target both evaluate is no
+ * repetition. -1: not known, because the batch is too short to be a prompt, it has no tokens, or
+ * another thread is here.
  */
 int32_t prompt_memory_repeated(const void *context, const struct batch_head *batch);

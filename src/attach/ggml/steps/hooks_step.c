@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hooks of steps and of the phases in them. A step is llama_decode() or llama_encode(), or the
- * member function behind it, which is reached also when a program looked the C function up by
- * itself: whichever is called first opens the step. The hooks that only put a phase around a call
- * are made from the rows of src/attach/rules/ggml_symbols.h; of nested ones with the same phase the
- * outermost is the brick.
+ * This file hooks the functions that open a step, and those that are a phase of one. A step opens
+ * at the outermost call of llama_decode(), llama_encode() or the member function behind them. A
+ * program that looks the C function up by itself gets past its hook, so the member function is
+ * hooked as well. The rows of src/attach/rules/ggml_symbols.h make the hooks that only put a phase
+ * around a call. If calls with the same phase nest, only the outermost is recorded. The last
+ * hooks here are of calls that change what a context holds.
  */
 #include <stdbool.h>
 #include "attach/ggml/ggml_hooks.h"
@@ -22,7 +23,7 @@
 
 #define HOOK_PHASE SIX_WORDS_HOOK
 
-/* Waiting, which a backend that computes on the CPU never does. */
+/* A backend on the CPU has nothing to wait for, so hook_wait() records no phase for it. */
 #define HOOK_WAIT(id, phase)                                                               \
 	word_pair hook_##id(word a, word b, word c, word d, word e, word f)                \
 	{                                                                                  \
@@ -57,7 +58,7 @@ static word_pair hook_wait(word a, word b, word c, word d, word e, word f,
 
 GGML_SYMBOLS(HOOK)
 
-/* An encoder takes prompts in, whatever of it is wanted. */
+/* An encoder makes no tokens: all that it takes in is a prompt, even if outputs are wanted. */
 static struct phase_tokens tokens_of(
 	const struct batch_head *batch, const void *context, const void *code, bool may_decode)
 {
@@ -94,7 +95,7 @@ static void end(struct evaluation *v, int32_t status)
 	plain_step_after(v->frame);
 }
 
-static word_pair evaluate(enum ggml_symbol_id symbol, const void *caller, const void *frame,
+static word_pair evaluate_member(enum ggml_symbol_id symbol, const void *caller, const void *frame,
 	bool may_decode, word context, word batch)
 {
 	words_fn function = (words_fn)resolve(symbol, caller);
@@ -102,7 +103,7 @@ static word_pair evaluate(enum ggml_symbol_id symbol, const void *caller, const 
 
 	if (!function)
 		return (word_pair)(word)-1;
-	if (phase_in_step(frame)) /* the one that llama_decode() has begun, most often */
+	if (phase_in_step(frame)) /* llama_decode() has most often begun it */
 		return function(context, batch, 0, 0, 0, 0);
 	begin(&v, symbol, (const void *)function, may_decode, (const void *)context,
 		(const struct batch_head *)batch);
@@ -115,7 +116,7 @@ static word_pair evaluate(enum ggml_symbol_id symbol, const void *caller, const 
 	word_pair hook_##id(word context, word batch, word c, word d, word e, word f) \
 	{                                                                             \
 		(void)c, (void)d, (void)e, (void)f;                                   \
-		return evaluate(GGML_##id, __builtin_return_address(0),               \
+		return evaluate_member(GGML_##id, __builtin_return_address(0),        \
 			__builtin_frame_address(0), may_decode, context, batch);      \
 	}
 
@@ -123,8 +124,8 @@ MEMBER_HOOK(CONTEXT_DECODE, 1)
 MEMBER_HOOK(CONTEXT_ENCODE, 0)
 
 /*
- * By value, as the C functions take it. The longest batch seen is 72 bytes; where the callee's is
- * shorter, what follows it is passed on for nothing.
+ * The C functions take their batch by value. The longest batch seen has 72 bytes. A
+ * callee with a shorter one ignores the bytes behind it.
  */
 struct batch_value {
 	struct batch_head head;
@@ -133,7 +134,7 @@ struct batch_value {
 
 typedef int32_t (*batch_fn)(void *context, struct batch_value batch);
 
-static int32_t evaluate_value(enum ggml_symbol_id symbol, const void *caller, const void *frame,
+static int32_t evaluate_by_value(enum ggml_symbol_id symbol, const void *caller, const void *frame,
 	bool may_decode, void *context, const struct batch_value *batch)
 {
 	batch_fn function = (batch_fn)resolve(symbol, caller);
@@ -151,7 +152,7 @@ static int32_t evaluate_value(enum ggml_symbol_id symbol, const void *caller, co
 	BRICK_API int32_t symbol(void *context, struct batch_value batch);        \
 	int32_t symbol(void *context, struct batch_value batch)                   \
 	{                                                                         \
-		return evaluate_value(GGML_##id, __builtin_return_address(0),     \
+		return evaluate_by_value(GGML_##id, __builtin_return_address(0),  \
 			__builtin_frame_address(0), may_decode, context, &batch); \
 	}
 
@@ -175,7 +176,7 @@ word_pair hook_MEMORY_SEQ_ADD(word memory, word sequence, word from, word to, wo
 	return function ? function(memory, sequence, from, to, by, f) : 0;
 }
 
-/* Drafts that did not hold are taken out; behind the last step nothing else tells of them. */
+/* A program removes refuted drafts. After the last step no batch follows that would show it. */
 word_pair hook_MEMORY_SEQ_RM(word memory, word sequence, word from, word to, word e, word f)
 {
 	words_fn function = (words_fn)resolve(GGML_MEMORY_SEQ_RM, __builtin_return_address(0));
