@@ -210,7 +210,7 @@ void notes_graph(const struct engine *e, const void *graph, uint32_t started, ui
 	if (hollow > expected - seen) /* some pairs are executed all the same */
 		hollow = expected - seen;
 	note_once("graph",
-		"%d nodes: %d of them do no work, %u were timed (%u of these as fused pairs), %d "
-		"were missed",
+		"%d nodes: %d are no-ops, %u were timed (%u of these as fused pairs), %d were "
+		"missed",
 		nodes, empty + hollow, started, fused, expected - seen - hollow);
 }
