@@ -48,15 +48,15 @@ def table(tree):
 
 
 def unit(path):
-    """A source, its header and the private header of its state are one."""
-    return re.sub(r"_state$", "", os.path.splitext(path)[0])
+    """A source and its header are one."""
+    return os.path.splitext(path)[0]
 
 
 def twins(files):
     """Sources of one name. Public headers are named with their folder, as <brick/abi/session.h>."""
     places = {}
     for path in files:
-        if not path.startswith(("tests/", "bench/", "include/")) and not re.search(r"/(die|input)\.[ch]$", path):
+        if not path.startswith(("tests/", "bench/", "include/")):
             places.setdefault(os.path.basename(path), []).append(path)
     return [f"{' and '.join(paths)} have one name" for paths in places.values() if len(paths) > 1]
 
