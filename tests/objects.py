@@ -7,6 +7,7 @@ while some list its rows, is left out), and on an object outside of src/cli/ tha
 """
 
 import os
+import re
 import subprocess
 import sys
 
@@ -20,15 +21,20 @@ KEPT = {"brick-core", "brick-graph-objects"}  # objects that libraries are made 
 
 
 def objects(build):
-    """Path of each object of src/ -> (its target, the source as seen from src/)."""
+    """Path of each object of src/ -> (its target, the source as seen from src/), without those of sources that are gone."""
     found = {}
+    try:
+        with open(os.path.join(build, "build.ninja"), encoding="utf-8") as file:
+            made = set(re.findall(r"^build (\S+\.o):", file.read(), re.M))
+    except OSError:
+        made = None  # another generator, or none
     for at, _, names in os.walk(os.path.join(build, "src")):
         if ".dir" not in at:
             continue
         room, _, rest = at.partition("/CMakeFiles/")
         target, _, below = rest.partition(".dir")
         for name in names:
-            if name.endswith(".c.o"):
+            if name.endswith(".c.o") and (made is None or os.path.relpath(os.path.join(at, name), build) in made):
                 source = os.path.normpath(os.path.join(os.path.relpath(room, os.path.join(build, "src")),
                                                        below.strip("/").replace("__", ".."), name[:-2]))
                 found[os.path.join(at, name)] = (target, source)
