@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * libbrick-toy.so: stands in front of the engine's toy_decode(), and records each call as a step.
- * The whole of an attacher (docs/ATTACHERS.md); the entry for the table is in record.c.
+ * The whole of an attacher (docs/ATTACHERS.md); the entry for the table is in toy_record.c.
  */
 #include <dlfcn.h>
 #include <errno.h>
