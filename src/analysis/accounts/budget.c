@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Budgets: reading the file, and holding a run against it. Called by the report and the live view.
- */
+/* Budgets: reading the file, and holding a run against it. */
 #include "analysis/accounts/budget.h"
 
 #include <errno.h>
@@ -38,7 +37,7 @@ __attribute__((format(printf, 3, 4))) static int fault(
 
 	error->line = line;
 	va_start(arguments, format);
-	vsnprintf(error->text, sizeof error->text, format, arguments);
+	vsnprintf(error->text, sizeof(error->text), format, arguments);
 	va_end(arguments);
 	return BRICK_EFORMAT;
 }
@@ -88,7 +87,7 @@ static int parse_limit(struct budget_line *to, struct piece text, struct budget_
 {
 	char number[32];
 
-	snprintf(number, sizeof number, "%.*s", (int)(text.bytes < 31 ? text.bytes : 31), text.at);
+	snprintf(number, sizeof(number), "%.*s", (int)(text.bytes < 31 ? text.bytes : 31), text.at);
 	if (text.bytes > 31 || number_double(number, DBL_MIN, MAX_LIMIT_US, &to->limit_us))
 		return fault(error, to->line,
 			"%.40s: must be a number of microseconds above 0, up to 1e15", number);
@@ -98,7 +97,7 @@ static int parse_limit(struct budget_line *to, struct piece text, struct budget_
 static int parse_what(struct budget_line *to, struct piece text, struct budget_error *error)
 {
 	to->what = BUDGET_BRICK;
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
 		if (equals(text, words[i].word))
 			to->what = words[i].what;
 	if (to->what == BUDGET_TTFT && to->phase != STEP_PREFILL)
@@ -111,9 +110,9 @@ static int parse_what(struct budget_line *to, struct piece text, struct budget_e
 	}
 	if (!text.bytes)
 		return fault(error, to->line, "needs a phase, a name and a number of microseconds");
-	if (text.bytes >= sizeof to->name || memchr(text.at, 0, text.bytes))
+	if (text.bytes >= sizeof(to->name) || memchr(text.at, 0, text.bytes))
 		return fault(error, to->line, "the name has more than %zu bytes, or a NUL",
-			sizeof to->name - 1);
+			sizeof(to->name) - 1);
 	memcpy(to->name, text.at, text.bytes);
 	to->name[text.bytes] = '\0';
 	return 0;
@@ -148,7 +147,7 @@ static int add_line(
 	if (budget->count == MAX_LINES)
 		return fault(error, line->line, "more than %d limits", MAX_LINES);
 	struct budget_line *lines =
-		realloc(budget->lines, (budget->count + 1) * sizeof *budget->lines);
+		realloc(budget->lines, (budget->count + 1) * sizeof(*budget->lines));
 	if (!lines)
 		return -ENOMEM;
 	budget->lines = lines;
@@ -189,7 +188,7 @@ static int parse_all(
 
 int budget_parse(struct budget **out, const char *text, size_t bytes, struct budget_error *error)
 {
-	struct budget *budget = calloc(1, sizeof *budget);
+	struct budget *budget = calloc(1, sizeof(*budget));
 	int rc = budget ? 0 : -ENOMEM;
 
 	*error = (struct budget_error){0, ""};
@@ -215,7 +214,7 @@ int budget_load(struct budget **out, const char *path, struct budget_error *erro
 	else if (!rc)
 		rc = budget_parse(out, text, bytes, error);
 	else
-		snprintf(error->text, sizeof error->text, "%s", brick_strerror(rc));
+		snprintf(error->text, sizeof(error->text), "%s", brick_strerror(rc));
 	return rc;
 }
 

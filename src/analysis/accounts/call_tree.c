@@ -39,7 +39,7 @@ uint32_t call_tree_add(struct call_tree *tree, uint32_t parent, struct call_node
 	return number;
 }
 
-static int is_same(const struct call_node *a, const struct call_node *b)
+static bool is_same(const struct call_node *a, const struct call_node *b)
 {
 	return a->kind == b->kind && a->brick == b->brick && a->site == b->site &&
 	       a->layer == b->layer && a->kernel == b->kernel;
@@ -95,7 +95,7 @@ static void add_known(uint64_t *sum, uint64_t value, int known)
 }
 
 /* Not timed itself: a layer, the root, or a brick that turned out to hold other steps, too. */
-static int is_sum(const struct call_node *node)
+static bool is_sum(const struct call_node *node)
 {
 	return node->kind == CALL_LAYER ||
 	       (node->kind == CALL_BRICK && !node->count && !node->open);
@@ -137,7 +137,7 @@ struct builder {
 	uint32_t lane;
 	const struct step_index *index;
 	uint32_t at[UINT8_MAX + 2]; /* node of the frame at each depth; 0 is the root's */
-	int failed;
+	bool failed;
 };
 
 /* Where there is no memory, what is above stands in for it. */
@@ -157,7 +157,7 @@ static uint32_t layer_node(struct builder *b, uint32_t parent, int32_t layer)
 	return child(b, parent, call_node_of(CALL_LAYER, layer));
 }
 
-static int is_part(const struct call_tree *tree, const struct walk_frame *frame)
+static bool is_part(const struct call_tree *tree, const struct walk_frame *frame)
 {
 	return !tree->steps || frame->scope == WALK_IN_STEP || frame->scope == WALK_AFTER;
 }
@@ -354,7 +354,7 @@ struct growing {
 };
 
 /* Its own lane, and the threads that may work for it. */
-static int works_for(const struct run *run, uint32_t lane, uint32_t own)
+static bool works_for(const struct run *run, uint32_t lane, uint32_t own)
 {
 	return lane == own || (run->lanes[lane].kind == BRICK_LANE_THREAD &&
 				      run->lanes[lane].process == run->lanes[own].process);

@@ -2,7 +2,7 @@
 /*
  * What the commands on queues add up to: time of devices, which no number of the host's has in it.
  * Per brick and group, as struct thread_accounts; a queue's statistics count where they know more
- * than its samples. Fed by a walk. Inside of analysis/ only.
+ * than its samples.
  */
 #pragma once
 

@@ -6,6 +6,7 @@
 #include "analysis/accounts/heatmap.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "analysis/accounts/row_groups.h"
@@ -28,14 +29,14 @@ static uint32_t layer_of(const struct counting *c, const struct walk_frame *fram
 	return layer >= 0 && layer <= SUMMARY_LAST_LAYER ? (uint32_t)layer + 1 : 0;
 }
 
-static int counts(const struct counting *c, const struct walk_frame *frame)
+static bool counts(const struct counting *c, const struct walk_frame *frame)
 {
 	if (!c->run->step_count)
 		return c->only == SUMMARY_ALL_PHASES;
 	if (frame->scope != WALK_IN_STEP && frame->scope != WALK_AFTER)
-		return 0;
+		return false;
 	if (c->only == SUMMARY_ALL_PHASES)
-		return 1;
+		return true;
 	return frame->step != RUN_NONE && (int)c->run->steps[frame->step].phase == c->only;
 }
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Called by the tree, the graph and the schedules of a run. */
 #include "analysis/accounts/launches.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Called by the report. */
 #include "analysis/accounts/presence.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One pass over the samples of each queue's lanes: their spans, put together so that overlap counts
- * once, are laid over the spans of the steps. Called by the summary.
+ * once, are laid over the spans of the steps.
  */
 #include "analysis/accounts/queue_times.h"
 

@@ -2,7 +2,7 @@
 /*
  * What rows of a run are made by, and which group an execution counts in: its layer, phase, step or
  * thread; of a device its kernel or queue. Kernels of one name, backend and kind are one group,
- * whatever their shapes. Borrows the run. Inside of analysis/ only.
+ * whatever their shapes. Borrows the run.
  */
 #pragma once
 

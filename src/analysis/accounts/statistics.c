@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rank statistics. The null distributions are counted, as every table of them was: in how many ways
- * the ranks can be drawn so that they have that sum. Called by the comparison of runs.
+ * the ranks can be drawn so that they have that sum.
  */
 #include "analysis/accounts/statistics.h"
 

@@ -2,7 +2,7 @@
 /*
  * Two passes over the run's tiles: the first finds the groups and the size of their grids, the
  * second fills the maps. The brick that a tile lies in is the innermost sample around it that is no
- * tile. Called by `brick tiles` and by the report page.
+ * tile.
  */
 #include "analysis/accounts/tiles.h"
 
@@ -85,10 +85,10 @@ static int add_group(struct gathering *g, uint32_t *slot, uint32_t level, uint32
 
 	if (t->group_count == g->capacity) {
 		size_t capacity = g->capacity ? 2 * g->capacity : 16;
-		struct tiles_group *groups = realloc(t->groups, capacity * sizeof *groups);
+		struct tiles_group *groups = realloc(t->groups, capacity * sizeof(*groups));
 		if (groups)
 			t->groups = groups;
-		struct sums *sums = realloc(g->sums, capacity * sizeof *sums);
+		struct sums *sums = realloc(g->sums, capacity * sizeof(*sums));
 		if (sums)
 			g->sums = sums;
 		if (!groups || !sums)
@@ -135,7 +135,7 @@ static int make_maps(struct gathering *g)
 		group->bin_rows = group->rows < TILES_BINS ? group->rows : TILES_BINS;
 		group->bin_columns = group->columns < TILES_BINS ? group->columns : TILES_BINS;
 		group->bins =
-			calloc((size_t)group->bin_rows * group->bin_columns, sizeof *group->bins);
+			calloc((size_t)group->bin_rows * group->bin_columns, sizeof(*group->bins));
 		g->sums[i].histogram = calloc(BRICK_HISTOGRAM_BUCKETS, sizeof(uint64_t));
 		if (!group->bins || !g->sums[i].histogram)
 			return -ENOMEM;
@@ -236,8 +236,8 @@ int tiles_create(struct tiles **out, const struct run *run, int level)
 	struct gathering g = {.run = run, .level = level, .lane = RUN_NONE};
 	int error = -ENOMEM;
 
-	g.tiles = calloc(1, sizeof *g.tiles);
-	g.slot = calloc(BRICK_TILE_LEVELS * (run->brick_count + 1), sizeof *g.slot);
+	g.tiles = calloc(1, sizeof(*g.tiles));
+	g.slot = calloc(BRICK_TILE_LEVELS * (run->brick_count + 1), sizeof(*g.slot));
 	if (g.tiles && g.slot)
 		error = find_groups(&g);
 	if (!error)
@@ -255,7 +255,7 @@ int tiles_create(struct tiles **out, const struct run *run, int level)
 		return error;
 	}
 	if (g.tiles->group_count)
-		qsort(g.tiles->groups, g.tiles->group_count, sizeof *g.tiles->groups,
+		qsort(g.tiles->groups, g.tiles->group_count, sizeof(*g.tiles->groups),
 			by_level_and_time);
 	*out = g.tiles;
 	return 0;

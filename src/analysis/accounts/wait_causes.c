@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adds up by kernel and by queue, then puts together what has one name. Called by the summary. */
+/* Adds up by kernel and by queue, then puts together what has one name. */
 #include "analysis/accounts/wait_causes.h"
 
 #include <errno.h>
@@ -89,7 +89,7 @@ void wait_causes_add(struct wait_causes *c, uint32_t lane, uint32_t sample, uint
 	const struct run_command *command = last_command(run, lane, sample);
 	uint32_t queue =
 		command ? command->lane : last_queue(run, lane, &run->lanes[lane].samples[sample]);
-	int is_kernel = command && command->kernel < run->kernel_count;
+	bool is_kernel = command && command->kernel < run->kernel_count;
 	struct wait_cause *cause = cause_of(c, is_kernel ? command->kernel : RUN_NONE, queue);
 
 	if (!cause)

@@ -101,20 +101,20 @@ static void set_kernel(struct brick_graph_node *node, const struct run_kernel *k
 	}
 }
 
-static int is_transfer(const struct run_kernel *kernel, uint32_t *direction)
+static bool is_transfer(const struct run_kernel *kernel, uint32_t *direction)
 {
 	switch (kernel->kind) {
 	case BRICK_KERNEL_H2D:
 		*direction = BRICK_TRANSFER_H2D;
-		return 1;
+		return true;
 	case BRICK_KERNEL_D2H:
 		*direction = BRICK_TRANSFER_D2H;
-		return 1;
+		return true;
 	case BRICK_KERNEL_D2D:
 		*direction = BRICK_TRANSFER_D2D;
-		return 1;
+		return true;
 	default:
-		return 0;
+		return false;
 	}
 }
 
@@ -527,8 +527,7 @@ struct flow {
 };
 
 struct flows {
-	struct flow *list; /* by consumer */
-	size_t count, capacity;
+	ARRAY(struct flow) list; /* by consumer */
 };
 
 static int compare_text(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
@@ -547,20 +546,20 @@ COMPARATOR(
 	by_consumer, struct flow, compare_keys(&x->to, &y->to) ?: compare_keys(&x->from, &y->from))
 
 /* A field of a line, up to a tab or the line's end; 0: there is none. */
-static int take_field(const char **at, const char *end, const char **field, size_t *bytes)
+static bool take_field(const char **at, const char *end, const char **field, size_t *bytes)
 {
 	const char *tab = memchr(*at, '\t', (size_t)(end - *at));
 
 	if (*at > end)
-		return 0;
+		return false;
 	*field = *at;
 	*bytes = (size_t)((tab ? tab : end) - *at);
 	*at = (tab ? tab : end) + 1;
-	return 1;
+	return true;
 }
 
 /* Lines that are not of four fields are passed over: the text is from outside. */
-static int parse_line(struct flow *flow, const char *at, const char *end)
+static bool parse_line(struct flow *flow, const char *at, const char *end)
 {
 	return take_field(&at, end, &flow->from.operation, &flow->from.operation_bytes) &&
 	       take_field(&at, end, &flow->from.label, &flow->from.label_bytes) &&
@@ -575,14 +574,8 @@ static int parse_flows(struct flows *flows, const char *text)
 		struct flow flow;
 		if (!end)
 			end = at + strlen(at);
-		if (parse_line(&flow, at, end)) {
-			struct flow *grown = array_grow(
-				flows->list, &flows->capacity, flows->count + 1, sizeof flow);
-			if (!grown)
-				return -1;
-			flows->list = grown;
-			flows->list[flows->count++] = flow;
-		}
+		if (parse_line(&flow, at, end) && array_push(&flows->list, flow))
+			return -ENOMEM;
 		at = end + (*end == '\n');
 	}
 	return 0;
@@ -599,10 +592,10 @@ static struct key key_of(const struct run_site *site)
 /* First flow whose consumer is not below the key. */
 static size_t lower_bound(const struct flows *flows, const struct key *key)
 {
-	return BISECT(i, 0, flows->count, compare_keys(&flows->list[i].to, key) < 0);
+	return BISECT(i, 0, flows->list.count, compare_keys(&flows->list.items[i].to, key) < 0);
 }
 
-/* The producer execution on this thread of any site with a key. */
+/* The last execution on this thread of any site with a key. */
 struct producer {
 	struct key key;
 	uint32_t node;
@@ -613,15 +606,15 @@ COMPARATOR(by_key, struct producer, compare_keys(&x->key, &y->key))
 /* All producers, each once; the caller frees. */
 static struct producer *collect_producers(const struct flows *flows, size_t *count)
 {
-	struct producer *list = malloc((flows->count + 1) * sizeof *list);
+	struct producer *list = malloc((flows->list.count + 1) * sizeof(*list));
 	size_t n = 0;
 
 	if (!list)
 		return NULL;
-	for (size_t i = 0; i < flows->count; i++)
-		list[i] = (struct producer){flows->list[i].from, RUN_NONE};
-	qsort(list, flows->count, sizeof *list, by_key);
-	for (size_t i = 0; i < flows->count; i++)
+	for (size_t i = 0; i < flows->list.count; i++)
+		list[i] = (struct producer){flows->list.items[i].from, RUN_NONE};
+	qsort(list, flows->list.count, sizeof(*list), by_key);
+	for (size_t i = 0; i < flows->list.count; i++)
 		if (!i || compare_keys(&list[i].key, &list[i - 1].key))
 			list[n++] = list[i];
 	*count = n;
@@ -632,7 +625,7 @@ static struct producer *find_last(struct producer *list, size_t count, const str
 {
 	const struct producer wanted = {*key, RUN_NONE};
 
-	return bsearch(&wanted, list, count, sizeof *list, by_key);
+	return bsearch(&wanted, list, count, sizeof(*list), by_key);
 }
 
 static void link_data_of_sample(struct builder *b, const struct flows *flows, struct producer *list,
@@ -641,9 +634,10 @@ static void link_data_of_sample(struct builder *b, const struct flows *flows, st
 	const struct key key = key_of(site);
 
 	for (size_t i = lower_bound(flows, &key);
-		i < flows->count && !compare_keys(&flows->list[i].to, &key) && !b->error; i++) {
-		const struct producer *from = find_last(list, count, &flows->list[i].from);
-		bool again = i && !by_consumer(&flows->list[i], &flows->list[i - 1]);
+		i < flows->list.count && !compare_keys(&flows->list.items[i].to, &key) && !b->error;
+		i++) {
+		const struct producer *from = find_last(list, count, &flows->list.items[i].from);
+		bool again = i && !by_consumer(&flows->list.items[i], &flows->list.items[i - 1]);
 		if (!again && from && from->node != RUN_NONE)
 			check(b, brick_graph_connect(
 					 b->graph, from->node, node, BRICK_EDGE_DEPENDS_ON, 1));
@@ -680,15 +674,15 @@ static void link_data(struct builder *b)
 		if (code->path && code->source && !strcmp(code->path, BRICK_DATAFLOW_PATH))
 			error = parse_flows(&flows, code->source);
 	}
-	if (flows.count)
-		qsort(flows.list, flows.count, sizeof *flows.list, by_consumer);
+	if (flows.list.count)
+		qsort(flows.list.items, flows.list.count, sizeof(*flows.list.items), by_consumer);
 	SCOPED struct producer *list =
-		flows.count && !error ? collect_producers(&flows, &count) : NULL;
-	if (error || (flows.count && !list))
+		flows.list.count && !error ? collect_producers(&flows, &count) : NULL;
+	if (error || (flows.list.count && !list))
 		b->error = -ENOMEM;
 	for (uint32_t i = 0; list && i < b->schedule->spans.count; i++)
 		link_data_of_lane(b, &flows, list, count, i);
-	free(flows.list);
+	array_fini(&flows.list);
 }
 
 /* The sample that an activity is a part of; NULL if there is none. */
@@ -983,12 +977,12 @@ static int add_step(struct brick_graph *graph, const struct run *run,
 	return rc < 0 ? rc : add_schedule(graph, run, index, &schedule);
 }
 
-static int is_used(const struct run *run, uint64_t hash)
+static bool is_used(const struct run *run, uint64_t hash)
 {
 	for (size_t i = 0; i < run->kernel_count; i++)
 		if (run->kernels[i].code == hash)
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 /* The source of kernels, as far as the recording has it whole. */

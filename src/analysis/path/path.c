@@ -12,6 +12,7 @@
 #include "analysis/path/path.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +26,7 @@ struct path_sum {
 	uint64_t count, own_ns, on_path_ns, on_path_count;
 	uint64_t slack_count, slack_ns, slack_min_ns, slack_max_ns;
 	uint64_t less_ns, nothing_ns;
-	int seen;	  /* has activities in the section */
+	bool seen;	  /* has activities in the section */
 	uint8_t trial;	  /* number of its trial from 1, while it is tried */
 	uint64_t stretch; /* that it was tried in last */
 	uint64_t chain;	  /* that it was found in last, and where in the solver's savings */
@@ -41,7 +42,7 @@ struct path_chain {
 	uint64_t duration_ns;
 	uint32_t head, tail; /* activities */
 	uint32_t saving_first, saving_count;
-	int is_joint; /* all ways to the end go through it */
+	bool is_joint; /* all ways to the end go through it */
 };
 
 /* What a chain is shorter where all that an owner does in it takes a tenth less, or nothing. */
@@ -81,10 +82,10 @@ static uint64_t tenth_less(uint64_t ns)
  * it was for does. To leave a barrier takes time that can be less. Off its CPU a thread does no
  * work either.
  */
-static int is_only_a_wait(const struct run *run, const struct schedule_activity *a)
+static bool is_only_a_wait(const struct run *run, const struct schedule_activity *a)
 {
 	if (a->kind == SCHEDULE_OFF)
-		return 1;
+		return true;
 	return a->kind == SCHEDULE_WAIT && a->owner < run->brick_count &&
 	       run->bricks[a->owner].well_known != BRICK_BARRIER_WAIT;
 }
@@ -347,7 +348,7 @@ static int reserve(struct solver *solver, size_t count)
 }
 
 /* Path activities without time there say nothing. */
-static int is_hop(const struct schedule_activity *a)
+static bool is_hop(const struct schedule_activity *a)
 {
 	return a->duration_ns != 0;
 }
@@ -407,7 +408,7 @@ static void add_activities(struct solver *solver, const struct schedule *schedul
 			continue;
 		struct path_sum *sum = &solver->sums[a->owner];
 		struct path_lane *lane = &solver->lanes[a->lane];
-		sum->seen = 1;
+		sum->seen = true;
 		sum->own_ns += a->duration_ns;
 		sum->count += a->is_last;
 		sum->on_path_count += a->is_last && solver->sample_on_path[i];
@@ -424,7 +425,7 @@ static void add_activities(struct solver *solver, const struct schedule *schedul
 
 /* Solve one schedule and add it to the sums and the section. -ENOMEM. */
 static int solve(struct solver *solver, const struct schedule *schedule,
-	struct path_section *section, int keep_hops)
+	struct path_section *section, bool keep_hops)
 {
 	if (reserve(solver, schedule->activities.count) < 0)
 		return -ENOMEM;
@@ -546,7 +547,7 @@ static void add_counts(struct schedule_counts *to, const struct schedule_counts 
 }
 
 static int add_schedule(struct path_section *section, struct solver *solver,
-	struct schedule *schedule, int keep_hops)
+	struct schedule *schedule, bool keep_hops)
 {
 	section->steps++;
 	section->measured_ns += schedule->measured_ns;
@@ -586,7 +587,7 @@ static int measure_phase(struct path *path, struct solver *solver, const struct 
 		if (rc < 0)
 			break;
 		unite(section, schedule.begin_ns, schedule.measured_ns, &last_ns);
-		rc = add_schedule(section, solver, &schedule, 0);
+		rc = add_schedule(section, solver, &schedule, false);
 	}
 	return rc == 0 && section->steps ? finish_section(path, solver) : rc;
 }
@@ -601,7 +602,7 @@ static int measure_step(struct path *path, struct solver *solver, const struct s
 	*section = (struct path_section){.phase = (int)s->phase, .step = step, .tokens = s->tokens};
 	int rc = schedule_of_step(&schedule, path->run, index, source, step);
 	if (rc == 0)
-		rc = add_schedule(section, solver, &schedule, 1);
+		rc = add_schedule(section, solver, &schedule, true);
 	return rc == 0 ? finish_section(path, solver) : rc;
 }
 
@@ -635,7 +636,7 @@ static int measure_process(struct path *path, struct solver *solver, const struc
 	*section = (struct path_section){.phase = STEP_PHASES, .step = RUN_NONE};
 	int rc = schedule_of_process(&schedule, path->run, index, source, largest_process(path));
 	if (rc == 0)
-		rc = add_schedule(section, solver, &schedule, 1);
+		rc = add_schedule(section, solver, &schedule, true);
 	section->steps = 0;
 	return rc == 0 ? finish_section(path, solver) : rc;
 }

@@ -734,8 +734,8 @@ static void merge(
 		b += is_second;
 		a += !is_second;
 	}
-	memcpy(&to[i], &events[a], (middle - a) * sizeof *to);
-	memcpy(&to[i + middle - a], &events[b], (end - b) * sizeof *to);
+	memcpy(&to[i], &events[a], (middle - a) * sizeof(*to));
+	memcpy(&to[i + middle - a], &events[b], (end - b) * sizeof(*to));
 }
 
 /* Pairs of parts become parts until there is one. */
@@ -885,7 +885,7 @@ static void take_after(struct maker *m)
 	uint32_t step = m->schedule->step;
 
 	for (uint32_t i = source->first[step]; i < source->first[step + 1]; i++) {
-		const struct schedule_after_item *item = &source->items[i];
+		const struct schedule_after_item *item = &source->items.items[i];
 		if (m->has_tail && item->lane == m->driver && item->begin_ns < m->end_ns)
 			continue; /* in the window */
 		add_after_item(m, item);

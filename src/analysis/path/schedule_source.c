@@ -11,15 +11,7 @@
 
 static void add(struct schedule_source *source, const struct schedule_after_item *item)
 {
-	void *moved = array_grow(
-		source->items, &source->capacity, source->count + 1, sizeof(*source->items));
-
-	if (!moved) {
-		source->failed = 1;
-		return;
-	}
-	source->items = moved;
-	source->items[source->count++] = *item;
+	source->failed |= array_push(&source->items, *item) != 0;
 }
 
 /* What ran beside a step is in the window of that one. */
@@ -62,7 +54,7 @@ static void index_steps(struct schedule_source *source, size_t steps)
 	size_t i = 0;
 
 	for (size_t step = 0; step <= steps; step++) {
-		while (i < source->count && source->items[i].step < step)
+		while (i < source->items.count && source->items.items[i].step < step)
 			i++;
 		source->first[step] = (uint32_t)i;
 	}
@@ -102,8 +94,8 @@ static int on_lane_end(void *context, uint32_t lane)
 static int finish(void *context)
 {
 	struct schedule_source *s = context;
-	if (s->count)
-		qsort(s->items, s->count, sizeof(*s->items), compare_items);
+	if (s->items.count)
+		qsort(s->items.items, s->items.count, sizeof(*s->items.items), compare_items);
 	index_steps(s, s->run->step_count);
 	return 0;
 }
@@ -140,7 +132,7 @@ int schedule_source_find(
 
 void schedule_source_fini(struct schedule_source *source)
 {
-	free(source->items);
+	array_fini(&source->items);
 	free(source->first);
 	step_index_fini(&source->windows);
 	launches_fini(&source->launches);

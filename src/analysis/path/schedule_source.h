@@ -5,32 +5,36 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "analysis/accounts/launches.h"
 #include "analysis/accounts/walk.h"
 #include "analysis/steps/step_index.h"
+#include "base/array.h"
 #include "trace/run.h"
+
+/* Time of a sample in the account of a step that had ended. */
+struct schedule_after_item {
+	uint64_t begin_ns;
+	uint64_t own_ns, wait_ns;
+	struct run_off_times off; /* of own_ns */
+	uint32_t step, lane, sample;
+	uint32_t is_part; /* the rest ran beside a step, in whose window the sample is */
+};
 
 struct schedule_source {
 	/* what lies in the accounts of steps after their ends */
-	struct schedule_after_item {
-		uint64_t begin_ns;
-		uint64_t own_ns, wait_ns;
-		struct run_off_times off; /* of own_ns */
-		uint32_t step, lane, sample;
-		uint32_t is_part; /* the rest ran beside a step, in whose window the sample is */
-	} * items;		  /* by step, then by begin */
-	size_t count, capacity;
-	uint32_t *first; /* [step_count + 1] */
+	ARRAY(struct schedule_after_item) items; /* by step, then by begin */
+	uint32_t *first;			 /* [step_count + 1] */
 	/* kinds of bricks, but no steps: a walk through a window needs not look for them */
 	struct step_index windows;
 	struct launches launches;
 	/* while it is fed */
 	const struct run *run;
 	uint32_t lane;
-	int failed;
+	bool failed;
 };
 
 /* It is whole when the walk has run. -ENOMEM; *source is then empty. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sorts the steps of a run into its lanes and processes. A step that points outside of its lane is
- * ignored, so that all others may index without checks. Called by whoever walks samples.
+ * ignored, so that all others may index without checks.
  */
 #include "analysis/steps/step_index.h"
 

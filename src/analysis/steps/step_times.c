@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Times of steps, exact order statistics over them, and the time to the first token. Fed by a walk
- * (src/analysis/accounts/walk.h), so that what it counts is what the report's rows count. Called by
- * the summary and by the tree of a step.
+ * (src/analysis/accounts/walk.h), so that what it counts is what the report's rows count.
  */
 #include "analysis/steps/step_times.h"
 
