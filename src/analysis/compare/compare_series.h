@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One recording for a comparison: the time of each step, the part of each brick (or layer) in it, on
- * the thread that ran the step and counted as in the report, and the time of the device kernels that
- * it launched. The parts of a step and the unattributed rest add up to the step. Does not borrow the
- * run: recordings are read one after the other. One thread at a time.
+ * One recording for a comparison: the time of each step, the part of each brick (or layer) in it,
+ * on the thread that ran the step and counted as in the report, and the time of the device kernels
+ * that it launched. The parts of a step and the unattributed rest add up to the step. Does not
+ * borrow the run: recordings are read one after the other. One thread at a time.
  */
 #pragma once
 

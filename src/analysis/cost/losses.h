@@ -22,7 +22,7 @@ struct losses {
 	uint64_t refused;     /* records of threads or processes that nothing could be had for */
 	uint64_t truncated_bytes, truncated_at; /* behind the last whole packet of the file */
 	uint64_t bad_packets, bad_packet_at;	/* the first one's place */
-	uint64_t bad_records;			/* against the rules of their ring: not in the file */
+	uint64_t bad_records; /* against the rules of their ring: not in the file */
 	uint64_t lost_processes;
 	uint64_t unfinished_processes; /* that did not exit cleanly */
 	uint64_t unanswered;	       /* of those: commands that were launched, at least */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ceilings: the best that a machine reached, by instruction set, type, level of memory and number of
- * threads, with the date and the CPU. Data only; sweep.h measures them, ceilings_file.h keeps
+ * Ceilings: the best that a machine reached, by instruction set, type, level of memory and number
+ * of threads, with the date and the CPU. Data only; sweep.h measures them, ceilings_file.h keeps
  * them. A figure keeps the best of its repetitions and how far the others were from it; nothing in
  * here is a datasheet's. Read-only once made: any thread.
  */

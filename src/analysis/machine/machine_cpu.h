@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The CPUs and caches of this machine, as its kernel tells them. Unknown values are empty or 0, never
- * guessed. Any thread.
+ * The CPUs and caches of this machine, as its kernel tells them. Unknown values are empty or 0,
+ * never guessed. Any thread.
  */
 #pragma once
 

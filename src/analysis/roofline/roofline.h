@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bricks under the ceilings of a machine: a brick's work (FLOPs and bytes, computed from shapes and
- * types) over the wall time in which at least one thread was in it. So it does not matter if the work
- * is reported once for a whole team, as attached engines do, or by each thread for its own part.
- * Waiting behind a brick is not its time; nested bricks are not, either.
+ * types) over the wall time in which at least one thread was in it. So it does not matter if the
+ * work is reported once for a whole team, as attached engines do, or by each thread for its own
+ * part. Waiting behind a brick is not its time; nested bricks are not, either.
  *
  * A roof is the lowest measured ceiling that does not contradict what was achieved: bandwidth of
  * memory unless the brick moved more than that, then of the cache before it, and so on; FMA in f32

@@ -176,8 +176,8 @@ static void draw(struct top *top, struct canvas *canvas, int y, int height)
 	make(&plot, top);
 	const char *phase = roofline_phase_name(plot.phase);
 	if (!plot.count) {
-		view_draw_nothing(canvas, y,
-			"No brick of this phase reports both FLOPs and bytes.");
+		view_draw_nothing(
+			canvas, y, "No brick of this phase reports both FLOPs and bytes.");
 		return;
 	}
 	canvas_print(canvas, 0, y, canvas->width, STYLE_NORMAL, "GFLOP/s  %s%s",
