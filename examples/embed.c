@@ -24,7 +24,7 @@ int main(int argc, char **argv)
 		brick_span step = brick_step_begin(BRICK_PHASE_DECODE, 1);
 		brick_span norm = brick_begin_layer(BRICK_LAYER_NORM, 0);
 		x[token] = mean_square(x, 4096);
-		brick_end_work(norm, 4096, sizeof x, 2 * 4096);
+		brick_end_work(norm, 4096, sizeof(x), 2 * 4096);
 		brick_end(step);
 	}
 	error = brick_session_stop();

@@ -24,7 +24,7 @@ static void find(const char *name, void *function)
 {
 	void *found = dlsym(RTLD_NEXT, name);
 
-	memcpy(function, &found, sizeof found);
+	memcpy(function, &found, sizeof(found));
 }
 
 static void start(void)

@@ -21,7 +21,7 @@ namespace brick
 template <typename type> inline type sized()
 {
 	type value = type();
-	value.size = sizeof value;
+	value.size = sizeof(value);
 	return value;
 }
 } // namespace brick

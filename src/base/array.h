@@ -28,7 +28,7 @@
 #define array_reserve(a, extra)                           \
 	(array__fits((a)->capacity - (a)->count, (extra)) \
 			? 0                               \
-			: array__reserve((a), (extra), sizeof *(a)->items))
+			: array__reserve((a), (extra), sizeof(*(a)->items)))
 
 /* Append one item. */
 #define array_push(a, ...) \
@@ -38,11 +38,11 @@
 #define array_add(a) (array_reserve((a), 1) ? NULL : &(a)->items[(a)->count++])
 
 /* Append copies of `n` items of the same type. */
-#define array_append(a, from, n)                                                               \
-	(array_reserve((a), (size_t)(n))                                                       \
-			? -ENOMEM                                                              \
-			: (array__copy((a)->items, (a)->count * sizeof *(a)->items,            \
-				   1 ? (from) : (a)->items, (size_t)(n) * sizeof *(a)->items), \
+#define array_append(a, from, n)                                                                \
+	(array_reserve((a), (size_t)(n))                                                        \
+			? -ENOMEM                                                               \
+			: (array__copy((a)->items, (a)->count * sizeof(*(a)->items),            \
+				   1 ? (from) : (a)->items, (size_t)(n) * sizeof(*(a)->items)), \
 				  (a)->count += (size_t)(n), 0))
 
 /* Free the items; the array is empty again. */
@@ -53,7 +53,7 @@
  * `bytes` each, twice as many as before at least, with the items moved there. NULL: not enough
  * memory; items and *capacity are as before.
  *
- *	struct row *rows = array_grow(t->rows, &t->row_capacity, t->row_count + 1, sizeof *rows);
+ *	struct row *rows = array_grow(t->rows, &t->row_capacity, t->row_count + 1, sizeof(*rows));
  */
 void *array_grow(void *items, size_t *capacity, size_t wanted, size_t bytes);
 

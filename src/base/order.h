@@ -4,7 +4,7 @@
  *
  *	COMPARATOR(by_begin, struct span, ORDER(x->begin_ns, y->begin_ns))
  *
- *	qsort(spans, count, sizeof *spans, by_begin);
+ *	qsort(spans, count, sizeof(*spans), by_begin);
  *	size_t later = BISECT(i, 0, count, spans[i].begin_ns <= now);
  */
 #pragma once

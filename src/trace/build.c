@@ -164,10 +164,10 @@ uint64_t *build_histogram(struct build *b, struct build_process *process, uint32
 	}
 	uint64_t **slot = &process->histograms[brick];
 	if (!*slot)
-		*slot = malloc(BRICK_HISTOGRAM_BUCKETS * sizeof **slot);
+		*slot = malloc(BRICK_HISTOGRAM_BUCKETS * sizeof(**slot));
 	if (!*slot)
 		return build_no_memory(b), NULL;
-	memset(*slot, 0, BRICK_HISTOGRAM_BUCKETS * sizeof **slot);
+	memset(*slot, 0, BRICK_HISTOGRAM_BUCKETS * sizeof(**slot));
 	return *slot;
 }
 

@@ -373,7 +373,7 @@ static int on_lane(void *context, uint32_t lane)
 	return 0;
 }
 
-/* A frame that turns out to hold steps ends in none: only its begin was in one. */
+/* Only the begin of such a frame lies in a step: it ends outside of steps. */
 static struct builder *builder_of(const struct growing *g, const struct walk_frame *frame)
 {
 	if (!g->steps)

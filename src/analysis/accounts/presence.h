@@ -13,7 +13,7 @@ struct presence {
 	/* of what all CPUs could have done while it was recorded */
 	double busy;   /* with anything */
 	double others; /* with other processes than the program, its children and the recorder */
-	double interrupts; /* of `busy`: devices were served, on the CPU of whoever was running */
+	double interrupts;	 /* of `busy`: the kernel served devices */
 	double interrupted_cpu;	 /* that they took most of: its number */
 	double interrupts_there; /* share of its time */
 	double steal;		 /* taken by the host of this virtual machine */

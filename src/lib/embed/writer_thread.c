@@ -324,12 +324,12 @@ static void destroy(struct consumer *t)
 
 static int start(struct consumer **out, int fd, const struct brick_session_options *options)
 {
-	struct consumer *t = calloc(1, sizeof *t);
+	struct consumer *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return -ENOMEM;
 	init(t, fd, options);
-	t->chunk = malloc(CHUNK_RECORDS * sizeof *t->chunk);
+	t->chunk = malloc(CHUNK_RECORDS * sizeof(*t->chunk));
 	int error = t->chunk ? 0 : -ENOMEM;
 	if (!error && options->off_cpu == BRICK_OFF_CPU_ON)
 		error = own_switches_create(&t->switches);

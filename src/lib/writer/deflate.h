@@ -56,7 +56,7 @@ static inline void deflate_add(
 
 	queue->end = end;
 	queue->packets[queue->count++] = (struct deflate_packet){end, rest, like, other};
-	if (queue->count == sizeof queue->packets / sizeof *queue->packets)
+	if (queue->count == sizeof(queue->packets) / sizeof(*queue->packets))
 		deflate_run(d);
 }
 
