@@ -373,7 +373,8 @@ static int on_lane(void *context, uint32_t lane)
 	return 0;
 }
 
-/* Only the begin of such a frame lies in a step: it ends outside of steps. */
+/* A frame that holds steps belongs to none of them, although a step may have been open at its
+ * begin. */
 static struct builder *builder_of(const struct growing *g, const struct walk_frame *frame)
 {
 	if (!g->steps)
