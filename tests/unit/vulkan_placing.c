@@ -19,7 +19,8 @@ enum { US = 1000, MS = 1000 * US, MAX_COMMANDS = 4 };
 
 static struct vulkan_device device;
 static struct vulkan_queue queue;
-static char no_session; /* stands for a queue */
+static _Alignas(max_align_t) char no_session[1024]; /* stands for a queue: all zeros are one in no
+						       session */
 static uint64_t now_ns; /* when a test began; what it tells of was before, but for its clock */
 static uint64_t next_number;
 
@@ -68,7 +69,7 @@ static void start(int64_t off_ns, uint64_t half_width_ns)
 		.queues = &queue};
 	device.families[0].mask = UINT64_MAX;
 	queue = (struct vulkan_queue){
-		.last = &queue.first, .queue = (struct brick_queue *)&no_session};
+		.last = &queue.first, .queue = (struct brick_queue *)no_session};
 	brick_correlation_init(&device.clock.correlation);
 	for (uint64_t ms = 1000; ms <= 1000; ms -= 1000) { /* a second ago, and now */
 		uint64_t device_ns = now_ns - ms * MS, host_ns = device_ns + (uint64_t)off_ns;
