@@ -84,6 +84,23 @@ static void small_things(void **state)
 	assert_true(permutation_labellings(10, 10) == 184756);
 }
 
+/* Tables of Student's t, both tails. */
+static void bounds_of_t(void **state)
+{
+	static const struct {
+		double tails, t;
+		unsigned freedom;
+	} rows[] = {{0.05, 12.706, 1}, {0.01, 9.925, 2}, {0.05, 3.182, 3}, {0.01, 4.604, 4},
+		{0.05, 2.228, 10}, {0.001, 3.883, 19}, {0.05, 1.984, 100}};
+	(void)state;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		double t = statistics_t_bound(rows[i].tails, rows[i].freedom);
+		assert_true(fabs(t - rows[i].t) < 0.001);
+		assert_true(fabs(statistics_t_tails(t, rows[i].freedom) - rows[i].tails) < 1e-9);
+	}
+}
+
 static double student(const double *v, unsigned in_a, int n)
 {
 	double mean[2] = {0, 0}, squares = 0, count[2] = {0, 0};
@@ -172,6 +189,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bounds_of_tables),
 		cmocka_unit_test(bounds_of_many),
+		cmocka_unit_test(bounds_of_t),
 		cmocka_unit_test(shift_by_hand),
 		cmocka_unit_test(small_things),
 		cmocka_unit_test(family_by_definition),

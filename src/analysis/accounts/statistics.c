@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/order.h"
@@ -163,4 +164,33 @@ int statistics_shift_paired(
 			averages[count++] = (differences[i] + differences[k]) / 2;
 	shift_of(out, averages, count, bound);
 	return 0;
+}
+
+/* Abramowitz and Stegun 26.7.3 and 26.7.4: a sum that ends, as degrees of freedom are whole. */
+double statistics_t_tails(double t, unsigned freedom)
+{
+	double angle = atan(t / sqrt(freedom)), cosine = cos(angle), term = 1, sum = 0;
+	bool odd = freedom % 2;
+
+	if (odd)
+		term = cosine;
+	for (unsigned k = odd ? 3 : 2; k <= freedom; k += 2) {
+		sum += term;
+		term *= cosine * cosine * (k - 1) / k;
+	}
+	double inside = odd ? 2 / M_PI * (angle + sin(angle) * sum) : sin(angle) * sum;
+	return inside < 1 ? 1 - inside : 0;
+}
+
+double statistics_t_bound(double tails, unsigned freedom)
+{
+	double low = 0, high = 1;
+
+	while (statistics_t_tails(high, freedom) > tails && high < 1e9)
+		high *= 2;
+	for (int i = 0; i < 100; i++) {
+		double at = (low + high) / 2;
+		*(statistics_t_tails(at, freedom) > tails ? &low : &high) = at;
+	}
+	return high;
 }

@@ -30,6 +30,13 @@ int statistics_shift_paired(
 int statistics_rank_sum_bound(size_t a_count, size_t b_count, double tail);
 int statistics_signed_rank_bound(size_t n, double tail);
 
+/*
+ * Student's t with so many degrees of freedom: how probable it is to be further from 0 than t, and
+ * beyond which t it is with that probability (both tails).
+ */
+double statistics_t_tails(double t, unsigned freedom);
+double statistics_t_bound(double tails, unsigned freedom);
+
 /* Of n values, which are put in order; or a copy of them is, in scratch. */
 double statistics_median(double *values, size_t n);
 double statistics_median_of(const double *values, size_t n, double *scratch);

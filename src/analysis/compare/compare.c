@@ -336,19 +336,6 @@ struct maker {
 	bool differs;
 };
 
-const char *compare_verdict_name(enum compare_verdict verdict)
-{
-	static const char *const names[] = {
-		[COMPARE_UNSURE] = "not enough data",
-		[COMPARE_SAME] = "same",
-		[COMPARE_FASTER] = "faster",
-		[COMPARE_SLOWER] = "slower",
-		[COMPARE_ONLY_A] = "only in A",
-		[COMPARE_ONLY_B] = "only in B",
-	};
-	return names[verdict];
-}
-
 const struct compare_row *compare_find(
 	const struct compare *compare, int phase, enum compare_measure measure)
 {

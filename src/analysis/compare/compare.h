@@ -13,15 +13,7 @@
 #pragma once
 
 #include "analysis/compare/compare_blocks.h"
-
-enum compare_verdict {
-	COMPARE_UNSURE, /* not enough data */
-	COMPARE_SAME,
-	COMPARE_FASTER,
-	COMPARE_SLOWER,
-	COMPARE_ONLY_A,
-	COMPARE_ONLY_B,
-};
+#include "analysis/compare/difference.h"
 
 enum compare_measure {
 	COMPARE_TTFT,
@@ -70,9 +62,6 @@ struct compare {
 int compare_create(struct compare **out, const struct compare_series *series, size_t in_a,
 	size_t in_b, const struct compare_names *names, double threshold);
 void compare_destroy(struct compare *compare);
-
-/* "slower", "faster", "same", "not enough data", "only in A", "only in B". */
-const char *compare_verdict_name(enum compare_verdict verdict);
 
 /* The row of a phase (TTFT: -1) that measures that, or NULL. */
 const struct compare_row *compare_find(

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Works on logarithms of times: positive is slower, whatever the values are. */
+#include "analysis/compare/difference.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/accounts/statistics.h"
+#include "base/scope.h"
+
+enum { FREEDOM_MIN = 4 }; /* what runs lack of it is assumed */
+
+static const double processes = 0.05;	/* what identical ones differ by, where nobody knows */
+static const double power_z = 0.841621; /* of 80 % */
+
+/* Around the shift. */
+struct spread {
+	double error; /* standard error */
+	unsigned freedom;
+};
+
+static double squares(const double *values, size_t n)
+{
+	double mean = 0, sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		mean += values[i] / (double)n;
+	for (size_t i = 0; i < n; i++)
+		sum += (values[i] - mean) * (values[i] - mean);
+	return sum;
+}
+
+static struct spread spread_of(const double *logs, size_t in_a, size_t in_b, double least)
+{
+	double sum = squares(logs, in_a) + squares(logs + in_a, in_b);
+	size_t freedom = in_a + in_b - 2;
+
+	if (freedom < FREEDOM_MIN) {
+		double assumed = processes * processes + least * least;
+		sum += (double)(FREEDOM_MIN - freedom) * assumed;
+		freedom = FREEDOM_MIN;
+	}
+	return (struct spread){sqrt(sum / (double)freedom * (1 / (double)in_a + 1 / (double)in_b)),
+		(unsigned)freedom};
+}
+
+/* shift, half: of logarithms of times. */
+static enum compare_verdict judge(const struct difference *d, double shift, double half)
+{
+	double matters = log1p(d->threshold);
+	double medians = d->kind == DIFFERENCE_TIME ? d->b - d->a : d->a - d->b;
+
+	if (fabs(shift) + half <= matters)
+		return COMPARE_SAME;
+	if (!(medians * shift > 0))
+		return COMPARE_UNSURE;
+	return shift - half > matters	 ? COMPARE_SLOWER
+	       : shift + half < -matters ? COMPARE_FASTER
+					 : COMPARE_UNSURE;
+}
+
+static void fill(struct difference *d, double shift, const struct spread *s,
+	const struct difference_rule *rule)
+{
+	double tests = rule->tests ? (double)rule->tests : 1;
+	double half = s->error * statistics_t_bound(rule->alpha / tests, s->freedom);
+	double sign = d->kind == DIFFERENCE_TIME ? 1 : -1;
+
+	d->effect = expm1(sign * shift);
+	d->low = expm1(sign * shift - half);
+	d->high = expm1(sign * shift + half);
+	d->p = s->error > 0
+		       ? fmin(1, tests * statistics_t_tails(fabs(shift) / s->error, s->freedom))
+	       : shift == 0.0 ? 1
+			      : 0;
+	d->detectable = expm1(log1p(rule->threshold) + half + power_z * s->error);
+	d->verdict = judge(d, shift, half);
+}
+
+int difference_of(struct difference *d, enum difference_kind kind, const double *a, size_t in_a,
+	const double *b, size_t in_b, const struct difference_rule *rule)
+{
+	SCOPED double *logs = calloc(in_a + in_b, sizeof(*logs));
+	double sign = kind == DIFFERENCE_TIME ? 1 : -1;
+	struct statistics_shift shift;
+	bool known = true;
+
+	if (!logs)
+		return -ENOMEM;
+	*d = (struct difference){.kind = kind,
+		.a = statistics_median_of(a, in_a, logs),
+		.b = statistics_median_of(b, in_b, logs),
+		.effect = NAN,
+		.low = NAN,
+		.high = NAN,
+		.p = NAN,
+		.threshold = rule->threshold,
+		.detectable = NAN};
+	for (size_t i = 0; i < in_a + in_b; i++) {
+		double value = i < in_a ? a[i] : b[i - in_a];
+		known &= value > 0 && isfinite(value);
+		logs[i] = sign * log(value);
+	}
+	if (!known)
+		return 0;
+	int rc = statistics_shift(&shift, logs, in_a, logs + in_a, in_b, rule->alpha);
+	if (rc == 0) {
+		const struct spread s = spread_of(logs, in_a, in_b, rule->spread);
+		fill(d, shift.shift, &s, rule);
+	}
+	return rc;
+}
+
+const char *compare_verdict_name(enum compare_verdict verdict)
+{
+	static const char *const names[] = {
+		[COMPARE_UNSURE] = "not enough data",
+		[COMPARE_SAME] = "same",
+		[COMPARE_FASTER] = "faster",
+		[COMPARE_SLOWER] = "slower",
+		[COMPARE_ONLY_A] = "only in A",
+		[COMPARE_ONLY_B] = "only in B",
+	};
+	return names[verdict];
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A difference in words, the same in all commands: a time "-37 % (-41 to -33 %)", a rate
+ * "1.58x (1.49 to 1.92)", and from ten times on factors for both. What is not known to differ has
+ * no effect and no direction: "~ (-20 to +26 %)", "same within 1 %". Any thread.
+ */
+#pragma once
+
+#include "analysis/compare/difference.h"
+#include "ui/text/terminal.h"
+#include "ui/text/text.h"
+
+enum { DIFFERENCE_BYTES = 64 };
+
+/* "-37 %", "+0.3 %", "220x", "1.58x"; of what is not known "-". */
+char *difference_size(char out[DIFFERENCE_BYTES], const struct difference *d);
+
+/* "-41 to -33 %", "1.49 to 1.92"; "" where it is not known. */
+char *difference_interval(char out[DIFFERENCE_BYTES], const struct difference *d);
+
+/* All of it, as above; the caller frees. */
+char *difference_text(const struct difference *d);
+
+/* The smallest difference that four of five such comparisons find: "5.2 %"; "" : not known. */
+char *difference_sees(char out[DIFFERENCE_BYTES], const struct difference *d);
+
+enum terminal_style difference_style(enum compare_verdict verdict);
