@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """`brick record --measure-distortion` with the real engine: a delay planted into what hooks do at the end of each
-phase, 20 us, is found by the steps that are left whole; tokens are the same; all other steps have all their nodes. Steps
+phase, 100 us, is found by the steps that are left whole; tokens are the same; all other steps have all their nodes. Steps
 in a row are left whole when that is asked for.
 By the evaluation callback: steps without it are whole and shorter, and what is stated without the option, by nodes
 without work, is not in contradiction to what is measured with it."""
 import itertools
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,7 @@ import libggml as g
 
 BRICK = os.path.join(g.BUILD, "bin", "brick")
 LLAMA = os.path.join(g.BUILD, "bin", "brick-llama")
-TOKENS, CALLBACK_TOKENS, DELAY_NS = 160, 80, 20000
+TOKENS, CALLBACK_TOKENS, DELAY_NS = 160, 80, 100000
 DELAY = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -65,18 +66,24 @@ def cost(report):
 
 
 def by_callback():
-    with tempfile.TemporaryDirectory() as scratch:
-        tokens, stated = record(scratch, "--attach", "callback", tokens=CALLBACK_TOKENS)
-        also, measured = record(scratch, "--attach", "callback", "--measure-distortion", tokens=CALLBACK_TOKENS)
-    assert tokens == also, "other tokens"
-    assert executions(stated, "PlainStep") == 0 and executions(stated, "ProfilerSplit") > CALLBACK_TOKENS // 2
-    whole, heads = executions(measured, "PlainStep"), executions(measured, "LmHead")
-    assert CALLBACK_TOKENS // 10 < whole < CALLBACK_TOKENS // 3, whole
-    assert heads + whole == executions(stated, "LmHead"), (heads, whole)
-    assert measured["distortion"]["source"] == "measured" and stated["distortion"]["source"] == "estimated"
-    d, e = cost(measured), cost(stated)
+    """Three runs of each kind, in turns: the machine's pace changes from run to run, so medians are held."""
+    stated_costs, measured_costs = [], []
+    for _ in range(3):
+        with tempfile.TemporaryDirectory() as scratch:
+            tokens, stated = record(scratch, "--attach", "callback", tokens=CALLBACK_TOKENS)
+            also, measured = record(scratch, "--attach", "callback", "--measure-distortion", tokens=CALLBACK_TOKENS)
+        assert tokens == also, "other tokens"
+        assert executions(stated, "PlainStep") == 0 and executions(stated, "ProfilerSplit") > CALLBACK_TOKENS // 2
+        whole, heads = executions(measured, "PlainStep"), executions(measured, "LmHead")
+        assert CALLBACK_TOKENS // 10 < whole < CALLBACK_TOKENS // 3, whole
+        assert heads + whole == executions(stated, "LmHead"), (heads, whole)
+        assert measured["distortion"]["source"] == "measured" and stated["distortion"]["source"] == "estimated"
+        assert measured["distortion"]["decode"]["low"] > 0.1, measured["distortion"]
+        stated_costs.append(cost(stated))
+        measured_costs.append(cost(measured))
+    d, e = ([statistics.median(ends) for ends in zip(*costs)] for costs in (measured_costs, stated_costs))
     print("callback: {:.2f} to {:.2f} ms a step measured, {:.2f} to {:.2f} stated".format(*d, *e))
-    assert measured["distortion"]["decode"]["low"] > 0.1 and 0 < e[0] <= d[1] and d[0] <= e[1], (d, e)
+    assert 0 < e[0] <= d[1] and d[0] <= e[1], (measured_costs, stated_costs)
 
 
 def in_blocks():
