@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `brick roofline`: options, the ceilings to put the recording under, and the choice of the form.
- * The forms are in roofline_text.c, roofline_json.c and roofline_svg.c.
+ * What a recording has reached above kept ceilings is kept with them.
  */
 #include "ui/text/roofline_view.h"
 
@@ -97,7 +97,7 @@ static int run_roofline(int argc, char **argv)
 	if (step_index_init(&index, run) < 0 ||
 		roofline_create(&roofline, run, &index, ceilings) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory", run->path);
-	const struct roofline_view view = {roofline, where, roofline_doubt(ceilings, run),
+	const struct roofline_view view = {roofline, where,
 		options.selection.phase < 0 ? ROOFLINE_ALL_PHASES : options.selection.phase};
 	print_forms(&view, run->path, &options);
 	roofline_destroy(roofline);

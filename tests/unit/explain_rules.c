@@ -22,7 +22,8 @@ static struct ceilings_compute compute[] = {{"wide", "f32", 1, FIGURE(100.0)}};
 static struct ceilings_bandwidth bandwidth[] = {
 	{"memory", "read", "wide", 1, 1 << 28, FIGURE(40.0)},
 };
-static const struct ceilings machine = {.levels = levels,
+static const struct ceilings machine = {.cpus = 2,
+	.levels = levels,
 	.level_count = 1,
 	.compute = compute,
 	.compute_count = 1,

@@ -176,6 +176,7 @@ static inline void count(const struct work_accounts *a, size_t key, const struct
 	}
 	account->busy_ns += ns;
 	account->blocked_ns += frame->off.blocked_ns;
+	account->preempted_ns += frame->off.preempted_ns;
 	if (alone)
 		account->alone_ns += ns;
 	if (owner == WORK_OWN)
@@ -502,7 +503,7 @@ static int on_lane(void *context, uint32_t lane)
 /* All but the time, of which some may have been at the same time. */
 static void add_account(struct work_account *to, const struct work_account *from)
 {
-	members_add(to, from, alone_ns, busy_ns, blocked_ns, told_ns, count, silent, flops, bytes,
+	members_add(to, from, alone_ns, busy_ns, blocked_ns, preempted_ns, told_ns, count, silent, flops, bytes,
 		without_flops, without_bytes, at_most);
 }
 

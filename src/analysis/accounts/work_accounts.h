@@ -21,7 +21,8 @@ struct work_account {
 	uint64_t wall_ns;  /* whole when the walk has run */
 	uint64_t alone_ns; /* of it, in processes of which one lane recorded */
 	uint64_t busy_ns;
-	uint64_t blocked_ns; /* beside busy_ns: it was blocked in its own time */
+	/* beside busy_ns: it was blocked, or another ran in its place, in its own time */
+	uint64_t blocked_ns, preempted_ns;
 	uint64_t told_ns;    /* of busy_ns, in executions that say what they did */
 	uint64_t count, silent;
 	uint64_t flops, bytes;

@@ -508,8 +508,8 @@ static const struct roofline_row *most_of(const struct explain_facts *f, enum st
 
 	for (size_t i = 0; f->ceilings && i < f->roofline->row_count; i++) {
 		const struct roofline_row *row = &f->roofline->rows[i];
-		if ((int)row->phase != (int)p || row->on_device || row->roof_bytes_per_ns <= 0 ||
-			row->flags & ~(uint32_t)ROOFLINE_OTHER_THREADS || value(row) <= least)
+		if ((int)row->phase != (int)p || row->on_device || row->distance < 0 ||
+			value(row) <= least)
 			continue;
 		most = row;
 		least = value(row);

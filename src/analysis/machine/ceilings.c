@@ -2,6 +2,7 @@
 /* Rows are found by going through the tables: there are some hundred. */
 #include "analysis/machine/ceilings.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/order.h"
@@ -28,7 +29,7 @@ double ceilings_spread(const struct ceilings_figure *figure)
 }
 
 /* One repetition alone says nothing of how far others would be from it. */
-static bool is_wide(const struct ceilings_figure *figure)
+bool ceilings_is_wide(const struct ceilings_figure *figure)
 {
 	const double most = 0.15;
 
@@ -40,9 +41,9 @@ bool ceilings_noisy(const struct ceilings *c)
 	size_t wide = 0;
 
 	for (size_t i = 0; i < c->compute_count; i++)
-		wide += (size_t)is_wide(&c->compute[i].rate);
+		wide += (size_t)ceilings_is_wide(&c->compute[i].rate);
 	for (size_t i = 0; i < c->bandwidth_count; i++)
-		wide += (size_t)is_wide(&c->bandwidth[i].rate);
+		wide += (size_t)ceilings_is_wide(&c->bandwidth[i].rate);
 	return 4 * wide > c->compute_count + c->bandwidth_count;
 }
 
@@ -90,6 +91,92 @@ const struct ceilings_bandwidth *ceilings_fastest(
 	return best;
 }
 
+/* Of all that so many threads can use; 0: not known. */
+static uint64_t usable_bytes(
+	const struct ceilings *c, const struct ceilings_level *level, uint32_t threads)
+{
+	for (size_t i = 0; i < c->usable_count; i++)
+		if (c->usable[i].threads == threads && !strcmp(c->usable[i].level, level->name))
+			return c->usable[i].bytes;
+	uint32_t shared = level->shared ? level->shared : 1;
+	return level->bytes * ((threads + shared - 1) / shared);
+}
+
+size_t ceilings_level_of(const struct ceilings *c, uint32_t threads, uint64_t bytes)
+{
+	for (size_t i = 0; i + 1 < c->level_count; i++)
+		if (bytes <= usable_bytes(c, &c->levels[i], threads))
+			return i;
+	return c->level_count ? c->level_count - 1 : 0;
+}
+
+double ceilings_bandwidth_at(const struct ceilings *c, uint32_t threads, uint64_t bytes,
+	const struct ceilings_figure **figure)
+{
+	const struct ceilings_bandwidth *best = NULL, *largest = NULL;
+
+	for (size_t i = 0; i < c->bandwidth_count; i++) {
+		const struct ceilings_bandwidth *row = &c->bandwidth[i];
+		if (row->threads != threads)
+			continue;
+		if (row->bytes >= bytes && (!best || row->rate.best > best->rate.best))
+			best = row;
+		if (!largest || row->bytes > largest->bytes ||
+			(row->bytes == largest->bytes && row->rate.best > largest->rate.best))
+			largest = row;
+	}
+	best = best ? best : largest;
+	*figure = best ? &best->rate : NULL;
+	double rate = best ? best->rate.best : 0;
+	for (size_t i = 0; best && i < c->reached_count; i++) {
+		const struct ceilings_reached *row = &c->reached[i];
+		bool is_it = row->bytes && row->threads == threads &&
+			     (row->bytes >= bytes || row->bytes >= largest->bytes);
+		if (is_it && row->rate.best > rate)
+			rate = row->rate.best;
+	}
+	return rate;
+}
+
+double ceilings_peak_at(const struct ceilings *c, const struct ceilings_compute *peak)
+{
+	double rate = peak->rate.best;
+
+	for (size_t i = 0; i < c->reached_count; i++) {
+		const struct ceilings_reached *row = &c->reached[i];
+		if (!row->bytes && row->threads == peak->threads &&
+			!strcmp(row->level, peak->type) && row->rate.best > rate)
+			rate = row->rate.best;
+	}
+	return rate;
+}
+
+int ceilings_reach(struct ceilings *c, const struct ceilings_reached *reached, bool *added)
+{
+	struct ceilings_reached *same = NULL;
+
+	*added = false;
+	for (size_t i = 0; i < c->reached_count && !same; i++)
+		if (c->reached[i].threads == reached->threads &&
+			!strcmp(c->reached[i].level, reached->level))
+			same = &c->reached[i];
+	/* files keep six digits */
+	if (same && same->rate.best * (1 + 1e-5) >= reached->rate.best)
+		return 0;
+	if (!same) {
+		if (c->reached_count >= CEILINGS_ROWS)
+			return 0;
+		same = realloc(c->reached, (c->reached_count + 1) * sizeof(*same));
+		if (!same)
+			return -ENOMEM;
+		c->reached = same;
+		same += c->reached_count++;
+	}
+	*same = *reached;
+	*added = true;
+	return 0;
+}
+
 const struct ceilings_latency *ceilings_latency_of(
 	const struct ceilings *c, const char *backend, const char *what, uint32_t threads)
 {
@@ -120,6 +207,8 @@ static void destroy_tables(struct ceilings *c)
 	free(c->compute);
 	free(c->bandwidth);
 	free(c->latency);
+	free(c->usable);
+	free(c->reached);
 	free(c->missing);
 }
 

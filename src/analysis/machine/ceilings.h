@@ -50,8 +50,28 @@ struct ceilings_latency {
 
 struct ceilings_level {
 	char name[CEILINGS_NAME];
-	uint64_t bytes;	 /* of one; 0: memory */
+	uint64_t bytes;	 /* of one, as the CPU tells it; 0: memory, or nobody knows */
 	uint32_t shared; /* CPUs that share one */
+};
+
+/*
+ * The largest working set of so many threads together that a cache was seen to hold: beyond it
+ * bandwidth falls to that of the next level. A virtual machine may use a part of its cache only.
+ */
+struct ceilings_usable {
+	char level[CEILINGS_NAME];
+	uint32_t threads;
+	uint64_t bytes;
+};
+
+/* What a recording has reached, above all that was measured: so it is a ceiling, too. */
+struct ceilings_reached {
+	char level[CEILINGS_NAME]; /* or the type of arithmetic */
+	char brick[64], recording[256];
+	uint32_t threads;
+	uint64_t bytes; /* between two uses, of the data that it read; 0: arithmetic */
+	uint64_t unix_ns;
+	struct ceilings_figure rate; /* once */
 };
 
 /* A thing that could not be measured, and why. */
@@ -76,6 +96,10 @@ struct ceilings {
 	size_t bandwidth_count;
 	struct ceilings_latency *latency;
 	size_t latency_count;
+	struct ceilings_usable *usable;
+	size_t usable_count;
+	struct ceilings_reached *reached; /* one of a level or type and a number of threads */
+	size_t reached_count;
 	struct ceilings_missing *missing;
 	size_t missing_count;
 	struct ceilings_device *devices;
@@ -90,6 +114,15 @@ struct ceilings {
 struct ceilings_device {
 	char backend[CEILINGS_NAME], name[128];
 	struct ceilings can;
+};
+
+/* Why ceilings do not speak for a recording; OF ROOF of such is no evidence. */
+enum ceilings_doubt {
+	CEILINGS_TRUSTED,
+	CEILINGS_OTHER_CPU, /* than that of the recording */
+	CEILINGS_OTHER_HOST,
+	CEILINGS_OTHER_CPUS, /* another number of them */
+	CEILINGS_NOISY,	     /* the machine was busy when they were measured */
 };
 
 /* Best, median and worst of values, which it sorts. smallest_is_best: they are latencies. */
@@ -129,6 +162,31 @@ const struct ceilings_bandwidth *ceilings_fastest(
 	const struct ceilings *ceilings, const char *level, uint32_t threads);
 const struct ceilings_latency *ceilings_latency_of(
 	const struct ceilings *ceilings, const char *backend, const char *what, uint32_t threads);
+
+/*
+ * The level that holds a working set of all threads together: an index in levels; level_count: none
+ * is known.
+ */
+size_t ceilings_level_of(const struct ceilings *ceilings, uint32_t threads, uint64_t bytes);
+
+/*
+ * The most that was read or reached per ns, of working sets as large or larger; NULL in *figure:
+ * nothing was measured.
+ */
+double ceilings_bandwidth_at(const struct ceilings *ceilings, uint32_t threads, uint64_t bytes,
+	const struct ceilings_figure **figure);
+
+/* The same for arithmetic of that type, with what was reached. */
+double ceilings_peak_at(const struct ceilings *ceilings, const struct ceilings_compute *peak);
+
+/* True if a figure alone says little: of one repetition, or with a wide spread. */
+bool ceilings_is_wide(const struct ceilings_figure *figure);
+
+/*
+ * A recording has reached so much: kept if it is more than that level and number of threads had
+ * reached before. *added, if so. -ENOMEM.
+ */
+int ceilings_reach(struct ceilings *ceilings, const struct ceilings_reached *reached, bool *added);
 
 /* The device of that name, of that backend if there are several; NULL: it was not measured. */
 const struct ceilings_device *ceilings_device_of(

@@ -76,13 +76,24 @@ static const struct field latency_fields[] = {{TEXT(struct ceilings_latency, bac
 	{"threads", THREADS(struct ceilings_latency, threads)},
 	{"best", FIELD_TIME, AT(struct ceilings_latency, ns)}, {0}};
 
+static const struct field usable_fields[] = {{TEXT(struct ceilings_usable, level)},
+	{"threads", THREADS(struct ceilings_usable, threads)},
+	{"bytes", FIELD_COUNT, AT(struct ceilings_usable, bytes), RANGE(1, INT64_MAX)}, {0}};
+
+static const struct field reached_fields[] = {{TEXT(struct ceilings_reached, level)},
+	{TEXT(struct ceilings_reached, brick)}, {TEXT(struct ceilings_reached, recording)},
+	{"threads", THREADS(struct ceilings_reached, threads)},
+	{"working_set_bytes", FIELD_SIZE, AT(struct ceilings_reached, bytes), RANGE(1, INT64_MAX)},
+	{"unix_ns", FIELD_COUNT, AT(struct ceilings_reached, unix_ns), RANGE(0, INT64_MAX)},
+	{"best", FIELD_RATE, AT(struct ceilings_reached, rate)}, {0}};
+
 static const struct field missing_fields[] = {
 	{TEXT(struct ceilings_missing, what)}, {TEXT(struct ceilings_missing, reason)}, {0}};
 
 static const struct field device_fields[] = {
 	{TEXT(struct ceilings_device, backend)}, {TEXT(struct ceilings_device, name)}, {0}};
 
-enum { TABLES_OF_A_DEVICE = 4, TABLES = 6 };
+enum { TABLES_OF_A_DEVICE = 5, TABLES = 8 };
 
 static const struct table tables[TABLES] = {
 	{"levels", level_fields, ROWS(ceilings_level, levels, level_count)},
@@ -90,6 +101,9 @@ static const struct table tables[TABLES] = {
 	{"bandwidth_gb_per_s", bandwidth_fields,
 		ROWS(ceilings_bandwidth, bandwidth, bandwidth_count)},
 	{"latency_ns", latency_fields, ROWS(ceilings_latency, latency, latency_count)},
+	{"usable", usable_fields, ROWS(ceilings_usable, usable, usable_count), .is_optional = 1},
+	{"reached", reached_fields, ROWS(ceilings_reached, reached, reached_count),
+		.is_optional = 1},
 	{"missing", missing_fields, ROWS(ceilings_missing, missing, missing_count)},
 	{"devices", device_fields, ROWS(ceilings_device, devices, device_count), .is_optional = 1,
 		.own_tables = TABLES_OF_A_DEVICE, .own_at = offsetof(struct ceilings_device, can)}};

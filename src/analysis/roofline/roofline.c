@@ -73,13 +73,20 @@ const struct ceilings_device *roofline_device(const struct run *run, const struc
 	return device;
 }
 
-/* No honest measurement exceeds this: the best, and as much more as repetitions differed. */
-static double limit(const struct ceilings_figure *figure)
-{
-	return figure->best * (1 + ceilings_spread(figure));
-}
+enum {
+	LEAST_EXECUTIONS = 16, /* that raise a ceiling */
+	LEAST_NS = 1000000,
+};
 
-/* The lowest ceiling of arithmetic, from that of f32 on, that allows the rate; else the highest. */
+/* More than f32's peak by this factor is another type's; no measurement is so far off. */
+static const double another_type = 1.25;
+/* A brick that may not raise a ceiling is at its roof up to so much above it. */
+static const double noise = 1.05;
+/* A working set so much smaller or larger has the same bandwidth, or lies at a cache's edge. */
+static const double smaller = 0.85, larger = 1.2, edge = 1.5;
+static const double most_unknown = 0.1, most_off_cpu = 0.1;
+
+/* f32's peak, or of types that are faster by far than the brick the slowest. */
 static const struct ceilings_compute *choose_peak(
 	const struct ceilings *c, uint32_t threads, double rate)
 {
@@ -87,7 +94,7 @@ static const struct ceilings_compute *choose_peak(
 
 	if (!best)
 		best = ceilings_peak(c, NULL, threads);
-	while (best && rate > limit(&best->rate)) {
+	while (best && rate > another_type * ceilings_peak_at(c, best)) {
 		const struct ceilings_compute *next = NULL;
 		for (size_t i = 0; i < c->compute_count; i++) {
 			const struct ceilings_compute *row = &c->compute[i];
@@ -102,22 +109,76 @@ static const struct ceilings_compute *choose_peak(
 	return best;
 }
 
-/* The level furthest away that allows the rate; else the fastest one. */
-static const struct ceilings_bandwidth *choose_bandwidth(
-	const struct ceilings *c, uint32_t threads, double rate)
-{
-	const struct ceilings_bandwidth *best = NULL;
+/* What limits a brick from memory: its bytes from a level and from beyond that. */
+struct supply {
+	size_t level;
+	uint64_t distance;
+	double share; /* of the brick's bytes */
+	double bytes_per_ns;
+	bool known;
+	bool own;  /* mostly data of its own: their distance is no guess */
+	bool wide; /* the ceiling was measured badly */
+};
 
-	for (size_t i = c->level_count; i-- > 0;) {
-		const struct ceilings_bandwidth *level =
-			ceilings_fastest(c, c->levels[i].name, threads);
-		if (!level || (best && level->rate.best <= best->rate.best))
-			continue;
-		best = level;
-		if (rate <= limit(&level->rate))
-			break;
+/* The parts [0, count) lie in one level: where their middle is. */
+static uint64_t middle_distance(const struct reuse_part *parts, size_t count, double bytes)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		sum += parts[i].bytes;
+		if (2 * sum >= bytes)
+			return parts[i].distance;
 	}
-	return best;
+	return parts[count - 1].distance;
+}
+
+/* The bandwidth of a working set; false: it lies at the edge of a cache, or none was measured. */
+static bool find_bandwidth(const struct ceilings *c, uint32_t threads, struct supply *s)
+{
+	const struct ceilings_figure *figure, *ignored;
+	double bytes = (double)s->distance;
+	double after = ceilings_bandwidth_at(c, threads, (uint64_t)(bytes * larger), &ignored);
+
+	s->bytes_per_ns = ceilings_bandwidth_at(c, threads, (uint64_t)(bytes * smaller), &figure);
+	s->wide = figure && s->bytes_per_ns <= figure->best && ceilings_is_wide(figure);
+	return s->bytes_per_ns > 0 && s->bytes_per_ns <= edge * after;
+}
+
+/* Of the levels that parts lie in, the one that the brick waits for longest. */
+static struct supply find_supply(
+	const struct ceilings *c, uint32_t threads, const struct reuse_part *parts, size_t count)
+{
+	struct supply most = {0};
+	double all = 0, sum = 0, longest = 0;
+	size_t first = 0;
+
+	for (size_t i = 0; i < count; i++)
+		all += parts[i].bytes;
+	while (first < count && parts[first].distance == REUSE_UNKNOWN)
+		sum += parts[first++].bytes;
+	if (first == count || sum > most_unknown * all)
+		return most;
+	for (size_t i = first, end; i < count; i = end) {
+		struct supply s = {.level = ceilings_level_of(c, threads, parts[i].distance)};
+		double bytes = 0, own = 0;
+		for (end = i; end < count &&
+			      ceilings_level_of(c, threads, parts[end].distance) == s.level;
+			end++) {
+			bytes += parts[end].bytes;
+			own += parts[end].own ? parts[end].bytes : 0;
+		}
+		sum += bytes;
+		s.share = sum / all;
+		s.own = 2 * own > bytes;
+		s.distance = middle_distance(parts + i, end - i, bytes);
+		s.known = find_bandwidth(c, threads, &s);
+		if (s.bytes_per_ns > 0 && s.share / s.bytes_per_ns > longest) {
+			longest = s.share / s.bytes_per_ns;
+			most = s;
+		}
+	}
+	return most;
 }
 
 /* The least time of an execution, however little it does. */
@@ -132,50 +193,170 @@ static double floor_of(
 	return least ? least->ns.best : row->on_device ? 0 : pair_cost_ns;
 }
 
-static double at_least_zero(double value)
+static const struct ceilings *raised_for(const struct roofline *r, const struct roofline_row *row)
 {
-	return value < 0 ? 0 : value;
+	return row->on_device ? row->can : &r->raised;
+}
+
+static struct supply supply_of(const struct roofline *r, const struct roofline_row *row)
+{
+	size_t count;
+	const struct reuse_part *parts =
+		reuse_parts(&r->reuse, row->brick, (int)row->phase, row->on_device, &count);
+
+	return find_supply(raised_for(r, row), row->roof_threads, parts, count);
+}
+
+static bool has_rates(const struct roofline_row *row)
+{
+	return row->can && row->wall_ns && row->flops_per_ns >= 0 && row->bytes_per_ns >= 0 &&
+	       row->flops_per_ns + row->bytes_per_ns > 0 &&
+	       !(row->flags & (ROOFLINE_AT_MOST | ROOFLINE_OFF_CPU));
+}
+
+/* What it achieved is what its threads can do, and no accident. */
+static bool may_raise(const struct roofline_row *row)
+{
+	return has_rates(row) && !row->on_device && row->count >= LEAST_EXECUTIONS &&
+	       row->wall_ns >= LEAST_NS &&
+	       !(row->flags & (ROOFLINE_NOT_ALL | ROOFLINE_OTHER_THREADS)) &&
+	       row->at_once <= 1.02 * row->threads;
+}
+
+/* A ceiling may have been measured much too low, but no level is faster than the one before it. */
+static bool is_believed(
+	const struct ceilings *c, const struct supply *s, uint32_t threads, double rate)
+{
+	const struct ceilings_bandwidth *nearer =
+		s->level ? ceilings_fastest(c, c->levels[s->level - 1].name, threads) : NULL;
+
+	return nearer ? rate <= nearer->rate.best : rate <= another_type * s->bytes_per_ns;
+}
+
+static int reach(struct roofline *r, const struct roofline_row *row, const char *level,
+	uint64_t bytes, double rate)
+{
+	struct ceilings_reached reached = {.threads = row->roof_threads,
+		.bytes = bytes,
+		.unix_ns = r->run->start_unix_ns,
+		.rate = {rate, rate, rate, 1}};
+	bool added;
+
+	snprintf(reached.level, sizeof(reached.level), "%s", level);
+	snprintf(reached.brick, sizeof(reached.brick), "%s", row->name);
+	snprintf(reached.recording, sizeof(reached.recording), "%s",
+		r->run->path ? r->run->path : "");
+	return ceilings_reach(&r->raised, &reached, &added);
+}
+
+/* Raise what the row has exceeded. */
+static int raise(struct roofline *r, const struct roofline_row *row)
+{
+	if (!may_raise(row) || r->doubt == CEILINGS_OTHER_CPU || r->doubt == CEILINGS_OTHER_HOST)
+		return 0;
+	const struct ceilings *c = &r->raised;
+	struct supply s = supply_of(r, row);
+	double rate = row->bytes_per_ns * s.share;
+	int rc = 0;
+	if (s.known && s.own && rate > s.bytes_per_ns &&
+		is_believed(c, &s, row->roof_threads, rate))
+		rc = reach(r, row, c->levels[s.level].name, s.distance, rate);
+	const struct ceilings_compute *peak = choose_peak(c, row->roof_threads, row->flops_per_ns);
+	double most = peak ? ceilings_peak_at(c, peak) : 0;
+	if (!rc && row->flops_per_ns > most && row->flops_per_ns <= another_type * most)
+		rc = reach(r, row, peak->type, 0, row->flops_per_ns);
+	return rc;
+}
+
+static void tell_level(const struct ceilings *c, struct roofline_row *row, const struct supply *s)
+{
+	if (!s->known) {
+		row->flags |= ROOFLINE_NO_LEVEL;
+		return;
+	}
+	row->level = c->levels[s->level].name;
+	row->reuse_bytes = s->distance;
+	row->level_share = s->share;
+	row->bandwidth_per_ns = s->bytes_per_ns;
+}
+
+/* What it reached of its share of bandwidth; of memory's, the slowest, where no level is known. */
+static double part_of_bandwidth(
+	const struct ceilings *c, const struct roofline_row *row, const struct supply *s)
+{
+	const struct ceilings_figure *figure;
+	double slowest = ceilings_bandwidth_at(c, row->roof_threads, REUSE_UNKNOWN, &figure);
+
+	if (s->known)
+		return row->bytes_per_ns * s->share / s->bytes_per_ns;
+	return slowest > 0 ? row->bytes_per_ns / slowest : 0;
+}
+
+static bool exceeds(const struct roofline *r, const struct roofline_row *row, const char *level)
+{
+	for (size_t i = 0; i < r->raised.reached_count; i++) {
+		const struct ceilings_reached *reached = &r->raised.reached[i];
+		if (!strcmp(reached->level, level) && !strcmp(reached->brick, row->name) &&
+			reached->threads == row->roof_threads && r->run->path &&
+			!strncmp(reached->recording, r->run->path, sizeof(reached->recording) - 1))
+			return true;
+	}
+	return false;
 }
 
 /* Place a row whose counts and times are filled in under the ceilings that its `can` says. */
-static void roofline_place(struct roofline_row *row, double pair_cost_ns)
+static void place(const struct roofline *r, struct roofline_row *row, double pair_cost_ns)
 {
-	const struct ceilings *c = row->can;
-	double flops = at_least_zero(row->flops_per_ns), bytes = at_least_zero(row->bytes_per_ns);
+	const struct ceilings *c = raised_for(r, row);
 
-	row->roof_flops_per_ns = row->roof_bytes_per_ns = row->distance = row->floor_ns = -1;
-	if (!c || row->flags & ROOFLINE_AT_MOST || !row->wall_ns || row->flops_per_ns < 0 ||
-		row->bytes_per_ns < 0)
+	if (!row->can || !row->roof_threads)
 		return;
-	row->roof_threads = ceilings_threads_for(c, row->on_device ? 1 : row->threads);
-	if (!row->on_device && row->roof_threads != row->threads)
-		row->flags |= ROOFLINE_OTHER_THREADS;
-	row->peak = choose_peak(c, row->roof_threads, flops);
-	row->bandwidth = choose_bandwidth(c, row->roof_threads, bytes);
-	if (!row->peak || !row->bandwidth || (!row->flops && !row->bytes))
+	const struct supply s = supply_of(r, row);
+	tell_level(c, row, &s);
+	row->peak = choose_peak(c, row->roof_threads, row->flops_per_ns);
+	row->peak_per_ns = row->peak ? ceilings_peak_at(c, row->peak) : 0;
+	if (!has_rates(row) || !row->peak)
 		return;
-	if (flops > limit(&row->peak->rate))
-		row->flags |= ROOFLINE_ABOVE_COMPUTE;
-	if (bytes > limit(&row->bandwidth->rate))
-		row->flags |= ROOFLINE_ABOVE_BANDWIDTH;
-	/* Whatever is wrong, the ceiling or the counts: this is not its roof. */
-	if (row->flags & (ROOFLINE_ABOVE_COMPUTE | ROOFLINE_ABOVE_BANDWIDTH))
+	double of_memory = part_of_bandwidth(c, row, &s);
+	double of_peak = row->flops_per_ns / row->peak_per_ns;
+	bool by_memory = of_memory >= of_peak;
+	double achieved = by_memory ? of_memory : of_peak;
+	bool wide = by_memory ? s.wide
+			      : row->peak_per_ns <= row->peak->rate.best &&
+					ceilings_is_wide(&row->peak->rate);
+	if (!s.known && by_memory)
 		return;
-	/* Shares of what each ceiling allows: the greater one says which of them is the roof. */
-	double of_peak = flops / row->peak->rate.best;
-	double of_bandwidth = bytes / row->bandwidth->rate.best;
-	double achieved = of_peak > of_bandwidth ? of_peak : of_bandwidth;
-	row->bound = of_bandwidth >= of_peak ? ROOFLINE_MEMORY : ROOFLINE_COMPUTE;
-	/* Within the spread the brick has shown the ceiling to be higher. */
+	if (achieved > noise) {
+		row->flags |= by_memory ? ROOFLINE_ABOVE_BANDWIDTH : ROOFLINE_ABOVE_COMPUTE;
+		return;
+	}
+	if (r->doubt || wide) {
+		row->flags |= ROOFLINE_DOUBTED;
+		return;
+	}
+	if (achieved >= 1 && exceeds(r, row, by_memory ? row->level : row->peak->type))
+		row->flags |= ROOFLINE_RAISED;
 	achieved = achieved > 1 ? 1 : achieved;
+	row->bound = by_memory ? ROOFLINE_MEMORY : ROOFLINE_COMPUTE;
 	row->distance = 1 - achieved;
 	if (row->flops)
-		row->roof_flops_per_ns = flops / achieved;
+		row->roof_flops_per_ns = row->flops_per_ns / achieved;
 	if (row->bytes)
-		row->roof_bytes_per_ns = bytes / achieved;
-	row->floor_ns = floor_of(c, row, pair_cost_ns);
+		row->roof_bytes_per_ns = row->bytes_per_ns / achieved;
+	row->floor_ns = floor_of(row->can, row, pair_cost_ns);
 	if (achieved * row->mean_ns < row->floor_ns)
 		row->bound = ROOFLINE_LATENCY;
+}
+
+/* Threads ran on CPUs that others took a tenth of, as far as anybody counted. */
+static bool is_crowded(const struct run *run)
+{
+	const struct off_cpu_account *off = &run->off_cpu;
+	const struct machine_use *use = &run->machine;
+	double ran = (double)off->ran_ns, busy = (double)use->busy_ns;
+
+	return (double)off->queued_ns > most_off_cpu * (ran + (double)off->queued_ns) ||
+	       (double)use->steal_ns > most_off_cpu * (busy + (double)use->steal_ns);
 }
 
 static void fill_row(struct roofline_row *row, const struct work_account *account,
@@ -196,6 +377,10 @@ static void fill_row(struct roofline_row *row, const struct work_account *accoun
 		.mean_ns = (double)account->told_ns / (double)account->count,
 		.share = -1,
 		.intensity = -1,
+		.floor_ns = -1,
+		.roof_flops_per_ns = -1,
+		.roof_bytes_per_ns = -1,
+		.distance = -1,
 	};
 	row->at_once = row->wall_ns ? (double)row->busy_ns / (double)row->wall_ns : 0;
 	double threads = row->at_once + 1 - threads_slack;
@@ -209,6 +394,10 @@ static void fill_row(struct roofline_row *row, const struct work_account *accoun
 		row->flags |= ROOFLINE_NOT_ALL;
 	if (account->at_most)
 		row->flags |= ROOFLINE_AT_MOST;
+	double off_ns = (double)(account->preempted_ns + account->blocked_ns);
+	if (off_ns > most_off_cpu * (off_ns + (double)account->busy_ns) ||
+		(!on_device && is_crowded(run)))
+		row->flags |= ROOFLINE_OFF_CPU;
 }
 
 COMPARATOR(compare_rows, struct roofline_row,
@@ -256,8 +445,23 @@ static void add_row(struct roofline *r, uint32_t brick, enum roofline_phase phas
 	if (phase_ns)
 		row->share = (double)row->wall_ns / (double)phase_ns;
 	row->can = !on_device ? r->ceilings : r->device ? &r->device->can : NULL;
-	roofline_place(row, greatest_pair_cost_ns(r->run));
+	if (row->can)
+		row->roof_threads = ceilings_threads_for(row->can, on_device ? 1 : row->threads);
+	if (!on_device && row->roof_threads && row->roof_threads != row->threads)
+		row->flags |= ROOFLINE_OTHER_THREADS;
 	r->row_count++;
+}
+
+static int place_all(struct roofline *r)
+{
+	double pair_cost_ns = greatest_pair_cost_ns(r->run);
+	int rc = r->ceilings ? reuse_init(&r->reuse, r->run, r->index) : 0;
+
+	for (size_t i = 0; i < r->row_count && !rc; i++)
+		rc = raise(r, &r->rows[i]);
+	for (size_t i = 0; i < r->row_count && !rc; i++)
+		place(r, &r->rows[i], pair_cost_ns);
+	return rc;
 }
 
 static int add_rows(void *context)
@@ -275,24 +479,49 @@ static int add_rows(void *context)
 	qsort(r->rows, r->row_count, sizeof(*r->rows), compare_rows);
 	work_accounts_put(r->work);
 	r->work = NULL;
-	return 0;
+	return place_all(r);
 }
 
 static const struct walk_ops ops = {.begin_lane = no_lane, .finish = add_rows};
+
+enum ceilings_doubt roofline_doubt_of(const struct ceilings *c, const struct run *run)
+{
+	if (run->cpu && *run->cpu && strcmp(c->cpu, run->cpu))
+		return CEILINGS_OTHER_CPU;
+	if (run->host && *run->host && strcmp(c->host, run->host))
+		return CEILINGS_OTHER_HOST;
+	if (run->cpus && run->cpus != c->cpus)
+		return CEILINGS_OTHER_CPUS;
+	return ceilings_noisy(c) ? CEILINGS_NOISY : CEILINGS_TRUSTED;
+}
+
+/* The ceilings, with a list of its own of what was reached. */
+static int borrow(struct roofline *r, const struct ceilings *c)
+{
+	if (!c)
+		return 0;
+	r->ceilings = c;
+	r->doubt = roofline_doubt_of(c, r->run);
+	r->raised = *c;
+	r->raised.reached = calloc(c->reached_count + 1, sizeof(*c->reached));
+	if (r->raised.reached && c->reached_count)
+		memcpy(r->raised.reached, c->reached, c->reached_count * sizeof(*c->reached));
+	return r->raised.reached ? 0 : -ENOMEM;
+}
 
 int roofline_create_in(struct roofline **out, struct walk *walk, const struct ceilings *ceilings)
 {
 	struct roofline *r = calloc(1, sizeof(*r));
 
-	if (r)
-		r->work = work_accounts_get(walk, WORK_OF_BRICKS);
-	if (!r || !r->work) {
-		free(r);
+	if (!r)
 		return -ENOMEM;
-	}
 	r->index = walk->index;
 	r->run = walk->run;
-	r->ceilings = ceilings;
+	r->work = work_accounts_get(walk, WORK_OF_BRICKS);
+	if (!r->work || borrow(r, ceilings)) {
+		roofline_destroy(r);
+		return -ENOMEM;
+	}
 	r->device = roofline_device(r->run, ceilings);
 	walk_join(walk, &ops, r);
 	*out = r;
@@ -322,6 +551,31 @@ void roofline_destroy(struct roofline *r)
 	if (!r)
 		return;
 	work_accounts_put(r->work);
+	reuse_fini(&r->reuse);
+	free(r->raised.reached);
 	free(r->rows);
 	free(r);
+}
+
+const struct roofline_row *roofline_find(
+	const struct roofline *r, uint32_t brick, enum roofline_phase phase, bool on_device)
+{
+	for (size_t i = 0; i < r->row_count; i++)
+		if (r->rows[i].brick == brick && r->rows[i].phase == phase &&
+			(bool)r->rows[i].on_device == on_device)
+			return &r->rows[i];
+	return NULL;
+}
+
+int roofline_learn(struct ceilings *kept, const struct roofline *r)
+{
+	int any = 0;
+
+	for (size_t i = 0; i < r->raised.reached_count; i++) {
+		bool added;
+		if (ceilings_reach(kept, &r->raised.reached[i], &added))
+			return -ENOMEM;
+		any |= added;
+	}
+	return any;
 }

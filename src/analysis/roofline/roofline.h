@@ -5,11 +5,11 @@
  * work is reported once for a whole team, as attached engines do, or by each thread for its own
  * part. Waiting behind a brick is not its time; nested bricks are not, either.
  *
- * A roof is the lowest measured ceiling that does not contradict what was achieved: bandwidth of
- * memory unless the brick moved more than that, then of the cache before it, and so on; FMA in f32
- * unless more was computed, then faster types. A row above all of them by more than their spread
- * refutes them: it is flagged and gets no roof. Prefill and decode are apart. Pure;
- * read-only once made.
+ * A roof is what a measured ceiling allows. Which level of memory holds a brick's data follows from
+ * what was touched between two uses of them (reuse.h) and from how much of its caches the machine
+ * was seen to use, never from the rate. What exceeds its ceiling is at its roof, and raises it, if
+ * it can be believed: roofline_learn() hands on what a run has reached. What cannot be believed is
+ * flagged and has no roof. Prefill and decode are apart. Pure; read-only once made.
  */
 #pragma once
 
@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include "analysis/accounts/work_accounts.h"
 #include "analysis/machine/ceilings.h"
+#include "analysis/roofline/reuse.h"
 #include "trace/run.h"
 
 enum roofline_phase {
@@ -36,11 +37,15 @@ enum roofline_bound {
 };
 
 enum roofline_flags {
-	ROOFLINE_ABOVE_COMPUTE = 1, /* more operations than any ceiling allows */
+	ROOFLINE_ABOVE_COMPUTE = 1, /* more than its ceiling allows, and not to be believed */
 	ROOFLINE_ABOVE_BANDWIDTH = 2,
 	ROOFLINE_OTHER_THREADS = 4, /* its number of threads was not measured: see roof_threads */
 	ROOFLINE_NOT_ALL = 8,	    /* some of its executions do not say what they did */
-	ROOFLINE_AT_MOST = 16, /* work and rates are the most that they can be: no roof for it */
+	ROOFLINE_AT_MOST = 16,	 /* work and rates are the most that they can be: no roof for it */
+	ROOFLINE_RAISED = 32,	 /* it reached more than was measured: it is the ceiling */
+	ROOFLINE_OFF_CPU = 64,	 /* preempted, or waiting for pages, a tenth of its time: no roof */
+	ROOFLINE_DOUBTED = 128,	 /* its ceilings are in doubt: no roof */
+	ROOFLINE_NO_LEVEL = 256, /* nobody knows which level its data come from: no roof */
 };
 
 /* ANALYSIS_UNKNOWN where a count is not known; rates then negative. Rates are per ns: 1e9/s. */
@@ -63,12 +68,19 @@ struct roofline_row {
 
 	const struct ceilings *can; /* the machine's, or its device's; NULL: not known */
 	uint32_t roof_threads;	    /* for which the ceilings were measured; 0: none */
+
+	/* What limits it from memory; level NULL: not known. */
+	const char *level;	 /* of can->levels: where most of what it waits for comes from */
+	uint64_t reuse_bytes;	 /* touched between two uses of these data */
+	double level_share;	 /* of its bytes that come from there or from further away */
+	double bandwidth_per_ns; /* the ceiling: bytes of such a working set */
 	const struct ceilings_compute *peak;
-	const struct ceilings_bandwidth *bandwidth;
+	double peak_per_ns; /* the ceiling: operations */
+
 	double floor_ns;	  /* of one execution: latency */
-	double roof_flops_per_ns; /* min(peak, intensity x bandwidth) */
+	double roof_flops_per_ns; /* what the nearer ceiling allows; negative: it has no roof */
 	double roof_bytes_per_ns; /* the same in bytes */
-	double distance;	  /* 1 - achieved / roof: 0 to 1 */
+	double distance;	  /* 1 - achieved / roof: 0 to 1; negative: it has no roof */
 	enum roofline_bound bound;
 	uint32_t flags; /* enum roofline_flags */
 };
@@ -76,9 +88,12 @@ struct roofline_row {
 struct roofline {
 	const struct run *run;
 	const struct ceilings *ceilings;
+	enum ceilings_doubt doubt; /* of them: then no row has a roof */
+	struct ceilings raised;	   /* these with what this run has reached; borrows all else */
 	const struct ceilings_device *device; /* whose queues the run has; NULL: not known */
 	struct roofline_row *rows;	      /* by phase, then by wall time, longest first */
 	size_t row_count;
+	struct reuse reuse;
 	struct work_accounts *work;	/* while it is fed */
 	const struct step_index *index; /* as work */
 };
@@ -89,6 +104,23 @@ int roofline_create(struct roofline **out, const struct run *run, const struct s
 /* The same, whole when the walk has run. */
 int roofline_create_in(struct roofline **out, struct walk *walk, const struct ceilings *ceilings);
 void roofline_destroy(struct roofline *roofline);
+
+/*
+ * The row of a brick in a phase; NULL: it has none there. What it achieved is in flops_per_ns and
+ * bytes_per_ns, where its data lie in `level`. distance is negative unless its roof is known and
+ * its ceilings are not in doubt; flags say why. So a finding needs no other test.
+ */
+const struct roofline_row *roofline_find(
+	const struct roofline *roofline, uint32_t brick, enum roofline_phase phase, bool on_device);
+
+/*
+ * Add to kept ceilings what the run has reached above them. 1: something was added, 0: nothing.
+ * -ENOMEM.
+ */
+int roofline_learn(struct ceilings *kept, const struct roofline *roofline);
+
+/* Why ceilings do not speak for a recording. */
+enum ceilings_doubt roofline_doubt_of(const struct ceilings *ceilings, const struct run *run);
 
 /*
  * The one device whose queues the run has, as its notes name it; NULL: it was not measured, or

@@ -935,7 +935,7 @@ static json_t *roofline_json(const struct page *page)
 {
 	const struct ceilings *ceilings = page->ceilings;
 	const struct roofline_view view = {page->roofline, ceilings ? page->ceilings_path : NULL,
-		ceilings ? roofline_doubt(ceilings, page->run) : NULL, ROOFLINE_ALL_PHASES};
+		ROOFLINE_ALL_PHASES};
 	return roofline_to_json(&view);
 }
 

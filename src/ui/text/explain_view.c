@@ -275,7 +275,7 @@ WORDS(at_bandwidth)
 	fill(what, NAME " is at %s of the measured bandwidth of memory", row->name,
 		units_percent(part, 1 - row->distance));
 	fill(evidence, "%s GB/s from %s, %s of the phase", units_number(gbs, row->bytes_per_ns),
-		row->bandwidth->level, units_percent(share, row->share));
+		row->level, units_percent(share, row->share));
 	w->advice = "no faster kernel helps: move fewer bytes (a smaller quantisation), or several "
 		    "sequences at once, which share the weights";
 	fill(show, "brick roofline");

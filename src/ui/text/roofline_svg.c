@@ -249,8 +249,8 @@ static void print_heading(const struct picture *p)
 	if (date_text(date, r->ceilings->unix_ns, "%Y-%m-%d"))
 		fprintf(p->out, ", measured %s", date);
 	fputs("; FLOPs and bytes computed from shapes and types, times measured", p->out);
-	if (p->view->doubt)
-		fprintf(p->out, "; doubtful: %s", p->view->doubt);
+	if (r->doubt)
+		fprintf(p->out, "; doubtful: %s", roofline_doubt(r->doubt));
 	fputs("</text>\n", p->out);
 	free(cut);
 }

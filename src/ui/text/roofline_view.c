@@ -41,26 +41,23 @@ const struct ceilings *roofline_main(const struct roofline_view *view, uint32_t 
 
 char *roofline_roof_text(const struct roofline_row *row)
 {
-	if (row->roof_flops_per_ns < 0 && row->roof_bytes_per_ns < 0)
+	if (row->distance < 0)
 		return NULL;
-	double of_peak = row->flops_per_ns / row->peak->rate.best;
-	double of_bandwidth = row->bytes_per_ns / row->bandwidth->rate.best;
-	if (of_bandwidth >= of_peak)
-		return text_copy(row->bandwidth->level);
+	double of_peak = row->flops_per_ns / row->peak_per_ns;
+	if (row->level && row->bytes_per_ns * row->level_share / row->bandwidth_per_ns >= of_peak)
+		return text_copy(row->level);
 	return text_format("%s %s", row->peak->isa, row->peak->type);
 }
 
-const char *roofline_doubt(const struct ceilings *c, const struct run *run)
+const char *roofline_doubt(enum ceilings_doubt doubt)
 {
-	if (run->cpu && *run->cpu && strcmp(c->cpu, run->cpu))
-		return "the ceilings are of another CPU than the recording";
-	if (run->host && *run->host && strcmp(c->host, run->host))
-		return "the ceilings were measured on another host than the recording";
-	if (run->cpus && run->cpus != c->cpus)
-		return "the ceilings were measured with another number of CPUs";
-	if (ceilings_noisy(c))
-		return "the machine was busy when the ceilings were measured";
-	return NULL;
+	static const char *const why[] = {NULL,
+		"the ceilings are of another CPU than the recording",
+		"the ceilings were measured on another host than the recording",
+		"the ceilings were measured with another number of CPUs",
+		"the machine was busy when the ceilings were measured"};
+
+	return why[doubt];
 }
 
 enum { LABEL = 10 };
@@ -79,9 +76,9 @@ static void print_origin(const struct printer *p)
 	say(p, "Ceilings", "of %s, measured %s%s, from %s", c->cpu[0] ? c->cpu : "an unknown CPU",
 		date ? date : "at an unknown time", c->quick ? " in a hurry (--quick)" : "",
 		p->view->where);
-	if (!p->view->doubt)
-		return;
-	say_in(p, STYLE_WARN, "Doubt", "%s: OF ROOF may mean little", p->view->doubt);
+	if (p->view->roofline->doubt)
+		say_in(p, STYLE_WARN, "Doubt", "%s: no brick has a roof",
+			roofline_doubt(p->view->roofline->doubt));
 }
 
 /* True if a row is placed under the ceilings of so many threads. */
@@ -113,6 +110,22 @@ static void print_ceilings_of(
 				units_number(number, row->rate.best));
 	}
 	say(p, label, "%s", text);
+}
+
+/* What recordings have reached above all that was measured, this one included. */
+static void print_reached(const struct printer *p)
+{
+	const struct ceilings *c = &p->view->roofline->raised;
+	char number[UNITS_BYTES];
+
+	for (size_t i = 0; i < c->reached_count; i++) {
+		const struct ceilings_reached *row = &c->reached[i];
+		if (is_used(p, row->threads))
+			say(p, "Raised", "%s of %u thread%s to %s %s: %s reached it in %s",
+				row->level, row->threads, row->threads == 1 ? "" : "s",
+				units_number(number, row->rate.best),
+				row->bytes ? "GB/s" : "GFLOP/s", row->brick, row->recording);
+	}
 }
 
 static void print_ceilings(const struct printer *p)
@@ -152,8 +165,8 @@ static void print_device(const struct printer *p)
 }
 
 static const struct table_column columns[] = {{"BRICK", 1, 0}, {"TIME", 0, 5}, {"SHARE", 0, 3},
-	{"THREADS", 0, 4}, {"FLOP/B", 0, 0}, {"GFLOP/s", 0, 0}, {"GB/s", 0, 0}, {"BOUND", 1, 0},
-	{"ROOF BY", 1, 2}, {"ROOF", 0, 1}, {"OF ROOF", 0, 0}};
+	{"THREADS", 0, 4}, {"FLOP/B", 0, 0}, {"GFLOP/s", 0, 0}, {"GB/s", 0, 0}, {"DATA IN", 1, 0},
+	{"REUSE", 0, 6}, {"BOUND", 1, 0}, {"ROOF BY", 1, 2}, {"ROOF", 0, 1}, {"OF ROOF", 0, 0}};
 
 /* Where not all that the shapes say was done: "<=". */
 static void add_rate(struct table *table, const struct roofline_row *row, double rate)
@@ -162,6 +175,16 @@ static void add_rate(struct table *table, const struct roofline_row *row, double
 
 	table_format(table, "%s%.16s", row->flags & ROOFLINE_AT_MOST && rate >= 0 ? "<= " : "",
 		units_number(number, rate));
+}
+
+static void add_bytes(struct table *table, uint64_t bytes)
+{
+	char number[UNITS_BYTES];
+
+	if (bytes >= 1 << 20)
+		table_format(table, "%s MiB", units_number(number, (double)bytes / (1 << 20)));
+	else
+		table_format(table, "%s KiB", units_number(number, (double)bytes / (1 << 10)));
 }
 
 static void add_row(struct table *table, const struct roofline_row *row)
@@ -178,11 +201,16 @@ static void add_row(struct table *table, const struct roofline_row *row)
 	table_number(table, row->intensity);
 	add_rate(table, row, row->flops_per_ns);
 	add_rate(table, row, row->bytes_per_ns);
+	table_cell(table, row->level ? row->level : "-");
+	if (row->level)
+		add_bytes(table, row->reuse_bytes);
+	else
+		table_cell(table, "-");
 	table_cell(table, bound ? bound : row->on_device ? "(device)" : "-");
 	table_cell(table, roof ? roof : "-");
 	/* in GFLOP/s, or GB/s for what computes nothing */
 	table_number(table, row->flops ? row->roof_flops_per_ns : row->roof_bytes_per_ns);
-	if (row->roof_flops_per_ns < 0 && row->roof_bytes_per_ns < 0)
+	if (row->distance < 0)
 		table_cell(table, above ? "- !" : "-");
 	else
 		table_percent(table, 1 - row->distance);
@@ -224,20 +252,20 @@ static void print_above(const struct printer *p, const struct roofline_row *row)
 
 	if (row->flags & ROOFLINE_ABOVE_COMPUTE)
 		say(p, "Above",
-			"%s in %s: %s GFLOP/s, where no more than %s were measured "
-			"(+%.1f%%). Its FLOPs or its time cannot be right, or the ceilings "
-			"are too low: measure them again on an idle machine.",
+			"%s in %s: %s GFLOP/s, where no more than %s were measured. Its FLOPs or "
+			"its "
+			"time cannot be right, or its executions are too few to raise a ceiling.",
 			row->name, phase_text(row), units_number(achieved, row->flops_per_ns),
-			units_number(most, row->peak->rate.best),
-			100 * ceilings_spread(&row->peak->rate));
+			units_number(most, row->peak_per_ns));
 	if (row->flags & ROOFLINE_ABOVE_BANDWIDTH)
 		say(p, "Above",
-			"%s in %s: %s GB/s, where no more than %s were measured (+%.1f%%). "
-			"Its bytes or its time cannot be right, or its data stay in "
-			"registers, or the ceilings are too low.",
-			row->name, phase_text(row), units_number(achieved, row->bytes_per_ns),
-			units_number(most, row->bandwidth->rate.best),
-			100 * ceilings_spread(&row->bandwidth->rate));
+			"%s in %s: %s GB/s from %s, where no more than %s were measured. Its "
+			"bytes, "
+			"its time or where its data lie cannot be right, or its executions are too "
+			"few to raise a ceiling.",
+			row->name, phase_text(row),
+			units_number(achieved, row->bytes_per_ns * row->level_share), row->level,
+			units_number(most, row->bandwidth_per_ns));
 }
 
 static void print_oddities(const struct printer *p)
@@ -257,6 +285,12 @@ static void print_oddities(const struct printer *p)
 				"%s in %s skips what its mask hides, where the mask could not be "
 				"read, or reads experts that several tokens may share: its FLOPs "
 				"and bytes are the most that it can be, and it has no roof here",
+				row->name, phase_text(row));
+		if (row->flags & ROOFLINE_OFF_CPU)
+			say(p, "Off CPU",
+				"%s in %s was preempted, or waited for pages, a tenth of its time "
+				"or "
+				"more: it has no roof",
 				row->name, phase_text(row));
 		if (row->flags & ROOFLINE_NOT_ALL)
 			say(p, "Missing",
@@ -285,6 +319,7 @@ void roofline_text(const struct roofline_view *view, FILE *out)
 	terminal_init(&terminal, out);
 	print_origin(&p);
 	print_ceilings(&p);
+	print_reached(&p);
 	print_device(&p);
 	print_phase(&p, ROOFLINE_DECODE);
 	print_phase(&p, ROOFLINE_PREFILL);
@@ -303,9 +338,9 @@ void roofline_text(const struct roofline_view *view, FILE *out)
 	if (rows)
 		say(&p, "Note",
 			"FLOPs and bytes are computed from shapes and types, times are measured. "
-			"ROOF BY: the lowest measured ceiling that allows what was achieved; ROOF "
-			"in GFLOP/s (GB/s where nothing is computed). OF ROOF: how much of it was "
-			"reached.");
+			"DATA IN: the level that holds what was touched between two uses of its "
+			"data. ROOF BY: the ceiling that limits it; ROOF in GFLOP/s (GB/s where "
+			"nothing is computed). OF ROOF: how much of it was reached.");
 	else
 		say(&p, "Note", "no brick says what it computed or moved");
 	terminal_end(&terminal, STYLE_DIM);
@@ -346,13 +381,13 @@ static json_t *roof(const struct roofline_row *row)
 	json_put(object, "by", json_text(by));
 	json_put(object, "flops_per_s", rate(row->flops ? row->roof_flops_per_ns : -1));
 	json_put(object, "bytes_per_s", rate(row->roof_bytes_per_ns));
-	json_put(object, "peak_flops_per_s", rate(row->peak ? row->peak->rate.best : -1));
+	json_put(object, "peak_flops_per_s", rate(row->peak ? row->peak_per_ns : -1));
 	json_put(object, "peak_isa", json_text(row->peak ? row->peak->isa : NULL));
 	json_put(object, "peak_type", json_text(row->peak ? row->peak->type : NULL));
-	json_put(object, "bandwidth_level",
-		json_text(row->bandwidth ? row->bandwidth->level : NULL));
-	json_put(object, "bandwidth_bytes_per_s",
-		rate(row->bandwidth ? row->bandwidth->rate.best : -1));
+	json_put(object, "bandwidth_level", json_text(row->level));
+	json_put(object, "bandwidth_bytes_per_s", rate(row->level ? row->bandwidth_per_ns : -1));
+	json_put(object, "reuse_bytes", row->level ? json_number(row->reuse_bytes) : json_null());
+	json_put(object, "level_share", json_rate(row->level ? row->level_share : -1));
 	json_put(object, "latency_ns", json_rate(row->floor_ns));
 	json_put(object, "levels", bandwidths(row));
 	return object;
@@ -369,6 +404,10 @@ static json_t *flags(const struct roofline_row *row)
 		{ROOFLINE_OTHER_THREADS, "other-threads"},
 		{ROOFLINE_NOT_ALL, "not-all"},
 		{ROOFLINE_AT_MOST, "at-most"},
+		{ROOFLINE_RAISED, "raised"},
+		{ROOFLINE_OFF_CPU, "off-cpu"},
+		{ROOFLINE_DOUBTED, "doubted"},
+		{ROOFLINE_NO_LEVEL, "no-level"},
 	};
 	json_t *array = json_array();
 
@@ -381,7 +420,6 @@ static json_t *flags(const struct roofline_row *row)
 static json_t *row_json(const struct roofline_row *row)
 {
 	json_t *object = json_object();
-	int placed = row->roof_flops_per_ns >= 0 || row->roof_bytes_per_ns >= 0;
 
 	json_put_texts(object, row, name, category);
 	json_put(object, "phase", json_text(roofline_phase_name(row->phase)));
@@ -394,7 +432,7 @@ static json_t *row_json(const struct roofline_row *row)
 	json_put(object, "bytes_per_s", rate(row->bytes_per_ns));
 	json_put(object, "intensity", json_rate(row->intensity));
 	json_put(object, "bound", json_text(roofline_bound_name(row->bound)));
-	json_put(object, "distance", json_signed(placed ? row->distance : NAN));
+	json_put(object, "distance", json_signed(row->distance < 0 ? NAN : row->distance));
 	json_put(object, "roof", roof(row));
 	json_put(object, "flags", flags(row));
 	return object;
@@ -413,7 +451,7 @@ json_t *roofline_to_json(const struct roofline_view *view)
 		json_put_texts(from, c, host, cpu);
 		json_put(from, "measured_unix_ns", json_number(c->unix_ns));
 		json_put(from, "quick", json_boolean(c->quick));
-		json_put(from, "doubt", json_text(view->doubt));
+		json_put(from, "doubt", json_text(roofline_doubt(r->doubt)));
 		json_put(from, "device", json_text(r->device ? r->device->name : NULL));
 	}
 	json_put(root, "ceilings", from ? from : json_null());

@@ -12,7 +12,6 @@ enum { ROOFLINE_ALL_PHASES = -1 };
 struct roofline_view {
 	const struct roofline *roofline;
 	const char *where; /* the file that the ceilings come from, NULL: there are none */
-	const char *doubt; /* why they may not fit the recording, NULL: they do */
 	int phase;	   /* enum roofline_phase, or ROOFLINE_ALL_PHASES */
 };
 
@@ -27,7 +26,7 @@ static inline bool roofline_shows(const struct roofline_view *view, const struct
  */
 const struct ceilings *roofline_main(const struct roofline_view *view, uint32_t *threads);
 
-/* The roof of a row, "L3" or "AVX2 f32"; the caller frees. NULL: it has none. */
+/* What is the roof of a row, "L3" or "AVX2 f32"; the caller frees. NULL: it has none. */
 char *roofline_roof_text(const struct roofline_row *row);
 
 void roofline_text(const struct roofline_view *view, FILE *out);
@@ -35,7 +34,7 @@ void roofline_text(const struct roofline_view *view, FILE *out);
 /* Also without ceilings; a new reference. */
 json_t *roofline_to_json(const struct roofline_view *view);
 
-/* Why ceilings may not speak for a recording: a sentence, or NULL. */
-const char *roofline_doubt(const struct ceilings *ceilings, const struct run *run);
+/* Why ceilings do not speak for a recording: a sentence, or NULL. */
+const char *roofline_doubt(enum ceilings_doubt doubt);
 
 void roofline_svg(const struct roofline_view *view, FILE *out);
