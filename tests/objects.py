@@ -15,7 +15,8 @@ import layers
 
 ENDS = {"exit", "_exit", "_Exit", "abort", "quick_exit", "err", "errx", "verr", "verrx"}
 # A child between fork() and exec() leaves without the handlers of its parent.
-CHILDREN = {"_exit": {"record/keeper.c", "record/live/live_source.c", "record/program.c"}}
+CHILDREN = {"_exit": {"record/keeper.c", "record/live/live_source.c", "record/program.c",
+                      "record/runner/turn_launch.c"}}
 TABLE = "cli/commands.c"
 KEPT = {"brick-core", "brick-graph-objects"}  # objects that libraries are made of
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `brick bench`: runs one or two programs in turns, plain and recorded, until the answer is precise
- * enough, and says which is faster. Plain runs decide on the whole, at 2 %; recorded ones say which
+ * `brick bench`: runs programs in turns, plain and recorded, until the answer is precise enough,
+ * and says which is faster. Of two, plain runs decide on the whole, at 2 %; recorded ones say which
  * brick it was, at 3 % for all of them together: so at most 5 of 100 answers see a difference where
- * there is none. A finished run is on the disk before the next begins.
+ * there is none. Of more, or with parameters, it names the best, with intervals that hold for all
+ * pairs at once. A finished run is on the disk before the next begins.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -13,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,6 +31,7 @@
 #include "cli/command.h"
 #include "cli/die.h"
 #include "cli/history_runs.h"
+#include "cli/matrix.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "record/runner/machine_state.h"
@@ -39,25 +43,36 @@
 struct bench_arguments {
 	unsigned long runs, warm_up, seed;
 	double time_s, precision, threshold; /* ratios; negative: not said */
-	bool plain, recorded, floor, no_history, json, quiet, bisect;
-	const char *baseline, *label, *db, *value, *rate, *markdown, *resume, *keep;
+	bool plain, recorded, floor, no_history, quiet, bisect;
+	const char *baseline, *label, *db, *value, *rate, *resume, *keep, *prepare, *output;
+	struct matrix matrix;
+	bench_form_fn form;
 	int by;
+};
+
+/* What is run, again and again. */
+struct bench_command {
+	char **words; /* NULL: its runs come from the history */
+	char *line, *name, *prepare;
 };
 
 /* A run that has ended. */
 struct bench_run {
-	enum bench_side side;
+	size_t side;
 	bool is_recorded;
 	double value; /* what is compared of a plain run: wall time, or what it printed */
 	struct history_run entry;
+	struct launch_result used; /* all 0: not known, it comes from a journal or the history */
 };
 
 struct bench {
 	struct bench_arguments arguments;
-	char **commands[BENCH_SIDES]; /* NULL-terminated; NULL: that side is not run */
+	ARRAY(struct bench_command) commands; /* those of the answer, then A again for the floor */
+	size_t compared;		      /* of the answer */
+	char *pattern;			      /* with parameters in braces; NULL: it has none */
 	ARRAY(struct bench_run) runs;
 	struct bench_work {
-		enum bench_side side;
+		size_t side;
 		bool is_recorded;
 	} work[PLAN_KINDS_MAX];
 	size_t work_count;
@@ -74,7 +89,9 @@ struct bench {
 /* Set when SIGINT or SIGTERM came. */
 extern volatile int bench_interrupted;
 
-enum { TAIL_LINES = 8, RECORD_WORDS = 7 };
+enum { TAIL_LINES = 8, RECORD_WORDS = 7, LETTERS = 26, SIDES_MAX = PLAN_KINDS_MAX / 2 - 1 };
+
+enum { BENCH_A, BENCH_B };
 
 /* One run. */
 
@@ -155,39 +172,67 @@ static bool take_recorded(struct bench *bench, const char *recording, struct ben
 	return true;
 }
 
+/* What --prepare says, before each run and in no time of it. */
+static bool prepare_run(struct bench *bench, const struct bench_command *side)
+{
+	char *const argv[] = {(char *)"sh", (char *)"-c", side->prepare, NULL};
+	struct launch_result result;
+
+	int rc = side->prepare ? launch_run(argv, &result) : 0;
+	if (rc < 0)
+		bench->fault = xasprintf("--prepare: %s", strerror(-rc));
+	else if (side->prepare && result.exit_code)
+		return failed(bench, side->prepare, result.exit_code);
+	return rc == 0;
+}
+
+static void note_machine(struct bench *bench, const struct machine_state *before,
+	const struct machine_state *after, const struct launch_result *used)
+{
+	struct bench_machine *m = &bench->machine;
+	struct machine_change change;
+
+	machine_state_between(&change, before, after, used->user_ns + used->system_ns);
+	m->disturbed += machine_change_disturbs(&change) != 0;
+	m->steal += (change.steal - m->steal) / ++m->runs;
+	m->others += (change.others - m->others) / m->runs;
+	m->swapped += change.swapped;
+}
+
+/* "a" to "z", "aa"...; the caller frees. */
+static char *letters_of(size_t side)
+{
+	return side < LETTERS ? xasprintf("%c", (int)('a' + side))
+			      : xasprintf("%c%c", (int)('a' + side / LETTERS - 1),
+					(int)('a' + side % LETTERS));
+}
+
 /* Make one run; false: it failed, and `fault` says why. */
 static bool bench_launch(struct bench *bench, const struct bench_work *work, struct bench_run *run)
 {
-	char *const *command = bench->commands[work->side];
-	SCOPED char *line = line_of(command);
-	SCOPED char *recording = xasprintf("%s/%c%zu.pftrace",
-		bench->arguments.keep ? bench->arguments.keep : bench->directory, "abc"[work->side],
-		bench -> runs.count);
-	SCOPED char **recorder = work->is_recorded ? recorder_of(command, recording) : NULL;
+	const struct bench_command *side = &bench->commands.items[work->side];
+	const char *place = bench->arguments.keep ? bench->arguments.keep : bench->directory;
+	SCOPED char *letters = letters_of(work->side);
+	SCOPED char *recording = xasprintf("%s/%s%zu.pftrace", place, letters, bench->runs.count);
+	SCOPED char **recorder = work->is_recorded ? recorder_of(side->words, recording) : NULL;
 	struct machine_state before, after;
-	struct launch_result result;
-	struct machine_change change;
 
 	*run = (struct bench_run){.side = work->side, .is_recorded = work->is_recorded};
+	if (!prepare_run(bench, side))
+		return false;
 	machine_state_read(&before);
-	int rc = launch_run(recorder ? recorder : (char **)command, bench->output, &result);
+	int rc = launch_run(recorder ? recorder : side->words, &run->used);
 	machine_state_read(&after);
-	bool good = rc == 0 && result.exit_code == 0;
+	bool good = rc == 0 && run->used.exit_code == 0;
 	if (rc < 0)
-		bench->fault = xasprintf("%s: %s", line, strerror(-rc));
+		bench->fault = xasprintf("%s: %s", side->line, strerror(-rc));
 	else if (!good)
-		failed(bench, line, result.exit_code);
+		failed(bench, side->line, run->used.exit_code);
 	else
 		good = work->is_recorded ? take_recorded(bench, recording, run)
-					 : take_plain(bench, &result, line, run);
-	if (good) {
-		struct bench_machine *m = &bench->machine;
-		machine_state_between(&change, &before, &after, result.cpu_ns);
-		m->disturbed += machine_change_disturbs(&change) != 0;
-		m->steal += (change.steal - m->steal) / ++m->runs;
-		m->others += (change.others - m->others) / m->runs;
-		m->swapped += change.swapped;
-	}
+					 : take_plain(bench, &run->used, side->line, run);
+	if (good)
+		note_machine(bench, &before, &after, &run->used);
 	if (work->is_recorded && !bench->arguments.keep)
 		unlink(recording);
 	return good;
@@ -206,21 +251,33 @@ static char *journal_place(const struct bench *bench)
 	return path;
 }
 
+/* SIZE_MAX: none. */
+static size_t side_of(const struct bench *bench, const char *letters)
+{
+	for (size_t i = 0; i < bench->commands.count; i++) {
+		SCOPED char *own = letters_of(i);
+		if (!strcmp(own, letters))
+			return i;
+	}
+	return SIZE_MAX;
+}
+
 static void take_line(struct bench *bench, const char *line, size_t bytes)
 {
 	struct bench_run run = {0};
 
 	if (history_run_parse(&run.entry, line, bytes) < 0)
 		die(CLI_INPUT, "%s: is no journal of a bench", bench->journal_path);
-	size_t n = strlen(run.entry.batch);
-	run.side = n > 1 ? (enum bench_side)(run.entry.batch[n - 1] - 'a') : BENCH_SIDES;
-	if ((unsigned)run.side >= BENCH_SIDES)
-		die(CLI_INPUT, "%s: is no journal of a bench", bench->journal_path);
+	const char *letters = strrchr(run.entry.batch, '/');
+	run.side = letters ? side_of(bench, letters + 1) : SIZE_MAX;
+	if (run.side == SIZE_MAX)
+		die(CLI_INPUT, "%s: is no journal of a bench of these commands",
+			bench->journal_path);
 	run.is_recorded = strcmp(run.entry.kind, "plain") != 0;
 	run.value = bench->arguments.value || bench->arguments.rate ? run.entry.value
 								    : (double)run.entry.wall_ns;
 	free(bench->batch);
-	bench->batch = xasprintf("%.*s", (int)n - 2, run.entry.batch);
+	bench->batch = xasprintf("%.*s", (int)(letters - run.entry.batch), run.entry.batch);
 	xpush(&bench->runs, run);
 }
 
@@ -316,8 +373,7 @@ static double bench_measure_of(const struct bench_run *run)
 }
 
 /* Logarithms of one kind of runs of a side; how many. */
-static size_t logarithms(
-	const struct bench *bench, enum bench_side side, bool is_recorded, double *out)
+static size_t logarithms(const struct bench *bench, size_t side, bool is_recorded, double *out)
 {
 	size_t n = 0;
 
@@ -330,7 +386,7 @@ static size_t logarithms(
 	return n;
 }
 
-static size_t bench_count(const struct bench *bench, enum bench_side side, bool is_recorded)
+static size_t bench_count(const struct bench *bench, size_t side, bool is_recorded)
 {
 	size_t n = 0;
 
@@ -340,18 +396,19 @@ static size_t bench_count(const struct bench *bench, enum bench_side side, bool 
 	return n;
 }
 
-static double width_of_kind(const struct bench *bench, bool is_recorded)
+/* Of one side, or of its difference from the first. */
+static double width_of(const struct bench *bench, size_t side, bool is_recorded)
 {
-	double *a = xcalloc(2 * bench->runs.count + 1, sizeof(*a)), *b = a + bench->runs.count;
+	SCOPED double *a = xcalloc(2 * bench->runs.count + 1, sizeof(*a));
+	double *b = a + bench->runs.count;
 	size_t in_a = logarithms(bench, BENCH_A, is_recorded, a);
-	size_t in_b = logarithms(bench, BENCH_B, is_recorded, b);
+	size_t in_b = side ? logarithms(bench, side, is_recorded, b) : 0;
 	struct statistics_shift shift = {0, -INFINITY, INFINITY};
-	int rc = in_a && in_b ? statistics_shift(&shift, a, in_a, b, in_b, alpha)
-		 : in_a	      ? statistics_shift_paired(&shift, a, in_a, alpha)
-			      : 0;
 
-	free(a);
-	xcheck(rc);
+	if (in_a && in_b)
+		xcheck(statistics_shift(&shift, a, in_a, b, in_b, alpha));
+	else if (in_a)
+		xcheck(statistics_shift_paired(&shift, a, in_a, alpha));
 	return (shift.high - shift.low) / 2;
 }
 
@@ -361,9 +418,10 @@ static double bench_half_width(const struct bench *bench)
 	double widest = -1;
 
 	for (int is_recorded = 0; is_recorded < 2; is_recorded++)
-		if (bench_count(bench, BENCH_A, is_recorded) ||
-			bench_count(bench, BENCH_B, is_recorded))
-			widest = fmax(widest, width_of_kind(bench, is_recorded));
+		for (size_t side = bench->compared > 1; side < bench->compared; side++)
+			if (bench_count(bench, BENCH_A, is_recorded) ||
+				bench_count(bench, side, is_recorded))
+				widest = fmax(widest, width_of(bench, side, is_recorded));
 	return isfinite(widest) ? widest : -1;
 }
 
@@ -422,11 +480,10 @@ static void warn_of_machine(struct bench *bench)
 static bool warm_up(struct bench *bench)
 {
 	for (unsigned long k = 0; k < bench->arguments.warm_up; k++)
-		for (int side = 0; side < BENCH_AGAIN && !bench_interrupted; side++) {
-			const struct bench_work work = {
-				(enum bench_side)side, bench->work[0].is_recorded};
+		for (size_t side = 0; side < bench->compared && !bench_interrupted; side++) {
+			const struct bench_work work = {side, bench->work[0].is_recorded};
 			struct bench_run run;
-			if (!bench->commands[side])
+			if (!bench->commands.items[side].words)
 				continue;
 			if (!bench_launch(bench, &work, &run))
 				return false;
@@ -437,9 +494,9 @@ static bool warm_up(struct bench *bench)
 	return true;
 }
 
-static bool is_labelled(const struct bench *bench, enum bench_side side)
+static bool is_labelled(const struct bench *bench, size_t side)
 {
-	return bench->arguments.label && side == (bench->commands[BENCH_B] ? BENCH_B : BENCH_A);
+	return bench->arguments.label && side == (bench->compared > 1 ? BENCH_B : BENCH_A);
 }
 
 static bool make_run(struct bench *bench)
@@ -449,7 +506,8 @@ static bool make_run(struct bench *bench)
 
 	if (!bench_launch(bench, work, &run))
 		return false;
-	SCOPED char *batch = xasprintf("%s/%c", bench->batch, "abc"[work->side]);
+	SCOPED char *letters = letters_of(work->side);
+	SCOPED char *batch = xasprintf("%s/%s", bench->batch, letters);
 	history_entry_text(&run.entry.batch, batch);
 	if (is_labelled(bench, work->side))
 		xcheck(history_run_label(&run.entry, bench->arguments.label));
@@ -533,7 +591,7 @@ struct recorded {
 };
 
 static size_t add_side(
-	struct bench *bench, enum bench_side side, struct recorded *r, struct diff_origin *origins)
+	struct bench *bench, size_t side, struct recorded *r, struct diff_origin *origins)
 {
 	size_t before = r->count;
 
@@ -549,8 +607,8 @@ static size_t add_side(
 }
 
 /* NULL compare: a side has none. */
-static void compare_recorded(struct bench *bench, enum bench_side a, enum bench_side b,
-	double threshold, struct recorded *r)
+static void compare_recorded(
+	struct bench *bench, size_t a, size_t b, double threshold, struct recorded *r)
 {
 	struct diff_origin *origins = xcalloc(bench->runs.count + 1, sizeof(*origins));
 
@@ -573,7 +631,7 @@ static void recorded_fini(struct recorded *r)
 }
 
 /* Values of plain runs, so that more is worse. */
-static size_t plain_values(const struct bench *bench, enum bench_side side, double *out)
+static size_t plain_values(const struct bench *bench, size_t side, double *out)
 {
 	size_t n = 0;
 
@@ -600,8 +658,8 @@ static void one_side(struct compare_row *row, double *values, size_t n)
 }
 
 /* False: side A has no plain runs. */
-static bool compare_plain(struct bench *bench, enum bench_side a, enum bench_side b,
-	double threshold, struct compare_row *row)
+static bool compare_plain(
+	struct bench *bench, size_t a, size_t b, double threshold, struct compare_row *row)
 {
 	SCOPED double *values = xcalloc(2 * bench->runs.count + 1, sizeof(*values));
 	double *other = values + bench->runs.count;
@@ -620,7 +678,7 @@ static double recorded_floor(struct bench *bench)
 	SCOPED_BY(recorded_fini) struct recorded r;
 	double most = 0;
 
-	compare_recorded(bench, BENCH_A, BENCH_AGAIN, default_threshold, &r);
+	compare_recorded(bench, BENCH_A, bench->compared, default_threshold, &r);
 	for (size_t i = 0; r.compare && i < r.compare->row_count; i++) {
 		const struct compare_row *row = &r.compare->rows[i];
 		if (row->measure == COMPARE_TIME && isfinite(row->effect))
@@ -633,7 +691,7 @@ static double plain_floor(struct bench *bench)
 {
 	struct compare_row row = {.effect = NAN};
 
-	compare_plain(bench, BENCH_A, BENCH_AGAIN, default_threshold, &row);
+	compare_plain(bench, BENCH_A, bench->compared, default_threshold, &row);
 	return isfinite(row.effect) ? fabs(row.effect) : 0;
 }
 
@@ -671,7 +729,7 @@ static enum compare_verdict verdict_of(struct bench_view *view)
 }
 
 /* The recorded run of a side whose token time is nearest to the median. */
-static const struct history_run *typical_of(const struct bench *bench, enum bench_side side)
+static const struct history_run *typical_of(const struct bench *bench, size_t side)
 {
 	SCOPED double *values = xcalloc(bench->runs.count + 1, sizeof(*values));
 	const struct history_run *typical = NULL;
@@ -693,85 +751,283 @@ static const struct history_run *typical_of(const struct bench *bench, enum benc
 	return typical;
 }
 
-static void fill_view(struct bench *bench, enum stop_reason reason, struct bench_view *view)
+/* The numbers of one side, for its row. */
+
+/* Of recorded runs that have steps of the phase; how many. */
+static size_t token_logs(const struct bench *bench, size_t side, const char *phase, double *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < bench->runs.count; i++) {
+		const struct bench_run *run = &bench->runs.items[i];
+		const struct history_part *step = history_run_step(&run->entry, phase);
+		if (run->side == side && run->is_recorded && step && step->typical_tokens &&
+			step->typical_ns)
+			out[n++] =
+				log(1e9 * (double)step->typical_tokens / (double)step->typical_ns);
+	}
+	return n;
+}
+
+static struct bench_rate rate_of(
+	const struct bench *bench, size_t side, const char *phase, double *scratch)
+{
+	struct statistics_shift shift = {NAN, NAN, NAN};
+	size_t n = token_logs(bench, side, phase, scratch);
+
+	if (n)
+		xcheck(statistics_shift_paired(&shift, scratch, n, alpha));
+	return (struct bench_rate){exp(shift.shift), exp(shift.low), exp(shift.high)};
+}
+
+/* By plain runs if there are any: a recorded one holds Brick's rings. */
+static void fill_use(
+	const struct bench *bench, struct bench_side *out, size_t side, double *scratch)
+{
+	double user_ns = 0, system_ns = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < bench->runs.count; i++) {
+		const struct bench_run *run = &bench->runs.items[i];
+		if (run->side != side || run->is_recorded != !out->plain || !run->used.peak_bytes)
+			continue;
+		user_ns += (double)run->used.user_ns;
+		system_ns += (double)run->used.system_ns;
+		scratch[n++] = (double)run->used.peak_bytes;
+	}
+	out->user_ns = n ? user_ns / (double)n : NAN;
+	out->system_ns = n ? system_ns / (double)n : NAN;
+	out->peak_bytes = n ? statistics_median(scratch, n) : NAN;
+}
+
+static void fill_side(const struct bench *bench, size_t i, struct bench_side *side)
+{
+	const struct bench_command *command = &bench->commands.items[i];
+	SCOPED double *scratch = xcalloc(bench->runs.count + 1, sizeof(*scratch));
+	size_t n = 0;
+
+	*side = (struct bench_side){.name = command->name,
+		.command = command->line,
+		.plain = bench_count(bench, i, false),
+		.recorded = bench_count(bench, i, true),
+		.prefill = rate_of(bench, i, "prefill", scratch),
+		.decode = rate_of(bench, i, "decode", scratch),
+		.against = {.effect = NAN, .low = NAN, .high = NAN}};
+	for (size_t k = 0; k < bench->runs.count; k++) {
+		const struct bench_run *run = &bench->runs.items[k];
+		if (run->side == i && !run->is_recorded)
+			scratch[n++] = run->value;
+		if (run->side == i && !command->words)
+			side->command = run->entry.command;
+	}
+	xcheck(statistics_spread(&side->spread, scratch, n));
+	fill_use(bench, side, i, scratch);
+}
+
+/* The best. */
+
+/* Logarithms of what sides are ranked by, so that more is worse; how many. */
+static size_t ranked(
+	const struct bench *bench, const struct bench_view *view, size_t side, double *out)
+{
+	size_t n = logarithms(bench, side, view->is_by_tokens, out);
+
+	for (size_t i = 0; i < n && view->is_rate && !view->is_by_tokens; i++)
+		out[i] = -out[i];
+	return n;
+}
+
+/* The side of the least median; side_count: one has nothing to rank it by. */
+static size_t find_best(const struct bench *bench, const struct bench_view *view, double *scratch)
+{
+	size_t best = view->side_count;
+	double least = INFINITY;
+
+	for (size_t i = 0; i < view->side_count; i++) {
+		size_t n = ranked(bench, view, i, scratch);
+		if (!n)
+			return view->side_count;
+		double median = statistics_median(scratch, n);
+		if (median < least) {
+			least = median;
+			best = i;
+		}
+	}
+	return best;
+}
+
+/* What cost speed or memory less than that is no gain. */
+static const double pareto_slack = 0.01;
+
+static double value_of(const struct bench_view *view, const struct bench_side *side)
+{
+	double rate = isnan(side->decode.value) ? side->prefill.value : side->decode.value;
+
+	return view->is_by_tokens ? rate
+	       : view->is_rate	  ? side->spread.median
+				  : 1 / side->spread.median;
+}
+
+static bool is_dominated(const struct bench_view *view, const struct bench_side *side,
+	const struct bench_side *other)
+{
+	double faster = value_of(view, other) / value_of(view, side);
+	double smaller = side->peak_bytes / other->peak_bytes;
+
+	return faster > 1 - pareto_slack && smaller > 1 - pareto_slack &&
+	       (faster > 1 + pareto_slack || smaller > 1 + pareto_slack);
+}
+
+static void mark_pareto(const struct bench_view *view, struct bench_side *sides)
+{
+	for (size_t i = 0; i < view->side_count; i++) {
+		sides[i].is_pareto =
+			view->side_count > 1 && !view->is_pair && !isnan(sides[i].peak_bytes);
+		for (size_t k = 0; k < view->side_count && sides[i].is_pareto; k++)
+			sides[i].is_pareto = !is_dominated(view, &sides[i], &sides[k]);
+	}
+}
+
+/*
+ * Names the best, and says how far each other one is from it. Who is best is seen in the same runs:
+ * the intervals hold for all pairs at once.
+ */
+static void rank(const struct bench *bench, struct bench_view *view, struct bench_side *sides)
+{
+	double pairs = (double)(view->side_count * (view->side_count - 1)) / 2;
+	SCOPED double *a = xcalloc(2 * bench->runs.count + 1, sizeof(*a));
+	double *b = a + bench->runs.count;
+	struct statistics_shift shift;
+
+	view->best = view->side_count > 1 ? find_best(bench, view, a) : view->side_count;
+	mark_pareto(view, sides);
+	for (size_t i = 0; i < view->side_count && view->best < view->side_count; i++) {
+		size_t in_a = ranked(bench, view, view->best, a), in_b = ranked(bench, view, i, b);
+		if (i == view->best)
+			continue;
+		xcheck(statistics_shift(&shift, a, in_a, b, in_b, alpha / pairs));
+		sides[i].against.effect = expm1(shift.shift);
+		sides[i].against.low = expm1(shift.low);
+		sides[i].against.high = expm1(shift.high);
+	}
+}
+
+static void fill_view(struct bench *bench, enum stop_reason reason, struct bench_side *sides,
+	struct bench_view *view)
 {
 	const struct bench_arguments *a = &bench->arguments;
 	const struct stop_rule rule = {.precision = a->precision >= 0 ? a->precision : 0.01};
+	size_t most = 0;
 
-	for (int side = 0; side < 2; side++) {
-		view->plain[side] = bench_count(bench, (enum bench_side)side, false);
-		view->recorded[side] = bench_count(bench, (enum bench_side)side, true);
+	view->sides = sides;
+	view->side_count = bench->compared;
+	view->pattern = bench->pattern;
+	view->is_pair = bench->compared == 2 && !bench->pattern;
+	view->measure = a->value || a->rate ? "what it printed" : "wall time";
+	view->is_rate = a->rate != NULL;
+	for (size_t i = 0; i < bench->compared; i++) {
+		fill_side(bench, i, &sides[i]);
+		most = sides[i].plain > most ? sides[i].plain : most;
+		most = sides[i].recorded > most ? sides[i].recorded : most;
+		view->is_by_tokens |= sides[i].recorded > 0;
 	}
-	for (size_t i = 0; i < bench->runs.count; i++)
-		if (bench->runs.items[i].side < 2)
-			view->commands[bench->runs.items[i].side] =
-				bench->runs.items[i].entry.command;
+	rank(bench, view, sides);
 	view->batch = bench->batch;
 	view->is_kept = bench->all_kept;
 	view->reason = stop_reason_name(reason);
 	view->fault = bench->fault;
-	view->measure = a->value || a->rate ? "what it printed" : "wall time";
-	view->is_rate = a->rate != NULL;
 	view->elapsed_s = (double)(monotonic_ns() - bench->begin_ns) / 1e9;
 	view->precision = rule.precision;
 	view->half_width = bench_half_width(bench);
-	view->forecast = stop_forecast(&rule,
-		view->plain[0] > view->recorded[0] ? view->plain[0] : view->recorded[0],
-		view->half_width);
+	view->forecast = stop_forecast(&rule, most, view->half_width);
 	view->machine = bench->machine;
+}
+
+/* The summary of a job of GitHub's takes what is appended to it. */
+static void print_github(const struct bench *bench, const struct bench_view *view)
+{
+	const char *summary =
+		bench->arguments.output ? bench->arguments.output : getenv("GITHUB_STEP_SUMMARY");
+	FILE *out = summary && *summary ? fopen(summary, "ae") : stdout;
+
+	if (!out)
+		die(CLI_SYSTEM, "%s: %s", summary, strerror(errno));
+	bench_markdown(view, out);
+	if (out == stdout) {
+		bench_annotation(view, stdout);
+		return;
+	}
+	if (fclose(out))
+		die(CLI_SYSTEM, "%s: %s", summary, strerror(errno));
+	bench_text(view, stdout);
+	bench_annotation(view, stdout);
 }
 
 static void print_answer(const struct bench *bench, const struct bench_view *view)
 {
-	if (bench->arguments.markdown) {
-		struct output *output = output_open(bench->arguments.markdown, NULL);
-		bench_markdown(view, output_stream(output));
-		output_commit(output, 0);
+	const struct bench_arguments *a = &bench->arguments;
+
+	if (a->form == bench_annotation) {
+		print_github(bench, view);
+		return;
 	}
-	(bench->arguments.json ? bench_json : bench_text)(view, stdout);
+	struct output *output = output_open(a->output, NULL);
+	a->form(view, output_stream(output));
+	output_commit(output, 0);
+	if (a->output && a->form != bench_text)
+		bench_text(view, stdout);
 }
 
 static int exit_code(const struct bench *bench, const struct bench_view *view)
 {
-	bool is_known = !view->commands[0] || !view->commands[1] || view->verdict != COMPARE_UNSURE;
-
 	if (bench->fault)
 		return EXIT_NOT_KNOWN;
 	if (view->verdict == COMPARE_SLOWER)
 		return CLI_GATE;
-	return bench->arguments.bisect && !is_known ? EXIT_NOT_KNOWN : CLI_DONE;
+	return bench->arguments.bisect && view->is_pair && view->verdict == COMPARE_UNSURE
+		       ? EXIT_NOT_KNOWN
+		       : CLI_DONE;
+}
+
+/* A and B, with what differs where; r and the others must outlive the view. */
+static void fill_pair(struct bench *bench, struct bench_view *view, struct compare_row *plain,
+	struct recorded *r, struct diff_view *diff)
+{
+	double said = bench->arguments.threshold;
+	double least = said >= 0 ? said : default_threshold;
+
+	view->floor = recorded_floor(bench);
+	view->plain_floor = plain_floor(bench);
+	keep_floor(bench, view->floor);
+	view->threshold = fmax(least, view->plain_floor);
+	compare_recorded(bench, BENCH_A, BENCH_B, fmax(least, view->floor), r);
+	*diff = (struct diff_view){r->compare, &r->origins, (enum summary_by)bench->arguments.by,
+		15, false, view->floor};
+	view->diff = r->compare && r->compare->row_count ? diff : NULL;
+	if (compare_plain(bench, BENCH_A, BENCH_B, view->threshold, plain))
+		view->plain_row = plain;
+	view->typical = typical_of(bench, BENCH_A);
+	view->verdict = verdict_of(view);
 }
 
 /* Compare, print, and say the exit code. */
 static int bench_answer(struct bench *bench, enum stop_reason reason)
 {
+	SCOPED struct bench_side *sides = xcalloc(bench->compared, sizeof(*sides));
 	struct bench_view view = {0};
 	struct compare_row plain;
-	struct recorded r;
+	struct diff_view diff;
+	SCOPED_BY(recorded_fini) struct recorded r = {0};
 
 	if (bench->fault)
 		warn("bench: %s", bench->fault);
-	if (!bench->runs.count)
-		return EXIT_NOT_KNOWN;
-	fill_view(bench, reason, &view);
-	view.floor = recorded_floor(bench);
-	view.plain_floor = plain_floor(bench);
-	keep_floor(bench, view.floor);
-	double said = bench->arguments.threshold;
-	double least = said >= 0 ? said : default_threshold;
-	view.threshold = fmax(least, view.plain_floor);
-	compare_recorded(bench, BENCH_A, BENCH_B, fmax(least, view.floor), &r);
-	const struct diff_view diff = {
-		r.compare, &r.origins, (enum summary_by)bench->arguments.by, 15, false, view.floor};
-	view.diff = r.compare && r.compare->row_count ? &diff : NULL;
-	if (compare_plain(bench, BENCH_A, BENCH_B, view.threshold, &plain))
-		view.plain_row = &plain;
-	view.typical = typical_of(bench, BENCH_A);
-	view.verdict = verdict_of(&view);
+	if (!bench->runs.count && bench->arguments.form == bench_text)
+		return EXIT_NOT_KNOWN; /* the fault is all there is to say */
+	fill_view(bench, reason, sides, &view);
+	if (view.is_pair || view.side_count == 1)
+		fill_pair(bench, &view, &plain, &r, &diff);
 	print_answer(bench, &view);
-	int code = exit_code(bench, &view);
-	recorded_fini(&r);
-	return code;
+	return exit_code(bench, &view);
 }
 
 volatile int bench_interrupted;
@@ -799,6 +1055,33 @@ static void set_time(const struct option_use *use, const char *text)
 		unit * option_double(use, number, 0.001, 1e6, "a time such as 90, 5m or 1h");
 }
 
+static const struct form {
+	const char *name;
+	bench_form_fn write;
+} forms[] = {
+	{"text", bench_text},
+	{"json", bench_json},
+	{"markdown", bench_markdown},
+	{"junit", bench_junit},
+	{"github", bench_annotation},
+};
+
+static void words_form(struct option_words *words)
+{
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+		words_add(words, forms[i].name);
+}
+
+static void set_form(const struct option_use *use, const char *text)
+{
+	*(bench_form_fn *)use->to = forms[option_choice(use, text)].write;
+}
+
+static void set_json(const struct option_use *use, const char *text)
+{
+	*(bench_form_fn *)use->to = bench_json;
+}
+
 #define OF(member) .at = offsetof(struct bench_arguments, member)
 
 static const struct cli_option option_table[] = {
@@ -811,6 +1094,12 @@ static const struct cli_option option_table[] = {
 		set_percent, OF(precision)},
 	{"warmup", "N", "runs of each side that do not count (default: 1)", option_number,
 		OF(warm_up), .low = 0, .high = 1000},
+	{"param", "NAME=VALUES",
+		"run with {NAME} in the commands as each of VALUES (1,2,4); "
+		"several make all combinations",
+		option_param, OF(matrix)},
+	{"prepare", "COMMAND", "a line for the shell before each run, in no time of it",
+		option_text, OF(prepare)},
 	{"plain", NULL, "only runs without recording", option_flag, OF(plain)},
 	{"recorded", NULL, "only recorded runs", option_flag, OF(recorded)},
 	{"value", "REGEX",
@@ -833,14 +1122,19 @@ static const struct cli_option option_table[] = {
 		OF(bisect)},
 	{"seed", "N", "of the random order (default: 1)", option_number, OF(seed), .low = 0,
 		.high = UINT32_MAX},
-	{"keep", "DIR", "keep the recordings there", option_text, OF(keep)},
+	{"keep", "DIR", "keep the recordings there; made if it is missing", option_text, OF(keep)},
 	{"resume", "FILE", "count the runs of a bench that was killed: its journal", option_text,
 		OF(resume)},
 	{"no-history", NULL, "do not keep the runs in the history", option_flag, OF(no_history)},
 	{"db", "WHERE", "the history (default: BRICK_DB)", option_text, OF(db)},
-	{"export-markdown", "OUT", "also write a table for a pull request", option_text,
-		OF(markdown)},
-	{"json", NULL, "as JSON (schema brick/bench/1)", option_flag, OF(json)},
+	{"format", "FORMAT",
+		"text (default); json: schema brick/bench/1; markdown: for a pull "
+		"request; junit: for test reports; github: an annotation, and markdown for the "
+		"summary of a job",
+		set_form, OF(form), .words = words_form},
+	{"output", "OUT", "write it to this file, and text to standard output", option_text,
+		OF(output), .letter = 'o'},
+	{"json", NULL, "the same as --format json", set_json, OF(form)},
 	{"quiet", NULL, "no progress", option_flag, OF(quiet), .letter = 'q'},
 	OPTION_HELP,
 };
@@ -864,39 +1158,99 @@ static void check(const struct bench_arguments *a)
 			expression);
 }
 
+/* One command in all its settings; its words end with NULL. */
+static void add_command(struct bench *bench, char **words, size_t number, bool is_alone)
+{
+	const struct matrix *matrix = &bench->arguments.matrix;
+	SCOPED char *letters = letters_of(number);
+	const char *unused = matrix_unused(matrix, words);
+
+	if (unused)
+		die_usage("bench", "--param %s: no {%s} in the command", unused, unused);
+	for (char *c = letters; *c; c++)
+		*c = (char)toupper((unsigned char)*c);
+	for (size_t i = 0; i < matrix_size(matrix); i++) {
+		SCOPED char *setting = matrix_text(matrix, i);
+		struct bench_command command = {.words = matrix_command(matrix, i, words)};
+		command.line = line_of(command.words);
+		command.name = matrix->params.count && is_alone ? xstrdup(setting)
+			       : matrix->params.count ? xasprintf("%s %s", letters, setting)
+						      : xstrdup(letters);
+		if (bench->arguments.prepare)
+			command.prepare = matrix_fill(matrix, i, bench->arguments.prepare);
+		xpush(&bench->commands, command);
+	}
+	SCOPED char *line = line_of(words);
+	if (matrix->params.count)
+		xappend(&bench->pattern, " --- ", "%s", line);
+}
+
+static void check_commands(const struct bench *bench, size_t count)
+{
+	const struct bench_arguments *a = &bench->arguments;
+
+	if (a->baseline && bench->compared > 1)
+		die_usage("bench", "--baseline is A: one command, please, without parameters");
+	if (a->label && bench->compared > 2)
+		die_usage("bench", "--label: of one command or of two");
+	if (a->floor && (a->baseline || bench->compared > 2 || bench->pattern))
+		die_usage("bench", "--floor runs A against itself: with one command or two, not "
+				   "with --baseline or --param");
+	if (bench->compared > SIDES_MAX)
+		die_usage("bench", "%zu settings of %zu command%s: at most %d together",
+			bench->compared / count, count, plural_s(count), SIDES_MAX);
+}
+
 static void find_commands(struct bench *bench, char **operands, int count)
 {
-	int between = 0;
+	size_t commands = 1, number = 0;
 
-	while (between < count && strcmp(operands[between], "---"))
-		between++;
-	bool has_two = between < count;
-	operands[between] = NULL; /* argv ends with NULL */
-	if (!between || (has_two && between + 1 == count))
-		die_usage("bench", "which command? -- CMD, or -- CMD_A --- CMD_B");
-	if (has_two && bench->arguments.baseline)
-		die_usage("bench", "--baseline is A: one command, please");
-	enum bench_side first = bench->arguments.baseline ? BENCH_B : BENCH_A;
-	bench->commands[first] = operands;
-	if (has_two)
-		bench->commands[BENCH_B] = operands + between + 1;
+	for (int i = 0; i < count; i++)
+		commands += !strcmp(operands[i], "---");
+	for (int at = 0, end; at <= count; at = end + 1) {
+		for (end = at; end < count && strcmp(operands[end], "---");)
+			end++;
+		if (end == at)
+			die_usage("bench", "which command? -- CMD, or -- CMD_A --- CMD_B ...");
+		operands[end] = NULL; /* argv ends with NULL */
+		add_command(bench, operands + at, number++, commands == 1);
+	}
+	bench->compared = bench->commands.count;
+	check_commands(bench, commands);
+	if (bench->arguments.baseline) {
+		struct bench_command kept = {.name = xstrdup("A"), .line = xstrdup("")};
+		xpush(&bench->commands, bench->commands.items[0]);
+		bench->commands.items[0] = kept;
+		bench->commands.items[1].name[0] = 'B';
+		bench->compared = 2;
+	}
 	if (bench->arguments.floor)
-		bench->commands[BENCH_AGAIN] = operands;
-	if (bench->arguments.floor && first == BENCH_B)
-		die_usage("bench", "--floor runs A against itself: not with --baseline");
+		xpush(&bench->commands,
+			(struct bench_command){
+				.words = matrix_command(&bench->arguments.matrix, 0, operands),
+				.line = xstrdup(bench->commands.items[0].line),
+				.name = xstrdup("A again")});
 }
 
 static void add_work(struct bench *bench, bool is_recorded)
 {
-	for (int side = 0; side < BENCH_SIDES; side++)
-		if (bench->commands[side])
-			bench->work[bench->work_count++] =
-				(struct bench_work){(enum bench_side)side, is_recorded};
+	for (size_t side = 0; side < bench->commands.count; side++)
+		if (bench->commands.items[side].words)
+			bench->work[bench->work_count++] = (struct bench_work){side, is_recorded};
 }
 
 static void interrupt(int signal)
 {
 	bench_interrupted = 1;
+}
+
+static void make_keep(const char *directory)
+{
+	if (!directory)
+		return;
+	user_path_make(directory);
+	if (mkdir(directory, 0777) < 0 && errno != EEXIST)
+		die(CLI_SYSTEM, "%s: %s", directory, strerror(errno));
 }
 
 static void prepare(struct bench *bench)
@@ -909,6 +1263,10 @@ static void prepare(struct bench *bench)
 	if (!mkdtemp(bench->directory))
 		die(CLI_SYSTEM, "bench: %s: cannot be made", bench->directory);
 	bench->output = xasprintf("%s/output", bench->directory);
+	int rc = launch_begin(bench->output);
+	if (rc < 0)
+		die(CLI_SYSTEM, "bench: no process to run programs from: %s", strerror(-rc));
+	make_keep(bench->arguments.keep);
 	bench->begin_ns = monotonic_ns();
 	bench->all_kept = !bench->arguments.no_history;
 	if (!bench->arguments.recorded)
@@ -922,6 +1280,16 @@ static void prepare(struct bench *bench)
 
 static void clean_up(struct bench *bench)
 {
+	launch_end();
+	for (size_t i = 0; i < bench->commands.count; i++) {
+		run_list_free(bench->commands.items[i].words);
+		free(bench->commands.items[i].line);
+		free(bench->commands.items[i].name);
+		free(bench->commands.items[i].prepare);
+	}
+	array_fini(&bench->commands);
+	matrix_fini(&bench->arguments.matrix);
+	free(bench->pattern);
 	unlink(bench->output);
 	rmdir(bench->directory);
 	for (size_t i = 0; i < bench->runs.count; i++)
@@ -949,7 +1317,7 @@ static void load_baseline(struct bench *bench)
 		struct bench_run run = {BENCH_A, is_recorded,
 			bench->arguments.value || bench->arguments.rate ? entry->value
 									: (double)entry->wall_ns,
-			*entry};
+			*entry, {0}};
 		xpush(&bench->runs, run);
 	}
 	array_fini(&runs.list);
@@ -962,6 +1330,7 @@ static int run_bench(int argc, char **argv)
 				      .seed = 1,
 				      .precision = -1,
 				      .threshold = -1,
+				      .form = bench_text,
 				      .by = SUMMARY_BY_BRICK}};
 
 	options_parse(&command_bench, &bench.arguments, argc, argv);
@@ -979,13 +1348,15 @@ static int run_bench(int argc, char **argv)
 
 const struct cli_command command_bench = {
 	.name = "bench",
-	.summary = "run one program, or two in turns, and say which is faster",
+	.summary = "run programs in turns, and say which is faster",
 	.run = run_bench,
 	.flags = CLI_RUNS,
-	.usage = "[OPTIONS] -- CMD...\n[OPTIONS] -- CMD_A... --- CMD_B...",
+	.usage = "[OPTIONS] -- CMD...\n[OPTIONS] -- CMD_A... --- CMD_B... [--- CMD_C...]\n"
+		 "[OPTIONS] --param threads=1,2,4 -- CMD... {threads}",
 	.about = "Run programs in fresh processes, in turns and in random order, plain and "
 		 "recorded, until the answer is precise enough: which is faster, by which brick, "
-		 "and is that noise? Exit code 1 when B is slower, 125 when a program failed: fit "
-		 "for 'git bisect run'. Ctrl-C ends it with what is there.",
+		 "and is that noise? Of more than two, and of parameters, it names the best. Exit "
+		 "code 1 when B of two is slower, 125 when a program failed: fit for 'git bisect "
+		 "run'. Ctrl-C ends it with what is there.",
 	.options = option_table,
 };

@@ -143,6 +143,7 @@ static void print(const struct report *report, const struct options *options)
 		report_csv(report, stdout);
 		input_tell_losses(report->run, &report->losses); /* which no row has place for */
 	} else {
+		input_tell_unfinished(report->run);
 		report_text(report, stdout);
 	}
 	if (options->budget && !options->json)

@@ -91,9 +91,17 @@ void input_tell_losses(const struct run *run, const struct losses *losses)
 	uint64_t count;
 	char what[LOSS_BYTES];
 
+	input_tell_unfinished(run);
 	for (size_t k = 0; losses_describe(losses, k, &count, what); k++)
 		warn("%s: %llu %s", run->path, (unsigned long long)count, what);
-	if (losses->incomplete)
+}
+
+void input_tell_unfinished(const struct run *run)
+{
+	if (!run->complete && run->truncated_bytes)
+		warn("%s: never finished: cut off behind byte %llu; this is what was in it",
+			run->path, (unsigned long long)run->truncated_at);
+	else if (!run->complete)
 		warn("%s: never finished; this is what was in it", run->path);
 }
 

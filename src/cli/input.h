@@ -22,7 +22,9 @@ void input_batch_end(void);
 /* The same; for answers that have no place for losses: they are said on stderr. */
 struct run *input_load_telling(const char *path);
 
+/* What was lost, on stderr: first its cause, that the recording was never finished. */
 void input_tell_losses(const struct run *run, const struct losses *losses);
+void input_tell_unfinished(const struct run *run);
 
 /* Read a budget, and judge a run by it; or end the program with a message. */
 void input_budget(struct report_budget *budget, const char *path);

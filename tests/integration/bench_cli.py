@@ -10,7 +10,9 @@ import re
 import resource
 import signal
 import subprocess
+import sys
 import time
+import xml.etree.ElementTree
 
 from libcli import BRICK, BUILD, TMP, brick, environment, expect, expect_true, on_terminal
 
@@ -71,8 +73,8 @@ def check_verdicts():
 def check_forms():
     a, slow = program("form_a", 100), program("form_b", 110)
     table = os.path.join(TMP, "table.md")
-    out, _ = brick("bench", *PRINTED, "--runs", "10", "--export-markdown", table, "--", a, "---", slow, code=1,
-                   **PLACE)
+    out, _ = brick("bench", *PRINTED, "--runs", "10", "--format", "markdown", "-o", table, "--", a, "---", slow,
+                   code=1, **PLACE)
     for part in ("Plain", "slower", "Machine", "B is slower than A"):
         expect_true(f"{part} in {out.decode()}", part in out.decode())
     with open(table, encoding="utf-8") as file:
@@ -80,6 +82,114 @@ def check_forms():
     expect_true(f"a table: {text}", "|---|---|---|---|---|" in text and "slower" in text)
     shown = on_terminal("bench", *PRINTED, "--runs", "10", "--", a, **PLACE)
     expect_true(f"progress: {shown!r}", re.search(r"bench: \d+ runs.*about \d+ s left", shown))
+
+
+def check_matrix():
+    """All combinations of parameters, in turns; the best, and what memory buys, are those that were planted."""
+    path, order = os.path.join(TMP, "engine-matrix"), os.path.join(TMP, "order")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"""#!{sys.executable}
+import sys
+threads, model = int(sys.argv[1]), sys.argv[2]
+with open({order!r}, "a") as out:
+    print(threads, model, file=out)
+    runs = len(open({order!r}).readlines())
+held = bytearray((40 if model == "big" else 10) << 20)
+print("took", (400 / threads + (40 if model == "big" else 0)) * (1 + runs * 7919 % 11 / 1000), "ms")
+""")
+    os.chmod(path, 0o755)
+    prepared = os.path.join(TMP, "prepared")
+    answer, _ = bench(*PRINTED, "--runs", "12", "--param", "threads=1,2,4", "--param", "model=small,big",
+                      "--prepare", f"echo {{threads}} >>{prepared}", "--", path, "{threads}", "{model}")
+    sides = {side["name"]: side for side in answer["sides"]}
+    names = [f"threads={t} model={m}" for t in (1, 2, 4) for m in ("small", "big")]
+    expect("settings", list(sides), names)
+    expect("runs", {side["plain"] for side in sides.values()}, {12})
+    expect("the best", answer["best"], "threads=4 model=small")
+    expect("no verdict on a pair", (answer["verdict"], answer["b"]), (None, None))
+    expect("fast and small", [n for n in names if sides[n]["pareto"]], ["threads=4 model=small"])
+    for name in names:
+        against = sides[name]["against_best"]
+        if name == answer["best"]:
+            expect("not against itself", against, None)
+            continue
+        true = (400 / int(name[8]) + (40 if "big" in name else 0)) / 100 - 1
+        expect_true(f"{name}: {against} around {true}", against["low"] <= true * 1.02 + 0.02
+                    and against["high"] >= true * 0.98 - 0.02 and against["low"] > 0)
+    small, big = (sides[f"threads=1 model={m}"]["peak_bytes"] for m in ("small", "big"))
+    expect_true(f"memory is the program's own: {small}, {big}", 29e6 < big - small < 34e6 and small < 40e6)
+    with open(prepared, encoding="utf-8") as file:
+        expect("prepared once a run", sorted(file.read().split()), sorted("124" * 24))
+    with open(order, encoding="utf-8") as file:
+        runs = [line.strip() for line in file]
+    expect("72 runs", len(runs), 72)
+    for block in range(0, 72, 6):
+        expect("each once in a block", len(set(runs[block:block + 6])), 6)
+    out = brick("bench", *PRINTED, "--runs", "2", "--param", "threads=1,2", "--", path, "{threads}", "x", **PLACE)[0]
+    expect_true(f"said: {out.decode()}", b"2 settings" in out and b"do not tell it from: threads=1" in out)
+    for wrong in (["--param", "threads=1"], ["--param", "threads"], ["--param", "a=1", "--param", "a=2"]):
+        brick("bench", *PRINTED, *wrong, "--", path, "{a}", code=2, **PLACE)
+    err = brick("bench", *PRINTED, "--runs", "1", "--prepare", "echo why >&2; exit 3", "--", path, "1", "x", code=125,
+                **PLACE)[1]
+    expect_true(f"a failed preparation: {err}", b"exit code 3" in err and b"why" in err)
+
+
+def check_many():
+    """Three commands are three sides; outliers are counted."""
+    a, b, c = program("m1", 100), program("m2", 120), program("m3", 140)
+    answer, _ = bench(*PRINTED, "--runs", "12", "--", a, "---", b, "---", c)
+    expect("sides", [(side["name"], side["plain"]) for side in answer["sides"]], [("A", 12), ("B", 12), ("C", 12)])
+    expect("commands", [side["command"] for side in answer["sides"]], [a, b, c])
+    expect("the best", answer["best"], "A")
+    middle = answer["sides"][1]
+    expect_true(f"its numbers: {middle}", 1200 < middle["min"] < middle["mean"] < middle["max"] < 1245
+                and 5 < middle["sigma"] < 20 and middle["outliers"] == 0)
+    brick("bench", *PRINTED, "--label", "x", "--", a, "---", b, "---", c, code=2, **PLACE)
+    brick("bench", "--", a, "---", "---", c, code=2, **PLACE)
+    late = os.path.join(TMP, "late")
+    with open(late, "w", encoding="utf-8") as file:
+        file.write(f"""#!/bin/sh
+n=$(($(cat {late}.count 2>/dev/null || echo 0) + 1)); echo $n >{late}.count
+[ $n = 5 ] && echo "took 900 ms" || echo "took $((100 + n % 3)) ms"
+""")
+    os.chmod(late, 0o755)
+    expect("one is an outlier", bench(*PRINTED, "--runs", "10", "--", late)[0]["sides"][0]["outliers"], 1)
+
+
+def check_ci():
+    """JUnit and GitHub: what their readers take, with the verdict."""
+    a, slow = program("ci_a", 100), program("ci_b", 110)
+    run = ["bench", *PRINTED, "--runs", "10"]
+    out, _ = brick(*run, "--format", "junit", "--", a, "---", slow, code=1, **PLACE)
+    suite = xml.etree.ElementTree.fromstring(out)
+    cases = {case.get("name"): case for case in suite.iter("testcase")}
+    expect("cases", list(cases), ["A", "B", "B is not slower than A"])
+    expect("what it counts", (suite.get("tests"), suite.get("failures"), suite.get("errors")), ("3", "1", "0"))
+    expect_true("it fails, and says why",
+                "slower" in cases["B is not slower than A"].find("failure").get("message"))
+    expect_true("no failure the other way", b"<failure" not in
+                brick(*run, "--format", "junit", "--", slow, "---", a, **PLACE)[0])
+    summary = os.path.join(TMP, "summary.md")
+    for _ in range(2):
+        out, _ = brick(*run, "--format", "github", "--", a, "---", slow, code=1, GITHUB_STEP_SUMMARY=summary, **PLACE)
+        expect_true(f"an annotation: {out}", b"\n::error title=brick bench::B is slower than A" in out)
+    with open(summary, encoding="utf-8") as file:
+        text = file.read()
+    expect("appended", text.count("| effect (95 %) |"), 2)
+    out, _ = brick(*run, "--format", "junit", "--", "false", code=125, **PLACE)
+    error = xml.etree.ElementTree.fromstring(out).find(".//error")
+    expect_true("a program that fails is an error", "false: exit code 1" in error.get("message"))
+
+
+def check_keep():
+    """The directory of recordings is made, with those above it."""
+    engine, own = os.path.join(BUILD, "bin", "program-compare_recording"), os.path.join(TMP, "own-keep")
+    folder = os.path.join(TMP, "not", "yet", "there")
+    bench("--recorded", "--warmup", "0", "--runs", "2", "--keep", folder, "--", engine, own)
+    expect("recordings", sorted(os.listdir(folder)), ["a0.pftrace", "a1.pftrace"])
+    with open(os.path.join(TMP, "file"), "w", encoding="utf-8"):
+        pass
+    brick("bench", "--keep", os.path.join(TMP, "file", "x"), "--", "true", code=4, **PLACE)
 
 
 def check_failures():
@@ -248,6 +358,10 @@ def check_floor():
 
 def main():
     check_verdicts()
+    check_matrix()
+    check_many()
+    check_ci()
+    check_keep()
     check_forms()
     check_failures()
     check_bisect()

@@ -244,6 +244,12 @@ def layout(path):
     wide = plain(on_terminal("report", path, columns=200))
     expect_true("80 columns leave some out", "Hidden" in narrow and "SELF" in narrow)
     expect_true("200 columns show all", "Hidden" not in wide and "SOURCE" in wide)
+    piped = brick("report", path, COLUMNS=None)[0].decode()
+    expect("a pipe gets 100 columns", piped, brick("report", path, COLUMNS="100")[0].decode())
+    expect_true("which is less than all", max(map(len, brick("report", path)[0].decode().splitlines())) > 100)
+    asked = ("report", "--columns", "name,category,count,total,self,wait,share,avg,min,p50,p95,p99,max,elements,bytes", path)
+    expect_true("but all columns that are named", re.search(r" P99 +MAX +ELEMENTS +BYTES$",
+                                                              brick(*asked, COLUMNS=None)[0].decode(), re.M))
     expect("COLUMNS wins", plain(on_terminal("report", path, columns=200, COLUMNS="80")), narrow)
 
 

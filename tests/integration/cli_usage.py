@@ -139,6 +139,7 @@ def bad_files():
     cut = write("cut", good[: len(good) * 2 // 3])
     out, err = brick("report", cut)
     expect_true("a cut-off recording says so", b"never finished" in out)
+    expect_true(f"before all else: {err!r}", err.startswith(b"brick: " + cut.encode() + b": never finished: cut off"))
     for command in (["report", "--csv"], ["tree"], ["path"], ["path", "--json"], ["graph"],
                     ["export", "--format", "json"]):
         done = run([*command, cut], stdout=subprocess.DEVNULL)
@@ -147,6 +148,7 @@ def bad_files():
         expect_true(f"{command} says that it is cut off: {err!r}", b"never finished" in err)
         for line in err.splitlines():
             expect_true(f"{line!r}", line.startswith(b"brick: " + cut.encode()))
+        expect_true(f"{command}: its cause comes first: {err!r}", b"never finished" in err.splitlines()[0])
     said = re.search(rb"(\d+) bytes at the end of the file unreadable, from byte (\d+) on", err)
     expect_true(f"where it is cut off: {err!r}", said)
     expect("up to its end", sum(map(int, said.groups())), len(good) * 2 // 3)

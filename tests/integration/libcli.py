@@ -22,10 +22,9 @@ atexit.register(shutil.rmtree, TMP, True)
 
 
 def environment(**changes):
-    """A plain environment: UTF-8, no width, no wishes about colours."""
-    env = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR", "LC_ALL", "LANG",
-                                                            "LC_CTYPE", "TERM")}
-    env.update({"LC_ALL": "C.UTF-8", "TERM": "xterm"}, **changes)
+    """A plain environment: UTF-8, all columns, no wishes about colours."""
+    env = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "LC_ALL", "LANG", "LC_CTYPE", "TERM")}
+    env.update({"LC_ALL": "C.UTF-8", "TERM": "xterm", "COLUMNS": "0"}, **changes)
     return {k: v for k, v in env.items() if v is not None}
 
 
@@ -48,7 +47,7 @@ def on_terminal(*args, rows=50, columns=80, **changes):
     parent, child = pty.openpty()
     fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     process = subprocess.Popen([BRICK, *args], stdout=child, stderr=child, stdin=child,
-                               env=environment(**changes))
+                               env=environment(**{"COLUMNS": None, **changes}))
     os.close(child)
     out = b""
     while select.select([parent], [], [], 30)[0]:

@@ -184,6 +184,26 @@ static void family_of_many(void **state)
 	assert_true(p[0] == 1 / 20000.0 && p[1] > 0.5);
 }
 
+/* Mean, sigma and outliers of a few numbers, by hand. */
+static void spread_by_hand(void **state)
+{
+	struct statistics_spread spread;
+	double values[] = {7, 1, 4, 4, 4, 4, 4};
+	double far[] = {10, 11, 12, 11, 10, 90, 12};
+	(void)state;
+
+	assert_int_equal(statistics_spread(&spread, values, 7), 0);
+	assert_true(spread.mean == 4 && spread.median == 4 && spread.min == 1 && spread.max == 7);
+	assert_true(fabs(spread.sigma - sqrt(3)) < 1e-12);
+	assert_int_equal(spread.outliers, 0); /* most are alike: no distance is usual */
+	assert_int_equal(statistics_spread(&spread, far, 7), 0);
+	assert_int_equal(spread.outliers, 1);
+	assert_int_equal(statistics_spread(&spread, far, 1), 0);
+	assert_true(spread.mean == 10 && isnan(spread.sigma));
+	assert_int_equal(statistics_spread(&spread, far, 0), 0);
+	assert_true(isnan(spread.mean) && isnan(spread.min) && spread.count == 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -195,6 +215,7 @@ int main(void)
 		cmocka_unit_test(family_by_definition),
 		cmocka_unit_test(family_of_pairs),
 		cmocka_unit_test(family_of_many),
+		cmocka_unit_test(spread_by_hand),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

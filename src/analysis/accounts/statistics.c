@@ -33,6 +33,44 @@ double statistics_median_of(const double *values, size_t n, double *scratch)
 	return statistics_median(scratch, n);
 }
 
+enum { OUTLIERS_FROM = 5 }; /* of fewer, the usual distance is chance */
+
+/* Iglewicz and Hoaglin: the median of the distances from the median stands for sigma. */
+static int count_outliers(struct statistics_spread *out, const double *values, size_t n)
+{
+	static const double normal = 0.6745, far = 3.5;
+	SCOPED double *distances = calloc(n, sizeof(*distances));
+
+	if (!distances)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		distances[i] = fabs(values[i] - out->median);
+	double usual = statistics_median(distances, n);
+	for (size_t i = 0; i < n && usual > 0; i++)
+		out->outliers += normal * distances[i] / usual > far;
+	return 0;
+}
+
+int statistics_spread(struct statistics_spread *out, double *values, size_t n)
+{
+	double sum = 0, squares = 0;
+
+	*out = (struct statistics_spread){NAN, NAN, NAN, NAN, NAN, n, 0};
+	if (!n)
+		return 0;
+	out->median = statistics_median(values, n);
+	out->min = values[0];
+	out->max = values[n - 1];
+	for (size_t i = 0; i < n; i++)
+		sum += values[i];
+	out->mean = sum / (double)n;
+	for (size_t i = 0; i < n; i++)
+		squares += (values[i] - out->mean) * (values[i] - out->mean);
+	if (n > 1)
+		out->sigma = sqrt(squares / (double)(n - 1));
+	return n < OUTLIERS_FROM ? 0 : count_outliers(out, values, n);
+}
+
 double statistics_autocorrelation(const double *values, size_t n)
 {
 	double mean = 0, squares = 0, products = 0;

@@ -41,5 +41,14 @@ double statistics_t_bound(double tails, unsigned freedom);
 double statistics_median(double *values, size_t n);
 double statistics_median_of(const double *values, size_t n, double *scratch);
 
+/* Of one side's values, as they are told of programs that were run several times. */
+struct statistics_spread {
+	double mean, sigma, min, median, max; /* sigma: of a sample; NAN of one value */
+	size_t count, outliers; /* further from the median than 3.5 robust standard deviations */
+};
+
+/* Of n values, which are put in order; with none all are NAN. -ENOMEM. */
+int statistics_spread(struct statistics_spread *out, double *values, size_t n);
+
 /* Of consecutive values with those before them, 0 when that is not known; -1 to 1. */
 double statistics_autocorrelation(const double *values, size_t n);

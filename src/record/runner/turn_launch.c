@@ -11,13 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/clock_ns.h"
 #include "base/scope.h"
 
-enum { READ_MAX = 16 << 20, GROUPS = 2 };
+enum { READ_MAX = 16 << 20, GROUPS = 2, MESSAGE_MAX = 128 << 10 };
 
 extern char **environ;
 
@@ -25,6 +27,16 @@ static uint64_t timeval_ns(const struct timeval *t)
 {
 	return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_usec * 1000u;
 }
+
+static struct launcher {
+	int fd; /* to the helper; 0: there is none */
+	pid_t pid;
+} launcher;
+
+struct launch_reply {
+	int rc;
+	struct launch_result result;
+};
 
 static int start(char *const *argv, const char *output, pid_t *pid)
 {
@@ -49,7 +61,7 @@ static int start(char *const *argv, const char *output, pid_t *pid)
 	return -error;
 }
 
-int launch_run(char *const *argv, const char *output, struct launch_result *result)
+static int run_here(char *const *argv, const char *output, struct launch_result *result)
 {
 	struct rusage usage;
 	uint64_t begin = monotonic_ns();
@@ -68,9 +80,113 @@ int launch_run(char *const *argv, const char *output, struct launch_result *resu
 	if (ended < 0)
 		return -errno;
 	result->wall_ns = monotonic_ns() - begin;
-	result->cpu_ns = timeval_ns(&usage.ru_utime) + timeval_ns(&usage.ru_stime);
+	result->user_ns = timeval_ns(&usage.ru_utime);
+	result->system_ns = timeval_ns(&usage.ru_stime);
+	result->peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
 	result->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	return 0;
+}
+
+/* The helper: a message is the words of a command, each with its NUL. */
+
+static int run_message(
+	char *message, size_t bytes, const char *output, struct launch_result *result)
+{
+	size_t words = 0, at = 0;
+
+	for (size_t i = 0; i < bytes; i++)
+		words += !message[i];
+	SCOPED char **argv = calloc(words + 1, sizeof(*argv));
+	if (!argv || !words)
+		return -ENOMEM;
+	for (size_t i = 0; i < words; i++) {
+		argv[i] = message + at;
+		at += strlen(message + at) + 1;
+	}
+	return run_here(argv, output, result);
+}
+
+/* Until the caller closes its end, or is no more. */
+static void serve(int fd, const char *output)
+{
+	SCOPED char *message = malloc(MESSAGE_MAX);
+	ssize_t n;
+
+	signal(SIGINT, SIG_IGN); /* what it runs gets it, and then the caller says what is next */
+	signal(SIGTERM, SIG_IGN);
+	while (message && (n = recv(fd, message, MESSAGE_MAX, 0)) > 0) {
+		struct launch_reply reply = {0};
+		reply.rc = run_message(message, (size_t)n, output, &reply.result);
+		if (send(fd, &reply, sizeof(reply), MSG_NOSIGNAL) < 0)
+			return;
+	}
+}
+
+int launch_begin(const char *output)
+{
+	int fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
+		return -errno;
+	pid_t pid = fork();
+	if (pid == 0) {
+		close(fds[0]);
+		serve(fds[1], output);
+		_exit(0);
+	}
+	int error = errno;
+	close(fds[1]);
+	if (pid < 0) {
+		close(fds[0]);
+		return -error;
+	}
+	launcher = (struct launcher){fds[0], pid};
+	return 0;
+}
+
+void launch_end(void)
+{
+	if (!launcher.fd)
+		return;
+	close(launcher.fd);
+	while (waitpid(launcher.pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	launcher = (struct launcher){0};
+}
+
+static int send_words(char *const *argv)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; argv[i]; i++)
+		bytes += strlen(argv[i]) + 1;
+	if (bytes > MESSAGE_MAX)
+		return -E2BIG;
+	SCOPED char *message = malloc(bytes + 1);
+	if (!message)
+		return -ENOMEM;
+	char *at = message;
+	for (size_t i = 0; argv[i]; i++)
+		at = stpcpy(at, argv[i]) + 1;
+	return send(launcher.fd, message, bytes, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+int launch_run(char *const *argv, struct launch_result *result)
+{
+	struct launch_reply reply;
+	ssize_t n;
+	int rc = send_words(argv);
+
+	*result = (struct launch_result){.exit_code = -1};
+	if (rc < 0)
+		return rc;
+	do
+		n = recv(launcher.fd, &reply, sizeof(reply), 0);
+	while (n < 0 && errno == EINTR);
+	if (n != sizeof(reply))
+		return n < 0 ? -errno : -ECHILD;
+	*result = reply.result;
+	return reply.rc;
 }
 
 int launch_value(const char *output, const char *expression, double *value)

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PLAN_KINDS_MAX = 8 };
+enum { PLAN_KINDS_MAX = 256 };
 
 struct plan {
 	size_t kinds, at; /* place in the block */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `brick bench` says: for people, as a table for a pull request, and as JSON (schema
- * brick/bench/1). */
+/* What `brick bench` says: one table of all sides for people and for pull requests, and what
+ * programs read: JSON, JUnit, annotations. */
 #include "ui/text/bench_view.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/escape.h"
 #include "ui/text/json_out.h"
 #include "ui/text/terminal.h"
 #include "ui/text/text.h"
@@ -32,13 +33,15 @@ static const char *value_text(const struct bench_view *view, double value, char 
 static void print_runs(const struct printer *p)
 {
 	const struct bench_view *v = p->view;
-	static const char *const sides[] = {"A", "B"};
 
-	for (int side = 0; side < 2; side++)
-		if (v->commands[side])
-			say(p, v->commands[1] ? sides[side] : "Command",
-				"%s: %zu plain run%s, %zu recorded", v->commands[side],
-				v->plain[side], plural_s(v->plain[side]), v->recorded[side]);
+	if (v->pattern)
+		say(p, "Command", "%s: %zu settings, %zu plain run%s of each, %zu recorded",
+			v->pattern, v->side_count, v->sides[0].plain, plural_s(v->sides[0].plain),
+			v->sides[0].recorded);
+	for (size_t i = 0; i < v->side_count && !v->pattern; i++)
+		say(p, v->side_count == 1 ? "Command" : v->sides[i].name,
+			"%s: %zu plain run%s, %zu recorded", v->sides[i].command, v->sides[i].plain,
+			plural_s(v->sides[i].plain), v->sides[i].recorded);
 }
 
 static void print_reason(const struct printer *p)
@@ -129,6 +132,191 @@ static void print_verdict(const struct printer *p)
 	say_in(p, style_of(v->verdict), "Verdict", "%s", verdict_text(v));
 }
 
+/* The table of sides. */
+
+enum column {
+	COLUMN_NAME,
+	COLUMN_PREFILL,
+	COLUMN_DECODE,
+	COLUMN_MEAN,
+	COLUMN_SIGMA,
+	COLUMN_MIN,
+	COLUMN_MAX,
+	COLUMN_USER,
+	COLUMN_SYSTEM,
+	COLUMN_MEMORY,
+	COLUMN_OUTLIERS,
+	COLUMN_AGAINST,
+	COLUMN_PARETO,
+	COLUMNS,
+};
+
+static const struct table_column columns[COLUMNS] = {
+	[COLUMN_NAME] = {"", TABLE_LEFT, 0},
+	[COLUMN_PREFILL] = {"PREFILL/S", TABLE_RIGHT, 1},
+	[COLUMN_DECODE] = {"DECODE/S", TABLE_RIGHT, 1},
+	[COLUMN_MEAN] = {"MEAN", TABLE_RIGHT, 1},
+	[COLUMN_SIGMA] = {"SIGMA", TABLE_RIGHT, 1},
+	[COLUMN_MIN] = {"MIN", TABLE_RIGHT, 3},
+	[COLUMN_MAX] = {"MAX", TABLE_RIGHT, 3},
+	[COLUMN_USER] = {"USER", TABLE_RIGHT, 2},
+	[COLUMN_SYSTEM] = {"SYSTEM", TABLE_RIGHT, 2},
+	[COLUMN_MEMORY] = {"MEMORY", TABLE_RIGHT, 1},
+	[COLUMN_OUTLIERS] = {"OUTLIERS", TABLE_RIGHT, 2},
+	[COLUMN_AGAINST] = {"AGAINST BEST", TABLE_LEFT, 1},
+	[COLUMN_PARETO] = {"PARETO", TABLE_LEFT, 1},
+};
+
+/* A value of plain runs as it came, not as what it is compared by; NULL: not known. */
+static char *plain_text(const struct bench_view *v, double value)
+{
+	char out[UNITS_BYTES];
+
+	if (isnan(value))
+		return NULL;
+	if (!strcmp(v->measure, "wall time"))
+		return text_copy(units_time(out, (uint64_t)value));
+	return text_copy(units_number(out, value));
+}
+
+static char *time_text(double ns)
+{
+	char out[UNITS_BYTES];
+
+	return isnan(ns) ? NULL : text_copy(units_time(out, (uint64_t)ns));
+}
+
+static char *rate_text(const struct bench_rate *rate)
+{
+	char out[UNITS_BYTES];
+
+	return isnan(rate->value) ? NULL : text_copy(units_number(out, rate->value));
+}
+
+/* NULL: not known, or the best itself. */
+static char *against_text(const struct bench_view *v, size_t i)
+{
+	const struct compare_row *row = &v->sides[i].against;
+
+	if (v->is_pair || i == v->best || isnan(row->effect))
+		return NULL;
+	if (!isfinite(row->high))
+		return text_format("%.2fx (too few runs)", 1 / (1 + row->effect));
+	return text_format("%.2fx (%.2f to %.2f)", 1 / (1 + row->effect), 1 / (1 + row->high),
+		1 / (1 + row->low));
+}
+
+/* "A"; NULL: not known. The caller frees. */
+static char *cell_of(const struct bench_view *v, size_t i, enum column column)
+{
+	const struct bench_side *side = &v->sides[i];
+	char out[UNITS_BYTES];
+
+	switch (column) {
+	case COLUMN_NAME:
+		return text_copy(side->name);
+	case COLUMN_PREFILL:
+		return rate_text(&side->prefill);
+	case COLUMN_DECODE:
+		return rate_text(&side->decode);
+	case COLUMN_MEAN:
+		return plain_text(v, side->spread.mean);
+	case COLUMN_SIGMA:
+		return plain_text(v, side->spread.sigma);
+	case COLUMN_MIN:
+		return plain_text(v, side->spread.min);
+	case COLUMN_MAX:
+		return plain_text(v, side->spread.max);
+	case COLUMN_USER:
+		return time_text(side->user_ns);
+	case COLUMN_SYSTEM:
+		return time_text(side->system_ns);
+	case COLUMN_MEMORY:
+		return isnan(side->peak_bytes)
+			       ? NULL
+			       : text_copy(units_bytes(out, (uint64_t)side->peak_bytes));
+	case COLUMN_OUTLIERS:
+		return side->spread.outliers ? text_format("%zu", side->spread.outliers) : NULL;
+	case COLUMN_AGAINST:
+		return against_text(v, i);
+	default:
+		return side->is_pareto ? text_copy("yes") : NULL;
+	}
+}
+
+static void print_sides(const struct printer *p)
+{
+	const struct bench_view *v = p->view;
+	SCOPED_TO(table_destroy) struct table *table = table_create(columns, COLUMNS);
+
+	for (size_t i = 0; i < v->side_count; i++) {
+		table_row(table, i == v->best ? STYLE_GOOD : STYLE_PLAIN);
+		for (int column = 0; column < COLUMNS; column++) {
+			SCOPED char *cell = cell_of(v, i, (enum column)column);
+			table_cell(table, cell ? cell : column == COLUMN_PARETO ? "" : "-");
+		}
+	}
+	table_hide_empty(table);
+	table_print(table, p->terminal);
+}
+
+/* Which could as well be the best; NULL: none. The caller frees. */
+static char *as_good(const struct bench_view *v)
+{
+	char *names = NULL;
+
+	for (size_t i = 0; i < v->side_count; i++)
+		if (i != v->best && !(v->sides[i].against.low > 0))
+			text_append(&names, ", ", "%s", v->sides[i].name);
+	return names;
+}
+
+/* "412 tokens/s of decode (398 to 430)"; the caller frees. */
+static char *best_value(const struct bench_view *v)
+{
+	const struct bench_side *best = &v->sides[v->best];
+	bool is_decode = !isnan(best->decode.value);
+	const struct bench_rate *rate = is_decode ? &best->decode : &best->prefill;
+	char value[UNITS_BYTES], low[UNITS_BYTES], high[UNITS_BYTES];
+
+	if (!v->is_by_tokens) {
+		SCOPED char *mean = plain_text(v, best->spread.mean);
+		return text_format("%s %s", v->measure, mean ? mean : "-");
+	}
+	if (!isfinite(rate->low) || !isfinite(rate->high))
+		return text_format("%s tokens/s of %s", units_number(value, rate->value),
+			is_decode ? "decode" : "prefill");
+	return text_format("%s tokens/s of %s (%s to %s)", units_number(value, rate->value),
+		is_decode ? "decode" : "prefill", units_number(low, rate->low),
+		units_number(high, rate->high));
+}
+
+/* What is recommended; the caller frees. */
+static char *best_text(const struct bench_view *v)
+{
+	SCOPED char *value = best_value(v), *others = as_good(v);
+
+	return text_format("%s: %s; %s%s", v->sides[v->best].name, value,
+		others ? "these runs do not tell it from: "
+		       : "all others are slower by more than chance",
+		others ? others : "");
+}
+
+static void print_best(const struct printer *p)
+{
+	const struct bench_view *v = p->view;
+
+	if (v->best == v->side_count)
+		return;
+	SCOPED char *text = best_text(v);
+	fputc('\n', p->terminal->out);
+	say_in(p, STYLE_GOOD, "Best", "%s", text);
+	say(p, "",
+		"The intervals hold for all pairs at once, at 95%%. Memory is the peak of what was "
+		"resident%s; Pareto: none is both faster and smaller.",
+		v->sides[v->best].plain ? "" : ", Brick's rings with it");
+}
+
 /* Prints where the time of a token goes in the typical run of a single side. */
 static void print_typical(const struct printer *p)
 {
@@ -166,6 +354,22 @@ static void print_floor(const struct printer *p)
 			100 * v->plain_floor);
 }
 
+static void print_pair(const struct printer *p)
+{
+	const struct bench_view *v = p->view;
+
+	fputc('\n', p->terminal->out);
+	print_plain(p);
+	if (v->diff)
+		diff_measures(v->diff, p->terminal->out);
+	else if (v->side_count == 1)
+		print_typical(p);
+	if (v->is_pair)
+		print_verdict(p);
+	if (v->is_kept && v->is_pair)
+		say(p, "Kept as", "@%s/a and @%s/b", v->batch, v->batch);
+}
+
 void bench_text(const struct bench_view *view, FILE *out)
 {
 	struct terminal terminal;
@@ -177,15 +381,11 @@ void bench_text(const struct bench_view *view, FILE *out)
 	print_machine(&p);
 	print_floor(&p);
 	fputc('\n', out);
-	print_plain(&p);
-	if (view->diff)
-		diff_measures(view->diff, out);
-	else if (!view->commands[1])
-		print_typical(&p);
-	if (view->commands[0] && view->commands[1])
-		print_verdict(&p);
-	if (view->is_kept && view->commands[1])
-		say(&p, "Kept as", "@%s/a and @%s/b", view->batch, view->batch);
+	print_sides(&p);
+	if (view->is_pair || view->side_count == 1)
+		print_pair(&p);
+	else
+		print_best(&p);
 }
 
 /* For a pull request. */
@@ -248,44 +448,210 @@ static void put_recorded(const struct compare *c, FILE *out)
 	}
 }
 
-void bench_markdown(const struct bench_view *v, FILE *out)
+/* The columns of the table of sides that say anything. */
+static void put_sides(const struct bench_view *v, FILE *out)
+{
+	bool is_shown[COLUMNS] = {[COLUMN_NAME] = true};
+
+	for (int column = 0; column < COLUMNS; column++)
+		for (size_t i = 0; i < v->side_count && !is_shown[column]; i++) {
+			SCOPED char *cell = cell_of(v, i, (enum column)column);
+			is_shown[column] = cell != NULL;
+		}
+	for (int column = 0; column < COLUMNS; column++)
+		if (is_shown[column])
+			fprintf(out, "| %s ", columns[column].title);
+	fputs("|\n", out);
+	for (int column = 0; column < COLUMNS; column++)
+		if (is_shown[column])
+			fputs(columns[column].align == TABLE_RIGHT ? "|---:" : "|---", out);
+	fputs("|\n", out);
+	for (size_t i = 0; i < v->side_count; i++) {
+		for (int column = 0; column < COLUMNS; column++) {
+			SCOPED char *cell = cell_of(v, i, (enum column)column);
+			if (is_shown[column])
+				put_cell(out, cell ? cell : "");
+		}
+		fputs("|\n", out);
+	}
+}
+
+static void put_pair(const struct bench_view *v, FILE *out)
 {
 	char a[UNITS_BYTES], b[UNITS_BYTES];
 
-	if (!v->commands[0] || !v->commands[1]) {
-		fprintf(out, "| | %s |\n|---|---|\n", v->measure);
-		put_cell(out, v->commands[0] ? v->commands[0] : v->commands[1]);
-		fprintf(out, "| %s |\n", v->plain_row ? value_text(v, v->plain_row->a, a) : "-");
-		return;
-	}
-	fprintf(out, "**%s** (%zu plain and %zu recorded runs of each", verdict_text(v),
-		v->plain[1], v->recorded[1]);
-	if (v->floor > 0 || v->plain_floor > 0)
-		fprintf(out, "; A differs from itself by %.1f%%",
-			100 * fmax(v->floor, v->plain_floor));
-	fputs(")\n\n", out);
-	fputs("| | A | B | effect (95 %) | verdict |\n|---|---|---|---|---|\n", out);
+	fputs("\n| | A | B | effect (95 %) | verdict |\n|---|---|---|---|---|\n", out);
 	if (v->plain_row)
 		put_row(out, v->measure, value_text(v, v->plain_row->a, a),
 			value_text(v, v->plain_row->b, b), v->plain_row);
 	if (v->diff)
 		put_recorded(v->diff->compare, out);
-	fputs("\nA: ", out);
-	for (int side = 0; side < 2; side++) {
-		SCOPED char *safe = text_safe(v->commands[side]);
-		fprintf(out, "`%s`%s", safe, side ? "\n" : "  \nB: ");
+}
+
+/* The answer in a sentence; the caller frees. */
+static char *headline(const struct bench_view *v)
+{
+	SCOPED char *best = v->best < v->side_count && !v->is_pair ? best_text(v) : NULL;
+
+	if (v->fault)
+		return text_format("ended early: %s", v->fault);
+	return v->is_pair ? text_copy(verdict_text(v))
+	       : best	  ? text_format("best: %s", best)
+			  : text_copy(v->sides[0].command);
+}
+
+void bench_markdown(const struct bench_view *v, FILE *out)
+{
+	SCOPED char *head = headline(v), *safe = text_safe(head);
+
+	fprintf(out, "**%s**", safe);
+	if (v->floor > 0 || v->plain_floor > 0)
+		fprintf(out, " (A differs from itself by %.1f%%)",
+			100 * fmax(v->floor, v->plain_floor));
+	fputs("\n\n", out);
+	put_sides(v, out);
+	if (v->is_pair)
+		put_pair(v, out);
+	fputc('\n', out);
+	for (size_t i = 0; i < v->side_count; i++) {
+		SCOPED char *command = text_safe(v->sides[i].command);
+		fprintf(out, "- %s: `%s` (%zu plain, %zu recorded)\n", v->sides[i].name, command,
+			v->sides[i].plain, v->sides[i].recorded);
 	}
 }
 
-static json_t *side_json(const struct bench_view *v, int side)
+/* For continuous integration. */
+
+static void put_attribute(FILE *out, const char *name, const char *value)
 {
-	if (!v->commands[side])
+	fprintf(out, " %s=\"", name);
+	escape_xml(out, value);
+	fputc('"', out);
+}
+
+static void put_case(FILE *out, const char *name, double seconds)
+{
+	fputs("  <testcase classname=\"brick.bench\"", out);
+	put_attribute(out, "name", name);
+	if (!isnan(seconds))
+		fprintf(out, " time=\"%.6f\"", seconds);
+	fputs(">\n", out);
+}
+
+static void put_side_case(const struct bench_view *v, size_t i, FILE *out)
+{
+	const struct bench_side *side = &v->sides[i];
+	bool is_time = !strcmp(v->measure, "wall time");
+
+	put_case(out, side->name, is_time ? side->spread.mean / 1e9 : NAN);
+	fputs("    <system-out>", out);
+	escape_xml(out, side->command);
+	for (int column = COLUMN_NAME + 1; column < COLUMNS; column++) {
+		SCOPED char *cell = cell_of(v, i, (enum column)column);
+		if (!cell)
+			continue;
+		fprintf(out, "\n%s ", columns[column].title);
+		escape_xml(out, cell);
+	}
+	fputs("</system-out>\n  </testcase>\n", out);
+}
+
+/* The case that can fail: the whole bench, or that B is not slower. */
+static void put_verdict_case(const struct bench_view *v, FILE *out)
+{
+	SCOPED char *head = headline(v);
+	const char *element = v->fault					   ? "error"
+			      : v->verdict == COMPARE_SLOWER		   ? "failure"
+			      : v->is_pair && v->verdict == COMPARE_UNSURE ? "skipped"
+									   : NULL;
+
+	put_case(out, v->is_pair ? "B is not slower than A" : "all runs", NAN);
+	if (element) {
+		fprintf(out, "    <%s", element);
+		put_attribute(out, "message", head);
+		fputs("/>\n", out);
+	}
+	fputs("  </testcase>\n", out);
+}
+
+void bench_junit(const struct bench_view *v, FILE *out)
+{
+	bool is_failed = !v->fault && v->verdict == COMPARE_SLOWER;
+	bool is_unsure = !v->fault && v->is_pair && v->verdict == COMPARE_UNSURE;
+
+	fprintf(out,
+		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+		"<testsuite name=\"brick bench\" tests=\"%zu\" failures=\"%d\" errors=\"%d\" "
+		"skipped=\"%d\" time=\"%.3f\">\n",
+		v->side_count + 1, is_failed, v->fault != NULL, is_unsure, v->elapsed_s);
+	for (size_t i = 0; i < v->side_count; i++)
+		put_side_case(v, i, out);
+	put_verdict_case(v, out);
+	fputs("</testsuite>\n", out);
+}
+
+void bench_annotation(const struct bench_view *v, FILE *out)
+{
+	SCOPED char *head = headline(v), *safe = text_safe(head);
+	bool is_bad = v->fault || v->verdict == COMPARE_SLOWER;
+
+	fprintf(out, "::%s title=brick bench::", is_bad ? "error" : "notice");
+	for (const char *at = safe ? safe : ""; *at; at++) {
+		if (*at == '%')
+			fputs("%25", out);
+		else
+			fputc(*at, out);
+	}
+	fputc('\n', out);
+}
+
+/* Of a pair, and of what stands alone. */
+static json_t *side_json(const struct bench_view *v, size_t side)
+{
+	if (side >= v->side_count || (v->side_count > 1 && !v->is_pair))
 		return json_null();
 	json_t *json = json_object();
-	json_put(json, "command", json_text(v->commands[side]));
-	json_put(json, "plain", json_number(v->plain[side]));
-	json_put(json, "recorded", json_number(v->recorded[side]));
+	json_put(json, "command", json_text(v->sides[side].command));
+	json_put_numbers(json, &v->sides[side], plain, recorded);
 	return json;
+}
+
+static json_t *rate_json(const struct bench_rate *rate)
+{
+	json_t *json = json_object();
+
+	json_put_signed(json, rate, value, low, high);
+	return json;
+}
+
+static json_t *against_json(const struct bench_view *v, size_t side)
+{
+	if (v->best == v->side_count || v->best == side)
+		return json_null();
+	json_t *json = json_object();
+	json_put_signed(json, &v->sides[side].against, effect, low, high);
+	return json;
+}
+
+static json_t *sides_json(const struct bench_view *v)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < v->side_count; i++) {
+		const struct bench_side *side = &v->sides[i];
+		json_t *json = json_object();
+		json_put_texts(json, side, name, command);
+		json_put_numbers(json, side, plain, recorded);
+		json_put_signed(json, &side->spread, mean, sigma, min, median, max);
+		json_put_numbers(json, &side->spread, outliers);
+		json_put_signed(json, side, user_ns, system_ns, peak_bytes);
+		json_put(json, "prefill_tokens_per_s", rate_json(&side->prefill));
+		json_put(json, "decode_tokens_per_s", rate_json(&side->decode));
+		json_put(json, "against_best", against_json(v, i));
+		json_put(json, "pareto", json_boolean(side->is_pareto));
+		json_add(list, json);
+	}
+	return list;
 }
 
 static json_t *machine_json(const struct bench_machine *m)
@@ -321,12 +687,14 @@ void bench_json(const struct bench_view *v, FILE *out)
 
 	json_put(root, "schema", json_text("brick/bench/1"));
 	json_put(root, "verdict",
-		v->commands[0] && v->commands[1] ? json_text(compare_verdict_name(v->verdict))
-						 : json_null());
+		v->is_pair ? json_text(compare_verdict_name(v->verdict)) : json_null());
 	json_put(root, "stopped", json_text(v->reason));
 	json_put_texts(root, v, fault, batch);
 	json_put(root, "a", side_json(v, 0));
 	json_put(root, "b", side_json(v, 1));
+	json_put(root, "sides", sides_json(v));
+	json_put(root, "best",
+		v->best < v->side_count ? json_text(v->sides[v->best].name) : json_null());
 	json_put(root, "elapsed_s", json_signed(v->elapsed_s));
 	json_put(root, "half_width", json_rate(expm1(v->half_width)));
 	json_put(root, "forecast_runs",

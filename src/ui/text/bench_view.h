@@ -2,16 +2,12 @@
 /* The answer of `brick bench`, and its forms. Main thread. */
 #pragma once
 
-#include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include "analysis/accounts/statistics.h"
 #include "ui/text/diff.h"
-
-enum bench_side {
-	BENCH_A,
-	BENCH_B,
-	BENCH_AGAIN, /* A once more: what it differs by is the floor */
-	BENCH_SIDES,
-};
 
 /* What the machine did while it was measured. */
 struct bench_machine {
@@ -21,25 +17,56 @@ struct bench_machine {
 	int64_t swapped;
 };
 
+/* Tokens a second of typical steps, over recorded runs; NAN: not known. */
+struct bench_rate {
+	double value, low, high;
+};
+
+/* What one command took, with one setting of the parameters. All but counts may be NAN. */
+struct bench_side {
+	const char *name; /* "A"; with parameters "threads=1 model=a" */
+	const char *command;
+	size_t plain, recorded;
+	struct statistics_spread spread; /* of what plain runs are compared by */
+	double user_ns, system_ns,
+		peak_bytes; /* means and median; of plain runs if there are any */
+	struct bench_rate prefill, decode;
+	struct compare_row against; /* how its time differs from that of the best */
+	bool is_pareto;		    /* no other is both faster and smaller */
+};
+
 struct bench_view {
-	const char *commands[2];	    /* B: NULL where there is only A */
+	const struct bench_side *sides;
+	size_t side_count;
+	size_t best;	     /* of more than one; side_count: none */
+	bool is_pair;	     /* A, and B that is judged by it */
+	const char *pattern; /* the command with its parameters in braces; NULL: it has none */
 	const char *batch, *reason, *fault; /* fault: NULL: none */
 	bool is_kept;			    /* the history has it */
 	const char *measure;		    /* of plain runs: "wall time", "what it printed" */
 	bool is_rate;			    /* more is better */
-	size_t plain[2], recorded[2];
+	bool is_by_tokens;		    /* sides are ranked by recorded runs */
 	double elapsed_s, precision, half_width;
 	uint64_t forecast;
 	double floor, plain_floor; /* of recorded and of plain runs; 0: not known */
 	double threshold;	   /* of plain runs */
 	struct bench_machine machine;
-	const struct compare_row *plain_row; /* NULL: there is none; one side: a, low, high only */
+	/* Of a pair; of one side plain_row has a, low and high only. */
+	const struct compare_row *plain_row; /* NULL: there is none */
 	const struct diff_view *diff;	     /* NULL: nothing was recorded, or of one side */
 	const struct history_run *typical;   /* of one side: the recorded run in the middle */
 	enum compare_verdict verdict;
 	bool contradicts; /* recorded runs differ, plain ones the other way */
 };
 
+typedef void (*bench_form_fn)(const struct bench_view *view, FILE *out);
+
 void bench_text(const struct bench_view *view, FILE *out);
-void bench_json(const struct bench_view *view, FILE *out);
+void bench_json(const struct bench_view *view, FILE *out); /* schema brick/bench/1 */
 void bench_markdown(const struct bench_view *view, FILE *out);
+
+/* A test suite with a case for each side; of a pair, and one that fails if B is slower. */
+void bench_junit(const struct bench_view *view, FILE *out);
+
+/* A line that GitHub's workflows show beside the change. */
+void bench_annotation(const struct bench_view *view, FILE *out);

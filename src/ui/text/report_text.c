@@ -189,8 +189,11 @@ static char *print_main(const struct report *report, const struct terminal *term
 		add_row(table, report, &columns, &rests[i], REPORT_OF_REST, NULL);
 	if (!report->columns)
 		table_hide_empty(table);
-	table_print(table, terminal);
-	return table_left_out(table, terminal);
+	struct terminal place = *terminal;
+	if (report->columns && !terminal->is_terminal)
+		place.width = 0; /* they were asked for */
+	table_print(table, &place);
+	return table_left_out(table, &place);
 }
 
 static char *bar(double share, size_t width, bool utf8)

@@ -7,20 +7,21 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include "base/number.h"
 #include "ui/text/text.h"
 
-enum { MIN_WIDTH = 20, DEFAULT_WIDTH = 80, MAX_WIDTH = 10000, PARAGRAPH = 100 };
+enum { MIN_WIDTH = 20, DEFAULT_WIDTH = 80, MAX_WIDTH = 10000, PIPE_WIDTH = 100 };
 
-static size_t width_from_environment(void)
+/* False: it asks for nothing that could be a width. */
+static bool width_from_environment(size_t *width)
 {
 	const char *columns = getenv("COLUMNS");
-	if (!columns || !*columns)
-		return 0;
-	char *end;
-	unsigned long width = strtoul(columns, &end, 10);
-	if (*end || width > MAX_WIDTH)
-		return 0;
-	return width && width < MIN_WIDTH ? MIN_WIDTH : width;
+	uint64_t asked;
+
+	if (!columns || number_u64(columns, 0, MAX_WIDTH, &asked))
+		return false;
+	*width = asked && asked < MIN_WIDTH ? MIN_WIDTH : (size_t)asked;
+	return true;
 }
 
 static size_t width_of_terminal(int fd)
@@ -47,9 +48,8 @@ void terminal_init(struct terminal *terminal, FILE *out)
 	terminal->utf8 = text_is_utf8();
 	terminal->is_terminal = fd >= 0 && isatty(fd);
 	terminal->colours = terminal->is_terminal && wants_colours();
-	terminal->width = width_from_environment();
-	if (!terminal->width && terminal->is_terminal)
-		terminal->width = width_of_terminal(fd);
+	if (!width_from_environment(&terminal->width))
+		terminal->width = terminal->is_terminal ? width_of_terminal(fd) : PIPE_WIDTH;
 }
 
 const char *terminal_style_begin(const struct terminal *terminal, enum terminal_style style)
@@ -100,6 +100,6 @@ void paragraph(
 		return;
 	}
 	SCOPED char *safe = text_safe(text);
-	text_wrap(
-		terminal->out, terminal->width ? terminal->width : PARAGRAPH, indent, label, safe);
+	text_wrap(terminal->out, terminal->width ? terminal->width : PIPE_WIDTH, indent, label,
+		safe);
 }

@@ -24,7 +24,7 @@ enum terminal_style {
 	STYLE_BAD,
 };
 
-/* COLUMNS wins over the size that the terminal reports; anything but a terminal is unlimited. */
+/* COLUMNS wins (0: unlimited), then the size that the terminal reports; a pipe gets 100. */
 void terminal_init(struct terminal *terminal, FILE *out);
 
 /* Print text in a style; safe text only. */

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Settings that commands are run with: "--param threads=1,2,4" gives {threads} in their words these
+ * values, and several parameters all combinations, the last one changing fastest. Main thread.
+ */
+#pragma once
+
+#include "base/array.h"
+#include "cli/options.h"
+
+struct matrix_param {
+	char *name;
+	ARRAY(char *) values;
+};
+
+struct matrix {
+	ARRAY(struct matrix_param) params;
+};
+
+/* Setter of an option "NAME=VALUE,...", which can be given several times. */
+void option_param(const struct option_use *use, const char *text);
+
+/* How many combinations there are: 1 of no parameters. */
+size_t matrix_size(const struct matrix *matrix);
+
+/* The index of a parameter's value in a combination. */
+size_t matrix_index(const struct matrix *matrix, size_t setting, size_t param);
+
+/* "threads=1 model=a"; the caller frees. */
+char *matrix_text(const struct matrix *matrix, size_t setting);
+
+/* A text with that combination in place; the caller frees. */
+char *matrix_fill(const struct matrix *matrix, size_t setting, const char *text);
+
+/* All words of a command; the caller frees with run_list_free(). */
+char **matrix_command(const struct matrix *matrix, size_t setting, char *const *command);
+
+/* The first parameter that no word of a command names; NULL: there is none. */
+const char *matrix_unused(const struct matrix *matrix, char *const *command);
+void matrix_fini(struct matrix *matrix);
