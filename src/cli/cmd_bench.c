@@ -630,7 +630,7 @@ static void recorded_fini(struct recorded *r)
 	compare_names_fini(&r->names);
 }
 
-/* Values of plain runs, so that more is worse. */
+/* Values of plain runs, as they came. */
 static size_t plain_values(const struct bench *bench, size_t side, double *out)
 {
 	size_t n = 0;
@@ -638,37 +638,44 @@ static size_t plain_values(const struct bench *bench, size_t side, double *out)
 	for (size_t i = 0; i < bench->runs.count; i++) {
 		const struct bench_run *run = &bench->runs.items[i];
 		if (run->side == side && !run->is_recorded && run->value > 0)
-			out[n++] = bench->arguments.rate ? 1 / run->value : run->value;
+			out[n++] = run->value;
 	}
 	return n;
 }
 
-static void one_side(struct compare_row *row, double *values, size_t n)
+static void one_side(struct difference *d, double *values, size_t n)
 {
 	struct statistics_shift shift;
 
-	*row = (struct compare_row){.phase = -1, .effect = NAN, .p = NAN};
 	for (size_t i = 0; i < n; i++)
 		values[i] = log(values[i]);
 	xcheck(statistics_shift_paired(&shift, values, n, 0.05));
-	row->a = exp(shift.shift);
-	row->b = NAN;
-	row->low = exp(shift.low);
-	row->high = exp(shift.high);
+	*d = (struct difference){.a = exp(shift.shift),
+		.b = NAN,
+		.effect = NAN,
+		.p = NAN,
+		.low = exp(shift.low),
+		.high = exp(shift.high)};
+}
+
+static enum difference_kind kind_of(const struct bench *bench)
+{
+	return bench->arguments.rate ? DIFFERENCE_RATE : DIFFERENCE_TIME;
 }
 
 /* False: side A has no plain runs. */
 static bool compare_plain(
-	struct bench *bench, size_t a, size_t b, double threshold, struct compare_row *row)
+	struct bench *bench, size_t a, size_t b, double threshold, struct difference *d)
 {
+	const struct difference_rule rule = {.threshold = threshold, .alpha = plain_alpha};
 	SCOPED double *values = xcalloc(2 * bench->runs.count + 1, sizeof(*values));
 	double *other = values + bench->runs.count;
 	size_t in_a = plain_values(bench, a, values), in_b = plain_values(bench, b, other);
 
 	if (in_a && in_b)
-		xcheck(compare_values(row, values, in_a, other, in_b, threshold, plain_alpha));
+		xcheck(difference_of(d, kind_of(bench), values, in_a, other, in_b, &rule));
 	else if (in_a)
-		one_side(row, values, in_a);
+		one_side(d, values, in_a);
 	return in_a > 0;
 }
 
@@ -689,10 +696,10 @@ static double recorded_floor(struct bench *bench)
 
 static double plain_floor(struct bench *bench)
 {
-	struct compare_row row = {.effect = NAN};
+	struct difference d = {.effect = NAN};
 
-	compare_plain(bench, BENCH_A, bench->compared, default_threshold, &row);
-	return isfinite(row.effect) ? fabs(row.effect) : 0;
+	compare_plain(bench, BENCH_A, bench->compared, default_threshold, &d);
+	return isfinite(d.effect) ? fabs(d.effect) : 0;
 }
 
 /* Keeps the floor of recorded runs, the only ones that `brick diff` compares. */
@@ -711,15 +718,16 @@ static void keep_floor(struct bench *bench, double value)
 /* The verdict never rests on recorded runs alone: plain ones must at least lean the same way. */
 static enum compare_verdict verdict_of(struct bench_view *view)
 {
-	const struct compare_row *plain = view->plain_row;
+	const struct difference *plain = view->plain;
 	enum compare_verdict recorded = view->diff ? view->diff->compare->verdict : COMPARE_UNSURE;
 
 	if (!plain || isnan(plain->effect))
 		return recorded;
 	if (!view->diff || plain->verdict == COMPARE_SLOWER || plain->verdict == COMPARE_FASTER)
 		return plain->verdict;
-	if ((recorded == COMPARE_SLOWER && plain->effect <= 0) ||
-		(recorded == COMPARE_FASTER && plain->effect >= 0)) {
+	double slower = plain->kind == DIFFERENCE_TIME ? plain->effect : -plain->effect;
+	if ((recorded == COMPARE_SLOWER && slower <= 0) ||
+		(recorded == COMPARE_FASTER && slower >= 0)) {
 		view->contradicts = true;
 		return COMPARE_UNSURE;
 	}
@@ -826,28 +834,37 @@ static void fill_side(const struct bench *bench, size_t i, struct bench_side *si
 
 /* The best. */
 
-/* Logarithms of what sides are ranked by, so that more is worse; how many. */
+/* Tokens a second of recorded runs, or what plain ones are compared by; how many. */
 static size_t ranked(
 	const struct bench *bench, const struct bench_view *view, size_t side, double *out)
 {
-	size_t n = logarithms(bench, side, view->is_by_tokens, out);
+	size_t n = 0;
 
-	for (size_t i = 0; i < n && view->is_rate && !view->is_by_tokens; i++)
-		out[i] = -out[i];
+	for (size_t i = 0; i < bench->runs.count; i++) {
+		const struct bench_run *run = &bench->runs.items[i];
+		double value = bench_measure_of(run);
+		if (run->side == side && run->is_recorded == view->is_by_tokens && value > 0)
+			out[n++] = run->is_recorded ? 1e9 / value : value;
+	}
 	return n;
 }
 
-/* The side of the least median; side_count: one has nothing to rank it by. */
+static enum difference_kind ranked_kind(const struct bench *bench, const struct bench_view *view)
+{
+	return view->is_by_tokens ? DIFFERENCE_RATE : kind_of(bench);
+}
+
+/* The side of the best median; side_count: one has nothing to rank it by. */
 static size_t find_best(const struct bench *bench, const struct bench_view *view, double *scratch)
 {
+	double sign = ranked_kind(bench, view) == DIFFERENCE_RATE ? -1 : 1, least = INFINITY;
 	size_t best = view->side_count;
-	double least = INFINITY;
 
 	for (size_t i = 0; i < view->side_count; i++) {
 		size_t n = ranked(bench, view, i, scratch);
 		if (!n)
 			return view->side_count;
-		double median = statistics_median(scratch, n);
+		double median = sign * statistics_median(scratch, n);
 		if (median < least) {
 			least = median;
 			best = i;
@@ -894,21 +911,19 @@ static void mark_pareto(const struct bench_view *view, struct bench_side *sides)
  */
 static void rank(const struct bench *bench, struct bench_view *view, struct bench_side *sides)
 {
-	double pairs = (double)(view->side_count * (view->side_count - 1)) / 2;
+	const struct difference_rule rule = {.threshold = default_threshold,
+		.alpha = alpha,
+		.tests = view->side_count * (view->side_count - 1) / 2};
 	SCOPED double *a = xcalloc(2 * bench->runs.count + 1, sizeof(*a));
 	double *b = a + bench->runs.count;
-	struct statistics_shift shift;
 
 	view->best = view->side_count > 1 ? find_best(bench, view, a) : view->side_count;
 	mark_pareto(view, sides);
 	for (size_t i = 0; i < view->side_count && view->best < view->side_count; i++) {
 		size_t in_a = ranked(bench, view, view->best, a), in_b = ranked(bench, view, i, b);
-		if (i == view->best)
-			continue;
-		xcheck(statistics_shift(&shift, a, in_a, b, in_b, alpha / pairs));
-		sides[i].against.effect = expm1(shift.shift);
-		sides[i].against.low = expm1(shift.low);
-		sides[i].against.high = expm1(shift.high);
+		if (i != view->best)
+			xcheck(difference_of(&sides[i].against, ranked_kind(bench, view), a, in_a,
+				b, in_b, &rule));
 	}
 }
 
@@ -990,7 +1005,7 @@ static int exit_code(const struct bench *bench, const struct bench_view *view)
 }
 
 /* A and B, with what differs where; r and the others must outlive the view. */
-static void fill_pair(struct bench *bench, struct bench_view *view, struct compare_row *plain,
+static void fill_pair(struct bench *bench, struct bench_view *view, struct difference *plain,
 	struct recorded *r, struct diff_view *diff)
 {
 	double said = bench->arguments.threshold;
@@ -1005,7 +1020,7 @@ static void fill_pair(struct bench *bench, struct bench_view *view, struct compa
 		15, false, view->floor};
 	view->diff = r->compare && r->compare->row_count ? diff : NULL;
 	if (compare_plain(bench, BENCH_A, BENCH_B, view->threshold, plain))
-		view->plain_row = plain;
+		view->plain = plain;
 	view->typical = typical_of(bench, BENCH_A);
 	view->verdict = verdict_of(view);
 }
@@ -1015,7 +1030,7 @@ static int bench_answer(struct bench *bench, enum stop_reason reason)
 {
 	SCOPED struct bench_side *sides = xcalloc(bench->compared, sizeof(*sides));
 	struct bench_view view = {0};
-	struct compare_row plain;
+	struct difference plain;
 	struct diff_view diff;
 	SCOPED_BY(recorded_fini) struct recorded r = {0};
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/escape.h"
+#include "ui/text/difference_text.h"
 #include "ui/text/json_out.h"
 #include "ui/text/terminal.h"
 #include "ui/text/text.h"
@@ -23,8 +24,6 @@ struct printer {
 /* A value of plain runs, in the unit that it came in. */
 static const char *value_text(const struct bench_view *view, double value, char out[UNITS_BYTES])
 {
-	if (view->is_rate)
-		return units_number(out, 1 / value);
 	if (!strcmp(view->measure, "wall time"))
 		return units_time(out, (uint64_t)value);
 	return units_number(out, value);
@@ -84,34 +83,25 @@ static void print_machine(const struct printer *p)
 		(long long)m->swapped, m->disturbed, m->runs);
 }
 
-static enum terminal_style style_of(enum compare_verdict verdict)
-{
-	return verdict == COMPARE_SLOWER   ? STYLE_BAD
-	       : verdict == COMPARE_FASTER ? STYLE_GOOD
-					   : STYLE_PLAIN;
-}
-
 static void print_plain(const struct printer *p)
 {
 	const struct bench_view *v = p->view;
-	const struct compare_row *row = v->plain_row;
+	const struct difference *d = v->plain;
 	char a[UNITS_BYTES], b[UNITS_BYTES], low[UNITS_BYTES], high[UNITS_BYTES];
 
-	if (!row)
+	if (!d)
 		return;
-	if (isnan(row->b)) {
-		bool is_known = isfinite(row->low) && isfinite(row->high) && row->low > 0;
-		say(p, "Plain", "%s %s%s%s%s%s%s", v->measure, value_text(v, row->a, a),
-			is_known ? " (" : "",
-			is_known ? value_text(v, v->is_rate ? row->high : row->low, low) : "",
-			is_known ? ".." : "",
-			is_known ? value_text(v, v->is_rate ? row->low : row->high, high) : "",
+	if (!v->is_pair) {
+		bool is_known = isfinite(d->low) && isfinite(d->high) && d->low > 0;
+		say(p, "Plain", "%s %s%s%s%s%s%s", v->measure, value_text(v, d->a, a),
+			is_known ? " (" : "", is_known ? value_text(v, d->low, low) : "",
+			is_known ? " to " : "", is_known ? value_text(v, d->high, high) : "",
 			is_known ? ")" : "");
 		return;
 	}
-	SCOPED char *said = diff_sentence(v->threshold, row);
-	say_in(p, style_of(row->verdict), "Plain", "%s %s in A, %s in B: %s", v->measure,
-		value_text(v, row->a, a), value_text(v, row->b, b), said);
+	SCOPED char *said = difference_text(d);
+	say_in(p, difference_style(d->verdict), "Plain", "%s %s in A, %s in B: %s", v->measure,
+		value_text(v, d->a, a), value_text(v, d->b, b), said);
 }
 
 static const char *verdict_text(const struct bench_view *view)
@@ -129,7 +119,7 @@ static void print_verdict(const struct printer *p)
 {
 	const struct bench_view *v = p->view;
 
-	say_in(p, style_of(v->verdict), "Verdict", "%s", verdict_text(v));
+	say_in(p, difference_style(v->verdict), "Verdict", "%s", verdict_text(v));
 }
 
 /* The table of sides. */
@@ -172,11 +162,7 @@ static char *plain_text(const struct bench_view *v, double value)
 {
 	char out[UNITS_BYTES];
 
-	if (isnan(value))
-		return NULL;
-	if (!strcmp(v->measure, "wall time"))
-		return text_copy(units_time(out, (uint64_t)value));
-	return text_copy(units_number(out, value));
+	return isnan(value) ? NULL : text_copy(value_text(v, value, out));
 }
 
 static char *time_text(double ns)
@@ -196,14 +182,9 @@ static char *rate_text(const struct bench_rate *rate)
 /* NULL: not known, or the best itself. */
 static char *against_text(const struct bench_view *v, size_t i)
 {
-	const struct compare_row *row = &v->sides[i].against;
-
-	if (v->is_pair || i == v->best || isnan(row->effect))
+	if (v->is_pair || i == v->best || v->best == v->side_count)
 		return NULL;
-	if (!isfinite(row->high))
-		return text_format("%.2fx (too few runs)", 1 / (1 + row->effect));
-	return text_format("%.2fx (%.2f to %.2f)", 1 / (1 + row->effect), 1 / (1 + row->high),
-		1 / (1 + row->low));
+	return difference_text(&v->sides[i].against);
 }
 
 /* "A"; NULL: not known. The caller frees. */
@@ -266,7 +247,7 @@ static char *as_good(const struct bench_view *v)
 	char *names = NULL;
 
 	for (size_t i = 0; i < v->side_count; i++)
-		if (i != v->best && !(v->sides[i].against.low > 0))
+		if (i != v->best && v->sides[i].against.verdict != COMPARE_SLOWER)
 			text_append(&names, ", ", "%s", v->sides[i].name);
 	return names;
 }
@@ -481,9 +462,14 @@ static void put_pair(const struct bench_view *v, FILE *out)
 	char a[UNITS_BYTES], b[UNITS_BYTES];
 
 	fputs("\n| | A | B | effect (95 %) | verdict |\n|---|---|---|---|---|\n", out);
-	if (v->plain_row)
-		put_row(out, v->measure, value_text(v, v->plain_row->a, a),
-			value_text(v, v->plain_row->b, b), v->plain_row);
+	if (v->plain) {
+		SCOPED char *said = difference_text(v->plain);
+		put_cell(out, v->measure);
+		put_cell(out, value_text(v, v->plain->a, a));
+		put_cell(out, value_text(v, v->plain->b, b));
+		fprintf(out, "| %s | %s |\n", said ? said : "",
+			compare_verdict_name(v->plain->verdict));
+	}
 	if (v->diff)
 		put_recorded(v->diff->compare, out);
 }
@@ -624,12 +610,23 @@ static json_t *rate_json(const struct bench_rate *rate)
 	return json;
 }
 
+/* Of a time: ratios less 1, positive is slower. */
+static void put_effect(json_t *json, const struct difference *d)
+{
+	bool is_time = d->kind == DIFFERENCE_TIME;
+
+	json_put(json, "effect", json_signed(is_time ? d->effect : 1 / (1 + d->effect) - 1));
+	json_put(json, "low", json_signed(is_time ? d->low : 1 / (1 + d->high) - 1));
+	json_put(json, "high", json_signed(is_time ? d->high : 1 / (1 + d->low) - 1));
+}
+
 static json_t *against_json(const struct bench_view *v, size_t side)
 {
 	if (v->best == v->side_count || v->best == side)
 		return json_null();
 	json_t *json = json_object();
-	json_put_signed(json, &v->sides[side].against, effect, low, high);
+	json_put(json, "verdict", json_text(compare_verdict_name(v->sides[side].against.verdict)));
+	put_effect(json, &v->sides[side].against);
 	return json;
 }
 
@@ -668,16 +665,19 @@ static json_t *machine_json(const struct bench_machine *m)
 
 static json_t *plain_json(const struct bench_view *v)
 {
-	const struct compare_row *row = v->plain_row;
+	const struct difference *d = v->plain;
 
-	if (!row)
+	if (!d)
 		return json_null();
 	json_t *json = json_object();
 	json_put(json, "measure", json_text(v->measure));
-	json_put(json, "verdict", json_text(compare_verdict_name(row->verdict)));
-	json_put(json, "a", json_signed(v->is_rate ? 1 / row->a : row->a));
-	json_put(json, "b", json_signed(v->is_rate ? 1 / row->b : row->b));
-	json_put_signed(json, row, effect, low, high, p);
+	json_put(json, "verdict", json_text(compare_verdict_name(d->verdict)));
+	json_put_signed(json, d, a, b);
+	if (v->is_pair)
+		put_effect(json, d);
+	else
+		json_put_signed(json, d, effect, low, high);
+	json_put_signed(json, d, p);
 	return json;
 }
 

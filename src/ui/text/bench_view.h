@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include "analysis/accounts/statistics.h"
+#include "analysis/compare/difference.h"
 #include "ui/text/diff.h"
 
 /* What the machine did while it was measured. */
@@ -31,8 +32,8 @@ struct bench_side {
 	double user_ns, system_ns,
 		peak_bytes; /* means and median; of plain runs if there are any */
 	struct bench_rate prefill, decode;
-	struct compare_row against; /* how its time differs from that of the best */
-	bool is_pareto;		    /* no other is both faster and smaller */
+	struct difference against; /* the best is A */
+	bool is_pareto;		   /* no other is both faster and smaller */
 };
 
 struct bench_view {
@@ -51,10 +52,10 @@ struct bench_view {
 	double floor, plain_floor; /* of recorded and of plain runs; 0: not known */
 	double threshold;	   /* of plain runs */
 	struct bench_machine machine;
-	/* Of a pair; of one side plain_row has a, low and high only. */
-	const struct compare_row *plain_row; /* NULL: there is none */
-	const struct diff_view *diff;	     /* NULL: nothing was recorded, or of one side */
-	const struct history_run *typical;   /* of one side: the recorded run in the middle */
+	/* Of a pair; of one side it has a with its bounds only. */
+	const struct difference *plain;	   /* NULL: there is none */
+	const struct diff_view *diff;	   /* NULL: nothing was recorded, or of one side */
+	const struct history_run *typical; /* of one side: the recorded run in the middle */
 	enum compare_verdict verdict;
 	bool contradicts; /* recorded runs differ, plain ones the other way */
 };
