@@ -44,8 +44,9 @@ int program_start(char *const *argv, const struct environment *env, const struct
 
 /* How a program ended. */
 struct program_end {
-	int exit_code;	 /* as the shell sees it */
-	uint64_t cpu_ns; /* of it and of those of its children that it has waited for */
+	int exit_code;	       /* as the shell sees it */
+	uint64_t cpu_ns;       /* of it and of those of its children that it has waited for */
+	uint64_t major_faults; /* of the same */
 };
 
 /* Has it ended? Returns 1 and fills in *end; 0: not yet. */

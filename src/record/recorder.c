@@ -21,6 +21,7 @@
 #include "base/file.h"
 #include "brick/error.h"
 #include "lib/drain/drain_pace.h"
+#include "lib/drain/allowance.h"
 #include "lib/drain/neighbours.h"
 #include "lib/writer/part_file.h"
 #include "lib/writer/writer.h"
@@ -49,7 +50,10 @@ struct recorder {
 	struct watch *watch;
 	struct switches switches;
 	struct neighbours *neighbours; /* who else uses the CPUs; NULL: not known */
-	struct process straggler;      /* see process_find_straggler(); pid 0: none was found yet */
+	struct allowance allowed;      /* of the program, as far as it was seen last */
+	pid_t allowed_pid;	       /* whose; 0: nobody's so far */
+	uint64_t allowed_at_ns, throttled_ns, major_faults;
+	struct process straggler; /* see process_find_straggler(); pid 0: none was found yet */
 	pid_t pid;
 	uint64_t start_ns, start_cpu_ns, flushed_ns;
 	uint64_t ended_ns; /* 0 while the program runs */
@@ -190,6 +194,7 @@ static void program_ended(struct recorder *r, const struct program_end *end)
 {
 	r->result->exit_code = end->exit_code;
 	r->result->program_cpu_ns = end->cpu_ns;
+	r->major_faults = end->major_faults;
 	r->ended_ns = monotonic_ns();
 	r->result->wall_ns = r->ended_ns - r->start_ns;
 }
@@ -255,7 +260,7 @@ static struct sink_account account(struct recorder *r, int ended)
 		.lost_processes = lost_processes(r),
 		.refused_records = __atomic_load_n(&r->dir.refusals->records, __ATOMIC_RELAXED),
 		.cpus = drain_cpus_online(),
-		.usable_cpus = drain_cpus_usable(),
+		.usable_cpus = r->allowed.cpus,
 		.exit_code = r->ended_ns ? r->result->exit_code : -1,
 		.clock_residual_ns = drain_clock_check(&r->clock),
 	};
@@ -263,7 +268,26 @@ static struct sink_account account(struct recorder *r, int ended)
 	/* what the machine did takes milliseconds to say */
 	if (ended && r->neighbours && neighbours_use(r->neighbours, (uint32_t)r->pid, &a.machine))
 		a.machine = (struct machine_use){0};
+	allowance_tell(&r->allowed, r->throttled_ns, &a.machine);
+	a.machine.major_faults = r->major_faults;
 	return a;
+}
+
+/* What the process that records may have: a thread's mask and a group's limits can change. */
+static void look_at_allowance(struct recorder *r, uint64_t now_ns)
+{
+	enum { EVERY_NS = 100000000 };
+	pid_t pid = watch_process(r->watch);
+	struct allowance now;
+
+	if (!pid || (pid == r->allowed_pid && now_ns - r->allowed_at_ns < EVERY_NS) ||
+		allowance_of(&now, pid))
+		return;
+	if (pid != r->allowed_pid)
+		r->throttled_ns = now.throttled_ns;
+	r->allowed = now;
+	r->allowed_pid = pid;
+	r->allowed_at_ns = now_ns;
 }
 
 /* One round; returns how long to sleep. */
@@ -272,6 +296,8 @@ static uint32_t turn(struct recorder *r, uint64_t now_ns)
 	uint32_t flush_ms = drain_flush_in_ms(r->options->interval_ms, r->flushed_ns, now_ns);
 	uint32_t next_ms = watch_turn(r->watch, now_ns, !flush_ms);
 	uint32_t encode_ms = encoder_turn(r->encoder);
+
+	look_at_allowance(r, now_ns);
 
 	if (flush_ms) {
 		next_ms = flush_ms < next_ms ? flush_ms : next_ms;

@@ -297,6 +297,16 @@ uint32_t watch_live(const struct watch *w)
 	return w->live;
 }
 
+pid_t watch_process(const struct watch *w)
+{
+	pid_t pid = 0;
+
+	for (const struct watched *s = w->sessions; s; s = s->next)
+		if (!s->ending && s->process.pid)
+			pid = s->process.pid;
+	return pid;
+}
+
 void watch_end_all(struct watch *w)
 {
 	sweep(w);

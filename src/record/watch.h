@@ -44,6 +44,9 @@ uint32_t watch_turn(struct watch *w, uint64_t now_ns, int all);
 /* Sessions that have not ended. */
 uint32_t watch_live(const struct watch *w);
 
+/* A process that has a session now, the one that had its first; 0: none. */
+pid_t watch_process(const struct watch *w);
+
 /* Empty and end all sessions that are left, whose processes go on. */
 void watch_end_all(struct watch *w);
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "base/clock_ns.h"
+#include "lib/drain/allowance.h"
 #include "lib/drain/neighbours.h"
 #include "tests/unit/put_file.h"
 #include "ui/text/report_presence.h"
@@ -134,6 +135,14 @@ static void interrupts_are_of_one_cpu(void **state)
 	free(text);
 }
 
+static uint64_t throttled(const char *groups, const char *root)
+{
+	struct allowance a = {0};
+
+	allowance_of_groups(&a, groups, root);
+	return a.throttled_ns;
+}
+
 /* By both versions of control groups; the group itself may have no limit, or not be there. */
 static void a_limit_is_seen(void **state)
 {
@@ -142,15 +151,34 @@ static void a_limit_is_seen(void **state)
 	assert_non_null(mkdtemp(root));
 	snprintf(groups, sizeof groups, "%s/own", root);
 	put_file(root, "own", "5:cpuacct:/x\n3:cpu,cpuacct:/a/gone\n0::/two/b\n");
-	assert_int_equal(throttled_ns(groups, root), 0);
+	assert_int_equal(throttled(groups, root), 0);
 	put_file(root, "cpu/cpu.stat", "nr_throttled 0\nthrottled_time 0\n");
 	put_file(root, "cpu/a/cpu.stat", "nr_throttled 2\nthrottled_time 7000\n");
-	assert_int_equal(throttled_ns(groups, root), 7000);
+	assert_int_equal(throttled(groups, root), 7000);
 	put_file(root, "two/b/cpu.stat", "usage_usec 5\nnr_throttled 1\nthrottled_usec 3\n");
 	put_file(root, "two/cpu.stat", "usage_usec 5\nnr_throttled 1\nthrottled_usec 8\n");
-	assert_int_equal(throttled_ns(groups, root), 8000);
+	assert_int_equal(throttled(groups, root), 8000);
 	put_file(root, "own", "3:cpu:/");
-	assert_int_equal(throttled_ns(groups, root), 0);
+	assert_int_equal(throttled(groups, root), 0);
+
+	/* the least of a group and those above it; "max" and 2^63 are no limits */
+	put_file(root, "own", "3:cpu,cpuacct:/a\n4:memory:/m\n0::/two/b\n");
+	put_file(root, "cpu/a/cpu.cfs_quota_us", "50000\n");
+	put_file(root, "cpu/a/cpu.cfs_period_us", "100000\n");
+	put_file(root, "cpu/cpu.cfs_quota_us", "-1\n");
+	put_file(root, "memory/m/memory.limit_in_bytes", "9223372036854771712\n");
+	put_file(root, "two/b/cpu.max", "max 100000\n");
+	struct allowance a = {0};
+	allowance_of_groups(&a, groups, root);
+	assert_int_equal(a.quota_permille, 500);
+	assert_int_equal(a.memory_bytes, 0);
+	put_file(root, "two/cpu.max", "20000 100000\n");
+	put_file(root, "two/b/memory.max", "max\n");
+	put_file(root, "two/memory.max", "4096\n");
+	a = (struct allowance){0};
+	allowance_of_groups(&a, groups, root);
+	assert_int_equal(a.quota_permille, 200);
+	assert_int_equal(a.memory_bytes, 4096);
 
 	struct run run = {.machine = {.busy_ns = 1, .throttled_ns = 2500000}};
 	char *text = line_of(&run);

@@ -48,6 +48,71 @@ static void a_barrier_by_hand(void **state)
 	run_fini(&h.run);
 }
 
+static void be_preempted(struct run_lane *lane, uint64_t begin, uint64_t end)
+{
+	struct run_off_times before = {0};
+
+	if (lane->off_cpu_count) {
+		const struct run_off_cpu *last = &lane->off_cpu[lane->off_cpu_count - 1];
+		before = last->before;
+		before.preempted_ns += last->end_ns - last->begin_ns;
+	}
+	BUILDER_GROW(lane->off_cpu, lane->off_cpu_count);
+	lane->off_cpu[lane->off_cpu_count++] = (struct run_off_cpu){begin, end, before, 1};
+}
+
+/*
+ * Thread 1 has come to the barrier first, and loses its CPU there. When thread 0 has come, too, it
+ * still has none: that is what both wait for at the next barrier.
+ */
+static void who_is_preempted_at_a_barrier_holds_up_the_next(void **state)
+{
+	struct hand h;
+
+	hand_init(&h, 2);
+	hand_step(&h, 1000, 1132);
+	builder_sample(&h.run, 0, h.a, 1000, 1050, 1)->wait_ns = 2;
+	builder_sample(&h.run, 0, h.a, 1052, 1070, 1)->wait_ns = 62;
+	builder_sample(&h.run, 1, h.b, 1000, 1040, 0)->wait_ns = 60;
+	builder_sample(&h.run, 1, h.b, 1100, 1130, 0)->wait_ns = 1;
+	be_preempted(&h.run.lanes[1], 1020, 1030);
+	be_preempted(&h.run.lanes[1], 1045, 1100);
+	h.run.off_cpu.source = OFF_CPU_SWITCHES;
+	struct path *path = path_of(&h.run, 0);
+	const struct path_section *section = &path->sections[0];
+	check_sums(section);
+	uint32_t bricks = (uint32_t)h.run.brick_count;
+	const struct path_row *off = row_of(section, bricks + SCHEDULE_OWNER_PREEMPTED);
+	assert_non_null(off);
+	assert_int_equal(off->on_path_ns, 50); /* from when thread 0 had come */
+	assert_int_equal(row_of(section, h.run.sites[h.a].brick)->on_path_ns, 50);
+	assert_int_equal(row_of(section, h.run.sites[h.b].brick)->on_path_ns, 30);
+	path_destroy(path);
+	run_fini(&h.run);
+}
+
+/* A thread that has no CPU when work begins for it: from then on that is what it lacks. */
+static void who_is_preempted_starts_late(void **state)
+{
+	struct hand h;
+
+	hand_init(&h, 2);
+	builder_sample(&h.run, 1, h.b, 500, 600, 0);
+	hand_step(&h, 1000, 1100);
+	builder_sample(&h.run, 0, h.a, 1000, 1020, 1)->wait_ns = 80;
+	builder_sample(&h.run, 1, h.b, 1060, 1100, 0)->wait_ns = 1;
+	be_preempted(&h.run.lanes[1], 900, 1050);
+	h.run.off_cpu.source = OFF_CPU_SWITCHES;
+	struct path *path = path_of(&h.run, 0);
+	const struct path_section *section = &path->sections[0];
+	check_sums(section);
+	uint32_t bricks = (uint32_t)h.run.brick_count;
+	assert_int_equal(row_of(section, bricks + SCHEDULE_OWNER_PREEMPTED)->on_path_ns, 50);
+	assert_int_equal(row_of(section, h.run.sites[h.b].brick)->on_path_ns, 40);
+	path_destroy(path);
+	run_fini(&h.run);
+}
+
 /* Time of the step in no brick is nobody's; work that goes on after the step is not waited for. */
 static void what_is_no_part_of_it(void **state)
 {
@@ -243,6 +308,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_barrier_by_hand),
 		cmocka_unit_test(what_is_no_part_of_it),
+		cmocka_unit_test(who_is_preempted_at_a_barrier_holds_up_the_next),
+		cmocka_unit_test(who_is_preempted_starts_late),
 		cmocka_unit_test(two_teams),
 		cmocka_unit_test(teams_are_told_apart),
 		cmocka_unit_test(waiting_for_a_device),

@@ -814,7 +814,8 @@ static void link_lanes(struct builder *b, uint32_t *barriers)
 			i < s->spans.items[span].first + s->spans.items[span].count; i++) {
 			if (s->activities.items[i].kind == SCHEDULE_START)
 				link_start(b, i);
-			else if (s->activities.items[i].kind == SCHEDULE_WAIT)
+			else if (s->activities.items[i].kind == SCHEDULE_WAIT ||
+				 s->activities.items[i].kind == SCHEDULE_OFF)
 				link_wait(b, span, i, barriers);
 		}
 }

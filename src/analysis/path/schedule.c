@@ -33,9 +33,11 @@ enum schedule_wait_kind { WAIT_BARRIER, WAIT_DEVICE, WAIT_OTHER };
 
 struct schedule_wait {
 	uint64_t arrive_ns, leave_ns;
-	uint32_t activity;
-	uint32_t lane; /* number of its span */
-	uint8_t kind;  /* enum schedule_wait_kind */
+	uint32_t first; /* the wait may be cut in several activities: where its thread was preempted
+			 */
+	uint32_t activity; /* the last of them, or the one that the others' arrival ended */
+	uint32_t lane;	   /* number of its span */
+	uint8_t kind;	   /* enum schedule_wait_kind */
 };
 
 /* A sample of a thread that launched commands. */
@@ -134,6 +136,7 @@ static uint32_t brick_of(const struct cutter *c, const struct walk_frame *frame)
 struct part {
 	uint32_t owner, sample;
 	uint8_t kind, is_last;
+	bool is_device; /* a wait for one, which needs no CPU */
 };
 
 /* Append what lies between the cursor and `end_ns`; empty parts only if they stand for a sample. */
@@ -168,11 +171,15 @@ static void cut_off_cpu(struct cutter *c, uint64_t end_ns, struct part part)
 	uint32_t bricks = (uint32_t)c->m->run->brick_count;
 	struct part off = part;
 
+	bool may_block = part.kind != SCHEDULE_WAIT && part.sample != RUN_NONE;
+
 	part.is_last = off.is_last = 0;
 	off.kind = SCHEDULE_OFF;
 	for (size_t i = run_off_cpu_from(lane, from);
 		i < lane->off_cpu_count && lane->off_cpu[i].begin_ns < end_ns; i++) {
 		const struct run_off_cpu *o = &lane->off_cpu[i];
+		if (!o->preempted && !may_block)
+			continue;
 		off.owner =
 			bricks + (o->preempted ? SCHEDULE_OWNER_PREEMPTED : SCHEDULE_OWNER_BLOCKED);
 		cut_piece(c, o->begin_ns, part);
@@ -180,26 +187,28 @@ static void cut_off_cpu(struct cutter *c, uint64_t end_ns, struct part part)
 	}
 }
 
-/* The same, without the times in it that the thread was off its CPU: these stand by themselves. */
+/*
+ * The same, without the times in it that the thread was off its CPU: these stand by themselves. Of
+ * what it waits for, and of time in which it has nothing to do, only being preempted counts: who
+ * has no CPU when the others have come keeps them waiting at the next barrier.
+ */
 static uint32_t cut(struct cutter *c, uint64_t end_ns, struct part part)
 {
-	bool can_be_off = part.kind == SCHEDULE_WORK ||
-			  (part.kind == SCHEDULE_REST && part.sample != RUN_NONE);
-
-	if (can_be_off && c->m->run->lanes[c->lane].off_cpu_count)
+	if (c->is_thread && !part.is_device && c->m->run->lanes[c->lane].off_cpu_count)
 		cut_off_cpu(c, end_ns, part);
 	return cut_piece(c, end_ns, part);
 }
 
-static void add_wait(struct cutter *c, uint64_t arrive_ns, uint32_t activity, uint8_t kind)
+static void add_wait(
+	struct cutter *c, uint64_t arrive_ns, uint32_t first, uint32_t activity, uint8_t kind)
 {
 	struct maker *m = c->m;
 
 	if (activity == RUN_NONE)
 		return;
 	uint64_t leave_ns = m->schedule->activities.items[activity].end_ns;
-	has_failed(m, array_push(&m->waits, (struct schedule_wait){arrive_ns, leave_ns, activity,
-						    c->place, kind}));
+	has_failed(m, array_push(&m->waits, (struct schedule_wait){arrive_ns, leave_ns, first,
+						    activity, c->place, kind}));
 }
 
 /* Own time of a brick up to `end_ns`. */
@@ -217,14 +226,17 @@ static void cut_own(struct cutter *c, const struct walk_frame *frame, uint64_t e
 		part.kind = SCHEDULE_REST;
 		part.owner = (uint32_t)c->m->run->brick_count + SCHEDULE_OWNER_REST;
 	}
-	if (kind == BRICK_KIND_WAIT)
+	if (kind == BRICK_KIND_WAIT) {
 		part.kind = SCHEDULE_WAIT;
+		part.is_device = c->m->run->bricks[brick].well_known != BRICK_BARRIER_WAIT;
+	}
 	uint64_t arrive_ns = c->cursor_ns;
+	uint32_t first = (uint32_t)c->m->schedule->activities.count;
 	uint32_t activity = cut(c, end_ns, part);
 	if (kind != BRICK_KIND_WAIT)
 		return;
 	int known = c->m->run->bricks[brick].well_known;
-	add_wait(c, arrive_ns, activity,
+	add_wait(c, arrive_ns, first, activity,
 		known == BRICK_BARRIER_WAIT && c->is_thread ? WAIT_BARRIER
 		: known == BRICK_SYNCHRONIZE		    ? WAIT_DEVICE
 							    : WAIT_OTHER);
@@ -346,12 +358,13 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	if (!frame->wait_ns || (c->lane == m->driver && depth == 1 && !m->has_tail))
 		return;
 	uint64_t arrive_ns = c->cursor_ns;
+	uint32_t first = (uint32_t)m->schedule->activities.count;
 	uint32_t activity = cut(c, frame->end_ns + frame->wait_ns,
 		(struct part){.owner = m->wait_owner,
 			.sample = frame->index,
 			.is_last = 1,
 			.kind = SCHEDULE_WAIT});
-	add_wait(c, arrive_ns, activity, c->is_thread ? WAIT_BARRIER : WAIT_OTHER);
+	add_wait(c, arrive_ns, first, activity, c->is_thread ? WAIT_BARRIER : WAIT_OTHER);
 }
 
 static void take_lane(struct maker *m, uint32_t lane, size_t first, size_t end)
@@ -605,6 +618,23 @@ static size_t drop_strangers(struct sweep *s, uint32_t leaves)
 	return kept;
 }
 
+/*
+ * What of a wait is left from last_ns on, when all had come, is its own: its activities before then
+ * take no time. Returns the first of those that do, or the last of all.
+ */
+static uint32_t shorten(struct maker *m, const struct schedule_wait *wait, uint64_t last_ns)
+{
+	struct schedule_activity *activities = m->schedule->activities.items;
+	uint32_t i = wait->first;
+
+	for (; i < wait->activity && activities[i].end_ns <= last_ns; i++)
+		activities[i].duration_ns = 0;
+	uint64_t from_ns = activities[i].begin_ns > last_ns ? activities[i].begin_ns : last_ns;
+	activities[i].duration_ns =
+		activities[i].end_ns > from_ns ? activities[i].end_ns - from_ns : 0;
+	return i;
+}
+
 /* Those who were there when the first of them left: what they wait longer is their own. */
 static void join(struct sweep *s, size_t members)
 {
@@ -629,10 +659,9 @@ static void join(struct sweep *s, size_t members)
 		has_driver |= m->schedule->spans.items[wait_of(s, i)->lane].lane == m->driver;
 	for (size_t i = 0; i < members; i++) {
 		m->lanes.items[wait_of(s, i)->lane].meets_driver |= has_driver;
-		const struct schedule_wait *wait = wait_of(s, i);
-		struct schedule_activity *activity = &m->schedule->activities.items[wait->activity];
-		activity->cause = point;
-		activity->duration_ns = wait->leave_ns > last_ns ? wait->leave_ns - last_ns : 0;
+		struct schedule_wait *wait = &m->waits.items[s->open[i]];
+		wait->activity = shorten(m, wait, last_ns);
+		m->schedule->activities.items[wait->activity].cause = point;
 	}
 }
 
@@ -947,49 +976,84 @@ COMPARATOR(compare_forks, struct schedule_fork, ORDER(x->ns, y->ns) ?: ORDER(x->
 
 /* The last fork within a time; NULL if there was none. The lane has none of its own. */
 static const struct schedule_fork *fork_within(
-	const struct maker *m, const struct schedule_activity *gap)
+	const struct maker *m, uint64_t begin_ns, uint64_t end_ns)
 {
 	const struct schedule_fork *forks = m->schedule->forks.items;
-	size_t low = BISECT(i, 0, m->schedule->forks.count, forks[i].ns <= gap->end_ns);
+	size_t low = BISECT(i, 0, m->schedule->forks.count, forks[i].ns <= end_ns);
 
-	return low && forks[low - 1].ns >= gap->begin_ns ? &forks[low - 1] : NULL;
+	return low && forks[low - 1].ns >= begin_ns ? &forks[low - 1] : NULL;
 }
 
-/* Time in which a thread did nothing: it may have ended because others' work began. */
-static void link_gap(struct maker *m, uint32_t source, uint32_t number)
+/* Activities of a lane in which it did nothing: [first, end). */
+struct gap {
+	uint32_t first, end;
+};
+
+static bool is_in_gap(const struct schedule_activity *a)
 {
-	struct schedule_activity *gap = &m->schedule->activities.items[number];
-	const struct schedule_fork *fork = fork_within(m, gap);
+	return a->sample == RUN_NONE && (a->kind == SCHEDULE_REST || a->kind == SCHEDULE_OFF);
+}
+
+static struct gap gap_from(const struct maker *m, const struct schedule_span *lane, uint32_t first)
+{
+	uint32_t end = first;
+
+	while (end < lane->first + lane->count && is_in_gap(&m->schedule->activities.items[end]))
+		end++;
+	return (struct gap){first, end};
+}
+
+/*
+ * Time in which a thread did nothing: it may have ended because others' work began. What it was
+ * preempted for from then on stands by itself.
+ */
+static void link_gap(struct maker *m, uint32_t source, struct gap gap)
+{
+	struct schedule_activity *items = m->schedule->activities.items;
+	const struct schedule_fork *fork =
+		fork_within(m, items[gap.first].begin_ns, items[gap.end - 1].end_ns);
+	uint32_t i = gap.first;
 
 	if (!fork) {
 		m->schedule->counts.idle++;
-		m->schedule->counts.idle_ns += gap->duration_ns;
+		m->schedule->counts.idle_ns += items[gap.end - 1].end_ns - items[i].begin_ns;
 		return;
 	}
-	gap->kind = SCHEDULE_START;
-	gap->cause = (uint32_t)(fork - m->schedule->forks.items);
-	gap->owner = (uint32_t)m->run->brick_count + SCHEDULE_OWNER_START;
-	gap->duration_ns = gap->end_ns - fork->ns;
+	for (; i + 1 < gap.end && items[i].end_ns <= fork->ns; i++)
+		items[i].duration_ns = 0;
+	items[i].duration_ns = items[i].end_ns - fork->ns;
+	connect(m, fork->before == RUN_NONE ? source : fork->before, i);
+	while (i + 1 < gap.end && items[i].kind == SCHEDULE_OFF)
+		i++;
+	if (items[i].kind == SCHEDULE_OFF)
+		return;
+	items[i].kind = SCHEDULE_START;
+	items[i].cause = (uint32_t)(fork - m->schedule->forks.items);
+	items[i].owner = (uint32_t)m->run->brick_count + SCHEDULE_OWNER_START;
 	m->schedule->counts.starts++;
-	connect(m, fork->before == RUN_NONE ? source : fork->before, number);
 }
 
 static void link_lane(
 	struct maker *m, uint32_t source, const struct schedule_span *lane, bool drives)
 {
 	uint32_t before = source;
-	bool is_thread = m->run->lanes[lane->lane].kind == BRICK_LANE_THREAD;
+	bool may_idle = m->run->lanes[lane->lane].kind == BRICK_LANE_THREAD && !drives;
+	uint32_t gap_end = lane->first;
 
 	for (uint32_t i = lane->first; i < lane->first + lane->count; i++) {
 		const struct schedule_activity *a = &m->schedule->activities.items[i];
-		if (a->kind == SCHEDULE_WAIT && a->cause != RUN_NONE && a->cause != i) {
+		bool waits = a->kind == SCHEDULE_WAIT || a->kind == SCHEDULE_OFF;
+		if (waits && a->cause != RUN_NONE && a->cause != i) {
 			connect(m, before, a->cause);
 			connect(m, a->cause, i);
 		} else {
 			connect(m, before, i);
 		}
-		if (a->kind == SCHEDULE_REST && a->sample == RUN_NONE && !drives && is_thread)
-			link_gap(m, source, i);
+		if (may_idle && i >= gap_end && is_in_gap(a)) {
+			struct gap gap = gap_from(m, lane, i);
+			link_gap(m, source, gap);
+			gap_end = gap.end;
+		}
 		before = i;
 	}
 }

@@ -44,6 +44,7 @@ X(PHASE, TENSOR_COPY, "ggml_backend_tensor_copy", BASE, PHASES, MAY, SPLIT_COPY,
 /* Steps. */ \
 X(TYPED, ENCODE, "llama_encode", PROGRAM, STEPS, MAY, NONE, NULL) \
 X(WORDS, SET_WARMUP, "llama_set_warmup", PROGRAM, STEPS, MAY, NONE, NULL) \
+X(WORDS, CONTEXT_WARMUP, "_ZN13llama_context10set_warmupEb", LLAMA, STEPS, MAY, NONE, NULL) \
 X(WORDS, MEMORY_SEQ_ADD, "llama_memory_seq_add", PROGRAM, STEPS, MAY, NONE, NULL) \
 X(WORDS, MEMORY_SEQ_RM, "llama_memory_seq_rm", PROGRAM, STEPS, MAY, NONE, NULL) \
 X(WORDS, CONTEXT_ENCODE, "_ZN13llama_context6encodeERK11llama_batch", LLAMA, STEPS, MAY, NONE, \

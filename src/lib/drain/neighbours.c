@@ -9,9 +9,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
-#include <errno.h>
 #include <stdbool.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,81 +23,6 @@ uint32_t drain_cpus_online(void)
 {
 	long n = sysconf(_SC_NPROCESSORS_ONLN);
 	return n > 0 ? (uint32_t)n : 1;
-}
-
-uint32_t drain_cpus_usable(void)
-{
-	cpu_set_t set;
-	uint32_t online = drain_cpus_online();
-
-	/* it is refused where there are more CPUs than a set has room for */
-	uint32_t usable = sched_getaffinity(0, sizeof(set), &set) ? 0 : (uint32_t)CPU_COUNT(&set);
-	return usable && usable < online ? usable : online;
-}
-
-/*
- * cpu.stat counts it in ns as throttled_time (version 1), or in us as throttled_usec (version 2). A
- * group above may have the limit, so all up to the mount are read; in a container, whose paths may
- * be the host's, those that are there.
- */
-
-static uint64_t number_behind(const char *text, const char *name)
-{
-	const char *at = strstr(text, name);
-
-	return at ? strtoull(at + strlen(name), NULL, 10) : 0;
-}
-
-static uint64_t of_group(const char *mount, const char *controller, const char *group)
-{
-	char path[512], text[1024];
-
-	snprintf(path, sizeof(path), "%s%s%s/cpu.stat", mount, controller, group);
-	if (!file_begin(path, text, sizeof(text)))
-		return 0;
-	return number_behind(text, "throttled_time ") +
-	       1000 * number_behind(text, "throttled_usec ");
-}
-
-/* The most of a group and of those above it. */
-static uint64_t of_groups(const char *mount, const char *controller, char *group)
-{
-	uint64_t most = 0;
-
-	for (;;) {
-		uint64_t ns = of_group(mount, controller, group);
-		char *last = strrchr(group, '/');
-		most = ns > most ? ns : most;
-		if (!last)
-			return most;
-		*last = 0;
-	}
-}
-
-/* "4:cpu,cpuacct:/a/b" of version 1, "0::/a/b" of version 2. */
-static uint64_t of_line(const char *mount, char *line)
-{
-	char *names = strchr(line, ':'), *group = names ? strchr(names + 1, ':') : NULL;
-
-	if (!group)
-		return 0;
-	*group++ = 0;
-	if (!strncmp(names, ":cpu,", 5) || !strcmp(names, ":cpu") || strstr(names, ",cpu,"))
-		return of_groups(mount, "/cpu", group);
-	return names[1] ? 0 : of_groups(mount, "", group);
-}
-
-uint64_t throttled_ns(const char *groups, const char *mount)
-{
-	char text[4096], *rest = text;
-	uint64_t most = 0;
-
-	file_begin(groups, text, sizeof(text));
-	for (char *line; (line = strsep(&rest, "\n"));) {
-		uint64_t ns = of_line(mount, line);
-		most = ns > most ? ns : most;
-	}
-	return most;
 }
 
 enum { CPU_FIELDS = 8, IDLE = 3, IOWAIT = 4, IRQ = 5, SOFTIRQ = 6, STEAL = 7 };
@@ -120,7 +43,6 @@ struct neighbours {
 	struct cpus cpus;
 	struct hashmap ticks; /* pid -> of CPU time */
 	long per_second;
-	uint64_t throttled_ns;
 };
 
 struct process {
@@ -220,11 +142,6 @@ static int note_ticks(void *context, const struct process *p)
 	return hashmap_set(&n->ticks, p->pid, p->ticks);
 }
 
-static uint64_t own_throttled_ns(void)
-{
-	return throttled_ns("/proc/self/cgroup", "/sys/fs/cgroup");
-}
-
 int neighbours_create(struct neighbours **out)
 {
 	struct neighbours *n = calloc(1, sizeof(*n));
@@ -232,7 +149,6 @@ int neighbours_create(struct neighbours **out)
 	if (!n)
 		return -ENOMEM;
 	n->per_second = sysconf(_SC_CLK_TCK);
-	n->throttled_ns = own_throttled_ns();
 	int error = read_cpus(&n->cpus);
 	if (!error)
 		error = for_all(note_ticks, n);
@@ -333,8 +249,6 @@ int neighbours_use(const struct neighbours *n, uint32_t tree, struct machine_use
 		subtract(&now, &n->cpus);
 		use_of_all(n, now.list.items, out);
 		most_interrupted(n, &now, out);
-		uint64_t throttled = own_throttled_ns();
-		out->throttled_ns = throttled > n->throttled_ns ? throttled - n->throttled_ns : 0;
 	}
 	array_fini(&now.list);
 	if (error)

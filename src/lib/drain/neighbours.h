@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who else used the machine's CPUs while something was recorded, by the accounts of the machine
- * (/proc/stat) and of every process (/proc/PID/stat) at the beginning and at the end; and how many
- * CPUs and how much of them this process may have. An object belongs to one thread; the rest is for
- * any thread.
+ * (/proc/stat) and of every process (/proc/PID/stat) at the beginning and at the end. An object
+ * belongs to one thread; the rest is for any thread.
  */
 #pragma once
 
@@ -25,13 +24,3 @@ int neighbours_use(const struct neighbours *n, uint32_t tree, struct machine_use
 void neighbours_destroy(struct neighbours *n);
 
 uint32_t drain_cpus_online(void);
-
-/* CPUs that this thread, and whatever it starts, may run on. */
-uint32_t drain_cpus_usable(void);
-
-/*
- * How long a limit on CPU time (cgroups(7)) has held this process's control group back so far, in
- * ns of CPU time. The paths are /proc/self/cgroup and where control groups are mounted. 0: never,
- * or nothing is known of it.
- */
-uint64_t throttled_ns(const char *groups, const char *mount);

@@ -18,6 +18,7 @@
 #include "lib/drain/drain.h"
 #include "lib/drain/clock_line.h"
 #include "base/clock_ns.h"
+#include "lib/drain/allowance.h"
 #include "lib/drain/neighbours.h"
 #include "lib/drain/drain_pace.h"
 #include "lib/embed/own_switches.h"
@@ -49,6 +50,7 @@ struct consumer {
 	struct drain_clock clock;
 	struct own_switches *switches; /* NULL: nobody wants them */
 	struct neighbours *neighbours; /* NULL: not known */
+	uint64_t throttled_ns;	       /* when recording began */
 	uint64_t begun_cpu_ns;	       /* what the program had used before */
 	struct trace_writer *writer;   /* NULL after an error */
 	struct brick_record *chunk;
@@ -69,12 +71,14 @@ static void fail(struct consumer *t, int error)
 static int account(struct consumer *t, bool ended)
 {
 	uint64_t own_ns = thread_cpu_ns();
+	struct allowance allowed;
+	allowance_of(&allowed, 0);
 	struct sink_account a = {
 		.end_ns = monotonic_ns(),
 		.consumer_cpu_ns = own_ns,
 		.program_cpu_ns = process_cpu_ns() - own_ns - t->begun_cpu_ns,
 		.cpus = drain_cpus_online(),
-		.usable_cpus = drain_cpus_usable(),
+		.usable_cpus = allowed.cpus,
 		.exit_code = -1,
 		.clock_residual_ns = drain_clock_check(&t->clock),
 	};
@@ -83,6 +87,7 @@ static int account(struct consumer *t, bool ended)
 	a.off_cpu.lost += drain_counts(t->drain).off_cpu_lost;
 	if (ended && t->neighbours && neighbours_use(t->neighbours, (uint32_t)getpid(), &a.machine))
 		a.machine = (struct machine_use){0};
+	allowance_tell(&allowed, t->throttled_ns, &a.machine);
 	return sink_account(trace_writer_sink(t->writer), &a);
 }
 
@@ -268,6 +273,9 @@ static void *run(void *argument)
 	if (error)
 		return NULL;
 	neighbours_create(&t->neighbours);
+	struct allowance allowed;
+	allowance_of(&allowed, 0);
+	t->throttled_ns = allowed.throttled_ns;
 	while (!stopped(t, ms))
 		ms = turn(t);
 	finish(t);

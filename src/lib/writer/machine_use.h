@@ -17,6 +17,10 @@ struct machine_use {
 	uint32_t interrupt_cpu;
 	uint64_t interrupt_cpu_ns, interrupt_cpu_all_ns; /* of `all`; both 0: not known */
 	uint64_t throttled_ns; /* a limit on its control group held the program back */
+	/* What the program may have; 0: no limit, or it is not known. */
+	uint64_t quota_permille; /* of one CPU: how much of all of them together */
+	uint64_t memory_limit_bytes;
+	uint64_t major_faults; /* of the program and its children: pages came from a disk */
 };
 
 /* How it is known when threads were off their CPUs. */

@@ -51,7 +51,7 @@ struct sink_account {
 	uint64_t program_cpu_ns;    /* CPU time of the program and its children */
 	uint64_t lost_processes;    /* processes whose session could not be made or read */
 	uint64_t refused_records;   /* of processes that could have no session */
-	uint32_t cpus, usable_cpus; /* online; of these, that the recorder may run on */
+	uint32_t cpus, usable_cpus; /* online; of these, that the program may run on */
 	int32_t exit_code;	    /* as the shell sees it; -1: not known (yet) */
 	uint32_t clock_residual_ns; /* the most that a reading was off the clock's line */
 	struct off_cpu_account off_cpu;

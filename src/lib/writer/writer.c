@@ -722,6 +722,12 @@ static void account_machine(struct trace_writer *w, const struct machine_use *us
 	}
 	if (use->throttled_ns)
 		event_uint(w, "throttled_ns", use->throttled_ns);
+	if (use->quota_permille)
+		event_uint(w, "quota_permille", use->quota_permille);
+	if (use->memory_limit_bytes)
+		event_uint(w, "memory_limit_bytes", use->memory_limit_bytes);
+	if (use->major_faults)
+		event_uint(w, "major_faults", use->major_faults);
 	if (!use->neighbour_ns)
 		return;
 	event_uint(w, "neighbour_ns", use->neighbour_ns);

@@ -159,13 +159,18 @@ static int32_t evaluate_by_value(enum ggml_symbol_id symbol, const void *caller,
 VALUE_HOOK(DECODE, llama_decode, 1)
 VALUE_HOOK(ENCODE, llama_encode, 0)
 
-word_pair hook_SET_WARMUP(word context, word on, word c, word d, word e, word f)
-{
-	words_fn function = (words_fn)resolve(GGML_SET_WARMUP, __builtin_return_address(0));
+/* As with steps, the member function is what callers reach that look the C function up. */
+#define WARM_UP_HOOK(id)                                                                       \
+	word_pair hook_##id(word context, word on, word c, word d, word e, word f)             \
+	{                                                                                      \
+		words_fn function = (words_fn)resolve(GGML_##id, __builtin_return_address(0)); \
+                                                                                               \
+		warm_up_set((const void *)context, (uint8_t)on != 0);                          \
+		return function ? function(context, on, c, d, e, f) : 0;                       \
+	}
 
-	warm_up_set((const void *)context, (uint8_t)on != 0);
-	return function ? function(context, on, c, d, e, f) : 0;
-}
+WARM_UP_HOOK(SET_WARMUP)
+WARM_UP_HOOK(CONTEXT_WARMUP)
 
 word_pair hook_MEMORY_SEQ_ADD(word memory, word sequence, word from, word to, word by, word f)
 {
