@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The planted causes, written down before anything is run: what is done to a run, which rule of `brick explain` is the
+true one, and in which phase its cost is looked at.
+
+A case is a function of a random number generator. It returns a Plan: the options of both sides, and what is done to the
+planted one alone. `also` names rules that say something true of the planted run beside its cause (a program that waits
+for a device makes its steps slow, too); nothing else that is found is.
+"""
+import dataclasses
+
+
+@dataclasses.dataclass
+class Plan:
+    options: dict = dataclasses.field(default_factory=dict)  # of bench/causes/planted.c, on both sides
+    planted: dict = dataclasses.field(default_factory=dict)
+    model: str = "q8_0"
+    planted_model: str = ""  # empty: the same
+    engine: str = "cpu"
+    planted_engine: str = ""
+    cpus: tuple = ()  # both sides are pinned to these; empty: all
+    planted_cpus: tuple = ()
+    nice: int = 0  # of the planted one
+    competitors: int = 0  # on CPU 0, 1, ...
+    quota: float = 0  # CPUs; 0: none
+    memory: float = 0  # of the model's size that it may keep; 0: all
+    cold: bool = False  # the model is not in the page cache
+    env: dict = dataclasses.field(default_factory=dict)
+
+
+CASES = {}
+
+
+def case(truth, phase="decode", also=()):
+    """truth: ids of rules, each of which would be right."""
+    def add(plan):
+        CASES[plan.__name__] = (plan, {truth} if isinstance(truth, str) else set(truth), phase, set(also))
+        return plan
+    return add
+
+
+def usual(r, **more):
+    """Sizes of a run of about a second."""
+    return {"prompt": r.randrange(32, 128), "predict": r.randrange(120, 180), "threads": 2, **more}
+
+
+# Threads and CPUs.
+
+@case("oversubscribed", also={"barrier-waits"})
+def four_threads_on_two_cpus(r):
+    return Plan(usual(r), {"threads": 4, "predict": r.randrange(20, 30)})
+
+
+@case("oversubscribed", also={"barrier-waits"})
+def three_threads_on_two_cpus(r):
+    return Plan(usual(r), {"threads": 3, "predict": r.randrange(20, 40)})
+
+
+@case("oversubscribed", also={"barrier-waits"})
+def eight_threads_on_two_cpus(r):
+    return Plan(usual(r), {"threads": 8, "predict": r.randrange(10, 16)})
+
+
+@case(("affinity", "oversubscribed"), also={"barrier-waits"})
+def two_threads_may_use_one_cpu(r):
+    return Plan(usual(r), {"predict": r.randrange(20, 40)}, planted_cpus=(1,))
+
+
+@case("preempted-by-others")
+def one_competitor(r):
+    return Plan(usual(r, threads=1), cpus=(1,), competitors=2)
+
+
+@case("preempted-by-others")
+def one_competitor_beside_a_team(r):
+    return Plan(usual(r, predict=r.randrange(60, 90)), competitors=1)
+
+
+@case("preempted-by-others")
+def two_competitors(r):
+    return Plan(usual(r, predict=r.randrange(50, 80)), competitors=2)
+
+
+@case("preempted-by-others")
+def less_priority_than_a_competitor(r):
+    return Plan(usual(r, threads=1, predict=r.randrange(20, 30)), cpus=(1,), competitors=2, nice=r.randrange(4, 7))
+
+
+@case("cpu-quota")
+def quota_of_half_a_cpu(r):
+    return Plan(usual(r, threads=1), quota=r.uniform(0.4, 0.6))
+
+
+@case("cpu-quota")
+def quota_of_a_team(r):
+    return Plan(usual(r), quota=r.uniform(0.8, 1.3))
+
+
+@case("slow-thread", also={"barrier-waits"})
+def one_slow_thread(r):
+    return Plan(usual(r), {"slow": r.randrange(45, 65)})
+
+
+@case("threads-made-anew", also={"in-no-brick", "barrier-waits"})
+def threads_made_for_each_step(r):
+    return Plan(usual(r, predict=r.randrange(300, 400)), {"no-pool": 1}, model="tiny")
+
+
+# Memory.
+
+@case("cold-pages", "prefill", also={"slow-first-step", "blocked"})
+def model_not_in_memory(r):
+    return Plan(usual(r, load=2), cold=True, model="f16")
+
+
+@case("memory-limit", also={"slow-first-step", "blocked", "cold-pages"})
+def memory_limit_below_the_model(r):
+    return Plan(usual(r, load=2, predict=r.randrange(20, 30)), memory=r.uniform(0.5, 0.7), model="f16")
+
+
+@case("large-weights", also={"at-memory-roof"})
+def weights_of_f32(r):
+    return Plan(usual(r), planted_model="f32")
+
+
+@case("large-weights", also={"at-memory-roof"})
+def weights_of_f32_one_thread(r):
+    return Plan(usual(r, threads=1), planted_model="f32")
+
+
+@case("large-weights", also={"at-memory-roof"})
+def weights_of_f16(r):
+    return Plan(usual(r), planted_model="f16")
+
+
+@case("large-vocabulary")
+def vocabulary(r):
+    return Plan(usual(r, predict=r.randrange(60, 90)), planted_model="vocab")
+
+
+# Context and attention.
+
+@case("long-context", also={"context-growth"})
+def long_prompt(r):
+    return Plan(usual(r), {"prompt": r.randrange(3000, 4000), "batch": 2048, "predict": r.randrange(80, 100)}, model="shallow")
+
+
+@case(("long-context", "context-growth"))
+def growing_context(r):
+    return Plan(usual(r, prompt=8), {"predict": r.randrange(2000, 2500)}, model="tiny")
+
+
+@case("no-flash-attention", "prefill")
+def flash_attention_off(r):
+    return Plan(usual(r, prompt=r.randrange(1500, 2000), batch=2048, predict=4, flash=2), {"flash": 1}, model="shallow")
+
+
+@case("kv-type", also={"long-context", "context-growth"})
+def kv_cache_of_q4(r):
+    return Plan(usual(r, prompt=r.randrange(1500, 2000), batch=2048, flash=2), {"type-k": 2, "type-v": 2}, model="shallow")
+
+
+@case("kv-type", also={"long-context", "context-growth"})
+def kv_cache_of_f32(r):
+    return Plan(usual(r, prompt=r.randrange(2500, 3000), batch=2048, flash=2), {"type-k": 0, "type-v": 0}, model="shallow")
+
+
+# Batches.
+
+@case("small-ubatch", "prefill")
+def tiny_ubatch(r):
+    return Plan(usual(r, prompt=r.randrange(400, 500), predict=30), {"ubatch": r.choice((1, 2, 4))}, model="f16")
+
+
+@case("small-ubatch", "prefill")
+def small_ubatch(r):
+    return Plan(usual(r, prompt=r.randrange(400, 500), predict=30), {"ubatch": 8})
+
+
+@case("small-batches", "prefill")
+def prompt_in_small_batches(r):
+    return Plan(usual(r, prompt=r.randrange(400, 500), predict=30), {"batch": r.choice((2, 4))}, model="f16")
+
+
+@case("all-logits", "prefill")
+def logits_for_all_tokens(r):
+    return Plan(usual(r, prompt=r.randrange(400, 500), predict=30), {"all-logits": 1}, model="vocab")
+
+
+@case("sequences-apart")
+def sequences_one_after_another(r):
+    return Plan(usual(r, seqs=r.randrange(4, 7), predict=r.randrange(30, 40), prompt=r.randrange(16, 32)), {"apart": 1}, model="f16")
+
+
+@case("prefill-in-decode", ("decode", "mixed"))
+def prompt_mixed_into_decode(r):
+    return Plan(usual(r, predict=r.randrange(60, 90)), {"mixed": r.randrange(16, 32)})
+
+
+@case("prompt-repeated", "prefill")
+def prompt_again(r):
+    return Plan(usual(r, prompt=r.randrange(300, 400), predict=4), {"repeat": 4})
+
+
+# The program around the engine.
+
+@case("host-sleeps")
+def sleep_between_steps(r):
+    return Plan(usual(r), {"pause-us": r.randrange(3000, 10000)})
+
+
+@case("host-sleeps")
+def sleep_between_steps_of_one_thread(r):
+    return Plan(usual(r, threads=1), {"pause-us": r.randrange(1500, 4000)})
+
+
+@case("host-works")
+def text_between_steps(r):
+    return Plan(usual(r), {"text-us": r.randrange(3000, 10000)})
+
+
+@case("slow-sampling")
+def sampler_that_sorts(r):
+    return Plan(usual(r, predict=r.randrange(50, 70)), {"sampler": 1}, model="vocab-tiny")
+
+
+@case("slow-sampling")
+def sampler_with_a_past(r):
+    return Plan(usual(r, predict=r.randrange(50, 70)), {"sampler": 2}, model="vocab-tiny")
+
+
+@case("graph-rebuilt")
+def no_graph_reuse(r):
+    return Plan(usual(r, predict=r.randrange(400, 500)), model="tiny", env={"LLAMA_GRAPH_REUSE_DISABLE": "1"})
+
+
+# The engine and its devices.
+
+@case("lesser-cpu-build")
+def library_for_an_old_cpu(r):
+    return Plan(usual(r), planted_engine="sse42")
+
+
+@case("lesser-cpu-build")
+def library_for_an_old_cpu_one_thread_f32(r):
+    return Plan(usual(r, threads=1, predict=r.randrange(60, 90)), planted_engine="sse42", model="f32")
+
+
+@case("software-device")
+def software_renderer(r):
+    return Plan(usual(r, predict=r.randrange(8, 12)), planted_engine="vulkan")
+
+
+# Runs with nothing wrong; each of them five times, with other sizes.
+
+CLEAN = {}
+
+
+def clean(also=()):
+    def add(plan):
+        CLEAN[plan.__name__] = (plan, set(also))
+        return plan
+    return add
+
+
+@clean()
+def two_threads(r):
+    return Plan(usual(r))
+
+
+@clean()
+def one_thread(r):
+    return Plan(usual(r, threads=1))
+
+
+@clean()
+def tiny_model(r):
+    return Plan(usual(r, predict=r.randrange(400, 600)), model="tiny")
+
+
+@clean()
+def four_bits(r):
+    return Plan(usual(r), model="q4_0")
+
+
+@clean()
+def prompt_of_middling_length(r):
+    return Plan(usual(r, prompt=r.randrange(300, 500)))
+
+
+@clean()
+def sequences_together(r):
+    return Plan(usual(r, seqs=4, predict=r.randrange(40, 60)))
+
+
+@clean()
+def generation_only(r):
+    return Plan(usual(r, prompt=4))
+
+
+@clean()
+def warmed_up(r):
+    return Plan(usual(r, warm=2))
+
+
+@clean()
+def one_cpu_for_one_thread(r):
+    return Plan(usual(r, threads=1), cpus=(1,))
+
+
+@clean()
+def shallow_model(r):
+    return Plan(usual(r, predict=r.randrange(200, 300)), model="shallow")
+
+
+@clean()
+def four_conversations(r):
+    return Plan(usual(r, repeat=3, predict=r.randrange(40, 60), prompt=r.randrange(8, 16)))

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A program that generates tokens with the real engine and has one thing wrong with it, if it is
+// told to: it sleeps between steps, sorts the vocabulary, makes a thread slow, decodes sequences
+// one after the other. bench/causes/run.py runs it with and without that. It prints one line of
+// JSON: what prompts and generated tokens took, as a user with a watch would see it, everything
+// between two tokens included. One thread, beside those of the engine.
+//
+//   usage: causes-planted --libs DIR --model FILE [OPTION VALUE]...
+#include <dirent.h>
+#include <dlfcn.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock_ns.h"
+#include "base/number.h"
+#include "examples/demo/llama_abi.h"
+
+enum { BATCH_TOKENS = 4096, SEQUENCES = 16, MAX_THREADS = 64 };
+
+// All numbers, so that one table serves the command line.
+struct options {
+	const char *libs, *model;
+	uint64_t prompt, predict, repeat, threads, batch, ubatch, flash, type_k, type_v, seqs;
+	uint64_t apart;	   // sequences: each in a batch of its own
+	uint64_t all;	   // logits: of all tokens of a prompt
+	uint64_t mixed;	   // tokens of another prompt in each decoding batch
+	uint64_t pause_us; // sleep between steps
+	uint64_t text_us;  // work on text between steps
+	uint64_t sampler;  // 1: sorts the vocabulary; 2: and looks at a long past
+	uint64_t slow;	   // percent of one thread's time that is burnt
+	uint64_t warm;	   // evaluations that warm up
+	uint64_t gpu;	   // layers + 1 on a device; 0: the default
+	uint64_t load;	   // enum llama_load_mode + 1; 0: the default
+	uint64_t no_pool;  // threads are made for each evaluation
+	uint64_t wait_us;  // before the first evaluation
+};
+
+struct batch {
+	int32_t n_tokens;
+	int32_t *token;
+	float *embd;
+	int32_t *pos;
+	int32_t *n_seq_id;
+	int32_t **seq_id;
+	int8_t *logits;
+};
+
+struct program {
+	struct options o;
+	struct llama_abi abi;
+	int32_t (*decode)(void *context, struct batch batch);
+	void (*set_warmup)(void *context, bool warm);
+	bool (*seq_rm)(void *memory, int32_t sequence, int32_t from, int32_t to);
+	void *(*chain_init)(uint64_t params);
+	void (*chain_add)(void *chain, void *sampler);
+	void *(*top_p)(float p, size_t keep);
+	void *(*typical)(float p, size_t keep);
+	void *(*temperature)(float t);
+	void *(*penalties)(int32_t last, float repeat, float frequency, float present);
+	void *(*dist)(uint32_t seed);
+	void *context, *sampler, *pool;
+	int32_t position[SEQUENCES], last[SEQUENCES];
+	struct batch batch;
+	uint64_t prefill_ns, prefill_tokens, decode_ns, decode_tokens;
+};
+
+static void die(const char *what)
+{
+	fprintf(stderr, "causes-planted: %s\n", what);
+	exit(1);
+}
+
+static void *look_up(const char *name)
+{
+	void *found = dlsym(RTLD_DEFAULT, name);
+
+	if (!found)
+		die(name);
+	return found;
+}
+
+#define LOOK_UP(field, name)                               \
+	do {                                               \
+		void *found_ = look_up(name);              \
+		memcpy(&(field), &found_, sizeof(found_)); \
+	} while (0)
+
+static void look_up_all(struct program *p)
+{
+	LOOK_UP(p->decode, "llama_decode");
+	LOOK_UP(p->set_warmup, "llama_set_warmup");
+	LOOK_UP(p->seq_rm, "llama_memory_seq_rm");
+	LOOK_UP(p->chain_init, "llama_sampler_chain_init");
+	LOOK_UP(p->chain_add, "llama_sampler_chain_add");
+	LOOK_UP(p->top_p, "llama_sampler_init_top_p");
+	LOOK_UP(p->typical, "llama_sampler_init_typical");
+	LOOK_UP(p->temperature, "llama_sampler_init_temp");
+	LOOK_UP(p->penalties, "llama_sampler_init_penalties");
+	LOOK_UP(p->dist, "llama_sampler_init_dist");
+}
+
+static void make_context(struct program *p, void *model)
+{
+	// llama_context_params of the version that examples/demo/engine.sh installs
+	enum { WORD_SEQUENCES = 3, WORD_TYPE_K = 26, WORD_TYPE_V = 27 };
+	const struct options *o = &p->o;
+	struct llama_params params = p->abi.context_default_params();
+	uint64_t each = o->prompt + o->predict * (1 + o->mixed) + 8;
+	char why[256];
+
+	if (llama_abi_set_context(&params, (uint32_t)(each * (o->seqs + (o->mixed > 0))),
+		    (uint32_t)o->batch, (uint32_t)o->ubatch, (enum llama_flash)((int)o->flash - 1),
+		    why, sizeof(why)))
+		die(why);
+	if (params.words[WORD_SEQUENCES] != 1 || params.words[WORD_TYPE_K] != 1 ||
+		params.words[WORD_TYPE_V] != 1)
+		die("unknown version: no place for the sequences and types of the cache");
+	params.words[WORD_SEQUENCES] = (uint32_t)o->seqs + (o->mixed > 0);
+	params.words[WORD_TYPE_K] = (uint32_t)o->type_k;
+	params.words[WORD_TYPE_V] = (uint32_t)o->type_v;
+	p->context = p->abi.init_from_model(model, params);
+	if (!p->context)
+		die("no context");
+	p->abi.set_n_threads(p->context, (int32_t)o->threads, (int32_t)o->threads);
+}
+
+static void make_sampler(struct program *p)
+{
+	if (!p->o.sampler) {
+		p->sampler = p->abi.sampler_init_greedy();
+		return;
+	}
+	p->sampler = p->chain_init(1);
+	if (p->o.sampler > 1)
+		p->chain_add(p->sampler, p->penalties(-1, 1.1F, 0.1F, 0.1F));
+	p->chain_add(p->sampler, p->typical(0.9F, 1));
+	p->chain_add(p->sampler, p->top_p(0.95F, 1));
+	p->chain_add(p->sampler, p->temperature(0.8F));
+	p->chain_add(p->sampler, p->dist(1));
+}
+
+static void open_engine(struct program *p)
+{
+	enum { WORD_LOAD = 6 };
+	char why[4096];
+
+	if (llama_abi_open(&p->abi, p->o.libs, why, sizeof(why)))
+		die(why);
+	look_up_all(p);
+	struct llama_params params = p->abi.model_default_params();
+	if (p->o.gpu && llama_abi_set_gpu_layers(&params, (int32_t)p->o.gpu - 1))
+		die("unknown version: no place for layers of a device");
+	if (p->o.load)
+		params.words[WORD_LOAD] = (uint32_t)p->o.load - 1;
+	void *model = p->abi.model_load_from_file(p->o.model, params);
+	if (!model)
+		die("cannot load the model");
+	make_context(p, model);
+	if (!p->o.no_pool) {
+		struct llama_params pool = p->abi.threadpool_params_default((int)p->o.threads);
+		p->pool = p->abi.threadpool_new(&pool);
+		if (!p->pool)
+			die("no pool of threads");
+		p->abi.attach_threadpool(p->context, p->pool, NULL);
+	}
+	make_sampler(p);
+}
+
+static void make_batch(struct batch *b)
+{
+	static int32_t counts[BATCH_TOKENS], sequences[BATCH_TOKENS], *lists[BATCH_TOKENS];
+	static int32_t tokens[BATCH_TOKENS], positions[BATCH_TOKENS];
+	static int8_t logits[BATCH_TOKENS];
+
+	for (size_t i = 0; i < BATCH_TOKENS; i++) {
+		counts[i] = 1;
+		lists[i] = &sequences[i];
+	}
+	*b = (struct batch){0, tokens, NULL, positions, counts, lists, logits};
+}
+
+static void add(struct program *p, int32_t sequence, int32_t token, bool logits)
+{
+	struct batch *b = &p->batch;
+	int32_t at = b->n_tokens++;
+
+	b->token[at] = token;
+	b->pos[at] = p->position[sequence]++;
+	*b->seq_id[at] = sequence;
+	b->logits[at] = (int8_t)logits;
+}
+
+static void evaluate(struct program *p)
+{
+	if (p->decode(p->context, p->batch))
+		die("llama_decode failed");
+}
+
+static void sample(struct program *p, int32_t sequence, int32_t at)
+{
+	p->last[sequence] = p->abi.sampler_sample(p->sampler, p->context, at);
+}
+
+// As an engine's front end does: pieces are put together, searched and written out.
+static void work_on_text(uint64_t us)
+{
+	static char text[1 << 14];
+	uint64_t end = monotonic_ns() + us * 1000;
+	unsigned n = 0;
+
+	while (us && monotonic_ns() < end) {
+		snprintf(text + n % 16000, 64, "token %u of %u ", n, n * 7);
+		n += (unsigned)strcspn(text, "#") % 61 + 1;
+	}
+}
+
+static void between(struct program *p)
+{
+	if (p->o.pause_us)
+		usleep((useconds_t)p->o.pause_us);
+	work_on_text(p->o.text_us);
+}
+
+static void read_prompt(struct program *p, int32_t sequence)
+{
+	uint64_t n = p->o.prompt, begin = monotonic_ns();
+
+	for (uint64_t done = 0; done < n; done += (uint64_t)p->batch.n_tokens) {
+		uint64_t some = n - done < p->o.batch ? n - done : p->o.batch;
+		p->batch.n_tokens = 0;
+		for (uint64_t i = 0; i < some; i++)
+			add(p, sequence, (int32_t)(3 + (done + i) * 7919 % 300),
+				p->o.all || done + i + 1 == n);
+		evaluate(p);
+	}
+	sample(p, sequence, p->batch.n_tokens - 1);
+	p->prefill_ns += monotonic_ns() - begin;
+	p->prefill_tokens += n;
+}
+
+// Tokens of somebody else's prompt, which nobody waits for here.
+static void add_stranger(struct program *p)
+{
+	int32_t other = (int32_t)p->o.seqs;
+
+	for (uint64_t i = 0; i < p->o.mixed; i++)
+		add(p, other, (int32_t)(3 + p->decode_tokens * 31 % 300), false);
+}
+
+static void decode_together(struct program *p)
+{
+	p->batch.n_tokens = 0;
+	for (uint64_t s = 0; s < p->o.seqs; s++)
+		add(p, (int32_t)s, p->last[s], true);
+	if (p->o.mixed)
+		add_stranger(p);
+	evaluate(p);
+	for (uint64_t s = 0; s < p->o.seqs; s++)
+		sample(p, (int32_t)s, (int32_t)s);
+}
+
+static void decode_apart(struct program *p)
+{
+	for (uint64_t s = 0; s < p->o.seqs; s++) {
+		p->batch.n_tokens = 0;
+		add(p, (int32_t)s, p->last[s], true);
+		evaluate(p);
+		sample(p, (int32_t)s, 0);
+	}
+}
+
+static void start_over(struct program *p)
+{
+	void *memory = p->abi.get_memory(p->context);
+
+	p->abi.memory_clear(memory, true);
+	memset(p->position, 0, sizeof(p->position));
+}
+
+static void generate(struct program *p)
+{
+	start_over(p);
+	for (uint64_t s = 0; s < p->o.seqs; s++)
+		read_prompt(p, (int32_t)s);
+	uint64_t begin = monotonic_ns();
+	for (uint64_t i = 0; i < p->o.predict; i++) {
+		between(p);
+		if (p->o.apart)
+			decode_apart(p);
+		else
+			decode_together(p);
+		p->decode_tokens += p->o.seqs;
+	}
+	p->decode_ns += monotonic_ns() - begin;
+}
+
+static void warm_up(struct program *p)
+{
+	for (uint64_t i = 0; i < p->o.warm; i++) {
+		p->set_warmup(p->context, true);
+		p->batch.n_tokens = 0;
+		for (int k = 0; k < 4; k++)
+			add(p, 0, 5 + k, k == 3);
+		evaluate(p);
+		p->abi.synchronize(p->context);
+		p->set_warmup(p->context, false);
+		start_over(p);
+	}
+}
+
+// One thread of the engine has less of its CPU than the others: signals take some of its time.
+static uint64_t burn_ns;
+
+static void burn(int number)
+{
+	uint64_t end = thread_cpu_ns() + burn_ns;
+
+	(void)number;
+	while (thread_cpu_ns() < end)
+		;
+}
+
+// A thread of the pool, which this one is not.
+static pid_t find_worker(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	pid_t found = 0;
+
+	for (struct dirent *entry; tasks && (entry = readdir(tasks));)
+		if (atoi(entry->d_name) > found && atoi(entry->d_name) != getpid())
+			found = atoi(entry->d_name);
+	if (tasks)
+		closedir(tasks);
+	return found;
+}
+
+static void slow_down(const struct program *p)
+{
+	enum { PERIOD_NS = 400000 };
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR2};
+	const struct timespec period = {.tv_nsec = PERIOD_NS};
+	const struct itimerspec often = {period, period};
+	timer_t timer;
+
+	burn_ns = PERIOD_NS / 100 * p->o.slow;
+	event._sigev_un._tid = find_worker();
+	if (!event._sigev_un._tid || signal(SIGUSR2, burn) == SIG_ERR ||
+		timer_create(CLOCK_MONOTONIC, &event, &timer) ||
+		timer_settime(timer, 0, &often, NULL))
+		die("no timer");
+}
+
+#define NUMBER(name, field)                                                         \
+	{                                                                           \
+		name, required_argument, NULL, (int)offsetof(struct options, field) \
+	}
+
+static const struct option table[] = {
+	NUMBER("libs", libs),
+	NUMBER("model", model),
+	NUMBER("prompt", prompt),
+	NUMBER("predict", predict),
+	NUMBER("repeat", repeat),
+	NUMBER("threads", threads),
+	NUMBER("batch", batch),
+	NUMBER("ubatch", ubatch),
+	NUMBER("flash", flash),
+	NUMBER("type-k", type_k),
+	NUMBER("type-v", type_v),
+	NUMBER("seqs", seqs),
+	NUMBER("apart", apart),
+	NUMBER("all-logits", all),
+	NUMBER("mixed", mixed),
+	NUMBER("pause-us", pause_us),
+	NUMBER("text-us", text_us),
+	NUMBER("sampler", sampler),
+	NUMBER("slow", slow),
+	NUMBER("warm", warm),
+	NUMBER("gpu", gpu),
+	NUMBER("load", load),
+	NUMBER("no-pool", no_pool),
+	NUMBER("wait-us", wait_us),
+	{0},
+};
+
+static void parse(struct options *o, int argc, char **argv)
+{
+	int at = 0;
+
+	for (int c; (c = getopt_long(argc, argv, "", table, &at)) != -1;) {
+		char *field = (char *)o + table[at].val;
+		if (c == '?')
+			exit(2);
+		if (table[at].val <= (int)offsetof(struct options, model))
+			memcpy(field, &optarg, sizeof(optarg));
+		else if (number_u64(optarg, 0, 1000000000, (uint64_t *)(void *)field))
+			die(optarg);
+	}
+	if (!o->libs || !o->model || !o->seqs || o->seqs > SEQUENCES || o->batch > BATCH_TOKENS ||
+		o->threads > MAX_THREADS)
+		die("wrong options");
+}
+
+int main(int argc, char **argv)
+{
+	struct program p = {.o = {.prompt = 64,
+				    .predict = 64,
+				    .repeat = 1,
+				    .threads = 2,
+				    .batch = 512,
+				    .ubatch = 512,
+				    .type_k = 1,
+				    .type_v = 1,
+				    .seqs = 1}};
+
+	parse(&p.o, argc, argv);
+	open_engine(&p);
+	make_batch(&p.batch);
+	if (p.o.slow)
+		slow_down(&p);
+	usleep((useconds_t)p.o.wait_us);
+	warm_up(&p);
+	for (uint64_t i = 0; i < p.o.repeat; i++)
+		generate(&p);
+	printf("{\"prefill_ns\": %llu, \"prefill_tokens\": %llu, \"decode_ns\": %llu, "
+	       "\"decode_tokens\": %llu}\n",
+		(unsigned long long)p.prefill_ns, (unsigned long long)p.prefill_tokens,
+		(unsigned long long)p.decode_ns, (unsigned long long)p.decode_tokens);
+	return 0;
+}

@@ -1,0 +1,311 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Does `brick explain` name the true cause first?
+
+For each planted cause (bench/causes/cases.py) it runs the real engine without it and with it, ROUNDS times in turns, and
+takes the true cost of a token from these plain runs. Then it records a planted run, asks `brick explain`, and notes at
+which place the true cause stands and what it is said to cost. Clean runs are recorded alone: whatever costs something
+there is a false finding. Sizes are drawn with SEED.
+
+`bench/causes/run.py [--seed N] [--rounds N] [--clean] [CASE...]` runs cases (all: none is named) and keeps what it saw in
+build/causes/results.jsonl; `--table` prints the newest answer of each case as a table (Markdown), `--list` the names.
+Needs brick-model, causes-planted and the engine of examples/demo/engine.sh; a control group, where a case wants one.
+"""
+import argparse
+import glob
+import json
+import os
+import platform
+import random
+import statistics
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from cases import CASES, CLEAN  # noqa: E402
+
+BUILD = os.path.abspath(os.environ.get("BRICK_BUILD", "build"))
+PLACE = os.path.join(BUILD, "causes")
+BRICK, PLANTED, MODEL = (os.path.join(BUILD, "bin", name) for name in ("brick", "causes-planted", "brick-model"))
+RESULTS = os.path.join(PLACE, "results.jsonl")
+ICD = f"/usr/share/vulkan/icd.d/lvp_icd.{platform.machine()}.json"
+SHAPES = {  # of models, and their type
+    "f16": ("f16", 6, 640, 1792, 4096), "q8_0": ("q8_0", 6, 640, 1792, 4096), "q4_0": ("q4_0", 6, 640, 1792, 4096),
+    "f32": ("f32", 6, 640, 1792, 4096), "tiny": ("q8_0", 4, 256, 512, 512), "shallow": ("q8_0", 2, 512, 1024, 2048),
+    "vocab": ("q8_0", 6, 640, 1792, 65536), "vocab-tiny": ("q8_0", 4, 256, 512, 32768)}
+
+
+class Skipped(Exception):
+    pass
+
+
+def model(name):
+    kind, layers, embd, ff, vocab = SHAPES[name]
+    path = os.path.join(PLACE, f"{name}.gguf")
+    if not os.path.exists(path):
+        subprocess.run([MODEL, "--type", kind, "--layers", str(layers), "--embd", str(embd), "--heads", str(embd // 64),
+                        "--kv-heads", str(max(1, embd // 128)), "--ff", str(ff), "--vocab", str(vocab), "--ctx", "8192",
+                        path + ".new"], check=True, capture_output=True)
+        os.rename(path + ".new", path)
+    return path
+
+
+def engine(name):
+    """A folder with the engine's libraries: all of them, those with a device's backend, or one CPU's only."""
+    libs = os.path.realpath(os.path.join(BUILD, "demo", "engine", "libs"))
+    if name == "vulkan":
+        found = sorted(glob.glob(os.path.join(BUILD, "demo", "engine-vulkan", "*", "libggml-vulkan.so")))
+        if not found or not os.path.exists(ICD):
+            raise Skipped("no Vulkan backend, or no lavapipe")
+        return os.path.dirname(found[-1])
+    if name == "cpu":
+        return libs
+    place = os.path.join(PLACE, name)
+    os.makedirs(place, exist_ok=True)
+    for path in glob.glob(os.path.join(libs, "*")):
+        base = os.path.basename(path)
+        if (not base.startswith("libggml-cpu-") or base == f"libggml-cpu-{name}.so") and not os.path.lexists(
+                os.path.join(place, base)):
+            os.symlink(path, os.path.join(place, base))
+    return place
+
+
+class Group:
+    """A control group (version 1 or 2) with a limit; what a planted run is put into."""
+
+    def __init__(self, plan, size):
+        self.paths = []
+        self.plan = plan
+        if plan.quota:
+            self.make("cpu", {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": str(int(plan.quota * 100000))},
+                      {"cpu.max": f"{int(plan.quota * 100000)} 100000"})
+        if plan.memory:
+            # what the program needs beside the model: its context and its code
+            limit = str(int(size * plan.memory) + (24 << 20))
+            self.make("memory", {"memory.limit_in_bytes": limit}, {"memory.max": limit})
+
+    def make(self, controller, first, second):
+        old = os.path.isdir(f"/sys/fs/cgroup/{controller}")
+        path = f"/sys/fs/cgroup/{controller}/brick-causes" if old else "/sys/fs/cgroup/brick-causes"
+        try:
+            os.makedirs(path, exist_ok=True)
+            for name, value in (first if old else second).items():
+                with open(os.path.join(path, name), "w", encoding="ascii") as file:
+                    file.write(value)
+        except OSError as why:
+            raise Skipped(f"no control group: {why}") from why
+        self.paths.append(path)
+
+    def enter(self):
+        for path in self.paths:
+            with open(os.path.join(path, "cgroup.procs"), "w", encoding="ascii") as file:
+                file.write(str(os.getpid()))
+
+    def remove(self):
+        for path in self.paths:
+            for _ in range(50):
+                try:
+                    os.rmdir(path)
+                    break
+                except OSError:
+                    time.sleep(0.02)
+
+
+def drop_from_cache(path):
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def touch(path):
+    with open(path, "rb") as file:
+        while file.read(1 << 20):
+            pass
+
+
+class Side:
+    """How a plan is run, with what is planted or without."""
+
+    def __init__(self, plan, planted):
+        self.plan, self.planted = plan, planted
+        self.model = model(planted and plan.planted_model or plan.model)
+        libs = planted and plan.planted_engine or plan.engine
+        options = {**plan.options, **(plan.planted if planted else {})}
+        self.command = [PLANTED, "--libs", engine(libs), "--model", self.model]
+        self.cpus = plan.planted_cpus if planted and plan.planted_cpus else plan.cpus
+        self.env = dict(plan.env) if planted else {}
+        if libs == "vulkan":
+            self.env |= {"VK_ICD_FILENAMES": ICD, "GGML_VK_VISIBLE_DEVICES": "0",
+                         "MESA_SHADER_CACHE_DIR": os.path.join(PLACE, "shaders")}
+        for name, value in options.items():
+            self.command += ["--" + name, str(value)]
+
+    def prefix(self):
+        """In front of the program, so that the recorder is neither pinned nor nice."""
+        words = []
+        if self.cpus:
+            words += ["taskset", "-c", ",".join(map(str, self.cpus))]
+        if self.planted and self.plan.nice:
+            words += ["nice", "-n", str(self.plan.nice)]
+        return words
+
+    def run(self, before=()):
+        group = Group(self.plan, os.path.getsize(self.model)) if self.planted else None
+        hogs = []
+        if self.planted:
+            for cpu in range(self.plan.competitors):
+                hogs.append(subprocess.Popen([sys.executable, "-c", "while True: pass"],
+                                             preexec_fn=lambda cpu=cpu: os.sched_setaffinity(0, {cpu})))
+        touch(self.model)
+        if self.planted and (self.plan.cold or self.plan.memory):
+            drop_from_cache(self.model)
+        enter = []
+        if group and group.paths:
+            # the program alone is in the group, not its recorder
+            enter = ["sh", "-c", "".join(f"echo $$ >{path}/cgroup.procs; " for path in group.paths) + 'exec "$@"', "sh"]
+        try:
+            done = subprocess.run([*before, *enter, *self.prefix(), *self.command], capture_output=True, text=True,
+                                  check=False, env={**os.environ, **self.env, "BRICK_DB": "none"}, timeout=120)
+        finally:
+            for hog in hogs:
+                hog.kill()
+                hog.wait()
+            if group:
+                group.remove()
+        if done.returncode:
+            sys.exit(f"{' '.join(self.command)}: {done.stderr}")
+        return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def per_token(answer, phase):
+    return answer[phase + "_ns"] / answer[phase + "_tokens"]
+
+
+def explain(side, name):
+    path = os.path.join(PLACE, name + ".pftrace")
+    side.run([BRICK, "record", "-q", "--no-history", "-o", path, "--"])
+    done = subprocess.run([BRICK, "explain", "--json", path], capture_output=True, text=True, check=True)
+    text = subprocess.run([BRICK, "explain", path], capture_output=True, text=True, check=True).stdout
+    with open(os.path.join(PLACE, name + ".txt"), "w", encoding="utf-8") as file:
+        file.write(text)
+    return json.loads(done.stdout)["findings"]
+
+
+def costs_something(finding):
+    return finding["cost_ns"] > 0
+
+
+def judge(name, seed, rounds):
+    make, truth, phases, also = CASES[name]
+    plan = make(random.Random(f"{name} {seed}"))
+    phase = phases if isinstance(phases, str) else phases[0]
+    sides = Side(plan, False), Side(plan, True)
+    times = ([], [])
+    for i in range(rounds):
+        for k in (0, 1) if i % 2 else (1, 0):
+            times[k].append(per_token(sides[k].run(), phase))
+    cost = statistics.median(times[1]) - statistics.median(times[0])
+    found = explain(sides[1], name)
+    said = [f for f in found if costs_something(f)]
+    places = [i for i, f in enumerate(said) if f["rule"] in truth]
+    place = places[0] + 1 if places else 0
+    claimed = said[place - 1]["cost_per_token_ns"] if place else None
+    return {"case": name, "truth": sorted(truth), "phase": phase, "clean_ns": statistics.median(times[0]),
+            "planted_ns": statistics.median(times[1]), "cost_ns": cost, "place": place, "claimed_ns": claimed,
+            "found": [[f["rule"], f["phase"], f["cost_per_token_ns"]] for f in said],
+            "false": sorted({f["rule"] for f in said} - truth - also)}
+
+
+def judge_clean(name, seed):
+    make, also = CLEAN[name]
+    said = []
+    for i in range(5):
+        plan = make(random.Random(f"{name} {seed} {i}"))
+        said.append([[f["rule"], f["phase"], f["share"]] for f in explain(Side(plan, False), f"clean-{name}-{i}")
+                     if costs_something(f) and f["rule"] not in also])
+    return {"clean": name, "found": said}
+
+
+def keep(result, seed):
+    result |= {"seed": seed, "at": time.strftime("%Y-%m-%d %H:%M")}
+    with open(RESULTS, "a", encoding="utf-8") as file:
+        file.write(json.dumps(result) + "\n")
+    return result
+
+
+def newest():
+    cases, cleans = {}, {}
+    with open(RESULTS, encoding="utf-8") as file:
+        for line in file:
+            result = json.loads(line)
+            if "case" in result:
+                cases[result["case"]] = result
+            else:
+                cleans[result["clean"]] = result
+    return cases, cleans
+
+
+def ms(ns):
+    return "-" if ns is None else f"{ns / 1e6:.3f}"
+
+
+def within(result):
+    return result["place"] and abs(result["claimed_ns"] - result["cost_ns"]) <= 0.3 * abs(result["cost_ns"])
+
+
+def line_of(result):
+    cells = [result["case"].replace("_", " "), ", ".join(result["truth"]), str(result["place"] or "absent"),
+             ms(result["clean_ns"]), ms(result["planted_ns"]), ms(result["cost_ns"]), ms(result["claimed_ns"]),
+             "yes" if within(result) else "no", ", ".join(result["false"]) or "-"]
+    return "| " + " | ".join(cells) + " |"
+
+
+def table():
+    cases, cleans = newest()
+    order = [cases[name] for name in CASES if name in cases]
+    print("| planted | true cause | place | clean | planted | cost | said | within 30 % | false |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for result in order:
+        print(line_of(result))
+    n = len(order)
+    print(f"\nOf {n}: first in {sum(r['place'] == 1 for r in order)}, among three in "
+          f"{sum(1 <= r['place'] <= 3 for r in order)}, absent in {sum(not r['place'] for r in order)}; cost within 30 % in "
+          f"{sum(bool(within(r)) for r in order)}; false findings in {sum(bool(r['false']) for r in order)}.\n")
+    print("| clean | runs with a finding | findings |")
+    print("|---|---|---|")
+    for name in CLEAN:
+        if name not in cleans:
+            continue
+        found = cleans[name]["found"]
+        rules = sorted({f[0] for run in found for f in run})
+        print(f"| {name.replace('_', ' ')} | {sum(bool(run) for run in found)} of {len(found)} | {', '.join(rules) or '-'} |")
+
+
+def main():
+    parse = argparse.ArgumentParser()
+    parse.add_argument("--seed", type=int, default=1)
+    parse.add_argument("--rounds", type=int, default=3)
+    parse.add_argument("--clean", action="store_true")
+    parse.add_argument("--table", action="store_true")
+    parse.add_argument("--list", action="store_true")
+    parse.add_argument("cases", nargs="*")
+    options = parse.parse_args()
+    known = CLEAN if options.clean else CASES
+    os.makedirs(PLACE, exist_ok=True)
+    if options.list:
+        print("\n".join(known))
+    elif options.table:
+        table()
+    else:
+        for name in options.cases or known:
+            try:
+                result = keep(judge_clean(name, options.seed) if options.clean else judge(name, options.seed, options.rounds),
+                              options.seed)
+            except Skipped as why:
+                print(f"{name}: skipped: {why}", flush=True)
+                continue
+            print(f"{name}: {result['found']}" if options.clean else f"{line_of(result)} {result['found'][:4]}", flush=True)
+
+
+main()
