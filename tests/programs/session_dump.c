@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "brick/abi/session.h"
 #include "lib/drain/expand.h"
+#include "lib/probe/leaf_stats.h"
 
 static const char *base;
 static uint64_t size;
@@ -64,8 +65,9 @@ static void print_kernels(const struct brick_session_header *h)
 static void print_record(uint32_t lane, const struct brick_record *r)
 {
 	printf("R\t%u\t%u\t%" PRIu64 "\t%u\t%u\t%u\t%u\t%d\t%u\t%" PRIu64 "\t%u\t%u\n", lane,
-		r->kind, r->begin, r->ticks, r->wait, r->source, r->brick, r->layer, r->flags,
-		r->elements, r->flags & BRICK_FLAG_SITE ? r->site : 0,
+		r->kind, r->begin, r->ticks, r->wait, r->source, r->brick, r->layer,
+		r->flags & ~BRICK_FLAG_UNCOUNTED, r->elements,
+		r->flags & BRICK_FLAG_SITE ? r->site : 0,
 		r->flags & BRICK_FLAG_SITE ? r->inner : 0);
 }
 
@@ -115,19 +117,24 @@ static void print_lane(const struct brick_session_header *h, uint32_t index,
 	       "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%u\t%s\n",
 		index, lane->tid, lane->owners, lane->state, lane->head, lane->ledger.dropped,
 		lane->ledger.unmatched, lane->ledger.clamped, lane->ledger.too_deep,
-		lane->hook_calls, lane->hook_timed, lane->hook_ticks, lane->depth, lane->name);
+		lane->hook_calls, lane->hook_timed, lane->hook_ticks, brick_lane_open(lane),
+		lane->name);
 	if (lane->kind == BRICK_LANE_QUEUE)
 		printf("Q\t%u\t%s\t%" PRIu64 "\n", index, lane->backend, lane->queue_flags);
+	const struct brick_record *ring =
+		at(entry->offset + lane->ring_offset, lane->capacity * sizeof *ring);
+	static struct leaf_stats leaves;
+	brick__leaf_stats_read(lane, ring, ring ? lane->capacity : 0, BRICK_MAX_BRICKS, &leaves);
 	for (uint32_t i = 0; i < BRICK_MAX_BRICKS; i++) {
-		const struct brick_stat *s = &lane->stats[i];
+		struct brick_stat sum = lane->stats[i], *s = &sum;
+		if (lane->kind == BRICK_LANE_THREAD)
+			brick__leaf_stat_add(s, &leaves.stats[i]);
 		if (s->count)
 			printf("T\t%u\t%u\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
 			       "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",
 				index, i, s->count, s->total, s->self, s->wait, s->elements,
 				s->bytes, s->flops);
 	}
-	const struct brick_record *ring =
-		at(entry->offset + lane->ring_offset, lane->capacity * sizeof *ring);
 	uint64_t from = lane->head > lane->capacity ? lane->head - lane->capacity : 0;
 	for (uint64_t i = from; ring && lane->capacity && i < lane->head; i++)
 		print_records(h, index, &ring[i & (lane->capacity - 1)]);

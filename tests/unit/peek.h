@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "brick/brick.h"
 #include "lib/drain/expand.h"
+#include "lib/probe/leaf_stats.h"
 
 struct peek {
 	char directory[64], path[128];
@@ -52,19 +53,38 @@ static inline struct brick_session_header *peek_header(struct peek *p)
 	return (struct brick_session_header *)p->base;
 }
 
+static inline struct brick_record *peek_record(struct brick_lane *lane, uint64_t index)
+{
+	struct brick_record *ring = (struct brick_record *)((char *)lane + lane->ring_offset);
+	return &ring[index & (lane->capacity - 1)];
+}
+
+/* Nobody drains these sessions: what its producer did not count is counted here, once. */
+static inline void peek_count(struct brick_lane *lane)
+{
+	static struct leaf_stats leaves;
+
+	leaves = (struct leaf_stats){0};
+	for (uint64_t i = lane->tail; i < lane->head; i++) {
+		struct brick_record *r = peek_record(lane, i);
+		leaf_count_all(leaves.stats, BRICK_MAX_BRICKS, &leaves.depth, leaves.open, r, 1);
+		if (r->kind == BRICK_RECORD_SAMPLE)
+			r->flags &= (uint16_t)~BRICK_FLAG_UNCOUNTED;
+	}
+	for (uint32_t i = 0; i < BRICK_MAX_BRICKS; i++)
+		brick__leaf_stat_add(&lane->stats[i], &leaves.stats[i]);
+}
+
 static inline struct brick_lane *peek_lane(struct peek *p, uint32_t index)
 {
 	struct brick_session_lane *table =
 		(struct brick_session_lane *)(p->base + BRICK_SESSION_LANES_OFFSET);
 	assert_true(index < peek_header(p)->lane_count);
 	assert_true(table[index].offset + table[index].bytes <= p->bytes);
-	return (struct brick_lane *)(p->base + table[index].offset);
-}
-
-static inline struct brick_record *peek_record(struct brick_lane *lane, uint64_t index)
-{
-	struct brick_record *ring = (struct brick_record *)((char *)lane + lane->ring_offset);
-	return &ring[index & (lane->capacity - 1)];
+	struct brick_lane *lane = (struct brick_lane *)(p->base + table[index].offset);
+	if (lane->kind == BRICK_LANE_THREAD)
+		peek_count(lane);
+	return lane;
 }
 
 /*

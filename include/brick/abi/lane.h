@@ -2,11 +2,12 @@
 /*
  * Frozen layout of a lane, where one thread or device queue records in a session (session.h): its
  * open bricks, a statistics entry per brick, histograms, and a ring of records. Written by its
- * owner only, except `tail`, which belongs to the one consumer.
+ * owner only, except `tail`, `turn` and `drained`, which belong to the one consumer.
  */
 #ifndef BRICK_ABI_LANE_H
 #define BRICK_ABI_LANE_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -111,6 +112,8 @@ enum brick_record_flags {
 	BRICK_FLAG_CLAMPED = 2,	 /* an end before its begin was set to the begin */
 	BRICK_FLAG_UNWOUND = 4,	 /* closed because something outside of it was closed */
 	BRICK_FLAG_ELEMENTS = 8, /* `elements` was given by the program */
+	/* of a SAMPLE of a thread: in no statistics yet; whoever drains it counts it */
+	BRICK_FLAG_UNCOUNTED = 16,
 };
 
 /* `elements` of a mixed step's record: tokens of prompts below, those that make new ones above. */
@@ -208,7 +211,10 @@ static inline void brick_name_read(const struct brick_record *from, char name[BR
 	name[BRICK_NAME_BYTES - 1] = '\0';
 }
 
-/* Statistics of one brick on one lane; ticks. Exact, whatever happens to the records. 128 bytes. */
+/*
+ * Statistics of one brick on one lane, by the lane's owner; ticks. With what of its SAMPLEs is
+ * drained (struct brick_drained) or still in the ring, they are exact, whatever is lost. 128 bytes.
+ */
 struct brick_stat {
 	uint64_t count;
 	uint64_t total;	   /* time with at least one execution open on this lane (recursion once) */
@@ -226,10 +232,38 @@ struct brick_stat {
 	uint64_t reserved;
 };
 
-/* An open brick. The eight bytes from `kind` on are those of the SAMPLE that it may become. */
+/*
+ * Statistics of those executions of a brick whose SAMPLEs had BRICK_FLAG_UNCOUNTED, by the
+ * consumer. All else in their entry is by the owner. A SAMPLE has nothing inside of it, so that its
+ * self time is its length. 64 bytes.
+ */
+struct brick_leaf_stat {
+	uint64_t count;
+	uint64_t total, nested; /* as in struct brick_stat; the self time is their sum */
+	uint64_t min, max;	/* 0 while count is 0 */
+	uint64_t elements;
+	uint64_t reserved[2];
+};
+
+/*
+ * What the consumer has counted: all records before the lane's `tail`. `turn` is odd while it
+ * counts; who reads must find the same even number before and after. If the consumer was killed
+ * within a turn, the number stays odd, and up to one batch of its records may be counted twice.
+ */
+struct brick_drained {
+	uint32_t depth; /* OPENs without a CLOSE so far: `open` */
+	uint32_t reserved;
+	uint16_t open[BRICK_MAX_DEPTH];
+	struct brick_leaf_stat stats[BRICK_MAX_BRICKS];
+};
+
+/*
+ * An open brick. The eight bytes from `kind` on are those of the SAMPLE that it may become; they
+ * are 0 while no brick is open here.
+ */
 struct brick_frame {
 	uint64_t begin;
-	uint64_t child; /* ticks of what was nested so far */
+	uint64_t child; /* ticks of what was nested so far; valid from its OPEN on */
 	uint8_t kind;
 	uint8_t source;
 	uint16_t brick;
@@ -245,6 +279,7 @@ enum brick_frame_flags {
 	BRICK_FRAME_STEP = 0x400,    /* `tokens` is valid */
 	BRICK_FRAME_COUNTED = 0x800, /* a step that counters are read around */
 	BRICK_FRAME_WAITED = 0x1000, /* a wait: for the command whose number `tokens` is */
+	BRICK_FRAME_UNSEEN = 0x2000, /* it, or one that it lies in, is DROPPED */
 };
 
 /* The OPEN of a frame. */
@@ -292,13 +327,14 @@ struct brick_lane {
 	/* owner, hot */
 	uint64_t head;		/* records ever written; the next goes to ring[head % capacity] */
 	uint64_t limit;		/* head may not pass this without a look at tail */
-	uint32_t depth;		/* open frames */
+	uint32_t depth;		/* frames that are OPENED; brick_lane_open() */
 	uint32_t default_layer; /* layer + 1 given to samples that name none (int16 + 1) */
 	uint64_t pad0[5];
 
 	/* consumer */
 	uint64_t tail; /* records ever consumed */
-	uint64_t pad1[7];
+	uint64_t turn; /* of struct brick_drained */
+	uint64_t pad1[6];
 
 	/* owner, cold */
 	uint32_t state;			 /* enum brick_lane_state */
@@ -320,11 +356,30 @@ struct brick_lane {
 	uint64_t histogram_rows[16]; /* bit per brick: its row has memory behind it */
 	char backend[16];	     /* of a queue: name of its backend */
 	uint64_t queue_flags;	     /* BRICK_QUEUE_* */
-	uint64_t pad2[5];
+	uint64_t counted_from;	     /* records before it are in no statistics: they were reset */
+	uint64_t pad2[3];
 
+	struct brick_frame thread; /* around all others; only `child` is used */
 	struct brick_frame frames[BRICK_MAX_DEPTH];
 	struct brick_stat stats[BRICK_MAX_BRICKS];
+
+	/* consumer */
+	struct brick_drained drained;
 };
+
+/* The open brick without others inside, whose OPEN is not in the ring; NULL: there is none. */
+static inline struct brick_frame *brick_lane_leaf(struct brick_lane *lane)
+{
+	struct brick_frame *frame = &lane->frames[lane->depth];
+
+	return lane->depth < BRICK_MAX_DEPTH && frame->kind ? frame : NULL;
+}
+
+/* How many bricks are open: frames[0], ... */
+static inline uint32_t brick_lane_open(const struct brick_lane *lane)
+{
+	return lane->depth + (lane->depth < BRICK_MAX_DEPTH && lane->frames[lane->depth].kind);
+}
 
 #ifdef __cplusplus
 #define BRICK_ABI_ASSERT static_assert
@@ -334,5 +389,7 @@ struct brick_lane {
 BRICK_ABI_ASSERT(sizeof(struct brick_record) == 32, "frozen");
 BRICK_ABI_ASSERT(sizeof(struct brick_stat) == 128, "frozen");
 BRICK_ABI_ASSERT(sizeof(struct brick_frame) == 32, "frozen");
+BRICK_ABI_ASSERT(sizeof(struct brick_leaf_stat) == 64, "frozen");
+BRICK_ABI_ASSERT(offsetof(struct brick_lane, frames) % 64 == 0, "frozen");
 
 #endif

@@ -16,8 +16,8 @@
  *   lanes[i].offset   struct brick_lane (lane.h), then its histograms and its ring
  *
  * Rules. Tables are append-only: an entry is complete before the count that covers it is stored
- * with release order. A lane is written by its owner only, except `tail` and the drained
- * histograms, which belong to the one consumer. The file is sparse: what no count covers may be a
+ * with release order. A lane is written by its owner only, except `tail` and what is called
+ * drained, which belong to the one consumer. The file is sparse: what no count covers may be a
  * hole. A reader trusts nothing in here: every index, offset and count is checked against the size
  * of the file before it is used.
  */
@@ -31,7 +31,7 @@
 #include "brick/registry.h"
 
 #define BRICK_SESSION_MAGIC 0x31535345534b4342ull /* "BCKSESS1" */
-#define BRICK_SESSION_VERSION 5u
+#define BRICK_SESSION_VERSION 6u
 
 #define BRICK_SESSION_REFUSALS_NAME "refusals"
 

@@ -48,7 +48,7 @@ static bool is_work(uint32_t brick)
 /* The innermost open brick that computes something; NULL: there is none. */
 static const struct brick_frame *find_work(const struct brick_lane *lane)
 {
-	for (uint32_t i = lane->depth; i > 0; i--)
+	for (uint32_t i = brick_lane_open(lane); i > 0; i--)
 		if (is_work(lane->frames[i - 1].brick))
 			return &lane->frames[i - 1];
 	return NULL;
@@ -150,12 +150,13 @@ void brick_launch_end(struct brick_launch *launch)
 static bool is_in_own_wait(struct brick__thread *self, uint64_t number)
 {
 	struct brick_lane *lane = self->lane;
-	struct brick_frame *frame = lane->depth ? &lane->frames[lane->depth - 1] : NULL;
+	uint32_t depth = brick_lane_open(lane);
+	struct brick_frame *frame = depth ? &lane->frames[depth - 1] : NULL;
 
 	if (!frame || frame->brick != BRICK_SYNCHRONIZE)
 		return false;
 	if (number) {
-		brick__ring_open(self);
+		open_parents(self);
 		frame->flags |= BRICK_FRAME_WAITED;
 		frame->tokens = number;
 	}

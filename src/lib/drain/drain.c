@@ -15,6 +15,7 @@
 #include "lib/drain/expand.h"
 #include "lib/drain/off_cpu.h"
 #include "lib/drain/thread_times.h"
+#include "lib/probe/leaf_stats.h"
 
 struct drain {
 	struct drain_map map;
@@ -29,6 +30,7 @@ struct drain {
 	struct drain_off_cpu off_cpu;
 	struct drain_histograms histograms;
 	struct brick_lane scratch; /* a lane as the sink gets it */
+	struct leaf_stats leaves;  /* of it */
 };
 
 static int open_session(
@@ -198,6 +200,22 @@ static void copy_ring(
 	memcpy(out + before_end, ring, (n - before_end) * sizeof(*out));
 }
 
+/* Those that nobody has counted. A reset leaves out what was recorded before it. */
+static void count_leaves(struct drain_lane *lane, const struct brick_record *records, size_t count)
+{
+	struct brick_drained *drained = &lane->shared->drained;
+	uint64_t reset =
+		__atomic_load_n(&lane->shared->counted_from, __ATOMIC_RELAXED) - lane->tail;
+	size_t first = reset <= count ? (size_t)reset : 0;
+
+	if (__atomic_load_n(&lane->shared->kind, __ATOMIC_RELAXED) == BRICK_LANE_QUEUE)
+		return;
+	leaf_count_all(drained->stats, BRICK_MAX_BRICKS, &lane->open_depth, lane->open,
+		records + first, count - first);
+	drained->depth = lane->open_depth;
+	memcpy(drained->open, lane->open, lane->open_depth * sizeof(*lane->open));
+}
+
 size_t drain_consume(struct drain *d, uint32_t index, struct brick_record *out, size_t capacity)
 {
 	struct drain_level level = drain_level(d, index);
@@ -209,8 +227,13 @@ size_t drain_consume(struct drain *d, uint32_t index, struct brick_record *out, 
 	copy_ring(lane, lane->tail, out, count);
 	if (drain_map_page_lost(&d->map))
 		return 0;
+	uint64_t turn = lane->shared->turn | 1;
+	__atomic_store_n(&lane->shared->turn, turn, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	count_leaves(lane, out, count);
 	lane->tail += count;
 	__atomic_store_n(&lane->shared->tail, lane->tail, __ATOMIC_RELEASE);
+	__atomic_store_n(&lane->shared->turn, turn + 1, __ATOMIC_RELEASE);
 	return count;
 }
 
@@ -297,6 +320,7 @@ static struct brick_lane *lane_state(
 {
 	struct brick_lane *to = &d->scratch;
 	const struct brick_lane *from = lane->shared;
+	uint32_t bricks = d->tables.now.brick_count;
 
 	memcpy(to, from, offsetof(struct brick_lane, frames));
 	drain_clean_text(to->name, sizeof(to->name));
@@ -309,7 +333,13 @@ static struct brick_lane *lane_state(
 	if (!with_stats)
 		return to;
 	memcpy(to->frames, from->frames, sizeof(to->frames));
-	copy_stats(to->stats, from->stats, d->tables.now.brick_count, d->map.view);
+	copy_stats(to->stats, from->stats, bricks, d->map.view);
+	if (to->kind == BRICK_LANE_QUEUE)
+		return to;
+	brick__leaf_stats_read(from, (const void *)((const char *)from + lane->ring_offset),
+		d->map.view ? lane->capacity : 0, bricks, &d->leaves);
+	for (uint32_t i = 0; i < bricks; i++)
+		brick__leaf_stat_add(&to->stats[i], &d->leaves.stats[i]);
 	return to;
 }
 
@@ -491,7 +521,8 @@ static int emit_open_frames(
 	struct brick_record open[BRICK_MAX_DEPTH];
 	size_t count = 0;
 
-	for (uint32_t i = 0; i < state->depth; i++) {
+	uint32_t depth = brick_lane_open(state);
+	for (uint32_t i = 0; i < depth; i++) {
 		const struct brick_frame *f = &state->frames[i];
 		state->ledger.unmatched += !d->map.view && f->flags & BRICK_FRAME_DROPPED;
 		if (f->flags & BRICK_FRAME_OPENED)

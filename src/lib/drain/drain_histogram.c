@@ -154,7 +154,8 @@ static bool lane_has_row(const struct drain_lane *lane, uint32_t brick)
 static bool ran(const struct drain_map *m, uint32_t brick)
 {
 	for (uint32_t i = 0; i < m->lane_count; i++)
-		if (m->lanes[i]->shared && m->lanes[i]->shared->stats[brick].count)
+		if (m->lanes[i]->shared && (m->lanes[i]->shared->stats[brick].count ||
+						   m->lanes[i]->shared->drained.stats[brick].count))
 			return true;
 	return false;
 }

@@ -44,12 +44,16 @@ size_t drain_expand(const struct sink_tables *tables, struct drain_ahead *ahead,
 	size_t n = 0, i = 0;
 
 	for (; i < count && n + AT_MOST <= capacity; i++) {
-		if (records[i].kind == BRICK_RECORD_SAMPLES)
+		if (records[i].kind == BRICK_RECORD_SAMPLES) {
 			n += expand_samples(tables, ahead, &records[i], out + n);
-		else if (records[i].kind == BRICK_RECORD_WORK_AHEAD)
+		} else if (records[i].kind == BRICK_RECORD_WORK_AHEAD) {
 			drain_ahead_add(ahead, &records[i]);
-		else
-			out[n++] = records[i];
+		} else {
+			out[n] = records[i];
+			if (out[n].kind == BRICK_RECORD_SAMPLE)
+				out[n].flags &= (uint16_t)~BRICK_FLAG_UNCOUNTED;
+			n++;
+		}
 	}
 	*used = i;
 	return n;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Records that stand for several, written out for sinks: samples that share a record, and works
- * that were told ahead of their samples (BRICK_RECORD_WORK_AHEAD). Emitting side.
+ * that were told ahead of their samples (BRICK_RECORD_WORK_AHEAD). Who counts a record is between
+ * producer and consumer, and no sink is told. Emitting side.
  */
 #pragma once
 

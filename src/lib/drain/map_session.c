@@ -258,6 +258,10 @@ static const char *check_lane(struct drain_lane *lane, const struct brick_lane *
 	lane->ring_offset = shared->ring_offset;
 	lane->histogram_offset = shared->histogram_offset;
 	lane->tail = shared->tail;
+	memcpy(lane->open, shared->drained.open, sizeof(lane->open));
+	lane->open_depth = shared->drained.depth;
+	if (lane->open_depth > BRICK_MAX_DEPTH)
+		lane->open_depth = 0;
 	if (lane->histogram_offset % 4 || lane->histogram_offset < sizeof(*shared) ||
 		!inside(lane->histogram_offset, HISTOGRAMS_BYTES, lane->bytes))
 		return "the histograms of a lane lie outside of it";

@@ -49,7 +49,9 @@ struct drain_lane {
 	uint64_t capacity, ring_offset, histogram_offset;
 	/* consuming */
 	uint64_t tail;
-	uint64_t seen; /* of a view: records up to here were copied */
+	uint64_t seen;	     /* of a view: records up to here were copied */
+	uint32_t open_depth; /* as in struct brick_drained */
+	uint16_t open[BRICK_MAX_DEPTH];
 	/* emitting */
 	struct drain_lane_sinks in_sink; /* none: not emitted yet */
 	struct drain_ahead ahead;

@@ -146,8 +146,8 @@ static int flush_pair(void)
 		{&brick__counter_used, sizeof(brick__counter_used)},
 		{self, sizeof(*self)},
 		{lane, offsetof(struct brick_lane, tail)},
-		{&lane->frames[lane->depth], sizeof(lane->frames[0])},
-		{&lane->stats[BRICK_EMBEDDING], sizeof(lane->stats[0])},
+		{&lane->thread, sizeof(lane->thread)},
+		{&lane->frames[0], sizeof(lane->frames[0])},
 		{&self->ring[lane->head & self->mask], sizeof(self->ring[0])},
 		{stack, sizeof(stack)},
 	};
@@ -224,6 +224,7 @@ void brick__pair_cost_measure(struct brick_session_header *header)
 		lane->capacity = RING;
 		brick__thread = (struct brick__thread){
 			.lane = lane, .ring = ring, .mask = RING - 1, .serial = on, .tag = on << 8};
+		brick__thread_aim(&brick__thread);
 		run_batches(cost);
 		measure_once();
 		brick__thread = self;

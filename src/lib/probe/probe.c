@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The hot path: begin and end of a brick. The fast half reads the clock, keeps the thread's stack
- * of open bricks, updates one statistics entry and stores one record; every other case (no lane
- * yet, ring full, unbalanced ends, long or recursive bricks) goes to a slow half that is out of
- * line. Invariants: records of a lane are in begin order; a CLOSE always finds room, because
- * ordinary records leave 2 x BRICK_MAX_DEPTH entries of the ring free for them.
+ * The hot path: begin and end of a brick. The fast half (include/brick/abi/thread.h) keeps the
+ * brick in the thread's next frame, and at its end stores one record, which whoever drains it
+ * counts. Every other case is the slow half's: no lane yet, ring full or none, another brick
+ * inside, unbalanced ends, long bricks. What the slow half ends without others inside it counts
+ * itself. Invariants: records of a lane are in begin order; a CLOSE always finds room, because
+ * ordinary records leave 2 x BRICK_MAX_DEPTH entries of the ring free for them; at most the
+ * innermost open brick is not OPENED.
  */
 #include "brick/probe.h"
 
 #include <stdbool.h>
 #include <string.h>
+#include "brick/abi/thread.h"
 #include "lib/session/session_lanes.h"
 #include "lib/probe/probe_frames.h"
 #include "lib/probe/registry_tables.h"
 #include "lib/probe/ring.h"
 #include "lib/sys/ticks.h"
+
+#define APART __attribute__((noinline))
 
 void (*brick__step_ended)(void);
 
@@ -25,27 +30,20 @@ struct work {
 	uint16_t flags;
 };
 
-/* The eight bytes of a frame from `kind` on, composed in a register. */
-static inline uint64_t frame_word(uint32_t brick, uint32_t layer)
+static const struct work nothing;
+
+static inline uint64_t flags_word(uint32_t flags)
 {
-	return (uint64_t)BRICK_RECORD_SAMPLE | (uint64_t)BRICK_SOURCE_TSC << 8 |
-	       (uint64_t)brick << 16 | (uint64_t)(layer & 0xffff) << 32;
+	return (uint64_t)flags << 48;
 }
 
-static inline __attribute__((always_inline)) brick_span push(
-	struct brick__thread *self, uint32_t brick, uint32_t layer)
+/* The thread's word for a frame, of another layer. */
+static inline uint64_t word_in_layer(uint64_t word, int32_t layer)
 {
-	struct brick_lane *lane = self->lane;
-	uint32_t depth = lane->depth;
-	struct brick_frame *frame = &lane->frames[depth];
-	uint64_t word = frame_word(brick, layer);
-
-	memcpy(&frame->kind, &word, sizeof(word));
-	frame->child = 0;
-	lane->depth = depth + 1;
-	frame->begin = brick__now();
-	return self->tag | (depth + 1);
+	return (word & ~(UINT64_C(0xffff) << 32)) | (uint64_t)(uint16_t)layer << 32;
 }
+
+/* Begin. */
 
 /* The first brick of a thread, one in another that is not in the ring yet, or one too many. */
 static SLOW brick_span begin_slow(uint32_t brick, int32_t layer, int given)
@@ -59,27 +57,31 @@ static SLOW brick_span begin_slow(uint32_t brick, int32_t layer, int given)
 		lane->ledger.unmatched++;
 		return 0;
 	}
-	if (lane->depth >= BRICK_MAX_DEPTH) {
+	if (brick_lane_open(lane) >= BRICK_MAX_DEPTH) {
 		lane->ledger.too_deep++;
 		return 0;
 	}
 	open_parents(self);
-	return push(self, brick, given ? (uint32_t)layer : lane->default_layer - 1);
+	struct brick_frame *frame = &lane->frames[lane->depth];
+	uint64_t word = given ? word_in_layer(self->word, layer) : self->word;
+	brick__store(&frame->kind, word | (uint64_t)brick << 16);
+	frame->begin = brick__now();
+	return self->tag | (lane->depth + 1);
 }
 
 static inline __attribute__((always_inline)) brick_span begin(
 	uint32_t brick, int32_t layer, int given)
 {
 	struct brick__thread *self = &brick__thread;
+	struct brick_frame *frame =
+		brick__place(self, __atomic_load_n(&brick__on, __ATOMIC_RELAXED), brick);
 
-	if (BRICK_UNLIKELY(!lane_is_current(self) || brick >= BRICK_MAX_BRICKS))
+	if (BRICK_UNLIKELY(!frame))
 		return begin_slow(brick, layer, given);
-	struct brick_lane *lane = self->lane;
-	uint32_t depth = lane->depth;
-	if (depth && BRICK_UNLIKELY(depth >= BRICK_MAX_DEPTH ||
-				    !(lane->frames[depth - 1].flags & BRICK_FRAME_OPENED)))
-		return begin_slow(brick, layer, given);
-	return push(self, brick, given ? (uint32_t)layer : lane->default_layer - 1);
+	uint64_t word = given ? word_in_layer(self->word, layer) : self->word;
+	brick__store(&frame->kind, word | (uint64_t)brick << 16);
+	brick__store(&frame->begin, brick__counter());
+	return self->span;
 }
 
 brick_span brick__begin(uint32_t brick)
@@ -92,17 +94,23 @@ brick_span brick__begin_layer(uint32_t brick, int layer)
 	return begin(brick, layer, 1);
 }
 
-static SLOW void write_work(struct brick__thread *self, const struct work *work)
-{
-	struct brick_record *record = ring_at(self, self->lane->head);
-	const uint64_t word = BRICK_RECORD_WORK;
+/* The slow half of an end. */
 
-	record->begin = work->bytes;
-	record->ticks = 0;
-	record->wait = 0;
-	memcpy(&record->kind, &word, sizeof(word)); /* no source, brick, layer or flags */
-	record->elements = work->flops;
+static void write_work(struct brick__thread *self, const struct work *work)
+{
+	*ring_at(self, self->lane->head) = (struct brick_record){
+		.begin = work->bytes, .kind = BRICK_RECORD_WORK, .elements = work->flops};
 	ring_publish(self->lane, 1);
+}
+
+static inline bool has_work(const struct work *work)
+{
+	return (work->bytes | work->flops) != 0;
+}
+
+static inline uint64_t payload(const struct work *work)
+{
+	return work->site ? work->site : work->elements; /* a site's `inner` is 0 */
 }
 
 /* The end of a brick whose OPEN is out. */
@@ -116,164 +124,196 @@ static SLOW void write_close(struct brick__thread *self, struct brick_frame *fra
 		brick__ring_drop(lane, frame->brick, end - frame->begin);
 		return;
 	}
-	struct brick_record *record = ring_at(self, lane->head);
-	record->begin = end;
-	record->ticks = 0;
-	record->wait = 0;
-	memcpy(&record->kind, &frame->kind, sizeof(uint64_t)); /* source, brick and layer stay */
-	record->kind = BRICK_RECORD_CLOSE;
-	record->flags = flags | work->flags;
-	record->elements = work->site ? work->site : work->elements;
+	*ring_at(self, lane->head) = (struct brick_record){.begin = end,
+		.kind = BRICK_RECORD_CLOSE,
+		.source = frame->source,
+		.brick = frame->brick,
+		.layer = frame->layer,
+		.flags = flags | work->flags,
+		.elements = payload(work)};
 	ring_publish(lane, 1);
-	if (work->bytes | work->flops)
+	if (has_work(work))
 		write_work(self, work);
 	if (frame->flags & BRICK_FRAME_WAITED)
 		brick__ring_waited(self, frame, end);
 }
 
-/* A brick without others inside becomes one record. The caller has made sure of room. */
-static inline __attribute__((always_inline)) void store_sample(struct brick__thread *self,
-	const struct brick_frame *frame, uint64_t ticks, const struct work *work, uint16_t flags)
+/* Into the statistics of its brick, what it lies in, and nowhere else. */
+static inline __attribute__((always_inline)) void count(struct brick_lane *lane, uint32_t depth,
+	const struct brick_frame *frame, uint64_t ticks, uint64_t child, const struct work *work)
 {
-	uint64_t head = self->lane->head, word;
-	struct brick_record *record = ring_at(self, head);
+	struct brick_stat *stat = &lane->stats[frame->brick];
 
-	memcpy(&word, &frame->kind, sizeof(word));
-	word |= (uint64_t)(flags | work->flags) << 48;
-	record->begin = frame->begin;
-	memcpy(&record->ticks, &ticks, sizeof(ticks)); /* below 2^32: `wait` is 0 */
-	memcpy(&record->kind, &word, sizeof(word));
-	record->elements = work->site ? work->site : work->elements; /* `inner` is 0 */
-	__atomic_store_n(&self->lane->head, head + 1, __ATOMIC_RELEASE);
-}
-
-static inline bool has_work(const struct work *work)
-{
-	return (work->bytes | work->flops) != 0;
-}
-
-/* The same where the ring looks full, or more than one record is due. */
-static SLOW void write_sample(struct brick__thread *self, const struct brick_frame *frame,
-	uint64_t ticks, const struct work *work, uint16_t flags)
-{
-	if (!ring_has(self->lane, 1 + (uint64_t)has_work(work))) {
-		brick__ring_drop(self->lane, frame->brick, ticks);
-		return;
-	}
-	store_sample(self, frame, ticks, work, flags);
-	if (has_work(work))
-		write_work(self, work);
-}
-
-static inline __attribute__((always_inline)) void count_work(
-	struct brick_stat *stat, const struct work *work)
-{
+	count_one(stat, ticks, child < ticks ? ticks - child : 0,
+		is_recursive(lane, depth, frame->brick));
 	if (work->flags & BRICK_FLAG_ELEMENTS) {
 		stat->elements += work->elements;
 		stat->bytes += work->bytes;
 		stat->flops += work->flops;
 	}
-}
-
-/* Statistics of the frame at `depth`, which leaves the stack. */
-static inline __attribute__((always_inline)) void pop(
-	struct brick_lane *lane, uint32_t depth, uint64_t ticks, const struct work *work)
-{
-	const struct brick_frame *frame = &lane->frames[depth];
-	struct brick_stat *stat = &lane->stats[frame->brick];
-	uint64_t child = frame->child;
-
-	count_one(stat, ticks, child < ticks ? ticks - child : 0,
-		is_recursive(lane, depth, frame->brick));
-	count_work(stat, work);
-	lane->depth = depth;
 	if (depth)
 		lane->frames[depth - 1].child += ticks;
 }
 
-/* Take the innermost frame off the stack, whatever it is. */
+/* A brick without others inside ends: it is counted, and becomes one record where there is room. */
+static APART void end_leaf(struct brick__thread *self, struct brick_frame *frame, uint64_t ticks,
+	const struct work *work, uint16_t flags)
+{
+	struct brick_lane *lane = self->lane;
+	uint64_t word = brick__load(&frame->kind) & ~flags_word(0xffff);
+
+	count(lane, lane->depth, frame, ticks, 0, work);
+	brick__store(&frame->kind, 0);
+	if (!lane->capacity || !ring_has(lane, 1 + (uint64_t)has_work(work))) {
+		brick__ring_drop(lane, (uint16_t)(word >> 16), ticks);
+		return;
+	}
+	struct brick_record *record = ring_at(self, lane->head);
+	brick__store(&record->begin, frame->begin);
+	brick__store(&record->ticks, ticks); /* below 2^32: `wait` is 0 */
+	brick__store(&record->kind, word | flags_word(flags | work->flags));
+	brick__store(&record->elements, payload(work));
+	ring_publish(lane, 1);
+	if (has_work(work))
+		write_work(self, work);
+}
+
+static SLOW void end_opened(struct brick__thread *self, uint64_t end, uint64_t ticks,
+	const struct work *work, uint16_t flags)
+{
+	struct brick_lane *lane = self->lane;
+	uint32_t depth = lane->depth - 1;
+	struct brick_frame *frame = &lane->frames[depth];
+
+	count(lane, depth, frame, ticks, frame->child, work);
+	lane->depth = depth;
+	write_close(self, frame, end, work, flags);
+	bool counted = frame->flags & BRICK_FRAME_COUNTED;
+	brick__store(&frame->kind, 0);
+	brick__thread_aim(self);
+	if (counted)
+		brick__step_ended();
+}
+
+/* Take the innermost brick off the stack, whatever it is. */
 static SLOW void close_top(
 	struct brick__thread *self, uint64_t end, const struct work *work, uint16_t flags)
 {
 	struct brick_lane *lane = self->lane;
-	uint32_t depth = lane->depth - 1;
-	struct brick_frame *frame = &lane->frames[depth];
-	uint64_t ticks = end - frame->begin;
+	struct brick_frame *leaf = brick_lane_leaf(lane);
+	uint64_t begin = leaf ? leaf->begin : lane->frames[lane->depth - 1].begin;
+	uint64_t ticks = end - begin;
 
 	if ((int64_t)ticks < 0) {
 		lane->ledger.clamped++;
 		flags |= BRICK_FLAG_CLAMPED;
-		end = frame->begin;
+		end = begin;
 		ticks = 0;
 	}
-	if (ticks >> 32)
-		brick__ring_open(self); /* while it is still on the stack */
-	pop(lane, depth, ticks, work);
-	if (frame->flags & BRICK_FRAME_OPENED)
-		write_close(self, frame, end, work, flags);
-	else
-		write_sample(self, frame, ticks, work, flags);
-	if (BRICK_UNLIKELY(frame->flags & BRICK_FRAME_COUNTED))
-		brick__step_ended();
-}
-
-/* An end that is not of the innermost open brick: what is inside of it is closed with it. */
-static SLOW void unwind(
-	struct brick__thread *self, brick_span span, uint64_t end, const struct work *work)
-{
-	static const struct work nothing;
-	struct brick_lane *lane = self->lane;
-	uint32_t depth = span & 0xff;
-
-	if (!lane || self->tag != (span & ~0xffu) || depth > lane->depth) {
-		brick__end_unmatched(self);
+	if (leaf && !(ticks >> 32)) {
+		end_leaf(self, leaf, ticks, work, flags);
 		return;
 	}
-	while (lane->depth > depth) {
-		lane->ledger.unmatched++;
-		close_top(self, end, &nothing, BRICK_FLAG_UNWOUND);
-	}
-	close_top(self, end, work, 0);
+	open_parents(self); /* it is too long for one record */
+	end_opened(self, end, ticks, work, flags);
 }
 
-static inline __attribute__((always_inline)) void end_at(
-	brick_span span, uint64_t now, const struct work *work)
+/* What is inside of the brick that ends is closed with it. */
+static SLOW void end_slow(brick_span span, uint64_t now, const struct work *work)
 {
 	struct brick__thread *self = &brick__thread;
 	struct brick_lane *lane = self->lane;
+	uint32_t depth = span & 0xff;
 
-	if (BRICK_UNLIKELY(!lane || (self->tag | lane->depth) != span)) {
-		unwind(self, span, now, work);
+	if (!lane || self->tag != (span & ~0xffu) || depth > brick_lane_open(lane)) {
+		brick__end_unmatched(self);
 		return;
 	}
-	uint32_t depth = lane->depth - 1;
-	struct brick_frame *frame = &lane->frames[depth];
-	uint64_t ticks = now - frame->begin;
-	if (BRICK_UNLIKELY((frame->flags & BRICK_FRAME_OPENED) || ticks >> 32)) {
-		close_top(self, now, work, 0);
-		return;
+	while (brick_lane_open(lane) > depth) {
+		lane->ledger.unmatched++;
+		close_top(self, now, &nothing, BRICK_FLAG_UNWOUND);
 	}
-	pop(lane, depth, ticks, work);
-	if (BRICK_LIKELY(lane->head < lane->limit && !has_work(work)))
-		store_sample(self, frame, ticks, work, 0);
-	else
-		write_sample(self, frame, ticks, work, 0);
+	close_top(self, now, work, 0);
 }
 
-void brick__end_at(brick_span span, uint64_t now)
+/* The fast half. */
+
+/*
+ * The frame of a brick that the fast half began and may end, with its word; NULL: there is none.
+ */
+static inline __attribute__((always_inline)) struct brick_frame *leaf_of(
+	const struct brick__thread *self, brick_span span, uint64_t *word)
 {
-	static const struct work nothing;
-	end_at(span, now, &nothing);
+	if (BRICK_UNLIKELY(self->span != span))
+		return NULL;
+	struct brick_frame *frame = self->frame;
+	if (!frame)
+		__builtin_unreachable(); /* where a span may begin there is one */
+	*word = brick__load(&frame->kind);
+	return BRICK_LIKELY(*word >> 48 == BRICK_FLAG_UNCOUNTED) ? frame : NULL;
+}
+
+/* True: it is in the ring, and the frame may be used anew. */
+static inline __attribute__((always_inline)) bool store(struct brick__thread *self,
+	struct brick_frame *frame, uint64_t word, uint64_t now, const struct work *work)
+{
+	return BRICK_LIKELY(!has_work(work)) &&
+	       brick__sample(self, frame, brick__load(&frame->begin),
+		       word | flags_word(work->flags), now, payload(work));
+}
+
+/* No room, or more than a sample. */
+static APART void end_counted(struct brick__thread *self, struct brick_frame *frame, uint64_t now,
+	const struct work *work)
+{
+	uint64_t ticks = now - frame->begin;
+
+	if (BRICK_LIKELY(!(ticks >> 32)))
+		end_leaf(self, frame, ticks, work, 0);
+	else
+		close_top(self, now, work, 0);
+}
+
+static inline __attribute__((always_inline)) void end_fast(struct brick__thread *self,
+	struct brick_frame *frame, uint64_t word, uint64_t now, const struct work *work)
+{
+	if (BRICK_LIKELY(store(self, frame, word, now, work)))
+		brick__store(&frame->kind, 0);
+	else
+		end_counted(self, frame, now, work);
+}
+
+/* A reading of the counter as a time: the fast half begins nothing where the counter is no use. */
+static inline uint64_t checked(uint64_t counter)
+{
+	return BRICK_LIKELY(brick__counter_used) ? counter : brick__monotonic_slow();
 }
 
 static inline __attribute__((always_inline)) void end(brick_span span, const struct work *work)
 {
-	end_at(span, brick__now(), work);
+	uint64_t now = brick__counter(), word;
+	struct brick__thread *self = &brick__thread;
+	struct brick_frame *frame = leaf_of(self, span, &word);
+
+	if (BRICK_UNLIKELY(!frame))
+		end_slow(span, checked(now), work);
+	else
+		end_fast(self, frame, word, now, work);
+}
+
+void brick__end_at(brick_span span, uint64_t now)
+{
+	uint64_t word;
+	struct brick_frame *frame = leaf_of(&brick__thread, span, &word);
+
+	if (BRICK_UNLIKELY(!frame))
+		end_slow(span, now, &nothing);
+	else
+		end_fast(&brick__thread, frame, word, now, &nothing);
 }
 
 void brick__end(brick_span span)
 {
-	static const struct work nothing;
 	end(span, &nothing);
 }
 
@@ -290,6 +330,14 @@ void brick__end_work(brick_span span, uint64_t elements, uint64_t bytes, uint64_
 	end(span, &work);
 }
 
+static inline bool is_open(const struct brick__thread *self, brick_span span)
+{
+	uint32_t depth = span & 0xff;
+
+	return self->lane && self->tag == (span & ~0xffu) && depth &&
+	       depth <= brick_lane_open(self->lane);
+}
+
 /* The record has the bytes of both directions, the statistics each of them. */
 void brick__end_traffic(
 	brick_span span, uint64_t elements, uint64_t bytes_in, uint64_t bytes_out, uint64_t flops)
@@ -298,7 +346,7 @@ void brick__end_traffic(
 	uint32_t depth = span & 0xff;
 	struct brick_stat *stat = NULL;
 
-	if (self->lane && self->tag == (span & ~0xffu) && depth && depth <= self->lane->depth)
+	if (is_open(self, span))
 		stat = &self->lane->stats[self->lane->frames[depth - 1].brick];
 	brick__end_work(span, elements, bytes_in + bytes_out, flops);
 	if (stat) {
@@ -324,7 +372,7 @@ static inline __attribute__((always_inline)) void count_site_of(brick_span span,
 	struct brick__thread *self = &brick__thread;
 	uint32_t depth = span & 0xff;
 
-	if (self->lane && self->tag == (span & ~0xffu) && depth && depth <= self->lane->depth)
+	if (is_open(self, span))
 		count_site(&self->lane->stats[self->lane->frames[depth - 1].brick], site);
 }
 
@@ -343,45 +391,48 @@ static SLOW brick_span lap_slow(
 	struct brick__thread *self = &brick__thread;
 	uint32_t tag = self->tag;
 
+	now = checked(now);
 	if (span)
-		end_at(span, now, work);
+		end_slow(span, now, work);
 	brick_span begun = brick_enabled() ? begin(next, 0, 0) : 0;
 	if (begun && tag == (span & ~0xffu) && tag == self->tag)
 		self->lane->frames[(begun & 0xff) - 1].begin = now;
 	return begun;
 }
 
-/* The next brick takes the place of the one that ends: depth, parent and span stay. */
+/* The next brick takes the place of the one that ends: frame, parent and span stay. */
+static inline __attribute__((always_inline)) void lap_begin(
+	struct brick__thread *self, struct brick_frame *frame, uint64_t now, uint32_t next)
+{
+	brick__store(&frame->kind, self->word | (uint64_t)next << 16);
+	brick__store(&frame->begin, now);
+}
+
+static APART brick_span lap_counted(struct brick_frame *frame, uint64_t now, brick_span span,
+	uint32_t next, const struct work *work)
+{
+	end_counted(&brick__thread, frame, now, work);
+	lap_begin(&brick__thread, frame, now, next);
+	return span;
+}
+
 static inline __attribute__((always_inline)) brick_span lap(
 	brick_span span, uint32_t next, const struct work *work)
 {
+	uint64_t now = brick__counter(), word;
 	struct brick__thread *self = &brick__thread;
-	struct brick_lane *lane = self->lane;
-	uint64_t now = brick__now();
+	struct brick_frame *frame = leaf_of(self, span, &word);
 
-	if (BRICK_UNLIKELY(!lane || (self->tag | lane->depth) != span || !lane_is_current(self) ||
-			   next >= BRICK_MAX_BRICKS))
+	if (BRICK_UNLIKELY(!frame || !lane_is_current(self) || next >= BRICK_MAX_BRICKS))
 		return lap_slow(span, now, next, work);
-	uint32_t depth = lane->depth - 1;
-	struct brick_frame *frame = &lane->frames[depth];
-	uint64_t ticks = now - frame->begin, word = frame_word(next, lane->default_layer - 1);
-	if (BRICK_UNLIKELY((frame->flags & BRICK_FRAME_OPENED) || ticks >> 32))
-		return lap_slow(span, now, next, work);
-	pop(lane, depth, ticks, work);
-	if (BRICK_LIKELY(lane->head < lane->limit && !has_work(work)))
-		store_sample(self, frame, ticks, work, 0);
-	else
-		write_sample(self, frame, ticks, work, 0);
-	memcpy(&frame->kind, &word, sizeof(word));
-	frame->child = 0;
-	frame->begin = now;
-	lane->depth = depth + 1;
+	if (BRICK_UNLIKELY(!store(self, frame, word, now, work)))
+		return lap_counted(frame, now, span, next, work);
+	lap_begin(self, frame, now, next);
 	return span;
 }
 
 brick_span brick__lap(brick_span span, uint32_t next)
 {
-	static const struct work nothing;
 	return lap(span, next, &nothing);
 }
 

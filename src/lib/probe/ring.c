@@ -26,28 +26,25 @@ static void write_open(struct brick__thread *self, struct brick_frame *frame)
 	struct brick_lane *lane = self->lane;
 
 	if (!ring_has(lane, 1)) {
-		frame->flags |= BRICK_FRAME_OPENED | BRICK_FRAME_DROPPED;
+		frame->flags |= BRICK_FRAME_DROPPED | BRICK_FRAME_UNSEEN;
 		return;
 	}
-	*ring_at(self, lane->head) = (struct brick_record){
-		.begin = frame->begin,
-		.kind = BRICK_RECORD_OPEN,
-		.source = frame->source,
-		.brick = frame->brick,
-		.layer = frame->layer,
-		.elements = frame->flags & BRICK_FRAME_STEP ? frame->tokens : 0,
-	};
-	frame->flags |= BRICK_FRAME_OPENED;
+	*ring_at(self, lane->head) = brick_frame_open(frame);
 	ring_publish(lane, 1);
 }
 
 void brick__ring_open(struct brick__thread *self)
 {
 	struct brick_lane *lane = self->lane;
+	struct brick_frame *frame = &lane->frames[lane->depth];
 
-	for (uint32_t i = 0; i < lane->depth; i++)
-		if (!(lane->frames[i].flags & BRICK_FRAME_OPENED))
-			write_open(self, &lane->frames[i]);
+	frame->child = 0;
+	frame->flags = (frame->flags & ~BRICK_FLAG_UNCOUNTED) | BRICK_FRAME_OPENED;
+	if (lane->depth)
+		frame->flags |= frame[-1].flags & BRICK_FRAME_UNSEEN;
+	write_open(self, frame);
+	lane->depth++;
+	brick__thread_aim(self);
 }
 
 struct brick__thread *brick__thread_begin(void)

@@ -59,20 +59,17 @@ static inline struct brick__thread *thread_here(void)
 
 /* Open bricks. */
 
-/* Put open bricks into the ring that are not there yet, outermost first. */
+/* The OPEN of a brick that holds others now, into the ring. There must be one without it. */
 SLOW void brick__ring_open(struct brick__thread *self);
 
 /* Behind the CLOSE of a frame with BRICK_FRAME_WAITED: what it waited for. */
 SLOW void brick__ring_waited(
 	struct brick__thread *self, const struct brick_frame *frame, uint64_t end);
 
-/* Call it before something is recorded inside of open bricks. */
+/* Call it before something is recorded inside of open bricks: all of them are OPENED then. */
 static inline void open_parents(struct brick__thread *self)
 {
-	struct brick_lane *lane = self->lane;
-
-	if (lane->depth &&
-		BRICK_UNLIKELY(!(lane->frames[lane->depth - 1].flags & BRICK_FRAME_OPENED)))
+	if (BRICK_UNLIKELY(brick_lane_leaf(self->lane)))
 		brick__ring_open(self);
 }
 

@@ -76,8 +76,7 @@ static inline bool timing_is_ordinary(const struct brick__thread *self, uint64_t
 	const struct brick_lane *lane = self->lane;
 
 	return brick_enabled() && self->serial == __atomic_load_n(&brick__on, __ATOMIC_RELAXED) &&
-	       lane->head + count <= lane->limit &&
-	       (!lane->depth || (lane->frames[lane->depth - 1].flags & BRICK_FRAME_OPENED));
+	       lane->head + count <= lane->limit && !brick_lane_leaf(self->lane);
 }
 
 /* A bit for each open brick; others may have the same one. */

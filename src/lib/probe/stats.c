@@ -12,9 +12,11 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/scope.h"
 #include "base/sized.h"
 #include "brick/error.h"
 #include "brick/session.h"
+#include "lib/probe/leaf_stats.h"
 #include "lib/session/consumer.h"
 #include "lib/session/session_map.h"
 
@@ -78,16 +80,31 @@ static void add_stat(struct brick_stat *sum, const struct brick_stat *stat)
 		sum->max = stat->max;
 }
 
-/* Under the session lock. */
-static struct brick_stat sum_lanes(
-	const struct brick__session *s, uint32_t brick, enum brick_lane_kind kind)
-{
-	struct brick_stat sum = {.min = UINT64_MAX};
+/* Statistics of all bricks, of lanes of one kind. */
+struct sums {
+	struct brick_stat bricks[BRICK_MAX_BRICKS];
+	struct leaf_stats leaves; /* of the lane that is added */
+};
 
-	for (uint32_t i = 0; i < s->header->lane_count; i++)
-		if (s->lanes[i].lane->kind == kind)
-			add_stat(&sum, &s->lanes[i].lane->stats[brick]);
-	return sum;
+/* Under the session lock: bricks from `first` up to `end`. What is still in a ring counts, too. */
+static void sum_lanes(const struct brick__session *s, enum brick_lane_kind kind, uint32_t first,
+	uint32_t end, struct sums *sums)
+{
+	for (uint32_t b = first; b < end; b++)
+		sums->bricks[b] = (struct brick_stat){.min = UINT64_MAX};
+	for (uint32_t i = 0; i < s->header->lane_count; i++) {
+		const struct brick_lane *lane = s->lanes[i].lane;
+		const void *ring = (const char *)lane + lane->ring_offset;
+		if (lane->kind != kind)
+			continue;
+		for (uint32_t b = first; b < end; b++)
+			add_stat(&sums->bricks[b], &lane->stats[b]);
+		if (kind != BRICK_LANE_THREAD)
+			continue;
+		brick__leaf_stats_read(lane, ring, lane->capacity, end, &sums->leaves);
+		for (uint32_t b = first; b < end; b++)
+			brick__leaf_stat_add(&sums->bricks[b], &sums->leaves.stats[b]);
+	}
 }
 
 static void fill(struct brick_stats *out, const struct brick_stat *sum)
@@ -156,22 +173,23 @@ static int get_stats(uint32_t brick, enum brick_lane_kind kind, struct brick_sta
 
 	if (brick >= brick_count() || !sized_bytes(out))
 		return -EINVAL;
-	uint64_t *merged = malloc(BRICK_HISTOGRAM_BUCKETS * sizeof(*merged));
-	if (!merged)
+	SCOPED uint64_t *merged = malloc(BRICK_HISTOGRAM_BUCKETS * sizeof(*merged));
+	SCOPED struct sums *sums = malloc(sizeof(*sums));
+	if (!merged || !sums)
 		return -ENOMEM;
 	brick__session_lock();
 	if (brick__session.header) {
-		struct brick_stat sum = sum_lanes(&brick__session, brick, kind);
-		error = sum.count ? 0 : BRICK_ENOTRECORDED;
+		const struct brick_stat *sum = &sums->bricks[brick];
+		sum_lanes(&brick__session, kind, brick, brick + 1, sums);
+		error = sum->count ? 0 : BRICK_ENOTRECORDED;
 		if (!error) {
-			fill(&stats, &sum);
+			fill(&stats, sum);
 			drain_now(&brick__session);
 			merge_histograms(&brick__session, brick, kind, merged);
 			fill_distribution(&stats, merged);
 		}
 	}
 	brick__session_unlock();
-	free(merged);
 	return error ? error : sized_write(out, sizeof(stats), &stats);
 }
 
@@ -193,13 +211,16 @@ int brick_category_stats_get(uint32_t category, struct brick_stats *out)
 
 	if (category >= brick_category_count() || !sized_bytes(out))
 		return -EINVAL;
+	SCOPED struct sums *sums = malloc(sizeof(*sums));
+	if (!sums)
+		return -ENOMEM;
 	brick__session_lock();
 	if (brick__session.header) {
-		for (uint32_t i = 0; i < brick_count(); i++) {
-			struct brick_stat one = sum_lanes(&brick__session, i, BRICK_LANE_THREAD);
-			if (one.count && brick_category_of(i) == category)
-				add_stat(&sum, &one);
-		}
+		uint32_t bricks = brick_count();
+		sum_lanes(&brick__session, BRICK_LANE_THREAD, 0, bricks, sums);
+		for (uint32_t i = 0; i < bricks; i++)
+			if (sums->bricks[i].count && brick_category_of(i) == category)
+				add_stat(&sum, &sums->bricks[i]);
 		error = sum.count ? 0 : BRICK_ENOTRECORDED;
 		if (!error) {
 			fill(&stats, &sum);
@@ -228,7 +249,7 @@ int brick_losses_get(struct brick_losses *out)
 		add_ledger(&losses, &brick__session.header->ledger);
 		for (uint32_t i = 0; i < brick__session.header->lane_count; i++) {
 			add_ledger(&losses, &brick__session.lanes[i].lane->ledger);
-			losses.open += brick__session.lanes[i].lane->depth;
+			losses.open += brick_lane_open(brick__session.lanes[i].lane);
 		}
 		error = 0;
 	}
@@ -243,9 +264,9 @@ static void clear_lane(struct brick_lane *lane)
 			memset((char *)lane + lane->histogram_offset +
 					(uint64_t)i * BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t),
 				0, BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t));
-		if (lane->stats[i].count)
-			lane->stats[i] = (struct brick_stat){.min = UINT64_MAX};
+		lane->stats[i] = (struct brick_stat){.min = UINT64_MAX};
 	}
+	memset(lane->drained.stats, 0, sizeof(lane->drained.stats));
 	memset(&lane->ledger, 0, sizeof(lane->ledger));
 	lane->hook_calls = lane->hook_timed = lane->hook_ticks = 0;
 }
@@ -270,8 +291,11 @@ int brick_reset(void)
 	else if (s->external)
 		error = BRICK_ESTATE;
 	for (uint32_t i = 0; !error && i < s->header->lane_count; i++)
-		if (s->lanes[i].lane->depth)
+		if (brick_lane_open(s->lanes[i].lane))
 			error = -EBUSY;
+	for (uint32_t i = 0; !error && i < s->header->lane_count; i++)
+		__atomic_store_n(
+			&s->lanes[i].lane->counted_from, s->lanes[i].lane->head, __ATOMIC_RELAXED);
 	if (!error) {
 		drain_now(s);
 		for (uint32_t i = 0; i < s->header->lane_count; i++)

@@ -347,8 +347,10 @@ void brick__counters_abandon(void)
 void brick_layer_set(int layer)
 {
 	if (brick_enabled() && (lane_is_current(&brick__thread) || brick__thread_attach()) &&
-		layer >= -1 && layer <= INT16_MAX)
+		layer >= -1 && layer <= INT16_MAX) {
 		brick__thread.lane->default_layer = (uint32_t)(layer + 1);
+		brick__thread_aim(&brick__thread);
+	}
 }
 
 /* tokens: as its record has them (BRICK_STEP_TOKENS). */

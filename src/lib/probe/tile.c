@@ -79,14 +79,15 @@ void brick__tile_end(
 	struct brick_lane *lane = brick__thread.lane;
 	uint32_t depth = tile->span & 0xff;
 
-	if (!lane || (brick__thread.tag | lane->depth) != tile->span) {
+	if (!lane || (brick__thread.tag | brick_lane_open(lane)) != tile->span) {
 		brick__end_work(
 			tile->span, elements, bytes, flops); /* unbalanced: it counts that */
 		return;
 	}
 	const struct brick_frame *frame = &lane->frames[depth - 1];
 	uint32_t level = frame->brick - (uint32_t)BRICK_TILE_MACRO;
-	uint64_t nested = frame->child; /* by bricks inside of the tile */
+	uint64_t nested =
+		depth == lane->depth ? frame->child : 0; /* by bricks inside of the tile */
 	uint64_t before = depth > 1 ? lane->frames[depth - 2].child : 0;
 	uint64_t head = lane->head;
 

@@ -23,8 +23,8 @@
 enum { MIN_RING_RECORDS = 1024, WHOLE_RINGS = 64, LEAST_SHARE = 4 };
 enum { PAGE = 65536 }; /* a multiple of every kernel's page, since lanes are mapped one by one */
 
-__thread struct brick__thread brick__thread
-	__attribute__((tls_model("initial-exec"))) = {.serial = BRICK__NO_SERIAL};
+__thread struct brick__thread brick__thread __attribute__((tls_model("initial-exec"))) =
+	BRICK__NO_THREAD;
 
 static uint64_t page_round(uint64_t bytes)
 {
@@ -38,7 +38,26 @@ uint64_t brick__lane_bytes(const struct brick_lane *lane)
 
 void brick__thread_forget(struct brick__thread *self)
 {
-	*self = (struct brick__thread){.serial = BRICK__NO_SERIAL};
+	*self = (struct brick__thread)BRICK__NO_THREAD;
+}
+
+/*
+ * A brick that lies in one whose OPEN was dropped is counted here: the consumer would not know in
+ * what it lies.
+ */
+void brick__thread_aim(struct brick__thread *self)
+{
+	static struct brick_frame taken = {.kind = BRICK_RECORD_SAMPLE};
+	struct brick_lane *lane = self->lane;
+	uint32_t depth = lane->depth;
+	bool fast = brick__counter_used && depth < BRICK_MAX_DEPTH &&
+		    !(depth && lane->frames[depth - 1].flags & BRICK_FRAME_UNSEEN);
+
+	self->frame = fast ? &lane->frames[depth] : &taken;
+	self->span = fast ? self->tag | (depth + 1) : BRICK__NO_SPAN;
+	self->word = BRICK_RECORD_SAMPLE | (uint64_t)BRICK_SOURCE_TSC << 8 |
+		     (uint64_t)((lane->default_layer - 1) & 0xffff) << 32 |
+		     (uint64_t)(fast ? BRICK_FLAG_UNCOUNTED : 0) << 48;
 }
 
 static void init_lane(struct brick_lane *lane, enum brick_lane_kind kind, uint64_t histogram_offset,
@@ -220,17 +239,22 @@ static void leave_name(const struct brick__thread *self)
 	}
 }
 
-static void leave_open(const struct brick__thread *self)
+/* Returns how many bricks were open. */
+static uint32_t leave_open(const struct brick__thread *self)
 {
 	struct brick_lane *lane = self->lane;
+	uint32_t count = brick_lane_open(lane);
 
-	for (uint32_t i = 0; i < lane->depth; i++) {
-		const struct brick_frame *frame = &lane->frames[i];
+	for (uint32_t i = 0; i < count; i++) {
+		struct brick_frame *frame = &lane->frames[i];
 		const struct brick_record open = brick_frame_open(frame);
 		if (frame->flags & BRICK_FRAME_OPENED ? frame->flags & BRICK_FRAME_DROPPED
 						      : !append(self, &open))
 			lane->ledger.unmatched++;
+		*frame = (struct brick_frame){0};
 	}
+	lane->depth = 0;
+	return count;
 }
 
 /* The thread has ended, or begun in a newer session: nobody writes to its lane any more. */
@@ -244,11 +268,10 @@ static void leave_lane(struct brick__thread *self)
 	if (brick__session.header && self->serial == brick__session.serial) {
 		lane->end_ticks = brick__now();
 		lane->live_ticks += lane->end_ticks - lane->start_ticks;
-		leave_open(self);
+		uint32_t open = leave_open(self);
 		leave_name(self);
-		if (lane->depth)
+		if (open)
 			announce_owner(self, lane->end_ticks, 0);
-		lane->depth = 0;
 		__atomic_store_n(&lane->state, BRICK_LANE_FREE, __ATOMIC_RELEASE);
 		if (brick__session.consumer)
 			brick__session.consumer_type->thread_ends(brick__session.consumer);
@@ -310,6 +333,7 @@ static void own_lane(struct brick_lane *lane, uint64_t since)
 	self->serial = brick__session.serial;
 	self->refused = 0;
 	self->tag = self->serial << 8;
+	brick__thread_aim(self);
 	announce_owner(self, lane->start_ticks, lane->tid);
 	__atomic_store_n(&lane->state, BRICK_LANE_LIVE, __ATOMIC_RELEASE);
 }

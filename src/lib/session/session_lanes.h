@@ -6,26 +6,23 @@
 #pragma once
 
 #include <stdint.h>
+#include "brick/abi/thread.h"
 #include "brick/probe.h"
 #include "lib/session/session_map.h"
 
 /* No session has this serial number: a thread without a lane is in none. It is not 0, which is
  * what brick__on is while nothing records. */
 #define BRICK__NO_SERIAL UINT32_MAX
+#define BRICK__NO_THREAD                                           \
+	{                                                          \
+		.serial = BRICK__NO_SERIAL, .span = BRICK__NO_SPAN \
+	}
 
-/* The calling thread's place to record into; serial is BRICK__NO_SERIAL while it has no lane. */
-struct brick__thread {
-	struct brick_lane *lane;
-	struct brick_record *ring;
-	uint64_t mask;	 /* of the ring: capacity - 1 */
-	uint32_t serial; /* of the lane's session, after which the lane stays mapped */
-	uint32_t tag;	 /* serial << 8: the upper bits of the spans that are begun here */
-	uint32_t index;	 /* of the lane in its session */
-	uint32_t refused, refused_by; /* how often it got no lane, from which session */
-};
-
-extern __thread struct brick__thread brick__thread
-	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+/*
+ * After its lane, its layer, or what is open there has changed: where its next brick is kept, and
+ * whether the fast half may begin and end it.
+ */
+void brick__thread_aim(struct brick__thread *self);
 
 /* It has no lane any more. */
 void brick__thread_forget(struct brick__thread *self);

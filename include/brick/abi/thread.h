@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Frozen layout of a thread's own place, and the fast half of begin and end on it. The library and
+ * programs that define BRICK_INLINE share it. Whatever is out of the ordinary (no lane, a full
+ * ring, another brick inside, no usable counter) is left to the library: the caller sees no frame,
+ * or another span than its own. Owner of the thread.
+ */
+#ifndef BRICK_ABI_THREAD_H
+#define BRICK_ABI_THREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "brick/abi/lane.h"
+#include "brick/export.h"
+
+BRICK_BEGIN_DECLS
+
+/* The depth of no span. */
+#define BRICK__NO_SPAN UINT32_MAX
+
+struct brick__thread {
+	uint32_t serial; /* of the lane's session, after which the lane stays mapped */
+	uint32_t span;	 /* of a brick that begins now; BRICK__NO_SPAN: not the fast half's */
+	struct brick_frame *frame; /* where it is kept; free while its `kind` is 0 */
+	uint64_t word;		   /* its bytes from `kind` on, less its brick */
+	struct brick_lane *lane;
+	struct brick_record *ring;
+	uint64_t mask; /* of the ring: capacity - 1 */
+
+	/* the library's own */
+	uint32_t tag;		      /* the upper bits of the spans that are begun here */
+	uint32_t index;		      /* of the lane in its session */
+	uint32_t refused, refused_by; /* how often it got no lane, from which session */
+};
+
+/* The calling thread's. serial is BRICK__NO_SERIAL while it has no lane. */
+extern BRICK_API __thread struct brick__thread brick__thread
+	__attribute__((tls_model("initial-exec")));
+
+/* Serial number of the session that records, 0 while none does. */
+BRICK_API extern uint32_t brick__on;
+
+#define BRICK__ALWAYS static inline __attribute__((always_inline))
+
+/* Eight bytes of a frame or record. Stored one by one: what is put together first is late. */
+typedef uint64_t brick__word __attribute__((may_alias));
+
+BRICK__ALWAYS void brick__store(void *to, uint64_t word)
+{
+	__atomic_store_n((brick__word *)to, word, __ATOMIC_RELAXED);
+}
+
+BRICK__ALWAYS uint64_t brick__load(const void *from)
+{
+	return __atomic_load_n((const brick__word *)from, __ATOMIC_RELAXED);
+}
+
+/* Where a brick that begins now is kept; NULL: the library must begin it. */
+BRICK__ALWAYS struct brick_frame *brick__place(
+	const struct brick__thread *self, uint32_t on, uint32_t brick)
+{
+	if (BRICK_UNLIKELY(self->serial != on || brick >= BRICK_MAX_BRICKS))
+		return NULL;
+	struct brick_frame *frame = self->frame;
+	if (!frame)
+		__builtin_unreachable(); /* a thread with a session has one */
+	return BRICK_LIKELY(!brick__load(&frame->kind)) ? frame : NULL;
+}
+
+/*
+ * The brick that is kept there ended at `now`: its SAMPLE, with flags that `word` has more than the
+ * frame. The frame stays as it is. False: the library must end it.
+ */
+BRICK__ALWAYS bool brick__sample(struct brick__thread *self, struct brick_frame *frame,
+	uint64_t begin, uint64_t word, uint64_t now, uint64_t payload)
+{
+	struct brick_lane *lane = self->lane;
+	uint64_t ticks = now - begin, head = lane->head;
+
+	if (BRICK_UNLIKELY(ticks >> 32 || head >= lane->limit))
+		return false;
+	struct brick_record *record = &self->ring[head & self->mask];
+	brick__store(&record->begin, begin);
+	brick__store(&record->ticks, ticks); /* `wait` is 0 */
+	brick__store(&record->kind, word);
+	brick__store(&record->elements, payload);
+	__atomic_store_n(&lane->head, head + 1, __ATOMIC_RELEASE);
+	(frame - 1)->child += ticks;
+	return true;
+}
+
+BRICK_END_DECLS
+
+#endif
