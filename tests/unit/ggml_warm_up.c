@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include "attach/ggml/resolve.h"
 #include "attach/ggml/steps/contexts.h"
+#include "attach/ggml/steps/model_notes.h"
 
 struct fake_context {
 	int32_t bos, eos, last_position;
@@ -55,6 +56,11 @@ static int32_t last_position(void *memory, int32_t sequence)
 	{                                \
 		symbol, (void *)function \
 	}
+
+void note_model(const void *context, const void *code)
+{
+	(void)context, (void)code;
+}
 
 void *resolve_from(const struct loaded_object *object, const char *name, bool hooked)
 {

@@ -8,6 +8,8 @@ static const struct attacher_note ggml_notes[] = {
 	{"ggml.version", "ggml"},
 	{"ggml.library", "Library"},
 	{"llama.library", "llama"},
+	{"llama.model", "Model"},
+	{"llama.context", "Context"},
 	{"ggml.layout", NULL},
 	{0},
 };

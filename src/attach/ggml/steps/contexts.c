@@ -14,6 +14,7 @@
 #include <string.h>
 #include "attach/ggml/resolve.h"
 #include "attach/ggml/steps/batch.h"
+#include "attach/ggml/steps/model_notes.h"
 #include "attach/ggml/steps/phases.h"
 #include "base/lock.h"
 #include "brick/brick.h"
@@ -195,7 +196,8 @@ enum { CONTEXTS = 8 };
 struct context {
 	const void *context;
 	const void *memory;
-	int32_t number; /* from 0, in the order in which they came */
+	int32_t number;		  /* from 0, in the order in which they came */
+	uint32_t told, told_made; /* session, and contexts_made: its model was noted then */
 	struct batch_past past;
 };
 
@@ -240,6 +242,19 @@ static int32_t drafter_of(const struct batch_head *batch, const struct context *
 	return -1;
 }
 
+/* True once for each session, and again when another may be at its address. */
+static bool is_untold(struct context *c)
+{
+	uint32_t session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
+	uint32_t made = __atomic_load_n(&contexts_made, __ATOMIC_RELAXED);
+
+	if (BRICK_LIKELY(c->told == session && c->told_made == made))
+		return false;
+	c->told = session;
+	c->told_made = made;
+	return true;
+}
+
 void contexts_count(struct phase_tokens *t, const void *code)
 {
 	struct batch_head meant = *t->batch;
@@ -267,7 +282,10 @@ void contexts_count(struct phase_tokens *t, const void *code)
 	t->refuted = tokens.refuted;
 	t->number = c->number;
 	t->drafter = tokens.checked ? drafter_of(&meant, c) : -1;
+	bool untold = is_untold(c);
 	lock_give(&contexts.lock);
+	if (untold)
+		note_model(t->context, code);
 }
 
 void contexts_moved(int32_t sequence, int32_t from, int32_t by)
