@@ -23,7 +23,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "ui/text/json_out.h"
-#include "ui/text/report_text.h"
+#include "ui/text/report_trust.h"
 #include "ui/text/terminal.h"
 #include "ui/text/text.h"
 #include "ui/text/text_table.h"

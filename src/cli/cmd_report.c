@@ -23,7 +23,7 @@ struct options {
 	struct selection selection; /* but for the phase */
 	unsigned long top;	    /* 0: all */
 	int phase;
-	bool json, csv;
+	bool json, csv, trust, whole;
 	const char *html; /* where to write the page */
 	const char *budget;
 };
@@ -78,6 +78,11 @@ static const struct cli_option option_table[] = {
 	{"columns", "LIST",
 		"show these columns, for example self,/token,GB/s; man brick-report lists them all",
 		set_columns, AT(columns), .words = words_fields},
+	{"trust", NULL,
+		"how far to trust it: coverage, distortion, losses, CPUs, and where it comes from",
+		option_flag, AT(trust)},
+	{"verbose", NULL, "all rows and columns, categories and notes", option_flag, AT(whole),
+		.letter = 'v'},
 	{"top", "N", "show the first N rows only", option_number, AT(top), .low = 1,
 		.high = UINT32_MAX},
 	{"json", NULL, "all of it as JSON (schema brick/report/1)", option_flag, AT(json)},
@@ -104,8 +109,9 @@ static void check_html(const struct options *options)
 
 static void check(const struct options *options)
 {
-	if (options->json && options->csv)
-		die_usage("report", "--json and --csv: one form at a time, please");
+	if (options->json + options->csv + options->trust + options->whole > 1)
+		die_usage("report",
+			"--json, --csv, --trust and --verbose: one form at a time, please");
 	if (options->budget && (options->csv || options->html))
 		die_usage("report", "--budget goes with the text and with --json only");
 	if (options->html)
@@ -115,6 +121,7 @@ static void check(const struct options *options)
 static void arrange(struct report *report, const struct options *options)
 {
 	report->columns = options->columns.count ? &options->columns : NULL;
+	report->is_sorted = options->sort != NULL;
 	if (options->sort)
 		report_sort_rows(report, options->sort);
 	if (options->top && options->top < report->shown)
@@ -142,6 +149,10 @@ static void print(const struct report *report, const struct options *options)
 	} else if (options->csv) {
 		report_csv(report, stdout);
 		input_tell_losses(report->run, &report->losses); /* which no row has place for */
+	} else if (options->trust) {
+		report_whole_trust_text(report, stdout);
+	} else if (options->whole) {
+		report_whole_text(report, stdout);
 	} else {
 		input_tell_unfinished(report->run);
 		report_text(report, stdout);

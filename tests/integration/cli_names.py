@@ -23,7 +23,7 @@ def harmless(what, data):
 
 def main():
     path = recording("odd.pftrace", ODD)
-    forms = [["report", path], ["report", "--by", "layer", path], ["report", "--csv", path],
+    forms = [["report", path], ["report", "-v", path], ["report", "--trust", path], ["report", "--by", "layer", path], ["report", "--csv", path],
              ["report", "--json", path], ["tree", path], ["tree", "--nodes", path],
              ["tree", "--nodes", "--json", path], ["export", "--format", "json", path]]
     for args in forms:

@@ -76,7 +76,7 @@ def run(args, **options):
 
 def cannot_be_written():
     path = recording()
-    forms = [["report", path], ["report", "--json", path], ["report", "--csv", path],
+    forms = [["report", path], ["report", "-v", path], ["report", "--trust", path], ["report", "--json", path], ["report", "--csv", path],
              ["tree", path], ["tree", "--json", path], ["export", "--format", "json", path],
              ["export", "--format", "chrome", path], ["export", "--format", "csv", path],
              ["doctor"], ["--help"], ["report", "--help"]]

@@ -47,7 +47,7 @@ def main():
             expect_true("the CPU was used", counted[phase]["task-clock"]["sum"] > 0)
             expect_true("reading costs", counted[phase]["counter-reading"]["sum"] > 0)
     expect_true("several were counted", seen >= 3)
-    text = brick("report", path)[0].decode()
+    text = brick("report", "-v", path)[0].decode()
     expect_true("the report says so", "Counters" in text and "page-faults" in text)
     if here["counters"]["status"] != "ok":
         expect_true("and what is missing", "cycles: " in text)

@@ -120,7 +120,7 @@ def check_coverage(path, device, commands):
     expect("waits", [(w["kernel"], w["queue"], w["count"]) for w in waits],
            [("copy from the device", "copies", STEPS + 1)])
     expect("waited", sum(w["time_ns"] for w in waits), device["wait_ns"])
-    text = " ".join(brick("report", path, COLUMNS="300")[0].decode().split())
+    text = " ".join(brick("report", "-v", path, COLUMNS="300")[0].decode().split())
     expect_true("names in text", "of commands is of bricks" in text
                 and "of the wall time: for copy from the device" in text)
 
@@ -165,7 +165,7 @@ def by_kernel_and_queue(path, commands):
         expect("coverage stays that of the host", part["coverage"], report["coverage"])
         text = brick("report", "--by", by, path, COLUMNS="300")[0].decode()
         expect_true("no unattributed row", "unattributed" not in text)
-    text = brick("report", path, COLUMNS="300")[0].decode()
+    text = brick("report", "-v", path, COLUMNS="300")[0].decode()
     expect_true("a column for devices", "DEVICE" in text and "Queue        null: compute (1)" in text)
     lines = list(csv.DictReader(io.StringIO(
         brick("report", "--csv", "--by", "kernel", path)[0].decode())))

@@ -197,7 +197,7 @@ def forms(f, wanted, steps):
                len(steps if f.steps is None else f.steps))
     expect(f"{what}: CSV",
            of_csv(brick("report", "--csv", *phase, *f.options, PATH)[0].decode()), wanted)
-    text = brick("report", *phase, "--columns", "count,elements", *f.options, PATH,
+    text = brick("report", "-v", *phase, "--columns", "count,elements", *f.options, PATH,
                  COLUMNS="200")[0].decode()
     expect(f"{what}: text", of_text(text.split("CATEGORY ")[0]), wanted)
     top = brick_json("top", "--headless", "--json", *phase, *f.options, PATH)

@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import unicodedata
 import fcntl
 import termios
 
@@ -69,6 +70,11 @@ def recording(name="run.pftrace", *args):
     path = os.path.join(TMP, name)
     subprocess.run([RECORDER, path, *args], check=True, timeout=60)
     return path
+
+
+def columns_of(line):
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+               for c in line)
 
 
 def plain(text):

@@ -43,7 +43,7 @@ with Scratch() as scratch:
     record(out, PRODUCER, "steps=1000000", options=["--ring", "1024"])
     for phase in "all", "decode":
         text, rows = (subprocess.run([BRICK, "report", "--phase", phase, *how, out], check=True,
-                                     capture_output=True, text=True).stdout for how in ([], ["--json"]))
+                                     capture_output=True, text=True).stdout for how in (["-v"], ["--json"]))
         counts = [row["count"] for row in json.loads(rows)["bricks"] if row["name"] != "unattributed"]
         same("counts and times are exact" in text, 1000000 in counts, f"exact, said of {phase}: {counts}")
         same("--phase all)" in text, phase != "all", f"where exact counts are, said of {phase}")

@@ -127,7 +127,7 @@ def forms_of_report(path, rows, basis):
     screen = json.loads(brick("top", "--headless", "--json", path)[0].decode().splitlines()[-1])
     for row in screen["bricks"]:
         expect("top: " + row["name"], numbers(row), numbers(rows[row["name"]]))
-    text = re.sub(r"\s+", " ", brick("report", path)[0].decode())
+    text = re.sub(r"\s+", " ", brick("report", "-v", path)[0].decode())
     expect_true(f"text names the basis: {basis}", basis in text)
     categories = {row["name"]: row for row in brick_json("report", "--json", path)["categories"]}
     expect("waits", numbers(categories["Wait"]), numbers(rows[WAITS]))

@@ -24,6 +24,7 @@
 #include "ui/text/path_view.h"
 #include "ui/text/report_json.h"
 #include "ui/text/report_text.h"
+#include "ui/text/report_trust.h"
 #include "ui/text/text.h"
 #include "ui/text/tree_view.h"
 
@@ -124,6 +125,8 @@ static void every_allocation(void **state)
 		assert_int_equal(report_apart_measure(&apart, &run, by[i], REPORT_PHASES_APART), 0);
 		text_error();
 		fail_each(&apart.all, report_text);
+		fail_each(&apart.all, report_whole_text);
+		fail_each(&apart.all, report_whole_trust_text);
 		fail_each(&apart.all, print_json);
 		fail_each(&apart.all, report_csv);
 		if (by[i] == SUMMARY_BY_BRICK) {

@@ -63,6 +63,7 @@ void sums_add_stat(struct summary_sums *to, const struct brick_stat *stat, uint6
 static void add_sampled(struct summary_sums *to, const struct summary_sums *from)
 {
 	to->wall_ns += from->wall_ns;
+	off_times_add(&to->wall_off, from->wall_off);
 	to->unevaluated_ns += from->unevaluated_ns;
 	to->open_ns += from->open_ns;
 	sums_add_off(to, from->off);

@@ -22,10 +22,11 @@ struct summary_sums {
 	uint64_t sum_ns;   /* of lengths */
 	uint64_t total_ns; /* with at least one execution open on a lane, summed over lanes */
 	uint64_t self_ns, wait_ns;
-	uint64_t open_ns;	  /* of self_ns: in executions that never ended */
-	struct run_off_times off; /* of self_ns, as far as samples tell */
-	uint64_t wall_ns;	  /* of the wall time of the run */
-	uint64_t unevaluated_ns;  /* of that: in batches that were refused or aborted */
+	uint64_t open_ns;	       /* of self_ns: in executions that never ended */
+	struct run_off_times off;      /* of self_ns, as far as samples tell */
+	uint64_t wall_ns;	       /* of the wall time of the run */
+	struct run_off_times wall_off; /* of that: its thread was off its CPU */
+	uint64_t unevaluated_ns;       /* of that: in batches that were refused or aborted */
 	uint64_t min_ns, max_ns;
 	uint64_t elements, bytes, flops;
 	uint64_t bytes_out;	       /* of those bytes, where the program told them apart */
@@ -61,10 +62,26 @@ void sums_work(struct summary_sums *sums, const struct run_site *site);
 bool sums_histogram(struct summary_sums *sums, uint64_t ns);
 bool sums_add_histogram(struct summary_sums *sums, const uint64_t *histogram);
 
+static inline void off_times_add(struct run_off_times *to, struct run_off_times off)
+{
+	to->blocked_ns += off.blocked_ns;
+	to->preempted_ns += off.preempted_ns;
+}
+
+/* The same of a part of that time, which may be shorter. */
+static inline void off_times_add_within(
+	struct run_off_times *to, struct run_off_times off, uint64_t most_ns)
+{
+	uint64_t preempted_ns = off.preempted_ns < most_ns ? off.preempted_ns : most_ns;
+	uint64_t rest_ns = most_ns - preempted_ns;
+
+	to->preempted_ns += preempted_ns;
+	to->blocked_ns += off.blocked_ns < rest_ns ? off.blocked_ns : rest_ns;
+}
+
 static inline void sums_add_off(struct summary_sums *sums, struct run_off_times off)
 {
-	sums->off.blocked_ns += off.blocked_ns;
-	sums->off.preempted_ns += off.preempted_ns;
+	off_times_add(&sums->off, off);
 }
 
 static inline void sums_source(struct summary_sums *sums, unsigned source)

@@ -119,6 +119,7 @@ static void fill_off(struct summary_row *row, const struct summary_sums *sums, b
 	row->cpu_ns = row->off_ns = row->preempted_ns = row->blocked_ns = ANALYSIS_UNKNOWN;
 	if (!known)
 		return;
+	row->wall_off = sums->wall_off;
 	row->preempted_ns = sums->off.preempted_ns;
 	row->blocked_ns = sums->off.blocked_ns;
 	row->off_ns = row->preempted_ns + row->blocked_ns;
@@ -596,6 +597,8 @@ static void take_totals(struct summary *s)
 	s->unattributed_unevaluated_ns = threads->unattributed_unevaluated_ns;
 	if (s->unattributed_unevaluated_ns > s->unattributed_ns)
 		s->unattributed_unevaluated_ns = s->unattributed_ns;
+	if (s->knows_off)
+		s->unattributed_off = threads->unattributed_off;
 	s->left_out_ns = threads->left_out_ns;
 	s->coverage = s->wall_ns ? 1 - (double)s->unattributed_ns / (double)s->wall_ns : -1;
 	for (size_t i = 0; i < s->run->lane_count; i++)

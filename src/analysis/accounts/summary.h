@@ -57,7 +57,9 @@ struct summary_row {
 	uint64_t wait_ns;     /* inside of and right after them */
 	/* of self_ns: on a CPU, and off it; ANALYSIS_UNKNOWN: not recorded */
 	uint64_t cpu_ns, off_ns, preempted_ns, blocked_ns;
-	uint64_t wall_ns;	 /* its part of the wall time of the run */
+	uint64_t wall_ns; /* its part of the wall time of the run */
+	/* of that: its thread was off its CPU; zeros where that is not known */
+	struct run_off_times wall_off;
 	uint64_t unevaluated_ns; /* of that: in batches that were refused or aborted */
 	double share;		 /* the same as a share, 0 to 1 */
 	enum summary_basis basis;
@@ -78,6 +80,17 @@ static inline bool summary_row_lacks_samples(const struct summary_row *row)
 	       row->basis != BASIS_CPU;
 }
 
+/*
+ * Of its wall time what it ran, and, if it is a wait, was blocked: what rows have if "preempted"
+ * and "blocked" are rows of their own.
+ */
+static inline uint64_t summary_row_ran_ns(const struct summary_row *row)
+{
+	uint64_t off_ns = row->wall_off.preempted_ns + (row->waits ? 0 : row->wall_off.blocked_ns);
+
+	return row->wall_ns > off_ns ? row->wall_ns - off_ns : 0;
+}
+
 const char *summary_basis_name(enum summary_basis basis); /* "wall", "cpu", "mixed" */
 
 struct summary {
@@ -92,6 +105,7 @@ struct summary {
 	struct step_times steps;
 	uint64_t wall_ns, unattributed_ns;
 	uint64_t unattributed_unevaluated_ns; /* of that: in batches that were refused or aborted */
+	struct run_off_times unattributed_off; /* of that, as in rows */
 	uint64_t left_out_ns; /* of a narrowed run's wall time: of bricks that were not asked for */
 	double coverage;      /* 1 - unattributed / wall; negative when there is no wall time */
 	/*

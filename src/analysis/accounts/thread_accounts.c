@@ -58,6 +58,7 @@ static void count_wait(struct thread_accounts *t, uint64_t ns, struct run_off_ti
 	sums->total_ns += ns;
 	sums->self_ns += ns;
 	sums->wall_ns += wall_ns;
+	off_times_add_within(&sums->wall_off, off, wall_ns);
 	sums_source(sums, source);
 	sums_add_off(sums, off);
 	count_histogram(t, brick, ns);
@@ -152,16 +153,19 @@ static bool is_outermost_in_category(
 	return holder == frame;
 }
 
-/* What a step keeps is in no row. row_ns: what others keep. */
-static void count_wall(struct thread_accounts *t, const struct walk_frame *frame, uint64_t *row_ns)
+/* What a step keeps is in no row. row_ns, row_off: what others keep. */
+static void count_wall(struct thread_accounts *t, const struct walk_frame *frame, uint64_t *row_ns,
+	struct run_off_times *row_off)
 {
 	const struct walk_times *counted = &frame->counted;
 	t->attributed_ns += counted->inner_ns + counted->wait_ns;
 	if (t->index->kinds[frame->brick] != BRICK_KIND_STEP) {
 		*row_ns += counted->self_ns;
+		off_times_add_within(row_off, frame->off, counted->self_ns);
 		t->attributed_ns += counted->self_ns;
 		return;
 	}
+	off_times_add_within(&t->unattributed_off, frame->off, counted->self_ns);
 	uint64_t ns = counted->self_ns + (frame->is_step ? t->index->tails[frame->step].gap_ns : 0);
 	t->unattributed_ns += ns;
 	t->unattributed_unevaluated_ns += unevaluated(t, frame, ns);
@@ -188,7 +192,7 @@ static void count_self(struct thread_accounts *t, const struct walk_frame *frame
 	sums_source(sums, frame->sample->source);
 	uint64_t before_ns = sums->wall_ns;
 	if (in_wall)
-		count_wall(t, frame, &sums->wall_ns);
+		count_wall(t, frame, &sums->wall_ns, &sums->wall_off);
 	sums->unevaluated_ns += unevaluated(t, frame, sums->wall_ns - before_ns);
 	count_waits(t, frame, in_wall);
 }
@@ -198,8 +202,9 @@ static void leave_out(struct thread_accounts *t, const struct walk_frame *frame,
 {
 	struct summary_sums *group = group_of(t, frame);
 	bool counts = !part_counts(t, frame);
+	struct run_off_times off = {0};
 	if (in_wall && counts)
-		count_wall(t, frame, &t->left_out_ns);
+		count_wall(t, frame, &t->left_out_ns, &off);
 	if (!(t->run->sites[frame->sample->site].left_out & RUN_LEFT_OUT_WAITS)) {
 		if (counts)
 			count_waits(t, frame, in_wall);
@@ -346,6 +351,8 @@ static void take_run(struct thread_accounts *t, const struct thread_accounts *pa
 		t->category_total_ns[c] += part->category_total_ns[c];
 	t->attributed_ns += part->attributed_ns;
 	t->unattributed_ns += part->unattributed_ns;
+	t->unattributed_unevaluated_ns += part->unattributed_unevaluated_ns;
+	off_times_add(&t->unattributed_off, part->unattributed_off);
 	t->left_out_ns += part->left_out_ns;
 	t->unknown_operations += part->unknown_operations;
 	for (size_t b = 0; !row_groups_exist(t->groups) && b <= t->run->brick_count; b++)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/date.h"
+#include "record/inject/attachers.h"
 #include "ui/text/text.h"
 
 static bool is_plain(const char *word)
@@ -73,4 +74,29 @@ const char **provenance_notes(const struct run *run, const char *key)
 			values[n++] = run->notes[i].value;
 	}
 	return values;
+}
+
+/* "ggml 0.9.4"; NULL: no engine said its version. */
+static char *attached_engine(const struct run *run)
+{
+	for (const struct attacher *const *a = attachers; *a; a++) {
+		const char *key = (*a)->version_note;
+		const char *version = key ? run_note_find(run, key) : NULL;
+		if (version)
+			return text_format(
+				"%s %.*s", (*a)->title, (int)strcspn(version, " ("), version);
+	}
+	return NULL;
+}
+
+char *provenance_engine(const struct run *run)
+{
+	SCOPED char *attached = attached_engine(run);
+	const char *named = run_note_find(run, "engine"), *how = run_note_find(run, "attach");
+
+	if (attached && run_note_find(run, "llama.library"))
+		return text_format("llama.cpp (%s)", attached);
+	if (attached)
+		return text_copy(attached);
+	return text_copy(named ? named : how ? how : "libbrick inside");
 }

@@ -13,3 +13,6 @@ char *provenance_start(const struct run *run);
 /* Ends at NULL (NULL: no memory): different values of the notes with that key, in the order of the
  * run. */
 const char **provenance_notes(const struct run *run, const char *key);
+
+/* "llama.cpp (ggml 0.9.4)", or what the program says of itself. */
+char *provenance_engine(const struct run *run);

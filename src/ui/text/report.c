@@ -55,12 +55,13 @@ const struct run_lane *report_lane(const struct report *report, const struct sum
 	return NULL;
 }
 
-static struct summary_row rest_row(const struct summary *summary, char *name, uint64_t ns)
+struct summary_row report_rest_row(const struct summary *summary, char *name, uint64_t ns)
 {
 	return (struct summary_row){.id = RUN_NONE,
 		.name = name,
 		.self_ns = ns,
 		.wall_ns = ns,
+		.device_ns = ANALYSIS_UNKNOWN,
 		.share = (double)ns / (double)summary->wall_ns};
 }
 
@@ -72,8 +73,8 @@ size_t report_rests(const struct report *report, struct summary_row rows[REPORT_
 	if (!summary->wall_ns || summary->by >= SUMMARY_BY_KERNEL)
 		return 0;
 	if (summary->left_out_ns)
-		rows[count++] = rest_row(summary, left_out, summary->left_out_ns);
-	rows[count] = rest_row(summary, unattributed, summary->unattributed_ns);
+		rows[count++] = report_rest_row(summary, left_out, summary->left_out_ns);
+	rows[count] = report_rest_row(summary, unattributed, summary->unattributed_ns);
 	rows[count].unevaluated_ns = summary->unattributed_unevaluated_ns;
 	rows[count++].share = 1 - summary->coverage;
 	return count;

@@ -27,6 +27,7 @@ struct report {
 	struct distortion phases[STEP_PHASES];
 	const struct report_budget *budget;   /* NULL: none was asked for */
 	size_t shown;			      /* rows to print: all, or those of --top */
+	bool is_sorted;			      /* by a column that the user chose */
 	const struct report_columns *columns; /* those that the user chose; NULL: the default */
 	/* The same of the steps of one phase, to be shown instead; NULL: all phases together. */
 	const struct report *apart[STEP_PHASES];
@@ -53,6 +54,7 @@ enum { REPORT_RESTS = 2 };
  * What is in no row, as rows: "left out" of a narrowed run, "unattributed"; only fields with
  * REPORT_OF_REST are known of them. Returns how many there are.
  */
+struct summary_row report_rest_row(const struct summary *summary, char *name, uint64_t ns);
 size_t report_rests(const struct report *report, struct summary_row rows[REPORT_RESTS]);
 
 /* The lane that a row by thread or queue is of; else NULL. */

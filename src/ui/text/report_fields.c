@@ -120,6 +120,29 @@ static void get_per_token(
 				: ANALYSIS_UNKNOWN;
 }
 
+static void get_device_per_token(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	uint64_t tokens = report_row_tokens(report, row);
+	if (tokens && row->device_ns != ANALYSIS_UNKNOWN)
+		value->number = row->device_ns / tokens;
+}
+
+static void get_each(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	bool is_cpu = row->cpu_ns != ANALYSIS_UNKNOWN && !row->waits;
+	if (row->count)
+		value->number = (is_cpu ? row->cpu_ns : row->self_ns) / row->count;
+}
+
+static void get_wall_cpu(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	if (row->cpu_ns != ANALYSIS_UNKNOWN)
+		value->number = summary_row_ran_ns(row);
+}
+
 static void get_step_tokens(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
@@ -358,6 +381,22 @@ const struct report_field report_fields[] = {
 		"What became of the step's batch where it was not evaluated: 'refused'; or not to "
 		"its end: 'aborted', of how many tokens is not known. Neither is in a rate.",
 		REPORT_TEXT, .rows = STEPS, .get = get_outcome},
+	{"each_ns", "EACH",
+		"Time of one execution, without what it holds and waits for: CPU over COUNT, or "
+		"SELF "
+		"over COUNT where times off the CPU are not known, and of waits.",
+		REPORT_TIME, .rows = (unsigned)~(KERNELS | QUEUES), .get = get_each,
+		.flags = REPORT_ON_HOST},
+	{"device_token_ns", "DEVICE/TOKEN", "DEVICE for each token, as /TOKEN is.", REPORT_TIME,
+		.rows = (unsigned)~(KERNELS | QUEUES), .get = get_device_per_token,
+		.flags = REPORT_OF_REST},
+	{"wall_cpu_ns", "WALL CPU",
+		"Of WALL what its thread ran; of a wait, also what it was blocked. In text, SHARE "
+		"and "
+		"/TOKEN of bricks and categories are of this, and 'preempted' and 'blocked' are "
+		"rows.",
+		REPORT_TIME, .rows = BRICKS | 1u << SUMMARY_BY_CATEGORY, .get = get_wall_cpu,
+		.flags = REPORT_ON_HOST},
 };
 
 const size_t report_field_count = sizeof(report_fields) / sizeof(report_fields[0]);
@@ -436,6 +475,26 @@ static const struct place places[] = {
 	{REPORT_IN_CATEGORIES, "self_ns", 1, 0},
 	{REPORT_IN_CATEGORIES, "device_ns", 2, 0},
 	{REPORT_IN_CATEGORIES, "count", 4, 0},
+
+	{REPORT_IN_SCREEN, "name", 0, 0},
+	{REPORT_IN_SCREEN, "step_begin_ns", 3, 0},
+	{REPORT_IN_SCREEN, "step_tokens", 1, 0},
+	{REPORT_IN_SCREEN, "outcome", 1, 0},
+	{REPORT_IN_SCREEN, "step_ns", 0, 0},
+	{REPORT_IN_SCREEN, "share", 0, 0},
+	{REPORT_IN_SCREEN, "token_ns", 1, ON_DEVICES},
+	{REPORT_IN_SCREEN, "device_token_ns", 1, ON_DEVICES},
+	{REPORT_IN_SCREEN, "total_ns", 2, NOT_ON_DEVICES},
+	{REPORT_IN_SCREEN, "count", 3, 0},
+	{REPORT_IN_SCREEN, "each_ns", 2, ON_DEVICES},
+	{REPORT_IN_SCREEN, "avg_ns", 2, NOT_ON_DEVICES},
+	{REPORT_IN_SCREEN, "p95_ns", 4, NOT_ON_DEVICES},
+	{REPORT_IN_SCREEN, "bytes_per_s", 5, 0},
+	{REPORT_IN_SCREEN, "flops_per_s", 5, 0},
+	{REPORT_IN_SCREEN, "roof", 4, 0},
+	{REPORT_IN_SCREEN, "busy_ns", 4, 0},
+	{REPORT_IN_SCREEN, "idle_ns", 5, 0},
+	{REPORT_IN_SCREEN, "launch.p50_ns", 6, 0},
 
 	{REPORT_IN_TOP, "name", 0, 0},
 	{REPORT_IN_TOP, "category", 8, 0},

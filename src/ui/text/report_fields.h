@@ -93,6 +93,7 @@ enum report_place {
 	REPORT_IN_PAGE = 2,
 	REPORT_IN_TOP = 4,
 	REPORT_IN_CATEGORIES = 8, /* the short table below that of bricks */
+	REPORT_IN_SCREEN = 16,	  /* the first screen */
 };
 
 /* The columns that one place shows by default for rows of one kind. */

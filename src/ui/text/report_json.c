@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/accounts/workload.h"
 #include "ui/text/csv_out.h"
 #include "ui/text/trust_text.h"
 #include "ui/text/json_out.h"
@@ -102,6 +103,49 @@ static void add_devices(json_t *backends, const struct run *run)
 	}
 }
 
+/* Of workloads: 0 is not known. */
+static json_t *known(uint64_t number)
+{
+	return number ? json_number(number) : json_null();
+}
+
+static json_t *model_json(const struct workload *w)
+{
+	if (!w->models)
+		return json_null();
+	json_t *object = json_object();
+	json_put(object, "name", json_text(*w->model ? w->model : NULL));
+	json_put(object, "type", json_text(*w->type ? w->type : NULL));
+	json_put(object, "layers", known(w->layers));
+	json_put(object, "parameters", known(w->parameters));
+	json_put(object, "bytes", known(w->bytes));
+	json_put(object, "models", known(w->models));
+	return object;
+}
+
+static json_t *settings_json(const struct workload *w)
+{
+	json_t *object = json_object();
+	json_put(object, "context", known(w->context));
+	json_put(object, "batch", known(w->batch));
+	json_put(object, "ubatch", known(w->ubatch));
+	json_put(object, "sequences", known(w->sequences));
+	json_put(object, "threads", known(w->threads));
+	json_put(object, "batch_threads", known(w->batch_threads));
+	return object;
+}
+
+static void put_workload(json_t *object, const struct run *run)
+{
+	struct workload workload;
+	SCOPED char *engine = provenance_engine(run);
+	workload_of_run(&workload, run);
+	json_put(object, "engine", json_text(engine));
+	json_put(object, "model", model_json(&workload));
+	json_put(object, "settings", settings_json(&workload));
+	json_put(object, "start_up_ns", json_number(workload.start_up_ns));
+}
+
 static json_t *run_json(const struct run *run)
 {
 	json_t *object = json_object(), *clock = json_object(), *backends = json_array();
@@ -123,6 +167,7 @@ static json_t *run_json(const struct run *run)
 	json_put(
 		object, "usable_cpus", run->cpus ? json_number(run_usable_cpus(run)) : json_null());
 	json_put(object, "backends", backends);
+	put_workload(object, run);
 	json_put(object, "clock", clock);
 	json_put(object, "exit_code",
 		run->exit_code >= 0 ? json_number((uint64_t)run->exit_code) : json_null());

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A report for people: heading, steps, rows, categories, notes, and the three lines that no report
- * goes without: coverage, distortion, losses.
+ * A report for people. The first screen has at most 40 lines: a head, the rows that matter of each
+ * phase, one line of trust, and what to ask next. The whole report has all rows and columns, and
+ * all that is known of how far to trust them.
+ *
+ * Rows by brick and category have the time that their threads ran. What these were preempted, and
+ * blocked outside of waits, is rows of its own, so that SHARE and /TOKEN add up to the wall time.
  */
 #include "ui/text/report_text.h"
 
@@ -11,102 +15,17 @@
 #include <string.h>
 
 #include "analysis/accounts/unknown.h"
-#include "record/inject/attachers.h"
+#include "base/order.h"
 #include "record/inject/inject.h"
-#include "ui/text/trust_text.h"
-#include "ui/text/provenance.h"
 #include "ui/text/report.h"
 #include "ui/text/report_fields.h"
-#include "ui/text/report_presence.h"
+#include "ui/text/report_head.h"
+#include "ui/text/report_trust.h"
 #include "ui/text/terminal.h"
 #include "ui/text/text.h"
 #include "ui/text/text_table.h"
 
 enum { LABEL = 13 }; /* columns of a label */
-
-/* Notes that belong into the heading beside those of attachers; the others stand at the end. */
-static const struct attacher_note common_notes[] = {
-	{"backend", "Backend"},
-	{"attach", "Attached by"},
-	{"steps", "Steps by"},
-	{"layers", "Layers by"},
-	{0},
-};
-
-static const struct attacher_note *find(const struct attacher_note *notes, const char *key)
-{
-	for (; notes && notes->key; notes++)
-		if (!strcmp(key, notes->key))
-			return notes;
-	return NULL;
-}
-
-/* NULL: it does not belong into the heading. */
-static const struct attacher_note *heading(const char *key)
-{
-	for (const struct attacher *const *a = attachers; *a; a++)
-		if (find((*a)->notes, key))
-			return find((*a)->notes, key);
-	return find(common_notes, key);
-}
-
-static void print_heading_notes(const struct report *report, const struct terminal *terminal,
-	const struct attacher_note *notes)
-{
-	for (; notes && notes->key; notes++) {
-		SCOPED const char **values =
-			notes->label ? provenance_notes(report->run, notes->key) : NULL;
-		for (size_t k = 0; values && values[k]; k++)
-			paragraph(terminal, LABEL, k ? "" : notes->label, "%s", values[k]);
-	}
-}
-
-/* Prints what was attached to and how, each with its label. */
-static void report_headings(const struct report *report, const struct terminal *terminal)
-{
-	for (const struct attacher *const *a = attachers; *a; a++)
-		print_heading_notes(report, terminal, (*a)->notes);
-	print_heading_notes(report, terminal, common_notes);
-}
-
-/* True if another process left the same note, or the note says that all is well. */
-static bool is_redundant(const struct run *run, size_t note)
-{
-	const struct run_note *here = &run->notes[note];
-	if (!strcmp(here->key, "session.end") && !strcmp(here->value, "closed"))
-		return true;
-	if (!strcmp(here->key, "rules") && !strcmp(here->value, "default"))
-		return true;
-	for (size_t i = 0; i < note; i++)
-		if (!strcmp(run->notes[i].key, here->key) &&
-			!strcmp(run->notes[i].value, here->value))
-			return true;
-	return false;
-}
-
-const char *report_note_title(const char *key)
-{
-	const struct attacher_note *there = heading(key);
-
-	if (!strncmp(key, "capture.", 8) || !strcmp(key, "helper.cpu")) /* in the distortion */
-		return NULL;
-	return there ? there->label : key;
-}
-
-static void report_notes(const struct report *report, const struct terminal *terminal)
-{
-	const struct run *run = report->run;
-	const char *label = "Notes";
-	terminal_begin(terminal, STYLE_DIM);
-	for (size_t i = 0; i < run->note_count; i++) {
-		if (heading(run->notes[i].key) || is_redundant(run, i) ||
-			!report_note_title(run->notes[i].key))
-			continue;
-		paragraph(terminal, LABEL, label, "%s: %s", run->notes[i].key, run->notes[i].value);
-		label = "";
-	}
-	terminal_end(terminal, STYLE_DIM);
-}
 
 static bool is_of_devices(const struct summary *summary)
 {
@@ -129,27 +48,142 @@ static void add_row(struct table *table, const struct report *report,
 	free(extra);
 }
 
-/* Adds a row for those that --top leaves out. */
-static void add_others(
-	struct table *table, const struct report *report, const struct report_columns *columns)
+/* Rows as they are shown. Names are those of the summary. */
+struct rows {
+	struct summary_row *list;	   /* NULL: no memory */
+	size_t count, shown;		   /* the others are one row */
+	uint64_t preempted_ns, blocked_ns; /* of the wall time, and in none of them */
+};
+
+static bool splits_off(const struct summary *summary)
+{
+	return summary->knows_off &&
+	       (summary->by == SUMMARY_BY_BRICK || summary->by == SUMMARY_BY_CATEGORY);
+}
+
+/* What a row took, on a thread or on a device. */
+static uint64_t taken_ns(const struct summary_row *row)
+{
+	bool on_device = row->device_ns != ANALYSIS_UNKNOWN && row->device_ns > row->wall_ns;
+
+	return on_device ? row->device_ns : row->wall_ns;
+}
+
+static int compare_taken(const void *a, const void *b)
+{
+	const struct summary_row *x = a, *y = b;
+
+	return ORDER(taken_ns(y), taken_ns(x)) ?: ORDER(y->self_ns, x->self_ns)
+		?: strcmp(x->name, y->name);
+}
+
+/* Moves what its threads were off their CPUs from a row to those of all of them. */
+static void take_off(struct rows *rows, struct summary_row *row, const struct summary *summary)
+{
+	uint64_t ran_ns = summary_row_ran_ns(row);
+
+	rows->preempted_ns += row->wall_off.preempted_ns;
+	rows->blocked_ns += row->waits ? 0 : row->wall_off.blocked_ns;
+	row->wall_ns = ran_ns;
+	if (row->unevaluated_ns > ran_ns)
+		row->unevaluated_ns = ran_ns;
+	row->share = summary->wall_ns ? (double)ran_ns / (double)summary->wall_ns : -1;
+}
+
+/* The caller frees the list. */
+static struct rows rows_of(
+	const struct report *report, const struct summary_row *from, size_t count, size_t shown)
 {
 	const struct summary *summary = report->summary;
-	size_t left = summary->row_count - report->shown;
+	struct rows rows = {.count = count, .shown = shown};
+
+	rows.list = text_room(count + 1, sizeof(*rows.list));
+	if (!rows.list) {
+		rows.count = rows.shown = 0;
+		return rows;
+	}
+	memcpy(rows.list, from, count * sizeof(*from));
+	for (size_t i = 0; i < count && splits_off(summary); i++)
+		take_off(&rows, &rows.list[i], summary);
+	if (splits_off(summary)) {
+		rows.preempted_ns += summary->unattributed_off.preempted_ns;
+		rows.blocked_ns += summary->unattributed_off.blocked_ns;
+	}
+	if (!report->is_sorted && count > 1 &&
+		(summary->by == SUMMARY_BY_BRICK || summary->by == SUMMARY_BY_CATEGORY))
+		qsort(rows.list, count, sizeof(*rows.list), compare_taken);
+	return rows;
+}
+
+/* The share of a row of the threads' time, or of the devices'. */
+static double share_of(const struct summary *summary, const struct summary_row *row)
+{
+	uint64_t whole_ns = summary->device_ns;
+	double on_device = row->device_ns == ANALYSIS_UNKNOWN || !whole_ns
+				   ? 0
+				   : (double)row->device_ns / (double)whole_ns;
+
+	return row->share > on_device ? row->share : on_device;
+}
+
+static void rows_fini(struct rows *rows)
+{
+	free(rows->list);
+}
+
+static void add_others(struct table *table, const struct report *report,
+	const struct report_columns *columns, const struct rows *rows)
+{
+	const struct summary *summary = report->summary;
+	size_t left = rows->count - rows->shown;
 	struct summary_row others = {.id = RUN_NONE};
+	char most[UNITS_BYTES];
+	double largest = 0;
 	if (!left)
 		return;
-	for (size_t i = report->shown; i < summary->row_count; i++) {
-		const struct summary_row *row = &summary->rows[i];
+	for (size_t i = rows->shown; i < rows->count; i++) {
+		const struct summary_row *row = &rows->list[i];
 		others.self_ns += row->self_ns;
 		others.wall_ns += row->wall_ns;
 		others.unevaluated_ns += row->unevaluated_ns;
 		others.share += row->share > 0 ? row->share : 0;
+		others.device_ns += row->device_ns == ANALYSIS_UNKNOWN ? 0 : row->device_ns;
+		largest = share_of(summary, row) > largest ? share_of(summary, row) : largest;
 	}
 	if (!summary->wall_ns && !is_of_devices(summary))
 		others.share = -1;
-	others.name = text_format("%zu more row%s", left, left == 1 ? "" : "s");
+	if (!others.device_ns)
+		others.device_ns = ANALYSIS_UNKNOWN;
+	others.name = text_format("%zu more, up to %s", left, units_percent(most, largest));
 	add_row(table, report, columns, &others, REPORT_OF_REST, NULL);
 	free(others.name);
+}
+
+/* What is in no row, as rows: also what was off the CPU in those. */
+enum { RESTS = REPORT_RESTS + 2 };
+
+static size_t rests_of(
+	const struct report *report, const struct rows *rows, struct summary_row rests[RESTS])
+{
+	static char preempted[] = "preempted", blocked[] = "blocked";
+	const struct summary *summary = report->summary;
+	size_t count = 0;
+	if (rows->preempted_ns)
+		rests[count++] = report_rest_row(summary, preempted, rows->preempted_ns);
+	if (rows->blocked_ns)
+		rests[count++] = report_rest_row(summary, blocked, rows->blocked_ns);
+	size_t others = report_rests(report, rests + count);
+	struct summary_row *last = &rests[count + others - 1];
+	if (others && splits_off(summary)) {
+		uint64_t off_ns = summary->unattributed_off.preempted_ns +
+				  summary->unattributed_off.blocked_ns;
+		struct summary_row ran = report_rest_row(
+			summary, last->name, last->wall_ns > off_ns ? last->wall_ns - off_ns : 0);
+		ran.unevaluated_ns =
+			last->unevaluated_ns < ran.wall_ns ? last->unevaluated_ns : ran.wall_ns;
+		*last = ran;
+	}
+	return count + others;
 }
 
 static void set_titles(
@@ -164,36 +198,34 @@ static void set_titles(
 }
 
 /* Returns the columns that do not fit, or NULL. The caller frees. */
-static char *print_main(const struct report *report, const struct terminal *terminal)
+static char *print_main(const struct report *report, const struct rows *rows, const char *title,
+	enum report_place place, const struct terminal *terminal)
 {
-	const struct summary *summary = report->summary;
 	struct table_column titles[REPORT_COLUMNS_MAX];
 	struct report_columns columns;
-	struct summary_row rests[REPORT_RESTS];
-	char first[16];
-	snprintf(first, sizeof(first), "%s", summary_by_name(summary->by));
-	for (char *c = first; *c; c++)
-		*c = (char)toupper((unsigned char)*c);
+	struct summary_row rests[RESTS];
 	if (report->columns)
 		columns = *report->columns;
 	else
-		report_columns_default(&columns, REPORT_IN_TEXT, summary->by);
-	set_titles(titles, &columns, first);
+		report_columns_default(&columns, place, report->summary->by);
+	set_titles(titles, &columns, title);
 
 	SCOPED_TO(table_destroy) struct table *table = table_create(titles, columns.count);
-	for (size_t i = 0; i < report->shown; i++)
-		add_row(table, report, &columns, &summary->rows[i], 0, NULL);
-	add_others(table, report, &columns);
-	size_t rest_count = report_rests(report, rests);
+	for (size_t i = 0; i < rows->shown; i++)
+		add_row(table, report, &columns, &rows->list[i], 0, NULL);
+	add_others(table, report, &columns, rows);
+	size_t rest_count = rests_of(report, rows, rests);
 	for (size_t i = 0; i < rest_count; i++)
 		add_row(table, report, &columns, &rests[i], REPORT_OF_REST, NULL);
-	if (!report->columns)
+	if (!report->columns) {
 		table_hide_empty(table);
-	struct terminal place = *terminal;
+		table_hide_repeated(table);
+	}
+	struct terminal at = *terminal;
 	if (report->columns && !terminal->is_terminal)
-		place.width = 0; /* they were asked for */
-	table_print(table, &place);
-	return table_left_out(table, &place);
+		at.width = 0; /* they were asked for */
+	table_print(table, &at);
+	return table_left_out(table, &at);
 }
 
 static char *bar(double share, size_t width, bool utf8)
@@ -216,16 +248,19 @@ static void print_categories(const struct report *report, const struct terminal 
 	const struct summary *summary = report->summary;
 	struct table_column titles[REPORT_COLUMNS_MAX];
 	struct report_columns columns;
-	struct summary_row rests[REPORT_RESTS];
+	struct summary_row rests[RESTS];
+	SCOPED_BY(rows_fini)
+	struct rows rows = rows_of(
+		report, summary->categories, summary->category_count, summary->category_count);
 	report_columns_default(&columns, REPORT_IN_CATEGORIES, SUMMARY_BY_CATEGORY);
 	set_titles(titles, &columns, "CATEGORY");
 	titles[columns.count] = (struct table_column){"", 1, 3};
 	SCOPED_TO(table_destroy) struct table *table = table_create(titles, columns.count + 1);
-	for (size_t i = 0; i < summary->category_count; i++) {
-		const struct summary_row *row = &summary->categories[i];
+	for (size_t i = 0; i < rows.count; i++) {
+		const struct summary_row *row = &rows.list[i];
 		add_row(table, report, &columns, row, 0, bar(row->share, 30, terminal->utf8));
 	}
-	size_t rest_count = report_rests(report, rests);
+	size_t rest_count = rests_of(report, &rows, rests);
 	for (size_t i = 0; i < rest_count; i++)
 		add_row(table, report, &columns, &rests[i], REPORT_OF_REST,
 			bar(rests[i].share, 30, terminal->utf8));
@@ -258,8 +293,10 @@ static char *sums_text(const struct summary *summary)
 		waits |= summary->rows[i].wait_ns > 0;
 		counts |= summary->rows[i].bytes != ANALYSIS_UNKNOWN;
 	}
-	return text_format("; all other times are sums over threads%s.%s",
-		waits ? ", and a brick's TOTAL, WAIT and AVG to MAX include its waits" : "",
+	return text_format("; all other times are sums over threads. SELF is TOTAL without nested "
+			   "bricks%s; AVG x COUNT is TOTAL without time off the CPU%s.%s",
+		waits ? " and waits inside" : "",
+		waits ? "; WAIT is that inside and right after" : "",
 		counts ? " Elements, bytes and FLOPs come from shapes or from the program; they "
 			 "are "
 			 "not measured."
@@ -276,8 +313,11 @@ static void print_footnote(
 	const char *phase = step_phase_name(report->summary->only);
 	SCOPED char *wall =
 		report->run->step_count
-			? text_format("SHARE and /TOKEN are wall time of the %s%sstep's thread",
-				  phase ? phase : "", phase ? " " : "")
+			? text_format("SHARE and /TOKEN are wall time of the %s%sstep's thread%s",
+				  phase ? phase : "", phase ? " " : "",
+				  splits_off(report->summary)
+					  ? ", of a brick only while that ran on a CPU"
+					  : "")
 			: text_copy("SHARE is a part of all threads' lifetimes");
 	if (is_of_devices(report->summary)) {
 		free(wall);
@@ -295,9 +335,22 @@ static void print_footnote(
 	terminal_end(terminal, STYLE_DIM);
 }
 
+/* "BRICK", "LAYER", ...: what rows are. */
+static void title_of(const struct summary *summary, char title[16])
+{
+	snprintf(title, 16, "%s", summary_by_name(summary->by));
+	for (char *c = title; *c; c++)
+		*c = (char)toupper((unsigned char)*c);
+}
+
 static void print_tables(const struct report *report, const struct terminal *terminal)
 {
-	SCOPED char *left_out = print_main(report, terminal);
+	SCOPED_BY(rows_fini)
+	struct rows rows =
+		rows_of(report, report->summary->rows, report->summary->row_count, report->shown);
+	char title[16];
+	title_of(report->summary, title);
+	SCOPED char *left_out = print_main(report, &rows, title, REPORT_IN_TEXT, terminal);
 	print_footnote(report, left_out, terminal);
 	if (report->summary->by != SUMMARY_BY_BRICK)
 		return;
@@ -305,10 +358,11 @@ static void print_tables(const struct report *report, const struct terminal *ter
 	print_categories(report, terminal);
 }
 
+static const char *const phase_titles[STEP_PHASES] = {"Prefill", "Decode", "Mixed", "Warm-up"};
+
 /* Prints a table for each phase, below a title. */
 static void print_apart(const struct report *report, const struct terminal *terminal)
 {
-	static const char *const titles[STEP_PHASES] = {"Prefill", "Decode", "Mixed", "Warm-up"};
 	bool first = true;
 	for (int i = 0; i < STEP_PHASES; i++) {
 		const struct report *phase = report->apart[report_phase_order[i]];
@@ -318,7 +372,8 @@ static void print_apart(const struct report *report, const struct terminal *term
 			fputc('\n', terminal->out);
 		first = false;
 		fprintf(terminal->out, "%s%s steps%s\n",
-			terminal_style_begin(terminal, STYLE_STRONG), titles[report_phase_order[i]],
+			terminal_style_begin(terminal, STYLE_STRONG),
+			phase_titles[report_phase_order[i]],
 			terminal_style_end(terminal, STYLE_STRONG));
 		print_tables(phase, terminal);
 	}
@@ -353,435 +408,248 @@ static void report_rows(const struct report *report, const struct terminal *term
 		print_tables(report, terminal);
 }
 
-struct printer {
+static void print_head_lines(const struct report_head *head, const struct terminal *terminal)
+{
+	for (size_t i = 0; i < head->count; i++) {
+		terminal_begin(terminal, i ? STYLE_PLAIN : STYLE_STRONG);
+		paragraph(terminal, i ? LABEL : 0, head->lines[i].label, "%s", head->lines[i].text);
+		terminal_end(terminal, i ? STYLE_PLAIN : STYLE_STRONG);
+	}
+}
+
+/* The first screen. */
+
+enum {
+	SCREEN_LINES = 39,
+	TABLES_MAX = STEP_PHASES
+}; /* a line may be broken where we do not expect it */
+static const double LEAST_SHARE = 0.005;
+
+struct screen {
 	const struct report *report;
 	const struct terminal *terminal;
-	bool is_alone; /* no rows stand above it */
+	size_t width;
+	struct screen_table {
+		const struct report *report;
+		const char *title;
+		struct rows rows;
+	} tables[TABLES_MAX];
+	size_t count;
 };
 
-static void print_origin(const struct printer *p)
+static void add_table(struct screen *screen, const struct report *report, const char *title)
 {
-	const struct run *run = p->report->run;
-	char took[UNITS_BYTES];
-	SCOPED char *command = provenance_command(run), *start = provenance_start(run);
-	SCOPED char *safe = text_safe(command ? command : "(not known)");
-	const char *host = run->host ? run->host : "";
-	uint64_t wall_ns = run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0;
-	/* A long command line says little in its third line. */
-	size_t columns = p->terminal->width ? 2 * (p->terminal->width - LABEL) : 400;
-	SCOPED char *cut = text_cut(safe, columns);
-	if (start)
-		start[10] = ' '; /* for people, without the T */
-	SCOPED char *code =
-		run->exit_code >= 0 ? text_format(", exit code %d", run->exit_code) : text_copy("");
-	say(p, "Command", "%s", cut);
-	say(p, "Recorded", "%.19s%s, for %s%s%s%s", start ? start : "at an unknown time",
-		start ? " UTC" : "", units_time(took, wall_ns), *host ? ", on " : "", host, code);
+	const struct summary *summary = report->summary;
+
+	screen->tables[screen->count++] = (struct screen_table){
+		report, title, rows_of(report, summary->rows, summary->row_count, report->shown)};
 }
 
-static void print_selected(const struct printer *p)
+static void screen_fini(struct screen *screen)
 {
-	const char *selected = p->report->run->selected;
-	if (selected && *selected)
-		say(p, "Only", "%s", selected);
+	for (size_t i = 0; i < screen->count; i++)
+		rows_fini(&screen->tables[i].rows);
 }
 
-static void print_machine(const struct printer *p)
+static bool is_chosen(const struct report *report)
 {
-	const struct run *run = p->report->run;
-	char residual[UNITS_BYTES];
-	SCOPED char *cpu = text_copy(run->cpu ? run->cpu : "unknown CPU");
-	if (run->cpus)
-		text_append(&cpu, ", ", "%u CPU%s", run->cpus, plural_s(run->cpus));
-	if (run_usable_cpus(run) < run->cpus)
-		text_append(&cpu, ", ", "%u of them usable", run->usable_cpus);
-	say(p, "Machine", "%s; clock %s, right within %s", cpu,
-		brick_clock_source_name(run->clock.source),
-		units_time(residual, run->clock.residual_ns ? run->clock.residual_ns : 1));
+	return report->is_sorted || report->columns || report->shown < report->summary->row_count ||
+	       (report->summary->by != SUMMARY_BY_BRICK &&
+		       report->summary->by != SUMMARY_BY_KERNEL);
 }
 
-static unsigned long long ull(uint64_t value)
+/* How many lines a text takes, or one less. */
+static size_t lines_of(const struct screen *screen, const char *text, size_t indent)
 {
-	return value;
+	size_t width = screen->width > indent + 20 ? screen->width - indent : 20;
+
+	return (text_width(text) + width - 1) / width;
 }
 
-/* The rate while steps ran, and over all wall time where there are gaps between them. */
-static char *rates_text(const struct step_phase_times *times)
+static int compare_shares(const void *a, const void *b)
 {
-	char running[UNITS_BYTES], wall[UNITS_BYTES];
-	units_number(running, report_tokens_per_s(times));
-	units_number(wall, report_wall_tokens_per_s(times));
-	if (report_wall_tokens_per_s(times) < 0 || !strcmp(running, wall))
-		return text_format("%s tokens/s", running);
-	return text_format("%s tokens/s (%s with gaps)", running, wall);
+	return ORDER(*(const double *)b, *(const double *)a);
 }
 
-static void print_phase(const struct printer *p, enum step_phase phase)
+/* The least share of which all rows fit. */
+static double least_share(const struct screen *screen, size_t room)
 {
-	static const char *const labels[STEP_PHASES] = {"Prefill", "Decode", "Mixed", "Warm-up"};
-	const struct step_phase_times *times = &p->report->summary->steps.phases[phase];
-	char total[UNITS_BYTES], p50[UNITS_BYTES], p95[UNITS_BYTES];
-	char p99[UNITS_BYTES], tokens[UNITS_BYTES], unevaluated[UNITS_BYTES];
-	if (!times->count && !times->refused && !times->aborted)
+	size_t rows = 0, count = 0;
+
+	for (size_t t = 0; t < screen->count; t++)
+		rows += screen->tables[t].rows.count;
+	SCOPED double *shares = text_room(rows + 1, sizeof(*shares));
+	for (size_t t = 0; t < screen->count && shares; t++)
+		for (size_t i = 0; i < screen->tables[t].rows.count; i++)
+			shares[count++] = share_of(
+				screen->tables[t].report->summary, &screen->tables[t].rows.list[i]);
+	if (count)
+		qsort(shares, count, sizeof(*shares), compare_shares);
+	return count > room && shares[room] > LEAST_SHARE ? shares[room] : LEAST_SHARE;
+}
+
+/* Rows are by time, and so is what is left out, but for what a device did. */
+static void leave_out_small(struct screen_table *table, double least)
+{
+	struct rows *rows = &table->rows;
+
+	if (is_chosen(table->report))
 		return;
-	SCOPED char *text = phase == STEP_WARM_UP ? text_copy("in no rate") : rates_text(times);
-	text_append(&text, ": ", "%s token%s", units_count(tokens, times->tokens),
-		plural_s(times->tokens));
-	if (phase == STEP_MIXED)
-		text_append(&text, " ", "(%llu of prompts, %llu of outputs)",
-			ull(times->tokens - times->output_tokens), ull(times->output_tokens));
-	if (times->draft_tokens > times->refuted)
-		text_append(&text, " ", "(a draft model evaluated %llu more)",
-			ull(times->draft_tokens - times->refuted));
-	if (times->refuted)
-		text_append(&text, " ", "(%llu more were rejected drafts)", ull(times->refuted));
-	text_append(&text, " in ", "%llu step%s", ull(times->count), plural_s(times->count));
-	if (times->dropped)
-		text_append(&text, " ", "(%llu more were dropped)", ull(times->dropped));
-	if (times->refused)
-		text_append(&text, " ", "and %llu that the engine refused", ull(times->refused));
-	if (times->aborted)
-		text_append(&text, " ",
-			"and %llu that ended halfway, with an unknown number of tokens",
-			ull(times->aborted));
-	text_append(&text, ", ", "%s", units_time(total, times->total_ns));
-	if (times->unevaluated_ns)
-		text_append(&text, " ", "(incl. %s for the latter, in no rate)",
-			units_time(unevaluated, times->unevaluated_ns));
-	if (times->count > 1)
-		text_append(&text, "; ", "a step took p50 %s, p95 %s, p99 %s",
-			units_time(p50, times->p50_ns), units_time(p95, times->p95_ns),
-			units_time(p99, times->p99_ns));
-	say(p, labels[phase], "%s", text);
+	rows->shown = 0;
+	while (rows->shown < rows->count &&
+		share_of(table->report->summary, &rows->list[rows->shown]) > least)
+		rows->shown++;
+	if (rows->count - rows->shown == 1) /* it takes a line in any case */
+		rows->shown++;
 }
 
-/* Speculative decoding. */
-static void print_drafts(const struct printer *p)
+/* What there is besides rows: titles, rests, an empty line, the row of what is left out. */
+static size_t lines_around(const struct screen *screen)
 {
-	const struct step_phase_times drafts = report_drafts(p->report);
-	char share[UNITS_BYTES], total[UNITS_BYTES];
+	size_t lines = 0;
+
+	for (size_t t = 0; t < screen->count; t++) {
+		struct summary_row rests[RESTS];
+		lines += 3 + rests_of(screen->tables[t].report, &screen->tables[t].rows, rests);
+	}
+	return lines;
+}
+
+static size_t threads_of(const struct run *run)
+{
+	size_t threads = 0;
+
+	for (size_t i = 0; i < run->lane_count; i++)
+		threads += run->lanes[i].kind != BRICK_LANE_QUEUE && run->lanes[i].sample_count;
+	return threads;
+}
+
+/* What the columns mean, as far as their titles do not say it; the caller frees. */
+static char *meanings(const struct report *report)
+{
+	size_t threads = threads_of(report->run);
 	char *text;
-	if (!drafts.checked)
-		return;
-	uint64_t held = drafts.checked - drafts.refuted;
-	text = text_format("%llu checked, %llu held (%s)", ull(drafts.checked), ull(held),
-		units_percent(share, (double)held / (double)drafts.checked));
-	if (drafts.draft_steps)
-		text_append(&text, "; ", "draft models took %s, in %llu steps",
-			units_time(total, drafts.draft_ns), ull(drafts.draft_steps));
-	say(p, "Drafts", "%s", text);
-	free(text);
-}
 
-static void print_steps(const struct printer *p)
-{
-	const struct summary *summary = p->report->summary;
-	char time[UNITS_BYTES];
-	if (!p->report->run->step_count) {
-		if (summary->row_count)
-			say(p, "Steps", "none recorded: shares are parts of threads' lifetimes");
-		return;
-	}
-	print_phase(p, STEP_PREFILL);
-	print_phase(p, STEP_DECODE);
-	print_phase(p, STEP_MIXED);
-	print_drafts(p);
-	print_phase(p, STEP_WARM_UP);
-	if (summary->steps.ttft_ns != ANALYSIS_UNKNOWN)
-		say(p, "First token", "after %s, from the start of the first prefill",
-			units_time(time, summary->steps.ttft_ns));
-}
-
-/* Waiting counts as covered, but is no work; the caller frees. */
-static char *waits_text(const struct summary *summary)
-{
-	char share[UNITS_BYTES];
-	double waits = 0;
-	for (size_t i = 0; i < summary->row_count && summary->by == SUMMARY_BY_BRICK; i++)
-		waits += summary->rows[i].waits ? summary->rows[i].share : 0;
-	return waits > 0 ? text_format(", %s in those of waits", units_percent(share, waits))
-			 : text_copy("");
-}
-
-static void print_coverage(const struct printer *p)
-{
-	const struct summary *summary = p->report->summary;
-	char share[UNITS_BYTES], wall[UNITS_BYTES], prefill[UNITS_BYTES], decode[UNITS_BYTES];
-	if (!summary->wall_ns) {
-		say(p, "Coverage", "unknown: %s",
-			p->report->run->step_count ? "no step ended" : "nothing was recorded");
-		return;
-	}
-	double phases[] = {summary_phase_coverage(summary, STEP_PREFILL),
-		summary_phase_coverage(summary, STEP_DECODE)};
-	SCOPED char *apart =
-		phases[0] >= 0 && phases[1] >= 0
-			? text_format(" (prefill %s, decode %s)", units_percent(prefill, phases[0]),
-				  units_percent(decode, phases[1]))
-			: text_copy("");
-	const char *phase = step_phase_name(summary->only);
-	SCOPED char *waits = waits_text(summary);
-	say(p, "Coverage", "%s of %s of %s%s%s %s%s%s", units_percent(share, summary->coverage),
-		units_time(wall, summary->wall_ns), phase ? phase : "", phase ? " " : "",
-		p->report->run->step_count ? "steps" : "threads' time",
-		summary->left_out_ns || p->is_alone ? "lies in bricks" : "is accounted for above",
-		phase ? "" : apart, waits);
-	if (summary->unknown_operations)
-		say(p, "Unknown",
-			"%llu executions of operations without a rule, under their own names",
-			(unsigned long long)summary->unknown_operations);
-	if (summary->executions != ANALYSIS_UNKNOWN && summary->executions > summary->samples)
-		say(p, "Samples", "%llu of %llu are %s; %s", (unsigned long long)summary->samples,
-			(unsigned long long)summary->executions,
-			p->is_alone ? "here" : "in the file",
-			phase || p->report->is_apart
-				? "rows of phases are made of these alone (exact counts and times: "
-				  "--phase all)"
-				: "counts and times are exact, shares and rows by place are from "
-				  "samples");
-}
-
-/* "copy from the device 15.8ms": as many as fit on a line; the caller frees. */
-static char *causes_text(const struct report *report)
-{
-	enum { SHOWN = 4 };
-	const struct wait_causes *causes = &report->summary->wait_causes;
-	char *text = text_copy("");
-
-	for (size_t i = 0; i < causes->count && i < SHOWN; i++) {
-		const struct wait_cause *cause = &causes->list[i];
-		const struct run_lane *queue =
-			cause->lane == RUN_NONE ? NULL : &report->run->lanes[cause->lane];
-		const char *name = cause->name ? cause->name : queue ? queue->name : NULL;
-		char time[UNITS_BYTES];
-		text_append(&text, ",", " for %s%s %s", cause->name || !queue ? "" : "queue ",
-			!queue ? "what is not known"
-			: name ? name
-			       : "queue",
-			units_time(time, cause->time_ns));
-	}
+	if (report->columns || is_of_devices(report->summary))
+		return NULL;
+	text = report->run->step_count
+		       ? text_copy("SHARE and /TOKEN are time of the thread that runs the steps")
+		       : text_copy("SHARE is a part of all threads' lifetimes");
+	if (report->summary->by != SUMMARY_BY_BRICK)
+		text_append(&text, "", ", waiting included.");
+	else if (threads > 1)
+		text_append(&text, "", "; COUNT and EACH are of all %zu threads, without waiting.",
+			threads);
+	else
+		text_append(&text, "", "; EACH is one execution, without those inside of it.");
 	return text;
 }
 
-/* Prints how much of the devices' work has a name, and what threads waited for. */
-static void print_devices(const struct printer *p)
+static void print_foot(
+	const struct screen *screen, const char *means, const char *trust, bool is_limited)
 {
-	const struct summary *summary = p->report->summary;
-	char share[UNITS_BYTES], busy[UNITS_BYTES], waited[UNITS_BYTES], part[UNITS_BYTES];
+	const struct terminal *terminal = screen->terminal;
 
-	if (summary->device_ns)
-		say(p, "Devices", "%s of %s of commands is of bricks",
-			units_percent(share, summary_device_coverage(summary)),
-			units_time(busy, summary->device_ns));
-	if (!summary->device_wait_ns || !summary->wait_causes.count || !summary->wall_ns)
+	if (means && screen->count) {
+		terminal_begin(terminal, STYLE_DIM);
+		paragraph(terminal, 0, "", "%s", means);
+		terminal_end(terminal, STYLE_DIM);
+	}
+	fputc('\n', terminal->out);
+	say_in(screen, is_limited ? STYLE_WARN : STYLE_PLAIN, "Trust",
+		"%s; more: brick report --trust", trust);
+	if (screen->report->run->step_count)
+		say(screen, "Next", "brick explain %s", screen->report->run->path);
+}
+
+static void list_tables(struct screen *screen)
+{
+	const struct report *report = screen->report;
+	const char *phase = step_phase_name(report->summary->only);
+	static char by[16];
+
+	title_of(report->summary, by);
+	if (!report->summary->row_count)
 		return;
-	SCOPED char *causes = causes_text(p->report);
-	say(p, "Waited", "%s, %s of the wall time:%s", units_time(waited, summary->device_wait_ns),
-		units_percent(part, (double)summary->device_wait_ns / (double)summary->wall_ns),
-		causes);
-}
-
-/* Counters: means of the steps that have them. */
-
-/* Append "1.98ms task-clock (1.96 CPUs)", "12.3 page-faults", ... */
-static void add_counter(char **text, const struct counters *c, enum step_phase phase, uint32_t kind)
-{
-	const struct counters_sum *sum = &c->phases[phase][kind];
-	double mean = counters_mean(c, phase, kind);
-	char number[UNITS_BYTES], most[UNITS_BYTES];
-
-	if (kind == BRICK_COUNTER_TASK_CLOCK)
-		text_append(text, ", ", "%s task-clock (%.2f CPUs busy)",
-			units_time(number, (uint64_t)(mean + 0.5)),
-			c->span_ns[phase] ? sum->sum / (double)c->span_ns[phase] : 0);
-	else if (mean >= 100000)
-		text_append(text, ", ", "%s %s", units_count(number, (uint64_t)(mean + 0.5)),
-			counters_kind_name(kind));
-	else
-		text_append(text, ", ", "%s %s (at most %s)", units_number(number, mean),
-			counters_kind_name(kind), units_count(most, (uint64_t)(sum->most + 0.5)));
-}
-
-static char *counters_text(const struct counters *c, enum step_phase phase)
-{
-	char time[UNITS_BYTES], *text = NULL;
-
-	for (uint32_t kind = 0; kind < BRICK_COUNTER_KINDS; kind++)
-		if (c->phases[phase][kind].steps)
-			add_counter(&text, c, phase, kind);
-	if (text && counters_ipc(c, phase) >= 0)
-		text_append(&text, ", ", "%.2f instructions per cycle", counters_ipc(c, phase));
-	if (text && counters_mean(c, phase, COUNTERS_READING) >= 0)
-		text_append(&text, "; ", "reading them took %s a step, outside of its time",
-			units_time(
-				time, (uint64_t)(counters_mean(c, phase, COUNTERS_READING) + 0.5)));
-	return text;
-}
-
-/* One line for each brick that was counted. */
-static void print_counted_bricks(const struct run *run, const struct terminal *terminal)
-{
-	const char *title = "Counted";
-
-	for (uint32_t b = 0; b < run->brick_count; b++) {
-		struct counters_brick sum = counters_of_brick(run, b);
-		char cycles[UNITS_BYTES], instructions[UNITS_BYTES], misses[UNITS_BYTES];
-		if (!sum.counted)
-			continue;
-		SCOPED char *rate = sum.cycles && sum.instructions
-					    ? text_format("; %.2f instructions per cycle",
-						      (double)sum.instructions / (double)sum.cycles)
-					    : text_copy("");
-		paragraph(terminal, LABEL, title,
-			"%s: %s cycles, %s instructions, %s cache-misses in %llu executions%s",
-			run->bricks[b].name, units_count(cycles, sum.cycles),
-			units_count(instructions, sum.instructions),
-			units_count(misses, sum.cache_misses), (unsigned long long)sum.counted,
-			rate);
-		title = "";
+	if (!report->is_apart) {
+		add_table(screen, report, phase ? phase_titles[report->summary->only] : by);
+		return;
+	}
+	for (int i = 0; i < STEP_PHASES; i++) {
+		enum step_phase each = report_phase_order[i];
+		if (report->apart[each] && each != STEP_WARM_UP)
+			add_table(screen, report->apart[each], phase_titles[each]);
 	}
 }
 
-static void print_counters(const struct run *run, const struct terminal *terminal)
+static void print_screen_tables(struct screen *screen, size_t room)
 {
-	static const char *const phases[] = {
-		"a prefill step", "a decode step", "a mixed step", "a warm-up step"};
-	const char *title = "Counters";
-	struct counters counters;
+	double least = least_share(screen, room);
 
-	report_counters(&counters, run);
-	for (int phase = 0; phase < STEP_PHASES; phase++) {
-		SCOPED char *text = counters_text(&counters, phase);
-		if (!text)
-			continue;
-		paragraph(terminal, LABEL, title, "%s: %s", phases[phase], text);
-		title = "";
+	for (size_t t = 0; t < screen->count; t++) {
+		struct screen_table *table = &screen->tables[t];
+		leave_out_small(table, least);
+		if (t)
+			fputc('\n', screen->terminal->out);
+		free(print_main(table->report, &table->rows, table->title, REPORT_IN_SCREEN,
+			screen->terminal));
 	}
-	print_counted_bricks(run, terminal);
 }
 
-static void add_delay(char **text, const char *what, const struct queue_delay *delay)
+static size_t lines_of_head(const struct screen *screen, const struct report_head *head)
 {
-	char p50[UNITS_BYTES], p95[UNITS_BYTES];
-	if (delay->p50_ns == ANALYSIS_UNKNOWN)
-		return;
-	text_append(text, "", "; %s p50 %s", what, units_time(p50, delay->p50_ns));
-	if (delay->p95_ns != ANALYSIS_UNKNOWN)
-		text_append(text, ", ", "p95 %s", units_time(p95, delay->p95_ns));
-}
+	size_t lines = 0;
 
-static void print_queue(const struct printer *p, const struct queue_time *queue)
-{
-	const struct run_lane *lane = &p->report->run->lanes[queue->lane];
-	char busy[UNITS_BYTES], idle[UNITS_BYTES], wall[UNITS_BYTES], commands[UNITS_BYTES];
-	const char *name = lane->name && *lane->name ? lane->name : "queue";
-	const char *backend = lane->backend ? lane->backend : "";
-	SCOPED char *sources = report_sources(p->report, queue->sources), *delays = text_copy("");
-	add_delay(&delays, "launch to start", &queue->launch);
-	add_delay(&delays, "submission to start", &queue->submit);
-	say(p, "Queue", "%s%s%s (%llu): busy %s, idle %s of %s; %s command%s%s; times from %s",
-		backend, *backend ? ": " : "", name, (unsigned long long)lane->tid,
-		units_time(busy, queue->busy_ns), units_time(idle, queue->idle_ns),
-		units_time(wall, queue->wall_ns), units_count(commands, queue->commands),
-		plural_s(queue->commands), delays, sources ? sources : "-");
-}
-
-static void print_queues(const struct printer *p)
-{
-	enum { MOST = 8 };
-	const struct queue_times *queues = &p->report->summary->queues;
-	for (size_t i = 0; i < queues->count && i < MOST; i++)
-		if (queues->queues[i].commands)
-			print_queue(p, &queues->queues[i]);
-	if (queues->count > MOST)
-		say(p, "", "%zu more: see --by queue", queues->count - MOST);
-}
-
-/* "0.32% (0.24% to 0.39%)"; the caller frees. */
-static char *interval(const struct distortion *d)
-{
-	return text_format(
-		"%.2f%% (%.2f%% to %.2f%%)", 100 * d->share, 100 * d->low, 100 * d->high);
-}
-
-static void print_distortion(const struct printer *p)
-{
-	const struct distortion *d = &p->report->distortion, *phases = p->report->phases;
-	const struct step_phase_times *steps = p->report->summary->steps.phases;
-	bool apart = p->report->summary->only == SUMMARY_ALL_PHASES && steps[STEP_PREFILL].count &&
-		     steps[STEP_DECODE].count && phases[STEP_PREFILL].share >= 0 &&
-		     phases[STEP_DECODE].share >= 0;
-	SCOPED char *method = distortion_text(d);
-	if (d->share < 0) {
-		say(p, "Distortion", "unknown%s%s", method ? "; " : "", method ? method : "");
-		return;
-	}
-	if (distortion_is_hidden(d)) {
-		say(p, "Distortion",
-			"not measurable on this busy machine: between %.2f%% and %.2f%%; %s",
-			100 * d->low, 100 * d->high, method ? method : "");
-		return;
-	}
-	SCOPED char *all = interval(d), *prefill = interval(&phases[STEP_PREFILL]);
-	SCOPED char *decode = interval(&phases[STEP_DECODE]);
-	const char *by = d->is_measured ? "Measured:" : "From";
-	if (apart)
-		say(p, "Distortion", "%s; prefill %s, decode %s. %s %s", all, prefill, decode, by,
-			method ? method : "");
-	else
-		say(p, "Distortion", "%s. %s %s", all, by, method ? method : "");
-}
-
-static void print_losses(const struct printer *p)
-{
-	const struct losses *losses = &p->report->losses;
-	SCOPED char *text =
-		text_copy(losses->incomplete ? "the recording was never finished" : NULL);
-	uint64_t count;
-	char what[LOSS_BYTES];
-	for (size_t k = 0; losses_describe(losses, k, &count, what); k++)
-		text_append(&text, "; ", "%llu %s", (unsigned long long)count, what);
-	terminal_begin(p->terminal, text ? STYLE_BAD : STYLE_PLAIN);
-	say(p, "Losses", "%s",
-		text			       ? text
-		: p->report->run->off_cpu.lost ? "no records, but context switches: see Off CPU"
-					       : "nothing was lost");
-	terminal_end(p->terminal, text ? STYLE_BAD : STYLE_PLAIN);
+	for (size_t i = 0; i < head->count; i++)
+		lines += lines_of(screen, head->lines[i].text, i ? LABEL : 0);
+	return lines;
 }
 
 void report_text(const struct report *report, FILE *out)
 {
 	struct terminal terminal;
+	bool is_limited;
 	terminal_init(&terminal, out);
-	struct printer p = {.report = report, .terminal = &terminal};
-	print_origin(&p);
-	print_machine(&p);
-	print_selected(&p);
-	report_headings(report, &terminal);
+	SCOPED_BY(screen_fini)
+	struct screen screen = {.report = report,
+		.terminal = &terminal,
+		.width = terminal.width ? terminal.width : 100};
+	SCOPED_BY(report_head_fini) struct report_head head;
+	SCOPED char *trust = report_trust_line(report, &is_limited), *means = meanings(report);
+
+	report_head_init(&head, report, false);
+	list_tables(&screen);
+	size_t used = lines_of_head(&screen, &head) + lines_of(&screen, trust, LABEL) +
+		      lines_of(&screen, means, 0) + lines_around(&screen) + 4;
+	print_head_lines(&head, &terminal);
 	fputc('\n', out);
-	print_steps(&p);
-	if (report->run->step_count || report->summary->row_count)
-		fputc('\n', out);
-	report_rows(report, &terminal);
-	fputc('\n', out);
-	print_coverage(&p);
-	print_devices(&p);
-	print_counters(report->run, &terminal);
-	print_queues(&p);
-	report_presence_text(report->run, &report->presence, &terminal, LABEL);
-	print_distortion(&p);
-	print_losses(&p);
-	report_notes(report, &terminal);
+	if (screen.count)
+		print_screen_tables(&screen, used < SCREEN_LINES ? SCREEN_LINES - used : 1);
+	else
+		print_nothing(report, &terminal);
+	print_foot(&screen, means, trust, is_limited);
 }
 
-void report_trust_text(const struct report *report, size_t width, FILE *out)
+void report_whole_text(const struct report *report, FILE *out)
 {
-	const struct terminal terminal = {.out = out, .width = width};
-	const struct printer p = {report, &terminal, .is_alone = true};
-	print_coverage(&p);
-	print_devices(&p);
-	print_distortion(&p);
-	print_losses(&p);
-	report_headings(report, &terminal);
-	report_notes(report, &terminal);
+	struct terminal terminal;
+	SCOPED_BY(report_head_fini) struct report_head head;
+	terminal_init(&terminal, out);
+	report_origin_text(report, &terminal);
+	fputc('\n', out);
+	report_head_init(&head, report, true);
+	print_head_lines(&head, &terminal);
+	fputc('\n', out);
+	report_rows(report, &terminal);
+	fputc('\n', out);
+	report_trust_lines(report, &terminal, false);
+}
+
+void report_whole_trust_text(const struct report *report, FILE *out)
+{
+	struct terminal terminal;
+	terminal_init(&terminal, out);
+	report_origin_text(report, &terminal);
+	fputc('\n', out);
+	report_trust_lines(report, &terminal, true);
 }

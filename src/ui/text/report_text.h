@@ -5,15 +5,14 @@
 #include <stdio.h>
 #include "ui/text/report.h"
 
+/* The first screen: at most 40 lines unless somebody chose rows. */
 void report_text(const struct report *report, FILE *out);
 
-/* Only coverage, devices, distortion, losses and notes, as plain lines of so many columns, where
- * no rows stand above them. */
-void report_trust_text(const struct report *report, size_t width, FILE *out);
+/* All rows, columns and notes. */
+void report_whole_text(const struct report *report, FILE *out);
+
+/* All that is known of how far to trust it, and where it comes from. */
+void report_whole_trust_text(const struct report *report, FILE *out);
 
 /* Says whether AVG to MAX and rates count time on the CPU or all time; NULL for devices' rows. */
 const char *report_basis(const struct report *report);
-
-/* What notes of this key are called before people; NULL: they are not for them (how an engine lays
- * its memory out). */
-const char *report_note_title(const char *key);

@@ -121,6 +121,21 @@ void table_hide_empty(struct table *table)
 	}
 }
 
+static bool repeats(const struct table *table, size_t column, size_t of)
+{
+	for (size_t r = 0; r < table->rows.count; r++)
+		if (strcmp(cell_of(table, r, column), cell_of(table, r, of)) != 0)
+			return false;
+	return table->rows.count > 0;
+}
+
+void table_hide_repeated(struct table *table)
+{
+	for (size_t i = 1; table && i < table->column_count; i++)
+		for (size_t of = 1; of < i && table->columns[i].rank; of++)
+			table->hidden[i] |= !table->hidden[of] && repeats(table, i, of);
+}
+
 static size_t total_width(const struct table *table, const struct layout *layout)
 {
 	size_t total = 0;

@@ -46,6 +46,9 @@ void table_percent(struct table *table, double share);
 /* A column that is "-", "0" or empty in all rows is not shown. */
 void table_hide_empty(struct table *table);
 
+/* A column that says in all rows what another one to its left says is not shown. */
+void table_hide_repeated(struct table *table);
+
 /* Print it; lines have no trailing blanks. */
 void table_print(const struct table *table, const struct terminal *terminal);
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "analysis/accounts/unknown.h"
-#include "record/inject/attachers.h"
+#include "ui/text/provenance.h"
 #include "ui/text/trust_text.h"
 #include "ui/text/text.h"
 
@@ -130,28 +130,13 @@ static void draw_title(const struct top *top, struct canvas *canvas)
 		canvas_right(canvas, canvas->width - used, 0, used, style, state);
 }
 
-/* "ggml 0.9.4"; NULL: no engine said its version. */
-static char *attached_engine(const struct run *run)
-{
-	for (const struct attacher *const *a = attachers; *a; a++) {
-		const char *key = (*a)->version_note;
-		const char *version = key ? run_note_find(run, key) : NULL;
-		if (version)
-			return text_format("%s %s", (*a)->title, version);
-	}
-	return NULL;
-}
-
 /* From the notes of the attachment; else what is attached. */
 static char *engine(const struct run *run)
 {
-	const char *engine = run_note_find(run, "engine"), *backend = run_note_find(run, "backend");
-	const char *attached = run_note_find(run, "attach");
+	const char *backend = run_note_find(run, "backend");
 	if (!run->process_count)
 		return text_copy("nothing attached");
-	SCOPED char *name = attached_engine(run);
-	if (!name)
-		name = text_copy(engine ? engine : attached ? attached : "libbrick inside");
+	SCOPED char *name = provenance_engine(run);
 	SCOPED char *text = text_format("%s, %s", name, backend ? backend : "cpu");
 	return text_safe(text);
 }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/file.h"
-#include "ui/text/report_text.h"
+#include "ui/text/report_trust.h"
 #include "ui/text/text.h"
 #include "ui/top/top_view.h"
 

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The lines above the rows. The first says what ran: engine, model, settings and machine, as far as
+ * the recording knows them. Then there is one line for each phase, and one for the first token.
+ */
+#include "ui/text/report_head.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/accounts/unknown.h"
+#include "analysis/accounts/workload.h"
+#include "ui/text/provenance.h"
+#include "ui/text/text.h"
+
+static unsigned long long ull(uint64_t value)
+{
+	return value;
+}
+
+/* "demo (llama F16, 7 layers, 33.0MB)". A size that the engine has no name for is left out. */
+static char *model_text(const struct workload *w)
+{
+	char bytes[UNITS_BYTES];
+	SCOPED char *about = NULL;
+	char type[WORKLOAD_TEXT];
+	const char *unknown = strstr(w->type, " ?B");
+
+	snprintf(type, sizeof(type), "%.*s%s", unknown ? (int)(unknown - w->type) : WORKLOAD_TEXT,
+		w->type, unknown ? unknown + 3 : "");
+	if (*type && *w->model)
+		text_append(&about, ", ", "%s", type);
+	if (w->layers)
+		text_append(&about, ", ", "%llu layer%s", ull(w->layers), plural_s(w->layers));
+	if (w->bytes)
+		text_append(&about, ", ", "%s", units_bytes(bytes, w->bytes));
+	if (w->models > 1)
+		text_append(&about, "; ", "one of %llu models", ull(w->models));
+	const char *name = *w->model ? w->model : *type ? type : about ? "model" : NULL;
+	return name ? text_format("%s%s%s%s", name, about ? " (" : "", about ? about : "",
+			      about ? ")" : "")
+		    : NULL;
+}
+
+/* Threads that recorded stand in for a number that the engine did not say. */
+static void add_threads(char **text, const struct workload *w, const struct run *run)
+{
+	uint64_t threads = w->threads;
+
+	for (size_t i = 0; i < run->lane_count && !w->threads; i++)
+		threads += run->lanes[i].kind != BRICK_LANE_QUEUE && run->lanes[i].sample_count;
+	if (!threads)
+		return;
+	text_append(text, ", ", "%llu thread%s", ull(threads), plural_s(threads));
+	if (w->batch_threads && w->batch_threads != w->threads)
+		text_append(text, " ", "(%llu for batches)", ull(w->batch_threads));
+}
+
+static void add_settings(char **text, const struct workload *w)
+{
+	if (w->context)
+		text_append(text, ", ", "context %llu", ull(w->context));
+	if (w->batch)
+		text_append(text, ", ", "batch %llu", ull(w->batch));
+	if (w->ubatch && w->ubatch != w->batch)
+		text_append(text, " ", "(ubatch %llu)", ull(w->ubatch));
+	if (w->sequences > 1)
+		text_append(text, ", ", "%llu sequences", ull(w->sequences));
+}
+
+static char *machine_text(const struct run *run)
+{
+	SCOPED const char **backends = provenance_notes(run, "backend");
+	char *text = NULL;
+
+	for (size_t i = 0; backends && backends[i]; i++)
+		text_append(&text, " and ", "%s", backends[i]);
+	text_append(&text, " on ", "%s", run->cpu ? run->cpu : "an unknown CPU");
+	if (run->cpus)
+		text_append(&text, ", ", "%u CPU%s", run->cpus, plural_s(run->cpus));
+	if (run_usable_cpus(run) < run->cpus)
+		text_append(&text, " ", "(%u of them usable)", run->usable_cpus);
+	return text;
+}
+
+static char *what_ran(const struct run *run, const struct workload *w)
+{
+	char *text = provenance_engine(run);
+	SCOPED char *model = model_text(w), *machine = machine_text(run);
+
+	if (model)
+		text_append(&text, ", ", "%s", model);
+	add_threads(&text, w, run);
+	add_settings(&text, w);
+	text_append(&text, ", ", "%s", machine);
+	return text;
+}
+
+/* The rate while steps ran, and over all wall time where there are gaps between them. */
+static char *rates_text(const struct step_phase_times *times)
+{
+	char running[UNITS_BYTES], wall[UNITS_BYTES];
+
+	units_number(running, report_tokens_per_s(times));
+	units_number(wall, report_wall_tokens_per_s(times));
+	if (report_wall_tokens_per_s(times) < 0 || !strcmp(running, wall))
+		return text_format("%s tokens/s", running);
+	return text_format("%s tokens/s (%s with the time between steps)", running, wall);
+}
+
+static void add_tokens(char **text, const struct step_phase_times *times, enum step_phase phase)
+{
+	char tokens[UNITS_BYTES];
+
+	text_append(text, ": ", "%s token%s", units_count(tokens, times->tokens),
+		plural_s(times->tokens));
+	if (phase == STEP_MIXED)
+		text_append(text, " ", "(%llu of prompts, %llu of outputs)",
+			ull(times->tokens - times->output_tokens), ull(times->output_tokens));
+	if (times->draft_tokens > times->refuted)
+		text_append(text, " ", "(a draft model evaluated %llu more)",
+			ull(times->draft_tokens - times->refuted));
+	if (times->refuted)
+		text_append(text, " ", "(%llu more were rejected drafts)", ull(times->refuted));
+}
+
+/* "63 steps, 115ms; p50 1.80ms, p95 2.07ms": of one step there is one time. */
+static void add_steps(char **text, const struct step_phase_times *times, bool whole)
+{
+	char total[UNITS_BYTES], unevaluated[UNITS_BYTES], each[UNITS_BYTES];
+	const struct {
+		const char *name;
+		uint64_t ns;
+	} percentiles[] = {{"p50", times->p50_ns}, {"p95", times->p95_ns},
+		{"p99", whole ? times->p99_ns : ANALYSIS_UNKNOWN}};
+	const char *between = "; a step: ";
+
+	text_append(text, " in ", "%llu step%s", ull(times->count), plural_s(times->count));
+	if (times->dropped)
+		text_append(text, " ", "(%llu more were dropped)", ull(times->dropped));
+	if (times->refused)
+		text_append(text, " ", "and %llu that the engine refused", ull(times->refused));
+	if (times->aborted)
+		text_append(text, " ",
+			"and %llu that ended halfway, with an unknown number of tokens",
+			ull(times->aborted));
+	text_append(text, ", ", "%s", units_time(total, times->total_ns));
+	if (times->unevaluated_ns)
+		text_append(text, " ", "(incl. %s for the latter, in no rate)",
+			units_time(unevaluated, times->unevaluated_ns));
+	for (size_t i = 0; i < 3 && times->count > 1; i++) {
+		if (percentiles[i].ns == ANALYSIS_UNKNOWN)
+			continue;
+		text_append(text, between, "%s %s", percentiles[i].name,
+			units_time(each, percentiles[i].ns));
+		between = ", ";
+	}
+}
+
+static void add(struct report_head *head, const char *label, char *text)
+{
+	if (head->count < REPORT_HEAD_LINES)
+		head->lines[head->count++] = (struct report_head_line){label, text};
+	else
+		free(text);
+}
+
+static void add_phase(
+	struct report_head *head, const struct report *report, enum step_phase phase, bool whole)
+{
+	static const char *const labels[STEP_PHASES] = {"Prefill", "Decode", "Mixed", "Warm-up"};
+	const struct step_phase_times *times = &report->summary->steps.phases[phase];
+	char *text;
+
+	if (!times->count && !times->refused && !times->aborted)
+		return;
+	text = phase == STEP_WARM_UP ? text_copy("in no rate") : rates_text(times);
+	add_tokens(&text, times, phase);
+	add_steps(&text, times, whole);
+	add(head, labels[phase], text);
+}
+
+/* Speculative decoding. */
+static void add_drafts(struct report_head *head, const struct report *report)
+{
+	const struct step_phase_times drafts = report_drafts(report);
+	char share[UNITS_BYTES], total[UNITS_BYTES];
+	char *text;
+
+	if (!drafts.checked)
+		return;
+	uint64_t held = drafts.checked - drafts.refuted;
+	text = text_format("%llu checked, %llu held (%s)", ull(drafts.checked), ull(held),
+		units_percent(share, (double)held / (double)drafts.checked));
+	if (drafts.draft_steps)
+		text_append(&text, "; ", "draft models took %s, in %llu steps",
+			units_time(total, drafts.draft_ns), ull(drafts.draft_steps));
+	add(head, "Drafts", text);
+}
+
+static void add_beginning(
+	struct report_head *head, const struct report *report, const struct workload *w)
+{
+	uint64_t ttft_ns = report->summary->steps.ttft_ns;
+	char first[UNITS_BYTES], start[UNITS_BYTES];
+
+	units_time(first, ttft_ns);
+	units_time(start, w->start_up_ns);
+	if (ttft_ns != ANALYSIS_UNKNOWN && w->start_up_ns != ANALYSIS_UNKNOWN)
+		add(head, "First token",
+			text_format("after %s, from the start of the first prefill; start-up took "
+				    "%s before it",
+				first, start));
+	else if (ttft_ns != ANALYSIS_UNKNOWN)
+		add(head, "First token",
+			text_format("after %s, from the start of the first prefill", first));
+	else if (w->start_up_ns != ANALYSIS_UNKNOWN)
+		add(head, "Start-up",
+			text_format("%s from the program's start to its first step", start));
+}
+
+void report_head_init(struct report_head *head, const struct report *report, bool whole)
+{
+	struct workload workload;
+
+	*head = (struct report_head){0};
+	workload_of_run(&workload, report->run);
+	add(head, "", what_ran(report->run, &workload));
+	if (!report->run->step_count) {
+		if (report->summary->row_count)
+			add(head, "Steps",
+				text_copy("none recorded: shares are parts of threads' lifetimes"));
+		return;
+	}
+	add_phase(head, report, STEP_PREFILL, whole);
+	add_phase(head, report, STEP_DECODE, whole);
+	add_phase(head, report, STEP_MIXED, whole);
+	add_drafts(head, report);
+	if (whole)
+		add_phase(head, report, STEP_WARM_UP, whole);
+	add_beginning(head, report, &workload);
+}
+
+void report_head_fini(struct report_head *head)
+{
+	for (size_t i = 0; i < head->count; i++)
+		free(head->lines[i].text);
+	*head = (struct report_head){0};
+}

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the first screen of a report must hold, whatever was recorded."""
+import re
+
+from libcli import brick, brick_json, columns_of, expect_true
+
+REST = ("preempted", "blocked", "left out", "unattributed")
+
+
+def shares(lines, at):
+    """Of a table's rows, and their names."""
+    edge = lines[at].index("SHARE") + len("SHARE")
+    for line in lines[at + 1:]:
+        value = line[:edge].split()[-1:]
+        if not value or not re.fullmatch(r"[<>]?[\d.]+%|-", value[0]):
+            return
+        yield line[:edge - len(value[0])].strip(), float(value[0].strip("<>%")) if value[0] not in ("<0.1%", "-") else 0
+
+
+def check_screen(path, phases=("Decode", "Prefill")):
+    for columns in (80, 100):
+        text = brick("report", path, COLUMNS=str(columns))[0].decode()
+        lines = text.splitlines()
+        where = f"{path} at {columns} columns:\n{text}"
+        expect_true(f"{len(lines)} lines, at most 40 of {where}", len(lines) <= 40)
+        for line in lines:
+            expect_true(f"{line!r} fits {where}", columns_of(line) <= columns)
+        trust = re.search(r"^Trust +((?:good|limited by [\w ]+): .*?); more: brick report --trust$", " ".join(
+            text[text.index("\nTrust"):text.index("\nNext")].split()), re.S)
+        expect_true("one line of trust, " + where, trust)
+        for part in ("covered", "overhead", "preempt"):
+            expect_true(f"trust says {part}, {where}", part in trust[1])
+        expect_true("what to ask next, " + where, lines[-1].startswith("Next "))
+        for phase in phases:
+            at = next(i for i, line in enumerate(lines) if line.startswith(phase + " ") and "SHARE" in line)
+            rows = list(shares(lines, at))
+            total = sum(share for _, share in rows)
+            expect_true(f"{phase} adds up to {total} of {rows}, {where}", abs(total - 100) <= 0.06 * len(rows))
+            kept = [share for name, share in rows if name not in REST and " more, up to" not in name]
+            on_device = "DEVICE/TOKEN" in lines[at]
+            expect_true(f"what takes most comes first: {kept}", on_device or kept == sorted(kept, reverse=True))
+            expect_true(f"0.5 % and more, {where}", on_device or all(share >= 0.5 for share in kept[:-1]))
+    same_as_json(path, phases)
+
+
+def same_as_json(path, phases):
+    """SHARE is of the time on the CPU, which JSON has beside all of the wall time."""
+    text = brick("report", path, COLUMNS="100")[0].decode().splitlines()
+    for phase in phases:
+        part = brick_json("report", "--json", "--phase", phase.lower(), path)
+        at = next(i for i, line in enumerate(text) if line.startswith(phase + " ") and "SHARE" in line)
+        rows = {row["name"]: row for row in part["bricks"]}
+        for name, share in shares(text, at):
+            if name not in rows:
+                continue
+            ran = rows[name]["wall_cpu_ns"]
+            ran = rows[name]["wall_ns"] if ran is None else ran
+            expect_true(f"{phase} {name}: {share} of {ran} ns",
+                        abs(100 * ran / part["coverage"]["wall_ns"] - share) <= 0.1)
