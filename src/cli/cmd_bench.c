@@ -688,8 +688,8 @@ static double recorded_floor(struct bench *bench)
 	compare_recorded(bench, BENCH_A, bench->compared, default_threshold, &r);
 	for (size_t i = 0; r.compare && i < r.compare->row_count; i++) {
 		const struct compare_row *row = &r.compare->rows[i];
-		if (row->measure == COMPARE_TIME && isfinite(row->effect))
-			most = fmax(most, fabs(row->effect));
+		if (row->measure == COMPARE_TIME && isfinite(row->difference.effect))
+			most = fmax(most, fabs(row->difference.effect));
 	}
 	return most;
 }

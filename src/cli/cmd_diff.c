@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `brick diff`: options, the two sides, and the verdict that its exit code is. Recordings and runs
- * of the history are read one after the other. The forms are in src/ui/text/diff_text.c and
- * src/ui/text/diff_json.c.
+ * of the history are read one after the other. The forms are in src/ui/text/diff.c.
  */
 #include "ui/text/diff.h"
 
@@ -24,7 +23,7 @@ struct options {
 	double threshold;
 	int by;
 	unsigned long top;
-	bool all, any, json;
+	bool all, any, json, strict;
 	const char *db, *html;
 };
 
@@ -46,13 +45,15 @@ static void set_threshold(const struct option_use *use, const char *text)
 }
 
 static const struct cli_option option_table[] = {
-	{"by", "WHAT", "brick (default) or layer: what the time of a step is divided into",
+	{"by", "WHAT",
+		"brick (default), category or layer: what the time of a step is divided into",
 		option_rows, AT(by), .words = words_rows},
 	{"threshold", "PERCENT",
-		"smaller differences do not matter (default: 1); where a side has too few "
-		"recordings: "
-		"by what processes differ, without which nothing is called slower or faster",
+		"smaller differences do not matter (default: 1, or what identical runs differed "
+		"by on this machine)",
 		set_threshold, AT(threshold)},
+	{"strict", NULL, "exit code 1 also when there is not enough data for a verdict",
+		option_flag, AT(strict)},
 	{"any", NULL, "exit code 1 also when only a brick, layer or kernel got slower", option_flag,
 		AT(any)},
 	SELECTION_PHASE(offsetof(struct options, selection)),
@@ -68,26 +69,41 @@ static const struct cli_option option_table[] = {
 	OPTION_HELP,
 };
 
-/* How many operands stand behind "--", which options_parse() takes away; 0: there is none. */
-static size_t behind_dashes(int argc, char **argv)
+/*
+ * "--" divides the sides. It would end the options, so an operand that is no file stands for it
+ * while they are parsed.
+ */
+static char divider[] = "/--/";
+
+static void keep_divider(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++)
-		if (!strcmp(argv[i], "--"))
-			return (size_t)(argc - i - 1);
-	return 0;
+		if (!strcmp(argv[i], "--")) {
+			argv[i] = divider;
+			return;
+		}
 }
 
-static void find_sides(struct sides *sides, int argc, size_t behind)
+/* The operands without the divider; which of them are of which side. */
+static void find_sides(struct sides *sides, char **operands, size_t count)
 {
-	size_t operands = (size_t)(argc - optind);
+	size_t in_a = 0;
 
-	sides->in_b = behind ? behind : 1;
-	if (operands <= sides->in_b)
+	while (in_a < count && operands[in_a] != divider)
+		in_a++;
+	bool is_divided = in_a < count;
+	if (is_divided)
+		memmove(operands + in_a, operands + in_a + 1,
+			(count - in_a - 1) * sizeof(*operands));
+	else
+		in_a = 1;
+	count -= is_divided;
+	if (!in_a || count <= in_a)
 		die_usage("diff", "two recordings, please, or several: A... -- B...");
-	sides->in_a = operands - sides->in_b;
-	if (!behind && operands != 2)
-		die_usage("diff", "which of %zu recordings are on which side? A... -- B...",
-			operands);
+	if (!is_divided && count != 2)
+		die_usage("diff", "which of %zu recordings are on which side? A... -- B...", count);
+	sides->in_a = in_a;
+	sides->in_b = count - in_a;
 }
 
 /* A place for one more. */
@@ -176,7 +192,7 @@ static double threshold_of(struct sides *sides, const struct options *arguments)
 {
 	const char *host = sides->series.count ? fact_of(&sides->origins.items[0], "host") : "";
 
-	if (arguments->threshold >= 0 || !compare_recordings_suffice(sides->in_a, sides->in_b))
+	if (arguments->threshold >= 0)
 		return arguments->threshold;
 	for (size_t i = 0; i < sides->series.count; i++)
 		if (strcmp(fact_of(&sides->origins.items[i], "host"), host))
@@ -185,13 +201,14 @@ static double threshold_of(struct sides *sides, const struct options *arguments)
 	return sides->floor > 0.01 ? sides->floor : arguments->threshold;
 }
 
-static bool is_worse(const struct compare *compare, bool any)
+/* Not judged on the whole is not judged, whatever a part says; a part that is not is nothing. */
+static bool fails(const struct compare *compare, const struct options *arguments)
 {
-	for (size_t i = 0; i < compare->row_count && any; i++)
-		if (compare->rows[i].verdict == COMPARE_SLOWER &&
+	for (size_t i = 0; i < compare->row_count && arguments->any; i++)
+		if (difference_fails(compare->rows[i].difference.verdict, false) &&
 			compare->rows[i].kind != COMPARE_OFF_CPU)
 			return true;
-	return compare->verdict == COMPARE_SLOWER;
+	return difference_fails(compare->verdict, arguments->strict);
 }
 
 static int answer(struct sides *sides, const struct options *arguments)
@@ -217,7 +234,7 @@ static int answer(struct sides *sides, const struct options *arguments)
 	}
 	if (!sides->page || strcmp(arguments->html, "-"))
 		(arguments->json ? diff_json : diff_text)(&view, stdout);
-	int rc = is_worse(compare, arguments->any) ? CLI_GATE : CLI_DONE;
+	int rc = fails(compare, arguments) ? CLI_GATE : CLI_DONE;
 	compare_destroy(compare);
 	diff_origins_fini(&origins);
 	for (size_t i = 0; i < sides->series.count; i++)
@@ -233,14 +250,14 @@ static int run_diff(int argc, char **argv)
 	struct options arguments = {
 		.selection = SELECTION_INIT, .threshold = -1, .by = SUMMARY_BY_BRICK};
 	struct sides sides = {0};
-	size_t behind = behind_dashes(argc, argv);
 
+	keep_divider(argc, argv);
 	options_parse(&command_diff, &arguments, argc, argv);
 	if (arguments.top && arguments.all)
 		die_usage("diff", "--top and --all exclude each other");
 	if (!arguments.top)
 		arguments.top = 15;
-	find_sides(&sides, argc, behind);
+	find_sides(&sides, argv + optind, (size_t)(argc - optind));
 	if (arguments.html && !page_available())
 		die(CLI_SYSTEM, "--html: %s", page_missing());
 	if (arguments.html && !(sides.page = page_diff_create()))
@@ -256,10 +273,10 @@ const struct cli_command command_diff = {
 	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] A B\n[OPTIONS] A... -- B...",
 	.about = "Compare recordings, or runs of the history (@last, @3, @NAME): is B faster "
-		 "than A, which brick did it, and could that be noise? Each recording is one "
-		 "value of each measure. A verdict needs at least four recordings on each "
-		 "side, made in turns; ten are better. With fewer, parts of each recording "
-		 "stand for them. Exit code 1 when B is slower.",
+		 "than A, which brick did it, why, and could that be noise? Each recording is one "
+		 "value of each measure. Record at least four on each side, in turns; ten are "
+		 "better. Fewer show only differences far beyond what steps vary by. Exit code 1 "
+		 "when B is slower, with --strict also when nothing can be said.",
 	.options = option_table,
 	.operands = words_references,
 };

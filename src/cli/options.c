@@ -61,7 +61,7 @@ void words_phases_or_all(struct option_words *words)
 }
 WORDS(words_step, "decode", "prefill", "slowest");
 WORDS(words_steps, "slowest", "slow");
-WORDS(words_rows, "brick", "layer");
+WORDS(words_rows, "brick", "category", "layer");
 
 /* Of a recording. */
 
@@ -314,7 +314,7 @@ void option_phase_or_all(const struct option_use *use, const char *text)
 
 void option_rows(const struct option_use *use, const char *text)
 {
-	*(int *)use->to = option_choice(use, text) ? SUMMARY_BY_LAYER : SUMMARY_BY_BRICK;
+	*(int *)use->to = option_choice(use, text); /* the words are as these begin */
 }
 
 /* Help. */

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <math.h>
 #include <cmocka.h>
-#include "analysis/compare/compare.h"
+#include "analysis/compare/difference.h"
 #include "analysis/accounts/statistics.h"
 #include "base/hash.h"
 #include "record/runner/turns.h"
@@ -31,7 +31,7 @@ static double noise(double spread)
 
 struct trial {
 	double a[STOP_RUNS_MAX], b[STOP_RUNS_MAX];
-	struct compare_row row;
+	struct difference row;
 	enum stop_reason reason;
 	size_t runs;
 };
@@ -55,7 +55,8 @@ static void bench(struct trial *t, double ratio, double spread, double precision
 		double half = (shift.high - shift.low) / 2;
 		t->reason = stop_look(&rule, t->runs, 0, isfinite(half) ? half : -1);
 	}
-	compare_values(&t->row, t->a, t->runs, t->b, t->runs, 0.01, 0.02);
+	const struct difference_rule test = {.threshold = 0.01, .alpha = 0.02};
+	difference_of(&t->row, DIFFERENCE_TIME, t->a, t->runs, t->b, t->runs, &test);
 }
 
 static void intervals_stay_right(void **state)

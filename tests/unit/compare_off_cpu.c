@@ -117,7 +117,7 @@ static void end(struct fixture *f)
 static void assert_times(const struct compare_row *of, double a, double b)
 {
 	assert_non_null(of);
-	assert_true(fabs(of->a - a) <= SIDE && fabs(of->b - b) <= SIDE);
+	assert_true(fabs(of->difference.a - a) <= SIDE && fabs(of->difference.b - b) <= SIDE);
 }
 
 static void check_on_cpu(bool by_history)
@@ -129,7 +129,7 @@ static void check_on_cpu(bool by_history)
 	const struct compare *c = f.compare;
 	assert_int_equal(c->basis, BASIS_CPU);
 	assert_times(row(c, "Work"), 2000, 2000);
-	assert_int_equal(row(c, "Work")->verdict, COMPARE_SAME);
+	assert_int_equal(row(c, "Work")->difference.verdict, COMPARE_SAME);
 	assert_times(row(c, "BarrierWait"), 1000, 1000);
 	assert_times(row(c, "unattributed"), 2000, 2000);
 	assert_times(row(c, "preempted"), 0, 3000);
@@ -161,9 +161,9 @@ static void where_some_know_no_brick_is_slower(void **state)
 	compare(&f, false, false);
 	assert_int_equal(f.compare->basis, BASIS_MIXED);
 	assert_times(row(f.compare, "Work"), 2000, 5000);
-	assert_int_equal(row(f.compare, "Work")->verdict, COMPARE_UNSURE);
+	assert_int_equal(row(f.compare, "Work")->difference.verdict, COMPARE_UNSURE);
 	/* nor is it said of one that it is the same */
-	assert_int_equal(row(f.compare, "unattributed")->verdict, COMPARE_UNSURE);
+	assert_int_equal(row(f.compare, "unattributed")->difference.verdict, COMPARE_UNSURE);
 	assert_null(row(f.compare, "preempted"));
 	end(&f);
 }

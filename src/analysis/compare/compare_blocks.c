@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reduces recordings to blocks: one each, or stretches until neighbours know little of each other.
- */
+/* Reduces recordings to values, and stretches of them to what values vary by. */
 #include "analysis/compare/compare_blocks.h"
 
 #include <errno.h>
@@ -8,18 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/compare/permutation.h"
-#include "analysis/accounts/statistics.h"
+#include "analysis/compare/difference.h"
 #include "base/order.h"
 #include "base/scope.h"
 
-/* Neighbours that have more than this in common are too close. */
-static const double correlated = 0.25;
+enum {
+	STRETCHES_MIN = 4, /* fewer do not tell what they vary by */
+	STRETCHES_MAX = 8,
+	STRETCH_STEPS = 3, /* a median needs so many steps */
+};
 
 struct maker {
 	struct compare_blocks *blocks;
 	const struct compare_series *series;
-	size_t in_a, in_b;
+	size_t recordings;
 	int phase;
 };
 
@@ -34,11 +35,6 @@ struct ranked_cell {
 	double ns;
 	size_t cell;
 };
-
-bool compare_recordings_suffice(size_t in_a, size_t in_b)
-{
-	return permutation_labellings(in_a, in_b) * compare_family_alpha >= 2;
-}
 
 COMPARATOR(compare_ranked, struct ranked_cell, ORDER(x->ns, y->ns) ?: ORDER(x->cell, y->cell))
 
@@ -64,9 +60,9 @@ static struct ranked_cell *choose_cells(const struct stretch *s, size_t *count)
 	return ranked;
 }
 
-/* Add a stretch to a block, of which it is the part `share`. */
-static int add_stretch(struct compare_phase_blocks *b, size_t block, size_t names,
-	const struct stretch *s, double share)
+/* The values of a stretch, in place of those of a recording. */
+static int take_stretch(
+	struct compare_phase_blocks *b, size_t at, size_t names, const struct stretch *s)
 {
 	const struct compare_cells *cells = &s->series->phases[s->phase];
 	uint64_t tokens = 0, total = 0, all_tokens = 0, all = 0;
@@ -83,15 +79,14 @@ static int add_stretch(struct compare_phase_blocks *b, size_t block, size_t name
 		all_tokens += cells->tokens[i];
 		all += cells->total_ns[i];
 	}
-	double per_token = share / (double)(tokens ? tokens : 1);
-	b->time[block] += (double)total * per_token;
-	b->rate[block] +=
-		(double)all * cells->united * share / (double)(all_tokens ? all_tokens : 1);
+	double per_token = 1 / (double)(tokens ? tokens : 1);
+	b->time[at] = (double)total * per_token;
+	b->rate[at] = (double)all * cells->united / (double)(all_tokens ? all_tokens : 1);
 	for (size_t k = 0; k < names; k++) {
 		uint64_t ns = 0;
 		for (size_t i = 0; i < count; i++)
 			ns += compare_cell_ns(s->series, s->phase, chosen[i].cell, k);
-		b->columns[block * names + k] += (double)ns * per_token;
+		b->columns[at * names + k] = (double)ns * per_token;
 	}
 	return 0;
 }
@@ -142,22 +137,17 @@ static void drop_blocks(struct compare_phase_blocks *b)
 	free(b->time);
 	free(b->rate);
 	free(b->columns);
-	*b = (struct compare_phase_blocks){.unit = b->unit, .steps = b->steps};
+	free(b->column_spread);
+	*b = (struct compare_phase_blocks){.steps = b->steps};
 }
 
-static int allocate_blocks(struct compare_phase_blocks *b, size_t in_a, size_t in_b, size_t names)
+static int allocate_blocks(struct compare_phase_blocks *b, size_t n, size_t names)
 {
-	size_t n = in_a + in_b;
-
-	drop_blocks(b);
 	b->time = calloc(n, sizeof(*b->time));
 	b->rate = calloc(n, sizeof(*b->rate));
 	b->columns = calloc(n * names + 1, sizeof(*b->columns));
-	if (!b->time || !b->rate || !b->columns)
-		return -ENOMEM;
-	b->in_a = in_a;
-	b->in_b = in_b;
-	return 0;
+	b->column_spread = calloc(names + 1, sizeof(*b->column_spread));
+	return b->time && b->rate && b->columns && b->column_spread ? 0 : -ENOMEM;
 }
 
 /* Cells of the phase that all recordings have; *differ: some have more. */
@@ -165,7 +155,7 @@ static size_t common_cells(const struct maker *m, bool *differ)
 {
 	size_t least = SIZE_MAX;
 
-	for (size_t i = 0; i < m->in_a + m->in_b; i++) {
+	for (size_t i = 0; i < m->recordings; i++) {
 		size_t count = m->series[i].phases[m->phase].count;
 		*differ |= count != m->series[0].phases[m->phase].count;
 		if (count < least)
@@ -174,65 +164,80 @@ static size_t common_cells(const struct maker *m, bool *differ)
 	return least;
 }
 
-static int one_block_a_recording(const struct maker *m, size_t common)
+static struct stretch whole_of(const struct maker *m, size_t recording, size_t common)
 {
-	struct compare_phase_blocks *b = &m->blocks->phases[m->phase];
-	int rc = allocate_blocks(b, m->in_a, m->in_b, m->blocks->names);
+	size_t count = m->series[recording].phases[m->phase].count;
 
-	b->unit = COMPARE_RECORDINGS;
-	for (size_t i = 0; i < m->in_a + m->in_b && rc == 0; i++) {
-		size_t count = m->series[i].phases[m->phase].count;
-		const struct stretch s = {
-			&m->series[i], m->phase, 0, m->phase == STEP_DECODE ? common : count};
-		rc = add_stretch(b, i, m->blocks->names, &s, 1);
+	return (struct stretch){
+		&m->series[recording], m->phase, 0, m->phase == STEP_DECODE ? common : count};
+}
+
+/* Add squares of the logarithms of n values around their mean; NAN: some value has none. */
+static void add_squares(double *sum, const double *values, size_t n, size_t apart)
+{
+	double mean = 0;
+
+	for (size_t i = 0; i < n; i++)
+		mean += log(values[i * apart]) / (double)n;
+	for (size_t i = 0; i < n; i++) {
+		double by = log(values[i * apart]) - mean;
+		*sum += by * by;
 	}
-	return rc;
+	if (!isfinite(*sum))
+		*sum = NAN;
 }
 
-static int cut_into(const struct maker *m, size_t common, size_t stretches)
+/* One recording's stretches; how many values beyond the first, 0: too few. */
+static int add_recording(const struct maker *m, const struct stretch *whole)
 {
-	struct compare_phase_blocks *b = &m->blocks->phases[m->phase];
-	int rc = allocate_blocks(b, stretches, stretches, m->blocks->names);
+	struct compare_phase_blocks *to = &m->blocks->phases[m->phase];
+	size_t names = m->blocks->names, steps = whole->end - whole->first;
+	size_t n = steps / STRETCH_STEPS < STRETCHES_MAX ? steps / STRETCH_STEPS : STRETCHES_MAX;
+	SCOPED_BY(drop_blocks) struct compare_phase_blocks b = {0};
 
-	b->unit = COMPARE_STRETCHES;
-	for (size_t i = 0; i < m->in_a + m->in_b; i++)
-		for (size_t k = 0; k < stretches && rc == 0; k++) {
-			const struct stretch s = {&m->series[i], m->phase, common * k / stretches,
-				common * (k + 1) / stretches};
-			bool is_b = i >= m->in_a;
-			rc = add_stretch(b, is_b ? stretches + k : k, m->blocks->names, &s,
-				1 / (double)(is_b ? m->in_b : m->in_a));
-		}
-	return rc;
-}
-
-/* Autocorrelation of the difference between the sides, along the run. */
-static double neighbours(const struct compare_phase_blocks *b)
-{
-	double difference[COMPARE_STRETCHES_MAX];
-
-	for (size_t k = 0; k < b->in_a; k++)
-		difference[k] = log(b->time[b->in_a + k] / b->time[k]);
-	return statistics_autocorrelation(difference, b->in_a);
-}
-
-/* Fewer and longer stretches until neighbours know little of each other. */
-static int cut_into_stretches(const struct maker *m, size_t common)
-{
-	struct compare_phase_blocks *b = &m->blocks->phases[m->phase];
-	size_t stretches = common / COMPARE_STRETCH_STEPS;
-
-	if (stretches < COMPARE_STRETCHES_MIN)
-		return one_block_a_recording(m, common);
-	if (stretches > COMPARE_STRETCHES_MAX)
-		stretches = COMPARE_STRETCHES_MAX;
-	for (;; stretches = stretches * 3 / 4) {
-		if (stretches < COMPARE_STRETCHES_MIN)
-			stretches = COMPARE_STRETCHES_MIN;
-		int rc = cut_into(m, common, stretches);
-		if (rc < 0 || stretches == COMPARE_STRETCHES_MIN || neighbours(b) < correlated)
-			return rc;
+	if (n < STRETCHES_MIN)
+		return 0;
+	int rc = allocate_blocks(&b, n, names);
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		const struct stretch s = {whole->series, whole->phase, whole->first + steps * i / n,
+			whole->first + steps * (i + 1) / n};
+		rc = take_stretch(&b, i, names, &s);
 	}
+	if (rc < 0)
+		return rc;
+	add_squares(&to->spread[0], b.time, n, 1);
+	add_squares(&to->spread[1], b.rate, n, 1);
+	for (size_t k = 0; k < names; k++)
+		add_squares(&to->column_spread[k], b.columns + k, n, names);
+	return (int)n - 1;
+}
+
+/* INFINITY: it is not in all stretches, so it comes and goes. */
+static double spread_of(double squares, double freedom)
+{
+	return !(freedom > 0)	   ? compare_spread_unknown
+	       : isfinite(squares) ? sqrt(squares / freedom)
+				   : INFINITY;
+}
+
+/* What values of stretches vary by, around the means of their recordings. */
+static int measure_spread(const struct maker *m, size_t common)
+{
+	struct compare_phase_blocks *b = &m->blocks->phases[m->phase];
+	double freedom = 0;
+
+	for (size_t i = 0; i < m->recordings; i++) {
+		const struct stretch whole = whole_of(m, i, common);
+		int more = add_recording(m, &whole);
+		if (more < 0)
+			return more;
+		freedom += more;
+	}
+	for (int i = 0; i < 2; i++)
+		b->spread[i] = spread_of(b->spread[i], freedom);
+	for (size_t k = 0; k < m->blocks->names; k++)
+		b->column_spread[k] = spread_of(b->column_spread[k], freedom);
+	return 0;
 }
 
 static int make_phase(const struct maker *m)
@@ -243,23 +248,26 @@ static int make_phase(const struct maker *m)
 
 	if (!common)
 		return 0;
-	if (differ && (m->phase == STEP_DECODE || m->blocks->unit == COMPARE_STRETCHES))
-		for (size_t i = 0; i < m->in_a + m->in_b; i++)
-			if (m->series[i].phases[m->phase].count == common)
-				b->steps = m->series[i].phases[m->phase].steps;
-	return m->blocks->unit == COMPARE_RECORDINGS ? one_block_a_recording(m, common)
-						     : cut_into_stretches(m, common);
+	for (size_t i = 0; i < m->recordings && differ && m->phase == STEP_DECODE; i++)
+		if (m->series[i].phases[m->phase].count == common)
+			b->steps = m->series[i].phases[m->phase].steps;
+	int rc = allocate_blocks(b, m->recordings, m->blocks->names);
+	for (size_t i = 0; i < m->recordings && rc == 0; i++) {
+		const struct stretch whole = whole_of(m, i, common);
+		rc = take_stretch(b, i, m->blocks->names, &whole);
+	}
+	return rc == 0 && difference_assumes(m->blocks->in_a, m->blocks->in_b)
+		       ? measure_spread(m, common)
+		       : rc;
 }
 
 int compare_blocks_init(struct compare_blocks *blocks, const struct compare_series *series,
 	size_t in_a, size_t in_b, size_t names)
 {
-	struct maker m = {blocks, series, in_a, in_b, 0};
+	struct maker m = {blocks, series, in_a + in_b, 0};
 	int rc = 0;
 
-	*blocks = (struct compare_blocks){.names = names,
-		.unit = compare_recordings_suffice(in_a, in_b) ? COMPARE_RECORDINGS
-							       : COMPARE_STRETCHES};
+	*blocks = (struct compare_blocks){.in_a = in_a, .in_b = in_b, .names = names};
 	for (m.phase = 0; m.phase < STEP_PHASES && rc == 0; m.phase++)
 		if (m.phase != STEP_WARM_UP)
 			rc = make_phase(&m);

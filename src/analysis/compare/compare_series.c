@@ -35,8 +35,10 @@ struct reader {
 
 void compare_names_fini(struct compare_names *names)
 {
-	for (size_t i = 0; i < names->count; i++)
+	for (size_t i = 0; i < names->count; i++) {
 		free(names->list[i].name);
+		free(names->list[i].category);
+	}
 	free(names->list);
 	hash_index_fini(&names->index);
 	memset(names, 0, sizeof(*names));
@@ -68,21 +70,51 @@ uint32_t compare_names_column(struct compare_names *names, const char *name, enu
 		free(copy);
 		return RUN_NONE;
 	}
-	list[names->count] = (struct compare_name){copy, kind};
+	list[names->count] = (struct compare_name){.name = copy, .kind = kind};
 	return (uint32_t)names->count++;
+}
+
+int compare_names_categorize(struct compare_names *names, uint32_t column, const char *category)
+{
+	char **to = &names->list[column].category;
+
+	if (!*to)
+		*to = strdup(category);
+	return *to ? 0 : -ENOMEM;
+}
+
+const char *compare_category_of(const char *brick)
+{
+	int id = brick_lookup(brick);
+
+	return brick_category_name(id < 0 ? BRICK_CATEGORY_OTHER : brick_category_of((uint32_t)id));
+}
+
+static uint32_t name_brick(struct reader *r, uint32_t brick)
+{
+	const struct run_brick *b = &r->run->bricks[brick];
+	const char *category = r->run->categories[b->category].name;
+	uint32_t column = compare_names_column(
+		r->names, r->by == SUMMARY_BY_CATEGORY ? category : b->name, COMPARE_PART);
+
+	if (column != RUN_NONE && r->by == SUMMARY_BY_BRICK &&
+		compare_names_categorize(r->names, column, category) < 0)
+		return RUN_NONE;
+	return column;
 }
 
 static int name_bricks(struct reader *r)
 {
 	const struct run *run = r->run;
 
-	r->waits = compare_names_column(r->names, brick_name(BRICK_BARRIER_WAIT), COMPARE_PART);
+	const char *waits = brick_name(BRICK_BARRIER_WAIT);
+
+	r->waits = compare_names_column(r->names,
+		r->by == SUMMARY_BY_CATEGORY ? compare_category_of(waits) : waits, COMPARE_PART);
 	for (uint32_t b = 0; b < run->brick_count; b++) {
 		bool takes_time = r->index->kinds[b] != BRICK_KIND_STEP &&
 				  r->index->kinds[b] != BRICK_KIND_TILE;
-		r->groups[b] = takes_time ? compare_names_column(
-						    r->names, run->bricks[b].name, COMPARE_PART)
-					  : r->waits;
+		r->groups[b] = takes_time ? name_brick(r, b) : r->waits;
 		if (r->groups[b] == RUN_NONE)
 			return -ENOMEM;
 	}
@@ -200,7 +232,8 @@ static int allocate_cells(struct reader *r)
 		cells->tokens = calloc(cells->count + 1, sizeof(uint64_t));
 		cells->column_ns =
 			calloc((cells->count + 1) * r->series->columns, sizeof(uint64_t));
-		if (!cells->total_ns || !cells->tokens || !cells->column_ns)
+		cells->work = calloc(r->series->columns, sizeof(*cells->work));
+		if (!cells->total_ns || !cells->tokens || !cells->column_ns || !cells->work)
 			return -ENOMEM;
 	}
 	return 0;
@@ -231,6 +264,18 @@ static uint64_t take_off(const struct reader *r, uint64_t *columns, const struct
 	return self_ns - blocked_ns;
 }
 
+/* One execution of a column, whose site says what it does. */
+static void add_work(const struct reader *r, const struct walk_frame *frame, uint32_t column)
+{
+	const struct run_site *site = &r->run->sites[frame->sample->site];
+	struct compare_work *work =
+		&r->series->phases[r->run->steps[frame->step].phase].work[column];
+
+	work->count++;
+	work->bytes += (double)site->bytes;
+	work->flops += (double)site->flops;
+}
+
 static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	const struct reader *r = context;
@@ -249,8 +294,10 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 		columns[r->unattributed] -= counted->self_ns - take_off(r, columns, frame);
 	else if (left_out & RUN_LEFT_OUT_TIME)
 		columns[r->left_out] += counted->self_ns;
-	else
+	else {
 		columns[group] += take_off(r, columns, frame);
+		add_work(r, frame, group);
+	}
 	columns[left_out & RUN_LEFT_OUT_WAITS ? r->left_out : waits] +=
 		counted->inner_ns + counted->wait_ns;
 }
@@ -267,6 +314,20 @@ static void add_commands(const struct reader *r)
 			!run->sites[sample->site].left_out)
 			columns_of(r, step)[r->kernels[c->kernel]] +=
 				sample->end_ns - sample->begin_ns;
+	}
+}
+
+/* What was done becomes what was done for a token. */
+static void share_work(struct compare_cells *cells, size_t columns)
+{
+	double tokens = 0;
+
+	for (size_t i = 0; i < cells->count; i++)
+		tokens += (double)cells->tokens[i];
+	for (size_t k = 0; k < columns && tokens > 0; k++) {
+		cells->work[k].count /= tokens;
+		cells->work[k].bytes /= tokens;
+		cells->work[k].flops /= tokens;
 	}
 }
 
@@ -290,6 +351,7 @@ static void take_totals(struct reader *r, const struct step_times *times)
 		if (t->tokens)
 			r->series->phases[p].united *=
 				1 + (double)t->draft_tokens / (double)t->tokens;
+		share_work(&r->series->phases[p], r->series->columns);
 	}
 	r->series->ttft_ns = times->ttft_ns;
 }
@@ -351,6 +413,7 @@ static void cells_fini(struct compare_cells *cells)
 	free(cells->total_ns);
 	free(cells->tokens);
 	free(cells->column_ns);
+	free(cells->work);
 }
 
 void compare_series_fini(struct compare_series *series)

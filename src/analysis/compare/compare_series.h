@@ -27,6 +27,7 @@ enum compare_kind {
 struct compare_names {
 	struct compare_name {
 		char *name;
+		char *category; /* of a brick; NULL: of none */
 		enum compare_kind kind;
 	} * list;
 	size_t count, capacity;
@@ -34,15 +35,21 @@ struct compare_names {
 	uint32_t steps_a_cell[STEP_PHASES]; /* as the first recording needs them; 0: not yet */
 };
 
+/* What was done, however long it took; 0: not known. Bytes and FLOPs are of shapes. */
+struct compare_work {
+	double count, bytes, flops;
+};
+
 struct compare_series {
 	size_t columns; /* names that were known when this was read; it has none of the later ones
 			 */
 	struct compare_cells {
 		uint64_t steps;
-		size_t count;	     /* cells, in the order of time */
-		uint64_t *total_ns;  /* [count] */
-		uint64_t *tokens;    /* [count] */
-		uint64_t *column_ns; /* [count][columns] */
+		size_t count;		   /* cells, in the order of time */
+		uint64_t *total_ns;	   /* [count] */
+		uint64_t *tokens;	   /* [count] */
+		uint64_t *column_ns;	   /* [count][columns] */
+		struct compare_work *work; /* [columns]: of all steps, a token */
 		/* Time with at least one of them running, as a part of their sum: steps of several
 		 * contexts overlap. */
 		double united;
@@ -54,9 +61,14 @@ struct compare_series {
 /* The column of a name, which is added if it is new; RUN_NONE: no memory. */
 uint32_t compare_names_column(
 	struct compare_names *names, const char *name, enum compare_kind kind);
+/* Say a brick's category; the first one stays. -ENOMEM. */
+int compare_names_categorize(struct compare_names *names, uint32_t column, const char *category);
+
+/* Of a brick by its name: that of the registry, or "Other". */
+const char *compare_category_of(const char *brick);
 void compare_names_fini(struct compare_names *names);
 
-/* by: SUMMARY_BY_BRICK or SUMMARY_BY_LAYER, the same for all recordings. -ENOMEM. */
+/* by: SUMMARY_BY_BRICK, _CATEGORY or _LAYER, the same for all recordings. -ENOMEM. */
 int compare_series_init(struct compare_series *series, struct compare_names *names,
 	const struct run *run, enum summary_by by);
 void compare_series_fini(struct compare_series *series);

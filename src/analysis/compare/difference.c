@@ -9,9 +9,7 @@
 #include "analysis/accounts/statistics.h"
 #include "base/scope.h"
 
-enum { FREEDOM_MIN = 4 }; /* what runs lack of it is assumed */
-
-static const double processes = 0.05;	/* what identical ones differ by, where nobody knows */
+static const double processes = 0.1; /* what identical ones differ by, where nobody knows */
 static const double power_z = 0.841621; /* of 80 % */
 
 /* Around the shift. */
@@ -36,10 +34,10 @@ static struct spread spread_of(const double *logs, size_t in_a, size_t in_b, dou
 	double sum = squares(logs, in_a) + squares(logs + in_a, in_b);
 	size_t freedom = in_a + in_b - 2;
 
-	if (freedom < FREEDOM_MIN) {
+	if (difference_assumes(in_a, in_b)) {
 		double assumed = processes * processes + least * least;
-		sum += (double)(FREEDOM_MIN - freedom) * assumed;
-		freedom = FREEDOM_MIN;
+		sum += (double)(DIFFERENCE_FREEDOM_MIN - freedom) * assumed;
+		freedom = DIFFERENCE_FREEDOM_MIN;
 	}
 	return (struct spread){sqrt(sum / (double)freedom * (1 / (double)in_a + 1 / (double)in_b)),
 		(unsigned)freedom};
@@ -60,11 +58,23 @@ static enum compare_verdict judge(const struct difference *d, double shift, doub
 					 : COMPARE_UNSURE;
 }
 
+/*
+ * Half the interval: that of one row, or what keeps all rows of identical sides within the
+ * threshold, which itself keeps them there.
+ */
+static double half_of(const struct spread *s, const struct difference_rule *rule, double tests)
+{
+	double one = s->error * statistics_t_bound(rule->alpha, s->freedom);
+	double all = s->error * statistics_t_bound(rule->alpha / tests, s->freedom);
+
+	return fmax(one, all - log1p(rule->threshold));
+}
+
 static void fill(struct difference *d, double shift, const struct spread *s,
 	const struct difference_rule *rule)
 {
 	double tests = rule->tests ? (double)rule->tests : 1;
-	double half = s->error * statistics_t_bound(rule->alpha / tests, s->freedom);
+	double half = half_of(s, rule, tests);
 	double sign = d->kind == DIFFERENCE_TIME ? 1 : -1;
 
 	d->effect = expm1(sign * shift);

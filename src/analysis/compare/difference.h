@@ -2,13 +2,16 @@
 /*
  * A difference: by how much values of B are above those of A, and whether that means anything. One
  * value of each run, times (less is better) or rates (more is better). The effect is the
- * Hodges-Lehmann shift of the logarithms, as a ratio less 1; its interval is that of Student's t.
+ * Hodges-Lehmann shift of the logarithms, as a ratio less 1. Its interval is that of Student's t:
+ * it misses the effect with the probability alpha, and is as much wider as many tests together
+ * need, so that of identical sides no more often any is beyond the threshold.
+ *
  * The interval decides alone: *slower* and *faster* mean that it lies beyond the threshold, *same*
  * that it lies within, and all else is unsure. So sign, interval, verdict and exit code agree. An
  * effect whose medians go the other way is unsure, too.
  *
  * Few runs do not tell what runs differ by. What they lack is assumed: that identical processes
- * differ by 5 %, and also by as much as the caller says (`spread`). So single runs show only what
+ * differ by 10 %, and also by as much as the caller says (`spread`). So single runs show only what
  * is far beyond that. Data only; any thread.
  */
 #pragma once
@@ -47,6 +50,14 @@ struct difference_rule {
 	size_t tests;	  /* that are made together; 0: one */
 	double spread;	  /* standard deviation of logarithms that runs have at least */
 };
+
+enum { DIFFERENCE_FREEDOM_MIN = 6 }; /* that of four runs a side */
+
+/* True if so few runs do not tell what runs differ by. */
+static inline bool difference_assumes(size_t in_a, size_t in_b)
+{
+	return in_a + in_b < DIFFERENCE_FREEDOM_MIN + 2;
+}
 
 /*
  * A value each, at least one a side. Values that are not above 0 have no effect. -ENOMEM; NULL

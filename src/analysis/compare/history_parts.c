@@ -259,6 +259,20 @@ static bool is_column(const struct history_part *part, enum summary_by by, enum 
 	return phase_of(part->phase) >= 0 && (*kind != COMPARE_PART || !strcmp(part->kind, parts));
 }
 
+static uint32_t column_of(struct compare_names *names, const struct history_part *part,
+	enum compare_kind kind, enum summary_by by)
+{
+	bool is_brick = kind == COMPARE_PART && by != SUMMARY_BY_LAYER;
+	const char *category = is_brick ? compare_category_of(part->name) : NULL;
+	uint32_t column = compare_names_column(
+		names, is_brick && by == SUMMARY_BY_CATEGORY ? category : part->name, kind);
+
+	if (column != RUN_NONE && is_brick && by == SUMMARY_BY_BRICK &&
+		compare_names_categorize(names, column, category) < 0)
+		return RUN_NONE;
+	return column;
+}
+
 static int name_columns(
 	struct compare_names *names, const struct history_run *h, enum summary_by by)
 {
@@ -266,7 +280,7 @@ static int name_columns(
 
 	for (size_t i = 0; i < h->parts.count; i++)
 		if (is_column(&h->parts.items[i], by, &kind) &&
-			compare_names_column(names, h->parts.items[i].name, kind) == RUN_NONE)
+			column_of(names, &h->parts.items[i], kind, by) == RUN_NONE)
 			return -ENOMEM;
 	return 0;
 }
@@ -284,8 +298,9 @@ static int add_step_cell(struct compare_series *series, const struct history_par
 		.total_ns = calloc(1, sizeof(uint64_t)),
 		.tokens = calloc(1, sizeof(uint64_t)),
 		.column_ns = calloc(series->columns + 1, sizeof(uint64_t)),
+		.work = calloc(series->columns + 1, sizeof(*cells->work)),
 		.united = part->united * per_token / typical};
-	if (!cells->total_ns || !cells->tokens || !cells->column_ns)
+	if (!cells->total_ns || !cells->tokens || !cells->column_ns || !cells->work)
 		return -ENOMEM;
 	cells->total_ns[0] = part->typical_ns;
 	cells->tokens[0] = part->typical_tokens;
@@ -306,9 +321,12 @@ static int fill_series(struct compare_series *series, struct compare_names *name
 		const struct history_part *part = &h->parts.items[i];
 		if (!is_column(part, by, &kind) || !series->phases[phase_of(part->phase)].count)
 			continue;
-		uint32_t column = compare_names_column(names, part->name, kind);
+		uint32_t column = column_of(names, part, kind, by);
+		struct compare_cells *cells = &series->phases[phase_of(part->phase)];
 		series->knows_off |= kind == COMPARE_OFF_CPU;
-		series->phases[phase_of(part->phase)].column_ns[column] = part->typical_ns;
+		cells->column_ns[column] += part->typical_ns;
+		cells->work[column].count +=
+			(double)part->count / (double)(part->tokens ? part->tokens : 1);
 	}
 	return rc;
 }

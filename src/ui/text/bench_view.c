@@ -386,29 +386,26 @@ static void put_cell(FILE *out, const char *text)
 }
 
 static void put_row(
-	FILE *out, const char *what, const char *a, const char *b, const struct compare_row *row)
+	FILE *out, const char *what, const char *a, const char *b, const struct difference *d)
 {
-	char effect[UNITS_BYTES], interval[2 * UNITS_BYTES];
+	SCOPED char *said = difference_text(d);
 
 	put_cell(out, what);
 	put_cell(out, a);
 	put_cell(out, b);
-	diff_effect(effect, row->effect);
-	diff_interval(interval, row);
-	fprintf(out, "| %s%s | %s |\n", isnan(row->effect) ? "" : effect, interval,
-		compare_verdict_name(row->verdict));
+	fprintf(out, "| %s | %s |\n", said ? said : "", compare_verdict_name(d->verdict));
 }
 
-static void put_time_row(FILE *out, const char *what, const struct compare_row *row)
+static void put_time_row(FILE *out, const char *what, const struct difference *d)
 {
 	char a[UNITS_BYTES], b[UNITS_BYTES];
 
-	put_row(out, what, units_time(a, (uint64_t)row->a), units_time(b, (uint64_t)row->b), row);
+	put_row(out, what, units_time(a, (uint64_t)d->a), units_time(b, (uint64_t)d->b), d);
 }
 
-static bool is_told(const struct compare_row *row)
+static bool is_told(const struct difference *d)
 {
-	return row->verdict != COMPARE_UNSURE && row->verdict != COMPARE_SAME;
+	return d->verdict != COMPARE_UNSURE && d->verdict != COMPARE_SAME;
 }
 
 static void put_recorded(const struct compare *c, FILE *out)
@@ -418,14 +415,14 @@ static void put_recorded(const struct compare *c, FILE *out)
 	for (size_t i = 0; i < c->row_count; i++) {
 		const struct compare_row *row = &c->rows[i];
 		const char *phase = row->phase < 0 ? "" : step_phase_name(row->phase);
-		if (row->measure == COMPARE_RATE || (row->name && !is_told(row)) ||
+		if (row->measure == COMPARE_RATE || (row->name && !is_told(&row->difference)) ||
 			(row->name && shown >= ROWS))
 			continue;
 		shown += row->name != NULL;
 		SCOPED char *what = row->measure == COMPARE_TTFT ? text_copy("first token")
 				    : row->name ? text_format("%s: %s", phase, row->name)
 						: text_format("%s, a token", phase);
-		put_time_row(out, what, row);
+		put_time_row(out, what, &row->difference);
 	}
 }
 
@@ -461,15 +458,10 @@ static void put_pair(const struct bench_view *v, FILE *out)
 {
 	char a[UNITS_BYTES], b[UNITS_BYTES];
 
-	fputs("\n| | A | B | effect (95 %) | verdict |\n|---|---|---|---|---|\n", out);
-	if (v->plain) {
-		SCOPED char *said = difference_text(v->plain);
-		put_cell(out, v->measure);
-		put_cell(out, value_text(v, v->plain->a, a));
-		put_cell(out, value_text(v, v->plain->b, b));
-		fprintf(out, "| %s | %s |\n", said ? said : "",
-			compare_verdict_name(v->plain->verdict));
-	}
+	fputs("\n| | A | B | effect | verdict |\n|---|---|---|---|---|\n", out);
+	if (v->plain)
+		put_row(out, v->measure, value_text(v, v->plain->a, a),
+			value_text(v, v->plain->b, b), v->plain);
 	if (v->diff)
 		put_recorded(v->diff->compare, out);
 }

@@ -16,6 +16,7 @@
 #include "analysis/cost/losses.h"
 #include "base/array.h"
 #include "brick/session.h"
+#include "ui/text/difference_text.h"
 #include "ui/text/json_out.h"
 #include "ui/text/provenance.h"
 #include "ui/text/terminal.h"
@@ -241,58 +242,57 @@ void diff_origins_fini(struct diff_origins *o)
 	array_fini(&o->differences);
 }
 
+/* The tables: a row, a line. */
+
 enum { COLUMNS = 7 };
 
-static void add_value(struct table *table, double ns)
+static void add_value(struct table *table, const struct difference *d, double value)
 {
 	/* A brick may take less than a ns of a token. */
-	if (ns > 0 && ns < 9.95)
-		table_format(table, "%.1fns", ns);
+	if (d->kind == DIFFERENCE_RATE)
+		table_number(table, value);
+	else if (value > 0 && value < 9.95)
+		table_format(table, "%.1fns", value);
 	else
-		table_time(table, (uint64_t)(ns + 0.5));
+		table_time(table, (uint64_t)(value + 0.5));
 }
 
-static void add_change(struct table *table, double share)
+static bool says_what_it_sees(const struct difference *d)
 {
-	table_format(table, isfinite(share) ? "%+.1f%%" : "-", 100 * share);
+	return d->verdict == COMPARE_UNSURE && isfinite(d->detectable);
 }
 
-static bool says_what_it_sees(const struct compare_row *row)
+static void add_verdict(struct table *table, const struct difference *d)
 {
-	return row->verdict == COMPARE_UNSURE && isfinite(row->detectable) && row->detectable < 10;
-}
+	char sees[DIFFERENCE_BYTES];
 
-static void add_verdict(struct table *table, const struct compare *c, const struct compare_row *row)
-{
-	if (row->verdict == COMPARE_SAME)
-		table_format(table, "same within %.3g%%", 100 * c->threshold);
-	else if (says_what_it_sees(row))
-		table_format(table, "not enough data (sees %.1f%%)", 100 * row->detectable);
+	if (d->verdict == COMPARE_SAME)
+		table_format(table, "same within %.3g %%", 100 * d->threshold);
+	else if (says_what_it_sees(d))
+		table_format(table, "not enough data (sees %s)", difference_sees(sees, d));
 	else
-		table_cell(table, compare_verdict_name(row->verdict));
+		table_cell(table, compare_verdict_name(d->verdict));
 }
 
-static void add(struct table *table, const struct compare *c, const struct compare_row *row)
+static void add(struct table *table, const char *name, const struct compare_row *row)
 {
-	bool has_bounds = isfinite(row->low) && isfinite(row->high) && !isnan(row->effect);
-	enum terminal_style style = row->verdict == COMPARE_SLOWER   ? STYLE_BAD
-				    : row->verdict == COMPARE_FASTER ? STYLE_GOOD
-				    : row->verdict == COMPARE_UNSURE ? STYLE_DIM
-								     : STYLE_PLAIN;
+	const struct difference *d = &row->difference;
+	char text[DIFFERENCE_BYTES];
 
-	table_row(table, style);
-	table_cell(table, row->name);
-	add_value(table, row->a);
-	add_value(table, row->b);
-	add_change(table, row->effect);
-	table_format(table, has_bounds ? "%+.1f..%+.1f" : "-", 100 * row->low, 100 * row->high);
-	add_change(table, row->points);
-	add_verdict(table, c, row);
+	table_row(table, difference_style(d->verdict));
+	table_cell(table, name);
+	add_value(table, d, d->a);
+	add_value(table, d, d->b);
+	table_cell(table, difference_short(text, d));
+	difference_interval(text, d);
+	table_cell(table, *text ? text : "-");
+	table_format(table, isfinite(row->points) ? "%+.1f" : "-", 100 * row->points);
+	add_verdict(table, d);
 }
 
 static bool has_verdict(const struct compare_row *row)
 {
-	return row->verdict != COMPARE_UNSURE && row->verdict != COMPARE_SAME;
+	return row->difference.verdict != COMPARE_UNSURE && row->difference.verdict != COMPARE_SAME;
 }
 
 static bool belongs(const struct compare_row *row, int phase, bool kernels)
@@ -300,19 +300,26 @@ static bool belongs(const struct compare_row *row, int phase, bool kernels)
 	return row->name && row->phase == phase && (row->kind == COMPARE_KERNEL) == kernels;
 }
 
+static struct table *make_table(struct table_column columns[COLUMNS], const char *first)
+{
+	const struct table_column all[COLUMNS] = {{first, 1, 0}, {"A", 0, 0}, {"B", 0, 0},
+		{"EFFECT", 0, 0}, {"INTERVAL", 0, 1}, {"POINTS", 0, 2}, {"VERDICT", 1, 0}};
+
+	memcpy(columns, all, sizeof(all));
+	return table_create(columns, COLUMNS);
+}
+
 /* Rows with a verdict come before rows that are merely large. */
 static void print_table(
 	const struct diff_view *view, const struct terminal *terminal, int phase, bool kernels)
 {
-	const struct table_column columns[COLUMNS] = {
-		{kernels			       ? "KERNEL"
-			: view->by == SUMMARY_BY_LAYER ? "LAYER"
-						       : "BRICK",
-			1, 0},
-		{"A", 0, 2}, {"B", 0, 2}, {"EFFECT", 0, 0}, {"95%", 0, 1}, {"POINTS", 0, 1},
-		{"VERDICT", 1, 0}};
 	const struct compare *c = view->compare;
-	SCOPED_TO(table_destroy) struct table *table = table_create(columns, COLUMNS);
+	struct table_column columns[COLUMNS];
+	SCOPED_TO(table_destroy)
+	struct table *table = make_table(columns, kernels			    ? "KERNEL"
+						  : view->by == SUMMARY_BY_LAYER    ? "LAYER"
+						  : view->by == SUMMARY_BY_CATEGORY ? "CATEGORY"
+										    : "BRICK");
 	size_t shown = 0, left = 0;
 
 	for (int pass = 0; pass < 2; pass++)
@@ -321,7 +328,7 @@ static void print_table(
 			if (!belongs(row, phase, kernels) || has_verdict(row) != !pass)
 				continue;
 			if (view->all || shown < view->top) {
-				add(table, c, row);
+				add(table, row->name, row);
 				shown++;
 			} else {
 				left++;
@@ -336,48 +343,65 @@ static void print_table(
 		fprintf(terminal->out, "%zu more with --all\n", left);
 }
 
-static void diff_rows(const struct diff_view *view, const struct terminal *terminal)
+static void print_legend(const struct diff_view *view, const struct terminal *terminal)
 {
-	for (int phase = STEP_PHASES - 1; phase >= 0; phase--) {
-		print_table(view, terminal, phase, false);
-		print_table(view, terminal, phase, true);
-	}
+	bool sees = false;
+
 	for (size_t i = 0; i < view->compare->row_count; i++)
-		if (view->compare->rows[i].name && says_what_it_sees(&view->compare->rows[i])) {
-			terminal_print(terminal, STYLE_DIM,
-				"sees: the smallest effect that four of five such comparisons "
-				"would find\n");
-			return;
-		}
+		sees |= says_what_it_sees(&view->compare->rows[i].difference);
+	paragraph(terminal, 0, "",
+		"EFFECT is of B against A. Of 100 comparisons of identical runs, at most 3 call "
+		"any "
+		"row slower or faster. POINTS add up to the effect on the phase.%s",
+		sees ? " \"Sees\" is the smallest effect that four of five such comparisons would "
+		       "find."
+		     : "");
 }
 
-enum { LABEL = 13, PARTS = 6, NAME = 64 };
+/* The measures of whole phases. */
+static void print_whole(const struct diff_view *view, const struct terminal *terminal)
+{
+	static const int order[] = {STEP_DECODE, STEP_PREFILL, STEP_MIXED};
+	const struct compare *c = view->compare;
+	const struct compare_row *ttft = compare_find(c, -1, COMPARE_TTFT);
+	struct table_column columns[COLUMNS];
+	SCOPED_TO(table_destroy) struct table *table = make_table(columns, "");
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
+		const struct compare_row *time = compare_find(c, order[i], COMPARE_TIME);
+		const char *phase = step_phase_name(order[i]);
+		SCOPED char *token = text_format("%s, a token", phase);
+		SCOPED char *rate = text_format("%s, tokens/s", phase);
+		if (!time)
+			continue;
+		add(table, token, time);
+		add(table, rate, compare_find(c, order[i], COMPARE_RATE));
+	}
+	if (ttft)
+		add(table, "first token", ttft);
+	table_hide_empty(table);
+	table_print(table, terminal);
+}
+
+void diff_measures(const struct diff_view *view, FILE *out)
+{
+	struct terminal terminal;
+
+	terminal_init(&terminal, out);
+	print_whole(view, &terminal);
+	for (int phase = STEP_PHASES - 1; phase >= 0; phase--) {
+		print_table(view, &terminal, phase, false);
+		print_table(view, &terminal, phase, true);
+	}
+	print_legend(view, &terminal);
+}
+
+enum { LABEL = 13, PARTS = 3, NAME = 64 };
 
 struct printer {
 	const struct diff_view *view;
 	const struct terminal *terminal;
 };
-
-/* Numbers. */
-
-char *diff_effect(char out[UNITS_BYTES], double effect)
-{
-	if (effect >= 9)
-		snprintf(out, UNITS_BYTES, "%.0f times slower", effect + 1);
-	else
-		snprintf(out, UNITS_BYTES, "%.1f%% %s", fabs(100 * effect),
-			effect < 0 ? "faster" : "slower");
-	return out;
-}
-
-char *diff_interval(char out[2 * UNITS_BYTES], const struct compare_row *row)
-{
-	/* Beyond this it says only that nothing is known. */
-	if (!isfinite(row->low) || !isfinite(row->high) || row->high > 1000)
-		return strcpy(out, "");
-	snprintf(out, 2 * UNITS_BYTES, " (%+.1f..%+.1f)", 100 * row->low, 100 * row->high);
-	return out;
-}
 
 /* What is compared. */
 
@@ -444,149 +468,223 @@ static void print_unit(const struct printer *p)
 	const struct diff_origins *o = p->view->origins;
 	const struct compare_phase *decode = &c->phases[STEP_DECODE];
 
-	if (c->unit == COMPARE_RECORDINGS)
-		say(p, "Compared by", "recordings: %zu of A, %zu of B", o->in_a, o->in_b);
-	else
+	if (c->assumes)
 		say(p, "Compared by",
-			"stretches of steps within the recordings, as %zu of A and %zu of B are "
-			"too "
-			"few. These intervals do not hold how much a program differs from one "
-			"start to the next; 4 recordings a side, in turns, would tell. Without "
-			"them only --threshold lets anything be called slower or faster",
+			"recordings: %zu of A, %zu of B, which are too few to know what runs "
+			"differ by; it is assumed, so only large differences show. Record 4 a "
+			"side, "
+			"in turns",
 			o->in_a, o->in_b);
+	else
+		say(p, "Compared by", "recordings: %zu of A, %zu of B", o->in_a, o->in_b);
 	if (c->basis == BASIS_CPU)
 		say(p, "Off CPU",
 			"bricks and layers have their time on the CPU, waits all of theirs; the "
-			"time "
-			"that the steps' threads were off it has rows of its own");
+			"time that the steps' threads were off it has rows of its own");
 	else if (c->basis == BASIS_MIXED)
 		say(p, "Off CPU",
 			"not known for all recordings: their bricks' times hold it, and none is "
 			"called slower or faster");
 	if (p->view->floor > 0)
 		say(p, "Floor",
-			"identical runs on this machine differed by %.1f%% (brick bench --floor)",
+			"identical runs on this machine differed by %.1f %% (brick bench --floor)",
 			100 * p->view->floor);
 	if (decode->steps)
 		say(p, "Decode steps", "the first %llu of each recording: all have as many",
 			(unsigned long long)decode->steps);
 }
 
-/* Sentences. */
+/* Why: the part that made it so, and what of it is another. */
 
-static void add_part(char **text, const char *name, double points)
+/* "runs 14 times a token instead of 7"; nothing where a number is the same or not known. */
+static void add_other(char **text, double a, double b, const char *format)
 {
-	char safe[NAME];
+	char of_a[UNITS_BYTES], of_b[UNITS_BYTES];
 
-	text_escape(safe, sizeof(safe), name);
-	text_append(text, ", ", "%s %+.1f", safe, 100 * points);
+	if (a > 0 && b > 0 && fabs(log(b / a)) > 0.02)
+		text_append(text, " and ", format, units_number(of_b, b), units_number(of_a, a));
 }
 
-/* "FlashAttention +2.7, GateProjection +0.3, others +0.1"; adds up. The caller frees. */
-static char *parts_of(const struct compare *c, int phase)
+/* What a part did that was another; "" where it did the same. The caller frees. */
+static char *other_work(const struct compare_row *row)
 {
-	char *text = text_copy("");
-	double others = 0;
+	const struct compare_work *a = &row->a, *b = &row->b;
+	char *text = NULL;
+
+	add_other(&text, a->count, b->count, "runs %s times a token instead of %s");
+	if (a->count > 0 && b->count > 0) {
+		add_other(&text, a->bytes / a->count / 1e3, b->bytes / b->count / 1e3,
+			"moves %s kB each time instead of %s");
+		add_other(&text, a->flops / a->count / 1e3, b->flops / b->count / 1e3,
+			"computes %s kFLOP each time instead of %s");
+	}
+	return text ? text : text_copy("");
+}
+
+/* The settings that are not the same: "threads, backend"; the caller frees. */
+static char *other_settings(const struct diff_origins *o)
+{
+	static const char *const no_settings[] = {
+		"output tokens", "prompt tokens", "records lost", NULL};
+	char *text = NULL;
+
+	for (size_t i = 0; i < o->differences.count; i++) {
+		const char *key = o->differences.items[i].key;
+		if (key && !is_listed(no_settings, key))
+			text_append(&text, ", ", "%s", key);
+	}
+	return text ? text : text_copy("");
+}
+
+static const char *only_kernel(const struct compare *c, int phase, enum compare_verdict side)
+{
+	for (size_t i = 0; i < c->row_count; i++)
+		if (belongs(&c->rows[i], phase, true) && c->rows[i].difference.verdict == side)
+			return c->rows[i].name;
+	return NULL;
+}
+
+/* The kernel that runs in another's place. */
+static void add_kernels(char **text, const struct compare *c, int phase)
+{
+	const char *a = only_kernel(c, phase, COMPARE_ONLY_A);
+	const char *b = only_kernel(c, phase, COMPARE_ONLY_B);
+
+	if (a && b)
+		text_append(text, "; ", "kernel %s instead of %s", b, a);
+}
+
+/* What of a part made it so: "DownProjection runs 14 times a token instead of 7". */
+static void add_reason(char **text, const struct compare_row *row)
+{
+	SCOPED char *work = other_work(row);
+	char safe[NAME];
+
+	text_escape(safe, sizeof(safe), row->name);
+	if (row->kind == COMPARE_OFF_CPU)
+		text_append(text, "; ", "%s: %s", safe,
+			!strcmp(row->name, "preempted") ? "others ran on its threads' CPUs"
+							: "its threads waited for something");
+	else if (row->kind == COMPARE_PART && *work)
+		text_append(text, "; ", "%s %s", safe, work);
+	else if (row->kind == COMPARE_PART && row->a.count > 0 && row->b.count > 0)
+		text_append(text, "; ", "%s runs as often on as much data", safe);
+}
+
+/* The parts that made most of an effect, and why. Parts come in the order of what they add. */
+static void print_why(const struct printer *p, int phase)
+{
+	const struct compare *c = p->view->compare;
+	double effect = compare_find(c, phase, COMPARE_TIME)->difference.effect;
+	SCOPED char *parts = NULL, *reasons = NULL;
+	bool has_part = false;
 	int shown = 0;
 
-	for (size_t i = 0; i < c->row_count; i++) {
+	for (size_t i = 0; i < c->row_count && shown < PARTS; i++) {
 		const struct compare_row *row = &c->rows[i];
-		if (row->phase != phase || isnan(row->points))
+		double share = row->points / effect;
+		char safe[NAME];
+		if (row->phase != phase || !(share >= 0.1))
 			continue;
-		if (shown < PARTS && fabs(row->points) >= 0.0005) {
-			add_part(&text, row->name, row->points);
-			shown++;
-		} else {
-			others += row->points;
-		}
+		text_escape(safe, sizeof(safe), row->name);
+		text_append(&parts, ", ", "%.0f %% in %s", 100 * share, safe);
+		if (row->kind == COMPARE_OFF_CPU || !has_part)
+			add_reason(&reasons, row);
+		has_part |= row->kind != COMPARE_OFF_CPU;
+		shown++;
 	}
-	if (fabs(others) >= 0.0005)
-		add_part(&text, "others", others);
-	if (fabs(c->phases[phase].residual) >= 0.0005)
-		add_part(&text, "unexplained", c->phases[phase].residual);
+	add_kernels(&reasons, c, phase);
+	if (parts)
+		say(p, "Why", "%s: of the difference %s%s%s", step_phase_name(phase), parts,
+			reasons ? "; " : "", reasons ? reasons : "");
+}
+
+/* The sentence on top. */
+
+/* "decode -37 % (-41 to -34 %) a token, first token 1.2x ..." of one verdict; the caller frees. */
+static char *measures_of(const struct compare *c, enum compare_verdict verdict)
+{
+	char *text = NULL;
+
+	for (size_t i = c->row_count; i-- > 0;) {
+		const struct compare_row *row = &c->rows[i];
+		const struct compare_row *time = compare_find(c, row->phase, COMPARE_TIME);
+		bool told_by_time =
+			row->measure == COMPARE_RATE && time && time->difference.verdict == verdict;
+		SCOPED char *said = difference_text(&row->difference);
+		if (row->name || row->difference.verdict != verdict || told_by_time)
+			continue;
+		if (row->measure == COMPARE_TTFT)
+			text_append(&text, ", ", "the first token takes %s", said);
+		else if (row->measure == COMPARE_TIME)
+			text_append(&text, ", ", "a token of %s takes %s",
+				step_phase_name(row->phase), said);
+		else
+			text_append(&text, ", ", "%s makes %s tokens/s",
+				step_phase_name(row->phase), said);
+	}
 	return text;
 }
 
-char *diff_sentence(double threshold, const struct compare_row *row)
+/* The smallest effect on a phase that it would have found. */
+static double least_seen(const struct compare *c)
 {
-	char effect[UNITS_BYTES], interval[2 * UNITS_BYTES];
+	double least = INFINITY;
 
-	diff_effect(effect, row->effect);
-	diff_interval(interval, row);
-	if (row->verdict == COMPARE_SLOWER || row->verdict == COMPARE_FASTER)
-		return text_format("%s%s", effect, interval);
-	if (row->verdict == COMPARE_SAME)
-		return text_format("same within %.3g%%%s", 100 * threshold, interval);
-	if (isnan(row->effect) || !*interval)
-		return text_copy("not enough data");
-	if (isfinite(row->detectable) && row->detectable < 10)
-		return text_format("not enough data, %s%s, smallest detectable effect %.1f%%",
-			effect, interval, 100 * row->detectable);
-	return text_format("not enough data, %s%s", effect, interval);
+	for (size_t i = 0; i < c->row_count; i++)
+		if (!c->rows[i].name)
+			least = fmin(least, c->rows[i].difference.detectable);
+	return least;
 }
 
-static enum terminal_style style_of(enum compare_verdict verdict)
-{
-	return verdict == COMPARE_SLOWER   ? STYLE_BAD
-	       : verdict == COMPARE_FASTER ? STYLE_GOOD
-					   : STYLE_PLAIN;
-}
-
-static void print_time(
-	const struct printer *p, const char *label, const char *what, const struct compare_row *row)
+static void print_not_judged(const struct printer *p)
 {
 	const struct compare *c = p->view->compare;
-	char a[UNITS_BYTES], b[UNITS_BYTES];
-	SCOPED char *parts =
-		row->phase < 0 || isnan(row->effect) ? text_copy("") : parts_of(c, row->phase);
-	SCOPED char *said = diff_sentence(c->threshold, row);
+	const struct difference seen = {.detectable = least_seen(c)};
+	char sees[DIFFERENCE_BYTES];
 
-	say_in(p, style_of(row->verdict), label, "%s in A, %s in B%s: %s%s%s",
-		units_time(a, (uint64_t)row->a), units_time(b, (uint64_t)row->b), what, said,
-		*parts ? ": " : "", parts);
-}
-
-static void print_rate(const struct printer *p, const struct compare_row *row)
-{
-	char a[UNITS_BYTES], b[UNITS_BYTES];
-	SCOPED char *said = diff_sentence(p->view->compare->threshold, row);
-
-	say(p, "", "%s tokens/s in A, %s in B, all steps: %s", units_number(a, 1e9 / row->a),
-		units_number(b, 1e9 / row->b), said);
-}
-
-static void print_whole(const struct printer *p)
-{
-	static const char *const labels[STEP_PHASES] = {
-		[STEP_PREFILL] = "Prefill", [STEP_DECODE] = "Decode", [STEP_MIXED] = "Mixed"};
-	static const int order[] = {STEP_DECODE, STEP_PREFILL, STEP_MIXED};
-	const struct compare *c = p->view->compare;
-	const struct compare_row *ttft = compare_find(c, -1, COMPARE_TTFT);
-
-	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
-		const struct compare_row *time = compare_find(c, order[i], COMPARE_TIME);
-		if (!time)
-			continue;
-		print_time(p, labels[order[i]], " a token", time);
-		print_rate(p, compare_find(c, order[i], COMPARE_RATE));
-	}
-	if (ttft)
-		print_time(p, "First token", "", ttft);
+	say_in(p, STYLE_WARN, "NOT JUDGED",
+		"not enough data to say that B is slower, faster or the same: differences below "
+		"%s would not be found. %s",
+		*difference_sees(sees, &seen) ? sees : "any size",
+		c->assumes ? "Record 4 a side, in turns"
+			   : "Record more, in turns, on a machine that does nothing else");
 }
 
 static void print_verdict(const struct printer *p)
 {
 	const struct compare *c = p->view->compare;
+	SCOPED char *worse = measures_of(c, COMPARE_SLOWER);
+	SCOPED char *better = measures_of(c, COMPARE_FASTER);
+	SCOPED char *settings = other_settings(p->view->origins);
 
-	terminal_begin(p->terminal, style_of(c->verdict));
+	if (c->verdict == COMPARE_UNSURE) {
+		print_not_judged(p);
+		return;
+	}
 	if (c->verdict == COMPARE_SAME)
-		say(p, "Verdict", "B is the same as A within %.3g%%%s", 100 * c->threshold,
-			c->unit == COMPARE_STRETCHES ? ", as far as there are intervals" : "");
-	else if (c->verdict == COMPARE_UNSURE)
-		say(p, "Verdict", "not enough data to say that B is slower, faster or the same");
+		say(p, "Verdict", "B is the same as A within %.3g %%", 100 * c->threshold);
 	else
-		say(p, "Verdict", "B is %s than A", compare_verdict_name(c->verdict));
-	terminal_end(p->terminal, style_of(c->verdict));
+		say_in(p, difference_style(c->verdict), "Verdict", "B is %s than A: %s%s%s",
+			compare_verdict_name(c->verdict), worse ? worse : better,
+			worse && better ? "; but faster: " : "", worse && better ? better : "");
+	for (int phase = STEP_PHASES - 1; phase >= 0; phase--) {
+		const struct compare_row *time = compare_find(c, phase, COMPARE_TIME);
+		if (time && has_verdict(time))
+			print_why(p, phase);
+	}
+	if (*settings && (worse || better))
+		say(p, "", "settings that differ: %s", settings);
+}
+
+void diff_summary(const struct diff_view *view, FILE *out)
+{
+	struct terminal terminal;
+	const struct printer p = {view, &terminal};
+
+	terminal_init(&terminal, out);
+	print_verdict(&p);
+	print_differences(&p, true);
 }
 
 void diff_text(const struct diff_view *view, FILE *out)
@@ -595,40 +693,33 @@ void diff_text(const struct diff_view *view, FILE *out)
 	const struct printer p = {view, &terminal};
 
 	terminal_init(&terminal, out);
-	print_differences(&p, true);
+	diff_summary(view, out);
 	print_side(&p, false);
 	print_side(&p, true);
 	print_differences(&p, false);
 	print_unit(&p);
 	fputc('\n', out);
-	print_whole(&p);
-	print_verdict(&p);
-	diff_rows(view, &terminal);
+	diff_measures(view, out);
 }
 
-void diff_measures(const struct diff_view *view, FILE *out)
-{
-	struct terminal terminal;
-	const struct printer p = {view, &terminal};
+/* JSON. */
 
-	terminal_init(&terminal, out);
-	print_differences(&p, true);
-	print_differences(&p, false);
-	print_whole(&p);
-	diff_rows(view, &terminal);
-	fputc('\n', out);
-}
-
+/* Of a rate it says, as of all rows, what a token took. */
 static json_t *row_json(const struct compare_row *row)
 {
+	const struct difference *d = &row->difference;
+	bool rate = d->kind == DIFFERENCE_RATE;
 	json_t *object = json_object();
 
 	if (row->name)
 		json_put(object, "name", json_text(row->name));
-	json_put(object, "verdict", json_text(compare_verdict_name(row->verdict)));
-	json_put(object, "a_ns", json_signed(row->a));
-	json_put(object, "b_ns", json_signed(row->b));
-	json_put_signed(object, row, effect, low, high, p, detectable);
+	json_put(object, "verdict", json_text(compare_verdict_name(d->verdict)));
+	json_put(object, "a_ns", json_signed(rate ? 1e9 / d->a : d->a));
+	json_put(object, "b_ns", json_signed(rate ? 1e9 / d->b : d->b));
+	json_put(object, "effect", json_signed(rate ? 1 / (1 + d->effect) - 1 : d->effect));
+	json_put(object, "low", json_signed(rate ? 1 / (1 + d->high) - 1 : d->low));
+	json_put(object, "high", json_signed(rate ? 1 / (1 + d->low) - 1 : d->high));
+	json_put_signed(object, d, p, detectable);
 	if (row->name && row->kind != COMPARE_KERNEL)
 		json_put(object, "points", json_signed(row->points));
 	return object;
@@ -636,10 +727,14 @@ static json_t *row_json(const struct compare_row *row)
 
 static json_t *rate_json(const struct compare_row *row)
 {
+	const struct difference *d = &row->difference;
 	json_t *object = row_json(row);
 
-	json_put(object, "a_tokens_per_s", json_rate(1e9 / row->a));
-	json_put(object, "b_tokens_per_s", json_rate(1e9 / row->b));
+	json_put(object, "a_tokens_per_s", json_rate(d->a));
+	json_put(object, "b_tokens_per_s", json_rate(d->b));
+	json_put(object, "ratio", json_rate(1 + d->effect));
+	json_put(object, "ratio_low", json_rate(1 + d->low));
+	json_put(object, "ratio_high", json_rate(1 + d->high));
 	return object;
 }
 
@@ -661,8 +756,8 @@ static json_t *phase_json(const struct diff_view *view, int phase)
 	const struct compare_phase *p = &c->phases[phase];
 	json_t *object = json_object();
 
-	json_put(object, "blocks_a", json_number(p->in_a));
-	json_put(object, "blocks_b", json_number(p->in_b));
+	json_put(object, "blocks_a", json_number(view->origins->in_a));
+	json_put(object, "blocks_b", json_number(view->origins->in_b));
 	json_put(object, "steps", p->steps ? json_number(p->steps) : json_null());
 	json_put(object, "rate", rate_json(compare_find(c, phase, COMPARE_RATE)));
 	json_put(object, "time", row_json(compare_find(c, phase, COMPARE_TIME)));
@@ -715,15 +810,15 @@ json_t *diff_to_json(const struct diff_view *view)
 	json_put(root, "verdict", json_text(compare_verdict_name(c->verdict)));
 	json_put(root, "threshold", json_signed(c->threshold));
 	json_put(root, "floor", json_signed(view->floor > 0 ? view->floor : NAN));
-	json_put(root, "unit",
-		json_text(c->unit == COMPARE_RECORDINGS ? "recordings" : "stretches"));
+	json_put(root, "unit", json_text("recordings"));
+	json_put(root, "assumes", json_boolean(c->assumes));
 	json_put(root, "a", side_json(view->origins->list, view->origins->in_a));
 	json_put(root, "b",
 		side_json(view->origins->list + view->origins->in_a, view->origins->in_b));
 	json_put(root, "differences", differences_json(view->origins));
 	json_put(root, "ttft", ttft ? row_json(ttft) : json_null());
 	for (int phase = 0; phase < STEP_PHASES; phase++)
-		if (c->phases[phase].in_a)
+		if (c->phases[phase].is_known)
 			json_put(phases, step_phase_name(phase), phase_json(view, phase));
 	json_put(root, "phases", phases);
 	return root;

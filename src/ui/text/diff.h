@@ -61,19 +61,10 @@ struct diff_view {
 void diff_text(const struct diff_view *view, FILE *out);
 void diff_json(const struct diff_view *view, FILE *out);
 
-/* The measures only, without the sides and the overall verdict. diff_to_json() gives a new
- * reference. */
+/*
+ * Parts of the text: the verdict with its reason, and what is unfair; and the tables.
+ * diff_to_json() gives a new reference.
+ */
+void diff_summary(const struct diff_view *view, FILE *out);
 void diff_measures(const struct diff_view *view, FILE *out);
 json_t *diff_to_json(const struct diff_view *view);
-
-/* An effect in words: "3.1% slower (+2.4..+3.9)"; the caller frees. */
-char *diff_sentence(double threshold, const struct compare_row *row);
-
-/* The tables of rows with a name; for the text form. */
-struct terminal;
-
-/* "3.1% slower", "0.2% faster"; of a change of a time. */
-char *diff_effect(char out[UNITS_BYTES], double effect);
-
-/* " (2.4..3.9)", slower is positive; "" where the bounds are not known. */
-char *diff_interval(char out[2 * UNITS_BYTES], const struct compare_row *row);

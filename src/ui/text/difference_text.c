@@ -52,6 +52,19 @@ char *difference_size(char out[DIFFERENCE_BYTES], const struct difference *d)
 	return out;
 }
 
+char *difference_short(char out[DIFFERENCE_BYTES], const struct difference *d)
+{
+	switch (d->verdict) {
+	case COMPARE_FASTER:
+	case COMPARE_SLOWER:
+		return difference_size(out, d);
+	default:
+		return strcpy(out, d->verdict == COMPARE_SAME	  ? "same"
+				   : d->verdict == COMPARE_UNSURE ? "~"
+								  : "-");
+	}
+}
+
 char *difference_interval(char out[DIFFERENCE_BYTES], const struct difference *d)
 {
 	char low[DIFFERENCE_BYTES / 2 - 4], high[DIFFERENCE_BYTES / 2 - 4];

@@ -15,6 +15,9 @@ enum { DIFFERENCE_BYTES = 64 };
 /* "-37 %", "+0.3 %", "220x", "1.58x"; of what is not known "-". */
 char *difference_size(char out[DIFFERENCE_BYTES], const struct difference *d);
 
+/* For a table: as above, "~" and "same" where nothing is known to differ. */
+char *difference_short(char out[DIFFERENCE_BYTES], const struct difference *d);
+
 /* "-41 to -33 %", "1.49 to 1.92"; "" where it is not known. */
 char *difference_interval(char out[DIFFERENCE_BYTES], const struct difference *d);
 

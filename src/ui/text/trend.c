@@ -8,7 +8,7 @@
 #include "base/date.h"
 #include "base/escape.h"
 #include "base/scope.h"
-#include "ui/text/diff.h"
+#include "ui/text/difference_text.h"
 #include "ui/text/json_out.h"
 #include "ui/text/terminal.h"
 #include "ui/text/text.h"
@@ -59,16 +59,16 @@ static void print_change(
 	const struct trend *t, const struct change_point *change, const struct terminal *terminal)
 {
 	const struct trend_run *run = &t->runs.items[change->at];
-	char before[UNITS_BYTES], after[UNITS_BYTES], effect[UNITS_BYTES];
+	char before[UNITS_BYTES], after[UNITS_BYTES], effect[DIFFERENCE_BYTES];
+	const struct difference d = {.effect = change->after / change->before - 1};
 	SCOPED char *date = trend_date(run->start_ns);
 	const char *engine = run->engine;
 
 	paragraph(terminal, LABEL, change == t->changes ? "Changes" : "",
 		"%s to %s, %s, from run %.8s of %s on (p %.2g)%s%s",
 		units_time(before, (uint64_t)change->before),
-		units_time(after, (uint64_t)change->after),
-		diff_effect(effect, change->after / change->before - 1), run->id, date, change->p,
-		*engine ? ": " : "", engine);
+		units_time(after, (uint64_t)change->after), difference_size(effect, &d), run->id,
+		date, change->p, *engine ? ": " : "", engine);
 }
 
 void trend_text(const struct trend *t, FILE *out)
