@@ -26,7 +26,7 @@ struct options {
 };
 
 static const struct cli_option option_table[] = {
-	{"force", NULL, "measure again, whatever is kept", option_flag, AT(force)},
+	{"force", NULL, "measure again, and keep the best of all", option_flag, AT(force)},
 	{"quick", NULL,
 		"take 3 seconds instead of 12, 1 more for each device, with fewer repetitions and "
 		"sizes",
@@ -69,7 +69,8 @@ static struct ceilings *as_kept(struct ceilings *ceilings)
 	return kept;
 }
 
-static struct ceilings *measure(struct options *options)
+/* Also the best of what was measured before. */
+static struct ceilings *measure(struct options *options, const struct ceilings *kept)
 {
 	struct ceilings *ceilings = NULL;
 	bool shows = isatty(STDERR_FILENO);
@@ -81,6 +82,8 @@ static struct ceilings *measure(struct options *options)
 	int rc = sweep_run(&ceilings, &options->sweep);
 	if (shows)
 		fputs("\r\033[K", stderr);
+	if (!rc && kept && kept->usable_count)
+		rc = ceilings_keep_best(ceilings, kept);
 	if (rc)
 		die(CLI_SYSTEM, "ceilings: %s",
 			rc == -ENOMEM ? "not enough memory" : strerror(-rc));
@@ -92,9 +95,9 @@ static bool will_do(const struct ceilings *kept, const struct options *options)
 {
 	if (kept->quick && !options->sweep.quick)
 		return false;
-	if (!kept->devices) /* from before any were looked for */
+	if (!kept->devices || !kept->usable_count) /* from before anybody looked for these */
 		return false;
-	return !options->sweep.threads || options->sweep.threads == kept->most_threads;
+	return options->sweep.threads <= kept->most_threads;
 }
 
 static int run_ceilings(int argc, char **argv)
@@ -105,17 +108,10 @@ static int run_ceilings(int argc, char **argv)
 
 	parse(&options, argc, argv);
 	cpu_info_read(&info);
-	struct ceilings *ceilings = NULL;
-	if (options.force)
-		path = ceilings_cache_path(info.host, info.model);
-	else
-		ceilings = ceilings_kept(info.host, info.model, &path);
-	if (ceilings && !will_do(ceilings, &options)) {
-		ceilings_destroy(ceilings);
-		ceilings = NULL;
-	}
-	if (!ceilings) {
-		ceilings = measure(&options);
+	struct ceilings *ceilings = ceilings_kept(info.host, info.model, &path);
+	if (!ceilings || options.force || !will_do(ceilings, &options)) {
+		SCOPED_TO(ceilings_destroy) struct ceilings *kept = ceilings;
+		ceilings = measure(&options, kept);
 		int rc = path ? ceilings_write(ceilings, path) : 0;
 		if (rc)
 			warn("%s: ceilings are not kept: %s", path, strerror(-rc));

@@ -42,6 +42,8 @@ static int run_explain(int argc, char **argv)
 	if (explain_facts_init(&facts, run, ceilings) < 0 || findings_init(&findings, &facts) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory", run->path);
 	(options.json ? explain_json : explain_text)(&facts, &findings, options.top, stdout);
+	if (ceilings)
+		ceilings_learn(ceilings, where, facts.roofline);
 	return CLI_DONE;
 }
 

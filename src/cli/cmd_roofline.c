@@ -100,6 +100,8 @@ static int run_roofline(int argc, char **argv)
 	const struct roofline_view view = {roofline, where,
 		options.selection.phase < 0 ? ROOFLINE_ALL_PHASES : options.selection.phase};
 	print_forms(&view, run->path, &options);
+	if (!options.ceilings)
+		ceilings_learn(ceilings, where, roofline);
 	roofline_destroy(roofline);
 	return CLI_DONE;
 }

@@ -12,9 +12,9 @@
 #include "ui/text/explain_view.h"
 #include "tests/unit/explain_engine.h"
 
-#define FIGURE(best)                               \
-	{                                          \
-		(best), (best)*0.95, (best)*0.9, 7 \
+#define FIGURE(best)                                            \
+	{                                                       \
+		(best), (best)*0.95, (best)*0.9, 7, (best)*0.95 \
 	}
 
 static struct ceilings_level levels[] = {{"memory", 0, 1}};

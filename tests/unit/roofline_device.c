@@ -25,7 +25,7 @@ static void devices_have_roofs_of_their_own(void **state)
 	struct ceilings_compute f32 = {"kernel", "f32", 1, FIGURE(1000.0)};
 	struct ceilings_bandwidth reads[] = {{"L1", "read", "kernel", 1, 1000, FIGURE(500.0)},
 		{"memory", "read", "kernel", 1, 1 << 28, FIGURE(80.0)}};
-	struct ceilings_latency empty = {"kernel", "kernel", 1, {10, 10, 10, 3}};
+	struct ceilings_latency empty = {"kernel", "kernel", 1, {10, 10, 10, 3, 10}};
 	struct ceilings_device devices[] = {{"vulkan", "GPU",
 						    {.levels = levels,
 							    .level_count = 2,

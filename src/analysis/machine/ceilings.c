@@ -15,8 +15,9 @@ struct ceilings_figure ceilings_figure_of(double *values, uint32_t count, bool s
 	double low = values[0], high = values[count - 1];
 	double median =
 		count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-	return smallest_is_best ? (struct ceilings_figure){low, median, high, count}
-				: (struct ceilings_figure){high, median, low, count};
+	if (smallest_is_best)
+		return (struct ceilings_figure){low, median, high, count, values[count > 1]};
+	return (struct ceilings_figure){high, median, low, count, values[count - 1 - (count > 1)]};
 }
 
 double ceilings_spread(const struct ceilings_figure *figure)
@@ -28,12 +29,19 @@ double ceilings_spread(const struct ceilings_figure *figure)
 	return (difference < 0 ? -difference : difference) / figure->best;
 }
 
-/* One repetition alone says nothing of how far others would be from it. */
+/*
+ * Whatever disturbs a repetition makes it worse. So a best that another repetition came near to is
+ * the machine's, however far off the rest.
+ */
 bool ceilings_is_wide(const struct ceilings_figure *figure)
 {
 	const double most = 0.15;
 
-	return figure->count < 2 || ceilings_spread(figure) > most;
+	double second = figure->second > 0 ? figure->second : figure->median;
+	double difference = second - figure->best;
+
+	return figure->count < 2 ||
+	       (difference < 0 ? -difference : difference) > most * figure->best;
 }
 
 bool ceilings_noisy(const struct ceilings *c)
@@ -76,14 +84,36 @@ const struct ceilings_compute *ceilings_peak(
 	return best;
 }
 
-const struct ceilings_bandwidth *ceilings_fastest(
-	const struct ceilings *c, const char *level, uint32_t threads)
+/* Sets near the size that the level before it holds are found there in part. */
+static uint64_t least_of_level(const struct ceilings *c, const char *level, uint32_t threads)
+{
+	uint64_t largest = 0, before = 0;
+	size_t at = 0;
+
+	while (at < c->level_count && strcmp(c->levels[at].name, level))
+		at++;
+	for (size_t i = 0; i < c->bandwidth_count; i++) {
+		const struct ceilings_bandwidth *row = &c->bandwidth[i];
+		if (row->threads == threads && !strcmp(row->level, level) && row->bytes > largest)
+			largest = row->bytes;
+	}
+	for (size_t i = 0; i < at && i < c->level_count; i++)
+		before = ceilings_usable_bytes(c, i, threads) ?: before;
+	uint64_t least = 4 * before;
+	return least < largest / 2 ? least : largest / 2;
+}
+
+const struct ceilings_bandwidth *ceilings_fastest_of(
+	const struct ceilings *c, const char *level, const char *kernel, uint32_t threads)
 {
 	const struct ceilings_bandwidth *best = NULL;
+	uint64_t least = level ? least_of_level(c, level, threads) : 0;
 
 	for (size_t i = 0; i < c->bandwidth_count; i++) {
 		const struct ceilings_bandwidth *row = &c->bandwidth[i];
-		if (row->threads != threads || (level && strcmp(row->level, level)))
+		if (row->threads != threads || row->bytes < least ||
+			(level && strcmp(row->level, level)) ||
+			(kernel && strcmp(row->kernel, kernel)))
 			continue;
 		if (!best || row->rate.best > best->rate.best)
 			best = row;
@@ -91,23 +121,10 @@ const struct ceilings_bandwidth *ceilings_fastest(
 	return best;
 }
 
-/* Of all that so many threads can use; 0: not known. */
-static uint64_t usable_bytes(
-	const struct ceilings *c, const struct ceilings_level *level, uint32_t threads)
+const struct ceilings_bandwidth *ceilings_fastest(
+	const struct ceilings *c, const char *level, uint32_t threads)
 {
-	for (size_t i = 0; i < c->usable_count; i++)
-		if (c->usable[i].threads == threads && !strcmp(c->usable[i].level, level->name))
-			return c->usable[i].bytes;
-	uint32_t shared = level->shared ? level->shared : 1;
-	return level->bytes * ((threads + shared - 1) / shared);
-}
-
-size_t ceilings_level_of(const struct ceilings *c, uint32_t threads, uint64_t bytes)
-{
-	for (size_t i = 0; i + 1 < c->level_count; i++)
-		if (bytes <= usable_bytes(c, &c->levels[i], threads))
-			return i;
-	return c->level_count ? c->level_count - 1 : 0;
+	return ceilings_fastest_of(c, level, NULL, threads);
 }
 
 double ceilings_bandwidth_at(const struct ceilings *c, uint32_t threads, uint64_t bytes,

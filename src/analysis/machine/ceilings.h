@@ -22,6 +22,7 @@ enum {
 struct ceilings_figure {
 	double best, median, worst;
 	uint32_t count;
+	double second; /* of all repetitions, the best but one; 0: not known */
 };
 
 /* Operations per ns: GFLOP/s, and for i8 GOP/s. A multiply-add is two. */
@@ -143,10 +144,7 @@ static inline uint64_t ceilings_device_budget_ns(bool quick)
 	return (quick ? 800u : 1800u) * UINT64_C(1000000);
 }
 
-/*
- * True if the machine was busy with other things: more than a quarter of the figures have a spread
- * of more than 15 %, or one repetition only.
- */
+/* True if the machine was busy with other things: more than a quarter of the figures are wide. */
 bool ceilings_noisy(const struct ceilings *ceilings);
 
 /*
@@ -155,13 +153,34 @@ bool ceilings_noisy(const struct ceilings *ceilings);
  */
 uint32_t ceilings_threads_for(const struct ceilings *ceilings, uint32_t threads);
 
-/* The row with the highest rate; NULL: there is none. type or level NULL: any. */
+/*
+ * The row with the highest rate; NULL: there is none. type or level NULL: any. Of a level: of sets
+ * that are well above what the level before it holds.
+ */
 const struct ceilings_compute *ceilings_peak(
 	const struct ceilings *ceilings, const char *type, uint32_t threads);
 const struct ceilings_bandwidth *ceilings_fastest(
 	const struct ceilings *ceilings, const char *level, uint32_t threads);
+const struct ceilings_bandwidth *ceilings_fastest_of(
+	const struct ceilings *ceilings, const char *level, const char *kernel, uint32_t threads);
 const struct ceilings_latency *ceilings_latency_of(
 	const struct ceilings *ceilings, const char *backend, const char *what, uint32_t threads);
+
+/*
+ * Find what each number of threads can use of each cache, and name the levels of all working sets.
+ * -ENOMEM.
+ */
+int ceilings_find_levels(struct ceilings *ceilings);
+
+/* The largest working set that a level holds, for so many threads; 0: it is none for them. */
+uint64_t ceilings_usable_bytes(const struct ceilings *ceilings, size_t level, uint32_t threads);
+
+/* What so many threads could use of a cache, each on a CPU of its own, if the CPU told the truth.
+ */
+uint64_t ceilings_told_bytes(const struct ceilings_level *level, uint32_t threads);
+
+/* Keep the better figure of each row, and all rows of an older measurement of the same machine. */
+int ceilings_keep_best(struct ceilings *ceilings, const struct ceilings *older);
 
 /*
  * The level that holds a working set of all threads together: an index in levels; level_count: none
@@ -179,7 +198,7 @@ double ceilings_bandwidth_at(const struct ceilings *ceilings, uint32_t threads, 
 /* The same for arithmetic of that type, with what was reached. */
 double ceilings_peak_at(const struct ceilings *ceilings, const struct ceilings_compute *peak);
 
-/* True if a figure alone says little: of one repetition, or with a wide spread. */
+/* True if a figure says little: no second repetition came within 15 % of its best. */
 bool ceilings_is_wide(const struct ceilings_figure *figure);
 
 /*

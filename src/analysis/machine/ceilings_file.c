@@ -196,6 +196,7 @@ static struct ceilings_figure read_figure(struct reader *r, const json_t *object
 		.median = read_number(r, object, "median"),
 		.worst = read_number(r, object, "worst"),
 		.count = (uint32_t)read_count(r, object, "repetitions", 1, 1000000),
+		.second = json_object_get(object, "second") ? read_number(r, object, "second") : 0,
 	};
 	double sign = smallest ? -1 : 1;
 
@@ -340,10 +341,15 @@ static json_t *text(const char *s)
 
 static int put_figure(json_t *object, const struct ceilings_figure *figure)
 {
+	json_t *spread = figure->count > 1 ? json_real(ceilings_spread(figure)) : json_null();
+
+	json_t *second = figure->second > 0 ? json_real(figure->second) : NULL;
+
 	return json_object_set_new(object, "best", json_real(figure->best)) |
+	       (second ? json_object_set_new(object, "second", second) : 0) |
 	       json_object_set_new(object, "median", json_real(figure->median)) |
 	       json_object_set_new(object, "worst", json_real(figure->worst)) |
-	       json_object_set_new(object, "spread", json_real(ceilings_spread(figure))) |
+	       json_object_set_new(object, "spread", spread) |
 	       json_object_set_new(object, "repetitions", json_integer(figure->count));
 }
 

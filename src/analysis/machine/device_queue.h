@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdint.h>
+#include "base/memory_left.h"
 
 enum device_job {
 	DEVICE_READ,
@@ -59,12 +60,15 @@ struct device_kind {
 
 extern const struct device_kind device_opencl, device_vulkan;
 
-/* The most that is used of a device's memory: the greatest power of 2, 512 MiB at most. */
+/*
+ * The most that is used of a device's memory, which may be the machine's: the greatest power of 2,
+ * 512 MiB and a tenth of what is left at most.
+ */
 static inline uint64_t device_bytes(uint64_t available)
 {
-	uint64_t bytes = 512u << 20;
+	uint64_t bytes = 512u << 20, left = memory_left_bytes("") / 10;
 
-	while (bytes > available)
+	while (bytes > available || bytes > left)
 		bytes /= 2;
 	return bytes;
 }

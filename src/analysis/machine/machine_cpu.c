@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads /proc/cpuinfo, /proc/meminfo and /sys/devices/system/cpu. In containers and virtual
+ * Reads /proc/cpuinfo and /sys/devices/system/cpu. In containers and virtual
  * machines some of it is missing.
  */
 #include "analysis/machine/machine_cpu.h"
@@ -113,18 +113,6 @@ static void read_cpus(struct cpu_info *info, const char *sys)
 				info->cpus[info->usable++] = cpu;
 }
 
-static void read_memory(struct cpu_info *info, const char *proc)
-{
-	char path[PATH_MAX], text[64] = "";
-	const char *end;
-	uint64_t kib;
-
-	snprintf(path, sizeof(path), "%s/meminfo", proc);
-	file_field(path, "MemAvailable", text, sizeof(text));
-	if (!number_leading_u64(text, &kib, &end) && kib <= UINT64_MAX >> 10)
-		info->available_bytes = kib << 10;
-}
-
 void cpu_info_read_from(struct cpu_info *info, const char *proc, const char *sys)
 {
 	char path[PATH_MAX];
@@ -138,7 +126,6 @@ void cpu_info_read_from(struct cpu_info *info, const char *proc, const char *sys
 	file_field(path, "microcode", info->microcode, sizeof(info->microcode));
 	read_cpus(info, sys);
 	read_caches(info, sys);
-	read_memory(info, proc);
 }
 
 void cpu_info_read(struct cpu_info *info)

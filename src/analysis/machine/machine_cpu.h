@@ -22,7 +22,6 @@ struct cpu_info {
 	unsigned usable;		   /* CPUs that this process may use */
 	int cpus[CPU_MAX];		   /* those, one of each core before its siblings */
 	struct cpu_cache data[CPU_LEVELS]; /* of level i + 1; bytes 0: there is none */
-	uint64_t available_bytes;	   /* memory that can be had without swapping */
 };
 
 void cpu_info_read(struct cpu_info *info);

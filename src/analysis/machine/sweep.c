@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plans slots for the CPUs (levels of memory, numbers of threads, a slot for each kernel), runs
- * them on a team of threads, and makes ceilings of them. A working set of a cache is well above the
- * cache before it and fits easily, also when as many threads share it as run; where there is no
- * such size, that figure is missing.
+ * Plans slots for the CPUs (numbers of threads, a slot for each kernel and working set), runs them
+ * on a team of threads, and makes ceilings of them. Working sets grow by thirds and halves from the
+ * nearest cache to memory: where bandwidth falls, a cache ends, whatever the CPU tells of its size.
  */
 #include "analysis/machine/sweep.h"
 
@@ -16,14 +15,17 @@
 #include "analysis/machine/sweep_device.h"
 #include "analysis/machine/sweep_slots.h"
 #include "base/clock_ns.h"
+#include "base/memory_left.h"
 
 enum {
 	WARM_UP_MS = 100,
 	BARRIERS = 500,
-	EACH_UP_TO = 4,	   /* numbers of threads that are all measured; then powers of 2 */
-	MEMORY_TIMES = 16, /* the last cache, so that next to nothing is found in it */
-	QUICK_MEMORY_TIMES = 8,
+	EACH_UP_TO = 4,	  /* numbers of threads that are all measured; then powers of 2 */
+	MEMORY_TIMES = 4, /* the last cache, so that next to nothing is found in it */
+	QUICK_MEMORY_TIMES = 2,
+	MEMORY_PART = 10, /* of the memory that is left */
 	MIN_MEMORY = 128 << 20,
+	COARSE = 2, /* one of so many working sets, for what also writes */
 	MIN_ARRAY = 4 * STREAM_STEP,
 	ARRAY_GAP = 320, /* between arrays, so that they do not fall on the same lines of a page */
 };
@@ -91,51 +93,26 @@ static int plan_compute(struct sweep *s)
 	return 0;
 }
 
-/* Of one cache, what a thread may take when `threads` run, of which as many share it as can. */
-static uint64_t bytes_per_thread(const struct ceilings_level *level, unsigned threads)
-{
-	unsigned sharing = threads < level->shared ? threads : level->shared;
-
-	return level->bytes / (sharing ? sharing : 1);
-}
-
-static uint64_t memory_bytes(const struct sweep *s, unsigned threads)
+/* The largest working set: well above the last cache, if there is memory for it. */
+static uint64_t most_bytes(const struct sweep *s)
 {
 	const struct ceilings *c = s->ceilings;
-	uint64_t bytes = MIN_MEMORY;
+	uint64_t most = memory_left_bytes("") / MEMORY_PART, wanted = MIN_MEMORY;
 
 	if (c->level_count > 1) {
 		const struct ceilings_level *last = &c->levels[c->level_count - 2];
-		uint64_t used = (threads + last->shared - 1) / last->shared;
 		uint64_t times = s->options->quick ? QUICK_MEMORY_TIMES : MEMORY_TIMES;
-		uint64_t wanted = times * last->bytes * used;
-		bytes = wanted > bytes ? wanted : bytes;
+		uint64_t all = times * ceilings_told_bytes(last, s->most_threads);
+		wanted = all > wanted ? all : wanted;
 	}
-	uint64_t most = s->cpu.available_bytes / 4;
-	return most && bytes > most ? most : bytes;
+	return wanted < most ? wanted : most;
 }
 
-/* A thread's working set of a level: part/4 of what it may take; 0: there is no good size. */
-static uint64_t working_set(const struct sweep *s, size_t level, unsigned threads, unsigned part)
-{
-	const struct ceilings *c = s->ceilings;
-	const struct ceilings_level *before = level ? &c->levels[level - 1] : NULL;
-	uint64_t bytes;
-
-	if (level + 1 == c->level_count)
-		bytes = memory_bytes(s, threads) / threads;
-	else
-		bytes = bytes_per_thread(&c->levels[level], threads) / 4 * part;
-	if (before && bytes < 2 * bytes_per_thread(before, threads))
-		return 0;
-	return bytes;
-}
-
-static int plan_stream(struct sweep *s, const struct machine_stream *k, size_t level,
-	unsigned threads, unsigned part)
+static int plan_stream(
+	struct sweep *s, const struct machine_stream *k, unsigned threads, uint64_t set)
 {
 	unsigned arrays = machine_stream_arrays(k->kind);
-	uint64_t bytes = working_set(s, level, threads, part) / arrays;
+	uint64_t bytes = set / threads / arrays;
 
 	bytes -= bytes % STREAM_STEP;
 	if (bytes < MIN_ARRAY)
@@ -145,33 +122,35 @@ static int plan_stream(struct sweep *s, const struct machine_stream *k, size_t l
 		return -ENOMEM;
 	slot->stream = k;
 	slot->threads = threads;
-	slot->level = level;
 	slot->bytes = bytes;
 	slot->work = (double)bytes * arrays * threads;
 	return 0;
 }
 
-static int plan_level(struct sweep *s, const struct machine_stream *k, size_t level)
+/* Powers of two, and one and a half of them. */
+static int plan_sets(struct sweep *s, const struct machine_stream *k, unsigned threads)
 {
-	bool memory = level + 1 == s->ceilings->level_count;
+	bool coarse = k->kind != STREAM_READ;
+	uint64_t most = most_bytes(s);
 	int rc = 0;
-	unsigned first = s->options->quick || memory ? 2 : 1;
-	unsigned last = s->options->quick || memory ? 2 : 3;
 
-	for (size_t i = 0; i < s->thread_count_count; i++)
-		for (unsigned part = first; part <= last && !rc; part++)
-			rc = plan_stream(s, k, level, s->thread_counts[i], part);
+	for (unsigned i = 0; !rc; i++) {
+		uint64_t set = (uint64_t)(i % 2 ? 3 * MIN_ARRAY / 2 : MIN_ARRAY) << i / 2;
+		if (set > most)
+			break;
+		if (!coarse || i % COARSE == 0)
+			rc = plan_stream(s, k, threads, set);
+	}
 	return rc;
 }
 
-/* Of the widths of registers the two widest: a narrower one is never faster. */
+/* Of the widths of registers the widest: a narrower one is never faster. */
 static bool is_outdone(const struct machine_stream *k)
 {
-	unsigned wider = 0;
-
 	for (const struct machine_stream *other = k + 1; other->run; other++)
-		wider += other->kind == k->kind && other->available();
-	return wider > 1;
+		if (other->kind == k->kind && other->available())
+			return true;
+	return false;
 }
 
 static int plan(struct sweep *s)
@@ -182,9 +161,9 @@ static int plan(struct sweep *s)
 	if (!rc)
 		rc = plan_compute(s);
 	for (const struct machine_stream *k = machine_streams; k->run && !rc; k++)
-		for (size_t level = 0; level < s->ceilings->level_count && !rc; level++)
+		for (size_t i = 0; i < s->thread_count_count && !rc; i++)
 			if (k->available() && !is_outdone(k))
-				rc = plan_level(s, k, level);
+				rc = plan_sets(s, k, s->thread_counts[i]);
 	return rc;
 }
 
@@ -298,9 +277,13 @@ static int note_missing_levels(struct sweep *s)
 		size_t rows = 0;
 		for (size_t k = 0; k < c->bandwidth_count; k++)
 			rows += !strcmp(c->bandwidth[k].level, c->levels[i].name);
-		if (!rows && sweep_add_missing(s, c->levels[i].name,
-				     "no working set lies well above the cache before it and "
-				     "fits into what there is"))
+		if (rows)
+			continue;
+		const char *why = i + 1 == c->level_count
+					  ? "a tenth of the memory that is left is too little to "
+					    "get out of the caches"
+					  : "no faster than what comes behind it";
+		if (sweep_add_missing(s, c->levels[i].name, why))
 			return -ENOMEM;
 	}
 	return 0;

@@ -125,13 +125,12 @@ static int add_compute(struct sweep *s, enum device_job job, uint32_t group)
 	return array_push(&s->slots, slot);
 }
 
-static int add_read(struct sweep *s, size_t level, uint64_t bytes, uint32_t group)
+static int add_read(struct sweep *s, uint64_t bytes, uint32_t group)
 {
 	uint64_t set = bytes / DEVICE_ELEMENT, share = set / DEVICE_GROUPS;
 	struct sweep_slot slot = {.stream = &reading,
 		.device = {DEVICE_READ, DEVICE_GROUPS, group, 0, 0, (uint32_t)set},
 		.threads = 1,
-		.level = level,
 		.bytes = bytes};
 
 	share = share > DEVICE_MIN_SHARE ? share : DEVICE_MIN_SHARE;
@@ -155,10 +154,9 @@ static int plan(struct sweep *s, uint64_t most_bytes)
 	c->level_count = 2;
 	for (int i = 0; i < 3 && !rc; i++) {
 		rc = add_compute(s, DEVICE_FMA, groups[i]) |
-		     add_compute(s, DEVICE_MUL_ADD, groups[i]) |
-		     add_read(s, 1, most_bytes, groups[i]);
-		for (uint64_t bytes = 32 << 10; bytes < most_bytes / 4 && !rc; bytes *= 32)
-			rc = add_read(s, 0, bytes, groups[i]);
+		     add_compute(s, DEVICE_MUL_ADD, groups[i]) | add_read(s, most_bytes, groups[i]);
+		for (uint64_t bytes = 32 << 10; bytes < most_bytes && !rc; bytes *= 4)
+			rc = add_read(s, bytes, groups[i]);
 	}
 	return rc ? -ENOMEM : 0;
 }

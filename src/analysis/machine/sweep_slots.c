@@ -105,7 +105,6 @@ static void keep_stream(struct ceilings *c, struct sweep_slot *slot)
 {
 	struct ceilings_bandwidth *row = &c->bandwidth[c->bandwidth_count++];
 
-	snprintf(row->level, sizeof(row->level), "%s", c->levels[slot->level].name);
 	snprintf(row->kernel, sizeof(row->kernel), "%s", machine_stream_name(slot->stream->kind));
 	snprintf(row->isa, sizeof(row->isa), "%s", slot->stream->isa);
 	row->threads = slot->threads;
@@ -135,7 +134,8 @@ static int keep_all(struct sweep *s)
 int sweep_figures(struct sweep *s)
 {
 	sweep_measure_all(s, measure);
-	return keep_all(s);
+	int rc = keep_all(s);
+	return rc ? rc : ceilings_find_levels(s->ceilings);
 }
 
 int sweep_add_latency(struct sweep *s, const char *backend, const char *what, uint32_t threads,

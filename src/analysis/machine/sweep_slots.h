@@ -35,7 +35,6 @@ struct sweep_slot {
 	const struct machine_stream *stream;
 	struct device_run device; /* on a device, where its set is not 0 */
 	unsigned threads;
-	size_t level;			  /* of a stream: in ceilings->levels */
 	size_t bytes;			  /* of each of a thread's arrays */
 	uint64_t rounds;		  /* that take about one slot's time */
 	double work;			  /* of a round on all threads: operations or bytes */

@@ -47,6 +47,16 @@ struct ceilings *ceilings_kept(const char *host, const char *cpu, char **where)
 	return ceilings;
 }
 
+void ceilings_learn(struct ceilings *kept, const char *where, const struct roofline *roofline)
+{
+	int rc = roofline_learn(kept, roofline);
+
+	if (rc > 0)
+		rc = ceilings_write(kept, where);
+	if (rc < 0)
+		warn("%s: what was reached is not kept: %s", where, strerror(-rc));
+}
+
 enum { LABEL = 10, MAX_COLUMNS = 12, CELL = 40 };
 
 struct printer {
@@ -89,16 +99,18 @@ static void print_heading(const struct printer *p)
 		c->quick ? "; 'brick ceilings' without --quick measures with more care" : "");
 }
 
-/* A cell "123 +-4%": the best, and how far the middle of the repetitions was from it. */
+/* "123  4.0%": the best, and how far the middle of the repetitions was from it. */
 static void add_figure(struct table *table, const struct ceilings_figure *f)
 {
 	char best[UNITS_BYTES];
 
-	if (f)
+	if (!f)
+		table_cell(table, "-");
+	else if (f->count < 2)
+		table_format(table, "%s     -", units_number(best, f->best));
+	else
 		table_format(
 			table, "%s %4.1f%%", units_number(best, f->best), 100 * ceilings_spread(f));
-	else
-		table_cell(table, "-");
 }
 
 /* Columns: names, then one for each number of threads. */
@@ -172,19 +184,34 @@ static void print_compute(const struct printer *p)
 	close_table(p, table);
 }
 
-/* The fastest size and instruction set of a kernel on a level. */
-static const struct ceilings_bandwidth *bandwidth_row(
-	const struct ceilings *c, const char *level, const char *kernel, uint32_t threads)
+static void add_size(struct table *table, uint64_t bytes)
 {
-	const struct ceilings_bandwidth *best = NULL;
+	if (!bytes)
+		table_cell(table, "");
+	else if (bytes >= 1 << 20)
+		table_format(table, "%.4g MiB", (double)bytes / (1 << 20));
+	else
+		table_format(table, "%.4g KiB", (double)bytes / (1 << 10));
+}
 
-	for (size_t i = 0; i < c->bandwidth_count; i++) {
-		const struct ceilings_bandwidth *row = &c->bandwidth[i];
-		if (row->threads == threads && !strcmp(row->level, level) &&
-			!strcmp(row->kernel, kernel) && (!best || row->rate.best > best->rate.best))
-			best = row;
+/* How large the working sets are that a cache was seen to hold. */
+static void add_usable(
+	const struct printer *p, struct table *table, const struct ceilings_level *level)
+{
+	const struct ceilings *c = p->ceilings;
+
+	table_row(table, STYLE_PLAIN);
+	table_cell(table, level->name);
+	add_size(table, level->bytes);
+	table_cell(table, "holds");
+	for (size_t i = 0; i < p->thread_count; i++) {
+		uint64_t bytes = 0;
+		for (size_t k = 0; k < c->usable_count; k++)
+			if (c->usable[k].threads == p->threads[i] &&
+				!strcmp(c->usable[k].level, level->name))
+				bytes = c->usable[k].bytes;
+		add_size(table, bytes);
 	}
-	return best;
 }
 
 static void add_bandwidth(const struct printer *p, struct table *table,
@@ -192,16 +219,11 @@ static void add_bandwidth(const struct printer *p, struct table *table,
 {
 	table_row(table, STYLE_PLAIN);
 	table_cell(table, level->name);
-	if (!level->bytes)
-		table_cell(table, "");
-	else if (level->bytes >= 1 << 20)
-		table_format(table, "%.4g MiB", (double)level->bytes / (1 << 20));
-	else
-		table_format(table, "%.4g KiB", (double)level->bytes / (1 << 10));
+	add_size(table, level->bytes);
 	table_cell(table, kernel);
 	for (size_t i = 0; i < p->thread_count; i++) {
 		const struct ceilings_bandwidth *row =
-			bandwidth_row(p->ceilings, level->name, kernel, p->threads[i]);
+			ceilings_fastest_of(p->ceilings, level->name, kernel, p->threads[i]);
 		add_figure(table, row ? &row->rate : NULL);
 	}
 }
@@ -212,9 +234,12 @@ static void print_bandwidth(const struct printer *p)
 	struct columns columns;
 	struct table *table = open_table(p, &columns, "GB/s", "SIZE", "KERNEL");
 
-	for (size_t i = 0; i < p->ceilings->level_count; i++)
+	for (size_t i = 0; i < p->ceilings->level_count; i++) {
+		if (i + 1 < p->ceilings->level_count)
+			add_usable(p, table, &p->ceilings->levels[i]);
 		for (size_t k = 0; k < 3; k++)
 			add_bandwidth(p, table, &p->ceilings->levels[i], kernels[k]);
+	}
 	close_table(p, table);
 }
 
