@@ -618,7 +618,7 @@ static void categories_sum(struct selftest_result *r)
 		return;
 	for (size_t l = 0; l < run->lane_count; l++)
 		for (size_t b = 0; run->lanes[l].stats && b < run->brick_count; b++)
-			self += run->lanes[l].stats[b].self;
+			self += run->lanes[l].stats[b].self_ns;
 	for (size_t s = 0; s < run->step_count; s++)
 		steps += run->steps[s].end_ns - run->steps[s].begin_ns;
 	/* the conversion of each sum from ticks may cut off a ns */

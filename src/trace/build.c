@@ -150,11 +150,13 @@ struct brick_stat *build_stat(struct build *b, struct build_lane *lane, uint32_t
 	return &lane->stats[brick];
 }
 
-uint64_t *build_histogram(struct build *b, struct build_process *process, uint32_t brick)
+struct ticks_histogram *build_histogram(
+	struct build *b, struct build_process *process, uint32_t brick)
 {
 	if (brick >= process->histogram_capacity) {
 		size_t count = bricks_for(brick);
-		uint64_t **grown = realloc(process->histograms, count * sizeof(*grown));
+		struct ticks_histogram **grown =
+			realloc(process->histograms, count * sizeof(*grown));
 		if (!grown)
 			return build_no_memory(b), NULL;
 		memset(grown + process->histogram_capacity, 0,
@@ -162,12 +164,12 @@ uint64_t *build_histogram(struct build *b, struct build_process *process, uint32
 		process->histograms = grown;
 		process->histogram_capacity = count;
 	}
-	uint64_t **slot = &process->histograms[brick];
+	struct ticks_histogram **slot = &process->histograms[brick];
 	if (!*slot)
-		*slot = malloc(BRICK_HISTOGRAM_BUCKETS * sizeof(**slot));
+		*slot = malloc(sizeof(**slot));
 	if (!*slot)
 		return build_no_memory(b), NULL;
-	memset(*slot, 0, BRICK_HISTOGRAM_BUCKETS * sizeof(**slot));
+	memset(*slot, 0, sizeof(**slot));
 	return *slot;
 }
 

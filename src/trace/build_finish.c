@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "base/members.h"
 #include "lib/writer/sink.h"
 #include "trace/build_links.h"
 #include "trace/build_steps.h"
@@ -76,7 +77,22 @@ static void finish_samples(struct build *b, struct run_lane *lane, struct build_
 		b->result = error;
 }
 
-/* The statistics move into the run, with space for all of its bricks. */
+static struct run_stat stat_in_ns(const struct brick_clock *clock, const struct brick_stat *stat)
+{
+	struct run_stat in_ns = {
+		.total_ns = length_ns(clock, stat->total),
+		.nested_ns = length_ns(clock, stat->nested),
+		.self_ns = length_ns(clock, stat->self),
+		.wait_ns = length_ns(clock, stat->wait),
+		.min_ns = length_ns(clock, stat->min),
+		.max_ns = length_ns(clock, stat->max),
+	};
+	members_copy(&in_ns, stat, count, elements, bytes, bytes_out, flops, counted, cycles,
+		instructions, cache_misses);
+	return in_ns;
+}
+
+/* The statistics become the run's, with space for all of its bricks. */
 static void finish_stats(struct build *b, struct run_lane *lane, struct build_lane *state)
 {
 	const struct brick_clock *clock = build_clock(b, lane->process);
@@ -84,24 +100,16 @@ static void finish_stats(struct build *b, struct run_lane *lane, struct build_la
 
 	if (!state->stats || !count)
 		return;
-	struct brick_stat *stats = realloc(state->stats, count * sizeof(*stats));
-	if (!stats) {
+	lane->stats = calloc(count, sizeof(*lane->stats));
+	if (!lane->stats) {
 		build_no_memory(b);
 		return;
 	}
-	state->stats = NULL;
-	lane->stats = stats;
-	for (size_t i = state->stat_capacity; i < count; i++)
-		stats[i] = (struct brick_stat){0};
-	for (size_t i = 0; i < count; i++) {
-		struct brick_stat *stat = &stats[i];
-		uint64_t *const times[] = {&stat->total, &stat->self, &stat->min, &stat->max,
-			&stat->wait, &stat->nested};
-		for (size_t k = 0; stat->count && k < sizeof(times) / sizeof(*times); k++)
-			*times[k] = length_ns(clock, *times[k]);
-		if (!stat->count)
-			stat->min = UINT64_MAX;
-	}
+	for (size_t i = 0; i < count; i++)
+		if (i < state->stat_capacity && state->stats[i].count)
+			lane->stats[i] = stat_in_ns(clock, &state->stats[i]);
+		else
+			lane->stats[i].min_ns = UINT64_MAX;
 }
 
 static void finish_lane(struct build *b, uint32_t i)
@@ -122,7 +130,7 @@ static void finish_lane(struct build *b, uint32_t i)
 }
 
 /* Add one process's buckets to the run's; the first one's become the run's. */
-static void merge_histogram(uint64_t **into, uint64_t **from)
+static void merge_histogram(struct ticks_histogram **into, struct ticks_histogram **from)
 {
 	if (!*into) {
 		*into = *from;
@@ -130,7 +138,7 @@ static void merge_histogram(uint64_t **into, uint64_t **from)
 		return;
 	}
 	for (size_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
-		(*into)[i] += (*from)[i];
+		(*into)->of_ticks[i] += (*from)->of_ticks[i];
 }
 
 static void finish_histograms(struct build *b)

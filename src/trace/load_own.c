@@ -392,8 +392,8 @@ static bool on_histogram(struct load_ids *l, struct pb_reader event)
 	if (brick == RUN_NONE || !load_find(event, EVENT_ANNOTATIONS, "buckets", &text) ||
 		!text.text.at)
 		return false;
-	uint64_t *buckets = build_histogram(l->build, process, brick);
-	return buckets && read_buckets(text.text, buckets);
+	struct ticks_histogram *histogram = build_histogram(l->build, process, brick);
+	return histogram && read_buckets(text.text, histogram->of_ticks);
 }
 
 static double find_double(struct pb_reader event, const char *name, bool *good)

@@ -13,6 +13,7 @@
 #include "base/scope.h"
 #include "brick/abi/session.h"
 #include "brick/probe.h"
+#include "lib/writer/histogram.h"
 #include "lib/writer/machine_use.h"
 
 #define RUN_NONE UINT32_MAX
@@ -82,6 +83,15 @@ struct run_thread_name {
 	char *name;
 };
 
+/* struct brick_stat in ns: what a thread or queue counted, whatever became of its records. */
+struct run_stat {
+	uint64_t count;
+	uint64_t total_ns, nested_ns, self_ns, wait_ns;
+	uint64_t min_ns, max_ns; /* min_ns is UINT64_MAX while count is 0 */
+	uint64_t elements, bytes, bytes_out, flops;
+	uint64_t counted, cycles, instructions, cache_misses;
+};
+
 struct run_lane {
 	uint32_t process;
 	uint32_t kind;		 /* enum brick_lane_kind */
@@ -92,8 +102,7 @@ struct run_lane {
 	size_t sample_count;
 	size_t spilled; /* of the samples, the first so many lie in a file, mapped for reading */
 	struct brick_ledger ledger;
-	/* of run bricks [brick_count]; times in ns; NULL when the file holds no statistics of it */
-	struct brick_stat *stats;
+	struct run_stat *stats; /* [brick_count]; NULL when the file holds no statistics of it */
 	uint64_t hook_calls, hook_timed, hook_ns;
 	struct run_off_cpu *off_cpu; /* none overlaps another; by time */
 	size_t off_cpu_count;
@@ -221,7 +230,9 @@ struct run {
 	char *selected;	    /* what of the recording this is, in words; NULL: all of it */
 	uint32_t all_steps; /* that ended in all of it, where steps were left out; else 0 */
 	bool is_scattered;  /* steps between those that are here were left out */
-	char **command;	    /* NULL-terminated; of the recorder's command line */
+	/* of sessions that keep nothing but statistics: samples are of what is open only */
+	bool has_statistics_only;
+	char **command; /* NULL-terminated; of the recorder's command line */
 	char *host, *cpu;
 	char *version; /* of the Brick that recorded it; NULL: not known */
 	uint64_t start_ns, end_ns, start_unix_ns;
@@ -264,8 +275,7 @@ struct run {
 	size_t tile_count;
 	struct run_digest *digests;
 	size_t digest_count;
-	/* [brick_count], each NULL or uint64_t[BRICK_HISTOGRAM_BUCKETS] over durations in TICKS */
-	uint64_t **histograms;
+	struct ticks_histogram **histograms; /* [brick_count], each NULL where there is none */
 
 	/* what the file lacks */
 	bool complete;		  /* false: never finished: cut off, or its writer was killed */

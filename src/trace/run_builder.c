@@ -740,19 +740,20 @@ static int on_lane_stats(struct sink *sink, int number, const struct brick_lane 
 	return b->build.result;
 }
 
-static int on_histograms(
-	struct sink *sink, int number, uint32_t brick_count, const uint64_t *const *histograms)
+static int on_histograms(struct sink *sink, int number, uint32_t brick_count,
+	const struct ticks_histogram *const *histograms)
 {
 	struct run_builder *b = builder_of(sink);
 
 	struct builder_process *process = b->processes.items[number];
 	for (uint32_t i = 0; i < brick_count && i < process->tables.brick_count; i++) {
 		uint32_t brick = histograms[i] ? brick_of(b, process, i) : RUN_NONE;
-		uint64_t *to = brick != RUN_NONE ? build_histogram(&b->build,
-							   &b->build.processes.items[number], brick)
-						 : NULL;
+		struct ticks_histogram *to =
+			brick == RUN_NONE ? NULL
+					  : build_histogram(&b->build,
+						    &b->build.processes.items[number], brick);
 		if (to)
-			memcpy(to, histograms[i], BRICK_HISTOGRAM_BUCKETS * sizeof(*to));
+			*to = *histograms[i];
 	}
 	return b->build.result;
 }

@@ -98,16 +98,16 @@ static void digests(struct trace_writer *w)
 
 static void rest(struct trace_writer *w, struct fake *f)
 {
-	static uint64_t buckets[BRICK_HISTOGRAM_BUCKETS];
-	const uint64_t *histograms[1] = {buckets};
+	static struct ticks_histogram buckets;
+	const struct ticks_histogram *histograms[1] = {&buckets};
 	const struct sink_account account = {.end_ns = fake_ns(2000),
 		.consumer_cpu_ns = 1,
 		.program_cpu_ns = 2,
 		.refused_records = 2,
 		.exit_code = 1};
 
-	buckets[7] = 9;
-	buckets[700] = 1;
+	buckets.of_ticks[7] = 9;
+	buckets.of_ticks[700] = 1;
 	f->lane.stats[BRICK_RMS_NORM] = (struct brick_stat){.count = 1, .total = 5};
 	sink_lane_stats(trace_writer_sink(w), 0, &f->lane);
 	sink_histograms(trace_writer_sink(w), 0, 1, histograms);

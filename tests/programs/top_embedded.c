@@ -13,22 +13,73 @@
  *   fork          a child goes on, and the parent
  *   die           kill itself
  *   say           print a line on stdout
+ *   own           print what the program's own clock says so far, "NAME COUNT NS": steps, sampling,
+ *                 a brick, the queue's commands, the median step
+ *   hold          wait until stdin ends, with all bricks closed
  */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include "brick/brick.h"
+
+enum { MAX_STEPS = 100000 };
 
 static long rate, sample;
 static struct brick_queue *queue;
 static uint32_t kernel;
 
+/* What the program's own clock says. */
+static struct own {
+	uint64_t count, ns;
+} own_step, own_sampling, own_brick, own_queue;
+
+static uint64_t own_steps[MAX_STEPS], own_whole[MAX_STEPS]; /* with what comes after them */
+
 static uint64_t now_ns(void)
 {
 	return brick_clock_ns(brick_clock_get(), brick_ticks());
+}
+
+static uint64_t own_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void add_own(struct own *own, uint64_t begin_ns)
+{
+	own->ns += own_ns() - begin_ns;
+	own->count++;
+}
+
+static int by_length(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+	return (*x > *y) - (*x < *y);
+}
+
+static void say_own(void)
+{
+	uint64_t count = own_step.count < MAX_STEPS ? own_step.count : MAX_STEPS;
+
+	qsort(own_steps, count, sizeof(*own_steps), by_length);
+	qsort(own_whole, count, sizeof(*own_whole), by_length);
+	const struct {
+		const char *name;
+		struct own own;
+	} all[] = {{"step", own_step}, {"Sampling", own_sampling}, {"DownProjection", own_brick},
+		{"queue", own_queue}, {"p50", {1, own_steps[count / 2]}},
+		{"whole", {1, own_whole[count / 2]}}};
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		dprintf(1, "%s %llu %llu\n", all[i].name, (unsigned long long)all[i].own.count,
+			(unsigned long long)all[i].own.ns);
+	dprintf(1, "end\n");
 }
 
 static void begin_queue(void)
@@ -58,21 +109,27 @@ static void launch(void)
 	usleep(50);
 	brick_launch_end(&command.launch);
 	command.end_ns = now_ns();
+	own_queue.ns += command.end_ns - command.begin_ns;
+	own_queue.count++;
 	brick_queue_record(queue, &command);
 }
 
 static void work(int brick, int layer, unsigned us)
 {
+	uint64_t begin_ns = own_ns();
 	brick_span span = brick_begin_layer(brick, layer);
 
 	usleep(us);
 	if (queue)
 		launch();
 	brick_end_work(span, 512, 4096, 8192);
+	if (brick == BRICK_DOWN_PROJECTION)
+		add_own(&own_brick, begin_ns);
 }
 
 static void step(void)
 {
+	uint64_t begin_ns = own_ns();
 	brick_span span = brick_step_begin(BRICK_PHASE_DECODE, 1);
 
 	for (int layer = 0; layer < 2; layer++) {
@@ -81,10 +138,18 @@ static void step(void)
 	}
 	work(BRICK_LM_HEAD, -1, 200);
 	brick_end(span);
+	add_own(&own_step, begin_ns);
+	if (own_step.count <= MAX_STEPS)
+		own_steps[own_step.count - 1] = own_ns() - begin_ns;
+	uint64_t step_ns = begin_ns;
+	begin_ns = own_ns();
 	span = brick_begin(BRICK_SAMPLING);
 	if (sample)
 		usleep((useconds_t)sample);
 	brick_end(span);
+	add_own(&own_sampling, begin_ns);
+	if (own_step.count <= MAX_STEPS)
+		own_whole[own_step.count - 1] = own_ns() - step_ns;
 }
 
 /* Leaf bricks in bursts of a millisecond. */
@@ -122,6 +187,7 @@ static void decode(long ms)
 
 	if (rate && pthread_create(&thread, NULL, leaves, NULL))
 		exit(1);
+	brick_end(brick_begin(BRICK_EMBEDDING)); /* the thread's first makes its ring */
 	while (brick_ticks() - start < ticks)
 		step();
 }
@@ -149,6 +215,10 @@ int main(int argc, char **argv)
 			raise(SIGKILL);
 		else if (!strcmp(word, "fork"))
 			fork();
+		else if (!strcmp(word, "own"))
+			say_own();
+		else if (!strcmp(word, "hold"))
+			getchar();
 		else if (!strcmp(word, "say"))
 			dprintf(1, "it is there\n");
 		else

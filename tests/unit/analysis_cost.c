@@ -284,14 +284,14 @@ static void tiles_cost_but_have_no_row(void **state)
 	for (uint64_t i = 0; i < 20; i++)
 		builder_sample(&run, lane, tile_site, 1000 + 100 * i, 1100 + 100 * i, 3);
 	give_stats(&run, lane);
-	run.lanes[lane].stats[step] = (struct brick_stat){
-		.count = 1, .total = 10000, .self = 4000, .min = 10000, .max = 10000};
-	run.lanes[lane].stats[a] = (struct brick_stat){
-		.count = 1, .total = 6000, .self = 2000, .min = 6000, .max = 6000};
-	run.lanes[lane].stats[b] = (struct brick_stat){
-		.count = 1, .total = 4000, .self = 2000, .min = 4000, .max = 4000};
-	run.lanes[lane].stats[tile] = (struct brick_stat){
-		.count = 20, .total = 2000, .self = 2000, .min = 100, .max = 100};
+	run.lanes[lane].stats[step] = (struct run_stat){
+		.count = 1, .total_ns = 10000, .self_ns = 4000, .min_ns = 10000, .max_ns = 10000};
+	run.lanes[lane].stats[a] = (struct run_stat){
+		.count = 1, .total_ns = 6000, .self_ns = 2000, .min_ns = 6000, .max_ns = 6000};
+	run.lanes[lane].stats[b] = (struct run_stat){
+		.count = 1, .total_ns = 4000, .self_ns = 2000, .min_ns = 4000, .max_ns = 4000};
+	run.lanes[lane].stats[tile] = (struct run_stat){
+		.count = 20, .total_ns = 2000, .self_ns = 2000, .min_ns = 100, .max_ns = 100};
 	run.processes[0].pair_cost_ns = 10;
 	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
 	assert_int_equal(s->mismatched, 0);
@@ -351,10 +351,13 @@ static void places_count_work(void **state)
 	builder_sample(&run, lane, builder_site(&run, sync, 0, NULL, NULL), 50000, 1050000, 0);
 	run.lanes[lane].end_ns = 2000000;
 	give_stats(&run, lane);
-	run.lanes[lane].stats[sync] = (struct brick_stat){
-		.count = 1, .total = 1000000, .self = 1000000, .min = 1000000, .max = 1000000};
-	run.lanes[lane].stats[work] = (struct brick_stat){
-		.count = 10, .total = 10000, .self = 10000, .min = 1000, .max = 1000};
+	run.lanes[lane].stats[sync] = (struct run_stat){.count = 1,
+		.total_ns = 1000000,
+		.self_ns = 1000000,
+		.min_ns = 1000000,
+		.max_ns = 1000000};
+	run.lanes[lane].stats[work] = (struct run_stat){
+		.count = 10, .total_ns = 10000, .self_ns = 10000, .min_ns = 1000, .max_ns = 1000};
 	for (int by = SUMMARY_BY_LAYER; by <= SUMMARY_BY_THREAD; by++) {
 		assert_int_equal(summary_create(&s, &run, by, SUMMARY_ALL_PHASES), 0);
 		assert_int_equal(s->row_count, 1);
@@ -370,8 +373,11 @@ static void places_count_work(void **state)
 	}
 
 	/* 990 were dropped, longer ones */
-	run.lanes[lane].stats[work] = (struct brick_stat){
-		.count = 1000, .total = 1990000, .self = 1990000, .min = 500, .max = 2000};
+	run.lanes[lane].stats[work] = (struct run_stat){.count = 1000,
+		.total_ns = 1990000,
+		.self_ns = 1990000,
+		.min_ns = 500,
+		.max_ns = 2000};
 	run.lanes[lane].ledger.dropped = 990;
 	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_THREAD, SUMMARY_ALL_PHASES), 0);
 	assert_int_equal(s->rows[0].count, 1000);

@@ -32,9 +32,9 @@ static void host_and_device_apart(void **state)
 	summary_destroy(sum);
 
 	/* the queue's own statistics know of what was dropped */
-	s.run.lanes[s.queue].stats = calloc(s.run.brick_count, sizeof(struct brick_stat));
+	s.run.lanes[s.queue].stats = calloc(s.run.brick_count, sizeof(struct run_stat));
 	s.run.lanes[s.queue].stats[s.run.sites[s.b].brick] =
-		(struct brick_stat){.count = 5, .total = 2000, .self = 2000};
+		(struct run_stat){.count = 5, .total_ns = 2000, .self_ns = 2000};
 	s.run.lanes[s.queue].ledger.dropped = 3;
 	assert_int_equal(summary_create(&sum, &s.run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
 	b = row_named(sum, "b");

@@ -46,29 +46,34 @@ static void histogram_agrees(void **state)
 {
 	enum { N = 5000 };
 	static const unsigned percents[] = {50, 95, 99};
-	uint64_t *buckets = calloc(BRICK_HISTOGRAM_BUCKETS, sizeof(*buckets));
+	struct ns_histogram *histogram = calloc(1, sizeof(*histogram));
 	uint64_t *values = calloc(N, sizeof(*values));
 	uint64_t x = 12345;
 	for (int round = 0; round < 4; round++) {
-		memset(buckets, 0, BRICK_HISTOGRAM_BUCKETS * sizeof(*buckets));
+		*histogram = (struct ns_histogram){{0}};
 		for (int i = 0; i < N; i++) {
 			x = x * 6364136223846793005u + 1442695040888963407u;
 			values[i] = (x >> 33) % 1000 << (round * 8) | (x >> 20) % (1u << round * 8);
-			buckets[brick_histogram_index(values[i])]++;
+			histogram->of_ns[brick_histogram_index(values[i])]++;
 		}
 		percentile_sort(values, N);
 		for (int k = 0; k < 3; k++) {
 			double exact = (double)percentile_sorted(values, N, percents[k]);
-			double rough = (double)percentile_histogram(buckets, percents[k]);
+			double rough = (double)percentile_of_ns(histogram, percents[k]);
 			assert_true(rough >= exact * 0.992 - 1 && rough <= exact * 1.008 + 1);
 		}
 	}
-	memset(buckets, 0, BRICK_HISTOGRAM_BUCKETS * sizeof(*buckets));
-	buckets[17] = 19;
-	assert_int_equal(percentile_histogram(buckets, 50), 17);
-	assert_true(percentile_histogram(buckets, 95) == ANALYSIS_UNKNOWN);
+	*histogram = (struct ns_histogram){{0}};
+	histogram->of_ns[17] = 19;
+	assert_int_equal(percentile_of_ns(histogram, 50), 17);
+	assert_true(percentile_of_ns(histogram, 95) == ANALYSIS_UNKNOWN);
+	/* ticks of 2 ns */
+	static const struct ticks_histogram ticks = {{[17] = 19}};
+	const struct brick_clock clock = {.mult = 2};
+	assert_int_equal(percentile_of_ticks(&ticks, &clock, 50), 34);
+	assert_true(percentile_of_ticks(&ticks, &clock, 95) == ANALYSIS_UNKNOWN);
 	free(values);
-	free(buckets);
+	free(histogram);
 }
 
 int main(void)

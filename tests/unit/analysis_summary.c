@@ -28,13 +28,13 @@ static void exact_statistics_win(void **state)
 	builder_sample(&run, lane, site, 0, 10, 0);
 	builder_sample(&run, lane, site, 50, 60, 0);
 	give_stats(&run, lane);
-	run.lanes[lane].stats[brick] = (struct brick_stat){.count = 10,
-		.total = 200,
-		.self = 190,
-		.min = 5,
-		.max = 90,
+	run.lanes[lane].stats[brick] = (struct run_stat){.count = 10,
+		.total_ns = 200,
+		.self_ns = 190,
+		.min_ns = 5,
+		.max_ns = 90,
 		.elements = 1000,
-		.wait = 7};
+		.wait_ns = 7};
 	run.lanes[lane].ledger.dropped = 8;
 	run.lanes[lane].end_ns = 100;
 	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
@@ -84,8 +84,8 @@ static void threads_add_up_bricks(void **state)
 	builder_sample(&run, lane, builder_site(&run, work, 0, NULL, NULL), 0, 10, 0);
 	builder_sample(&run, lane, builder_site(&run, own, 0, NULL, NULL), 50, 57, 0);
 	give_stats(&run, lane);
-	run.lanes[lane].stats[work] = (struct brick_stat){.count = 1, .total = 10, .self = 10};
-	run.lanes[lane].stats[own] = (struct brick_stat){.count = 1, .total = 7, .self = 7};
+	run.lanes[lane].stats[work] = (struct run_stat){.count = 1, .total_ns = 10, .self_ns = 10};
+	run.lanes[lane].stats[own] = (struct run_stat){.count = 1, .total_ns = 7, .self_ns = 7};
 	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_THREAD, SUMMARY_ALL_PHASES), 0);
 	assert_int_equal(s->row_count, 1);
 	assert_int_equal(s->rows[0].count, 2);
@@ -110,8 +110,8 @@ static void reported_ones_count(void **state)
 			.value = i < 2 ? 100.0 + (double)i : 0};
 	}
 	give_stats(&run, lane);
-	run.lanes[lane].stats[brick] =
-		(struct brick_stat){.count = 2, .total = 201, .self = 201, .min = 100, .max = 101};
+	run.lanes[lane].stats[brick] = (struct run_stat){
+		.count = 2, .total_ns = 201, .self_ns = 201, .min_ns = 100, .max_ns = 101};
 	run.lanes[lane].end_ns = 100;
 	for (int complete = 0; complete < 2; complete++) {
 		run.complete = complete;
@@ -208,15 +208,15 @@ static void histogram_of_an_ended_process(void **state)
 	uint64_t lengths[BREAKDOWN_BUCKETS], count = 0;
 	uint32_t lane = start(&run), other = builder_lane(&run, builder_process(&run, 2), 2);
 	uint32_t site = builder_site(&run, builder_brick(&run, "Work", "Other"), 0, NULL, NULL);
-	uint64_t *buckets = calloc(BRICK_HISTOGRAM_BUCKETS, sizeof(*buckets));
-	uint64_t *histograms[] = {buckets};
+	struct ticks_histogram *kept = calloc(1, sizeof(*kept));
+	struct ticks_histogram *histograms[] = {kept};
 	run.complete = 0;
 	run.histograms = histograms;
 	for (uint64_t i = 0; i < 10; i++)
 		builder_sample(&run, lane, site, 100 * i, 100 * i + 10, 0);
 	for (uint64_t i = 0; i < 90; i++)
 		builder_sample(&run, other, site, 1000 * i, 1000 * i + 500, 0);
-	buckets[brick_histogram_index(10)] = 10;
+	kept->of_ticks[brick_histogram_index(10)] = 10;
 	for (int by = SUMMARY_BY_BRICK; by <= SUMMARY_BY_CATEGORY; by++) {
 		assert_int_equal(summary_create(&s, &run, by, SUMMARY_ALL_PHASES), 0);
 		assert_int_equal(s->rows[0].count, 100);
@@ -230,7 +230,8 @@ static void histogram_of_an_ended_process(void **state)
 		count += lengths[i];
 	assert_int_equal(count, 100);
 
-	buckets[brick_histogram_index(20)] = 190; /* it dropped more than the other one has */
+	kept->of_ticks[brick_histogram_index(20)] =
+		190; /* it dropped more than the other one has */
 	breakdown_all_durations(breakdown, 0, lengths);
 	assert_int_equal(lengths[breakdown_bucket(20)], 190);
 	breakdown_destroy(breakdown);
@@ -244,7 +245,7 @@ static void histogram_of_an_ended_process(void **state)
 	assert_in_range(s->rows[0].p50_ns, 495, 505);
 	summary_destroy(s);
 	run.histograms = NULL;
-	free(buckets);
+	free(kept);
 	run_fini(&run);
 }
 
@@ -255,11 +256,11 @@ static void histogram_in_ticks(void **state)
 	uint32_t lane = start(&run);
 	uint32_t brick = builder_brick(&run, "Work", "Other");
 	uint32_t site = builder_site(&run, brick, 0, NULL, NULL);
-	uint64_t *buckets = calloc(BRICK_HISTOGRAM_BUCKETS, sizeof(*buckets));
-	uint64_t *histograms[] = {buckets};
+	struct ticks_histogram *kept = calloc(1, sizeof(*kept));
+	struct ticks_histogram *histograms[] = {kept};
 	for (uint64_t i = 0; i < 100; i++) {
 		builder_sample(&run, lane, site, 1000 * i, 1000 * i + 1 + i, 0);
-		buckets[brick_histogram_index((1 + i) / 2)]++;
+		kept->of_ticks[brick_histogram_index((1 + i) / 2)]++;
 	}
 	run.clock = (struct brick_clock){.mult = 2}; /* a tick is 2 ns */
 	run.histograms = histograms;
@@ -272,7 +273,7 @@ static void histogram_in_ticks(void **state)
 	assert_int_equal(row_named(s, "Work")->p50_ns, 50);
 	assert_int_equal(row_named(s, "Work")->p95_ns, 95);
 	summary_destroy(s);
-	free(buckets);
+	free(kept);
 	run_fini(&run);
 }
 
@@ -336,8 +337,8 @@ static void totals_are_of_what_ended(void **state)
 	check_what_ended(&run);
 	run.lanes[lane].stats = calloc(run.brick_count, sizeof(*run.lanes[lane].stats));
 	assert_non_null(run.lanes[lane].stats);
-	run.lanes[lane].stats[run.sites[a].brick] =
-		(struct brick_stat){.count = 1, .total = 100, .self = 100, .min = 100, .max = 100};
+	run.lanes[lane].stats[run.sites[a].brick] = (struct run_stat){
+		.count = 1, .total_ns = 100, .self_ns = 100, .min_ns = 100, .max_ns = 100};
 	check_what_ended(&run);
 	run_fini(&run);
 }

@@ -80,7 +80,7 @@ static struct drain *open_view(int fd)
 	return view;
 }
 
-static const struct brick_stat *stat_of(const struct run *run, const char *brick)
+static const struct run_stat *stat_of(const struct run *run, const char *brick)
 {
 	uint32_t number = run_brick_find(run, brick);
 
@@ -269,7 +269,7 @@ static void test_reset(void **state)
 	live_subtract(run, base);
 	assert_int_equal(stat_of(run, "LmHead")->count, 4);
 	assert_int_equal(stat_of(run, "LmHead")->elements, 40);
-	assert_true(stat_of(run, "LmHead")->min == UINT64_MAX);
+	assert_true(stat_of(run, "LmHead")->min_ns == UINT64_MAX);
 	run_destroy(run);
 	run_destroy(base);
 	drain_close(view);

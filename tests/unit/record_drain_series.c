@@ -102,10 +102,10 @@ static void three_of_a_record_are_as_good_as_three_records(void **state)
 		if (run->sites[run->lanes[0].samples[i].site].layer >= 0)
 			assert_sample(run, &run->lanes[0].samples[i], found++);
 	assert_int_equal(found, SITES);
-	const struct brick_stat *norm = &run->lanes[0].stats[run_brick_find(run, "RmsNorm")];
-	const struct brick_stat *head = &run->lanes[0].stats[run_brick_find(run, "LmHead")];
+	const struct run_stat *norm = &run->lanes[0].stats[run_brick_find(run, "RmsNorm")];
+	const struct run_stat *head = &run->lanes[0].stats[run_brick_find(run, "LmHead")];
 	uint64_t ns = brick_clock_ns(brick_clock_get(), sum) - brick_clock_ns(brick_clock_get(), 0);
-	assert_in_range(norm->total + head->total, ns - SITES, ns + SITES);
+	assert_in_range(norm->total_ns + head->total_ns, ns - SITES, ns + SITES);
 	assert_int_equal(norm->bytes + head->bytes, (SITES - WORKS) * 10 + 24);
 	assert_int_equal(norm->flops + head->flops, (SITES - WORKS) * 100 + 240);
 	run_destroy(run);

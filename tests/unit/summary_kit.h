@@ -28,8 +28,8 @@ static inline uint32_t start(struct run *run)
 
 static inline void give_stats(struct run *run, uint32_t lane)
 {
-	struct brick_stat *stats = calloc(run->brick_count, sizeof(*stats));
+	struct run_stat *stats = calloc(run->brick_count, sizeof(*stats));
 	for (size_t b = 0; b < run->brick_count; b++)
-		stats[b].min = UINT64_MAX;
+		stats[b].min_ns = UINT64_MAX;
 	run->lanes[lane].stats = stats;
 }

@@ -30,8 +30,8 @@ static struct file take_file(const char *path)
 static struct file make(int compress)
 {
 	struct scene s;
-	static uint64_t buckets[BRICK_HISTOGRAM_BUCKETS];
-	const uint64_t *histograms[1] = {buckets};
+	static struct ticks_histogram buckets;
+	const struct ticks_histogram *histograms[1] = {&buckets};
 	struct sink_account account = {.end_ns = fake_ns(700),
 		.consumer_cpu_ns = 1,
 		.program_cpu_ns = 2,
@@ -76,7 +76,7 @@ static struct file make(int compress)
 	assert_int_equal(sink_lane(trace_writer_sink(s.writer), 0, &s.fake.lane), 1);
 	write_lane(&s, 1, commands, COUNT(commands));
 	assert_int_equal(sink_code(trace_writer_sink(s.writer), &code), 0);
-	buckets[7] = 9;
+	buckets.of_ticks[7] = 9;
 	s.fake.lane.stats[BRICK_RMS_NORM] = (struct brick_stat){.count = 1, .total = 5};
 	assert_int_equal(sink_lane_stats(trace_writer_sink(s.writer), 0, &s.fake.lane), 0);
 	assert_int_equal(sink_histograms(trace_writer_sink(s.writer), 0, 1, histograms), 0);

@@ -114,8 +114,8 @@ static size_t sample_bytes = SIZE_MAX;
 static int record(void)
 {
 	static struct fake fake;
-	static uint64_t buckets[BRICK_HISTOGRAM_BUCKETS] = {[5] = 1};
-	const uint64_t *histograms[1] = {buckets};
+	static struct ticks_histogram buckets = {{[5] = 1}};
+	const struct ticks_histogram *histograms[1] = {&buckets};
 	struct trace_writer *w = NULL;
 
 	fake_init(&fake, 1);

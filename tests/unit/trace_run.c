@@ -148,22 +148,22 @@ static void statistics(void **state)
 	assert_int_equal(read->end_ns, fake_ns(777));
 	uint32_t head = run_brick_find(s.run, "LmHead");
 	assert_int_not_equal(head, RUN_NONE);
-	const struct brick_stat *stat = &read->stats[head];
+	const struct run_stat *stat = &read->stats[head];
 	assert_int_equal(stat->count, 3);
-	assert_int_equal(stat->total, 0x3fffffffffffffffull);
-	assert_int_equal(stat->self, 0x1fffffffffffffffull);
-	assert_int_equal(stat->min, 1);
+	assert_int_equal(stat->total_ns, 0x3fffffffffffffffull);
+	assert_int_equal(stat->self_ns, 0x1fffffffffffffffull);
+	assert_int_equal(stat->min_ns, 1);
 	assert_int_equal(stat->elements, 5);
 	assert_int_equal(stat->bytes, 6);
 	assert_int_equal(stat->flops, 7);
-	assert_int_equal(stat->wait, 4);
-	assert_int_equal(stat->nested, 5);
+	assert_int_equal(stat->wait_ns, 4);
+	assert_int_equal(stat->nested_ns, 5);
 	assert_int_equal(stat->bytes_out, 9);
 	assert_int_equal(s.run->brick_count, 201);
 	for (uint32_t i = 50; i < 250; i++) {
 		uint32_t brick = run_brick_find(s.run, s.fake.bricks[i].name);
 		assert_int_not_equal(brick, RUN_NONE);
-		assert_int_equal(read->stats[brick].total, i);
+		assert_int_equal(read->stats[brick].total_ns, i);
 		assert_string_equal(s.run->categories[s.run->bricks[brick].category].name, "FFN");
 	}
 	close_scene(&s);
@@ -193,19 +193,19 @@ static void lanes_without_statistics(void **state)
 static void histograms(void **state)
 {
 	struct scene s;
-	static uint64_t rows[3][BRICK_HISTOGRAM_BUCKETS];
-	const uint64_t *table[BRICK_FIRST_DYNAMIC + 5] = {0};
+	static struct ticks_histogram rows[3];
+	const struct ticks_histogram *table[BRICK_FIRST_DYNAMIC + 5] = {0};
 	(void)state;
 
 	open_scene(&s, 1);
 	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
-		rows[0][i] = i % 3 ? 0 : (uint64_t)i << 40 | i;
-	rows[1][5] = 1;
-	rows[2][5] = 70;
-	table[BRICK_LM_HEAD] = rows[1];
+		rows[0].of_ticks[i] = i % 3 ? 0 : (uint64_t)i << 40 | i;
+	rows[1].of_ticks[5] = 1;
+	rows[2].of_ticks[5] = 70;
+	table[BRICK_LM_HEAD] = &rows[1];
 	assert_int_equal(sink_histograms(trace_writer_sink(s.writer), 0, COUNT(table), table), 0);
-	table[BRICK_LM_HEAD] = rows[0];
-	table[BRICK_SAMPLING] = rows[2];
+	table[BRICK_LM_HEAD] = &rows[0];
+	table[BRICK_SAMPLING] = &rows[2];
 	assert_int_equal(sink_histograms(trace_writer_sink(s.writer), 0, COUNT(table), table), 0);
 
 	/* a second process with the same brick under another id */
@@ -215,14 +215,14 @@ static void histograms(void **state)
 	strcpy(other.bricks[BRICK_SAMPLING].name, "RmsNorm");
 	assert_int_equal(sink_process(trace_writer_sink(s.writer), &other.header), 1);
 	assert_int_equal(sink_tables(trace_writer_sink(s.writer), 1, &other.tables), 0);
-	const uint64_t *others[1] = {rows[2]};
+	const struct ticks_histogram *others[1] = {&rows[2]};
 	assert_int_equal(sink_histograms(trace_writer_sink(s.writer), 1, 1, others), 0);
 	read_back(&s);
 
 	uint32_t head = run_brick_find(s.run, "LmHead"),
 		 sampling = run_brick_find(s.run, "Sampling");
-	assert_memory_equal(s.run->histograms[head], rows[0], sizeof rows[0]);
-	assert_int_equal(s.run->histograms[sampling][5], 140);
+	assert_memory_equal(s.run->histograms[head], &rows[0], sizeof rows[0]);
+	assert_int_equal(s.run->histograms[sampling]->of_ticks[5], 140);
 	assert_int_equal(s.run->brick_count, 2);
 	close_scene(&s);
 }
@@ -306,7 +306,7 @@ static void clocks(void **state)
 	assert_int_equal(s.run->lanes[1].samples[0].begin_ns, 3000);
 	assert_int_equal(s.run->lanes[1].samples[0].end_ns, 3007);
 	assert_int_equal(s.run->lanes[1].end_ns, 4000);
-	assert_int_equal(s.run->lanes[1].stats[run_brick_find(s.run, "Sampling")].total, 40);
+	assert_int_equal(s.run->lanes[1].stats[run_brick_find(s.run, "Sampling")].total_ns, 40);
 	check_sample(&s, 0, "Sampling", 100, 110, 0);
 	check_sample(&s, 1, "Sampling", 110, 165, 0);
 	assert_int_equal(s.run->clock.base_ns, better.base_ns);

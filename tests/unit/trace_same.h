@@ -207,9 +207,9 @@ static inline const char *same_histograms(struct two_runs t)
 {
 	for (size_t i = 0; i < t.a->brick_count; i++) {
 		uint32_t other = run_brick_find(t.b, t.a->bricks[i].name);
-		const uint64_t *x = t.a->histograms[i];
-		const uint64_t *y = other == RUN_NONE ? NULL : t.b->histograms[other];
-		if (!x != !y || (x && memcmp(x, y, BRICK_HISTOGRAM_BUCKETS * sizeof *x)))
+		const struct ticks_histogram *x = t.a->histograms[i];
+		const struct ticks_histogram *y = other == RUN_NONE ? NULL : t.b->histograms[other];
+		if (!x != !y || (x && memcmp(x, y, sizeof *x)))
 			return "a histogram";
 	}
 	return NULL;

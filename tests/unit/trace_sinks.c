@@ -190,8 +190,8 @@ static void check_off_cpu(const struct run *run)
 
 static void feed_facts(struct sink *sink, struct fake *f, uint32_t site)
 {
-	static uint64_t buckets[BRICK_HISTOGRAM_BUCKETS];
-	const uint64_t *histograms[BRICK_RMS_NORM + 1] = {0};
+	static struct ticks_histogram buckets;
+	const struct ticks_histogram *histograms[BRICK_RMS_NORM + 1] = {0};
 	const struct sink_account account = {.end_ns = fake_ns(900),
 		.cpus = 4,
 		.exit_code = 3,
@@ -217,8 +217,8 @@ static void feed_facts(struct sink *sink, struct fake *f, uint32_t site)
 		.site = site,
 		.digest = {.dtype = BRICK_DTYPE_F32, .ne = {4, 1, 1, 1}, .square_sum = 2}};
 
-	buckets[17] = 4;
-	histograms[BRICK_RMS_NORM] = buckets;
+	buckets.of_ticks[17] = 4;
+	histograms[BRICK_RMS_NORM] = &buckets;
 	f->lane.stats[BRICK_RMS_NORM] =
 		(struct brick_stat){.count = 2, .total = 90, .self = 80, .min = 20, .max = 70};
 	f->lane.hook_calls = 5;

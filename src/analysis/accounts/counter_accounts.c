@@ -87,7 +87,7 @@ struct counters_brick counters_of_brick(const struct run *run, uint32_t brick)
 	struct counters_brick sum = {0};
 
 	for (size_t i = 0; i < run->lane_count && brick < run->brick_count; i++) {
-		const struct brick_stat *stat =
+		const struct run_stat *stat =
 			run->lanes[i].stats ? &run->lanes[i].stats[brick] : NULL;
 		if (!stat)
 			continue;

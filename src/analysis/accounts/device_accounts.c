@@ -99,9 +99,14 @@ static int on_lane_end(void *context, uint32_t number)
 	struct device_accounts *t = context;
 	const struct run_lane *lane = &t->run->lanes[number];
 
-	for (size_t b = 0; b < t->run->brick_count && lane->stats; b++)
+	for (size_t b = 0; b < t->run->brick_count && lane->stats; b++) {
 		if (lane->stats[b].count && t->lanes[b] == RUN_NONE)
 			t->lanes[b] = number;
+		if (!t->run->has_statistics_only)
+			continue;
+		t->device_ns += lane->stats[b].self_ns;
+		t->covered_ns += t->is_unnamed[b] ? 0 : lane->stats[b].self_ns;
+	}
 	return t->failed ? -ENOMEM : 0;
 }
 

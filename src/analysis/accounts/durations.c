@@ -4,13 +4,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-uint64_t durations_count(const uint64_t *histogram)
+static uint64_t count(const uint64_t *buckets)
 {
 	uint64_t count = 0;
 
-	for (uint32_t i = 0; histogram && i < BRICK_HISTOGRAM_BUCKETS; i++)
-		count += histogram[i];
+	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
+		count += buckets[i];
 	return count;
+}
+
+uint64_t durations_in_ticks(const struct ticks_histogram *histogram)
+{
+	return histogram ? count(histogram->of_ticks) : 0;
+}
+
+uint64_t durations_in_ns(const struct ns_histogram *histogram)
+{
+	return histogram ? count(histogram->of_ns) : 0;
 }
 
 static bool ran_on_devices(const struct run *run, uint32_t brick)
@@ -23,12 +33,13 @@ static bool ran_on_devices(const struct run *run, uint32_t brick)
 	return false;
 }
 
-const uint64_t *durations_of_run(const struct run *run, uint32_t brick, uint64_t samples)
+const struct ticks_histogram *durations_of_run(
+	const struct run *run, uint32_t brick, uint64_t samples)
 {
-	const uint64_t *kept =
+	const struct ticks_histogram *kept =
 		run->histograms && brick < run->brick_count ? run->histograms[brick] : NULL;
 
-	uint64_t known = kept ? durations_count(kept) : 0;
+	uint64_t known = durations_in_ticks(kept);
 
 	if (!kept || known < samples || ran_on_devices(run, brick))
 		return NULL;

@@ -8,12 +8,14 @@
 #include "trace/run.h"
 
 /*
- * The run's own histogram of a brick on threads, in ticks. NULL: there is none; or it knows less
+ * The run's own histogram of a brick on threads. NULL: there is none; or it knows less
  * than so many samples, as processes write theirs when they end; or devices ran the brick, too,
  * whose executions would be in it; or it knows of no more than the samples, and those of times off
  * the CPU, too.
  */
-const uint64_t *durations_of_run(const struct run *run, uint32_t brick, uint64_t samples);
+const struct ticks_histogram *durations_of_run(
+	const struct run *run, uint32_t brick, uint64_t samples);
 
-/* Entries of uint64_t[BRICK_HISTOGRAM_BUCKETS]; NULL has none. */
-uint64_t durations_count(const uint64_t *histogram);
+/* Entries of a histogram; NULL has none. */
+uint64_t durations_in_ticks(const struct ticks_histogram *histogram);
+uint64_t durations_in_ns(const struct ns_histogram *histogram);

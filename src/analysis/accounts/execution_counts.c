@@ -207,6 +207,15 @@ static uint64_t lifetime_ns(const struct execution_counts *e, const struct run_l
 	return end_ns > begin_ns ? end_ns - begin_ns : 0;
 }
 
+/* Without samples all that a thread counted was a pair; for what is known, in the wall time. */
+static void count_pairs(struct execution_counts *e, const struct run_lane *lane)
+{
+	e->lane_pairs = e->lane_hooked = (struct summary_pairs){0};
+	for (size_t b = 0; lane->stats && b < e->run->brick_count; b++)
+		if (b != e->wait_brick)
+			e->lane_pairs.count[STEP_PHASES] += lane->stats[b].count;
+}
+
 static int on_thread_end(void *context, uint32_t number)
 {
 	struct execution_counts *e = context;
@@ -216,6 +225,8 @@ static int on_thread_end(void *context, uint32_t number)
 		if (p->kind == RUN_POINT_REPORTED && p->lane == number)
 			e->lane_counts[p->brick]++;
 	}
+	if (e->run->has_statistics_only)
+		count_pairs(e, lane);
 	double ratio = executions_per_sample(e, lane);
 	add_pairs(&e->pairs[lane->process], &e->lane_pairs, ratio);
 	add_pairs(&e->hooked[number], &e->lane_hooked, ratio);
@@ -254,7 +265,7 @@ static int on_queue_end(void *context, uint32_t number)
 			   e->run->processes[lane->process].ledger.dropped;
 	for (size_t b = 0; b < e->run->brick_count && lane->stats; b++) {
 		e->devices[b].executions += lane->stats[b].count;
-		e->devices[b].total_ns += lane->stats[b].total;
+		e->devices[b].total_ns += lane->stats[b].total_ns;
 	}
 	return 0;
 }

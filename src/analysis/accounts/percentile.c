@@ -32,7 +32,8 @@ uint64_t percentile_sorted(const uint64_t *values, size_t n, unsigned percent)
 	return values[rank_of(n, percent) - 1];
 }
 
-uint64_t percentile_histogram(const uint64_t *buckets, unsigned percent)
+/* In the histogram's unit. */
+static uint64_t percentile_bucket(const uint64_t *buckets, unsigned percent)
 {
 	uint64_t n = 0;
 	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
@@ -47,6 +48,18 @@ uint64_t percentile_histogram(const uint64_t *buckets, unsigned percent)
 			return brick_histogram_value(i);
 	}
 	return ANALYSIS_UNKNOWN;
+}
+
+uint64_t percentile_of_ns(const struct ns_histogram *histogram, unsigned percent)
+{
+	return percentile_bucket(histogram->of_ns, percent);
+}
+
+uint64_t percentile_of_ticks(
+	const struct ticks_histogram *histogram, const struct brick_clock *clock, unsigned percent)
+{
+	uint64_t ticks = percentile_bucket(histogram->of_ticks, percent);
+	return ticks == ANALYSIS_UNKNOWN ? ticks : brick_clock_duration_ns(clock, ticks);
 }
 
 uint64_t percentile_bounded(uint64_t ns, uint64_t min_ns, uint64_t max_ns)

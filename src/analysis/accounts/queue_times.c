@@ -198,6 +198,21 @@ static void choose_process(struct step_spans *steps, const struct scope *scope, 
 	steps->length_ns = unite(&steps->spans);
 }
 
+/* What its lanes counted; when that was is not known. */
+static void take_statistics(struct queue_times *t, const struct run *run, size_t queue)
+{
+	struct queue_time *q = &t->queues[queue];
+
+	q->steps_ns = q->wall_ns = q->idle_ns = ANALYSIS_UNKNOWN;
+	for (uint32_t lane = q->lane; lane < run->lane_count; lane++)
+		for (size_t b = 0;
+			t->of_lane[lane] == queue && run->lanes[lane].stats && b < run->brick_count;
+			b++) {
+			q->commands += run->lanes[lane].stats[b].count;
+			q->busy_ns += run->lanes[lane].stats[b].self_ns;
+		}
+}
+
 static int measure_busy(struct queue_times *t, const struct scope *scope,
 	const struct step_spans *steps, size_t queue)
 {
@@ -284,7 +299,10 @@ int queue_times_init(
 	}
 	for (size_t i = 0; i < t->count && rc == 0; i++) {
 		choose_process(&steps, &scope, run->lanes[t->queues[i].lane].process);
-		rc = measure_busy(t, &scope, &steps, i);
+		if (run->has_statistics_only)
+			take_statistics(t, run, i);
+		else
+			rc = measure_busy(t, &scope, &steps, i);
 		measure_delays(t, &scope, i, &delays);
 	}
 	free(steps.spans.list);

@@ -45,14 +45,14 @@ void lengths_add(struct summary_lengths *to, const struct summary_lengths *from)
 	to->sum_ns += from->sum_ns;
 }
 
-void sums_add_stat(struct summary_sums *to, const struct brick_stat *stat, uint64_t open_ns)
+void sums_add_stat(struct summary_sums *to, const struct run_stat *stat, uint64_t open_ns)
 {
 	to->count += stat->count;
-	to->sum_ns += stat->total + stat->nested;
-	to->total_ns += stat->total;
-	to->self_ns += stat->self + open_ns;
-	to->wait_ns += stat->wait;
-	add_extremes(to, stat->count ? stat->min : UINT64_MAX, stat->max);
+	to->sum_ns += stat->total_ns + stat->nested_ns;
+	to->total_ns += stat->total_ns;
+	to->self_ns += stat->self_ns + open_ns;
+	to->wait_ns += stat->wait_ns;
+	add_extremes(to, stat->count ? stat->min_ns : UINT64_MAX, stat->max_ns);
 	to->elements += stat->elements;
 	to->bytes += stat->bytes + stat->bytes_out;
 	to->bytes_out += stat->bytes_out;
@@ -73,7 +73,7 @@ static void add_sampled(struct summary_sums *to, const struct summary_sums *from
 }
 
 void sums_add_exact(
-	struct summary_sums *to, const struct summary_sums *sampled, const struct brick_stat *stat)
+	struct summary_sums *to, const struct summary_sums *sampled, const struct run_stat *stat)
 {
 	sums_add_stat(to, stat, sampled->open_ns);
 	add_sampled(to, sampled);
@@ -112,7 +112,7 @@ void sums_work(struct summary_sums *sums, const struct run_site *site)
 static bool has_histogram(struct summary_sums *sums)
 {
 	if (!sums->histogram)
-		sums->histogram = calloc(BRICK_HISTOGRAM_BUCKETS, sizeof(uint64_t));
+		sums->histogram = calloc(1, sizeof(*sums->histogram));
 	return sums->histogram;
 }
 
@@ -120,15 +120,15 @@ bool sums_histogram(struct summary_sums *sums, uint64_t ns)
 {
 	if (!has_histogram(sums))
 		return false;
-	sums->histogram[brick_histogram_index(ns)]++;
+	sums->histogram->of_ns[brick_histogram_index(ns)]++;
 	return true;
 }
 
-bool sums_add_histogram(struct summary_sums *sums, const uint64_t *histogram)
+bool sums_add_histogram(struct summary_sums *sums, const struct ns_histogram *histogram)
 {
 	if (!has_histogram(sums))
 		return false;
 	for (size_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
-		sums->histogram[i] += histogram[i];
+		sums->histogram->of_ns[i] += histogram->of_ns[i];
 	return true;
 }

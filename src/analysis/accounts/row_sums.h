@@ -29,11 +29,11 @@ struct summary_sums {
 	uint64_t unevaluated_ns;       /* of that: in batches that were refused or aborted */
 	uint64_t min_ns, max_ns;
 	uint64_t elements, bytes, flops;
-	uint64_t bytes_out;	       /* of those bytes, where the program told them apart */
-	struct summary_lengths on_cpu; /* of samples, where times off the CPU are known */
-	uint64_t *histogram;	       /* of the same; NULL: not kept */
-	uint32_t sources;	       /* 1 << enum brick_source */
-	uint32_t flags;		       /* BRICK_SITE_HAS_* */
+	uint64_t bytes_out;		/* of those bytes, where the program told them apart */
+	struct summary_lengths on_cpu;	/* of samples, where times off the CPU are known */
+	struct ns_histogram *histogram; /* of the same; NULL: not kept */
+	uint32_t sources;		/* 1 << enum brick_source */
+	uint32_t flags;			/* BRICK_SITE_HAS_* */
 };
 
 /* [count]; NULL: no memory. The caller destroys them. */
@@ -49,10 +49,10 @@ void sums_add(struct summary_sums *to, const struct summary_sums *from);
  * only those can say: times of the wall and off the CPU.
  */
 void sums_add_exact(
-	struct summary_sums *to, const struct summary_sums *sampled, const struct brick_stat *stat);
+	struct summary_sums *to, const struct summary_sums *sampled, const struct run_stat *stat);
 
 /* Of what the thread counted only; open_ns: what it counts at an end that never came. */
-void sums_add_stat(struct summary_sums *to, const struct brick_stat *stat, uint64_t open_ns);
+void sums_add_stat(struct summary_sums *to, const struct run_stat *stat, uint64_t open_ns);
 
 /* One execution that took so long; what its site says of its work. */
 void sums_duration(struct summary_sums *sums, uint64_t ns);
@@ -60,7 +60,7 @@ void sums_work(struct summary_sums *sums, const struct run_site *site);
 
 /* A duration, or those of another, into the histogram. False: no memory to make it. */
 bool sums_histogram(struct summary_sums *sums, uint64_t ns);
-bool sums_add_histogram(struct summary_sums *sums, const uint64_t *histogram);
+bool sums_add_histogram(struct summary_sums *sums, const struct ns_histogram *histogram);
 
 static inline void off_times_add(struct run_off_times *to, struct run_off_times off)
 {

@@ -143,7 +143,8 @@ static bool group_knows_off(const struct summary *s, uint32_t group)
 }
 
 /* NULL: times on the CPU of one phase and wall-clock times of another were added up. */
-static const uint64_t *own_histogram(const struct summary *s, const struct summary_sums *sums)
+static const struct ns_histogram *own_histogram(
+	const struct summary *s, const struct summary_sums *sums)
 {
 	bool mixes = s->only == SUMMARY_ALL_PHASES && !s->knows_off &&
 		     s->accounts->threads.index->off_known && s->by != SUMMARY_BY_STEP &&
@@ -186,9 +187,22 @@ static struct summary_lengths lengths_of(const struct summary_sums *sums, enum s
 	return (struct summary_lengths){sums->count, sums->sum_ns, sums->min_ns, sums->max_ns};
 }
 
-/* clock: what turns the histogram's unit into ns; NULL: it is in ns. */
+/* What says how long executions were: the run's histogram, else its own; both may be NULL. */
+struct row_histogram {
+	const struct ticks_histogram *kept;
+	const struct ns_histogram *own;
+	const struct brick_clock *clock;
+};
+
+static uint64_t percentile_of(const struct row_histogram *h, unsigned percent)
+{
+	return h->kept	? percentile_of_ticks(h->kept, h->clock, percent)
+	       : h->own ? percentile_of_ns(h->own, percent)
+			: ANALYSIS_UNKNOWN;
+}
+
 static void fill_lengths(struct summary_row *row, enum summary_basis basis,
-	struct summary_lengths lengths, const uint64_t *histogram, const struct brick_clock *clock)
+	struct summary_lengths lengths, struct row_histogram histogram)
 {
 	uint64_t *const out[] = {&row->p50_ns, &row->p95_ns, &row->p99_ns};
 	static const unsigned percents[] = {50, 95, 99};
@@ -197,22 +211,18 @@ static void fill_lengths(struct summary_row *row, enum summary_basis basis,
 	row->avg_ns = lengths.count ? lengths.sum_ns / lengths.count : ANALYSIS_UNKNOWN;
 	row->min_ns = lengths.count ? lengths.min_ns : ANALYSIS_UNKNOWN;
 	row->max_ns = lengths.count ? lengths.max_ns : ANALYSIS_UNKNOWN;
-	for (size_t i = 0; i < 3; i++) {
-		uint64_t value =
-			histogram ? percentile_histogram(histogram, percents[i]) : ANALYSIS_UNKNOWN;
-		if (clock && value != ANALYSIS_UNKNOWN)
-			value = brick_clock_duration_ns(clock, value);
-		*out[i] = percentile_bounded(value, row->min_ns, row->max_ns);
-	}
+	for (size_t i = 0; i < 3; i++)
+		*out[i] = percentile_bounded(
+			percentile_of(&histogram, percents[i]), row->min_ns, row->max_ns);
 }
 
 /* The run's own histogram of a brick, if it is to be used: it knows nothing of phases. */
-static const uint64_t *run_histogram(const struct summary *s, uint32_t brick)
+static const struct ticks_histogram *run_histogram(const struct summary *s, uint32_t brick)
 {
 	const struct summary_sums *sums = &s->accounts->threads.bricks[brick];
 	if (s->only != SUMMARY_ALL_PHASES)
 		return NULL;
-	return durations_of_run(s->run, brick, durations_count(sums->histogram));
+	return durations_of_run(s->run, brick, durations_in_ns(sums->histogram));
 }
 
 static bool is_wait(const struct summary *s, uint32_t brick)
@@ -307,18 +317,22 @@ static struct summary_row *add_row(struct rows *rows, char *name, uint32_t id)
 	return row;
 }
 
+static struct row_histogram histogram_of_brick(const struct summary *s, uint32_t brick)
+{
+	return (struct row_histogram){run_histogram(s, brick),
+		own_histogram(s, &s->accounts->threads.bricks[brick]), &s->run->clock};
+}
+
 static void fill_brick(struct summary_row *row, const struct summary *s, uint32_t b)
 {
 	const struct run *run = s->run;
 	const struct device_accounts *devices = &s->accounts->devices;
 	const struct summary_sums *sums = &s->accounts->threads.bricks[b];
-	const uint64_t *kept = run_histogram(s, b);
 	enum summary_basis basis = basis_of_brick(s, b);
 	row->category = category_name(run, b);
 	fill_row(row, s->wall_ns, sums, knows_off(s));
 	row->waits = is_wait(s, b);
-	fill_lengths(row, basis, lengths_of(sums, basis), kept ? kept : own_histogram(s, sums),
-		kept ? &run->clock : NULL);
+	fill_lengths(row, basis, lengths_of(sums, basis), histogram_of_brick(s, b));
 	if (devices->bricks) {
 		fill_device(row, &devices->bricks[b], sums);
 		if (devices->lanes[b] != RUN_NONE)
@@ -350,17 +364,15 @@ static int rows_of_bricks(struct rows *rows, const struct summary *s)
 	return 0;
 }
 
-/* A category's histogram in ns: its bricks', each from its own unit. */
-static void add_histogram(uint64_t *sum, const uint64_t *part, const struct brick_clock *clock)
+/* A category's histogram: its bricks', each from its own unit. */
+static void add_histogram(struct ns_histogram *sum, const struct row_histogram *part)
 {
-	for (uint32_t i = 0; part && i < BRICK_HISTOGRAM_BUCKETS; i++) {
-		if (!part[i])
-			continue;
-		uint64_t value = brick_histogram_value(i);
-		if (clock)
-			value = brick_clock_duration_ns(clock, value);
-		sum[brick_histogram_index(value)] += part[i];
+	for (uint32_t i = 0; part->kept && i < BRICK_HISTOGRAM_BUCKETS; i++) {
+		uint64_t ns = brick_clock_duration_ns(part->clock, brick_histogram_value(i));
+		sum->of_ns[brick_histogram_index(ns)] += part->kept->of_ticks[i];
 	}
+	for (uint32_t i = 0; !part->kept && part->own && i < BRICK_HISTOGRAM_BUCKETS; i++)
+		sum->of_ns[i] += part->own->of_ns[i];
 }
 
 /*
@@ -368,7 +380,7 @@ static void add_histogram(uint64_t *sum, const uint64_t *part, const struct bric
  * another of them; the time with any of them open is known as far as samples tell.
  */
 static enum summary_basis fold_category(struct summary_sums *sum, struct summary_lengths *lengths,
-	const struct summary *s, uint32_t category, uint64_t *histogram)
+	const struct summary *s, uint32_t category, struct ns_histogram *histogram)
 {
 	bool has[BASIS_MIXED] = {false};
 	const struct run *run = s->run;
@@ -382,9 +394,8 @@ static enum summary_basis fold_category(struct summary_sums *sum, struct summary
 		struct summary_lengths own = lengths_of(&threads->bricks[b], basis);
 		lengths_add(lengths, &own);
 		has[basis] |= own.count > 0;
-		const uint64_t *kept = run_histogram(s, b);
-		add_histogram(histogram, kept ? kept : own_histogram(s, &threads->bricks[b]),
-			kept ? &run->clock : NULL);
+		const struct row_histogram part = histogram_of_brick(s, b);
+		add_histogram(histogram, &part);
 	}
 	bool waits = in_category(run, executions->wait_brick, category);
 	uint64_t sampled_ns = threads->category_total_ns[category];
@@ -420,12 +431,12 @@ static int rows_of_categories(struct rows *rows, const struct summary *s)
 {
 	const struct run *run = s->run;
 	rows->list = calloc(run->category_count + 1, sizeof(*rows->list));
-	SCOPED uint64_t *histogram = malloc(BRICK_HISTOGRAM_BUCKETS * sizeof(*histogram));
+	SCOPED struct ns_histogram *histogram = malloc(sizeof(*histogram));
 	if (!rows->list || !histogram)
 		return -ENOMEM;
 	for (uint32_t c = 0; c <= run->category_count; c++) {
 		struct summary_sums sum = {.min_ns = UINT64_MAX};
-		memset(histogram, 0, BRICK_HISTOGRAM_BUCKETS * sizeof(*histogram));
+		*histogram = (struct ns_histogram){{0}};
 		struct summary_lengths lengths = {0};
 		enum summary_basis basis = fold_category(&sum, &lengths, s, c, histogram);
 		struct summary_sums device = category_device(s, c);
@@ -435,7 +446,7 @@ static int rows_of_categories(struct rows *rows, const struct summary *s)
 		if (!row)
 			return -ENOMEM;
 		fill_row(row, s->wall_ns, &sum, knows_off(s));
-		fill_lengths(row, basis, lengths, histogram, NULL);
+		fill_lengths(row, basis, lengths, (struct row_histogram){.own = histogram});
 		row->waits = in_category(run, s->accounts->executions->wait_brick, c);
 		fill_device(row, &device, &sum);
 		fill_rates(row, work_of_category(
@@ -468,7 +479,8 @@ static void fill_group(struct summary_row *row, const struct summary *s,
 	bool known = group_knows_off(s, g);
 	enum summary_basis basis = known && sums->on_cpu.count ? BASIS_CPU : BASIS_WALL;
 	fill_row(row, s->wall_ns, sums, known);
-	fill_lengths(row, basis, lengths_of(sums, basis), own_histogram(s, sums), NULL);
+	fill_lengths(row, basis, lengths_of(sums, basis),
+		(struct row_histogram){.own = own_histogram(s, sums)});
 	if (row_groups_of_devices(&s->accounts->groups))
 		fill_on_device(row, s, g);
 	else
@@ -586,7 +598,7 @@ static void take_totals(struct summary *s)
 	s->unattributed_ns = threads->unattributed_ns;
 	if (s->only != SUMMARY_ALL_PHASES) {
 		s->wall_ns = s->steps.phases[s->only].total_ns;
-	} else if (s->run->step_count) {
+	} else if (s->run->step_count || s->steps.wall_ns) {
 		s->wall_ns = s->steps.wall_ns;
 	} else {
 		s->wall_ns = a->executions->lifetimes_ns;

@@ -229,6 +229,8 @@ static void on_sample(void *context, const struct walk_frame *frame, unsigned de
 	struct summary_sums *sums = &t->lane_bricks[frame->brick];
 	bool in_wall = walk_in_wall(t->run, frame);
 
+	if (t->run->has_statistics_only)
+		return;
 	if (t->only != SUMMARY_ALL_PHASES && phase_of(t, frame) != (uint32_t)t->only)
 		return;
 	if (site->left_out) {
@@ -283,15 +285,42 @@ static void count_all_reported(struct thread_accounts *t)
  * The thread's own statistics know what was dropped; but those of a recording that was cut off may
  * be older than its last samples.
  */
-static const struct brick_stat *exact_stat(
+static const struct run_stat *exact_stat(
 	const struct thread_accounts *t, const struct run_lane *lane, uint32_t brick)
 {
 	if (!lane->stats || brick >= t->run->brick_count || t->only != SUMMARY_ALL_PHASES)
 		return NULL;
-	const struct brick_stat *stat = &lane->stats[brick];
+	const struct run_stat *stat = &lane->stats[brick];
 	if (!t->run->complete && stat->count < t->lane_bricks[brick].count)
 		return NULL;
 	return stat;
+}
+
+/*
+ * Of a run with statistics only: own times are what samples would add up to, as far as a lane's
+ * time is wall time (src/analysis/steps/step_times.h), or there are no steps.
+ */
+static void count_statistics(struct thread_accounts *t, const struct run_lane *lane)
+{
+	bool in_wall = !t->has_steps || step_times_has_steps(t->run, lane);
+
+	for (uint32_t b = 0; lane->stats && b < t->run->brick_count; b++) {
+		struct summary_sums *sums = &t->lane_bricks[b];
+		uint64_t ns = lane->stats[b].self_ns;
+		if (!in_wall)
+			continue;
+		if (t->index->kinds[b] == BRICK_KIND_STEP ||
+			t->index->kinds[b] == BRICK_KIND_TILE) {
+			t->unattributed_ns += ns;
+			continue;
+		}
+		sums->wall_ns += ns;
+		t->attributed_ns += ns;
+		if (t->run->bricks[b].well_known == BRICK_SYNCHRONIZE)
+			t->device_wait_ns += ns;
+		if (t->groups->by == SUMMARY_BY_THREAD)
+			t->group_sums[t->lane].wall_ns += ns;
+	}
 }
 
 static void merge_lane(struct thread_accounts *t, const struct run_lane *lane)
@@ -299,7 +328,7 @@ static void merge_lane(struct thread_accounts *t, const struct run_lane *lane)
 	struct summary_sums exact = {.min_ns = UINT64_MAX};
 	for (uint32_t b = 0; b <= t->run->brick_count; b++) {
 		const struct summary_sums *sampled = &t->lane_bricks[b];
-		const struct brick_stat *stat = exact_stat(t, lane, b);
+		const struct run_stat *stat = exact_stat(t, lane, b);
 		if (!stat) {
 			sums_add(&t->bricks[b], sampled);
 			continue;
@@ -310,7 +339,7 @@ static void merge_lane(struct thread_accounts *t, const struct run_lane *lane)
 			sums_add_stat(&exact, stat, sampled->open_ns);
 	}
 	if (t->groups->by != SUMMARY_BY_THREAD || t->only != SUMMARY_ALL_PHASES || !lane->stats ||
-		!t->run->complete)
+		(!t->run->complete && !t->run->has_statistics_only))
 		return;
 	struct summary_sums *group = &t->group_sums[t->lane];
 	group->count = exact.count;
@@ -340,6 +369,8 @@ static int on_lane_end(void *context, uint32_t lane)
 	for (size_t i = 0; i < t->part_count; i++)
 		for (size_t b = 0; b <= t->run->brick_count; b++)
 			sums_add(&t->lane_bricks[b], &t->parts[i]->lane_bricks[b]);
+	if (t->run->has_statistics_only)
+		count_statistics(t, &t->run->lanes[lane]);
 	merge_lane(t, &t->run->lanes[lane]);
 	return t->failed ? -ENOMEM : 0;
 }
@@ -388,6 +419,8 @@ int thread_accounts_init(struct thread_accounts *t, struct walk *walk,
 		.lane_bricks = sums_create(run->brick_count + 1),
 		.group_sums = has_groups ? sums_create(groups->count) : NULL,
 		.category_total_ns = calloc(run->category_count + 1, sizeof(uint64_t))};
+	for (size_t l = 0; l < run->lane_count && run->has_statistics_only; l++)
+		t->has_steps |= step_times_has_steps(run, &run->lanes[l]);
 	if (waits_for_devices)
 		wait_causes_init(&t->wait_causes, run);
 	if (!t->bricks || !t->lane_bricks || (has_groups && !t->group_sums) ||

@@ -38,6 +38,7 @@ struct thread_accounts {
 	const struct thread_accounts *parts[STEP_PHASES];
 	size_t part_count;
 	uint32_t counted_by_parts;
+	bool has_steps; /* of a run with statistics only */
 	uint32_t lane;
 	struct summary_sums *lane_bricks; /* [brick_count + 1] */
 	bool failed;			  /* out of memory */

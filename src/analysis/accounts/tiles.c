@@ -16,7 +16,7 @@
 /* What is known of a group while its tiles are counted. */
 struct sums {
 	uint64_t flags, flops_ns, both_flops, both_bytes;
-	uint64_t *histogram;
+	struct ns_histogram *histogram;
 };
 
 struct gathering {
@@ -136,7 +136,7 @@ static int make_maps(struct gathering *g)
 		group->bin_columns = group->columns < TILES_BINS ? group->columns : TILES_BINS;
 		group->bins =
 			calloc((size_t)group->bin_rows * group->bin_columns, sizeof(*group->bins));
-		g->sums[i].histogram = calloc(BRICK_HISTOGRAM_BUCKETS, sizeof(uint64_t));
+		g->sums[i].histogram = calloc(1, sizeof(struct ns_histogram));
 		if (!group->bins || !g->sums[i].histogram)
 			return -ENOMEM;
 	}
@@ -170,7 +170,7 @@ static void count_tile(struct tiles_group *group, struct sums *sums, const struc
 	group->bytes += site->bytes;
 	group->flops += site->flops;
 	sums->flags |= site->flags;
-	sums->histogram[brick_histogram_index(ns)]++;
+	sums->histogram->of_ns[brick_histogram_index(ns)]++;
 	if (!site->flops)
 		return;
 	sums->flops_ns += ns;
@@ -185,7 +185,7 @@ static void finish_group(struct tiles_group *group, const struct sums *sums)
 	uint64_t *const out[] = {&group->p50_ns, &group->p95_ns, &group->p99_ns};
 	static const unsigned percents[] = {50, 95, 99};
 	for (size_t i = 0; i < 3; i++)
-		*out[i] = percentile_bounded(percentile_histogram(sums->histogram, percents[i]),
+		*out[i] = percentile_bounded(percentile_of_ns(sums->histogram, percents[i]),
 			group->min_ns, group->max_ns);
 	group->gflops =
 		group->flops && sums->flops_ns ? (double)group->flops / (double)sums->flops_ns : -1;

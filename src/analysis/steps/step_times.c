@@ -187,6 +187,94 @@ static void finish_phase(
 	phase->p99_ns = percentile_or_unknown(values, n, 99);
 }
 
+bool step_times_has_steps(const struct run *run, const struct run_lane *lane)
+{
+	for (uint32_t b = 0; lane->stats && b < run->brick_count; b++)
+		if (step_phase_of_brick(run->bricks[b].well_known) >= 0 && lane->stats[b].count)
+			return true;
+	return false;
+}
+
+static void add_counted(struct step_phase_times *phase, const struct run_stat *stat)
+{
+	phase->count += stat->count;
+	phase->tokens += stat->elements;
+	phase->total_ns += stat->total_ns + stat->nested_ns;
+	phase->unattributed_ns += stat->self_ns;
+	if (stat->min_ns < phase->min_ns)
+		phase->min_ns = stat->min_ns;
+	if (phase->max_ns == ANALYSIS_UNKNOWN || stat->max_ns > phase->max_ns)
+		phase->max_ns = stat->max_ns;
+}
+
+/* Returns the time in bricks of a lane that runs steps, outside of them. */
+static uint64_t count_lane(struct step_times *times, const struct run_lane *lane)
+{
+	const struct run *run = times->run;
+	uint64_t own_ns = 0, steps_ns = 0;
+
+	for (uint32_t b = 0; b < run->brick_count; b++) {
+		const struct run_stat *stat = &lane->stats[b];
+		int phase = step_phase_of_brick(run->bricks[b].well_known);
+		own_ns += stat->self_ns;
+		if (phase < 0 || !stat->count)
+			continue;
+		add_counted(&times->phases[phase], stat);
+		steps_ns += stat->total_ns;
+	}
+	return own_ns > steps_ns ? own_ns - steps_ns : 0;
+}
+
+/* As samples would have it: with what came after a step, on average. */
+static uint64_t counted_percentile(const struct step_times *times, int number, unsigned percent)
+{
+	const struct step_phase_times *phase = &times->phases[number];
+	uint32_t brick = run_brick_find(times->run, brick_name(phases[number].brick));
+
+	if (brick == RUN_NONE || !times->run->histograms || !times->run->histograms[brick])
+		return ANALYSIS_UNKNOWN;
+	uint64_t ns =
+		percentile_of_ticks(times->run->histograms[brick], &times->run->clock, percent);
+	ns = percentile_bounded(ns, phase->min_ns, phase->max_ns);
+	return ns == ANALYSIS_UNKNOWN ? ns : ns + phase->after_ns / phase->count;
+}
+
+/*
+ * Nothing but the statistics of threads: what they did outside of steps stands behind decoding,
+ * where sampling is. Of steps on several threads nobody knows which ran at the same time.
+ */
+static void finish_counted(struct step_times *times)
+{
+	const struct run *run = times->run;
+	uint64_t outside_ns = 0;
+	size_t lanes = 0;
+
+	for (int i = 0; i < STEP_PHASES; i++)
+		times->phases[i] = (struct step_phase_times){.min_ns = ANALYSIS_UNKNOWN,
+			.max_ns = ANALYSIS_UNKNOWN,
+			.wall_ns = ANALYSIS_UNKNOWN};
+	for (size_t l = 0; l < run->lane_count; l++) {
+		if (!step_times_has_steps(run, &run->lanes[l]))
+			continue;
+		outside_ns += count_lane(times, &run->lanes[l]);
+		lanes++;
+	}
+	int last = STEP_DECODE;
+	for (int i = 0; i < STEP_PHASES && !times->phases[last].count; i++)
+		last = times->phases[i].count ? i : last;
+	for (int i = 0; i < STEP_PHASES; i++) {
+		struct step_phase_times *phase = &times->phases[i];
+		phase->output_tokens = i == STEP_DECODE ? phase->tokens : 0;
+		phase->after_ns = i == last && phase->count ? outside_ns : 0;
+		phase->total_ns += phase->after_ns;
+		phase->union_ns = lanes == 1 ? phase->total_ns : 0;
+		phase->p50_ns = counted_percentile(times, i, 50);
+		phase->p95_ns = counted_percentile(times, i, 95);
+		phase->p99_ns = counted_percentile(times, i, 99);
+		times->wall_ns += phase->total_ns;
+	}
+}
+
 static bool takes_prompt(const struct run_step *step)
 {
 	return step->phase == BRICK_PHASE_PREFILL || step->phase == BRICK_PHASE_MIXED;
@@ -266,8 +354,10 @@ static int finish(void *context)
 	SCOPED uint64_t *values = calloc(run->step_count + 1, sizeof(*values));
 	if (!values)
 		return -ENOMEM;
-	for (int phase = 0; phase < STEP_PHASES; phase++)
+	for (int phase = 0; phase < STEP_PHASES && !run->has_statistics_only; phase++)
 		finish_phase(times, run, phase, values);
+	if (run->has_statistics_only)
+		finish_counted(times);
 	for (size_t i = 0; i < run->step_count; i++)
 		later(&times->steps[i].done_ns, times->index->tails[i].device_ns);
 	for (uint32_t p = 0; p < run->process_count && times->ttft_ns == ANALYSIS_UNKNOWN; p++)

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "analysis/accounts/walk.h"
 
@@ -82,6 +83,12 @@ struct step_times {
 /* Whole when the walk has run. -ENOMEM; *times is then empty. */
 int step_times_init(struct step_times *times, struct walk *walk);
 void step_times_fini(struct step_times *times);
+
+/*
+ * Of a run with statistics only (run.h): whether steps ran on a lane. Then all of its time in
+ * bricks is wall time: what lies in no step came before or after one.
+ */
+bool step_times_has_steps(const struct run *run, const struct run_lane *lane);
 
 /* The same with a walk of its own. -ENOMEM. */
 int step_times_measure(

@@ -130,7 +130,7 @@ void drain_histograms_enter(struct drain_histograms *h, struct drain_map *m,
 }
 
 /* Add a row at an offset of the file to a sum. Read, not mapped: holes stay holes. */
-static void add_row(struct drain_map *m, uint64_t offset, uint64_t *sum)
+static void add_row(struct drain_map *m, uint64_t offset, struct ticks_histogram *sum)
 {
 	uint32_t row[BRICK_HISTOGRAM_BUCKETS];
 
@@ -139,7 +139,7 @@ static void add_row(struct drain_map *m, uint64_t offset, uint64_t *sum)
 		return;
 	}
 	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
-		sum[i] += row[i];
+		sum->of_ticks[i] += row[i];
 }
 
 /* True if the lane's owner entered durations of records that it dropped. */
@@ -161,18 +161,18 @@ static bool ran(const struct drain_map *m, uint32_t brick)
 }
 
 /* A view has no rows of its own: the consumer's are read from the file. */
-static void add_drained(
-	const struct drain_histograms *h, struct drain_map *m, uint32_t brick, uint64_t *sum)
+static void add_drained(const struct drain_histograms *h, struct drain_map *m, uint32_t brick,
+	struct ticks_histogram *sum)
 {
 	if (m->view)
 		add_row(m, m->header.drained_offset + (uint64_t)brick * ROW_BYTES, sum);
 	for (uint32_t i = 0; h->rows[brick] && i < BRICK_HISTOGRAM_BUCKETS; i++)
-		sum[i] += h->rows[brick][i];
+		sum->of_ticks[i] += h->rows[brick][i];
 }
 
 /* The merged row of a brick into *row; NULL when nobody entered anything. 0 or -ENOMEM. */
-static int merge(
-	const struct drain_histograms *h, struct drain_map *m, uint32_t brick, uint64_t **row)
+static int merge(const struct drain_histograms *h, struct drain_map *m, uint32_t brick,
+	struct ticks_histogram **row)
 {
 	bool any = m->view ? ran(m, brick) : h->rows[brick] != NULL;
 
@@ -181,7 +181,7 @@ static int merge(
 		any = lane_has_row(m->lanes[i], brick);
 	if (!any)
 		return 0;
-	uint64_t *sum = calloc(BRICK_HISTOGRAM_BUCKETS, sizeof(*sum));
+	struct ticks_histogram *sum = calloc(1, sizeof(*sum));
 	if (!sum)
 		return -ENOMEM;
 	add_drained(h, m, brick, sum);
@@ -199,13 +199,14 @@ static int merge(
 int drain_histograms_emit(const struct drain_histograms *h, struct drain_map *m, uint32_t bricks,
 	struct sink *sink, int process)
 {
-	uint64_t *rows[BRICK_MAX_BRICKS] = {NULL};
+	struct ticks_histogram *rows[BRICK_MAX_BRICKS] = {NULL};
 	int error = 0;
 
 	for (uint32_t i = 0; i < bricks && !error; i++)
 		error = merge(h, m, i, &rows[i]);
 	if (!error)
-		error = sink_histograms(sink, process, bricks, (const uint64_t *const *)rows);
+		error = sink_histograms(
+			sink, process, bricks, (const struct ticks_histogram *const *)rows);
 	for (uint32_t i = 0; i < bricks; i++)
 		free(rows[i]);
 	return error;

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include "brick/abi/session.h"
 #include "brick/clock.h"
+#include "lib/writer/histogram.h"
 #include "lib/writer/machine_use.h"
 
 struct sink {
@@ -102,12 +103,10 @@ struct sink_type {
 	 * shows, and leaves exact numbers in a file whose writer is killed. */
 	int (*lane_stats)(struct sink *sink, int lane, const struct brick_lane *state);
 
-	/*
-	 * Histograms of a process, all lanes merged: [brick_count], each NULL or
-	 * uint64_t[BRICK_HISTOGRAM_BUCKETS].
+	/* Histograms of a process, all lanes merged: [brick_count], each NULL where there is none.
 	 */
 	int (*histograms)(struct sink *sink, int process, uint32_t brick_count,
-		const uint64_t *const *histograms);
+		const struct ticks_histogram *const *histograms);
 
 	/* Notes of a session ("key=value\n" lines), whole; later calls replace earlier ones. */
 	int (*notes)(struct sink *sink, int process, const char *notes, size_t bytes);
@@ -212,8 +211,8 @@ static inline int sink_lane_stats(struct sink *sink, int lane, const struct bric
 		       ?: sink->type->lane_stats(sink, lane, state);
 }
 
-static inline int sink_histograms(
-	struct sink *sink, int process, uint32_t brick_count, const uint64_t *const *histograms)
+static inline int sink_histograms(struct sink *sink, int process, uint32_t brick_count,
+	const struct ticks_histogram *const *histograms)
 {
 	return sink_check(sink, process, sink->process_count)
 		       ?: sink->type->histograms(sink, process, brick_count, histograms);

@@ -568,7 +568,7 @@ static int on_lane_stats(struct sink *sink, int number, const struct brick_lane 
 
 /* Buckets that are not empty, as text: "index:count" with blanks between. */
 static int histogram_event(
-	struct trace_writer *w, int number, uint32_t brick, const uint64_t *buckets)
+	struct trace_writer *w, int number, uint32_t brick, const struct ticks_histogram *histogram)
 {
 	const struct brick_session_brick *entry = &w->processes.items[number]->tables.bricks[brick];
 	SCOPED char *text = malloc(BRICK_HISTOGRAM_BUCKETS * 28u);
@@ -578,9 +578,9 @@ static int histogram_event(
 		return packets_fail(&w->packets, -ENOMEM);
 	text[0] = 0;
 	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
-		if (buckets[i])
+		if (histogram->of_ticks[i])
 			size += (size_t)sprintf(text + size, "%s%u:%llu", size ? " " : "", i,
-				(unsigned long long)buckets[i]);
+				(unsigned long long)histogram->of_ticks[i]);
 	event_open(w, FORMAT_HISTOGRAM, w->last_ns);
 	event_uint(w, "process", (uint64_t)number);
 	event_text(w, "brick", entry->name, sizeof(entry->name));
@@ -588,8 +588,8 @@ static int histogram_event(
 	return event_close(w);
 }
 
-static int on_histograms(
-	struct sink *sink, int number, uint32_t brick_count, const uint64_t *const *histograms)
+static int on_histograms(struct sink *sink, int number, uint32_t brick_count,
+	const struct ticks_histogram *const *histograms)
 {
 	struct trace_writer *w = writer_of(sink);
 

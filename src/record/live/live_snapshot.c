@@ -245,6 +245,22 @@ static void scale_hooks(struct run_lane *lane, size_t bricks)
 					      (double)lane->sample_count / (double)executions);
 }
 
+/* What is open is there, but no step has a begin and an end that can be believed. */
+static void tell_statistics_only(struct run *run, const struct snapshot_part *parts, size_t count)
+{
+	bool has_lanes = false;
+
+	for (size_t i = 0; i < count; i++)
+		for (uint32_t l = 0; l < drain_lanes(parts[i].drain); l++) {
+			if (drain_level(parts[i].drain, l).capacity)
+				return;
+			has_lanes = true;
+		}
+	run->has_statistics_only = has_lanes;
+	if (has_lanes)
+		run->step_count = 0;
+}
+
 /* What a recording would call lost, but here is only not at its end yet. */
 static void adjust(struct run *run, const struct snapshot_part *parts, size_t count)
 {
@@ -257,6 +273,7 @@ static void adjust(struct run *run, const struct snapshot_part *parts, size_t co
 			run->processes[i].closed = 1;
 	for (size_t i = 0; i < run->lane_count; i++)
 		scale_hooks(&run->lanes[i], run->brick_count);
+	tell_statistics_only(run, parts, count);
 }
 
 int live_snapshot(struct run **out, const struct snapshot_part *parts, size_t count,
@@ -306,20 +323,20 @@ static const struct run_lane *same_lane(
 	return NULL;
 }
 
-static void subtract(struct brick_stat *stat, const struct brick_stat *before)
+static void subtract(struct run_stat *stat, const struct run_stat *before)
 {
 #define LESS(m) stat->m = less(stat->m, before->m)
 	LESS(count);
-	LESS(total);
-	LESS(self);
+	LESS(total_ns);
+	LESS(self_ns);
 	LESS(elements);
 	LESS(bytes);
 	LESS(bytes_out);
 	LESS(flops);
-	LESS(wait);
-	LESS(nested);
+	LESS(wait_ns);
+	LESS(nested_ns);
 #undef LESS
-	stat->min = stat->max = UINT64_MAX; /* not known */
+	stat->min_ns = stat->max_ns = UINT64_MAX; /* not known */
 }
 
 static void subtract_histogram(struct run *run, uint32_t to, const struct run *base, uint32_t from)
@@ -328,7 +345,8 @@ static void subtract_histogram(struct run *run, uint32_t to, const struct run *b
 		!base->histograms[from])
 		return;
 	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
-		run->histograms[to][i] = less(run->histograms[to][i], base->histograms[from][i]);
+		run->histograms[to]->of_ticks[i] =
+			less(run->histograms[to]->of_ticks[i], base->histograms[from]->of_ticks[i]);
 }
 
 void live_subtract(struct run *run, const struct run *base)

@@ -150,16 +150,16 @@ static void put_run(struct metrics *m)
  * Steps of a phase as the threads counted them: in a session that is looked at, samples are of the
  * last moments only.
  */
-static struct brick_stat counted(const struct run *run, int phase)
+static struct run_stat counted(const struct run *run, int phase)
 {
-	struct brick_stat sum = {0};
+	struct run_stat sum = {0};
 	for (size_t l = 0; l < run->lane_count; l++)
 		for (size_t b = 0; run->lanes[l].stats && b < run->brick_count; b++) {
-			const struct brick_stat *stat = &run->lanes[l].stats[b];
+			const struct run_stat *stat = &run->lanes[l].stats[b];
 			if (step_phase_of_brick(run->bricks[b].well_known) != phase)
 				continue;
 			sum.count += stat->count;
-			sum.total += stat->total + stat->nested;
+			sum.total_ns += stat->total_ns + stat->nested_ns;
 			sum.elements += stat->elements;
 		}
 	return sum;
@@ -206,14 +206,14 @@ static uint64_t counted_sampling_ns(const struct run *run)
 {
 	uint64_t ns = 0;
 	for (size_t l = 0; l < run->lane_count; l++) {
-		const struct brick_stat *stats = run->lanes[l].stats;
+		const struct run_stat *stats = run->lanes[l].stats;
 		uint64_t steps = 0, sampling_ns = 0;
 		for (size_t b = 0; stats && b < run->brick_count; b++) {
 			int known = run->bricks[b].well_known;
 			if (brick_is_step((uint32_t)known))
 				steps += stats[b].count;
 			else if (known == BRICK_SAMPLING)
-				sampling_ns += stats[b].total;
+				sampling_ns += stats[b].total_ns;
 		}
 		ns += steps ? sampling_ns : 0;
 	}
@@ -227,17 +227,17 @@ static uint64_t counted_sampling_ns(const struct run *run)
 static bool put_counted_steps(
 	struct metrics *m, int phase, const char *labels, const struct bounds *bounds)
 {
-	struct brick_stat sum = counted(m->run, phase);
+	struct run_stat sum = counted(m->run, phase);
 	if (sum.count <= m->page->report.summary->steps.phases[phase].count)
 		return false;
 	for (uint32_t b = 0; m->run->histograms && b < m->run->brick_count; b++) {
 		if (step_phase_of_brick(m->run->bricks[b].well_known) != phase ||
-			durations_count(m->run->histograms[b]) <=
+			durations_in_ticks(m->run->histograms[b]) <=
 				m->page->report.summary->steps.phases[phase].count)
 			continue; /* it is of processes that have ended only */
 		if (phase == STEP_DECODE)
-			sum.total += counted_sampling_ns(m->run);
-		put_durations(m, "brick_step_seconds", labels, bounds, b, sum.total);
+			sum.total_ns += counted_sampling_ns(m->run);
+		put_durations(m, "brick_step_seconds", labels, bounds, b, sum.total_ns);
 		return true;
 	}
 	return false;

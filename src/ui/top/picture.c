@@ -97,7 +97,7 @@ static void count_exact(struct picture *p)
 	const struct run *run = p->run;
 	for (size_t l = 0; l < run->lane_count; l++)
 		for (size_t b = 0; run->lanes[l].stats && b < run->brick_count; b++) {
-			const struct brick_stat *stat = &run->lanes[l].stats[b];
+			const struct run_stat *stat = &run->lanes[l].stats[b];
 			int id = run->bricks[b].well_known;
 			p->executions += stat->count;
 			int phase = step_phase_of_brick(id);
@@ -106,7 +106,7 @@ static void count_exact(struct picture *p)
 			struct picture_steps *s = &p->exact[phase];
 			s->count += stat->count;
 			s->tokens += stat->elements;
-			s->total_ns += stat->total;
+			s->total_ns += stat->total_ns + stat->nested_ns;
 		}
 }
 
@@ -130,16 +130,17 @@ static void measure_after(struct picture *p)
 		uint64_t span_ns = times->total_ns - times->after_ns;
 		if (span_ns)
 			p->exact[phase].after = (double)times->after_ns / (double)span_ns;
+		bool is_known = !p->run->has_statistics_only || !times->total_ns;
 		p->exact[phase].at_once =
 			times->union_ns ? (double)(times->total_ns - times->unevaluated_ns) /
 						  (double)times->union_ns
-					: 1;
+					: is_known;
 	}
 }
 
 double picture_tokens_per_s(const struct picture_steps *s)
 {
-	if (!s->tokens || !s->total_ns)
+	if (!s->tokens || !s->total_ns || !s->at_once)
 		return -1;
 	return (double)s->tokens * s->at_once * 1e9 / ((double)s->total_ns * (1 + s->after));
 }
@@ -147,13 +148,16 @@ double picture_tokens_per_s(const struct picture_steps *s)
 uint64_t picture_step_percentile(const struct picture *p, int phase, unsigned percent)
 {
 	const struct step_phase_times *times = &p->report.summary->steps.phases[phase];
+	const struct picture_steps *exact = &p->exact[phase];
 	const struct run *run = p->run;
 	for (uint32_t b = 0; p->live && run->histograms && b < run->brick_count; b++) {
 		if (step_phase_of_brick(run->bricks[b].well_known) != phase || !run->histograms[b])
 			continue;
-		uint64_t ns = percentile_histogram(run->histograms[b], percent);
-		return ns == ANALYSIS_UNKNOWN ? ns
-					      : ns + (uint64_t)((double)ns * p->exact[phase].after);
+		uint64_t ns = percentile_of_ticks(run->histograms[b], &run->clock, percent);
+		return ns == ANALYSIS_UNKNOWN || !exact->count
+			       ? ns
+			       : ns + (uint64_t)(exact->after * (double)exact->total_ns /
+						 (double)exact->count);
 	}
 	return percent == 50 ? times->p50_ns : times->p99_ns;
 }
@@ -196,7 +200,8 @@ struct picture *picture_create(struct run *run, int phase, bool live, uint64_t t
 		return NULL;
 	}
 	p->run = run;
-	p->phase = phase;
+	/* statistics know no phases */
+	p->phase = run->has_statistics_only ? SUMMARY_ALL_PHASES : phase;
 	p->live = live;
 	p->ttft_ns = ttft_ns;
 	p->tree_step = RUN_NONE;
@@ -214,7 +219,7 @@ struct picture *picture_create(struct run *run, int phase, bool live, uint64_t t
 
 int picture_phase_set(struct picture *p, int phase)
 {
-	if (phase == p->phase)
+	if (phase == p->phase || p->run->has_statistics_only)
 		return 0;
 	forget(p);
 	p->phase = phase;
@@ -269,6 +274,8 @@ const struct call_tree *picture_tree(struct picture *p)
 	if (p->tree_made)
 		return p->tree;
 	p->tree_made = true;
+	if (p->run->has_statistics_only)
+		return NULL;
 	p->tree_step = last_step(p);
 	uint32_t lane = p->run->step_count ? RUN_NONE : busiest_lane(p->run);
 	if (p->tree_step != RUN_NONE)
@@ -282,11 +289,15 @@ const struct path_section *picture_path(struct picture *p, const char **why)
 {
 	if (!p->path_made) {
 		p->path_made = true;
-		p->path_error = path_create(&p->path, p->run, &p->index, RUN_NONE);
+		p->path_error = p->run->has_statistics_only
+					? BRICK_ENOTRECORDED
+					: path_create(&p->path, p->run, &p->index, RUN_NONE);
 		if (p->path_error < 0 && p->path_error != BRICK_ENOTRECORDED)
 			text_fail(p->path_error);
 	}
-	*why = p->run->step_count ? "no step has ended yet" : "nothing was recorded yet";
+	*why = p->run->has_statistics_only ? "the session keeps statistics only"
+	       : p->run->step_count	   ? "no step has ended yet"
+					   : "nothing was recorded yet";
 	if (p->path_error < 0 || !p->path->section_count)
 		return NULL;
 	*why = "no step of this phase has ended yet";

@@ -19,7 +19,7 @@ struct picture_steps {
 	uint64_t count, tokens, total_ns;
 	/* the time after them, such as sampling, as a part of theirs; only samples tell */
 	double after;
-	double at_once; /* steps that ran at the same time, on average: in the samples */
+	double at_once; /* steps that ran at the same time, on average; 0: not known */
 };
 
 struct picture {
@@ -47,7 +47,10 @@ struct picture {
 struct picture *picture_create(struct run *run, int phase, bool live, uint64_t ttft_ns);
 void picture_destroy(struct picture *picture);
 
-/* The p50 or p99 of all steps of a phase, live by the statistics of threads; ANALYSIS_UNKNOWN. */
+/*
+ * The p50 or p99 of all steps of a phase; live by the histogram of the threads, with what comes
+ * after a step on average. ANALYSIS_UNKNOWN.
+ */
 uint64_t picture_step_percentile(const struct picture *picture, int phase, unsigned percent);
 
 /* Look at another phase: all is computed anew. -ENOMEM: the picture can only be destroyed. */

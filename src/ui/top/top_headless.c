@@ -80,9 +80,10 @@ static void print_json(const struct top *top, const struct report_budget *budget
 	json_put(root, "trouble", json_text(top->about.fault));
 	json_put(root, "over", json_boolean(top->about.over));
 	json_put(root, "samples_of",
-		json_text(!top->picture	       ? NULL
-			  : top->picture->live ? "window"
-					       : "recording"));
+		json_text(!top->picture				   ? NULL
+			  : !top->picture->live			   ? "recording"
+			  : top->picture->run->has_statistics_only ? "statistics"
+								   : "window"));
 	json_put(root, "now", now_json(top));
 	json_put(root, "exact", top->picture ? exact_json(top->picture) : json_null());
 	json_dumpf(root, stdout, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));

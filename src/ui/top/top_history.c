@@ -45,7 +45,7 @@ static uint64_t exact_self_ns(const struct run *run, uint32_t brick)
 	uint64_t ns = 0;
 	for (size_t l = 0; l < run->lane_count; l++)
 		if (run->lanes[l].stats)
-			ns += run->lanes[l].stats[brick].self;
+			ns += run->lanes[l].stats[brick].self_ns;
 	return ns;
 }
 

@@ -238,7 +238,10 @@ static void draw(struct top *top, struct canvas *canvas, int y, int height)
 	struct lines lines = make(top);
 	struct grid_place *place = top_place(top);
 	if (!lines.list.count) {
-		view_draw_nothing(canvas, y, "No step has ended yet.");
+		view_draw_nothing(canvas, y,
+			top->picture->run->has_statistics_only
+				? "The session keeps statistics only."
+				: "No step has ended yet.");
 		return;
 	}
 	draw_heading(top, lines.tree, canvas, y);
