@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Brick does inside of a program harms nothing of the program's: its descriptors, files, limits,
-signals and threads; and what could not be recorded is counted."""
+signals, threads, environment and children; and what could not be recorded is counted. ATTACK_ROUNDS: how
+often what happens at a random time is tried (20)."""
 import json
 import os
+import random
+import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "integration"))
@@ -47,6 +50,35 @@ def counted(what, *arguments, bricks, **options):
     same(count + lost, bricks, f"{what} {arguments}: bricks recorded ({count}) and lost ({lost})")
 
 
+def stripped(scratch):
+    """A tree as packages install it, without tables of symbols; None where nothing can be stripped."""
+    if not shutil.which("strip"):
+        return None
+    for place, names in (("bin", ("brick", "program-attack_guest")),
+                         ("lib", [n for n in os.listdir(os.path.join(BUILD, "lib")) if ".so" in n])):
+        os.mkdir(scratch.file(place))
+        for name in names:
+            shutil.copy(os.path.join(BUILD, place, name), scratch.file(place))
+            subprocess.run(["strip", "--strip-unneeded", os.path.join(scratch.file(place), name)], check=True)
+    return scratch.path
+
+
+def loader():
+    """A constructor holds the dynamic linker's lock, while we load what patches."""
+    with Scratch() as scratch:
+        tree = stripped(scratch)
+        if not tree:
+            print("no strip(1): the lock of the dynamic linker was not tried")
+            return
+        for i in range(1, 4):
+            shutil.copy(os.path.join(tree, "lib", "attack-plugin.so"), scratch.file(f"plugin.{i}"))
+        run = subprocess.run([os.path.join(tree, "bin", "brick"), "record", "-o", scratch.file("x.pftrace"), "--",
+                              os.path.join(tree, "bin", "program-attack_guest"), "loader", scratch.file("plugin")],
+                             env=dict(os.environ, LD_LIBRARY_PATH=os.path.join(tree, "lib")), timeout=60,
+                             capture_output=True)
+        same(run.returncode, 0, f"loader: exit code ({run.stderr.decode()})")
+
+
 for embed in False, True:
     attack("descriptors", "@", embed=embed)
     attack("table", embed=embed)
@@ -60,4 +92,6 @@ counted("memory", str(24 << 20), bricks=16 * BRICKS)
 if os.geteuid() == 0:
     with Scratch() as scratch:
         counted("chroot", scratch.path, bricks=BRICKS)
+same(attack("environment")[0], 1600 * BRICKS, "bricks while the environment changes")
+loader()
 same(sessions(), set(), "session directories left")

@@ -12,20 +12,39 @@
  *   memory BYTES       has so much address space left, then bricks on 16 threads
  *   chroot DIR         changes its root to DIR, then 1000 bricks
  *   kill               one brick, then SIGKILL
+ *   environment        changes its environment on one thread, while 1600 others begin to record
+ *   loader FILE        a constructor that loads plugins, while another thread loads some: plugins
+ *                      are FILE.1 to FILE.3, and dladdr() takes 100 ms
+ *   fork HOW           1000 bricks, a child with 1000 that ends with exit(), then 1000; HOW: fork,
+ *                      _Fork, clone, or vfork, whose child has none and ends with _exit()
+ *   exit US            exit() in a signal handler, so many microseconds after the first brick began
+ *   seccomp            1000 bricks, then may do hardly anything but end
+ *   span               ends bricks that nobody has begun, then 1000 bricks
+ *   bricks             1000 bricks
  *
+ * With ATTACK_FROZEN in its environment clock_gettime() stands still.
  * Says at its end how many descriptors it has. Ends with 0; 9 when something of its own was harmed.
  */
 #include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "brick/brick.h"
 
@@ -193,8 +212,215 @@ static int memory(rlim_t bytes)
 	return 0;
 }
 
+static int is_over;
+
+/* So many variables that the C library's list of them has pages of its own, which come and go. */
+static void *change_environment(void *unused)
+{
+	enum { MANY = 16500, OWN_PAGES = 1 << 16 };
+	static char *many[MANY + 1], one[] = "ATTACK=1";
+
+	mallopt(M_MMAP_THRESHOLD, OWN_PAGES);
+	for (int i = 0; i < MANY; i++)
+		many[i] = one;
+	while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED)) {
+		environ = many;
+		for (int i = 0; i < 4; i++)
+			setenv("ATTACK_MORE", "1", 1);
+		clearenv();
+	}
+	return unused;
+}
+
+static int environment(void)
+{
+	pthread_t changer;
+
+	if (pthread_create(&changer, NULL, change_environment, NULL))
+		return 8;
+	for (int i = 0; i < 100; i++)
+		bricks_on_threads(THREADS);
+	__atomic_store_n(&is_over, 1, __ATOMIC_RELAXED);
+	pthread_join(changer, NULL);
+	return 0;
+}
+
+/* What the dynamic linker and others find first. */
+static const char *plugins; /* "loader": where they are */
+static int is_frozen = -1;  /* the clock stands still; -1: not known */
+
+static void load_plugin(int number)
+{
+	char path[512];
+
+	snprintf(path, sizeof path, "%s.%d", plugins, number);
+	if (!dlopen(path, RTLD_NOW | RTLD_LOCAL))
+		exit(8);
+}
+
+BRICK_API void attack_constructor(void);
+void attack_constructor(void)
+{
+	static int depth;
+
+	if (!plugins || __atomic_fetch_add(&depth, 1, __ATOMIC_RELAXED) != 1)
+		return;
+	usleep(200000); /* the loader's lock is held; the other thread loads what is needed */
+	load_plugin(3);
+}
+
+BRICK_API int dladdr(const void *address, Dl_info *info)
+{
+	static int (*real)(const void *, Dl_info *);
+
+	if (!real)
+		real = (int (*)(const void *, Dl_info *))dlsym(RTLD_NEXT, "dladdr");
+	if (plugins)
+		usleep(100000);
+	return real(address, info);
+}
+
+BRICK_API int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	static const struct timespec moment = {1000, 0};
+
+	if (is_frozen < 0)
+		is_frozen = getenv("ATTACK_FROZEN") != NULL;
+	if (!is_frozen)
+		return (int)syscall(SYS_clock_gettime, clock, now);
+	*now = moment;
+	return 0;
+}
+
+static void *load_first(void *unused)
+{
+	load_plugin(1);
+	return unused;
+}
+
+static int loader(const char *path)
+{
+	pthread_t first;
+
+	plugins = path;
+	if (pthread_create(&first, NULL, load_first, NULL))
+		return 8;
+	usleep(50000); /* it looks for a library of ours now */
+	load_plugin(2);
+	pthread_join(first, NULL);
+	return 0;
+}
+
+static pid_t fork_by(const char *how)
+{
+	if (!strcmp(how, "fork"))
+		return fork();
+	if (!strcmp(how, "clone"))
+		return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	pid_t (*function)(void) = (pid_t(*)(void))dlsym(RTLD_DEFAULT, "_Fork");
+	return function ? function() : fork();
+}
+
+static int forked(const char *how)
+{
+	int status = 0;
+
+	bricks(NULL);
+	if (!strcmp(how, "vfork")) {
+		pid_t child = vfork();
+		if (!child)
+			_exit(0);
+		waitpid(child, &status, 0);
+	} else {
+		pid_t child = fork_by(how);
+		if (!child) {
+			bricks(NULL);
+			exit(0);
+		}
+		waitpid(child, &status, 0);
+	}
+	usleep(400000); /* whoever thinks that the process has ended looks no more */
+	bricks(NULL);
+	return status ? 9 : 0;
+}
+
+static void leave(int number)
+{
+	exit(number == SIGALRM ? 5 : 9);
+}
+
+static int exit_in_handler(long us)
+{
+	const struct itimerval timer = {{0, 0}, {us / 1000000, us % 1000000}};
+
+	signal(SIGALRM, leave);
+	setitimer(ITIMER_REAL, &timer, NULL);
+	while (!is_over)
+		bricks(NULL);
+	return 9;
+}
+
+/* Everything else kills. */
+static const int allowed[] = {SYS_write, SYS_exit, SYS_exit_group, SYS_rt_sigreturn, SYS_fstat,
+	SYS_newfstatat, SYS_brk, SYS_munmap, SYS_mmap, SYS_futex};
+
+enum { ALLOWED = sizeof(allowed) / sizeof(*allowed) };
+
+static int seccomp(void)
+{
+	struct sock_filter filter[ALLOWED + 3];
+	int n = 0;
+
+	bricks(NULL);
+	filter[n++] = (struct sock_filter)BPF_STMT(
+		BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+	for (int i = 0; i < ALLOWED; i++)
+		filter[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+			(unsigned)allowed[i], (unsigned char)(ALLOWED - i), 0);
+	filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+	filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	const struct sock_fprog program = {(unsigned short)n, filter};
+	printf("done\n");
+	fflush(stdout);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+		prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		exit(8);
+	exit(6);
+}
+
+static int span(void)
+{
+	bricks(NULL);
+	brick_span real = brick_begin(BRICK_RMS_NORM);
+	brick_end(real);
+	for (unsigned garbage = 0; garbage < 0x10000; garbage++)
+		if (garbage != real) /* it would end nothing, too, but be counted */
+			brick__end(garbage);
+	for (unsigned i = 0; i < 32; i++) {
+		brick__lap(1u << i, BRICK_RMS_NORM);
+		brick__end_work(1u << i, 1, 1, 1);
+	}
+	return 0;
+}
+
 static int run(const char *what, const char *argument)
 {
+	if (!strcmp(what, "environment"))
+		return environment();
+	if (!strcmp(what, "loader"))
+		return loader(argument);
+	if (!strcmp(what, "fork"))
+		return forked(argument);
+	if (!strcmp(what, "exit"))
+		return exit_in_handler(atol(argument));
+	if (!strcmp(what, "seccomp"))
+		return seccomp();
+	if (!strcmp(what, "span"))
+		return span();
+	if (!strcmp(what, "bricks")) {
+		bricks(NULL);
+		return 0;
+	}
 	if (!strcmp(what, "descriptors"))
 		return descriptors(argument);
 	if (!strcmp(what, "table"))

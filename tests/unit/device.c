@@ -3,6 +3,7 @@
  * Timing work on a device, against a simulated one that tells what really happened: times, order,
  * results that come late, nesting, threads and fork.
  */
+#include "lib/sys/environment.h"
 #include "tests/unit/device_kit.h"
 
 static uint64_t distance(uint64_t a, uint64_t b)
@@ -252,5 +253,6 @@ int main(void)
 		cmocka_unit_test(fork_with_a_device),
 	};
 	setenv("BRICK_CLOCK", "monotonic", 1);
+	brick__environment_read();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

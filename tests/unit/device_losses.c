@@ -3,6 +3,7 @@
  * Results of a device that never come: told or not, failed ones, more than there are pairs, and
  * what is on the way when the session ends.
  */
+#include "lib/sys/environment.h"
 #include "tests/unit/device_kit.h"
 
 /* Losses that are told leave gaps; all others are there, at their place. */
@@ -152,5 +153,6 @@ int main(void)
 		cmocka_unit_test(session_ends_too_early),
 	};
 	setenv("BRICK_CLOCK", "monotonic", 1);
+	brick__environment_read();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

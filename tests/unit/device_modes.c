@@ -3,6 +3,7 @@
  * The four modes of timing work on a device, devices that are used wrongly or show nonsense, claims
  * of queues, and the host as a device.
  */
+#include "lib/sys/environment.h"
 #include "tests/unit/device_kit.h"
 
 /* Two layers of two bricks each; the device's time moves only when somebody waits for it. */
@@ -359,5 +360,6 @@ int main(void)
 		cmocka_unit_test(cpu),
 	};
 	setenv("BRICK_CLOCK", "monotonic", 1);
+	brick__environment_read();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  * What the recording of a queue leaves in a session, looked at as a consumer sees it: commands with
  * all that is known of them, their parents, bad ones, and waits.
  */
+#include "lib/sys/environment.h"
 #include "tests/unit/queue_kit.h"
 
 static void check_launch_call(struct peek *p, const struct brick_launch *launch)
@@ -287,5 +288,6 @@ int main(void)
 		cmocka_unit_test(bricks_of_kernels), /* leaves no room for other bricks */
 	};
 	setenv("BRICK_CLOCK", "monotonic", 1);
+	brick__environment_read();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

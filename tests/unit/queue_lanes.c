@@ -3,6 +3,7 @@
  * Lanes of queues: overlaps, full rings, lanes that are taken over, sessions one after the other,
  * threads and fork.
  */
+#include "lib/sys/environment.h"
 #include "tests/unit/queue_kit.h"
 
 static uint32_t lanes_of(struct peek *p, uint32_t kind)
@@ -323,5 +324,6 @@ int main(void)
 		cmocka_unit_test(fork_leaves_the_parents_lanes_alone),
 	};
 	setenv("BRICK_CLOCK", "monotonic", 1);
+	brick__environment_read();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

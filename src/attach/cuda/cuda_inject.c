@@ -25,6 +25,7 @@
 #include "brick/abi/attacher.h"
 #include "brick/attach.h"
 #include "brick/session.h"
+#include "lib/sys/environment.h"
 
 enum { FLUSH_MS = 200, JOIN_S = 5 };
 
@@ -159,7 +160,7 @@ static void set_attribute(uint32_t attribute, uint8_t value)
 /* One record per launch of a graph, where a record per node costs too much. */
 static bool wants_whole_graphs(void)
 {
-	const char *wanted = getenv("BRICK_CUDA");
+	const char *wanted = brick__environment("BRICK_CUDA");
 	return wanted && !strcmp(wanted, "whole-graphs");
 }
 
@@ -302,7 +303,7 @@ static void describe(void)
 
 static void start(void)
 {
-	const char *wanted = getenv("BRICK_CUDA");
+	const char *wanted = brick__environment("BRICK_CUDA");
 
 	if (wanted && !strcmp(wanted, "off")) {
 		refuse("BRICK_CUDA=off");
@@ -318,15 +319,15 @@ static void start(void)
 		brick_note("cuda", "no thread for delivery: records come when buffers are full");
 }
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
 /* For the driver. Whatever happens, the program's own initialisation goes on. */
 int InitializeInjection(void)
 {
+	static bool
+		has_started; /* by somebody, whom nobody waits for: it may hold the loader's lock */
 	KEEP_ERRNO();
 
-	if (brick_thread_ready() == 0)
-		pthread_once(&once, start);
+	if (brick_thread_ready() == 0 && !__atomic_exchange_n(&has_started, true, __ATOMIC_RELAXED))
+		start();
 	return 1;
 }
 

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lib/sys/environment.h"
 #include "lib/sys/functions.h"
 
 struct cupti cupti;
@@ -122,7 +123,7 @@ static int open_beside_runtime(const struct loaded *loaded)
 static int find_library(void)
 {
 	static const char *const variables[] = {"CUDA_HOME", "CUDA_PATH"};
-	const char *wanted = getenv("BRICK_CUPTI");
+	const char *wanted = brick__environment("BRICK_CUPTI");
 	struct loaded loaded = {"", ""};
 
 	if (wanted && *wanted)
@@ -134,7 +135,7 @@ static int find_library(void)
 	if (try_in("", "", &loaded) || open_beside_runtime(&loaded))
 		return 1;
 	for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
-		const char *home = getenv(variables[i]);
+		const char *home = brick__environment(variables[i]);
 		if (home && *home &&
 			(try_in(home, "/extras/CUPTI/lib64/", &loaded) ||
 				try_in(home, "/lib64/", &loaded)))

@@ -26,6 +26,7 @@
 #include "attach/ggml/steps/phases.h"
 #include "base/lock.h"
 #include "brick/export.h"
+#include "lib/sys/environment.h"
 #include "lib/sys/interpose.h"
 
 BRICK_API int dlclose(void *handle);
@@ -98,7 +99,7 @@ static struct patch_wish *all_wishes(void)
 /* Is this process recorded, so that patching makes sense? */
 static bool is_recorded(void)
 {
-	const char *directory = getenv("BRICK_SESSION_DIR");
+	const char *directory = brick__environment("BRICK_SESSION_DIR");
 
 	return directory && *directory;
 }

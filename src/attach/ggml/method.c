@@ -16,6 +16,7 @@
 #include "attach/ggml/resolve.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
+#include "lib/sys/environment.h"
 
 static uint32_t is_forced, is_chosen, has_device;
 
@@ -27,7 +28,7 @@ static void use(enum method method)
 
 __attribute__((constructor)) static void read_environment(void)
 {
-	const char *wanted = getenv("BRICK_ATTACH");
+	const char *wanted = brick__environment("BRICK_ATTACH");
 
 	if (!wanted || !*wanted || !strcmp(wanted, "auto"))
 		return;
@@ -40,7 +41,7 @@ __attribute__((constructor)) static void read_environment(void)
 /* Words have commas between them. */
 bool capture_wants(const char *word)
 {
-	const char *list = getenv("BRICK_CAPTURE");
+	const char *list = brick__environment("BRICK_CAPTURE");
 	size_t length = strlen(word);
 
 	while (list && *list) {

@@ -14,6 +14,7 @@
 #include "brick/attach.h"
 #include "brick/brick.h"
 #include "brick/queue.h"
+#include "lib/sys/environment.h"
 
 enum {
 	COST_INTERVAL = 16,	    /* one command in about as many is timed */
@@ -26,7 +27,7 @@ static uint32_t mode;
 
 __attribute__((constructor)) static void read_mode(void)
 {
-	const char *text = getenv("BRICK_MODE");
+	const char *text = brick__environment("BRICK_MODE");
 
 	mode = text ? (uint32_t)atoi(text) : BRICK_MODE_DEFERRED;
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include "base/scope.h"
 #include "brick/error.h"
+#include "lib/sys/environment.h"
 
 enum { MAX_SECTIONS = 4096, MAX_NAMES = 1 << 20, MAX_SMALL = 4096, CHUNK = 1 << 16 };
 
@@ -222,11 +223,12 @@ static bool search_by_id(struct debug_file *found, const struct object_file *f)
 		return false;
 	snprintf(folder, sizeof(folder), "/.build-id/%.2s/", f->build_id);
 	return is_at(found, f, "/usr/lib/debug", folder, f->build_id + 2, ".debug") ||
-	       is_at(found, f, getenv("DEBUGINFOD_CACHE_PATH"), "/", f->build_id, "/debuginfo") ||
-	       is_at(found, f, getenv("XDG_CACHE_HOME"), "/debuginfod_client/", f->build_id,
+	       is_at(found, f, brick__environment("DEBUGINFOD_CACHE_PATH"), "/", f->build_id,
 		       "/debuginfo") ||
-	       is_at(found, f, getenv("HOME"), "/.cache/debuginfod_client/", f->build_id,
-		       "/debuginfo");
+	       is_at(found, f, brick__environment("XDG_CACHE_HOME"), "/debuginfod_client/",
+		       f->build_id, "/debuginfo") ||
+	       is_at(found, f, brick__environment("HOME"), "/.cache/debuginfod_client/",
+		       f->build_id, "/debuginfo");
 }
 
 static bool search_by_link(struct debug_file *found, const struct object_file *f, const char *path)

@@ -13,6 +13,7 @@
 #include <string.h>
 #include "attach/vulkan/readback.h"
 #include "base/clock_ns.h"
+#include "lib/sys/environment.h"
 
 enum {
 	READINGS = 5,
@@ -23,7 +24,7 @@ enum {
 
 int clock_may_calibrate(void)
 {
-	const char *wanted = getenv("BRICK_VULKAN_CALIBRATION");
+	const char *wanted = brick__environment("BRICK_VULKAN_CALIBRATION");
 	return !wanted || strcmp(wanted, "off") != 0;
 }
 
@@ -39,7 +40,7 @@ static void add_readings(
 /* So far off the tests want the readings, and as wide as that. */
 static int64_t planted_ns(void)
 {
-	const char *wanted = getenv("BRICK_VULKAN_CALIBRATION");
+	const char *wanted = brick__environment("BRICK_VULKAN_CALIBRATION");
 	return wanted ? atoll(wanted) : 0;
 }
 

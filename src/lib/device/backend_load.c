@@ -18,6 +18,7 @@
 #include "base/scope.h"
 #include "brick/device.h"
 #include "brick/error.h"
+#include "lib/sys/environment.h"
 
 enum { MAX_BACKENDS = 32, MAX_REFUSED = 32, NAME_BYTES = 16 };
 
@@ -161,7 +162,7 @@ static void load_place(const char *place)
 /* A program with more rights than its user must not load what that user names. */
 static void follow_path(void)
 {
-	const char *path = secure_getenv("BRICK_BACKEND_PATH");
+	const char *path = brick__environment("BRICK_BACKEND_PATH");
 
 	while (path && *path) {
 		char place[512];

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lib/probe/clock_fit.h"
+#include "lib/sys/environment.h"
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
 
@@ -132,7 +133,7 @@ static void use_monotonic(const char *reason)
 
 static void choose(void)
 {
-	const char *wanted = getenv("BRICK_CLOCK");
+	const char *wanted = brick__environment("BRICK_CLOCK");
 	uint32_t kind = brick__sys_counter_kind(fallback_reason, sizeof(fallback_reason));
 
 	if (wanted && !strcmp(wanted, "monotonic"))

@@ -26,6 +26,7 @@
 #include "lib/probe/digest_record.h"
 #include "lib/probe/registry_tables.h"
 #include "lib/session/session_map.h"
+#include "lib/sys/environment.h"
 #include "lib/sys/ticks.h"
 
 enum { BLOCK = 256, LANES = 4 };
@@ -356,7 +357,7 @@ static pthread_mutex_t step_lock = PTHREAD_MUTEX_INITIALIZER;
 
 __attribute__((constructor)) static void read_environment(void)
 {
-	const char *list = getenv("BRICK_CAPTURE");
+	const char *list = brick__environment("BRICK_CAPTURE");
 
 	for (const char *at = list; at && *at; at += strcspn(at, ",") + (strchr(at, ',') != NULL))
 		if (strcspn(at, ",") == 6 && !memcmp(at, "digest", 6))

@@ -25,6 +25,7 @@
 #include "lib/probe/digest_record.h"
 #include "lib/probe/probe_frames.h"
 #include "lib/probe/ring.h"
+#include "lib/sys/environment.h"
 #include "lib/sys/perf.h"
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
@@ -318,7 +319,8 @@ void brick__step_cpu_use(void)
 
 void brick__counters_start(void)
 {
-	const char *list = getenv("BRICK_COUNTERS"), *off_cpu = getenv("BRICK_OFF_CPU");
+	const char *list = brick__environment("BRICK_COUNTERS"),
+		   *off_cpu = brick__environment("BRICK_OFF_CPU");
 	int wanted = list && *list ? brick_counters_parse(list) : 0;
 
 	if (wanted > 0)

@@ -12,6 +12,7 @@
 #include "brick/session.h"
 #include "lib/session/session_lanes.h"
 #include "lib/probe/tile_stack.h"
+#include "lib/sys/environment.h"
 
 uint32_t brick__tiles_on;
 static uint32_t is_noted;
@@ -26,7 +27,7 @@ void brick_tiles_set(uint32_t levels)
 void brick__tiles_start(void)
 {
 	static const char *const names[BRICK_TILE_LEVELS] = {"macro", "midi", "micro"};
-	const char *wanted = getenv("BRICK_TILES");
+	const char *wanted = brick__environment("BRICK_TILES");
 	uint32_t levels = 0;
 
 	for (uint32_t i = 0; wanted && i < BRICK_TILE_LEVELS; i++)

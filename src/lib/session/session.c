@@ -29,6 +29,7 @@
 #include "lib/session/consumer.h"
 #include "lib/session/session_lanes.h"
 #include "lib/session/session_map.h"
+#include "lib/sys/environment.h"
 #include "lib/sys/ticks.h"
 
 enum {
@@ -80,7 +81,8 @@ static int create_session(
 /* The session for a recorder outside: a file that gets its final name when it is valid. */
 static int start_external(const char *directory)
 {
-	const char *mode = getenv("BRICK_MODE"), *ring = getenv("BRICK_RING_RECORDS");
+	const char *mode = brick__environment("BRICK_MODE"),
+		   *ring = brick__environment("BRICK_RING_RECORDS");
 	char name[64], final[80];
 
 	if (!brick__shared_is_held(directory, "lock"))
@@ -121,7 +123,7 @@ static int ensure(void)
 	int error = 0;
 
 	BETWEEN(brick__session_lock, brick__session_unlock);
-	const char *directory = getenv("BRICK_SESSION_DIR");
+	const char *directory = brick__environment("BRICK_SESSION_DIR");
 	if (!brick__session.header && directory && *directory) {
 		brick__session.serial = next_serial();
 		error = start_external(directory);
@@ -173,7 +175,7 @@ int brick__session_start(
 		return -EINVAL;
 	if (!o.interval_ms)
 		o.interval_ms = DEFAULT_INTERVAL_MS;
-	if (getenv("BRICK_SESSION_DIR") && !ensure()) {
+	if (brick__environment("BRICK_SESSION_DIR") && !ensure()) {
 		if (o.output)
 			brick_note("embedded.output", "%s", o.output); /* the recorder says so */
 		return 0;
@@ -220,10 +222,11 @@ int brick_session_stop(void)
 	KEEP_ERRNO();
 	int error = -ENOENT;
 
-	if (!getenv("BRICK_SESSION_DIR"))
+	if (!brick__environment("BRICK_SESSION_DIR"))
 		brick__queues_account(0);
 	BETWEEN(brick__session_lock, brick__session_unlock);
-	if (brick__session.header && brick__session.external && getenv("BRICK_SESSION_DIR"))
+	if (brick__session.header && brick__session.external &&
+		brick__environment("BRICK_SESSION_DIR"))
 		error = 0; /* the recorder's session ends with the process */
 	else if (brick__session.header)
 		error = stop_session();
@@ -304,7 +307,7 @@ static void remove_orphans(const char *directory, struct brick__shared *session)
 /* If the recorder was killed, nobody else removes the session. */
 static void remove_orphan(void)
 {
-	const char *directory = getenv("BRICK_SESSION_DIR");
+	const char *directory = brick__environment("BRICK_SESSION_DIR");
 
 	if (directory && *directory && brick__session.external)
 		remove_orphans(directory, &brick__session.file);
@@ -346,7 +349,8 @@ static void in_parent(void)
 /* Does a recorder wait for the session that the first brick starts? */
 static bool is_wanted(void)
 {
-	const char *directory = getenv("BRICK_SESSION_DIR"), *mode = getenv("BRICK_MODE");
+	const char *directory = brick__environment("BRICK_SESSION_DIR"),
+		   *mode = brick__environment("BRICK_MODE");
 
 	return directory && *directory && (!mode || atoi(mode) != BRICK_MODE_NONE);
 }

@@ -21,6 +21,7 @@
 #include "brick/error.h"
 #include "brick/probe.h"
 #include "brick/session.h"
+#include "lib/sys/environment.h"
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
 
@@ -82,7 +83,7 @@ static uint64_t lay_out(struct brick_session_header *h)
 
 static int number(const char *name, int32_t *out)
 {
-	const char *text = getenv(name);
+	const char *text = brick__environment(name);
 	char *end;
 
 	if (!text || !*text)
@@ -224,7 +225,7 @@ int brick_note(const char *key, const char *format, ...)
 
 void brick__refusals_open(void)
 {
-	const char *directory = getenv("BRICK_SESSION_DIR");
+	const char *directory = brick__environment("BRICK_SESSION_DIR");
 
 	if (!directory || !*directory)
 		return;

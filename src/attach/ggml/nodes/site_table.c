@@ -21,6 +21,7 @@
 #include "base/hash_index.h"
 #include "base/scope.h"
 #include "brick/brick.h"
+#include "lib/sys/environment.h"
 
 struct rule_outcome {
 	uint16_t brick;
@@ -47,7 +48,7 @@ static void load_users(const char *path)
 
 static void load(void)
 {
-	const char *path = getenv("BRICK_RULES");
+	const char *path = brick__environment("BRICK_RULES");
 	struct rules_error error;
 
 	snprintf(description, sizeof(description), "default");

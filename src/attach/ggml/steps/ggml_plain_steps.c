@@ -11,6 +11,7 @@
 #include "attach/ggml/nodes/slots.h"
 #include "attach/ggml/method.h"
 #include "attach/ggml/graphs/node_graph.h"
+#include "lib/sys/environment.h"
 
 static __thread struct {
 	struct phase_scope scope;
@@ -24,7 +25,7 @@ static bool is_skipping; /* calls go past the hooks */
 
 __attribute__((constructor)) static void read_environment(void)
 {
-	const char *wanted = getenv("BRICK_PLAIN_STEPS");
+	const char *wanted = brick__environment("BRICK_PLAIN_STEPS");
 
 	char *end;
 

@@ -22,6 +22,7 @@
 #include "lib/device/backend_call.h"
 #include "lib/device/backend_load.h"
 #include "lib/probe/wrapped_ticks.h"
+#include "lib/sys/environment.h"
 #include "lib/sys/ticks.h"
 
 #define VULKAN_FUNCTIONS(X)       \
@@ -117,7 +118,7 @@ static PFN_vkGetInstanceProcAddr load(char *reason, size_t bytes)
 /* Of drivers whose calibration is wrong. */
 static bool may_calibrate(void)
 {
-	const char *wanted = getenv("BRICK_VULKAN_CALIBRATION");
+	const char *wanted = brick__environment("BRICK_VULKAN_CALIBRATION");
 	return !wanted || strcmp(wanted, "off") != 0;
 }
 
