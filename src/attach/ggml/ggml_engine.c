@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Copies of ggml in this process (ggml_engine.h). One is made when code of an object first calls a
- * hook on the hot path, on whatever thread that is; the lock keeps others from doing it twice.
+ * hook on the hot path, on whatever thread that is: without the lock, since another thread may hold
+ * the loader's and wait for ours. Where two threads make the same, the first is used.
  */
 #include "attach/ggml/ggml_engine.h"
 
@@ -84,8 +85,8 @@ static struct engine *find_former(const struct engine *like)
 	return e;
 }
 
-/* Under the lock. */
-static struct engine *create(uintptr_t address, uint32_t generation)
+/* Without its layout, and known to nobody. */
+static struct engine *create(uintptr_t address)
 {
 	struct {
 		struct engine engine;
@@ -101,17 +102,28 @@ static struct engine *create(uintptr_t address, uint32_t generation)
 	e->profile = &place->profile;
 	e->operation_class = place->operation_class;
 	look_up_functions(e, &e->object);
+	return e;
+}
+
+/* The same engine as known before, from now on of this generation; NULL: there is none. */
+static struct engine *renew(const struct engine *like, uint32_t generation)
+{
+	HOLD(&lock);
+	struct engine *former = find_former(like);
+	if (former)
+		__atomic_store_n(&former->generation, generation, __ATOMIC_RELAXED);
+	return former;
+}
+
+static struct engine *publish(struct engine *e, uint32_t generation)
+{
+	HOLD(&lock);
 	struct engine *former = find_former(e);
-	if (former) {
-		free(place);
-		e = former;
-	} else {
-		infer_layout(e, &e->object);
-		e->next = engines;
-		e->generation = generation;
-		__atomic_store_n(&engines, e, __ATOMIC_RELEASE);
-	}
-	__atomic_store_n(&e->generation, generation, __ATOMIC_RELAXED);
+	if (former)
+		return former;
+	e->next = engines;
+	e->generation = generation;
+	__atomic_store_n(&engines, e, __ATOMIC_RELEASE);
 	return e;
 }
 
@@ -123,10 +135,14 @@ const struct engine *engine_at(uintptr_t address)
 	if (e)
 		return e;
 	KEEP_ERRNO();
-	HOLD(&lock);
-	e = find(address, generation);
-	if (!e)
-		e = create(address, generation);
+	struct engine *made = create(address);
+	e = made ? renew(made, generation) : NULL;
+	if (made && !e) {
+		infer_layout(made, &made->object);
+		e = publish(made, generation);
+	}
+	if (e != made)
+		free(made);
 	return e;
 }
 

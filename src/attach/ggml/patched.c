@@ -6,7 +6,8 @@
  *
  * Most objects of most programs have nothing to do with ggml, so an object is judged cheaply first:
  * by its dynamic symbols and relocations, as the dynamic linker has them in memory; and if it
- * exports none of the functions, by whether its file, or a debug file of it, has a .symtab.
+ * exports none of the functions, by whether it has a word of ggml's in its constants, and its file,
+ * or a debug file of it, a .symtab.
  */
 #include "attach/ggml/patched.h"
 
@@ -65,6 +66,38 @@ static bool exports_one(const struct loader_tables *tables)
 	return false;
 }
 
+static bool segment_mentions(const struct dl_phdr_info *info, const ElfW(Phdr) * p)
+{
+	const char *begin = (const char *)info->dlpi_addr + p->p_vaddr;
+
+	return memmem(begin, p->p_filesz, "ggml", 4) || memmem(begin, p->p_filesz, "GGML", 4);
+}
+
+/*
+ * Its asserts name its files and functions, also where no symbol does. Constants have segments of
+ * their own, or lie beside the code.
+ */
+static bool mentions_ggml(const struct dl_phdr_info *info)
+{
+	bool has_constants = false;
+
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		if (p->p_type != PT_LOAD || p->p_flags != PF_R)
+			continue;
+		has_constants = true;
+		if (segment_mentions(info, p))
+			return true;
+	}
+	for (int i = 0; i < info->dlpi_phnum && !has_constants; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		if (p->p_type == PT_LOAD && p->p_flags == (PF_R | PF_X) &&
+			segment_mentions(info, p))
+			return true;
+	}
+	return false;
+}
+
 /* What an object may be, from what is in memory of it and the head of its file. */
 enum kind {
 	NOT_PATCHED,   /* it defines nothing of interest, or preloading works */
@@ -82,11 +115,13 @@ static enum kind kind_of(const struct dl_phdr_info *info, const char *path)
 	if (known && exports_one(&tables))
 		return BINDS_ITSELF;
 	struct debug_file symbols;
+	if (!mentions_ggml(info))
+		return NOT_PATCHED;
 	return debug_file_find(&symbols, path) > 0 ? MAYBE_PATCHED : NOT_PATCHED;
 }
 
 /* libbrick-patch.so */
-static struct patcher {
+struct patcher {
 	int (*open)(struct patch_object **out, const struct patch_place *place,
 		const struct patch_wish *wishes, size_t count);
 	const struct patch_result *(*results)(const struct patch_object *object, size_t *count);
@@ -95,7 +130,7 @@ static struct patcher {
 	int (*off)(struct patch_object *object, int group, bool is_live);
 	int (*on)(struct patch_object *object, int group, bool is_live);
 	int state; /* 0: not asked for; 1: here; -1: not to be had */
-} patcher;
+};
 
 struct patched_object {
 	struct patched_object *next;
@@ -115,11 +150,13 @@ struct candidate {
 __thread void *patched_told __attribute__((tls_model("initial-exec")));
 static struct patched_object *objects;
 pthread_mutex_t patched_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct patcher patcher;
 static struct object_list seen;
-static unsigned long long loads_seen;
-static int no_patcher; /* where it would have been needed */
+static unsigned long long loads_seen; /* how many there had been when `seen` was made */
+static int no_patcher;		      /* where it would have been needed */
 
-static void load_patcher(void)
+/* Not under the lock: another thread may hold the loader's and wait for ours. */
+static struct patcher load_patcher(void)
 {
 	static const struct sys_function functions[] = {
 		SYS_NEEDED(patcher, open, "brick_patch_open"),
@@ -129,20 +166,21 @@ static void load_patcher(void)
 		SYS_NEEDED(patcher, off, "brick_patch_off"),
 		SYS_NEEDED(patcher, on, "brick_patch_on"),
 	};
+	struct patcher loaded = {.state = -1};
 	char path[sizeof(seen.of.items->path) + 32];
 	Dl_info info;
 
-	patcher.state = -1;
 	if (!dladdr((void *)&load_patcher, &info) || !strrchr(info.dli_fname, '/'))
-		return;
+		return loaded;
 	snprintf(path, sizeof(path), "%.*s/libbrick-patch.so",
 		(int)(strrchr(info.dli_fname, '/') - info.dli_fname), info.dli_fname);
 	void *handle = loader_open(path, RTLD_NOW | RTLD_LOCAL);
 	if (handle && !sys_functions_find(
-			      handle, functions, sizeof(functions) / sizeof(*functions), &patcher))
-		patcher.state = 1;
+			      handle, functions, sizeof(functions) / sizeof(*functions), &loaded))
+		loaded.state = 1;
 	if (!handle)
 		dlerror();
+	return loaded;
 }
 
 /* Under the lock. The node is there before the first jump is. */
@@ -165,10 +203,11 @@ static void patch(
 	resolve_generation_next();
 }
 
+/* Under the lock. */
 static void consider(const struct candidate *c, const struct patch_wish *wishes)
 {
-	if (!patcher.state)
-		load_patcher();
+	if (c->kind == NOT_PATCHED)
+		return;
 	if (patcher.state > 0)
 		patch(&c->object, c->bias, wishes);
 	else if (c->kind == BINDS_ITSELF)
@@ -185,8 +224,10 @@ static bool is_in(const struct object_list *list, const struct loaded_object *ob
 }
 
 struct look {
-	ARRAY(struct candidate) candidates;
-	bool is_fresh;
+	struct object_list known;
+	ARRAY(struct candidate) candidates; /* objects that were not known */
+	unsigned long long loads;
+	bool is_fresh, has_patcher, needs_patcher;
 };
 
 static int look_at(struct dl_phdr_info *info, size_t bytes, void *argument)
@@ -194,30 +235,60 @@ static int look_at(struct dl_phdr_info *info, size_t bytes, void *argument)
 	struct look *look = argument;
 	struct candidate c = {.bias = info->dlpi_addr};
 
+	look->loads = info->dlpi_adds;
 	object_describe(&c.object, info);
-	if ((c.object.path[0] && !strchr(c.object.path, '/')) || is_in(&seen, &c.object))
+	if ((c.object.path[0] && !strchr(c.object.path, '/')) || is_in(&look->known, &c.object))
 		return 0;
-	if (array_push(&seen.of, c.object) || !look->is_fresh)
-		return 0;
-	c.kind = kind_of(info, c.object.path[0] ? c.object.path : "/proc/self/exe");
-	if (c.kind != NOT_PATCHED)
-		(void)array_push(&look->candidates, c);
+	if (look->is_fresh)
+		c.kind = kind_of(info, c.object.path[0] ? c.object.path : "/proc/self/exe");
+	look->needs_patcher |= c.kind != NOT_PATCHED;
+	(void)array_push(&look->candidates, c);
 	return 0;
+}
+
+/* 0: nothing was loaded since the last look. */
+static bool begin_look(struct look *look)
+{
+	unsigned long long loads = object_changes().loads;
+
+	HOLD_UNCANCELLED(&patched_mutex);
+	if (loads == loads_seen)
+		return false;
+	for (size_t i = 0; i < seen.of.count; i++)
+		(void)array_push(&look->known.of, seen.of.items[i]);
+	look->has_patcher = patcher.state != 0;
+	return true;
+}
+
+/* Another thread may have considered the same meanwhile. */
+static void end_look(
+	const struct look *look, const struct patch_wish *wishes, const struct patcher *loaded)
+{
+	HOLD_UNCANCELLED(&patched_mutex);
+	if (!patcher.state)
+		patcher = *loaded;
+	for (size_t i = 0; i < look->candidates.count; i++) {
+		const struct candidate *c = &look->candidates.items[i];
+		if (!is_in(&seen, &c->object) && !array_push(&seen.of, c->object))
+			consider(c, wishes);
+	}
+	if (look->loads > loads_seen)
+		loads_seen = look->loads;
 }
 
 void patched_look(const struct patch_wish *wishes)
 {
 	struct look look = {.is_fresh = wishes != NULL};
+	struct patcher loaded = {0};
 	KEEP_ERRNO();
 
-	HOLD_UNCANCELLED(&patched_mutex);
-	unsigned long long loads = object_changes().loads;
-	if (loads == loads_seen)
-		return;
-	loads_seen = loads;
-	dl_iterate_phdr(look_at, &look);
-	for (size_t i = 0; i < look.candidates.count; i++)
-		consider(&look.candidates.items[i], wishes);
+	if (begin_look(&look)) {
+		dl_iterate_phdr(look_at, &look);
+		if (look.needs_patcher && !look.has_patcher)
+			loaded = load_patcher();
+		end_look(&look, wishes, &loaded);
+	}
+	array_fini(&look.known.of);
 	array_fini(&look.candidates);
 }
 
@@ -238,14 +309,26 @@ static void forget_absent(const struct object_list *now)
 	}
 }
 
+/* 0: the list is older than what was seen since, which would be taken for gone. */
+static bool forget_by(const struct object_list *now, unsigned long long loads)
+{
+	HOLD_UNCANCELLED(&patched_mutex);
+	if (loads_seen > loads)
+		return false;
+	forget_absent(now);
+	return true;
+}
+
 void patched_forget(void)
 {
-	struct object_list now = {0};
+	bool is_done;
 
-	HOLD_UNCANCELLED(&patched_mutex);
-	if (seen.of.count && !loader_objects(&now))
-		forget_absent(&now);
-	array_fini(&now.of);
+	do {
+		struct object_list now = {0};
+		unsigned long long loads = object_changes().loads;
+		is_done = loader_objects(&now) || forget_by(&now, loads);
+		array_fini(&now.of);
+	} while (!is_done);
 }
 
 static const struct patched_object *first_of(const struct patched_object *o)

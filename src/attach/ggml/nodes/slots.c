@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Slots that are led past hooks (slots.h). All writing happens inside of dl_iterate_phdr(), under
- * the dynamic linker's lock, so that the object written to is not being unloaded. A slot that was
- * not called through yet is settled as the dynamic linker would have done without us. Slots that it
- * has made read-only are so again after each write; those of plain steps, which are written twice a
- * step, stay writable.
+ * the dynamic linker's lock, so that the object written to is not being unloaded; our own lock is
+ * taken within that one and never around it. A slot that was not called through yet is settled as
+ * the dynamic linker would have done without us. Slots that it has made read-only are so again
+ * after each write; those of plain steps, which are written twice a step, stay writable.
  */
 #include "attach/ggml/nodes/slots.h"
 
@@ -67,7 +67,8 @@ static void lead_all(const struct slots *slots, const struct dl_phdr_info *info,
 static struct skipped {
 	enum ggml_symbol_id symbol;
 	uintptr_t hook;
-	bool is_watched;
+	bool is_watched; /* no slot is led past it any more; under the lock */
+	bool is_done;	 /* nor is any that was */
 	struct slots slots;
 } barrier = {.symbol = GGML_BARRIER}, emptiness = {.symbol = GGML_IS_EMPTY};
 
@@ -121,7 +122,9 @@ static int skip_in(struct dl_phdr_info *info, size_t bytes, void *argument)
 	if (w->object.low != w->low || !loader_tables_read(&w->tables, info))
 		return 0;
 	w->info = info;
-	loader_each_slot(&w->tables, info, skip_slot, w);
+	HOLD(&slots_mutex);
+	if (!w->skipped->is_watched)
+		loader_each_slot(&w->tables, info, skip_slot, w);
 	return 1;
 }
 
@@ -130,14 +133,16 @@ static void skip(struct skipped *skipped, uintptr_t low, uintptr_t function)
 	struct search search = {.skipped = skipped, .low = low, .function = function};
 	KEEP_ERRNO();
 
-	HOLD(&slots_mutex);
-	if (!skipped->is_watched)
-		dl_iterate_phdr(skip_in, &search);
+	dl_iterate_phdr(skip_in, &search);
 }
 
-static int watch_in(struct dl_phdr_info *info, size_t bytes, void *slots)
+static int watch_in(struct dl_phdr_info *info, size_t bytes, void *argument)
 {
-	lead_all(slots, info, 0);
+	struct skipped *skipped = argument;
+
+	HOLD(&slots_mutex);
+	skipped->is_watched = true; /* none is added from here on */
+	lead_all(&skipped->slots, info, 0);
 	return 0;
 }
 
@@ -145,12 +150,10 @@ static void watch(struct skipped *skipped)
 {
 	KEEP_ERRNO();
 
-	if (__atomic_load_n(&skipped->is_watched, __ATOMIC_ACQUIRE))
+	if (__atomic_load_n(&skipped->is_done, __ATOMIC_ACQUIRE))
 		return;
-	HOLD(&slots_mutex);
-	dl_iterate_phdr(watch_in, &skipped->slots);
-	skipped->slots.of.count = 0;
-	__atomic_store_n(&skipped->is_watched, 1, __ATOMIC_RELEASE);
+	dl_iterate_phdr(watch_in, skipped);
+	__atomic_store_n(&skipped->is_done, 1, __ATOMIC_RELEASE);
 }
 
 void slots_skip_barrier(uintptr_t low, barrier_fn function)
@@ -239,9 +242,20 @@ static int skipped_symbol(const char *name)
 	return -1;
 }
 
+struct found_slot {
+	struct slot slot; /* without its function */
+	int symbol;
+	uintptr_t low; /* of the caller */
+};
+
+struct found_slots {
+	ARRAY(struct found_slot) of;
+};
+
 struct caller {
 	struct loaded_object object;
 	struct loader_tables tables;
+	struct found_slots *found;
 };
 
 static int add_slot(void *argument, uintptr_t *at, const ElfW(Sym) * symbol)
@@ -251,15 +265,13 @@ static int add_slot(void *argument, uintptr_t *at, const ElfW(Sym) * symbol)
 
 	if (id < 0 || *at - self.low >= self.bytes)
 		return 0; /* not called yet, or not hooked */
-	uintptr_t function = (uintptr_t)resolve_slow((enum ggml_symbol_id)id, c->object.low);
-	if (function && !protect(at, PROT_READ | PROT_WRITE))
-		(void)array_push(&all.of, (struct slot){at, *at, function, 0});
+	(void)array_push(&c->found->of, (struct found_slot){{at, *at, 0, 0}, id, c->object.low});
 	return 0;
 }
 
-static int add_slots(struct dl_phdr_info *info, size_t bytes, void *argument)
+static int add_slots(struct dl_phdr_info *info, size_t bytes, void *found)
 {
-	struct caller c;
+	struct caller c = {.found = found};
 
 	object_describe(&c.object, info);
 	if (loader_tables_read(&c.tables, info) && c.object.low != self.low)
@@ -267,17 +279,42 @@ static int add_slots(struct dl_phdr_info *info, size_t bytes, void *argument)
 	return 0;
 }
 
-/* They are looked for again whenever objects have come or gone. */
+static int unseal_in(struct dl_phdr_info *info, size_t bytes, void *argument)
+{
+	struct loaded_object object;
+
+	object_describe(&object, info);
+	for (size_t i = 0; i < all.of.count; i++) {
+		struct slot *s = &all.of.items[i];
+		if ((uintptr_t)s->at - object.low < object.bytes)
+			s->is_sealed = protect(s->at, PROT_READ | PROT_WRITE) != 0;
+	}
+	return 0;
+}
+
+/*
+ * They are looked for again whenever objects have come or gone. What they lead to is looked up when
+ * the dynamic linker does not iterate: its functions take its locks in another order.
+ */
 static void find_all(void)
 {
 	struct object_changes so_far = object_changes();
 	unsigned long long changes = so_far.loads + so_far.unloads;
+	struct found_slots found = {0};
 
 	if (changes == changes_seen || (!self.bytes && !object_at((uintptr_t)&all, &self)))
 		return;
 	changes_seen = changes;
 	all.of.count = 0;
-	dl_iterate_phdr(add_slots, NULL);
+	dl_iterate_phdr(add_slots, &found);
+	for (size_t i = 0; i < found.of.count; i++) {
+		struct found_slot *f = &found.of.items[i];
+		f->slot.function = (uintptr_t)resolve_slow((enum ggml_symbol_id)f->symbol, f->low);
+		if (f->slot.function)
+			(void)array_push(&all.of, f->slot);
+	}
+	array_fini(&found.of);
+	dl_iterate_phdr(unseal_in, NULL);
 }
 
 /* The only thread: nobody can be in what a jump displaces. */

@@ -88,25 +88,36 @@ static struct opencl_functions functions;
 static const char *missing; /* "": nothing; NULL: not looked yet */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Under the lock. */
-static void look(void)
+/* What is missing. Not under the lock: another thread may hold the loader's and wait for ours. */
+static const char *look(struct opencl_functions *found)
 {
 	void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
 
-	missing = "";
 	if (!library) {
 		dlerror();
-		missing = "libOpenCL.so.1 is not here";
-		return;
+		return "libOpenCL.so.1 is not here";
 	}
-#define OPENCL_LOOK_UP(name)                                          \
-	{                                                             \
-		void *function = dlsym(library, #name);               \
-		memcpy(&functions.name, &function, sizeof(function)); \
+#define OPENCL_LOOK_UP(name)                                       \
+	{                                                          \
+		void *function = dlsym(library, #name);            \
+		memcpy(&found->name, &function, sizeof(function)); \
 	}
 	OPENCL_FUNCTIONS(OPENCL_LOOK_UP)
-	if (!functions.clEnqueueMarkerWithWaitList || !functions.clGetEventProfilingInfo)
-		missing = "the OpenCL library is older than version 1.2";
+	return !found->clEnqueueMarkerWithWaitList || !found->clGetEventProfilingInfo
+		       ? "the OpenCL library is older than version 1.2"
+		       : "";
+}
+
+static void look_once(void)
+{
+	struct opencl_functions found = {0};
+	const char *lacks = look(&found);
+
+	HOLD(&lock);
+	if (missing)
+		return;
+	functions = found;
+	__atomic_store_n(&missing, lacks, __ATOMIC_RELEASE);
 }
 
 /*
@@ -115,10 +126,8 @@ static void look(void)
  */
 static const struct opencl_functions *get_functions(char *reason, size_t bytes)
 {
-	pthread_mutex_lock(&lock);
-	if (!missing)
-		look();
-	pthread_mutex_unlock(&lock);
+	if (!__atomic_load_n(&missing, __ATOMIC_ACQUIRE))
+		look_once();
 	if (!*missing)
 		return &functions;
 	if (reason && bytes)
