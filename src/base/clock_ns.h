@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Readings of the POSIX clocks in nanoseconds. Times of samples are read by src/lib/sys/ticks.h.
- * Header only; any thread.
+ * Any thread.
  */
 #pragma once
 
@@ -10,11 +10,18 @@
 
 #define NS_PER_S 1000000000ull
 
+/*
+ * The C library's own clock_gettime(). One that stands before it in a program may tell the time
+ * that the program shall see (libfaketime), or always the same.
+ */
+extern int (*clock_read)(clockid_t clock, struct timespec *now)
+	__attribute__((visibility("hidden")));
+
 static inline uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec t = {0, 0};
 
-	clock_gettime(clock, &t); /* can only fail for a clock that there is not */
+	clock_read(clock, &t); /* can only fail for a clock that there is not */
 	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 

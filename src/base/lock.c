@@ -2,8 +2,9 @@
 /* The thread's cancel state is kept from the first lock that it takes to the last that it gives. */
 #include "base/lock.h"
 
-static __thread unsigned depth;
-static __thread int kept;
+static __thread unsigned depth __attribute__((tls_model("initial-exec")));
+static __thread int kept __attribute__((tls_model("initial-exec")));
+static bool is_seizing;
 
 void lock_cancel_off(void)
 {
@@ -26,7 +27,25 @@ void lock_cancel_on(void)
 void lock_take(pthread_mutex_t *mutex)
 {
 	lock_cancel_off();
-	pthread_mutex_lock(mutex);
+	if (is_seizing)
+		(void)pthread_mutex_trylock(mutex);
+	else
+		pthread_mutex_lock(mutex);
+}
+
+bool lock_is_held(void)
+{
+	return depth > 0;
+}
+
+void lock_seize_begin(void)
+{
+	is_seizing = true;
+}
+
+void lock_seize_end(void)
+{
+	is_seizing = false;
 }
 
 int lock_try(pthread_mutex_t *mutex)

@@ -7,11 +7,23 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
 
 void lock_take(pthread_mutex_t *mutex);
 /* Only if it is free: 0, or a positive error and nothing is held. */
 int lock_try(pthread_mutex_t *mutex);
 void lock_give(pthread_mutex_t *mutex);
+
+/* Does the calling thread hold one of them? In a handler of a signal it may have been stopped
+ * there. */
+bool lock_is_held(void);
+
+/*
+ * Between these a mutex that cannot be had counts as taken: in the child of a clone(), where
+ * whoever held it is not.
+ */
+void lock_seize_begin(void);
+void lock_seize_end(void);
 
 /* The same protection without a lock; pairs nest. */
 void lock_cancel_off(void);

@@ -44,7 +44,8 @@ int watched_is_over(struct watched *s, uint64_t now_ns, enum drain_end *end, uin
 		*end = DRAIN_END_CLOSED;
 		if (!s->closed_ns)
 			s->closed_ns = now_ns;
-		return exited || now_ns - s->closed_ns >= LINGER_NS;
+		/* it may go on: the child of a vfork() that exits says so, too */
+		return exited || (!s->process.pid && now_ns - s->closed_ns >= LINGER_NS);
 	}
 	*end_ticks = drain_ticks(s->drain);
 	*end = exited		       ? DRAIN_END_DEAD

@@ -11,6 +11,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "integration"))
 from librecord import *
 
+ROUNDS = int(os.environ.get("ATTACK_ROUNDS", "20"))
 GUEST = os.path.join(BUILD, "bin", "program-attack_guest")
 need(GUEST)
 BRICKS = 1000
@@ -92,6 +93,22 @@ counted("memory", str(24 << 20), bricks=16 * BRICKS)
 if os.geteuid() == 0:
     with Scratch() as scratch:
         counted("chroot", scratch.path, bricks=BRICKS)
+for embed in False, True:
+    for how, bricks in ("fork", 3), ("_Fork", 3), ("clone", 3), ("vfork", 2):
+        count, _, text = attack("fork", how, embed=embed)
+        # a child has a recorder's session of its own, and none where the program is its own recorder
+        same(count, BRICKS * (2 if embed else bricks), f"bricks of parent and child of {how}, embedded {embed}: {text}")
+chance = random.Random(int(os.environ.get("ATTACK_SEED", "1")))
+for _ in range(ROUNDS):
+    # within 10 ms the session begins
+    attack("exit", str(chance.randrange(100, 12000)))
+counted("seccomp", bricks=BRICKS)
+same(attack("span")[0], BRICKS + 33, "bricks between garbage")
+same(attack("span", embed=True)[0], BRICKS + 33, "bricks between garbage, embedded")
+os.environ["ATTACK_FROZEN"] = "1"
+same(attack("bricks")[0], BRICKS, "bricks while the clock stands still")
+same(attack("bricks", embed=True)[0], BRICKS, "bricks while the clock stands still, embedded")
+del os.environ["ATTACK_FROZEN"]
 same(attack("environment")[0], 1600 * BRICKS, "bricks while the environment changes")
 loader()
 same(sessions(), set(), "session directories left")

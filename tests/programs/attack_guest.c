@@ -397,7 +397,7 @@ static int span(void)
 		if (garbage != real) /* it would end nothing, too, but be counted */
 			brick__end(garbage);
 	for (unsigned i = 0; i < 32; i++) {
-		brick__lap(1u << i, BRICK_RMS_NORM);
+		brick_end(brick__lap(1u << i, BRICK_RMS_NORM));
 		brick__end_work(1u << i, 1, 1, 1);
 	}
 	return 0;

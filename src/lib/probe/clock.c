@@ -7,6 +7,7 @@
 #include "brick/clock.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@ enum {
 	CHECK_NS = 500000,     /* from there to the reading that is predicted */
 	TOLERANCE_NS = 2000,   /* how far the prediction may be off */
 	ATTEMPTS = 4,
+	MAX_SPINS = 10000000, /* of some 20 ns at least */
 };
 
 uint32_t brick__counter_used;
@@ -82,10 +84,13 @@ uint64_t brick__clock_residual(const struct brick_clock *clock, const struct clo
 	return (uint64_t)llabs(brick__clock_off(clock, pair));
 }
 
-static void spin_until(uint64_t ns)
+/* 0: the clock stands still. */
+static bool spin_until(uint64_t ns)
 {
-	while (brick__monotonic_ns() < ns)
-		;
+	for (int i = 0; i < MAX_SPINS; i++)
+		if (brick__monotonic_ns() >= ns)
+			return true;
+	return false;
 }
 
 /*
@@ -107,11 +112,13 @@ static int calibrate(struct brick_clock *clock)
 {
 	for (int i = 0; i < ATTEMPTS; i++) {
 		struct clock_pair first = brick__clock_pair();
-		spin_until(first.ns + BASELINE_NS);
+		if (!spin_until(first.ns + BASELINE_NS))
+			return 0;
 		struct clock_pair last = brick__clock_pair();
 		if (!brick__clock_fit(clock, &first, &last))
 			continue;
-		spin_until(last.ns + CHECK_NS);
+		if (!spin_until(last.ns + CHECK_NS))
+			return 0;
 		struct clock_pair check = brick__clock_pair();
 		uint64_t residual = brick__clock_residual(clock, &check);
 		clock->residual_ns = (uint32_t)residual;

@@ -143,6 +143,8 @@ static int flush_pair(void)
 		{(const void *)calls.begin, CODE_BYTES},
 		{(const void *)calls.end, CODE_BYTES},
 		{&brick__on, sizeof(brick__on)},
+		{&brick__on_here, sizeof(brick__on_here)},
+		{brick__on_here, sizeof(*brick__on_here)},
 		{&brick__counter_used, sizeof(brick__counter_used)},
 		{self, sizeof(*self)},
 		{lane, offsetof(struct brick_lane, tail)},

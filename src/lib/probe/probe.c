@@ -73,8 +73,7 @@ static inline __attribute__((always_inline)) brick_span begin(
 	uint32_t brick, int32_t layer, int given)
 {
 	struct brick__thread *self = &brick__thread;
-	struct brick_frame *frame =
-		brick__place(self, __atomic_load_n(&brick__on, __ATOMIC_RELAXED), brick);
+	struct brick_frame *frame = brick__place(self, brick__serial_here(), brick);
 
 	if (BRICK_UNLIKELY(!frame))
 		return begin_slow(brick, layer, given);
@@ -225,7 +224,7 @@ static SLOW void end_slow(brick_span span, uint64_t now, const struct work *work
 	struct brick_lane *lane = self->lane;
 	uint32_t depth = span & 0xff;
 
-	if (!lane || self->tag != (span & ~0xffu) || depth > brick_lane_open(lane)) {
+	if (!lane || !depth || self->tag != (span & ~0xffu) || depth > brick_lane_open(lane)) {
 		brick__end_unmatched(self);
 		return;
 	}

@@ -44,7 +44,7 @@ SLOW void brick__ring_drop(struct brick_lane *lane, uint32_t brick, uint64_t tic
 
 static inline bool lane_is_current(const struct brick__thread *self)
 {
-	return self->serial == __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
+	return self->serial == brick__serial_here();
 }
 
 /* Give this thread its lane; NULL: there is none to be had. */

@@ -251,7 +251,7 @@ void brick_counter(uint32_t brick, double value)
 
 static bool has_lane(void)
 {
-	return brick_enabled() && brick__thread.serial == brick__on;
+	return brick_enabled() && brick__thread.serial == brick__serial_here();
 }
 
 /* A new lane takes milliseconds, for which others may wait at the next barrier. */

@@ -75,7 +75,7 @@ static inline bool timing_is_ordinary(const struct brick__thread *self, uint64_t
 {
 	const struct brick_lane *lane = self->lane;
 
-	return brick_enabled() && self->serial == __atomic_load_n(&brick__on, __ATOMIC_RELAXED) &&
+	return brick_enabled() && self->serial == brick__serial_here() &&
 	       lane->head + count <= lane->limit && !brick_lane_leaf(self->lane);
 }
 

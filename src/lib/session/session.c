@@ -8,15 +8,13 @@
  */
 #include "brick/session.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/lock.h"
 #include "base/scope.h"
 #include "base/sized.h"
 #include "lib/device/kernels.h"
@@ -40,11 +38,6 @@ enum {
 };
 
 /* Start. */
-
-static void set_switch(uint32_t value)
-{
-	__atomic_store_n(&brick__on, value, __ATOMIC_RELEASE);
-}
 
 static uint32_t next_serial(void)
 {
@@ -129,10 +122,10 @@ static int ensure(void)
 		error = start_external(directory);
 		brick__digests_use(error ? NULL : brick__session.header);
 		__atomic_store_n(&brick__live, error ? 0 : brick__session.serial, __ATOMIC_RELEASE);
-		set_switch(!error || is_refused(error) ? brick__session.serial : 0);
+		brick__switch_set(!error || is_refused(error) ? brick__session.serial : 0);
 	} else if (!brick__session.header) {
 		error = -ENOENT;
-		set_switch(0);
+		brick__switch_set(0);
 	}
 	return error;
 }
@@ -191,7 +184,7 @@ int brick__session_start(
 			if (brick__session.ring_records)
 				brick__digests_use(brick__session.header);
 			if (o.mode != BRICK_MODE_NONE)
-				set_switch(serial);
+				brick__switch_set(serial);
 		}
 	}
 	return error;
@@ -204,7 +197,7 @@ static int stop_session(void)
 	struct brick__session *s = &brick__session;
 	int error = 0;
 
-	set_switch(0);
+	brick__switch_set(0);
 	__atomic_store_n(&brick__live, 0, __ATOMIC_RELEASE);
 	brick__digests_use(NULL);
 	s->header->end_ticks = brick__now();
@@ -222,6 +215,7 @@ int brick_session_stop(void)
 	KEEP_ERRNO();
 	int error = -ENOENT;
 
+	brick__fork_notice();
 	if (!brick__environment("BRICK_SESSION_DIR"))
 		brick__queues_account(0);
 	BETWEEN(brick__session_lock, brick__session_unlock);
@@ -238,7 +232,7 @@ void brick_pause(void)
 	BETWEEN(brick__session_lock, brick__session_unlock);
 	if (brick__session.header) {
 		brick__session.header->paused = 1;
-		set_switch(0);
+		brick__switch_set(0);
 	}
 }
 
@@ -247,70 +241,21 @@ void brick_resume(void)
 	BETWEEN(brick__session_lock, brick__session_unlock);
 	if (brick__session.header && brick__session.header->mode != BRICK_MODE_NONE) {
 		brick__session.header->paused = 0;
-		set_switch(brick__session.serial);
+		brick__switch_set(brick__session.serial);
 	}
 }
 
 /* The end of the process. */
 
-/* The process of a session file, PID-UNIQUE.session; 0: it is none. */
-static pid_t owner_of(const char *name)
+/* Nothing but stores: the program may have locked itself in, where a system call kills. */
+static void close_for_recorder(void)
 {
-	char *end;
-	const char *suffix = strrchr(name, '.');
-	long pid = strtol(name, &end, 10);
+	struct brick_session_header *header = brick__session.header;
 
-	return suffix && !strcmp(suffix, ".session") && pid > 0 && *end == '-' ? (pid_t)pid : 0;
-}
-
-/* Remove the sessions of processes that are gone; how many others are there? */
-static int remove_dead(DIR *list)
-{
-	struct dirent *entry;
-	int living = 0;
-
-	while ((entry = readdir(list))) {
-		pid_t pid = owner_of(entry->d_name);
-		if (pid && kill(pid, 0) && errno == ESRCH)
-			unlinkat(dirfd(list), entry->d_name, 0);
-		else
-			living += pid != 0;
-	}
-	return living;
-}
-
-/*
- * Where the recorder of the session has gone: remove the session's file, those of processes that
- * are gone as well, and the directory if no other is left. The last process to end finds no other
- * session: each removes its own file before it looks.
- */
-static void remove_orphans(const char *directory, struct brick__shared *session)
-{
-	KEEP_ERRNO();
-
-	if (!brick__shared_is_held(directory, "lock")) {
-		brick__shared_unlink(session);
-		int fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		DIR *list = fd < 0 ? NULL : fdopendir(fd);
-		if (list && !remove_dead(list)) {
-			unlinkat(fd, "lock", 0);
-			unlinkat(fd, BRICK_SESSION_REFUSALS_NAME, 0);
-			rmdir(directory);
-		}
-		if (list)
-			closedir(list);
-		else if (fd >= 0)
-			close(fd);
-	}
-}
-
-/* If the recorder was killed, nobody else removes the session. */
-static void remove_orphan(void)
-{
-	const char *directory = brick__environment("BRICK_SESSION_DIR");
-
-	if (directory && *directory && brick__session.external)
-		remove_orphans(directory, &brick__session.file);
+	if (!header || brick__session.consumer)
+		return;
+	header->end_ticks = brick__now();
+	__atomic_store_n(&header->state, BRICK_SESSION_CLOSED, __ATOMIC_RELEASE);
 }
 
 static void finish_session(void)
@@ -318,12 +263,8 @@ static void finish_session(void)
 	BETWEEN(brick__session_lock, brick__session_unlock);
 	if (brick__session.header && brick__session.consumer)
 		stop_session();
-	else if (brick__session.header) {
-		brick__session.header->end_ticks = brick__now();
-		__atomic_store_n(
-			&brick__session.header->state, BRICK_SESSION_CLOSED, __ATOMIC_RELEASE);
-		remove_orphan();
-	}
+	else
+		close_for_recorder();
 }
 
 /* Fork: the locks are held over it. */
@@ -365,11 +306,12 @@ static void abandon_session(void)
 	if (s->header)
 		brick__session_destroy(s);
 	s->consumer = NULL;
-	set_switch(is_wanted() ? next_serial() : 0);
+	brick__switch_set(is_wanted() ? next_serial() : 0);
 }
 
 static void in_child(void)
 {
+	brick__fork_known();
 	brick__counters_abandon();
 	brick__digests_abandon();
 	abandon_session();
@@ -381,6 +323,15 @@ static void in_child(void)
 	brick__counters_unlock();
 }
 
+/* The child of a clone(): what a fork would have done before, and in it. */
+static void fork_noticed(void)
+{
+	lock_seize_begin();
+	before();
+	lock_seize_end();
+	in_child();
+}
+
 /* Load and unload. */
 
 /* Forks are watched from the beginning: whoever is attached is loaded later, so that its handlers
@@ -389,16 +340,22 @@ static void in_child(void)
 __attribute__((constructor)) static void arm(void)
 {
 	pthread_atfork(before, in_parent, in_child);
+	brick__forks_watch(fork_noticed);
 	brick__session_starter(ensure);
 	brick__refusals_open();
 	if (!is_wanted())
 		return;
 	brick__counters_start(); /* the first step may come before the session */
-	set_switch(next_serial());
+	brick__switch_set(next_serial());
 }
 
 __attribute__((destructor)) static void finish(void)
 {
+	brick__fork_notice();
+	if (lock_is_held()) { /* exit() in a signal's handler: this thread would wait for itself */
+		close_for_recorder();
+		return;
+	}
 	brick__queues_account(1);
 	finish_session();
 }

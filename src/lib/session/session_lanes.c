@@ -260,9 +260,8 @@ static uint32_t leave_open(const struct brick__thread *self)
 /* The thread has ended, or begun in a newer session: nobody writes to its lane any more. */
 static void leave_lane(struct brick__thread *self)
 {
-	struct brick_lane *lane = self->lane;
-
 	BETWEEN(brick__session_lock, brick__session_unlock);
+	struct brick_lane *lane = self->lane; /* a fork may have been noticed: it is the parent's */
 	if (!lane)
 		return;
 	if (brick__session.header && self->serial == brick__session.serial) {
@@ -419,7 +418,8 @@ void brick__end_unmatched(struct brick__thread *self)
 
 void brick_thread_name(const char *name)
 {
-	if (!brick_enabled() || (brick__thread.serial != brick__on && !brick__thread_attach()))
+	if (!brick_enabled() ||
+		(brick__thread.serial != brick__serial_here() && !brick__thread_attach()))
 		return;
 	snprintf(brick__thread.lane->name, sizeof(brick__thread.lane->name), "%s", name);
 	is_named = 1;

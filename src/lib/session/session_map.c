@@ -28,13 +28,57 @@
 struct brick__session brick__session;
 uint32_t brick__on, brick__live;
 
+/* Empty in a child. */
+struct here {
+	uint32_t on;
+	uint32_t
+		is_known; /* to this process: it has made the session, or left that of its parent */
+};
+
+const uint32_t *brick__on_here = &brick__on;
+
+static struct here *here; /* NULL: the kernel has no such pages (before Linux 4.14) */
+static void (*fork_noticed)(void);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int (*start_wanted)(void);
 static struct brick_session_refusals *refusals; /* of all processes: numbers are only added to */
 static bool has_said;				/* that this process has no session */
 
+void brick__switch_set(uint32_t serial)
+{
+	if (here)
+		__atomic_store_n(&here->on, serial, __ATOMIC_RELEASE);
+	__atomic_store_n(&brick__on, serial, __ATOMIC_RELEASE);
+}
+
+void brick__forks_watch(void (*noticed)(void))
+{
+	here = brick__sys_page_of_process();
+	fork_noticed = noticed;
+	if (!here)
+		return;
+	here->is_known = 1;
+	brick__on_here = &here->on;
+}
+
+void brick__fork_known(void)
+{
+	if (here)
+		here->is_known = 1;
+}
+
+/* No other thread is here to do the same. */
+void brick__fork_notice(void)
+{
+	if (BRICK_LIKELY(!here || here->is_known))
+		return;
+	here->is_known = 1;
+	fork_noticed();
+}
+
 void brick__session_lock(void)
 {
+	brick__fork_notice();
 	lock_take(&lock);
 }
 
@@ -176,9 +220,10 @@ void brick__session_ready(struct brick__session *s)
 void brick__session_destroy(struct brick__session *s)
 {
 	__atomic_store_n(&brick__live, 0, __ATOMIC_RELEASE);
-	brick__sys_unmap(s->header, s->header_bytes);
+	void *header = s->header;
+	s->header = NULL; /* first: who is stopped here may look at it (session.c, at the end) */
+	brick__sys_unmap(header, s->header_bytes);
 	brick__shared_close(&s->file);
-	s->header = NULL;
 }
 
 /* Notes. */

@@ -38,6 +38,29 @@ void brick__session_lock(void);
 void brick__session_unlock(void);
 
 /*
+ * brick__on for what writes to a lane. It lies in a page that the kernel empties in each child, so
+ * that also the child of a clone(), which calls no handlers of forks, leaves its parent's lane
+ * alone.
+ */
+extern const uint32_t *brick__on_here __attribute__((visibility("hidden")));
+
+static inline uint32_t brick__serial_here(void)
+{
+	return __atomic_load_n(brick__on_here, __ATOMIC_RELAXED);
+}
+
+/* Turns recording on, with the session's serial number, or off (0). */
+void brick__switch_set(uint32_t serial);
+
+/*
+ * Calls `noticed` in the child of a clone() the first time that it takes the session lock or asks
+ * here; in the child of a fork call brick__fork_known().
+ */
+void brick__forks_watch(void (*noticed)(void));
+void brick__fork_notice(void);
+void brick__fork_known(void);
+
+/*
  * A new session file, mapped, with what is known of the process in its header. Its tables are empty
  * and it has no magic yet: brick__session_ready() sets it, last of all. 0 or -errno.
  */

@@ -20,6 +20,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -28,6 +31,20 @@ void brick__sys_unmap(void *address, uint64_t bytes)
 {
 	KEEP_ERRNO();
 	munmap(address, bytes);
+}
+
+void *brick__sys_page_of_process(void)
+{
+	KEEP_ERRNO();
+	size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+	void *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		return NULL;
+	if (!madvise(page, bytes, MADV_WIPEONFORK))
+		return page;
+	munmap(page, bytes);
+	return NULL;
 }
 
 void brick__sys_touch(void *address, uint64_t bytes)

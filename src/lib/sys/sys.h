@@ -15,6 +15,12 @@ uint32_t brick__sys_counter_kind(char *reason, size_t reason_bytes);
 
 void brick__sys_unmap(void *address, uint64_t bytes);
 
+/*
+ * A page of zeros that is so again in each child of this process, however it was forked. NULL: not
+ * to be had.
+ */
+void *brick__sys_page_of_process(void);
+
 /* Bring the pages of a writable mapping into memory now (best effort). */
 void brick__sys_touch(void *address, uint64_t bytes);
 

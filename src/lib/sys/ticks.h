@@ -7,7 +7,7 @@
 #pragma once
 
 #include <stdint.h>
-#include <time.h>
+#include "base/clock_ns.h"
 #include "brick/export.h"
 
 /* 1 when brick__counter() is invariant and calibrated, and so is what brick__now() reads. */
@@ -69,9 +69,7 @@ static inline void brick__counter_order(void)
 
 static inline uint64_t brick__monotonic_ns(void)
 {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+	return monotonic_ns();
 }
 
 /* Out of line: the case without a usable counter. */
