@@ -198,6 +198,26 @@ int llama_abi_set_context(struct llama_params *params, uint32_t n_ctx, uint32_t 
 	return 0;
 }
 
+// type_k and type_v, both f16 (1), follow a callback and its argument, both NULL.
+int llama_abi_set_cache_type(struct llama_params *params, enum llama_type type)
+{
+	static const uint32_t expected[] = {0, 0, 0, 0, 1, 1};
+	enum { WORDS = sizeof(expected) / sizeof(*expected), WORDS_END = 48 };
+	int found = -1;
+
+	for (int i = 0; i + WORDS < WORDS_END; i += 2) {
+		if (memcmp(&params->words[i], expected, sizeof(expected)))
+			continue;
+		if (found >= 0)
+			return -1;
+		found = i;
+	}
+	if (found < 0)
+		return -1;
+	params->words[found + WORDS - 2] = params->words[found + WORDS - 1] = (uint32_t)type;
+	return 0;
+}
+
 // llama_model_params begins with two pointers, both NULL, and n_gpu_layers, which is "all of them":
 // 999, and -1 from 2026 on.
 int llama_abi_set_gpu_layers(struct llama_params *params, int32_t n)

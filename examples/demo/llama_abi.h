@@ -86,6 +86,15 @@ int llama_abi_open_apart(struct llama_abi *abi, const char *dir, char *why, size
 int llama_abi_set_context(struct llama_params *params, uint32_t n_ctx, uint32_t n_batch,
 	uint32_t n_ubatch, enum llama_flash flash, char *why, size_t why_size);
 
+enum llama_type {
+	LLAMA_TYPE_F16 = 1,
+	LLAMA_TYPE_Q8_0 = 8,
+};
+
+// Sets the type in which the context keeps keys and values. -1: the defaults do not have it where
+// it is expected.
+int llama_abi_set_cache_type(struct llama_params *params, enum llama_type type);
+
 // Sets how many layers a model's loader gives to a GPU. -1: the defaults do not have it where it is
 // expected.
 int llama_abi_set_gpu_layers(struct llama_params *params, int32_t n);

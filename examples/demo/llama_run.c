@@ -30,6 +30,7 @@ struct arguments {
 	uint32_t n_ubatch;
 	int32_t n_gpu_layers; // -1: as many as the engine takes
 	enum llama_flash flash;
+	enum llama_type cache_type; // 0: as the engine has it
 	bool pool;
 	bool timing;
 };
@@ -90,6 +91,8 @@ static void create_context(struct engine *e, const struct arguments *a)
 	if (llama_abi_set_context(
 		    &params, n_ctx, a->n_prompt, a->n_ubatch, a->flash, why, sizeof(why)))
 		die(4, "%s: %s", a->libs, why);
+	if (a->cache_type && llama_abi_set_cache_type(&params, a->cache_type))
+		die(4, "%s: unknown version: no place for --cache-type in its defaults", a->libs);
 	e->context = e->abi.init_from_model(e->model, params);
 	if (!e->context)
 		die(1, "%s: cannot create a context of %u tokens", a->model, n_ctx);
@@ -248,6 +251,7 @@ static const char usage[] =
 	"  --ubatch N           tokens evaluated at once (512)\n"
 	"  --gpu-layers N       layers that a GPU backend takes, where there is one (all)\n"
 	"  --flash on|off|auto  flash attention (auto)\n"
+	"  --cache-type TYPE    of keys and values: f16, q8_0 (as the engine has it)\n"
 	"  --repeat R           do it all R times (1)\n"
 	"  --timing             a line of JSON for each repetition on stderr\n"
 	"  --help               show this\n";
@@ -281,6 +285,15 @@ static enum llama_flash parse_flash(const char *text)
 	die(2, "--flash %s: not one of on, off, auto", text);
 }
 
+static enum llama_type parse_cache_type(const char *text)
+{
+	if (!strcmp(text, "f16"))
+		return LLAMA_TYPE_F16;
+	if (!strcmp(text, "q8_0"))
+		return LLAMA_TYPE_Q8_0;
+	die(2, "--cache-type %s: not one of f16, q8_0", text);
+}
+
 static const struct option options[] = {
 	{"libs", required_argument, NULL, 'L'},
 	{"model", required_argument, NULL, 'm'},
@@ -291,6 +304,7 @@ static const struct option options[] = {
 	{"ubatch", required_argument, NULL, 'u'},
 	{"gpu-layers", required_argument, NULL, 'g'},
 	{"flash", required_argument, NULL, 'f'},
+	{"cache-type", required_argument, NULL, 'c'},
 	{"repeat", required_argument, NULL, 'r'},
 	{"timing", no_argument, NULL, 'T'},
 	{"help", no_argument, NULL, 'h'},
@@ -319,6 +333,9 @@ static void parse_option(struct arguments *a, int option, const char *name)
 		break;
 	case 'f':
 		a->flash = parse_flash(optarg);
+		break;
+	case 'c':
+		a->cache_type = parse_cache_type(optarg);
 		break;
 	case 'g':
 		a->n_gpu_layers = parse_layers(optarg);

@@ -34,6 +34,7 @@
 #include "cli/matrix.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/program_runs.h"
 #include "record/runner/machine_state.h"
 #include "record/runner/turn_launch.h"
 #include "record/runner/turns.h"
@@ -89,49 +90,15 @@ struct bench {
 /* Set when SIGINT or SIGTERM came. */
 extern volatile int bench_interrupted;
 
-enum { TAIL_LINES = 8, RECORD_WORDS = 7, LETTERS = 26, SIDES_MAX = PLAN_KINDS_MAX / 2 - 1 };
+enum { LETTERS = 26, SIDES_MAX = PLAN_KINDS_MAX / 2 - 1 };
 
 enum { BENCH_A, BENCH_B };
 
 /* One run. */
 
-/* "a 'b c'": for people, and to distinguish commands. The caller frees. */
-static char *line_of(char *const *argv)
-{
-	char *line = xstrdup("");
-
-	for (; *argv; argv++) {
-		bool is_plain = **argv && !strpbrk(*argv, " \t\n'\"\\$*?;&|<>()");
-		xappend(&line, " ", is_plain ? "%s" : "'%s'", *argv);
-	}
-	return line;
-}
-
-static char **recorder_of(char *const *command, const char *recording)
-{
-	static char self[PATH_MAX];
-	size_t words = 0;
-
-	file_link("/proc/self/exe", self, sizeof(self));
-	while (command[words])
-		words++;
-	char **argv = xcalloc(words + RECORD_WORDS + 1, sizeof(*argv));
-	char *const first[RECORD_WORDS] = {*self ? self : (char *)"brick", (char *)"record",
-		(char *)"-q", (char *)"--no-history", (char *)"-o", (char *)recording,
-		(char *)"--"};
-	memcpy(argv, first, sizeof(first));
-	memcpy(argv + RECORD_WORDS, command, words * sizeof(*argv));
-	return argv;
-}
-
 static bool failed(struct bench *bench, const char *command, int exit_code)
 {
-	SCOPED char *tail = launch_tail(bench->output, TAIL_LINES);
-
-	bench->fault = exit_code == 127 || exit_code == 126
-			       ? xasprintf("%s: cannot be run (exit code %d)", command, exit_code)
-			       : xasprintf("%s: exit code %d; its last lines:\n%s", command,
-					 exit_code, tail);
+	bench->fault = program_fault(command, exit_code, bench->output);
 	return false;
 }
 
@@ -151,24 +118,6 @@ static bool take_plain(struct bench *bench, const struct launch_result *result, 
 	run->entry.wall_ns = result->wall_ns;
 	run->entry.value = expression ? run->value : 0;
 	run->entry.exit_code = 0;
-	return true;
-}
-
-static bool take_recorded(struct bench *bench, const char *recording, struct bench_run *run)
-{
-	struct load_error error = {0};
-	SCOPED_TO(run_destroy) struct run *loaded = NULL;
-
-	if (run_load(&loaded, recording, &error) < 0 || !loaded->step_count) {
-		SCOPED char *tail = launch_tail(bench->output, TAIL_LINES);
-		bench->fault = xasprintf("%s; --plain compares what cannot be recorded. Last "
-					 "lines:\n%s",
-			loaded ? "the recording has no steps: there are no tokens in it"
-			       : "no recording was made",
-			tail);
-		return false;
-	}
-	history_entry_init(&run->entry, loaded, bench->arguments.keep ? recording : NULL);
 	return true;
 }
 
@@ -214,7 +163,8 @@ static bool bench_launch(struct bench *bench, const struct bench_work *work, str
 	const char *place = bench->arguments.keep ? bench->arguments.keep : bench->directory;
 	SCOPED char *letters = letters_of(work->side);
 	SCOPED char *recording = xasprintf("%s/%s%zu.pftrace", place, letters, bench->runs.count);
-	SCOPED char **recorder = work->is_recorded ? recorder_of(side->words, recording) : NULL;
+	SCOPED char **recorder =
+		work->is_recorded ? program_recorder(side->words, recording) : NULL;
 	struct machine_state before, after;
 
 	*run = (struct bench_run){.side = work->side, .is_recorded = work->is_recorded};
@@ -229,8 +179,10 @@ static bool bench_launch(struct bench *bench, const struct bench_work *work, str
 	else if (!good)
 		failed(bench, side->line, run->used.exit_code);
 	else
-		good = work->is_recorded ? take_recorded(bench, recording, run)
-					 : take_plain(bench, &run->used, side->line, run);
+		good = work->is_recorded
+			       ? program_recorded(&run->entry, recording, bench->arguments.keep,
+					 bench->output, &bench->fault)
+			       : take_plain(bench, &run->used, side->line, run);
 	if (good)
 		note_machine(bench, &before, &after, &run->used);
 	if (work->is_recorded && !bench->arguments.keep)
@@ -1187,7 +1139,7 @@ static void add_command(struct bench *bench, char **words, size_t number, bool i
 	for (size_t i = 0; i < matrix_size(matrix); i++) {
 		SCOPED char *setting = matrix_text(matrix, i);
 		struct bench_command command = {.words = matrix_command(matrix, i, words)};
-		command.line = line_of(command.words);
+		command.line = program_line(command.words);
 		command.name = matrix->params.count && is_alone ? xstrdup(setting)
 			       : matrix->params.count ? xasprintf("%s %s", letters, setting)
 						      : xstrdup(letters);
@@ -1195,7 +1147,7 @@ static void add_command(struct bench *bench, char **words, size_t number, bool i
 			command.prepare = matrix_fill(matrix, i, bench->arguments.prepare);
 		xpush(&bench->commands, command);
 	}
-	SCOPED char *line = line_of(words);
+	SCOPED char *line = program_line(words);
 	if (matrix->params.count)
 		xappend(&bench->pattern, " --- ", "%s", line);
 }
@@ -1259,15 +1211,6 @@ static void interrupt(int signal)
 	bench_interrupted = 1;
 }
 
-static void make_keep(const char *directory)
-{
-	if (!directory)
-		return;
-	user_path_make(directory);
-	if (mkdir(directory, 0777) < 0 && errno != EEXIST)
-		die(CLI_SYSTEM, "%s: %s", directory, strerror(errno));
-}
-
 static void prepare(struct bench *bench)
 {
 	const char *temporary = getenv("TMPDIR");
@@ -1281,7 +1224,7 @@ static void prepare(struct bench *bench)
 	int rc = launch_begin(bench->output);
 	if (rc < 0)
 		die(CLI_SYSTEM, "bench: no process to run programs from: %s", strerror(-rc));
-	make_keep(bench->arguments.keep);
+	program_directory(bench->arguments.keep);
 	bench->begin_ns = monotonic_ns();
 	bench->all_kept = !bench->arguments.no_history;
 	if (!bench->arguments.recorded)

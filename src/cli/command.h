@@ -21,6 +21,7 @@
 	each(explain) \
 	each(diff) \
 	each(bench) \
+	each(advise) \
 	each(history) \
 	each(diverge) \
 	each(top) \

@@ -2,7 +2,10 @@
 /* A combination is a number in a system whose digits are the parameters' values. */
 #include "cli/matrix.h"
 
+#include <errno.h>
+#include <stdarg.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/die.h"
@@ -12,7 +15,7 @@ static void add_values(struct matrix_param *param, const char *list)
 {
 	for (;; list++) {
 		size_t n = strcspn(list, ",");
-		xpush(&param->values, xasprintf("%.*s", (int)n, list));
+		matrix_value(param, "%.*s", (int)n, list);
 		list += n;
 		if (!*list)
 			return;
@@ -32,6 +35,23 @@ void option_param(const struct option_use *use, const char *text)
 			die_usage(use->command->name, "--param %s: given twice", param.name);
 	add_values(&param, text + n + 1);
 	xpush(&matrix->params, param);
+}
+
+void matrix_value(struct matrix_param *param, const char *format, ...)
+{
+	char *value;
+	va_list arguments;
+
+	va_start(arguments, format);
+	int n = vasprintf(&value, format, arguments);
+	va_end(arguments);
+	xcheck(n < 0 ? -ENOMEM : 0);
+	for (size_t i = 0; i < param->values.count; i++)
+		if (!strcmp(param->values.items[i], value)) {
+			free(value);
+			return;
+		}
+	xpush(&param->values, value);
 }
 
 size_t matrix_size(const struct matrix *matrix)

@@ -20,6 +20,9 @@ struct matrix {
 /* Setter of an option "NAME=VALUE,...", which can be given several times. */
 void option_param(const struct option_use *use, const char *text);
 
+/* Add a value, unless the parameter has it. */
+void matrix_value(struct matrix_param *param, const char *format, ...) BRICK_PRINTF(2, 3);
+
 /* How many combinations there are: 1 of no parameters. */
 size_t matrix_size(const struct matrix *matrix);
 

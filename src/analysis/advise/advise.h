@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What settings of an engine would give, from recordings of a few of them. Settings are points on
+ * axes (threads, ubatch, ...). Around one of them, the base, each axis is measured alone; a
+ * combination is predicted brick by brick, as if settings acted on a brick's time independently:
+ * its time at the base, times the ratio that each axis has for that brick. A brick that is missing
+ * somewhere adds differences instead. Numbers between measured ones are interpolated, along 1/x
+ * where all are positive: work that is divided among x, or an effort that comes once in x tokens.
+ * Nothing is extrapolated. Pure; one thread at a time.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include "analysis/history/history_run.h"
+#include "base/scope.h"
+
+struct advise_axis {
+	const char *name;
+	size_t count;	       /* of its values */
+	const double *numbers; /* NULL: values are words */
+};
+
+enum advise_phase {
+	ADVISE_PREFILL,
+	ADVISE_DECODE,
+	ADVISE_MIXED,
+	ADVISE_PHASES,
+	ADVISE_ALL = ADVISE_PHASES, /* all tokens of the base's runs */
+	ADVISE_GOALS,
+};
+
+/* ns of a token; of ADVISE_ALL, of all tokens. With bounds of 95 %; NAN: not known. */
+struct advise_time {
+	double ns, low, high;
+};
+
+struct advise_answer {
+	size_t runs; /* that measured this very setting; 0: predicted */
+	struct advise_time times[ADVISE_GOALS];
+};
+
+struct advise;
+
+/* Axes, their numbers and base (an index for each axis) are copied; names are borrowed. -ENOMEM. */
+int advise_create(
+	struct advise **out, const struct advise_axis *axes, size_t axis_count, const size_t *base);
+void advise_destroy(struct advise *advise);
+SCOPE_OF(advise_destroy, struct advise)
+
+/* Add a recorded run of the setting `at`. -ENOMEM. */
+int advise_add(struct advise *advise, const size_t *at, const struct history_run *run);
+
+/* What a setting takes: by its own runs, or else predicted. -ENOMEM. */
+int advise_ask(const struct advise *advise, const size_t *at, struct advise_answer *out);
+
+/* Tokens of a phase in a run of the base. */
+double advise_tokens(const struct advise *advise, enum advise_phase phase);
+
+/*
+ * Which values of an axis to measure so that the others can be predicted, true for each: all words;
+ * of numbers the least, the greatest, the base's, and one in the middle.
+ */
+void advise_plan(const struct advise_axis *axis, size_t base, bool *is_measured);
+
+/* "prefill", "decode", "mixed", "all". */
+const char *advise_goal_name(enum advise_phase goal);

@@ -1,0 +1,680 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `brick advise`: records a program with some of its settings, predicts all combinations from the
+ * times of bricks, runs the best ones, and says which to use. A setting is a value in braces in the
+ * pattern of the command: named by --param, found among options that engines share, or, of given
+ * recordings, where their commands differ. Setting 0 of the matrix is what the user has.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analysis/advise/advise.h"
+#include "base/array.h"
+#include "base/clock_ns.h"
+#include "base/number.h"
+#include "base/order.h"
+#include "cli/command.h"
+#include "cli/die.h"
+#include "cli/history_runs.h"
+#include "cli/input.h"
+#include "cli/matrix.h"
+#include "cli/options.h"
+#include "cli/program_runs.h"
+#include "record/runner/turn_launch.h"
+#include "record/runner/turns.h"
+#include "ui/text/advise_view.h"
+
+struct arguments {
+	struct matrix matrix;
+	const char *keep;
+	unsigned long runs;
+	int goal;
+	bool json, quiet;
+};
+
+struct advising {
+	struct arguments arguments;
+	char **words; /* the pattern; NULL-terminated */
+	struct advise *model;
+	size_t settings, measured, runs;
+	bool *is_failed; /* by setting */
+	char *directory, *output, *faults;
+	uint32_t cpus, layers; /* what the base's recording tells; 0: not known */
+	uint64_t prompt;       /* its longest prefill, in tokens */
+	uint64_t begin_ns;
+};
+
+enum { SETTINGS_MAX = 10000, CHECKED = 3, EXIT_FAILED = 125 };
+
+/* Others that are predicted to be as near to the best are run with it. */
+static const double near_best = 1.05;
+
+/* Axes. */
+
+/* An index for each parameter; the caller frees. */
+static size_t *place_of(const struct matrix *matrix, size_t setting)
+{
+	size_t *at = xcalloc(matrix->params.count + 1, sizeof(*at));
+
+	for (size_t i = 0; i < matrix->params.count; i++)
+		at[i] = matrix_index(matrix, setting, i);
+	return at;
+}
+
+/* All of its values as numbers; NULL: one is a word. The caller frees. */
+static double *numbers_of(const struct matrix_param *param)
+{
+	double *numbers = xcalloc(param->values.count + 1, sizeof(*numbers));
+
+	for (size_t i = 0; i < param->values.count; i++)
+		if (number_double(param->values.items[i], -1e9, 1e9, &numbers[i]) < 0) {
+			free(numbers);
+			return NULL;
+		}
+	return numbers;
+}
+
+static struct advise_axis *axes_of(const struct matrix *matrix)
+{
+	struct advise_axis *axes = xcalloc(matrix->params.count + 1, sizeof(*axes));
+
+	for (size_t i = 0; i < matrix->params.count; i++) {
+		const struct matrix_param *param = &matrix->params.items[i];
+		axes[i] = (struct advise_axis){param->name, param->values.count, numbers_of(param)};
+	}
+	return axes;
+}
+
+static void axes_free(struct advise_axis *axes, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free((void *)axes[i].numbers);
+	free(axes);
+}
+
+static void make_model(struct advising *a, size_t base)
+{
+	const struct matrix *matrix = &a->arguments.matrix;
+	SCOPED size_t *at = place_of(matrix, base);
+	struct advise_axis *axes = axes_of(matrix);
+
+	a->settings = matrix_size(matrix);
+	if (a->settings > SETTINGS_MAX)
+		die_usage("advise", "%zu settings: at most %d", a->settings, SETTINGS_MAX);
+	a->is_failed = xcalloc(a->settings, sizeof(*a->is_failed));
+	xcheck(advise_create(&a->model, axes, matrix->params.count, at));
+	axes_free(axes, matrix->params.count);
+}
+
+/* Options that engines share. */
+
+static void add_threads(const struct advising *a, struct matrix_param *param)
+{
+	for (uint32_t n = 1; n < a->cpus; n *= 2)
+		matrix_value(param, "%u", n);
+	if (a->cpus)
+		matrix_value(param, "%u", a->cpus);
+}
+
+/* A batch that is longer than the prompt changes nothing. */
+static void add_ubatch(const struct advising *a, struct matrix_param *param)
+{
+	for (uint64_t n = 32; n <= 512 && (n == 32 || n / 2 < a->prompt); n *= 2)
+		matrix_value(param, "%llu", (unsigned long long)n);
+}
+
+static void add_layers(const struct advising *a, struct matrix_param *param)
+{
+	matrix_value(param, "0");
+	matrix_value(param, "%u", (a->layers + 1) / 2);
+	matrix_value(param, "%u", a->layers + 1);
+}
+
+static void add_types(const struct advising *a, struct matrix_param *param)
+{
+	matrix_value(param, "f16");
+	matrix_value(param, "q8_0");
+}
+
+static void add_flash(const struct advising *a, struct matrix_param *param)
+{
+	bool is_number = strspn(param->values.items[0], "01") == 1;
+
+	matrix_value(param, is_number ? "1" : "on");
+	matrix_value(param, is_number ? "0" : "off");
+}
+
+static const struct knob {
+	const char *name, *spellings[4];
+	void (*add)(const struct advising *a, struct matrix_param *param);
+} knobs[] = {
+	{"threads", {"--threads", "-t"}, add_threads},
+	{"ubatch", {"--ubatch-size", "--ubatch", "-ub"}, add_ubatch},
+	{"gpu-layers", {"--n-gpu-layers", "--gpu-layers", "-ngl"}, add_layers},
+	{"flash", {"--flash-attn", "--flash", "-fa"}, add_flash},
+	{"cache-type", {"--cache-type", "-ctkv"}, add_types},
+	{"cache-type-k", {"--cache-type-k", "-ctk"}, add_types},
+	{"cache-type-v", {"--cache-type-v", "-ctv"}, add_types},
+};
+
+/* Where the value of an option begins, in its word or in the next one; NULL: it is not this. */
+static char **value_of(const struct knob *knob, char **word, size_t *skip)
+{
+	for (size_t i = 0; i < 4 && knob->spellings[i]; i++) {
+		size_t n = strlen(knob->spellings[i]);
+		*skip = 0;
+		if (!strcmp(*word, knob->spellings[i]) && word[1])
+			return word + 1;
+		*skip = n + 1;
+		if (!strncmp(*word, knob->spellings[i], n) && (*word)[n] == '=')
+			return word;
+	}
+	return NULL;
+}
+
+/* Puts names in braces where the command has values; those values are the first ones. */
+static void find_knobs(struct advising *a)
+{
+	for (size_t k = 0; k < sizeof(knobs) / sizeof(knobs[0]); k++)
+		for (char **word = a->words; *word; word++) {
+			size_t skip;
+			char **value = value_of(&knobs[k], word, &skip);
+			if (!value || strchr(*value, '{'))
+				continue;
+			struct matrix_param param = {.name = xstrdup(knobs[k].name)};
+			matrix_value(&param, "%s", *value + skip);
+			char *filled = xasprintf("%.*s{%s}", (int)skip, *value, param.name);
+			free(*value);
+			*value = filled;
+			xpush(&a->arguments.matrix.params, param);
+			break;
+		}
+}
+
+/* Gives them their other values, by what the base's recording says. */
+static void add_values(struct advising *a)
+{
+	for (size_t i = 0; i < a->arguments.matrix.params.count; i++) {
+		struct matrix_param *param = &a->arguments.matrix.params.items[i];
+		for (size_t k = 0; k < sizeof(knobs) / sizeof(knobs[0]); k++)
+			if (!strcmp(knobs[k].name, param->name) && param->values.count == 1)
+				knobs[k].add(a, param);
+	}
+}
+
+/* Runs. */
+
+static void note_fault(struct advising *a, size_t setting, const char *fault)
+{
+	SCOPED char *text = matrix_text(&a->arguments.matrix, setting);
+
+	a->is_failed[setting] = true;
+	xappend(&a->faults, "; ", "%s (%.*s)", text, (int)strcspn(fault, "\n"), fault);
+}
+
+/* NULL: it ran and *entry is filled; else why not. The caller frees. */
+static char *record(
+	struct advising *a, char *const *command, const char *recording, struct history_run *entry)
+{
+	SCOPED char **recorder = program_recorder(command, recording);
+	SCOPED char *line = program_line(command);
+	struct launch_result result;
+	char *fault = NULL;
+
+	int rc = launch_run(recorder, &result);
+	if (rc < 0)
+		return xasprintf("%s: %s", line, strerror(-rc));
+	if (result.exit_code)
+		return program_fault(line, result.exit_code, a->output);
+	program_recorded(entry, recording, a->arguments.keep, a->output, &fault);
+	return fault;
+}
+
+static void run_setting(struct advising *a, size_t setting)
+{
+	const struct matrix *matrix = &a->arguments.matrix;
+	const char *place = a->arguments.keep ? a->arguments.keep : a->directory;
+	SCOPED char *recording = xasprintf("%s/%zu-%zu.pftrace", place, setting, a->runs);
+	char **command = matrix_command(matrix, setting, a->words);
+	SCOPED size_t *at = place_of(matrix, setting);
+	struct history_run entry;
+
+	if (!a->arguments.quiet && isatty(STDERR_FILENO))
+		fprintf(stderr, "\r\033[Kadvise: run %zu", a->runs + 1);
+	SCOPED char *fault = record(a, command, recording, &entry);
+	a->runs++;
+	if (fault) {
+		note_fault(a, setting, fault);
+	} else {
+		xcheck(advise_add(a->model, at, &entry));
+		history_run_fini(&entry);
+	}
+	if (!a->arguments.keep)
+		unlink(recording);
+	run_list_free(command);
+}
+
+/* All of these settings so often, in turns. */
+static void run_settings(struct advising *a, const size_t *settings, size_t count)
+{
+	struct plan plan;
+
+	plan_init(&plan, count, a->runs);
+	for (size_t i = 0; i < count * a->arguments.runs; i++) {
+		size_t setting = settings[plan_next(&plan)];
+		if (!a->is_failed[setting])
+			run_setting(a, setting);
+	}
+	if (!a->arguments.quiet && isatty(STDERR_FILENO))
+		fputs("\r\033[K", stderr);
+}
+
+/* The base and, for each axis, what its other values are predicted by; how many. */
+static size_t star(const struct advising *a, size_t *settings)
+{
+	const struct matrix *matrix = &a->arguments.matrix;
+	struct advise_axis *axes = axes_of(matrix);
+	size_t count = 0;
+
+	settings[count++] = 0;
+	for (size_t i = 0, step = a->settings; i < matrix->params.count; i++) {
+		bool *is_measured = xcalloc(axes[i].count, sizeof(*is_measured));
+		step /= axes[i].count;
+		advise_plan(&axes[i], 0, is_measured);
+		for (size_t v = 1; v < axes[i].count; v++)
+			if (is_measured[v])
+				settings[count++] = v * step;
+		free(is_measured);
+	}
+	axes_free(axes, matrix->params.count);
+	if (count > PLAN_KINDS_MAX)
+		die_usage("advise", "%zu settings to measure: at most %d", count, PLAN_KINDS_MAX);
+	return count;
+}
+
+/* A first run warms up, and says what there is to try. */
+static void look_at_base(struct advising *a)
+{
+	SCOPED char *recording = xasprintf("%s/base.pftrace", a->directory);
+	char **command = matrix_command(&a->arguments.matrix, 0, a->words);
+	struct history_run entry;
+	SCOPED char *fault = record(a, command, recording, &entry);
+
+	run_list_free(command);
+	if (fault) {
+		warn("advise: %s", fault);
+		return;
+	}
+	history_run_fini(&entry);
+	SCOPED_TO(run_destroy) struct run *run = input_load(recording);
+	unlink(recording);
+	a->cpus = run_usable_cpus(run);
+	for (size_t i = 0; i < run->site_count; i++)
+		if (run->sites[i].layer >= (int32_t)a->layers)
+			a->layers = (uint32_t)run->sites[i].layer + 1;
+	for (size_t i = 0; i < run->step_count; i++)
+		if (run->steps[i].phase == BRICK_PHASE_PREFILL && run->steps[i].tokens > a->prompt)
+			a->prompt = run->steps[i].tokens;
+}
+
+/* The answer. */
+
+static double goal_ns(const struct advising *a, const struct advise_row *row)
+{
+	return row->answer.times[a->arguments.goal].ns;
+}
+
+/* Rows by setting; *answers, or else *predicted, are asked of the model. */
+static void ask(struct advising *a, struct advise_row *rows, bool is_first)
+{
+	for (size_t i = 0; i < a->settings; i++) {
+		SCOPED size_t *at = place_of(&a->arguments.matrix, i);
+		xcheck(advise_ask(a->model, at, &rows[i].answer));
+		if (is_first)
+			rows[i].predicted = rows[i].answer;
+		if (a->is_failed[i])
+			rows[i].answer.times[a->arguments.goal].ns = NAN;
+	}
+}
+
+static size_t best_of(const struct advising *a, const struct advise_row *rows, const bool *taken,
+	bool is_measured)
+{
+	double least = INFINITY;
+	size_t best = SIZE_MAX;
+
+	for (size_t i = 0; i < a->settings; i++) {
+		double ns = goal_ns(a, &rows[i]);
+		if (ns < least && !(taken && taken[i]) && (rows[i].answer.runs || !is_measured)) {
+			least = ns;
+			best = i;
+		}
+	}
+	return best;
+}
+
+/* Runs those that may be the best, beside what the user has. */
+static void check(struct advising *a, const struct advise_row *rows)
+{
+	SCOPED bool *taken = xcalloc(a->settings, sizeof(*taken));
+	size_t settings[CHECKED + 1] = {0}, count = 1;
+	double least = 0;
+
+	taken[0] = true;
+	for (size_t i = 0; i < CHECKED; i++) {
+		size_t next = best_of(a, rows, taken, false);
+		if (next == SIZE_MAX || (i && goal_ns(a, &rows[next]) > near_best * least))
+			break;
+		least = i ? least : goal_ns(a, &rows[next]);
+		taken[next] = true;
+		settings[count++] = next;
+	}
+	run_settings(a, settings, count);
+}
+
+struct ranked {
+	double ns;
+	size_t setting;
+};
+
+COMPARATOR(by_time, struct ranked,
+	ORDER(x->ns, y->ns) ? ORDER(x->ns, y->ns) : ORDER(x->setting, y->setting))
+
+static void print(struct advising *a, struct advise_row *rows, size_t base, bool is_checked)
+{
+	SCOPED struct ranked *ranked = xcalloc(a->settings, sizeof(*ranked));
+	SCOPED struct advise_row *sorted = xcalloc(a->settings, sizeof(*sorted));
+	SCOPED char *pattern = program_line(a->words);
+	size_t best = best_of(a, rows, NULL, is_checked);
+
+	if (best == SIZE_MAX)
+		die(CLI_INPUT, "advise: no %s in these recordings",
+			advise_goal_name((enum advise_phase)a->arguments.goal));
+	struct advise_view view = {.pattern = pattern,
+		.rows = sorted,
+		.row_count = a->settings,
+		.is_checked = is_checked,
+		.goal = (enum advise_phase)a->arguments.goal,
+		.measured = a->measured,
+		.runs = a->runs,
+		.elapsed_s = (double)(monotonic_ns() - a->begin_ns) / 1e9,
+		.faults = a->faults};
+	for (size_t i = 0; i < a->settings; i++) {
+		double ns = goal_ns(a, &rows[i]);
+		ranked[i] = (struct ranked){isnan(ns) ? INFINITY : ns, i};
+	}
+	qsort(ranked, a->settings, sizeof(*ranked), by_time);
+	for (size_t i = 0; i < a->settings; i++) {
+		sorted[i] = rows[ranked[i].setting];
+		sorted[i].setting = matrix_text(&a->arguments.matrix, ranked[i].setting);
+		view.base = ranked[i].setting == base ? i : view.base;
+		view.best = ranked[i].setting == best ? i : view.best;
+	}
+	for (int phase = 0; phase < ADVISE_PHASES; phase++)
+		view.tokens[phase] = advise_tokens(a->model, (enum advise_phase)phase);
+	(a->arguments.json ? advise_json : advise_text)(&view, stdout);
+	for (size_t i = 0; i < a->settings; i++)
+		free(sorted[i].setting);
+}
+
+static void begin(struct advising *a)
+{
+	const char *temporary = getenv("TMPDIR");
+
+	a->directory =
+		xasprintf("%s/brick-advise-XXXXXX", temporary && *temporary ? temporary : "/tmp");
+	if (!mkdtemp(a->directory))
+		die(CLI_SYSTEM, "advise: %s: cannot be made", a->directory);
+	a->output = xasprintf("%s/output", a->directory);
+	int rc = launch_begin(a->output);
+	if (rc < 0)
+		die(CLI_SYSTEM, "advise: no process to run programs from: %s", strerror(-rc));
+	program_directory(a->arguments.keep);
+}
+
+static int advise_command(struct advising *a, char **words)
+{
+	const char *unused = matrix_unused(&a->arguments.matrix, words);
+	SCOPED size_t *settings = NULL;
+	SCOPED struct advise_row *rows = NULL;
+
+	if (unused)
+		die_usage("advise", "--param %s: no {%s} in the command", unused, unused);
+	a->words = matrix_command(&(struct matrix){0}, 0, words);
+	find_knobs(a);
+	if (!a->arguments.matrix.params.count)
+		die_usage("advise", "the command has no option to try, such as -t N or -ub N; "
+				    "--param NAME=VALUES stands for {NAME}");
+	begin(a);
+	look_at_base(a);
+	add_values(a);
+	make_model(a, 0);
+	settings = xcalloc(a->settings + PLAN_KINDS_MAX, sizeof(*settings));
+	a->measured = star(a, settings);
+	run_settings(a, settings, a->measured);
+	rows = xcalloc(a->settings, sizeof(*rows));
+	ask(a, rows, true);
+	if (a->is_failed[0] || !(goal_ns(a, &rows[0]) > 0)) {
+		warn("advise: %s", a->faults ? a->faults : "nothing of that is in its recordings");
+		return EXIT_FAILED;
+	}
+	check(a, rows);
+	ask(a, rows, false);
+	print(a, rows, 0, true);
+	return CLI_DONE;
+}
+
+/* Of recordings. */
+
+struct kept {
+	char **words;
+	struct history_run entry;
+	size_t setting;
+};
+
+static size_t count_words(char *const *words)
+{
+	size_t n = 0;
+
+	while (words && words[n])
+		n++;
+	return n;
+}
+
+/* "--threads" -> "threads"; "--threads=2" has its name in its own word; else "word 3". */
+static char *name_of_word(char *const *words, size_t i)
+{
+	const char *before = i ? words[i - 1] : "";
+	size_t n = strcspn(words[i], "=");
+
+	if (words[i][0] == '-' && words[i][n])
+		return xasprintf(
+			"%.*s", (int)(n - strspn(words[i], "-")), words[i] + strspn(words[i], "-"));
+	return before[0] == '-' ? xstrdup(before + strspn(before, "-")) : xasprintf("word %zu", i);
+}
+
+/* A parameter for each word in which commands differ. */
+static void find_axes(struct advising *a, const struct kept *kept, size_t count)
+{
+	char **first = kept[0].words;
+
+	a->words = matrix_command(&(struct matrix){0}, 0, first);
+	for (size_t w = 0; first[w]; w++) {
+		struct matrix_param param = {0};
+		for (size_t i = 0; i < count; i++)
+			if (strcmp(kept[i].words[w], first[w]))
+				param.name = name_of_word(first, w);
+		if (!param.name)
+			continue;
+		for (size_t i = 0; i < count; i++)
+			matrix_value(&param, "%s", kept[i].words[w]);
+		free(a->words[w]);
+		a->words[w] = xasprintf("{%s}", param.name);
+		xpush(&a->arguments.matrix.params, param);
+	}
+	if (!a->arguments.matrix.params.count)
+		die(CLI_INPUT, "advise: the commands of these recordings do not differ: there is "
+			       "nothing to choose");
+}
+
+static size_t setting_of(const struct matrix *matrix, const struct kept *kept, char *const *pattern)
+{
+	size_t setting = 0, param = 0;
+
+	for (size_t w = 0; pattern[w]; w++) {
+		if (param == matrix->params.count || pattern[w][0] != '{' ||
+			strncmp(pattern[w] + 1, matrix->params.items[param].name,
+				strlen(matrix->params.items[param].name)))
+			continue;
+		const struct matrix_param *own = &matrix->params.items[param++];
+		size_t value = 0;
+		while (strcmp(own->values.items[value], kept->words[w]))
+			value++;
+		setting = setting * own->values.count + value;
+	}
+	return setting;
+}
+
+/* The setting from which most others differ in one value only. */
+static size_t find_base(const struct matrix *matrix, const struct kept *kept, size_t count)
+{
+	size_t base = 0, most = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t near = 0;
+		for (size_t k = 0; k < count; k++) {
+			size_t differ = 0;
+			for (size_t p = 0; p < matrix->params.count; p++)
+				differ += matrix_index(matrix, kept[i].setting, p) !=
+					  matrix_index(matrix, kept[k].setting, p);
+			near += differ <= 1;
+		}
+		if (near > most) {
+			most = near;
+			base = kept[i].setting;
+		}
+	}
+	return base;
+}
+
+static void load(struct kept *kept, char *const *paths, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		SCOPED_TO(run_destroy) struct run *run = input_load_telling(paths[i]);
+		if (!run->step_count)
+			die(CLI_INPUT, "%s: has no steps: there are no tokens in it", paths[i]);
+		history_entry_init(&kept[i].entry, run, NULL);
+		kept[i].words = matrix_command(
+			&(struct matrix){0}, 0, run->command ? run->command : (char *[]){NULL});
+		if (count_words(kept[i].words) != count_words(kept[0].words))
+			die(CLI_INPUT,
+				"%s: its command has %zu words, and that of %s has %zu: settings "
+				"are values in one place",
+				paths[i], count_words(kept[i].words), paths[0],
+				count_words(kept[0].words));
+	}
+}
+
+static int advise_files(struct advising *a, char *const *paths, size_t count)
+{
+	SCOPED struct kept *kept = xcalloc(count, sizeof(*kept));
+	struct matrix *matrix = &a->arguments.matrix;
+
+	if (matrix->params.count)
+		die_usage("advise", "--param is for a command: recordings say what they were run "
+				    "with");
+	load(kept, paths, count);
+	find_axes(a, kept, count);
+	for (size_t i = 0; i < count; i++)
+		kept[i].setting = setting_of(matrix, &kept[i], a->words);
+	size_t base = find_base(matrix, kept, count);
+	make_model(a, base);
+	for (size_t i = 0; i < count; i++) {
+		SCOPED size_t *at = place_of(matrix, kept[i].setting);
+		xcheck(advise_add(a->model, at, &kept[i].entry));
+		history_run_fini(&kept[i].entry);
+		run_list_free(kept[i].words);
+	}
+	SCOPED struct advise_row *rows = xcalloc(a->settings, sizeof(*rows));
+	ask(a, rows, true);
+	a->runs = count;
+	for (size_t i = 0; i < a->settings; i++)
+		a->measured += rows[i].answer.runs > 0;
+	print(a, rows, base, false);
+	return CLI_DONE;
+}
+
+static void clean_up(struct advising *a)
+{
+	launch_end();
+	if (a->directory) {
+		unlink(a->output);
+		rmdir(a->directory);
+	}
+	advise_destroy(a->model);
+	matrix_fini(&a->arguments.matrix);
+	run_list_free(a->words);
+	free(a->is_failed);
+	free(a->directory);
+	free(a->output);
+	free(a->faults);
+}
+
+/* The command. */
+
+static void words_goal(struct option_words *words)
+{
+	for (int goal = 0; goal < ADVISE_GOALS; goal++)
+		words_add(words, advise_goal_name((enum advise_phase)goal));
+}
+
+#define OF(member) .at = offsetof(struct arguments, member)
+
+static const struct cli_option option_table[] = {
+	{"param", "NAME=VALUES",
+		"try each of VALUES (1,2,4) where the command has {NAME}; the first is what you "
+		"have",
+		option_param, OF(matrix)},
+	{"for", "GOAL", "what should be fast: prefill, decode, mixed or all (default)",
+		option_index, OF(goal), .words = words_goal},
+	{"runs", "N", "of each setting that is run (default: 2)", option_number, OF(runs), .low = 1,
+		.high = 1000},
+	{"keep", "DIR", "keep the recordings there; made if it is missing", option_text, OF(keep)},
+	{"json", NULL, "as JSON (schema brick/advise/1)", option_flag, OF(json)},
+	{"quiet", NULL, "no progress", option_flag, OF(quiet), .letter = 'q'},
+	OPTION_HELP,
+};
+
+static int run_advise(int argc, char **argv)
+{
+	struct advising a = {
+		.arguments = {.runs = 2, .goal = ADVISE_ALL}, .begin_ns = monotonic_ns()};
+
+	options_parse(&command_advise, &a.arguments, argc, argv);
+	if (optind == argc)
+		die_usage("advise", "which command, or which recordings?");
+	bool is_command = !strcmp(argv[optind - 1], "--");
+	int code = is_command ? advise_command(&a, argv + optind)
+			      : advise_files(&a, argv + optind, (size_t)(argc - optind));
+	clean_up(&a);
+	return code;
+}
+
+const struct cli_command command_advise = {
+	.name = "advise",
+	.summary = "find the settings with which an engine is fastest",
+	.run = run_advise,
+	.flags = CLI_RUNS,
+	.usage = "[OPTIONS] -- CMD...\n[OPTIONS] FILE FILE...",
+	.about = "Record a program with a few of its settings, predict all combinations of them by "
+		 "what each brick takes, run the best ones, and say which to use: threads, ubatch, "
+		 "flash attention, KV type, layers on a GPU, as far as the command has these "
+		 "options, or what --param names. Of recordings, say what combinations of their "
+		 "settings would give.",
+	.options = option_table,
+};

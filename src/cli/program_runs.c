@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The recorder is this program itself. */
+#include "cli/program_runs.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/user_path.h"
+#include "cli/die.h"
+#include "cli/history_runs.h"
+#include "record/runner/turn_launch.h"
+#include "trace/load.h"
+
+enum { TAIL_LINES = 8, RECORD_WORDS = 7 };
+
+char *program_line(char *const *argv)
+{
+	char *line = xstrdup("");
+
+	for (; *argv; argv++) {
+		bool is_plain = **argv && !strpbrk(*argv, " \t\n'\"\\$*?;&|<>()");
+		xappend(&line, " ", is_plain ? "%s" : "'%s'", *argv);
+	}
+	return line;
+}
+
+char **program_recorder(char *const *command, const char *recording)
+{
+	static char self[PATH_MAX];
+	size_t words = 0;
+
+	file_link("/proc/self/exe", self, sizeof(self));
+	while (command[words])
+		words++;
+	char **argv = xcalloc(words + RECORD_WORDS + 1, sizeof(*argv));
+	char *const first[RECORD_WORDS] = {*self ? self : (char *)"brick", (char *)"record",
+		(char *)"-q", (char *)"--no-history", (char *)"-o", (char *)recording,
+		(char *)"--"};
+	memcpy(argv, first, sizeof(first));
+	memcpy(argv + RECORD_WORDS, command, words * sizeof(*argv));
+	return argv;
+}
+
+char *program_fault(const char *line, int exit_code, const char *output)
+{
+	SCOPED char *tail = launch_tail(output, TAIL_LINES);
+
+	return exit_code == 127 || exit_code == 126
+		       ? xasprintf("%s: cannot be run (exit code %d)", line, exit_code)
+		       : xasprintf("%s: exit code %d; its last lines:\n%s", line, exit_code, tail);
+}
+
+bool program_recorded(struct history_run *entry, const char *recording, bool is_kept,
+	const char *output, char **fault)
+{
+	struct load_error error = {0};
+	SCOPED_TO(run_destroy) struct run *loaded = NULL;
+
+	if (run_load(&loaded, recording, &error) < 0 || !loaded->step_count) {
+		SCOPED char *tail = launch_tail(output, TAIL_LINES);
+		*fault = xasprintf("%s; 'bench --plain' compares what cannot be recorded. Last lines:\n%s",
+			loaded ? "the recording has no steps: there are no tokens in it"
+			       : "no recording was made",
+			tail);
+		return false;
+	}
+	history_entry_init(entry, loaded, is_kept ? recording : NULL);
+	return true;
+}
+
+void program_directory(const char *directory)
+{
+	if (!directory)
+		return;
+	user_path_make(directory);
+	if (mkdir(directory, 0777) < 0 && errno != EEXIST)
+		die(CLI_SYSTEM, "%s: %s", directory, strerror(errno));
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Programs that a command runs and records by itself, one after the other (bench, advise), and what
+ * is said when one fails. Main thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include "analysis/history/history_run.h"
+
+/* "a 'b c'": for people, and to distinguish commands; the caller frees. */
+char *program_line(char *const *argv);
+
+/* The command that records another one into a file; the caller frees the list alone. */
+char **program_recorder(char *const *command, const char *recording);
+
+/* Why one failed, with the last lines of what it printed into a file; the caller frees. */
+char *program_fault(const char *line, int exit_code, const char *output);
+
+/*
+ * The entry of a recording. False: it has no tokens, and *fault says so; the caller frees that.
+ * is_kept: the recording will stay where it is.
+ */
+bool program_recorded(struct history_run *entry, const char *recording, bool is_kept,
+	const char *output, char **fault);
+
+/* Make a directory, and those above it; NULL: there is none to make. Ends the program. */
+void program_directory(const char *directory);

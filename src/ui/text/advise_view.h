@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The answer of `brick advise`, and its forms. Main thread. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include "analysis/advise/advise.h"
+
+struct advise_row {
+	char *setting;			/* "threads=2 ubatch=64" */
+	struct advise_answer predicted; /* before it was run; of one that was measured for the
+					   model: that */
+	struct advise_answer answer;
+};
+
+struct advise_view {
+	const char *pattern;	       /* the command with its settings in braces */
+	const struct advise_row *rows; /* the best first; those that are not known last */
+	size_t row_count;
+	size_t base, best; /* rows */
+	bool is_checked;   /* the best was run */
+	enum advise_phase goal;
+	double tokens[ADVISE_PHASES]; /* in a run of the base */
+	size_t measured, runs;	      /* settings that the model is made of, and all runs */
+	double elapsed_s;
+	const char *faults; /* settings that failed, a line each; NULL: none */
+};
+
+void advise_text(const struct advise_view *view, FILE *out);
+void advise_json(const struct advise_view *view, FILE *out); /* schema brick/advise/1 */
