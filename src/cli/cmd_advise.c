@@ -389,13 +389,20 @@ static void print(struct advising *a, struct advise_row *rows, size_t base, bool
 {
 	SCOPED struct ranked *ranked = xcalloc(a->settings, sizeof(*ranked));
 	SCOPED struct advise_row *sorted = xcalloc(a->settings, sizeof(*sorted));
+	const struct matrix *matrix = &a->arguments.matrix;
+	size_t axes = matrix->params.count;
+	SCOPED const char **names = xcalloc(axes, sizeof(*names));
 	SCOPED char *pattern = program_line(a->words);
 	size_t best = best_of(a, rows, NULL, is_checked);
 
 	if (best == SIZE_MAX)
 		die(CLI_INPUT, "advise: no %s in these recordings",
 			advise_goal_name((enum advise_phase)a->arguments.goal));
+	for (size_t i = 0; i < axes; i++)
+		names[i] = matrix->params.items[i].name;
 	struct advise_view view = {.pattern = pattern,
+		.axes = names,
+		.axis_count = axes,
 		.rows = sorted,
 		.row_count = a->settings,
 		.is_checked = is_checked,
@@ -411,15 +418,22 @@ static void print(struct advising *a, struct advise_row *rows, size_t base, bool
 	qsort(ranked, a->settings, sizeof(*ranked), by_time);
 	for (size_t i = 0; i < a->settings; i++) {
 		sorted[i] = rows[ranked[i].setting];
-		sorted[i].setting = matrix_text(&a->arguments.matrix, ranked[i].setting);
+		sorted[i].setting = matrix_text(matrix, ranked[i].setting);
+		sorted[i].values = xcalloc(axes, sizeof(*sorted[i].values));
+		for (size_t k = 0; k < axes; k++)
+			sorted[i].values[k] =
+				matrix->params.items[k]
+					.values.items[matrix_index(matrix, ranked[i].setting, k)];
 		view.base = ranked[i].setting == base ? i : view.base;
 		view.best = ranked[i].setting == best ? i : view.best;
 	}
 	for (int phase = 0; phase < ADVISE_PHASES; phase++)
 		view.tokens[phase] = advise_tokens(a->model, (enum advise_phase)phase);
 	(a->arguments.json ? advise_json : advise_text)(&view, stdout);
-	for (size_t i = 0; i < a->settings; i++)
+	for (size_t i = 0; i < a->settings; i++) {
 		free(sorted[i].setting);
+		free(sorted[i].values);
+	}
 }
 
 static void begin(struct advising *a)
@@ -642,7 +656,7 @@ static const struct cli_option option_table[] = {
 		option_param, OF(matrix)},
 	{"for", "GOAL", "what should be fast: prefill, decode, mixed or all (default)",
 		option_index, OF(goal), .words = words_goal},
-	{"runs", "N", "of each setting that is run (default: 2)", option_number, OF(runs), .low = 1,
+	{"runs", "N", "of each setting that is run (default: 3)", option_number, OF(runs), .low = 1,
 		.high = 1000},
 	{"keep", "DIR", "keep the recordings there; made if it is missing", option_text, OF(keep)},
 	{"json", NULL, "as JSON (schema brick/advise/1)", option_flag, OF(json)},
@@ -653,7 +667,7 @@ static const struct cli_option option_table[] = {
 static int run_advise(int argc, char **argv)
 {
 	struct advising a = {
-		.arguments = {.runs = 2, .goal = ADVISE_ALL}, .begin_ns = monotonic_ns()};
+		.arguments = {.runs = 3, .goal = ADVISE_ALL}, .begin_ns = monotonic_ns()};
 
 	options_parse(&command_advise, &a.arguments, argc, argv);
 	if (optind == argc)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Points hold sums over their runs, by brick and phase; intervals are of logarithms. */
+/*
+ * A setting is what its median run was, in each phase by itself: a run that was disturbed moves
+ * nothing. So are intervals: by the median difference between runs of the same setting.
+ */
 #include "analysis/advise/advise.h"
 
 #include <errno.h>
@@ -18,11 +21,15 @@ struct brick {
 	char *name;
 };
 
+/* One run of a setting. */
+struct sample {
+	ARRAY(double) bricks;	 /* ns of a token in each; shorter: the others are 0 */
+	double ns[ADVISE_GOALS]; /* the whole; 0: there is none */
+};
+
 struct point {
 	size_t *at;
-	size_t runs;
-	ARRAY(double) ns;		  /* by brick, of a token, summed over the runs */
-	ARRAY(double) logs[ADVISE_GOALS]; /* a value each run */
+	ARRAY(struct sample) runs;
 };
 
 struct advise {
@@ -91,9 +98,9 @@ void advise_destroy(struct advise *a)
 		free(a->bricks.items[i].name);
 	for (size_t i = 0; i < a->points.count; i++) {
 		struct point *p = &a->points.items[i];
-		for (int goal = 0; goal < ADVISE_GOALS; goal++)
-			array_fini(&p->logs[goal]);
-		array_fini(&p->ns);
+		for (size_t k = 0; k < p->runs.count; k++)
+			array_fini(&p->runs.items[k].bricks);
+		array_fini(&p->runs);
 		free(p->at);
 	}
 	array_fini(&a->bricks);
@@ -150,12 +157,12 @@ static int brick_of(struct advise *a, enum advise_phase phase, const char *name)
 	return (int)a->bricks.count - 1;
 }
 
-static double *room_of(struct point *point, size_t brick)
+static double *room_of(struct sample *sample, size_t brick)
 {
-	while (point->ns.count <= brick)
-		if (array_push(&point->ns, 0.0))
+	while (sample->bricks.count <= brick)
+		if (array_push(&sample->bricks, 0.0))
 			return NULL;
-	return &point->ns.items[brick];
+	return &sample->bricks.items[brick];
 }
 
 static int phase_of(const char *name)
@@ -166,7 +173,7 @@ static int phase_of(const char *name)
 	return -1;
 }
 
-static int add_part(struct advise *a, struct point *point, const struct history_part *part)
+static int add_part(struct advise *a, struct sample *sample, const struct history_part *part)
 {
 	int phase = phase_of(part->phase);
 	bool is_brick = !strcmp(part->kind, "brick") || !strcmp(part->kind, "unattributed");
@@ -174,7 +181,7 @@ static int add_part(struct advise *a, struct point *point, const struct history_
 	if (phase < 0 || !is_brick || !part->typical_tokens)
 		return 0;
 	int brick = brick_of(a, (enum advise_phase)phase, part->name);
-	double *ns = brick < 0 ? NULL : room_of(point, (size_t)brick);
+	double *ns = brick < 0 ? NULL : room_of(sample, (size_t)brick);
 	if (!ns)
 		return -ENOMEM;
 	*ns += (double)part->typical_ns / (double)part->typical_tokens;
@@ -192,47 +199,70 @@ static double step_ns(const struct history_run *run, enum advise_phase phase, do
 		       : 0;
 }
 
-/* Whole times of the run, for what runs differ by. */
-static int add_totals(struct advise *a, struct point *point, const struct history_run *run)
+static void fill_whole(
+	struct advise *a, struct sample *sample, const struct history_run *run, bool is_base)
 {
-	bool is_base = is_at(a, point, a->base);
-	double all = 0, tokens;
-	int rc = 0;
+	double tokens;
 
-	for (int phase = 0; phase < ADVISE_PHASES && rc == 0; phase++) {
-		double ns = step_ns(run, (enum advise_phase)phase, &tokens);
-		all += ns * tokens;
+	for (int phase = 0; phase < ADVISE_PHASES; phase++) {
+		sample->ns[phase] = step_ns(run, (enum advise_phase)phase, &tokens);
+		sample->ns[ADVISE_ALL] += sample->ns[phase] * tokens;
 		a->tokens[phase] += is_base ? tokens : 0;
-		if (ns > 0)
-			rc = array_push(&point->logs[phase], log(ns));
 	}
-	return rc < 0 || all <= 0 ? rc : array_push(&point->logs[ADVISE_ALL], log(all));
 }
 
 int advise_add(struct advise *a, const size_t *at, const struct history_run *run)
 {
 	struct point *point = make_point(a, at);
-	int rc = point ? add_totals(a, point, run) : -ENOMEM;
+	struct sample sample = {0};
+	int rc = point ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < run->parts.count && rc == 0; i++)
-		rc = add_part(a, point, &run->parts.items[i]);
+		rc = add_part(a, &sample, &run->parts.items[i]);
 	if (rc == 0)
-		point->runs++;
-	return rc;
+		rc = array_reserve(&point->runs, 1);
+	if (rc < 0) {
+		array_fini(&sample.bricks);
+		return rc;
+	}
+	fill_whole(a, &sample, run, is_at(a, point, a->base));
+	return array_push(&point->runs, sample);
 }
 
 double advise_tokens(const struct advise *a, enum advise_phase phase)
 {
 	const struct point *base = find_point(a, a->base);
 
-	return base && base->runs ? a->tokens[phase] / (double)base->runs : 0;
+	return base && base->runs.count ? a->tokens[phase] / (double)base->runs.count : 0;
 }
 
 /* Prediction. */
 
-static double mean_ns(const struct point *point, size_t brick)
+/* The run in the middle, of two the faster one; NULL: none has that. */
+static const struct sample *typical(const struct point *point, int goal)
 {
-	return brick < point->ns.count ? point->ns.items[brick] / (double)point->runs : 0;
+	size_t have = 0;
+
+	for (size_t i = 0; i < point->runs.count; i++)
+		have += point->runs.items[i].ns[goal] > 0;
+	for (size_t i = 0; i < point->runs.count; i++) {
+		const struct sample *one = &point->runs.items[i];
+		size_t before = 0;
+		for (size_t k = 0; k < point->runs.count; k++) {
+			double ns = point->runs.items[k].ns[goal];
+			before += ns > 0 && (ns < one->ns[goal] || (ns == one->ns[goal] && k < i));
+		}
+		if (one->ns[goal] > 0 && before == (have - 1) / 2)
+			return one;
+	}
+	return NULL;
+}
+
+static double brick_at(const struct advise *a, const struct point *point, size_t brick)
+{
+	const struct sample *run = typical(point, a->bricks.items[brick].phase);
+
+	return run && brick < run->bricks.count ? run->bricks.items[brick] : 0;
 }
 
 /* The base with one axis elsewhere; NULL: not measured. */
@@ -241,7 +271,7 @@ static const struct point *star(const struct advise *a, size_t *scratch, size_t 
 	memcpy(scratch, a->base, a->axis_count * sizeof(*scratch));
 	scratch[axis] = value;
 	const struct point *point = find_point(a, scratch);
-	return point && point->runs ? point : NULL;
+	return point && point->runs.count ? point : NULL;
 }
 
 static double coordinate(const struct advise_axis *axis, size_t value)
@@ -285,19 +315,19 @@ static bool find_between(
 	return out->low && out->high;
 }
 
-static double between_ns(const struct between *b, size_t brick)
+static double between_ns(const struct advise *a, const struct between *b, size_t brick)
 {
-	return (1 - b->part) * mean_ns(b->low, brick) + b->part * mean_ns(b->high, brick);
+	return (1 - b->part) * brick_at(a, b->low, brick) + b->part * brick_at(a, b->high, brick);
 }
 
 static double brick_ns(
 	const struct advise *a, const struct point *base, const struct between *axes, size_t brick)
 {
-	double at_base = mean_ns(base, brick), ratio = 1, sum = at_base;
+	double at_base = brick_at(a, base, brick), ratio = 1, sum = at_base;
 	bool is_everywhere = at_base > 0;
 
 	for (size_t i = 0; i < a->axis_count; i++) {
-		double ns = between_ns(&axes[i], brick);
+		double ns = between_ns(a, &axes[i], brick);
 		is_everywhere &= ns > 0;
 		ratio *= at_base > 0 ? ns / at_base : 1;
 		sum += ns - at_base;
@@ -307,68 +337,100 @@ static double brick_ns(
 
 /* Intervals. */
 
-/* What runs of the same setting differ by. */
-static double spread_of(const struct advise *a, int goal, unsigned *freedom)
+/* Differences between runs of the same setting, each once; how many of the runs are repeated. */
+static size_t differences(const struct advise *a, int goal, double *out, size_t *repeated)
 {
-	double squares = 0;
+	size_t n = 0;
 
-	*freedom = 0;
+	*repeated = 0;
 	for (size_t i = 0; i < a->points.count; i++) {
 		const struct point *p = &a->points.items[i];
-		size_t n = p->logs[goal].count;
-		double mean = 0;
-		for (size_t k = 0; k < n; k++)
-			mean += p->logs[goal].items[k] / (double)n;
-		for (size_t k = 0; k < n; k++)
-			squares += pow(p->logs[goal].items[k] - mean, 2);
-		*freedom += n > 1 ? (unsigned)n - 1 : 0;
+		size_t have = 0;
+		for (size_t k = 0; k < p->runs.count; k++) {
+			double ns = p->runs.items[k].ns[goal];
+			for (size_t m = 0; m < k && ns > 0; m++)
+				if (p->runs.items[m].ns[goal] > 0)
+					out[n++] = fabs(log(ns / p->runs.items[m].ns[goal]));
+			have += ns > 0;
+		}
+		*repeated += have > 1 ? have - 1 : 0;
 	}
+	return n;
+}
+
+/* The standard deviation of one run's logarithm. -ENOMEM. */
+static int spread_of(const struct advise *a, int goal, double *spread, unsigned *freedom)
+{
+	static const double normal = 0.953872; /* the median difference of two, in sigmas */
+	static const double efficiency = 0.4;  /* of a median against a mean of squares */
+	size_t pairs = 0, repeated;
+
+	for (size_t i = 0; i < a->points.count; i++)
+		pairs += a->points.items[i].runs.count * a->points.items[i].runs.count / 2;
+	SCOPED double *values = calloc(pairs + 1, sizeof(*values));
+	if (!values)
+		return -ENOMEM;
+	size_t n = differences(a, goal, values, &repeated);
+	*spread = n ? statistics_median(values, n) / normal : processes;
+	*freedom = (unsigned)(efficiency * (double)repeated);
 	if (*freedom < FREEDOM_MIN) {
-		squares += (double)(FREEDOM_MIN - *freedom) * processes * processes;
+		double squares = *freedom * *spread * *spread +
+				 (FREEDOM_MIN - *freedom) * processes * processes;
+		*spread = sqrt(squares / FREEDOM_MIN);
 		*freedom = FREEDOM_MIN;
 	}
-	return sqrt(squares / *freedom);
+	return 0;
 }
 
-/* weight: the variance in units of that of one run. */
-static struct advise_time time_of(const struct advise *a, int goal, double ns, double weight)
+/* What the middle one of n runs varies by, in units of the variance of one. */
+static double weight_of(const struct point *point)
 {
-	unsigned freedom;
-	double spread = spread_of(a, goal, &freedom);
-	double half = spread * sqrt(weight) * statistics_t_bound(tails, freedom);
-
-	return ns > 0 ? (struct advise_time){ns, ns * exp(-half), ns * exp(half)}
-		      : (struct advise_time){NAN, NAN, NAN};
+	return point->runs.count < 2 ? 1 : 1.4 / (double)point->runs.count;
 }
 
-static void fill_all(const struct advise *a, struct advise_answer *out, double weight)
+struct asking {
+	const struct advise *advise;
+	struct advise_answer *out;
+	double spread[ADVISE_GOALS];
+	unsigned freedom[ADVISE_GOALS];
+};
+
+static void set_time(struct asking *ask, int goal, double ns, double weight)
+{
+	double half =
+		ask->spread[goal] * sqrt(weight) * statistics_t_bound(tails, ask->freedom[goal]);
+
+	if (ns > 0)
+		ask->out->times[goal] = (struct advise_time){ns, ns * exp(-half), ns * exp(half)};
+}
+
+/* All tokens, by the phases. */
+static void set_all(struct asking *ask, double weight)
 {
 	double all = 0;
 
-	for (int phase = 0; phase < ADVISE_PHASES; phase++)
-		if (advise_tokens(a, (enum advise_phase)phase) > 0)
-			all += out->times[phase].ns * advise_tokens(a, (enum advise_phase)phase);
-	out->times[ADVISE_ALL] = time_of(a, ADVISE_ALL, all, weight);
-}
-
-static void fill_measured(const struct advise *a, const struct point *p, struct advise_answer *out)
-{
-	double weight = 1 / (double)p->runs;
-
-	out->runs = p->runs;
 	for (int phase = 0; phase < ADVISE_PHASES; phase++) {
-		double sum = 0;
-		for (size_t i = 0; i < p->logs[phase].count; i++)
-			sum += p->logs[phase].items[i];
-		size_t n = p->logs[phase].count;
-		out->times[phase] = time_of(a, phase, n ? exp(sum / (double)n) : 0, weight);
+		double tokens = advise_tokens(ask->advise, (enum advise_phase)phase);
+		all += tokens > 0 ? ask->out->times[phase].ns * tokens : 0;
 	}
-	fill_all(a, out, weight);
+	set_time(ask, ADVISE_ALL, all, weight);
 }
 
-static void fill_predicted(const struct advise *a, const struct point *base,
-	const struct between *axes, const size_t *at, struct advise_answer *out)
+static void set_measured(struct asking *ask, const struct point *point)
 {
+	ask->out->runs = point->runs.count;
+	for (int phase = 0; phase < ADVISE_PHASES; phase++) {
+		const struct sample *run = typical(point, phase);
+		if (run)
+			set_time(ask, phase, run->ns[phase], weight_of(point));
+	}
+	set_all(ask, weight_of(point));
+}
+
+static void set_predicted(
+	struct asking *ask, const struct point *base, const struct between *axes, const size_t *at)
+{
+	const struct advise *a = ask->advise;
 	double ns[ADVISE_PHASES] = {0}, weight = 0, changed = 0;
 
 	for (size_t i = 0; i < a->bricks.count; i++)
@@ -377,34 +439,45 @@ static void fill_predicted(const struct advise *a, const struct point *base,
 		if (at[i] == a->base[i])
 			continue;
 		changed++;
-		weight += 1 / fmin((double)axes[i].low->runs, (double)axes[i].high->runs);
+		weight += fmax(weight_of(axes[i].low), weight_of(axes[i].high));
 	}
-	weight += (changed - 1) * (changed - 1) / (double)base->runs;
+	weight += (changed - 1) * (changed - 1) * weight_of(base);
 	for (int phase = 0; phase < ADVISE_PHASES; phase++)
-		out->times[phase] = time_of(a, phase, ns[phase], weight);
-	fill_all(a, out, weight);
+		set_time(ask, phase, ns[phase], weight);
+	set_all(ask, weight);
+}
+
+static int predict(struct asking *ask, const struct point *base, const size_t *at)
+{
+	const struct advise *a = ask->advise;
+	SCOPED size_t *scratch = calloc(a->axis_count + 1, sizeof(*scratch));
+	SCOPED struct between *axes = calloc(a->axis_count + 1, sizeof(*axes));
+
+	if (!scratch || !axes)
+		return -ENOMEM;
+	for (size_t i = 0; i < a->axis_count; i++)
+		if (!find_between(a, scratch, i, at[i], &axes[i]))
+			return 0;
+	set_predicted(ask, base, axes, at);
+	return 0;
 }
 
 int advise_ask(const struct advise *a, const size_t *at, struct advise_answer *out)
 {
 	const struct point *own = find_point(a, at), *base = find_point(a, a->base);
-	SCOPED size_t *scratch = calloc(a->axis_count + 1, sizeof(*scratch));
-	SCOPED struct between *axes = calloc(a->axis_count + 1, sizeof(*axes));
-	bool is_known = base && base->runs;
+	struct asking ask = {.advise = a, .out = out};
+	int rc = 0;
 
 	*out = (struct advise_answer){0};
-	for (int goal = 0; goal < ADVISE_GOALS; goal++)
+	for (int goal = 0; goal < ADVISE_GOALS && rc == 0; goal++) {
 		out->times[goal] = (struct advise_time){NAN, NAN, NAN};
-	if (!scratch || !axes)
-		return -ENOMEM;
-	if (own && own->runs) {
-		fill_measured(a, own, out);
-		return 0;
+		rc = spread_of(a, goal, &ask.spread[goal], &ask.freedom[goal]);
 	}
-	for (size_t i = 0; i < a->axis_count && is_known; i++)
-		is_known = find_between(a, scratch, i, at[i], &axes[i]);
-	if (is_known)
-		fill_predicted(a, base, axes, at, out);
+	if (rc < 0 || !base || !base->runs.count)
+		return rc;
+	if (!own || !own->runs.count)
+		return predict(&ask, base, at);
+	set_measured(&ask, own);
 	return 0;
 }
 

@@ -66,7 +66,8 @@ static void add_row(const struct printer *p, struct table *table, size_t i)
 	double factor = v->rows[v->base].answer.times[v->goal].ns / row->answer.times[v->goal].ns;
 
 	table_row(table, i == v->best ? STYLE_GOOD : STYLE_PLAIN);
-	table_cell(table, row->setting);
+	for (size_t axis = 0; axis < v->axis_count; axis++)
+		table_cell(table, row->values[axis]);
 	for (int phase = 0; phase <= ADVISE_ALL; phase++) {
 		SCOPED char *rate = rate_text(rate_of(v, &row->answer, (enum advise_phase)phase));
 		table_cell(table, rate);
@@ -81,16 +82,30 @@ static void add_row(const struct printer *p, struct table *table, size_t i)
 	table_cell(table, how);
 }
 
+static const struct table_column figures[] = {
+	{"PREFILL/S", TABLE_LEFT, 2},
+	{"DECODE/S", TABLE_LEFT, 2},
+	{"MIXED/S", TABLE_LEFT, 3},
+	{"TOKENS/S", TABLE_LEFT, 1},
+	{"", TABLE_RIGHT, 1},
+	{"BY", TABLE_LEFT, 1},
+};
+
+enum { FIGURES = sizeof(figures) / sizeof(figures[0]) };
+
 static void print_rows(const struct printer *p)
 {
-	static const struct table_column columns[] = {{"SETTING", TABLE_LEFT, 0},
-		{"PREFILL/S", TABLE_LEFT, 2}, {"DECODE/S", TABLE_LEFT, 2},
-		{"MIXED/S", TABLE_LEFT, 3}, {"TOKENS/S", TABLE_LEFT, 1}, {"", TABLE_RIGHT, 1},
-		{"BY", TABLE_LEFT, 1}};
 	const struct advise_view *v = p->view;
-	SCOPED_TO(table_destroy) struct table *table = table_create(columns, 7);
+	SCOPED struct table_column *columns = text_room(v->axis_count + FIGURES, sizeof(*columns));
+	SCOPED_TO(table_destroy) struct table *table = NULL;
 	size_t shown = v->row_count < ROWS ? v->row_count : ROWS;
 
+	if (!columns)
+		return;
+	for (size_t axis = 0; axis < v->axis_count; axis++)
+		columns[axis] = (struct table_column){v->axes[axis], TABLE_RIGHT, 0};
+	memcpy(columns + v->axis_count, figures, sizeof(figures));
+	table = table_create(columns, v->axis_count + FIGURES);
 	for (size_t i = 0; i < shown; i++)
 		add_row(p, table, i);
 	if (v->base >= shown)

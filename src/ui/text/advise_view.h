@@ -9,13 +9,16 @@
 
 struct advise_row {
 	char *setting;			/* "threads=2 ubatch=64" */
+	const char **values;		/* of each axis */
 	struct advise_answer predicted; /* before it was run; of one that was measured for the
 					   model: that */
 	struct advise_answer answer;
 };
 
 struct advise_view {
-	const char *pattern;	       /* the command with its settings in braces */
+	const char *pattern;	 /* the command with its settings in braces */
+	const char *const *axes; /* names */
+	size_t axis_count;
 	const struct advise_row *rows; /* the best first; those that are not known last */
 	size_t row_count;
 	size_t base, best; /* rows */

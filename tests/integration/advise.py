@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+`brick advise` on the real engine: it finds the options that can be tried, records some settings, predicts the others, runs
+its choice, leaves out what does not run, and says the same of recordings that were made before. Says nothing of how good
+the choice is: bench/advise.py does.
+"""
+import json
+import os
+import subprocess
+
+from libcli import BRICK, BUILD, TMP, brick, environment, expect, expect_true, fail
+
+ENGINE = [os.path.join(BUILD, "bin", "brick-llama"), "--libs", os.path.join(BUILD, "demo", "engine", "libs"), "--model",
+          os.path.join(TMP, "model.gguf"), "--prompt-tokens", "64", "--predict", "6"]
+
+
+def advise(*args, code=0):
+    done = subprocess.run([BRICK, "advise", "-q", *args], env=environment(), capture_output=True, timeout=300, check=False)
+    if done.returncode != code:
+        fail(f"advise {args}: exit {done.returncode}: {done.stderr}")
+    return done.stdout.decode(), done.stderr.decode()
+
+
+def rows_of(answer):
+    expect("schema", answer["schema"], "brick/advise/1")
+    return {row["setting"]: row for row in answer["settings"]}
+
+
+def check_command():
+    """Threads, ubatch and the cache's type are found; f16 without flash attention is the only cache that then works."""
+    answer = json.loads(advise("--json", "--runs", "1", "--param", "f=on,off", "--", *ENGINE, "--threads", "1",
+                               "--ubatch=64", "--cache-type", "f16", "--flash", "{f}")[0])
+    rows = rows_of(answer)
+    expect("what it is", answer["base"], "f=on threads=1 ubatch=64 cache-type=f16")
+    expect_true(f"all combinations: {list(rows)}", {"f=on threads=1 ubatch=32 cache-type=q8_0",
+                                                    "f=off threads=1 ubatch=64 cache-type=f16"} <= set(rows))
+    expect("settings", len(rows), 2 * 2 * 2 * (len(rows) // 8))
+    chosen, base = rows[answer["advice"]], rows[answer["base"]]
+    expect_true(f"its choice was run: {chosen}", answer["checked"] and chosen["answer"]["runs"] >= 1)
+    expect_true("and is not worse than what it was given", chosen["answer"]["all"]["tokens_per_s"]
+                >= base["answer"]["all"]["tokens_per_s"])
+    predicted = rows["f=on threads=1 ubatch=32 cache-type=q8_0"]["predicted"]
+    expect("a combination is predicted", predicted["runs"], 0)
+    for phase in ("prefill", "decode", "all"):
+        rate = predicted[phase]
+        expect_true(f"{phase}: {rate}", 0 < rate["low"] < rate["tokens_per_s"] < rate["high"])
+    expect("no mixed steps", predicted["mixed"], None)
+
+
+def check_left_out():
+    """A value that the engine refuses is named, and nothing is said of it."""
+    args = ["--runs", "1", "--param", "type=f16,f99", "--param", "u=64,32", "--", *ENGINE, "--cache-type", "{type}",
+            "--ubatch", "{u}"]
+    answer = json.loads(advise("--json", *args)[0])
+    rows = rows_of(answer)
+    expect_true(f"named: {answer['faults']}", "type=f99 u=64 (" in answer["faults"])
+    expect("nothing is known of it", [rows[f"type=f99 u={u}"]["answer"]["all"] for u in (64, 32)], [None, None])
+    expect_true(f"not advised: {answer['advice']}", "f16" in answer["advice"])
+    text = advise(*args)[0]
+    expect_true(f"said: {text}", "Left out" in text and "Advice" in text and "TOKENS/S" in text)
+    out, err = advise("--runs", "1", "--", *ENGINE, "--cache-type", "f99", code=125)
+    expect_true(f"what one has does not run: {err}", "f99" in err and not out)
+
+
+def check_files():
+    """Of recordings: their commands say the settings; one that nobody ran is predicted, and not run."""
+    paths = []
+    for i, (ubatch, flash) in enumerate((("64", "on"), ("32", "on"), ("64", "off"))):
+        paths.append(os.path.join(TMP, f"{i}.pftrace"))
+        subprocess.run([BRICK, "record", "-q", "-o", paths[-1], "--", *ENGINE, "--ubatch", ubatch, "--flash", flash],
+                       env=environment(), check=True, capture_output=True, timeout=120)
+    answer = json.loads(advise("--json", *paths)[0])
+    rows = rows_of(answer)
+    expect("settings", sorted(rows), sorted(f"ubatch={u} flash={f}" for u in (32, 64) for f in ("on", "off")))
+    expect("what they have in common", answer["base"], "ubatch=64 flash=on")
+    expect("runs", {name: row["answer"]["runs"] for name, row in rows.items()},
+           {name: int(name != "ubatch=32 flash=off") for name in rows})
+    parts = {name: row["answer"]["prefill"]["tokens_per_s"] for name, row in rows.items()}
+    product = parts["ubatch=32 flash=on"] * parts["ubatch=64 flash=off"] / parts["ubatch=64 flash=on"]
+    expect_true(f"near what the whole times say: {parts}, {product}", 0.7 < parts["ubatch=32 flash=off"] / product < 1.4)
+    expect_true("not run", not answer["checked"])
+    expect_true("said", "was not run" in advise(*paths)[0] or answer["advice"] != "ubatch=32 flash=off")
+    err = advise(paths[0], paths[0], code=3)[1]
+    expect_true(f"nothing differs: {err}", "do not differ" in err)
+    short = os.path.join(TMP, "short.pftrace")
+    subprocess.run([BRICK, "record", "-q", "-o", short, "--", *ENGINE], env=environment(), check=True, capture_output=True,
+                   timeout=120)
+    err = advise(paths[0], short, code=3)[1]
+    expect_true(f"another command: {err}", "short.pftrace" in err and "words" in err)
+
+
+def check_usage():
+    for wrong in ([], ["--"], ["--", "true"], ["--param", "x=1,2", "--", *ENGINE, "--threads", "1"],
+                  ["--for", "nothing", "--", *ENGINE], ["--param", "x=1", "a.pftrace"]):
+        advise(*wrong, code=2)
+    advise(os.path.join(TMP, "none.pftrace"), code=3)
+    expect_true("said what it can try", "-t N" in advise("--", "true", code=2)[1])
+
+
+def main():
+    subprocess.run([os.path.join(BUILD, "bin", "brick-model"), "--layers", "2", "--embd", "128", "--ff", "256",
+                    ENGINE[4]], check=True, stdout=subprocess.DEVNULL, timeout=60)
+    check_usage()
+    check_command()
+    check_left_out()
+    check_files()
+    brick("advise", "--help")
+
+
+main()
