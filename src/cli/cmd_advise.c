@@ -25,6 +25,7 @@
 #include "cli/matrix.h"
 #include "cli/options.h"
 #include "cli/program_runs.h"
+#include "record/runner/machine_state.h"
 #include "record/runner/turn_launch.h"
 #include "record/runner/turns.h"
 #include "ui/text/advise_view.h"
@@ -41,7 +42,7 @@ struct advising {
 	struct arguments arguments;
 	char **words; /* the pattern; NULL-terminated */
 	struct advise *model;
-	size_t settings, measured, runs;
+	size_t settings, measured, runs, repeated, disturbed;
 	bool *is_failed; /* by setting */
 	char *directory, *output, *faults;
 	uint32_t cpus, layers; /* what the base's recording tells; 0: not known */
@@ -49,7 +50,7 @@ struct advising {
 	uint64_t begin_ns;
 };
 
-enum { SETTINGS_MAX = 10000, CHECKED = 3, EXIT_FAILED = 125 };
+enum { SETTINGS_MAX = 10000, CHECKED = 3, TRIES = 3, EXIT_FAILED = 125 };
 
 /* Others that are predicted to be as near to the best are run with it. */
 static const double near_best = 1.05;
@@ -217,6 +218,33 @@ static void note_fault(struct advising *a, size_t setting, const char *fault)
 	xappend(&a->faults, "; ", "%s (%.*s)", text, (int)strcspn(fault, "\n"), fault);
 }
 
+/*
+ * Runs it, and again while others used the CPUs meanwhile: what they do to a team of threads says
+ * nothing of the setting.
+ */
+static int launch_undisturbed(struct advising *a, char *const *argv, struct launch_result *result)
+{
+	struct machine_state before, after;
+	struct machine_change change;
+
+	for (int i = 1;; i++) {
+		machine_state_read(&before);
+		int rc = launch_run(argv, result);
+		machine_state_read(&after);
+		if (rc < 0 || result->exit_code)
+			return rc;
+		machine_state_between(
+			&change, &before, &after, result->user_ns + result->system_ns);
+		if (!machine_change_disturbs(&change))
+			return 0;
+		if (i == TRIES) {
+			a->disturbed++;
+			return 0;
+		}
+		a->repeated++;
+	}
+}
+
 /* NULL: it ran and *entry is filled; else why not. The caller frees. */
 static char *record(
 	struct advising *a, char *const *command, const char *recording, struct history_run *entry)
@@ -226,7 +254,7 @@ static char *record(
 	struct launch_result result;
 	char *fault = NULL;
 
-	int rc = launch_run(recorder, &result);
+	int rc = launch_undisturbed(a, recorder, &result);
 	if (rc < 0)
 		return xasprintf("%s: %s", line, strerror(-rc));
 	if (result.exit_code)
@@ -311,6 +339,7 @@ static void look_at_base(struct advising *a)
 		return;
 	}
 	history_run_fini(&entry);
+	a->repeated = a->disturbed = 0; /* this run counts for nothing */
 	SCOPED_TO(run_destroy) struct run *run = input_load(recording);
 	unlink(recording);
 	a->cpus = run_usable_cpus(run);
@@ -409,6 +438,8 @@ static void print(struct advising *a, struct advise_row *rows, size_t base, bool
 		.goal = (enum advise_phase)a->arguments.goal,
 		.measured = a->measured,
 		.runs = a->runs,
+		.repeated = a->repeated,
+		.disturbed = a->disturbed,
 		.elapsed_s = (double)(monotonic_ns() - a->begin_ns) / 1e9,
 		.faults = a->faults};
 	for (size_t i = 0; i < a->settings; i++) {

@@ -158,7 +158,7 @@ static void plans(void **state)
 	assert_true(is_measured[0] && is_measured[1]);
 }
 
-/* Runs differ by 3 %: 95 of 100 intervals hold the truth, with two runs a setting. */
+/* Runs differ by 3 %: 95 of 100 intervals hold the truth, with three runs a setting. */
 static void intervals_hold(void **state)
 {
 	const size_t base[AXES] = {1, 1, 0}, at[AXES] = {0, 4, 1};
@@ -170,7 +170,7 @@ static void intervals_hold(void **state)
 		struct advise_answer answer;
 		struct advise *advise;
 		assert_int_equal(advise_create(&advise, axes, AXES, base), 0);
-		add_star(advise, base, 2, 0.03);
+		add_star(advise, base, 3, 0.03);
 		assert_int_equal(advise_ask(advise, at, &answer), 0);
 		const struct advise_time *time = &answer.times[ADVISE_PREFILL];
 		held += time->low <= whole(at) && time->high >= whole(at);

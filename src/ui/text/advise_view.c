@@ -130,6 +130,11 @@ static void print_head(const struct printer *p)
 		v->goal == ADVISE_ALL ? "all tokens" : advise_goal_name(v->goal),
 		units_count(prompt, (uint64_t)v->tokens[ADVISE_PREFILL]),
 		units_count(decoded, (uint64_t)v->tokens[ADVISE_DECODE]));
+	if (v->disturbed)
+		say_in(p, STYLE_WARN, "Machine",
+			"other processes used the CPUs during %zu of these runs, also when they "
+			"were repeated: do not trust what follows",
+			v->disturbed);
 	if (v->faults)
 		say(p, "Left out", "%s", v->faults);
 }
@@ -201,7 +206,7 @@ void advise_json(const struct advise_view *v, FILE *out)
 	json_put(root, "advice", json_text(v->rows[v->best].setting));
 	json_put(root, "base", json_text(v->rows[v->base].setting));
 	json_put(root, "checked", json_boolean(v->is_checked));
-	json_put_numbers(root, v, measured, runs);
+	json_put_numbers(root, v, measured, runs, repeated, disturbed);
 	json_put_signed(root, v, elapsed_s);
 	json_put_texts(root, v, faults);
 	for (size_t i = 0; i < v->row_count; i++) {

@@ -26,6 +26,8 @@ struct advise_view {
 	enum advise_phase goal;
 	double tokens[ADVISE_PHASES]; /* in a run of the base */
 	size_t measured, runs;	      /* settings that the model is made of, and all runs */
+	size_t repeated,
+		disturbed; /* runs during which others used the CPUs: made again, or kept */
 	double elapsed_s;
 	const char *faults; /* settings that failed, a line each; NULL: none */
 };
