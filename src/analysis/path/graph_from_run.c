@@ -790,12 +790,12 @@ static void link_wait(struct builder *b, uint32_t span, uint32_t number, uint32_
 {
 	const struct schedule_activity *a = &b->schedule->activities.items[number];
 	const struct graph_sample *sample = sample_of(b, span, a);
+
+	if (a->cause == RUN_NONE || !sample)
+		return; /* nobody was waited for: off the CPU, outside of any wait */
 	bool follows = follows_sample(b, a);
 	uint32_t wait = follows ? sample->wait : sample->node;
 	uint32_t before = follows ? sample->node : sample->before;
-
-	if (a->cause == RUN_NONE)
-		return;
 	if (a->cause == number) {
 		link_device_wait(b, number, wait);
 		return;
