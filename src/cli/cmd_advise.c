@@ -210,12 +210,15 @@ static void add_values(struct advising *a)
 
 /* Runs. */
 
-static void note_fault(struct advising *a, size_t setting, const char *fault)
+/* line: of its command, which the fault may begin with. */
+static void note_fault(struct advising *a, size_t setting, const char *line, const char *fault)
 {
 	SCOPED char *text = matrix_text(&a->arguments.matrix, setting);
+	size_t skip = strncmp(fault, line, strlen(line)) ? 0 : strlen(line) + strlen(": ");
 
 	a->is_failed[setting] = true;
-	xappend(&a->faults, "; ", "%s (%.*s)", text, (int)strcspn(fault, "\n"), fault);
+	fault += skip;
+	xappend(&a->faults, "; ", "%s (%.*s)", text, (int)strcspn(fault, ";\n"), fault);
 }
 
 /*
@@ -277,7 +280,8 @@ static void run_setting(struct advising *a, size_t setting)
 	SCOPED char *fault = record(a, command, recording, &entry);
 	a->runs++;
 	if (fault) {
-		note_fault(a, setting, fault);
+		SCOPED char *line = program_line(command);
+		note_fault(a, setting, line, fault);
 	} else {
 		xcheck(advise_add(a->model, at, &entry));
 		history_run_fini(&entry);

@@ -27,7 +27,7 @@ def rows_of(answer):
 
 
 def check_command():
-    """Threads, ubatch and the cache's type are found; f16 without flash attention is the only cache that then works."""
+    """Threads, ubatch and the cache's type are found beside what --param names."""
     answer = json.loads(advise("--json", "--runs", "1", "--param", "f=on,off", "--", *ENGINE, "--threads", "1",
                                "--ubatch=64", "--cache-type", "f16", "--flash", "{f}")[0])
     rows = rows_of(answer)
@@ -98,7 +98,7 @@ def check_usage():
 
 
 def main():
-    subprocess.run([os.path.join(BUILD, "bin", "brick-model"), "--layers", "2", "--embd", "128", "--ff", "256",
+    subprocess.run([os.path.join(BUILD, "bin", "brick-model"), "--layers", "2", "--embd", "128", "--heads", "4", "--kv-heads", "2", "--ff", "256",
                     ENGINE[4]], check=True, stdout=subprocess.DEVNULL, timeout=60)
     check_usage()
     check_command()

@@ -113,7 +113,7 @@ static void print_rows(const struct printer *p)
 	table_hide_empty(table);
 	table_print(table, p->terminal);
 	if (shown < v->row_count)
-		say(p, "", "%zu slower settings are not shown; --json has them",
+		say(p, "", "%zu more settings are not shown; --json has them",
 			v->row_count - shown);
 }
 
