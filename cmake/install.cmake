@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # What is installed, by component (tools: what no other is named for), and how others find it:
-# pkg-config (brick, brick-graph, and each with -static) and find_package(brick [COMPONENTS graph]).
+# pkg-config (brick, brick-graph, and each with -static; brick-report) and find_package(brick [COMPONENTS graph report]).
 include(CMakePackageConfigHelpers)
 include(cmake/static.cmake)
 
 install(TARGETS brick-cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS brick brick-graph EXPORT brickTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   COMPONENT library NAMELINK_COMPONENT dev)
+install(TARGETS brick-report EXPORT brickTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  COMPONENT results NAMELINK_COMPONENT dev)
 install(DIRECTORY include/brick DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev)
 # The manual of `brick report` lists the columns that the program has.
 add_executable(brick-manual-columns docs/man/columns.c)
@@ -51,7 +53,7 @@ install(FILES ${CMAKE_BINARY_DIR}/brickConfig.cmake ${CMAKE_BINARY_DIR}/brickCon
 # What pkg-config reads says where it is from its own place: it may be moved.
 file(RELATIVE_PATH pkgconfig_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 string(REGEX REPLACE "/$" "" pkgconfig_to_prefix ${pkgconfig_to_prefix})
-foreach(name brick brick-graph brick-static brick-graph-static)
+foreach(name brick brick-graph brick-static brick-graph-static brick-report)
   configure_file(cmake/${name}.pc.in ${CMAKE_BINARY_DIR}/${name}.pc @ONLY)
   install(FILES ${CMAKE_BINARY_DIR}/${name}.pc
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Packages, by `make packages` (preset `package`): four for Debian, and a tar.gz of it all that runs
+# Packages, by `make packages` (preset `package`): five for Debian, and a tar.gz of it all that runs
 # from wherever it is unpacked. What they hold are the components of cmake/install.cmake.
 set(CPACK_GENERATOR DEB TGZ)
 set(CPACK_PACKAGE_NAME brick)
@@ -10,7 +10,7 @@ set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "token-centric profiler for machine-learni
 set(CPACK_RESOURCE_FILE_LICENSE ${CMAKE_SOURCE_DIR}/LICENSE)
 set(CPACK_PACKAGE_DIRECTORY ${CMAKE_BINARY_DIR}/packages)
 set(CPACK_PACKAGE_FILE_NAME brick-${PROJECT_VERSION}-${CMAKE_SYSTEM_PROCESSOR})
-set(CPACK_COMPONENTS_ALL tools library dev doc)
+set(CPACK_COMPONENTS_ALL tools library results dev doc)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/packaging/stage.cmake)
 set(CPACK_PROJECT_CONFIG_FILE ${CMAKE_SOURCE_DIR}/packaging/generator.cmake)
@@ -40,7 +40,10 @@ deb(tools brick devel "libbrick0 ${own_version}"
 deb(library libbrick0 libs ""
   "library of the Brick profiler: timing parts of a model"
   "For programs that time their own parts with Brick, and libbrick-graph, the\nexecution graph.")
-deb(dev libbrick-dev libdevel "libbrick0 ${own_version}"
+deb(results libbrick-report0 libs "libbrick0 ${own_version}"
+  "reports of the running program, of the Brick profiler"
+  "For programs that write what Brick knows of them while they run: the report,\na summary and the execution graph.")
+deb(dev libbrick-dev libdevel "libbrick0 ${own_version}, libbrick-report0 ${own_version}"
   "headers and static libraries of the Brick profiler"
   "To build programs that time their own parts with Brick, in C and C++, with\npkg-config or CMake; and the manual pages of its functions.")
 deb(doc brick-doc doc ""
@@ -48,9 +51,13 @@ deb(doc brick-doc doc ""
   "All functions and types of libbrick and libbrick-graph, in HTML.")
 set(CPACK_DEBIAN_DOC_PACKAGE_ARCHITECTURE all)
 # CPack has scripts call ldconfig where it looks at libraries; Debian has a trigger for that.
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS OFF)
 set(shlibs ${CMAKE_BINARY_DIR}/packaging/shlibs)
 file(WRITE ${shlibs} "libbrick 0 libbrick0 (>= ${PROJECT_VERSION})\n"
   "libbrick-graph 0 libbrick0 (>= ${PROJECT_VERSION})\n")
+set(results_shlibs ${CMAKE_BINARY_DIR}/packaging/results/shlibs)
+file(WRITE ${results_shlibs} "libbrick-report 0 libbrick-report0 (>= ${PROJECT_VERSION})\n")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS OFF)
+set(CPACK_DEBIAN_RESULTS_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${CMAKE_SOURCE_DIR}/packaging/triggers ${shlibs})
+set(CPACK_DEBIAN_RESULTS_PACKAGE_CONTROL_EXTRA ${CMAKE_SOURCE_DIR}/packaging/triggers ${results_shlibs})
 include(CPack)

@@ -19,20 +19,24 @@ function(stage_package component package)
   endforeach()
 endfunction()
 
-# What the libraries themselves need.
-function(library_depends out)
-  file(WRITE ${CPACK_TEMPORARY_DIRECTORY}/debian/control "Source: brick\n\nPackage: libbrick0\nArchitecture: any\n")
-  file(GLOB libraries ${CPACK_TEMPORARY_DIRECTORY}/library/usr/lib/*/*.so.*.*)
+# What the libraries of a component need beside each other.
+function(library_depends out component package)
+  file(WRITE ${CPACK_TEMPORARY_DIRECTORY}/debian/control "Source: brick\n\nPackage: ${package}\nArchitecture: any\n")
+  file(GLOB libraries ${CPACK_TEMPORARY_DIRECTORY}/${component}/usr/lib/*/*.so.*.*)
   execute_process(COMMAND dpkg-shlibdeps -O --ignore-missing-info ${libraries}
     WORKING_DIRECTORY ${CPACK_TEMPORARY_DIRECTORY} OUTPUT_VARIABLE found ERROR_QUIET
     OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   file(REMOVE_RECURSE ${CPACK_TEMPORARY_DIRECTORY}/debian)
   string(REGEX REPLACE "^shlibs:Depends=" "" found "${found}")
+  if(${out})
+    string(PREPEND found "${${out}}, ")
+  endif()
   set(${out} "${found}" PARENT_SCOPE)
 endfunction()
 
 if(CPACK_GENERATOR STREQUAL "DEB")
-  library_depends(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS)
+  library_depends(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS library libbrick0)
+  library_depends(CPACK_DEBIAN_RESULTS_PACKAGE_DEPENDS results libbrick-report0)
   foreach(component ${CPACK_COMPONENTS_ALL})
     string(TOUPPER ${component} upper)
     stage_package(${component} ${CPACK_DEBIAN_${upper}_PACKAGE_NAME})

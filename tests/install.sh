@@ -20,9 +20,11 @@ fi
 export PKG_CONFIG_PATH=$(dirname "$(find "$out/usr" -name brick.pc)")
 cc $(pkg-config --cflags brick) -o "$out/embed" examples/embed.c $(pkg-config --libs brick)
 cc $(pkg-config --cflags brick-graph) -o "$out/graph" examples/graph_example.c $(pkg-config --libs brick-graph)
+cc $(pkg-config --cflags brick-report) -o "$out/own-report" examples/own_report.c $(pkg-config --libs brick-report)
 libs=$(pkg-config --variable=libdir brick)
 cd "$out"
 LD_LIBRARY_PATH=$libs ./embed one.pftrace
+LD_LIBRARY_PATH=$libs ./own-report | grep -q RmsNorm
 cc $(pkg-config --cflags brick-static) -o "$out/embed-static" "$source/examples/embed.c" \
 	$(pkg-config --libs brick-static)
 # a plugin that is unloaded would take it away from threads
@@ -57,11 +59,13 @@ mkdir project
 cat >project/CMakeLists.txt <<EOF
 cmake_minimum_required(VERSION 3.20)
 project(user C)
-find_package(brick 0.2 REQUIRED COMPONENTS graph)
+find_package(brick 0.2 REQUIRED COMPONENTS graph report)
 add_executable(user $source/examples/embed.c)
 target_link_libraries(user PRIVATE brick::brick)
 add_executable(static $source/examples/embed.c)
 target_link_libraries(static PRIVATE brick::brick-static)
+add_executable(own-report $source/examples/own_report.c)
+target_link_libraries(own-report PRIVATE brick::brick-report)
 add_library(plugin MODULE $source/examples/embed.c)
 target_link_libraries(plugin PRIVATE brick::brick-static)
 add_executable(graph $source/examples/graph_example.c)

@@ -24,6 +24,7 @@ brick lib/.*/brick/libbrick-ggml.so$
 brick share/man/man1/brick-record.1.gz
 brick share/brick/rules/ggml-llama.rules
 libbrick0 lib/.*/libbrick.so.0$
+libbrick-report0 lib/.*/libbrick-report.so.0$
 libbrick-dev include/brick/brick.hpp
 libbrick-dev lib/.*/libbrick.a
 libbrick-dev lib/.*/pkgconfig/brick-static.pc
@@ -63,7 +64,7 @@ in_root -i "$out"/before/*.deb
 in_root -i "$packages"/*.deb
 [ "$(dpkg-query --admindir="$root/var/lib/dpkg" -W -f '${Version}\n' | sort -u)" = "$version" ]
 works "$root/usr"
-in_root -P brick brick-doc libbrick-dev libbrick0
+in_root -P brick brick-doc libbrick-dev libbrick-report0 libbrick0
 left=$(find "$root" -path "$root/var" -prune -o ! -type d -print)
 [ -z "$left" ] || { echo "left behind: $left" >&2; exit 1; }
 

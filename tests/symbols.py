@@ -16,7 +16,8 @@ import sys
 
 SOURCE = os.environ.get("BRICK_SOURCE") or os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("BRICK_BUILD") or os.path.join(SOURCE, "build")
-LIBRARIES = [("libbrick.so", "src/lib/brick"), ("libbrick-graph.so", "src/lib/graph/graph")]
+LIBRARIES = [("libbrick.so", "src/lib/brick"), ("libbrick-graph.so", "src/lib/graph/graph"),
+             ("libbrick-report.so", "src/ui/results/results")]
 PRIVATE = "BRICK_PRIVATE"
 
 

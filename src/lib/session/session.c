@@ -144,6 +144,7 @@ static int start_own(const struct brick_session_options *o, const struct consume
 	int error = create_session(s, o->directory, name, o->mode);
 	if (error)
 		return error;
+	snprintf(s->output.path, sizeof(s->output.path), "%s", o->output ? o->output : "");
 	int fd = o->output ? brick__shared_keep(&s->file) : 0;
 	if (o->output)
 		error = fd < 0 ? fd : consumer->start(&s->consumer, fd, o);
@@ -210,12 +211,35 @@ static int stop_session(void)
 	return error;
 }
 
+/* Looked at from inside of the process. */
+
+static void (*on_stopping)(void);
+
+void brick__session_stopping(void (*stopping)(void))
+{
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	on_stopping = stopping;
+}
+
+int brick__session_view(struct brick__session_output *output)
+{
+	KEEP_ERRNO();
+
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	if (!brick__session.header)
+		return -ENOENT;
+	*output = brick__session.output;
+	return brick__shared_open(&brick__session.file);
+}
+
 int brick_session_stop(void)
 {
 	KEEP_ERRNO();
 	int error = -ENOENT;
 
 	brick__fork_notice();
+	if (on_stopping)
+		on_stopping();
 	if (!brick__environment("BRICK_SESSION_DIR"))
 		brick__queues_account(0);
 	BETWEEN(brick__session_lock, brick__session_unlock);

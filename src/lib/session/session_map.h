@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "brick/abi/session.h"
+#include "brick/abi/session_view.h"
 #include "lib/sys/shared.h"
 
 /* A mapped lane of the process's own session. */
@@ -27,6 +28,7 @@ struct brick__session {
 	bool external;					 /* its consumer is another process */
 	const struct consumer_type *consumer_type;	 /* what `consumer` is of */
 	struct consumer *consumer;			 /* in this process; NULL: none */
+	struct brick__session_output output;		 /* that this consumer writes */
 };
 
 extern struct brick__session brick__session;

@@ -163,6 +163,17 @@ int brick__shared_keep(struct brick__shared *file)
 	return fd;
 }
 
+int brick__shared_open(struct brick__shared *file)
+{
+	KEEP_ERRNO();
+	int fd = begin_use(file), copy = fd < 0 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+
+	if (fd >= 0 && copy < 0)
+		copy = -errno;
+	end_use(file, fd);
+	return copy;
+}
+
 void brick__shared_close(struct brick__shared *file)
 {
 	KEEP_ERRNO();

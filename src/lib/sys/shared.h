@@ -40,6 +40,9 @@ void *brick__shared_map(struct brick__shared *file, uint64_t offset, uint64_t by
 /* Have it open from now on, for a consumer that wants a descriptor: that, or -errno. */
 int brick__shared_keep(struct brick__shared *file);
 
+/* Another descriptor of it, the caller's to close; or -errno. */
+int brick__shared_open(struct brick__shared *file);
+
 /* Close what is open of it, if it is ours. The name stays. */
 void brick__shared_close(struct brick__shared *file);
 

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How libbrick-report looks at the session of its process (libbrick and libbrick-report of one
+ * version; not for programs).
+ */
+#ifndef BRICK_ABI_SESSION_VIEW_H
+#define BRICK_ABI_SESSION_VIEW_H
+
+#include <stddef.h>
+#include "brick/export.h"
+
+BRICK_BEGIN_DECLS
+
+/* What a session is written to: "" where nothing is. */
+struct brick__session_output {
+	char path[4096];
+};
+
+/*
+ * A descriptor of the session's memory, the caller's to close. -ENOENT: no session runs. -ESTALE:
+ * the program closed the session's own. -errno.
+ */
+BRICK_API int brick__session_view(struct brick__session_output *output);
+
+/* `stopping` is called by who stops the session, before that; one for each process. */
+BRICK_API void brick__session_stopping(void (*stopping)(void));
+
+BRICK_END_DECLS
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The library's answers (include/brick/report.h): this process's session, or the recording that it
+ * became, as a run, and of that what the commands say. We learn of a session's end from libbrick,
+ * and keep what the answers of it need. The program's descriptors, signals and output stay as they
+ * are; all errors are returned.
+ */
+#include "brick/report.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "analysis/path/graph_from_run.h"
+#include "base/scope.h"
+#include "base/sized.h"
+#include "brick/abi/session_view.h"
+#include "brick/error.h"
+#include "record/live/live_snapshot.h"
+#include "trace/load.h"
+#include "trace/run.h"
+#include "ui/text/json_out.h"
+#include "ui/text/report.h"
+#include "ui/text/report_json.h"
+#include "ui/text/report_text.h"
+#include "ui/text/text.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
+static struct brick__session_output last;		 /* of the session that ended last */
+static struct run *kept;				 /* of that, if it had no output */
+
+LOCK_OVER_FORKS(lock)
+
+/* What the session in fd holds. For the answers it ends now. */
+static int look(struct run **run, int fd, size_t samples)
+{
+	struct snapshot_part part = {.end = DRAIN_END_CLOSED};
+	const char *why;
+	int whole, error = drain_open_view(&part.drain, fd, NULL, &why);
+
+	if (error)
+		return error;
+	part.end_ticks = drain_ticks(part.drain);
+	error = live_snapshot(run, &part, 1, samples, &whole);
+	drain_close(part.drain);
+	for (size_t i = 0; !error && i < (*run)->lane_count; i++)
+		(*run)->complete |= (*run)->lanes[i].sample_count > 0;
+	return error;
+}
+
+static int load(struct run **run, const char *path)
+{
+	struct load_error why;
+
+	return run_load(run, path, &why);
+}
+
+/* Called by who stops the session. What cannot be kept is missing when it is asked for. */
+static void stopping(void)
+{
+	KEEP_ERRNO();
+	HOLD_UNCANCELLED(&lock);
+	int fd = brick__session_view(&last);
+
+	run_destroy(kept);
+	kept = NULL;
+	if (fd >= 0 && !*last.path)
+		look(&kept, fd, SIZE_MAX);
+	if (fd >= 0)
+		close(fd);
+}
+
+__attribute__((constructor)) static void watch(void)
+{
+	brick__session_stopping(stopping);
+}
+
+/* A run, and whether it is the caller's. */
+struct source {
+	struct run *run;
+	bool is_kept;
+};
+
+static void source_fini(struct source *source)
+{
+	if (!source->is_kept)
+		run_destroy(source->run);
+}
+
+/* Under the lock: of the session that runs, else of the one that ended last. */
+static int open_source(struct source *source, size_t samples)
+{
+	struct brick__session_output output;
+	int error = 0, fd = brick__session_view(&output);
+
+	if (fd >= 0) {
+		error = look(&source->run, fd, samples);
+		close(fd);
+		return error;
+	}
+	source->run = kept;
+	source->is_kept = kept != NULL;
+	return kept ? 0 : *last.path ? load(&source->run, last.path) : fd;
+}
+
+static int write_report(FILE *out, enum brick_report_format format, const struct report *report)
+{
+	text_error(); /* of an earlier answer */
+	if (format == BRICK_REPORT_TEXT)
+		report_text(report, out);
+	else if (format == BRICK_REPORT_CSV)
+		report_csv(report, out);
+	else
+		json_print(report_to_json(report), out);
+	int error = text_error();
+	return !error && (fflush(out) || ferror(out)) ? -EIO : error;
+}
+
+static int answer(FILE *out, enum brick_report_format format,
+	const struct brick_report_options *options, const struct run *run)
+{
+	SCOPED_BY(report_apart_fini) struct report_apart apart = {0};
+	int error = report_apart_measure(&apart, run, options->by, REPORT_PHASES_APART);
+
+	for (int i = -1; i < STEP_PHASES && !error; i++) {
+		struct report *report = i < 0 ? &apart.all : &apart.phases[i];
+		if (options->rows && options->rows < report->shown)
+			report->shown = options->rows;
+	}
+	return error ? error : write_report(out, format, &apart.all);
+}
+
+int brick_report_write(
+	FILE *out, enum brick_report_format format, const struct brick_report_options *options)
+{
+	struct brick_report_options o = BRICK_REPORT_OPTIONS_INIT;
+	KEEP_ERRNO();
+	int error = options ? sized_read(&o, sizeof(o), options) : 0;
+
+	if (error)
+		return error;
+	if (!out || format >= BRICK_REPORT_FORMATS || o.by >= BRICK_REPORT_BYS)
+		return -EINVAL;
+	HOLD_UNCANCELLED(&lock);
+	SCOPED_BY(source_fini) struct source source = {0};
+	error = o.file ? load(&source.run, o.file) : open_source(&source, SIZE_MAX);
+	return error ? error : answer(out, format, &o, source.run);
+}
+
+static double rate(double count, uint64_t ns)
+{
+	return ns ? count / (double)ns * 1e9 : -1;
+}
+
+static uint64_t known(uint64_t value)
+{
+	return value == ANALYSIS_UNKNOWN ? 0 : value;
+}
+
+static void summarize(struct brick_summary *s, const struct report *report)
+{
+	const struct summary *summary = report->summary;
+	const struct step_phase_times *phases = summary->steps.phases;
+	const struct losses *losses = &report->losses;
+
+	s->wall_ns = summary->wall_ns;
+	s->first_token_ns = known(summary->steps.ttft_ns);
+	s->prefill_steps = phases[STEP_PREFILL].count;
+	s->prefill_tokens = phases[STEP_PREFILL].tokens;
+	s->decode_steps = phases[STEP_DECODE].count;
+	s->decode_tokens = phases[STEP_DECODE].tokens;
+	s->prefill_tokens_per_s = report_tokens_per_s(&phases[STEP_PREFILL]);
+	s->decode_tokens_per_s = report_tokens_per_s(&phases[STEP_DECODE]);
+	s->executions = known(summary->executions);
+	for (size_t i = 0; i < summary->row_count; i++) {
+		s->elements += known(summary->rows[i].elements);
+		s->bytes += known(summary->rows[i].bytes);
+		s->flops += known(summary->rows[i].flops);
+	}
+	s->elements_per_s = s->elements ? rate((double)s->elements, s->wall_ns) : -1;
+	s->coverage = summary->coverage;
+	s->cost_low = report->distortion.share < 0 ? -1 : report->distortion.low;
+	s->cost_high = report->distortion.share < 0 ? -1 : report->distortion.high;
+	s->device_ns = known(summary->device_ns);
+	s->lost = losses->dropped + losses->refused + losses->unmatched + losses->too_deep +
+		  losses->table_full;
+	s->open = losses->open;
+}
+
+int brick_summary(struct brick_summary *out)
+{
+	struct brick_summary summary = {0};
+	KEEP_ERRNO();
+
+	if (!out || !sized_bytes(out))
+		return -EINVAL;
+	HOLD_UNCANCELLED(&lock);
+	SCOPED_BY(source_fini) struct source source = {0};
+	SCOPED_BY(report_apart_fini) struct report_apart apart = {0};
+	int error = open_source(&source, SIZE_MAX);
+	if (!error)
+		error = report_apart_measure(
+			&apart, source.run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES);
+	if (error)
+		return error;
+	summarize(&summary, &apart.all);
+	return sized_write(out, sizeof(summary), &summary);
+}
+
+int brick_graph_of_session(struct brick_graph **out, uint32_t samples)
+{
+	KEEP_ERRNO();
+
+	HOLD_UNCANCELLED(&lock);
+	SCOPED_BY(source_fini) struct source source = {0};
+	SCOPED_BY(step_index_fini) struct step_index index = {0};
+	int error = open_source(&source, samples ? samples : SIZE_MAX);
+	if (!error)
+		error = step_index_init(&index, source.run);
+	return error ? error : graph_from_run(out, source.run, &index, RUN_NONE);
+}

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libbrick-report: what a program is told of its own session, while that runs and afterwards, is what `brick report`
+says of the recording: the same text, JSON and CSV once it is stopped, the same counts and times before."""
+import json
+import os
+import subprocess
+
+from libcli import BUILD, TMP, brick, expect, expect_true
+
+PROGRAM = os.path.join(BUILD, "bin", "program-own_results")
+STEPS, LAYERS = 30, 3
+
+
+def run(output):
+    folder = os.path.join(TMP, "with" if output else "without")
+    os.mkdir(folder)
+    path = os.path.join(folder, "run.pftrace") if output else "-"
+    done = subprocess.run([PROGRAM, path, folder], capture_output=True, text=True, timeout=120)
+    expect("exit: " + done.stderr, done.returncode, 0)
+    expect("nothing printed", done.stdout, "")
+
+    def read(when, what):
+        with open(os.path.join(folder, f"{when}.{what}"), encoding="utf-8") as file:
+            return file.read()
+    return path, read
+
+
+def counts(report):
+    return {row["name"]: (row["count"], row["elements"]) for row in report["bricks"]}
+
+
+def expect_times(what, got, expected):
+    """By two lines through the clock: what the process measured at its start, and what its writer measured later."""
+    times = {row["name"]: row["self_ns"] for row in expected["bricks"]}
+    for row in got["bricks"]:
+        expect_true(f"{what}: {row['name']}", abs(row["self_ns"] - times[row["name"]]) <= 1e-5 * times[row["name"]])
+
+
+def check_totals(summary, report):
+    rows = report["bricks"]
+    expect("executions", summary["executions"], STEPS * (1 + 2 * LAYERS))
+    expect("elements", summary["elements"], sum(row["elements"] or 0 for row in rows))
+    expect("lost", summary["lost"], 0)
+
+
+def with_output():
+    path, read = run(True)
+    for what, options in ("txt", ()), ("json", ("--json",)), ("csv", ("--csv",)):
+        expect("stopped: " + what, read("stopped", what), brick("report", path, *options, LC_ALL="C")[0].decode())
+    report, running = json.loads(read("stopped", "json")), json.loads(read("running", "json"))
+    expect("the same rows before", counts(running), counts(report))
+    expect_times("the same times before", running, report)
+    for when in "running", "stopped":
+        summary = json.loads(read(when, "summary"))
+        check_totals(summary, report)
+        expect("steps, " + when, (summary["decode_steps"], summary["decode_tokens"], summary["prefill_tokens"]),
+               (STEPS - 1, STEPS - 1, 8))
+        expect_true("wall time, " + when, abs(summary["wall_ns"] - report["coverage"]["wall_ns"]) <= 1e-5 * summary["wall_ns"])
+        expect_true("coverage, " + when, 0.9 < summary["coverage"] <= 1)
+        tree = read(when, "graph")
+        expect("layers in the graph, " + when, tree.count("── Layer "), STEPS * LAYERS)
+        expect("bricks in the graph, " + when, tree.count("── LmHead "), STEPS * LAYERS)
+
+
+def without_output():
+    _, read = run(False)
+    for when in "running", "stopped":
+        report, summary = json.loads(read(when, "json")), json.loads(read(when, "summary"))
+        check_totals(summary, report)
+        expect("count, " + when, counts(report)["LmHead"][0], STEPS * LAYERS)
+        expect("no records, no graph, " + when, read(when, "graph"), "-4005\n")
+        expect_true("a text, " + when, "LmHead" in read(when, "txt"))
+
+
+with_output()
+without_output()
