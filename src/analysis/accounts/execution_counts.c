@@ -184,7 +184,8 @@ static int on_thread(void *context, uint32_t lane)
 static void compare_lane(struct execution_counts *e, const struct run_lane *lane)
 {
 	const struct run_process *process = &e->run->processes[lane->process];
-	bool lossless = e->run->complete && !lane->ledger.dropped && !process->ledger.dropped;
+	bool lossless = e->run->complete && !e->run->has_statistics_only && !lane->ledger.dropped &&
+			!process->ledger.dropped;
 	for (uint32_t b = 0; b < e->run->brick_count; b++) {
 		uint64_t sampled = e->lane_counts[b];
 		if (b == e->wait_brick || e->index->kinds[b] == BRICK_KIND_TILE)

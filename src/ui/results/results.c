@@ -44,8 +44,8 @@ static int look(struct run **run, int fd, size_t samples)
 	part.end_ticks = drain_ticks(part.drain);
 	error = live_snapshot(run, &part, 1, samples, &whole);
 	drain_close(part.drain);
-	for (size_t i = 0; !error && i < (*run)->lane_count; i++)
-		(*run)->complete |= (*run)->lanes[i].sample_count > 0;
+	if (!error)
+		(*run)->complete = whole || (*run)->has_statistics_only;
 	return error;
 }
 
