@@ -80,6 +80,27 @@ def loader():
         same(run.returncode, 0, f"loader: exit code ({run.stderr.decode()})")
 
 
+def privilege():
+    """What a user may not do, a set-user-ID program does not do for that user; and a directory that another user has
+    made anew is not the recorder's."""
+    nobody = 65534
+    if os.geteuid():
+        print("not root: no other user to be")
+        return
+    for is_setuid in True, False:
+        with Scratch() as scratch:
+            os.chmod(scratch.path, 0o755)
+            theirs, program = scratch.file("theirs"), scratch.file("program")
+            os.mkdir(theirs, 0o700)
+            os.chown(theirs, nobody, nobody)
+            shutil.copy(GUEST, program)
+            os.chmod(program, 0o4755)
+            run = subprocess.run([program, "bricks"], capture_output=True, timeout=60,
+                                 env=dict(os.environ, BRICK_SESSION_DIR=theirs), user=nobody if is_setuid else 0)
+            same(run.returncode, 0, f"privilege: {run.stderr}")
+            same(os.listdir(theirs), [], f"root's files in another user's directory, set-user-ID {is_setuid}")
+
+
 for embed in False, True:
     attack("descriptors", "@", embed=embed)
     attack("table", embed=embed)
@@ -98,6 +119,7 @@ for embed in False, True:
         count, _, text = attack("fork", how, embed=embed)
         # a child has a recorder's session of its own, and none where the program is its own recorder
         same(count, BRICKS * (2 if embed else bricks), f"bricks of parent and child of {how}, embedded {embed}: {text}")
+privilege()
 chance = random.Random(int(os.environ.get("ATTACK_SEED", "1")))
 for _ in range(ROUNDS):
     # within 10 ms the session begins

@@ -85,7 +85,7 @@ static void kept_open(void **state)
 	struct brick__shared file;
 
 	(void)state;
-	assert_int_equal(brick__shared_create(&file, NULL, "session"), 0);
+	assert_int_equal(brick__shared_create(&file, NULL, "session", false), 0);
 	check_lost_number(&file);
 }
 
@@ -95,7 +95,7 @@ static void opened_for_the_use(void **state)
 	int error;
 
 	(void)state;
-	assert_int_equal(brick__shared_create(&file, room, "session"), 0);
+	assert_int_equal(brick__shared_create(&file, room, "session", false), 0);
 	check_lost_number(&file);
 	/* it is opened anew, under another number */
 	void *at = brick__shared_map(&file, 0, BYTES, &error);

@@ -55,10 +55,10 @@ static uint32_t ring_size(uint32_t wanted)
 }
 
 /* A session whose tables hold what is registered so far. */
-static int create_session(
-	struct brick__session *s, const char *directory, const char *name, uint32_t mode)
+static int create_session(struct brick__session *s, const char *directory, const char *name,
+	uint32_t mode, bool is_private)
 {
-	int error = brick__session_create(s, directory, name, mode);
+	int error = brick__session_create(s, directory, name, mode, is_private);
 
 	if (error)
 		return error;
@@ -86,8 +86,8 @@ static int start_external(const char *directory)
 	brick__session.ring_records =
 		ring_size(ring ? (uint32_t)strtoul(ring, NULL, 10) : DEFAULT_RING_RECORDS);
 	brick__session.external = true;
-	int error =
-		create_session(&brick__session, directory, name, mode ? (uint32_t)atoi(mode) : 0);
+	int error = create_session(
+		&brick__session, directory, name, mode ? (uint32_t)atoi(mode) : 0, true);
 	if (!error) {
 		error = brick__shared_rename(&brick__session.file, final);
 		if (error) {
@@ -141,7 +141,7 @@ static int start_own(const struct brick_session_options *o, const struct consume
 		!consumed ? 0 : ring_size(o->ring_records ? o->ring_records : DEFAULT_RING_RECORDS);
 	char name[48];
 	snprintf(name, sizeof(name), o->directory ? "%d.session" : "brick-session", (int)getpid());
-	int error = create_session(s, o->directory, name, o->mode);
+	int error = create_session(s, o->directory, name, o->mode, false);
 	if (error)
 		return error;
 	snprintf(s->output.path, sizeof(s->output.path), "%s", o->output ? o->output : "");

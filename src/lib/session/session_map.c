@@ -176,14 +176,14 @@ static void describe_process(struct brick_session_header *h)
 	h->command_bytes = (uint32_t)brick__sys_command(h->command, sizeof(h->command));
 }
 
-int brick__session_create(
-	struct brick__session *s, const char *directory, const char *name, uint32_t mode)
+int brick__session_create(struct brick__session *s, const char *directory, const char *name,
+	uint32_t mode, bool is_private)
 {
 	struct brick_session_header layout = {0};
 	uint64_t bytes = lay_out(&layout);
 	int error;
 
-	error = brick__shared_create(&s->file, directory, name);
+	error = brick__shared_create(&s->file, directory, name, is_private);
 	if (error)
 		return error;
 	error = brick__shared_extend(&s->file, bytes);

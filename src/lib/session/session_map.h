@@ -66,8 +66,8 @@ void brick__fork_known(void);
  * A new session file, mapped, with what is known of the process in its header. Its tables are empty
  * and it has no magic yet: brick__session_ready() sets it, last of all. 0 or -errno.
  */
-int brick__session_create(
-	struct brick__session *session, const char *directory, const char *name, uint32_t mode);
+int brick__session_create(struct brick__session *session, const char *directory, const char *name,
+	uint32_t mode, bool is_private);
 void brick__session_ready(struct brick__session *session);
 void brick__session_destroy(struct brick__session *session);
 

@@ -23,6 +23,40 @@ static bool is_file(const struct brick__shared *file, int fd)
 	       (uint64_t)st.st_ino == file->inode;
 }
 
+/* A directory that its owner has closed to others, opened by the same user; -1 and errno. */
+static int open_private(const char *path)
+{
+	struct stat st;
+	int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd >= 0 &&
+		(fstat(fd, &st) || st.st_uid != geteuid() || st.st_mode & (S_IRWXG | S_IRWXO))) {
+		close(fd);
+		errno = EPERM;
+		fd = -1;
+	}
+	return fd;
+}
+
+/* Opens a path as open(2) does, that of a recorder's directory only where nobody else may be. */
+static int open_path(const char *path, int flags, bool is_private)
+{
+	char directory[512];
+	const char *name = strrchr(path, '/');
+
+	flags |= O_CLOEXEC | O_NOFOLLOW;
+	if (!is_private || !name)
+		return open(path, flags, 0600);
+	snprintf(directory, sizeof(directory), "%.*s", (int)(name - path), path);
+	int in = open_private(directory);
+	if (in < 0)
+		return -1;
+	int fd = openat(in, name + 1, flags, 0600), error = errno;
+	close(in);
+	errno = error;
+	return fd;
+}
+
 /* A descriptor to work with; end_use() gives it back. */
 static int begin_use(struct brick__shared *file)
 {
@@ -31,7 +65,7 @@ static int begin_use(struct brick__shared *file)
 	if (fd < 0 && !*file->path)
 		return -ESTALE;
 	if (fd < 0)
-		fd = open(file->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+		fd = open_path(file->path, O_RDWR | O_NONBLOCK, file->is_private);
 	if (fd < 0)
 		return -errno;
 	if (is_file(file, fd))
@@ -64,12 +98,13 @@ static int open_new(struct brick__shared *file, const char *directory, const cha
 		errno = ENAMETOOLONG;
 		return -1;
 	}
-	return open(file->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	return open_path(file->path, O_RDWR | O_CREAT | O_EXCL, file->is_private);
 }
 
-int brick__shared_create(struct brick__shared *out, const char *directory, const char *name)
+int brick__shared_create(
+	struct brick__shared *out, const char *directory, const char *name, bool is_private)
 {
-	struct brick__shared file = BRICK__SHARED_NONE;
+	struct brick__shared file = {.fd = -1, .is_private = is_private};
 	struct stat st;
 	KEEP_ERRNO();
 	int fd = open_new(&file, directory, name);
@@ -201,7 +236,7 @@ void *brick__shared_attach(const char *directory, const char *name, uint64_t byt
 	KEEP_ERRNO();
 	int fd = join(path, sizeof(path), directory, name)
 			 ? -1
-			 : open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+			 : open_path(path, O_RDWR | O_NONBLOCK, true);
 
 	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && (uint64_t)st.st_size >= bytes)
 		at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -216,7 +251,7 @@ int brick__shared_is_held(const char *directory, const char *name)
 	KEEP_ERRNO();
 	int fd = join(path, sizeof(path), directory, name)
 			 ? -1
-			 : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+			 : open_path(path, O_RDONLY | O_NONBLOCK, true);
 	int held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
 
 	/* where we cannot look (no descriptors left, another root), who said so is believed */

@@ -3,15 +3,19 @@
  * A file of shared memory inside of somebody else's program. The program may close any descriptor
  * and get its number again for a file of its own, so: a file with a name is open only while it is
  * worked on, and whatever is open is known by device and inode before it is touched. Limits of the
- * program on the size of files are asked first: to exceed one is a signal that ends the program.
- * Functions return 0 or -errno, keep errno, and are called under the caller's lock.
+ * program on the size of files are asked first: to exceed one is a signal that ends the program. A
+ * recorder's directory is looked at each time that something in it is opened: it must be this
+ * user's, and closed to others, who may have made another one of its name since the recorder has
+ * gone. Functions return 0 or -errno, keep errno, and are called under the caller's lock.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct brick__shared {
-	int fd; /* that is kept open; -1: none, it is opened by its path */
+	int fd;		 /* that is kept open; -1: none, it is opened by its path */
+	bool is_private; /* it lies in a recorder's directory */
 	uint64_t device, inode;
 	char path[512]; /* "": it has no name */
 };
@@ -22,8 +26,9 @@ struct brick__shared {
 		.fd = -1   \
 	}
 
-/* A new file in a directory, or without a name (directory NULL). */
-int brick__shared_create(struct brick__shared *out, const char *directory, const char *name);
+/* A new file in a directory, or without a name (directory NULL). is_private: in a recorder's. */
+int brick__shared_create(
+	struct brick__shared *out, const char *directory, const char *name, bool is_private);
 
 /* Give it another name in its directory. */
 int brick__shared_rename(struct brick__shared *file, const char *name);
@@ -49,8 +54,8 @@ void brick__shared_close(struct brick__shared *file);
 /* Remove the name, if it is this file's. */
 void brick__shared_unlink(struct brick__shared *file);
 
-/* Map an existing file whole, for reading and writing: at least `bytes` bytes of it, or NULL. */
+/* Map a file of a recorder's directory whole, for reading and writing: `bytes` bytes or NULL. */
 void *brick__shared_attach(const char *directory, const char *name, uint64_t bytes);
 
-/* Does a process hold the lock `name` in a directory (flock)? 0: it is there and nobody does. */
+/* Does a process hold the lock `name` in a recorder's directory? 0: it is there and nobody does. */
 int brick__shared_is_held(const char *directory, const char *name);
