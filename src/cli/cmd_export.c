@@ -238,7 +238,9 @@ struct format {
 	int (*write)(const struct run *run, FILE *out);
 };
 
-static int export_pprof(const struct run *run, FILE *out)
+/* What ran in what, as `brick flame` writes it. */
+static int export_stacks(
+	const struct run *run, FILE *out, int (*write)(const struct call_tree *stacks, FILE *out))
 {
 	struct step_index index;
 	struct call_tree *stacks = NULL;
@@ -248,16 +250,30 @@ static int export_pprof(const struct run *run, FILE *out)
 	rc = stacks_create(&stacks, run, &index, false);
 	step_index_fini(&index);
 	if (rc == 0)
-		rc = flame_pprof(stacks, out);
+		rc = write(stacks, out);
 	call_tree_destroy(stacks);
 	return rc;
 }
+
+#define STACKS(form)                                               \
+	static int export_##form(const struct run *run, FILE *out) \
+	{                                                          \
+		return export_stacks(run, out, flame_##form);      \
+	}
+
+STACKS(pprof)
+STACKS(folded)
+STACKS(speedscope)
+STACKS(svg)
 
 static const struct format formats[] = {
 	{"chrome", trace_chrome_write},
 	{"csv", trace_csv_write},
 	{"json", export_json},
 	{"pprof", export_pprof},
+	{"folded", export_folded},
+	{"speedscope", export_speedscope},
+	{"svg", export_svg},
 };
 
 enum { FORMATS = sizeof(formats) / sizeof(formats[0]) };
@@ -283,7 +299,8 @@ static const struct cli_option option_table[] = {
 	{"format", "FORMAT",
 		"chrome: trace events for chrome://tracing, Perfetto and Speedscope; csv: one line "
 		"per sample; json: all that was recorded, for scripts (schema brick/export/1); "
-		"pprof: what ran in what, for 'pprof -http'",
+		"and what ran in what, as brick flame draws it: pprof, for 'pprof -http'; folded, "
+		"for flamegraph.pl; speedscope; svg: a picture",
 		set_format, AT(format), .words = words_format},
 	SELECTION_PHASE(offsetof(struct options, selection)),
 	SELECTION_OPTIONS(offsetof(struct options, selection)),
@@ -315,7 +332,8 @@ static int run_export(int argc, char **argv)
 	struct options options = {.selection = SELECTION_INIT};
 	options_parse(&command_export, &options, argc, argv);
 	if (!options.format)
-		die_usage("export", "--format: must be chrome, csv, json or pprof");
+		die_usage("export",
+			"--format: must be chrome, csv, json, pprof, folded, speedscope or svg");
 	SCOPED_TO(run_destroy) struct run *run = input_load_telling(input_operand(argc, argv));
 	selection_narrow(&options.selection, run);
 	if (selection_drop(run) < 0)

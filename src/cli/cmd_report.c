@@ -9,6 +9,7 @@
 #include "cli/input.h"
 #include "cli/output.h"
 #include "cli/selection_options.h"
+#include "cli/suggest.h"
 #include "ui/page/page_json.h"
 #include "ui/text/json_out.h"
 #include "ui/text/report.h"
@@ -47,11 +48,26 @@ static void set_by(const struct option_use *use, const char *text)
 	*(enum summary_by *)use->to = option_choice(use, text);
 }
 
+/* A name that is no column: the one that may be meant, or a list of all of them. */
+static void die_column(const char *option, const char *name)
+{
+	SCOPED_BY(words_fini) struct option_words words = {0};
+	words_fields(&words);
+	const char *near = suggest(name, (const char *const *)words.list.items, words.list.count);
+	if (near)
+		die_usage(
+			"report", "%s %s: no such column; did you mean '%s'?", option, name, near);
+	SCOPED char *names = report_field_names();
+	warn("%s %s: no such column; it must be one of", option, name);
+	text_wrap(stderr, 80, 2, "", names);
+	exit(CLI_USAGE);
+}
+
 static void set_sort(const struct option_use *use, const char *text)
 {
 	const struct report_field *field = report_field_find(text);
 	if (!field)
-		die_usage("report", "--sort %s: must be one of %s", text, report_field_names());
+		die_column("--sort", text);
 	*(const struct report_field **)use->to = field;
 }
 
@@ -59,8 +75,7 @@ static void set_columns(const struct option_use *use, const char *text)
 {
 	char *wrong;
 	if (report_columns_parse(use->to, text, &wrong) < 0)
-		die_usage(
-			"report", "--columns: '%s' must be one of %s", wrong, report_field_names());
+		die_column("--columns", wrong);
 }
 
 static const struct cli_option option_table[] = {

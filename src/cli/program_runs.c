@@ -51,7 +51,7 @@ char *program_fault(const char *line, int exit_code, const char *output)
 
 	return exit_code == 127 || exit_code == 126
 		       ? xasprintf("%s: cannot be run (exit code %d)", line, exit_code)
-		       : xasprintf("%s: exit code %d; its last lines:\n%s", line, exit_code, tail);
+		       : xasprintf("%s: exit code %d; its last lines: %s", line, exit_code, tail);
 }
 
 bool program_recorded(struct history_run *entry, const char *recording, bool is_kept,
@@ -62,7 +62,7 @@ bool program_recorded(struct history_run *entry, const char *recording, bool is_
 
 	if (run_load(&loaded, recording, &error) < 0 || !loaded->step_count) {
 		SCOPED char *tail = launch_tail(output, TAIL_LINES);
-		*fault = xasprintf("%s; 'bench --plain' compares what cannot be recorded. Last lines:\n%s",
+		*fault = xasprintf("%s; 'bench --plain' compares what cannot be recorded. Last lines: %s",
 			loaded ? "the recording has no steps: there are no tokens in it"
 			       : "no recording was made",
 			tail);

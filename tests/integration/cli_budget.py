@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """brick report --budget: verdicts from measured numbers, the gate's exit code, clear errors."""
+import json
 import os
 
 from libcli import TMP, brick, brick_json, expect, expect_true, recording
@@ -38,6 +39,12 @@ def main():
     expect_true("over", "OVER" in out and "2 of 3 limits" in out)
     expect_true("never ran is not kept", "NOT RECORDED" in out)
     brick("report", "--json", "--budget", tight, path, code=1)
+
+    few = budget("decode p99 1e9\ndecode p50 1e9\n")  # 30 steps
+    out = brick("report", "--budget", few, path, code=1)[0].decode()
+    expect_true("a p99 needs 100 steps", "NEEDS 100 STEPS" in out and "NOT RECORDED" not in out)
+    got = json.loads(brick("report", "--json", "--budget", few, path, code=1)[0])["budget"]["lines"]
+    expect("in JSON", [line["needs_steps"] for line in got], [100, None])
 
     error = brick("report", "--budget", budget("decode RmsNorm much\n"), path, code=3)[1].decode()
     expect_true(f"names file and line: {error}", "budget.txt:2: much" in error)

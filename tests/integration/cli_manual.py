@@ -40,7 +40,7 @@ def check(command):
 
 def columns():
     err = brick("report", "--columns", "nonsense", recording(), code=2)[1].decode()
-    names = err.splitlines()[0].split("must be one of ")[1].split(", ")
+    names = " ".join(err.split()).split("must be one of ")[1].split(", ")
     with open(page_of("report"), encoding="utf-8") as file:
         listed = re.findall(r"^\.It (.*) Pq [\w.]+$", file.read(), re.M)
     expect("columns", [title.lower() for title in listed], [name.lower() for name in names])

@@ -236,8 +236,11 @@ def chosen_columns(path):
 def every_field(path):
     """All that the table knows, by the list that a wrong name is answered with."""
     err = brick("report", "--columns", "self,nonsense", path, code=2)[1].decode()
-    expect_true("the wrong one is named", "'nonsense'" in err)
-    names = err.splitlines()[0].split("must be one of ")[1].split(", ")
+    expect_true("the wrong one is named", "--columns nonsense: no such column" in err)
+    expect_true("it fits 80 columns", all(len(line) <= 80 for line in err.splitlines()))
+    names = " ".join(err.split()).split("must be one of ")[1].split(", ")
+    near = brick("report", "--columns", "self,cuont", path, code=2)[1].decode()
+    expect_true(f"the one that is meant: {near}", "cuont: no such column; did you mean 'count'?" in near)
     expect_true(f"{len(names)} fields", len(names) > 40 and "GB/s" in names and "self" in names)
     return names
 

@@ -56,7 +56,9 @@ def same_in_pprof(path, stacks):
     if not shutil.which("protoc"):
         return
     data = brick("flame", "--format", "pprof", path)[0]
-    expect("as an export", brick("export", "--format", "pprof", path)[0], data)
+    for form in "pprof", "folded", "speedscope", "svg":
+        expect(f"{form} as an export", brick("export", "--format", form, path)[0],
+               brick("flame", "--format", form, path)[0])
     text = subprocess.run(
         ["protoc", f"-I{SOURCE}/tests/data", "--decode=Profile", "pprof_subset.proto"], input=data,
         capture_output=True, check=True).stdout.decode()

@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 
 import libggml as g
+from libscreen import check_screen
 
 BRICK = os.path.join(g.BUILD, "bin", "brick")
 PHASES = "prefill", "decode", "mixed"
@@ -62,6 +63,7 @@ def check(program, libs, model, what, path):
     graphs = [note["value"] for note in report["run"]["notes"] if note["key"] == "graph"]
     assert graphs and all(note.endswith(" 0 were missed") for note in graphs), graphs  # nor those of no outputs
     steps = report["steps"]
+    check_screen(path, [phase.capitalize() for phase in PHASES if steps[phase]["count"]])
     drafts = check_drafts(what, steps, counted)
     for phase in PHASES:
         seen = [steps[phase][key] for key in ("count", "prompt_tokens", "output_tokens")]

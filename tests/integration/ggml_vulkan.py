@@ -11,6 +11,7 @@ import subprocess
 
 import libggml as g
 from libcli import TMP, brick, brick_json, environment, expect, expect_true
+from libscreen import check_screen
 
 # As many layers, and as small a head (3 in 200 of its weights), as models that people run have.
 LAYERS, PREDICT = 24, 4
@@ -195,6 +196,7 @@ def split(libs, gguf):
     """The last layer on the device, the others on the CPU: both have their nodes."""
     path = os.path.join(TMP, "split.pftrace")
     run(libs, gguf, "--gpu-layers", "2", record=path)
+    check_screen(path)
     rows, device = rows_of(path)
     layers = {source: {int(row["layer"]) for row in rows if row["brick"] == "UpProjection" and
                        row["source"] == source} for source in ("tsc", "timestamp-query")}

@@ -5,7 +5,7 @@ import json
 import os
 import re
 
-from libcli import brick_json, brick
+from libcli import TMP, brick_json, brick
 from libtop import dump, expect, expect_true, fail, golden_recording, keep_ceilings, recording_of_engine, rows
 
 SIZE = "240x70"
@@ -112,10 +112,10 @@ def check_bricks(path, phase):
          {"/TOKEN": duration(rest // tokens) if tokens else "-"})
     header = text.splitlines()
     expect_true(f"coverage: {header[3]}",
-                f"Coverage {percent(report['coverage']['share'])};" in header[3])
+                f"; covered {percent(report['coverage']['share'])}" in header[3])
     share = report["distortion"]["share"]
     expect_true(f"distortion: {header[3]}",
-                (f"distortion {100 * share:.2f}%" if share is not None else "distortion -")
+                (f"; overhead {100 * share:.2f}%" if share is not None else "; overhead -")
                 in header[3])
     expect_true(f"speed: {header[2]}",
                 header[2].startswith(f"{number(steps['decode']['tokens_per_s'])} tokens/s"))
@@ -125,6 +125,25 @@ def check_bricks(path, phase):
                 f"first token {duration(steps['ttft_ns'])};" in header[2])
     expect_true(f"steps: {header[1]}", f"{steps['prefill']['count']} prefill + "
                 f"{steps['decode']['count']} decode" in header[1])
+
+
+def check_header(path):
+    """What must be seen is on every screen, whatever else there is to say, and columns of it on a wide one."""
+    presence = brick_json("report", "--json", path)["presence"]
+    shares = [f"preempted {percent(presence['preempted'])}", f"others {percent(presence['others'])}"]
+    with open(path, "rb") as file:
+        whole = file.read()
+    cut = os.path.join(TMP, "cut.pftrace")  # whose losses take more than a line
+    with open(cut, "wb") as file:
+        file.write(whole[:len(whole) * 3 // 4])
+    for size in "80x24", "100x30", "200x50":
+        header = dump(path, size=size).splitlines()[3]
+        expect_true(f"{size}: {header}", header.startswith("nothing lost; ") and all(s in header for s in shares))
+        header = dump(cut, size=size).splitlines()[3]
+        expect_true(f"{size}, cut: {header}", header.startswith("not finished") and "preempted " in header and "others " in header)
+    row = next(b for b in brick_json("report", "--json", "--phase", "decode", path)["bricks"] if b["off_ns"])
+    found = table(dump("--phase", "decode", "--view", "bricks", path, size="200x50"), "BRICK", ["OFF"])
+    expect(f"OFF of {row['name']}", name_in(found, row["name"])["OFF"], duration(row["off_ns"]))
 
 
 def check_baseline(path, before, phase):
@@ -267,6 +286,7 @@ def check_json(path):
 
 def main():
     check_roofline(golden_recording())
+    check_header(recording_of_engine())
     for path in golden_recording(), recording_of_engine():
         for phase in None, "decode", "prefill":
             check_bricks(path, phase)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
+#include "analysis/accounts/percentile.h"
 #include "analysis/accounts/unknown.h"
 #include "base/number.h"
 #include "brick/error.h"
@@ -304,14 +305,25 @@ static char grade_of(double utilisation)
 				    : 'F';
 }
 
+static unsigned steps_needed(const struct budget_line *line, const struct summary *summary)
+{
+	if (!summary->steps.phases[line->phase].count)
+		return 0;
+	return line->what == BUDGET_P99	  ? (unsigned)percentile_needs(99)
+	       : line->what == BUDGET_P95 ? (unsigned)percentile_needs(95)
+					  : 0;
+}
+
 void budget_judge(struct budget_verdict *verdict, const struct budget_line *line,
 	struct summary *const summaries[STEP_PHASES])
 {
 	double actual = actual_us(line, summaries[line->phase]);
 
 	*verdict = (struct budget_verdict){.actual_us = -1, .utilisation = -1, .grade = 'F'};
-	if (actual < 0)
+	if (actual < 0) {
+		verdict->needs_steps = steps_needed(line, summaries[line->phase]);
 		return;
+	}
 	verdict->actual_us = actual;
 	verdict->utilisation = actual / line->limit_us;
 	verdict->score = verdict->utilisation > 1 ? 100 / verdict->utilisation : 100;

@@ -69,6 +69,7 @@ struct budget_verdict {
 	double score;	    /* 100 within the limit, else 100 x limit / actual */
 	char grade;	    /* A: at most 90 % of the limit; B: within; C: 10 % over; D: 50 %; F */
 	int passed;
+	unsigned needs_steps; /* of a percentile that is not known for want of so many; else 0 */
 };
 
 /* summaries: of the phases prefill and decode, by brick. */

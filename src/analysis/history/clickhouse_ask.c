@@ -94,10 +94,11 @@ static int judge(struct history_store *store, const struct http_reply *reply, in
 	if (rc < 0)
 		return history_fail(store, rc == -ECONNREFUSED ? -EAGAIN : rc, "%s: %s",
 			store->where, reply->error);
-	if (reply->status != 200)
-		return history_fail(store, -EREMOTEIO, "%s: HTTP %ld: %.*s", store->where,
-			reply->status, ERROR_BYTES, reply->body);
-	return 0;
+	if (reply->status == 200)
+		return 0;
+	size_t line = strcspn(reply->body, "\n");
+	return history_fail(store, -EREMOTEIO, "%s: HTTP %ld: %.*s", store->where, reply->status,
+		line < ERROR_BYTES ? (int)line : ERROR_BYTES, reply->body);
 }
 
 int clickhouse_ask(struct history_store *store, struct query *q, const char *query_id,

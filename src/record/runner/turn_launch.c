@@ -214,6 +214,17 @@ int launch_value(const char *output, const char *expression, double *value)
 	return has_group ? found : -EINVAL;
 }
 
+static char *in_one_line(const char *text)
+{
+	char *line = malloc(3 * strlen(text) + 1), *to = line;
+
+	for (; line && *text; text++)
+		to = *text == '\n' ? stpcpy(to, " | ") : stpncpy(to, text, 1);
+	if (line)
+		*to = '\0';
+	return line;
+}
+
 char *launch_tail(const char *output, size_t lines)
 {
 	SCOPED char *text = file_end(output, READ_MAX);
@@ -226,5 +237,5 @@ char *launch_tail(const char *output, size_t lines)
 	char *from = text + n;
 	while (from > text && (from[-1] != '\n' || --lines))
 		from--;
-	return strdup(from);
+	return in_one_line(from);
 }

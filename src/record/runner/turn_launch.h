@@ -35,5 +35,6 @@ int launch_run(char *const *argv, struct launch_result *result);
  */
 int launch_value(const char *output, const char *expression, double *value);
 
-/* The last lines of a file, without what no terminal should see; the caller frees. */
+/* The last lines of a file, as one line with " | " between, without what no terminal should see;
+ * the caller frees. */
 char *launch_tail(const char *output, size_t lines);

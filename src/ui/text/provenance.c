@@ -98,5 +98,8 @@ char *provenance_engine(const struct run *run)
 		return text_format("llama.cpp (%s)", attached);
 	if (attached)
 		return text_copy(attached);
-	return text_copy(named ? named : how ? how : "libbrick inside");
+	return text_copy(named		      ? named
+			 : how		      ? how
+			 : run->process_count ? "libbrick inside"
+					      : "nothing attached");
 }

@@ -159,12 +159,15 @@ void report_complete(struct report *report)
 const enum step_phase report_phase_order[STEP_PHASES] = {
 	STEP_DECODE, STEP_MIXED, STEP_PREFILL, STEP_WARM_UP};
 
-/* Phases need no tables of their own if rows are by phase or step, or if only one phase ended. */
+/*
+ * Phases need no tables of their own if rows are by phase or step, or if only one phase ended. A
+ * warm-up is apart from all others.
+ */
 static bool wants_apart(
 	const struct run *run, const struct step_index *index, enum summary_by by, int phase)
 {
 	int phases = 0;
-	for (int p = 0; p < STEP_WARM_UP; p++)
+	for (int p = 0; p < STEP_PHASES; p++)
 		phases += step_phase_ended(run, index, p);
 	return phase == REPORT_PHASES_APART && by != SUMMARY_BY_PHASE && by != SUMMARY_BY_STEP &&
 	       phases > 1;

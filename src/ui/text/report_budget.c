@@ -86,7 +86,10 @@ static void add_row(
 	table_percent(table, v->utilisation);
 	table_format(table, is_known ? "%.0f" : "-", v->score);
 	table_format(table, "%c", is_known ? v->grade : '-');
-	table_cell(table, v->passed ? "within" : is_known ? "OVER" : "NOT RECORDED");
+	if (v->needs_steps)
+		table_format(table, "NEEDS %u STEPS", v->needs_steps);
+	else
+		table_cell(table, v->passed ? "within" : is_known ? "OVER" : "NOT RECORDED");
 }
 
 void report_budget_text(const struct report_budget *b, FILE *out)
@@ -133,6 +136,7 @@ static json_t *line_json(const struct budget_line *line, const struct budget_ver
 	json_put(object, "score", json_rate(is_known ? v->score : -1));
 	json_put(object, "grade", json_text(is_known ? grade : NULL));
 	json_put(object, "passed", json_boolean(v->passed));
+	json_put(object, "needs_steps", v->needs_steps ? json_number(v->needs_steps) : json_null());
 	return object;
 }
 

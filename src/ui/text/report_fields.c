@@ -504,6 +504,7 @@ static const struct place places[] = {
 	{REPORT_IN_TOP, "share", 0, 0},
 	{REPORT_IN_TOP, "self_ns", 3, ~CATEGORIES},
 	{REPORT_IN_TOP, "total_ns", 5, ~CATEGORIES},
+	{REPORT_IN_TOP, "off_ns", 6, ON_DEVICES},
 	{REPORT_IN_TOP, "device_ns", 3, ON_DEVICES},
 	{REPORT_IN_TOP, "avg_ns", 2, NOT_ON_DEVICES},
 	{REPORT_IN_TOP, "p50_ns", 2, 0},

@@ -383,7 +383,11 @@ static void print_nothing(const struct report *report, const struct terminal *te
 {
 	char kinds[INJECT_KINDS_BYTES];
 
-	if (is_of_devices(report->summary))
+	if (report->run->truncated_bytes)
+		paragraph(terminal, 0, "",
+			"The recording was cut off: there are no bricks in what can be read of "
+			"it.");
+	else if (is_of_devices(report->summary))
 		paragraph(terminal, 0, "",
 			"No queue of a device was recorded. Those of OpenCL, Vulkan and CUDA "
 			"programs are, and what an engine hands to brick/device.h; 'brick doctor' "
@@ -562,17 +566,32 @@ static void print_foot(
 		say(screen, "Next", "brick explain %s", screen->report->run->path);
 }
 
+/* The phase of all that a report is of; -1: it is of several, or of none. */
+static int only_phase(const struct report *report)
+{
+	const struct step_phase_times *phases = report->summary->steps.phases;
+	int found = report->summary->only;
+
+	if (found != SUMMARY_ALL_PHASES)
+		return found;
+	for (int p = 0, count = 0; p < STEP_PHASES; p++) {
+		count += phases[p].count > 0;
+		found = count > 1 ? -1 : phases[p].count ? p : found;
+	}
+	return found < 0 ? -1 : found;
+}
+
 static void list_tables(struct screen *screen)
 {
 	const struct report *report = screen->report;
-	const char *phase = step_phase_name(report->summary->only);
+	int phase = only_phase(report);
 	static char by[16];
 
 	title_of(report->summary, by);
 	if (!report->summary->row_count)
 		return;
 	if (!report->is_apart) {
-		add_table(screen, report, phase ? phase_titles[report->summary->only] : by);
+		add_table(screen, report, phase >= 0 ? phase_titles[phase] : by);
 		return;
 	}
 	for (int i = 0; i < STEP_PHASES; i++) {

@@ -415,10 +415,6 @@ static void print_losses(const struct printer *p)
 
 /* The line. */
 
-/* From here on numbers do not describe the program alone. */
-static const double MIN_COVERAGE = 0.95, MAX_OVERHEAD = 0.05, MAX_PREEMPTED = 0.02,
-		    MAX_OTHERS = 0.1;
-
 struct verdict {
 	char *facts, *limits; /* NULL: nothing limits it */
 };
@@ -436,7 +432,7 @@ static void add_coverage(struct verdict *v, const struct summary *summary)
 	char share[UNITS_BYTES];
 
 	if (summary->wall_ns)
-		add_fact(v, summary->coverage < MIN_COVERAGE ? "coverage" : NULL,
+		add_fact(v, summary->coverage < TRUST_MIN_COVERAGE ? "coverage" : NULL,
 			text_format("%s covered", units_percent(share, summary->coverage)));
 	else
 		add_fact(v, "coverage", text_copy("coverage unknown"));
@@ -449,7 +445,7 @@ static void add_overhead(struct verdict *v, const struct distortion *d)
 	else if (distortion_is_hidden(d))
 		add_fact(v, NULL, text_copy("overhead not measurable on this busy machine"));
 	else
-		add_fact(v, d->share > MAX_OVERHEAD ? "overhead" : NULL,
+		add_fact(v, d->share > TRUST_MAX_OVERHEAD ? "overhead" : NULL,
 			text_format("%.1f%% overhead (%.1f to %.1f)", 100 * d->share, 100 * d->low,
 				100 * d->high));
 }
@@ -471,17 +467,17 @@ static void add_presence(struct verdict *v, const struct report *report)
 	if (p->preempted < 0 && p->off < 0)
 		add_fact(v, NULL, text_copy("preemption unknown"));
 	else if (p->preempted < 0)
-		add_fact(v, p->off > MAX_PREEMPTED ? "time off the CPU" : NULL,
+		add_fact(v, p->off > TRUST_MAX_PREEMPTED ? "time off the CPU" : NULL,
 			text_format("%s off the CPU", units_percent(share, p->off)));
 	else if (p->known < 1)
-		add_fact(v, p->preempted > MAX_PREEMPTED ? "preemption" : NULL,
+		add_fact(v, p->preempted > TRUST_MAX_PREEMPTED ? "preemption" : NULL,
 			text_format("%s preempted (known of %s of the time)",
 				units_percent(share, p->preempted),
 				units_percent(known, p->known)));
 	else
-		add_fact(v, p->preempted > MAX_PREEMPTED ? "preemption" : NULL,
+		add_fact(v, p->preempted > TRUST_MAX_PREEMPTED ? "preemption" : NULL,
 			text_format("%s preempted", units_percent(share, p->preempted)));
-	if (p->others > MAX_OTHERS)
+	if (p->others > TRUST_MAX_OTHERS)
 		add_fact(v, "other processes",
 			text_format("%s of the CPUs' time went to others",
 				units_percent(share, p->others)));

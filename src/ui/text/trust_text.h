@@ -7,6 +7,12 @@
 
 enum { LOSS_BYTES = 96 }; /* of a text */
 
+/* Beyond these, numbers do not describe the program alone. */
+#define TRUST_MIN_COVERAGE 0.95
+#define TRUST_MAX_OVERHEAD 0.05
+#define TRUST_MAX_PREEMPTED 0.02
+#define TRUST_MAX_OTHERS 0.1
+
 /* The k-th loss that is not 0: a number, and what it counts ("records dropped"). False: no more. */
 bool losses_describe(const struct losses *losses, size_t k, uint64_t *count, char what[LOSS_BYTES]);
 

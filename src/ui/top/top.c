@@ -208,13 +208,20 @@ static double over_run(const struct picture *p, int phase)
 	return picture_tokens_per_s(&p->exact[phase]);
 }
 
-/* What there is place for, whole; the first stands in any case. Frees the text. */
-static int draw_part(struct canvas *canvas, int x, char *text)
+/* What there is place for, whole; the first stands in any case. */
+static int draw_fact(struct canvas *canvas, int x, int y, const char *text)
 {
 	int width = (int)text_width(text) + (x ? 2 : 0);
 	if (!x || x + width <= canvas->width)
-		x += canvas_print(canvas, x, 2, canvas->width - x, x ? STYLE_NORMAL : STYLE_HEADING,
+		x += canvas_print(canvas, x, y, canvas->width - x, x ? STYLE_NORMAL : STYLE_HEADING,
 			"%s%s", x ? "; " : "", text);
+	return x;
+}
+
+/* The same of the speed; frees the text. */
+static int draw_part(struct canvas *canvas, int x, char *text)
+{
+	x = draw_fact(canvas, x, 2, text);
 	free(text);
 	return x;
 }
@@ -254,7 +261,6 @@ static void draw_speed(const struct top *top, struct canvas *canvas)
 		text_format("prefill %s", units_number(prefill, over_run(p, STEP_PREFILL))));
 }
 
-/* NULL: nothing lost. */
 static char *losses_text(const struct losses *losses)
 {
 	char *text = losses->incomplete ? text_copy("not finished") : NULL;
@@ -267,28 +273,59 @@ static char *losses_text(const struct losses *losses)
 	return text;
 }
 
+/* What must be seen has place in any case: texts that can be long are cut for it. */
+enum { MUST_SEE = 36 };
+
+static int draw_losses(const struct picture *p, struct canvas *canvas)
+{
+	SCOPED char *losses = losses_text(&p->report.losses);
+	int room = canvas->width > 2 * MUST_SEE ? canvas->width - MUST_SEE : canvas->width / 2;
+	SCOPED char *cut = text_cut(losses ? losses : "nothing lost", (size_t)room);
+
+	return canvas_text(canvas, 0, 3, room, losses ? STYLE_ALARM : STYLE_NORMAL, cut);
+}
+
+/* "; preempted 81.2%": behind what stands there, if it fits whole. */
+static int draw_share(struct canvas *canvas, int x, const char *name, double share, double most)
+{
+	char percent[UNITS_BYTES];
+	SCOPED char *text = text_format("; %s %s", name, units_percent(percent, share));
+	int width = (int)text_width(text);
+
+	if (x + width > canvas->width)
+		return x;
+	return x +
+	       canvas_text(canvas, x, 3, width, share > most ? STYLE_ALARM : STYLE_NORMAL, text);
+}
+
+static char *overhead_text(const struct distortion *d)
+{
+	if (d->share < 0)
+		return text_copy("overhead -");
+	if (distortion_is_hidden(d))
+		return text_copy("overhead not measurable");
+	return text_format("overhead %.2f%%", 100 * d->share);
+}
+
+/* What distorts the numbers most stands first: the line's end may have no place. */
 static void draw_trust(const struct top *top, struct canvas *canvas)
 {
 	const struct picture *p = top->picture;
+	const struct presence *presence = &p->report.presence;
 	const struct summary *summary = p->report.summary;
-	const struct distortion *d = &p->report.distortion;
-	char coverage[UNITS_BYTES], samples[UNITS_BYTES];
-	SCOPED char *losses = losses_text(&p->report.losses);
-	int x = canvas_print(canvas, 0, 3, canvas->width, STYLE_NORMAL, "Coverage %s; distortion ",
-		units_percent(coverage, summary->wall_ns ? summary->coverage : -1));
-	if (d->share >= 0)
-		x += canvas_print(
-			canvas, x, 3, canvas->width - x, STYLE_NORMAL, "%.2f%%; ", 100 * d->share);
-	else
-		x += canvas_print(canvas, x, 3, canvas->width - x, STYLE_NORMAL, "-; ");
-	if (p->live)
-		x += canvas_print(canvas, x, 3, canvas->width - x, STYLE_NORMAL, "%s samples/s; ",
-			history_samples_per_s(&top->history) < 0
-				? "-"
-				: units_count(
-					  samples, (uint64_t)history_samples_per_s(&top->history)));
-	canvas_print(canvas, x, 3, canvas->width - x, losses ? STYLE_ALARM : STYLE_NORMAL, "%s",
-		losses ? losses : "nothing lost");
+	char samples[UNITS_BYTES];
+	int x = draw_losses(p, canvas);
+
+	x = draw_share(canvas, x, "preempted", presence->preempted, TRUST_MAX_PREEMPTED);
+	x = draw_share(canvas, x, "others", presence->others, TRUST_MAX_OTHERS);
+	x = draw_share(canvas, x, "covered", summary->wall_ns ? summary->coverage : -1, 1);
+	SCOPED char *overhead = overhead_text(&p->report.distortion);
+	x = draw_fact(canvas, x, 3, overhead);
+	if (!p->live || history_samples_per_s(&top->history) < 0)
+		return;
+	units_count(samples, (uint64_t)history_samples_per_s(&top->history));
+	SCOPED char *rate = text_format("%s samples/s", samples);
+	draw_fact(canvas, x, 3, rate);
 }
 
 static void draw_header(struct top *top, struct canvas *canvas)
@@ -417,6 +454,8 @@ void top_draw(struct top *top, struct canvas *canvas)
 	const struct view_class *view = top_views[top->view];
 	top->width = canvas->width;
 	top->height = canvas->height;
+	if (top->mode == TOP_ASK_QUIT && top->about.over) /* nothing is left to end */
+		top->mode = TOP_BROWSE;
 	draw_header(top, canvas);
 	draw_tabs(top, canvas, y - 1);
 	if (height < 2)
