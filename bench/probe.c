@@ -5,9 +5,11 @@
  * loop, a throughput-bound and a latency-bound body; on 1 and 2 pinned threads. Rounds are
  * interleaved and shuffled; the bench prints medians. Nobody reads the ring of "event", so that is
  * the cost of begin and end themselves. A "lap" is an end and the next begin with one reading of
- * the counter. For "recorded", the library's consumer reads the ring every 5 ms and writes a file,
- * on the same CPUs.
+ * the counter; "inline" and "local" are compiled into the loop (BRICK_INLINE), the latter with its
+ * begin in registers. For "recorded", the library's consumer reads the ring every 5 ms and writes a
+ * file, on the same CPUs.
  */
+#define BRICK_INLINE
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -19,9 +21,9 @@
 
 enum { PAIRS = 20000, ROUNDS = 41, BODIES = 3, THREADS = 2 };
 
-enum variant { PLAIN, FLOOR, OFF, STATS, EVENT, LAP, RECORDED, VARIANTS };
+enum variant { PLAIN, FLOOR, OFF, STATS, EVENT, LAP, INLINE, LOCAL, RECORDED, VARIANTS };
 static const char *const variant_names[VARIANTS] = {"body alone", "two TSC reads", "off",
-	"statistics", "statistics + event", "lap", "recorded"};
+	"statistics", "statistics + event", "lap", "inline", "local", "recorded"};
 static const char *const body_names[BODIES] = {"empty", "throughput-bound", "latency-bound"};
 
 struct numbers {
@@ -62,6 +64,18 @@ static inline void body(int which, struct numbers *n)
 		__asm__ __volatile__("" : : : "memory");
 }
 
+/* As in programs without BRICK_INLINE. */
+static inline brick_span library_begin(uint32_t brick)
+{
+	return BRICK_UNLIKELY(brick_enabled()) ? brick__begin(brick) : 0;
+}
+
+static inline void library_end(brick_span span)
+{
+	if (BRICK_UNLIKELY(span))
+		brick__end(span);
+}
+
 #define LOOP(before, after)               \
 	for (int i = 0; i < PAIRS; i++) { \
 		before;                   \
@@ -87,8 +101,14 @@ static inline __attribute__((always_inline)) double time_body(
 	case LAP:
 		LOOP((void)0, lap = brick_lap(lap, BRICK_RMS_NORM));
 		break;
-	default:
+	case INLINE:
 		LOOP(brick_span s = brick_begin(BRICK_RMS_NORM), brick_end(s));
+		break;
+	case LOCAL:
+		LOOP(struct brick_local s = brick_local_begin(BRICK_RMS_NORM), brick_local_end(s));
+		break;
+	default:
+		LOOP(brick_span s = library_begin(BRICK_RMS_NORM), library_end(s));
 	}
 	(void)sink;
 	double ns = (double)(brick__monotonic_ns() - begin) / PAIRS;

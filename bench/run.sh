@@ -9,6 +9,7 @@ for bench in build/bin/bench-*; do
 	"$bench" || exit 1
 done
 bench/peer/lttng.sh || exit 1
+bench/peer/tracy.sh || exit 1
 for bench in bench/*.py; do
 	[ -e "$bench" ] || continue
 	printf '\n== %s\n' "$(basename "$bench")"

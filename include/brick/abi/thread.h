@@ -67,22 +67,34 @@ BRICK__ALWAYS struct brick_frame *brick__place(
 	return BRICK_LIKELY(!brick__load(&frame->kind)) ? frame : NULL;
 }
 
+/* The frame of a brick that the fast half began and may end; NULL: there is none. */
+BRICK__ALWAYS struct brick_frame *brick__leaf(const struct brick__thread *self, uint32_t span)
+{
+	if (BRICK_UNLIKELY(self->span != span))
+		return NULL;
+	struct brick_frame *frame = self->frame;
+	if (!frame)
+		__builtin_unreachable(); /* where a span may begin there is one */
+	return BRICK_LIKELY(frame->flags & BRICK_FLAG_UNCOUNTED) ? frame : NULL;
+}
+
 /*
- * The brick that is kept there ended at `now`: its SAMPLE, with flags that `word` has more than the
- * frame. The frame stays as it is. False: the library must end it.
+ * The brick that is kept there ended at `now`: its SAMPLE. word: the frame's, which is loaded where
+ * it is 0, with `flags` more. The frame stays as it is. False: the library must end it.
  */
 BRICK__ALWAYS bool brick__sample(struct brick__thread *self, struct brick_frame *frame,
-	uint64_t begin, uint64_t word, uint64_t now, uint64_t payload)
+	uint64_t begin, uint64_t word, uint64_t now, uint32_t flags, uint64_t payload)
 {
 	struct brick_lane *lane = self->lane;
 	uint64_t ticks = now - begin, head = lane->head;
 
-	if (BRICK_UNLIKELY(ticks >> 32 || head >= lane->limit))
+	if (BRICK_UNLIKELY(ticks > INT32_MAX || head >= lane->limit))
 		return false;
 	struct brick_record *record = &self->ring[head & self->mask];
 	brick__store(&record->begin, begin);
 	brick__store(&record->ticks, ticks); /* `wait` is 0 */
-	brick__store(&record->kind, word);
+	word = word ? word : brick__load(&frame->kind);
+	brick__store(&record->kind, word | (uint64_t)flags << 48);
 	brick__store(&record->elements, payload);
 	__atomic_store_n(&lane->head, head + 1, __ATOMIC_RELEASE);
 	(frame - 1)->child += ticks;

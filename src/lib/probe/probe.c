@@ -64,7 +64,7 @@ static SLOW brick_span begin_slow(uint32_t brick, int32_t layer, int given)
 	open_parents(self);
 	struct brick_frame *frame = &lane->frames[lane->depth];
 	uint64_t word = given ? word_in_layer(self->word, layer) : self->word;
-	brick__store(&frame->kind, word | (uint64_t)brick << 16);
+	brick__store(&frame->kind, word | brick << 16);
 	frame->begin = brick__now();
 	return self->tag | (lane->depth + 1);
 }
@@ -78,7 +78,7 @@ static inline __attribute__((always_inline)) brick_span begin(
 	if (BRICK_UNLIKELY(!frame))
 		return begin_slow(brick, layer, given);
 	uint64_t word = given ? word_in_layer(self->word, layer) : self->word;
-	brick__store(&frame->kind, word | (uint64_t)brick << 16);
+	brick__store(&frame->kind, word | brick << 16);
 	brick__store(&frame->begin, brick__counter());
 	return self->span;
 }
@@ -237,28 +237,12 @@ static SLOW void end_slow(brick_span span, uint64_t now, const struct work *work
 
 /* The fast half. */
 
-/*
- * The frame of a brick that the fast half began and may end, with its word; NULL: there is none.
- */
-static inline __attribute__((always_inline)) struct brick_frame *leaf_of(
-	const struct brick__thread *self, brick_span span, uint64_t *word)
-{
-	if (BRICK_UNLIKELY(self->span != span))
-		return NULL;
-	struct brick_frame *frame = self->frame;
-	if (!frame)
-		__builtin_unreachable(); /* where a span may begin there is one */
-	*word = brick__load(&frame->kind);
-	return BRICK_LIKELY(*word >> 48 == BRICK_FLAG_UNCOUNTED) ? frame : NULL;
-}
-
 /* True: it is in the ring, and the frame may be used anew. */
 static inline __attribute__((always_inline)) bool store(struct brick__thread *self,
-	struct brick_frame *frame, uint64_t word, uint64_t now, const struct work *work)
+	struct brick_frame *frame, uint64_t now, const struct work *work)
 {
 	return BRICK_LIKELY(!has_work(work)) &&
-	       brick__sample(self, frame, brick__load(&frame->begin),
-		       word | flags_word(work->flags), now, payload(work));
+	       brick__sample(self, frame, frame->begin, 0, now, work->flags, payload(work));
 }
 
 /* No room, or more than a sample. */
@@ -274,9 +258,9 @@ static APART void end_counted(struct brick__thread *self, struct brick_frame *fr
 }
 
 static inline __attribute__((always_inline)) void end_fast(struct brick__thread *self,
-	struct brick_frame *frame, uint64_t word, uint64_t now, const struct work *work)
+	struct brick_frame *frame, uint64_t now, const struct work *work)
 {
-	if (BRICK_LIKELY(store(self, frame, word, now, work)))
+	if (BRICK_LIKELY(store(self, frame, now, work)))
 		brick__store(&frame->kind, 0);
 	else
 		end_counted(self, frame, now, work);
@@ -290,25 +274,29 @@ static inline uint64_t checked(uint64_t counter)
 
 static inline __attribute__((always_inline)) void end(brick_span span, const struct work *work)
 {
-	uint64_t now = brick__counter(), word;
+	uint64_t now = brick__counter();
 	struct brick__thread *self = &brick__thread;
-	struct brick_frame *frame = leaf_of(self, span, &word);
+	struct brick_frame *frame = brick__leaf(self, span);
 
 	if (BRICK_UNLIKELY(!frame))
 		end_slow(span, checked(now), work);
 	else
-		end_fast(self, frame, word, now, work);
+		end_fast(self, frame, now, work);
+}
+
+void brick__end_read(brick_span span, uint64_t counter)
+{
+	end_slow(span, checked(counter), &nothing);
 }
 
 void brick__end_at(brick_span span, uint64_t now)
 {
-	uint64_t word;
-	struct brick_frame *frame = leaf_of(&brick__thread, span, &word);
+	struct brick_frame *frame = brick__leaf(&brick__thread, span);
 
 	if (BRICK_UNLIKELY(!frame))
 		end_slow(span, now, &nothing);
 	else
-		end_fast(&brick__thread, frame, word, now, &nothing);
+		end_fast(&brick__thread, frame, now, &nothing);
 }
 
 void brick__end(brick_span span)
@@ -403,7 +391,7 @@ static SLOW brick_span lap_slow(
 static inline __attribute__((always_inline)) void lap_begin(
 	struct brick__thread *self, struct brick_frame *frame, uint64_t now, uint32_t next)
 {
-	brick__store(&frame->kind, self->word | (uint64_t)next << 16);
+	brick__store(&frame->kind, self->word | next << 16);
 	brick__store(&frame->begin, now);
 }
 
@@ -418,13 +406,13 @@ static APART brick_span lap_counted(struct brick_frame *frame, uint64_t now, bri
 static inline __attribute__((always_inline)) brick_span lap(
 	brick_span span, uint32_t next, const struct work *work)
 {
-	uint64_t now = brick__counter(), word;
+	uint64_t now = brick__counter();
 	struct brick__thread *self = &brick__thread;
-	struct brick_frame *frame = leaf_of(self, span, &word);
+	struct brick_frame *frame = brick__leaf(self, span);
 
 	if (BRICK_UNLIKELY(!frame || !lane_is_current(self) || next >= BRICK_MAX_BRICKS))
 		return lap_slow(span, now, next, work);
-	if (BRICK_UNLIKELY(!store(self, frame, word, now, work)))
+	if (BRICK_UNLIKELY(!store(self, frame, now, work)))
 		return lap_counted(frame, now, span, next, work);
 	lap_begin(self, frame, now, next);
 	return span;

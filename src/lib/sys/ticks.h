@@ -33,8 +33,7 @@ static inline struct brick__halves brick__counter_halves(void)
 
 static inline uint64_t brick__counter(void)
 {
-	struct brick__halves now = brick__counter_halves();
-	return (uint64_t)now.high << 32 | now.low;
+	return __builtin_ia32_rdtsc();
 }
 #else
 #if defined(__aarch64__)
