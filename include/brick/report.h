@@ -25,6 +25,7 @@
 
 BRICK_BEGIN_DECLS
 
+/* What a report can be written as. */
 enum brick_report_format {
 	BRICK_REPORT_TEXT = 0, /* as `brick report` */
 	BRICK_REPORT_JSON = 1, /* ... --json: schema brick/report/1 */
@@ -45,6 +46,7 @@ enum brick_report_by {
 	BRICK_REPORT_BYS,
 };
 
+/* How a report is written. */
 struct brick_report_options {
 	size_t size;	  /* sizeof(struct brick_report_options) */
 	uint32_t by;	  /* enum brick_report_by */
