@@ -72,5 +72,21 @@ def without_output():
         expect_true("a text, " + when, "LmHead" in read(when, "txt"))
 
 
+def trace_out():
+    """BRICK_TRACE_OUT: all that the program did, though it starts a session of its own."""
+    for name in "out.json", "out.pftrace":
+        path = os.path.join(TMP, name)
+        done = subprocess.run([os.path.join(BUILD, "bin", "example-own-report")], capture_output=True, text=True,
+                              env={**os.environ, "BRICK_TRACE_OUT": path}, timeout=60)
+        expect("exit: " + done.stderr, done.returncode, 0)
+        expect_true("its own report", "RmsNorm" in done.stdout)
+    with open(os.path.join(TMP, "out.json"), encoding="utf-8") as file:
+        events = json.load(file)["traceEvents"]
+    expect("events", sum(event["ph"] == "X" and event["name"] == "RmsNorm" for event in events), 20)
+    expect("recording", counts(json.loads(brick("report", path, "--json")[0]))["RmsNorm"][0], 20)
+    expect_true("no recording beside it", not os.path.exists(os.path.join(TMP, "out.json.pftrace")))
+
+
 with_output()
 without_output()
+trace_out()

@@ -25,6 +25,10 @@ BRICK_API int brick__session_view(struct brick__session_output *output);
 /* `stopping` is called by who stops the session, before that; one for each process. */
 BRICK_API void brick__session_stopping(void (*stopping)(void));
 
+/* While held, the program's brick_session_start() and brick_session_stop() do nothing and return 0.
+ */
+BRICK_API void brick__session_hold(int held);
+
 BRICK_END_DECLS
 
 #endif

@@ -155,6 +155,14 @@ static int start_own(const struct brick_session_options *o, const struct consume
 	return error < 0 ? error : 0;
 }
 
+static int is_held; /* by who looks at it from inside of the process */
+
+void brick__session_hold(int held)
+{
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	is_held = held;
+}
+
 int brick__session_start(
 	const struct brick_session_options *options, const struct consumer_type *consumer)
 {
@@ -175,20 +183,19 @@ int brick__session_start(
 		return 0;
 	}
 	BETWEEN(brick__session_lock, brick__session_unlock);
-	error = brick__session.header ? -EALREADY : 0;
-	if (!error) {
-		uint32_t serial = next_serial();
-		error = start_own(&o, consumer);
-		if (!error) {
-			brick__session.serial = serial;
-			__atomic_store_n(&brick__live, serial, __ATOMIC_RELEASE);
-			if (brick__session.ring_records)
-				brick__digests_use(brick__session.header);
-			if (o.mode != BRICK_MODE_NONE)
-				brick__switch_set(serial);
-		}
-	}
-	return error;
+	if (brick__session.header)
+		return is_held ? 0 : -EALREADY;
+	uint32_t serial = next_serial();
+	error = start_own(&o, consumer);
+	if (error)
+		return error;
+	brick__session.serial = serial;
+	__atomic_store_n(&brick__live, serial, __ATOMIC_RELEASE);
+	if (brick__session.ring_records)
+		brick__digests_use(brick__session.header);
+	if (o.mode != BRICK_MODE_NONE)
+		brick__switch_set(serial);
+	return 0;
 }
 
 /* Pause and stop. */
@@ -238,14 +245,14 @@ int brick_session_stop(void)
 	int error = -ENOENT;
 
 	brick__fork_notice();
-	if (on_stopping)
+	if (on_stopping && !is_held)
 		on_stopping();
 	if (!brick__environment("BRICK_SESSION_DIR"))
 		brick__queues_account(0);
 	BETWEEN(brick__session_lock, brick__session_unlock);
-	if (brick__session.header && brick__session.external &&
-		brick__environment("BRICK_SESSION_DIR"))
-		error = 0; /* the recorder's session ends with the process */
+	bool is_recorders = brick__session.external && brick__environment("BRICK_SESSION_DIR");
+	if (brick__session.header && (is_held || is_recorders))
+		error = 0; /* it ends with the process */
 	else if (brick__session.header)
 		error = stop_session();
 	return error;
@@ -330,6 +337,7 @@ static void abandon_session(void)
 	if (s->header)
 		brick__session_destroy(s);
 	s->consumer = NULL;
+	is_held = 0;
 	brick__switch_set(is_wanted() ? next_serial() : 0);
 }
 

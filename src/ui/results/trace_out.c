@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * BRICK_TRACE_OUT=FILE: the whole life of a program that links (or preloads) libbrick-report is
+ * recorded, and FILE is there at its end: Chrome trace events, or a recording where its name ends
+ * in .pftrace. Starting and stopping a session are then ours. Under `brick record` the recorder
+ * does it all, and we nothing. We say nothing to a program that did not ask us: what cannot be
+ * written is not there.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "brick/abi/session_view.h"
+#include "brick/session.h"
+#include "trace/chrome.h"
+#include "trace/load.h"
+
+static char wanted[4096], recording[sizeof(wanted) + 8];
+static bool is_recording;
+
+static bool is_chrome(void)
+{
+	size_t length = strlen(wanted), suffix = strlen(".pftrace");
+
+	return length < suffix || strcmp(wanted + length - suffix, ".pftrace");
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
+	const char *path = secure_getenv("BRICK_TRACE_OUT");
+
+	if (!path || !*path || strlen(path) >= sizeof(wanted) || getenv("BRICK_SESSION_DIR"))
+		return;
+	strcpy(wanted, path);
+	snprintf(recording, sizeof(recording), "%s%s", wanted, is_chrome() ? ".pftrace" : "");
+	options.output = recording;
+	is_recording = brick_session_start(&options) >= 0;
+	brick__session_hold(is_recording);
+}
+
+static void write_chrome(void)
+{
+	struct load_error why;
+	struct run *run;
+
+	if (run_load(&run, recording, &why) < 0)
+		return;
+	FILE *out = fopen(wanted, "we");
+	bool is_whole = out && !trace_chrome_write(run, out);
+	if (out)
+		is_whole &= !fclose(out);
+	if (is_whole)
+		unlink(recording);
+	run_destroy(run);
+}
+
+/* The child of a fork has no session: what it would end is its parent's. */
+__attribute__((destructor)) static void end(void)
+{
+	if (!is_recording)
+		return;
+	brick__session_hold(false);
+	if (brick_session_stop() >= 0 && is_chrome())
+		write_chrome();
+}
