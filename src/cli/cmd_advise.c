@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +51,9 @@ struct advising {
 	uint64_t begin_ns;
 };
 
-enum { SETTINGS_MAX = 10000, CHECKED = 3, TRIES = 3, EXIT_FAILED = 125 };
+enum { SETTINGS_MAX = 10000, CHECKED = 3, TRIES = 3, EXIT_FAILED = 125, EXIT_SIGNAL = 128 };
+
+static volatile int interrupted; /* SIGINT or SIGTERM came */
 
 /* Others that are predicted to be as near to the best are run with it. */
 static const double near_best = 1.05;
@@ -279,7 +282,10 @@ static void run_setting(struct advising *a, size_t setting)
 		fprintf(stderr, "\r\033[Kadvise: run %zu", a->runs + 1);
 	SCOPED char *fault = record(a, command, recording, &entry);
 	a->runs++;
-	if (fault) {
+	if (interrupted) {
+		if (!fault)
+			history_run_fini(&entry);
+	} else if (fault) {
 		SCOPED char *line = program_line(command);
 		note_fault(a, setting, line, fault);
 	} else {
@@ -297,7 +303,7 @@ static void run_settings(struct advising *a, const size_t *settings, size_t coun
 	struct plan plan;
 
 	plan_init(&plan, count, a->runs);
-	for (size_t i = 0; i < count * a->arguments.runs; i++) {
+	for (size_t i = 0; i < count * a->arguments.runs && !interrupted; i++) {
 		size_t setting = settings[plan_next(&plan)];
 		if (!a->is_failed[setting])
 			run_setting(a, setting);
@@ -329,8 +335,8 @@ static size_t star(const struct advising *a, size_t *settings)
 	return count;
 }
 
-/* A first run warms up, and says what there is to try. */
-static void look_at_base(struct advising *a)
+/* A first run warms up, and says what there is to try. False: it failed. */
+static bool look_at_base(struct advising *a)
 {
 	SCOPED char *recording = xasprintf("%s/base.pftrace", a->directory);
 	char **command = matrix_command(&a->arguments.matrix, 0, a->words);
@@ -339,8 +345,9 @@ static void look_at_base(struct advising *a)
 
 	run_list_free(command);
 	if (fault) {
-		warn("advise: %s", fault);
-		return;
+		if (!interrupted)
+			warn("advise: %s", fault);
+		return false;
 	}
 	history_run_fini(&entry);
 	a->repeated = a->disturbed = 0; /* this run counts for nothing */
@@ -353,6 +360,7 @@ static void look_at_base(struct advising *a)
 	for (size_t i = 0; i < run->step_count; i++)
 		if (run->steps[i].phase == BRICK_PHASE_PREFILL && run->steps[i].tokens > a->prompt)
 			a->prompt = run->steps[i].tokens;
+	return true;
 }
 
 /* The answer. */
@@ -471,9 +479,15 @@ static void print(struct advising *a, struct advise_row *rows, size_t base, bool
 	}
 }
 
+static void interrupt(int signal)
+{
+	interrupted = signal;
+}
+
 static void begin(struct advising *a)
 {
 	const char *temporary = getenv("TMPDIR");
+	struct sigaction action = {.sa_handler = interrupt};
 
 	a->directory =
 		xasprintf("%s/brick-advise-XXXXXX", temporary && *temporary ? temporary : "/tmp");
@@ -484,6 +498,8 @@ static void begin(struct advising *a)
 	if (rc < 0)
 		die(CLI_SYSTEM, "advise: no process to run programs from: %s", strerror(-rc));
 	program_directory(a->arguments.keep);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
 }
 
 static int advise_command(struct advising *a, char **words)
@@ -500,7 +516,8 @@ static int advise_command(struct advising *a, char **words)
 		die_usage("advise", "the command has no option to try, such as -t N or -ub N; "
 				    "--param NAME=VALUES stands for {NAME}");
 	begin(a);
-	look_at_base(a);
+	if (!look_at_base(a))
+		return interrupted ? EXIT_SIGNAL + interrupted : EXIT_FAILED;
 	add_values(a);
 	make_model(a, 0);
 	settings = xcalloc(a->settings + PLAN_KINDS_MAX, sizeof(*settings));
@@ -508,14 +525,17 @@ static int advise_command(struct advising *a, char **words)
 	run_settings(a, settings, a->measured);
 	rows = xcalloc(a->settings, sizeof(*rows));
 	ask(a, rows, true);
+	if (interrupted)
+		return EXIT_SIGNAL + interrupted;
 	if (a->is_failed[0] || !(goal_ns(a, &rows[0]) > 0)) {
 		warn("advise: %s", a->faults ? a->faults : "nothing of that is in its recordings");
 		return EXIT_FAILED;
 	}
 	check(a, rows);
 	ask(a, rows, false);
-	print(a, rows, 0, true);
-	return CLI_DONE;
+	if (!interrupted)
+		print(a, rows, 0, true);
+	return interrupted ? EXIT_SIGNAL + interrupted : CLI_DONE;
 }
 
 /* Of recordings. */

@@ -879,6 +879,13 @@ static void rank(const struct bench *bench, struct bench_view *view, struct benc
 	}
 }
 
+static bool has_history(const struct bench_arguments *a)
+{
+	SCOPED char *where = a->db ? xstrdup(a->db) : history_default();
+
+	return where && strcmp(where, "none") != 0;
+}
+
 static void fill_view(struct bench *bench, enum stop_reason reason, struct bench_side *sides,
 	struct bench_view *view)
 {
@@ -900,7 +907,7 @@ static void fill_view(struct bench *bench, enum stop_reason reason, struct bench
 	}
 	rank(bench, view, sides);
 	view->batch = bench->batch;
-	view->is_kept = bench->all_kept;
+	view->is_kept = bench->all_kept && has_history(a);
 	view->reason = stop_reason_name(reason);
 	view->fault = bench->fault;
 	view->elapsed_s = (double)(monotonic_ns() - bench->begin_ns) / 1e9;

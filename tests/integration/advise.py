@@ -6,7 +6,9 @@ the choice is: bench/advise.py does.
 """
 import json
 import os
+import signal
 import subprocess
+import time
 
 from libcli import BRICK, BUILD, TMP, brick, environment, expect, expect_true, fail
 
@@ -75,9 +77,8 @@ def check_files():
     expect("what they have in common", answer["base"], "ubatch=64 flash=on")
     expect("runs", {name: row["answer"]["runs"] for name, row in rows.items()},
            {name: int(name != "ubatch=32 flash=off") for name in rows})
-    parts = {name: row["answer"]["prefill"]["tokens_per_s"] for name, row in rows.items()}
-    product = parts["ubatch=32 flash=on"] * parts["ubatch=64 flash=off"] / parts["ubatch=64 flash=on"]
-    expect_true(f"near what the whole times say: {parts}, {product}", 0.7 < parts["ubatch=32 flash=off"] / product < 1.4)
+    rate = rows["ubatch=32 flash=off"]["answer"]["prefill"]
+    expect_true(f"predicted: {rate}", 0 < rate["low"] < rate["tokens_per_s"] < rate["high"])
     expect_true("not run", not answer["checked"])
     expect_true("said", "was not run" in advise(*paths)[0] or answer["advice"] != "ubatch=32 flash=off")
     err = advise(paths[0], paths[0], code=3)[1]
@@ -87,6 +88,38 @@ def check_files():
                    timeout=120)
     err = advise(paths[0], short, code=3)[1]
     expect_true(f"another command: {err}", "short.pftrace" in err and "words" in err)
+
+
+def check_matrix():
+    """`brick bench` of the same engine: tokens a second by the recordings, and the memory of each setting."""
+    done = subprocess.run([BRICK, "bench", "-q", "--json", "--runs", "2", "--warmup", "0", "--no-history", "--param",
+                           "prompt=8,64", "--", *ENGINE, "--prompt-tokens", "{prompt}"], env=environment(),
+                          capture_output=True, timeout=300, check=True)
+    answer = json.loads(done.stdout)
+    expect("settings", [side["name"] for side in answer["sides"]], ["prompt=8", "prompt=64"])
+    for side in answer["sides"]:
+        for phase in ("prefill", "decode"):
+            expect_true(f"{side['name']} {phase}: {side}", side[f"{phase}_tokens_per_s"]["value"] > 1)
+        expect_true(f"memory of the engine, not of Brick: {side}", 5e6 < side["peak_bytes"] < 150e6)
+        expect_true(f"CPU time: {side}", side["user_ns"] + side["system_ns"] > 1e6)
+    expect_true("one is the best", answer["best"] in ("prompt=8", "prompt=64"))
+
+
+def check_interrupted():
+    """Ctrl-C ends it with that signal's code, and leaves nothing behind."""
+    place = os.path.join(TMP, "interrupted")
+    os.mkdir(place)
+    process = subprocess.Popen([BRICK, "advise", "-q", "--runs", "1000", "--", *ENGINE, "--threads", "1"],
+                               env=environment(TMPDIR=place), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               start_new_session=True)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not os.listdir(place):
+        time.sleep(0.05)
+    time.sleep(0.5)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    expect_true(f"ended by it: {process.returncode} {out} {err}", process.returncode in (128 + signal.SIGINT, 125))
+    expect("nothing is left", os.listdir(place), [])
 
 
 def check_usage():
@@ -104,6 +137,8 @@ def main():
     check_command()
     check_left_out()
     check_files()
+    check_matrix()
+    check_interrupted()
     brick("advise", "--help")
 
 

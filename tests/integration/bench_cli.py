@@ -316,6 +316,9 @@ def check_kept():
                              env=environment(**PLACE), capture_output=True, timeout=120, check=False).stdout
         expect_true(f"{options}: {out}", b"Verdict" in out)
         expect(f"kept with {options}", b"Kept as" in out, kept)
+    out = subprocess.run([BRICK, "bench", "-q", *PRINTED, "--runs", "2", "--", a, "---", b],
+                         env=environment(BRICK_DB="none"), capture_output=True, timeout=120, check=False).stdout
+    expect_true(f"nowhere without a history: {out}", b"Verdict" in out and b"Kept as" not in out)
 
 
 def either_way(*args):
