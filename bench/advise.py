@@ -19,23 +19,24 @@ import time
 BUILD = os.environ["BRICK_BUILD"]
 BIN = os.path.join(BUILD, "bin")
 DEMO = os.path.join(BUILD, "demo")
-ROUNDS = int(os.environ.get("ROUNDS", "5"))
+ROUNDS = int(os.environ.get("ROUNDS", "3"))
 
 # Model (a file of the demo, or what brick-model makes), workload, goal, options with all of their values: the first is
 # what advise is given.
 CASES = [
-    ("q8_0", "256 24", "all", {"threads": "1 2", "ubatch": "32 64 128 256"}),
-    ("f16", "256 16", "prefill", {"threads": "1 2", "ubatch": "32 64 128 256"}),
-    ("f32", "64 32", "decode", {"threads": "1 2", "cache-type": "q8_0 f16"}),
-    ("q8_0", "384 24", "all", {"threads": "1 2", "ubatch": "32 64 128 256 512", "cache-type": "q8_0 f16"}),
-    ("--layers 4 --embd 256 --ff 704 --type f16", "256 64", "all", {"threads": "1 2", "ubatch": "32 64 128 256"}),
-    ("--layers 4 --embd 256 --ff 704 --type q8_0", "512 128", "decode", {"threads": "2 1", "flash": "off on"}),
-    ("--layers 4 --embd 768 --ff 2048 --type q4_0", "128 24", "all", {"threads": "1 2", "ubatch": "32 64 128"}),
-    ("--layers 12 --embd 384 --ff 1024 --type q8_0", "512 16", "prefill",
-     {"threads": "1 2", "flash": "off on", "ubatch": "64 128 256 512"}),
-    ("--layers 6 --embd 64 --ff 128 --type f16", "128 200", "decode", {"threads": "2 1", "cache-type": "q8_0 f16"}),
-    ("--layers 3 --embd 1024 --heads 16 --ff 2816 --type q8_0", "192 24", "all",
-     {"threads": "1 2", "ubatch": "32 64 128 256", "cache-type": "q8_0 f16"}),
+    ("q8_0", "128 16", "all", {"threads": "1 2", "ubatch": "32 64 128"}),
+    ("f16", "128 4", "prefill", {"threads": "1 2", "ubatch": "32 64 128"}),
+    ("f32", "64 16", "decode", {"threads": "1 2", "cache-type": "q8_0 f16"}),
+    ("q8_0", "192 16", "all", {"threads": "1 2", "ubatch": "32 96 192", "cache-type": "q8_0 f16"}),
+    ("--layers 4 --embd 256 --ff 704 --type f16", "256 32", "all", {"threads": "1 2", "ubatch": "32 64 128 256"}),
+    ("--layers 4 --embd 256 --ff 704 --type q8_0", "512 64", "decode", {"threads": "2 1", "flash": "off on"}),
+    ("--layers 4 --embd 768 --ff 2048 --type q4_0", "96 8", "all", {"threads": "1 2", "ubatch": "32 48 96"}),
+    ("--layers 12 --embd 384 --ff 1024 --type q8_0", "128 4", "prefill",
+     {"threads": "1 2", "flash": "off on", "ubatch": "32 64 128"}),
+    ("--layers 6 --embd 128 --heads 4 --kv-heads 2 --ff 256 --type f16", "128 100", "decode",
+     {"threads": "2 1", "cache-type": "q8_0 f16"}),
+    ("--layers 3 --embd 1024 --heads 16 --ff 2816 --type q8_0", "64 8", "all",
+     {"threads": "1 2", "ubatch": "16 32 64", "cache-type": "q8_0 f16"}),
 ]
 
 
@@ -50,7 +51,7 @@ def model_of(what, folder):
 def command(model, workload):
     prompt, predict = workload.split()
     return [os.path.join(BIN, "brick-llama"), "--libs", os.path.join(DEMO, "engine", "libs"), "--model", model,
-            "--prompt-tokens", prompt, "--predict", predict, "--repeat", "3", "--timing"]
+            "--prompt-tokens", prompt, "--predict", predict, "--repeat", "2", "--timing"]
 
 
 def advise(base, goal, options):
@@ -133,7 +134,7 @@ def main():
     numbers = [int(n) - 1 for n in sys.argv[1:]] or range(len(CASES))
     done = []
     print("| case | settings (measured) | advice | what one has loses | the choice loses | predicted for it | "
-          "settings never run: median, worst |\n|---|---|---|---|---|---|---|")
+          "settings never run: median, worst |\n|---|---|---|---|---|---|---|", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         for number in numbers:
             row = run(number, folder)

@@ -228,12 +228,14 @@ static void note_fault(struct advising *a, size_t setting, const char *line, con
  * Runs it, and again while others used the CPUs meanwhile: what they do to a team of threads says
  * nothing of the setting.
  */
-static int launch_undisturbed(struct advising *a, char *const *argv, struct launch_result *result)
+static int launch_undisturbed(
+	struct advising *a, char *const *argv, const char *recording, struct launch_result *result)
 {
 	struct machine_state before, after;
 	struct machine_change change;
 
 	for (int i = 1;; i++) {
+		unlink(recording); /* of the run before */
 		machine_state_read(&before);
 		int rc = launch_run(argv, result);
 		machine_state_read(&after);
@@ -260,7 +262,7 @@ static char *record(
 	struct launch_result result;
 	char *fault = NULL;
 
-	int rc = launch_undisturbed(a, recorder, &result);
+	int rc = launch_undisturbed(a, recorder, recording, &result);
 	if (rc < 0)
 		return xasprintf("%s: %s", line, strerror(-rc));
 	if (result.exit_code)
@@ -345,6 +347,7 @@ static bool look_at_base(struct advising *a)
 
 	run_list_free(command);
 	if (fault) {
+		unlink(recording);
 		if (!interrupted)
 			warn("advise: %s", fault);
 		return false;

@@ -119,7 +119,8 @@ def check_interrupted():
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
     expect_true(f"ended by it: {process.returncode} {out} {err}", process.returncode in (128 + signal.SIGINT, 125))
-    expect("nothing is left", os.listdir(place), [])
+    left = [name for _, folders, files in os.walk(place) for name in folders + files]
+    expect("nothing is left", left, [])
 
 
 def check_usage():
