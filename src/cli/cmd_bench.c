@@ -1276,6 +1276,7 @@ static void load_baseline(struct bench *bench)
 		return;
 	store = history_runs_open(bench->arguments.db, false);
 	history_runs_find(&runs, store, bench->arguments.baseline);
+	history_runs_keep_alike(&runs, 0, bench->arguments.baseline);
 	for (size_t i = 0; i < runs.list.count; i++) {
 		struct history_run *entry = &runs.list.items[i];
 		bool is_recorded = strcmp(entry->kind, "plain") != 0;

@@ -143,6 +143,7 @@ static void read_history(struct sides *sides, const char *name, const struct opt
 
 	history_runs_find(&runs, store, name);
 	history_runs_keep_steps(&runs, 0, name);
+	history_runs_keep_alike(&runs, 0, name);
 	for (size_t i = 0; i < runs.list.count; i++) {
 		size_t at = add_place(sides);
 		diff_origin_of_history(&sides->origins.items[at], &runs.list.items[i]);

@@ -22,6 +22,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "ui/text/difference_text.h"
 #include "ui/text/json_out.h"
 #include "ui/text/report_trust.h"
 #include "ui/text/terminal.h"
@@ -30,7 +31,7 @@
 #include "ui/text/trend.h"
 
 struct history_arguments {
-	const char *db, *label, *host, *kind, *svg, *html;
+	const char *db, *label, *host, *kind, *model, *command, *svg, *html;
 	const char *brick, *layer, *kernel; /* of plot */
 	unsigned long limit, older_than;    /* in days */
 	int phase;			    /* enum step_phase */
@@ -39,26 +40,24 @@ struct history_arguments {
 	size_t operand_count;
 };
 
-/* The runs that --label, --host, --kind and --limit select. */
+/* The runs that --label, --host, --kind, --model, --command and --limit select. */
 static struct history_filter history_filter_of(const struct history_arguments *a)
 {
-	return (struct history_filter){
-		.label = a->label, .host = a->host, .kind = a->kind, .limit = a->limit};
+	return (struct history_filter){.label = a->label,
+		.host = a->host,
+		.kind = a->kind,
+		.model = a->model,
+		.command = a->command,
+		.limit = a->limit};
 }
 
 /* List. */
 
-enum { COLUMNS = 10, DEFAULT_LIMIT = 20, LABEL = 12 };
+enum { COLUMNS = 11, DEFAULT_LIMIT = 20, LABEL = 12 };
 
 static const struct table_column columns[COLUMNS] = {{"N", 0, 0}, {"RUN", 1, 0}, {"START", 1, 1},
 	{"KIND", 1, 3}, {"PREFILL", 0, 2}, {"DECODE", 0, 0}, {"WALL", 0, 3}, {"LABELS", 1, 1},
-	{"ENGINE", 1, 4}, {"COMMAND", TABLE_REST, 2}};
-
-struct listing {
-	struct table *table; /* NULL: as JSON */
-	json_t *array;
-	size_t place;
-};
+	{"ENGINE", 1, 5}, {"MODEL", 1, 4}, {"COMMAND", TABLE_REST, 2}};
 
 /* Tokens per s; negative: not known. */
 static double rate_of(const struct history_run *run, const char *phase)
@@ -86,7 +85,8 @@ static json_t *head_json(const struct history_run *run)
 
 	json_put_texts(json, run, id, kind);
 	json_put(json, "start_unix_ns", json_number(run->start_ns));
-	json_put_texts(json, run, host, cpu, engine, version, command, path, batch);
+	json_put_texts(
+		json, run, host, cpu, engine, version, model, workload, command, path, batch);
 	json_put(json, "wall_ns", json_number(run->wall_ns));
 	json_put(json, "ttft_ns", run->ttft_ns ? json_number(run->ttft_ns) : json_null());
 	json_put(json, "exit_code", json_integer(run->exit_code));
@@ -99,33 +99,96 @@ static json_t *head_json(const struct history_run *run)
 	return json;
 }
 
-static void add_row(struct listing *l, const struct history_run *run)
+/* Words that all commands begin, or end, with: as bytes. */
+struct common {
+	size_t begin, end;
+};
+
+static void shorten(struct common *c, const char *one, const char *other)
+{
+	size_t length = strlen(one), with = strlen(other), same = 0, words = 0;
+
+	for (; same < c->begin && same < with && one[same] == other[same]; same++)
+		if (one[same] == ' ')
+			words = same + 1;
+	c->begin = words;
+	for (same = words = 0;
+		same < c->end && same < length - c->begin && same < with - c->begin &&
+		one[length - 1 - same] == other[with - 1 - same];
+		same++)
+		if (one[length - 1 - same] == ' ')
+			words = same + 1;
+	c->end = words;
+}
+
+/* What all of several commands have in common; of equal ones nothing. */
+static struct common common_of(const struct history_runs *runs)
+{
+	const char *first = runs->list.count ? runs->list.items[0].command : "";
+	struct common c = {strlen(first), strlen(first)};
+	bool differ = false;
+
+	for (size_t i = 1; i < runs->list.count; i++)
+		differ |= strcmp(first, runs->list.items[i].command) != 0;
+	for (size_t i = 1; i < runs->list.count && differ; i++)
+		shorten(&c, first, runs->list.items[i].command);
+	return differ ? c : (struct common){0, 0};
+}
+
+static void add_row(struct table *table, size_t place, const struct history_run *run,
+	const struct common *common)
 {
 	SCOPED char *labels = labels_of(run), *date = trend_date(run->start_ns);
+	int own = (int)(strlen(run->command) - common->begin - common->end);
 
-	table_row(l->table, STYLE_PLAIN);
-	table_format(l->table, "%zu", l->place);
-	table_format(l->table, "%.8s", run->id);
-	table_cell(l->table, date);
-	table_cell(l->table, run->kind);
-	table_number(l->table, rate_of(run, "prefill"));
-	table_number(l->table, rate_of(run, "decode"));
-	table_time(l->table, run->wall_ns ? run->wall_ns : ANALYSIS_UNKNOWN);
-	table_cell(l->table, labels);
-	table_cell(l->table, run->engine);
-	table_cell(l->table, run->command);
+	table_row(table, STYLE_PLAIN);
+	table_format(table, "%zu", place);
+	table_format(table, "%.8s", run->id);
+	table_cell(table, date);
+	table_cell(table, run->kind);
+	table_number(table, rate_of(run, "prefill"));
+	table_number(table, rate_of(run, "decode"));
+	table_time(table, run->wall_ns ? run->wall_ns : ANALYSIS_UNKNOWN);
+	table_cell(table, labels);
+	table_cell(table, run->engine);
+	table_cell(table, run->model);
+	table_format(table, "%s%.*s%s", common->begin ? "... " : "", own,
+		run->command + common->begin, common->end ? " ..." : "");
 }
 
 static int take_run(void *context, struct history_run *run)
 {
-	struct listing *l = context;
+	struct history_runs *runs = context;
 
-	l->place++;
-	if (l->array)
-		json_add(l->array, head_json(run));
-	else
-		add_row(l, run);
+	if (array_push(&runs->list, *run))
+		return -ENOMEM;
+	*run = (struct history_run){0};
 	return 0;
+}
+
+static void list_json(const struct history_runs *runs)
+{
+	json_t *root = json_object(), *array = json_array();
+
+	for (size_t i = 0; i < runs->list.count; i++)
+		json_add(array, head_json(&runs->list.items[i]));
+	json_put(root, "schema", json_text("brick/history/1"));
+	json_put(root, "runs", array);
+	json_print(root, stdout);
+}
+
+static void list_text(const struct history_runs *runs, bool is_cut)
+{
+	const struct common common = common_of(runs);
+	SCOPED_TO(table_destroy) struct table *table = table_create(columns, COLUMNS);
+	struct terminal terminal;
+
+	terminal_init(&terminal, stdout);
+	for (size_t i = 0; i < runs->list.count; i++)
+		add_row(table, i + 1, &runs->list.items[i], &common);
+	table_hide_empty(table);
+	table_print(table, &terminal);
+	printf("PREFILL, DECODE: tokens/s%s\n", is_cut ? ". More with --all or --limit N" : "");
 }
 
 static int history_list(const struct history_arguments *a)
@@ -133,30 +196,17 @@ static int history_list(const struct history_arguments *a)
 	SCOPED_TO(history_store_close)
 	struct history_store *store = history_runs_open(a->db, false);
 	struct history_filter filter = history_filter_of(a);
-	struct listing l = {.array = a->json ? json_array() : NULL};
-	struct terminal terminal;
+	SCOPED_BY(history_runs_fini) struct history_runs runs = {0};
 
-	terminal_init(&terminal, stdout);
-	l.table = table_create(columns, COLUMNS);
 	if (!filter.limit && !a->all && !a->json)
 		filter.limit = DEFAULT_LIMIT;
-	history_runs_check(store, history_store_list(store, &filter, take_run, &l));
-	if (a->json) {
-		json_t *root = json_object();
-		json_put(root, "schema", json_text("brick/history/1"));
-		json_put(root, "runs", l.array);
-		json_print(root, stdout);
-	} else if (l.place) {
-		table_hide_empty(l.table);
-		table_print(l.table, &terminal);
-		if (filter.limit && l.place == filter.limit)
-			puts("PREFILL, DECODE: tokens/s. More with --all or --limit N");
-		else
-			puts("PREFILL, DECODE: tokens/s");
-	} else {
+	history_runs_check(store, history_store_list(store, &filter, take_run, &runs));
+	if (a->json)
+		list_json(&runs);
+	else if (runs.list.count)
+		list_text(&runs, filter.limit && runs.list.count == filter.limit);
+	else
 		puts("no runs");
-	}
-	table_destroy(l.table);
 	return CLI_DONE;
 }
 
@@ -245,6 +295,7 @@ static void show_text(const struct history_run *run)
 	if (*labels)
 		paragraph(&terminal, LABEL, "Labels", "%s", labels);
 	paragraph(&terminal, LABEL, "Command", "%s", run->command);
+	paragraph(&terminal, LABEL, "Workload", "%s", run->workload);
 	if (run->wall_ns)
 		paragraph(&terminal, LABEL, "Wall time", "%s", units_time(wall, run->wall_ns));
 	if (*run->path)
@@ -280,6 +331,62 @@ static int history_show(const struct history_arguments *a)
 		printf("%zu runs; this is the newest:\n", runs.list.count);
 	(a->json ? show_json : show_text)(&runs.list.items[runs.list.count - 1]);
 	return CLI_DONE;
+}
+
+/* Only runs of one workload are put side by side. */
+
+/* Takes those of the workload of the newest run; the others are left out. */
+struct choice {
+	struct trend_workload chosen; /* texts NULL: there is no run at all */
+	ARRAY(struct trend_workload) left_out;
+};
+
+static int take_workload(void *context, const struct history_workload *w)
+{
+	struct choice *choice = context;
+	const struct trend_workload copy = {
+		xstrdup(w->workload), xstrdup(w->host), xstrdup(w->cpu), w->runs};
+
+	if (choice->chosen.workload)
+		return array_push(&choice->left_out, copy);
+	choice->chosen = copy;
+	return 0;
+}
+
+static void workload_fini(struct trend_workload *w)
+{
+	free(w->workload);
+	free(w->host);
+	free(w->cpu);
+}
+
+static void choice_fini(struct choice *choice)
+{
+	workload_fini(&choice->chosen);
+	for (size_t i = 0; i < choice->left_out.count; i++)
+		workload_fini(&choice->left_out.items[i]);
+	array_fini(&choice->left_out);
+}
+
+/* Machines are compared with each other: then only another workload is left out. */
+static void choose(struct choice *choice, struct history_store *store,
+	struct history_filter *filter, bool any_machine)
+{
+	size_t kept = 0;
+
+	history_runs_check(store, history_store_workloads(store, filter, take_workload, choice));
+	struct trend_workload *chosen = &choice->chosen, *list = choice->left_out.items;
+	filter->workload = chosen->workload;
+	if (!any_machine) {
+		filter->host = chosen->host;
+		filter->cpu = chosen->cpu;
+	}
+	for (size_t i = 0; i < choice->left_out.count; i++)
+		if (any_machine && !strcmp(list[i].workload, chosen->workload))
+			workload_fini(&list[i]);
+		else
+			list[kept++] = list[i];
+	choice->left_out.count = kept;
 }
 
 /* Plot. */
@@ -336,13 +443,18 @@ static int history_plot(const struct history_arguments *a)
 {
 	SCOPED_TO(history_store_close)
 	struct history_store *store = history_runs_open(a->db, false);
-	const struct history_filter filter = history_filter_of(a);
+	struct history_filter filter = history_filter_of(a);
 	struct history_part part = part_of(a);
+	SCOPED_BY(choice_fini) struct choice choice = {0};
 	SCOPED char *what = *part.name ? xasprintf("%s, %s", part.name, part.phase)
 				       : xasprintf("%s, whole token", part.phase);
 	struct trend trend = {.what = what};
 
 	struct progress *progress = progress_start("history", NULL, 0);
+	choose(&choice, store, &filter, false);
+	trend.workload = &choice.chosen;
+	trend.left_out = choice.left_out.items;
+	trend.left_out_count = choice.left_out.count;
 	int rc = history_store_points(store, &filter, &part, take_point, &trend);
 	progress_end(progress);
 	history_runs_check(store, rc);
@@ -380,6 +492,7 @@ struct group {
 };
 
 struct hosts {
+	struct choice choice;
 	ARRAY(struct group) groups;
 	ARRAY(struct cell) cells;
 	struct history_histogram all; /* steps of all groups */
@@ -480,16 +593,21 @@ static void hosts_json(const struct hosts *h, bool by_engine)
 	json_put(root, "p99_ns", p99 ? json_number(p99) : json_null());
 	json_put(root, "steps", json_number(history_histogram_count(&h->all)));
 	json_put(root, by_engine ? "engines" : "hosts", rows);
+	trend_workloads_json(
+		root, &h->choice.chosen, h->choice.left_out.items, h->choice.left_out.count);
 	json_print(root, stdout);
 }
 
 static void add_host(struct table *table, const struct group *g)
 {
+	const struct difference d = {.effect = g->effect};
+	char effect[DIFFERENCE_BYTES];
+
 	table_row(table, STYLE_PLAIN);
 	table_cell(table, *g->name ? g->name : "(not known)");
 	table_count(table, g->runs);
 	table_time(table, isnan(g->ns) ? ANALYSIS_UNKNOWN : (uint64_t)g->ns);
-	table_format(table, isfinite(g->effect) ? "%+.1f%%" : "-", 100 * g->effect);
+	table_cell(table, difference_size(effect, &d));
 	table_time(table, g->p99_ns ? g->p99_ns : ANALYSIS_UNKNOWN);
 	table_cell(table, g->brick ? g->brick : "-");
 	table_format(table, g->brick ? "%+.1f" : "-", 100 * g->points);
@@ -509,6 +627,8 @@ static void hosts_text(const struct hosts *h, bool by_engine)
 	for (size_t i = 0; i < h->groups.count; i++)
 		add_host(table, &h->groups.items[i]);
 	table_print(table, &terminal);
+	trend_workloads_text(
+		&terminal, &h->choice.chosen, h->choice.left_out.items, h->choice.left_out.count);
 	printf("EFFECT, POINTS: against the median of %zu; p99 of %s steps: %s\n", h->groups.count,
 		units_count(count, history_histogram_count(&h->all)),
 		p99 ? units_time(text, p99) : "-");
@@ -518,10 +638,11 @@ static int history_hosts(const struct history_arguments *a)
 {
 	SCOPED_TO(history_store_close)
 	struct history_store *store = history_runs_open(a->db, false);
-	const struct history_filter filter = history_filter_of(a);
+	struct history_filter filter = history_filter_of(a);
 	struct hosts h = {0};
 
 	struct progress *progress = progress_start("history", NULL, 0);
+	choose(&h.choice, store, &filter, !a->by_engine);
 	int rc = history_store_groups(
 		store, &filter, a->by_engine, step_phase_name(a->phase), take_group, &h);
 	progress_end(progress);
@@ -537,6 +658,7 @@ static int history_hosts(const struct history_arguments *a)
 	array_fini(&h.groups);
 	array_fini(&h.cells);
 	history_histogram_fini(&h.all);
+	choice_fini(&h.choice);
 	return CLI_DONE;
 }
 
@@ -606,6 +728,9 @@ static const struct cli_option option_table[] = {
 	{"host", "NAME", "only runs on that machine", option_text, OF(host)},
 	{"kind", "KIND", "only recorded, plain, imported or floor", set_kind, OF(kind),
 		.words = words_kind},
+	{"model", "TEXT", "only runs of a model with that in its name or type", option_text,
+		OF(model)},
+	{"command", "TEXT", "only runs with that in their command", option_text, OF(command)},
 	{"limit", "N", "the newest N (list: 20; plot, hosts: all)", option_number, OF(limit),
 		.low = 1, .high = UINT32_MAX},
 	{"all", NULL, "list: all of them", option_flag, OF(all)},

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "analysis/compare/history_parts.h"
+#include "analysis/history/history_workload.h"
 #include "base/clock_ns.h"
 #include "base/number.h"
 #include "brick/version.h"
@@ -71,6 +72,7 @@ void history_entry_init(struct history_run *entry, const struct run *run, const 
 	entry->exit_code = run->exit_code;
 	xcheck(history_parts_of_run(entry, run));
 	history_run_identify(entry, salt);
+	xcheck(history_run_describe(entry));
 }
 
 void history_entry_here(struct history_run *entry, const char *kind, const char *command)
@@ -85,6 +87,7 @@ void history_entry_here(struct history_run *entry, const char *kind, const char 
 	history_entry_text(&entry->command, command);
 	entry->start_ns = real_ns();
 	history_run_identify(entry, (uint64_t)getpid() + monotonic_ns());
+	xcheck(history_run_describe(entry));
 }
 
 enum { DIGITS_OF_A_PLACE = 6, DIGITS_OF_AN_ID = 4, KEEPING_PATIENCE_MS = 5000 };
@@ -228,6 +231,31 @@ void history_runs_keep_steps(struct history_runs *runs, size_t from, const char 
 	runs->list.count = kept;
 	if (kept == from)
 		die(CLI_INPUT, "%s: holds no steps: there are no tokens to compare by", name);
+}
+
+void history_runs_keep_alike(struct history_runs *runs, size_t from, const char *name)
+{
+	struct history_run *list = runs->list.items, *other = NULL;
+	const struct history_run newest = list[runs->list.count - 1];
+	size_t kept = from;
+
+	for (size_t i = from; i < runs->list.count; i++) {
+		struct history_run *run = &list[i], moved = *run;
+		if (!strcmp(run->workload, newest.workload) && !strcmp(run->host, newest.host) &&
+			!strcmp(run->cpu, newest.cpu)) {
+			*run = list[kept]; /* what is left out goes to the end */
+			list[kept++] = moved;
+		}
+	}
+	if (kept == runs->list.count)
+		return;
+	other = &list[kept];
+	warn("%s: %zu of its runs computed something else than the newest one, or on another "
+	     "machine, and are left out (%s on %s)",
+		name, runs->list.count - kept, other->workload, other->host);
+	for (size_t i = kept; i < runs->list.count; i++)
+		history_run_fini(&list[i]);
+	runs->list.count = kept;
 }
 
 void history_runs_fini(struct history_runs *runs)

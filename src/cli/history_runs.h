@@ -29,6 +29,12 @@ void history_runs_find(struct history_runs *runs, struct history_store *store, c
 /* Only those whose tokens were recorded; of `name`, for the message when there are none. */
 void history_runs_keep_steps(struct history_runs *runs, size_t from, const char *name);
 
+/*
+ * Only those from `from` on that computed what the newest of them did, on its machine; a warning
+ * names what was left out of `name`.
+ */
+void history_runs_keep_alike(struct history_runs *runs, size_t from, const char *name);
+
 void history_runs_fini(struct history_runs *runs);
 
 static inline bool is_history_reference(const char *operand)

@@ -158,20 +158,31 @@ def check_names():
 
 def check_plot():
     plot = answer("history", "plot", "--brick", "DownProjection")
-    expect("points", len(plot["runs"]), 2 * SIDE)
+    expect("points of the newest run's workload", len(plot["runs"]), SIDE)
+    expect_true(f"which is named: {plot['workload']}", plot["workload"]["workload"].endswith("own 300"))
+    expect("the others are named", [(w["workload"], w["runs"]) for w in plot["left_out"]],
+           [(plot["workload"]["workload"][:-3] + "0", SIDE)])
+    other = answer("history", "plot", "--brick", "DownProjection", "--command", "own 0")
+    expect("of the other", (len(other["runs"]), other["left_out"]), (SIDE, []))
+    text = ask("history", "plot", "--command", "own")[0].decode()
+    expect_true(f"what is left out is said:\n{text}", f"Left out  {SIDE} runs of" in text and "own 0" in text)
+    expect("lists show where commands differ", {row.split()[-1] for row in ask("history", "list")[0].decode().splitlines()[1:-1]},
+           {"0", "300"})
+    expect("filtered", len(runs("--command", "own 300")), SIDE)
     text = ask("history", "plot", "--layer", "1")[0].decode()
     expect_true(f"a sparkline:\n{text}", any(c in text for c in "▁▂▃▄▅▆▇█"))
     svg, page = os.path.join(TMP, "t.svg"), os.path.join(TMP, "t.html")
     ask("history", "plot", "--svg", svg, "--html", page)
     with open(svg, encoding="utf-8") as file:
-        expect("a circle each", file.read().count("<circle"), 2 * SIDE)
+        expect("a circle each", file.read().count("<circle"), SIDE)
     with open(page, encoding="utf-8") as file:
         expect_true("the page has the picture", "<svg" in file.read())
     ask("history", "plot", "--brick", "Nothing", code=3)
     ask("history", "plot", "--brick", "A", "--layer", "1", code=2)
     hosts = answer("history", "hosts")
-    expect("one host", hosts["hosts"][0]["runs"], 2 * SIDE)
-    expect("steps", hosts["steps"], 2 * SIDE * 48)
+    expect("one host", hosts["hosts"][0]["runs"], SIDE)
+    expect("steps", hosts["steps"], SIDE * 48)
+    expect("the others are named, too", sum(w["runs"] for w in hosts["left_out"]), SIDE)
 
 
 LINES = [{"build_commit": "8cf427ff", "build_number": 5163, "cpu_info": "AMD", "model_filename": "m.gguf",

@@ -186,6 +186,14 @@ def check_migration():
         sql(f"DROP TABLE brick.{name}")
     expect("brought up to date", ask("history", "hosts", "--json")[0], before)
     check_sums("brought up to date")
+    for column in ("workload", "model"):  # and as they were before there were workloads
+        sql(f"ALTER TABLE brick.runs DROP COLUMN {column}")
+    sql("ALTER TABLE brick.brick_schema DROP PARTITION 3")
+    sql("INSERT INTO brick.brick_schema VALUES (2)")
+    expect_true("of the newest run's command", json.loads(ask("history", "hosts", "--json")[0])["workload"]["workload"])
+    expect("one column a time", sql("SELECT count() FROM system.columns WHERE database = 'brick' AND table = 'runs' AND "
+                                    "name IN ('model', 'workload')"), "2\n")
+    before = ask("history", "hosts", "--json")[0]
     sql("INSERT INTO brick.brick_schema VALUES (99)")
     expect_true("a newer one is refused", b"newer Brick" in ask("history", "list", code=3)[1])
     sql("ALTER TABLE brick.brick_schema DROP PARTITION 99")

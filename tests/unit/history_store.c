@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "analysis/history/history_run.h"
+#include "analysis/history/history_workload.h"
 #include "analysis/history/sqlite_db.h"
 #include "analysis/history/store.h"
 
@@ -75,6 +75,12 @@ static void make_run(struct history_run *run, unsigned n)
 	run->exit_code = 0;
 	history_run_identify(run, n);
 	history_run_fact(run, "key", "value\xc3\xa9");
+	history_run_fact(run, "llama.model",
+		n % 4 ? "layers 7, bytes 24, type llama 22M Q8_0, name demo"
+		      : "layers 7, bytes 46, type llama 22M F16, name demo");
+	history_run_fact(run, "llama.context", "tokens 512, batch 64, threads 2, batch threads 4");
+	history_run_fact(run, "prompt tokens", "64");
+	assert_int_equal(history_run_describe(run), 0);
 	history_run_label(run, n % 2 ? "odd" : "even");
 	struct history_part *step = history_run_part(run, "decode", "step", "");
 	*step = (struct history_part){step->phase, step->kind, step->name, 5, 5, 5000 + n, 2,
@@ -192,6 +198,50 @@ static void filters_choose(void **state)
 	history_run_fini(&run);
 }
 
+static int note_workload(void *context, const struct history_workload *w)
+{
+	struct seen *seen = context;
+
+	static const char *const wanted[] = {"one, demo, llama 22M Q8_0", /* 9 and 3 */
+		"two, demo, llama 22M Q8_0", "two, demo, llama 22M F16"};
+
+	assert_int_equal(w->runs, seen->count == 0 ? 2 : 1);
+	assert_int_equal(strncmp(w->workload, wanted[seen->count], strlen(wanted[seen->count])), 0);
+	seen->count++;
+	return 0;
+}
+
+/* Runs of one workload, on one machine. */
+static void workloads_are_apart(void **state)
+{
+	struct history_run run;
+	struct seen seen = {0};
+
+	(void)state;
+	make_run(&run, 1);
+	assert_string_equal(run.model, "demo, llama 22M Q8_0");
+	assert_string_equal(run.workload,
+		"one, demo, llama 22M Q8_0, bytes 24, threads 2, batch threads 4, context 512, "
+		"batch 64, prompt 64");
+	/* of an older Brick, or a program that says nothing */
+	history_text_set(&run.command, "/x/y/engine -m /z/m.gguf  --out=/x/o /");
+	history_text_set(&run.facts.items[1].key, "other");
+	assert_int_equal(history_run_describe(&run), 0);
+	assert_string_equal(run.workload, "engine -m m.gguf  o ");
+	assert_string_equal(run.model, "");
+	history_run_fini(&run);
+	fill(0, 12);
+	assert_int_equal(count(&(struct history_filter){.model = "F16"}), 3);
+	assert_int_equal(count(&(struct history_filter){.command = "a \"comm"}), 12);
+	assert_int_equal(count(&(struct history_filter){.command = "COMM"}), 0);
+	struct history_store *store = open_store(0);
+	assert_int_equal(history_store_workloads(store, &(struct history_filter){.host = "host0"},
+				 note_workload, &seen),
+		0);
+	history_store_close(store);
+	assert_int_equal(seen.count, 3);
+}
+
 static int note_point(void *context, const struct history_point *point)
 {
 	struct seen *seen = context;
@@ -249,13 +299,14 @@ static void an_old_one_is_brought_up_to_date(void **state)
 	assert_int_equal(sqlite_db_migrate(&store, db, 1), 0);
 	assert_int_equal(sqlite_db_execute(&store, db,
 				 "INSERT INTO runs VALUES(1, '00000000000000aa', 'recorded', 'h', "
-				 "'c', 'e', 'v', 'x', 'p', 5, 6, 7, 0, 0)"),
+				 "'c', 'e', 'v', '/x/y -m /z/m', 'p', 5, 6, 7, 0, 0)"),
 		0);
 	sqlite3_close(db);
 	assert_int_equal(count(&(struct history_filter){0}), 1);
 	fill(0, 3);
 	assert_int_equal(count(&(struct history_filter){0}), 4);
 	assert_int_equal(count(&(struct history_filter){.batch = ""}), 4);
+	assert_int_equal(count(&(struct history_filter){.workload = "y -m m"}), 1);
 }
 
 static void put(const char *text, size_t at)
@@ -282,7 +333,7 @@ static void what_is_none_is_left_alone(void **state)
 	refused(-EILSEQ, "another program");
 	assert_int_equal(sqlite_db_execute(&store, db,
 				 "PRAGMA journal_mode = DELETE; PRAGMA application_id = 1114794347;"
-				 "PRAGMA user_version = 2"),
+				 "PRAGMA user_version = 3"),
 		0);
 	sqlite3_close(db);
 	assert_int_equal(count(&(struct history_filter){0}), 2);
@@ -375,6 +426,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		IN_FOLDER(comes_out_as_it_went_in),
 		IN_FOLDER(filters_choose),
+		IN_FOLDER(workloads_are_apart),
 		IN_FOLDER(questions_are_answered),
 		IN_FOLDER(an_old_one_is_brought_up_to_date),
 		IN_FOLDER(what_is_none_is_left_alone),

@@ -149,7 +149,7 @@ static int level_all(struct history_store *store, int since, const char *which, 
  */
 
 enum {
-	VERSION = 2 /* 1: without months and parts_by_run */,
+	VERSION = 3 /* 1: without months and parts_by_run; 2: without workloads */,
 	ALL_TABLES = 12 /* four of them views */
 };
 
@@ -199,17 +199,44 @@ static int fill_sums(struct history_store *store)
 	int rc = clickhouse_ask(store, &q, NULL, note_month, &months);
 	for (size_t i = 0; i < months.list.count && rc == 0; i++) {
 		snprintf(month, sizeof(month), "%lld", (long long)months.list.items[i]);
-		rc = level_all(store, VERSION, "1", month);
+		rc = level_all(store, 2, "1", month);
 	}
 	array_fini(&months.list);
 	return rc;
 }
 
-static int bring_up(struct history_store *store)
+/* Of runs that an older Brick sent only the command is known: history_command_strip(). */
+static int add_columns(struct history_store *store)
+{
+	static const struct {
+		const char *name, *is;
+	} columns[] = {{"model", "String AFTER batch"},
+		{"workload", "String DEFAULT replaceRegexpAll(command, '[^ ]*/', '') AFTER model"}};
+	struct query q = {0};
+	int rc = 0;
+
+	for (size_t i = 0; i < 2 && rc == 0; i++) {
+		json_int_t is_there = 0;
+		query_add(&q,
+			"SELECT toInt32(count()) AS number FROM system.columns WHERE database = "
+			"'%s' AND table = 'runs' AND name = '%s' FORMAT JSONEachRow",
+			((struct clickhouse *)store->state)->database, columns[i].name);
+		rc = clickhouse_ask(store, &q, NULL, note_number, &is_there);
+		if (rc < 0 || is_there)
+			continue;
+		query_add(&q, "ALTER TABLE runs ADD COLUMN %s %s", columns[i].name, columns[i].is);
+		rc = clickhouse_ask(store, &q, NULL, NULL, NULL);
+	}
+	return rc;
+}
+
+static int bring_up(struct history_store *store, json_int_t version)
 {
 	struct query q = {0};
-	int rc = fill_sums(store);
+	int rc = version < 2 ? fill_sums(store) : 0;
 
+	if (rc == 0)
+		rc = add_columns(store);
 	if (rc < 0)
 		return rc;
 	query_add(&q, "INSERT INTO brick_schema VALUES (%d)", VERSION);
@@ -231,7 +258,7 @@ static int check_version(struct history_store *store)
 			"%s: was written by a newer Brick (version %lld of histories, this one "
 			"knows %d); it was left as it is",
 			store->where, (long long)version, VERSION);
-	return bring_up(store);
+	return bring_up(store, version);
 }
 
 /* Make tables that are missing, bring others up to date. -EPROTO: they are a newer Brick's. */
@@ -604,6 +631,15 @@ static void add_equal(struct query *q, const char *column, const char *value)
 	query_quote(q, value);
 }
 
+static void add_part_of(struct query *q, const char *column, const char *text)
+{
+	if (!text)
+		return;
+	query_add(q, " AND position(%s, ", column);
+	query_quote(q, text);
+	query_add(q, ") > 0");
+}
+
 static void add_label_filter(struct query *q, const char *label)
 {
 	if (!label)
@@ -633,6 +669,10 @@ static void add_filter(struct query *q, const struct history_filter *f)
 	add_equal(q, "batch", f->batch);
 	add_equal(q, "host", f->host);
 	add_equal(q, "engine", f->engine);
+	add_equal(q, "workload", f->workload);
+	add_equal(q, "cpu", f->cpu);
+	add_part_of(q, "model", f->model);
+	add_part_of(q, "command", f->command);
 	add_kind(q, "kind", f->kind);
 	query_add(q, " ORDER BY start_ns DESC, id DESC");
 	if (f->limit || f->skip)
@@ -820,10 +860,17 @@ static int take_point(void *context, const json_t *row)
 	return array_push(&p->rows, json_incref((json_t *)row));
 }
 
+/* Sums by month know hosts, engines and kinds of runs, and no runs. */
+static bool is_for_months(const struct history_filter *f)
+{
+	return !f->label && !f->limit && !f->skip && !f->id && !f->batch && !f->model &&
+	       !f->command && !f->workload && !f->cpu;
+}
+
 /* Of the table parts; `limit` is of runs. */
 static void add_parts_filter(struct query *q, const struct history_filter *f)
 {
-	if (f->limit || f->skip || f->label || f->id || f->batch) {
+	if (!is_for_months(f)) {
 		query_add(q, " AND (start_ns, id) IN (SELECT start_ns, id FROM runs");
 		add_filter(q, f);
 		query_add(q, ")");
@@ -866,6 +913,37 @@ static int points(struct history_store *store, const struct history_filter *filt
 	return rc;
 }
 
+struct workloads {
+	history_workload_fn each;
+	void *context;
+};
+
+static int take_workload(void *context, const json_t *row)
+{
+	const struct workloads *w = context;
+	const struct history_workload workload = {json_text_of(row, "workload"),
+		json_text_of(row, "host"), json_text_of(row, "cpu"), json_number_of(row, "runs")};
+
+	return w->each(w->context, &workload);
+}
+
+static int workloads(struct history_store *store, const struct history_filter *filter,
+	history_workload_fn each, void *context)
+{
+	struct workloads w = {each, context};
+	struct query q = {0};
+	int rc = make_tables(store);
+
+	if (rc < 0)
+		return rc;
+	query_add(&q, "SELECT workload, host, cpu, count() AS runs, max(start_ns) AS newest, "
+		      "max(id) AS one FROM (SELECT workload, host, cpu, start_ns, id FROM runs");
+	add_filter(&q, filter);
+	query_add(&q, ") GROUP BY workload, host, cpu ORDER BY newest DESC, one DESC FORMAT "
+		      "JSONEachRow");
+	return clickhouse_ask(store, &q, NULL, take_workload, &w);
+}
+
 struct groups {
 	const char *phase;
 	history_group_fn each;
@@ -885,12 +963,6 @@ static int take_group(void *context, const json_t *row)
 	if (rc == 0)
 		rc = g->each(g->context, &group);
 	return rc;
-}
-
-/* Sums by month know hosts, engines and kinds of runs, and no runs. */
-static bool is_for_months(const struct history_filter *f)
-{
-	return !f->label && !f->limit && !f->skip && !f->id && !f->batch;
 }
 
 /* Sums of steps, with their histogram, or of bricks, without: reading it is what takes long. */
@@ -1133,6 +1205,7 @@ const struct history_engine history_clickhouse = {
 	.flush = push,
 	.list = list,
 	.points = points,
+	.workloads = workloads,
 	.groups = groups,
 	.label = label,
 	.remove = remove_run,

@@ -21,6 +21,8 @@ struct history_engine {
 		history_run_fn each, void *context);
 	int (*points)(struct history_store *store, const struct history_filter *filter,
 		const struct history_part *part, history_point_fn each, void *context);
+	int (*workloads)(struct history_store *store, const struct history_filter *filter,
+		history_workload_fn each, void *context);
 	int (*groups)(struct history_store *store, const struct history_filter *filter,
 		bool by_engine, const char *phase, history_group_fn each, void *context);
 	int (*label)(struct history_store *store, const char *id, const char *label, bool remove);

@@ -9,6 +9,8 @@
 struct history_filter {
 	const char *id;					  /* the digits that it begins with */
 	const char *label, *batch, *host, *kind, *engine; /* NULL: any */
+	const char *model, *command;			  /* texts in them; NULL: any */
+	const char *workload, *cpu;			  /* NULL: any */
 	uint64_t skip, limit;				  /* of the newest; limit 0: no limit */
 	bool whole; /* list: with facts and all parts; else with steps only */
 };
@@ -18,6 +20,12 @@ struct history_point {
 	const char *id, *host, *engine, *labels; /* labels: with commas between */
 	uint64_t start_ns;
 	double ns; /* a token */
+};
+
+/* Runs that compute the same on one machine. */
+struct history_workload {
+	const char *workload, *host, *cpu;
+	uint64_t runs;
 };
 
 /* What all runs of a group have together. */
@@ -31,6 +39,7 @@ struct history_group {
  * it is freed. */
 typedef int (*history_run_fn)(void *context, struct history_run *run);
 typedef int (*history_point_fn)(void *context, const struct history_point *point);
+typedef int (*history_workload_fn)(void *context, const struct history_workload *workload);
 typedef int (*history_group_fn)(void *context, const struct history_group *group);
 
 struct history_open {

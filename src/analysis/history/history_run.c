@@ -14,12 +14,12 @@
 #include "base/hash.h"
 #include "base/scope.h"
 
-enum { TEXTS = 8 };
+enum { TEXTS = 10 };
 
 static void texts_of(struct history_run *run, char **texts[TEXTS])
 {
 	char **all[TEXTS] = {&run->kind, &run->host, &run->cpu, &run->engine, &run->version,
-		&run->command, &run->path, &run->batch};
+		&run->command, &run->path, &run->batch, &run->model, &run->workload};
 
 	memcpy(texts, all, sizeof(all));
 }
@@ -145,12 +145,12 @@ static json_t *integer(uint64_t value)
 
 json_t *history_run_json(const struct history_run *run)
 {
-	return json_pack("{ss ss ss ss ss ss ss ss ss so so so sI sf}", "id", run->id, "kind",
+	return json_pack("{ss ss ss ss ss ss ss ss ss ss ss so so so sI sf}", "id", run->id, "kind",
 		run->kind, "host", run->host, "cpu", run->cpu, "engine", run->engine, "version",
 		run->version, "command", run->command, "path", run->path, "batch", run->batch,
-		"start_ns", integer(run->start_ns), "wall_ns", integer(run->wall_ns), "ttft_ns",
-		integer(run->ttft_ns), "exit_code", (json_int_t)run->exit_code, "value",
-		run->value);
+		"model", run->model, "workload", run->workload, "start_ns", integer(run->start_ns),
+		"wall_ns", integer(run->wall_ns), "ttft_ns", integer(run->ttft_ns), "exit_code",
+		(json_int_t)run->exit_code, "value", run->value);
 }
 
 json_t *history_part_json(const struct history_part *p)
@@ -225,7 +225,8 @@ int history_run_take(struct history_run *run, const json_t *json)
 		char **to;
 	} texts[] = {{"kind", &run->kind}, {"host", &run->host}, {"cpu", &run->cpu},
 		{"engine", &run->engine}, {"version", &run->version}, {"command", &run->command},
-		{"path", &run->path}, {"batch", &run->batch}};
+		{"path", &run->path}, {"batch", &run->batch}, {"model", &run->model},
+		{"workload", &run->workload}};
 	int rc = 0;
 
 	strncpy(run->id, json_text_of(json, "id"), HISTORY_ID_BYTES - 1);

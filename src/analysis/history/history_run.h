@@ -35,6 +35,7 @@ struct history_run {
 	char id[HISTORY_ID_BYTES];
 	char *kind; /* "recorded", "plain", "imported", "floor" */
 	char *host, *cpu, *engine, *version, *command, *path;
+	char *model, *workload;	   /* what it computed (history_workload.h); "": not known */
 	char *batch;		   /* "": alone; else what runs that belong together share */
 	uint64_t start_ns;	   /* since 1970 */
 	uint64_t wall_ns, ttft_ns; /* 0: not known */

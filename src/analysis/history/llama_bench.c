@@ -15,6 +15,7 @@
 #include "base/number.h"
 #include "base/order.h"
 #include "analysis/history/history_run.h"
+#include "analysis/history/history_workload.h"
 
 enum { FILE_BYTES_MAX = 64 << 20 };
 
@@ -156,6 +157,8 @@ static int take_test(struct reading *r, const json_t *test)
 	run.start_ns = start_of(test);
 	run.wall_ns = (uint64_t)number_of(test, "avg_ns");
 	history_run_identify(&run, (uint64_t)typical_ns(test));
+	if (rc == 0)
+		rc = history_run_describe(&run);
 	if (rc == 0)
 		rc = r->each(r->context, &run);
 	history_run_fini(&run);

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "analysis/history/history_run.h"
+#include "analysis/history/history_workload.h"
 #include "base/file.h"
 #include "base/fnv.h"
 #include "base/scope.h"
@@ -111,6 +111,8 @@ static int take_file(struct spool *s, struct spool_batch *b, const char *name)
 	struct history_run run;
 	int rc = text ? history_run_parse(&run, text, strlen(text)) : 0;
 
+	if (text && rc == 0 && !*run.workload) /* an older Brick wrote it */
+		rc = history_run_describe(&run);
 	if (text && rc == 0 && array_push(&b->runs, run))
 		rc = -ENOMEM;
 	if (rc == -EINVAL) {

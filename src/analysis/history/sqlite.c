@@ -34,11 +34,12 @@ static sqlite3_int64 add_head(struct history_store *store, const struct history_
 	sqlite3 *db = store->state;
 	int rc = sqlite_db_prepare(store, db, &s,
 		"INSERT OR IGNORE INTO runs(id, kind, host, cpu, engine, version, command, path,"
-		" batch, start_ns, wall_ns, ttft_ns, exit_code, value)"
-		" VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		"sssssssssiiiid", run->id, run->kind, run->host, run->cpu, run->engine,
-		run->version, run->command, run->path, run->batch, INTEGER(run->start_ns),
-		INTEGER(run->wall_ns), INTEGER(run->ttft_ns), INTEGER(run->exit_code), run->value);
+		" batch, model, workload, start_ns, wall_ns, ttft_ns, exit_code, value)"
+		" VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		"sssssssssssiiiid", run->id, run->kind, run->host, run->cpu, run->engine,
+		run->version, run->command, run->path, run->batch, run->model, run->workload,
+		INTEGER(run->start_ns), INTEGER(run->wall_ns), INTEGER(run->ttft_ns),
+		INTEGER(run->exit_code), run->value);
 
 	if (rc == 0)
 		rc = sqlite_db_finish(store, db, s);
@@ -154,14 +155,16 @@ static int expire(struct history_store *store, uint64_t before_ns, uint64_t *cou
 
 /* Questions. */
 
-/* Selects the runs that match a filter. A NULL parameter matches all; they are ?1 to ?8. */
+/* Selects the runs that match a filter. A NULL parameter matches all; they are ?1 to ?12. */
 #define RUNS_OF_FILTER                                                                          \
 	"(SELECT * FROM runs r WHERE (?1 IS NULL OR substr(id, 1, length(?1)) = ?1)"            \
 	" AND (?2 IS NULL OR number IN (SELECT run FROM labels WHERE label = ?2))"              \
 	" AND (?3 IS NULL OR batch = ?3) AND (?4 IS NULL OR host = ?4)"                         \
 	" AND CASE WHEN ?5 IS NULL THEN kind != 'floor' ELSE kind = ?5 END AND (?6 IS NULL OR " \
 	"engine = ?6)"                                                                          \
-	" ORDER BY start_ns DESC, id DESC LIMIT ?7 OFFSET ?8)"
+	" AND (?7 IS NULL OR instr(model, ?7)) AND (?8 IS NULL OR instr(command, ?8))"          \
+	" AND (?9 IS NULL OR workload = ?9) AND (?10 IS NULL OR cpu = ?10)"                     \
+	" ORDER BY start_ns DESC, id DESC LIMIT ?11 OFFSET ?12)"
 
 #define LABELS_OF_RUN "(SELECT coalesce(group_concat(label), '') FROM labels WHERE run = r.number)"
 
@@ -170,8 +173,9 @@ static int prepare_filtered(struct history_store *store, sqlite3_stmt **s, const
 {
 	uint64_t limit = f->limit ? f->limit : INT64_MAX;
 
-	return sqlite_db_prepare(store, store->state, s, sql, "ssssssii", f->id, f->label, f->batch,
-		f->host, f->kind, f->engine, (sqlite3_int64)limit, (sqlite3_int64)f->skip);
+	return sqlite_db_prepare(store, store->state, s, sql, "ssssssssssii", f->id, f->label,
+		f->batch, f->host, f->kind, f->engine, f->model, f->command, f->workload, f->cpu,
+		(sqlite3_int64)limit, (sqlite3_int64)f->skip);
 }
 
 static const char *text_at(sqlite3_stmt *s, int column)
@@ -191,23 +195,23 @@ static uint64_t number_at(sqlite3_stmt *s, int column)
 static int read_head(sqlite3_stmt *s, struct history_run *run)
 {
 	char **const texts[] = {&run->kind, &run->host, &run->cpu, &run->engine, &run->version,
-		&run->command, &run->path, &run->batch};
+		&run->command, &run->path, &run->batch, &run->model, &run->workload};
 	int rc = 0;
 
 	strncpy(run->id, text_at(s, 1), HISTORY_ID_BYTES - 1);
-	for (int i = 0; i < 8 && rc == 0; i++)
+	for (int i = 0; i < 10 && rc == 0; i++)
 		rc = history_text_set(texts[i], text_at(s, 2 + i));
-	run->start_ns = number_at(s, 10);
-	run->wall_ns = number_at(s, 11);
-	run->ttft_ns = number_at(s, 12);
-	run->exit_code = sqlite3_column_int64(s, 13);
-	run->value = sqlite3_column_double(s, 14);
+	run->start_ns = number_at(s, 12);
+	run->wall_ns = number_at(s, 13);
+	run->ttft_ns = number_at(s, 14);
+	run->exit_code = sqlite3_column_int64(s, 15);
+	run->value = sqlite3_column_double(s, 16);
 	return rc;
 }
 
-#define HEAD                                                                                   \
-	"SELECT number, id, kind, host, cpu, engine, version, command, path, batch, start_ns," \
-	" wall_ns, ttft_ns, exit_code, value FROM "
+#define HEAD                                                                                \
+	"SELECT number, id, kind, host, cpu, engine, version, command, path, batch, model," \
+	" workload, start_ns, wall_ns, ttft_ns, exit_code, value FROM "
 
 /* Columns of a part, from `at` on. */
 #define PART                                                                               \
@@ -321,19 +325,41 @@ static int points(struct history_store *store, const struct history_filter *filt
 		"SELECT r.id, r.host, r.engine, " LABELS_OF_RUN ", r.start_ns,"
 		" typical_ns * 1.0 / typical_tokens FROM " RUNS_OF_FILTER
 		" r CROSS JOIN parts ON run = r.number AND series ="
-		" (SELECT number FROM series WHERE phase = ?9 AND kind = ?10 AND name = ?11)"
+		" (SELECT number FROM series WHERE phase = ?13 AND kind = ?14 AND name = ?15)"
 		" WHERE typical_tokens > 0 ORDER BY r.start_ns, r.id",
 		filter);
 
 	if (rc < 0)
 		return rc;
-	sqlite3_bind_text(s, 9, part->phase, -1, SQLITE_STATIC);
-	sqlite3_bind_text(s, 10, part->kind, -1, SQLITE_STATIC);
-	sqlite3_bind_text(s, 11, part->name, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 13, part->phase, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 14, part->kind, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 15, part->name, -1, SQLITE_STATIC);
 	while ((rc = sqlite_db_step(store, store->state, s)) > 0) {
 		const struct history_point point = {text_at(s, 0), text_at(s, 1), text_at(s, 2),
 			text_at(s, 3), number_at(s, 4), sqlite3_column_double(s, 5)};
 		rc = each(context, &point);
+		if (rc < 0)
+			break;
+	}
+	return rc;
+}
+
+static int workloads(struct history_store *store, const struct history_filter *filter,
+	history_workload_fn each, void *context)
+{
+	SCOPED_TO(sqlite3_finalize) sqlite3_stmt *s = NULL;
+	int rc = prepare_filtered(store, &s,
+		"SELECT workload, host, cpu, count(*), max(start_ns) AS newest, max(id) AS one"
+		" FROM " RUNS_OF_FILTER " GROUP BY workload, host, cpu"
+		" ORDER BY newest DESC, one DESC",
+		filter);
+
+	if (rc < 0)
+		return rc;
+	while ((rc = sqlite_db_step(store, store->state, s)) > 0) {
+		const struct history_workload workload = {
+			text_at(s, 0), text_at(s, 1), text_at(s, 2), number_at(s, 3)};
+		rc = each(context, &workload);
 		if (rc < 0)
 			break;
 	}
@@ -391,7 +417,7 @@ static int gather(struct gathering *g, sqlite3_stmt *s)
 /* The parts of a series lie side by side, so CROSS JOIN makes SQLite read series by series. */
 #define OF_SERIES(kind_of)                                                                    \
 	" FROM series t CROSS JOIN parts p ON p.series = t.number CROSS JOIN " RUNS_OF_FILTER \
-	" r ON r.number = p.run WHERE t.phase = ?9 AND t.kind = '" kind_of "'"
+	" r ON r.number = p.run WHERE t.phase = ?13 AND t.kind = '" kind_of "'"
 
 /* SQLite sums the parts of bricks. It cannot add histograms, so parts of steps come one by one. */
 #define GROUPS(who)                                                                               \
@@ -412,7 +438,7 @@ static int groups(struct history_store *store, const struct history_filter *filt
 
 	if (rc < 0)
 		return rc;
-	sqlite3_bind_text(s, 9, phase, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 13, phase, -1, SQLITE_STATIC);
 	while ((rc = sqlite_db_step(store, store->state, s)) > 0) {
 		rc = gather(&g, s);
 		if (rc < 0)
@@ -431,6 +457,7 @@ const struct history_engine history_sqlite = {
 	.add = add,
 	.list = list,
 	.points = points,
+	.workloads = workloads,
 	.groups = groups,
 	.label = label,
 	.remove = remove_run,

@@ -8,9 +8,11 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/history/history_workload.h"
 #include "base/user_path.h"
 
 enum { APPLICATION = 0x4272696b /* "Brik" */, PATIENCE_MS = 10000 };
@@ -39,6 +41,10 @@ static const char *const migrations[] = {
 	"CREATE INDEX parts_of_run ON parts(run);",
 	"ALTER TABLE runs ADD COLUMN batch TEXT NOT NULL DEFAULT '';"
 	"CREATE INDEX runs_by_batch ON runs(batch) WHERE batch != '';",
+	/* of runs that an older Brick kept only the command is known */
+	"ALTER TABLE runs ADD COLUMN model TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE runs ADD COLUMN workload TEXT NOT NULL DEFAULT '';"
+	"UPDATE runs SET workload = brick_strip(command);",
 };
 
 /* The newest version that this Brick knows. */
@@ -154,6 +160,20 @@ static int check_origin(struct history_store *store, sqlite3 *db, sqlite3_int64 
 	return 0;
 }
 
+/* history_command_strip() for SQL. */
+static void strip(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	const char *command = (const char *)sqlite3_value_text(values[0]);
+	char *copy = strdup(command ? command : "");
+
+	if (!copy) {
+		sqlite3_result_error_nomem(context);
+		return;
+	}
+	history_command_strip(copy);
+	sqlite3_result_text(context, copy, -1, free);
+}
+
 int sqlite_db_migrate(struct history_store *store, sqlite3 *db, int version)
 {
 	int rc = sqlite_db_execute(store, db, "BEGIN IMMEDIATE");
@@ -162,6 +182,7 @@ int sqlite_db_migrate(struct history_store *store, sqlite3 *db, int version)
 
 	if (now < 0)
 		return (int)now;
+	sqlite3_create_function(db, "brick_strip", 1, SQLITE_UTF8, NULL, strip, NULL, NULL);
 	for (int i = (int)now; i < version && rc == 0; i++)
 		rc = sqlite_db_execute(store, db, migrations[i]);
 	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d; PRAGMA application_id = %d; COMMIT",

@@ -63,6 +63,12 @@ int history_store_points(struct history_store *store, const struct history_filte
 	return store->engine->points(store, filter, part, each, context);
 }
 
+int history_store_workloads(struct history_store *store, const struct history_filter *filter,
+	history_workload_fn each, void *context)
+{
+	return store->engine->workloads(store, filter, each, context);
+}
+
 int history_store_groups(struct history_store *store, const struct history_filter *filter,
 	bool by_engine, const char *phase, history_group_fn each, void *context)
 {

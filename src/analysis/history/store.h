@@ -36,6 +36,10 @@ int history_store_list(struct history_store *store, const struct history_filter 
 int history_store_points(struct history_store *store, const struct history_filter *filter,
 	const struct history_part *part, history_point_fn each, void *context);
 
+/* Workloads on machines, the one of the newest run first. */
+int history_store_workloads(struct history_store *store, const struct history_filter *filter,
+	history_workload_fn each, void *context);
+
 /* Steps and bricks of a phase by host, or by engine; with histograms of steps only. */
 int history_store_groups(struct history_store *store, const struct history_filter *filter,
 	bool by_engine, const char *phase, history_group_fn each, void *context);

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/date.h"
 #include "base/escape.h"
@@ -62,13 +63,55 @@ static void print_change(
 	char before[UNITS_BYTES], after[UNITS_BYTES], effect[DIFFERENCE_BYTES];
 	const struct difference d = {.effect = change->after / change->before - 1};
 	SCOPED char *date = trend_date(run->start_ns);
-	const char *engine = run->engine;
+	const char *former = run[-1].engine;
+	bool is_same = !strcmp(run->engine, former);
 
 	paragraph(terminal, LABEL, change == t->changes ? "Changes" : "",
-		"%s to %s, %s, from run %.8s of %s on (p %.2g)%s%s",
+		"%s to %s, %s, from run %.8s of %s on (p %.2g); the engine is %s%s%s",
 		units_time(before, (uint64_t)change->before),
 		units_time(after, (uint64_t)change->after), difference_size(effect, &d), run->id,
-		date, change->p, *engine ? ": " : "", engine);
+		date, change->p, is_same ? "the same" : run->engine, is_same ? "" : " after ",
+		is_same ? "" : former);
+}
+
+void trend_workloads_text(const struct terminal *terminal, const struct trend_workload *of,
+	const struct trend_workload *left_out, size_t count)
+{
+	enum { SHOWN = 4 };
+
+	paragraph(terminal, LABEL, "Workload", "%s, on %s (%s)", of->workload, of->host, of->cpu);
+	for (size_t i = 0; i < count && i < SHOWN; i++) {
+		const struct trend_workload *w = &left_out[i];
+		bool same = !strcmp(w->workload, of->workload);
+		paragraph(terminal, LABEL, i ? "" : "Left out", "%llu run%s of %s, on %s (%s)",
+			(unsigned long long)w->runs, plural_s(w->runs),
+			same ? "the same" : w->workload, w->host, w->cpu);
+	}
+	if (count > SHOWN)
+		paragraph(terminal, LABEL, "", "and %zu workloads more", count - SHOWN);
+	if (count)
+		paragraph(terminal, LABEL, "",
+			"--model, --command, --host and --label choose another workload");
+}
+
+static json_t *workload_json(const struct trend_workload *w)
+{
+	json_t *json = json_object();
+
+	json_put_texts(json, w, workload, host, cpu);
+	json_put(json, "runs", json_number(w->runs));
+	return json;
+}
+
+void trend_workloads_json(json_t *json, const struct trend_workload *of,
+	const struct trend_workload *left_out, size_t count)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		json_add(array, workload_json(&left_out[i]));
+	json_put(json, "workload", workload_json(of));
+	json_put(json, "left_out", array);
 }
 
 void trend_text(const struct trend *t, FILE *out)
@@ -89,6 +132,7 @@ void trend_text(const struct trend *t, FILE *out)
 	if (!t->change_count)
 		paragraph(&terminal, LABEL, "Changes",
 			t->ns.count < 2 * CHANGE_SEGMENT_MIN ? "too few runs to tell" : "none");
+	trend_workloads_text(&terminal, t->workload, t->left_out, t->left_out_count);
 }
 
 static json_t *run_json(const struct trend *t, size_t i)
@@ -122,6 +166,7 @@ void trend_json(const struct trend *t, FILE *out)
 	json_put(root, "what", json_text(t->what));
 	json_put(root, "runs", runs);
 	json_put(root, "changes", changes);
+	trend_workloads_json(root, t->workload, t->left_out, t->left_out_count);
 	json_print(root, out);
 }
 

@@ -2,6 +2,7 @@
 /* The answer of `brick history plot`, and its forms. Main thread. */
 #pragma once
 
+#include <jansson.h>
 #include <stdint.h>
 #include <stdio.h>
 #include "analysis/compare/change_points.h"
@@ -12,13 +13,28 @@ struct trend_run {
 	uint64_t start_ns;
 };
 
+/* Runs of one workload (src/analysis/history/history_workload.h) on one machine. */
+struct trend_workload {
+	char *workload, *host, *cpu;
+	uint64_t runs;
+};
+
 struct trend {
 	const char *what; /* "DownProjection, decode" */
+	const struct trend_workload *workload, *left_out;
+	size_t left_out_count;
 	ARRAY(struct trend_run) runs;
 	ARRAY(double) ns; /* a token; of each run */
 	struct change_point *changes;
 	size_t change_count;
 };
+
+/* Which workload an answer is of, and which others it left out. */
+struct terminal;
+void trend_workloads_text(const struct terminal *terminal, const struct trend_workload *of,
+	const struct trend_workload *left_out, size_t count);
+void trend_workloads_json(json_t *json, const struct trend_workload *of,
+	const struct trend_workload *left_out, size_t count);
 
 void trend_text(const struct trend *trend, FILE *out);
 void trend_json(const struct trend *trend, FILE *out);

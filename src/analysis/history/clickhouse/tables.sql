@@ -6,7 +6,8 @@
 CREATE TABLE IF NOT EXISTS runs
 (
     id String, day Date, start_ns UInt64, kind String, host String, cpu String, engine String, version String,
-    command String, path String, batch String, wall_ns UInt64, ttft_ns UInt64, exit_code Int32, value Float64,
+    command String, path String, batch String, model String, workload String DEFAULT replaceRegexpAll(command, '[^ ]*/', ''),
+    wall_ns UInt64, ttft_ns UInt64, exit_code Int32, value Float64,
     fact_keys Array(String), fact_values Array(String)
 ) ENGINE = MergeTree PARTITION BY toYYYYMM(day) ORDER BY (start_ns, id);
 
