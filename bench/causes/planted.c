@@ -10,12 +10,14 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <getopt.h>
+#include <glob.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -40,6 +42,7 @@ struct options {
 	uint64_t gpu;	   // layers + 1 on a device; 0: the default
 	uint64_t load;	   // enum llama_load_mode + 1; 0: the default
 	uint64_t no_pool;  // threads are made for each evaluation
+	uint64_t evict;	   // the model's pages, from memory, after it was loaded
 	uint64_t wait_us;  // before the first evaluation
 };
 
@@ -78,9 +81,23 @@ static void die(const char *what)
 	exit(1);
 }
 
-static void *look_up(const char *name)
+// The library's own, as programs get it that look functions up: nothing preloaded stands before it.
+static void *library_of(const char *libs)
 {
-	void *found = dlsym(RTLD_DEFAULT, name);
+	char pattern[4096];
+	glob_t found;
+
+	snprintf(pattern, sizeof(pattern), "%s/libllama.*so", libs);
+	if (glob(pattern, 0, NULL, &found))
+		die("no libllama there");
+	void *library = dlopen(found.gl_pathv[0], RTLD_NOW | RTLD_NOLOAD);
+	globfree(&found);
+	return library;
+}
+
+static void *look_up(void *library, const char *name)
+{
+	void *found = library ? dlsym(library, name) : NULL;
 
 	if (!found)
 		die(name);
@@ -89,12 +106,14 @@ static void *look_up(const char *name)
 
 #define LOOK_UP(field, name)                               \
 	do {                                               \
-		void *found_ = look_up(name);              \
+		void *found_ = look_up(library, name);     \
 		memcpy(&(field), &found_, sizeof(found_)); \
 	} while (0)
 
 static void look_up_all(struct program *p)
 {
+	void *library = library_of(p->o.libs);
+
 	LOOK_UP(p->decode, "llama_decode");
 	LOOK_UP(p->set_warmup, "llama_set_warmup");
 	LOOK_UP(p->seq_rm, "llama_memory_seq_rm");
@@ -358,6 +377,23 @@ static void slow_down(const struct program *p)
 		die("no timer");
 }
 
+// As another program's need of memory would.
+static void evict_model(const char *model)
+{
+	enum { PAGE_OUT = 21 };
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[4096];
+	unsigned long begin, end;
+
+	while (maps && fgets(line, sizeof(line), maps))
+		if (strstr(line, strrchr(model, '/')) &&
+			sscanf(line, "%lx-%lx", &begin, &end) == 2 &&
+			madvise((void *)begin, end - begin, PAGE_OUT))
+			die("the pages of the model stay");
+	if (maps)
+		fclose(maps);
+}
+
 #define NUMBER(name, field)                                                         \
 	{                                                                           \
 		name, required_argument, NULL, (int)offsetof(struct options, field) \
@@ -387,6 +423,7 @@ static const struct option table[] = {
 	NUMBER("gpu", gpu),
 	NUMBER("load", load),
 	NUMBER("no-pool", no_pool),
+	NUMBER("evict", evict),
 	NUMBER("wait-us", wait_us),
 	{0},
 };
@@ -427,6 +464,8 @@ int main(int argc, char **argv)
 	if (p.o.slow)
 		slow_down(&p);
 	usleep((useconds_t)p.o.wait_us);
+	if (p.o.evict)
+		evict_model(p.o.model);
 	warm_up(&p);
 	for (uint64_t i = 0; i < p.o.repeat; i++)
 		generate(&p);

@@ -124,6 +124,16 @@ def touch(path):
             pass
 
 
+def busy_seconds():
+    with open("/proc/stat", encoding="ascii") as file:
+        ticks = [int(word) for word in file.readline().split()[1:9]]
+    return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
+
+
+def own_seconds():
+    return sum(os.times()[:4])
+
+
 class Side:
     """How a plan is run, with what is planted or without."""
 
@@ -151,6 +161,18 @@ class Side:
         return words
 
     def run(self, before=()):
+        """Again, if somebody else took more than an eighth of a CPU; the least disturbed of four."""
+        tries = []
+        for _ in range(4):
+            began, others = time.monotonic(), busy_seconds() - own_seconds()
+            answer = self.run_once(before)
+            share = (busy_seconds() - own_seconds() - others) / (time.monotonic() - began)
+            tries.append((share, answer))
+            if share < 0.125:
+                break
+        return min(tries, key=lambda one: one[0])[1]
+
+    def run_once(self, before):
         group = Group(self.plan, os.path.getsize(self.model)) if self.planted else None
         hogs = []
         if self.planted:
@@ -158,7 +180,7 @@ class Side:
                 hogs.append(subprocess.Popen([sys.executable, "-c", "while True: pass"],
                                              preexec_fn=lambda cpu=cpu: os.sched_setaffinity(0, {cpu})))
         touch(self.model)
-        if self.planted and (self.plan.cold or self.plan.memory):
+        if self.planted and self.plan.memory:
             drop_from_cache(self.model)
         enter = []
         if group and group.paths:
@@ -285,7 +307,7 @@ def table():
 def main():
     parse = argparse.ArgumentParser()
     parse.add_argument("--seed", type=int, default=1)
-    parse.add_argument("--rounds", type=int, default=3)
+    parse.add_argument("--rounds", type=int, default=2)
     parse.add_argument("--clean", action="store_true")
     parse.add_argument("--table", action="store_true")
     parse.add_argument("--list", action="store_true")

@@ -21,7 +21,7 @@ static const struct cli_option option_table[] = {
 	SELECTION_OPTIONS(offsetof(struct options, selection)),
 	{"top", "N", "show the N findings that cost most only", option_number, AT(top), .low = 1,
 		.high = UINT32_MAX},
-	{"json", NULL, "as JSON of at most 8 kB (schema brick/explain/1)", option_flag, AT(json)},
+	{"json", NULL, "as JSON of at most 8 kB (schema brick/explain/2)", option_flag, AT(json)},
 	OPTION_HELP,
 };
 

@@ -439,6 +439,14 @@ static bool costs_too_much(struct switches *s, unsigned cpus)
 	return cost.cost_ns && switch_budget_measured(&s->budget, cost.cost_ns, cpus);
 }
 
+static bool has_begun(const struct watched *sessions)
+{
+	for (const struct watched *s = sessions; s; s = s->next)
+		if (!s->ending && drain_lanes(s->drain))
+			return true;
+	return false;
+}
+
 /* Returns in how many ms it may be time to stop; 0: now. */
 static uint32_t spend(struct switches *s, const struct watched *sessions, uint64_t now_ns)
 {
@@ -446,6 +454,13 @@ static uint32_t spend(struct switches *s, const struct watched *sessions, uint64
 	/* a record of lost ones may be larger than what it stands for */
 	uint64_t seen = off_cpu_seen(s->recorder);
 	uint64_t times = seen > s->seen ? (seen - s->seen) / 2 : 0;
+
+	if (!s->has_begun) {
+		s->has_begun = has_begun(sessions);
+		s->budget.at_ns = now_ns;
+		s->seen = seen;
+		return LOOK_MS;
+	}
 	uint32_t ms = switch_budget_spend(&s->budget, times, cpus, now_ns);
 
 	s->seen += 2 * times;

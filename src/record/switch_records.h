@@ -2,10 +2,13 @@
 /*
  * Times off the CPU: from the kernel to the sessions that they belong to, for as long as it costs
  * the program next to nothing: 0.2 % of the CPUs that it uses, and 2 ms of each at once. What
- * exceeds the share is a debt, which time pays off. One thread.
+ * exceeds the share is a debt, which time pays off. It is reckoned from when a thread begins to
+ * record: however much a program switches while it loads its model, its first step is known. One
+ * thread.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "lib/drain/off_cpu.h"
 #include "lib/writer/machine_use.h"
@@ -78,6 +81,7 @@ struct switches {
 	uint64_t lost;	       /* that could not be handed over, for lack of memory or ... */
 	uint64_t untold, told; /* ... as the thread had ended: in other PID namespaces */
 	uint64_t seen;	       /* of off_cpu_seen(), spent from the budget */
+	bool has_begun;	       /* a thread records: what comes before costs no step anything */
 	struct switch_budget budget;
 	uint64_t resume_ns; /* when it is tried again, while the last gap is open */
 	uint32_t gap_count;

@@ -12,6 +12,7 @@ import tempfile
 import libggml as g
 
 BRICK = os.path.join(g.BUILD, "bin", "brick")
+PLANTED = os.path.join(g.BUILD, "bin", "causes-planted")
 FIRST = os.path.join(g.BUILD, "bin", "program-explain_first")
 CPU = min(os.sched_getaffinity(0))
 
@@ -74,9 +75,10 @@ def two_threads_on_one_cpu(path):
     found = findings(path, "decode")
     out = subprocess.run([BRICK, "report", "--json", path], check=True, capture_output=True)
     if json.loads(out.stdout)["presence"]["others"] > 0.2:
-        first(found, "oversubscribed", "preempted-by-others")  # so they are there
+        first(found, "affinity", "preempted-by-others")  # so they are there
         return
-    first(found, "oversubscribed")
+    first(found, "affinity")
+    check("-t 1" in found[0]["try"], f"{found[0]}")
     check("2 threads" in found[0]["evidence"], f"{found[0]}")
 
 
@@ -88,6 +90,17 @@ def prompt_again(path):
     check("768 tokens in 3 of 4 steps" in found[0]["evidence"], f"{found[0]}")
 
 
+def sleeping_between_steps(path):
+    """A program that is linked to nothing, and sleeps 4 ms a token; whom it looks symbols up for is no matter."""
+    record(path, [PLANTED, "--libs", g.libraries(), "--model", g.demo("model-q8_0.gguf"), "--prompt", "16",
+                  "--predict", "40", "--threads", "1", "--pause-us", "4000", "--warm", "1"])
+    found = [f for f in findings(path, "decode") if f["rule"] != "preempted-by-others"]
+    first(found, "host-pauses")
+    check(4e6 <= found[0]["cost_per_token_ns"], f"{found[0]}")
+    out = subprocess.run([BRICK, "report", "--json", path], check=True, capture_output=True, text=True).stdout
+    check(json.loads(out)["steps"]["warm_up"]["count"] == 1, "llama_set_warmup() was not seen")
+
+
 def first_step(path):
     record(path, [FIRST])
     found = [f for f in findings(path) if f["rule"] != "preempted-by-others"]
@@ -96,7 +109,8 @@ def first_step(path):
 
 def clean(path):
     record(path, llama("--prompt-tokens", "16", "--predict", "40", "--threads", "1"))
-    invented = {"oversubscribed", "ran-on-cpu", "copies-between-backends", "launch-bound",
+    invented = {"oversubscribed", "affinity", "cpu-quota", "host-pauses", "host-works", "slow-thread", "lesser-cpu-build",
+                "kv-type", "small-ubatch", "sequences-apart", "all-logits", "cold-pages", "ran-on-cpu", "copies-between-backends", "launch-bound",
                 "prompt-repeated", "slow-sampling", "graph-rebuilt", "barrier-waits"}
     names = {f["rule"] for f in findings(path)}
     check(not names & invented, f"invented: {names & invented}")
@@ -111,8 +125,8 @@ def refused(path):
 
 def main():
     with tempfile.TemporaryDirectory() as tmp:
-        for case in (clean, beside_a_competitor, two_threads_on_one_cpu, prompt_again, first_step,
-                     refused):
+        for case in (clean, beside_a_competitor, two_threads_on_one_cpu, prompt_again,
+                     sleeping_between_steps, first_step, refused):
             case(os.path.join(tmp, case.__name__ + ".pftrace"))
 
 

@@ -5,6 +5,7 @@ program-hand_over has two threads on one CPU that hand a byte to and fro. As fas
 records are stopped: nothing that is made of them is known then, each answer says so, and most of
 what the kernel counted was not recorded. Some hundred times a second beside a competitor they are
 not, nor where they were asked for. After a burst they go on, and what `--since` chooses is known.
+Nothing is stopped for what a program does before it records anything, as while it loads its model.
 """
 import json
 import os
@@ -77,6 +78,15 @@ def few(path, cpu):
     o.check("stopped" not in said, said)
 
 
+def loading(path, cpu):
+    """What a program does before it records anything is no reason to stop."""
+    truth, said, rep = record(path, cpu, ["load:60000", "300:100"])
+    o.check(rep["presence"]["off_cpu_gaps"] == [], f"{truth}: {rep['presence']}")
+    o.check(rep["presence"]["off_cpu_known"] == 1, f"{rep['presence']}")
+    o.check(row_of(rep, "part-0")["off_ns"] > 0, f"{truth}: {row_of(rep, 'part-0')}")
+    o.check("stopped" not in said, said)
+
+
 def asked_for(path, cpu):
     truth, said, rep = record(path, cpu, ["20000"], "--off-cpu", "on")
     o.check(rep["presence"]["off_cpu_gaps"] == [], f"{truth}: {rep['presence']}")
@@ -107,7 +117,7 @@ def main():
     cpu = min(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory() as tmp:
         path = os.path.join(tmp, "many.pftrace")
-        for part in (many, few, asked_for, burst):
+        for part in (many, few, loading, asked_for, burst):
             part(path, cpu)
 
 

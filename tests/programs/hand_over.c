@@ -6,13 +6,14 @@
  * hurry. Prints how often all threads left their CPUs, by the kernel's own count, in each part.
  *
  *   program-hand_over CPU MS:PER_S...      parts, one after the other; PER_S 0: as often as they
- * can
+ * can; "load:N" is N times without steps and bricks
  */
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,17 +35,27 @@ static void *answer(void *brick)
 	char byte;
 
 	while (read(to[0], &byte, 1) == 1) {
-		brick_span span = brick_begin(*(const uint32_t *)brick);
-		brick_end(span);
+		if (byte) {
+			brick_span span = brick_begin(*(const uint32_t *)brick);
+			brick_end(span);
+		}
 		if (write(from[1], &byte, 1) != 1)
 			break;
 	}
 	return NULL;
 }
 
-static void hand_over(uint32_t brick, int hurries)
+static void load(unsigned long times)
 {
 	char byte = 0;
+
+	while (times-- && write(to[1], &byte, 1) == 1 && read(from[0], &byte, 1) == 1)
+		;
+}
+
+static void hand_over(uint32_t brick, int hurries)
+{
+	char byte = 1;
 	brick_span step = brick_step_begin(BRICK_PHASE_DECODE, 1);
 	brick_span span = brick_begin(brick);
 
@@ -96,8 +107,12 @@ int main(int argc, char **argv)
 	uint32_t brick = (uint32_t)brick_register("answer", BRICK_CATEGORY_OTHER);
 	if (pthread_create(&thread, NULL, answer, &brick))
 		return 1;
+	unsigned part = 0;
 	for (int i = 2; i < argc; i++)
-		run_part((unsigned)i - 2, argv[i]);
+		if (!strncmp(argv[i], "load:", 5))
+			load(strtoul(argv[i] + 5, NULL, 10));
+		else
+			run_part(part++, argv[i]);
 	puts("}");
 	close(to[1]);
 	pthread_join(thread, NULL);

@@ -28,6 +28,18 @@ struct wrong {
 	uint32_t usable;       /* CPUs; 0: both */
 	uint32_t repeated;     /* tokens of a second prompt of 64 */
 	uint64_t bytes, flops; /* of one execution of DownProjection */
+	uint32_t steps;	       /* 0: EXPLAIN_STEPS */
+	uint32_t crowd;	       /* the worker is preempted for so long, too */
+	uint32_t pause, work;  /* between steps: the thread sleeps, or it computes */
+	uint32_t faults;       /* in all */
+	uint32_t throttled;    /* of each step */
+	uint32_t cast;	       /* of a cache of f32 */
+	uint32_t logits;       /* copied for each of a prompt's 64 tokens */
+	uint32_t vocabulary;   /* in LmHead */
+	uint32_t sequences;    /* single tokens of so many in turn */
+	uint32_t prompt;       /* tokens of a prompt, each evaluated by itself */
+	uint64_t elements;     /* of DownProjection's result, which makes it a product */
+	bool mixed, software, old_library;
 };
 
 struct explain_engine {
@@ -57,10 +69,9 @@ static uint32_t take(struct explain_engine *e, uint32_t site, uint64_t us, unsig
 	return (uint32_t)lane->sample_count - 1;
 }
 
-/* The thread was off its CPU from `at` on. */
-static void off_cpu(struct explain_engine *e, uint64_t at, uint64_t us, int preempted)
+/* A lane's thread was off its CPU from `at` on. */
+static void be_off(struct run_lane *lane, uint64_t at, uint64_t us, int preempted)
 {
-	struct run_lane *lane = &e->run.lanes[e->thread];
 	struct run_off_times before = {0, 0};
 
 	if (lane->off_cpu_count) {
@@ -72,6 +83,11 @@ static void off_cpu(struct explain_engine *e, uint64_t at, uint64_t us, int pree
 	BUILDER_GROW(lane->off_cpu, lane->off_cpu_count);
 	lane->off_cpu[lane->off_cpu_count++] =
 		(struct run_off_cpu){at, at + us * US, before, preempted};
+}
+
+static void off_cpu(struct explain_engine *e, uint64_t at, uint64_t us, int preempted)
+{
+	be_off(&e->run.lanes[e->thread], at, us, preempted);
 }
 
 static void start_engine(struct explain_engine *e, const struct wrong *w)
@@ -102,9 +118,9 @@ static void command(struct explain_engine *e, uint32_t launch, uint32_t site, ui
 	builder_command(&e->run, e->queue, e->kernel, e->thread, launch, RUN_NONE);
 }
 
-static void count_point(struct explain_engine *e, double value)
+static void count_as(struct explain_engine *e, const char *name, double value)
 {
-	uint32_t brick = builder_brick(&e->run, BRICK_REPEATED_NAME, "Engine");
+	uint32_t brick = builder_brick(&e->run, name, "Engine");
 
 	BUILDER_GROW(e->run.points, e->run.point_count);
 	e->run.points[e->run.point_count++] =
@@ -119,25 +135,38 @@ static void add_prompt(struct explain_engine *e, uint32_t repeated)
 
 	builder_sample(&e->run, e->thread, step, e->now, e->now + 5 * STEP_US * US, 0);
 	builder_step(&e->run, e->thread, 64);
-	count_point(e, repeated);
+	count_as(e, BRICK_REPEATED_NAME, repeated);
 	take(e, work, 5 * STEP_US, 1);
 	e->now += 10 * US;
 }
 
 /* The worker has waited at the end of what the thread just did. */
-static void let_worker_wait(struct explain_engine *e, uint32_t site, uint64_t us, uint64_t wait)
+static void let_worker_wait(
+	struct explain_engine *e, uint32_t site, uint64_t us, uint64_t wait, uint64_t preempted_us)
 {
 	struct run_sample *sample =
 		builder_sample(&e->run, e->worker, site, e->now - us * US, e->now - wait * US, 0);
 
 	sample->wait_ns = (uint32_t)(wait * US);
+	if (preempted_us)
+		be_off(&e->run.lanes[e->worker], sample->begin_ns + US, preempted_us, 1);
+}
+
+static void note(struct explain_engine *e, const char *key, const char *value)
+{
+	BUILDER_GROW(e->run.notes, e->run.note_count);
+	e->run.notes[e->run.note_count++] =
+		(struct run_note){e->process, builder_copy(key), builder_copy(value)};
 }
 
 static void add_step(struct explain_engine *e, const struct wrong *w, uint32_t i)
 {
 	uint64_t begin = e->now;
 	uint32_t step = builder_site(&e->run, builder_known(&e->run, BRICK_DECODE), -1, NULL, NULL);
-	uint32_t down = engine_site(e, BRICK_DOWN_PROJECTION);
+	uint32_t down =
+		w->elements ? builder_site(&e->run, builder_known(&e->run, BRICK_DOWN_PROJECTION),
+				      0, "MUL_MAT", "ffn_down")
+			    : engine_site(e, BRICK_DOWN_PROJECTION);
 	uint64_t attention =
 		STEP_US / 2 + (i == 0) * w->first + (i == 17) * w->slow + i * w->growth;
 	struct run_lane *lane = &e->run.lanes[e->thread];
@@ -145,9 +174,33 @@ static void add_step(struct explain_engine *e, const struct wrong *w, uint32_t i
 	e->run.sites[down].flags = w->bytes ? BRICK_SITE_HAS_BYTES | BRICK_SITE_HAS_FLOPS : 0;
 	e->run.sites[down].bytes = w->bytes;
 	e->run.sites[down].flops = w->flops;
+	e->run.sites[down].elements = w->elements;
 	uint32_t at = (uint32_t)lane->sample_count;
 	builder_sample(&e->run, e->thread, step, begin, begin, 0);
 	uint32_t number = builder_step(&e->run, e->thread, 1);
+	if (w->mixed && i % 2) {
+		e->run.steps[number].phase = BRICK_PHASE_MIXED;
+		e->run.steps[number].tokens = 17;
+		e->run.steps[number].output_tokens = 1;
+	}
+	if (w->sequences)
+		count_as(e, BRICK_SEQUENCE_NAME, i % w->sequences);
+	if (w->cast)
+		take(e,
+			builder_site(&e->run, builder_known(&e->run, BRICK_KV_CACHE_WRITE), 0,
+				"CPY", "cache_v"),
+			w->cast, 1);
+	if (w->cast) {
+		uint32_t write = builder_site(&e->run, builder_known(&e->run, BRICK_KV_CACHE_WRITE),
+			0, "SET_ROWS", "cache_k_l0 (view)");
+		e->run.sites[write].elements = 100;
+		e->run.sites[write].bytes = 808; /* in f32, out f32, an index */
+		take(e, write, 1, 1);
+	}
+	if (w->vocabulary)
+		take(e, engine_site(e, BRICK_LM_HEAD), w->vocabulary, 1);
+	if (w->mixed && i % 2)
+		e->now += 600 * US;
 	if (w->build)
 		take(e, engine_site(e, BRICK_GRAPH_BUILD), w->build, 1);
 	if (w->copy)
@@ -161,13 +214,46 @@ static void add_step(struct explain_engine *e, const struct wrong *w, uint32_t i
 	e->now += w->gap * US;
 	take(e, w->device ? named_site(e, "GraphCompute", "Engine") : down, STEP_US / 2, 1);
 	if (w->wait)
-		let_worker_wait(e, down, STEP_US / 2, w->wait);
+		let_worker_wait(e, down, STEP_US / 2, w->wait, w->crowd);
 	if (w->preempted)
 		off_cpu(e, e->now - (w->preempted + 1) * (uint64_t)US, w->preempted, 1);
 	if (w->blocked)
 		off_cpu(e, e->now - (w->blocked + 1) * (uint64_t)US, w->blocked, 0);
 	lane->samples[at].end_ns = e->run.steps[number].end_ns = e->now;
 	take(e, engine_site(e, BRICK_SAMPLING), w->sampling ? w->sampling : 5, 0);
+	if (w->pause)
+		off_cpu(e, e->now, w->pause, 0);
+	e->now += (10 + w->pause + w->work) * (uint64_t)US;
+}
+
+/* Of 64 tokens, all at once or each by itself; with logits of the last or of all. */
+static void add_long_prompt(struct explain_engine *e, const struct wrong *w)
+{
+	uint32_t phase =
+		builder_site(&e->run, builder_known(&e->run, BRICK_PREFILL), -1, NULL, NULL);
+	uint32_t head =
+		builder_site(&e->run, builder_known(&e->run, BRICK_LM_HEAD), -1, "MUL_MAT", "head");
+	uint32_t all = builder_site(
+		&e->run, builder_known(&e->run, BRICK_LM_HEAD), -1, "MUL_MAT", "heads");
+	uint64_t begin = e->now;
+	uint32_t step = (uint32_t)e->run.lanes[e->thread].sample_count;
+
+	e->run.sites[head].elements = 1000;
+	e->run.sites[all].elements = 64000;
+	builder_sample(&e->run, e->thread, phase, begin, begin, 0);
+	uint32_t number = builder_step(&e->run, e->thread, 64);
+	for (uint32_t i = 0; i < (w->prompt ? 64 : 1); i++) {
+		uint32_t compute = (uint32_t)e->run.lanes[e->thread].sample_count;
+		builder_sample(
+			&e->run, e->thread, engine_site(e, BRICK_GRAPH_COMPUTE), e->now, e->now, 1);
+		take(e, engine_site(e, BRICK_DOWN_PROJECTION), w->prompt ? STEP_US : 10 * STEP_US,
+			2);
+		e->run.lanes[e->thread].samples[compute].end_ns = e->now;
+	}
+	take(e, head, 20, 1);
+	if (w->logits)
+		take(e, all, w->logits, 1);
+	e->run.lanes[e->thread].samples[step].end_ns = e->run.steps[number].end_ns = e->now;
 	e->now += 10 * US;
 }
 
@@ -178,7 +264,16 @@ static void make_engine(struct explain_engine *e, const struct wrong *w)
 		add_prompt(e, 0);
 		add_prompt(e, w->repeated);
 	}
-	for (uint32_t i = 0; i < EXPLAIN_STEPS; i++)
+	if (w->logits || w->prompt)
+		add_long_prompt(e, w);
+	if (w->software) {
+		note(e, "backend", "vulkan llvmpipe (LLVM 19, 256 bits)");
+	}
+	if (w->old_library) {
+		note(e, "ggml.library", "/lib/libggml-cpu-sse42.so");
+		note(e, "cpu.features", "sse4.2 avx f16c avx2 ");
+	}
+	for (uint32_t i = 0; i < (w->steps ? w->steps : EXPLAIN_STEPS); i++)
 		add_step(e, w, i);
 	for (size_t i = 0; i < e->run.lane_count; i++)
 		e->run.lanes[i].end_ns = e->now;
@@ -188,5 +283,7 @@ static void make_engine(struct explain_engine *e, const struct wrong *w)
 	e->run.machine = (struct machine_use){.busy_ns = e->now + others,
 		.idle_ns = all - e->now - others,
 		.neighbour_ns = others,
+		.major_faults = w->faults,
+		.throttled_ns = w->throttled * (uint64_t)US * EXPLAIN_STEPS,
 		.neighbour = "cc1 (12)"};
 }

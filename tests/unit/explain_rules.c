@@ -102,7 +102,6 @@ static void nothing_wrong(void **state)
 
 	ask(&none);
 	nothing_is_found();
-	assert_int_equal(FINDING_RULES, 16);
 	forget();
 	ask(&quick);
 	nothing_is_found();
@@ -114,18 +113,29 @@ static void threads(void **state)
 	(void)state;
 	first(&(struct wrong){.preempted = 300, .others = 40}, "preempted-by-others",
 		300 * EXPLAIN_STEPS);
-	first(&(struct wrong){.preempted = 300}, "oversubscribed", 300 * EXPLAIN_STEPS);
-	never(&(struct wrong){.preempted = 300, .others = 40}, "oversubscribed");
+	first(&(struct wrong){.preempted = 300}, "preempted", 300 * EXPLAIN_STEPS);
+	never(&(struct wrong){.preempted = 300, .others = 40}, "preempted");
 	never(&(struct wrong){.preempted = 300}, "preempted-by-others");
-	const struct wrong crowd = {.preempted = 300, .others = 40, .wait = 1, .usable = 1};
-	first(&crowd, "oversubscribed", 0);
+	/* two threads: 500 alone, 200 and 99 together; they took 1000 */
+	const struct wrong crowd = {
+		.preempted = 300, .others = 40, .wait = 1, .usable = 1, .crowd = 400};
+	first(&crowd, "affinity", 0);
+	never(&crowd, "oversubscribed");
 	never(&crowd, "preempted-by-others");
 	never(&(struct wrong){.preempted = 300, .others = 40, .usable = 1}, "oversubscribed");
+	never(&(struct wrong){.preempted = 300, .others = 40, .wait = 1, .crowd = 400}, "affinity");
 	never(&(struct wrong){.preempted = 10, .others = 40}, "preempted-by-others");
+	const struct wrong quota = {.preempted = 300, .others = 40, .throttled = 300};
+	first(&quota, "cpu-quota", 300 * EXPLAIN_STEPS);
+	never(&quota, "preempted-by-others");
 	first(&(struct wrong){.blocked = 200}, "blocked", 200 * EXPLAIN_STEPS);
 	never(&(struct wrong){.blocked = 10}, "blocked");
-	first(&(struct wrong){.wait = 300}, "barrier-waits", 150 * EXPLAIN_STEPS);
-	never(&(struct wrong){.wait = 30}, "barrier-waits");
+	first(&(struct wrong){.blocked = 200, .faults = 1000}, "cold-pages", 200 * EXPLAIN_STEPS);
+	never(&(struct wrong){.blocked = 200, .faults = 3}, "cold-pages");
+	/* one thread never waits, and the other does: without it nothing would be quicker */
+	first(&(struct wrong){.wait = 300}, "slow-thread", 300 * EXPLAIN_STEPS);
+	never(&(struct wrong){.wait = 300}, "barrier-waits");
+	never(&(struct wrong){.wait = 30}, "slow-thread");
 }
 
 static void devices(void **state)
@@ -142,6 +152,9 @@ static void devices(void **state)
 	never(&(struct wrong){.device = 400, .on_cpu = 1}, "launch-bound");
 	never(&(struct wrong){.device = 400, .preempted = 450, .others = 40}, "launch-bound");
 	never(&(struct wrong){.device = 900, .copy = 600}, "launch-bound");
+	first(&(struct wrong){.device = 990, .software = true}, "software-device",
+		990 * EXPLAIN_STEPS);
+	never(&(struct wrong){.device = 990}, "software-device");
 }
 
 static void tokens(void **state)
@@ -151,8 +164,25 @@ static void tokens(void **state)
 	never(&(struct wrong){.repeated = 20}, "prompt-repeated");
 	first(&(struct wrong){.sampling = 300}, "slow-sampling", 300 * EXPLAIN_STEPS);
 	never(&(struct wrong){.sampling = 50}, "slow-sampling");
-	first(&(struct wrong){.growth = 20}, "context-growth", 0);
+	first(&(struct wrong){.growth = 5, .steps = 400}, "context-growth", 0);
+	never(&(struct wrong){.growth = 5, .steps = 150}, "context-growth");
 	never(&(struct wrong){.growth = 1}, "context-growth");
+	never(&(struct wrong){.growth = 5, .steps = 400}, "slow-steps");
+	/* between 40 steps are 39 pauses; 10 us are there anyway */
+	first(&(struct wrong){.pause = 500}, "host-pauses", 500 * (EXPLAIN_STEPS - 1));
+	never(&(struct wrong){.pause = 500}, "host-works");
+	first(&(struct wrong){.work = 500}, "host-works", 510 * (EXPLAIN_STEPS - 1));
+	never(&(struct wrong){.work = 500}, "host-pauses");
+	first(&(struct wrong){.mixed = true}, "prefill-in-decode", 0);
+	first(&(struct wrong){.logits = 30000}, "all-logits", 0);
+	never(&(struct wrong){.prompt = 1}, "all-logits");
+	first(&(struct wrong){.prompt = 1}, "small-ubatch", 0);
+	never(&(struct wrong){.logits = 1}, "small-ubatch");
+	first(&(struct wrong){.sequences = 4}, "sequences-apart", 0);
+	never(&(struct wrong){.sequences = 1}, "sequences-apart");
+	first(&(struct wrong){.cast = 900}, "kv-type", 900 * EXPLAIN_STEPS);
+	first(&(struct wrong){.vocabulary = 900}, "large-vocabulary", 900 * EXPLAIN_STEPS);
+	never(&(struct wrong){.vocabulary = 100}, "large-vocabulary");
 	never(&(struct wrong){.slow = 9000}, "context-growth");
 	first(&(struct wrong){.first = 5000}, "slow-first-step", 5000);
 	never(&(struct wrong){.first = 900}, "slow-first-step");
@@ -172,9 +202,19 @@ static void engines(void **state)
 	first(&(struct wrong){.bytes = 5000000, .flops = 1000}, "far-below-roof",
 		375 * EXPLAIN_STEPS);
 	never(&(struct wrong){.bytes = 18000000, .flops = 1000}, "far-below-roof");
-	first(&(struct wrong){.bytes = 18000000, .flops = 1000}, "at-memory-bandwidth", 0);
-	never(&(struct wrong){.bytes = 5000000, .flops = 1000}, "at-memory-bandwidth");
-	never(&(struct wrong){0}, "at-memory-bandwidth");
+	never(&(struct wrong){.bytes = 9000000, .flops = 1000}, "far-below-roof");
+	first(&(struct wrong){.bytes = 18000000, .flops = 1000}, "at-memory-roof", 0);
+	never(&(struct wrong){.bytes = 5000000, .flops = 1000}, "at-memory-roof");
+	never(&(struct wrong){0}, "at-memory-roof");
+	/* 4000 x 1000 weights of 32 bits, and three quarters of what q8_0 has less of; 4 bits */
+	const struct wrong wide = {.elements = 4000, .flops = 8000000, .bytes = 16020000};
+	first(&wide, "large-weights", 0);
+	const struct wrong narrow = {.elements = 4000, .flops = 8000000, .bytes = 2020000};
+	never(&narrow, "large-weights");
+	const struct wrong old = {
+		.elements = 4000, .flops = 8000000, .bytes = 2020000, .old_library = true};
+	first(&old, "lesser-cpu-build", 0);
+	never(&narrow, "lesser-cpu-build");
 }
 
 /* Everything at once is ranked, and fits. */
@@ -197,9 +237,13 @@ static void bounded(void **state)
 		.repeated = 60,
 		.bytes = 5000000,
 		.flops = 1000});
-	assert_in_range(findings.count, 8, 16);
+	assert_in_range(findings.count, 6, 20);
 	for (size_t i = 1; i < findings.count; i++)
-		assert_true(findings.list[i].cost_ns <= findings.list[i - 1].cost_ns);
+		assert_true(finding_rule_kind(findings.list[i].rule) == FINDING_CHOICE ||
+			    finding_rule_kind(findings.list[i - 1].rule) == FINDING_CHOICE ||
+			    findings.list[i].cost_ns <= findings.list[i - 1].cost_ns);
+	for (int p = 0; p < STEP_PHASES; p++)
+		assert_true(findings.explained_ns[p] <= facts.phases[p].elapsed_ns);
 	explain_json(&facts, &findings, 0, out);
 	assert_in_range(ftell(out), 1000, EXPLAIN_JSON_BYTES);
 	rewind(out);

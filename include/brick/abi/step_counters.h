@@ -20,5 +20,7 @@
  * between steps, behind an EngineContext that says of which context, if it is not the first.
  */
 #define BRICK_REFUTED_NAME "DraftTokensRefuted"
+/* The sequence of a step of one token, where the context's step before was one of another. */
+#define BRICK_SEQUENCE_NAME "SequenceSwitched"
 
 #endif

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One walk feeds the summaries of all phases, the breakdown and the roofline. */
+/*
+ * One walk feeds the summaries of all phases, the breakdown, the roofline, and what this file adds
+ * up itself: the time on the CPU of each brick, site and lane. What follows from these (the team,
+ * the products with weights, the time between steps) is made afterwards.
+ */
 #include "analysis/explain/facts.h"
 
 #include <errno.h>
@@ -7,6 +11,7 @@
 #include <string.h>
 #include "analysis/accounts/percentile.h"
 #include "analysis/accounts/unknown.h"
+#include "base/members.h"
 
 static int list_steps(struct explain_facts *f)
 {
@@ -28,6 +33,60 @@ static int list_steps(struct explain_facts *f)
 	return 0;
 }
 
+/* The time on the CPU of what ran in a step that was evaluated, or for it. */
+static void add_frame(void *context, const struct walk_frame *frame, unsigned depth)
+{
+	struct explain_facts *f = context;
+
+	(void)depth;
+	if (frame->step == RUN_NONE || frame->scope == WALK_UNFINISHED ||
+		!step_index_is_evaluated(&f->index, f->run, frame->step))
+		return;
+	struct explain_phase *phase = &f->phases[step_phase_of(&f->run->steps[frame->step])];
+	uint32_t kind = f->index.kinds[frame->brick];
+	uint32_t lane = f->frame_lane;
+	uint64_t off_ns = frame->off.preempted_ns + frame->off.blocked_ns;
+	uint64_t ns = frame->self_ns > off_ns ? frame->self_ns - off_ns : 0;
+
+	phase->wait_ns[lane] += frame->inner_ns + frame->wait_ns;
+	if (kind == BRICK_KIND_WAIT)
+		phase->wait_ns[lane] += frame->self_ns;
+	if (kind != BRICK_KIND_WORK)
+		return;
+	bool drives = frame->scope != WALK_ALONGSIDE;
+	phase->work_ns[lane] += ns;
+	*(drives ? &phase->bricks[frame->brick].driver_ns
+		 : &phase->bricks[frame->brick].worker_ns) += ns;
+	if (!drives)
+		return;
+	phase->sites[frame->sample->site].count++;
+	phase->sites[frame->sample->site].ns += ns;
+}
+
+static int begin_lane(void *context, uint32_t lane)
+{
+	struct explain_facts *f = context;
+
+	f->frame_lane = lane;
+	return f->run->lanes[lane].kind == BRICK_LANE_THREAD;
+}
+
+static const struct walk_ops frames = {.begin_lane = begin_lane, .end = add_frame};
+
+static int allocate_sums(struct explain_facts *f)
+{
+	for (int p = 0; p < STEP_PHASES; p++) {
+		struct explain_phase *phase = &f->phases[p];
+		phase->bricks = calloc(f->run->brick_count + 1, sizeof(*phase->bricks));
+		phase->sites = calloc(f->run->site_count + 1, sizeof(*phase->sites));
+		phase->work_ns = calloc(f->run->lane_count + 1, sizeof(*phase->work_ns));
+		phase->wait_ns = calloc(f->run->lane_count + 1, sizeof(*phase->wait_ns));
+		if (!phase->bricks || !phase->sites || !phase->work_ns || !phase->wait_ns)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int walk_all(struct explain_facts *f)
 {
 	struct walk walk;
@@ -42,22 +101,149 @@ static int walk_all(struct explain_facts *f)
 	rc = breakdown_create_in(&f->breakdown, &walk);
 	if (!rc)
 		rc = roofline_create_in(&f->roofline, &walk, f->ceilings);
+	walk_join(&walk, &frames, f);
 	return rc ? rc : walk_run(&walk);
 }
 
-static void finish_phase(struct explain_phase *phase, int p)
+/* The team: threads with a hundredth of the work, and which bricks they shared. */
+static void find_team(const struct explain_facts *f, struct explain_phase *phase)
+{
+	uint64_t all_ns = 0;
+
+	for (size_t i = 0; i < f->run->lane_count; i++)
+		all_ns += phase->work_ns[i];
+	for (size_t i = 0; i < f->run->lane_count; i++)
+		phase->team += phase->work_ns[i] > all_ns / 100;
+	for (size_t i = 0; i < f->run->brick_count; i++) {
+		const struct explain_brick *b = &phase->bricks[i];
+		if (b->worker_ns > b->driver_ns / 100)
+			phase->team_ns += b->driver_ns + b->worker_ns;
+		else
+			phase->serial_ns += b->driver_ns;
+	}
+	phase->serial_ns += phase->summary->unattributed_ns;
+}
+
+/* Products with weights, not those of attention, whose sides are both activations. */
+static bool is_weight_product(const struct run *run, const struct run_site *site)
+{
+	int known = run->bricks[site->brick].well_known;
+
+	return site->operation && !strcmp(site->operation, "MUL_MAT") && site->elements &&
+	       site->flops && site->bytes && !(site->flags & BRICK_SITE_PART) &&
+	       known != BRICK_ATTENTION_SCORE && known != BRICK_ATTENTION_OUTPUT;
+}
+
+/*
+ * Of a product of K x N weights with `batch` columns: 2 K N batch FLOPs, N batch elements, and the
+ * bytes of the weights, of K batch activations and of N batch results.
+ */
+static void add_product(
+	struct explain_phase *phase, const struct run_site *site, const struct explain_site *sum)
+{
+	enum { WIDE = 15, SINGLE = 30 };
+	const double q8_bits = 8.5;
+	struct explain_products *out = &phase->products;
+	double columns = phase->batch > 1 ? phase->batch : 1;
+	double rows = (double)site->elements / columns;
+	double width = (double)site->flops / (2 * (double)site->elements);
+	double bytes = (double)site->bytes - 4 * columns * (width + rows);
+	double bits = 8 * bytes / (width * rows);
+
+	out->ns += sum->ns;
+	out->bytes += site->bytes * sum->count;
+	if (bytes <= 0 || bits < 1 || bits > 40)
+		return; /* a batch of another size than most: not to be told apart */
+	double times = (double)sum->count / (double)phase->evaluations;
+	out->weights += (uint64_t)(width * rows * times);
+	out->weight_bytes += (uint64_t)(bytes * times);
+	*(bits < WIDE		? &out->narrow_ns
+		: bits < SINGLE ? &out->half_ns
+				: &out->single_ns) += sum->ns;
+	if (bits < WIDE)
+		return;
+	out->wide_bits += bits * (double)sum->ns;
+	out->saved_ns += (double)sum->ns * (1 - q8_bits / bits);
+}
+
+static void find_products(const struct explain_facts *f, struct explain_phase *phase)
+{
+	for (size_t i = 0; i < f->run->site_count && phase->evaluations; i++)
+		if (phase->sites[i].count && is_weight_product(f->run, &f->run->sites[i]))
+			add_product(phase, &f->run->sites[i], &phase->sites[i]);
+	uint64_t wide_ns = phase->products.half_ns + phase->products.single_ns;
+	if (wide_ns)
+		phase->products.wide_bits /= (double)wide_ns;
+}
+
+/*
+ * What the program did from the end of all earlier steps to the begin of this one, less what is in
+ * their accounts. Before a prompt a program may well wait for somebody, so that counts for nothing.
+ */
+static void add_between(struct explain_facts *f, uint32_t step, uint32_t before, uint64_t from_ns)
+{
+	const struct run_step *s = &f->run->steps[step], *b = &f->run->steps[before];
+	struct explain_phase *phase = &f->phases[step_phase_of(s)];
+	uint64_t after_ns = phase->summary->steps.steps[before].after_ns;
+	struct run_off_times off = {0};
+
+	if (s->begin_ns <= from_ns || step_phase_of(s) == STEP_PREFILL ||
+		step_phase_of(b) == STEP_WARM_UP || s->begin_ns - from_ns <= after_ns)
+		return;
+	uint64_t ns = s->begin_ns - from_ns - after_ns;
+	if (s->lane == b->lane)
+		off = run_off_cpu_between(&f->run->lanes[s->lane], from_ns, s->begin_ns);
+	if (off.blocked_ns > ns)
+		off.blocked_ns = ns;
+	if (off.preempted_ns > ns - off.blocked_ns)
+		off.preempted_ns = ns - off.blocked_ns;
+	phase->between.count++;
+	phase->between.sleeps_ns += off.blocked_ns;
+	phase->between.preempted_ns += off.preempted_ns;
+	phase->between.works_ns += ns - off.blocked_ns - off.preempted_ns;
+	if (ns > phase->between.longest_ns)
+		phase->between.longest_ns = ns;
+}
+
+static void find_between(struct explain_facts *f)
+{
+	for (size_t p = 0; p < f->run->process_count; p++) {
+		uint32_t before = RUN_NONE;
+		uint64_t end_ns = 0;
+		for (uint32_t i = f->index.process_first[p]; i < f->index.process_first[p + 1];
+			i++) {
+			uint32_t step = f->index.by_process[i];
+			if (before != RUN_NONE &&
+				f->phases[step_phase_of(&f->run->steps[step])].summary)
+				add_between(f, step, before, end_ns);
+			if (f->index.tails[step].end_ns >= end_ns) {
+				end_ns = f->index.tails[step].end_ns;
+				before = step;
+			}
+		}
+	}
+}
+
+static void finish_phase(const struct explain_facts *f, struct explain_phase *phase, int p)
 {
 	const struct summary *s = phase->summary;
 
 	if (!s)
 		return;
+	const struct summary_row *computes = explain_row(phase, brick_name(BRICK_GRAPH_COMPUTE));
 	phase->tokens = s->steps.phases[p].tokens;
 	phase->wall_ns = s->wall_ns;
+	phase->elapsed_ns = s->wall_ns + phase->between.sleeps_ns + phase->between.works_ns +
+			    phase->between.preempted_ns;
+	phase->evaluations = computes && computes->count ? computes->count : phase->steps;
+	phase->batch = phase->evaluations ? (double)phase->tokens / (double)phase->evaluations : 0;
 	for (size_t i = 0; i < s->queues.count; i++)
 		if (!phase->queue || s->queues.queues[i].busy_ns > phase->queue->busy_ns)
 			phase->queue = &s->queues.queues[i];
 	if (phase->queue && !phase->queue->busy_ns)
 		phase->queue = NULL;
+	find_team(f, phase);
+	find_products(f, phase);
 }
 
 /* A run without a path, or whose times contradict each other, has none: that is no error. */
@@ -85,6 +271,8 @@ int explain_facts_init(
 	if (!rc)
 		rc = list_steps(f);
 	if (!rc)
+		rc = allocate_sums(f);
+	if (!rc)
 		rc = walk_all(f);
 	if (!rc)
 		rc = find_path(f);
@@ -93,8 +281,12 @@ int explain_facts_init(
 		return rc;
 	}
 	presence_of_run(&f->presence, run, &f->index);
-	for (int p = 0; p < STEP_PHASES; p++)
-		finish_phase(&f->phases[p], p);
+	find_between(f);
+	for (int p = 0; p < STEP_PHASES; p++) {
+		finish_phase(f, &f->phases[p], p);
+		if (f->phases[p].products.weight_bytes > f->model_bytes)
+			f->model_bytes = f->phases[p].products.weight_bytes;
+	}
 	return 0;
 }
 
@@ -105,7 +297,7 @@ void explain_facts_fini(struct explain_facts *f)
 	breakdown_destroy(f->breakdown);
 	for (int p = 0; p < STEP_PHASES; p++) {
 		summary_destroy(f->phases[p].summary);
-		free(f->phases[p].list);
+		members_free(&f->phases[p], list, bricks, sites, work_ns, wait_ns);
 	}
 	free(f->scratch);
 	step_index_fini(&f->index);
@@ -129,6 +321,75 @@ uint64_t explain_on_cpu_ns(const struct explain_phase *phase, const char *name)
 	if (row->off_ns == ANALYSIS_UNKNOWN)
 		return row->wall_ns;
 	return row->wall_ns > row->off_ns ? row->wall_ns - row->off_ns : 0;
+}
+
+uint64_t explain_brick_ns(
+	const struct explain_facts *f, const struct explain_phase *phase, int well_known)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < f->run->brick_count; i++)
+		if (f->run->bricks[i].well_known == well_known)
+			ns += phase->bricks[i].driver_ns;
+	return ns;
+}
+
+uint64_t explain_ideal_ns(const struct explain_phase *phase, uint32_t cpus)
+{
+	return phase->serial_ns + phase->team_ns / (cpus ? cpus : 1);
+}
+
+/* Of one evaluation: without the logits, which not every one of a prompt's makes, and sampling. */
+static double evaluation_ns(const struct explain_facts *f, const struct explain_phase *phase)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < f->run->brick_count; i++)
+		if (f->run->bricks[i].well_known != BRICK_LM_HEAD &&
+			f->run->bricks[i].well_known != BRICK_SAMPLING)
+			ns += phase->bricks[i].driver_ns;
+	return phase->evaluations ? (double)ns / (double)phase->evaluations : 0;
+}
+
+/* Phases with the smallest and the largest batch. */
+static void find_batches(const struct explain_facts *f, const struct explain_phase **small,
+	const struct explain_phase **large)
+{
+	*small = *large = NULL;
+	for (int p = 0; p < STEP_WARM_UP; p++) {
+		const struct explain_phase *phase = &f->phases[p];
+		if (!phase->summary || phase->batch < 1)
+			continue;
+		if (!*small || phase->batch < (*small)->batch)
+			*small = phase;
+		if (!*large || phase->batch > (*large)->batch)
+			*large = phase;
+	}
+}
+
+/* What a token adds to an evaluation of one alone: between 0.05 and 0.35 where it was measured. */
+#define TOKEN_SHARE 0.15
+
+bool explain_batching(
+	struct explain_batching *out, const struct explain_facts *f, enum step_phase p)
+{
+	const struct explain_phase *phase = &f->phases[p], *small, *large;
+
+	*out = (struct explain_batching){0};
+	if (!phase->summary || phase->batch < 1)
+		return false;
+	find_batches(f, &small, &large);
+	if (small && large->batch >= 2 * small->batch) {
+		double a = evaluation_ns(f, small), b = evaluation_ns(f, large);
+		out->token_ns = (b - a) / (large->batch - small->batch);
+		out->fixed_ns = a - out->token_ns * small->batch;
+		out->is_measured = true;
+		return out->token_ns > 0 && out->fixed_ns > 0;
+	}
+	double one = evaluation_ns(f, phase) / (1 - TOKEN_SHARE + TOKEN_SHARE * phase->batch);
+	out->fixed_ns = one * (1 - TOKEN_SHARE);
+	out->token_ns = one * TOKEN_SHARE;
+	return true;
 }
 
 uint64_t explain_owner_ns(

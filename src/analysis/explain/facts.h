@@ -2,6 +2,7 @@
 /* All that rules look at: the views of a run, made once. Borrows run and ceilings. */
 #pragma once
 
+#include <stdbool.h>
 #include "analysis/accounts/breakdown.h"
 #include "analysis/path/path.h"
 #include "analysis/accounts/presence.h"
@@ -9,12 +10,51 @@
 #include "analysis/accounts/summary.h"
 #include "trace/run.h"
 
+/* What a brick took in a phase, on the CPU: of threads that run steps, and of those beside them. */
+struct explain_brick {
+	uint64_t driver_ns, worker_ns;
+};
+
+/* Executions at a site in a phase, on threads that run steps; their time on the CPU. */
+struct explain_site {
+	uint64_t count, ns;
+};
+
+/* What the program does between a step and the next, before it evaluates again. */
+struct explain_between {
+	uint64_t count;
+	uint64_t sleeps_ns, works_ns, preempted_ns; /* by the kernel; works_ns if it says nothing */
+	uint64_t longest_ns;
+};
+
+/* Products of activations with weights, in one evaluation after the other. */
+struct explain_products {
+	uint64_t ns, bytes;
+	uint64_t weights, weight_bytes; /* of one evaluation */
+	/* with weights of less than 16 bits, of 16, of 32 */
+	uint64_t narrow_ns, half_ns, single_ns;
+	double saved_ns;  /* by the bytes that q8_0 has less than those of 16 and 32 */
+	double wide_bits; /* of these, on average */
+};
+
 struct explain_phase {
 	uint64_t steps, tokens, wall_ns;
+	uint64_t elapsed_ns;		 /* with what the program does between the steps */
+	uint64_t evaluations;		 /* of graphs: a batch may be cut in several */
+	double batch;			 /* tokens of one, on average */
 	struct summary *summary;	 /* by brick, of this phase; NULL: no such step */
 	const struct path_section *path; /* NULL: none */
 	uint32_t *list;			 /* its finished steps, by begin */
 	const struct queue_time *queue;	 /* the one that was busy longest; NULL: no queue */
+	struct explain_brick *bricks;	 /* [brick_count] */
+	struct explain_site *sites;	 /* [site_count] */
+	uint64_t *work_ns;		 /* [lane_count] on the CPU, in bricks that are no wait */
+	uint64_t *wait_ns;		 /* [lane_count] */
+	struct explain_between between;
+	struct explain_products products;
+	size_t team;	    /* threads that shared its work, the engine's own among them */
+	uint64_t team_ns;   /* on the CPU, of bricks that they shared */
+	uint64_t serial_ns; /* ... of those that the engine's thread did alone */
 };
 
 struct explain_facts {
@@ -26,7 +66,9 @@ struct explain_facts {
 	struct path *path; /* NULL: there is none */
 	struct presence presence;
 	struct explain_phase phases[STEP_PHASES];
-	uint64_t *scratch; /* [step_count] */
+	uint64_t *scratch;    /* [step_count] */
+	uint32_t frame_lane;  /* while the walk runs */
+	uint64_t model_bytes; /* of the weights that a step reads; 0: not known */
 };
 
 /* -ENOMEM; *facts is then empty. */
@@ -42,9 +84,27 @@ const struct summary_row *explain_row(const struct explain_phase *phase, const c
  */
 uint64_t explain_on_cpu_ns(const struct explain_phase *phase, const char *name);
 
+/* The same of a well-known brick, on threads that run steps; for bricks of a team, too. */
+uint64_t explain_brick_ns(
+	const struct explain_facts *facts, const struct explain_phase *phase, int well_known);
+
 /* What one of enum schedule_owner has on the critical path of a phase. */
 uint64_t explain_owner_ns(
 	const struct explain_facts *facts, const struct explain_phase *phase, uint32_t owner);
+
+/* What the phase would take if its threads never waited, on so many CPUs. */
+uint64_t explain_ideal_ns(const struct explain_phase *phase, uint32_t cpus);
+
+/*
+ * What an evaluation costs whatever its batch is (reading the weights), and what each token adds:
+ * by evaluations of two sizes of this run, else of decode alone by a rule of thumb.
+ */
+struct explain_batching {
+	double fixed_ns, token_ns;
+	bool is_measured; /* by two sizes */
+};
+bool explain_batching(
+	struct explain_batching *out, const struct explain_facts *facts, enum step_phase phase);
 
 /* A step's time with what comes after it. */
 uint64_t explain_step_ns(const struct explain_phase *phase, uint32_t step);

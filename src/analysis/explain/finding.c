@@ -7,24 +7,63 @@
 
 #include "base/order.h"
 
-enum { MIN_PART = 50 }; /* a finding costs at least 1/50 of its phase */
+enum {
+	MIN_PART = 50,	  /* a finding costs at least 1/50 of its phase */
+	CHOICE_RANKS = 4, /* as if it cost a quarter */
+};
+
+#define R(name) (UINT64_C(1) << FINDING_##name)
 
 static const struct {
 	const char *id;
 	bool (*find)(const struct explain_facts *facts, enum step_phase phase, struct finding *out);
+	enum finding_kind kind;
+	uint64_t stands_for;
 } rules[FINDING_RULES] = {
-#define EXPLAIN_ENTRY(name, id) {id, rule_##name},
+#define EXPLAIN_ENTRY(name, id, kind, stands_for) {id, rule_##name, FINDING_##kind, stands_for},
 	EXPLAIN_RULES(EXPLAIN_ENTRY)
 #undef EXPLAIN_ENTRY
 };
 
+_Static_assert(FINDING_RULES <= 64, "a rule is a bit");
+
 static bool matters(const struct explain_facts *facts, const struct finding *finding)
 {
 	return !finding->cost_ns ||
-	       finding->cost_ns >= facts->phases[finding->phase].wall_ns / MIN_PART;
+	       finding->cost_ns >= facts->phases[finding->phase].elapsed_ns / MIN_PART;
 }
 
-COMPARATOR(by_cost, struct finding, ORDER(y->cost_ns, x->cost_ns))
+static uint64_t rank_ns(const struct finding *f)
+{
+	return rules[f->rule].kind == FINDING_CHOICE ? f->cost_ns / CHOICE_RANKS : f->cost_ns;
+}
+
+COMPARATOR(by_rank, struct finding, ORDER(rank_ns(y), rank_ns(x)))
+
+/* What holds in a phase, but for what others say better. */
+static void find_in(struct findings *findings, const struct explain_facts *facts, int phase)
+{
+	size_t first = findings->count, kept = first;
+	uint64_t said = 0;
+
+	for (int rule = 0; rule < FINDING_RULES; rule++) {
+		struct finding *f = &findings->list[findings->count];
+		*f = (struct finding){
+			.rule = (enum finding_rule)rule, .phase = (enum step_phase)phase};
+		if (!rules[rule].find(facts, f->phase, f) || !matters(facts, f))
+			continue;
+		findings->count++;
+		said |= rules[rule].stands_for;
+	}
+	for (size_t i = first; i < findings->count; i++)
+		if (!(said >> findings->list[i].rule & 1))
+			findings->list[kept++] = findings->list[i];
+	findings->count = kept;
+	for (size_t i = first; i < kept; i++)
+		findings->explained_ns[phase] += findings->list[i].cost_ns;
+	if (findings->explained_ns[phase] > facts->phases[phase].elapsed_ns)
+		findings->explained_ns[phase] = facts->phases[phase].elapsed_ns;
+}
 
 int findings_init(struct findings *findings, const struct explain_facts *facts)
 {
@@ -33,14 +72,10 @@ int findings_init(struct findings *findings, const struct explain_facts *facts)
 	if (!findings->list)
 		return -ENOMEM;
 	for (int phase = 0; phase < STEP_WARM_UP; phase++)
-		for (int rule = 0; rule < FINDING_RULES && facts->phases[phase].summary; rule++) {
-			struct finding *f = &findings->list[findings->count];
-			*f = (struct finding){
-				.rule = (enum finding_rule)rule, .phase = (enum step_phase)phase};
-			findings->count +=
-				rules[rule].find(facts, f->phase, f) && matters(facts, f);
-		}
-	qsort(findings->list, findings->count, sizeof(*findings->list), by_cost);
+		if (facts->phases[phase].summary)
+			find_in(findings, facts, phase);
+	if (findings->count)
+		qsort(findings->list, findings->count, sizeof(*findings->list), by_rank);
 	return 0;
 }
 
@@ -55,14 +90,26 @@ const char *finding_rule_id(enum finding_rule rule)
 	return rules[rule].id;
 }
 
+enum finding_kind finding_rule_kind(enum finding_rule rule)
+{
+	return rules[rule].kind;
+}
+
 const char *finding_certainty_name(enum finding_certainty certainty)
 {
 	return certainty == FINDING_MEASURED ? "measured" : "likely";
 }
 
+uint64_t explain_tokens(const struct explain_facts *facts, enum step_phase phase)
+{
+	const struct explain_phase *p = &facts->phases[phase];
+
+	return phase == STEP_MIXED ? p->summary->steps.phases[phase].output_tokens : p->tokens;
+}
+
 double finding_cost_per_token_ns(const struct explain_facts *facts, const struct finding *finding)
 {
-	uint64_t tokens = facts->phases[finding->phase].tokens;
+	uint64_t tokens = explain_tokens(facts, finding->phase);
 
 	return tokens ? (double)finding->cost_ns / (double)tokens : -1;
 }

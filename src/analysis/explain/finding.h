@@ -2,7 +2,7 @@
 /*
  * What a recording says by itself: causes of lost time, each with its cost and the numbers that are
  * evidence for it. A rule looks at the facts of one phase and finds something or nothing; a cost is
- * a measured time, or a difference of measured times. Nothing below a fiftieth of a phase is a
+ * a measured time, or follows from measured times. Nothing below a fiftieth of a phase is a
  * finding. Sentences are made of findings in src/ui/text/explain_view.c. One thread at a time.
  */
 #pragma once
@@ -13,33 +13,68 @@
 #include "analysis/explain/facts.h"
 
 /*
- * The rules: name and id, in the order in which they are asked. rule_NAME() is the rule's function,
- * FINDING_NAME what it finds.
+ * The rules: name, id, what it is, and which other rules it stands for. They are asked in this
+ * order. rule_NAME() is the rule's function (rules_*.c), FINDING_NAME what it finds, and the words
+ * of NAME in src/ui/text/explain_view.c say it: with a row here these are all that a new rule
+ * needs. A LOSS is time that nothing is had for. What is a CHOICE of the user's has a price in
+ * answers or memory, so that it ranks as if it cost a quarter. Of a rule that was found to hold,
+ * those that it stands for are not told in the same phase: they say the same, and say it worse.
  */
-#define EXPLAIN_RULES(X)                              \
-	X(preempted_by_others, "preempted-by-others") \
-	X(oversubscribed, "oversubscribed")           \
-	X(blocked, "blocked")                         \
-	X(barrier_waits, "barrier-waits")             \
-	X(ran_on_cpu, "ran-on-cpu")                   \
-	X(copies, "copies-between-backends")          \
-	X(launch_bound, "launch-bound")               \
-	X(prompt_repeated, "prompt-repeated")         \
-	X(sampling, "slow-sampling")                  \
-	X(context_growth, "context-growth")           \
-	X(first_step, "slow-first-step")              \
-	X(slow_steps, "slow-steps")                   \
-	X(graph_rebuilt, "graph-rebuilt")             \
-	X(below_roof, "far-below-roof")               \
-	X(at_bandwidth, "at-memory-bandwidth")        \
-	X(unattributed, "in-no-brick")
+#define EXPLAIN_RULES(X)                                                                     \
+	X(affinity, "affinity", LOSS, EXPLAIN_OF_CROWDS | R(oversubscribed) | R(cpu_quota))  \
+	X(oversubscribed, "oversubscribed", LOSS, EXPLAIN_OF_CROWDS | R(cpu_quota))          \
+	X(cpu_quota, "cpu-quota", LOSS, EXPLAIN_OF_CROWDS)                                   \
+	X(preempted_by_others, "preempted-by-others", LOSS, R(preempted) | R(barrier_waits)) \
+	X(preempted, "preempted", LOSS, R(barrier_waits))                                    \
+	X(steal, "steal", LOSS, 0)                                                           \
+	X(memory_limit, "memory-limit", LOSS, R(cold_pages) | R(blocked) | EXPLAIN_OF_SLOW)  \
+	X(cold_pages, "cold-pages", LOSS, R(blocked) | EXPLAIN_OF_SLOW)                      \
+	X(blocked, "blocked", LOSS, 0)                                                       \
+	X(threads_anew, "threads-made-anew", LOSS, EXPLAIN_OF_CROWDS)                        \
+	X(slow_thread, "slow-thread", LOSS, R(barrier_waits))                                \
+	X(barrier_waits, "barrier-waits", LOSS, 0)                                           \
+	X(software_device, "software-device", LOSS, 0)                         \
+	X(ran_on_cpu, "ran-on-cpu", LOSS, 0)                                                 \
+	X(copies, "copies-between-backends", LOSS, 0)                                        \
+	X(launch_bound, "launch-bound", LOSS, 0)                                             \
+	X(host_pauses, "host-pauses", LOSS, 0)                                               \
+	X(host_works, "host-works", LOSS, 0)                                                 \
+	X(sampling, "slow-sampling", LOSS, 0)                                                \
+	X(prompt_repeated, "prompt-repeated", LOSS, 0)                                       \
+	X(mixed, "prefill-in-decode", LOSS, 0)                                               \
+	X(all_logits, "all-logits", LOSS, R(vocabulary))                                     \
+	X(small_batches, "small-batches", LOSS, R(graph_rebuilt))                            \
+	X(small_ubatch, "small-ubatch", LOSS, R(graph_rebuilt))                              \
+	X(sequences_apart, "sequences-apart", LOSS, R(graph_rebuilt))                        \
+	X(graph_rebuilt, "graph-rebuilt", LOSS, 0)                                           \
+	X(lesser_build, "lesser-cpu-build", LOSS,                                            \
+		R(below_roof) | R(large_weights) | R(vocabulary))                            \
+	X(kv_type, "kv-type", LOSS, R(long_context) | R(context_growth))                     \
+	X(no_flash_attention, "no-flash-attention", LOSS, 0)                                 \
+	X(long_context, "long-context", CHOICE, R(context_growth))                           \
+	X(context_growth, "context-growth", CHOICE, 0)                                       \
+	X(vocabulary, "large-vocabulary", LOSS, 0)                                           \
+	X(large_weights, "large-weights", CHOICE, R(at_memory_roof))                         \
+	X(first_step, "slow-first-step", LOSS, 0)                                            \
+	X(slow_steps, "slow-steps", LOSS, 0)                                                 \
+	X(below_roof, "far-below-roof", LOSS, 0)                                             \
+	X(at_memory_roof, "at-memory-roof", LOSS, 0)                                         \
+	X(unattributed, "in-no-brick", LOSS, 0)
+
+/* What threads without a CPU look like. */
+#define EXPLAIN_OF_CROWDS                                                                         \
+	(R(preempted_by_others) | R(preempted) | R(barrier_waits) | R(slow_thread) | R(blocked) | \
+		EXPLAIN_OF_SLOW | R(below_roof))
+#define EXPLAIN_OF_SLOW (R(first_step) | R(slow_steps))
 
 enum finding_rule {
-#define EXPLAIN_NUMBER(name, id) FINDING_##name,
+#define EXPLAIN_NUMBER(name, ...) FINDING_##name,
 	EXPLAIN_RULES(EXPLAIN_NUMBER)
 #undef EXPLAIN_NUMBER
 		FINDING_RULES
 };
+
+enum finding_kind { FINDING_LOSS, FINDING_CHOICE };
 
 enum finding_certainty {
 	FINDING_MEASURED, /* the cost is time that was measured as such */
@@ -50,15 +85,24 @@ enum finding_certainty {
 union finding_evidence {
 	struct {
 		size_t threads;
-		uint32_t cpus;
-		bool is_crowded; /* more threads than CPUs */
-	} oversubscribed;
+		uint32_t cpus, online;
+	} crowd;			   /* of affinity and oversubscribed */
 	const struct summary_row *blocked; /* the brick that slept most */
 	struct {
 		size_t threads;
 		uint64_t waited_ns;		/* by all of them */
 		const struct summary_row *most; /* the brick behind which they waited longest */
 	} barrier_waits;
+	struct {
+		uint64_t tid, waited_ns, others_ns; /* on average of the others */
+	} slow_thread;
+	struct {
+		uint64_t start_ns, join_ns, made;
+	} threads_anew;
+	struct {
+		const char *device;
+		uint64_t busy_ns;
+	} software_device;
 	struct {
 		const struct summary_row *most;
 		uint64_t executions;
@@ -76,8 +120,23 @@ union finding_evidence {
 		uint64_t calls;
 	} sampling;
 	struct {
+		uint64_t prompt_tokens, output_tokens, steps;
+	} mixed;
+	struct {
+		double rows; /* of logits, in each evaluation */
+		uint64_t copy_ns;
+	} all_logits;
+	struct {
+		double batch, sequences;
+		struct explain_batching model;
+	} batches; /* of small_batches, small_ubatch and sequences_apart */
+	struct {
 		uint64_t first_ns, last_ns; /* a step, in the first and the last eighth */
 	} context_growth;
+	struct {
+		uint64_t attention_ns;
+		double bytes; /* of a value in the cache */
+	} attention;	      /* of long_context and kv_type */
 	struct {
 		uint32_t step; /* the first, the slowest; index in the run */
 		uint64_t count, took_ns, median_ns;
@@ -87,20 +146,34 @@ union finding_evidence {
 	struct {
 		uint64_t build_ns, alloc_ns, plan_ns;
 	} graph_rebuilt;
-	const struct roofline_row *roof; /* of below_roof and at_bandwidth */
+	struct {
+		const char *library,
+			*better; /* names of instruction sets, as the engine has them */
+		uint64_t products_ns;
+	} lesser_build;
+	struct {
+		uint64_t ns, copy_ns;
+	} vocabulary;
+	struct {
+		const struct roofline_row *most;
+		double share, distance; /* of all such bricks together */
+		size_t rows;
+	} roof; /* of below_roof and at_memory_roof */
 };
 
 struct finding {
 	enum finding_rule rule;
 	enum step_phase phase;
 	enum finding_certainty certainty;
-	uint64_t cost_ns; /* in all steps of the phase; 0: time that nothing would save */
+	/* In all steps of the phase, and what trying the advice is expected to save; 0: nothing
+	 * would save that time. */
+	uint64_t cost_ns;
 	union finding_evidence of;
 };
 
 /* True: found, and *out is filled in but for rule and phase. */
-#define EXPLAIN_DECLARE(name, id) \
-	bool rule_##name(         \
+#define EXPLAIN_DECLARE(name, ...) \
+	bool rule_##name(          \
 		const struct explain_facts *facts, enum step_phase phase, struct finding *out);
 EXPLAIN_RULES(EXPLAIN_DECLARE)
 #undef EXPLAIN_DECLARE
@@ -108,6 +181,8 @@ EXPLAIN_RULES(EXPLAIN_DECLARE)
 struct findings {
 	struct finding *list; /* what costs most first */
 	size_t count;
+	/* by phase: what the findings explain of its time together, at most all of it */
+	uint64_t explained_ns[STEP_PHASES];
 };
 
 /* -ENOMEM; *findings is then empty. */
@@ -116,7 +191,9 @@ void findings_fini(struct findings *findings);
 
 /* The id of a rule: "oversubscribed". */
 const char *finding_rule_id(enum finding_rule rule);
+enum finding_kind finding_rule_kind(enum finding_rule rule);
 const char *finding_certainty_name(enum finding_certainty certainty);
 
-/* Ranks are by cost; a cost per token is of its phase's tokens; negative: no tokens are known. */
+/* A cost per token is of its phase's tokens (of a mixed one's new ones); negative: unknown. */
+uint64_t explain_tokens(const struct explain_facts *facts, enum step_phase phase);
 double finding_cost_per_token_ns(const struct explain_facts *facts, const struct finding *finding);

@@ -16,6 +16,7 @@
 #include "attach/ggml/resolve.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
+#include "lib/sys/cpu_features.h"
 #include "lib/sys/environment.h"
 
 static uint32_t is_forced, is_chosen, has_device;
@@ -146,6 +147,10 @@ void notes_engine(const struct engine *e, uint32_t *told)
 	note_once("ggml.version", "%s%s%s%s", e->version ? e->version() : "unknown",
 		e->commit ? " (" : "", e->commit ? e->commit() : "", e->commit ? ")" : "");
 	note_once("ggml.library", "%s", e->object.path[0] ? e->object.path : "the program itself");
+	char features[128];
+	brick__sys_cpu_features(features, sizeof(features));
+	if (features[0])
+		note_once("cpu.features", "%s", features);
 	note_layout(e);
 	patched_note();
 	site_table_describe_rules(rules, sizeof(rules));

@@ -25,14 +25,69 @@ enum { LABEL = 11 };
 /* Of a brick's name so many bytes are shown. */
 #define NAME "%.47s"
 
+static void say_crowd(
+	struct finding_words *w, const struct explain_facts *f, const struct finding *finding)
+{
+	size_t threads = finding->of.crowd.threads;
+	uint32_t cpus = finding->of.crowd.cpus;
+
+	fill(what, "%zu threads share %u CPU%s", threads, cpus, plural_s(cpus));
+	fill(evidence,
+		"%zu threads of the program took part, and it may run on %u of the machine's %u "
+		"CPUs; the cost is what it took longer than %zu thread%s would that never wait%s",
+		threads, cpus, finding->of.crowd.online, (size_t)cpus, plural_s(cpus),
+		cpus == 1 ? "s" : "");
+	fill(show, "brick report --by thread");
+	(void)f;
+}
+
+WORDS(affinity)
+{
+	uint32_t online = finding->of.crowd.online;
+	size_t threads = finding->of.crowd.threads;
+
+	say_crowd(w, f, finding);
+	fill(evidence,
+		"%zu threads of the program took part, and its mask leaves it %u of the machine's "
+		"%u CPUs; the cost is what it took longer than on %zu of them",
+		threads, finding->of.crowd.cpus, online, threads < online ? threads : online);
+	fill(advice, "let it run on %zu CPUs (taskset, the cgroup's cpuset), or run -t %u",
+		threads < online ? threads : online, finding->of.crowd.cpus);
+}
+
+WORDS(oversubscribed)
+{
+	say_crowd(w, f, finding);
+	fill(advice, "run -t %u", finding->of.crowd.cpus);
+}
+
 static void say_preempted(
 	struct finding_words *w, const struct explain_phase *phase, const struct finding *finding)
 {
 	char part[UNITS_BYTES];
 
 	fill(what, "threads lost their CPUs during %s of the critical path",
-		units_percent(part, explain_share(finding->cost_ns, phase->wall_ns)));
+		units_percent(part, explain_share(finding->cost_ns, phase->elapsed_ns)));
 	fill(show, "brick path");
+}
+
+WORDS(cpu_quota)
+{
+	char held[UNITS_BYTES], quota[32] = "a limit";
+	uint64_t permille = f->run->machine.quota_permille;
+
+	if (permille)
+		snprintf(quota, sizeof(quota), "a quota of %.2f CPUs", (double)permille / 1000);
+	fill(what, "%s holds the program back", quota);
+	fill(evidence,
+		"the control group of the program was throttled for %s of CPU time, and its "
+		"threads were off their CPUs meanwhile",
+		units_time(held, f->run->machine.throttled_ns));
+	fill(advice, "raise the quota (cpu.max, docker --cpus, a pod's limit) or run %u thread%s",
+		permille >= 2000 ? (unsigned)(permille / 1000) : 1,
+		plural_s(permille >= 2000 ? permille / 1000 : 1));
+	fill(show, "brick path");
+	(void)phase;
 }
 
 WORDS(preempted_by_others)
@@ -46,29 +101,69 @@ WORDS(preempted_by_others)
 			units_percent(most, f->presence.neighbour));
 	fill(evidence, "the kernel's context switches; other programs used %s of all CPUs%s",
 		units_percent(others, f->presence.others), alone);
-	w->advice = "stop the other programs, or keep them off these CPUs (taskset, nice, cpusets)";
+	fill(advice,
+		"stop the other programs, or keep them off these CPUs (taskset, nice, cpusets)");
 }
 
-WORDS(oversubscribed)
+WORDS(preempted)
 {
-	size_t threads = finding->of.oversubscribed.threads;
-	uint32_t cpus = finding->of.oversubscribed.cpus;
 	char busy[UNITS_BYTES];
 
 	say_preempted(w, phase, finding);
-	if (finding->of.oversubscribed.is_crowded)
-		fill(evidence,
-			"%zu threads took part, and had %u CPU%s to run on; other programs used %s "
-			"of all CPUs",
-			threads, cpus, plural_s(cpus), units_percent(busy, f->presence.others));
-	else
-		fill(evidence,
-			"%zu thread%s took part, of %u CPUs %s was in use, and no other program "
-			"used enough to explain it: the program's own threads share CPUs",
-			threads, plural_s(threads), f->run->cpus,
-			units_percent(busy, f->presence.busy));
-	w->advice = "run no more threads than there are CPUs for it (-t N), and see which CPUs it "
-		    "may use (taskset -p, the cgroup's cpuset)";
+	fill(evidence,
+		"the kernel's context switches; of %u CPUs %s was in use, and no other program "
+		"used "
+		"enough to explain it: other threads of the program did, or short-lived processes",
+		f->run->cpus, units_percent(busy, f->presence.busy));
+	fill(advice,
+		"see what runs beside it (brick report --by thread, top -H), and leave it a CPU");
+}
+
+WORDS(steal)
+{
+	char steal[UNITS_BYTES];
+
+	fill(what, "the host of this virtual machine took CPU time");
+	fill(evidence, "%s of all CPUs' time was stolen, by the kernel's account",
+		units_percent(steal, f->presence.steal));
+	fill(advice, "a host that is less busy, or CPUs of one's own there");
+	fill(show, "brick report");
+	(void)phase, (void)finding;
+}
+
+static void say_blocked(struct finding_words *w, const struct finding *finding)
+{
+	fill(what, "bricks slept instead of computing, most in " NAME, finding->of.blocked->name);
+	fill(show, "brick report --columns +BLOCKED");
+}
+
+WORDS(memory_limit)
+{
+	char limit[UNITS_BYTES], model[UNITS_BYTES];
+
+	fill(show, "brick report --columns +BLOCKED");
+	fill(what, "the model does not fit into the memory that the program may have");
+	fill(evidence,
+		"its control group has a limit of %s, a step reads %s of weights, and %llu pages "
+		"had "
+		"to come from disk",
+		units_bytes(limit, f->run->machine.memory_limit_bytes),
+		units_bytes(model, f->model_bytes),
+		(unsigned long long)f->run->machine.major_faults);
+	fill(advice,
+		"raise the limit (memory.max, docker --memory), or take a smaller quantisation");
+}
+
+WORDS(cold_pages)
+{
+	char ns[UNITS_BYTES];
+
+	fill(show, "brick report --columns +BLOCKED");
+	fill(what, "pages of the model were read from disk while it computed");
+	fill(evidence, "%llu major page faults, and %s of sleep",
+		(unsigned long long)f->run->machine.major_faults, units_time(ns, finding->cost_ns));
+	fill(advice, "read the model before it is used (--no-mmap, --mlock, --warmup, cat model "
+		     ">/dev/null)");
 }
 
 WORDS(blocked)
@@ -76,31 +171,105 @@ WORDS(blocked)
 	const struct summary_row *most = finding->of.blocked;
 	char ns[UNITS_BYTES];
 
-	fill(what, "bricks slept instead of computing, most in " NAME, most->name);
+	say_blocked(w, finding);
 	fill(evidence,
 		"the kernel says that the thread blocked, %s on all threads in " NAME
 		"; no wait that Brick knows explains it",
 		units_time(ns, most->blocked_ns), most->name);
-	w->advice = "look for page faults that read from disk, locks and sleeps there (perf trace "
-		    "-s, --mlock), and whether it was stopped (^Z, a debugger)";
-	fill(show, "brick report --columns +BLOCKED");
+	fill(advice,
+		"look for locks and sleeps there (perf trace -s), and whether it was stopped (^Z, "
+		"a debugger)");
+}
+
+WORDS(threads_anew)
+{
+	char start[UNITS_BYTES], end[UNITS_BYTES];
+
+	fill(what, "threads are made anew for each step");
+	fill(evidence,
+		"%llu threads began in %llu steps: %s until they computed, %s until they ended",
+		(unsigned long long)finding->of.threads_anew.made, (unsigned long long)phase->steps,
+		units_time(start, finding->of.threads_anew.start_ns),
+		units_time(end, finding->of.threads_anew.join_ns));
+	fill(advice, "attach a pool of threads (llama_attach_threadpool), or run -t 1");
+	fill(show, "brick tree --step %s", step_phase_name(finding->phase));
+}
+
+WORDS(slow_thread)
+{
+	char least[UNITS_BYTES], most[UNITS_BYTES];
+
+	fill(what, "all threads wait for one that is slower, thread %llu",
+		(unsigned long long)finding->of.slow_thread.tid);
+	fill(evidence,
+		"it waited %s at barriers, the others %s on average, while none was preempted",
+		units_time(least, finding->of.slow_thread.waited_ns),
+		units_time(most, finding->of.slow_thread.others_ns));
+	fill(advice,
+		"see what else its CPU has to do (interrupts, signals, a slower core, a sibling "
+		"of another thread's), and keep the team off it (--cpu-mask)");
+	fill(show, "brick report --by thread");
+	(void)phase;
 }
 
 WORDS(barrier_waits)
 {
 	const struct summary_row *most = finding->of.barrier_waits.most;
 	char all[UNITS_BYTES], behind[UNITS_BYTES];
+	size_t fewer = finding->of.barrier_waits.threads - 1;
 
 	fill(what, "threads wait for one another at barriers, most behind " NAME, most->name);
 	fill(evidence,
 		"%zu threads waited %s in all, %s of it behind " NAME
-		"; the cost leaves out when one of them was preempted",
+		"; by their time on the CPU %zu would take less, if they never waited",
 		finding->of.barrier_waits.threads,
 		units_time(all, finding->of.barrier_waits.waited_ns),
-		units_time(behind, most->wait_ns), most->name);
-	w->advice = "try fewer threads, threads on cores of one kind, and no two on one core (-t "
-		    "N, --cpu-mask)";
+		units_time(behind, most->wait_ns), most->name, fewer);
+	fill(advice, "run -t %zu", fewer);
 	fill(show, "brick report --by thread");
+}
+
+WORDS(software_device)
+{
+	char busy[UNITS_BYTES];
+
+	fill(what, "the device is a program on the CPU: %.60s", finding->of.software_device.device);
+	fill(evidence, "it was busy %s; the engine's own library for the CPU needs no such device",
+		units_time(busy, finding->of.software_device.busy_ns));
+	fill(advice, "run on the CPU (-ngl 0, --device none), or install the driver of a GPU");
+	fill(show, "brick report --by queue");
+	(void)f, (void)phase;
+}
+
+static void say_between(struct finding_words *w, const struct explain_phase *phase,
+	const struct finding *finding, const char *how)
+{
+	const struct explain_between *b = &phase->between;
+	char mean[UNITS_BYTES], longest[UNITS_BYTES];
+
+	fill(what, "the program %s between steps", how);
+	fill(evidence,
+		"%llu times, %s on average, %s the longest, from the end of a step and its "
+		"sampling to the begin of the next",
+		(unsigned long long)b->count, units_time(mean, finding->cost_ns / b->count),
+		units_time(longest, b->longest_ns));
+	fill(show, "brick report");
+}
+
+WORDS(host_pauses)
+{
+	say_between(w, phase, finding, "sleeps");
+	fill(advice,
+		"see what its thread waits for there (perf trace -s, gdb): a client, a pipe, a "
+		"lock, a timer");
+}
+
+WORDS(host_works)
+{
+	say_between(w, phase, finding, "does other work");
+	fill(advice,
+		"see what its thread does there (perf record), and do it on another thread while "
+		"the next step runs");
 }
 
 WORDS(ran_on_cpu)
@@ -114,8 +283,8 @@ WORDS(ran_on_cpu)
 		", none of them launched anything; the device was busy %s",
 		(unsigned long long)finding->of.ran_on_cpu.executions,
 		units_time(ns, most->wall_ns), most->name, units_time(busy, phase->queue->busy_ns));
-	w->advice = "offload those layers too (-ngl), or use a type that the device's backend has "
-		    "a kernel for";
+	fill(advice, "offload those layers too (-ngl), or use a type that the device's backend has "
+		     "a kernel for");
 	fill(show, "brick tree --step %s", step_phase_name(finding->phase));
 }
 
@@ -131,8 +300,8 @@ WORDS(copies)
 		units_time(back, finding->of.copies.out_ns),
 		(unsigned long long)finding->of.copies.transfers,
 		units_bytes(size, finding->of.copies.bytes));
-	w->advice = "keep whole blocks on one device (-ngl, --override-tensor), and logits of the "
-		    "last token only";
+	fill(advice, "keep whole blocks on one device (-ngl, --override-tensor), and logits of the "
+		     "last token only");
 	fill(show, "brick report --by queue");
 }
 
@@ -150,8 +319,8 @@ WORDS(launch_bound)
 		(unsigned long long)(q->commands / phase->steps),
 		units_time(mean, q->busy_ns / q->commands),
 		record_ns ? units_time(host, record_ns) : "an unknown time");
-	w->advice = "launch less: graphs (GGML_CUDA_GRAPHS), flash attention (-fa), larger "
-		    "batches; or give the host's thread a faster core of its own";
+	fill(advice, "launch less: graphs (GGML_CUDA_GRAPHS), flash attention (-fa), larger "
+		     "batches; or give the host's thread a faster core of its own");
 	fill(show, "brick report --by queue");
 }
 
@@ -164,8 +333,8 @@ WORDS(prompt_repeated)
 		(unsigned long long)finding->of.prompt_repeated.tokens,
 		(unsigned long long)finding->of.prompt_repeated.steps,
 		(unsigned long long)phase->steps);
-	w->advice = "keep the KV cache of what prompts share (cache_prompt, --cache-reuse, one "
-		    "slot per conversation)";
+	fill(advice, "keep the KV cache of what prompts share (cache_prompt, --cache-reuse, one "
+		     "slot per conversation)");
 	fill(show, "brick report --by phase");
 }
 
@@ -178,8 +347,139 @@ WORDS(sampling)
 		units_percent(part, explain_share(finding->cost_ns, phase->wall_ns)));
 	fill(evidence, "%llu calls of %s each, on the thread that evaluates",
 		(unsigned long long)calls, units_time(ns, finding->cost_ns / calls));
-	w->advice = "sort less: a small top-k first in the chain, no grammar where none is needed";
+	fill(advice,
+		"sort less: a small top-k first in the chain, no grammar where none is needed");
 	fill(show, "brick report --phase %s", step_phase_name(finding->phase));
+}
+
+WORDS(mixed)
+{
+	fill(what, "new tokens wait for prompts that are evaluated with them");
+	fill(evidence,
+		"%llu batches of %llu new tokens and %llu of prompts; the cost is what they "
+		"took longer than decoding alone",
+		(unsigned long long)finding->of.mixed.steps,
+		(unsigned long long)finding->of.mixed.output_tokens,
+		(unsigned long long)finding->of.mixed.prompt_tokens);
+	fill(advice,
+		"smaller chunks of prompts beside decoding (-ub, -b), or prompts on an instance "
+		"of their own");
+	fill(show, "brick report --by phase");
+	(void)f, (void)phase;
+}
+
+WORDS(all_logits)
+{
+	char copy[UNITS_BYTES];
+
+	fill(what, "logits are made for every token of a prompt");
+	fill(evidence,
+		"LmHead computes %.0f rows an evaluation, and %s go into copying them; one row is "
+		"needed to go on",
+		finding->of.all_logits.rows, units_time(copy, finding->of.all_logits.copy_ns));
+	fill(advice, "ask for the last token's logits only (llama_batch.logits, no --perplexity or "
+		     "logprobs of the prompt)");
+	fill(show, "brick report --phase prefill");
+	(void)f, (void)phase;
+}
+
+static void say_batches(struct finding_words *w, const struct finding *finding)
+{
+	const struct explain_batching *m = &finding->of.batches.model;
+	char fixed[UNITS_BYTES], token[UNITS_BYTES];
+
+	fill(evidence,
+		"%.1f tokens an evaluation, which takes %s whatever its size and %s for each "
+		"token (%s)",
+		finding->of.batches.batch, units_time(fixed, (uint64_t)m->fixed_ns),
+		units_time(token, (uint64_t)m->token_ns),
+		m->is_measured ? "by the two sizes of this run" : "by a rule of thumb");
+	fill(show, "brick report --by phase");
+}
+
+WORDS(small_ubatch)
+{
+	fill(what, "prompts are cut into small pieces by the engine (ubatch)");
+	say_batches(w, finding);
+	fill(advice, "-ub 512");
+	(void)f, (void)phase;
+}
+
+WORDS(small_batches)
+{
+	fill(what, "the program hands prompts over in small pieces");
+	say_batches(w, finding);
+	fill(advice, "-b 512, or fuller batches (n_batch)");
+	(void)f, (void)phase;
+}
+
+WORDS(sequences_apart)
+{
+	fill(what, "%.0f sequences are decoded one after another", finding->of.batches.sequences);
+	say_batches(w, finding);
+	fill(advice, "decode them in one batch (-np, --cont-batching)");
+	(void)f, (void)phase;
+}
+
+WORDS(lesser_build)
+{
+	char ns[UNITS_BYTES];
+
+	fill(what, "the engine's library is built for an older CPU: libggml-cpu-%s",
+		finding->of.lesser_build.library);
+	fill(evidence,
+		"this CPU can run libggml-cpu-%s; %s of products and attention would be quicker",
+		finding->of.lesser_build.better,
+		units_time(ns, finding->of.lesser_build.products_ns));
+	fill(advice, "install libggml-cpu-%s beside it, or build with GGML_NATIVE=ON",
+		finding->of.lesser_build.better);
+	fill(show, "brick report");
+	(void)f, (void)phase;
+}
+
+static const char *type_name(double bytes)
+{
+	return bytes > 3 ? "f32" : bytes > 1.5 ? "f16" : bytes > 0.9 ? "q8_0" : "4 or 5 bits";
+}
+
+WORDS(kv_type)
+{
+	char ns[UNITS_BYTES];
+
+	fill(what, "attention reads a cache of %s", type_name(finding->of.attention.bytes));
+	fill(evidence,
+		"%s of attention over the cache, whose values take %.2f bytes; over f16 it took "
+		"less wherever it was tried on a CPU",
+		units_time(ns, finding->of.attention.attention_ns), finding->of.attention.bytes);
+	fill(advice, "-ctk f16 -ctv f16");
+	fill(show, "brick report --by category");
+	(void)f, (void)phase;
+}
+
+WORDS(no_flash_attention)
+{
+	char ns[UNITS_BYTES];
+
+	fill(what, "attention of prompts is computed without flash attention");
+	fill(evidence,
+		"%s in scores, softmax and sums by themselves; where both were tried on a CPU, "
+		"flash attention took half",
+		units_time(ns, finding->of.attention.attention_ns));
+	fill(advice, "-fa on");
+	fill(show, "brick report --by category --phase prefill");
+	(void)f, (void)phase;
+}
+
+WORDS(long_context)
+{
+	char ns[UNITS_BYTES];
+
+	fill(what, "attention goes over a long context");
+	fill(evidence, "%s of attention over the cache, without its products with weights",
+		units_time(ns, finding->of.attention.attention_ns));
+	fill(advice, "keep less in the context: a shorter prompt, context shift, sliding windows");
+	fill(show, "brick report --by category --phase decode");
+	(void)f, (void)phase;
 }
 
 WORDS(context_growth)
@@ -193,9 +493,39 @@ WORDS(context_growth)
 		units_time(from, finding->of.context_growth.first_ns),
 		(unsigned long long)phase->steps,
 		units_time(to, finding->of.context_growth.last_ns));
-	w->advice = "a smaller KV cache: quantised (-ctk, -ctv q8_0), a shorter context, sliding "
-		    "windows";
+	fill(advice, "keep less in the context: a shorter prompt, context shift, sliding windows");
 	fill(show, "brick report --by category --phase decode");
+}
+
+WORDS(vocabulary)
+{
+	char ns[UNITS_BYTES], copy[UNITS_BYTES];
+
+	fill(what, "the product with the vocabulary takes much of a token");
+	fill(evidence, "%s in LmHead, %s in copying logits",
+		units_time(ns, finding->of.vocabulary.ns),
+		units_time(copy, finding->of.vocabulary.copy_ns));
+	fill(advice,
+		"a smaller type of the output matrix (--output-tensor-type), a smaller vocabulary, "
+		"or speculative decoding");
+	fill(show, "brick report --phase decode");
+	(void)f, (void)phase;
+}
+
+WORDS(large_weights)
+{
+	const struct explain_products *m = &phase->products;
+	char ns[UNITS_BYTES], bytes[UNITS_BYTES];
+
+	fill(what, "weights take %.0f bits each", m->wide_bits);
+	fill(evidence,
+		"%s in products with them, which read %s a step; the cost is %s of what the bytes "
+		"say that q8_0 has less of",
+		units_time(ns, m->half_ns + m->single_ns), units_bytes(bytes, m->weight_bytes),
+		finding->cost_ns < (uint64_t)(0.9 * m->saved_ns) ? "three quarters" : "all");
+	fill(advice, "q8_0 (llama-quantize), whose answers hardly differ");
+	fill(show, "brick report --phase %s", step_phase_name(finding->phase));
+	(void)f;
 }
 
 static void show_step(struct finding_words *w, const struct explain_facts *f, uint32_t step)
@@ -212,9 +542,9 @@ WORDS(first_step)
 		units_time(took, finding->of.first_step.took_ns),
 		units_time(usual, finding->of.first_step.median_ns), finding->of.first_step.more,
 		units_time(more, finding->of.first_step.more_ns));
-	w->advice = "warm up before you serve: pages of the model that are not in memory yet, "
-		    "kernels that are compiled, buffers that are allocated (--no-mmap, --mlock, "
-		    "--warmup)";
+	fill(advice, "warm up before you serve: pages of the model that are not in memory yet, "
+		     "kernels that are compiled, buffers that are allocated (--no-mmap, --mlock, "
+		     "--warmup)");
 	show_step(w, f, finding->of.first_step.step);
 }
 
@@ -228,7 +558,7 @@ WORDS(slow_steps)
 		units_time(median, finding->of.slow_steps.median_ns),
 		units_time(took, finding->of.slow_steps.took_ns), finding->of.slow_steps.more,
 		units_time(more, finding->of.slow_steps.more_ns));
-	w->advice = "look into that step, and at the bricks that it has more of";
+	fill(advice, "look into that step, and at the bricks that it has more of");
 	show_step(w, f, finding->of.slow_steps.step);
 }
 
@@ -242,43 +572,48 @@ WORDS(graph_rebuilt)
 		units_time(alloc, finding->of.graph_rebuilt.alloc_ns),
 		units_time(plan, finding->of.graph_rebuilt.plan_ns),
 		(unsigned long long)phase->steps);
-	w->advice = "a newer engine that reuses graphs (llama.cpp since August 2025), batches of "
-		    "one shape";
+	fill(advice, "a newer engine that reuses graphs (llama.cpp since August 2025), batches of "
+		     "one shape");
 	fill(show, "brick tree --step %s", step_phase_name(finding->phase));
 }
 
 WORDS(below_roof)
 {
-	const struct roofline_row *row = finding->of.roof;
+	const struct roofline_row *row = finding->of.roof.most;
 	bool computes = row->bound == ROOFLINE_COMPUTE;
 	char part[UNITS_BYTES], rate[UNITS_BYTES], roof[UNITS_BYTES];
 
-	fill(what, NAME " reaches %s of its roof (%s)", row->name,
-		units_percent(part, 1 - row->distance), roofline_bound_name(row->bound));
+	fill(what, "%zu bricks reach %s of their roofs, most of all " NAME, finding->of.roof.rows,
+		units_percent(part, 1 - finding->of.roof.distance), row->name);
 	fill(evidence,
-		"%s %s where the measured ceilings allow %s at its %.2f FLOP/byte; the cost is "
-		"what it takes longer than at the roof",
-		units_number(rate, computes ? row->flops_per_ns : row->bytes_per_ns),
+		NAME
+		": %s %s where the measured ceilings allow %s at its %.2f FLOP/byte; the cost is "
+		"what they take longer than at their roofs",
+		row->name, units_number(rate, computes ? row->flops_per_ns : row->bytes_per_ns),
 		computes ? "GFLOP/s" : "GB/s",
 		units_number(roof, computes ? row->roof_flops_per_ns : row->roof_bytes_per_ns),
 		row->intensity);
-	w->advice = "a kernel for this type and shape: another quantisation, an engine built for "
-		    "this CPU (GGML_NATIVE), more threads while it is bound by computing";
+	fill(advice,
+		"a kernel for this type and shape: another quantisation, an engine built for this "
+		"CPU (GGML_NATIVE), more threads while it is bound by computing");
 	fill(show, "brick roofline");
+	(void)f, (void)phase;
 }
 
-WORDS(at_bandwidth)
+WORDS(at_memory_roof)
 {
-	const struct roofline_row *row = finding->of.roof;
+	const struct roofline_row *row = finding->of.roof.most;
 	char part[UNITS_BYTES], share[UNITS_BYTES], gbs[UNITS_BYTES];
 
-	fill(what, NAME " is at %s of the measured bandwidth of memory", row->name,
-		units_percent(part, 1 - row->distance));
-	fill(evidence, "%s GB/s from %s, %s of the phase", units_number(gbs, row->bytes_per_ns),
-		row->level, units_percent(share, row->share));
-	w->advice = "no faster kernel helps: move fewer bytes (a smaller quantisation), or several "
-		    "sequences at once, which share the weights";
+	fill(what, "at the memory roof: %s of the measured bandwidth",
+		units_percent(part, 1 - finding->of.roof.distance));
+	fill(evidence, "%zu bricks, %s of the phase; " NAME " reads %s GB/s from %s",
+		finding->of.roof.rows, units_percent(share, finding->of.roof.share), row->name,
+		units_number(gbs, row->bytes_per_ns), row->level);
+	fill(advice,
+		"smaller weights or a larger batch, which shares them; no faster kernel helps");
 	fill(show, "brick roofline");
+	(void)f, (void)phase;
 }
 
 WORDS(unattributed)
@@ -288,8 +623,8 @@ WORDS(unattributed)
 	fill(what, "%s of the steps is in no brick",
 		units_percent(part, explain_share(finding->cost_ns, phase->wall_ns)));
 	fill(evidence, "time of the engine's thread within steps that nothing names");
-	w->advice = "see how Brick is attached (brick doctor), or give the code between bricks "
-		    "bricks of its own; perf record shows where it is";
+	fill(advice, "see how Brick is attached (brick doctor), or give the code between bricks "
+		     "bricks of its own; perf record shows where it is");
 	fill(show, "brick tree --step %s", step_phase_name(finding->phase));
 }
 
@@ -299,12 +634,17 @@ void finding_words(struct finding_words *words, const struct explain_facts *fact
 	static void (*const rules[FINDING_RULES])(struct finding_words * w,
 		const struct explain_facts *f, const struct explain_phase *phase,
 		const struct finding *finding) = {
-#define EXPLAIN_WORDS(name, id) [FINDING_##name] = name,
+#define EXPLAIN_WORDS(name, ...) [FINDING_##name] = name,
 		EXPLAIN_RULES(EXPLAIN_WORDS)
 #undef EXPLAIN_WORDS
 	};
 
-	rules[finding->rule](words, facts, &facts->phases[finding->phase], finding);
+	const struct explain_phase *phase = &facts->phases[finding->phase];
+	uint64_t tokens = explain_tokens(facts, finding->phase);
+	*words = (struct finding_words){0};
+	rules[finding->rule](words, facts, phase, finding);
+	if (tokens && finding->cost_ns && finding->cost_ns < phase->elapsed_ns)
+		words->expected_ns = (phase->elapsed_ns - finding->cost_ns) / tokens;
 }
 
 /* For people. */
@@ -312,21 +652,26 @@ void finding_words(struct finding_words *words, const struct explain_facts *fact
 /* A labelled paragraph. */
 #define tell(label, ...) paragraph(terminal, LABEL, label, __VA_ARGS__)
 
+static void print_phase(const struct explain_facts *facts, int p, const struct terminal *terminal)
+{
+	const struct explain_phase *phase = &facts->phases[p];
+	char wall[UNITS_BYTES], each[UNITS_BYTES], gaps[UNITS_BYTES], between[64] = "";
+	uint64_t tokens = explain_tokens(facts, p), gap_ns = phase->elapsed_ns - phase->wall_ns;
+
+	if (tokens && gap_ns > phase->elapsed_ns / 100)
+		snprintf(between, sizeof(between), ", %s of it between steps",
+			units_time(gaps, gap_ns / tokens));
+	tell(step_phase_name(p), "%llu step%s, %llu token%s, %s: %s a token%s",
+		(unsigned long long)phase->steps, plural_s(phase->steps),
+		(unsigned long long)tokens, plural_s(tokens), units_time(wall, phase->elapsed_ns),
+		units_time(each, tokens ? phase->elapsed_ns / tokens : UINT64_MAX), between);
+}
+
 static void print_phases(const struct explain_facts *facts, const struct terminal *terminal)
 {
-	char wall[UNITS_BYTES], each[UNITS_BYTES];
-
-	for (int p = STEP_PHASES; p-- > 0;) {
-		const struct explain_phase *phase = &facts->phases[p];
-		if (!phase->summary)
-			continue;
-		uint64_t tokens = phase->tokens;
-		tell(step_phase_name(p), "%llu step%s, %llu token%s, %s: %s a token",
-			(unsigned long long)phase->steps, plural_s(phase->steps),
-			(unsigned long long)tokens, plural_s(tokens),
-			units_time(wall, phase->wall_ns),
-			units_time(each, tokens ? phase->wall_ns / tokens : UINT64_MAX));
-	}
+	for (int p = STEP_PHASES; p-- > 0;)
+		if (facts->phases[p].summary)
+			print_phase(facts, p, terminal);
 }
 
 static void print_finding(const struct explain_facts *facts, const struct finding *finding,
@@ -343,7 +688,7 @@ static void print_finding(const struct explain_facts *facts, const struct findin
 	putc('\n', terminal->out);
 	tell(label, "%s", words.what);
 	units_time(token, per_token < 0 ? UINT64_MAX : (uint64_t)(per_token + 0.5));
-	units_percent(part, (double)finding->cost_ns / (double)phase->wall_ns);
+	units_percent(part, explain_share(finding->cost_ns, phase->elapsed_ns));
 	if (finding->cost_ns)
 		tell("  costs", "%s a token, %s of %s (%s)", token, part, name,
 			finding_certainty_name(finding->certainty));
@@ -351,7 +696,41 @@ static void print_finding(const struct explain_facts *facts, const struct findin
 		tell("  costs", "nothing that could be saved in %s", name);
 	tell("  because", "%s", words.evidence);
 	tell("  try", "%s", words.advice);
+	if (words.expected_ns)
+		tell("  expect", "%s a token instead of %s", units_time(token, words.expected_ns),
+			units_time(
+				part, phase->elapsed_ns / explain_tokens(facts, finding->phase)));
 	tell("  see", "%s %s", words.show, facts->run->path);
+}
+
+/* How much the findings explain, what else takes time, and what nobody has looked into. */
+static void print_rest(const struct explain_facts *facts, const struct findings *findings,
+	const struct terminal *terminal)
+{
+	for (int p = STEP_WARM_UP; p-- > 0;) {
+		const struct explain_phase *phase = &facts->phases[p];
+		const struct summary_row *most = NULL;
+		char part[UNITS_BYTES], share[UNITS_BYTES];
+		if (!phase->summary || !phase->elapsed_ns)
+			continue;
+		for (size_t i = 0; i < phase->summary->row_count; i++)
+			if (!most || phase->summary->rows[i].wall_ns > most->wall_ns)
+				most = &phase->summary->rows[i];
+		if (!most)
+			continue;
+		tell(step_phase_name(p),
+			"the findings explain %s of the time; the rest is work that no rule "
+			"faults, most "
+			"of all " NAME " (%s)",
+			units_percent(
+				part, explain_share(findings->explained_ns[p], phase->elapsed_ns)),
+			most->name,
+			units_percent(share, explain_share(most->wall_ns, phase->elapsed_ns)));
+	}
+	if (!facts->ceilings)
+		tell("not seen",
+			"how close bricks are to what the machine can do: 'brick ceilings' was "
+			"not run on it");
 }
 
 void explain_text(
@@ -376,11 +755,13 @@ void explain_text(
 	if (!findings->count)
 		tell("", "Nothing stands out: none of %d checks found 2 %% of a phase or more.",
 			FINDING_RULES);
+	putc('\n', out);
+	print_rest(facts, findings, terminal);
 }
 
 /* JSON. */
 
-static json_t *phase_json(const struct explain_phase *phase, int p)
+static json_t *phase_json(const struct explain_phase *phase, int p, uint64_t explained_ns)
 {
 	json_t *object = json_object();
 
@@ -388,6 +769,8 @@ static json_t *phase_json(const struct explain_phase *phase, int p)
 	json_put(object, "steps", json_number(phase->steps));
 	json_put(object, "tokens", json_number(phase->tokens));
 	json_put(object, "wall_ns", json_number(phase->wall_ns));
+	json_put(object, "elapsed_ns", json_number(phase->elapsed_ns));
+	json_put(object, "explained_ns", json_number(explained_ns));
 	return object;
 }
 
@@ -403,10 +786,12 @@ static json_t *finding_json(const struct explain_facts *facts, const struct find
 	json_put(object, "what", json_text(words.what));
 	json_put(object, "cost_ns", json_number(finding->cost_ns));
 	json_put(object, "cost_per_token_ns", json_rate(finding_cost_per_token_ns(facts, finding)));
-	json_put(object, "share", json_rate((double)finding->cost_ns / (double)phase->wall_ns));
+	json_put(object, "share", json_rate(explain_share(finding->cost_ns, phase->elapsed_ns)));
 	json_put(object, "certainty", json_text(finding_certainty_name(finding->certainty)));
 	json_put(object, "evidence", json_text(words.evidence));
 	json_put(object, "try", json_text(words.advice));
+	json_put(object, "expected_per_token_ns",
+		words.expected_ns ? json_number(words.expected_ns) : json_null());
 	json_put(object, "see", json_text(words.show));
 	return object;
 }
@@ -416,13 +801,14 @@ static json_t *answer(
 {
 	json_t *root = json_object(), *phases = json_array(), *list = json_array();
 
-	json_put(root, "schema", json_text("brick/explain/1"));
+	json_put(root, "schema", json_text("brick/explain/2"));
 	json_put(root, "rules", json_number(FINDING_RULES));
 	json_put(root, "off_cpu_known",
 		json_boolean(run_off_cpu_is_known(facts->run, 0, UINT64_MAX)));
 	for (int p = 0; p < STEP_WARM_UP; p++)
 		if (facts->phases[p].summary)
-			json_add(phases, phase_json(&facts->phases[p], p));
+			json_add(phases,
+				phase_json(&facts->phases[p], p, findings->explained_ns[p]));
 	json_put(root, "phases", phases);
 	for (size_t i = 0; i < shown; i++)
 		json_add(list, finding_json(facts, &findings->list[i]));

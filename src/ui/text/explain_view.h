@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Findings as sentences: as text for people, and as JSON (schema brick/explain/1), which is at most
+ * Findings as sentences: as text for people, and as JSON (schema brick/explain/2), which is at most
  * EXPLAIN_JSON_BYTES. Any thread.
  */
 #pragma once
@@ -12,9 +12,9 @@ enum { EXPLAIN_JSON_BYTES = 8192 };
 
 /* The sentences of a finding; what does not fit is cut. */
 struct finding_words {
-	char what[128], evidence[288];
-	const char *advice;
-	char show[48]; /* the command that shows it, without the recording */
+	char what[128], evidence[288], advice[192];
+	char show[48];	      /* the command that shows it, without the recording */
+	uint64_t expected_ns; /* what a token would take without it; 0: nothing can be said */
 };
 
 void finding_words(struct finding_words *words, const struct explain_facts *facts,

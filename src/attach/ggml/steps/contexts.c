@@ -198,6 +198,7 @@ struct context {
 	const void *memory;
 	int32_t number;		  /* from 0, in the order in which they came */
 	uint32_t told, told_made; /* session, and contexts_made: its model was noted then */
+	int32_t lone; /* the sequence + 1 of its last batch, if that was one token; 0: it was not */
 	struct batch_past past;
 };
 
@@ -233,6 +234,17 @@ static void set_memory(struct context *context, const void *memory)
 	context->memory = memory;
 }
 
+/* The sequence of a lone token, where the batch before was a lone one of another; -1: not so. */
+static int32_t switched_to(struct context *c, const struct batch_head *batch)
+{
+	bool is_lone = batch->n_tokens == 1 && batch->sequences && batch->sequence_counts &&
+		       batch->sequence_counts[0] == 1;
+	int32_t before = c->lone;
+
+	c->lone = is_lone ? batch->sequences[0][0] + 1 : 0;
+	return is_lone && before && before != c->lone ? c->lone - 1 : -1;
+}
+
 /* -1: it cannot be told. */
 static int32_t drafter_of(const struct batch_head *batch, const struct context *checks)
 {
@@ -259,7 +271,7 @@ void contexts_count(struct phase_tokens *t, const void *code)
 {
 	struct batch_head meant = *t->batch;
 
-	t->number = -1;
+	t->number = t->switched = -1;
 	if (!brick_enabled() || lock_try(&contexts.lock)) {
 		struct batch_tokens alone = batch_count(t->batch, NULL);
 		t->prompt = alone.prompt;
@@ -278,6 +290,7 @@ void contexts_count(struct phase_tokens *t, const void *code)
 		t->prompt = 0;
 		t->output = 1;
 	}
+	t->switched = switched_to(c, t->batch);
 	t->checked = tokens.checked;
 	t->refuted = tokens.refuted;
 	t->number = c->number;

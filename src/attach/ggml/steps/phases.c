@@ -305,6 +305,9 @@ void step_begin(struct phase_scope *scope, const struct phase_tokens *tokens, co
 	static uint32_t counter;
 	if (repeated >= 0 && scope->depth)
 		count_tokens(&counter, BRICK_REPEATED_NAME, repeated);
+	static uint32_t switches;
+	if (tokens->switched >= 0 && tokens->batch && scope->depth)
+		count_tokens(&switches, BRICK_SEQUENCE_NAME, tokens->switched);
 	if (scope->depth)
 		count_drafts(tokens);
 }

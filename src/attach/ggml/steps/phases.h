@@ -61,6 +61,7 @@ struct phase_tokens {
 	int32_t number;			/* of the context, in the order they came; -1: not known */
 	uint32_t checked, refuted;	/* see struct batch_tokens */
 	int32_t drafter;		/* whose drafts are checked; -1: not known */
+	int32_t switched;		/* a lone token of another sequence than before; -1: not */
 };
 void phase_step_begin(
 	struct phase_scope *scope, const struct phase_tokens *tokens, const void *frame);

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Devices: work beside them, copies to and from them, their idle time, and CPUs in their place. */
+#include "analysis/explain/finding.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
+
+#include "analysis/accounts/unknown.h"
+#include "analysis/path/schedule.h"
+#include "brick/brick.h"
+
+static bool is_category(const struct summary_row *row, uint32_t category)
+{
+	return row->category && !strcmp(row->category, brick_category_name(category));
+}
+
+/* True for a brick that computes without a device. */
+static bool computes_on_cpu(const struct summary_row *row)
+{
+	return !row->on_device && row->device_ns == ANALYSIS_UNKNOWN && row->category &&
+	       !is_category(row, BRICK_CATEGORY_ENGINE) && !is_category(row, BRICK_CATEGORY_WAIT) &&
+	       !is_category(row, BRICK_CATEGORY_STEP) && strcmp(row->category, "Profiler") &&
+	       strcmp(row->name, brick_name(BRICK_SAMPLING));
+}
+
+/* Time of the bricks that compute on the CPU, the largest of them, and their executions. */
+static uint64_t on_cpu_ns(
+	const struct explain_phase *phase, const struct summary_row **most, uint64_t *count)
+{
+	uint64_t ns = 0;
+
+	*most = NULL;
+	*count = 0;
+	for (size_t i = 0; i < phase->summary->row_count; i++) {
+		const struct summary_row *row = &phase->summary->rows[i];
+		if (!computes_on_cpu(row))
+			continue;
+		ns += row->wall_ns;
+		*count += row->count;
+		if (!*most || row->wall_ns > (*most)->wall_ns)
+			*most = row;
+	}
+	return ns;
+}
+
+bool rule_ran_on_cpu(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+	out->cost_ns = on_cpu_ns(phase, &out->of.ran_on_cpu.most, &out->of.ran_on_cpu.executions);
+	return phase->queue && out->cost_ns;
+}
+
+/* Drivers that compute on the CPU, as their devices call themselves. */
+static const char *const software[] = {
+	"llvmpipe", "lavapipe", "swiftshader", "softpipe", "pocl", "cpu-", "Basic Render"};
+
+static bool is_software(const char *device)
+{
+	for (size_t i = 0; i < sizeof(software) / sizeof(*software); i++)
+		if (strcasestr(device, software[i]))
+			return true;
+	return false;
+}
+
+bool rule_software_device(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+
+	for (size_t i = 0; i < f->run->note_count; i++) {
+		const struct run_note *note = &f->run->notes[i];
+		if (!strcmp(note->key, "backend") && strchr(note->value, ' ') &&
+			is_software(note->value))
+			out->of.software_device.device = strchr(note->value, ' ') + 1;
+	}
+	if (!phase->queue || !out->of.software_device.device)
+		return false;
+	out->of.software_device.busy_ns = phase->queue->busy_ns;
+	out->cost_ns = phase->queue->busy_ns;
+	out->certainty = FINDING_LIKELY;
+	return true;
+}
+
+static bool is_transfer(uint32_t kind)
+{
+	return kind == BRICK_KERNEL_H2D || kind == BRICK_KERNEL_D2H || kind == BRICK_KERNEL_D2D;
+}
+
+static void count_transfers(
+	const struct explain_facts *f, enum step_phase p, uint64_t *count, uint64_t *bytes)
+{
+	const struct run *run = f->run;
+
+	for (size_t i = 0; i < run->command_count; i++) {
+		const struct run_command *c = &run->commands[i];
+		uint32_t step = step_index_of_command(&f->index, run, c);
+		if (step == RUN_NONE || step_phase_of(&run->steps[step]) != p ||
+			c->kernel == RUN_NONE || !is_transfer(run->kernels[c->kernel].kind))
+			continue;
+		++*count;
+		*bytes += c->bytes;
+	}
+}
+
+bool rule_copies(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+	uint64_t between_ns = explain_on_cpu_ns(phase, "SplitCopy");
+	uint64_t in_ns = explain_on_cpu_ns(phase, brick_name(BRICK_INPUT_COPY));
+	uint64_t out_ns = explain_on_cpu_ns(phase, brick_name(BRICK_OUTPUT_COPY));
+
+	out->cost_ns = between_ns + in_ns + out_ns;
+	out->of.copies.between_ns = between_ns;
+	out->of.copies.in_ns = in_ns;
+	out->of.copies.out_ns = out_ns;
+	if (!phase->queue || !out->cost_ns)
+		return false;
+	count_transfers(f, p, &out->of.copies.transfers, &out->of.copies.bytes);
+	return true;
+}
+
+/* Time of the host that other findings account for: the device is idle because of them. */
+static uint64_t otherwise_busy_ns(const struct explain_facts *f, const struct explain_phase *phase)
+{
+	const struct summary_row *most;
+	uint64_t count;
+
+	return explain_owner_ns(f, phase, SCHEDULE_OWNER_PREEMPTED) +
+	       on_cpu_ns(phase, &most, &count) + explain_on_cpu_ns(phase, "SplitCopy") +
+	       explain_on_cpu_ns(phase, brick_name(BRICK_INPUT_COPY)) +
+	       explain_on_cpu_ns(phase, brick_name(BRICK_OUTPUT_COPY));
+}
+
+/* The device was idle while a step ran, because the host did not launch fast enough. */
+bool rule_launch_bound(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+	const struct queue_time *q = phase->queue;
+
+	if (!q || !q->commands || !phase->steps)
+		return false;
+	uint64_t other_ns = otherwise_busy_ns(f, phase);
+	uint64_t idle_ns = q->idle_ns > other_ns ? q->idle_ns - other_ns : 0;
+	if (idle_ns < q->wall_ns / 4)
+		return false;
+	out->cost_ns = idle_ns;
+	out->certainty = FINDING_LIKELY;
+	out->of.launch_bound.idle_ns = idle_ns;
+	out->of.launch_bound.record_ns = explain_on_cpu_ns(phase, "RecordCommands");
+	return true;
+}

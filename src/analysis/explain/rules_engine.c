@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the engine is made of: its graphs, its library, its weights, and bricks under the ceilings
+ * of the machine.
+ */
+#include "analysis/explain/finding.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "analysis/accounts/unknown.h"
+#include "brick/brick.h"
+
+bool rule_graph_rebuilt(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+	uint64_t build_ns = explain_on_cpu_ns(phase, brick_name(BRICK_GRAPH_BUILD));
+	uint64_t alloc_ns = explain_on_cpu_ns(phase, brick_name(BRICK_GRAPH_ALLOC));
+	uint64_t plan_ns = explain_on_cpu_ns(phase, "GraphPlan");
+
+	out->cost_ns = build_ns + alloc_ns + plan_ns;
+	out->of.graph_rebuilt.build_ns = build_ns;
+	out->of.graph_rebuilt.alloc_ns = alloc_ns;
+	out->of.graph_rebuilt.plan_ns = plan_ns;
+	return phase->steps >= 4 && out->cost_ns >= phase->wall_ns / 20;
+}
+
+/*
+ * CPUs that the engine has a library for, and how quickly they compute, the first being 1: products
+ * with quantised weights, of one token and of many, with f16, and with f32. Measured with f16,
+ * f32, q8_0 and q4_0 on one CPU with AVX2 for the first six rows; the others lie above by what
+ * wider vectors gain there where memory does not limit them.
+ */
+static const struct cpu_build {
+	const char *name, *feature; /* as the attached library calls it (note cpu.features) */
+	double narrow, narrow_many, half, single, single_many;
+} builds[] = {
+	{"x64", "", 1, 1, 1, 1, 1},
+	{"sse42", "", 1, 1, 1, 1, 1},
+	{"sandybridge", "avx ", 1.4, 2, 1, 1.1, 1.5},
+	{"ivybridge", "f16c ", 1.4, 2, 7, 1.1, 1.5},
+	{"piledriver", "fma4 ", 1.5, 2, 8, 1.2, 1.7},
+	{"haswell", "avx2 ", 2.6, 5, 9.5, 1.3, 2},
+	{"alderlake", "avxvnni ", 3, 6, 9.5, 1.3, 2},
+	{"skylakex", "avx512f ", 3, 6, 11, 1.3, 3},
+	{"cannonlake", "-", 3, 6, 11, 1.3, 3},
+	{"cascadelake", "avx512vnni ", 3.5, 8, 11, 1.3, 3},
+	{"icelake", "avx512vnni ", 3.5, 8, 11, 1.3, 3},
+	{"cooperlake", "avx512bf16 ", 3.5, 8, 11, 1.3, 3},
+	{"zen4", "avx512bf16 ", 3.5, 8, 11, 1.3, 3},
+	{"sapphirerapids", "amx_int8 ", 3.5, 10, 11, 1.3, 3},
+};
+
+enum { BUILDS = sizeof(builds) / sizeof(*builds) };
+
+/* "libggml-cpu-sse42.so" is that of sse42; NULL: another one. */
+static const struct cpu_build *build_of(const char *library)
+{
+	static const char prefix[] = "libggml-cpu-";
+	const char *base = strrchr(library, '/');
+
+	base = base ? base + 1 : library;
+	if (strncmp(base, prefix, sizeof(prefix) - 1))
+		return NULL;
+	base += sizeof(prefix) - 1;
+	for (size_t i = 0; i < BUILDS; i++) {
+		size_t length = strlen(builds[i].name);
+		if (!strncmp(base, builds[i].name, length) && base[length] == '.')
+			return &builds[i];
+	}
+	return NULL;
+}
+
+static const struct cpu_build *best_build(const char *features)
+{
+	const struct cpu_build *best = &builds[0];
+
+	for (size_t i = 0; i < BUILDS; i++)
+		if (builds[i].narrow > best->narrow && strstr(features, builds[i].feature))
+			best = &builds[i];
+	return best;
+}
+
+/* What of a time a better build saves. */
+static double saved(uint64_t ns, double used, double best)
+{
+	return best > used ? (double)ns * (1 - used / best) : 0;
+}
+
+bool rule_lesser_build(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const double far_better = 1.5;
+	const struct explain_phase *phase = &f->phases[p];
+	const struct explain_products *m = &phase->products;
+	const char *library = run_note_find(f->run, "ggml.library");
+	const char *features = run_note_find(f->run, "cpu.features");
+	const struct cpu_build *used = library ? build_of(library) : NULL;
+
+	if (!used || !features)
+		return false;
+	const struct cpu_build *best = best_build(features);
+	uint64_t attention_ns = explain_brick_ns(f, phase, BRICK_FLASH_ATTENTION) +
+				explain_brick_ns(f, phase, BRICK_ATTENTION_SCORE) +
+				explain_brick_ns(f, phase, BRICK_ATTENTION_OUTPUT);
+	bool many = phase->batch > 8;
+	out->of.lesser_build.library = used->name;
+	out->of.lesser_build.better = best->name;
+	out->of.lesser_build.products_ns = m->ns + attention_ns;
+	out->certainty = FINDING_LIKELY;
+	out->cost_ns = (uint64_t)(saved(m->narrow_ns, many ? used->narrow_many : used->narrow,
+					  many ? best->narrow_many : best->narrow) +
+				  saved(m->half_ns, used->half, best->half) +
+				  saved(m->single_ns, many ? used->single_many : used->single,
+					  many ? best->single_many : best->single) +
+				  saved(attention_ns, many ? used->single_many : used->half,
+					  many ? best->single_many : best->half));
+	return best->narrow >= far_better * used->narrow && out->cost_ns;
+}
+
+/* The product with all of the vocabulary, and what its results make to do. */
+bool rule_vocabulary(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+
+	out->of.vocabulary.ns = explain_brick_ns(f, phase, BRICK_LM_HEAD);
+	out->of.vocabulary.copy_ns = explain_on_cpu_ns(phase, brick_name(BRICK_OUTPUT_COPY));
+	out->cost_ns = out->of.vocabulary.ns + out->of.vocabulary.copy_ns;
+	return p == STEP_DECODE && !phase->queue && 10 * out->cost_ns >= 3 * phase->wall_ns;
+}
+
+/* Adds the rows of the phase that are under a roof as `fits` says. */
+static uint64_t add_roofs(const struct explain_facts *f, enum step_phase p,
+	bool (*fits)(const struct roofline_row *), struct finding *out)
+{
+	double saved = 0, wall = 0;
+	uint64_t most_ns = 0;
+
+	for (size_t i = 0; f->ceilings && i < f->roofline->row_count; i++) {
+		const struct roofline_row *row = &f->roofline->rows[i];
+		if ((int)row->phase != (int)p || row->on_device || row->distance < 0 || !fits(row))
+			continue;
+		saved += (double)row->wall_ns * row->distance;
+		wall += (double)row->wall_ns;
+		out->of.roof.rows++;
+		if (row->wall_ns > most_ns) {
+			most_ns = row->wall_ns;
+			out->of.roof.most = row;
+		}
+	}
+	out->of.roof.share = wall / (double)f->phases[p].wall_ns;
+	out->of.roof.distance = wall > 0 ? saved / wall : 0;
+	return (uint64_t)saved;
+}
+
+static bool is_far(const struct roofline_row *row)
+{
+	return row->distance >= 0.75 &&
+	       (row->bound == ROOFLINE_MEMORY || row->bound == ROOFLINE_COMPUTE);
+}
+
+bool rule_below_roof(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	out->cost_ns = add_roofs(f, p, is_far, out);
+	out->certainty = FINDING_LIKELY;
+	return out->of.roof.share >= 0.25;
+}
+
+static bool is_at_memory(const struct roofline_row *row)
+{
+	return row->bound == ROOFLINE_MEMORY && row->distance <= 0.35 && row->level &&
+	       !strcmp(row->level, "memory");
+}
+
+/* Most of the phase is close to what memory can do. */
+bool rule_at_memory_roof(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	add_roofs(f, p, is_at_memory, out);
+	return out->of.roof.share >= 0.4;
+}
+
+bool rule_large_weights(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	enum { IN_CACHES = 8 << 20 }; /* a model as small as that is not read from memory */
+	const struct explain_phase *phase = &f->phases[p];
+
+	if (p == STEP_PREFILL || phase->queue || f->model_bytes < IN_CACHES)
+		return false;
+	out->certainty = FINDING_LIKELY;
+	/* a part of a product is no reading, but for weights that come from memory as fast as can
+	 * be */
+	add_roofs(f, p, is_at_memory, out);
+	double part = out->of.roof.share >= 0.5 ? 1 : 0.75;
+	out->cost_ns = (uint64_t)(part * phase->products.saved_ns);
+	return out->cost_ns >= phase->wall_ns / 10;
+}
+
+bool rule_unattributed(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+
+	out->cost_ns = phase->summary->unattributed_ns;
+	return out->cost_ns >= phase->wall_ns / 10;
+}

@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One step and the next: what lies between them, what batches are made of, and what changes from
+ * token to token.
+ */
+#include "analysis/explain/finding.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "analysis/accounts/percentile.h"
+#include "analysis/accounts/unknown.h"
+#include "brick/abi/step_counters.h"
+#include "brick/brick.h"
+
+enum {
+	GROWTH_STEPS = 256, /* steps from which on it can be seen */
+	GROWTH_PARTS = 8,
+	SLOW = 2, /* times the median */
+};
+
+/* The program between two steps: it sleeps, or it has something else to do. */
+
+bool rule_host_pauses(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	out->cost_ns = f->phases[p].between.sleeps_ns;
+	return out->cost_ns >= f->phases[p].elapsed_ns / 20;
+}
+
+bool rule_host_works(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	out->cost_ns = f->phases[p].between.works_ns;
+	return out->cost_ns >= f->phases[p].elapsed_ns / 20;
+}
+
+/* Prompts that came again, as Brick's counter has them: steps that evaluate mostly such tokens. */
+struct repeated {
+	uint64_t tokens, steps, time_ns;
+};
+
+static void add_point(struct repeated *sum, const struct explain_facts *f,
+	const struct explain_phase *phase, const struct run_point *point)
+{
+	uint32_t step = step_index_at(&f->index, f->run, point->lane, point->ns);
+	uint64_t tokens = (uint64_t)point->value;
+
+	if (step == RUN_NONE || &f->phases[step_phase_of(&f->run->steps[step])] != phase ||
+		2 * tokens < f->run->steps[step].tokens ||
+		!step_index_is_evaluated(&f->index, f->run, step))
+		return;
+	sum->tokens += tokens;
+	sum->time_ns += explain_step_ns(phase, step);
+	sum->steps++;
+}
+
+bool rule_prompt_repeated(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+	uint32_t counter = run_brick_find(f->run, BRICK_REPEATED_NAME);
+	struct repeated sum = {0};
+
+	for (size_t i = 0; i < f->run->point_count && counter != RUN_NONE; i++)
+		if (f->run->points[i].kind == RUN_POINT_COUNTER &&
+			f->run->points[i].brick == counter && f->run->points[i].value > 0)
+			add_point(&sum, f, phase, &f->run->points[i]);
+	if (!sum.steps)
+		return false;
+	out->cost_ns = sum.time_ns;
+	out->certainty = FINDING_LIKELY;
+	out->of.prompt_repeated.tokens = sum.tokens;
+	out->of.prompt_repeated.steps = sum.steps;
+	return true;
+}
+
+bool rule_sampling(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+	const struct summary_row *row = explain_row(phase, brick_name(BRICK_SAMPLING));
+
+	out->cost_ns = explain_on_cpu_ns(phase, brick_name(BRICK_SAMPLING));
+	out->of.sampling.calls = row ? row->count : 0;
+	return row && row->count && out->cost_ns >= phase->wall_ns / 10;
+}
+
+/* Batches. */
+
+/* Prompts in the batches of others: these wait for it. */
+bool rule_mixed(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+
+	if (p != STEP_MIXED)
+		return false;
+	const struct step_phase_times *times = &phase->summary->steps.phases[p];
+	uint64_t alone_ns =
+		explain_median_ns(f, &f->phases[STEP_DECODE], 0, f->phases[STEP_DECODE].steps);
+	struct explain_batching model;
+	out->of.mixed.output_tokens = times->output_tokens;
+	out->of.mixed.prompt_tokens = times->tokens - times->output_tokens;
+	out->of.mixed.steps = phase->steps;
+	out->certainty = FINDING_LIKELY;
+	if (!alone_ns && explain_batching(&model, f, p))
+		alone_ns =
+			(uint64_t)(model.fixed_ns + model.token_ns * (double)times->output_tokens /
+							    (double)phase->steps);
+	alone_ns *= phase->steps;
+	out->cost_ns = alone_ns && phase->wall_ns > alone_ns ? phase->wall_ns - alone_ns : 0;
+	return out->cost_ns != 0;
+}
+
+/* Rows of logits that an evaluation of this phase makes, by the size of a row in decoding. */
+static double logit_rows(const struct explain_facts *f, const struct explain_phase *phase)
+{
+	double row = 0, rows = 0;
+
+	for (size_t i = 0; i < f->run->site_count; i++) {
+		const struct run_site *site = &f->run->sites[i];
+		if (f->run->bricks[site->brick].well_known != BRICK_LM_HEAD || !site->elements ||
+			site->flags & BRICK_SITE_PART)
+			continue;
+		/* the smallest that was ever made is of one token */
+		if (row <= 0 || (double)site->elements < row)
+			row = (double)site->elements;
+		rows += (double)site->elements * (double)phase->sites[i].count;
+	}
+	return row > 0 && phase->evaluations ? rows / row / (double)phase->evaluations : 0;
+}
+
+bool rule_all_logits(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+	double rows = logit_rows(f, phase);
+
+	if (p != STEP_PREFILL || rows < 2 || rows < phase->batch / 2)
+		return false;
+	out->of.all_logits.rows = rows;
+	out->of.all_logits.copy_ns = explain_on_cpu_ns(phase, brick_name(BRICK_OUTPUT_COPY));
+	out->cost_ns = (uint64_t)((double)(explain_brick_ns(f, phase, BRICK_LM_HEAD) +
+					   out->of.all_logits.copy_ns) *
+				  (1 - 1 / rows));
+	return true;
+}
+
+enum { LARGE_BATCH = 512, SMALL_BATCH = 64 };
+
+/* What evaluations of 512 tokens would save of those that there were. */
+static bool batches_are_small(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+	struct explain_batching model;
+
+	if (p != STEP_PREFILL || phase->batch > SMALL_BATCH ||
+		(double)phase->tokens < 2 * phase->batch || !explain_batching(&model, f, p))
+		return false;
+	double fewer = (double)phase->tokens / LARGE_BATCH;
+	fewer = fewer > 1 ? fewer : 1;
+	out->cost_ns = (uint64_t)(model.fixed_ns * ((double)phase->evaluations - fewer));
+	out->certainty = FINDING_LIKELY;
+	out->of.batches.batch = phase->batch;
+	out->of.batches.model = model;
+	return out->cost_ns >= phase->wall_ns / 20;
+}
+
+bool rule_small_ubatch(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+
+	return phase->evaluations >= 2 * phase->steps && batches_are_small(f, p, out);
+}
+
+/* Steps of a prompt's that another one of it follows: no token is sampled in between. */
+static uint64_t unfinished_prompts(const struct explain_facts *f, const struct explain_phase *phase)
+{
+	uint64_t count = 0;
+
+	for (uint64_t i = 0; i < phase->steps; i++)
+		count += !phase->summary->steps.steps[phase->list[i]].sampled_end_ns;
+	(void)f;
+	return count;
+}
+
+bool rule_small_batches(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+
+	return phase->steps >= 4 && 4 * unfinished_prompts(f, phase) >= 3 * phase->steps &&
+	       phase->evaluations < 2 * phase->steps && batches_are_small(f, p, out);
+}
+
+enum { SEQUENCES_MAX = 64 };
+
+/* The sequences of single tokens that followed one another, of others each time. */
+static uint64_t count_switches(
+	const struct explain_facts *f, enum step_phase p, uint32_t counter, size_t *sequences)
+{
+	double seen[SEQUENCES_MAX];
+	uint64_t switches = 0;
+
+	*sequences = 0;
+	for (size_t i = 0; i < f->run->point_count; i++) {
+		const struct run_point *point = &f->run->points[i];
+		if (point->kind != RUN_POINT_COUNTER || point->brick != counter)
+			continue;
+		uint32_t step = step_index_at(&f->index, f->run, point->lane, point->ns);
+		if (step == RUN_NONE || step_phase_of(&f->run->steps[step]) != p)
+			continue;
+		size_t k = 0;
+		while (k < *sequences && seen[k] != point->value)
+			k++;
+		if (k == *sequences && k < SEQUENCES_MAX)
+			seen[(*sequences)++] = point->value;
+		switches++;
+	}
+	return switches;
+}
+
+bool rule_sequences_apart(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+	uint32_t counter = run_brick_find(f->run, BRICK_SEQUENCE_NAME);
+	struct explain_batching model;
+	size_t sequences = 0;
+
+	if (p != STEP_DECODE || counter == RUN_NONE ||
+		2 * count_switches(f, p, counter, &sequences) < phase->steps || sequences < 2 ||
+		!explain_batching(&model, f, p))
+		return false;
+	out->of.batches.sequences = (double)sequences;
+	out->of.batches.batch = phase->batch;
+	out->of.batches.model = model;
+	out->certainty = FINDING_LIKELY;
+	out->cost_ns =
+		(uint64_t)(model.fixed_ns * (double)phase->steps * (1 - 1 / (double)sequences));
+	return true;
+}
+
+/* The context. */
+
+/* Attention over what is in the cache: all but the products with weights. */
+static uint64_t attention_ns(const struct explain_facts *f, const struct explain_phase *phase)
+{
+	return explain_brick_ns(f, phase, BRICK_FLASH_ATTENTION) +
+	       explain_brick_ns(f, phase, BRICK_ATTENTION_SCORE) +
+	       explain_brick_ns(f, phase, BRICK_ATTENTION_SOFTMAX) +
+	       explain_brick_ns(f, phase, BRICK_ATTENTION_OUTPUT);
+}
+
+/*
+ * Bytes of a value in the cache, by what writes it: values come in f32, and rows have an index of 8
+ * bytes. 0: nothing says it.
+ */
+static double cache_value_bytes(const struct explain_facts *f, const struct explain_phase *phase)
+{
+	const double value_in = 4, index = 8;
+	uint64_t most = 0;
+	double bytes = 0;
+
+	for (size_t i = 0; i < f->run->site_count; i++) {
+		const struct run_site *site = &f->run->sites[i];
+		bool writes = f->run->bricks[site->brick].well_known == BRICK_KV_CACHE_WRITE &&
+			      site->label && strstr(site->label, "cache_k");
+		if (!writes || !site->elements || phase->sites[i].ns <= most)
+			continue;
+		double rows = phase->batch > 1 ? phase->batch : 1;
+		most = phase->sites[i].ns;
+		bytes = ((double)site->bytes - index * rows) / (double)site->elements - value_in;
+	}
+	return bytes;
+}
+
+/*
+ * What attention takes longer over another type than over f16, of its time, for one token and for
+ * many: measured with the engine of examples/demo on a CPU with AVX2.
+ */
+static double slower_by_type(double bytes, bool many)
+{
+	static const struct {
+		double from, to, one, many;
+	} types[] = {{0.9, 1.5, 0.42, 0.8}, {0.66, 0.9, 0.62, 0.9}, {0.4, 0.66, 0.42, 0.88}};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+		if (bytes >= types[i].from && bytes < types[i].to)
+			return many ? types[i].many : types[i].one;
+	return 0;
+}
+
+/* A cache of f32 is cast to f16 as a whole, for each evaluation. */
+static uint64_t casts_ns(const struct explain_facts *f, const struct explain_phase *phase)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < f->run->site_count; i++) {
+		const struct run_site *site = &f->run->sites[i];
+		if (f->run->bricks[site->brick].well_known == BRICK_KV_CACHE_WRITE &&
+			site->operation && strcmp(site->operation, "SET_ROWS"))
+			ns += phase->sites[i].ns;
+	}
+	return ns;
+}
+
+bool rule_kv_type(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+	double bytes = cache_value_bytes(f, phase),
+	       slower = slower_by_type(bytes, phase->batch > 8);
+	bool is_wide = bytes > 3;
+
+	out->of.attention.attention_ns = attention_ns(f, phase);
+	out->of.attention.bytes = bytes;
+	out->certainty = FINDING_LIKELY;
+	out->cost_ns = (uint64_t)((double)out->of.attention.attention_ns * slower) +
+		       (is_wide ? casts_ns(f, phase) : 0);
+	return !phase->queue && out->cost_ns >= phase->wall_ns / 10;
+}
+
+/* Scores, softmax and sums of many tokens by themselves: of one token they are quick. */
+bool rule_no_flash_attention(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const double slower = 0.47; /* of the time; 0.43 to 0.53 for prompts of 1000 to 3000 */
+	const struct explain_phase *phase = &f->phases[p];
+
+	out->of.attention.attention_ns = attention_ns(f, phase);
+	out->cost_ns = (uint64_t)(slower * (double)out->of.attention.attention_ns);
+	out->certainty = FINDING_LIKELY;
+	return p == STEP_PREFILL && !phase->queue && phase->batch > 8 &&
+	       explain_brick_ns(f, phase, BRICK_ATTENTION_SOFTMAX) &&
+	       !explain_brick_ns(f, phase, BRICK_FLASH_ATTENTION) &&
+	       out->cost_ns >= phase->wall_ns / 10;
+}
+
+bool rule_long_context(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+
+	out->of.attention.attention_ns = out->cost_ns = attention_ns(f, phase);
+	return p == STEP_DECODE && !phase->queue && out->cost_ns >= phase->wall_ns / 4;
+}
+
+/* Median of one category's time over part `k` of the steps. */
+static uint64_t part_median_ns(
+	const struct explain_facts *f, const struct explain_phase *phase, uint32_t category, int k)
+{
+	uint64_t first = phase->steps * (uint64_t)k / GROWTH_PARTS;
+	size_t n = 0;
+
+	for (uint64_t i = first; i < phase->steps * ((uint64_t)k + 1) / GROWTH_PARTS; i++)
+		f->scratch[n++] = breakdown_step(f->breakdown, phase->list[i])[category];
+	percentile_sort(f->scratch, n);
+	return n ? f->scratch[(n - 1) / 2] : 0;
+}
+
+/* Each part's median above the one before: chance does that once in 8! times. */
+static bool grows(const uint64_t medians[GROWTH_PARTS])
+{
+	for (int k = 1; k < GROWTH_PARTS; k++)
+		if (medians[k] <= medians[k - 1])
+			return false;
+	return 10 * medians[GROWTH_PARTS - 1] >= 13 * medians[0];
+}
+
+bool rule_context_growth(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+	uint32_t attention =
+		run_category_find(f->run, brick_category_name(BRICK_CATEGORY_ATTENTION));
+	uint64_t medians[GROWTH_PARTS];
+
+	if (p != STEP_DECODE || phase->steps < GROWTH_STEPS || attention == RUN_NONE)
+		return false;
+	for (int k = 0; k < GROWTH_PARTS; k++)
+		medians[k] = part_median_ns(f, phase, attention, k);
+	if (!grows(medians))
+		return false;
+	for (uint64_t i = 0; i < phase->steps; i++) {
+		uint64_t ns = breakdown_step(f->breakdown, phase->list[i])[attention];
+		out->cost_ns += ns > medians[0] ? ns - medians[0] : 0;
+	}
+	out->of.context_growth.first_ns = medians[0];
+	out->of.context_growth.last_ns = medians[GROWTH_PARTS - 1];
+	return out->cost_ns >= phase->wall_ns / 10;
+}
+
+/* The category that a step has most more of than the others have on average. */
+static uint32_t most_different(const struct explain_facts *f, const struct explain_phase *phase,
+	uint32_t step, uint64_t *more_ns)
+{
+	const struct breakdown *b = f->breakdown;
+	uint32_t most = 0;
+
+	*more_ns = 0;
+	for (uint32_t c = 0; c < b->category_count; c++) {
+		double mean = 0, ns = (double)breakdown_step(b, step)[c];
+		for (uint64_t i = 0; i < phase->steps; i++)
+			mean += (double)breakdown_step(b, phase->list[i])[c];
+		mean = (mean - ns) / (double)(phase->steps - 1);
+		if (ns - mean > (double)*more_ns) {
+			*more_ns = (uint64_t)(ns - mean);
+			most = c;
+		}
+	}
+	return most;
+}
+
+/* In a step: of its own thread blocked, and of any of its process preempted, as the others wait. */
+static struct run_off_times off_in(const struct run *run, uint32_t step)
+{
+	const struct run_step *s = &run->steps[step];
+	struct run_off_times off =
+		run_off_cpu_between(&run->lanes[s->lane], s->begin_ns, s->end_ns);
+
+	for (size_t i = 0; i < run->lane_count; i++)
+		if (i != s->lane && run->lanes[i].process == run->lanes[s->lane].process &&
+			run->lanes[i].off_cpu_count)
+			off.preempted_ns +=
+				run_off_cpu_between(&run->lanes[i], s->begin_ns, s->end_ns)
+					.preempted_ns;
+	return off;
+}
+
+/* Name of what a step spent its additional time on, and how much of that it was. */
+static const char *difference(const struct explain_facts *f, const struct explain_phase *phase,
+	uint32_t step, uint64_t *more_ns)
+{
+	struct run_off_times off = off_in(f->run, step);
+	uint32_t category = most_different(f, phase, step, more_ns);
+
+	if (off.preempted_ns > *more_ns / 2)
+		return *more_ns = off.preempted_ns, "preempted";
+	if (off.blocked_ns > *more_ns / 2)
+		return *more_ns = off.blocked_ns, "blocked";
+	return category < f->run->category_count ? f->run->categories[category].name : "waits";
+}
+
+/* Preempted time of the step is a finding of its own. */
+bool rule_first_step(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+	uint64_t first_ns, median_ns, more_ns;
+
+	if (phase->steps < 4)
+		return false;
+	first_ns = explain_step_ns(phase, phase->list[0]);
+	median_ns = explain_median_ns(f, phase, 1, phase->steps);
+	if (first_ns < SLOW * median_ns)
+		return false;
+	out->cost_ns = first_ns - median_ns;
+	more_ns = off_in(f->run, phase->list[0]).preempted_ns;
+	if (out->cost_ns <= more_ns)
+		return false;
+	out->cost_ns -= more_ns;
+	out->of.first_step.step = phase->list[0];
+	out->of.first_step.took_ns = first_ns;
+	out->of.first_step.median_ns = median_ns;
+	out->of.first_step.more = difference(f, phase, phase->list[0], &out->of.first_step.more_ns);
+	return true;
+}
+
+/* The median of a step's neighbours, which have nearly the same context. */
+static uint64_t nearby_ns(
+	const struct explain_facts *f, const struct explain_phase *phase, uint64_t i)
+{
+	enum { REACH = 8 };
+	uint64_t first = i > REACH ? i - REACH : 0;
+	uint64_t end = i + REACH + 1 < phase->steps ? i + REACH + 1 : phase->steps;
+
+	return explain_median_ns(f, phase, first, end);
+}
+
+/* Slow steps but the first; their preempted and blocked time are findings of their own. */
+bool rule_slow_steps(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+	uint64_t median_ns = explain_median_ns(f, phase, 0, phase->steps), count = 0, worst_ns = 0;
+	uint32_t worst = 0;
+
+	for (uint64_t i = 1; p == STEP_DECODE && i < phase->steps; i++) {
+		uint64_t ns = explain_step_ns(phase, phase->list[i]);
+		if (ns < SLOW * median_ns)
+			continue;
+		uint64_t usual_ns = nearby_ns(f, phase, i);
+		struct run_off_times off = off_in(f->run, phase->list[i]);
+		uint64_t off_ns = off.preempted_ns + off.blocked_ns;
+		if (ns < SLOW * usual_ns)
+			continue;
+		out->cost_ns += ns - usual_ns > off_ns ? ns - usual_ns - off_ns : 0;
+		count++;
+		if (ns > worst_ns) {
+			worst_ns = ns;
+			worst = phase->list[i];
+		}
+	}
+	if (!out->cost_ns)
+		return false;
+	out->of.slow_steps.step = worst;
+	out->of.slow_steps.count = count;
+	out->of.slow_steps.took_ns = worst_ns;
+	out->of.slow_steps.median_ns = median_ns;
+	out->of.slow_steps.more = difference(f, phase, worst, &out->of.slow_steps.more_ns);
+	return out->cost_ns >= phase->elapsed_ns / 20;
+}

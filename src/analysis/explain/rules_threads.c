@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Threads that have no CPU, threads that wait for one another, and threads that wait for a disk.
+ */
+#include "analysis/explain/finding.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "analysis/accounts/unknown.h"
+#include "analysis/path/schedule.h"
+#include "brick/brick.h"
+
+/* Time for which threads of the run were preempted, added up. */
+static uint64_t preempted_ns(const struct run *run)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < run->lane_count; i++)
+		ns += run_off_cpu_between(&run->lanes[i], run->start_ns, run->end_ns).preempted_ns;
+	return ns;
+}
+
+/*
+ * Other programs did it if they used half as much CPU time as was lost or more: while a thread is
+ * preempted, somebody runs in its place.
+ */
+static bool others_did_it(const struct explain_facts *f)
+{
+	const struct machine_use *use = &f->run->machine;
+	double all = (double)use->busy_ns + (double)use->steal_ns + (double)use->idle_ns;
+
+	return f->presence.others * all >= 0.5 * (double)preempted_ns(f->run);
+}
+
+/* Preempted threads are what a quota leaves of a program, too. */
+static bool quota_did_it(const struct explain_facts *f)
+{
+	return f->run->machine.throttled_ns &&
+	       2 * f->run->machine.throttled_ns >= preempted_ns(f->run);
+}
+
+/*
+ * A team of more threads than CPUs: what it takes longer than it would on `cpus` without waiting.
+ */
+static bool crowd(
+	const struct explain_facts *f, enum step_phase p, uint32_t cpus, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+	uint64_t ideal_ns = explain_ideal_ns(phase, cpus);
+
+	out->of.crowd.threads = phase->team;
+	out->of.crowd.cpus = run_usable_cpus(f->run);
+	out->of.crowd.online = f->run->cpus;
+	out->certainty = FINDING_LIKELY;
+	out->cost_ns = phase->wall_ns > ideal_ns ? phase->wall_ns - ideal_ns : 0;
+	return run_usable_cpus(f->run) && phase->team > run_usable_cpus(f->run) &&
+	       out->cost_ns >= phase->wall_ns / 20;
+}
+
+/* Its mask leaves the program fewer CPUs than it has threads, and the machine has more. */
+bool rule_affinity(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+	uint32_t online = f->run->cpus;
+	uint32_t could = phase->team < online ? (uint32_t)phase->team : online;
+
+	return run_usable_cpus(f->run) < online && crowd(f, p, could, out);
+}
+
+bool rule_oversubscribed(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	return crowd(f, p, run_usable_cpus(f->run), out);
+}
+
+static bool lost_cpus(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+
+	out->cost_ns =
+		explain_owner_ns(f, phase, SCHEDULE_OWNER_PREEMPTED) + phase->between.preempted_ns;
+	return out->cost_ns && f->run->off_cpu.source != OFF_CPU_UNKNOWN;
+}
+
+bool rule_cpu_quota(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	return lost_cpus(f, p, out) && quota_did_it(f);
+}
+
+bool rule_preempted_by_others(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	return lost_cpus(f, p, out) && others_did_it(f) && !quota_did_it(f);
+}
+
+bool rule_preempted(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	return lost_cpus(f, p, out) && !others_did_it(f) && !quota_did_it(f);
+}
+
+/* What the machine's host took, no thread of ours knows of: its bricks are longer by that. */
+bool rule_steal(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const double least = 0.05;
+
+	out->certainty = FINDING_LIKELY;
+	out->cost_ns = (uint64_t)(f->presence.steal * (double)f->phases[p].wall_ns);
+	return f->presence.steal >= least;
+}
+
+/* The brick that slept most; NULL: none has. */
+static const struct summary_row *sleeper(const struct explain_phase *phase)
+{
+	const struct summary_row *most = NULL;
+
+	for (size_t i = 0; i < phase->summary->row_count; i++) {
+		const struct summary_row *row = &phase->summary->rows[i];
+		if (row->blocked_ns != ANALYSIS_UNKNOWN && row->blocked_ns &&
+			(!most || row->blocked_ns > most->blocked_ns))
+			most = row;
+	}
+	return most;
+}
+
+bool rule_blocked(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+
+	if (f->run->off_cpu.source == OFF_CPU_UNKNOWN)
+		return false;
+	out->cost_ns = explain_owner_ns(f, phase, SCHEDULE_OWNER_BLOCKED);
+	out->of.blocked = sleeper(phase);
+	return out->cost_ns && out->of.blocked;
+}
+
+/* A fault brings a page or some more from the disk: so many are no accident. */
+enum { MANY_FAULTS = 32 };
+
+bool rule_cold_pages(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+
+	out->certainty = FINDING_LIKELY;
+	if (f->run->machine.major_faults < MANY_FAULTS)
+		return false;
+	if (rule_blocked(f, p, out))
+		return true;
+	/* what the scheduler says of all of it, where its switches were not recorded */
+	out->cost_ns = f->presence.idle > 0 && !phase->summary->knows_off
+			       ? (uint64_t)(f->presence.idle * (double)phase->wall_ns)
+			       : 0;
+	return out->cost_ns != 0;
+}
+
+/* The same pages are read again and again where the model does not fit. */
+bool rule_memory_limit(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	uint64_t limit = f->run->machine.memory_limit_bytes;
+
+	return limit && f->model_bytes && limit < f->model_bytes + f->model_bytes / 4 &&
+	       rule_cold_pages(f, p, out);
+}
+
+/* An engine without a pool of threads makes new ones for each step. */
+bool rule_threads_anew(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+	const struct summary_row *start = explain_row(phase, "ThreadStart");
+	const struct summary_row *join = explain_row(phase, "ThreadJoin");
+
+	for (size_t i = 0; i < f->run->point_count; i++) {
+		const struct run_point *point = &f->run->points[i];
+		uint32_t step = point->kind == RUN_POINT_THREAD
+					? step_index_at(&f->index, f->run, point->lane, point->ns)
+					: RUN_NONE;
+		out->of.threads_anew.made +=
+			step != RUN_NONE && step_phase_of(&f->run->steps[step]) == p;
+	}
+	out->of.threads_anew.start_ns = start ? start->wall_ns : 0;
+	out->of.threads_anew.join_ns = join ? join->wall_ns : 0;
+	/* and the others wait for those that begin late */
+	uint64_t ideal_ns = explain_ideal_ns(phase, (uint32_t)phase->team);
+	out->cost_ns = out->of.threads_anew.start_ns + out->of.threads_anew.join_ns;
+	if (phase->team > 1 && phase->wall_ns > ideal_ns)
+		out->cost_ns += (phase->wall_ns - ideal_ns) / 2;
+	out->certainty = FINDING_LIKELY;
+	return 2 * out->of.threads_anew.made >= phase->steps && out->cost_ns >= phase->wall_ns / 20;
+}
+
+/* The brick behind which threads waited longest. */
+static const struct summary_row *waited_for(const struct summary *summary)
+{
+	const struct summary_row *most = NULL;
+
+	for (size_t i = 0; i < summary->row_count; i++)
+		if (!most || summary->rows[i].wait_ns > most->wait_ns)
+			most = &summary->rows[i];
+	return most;
+}
+
+/* Time for which threads of the phase were preempted between two moments, added up. */
+static uint64_t team_preempted_ns(const struct explain_facts *f, const struct path_section *path,
+	uint64_t begin, uint64_t end)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < path->lane_count; i++)
+		ns += run_off_cpu_between(&f->run->lanes[path->lanes[i].lane], begin, end)
+			      .preempted_ns;
+	return ns < end - begin ? ns : end - begin;
+}
+
+/* Preempted time in the waits of a sample: behind it, and inside of it. */
+static uint64_t of_sample_ns(
+	const struct explain_facts *f, const struct path_section *path, const struct run_sample *s)
+{
+	bool is_wait =
+		f->run->bricks[f->run->sites[s->site].brick].well_known == BRICK_BARRIER_WAIT;
+	uint64_t begin = is_wait ? s->begin_ns : s->end_ns, end = s->end_ns + s->wait_ns;
+	uint64_t ns = begin < end ? team_preempted_ns(f, path, begin, end) : 0;
+	uint64_t inner_ns = s->inner_ns ? team_preempted_ns(f, path, s->begin_ns, s->end_ns) : 0;
+
+	return ns + (inner_ns < s->inner_ns ? inner_ns : s->inner_ns);
+}
+
+/* Time of a thread's waits in the phase during which one of the team was preempted. */
+static uint64_t waited_for_preempted_ns(
+	const struct explain_facts *f, enum step_phase p, uint32_t number)
+{
+	const struct run_lane *lane = &f->run->lanes[number];
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < lane->sample_count; i++) {
+		const struct run_sample *s = &lane->samples[i];
+		uint32_t step = step_index_at(&f->index, f->run, number, s->begin_ns);
+		run_lane_passed(lane, i);
+		if (step != RUN_NONE && step_phase_of(&f->run->steps[step]) == p)
+			ns += of_sample_ns(f, f->phases[p].path, s);
+	}
+	return ns;
+}
+
+/* What a thread of the team waited in the phase while none of the others was preempted. */
+static uint64_t waited_ns(const struct explain_facts *f, enum step_phase p, uint32_t lane)
+{
+	uint64_t all_ns = f->phases[p].wait_ns[lane], off_ns = waited_for_preempted_ns(f, p, lane);
+
+	return all_ns > off_ns ? all_ns - off_ns : 0;
+}
+
+static bool is_in_team(
+	const struct explain_facts *f, const struct explain_phase *phase, size_t lane)
+{
+	return phase->work_ns[lane] > phase->wall_ns / 100 &&
+	       f->run->lanes[lane].kind == BRICK_LANE_THREAD;
+}
+
+/*
+ * One thread hardly ever waits, and all others do: it is slower than they are, since an engine
+ * hands out work as threads ask for it, or in equal parts.
+ */
+bool rule_slow_thread(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	enum { FEW_WAITS = 4, EVALUATIONS = 8 }; /* a quarter of the others' */
+	const struct explain_phase *phase = &f->phases[p];
+	uint64_t least_ns = UINT64_MAX, sum_ns = 0;
+	size_t threads = 0;
+
+	if (phase->team < 2 || !phase->path || phase->evaluations < EVALUATIONS)
+		return false;
+	for (uint32_t i = 0; i < f->run->lane_count; i++) {
+		if (!is_in_team(f, phase, i))
+			continue;
+		uint64_t ns = waited_ns(f, p, i);
+		threads++;
+		sum_ns += ns;
+		if (ns >= least_ns)
+			continue;
+		least_ns = ns;
+		out->of.slow_thread.tid = f->run->lanes[i].tid;
+	}
+	if (threads < 2)
+		return false;
+	out->of.slow_thread.waited_ns = least_ns;
+	out->of.slow_thread.others_ns = (sum_ns - least_ns) / (threads - 1);
+	out->certainty = FINDING_LIKELY;
+	out->cost_ns = out->of.slow_thread.others_ns - least_ns;
+	return least_ns * FEW_WAITS <= out->of.slow_thread.others_ns &&
+	       out->cost_ns >= phase->wall_ns / 10;
+}
+
+/*
+ * Waiting is no reason to do without a thread: only if the others would have ended sooner without
+ * it, each with a larger part of the work and none of the waiting.
+ */
+bool rule_barrier_waits(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+	const struct summary_row *row = explain_row(phase, "BarrierWait");
+
+	if (!row || phase->team < 2)
+		return false;
+	uint64_t fewer_ns = explain_ideal_ns(phase, (uint32_t)phase->team - 1);
+	out->cost_ns = phase->wall_ns > fewer_ns ? phase->wall_ns - fewer_ns : 0;
+	out->certainty = FINDING_LIKELY;
+	out->of.barrier_waits.threads = phase->team;
+	out->of.barrier_waits.waited_ns = row->self_ns;
+	out->of.barrier_waits.most = waited_for(phase->summary);
+	return out->cost_ns >= phase->wall_ns / 20;
+}
