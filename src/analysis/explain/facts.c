@@ -57,8 +57,10 @@ static void add_frame(void *context, const struct walk_frame *frame, unsigned de
 	phase->work_ns[lane] += ns;
 	*(drives ? &phase->bricks[frame->brick].driver_ns
 		 : &phase->bricks[frame->brick].worker_ns) += ns;
-	if (!drives)
+	if (!drives) {
+		phase->beside_ns[lane] += ns;
 		return;
+	}
 	phase->sites[frame->sample->site].count++;
 	phase->sites[frame->sample->site].ns += ns;
 }
@@ -80,8 +82,10 @@ static int allocate_sums(struct explain_facts *f)
 		phase->bricks = calloc(f->run->brick_count + 1, sizeof(*phase->bricks));
 		phase->sites = calloc(f->run->site_count + 1, sizeof(*phase->sites));
 		phase->work_ns = calloc(f->run->lane_count + 1, sizeof(*phase->work_ns));
+		phase->beside_ns = calloc(f->run->lane_count + 1, sizeof(*phase->beside_ns));
 		phase->wait_ns = calloc(f->run->lane_count + 1, sizeof(*phase->wait_ns));
-		if (!phase->bricks || !phase->sites || !phase->work_ns || !phase->wait_ns)
+		if (!phase->bricks || !phase->sites || !phase->work_ns || !phase->beside_ns ||
+			!phase->wait_ns)
 			return -ENOMEM;
 	}
 	return 0;
@@ -105,7 +109,10 @@ static int walk_all(struct explain_facts *f)
 	return rc ? rc : walk_run(&walk);
 }
 
-/* The team: threads with a hundredth of the work, and which bricks they shared. */
+/*
+ * The team: who runs the steps, and threads with a hundredth of the work beside it; and which
+ * bricks they shared. Steps may go from thread to thread: that is one at a time.
+ */
 static void find_team(const struct explain_facts *f, struct explain_phase *phase)
 {
 	uint64_t all_ns = 0;
@@ -113,7 +120,8 @@ static void find_team(const struct explain_facts *f, struct explain_phase *phase
 	for (size_t i = 0; i < f->run->lane_count; i++)
 		all_ns += phase->work_ns[i];
 	for (size_t i = 0; i < f->run->lane_count; i++)
-		phase->team += phase->work_ns[i] > all_ns / 100;
+		phase->team += phase->beside_ns[i] > all_ns / 100;
+	phase->team++;
 	for (size_t i = 0; i < f->run->brick_count; i++) {
 		const struct explain_brick *b = &phase->bricks[i];
 		if (b->worker_ns > b->driver_ns / 100)
@@ -297,7 +305,7 @@ void explain_facts_fini(struct explain_facts *f)
 	breakdown_destroy(f->breakdown);
 	for (int p = 0; p < STEP_PHASES; p++) {
 		summary_destroy(f->phases[p].summary);
-		members_free(&f->phases[p], list, bricks, sites, work_ns, wait_ns);
+		members_free(&f->phases[p], list, bricks, sites, work_ns, beside_ns, wait_ns);
 	}
 	free(f->scratch);
 	step_index_fini(&f->index);

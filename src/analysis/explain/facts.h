@@ -49,6 +49,7 @@ struct explain_phase {
 	struct explain_brick *bricks;	 /* [brick_count] */
 	struct explain_site *sites;	 /* [site_count] */
 	uint64_t *work_ns;		 /* [lane_count] on the CPU, in bricks that are no wait */
+	uint64_t *beside_ns;		 /* [lane_count] of work_ns: beside a step of another */
 	uint64_t *wait_ns;		 /* [lane_count] */
 	struct explain_between between;
 	struct explain_products products;

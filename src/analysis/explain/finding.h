@@ -33,7 +33,7 @@
 	X(threads_anew, "threads-made-anew", LOSS, EXPLAIN_OF_CROWDS)                        \
 	X(slow_thread, "slow-thread", LOSS, R(barrier_waits))                                \
 	X(barrier_waits, "barrier-waits", LOSS, 0)                                           \
-	X(software_device, "software-device", LOSS, 0)                         \
+	X(software_device, "software-device", LOSS, 0)                                       \
 	X(ran_on_cpu, "ran-on-cpu", LOSS, 0)                                                 \
 	X(copies, "copies-between-backends", LOSS, 0)                                        \
 	X(launch_bound, "launch-bound", LOSS, 0)                                             \
