@@ -10,9 +10,9 @@
  *
  * A session that runs is looked at in memory: totals are exact; steps and the graph are of the
  * newest records that its rings hold (ring_records in struct brick_session_options). A session
- * without an output has statistics only: no steps, no graph. After brick_session_stop() the answers
- * are of the recording that it wrote, or, of a session without an output, of what it held at its
- * end.
+ * without an output keeps statistics only, and if ring_records is set its first records, too. After
+ * brick_session_stop() the answers are of the recording that it wrote, or, of a session without an
+ * output, of what it held at its end.
  */
 #ifndef BRICK_REPORT_H
 #define BRICK_REPORT_H

@@ -36,8 +36,10 @@ struct brick_session_options {
 	const char *
 		directory; /* where to keep the session file for a consumer outside; NULL: memory */
 	uint32_t mode;	   /* enum brick_mode */
-	uint32_t ring_records; /* per thread, rounded up to a power of two; 0: 262144 (8 MiB). Each
-				  further 64 threads have half as much, down to a sixteenth */
+	uint32_t ring_records; /* per thread, rounded up to a power of two; 0: 262144 (8 MiB), or
+				  none in a session without output and directory, which keeps its
+				  first records if it is set (report.h). Each further 64 threads
+				  have half as much, down to a sixteenth */
 	uint32_t interval_ms;  /* of the writer thread at most, less where rings fill up sooner; 0:
 				  1000. Also between syncs of the file (100 at least): what a
 				  machine that fails takes along is not older, but for one sync */

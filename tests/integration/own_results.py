@@ -8,13 +8,13 @@ import subprocess
 from libcli import BUILD, TMP, brick, expect, expect_true
 
 PROGRAM = os.path.join(BUILD, "bin", "program-own_results")
-STEPS, LAYERS = 30, 3
+STEPS, LAYERS = 200, 3
 
 
-def run(output):
-    folder = os.path.join(TMP, "with" if output else "without")
+def run(kind):
+    folder = os.path.join(TMP, kind)
     os.mkdir(folder)
-    path = os.path.join(folder, "run.pftrace") if output else "-"
+    path = os.path.join(folder, "run.pftrace") if kind == "output" else kind
     done = subprocess.run([PROGRAM, path, folder], capture_output=True, text=True, timeout=120)
     expect("exit: " + done.stderr, done.returncode, 0)
     expect("nothing printed", done.stdout, "")
@@ -44,7 +44,7 @@ def check_totals(summary, report):
 
 
 def with_output():
-    path, read = run(True)
+    path, read = run("output")
     for what, options in ("txt", ()), ("json", ("--json",)), ("csv", ("--csv",)):
         expect("stopped: " + what, read("stopped", what), brick("report", path, *options, LC_ALL="C")[0].decode())
     report, running = json.loads(read("stopped", "json")), json.loads(read("running", "json"))
@@ -63,13 +63,28 @@ def with_output():
 
 
 def without_output():
-    _, read = run(False)
+    _, read = run("-")
     for when in "running", "stopped":
         report, summary = json.loads(read(when, "json")), json.loads(read(when, "summary"))
         check_totals(summary, report)
         expect("count, " + when, counts(report)["LmHead"][0], STEPS * LAYERS)
         expect("no records, no graph, " + when, read(when, "graph"), "-4005\n")
         expect_true("a text, " + when, "LmHead" in read(when, "txt"))
+
+
+def in_memory():
+    """Its first records are there, the totals are of all; what had no room was dropped, and is counted."""
+    for records, steps in ("4096", STEPS), ("1024", None):
+        _, read = run(records)
+        for when in "running", "stopped":
+            report, summary = json.loads(read(when, "json")), json.loads(read(when, "summary"))
+            expect("count, " + when, counts(report)["LmHead"][0], STEPS * LAYERS)
+            if steps:
+                check_totals(summary, report)
+                expect("steps, " + when, summary["decode_steps"], steps - 1)
+                expect("layers in the graph, " + when, read(when, "graph").count("── Layer "), steps * LAYERS)
+            else:
+                expect_true("lost, " + when, summary["lost"] > 0 and summary["executions"] == STEPS * (1 + 2 * LAYERS))
 
 
 def trace_out():
@@ -89,4 +104,5 @@ def trace_out():
 
 with_output()
 without_output()
+in_memory()
 trace_out()

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * own_results OUTPUT|- FOLDER: runs steps, and writes what the library says of them into FOLDER
- * while the session runs (running.*) and after it has been stopped (stopped.*). "-": a session
- * without an output.
+ * own_results OUTPUT|-|RECORDS FOLDER: runs steps, and writes what the library says of them into
+ * FOLDER while the session runs (running.*) and after it has been stopped (stopped.*). "-": a
+ * session without an output.
  */
 #include <assert.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "brick/graph_path.h"
 #include "brick/report.h"
 
-enum { STEPS = 30, LAYERS = 3 };
+enum { STEPS = 200, LAYERS = 3 };
 
 static const char *folder;
 
@@ -144,7 +144,8 @@ int main(int argc, char **argv)
 
 	assert(argc == 3);
 	folder = argv[2];
-	options.output = strcmp(argv[1], "-") ? argv[1] : NULL;
+	options.ring_records = (uint32_t)strtoul(argv[1], NULL, 10);
+	options.output = options.ring_records || !strcmp(argv[1], "-") ? NULL : argv[1];
 	refusals();
 	assert(!brick_session_start(&options));
 	run_steps();

@@ -31,14 +31,18 @@ static void add_row(uint64_t *merged, const uint32_t *row)
 		merged[i] += row[i];
 }
 
-/* Under the session lock. A consumer enters those of threads, and nobody those of queues then. */
+/*
+ * Under the session lock. A consumer enters those of threads, and nobody those of queues then; of
+ * records that nobody consumes percentiles are not known.
+ */
 static void merge_histograms(
 	const struct brick__session *s, uint32_t brick, enum brick_lane_kind kind, uint64_t *merged)
 {
 	uint64_t row = (uint64_t)brick * BRICK_HISTOGRAM_BUCKETS;
 
 	memset(merged, 0, BRICK_HISTOGRAM_BUCKETS * sizeof(*merged));
-	if (s->ring_records && kind == BRICK_LANE_QUEUE)
+	bool is_consumed = s->consumer || s->external;
+	if (s->ring_records && (kind == BRICK_LANE_QUEUE || !is_consumed))
 		return;
 	if (s->ring_records)
 		add_row(merged, (uint32_t *)brick__at(s, s->header->drained_offset) + row);

@@ -137,8 +137,9 @@ static int start_own(const struct brick_session_options *o, const struct consume
 
 	s->external = o->directory && !o->output;
 	s->consumer_type = consumer;
-	s->ring_records =
-		!consumed ? 0 : ring_size(o->ring_records ? o->ring_records : DEFAULT_RING_RECORDS);
+	s->ring_records = o->ring_records ? ring_size(o->ring_records)
+			  : consumed	  ? DEFAULT_RING_RECORDS
+					  : 0;
 	char name[48];
 	snprintf(name, sizeof(name), o->directory ? "%d.session" : "brick-session", (int)getpid());
 	int error = create_session(s, o->directory, name, o->mode, false);
