@@ -25,6 +25,7 @@
 #define BRICK_BRICK_H
 
 #include "brick/clock.h"
+#include "brick/cpu.h"
 #include "brick/correlation.h"
 #include "brick/counters.h"
 #include "brick/cuda.h"

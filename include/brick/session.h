@@ -81,6 +81,14 @@ BRICK_API int brick_reset(void);
  */
 BRICK_API int brick_note(const char *key, const char *format, ...) BRICK_PRINTF(2, 3);
 
+/*
+ * What a program knows of its memory, as notes that reports show: "l2.hit_rate", a share from 0 to
+ * 1 (-EINVAL: any other number), and "zero_copy", yes or no. The last word counts. -ENOENT: no
+ * session.
+ */
+BRICK_API int brick_l2_hit_rate_set(double share);
+BRICK_API int brick_zero_copy_set(int is_used);
+
 BRICK_END_DECLS
 
 #endif

@@ -4,6 +4,7 @@
  * notes, options of other sizes, no memory left behind.
  */
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -265,8 +266,14 @@ static void notes(void **state)
 	struct peek p = {0};
 
 	assert_int_equal(brick_note("k", "v"), -ENOENT);
+	assert_int_equal(brick_zero_copy_set(1), -ENOENT);
 	peek_start(&p, 1024);
 	assert_int_equal(brick_note("attach", "ggml %d\nhooks", 5), 0);
+	assert_int_equal(brick_l2_hit_rate_set(1.01), -EINVAL);
+	assert_int_equal(brick_l2_hit_rate_set(-0.01), -EINVAL);
+	assert_int_equal(brick_l2_hit_rate_set(NAN), -EINVAL);
+	assert_int_equal(brick_l2_hit_rate_set(0.25), 0);
+	assert_int_equal(brick_zero_copy_set(5), 0);
 	int error = 0;
 	for (int i = 0; i < 1000 && !error; i++)
 		error = brick_note("filler", "%0100d", i);
@@ -274,10 +281,30 @@ static void notes(void **state)
 	peek_map(&p);
 	struct brick_session_header *h = peek_header(&p);
 	assert_true(h->notes_bytes <= BRICK_NOTES_BYTES);
-	assert_memory_equal(p.base + h->notes_offset, "attach=ggml 5 hooks\n", 20);
+	static const char first[] = "attach=ggml 5 hooks\nl2.hit_rate=0.25\nzero_copy=yes\n";
+	assert_memory_equal(p.base + h->notes_offset, first, sizeof(first) - 1);
 	assert_int_equal(p.base[h->notes_offset + h->notes_bytes - 1], '\n');
 	assert_int_equal(h->ledger.table_full, 1);
 	peek_stop(&p);
+}
+
+/* What the kernel says of the CPU. */
+static void isa_is_the_kernels(void **state)
+{
+	static const char *const flags[][2] = {
+		{"avx512", " avx512vl "}, {"avx2", " avx2 "}, {"sse4.2", " sse4_2 "}};
+	const char *isa = brick_cpu_isa(), *best = NULL;
+	static char text[16384];
+	FILE *in = fopen("/proc/cpuinfo", "re");
+
+	assert_non_null(in);
+	text[fread(text, 1, sizeof(text) - 1, in)] = 0;
+	fclose(in);
+	for (size_t i = 0; i < 3 && !best; i++)
+		best = strstr(text, flags[i][1]) ? flags[i][0] : NULL;
+	if (best)
+		assert_string_equal(isa, best);
+	assert_true(*isa != 0);
 }
 
 static void errno_is_kept(void **state)
@@ -305,6 +332,7 @@ int main(void)
 		cmocka_unit_test(percentiles_while_writing),
 		cmocka_unit_test(start_and_stop),
 		cmocka_unit_test(notes),
+		cmocka_unit_test(isa_is_the_kernels),
 		cmocka_unit_test(errno_is_kept),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -266,6 +266,16 @@ int brick_note(const char *key, const char *format, ...)
 	return error;
 }
 
+int brick_l2_hit_rate_set(double share)
+{
+	return share >= 0 && share <= 1 ? brick_note("l2.hit_rate", "%.9g", share) : -EINVAL;
+}
+
+int brick_zero_copy_set(int is_used)
+{
+	return brick_note("zero_copy", is_used ? "yes" : "no");
+}
+
 /* What could not be recorded. */
 
 void brick__refusals_open(void)

@@ -2,8 +2,8 @@
 /*
  * What differs between CPUs, out of line. Is the counter fit to be a clock? On x86-64 the TSC must
  * be invariant (CPUID 80000007h, EDX bit 8) and not have been given up by the kernel's own
- * watchdog; CNTVCT always qualifies. And lines are taken out of the caches by the instructions that
- * programs may use.
+ * watchdog; CNTVCT always qualifies. Which vector instructions are there? And lines are taken out
+ * of the caches by the instructions that programs may use.
  */
 #include "lib/sys/sys.h"
 
@@ -14,7 +14,11 @@
 #include "base/file.h"
 #include "base/scope.h"
 #include "brick/clock.h"
+#include "brick/cpu.h"
 
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
 #if defined(__x86_64__)
 #include <cpuid.h>
 
@@ -102,5 +106,28 @@ int brick__sys_flush(const volatile void *address, size_t bytes)
 int brick__sys_flush(const volatile void *address, size_t bytes)
 {
 	return -ENOTSUP;
+}
+#endif
+
+#if defined(__x86_64__)
+const char *brick_cpu_isa(void)
+{
+	__builtin_cpu_init();
+	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+		__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+		return "avx512";
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+		return "avx2";
+	return __builtin_cpu_supports("sse4.2") ? "sse4.2" : "sse2";
+}
+#elif defined(__aarch64__)
+const char *brick_cpu_isa(void)
+{
+	return getauxval(AT_HWCAP) & HWCAP_SVE ? "sve" : "neon";
+}
+#else
+const char *brick_cpu_isa(void)
+{
+	return "scalar";
 }
 #endif
