@@ -427,7 +427,12 @@ static void print_losses(const struct recorder_result *r)
 			"brick: %s %s dropped (statistics are exact without them; "
 			"--ring takes more)\n",
 			units_count(count, r->dropped), plural(r->dropped, "record", "records"));
-	if (r->refused_processes)
+	if (r->refused_processes && !r->refused_records)
+		warn("%llu %s could not record: process %u: %s; what it did is missing",
+			(unsigned long long)r->refused_processes,
+			plural(r->refused_processes, "process", "processes"), r->refused_pid,
+			brick_strerror(r->refused_error));
+	else if (r->refused_processes)
 		warn("%llu %s could not record: process %u: %s; %s %s lost",
 			(unsigned long long)r->refused_processes,
 			plural(r->refused_processes, "process", "processes"), r->refused_pid,

@@ -95,8 +95,7 @@ static enum has has(pid_t pid, const char *file, int separator, const char *want
 	return found ? YES : parts ? NO : GONE;
 }
 
-/* Does it map the session of that name? 0 also where we may not look. */
-static int maps(pid_t pid, const char *session)
+int process_maps(pid_t pid, const char *session)
 {
 	return has(pid, "maps", '\n', session) == YES;
 }
@@ -170,7 +169,7 @@ static pid_t find_writer(pid_t pid, const char *session)
 		namespace_of(entry->d_name, theirs, sizeof(theirs));
 		snprintf(path, sizeof(path), "/proc/%d/status", (int)candidate);
 		if (*theirs && strcmp(ours, theirs) != 0 && own_number(path) == pid &&
-			maps(candidate, session))
+			process_maps(candidate, session))
 			found = candidate;
 	}
 	if (all)
@@ -184,7 +183,7 @@ struct process process_hold_writer(pid_t pid, const char *session)
 
 	if (!proc_has_our_numbers())
 		return hidden;
-	pid_t ours = maps(pid, session) ? pid : find_writer(pid, session);
+	pid_t ours = process_maps(pid, session) ? pid : find_writer(pid, session);
 	if (ours)
 		return process_hold(ours);
 	return may_be_recorded(pid) ? process_hold(pid) : hidden;

@@ -29,6 +29,9 @@ void process_release(struct process *process);
  */
 struct process process_hold_writer(pid_t pid, const char *session);
 
+/* Does it map the session of that name? 0 also where we may not look. */
+int process_maps(pid_t pid, const char *session);
+
 /*
  * Add what the threads of a process call themselves, by our numbers; known ones stay. 0 or -ENOMEM.
  */

@@ -10,13 +10,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include "record/process.h"
 
@@ -145,6 +148,66 @@ static int share_refusals(struct session_dir *dir)
 	return error;
 }
 
+/* Where processes tell of themselves that cannot reach the directory. Without it they go unheard.
+ */
+static void open_socket(struct session_dir *dir)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX}; /* sun_path[0] is 0: abstract */
+	const char *name = strrchr(dir->path, '/') + 1;
+	const int yes = 1;
+	size_t length = strlen(name);
+
+	dir->told_fd = length < sizeof(at.sun_path)
+			       ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)
+			       : -1;
+	if (dir->told_fd < 0)
+		return;
+	memcpy(at.sun_path + 1, name, length);
+	if (bind(dir->told_fd, (struct sockaddr *)&at,
+		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length)) ||
+		setsockopt(dir->told_fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes))) {
+		close(dir->told_fd);
+		dir->told_fd = -1;
+	}
+}
+
+/* The sender by our numbers, 0 if it does not say what our library would. */
+static pid_t receive(int fd, struct brick_session_refusals *told)
+{
+	char control[CMSG_SPACE(sizeof(struct ucred))];
+	struct iovec part = {told, sizeof(*told)};
+	struct msghdr message = {.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control)};
+	struct ucred sender = {0};
+
+	ssize_t n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+	if (n < 0)
+		return -1;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c))
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_CREDENTIALS)
+			memcpy(&sender, CMSG_DATA(c), sizeof(sender));
+	return n == (ssize_t)sizeof(*told) && told->magic == BRICK_SESSION_MAGIC &&
+			       told->version == BRICK_SESSION_VERSION && told->error < 0
+		       ? sender.pid
+		       : 0;
+}
+
+void session_dir_hear(const struct session_dir *dir)
+{
+	struct brick_session_refusals told;
+	pid_t pid;
+
+	while (dir->told_fd >= 0 && (pid = receive(dir->told_fd, &told)) >= 0) {
+		if (!pid)
+			continue;
+		dir->refusals->error = told.error;
+		dir->refusals->pid = (uint32_t)pid;
+		__atomic_add_fetch(&dir->refusals->processes, 1, __ATOMIC_RELAXED);
+	}
+}
+
 int session_dir_create(struct session_dir *dir)
 {
 	const char *base = "/dev/shm";
@@ -159,6 +222,7 @@ int session_dir_create(struct session_dir *dir)
 		return -ENAMETOOLONG;
 	if (!mkdtemp(dir->path))
 		return -errno;
+	open_socket(dir);
 	int error = open_and_lock(dir);
 	if (!error)
 		error = share_refusals(dir);
@@ -179,7 +243,9 @@ void session_dir_remove(struct session_dir *dir)
 	dir->refusals = NULL;
 	if (dir->lock_fd >= 0)
 		close(dir->lock_fd);
-	dir->fd = dir->lock_fd = -1;
+	if (dir->told_fd >= 0)
+		close(dir->told_fd);
+	dir->fd = dir->lock_fd = dir->told_fd = -1;
 }
 
 /* The pid of a session's file name, 0 when it is not one. */

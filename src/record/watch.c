@@ -73,6 +73,8 @@ int watch_create(struct watch **out, const struct watch_options *options)
 	}
 	if (w->inotify_fd >= 0)
 		poll_add(w, w->inotify_fd);
+	if (options->dir->told_fd >= 0)
+		poll_add(w, options->dir->told_fd);
 	*out = w;
 	return 0;
 }
@@ -170,7 +172,10 @@ static void end_session(struct watch *w, struct watched *s, enum drain_end end, 
 	}
 }
 
-/* A process that became another program has a newer session under the same pid: end the older. */
+/*
+ * A process that became another program has a newer session under the same pid: end the older. One
+ * that has two copies of libbrick inside has both mapped.
+ */
 static void end_replaced(struct watch *w, struct watched *added)
 {
 	uint64_t start = drain_header(added->drain)->start_ticks;
@@ -178,6 +183,9 @@ static void end_replaced(struct watch *w, struct watched *added)
 	for (struct watched *s = w->sessions; s; s = s->next) {
 		if (s == added || s->ending || !s->process.pid ||
 			s->process.pid != added->process.pid)
+			continue;
+		if (process_maps(s->process.pid, s->name) &&
+			process_maps(s->process.pid, added->name))
 			continue;
 		uint64_t end_ticks, other = drain_header(s->drain)->start_ticks;
 		struct watched *older = other < start ? s : added;
@@ -279,6 +287,7 @@ static void find_sessions(struct watch *w)
 uint32_t watch_turn(struct watch *w, uint64_t now_ns, int all)
 {
 	sweep(w);
+	session_dir_hear(w->options.dir);
 	find_sessions(w);
 	uint32_t next_ms = w->inotify_fd < 0 || w->unlisted ? LOOK_MS : IDLE_MS;
 	for (struct watched *s = w->sessions; s; s = s->next) {
@@ -310,6 +319,7 @@ pid_t watch_process(const struct watch *w)
 void watch_end_all(struct watch *w)
 {
 	sweep(w);
+	session_dir_hear(w->options.dir);
 	if (session_dir_each(w->options.dir, add_session, w) < 0)
 		count_lost(w, "the directory of sessions cannot be read");
 	for (struct watched *s = w->sessions; s; s = s->next) {

@@ -101,6 +101,33 @@ def privilege():
             same(os.listdir(theirs), [], f"root's files in another user's directory, set-user-ID {is_setuid}")
 
 
+def elsewhere():
+    """Children that cannot reach their recorder: what they did is missing, and that is said."""
+    if os.geteuid():
+        print("not root: no other user or mounts to have")
+        return
+    with Scratch() as scratch:
+        os.chmod(scratch.path, 0o755)
+        user = f"{GUEST} bricks; setpriv --reuid 65534 --clear-groups {GUEST} bricks"
+        mounts = f"{GUEST} bricks; unshare -m sh -c 'mount -t tmpfs none /dev/shm; {GUEST} bricks'"
+        for name, script in ("user", user), ("mounts", mounts):
+            out = scratch.file(name + ".pftrace")
+            run = record(out, "sh", "-c", script)
+            same(run.returncode, 0, f"{name}: exit code ({run.stderr})")
+            count, losses, _ = told(out)
+            same((count, losses["lost_processes"]), (BRICKS, 1), f"another {name}: bricks, lost processes ({run.stderr})")
+
+
+def copies():
+    """Two copies of libbrick in one process are two sessions that go on."""
+    with Scratch() as scratch:
+        out = scratch.file("copies.pftrace")
+        run = record(out, os.path.join(BUILD, "bin", "program-attack_copies"),
+                     os.path.join(BUILD, "lib", "attack-plugin.so"))
+        same(run.returncode, 0, f"copies: exit code ({run.stderr})")
+        same(told(out)[0], 6 * BRICKS, "bricks of two copies")
+
+
 for embed in False, True:
     attack("descriptors", "@", embed=embed)
     attack("table", embed=embed)
@@ -120,6 +147,8 @@ for embed in False, True:
         # a child has a recorder's session of its own, and none where the program is its own recorder
         same(count, BRICKS * (2 if embed else bricks), f"bricks of parent and child of {how}, embedded {embed}: {text}")
 privilege()
+elsewhere()
+copies()
 chance = random.Random(int(os.environ.get("ATTACK_SEED", "1")))
 for _ in range(ROUNDS):
     # within 10 ms the session begins

@@ -48,6 +48,12 @@ struct brick_session_refusals {
 	uint64_t processes, records;
 };
 
+/*
+ * A process that cannot reach the directory, since it is another user's or has other mounts, sends
+ * the same (with itself as the one process) to the recorder's datagram socket: abstract, and named
+ * as the directory is, without what is before it.
+ */
+
 enum {
 	BRICK_MAX_CATEGORIES = 64,
 	BRICK_MAX_SITES = 65536,

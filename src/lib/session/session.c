@@ -104,10 +104,10 @@ static int start_external(const char *directory)
  */
 static bool is_refused(int error)
 {
-	if (error == -EOWNERDEAD || !brick__refusals_counted())
+	if (error == -EOWNERDEAD)
 		return false;
 	brick__refusals_session(error);
-	return true;
+	return brick__refusals_counted();
 }
 
 static int ensure(void)

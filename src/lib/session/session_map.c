@@ -301,9 +301,19 @@ bool brick__refusals_counted(void)
 
 void brick__refusals_session(int error)
 {
-	if (!refusals || has_said)
+	if (has_said)
 		return;
 	has_said = true;
+	if (!refusals) {
+		const struct brick_session_refusals ours = {.magic = BRICK_SESSION_MAGIC,
+			.version = BRICK_SESSION_VERSION,
+			.error = error,
+			.pid = (uint32_t)getpid(),
+			.processes = 1};
+		const char *directory = brick__environment("BRICK_SESSION_DIR");
+		brick__shared_tell(directory ? directory : "", &ours, sizeof(ours));
+		return;
+	}
 	refusals->error = error;
 	refusals->pid = (uint32_t)getpid();
 	__atomic_add_fetch(&refusals->processes, 1, __ATOMIC_RELAXED);

@@ -97,7 +97,7 @@ void brick__refusals_open(void);
 /* Is there a place to count what is refused without a session? */
 bool brick__refusals_counted(void);
 
-/* There was no session to be had: why (-errno). Under the session lock. */
+/* There was no session to be had: why (-errno). The recorder is told. Under the session lock. */
 void brick__refusals_session(int error);
 
 /* One record of this thread is lost; nothing is counted while recording is off. */

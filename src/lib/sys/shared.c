@@ -9,7 +9,10 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include "base/descriptor.h"
 #include "base/file.h"
@@ -243,6 +246,28 @@ void *brick__shared_attach(const char *directory, const char *name, uint64_t byt
 	if (fd >= 0)
 		close(fd);
 	return at == MAP_FAILED ? NULL : at;
+}
+
+int brick__shared_tell(const char *directory, const void *message, size_t bytes)
+{
+	const char *slash = strrchr(directory, '/'), *name = slash ? slash + 1 : directory;
+	const struct timeval patience = {1, 0};
+	struct sockaddr_un to = {.sun_family = AF_UNIX}; /* sun_path[0] is 0: abstract */
+	size_t length = strlen(name);
+	KEEP_ERRNO();
+
+	if (length >= sizeof(to.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(to.sun_path + 1, name, length);
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	ssize_t sent = sendto(fd, message, bytes, MSG_NOSIGNAL, (struct sockaddr *)&to,
+		(socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length));
+	int error = sent == (ssize_t)bytes ? 0 : -errno;
+	close(fd);
+	return error;
 }
 
 int brick__shared_is_held(const char *directory, const char *name)

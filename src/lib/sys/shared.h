@@ -11,6 +11,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct brick__shared {
@@ -56,6 +57,9 @@ void brick__shared_unlink(struct brick__shared *file);
 
 /* Map a file of a recorder's directory whole, for reading and writing: `bytes` bytes or NULL. */
 void *brick__shared_attach(const char *directory, const char *name, uint64_t bytes);
+
+/* Send a datagram to the abstract socket that is named after a directory. Waits for a second. */
+int brick__shared_tell(const char *directory, const void *message, size_t bytes);
 
 /* Does a process hold the lock `name` in a recorder's directory? 0: it is there and nobody does. */
 int brick__shared_is_held(const char *directory, const char *name);
