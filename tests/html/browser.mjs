@@ -7,7 +7,8 @@ import { pathToFileURL } from "node:url";
 
 const [modules, executablePath, folder] = process.argv.slice(2);
 const { chromium } = createRequire(join(modules, "x.js"))("playwright-core");
-export const json = name => JSON.parse(readFileSync(join(folder, name), "utf8"));
+export const text = name => readFileSync(join(folder, name), "utf8");
+export const json = name => JSON.parse(text(name));
 const url = name => pathToFileURL(join(folder, name)).href;
 
 export function check(what, good, got = "") {

@@ -5,7 +5,7 @@
 //   node page.mjs MODULES CHROMIUM FOLDER     FOLDER: run.html, run.json, ..., see html_page.py
 //
 // Ends with 1 and a sentence when something is not as it should be.
-import { check, json, open, run, same, valueOf } from "./browser.mjs";
+import { check, json, open, run, same, text, valueOf } from "./browser.mjs";
 
 const columnOf = (page, section, key) => page.$$eval(`#${section} tbody tr[data-row]`, (rows, k) =>
 	rows.filter(row => row.dataset.row !== "unattributed")
@@ -46,6 +46,23 @@ async function structure(page) {
 	check("a language", await page.getAttribute("html", "lang") === "en");
 	await page.keyboard.press("Tab");
 	check("first stop of the keyboard is the way past the head", await page.evaluate(() => document.activeElement.className) === "skip");
+}
+
+// The page leads with what the first screen of `brick report` says, and with what `brick explain` finds.
+async function headEquals(page) {
+	const lines = text("screen.txt").split("\n"), explain = json("explain.json");
+	const shown = (await page.locator("#summary .head").innerText()).replace(/\s+/g, " ").trim();
+	const head = lines.slice(0, lines.indexOf("")).join(" ").replace(/\s+/g, " ").trim();
+	same("head", shown, head);
+	const trust = lines.find(line => line.startsWith("Trust ")).replace(/; more: .*/, "").replace(/\s+/g, " ");
+	same("trust", (await page.locator("#summary .trust").innerText()).replace(/\s+/g, " "), trust);
+	same("findings", await page.$$eval("#summary .findings li", items => items.map(each => each.dataset.rule)),
+		explain.findings.slice(0, 3).map(each => each.rule));
+	for (const { what, evidence } of explain.findings.slice(0, 3)) {
+		check(`finding: ${what}`, (await page.locator("#summary .findings").innerText()).includes(what));
+		check(`because ${evidence}`, (await page.locator("#summary .findings").innerText()).includes(evidence));
+	}
+	check("it comes first", await page.evaluate(() => document.querySelector("#summary h2").nextElementSibling.className === "head"));
 }
 
 async function summaryEquals(page, report) {
@@ -306,8 +323,14 @@ async function onPaper(page) {
 }
 
 async function narrow() {
+	for (const name of ["device.html", "hostile.html", "run.html"])
+		for (const width of [390, 320]) {
+			const each = await open(name, { viewport: { width, height: 740 } });
+			check(`nothing of ${name} sticks out of ${width} px`, await each.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
+				await each.evaluate(() => [...document.querySelectorAll("#page *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll, svg")).slice(0, 3).map(e => e.outerHTML.slice(0, 100))));
+			await each.finish();
+		}
 	const page = await open("run.html", { viewport: { width: 360, height: 740 } });
-	same("nothing sticks out of a small screen", await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
 	await page.setViewportSize({ width: 1000, height: 740 });
 	await page.waitForFunction(() => document.querySelector('[data-key="steps-decode"] svg').viewBox.baseVal.width > 600);
 	await page.finish();
@@ -355,7 +378,7 @@ await run(async () => {
 	const page = await open("run.html");
 	await structure(page);
 	await page.locator("label[for=columns-all]").click();
-	for (const part of [summaryEquals, decodeFirst, sorting, filtering, phases, stepsChart, icicle,
+	for (const part of [headEquals, summaryEquals, decodeFirst, sorting, filtering, phases, stepsChart, icicle,
 		heatMap, lengthsChart, rooflineChart, criticalPath, themes, onPaper])
 		await part(page, report);
 	await page.finish();

@@ -36,6 +36,9 @@ def main():
         keep(f"{phase}.json", "report", "--json", "--phase", phase, path)
     keep("layers.json", "report", "--json", "--by", "layer", path)
     keep("path.json", "path", "--json", path)
+    keep("explain.json", "explain", "--json", path)
+    with open(os.path.join(TMP, "screen.txt"), "wb") as file:
+        file.write(brick("report", path, COLUMNS="10000")[0])
     device = os.path.join(TMP, "device.pftrace")
     with open(os.path.join(TMP, "device.txt"), "w") as file:
         subprocess.run([DEVICE, device, "20"], check=True, timeout=60, stdout=file)

@@ -19,10 +19,13 @@
 #include "brick/version.h"
 #include "ui/page/pack.h"
 #include "ui/page/page_template.h"
+#include "ui/text/explain_view.h"
 #include "ui/text/json_out.h"
 #include "ui/text/path_view.h"
 #include "ui/text/report_json.h"
+#include "ui/text/report_head.h"
 #include "ui/text/report_text.h"
+#include "ui/text/report_trust.h"
 #include "ui/text/roofline_view.h"
 #include "ui/text/text.h"
 #include "ui/text/tiles_view.h"
@@ -934,8 +937,8 @@ static void put_tables(json_t *root, const struct page *page)
 static json_t *roofline_json(const struct page *page)
 {
 	const struct ceilings *ceilings = page->ceilings;
-	const struct roofline_view view = {page->roofline, ceilings ? page->ceilings_path : NULL,
-		ROOFLINE_ALL_PHASES};
+	const struct roofline_view view = {
+		page->roofline, ceilings ? page->ceilings_path : NULL, ROOFLINE_ALL_PHASES};
 	return roofline_to_json(&view);
 }
 
@@ -952,6 +955,53 @@ static json_t *tiles_json(const struct page *page)
 	return object;
 }
 
+static json_t *head_json(const struct page *page)
+{
+	SCOPED_BY(report_head_fini) struct report_head head;
+	json_t *lines = json_array();
+
+	report_head_init(&head, &page->report, false);
+	for (size_t i = 0; i < head.count; i++) {
+		json_t *line = json_object();
+		json_put(line, "label", json_text(head.lines[i].label));
+		json_put(line, "text", json_text(head.lines[i].text));
+		json_add(lines, line);
+	}
+	return lines;
+}
+
+static json_t *trust_json(const struct page *page)
+{
+	json_t *object = json_object();
+	bool is_limited;
+	SCOPED char *text = report_trust_line(&page->report, &is_limited);
+
+	json_put(object, "text", json_text(text));
+	json_put(object, "limited", json_boolean(is_limited));
+	return object;
+}
+
+/* What `brick explain` finds, what costs most first. null: there are no steps. */
+static json_t *explain_json_of(const struct page *page)
+{
+	enum { SHOWN = 3 };
+	struct explain_facts facts;
+	struct findings findings;
+	json_t *object = NULL;
+
+	if (!page->index.count)
+		return json_null();
+	if (explain_facts_init(&facts, page->run, page->ceilings) < 0)
+		return NULL;
+	if (findings_init(&findings, &facts) == 0) {
+		object = explain_to_json(
+			&facts, &findings, findings.count < SHOWN ? findings.count : SHOWN);
+		findings_fini(&findings);
+	}
+	explain_facts_fini(&facts);
+	return object;
+}
+
 int page_json(json_t **out, const struct page *page, enum page_use use)
 {
 	bool whole = use == PAGE_FILE;
@@ -960,6 +1010,10 @@ int page_json(json_t **out, const struct page *page, enum page_use use)
 	json_put(root, "version", json_text(brick_version()));
 	json_put(root, "served", json_boolean(use != PAGE_FILE));
 	json_put(root, "live", json_boolean(use == PAGE_LIVE));
+	json_put(root, "head", head_json(page));
+	json_put(root, "trust", trust_json(page));
+	/* a session that goes on is asked for again and again */
+	json_put(root, "explain", use == PAGE_LIVE ? json_null() : explain_json_of(page));
 	json_put(root, "report", report_to_json(&page->report));
 	json_put(phases, "prefill", phase_json(page, STEP_PREFILL));
 	json_put(phases, "decode", phase_json(page, STEP_DECODE));

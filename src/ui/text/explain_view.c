@@ -796,7 +796,7 @@ static json_t *finding_json(const struct explain_facts *facts, const struct find
 	return object;
 }
 
-static json_t *answer(
+json_t *explain_to_json(
 	const struct explain_facts *facts, const struct findings *findings, size_t shown)
 {
 	json_t *root = json_object(), *phases = json_array(), *list = json_array();
@@ -827,11 +827,11 @@ void explain_json(
 	const struct explain_facts *facts, const struct findings *findings, size_t top, FILE *out)
 {
 	size_t shown = top && top < findings->count ? top : findings->count;
-	json_t *root = answer(facts, findings, shown);
+	json_t *root = explain_to_json(facts, findings, shown);
 
 	while (shown && printed_bytes(root) > EXPLAIN_JSON_BYTES) {
 		json_decref(root);
-		root = answer(facts, findings, --shown);
+		root = explain_to_json(facts, findings, --shown);
 	}
 	json_print(root, out);
 }

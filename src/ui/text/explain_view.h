@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <jansson.h>
 #include <stdio.h>
 #include "analysis/explain/finding.h"
 
@@ -23,5 +24,8 @@ void finding_words(struct finding_words *words, const struct explain_facts *fact
 /* top: how many findings; 0: all. */
 void explain_text(
 	const struct explain_facts *facts, const struct findings *findings, size_t top, FILE *out);
+/* All of the answer, but only the first findings: a new reference. */
+json_t *explain_to_json(
+	const struct explain_facts *facts, const struct findings *findings, size_t shown);
 void explain_json(
 	const struct explain_facts *facts, const struct findings *findings, size_t top, FILE *out);

@@ -13,6 +13,29 @@ const shell = word => (/^[\w\-./=:,+@%]+$/.test(word) ? word : `'${word.replaceA
 
 export const commandLine = run => (run.command ?? []).map(shell).join(" ");
 
+// The lines that the first screen of `brick report` begins with.
+function head({ head: lines }) {
+	const [what, ...others] = lines;
+	return h("div", { class: "head" }, h("p", null, h("strong", null, what.text)),
+		h("dl", null, others.map(({ label, text }) => [h("dt", null, label), h("dd", null, text)])));
+}
+
+function findings({ explain, report }) {
+	if (!explain) return null;
+	const cost = ({ cost_ns: ns, cost_per_token_ns: each, phase, share, certainty }) =>
+		(ns ? `${format.time(each === null ? null : Math.round(each))} a token, ${format.percent(share)} of ${phase} (${certainty})` : `nothing that could be saved in ${phase}`);
+	return [
+		h("h3", null, "What costs time"),
+		explain.findings.length ? h("ol", { class: "findings" }, explain.findings.map(each => h("li", { "data-rule": each.rule },
+			h("strong", null, each.what), h("span", null, `costs ${cost(each)}`), h("span", null, each.evidence), h("span", null, `try: ${each.try}`))))
+			: h("p", null, "Nothing stands out."),
+		explain.left_out ? note(`${format.plural(explain.left_out, "more finding")}: `, h("code", null, `brick explain ${report.run.file ?? ""}`)) : null,
+	];
+}
+
+const trustLine = ({ trust: { text, limited } }) =>
+	h("p", { class: limited ? "trust bad" : "trust" }, h("strong", null, "Trust"), ` ${text}`);
+
 function speed(report) {
 	const { prefill, decode, mixed, warm_up: warmUp } = report.steps;
 	const steps = phase => `${format.plural(phase.tokens, "token")} in ${format.plural(phase.count, "step")}, ${format.time(phase.total_ns)}`;
@@ -123,7 +146,7 @@ function provenance(report) {
 
 export function summary(page) {
 	const report = page.data.report;
-	return section("summary", "Summary", speed(report), categories(page.report()),
+	return section("summary", "Summary", head(page.data), findings(page.data), trustLine(page.data), speed(report), categories(page.report()),
 		h("h3", null, "How far to trust it"), trust(report), provenance(report),
 		report.run.notes?.some(n => n.key === "reset") ? note("The program set its statistics back to zero during the run.") : null);
 }
