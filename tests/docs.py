@@ -75,8 +75,26 @@ def too_long(tree):
             yield f"CHANGELOG.md: {lines} lines of {part.splitlines()[0][3:]}, at most {MOST_LINES}"
 
 
+def wrong_manuals(tree):
+    """Each command has a page, stands in that of all, and its page names its options."""
+    commands = re.findall(r"each\((\w+)\)", text_of(tree, "src/cli/command.h").split("CLI_COMMANDS(each)")[1])
+    listed = re.findall(r"^\.It Cm (\w+)", text_of(tree, "docs/man/brick.1"), re.M)
+    for name in commands:
+        page, source = f"docs/man/brick-{name}.1", f"src/cli/cmd_{name}.c"
+        if name not in listed:
+            yield f"docs/man/brick.1: {name} is not listed"
+        if not os.path.exists(os.path.join(tree, page)):
+            yield f"{page} is not there"
+            continue
+        told = set(re.findall(r"-([a-z][a-z-]+)", "\n".join(re.findall(r"^\.It Fl (.*)$", text_of(tree, page), re.M))))
+        for table in re.findall(r"struct cli_option \w+\[\] = \{(.*?)^\};", text_of(tree, source), re.M | re.S):
+            for option in re.findall(r'^\t\{"([a-z][a-z-]*)"', table, re.M):
+                if option not in told:
+                    yield f"{page}: --{option} is not there"
+
+
 def check(tree):
-    wrong = list(too_long(tree))
+    wrong = list(too_long(tree)) + list(wrong_manuals(tree))
     for path in files(tree):
         if not path.endswith((".png", "package-lock.json", "LICENSE")) and os.path.isfile(os.path.join(tree, path)):
             wrong += wrong_in(tree, path, text_of(tree, path))

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies a manual page, and puts the list of a report's columns where it says so. Run by the build,
- * so that the manual and the program cannot differ.
+ * Copies a manual page, and writes the list of a report's columns anew between two marks. Run by
+ * the build, so that the manual and the program cannot differ; integration/cli_manual holds the
+ * page in the tree to it.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "ui/text/report_fields.h"
 
-static const char mark[] = ".\\\" COLUMNS";
+static const char mark[] = ".\\\" COLUMNS", end_mark[] = ".\\\" END OF COLUMNS";
 
 /* "Of rows by thread and queue." */
 static void print_rows(const struct report_field *field, FILE *out)
@@ -49,11 +51,18 @@ static void print_columns(FILE *out)
 static void copy(FILE *in, FILE *out)
 {
 	char line[1024];
-	while (fgets(line, sizeof(line), in))
-		if (!strncmp(line, mark, sizeof(mark) - 1))
-			print_columns(out);
-		else
+	bool is_old = false;
+
+	while (fgets(line, sizeof(line), in)) {
+		if (!strncmp(line, end_mark, sizeof(end_mark) - 1))
+			is_old = false;
+		if (!is_old)
 			fputs(line, out);
+		if (strncmp(line, mark, sizeof(mark) - 1) != 0)
+			continue;
+		print_columns(out);
+		is_old = true;
+	}
 }
 
 int main(int argc, char **argv)

@@ -41,6 +41,9 @@ def check(command):
 def columns():
     err = brick("report", "--columns", "nonsense", recording(), code=2)[1].decode()
     names = " ".join(err.split()).split("must be one of ")[1].split(", ")
+    with open(page_of("report"), encoding="utf-8") as file, open(
+            os.path.join(SOURCES, "docs", "man", "brick-report.1"), encoding="utf-8") as kept:
+        expect_true("the page in the tree is whole: cp build/man/brick-report.1 docs/man/", file.read() == kept.read())
     with open(page_of("report"), encoding="utf-8") as file:
         listed = re.findall(r"^\.It (.*) Pq [\w.]+$", file.read(), re.M)
     expect("columns", [title.lower() for title in listed], [name.lower() for name in names])
