@@ -195,7 +195,7 @@ def prompt_mixed_into_decode(r):
     return Plan(usual(r, predict=r.randrange(60, 90)), {"mixed": r.randrange(16, 32)})
 
 
-@case("prompt-repeated", "prefill")
+@case("prompt-repeated", "prefill total")
 def prompt_again(r):
     return Plan(usual(r, prompt=r.randrange(300, 400), predict=4), {"repeat": 4})
 

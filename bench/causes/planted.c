@@ -256,7 +256,8 @@ static void read_prompt(struct program *p, int32_t sequence)
 		uint64_t some = n - done < p->o.batch ? n - done : p->o.batch;
 		p->batch.n_tokens = 0;
 		for (uint64_t i = 0; i < some; i++)
-			add(p, sequence, (int32_t)(3 + (done + i) * 7919 % 300),
+			add(p, sequence,
+				(int32_t)(3 + ((done + i) * 7919 + (uint64_t)sequence * 131) % 300),
 				p->o.all || done + i + 1 == n);
 		evaluate(p);
 	}

@@ -201,7 +201,9 @@ class Side:
 
 
 def per_token(answer, phase):
-    return answer[phase + "_ns"] / answer[phase + "_tokens"]
+    """Or all of a phase, where what is planted makes more tokens than are wanted."""
+    phase, _, total = phase.partition(" ")
+    return answer[phase + "_ns"] / (1 if total else answer[phase + "_tokens"])
 
 
 def explain(side, name):
@@ -211,7 +213,22 @@ def explain(side, name):
     text = subprocess.run([BRICK, "explain", path], capture_output=True, text=True, check=True).stdout
     with open(os.path.join(PLACE, name + ".txt"), "w", encoding="utf-8") as file:
         file.write(text)
-    return json.loads(done.stdout)["findings"]
+    there = json.loads(subprocess.run([BRICK, "report", "--json", path], capture_output=True, text=True, check=True).stdout)
+    return json.loads(done.stdout)["findings"], disturbed(there["presence"])
+
+
+def disturbed(presence):
+    """What is said of others is no false finding where others were there."""
+    rules = set()
+    if (presence["others"] or 0) > 0.02 or (presence["interrupts"] or 0) > 0.02:
+        rules |= {"preempted-by-others", "preempted", "slow-steps"}
+    return rules | ({"steal"} if (presence["steal"] or 0) > 0.05 else set())
+
+
+def of_model(name, long):
+    """What is true of a model, whatever was planted."""
+    rules = {"large-weights"} if name.startswith("f") else set()
+    return rules | ({"large-vocabulary"} if name.startswith("vocab") else set()) | ({"long-context"} if long else set())
 
 
 def costs_something(finding):
@@ -228,11 +245,12 @@ def judge(name, seed, rounds):
         for k in (0, 1) if i % 2 else (1, 0):
             times[k].append(per_token(sides[k].run(), phase))
     cost = statistics.median(times[1]) - statistics.median(times[0])
-    found = explain(sides[1], name)
+    found, there = explain(sides[1], name)
+    also = also | there | of_model(plan.planted_model or plan.model, plan.options.get("prompt", 0) > 1000)
     said = [f for f in found if costs_something(f)]
     places = [i for i, f in enumerate(said) if f["rule"] in truth]
     place = places[0] + 1 if places else 0
-    claimed = said[place - 1]["cost_per_token_ns"] if place else None
+    claimed = said[place - 1]["cost_ns" if "total" in phase else "cost_per_token_ns"] if place else None
     return {"case": name, "truth": sorted(truth), "phase": phase, "clean_ns": statistics.median(times[0]),
             "planted_ns": statistics.median(times[1]), "cost_ns": cost, "place": place, "claimed_ns": claimed,
             "found": [[f["rule"], f["phase"], f["cost_per_token_ns"]] for f in said],
@@ -244,8 +262,9 @@ def judge_clean(name, seed):
     said = []
     for i in range(5):
         plan = make(random.Random(f"{name} {seed} {i}"))
-        said.append([[f["rule"], f["phase"], f["share"]] for f in explain(Side(plan, False), f"clean-{name}-{i}")
-                     if costs_something(f) and f["rule"] not in also])
+        found, there = explain(Side(plan, False), f"clean-{name}-{i}")
+        said.append([[f["rule"], f["phase"], f["share"]] for f in found
+                     if costs_something(f) and f["rule"] not in also | there])
     return {"clean": name, "found": said}
 
 

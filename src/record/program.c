@@ -203,6 +203,7 @@ int program_has_ended(pid_t pid, struct program_end *end)
 		return 0;
 	end->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	end->major_faults = (uint64_t)usage.ru_majflt;
+	end->system_ns = timeval_ns(&usage.ru_stime);
 	end->cpu_ns = timeval_ns(&usage.ru_utime) + timeval_ns(&usage.ru_stime);
 	return 1;
 }

@@ -46,6 +46,7 @@ int program_start(char *const *argv, const struct environment *env, const struct
 struct program_end {
 	int exit_code;	       /* as the shell sees it */
 	uint64_t cpu_ns;       /* of it and of those of its children that it has waited for */
+	uint64_t system_ns;    /* of these, in the kernel */
 	uint64_t major_faults; /* of the same */
 };
 

@@ -52,7 +52,7 @@ struct recorder {
 	struct neighbours *neighbours; /* who else uses the CPUs; NULL: not known */
 	struct allowance allowed;      /* of the program, as far as it was seen last */
 	pid_t allowed_pid;	       /* whose; 0: nobody's so far */
-	uint64_t allowed_at_ns, throttled_ns, major_faults;
+	uint64_t allowed_at_ns, throttled_ns, system_ns, major_faults;
 	struct process straggler; /* see process_find_straggler(); pid 0: none was found yet */
 	pid_t pid;
 	uint64_t start_ns, start_cpu_ns, flushed_ns;
@@ -194,6 +194,7 @@ static void program_ended(struct recorder *r, const struct program_end *end)
 {
 	r->result->exit_code = end->exit_code;
 	r->result->program_cpu_ns = end->cpu_ns;
+	r->system_ns = end->system_ns;
 	r->major_faults = end->major_faults;
 	r->ended_ns = monotonic_ns();
 	r->result->wall_ns = r->ended_ns - r->start_ns;
@@ -269,6 +270,7 @@ static struct sink_account account(struct recorder *r, int ended)
 	if (ended && r->neighbours && neighbours_use(r->neighbours, (uint32_t)r->pid, &a.machine))
 		a.machine = (struct machine_use){0};
 	allowance_tell(&r->allowed, r->throttled_ns, &a.machine);
+	a.machine.system_ns = r->system_ns;
 	a.machine.major_faults = r->major_faults;
 	return a;
 }

@@ -194,7 +194,7 @@ static void on_machine(struct pb_reader event, struct machine_use *use)
 	*use = (struct machine_use){0};
 	load_uints(use, event, busy_ns, steal_ns, idle_ns, interrupt_ns, interrupt_cpu,
 		interrupt_cpu_ns, interrupt_cpu_all_ns, throttled_ns, neighbour_ns, quota_permille,
-		memory_limit_bytes, major_faults);
+		memory_limit_bytes, system_ns, major_faults);
 	if (load_find(event, EVENT_ANNOTATIONS, "neighbour", &name) && name.text.at)
 		snprintf(use->neighbour, sizeof(use->neighbour), "%.*s", (int)pb_size(name.text),
 			(const char *)name.text.at);

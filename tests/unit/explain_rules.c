@@ -198,11 +198,6 @@ static void engines(void **state)
 	never(&(struct wrong){.build = 20}, "graph-rebuilt");
 	first(&(struct wrong){.gap = 200}, "in-no-brick", 200 * EXPLAIN_STEPS);
 	never(&(struct wrong){.gap = 50}, "in-no-brick");
-	/* 10 GB/s of 40; 500 us could be 125 */
-	first(&(struct wrong){.bytes = 5000000, .flops = 1000}, "far-below-roof",
-		375 * EXPLAIN_STEPS);
-	never(&(struct wrong){.bytes = 18000000, .flops = 1000}, "far-below-roof");
-	never(&(struct wrong){.bytes = 9000000, .flops = 1000}, "far-below-roof");
 	first(&(struct wrong){.bytes = 18000000, .flops = 1000}, "at-memory-roof", 0);
 	never(&(struct wrong){.bytes = 5000000, .flops = 1000}, "at-memory-roof");
 	never(&(struct wrong){0}, "at-memory-roof");

@@ -27,7 +27,9 @@
 	X(preempted_by_others, "preempted-by-others", LOSS, R(preempted) | R(barrier_waits)) \
 	X(preempted, "preempted", LOSS, R(barrier_waits))                                    \
 	X(steal, "steal", LOSS, 0)                                                           \
-	X(memory_limit, "memory-limit", LOSS, R(cold_pages) | R(blocked) | EXPLAIN_OF_SLOW)  \
+	X(memory_limit, "memory-limit", LOSS,                                                \
+		R(cold_pages) | R(blocked) | R(preempted_by_others) | R(preempted) |         \
+			EXPLAIN_OF_SLOW)                                                     \
 	X(cold_pages, "cold-pages", LOSS, R(blocked) | EXPLAIN_OF_SLOW)                      \
 	X(blocked, "blocked", LOSS, 0)                                                       \
 	X(threads_anew, "threads-made-anew", LOSS, EXPLAIN_OF_CROWDS)                        \
@@ -47,8 +49,7 @@
 	X(small_ubatch, "small-ubatch", LOSS, R(graph_rebuilt))                              \
 	X(sequences_apart, "sequences-apart", LOSS, R(graph_rebuilt))                        \
 	X(graph_rebuilt, "graph-rebuilt", LOSS, 0)                                           \
-	X(lesser_build, "lesser-cpu-build", LOSS,                                            \
-		R(below_roof) | R(large_weights) | R(vocabulary))                            \
+	X(lesser_build, "lesser-cpu-build", LOSS, R(large_weights) | R(vocabulary))          \
 	X(kv_type, "kv-type", LOSS, R(long_context) | R(context_growth))                     \
 	X(no_flash_attention, "no-flash-attention", LOSS, 0)                                 \
 	X(long_context, "long-context", CHOICE, R(context_growth))                           \
@@ -57,14 +58,13 @@
 	X(large_weights, "large-weights", CHOICE, R(at_memory_roof))                         \
 	X(first_step, "slow-first-step", LOSS, 0)                                            \
 	X(slow_steps, "slow-steps", LOSS, 0)                                                 \
-	X(below_roof, "far-below-roof", LOSS, 0)                                             \
 	X(at_memory_roof, "at-memory-roof", LOSS, 0)                                         \
 	X(unattributed, "in-no-brick", LOSS, 0)
 
 /* What threads without a CPU look like. */
 #define EXPLAIN_OF_CROWDS                                                                         \
 	(R(preempted_by_others) | R(preempted) | R(barrier_waits) | R(slow_thread) | R(blocked) | \
-		EXPLAIN_OF_SLOW | R(below_roof))
+		EXPLAIN_OF_SLOW)
 #define EXPLAIN_OF_SLOW (R(first_step) | R(slow_steps))
 
 enum finding_rule {
@@ -158,7 +158,7 @@ union finding_evidence {
 		const struct roofline_row *most;
 		double share, distance; /* of all such bricks together */
 		size_t rows;
-	} roof; /* of below_roof and at_memory_roof */
+	} roof; /* of at_memory_roof */
 };
 
 struct finding {

@@ -152,19 +152,6 @@ static uint64_t add_roofs(const struct explain_facts *f, enum step_phase p,
 	return (uint64_t)saved;
 }
 
-static bool is_far(const struct roofline_row *row)
-{
-	return row->distance >= 0.75 &&
-	       (row->bound == ROOFLINE_MEMORY || row->bound == ROOFLINE_COMPUTE);
-}
-
-bool rule_below_roof(const struct explain_facts *f, enum step_phase p, struct finding *out)
-{
-	out->cost_ns = add_roofs(f, p, is_far, out);
-	out->certainty = FINDING_LIKELY;
-	return out->of.roof.share >= 0.25;
-}
-
 static bool is_at_memory(const struct roofline_row *row)
 {
 	return row->bound == ROOFLINE_MEMORY && row->distance <= 0.35 && row->level &&

@@ -333,7 +333,7 @@ bool rule_long_context(const struct explain_facts *f, enum step_phase p, struct 
 	const struct explain_phase *phase = &f->phases[p];
 
 	out->of.attention.attention_ns = out->cost_ns = attention_ns(f, phase);
-	return p == STEP_DECODE && !phase->queue && out->cost_ns >= phase->wall_ns / 4;
+	return p == STEP_DECODE && !phase->queue && 5 * out->cost_ns >= 2 * phase->wall_ns;
 }
 
 /* Median of one category's time over part `k` of the steps. */

@@ -132,8 +132,8 @@ bool rule_blocked(const struct explain_facts *f, enum step_phase p, struct findi
 	return out->cost_ns && out->of.blocked;
 }
 
-/* A fault brings a page or some more from the disk: so many are no accident. */
-enum { MANY_FAULTS = 32 };
+/* A fault brings a page or many more from the disk: so many are no accident. */
+enum { MANY_FAULTS = 8 };
 
 bool rule_cold_pages(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
@@ -151,13 +151,26 @@ bool rule_cold_pages(const struct explain_facts *f, enum step_phase p, struct fi
 	return out->cost_ns != 0;
 }
 
-/* The same pages are read again and again where the model does not fit. */
+/*
+ * The same pages are read again and again where the model does not fit. That takes time of the
+ * disk, of the kernel's own threads, and of ours within the kernel: so much of the latter as the
+ * phase has of the run.
+ */
 bool rule_memory_limit(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
+	const struct explain_phase *phase = &f->phases[p];
 	uint64_t limit = f->run->machine.memory_limit_bytes;
+	uint64_t run_ns = f->run->end_ns - f->run->start_ns;
 
-	return limit && f->model_bytes && limit < f->model_bytes + f->model_bytes / 4 &&
-	       rule_cold_pages(f, p, out);
+	if (!limit || !f->model_bytes || limit >= f->model_bytes + f->model_bytes / 4 ||
+		!rule_cold_pages(f, p, out))
+		return false;
+	out->cost_ns += explain_owner_ns(f, phase, SCHEDULE_OWNER_PREEMPTED);
+	if (run_ns)
+		out->cost_ns += (uint64_t)((double)f->run->machine.system_ns *
+					   (double)phase->wall_ns / (double)run_ns);
+	out->cost_ns = out->cost_ns < phase->wall_ns ? out->cost_ns : phase->wall_ns;
+	return true;
 }
 
 /* An engine without a pool of threads makes new ones for each step. */

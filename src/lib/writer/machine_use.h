@@ -20,6 +20,7 @@ struct machine_use {
 	/* What the program may have; 0: no limit, or it is not known. */
 	uint64_t quota_permille; /* of one CPU: how much of all of them together */
 	uint64_t memory_limit_bytes;
+	uint64_t system_ns;    /* of the program's CPU time, in the kernel */
 	uint64_t major_faults; /* of the program and its children: pages came from a disk */
 };
 

@@ -726,6 +726,8 @@ static void account_machine(struct trace_writer *w, const struct machine_use *us
 		event_uint(w, "quota_permille", use->quota_permille);
 	if (use->memory_limit_bytes)
 		event_uint(w, "memory_limit_bytes", use->memory_limit_bytes);
+	if (use->system_ns)
+		event_uint(w, "system_ns", use->system_ns);
 	if (use->major_faults)
 		event_uint(w, "major_faults", use->major_faults);
 	if (!use->neighbour_ns)

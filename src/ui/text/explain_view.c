@@ -577,29 +577,6 @@ WORDS(graph_rebuilt)
 	fill(show, "brick tree --step %s", step_phase_name(finding->phase));
 }
 
-WORDS(below_roof)
-{
-	const struct roofline_row *row = finding->of.roof.most;
-	bool computes = row->bound == ROOFLINE_COMPUTE;
-	char part[UNITS_BYTES], rate[UNITS_BYTES], roof[UNITS_BYTES];
-
-	fill(what, "%zu bricks reach %s of their roofs, most of all " NAME, finding->of.roof.rows,
-		units_percent(part, 1 - finding->of.roof.distance), row->name);
-	fill(evidence,
-		NAME
-		": %s %s where the measured ceilings allow %s at its %.2f FLOP/byte; the cost is "
-		"what they take longer than at their roofs",
-		row->name, units_number(rate, computes ? row->flops_per_ns : row->bytes_per_ns),
-		computes ? "GFLOP/s" : "GB/s",
-		units_number(roof, computes ? row->roof_flops_per_ns : row->roof_bytes_per_ns),
-		row->intensity);
-	fill(advice,
-		"a kernel for this type and shape: another quantisation, an engine built for this "
-		"CPU (GGML_NATIVE), more threads while it is bound by computing");
-	fill(show, "brick roofline");
-	(void)f, (void)phase;
-}
-
 WORDS(at_memory_roof)
 {
 	const struct roofline_row *row = finding->of.roof.most;
@@ -718,14 +695,21 @@ static void print_rest(const struct explain_facts *facts, const struct findings 
 				most = &phase->summary->rows[i];
 		if (!most)
 			continue;
+		const struct roofline_row *roof =
+			roofline_find(facts->roofline, most->id, (enum roofline_phase)p, false);
+		char of_roof[48] = "", reached[UNITS_BYTES];
+		if (roof && roof->distance >= 0)
+			snprintf(of_roof, sizeof(of_roof), ", at %s of its roof",
+				units_percent(reached, 1 - roof->distance));
 		tell(step_phase_name(p),
 			"the findings explain %s of the time; the rest is work that no rule "
 			"faults, most "
-			"of all " NAME " (%s)",
+			"of all " NAME " (%s%s)",
 			units_percent(
 				part, explain_share(findings->explained_ns[p], phase->elapsed_ns)),
 			most->name,
-			units_percent(share, explain_share(most->wall_ns, phase->elapsed_ns)));
+			units_percent(share, explain_share(most->wall_ns, phase->elapsed_ns)),
+			of_roof);
 	}
 	if (!facts->ceilings)
 		tell("not seen",
