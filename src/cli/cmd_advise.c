@@ -55,9 +55,6 @@ enum { SETTINGS_MAX = 10000, CHECKED = 3, TRIES = 3, EXIT_FAILED = 125, EXIT_SIG
 
 static volatile int interrupted; /* SIGINT or SIGTERM came */
 
-/* Others that are predicted to be as near to the best are run with it. */
-static const double near_best = 1.05;
-
 /* Axes. */
 
 /* An index for each parameter; the caller frees. */
@@ -402,19 +399,19 @@ static size_t best_of(const struct advising *a, const struct advise_row *rows, c
 	return best;
 }
 
-/* Runs those that may be the best, beside what the user has. */
+/* Runs those whose intervals say that they may be the best, beside what the user has. */
 static void check(struct advising *a, const struct advise_row *rows)
 {
 	SCOPED bool *taken = xcalloc(a->settings, sizeof(*taken));
 	size_t settings[CHECKED + 1] = {0}, count = 1;
-	double least = 0;
+	double least = INFINITY;
 
 	taken[0] = true;
 	for (size_t i = 0; i < CHECKED; i++) {
 		size_t next = best_of(a, rows, taken, false);
-		if (next == SIZE_MAX || (i && goal_ns(a, &rows[next]) > near_best * least))
+		if (next == SIZE_MAX || rows[next].answer.times[a->arguments.goal].low > least)
 			break;
-		least = i ? least : goal_ns(a, &rows[next]);
+		least = fmin(least, rows[next].answer.times[a->arguments.goal].high);
 		taken[next] = true;
 		settings[count++] = next;
 	}

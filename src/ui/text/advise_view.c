@@ -77,7 +77,7 @@ static void add_row(const struct printer *p, struct table *table, size_t i)
 	else if (isnan(factor))
 		table_cell(table, "-");
 	else
-		table_format(table, "%.2fx", factor);
+		table_format(table, "%.3gx", factor);
 	SCOPED char *how = how_text(v, row);
 	table_cell(table, how);
 }
