@@ -25,19 +25,19 @@ ROUNDS = int(os.environ.get("ROUNDS", "3"))
 # Model (a file of the demo, or what brick-model makes), workload, goal, options with all of their values: the first is
 # what advise is given.
 CASES = [
-    ("q8_0", "128 16", "all", {"threads": "1 2", "ubatch": "32 64 128"}),
-    ("f16", "128 4", "prefill", {"threads": "1 2", "ubatch": "32 64 128"}),
-    ("f32", "64 16", "decode", {"threads": "1 2", "cache-type": "q8_0 f16"}),
-    ("q8_0", "192 16", "all", {"threads": "1 2", "ubatch": "32 96 192", "cache-type": "q8_0 f16"}),
-    ("--layers 4 --embd 256 --ff 704 --type f16", "256 32", "all", {"threads": "1 2", "ubatch": "32 64 128 256"}),
-    ("--layers 4 --embd 256 --ff 704 --type q8_0", "512 64", "decode", {"threads": "2 1", "flash": "off on"}),
-    ("--layers 4 --embd 768 --ff 2048 --type q4_0", "96 8", "all", {"threads": "1 2", "ubatch": "32 48 96"}),
-    ("--layers 12 --embd 384 --ff 1024 --type q8_0", "128 4", "prefill",
-     {"threads": "1 2", "flash": "off on", "ubatch": "32 64 128"}),
+    ("q8_0", "96 8", "all", {"threads": "1 2", "ubatch": "32 48 96"}),
+    ("f16", "96 4", "prefill", {"threads": "1 2", "ubatch": "32 48 96"}),
+    ("f32", "32 12", "decode", {"threads": "1 2", "cache-type": "q8_0 f16"}),
+    ("q8_0", "128 8", "all", {"threads": "1 2", "ubatch": "32 128", "cache-type": "q8_0 f16"}),
+    ("--layers 4 --embd 256 --ff 704 --type f16", "256 24", "all", {"threads": "1 2", "ubatch": "32 64 256"}),
+    ("--layers 4 --embd 256 --ff 704 --type q8_0", "384 48", "decode", {"threads": "2 1", "flash": "off on"}),
+    ("--layers 4 --embd 768 --ff 2048 --type q4_0", "64 6", "all", {"threads": "1 2", "ubatch": "16 32 64"}),
+    ("--layers 8 --embd 384 --ff 1024 --type q8_0", "128 4", "prefill",
+     {"threads": "1 2", "flash": "off on", "ubatch": "32 128"}),
     ("--layers 6 --embd 128 --heads 4 --kv-heads 2 --ff 256 --type f16", "128 100", "decode",
      {"threads": "2 1", "cache-type": "q8_0 f16"}),
-    ("--layers 3 --embd 1024 --heads 16 --ff 2816 --type q8_0", "64 8", "all",
-     {"threads": "1 2", "ubatch": "16 32 64", "cache-type": "q8_0 f16"}),
+    ("--layers 2 --embd 1024 --heads 16 --ff 2816 --type q8_0", "48 6", "all",
+     {"threads": "1 2", "ubatch": "16 48", "cache-type": "q8_0 f16"}),
 ]
 
 

@@ -62,7 +62,8 @@ bool program_recorded(struct history_run *entry, const char *recording, bool is_
 
 	if (run_load(&loaded, recording, &error) < 0 || !loaded->step_count) {
 		SCOPED char *tail = launch_tail(output, TAIL_LINES);
-		*fault = xasprintf("%s; 'bench --plain' compares what cannot be recorded. Last lines: %s",
+		*fault = xasprintf(
+			"%s; 'bench --plain' compares what cannot be recorded. Last lines: %s",
 			loaded ? "the recording has no steps: there are no tokens in it"
 			       : "no recording was made",
 			tail);
