@@ -154,6 +154,12 @@ static inline brick_span brick_lap_site(brick_span span, uint32_t site, uint32_t
 	return BRICK_UNLIKELY(span || brick_enabled()) ? brick__lap_site(span, site, next) : 0;
 }
 
+/* End it as brick_end() does. Returns how long it took, in ns; 0: nothing was measured. */
+BRICK_API uint64_t brick_end_ns(brick_span span);
+
+/* How long ago an open brick of this thread began, in ns; 0: it is not open here. */
+BRICK_API uint64_t brick_elapsed_ns(brick_span span);
+
 /* Layer of the bricks that this thread begins from now on without naming one; -1 for none. */
 BRICK_API void brick_layer_set(int layer);
 
@@ -194,9 +200,34 @@ BRICK_API void brick_record_sample(const struct brick_sample *sample);
 
 /*
  * Count an execution that the program timed itself (source "reported"). It has a length but no
- * place on the time line: it appears in statistics, and in the recording as a point.
+ * place on the time line: it appears in statistics, and in the recording as a point. Sums are kept
+ * to the ns.
  */
 BRICK_API void brick_record_elapsed(uint32_t brick, uint64_t ns, uint64_t elements, uint64_t bytes);
+
+/*
+ * Work that lies in no thread's stack: begun here and ended elsewhere, or beside others that begin
+ * and end in any order. It goes to the lane "Asynchronous", beside those of queues: there each
+ * execution has its own whole length. No self time of a thread is less because of it, and its own
+ * self time is its length. Each costs some 200 ns and two locks at its end.
+ */
+struct brick_async {
+	uint64_t begin; /* ticks */
+	uint32_t brick;
+	int32_t layer;
+	uint32_t session; /* 0: nothing was begun */
+};
+
+BRICK_API struct brick_async brick_async_begin(uint32_t brick);
+
+/* End it, on any thread, once. Returns how long it took, in ns; 0: nothing was measured. */
+BRICK_API uint64_t brick_async_end(const struct brick_async *async);
+
+/*
+ * The same for work that was not begun: from `begin` (brick_ticks()) until now. -ENOENT: nothing
+ * records. -EINVAL: no such brick, or begun in the future. BRICK_EFULL, -ENOMEM: no lane.
+ */
+BRICK_API int brick_record_deferred(uint32_t brick, uint64_t begin);
 
 /* A point in time, and a value over time, both named by a registered brick. */
 BRICK_API void brick_instant(uint32_t brick);

@@ -141,6 +141,20 @@ struct brick_command {
  */
 BRICK_API int brick_queue_record(struct brick_queue *queue, const struct brick_command *command);
 
+/* A pass of a GPU, as an engine's own timestamps have it. Times in ns of CLOCK_MONOTONIC. */
+struct brick_pass {
+	const char *name; /* of its kernel in reports */
+	uint64_t begin_ns, end_ns;
+};
+
+/*
+ * Record passes that the program timed itself, in the order of their begins. They belong to the
+ * brick that is open here, and to no launch. Errors as of brick_queue_record(), after which the
+ * later ones are not recorded; nothing is where a pass has no name, or their order is another.
+ */
+BRICK_API int brick_queue_passes(
+	struct brick_queue *queue, const struct brick_pass *passes, uint32_t count);
+
 /* Work that was seen and could not be timed: counted in the ledger of the queue. */
 BRICK_API void brick_queue_unsupported(struct brick_queue *queue, uint64_t count);
 

@@ -440,6 +440,7 @@ static int on_instant(void *context, const struct brick_record *r)
 	struct builder_lane *lane = context;
 	uint32_t brick = RUN_NONE;
 	double value;
+	uint64_t length;
 
 	go_to(lane, r->begin);
 	build_seen(lane->lane);
@@ -463,9 +464,9 @@ static int on_instant(void *context, const struct brick_record *r)
 		build_point(lane->lane, RUN_POINT_INSTANT, brick, 0);
 		break;
 	case BRICK_RECORD_REPORTED:
-		if (length_of(lane, r->elements) <= INT64_MAX)
-			build_point(lane->lane, RUN_POINT_REPORTED, brick,
-				(double)length_of(lane, r->elements));
+		length = (uint64_t)r->wait << 32 | r->ticks;
+		if (length <= INT64_MAX)
+			build_point(lane->lane, RUN_POINT_REPORTED, brick, (double)length);
 		break;
 	default:
 		memcpy(&value, &r->elements, sizeof(value));

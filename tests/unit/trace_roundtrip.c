@@ -205,17 +205,18 @@ static void points(void **state)
 
 	memcpy(&bits, &value, sizeof bits);
 	open_scene(&s, 1);
-	const struct brick_record records[] = {
+	struct brick_record records[] = {
 		fake_at(BRICK_RECORD_THREAD, 1, 0, 4242),
 		fake_at(BRICK_RECORD_INSTANT, 10, BRICK_SAMPLING, 0),
 		fake_at(BRICK_RECORD_COUNTER, 20, FAKE_CUSTOM_BRICK, bits),
 		fake_at(BRICK_RECORD_OPEN, 22, BRICK_DECODE, 1),
 		fake_at(BRICK_RECORD_DROP, 30, 0, 17),
-		fake_at(BRICK_RECORD_REPORTED, 35, BRICK_SAMPLING, 1ull << 41), /* two ticks a ns */
+		fake_at(BRICK_RECORD_REPORTED, 35, BRICK_SAMPLING, 1ull << 41),
 		fake_at(BRICK_RECORD_COUNTER, 40, FAKE_CUSTOM_BRICK, 0),
 		fake_at(BRICK_RECORD_THREAD, 50, 0, 4243),
 		fake_sample(60, 1, BRICK_SAMPLING, -1),
 	};
+	records[5].wait = 1u << 8; /* the same length in ns; there are two ticks to one */
 	write_records(&s, records, COUNT(records));
 	read_back(&s);
 
@@ -258,7 +259,7 @@ static void a_thread_leaves(void **state)
 	(void)state;
 
 	open_scene(&s, 1);
-	const struct brick_record records[] = {
+	struct brick_record records[] = {
 		fake_at(BRICK_RECORD_THREAD, 1, 0, 4242),
 		fake_at(BRICK_RECORD_OPEN, 70, BRICK_LM_HEAD, 0),
 		fake_at(BRICK_RECORD_THREAD, 90, 0, 0),

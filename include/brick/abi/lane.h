@@ -82,7 +82,8 @@ enum brick_record_kind {
 	BRICK_RECORD_INSTANT = 7,   /* begin; brick names it */
 	BRICK_RECORD_COUNTER = 8,   /* begin; brick names it, elements = value (bits of a double) */
 	BRICK_RECORD_DROP = 9,	    /* begin; elements = records dropped in a row just before */
-	BRICK_RECORD_REPORTED = 10, /* begin = when it was reported, elements = length in ticks */
+	BRICK_RECORD_REPORTED = 10, /* begin = when it was reported, elements = length in ticks;
+				       the same in ns: lower half in `ticks`, upper in `wait` */
 
 	/*
 	 * About the SAMPLE (or CLOSE) that they follow. On a queue's lane that is a command: its
@@ -229,7 +230,7 @@ struct brick_stat {
 	uint64_t bytes_out; /* bytes written, where given apart; then `bytes` are those read */
 	/* of brick_counted_begin(): executions that were counted, and what they counted */
 	uint64_t counted, cycles, instructions, cache_misses;
-	uint64_t reserved;
+	uint64_t surplus; /* of `total`, over what was reported: a part of a tick, owner's scale */
 };
 
 /*

@@ -342,6 +342,28 @@ void brick__end_traffic(
 	}
 }
 
+uint64_t brick_elapsed_ns(brick_span span)
+{
+	struct brick__thread *self = &brick__thread;
+
+	if (!is_open(self, span))
+		return 0;
+	uint64_t begin = self->lane->frames[(span & 0xff) - 1].begin, now = brick__now();
+	return now > begin ? brick_clock_duration_ns(brick_clock_get(), now - begin) : 0;
+}
+
+uint64_t brick_end_ns(brick_span span)
+{
+	struct brick__thread *self = &brick__thread;
+	uint64_t now = brick__now(), begin = now;
+
+	if (is_open(self, span))
+		begin = self->lane->frames[(span & 0xff) - 1].begin;
+	if (span)
+		brick__end_at(span, now);
+	return now > begin ? brick_clock_duration_ns(brick_clock_get(), now - begin) : 0;
+}
+
 /* Work counts of a site, once per execution; a site that is not registered counts nothing. */
 static inline void count_site(struct brick_stat *stat, uint32_t index)
 {

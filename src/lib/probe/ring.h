@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include "brick/abi/lane.h"
+#include "brick/probe.h"
 #include "lib/session/session_lanes.h"
 
 #define SLOW __attribute__((noinline, cold))
@@ -56,6 +57,14 @@ static inline struct brick__thread *thread_here(void)
 
 	return BRICK_LIKELY(lane_is_current(self)) ? self : brick__thread_begin();
 }
+
+/* Work that lies in no stack. */
+
+/* Of the lane that has it. */
+#define BRICK__ASYNC_BACKEND "host"
+
+/* Record it with its end, in ticks. Returns as brick_queue_record(), or -ENOMEM. */
+int brick__async_record(const struct brick_async *async, uint64_t end);
 
 /* Open bricks. */
 

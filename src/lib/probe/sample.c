@@ -200,7 +200,8 @@ void brick_record_sample_work(const struct brick_sample *sample, uint64_t bytes,
 	stat->flops += flops - site->flops;
 }
 
-static void write_point(uint32_t brick, uint8_t kind, uint64_t value)
+/* ns: of an execution that was reported, else 0. */
+static void write_point(uint32_t brick, uint8_t kind, uint64_t value, uint64_t ns)
 {
 	struct brick__thread *self = brick_enabled() ? thread_here() : NULL;
 
@@ -214,11 +215,34 @@ static void write_point(uint32_t brick, uint8_t kind, uint64_t value)
 		return;
 	}
 	*ring_at(self, self->lane->head) = (struct brick_record){.begin = brick__now(),
+		.ticks = (uint32_t)ns,
+		.wait = (uint32_t)(ns >> 32),
 		.kind = kind,
 		.brick = (uint16_t)brick,
 		.layer = -1,
 		.elements = value};
 	ring_publish(self->lane, 1);
+}
+
+/*
+ * As many ticks as are ns at least, so that these make as many ns again. surplus: what is too much
+ * so far, which is used up first.
+ */
+static uint64_t ticks_at_least(uint64_t ns, uint64_t *surplus)
+{
+	const struct brick_clock *clock = brick_clock_get();
+	unsigned __int128 wanted = (unsigned __int128)ns << clock->shift;
+	uint64_t before = surplus ? *surplus : 0;
+
+	if (surplus && wanted <= before) {
+		*surplus = before - (uint64_t)wanted;
+		return 0;
+	}
+	wanted -= before;
+	uint64_t ticks = (uint64_t)((wanted + clock->mult - 1) / clock->mult);
+	if (surplus)
+		*surplus = (uint64_t)((unsigned __int128)ticks * clock->mult - wanted);
+	return ticks;
 }
 
 void brick_record_elapsed(uint32_t brick, uint64_t ns, uint64_t elements, uint64_t bytes)
@@ -227,18 +251,19 @@ void brick_record_elapsed(uint32_t brick, uint64_t ns, uint64_t elements, uint64
 
 	if (!self || brick >= BRICK_MAX_BRICKS)
 		return;
-	const struct brick_clock *clock = brick_clock_get();
-	uint64_t ticks = (uint64_t)(((unsigned __int128)ns << clock->shift) / clock->mult);
+	uint64_t ticks = ticks_at_least(ns, NULL);
 	struct brick_stat *stat = &self->lane->stats[brick];
-	count_one(stat, ticks, ticks, 0);
+	uint64_t added = ticks_at_least(ns, &stat->surplus);
+	count_one(stat, ticks, added, 0);
+	stat->total += added - ticks;
 	stat->elements += elements;
 	stat->bytes += bytes;
-	write_point(brick, BRICK_RECORD_REPORTED, ticks);
+	write_point(brick, BRICK_RECORD_REPORTED, ticks, ns);
 }
 
 void brick_instant(uint32_t brick)
 {
-	write_point(brick, BRICK_RECORD_INSTANT, 0);
+	write_point(brick, BRICK_RECORD_INSTANT, 0, 0);
 }
 
 void brick_counter(uint32_t brick, double value)
@@ -246,7 +271,7 @@ void brick_counter(uint32_t brick, double value)
 	uint64_t bits;
 
 	memcpy(&bits, &value, sizeof(bits));
-	write_point(brick, BRICK_RECORD_COUNTER, bits);
+	write_point(brick, BRICK_RECORD_COUNTER, bits, 0);
 }
 
 static bool has_lane(void)

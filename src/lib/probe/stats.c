@@ -17,12 +17,22 @@
 #include "brick/error.h"
 #include "brick/session.h"
 #include "lib/probe/leaf_stats.h"
+#include "lib/probe/ring.h"
 #include "lib/session/consumer.h"
 #include "lib/session/session_map.h"
 
 static bool row_is_backed(const struct brick_lane *lane, uint32_t brick)
 {
 	return (lane->histogram_rows[brick >> 6] >> (brick & 63)) & 1;
+}
+
+/* Asynchronous work is the threads', though it has a lane as queues have. */
+static bool belongs(const struct brick_lane *lane, enum brick_lane_kind kind)
+{
+	bool on_threads = lane->kind == BRICK_LANE_THREAD ||
+			  !strncmp(lane->backend, BRICK__ASYNC_BACKEND, sizeof(lane->backend));
+
+	return on_threads == (kind == BRICK_LANE_THREAD);
 }
 
 static void add_row(uint64_t *merged, const uint32_t *row)
@@ -48,7 +58,7 @@ static void merge_histograms(
 		add_row(merged, (uint32_t *)brick__at(s, s->header->drained_offset) + row);
 	for (uint32_t i = 0; i < s->header->lane_count; i++) {
 		struct brick_lane *lane = s->lanes[i].lane;
-		if (lane->kind == kind && row_is_backed(lane, brick))
+		if (belongs(lane, kind) && row_is_backed(lane, brick))
 			add_row(merged, (uint32_t *)((char *)lane + lane->histogram_offset) + row);
 	}
 }
@@ -99,11 +109,11 @@ static void sum_lanes(const struct brick__session *s, enum brick_lane_kind kind,
 	for (uint32_t i = 0; i < s->header->lane_count; i++) {
 		const struct brick_lane *lane = s->lanes[i].lane;
 		const void *ring = (const char *)lane + lane->ring_offset;
-		if (lane->kind != kind)
+		if (!belongs(lane, kind))
 			continue;
 		for (uint32_t b = first; b < end; b++)
 			add_stat(&sums->bricks[b], &lane->stats[b]);
-		if (kind != BRICK_LANE_THREAD)
+		if (lane->kind != BRICK_LANE_THREAD)
 			continue;
 		brick__leaf_stats_read(lane, ring, lane->capacity, end, &sums->leaves);
 		for (uint32_t b = first; b < end; b++)

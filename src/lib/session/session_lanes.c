@@ -331,7 +331,7 @@ static void own_lane(struct brick_lane *lane, uint64_t since)
 	self->mask = lane->capacity ? lane->capacity - 1 : 0;
 	self->serial = brick__session.serial;
 	self->refused = 0;
-	self->tag = self->serial << 8;
+	self->tag = (self->serial << 10 | self->index) << 8;
 	brick__thread_aim(self);
 	announce_owner(self, lane->start_ticks, lane->tid);
 	__atomic_store_n(&lane->state, BRICK_LANE_LIVE, __ATOMIC_RELEASE);

@@ -901,7 +901,7 @@ static void write_reported(struct writer_lane *lane, const struct brick_record *
 		return;
 	instant(lane, slice_category(lane->process, r->brick), r->brick + 1u, annotation,
 		slice_annotation(annotation, FORMAT_A_REPORTED, ANNOTATION_UINT,
-			writer_duration_ns(lane->process, r->elements)),
+			(uint64_t)r->wait << 32 | r->ticks),
 		writer_ns(lane->process, r->begin));
 }
 
