@@ -7,6 +7,7 @@
 #include "brick/error.h"
 #include "cli/command.h"
 #include "cli/die.h"
+#include "cli/graph_file.h"
 #include "cli/input.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -78,9 +79,9 @@ static struct brick_graph *make(const struct run *run, const struct options *opt
 	return graph;
 }
 
-static void write(struct brick_graph *graph, const struct run *run, const struct options *options)
+static void write(struct brick_graph *graph, const char *path, const struct options *options)
 {
-	struct output *output = output_open(options->output, run->path);
+	struct output *output = output_open(options->output, path);
 
 	output_commit(output,
 		brick_graph_write(graph, options->format, write_stream, output_stream(output)));
@@ -91,12 +92,22 @@ static int run_graph(int argc, char **argv)
 	struct options options = {.format = BRICK_GRAPH_DOT};
 
 	options_parse(&command_graph, &options, argc, argv);
-	SCOPED_TO(run_destroy) struct run *run = input_load_telling(input_operand(argc, argv));
+	const char *operand = input_operand(argc, argv);
+	if (graph_file_is(operand)) {
+		if (options.step)
+			die_usage("graph", "--step: %s is a graph, and has no steps to choose from",
+				operand);
+		struct brick_graph *graph = graph_file_load(operand);
+		write(graph, operand, &options);
+		brick_graph_destroy(graph);
+		return CLI_DONE;
+	}
+	SCOPED_TO(run_destroy) struct run *run = input_load_telling(operand);
 	struct brick_graph *graph = make(run, &options);
 	if (options.format == BRICK_GRAPH_DOT && brick_graph_node_count(graph) > MANY_NODES)
 		warn("%zu nodes: dot will take long; --step decode writes one step",
 			brick_graph_node_count(graph));
-	write(graph, run, &options);
+	write(graph, run->path, &options);
 	brick_graph_destroy(graph);
 	return CLI_DONE;
 }
@@ -107,7 +118,9 @@ const struct cli_command command_graph = {
 	.run = run_graph,
 	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] [FILE]",
-	.about = "Write what ran inside of what, and what had to wait for what.",
+	.about = "Write what ran inside of what, and what had to wait for what. FILE may also be a "
+		 "graph "
+		 "that a program saved as JSON.",
 	.notes = "A picture of one step: brick graph --step decode FILE | dot -Tsvg >step.svg",
 	.options = option_table,
 };

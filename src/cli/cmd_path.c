@@ -11,6 +11,7 @@
 #include "brick/error.h"
 #include "cli/command.h"
 #include "cli/die.h"
+#include "cli/graph_file.h"
 #include "cli/input.h"
 #include "cli/selection_options.h"
 #include "ui/text/json_out.h"
@@ -55,7 +56,17 @@ static int run_path(int argc, char **argv)
 	options_parse(&command_path, &options, argc, argv);
 	if (options.top && options.all)
 		die_usage("path", "--top and --all: one of them, please");
-	SCOPED_TO(run_destroy) struct run *run = input_load_telling(input_operand(argc, argv));
+	const char *operand = input_operand(argc, argv);
+	if (graph_file_is(operand)) {
+		if (options.json || options.step)
+			die_usage("path", "%s is a graph: it goes without --json and --step",
+				operand);
+		struct brick_graph *graph = graph_file_load(operand);
+		graph_file_path(graph, operand, stdout);
+		brick_graph_destroy(graph);
+		return CLI_DONE;
+	}
+	SCOPED_TO(run_destroy) struct run *run = input_load_telling(operand);
 	SCOPED_BY(step_index_fini) struct step_index index;
 	selection_narrow(&options.selection, run);
 	if (step_index_init(&index, run) < 0)
@@ -84,6 +95,8 @@ const struct cli_command command_path = {
 	.usage = "[OPTIONS] [FILE]",
 	.about = "Say what decided how long the steps took, how much longer everything else "
 		 "could have taken without changing that, and how fast the program would be if "
-		 "a brick took 10 % less time, or none.",
+		 "a brick took 10 % less time, or none. FILE may also be a graph that a program "
+		 "saved as "
+		 "JSON.",
 	.options = option_table,
 };

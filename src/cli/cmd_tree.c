@@ -10,6 +10,7 @@
 
 #include "cli/command.h"
 #include "cli/die.h"
+#include "cli/graph_file.h"
 #include "cli/input.h"
 #include "cli/selection_options.h"
 
@@ -143,7 +144,17 @@ static int run_tree(int argc, char **argv)
 {
 	struct options options = {.selection = SELECTION_INIT};
 	options_parse(&command_tree, &options, argc, argv);
-	SCOPED_TO(run_destroy) struct run *run = input_load_telling(input_operand(argc, argv));
+	const char *operand = input_operand(argc, argv);
+	if (graph_file_is(operand)) {
+		if (options.json || options.step)
+			die_usage("tree", "%s is a graph: it goes without --json and --step",
+				operand);
+		struct brick_graph *graph = graph_file_load(operand);
+		graph_file_tree(graph, operand, stdout);
+		brick_graph_destroy(graph);
+		return CLI_DONE;
+	}
+	SCOPED_TO(run_destroy) struct run *run = input_load_telling(operand);
 	selection_narrow(&options.selection, run);
 	SCOPED_BY(step_index_fini) struct step_index index;
 	SCOPED_BY(step_times_fini) struct step_times times;
@@ -176,6 +187,8 @@ const struct cli_command command_tree = {
 	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] [FILE]",
 	.about = "Show what a step was made of, layer by layer and brick by brick, in the order in "
-		 "which it ran; of several steps (--steps, --since, --until) the mean, by phase.",
+		 "which it ran; of several steps (--steps, --since, --until) the mean, by phase. "
+		 "FILE "
+		 "may also be a graph that a program saved as JSON.",
 	.options = option_table,
 };

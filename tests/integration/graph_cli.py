@@ -106,4 +106,33 @@ def main():
     expect("a full disk", full.returncode, 4)
 
 
+
+def own_graphs():
+    """A graph that a program saved stands in the place of a recording."""
+    path = recording()
+    saved = os.path.join(TMP, "graph.json")
+    brick("graph", "--format", "json", "-o", saved, path)
+    with open(saved, "rb") as file:
+        whole = file.read()
+    for form in "json", "dot", "csr", "folded":
+        expect(f"{form} of the saved graph", brick("graph", "--format", form, saved)[0],
+               brick("graph", "--format", form, path)[0])
+    tree = brick("tree", saved)[0].decode()
+    expect("its tree has all that is held", tree.count("RmsNorm"), sum(
+        node["name"] == "RmsNorm" for node in json.loads(whole)["nodes"]))
+    text = brick("path", saved)[0].decode()
+    expect_true("its path", text.startswith("Critical path  ") and "IF IT WERE FASTER" in text)
+    for what, damaged in (
+            ("node 0", whole.replace(b'"id":0,', b'"id":7,', 1)), ("kind", whole.replace(b'"kind":"', b'"kind":"x', 1)),
+            ("no such node", whole.replace(b'{"from":', b'{"from":9999999', 1)), ("offset", whole[:len(whole) // 2]),
+            ("must be a list", b'{"schema":"brick/graph/1","nodes":3}')):
+        with open(saved, "wb") as file:
+            file.write(damaged)
+        for command in "graph", "tree", "path":
+            error = brick(command, saved, code=3)[1].decode()
+            expect_true(f"{what}: {error}", what in error and saved in error)
+    expect_true("not with --step", b"is a graph" in brick("path", "--step", "1", saved, code=2)[1])
+
+
 main()
+own_graphs()

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Execution graphs that a program wrote itself (brick_graph_save(), schema brick/graph/1), in the
+ * place of a recording: what `brick graph`, `tree` and `path` say of them. Main thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdio.h>
+#include "brick/graph.h"
+
+/* Does a file begin like one? */
+bool graph_file_is(const char *path);
+
+/* Load it, or end the program with CLI_INPUT and a message that names file, place and reason. */
+struct brick_graph *graph_file_load(const char *path);
+
+/* What holds what. It ends the program, as does the next one, where edges lead in a circle. */
+void graph_file_tree(struct brick_graph *graph, const char *path, FILE *out);
+
+/* The critical path, its nodes in order, and what a faster one would buy. */
+void graph_file_path(struct brick_graph *graph, const char *path, FILE *out);
