@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Numbers in text from outside, read strictly: decimal digits, no blanks before or after, no plus
- * sign, no hexadecimal, nothing left out. Any thread.
+ * sign, no hexadecimal, nothing left out. And numbers that may be too large for what they become.
+ * Any thread.
  */
 #pragma once
 
@@ -12,6 +13,17 @@
  * -ERANGE: it is not within the bounds. *value is written on success only.
  */
 int number_u64(const char *text, uint64_t low, uint64_t high, uint64_t *value);
+
+/*
+ * A double as a count, where a cast would be undefined: 0 of NaN and below 0, and UINT64_MAX, which
+ * answers show as unknown, of what does not fit.
+ */
+static inline uint64_t number_of_double(double value)
+{
+	if (!(value > 0))
+		return 0;
+	return value < 18446744073709551616.0 ? (uint64_t)value : UINT64_MAX;
+}
 
 /* With a minus sign before it, if it is below 0. */
 int number_i64(const char *text, int64_t low, int64_t high, int64_t *value);

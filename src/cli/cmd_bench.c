@@ -27,6 +27,7 @@
 #include "base/array.h"
 #include "base/clock_ns.h"
 #include "base/file.h"
+#include "base/number.h"
 #include "base/user_path.h"
 #include "cli/command.h"
 #include "cli/die.h"
@@ -483,7 +484,7 @@ static struct stop_rule rule_of(const struct bench_arguments *a)
 {
 	double precision = a->precision >= 0 ? a->precision : a->runs || a->time_s > 0 ? 0 : 0.01;
 
-	return (struct stop_rule){a->runs, (uint64_t)(a->time_s * 1e9), precision};
+	return (struct stop_rule){a->runs, number_of_double(a->time_s * 1e9), precision};
 }
 
 /* One that a signal ended counts for nothing; what it says of itself is not told. */

@@ -78,7 +78,7 @@ void selection_set_time(const struct option_use *use, const char *text)
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
 		if (!strcmp(text + length, units[i].unit) &&
 			!number_double(number, 0, 1e9, &value)) {
-			*(uint64_t *)use->to = (uint64_t)(value * units[i].ns + 0.5);
+			*(uint64_t *)use->to = number_of_double(value * units[i].ns + 0.5);
 			return;
 		}
 	die_usage(use->command->name,

@@ -69,6 +69,18 @@ static void fractions(void **state)
 }
 
 /* Where a comma stands before the fraction, a point does in our files all the same. */
+static void counts_of_doubles(void **state)
+{
+	(void)state;
+	assert_int_equal(number_of_double(17.9), 17);
+	assert_int_equal(number_of_double(-1), 0);
+	assert_int_equal(number_of_double(NAN), 0);
+	assert_int_equal(number_of_double(-INFINITY), 0);
+	assert_true(number_of_double(1.9e19) == UINT64_MAX);
+	assert_true(number_of_double(INFINITY) == UINT64_MAX);
+	assert_true(number_of_double(18446744073709549568.0) == UINT64_C(18446744073709549568));
+}
+
 static void any_locale(void **state)
 {
 	static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "C"};
@@ -98,6 +110,7 @@ int main(void)
 		cmocka_unit_test(whole_numbers),
 		cmocka_unit_test(signed_numbers),
 		cmocka_unit_test(fractions),
+		cmocka_unit_test(counts_of_doubles),
 		cmocka_unit_test(any_locale),
 		cmocka_unit_test(leading_digits),
 	};

@@ -150,6 +150,8 @@ static void units(void **state)
 	assert_string_equal(units_percent(out, 1), "100.0%");
 	assert_string_equal(units_percent(out, -1), "-");
 	assert_string_equal(units_number(out, NAN), "-");
+	assert_string_equal(units_number(out, INFINITY), "-");
+	assert_string_equal(units_percent(out, INFINITY), "-");
 	assert_string_equal(units_number(out, 55462.3), "55462");
 	assert_non_null(setlocale(LC_CTYPE, "C"));
 	check_time(1500, "1.50us");

@@ -15,6 +15,7 @@
 #include "analysis/accounts/percentile.h"
 #include "analysis/accounts/thread_accounts.h"
 #include "analysis/accounts/work_accounts.h"
+#include "base/number.h"
 #include "base/order.h"
 #include "base/scope.h"
 
@@ -534,7 +535,8 @@ static void read_step_cpu(struct rows *rows, const struct summary *s)
 		if (!row)
 			continue;
 		uint64_t span_ns = step->end_ns - step->begin_ns;
-		row->cpu_ns = point->value < (double)span_ns ? (uint64_t)point->value : span_ns;
+		row->cpu_ns =
+			point->value < (double)span_ns ? number_of_double(point->value) : span_ns;
 		row->off_ns = span_ns - row->cpu_ns;
 	}
 }

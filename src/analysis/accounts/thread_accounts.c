@@ -8,6 +8,7 @@
  * shares have it. It is no execution: counts, totals, lengths and work are of those that ended.
  */
 #include "analysis/accounts/thread_accounts.h"
+#include "base/number.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -277,7 +278,7 @@ static void count_all_reported(struct thread_accounts *t)
 	for (size_t i = 0; i < t->run->point_count; i++) {
 		const struct run_point *p = &t->run->points[i];
 		if (p->kind == RUN_POINT_REPORTED && p->lane == t->lane)
-			count_reported(t, p->brick, (uint64_t)p->value);
+			count_reported(t, p->brick, number_of_double(p->value));
 	}
 }
 

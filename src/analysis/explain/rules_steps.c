@@ -10,6 +10,7 @@
 
 #include "analysis/accounts/percentile.h"
 #include "analysis/accounts/unknown.h"
+#include "base/number.h"
 #include "brick/abi/step_counters.h"
 #include "brick/brick.h"
 
@@ -42,7 +43,7 @@ static void add_point(struct repeated *sum, const struct explain_facts *f,
 	const struct explain_phase *phase, const struct run_point *point)
 {
 	uint32_t step = step_index_at(&f->index, f->run, point->lane, point->ns);
-	uint64_t tokens = (uint64_t)point->value;
+	uint64_t tokens = number_of_double(point->value);
 
 	if (step == RUN_NONE || &f->phases[step_phase_of(&f->run->steps[step])] != phase ||
 		2 * tokens < f->run->steps[step].tokens ||
@@ -100,9 +101,9 @@ bool rule_mixed(const struct explain_facts *f, enum step_phase p, struct finding
 	out->of.mixed.steps = phase->steps;
 	out->certainty = FINDING_LIKELY;
 	if (!alone_ns && explain_batching(&model, f, p))
-		alone_ns =
-			(uint64_t)(model.fixed_ns + model.token_ns * (double)times->output_tokens /
-							    (double)phase->steps);
+		alone_ns = number_of_double(model.fixed_ns + model.token_ns *
+								     (double)times->output_tokens /
+								     (double)phase->steps);
 	alone_ns *= phase->steps;
 	out->cost_ns = alone_ns && phase->wall_ns > alone_ns ? phase->wall_ns - alone_ns : 0;
 	return out->cost_ns != 0;
@@ -135,9 +136,9 @@ bool rule_all_logits(const struct explain_facts *f, enum step_phase p, struct fi
 		return false;
 	out->of.all_logits.rows = rows;
 	out->of.all_logits.copy_ns = explain_on_cpu_ns(phase, brick_name(BRICK_OUTPUT_COPY));
-	out->cost_ns = (uint64_t)((double)(explain_brick_ns(f, phase, BRICK_LM_HEAD) +
-					   out->of.all_logits.copy_ns) *
-				  (1 - 1 / rows));
+	out->cost_ns = number_of_double(
+		(double)(explain_brick_ns(f, phase, BRICK_LM_HEAD) + out->of.all_logits.copy_ns) *
+		(1 - 1 / rows));
 	return true;
 }
 
@@ -154,7 +155,7 @@ static bool batches_are_small(const struct explain_facts *f, enum step_phase p, 
 		return false;
 	double fewer = (double)phase->tokens / LARGE_BATCH;
 	fewer = fewer > 1 ? fewer : 1;
-	out->cost_ns = (uint64_t)(model.fixed_ns * ((double)phase->evaluations - fewer));
+	out->cost_ns = number_of_double(model.fixed_ns * ((double)phase->evaluations - fewer));
 	out->certainty = FINDING_LIKELY;
 	out->of.batches.batch = phase->batch;
 	out->of.batches.model = model;
@@ -229,8 +230,8 @@ bool rule_sequences_apart(const struct explain_facts *f, enum step_phase p, stru
 	out->of.batches.batch = phase->batch;
 	out->of.batches.model = model;
 	out->certainty = FINDING_LIKELY;
-	out->cost_ns =
-		(uint64_t)(model.fixed_ns * (double)phase->steps * (1 - 1 / (double)sequences));
+	out->cost_ns = number_of_double(
+		model.fixed_ns * (double)phase->steps * (1 - 1 / (double)sequences));
 	return true;
 }
 
@@ -308,7 +309,7 @@ bool rule_kv_type(const struct explain_facts *f, enum step_phase p, struct findi
 	out->of.attention.attention_ns = attention_ns(f, phase);
 	out->of.attention.bytes = bytes;
 	out->certainty = FINDING_LIKELY;
-	out->cost_ns = (uint64_t)((double)out->of.attention.attention_ns * slower) +
+	out->cost_ns = number_of_double((double)out->of.attention.attention_ns * slower) +
 		       (is_wide ? casts_ns(f, phase) : 0);
 	return !phase->queue && out->cost_ns >= phase->wall_ns / 10;
 }
@@ -320,7 +321,7 @@ bool rule_no_flash_attention(const struct explain_facts *f, enum step_phase p, s
 	const struct explain_phase *phase = &f->phases[p];
 
 	out->of.attention.attention_ns = attention_ns(f, phase);
-	out->cost_ns = (uint64_t)(slower * (double)out->of.attention.attention_ns);
+	out->cost_ns = number_of_double(slower * (double)out->of.attention.attention_ns);
 	out->certainty = FINDING_LIKELY;
 	return p == STEP_PREFILL && !phase->queue && phase->batch > 8 &&
 	       explain_brick_ns(f, phase, BRICK_ATTENTION_SOFTMAX) &&

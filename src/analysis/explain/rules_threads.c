@@ -9,6 +9,7 @@
 
 #include "analysis/accounts/unknown.h"
 #include "analysis/path/schedule.h"
+#include "base/number.h"
 #include "brick/brick.h"
 
 /* Time for which threads of the run were preempted, added up. */
@@ -103,7 +104,7 @@ bool rule_steal(const struct explain_facts *f, enum step_phase p, struct finding
 	const double least = 0.05;
 
 	out->certainty = FINDING_LIKELY;
-	out->cost_ns = (uint64_t)(f->presence.steal * (double)f->phases[p].wall_ns);
+	out->cost_ns = number_of_double(f->presence.steal * (double)f->phases[p].wall_ns);
 	return f->presence.steal >= least;
 }
 
@@ -146,7 +147,7 @@ bool rule_cold_pages(const struct explain_facts *f, enum step_phase p, struct fi
 		return true;
 	/* what the scheduler says of all of it, where its switches were not recorded */
 	out->cost_ns = f->presence.idle > 0 && !phase->summary->knows_off
-			       ? (uint64_t)(f->presence.idle * (double)phase->wall_ns)
+			       ? number_of_double(f->presence.idle * (double)phase->wall_ns)
 			       : 0;
 	return out->cost_ns != 0;
 }

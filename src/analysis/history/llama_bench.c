@@ -155,7 +155,7 @@ static int take_test(struct reading *r, const json_t *test)
 	if (rc == 0)
 		rc = add_facts(&run, test);
 	run.start_ns = start_of(test);
-	run.wall_ns = (uint64_t)number_of(test, "avg_ns");
+	run.wall_ns = number_of_double(number_of(test, "avg_ns"));
 	history_run_identify(&run, (uint64_t)typical_ns(test));
 	if (rc == 0)
 		rc = history_run_describe(&run);

@@ -5,6 +5,7 @@
  * caller's bound must be short enough for a burst.
  */
 #include "lib/drain/drain_pace.h"
+#include "base/number.h"
 
 enum {
 	MIN_MS = 2,
@@ -20,8 +21,8 @@ static uint64_t half_full_ms(const struct drain_level *level, uint64_t grown, ui
 		return 0;
 	if (!grown)
 		return UINT64_MAX;
-	return (uint64_t)((double)(half - level->waiting) * (double)elapsed_ns / (double)grown /
-			  1e6);
+	return number_of_double(
+		(double)(half - level->waiting) * (double)elapsed_ns / (double)grown / 1e6);
 }
 
 struct drain_outlook drain_look(

@@ -219,7 +219,7 @@ void brick__pair_cost_measure(struct brick_session_header *header)
 	struct brick__thread self = brick__thread;
 	SCOPED struct brick_lane *lane = calloc(1, sizeof(*lane));
 	SCOPED struct brick_record *ring = calloc(RING, sizeof(*ring));
-	uint32_t on = brick__on;
+	uint32_t on = brick__serial_here();
 	uint64_t cost[BATCHES];
 
 	if (lane && ring) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/escape.h"
+#include "base/number.h"
 #include "ui/text/difference_text.h"
 #include "ui/text/json_out.h"
 #include "ui/text/terminal.h"
@@ -25,7 +26,7 @@ struct printer {
 static const char *value_text(const struct bench_view *view, double value, char out[UNITS_BYTES])
 {
 	if (!strcmp(view->measure, "wall time"))
-		return units_time(out, (uint64_t)value);
+		return units_time(out, number_of_double(value));
 	return units_number(out, value);
 }
 

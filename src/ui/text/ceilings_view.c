@@ -10,6 +10,7 @@
 #include "analysis/accounts/unknown.h"
 #include "analysis/machine/ceilings_file.h"
 #include "base/date.h"
+#include "base/number.h"
 #include "ui/text/terminal.h"
 #include "ui/text/text.h"
 #include "ui/text/text_table.h"
@@ -258,8 +259,8 @@ static void print_latency(const struct printer *p)
 			table_format(table, "%u %s", row->threads, row->backend);
 		else
 			table_cell(table, row->backend);
-		table_time(table, (uint64_t)(row->ns.best + 0.5));
-		table_time(table, (uint64_t)(row->ns.median + 0.5));
+		table_time(table, number_of_double(row->ns.best + 0.5));
+		table_time(table, number_of_double(row->ns.median + 0.5));
 	}
 	if (c->latency_count)
 		close_table(p, table);
@@ -280,7 +281,7 @@ static void add_device(struct table *table, const struct ceilings_device *d)
 	add_figure(table, f32 ? &f32->rate : NULL);
 	add_figure(table, cache ? &cache->rate : NULL);
 	add_figure(table, memory ? &memory->rate : NULL);
-	table_time(table, kernel ? (uint64_t)(kernel->ns.best + 0.5) : ANALYSIS_UNKNOWN);
+	table_time(table, kernel ? number_of_double(kernel->ns.best + 0.5) : ANALYSIS_UNKNOWN);
 }
 
 static void print_devices(const struct printer *p)

@@ -15,6 +15,7 @@
 #include "analysis/accounts/summary.h"
 #include "analysis/cost/losses.h"
 #include "base/array.h"
+#include "base/number.h"
 #include "brick/session.h"
 #include "ui/text/difference_text.h"
 #include "ui/text/json_out.h"
@@ -254,7 +255,7 @@ static void add_value(struct table *table, const struct difference *d, double va
 	else if (value > 0 && value < 9.95)
 		table_format(table, "%.1fns", value);
 	else
-		table_time(table, (uint64_t)(value + 0.5));
+		table_time(table, number_of_double(value + 0.5));
 }
 
 static bool says_what_it_sees(const struct difference *d)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "analysis/cost/losses.h"
+#include "base/number.h"
 #include "ui/text/json_out.h"
 #include "ui/text/terminal.h"
 #include "ui/text/text.h"
@@ -664,7 +665,7 @@ static void print_finding(const struct explain_facts *facts, const struct findin
 	snprintf(label, sizeof(label), "%zu %s", number, name);
 	putc('\n', terminal->out);
 	tell(label, "%s", words.what);
-	units_time(token, per_token < 0 ? UINT64_MAX : (uint64_t)(per_token + 0.5));
+	units_time(token, per_token < 0 ? UINT64_MAX : number_of_double(per_token + 0.5));
 	units_percent(part, explain_share(finding->cost_ns, phase->elapsed_ns));
 	if (finding->cost_ns)
 		tell("  costs", "%s a token, %s of %s (%s)", token, part, name,

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/number.h"
 #include "ui/text/json_out.h"
 #include "ui/text/text.h"
 #include "ui/text/text_table.h"
@@ -69,7 +70,7 @@ static const struct table_column columns[] = {{"PHASE", 1, 0}, {"BUDGET OF", 1, 
 
 static uint64_t ns_of(double us)
 {
-	return us < 0 ? UINT64_MAX : (uint64_t)(us * 1e3 + 0.5);
+	return us < 0 ? UINT64_MAX : number_of_double(us * 1e3 + 0.5);
 }
 
 static void add_row(

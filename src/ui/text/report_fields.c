@@ -13,6 +13,7 @@
 
 #include "analysis/accounts/unknown.h"
 #include "analysis/roofline/roofline.h"
+#include "base/number.h"
 #include "base/order.h"
 #include "trace/trace_text.h"
 #include "ui/text/report.h"
@@ -95,7 +96,8 @@ static void get_elements_rate(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
 	if (row->elements != ANALYSIS_UNKNOWN && row->elements && row->total_ns)
-		value->number = (uint64_t)((double)row->elements * 1e9 / (double)row->total_ns);
+		value->number =
+			number_of_double((double)row->elements * 1e9 / (double)row->total_ns);
 }
 
 static void get_pid(

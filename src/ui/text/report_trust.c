@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analysis/accounts/unknown.h"
+#include "base/number.h"
 #include "record/inject/attachers.h"
 #include "ui/text/provenance.h"
 #include "ui/text/report_presence.h"
@@ -249,14 +250,15 @@ static void add_counter(char **text, const struct counters *c, enum step_phase p
 
 	if (kind == BRICK_COUNTER_TASK_CLOCK)
 		text_append(text, ", ", "%s task-clock (%.2f CPUs busy)",
-			units_time(number, (uint64_t)(mean + 0.5)),
+			units_time(number, number_of_double(mean + 0.5)),
 			c->span_ns[phase] ? sum->sum / (double)c->span_ns[phase] : 0);
 	else if (mean >= 100000)
-		text_append(text, ", ", "%s %s", units_count(number, (uint64_t)(mean + 0.5)),
+		text_append(text, ", ", "%s %s", units_count(number, number_of_double(mean + 0.5)),
 			counters_kind_name(kind));
 	else
 		text_append(text, ", ", "%s %s (at most %s)", units_number(number, mean),
-			counters_kind_name(kind), units_count(most, (uint64_t)(sum->most + 0.5)));
+			counters_kind_name(kind),
+			units_count(most, number_of_double(sum->most + 0.5)));
 }
 
 static char *counters_text(const struct counters *c, enum step_phase phase)
@@ -270,8 +272,8 @@ static char *counters_text(const struct counters *c, enum step_phase phase)
 		text_append(&text, ", ", "%.2f instructions per cycle", counters_ipc(c, phase));
 	if (text && counters_mean(c, phase, COUNTERS_READING) >= 0)
 		text_append(&text, "; ", "reading them took %s a step, outside of its time",
-			units_time(
-				time, (uint64_t)(counters_mean(c, phase, COUNTERS_READING) + 0.5)));
+			units_time(time,
+				number_of_double(counters_mean(c, phase, COUNTERS_READING) + 0.5)));
 	return text;
 }
 

@@ -6,6 +6,7 @@
 #include "ui/text/text.h"
 
 #include <errno.h>
+#include <float.h>
 #include <langinfo.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -343,7 +344,7 @@ char *units_bytes(char out[UNITS_BYTES], uint64_t bytes)
 
 char *units_number(char out[UNITS_BYTES], double value)
 {
-	if (!(value >= 0))
+	if (!(value >= 0 && value <= DBL_MAX))
 		return unknown(out);
 	if (value > 0 && value < 0.0005)
 		return strcpy(out, "<0.001");
@@ -355,7 +356,7 @@ char *units_number(char out[UNITS_BYTES], double value)
 char *units_percent(char out[UNITS_BYTES], double share)
 {
 	double percent = 100 * share;
-	if (!(share >= 0))
+	if (!(share >= 0 && share <= DBL_MAX))
 		return unknown(out);
 	if (percent > 0 && percent < 0.05)
 		return strcpy(out, "<0.1%");

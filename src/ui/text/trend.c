@@ -8,6 +8,7 @@
 
 #include "base/date.h"
 #include "base/escape.h"
+#include "base/number.h"
 #include "base/scope.h"
 #include "ui/text/difference_text.h"
 #include "ui/text/json_out.h"
@@ -68,10 +69,10 @@ static void print_change(
 
 	paragraph(terminal, LABEL, change == t->changes ? "Changes" : "",
 		"%s to %s, %s, from run %.8s of %s on (p %.2g); the engine is %s%s%s",
-		units_time(before, (uint64_t)change->before),
-		units_time(after, (uint64_t)change->after), difference_size(effect, &d), run->id,
-		date, change->p, is_same ? "the same" : run->engine, is_same ? "" : " after ",
-		is_same ? "" : former);
+		units_time(before, number_of_double(change->before)),
+		units_time(after, number_of_double(change->after)), difference_size(effect, &d),
+		run->id, date, change->p, is_same ? "the same" : run->engine,
+		is_same ? "" : " after ", is_same ? "" : former);
 }
 
 void trend_workloads_text(const struct terminal *terminal, const struct trend_workload *of,
@@ -123,9 +124,9 @@ void trend_text(const struct trend *t, FILE *out)
 	terminal_init(&terminal, out);
 	bounds(t, &least, &most);
 	paragraph(&terminal, LABEL, "Trend", "%s: %zu run%s, %s to %s a token, the last %s",
-		t->what, t->ns.count, plural_s(t->ns.count), units_time(low, (uint64_t)least),
-		units_time(high, (uint64_t)most),
-		units_time(last, (uint64_t)t->ns.items[t->ns.count - 1]));
+		t->what, t->ns.count, plural_s(t->ns.count),
+		units_time(low, number_of_double(least)), units_time(high, number_of_double(most)),
+		units_time(last, number_of_double(t->ns.items[t->ns.count - 1])));
 	print_sparkline(t, &terminal);
 	for (size_t i = 0; i < t->change_count; i++)
 		print_change(t, &t->changes[i], &terminal);
@@ -210,7 +211,7 @@ static void put_axis(const struct frame *f)
 			"<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"#ccc\"/>\n"
 			"<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">",
 			LEFT, y, WIDTH - RIGHT, y, LEFT - 6, y + 4);
-		escape_xml(f->out, units_time(text, (uint64_t)ns));
+		escape_xml(f->out, units_time(text, number_of_double(ns)));
 		fputs("</text>\n", f->out);
 	}
 }
@@ -235,7 +236,7 @@ static void put_runs(const struct frame *f)
 		fputc(' ', f->out);
 		escape_xml(f->out, t->runs.items[i].engine);
 		fputc(' ', f->out);
-		escape_xml(f->out, units_time(text, (uint64_t)t->ns.items[i]));
+		escape_xml(f->out, units_time(text, number_of_double(t->ns.items[i])));
 		fputs("</title></circle>\n", f->out);
 	}
 }
@@ -289,7 +290,7 @@ static void put_row(FILE *out, const struct trend *t, size_t i)
 	const struct trend_run *run = &t->runs.items[i];
 	char text[UNITS_BYTES], *date = trend_date(run->start_ns);
 	const char *const cells[] = {run->id, date, run->engine, run->labels,
-		units_time(text, (uint64_t)t->ns.items[i])};
+		units_time(text, number_of_double(t->ns.items[i]))};
 
 	fputs("<tr>", out);
 	for (size_t k = 0; k < sizeof(cells) / sizeof(*cells); k++) {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analysis/accounts/unknown.h"
+#include "base/number.h"
 #include "ui/text/provenance.h"
 #include "ui/text/trust_text.h"
 #include "ui/text/text.h"
@@ -323,7 +324,7 @@ static void draw_trust(const struct top *top, struct canvas *canvas)
 	x = draw_fact(canvas, x, 3, overhead);
 	if (!p->live || history_samples_per_s(&top->history) < 0)
 		return;
-	units_count(samples, (uint64_t)history_samples_per_s(&top->history));
+	units_count(samples, number_of_double(history_samples_per_s(&top->history)));
 	SCOPED char *rate = text_format("%s samples/s", samples);
 	draw_fact(canvas, x, 3, rate);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock_ns.h"
+#include "base/number.h"
 #include "ui/text/json_out.h"
 #include "ui/text/report_json.h"
 #include "ui/text/text.h"
@@ -26,7 +27,7 @@ static double now_s(void)
 /* A signal ends it early. */
 static void sleep_s(double s)
 {
-	const struct timespec t = timespec_of_ns(s > 0 ? (uint64_t)(s * 1e9) : 0);
+	const struct timespec t = timespec_of_ns(s > 0 ? number_of_double(s * 1e9) : 0);
 	if (s > 0 && !stop)
 		nanosleep(&t, NULL);
 }
