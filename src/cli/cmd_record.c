@@ -427,6 +427,12 @@ static void print_losses(const struct recorder_result *r)
 			"brick: %s %s dropped (statistics are exact without them; "
 			"--ring takes more)\n",
 			units_count(count, r->dropped), plural(r->dropped, "record", "records"));
+	if (r->without_lane)
+		warn("%s %s lost: their threads could have no ring, for lack of memory, "
+		     "descriptors or "
+		     "files' size",
+			units_count(count, r->without_lane),
+			plural(r->without_lane, "record is", "records are"));
 	if (r->refused_processes && !r->refused_records)
 		warn("%llu %s could not record: process %u: %s; what it did is missing",
 			(unsigned long long)r->refused_processes,

@@ -190,6 +190,22 @@ static uint64_t timeval_ns(const struct timeval *t)
 	return (uint64_t)t->tv_sec * 1000000000ull + (uint64_t)t->tv_usec * 1000u;
 }
 
+static bool is_in_foreground(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (isatty(fd))
+			return tcgetpgrp(fd) == getpgrp();
+	return false;
+}
+
+bool program_has_stopped(pid_t pid)
+{
+	siginfo_t info = {0};
+
+	return is_in_foreground() && !waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOHANG) &&
+	       info.si_pid == pid && info.si_code == CLD_STOPPED;
+}
+
 int program_has_ended(pid_t pid, struct program_end *end)
 {
 	struct rusage usage;

@@ -51,6 +51,12 @@ struct program_end {
 };
 
 /* Has it ended? Returns 1 and fills in *end; 0: not yet. */
+/*
+ * It has stopped (SIGSTOP), and we are in the foreground of a terminal, whose shell waits for us to
+ * stop, too. Told once for each stop.
+ */
+bool program_has_stopped(pid_t pid);
+
 int program_has_ended(pid_t pid, struct program_end *end);
 
 /* What a shell returns when exec fails with this errno. */

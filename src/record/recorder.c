@@ -212,6 +212,10 @@ static void handle_signals(struct recorder *r)
 		if (event != SIGNALS_CHILD && r->ended_ns)
 			r->interrupted = 1;
 	}
+	if (!r->ended_ns && program_has_stopped(r->pid)) {
+		raise(SIGSTOP);
+		kill(r->pid, SIGCONT);
+	}
 	if (!r->ended_ns && program_has_ended(r->pid, &end))
 		program_ended(r, &end);
 }
@@ -342,6 +346,7 @@ static void take_totals(struct recorder *r)
 	result->steps = t.steps;
 	result->threads = t.threads;
 	result->dropped = t.dropped;
+	result->without_lane = t.refused;
 	result->refused_processes = r->dir.refusals->processes;
 	result->refused_records = r->dir.refusals->records;
 	result->refused_error = r->dir.refusals->error;

@@ -34,6 +34,7 @@ struct recorder_result {
 	uint32_t processes, lost, dead, outlived;
 	int left_behind; /* a process that goes on where none has recorded anything; 0: none */
 	uint64_t records, samples, steps, threads, dropped;
+	uint64_t without_lane; /* records of threads that could have no ring */
 	uint64_t refused_processes, refused_records; /* that could have no session */
 	int refused_error;			     /* why: -errno, of the last */
 	uint32_t refused_pid;

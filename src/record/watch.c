@@ -367,6 +367,7 @@ void watch_session_done(void *watch, struct drain *drain)
 	w->totals.steps += counts.steps;
 	w->totals.threads += counts.threads;
 	w->totals.dropped += counts.dropped;
+	w->totals.refused += counts.refused;
 	w->totals.off_cpu.lost += counts.off_cpu_lost;
 	add_notes(w, drain_notes(drain));
 	for (struct watched *s = w->sessions; s; s = s->next)

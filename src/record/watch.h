@@ -58,7 +58,7 @@ struct watch_totals {
 	uint32_t processes;	 /* whose sessions were read */
 	uint32_t lost;		 /* whose sessions could not, or only in part */
 	uint32_t dead, outlived; /* of `processes`: how they ended, if not cleanly */
-	uint64_t records, samples, steps, threads, dropped;
+	uint64_t records, samples, steps, threads, dropped, refused;
 	struct off_cpu_account off_cpu; /* what is known of the sessions that have ended */
 	const char *fault;		/* of the first that was lost; static text */
 	const char *notes;		/* of all sessions, line by line */

@@ -73,6 +73,29 @@ def fatal_signals(scratch):
         samples(out + ".part")
 
 
+def link_as_output(scratch):
+    """A recording does not replace a symbolic link."""
+    link, target = scratch.file("link.pftrace"), scratch.file("target.pftrace")
+    os.symlink(target, link)
+    run = record(link, "sh", "-c", "echo ran", timeout=20)
+    same((run.returncode, run.stdout, os.path.islink(link)), (4, b"", True), "with -o LINK")
+    check(b"symbolic link" in run.stderr, run.stderr)
+
+
+def full_for_a_moment(scratch):
+    """Shared memory that is full when the recorder first looks at a session takes nothing away."""
+    out = scratch.file("full.pftrace")
+    script = (f"mount -t tmpfs -o size=110m tmpfs /dev/shm && {{ {BRICK} record --interval 2000 -o {out} -- {PRODUCER} "
+              "samples=1000 say=ready sleep=3000 samples=1000 & sleep 0.7; cd /dev/shm; dd if=/dev/zero of=fill bs=1M; "
+              "sleep 2; rm fill; wait $!; }")
+    before = ["unshare", "-m", "sh", "-c"]
+    if os.geteuid() or subprocess.run([*before, "true"], capture_output=True).returncode:
+        print("no mount namespace here: shared memory was not filled")
+        return
+    run = subprocess.run([*before, script], capture_output=True, timeout=120)
+    same(samples(out), 2000, f"samples beside full shared memory ({run.stderr})")
+
+
 def foreign_part(scratch):
     out = scratch.file("foreign.pftrace")
     part, other = out + ".part", scratch.file("other")
@@ -144,8 +167,8 @@ def killed_top(scratch):
           "left by top:", os.listdir(scratch.path))
 
 
-for test in (killed_recorder, killed_beside_a_stranger, fatal_signals, foreign_part, interference,
-             killed_top):
+for test in (killed_recorder, killed_beside_a_stranger, fatal_signals, link_as_output, full_for_a_moment, foreign_part,
+             interference, killed_top):
     with Scratch() as scratch:
         test(scratch)
         print(test.__name__)

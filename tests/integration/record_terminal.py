@@ -91,6 +91,19 @@ def stop(out):
     same(Trace(out).begins, 4, "samples")
 
 
+def stopped(out):
+    """A program that stops itself gives the terminal back to the shell, which continues both."""
+    t = Terminal("/bin/sh", "-i")
+    t.type(f"PS1=; {BRICK} record -o {out} -- sh -c '{PRODUCER} samples=3; kill -STOP $$; {PRODUCER} samples=1 say=done'\n".encode())
+    t.expect(b"Stopped")
+    t.type(b"fg\n")
+    t.expect(b"done\r\n")
+    t.type(b"echo code $?; exit\n")
+    t.expect(b"code 0")
+    t.ended()
+    same(Trace(out).begins, 4, "samples")
+
+
 def wait_interrupted(out):
     """--wait can be ended by hand."""
     t = Terminal(BRICK, "record", "--wait", "-o", out, "--", "sh", "-c",
@@ -108,6 +121,6 @@ def wait_interrupted(out):
 
 
 with Scratch() as scratch:
-    for test in (interrupt, ownership, stop, wait_interrupted):
+    for test in (interrupt, ownership, stop, stopped, wait_interrupted):
         test(scratch.file(test.__name__ + ".pftrace"))
     same(sessions(), set(), "session directories left")

@@ -575,6 +575,7 @@ static int emit_lane_end(struct drain *d, struct sink *sink, uint32_t index, uin
 static int emit_header(struct drain *d, struct sink *sink)
 {
 	d->map.header.ledger = d->map.shared->ledger;
+	d->counts.refused = d->map.header.ledger.refused;
 	d->map.header.pair_cost = d->map.shared->pair_cost;
 	d->map.header.pair_cost_low = d->map.shared->pair_cost_low;
 	d->map.header.pair_cost_high = d->map.shared->pair_cost_high;

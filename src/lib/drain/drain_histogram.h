@@ -10,6 +10,7 @@
 
 struct drain_counts {
 	uint64_t records, samples, steps, dropped, threads;
+	uint64_t refused;      /* records of threads that could have no lane */
 	uint64_t off_cpu_lost; /* times off a CPU of threads that record */
 };
 

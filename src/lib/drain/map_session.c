@@ -230,7 +230,7 @@ bool drain_map_page_lost(const struct drain_map *m)
 const char *drain_map_fault(const struct drain_map *m)
 {
 	if (drain_map_page_lost(m))
-		return "its file was cut short";
+		return "its file was cut short, or shared memory is full";
 	return __atomic_load_n(&m->fault, __ATOMIC_RELAXED);
 }
 

@@ -187,8 +187,13 @@ int brick__session_create(struct brick__session *s, const char *directory, const
 	if (error)
 		return error;
 	error = brick__shared_extend(&s->file, bytes);
+	/* with the first site and kernel, which mean none: a consumer reads also those */
 	if (!error)
-		error = brick__shared_reserve(&s->file, 0, layout.site_offset);
+		error = brick__shared_reserve(
+			&s->file, 0, layout.site_offset + sizeof(struct brick_session_site));
+	if (!error)
+		error = brick__shared_reserve(
+			&s->file, layout.kernel_offset, sizeof(struct brick_session_kernel));
 	if (!error)
 		s->header = brick__shared_map(&s->file, 0, bytes, &error);
 	if (error) {

@@ -158,6 +158,8 @@ static int resolve(struct part_file *f, const char *path)
 		return -ENOENT;
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
 		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+	if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode))
+		return -ELOOP;
 	if (path[strlen(path) - 1] == '/')
 		return -EISDIR;
 	if (path[0] != '/' && !getcwd(directory, sizeof(directory)))
@@ -417,6 +419,9 @@ int part_file_explain(const char *path, int error, char *text, size_t bytes)
 		snprintf(text, bytes, "another recording is being written there");
 	else if (error == -EINVAL)
 		snprintf(text, bytes, "not a regular file");
+	else if (error == -ELOOP)
+		snprintf(text, bytes,
+			"a symbolic link, which the recording would replace: name its target");
 	else if (error == -EEXIST && !lstat(part, &st))
 		snprintf(text, bytes,
 			"%s is %s, which a recording does not replace: remove it, or choose "
