@@ -9,7 +9,6 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,11 +37,14 @@ static const struct brick_backend *const built_in[] = {
 	&brick__backend_null,
 };
 
-static const struct brick_backend *backends[MAX_BACKENDS];
-static uint32_t backend_count;
-static struct refused refused[MAX_REFUSED];
-static uint32_t refused_count;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+struct collection {
+	const struct brick_backend *backends[MAX_BACKENDS];
+	uint32_t backend_count;
+	struct refused refused[MAX_REFUSED];
+	uint32_t refused_count;
+};
+
+static const struct collection *collected; /* whole, and for good; NULL: nobody has asked */
 
 static bool is_whole(const struct brick_backend *b)
 {
@@ -69,25 +71,25 @@ int brick__backend_check(const struct brick_backend *b, char *reason, size_t byt
 	return 0;
 }
 
-static const struct brick_backend *find(const char *name)
+static const struct brick_backend *find(const struct collection *c, const char *name)
 {
-	for (uint32_t i = 0; i < backend_count; i++)
-		if (!strcmp(backends[i]->name, name))
-			return backends[i];
+	for (uint32_t i = 0; i < c->backend_count; i++)
+		if (!strcmp(c->backends[i]->name, name))
+			return c->backends[i];
 	return NULL;
 }
 
-static void refuse(const char *path, const char *reason)
+static void refuse(struct collection *c, const char *path, const char *reason)
 {
-	if (refused_count == MAX_REFUSED)
+	if (c->refused_count == MAX_REFUSED)
 		return;
-	struct refused *r = &refused[refused_count++];
+	struct refused *r = &c->refused[c->refused_count++];
 	snprintf(r->path, sizeof(r->path), "%s", path);
 	snprintf(r->reason, sizeof(r->reason), "%s", reason);
 }
 
 /* Take the table of a library, or say why not. */
-static int take(const struct brick_backend *b, char *reason, size_t bytes)
+static int take(struct collection *c, const struct brick_backend *b, char *reason, size_t bytes)
 {
 	if (!b) {
 		snprintf(reason, bytes, "it exports no brick_backend_table");
@@ -95,28 +97,28 @@ static int take(const struct brick_backend *b, char *reason, size_t bytes)
 	}
 	if (brick__backend_check(b, reason, bytes))
 		return 0;
-	if (find(b->name)) {
+	if (find(c, b->name)) {
 		snprintf(reason, bytes, "there is a backend %s already", b->name);
 		return 0;
 	}
-	if (backend_count == MAX_BACKENDS) {
+	if (c->backend_count == MAX_BACKENDS) {
 		snprintf(reason, bytes, "there are %d backends already", MAX_BACKENDS);
 		return 0;
 	}
-	backends[backend_count++] = b;
+	c->backends[c->backend_count++] = b;
 	return 1;
 }
 
-static void load(const char *path)
+static void load(struct collection *c, const char *path)
 {
 	char reason[256];
 	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 
 	if (!library) {
 		const char *why = dlerror();
-		refuse(path, why ? why : "it cannot be loaded");
-	} else if (!take(dlsym(library, "brick_backend_table"), reason, sizeof(reason))) {
-		refuse(path, reason);
+		refuse(c, path, why ? why : "it cannot be loaded");
+	} else if (!take(c, dlsym(library, "brick_backend_table"), reason, sizeof(reason))) {
+		refuse(c, path, reason);
 		dlclose(library);
 	}
 }
@@ -129,7 +131,7 @@ static int is_backend_file(const struct dirent *entry)
 }
 
 /* In the order of their names, so that every run finds the same. */
-static void load_directory(const char *directory)
+static void load_directory(struct collection *c, const char *directory)
 {
 	struct dirent **entries;
 	int n = scandir(directory, &entries, is_backend_file, alphasort);
@@ -138,29 +140,29 @@ static void load_directory(const char *directory)
 		char path[512];
 		int length = snprintf(path, sizeof(path), "%s/%s", directory, entries[i]->d_name);
 		if (length > 0 && (size_t)length < sizeof(path))
-			load(path);
+			load(c, path);
 		free(entries[i]);
 	}
 	if (n >= 0)
 		free(entries);
 	else
-		refuse(directory, strerror(errno));
+		refuse(c, directory, strerror(errno));
 }
 
-static void load_place(const char *place)
+static void load_place(struct collection *c, const char *place)
 {
 	struct stat st;
 
 	if (stat(place, &st) < 0)
-		refuse(place, strerror(errno));
+		refuse(c, place, strerror(errno));
 	else if (S_ISDIR(st.st_mode))
-		load_directory(place);
+		load_directory(c, place);
 	else
-		load(place);
+		load(c, place);
 }
 
 /* A program with more rights than its user must not load what that user names. */
-static void follow_path(void)
+static void follow_path(struct collection *c)
 {
 	const char *path = brick__environment("BRICK_BACKEND_PATH");
 
@@ -168,42 +170,59 @@ static void follow_path(void)
 		char place[512];
 		size_t n = strcspn(path, ":");
 		if (n >= sizeof(place))
-			refuse(path, strerror(ENAMETOOLONG));
+			refuse(c, path, strerror(ENAMETOOLONG));
 		else if (n) {
 			memcpy(place, path, n);
 			place[n] = '\0';
-			load_place(place);
+			load_place(c, place);
 		}
 		path += n + (path[n] == ':');
 	}
 }
 
-static void collect(void)
+/*
+ * Without a lock: another thread may hold the loader's and wait for ours. Where two threads
+ * collect, what the first has found is used.
+ */
+static const struct collection *collect(void)
 {
+	static const struct collection none;
+	const struct collection *first = __atomic_load_n(&collected, __ATOMIC_ACQUIRE);
 	KEEP_ERRNO();
 
+	if (first)
+		return first;
+	struct collection *c = calloc(1, sizeof(*c));
+	if (!c)
+		return &none;
 	for (size_t i = 0; i < sizeof(built_in) / sizeof(*built_in); i++)
-		backends[backend_count++] = built_in[i];
-	follow_path();
+		c->backends[c->backend_count++] = built_in[i];
+	follow_path(c);
+	if (__atomic_compare_exchange_n(
+		    &collected, &first, c, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return c;
+	free(c);
+	return first;
 }
 
 const struct brick_backend *brick_backend_find(const char *name)
 {
-	pthread_once(&once, collect);
-	return name ? find(name) : NULL;
+	return name ? find(collect(), name) : NULL;
 }
 
 const struct brick_backend *brick_backend_at(uint32_t index)
 {
-	pthread_once(&once, collect);
-	return index < backend_count ? backends[index] : NULL;
+	const struct collection *c = collect();
+
+	return index < c->backend_count ? c->backends[index] : NULL;
 }
 
 const char *brick_backend_refused(uint32_t index, const char **reason)
 {
-	pthread_once(&once, collect);
-	if (index >= refused_count)
+	const struct collection *c = collect();
+
+	if (index >= c->refused_count)
 		return NULL;
-	*reason = refused[index].reason;
-	return refused[index].path;
+	*reason = c->refused[index].reason;
+	return c->refused[index].path;
 }
