@@ -21,6 +21,7 @@
 	each(explain) \
 	each(diff) \
 	each(bench) \
+	each(bisect) \
 	each(advise) \
 	each(history) \
 	each(diverge) \

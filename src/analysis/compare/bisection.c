@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What lies between a good and a bad build is halved. */
+#include "analysis/compare/bisection.h"
+
+long bisection_next(const struct bisection *b)
+{
+	size_t middle = b->good + (b->bad - b->good) / 2;
+
+	for (size_t away = 0; away < b->bad - b->good; away++) {
+		if (middle + away < b->bad && middle + away > b->good &&
+			!b->is_skipped[middle + away])
+			return (long)(middle + away);
+		if (middle > b->good + away && !b->is_skipped[middle - away])
+			return (long)(middle - away);
+	}
+	return BISECTION_END;
+}
+
+void bisection_note(struct bisection *b, size_t build, bool is_bad)
+{
+	*(is_bad ? &b->bad : &b->good) = build;
+}
+
+unsigned bisection_steps(const struct bisection *b)
+{
+	unsigned steps = 0;
+
+	for (size_t between = b->bad - b->good - 1; between; between /= 2)
+		steps++;
+	return steps;
+}
