@@ -171,6 +171,48 @@ BRICK_API int brick_graph_push(struct brick_graph *graph, uint32_t node);
 /* Add a node and open its scope; returns its id. Errors as of brick_graph_add(). */
 BRICK_API int brick_graph_enter(struct brick_graph *graph, const struct brick_graph_node *node);
 
+/*
+ * The same in short: open the scope of a layer, or of a brick that took so long for so many
+ * elements (0: not known), and add a kernel with the first numbers of its grid and block. Ids, or
+ * errors as of brick_graph_add().
+ */
+static inline int brick_graph_enter_layer(struct brick_graph *graph, int32_t layer)
+{
+	struct brick_graph_node node = BRICK_GRAPH_NODE_INIT;
+
+	node.kind = BRICK_NODE_LAYER;
+	node.layer = layer;
+	return brick_graph_enter(graph, &node);
+}
+
+static inline int brick_graph_enter_brick(
+	struct brick_graph *graph, const char *name, uint64_t time_ns, uint64_t elements)
+{
+	struct brick_graph_node node = BRICK_GRAPH_NODE_INIT;
+
+	node.kind = BRICK_NODE_BRICK;
+	node.name = name;
+	node.time_ns = time_ns;
+	node.elements = elements;
+	node.flags = (time_ns ? BRICK_NODE_HAS_TIME : 0) | (elements ? BRICK_NODE_HAS_ELEMENTS : 0);
+	return brick_graph_enter(graph, &node);
+}
+
+static inline int brick_graph_add_kernel(struct brick_graph *graph, const char *name, uint32_t grid,
+	uint32_t block, uint64_t shared_bytes)
+{
+	struct brick_graph_node node = BRICK_GRAPH_NODE_INIT;
+
+	node.kind = BRICK_NODE_KERNEL;
+	node.name = name;
+	for (int i = 0; i < 3; i++) {
+		node.kernel.grid[i] = i ? 1 : grid;
+		node.kernel.block[i] = i ? 1 : block;
+	}
+	node.kernel.shared_bytes = shared_bytes;
+	return brick_graph_add(graph, &node);
+}
+
 /* Close the innermost scope; returns its node. BRICK_ESTATE: none is open. */
 BRICK_API int brick_graph_pop(struct brick_graph *graph);
 

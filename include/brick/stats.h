@@ -30,6 +30,7 @@ struct brick_stats {
 	 */
 	double stddev_ns;
 	uint64_t elements, bytes, bytes_out, flops;
+	double share; /* self_ns as a part of that of all bricks on threads, or on queues: 0 to 1 */
 };
 
 #define BRICK_STATS_INIT BRICK_SIZED(struct brick_stats)

@@ -306,6 +306,7 @@ static void f110_categories_sum(void **state)
 {
 	struct brick_stats stats = BRICK_STATS_INIT, whole = BRICK_STATS_INIT;
 	uint64_t self = 0, count = 0;
+	double share = 0;
 
 	assert_int_equal(brick_session_start(NULL), 0);
 	for (int i = 0; i < 50; i++) {
@@ -325,9 +326,11 @@ static void f110_categories_sum(void **state)
 		if (!brick_category_stats_get(i, &stats)) {
 			self += stats.self_ns;
 			count += stats.count;
+			share += stats.share;
 		}
 	assert_int_equal(brick_stats_get(BRICK_DECODE, &whole), 0);
 	assert_int_equal(count, 50 * 4);
+	assert_true(fabs(share - 1) < 1e-9);
 	/* each of the sums may have lost a ns when it was turned from ticks */
 	assert_true(self <= whole.total_ns + 10 && self + 10 >= whole.total_ns);
 	assert_int_equal(brick_category_stats_get(BRICK_CATEGORY_FFN, &stats), 0);

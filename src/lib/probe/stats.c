@@ -96,32 +96,37 @@ static void add_stat(struct brick_stat *sum, const struct brick_stat *stat)
 
 /* Statistics of all bricks, of lanes of one kind. */
 struct sums {
+	uint64_t self; /* of all of them, in ticks */
 	struct brick_stat bricks[BRICK_MAX_BRICKS];
 	struct leaf_stats leaves; /* of the lane that is added */
 };
 
-/* Under the session lock: bricks from `first` up to `end`. What is still in a ring counts, too. */
-static void sum_lanes(const struct brick__session *s, enum brick_lane_kind kind, uint32_t first,
-	uint32_t end, struct sums *sums)
+/* Under the session lock. What is still in a ring counts, too. */
+static void sum_lanes(const struct brick__session *s, enum brick_lane_kind kind, struct sums *sums)
 {
-	for (uint32_t b = first; b < end; b++)
+	uint32_t bricks = brick_count();
+
+	for (uint32_t b = 0; b < bricks; b++)
 		sums->bricks[b] = (struct brick_stat){.min = UINT64_MAX};
 	for (uint32_t i = 0; i < s->header->lane_count; i++) {
 		const struct brick_lane *lane = s->lanes[i].lane;
 		const void *ring = (const char *)lane + lane->ring_offset;
 		if (!belongs(lane, kind))
 			continue;
-		for (uint32_t b = first; b < end; b++)
+		for (uint32_t b = 0; b < bricks; b++)
 			add_stat(&sums->bricks[b], &lane->stats[b]);
 		if (lane->kind != BRICK_LANE_THREAD)
 			continue;
-		brick__leaf_stats_read(lane, ring, lane->capacity, end, &sums->leaves);
-		for (uint32_t b = first; b < end; b++)
+		brick__leaf_stats_read(lane, ring, lane->capacity, bricks, &sums->leaves);
+		for (uint32_t b = 0; b < bricks; b++)
 			brick__leaf_stat_add(&sums->bricks[b], &sums->leaves.stats[b]);
 	}
+	sums->self = 0;
+	for (uint32_t b = 0; b < bricks; b++)
+		sums->self += sums->bricks[b].self;
 }
 
-static void fill(struct brick_stats *out, const struct brick_stat *sum)
+static void fill(struct brick_stats *out, const struct brick_stat *sum, const struct sums *all)
 {
 	const struct brick_clock *clock = brick_clock_get();
 	double ns_per_tick = ldexp((double)clock->mult, -(int)clock->shift);
@@ -135,6 +140,7 @@ static void fill(struct brick_stats *out, const struct brick_stat *sum)
 	out->max_ns = brick_clock_duration_ns(clock, sum->max);
 	out->mean_ns = (double)(sum->total + sum->nested) / (double)sum->count * ns_per_tick;
 	members_copy(out, sum, elements, bytes, bytes_out, flops);
+	out->share = all->self ? (double)sum->self / (double)all->self : 0;
 }
 
 /*
@@ -194,10 +200,10 @@ static int get_stats(uint32_t brick, enum brick_lane_kind kind, struct brick_sta
 	brick__session_lock();
 	if (brick__session.header) {
 		const struct brick_stat *sum = &sums->bricks[brick];
-		sum_lanes(&brick__session, kind, brick, brick + 1, sums);
+		sum_lanes(&brick__session, kind, sums);
 		error = sum->count ? 0 : BRICK_ENOTRECORDED;
 		if (!error) {
-			fill(&stats, sum);
+			fill(&stats, sum, sums);
 			drain_now(&brick__session);
 			merge_histograms(&brick__session, brick, kind, merged);
 			fill_distribution(&stats, merged);
@@ -230,14 +236,13 @@ int brick_category_stats_get(uint32_t category, struct brick_stats *out)
 		return -ENOMEM;
 	brick__session_lock();
 	if (brick__session.header) {
-		uint32_t bricks = brick_count();
-		sum_lanes(&brick__session, BRICK_LANE_THREAD, 0, bricks, sums);
-		for (uint32_t i = 0; i < bricks; i++)
+		sum_lanes(&brick__session, BRICK_LANE_THREAD, sums);
+		for (uint32_t i = 0; i < brick_count(); i++)
 			if (sums->bricks[i].count && brick_category_of(i) == category)
 				add_stat(&sum, &sums->bricks[i]);
 		error = sum.count ? 0 : BRICK_ENOTRECORDED;
 		if (!error) {
-			fill(&stats, &sum);
+			fill(&stats, &sum, sums);
 			stats.total_ns = stats.self_ns; /* of nested ones, once */
 		}
 	}
