@@ -61,7 +61,7 @@ hostile()
 }
 
 for test in guest recorder failing_machine; do
-	piece $test python3 tests/attack/$test.py
+	piece $test env ATTACK_ROUNDS=300 python3 tests/attack/$test.py
 done
 for i in $(seq $storms); do
 	piece "storm-tsan-$i" build-tsan/bin/test-session_storm

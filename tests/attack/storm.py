@@ -170,8 +170,33 @@ def small_cgroup(scratch):
         os.rmdir(group)
 
 
+def small_host(scratch):
+    """A program near its limits, of its control group or of addresses, that is not brought over them by us."""
+    guest = os.path.join(BUILD, "bin", "program-attack_guest")
+    need(guest)
+    out = scratch.file("host.pftrace")
+    base = "/sys/fs/cgroup/memory" if os.path.isdir("/sys/fs/cgroup/memory") else "/sys/fs/cgroup"
+    group = os.path.join(base, f"brick-attack-host-{os.getpid()}")
+    limits = [("addresses", "ulimit -v 200000; exec \"$@\"")]
+    try:
+        os.mkdir(group)
+        with open(os.path.join(group, "memory.limit_in_bytes" if base.endswith("memory") else "memory.max"), "w") as file:
+            file.write(str(110 << 20))
+        limits.append(("control group", f'echo $$ >{group}/cgroup.procs; exec "$@"'))
+    except OSError as error:
+        print("no memory cgroup can be made here:", error)
+    for what, script in limits:
+        for before in ([], [BRICK, "record", "-o", out, "--"]):
+            run = subprocess.run([*before, "sh", "-c", script, "sh", guest, "host", "50"], capture_output=True, timeout=120)
+            same(run.returncode, 0, f"{what}, {'recorded' if before else 'plain'}: exit code ({run.stderr})")
+        count, lost = told(out)
+        same(count + lost, 16 * 1000, f"{what}: {count} recorded and {lost} lost, together")
+    if os.path.isdir(group):
+        os.rmdir(group)
+
+
 print("seed", SEED)
-for test in (kills, plain_steps, storms, small_memory, small_cgroup):
+for test in (kills, plain_steps, storms, small_memory, small_cgroup, small_host):
     with Scratch() as scratch:
         begin = time.monotonic()
         test(scratch)

@@ -21,6 +21,7 @@
  *   seccomp            1000 bricks, then may do hardly anything but end
  *   span               ends bricks that nobody has begun, then 1000 bricks
  *   bricks             1000 bricks
+ *   host MB            has so much memory, then bricks on 16 threads, then needs 30 MB more
  *
  * With ATTACK_FROZEN in its environment clock_gettime() stands still.
  * Says at its end how many descriptors it has. Ends with 0; 9 when something of its own was harmed.
@@ -59,7 +60,14 @@ static void *bricks(void *unused)
 	return unused;
 }
 
-static void bricks_on_threads(int count)
+static void *bricks_for_long(void *unused)
+{
+	bricks(NULL);
+	usleep(500000); /* all have their lanes */
+	return unused;
+}
+
+static void start_threads(int count, void *(*run)(void *))
 {
 	pthread_t threads[64];
 	pthread_attr_t small;
@@ -67,13 +75,18 @@ static void bricks_on_threads(int count)
 
 	pthread_attr_init(&small);
 	pthread_attr_setstacksize(&small, 1 << 17); /* address space may be short */
-	while (started < count && !pthread_create(&threads[started], &small, bricks, NULL))
+	while (started < count && !pthread_create(&threads[started], &small, run, NULL))
 		started++;
 	pthread_attr_destroy(&small);
 	if (started < count)
 		exit(8);
 	for (int i = 0; i < started; i++)
 		pthread_join(threads[i], NULL);
+}
+
+static void bricks_on_threads(int count)
+{
+	start_threads(count, bricks);
 }
 
 static void limit(int which, rlim_t value)
@@ -403,8 +416,28 @@ static int span(void)
 	return 0;
 }
 
+static int take(size_t bytes)
+{
+	char *memory = malloc(bytes);
+
+	if (!memory)
+		return 9;
+	memset(memory, 1, bytes);
+	return 0;
+}
+
+static int host(size_t mb)
+{
+	if (take(mb << 20))
+		return 8;
+	start_threads(THREADS, bricks_for_long);
+	return take(30 << 20);
+}
+
 static int run(const char *what, const char *argument)
 {
+	if (!strcmp(what, "host"))
+		return host(strtoul(argument, NULL, 10));
 	if (!strcmp(what, "environment"))
 		return environment();
 	if (!strcmp(what, "loader"))

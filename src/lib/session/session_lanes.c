@@ -119,11 +119,28 @@ static struct brick_lane *create_lane(
 	return lane;
 }
 
+/*
+ * A guest leaves most of what the program may still have to the program: a ring gets a part of the
+ * memory that is left, and there is no lane where addresses are short.
+ */
+static uint32_t within_limits(uint32_t records)
+{
+	enum { PART = 32, ADDRESSES = 4 };
+	uint64_t memory = brick__sys_memory_left(), addresses = brick__sys_addresses_left();
+	uint64_t rows = (uint64_t)BRICK_MAX_BRICKS * BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t);
+
+	while (records / 4 >= MIN_RING_RECORDS &&
+		(records * sizeof(struct brick_record) > memory / PART ||
+			(records * sizeof(struct brick_record) + rows) > addresses / ADDRESSES))
+		records /= 4;
+	return (records * sizeof(struct brick_record) + rows) > addresses / ADDRESSES ? 0 : records;
+}
+
 /* Where memory is short, a smaller ring is better than none. */
 struct brick_lane *brick__lane_create(struct brick__session *s, enum brick_lane_kind kind)
 {
-	uint32_t records = ring_records(s, kind);
-	struct brick_lane *lane = create_lane(s, kind, records);
+	uint32_t wanted = ring_records(s, kind), records = wanted ? within_limits(wanted) : 0;
+	struct brick_lane *lane = wanted && !records ? NULL : create_lane(s, kind, records);
 
 	while (!lane && records / 4 >= MIN_RING_RECORDS && s->header->lane_count < BRICK_MAX_LANES)
 		lane = create_lane(s, kind, records /= 4);

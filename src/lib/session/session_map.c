@@ -183,6 +183,8 @@ int brick__session_create(struct brick__session *s, const char *directory, const
 	uint64_t bytes = lay_out(&layout);
 	int error;
 
+	if (bytes > brick__sys_addresses_left() / 2)
+		return -ENOMEM; /* the program's own malloc() would fail soon */
 	error = brick__shared_create(&s->file, directory, name, is_private);
 	if (error)
 		return error;

@@ -24,6 +24,13 @@ void *brick__sys_page_of_process(void);
 /* Bring the pages of a writable mapping into memory now (best effort). */
 void brick__sys_touch(void *address, uint64_t bytes);
 
+/*
+ * Bytes that the process may still have: of memory, by its control group, and of addresses, by
+ * RLIMIT_AS. UINT64_MAX: no limit is known.
+ */
+uint64_t brick__sys_memory_left(void);
+uint64_t brick__sys_addresses_left(void);
+
 uint64_t brick__sys_thread_id(void);
 void brick__sys_thread_name(char *name, size_t bytes);
 

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How much the program may still take, by its own limit and by that of its control group (version
+ * 2, else 1). Pages of files that nobody has used for long are the kernel's to give back, and count
+ * as free. A group whose files are not where the process sees them has no limit here.
+ */
+#include "lib/sys/sys.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include "base/file.h"
+#include "base/scope.h"
+
+enum { TEXT = 8192 };
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* UINT64_MAX: "max", or it cannot be read. */
+static uint64_t read_number(const char *directory, const char *name)
+{
+	char path[600], text[64], *end;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	if (!file_begin(path, text, sizeof(text)))
+		return UINT64_MAX;
+	unsigned long long value = strtoull(text, &end, 10);
+	return end == text ? UINT64_MAX : value;
+}
+
+static uint64_t read_field(const char *directory, const char *name)
+{
+	char path[600], text[TEXT];
+
+	snprintf(path, sizeof(path), "%s/memory.stat", directory);
+	const char *at = file_begin(path, text, sizeof(text)) ? strstr(text, name) : NULL;
+	return at ? strtoull(at + strlen(name), NULL, 10) : 0;
+}
+
+static uint64_t left_in(
+	const char *directory, const char *limit, const char *used, const char *idle)
+{
+	uint64_t most = read_number(directory, limit), now = read_number(directory, used);
+
+	if (most == UINT64_MAX || now == UINT64_MAX)
+		return UINT64_MAX;
+	return less(most, less(now, read_field(directory, idle)));
+}
+
+/* The group's path behind `key` in /proc/self/cgroup; "" where there is none. */
+static void group_of(const char *key, char *out, size_t bytes)
+{
+	char text[TEXT];
+
+	*out = '\0';
+	const char *at =
+		file_begin("/proc/self/cgroup", text, sizeof(text)) ? strstr(text, key) : NULL;
+	if (at)
+		snprintf(
+			out, bytes, "%.*s", (int)strcspn(at + strlen(key), "\n"), at + strlen(key));
+}
+
+uint64_t brick__sys_memory_left(void)
+{
+	KEEP_ERRNO();
+	char group[400], directory[500];
+
+	group_of("0::", group, sizeof(group));
+	snprintf(directory, sizeof(directory), "/sys/fs/cgroup%s", group);
+	uint64_t left = left_in(directory, "memory.max", "memory.current", "inactive_file ");
+	if (left != UINT64_MAX)
+		return left;
+	group_of(":memory:", group, sizeof(group));
+	snprintf(directory, sizeof(directory), "/sys/fs/cgroup/memory%s", group);
+	return left_in(directory, "memory.limit_in_bytes", "memory.usage_in_bytes",
+		"total_inactive_file ");
+}
+
+uint64_t brick__sys_addresses_left(void)
+{
+	KEEP_ERRNO();
+	struct rlimit space;
+	char text[64];
+
+	if (getrlimit(RLIMIT_AS, &space) || space.rlim_cur == RLIM_INFINITY ||
+		!file_begin("/proc/self/statm", text, sizeof(text)))
+		return UINT64_MAX;
+	return less(space.rlim_cur, strtoull(text, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE));
+}
