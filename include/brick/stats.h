@@ -48,7 +48,8 @@ BRICK_API int brick_stats_get(uint32_t brick, struct brick_stats *out);
 BRICK_API int brick_device_stats_get(uint32_t brick, struct brick_stats *out);
 
 /*
- * Of a category, on threads: sums of its bricks. As these may be nested in each other, the total is
+ * Of a category: sums of its bricks, each on threads or, if it ran on none, on queues of devices.
+ * As these may be nested in each other, the total is
  * that of their own times (self_ns): those of all categories add up. Percentiles are not known.
  * Errors as above.
  */

@@ -109,6 +109,8 @@ static void sum_up(struct call_tree *tree)
 		struct call_node *node = &tree->nodes[i], *above = &tree->nodes[node->parent];
 		if (node->kind != CALL_OPERATION)
 			above->off_ns += node->off_ns;
+		above->device_count += node->device_count;
+		above->device_ns += node->device_ns;
 		if (!is_sum(above) || node->kind == CALL_KERNEL)
 			continue;
 		above->time_ns += node->time_ns;
@@ -240,6 +242,20 @@ static void add_waits(struct builder *b, uint32_t beside, const struct walk_fram
 	tree->nodes[wait].off_ns += off_ns < ns ? off_ns : ns;
 }
 
+/* Of a command, without those that its queue ran inside of it. */
+static uint64_t own_ns(const struct run *run, const struct run_command *command)
+{
+	const struct run_lane *lane = &run->lanes[command->lane];
+	const struct run_sample *sample = &lane->samples[command->sample];
+	uint64_t ns = sample->end_ns - sample->begin_ns;
+
+	for (size_t i = command->sample + 1;
+		i < lane->sample_count && lane->samples[i].depth > sample->depth; i++)
+		if (lane->samples[i].depth == sample->depth + 1)
+			ns -= lane->samples[i].end_ns - lane->samples[i].begin_ns;
+	return ns;
+}
+
 /* A command of a device below the node that launched it. */
 static void add_command(struct builder *b, uint32_t above, const struct run_command *command)
 {
@@ -256,6 +272,8 @@ static void add_command(struct builder *b, uint32_t above, const struct run_comm
 	node->count++;
 	node->time_ns += sample->end_ns - sample->begin_ns;
 	node->self_ns = node->time_ns;
+	node->device_count++;
+	node->device_ns += own_ns(run, command);
 	add_known(&node->elements, site->elements, site->flags & BRICK_SITE_HAS_ELEMENTS);
 	add_known(&node->bytes, command->bytes, command->bytes != 0);
 	add_known(&node->flops, command->flops, command->flops != 0);
@@ -272,8 +290,7 @@ static uint32_t home_of(struct builder *b, unsigned depth, const struct run_comm
 	for (unsigned d = depth; d; d--)
 		if (nodes[b->at[d]].brick == brick)
 			return above;
-	if (command->kernel == RUN_NONE ||
-		!strcmp(run->bricks[brick].name, run->kernels[command->kernel].name))
+	if (command->kernel == RUN_NONE || launches_is_unnamed(run, brick))
 		return above;
 	while (depth && nodes[b->at[depth]].kind == CALL_BRICK &&
 		!strcmp(run->bricks[nodes[b->at[depth]].brick].name, "RecordCommands"))

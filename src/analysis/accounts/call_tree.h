@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,6 +41,7 @@ struct call_node {
 	uint64_t time_ns; /* without the waiting that a CALL_WAIT beside it shows */
 	uint64_t self_ns; /* of it, in none of the nodes below */
 	uint64_t off_ns;  /* of it, the thread was off its CPU; 0 where that is not known */
+	uint64_t device_count, device_ns;   /* of kernels in it and below: commands, each ns once */
 	uint64_t elements, bytes, flops;    /* ANALYSIS_UNKNOWN where nothing said them */
 	uint32_t parent, first, last, next; /* numbers of nodes, RUN_NONE at the end */
 	uint32_t hint;			    /* the child that was found last */
@@ -49,6 +51,24 @@ struct call_node {
 static inline int call_node_is_between(const struct call_node *node)
 {
 	return node->kind == CALL_WAIT || node->kind == CALL_LEFT_OUT;
+}
+
+/* Nothing of it ran on a thread: its time and count are those of devices. */
+static inline bool call_node_on_device(const struct call_node *node)
+{
+	return node->kind == CALL_KERNEL ||
+	       (node->device_count && !node->time_ns &&
+		       (node->kind == CALL_BRICK || node->kind == CALL_LAYER));
+}
+
+static inline uint64_t call_node_time_ns(const struct call_node *node)
+{
+	return call_node_on_device(node) ? node->device_ns : node->time_ns;
+}
+
+static inline uint64_t call_node_count(const struct call_node *node)
+{
+	return call_node_on_device(node) ? node->device_count : node->count;
 }
 
 struct call_tree {

@@ -13,16 +13,24 @@
 #include "analysis/accounts/launches.h"
 #include "base/order.h"
 
+/* Lengths by themselves: statistics may count more executions than there are samples. */
+static void add_length(
+	struct device_accounts *t, struct summary_sums *sums, const struct walk_frame *frame)
+{
+	uint64_t ns = frame->length_ns;
+	lengths_add(&sums->on_cpu, &(struct summary_lengths){1, ns, ns, ns});
+	sums_work(sums, &t->run->sites[frame->sample->site]);
+	t->failed |= !sums_histogram(sums, ns);
+}
+
 static void add_command(
 	struct device_accounts *t, struct summary_sums *sums, const struct walk_frame *frame)
 {
 	sums_source(sums, frame->sample->source);
 	sums->self_ns += frame->self_ns;
 	sums->total_ns += frame->self_ns;
-	sums_work(sums, &t->run->sites[frame->sample->site]);
 	sums_duration(sums, frame->length_ns);
-	if (row_groups_of_devices(t->groups) && !sums_histogram(sums, frame->length_ns))
-		t->failed = true;
+	add_length(t, sums, frame);
 }
 
 static void add_to_group(struct device_accounts *t, const struct walk_frame *frame)
@@ -82,6 +90,7 @@ static void on_command(void *context, const struct walk_frame *frame, unsigned d
 	sums_source(sums, frame->sample->source);
 	if (outermost)
 		sums->total_ns += frame->length_ns;
+	add_length(t, sums, frame);
 	remember(t, frame, outermost, depth);
 	if (t->group_sums)
 		add_to_group(t, frame);
@@ -104,6 +113,10 @@ static int on_lane_end(void *context, uint32_t number)
 			t->lanes[b] = number;
 		if (!t->run->has_statistics_only)
 			continue;
+		const struct run_stat *stat = &lane->stats[b];
+		lengths_add(&t->bricks[b].on_cpu,
+			&(struct summary_lengths){stat->count, stat->total_ns + stat->nested_ns,
+				stat->min_ns, stat->max_ns});
 		t->device_ns += lane->stats[b].self_ns;
 		t->covered_ns += t->is_unnamed[b] ? 0 : lane->stats[b].self_ns;
 	}
@@ -217,7 +230,7 @@ static int init_bricks(struct device_accounts *t)
 	for (size_t b = 0; b <= run->brick_count; b++)
 		t->lanes[b] = RUN_NONE;
 	for (size_t b = 0; b < run->brick_count; b++)
-		t->is_unnamed[b] = !strcmp(run->categories[run->bricks[b].category].name, "Device");
+		t->is_unnamed[b] = launches_is_unnamed(run, (uint32_t)b);
 	return 0;
 }
 

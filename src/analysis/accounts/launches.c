@@ -70,6 +70,11 @@ const struct run_command *launches_command(const struct run *run, uint32_t lane,
 	return c->lane == lane && c->sample == sample ? c : NULL;
 }
 
+bool launches_is_unnamed(const struct run *run, uint32_t brick)
+{
+	return !strcmp(run->categories[run->bricks[brick].category].name, "Device");
+}
+
 size_t launches_first_wait(const struct run *run, uint32_t lane, uint32_t sample)
 {
 	const struct run_wait *w = run->waits;

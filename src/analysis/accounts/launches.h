@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "analysis/steps/step_index.h"
@@ -26,6 +27,9 @@ const uint32_t *launches_of(
 
 /* The command that a sample of a queue is, or NULL. */
 const struct run_command *launches_command(const struct run *run, uint32_t lane, uint32_t sample);
+
+/* Whether a brick stands for a kernel that no brick launched. */
+bool launches_is_unnamed(const struct run *run, uint32_t brick);
 
 /* Index in run->waits of the first that a sample of a thread made, if it made one. */
 size_t launches_first_wait(const struct run *run, uint32_t lane, uint32_t sample);

@@ -29,8 +29,9 @@ struct summary_sums {
 	uint64_t unevaluated_ns;       /* of that: in batches that were refused or aborted */
 	uint64_t min_ns, max_ns;
 	uint64_t elements, bytes, flops;
-	uint64_t bytes_out;		/* of those bytes, where the program told them apart */
-	struct summary_lengths on_cpu;	/* of samples, where times off the CPU are known */
+	uint64_t bytes_out; /* of those bytes, where the program told them apart */
+	/* of samples, where times off the CPU are known; of devices, all of them */
+	struct summary_lengths on_cpu;
 	struct ns_histogram *histogram; /* of the same; NULL: not kept */
 	uint32_t sources;		/* 1 << enum brick_source */
 	uint32_t flags;			/* BRICK_SITE_HAS_* */

@@ -15,6 +15,7 @@
 #include "analysis/accounts/percentile.h"
 #include "analysis/accounts/thread_accounts.h"
 #include "analysis/accounts/work_accounts.h"
+#include "base/members.h"
 #include "base/number.h"
 #include "base/order.h"
 #include "base/scope.h"
@@ -280,8 +281,10 @@ static void fill_device(
 	row->device_ns = sums->total_ns;
 	row->sources |= sums->sources;
 	row->on_device = !host->count;
-	if (row->on_device)
-		fill_work(row, sums);
+	if (!row->on_device)
+		return;
+	fill_work(row, sums);
+	fill_lengths(row, BASIS_WALL, sums->on_cpu, (struct row_histogram){.own = sums->histogram});
 }
 
 /*
@@ -409,7 +412,9 @@ static enum summary_basis fold_category(struct summary_sums *sum, struct summary
 						 : BASIS_WALL;
 }
 
-static struct summary_sums category_device(const struct summary *s, uint32_t category)
+/* histogram: where nothing of the category ran on a thread. */
+static struct summary_sums category_device(
+	const struct summary *s, uint32_t category, struct ns_histogram *histogram)
 {
 	const struct device_accounts *devices = &s->accounts->devices;
 	struct summary_sums sum = {0};
@@ -420,6 +425,14 @@ static struct summary_sums category_device(const struct summary *s, uint32_t cat
 		sum.count += part->count;
 		sum.total_ns += part->total_ns;
 		sum.sources |= part->sources;
+		sum.flags |= part->flags;
+		members_add(&sum, part, elements, bytes, flops, bytes_out);
+		lengths_add(&sum.on_cpu, &part->on_cpu);
+		if (!histogram)
+			continue;
+		const struct row_histogram own = {.own = part->histogram};
+		add_histogram(histogram, &own);
+		sum.histogram = histogram;
 	}
 	if (devices->bricks && category < s->run->category_count)
 		sum.total_ns -= devices->overlap_ns[category] < sum.total_ns
@@ -440,7 +453,7 @@ static int rows_of_categories(struct rows *rows, const struct summary *s)
 		*histogram = (struct ns_histogram){{0}};
 		struct summary_lengths lengths = {0};
 		enum summary_basis basis = fold_category(&sum, &lengths, s, c, histogram);
-		struct summary_sums device = category_device(s, c);
+		struct summary_sums device = category_device(s, c, sum.count ? NULL : histogram);
 		if (!sum.count && !sum.self_ns && !device.count)
 			continue;
 		struct summary_row *row = add_row(rows, strdup(category_label(run, c)), c);

@@ -151,23 +151,27 @@ static struct brick_graph_node node_of(
 	return node;
 }
 
-/* A node for a command, in the scope of the call that launched it; both are to be popped. RUN_NONE:
- * its call is not in the graph; nothing was opened. */
-static uint32_t enter_command(struct builder *b, const struct run_command *command)
+static uint32_t brick_of(const struct run *run, uint32_t lane, uint32_t sample)
 {
-	const struct run_sample *sample = &b->run->lanes[command->lane].samples[command->sample];
-	const struct graph_sample *call =
-		command->launch_lane == RUN_NONE
-			? NULL
-			: sample_at(b, command->launch_lane, command->launch_sample);
+	return run->sites[run->lanes[lane].samples[sample].site].brick;
+}
 
-	if (b->error || !call || call->node == RUN_NONE)
-		return RUN_NONE;
-	if (check(b, brick_graph_push(b->graph, call->node)) == RUN_NONE)
-		return RUN_NONE;
-	const struct brick_graph_node node =
-		node_of(b->run, command, sample->end_ns - sample->begin_ns);
-	return check(b, brick_graph_enter(b->graph, &node));
+/* Whether the thread was in the command's brick when it launched it, or no brick launched it. */
+static bool is_launched_inside(const struct run *run, const struct run_command *command)
+{
+	const struct run_sample *samples = run->lanes[command->launch_lane].samples;
+	uint32_t brick = brick_of(run, command->lane, command->sample);
+	uint32_t i = command->launch_sample, depth = samples[i].depth + 1u;
+
+	if (launches_is_unnamed(run, brick))
+		return true;
+	for (;; i--) {
+		if (samples[i].depth < depth && brick_of(run, command->launch_lane, i) == brick)
+			return true;
+		depth = samples[i].depth < depth ? samples[i].depth : depth;
+		if (!depth || !i)
+			return false;
+	}
 }
 
 static void link_afters(struct builder *b, const struct run_command *command)
@@ -220,7 +224,11 @@ struct walker {
 	uint32_t lane;
 	struct graph_lane *out;
 	bool is_queue, is_driver;
-	bool is_command;    /* the outermost sample that is open is one, in the scope of its call */
+	bool is_command; /* the outermost sample that is open is one, in the scope of its call */
+	uint32_t brick;	 /* that holds it there, and is open in its layer; or RUN_NONE */
+	uint32_t scope, layer; /* the last of these layers, and what holds it; or RUN_NONE */
+	int32_t layer_number;
+	uint64_t layer_begin_ns;
 	uint32_t next, end; /* activities that may be starts */
 	uint32_t last;	    /* the node that ended last */
 	uint32_t thread;    /* the node of what the thread does, or RUN_NONE */
@@ -409,19 +417,79 @@ static bool is_wait(const struct walker *w, const struct walk_frame *frame)
 	return w->b->index->kinds[frame->brick] == BRICK_KIND_WAIT;
 }
 
-/* A command stands where it was launched, if that is known. */
+/* The layer of a device's brick, in what holds the call; that itself if it is the layer. */
+static uint32_t layer_of_command(struct walker *w, uint32_t scope, int32_t layer, uint64_t begin_ns)
+{
+	struct brick_graph_node holder = {.size = sizeof(struct brick_graph_node)};
+	const struct brick_graph_node node = {.size = sizeof(struct brick_graph_node),
+		.kind = BRICK_NODE_LAYER,
+		.layer = layer,
+		.lane = w->lane};
+
+	check(w->b, brick_graph_node_get(w->b->graph, scope, &holder));
+	if (layer < 0 || (holder.kind == BRICK_NODE_LAYER && holder.layer == layer))
+		return scope;
+	if (w->scope == scope && w->layer_number == layer)
+		return w->layer;
+	w->scope = scope;
+	w->layer_number = layer;
+	w->layer_begin_ns = begin_ns;
+	check(w->b, brick_graph_push(w->b->graph, scope));
+	w->layer = w->b->error ? RUN_NONE : check(w->b, brick_graph_add(w->b->graph, &node));
+	brick_graph_pop(w->b->graph);
+	return w->layer;
+}
+
+/* Layer, brick and kernel, where no brick of the thread was around the launch. */
+static uint32_t enter_brick(struct walker *w, const struct walk_frame *frame,
+	const struct run_command *command, const struct graph_sample *call)
+{
+	struct builder *b = w->b;
+	struct brick_graph_node node = node_of(b->run, command, frame->end_ns - frame->begin_ns),
+				brick = node;
+	uint32_t layer = layer_of_command(w, call->scope,
+		node.flags & BRICK_NODE_HAS_LAYER ? node.layer : NO_LAYER, frame->begin_ns);
+
+	brick.kind = BRICK_NODE_BRICK;
+	brick.name = b->run->bricks[frame->brick].name;
+	brick.flags &= ~(uint32_t)(BRICK_NODE_HAS_INTENSITY | BRICK_NODE_HAS_TFLOPS);
+	if (b->error || check(b, brick_graph_push(b->graph, layer)) == RUN_NONE)
+		return RUN_NONE;
+	w->brick = check(b, brick_graph_enter(b->graph, &brick));
+	node.time_ns = frame->end_ns - frame->begin_ns;
+	node.begin_ns = frame->begin_ns;
+	node.flags |= BRICK_NODE_HAS_TIME | BRICK_NODE_HAS_BEGIN;
+	uint32_t kernel = b->error ? RUN_NONE : check(b, brick_graph_add(b->graph, &node));
+	connect(b, call->node, kernel, BRICK_EDGE_LAUNCHES, 1);
+	if (layer != call->scope && w->layer == layer && !b->error)
+		brick_graph_time_set(
+			b->graph, layer, w->layer_begin_ns, frame->end_ns - w->layer_begin_ns);
+	return kernel;
+}
+
+/* A command stands where it was launched, if that is known; its brick around it. */
 static bool begin_command(
 	struct walker *w, const struct walk_frame *frame, struct graph_sample *sample)
 {
+	struct builder *b = w->b;
 	const struct run_command *command =
-		w->is_queue ? launches_command(w->b->run, w->lane, frame->index) : NULL;
-	uint32_t node = command ? enter_command(w->b, command) : RUN_NONE;
+		w->is_queue ? launches_command(b->run, w->lane, frame->index) : NULL;
+	const struct graph_sample *call =
+		!command || command->launch_lane == RUN_NONE
+			? NULL
+			: sample_at(b, command->launch_lane, command->launch_sample);
 
-	if (node == RUN_NONE)
+	if (b->error || !call || call->node == RUN_NONE)
 		return false;
+	if (call->scope != RUN_NONE && !is_launched_inside(b->run, command)) {
+		sample->node = enter_brick(w, frame, command, call);
+	} else if (check(b, brick_graph_push(b->graph, call->node)) != RUN_NONE) {
+		const struct brick_graph_node node =
+			node_of(b->run, command, frame->end_ns - frame->begin_ns);
+		sample->node = check(b, brick_graph_enter(b->graph, &node));
+	}
 	w->is_command = true;
 	sample->before = w->last;
-	sample->node = node;
 	w->levels[1] = (struct level){.inside = NO_LAYER, .layer = NO_LAYER};
 	return true;
 }
@@ -430,10 +498,13 @@ static bool begin_command(
 static void end_command(
 	struct walker *w, const struct walk_frame *frame, const struct graph_sample *sample)
 {
+	uint32_t open = w->brick == RUN_NONE ? sample->node : w->brick;
+
 	close_layer(w, &w->levels[1]);
-	leave(w, sample->node, frame->begin_ns, frame->end_ns);
+	leave(w, open, frame->begin_ns, frame->end_ns);
 	if (!w->b->error)
 		brick_graph_pop(w->b->graph);
+	w->brick = RUN_NONE;
 	w->last = sample->node;
 	w->is_command = false;
 }
@@ -507,7 +578,10 @@ static void take_lane(struct builder *b, uint32_t number)
 		.next = span->first,
 		.end = span->first + span->count,
 		.last = RUN_NONE,
-		.thread = RUN_NONE};
+		.thread = RUN_NONE,
+		.brick = RUN_NONE,
+		.scope = RUN_NONE,
+		.layer = RUN_NONE};
 	static const struct walk_ops ops = {.begin = on_begin, .end = on_end};
 
 	w.levels[0] = (struct level){.inside = NO_LAYER, .layer = NO_LAYER};

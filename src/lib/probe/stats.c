@@ -226,6 +226,7 @@ int brick_device_stats_get(uint32_t brick, struct brick_stats *out)
 int brick_category_stats_get(uint32_t category, struct brick_stats *out)
 {
 	struct brick_stat sum = {.min = UINT64_MAX};
+	bool ran[BRICK_MAX_BRICKS]; /* on threads */
 	struct brick_stats stats;
 	int error = -ENOENT;
 
@@ -239,6 +240,12 @@ int brick_category_stats_get(uint32_t category, struct brick_stats *out)
 		sum_lanes(&brick__session, BRICK_LANE_THREAD, sums);
 		for (uint32_t i = 0; i < brick_count(); i++)
 			if (sums->bricks[i].count && brick_category_of(i) == category)
+				add_stat(&sum, &sums->bricks[i]);
+		for (uint32_t i = 0; i < bricks; i++)
+			ran[i] = sums->bricks[i].count != 0;
+		sum_lanes(&brick__session, BRICK_LANE_QUEUE, 0, bricks, sums);
+		for (uint32_t i = 0; i < bricks; i++)
+			if (!ran[i] && sums->bricks[i].count && brick_category_of(i) == category)
 				add_stat(&sum, &sums->bricks[i]);
 		error = sum.count ? 0 : BRICK_ENOTRECORDED;
 		if (!error) {

@@ -95,9 +95,9 @@ static void get_roof(
 static void get_elements_rate(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
-	if (row->elements != ANALYSIS_UNKNOWN && row->elements && row->total_ns)
-		value->number =
-			number_of_double((double)row->elements * 1e9 / (double)row->total_ns);
+	uint64_t ns = row->on_device ? row->device_ns : row->total_ns;
+	if (row->elements != ANALYSIS_UNKNOWN && row->elements && ns)
+		value->number = number_of_double((double)row->elements * 1e9 / (double)ns);
 }
 
 static void get_pid(
@@ -113,13 +113,42 @@ static const struct run_step *step_of(const struct report *report, const struct 
 	return row->id < report->run->step_count ? &report->run->steps[row->id] : NULL;
 }
 
+/* Of a brick that ran on devices only, the devices' numbers: no thread has any. */
+static bool is_devices(const struct summary_row *row)
+{
+	return row->on_device && !row->count && row->device_ns != ANALYSIS_UNKNOWN;
+}
+
+static void get_count(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	value->number = is_devices(row) ? row->device_count : row->count;
+}
+
+static void get_total(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	value->number = is_devices(row) ? row->device_ns : row->total_ns;
+}
+
+static void get_share(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	uint64_t wall_ns = report->summary->wall_ns;
+
+	value->ratio = !is_devices(row) ? row->share
+		       : wall_ns	? (double)row->device_ns / (double)wall_ns
+					: -1;
+}
+
 static void get_per_token(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
 	uint64_t tokens = report_row_tokens(report, row);
-	value->number = tokens && row->wall_ns != ANALYSIS_UNKNOWN
-				? (row->wall_ns - row->unevaluated_ns) / tokens
-				: ANALYSIS_UNKNOWN;
+	if (tokens && is_devices(row))
+		value->number = row->device_ns / tokens;
+	else if (tokens && row->wall_ns != ANALYSIS_UNKNOWN)
+		value->number = (row->wall_ns - row->unevaluated_ns) / tokens;
 }
 
 static void get_device_per_token(
@@ -134,7 +163,9 @@ static void get_each(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
 	bool is_cpu = row->cpu_ns != ANALYSIS_UNKNOWN && !row->waits;
-	if (row->count)
+	if (is_devices(row))
+		value->number = row->device_ns / row->device_count;
+	else if (row->count)
 		value->number = (is_cpu ? row->cpu_ns : row->self_ns) / row->count;
 }
 
@@ -229,12 +260,13 @@ const struct report_field report_fields[] = {
 	{"source", "SOURCE", "How its times were obtained.", REPORT_TEXT, .get = get_sources},
 	{"count", "COUNT",
 		"Executions; those of rows by layer, phase and thread are of work, and waits are "
-		"in WAIT only. From the exact statistics of the threads.",
-		REPORT_COUNT, ROW(count), .flags = REPORT_ON_HOST},
+		"in WAIT only. From the exact statistics of the threads. Of what ran on devices "
+		"only, here and in TOTAL, SHARE, /TOKEN and AVG to MAX: the devices' numbers.",
+		REPORT_COUNT, .get = get_count},
 	{"total_ns", "TOTAL",
 		"Time with at least one execution open on a thread, of executions that ended; over "
 		"all threads.",
-		REPORT_TIME, ROW(total_ns), .flags = REPORT_ON_HOST},
+		REPORT_TIME, .get = get_total},
 	{"self_ns", "SELF",
 		"Time in the brick itself, without what was nested in it and without waiting, also "
 		"of executions that never ended; over all threads.",
@@ -243,8 +275,8 @@ const struct report_field report_fields[] = {
 		"Time spent waiting inside its executions and right after them; over all threads. "
 		"It is SELF of the rows of waits, shown beside what was waited in.",
 		REPORT_TIME, ROW(wait_ns), .flags = REPORT_ON_HOST},
-	{"share", "SHARE", "Part of the wall time. From samples.", REPORT_SHARE, ROW(share),
-		.flags = REPORT_ON_HOST | REPORT_OF_REST},
+	{"share", "SHARE", "Part of the wall time. From samples.", REPORT_SHARE, .get = get_share,
+		.flags = REPORT_OF_REST},
 	{"avg_ns", "AVG",
 		"Mean time of an execution with all that was nested in it, waits, too; of that the "
 		"time on the CPU, where BASIS says so, as MIN to MAX.",
@@ -271,7 +303,7 @@ const struct report_field report_fields[] = {
 	{"token_ns", "/TOKEN",
 		"Its part of the wall time, for each token of the steps, or of the step or phase "
 		"that it is; batches that were refused or aborted are in neither.",
-		REPORT_TIME, .get = get_per_token, .flags = REPORT_ON_HOST | REPORT_OF_REST},
+		REPORT_TIME, .get = get_per_token, .flags = REPORT_OF_REST},
 	{"bytes_out", "BYTES OUT",
 		"The bytes written; known where a program tells them apart from those read.",
 		REPORT_BYTES, ROW(bytes_out)},
@@ -387,8 +419,7 @@ const struct report_field report_fields[] = {
 		"Time of one execution, without what it holds and waits for: CPU over COUNT, or "
 		"SELF "
 		"over COUNT where times off the CPU are not known, and of waits.",
-		REPORT_TIME, .rows = (unsigned)~(KERNELS | QUEUES), .get = get_each,
-		.flags = REPORT_ON_HOST},
+		REPORT_TIME, .rows = (unsigned)~(KERNELS | QUEUES), .get = get_each},
 	{"device_token_ns", "DEVICE/TOKEN", "DEVICE for each token, as /TOKEN is.", REPORT_TIME,
 		.rows = (unsigned)~(KERNELS | QUEUES), .get = get_device_per_token,
 		.flags = REPORT_OF_REST},

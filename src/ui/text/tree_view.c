@@ -107,7 +107,7 @@ static double mean_count(const struct lines *lines, const struct call_node *node
 {
 	if (node->kind == CALL_LAYER || node->kind == CALL_LEFT_OUT)
 		return 1;
-	return (double)node->count / (lines->tree->steps > 1 ? lines->tree->steps : 1);
+	return (double)call_node_count(node) / (lines->tree->steps > 1 ? lines->tree->steps : 1);
 }
 
 static void add_line(struct lines *lines, struct line line)
@@ -159,12 +159,12 @@ static void add_child(
 	struct line line = {
 		.branches = text_format("%s%s", prefix, glyph(lines, last, true)),
 		.name = safe_name(lines, node),
-		.time_ns = mean(lines->tree, node->time_ns),
+		.time_ns = mean(lines->tree, call_node_time_ns(node)),
 		.off_ns = mean(lines->tree, node->off_ns),
 		.count = mean_count(lines, node),
 		.open = node->open,
 		.elements = mean(lines->tree, node->elements),
-		.on_device = node->kind == CALL_KERNEL,
+		.on_device = call_node_on_device(node),
 		.style = node->kind == CALL_LAYER     ? STYLE_STRONG
 			 : call_node_is_between(node) ? STYLE_DIM
 						      : STYLE_PLAIN,
@@ -187,7 +187,7 @@ static size_t on_host(const struct lines *lines, const uint32_t *list, size_t co
 {
 	size_t n = 0;
 	for (size_t i = 0; i < count; i++)
-		n += lines->tree->nodes[list[i]].kind != CALL_KERNEL;
+		n += !call_node_on_device(&lines->tree->nodes[list[i]]);
 	return n;
 }
 
@@ -394,7 +394,7 @@ static json_t *node_json(const struct tree_view *view, const struct call_tree *t
 	uint64_t cpu_ns = node->time_ns > node->off_ns ? node->time_ns - node->off_ns : 0;
 	json_put(object, "cpu_ns", known ? json_number(cpu_ns) : json_null());
 	json_put(object, "off_ns", known ? json_number(node->off_ns) : json_null());
-	json_put_numbers(object, node, elements, bytes, flops);
+	json_put_numbers(object, node, device_count, device_ns, elements, bytes, flops);
 	for (uint32_t i = node->first; i != RUN_NONE; i = tree->nodes[i].next)
 		if (tree_shows(view, &tree->nodes[i], depth + 1))
 			json_add(children, node_json(view, tree, &tree->nodes[i], depth + 1));

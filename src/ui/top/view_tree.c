@@ -124,7 +124,7 @@ static void add_node(struct lines *lines, const struct top_tree *state, uint32_t
 	line->node = number;
 	line->parent_line = parent_line;
 	line->depth = depth;
-	line->time_ns = node->time_ns;
+	line->time_ns = call_node_time_ns(node);
 	line->holds = node->first != RUN_NONE;
 	line->last = last;
 	SCOPED char *name = name_of(lines, line);
@@ -189,7 +189,7 @@ static void draw_line(struct top *top, const struct lines *lines, size_t number,
 	const struct call_node *node =
 		line->node == RUN_NONE ? NULL : &lines->tree->nodes[line->node];
 	uint64_t whole_ns = lines->tree->nodes[0].time_ns;
-	bool on_device = node && node->kind == CALL_KERNEL;
+	bool on_device = node && call_node_on_device(node);
 	double share = whole_ns && !on_device ? (double)line->time_ns / (double)whole_ns : -1;
 	char time[UNITS_BYTES], percent[UNITS_BYTES], count[UNITS_BYTES], text[64] = "";
 	SCOPED char *lead = branches(lines, number, top->utf8), *name = name_of(lines, line);
@@ -204,9 +204,9 @@ static void draw_line(struct top *top, const struct lines *lines, size_t number,
 	canvas_right(canvas, width, y, 8, STYLE_NORMAL, units_time(time, line->time_ns));
 	canvas_right(canvas, width + 9, y, 7, STYLE_NORMAL,
 		on_device ? "device" : units_percent(percent, share));
-	if (node && node->kind != CALL_LAYER && node->count > 1)
+	if (node && node->kind != CALL_LAYER && call_node_count(node) > 1)
 		snprintf(text, sizeof(text), "%s%s", top->utf8 ? "\xc3\x97" : "x",
-			units_count(count, node->count));
+			units_count(count, call_node_count(node)));
 	canvas_print(canvas, width + 17, y, 8, STYLE_FAINT, "%s", text);
 	if (bar)
 		canvas_share(canvas, width + NUMBERS + 1, y, bar, STYLE_SHARE, share);
