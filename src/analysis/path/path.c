@@ -418,7 +418,7 @@ static void add_activities(struct solver *solver, const struct schedule *schedul
 					       : 0);
 		if (a->kind == SCHEDULE_WORK)
 			lane->work_ns += a->duration_ns;
-		if (a->kind == SCHEDULE_WAIT)
+		if (a->kind == SCHEDULE_WAIT || a->kind == SCHEDULE_OFF)
 			lane->waited_ns += a->end_ns - a->begin_ns - a->duration_ns;
 	}
 }
@@ -543,7 +543,7 @@ static int finish_section(struct path *path, struct solver *solver)
 static void add_counts(struct schedule_counts *to, const struct schedule_counts *from)
 {
 	members_add(to, from, barriers, waits, unknown_waits, unknown_wait_ns, idle, idle_ns,
-		starts, launches, contradictions);
+		starts, launches, queue_blocks, beneath_ns, contradictions);
 }
 
 static int add_schedule(struct path_section *section, struct solver *solver,

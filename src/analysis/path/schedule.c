@@ -845,6 +845,86 @@ static void join_devices(struct maker *m, const struct schedule_wait *wait)
 	activity->cause = wait->activity;
 }
 
+/* How long a queue worked between two times, and what it ended last; busy: it had more to do. */
+struct queue_use {
+	uint64_t work_ns;
+	uint32_t last; /* RUN_NONE: nothing */
+	bool busy;
+};
+
+static struct queue_use use_of_queue(const struct maker *m, const struct schedule_span *queue,
+	uint64_t begin_ns, uint64_t end_ns)
+{
+	const struct schedule_activity *activities = m->schedule->activities.items + queue->first;
+	struct queue_use use = {.last = RUN_NONE};
+	size_t i = BISECT(k, 0, queue->count, activities[k].end_ns <= begin_ns);
+
+	for (; i < queue->count && activities[i].begin_ns < end_ns; i++) {
+		const struct schedule_activity *a = &activities[i];
+		if (a->kind != SCHEDULE_WORK)
+			continue;
+		use.work_ns += (a->end_ns < end_ns ? a->end_ns : end_ns) -
+			       (a->begin_ns > begin_ns ? a->begin_ns : begin_ns);
+		use.busy |= a->end_ns > end_ns;
+		if (a->end_ns <= end_ns)
+			use.last = queue->first + (uint32_t)i;
+	}
+	return use;
+}
+
+/* Parts of the time for which a queue must have worked, if a thread is to have waited for it. */
+enum { WORKED = 9, WORKED_OF = 10 };
+
+/*
+ * Why a thread stood still is not recorded. If a queue of the process worked nearly all that time,
+ * and had nothing left to do when the thread went on, that was what it waited for. Else returns how
+ * long the busiest queue worked meanwhile.
+ */
+static uint64_t join_queues(struct maker *m, uint32_t number)
+{
+	struct schedule_activity *a = &m->schedule->activities.items[number];
+	uint64_t last_ns = 0, most_ns = 0;
+
+	for (size_t i = 0; i < m->schedule->spans.count; i++) {
+		const struct schedule_span *queue = &m->schedule->spans.items[i];
+		if (m->run->lanes[queue->lane].kind != BRICK_LANE_QUEUE)
+			continue;
+		struct queue_use use = use_of_queue(m, queue, a->begin_ns, a->end_ns);
+		most_ns = use.work_ns > most_ns ? use.work_ns : most_ns;
+		if (use.busy || use.last == RUN_NONE ||
+			use.work_ns * WORKED_OF < (a->end_ns - a->begin_ns) * WORKED)
+			continue;
+		uint64_t ns = m->schedule->activities.items[use.last].end_ns;
+		last_ns = ns > last_ns ? ns : last_ns;
+		connect(m, use.last, number);
+	}
+	if (!last_ns)
+		return most_ns;
+	a->duration_ns = a->end_ns - last_ns;
+	return 0;
+}
+
+/* Of the step's thread, or of all. */
+static void join_blocked(struct maker *m)
+{
+	struct schedule *s = m->schedule;
+
+	for (size_t k = 0; k < s->spans.count; k++) {
+		const struct schedule_span *span = &s->spans.items[k];
+		if (m->run->lanes[span->lane].kind != BRICK_LANE_THREAD ||
+			(m->driver != RUN_NONE && span->lane != m->driver))
+			continue;
+		for (uint32_t i = span->first; i < span->first + span->count; i++) {
+			struct schedule_activity *a = &s->activities.items[i];
+			if (a->kind != SCHEDULE_OFF ||
+				a->owner != m->run->brick_count + SCHEDULE_OWNER_BLOCKED)
+				continue;
+			s->counts.beneath_ns += join_queues(m, i);
+			s->counts.queue_blocks += a->duration_ns != a->end_ns - a->begin_ns;
+		}
+	}
+}
+
 static void join_waits(struct maker *m)
 {
 	struct schedule_counts *counts = &m->schedule->counts;
@@ -856,6 +936,14 @@ static void join_waits(struct maker *m)
 			&m->schedule->activities.items[wait->activity];
 		if (wait->kind == WAIT_DEVICE)
 			join_devices(m, wait);
+		if (wait->kind == WAIT_OTHER && activity->cause == RUN_NONE &&
+			m->run->lanes[activity->lane].kind == BRICK_LANE_THREAD) {
+			uint64_t length_ns = activity->duration_ns;
+			join_queues(m, wait->activity);
+			if (activity->duration_ns != length_ns)
+				m->schedule->activities.items[wait->activity].cause =
+					wait->activity;
+		}
 		if (wait->leave_ns > m->end_ns && activity->cause == RUN_NONE)
 			continue; /* for something after the window */
 		counts->waits++;
@@ -1149,6 +1237,8 @@ static int finish(struct maker *m)
 		qsort(s->forks.items, s->forks.count, sizeof(*s->forks.items), compare_forks);
 	sort_calls(m);
 	join_waits(m);
+	if (m->run->command_count)
+		join_blocked(m);
 	uint32_t source = add_point(m, m->begin_ns), end = add_point(m, m->end_ns);
 	s->after = (uint32_t)s->activities.count;
 	if (s->step != RUN_NONE)

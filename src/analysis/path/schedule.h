@@ -12,6 +12,8 @@
  *   - commands of queues: the call that launched them, and the commands that they had to wait for;
  *   - waits for a device (Synchronize): the commands that they were for, or, where that is not
  *     known, what each queue had ended last when the wait ended;
+ *   - other waits, and times that a thread was blocked: a queue that worked nine tenths of that
+ * time and had nothing left to do at its end; of the rest it is counted how long queues worked;
  *   - the begin of work: a thread that did nothing when a step or the computation of a graph began
  *     (GraphCompute) on another thread begins because of that;
  *   - the end of a step: the work of the threads that it met at barriers has ended before; if it
@@ -95,8 +97,11 @@ struct schedule_counts {
 	uint64_t unknown_wait_ns;
 	uint64_t idle; /* times in which a thread other than a step's did nothing, not known why */
 	uint64_t idle_ns;
-	uint64_t starts;	 /* of threads by a step or a graph */
-	uint64_t launches;	 /* of commands of queues whose call is known */
+	uint64_t starts;       /* of threads by a step or a graph */
+	uint64_t launches;     /* of commands of queues whose call is known */
+	uint64_t queue_blocks; /* times a thread was blocked until a queue had nothing left to do */
+	uint64_t beneath_ns;   /* of other times that it was blocked: the busiest queue worked
+				  meanwhile */
 	uint64_t contradictions; /* 1: times contradict each other; threads are taken by themselves
 				  */
 };

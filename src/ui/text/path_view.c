@@ -250,7 +250,8 @@ static void print_known(const struct printer *p)
 {
 	const struct path_section *s = p->section;
 	const struct schedule_counts *c = &s->counts;
-	char length[UNITS_BYTES], waited[UNITS_BYTES], idle[UNITS_BYTES], measured[UNITS_BYTES];
+	char beneath[UNITS_BYTES], length[UNITS_BYTES], waited[UNITS_BYTES], idle[UNITS_BYTES],
+		measured[UNITS_BYTES];
 
 	fputc('\n', p->terminal->out);
 	if (s->length_ns != s->measured_ns)
@@ -267,6 +268,14 @@ static void print_known(const struct printer *p)
 			(unsigned long long)c->waits,
 			(unsigned long long)(c->waits - c->unknown_waits),
 			(unsigned long long)c->barriers, plural_s(c->barriers));
+	if (c->queue_blocks)
+		say(p, "Blocked",
+			"%llu time%s until a queue had nothing left to do: its work is on the path",
+			(unsigned long long)c->queue_blocks, plural_s(c->queue_blocks));
+	if (c->beneath_ns)
+		say(p, c->queue_blocks ? "" : "Blocked",
+			"beneath %sof it queues worked for %s: perhaps the thread waited for them",
+			c->queue_blocks ? "the rest " : "all ", units_time(beneath, c->beneath_ns));
 	if (c->unknown_waits)
 		say(p, "Not known",
 			"what %llu wait%s waited for (%s in all): as long as measured, whatever "
@@ -356,7 +365,7 @@ static json_t *counts_json(const struct schedule_counts *counts)
 	json_t *object = json_object();
 
 	json_put_numbers(object, counts, waits, barriers, unknown_waits, unknown_wait_ns, starts,
-		launches, idle, idle_ns, contradictions);
+		launches, queue_blocks, beneath_ns, idle, idle_ns, contradictions);
 	return object;
 }
 
