@@ -863,6 +863,9 @@ static void link_device_wait(struct builder *b, uint32_t number, uint32_t wait)
 static void link_wait(struct builder *b, uint32_t span, uint32_t number, uint32_t *barriers)
 {
 	const struct schedule_activity *a = &b->schedule->activities.items[number];
+
+	if (a->cause == RUN_NONE || a->sample == RUN_NONE)
+		return;
 	const struct graph_sample *sample = sample_of(b, span, a);
 
 	if (a->cause == RUN_NONE || !sample)

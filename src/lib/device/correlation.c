@@ -151,6 +151,25 @@ uint64_t brick__correlation_residual_ns(const struct brick_correlation *c, uint6
 					   (line.to.device_ns - line.from.device_ns));
 }
 
+uint64_t brick__correlation_length_ns(
+	const struct brick_correlation *c, uint64_t begin_ns, uint64_t end_ns)
+{
+	uint64_t own_ns = end_ns > begin_ns ? end_ns - begin_ns : 0;
+
+	if (c->count < 2)
+		return own_ns;
+	struct line line = line_at(c, end_ns);
+	uint64_t begin = on_line(line.from, line.to, begin_ns);
+	uint64_t end = on_line(line.from, line.to, end_ns);
+	uint64_t ns = end > begin ? end - begin : 0;
+	uint64_t widths = (uint64_t)line.from.half_width_ns + line.to.half_width_ns;
+	uint64_t off_ns = (uint64_t)((unsigned __int128)widths * own_ns /
+				     (line.to.device_ns - line.from.device_ns));
+	uint64_t apart_ns = ns > own_ns ? ns - own_ns : own_ns - ns;
+
+	return apart_ns <= off_ns ? own_ns : ns;
+}
+
 static void note_residual(struct brick_correlation *c, uint64_t residual_ns)
 {
 	if (residual_ns > c->residual_ns)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How well a correlation places a time (brick/correlation.h). */
+/* How well a correlation places times and lengths (brick/correlation.h). */
 #pragma once
 
 #include "brick/correlation.h"
@@ -11,3 +11,10 @@
  */
 BRICK_API uint64_t brick__correlation_residual_ns(
 	const struct brick_correlation *correlation, uint64_t device_ns);
+
+/*
+ * How long a device took between two of its times: by the host's clock, or as the device says it
+ * where that is within what the line's rate may be off.
+ */
+uint64_t brick__correlation_length_ns(
+	const struct brick_correlation *correlation, uint64_t begin_ns, uint64_t end_ns);
