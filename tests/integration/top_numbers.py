@@ -101,10 +101,12 @@ def check_bricks(path, phase):
     expect_true("there are bricks", len(report["bricks"]) > 3)
     for b in report["bricks"]:
         host = b["count"] or b["device_ns"] is None  # else devices did all of it
+        taken = b["wall_ns"] if host else b["device_ns"]
+        share = b["share"] if host else b["device_ns"] / report["coverage"]["wall_ns"]
         same(b["name"], name_in(found, b["name"]), {
-            "/TOKEN": duration(b["wall_ns"] // tokens) if tokens and host else "-",
-            "SHARE": percent(b["share"]) if host else "-", "P50": duration(b["p50_ns"]),
-            "P99": duration(b["p99_ns"]), "COUNT": count(b["count"]) if host else "-",
+            "/TOKEN": duration(taken // tokens) if tokens else "-",
+            "SHARE": percent(share), "P50": duration(b["p50_ns"]),
+            "P99": duration(b["p99_ns"]), "COUNT": count(b["count"] if host else b["device_count"]),
             "DEVICE": duration(b.get("device_ns")),
             "GB/s": number(giga(b["bytes_per_s"])), "GFLOP/s": number(giga(b["flops_per_s"]))})
     rest = report["coverage"]["unattributed_ns"]

@@ -113,41 +113,42 @@ static const struct run_step *step_of(const struct report *report, const struct 
 	return row->id < report->run->step_count ? &report->run->steps[row->id] : NULL;
 }
 
-/* Of a brick that ran on devices only, the devices' numbers: no thread has any. */
-static bool is_devices(const struct summary_row *row)
-{
-	return row->on_device && !row->count && row->device_ns != ANALYSIS_UNKNOWN;
-}
-
-static void get_count(
+/*
+ * Of a brick that ran on devices only, what people see in place of a thread's number. Programs have
+ * the devices' numbers under names of their own.
+ */
+static void get_device_count(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
-	value->number = is_devices(row) ? row->device_count : row->count;
+	value->number = row->device_count;
 }
 
-static void get_total(
+static void get_device_ns(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
-	value->number = is_devices(row) ? row->device_ns : row->total_ns;
+	value->number = row->device_ns;
 }
 
-static void get_share(
+static void get_device_share(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
 	uint64_t wall_ns = report->summary->wall_ns;
+	if (wall_ns && row->device_ns != ANALYSIS_UNKNOWN)
+		value->ratio = (double)row->device_ns / (double)wall_ns;
+}
 
-	value->ratio = !is_devices(row) ? row->share
-		       : wall_ns	? (double)row->device_ns / (double)wall_ns
-					: -1;
+static void get_device_each(
+	const struct report *report, const struct summary_row *row, struct report_value *value)
+{
+	if (row->device_ns != ANALYSIS_UNKNOWN && row->device_count)
+		value->number = row->device_ns / row->device_count;
 }
 
 static void get_per_token(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
 	uint64_t tokens = report_row_tokens(report, row);
-	if (tokens && is_devices(row))
-		value->number = row->device_ns / tokens;
-	else if (tokens && row->wall_ns != ANALYSIS_UNKNOWN)
+	if (tokens && row->wall_ns != ANALYSIS_UNKNOWN)
 		value->number = (row->wall_ns - row->unevaluated_ns) / tokens;
 }
 
@@ -163,9 +164,7 @@ static void get_each(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
 	bool is_cpu = row->cpu_ns != ANALYSIS_UNKNOWN && !row->waits;
-	if (is_devices(row))
-		value->number = row->device_ns / row->device_count;
-	else if (row->count)
+	if (row->count)
 		value->number = (is_cpu ? row->cpu_ns : row->self_ns) / row->count;
 }
 
@@ -261,12 +260,12 @@ const struct report_field report_fields[] = {
 	{"count", "COUNT",
 		"Executions; those of rows by layer, phase and thread are of work, and waits are "
 		"in WAIT only. From the exact statistics of the threads. Of what ran on devices "
-		"only, here and in TOTAL, SHARE, /TOKEN and AVG to MAX: the devices' numbers.",
-		REPORT_COUNT, .get = get_count},
+		"only, text has the devices' COUNT, TOTAL, SHARE, /TOKEN and EACH.",
+		REPORT_COUNT, ROW(count), .flags = REPORT_ON_HOST, .device = get_device_count},
 	{"total_ns", "TOTAL",
 		"Time with at least one execution open on a thread, of executions that ended; over "
 		"all threads.",
-		REPORT_TIME, .get = get_total},
+		REPORT_TIME, ROW(total_ns), .flags = REPORT_ON_HOST, .device = get_device_ns},
 	{"self_ns", "SELF",
 		"Time in the brick itself, without what was nested in it and without waiting, also "
 		"of executions that never ended; over all threads.",
@@ -275,8 +274,8 @@ const struct report_field report_fields[] = {
 		"Time spent waiting inside its executions and right after them; over all threads. "
 		"It is SELF of the rows of waits, shown beside what was waited in.",
 		REPORT_TIME, ROW(wait_ns), .flags = REPORT_ON_HOST},
-	{"share", "SHARE", "Part of the wall time. From samples.", REPORT_SHARE, .get = get_share,
-		.flags = REPORT_OF_REST},
+	{"share", "SHARE", "Part of the wall time. From samples.", REPORT_SHARE, ROW(share),
+		.flags = REPORT_ON_HOST | REPORT_OF_REST, .device = get_device_share},
 	{"avg_ns", "AVG",
 		"Mean time of an execution with all that was nested in it, waits, too; of that the "
 		"time on the CPU, where BASIS says so, as MIN to MAX.",
@@ -303,7 +302,8 @@ const struct report_field report_fields[] = {
 	{"token_ns", "/TOKEN",
 		"Its part of the wall time, for each token of the steps, or of the step or phase "
 		"that it is; batches that were refused or aborted are in neither.",
-		REPORT_TIME, .get = get_per_token, .flags = REPORT_OF_REST},
+		REPORT_TIME, .get = get_per_token, .flags = REPORT_ON_HOST | REPORT_OF_REST,
+		.device = get_device_per_token},
 	{"bytes_out", "BYTES OUT",
 		"The bytes written; known where a program tells them apart from those read.",
 		REPORT_BYTES, ROW(bytes_out)},
@@ -419,7 +419,8 @@ const struct report_field report_fields[] = {
 		"Time of one execution, without what it holds and waits for: CPU over COUNT, or "
 		"SELF "
 		"over COUNT where times off the CPU are not known, and of waits.",
-		REPORT_TIME, .rows = (unsigned)~(KERNELS | QUEUES), .get = get_each},
+		REPORT_TIME, .rows = (unsigned)~(KERNELS | QUEUES), .get = get_each,
+		.flags = REPORT_ON_HOST, .device = get_device_each},
 	{"device_token_ns", "DEVICE/TOKEN", "DEVICE for each token, as /TOKEN is.", REPORT_TIME,
 		.rows = (unsigned)~(KERNELS | QUEUES), .get = get_device_per_token,
 		.flags = REPORT_OF_REST},
@@ -684,9 +685,14 @@ char *report_value_text(const struct report_field *field, const struct report *r
 {
 	char text[UNITS_BYTES];
 	/* of a brick that ran on devices only, the host's numbers are not 0: there are none */
-	if (field->flags & REPORT_ON_HOST && row->on_device && !row->count)
+	bool is_devices = field->flags & REPORT_ON_HOST && row->on_device && !row->count;
+	if (is_devices && !field->device)
 		return text_copy("-");
-	struct report_value value = report_value(field, report, row);
+	struct report_value value = {.number = ANALYSIS_UNKNOWN, .ratio = -1};
+	if (is_devices)
+		field->device(report, row, &value);
+	else
+		value = report_value(field, report, row);
 	switch (field->type) {
 	case REPORT_TEXT: {
 		char *safe = text_safe(value.text ? value.text : "-");

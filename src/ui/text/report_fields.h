@@ -54,6 +54,8 @@ struct report_field {
 	enum report_base base;
 	size_t at, size;
 	void (*get)(const struct report *, const struct summary_row *, struct report_value *);
+	/* in text, of a row of nothing but devices; NULL: "-" where there is REPORT_ON_HOST */
+	void (*device)(const struct report *, const struct summary_row *, struct report_value *);
 };
 
 extern const struct report_field report_fields[];
