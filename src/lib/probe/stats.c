@@ -223,10 +223,22 @@ int brick_device_stats_get(uint32_t brick, struct brick_stats *out)
 	return get_stats(brick, BRICK_LANE_QUEUE, out);
 }
 
+/* Those of its bricks that did not run so far. */
+static void add_category(struct brick_stat *sum, const struct sums *sums, uint32_t category,
+	bool ran[BRICK_MAX_BRICKS])
+{
+	for (uint32_t i = 0; i < brick_count(); i++) {
+		if (!sums->bricks[i].count || ran[i] || brick_category_of(i) != category)
+			continue;
+		add_stat(sum, &sums->bricks[i]);
+		ran[i] = true;
+	}
+}
+
 int brick_category_stats_get(uint32_t category, struct brick_stats *out)
 {
 	struct brick_stat sum = {.min = UINT64_MAX};
-	bool ran[BRICK_MAX_BRICKS]; /* on threads */
+	bool ran[BRICK_MAX_BRICKS] = {false};
 	struct brick_stats stats;
 	int error = -ENOENT;
 
@@ -238,15 +250,13 @@ int brick_category_stats_get(uint32_t category, struct brick_stats *out)
 	brick__session_lock();
 	if (brick__session.header) {
 		sum_lanes(&brick__session, BRICK_LANE_THREAD, sums);
-		for (uint32_t i = 0; i < brick_count(); i++)
-			if (sums->bricks[i].count && brick_category_of(i) == category)
-				add_stat(&sum, &sums->bricks[i]);
-		for (uint32_t i = 0; i < bricks; i++)
-			ran[i] = sums->bricks[i].count != 0;
-		sum_lanes(&brick__session, BRICK_LANE_QUEUE, 0, bricks, sums);
-		for (uint32_t i = 0; i < bricks; i++)
-			if (!ran[i] && sums->bricks[i].count && brick_category_of(i) == category)
-				add_stat(&sum, &sums->bricks[i]);
+		add_category(&sum, sums, category, ran);
+		uint64_t self = sums->self;
+		bool on_threads = sum.count != 0;
+		sum_lanes(&brick__session, BRICK_LANE_QUEUE, sums);
+		add_category(&sum, sums, category, ran);
+		if (on_threads)
+			sums->self = self;
 		error = sum.count ? 0 : BRICK_ENOTRECORDED;
 		if (!error) {
 			fill(&stats, &sum, sums);
