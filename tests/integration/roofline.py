@@ -8,9 +8,11 @@ what is missing or wrong is told. Devices that are here (PoCL, lavapipe) have ce
 import glob
 import json
 import os
+import resource
+import subprocess
 import xml.etree.ElementTree as ElementTree
 
-from libcli import TMP, brick, brick_json, expect, expect_true, on_terminal, plain, recording
+from libcli import BRICK, TMP, brick, brick_json, expect, expect_true, on_terminal, plain, recording
 
 ODD = b'q"u;o\'t<e>&\n\x1b[31mred\x07\t\\{|}\xc2\x9b\xff\xc3\xa9\x7f]]>'
 CACHE = os.path.join(TMP, "cache")
@@ -84,6 +86,36 @@ def kept_ceilings():
                 json.loads(brick(*args, **env)[0])["measured_unix_ns"] > first["measured_unix_ns"])
     brick("ceilings", "--threads", "0", code=2)
     brick("ceilings", "operand", code=2)
+
+
+def little_memory():
+    """A tenth of what a limit leaves, whatever the machine has; nothing fails for want of it."""
+    env = {**os.environ, "XDG_CACHE_HOME": os.path.join(TMP, "little"), **NO_DEVICES}
+    limit = 600 << 20
+    done = subprocess.run([BRICK, "ceilings", "--quick", "--threads", "1", "--json"], env=env, check=True,
+                          capture_output=True,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+    sizes = [row["working_set_bytes"] for row in json.loads(done.stdout)["bandwidth_gb_per_s"]]
+    expect_true(f"{max(sizes)} bytes of {limit}", max(sizes) <= limit / 10)
+
+
+def never_worse():
+    """--force on a busy machine lowers nothing."""
+    env = {"XDG_CACHE_HOME": CACHE, "HOME": TMP, **NO_DEVICES}
+    path = glob.glob(os.path.join(CACHE, "brick", "*"))[0]
+    kept = json.load(open(path, encoding="utf-8"))
+    for row in kept["compute_gops"] + kept["bandwidth_gb_per_s"]:
+        row.update({key: row[key] * 10 for key in ("best", "second", "median", "worst") if key in row})
+    write(path, kept)
+    again = json.loads(brick("ceilings", "--quick", "--threads", "1", "--force", "--json", **env)[0])
+
+    def rates(ceilings):
+        return {(row["isa"], row["threads"], row.get("type"), row.get("kernel"), row.get("working_set_bytes")):
+                row["best"] for table in ("compute_gops", "bandwidth_gb_per_s") for row in ceilings[table]}
+
+    for key, best in rates(kept).items():
+        near(str(key), rates(again)[key] / best, 1)
+    expect_true("it was measured", again["measured_unix_ns"] > kept["measured_unix_ns"])
 
 
 def devices():
@@ -235,6 +267,8 @@ def main():
     odd_names(good)
     complaints(path, good)
     kept_ceilings()
+    never_worse()
+    little_memory()
     devices()
 
 

@@ -80,6 +80,7 @@ static void little_memory(void **state)
 	c = machine(512ull * MIB, 256 * MIB, 1); /* no fall: all of it may lie in the cache */
 	assert_string_equal(level_of(c, 1, 46 * MIB), "L3");
 	assert_null(ceilings_fastest(c, "memory", 1));
+	assert_string_equal(level_of(c, 1, 600ull * MIB), "memory"); /* of which nothing is known */
 	ceilings_destroy(c);
 }
 

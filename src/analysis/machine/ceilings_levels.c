@@ -105,7 +105,7 @@ static int find_usable(struct ceilings *c, uint32_t threads)
 		uint64_t bytes = rate >= distinct * next ? largest_at(c, threads, sqrt(rate * next))
 							 : before;
 		if (i + 2 == c->level_count && !reaches_memory(c, threads))
-			bytes = largest_at(c, threads, 0);
+			bytes = ceilings_told_bytes(&c->levels[i], threads);
 		before = bytes > before ? bytes : before;
 		if (before)
 			rc = add_usable(c, i, threads, before);

@@ -76,6 +76,7 @@ const struct ceilings_device *roofline_device(const struct run *run, const struc
 enum {
 	LEAST_EXECUTIONS = 16, /* that raise a ceiling */
 	LEAST_NS = 1000000,
+	LEAST_STEAL_NS = 50000000, /* kernels count it in steps of 10 ms */
 };
 
 /* More than f32's peak by this factor is another type's; no measurement is so far off. */
@@ -145,6 +146,12 @@ static bool find_bandwidth(const struct ceilings *c, uint32_t threads, struct su
 	return s->bytes_per_ns > 0 && s->bytes_per_ns <= edge * after;
 }
 
+/* Of memory nothing is known where there was too little of it to get out of the caches. */
+static bool is_measured(const struct ceilings *c, uint32_t threads, size_t level)
+{
+	return level + 1 < c->level_count || ceilings_fastest(c, c->levels[level].name, threads);
+}
+
 /* Of the levels that parts lie in, the one that the brick waits for longest. */
 static struct supply find_supply(
 	const struct ceilings *c, uint32_t threads, const struct reuse_part *parts, size_t count)
@@ -172,7 +179,7 @@ static struct supply find_supply(
 		s.share = sum / all;
 		s.own = 2 * own > bytes;
 		s.distance = middle_distance(parts + i, end - i, bytes);
-		s.known = find_bandwidth(c, threads, &s);
+		s.known = find_bandwidth(c, threads, &s) && is_measured(c, threads, s.level);
 		if (s.bytes_per_ns > 0 && s.share / s.bytes_per_ns > longest) {
 			longest = s.share / s.bytes_per_ns;
 			most = s;
@@ -353,10 +360,11 @@ static bool is_crowded(const struct run *run)
 {
 	const struct off_cpu_account *off = &run->off_cpu;
 	const struct machine_use *use = &run->machine;
-	double ran = (double)off->ran_ns, busy = (double)use->busy_ns;
+	double queued = (double)off->queued_ns, steal = (double)use->steal_ns;
 
-	return (double)off->queued_ns > most_off_cpu * (ran + (double)off->queued_ns) ||
-	       (double)use->steal_ns > most_off_cpu * (busy + (double)use->steal_ns);
+	return queued > most_off_cpu * ((double)off->ran_ns + queued) ||
+	       (use->steal_ns >= LEAST_STEAL_NS &&
+		       steal > most_off_cpu * ((double)use->busy_ns + steal));
 }
 
 static void fill_row(struct roofline_row *row, const struct work_account *account,

@@ -268,6 +268,28 @@ static void print_above(const struct printer *p, const struct roofline_row *row)
 			units_number(most, row->bandwidth_per_ns));
 }
 
+/* A line for all bricks with a flag: "A, B in decode; C in prefill". */
+static void print_flagged(
+	const struct printer *p, enum roofline_flags flag, const char *label, const char *what)
+{
+	const struct roofline *r = p->view->roofline;
+	const char *last = NULL;
+	SCOPED char *names = NULL;
+
+	for (size_t i = 0; i < r->row_count; i++) {
+		const struct roofline_row *row = &r->rows[i];
+		const char *phase = phase_text(row);
+		if (!roofline_shows(p->view, row) || !(row->flags & flag))
+			continue;
+		if (last && strcmp(last, phase))
+			text_append(&names, " in ", "%s", last);
+		text_append(&names, last && strcmp(last, phase) ? "; " : ", ", "%s", row->name);
+		last = phase;
+	}
+	if (names)
+		say(p, label, "%s in %s %s", names, last, what);
+}
+
 static void print_oddities(const struct printer *p)
 {
 	const struct roofline *r = p->view->roofline;
@@ -280,24 +302,21 @@ static void print_oddities(const struct printer *p)
 		if (row->flags & ROOFLINE_OTHER_THREADS)
 			say(p, "Threads", "%s in %s ran on %u threads: ceilings of %u are shown",
 				row->name, phase_text(row), row->threads, row->roof_threads);
-		if (row->flags & ROOFLINE_AT_MOST)
-			say(p, "At most",
-				"%s in %s skips what its mask hides, where the mask could not be "
-				"read, or reads experts that several tokens may share: its FLOPs "
-				"and bytes are the most that it can be, and it has no roof here",
-				row->name, phase_text(row));
-		if (row->flags & ROOFLINE_OFF_CPU)
-			say(p, "Off CPU",
-				"%s in %s was preempted, or waited for pages, a tenth of its time "
-				"or "
-				"more: it has no roof",
-				row->name, phase_text(row));
 		if (row->flags & ROOFLINE_NOT_ALL)
 			say(p, "Missing",
 				"%llu executions of %s in %s do not say what they did, and are "
 				"left out with their time",
 				(unsigned long long)row->silent, row->name, phase_text(row));
 	}
+	print_flagged(p, ROOFLINE_AT_MOST, "At most",
+		"skip what a mask hides that could not be read, or read experts that several "
+		"tokens may share: FLOPs and bytes are the most that they can be, without a roof");
+	print_flagged(p, ROOFLINE_OFF_CPU, "Off CPU",
+		"were preempted, or waited for pages, a tenth of their time or more: no roof");
+	if (!r->doubt)
+		print_flagged(p, ROOFLINE_DOUBTED, "Doubt",
+			"have no roof: no second repetition came near the best of their ceiling "
+			"('brick ceilings --force' measures again)");
 }
 
 static bool has_device_rows(const struct printer *p)
