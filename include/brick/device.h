@@ -54,6 +54,12 @@ BRICK_API struct brick_backend_device *brick_device_backend(struct brick_device 
 /* Mode of this device from now on; until then the session's. -EINVAL: no such mode. */
 BRICK_API int brick_device_mode_set(struct brick_device *device, enum brick_mode mode);
 
+/* The mode that was set; else the session's, or BRICK_MODE_NONE while there is none. */
+BRICK_API enum brick_mode brick_device_mode_get(struct brick_device *device);
+
+/* How many bricks have begun on its queues and are not recorded yet, nor counted as lost. */
+BRICK_API uint64_t brick_device_pending(const struct brick_device *device);
+
 /* An open brick on a queue; 0: nothing was begun. */
 typedef uint64_t brick_device_span;
 

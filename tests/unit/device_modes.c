@@ -31,10 +31,14 @@ static void modes_do_what_they_say(void **state)
 	begin(&s, &config, 0);
 	assert_int_equal(two_layers(&s, &in_layers), 0); /* deferred, as the session */
 	assert_null(queue_lane(&s, 0));
+	assert_int_equal(brick_device_mode_get(s.device), BRICK_MODE_DEFERRED);
+	assert_int_equal(brick_device_pending(s.device), 4);
 	assert_int_equal(brick_device_finish(s.device), 4);
+	assert_int_equal(brick_device_pending(s.device), 0);
 	assert_int_equal(count_of(queue_lane(&s, 0), BRICK_RECORD_SAMPLE), 4);
 
 	assert_int_equal(brick_device_mode_set(s.device, BRICK_MODE_PER_LAYER), 0);
+	assert_int_equal(brick_device_mode_get(s.device), BRICK_MODE_PER_LAYER);
 	uint64_t waited = two_layers(&s, &in_layers);
 	assert_true(waited >= 40 * US);
 	assert_int_equal(waited, in_layers);

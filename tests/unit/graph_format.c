@@ -76,6 +76,14 @@ static void json_says_all(void **state)
 					   .shared_bytes = 48,
 					   .intensity = 0.1,
 					   .tflops = 1e-300}});
+	char hash[32], *tree = graph_text(g, BRICK_GRAPH_TREE),
+		       *dot = graph_text(g, BRICK_GRAPH_DOT);
+	snprintf(hash, sizeof hash, "code=%016llx", (unsigned long long)code.hash);
+	assert_non_null(strstr(tree, hash));
+	hash[4] = ' ';
+	assert_non_null(strstr(dot, hash));
+	free(tree);
+	free(dot);
 	json_t *root = json_of(g), *nodes = json_object_get(root, "nodes");
 	const json_t *kernel = json_array_get(nodes, 0);
 	assert_int_equal(json_array_size(nodes), 1);

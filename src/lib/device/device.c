@@ -1100,6 +1100,23 @@ int brick_device_mode_set(struct brick_device *device, enum brick_mode mode)
 	return 0;
 }
 
+enum brick_mode brick_device_mode_get(struct brick_device *device)
+{
+	if (device->has_mode)
+		return (enum brick_mode)device->mode;
+	return brick_enabled() ? (enum brick_mode)mode_now(device) : BRICK_MODE_NONE;
+}
+
+uint64_t brick_device_pending(const struct brick_device *device)
+{
+	uint64_t pending = 0;
+
+	for (const struct device_queue *q = device->queues; q; q = q->next)
+		for (uint32_t i = q->first; i != NO_PAIR; i = device->pairs[i].next)
+			pending++;
+	return pending;
+}
+
 /* Spans that nobody ended: they were never complete. */
 static void abandon_open(struct brick_device *device)
 {

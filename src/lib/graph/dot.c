@@ -59,6 +59,10 @@ static void put_node(const struct brick_graph *graph, struct brick__sink *sink, 
 		brick__put(sink, "\\n");
 		brick__put_time(sink, node.time_ns);
 	}
+	if (node.kind == BRICK_NODE_KERNEL && node.kernel.code) {
+		brick__put(sink, "\\ncode ");
+		brick__put_hex(sink, node.kernel.code);
+	}
 	brick__put(sink, "\",");
 	brick__put(sink, shapes[node.kind]);
 	if (node.flags & BRICK_NODE_MARKED)

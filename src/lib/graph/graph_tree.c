@@ -40,10 +40,14 @@ static void put_kernel(struct brick__sink *sink, const struct brick_graph_kernel
 		put_triple(sink, kernel->block);
 		brick__put(sink, ">>>");
 	}
-	if (!kernel->grid[0] && !kernel->shared_bytes)
-		return; /* nothing is known of the launch */
-	brick__put_key_u64(sink, " smem=", kernel->shared_bytes);
-	brick__put(sink, "B");
+	if (kernel->grid[0] || kernel->shared_bytes) {
+		brick__put_key_u64(sink, " smem=", kernel->shared_bytes);
+		brick__put(sink, "B");
+	}
+	if (kernel->code) {
+		brick__put(sink, " code=");
+		brick__put_hex(sink, kernel->code);
+	}
 }
 
 static void put_transfer(struct brick__sink *sink, const struct brick_graph_transfer *transfer)

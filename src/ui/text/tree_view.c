@@ -25,11 +25,13 @@ static char *tree_kernel_name(const struct run_kernel *kernel)
 			? text_format(" smem=%lluB", (unsigned long long)kernel->shared_bytes)
 			: text_copy("");
 	SCOPED char *block = b[0] ? text_format(",(%u,%u,%u)", b[0], b[1], b[2]) : text_copy("");
-	char *name =
-		g[0] ? text_format("%s  <<<(%u,%u,%u)%s>>>%s", kernel->name, g[0], g[1], g[2],
-			       block, shared)
-		     : text_format("%s%s%s", kernel->name, shared && *shared ? " " : "", shared);
-	return name;
+	SCOPED char *code = kernel->code
+				    ? text_format(" code=%016llx", (unsigned long long)kernel->code)
+				    : text_copy("");
+	return g[0] ? text_format("%s  <<<(%u,%u,%u)%s>>>%s%s", kernel->name, g[0], g[1], g[2],
+			      block, shared, code)
+		    : text_format(
+			      "%s%s%s%s", kernel->name, shared && *shared ? " " : "", shared, code);
 }
 
 static char *lane_name(const struct run_lane *lane)
@@ -379,6 +381,8 @@ static void put_kernel(json_t *object, const struct run_kernel *kernel)
 	json_put(object, "grid", json_sizes(kernel->grid));
 	json_put(object, "block", json_sizes(kernel->block));
 	json_put(object, "shared_bytes", json_number(kernel->shared_bytes));
+	SCOPED char *code = text_format("%016llx", (unsigned long long)kernel->code);
+	json_put(object, "code", json_text(kernel->code ? code : NULL));
 }
 
 static json_t *node_json(const struct tree_view *view, const struct call_tree *tree,
