@@ -22,6 +22,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/suggest.h"
 #include "ui/text/difference_text.h"
 #include "ui/text/json_out.h"
 #include "ui/text/report_trust.h"
@@ -415,6 +416,28 @@ static struct history_part part_of(const struct history_arguments *a)
 	return part;
 }
 
+/* Of the newest run: what a part that no run has may have been meant to be called. */
+static void die_without(struct history_store *store, struct history_filter filter,
+	const struct history_part *part, const char *what)
+{
+	SCOPED_BY(history_runs_fini) struct history_runs runs = {0};
+
+	filter.limit = 1;
+	filter.whole = true;
+	history_runs_check(store, history_store_list(store, &filter, take_run, &runs));
+	if (!runs.list.count)
+		die(CLI_INPUT, "history: no run has %s", what);
+	const struct history_run *run = &runs.list.items[0];
+	SCOPED const char **names = xcalloc(run->parts.count + 1, sizeof(*names));
+	size_t count = 0;
+	for (size_t i = 0; i < run->parts.count; i++)
+		if (!strcmp(run->parts.items[i].kind, part->kind))
+			names[count++] = run->parts.items[i].name;
+	const char *near = suggest(part->name, names, count);
+	die(CLI_INPUT, "history: no run has %s%s%s%s", what, near ? "; did you mean '" : "",
+		near ? near : "", near ? "'?" : "");
+}
+
 static void write_file(const struct trend *t, const char *path,
 	void (*write)(const struct trend *trend, FILE *out))
 {
@@ -459,7 +482,7 @@ static int history_plot(const struct history_arguments *a)
 	progress_end(progress);
 	history_runs_check(store, rc);
 	if (!trend.ns.count)
-		die(CLI_INPUT, "history: no run has %s", what);
+		die_without(store, filter, &part, what);
 	show_trend(a, &trend);
 	for (size_t i = 0; i < trend.runs.count; i++) {
 		free(trend.runs.items[i].id);

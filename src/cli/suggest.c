@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Optimal string alignment distance and the nearest name by it. Called on wrong usage. */
+/*
+ * Optimal string alignment distance, and the nearest name by it. One letter in three may be wrong:
+ * what is further away is no slip.
+ */
 #include "cli/suggest.h"
 
+#include <ctype.h>
+#include <stdbool.h>
 #include <string.h>
 
-enum { LONGEST = 63 };
+enum { LONGEST = 63, PART = 4 };
+
+static bool differ(char a, char b)
+{
+	return tolower((unsigned char)a) != tolower((unsigned char)b);
+}
 
 static size_t least(size_t a, size_t b)
 {
@@ -24,8 +34,9 @@ size_t suggest_distance(const char *a, const char *b)
 		row[0] = i;
 		for (size_t j = 1; j <= m; j++) {
 			row[j] = least(above[j] + 1, row[j - 1] + 1);
-			row[j] = least(row[j], above[j - 1] + (a[i - 1] != b[j - 1]));
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+			row[j] = least(row[j], above[j - 1] + differ(a[i - 1], b[j - 1]));
+			if (i > 1 && j > 1 && !differ(a[i - 1], b[j - 2]) &&
+				!differ(a[i - 2], b[j - 1]))
 				row[j] = least(row[j], before[j - 2] + 1);
 		}
 		size_t *free_row = before;
@@ -39,9 +50,10 @@ size_t suggest_distance(const char *a, const char *b)
 const char *suggest(const char *word, const char *const *names, size_t count)
 {
 	const char *best = NULL;
-	size_t best_distance = strlen(word) / 3 + 2;
+	size_t best_distance = strlen(word) / 3 + 1;
 	for (size_t i = 0; i < count; i++) {
-		size_t distance = suggest_distance(word, names[i]);
+		bool is_part = strlen(word) >= PART && strcasestr(names[i], word);
+		size_t distance = is_part ? 1 : suggest_distance(word, names[i]);
 		if (distance < best_distance && distance < strlen(names[i])) {
 			best_distance = distance;
 			best = names[i];

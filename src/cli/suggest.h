@@ -4,7 +4,10 @@
 
 #include <stddef.h>
 
-/* The name that is fewest edits from `word`, if those are few enough to be a slip; else NULL. */
+/*
+ * The name that is fewest edits from `word`, whatever the case of letters, if those are few enough
+ * to be a slip, or that has the word in it; else NULL.
+ */
 const char *suggest(const char *word, const char *const *names, size_t count);
 
 /* Edits (insert, delete, replace, swap two neighbours) between two words of up to 63 bytes. */

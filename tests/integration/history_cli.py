@@ -178,6 +178,7 @@ def check_plot():
     with open(page, encoding="utf-8") as file:
         expect_true("the page has the picture", "<svg" in file.read())
     ask("history", "plot", "--brick", "Nothing", code=3)
+    expect_true("a slip is said", b"did you mean 'DownProjection'?" in ask("history", "plot", "--brick", "downprojektion", code=3)[1])
     ask("history", "plot", "--brick", "A", "--layer", "1", code=2)
     hosts = answer("history", "hosts")
     expect("one host", hosts["hosts"][0]["runs"], SIDE)

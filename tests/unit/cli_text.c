@@ -168,6 +168,12 @@ static void slips(void **state)
 	assert_string_equal(suggest("recrod", names, 5), "record");
 	assert_string_equal(suggest("trees", names, 5), "tree");
 	assert_null(suggest("xyzzy", names, 5));
+	assert_null(suggest("foo", (const char *const[]){"top", "flow"}, 2));
+	static const char *const bricks[] = {"RmsNorm", "FlashAttention", "Softmax"};
+	assert_string_equal(suggest("rmsnorm", bricks, 3), "RmsNorm");
+	assert_string_equal(suggest("attention", bricks, 3), "FlashAttention");
+	assert_string_equal(suggest("softmx", bricks, 3), "Softmax");
+	assert_null(suggest("Nothing", bricks, 3));
 	assert_null(suggest("", names, 5));
 }
 
