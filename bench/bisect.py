@@ -40,7 +40,8 @@ def main():
             steps.append(len(answer["steps"]) - 1)
             runs.append(sum(step["runs"] for step in answer["steps"]))
             if not right:
-                print(f"planted {first_bad}, said {answer['bad']} ({answer['brick']})")
+                doubtful = [step["build"] for step in answer["steps"] if step.get("is_doubtful")]
+                print(f"planted {first_bad}, said {answer['bad']} ({answer['brick']}), doubtful: {doubtful}", flush=True)
     print(f"{PERCENT:g} % in one brick of {BUILDS} builds: build and brick found in {found} of {TRIALS}, in at most {max(steps)} "
           f"steps; builds ran {sum(runs) / len(runs):.0f} times, and the first one as often beside them")
 

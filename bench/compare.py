@@ -20,6 +20,7 @@ TRIALS = int(sys.argv[2]) if len(sys.argv) > 2 else 200
 BRICK = f"{BUILD}/bin/brick"
 ENGINE = [f"{BUILD}/bin/brick-llama", "--libs", f"{BUILD}/demo/engine/libs", "--model",
           f"{BUILD}/demo/model-q8_0.gguf", "--prompt-tokens", "64", "--predict", "96"]
+SIDES = (10, 5, 4, 3, 2, 1)
 SIDE, BOUND = 10, 23  # of U, two-sided 5 %, 10 and 10
 DIFFERENT = {"slower", "faster", "only in A", "only in B"}
 
@@ -61,11 +62,11 @@ def identical(folder):
         subprocess.run([BRICK, "record", "-q", "-o", paths[-1], "--", *ENGINE], check=True,
                        stdout=subprocess.DEVNULL)
     values = {path: totals(path) for path in paths}
-    draw, called = random.Random(1), {"10 and 10": 0, "5 and 5": 0, "1 and 1": 0}
+    draw, called = random.Random(1), {f"{n} and {n}": 0 for n in SIDES}
     whole, each = dict(called), 0
     for _ in range(TRIALS):
         some = draw.sample(paths, 2 * SIDE)
-        for what, side in (("10 and 10", 10), ("5 and 5", 5), ("1 and 1", 1)):
+        for what, side in zip(called, SIDES):
             answer = diff(some[:side], some[side:2 * side])
             called[what] += bool(alarms(answer))
             whole[what] += answer["verdict"] in DIFFERENT
