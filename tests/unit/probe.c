@@ -45,6 +45,25 @@ static void traffic_is_kept_by_direction(void **state)
 	peek_stop(&p);
 }
 
+/* Of the whole statistics: the shortest, the longest, and what lies between. */
+static void lengths_have_ends(void **state)
+{
+	struct brick_stats stats = BRICK_STATS_INIT;
+	uint64_t ns[2];
+
+	assert_int_equal(brick_session_start(NULL), 0);
+	for (int i = 0; i < 2; i++) {
+		brick_span span = brick_begin(BRICK_RMS_NORM);
+		spin_ticks(i ? 1000000 : 1000);
+		ns[i] = brick_end_ns(span);
+	}
+	assert_int_equal(brick_stats_get(BRICK_RMS_NORM, &stats), 0);
+	assert_int_equal(stats.min_ns, ns[0]);
+	assert_int_equal(stats.max_ns, ns[1]);
+	assert_true(stats.total_ns + 1 >= ns[0] + ns[1] && stats.total_ns <= ns[0] + ns[1] + 1);
+	assert_int_equal(brick_session_stop(), 0);
+}
+
 static void leaf_is_one_sample(void **state)
 {
 	struct peek p = {0};
@@ -353,6 +372,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(off_does_nothing),
 		cmocka_unit_test(traffic_is_kept_by_direction),
+		cmocka_unit_test(lengths_have_ends),
 		cmocka_unit_test(leaf_is_one_sample),
 		cmocka_unit_test(nest_is_open_and_close),
 		cmocka_unit_test(recursion_counts_once),

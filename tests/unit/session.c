@@ -288,6 +288,27 @@ static void notes(void **state)
 	peek_stop(&p);
 }
 
+static uint64_t count_of(uint32_t brick)
+{
+	struct brick_stats stats = BRICK_STATS_INIT;
+
+	return brick_stats_get(brick, &stats) ? 0 : stats.count;
+}
+
+static void pause_and_resume(void **state)
+{
+	assert_int_equal(brick_session_start(NULL), 0);
+	brick_end(brick_begin(BRICK_RMS_NORM));
+	brick_pause();
+	assert_false(brick_enabled());
+	brick_end(brick_begin(BRICK_RMS_NORM));
+	assert_int_equal(count_of(BRICK_RMS_NORM), 1);
+	brick_resume();
+	brick_end(brick_begin(BRICK_RMS_NORM));
+	assert_int_equal(count_of(BRICK_RMS_NORM), 2);
+	assert_int_equal(brick_session_stop(), 0);
+}
+
 /* What the kernel says of the CPU. */
 static void isa_is_the_kernels(void **state)
 {
@@ -332,6 +353,7 @@ int main(void)
 		cmocka_unit_test(percentiles_while_writing),
 		cmocka_unit_test(start_and_stop),
 		cmocka_unit_test(notes),
+		cmocka_unit_test(pause_and_resume),
 		cmocka_unit_test(isa_is_the_kernels),
 		cmocka_unit_test(errno_is_kept),
 	};
