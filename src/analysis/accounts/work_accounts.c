@@ -57,14 +57,13 @@ static int compare_text(const char *a, const char *b)
 	return strcmp(a ? a : "", b ? b : "");
 }
 
-/* What a node's whole and its parts have in common. */
-static int compare_nodes(const struct run_site *a, const struct run_site *b)
+int work_compare_nodes(const struct run_site *a, const struct run_site *b)
 {
 	return ORDER(a->brick, b->brick) ?: ORDER(a->layer, b->layer)
 		?: compare_text(a->operation, b->operation) ?: compare_text(a->label, b->label);
 }
 
-COMPARATOR(compare_entries, struct run_site *const, compare_nodes(*x, *y))
+COMPARATOR(compare_entries, struct run_site *const, work_compare_nodes(*x, *y))
 
 /*
  * Which sites say what an execution did: owners is [site_count], all 0. Attached engines tell the
@@ -503,8 +502,8 @@ static int on_lane(void *context, uint32_t lane)
 /* All but the time, of which some may have been at the same time. */
 static void add_account(struct work_account *to, const struct work_account *from)
 {
-	members_add(to, from, alone_ns, busy_ns, blocked_ns, preempted_ns, told_ns, count, silent, flops, bytes,
-		without_flops, without_bytes, at_most);
+	members_add(to, from, alone_ns, busy_ns, blocked_ns, preempted_ns, told_ns, count, silent,
+		flops, bytes, without_flops, without_bytes, at_most);
 }
 
 static void sum_work(struct work_accounts *a, uint32_t brick, int phase, int on_device)

@@ -23,7 +23,7 @@ struct work_account {
 	uint64_t busy_ns;
 	/* beside busy_ns: it was blocked, or another ran in its place, in its own time */
 	uint64_t blocked_ns, preempted_ns;
-	uint64_t told_ns;    /* of busy_ns, in executions that say what they did */
+	uint64_t told_ns; /* of busy_ns, in executions that say what they did */
 	uint64_t count, silent;
 	uint64_t flops, bytes;
 	uint64_t without_flops, without_bytes; /* executions that say one, but not the other */
@@ -31,6 +31,9 @@ struct work_account {
 };
 
 enum { WORK_PHASES = STEP_PHASES + 1, WORK_ALL_PHASES = WORK_PHASES };
+
+/* Order of sites, by what a node's whole and its parts have in common; 0: they are of one node. */
+int work_compare_nodes(const struct run_site *a, const struct run_site *b);
 
 /* Which account an execution counts in; SIZE_MAX: in none. */
 typedef size_t (*work_key_fn)(void *context, uint32_t lane, const struct walk_frame *frame);

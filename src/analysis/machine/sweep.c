@@ -255,6 +255,7 @@ static void destroy_arenas(struct sweep *s)
 		if (s->arenas[i].memory)
 			munmap(s->arenas[i].memory, s->arenas[i].bytes);
 	free(s->arenas);
+	s->arenas = NULL;
 }
 
 static void warm_up(struct sweep *s)
@@ -336,6 +337,7 @@ static int sweep_all(struct sweep *s)
 		rc = note_missing_levels(s);
 	if (!rc)
 		rc = add_barriers(s);
+	destroy_arenas(s); /* devices take as much */
 	if (!rc)
 		rc = sweep_devices(s);
 	return rc;

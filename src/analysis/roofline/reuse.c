@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/accounts/work_accounts.h"
 #include "base/order.h"
 #include "base/scope.h"
 
@@ -41,18 +42,7 @@ struct window {
 
 /* Nodes. */
 
-static int compare_text(const char *a, const char *b)
-{
-	return strcmp(a ? a : "", b ? b : "");
-}
-
-static int compare_nodes(const struct run_site *a, const struct run_site *b)
-{
-	return ORDER(a->brick, b->brick) ?: ORDER(a->layer, b->layer)
-		?: compare_text(a->operation, b->operation) ?: compare_text(a->label, b->label);
-}
-
-COMPARATOR(compare_sites, struct run_site *const, compare_nodes(*x, *y))
+COMPARATOR(compare_sites, struct run_site *const, work_compare_nodes(*x, *y))
 
 /* A number for each site, the same for sites of one node; the caller frees. NULL: no memory. */
 static uint32_t *find_things(const struct run *run)
@@ -68,7 +58,7 @@ static uint32_t *find_things(const struct run *run)
 		sites[i] = &run->sites[i];
 	qsort(sites, run->site_count, sizeof(*sites), compare_sites);
 	for (size_t i = 0; i < run->site_count; i++) {
-		thing += i && compare_nodes(sites[i - 1], sites[i]);
+		thing += i && work_compare_nodes(sites[i - 1], sites[i]);
 		things[sites[i] - run->sites] = thing;
 	}
 	return things;
