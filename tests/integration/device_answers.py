@@ -202,6 +202,8 @@ def in_graph(path):
     nodes = {n["id"]: n for n in graph["nodes"]}
     kinds = collections.Counter(n["kind"] for n in graph["nodes"])
     expect("kernels and transfers", (kinds["kernel"], kinds["transfer"]), (4, 3))
+    ways = {(n.get("source"), n.get("target")) for n in graph["nodes"] if n["kind"] == "transfer"}
+    expect_true(f"from where to where: {ways}", ways <= {("host", "null"), ("null", "host"), ("null", "null")})
 
     def edges(kind):
         return [(nodes[e["from"]]["name"], nodes[e["to"]]["name"]) for e in graph["edges"]

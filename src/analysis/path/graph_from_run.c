@@ -131,8 +131,12 @@ static struct brick_graph_node node_of(
 	uint32_t direction;
 
 	if (is_transfer(kernel, &direction)) {
+		const char *backend = run->lanes[command->lane].backend;
 		node.kind = BRICK_NODE_TRANSFER;
-		node.transfer.direction = direction;
+		node.transfer = (struct brick_graph_transfer){
+			.source = direction == BRICK_TRANSFER_H2D ? "host" : backend,
+			.target = direction == BRICK_TRANSFER_D2H ? "host" : backend,
+			.direction = direction};
 	} else {
 		set_kernel(&node, kernel, command, time_ns);
 	}
