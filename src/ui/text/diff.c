@@ -710,6 +710,8 @@ static json_t *row_json(const struct compare_row *row)
 {
 	const struct difference *d = &row->difference;
 	bool rate = d->kind == DIFFERENCE_RATE;
+	SCOPED char *said = difference_text(d);
+	char brief[DIFFERENCE_BYTES];
 	json_t *object = json_object();
 
 	if (row->name)
@@ -721,6 +723,8 @@ static json_t *row_json(const struct compare_row *row)
 	json_put(object, "low", json_signed(rate ? 1 / (1 + d->high) - 1 : d->low));
 	json_put(object, "high", json_signed(rate ? 1 / (1 + d->low) - 1 : d->high));
 	json_put_signed(object, d, p, detectable);
+	json_put(object, "said", json_text(said));
+	json_put(object, "said_effect", json_text(difference_short(brief, d)));
 	if (row->name && row->kind != COMPARE_KERNEL)
 		json_put(object, "points", json_signed(row->points));
 	return object;

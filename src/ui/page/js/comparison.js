@@ -16,12 +16,6 @@ const SIDES = [["a", "A", "var(--better)"], ["b", "B", "var(--worse)"]];
 const MARGIN = { top: 12, right: 12, bottom: 40, left: 62 }, HEIGHT = 240;
 const label = name => name[0].toUpperCase() + name.slice(1);
 
-// "3.1% slower"; of a change of a time.
-function effect(value) {
-	if (value === null || value === undefined) return format.UNKNOWN;
-	return `${format.percent(Math.abs(value))} ${value < 0 ? "faster" : "slower"}`;
-}
-
 const bound = value => (value === null ? "?" : `${value > 0 ? "+" : value < 0 ? "−" : ""}${(100 * Math.abs(value)).toFixed(1)}`);
 const interval = row => (row.low === null && row.high === null ? "" : `${bound(row.low)}..${bound(row.high)}%`);
 
@@ -38,7 +32,7 @@ function plot(row, scale, threshold) {
 	const x = value => WIDE / 2 + Math.max(-1, Math.min(1, value / scale)) * (WIDE / 2 - 4);
 	const colour = { slower: "var(--worse)", faster: "var(--better)" }[row.verdict] ?? "var(--soft)";
 	const known = row.effect !== null;
-	return s("svg", { class: "interval", viewBox: `0 0 ${WIDE} ${HIGH}`, width: WIDE, height: HIGH, role: "img", "aria-label": known ? `${effect(row.effect)}, ${interval(row)}` : "not known" },
+	return s("svg", { class: "interval", viewBox: `0 0 ${WIDE} ${HIGH}`, width: WIDE, height: HIGH, role: "img", "aria-label": known ? row.said : "not known" },
 		s("rect", { class: "threshold", x: x(-threshold), width: x(threshold) - x(-threshold), y: 0, height: HIGH }),
 		s("line", { class: "zero", x1: x(0), x2: x(0), y1: 0, y2: HIGH }),
 		known && row.low !== null && row.high !== null ? s("line", { x1: x(row.low), x2: x(row.high), y1: HIGH / 2, y2: HIGH / 2, style: { stroke: colour, "stroke-width": "2.5" } }) : null,
@@ -47,9 +41,9 @@ function plot(row, scale, threshold) {
 
 const columns = (by, scale, threshold) => [
 	{ key: "name", title: label(by.replace(/s$/, "")), text: true, get: row => row.name },
-	{ key: "interval", title: `95% interval, ±${format.percent(scale)}`, get: row => row.effect, show: (_, row) => plot(row, scale, threshold) },
+	{ key: "interval", title: `Interval, ±${format.percent(scale)}`, get: row => row.effect, show: (_, row) => plot(row, scale, threshold) },
 	{ key: "verdict", title: "Verdict", text: true, get: row => row.verdict, show: value => h("span", { class: `verdict ${value}` }, value) },
-	{ key: "effect", title: "Change", get: row => row.effect, show: value => effect(value) },
+	{ key: "effect", title: "Change", get: row => row.effect, show: (_, row) => row.said_effect },
 	{ key: "bounds", title: "From..to", text: true, get: row => interval(row) },
 	{ key: "points", title: "Points", about: "What it adds to the change of the phase, in percent of A's time", get: row => row.points, order: row => (row.points === null || row.points === undefined ? null : Math.abs(row.points)), show: value => (value === null || value === undefined ? format.UNKNOWN : bound(value)) },
 	{ key: "a_ns", title: "A a token", get: row => row.a_ns, show: value => format.time(value && Math.round(value)) },
@@ -131,16 +125,14 @@ function verdict(page) {
 	const { diff } = page.data, { differences } = diff;
 	const unfair = differences.filter(d => d.unfair), other = differences.filter(d => !d.unfair);
 	const said = d => (d.key ? `${d.key}: ${d.a ?? "-"} in A, ${d.b ?? "-"} in B` : d.text);
-	const short = row => (row.verdict === "same" ? `same within ${format.percent(diff.threshold)}` : row.verdict === "not enough data" ? row.verdict : effect(row.effect));
-	const long = row => `${row.verdict === "not enough data" ? "not enough data, " : ""}${effect(row.effect)} (${interval(row)})`;
 	const times = Object.entries(diff.phases).map(([phase, { time, rate }]) => h("div", { class: "figure", "data-figure": phase }, h("dt", null, label(phase)),
-		h("dd", null, h("strong", null, short(time)),
-			h("span", null, `${format.time(Math.round(time.a_ns))} in A, ${format.time(Math.round(time.b_ns))} in B a token: ${long(time)}`),
-			h("span", null, `${format.tokensPerSecond(rate.a_tokens_per_s)} in A, ${format.tokensPerSecond(rate.b_tokens_per_s)} in B, all steps: ${long(rate)}`))));
+		h("dd", null, h("strong", null, time.verdict === "not enough data" ? time.verdict : time.said),
+			h("span", null, `${format.time(Math.round(time.a_ns))} in A, ${format.time(Math.round(time.b_ns))} in B a token: ${time.said}`),
+			h("span", null, `${format.tokensPerSecond(rate.a_tokens_per_s)} in A, ${format.tokensPerSecond(rate.b_tokens_per_s)} in B, all steps: ${rate.said}`))));
 	const list = (items, title) => (items.length ? [h("h3", null, title), h("ul", { class: "plain-list" }, items.map(d => h("li", null, said(d))))] : []);
 	return section("verdict", `B is ${diff.verdict === "same" ? `the same within ${format.percent(diff.threshold)}` : diff.verdict === "not enough data" ? "not told from A: not enough data" : diff.verdict}`,
 		h("dl", { class: "figures" }, times), list(unfair, "Unfair"), list(other, "What else differs"),
-		note(`${diff.a.length} and ${diff.b.length} recordings or runs; ${diff.unit === "recordings" ? "each is one value" : "parts of each stand for recordings, so that nothing is called slower or faster unless a threshold was given"}.`),
+		note(`${diff.a.length} and ${diff.b.length} recordings or runs; ${diff.assumes ? "too few to know what runs differ by, so it is assumed, and only large differences show" : "each is one value"}.`),
 		h("details", { class: "provenance" }, h("summary", null, "Recordings"), h("dl", null, SIDES.flatMap(([side, name]) => diff[side].map(run => [h("dt", null, name), h("dd", null, h("code", null, `${run.path}${run.command ? `: ${run.command}` : ""}`))])))));
 }
 
