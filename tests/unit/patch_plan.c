@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 #include "attach/patch/insn.h"
 #include "attach/patch/patch_plan.h"
@@ -232,9 +233,53 @@ static void test_write(void **state)
 	}
 }
 
+/* As gcc names what it makes local. */
+int optimised(void) __asm__("optimised.lto_priv.0");
+int twice_a(void) __asm__("twice.lto_priv.0");
+int twice_b(void) __asm__("twice.lto_priv.1");
+int part(void) __asm__("part.constprop.0");
+
+__attribute__((noinline)) int optimised(void)
+{
+	return getpid() + 1;
+}
+
+__attribute__((noinline)) int twice_a(void)
+{
+	return getpid() + 2;
+}
+
+__attribute__((noinline)) int twice_b(void)
+{
+	return getpid() + 3;
+}
+
+__attribute__((noinline)) int part(void)
+{
+	return getpid() + 4;
+}
+
+static void test_names(void **state)
+{
+	struct image image = {0};
+	int ambiguous = 0;
+
+	assert_int_equal(image_open(&image, "/proc/self/exe"), 0);
+	const struct image_function *found = image_find(&image, "optimised", &ambiguous);
+	assert_non_null(found);
+	assert_string_equal(found->name, "optimised.lto_priv.0");
+	assert_int_equal(ambiguous, 0);
+	assert_null(image_find(&image, "twice", &ambiguous)); /* which of them? */
+	assert_int_equal(ambiguous, 1);
+	assert_null(image_find(&image, "part", NULL)); /* takes other arguments */
+	assert_null(image_find(&image, "optimised.lto_priv.0", NULL));
+	image_close(&image);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_code_elsewhere),

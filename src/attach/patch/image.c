@@ -164,6 +164,21 @@ static int read_debug_file(struct image *image, const char *path)
 	return error;
 }
 
+/* A link-time optimiser names a function that it makes local NAME.lto_priv.NUMBER. */
+static size_t name_length(const char *name)
+{
+	const char *suffix = strstr(name, ".lto_priv.");
+
+	return suffix ? (size_t)(suffix - name) : strlen(name);
+}
+
+static bool is_called(const struct image_function *f, const char *name)
+{
+	size_t length = name_length(f->name);
+
+	return strlen(name) == length && !memcmp(f->name, name, length);
+}
+
 /* One entry for each name and address, and an index of names. */
 static int merge_functions(struct image *image)
 {
@@ -182,7 +197,8 @@ static int merge_functions(struct image *image)
 	}
 	image->functions.count = kept;
 	for (size_t i = 0; i < kept; i++)
-		if (hash_index_add(&image->names, fnv1a_text(list[i].name), (uint32_t)i))
+		if (hash_index_add(&image->names, fnv1a(list[i].name, name_length(list[i].name)),
+			    (uint32_t)i))
 			return -ENOMEM;
 	return 0;
 }
@@ -257,7 +273,7 @@ const struct image_function *image_find(const struct image *image, const char *n
 	const struct image_function *found = NULL;
 
 	for (uint32_t i; (i = hash_index_next(&image->names, &probe)) != HASH_INDEX_NONE;) {
-		if (strcmp(image->functions.items[i].name, name))
+		if (!is_called(&image->functions.items[i], name))
 			continue;
 		if (found) {
 			if (ambiguous)
@@ -276,7 +292,7 @@ static bool is_one(const struct image *image, const char *name, int reached)
 
 	for (uint32_t i; (i = hash_index_next(&image->names, &probe)) != HASH_INDEX_NONE;) {
 		const struct image_function *f = &image->functions.items[i];
-		if ((reached ? f->is_reached : f->is_exported) && !strcmp(f->name, name))
+		if ((reached ? f->is_reached : f->is_exported) && is_called(f, name))
 			return true;
 	}
 	return false;

@@ -50,8 +50,8 @@ int image_open(struct image *image, const char *path);
 void image_close(struct image *image);
 
 /*
- * The function of that name. NULL: there is none, or several, which differ, and then *ambiguous is
- * set, where it is not NULL.
+ * The function of that name, or what a link-time optimiser made of it (NAME.lto_priv.0). NULL:
+ * there is none, or several, which differ, and then *ambiguous is set, where it is not NULL.
  */
 const struct image_function *image_find(
 	const struct image *image, const char *name, int *ambiguous);
