@@ -105,8 +105,15 @@ def unproven(tree):
             yield f"docs/PARITY.md: no test shows: {cells[0]}"
 
 
+def unmarked_samples(tree):
+    """docs/samples.py writes the answers in README.md, which nobody writes by hand."""
+    for mark, block in re.findall(r"^(.*)\n```\n(\$ brick .*)$", text_of(tree, "README.md"), re.M):
+        if not re.fullmatch(r"<!-- sample \w+ -->", mark):
+            yield f"README.md: no '<!-- sample NAME -->' before {block}"
+
+
 def check(tree):
-    wrong = list(too_long(tree)) + list(wrong_manuals(tree)) + list(unproven(tree))
+    wrong = list(too_long(tree)) + list(wrong_manuals(tree)) + list(unproven(tree)) + list(unmarked_samples(tree))
     for path in files(tree):
         if not path.endswith((".png", "package-lock.json", "LICENSE")) and os.path.isfile(os.path.join(tree, path)):
             wrong += wrong_in(tree, path, text_of(tree, path))

@@ -3,6 +3,7 @@
 the time went and how far to trust that. What it says of model and settings is what the engine was told."""
 import os
 import subprocess
+import sys
 
 import libggml as g
 from libcli import BRICK, TMP, brick, brick_json, environment, expect, expect_true
@@ -47,6 +48,9 @@ def main():
         check_screen(path)
         what_ran(path, threads)
     check_screen(record("demo", g.demo("model-f16.gguf"), 1))
+    done = subprocess.run([sys.executable, os.path.join(g.SOURCE, "docs", "samples.py"), "--check"], capture_output=True, text=True,
+                          timeout=200, check=False)
+    expect(f"README.md shows what commands print: {done.stderr}", done.returncode, 0)
 
 
 main()
