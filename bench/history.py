@@ -135,7 +135,7 @@ def fill_clickhouse(url):
              f"FROM {numbers} ARRAY JOIN range({BRICKS + 1}) AS b")
         post(at, "INSERT INTO runs SELECT lower(hex(number + 4294967296 * 4097)) AS id, " + day
              + f", {start} AS start_ns, 'recorded', concat('host', toString(number % 1000)) AS host, 'cpu', "
-             "concat('ggml ', toString(intDiv(number, 200000))), '0.1.0', './engine', '', '', 1000000000, 9, 0, 0, [], [] "
+             "concat('ggml ', toString(intDiv(number, 200000))), '0.1.0', './engine', '', '', '', 'engine', 1000000000, 9, 0, 0, [], [] "
              f"FROM {numbers}")
         print(f"{(part + 1) * 100000} runs", file=sys.stderr, flush=True)
     post(at, "OPTIMIZE TABLE months FINAL")  # as the server does by itself with the small parts of pushes

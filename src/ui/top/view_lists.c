@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analysis/accounts/unknown.h"
+#include "ui/text/difference_text.h"
 #include "ui/text/report_fields.h"
 #include "ui/text/text.h"
 #include "ui/top/top_view.h"
@@ -90,19 +91,19 @@ static const struct summary_row *row_named(const struct summary *summary, const 
 	return NULL;
 }
 
-/* "+3.1%"; of what was longer before by how much. "new" where it did not run. */
-static double change_text(char out[UNITS_BYTES], uint64_t before, uint64_t now)
+/* "+3.1 %", as in a comparison; "new" where it did not run. */
+static double change_text(char out[DIFFERENCE_BYTES], uint64_t before, uint64_t now)
 {
 	*out = '\0';
 	if (now == ANALYSIS_UNKNOWN)
 		return -INFINITY;
 	if (before == ANALYSIS_UNKNOWN) {
-		snprintf(out, UNITS_BYTES, "new");
+		snprintf(out, DIFFERENCE_BYTES, "new");
 		return INFINITY;
 	}
-	double change = (double)now / (double)before - 1;
-	snprintf(out, UNITS_BYTES, "%+.1f%%", 100 * change);
-	return change;
+	const struct difference d = {.effect = (double)now / (double)before - 1};
+	difference_size(out, &d);
+	return d.effect;
 }
 
 /* Against the same brick of the baseline. */
@@ -110,7 +111,7 @@ static void add_change(struct grid_row *row, const struct top *top, const struct
 {
 	const struct report *report = &top->picture->report, *base = &top->baseline->report;
 	uint64_t before = token_ns(base, row_named(base->summary, from->name));
-	char text[UNITS_BYTES];
+	char text[DIFFERENCE_BYTES];
 
 	grid_time(row, before);
 	double change = change_text(text, before, token_ns(report, from));
@@ -221,7 +222,7 @@ static void draw_numbers(const struct top *top, const struct summary_row *row, s
 	if (top->baseline) {
 		const struct report *base = &top->baseline->report;
 		uint64_t before = token_ns(base, row_named(base->summary, row->name));
-		char text[UNITS_BYTES];
+		char text[DIFFERENCE_BYTES];
 		line(s, "BASE", units_time(text, before));
 		change_text(text, before, token_ns(&top->picture->report, row));
 		line(s, "CHANGE", text);
