@@ -549,6 +549,17 @@ static char *meanings(const struct report *report)
 	return text;
 }
 
+/* Rows of devices add nothing to the threads' time; the caller frees. */
+static char *meanings_of_all(const struct report *report)
+{
+	char *text = meanings(report);
+
+	if (text && report->summary->device_ns)
+		text_append(&text, " ",
+			"Rows whose /TOKEN is their DEVICE/TOKEN ran on devices, beside it.");
+	return text;
+}
+
 static void print_foot(
 	const struct screen *screen, const char *means, const char *trust, bool is_limited)
 {
@@ -634,7 +645,8 @@ void report_text(const struct report *report, FILE *out)
 		.terminal = &terminal,
 		.width = terminal.width ? terminal.width : 100};
 	SCOPED_BY(report_head_fini) struct report_head head;
-	SCOPED char *trust = report_trust_line(report, &is_limited), *means = meanings(report);
+	SCOPED char *trust = report_trust_line(report, &is_limited),
+		    *means = meanings_of_all(report);
 
 	report_head_init(&head, report, false);
 	list_tables(&screen);
