@@ -239,7 +239,8 @@ static int look_at(struct dl_phdr_info *info, size_t bytes, void *argument)
 	object_describe(&c.object, info);
 	if ((c.object.path[0] && !strchr(c.object.path, '/')) || is_in(&look->known, &c.object))
 		return 0;
-	if (look->is_fresh)
+	bool is_ours = (uintptr_t)&look_at - c.object.low < c.object.bytes;
+	if (look->is_fresh && !is_ours)
 		c.kind = kind_of(info, c.object.path[0] ? c.object.path : "/proc/self/exe");
 	look->needs_patcher |= c.kind != NOT_PATCHED;
 	(void)array_push(&look->candidates, c);
