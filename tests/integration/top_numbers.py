@@ -231,13 +231,13 @@ def check_tree(path):
     lines = dump("--view", "tree", "--expand", path, size="240x400").splitlines()[6:-1]
     shown = []
     for line in lines:
-        match = re.match(r"[│├└─ ]*(?:[-+] )?(.*?)\s{2,}(?:\S* *<<<\S+ smem=\S+ |h2d )?\s*(\S+)\s+(\S+)", line)
+        match = re.match(r"[│├└─ ]*(?:[-+] )?(.*?)\s{2,}(?:\S* *<<<\S+ smem=\S+ |h2d |code=\S+ )*\s*(\S+)\s+(\S+)", line)
         if match and match.group(1) not in ("unattributed", "itself"):
             shown.append((match.group(1), match.group(2)))
     wanted = []
     for depth, node in flat(tree):
         if node["kind"] not in ("wait",):
-            wanted.append((node["name"], duration(node["time_ns"])))
+            wanted.append((node["name"], duration(node["time_ns"] or node["device_ns"] or 0)))
     plain = [entry for entry in shown if entry[0] != "BarrierWait"]
     wanted = [entry for entry in wanted if entry[0] != "BarrierWait"]
     expect("nodes of the tree", sorted(plain), sorted(wanted))
