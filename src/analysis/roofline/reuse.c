@@ -64,10 +64,10 @@ static uint32_t *find_things(const struct run *run)
 	return things;
 }
 
-/* True if executions of the site find the same data again: else it stands for many nodes. */
-static bool is_one_node(const struct run_site *site)
+/* True if executions of the site find the same data again: else it may stand for many nodes. */
+static bool is_one_node(const struct run_site *site, uint32_t times_in_step)
 {
-	return site->layer >= 0 || site->label;
+	return site->layer >= 0 || site->label || times_in_step == 1;
 }
 
 /* Of the bytes of an execution those that are its own. */
@@ -187,13 +187,16 @@ static int go_through(struct window *w)
 	uint64_t all = 0, passed = most_passed(w);
 	SCOPED uint64_t *tree = calloc(count + 1, sizeof(*tree));
 	SCOPED size_t *last = calloc(w->run->site_count + 1, sizeof(*last)); /* + 1; 0: none */
-	int rc = tree && last ? 0 : -ENOMEM;
+	SCOPED uint32_t *times = calloc(w->run->site_count + 1, sizeof(*times));
+	int rc = tree && last && times ? 0 : -ENOMEM;
 
+	for (size_t i = 0; i < count && !rc; i++)
+		times[list[i].thing] += list[i].counts && w->phase < STEP_PHASES;
 	for (size_t i = 0; i < count && !rc; i++) {
 		const struct access *a = &list[i];
 		size_t place = last[a->thing];
 		uint64_t distance = REUSE_UNKNOWN;
-		if (place && is_one_node(&w->run->sites[a->site]))
+		if (place && is_one_node(&w->run->sites[a->site], times[a->thing]))
 			distance = all - tree_below(tree, place) + a->own + passed;
 		/* at the beginning of a run each node is executed for the first time */
 		if (place || w->phase < STEP_PHASES)
