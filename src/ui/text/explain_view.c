@@ -67,7 +67,7 @@ static void say_preempted(
 {
 	char part[UNITS_BYTES];
 
-	fill(what, "threads lost their CPUs during %s of the critical path",
+	fill(what, "the program was preempted during %s of the critical path",
 		units_percent(part, explain_share(finding->cost_ns, phase->elapsed_ns)));
 	fill(show, "brick path");
 }
@@ -518,10 +518,10 @@ WORDS(large_weights)
 	const struct explain_products *m = &phase->products;
 	char ns[UNITS_BYTES], bytes[UNITS_BYTES];
 
-	fill(what, "weights take %.0f bits each", m->wide_bits);
+	fill(what, "reading weights of %.0f bits each takes much of the time", m->wide_bits);
 	fill(evidence,
-		"%s in products with them, which read %s a step; the cost is %s of what the bytes "
-		"say that q8_0 has less of",
+		"%s in products with them, which read %s a step; the cost is %s of the time that "
+		"reading less of them saves with q8_0",
 		units_time(ns, m->half_ns + m->single_ns), units_bytes(bytes, m->weight_bytes),
 		finding->cost_ns < (uint64_t)(0.9 * m->saved_ns) ? "three quarters" : "all");
 	fill(advice, "q8_0 (llama-quantize), whose answers hardly differ");
@@ -703,9 +703,8 @@ static void print_rest(const struct explain_facts *facts, const struct findings 
 			snprintf(of_roof, sizeof(of_roof), ", at %s of its roof",
 				units_percent(reached, 1 - roof->distance));
 		tell(step_phase_name(p),
-			"the findings explain %s of the time; the rest is work that no rule "
-			"faults, most "
-			"of all " NAME " (%s%s)",
+			"the findings explain %s of the time; the brick that takes most is " NAME
+			" (%s of the time%s)",
 			units_percent(
 				part, explain_share(findings->explained_ns[p], phase->elapsed_ns)),
 			most->name,

@@ -357,8 +357,9 @@ void roofline_text(const struct roofline_view *view, FILE *out)
 	if (rows)
 		say(&p, "Note",
 			"FLOPs and bytes are computed from shapes and types, times are measured. "
-			"DATA IN: the level that holds what was touched between two uses of its "
-			"data. ROOF BY: the ceiling that limits it; ROOF in GFLOP/s (GB/s where "
+			"DATA IN: the smallest cache that still holds the data when they are used "
+			"again, or memory. ROOF BY: the ceiling that limits it; ROOF in GFLOP/s "
+			"(GB/s where "
 			"nothing is computed). OF ROOF: how much of it was reached.");
 	else
 		say(&p, "Note", "no brick says what it computed or moved");
