@@ -19,7 +19,7 @@ def read(*path):
 
 
 def released():
-    lines = read(SOURCE, "src/lib/brick.symbols") + read(SOURCE, "src/lib/graph/graph.symbols")
+    lines = "".join(read(SOURCE, f"src/{name}.symbols") for name in ("lib/brick", "lib/graph/graph", "ui/results/results"))
     return [name for name in re.findall(r"(?m)^(\w+)@", lines) if not name.startswith("brick__")]
 
 

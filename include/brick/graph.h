@@ -171,11 +171,7 @@ BRICK_API int brick_graph_push(struct brick_graph *graph, uint32_t node);
 /* Add a node and open its scope; returns its id. Errors as of brick_graph_add(). */
 BRICK_API int brick_graph_enter(struct brick_graph *graph, const struct brick_graph_node *node);
 
-/*
- * The same in short: open the scope of a layer, or of a brick that took so long for so many
- * elements (0: not known), and add a kernel with the first numbers of its grid and block. Ids, or
- * errors as of brick_graph_add().
- */
+/* In short: open the scope of a layer. Returns its id, or an error as of brick_graph_add(). */
 static inline int brick_graph_enter_layer(struct brick_graph *graph, int32_t layer)
 {
 	struct brick_graph_node node = BRICK_GRAPH_NODE_INIT;
@@ -185,6 +181,7 @@ static inline int brick_graph_enter_layer(struct brick_graph *graph, int32_t lay
 	return brick_graph_enter(graph, &node);
 }
 
+/* ... of a brick that took so long for so many elements; 0: not known. */
 static inline int brick_graph_enter_brick(
 	struct brick_graph *graph, const char *name, uint64_t time_ns, uint64_t elements)
 {
@@ -198,6 +195,7 @@ static inline int brick_graph_enter_brick(
 	return brick_graph_enter(graph, &node);
 }
 
+/* Add a kernel with the first numbers of its grid and block; the others are 1. */
 static inline int brick_graph_add_kernel(struct brick_graph *graph, const char *name, uint32_t grid,
 	uint32_t block, uint64_t shared_bytes)
 {

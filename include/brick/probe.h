@@ -218,6 +218,7 @@ struct brick_async {
 	uint32_t session; /* 0: nothing was begun */
 };
 
+/* Begin it, on any thread. Its session is 0 where nothing records. */
 BRICK_API struct brick_async brick_async_begin(uint32_t brick);
 
 /* End it, on any thread, once. Returns how long it took, in ns; 0: nothing was measured. */
