@@ -228,12 +228,14 @@ static bool put_counted_steps(
 	struct metrics *m, int phase, const char *labels, const struct bounds *bounds)
 {
 	struct run_stat sum = counted(m->run, phase);
-	if (sum.count <= m->page->report.summary->steps.phases[phase].count)
+	uint64_t sampled = m->run->has_statistics_only
+				   ? 0
+				   : m->page->report.summary->steps.phases[phase].count;
+	if (sum.count <= sampled)
 		return false;
 	for (uint32_t b = 0; m->run->histograms && b < m->run->brick_count; b++) {
 		if (step_phase_of_brick(m->run->bricks[b].well_known) != phase ||
-			durations_in_ticks(m->run->histograms[b]) <=
-				m->page->report.summary->steps.phases[phase].count)
+			durations_in_ticks(m->run->histograms[b]) <= sampled)
 			continue; /* it is of processes that have ended only */
 		if (phase == STEP_DECODE)
 			sum.total_ns += counted_sampling_ns(m->run);
