@@ -66,14 +66,14 @@ def main():
             truth, took = disturbed([*recorder, "--", PROGRAM, str(cpu)], cpu)
             rep = json.loads(report(path, "--json"))
             found = complaints_of_bricks(rep, truth)
-            found.update(complaints_of_machine(rep, took, report(path)))
+            found.update(complaints_of_machine(rep, took, report(path, "--trust")))
             return found
 
         def embedded():
             truth, took = disturbed([PROGRAM, str(cpu), path], cpu)
             rep = json.loads(report(path, "--json"))
             found = complaints_of_bricks(rep, truth)
-            found.update(complaints_of_machine(rep, took, report(path)))
+            found.update(complaints_of_machine(rep, took, report(path, "--trust")))
             return found
 
         agree("recorded", recorded)
