@@ -31,6 +31,8 @@ def main():
         expect("LayerNorm FLOPs", rows["LayerNorm"]["flops"], 100 * 2 * 4096)
         expect("LayerNorm elements", rows["LayerNorm"]["elements"], 100 * 4096)
         expect("RmsNorm FLOPs were never given", rows["RmsNorm"]["flops"], None)
+        # the norm inside of it did the work: bytes in the rest of its time would be no rate
+        expect("LayerNorm has no rate", [rows["LayerNorm"][key] for key in ("bytes_per_s", "flops_per_s")], [None, None])
         expect("decode steps", rep["steps"]["decode"]["count"], 100)
         expect("decode tokens", rep["steps"]["decode"]["tokens"], 100)
         inner, outer = rows["RmsNorm"], rows["LayerNorm"]

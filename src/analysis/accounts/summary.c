@@ -299,6 +299,15 @@ static void fill_rates(struct summary_row *row, const struct work_account *work)
 	row->flops_per_ns = work && work->flops ? work_flops_per_ns(work) : -1;
 }
 
+/* True if what is nested in a brick takes more of it than it does itself. */
+static bool is_done_inside(const struct summary_row *row)
+{
+	uint64_t own_ns = row->self_ns + row->wait_ns;
+
+	return row->total_ns != ANALYSIS_UNKNOWN && row->total_ns > own_ns &&
+	       row->total_ns - own_ns > row->self_ns;
+}
+
 static int work_phase_asked(const struct summary *s)
 {
 	return s->only == SUMMARY_ALL_PHASES ? (int)WORK_ALL_PHASES : s->only;
@@ -343,6 +352,8 @@ static void fill_brick(struct summary_row *row, const struct summary *s, uint32_
 			row->backend = run->lanes[devices->lanes[b]].backend;
 	}
 	fill_rates(row, work_of_brick(s->accounts->work, b, work_phase_asked(s), row->on_device));
+	if (is_done_inside(row)) /* what it says it did, it did in the time of others */
+		row->bytes_per_ns = row->flops_per_ns = -1;
 }
 
 static int rows_of_bricks(struct rows *rows, const struct summary *s)
