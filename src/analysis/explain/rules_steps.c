@@ -258,7 +258,7 @@ static double cache_value_bytes(const struct explain_facts *f, const struct expl
 
 	for (size_t i = 0; i < f->run->site_count; i++) {
 		const struct run_site *site = &f->run->sites[i];
-		bool writes = f->run->bricks[site->brick].well_known == BRICK_KV_CACHE_WRITE &&
+		bool writes = site->operation && !strcmp(site->operation, "SET_ROWS") &&
 			      site->label && strstr(site->label, "cache_k");
 		if (!writes || !site->elements || phase->sites[i].ns <= most)
 			continue;
