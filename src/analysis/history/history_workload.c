@@ -43,13 +43,15 @@ static const char *word_of(const char *note, const char *word, char out[TEXT])
 	size_t length = strlen(word);
 
 	*out = '\0';
-	for (const char *at = note; at; at = strstr(at, ", "), at += at ? 2 : 0)
-		if (!strncmp(at, word, length) && at[length] == ' ') {
-			const char *value = at + length + 1, *end = strstr(value, ", ");
-			size_t bytes = end ? (size_t)(end - value) : strlen(value);
-			snprintf(out, TEXT, "%.*s", (int)bytes, value);
-			break;
-		}
+	for (const char *at = note, *end; at; at = end ? end + 2 : NULL) {
+		end = strstr(at, ", ");
+		if (strncmp(at, word, length) || at[length] != ' ')
+			continue;
+		const char *value = at + length + 1;
+		size_t bytes = end ? (size_t)(end - value) : strlen(value);
+		snprintf(out, TEXT, "%.*s", (int)bytes, value);
+		break;
+	}
 	return out;
 }
 

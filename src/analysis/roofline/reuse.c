@@ -352,5 +352,5 @@ const struct reuse_part *reuse_parts(
 		i, first, reuse->parts.count, compare_key(&list[i], brick, phase, on_device) <= 0);
 
 	*count = end - first;
-	return list + first;
+	return *count ? list + first : NULL;
 }
