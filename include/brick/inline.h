@@ -3,7 +3,7 @@
  * Begin and end in the program's own code (BRICK_INLINE, brick/probe.h, which includes this). The
  * fast half is the library's own (brick/abi/thread.h); whatever it cannot do is a call.
  */
-#ifndef BRICK_INLINE_H
+#if defined(BRICK_INLINE) && !defined(BRICK_INLINE_H)
 #define BRICK_INLINE_H
 
 #include "brick/abi/thread.h"

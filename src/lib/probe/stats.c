@@ -35,7 +35,13 @@ static bool belongs(const struct brick_lane *lane, enum brick_lane_kind kind)
 	return on_threads == (kind == BRICK_LANE_THREAD);
 }
 
-static void add_row(uint64_t *merged, const uint32_t *row)
+/*
+ * Threads that record go on counting, and are not held up: what is read of them may be a sample
+ * old (stats.h). Numbers are whole, as they are aligned. That is no race to be told of.
+ */
+#define BESIDE_WRITERS __attribute__((no_sanitize("thread")))
+
+BESIDE_WRITERS static void add_row(uint64_t *merged, const uint32_t *row)
 {
 	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
 		merged[i] += row[i];
@@ -84,7 +90,7 @@ static uint64_t percentile_ns(
 	return ns < stats->min_ns ? stats->min_ns : ns > stats->max_ns ? stats->max_ns : ns;
 }
 
-static void add_stat(struct brick_stat *sum, const struct brick_stat *stat)
+BESIDE_WRITERS static void add_stat(struct brick_stat *sum, const struct brick_stat *stat)
 {
 	members_add(sum, stat, count, total, nested, self, wait, elements, bytes, bytes_out, flops,
 		counted, cycles, instructions, cache_misses);
