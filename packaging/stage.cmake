@@ -23,7 +23,9 @@ endfunction()
 function(library_depends out component package)
   file(WRITE ${CPACK_TEMPORARY_DIRECTORY}/debian/control "Source: brick\n\nPackage: ${package}\nArchitecture: any\n")
   file(GLOB libraries ${CPACK_TEMPORARY_DIRECTORY}/${component}/usr/lib/*/*.so.*.*)
-  execute_process(COMMAND dpkg-shlibdeps -O --ignore-missing-info ${libraries}
+  file(GLOB own ${CPACK_TEMPORARY_DIRECTORY}/library/usr/lib/*) # where the libraries of the other component are
+  list(TRANSFORM own PREPEND -l)
+  execute_process(COMMAND dpkg-shlibdeps -O --ignore-missing-info ${own} ${libraries}
     WORKING_DIRECTORY ${CPACK_TEMPORARY_DIRECTORY} OUTPUT_VARIABLE found ERROR_QUIET
     OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   file(REMOVE_RECURSE ${CPACK_TEMPORARY_DIRECTORY}/debian)

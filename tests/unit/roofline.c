@@ -196,6 +196,7 @@ static void a_run_raises_ceilings(void **state)
 			assert_near(kept.reached[0].rate.best, 46);
 		}
 		roofline_destroy(r);
+		step_index_fini(&step_index);
 		r = make(&run, &kept); /* the next time, the same */
 		assert_int_equal(r->rows[0].flags, cases[i].flags);
 		finish(r, &run);
