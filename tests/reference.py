@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The API reference as the build made it: Doxygen warned of nothing, everything public has a comment,
-each released function has a man page, and man and HTML are sound."""
+each released function has a man page with a description behind its name, and man and HTML are sound."""
 
 import os
 import re
@@ -32,6 +32,8 @@ def main():
         link = re.match(r"\.so man3/(\S+)\n$", content)
         if link and link.group(1) not in pages or not link and not content.startswith(".TH "):
             wrong.append(f"{page} is no man page")
+        if re.search(r"\\- *$", content, re.M):
+            wrong.append(f"{page} has no description behind its name")
     if shutil.which("mandoc"):
         done = subprocess.run(["mandoc", "-T", "lint", "-W", "error", "brick_stats_get.3", "brick_site.3"],
                               capture_output=True, text=True, check=False,

@@ -181,7 +181,7 @@ static inline int brick_graph_enter_layer(struct brick_graph *graph, int32_t lay
 	return brick_graph_enter(graph, &node);
 }
 
-/* ... of a brick that took so long for so many elements; 0: not known. */
+/* In short: open the scope of a brick that took so long for so many elements; 0: not known. */
 static inline int brick_graph_enter_brick(
 	struct brick_graph *graph, const char *name, uint64_t time_ns, uint64_t elements)
 {
