@@ -31,7 +31,7 @@ def check_screen(path, phases=("Decode", "Prefill")):
         trust = re.search(r"^Trust +((?:good|limited by [\w ]+): .*?); more: brick report --trust$", " ".join(
             text[text.index("\nTrust"):text.index("\nNext")].split()), re.S)
         expect_true("one line of trust, " + where, trust)
-        for part in ("covered", "overhead", "preempt"):
+        for part in ("covered", "distortion", "preempt"):
             expect_true(f"trust says {part}, {where}", part in trust[1])
         expect_true("what to ask next, " + where, lines[-1].startswith("Next "))
         for phase in phases:

@@ -117,7 +117,7 @@ def check_bricks(path, phase):
                 f"; covered {percent(report['coverage']['share'])}" in header[3])
     share = report["distortion"]["share"]
     expect_true(f"distortion: {header[3]}",
-                (f"; overhead {100 * share:.2f}%" if share is not None else "; overhead -")
+                (f"; distortion {100 * share:.2f}%" if share is not None else "; distortion -")
                 in header[3])
     expect_true(f"speed: {header[2]}",
                 header[2].startswith(f"{number(steps['decode']['tokens_per_s'])} tokens/s"))

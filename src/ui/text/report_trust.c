@@ -440,16 +440,16 @@ static void add_coverage(struct verdict *v, const struct summary *summary)
 		add_fact(v, "coverage", text_copy("coverage unknown"));
 }
 
-static void add_overhead(struct verdict *v, const struct distortion *d)
+static void add_distortion(struct verdict *v, const struct distortion *d)
 {
 	if (d->share < 0)
-		add_fact(v, NULL, text_copy("overhead unknown"));
+		add_fact(v, NULL, text_copy("distortion unknown"));
 	else if (distortion_is_hidden(d))
-		add_fact(v, NULL, text_copy("overhead not measurable on this busy machine"));
+		add_fact(v, NULL, text_copy("distortion not measurable on this busy machine"));
 	else
-		add_fact(v, d->share > TRUST_MAX_OVERHEAD ? "overhead" : NULL,
-			text_format("%.1f%% overhead (%.1f to %.1f)", 100 * d->share, 100 * d->low,
-				100 * d->high));
+		add_fact(v, d->share > TRUST_MAX_DISTORTION ? "distortion" : NULL,
+			text_format("%.1f%% distortion (%.1f to %.1f)", 100 * d->share,
+				100 * d->low, 100 * d->high));
 }
 
 static void add_losses(struct verdict *v, const struct losses *losses)
@@ -494,7 +494,7 @@ char *report_trust_line(const struct report *report, bool *is_limited)
 	struct verdict v = {0};
 
 	add_coverage(&v, report->summary);
-	add_overhead(&v, &report->distortion);
+	add_distortion(&v, &report->distortion);
 	add_losses(&v, &report->losses);
 	add_presence(&v, report);
 	*is_limited = v.limits != NULL;

@@ -8,7 +8,7 @@
 #include "ui/text/report.h"
 #include "ui/text/terminal.h"
 
-/* "good: 99.9% covered, 0.5% overhead (0.2 to 1.0), nothing lost, 0.1% preempted", or what limits
+/* "good: 99.9% covered, 0.5% distortion (0.2 to 1.0), nothing lost, 0.1% preempted", or what limits
  * it in front. The caller frees. */
 char *report_trust_line(const struct report *report, bool *is_limited);
 

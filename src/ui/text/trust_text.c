@@ -82,8 +82,8 @@ char *pair_costs_text(const struct pair_costs *costs)
 static void say_calls(char **text, const struct hook_costs *costs, bool has_commands)
 {
 	say(text,
-		"%.0f hook calls at %.1f ns, by %.0f timed in place; call and cache "
-		"overhead <= %.1f ns each%s",
+		"%.0f calls of hooks at %.1f ns, the mean of %.0f timed in place; calling a "
+		"hook and what it displaces in caches may cost up to %.1f ns more each%s",
 		costs->calls, costs->timed_ns / costs->timed, costs->timed,
 		costs->unseen_ns / costs->calls,
 		has_commands ? "" : " (--measure-distortion measures it)");

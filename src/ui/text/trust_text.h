@@ -9,7 +9,7 @@ enum { LOSS_BYTES = 96 }; /* of a text */
 
 /* Beyond these, numbers do not describe the program alone. */
 #define TRUST_MIN_COVERAGE 0.95
-#define TRUST_MAX_OVERHEAD 0.05
+#define TRUST_MAX_DISTORTION 0.05
 #define TRUST_MAX_PREEMPTED 0.02
 #define TRUST_MAX_OTHERS 0.1
 

@@ -299,13 +299,13 @@ static int draw_share(struct canvas *canvas, int x, const char *name, double sha
 	       canvas_text(canvas, x, 3, width, share > most ? STYLE_ALARM : STYLE_NORMAL, text);
 }
 
-static char *overhead_text(const struct distortion *d)
+static char *distortion_fact(const struct distortion *d)
 {
 	if (d->share < 0)
-		return text_copy("overhead -");
+		return text_copy("distortion -");
 	if (distortion_is_hidden(d))
-		return text_copy("overhead not measurable");
-	return text_format("overhead %.2f%%", 100 * d->share);
+		return text_copy("distortion not measurable");
+	return text_format("distortion %.2f%%", 100 * d->share);
 }
 
 /* What distorts the numbers most stands first: the line's end may have no place. */
@@ -320,8 +320,8 @@ static void draw_trust(const struct top *top, struct canvas *canvas)
 	x = draw_share(canvas, x, "preempted", presence->preempted, TRUST_MAX_PREEMPTED);
 	x = draw_share(canvas, x, "others", presence->others, TRUST_MAX_OTHERS);
 	x = draw_share(canvas, x, "covered", summary->wall_ns ? summary->coverage : -1, 1);
-	SCOPED char *overhead = overhead_text(&p->report.distortion);
-	x = draw_fact(canvas, x, 3, overhead);
+	SCOPED char *distortion = distortion_fact(&p->report.distortion);
+	x = draw_fact(canvas, x, 3, distortion);
 	if (!p->live || history_samples_per_s(&top->history) < 0)
 		return;
 	units_count(samples, number_of_double(history_samples_per_s(&top->history)));
