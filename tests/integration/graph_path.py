@@ -97,6 +97,7 @@ def check_terminal(path):
     expect_true("plain in the C locale", all(c < 128 for c in ascii_only))
     one = plain(on_terminal("path", "--top", "1", path, columns=200))
     expect_true("the rest is counted", "more rows." in one)
+    expect_true(f"rates say their unit: {one}", one.count(" tok/s ") >= 2)
 
 
 def main():

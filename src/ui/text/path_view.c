@@ -73,8 +73,9 @@ static void add_outcome(
 		table_cell(table, "-");
 		return;
 	}
+	char text[UNITS_BYTES];
 	if (rate >= 0)
-		table_number(table, rate);
+		table_format(table, "%s tok/s", units_number(text, rate));
 	else
 		table_time(table, ns);
 	table_format(table, ns ? "+%.1f%%" : "-", 100 * ((double)s->length_ns / (double)ns - 1));
