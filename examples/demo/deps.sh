@@ -65,6 +65,12 @@ for_testing()
 	program fish fish
 	program zsh zsh
 	modules cmocka:libcmocka-dev zlib:zlib1g-dev lttng-ust:liblttng-ust-dev
+	# programs that nothing can be preloaded into, sandboxes
+	program musl-gcc musl-tools
+	program bwrap bubblewrap
+	if [ "$(uname -m)" = x86_64 ] && ! ls /usr/lib/gcc/x86_64-linux-gnu/*/32/libgcc.a >/dev/null 2>&1; then
+		need "libc6-dev-i386 lib32gcc-$(cc -dumpversion 2>/dev/null || echo 12)-dev"
+	fi
 	# Vulkan: a driver on the CPU, programs to try it on.
 	program vulkaninfo "vulkan-tools mesa-vulkan-drivers"
 	[ -e /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json ] ||

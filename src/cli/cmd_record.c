@@ -418,6 +418,21 @@ static void print_nothing(const struct record_arguments *a, const struct recorde
 	}
 }
 
+/* What those say that find out before a program starts, else the error's own text. */
+static const char *refusal_text(int error)
+{
+	switch (error) {
+	case -ENOEXEC:
+		return inject_obstacle_text(INJECT_FOREIGN);
+	case -ELIBBAD:
+		return inject_obstacle_text(INJECT_OTHER_LIBC);
+	case -ELIBACC:
+		return "our libraries are not there where it runs";
+	default:
+		return brick_strerror(error);
+	}
+}
+
 static void print_losses(const struct recorder_result *r)
 {
 	char count[UNITS_BYTES];
@@ -437,12 +452,12 @@ static void print_losses(const struct recorder_result *r)
 		warn("%llu %s could not record: process %u: %s; what it did is missing",
 			(unsigned long long)r->refused_processes,
 			plural(r->refused_processes, "process", "processes"), r->refused_pid,
-			brick_strerror(r->refused_error));
+			refusal_text(r->refused_error));
 	else if (r->refused_processes)
 		warn("%llu %s could not record: process %u: %s; %s %s lost",
 			(unsigned long long)r->refused_processes,
 			plural(r->refused_processes, "process", "processes"), r->refused_pid,
-			brick_strerror(r->refused_error), units_count(count, r->refused_records),
+			refusal_text(r->refused_error), units_count(count, r->refused_records),
 			plural(r->refused_records, "record is", "records are"));
 	if (r->lost)
 		warn("%u %s could not be read in full: %s", r->lost,

@@ -306,6 +306,16 @@ bool brick__refusals_counted(void)
 	return refusals != NULL;
 }
 
+bool brick__refusals_process(int number, int error, uint32_t pid)
+{
+	if (!refusals)
+		return false;
+	refusals->error = error;
+	refusals->pid = pid;
+	__atomic_add_fetch(&refusals->processes, (uint64_t)(int64_t)number, __ATOMIC_RELAXED);
+	return true;
+}
+
 void brick__refusals_session(int error)
 {
 	if (has_said)
@@ -321,9 +331,7 @@ void brick__refusals_session(int error)
 		brick__shared_tell(directory ? directory : "", &ours, sizeof(ours));
 		return;
 	}
-	refusals->error = error;
-	refusals->pid = (uint32_t)getpid();
-	__atomic_add_fetch(&refusals->processes, 1, __ATOMIC_RELAXED);
+	brick__refusals_process(1, error, (uint32_t)getpid());
 }
 
 void brick__refusals_record(void)

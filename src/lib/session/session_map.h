@@ -100,6 +100,13 @@ bool brick__refusals_counted(void);
 /* There was no session to be had: why (-errno). The recorder is told. Under the session lock. */
 void brick__refusals_session(int error);
 
+/*
+ * Counts so many processes (1, or -1 to take it back) that this one starts and that cannot be
+ * recorded: why, and its number. Takes no lock: this may be the child of a fork. False: there is
+ * no place to count.
+ */
+BRICK_API bool brick__refusals_process(int number, int error, uint32_t pid);
+
 /* One record of this thread is lost; nothing is counted while recording is off. */
 void brick__refusals_record(void);
 

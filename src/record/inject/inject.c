@@ -6,20 +6,18 @@
  */
 #include "record/inject/inject.h"
 
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 #include "base/file.h"
 #include "base/scope.h"
 #include "lib/sys/elf.h"
+#include "lib/sys/executable.h"
 
 int environment_add(struct environment *env, const char *format, ...)
 {
@@ -51,11 +49,7 @@ int environment_apply(const struct environment *env)
 	return 0;
 }
 
-/*
- * ---- the program ----
- * Its ELF header tells beforehand what the dynamic linker would only complain about, on the
- * program's own stderr.
- */
+/* The program. */
 
 static bool is_program(const char *path)
 {
@@ -80,83 +74,22 @@ int inject_resolve(const char *command, char *path, size_t bytes)
 	return 0;
 }
 
-/*
- * The file name of the dynamic linker that an ELF file of our own kind asks for: 0 if it asks for
- * none; "" when in doubt.
- */
-static int read_interpreter(int fd, const Elf64_Ehdr *elf, char *name, size_t bytes)
-{
-	char path[PATH_MAX] = "";
-	Elf64_Phdr segment;
-
-	*name = '\0';
-	if (elf->e_phentsize != sizeof(segment))
-		return 1;
-	for (unsigned i = 0; i < elf->e_phnum; i++) {
-		off_t offset = (off_t)(elf->e_phoff + i * sizeof(segment));
-		if (pread(fd, &segment, sizeof(segment), offset) != (ssize_t)sizeof(segment))
-			return 1;
-		if (segment.p_type != PT_INTERP)
-			continue;
-		if (segment.p_filesz < sizeof(path) &&
-			pread(fd, path, segment.p_filesz, (off_t)segment.p_offset) > 0)
-			snprintf(name, bytes, "%s",
-				strrchr(path, '/') ? strrchr(path, '/') + 1 : path);
-		return 1;
-	}
-	return 0;
-}
-
-/* Each C library comes with a dynamic linker of its own. */
-static bool is_of_other_libc(const char *interpreter)
-{
-	char own[NAME_MAX] = "";
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	Elf64_Ehdr elf;
-
-	if (fd < 0)
-		return false;
-	if (pread(fd, &elf, sizeof(elf), 0) == (ssize_t)sizeof(elf))
-		read_interpreter(fd, &elf, own, sizeof(own));
-	close(fd);
-	return *own && *interpreter && strcmp(own, interpreter);
-}
-
-static enum inject_obstacle examine_open(int fd)
-{
-	char interpreter[NAME_MAX];
-	Elf64_Ehdr elf;
-	struct stat st;
-	ssize_t n = pread(fd, &elf, sizeof(elf), 0);
-
-	if (n < EI_NIDENT || memcmp(elf.e_ident, ELFMAG, SELFMAG))
-		return INJECT_FINE;
-	if (n < (ssize_t)sizeof(elf) || elf.e_ident[EI_CLASS] != ELFCLASS64 ||
-		(SYS_ELF_MACHINE != EM_NONE && elf.e_machine != SYS_ELF_MACHINE))
-		return INJECT_FOREIGN;
-	if (!read_interpreter(fd, &elf, interpreter, sizeof(interpreter)))
-		return INJECT_STATIC;
-	if (is_of_other_libc(interpreter))
-		return INJECT_OTHER_LIBC;
-	if (fstat(fd, &st) == 0 && (((st.st_mode & S_ISUID) && st.st_uid != geteuid()) ||
-					   ((st.st_mode & S_ISGID) && (st.st_mode & S_IXGRP) &&
-						   st.st_gid != getegid())))
-		return INJECT_PRIVILEGED;
-	/* Others than root get the capabilities of the file. */
-	if (geteuid() && fgetxattr(fd, "security.capability", NULL, 0) > 0)
-		return INJECT_PRIVILEGED;
-	return INJECT_FINE;
-}
-
 enum inject_obstacle inject_examine(const char *program)
 {
-	int fd = open(program, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-
-	if (fd < 0)
-		return INJECT_FINE;
-	enum inject_obstacle obstacle = examine_open(fd);
-	close(fd);
-	return obstacle;
+	switch (brick__executable_examine(program)) {
+	case BRICK__EXECUTABLE_FINE:
+	case BRICK__EXECUTABLE_SANITIZED:
+		break;
+	case BRICK__EXECUTABLE_STATIC:
+		return INJECT_STATIC;
+	case BRICK__EXECUTABLE_FOREIGN:
+		return INJECT_FOREIGN;
+	case BRICK__EXECUTABLE_OTHER_LIBC:
+		return INJECT_OTHER_LIBC;
+	case BRICK__EXECUTABLE_PRIVILEGED:
+		return INJECT_PRIVILEGED;
+	}
+	return INJECT_FINE;
 }
 
 /* Our libraries. */
@@ -256,11 +189,23 @@ static int list_preloads(struct environment *env, char **list, enum inject_obsta
 	return error;
 }
 
+/* The program's own sanitizer, or one that the user preloads. */
+static int allow_sanitizer(struct environment *env, const char *program, const char *preloaded)
+{
+	const char *theirs = getenv("ASAN_OPTIONS");
+
+	if (brick__executable_examine(program) != BRICK__EXECUTABLE_SANITIZED &&
+		!(preloaded && strstr(preloaded, "asan")))
+		return 0;
+	return environment_add(env, "ASAN_OPTIONS=" BRICK__SANITIZED_OPTION "%s%s",
+		theirs ? ":" : "", theirs ? theirs : "");
+}
+
 static int preload(
 	struct environment *env, const char *command, char **list, enum inject_obstacle *obstacle)
 {
 	const char *theirs = getenv("LD_PRELOAD");
-	char program[PATH_MAX];
+	char program[PATH_MAX] = "";
 	int error = list_preloads(env, list, obstacle);
 
 	if (error || !*list)
@@ -270,8 +215,9 @@ static int preload(
 	/* the dynamic linker would only complain on the program's stderr, or not start it */
 	if (*obstacle == INJECT_FOREIGN || *obstacle == INJECT_OTHER_LIBC)
 		return 0;
-	return environment_add(env, "LD_PRELOAD=%s%s%s", *list, theirs && *theirs ? ":" : "",
+	error = environment_add(env, "LD_PRELOAD=%s%s%s", *list, theirs && *theirs ? ":" : "",
 		theirs ? theirs : "");
+	return error ? error : allow_sanitizer(env, program, theirs);
 }
 
 int inject_all(struct environment *env, const char *command, enum inject_obstacle *obstacle)

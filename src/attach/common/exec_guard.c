@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Programs that a recorded process starts in its place or beside it. Where our libraries cannot be
+ * preloaded (musl, 32-bit, a sandbox without their files), or the recorder cannot be reached
+ * (another user, other mounts), a program starts without them: the dynamic linker would complain on
+ * its stderr, or not start it at all. The recorder is told. One with the address sanitizer inside
+ * is told to bear them.
+ *
+ * A child of vfork() calls this with its parent's memory, and one of fork() with other threads'
+ * locks taken: nothing here allocates, locks or stays. The C library's own calls (system(),
+ * popen()) do not come here, but those of the shell that they start do.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/scope.h"
+#include "brick/export.h"
+#include "lib/session/session_map.h"
+#include "lib/sys/executable.h"
+
+typedef int (*execve_fn)(const char *path, char *const *argv, char *const *envp);
+typedef int (*spawn_fn)(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+	const posix_spawnattr_t *attributes, char *const *argv, char *const *envp);
+
+static struct {
+	execve_fn execve, execvpe;
+	spawn_fn spawn, spawnp;
+} real;
+
+static void *next(const char *name)
+{
+	return dlsym(RTLD_NEXT, name);
+}
+
+/* Another constructor may start programs before ours has run. */
+static void find_real(void)
+{
+	if (real.spawnp)
+		return;
+	real.execve = (execve_fn)next("execve");
+	real.execvpe = (execve_fn)next("execvpe");
+	real.spawn = (spawn_fn)next("posix_spawn");
+	real.spawnp = (spawn_fn)next("posix_spawnp");
+}
+
+__attribute__((constructor)) static void find_first(void)
+{
+	find_real();
+}
+
+/* What is started, and how. */
+struct start {
+	execve_fn exec;
+	spawn_fn spawn; /* else */
+	bool is_searched;
+	const char *file;
+	char *const *argv;
+	pid_t *pid;
+	const posix_spawn_file_actions_t *actions;
+	const posix_spawnattr_t *attributes;
+};
+
+static int go(const struct start *s, char *const *envp)
+{
+	if (s->exec)
+		return s->exec(s->file, s->argv, envp);
+	return s->spawn(s->pid, s->file, s->actions, s->attributes, s->argv, envp);
+}
+
+/* The value, if the string says that variable. */
+static const char *value_of(const char *string, const char *name)
+{
+	size_t length = strlen(name);
+
+	return !strncmp(string, name, length) && string[length] == '=' ? string + length + 1 : NULL;
+}
+
+static const char *find(char *const *envp, const char *name)
+{
+	const char *value = NULL;
+
+	for (; *envp && !value; envp++)
+		value = value_of(*envp, name);
+	return value;
+}
+
+static size_t entry_length(const char *list)
+{
+	return strcspn(list, ": ");
+}
+
+/* Is the first entry of LD_PRELOAD's list one of ours? */
+static bool is_ours(const char *list)
+{
+	static const char ours[] = "/libbrick-";
+	const char *at = memmem(list, entry_length(list), ours, sizeof(ours) - 1);
+
+	return at && !memchr(at + 1, '/', entry_length(at));
+}
+
+static const char *next_entry(const char *list)
+{
+	list += entry_length(list);
+	return *list ? list + 1 : list;
+}
+
+/* -errno of the first of our libraries that is not there for the program; 1: there is none. */
+static int libraries_missing(const char *list)
+{
+	int found = 1;
+
+	for (; *list && found >= 0; list = next_entry(list)) {
+		char path[PATH_MAX];
+		if (!is_ours(list) || entry_length(list) >= sizeof(path))
+			continue;
+		memcpy(path, list, entry_length(list));
+		path[entry_length(list)] = '\0';
+		found = access(path, R_OK) ? -ELIBACC : 0;
+	}
+	return found;
+}
+
+static int directory_missing(const char *directory)
+{
+	struct stat st;
+
+	if (stat(directory, &st))
+		return -errno;
+	return st.st_uid == geteuid() ? 0 : -EPERM;
+}
+
+/* The first file of that name in PATH that may be executed, as the C library looks for it. */
+static const char *search(const char *name, char *path, size_t bytes)
+{
+	const char *list = getenv("PATH"); /* by who starts a program, who looks there, too */
+
+	if (strchr(name, '/'))
+		return name;
+	for (const char *at = list ? list : "/bin:/usr/bin"; at;) {
+		int length = (int)strcspn(at, ":");
+		int n = snprintf(path, bytes, "%.*s%s%s", length, at, length ? "/" : "", name);
+		struct stat st;
+		if (n > 0 && (size_t)n < bytes && !access(path, X_OK) && !stat(path, &st) &&
+			S_ISREG(st.st_mode))
+			return path;
+		at = at[length] ? at + length + 1 : NULL;
+	}
+	return NULL;
+}
+
+enum { SANITIZED = 1 };
+
+/*
+ * Why the program cannot be recorded: -errno. 0: it can, or was not to be; SANITIZED: so it can if
+ * told to.
+ */
+static int obstacle(const struct start *s, char *const *envp)
+{
+	const char *directory = find(envp, "BRICK_SESSION_DIR"), *list = find(envp, "LD_PRELOAD");
+	char path[PATH_MAX];
+	int error = directory && *directory && list ? libraries_missing(list) : 1;
+
+	if (error > 0)
+		return 0;
+	if (!error)
+		error = directory_missing(directory);
+	if (error)
+		return error;
+	const char *program = s->is_searched ? search(s->file, path, sizeof(path)) : s->file;
+	switch (brick__executable_examine(program)) {
+	case BRICK__EXECUTABLE_FOREIGN:
+		return -ENOEXEC;
+	case BRICK__EXECUTABLE_OTHER_LIBC:
+		return -ELIBBAD;
+	case BRICK__EXECUTABLE_SANITIZED:
+		return SANITIZED;
+	default:
+		return 0;
+	}
+}
+
+static void drop_ours(char *out, const char *list)
+{
+	char *begin = out;
+
+	for (; *list; list = next_entry(list)) {
+		if (is_ours(list))
+			continue;
+		if (out > begin)
+			*out++ = ':';
+		memcpy(out, list, entry_length(list));
+		out += entry_length(list);
+	}
+	*out = '\0';
+}
+
+/* `changed` in place of a variable of its name, or beside the others; without `dropped`. */
+static int go_with(
+	const struct start *s, char *const *envp, char *changed, size_t name, const char *dropped)
+{
+	size_t count = 0, kept = 0;
+
+	while (envp[count])
+		count++;
+	char *own[count + 2];
+	if (changed[name + 1])
+		own[kept++] = changed;
+	for (size_t i = 0; i < count; i++)
+		if (strncmp(envp[i], changed, name + 1) && !(dropped && value_of(envp[i], dropped)))
+			own[kept++] = envp[i];
+	own[kept] = NULL;
+	return go(s, own);
+}
+
+/* Without our libraries, and without a recorder of whom it would hear. */
+static int go_alone(const struct start *s, char *const *envp)
+{
+	static const char name[] = "LD_PRELOAD";
+	const char *list = find(envp, name);
+	char preload[sizeof(name) + 1 + strlen(list)];
+
+	strcpy(stpcpy(preload, name), "=");
+	drop_ours(preload + sizeof(name), list);
+	return go_with(s, envp, preload, sizeof(name) - 1, "BRICK_SESSION_DIR");
+}
+
+static int go_sanitized(const struct start *s, char *const *envp)
+{
+	static const char name[] = "ASAN_OPTIONS", ours[] = "ASAN_OPTIONS=" BRICK__SANITIZED_OPTION;
+	const char *theirs = find(envp, name);
+	char options[sizeof(ours) + 1 + strlen(theirs ? theirs : "")];
+
+	strcpy(stpcpy(stpcpy(options, ours), theirs ? ":" : ""), theirs ? theirs : "");
+	return go_with(s, envp, options, sizeof(name) - 1, NULL);
+}
+
+static int begin(const struct start *s, char *const *envp)
+{
+	pid_t pid = s->exec ? getpid() : 0;
+	int why;
+
+	{
+		KEEP_ERRNO();
+		why = envp ? obstacle(s, envp) : 0;
+	}
+	if (!why)
+		return go(s, envp);
+	if (why == SANITIZED)
+		return go_sanitized(s, envp);
+	if (s->exec) /* nobody is here afterwards */
+		brick__refusals_process(1, why, (uint32_t)pid);
+	int result = go_alone(s, envp);
+	if (s->exec)
+		brick__refusals_process(-1, why, (uint32_t)pid);
+	else if (!result)
+		brick__refusals_process(1, why, s->pid ? (uint32_t)*s->pid : 0);
+	return result;
+}
+
+/* The C library's functions. */
+
+BRICK_API int execve(const char *path, char *const argv[], char *const envp[])
+{
+	find_real();
+	return begin(&(struct start){.exec = real.execve, .file = path, .argv = argv}, envp);
+}
+
+BRICK_API int execv(const char *path, char *const argv[])
+{
+	return execve(path, argv, environ);
+}
+
+BRICK_API int execvpe(const char *file, char *const argv[], char *const envp[])
+{
+	find_real();
+	return begin(
+		&(struct start){
+			.exec = real.execvpe, .is_searched = true, .file = file, .argv = argv},
+		envp);
+}
+
+BRICK_API int execvp(const char *file, char *const argv[])
+{
+	return execvpe(file, argv, environ);
+}
+
+static size_t count_arguments(va_list arguments)
+{
+	size_t count = 1;
+
+	while (va_arg(arguments, char *))
+		count++;
+	return count;
+}
+
+/* Defines argv, of all arguments from `first` on, and leaves `rest` behind them. */
+#define ARGUMENTS(first)                      \
+	va_list rest;                         \
+	va_start(rest, first);                \
+	size_t count = count_arguments(rest); \
+	va_end(rest);                         \
+	char *argv[count + 1];                \
+	argv[0] = (char *)first;              \
+	va_start(rest, first);                \
+	for (size_t i = 1; i <= count; i++)   \
+	argv[i] = va_arg(rest, char *)
+
+BRICK_API int execl(const char *path, const char *first, ...)
+{
+	ARGUMENTS(first);
+	va_end(rest);
+	return execve(path, argv, environ);
+}
+
+BRICK_API int execlp(const char *file, const char *first, ...)
+{
+	ARGUMENTS(first);
+	va_end(rest);
+	return execvpe(file, argv, environ);
+}
+
+BRICK_API int execle(const char *path, const char *first, ...)
+{
+	ARGUMENTS(first);
+	char *const *envp = va_arg(rest, char *const *);
+	va_end(rest);
+	return execve(path, argv, envp);
+}
+
+BRICK_API int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+	const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
+{
+	find_real();
+	return begin(&(struct start){.spawn = real.spawn,
+			     .file = path,
+			     .argv = argv,
+			     .pid = pid,
+			     .actions = actions,
+			     .attributes = attributes},
+		envp);
+}
+
+BRICK_API int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+	const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
+{
+	find_real();
+	return begin(&(struct start){.spawn = real.spawnp,
+			     .is_searched = true,
+			     .file = file,
+			     .argv = argv,
+			     .pid = pid,
+			     .actions = actions,
+			     .attributes = attributes},
+		envp);
+}
