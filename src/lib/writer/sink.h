@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a consumer of sessions puts what it finds: a recording (src/lib/writer/writer.h) or a run
- * (src/trace/run_builder.h). A sink is a const table of functions; whoever drains sessions (drain/)
- * knows no more of it. What is handed in comes from other processes' memory: a sink trusts no
+ * Where a consumer of sessions puts what it finds: a recording (src/lib/writer/writer.h). A sink is
+ * a const table of functions; whoever drains sessions (drain/) knows no more of it. What is handed in comes from other processes' memory: a sink trusts no
  * count, index or text in it. Everything is copied as needed. One thread at a time.
  *
  * All calls return 0 (or a number, where that is said), or a negative code. After the first error

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What sinks make of what they are handed. A sink has its own copy of a process's tables, because
- * the memory that they come from is another process's. A lane's records keep rules: slices nest,
- * time never runs back, ids are in the tables. Nothing in a record is trusted: what breaks a rule
- * is counted and left out. What is left goes to a target (a recording, a run), one call for each
- * slice's begin, end or both. One thread at a time.
+ * Checks what a sink is handed. A sink has its own copy of a process's tables, because their memory
+ * is another process's. A lane's records keep rules: slices nest, time never runs back, ids are in
+ * the tables. Nothing in a record is trusted: what breaks a rule is counted and left out. The rest
+ * goes to a target, one call for each slice's begin, end or both. One thread at a time.
  */
 #pragma once
 

@@ -11,10 +11,12 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/array.h"
 #include "base/clock_ns.h"
 #include "brick/error.h"
 #include "lib/drain/neighbours.h"
-#include "trace/run_builder.h"
+#include "lib/writer/writer.h"
+#include "trace/load.h"
 
 /* The cut. */
 
@@ -216,20 +218,41 @@ static int emit(struct sink *sink, const struct snapshot *s, const struct snapsh
 	return error ? error : sink_account(sink, &account);
 }
 
+struct recording {
+	ARRAY(uint8_t) bytes;
+};
+
+static int keep(void *context, const void *data, size_t bytes)
+{
+	struct recording *recording = context;
+
+	return array_append(&recording->bytes, (const uint8_t *)data, bytes);
+}
+
+/* A recording in memory, and what it loads as. */
 static int build(
 	struct run **out, const struct snapshot *s, const struct snapshot_part *parts, size_t count)
 {
 	struct drain_title title;
-	const struct trace_writer_options options = drain_title(parts[0].drain, &title, "live");
-	struct run_builder *b;
-	int error = run_builder_create(&b, &options);
+	struct trace_writer_options options = drain_title(parts[0].drain, &title, NULL);
+	struct recording recording = {0};
+	struct trace_writer *w;
+	struct load_error why;
 
+	options.output = keep;
+	options.output_context = &recording;
+	int error = trace_writer_create(&w, &options);
 	if (error)
 		return error;
-	error = emit(run_builder_sink(b), s, parts, count);
+	error = emit(trace_writer_sink(w), s, parts, count);
+	if (error)
+		trace_writer_abandon(w);
+	else
+		error = trace_writer_finish(w);
 	if (!error)
-		return run_builder_finish(b, out);
-	run_builder_abandon(b);
+		error = run_load_memory(
+			out, recording.bytes.items, recording.bytes.count, "live", &why);
+	array_fini(&recording.bytes);
 	return error;
 }
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What sessions hold at this moment, as a run: their newest records, statistics and tables are
- * emitted into a run builder, the sink that makes of them what a recording would load as. One
- * thread.
+ * What sessions hold at this moment, as a run: their newest records, statistics and tables become
+ * a recording in memory, and that is loaded. One thread.
  */
 #pragma once
 
@@ -20,7 +19,7 @@ struct snapshot_part {
 /*
  * capacity: records of each lane, the newest. *whole: 1 when these are all that was ever recorded.
  * The run is not complete (run.h), its samples are of the last moments, its statistics exact.
- * -ENOMEM, or an error of the builder.
+ * -ENOMEM, or an error of the writer or the reader.
  */
 int live_snapshot(struct run **out, const struct snapshot_part *parts, size_t count,
 	size_t capacity, int *whole);
