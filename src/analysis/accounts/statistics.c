@@ -71,20 +71,6 @@ int statistics_spread(struct statistics_spread *out, double *values, size_t n)
 	return n < OUTLIERS_FROM ? 0 : count_outliers(out, values, n);
 }
 
-double statistics_autocorrelation(const double *values, size_t n)
-{
-	double mean = 0, squares = 0, products = 0;
-
-	for (size_t i = 0; i < n; i++)
-		mean += values[i] / (double)n;
-	for (size_t i = 0; i < n; i++) {
-		squares += (values[i] - mean) * (values[i] - mean);
-		if (i)
-			products += (values[i] - mean) * (values[i - 1] - mean);
-	}
-	return squares > 0 ? products / squares : 0;
-}
-
 /* The greatest sum whose lower tail holds at most that share of all ways. */
 static int bound_of(const double *ways, size_t sums, double tail)
 {

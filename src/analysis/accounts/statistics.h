@@ -49,6 +49,3 @@ struct statistics_spread {
 
 /* Of n values, which are put in order; with none all are NAN. -ENOMEM. */
 int statistics_spread(struct statistics_spread *out, double *values, size_t n);
-
-/* Of consecutive values with those before them, 0 when that is not known; -1 to 1. */
-double statistics_autocorrelation(const double *values, size_t n);

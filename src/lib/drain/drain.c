@@ -115,11 +115,6 @@ const char *drain_fault(const struct drain *d)
 	return drain_map_fault(&d->map);
 }
 
-void drain_fault_set(struct drain *d, const char *text)
-{
-	drain_map_fault_set(&d->map, text);
-}
-
 uint64_t drain_ticks(const struct drain *d)
 {
 	const struct brick_clock *clock = &d->map.header.clock;

@@ -60,10 +60,9 @@ uint32_t drain_state(const struct drain *d, uint64_t *end_ticks);
 
 /*
  * What went wrong with the session since it was opened, as static text; NULL: nothing. Known in
- * full after drain_finish(). The consumer may have something to say, too: the first one counts.
+ * full after drain_finish().
  */
 const char *drain_fault(const struct drain *d);
-void drain_fault_set(struct drain *d, const char *text);
 
 /* Consuming. */
 

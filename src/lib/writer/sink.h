@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a consumer of sessions puts what it finds: a recording (src/lib/writer/writer.h). A sink is
- * a const table of functions; whoever drains sessions (drain/) knows no more of it. What is handed in comes from other processes' memory: a sink trusts no
- * count, index or text in it. Everything is copied as needed. One thread at a time.
+ * Where a consumer of sessions puts what it finds: a sink is the writer of a recording
+ * (src/lib/writer/writer.h), and whoever drains sessions (drain/) knows no more of it. The caller
+ * hands in other processes' memory, so a sink trusts no count, index or text. It copies what it
+ * keeps. One thread at a time.
  *
  * All calls return 0 (or a number, where that is said), or a negative code. After the first error
  * a sink does nothing any more and returns that error from every call.
@@ -18,10 +19,7 @@
 #include "lib/writer/machine_use.h"
 
 struct sink {
-	const struct sink_type *type;
-	struct brick_clock clock;	    /* as sink_clock() said; mult 0: it did not yet */
-	const int *error;		    /* of the sink, once it has failed; NULL: it cannot */
-	uint32_t process_count, lane_count; /* that have joined */
+	struct brick_clock clock; /* as sink_clock() said; mult 0: it did not yet */
 };
 
 /* What a session's tables hold now. */
@@ -65,63 +63,67 @@ struct sink_off_cpu {
 	uint32_t preempted; /* it could have run; else it waited for something */
 };
 
-struct sink_type {
-	/* The map from ticks to CLOCK_MONOTONIC ns of all records that follow. */
-	int (*clock)(struct sink *sink, const struct brick_clock *clock);
+/* The map from ticks to CLOCK_MONOTONIC ns of all records that follow. */
+int sink_clock(struct sink *sink, const struct brick_clock *clock);
 
-	/* A process joins; returns its number (>= 0). header: its session's. */
-	int (*process)(struct sink *sink, const struct brick_session_header *header);
+/* A process joins; returns its number (>= 0). header: its session's. */
+int sink_process(struct sink *sink, const struct brick_session_header *header);
 
-	/* The header as it stands now (ledger, costs); later calls replace earlier ones. Optional:
-	 * a process whose ledger never changed needs none. */
-	int (*process_state)(
-		struct sink *sink, int process, const struct brick_session_header *header);
+/*
+ * The header as it stands now (ledger, costs); later calls replace earlier ones. Optional: a
+ * process whose ledger never changed needs none.
+ */
+int sink_process_state(struct sink *sink, int process, const struct brick_session_header *header);
 
-	/* Call it before records that may use new entries. Entries are append-only: only those
-	 * beyond the counts of the last call are looked at. */
-	int (*tables)(struct sink *sink, int process, const struct sink_tables *tables);
+/*
+ * Call it before records that may use new entries. Entries are append-only: only those beyond the
+ * counts of the last call are looked at.
+ */
+int sink_tables(struct sink *sink, int process, const struct sink_tables *tables);
 
-	int (*code)(struct sink *sink, const struct sink_code *code);
+int sink_code(struct sink *sink, const struct sink_code *code);
 
-	/* A thread or queue of a process joins; returns its number (>= 0), unique in the sink. */
-	int (*lane)(struct sink *sink, int process, const struct brick_lane *lane);
+/* A thread or queue of a process joins; returns its number (>= 0), unique in the sink. */
+int sink_lane(struct sink *sink, int process, const struct brick_lane *lane);
 
-	/* Records of a lane, in ring order. Those that break the rules of the ring are counted and
-	 * left out. A slice about which the next call may say more is held back until then, or
-	 * until the next flush. */
-	int (*records)(
-		struct sink *sink, int lane, const struct brick_record *records, size_t count);
+/*
+ * Records of a lane, in ring order. Those that break the rules of the ring are counted and left
+ * out. A slice about which the next call may say more is held back until then, or until the next
+ * flush.
+ */
+int sink_records(struct sink *sink, int lane, const struct brick_record *records, size_t count);
 
-	/* When the threads of a lane were off their CPUs, in the order of time. What lies before
-	 * the end of one that was handed in earlier is cut off. */
-	int (*off_cpu)(
-		struct sink *sink, int lane, const struct sink_off_cpu *intervals, size_t count);
+/*
+ * When the threads of a lane were off their CPUs, in the order of time. What lies before the end
+ * of one that was handed in earlier is cut off.
+ */
+int sink_off_cpu(struct sink *sink, int lane, const struct sink_off_cpu *intervals, size_t count);
 
-	/* Exact statistics of a lane as they stand now; later calls replace earlier ones. About
-	 * 100 bytes of a recording per brick that ran: once a second or so costs nothing that
-	 * shows, and leaves exact numbers in a file whose writer is killed. */
-	int (*lane_stats)(struct sink *sink, int lane, const struct brick_lane *state);
+/*
+ * Exact statistics of a lane as they stand now; later calls replace earlier ones. About 100 bytes
+ * of a recording per brick that ran: once a second or so costs nothing that shows, and leaves
+ * exact numbers in a file whose writer is killed.
+ */
+int sink_lane_stats(struct sink *sink, int lane, const struct brick_lane *state);
 
-	/* Histograms of a process, all lanes merged: [brick_count], each NULL where there is none.
-	 */
-	int (*histograms)(struct sink *sink, int process, uint32_t brick_count,
-		const struct ticks_histogram *const *histograms);
+/* Histograms of a process, all lanes merged: [brick_count], each NULL where there is none. */
+int sink_histograms(struct sink *sink, int process, uint32_t brick_count,
+	const struct ticks_histogram *const *histograms);
 
-	/* Notes of a session ("key=value\n" lines), whole; later calls replace earlier ones. */
-	int (*notes)(struct sink *sink, int process, const char *notes, size_t bytes);
+/* Notes of a session ("key=value\n" lines), whole; later calls replace earlier ones. */
+int sink_notes(struct sink *sink, int process, const char *notes, size_t bytes);
 
-	/* The digest of one result; its brick must be in the tables. */
-	int (*digest)(struct sink *sink, int process, const struct brick_session_digest *digest);
+/* The digest of one result; its brick must be in the tables. */
+int sink_digest(struct sink *sink, int process, const struct brick_session_digest *digest);
 
-	/* Later calls replace earlier ones. */
-	int (*account)(struct sink *sink, const struct sink_account *account);
+/* Later calls replace earlier ones. */
+int sink_account(struct sink *sink, const struct sink_account *account);
 
-	/* Session ended: closed in good order (1) or found dead (0). Open frames stay open. */
-	int (*process_end)(struct sink *sink, int process, uint64_t end_ticks, int closed);
+/* Session ended: closed in good order (1) or found dead (0). Open frames stay open. */
+int sink_process_end(struct sink *sink, int process, uint64_t end_ticks, int closed);
 
-	/* Let what was handed in so far be seen by whoever reads the sink's product. */
-	int (*flush)(struct sink *sink);
-};
+/* Let what was handed in so far be seen by whoever reads the sink's product. */
+int sink_flush(struct sink *sink);
 
 /*
  * By which line a process's ticks become ns: the recording's is truer than its own, if both are of
@@ -134,114 +136,4 @@ static inline const struct brick_clock *sink_clock_of(
 	int other = own->source != recording->source || own->source == BRICK_CLOCK_MONOTONIC;
 
 	return recording->mult && (!own->mult || !other) ? recording : own;
-}
-
-/* The calls below check first that the sink has not failed and that numbers are its own. */
-static inline int sink_failed(const struct sink *sink)
-{
-	return sink->error ? *sink->error : 0;
-}
-
-static inline int sink_check(const struct sink *sink, int number, uint32_t count)
-{
-	int error = sink_failed(sink);
-
-	return error ? error : number < 0 || (uint32_t)number >= count ? -EINVAL : 0;
-}
-
-static inline int sink_clock(struct sink *sink, const struct brick_clock *clock)
-{
-	sink->clock = *clock;
-	return sink_failed(sink) ?: sink->type->clock(sink, clock);
-}
-
-static inline int sink_process(struct sink *sink, const struct brick_session_header *header)
-{
-	int number = sink_failed(sink) ?: sink->type->process(sink, header);
-
-	sink->process_count += number >= 0;
-	return number;
-}
-
-static inline int sink_process_state(
-	struct sink *sink, int process, const struct brick_session_header *header)
-{
-	return sink_check(sink, process, sink->process_count)
-		       ?: sink->type->process_state(sink, process, header);
-}
-
-static inline int sink_tables(struct sink *sink, int process, const struct sink_tables *tables)
-{
-	return sink_check(sink, process, sink->process_count)
-		       ?: sink->type->tables(sink, process, tables);
-}
-
-static inline int sink_code(struct sink *sink, const struct sink_code *code)
-{
-	return sink_failed(sink) ?: sink->type->code(sink, code);
-}
-
-static inline int sink_lane(struct sink *sink, int process, const struct brick_lane *lane)
-{
-	int number = sink_check(sink, process, sink->process_count)
-			     ?: sink->type->lane(sink, process, lane);
-
-	sink->lane_count += number >= 0;
-	return number;
-}
-
-static inline int sink_records(
-	struct sink *sink, int lane, const struct brick_record *records, size_t count)
-{
-	return sink_check(sink, lane, sink->lane_count)
-		       ?: sink->type->records(sink, lane, records, count);
-}
-
-static inline int sink_off_cpu(
-	struct sink *sink, int lane, const struct sink_off_cpu *intervals, size_t count)
-{
-	return sink_check(sink, lane, sink->lane_count)
-		       ?: sink->type->off_cpu(sink, lane, intervals, count);
-}
-
-static inline int sink_lane_stats(struct sink *sink, int lane, const struct brick_lane *state)
-{
-	return sink_check(sink, lane, sink->lane_count)
-		       ?: sink->type->lane_stats(sink, lane, state);
-}
-
-static inline int sink_histograms(struct sink *sink, int process, uint32_t brick_count,
-	const struct ticks_histogram *const *histograms)
-{
-	return sink_check(sink, process, sink->process_count)
-		       ?: sink->type->histograms(sink, process, brick_count, histograms);
-}
-
-static inline int sink_notes(struct sink *sink, int process, const char *notes, size_t bytes)
-{
-	return sink_check(sink, process, sink->process_count)
-		       ?: sink->type->notes(sink, process, notes, bytes);
-}
-
-static inline int sink_digest(
-	struct sink *sink, int process, const struct brick_session_digest *digest)
-{
-	return sink_check(sink, process, sink->process_count)
-		       ?: sink->type->digest(sink, process, digest);
-}
-
-static inline int sink_account(struct sink *sink, const struct sink_account *account)
-{
-	return sink_failed(sink) ?: sink->type->account(sink, account);
-}
-
-static inline int sink_process_end(struct sink *sink, int process, uint64_t end_ticks, int closed)
-{
-	return sink_check(sink, process, sink->process_count)
-		       ?: sink->type->process_end(sink, process, end_ticks, closed);
-}
-
-static inline int sink_flush(struct sink *sink)
-{
-	return sink->type->flush(sink);
 }

@@ -23,15 +23,6 @@ struct tables {
 int tables_add(struct tables *tables, const struct sink_tables *now);
 void tables_fini(struct tables *tables);
 
-/* The brick's category, or NULL: it has none that exists. */
-static inline const struct brick_session_category *tables_category(
-	const struct tables *tables, uint32_t brick)
-{
-	uint32_t category = tables->bricks[brick].category;
-
-	return category < tables->category_count ? &tables->categories[category] : NULL;
-}
-
 /*
  * Text of a fixed field, which may lack its NUL and be no valid UTF-8: up to the first NUL, '?'
  * for what is not UTF-8. Ends with NUL; returns the length.

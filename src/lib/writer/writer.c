@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include "base/array.h"
-#include "base/array.h"
 #include "base/base64.h"
 #include "base/clock_ns.h"
 #include "base/members.h"
@@ -27,7 +26,6 @@ struct trace_writer {
 	struct packets packets;
 	uint64_t start_ns;
 	uint64_t last_ns; /* newest time seen, for events without one of their own */
-	struct brick_clock clock;
 
 	size_t event_packet, event_body; /* the instant that is open in the scratch */
 	uint64_t event_ns;		 /* of the last one */
@@ -43,6 +41,14 @@ struct trace_writer {
 static inline struct trace_writer *writer_of(struct sink *sink)
 {
 	return (struct trace_writer *)sink;
+}
+
+/* The first error; else -EINVAL if `number` is none of `count`. */
+static int bad_number(const struct trace_writer *w, int number, size_t count)
+{
+	return w->packets.error			       ? w->packets.error
+	       : number < 0 || (size_t)number >= count ? -EINVAL
+						       : 0;
 }
 
 /*
@@ -311,14 +317,16 @@ static int write_clock(struct trace_writer *w)
 	pb_close(b, packet);
 	packets_add(&w->packets);
 	event_open(w, FORMAT_CLOCK, w->last_ns);
-	event_clock(w, &w->clock);
+	event_clock(w, &w->sink.clock);
 	return event_close(w);
 }
 
-static int on_code(struct sink *sink, const struct sink_code *code)
+int sink_code(struct sink *sink, const struct sink_code *code)
 {
 	struct trace_writer *w = writer_of(sink);
 
+	if (w->packets.error)
+		return w->packets.error;
 	event_open(w, FORMAT_CODE, w->last_ns);
 	event_uint(w, "hash", code->hash);
 	if (code->name_bytes)
@@ -331,10 +339,13 @@ static int on_code(struct sink *sink, const struct sink_code *code)
 	return event_close(w);
 }
 
-static int on_notes(struct sink *sink, int number, const char *notes, size_t bytes)
+int sink_notes(struct sink *sink, int number, const char *notes, size_t bytes)
 {
 	struct trace_writer *w = writer_of(sink);
+	int bad = bad_number(w, number, w->processes.count);
 
+	if (bad)
+		return bad;
 	event_open(w, FORMAT_NOTES, w->last_ns);
 	event_uint(w, "process", (uint64_t)number);
 	event_text(w, "text", notes, bytes);
@@ -459,11 +470,13 @@ static int write_process(
 	return process_event(w, number, header);
 }
 
-static int on_process_state(
-	struct sink *sink, int number, const struct brick_session_header *header)
+int sink_process_state(struct sink *sink, int number, const struct brick_session_header *header)
 {
 	struct trace_writer *w = writer_of(sink);
+	int bad = bad_number(w, number, w->processes.count);
 
+	if (bad)
+		return bad;
 	return process_event(w, number, header);
 }
 
@@ -484,9 +497,13 @@ static int lane_event(struct trace_writer *w, const struct writer_lane *lane)
 	return event_close(w);
 }
 
-static int on_process_end(struct sink *sink, int number, uint64_t end_ticks, int closed)
+int sink_process_end(struct sink *sink, int number, uint64_t end_ticks, int closed)
 {
 	struct trace_writer *w = writer_of(sink);
+	int bad = bad_number(w, number, w->processes.count);
+
+	if (bad)
+		return bad;
 	struct writer_process *process = w->processes.items[number];
 	uint64_t ns = writer_ns(process, end_ticks);
 	release_all(w, process);
@@ -552,9 +569,13 @@ static uint32_t statistics_event(struct trace_writer *w, const struct writer_lan
 	return i;
 }
 
-static int on_lane_stats(struct sink *sink, int number, const struct brick_lane *state)
+int sink_lane_stats(struct sink *sink, int number, const struct brick_lane *state)
 {
 	struct trace_writer *w = writer_of(sink);
+	int bad = bad_number(w, number, w->lanes.count);
+
+	if (bad)
+		return bad;
 	struct writer_lane *lane = w->lanes.items[number];
 	uint32_t next = 0;
 	release(w, lane);
@@ -588,11 +609,14 @@ static int histogram_event(
 	return event_close(w);
 }
 
-static int on_histograms(struct sink *sink, int number, uint32_t brick_count,
+int sink_histograms(struct sink *sink, int number, uint32_t brick_count,
 	const struct ticks_histogram *const *histograms)
 {
 	struct trace_writer *w = writer_of(sink);
+	int bad = bad_number(w, number, w->processes.count);
 
+	if (bad)
+		return bad;
 	if (brick_count > w->processes.items[number]->tables.brick_count)
 		brick_count = w->processes.items[number]->tables.brick_count;
 	for (uint32_t i = 0; i < brick_count && !w->packets.error; i++)
@@ -656,9 +680,13 @@ static void event_values(struct trace_writer *w, const struct brick_digest *d)
 	event_sketch(w, d->sketch);
 }
 
-static int on_digest(struct sink *sink, int number, const struct brick_session_digest *digest)
+int sink_digest(struct sink *sink, int number, const struct brick_session_digest *digest)
 {
 	struct trace_writer *w = writer_of(sink);
+	int bad = bad_number(w, number, w->processes.count);
+
+	if (bad)
+		return bad;
 	const struct writer_process *process = w->processes.items[number];
 	if (digest->brick >= process->tables.brick_count)
 		return -EINVAL;
@@ -736,10 +764,12 @@ static void account_machine(struct trace_writer *w, const struct machine_use *us
 	event_text(w, "neighbour", use->neighbour, sizeof(use->neighbour));
 }
 
-static int on_account(struct sink *sink, const struct sink_account *account)
+int sink_account(struct sink *sink, const struct sink_account *account)
 {
 	struct trace_writer *w = writer_of(sink);
 
+	if (w->packets.error)
+		return w->packets.error;
 	if (account->end_ns > w->last_ns)
 		w->last_ns = account->end_ns;
 	event_open(w, FORMAT_ACCOUNT, w->last_ns);
@@ -757,7 +787,7 @@ enum { OFFSET_READINGS = 16 };
 
 static void choose_clock(const struct trace_writer *w, struct writer_process *process)
 {
-	process->best = sink_clock_of(&w->clock, &process->clock);
+	process->best = sink_clock_of(&w->sink.clock, &process->clock);
 }
 
 static void free_process(struct writer_process *process)
@@ -771,22 +801,27 @@ static void free_process(struct writer_process *process)
 	free(process);
 }
 
-static int on_clock(struct sink *sink, const struct brick_clock *clock)
+int sink_clock(struct sink *sink, const struct brick_clock *clock)
 {
 	struct trace_writer *w = writer_of(sink);
 
+	if (w->packets.error)
+		return w->packets.error;
 	if (!clock->mult || clock->shift > 63)
 		return -EINVAL;
 	release_all(w, NULL);
-	w->clock = *clock;
+	w->sink.clock = *clock;
 	for (size_t i = 0; i < w->processes.count; i++)
 		choose_clock(w, w->processes.items[i]);
 	return write_clock(w);
 }
 
-static int on_process(struct sink *sink, const struct brick_session_header *header)
+int sink_process(struct sink *sink, const struct brick_session_header *header)
 {
 	struct trace_writer *w = writer_of(sink);
+
+	if (w->packets.error)
+		return w->packets.error;
 	struct writer_process *process = calloc(1, sizeof(*process));
 	uint32_t number = (uint32_t)w->processes.count;
 
@@ -809,16 +844,24 @@ static int on_process(struct sink *sink, const struct brick_session_header *head
 	return write_process(w, (int)number, header) ? w->packets.error : (int)number;
 }
 
-static int on_tables(struct sink *sink, int number, const struct sink_tables *tables)
+int sink_tables(struct sink *sink, int number, const struct sink_tables *tables)
 {
 	struct trace_writer *w = writer_of(sink);
+	int bad = bad_number(w, number, w->processes.count);
+
+	if (bad)
+		return bad;
 	int error = tables_add(&w->processes.items[number]->tables, tables);
 	return error ? packets_fail(&w->packets, error) : 0;
 }
 
-static int on_lane(struct sink *sink, int number, const struct brick_lane *state)
+int sink_lane(struct sink *sink, int number, const struct brick_lane *state)
 {
 	struct trace_writer *w = writer_of(sink);
+	int bad = bad_number(w, number, w->processes.count);
+
+	if (bad)
+		return bad;
 	struct writer_lane *lane = writer_lane_create(w->processes.items[number], (uint32_t)number,
 		(uint32_t)w->lanes.count, state, &w->bad_records);
 
@@ -829,11 +872,13 @@ static int on_lane(struct sink *sink, int number, const struct brick_lane *state
 	return lane_event(w, lane) ? w->packets.error : (int)lane->number;
 }
 
-static int on_records(
-	struct sink *sink, int number, const struct brick_record *records, size_t count)
+int sink_records(struct sink *sink, int number, const struct brick_record *records, size_t count)
 {
 	struct trace_writer *w = writer_of(sink);
+	int bad = bad_number(w, number, w->lanes.count);
 
+	if (bad)
+		return bad;
 	if (!count)
 		return 0;
 	struct writer_lane *lane = w->lanes.items[number];
@@ -843,15 +888,17 @@ static int on_records(
 	return error;
 }
 
-static int on_off_cpu(
-	struct sink *sink, int number, const struct sink_off_cpu *intervals, size_t count)
+int sink_off_cpu(struct sink *sink, int number, const struct sink_off_cpu *intervals, size_t count)
 {
 	struct trace_writer *w = writer_of(sink);
+	int bad = bad_number(w, number, w->lanes.count);
 
+	if (bad)
+		return bad;
 	return writer_lane_off_cpu(w->lanes.items[number], intervals, count);
 }
 
-static int on_flush(struct sink *sink)
+int sink_flush(struct sink *sink)
 {
 	struct trace_writer *w = writer_of(sink);
 
@@ -875,24 +922,6 @@ void trace_writer_counts(const struct trace_writer *w, uint64_t *bytes, uint64_t
 	*bytes = w->packets.bytes;
 	totals(w, pairs, &open_frames);
 }
-
-static const struct sink_type writer_type = {
-	.clock = on_clock,
-	.process = on_process,
-	.process_state = on_process_state,
-	.tables = on_tables,
-	.code = on_code,
-	.lane = on_lane,
-	.records = on_records,
-	.off_cpu = on_off_cpu,
-	.lane_stats = on_lane_stats,
-	.histograms = on_histograms,
-	.notes = on_notes,
-	.digest = on_digest,
-	.account = on_account,
-	.process_end = on_process_end,
-	.flush = on_flush,
-};
 
 /*
  * BOOTTIME less MONOTONIC, by the narrowest of several readings between two others. Traces lie
@@ -937,7 +966,6 @@ int trace_writer_create(struct trace_writer **out, const struct trace_writer_opt
 
 	if (!w)
 		return -ENOMEM;
-	w->sink = (struct sink){.type = &writer_type, .error = &w->packets.error};
 	w->packets.boot_offset_ns = boot_offset_ns();
 	w->packets.unix_offset_ns = (int64_t)(options->start_unix_ns - options->start_ns);
 	w->packets.uuid_seed = options->start_unix_ns ^ monotonic_ns() << 20;
