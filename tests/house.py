@@ -21,7 +21,7 @@ TABLE = "docs/ARCHITECTURE.md"
 
 
 def copy(to):
-    for path in sorted(set(layers.sources(HERE) + measures.sources(HERE) + [TABLE])):
+    for path in sorted(set(layers.sources(HERE, measures.SOURCES) + [TABLE])):
         os.makedirs(os.path.dirname(os.path.join(to, path)), exist_ok=True)
         shutil.copyfile(os.path.join(HERE, path), os.path.join(to, path))
 

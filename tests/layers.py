@@ -21,17 +21,16 @@ SYSTEM = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b.*\b(?:__x86_64__|
                     r"__arm__|__linux__|__APPLE__|__MACH__|_WIN32|__FreeBSD__)", re.M)
 
 
-def sources(tree):
-    """All C files of the rooms, as paths from the root."""
+def sources(tree, endings=(".c", ".h")):
+    """All files with these endings that are in the repository or on their way into it, as paths from the root."""
     try:
-        listed = subprocess.run(["git", "-C", tree, "ls-files", "-co", "--exclude-standard", "*.c", "*.h"],
-                                capture_output=True, text=True, check=True).stdout.split()
+        listed = subprocess.run(["git", "-C", tree, "ls-files", "-co", "--exclude-standard"],
+                                capture_output=True, text=True, check=True).stdout.split("\n")
     except (OSError, subprocess.CalledProcessError):
         listed = []
-    if not listed:  # no checkout: all there is
-        listed = [os.path.relpath(os.path.join(at, name), tree) for at, _, names in os.walk(tree)
-                  for name in names if name.endswith((".c", ".h"))]
-    return sorted(f for f in set(listed) if os.path.isfile(os.path.join(tree, f)))
+    if not any(listed):  # no checkout: all there is
+        listed = [os.path.relpath(os.path.join(at, name), tree) for at, _, names in os.walk(tree) for name in names]
+    return sorted(f for f in set(listed) if f.endswith(endings) and os.path.isfile(os.path.join(tree, f)))
 
 
 def table(tree):
@@ -63,12 +62,7 @@ def twins(files):
 
 def strangers(tree):
     """Folders at the top that are none of TOP."""
-    try:
-        listed = subprocess.run(["git", "-C", tree, "ls-files"], capture_output=True, text=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError):
-        listed = ""
-    names = {line.split("/")[0] for line in listed.split("\n") if "/" in line} or \
-            {name for name in os.listdir(tree) if os.path.isdir(os.path.join(tree, name))}
+    names = {path.split("/")[0] for path in sources(tree, "") if "/" in path}
     return [f"{name}/ is a folder at the top, which has {', '.join(TOP)}"
             for name in sorted(names) if name not in TOP and not name.startswith(".")]
 

@@ -14,23 +14,13 @@ import statistics
 import subprocess
 import sys
 
+import layers
+
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SHOWN = 10
 C = (".c", ".h", ".cc")
 SOURCES = C + (".py", ".sh", ".js", ".css")
 FORETOLD = re.compile(r"/(?:tmp|var/tmp|dev/shm)/(?!\S*X{6})[\w.%{$-]+")
-
-
-def sources(tree):
-    """All sources that are in the repository or on their way into it, as paths from the root."""
-    try:
-        listed = subprocess.run(["git", "-C", tree, "ls-files", "-co", "--exclude-standard"],
-                                capture_output=True, text=True, check=True).stdout.split("\n")
-    except (OSError, subprocess.CalledProcessError):
-        listed = []
-    if not any(listed):  # no checkout: all there is
-        listed = [os.path.relpath(os.path.join(at, name), tree) for at, _, names in os.walk(tree) for name in names]
-    return sorted(f for f in set(listed) if f.endswith(SOURCES) and os.path.isfile(os.path.join(tree, f)))
 
 
 def text_of(tree, path):
@@ -68,7 +58,7 @@ def functions_of_python(tree, files):
 def check(tree):
     """Everything that is wrong, a sentence each."""
     return [f"{path}:{number}: anybody can foretell the name {FORETOLD.search(line)[0]}"
-            for path in sources(tree) for number, line in enumerate(text_of(tree, path).split("\n"), 1)
+            for path in layers.sources(tree, SOURCES) for number, line in enumerate(text_of(tree, path).split("\n"), 1)
             if FORETOLD.search(line)]
 
 
@@ -80,7 +70,7 @@ def show(what, lengths):
 
 
 def report(tree):
-    files = [path for path in sources(tree) if not path.startswith("tests/")]
+    files = [path for path in layers.sources(tree, SOURCES) if not path.startswith("tests/")]
     show("files of C outside of tests", [(text_of(tree, path).count("\n"), path, "") for path in files if path.endswith(C)])
     if has_ctags():
         show("functions of C outside of tests", list(functions_of_c(tree, files)))
