@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A setting is what its median run was, in each phase by itself: a run that was disturbed moves
- * nothing. So are intervals: by the median difference between runs of the same setting.
+ * A setting stands for its median run, in each phase alone, so a disturbed run changes nothing.
+ * Intervals come from the median difference between runs of the same setting.
  */
 #include "analysis/advise/advise.h"
 
@@ -12,8 +12,8 @@
 
 #include "analysis/accounts/statistics.h"
 
-enum { FREEDOM_MIN = 4 };	      /* what repeated runs lack of it is assumed */
-static const double processes = 0.05; /* what identical ones differ by, where nobody knows */
+enum { FREEDOM_MIN = 4 };	      /* degrees of freedom; what the runs lack is assumed */
+static const double processes = 0.05; /* of identical runs, by default */
 static const double tails = 0.05;
 
 struct brick {
@@ -23,7 +23,7 @@ struct brick {
 
 /* One run of a setting. */
 struct sample {
-	ARRAY(double) bricks;	 /* ns of a token in each; shorter: the others are 0 */
+	ARRAY(double) bricks;	 /* ns of a token in each phase; where the run is shorter, 0 */
 	double ns[ADVISE_GOALS]; /* the whole; 0: there is none */
 };
 
@@ -38,7 +38,7 @@ struct advise {
 	size_t *base;
 	ARRAY(struct brick) bricks;
 	ARRAY(struct point) points;
-	double tokens[ADVISE_PHASES]; /* of the base, summed over its runs */
+	double tokens[ADVISE_PHASES]; /* of the base, added up over its runs */
 };
 
 const char *advise_goal_name(enum advise_phase goal)
@@ -188,7 +188,7 @@ static int add_part(struct advise *a, struct sample *sample, const struct histor
 	return 0;
 }
 
-/* What a token took in a phase of a run; 0: it has none. */
+/* The time of a token in a phase of a run; 0: the run has no such phase. */
 static double step_ns(const struct history_run *run, enum advise_phase phase, double *tokens)
 {
 	const struct history_part *step = history_run_step(run, advise_goal_name(phase));
@@ -238,7 +238,7 @@ double advise_tokens(const struct advise *a, enum advise_phase phase)
 
 /* Prediction. */
 
-/* The run in the middle, of two the faster one; NULL: none has that. */
+/* The middle run, the faster of two; NULL: none has that phase. */
 static const struct sample *typical(const struct point *point, int goal)
 {
 	size_t have = 0;
@@ -265,7 +265,7 @@ static double brick_at(const struct advise *a, const struct point *point, size_t
 	return run && brick < run->bricks.count ? run->bricks.items[brick] : 0;
 }
 
-/* The base with one axis elsewhere; NULL: not measured. */
+/* The base with another value on one axis; NULL: not measured. */
 static const struct point *star(const struct advise *a, size_t *scratch, size_t axis, size_t value)
 {
 	memcpy(scratch, a->base, a->axis_count * sizeof(*scratch));
@@ -282,7 +282,9 @@ static double coordinate(const struct advise_axis *axis, size_t value)
 	return 1 / axis->numbers[value];
 }
 
-/* What an axis does to the base: the measured points on both sides, and how far between them. */
+/*
+ * How an axis changes the base: the measured points on both sides, and the position between them.
+ */
 struct between {
 	const struct point *low, *high;
 	double part; /* 0: low, 1: high */
@@ -358,7 +360,7 @@ static size_t differences(const struct advise *a, int goal, double *out, size_t 
 	return n;
 }
 
-/* The standard deviation of one run's logarithm. -ENOMEM. */
+/* The standard deviation of the logarithm of a single run. -ENOMEM. */
 static int spread_of(const struct advise *a, int goal, double *spread, unsigned *freedom)
 {
 	static const double normal = 0.953872; /* the median difference of two, in sigmas */
@@ -382,7 +384,7 @@ static int spread_of(const struct advise *a, int goal, double *spread, unsigned 
 	return 0;
 }
 
-/* What the middle one of n runs varies by, in units of the variance of one. */
+/* The variance of the median of n runs, in units of the variance of one. */
 static double weight_of(const struct point *point)
 {
 	return point->runs.count < 2 ? 1 : 1.4 / (double)point->runs.count;

@@ -30,13 +30,13 @@ enum advise_phase {
 	ADVISE_GOALS,
 };
 
-/* ns of a token; of ADVISE_ALL, of all tokens. With bounds of 95 %; NAN: not known. */
+/* ns of a token; of ADVISE_ALL, for all tokens. Bounds are of 95 %; NAN: not known. */
 struct advise_time {
 	double ns, low, high;
 };
 
 struct advise_answer {
-	size_t runs; /* that measured this very setting; 0: predicted */
+	size_t runs; /* runs that measured this setting; 0: predicted */
 	struct advise_time times[ADVISE_GOALS];
 };
 
@@ -51,15 +51,15 @@ SCOPE_OF(advise_destroy, struct advise)
 /* Add a recorded run of the setting `at`. -ENOMEM. */
 int advise_add(struct advise *advise, const size_t *at, const struct history_run *run);
 
-/* What a setting takes: by its own runs, or else predicted. -ENOMEM. */
+/* What a setting takes: by its own runs, else by prediction. -ENOMEM. */
 int advise_ask(const struct advise *advise, const size_t *at, struct advise_answer *out);
 
 /* Tokens of a phase in a run of the base. */
 double advise_tokens(const struct advise *advise, enum advise_phase phase);
 
 /*
- * Which values of an axis to measure so that the others can be predicted, true for each: all words;
- * of numbers the least, the greatest, the base's, and one in the middle.
+ * Which values of an axis to measure, so that the others can be predicted, true for each: all
+ * words; of numbers the least, the greatest, the base's, and one in the middle.
  */
 void advise_plan(const struct advise_axis *axis, size_t base, bool *is_measured);
 

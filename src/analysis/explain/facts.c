@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One walk feeds the summaries of all phases, the breakdown, the roofline, and what this file adds
- * up itself: the time on the CPU of each brick, site and lane. What follows from these (the team,
- * the products with weights, the time between steps) is made afterwards.
+ * One walk feeds the summaries of all phases, the breakdown and the roofline. This file adds up the
+ * time on the CPU of each brick, site and lane. From these it derives the team, the products with
+ * weights, and the time between steps.
  */
 #include "analysis/explain/facts.h"
 
@@ -33,7 +33,7 @@ static int list_steps(struct explain_facts *f)
 	return 0;
 }
 
-/* The time on the CPU of what ran in a step that was evaluated, or for it. */
+/* The time on the CPU of what ran in an evaluated step, or for it. */
 static void add_frame(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct explain_facts *f = context;
@@ -97,7 +97,7 @@ static int walk_all(struct explain_facts *f)
 	int rc;
 
 	walk_init(&walk, f->run, &f->index);
-	/* a warm-up is not what anybody waits for */
+	/* nobody waits for a warm-up */
 	for (int p = 0; p < STEP_WARM_UP; p++)
 		if (f->phases[p].steps &&
 			(rc = summary_create_in(&f->phases[p].summary, &walk, SUMMARY_BY_BRICK, p)))
@@ -110,8 +110,9 @@ static int walk_all(struct explain_facts *f)
 }
 
 /*
- * The team: who runs the steps, and threads with a hundredth of the work beside it; and which
- * bricks they shared. Steps may go from thread to thread: that is one at a time.
+ * The team: the threads that run steps, and each thread that does at least a hundredth of their
+ * work beside them. Also the bricks that they shared. Steps may go from thread to thread: these
+ * take turns, and are no team.
  */
 static void find_team(const struct explain_facts *f, struct explain_phase *phase)
 {
@@ -143,8 +144,8 @@ static bool is_weight_product(const struct run *run, const struct run_site *site
 }
 
 /*
- * Of a product of K x N weights with `batch` columns: 2 K N batch FLOPs, N batch elements, and the
- * bytes of the weights, of K batch activations and of N batch results.
+ * A product of K x N weights with `batch` columns does 2 K N batch FLOPs and makes N batch
+ * elements. It moves the weights, K batch activations and N batch results.
  */
 static void add_product(
 	struct explain_phase *phase, const struct run_site *site, const struct explain_site *sum)
@@ -161,7 +162,7 @@ static void add_product(
 	out->ns += sum->ns;
 	out->bytes += site->bytes * sum->count;
 	if (bytes <= 0 || bits < 1 || bits > 40)
-		return; /* a batch of another size than most: not to be told apart */
+		return; /* a batch of another size than most: cannot be told apart */
 	double times = (double)sum->count / (double)phase->evaluations;
 	out->weights += (uint64_t)(width * rows * times);
 	out->weight_bytes += (uint64_t)(bytes * times);
@@ -185,8 +186,8 @@ static void find_products(const struct explain_facts *f, struct explain_phase *p
 }
 
 /*
- * What the program did from the end of all earlier steps to the begin of this one, less what is in
- * their accounts. Before a prompt a program may well wait for somebody, so that counts for nothing.
+ * The program's time from the end of all earlier steps to the begin of this one, less what their
+ * accounts hold. Before a prompt a program may wait for somebody, so that does not count.
  */
 static void add_between(struct explain_facts *f, uint32_t step, uint32_t before, uint64_t from_ns)
 {
@@ -254,7 +255,7 @@ static void finish_phase(const struct explain_facts *f, struct explain_phase *ph
 	find_products(f, phase);
 }
 
-/* A run without a path, or whose times contradict each other, has none: that is no error. */
+/* A run without a path, or with times that contradict each other, has none: that is no error. */
 static int find_path(struct explain_facts *f)
 {
 	int rc = path_create(&f->path, f->run, &f->index, RUN_NONE);
@@ -347,7 +348,10 @@ uint64_t explain_ideal_ns(const struct explain_phase *phase, uint32_t cpus)
 	return phase->serial_ns + phase->team_ns / (cpus ? cpus : 1);
 }
 
-/* Of one evaluation: without the logits, which not every one of a prompt's makes, and sampling. */
+/*
+ * The time of one evaluation without logits and sampling, which some of a prompt's evaluations
+ * lack.
+ */
 static double evaluation_ns(const struct explain_facts *f, const struct explain_phase *phase)
 {
 	uint64_t ns = 0;
@@ -375,7 +379,10 @@ static void find_batches(const struct explain_facts *f, const struct explain_pha
 	}
 }
 
-/* What a token adds to an evaluation of one alone: between 0.05 and 0.35 where it was measured. */
+/*
+ * What each token adds, as a part of an evaluation of one token: 0.05 to 0.35 where it was
+ * measured.
+ */
 #define TOKEN_SHARE 0.15
 
 bool explain_batching(

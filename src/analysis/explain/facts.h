@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All that rules look at: the views of a run, made once. Borrows run and ceilings. */
+/* All that rules look at: the views of a run, made once. Facts borrow the run and the ceilings. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,7 +10,9 @@
 #include "analysis/accounts/summary.h"
 #include "trace/run.h"
 
-/* What a brick took in a phase, on the CPU: of threads that run steps, and of those beside them. */
+/*
+ * The time on the CPU of a brick in a phase: in threads that run steps, and in those beside them.
+ */
 struct explain_brick {
 	uint64_t driver_ns, worker_ns;
 };
@@ -23,24 +25,25 @@ struct explain_site {
 /* What the program does between a step and the next, before it evaluates again. */
 struct explain_between {
 	uint64_t count;
-	uint64_t sleeps_ns, works_ns, preempted_ns; /* by the kernel; works_ns if it says nothing */
+	uint64_t sleeps_ns, works_ns,
+		preempted_ns; /* by the kernel; works_ns if that does not tell */
 	uint64_t longest_ns;
 };
 
-/* Products of activations with weights, in one evaluation after the other. */
+/* Products of activations with weights, in evaluations that do not overlap. */
 struct explain_products {
 	uint64_t ns, bytes;
 	uint64_t weights, weight_bytes; /* of one evaluation */
 	/* with weights of less than 16 bits, of 16, of 32 */
 	uint64_t narrow_ns, half_ns, single_ns;
-	double saved_ns;  /* by the bytes that q8_0 has less than those of 16 and 32 */
+	double saved_ns;  /* that q8_0 would save of those of 16 and 32 bits */
 	double wide_bits; /* of these, on average */
 };
 
 struct explain_phase {
 	uint64_t steps, tokens, wall_ns;
-	uint64_t elapsed_ns;		 /* with what the program does between the steps */
-	uint64_t evaluations;		 /* of graphs: a batch may be cut in several */
+	uint64_t elapsed_ns;		 /* with the program's time between the steps */
+	uint64_t evaluations;		 /* of graphs: an engine may cut a batch into several */
 	double batch;			 /* tokens of one, on average */
 	struct summary *summary;	 /* by brick, of this phase; NULL: no such step */
 	const struct path_section *path; /* NULL: none */
@@ -48,14 +51,14 @@ struct explain_phase {
 	const struct queue_time *queue;	 /* the one that was busy longest; NULL: no queue */
 	struct explain_brick *bricks;	 /* [brick_count] */
 	struct explain_site *sites;	 /* [site_count] */
-	uint64_t *work_ns;		 /* [lane_count] on the CPU, in bricks that are no wait */
-	uint64_t *beside_ns;		 /* [lane_count] of work_ns: beside a step of another */
+	uint64_t *work_ns;		 /* [lane_count] on the CPU, in bricks other than waits */
+	uint64_t *beside_ns;		 /* [lane_count] of work_ns: beside another thread's step */
 	uint64_t *wait_ns;		 /* [lane_count] */
 	struct explain_between between;
 	struct explain_products products;
 	size_t team;	    /* threads that shared its work, the engine's own among them */
 	uint64_t team_ns;   /* on the CPU, of bricks that they shared */
-	uint64_t serial_ns; /* ... of those that the engine's thread did alone */
+	uint64_t serial_ns; /* ... of those that only the engine's thread executed */
 };
 
 struct explain_facts {
@@ -80,12 +83,12 @@ void explain_facts_fini(struct explain_facts *facts);
 /* The row of a brick in a phase, by name; NULL: none. */
 const struct summary_row *explain_row(const struct explain_phase *phase, const char *name);
 /*
- * The wall time of that row, less what its thread was off its CPU, which is a finding of its own;
- * for bricks of one thread. 0: none.
+ * The wall time of that row, less the time that its thread was off its CPU, which has a finding of
+ * its own. For bricks of one thread. 0: none.
  */
 uint64_t explain_on_cpu_ns(const struct explain_phase *phase, const char *name);
 
-/* The same of a well-known brick, on threads that run steps; for bricks of a team, too. */
+/* The same of a well-known brick, on threads that run steps. A team may share the brick. */
 uint64_t explain_brick_ns(
 	const struct explain_facts *facts, const struct explain_phase *phase, int well_known);
 
@@ -97,8 +100,8 @@ uint64_t explain_owner_ns(
 uint64_t explain_ideal_ns(const struct explain_phase *phase, uint32_t cpus);
 
 /*
- * What an evaluation costs whatever its batch is (reading the weights), and what each token adds:
- * by evaluations of two sizes of this run, else of decode alone by a rule of thumb.
+ * The cost of an evaluation for any batch (reading the weights), and what each token adds. From
+ * evaluations of two sizes in this run, else from decode and a rule of thumb.
  */
 struct explain_batching {
 	double fixed_ns, token_ns;
@@ -107,9 +110,12 @@ struct explain_batching {
 bool explain_batching(
 	struct explain_batching *out, const struct explain_facts *facts, enum step_phase phase);
 
-/* A step's time with what comes after it. */
+/* The time of a step, with the time up to the next. */
 uint64_t explain_step_ns(const struct explain_phase *phase, uint32_t step);
-/* The median (the lower one of two) of those of its list from first on, before end; 0: none. */
+/*
+ * The median (the lower one of two) of those steps of the list whose index is in [first, end); 0:
+ * none.
+ */
 uint64_t explain_median_ns(const struct explain_facts *facts, const struct explain_phase *phase,
 	uint64_t first, uint64_t end);
 

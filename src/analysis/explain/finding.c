@@ -40,7 +40,7 @@ static uint64_t rank_ns(const struct finding *f)
 
 COMPARATOR(by_rank, struct finding, ORDER(rank_ns(y), rank_ns(x)))
 
-/* What holds in a phase, but for what others say better. */
+/* Asks all rules about a phase, and drops findings that another one states better. */
 static void find_in(struct findings *findings, const struct explain_facts *facts, int phase)
 {
 	size_t first = findings->count, kept = first;

@@ -13,12 +13,11 @@
 #include "analysis/explain/facts.h"
 
 /*
- * The rules: name, id, what it is, and which other rules it stands for. They are asked in this
- * order. rule_NAME() is the rule's function (rules_*.c), FINDING_NAME what it finds, and the words
- * of NAME in src/ui/text/explain_view.c say it: with a row here these are all that a new rule
- * needs. A LOSS is time that nothing is had for. What is a CHOICE of the user's has a price in
- * answers or memory, so that it ranks as if it cost a quarter. Of a rule that was found to hold,
- * those that it stands for are not told in the same phase: they say the same, and say it worse.
+ * The rules: name, id, kind, and the rules that it replaces. They are asked in this order. A new
+ * rule needs a row here, the function rule_NAME() (rules_*.c), data in FINDING_NAME, and the words
+ * of NAME in src/ui/text/explain_view.c. A LOSS is time that buys nothing. A CHOICE of the user's
+ * has a price in answers or memory, so it ranks as if it cost a quarter. Where a rule holds, the
+ * rules that it replaces are not shown in the same phase, because they say the same less well.
  */
 #define EXPLAIN_RULES(X)                                                                     \
 	X(affinity, "affinity", LOSS, EXPLAIN_OF_CROWDS | R(oversubscribed) | R(cpu_quota))  \
@@ -61,7 +60,7 @@
 	X(at_memory_roof, "at-memory-roof", LOSS, 0)                                         \
 	X(unattributed, "in-no-brick", LOSS, 0)
 
-/* What threads without a CPU look like. */
+/* Findings that a lack of CPUs causes as well. */
 #define EXPLAIN_OF_CROWDS                                                                         \
 	(R(preempted_by_others) | R(preempted) | R(barrier_waits) | R(slow_thread) | R(blocked) | \
 		EXPLAIN_OF_SLOW)
@@ -77,8 +76,8 @@ enum finding_rule {
 enum finding_kind { FINDING_LOSS, FINDING_CHOICE };
 
 enum finding_certainty {
-	FINDING_MEASURED, /* the cost is time that was measured as such */
-	FINDING_LIKELY,	  /* measured times, from which the cause is concluded */
+	FINDING_MEASURED, /* the cost itself was measured */
+	FINDING_LIKELY,	  /* the cause follows from measured times */
 };
 
 /* The evidence, by rule. Rows and names are those of the facts. */
@@ -165,8 +164,9 @@ struct finding {
 	enum finding_rule rule;
 	enum step_phase phase;
 	enum finding_certainty certainty;
-	/* In all steps of the phase, and what trying the advice is expected to save; 0: nothing
-	 * would save that time. */
+	/*
+	 * What the advice is expected to save in all steps of the phase; 0: it would save nothing.
+	 */
 	uint64_t cost_ns;
 	union finding_evidence of;
 };
@@ -181,7 +181,7 @@ EXPLAIN_RULES(EXPLAIN_DECLARE)
 struct findings {
 	struct finding *list; /* what costs most first */
 	size_t count;
-	/* by phase: what the findings explain of its time together, at most all of it */
+	/* by phase: the time that its findings explain together, at most all of it */
 	uint64_t explained_ns[STEP_PHASES];
 };
 

@@ -119,7 +119,9 @@ bool rule_copies(const struct explain_facts *f, enum step_phase p, struct findin
 	return true;
 }
 
-/* Time of the host that other findings account for: the device is idle because of them. */
+/*
+ * The host's time that other findings account for, and during which the device waits for the host.
+ */
 static uint64_t otherwise_busy_ns(const struct explain_facts *f, const struct explain_phase *phase)
 {
 	const struct summary_row *most;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the engine is made of: its graphs, its library, its weights, and bricks under the ceilings
- * of the machine.
+ * How the engine is made: its graphs, its library, its weights, and bricks under the ceilings of
+ * the machine.
  */
 #include "analysis/explain/finding.h"
 
@@ -26,10 +26,10 @@ bool rule_graph_rebuilt(const struct explain_facts *f, enum step_phase p, struct
 }
 
 /*
- * CPUs that the engine has a library for, and how quickly they compute, the first being 1: products
- * with quantised weights, of one token and of many, with f16, and with f32. Measured with f16,
- * f32, q8_0 and q4_0 on one CPU with AVX2 for the first six rows; the others lie above by what
- * wider vectors gain there where memory does not limit them.
+ * The CPUs for which the engine has a library, and their speeds, the first being 1: products with
+ * quantised weights for one token and for many, with f16, and with f32. The first six rows were
+ * measured with f16, f32, q8_0 and q4_0 on one CPU with AVX2. The others add what wider vectors
+ * gain there where memory does not limit them.
  */
 static const struct cpu_build {
 	const char *name, *feature; /* as the attached library calls it (note cpu.features) */
@@ -81,7 +81,7 @@ static const struct cpu_build *best_build(const char *features)
 	return best;
 }
 
-/* What of a time a better build saves. */
+/* The part of a time that a better build saves. */
 static double saved(uint64_t ns, double used, double best)
 {
 	return best > used ? (double)ns * (1 - used / best) : 0;
@@ -117,7 +117,7 @@ bool rule_lesser_build(const struct explain_facts *f, enum step_phase p, struct 
 	return best->narrow >= far_better * used->narrow && out->cost_ns;
 }
 
-/* The product with all of the vocabulary, and what its results make to do. */
+/* The product with the whole vocabulary, and the work on its results. */
 bool rule_vocabulary(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	const struct explain_phase *phase = &f->phases[p];
@@ -128,7 +128,7 @@ bool rule_vocabulary(const struct explain_facts *f, enum step_phase p, struct fi
 	return p == STEP_DECODE && !phase->queue && 10 * out->cost_ns >= 3 * phase->wall_ns;
 }
 
-/* Adds the rows of the phase that are under a roof as `fits` says. */
+/* Adds the rows of the phase that are under a roof and that `fits` accepts. */
 static uint64_t add_roofs(const struct explain_facts *f, enum step_phase p,
 	bool (*fits)(const struct roofline_row *), struct finding *out)
 {
@@ -167,14 +167,16 @@ bool rule_at_memory_roof(const struct explain_facts *f, enum step_phase p, struc
 
 bool rule_large_weights(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
-	enum { IN_CACHES = 8 << 20 }; /* a model as small as that is not read from memory */
+	enum { IN_CACHES = 8 << 20 }; /* such a small model is not read from memory */
 	const struct explain_phase *phase = &f->phases[p];
 
 	if (p == STEP_PREFILL || phase->queue || f->model_bytes < IN_CACHES)
 		return false;
 	out->certainty = FINDING_LIKELY;
-	/* a part of a product is no reading, but for weights that come from memory as fast as can
-	 * be */
+	/*
+	 * a part of a product reads nothing from memory, unless its weights come as fast as memory
+	 * allows
+	 */
 	add_roofs(f, p, is_at_memory, out);
 	double part = out->of.roof.share >= 0.5 ? 1 : 0.75;
 	out->cost_ns = (uint64_t)(part * phase->products.saved_ns);

@@ -15,12 +15,12 @@
 #include "brick/brick.h"
 
 enum {
-	GROWTH_STEPS = 256, /* steps from which on it can be seen */
+	GROWTH_STEPS = 256, /* steps that it takes to show */
 	GROWTH_PARTS = 8,
 	SLOW = 2, /* times the median */
 };
 
-/* The program between two steps: it sleeps, or it has something else to do. */
+/* Time of the program between two steps, in which it sleeps or does other work. */
 
 bool rule_host_pauses(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
@@ -34,7 +34,9 @@ bool rule_host_works(const struct explain_facts *f, enum step_phase p, struct fi
 	return out->cost_ns >= f->phases[p].elapsed_ns / 20;
 }
 
-/* Prompts that came again, as Brick's counter has them: steps that evaluate mostly such tokens. */
+/*
+ * Prompts that were evaluated before, as Brick's counter says: steps whose tokens are mostly such.
+ */
 struct repeated {
 	uint64_t tokens, steps, time_ns;
 };
@@ -85,7 +87,7 @@ bool rule_sampling(const struct explain_facts *f, enum step_phase p, struct find
 
 /* Batches. */
 
-/* Prompts in the batches of others: these wait for it. */
+/* Prompts in batches with other sequences, which wait for the prompt. */
 bool rule_mixed(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	const struct explain_phase *phase = &f->phases[p];
@@ -109,7 +111,7 @@ bool rule_mixed(const struct explain_facts *f, enum step_phase p, struct finding
 	return out->cost_ns != 0;
 }
 
-/* Rows of logits that an evaluation of this phase makes, by the size of a row in decoding. */
+/* Rows of logits of an evaluation in this phase, in units of a row in decoding. */
 static double logit_rows(const struct explain_facts *f, const struct explain_phase *phase)
 {
 	double row = 0, rows = 0;
@@ -119,7 +121,7 @@ static double logit_rows(const struct explain_facts *f, const struct explain_pha
 		if (f->run->bricks[site->brick].well_known != BRICK_LM_HEAD || !site->elements ||
 			site->flags & BRICK_SITE_PART)
 			continue;
-		/* the smallest that was ever made is of one token */
+		/* the smallest is taken for one token's */
 		if (row <= 0 || (double)site->elements < row)
 			row = (double)site->elements;
 		rows += (double)site->elements * (double)phase->sites[i].count;
@@ -144,7 +146,7 @@ bool rule_all_logits(const struct explain_facts *f, enum step_phase p, struct fi
 
 enum { LARGE_BATCH = 512, SMALL_BATCH = 64 };
 
-/* What evaluations of 512 tokens would save of those that there were. */
+/* What evaluations of 512 tokens would save, compared with the recorded ones. */
 static bool batches_are_small(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	const struct explain_phase *phase = &f->phases[p];
@@ -169,7 +171,10 @@ bool rule_small_ubatch(const struct explain_facts *f, enum step_phase p, struct 
 	return phase->evaluations >= 2 * phase->steps && batches_are_small(f, p, out);
 }
 
-/* Steps of a prompt's that another one of it follows: no token is sampled in between. */
+/*
+ * Steps of a prompt that are followed by another step of the same prompt: nothing is sampled in
+ * between.
+ */
 static uint64_t unfinished_prompts(const struct explain_facts *f, const struct explain_phase *phase)
 {
 	uint64_t count = 0;
@@ -190,7 +195,7 @@ bool rule_small_batches(const struct explain_facts *f, enum step_phase p, struct
 
 enum { SEQUENCES_MAX = 64 };
 
-/* The sequences of single tokens that followed one another, of others each time. */
+/* How often a single token of some sequence was evaluated, and among how many sequences. */
 static uint64_t count_switches(
 	const struct explain_facts *f, enum step_phase p, uint32_t counter, size_t *sequences)
 {
@@ -237,7 +242,7 @@ bool rule_sequences_apart(const struct explain_facts *f, enum step_phase p, stru
 
 /* The context. */
 
-/* Attention over what is in the cache: all but the products with weights. */
+/* Attention without its products with weights. */
 static uint64_t attention_ns(const struct explain_facts *f, const struct explain_phase *phase)
 {
 	return explain_brick_ns(f, phase, BRICK_FLASH_ATTENTION) +
@@ -247,8 +252,8 @@ static uint64_t attention_ns(const struct explain_facts *f, const struct explain
 }
 
 /*
- * Bytes of a value in the cache, by what writes it: values come in f32, and rows have an index of 8
- * bytes. 0: nothing says it.
+ * Bytes of a value in the cache. The node that writes it tells: values come in f32, and rows have
+ * an index of 8 bytes. 0: nothing tells.
  */
 static double cache_value_bytes(const struct explain_facts *f, const struct explain_phase *phase)
 {
@@ -270,8 +275,8 @@ static double cache_value_bytes(const struct explain_facts *f, const struct expl
 }
 
 /*
- * What attention takes longer over another type than over f16, of its time, for one token and for
- * many: measured with the engine of examples/demo on a CPU with AVX2.
+ * How much longer attention takes over another type than over f16, as a part of its time, for one
+ * token and for many: measured with the engine of examples/demo on a CPU with AVX2.
  */
 static double slower_by_type(double bytes, bool many)
 {
@@ -314,10 +319,11 @@ bool rule_kv_type(const struct explain_facts *f, enum step_phase p, struct findi
 	return !phase->queue && out->cost_ns >= phase->wall_ns / 10;
 }
 
-/* Scores, softmax and sums of many tokens by themselves: of one token they are quick. */
+/* Scores, softmax and sums of many tokens. For one token they are quick. */
 bool rule_no_flash_attention(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
-	const double slower = 0.47; /* of the time; 0.43 to 0.53 for prompts of 1000 to 3000 */
+	const double slower =
+		0.47; /* of the time; 0.43 to 0.53 was measured for prompts of 1000 to 3000 */
 	const struct explain_phase *phase = &f->phases[p];
 
 	out->of.attention.attention_ns = attention_ns(f, phase);
@@ -350,7 +356,7 @@ static uint64_t part_median_ns(
 	return n ? f->scratch[(n - 1) / 2] : 0;
 }
 
-/* Each part's median above the one before: chance does that once in 8! times. */
+/* True if each part's median is above the one before: chance does that once in 8! times. */
 static bool grows(const uint64_t medians[GROWTH_PARTS])
 {
 	for (int k = 1; k < GROWTH_PARTS; k++)
@@ -381,7 +387,7 @@ bool rule_context_growth(const struct explain_facts *f, enum step_phase p, struc
 	return out->cost_ns >= phase->wall_ns / 10;
 }
 
-/* The category that a step has most more of than the others have on average. */
+/* The category to which a step gives most more time than other steps do on average. */
 static uint32_t most_different(const struct explain_facts *f, const struct explain_phase *phase,
 	uint32_t step, uint64_t *more_ns)
 {
@@ -402,7 +408,10 @@ static uint32_t most_different(const struct explain_facts *f, const struct expla
 	return most;
 }
 
-/* In a step: of its own thread blocked, and of any of its process preempted, as the others wait. */
+/*
+ * In a step: time in which its own thread was blocked or any of its process was preempted, because
+ * the others wait for that one.
+ */
 static struct run_off_times off_in(const struct run *run, uint32_t step)
 {
 	const struct run_step *s = &run->steps[step];
@@ -418,7 +427,7 @@ static struct run_off_times off_in(const struct run *run, uint32_t step)
 	return off;
 }
 
-/* Name of what a step spent its additional time on, and how much of that it was. */
+/* The name of what a step spent its additional time on, and the amount. */
 static const char *difference(const struct explain_facts *f, const struct explain_phase *phase,
 	uint32_t step, uint64_t *more_ns)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads that have no CPU, threads that wait for one another, and threads that wait for a disk.
+ * Threads without a CPU, threads that wait for one another, and threads that wait for a disk.
  */
 #include "analysis/explain/finding.h"
 
@@ -23,8 +23,8 @@ static uint64_t preempted_ns(const struct run *run)
 }
 
 /*
- * Other programs did it if they used half as much CPU time as was lost or more: while a thread is
- * preempted, somebody runs in its place.
+ * True if other programs used at least half as much CPU time as was lost. While a thread is
+ * preempted, another one runs in its place.
  */
 static bool others_did_it(const struct explain_facts *f)
 {
@@ -34,16 +34,14 @@ static bool others_did_it(const struct explain_facts *f)
 	return f->presence.others * all >= 0.5 * (double)preempted_ns(f->run);
 }
 
-/* Preempted threads are what a quota leaves of a program, too. */
+/* A quota, too, preempts the threads of a program. */
 static bool quota_did_it(const struct explain_facts *f)
 {
 	return f->run->machine.throttled_ns &&
 	       2 * f->run->machine.throttled_ns >= preempted_ns(f->run);
 }
 
-/*
- * A team of more threads than CPUs: what it takes longer than it would on `cpus` without waiting.
- */
+/* For a team of more threads than CPUs: the time beyond what `cpus` would take without waiting. */
 static bool crowd(
 	const struct explain_facts *f, enum step_phase p, uint32_t cpus, struct finding *out)
 {
@@ -59,7 +57,7 @@ static bool crowd(
 	       out->cost_ns >= phase->wall_ns / 20;
 }
 
-/* Its mask leaves the program fewer CPUs than it has threads, and the machine has more. */
+/* The program's mask leaves it fewer CPUs than it has threads, and the machine has more. */
 bool rule_affinity(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	const struct explain_phase *phase = &f->phases[p];
@@ -98,7 +96,7 @@ bool rule_preempted(const struct explain_facts *f, enum step_phase p, struct fin
 	return lost_cpus(f, p, out) && !others_did_it(f) && !quota_did_it(f);
 }
 
-/* What the machine's host took, no thread of ours knows of: its bricks are longer by that. */
+/* Steal: no thread of ours notices what the machine's host takes, so bricks are longer by it. */
 bool rule_steal(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	const double least = 0.05;
@@ -108,7 +106,7 @@ bool rule_steal(const struct explain_facts *f, enum step_phase p, struct finding
 	return f->presence.steal >= least;
 }
 
-/* The brick that slept most; NULL: none has. */
+/* The brick that was blocked longest; NULL: none was. */
 static const struct summary_row *sleeper(const struct explain_phase *phase)
 {
 	const struct summary_row *most = NULL;
@@ -133,7 +131,7 @@ bool rule_blocked(const struct explain_facts *f, enum step_phase p, struct findi
 	return out->cost_ns && out->of.blocked;
 }
 
-/* A fault brings a page or many more from the disk: so many are no accident. */
+/* A fault brings one page or many from the disk: so many faults are no accident. */
 enum { MANY_FAULTS = 8 };
 
 bool rule_cold_pages(const struct explain_facts *f, enum step_phase p, struct finding *out)
@@ -145,7 +143,7 @@ bool rule_cold_pages(const struct explain_facts *f, enum step_phase p, struct fi
 		return false;
 	if (rule_blocked(f, p, out))
 		return true;
-	/* what the scheduler says of all of it, where its switches were not recorded */
+	/* what the scheduler counts, where switches were not recorded */
 	out->cost_ns = f->presence.idle > 0 && !phase->summary->knows_off
 			       ? number_of_double(f->presence.idle * (double)phase->wall_ns)
 			       : 0;
@@ -153,9 +151,9 @@ bool rule_cold_pages(const struct explain_facts *f, enum step_phase p, struct fi
 }
 
 /*
- * The same pages are read again and again where the model does not fit. That takes time of the
- * disk, of the kernel's own threads, and of ours within the kernel: so much of the latter as the
- * phase has of the run.
+ * The same pages are read again and again, because the model does not fit into memory. That takes
+ * time of the disk, of the kernel's own threads, and of ours within the kernel. Of the latter a
+ * phase has the same part as it has of the run.
  */
 bool rule_memory_limit(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
@@ -223,7 +221,7 @@ static uint64_t team_preempted_ns(const struct explain_facts *f, const struct pa
 	return ns < end - begin ? ns : end - begin;
 }
 
-/* Preempted time in the waits of a sample: behind it, and inside of it. */
+/* Preempted time in the waits of a sample: those behind it, and those inside of it. */
 static uint64_t of_sample_ns(
 	const struct explain_facts *f, const struct path_section *path, const struct run_sample *s)
 {
@@ -236,7 +234,7 @@ static uint64_t of_sample_ns(
 	return ns + (inner_ns < s->inner_ns ? inner_ns : s->inner_ns);
 }
 
-/* Time of a thread's waits in the phase during which one of the team was preempted. */
+/* A thread's waiting time in the phase while another thread of the team was preempted. */
 static uint64_t waited_for_preempted_ns(
 	const struct explain_facts *f, enum step_phase p, uint32_t number)
 {
@@ -253,7 +251,7 @@ static uint64_t waited_for_preempted_ns(
 	return ns;
 }
 
-/* What a thread of the team waited in the phase while none of the others was preempted. */
+/* A thread's waiting time in the phase while no other thread of the team was preempted. */
 static uint64_t waited_ns(const struct explain_facts *f, enum step_phase p, uint32_t lane)
 {
 	uint64_t all_ns = f->phases[p].wait_ns[lane], off_ns = waited_for_preempted_ns(f, p, lane);
@@ -269,8 +267,8 @@ static bool is_in_team(
 }
 
 /*
- * One thread hardly ever waits, and all others do: it is slower than they are, since an engine
- * hands out work as threads ask for it, or in equal parts.
+ * One thread hardly ever waits, and all others do: it is slower than they are, because an engine
+ * hands out work on demand or in equal parts.
  */
 bool rule_slow_thread(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
@@ -303,8 +301,8 @@ bool rule_slow_thread(const struct explain_facts *f, enum step_phase p, struct f
 }
 
 /*
- * Waiting is no reason to do without a thread: only if the others would have ended sooner without
- * it, each with a larger part of the work and none of the waiting.
+ * A waiting thread is still useful. Only if the others would end sooner without it, each with a
+ * larger part of the work and no waiting, does it cost time.
  */
 bool rule_barrier_waits(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {

@@ -10,7 +10,7 @@
 #include "analysis/accounts/unknown.h"
 #include "base/order.h"
 
-/* So much more than a whole number of threads, on average, is taken for the next one. */
+/* An average so much above a whole number of threads counts as the next number. */
 static const double threads_slack = 0.1;
 
 const char *roofline_phase_name(enum roofline_phase phase)
@@ -35,8 +35,8 @@ static bool has_queue_of(const struct run *run, const char *backend)
 }
 
 /*
- * A note that names a device that has queues: "backend" with "vulkan NAME" of what is attached,
- * "vulkan.device" with "NAME" of a backend in the program. Its name, or NULL.
+ * A note that names a device with queues: "backend" with "vulkan NAME" for an attached library,
+ * "vulkan.device" with "NAME" for a backend in the program. Returns the name, or NULL.
  */
 static const char *named_device(
 	const struct run *run, const struct run_note *note, char backend[CEILINGS_NAME])
@@ -81,13 +81,13 @@ enum {
 
 /* More than f32's peak by this factor is another type's; no measurement is so far off. */
 static const double another_type = 1.25;
-/* A brick that may not raise a ceiling is at its roof up to so much above it. */
+/* A brick that may not raise a ceiling counts as at its roof up to so much above it. */
 static const double noise = 1.05;
-/* A working set so much smaller or larger has the same bandwidth, or lies at a cache's edge. */
+/* A working set within this factor has the same bandwidth, or lies at a cache's edge. */
 static const double smaller = 0.85, larger = 1.2, edge = 1.5;
 static const double most_unknown = 0.1, most_off_cpu = 0.1;
 
-/* f32's peak, or of types that are faster by far than the brick the slowest. */
+/* The peak of f32, or of a faster type if the brick is faster than that. */
 static const struct ceilings_compute *choose_peak(
 	const struct ceilings *c, uint32_t threads, double rate)
 {
@@ -110,18 +110,18 @@ static const struct ceilings_compute *choose_peak(
 	return best;
 }
 
-/* What limits a brick from memory: its bytes from a level and from beyond that. */
+/* How memory limits a brick: its bytes from a level and from beyond that. */
 struct supply {
 	size_t level;
 	uint64_t distance;
 	double share; /* of the brick's bytes */
 	double bytes_per_ns;
 	bool known;
-	bool own;  /* mostly data of its own: their distance is no guess */
+	bool own;  /* mostly data of its own: their distance is measured */
 	bool wide; /* the ceiling was measured badly */
 };
 
-/* The parts [0, count) lie in one level: where their middle is. */
+/* The middle of the parts [0, count), which lie in one level. */
 static uint64_t middle_distance(const struct reuse_part *parts, size_t count, double bytes)
 {
 	double sum = 0;
@@ -146,13 +146,13 @@ static bool find_bandwidth(const struct ceilings *c, uint32_t threads, struct su
 	return s->bytes_per_ns > 0 && s->bytes_per_ns <= edge * after;
 }
 
-/* Of memory nothing is known where there was too little of it to get out of the caches. */
+/* Nothing is known of memory where too little of it was free to get out of the caches. */
 static bool is_measured(const struct ceilings *c, uint32_t threads, size_t level)
 {
 	return level + 1 < c->level_count || ceilings_fastest(c, c->levels[level].name, threads);
 }
 
-/* Of the levels that parts lie in, the one that the brick waits for longest. */
+/* The level that the brick waits for longest, of those in which its parts lie. */
 static struct supply find_supply(
 	const struct ceilings *c, uint32_t threads, const struct reuse_part *parts, size_t count)
 {
@@ -287,7 +287,7 @@ static void tell_level(const struct ceilings *c, struct roofline_row *row, const
 	row->bandwidth_per_ns = s->bytes_per_ns;
 }
 
-/* What it reached of its share of bandwidth; of memory's, the slowest, where no level is known. */
+/* The share of bandwidth that it reached; where no level is known, of memory's, the slowest. */
 static double part_of_bandwidth(
 	const struct ceilings *c, const struct roofline_row *row, const struct supply *s)
 {
@@ -355,7 +355,7 @@ static void place(const struct roofline *r, struct roofline_row *row, double pai
 		row->bound = ROOFLINE_LATENCY;
 }
 
-/* Threads ran on CPUs that others took a tenth of, as far as anybody counted. */
+/* True if others took a tenth of the threads' time on the CPU, as far as anybody counted. */
 static bool is_crowded(const struct run *run)
 {
 	const struct off_cpu_account *off = &run->off_cpu;

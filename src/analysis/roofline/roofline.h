@@ -33,17 +33,18 @@ enum roofline_bound {
 	ROOFLINE_UNKNOWN, /* no ceiling that speaks for it was measured */
 	ROOFLINE_MEMORY,
 	ROOFLINE_COMPUTE,
-	ROOFLINE_LATENCY, /* at its roof it would take less than beginning and meeting takes */
+	ROOFLINE_LATENCY, /* at its roof it would take less time than beginning and meeting does */
 };
 
 enum roofline_flags {
-	ROOFLINE_ABOVE_COMPUTE = 1, /* more than its ceiling allows, and not to be believed */
+	ROOFLINE_ABOVE_COMPUTE = 1, /* more than its ceiling allows, so it is not believed */
 	ROOFLINE_ABOVE_BANDWIDTH = 2,
 	ROOFLINE_OTHER_THREADS = 4, /* its number of threads was not measured: see roof_threads */
 	ROOFLINE_NOT_ALL = 8,	    /* some of its executions do not say what they did */
-	ROOFLINE_AT_MOST = 16,	 /* work and rates are the most that they can be: no roof for it */
-	ROOFLINE_RAISED = 32,	 /* it reached more than was measured: it is the ceiling */
-	ROOFLINE_OFF_CPU = 64,	 /* preempted, or waiting for pages, a tenth of its time: no roof */
+	ROOFLINE_AT_MOST = 16, /* work and rates are the most that they can be: no roof for it */
+	ROOFLINE_RAISED = 32,  /* it reached more than was measured: it is the ceiling */
+	ROOFLINE_OFF_CPU =
+		64, /* preempted, or waiting for pages, for a tenth of its time: no roof */
 	ROOFLINE_DOUBTED = 128,	 /* its ceilings are in doubt: no roof */
 	ROOFLINE_NO_LEVEL = 256, /* nobody knows which level its data come from: no roof */
 };
@@ -58,10 +59,10 @@ struct roofline_row {
 	uint64_t silent;  /* that do not, and are left out of all else */
 	uint64_t wall_ns; /* with at least one thread in it */
 	uint64_t busy_ns; /* of all threads together */
-	double mean_ns;	  /* of one execution, on the thread that tells of it */
+	double mean_ns;	  /* of one execution, on the thread that reports it */
 	double share;	  /* of wall_ns in the time of the phase's steps; negative: no steps */
 	double at_once;	  /* busy / wall: threads in it at the same time, on average */
-	uint32_t threads; /* that, rounded up from a tenth above a whole number on */
+	uint32_t threads; /* that, rounded up if it is a tenth or more above a whole number */
 	uint64_t flops, bytes;
 	double flops_per_ns, bytes_per_ns;
 	double intensity; /* FLOPs per byte */
@@ -70,9 +71,9 @@ struct roofline_row {
 	uint32_t roof_threads;	    /* for which the ceilings were measured; 0: none */
 
 	/* What limits it from memory; level NULL: not known. */
-	const char *level;	 /* of can->levels: where most of what it waits for comes from */
+	const char *level;	 /* of can->levels: the one that it waits for most */
 	uint64_t reuse_bytes;	 /* touched between two uses of these data */
-	double level_share;	 /* of its bytes that come from there or from further away */
+	double level_share;	 /* of its bytes that come from there or from beyond */
 	double bandwidth_per_ns; /* the ceiling: bytes of such a working set */
 	const struct ceilings_compute *peak;
 	double peak_per_ns; /* the ceiling: operations */
@@ -88,7 +89,7 @@ struct roofline_row {
 struct roofline {
 	const struct run *run;
 	const struct ceilings *ceilings;
-	enum ceilings_doubt doubt; /* of them: then no row has a roof */
+	enum ceilings_doubt doubt; /* why they do not hold: then no row has a roof */
 	struct ceilings raised;	   /* these with what this run has reached; borrows all else */
 	const struct ceilings_device *device; /* whose queues the run has; NULL: not known */
 	struct roofline_row *rows;	      /* by phase, then by wall time, longest first */
@@ -98,10 +99,12 @@ struct roofline {
 	const struct step_index *index; /* as work */
 };
 
-/* ceilings may be NULL: then there are no roofs. Both must outlive it. -ENOMEM. */
+/*
+ * ceilings may be NULL: then there are no roofs. The run and the ceilings must outlive it. -ENOMEM.
+ */
 int roofline_create(struct roofline **out, const struct run *run, const struct step_index *index,
 	const struct ceilings *ceilings);
-/* The same, whole when the walk has run. */
+/* The same, filled in when the walk has run. */
 int roofline_create_in(struct roofline **out, struct walk *walk, const struct ceilings *ceilings);
 void roofline_destroy(struct roofline *roofline);
 
@@ -114,17 +117,17 @@ const struct roofline_row *roofline_find(
 	const struct roofline *roofline, uint32_t brick, enum roofline_phase phase, bool on_device);
 
 /*
- * Add to kept ceilings what the run has reached above them. 1: something was added, 0: nothing.
+ * Add to kept ceilings what the run reached above them. 1: something was added, 0: nothing.
  * -ENOMEM.
  */
 int roofline_learn(struct ceilings *kept, const struct roofline *roofline);
 
-/* Why ceilings do not speak for a recording. */
+/* Why ceilings do not hold for a recording. */
 enum ceilings_doubt roofline_doubt_of(const struct ceilings *ceilings, const struct run *run);
 
 /*
- * The one device whose queues the run has, as its notes name it; NULL: it was not measured, or
- * there are several, and nobody knows which did what.
+ * The one device whose queues the run has, as its notes name it. NULL: it was not measured, or
+ * there are several, and nobody knows which one ran what.
  */
 const struct ceilings_device *roofline_device(
 	const struct run *run, const struct ceilings *ceilings);

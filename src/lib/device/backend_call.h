@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * While a thread is inside of a backend, `brick record`, which may be attached to the same
- * driver, records none of its waits and launches: they are not the program's.
+ * Marks a thread while it is inside of a backend. `brick record` may be attached to the same
+ * driver, and then records none of the thread's waits and launches, because they are not the
+ * program's.
  */
 #pragma once
 
@@ -22,7 +23,7 @@ static inline void brick__backend_leave(void)
 	brick__in_backend--;
 }
 
-/* What a call of a backend's function returns, which is made inside. */
+/* The result of a backend's function, called inside of such a mark. */
 #define IN_BACKEND(call)                \
 	__extension__({                 \
 		brick__backend_enter(); \
@@ -31,7 +32,7 @@ static inline void brick__backend_leave(void)
 		result_;                \
 	})
 
-/* From there into the program, and back to what it was. */
+/* Leaves the mark to call the program, and then restores it. */
 static inline uint32_t brick__program_enter(void)
 {
 	uint32_t was = brick__in_backend;
@@ -46,10 +47,10 @@ static inline void brick__program_leave(uint32_t was)
 }
 
 /*
- * Finds a function of an attached library of `brick record`, which leaves to a backend inside of
- * the program what that times itself. `library` ("libbrick-opencl.so") must be loaded already;
- * the function's address is copied to `function`, a pointer of its type. 0: it is not attached,
- * and NULL is copied.
+ * Finds a function of an attached library of `brick record`. With it a backend in the program tells
+ * which queues it times itself. `library` ("libbrick-opencl.so") must be loaded already; the
+ * function's address is copied to `function`, a pointer of its type. 0: it is not attached, and
+ * NULL is copied.
  */
 static inline int brick__attached_function(const char *library, const char *name, void *function)
 {
@@ -58,7 +59,7 @@ static inline int brick__attached_function(const char *library, const char *name
 
 	memcpy(function, &found, sizeof(found));
 	if (handle)
-		dlclose(handle); /* it stays loaded: who attaches does so for good */
+		dlclose(handle); /* it stays loaded: attached libraries are never unloaded */
 	if (!found)
 		dlerror();
 	return found != NULL;

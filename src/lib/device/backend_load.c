@@ -182,7 +182,7 @@ static void follow_path(struct collection *c)
 
 /*
  * Without a lock: another thread may hold the loader's and wait for ours. Where two threads
- * collect, what the first has found is used.
+ * collect, the list of the first is used.
  */
 static const struct collection *collect(void)
 {

@@ -14,9 +14,9 @@
 enum {
 	MIN_DISTANCE_NS = 1000000, /* between two anchors */
 	MIN_WIDTHS = 5000,	   /* the same, in widths: lengths are right within 1 in 5000 */
-	RATE_PARTS = 100000,	   /* a rate is carried by anchors so many widths apart */
+	RATE_PARTS = 100000,	   /* anchors so many widths apart give a rate */
 	MIN_PERIOD_NS = 2000000,   /* between two readings */
-	UNKNOWN_PPM = 500, /* a clock of which there is one reading may run so much faster */
+	UNKNOWN_PPM = 500,	   /* with a single reading, the clock may run so much faster */
 };
 
 struct anchor {
@@ -77,14 +77,14 @@ static uint64_t on_line(struct anchor a, struct anchor b, uint64_t device_ns)
 	return host > UINT64_MAX ? UINT64_MAX : (uint64_t)host;
 }
 
-/* Anchors that lie so close that their widths blur the rate do not carry a line beyond them. */
+/* Anchors so close that their widths blur the rate do not extend a line beyond them. */
 static bool carries_rate(struct anchor a, struct anchor b)
 {
 	uint64_t apart = b.host_ns - a.host_ns;
 	return ((uint64_t)a.half_width_ns + b.half_width_ns) * RATE_PARTS <= apart;
 }
 
-/* Before the first anchor: that and the nearest one that is far enough from it. */
+/* Before the first anchor: that one and the nearest that is far enough from it. */
 static uint32_t beside_first(const struct brick_correlation *c)
 {
 	uint32_t i = 1;
@@ -103,7 +103,7 @@ static uint32_t beside_last(const struct brick_correlation *c)
 	return i;
 }
 
-/* The two anchors of the line that a device time lies on; there are two at least. */
+/* The two anchors of the line for a device time; there are at least two. */
 struct line {
 	struct anchor from, to;
 };
@@ -176,7 +176,7 @@ static void note_residual(struct brick_correlation *c, uint64_t residual_ns)
 		c->residual_ns = residual_ns;
 }
 
-/* How far an anchor lies off the line through those beside it. */
+/* The distance of an anchor from the line through its neighbours. */
 static uint64_t off_line(const struct brick_correlation *c, uint32_t i)
 {
 	struct anchor middle = anchor_at(c, i);
@@ -191,7 +191,7 @@ static void note_last(struct brick_correlation *c)
 		note_residual(c, off_line(c, c->count - 2));
 }
 
-/* Of the older half every second anchor goes: what is converted is nearly always recent. */
+/* Drops every second anchor of the older half: nearly all times to convert are recent. */
 static void thin(struct brick_correlation *c)
 {
 	uint32_t kept = 0;
@@ -224,7 +224,7 @@ static void replace_last(struct brick_correlation *c, struct anchor a)
 	note_last(c);
 }
 
-/* The line through two anchors so close would say more of their widths than of the clocks. */
+/* The line through two anchors so close would show their widths rather than the clocks. */
 static bool is_close(struct anchor last, struct anchor a)
 {
 	uint64_t apart = a.host_ns - last.host_ns;

@@ -52,7 +52,7 @@ enum pair_state {
 };
 
 struct pair {
-	uint32_t generation;  /* upper half of its ticket: tells its uses apart */
+	uint32_t generation;  /* upper half of its ticket: differs from use to use */
 	uint32_t next;	      /* in its queue's order, or of the free ones */
 	uint8_t state;	      /* enum pair_state */
 	uint8_t depth;	      /* spans open on its queue when it began */
@@ -60,7 +60,7 @@ struct pair {
 	uint8_t reserved;
 	int error; /* of a failed one */
 	struct device_queue *queue;
-	struct brick_timer *timer;    /* of a timer's; NULL: its timer does not want it any more */
+	struct brick_timer *timer;    /* of a timer's pair; NULL: its timer no longer wants it */
 	struct brick_command command; /* times as they came, until it is recorded */
 };
 
@@ -71,8 +71,10 @@ struct device_queue {
 	uint32_t first, last; /* spans that are not recorded yet */
 	uint32_t depth;
 	uint32_t open[SPAN_DEPTH];
-	/* outermost span that was placed last: its begin on both clocks, its end on the host's, and
-	 * how far off that is */
+	/*
+	 * the outermost span that was placed last: its begin on both clocks, its end on the host's,
+	 * and its largest error
+	 */
 	uint64_t device_ns, host_ns, end_ns, residual_ns;
 };
 
@@ -94,7 +96,7 @@ struct brick_device {
 	void (*claim)(struct brick_backend_device *device, void *queue); /* or NULL */
 	int has_mode; /* mode was set by brick_device_mode_set() */
 	uint32_t mode;
-	uint32_t serial; /* of the session whose mode that is and that has the notes */
+	uint32_t serial; /* the session whose mode that is, and which has the notes */
 
 	uint32_t pair_count, in_use, free;
 	struct pair *pairs;
@@ -104,11 +106,11 @@ struct brick_device {
 	uint32_t queue_count;
 	struct brick_timer *timers;
 
-	uint64_t lost;	   /* pairs that the backend gave up without saying which */
+	uint64_t lost;	   /* pairs that the backend lost without saying which */
 	uint64_t strays;   /* completions of no pair */
-	uint32_t recorded; /* by the drain that is going on */
+	uint32_t recorded; /* by the current drain */
 	uint32_t drained_in_use;
-	int error; /* the last that a call of the backend returned; reported once */
+	int error; /* the last error of a call of the backend; reported once */
 
 	struct brick_correlation correlation;
 	uint32_t clock_failures;
@@ -128,8 +130,8 @@ static uint64_t ticket_of(const struct brick_device *device, uint32_t index)
 }
 
 /*
- * A call of the backend failed: the next drain tells. Unless that was because this cannot be timed
- * where it is, as in a stream that is being captured: it is counted, and the device is as before.
+ * A call of the backend failed: the next drain reports it. Where the work cannot be timed, as in a
+ * stream that is being captured, it is counted, and the device goes on.
  */
 static void keep_error(struct brick_device *device, int error)
 {
@@ -189,7 +191,7 @@ static uint32_t take_pair(struct brick_device *device)
 	return take_free(device);
 }
 
-/* begin() of the backend, and again after a drain if it has no room. */
+/* The backend's begin(). If it has no room, drains and tries again. */
 static int begin_pair(struct brick_device *device, void *native, uint32_t index)
 {
 	uint64_t ticket = ticket_of(device, index);
@@ -278,14 +280,14 @@ static void keep_note(void *context, const char *key, const char *value)
 	device->note_count++;
 }
 
-/* From pairs that have come back to commands on the lane of their queue. */
+/* From pairs that have come back, to commands on the lane of their queue. */
 
 static bool is_settled(const struct pair *pair)
 {
 	return pair->state == PAIR_DONE || pair->state == PAIR_FAILED;
 }
 
-/* The first span behind an outermost one that is not inside of it. */
+/* The first span behind an outermost one that does not lie inside of it. */
 static uint32_t after_root(struct brick_device *device, uint32_t root)
 {
 	uint32_t i = device->pairs[root].next;
@@ -295,7 +297,7 @@ static uint32_t after_root(struct brick_device *device, uint32_t root)
 	return i;
 }
 
-/* How many of those up to `end` have ended and not come back; UINT32_MAX: one is still open. */
+/* How many of those up to `end` have ended but not come back; UINT32_MAX: one is still open. */
 static uint32_t count_missing(struct brick_device *device, uint32_t root, uint32_t end)
 {
 	uint32_t count = 0;
@@ -317,9 +319,8 @@ static bool any_settled(struct brick_device *device, uint32_t from)
 }
 
 /*
- * The backend said that some were lost, but not which. When later ones of a queue have come back,
- * those before them that have not are taken for the lost ones; likewise when they keep the last
- * pairs from being used again.
+ * The backend said that some were lost, but not which. Those whose successors in the queue have
+ * come back are taken for the lost ones; so are those that hold the last free pairs.
  */
 static int claim_lost(struct brick_device *device, uint32_t root, uint32_t end, uint32_t count)
 {
@@ -342,9 +343,10 @@ static uint64_t host_ns(const struct brick_device *device, uint64_t device_ns)
 }
 
 /*
- * The line places outermost spans; a length is the device's own as long as the line knows no
- * better: in a short run its rate is right within 1 in 5000 only. What would begin before the span
- * in front of it has ended begins then, as far as the line may be off.
+ * The line places outermost spans. A length is the device's own as long as the line knows no
+ * better: in a short run the line's rate is right within 1 in 5000 only. A span that would begin
+ * before the one in front of it has ended begins at that end, if the line's error explains the
+ * overlap.
  */
 static void place_outermost(const struct brick_device *device, struct device_queue *queue,
 	const struct brick_command *c, uint64_t residual_ns)
@@ -368,7 +370,7 @@ static uint64_t placed_ns(
 	       brick__correlation_length_ns(&device->correlation, queue->device_ns, device_ns);
 }
 
-/* Is there a time to record? Then put it on the host's clock. */
+/* True if there is a time to record; puts it on the host's clock. */
 static int place(struct brick_device *device, struct pair *pair, bool is_outermost)
 {
 	struct brick_command *c = &pair->command;
@@ -395,7 +397,7 @@ static int place(struct brick_device *device, struct pair *pair, bool is_outermo
 	return 1;
 }
 
-/* Those up to `end`; what is left of them after failures moves up to where its holder was. */
+/* Those up to `end`. Those inside of a failed one move up to where that was. */
 static void record(struct brick_device *device, struct device_queue *queue, uint32_t end)
 {
 	uint8_t level[BRICK_MAX_DEPTH + 1] = {0}; /* depth of what is inside of a span at [i - 1] */
@@ -457,7 +459,7 @@ static void flush(struct brick_device *device)
 	}
 }
 
-/* No result is waited for any more: spans count as dropped, timers fail. */
+/* Nobody waits for results any more: spans count as dropped, timers fail. */
 static void give_up(struct brick_device *device)
 {
 	for (uint32_t i = 0; i < device->pair_count; i++) {
@@ -519,8 +521,8 @@ static void correlate_now_and_then(struct brick_device *device)
 }
 
 /*
- * How far off its times may be, also those that a line placed which a better reading has replaced
- * since: told when they have come, and again when it has grown by half.
+ * How far off its times may be. A line that a better reading has replaced since counts, too. This
+ * is reported when times have come, and again when it has grown by half.
  */
 static void note_residual(struct brick_device *device)
 {
@@ -574,7 +576,7 @@ static struct device_queue *queue_of(struct brick_device *device, void *native)
 	return add_queue(device, native);
 }
 
-/* A session that this device does not know yet: what its mode is, and what it should know of us. */
+/* A session that is new to this device: read its mode, and give it the device's notes. */
 static void join_session(struct brick_device *device, uint32_t serial)
 {
 	brick__session_ensure();
@@ -641,7 +643,7 @@ static brick_device_span begin(struct brick_device *device, struct device_queue 
 	struct pair *pair = &device->pairs[index];
 	int error = 0;
 	pair->is_immediate = mode == BRICK_MODE_IMMEDIATE;
-	if (pair->is_immediate) /* nothing of before may be left in the queue */
+	if (pair->is_immediate) /* nothing from before may be left in the queue */
 		error = IN_BACKEND(device->backend->synchronise(device->handle, queue->native));
 	if (error < 0)
 		keep_error(device, error);
@@ -723,7 +725,7 @@ static void end_top(struct brick_device *device, struct device_queue *queue)
 		wait_for(device, pair);
 }
 
-/* Half of the pairs are in use: time to see what has come back, now and then. */
+/* Half of the pairs are in use: collect what has come back, now and then. */
 static bool is_filling(const struct brick_device *device)
 {
 	return device->in_use >= device->pair_count / 2 &&
@@ -790,7 +792,7 @@ int brick_timer_create(struct brick_timer **out, struct brick_device *device)
 	return 0;
 }
 
-/* Whatever is on the way does not interest any more. */
+/* Nobody wants any more what is on the way. */
 static void forget(struct brick_timer *timer)
 {
 	struct brick_device *device = timer->device;
@@ -931,7 +933,9 @@ static void rest(void)
 	nanosleep(&pause, NULL);
 }
 
-/* Drain until nothing is missing, the device fails or a second has gone. Adds up to *recorded. */
+/*
+ * Drain until all results are there, the device fails, or a second has passed. Adds to *recorded.
+ */
 static int drain_patiently(struct brick_device *device, int *recorded)
 {
 	uint64_t deadline = brick__monotonic_ns() + PATIENCE_NS;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels of the process and their sources: append-only tables with an index by content, kept over
- * sessions as the registry is. A running session holds a copy of their beginning, which every
+ * Kernels of the process and their sources: append-only tables with an index by content. Like the
+ * registry they outlive sessions. A running session holds a copy of their beginning, which every
  * registration extends: header->kernel_count entries, header->code_bytes of sources. Both tables
- * are under the session lock. A command that was launched outside of every brick gets a brick named
+ * are under the session lock. A command that was launched outside of all bricks gets a brick named
  * after its kernel.
  */
 #include "lib/device/kernels.h"
@@ -78,7 +78,7 @@ static struct brick_session_code *make_code(uint64_t hash, const char *source, s
 	return (struct brick_session_code *)at;
 }
 
-/* Give the session what it does not have yet. */
+/* Gives the session the entries that it lacks. */
 static int publish_codes(struct brick__session *s)
 {
 	uint32_t at = 0;
@@ -139,7 +139,7 @@ uint64_t brick_code_register(const char *source, size_t bytes, const char *name,
 /* Kernels. */
 
 enum {
-	PER_CHUNK = 256, /* 64 KiB: also what the session's file gets memory for at a time */
+	PER_CHUNK = 256, /* 64 KiB: the session's file also gets memory in such steps */
 	CHUNKS = BRICK_MAX_KERNELS / PER_CHUNK,
 	KERNEL_SLOTS = 2 * BRICK_MAX_KERNELS, /* of the index; a power of two */
 };
@@ -184,7 +184,9 @@ static uint32_t find_kernel(const struct brick_session_kernel *kernel, uint64_t 
 	return 0;
 }
 
-/* Give the session what it does not have yet; a count covers only what has memory behind it. */
+/*
+ * Gives the session the sources that it lacks. A count covers only bytes with memory behind them.
+ */
 static int publish_kernels(struct brick__session *s)
 {
 	uint32_t from = s->header->kernel_count;
@@ -269,14 +271,14 @@ static int kernel_name(uint32_t kernel, char *name, size_t bytes)
 
 /* Bricks of kernels; registering a name twice gives the same id, so this needs no lock. */
 
-enum { MAX_KERNEL_BRICKS = 700 }; /* then the brick "Kernel" takes the rest */
+enum { MAX_KERNEL_BRICKS = 700 }; /* then the brick "Kernel" stands for the rest */
 
 static uint16_t
 	brick_of_kernel[BRICK_MAX_KERNELS]; /* brick of a kernel + 1; 0: not asked for yet */
 static int shared_brick = -1;
 static uint32_t category, kernel_bricks;
 
-/* First of all, so that there is an entry left for the one that takes the rest. */
+/* First of all, so that an entry is left for the brick that stands for the rest. */
 static void prepare(void)
 {
 	if (__atomic_load_n(&shared_brick, __ATOMIC_ACQUIRE) >= 0)

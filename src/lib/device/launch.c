@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The host's side of a command: the call that launches it, which is a brick on the thread, and
- * waiting for it. This runs around every launch of a program, so nothing in here locks once
- * "Launch" is registered.
+ * The host's side of a command: the call that launches it, which is a brick on the thread, and the
+ * wait for it. This runs around every launch of a program, so nothing here locks once "Launch" is
+ * registered.
  */
 #include "brick/attach.h"
 
@@ -115,7 +115,7 @@ void brick_launch_begin(struct brick_launch *launch)
 		launch->span ? self->lane->frames[(launch->span & 0xff) - 1].begin : brick__now();
 }
 
-/* The number of further commands is kept in `end`, which is set and read only later. */
+/* `end` holds the number of further commands. It is set and read only later. */
 void brick_launch_many(struct brick_launch *launch, uint32_t count)
 {
 	if (!launch->number || count < 2)
@@ -144,8 +144,8 @@ void brick_launch_end(struct brick_launch *launch)
 }
 
 /*
- * True if the program has a brick of its own around the wait: that one is recorded, with what it
- * waited for.
+ * True if the program has a brick of its own around the wait: that one is recorded, with the
+ * command that it waited for.
  */
 static bool is_in_own_wait(struct brick__thread *self, uint64_t number)
 {

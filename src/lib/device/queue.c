@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Queues of devices. What a device did becomes samples on the lane of its queue, each followed by
- * what is known of it. A lane is in begin order and its samples nest, as on threads; but those of
- * an out-of-order queue may overlap, and come as they are handed in. All records of one call are
- * written before any is published, or none is. A lane is made at a queue's first command, left when
- * the queue is destroyed, and taken over by the next queue that looks the same, so that a program
- * that makes a stream for every batch does not grow the session. Everything in a queue is under its
- * lock; a fork finds all of them at rest.
+ * Queues of devices. A device's commands become samples on the lane of its queue, each followed by
+ * records that say more of it. A lane is in begin order and its samples nest, as on threads.
+ * Commands of an out-of-order queue may overlap, and are recorded as they are handed in. Either all
+ * records of one call are published, or none.
+ *
+ * A lane is made at a queue's first command, left when the queue is destroyed, and taken over by
+ * the next queue that looks the same. So a program that makes a stream for every batch does not
+ * grow the session. Everything in a queue is under its lock, and a fork finds all queues at rest.
  */
 #include "lib/device/queue_lane.h"
 
@@ -39,7 +40,7 @@ struct queue_lane {
 	struct brick_lane *lane;
 	struct brick_record *ring;
 	uint64_t mask;
-	uint64_t last_end;	/* ticks: where the next command that cannot overlap may begin, */
+	uint64_t last_end;	/* ticks: before this no command that cannot overlap may begin */
 	uint64_t last_residual; /* and how far off that may be */
 };
 
@@ -64,9 +65,10 @@ struct brick_queue {
 struct open_command {
 	const struct brick_command *command;
 	uint64_t begin, end; /* ticks */
-	uint64_t residual;   /* how far apart these and those of another may be wrongly */
-	uint64_t next;	     /* where the next inside of it may begin */
-	uint64_t child;	     /* ticks of what is inside of it */
+	uint64_t residual; /* by so much these times and those of another may be wrong against each
+			      other */
+	uint64_t next;	   /* before this nothing inside of it may begin */
+	uint64_t child;	   /* ticks of what is inside of it */
 	uint16_t brick, flags;
 };
 
@@ -89,7 +91,7 @@ static bool looks_the_same(const struct brick_lane *lane, const struct queue_nam
 	       !strncmp(lane->backend, queue->backend, sizeof(lane->backend));
 }
 
-/* A lane is in the order of its begins: what comes next must not begin before its end. */
+/* A lane is in the order of its begins: the next command must not begin before this one ends. */
 static struct brick_lane *find_left(
 	struct brick__session *s, const struct queue_name *queue, uint64_t begin)
 {
@@ -132,7 +134,7 @@ static int find_lane(struct brick__session *s, struct brick_lane **out,
 
 /*
  * A lane of session `serial` for a queue whose next command begins at `begin`: one that an equal
- * queue has left before that, or a new one. -ENOENT: that session is over; BRICK_EFULL.
+ * queue left before that, or a new one. -ENOENT: that session is over; BRICK_EFULL.
  */
 static int open_lane(
 	struct queue_lane *out, const struct queue_name *queue, uint32_t serial, uint64_t begin)
@@ -155,7 +157,10 @@ static int open_lane(
 	return error;
 }
 
-/* Leave it, if there is one: free for the next queue while its session lasts, else unmapped. */
+/*
+ * Leaves the queue's lane, if it has one: free for the next queue while its session lasts, else
+ * unmapped.
+ */
 static void close_lane(struct queue_lane *to, uint32_t serial)
 {
 	struct brick_lane *lane = to->lane;
@@ -179,7 +184,7 @@ static bool is_older(uint32_t serial, uint32_t than)
 	return (int32_t)(serial - than) < 0;
 }
 
-/* Have a lane in session `serial`. Errors as of open_lane(). */
+/* Gets a lane in session `serial`. Errors are those of open_lane(). */
 static int use_lane(struct brick_queue *queue, uint32_t serial, uint64_t begin)
 {
 	if (queue->to.lane && queue->serial == serial)
@@ -320,7 +325,9 @@ static void account(struct brick_queue *queue)
 	queue->pending = 0;
 }
 
-/* At the end of a process a thread may have ended inside of a queue: then it is left alone. */
+/*
+ * At the end of a process a thread may have ended inside of a queue. Then its lock is left alone.
+ */
 static int lock_or_leave(pthread_mutex_t *lock, int at_exit)
 {
 	if (at_exit)
@@ -546,8 +553,8 @@ static void write_command(struct record_cursor *cursor, struct open_command *o, 
 }
 
 /*
- * Nothing begins before it was launched, or ends behind the wait for it: what seems to, by no more
- * than the clocks may be off, is cut, so that the order of commands stays.
+ * Nothing begins before its launch or ends after the wait for it. A time that seems to, by no more
+ * than the clocks may be off, is cut, so the order of commands stays.
  */
 static void keep_causal(struct open_command *o)
 {
@@ -619,7 +626,7 @@ static void record_all(struct brick_queue *queue, const struct brick_command *co
 		__atomic_store_n(&lane->head, cursor.head, __ATOMIC_RELEASE);
 }
 
-/* `latest`: what is later cannot have happened, and would leave no room for what comes. */
+/* `latest`: a later time is impossible, and would leave no room for the next command. */
 static int check(const struct brick_command *c, uint64_t latest)
 {
 	if (c->size < offsetof(struct brick_command, over_ns))

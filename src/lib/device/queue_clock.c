@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Times of CLOCK_MONOTONIC in ticks, for what devices report. The process's clock was calibrated
- * over two milliseconds: hours later its rate would put a device far away from the host's own
- * ticks. So both clocks are read together now and then, and the lines between these readings are
- * used. This runs for every command of a queue.
+ * Times of CLOCK_MONOTONIC in ticks, for device times. The process's clock was calibrated over two
+ * milliseconds, so hours later its rate would put a device far away from the host's own ticks.
+ * Therefore both clocks are read together now and then, and lines between these readings are used.
+ * This runs for every command of a queue.
  */
 #include <pthread.h>
 #include "base/lock.h"
@@ -16,7 +16,7 @@
 
 enum {
 	READINGS_PER_SECOND = 20, /* at least */
-	MAX_RESIDUALS = 3,	  /* that a line is off at its end (brick/correlation.h) */
+	MAX_RESIDUALS = 3,	  /* the largest error of a line at its end (brick/correlation.h) */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -40,7 +40,7 @@ static void add_pair(uint64_t ticks, uint64_t ns, uint64_t width)
 	brick_correlation_add(&line, &reading, 1);
 }
 
-/* What the process's clock was drawn from: it foretold a reading within its residual. */
+/* The readings of the process's clock: it predicted a third one within its residual. */
 static void add_base(const struct brick_clock *clock, const struct clock_pair *now)
 {
 	uint64_t off = (uint64_t)clock->residual_ns * clock->frequency / 1000000000u;
@@ -48,7 +48,7 @@ static void add_base(const struct brick_clock *clock, const struct clock_pair *n
 	add_pair(clock->base_ticks, clock->base_ns, now->width + 2 * off);
 }
 
-/* A last reading that is not too old, and one to draw the line from. */
+/* A last reading that is recent, and another one for the line. */
 static void refresh(const struct brick_clock *clock)
 {
 	uint64_t longest = clock->frequency / READINGS_PER_SECOND;

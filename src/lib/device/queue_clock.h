@@ -12,7 +12,7 @@ enum { QUEUE_CLOCK_MARGIN_NS = 500 };
 
 struct brick__ticks {
 	uint64_t at;
-	uint64_t off; /* at most so far from where it belongs */
+	uint64_t off; /* the largest distance from its true place */
 };
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Queues, for devices, sessions and forks: commands that hold others, and losses. Lock order:
- * list of queues, a queue, session.
+ * Queues as devices, sessions and forks see them: commands inside of others, and losses. Lock
+ * order: list of queues, a queue, session.
  */
 #pragma once
 
@@ -9,9 +9,9 @@
 #include "brick/queue.h"
 
 /*
- * Record a command and all that ran inside of it: commands[0] is the outermost one, each other
- * stands behind the one that holds it (depths: 0, then one more than its holder), in the order of
- * their begins. All or none. Returns as brick_queue_record().
+ * Record a command and all that ran inside of it, in the order of their begins. commands[0] is the
+ * outermost one; each other one stands behind its holder (depths: 0, then one more than the
+ * holder's). All or none. Returns as brick_queue_record().
  */
 int brick__queue_record_nested(struct brick_queue *queue,
 	const struct brick_command *const *commands, const uint8_t *depths, uint32_t count);
@@ -23,7 +23,7 @@ void brick__queue_too_deep(struct brick_queue *queue);
 /* A command of session `serial` is on the way (1), or has come back or been counted (-1). */
 void brick__queue_pending(struct brick_queue *queue, uint32_t serial, int change);
 
-/* The session ends, or the process (at_exit): what is still on the way is counted as dropped. */
+/* The session ends, or the process (at_exit): commands still on the way count as dropped. */
 void brick__queues_account(int at_exit);
 
 /* Over a fork; in the child, while they are locked. */
