@@ -26,11 +26,11 @@ struct reader {
 	const struct run *run;
 	const struct step_index *index;
 	enum summary_by by;
-	uint32_t *cells;   /* [step_count]: of its phase; RUN_NONE: the step is in none */
+	uint32_t *cells;   /* [step_count]: among those of its phase; RUN_NONE: in none */
 	uint32_t *groups;  /* of bricks or layers: their columns */
 	uint32_t *kernels; /* [kernel_count]: their columns */
 	uint32_t unattributed, waits, preempted, blocked;
-	uint32_t left_out; /* of a narrowed run: bricks that were not asked for */
+	uint32_t left_out; /* of a narrowed run: bricks that the selection leaves out */
 };
 
 void compare_names_fini(struct compare_names *names)
@@ -201,7 +201,7 @@ static uint32_t steps_a_cell(uint64_t steps, size_t columns)
 	return (uint32_t)(cells ? (steps - 1) / cells + 1 : steps);
 }
 
-/* How many steps a phase has, and how many share a cell. */
+/* The number of steps of a phase, and how many share a cell. */
 static void place_steps(struct reader *r)
 {
 	struct compare_cells *phases = r->series->phases;
@@ -247,7 +247,7 @@ static uint64_t *columns_of(const struct reader *r, uint32_t step)
 	return cells->column_ns + r->cells[step] * r->series->columns;
 }
 
-/* Of a frame's own time what it was on the CPU; a wait has all of it. */
+/* The part of a frame's own time on the CPU; all of it for a wait. */
 static uint64_t take_off(const struct reader *r, uint64_t *columns, const struct walk_frame *frame)
 {
 	uint64_t self_ns = frame->counted.self_ns, preempted_ns = frame->off.preempted_ns,
@@ -255,7 +255,7 @@ static uint64_t take_off(const struct reader *r, uint64_t *columns, const struct
 
 	if (!r->series->knows_off || r->index->kinds[frame->brick] == BRICK_KIND_WAIT)
 		return self_ns;
-	/* of what counts, that may be less */
+	/* what counts may be shorter */
 	preempted_ns = preempted_ns < self_ns ? preempted_ns : self_ns;
 	self_ns -= preempted_ns;
 	blocked_ns = blocked_ns < self_ns ? blocked_ns : self_ns;
@@ -264,7 +264,7 @@ static uint64_t take_off(const struct reader *r, uint64_t *columns, const struct
 	return self_ns - blocked_ns;
 }
 
-/* One execution of a column, whose site says what it does. */
+/* One execution of a column, with the work that its site states. */
 static void add_work(const struct reader *r, const struct walk_frame *frame, uint32_t column)
 {
 	const struct run_site *site = &r->run->sites[frame->sample->site];
@@ -317,7 +317,7 @@ static void add_commands(const struct reader *r)
 	}
 }
 
-/* What was done becomes what was done for a token. */
+/* Divides the work by the tokens. */
 static void share_work(struct compare_cells *cells, size_t columns)
 {
 	double tokens = 0;
@@ -347,7 +347,7 @@ static void take_totals(struct reader *r, const struct step_times *times)
 		uint64_t evaluated_ns = t->total_ns - t->unevaluated_ns;
 		r->series->phases[p].united =
 			evaluated_ns ? (double)t->union_ns / (double)evaluated_ns : 1;
-		/* cells have what was evaluated, rates are of what came of it */
+		/* cells hold evaluated tokens, rates count output tokens */
 		if (t->tokens)
 			r->series->phases[p].united *=
 				1 + (double)t->draft_tokens / (double)t->tokens;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One recording for a comparison: the time of each step, the part of each brick (or layer) in it,
- * on the thread that ran the step and counted as in the report, and the time of the device kernels
- * that it launched. The parts of a step and the unattributed rest add up to the step. Does not
- * borrow the run: recordings are read one after the other. One thread at a time.
+ * A recording in a comparison: the time of each step, the part of each brick (or layer) in it, and
+ * the time of the device kernels that it launched. The times are of the thread that ran the step,
+ * and counted as in the report, so the parts of a step and the unattributed rest add up to the
+ * step. A series borrows nothing from the run, because recordings are read one after the other. One
+ * thread at a time.
  */
 #pragma once
 
@@ -13,17 +14,17 @@
 #include "analysis/accounts/summary.h"
 #include "base/hash_index.h"
 
-/* Neighbours share a cell where there are more steps of a phase than this. */
+/* With more steps of a phase than this, neighbours share a cell. */
 enum { COMPARE_CELLS = 16384 };
 
 enum compare_kind {
-	COMPARE_PART,	      /* a brick or a layer: of the step's time */
-	COMPARE_UNATTRIBUTED, /* of the step's time, in none of them */
-	COMPARE_OFF_CPU, /* of the step's time, in bricks or in none: its thread was off the CPU */
-	COMPARE_KERNEL,	 /* time of a device: beside the step's */
+	COMPARE_PART,	      /* a brick or a layer: a part of the step's time */
+	COMPARE_UNATTRIBUTED, /* the part of the step's time in none of them */
+	COMPARE_OFF_CPU,      /* the part of the step's time off the CPU, in bricks or in none */
+	COMPARE_KERNEL,	      /* a device's time, beside the step's */
 };
 
-/* The names of all recordings of a comparison, by which columns are numbered. */
+/* The names in all recordings of a comparison; columns are numbered by them. */
 struct compare_names {
 	struct compare_name {
 		char *name;
@@ -32,17 +33,16 @@ struct compare_names {
 	} * list;
 	size_t count, capacity;
 	struct hash_index index;
-	uint32_t steps_a_cell[STEP_PHASES]; /* as the first recording needs them; 0: not yet */
+	uint32_t steps_a_cell[STEP_PHASES]; /* as the first recording needs it; 0: not yet known */
 };
 
-/* What was done, however long it took; 0: not known. Bytes and FLOPs are of shapes. */
+/* The work, whatever it took; 0: not known. Bytes and FLOPs come from shapes. */
 struct compare_work {
 	double count, bytes, flops;
 };
 
 struct compare_series {
-	size_t columns; /* names that were known when this was read; it has none of the later ones
-			 */
+	size_t columns; /* names known when this was read; it has no later ones */
 	struct compare_cells {
 		uint64_t steps;
 		size_t count;		   /* cells, in the order of time */
@@ -50,21 +50,24 @@ struct compare_series {
 		uint64_t *tokens;	   /* [count] */
 		uint64_t *column_ns;	   /* [count][columns] */
 		struct compare_work *work; /* [columns]: of all steps, a token */
-		/* Time with at least one of them running, as a part of their sum: steps of several
-		 * contexts overlap. */
+		/*
+		 * Time with at least one of the steps running, as a part of the sum of their times:
+		 * steps of several contexts overlap.
+		 */
 		double united;
 	} phases[STEP_PHASES];
 	uint64_t ttft_ns; /* ANALYSIS_UNKNOWN */
-	bool knows_off;	  /* bricks and layers are on the CPU, but for waits; the rest is apart */
+	bool knows_off; /* bricks and layers count time on the CPU, and waits; the rest is a column
+			 */
 };
 
-/* The column of a name, which is added if it is new; RUN_NONE: no memory. */
+/* The column of a name. Adds it if it is new; RUN_NONE: no memory. */
 uint32_t compare_names_column(
 	struct compare_names *names, const char *name, enum compare_kind kind);
-/* Say a brick's category; the first one stays. -ENOMEM. */
+/* States a brick's category; the first one stays. -ENOMEM. */
 int compare_names_categorize(struct compare_names *names, uint32_t column, const char *category);
 
-/* Of a brick by its name: that of the registry, or "Other". */
+/* The category of a brick's name: that of the registry, or "Other". */
 const char *compare_category_of(const char *brick);
 void compare_names_fini(struct compare_names *names);
 

@@ -43,7 +43,7 @@ static double own_ns(const struct run *run, const struct run_step *step)
 	return (double)(step->end_ns - step->begin_ns) - (double)off.preempted_ns;
 }
 
-/* The time of the nearest step that is not plain but alike otherwise, on one side; 0: none. */
+/* The time of the nearest step on one side that is not plain but otherwise alike; 0: none. */
 static double neighbour_ns(const struct run *run, size_t at, int direction, uint32_t plain_brick)
 {
 	const struct run_step *step = &run->steps[at];

@@ -19,7 +19,7 @@
 
 enum { FILE_BYTES_MAX = 64 << 20 };
 
-/* A test, whatever form it came in: JSON with numbers as numbers or as texts. */
+/* A test in either form: in JSON, numbers may be numbers or texts. */
 struct reading {
 	history_run_fn each;
 	void *context;
@@ -34,7 +34,7 @@ static int fail(struct reading *r, int rc, const char *path, const char *why)
 	return rc;
 }
 
-/* The same, with the line of that place in the file's text. */
+/* An error with the line that `at` has in the file's text. */
 static int fail_at(
 	struct reading *r, const char *path, const char *text, const char *at, const char *why)
 {
@@ -56,7 +56,7 @@ static double number_of(const json_t *test, const char *key)
 	return json_is_string(value) ? number : fmax(0, json_number_value(value));
 }
 
-/* The median of the repetitions, or their mean where they are not in the file. */
+/* The median of the repetitions, or the reported mean where the file lacks them. */
 static double typical_ns(const json_t *test)
 {
 	const json_t *samples = json_object_get(test, "samples_ns");
@@ -229,7 +229,7 @@ static int read_rows(struct reading *r, sqlite3 *db, const char *table)
 	return rc;
 }
 
-/* One statement after the other; *at: the one that SQLite refused. */
+/* Runs one statement after the other; *at: the one that SQLite refused. */
 static int run_sql(sqlite3 *db, const char **at)
 {
 	int rc = SQLITE_OK;

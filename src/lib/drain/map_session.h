@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One session's file as it is mapped, and private copies of everything in it that decisions are
- * made on. Fields belong to the consuming or the emitting side as marked (drain.h).
+ * A session's mapped file, and private copies of everything in it that decisions depend on. Fields
+ * belong to the consuming or the emitting side as marked (drain.h).
  */
 #pragma once
 
@@ -11,35 +11,35 @@
 #include "lib/drain/expand.h"
 
 /*
- * Whoever maps files that others can shrink must survive the SIGBUS of it: `add` learns of every
- * mapping and sets *page_lost when it had to replace a page. add returns 0 when it cannot watch one
- * more mapping, which is then not used.
+ * Who maps files that others can shrink must survive SIGBUS. `add` is told of every mapping, and
+ * sets *page_lost when it had to replace a page. It returns 0 when it cannot watch one more
+ * mapping, which is then not used.
  */
 struct drain_guard {
 	int (*add)(const void *address, size_t bytes, uint32_t *page_lost);
 	void (*remove)(const void *address, size_t bytes);
 };
 
-/* An open brick, as far as the histograms need it. */
+/* An open brick, as the histograms need it. */
 struct drain_frame {
 	uint64_t begin;
 	uint16_t brick;
 };
 
-/* One of the sink's lanes that a lane is on. */
+/* A lane of the sink that holds records of a lane. */
 struct drain_sink_lane {
 	int number;
-	uint64_t end; /* ticks: up to where it is taken; UINT64_MAX: its command is open */
+	uint64_t end; /* ticks: taken up to there; UINT64_MAX: its command is open */
 };
 
-/* The sink's lanes that a lane's records go to. */
+/* The sink's lanes for the records of one lane. */
 struct drain_lane_sinks {
 	struct drain_sink_lane *items; /* an ARRAY */
 	size_t count, capacity;
-	size_t to;	   /* where records go that say more of what was before them */
+	size_t to;	   /* where records go that say more of the one before them */
 	uint32_t depth;	   /* of the command that is open there */
 	bool overlaps;	   /* its commands may */
-	uint64_t left_out; /* commands for which there was no lane: counted as dropped */
+	uint64_t left_out; /* commands without a lane: counted as dropped */
 };
 
 struct drain_lane {
@@ -49,7 +49,7 @@ struct drain_lane {
 	uint64_t capacity, ring_offset, histogram_offset;
 	/* consuming */
 	uint64_t tail;
-	uint64_t seen;	     /* of a view: records up to here were copied */
+	uint64_t seen;	     /* of a view: records before this were copied */
 	uint32_t open_depth; /* as in struct brick_drained */
 	uint16_t open[BRICK_MAX_DEPTH];
 	/* emitting */
@@ -62,9 +62,9 @@ struct drain_lane {
 
 struct drain_map {
 	int fd;
-	dev_t device; /* of the file that fd was of at first */
+	dev_t device; /* of the file that fd was opened for */
 	ino_t inode;
-	bool view; /* only looked at: mapped read-only, nothing of it is consumed */
+	bool view; /* only looked at: mapped read-only, and nothing is consumed */
 	const struct drain_guard *guard;
 	uint32_t page_lost; /* by the guard: a page was gone and has been replaced */
 	const char *fault;  /* set once, by either side */
@@ -79,13 +79,12 @@ struct drain_map {
 	bool lane_is_missing; /* for lack of memory; the next look tries again */
 
 	/* emitting */
-	uint64_t bad_entries; /* of tables: had to be put right */
+	uint64_t bad_entries; /* of tables: had to be corrected */
 };
 
 /*
- * The session's descriptor, or -1 when it is not the session's any more: a program that embeds the
- * consumer may have closed it, and have its number for a file of its own. To be asked before each
- * use.
+ * The session's descriptor, or -1 if it is no longer the session's: a program that embeds the
+ * consumer may have closed it and opened its own file under that number. Ask before each use.
  */
 int drain_map_fd(const struct drain_map *map);
 
@@ -102,19 +101,21 @@ void drain_map_fault_set(struct drain_map *map, const char *text);
 const char *drain_map_fault(const struct drain_map *map);
 bool drain_map_page_lost(const struct drain_map *map);
 
-/* A count in shared memory that only grows, up to `max`; `have` when it does neither. */
+/* A count in shared memory that only grows, up to `max`; where it does not, `have`. */
 uint32_t drain_map_count(
 	struct drain_map *map, const uint32_t *shared, uint32_t have, uint32_t max);
 
-/* What lies at an offset that was checked when the session was opened. */
+/* The address of an offset that was checked when the session was opened. */
 static inline const void *drain_map_at(const struct drain_map *map, uint64_t offset)
 {
 	return (const char *)map->shared + offset;
 }
 
-/* A text that was copied out of the session: end it in its field of `bytes`; what is no printable
- * UTF-8 becomes '?'. */
+/*
+ * A text copied out of the session: ends it in its field of `bytes`, and replaces what is no
+ * printable UTF-8 by '?'.
+ */
 void drain_clean_text(char *text, size_t bytes);
 
-/* The same for lines, whose newlines stay. The text is ended. */
+/* The same for lines, whose newlines stay. */
 void drain_clean_lines(char *text);

@@ -11,15 +11,15 @@
 #include "lib/sys/switches.h"
 
 /*
- * Keeps for each thread since when it is off its CPU; a thread that is on one has no entry. A
- * thread that never comes back (it has ended) leaves its entry until its number is used again.
- * After a loss all entries go: what follows is known again as soon as each thread leaves its CPU.
+ * Keeps since when each thread is off its CPU; a thread on a CPU has no entry. A thread that has
+ * ended leaves its entry until its number is used again. After a loss all entries go: a thread is
+ * known again as soon as it leaves its CPU.
  */
 
 struct off_cpu_recorder {
 	struct brick__switches *switches; /* NULL: stopped */
 	struct hashmap since;		  /* tid -> time << 1 | preempted */
-	uint64_t lost;			  /* of the switches, when they were last read */
+	uint64_t lost;			  /* of the switches, at the last reading */
 	uint64_t lost_before, taken;	  /* before they were stopped last; that were handed out */
 	/* during off_cpu_read() */
 	off_cpu_fn take;
@@ -159,7 +159,7 @@ static int follow_listed(struct brick__switches *s, DIR *threads, struct hashmap
 	return error;
 }
 
-/* Again and again, as a thread that is not followed yet may start others meanwhile. */
+/* Repeated, because a thread that is not followed yet may start others meanwhile. */
 static int follow_threads(struct brick__switches *s, pid_t pid, struct hashmap *followed)
 {
 	char path[32];
@@ -206,9 +206,9 @@ void off_cpu_destroy(struct off_cpu_recorder *r)
 }
 
 /*
- * The kernel tells of a thread by its number, a session's records tell when the thread took its
- * lane over; neither comes first for certain, so intervals wait for the records. What a thread did
- * before it had its lane, or behind it, is another's time there, and is cut off.
+ * The kernel names a thread by its number, and a session's records say when the thread took its
+ * lane over. Either may come first, so intervals wait for the records. What a thread did before it
+ * had its lane, or after, is another thread's time there, and is cut off.
  */
 
 enum { MAX_WAITING = 1 << 16, MAX_TID = 1 << 22 };
@@ -243,7 +243,9 @@ int drain_off_cpu_learn(struct drain_off_cpu *o, const struct brick_clock *clock
 	return error;
 }
 
-/* The older half of what waits goes: its threads had time enough to record something. */
+/*
+ * The older half of the waiting intervals goes: their threads had time enough to record something.
+ */
 static int forget_half(struct drain_off_cpu *o)
 {
 	size_t half = o->waiting.count / 2;

@@ -32,62 +32,62 @@ struct off_cpu_recorder;
  * brick__switches_follow(). */
 int off_cpu_create(struct off_cpu_recorder **out, pid_t pid);
 
-/* Follow threads of this process that say so. -ENOMEM. */
+/* Follow threads of this process that ask for it. -ENOMEM. */
 int off_cpu_create_own(struct off_cpu_recorder **out);
 
 /* The calling thread, from now on. Errors as those of brick__switches_join(). */
 int off_cpu_join(struct off_cpu_recorder *r);
 
-/* The calling thread will be followed no more; what it has done so far is still handed out. */
+/* The calling thread will be followed no more; its intervals so far are still handed out. */
 void off_cpu_leave(struct off_cpu_recorder *r);
 
-/* Would the kernel allow it? 0 or an error as above. */
+/* Does the kernel allow it? 0 or an error as above. */
 int off_cpu_available(void);
 
 typedef void (*off_cpu_fn)(void *context, const struct off_cpu *interval);
 
-/* A record may become visible a little after the time that it carries; it is handed out later. */
+/* A record may become visible a little after its time; then it is handed out later. */
 enum { OFF_CPU_VISIBLE_NS = 100000 };
 
 /* Hand out the intervals that have ended by now, in the order of their ends. 0 or -ENOMEM. */
 int off_cpu_read(struct off_cpu_recorder *r, uint64_t now_ns, off_cpu_fn take, void *context);
 
-/* Switches that are missing: intervals may be missing, or be one where there were two. */
+/* Missing switches: intervals may be missing, or two may have become one. */
 uint64_t off_cpu_lost(const struct off_cpu_recorder *r);
 
 /* How full the kernel's rings are, 0 to 100. */
 unsigned off_cpu_fill(const struct off_cpu_recorder *r);
 
 /*
- * Of another process: readable when there are many switches, until off_cpu_seen() is asked. -1: it
- * is stopped.
+ * For another process: readable when there are many switches, until off_cpu_seen() is called. -1:
+ * it is stopped.
  */
 int off_cpu_wait_fd(const struct off_cpu_recorder *r);
 
-/* Switches that were recorded so far, read or not, or that should have been. */
+/* Switches so far, whether they were read, are to be read, or were lost. */
 uint64_t off_cpu_seen(const struct off_cpu_recorder *r);
 
-/* Record no more, at no cost to anybody; what was not read is gone. */
+/* Record no more, at no cost to anybody; unread switches are gone. */
 void off_cpu_stop(struct off_cpu_recorder *r);
 
 /*
- * Record again: these processes, with what they start from now on. A thread that is off its CPU
- * now is known of from the next time that it gets one. Errors as those of
- * brick__switches_add(), and -ESRCH: all have ended; nothing is recorded then.
+ * Record again: these processes, with what they start from now on. A thread that is off its CPU now
+ * is known from the next time that it gets one. Errors are those of brick__switches_add(), and
+ * -ESRCH: all have ended, and nothing is recorded.
  */
 int off_cpu_resume(struct off_cpu_recorder *r, const pid_t *pids, size_t count);
 
 /* NULL is legal. */
 void off_cpu_destroy(struct off_cpu_recorder *r);
 
-/* Which lane a thread owned, from when to when. Emitting side. */
+/* Which lane a thread owned, and when. Emitting side. */
 struct drain_off_cpu {
 	struct hashmap lane_of;		    /* tid -> index of the session's lane */
 	struct hashmap since_of, until_of;  /* tid -> ns of CLOCK_MONOTONIC */
 	struct hashmap owner_of;	    /* index of the session's lane -> tid */
 	struct hashmap forgotten;	    /* tid -> intervals that did not fit into `waiting` */
 	ARRAY(struct sink_off_cpu) waiting; /* of threads without a lane so far */
-	uint64_t lost;			    /* of threads that got one: were forgotten */
+	uint64_t lost;			    /* of threads that got a lane: were forgotten */
 };
 
 /* Records that were emitted may say who owns their lane. 0 or -ENOMEM. */

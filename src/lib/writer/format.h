@@ -1,58 +1,60 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What Brick says in a Perfetto trace beyond Perfetto's own fields: names, numbers and limits that
- * the writer and the reader must agree on. docs/FORMAT.md explains each.
+ * What Brick says in a Perfetto trace in addition to Perfetto's own fields: names, numbers and
+ * limits on which the writer and the reader must agree. docs/FORMAT.md explains each.
  */
 #pragma once
 
 #include "brick/abi/session.h"
 
-/* A reader refuses files of a higher version; additions that old readers may skip keep it. */
+/*
+ * A reader refuses files of a higher version. Additions that old readers may skip do not change it.
+ */
 #define FORMAT_VERSION 2 /* 1: a site's arguments were debug annotations */
 
 enum {
 	FORMAT_OWN_SEQUENCE = 1,	   /* the run's own events */
 	FORMAT_LANE_SEQUENCE = 2,	   /* of lane 0; lane n has this + n */
-	FORMAT_OFF_CPU_SEQUENCE = 1 << 20, /* the same for when threads were off their CPUs */
+	FORMAT_OFF_CPU_SEQUENCE = 1 << 20, /* the same for times off the CPU */
 };
 
 /* Debug annotations of slices and instants on lanes: X(identifier, name). Interned in this order
  * from 1. */
-#define FORMAT_ANNOTATIONS(X)                                                                  \
-	X(SITE, "site")		/* interned JSON: what was executed, FORMAT_SITE_* */          \
-	X(LAYER, "layer")	/* int; absent: -1, or the site's */                           \
-	X(ELEMENTS, "elements") /* uint */                                                     \
-	X(BYTES, "bytes")	/* uint */                                                     \
-	X(FLOPS, "flops")	/* uint */                                                     \
-	X(TOKENS, "tokens")	/* uint, of a step */                                          \
-	X(INNER, "inner_ns")	/* uint: waiting inside of the slice */                        \
-	X(SOURCE, "source")	/* interned name; absent: "tsc" */                             \
-	X(CLAMPED, "clamped")	/* true */                                                     \
-	X(UNWOUND, "unwound")	/* true */                                                     \
-	X(ALONE, "alone")	/* true: a wait that does not belong to the slice before it */ \
-	X(COUNT, "count")	/* uint, of dropped records */                                 \
-	X(TID, "tid")		/* uint, of the thread that takes over the lane */             \
-	X(OPEN, "open")		/* true: not ended, its thread was gone */                     \
-	/* of a command on a queue: */                                                         \
-	X(KERNEL, "kernel")  /* interned JSON: what was launched, see docs/FORMAT.md */        \
-	X(BRICK, "brick")    /* interned name; the slice's own is the kernel's */              \
-	X(CALL, "launch_ns") /* uint: length of the host's call */                             \
-	X(LAUNCHED, "launch_to_start_ns")  /* int: from the begin of that call */              \
-	X(QUEUED, "queued_to_start_ns")	   /* int */                                           \
-	X(SUBMITTED, "submit_to_start_ns") /* int */                                           \
-	X(AFTER, "after") /* list of uint: numbers of commands that had to end before */       \
-	/* of a tile: */                                                                       \
-	X(ROW, "row")	    /* uint */                                                         \
-	X(COLUMN, "column") /* uint */                                                         \
-	X(LEVEL, "level")   /* uint: enum brick_tile_level */                                  \
-	/* of an instant: */                                                                   \
-	X(REPORTED, "reported_ns") /* uint: length of an execution without a place */          \
-	/* of a counter that stands at the begin of the step that it is of: */                 \
-	X(BEHIND, "read_after_ns") /* uint: from the lane's last time to its reading */        \
-	/* of a site, again: the interned JSON can be read, these can be asked for */          \
-	X(OPERATION, "op")  /* interned */                                                     \
-	X(TENSOR, "tensor") /* interned */                                                     \
-	/* of a mixed step, which has tokens of prompts, too: */                               \
+#define FORMAT_ANNOTATIONS(X)                                                                      \
+	X(SITE, "site")		/* interned JSON: what was executed, FORMAT_SITE_* */              \
+	X(LAYER, "layer")	/* int; absent: -1, or the site's */                               \
+	X(ELEMENTS, "elements") /* uint */                                                         \
+	X(BYTES, "bytes")	/* uint */                                                         \
+	X(FLOPS, "flops")	/* uint */                                                         \
+	X(TOKENS, "tokens")	/* uint, of a step */                                              \
+	X(INNER, "inner_ns")	/* uint: the wait inside of the slice */                           \
+	X(SOURCE, "source")	/* interned name; absent: "tsc" */                                 \
+	X(CLAMPED, "clamped")	/* true */                                                         \
+	X(UNWOUND, "unwound")	/* true */                                                         \
+	X(ALONE, "alone")	/* true: a wait that does not belong to the slice before it */     \
+	X(COUNT, "count")	/* uint, of dropped records */                                     \
+	X(TID, "tid")		/* uint: the thread that takes over the lane */                    \
+	X(OPEN, "open")		/* true: the slice did not end, but its thread did */              \
+	/* of a command on a queue: */                                                             \
+	X(KERNEL, "kernel")  /* interned JSON: what was launched, see docs/FORMAT.md */            \
+	X(BRICK, "brick")    /* interned name; the slice's own is the kernel's */                  \
+	X(CALL, "launch_ns") /* uint: length of the host's call */                                 \
+	X(LAUNCHED, "launch_to_start_ns")  /* int: since the begin of that call */                 \
+	X(QUEUED, "queued_to_start_ns")	   /* int */                                               \
+	X(SUBMITTED, "submit_to_start_ns") /* int */                                               \
+	X(AFTER, "after") /* list of uint: numbers of commands that had to end before */           \
+	/* of a tile: */                                                                           \
+	X(ROW, "row")	    /* uint */                                                             \
+	X(COLUMN, "column") /* uint */                                                             \
+	X(LEVEL, "level")   /* uint: enum brick_tile_level */                                      \
+	/* of an instant: */                                                                       \
+	X(REPORTED, "reported_ns") /* uint: the length of an execution whose place is not known */ \
+	/* of a counter at the begin of its step: */                                               \
+	X(BEHIND, "read_after_ns") /* uint: from the lane's last time to its reading */            \
+	/* of a site, beside the interned JSON, so that queries can ask for them: */               \
+	X(OPERATION, "op")  /* interned */                                                         \
+	X(TENSOR, "tensor") /* interned */                                                         \
+	/* of a mixed step, which also has tokens of prompts: */                                   \
 	X(OUTPUT_TOKENS, "output_tokens") /* uint, of its tokens */
 
 enum format_annotation {
@@ -75,9 +77,9 @@ enum {
 };
 
 /*
- * What was executed: an extension of Perfetto's track events, which the trace describes itself. Its
- * name is that of debug annotations, so its members are shown as those are; their texts are names
- * of enums' values. The number is one of two bytes that no extension in Perfetto's tree has.
+ * What was executed: an extension of Perfetto's track events, which the trace describes itself. It
+ * is named like a debug annotation, so that viewers show its members as they show those; texts are
+ * names of enum values. The number takes two bytes, and no extension in Perfetto's tree has it.
  */
 #define FORMAT_PACKAGE "brick"
 #define FORMAT_EXTENDEE ".perfetto.protos.TrackEvent"
@@ -104,7 +106,7 @@ enum format_site_member {
 enum format_event_name {
 	FORMAT_N_DROPPED = BRICK_MAX_BRICKS + 1, /* records were lost here */
 	FORMAT_N_THREAD,			 /* another thread takes over the lane */
-	FORMAT_N_WORK,				 /* more of the slice that ended last */
+	FORMAT_N_WORK,				 /* says more of the slice that ended last */
 	FORMAT_N_BLOCKED,			 /* off its CPU: it waited */
 	FORMAT_N_PREEMPTED,			 /* ... another thread ran in its place */
 	FORMAT_N_WAITED,			 /* ends the flows that its slice waited for */
@@ -140,8 +142,8 @@ enum { FORMAT_SOURCE_COUNT = 8 };
 enum { FORMAT_KERNEL_KIND_COUNT = 6 };
 
 /*
- * A flow's id is its process's `flow_base` and the number of the command; of larger numbers there
- * are no flows.
+ * A flow's id is its process's `flow_base` plus the number of the command. Larger numbers have no
+ * flow.
  */
 enum { FORMAT_FLOW_BITS = 40 };
 
@@ -155,7 +157,7 @@ enum { FORMAT_FLOW_BITS = 40 };
 	X("context-switches", UNIT_COUNT) \
 	X("counter-reading", UNIT_TIME_NS)
 
-/* Counters that attached hooks set within a step (brick/abi/step_counters.h): tokens. */
+/* Counters that attached hooks set within a step (brick/abi/step_counters.h): they count tokens. */
 #define FORMAT_TOKEN_COUNTERS(X)           \
 	X(BRICK_REPEATED_NAME, UNIT_COUNT) \
 	X(BRICK_REFUSED_NAME, UNIT_COUNT)  \
@@ -163,7 +165,7 @@ enum { FORMAT_FLOW_BITS = 40 };
 	X(BRICK_CHECKED_NAME, UNIT_COUNT)  \
 	X(BRICK_REFUTED_NAME, UNIT_COUNT)
 
-/* Members of the session's structs that go into the run's own events under their own names. */
+/* Members of the session's structs that the run's own events hold under the same names. */
 #define FORMAT_STAT_FIELDS(X) \
 	X(count)              \
 	X(total)              \

@@ -5,8 +5,8 @@
  * hands in other processes' memory, so a sink trusts no count, index or text. It copies what it
  * keeps. One thread at a time.
  *
- * All calls return 0 (or a number, where that is said), or a negative code. After the first error
- * a sink does nothing any more and returns that error from every call.
+ * All calls return 0 (or a number, where that is said), or a negative code. After the first error a
+ * sink does nothing, and every call returns that error.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ struct sink {
 	struct brick_clock clock; /* as sink_clock() said; mult 0: it did not yet */
 };
 
-/* What a session's tables hold now. */
+/* A session's tables at this moment. */
 struct sink_tables {
 	const struct brick_session_brick *bricks;
 	uint32_t brick_count;
@@ -34,12 +34,12 @@ struct sink_tables {
 	uint32_t kernel_count;
 };
 
-/* The source of a program that kernels were made from; texts need no NUL at their end. */
+/* The source of a program from which kernels were made; texts need no NUL at their end. */
 struct sink_code {
 	uint64_t hash;
 	const char *name, *path, *source;
 	size_t name_bytes, path_bytes, source_bytes;
-	int cut; /* the source is not all there is */
+	int cut; /* there is more source than this */
 };
 
 /* What the consumer itself lost or spent. */
@@ -49,9 +49,9 @@ struct sink_account {
 	uint64_t program_cpu_ns;    /* CPU time of the program and its children */
 	uint64_t lost_processes;    /* processes whose session could not be made or read */
 	uint64_t refused_records;   /* of processes that could have no session */
-	uint32_t cpus, usable_cpus; /* online; of these, that the program may run on */
+	uint32_t cpus, usable_cpus; /* online; and those of them that the program may use */
 	int32_t exit_code;	    /* as the shell sees it; -1: not known (yet) */
-	uint32_t clock_residual_ns; /* the most that a reading was off the clock's line */
+	uint32_t clock_residual_ns; /* the largest distance of a reading from the clock's line */
 	struct off_cpu_account off_cpu;
 	struct machine_use machine; /* known at the end only */
 };
@@ -76,8 +76,8 @@ int sink_process(struct sink *sink, const struct brick_session_header *header);
 int sink_process_state(struct sink *sink, int process, const struct brick_session_header *header);
 
 /*
- * Call it before records that may use new entries. Entries are append-only: only those beyond the
- * counts of the last call are looked at.
+ * Call it before records that may use new entries. Entries are append-only: a call looks only at
+ * those beyond the counts of the last one.
  */
 int sink_tables(struct sink *sink, int process, const struct sink_tables *tables);
 
@@ -88,25 +88,24 @@ int sink_lane(struct sink *sink, int process, const struct brick_lane *lane);
 
 /*
  * Records of a lane, in ring order. Those that break the rules of the ring are counted and left
- * out. A slice about which the next call may say more is held back until then, or until the next
- * flush.
+ * out. A slice that the next call may say more of is held back until then, or until the next flush.
  */
 int sink_records(struct sink *sink, int lane, const struct brick_record *records, size_t count);
 
 /*
- * When the threads of a lane were off their CPUs, in the order of time. What lies before the end
- * of one that was handed in earlier is cut off.
+ * The times in which a lane's threads were off their CPUs, in order. An interval begins at the end
+ * of the one before it at the earliest: what lies before that is cut off.
  */
 int sink_off_cpu(struct sink *sink, int lane, const struct sink_off_cpu *intervals, size_t count);
 
 /*
- * Exact statistics of a lane as they stand now; later calls replace earlier ones. About 100 bytes
- * of a recording per brick that ran: once a second or so costs nothing that shows, and leaves
- * exact numbers in a file whose writer is killed.
+ * Exact statistics of a lane at this moment; later calls replace earlier ones. They take about 100
+ * bytes of a recording for each brick that ran, so a call a second costs nothing that shows, and a
+ * file whose writer is killed still has exact numbers.
  */
 int sink_lane_stats(struct sink *sink, int lane, const struct brick_lane *state);
 
-/* Histograms of a process, all lanes merged: [brick_count], each NULL where there is none. */
+/* Histograms of a process, all lanes merged: [brick_count], NULL for a brick without one. */
 int sink_histograms(struct sink *sink, int process, uint32_t brick_count,
 	const struct ticks_histogram *const *histograms);
 
@@ -119,16 +118,16 @@ int sink_digest(struct sink *sink, int process, const struct brick_session_diges
 /* Later calls replace earlier ones. */
 int sink_account(struct sink *sink, const struct sink_account *account);
 
-/* Session ended: closed in good order (1) or found dead (0). Open frames stay open. */
+/* The session ended: it was closed (1), or its process died (0). Open frames stay open. */
 int sink_process_end(struct sink *sink, int process, uint64_t end_ticks, int closed);
 
-/* Let what was handed in so far be seen by whoever reads the sink's product. */
+/* Makes all that was handed in visible to readers of the recording. */
 int sink_flush(struct sink *sink);
 
 /*
- * By which line a process's ticks become ns: the recording's is truer than its own, if both are of
- * one counter. The OS's clock is exact, and another one in each time namespace, which only the
- * process's own line knows.
+ * The line by which a process's ticks become ns. The recording's is truer than the process's own,
+ * if both are of one counter. The OS's clock is exact, and differs between time namespaces, which
+ * only the process's own line knows.
  */
 static inline const struct brick_clock *sink_clock_of(
 	const struct brick_clock *recording, const struct brick_clock *own)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a lane's records say becomes packets of its sequence. Nothing in a record is trusted; they
- * keep the rules of trace_records.h.
+ * Makes the packets of a lane's sequence from its records. Nothing in a record is trusted; the
+ * records obey the rules of trace_records.h.
  */
 #include "lib/writer/writer_lane.h"
 
@@ -11,8 +11,8 @@
 #include "brick/abi/step_counters.h"
 
 /*
- * The bytes of a lane's packets. Each begins with its timestamp, so that from one to the next all
- * that a repetition changes stands at one place. Lengths fit one byte each: no such packet has 128.
+ * The bytes of a lane's packets. Each begins with its timestamp, so all that changes when a packet
+ * repeats another stands in one place. Lengths fit one byte each: no such packet has 128.
  */
 
 static inline unsigned slice_field(uint8_t *at, uint32_t field, uint64_t value)
@@ -22,8 +22,8 @@ static inline unsigned slice_field(uint8_t *at, uint32_t field, uint64_t value)
 }
 
 /*
- * Sequence and the tag of the track event, whose length comes next. That the sequence's state is
- * needed goes without saying: it is cleared once, in its first packet.
+ * Sequence and the tag of the track event, whose length comes next. No packet says that it needs
+ * the sequence's state: the sequence's first packet clears that once.
  */
 static inline unsigned slice_common(uint8_t *at, uint32_t sequence)
 {
@@ -33,7 +33,7 @@ static inline unsigned slice_common(uint8_t *at, uint32_t sequence)
 	return n;
 }
 
-/* The brick's category as it is interned; 0: it has none that exists. */
+/* The interned id of the brick's category; 0: it has no valid one. */
 static inline uint32_t slice_category(const struct writer_process *process, uint32_t brick)
 {
 	uint32_t category = process->tables.bricks[brick].category;
@@ -53,7 +53,7 @@ static inline unsigned slice_annotation(
 	return n;
 }
 
-/* A varint as short as it can be; what is behind it may be overwritten, up to four bytes. */
+/* A varint as short as possible; it may overwrite up to four bytes behind itself. */
 static inline unsigned slice_varint(uint8_t *at, uint64_t value)
 {
 	if (value >> 28)
@@ -68,9 +68,9 @@ static inline unsigned slice_varint(uint8_t *at, uint64_t value)
 }
 
 /*
- * The start of a packet; its length, at[1], is filled in when it is laid. In a compressed file the
- * timestamp takes `bytes` (2 or 3) at least, so that packets that repeat each other are of equal
- * length.
+ * The start of a packet; its length, at[1], is filled in when the packet is complete. In a
+ * compressed file the timestamp takes `bytes` (2 or 3) at least, so that packets that repeat each
+ * other are of equal length.
  */
 static inline unsigned slice_open(
 	uint8_t *at, const struct packets *p, uint64_t delta, unsigned bytes)
@@ -102,8 +102,9 @@ static inline uint64_t lane_step(struct writer_lane *lane, uint64_t ns)
 }
 
 /*
- * Tracks: a lane's sequence begins with its clock, its defaults and its track; it gets another
- * track with each thread that takes it over. Counters have theirs beside those of the process.
+ * Tracks: a lane's sequence begins with its clock, its defaults and its track, and gets another
+ * track with each thread that takes the lane over. Tracks of counters stand beside those of the
+ * process.
  */
 
 static const char *const annotation_names[] = {
@@ -161,7 +162,7 @@ static size_t queue_name(char *name, size_t capacity, const struct writer_lane *
 	return size + tables_text(name + size, capacity - size, lane->name, sizeof(lane->name));
 }
 
-/* Two queues may have one name, and stay two. */
+/* Two queues may have one name, and yet stay two. */
 static void describe_queue(struct pb_buffer *b, const struct writer_lane *lane)
 {
 	char name[3 * (sizeof(lane->name) + sizeof(lane->backend))];
@@ -170,7 +171,7 @@ static void describe_queue(struct pb_buffer *b, const struct writer_lane *lane)
 	pb_varint(b, TRACK_SIBLING_MERGE, SIBLING_MERGE_NONE);
 }
 
-/* The queue as views of GPUs know it: the stages of what runs on it refer to that. */
+/* The queue as Perfetto's GPU views know it: render stages refer to it. */
 static void intern_queue(struct pb_buffer *b, const struct writer_lane *lane)
 {
 	char name[3 * (sizeof(lane->name) + sizeof(lane->backend))];
@@ -181,7 +182,7 @@ static void intern_queue(struct pb_buffer *b, const struct writer_lane *lane)
 	pb_close(b, interned);
 }
 
-/* The lane's track, and that what follows is on it. */
+/* Writes the lane's track, and makes it the track of the packets that follow. */
 static void lane_track(const struct writer_lane *lane)
 {
 	struct pb_buffer *b = &lane->packets->scratch;
@@ -247,7 +248,7 @@ static const struct known_counter step_counters[] = {FORMAT_STEP_COUNTERS(FORMAT
 static const struct known_counter token_counters[] = {FORMAT_TOKEN_COUNTERS(FORMAT_X){0}};
 #undef FORMAT_X
 
-/* 0: it is none of the list, which ends with one without a name. */
+/* 0: it is not in the list, which ends with an entry without a name. */
 static uint32_t unit_of(
 	const struct known_counter *list, const struct writer_process *process, uint32_t brick)
 {
@@ -294,8 +295,8 @@ static int counter_track(struct writer_lane *lane, uint32_t brick)
 }
 
 /*
- * Templates: the packet that begins a slice of a certain site, or of a brick in a layer, but for
- * its timestamp. Made once per lane and copied from then on. Making one also says all names in it.
+ * Templates: the packet that begins a slice, without its timestamp, for a site, or for a brick in a
+ * layer. A lane makes each once and copies it from then on. Making one also writes all names in it.
  */
 
 enum { MIN_TABLE = 64 };
@@ -485,8 +486,8 @@ static unsigned end_annotations(uint8_t *at, const struct writer_lane *lane,
 }
 
 /*
- * Slices of which more is known than a template holds: commands of queues, with what was launched,
- * when, by whom and after what; the calls that launched them, the waits for them; tiles. A slice is
+ * Slices of which more is known than a template holds: commands of queues (what was launched, when,
+ * by whom and after what), the calls that launched them, the waits for them, and tiles. A slice is
  * one packet at its begin and one at its end, whatever is known of it.
  */
 
@@ -539,7 +540,7 @@ static void put_flow(const struct writer_lane *lane, uint32_t field, uint64_t nu
 	pb_bytes(&lane->packets->scratch, bytes, sizeof(bytes));
 }
 
-/* An arrow to each command that a call launched, up to MAX_FLOWS of a graph. */
+/* An arrow to each command that a call launched; for a graph, up to MAX_FLOWS. */
 static void put_launched(const struct writer_lane *lane, const struct record_args *args)
 {
 	for (uint32_t i = 0; i < args->flow_count; i++)
@@ -548,8 +549,9 @@ static void put_launched(const struct writer_lane *lane, const struct record_arg
 }
 
 /*
- * A flow leads through slices in the order of their times: of several who waited for one command
- * only the first to be written may end it, or there would be an arrow between those.
+ * A flow leads through slices in the order of their times. If several slices waited for one
+ * command, only the first to be written ends the flow: otherwise there would be arrows between
+ * them.
  */
 static bool takes_arrow(struct writer_process *process, uint64_t number)
 {
@@ -675,8 +677,8 @@ static void packet_close(struct writer_lane *lane, struct opened opened, uint64_
 }
 
 /*
- * The same once more for views of GPUs, which know render stages alone. One stands at its begin and
- * has its length: so a command that holds others, whose length is not known there, has none.
+ * The same for Perfetto's GPU views, which know only render stages. A stage stands at its begin and
+ * has its length. So a command that holds others has none, because its length is not known there.
  */
 static void write_stage(const struct writer_lane *lane, const struct brick_record *r,
 	const struct record_args *args)
@@ -744,8 +746,8 @@ static struct opened instant_open(const struct writer_lane *lane, enum format_ev
 }
 
 /*
- * An arrow leads to where a slice begins. So that of a wait, which mostly began before what it
- * waited for, leads to an instant at its end.
+ * An arrow leads to the begin of a slice. Most waits began before the command that they waited for,
+ * so their arrow leads to an instant at their end.
  */
 static uint64_t write_waited(
 	struct writer_lane *lane, const struct record_args *args, uint64_t step)
@@ -758,7 +760,7 @@ static uint64_t write_waited(
 	return 0;
 }
 
-/* What a slice that held others launched: known at its end, shown at its begin. */
+/* The commands that a slice with others inside launched: known at its end, shown at its begin. */
 static void write_launched(struct writer_lane *lane, const struct record_args *args)
 {
 	if (!args->flow_count || names_event(&lane->names, FORMAT_N_LAUNCHED))
@@ -822,8 +824,8 @@ static void args_late(struct writer_lane *lane, const struct record_args *args)
 }
 
 /*
- * Records without a place of their own length: instants, executions that the program timed itself,
- * counters, losses, threads that take over a lane.
+ * Records that are no slice of known place and length: instants, executions that the program timed
+ * itself, counters, losses, threads that take over a lane.
  */
 
 /* An instant of the lane: one of its bricks, or one of Brick's own with an annotation or two. */
@@ -906,8 +908,8 @@ static void write_reported(struct writer_lane *lane, const struct brick_record *
 }
 
 /*
- * What a step's counters count is read at its end, and drawn from where it begins: a value holds
- * until the next one. So the packet has an absolute time, and the lane's clock stays where it is.
+ * A step's counters are read at its end and drawn from its begin: a value holds until the next one.
+ * So the packet has an absolute time, and the lane's clock stays where it is.
  */
 static void write_counter(struct writer_lane *lane, const struct brick_record *r)
 {
@@ -961,13 +963,13 @@ static void write_instant_record(struct writer_lane *lane, const struct brick_re
 }
 
 /*
- * Records become packets. The recorder competes with the profiled program for its cores: a sample
- * with a site is two copies of a template and two timestamps.
+ * Records become packets. The recorder competes with the profiled program for its cores, so a
+ * sample with a site is two copies of a template and two timestamps.
  */
 
 /*
- * A slice of a site that was long ago differs in its layer from one of the layer before, and in all
- * else from the slice before it.
+ * A slice of a site that was not used recently differs only in its layer from one of the layer
+ * before, and in all else from the slice before it.
  */
 static inline void begin_from(struct writer_lane *lane, struct packet_template *t, uint64_t ns)
 {
@@ -1033,7 +1035,7 @@ static void end_slice(struct writer_lane *lane, uint64_t ns, const struct brick_
 	end_annotated(lane, ns, annotations, end_annotations(annotations, lane, r, work));
 }
 
-/* A begin that says more than a template does: tokens, a source. */
+/* A begin with more than a template holds: tokens, a source. */
 static void begin_annotated(struct writer_lane *lane, const struct brick_record *r, uint64_t ns)
 {
 	uint8_t annotations[96], *at;
@@ -1114,7 +1116,7 @@ static int written(struct writer_lane *lane)
 	return lane->packets->error;
 }
 
-/* Both packets of a slice in a plain file, where nobody asks what they are like. */
+/* Both packets of a slice, in a plain file, where packets need not resemble each other. */
 static inline void plain_pair(struct writer_lane *lane, const struct packet_template *t,
 	uint64_t begin_ns, uint64_t end_ns)
 {
@@ -1133,7 +1135,7 @@ static inline void plain_pair(struct writer_lane *lane, const struct packet_temp
 	lane->pairs++;
 }
 
-/* The template of a sample that says no more than its site, as most do; else NULL. */
+/* The template of a sample about which only its site is known, as of most; else NULL. */
 static inline struct packet_template *bare_sample(const struct writer_lane *lane,
 	const struct brick_record *r, const struct record_args *args)
 {
@@ -1265,9 +1267,10 @@ int writer_lane_records(struct writer_lane *lane, const struct brick_record *rec
 }
 
 /*
- * When a lane's threads were off their CPUs: slices on tracks of their own, one below each
- * thread's, with a sequence of its own, because the kernel tells of them later than the lane's
- * records come. No slice overlaps another: two threads that owned the lane one after the other may.
+ * The times off the CPU of a lane's threads: slices on tracks of their own, one below each
+ * thread's. They have a sequence of their own, because the kernel reports them later than the
+ * lane's records come. No slice overlaps another, though two threads that owned the lane in turns
+ * may.
  */
 
 static uint32_t off_cpu_sequence(const struct writer_lane *lane)
@@ -1280,7 +1283,7 @@ static void own_name(struct pb_buffer *b, uint32_t field, uint64_t iid, const ch
 	names_entry(b, field, iid, text, strlen(text));
 }
 
-/* One that says what those behind it are of. */
+/* The packet that describes those behind it. */
 static size_t open_off_cpu_packet(const struct writer_lane *lane, uint64_t flags, uint64_t uuid)
 {
 	struct pb_buffer *b = &lane->packets->scratch;
@@ -1315,7 +1318,10 @@ static void off_cpu_track(const struct writer_lane *lane, uint64_t uuid)
 	pb_close(b, packet);
 }
 
-/* The thread's place among those that had the lane; who had it before it had a track: the first. */
+/*
+ * The thread's place among those that had the lane. A thread that had it before any track was made
+ * gets the first place.
+ */
 static size_t owner_of(const struct writer_lane *lane, uint64_t tid)
 {
 	size_t owner = lane->former.count;
@@ -1327,7 +1333,7 @@ static size_t owner_of(const struct writer_lane *lane, uint64_t tid)
 	return owner;
 }
 
-/* Intervals that follow belong to that thread. */
+/* Makes that thread's track the one of the intervals that follow. */
 static int start_off_cpu(struct writer_lane *lane, uint64_t ns, uint64_t tid)
 {
 	size_t owner = owner_of(lane, tid);

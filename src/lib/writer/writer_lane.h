@@ -11,7 +11,7 @@
 
 enum { TEMPLATE_BYTES = 48 };
 
-/* The start of a slice, ready to copy: a packet from behind its timestamp on. */
+/* The start of a slice, ready to copy: a packet without its timestamp. */
 struct packet_template {
 	uint8_t bytes[TEMPLATE_BYTES];
 	uint16_t length; /* of bytes; 0: not made yet */
@@ -33,33 +33,35 @@ struct writer_lane {
 	uint32_t kind;
 	uint64_t tid, uuid, start_ticks;
 	uint64_t track_tid;	    /* the thread that its track is of */
-	ARRAY(uint64_t) former;	    /* threads that had it before: each has a track */
+	ARRAY(uint64_t) former;	    /* earlier threads: each has a track */
 	char name[64], backend[16]; /* name: of that thread, "" while not known */
 	uint64_t queue_flags;
 	bool started; /* its sequence has its first packet */
 
 	struct records_lane records;
 	uint64_t pairs, open_frames; /* written */
-	uint64_t last_ns; /* of its last packet: what the next timestamp is relative to */
+	uint64_t last_ns; /* time of its last packet: the next timestamp is relative to it */
 	uint64_t open_ns[BRICK_MAX_DEPTH];
 	uint64_t begin_ns; /* of the slice that began or ended last */
-	uint64_t step_ns;  /* the same, if that is a step that has just ended; else 0 */
+	uint64_t step_ns;  /* the same for a step that has just ended; else 0 */
 
 	struct lane_names names;
 	struct packet_template *site_templates; /* by site */
 	uint32_t site_capacity;
 	struct template_table plain;
 	struct packet_template wait_begin;
-	uint8_t end_tail[16]; /* of a slice's end without annotations, behind its timestamp */
+	uint8_t end_tail[16]; /* of a slice's end without annotations and timestamp */
 	uint32_t end_tail_bytes;
 	packet_place last_begin, last_end, last_wait_end, last_annotated_begin, last_annotated_end;
-	uint64_t off_cpu_ns;  /* of the last packet of its other track; 0: there is none yet */
+	uint64_t off_cpu_ns;  /* time of the last packet of its other track; 0: there is none yet */
 	size_t off_cpu_owner; /* whose that track is */
 	packet_place off_cpu_begin[2], off_cpu_end;
 };
 
-/* The lane of that number in the recording; bad: where records that break the rules are counted.
- * NULL: no memory. */
+/*
+ * A lane of the recording; `number` is its number there, and records that break the rules are
+ * counted in *bad. NULL: no memory.
+ */
 struct writer_lane *writer_lane_create(struct writer_process *process, uint32_t process_number,
 	uint32_t number, const struct brick_lane *state, uint64_t *bad);
 void writer_lane_destroy(struct writer_lane *lane);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `brick advise` says: settings by what they take, and what to run. */
+/* What `brick advise` says: settings with their times, and what to run. */
 #include "ui/text/advise_view.h"
 
 #include <math.h>

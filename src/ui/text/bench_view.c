@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `brick bench` says: one table of all sides for people and for pull requests, and what
- * programs read: JSON, JUnit, annotations. */
+/*
+ * What `brick bench` says: one table of all sides for people and for pull requests; and for
+ * programs JSON, JUnit and annotations.
+ */
 #include "ui/text/bench_view.h"
 
 #include <math.h>
@@ -158,7 +160,7 @@ static const struct table_column columns[COLUMNS] = {
 	[COLUMN_PARETO] = {"PARETO", TABLE_LEFT, 1},
 };
 
-/* A value of plain runs as it came, not as what it is compared by; NULL: not known. */
+/* A value of plain runs as it was read, not the one to compare; NULL: not known. */
 static char *plain_text(const struct bench_view *v, double value)
 {
 	char out[UNITS_BYTES];
@@ -242,7 +244,7 @@ static void print_sides(const struct printer *p)
 	table_print(table, p->terminal);
 }
 
-/* Which could as well be the best; NULL: none. The caller frees. */
+/* The sides that could as well be the best; NULL: none. The caller frees. */
 static char *as_good(const struct bench_view *v)
 {
 	char *names = NULL;
@@ -273,7 +275,7 @@ static char *best_value(const struct bench_view *v)
 		units_number(high, rate->high));
 }
 
-/* What is recommended; the caller frees. */
+/* The recommendation; the caller frees. */
 static char *best_text(const struct bench_view *v)
 {
 	SCOPED char *value = best_value(v), *others = as_good(v);
@@ -427,7 +429,7 @@ static void put_recorded(const struct compare *c, FILE *out)
 	}
 }
 
-/* The columns of the table of sides that say anything. */
+/* The columns of the table of sides that hold anything. */
 static void put_sides(const struct bench_view *v, FILE *out)
 {
 	bool is_shown[COLUMNS] = {[COLUMN_NAME] = true};
@@ -535,7 +537,7 @@ static void put_side_case(const struct bench_view *v, size_t i, FILE *out)
 	fputs("</system-out>\n  </testcase>\n", out);
 }
 
-/* The case that can fail: the whole bench, or that B is not slower. */
+/* The case that can fail: the whole bench, or "B is not slower". */
 static void put_verdict_case(const struct bench_view *v, FILE *out)
 {
 	SCOPED char *head = headline(v);
@@ -584,7 +586,7 @@ void bench_annotation(const struct bench_view *v, FILE *out)
 	fputc('\n', out);
 }
 
-/* Of a pair, and of what stands alone. */
+/* A side of a pair, or the only side; else null. */
 static json_t *side_json(const struct bench_view *v, size_t side)
 {
 	if (side >= v->side_count || (v->side_count > 1 && !v->is_pair))

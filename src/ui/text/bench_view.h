@@ -10,7 +10,7 @@
 #include "analysis/compare/difference.h"
 #include "ui/text/diff.h"
 
-/* What the machine did while it was measured. */
+/* What else the machine did during the measurement. */
 struct bench_machine {
 	unsigned cpus, runs, disturbed;
 	double load, frequency_mhz, temperature; /* negative: not known */
@@ -23,24 +23,24 @@ struct bench_rate {
 	double value, low, high;
 };
 
-/* What one command took, with one setting of the parameters. All but counts may be NAN. */
+/* One command with one setting of the parameters. All but counts may be NAN. */
 struct bench_side {
 	const char *name; /* "A"; with parameters "threads=1 model=a" */
 	const char *command;
 	size_t plain, recorded;
-	struct statistics_spread spread; /* of what plain runs are compared by */
+	struct statistics_spread spread; /* the value that plain runs are compared by */
 	double user_ns, system_ns,
 		peak_bytes; /* means and median; of plain runs if there are any */
 	struct bench_rate prefill, decode;
 	struct difference against; /* the best is A */
-	bool is_pareto;		   /* no other is both faster and smaller */
+	bool is_pareto;		   /* no other side is both faster and smaller */
 };
 
 struct bench_view {
 	const struct bench_side *sides;
 	size_t side_count;
 	size_t best;	     /* of more than one; side_count: none */
-	bool is_pair;	     /* A, and B that is judged by it */
+	bool is_pair;	     /* A, and B, which is compared with A */
 	const char *pattern; /* the command with its parameters in braces; NULL: it has none */
 	const char *batch, *reason, *fault; /* fault: NULL: none */
 	bool is_kept;			    /* the history has it */
@@ -52,12 +52,12 @@ struct bench_view {
 	double floor, plain_floor; /* of recorded and of plain runs; 0: not known */
 	double threshold;	   /* of plain runs */
 	struct bench_machine machine;
-	/* Of a pair; of one side it has a with its bounds only. */
+	/* For a pair; for one side it has only a with its bounds. */
 	const struct difference *plain;	   /* NULL: there is none */
-	const struct diff_view *diff;	   /* NULL: nothing was recorded, or of one side */
+	const struct diff_view *diff;	   /* NULL: nothing was recorded, or there is one side */
 	const struct history_run *typical; /* of one side: the recorded run in the middle */
 	enum compare_verdict verdict;
-	bool contradicts; /* recorded runs differ, plain ones the other way */
+	bool contradicts; /* recorded runs differ one way, plain ones the other */
 };
 
 typedef void (*bench_form_fn)(const struct bench_view *view, FILE *out);
@@ -66,7 +66,7 @@ void bench_text(const struct bench_view *view, FILE *out);
 void bench_json(const struct bench_view *view, FILE *out); /* schema brick/bench/1 */
 void bench_markdown(const struct bench_view *view, FILE *out);
 
-/* A test suite with a case for each side; of a pair, and one that fails if B is slower. */
+/* A test suite with a case for each side; for a pair also one that fails if B is slower. */
 void bench_junit(const struct bench_view *view, FILE *out);
 
 /* A line that GitHub's workflows show beside the change. */

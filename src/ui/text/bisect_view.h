@@ -7,22 +7,23 @@
 #include "analysis/compare/difference.h"
 #include "ui/text/diff.h"
 
-/* A build that was run, in the order in which they were. */
+/* The builds that were run, in that order. */
 struct bisect_step {
 	const char *build, *fault; /* fault: why it could not be judged, or NULL */
 	size_t runs;
 	struct difference difference; /* against the first build */
-	bool is_bad, is_doubtful;     /* doubtful: the nearer side, as its interval tells neither */
+	bool is_bad, is_doubtful;     /* doubtful: its interval allows both sides, and this is the
+					 nearer one */
 };
 
 struct bisect_view {
 	const char *first, *last;  /* of all builds */
 	const char *good, *bad;	   /* the last good and the first bad one; NULL: nothing is bad */
 	size_t builds, between;	   /* between: skipped builds that may be the first bad one */
-	const char *phase, *brick; /* what it is judged by; brick NULL: the whole token */
+	const char *phase, *brick; /* what is judged; brick NULL: the whole token */
 	const struct bisect_step *steps;
 	size_t step_count;	      /* the last build comes first */
-	const struct diff_view *diff; /* the first bad one against the first; NULL: none is */
+	const struct diff_view *diff; /* the first bad one against the first; NULL: there is none */
 };
 
 void bisect_text(const struct bisect_view *view, FILE *out);

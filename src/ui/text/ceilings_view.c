@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ceilings: those kept for a recording's machine, and what they are, for people. */
+/* Ceilings for people: those kept for a recording's machine, and their values. */
 #include "ui/text/ceilings_view.h"
 
 #include <errno.h>
@@ -195,7 +195,7 @@ static void add_size(struct table *table, uint64_t bytes)
 		table_format(table, "%.4g KiB", (double)bytes / (1 << 10));
 }
 
-/* How large the working sets are that a cache was seen to hold. */
+/* The working sets that a cache held. */
 static void add_usable(
 	const struct printer *p, struct table *table, const struct ceilings_level *level)
 {

@@ -9,10 +9,10 @@
 void ceilings_print(const struct ceilings *ceilings, const char *where, FILE *out);
 
 /*
- * Those kept for that host and CPU: NULL when there are none. What is kept but damaged or stale is
- * told on stderr. *where, if not NULL, gets the path, to be freed.
+ * Those kept for that host and CPU: NULL when there are none. Says on stderr which kept ones are
+ * damaged or stale. *where, if not NULL, gets the path, to be freed.
  */
 struct ceilings *ceilings_kept(const char *host, const char *cpu, char **where);
 
-/* Keep what a run of that machine has reached above them. Tells on stderr if that cannot be. */
+/* Keeps what a run of that machine reached above them. Says on stderr if it cannot. */
 void ceilings_learn(struct ceilings *kept, const char *where, const struct roofline *roofline);

@@ -24,7 +24,9 @@
 #include "ui/text/text.h"
 #include "ui/text/text_table.h"
 
-/* Facts that a fair comparison has in common; a name that ends in a point stands for all below. */
+/*
+ * Facts that a fair comparison has in common; a name that ends in a point stands for all below it.
+ */
 static const char *const must_agree[] = {"host", "CPU", "CPUs", "clock", "mode", "prompt tokens",
 	"records lost", "attach", "steps", "backend", "capture.", NULL};
 
@@ -422,7 +424,7 @@ static void print_side(const struct printer *p, bool is_b)
 }
 
 /*
- * What of `text` is not in `other`, too: without the words that both begin and end with. The caller
+ * The part of `text` that `other` lacks, without the words that both begin and end with. The caller
  * frees.
  */
 static char *own_words(const char *text, const char *other)
@@ -495,9 +497,9 @@ static void print_unit(const struct printer *p)
 			(unsigned long long)decode->steps);
 }
 
-/* Why: the part that made it so, and what of it is another. */
+/* The reason: the part behind it, and what differs in that part. */
 
-/* "runs 14 times a token instead of 7"; nothing where a number is the same or not known. */
+/* "runs 14 times a token instead of 7"; "" where a number is the same or not known. */
 static void add_other(char **text, double a, double b, const char *format)
 {
 	char of_a[UNITS_BYTES], of_b[UNITS_BYTES];
@@ -506,7 +508,7 @@ static void add_other(char **text, double a, double b, const char *format)
 		text_append(text, " and ", format, units_number(of_b, b), units_number(of_a, a));
 }
 
-/* What a part did that was another; "" where it did the same. The caller frees. */
+/* What a part did otherwise; "" where it did the same. The caller frees. */
 static char *other_work(const struct compare_row *row)
 {
 	const struct compare_work *a = &row->a, *b = &row->b;
@@ -522,7 +524,7 @@ static char *other_work(const struct compare_row *row)
 	return text ? text : text_copy("");
 }
 
-/* The settings that are not the same: "threads, backend"; the caller frees. */
+/* The settings that differ: "threads, backend"; the caller frees. */
 static char *other_settings(const struct diff_origins *o)
 {
 	static const char *const no_settings[] = {
@@ -545,7 +547,7 @@ static const char *only_kernel(const struct compare *c, int phase, enum compare_
 	return NULL;
 }
 
-/* The kernel that runs in another's place. */
+/* The kernel that replaces another one. */
 static void add_kernels(char **text, const struct compare *c, int phase)
 {
 	const char *a = only_kernel(c, phase, COMPARE_ONLY_A);
@@ -555,7 +557,7 @@ static void add_kernels(char **text, const struct compare *c, int phase)
 		text_append(text, "; ", "kernel %s instead of %s", b, a);
 }
 
-/* What of a part made it so: "DownProjection runs 14 times a token instead of 7". */
+/* What of a part caused the effect: "DownProjection runs 14 times a token instead of 7". */
 static void add_reason(char **text, const struct compare_row *row)
 {
 	SCOPED char *work = other_work(row);
@@ -572,7 +574,7 @@ static void add_reason(char **text, const struct compare_row *row)
 		text_append(text, "; ", "%s runs as often on as much data", safe);
 }
 
-/* The parts that made most of an effect, and why. Parts come in the order of what they add. */
+/* The parts that make up most of an effect, and why. Parts come in the order of their share. */
 static void print_why(const struct printer *p, int phase)
 {
 	const struct compare *c = p->view->compare;
@@ -627,7 +629,7 @@ static char *measures_of(const struct compare *c, enum compare_verdict verdict)
 	return text;
 }
 
-/* The smallest effect on a phase that it would have found. */
+/* The smallest effect on a phase that this comparison would have found. */
 static double least_seen(const struct compare *c)
 {
 	double least = INFINITY;
@@ -705,7 +707,7 @@ void diff_text(const struct diff_view *view, FILE *out)
 
 /* JSON. */
 
-/* Of a rate it says, as of all rows, what a token took. */
+/* For a rate it says what a token took, as all rows do. */
 static json_t *row_json(const struct compare_row *row)
 {
 	const struct difference *d = &row->difference;

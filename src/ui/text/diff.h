@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The answer of `brick diff`: where the recordings come from, in what the two sides differ besides
- * their times, and its forms. Holds no run: recordings are read one after the other. Main thread.
+ * The answer of `brick diff`: where the recordings come from, how the two sides differ besides
+ * their times, and its forms. It holds no run, because recordings are read one after the other.
+ * Main thread.
  */
 #pragma once
 
@@ -25,11 +26,11 @@ struct diff_origin {
 	ARRAY(struct diff_fact) facts;
 };
 
-/* Something that is not the same on both sides, or within one of them. */
+/* Something that differs between the sides, or within one of them. */
 struct diff_difference {
-	const char *key; /* of a fact, or NULL: then what is wrong is in words */
-	char *a, *b;	 /* all values of a side; without a key: what is wrong, and NULL */
-	bool unfair;	 /* it may be what the times differ by */
+	const char *key; /* of a fact; NULL: the fault is in words */
+	char *a, *b;	 /* all values of a side; without a key: the fault, and NULL */
+	bool unfair;	 /* times may differ because of it */
 };
 
 struct diff_origins {
@@ -38,7 +39,7 @@ struct diff_origins {
 	ARRAY(struct diff_difference) differences; /* unfair ones first */
 };
 
-/* Take what is known of a recording. */
+/* Take the facts of a recording. */
 void diff_origin_init(struct diff_origin *origin, const struct run *run);
 
 /* The same of a run of a history, which stands for its recording. */
@@ -55,14 +56,14 @@ struct diff_view {
 	enum summary_by by;
 	unsigned long top; /* rows to show of each phase */
 	bool all;	   /* all rows */
-	double floor;	   /* what identical runs differed by here, a ratio; 0: not known */
+	double floor;	   /* how much identical runs differed here, a ratio; 0: not known */
 };
 
 void diff_text(const struct diff_view *view, FILE *out);
 void diff_json(const struct diff_view *view, FILE *out);
 
 /*
- * Parts of the text: the verdict with its reason, and what is unfair; and the tables.
+ * Parts of the text: first the verdict with its reason and what is unfair, then the tables.
  * diff_to_json() gives a new reference.
  */
 void diff_summary(const struct diff_view *view, FILE *out);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers of a difference have two or three digits: more is never known. */
+/* Numbers of a difference have two or three digits, because more is never known. */
 #include "ui/text/difference_text.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static const double many = 9; /* an effect of that and more is a factor */
+static const double many = 9; /* from here on an effect is a factor */
 
 static bool is_factor(const struct difference *d)
 {

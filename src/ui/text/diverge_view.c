@@ -176,7 +176,7 @@ static void print_values(const struct printer *p, const char *label, const struc
 		(unsigned long long)x->nan_count, (unsigned long long)infinite);
 }
 
-/* Says how large a mistake could hide within what formats explain. */
+/* Says how large a mistake the formats could hide. */
 static void print_formats(const struct printer *p)
 {
 	const struct diverge *d = p->view->diverge;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One function per rule makes the sentences of its findings; both forms print them. Of JSON that
+ * One function per rule makes the sentences of its findings, and both forms print them. If the JSON
  * would be too long, the findings that cost least are left out.
  */
 #include "ui/text/explain_view.h"
@@ -23,7 +23,7 @@ enum { LABEL = 11 };
 	static void rule(struct finding_words *w, const struct explain_facts *f, \
 		const struct explain_phase *phase, const struct finding *finding)
 
-/* Of a brick's name so many bytes are shown. */
+/* The most bytes of a brick's name that are shown. */
 #define NAME "%.47s"
 
 static void say_crowd(
@@ -681,7 +681,7 @@ static void print_finding(const struct explain_facts *facts, const struct findin
 	tell("  see", "%s %s", words.show, facts->run->path);
 }
 
-/* How much the findings explain, what else takes time, and what nobody has looked into. */
+/* How much the findings explain, what else takes time, and what was not looked into. */
 static void print_rest(const struct explain_facts *facts, const struct findings *findings,
 	const struct terminal *terminal)
 {

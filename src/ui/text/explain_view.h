@@ -11,11 +11,11 @@
 
 enum { EXPLAIN_JSON_BYTES = 8192 };
 
-/* The sentences of a finding; what does not fit is cut. */
+/* The sentences of a finding, cut to their buffers. */
 struct finding_words {
 	char what[128], evidence[288], advice[192];
 	char show[48];	      /* the command that shows it, without the recording */
-	uint64_t expected_ns; /* what a token would take without it; 0: nothing can be said */
+	uint64_t expected_ns; /* what a token would take without it; 0: not known */
 };
 
 void finding_words(struct finding_words *words, const struct explain_facts *facts,
@@ -24,7 +24,7 @@ void finding_words(struct finding_words *words, const struct explain_facts *fact
 /* top: how many findings; 0: all. */
 void explain_text(
 	const struct explain_facts *facts, const struct findings *findings, size_t top, FILE *out);
-/* All of the answer, but only the first findings: a new reference. */
+/* The whole answer, with the first findings only: a new reference. */
 json_t *explain_to_json(
 	const struct explain_facts *facts, const struct findings *findings, size_t shown);
 void explain_json(

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Thin over jansson: what an answer may hold. jansson takes NULL for a value that was not made and
- * frees what it cannot put anywhere, so that only the first failure needs to be remembered.
+ * A thin layer over jansson. jansson accepts NULL for a value that was not made, and frees values
+ * that it cannot store, so only the first failure needs to be remembered.
  */
 #include "ui/text/json_out.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON answers, built with jansson. Strings become valid UTF-8; what is unknown becomes null; all
- * that is not ASCII is escaped on output, so that no terminal can be moved by it. What there is no
- * memory for is left out, and text_error() says so. Any thread.
+ * JSON answers, built with jansson. Strings become valid UTF-8, unknown values become null, and all
+ * that is not ASCII is escaped on output, so no terminal can be moved by it. A value without memory
+ * is left out, and text_error() says so. Any thread.
  */
 #pragma once
 
@@ -17,12 +17,12 @@ json_t *json_number(uint64_t value);	     /* ANALYSIS_UNKNOWN gives null */
 json_t *json_rate(double value);	     /* negative and not finite give null */
 json_t *json_signed(double value);	     /* not finite gives null */
 json_t *json_command(char *const *argv);     /* array of strings; NULL gives null */
-json_t *json_sizes(const uint32_t sizes[3]); /* NULL, or a first one of 0, gives null */
+json_t *json_sizes(const uint32_t sizes[3]); /* NULL, or a 0 in front, gives null */
 
 /* Set a key of an object to a value that was just made. */
 void json_put(json_t *object, const char *key, json_t *value);
 
-/* Set keys to members of what `from` points to, each under its own name. */
+/* Set keys to members of the struct at `from`, each under its own name. */
 #define json_put_numbers(object, from, ...) JSON__ALL(EACH(JSON__NUMBER, object, from, __VA_ARGS__))
 #define json_put_texts(object, from, ...) JSON__ALL(EACH(JSON__TEXT, object, from, __VA_ARGS__))
 #define json_put_rates(object, from, ...) JSON__ALL(EACH(JSON__RATE, object, from, __VA_ARGS__))

@@ -59,15 +59,15 @@ static const struct table_column columns[] = {{"BRICK", 1, 0}, {"CATEGORY", 1, 6
 	{"10% LESS", 0, 2}, {"10% GAIN", 0, 0}, {"NO TIME", 0, 2}, {"MOST GAIN", 0, 0}};
 
 /*
- * Two cells: what the section would be, its tokens per second, or its time when it has no tokens;
- * and by how much it would be faster.
+ * Two cells: the section's tokens per second with the change, or its time if it has no tokens; and
+ * the gain.
  */
 static void add_outcome(
 	struct table *table, const struct path_section *s, const struct path_row *row, uint64_t ns)
 {
 	double rate = path_tokens_per_s(s, ns);
 
-	/* what nobody knows the cause of nobody can make shorter */
+	/* a part without a known cause cannot be made shorter */
 	if (row->rank == PATH_WAIT && !s->counts.barriers) {
 		table_cell(table, "-");
 		table_cell(table, "-");
@@ -86,7 +86,7 @@ static double share_of(const struct path_section *s, uint64_t ns)
 	return s->length_ns ? (double)ns / (double)s->length_ns : -1;
 }
 
-/* On a single thread everything is on the path, and nothing has slack. */
+/* On a single thread the path holds everything, and nothing has slack. */
 static bool is_one_lane(const struct path_section *s)
 {
 	return s->lane_count < 2;
@@ -107,7 +107,7 @@ static void add_row(struct table *table, const struct path_section *s, const str
 	table_cell(table, row->category);
 	table_time(table, row->on_path_ns);
 	table_percent(table, share_of(s, row->on_path_ns));
-	/* of one lane the same as on the path */
+	/* on a single lane the same as on the path */
 	table_time(table, is_one_lane(s) ? ANALYSIS_UNKNOWN : row->own_ns);
 	table_count(table, row->count ? row->count : ANALYSIS_UNKNOWN);
 	table_time(table, has_slack(s) ? row->slack_mean_ns : ANALYSIS_UNKNOWN);

@@ -11,7 +11,7 @@ struct path_view {
 	const struct run *run;
 	const struct path *path;
 	const struct step_index *index;
-	size_t top; /* rows to show of each section; 0: those that count for something */
+	size_t top; /* rows to show of each section; 0: all that matter */
 	int all;    /* all rows */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a recording comes from, in words. What these return is the caller's to free. */
+/* Where a recording comes from, in words. The caller frees all results. */
 #pragma once
 
 #include "trace/run.h"

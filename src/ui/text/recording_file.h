@@ -9,8 +9,10 @@
 /* Why run_load() failed with rc; the caller frees. */
 char *recording_fault(int rc, const struct load_error *error);
 
-/* Finds the file by its name, or by the one that it has while it is written (*is_part). False:
- * neither exists. */
+/*
+ * Finds the file by its name, or by the name that it has while it is being written (*is_part).
+ * False: neither exists.
+ */
 bool recording_stat(const char *path, struct stat *st, bool *is_part);
 
 /* True if somebody is writing the file, under either name, or if that cannot be known. */

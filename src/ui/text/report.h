@@ -29,15 +29,16 @@ struct report {
 	size_t shown;			      /* rows to print: all, or those of --top */
 	bool is_sorted;			      /* by a column that the user chose */
 	const struct report_columns *columns; /* those that the user chose; NULL: the default */
-	/* The same of the steps of one phase, to be shown instead; NULL: all phases together. */
+	/* The same for the steps of one phase, shown in its place; NULL: all phases together. */
 	const struct report *apart[STEP_PHASES];
 	bool is_apart;			 /* some of them are there */
 	const struct roofline *roofline; /* NULL: the machine's ceilings are not known */
 };
 
 /*
- * Fill in all of it, with all rows shown, in two parts around a walk that feeds others, too. phase:
- * as for summary_create(); that no step of it ended is no error here. Returns 0 or -ENOMEM.
+ * Fills in everything, with all rows shown, in two parts around a walk that other accumulators
+ * join. phase: as for summary_create(), and it is no error if none of its steps ended. Returns 0 or
+ * -ENOMEM.
  */
 int report_join(struct report *report, struct walk *walk, enum summary_by by, int phase);
 void report_complete(struct report *report);
@@ -51,29 +52,31 @@ const char *report_backend(const struct report *report, const struct summary_row
 enum { REPORT_RESTS = 2 };
 
 /*
- * What is in no row, as rows: "left out" of a narrowed run, "unattributed"; only fields with
- * REPORT_OF_REST are known of them. Returns how many there are.
+ * Time in no row, as rows: "left out" of a narrowed run, and "unattributed". Only fields with
+ * REPORT_OF_REST are known for them. Returns how many there are.
  */
 struct summary_row report_rest_row(const struct summary *summary, char *name, uint64_t ns);
 size_t report_rests(const struct report *report, struct summary_row rows[REPORT_RESTS]);
 
-/* The lane that a row by thread or queue is of; else NULL. */
+/* The lane of a row by thread or queue; else NULL. */
 const struct run_lane *report_lane(const struct report *report, const struct summary_row *row);
 
-/* Tokens of the steps that the wall time is of; of the row alone, where rows are steps or phases.
- * 0: not known. */
+/*
+ * Tokens of the steps in the wall time; for rows that are steps or phases, of the row alone. 0: not
+ * known.
+ */
 uint64_t report_row_tokens(const struct report *report, const struct summary_row *row);
 
-/* Speculative decoding: what all phases have of it. */
+/* Speculative decoding, in all phases. */
 struct step_phase_times report_drafts(const struct report *report);
 
-/* What was counted per step. Zeros where there was no memory (text_error()). */
+/* Counts per step. Zeros without memory (text_error()). */
 void report_counters(struct counters *counters, const struct run *run);
 
 /* Tokens per second while steps of a phase ran; negative when unknown. */
 double report_tokens_per_s(const struct step_phase_times *times);
 
-/* The same from the first one's begin to the last one's end, with what lies between them. */
+/* The same from the begin of the first step to the end of the last, gaps included. */
 double report_wall_tokens_per_s(const struct step_phase_times *times);
 
 /* A report, and one of each phase. */

@@ -62,7 +62,7 @@ static void get_sources(
 	value->text = report_sources(report, row->sources);
 }
 
-/* None where nothing ran on a thread. */
+/* None if nothing ran on a thread. */
 static void get_basis(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
@@ -114,8 +114,8 @@ static const struct run_step *step_of(const struct report *report, const struct 
 }
 
 /*
- * Of a brick that ran on devices only, what people see in place of a thread's number. Programs have
- * the devices' numbers under names of their own.
+ * What people see in place of a thread's number, for a brick that ran on devices only. Programs
+ * find the devices' numbers under their own names.
  */
 static void get_device_count(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
@@ -684,7 +684,7 @@ char *report_value_text(const struct report_field *field, const struct report *r
 	const struct summary_row *row)
 {
 	char text[UNITS_BYTES];
-	/* of a brick that ran on devices only, the host's numbers are not 0: there are none */
+	/* the host's numbers of a brick that ran on devices only are not 0: it has none */
 	bool is_devices = field->flags & REPORT_ON_HOST && row->on_device && !row->count;
 	if (is_devices && !field->device)
 		return text_copy("-");
@@ -717,7 +717,7 @@ char *report_value_text(const struct report_field *field, const struct report *r
 	}
 }
 
-/* Orders by size, unknown values below all others; texts so that A is the largest. */
+/* By size, with unknown values below all others; texts so that A is the largest. */
 static int report_value_compare(const struct report_field *field, const struct report_value *a,
 	const struct report_value *b)
 {

@@ -15,9 +15,9 @@ enum report_type {
 	REPORT_TEXT,
 	REPORT_TIME, /* ns */
 	REPORT_COUNT,
-	REPORT_LAYER, /* one more than its number, so that -1 is one, too */
+	REPORT_LAYER, /* one more than its number, so that -1 has one */
 	REPORT_BYTES,
-	REPORT_RATE,  /* kept per ns, in JSON and CSV per second, for people in thousand millions */
+	REPORT_RATE,  /* held per ns, in JSON and CSV per second, for people in thousand millions */
 	REPORT_SHARE, /* 0 to 1 */
 	REPORT_RATIO,
 	REPORT_SIZES, /* three sizes of a grid or a block */
@@ -27,8 +27,8 @@ enum report_type {
 enum report_base { REPORT_OF_ROW, REPORT_OF_QUEUE, REPORT_OF_KERNEL, REPORT_OF_LANE };
 
 enum report_field_flags {
-	REPORT_ON_HOST = 1,   /* a row of nothing but devices has none, whatever stands there */
-	REPORT_OF_REST = 2,   /* also known of the rests, which are in no row */
+	REPORT_ON_HOST = 1,   /* unknown in a row of devices only, whatever the member holds */
+	REPORT_OF_REST = 2,   /* also known for time in no row */
 	REPORT_TEXT_ONLY = 4, /* JSON and CSV have its parts */
 	REPORT_ZERO_UNKNOWN = 8,
 };
@@ -46,15 +46,15 @@ struct report_value {
 struct report_field {
 	const char *key;   /* in JSON and CSV; a dot stands between an object and what is in it */
 	const char *title; /* on top of a column */
-	const char *means; /* a sentence or two, for the manual and the page */
+	const char *means; /* a sentence or two for the manual and the page */
 	enum report_type type;
 	unsigned rows;	/* 1 << enum summary_by of the rows that have it; 0: all */
 	unsigned flags; /* enum report_field_flags */
-	/* where it stands, unless there is a function: offset and size of a member */
+	/* offset and size of its member, unless there is a function */
 	enum report_base base;
 	size_t at, size;
 	void (*get)(const struct report *, const struct summary_row *, struct report_value *);
-	/* in text, of a row of nothing but devices; NULL: "-" where there is REPORT_ON_HOST */
+	/* text for a row of devices only; NULL: "-" where there is REPORT_ON_HOST */
 	void (*device)(const struct report *, const struct summary_row *, struct report_value *);
 };
 
@@ -85,7 +85,7 @@ enum { REPORT_COLUMNS_MAX = 64 };
 
 struct report_columns {
 	const struct report_field *fields[REPORT_COLUMNS_MAX];
-	unsigned ranks[REPORT_COLUMNS_MAX]; /* 0: always shown; the highest gives way first */
+	unsigned ranks[REPORT_COLUMNS_MAX]; /* 0: always shown; the highest goes first */
 	size_t count;
 };
 
@@ -111,5 +111,5 @@ void report_columns_all(struct report_columns *columns, enum summary_by by);
  */
 int report_columns_parse(struct report_columns *columns, const char *text, char **wrong);
 
-/* Largest first, texts from A to Z, what is unknown last. */
+/* Largest first, texts from A to Z, unknown values last. */
 void report_sort_rows(const struct report *report, const struct report_field *field);

@@ -18,7 +18,7 @@ static unsigned long long ull(uint64_t value)
 	return value;
 }
 
-/* "demo (llama F16, 7 layers, 33.0MB)". A size that the engine has no name for is left out. */
+/* "demo (llama F16, 7 layers, 33.0MB)". A size without a name in the engine is left out. */
 static char *model_text(const struct workload *w)
 {
 	char bytes[UNITS_BYTES];
@@ -42,7 +42,7 @@ static char *model_text(const struct workload *w)
 		    : NULL;
 }
 
-/* Threads that recorded stand in for a number that the engine did not say. */
+/* Without a number from the engine, the threads that recorded are counted. */
 static void add_threads(char **text, const struct workload *w, const struct run *run)
 {
 	uint64_t threads = w->threads;
@@ -124,7 +124,7 @@ static void add_tokens(char **text, const struct step_phase_times *times, enum s
 		text_append(text, " ", "(%llu more were rejected drafts)", ull(times->refuted));
 }
 
-/* "63 steps, 115ms; p50 1.80ms, p95 2.07ms": of one step there is one time. */
+/* "63 steps, 115ms; p50 1.80ms, p95 2.07ms"; a single step has one time. */
 static void add_steps(char **text, const struct step_phase_times *times, bool whole)
 {
 	char total[UNITS_BYTES], unevaluated[UNITS_BYTES], each[UNITS_BYTES];

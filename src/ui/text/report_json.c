@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A report as JSON, schema brick/report/1: fields are added, never renamed or given another
- * meaning. Times in ns, rates per second, null where unknown. And its rows as CSV (RFC 4180):
- * titles are the keys of JSON, nothing where unknown, and a last row with what is in none of the
- * others.
+ * meaning. Times are in ns, rates per second, and unknown values null. Its rows as CSV (RFC 4180):
+ * the titles are the keys of JSON, unknown values are empty, and the last row holds the time in no
+ * other row.
  */
 #include "ui/text/report_json.h"
 
@@ -90,7 +90,7 @@ static bool has_thread_samples(const struct run *run)
 	return false;
 }
 
-/* Backends of queues that no note has named. */
+/* Backends of queues that no note names. */
 static void add_devices(json_t *backends, const struct run *run)
 {
 	for (size_t i = 0; i < run->lane_count; i++) {
@@ -349,7 +349,10 @@ static void put_queue(json_t *object, const struct report *report, uint32_t numb
 				value_json(&report_fields[i], &by_queue, &row));
 }
 
-/* What threads waited for. kernel is null for a queue as a whole, queue also for unknown causes. */
+/*
+ * What threads waited for. kernel is null for a queue as a whole; queue is null, too, for an
+ * unknown cause.
+ */
 static json_t *waits_json(const struct report *report)
 {
 	const struct wait_causes *causes = &report->summary->wait_causes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two lines of how far to trust a report: the machine's CPUs, and the steps' threads. */
+/* Two lines of the part on trust: the machine's CPUs, and the steps' threads. */
 #include "ui/text/report_presence.h"
 
 #include "brick/error.h"
@@ -17,7 +17,10 @@ static char *neighbour_text(const struct run *run, const struct presence *p)
 		", %s alone %s", run->machine.neighbour, units_percent(share, p->neighbour));
 }
 
-/* They are in the time on the CPU of whom they interrupted; one CPU may have nearly all of them. */
+/*
+ * Interrupts are in the time on the CPU of the thread that they interrupted, and one CPU may have
+ * nearly all of them.
+ */
 static void interrupts_text(char *to, size_t size, const struct presence *p)
 {
 	char share[UNITS_BYTES], there[UNITS_BYTES], of[48] = "";
@@ -89,7 +92,7 @@ void report_off_cpu_reason(int error, char *text, size_t size)
 		snprintf(text, size, "perf_event_open: %s", brick_strerror(error));
 }
 
-/* Not per brick: refused by the kernel. What it counts all the same is named. */
+/* The kernel refused times off the CPU per brick. Names what it counts all the same. */
 static void print_unknown(const struct run *run, const struct presence *p,
 	const struct terminal *terminal, size_t label)
 {
@@ -125,7 +128,10 @@ static char *gaps_text(const struct run *run)
 	return text;
 }
 
-/* Why, when, and what is shown in its place: of tables with a step that is not known of. */
+/*
+ * Why and when times off the CPU are unknown, and what is shown instead: of tables with such a
+ * step.
+ */
 static void print_gaps(const struct run *run, const struct presence *p,
 	const struct terminal *terminal, size_t label)
 {

@@ -8,7 +8,7 @@
 #include "trace/run.h"
 #include "ui/text/terminal.h"
 
-/* Why times off the CPU are not known, for an error of struct off_cpu_account. */
+/* Why times off the CPU are unknown, for an error in struct off_cpu_account. */
 void report_off_cpu_reason(int error, char *text, size_t size);
 
 /* Prints lines behind a label of `label` columns. Unknown values that nobody asked for are left

@@ -52,7 +52,7 @@ static void add_row(struct table *table, const struct report *report,
 struct rows {
 	struct summary_row *list;	   /* NULL: no memory */
 	size_t count, shown;		   /* the others are one row */
-	uint64_t preempted_ns, blocked_ns; /* of the wall time, and in none of them */
+	uint64_t preempted_ns, blocked_ns; /* of the wall time, in no row */
 };
 
 static bool splits_off(const struct summary *summary)
@@ -77,7 +77,7 @@ static int compare_taken(const void *a, const void *b)
 		?: strcmp(x->name, y->name);
 }
 
-/* Moves what its threads were off their CPUs from a row to those of all of them. */
+/* Moves the time that a row's threads were off their CPUs to the rows of all such time. */
 static void take_off(struct rows *rows, struct summary_row *row, const struct summary *summary)
 {
 	uint64_t ran_ns = summary_row_ran_ns(row);
@@ -159,7 +159,7 @@ static void add_others(struct table *table, const struct report *report,
 	free(others.name);
 }
 
-/* What is in no row, as rows: also what was off the CPU in those. */
+/* Time in no row, as rows, and the rows' time off the CPU. */
 enum { RESTS = REPORT_RESTS + 2 };
 
 static size_t rests_of(
@@ -426,7 +426,7 @@ static void print_head_lines(const struct report_head *head, const struct termin
 enum {
 	SCREEN_LINES = 39,
 	TABLES_MAX = STEP_PHASES
-}; /* a line may be broken where we do not expect it */
+}; /* a line may be broken elsewhere than we expect */
 static const double LEAST_SHARE = 0.005;
 
 struct screen {
@@ -475,7 +475,7 @@ static int compare_shares(const void *a, const void *b)
 	return ORDER(*(const double *)b, *(const double *)a);
 }
 
-/* The least share of which all rows fit. */
+/* The least share with which all rows fit. */
 static double least_share(const struct screen *screen, size_t room)
 {
 	size_t rows = 0, count = 0;
@@ -492,7 +492,7 @@ static double least_share(const struct screen *screen, size_t room)
 	return count > room && shares[room] > LEAST_SHARE ? shares[room] : LEAST_SHARE;
 }
 
-/* Rows are by time, and so is what is left out, but for what a device did. */
+/* Rows are ordered by time, so those left out are the last, except those of devices. */
 static void leave_out_small(struct screen_table *table, double least)
 {
 	struct rows *rows = &table->rows;
@@ -507,7 +507,7 @@ static void leave_out_small(struct screen_table *table, double least)
 		rows->shown++;
 }
 
-/* What there is besides rows: titles, rests, an empty line, the row of what is left out. */
+/* The lines beside the rows: titles, rests, an empty line, the row of what is left out. */
 static size_t lines_around(const struct screen *screen)
 {
 	size_t lines = 0;
@@ -528,7 +528,7 @@ static size_t threads_of(const struct run *run)
 	return threads;
 }
 
-/* What the columns mean, as far as their titles do not say it; the caller frees. */
+/* What the columns mean, where their titles do not say it; the caller frees. */
 static char *meanings(const struct report *report)
 {
 	size_t threads = threads_of(report->run);
@@ -577,7 +577,7 @@ static void print_foot(
 		say(screen, "Next", "brick explain %s", screen->report->run->path);
 }
 
-/* The phase of all that a report is of; -1: it is of several, or of none. */
+/* The phase that all of a report belongs to; -1: several phases, or none. */
 static int only_phase(const struct report *report)
 {
 	const struct step_phase_times *phases = report->summary->steps.phases;

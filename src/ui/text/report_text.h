@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A report for people, and those of its sentences that other answers have, too. Main thread. */
+/* A report for people, with sentences that other answers share. Main thread. */
 #pragma once
 
 #include <stdio.h>
@@ -11,7 +11,7 @@ void report_text(const struct report *report, FILE *out);
 /* All rows, columns and notes. */
 void report_whole_text(const struct report *report, FILE *out);
 
-/* All that is known of how far to trust it, and where it comes from. */
+/* How far to trust it, and where it comes from, whole. */
 void report_whole_trust_text(const struct report *report, FILE *out);
 
 /* Says whether AVG to MAX and rates count time on the CPU or all time; NULL for devices' rows. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How far to trust a report: one line below its rows, and behind it all that is known of coverage,
- * devices, CPUs, distortion, losses, and where the recording comes from.
+ * How far to trust a report: one line below its rows. Whole, all about coverage, devices, CPUs,
+ * distortion and losses, and where the recording comes from.
  */
 #include "ui/text/report_trust.h"
 
@@ -62,7 +62,7 @@ static void print_heading_notes(const struct report *report, const struct termin
 	}
 }
 
-/* Prints what was attached to and how, each with its label. */
+/* Prints what was attached and how, each with its label. */
 static void report_headings(const struct report *report, const struct terminal *terminal)
 {
 	for (const struct attacher *const *a = attachers; *a; a++)

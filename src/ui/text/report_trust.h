@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far to trust a report, in one line or in all detail; its sentences are also other answers'.
- * Main thread. */
+/*
+ * How far to trust a report, in one line or in all detail. Other answers share its sentences. Main
+ * thread.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -8,11 +10,13 @@
 #include "ui/text/report.h"
 #include "ui/text/terminal.h"
 
-/* "good: 99.9% covered, 0.5% distortion (0.2 to 1.0), nothing lost, 0.1% preempted", or what limits
- * it in front. The caller frees. */
+/*
+ * "good: 99.9% covered, 0.5% distortion (0.2 to 1.0), nothing lost, 0.1% preempted"; a limit to
+ * trust stands in front. The caller frees.
+ */
 char *report_trust_line(const struct report *report, bool *is_limited);
 
-/* Command, times, machine, and what was attached to and how. */
+/* Command, times, machine, and what was attached and how. */
 void report_origin_text(const struct report *report, const struct terminal *terminal);
 
 /* Coverage, devices, counters, CPUs, distortion, losses and notes. is_alone: no rows stand above.
@@ -20,9 +24,11 @@ void report_origin_text(const struct report *report, const struct terminal *term
 void report_trust_lines(
 	const struct report *report, const struct terminal *terminal, bool is_alone);
 
-/* The most of both, as plain lines of so many columns. */
+/* The most important of both, as plain lines of so many columns. */
 void report_trust_text(const struct report *report, size_t width, FILE *out);
 
-/* What notes of this key are called before people; NULL: they are not for them (how an engine lays
- * its memory out). */
+/*
+ * The name that people see for notes with this key; NULL: the notes are not for them (how an engine
+ * lays its memory out).
+ */
 const char *report_note_title(const char *key);

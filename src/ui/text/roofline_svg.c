@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The roofline as a picture: logarithmic axes, a slanted roof for each level of memory, level ones
- * for arithmetic, a dot for each brick in decode and a square in prefill, as large as its share of
- * the time. Legible on light and dark; every number stands in a tooltip, too. Texts are put as near
- * to their points as there is room, so that none covers another; the same run gives the same
+ * The roofline as a picture: logarithmic axes, a slanted roof for each level of memory, level roofs
+ * for arithmetic. A brick is a dot in decode and a square in prefill, as large as its share of the
+ * time. It is legible on light and dark, and every number stands in a tooltip, too. Texts lie as
+ * near to their points as there is room, and none covers another. The same run gives the same
  * places.
  */
 #include <math.h>
@@ -70,7 +70,7 @@ static void labels_take(struct labels *labels, double x0, double y0, double x1, 
 	take(labels, (struct label_box){x0, y0, x1, y1, 0});
 }
 
-/* Marks a line, which texts cover only when there is no other room nearby. */
+/* Marks a line. Texts cover it only when there is no other room nearby. */
 static void labels_take_line(struct labels *labels, double x0, double y0, double x1, double y1)
 {
 	int steps = 1 + (int)(hypot(x1 - x0, y1 - y0) / LINE_STEP);
@@ -129,8 +129,7 @@ static bool try_rings(struct labels *labels, double x, double y, double radius, 
 }
 
 /*
- * Place a text of that size near a point that is `radius` large, and take its box. 0: there is no
- * room within reach.
+ * Places a text near a point of that `radius`, and takes its box. 0: there is no room within reach.
  */
 static bool labels_place(struct labels *labels, double x, double y, double radius, double width,
 	double height, struct label_box *out)
@@ -418,7 +417,7 @@ static void svg_paragraph(struct picture *p, const char *text)
 
 enum { NEAR = 15 }; /* px between two lines with room for a text */
 
-/* Where a roof of bandwidth leaves the picture below, or on the left. */
+/* Where a roof of bandwidth leaves the picture: below, or on the left. */
 static double left_end(const struct picture *p, double bandwidth)
 {
 	double x = p->low_y / bandwidth;
@@ -426,7 +425,7 @@ static double left_end(const struct picture *p, double bandwidth)
 	return x > p->low_x ? x : p->low_x;
 }
 
-/* Take the boxes along a slanted text: its letters, one after the other. */
+/* Takes the boxes along a slanted text: its letters, one after the other. */
 static void take_slanted(struct picture *p, double x, double y, double angle, double width)
 {
 	for (double at = 0; at < width; at += 8) {
@@ -515,7 +514,7 @@ struct compute_line {
 	char text[96];
 };
 
-/* Where arithmetic may begin to be the roof: under the fastest level. */
+/* Where arithmetic may become the roof: under the fastest level. */
 static double compute_begin(const struct picture *p, double rate)
 {
 	const struct ceilings_bandwidth *fastest = ceilings_fastest(p->roofs, NULL, p->threads);
@@ -736,7 +735,7 @@ static void draw_rest(struct picture *p)
 	free(text);
 }
 
-/* The same for those who cannot see it. */
+/* The same in words, for those who cannot see the picture. */
 static void print_description(const struct picture *p)
 {
 	const struct roofline *r = p->view->roofline;

@@ -112,7 +112,7 @@ static void print_ceilings_of(
 	say(p, label, "%s", text);
 }
 
-/* What recordings have reached above all that was measured, this one included. */
+/* The best that recordings reached above all measurements, this one included. */
 static void print_reached(const struct printer *p)
 {
 	const struct ceilings *c = &p->view->roofline->raised;
@@ -168,7 +168,7 @@ static const struct table_column columns[] = {{"BRICK", 1, 0}, {"TIME", 0, 5}, {
 	{"THREADS", 0, 4}, {"FLOP/B", 0, 0}, {"GFLOP/s", 0, 0}, {"GB/s", 0, 0}, {"DATA IN", 1, 0},
 	{"REUSE", 0, 6}, {"BOUND", 1, 0}, {"ROOF BY", 1, 2}, {"ROOF", 0, 1}, {"OF ROOF", 0, 0}};
 
-/* Where not all that the shapes say was done: "<=". */
+/* "<=" where less may have been done than shapes say. */
 static void add_rate(struct table *table, const struct roofline_row *row, double rate)
 {
 	char number[UNITS_BYTES];
@@ -208,7 +208,7 @@ static void add_row(struct table *table, const struct roofline_row *row)
 		table_cell(table, "-");
 	table_cell(table, bound ? bound : row->on_device ? "(device)" : "-");
 	table_cell(table, roof ? roof : "-");
-	/* in GFLOP/s, or GB/s for what computes nothing */
+	/* in GFLOP/s, or GB/s for a brick without arithmetic */
 	table_number(table, row->flops ? row->roof_flops_per_ns : row->roof_bytes_per_ns);
 	if (row->distance < 0)
 		table_cell(table, above ? "- !" : "-");

@@ -21,12 +21,12 @@ static inline bool roofline_shows(const struct roofline_view *view, const struct
 }
 
 /*
- * Under whose ceilings, and for how many threads, most of the time was spent; *threads is 0 where
- * no brick is under any.
+ * The ceilings and the number of threads under which most of the time was spent; *threads is 0
+ * where no brick is under any.
  */
 const struct ceilings *roofline_main(const struct roofline_view *view, uint32_t *threads);
 
-/* What is the roof of a row, "L3" or "AVX2 f32"; the caller frees. NULL: it has none. */
+/* The roof of a row, "L3" or "AVX2 f32"; the caller frees. NULL: it has none. */
 char *roofline_roof_text(const struct roofline_row *row);
 
 void roofline_text(const struct roofline_view *view, FILE *out);
@@ -34,7 +34,7 @@ void roofline_text(const struct roofline_view *view, FILE *out);
 /* Also without ceilings; a new reference. */
 json_t *roofline_to_json(const struct roofline_view *view);
 
-/* Why ceilings do not speak for a recording: a sentence, or NULL. */
+/* Why ceilings do not hold for a recording: a sentence, or NULL. */
 const char *roofline_doubt(enum ceilings_doubt doubt);
 
 void roofline_svg(const struct roofline_view *view, FILE *out);

@@ -12,7 +12,7 @@
 
 enum { MIN_WIDTH = 20, DEFAULT_WIDTH = 80, MAX_WIDTH = 10000, PIPE_WIDTH = 100 };
 
-/* False: it asks for nothing that could be a width. */
+/* False: the text is no width. */
 static bool width_from_environment(size_t *width)
 {
 	const char *columns = getenv("COLUMNS");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The capabilities of the place that output goes to, and paragraphs in it. Main thread. */
+/* What an output can show, and paragraphs in it. Main thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -30,7 +30,7 @@ void terminal_init(struct terminal *terminal, FILE *out);
 /* Print text in a style; safe text only. */
 void terminal_print(const struct terminal *terminal, enum terminal_style style, const char *text);
 
-/* Print what begins and ends styled text. */
+/* Print the begin and the end of styled text. */
 void terminal_begin(const struct terminal *terminal, enum terminal_style style);
 void terminal_end(const struct terminal *terminal, enum terminal_style style);
 
@@ -40,7 +40,7 @@ const char *terminal_style_end(const struct terminal *terminal, enum terminal_st
 
 /*
  * Print a label, and the text from column `indent` on, within the terminal's width, or 100 columns
- * where it has none. What is not safe in the text is escaped.
+ * if it has none. The text is made safe.
  */
 void paragraph(const struct terminal *terminal, size_t indent, const char *label,
 	const char *format, ...) BRICK_PRINTF(4, 5);

@@ -190,7 +190,7 @@ static void pad(FILE *out, size_t columns)
 	fprintf(out, "%*s", (int)columns, "");
 }
 
-/* Bytes of as much of a word as fits into so many columns, at least one character. */
+/* The bytes of a word that fit into so many columns, at least one character. */
 static size_t fitting(const char *word, size_t n, size_t columns)
 {
 	size_t bytes = 0, used = 0;
@@ -292,7 +292,7 @@ static char *unknown(char *out)
 	return strcpy(out, "-");
 }
 
-/* value in the first unit that keeps it below 999.5; the last unit takes all that is larger. */
+/* The value in the first unit that keeps it below 999.5; larger ones in the last unit. */
 static char *scaled(char *out, double value, const char *const *units, size_t n)
 {
 	size_t unit = 0;
@@ -318,7 +318,7 @@ char *units_time(char out[UNITS_BYTES], uint64_t ns)
 	return scaled(out, (double)ns / 1000, units, 3);
 }
 
-/* As it is below `least`, else in thousands of `units`. */
+/* A number below `least` as it is, a larger one in thousands of `units`. */
 static char *whole(char out[UNITS_BYTES], uint64_t value, uint64_t least, const char *unit,
 	const char *const units[5])
 {

@@ -2,9 +2,9 @@
 /*
  * Text on its way to a terminal: made, made safe, measured, cut, wrapped; numbers with their units.
  *
- * Where memory is short, what makes a text gives NULL, all of these take NULL for an empty text,
- * and the thread remembers it: whoever prints an answer asks text_error() once, when all is
- * printed. Any thread, but where a function says otherwise.
+ * Without memory a function gives NULL for a text. All functions take NULL for an empty text, and
+ * the thread remembers the failure: who prints an answer calls text_error() once, when all is
+ * printed. Any thread, unless a function says otherwise.
  */
 #pragma once
 
@@ -21,7 +21,7 @@
 char *text_copy(const char *s);
 char *text_format(const char *format, ...) BRICK_PRINTF(1, 2);
 
-/* Zeroed memory for what a text is made of; NULL: there is none. */
+/* Zeroed memory to make a text in; NULL: there is none. */
 void *text_room(size_t n, size_t size);
 
 /* Append to a text, behind `between` if there is anything in it. *text moves; NULL is empty. */
@@ -30,7 +30,7 @@ void text_append(char **text, const char *between, const char *format, ...) BRIC
 /* Remember that there was no memory for a part of an answer, if rc is negative; returns rc. */
 int text_fail(int rc);
 
-/* 0, or -ENOMEM if this thread had no memory for a part of an answer since it was asked last. */
+/* 0, or -ENOMEM if this thread lacked memory for a part of an answer since the last call. */
 int text_error(void);
 
 /* What a terminal may be shown. */
@@ -66,7 +66,7 @@ char *text_cut(const char *s, size_t width);
  */
 void text_wrap(FILE *out, size_t width, size_t indent, const char *label, const char *text);
 
-/* The same behind a label of `at` columns that the caller has printed. */
+/* The same behind a label of `at` columns that the caller printed. */
 void text_flow(FILE *out, size_t width, size_t indent, size_t at, const char *text);
 
 /* "" for one, "s" for any other number. */
@@ -78,11 +78,13 @@ const char *plural_s(unsigned long long n);
 void warn(const char *format, ...) BRICK_PRINTF(1, 2);
 void warn_arguments(const char *format, va_list arguments);
 
-/* Says that stderr shows a line without an end, which messages erase first. */
+/* Says that stderr shows an unfinished line, which messages erase first. */
 void warn_line_set(bool is_shown);
 
-/* Sets where a faulty option stands, which messages begin with from now on; NULL: nowhere. Main
- * thread. */
+/*
+ * Sets the place of a faulty option, with which messages begin from now on; NULL: none. Main
+ * thread.
+ */
 void warn_where_set(const char *where);
 
 /* Numbers with units, three significant digits; JSON and CSV never come through here. */

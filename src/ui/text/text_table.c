@@ -190,7 +190,7 @@ static bool layout_init(struct layout *layout, const struct table *table, size_t
 				layout->widths[i] = cell;
 		}
 	}
-	/* A name that alone would push out numbers is cut before they are. */
+	/* A name that alone would push out numbers is cut before they are dropped. */
 	if (width && layout->widths[0] > width / 3 && layout->widths[0] > 3 * MIN_NAME &&
 		total_width(table, layout) > width) {
 		size_t over = total_width(table, layout) - width;

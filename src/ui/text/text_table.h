@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table of text on a terminal: columns aligned by what characters are wide, numbers to the
- * right. When it is wider than the terminal, the columns with the highest rank are left out, and
- * at last the first column is cut. Cells are made safe (text.h). A table may be NULL: there
- * was no memory for it. Main thread.
+ * A table of text on a terminal. Columns are aligned by the width of characters, numbers to the
+ * right. If the table is wider than the terminal, the columns with the highest rank are left out,
+ * and at last the first column is cut. Cells are made safe (text.h). A table may be NULL: there was
+ * no memory for it. Main thread.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 enum table_align {
 	TABLE_RIGHT, /* numbers */
 	TABLE_LEFT,
-	TABLE_REST, /* left, and in what room the other columns leave */
+	TABLE_REST, /* left, and in the room that the other columns leave */
 };
 
 struct table_column {
@@ -32,7 +32,7 @@ struct table;
 /* columns must outlive the table. */
 struct table *table_create(const struct table_column *columns, size_t count);
 
-/* Begin a row; its cells follow, from the left. Those that do not are empty. */
+/* Begin a row; its cells follow, from the left. Missing cells are empty. */
 void table_row(struct table *table, enum terminal_style style);
 
 /* A cell: a copy of a text, NULL is an empty one; or what units.h makes of a number. */
@@ -46,13 +46,13 @@ void table_percent(struct table *table, double share);
 /* A column that is "-", "0" or empty in all rows is not shown. */
 void table_hide_empty(struct table *table);
 
-/* A column that says in all rows what another one to its left says is not shown. */
+/* A column that repeats another one to its left in all rows is not shown. */
 void table_hide_repeated(struct table *table);
 
 /* Print it; lines have no trailing blanks. */
 void table_print(const struct table *table, const struct terminal *terminal);
 
-/* Columns that there was no room for, as "A, B and C"; NULL if all are shown. The caller frees. */
+/* The columns that did not fit, as "A, B and C"; NULL if all are shown. The caller frees. */
 char *table_left_out(const struct table *table, const struct terminal *terminal);
 
 void table_destroy(struct table *table);

@@ -24,7 +24,7 @@ static double tiles_bin_mean_ns(const struct tiles_bin *bin)
 	return bin->count ? (double)bin->total_ns / (double)bin->count : -1;
 }
 
-/* A tile that was interrupted once must not make all others look the same: hence no maximum. */
+/* A single interrupted tile must not make all others look the same, so this is no maximum. */
 static bool tiles_bin_range(const struct tiles_group *group, double *low_ns, double *high_ns)
 {
 	double means[TILES_BINS * TILES_BINS];
@@ -181,7 +181,7 @@ json_t *tiles_to_json(const struct tiles_view *view)
 
 enum { WIDTH = 760, MARGIN = 40, MAP = 320, GAP = 40, HEAD = 64, STEPS = 16 };
 
-/* Cells are at most this large, so that a grid of few tiles does not look like a flag. */
+/* MAX_CELL in pixels: with larger cells a grid of few tiles looks like a flag. */
 enum { MAX_CELL = 40, FACTS_HEIGHT = 190 };
 
 static double cell_size(uint32_t bins, int pixels)

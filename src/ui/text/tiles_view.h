@@ -10,7 +10,7 @@
 struct tiles_view {
 	const struct run *run;
 	const struct tiles *tiles;
-	double peak_gflops; /* what a share is of; 0: not known */
+	double peak_gflops; /* shares are parts of this; 0: not known */
 	int map;	    /* show the maps as text, too */
 };
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A call tree for people, with lines that show what is below what, and as JSON (schema
- * brick/tree/1). */
+/* A call tree for people, with lines from node to node, and as JSON (schema brick/tree/1). */
 #include "ui/text/tree_view.h"
 
 #include <stdbool.h>
@@ -98,7 +97,7 @@ struct lines {
 	ARRAY(struct line) list;
 };
 
-/* A tree of several steps holds sums, and is shown as means. */
+/* A tree of several steps holds sums, and its view shows means. */
 static uint64_t mean(const struct call_tree *tree, uint64_t sum)
 {
 	return tree->steps > 1 && sum != ANALYSIS_UNKNOWN ? (sum + tree->steps / 2) / tree->steps
@@ -136,7 +135,7 @@ static char *safe_name(const struct lines *lines, const struct call_node *node)
 	return text_safe(name);
 }
 
-/* The children to be shown: waits after the others, as they are between all of them. */
+/* The children to show: waits stand last, because they lie between all others. */
 static size_t children_of(
 	const struct lines *lines, const struct call_node *node, unsigned depth, uint32_t *list)
 {
@@ -176,7 +175,7 @@ static void add_child(
 	add_children(lines, node, deeper, depth + 1);
 }
 
-/* Time of a node that none of the nodes below it has. */
+/* The time of a node that no node below it has. */
 static bool has_rest(const struct call_node *node, size_t children)
 {
 	if (node->kind == CALL_ROOT)

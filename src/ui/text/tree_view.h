@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Call trees: what their nodes are called, which are shown, and the forms of `brick tree`. Main
- * thread. */
+/*
+ * Call trees: the names of their nodes, which nodes are shown, and the forms of `brick tree`. Main
+ * thread.
+ */
 #pragma once
 
 #include <stdio.h>
@@ -16,7 +18,7 @@ struct tree_view {
 	int operations; /* each operation below its brick */
 };
 
-/* The times of the tree's phase, whether it is of one step or of all. */
+/* The times of the tree's phase, for one step and for all. */
 static inline const struct step_phase_times *tree_phase(
 	const struct tree_view *view, const struct call_tree *tree)
 {

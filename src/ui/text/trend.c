@@ -34,7 +34,7 @@ static void bounds(const struct trend *t, double *low, double *high)
 	}
 }
 
-/* A character for each run, or for as many neighbours as share one: their mean. */
+/* A character for each run; if there is no room, for the mean of several neighbours. */
 static void print_sparkline(const struct trend *t, const struct terminal *terminal)
 {
 	static const char *const blocks[] = {"\xe2\x96\x81", "\xe2\x96\x82", "\xe2\x96\x83",
@@ -241,7 +241,7 @@ static void put_runs(const struct frame *f)
 	}
 }
 
-/* The level up to a change, and from it on; a line where it is. */
+/* The level before and after a change; a line at the change. */
 static void put_changes(const struct frame *f)
 {
 	const struct trend *t = f->trend;

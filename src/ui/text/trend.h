@@ -29,7 +29,7 @@ struct trend {
 	size_t change_count;
 };
 
-/* Which workload an answer is of, and which others it left out. */
+/* The workload of an answer, and those that it left out. */
 struct terminal;
 void trend_workloads_text(const struct terminal *terminal, const struct trend_workload *of,
 	const struct trend_workload *left_out, size_t count);
