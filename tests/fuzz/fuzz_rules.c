@@ -15,7 +15,14 @@ static void apply(const struct rules *rules, const char *name, const char *sourc
 	const struct rules_source sources[] = {{source, "RMS_NORM"}, {name, "NONE"}};
 	const struct rules_node node = {"MUL_MAT", name, sources, 2};
 	struct rules_verdict verdict;
+	struct rules_step step;
+	const char *part;
 
+	size_t bytes = rules_name(rules, name, strlen(name), &part);
+	if (part < name || bytes > strlen(name) - (size_t)(part - name))
+		__builtin_trap();
+	if (rules_step(rules, name, &step) && step.phase > BRICK_PHASE_WARM_UP)
+		__builtin_trap();
 	rules_apply(rules, &node, &verdict);
 	if (verdict.layer < -1 || verdict.layer > INT16_MAX)
 		__builtin_trap();

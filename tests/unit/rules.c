@@ -304,9 +304,74 @@ static void the_rest(void **state)
 	expect("StateSpaceScan/Other/2", "SSM_SCAN", "node_9", "ssm-2", N);
 }
 
+/* What annotations.rules make of a text: "name=Brick/Category/layer phase prompt output". */
+static const char *heard(const struct rules *rules, const char *domain, const char *text)
+{
+	static char answer[256];
+	struct rules_verdict v;
+	struct rules_step step;
+	char name[128];
+	const char *begin;
+	size_t bytes = rules_name(rules, text, strlen(text), &begin);
+
+	snprintf(name, sizeof name, "%.*s", (int)bytes, begin);
+	const struct rules_node node = {domain, name, NULL, 0};
+	rules_apply(rules, &node, &v);
+	int n = snprintf(answer, sizeof answer, "%s=%s/%s/%d", name, v.brick ? v.brick : "?",
+		v.category ? v.category : "", v.layer);
+	if (rules_step(rules, name, &step))
+		snprintf(answer + n, sizeof answer - (size_t)n, " %d %u %u", step.phase,
+			step.prompt, step.output);
+	return answer;
+}
+
+static void annotations(void **state)
+{
+	struct rules *rules = NULL;
+	struct rules_error error;
+
+	(void)state;
+	assert_int_equal(
+		rules_load(&rules, BRICK_SOURCE_DIR "/src/attach/rules/annotations.rules", &error),
+		0);
+#define HEARD(domain, text, what) assert_string_equal(heard(rules, domain, text), what)
+	HEARD("-", "{'Module': 'top.model.layers.11.mlp.gate_up_proj', 'Inputs': [[4, 8]]}",
+		"top.model.layers.11.mlp.gate_up_proj=GateUpProjection/FFN/11");
+	HEARD("-", "{'Module': 'model.layers.0.self_attn.attn'}",
+		"model.layers.0.self_attn.attn=SelfAttention/Attention/0");
+	HEARD("-", "{'Module': 'lm_head', 'Inputs': []}", "lm_head=LmHead//-1");
+	HEARD("-", "{'Module': 'model.norm'}", "model.norm=LayerNorms/Norm/-1");
+	HEARD("-", "{'Module': '", "{'Module': '=?//-1"); /* cut off: as it is */
+	HEARD("-", "transformer.h.3.attn.c_attn", "transformer.h.3.attn.c_attn=QkvProjection//3");
+	HEARD("-", "aten::mm, seq = 17, op_id = 9, sizes = [[1, 2]]", "aten::mm=?//-1");
+	HEARD("NCCL", "ncclAllReduce", "ncclAllReduce=AllReduce/Communication/-1");
+	HEARD("other", "ncclAllReduce", "ncclAllReduce=?//-1");
+	HEARD("-", "execute_context_2(131072)_generation_3(4)",
+		"execute_context_2(131072)_generation_3(4)=?//-1 2 131072 4");
+	HEARD("-", "[Executor] _forward_step 9: 1 ctx reqs, 40 ctx tokens, 0 gen reqs",
+		"[Executor] _forward_step 9: 1 ctx reqs, 40 ctx tokens, 0 gen reqs=?//-1 0 40 0");
+	HEARD("-", "[Executor] _forward_step: 0 ctx reqs, 7 gen reqs",
+		"[Executor] _forward_step: 0 ctx reqs, 7 gen reqs=?//-1 1 0 7");
+	HEARD("-", "[Executor] _forward_step 9: 2 ctx reqs, 7 gen reqs",
+		"[Executor] _forward_step 9: 2 ctx reqs, 7 gen reqs=?//-1 2 0 7");
+	rules_destroy(rules);
+}
+
+static void faults_of_annotation_rules(void **state)
+{
+	(void)state;
+	assert_refused("brick-rules 1\ncut\n", 2, "cut needs");
+	assert_refused("brick-rules 1\ninside a\n", 2, "inside needs");
+	assert_refused("brick-rules 1\nstep a\n", 2, "step needs");
+	assert_refused("brick-rules 1\nstep a decode prompt\n", 2, "\"decode\" is not one");
+	assert_refused("brick-rules 1\nstep a# tokens\n", 2, "\"tokens\" is not one");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(annotations),
+		cmocka_unit_test(faults_of_annotation_rules),
 		cmocka_unit_test(patterns_match_whole_texts),
 		cmocka_unit_test(numbers_are_whole),
 		cmocka_unit_test(long_patterns_take_linear_time),

@@ -20,32 +20,42 @@
 #include "brick/error.h"
 #include "brick/registry.h"
 
-enum { MAX_DIGITS = 5 }; /* a layer fits int16 */
+enum { MAX_DIGITS = 9, MAX_NUMBERS = 8 };
+
+/* What the '#'s of a pattern stand for, in turn. */
+struct numbers {
+	uint32_t most; /* a greater one is none */
+	uint32_t count;
+	uint32_t value[MAX_NUMBERS]; /* those beyond are not kept */
+};
 
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
-/* Length of the number that begins here, 0 if none begins or it is too long for a layer. */
-static size_t number_at(const char *text, const char *start, int *number)
+/* Length of the number that begins here, 0 if none begins or it is too great. */
+static size_t number_at(const char *text, const char *start, struct numbers *numbers)
 {
 	size_t n = 0;
-	int value = 0;
+	uint32_t value = 0;
 
 	if (text > start && is_digit(text[-1]))
 		return 0;
 	while (is_digit(text[n]) && n <= MAX_DIGITS)
-		value = value * 10 + (text[n++] - '0');
-	if (!n || n > MAX_DIGITS || value > INT16_MAX)
+		value = value * 10 + (uint32_t)(text[n++] - '0');
+	if (!n || n > MAX_DIGITS || value > numbers->most)
 		return 0;
-	*number = value;
+	if (numbers->count < MAX_NUMBERS)
+		numbers->value[numbers->count++] = value;
 	return n;
 }
 
-static bool alternative_matches(const char *pattern, const char *end, const char *text, int *number)
+static bool alternative_matches(
+	const char *pattern, const char *end, const char *text, struct numbers *numbers)
 {
 	const char *start = text, *star = NULL, *retry = NULL;
+	uint32_t at_star = 0;
 
 	for (;;) {
 		size_t taken = 0;
@@ -53,12 +63,13 @@ static bool alternative_matches(const char *pattern, const char *end, const char
 		if (pattern < end && *pattern == '*') {
 			star = ++pattern;
 			retry = text;
+			at_star = numbers->count;
 			continue;
 		}
 		if (pattern == end && !*text)
 			return true;
 		if (pattern < end && *pattern == '#')
-			taken = number_at(text, start, number);
+			taken = number_at(text, start, numbers);
 		else if (pattern < end && *text && (*pattern == '?' || *pattern == *text))
 			taken = 1;
 		if (taken) {
@@ -67,26 +78,36 @@ static bool alternative_matches(const char *pattern, const char *end, const char
 		} else if (star && *retry) {
 			pattern = star;
 			text = ++retry;
+			numbers->count = at_star;
 		} else {
 			return false;
 		}
 	}
 }
 
-bool rules_pattern_matches(const char *pattern, const char *text, int *number)
+static bool matches(const char *pattern, const char *text, struct numbers *numbers)
 {
 	for (;;) {
 		const char *end = strchrnul(pattern, '|');
-		int value = *number;
 
-		if (alternative_matches(pattern, end, text, &value)) {
-			*number = value;
+		numbers->count = 0;
+		if (alternative_matches(pattern, end, text, numbers))
 			return true;
-		}
 		if (!*end)
 			return false;
 		pattern = end + 1;
 	}
+}
+
+bool rules_pattern_matches(const char *pattern, const char *text, int *number)
+{
+	struct numbers numbers = {.most = INT16_MAX}; /* a layer */
+
+	if (!matches(pattern, text, &numbers))
+		return false;
+	if (numbers.count)
+		*number = (int)numbers.value[numbers.count - 1];
+	return true;
 }
 
 enum { MAX_WORDS = 8, MAX_RULES = 4096, MAX_LAYERS = 64, NAME_BYTES = 48, MAX_BYTES = 1 << 20 };
@@ -99,6 +120,20 @@ struct rule {
 	char first; /* letter that every alternative of operation begins with, 0 if there is none */
 };
 
+/* Where an annotation's name begins and ends: NULL, wherever it would. */
+struct name_rule {
+	const char *before, *after;
+};
+
+enum step_count { COUNT_NOTHING, COUNT_PROMPT, COUNT_OUTPUT, COUNT_PROMPTS };
+
+struct step_rule {
+	const char *pattern;
+	enum brick_phase phase; /* where nothing is counted */
+	uint32_t count;
+	uint8_t counts[MAX_NUMBERS]; /* enum step_count */
+};
+
 struct rules {
 	char *text;
 	ARRAY(struct rule) rules;
@@ -106,6 +141,10 @@ struct rules {
 	uint32_t layer_count;
 	const char *outside[MAX_LAYERS];
 	uint32_t outside_count;
+	struct name_rule names[MAX_LAYERS];
+	uint32_t name_count;
+	struct step_rule steps[MAX_LAYERS];
+	uint32_t step_count;
 	int defaults_off;
 	int versioned;
 };
@@ -224,6 +263,57 @@ static int add_outside(struct rules *rules, char **word, size_t words, struct ru
 	return 0;
 }
 
+static int add_name(struct rules *rules, char **word, size_t words, struct rules_error *error)
+{
+	bool is_cut = !strcmp(word[0], "cut");
+
+	if (words != (is_cut ? 2 : 3))
+		return fault(error, is_cut ? "cut needs one TEXT" : "inside needs BEFORE AFTER");
+	if (rules->name_count == MAX_LAYERS)
+		return fault(error, "more than %d lines of inside and cut", MAX_LAYERS);
+	rules->names[rules->name_count++] =
+		is_cut ? (struct name_rule){NULL, word[1]} : (struct name_rule){word[1], word[2]};
+	return 0;
+}
+
+static int word_among(const char *word, const char *const *words)
+{
+	for (int i = 0; words[i]; i++)
+		if (!strcmp(word, words[i]))
+			return i;
+	return -1;
+}
+
+static int add_step(struct rules *rules, char **word, size_t words, struct rules_error *error)
+{
+	static const char *const phases[] = {"prefill", "decode", "mixed", "warm-up", NULL};
+	static const char *const counts[] = {"-", "prompt", "output", "prompts", NULL};
+	struct step_rule *step = &rules->steps[rules->step_count];
+
+	if (rules->step_count == MAX_LAYERS)
+		return fault(error, "more than %d steps", MAX_LAYERS);
+	if (words < 3)
+		return fault(error, "step needs PATTERN and a phase or counts");
+	*step = (struct step_rule){.pattern = word[1]};
+	int phase = word_among(word[2], phases);
+	if (phase >= 0 && words == 3) {
+		step->phase = (enum brick_phase)phase;
+		rules->step_count++;
+		return 0;
+	}
+	for (size_t i = 2; i < words; i++) {
+		int count = word_among(word[i], counts);
+		if (count < 0)
+			return fault(error,
+				"\"%.40s\" is not one of prefill, decode, mixed, warm-up alone, "
+				"or of prompt, output, prompts, -",
+				word[i]);
+		step->counts[step->count++] = (uint8_t)count;
+	}
+	rules->step_count++;
+	return 0;
+}
+
 static int add_line(struct rules *rules, char **word, size_t words, struct rules_error *error)
 {
 	if (!rules->versioned) {
@@ -238,11 +328,17 @@ static int add_line(struct rules *rules, char **word, size_t words, struct rules
 		return add_layer(rules, word, words, error);
 	if (!strcmp(word[0], "outside"))
 		return add_outside(rules, word, words, error);
+	if (!strcmp(word[0], "inside") || !strcmp(word[0], "cut"))
+		return add_name(rules, word, words, error);
+	if (!strcmp(word[0], "step"))
+		return add_step(rules, word, words, error);
 	if (!strcmp(word[0], "defaults-off") && words == 1) {
 		rules->defaults_off = 1;
 		return 0;
 	}
-	return fault(error, "\"%.40s\" is not one of node, layer, outside, defaults-off", word[0]);
+	return fault(error,
+		"\"%.40s\" is not one of node, layer, outside, inside, cut, step, defaults-off",
+		word[0]);
 }
 
 static size_t split(char *line, char **word)
@@ -417,6 +513,70 @@ void rules_apply(
 		verdict->category = rules->rules.items[i].category;
 		return;
 	}
+}
+
+/* Where `part` stands in the text; '?' in it is any character. NULL: nowhere. */
+static const char *find_part(const char *part, const char *text, size_t bytes)
+{
+	size_t length = strlen(part);
+
+	for (size_t at = 0; at + length <= bytes; at++) {
+		size_t i = 0;
+		while (i < length && (part[i] == '?' || part[i] == text[at + i]))
+			i++;
+		if (i == length)
+			return text + at;
+	}
+	return NULL;
+}
+
+size_t rules_name(const struct rules *rules, const char *text, size_t bytes, const char **name)
+{
+	*name = text;
+	for (uint32_t i = 0; i < rules->name_count; i++) {
+		const struct name_rule *rule = &rules->names[i];
+		size_t before = rule->before ? strlen(rule->before) : 0;
+		if (before > bytes || (before && find_part(rule->before, *name, before) != *name))
+			continue;
+		const char *end = find_part(rule->after, *name + before, bytes - before);
+		if (!end || end == *name + before)
+			continue;
+		*name += before;
+		bytes = (size_t)(end - *name);
+	}
+	return bytes;
+}
+
+static void fill_step(
+	const struct step_rule *rule, const struct numbers *numbers, struct rules_step *step)
+{
+	uint32_t prompts = 0;
+
+	*step = (struct rules_step){.phase = rule->phase};
+	for (uint32_t i = 0; i < rule->count && i < numbers->count; i++) {
+		if (rule->counts[i] == COUNT_PROMPT)
+			step->prompt += numbers->value[i];
+		else if (rule->counts[i] == COUNT_OUTPUT)
+			step->output += numbers->value[i];
+		else if (rule->counts[i] == COUNT_PROMPTS)
+			prompts += numbers->value[i];
+	}
+	if (rule->count)
+		step->phase = !step->prompt && !prompts ? BRICK_PHASE_DECODE
+			      : step->output		? BRICK_PHASE_MIXED
+							: BRICK_PHASE_PREFILL;
+}
+
+bool rules_step(const struct rules *rules, const char *name, struct rules_step *step)
+{
+	for (uint32_t i = 0; i < rules->step_count; i++) {
+		struct numbers numbers = {.most = UINT32_MAX};
+		if (!matches(rules->steps[i].pattern, name, &numbers))
+			continue;
+		fill_step(&rules->steps[i], &numbers, step);
+		return true;
+	}
+	return false;
 }
 
 bool rules_defaults_off(const struct rules *rules)

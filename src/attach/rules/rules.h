@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules that turn an engine's operations into bricks. A rule file is text; its first line that is
- * no comment is "brick-rules 1", then, one per line, '#' as the first character starting a comment:
+ * Rules that turn an engine's operations and annotations into bricks. A rule file is text; its
+ * first line that is no comment is "brick-rules 1", then, one per line, '#' as the first character
+ * starting a comment:
  *
  *   layer  PATTERN                           where a layer's number stands in a name
  *   outside PATTERN                          nodes of these names lie in no layer
  *   node   OPERATION NAME SOURCE BRICK [CATEGORY]
+ *   inside BEFORE AFTER                      an annotation that begins with BEFORE: its name
+ *                                            stands between the two
+ *   cut    TEXT                              an annotation's name ends in front of TEXT
+ *   step   PATTERN PHASE | COUNT...          annotations of these names are steps
  *   defaults-off                             in a user's file: Brick's own rules are not used
  *
  * Words are separated by blanks. The first node rule whose three patterns match wins. SOURCE must
@@ -15,6 +20,12 @@
  * patterns). The first layer pattern that matches the node's own name, or else one of its sources'
  * names, gives the layer. A BRICK that is not well known needs its CATEGORY on its first line.
  *
+ * An annotation is a text that a program says of its own work (NVTX, ITT). A node rule meets it
+ * with its domain as OPERATION and its name as NAME; only "*" matches as SOURCE. In BEFORE, AFTER
+ * and TEXT a '?' stands for any character. PHASE is prefill, decode, mixed or warm-up. Each COUNT
+ * says of one '#' in PATTERN what it counts: prompt (tokens of prompts), output (tokens from which
+ * new ones are made), prompts (requests whose tokens are not known), or - for nothing.
+ *
  * Parsed rules never change: any thread.
  */
 #pragma once
@@ -22,6 +33,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "brick/probe.h"
 
 struct rules;
 
@@ -59,6 +71,18 @@ struct rules_verdict {
 
 void rules_apply(
 	const struct rules *rules, const struct rules_node *node, struct rules_verdict *verdict);
+
+/* The part of an annotation that is its name: *name, and its length is returned. */
+size_t rules_name(const struct rules *rules, const char *text, size_t bytes, const char **name);
+
+/* What a step rule says. */
+struct rules_step {
+	enum brick_phase phase;
+	uint32_t prompt, output; /* tokens; 0: none, or not known */
+};
+
+/* 1 and *step if annotations of this name are steps. */
+bool rules_step(const struct rules *rules, const char *name, struct rules_step *step);
 
 /* Whether "defaults-off" was given. */
 bool rules_defaults_off(const struct rules *rules);

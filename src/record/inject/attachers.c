@@ -71,4 +71,13 @@ static const struct attacher hip = {
 	.if_refused = "install rocprofiler-sdk (it comes with ROCm)",
 };
 
-const struct attacher *const attachers[] = {&ggml, &opencl, &vulkan, &cuda, &hip, NULL};
+static const struct attacher nvtx = {
+	.name = "nvtx",
+	.title = "NVTX",
+	.library = "libbrick-nvtx.so",
+	.entry = ATTACHER_VARIABLE,
+	.variable = "NVTX_INJECTION64_PATH",
+	.next = "BRICK_NVTX_NEXT",
+};
+
+const struct attacher *const attachers[] = {&ggml, &opencl, &vulkan, &cuda, &hip, &nvtx, NULL};

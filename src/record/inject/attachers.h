@@ -25,6 +25,8 @@ struct attacher {
 	const char *library; /* its file: "libbrick-opencl.so" */
 	enum attacher_entry entry;
 	const char *variable;	  /* of ATTACHER_VARIABLE */
+	const char *next;	  /* where the library finds what the user has set there; NULL: that
+				     goes first, and the library does not get in */
 	const char *switched_on;  /* "NAME=VALUE" that the program gets besides; NULL: nothing */
 	const char *driver;	  /* no programs of this kind without this library; NULL: none */
 	const char *version_note; /* key of the engine's version; NULL: it has none */

@@ -118,12 +118,19 @@ enum inject_obstacle inject_library(const struct attacher *attacher, char *path,
 	return INJECT_NO_LIBRARY;
 }
 
-/* A driver loads it; a tool that the user has set for that goes first. */
+/*
+ * A driver loads it. What the user has set for that goes first, or our library loads it besides.
+ */
 static int enter_by_variable(struct environment *env, const struct attacher *a, const char *library)
 {
 	const char *theirs = getenv(a->variable);
+	int error = 0;
 
-	return theirs && *theirs ? 0 : environment_add(env, "%s=%s", a->variable, library);
+	if (theirs && *theirs && !a->next)
+		return 0;
+	if (theirs && *theirs && strcmp(theirs, library))
+		error = environment_add(env, "%s=%s", a->next, theirs);
+	return error ? error : environment_add(env, "%s=%s", a->variable, library);
 }
 
 /*

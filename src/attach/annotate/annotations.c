@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A table with open addressing holds what is known, by the hash of domain and name; entries are
+ * complete before they are published. It is bounded: when it is full, texts that are new ask the
+ * rules each time, and those that differ in numbers alone share an entry (a family).
+ */
+#include "attach/annotate/annotations.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "attach/rules/rules.h"
+#include "base/hash.h"
+#include "base/scope.h"
+#include "brick/attach.h"
+#include "brick/clock.h"
+#include "brick/registry.h"
+#include "lib/sys/environment.h"
+
+enum {
+	PLACES = 1 << 14,
+	MAX_TEXTS = 1 << 12,	/* with their own layer and site */
+	MAX_FAMILIES = 1 << 11, /* besides */
+	MAX_OWN_NAMES = 640,	/* bricks beside those of engines */
+	MAX_DOMAINS = 256,
+	MAX_TEXT = 2048,
+	NAME_BYTES = 48,
+	SPARES = 4, /* of a thread, for what the table has no room for */
+	COST_PERIOD = 64,
+};
+
+static const struct annotation *table[PLACES];
+static struct annotation_domain domains[MAX_DOMAINS] = {{.name = ""}};
+static uint32_t domain_count = 1;
+static uint32_t text_count, family_count, own_count;
+static uint64_t unkept, unnamed;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+LOCK_OVER_FORKS(lock)
+
+/* Domains. */
+
+struct annotation_domain *annotation_domain(const char *name)
+{
+	struct annotation_domain *domain = NULL;
+	char kept[sizeof(domains->name)];
+
+	snprintf(kept, sizeof(kept), "%s", name ? name : "");
+	HOLD(&lock);
+	for (uint32_t i = 0; i < domain_count && !domain; i++)
+		if (!strcmp(domains[i].name, kept))
+			domain = &domains[i];
+	if (domain)
+		return domain;
+	if (domain_count == MAX_DOMAINS)
+		return &domains[0];
+	domain = &domains[domain_count];
+	memcpy(domain->name, kept, sizeof(kept));
+	domain->number = domain_count++;
+	return domain;
+}
+
+/* Rules. */
+
+static struct rules *sets[2]; /* the user's, Brick's own; NULL where there is none */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* The command line has refused a faulty file before; one that is faulty by now is not used. */
+static void load(void)
+{
+	const char *path = brick__environment("BRICK_RULES");
+	struct rules_error error;
+
+	if (path && rules_load(&sets[0], path, &error))
+		sets[0] = NULL;
+	if (!sets[0] || !rules_defaults_off(sets[0]))
+		rules_parse(
+			&sets[1], rule_set_annotations_text, rule_set_annotations_bytes, &error);
+}
+
+static size_t name_of(const char *text, size_t bytes, const char **name)
+{
+	*name = text;
+	for (int i = 0; i < 2; i++)
+		if (sets[i])
+			bytes = rules_name(sets[i], *name, bytes, name);
+	return bytes;
+}
+
+static void judge(const struct annotation *a, struct rules_verdict *verdict)
+{
+	const struct rules_node node = {*a->domain->name ? a->domain->name : "-", a->text, NULL, 0};
+	struct rules_verdict one;
+
+	*verdict = (struct rules_verdict){NULL, NULL, -1};
+	for (int i = 0; i < 2; i++) {
+		if (!sets[i])
+			continue;
+		rules_apply(sets[i], &node, &one);
+		if (verdict->layer < 0)
+			verdict->layer = one.layer;
+		if (!verdict->brick) {
+			verdict->brick = one.brick;
+			verdict->category = one.category;
+		}
+	}
+}
+
+/* Names of bricks. */
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* The text with '#' for numbers that stand alone: those of "conv2d" and "fp16" are letters. */
+static size_t family_of(const char *text, size_t bytes, char *to)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < bytes;) {
+		size_t end = i;
+		while (end < bytes && is_digit(text[end]))
+			end++;
+		bool alone = end > i && !(i && is_letter(text[i - 1])) &&
+			     !(end < bytes && is_letter(text[end]));
+		if (alone)
+			to[n++] = '#';
+		while (i < end) {
+			if (!alone)
+				to[n++] = text[i];
+			i++;
+		}
+		if (i < bytes)
+			to[n++] = text[i++];
+	}
+	to[n] = '\0';
+	return n;
+}
+
+static bool continues(char c)
+{
+	return (c & 0xc0) == 0x80;
+}
+
+/* Both ends of a name that is too long: a module's own name stands at the end. */
+static void shorten(const char *name, size_t bytes, char short_name[NAME_BYTES])
+{
+	size_t head = bytes, tail = bytes;
+
+	if (bytes >= NAME_BYTES) {
+		head = NAME_BYTES / 2 - 4;
+		tail = bytes - (NAME_BYTES / 2 + 1);
+	}
+	while (head < bytes && continues(name[head]))
+		head--;
+	while (tail < bytes && continues(name[tail]))
+		tail++;
+	snprintf(short_name, NAME_BYTES, "%.*s%s%s", (int)head, name, head < bytes ? ".." : "",
+		name + tail);
+}
+
+static int brick_of_family(const char *family, size_t bytes, uint32_t category)
+{
+	char name[NAME_BYTES];
+
+	shorten(family, bytes, name);
+	int known = brick_lookup(name), brick = -1;
+	if (known >= 0 && (known >= BRICK_FIRST_DYNAMIC || !brick_is_step((uint32_t)known)))
+		return known;
+	if (known < 0 && __atomic_add_fetch(&own_count, 1, __ATOMIC_RELAXED) <= MAX_OWN_NAMES)
+		brick = brick_register(name, category);
+	if (brick < 0) {
+		__atomic_add_fetch(&unnamed, 1, __ATOMIC_RELAXED);
+		brick = brick_register("OtherRanges", BRICK_CATEGORY_OTHER);
+	}
+	return brick;
+}
+
+static int brick_of_rule(const struct rules_verdict *verdict)
+{
+	int category = verdict->category ? brick_category_register(verdict->category)
+					 : BRICK_CATEGORY_OTHER;
+
+	return brick_register(
+		verdict->brick, category < 0 ? BRICK_CATEGORY_OTHER : (uint32_t)category);
+}
+
+static void find_step(struct annotation *a)
+{
+	struct rules_step step;
+
+	for (int i = 0; i < 2 && !a->is_step; i++)
+		a->is_step = sets[i] && rules_step(sets[i], a->text, &step);
+	if (!a->is_step)
+		return;
+	a->phase = (uint8_t)step.phase;
+	a->prompt = step.prompt;
+	a->output = step.output;
+}
+
+/* Fill in what the rules say of its text. True: numbers in it mean something. */
+static bool ask_rules(struct annotation *a, uint32_t category)
+{
+	struct rules_verdict verdict;
+	char family[MAX_TEXT + 1];
+
+	find_step(a);
+	judge(a, &verdict);
+	a->layer = verdict.layer;
+	int brick = verdict.brick ? brick_of_rule(&verdict) : -1;
+	if (brick < 0)
+		brick = brick_of_family(family, family_of(a->text, a->bytes, family), category);
+	a->brick = brick < 0 ? BRICK_NONE : (uint32_t)brick;
+	return a->is_step || verdict.layer >= 0;
+}
+
+static uint32_t site_of(const struct annotation *a)
+{
+	struct brick_site site = BRICK_SITE_INIT;
+
+	site.brick = a->brick;
+	site.layer = a->layer;
+	site.operation = a->domain->name;
+	site.label = a->text;
+	int index = brick_site_register(&site);
+	return index < 0 ? 0 : (uint32_t)index;
+}
+
+/* The table. */
+
+static uint64_t hash_of(const struct annotation_domain *domain, const char *text, size_t bytes)
+{
+	uint64_t hash = hash_add(domain->number + 1, bytes), word = 0;
+
+	for (; bytes >= sizeof(word); text += sizeof(word), bytes -= sizeof(word)) {
+		memcpy(&word, text, sizeof(word));
+		hash = (hash ^ word) * HASH_GOLDEN;
+		hash ^= hash >> 32;
+	}
+	word = 0;
+	memcpy(&word, text, bytes);
+	return hash_add(hash, word);
+}
+
+static const struct annotation *look_up(
+	const struct annotation_domain *domain, const char *text, size_t bytes, uint64_t hash)
+{
+	for (uint64_t i = hash;; i++) {
+		const struct annotation *a =
+			__atomic_load_n(&table[i & (PLACES - 1)], __ATOMIC_ACQUIRE);
+		if (!a || (a->hash == hash && a->domain == domain && a->bytes == bytes &&
+				  !memcmp(a->text, text, bytes)))
+			return a;
+	}
+}
+
+/* Published, unless another thread was first or there is no room: then NULL. */
+static const struct annotation *publish(struct annotation *a, uint32_t *count, uint32_t most)
+{
+	uint64_t i = a->hash;
+
+	HOLD(&lock);
+	const struct annotation *known = look_up(a->domain, a->text, a->bytes, a->hash);
+	if (known || *count == most) {
+		free(a);
+		return known;
+	}
+	while (table[i & (PLACES - 1)])
+		i++;
+	__atomic_store_n(&table[i & (PLACES - 1)], a, __ATOMIC_RELEASE);
+	++*count;
+	return a;
+}
+
+static struct annotation *make(
+	const struct annotation_domain *domain, const char *name, size_t bytes, uint64_t hash)
+{
+	struct annotation *a = calloc(1, sizeof(*a) + bytes + 1);
+
+	if (!a)
+		return NULL;
+	a->domain = domain;
+	a->hash = hash;
+	a->bytes = (uint32_t)bytes;
+	memcpy(a->text, name, bytes);
+	return a;
+}
+
+/* Where nothing is left to keep it in: in one of the thread's own places, for as long as it is
+ * open in the usual case. */
+static const struct annotation *without_room(const struct annotation *known)
+{
+	static __thread struct annotation spare[SPARES];
+	static __thread uint32_t next;
+	struct annotation *a = &spare[next++ % SPARES];
+
+	__atomic_add_fetch(&unkept, 1, __ATOMIC_RELAXED);
+	*a = *known;
+	a->site = 0;
+	a->bytes = 0;
+	return a;
+}
+
+static const struct annotation *family_entry(
+	const struct annotation_domain *domain, const char *name, size_t bytes, uint32_t category)
+{
+	char family[MAX_TEXT + 1];
+	size_t length = family_of(name, bytes, family);
+	uint64_t hash = hash_of(domain, family, length);
+	const struct annotation *known = look_up(domain, family, length, hash);
+
+	if (known)
+		return known;
+	struct annotation *a = make(domain, family, length, hash);
+	if (!a)
+		return NULL;
+	ask_rules(a, category);
+	a->site = site_of(a);
+	return publish(a, &family_count, MAX_FAMILIES);
+}
+
+/* The first time that it is met, or the table is full. */
+static __attribute__((noinline)) const struct annotation *find_slow(
+	const struct annotation_domain *domain, const char *text, size_t bytes, uint32_t category)
+{
+	static const struct annotation nothing = {
+		.domain = &domains[0], .brick = BRICK_NONE, .layer = -1};
+	const char *name;
+	KEEP_ERRNO();
+
+	pthread_once(&once, load);
+	bytes = name_of(text, bytes, &name);
+	uint64_t hash = hash_of(domain, name, bytes);
+	const struct annotation *known = look_up(domain, name, bytes, hash);
+	if (known)
+		return known;
+	struct annotation *a = make(domain, name, bytes, hash);
+	if (!a)
+		return without_room(&nothing);
+	bool is_full = __atomic_load_n(&text_count, __ATOMIC_RELAXED) == MAX_TEXTS;
+	if (ask_rules(a, category) && is_full) {
+		known = without_room(a);
+		free(a);
+		return known;
+	}
+	if (!is_full) {
+		a->site = a->is_step ? 0 : site_of(a);
+		known = publish(a, &text_count, MAX_TEXTS);
+		return known ? known : find_slow(domain, name, bytes, category);
+	}
+	known = family_entry(domain, name, bytes, category);
+	known = known ? known : without_room(a);
+	free(a);
+	return known;
+}
+
+static const char unnamed_text[] = "(unnamed)";
+
+static inline const struct annotation *find(
+	const struct annotation_domain *domain, const char *text, uint32_t category)
+{
+	if (!text || !*text)
+		text = unnamed_text;
+	size_t bytes = strnlen(text, MAX_TEXT);
+	uint64_t hash = hash_of(domain, text, bytes);
+	const struct annotation *a = look_up(domain, text, bytes, hash);
+
+	return a ? a : find_slow(domain, text, bytes, category);
+}
+
+/* One in so many is timed, for what is stated of the recording's cost. */
+static __attribute__((noinline)) const struct annotation *find_timed(
+	const struct annotation_domain *domain, const char *text, uint32_t category)
+{
+	uint64_t begin = brick_ticks();
+	const struct annotation *a = find(domain, text, category);
+
+	brick_hook_cost(COST_PERIOD, brick_ticks() - begin);
+	return a;
+}
+
+const struct annotation *annotation_find(
+	const struct annotation_domain *domain, const char *text, uint32_t category)
+{
+	static __thread uint32_t calls;
+
+	if (BRICK_UNLIKELY(++calls % COST_PERIOD == 0))
+		return find_timed(domain, text, category);
+	return find(domain, text, category);
+}
+
+void annotation_narrow(char *to, size_t bytes, const wchar_t *text)
+{
+	size_t n = 0;
+
+	for (; text && *text && n + 5 <= bytes; text++) {
+		uint32_t c = (uint32_t)*text;
+		if (c < 0x80) {
+			to[n++] = (char)c;
+		} else if (c < 0x800) {
+			to[n++] = (char)(0xc0 | c >> 6);
+			to[n++] = (char)(0x80 | (c & 0x3f));
+		} else if (c < 0x10000) {
+			to[n++] = (char)(0xe0 | c >> 12);
+			to[n++] = (char)(0x80 | (c >> 6 & 0x3f));
+			to[n++] = (char)(0x80 | (c & 0x3f));
+		} else if (c < 0x110000) {
+			to[n++] = (char)(0xf0 | c >> 18);
+			to[n++] = (char)(0x80 | (c >> 12 & 0x3f));
+			to[n++] = (char)(0x80 | (c >> 6 & 0x3f));
+			to[n++] = (char)(0x80 | (c & 0x3f));
+		}
+	}
+	to[n] = '\0';
+}
+
+const struct annotation *annotation_find_wide(
+	const struct annotation_domain *domain, const wchar_t *text, uint32_t category)
+{
+	char narrow[MAX_TEXT + 1];
+
+	annotation_narrow(narrow, sizeof(narrow), text);
+	return annotation_find(domain, narrow, category);
+}
+
+bool annotations_describe(char *text, size_t bytes)
+{
+	uint64_t texts = __atomic_load_n(&unkept, __ATOMIC_RELAXED);
+	uint64_t names = __atomic_load_n(&unnamed, __ATOMIC_RELAXED);
+	bool is_full = text_count == MAX_TEXTS;
+
+	if (!texts && !names && !is_full)
+		return false;
+	snprintf(text, bytes,
+		"there were more than %d different texts%s; %llu names have no brick of their own "
+		"and are in OtherRanges",
+		MAX_TEXTS, texts ? ", those beyond have no label" : "", (unsigned long long)names);
+	return true;
+}

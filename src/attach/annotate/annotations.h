@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a program says of its own work: texts of domains, and the brick, layer, site or step that
+ * each of them is by the rules (attach/rules/annotations.rules). A text that no rule knows is a
+ * brick of its own name, in which numbers are '#': "epoch 1" and "epoch 2" are one brick. A text is
+ * asked for once; from then on finding it takes no lock and no memory. What has been found stays.
+ * Any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct annotation_domain {
+	char name[48]; /* "" for what is said outside of domains */
+	uint32_t number;
+	bool crosses; /* its ranges ended across others': they lie in no stack */
+};
+
+struct annotation {
+	const struct annotation_domain *domain;
+	uint64_t hash;
+	uint32_t brick; /* of a step, where it cannot be one; BRICK_NONE: there is no memory */
+	uint32_t site;	/* 0: there was no room for it */
+	int32_t layer;
+	bool is_step;
+	uint8_t phase;		 /* of a step: enum brick_phase */
+	uint32_t prompt, output; /* its tokens; both 0: not known */
+	uint32_t bytes;
+	char text[]; /* its name */
+};
+
+/* The domain of that name: one for each name, the first when there are too many. */
+struct annotation_domain *annotation_domain(const char *name);
+
+/*
+ * What the text is. text NULL or "": "(unnamed)". category: of a brick of its own name, asked for
+ * when that is met first; enum brick_category or what brick_category_register() returned.
+ */
+const struct annotation *annotation_find(
+	const struct annotation_domain *domain, const char *text, uint32_t category);
+
+/* The same for a wide text (UTF-32). */
+const struct annotation *annotation_find_wide(
+	const struct annotation_domain *domain, const wchar_t *text, uint32_t category);
+
+/* A wide text as UTF-8, cut where there is no more room. */
+void annotation_narrow(char *to, size_t bytes, const wchar_t *text);
+
+/* What was said and could not be kept, in words; false: there was room for all. */
+bool annotations_describe(char *text, size_t bytes);
+
+/* Brick's own rules as text (src/attach/rules/annotations.rules), compiled in. */
+extern const char rule_set_annotations_text[];
+extern const size_t rule_set_annotations_bytes;

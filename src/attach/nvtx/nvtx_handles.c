@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "attach/nvtx/nvtx_handles.h"
+
+#include <pthread.h>
+#include "attach/annotate/fixed_map.h"
+#include "attach/annotate/ranges.h"
+#include "base/hashmap.h"
+#include "base/scope.h"
+#include "brick/registry.h"
+
+bool nvtx_is_chained;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for what is put in */
+LOCK_OVER_FORKS(lock)
+
+static struct fixed_map_entry domain_entries[1 << 10], string_entries[1 << 14],
+	category_entries[1 << 10];
+static struct fixed_map domains = FIXED_MAP(domain_entries), strings = FIXED_MAP(string_entries),
+			categories = FIXED_MAP(category_entries);
+
+static void keep(struct fixed_map *map, uint64_t key, uint64_t value)
+{
+	HOLD(&lock);
+	fixed_map_put(map, key, value);
+}
+
+static struct annotation_domain *no_domain(void)
+{
+	static struct annotation_domain *none;
+
+	if (!__atomic_load_n(&none, __ATOMIC_RELAXED))
+		__atomic_store_n(&none, annotation_domain(""), __ATOMIC_RELAXED);
+	return __atomic_load_n(&none, __ATOMIC_RELAXED);
+}
+
+struct annotation_domain *nvtx_domain_of(const void *handle)
+{
+	uint64_t known = (uintptr_t)handle;
+
+	if (nvtx_is_chained && known)
+		known = fixed_map_get(&domains, known);
+	return known ? (struct annotation_domain *)(uintptr_t)known : no_domain();
+}
+
+void nvtx_domain_keep(const void *handle, const struct annotation_domain *domain)
+{
+	if (nvtx_is_chained && handle)
+		keep(&domains, (uintptr_t)handle, (uintptr_t)domain);
+}
+
+const struct annotation *nvtx_string_of(const void *handle)
+{
+	uint64_t known = (uintptr_t)handle;
+
+	if (nvtx_is_chained && known)
+		known = fixed_map_get(&strings, known);
+	return (const struct annotation *)(uintptr_t)known;
+}
+
+void nvtx_string_keep(const void *handle, const struct annotation *annotation)
+{
+	if (nvtx_is_chained && handle)
+		keep(&strings, (uintptr_t)handle, (uintptr_t)annotation);
+}
+
+static uint64_t category_key(const struct annotation_domain *domain, uint32_t number)
+{
+	return (uint64_t)(domain->number + 1) << 32 | number;
+}
+
+uint32_t nvtx_category_of(const struct annotation_domain *domain, uint32_t number)
+{
+	uint64_t known = number ? fixed_map_get(&categories, category_key(domain, number)) : 0;
+	return known ? (uint32_t)known - 1 : BRICK_CATEGORY_OTHER;
+}
+
+void nvtx_category_keep(const struct annotation_domain *domain, uint32_t number, uint32_t category)
+{
+	keep(&categories, category_key(domain, number), (uint64_t)category + 1);
+}
+
+/* Our numbers of ranges, by those that another tool gave them. */
+static struct hashmap others_ranges;
+
+uint64_t nvtx_range_started(uint64_t theirs, uint64_t ours)
+{
+	if (!theirs)
+		return ours;
+	HOLD(&lock);
+	hashmap_set(&others_ranges, theirs, ours);
+	return theirs;
+}
+
+void nvtx_range_ended(uint64_t number)
+{
+	if (nvtx_is_chained) {
+		pthread_mutex_lock(&lock);
+		uint64_t known = hashmap_take(&others_ranges, number);
+		pthread_mutex_unlock(&lock);
+		number = known == HASHMAP_NONE ? number : known;
+	}
+	ranges_end(number);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A double of NVTX's header for machines without it: the calls that tests make, and how each object
+ * that includes it finds its tool, by what is published of that. Include it in one source of an
+ * object. Any thread.
+ */
+#pragma once
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "attach/nvtx/nvtx_abi.h"
+
+#define NVTX_VERSION 3
+#define NVTX_EVENT_ATTRIB_STRUCT_SIZE ((uint16_t)sizeof(nvtxEventAttributes_t))
+#define NVTX_MESSAGE_TYPE_ASCII NVTX_TEXT
+#define NVTX_MESSAGE_TYPE_UNICODE NVTX_WIDE_TEXT
+#define NVTX_MESSAGE_TYPE_REGISTERED NVTX_HANDLE
+#define NVTX_PAYLOAD_TYPE_UNSIGNED_INT64 NVTX_UINT64
+#define NVTX_PAYLOAD_TYPE_DOUBLE NVTX_DOUBLE
+
+typedef uint64_t nvtxRangeId_t;
+typedef void *nvtxDomainHandle_t;
+typedef void *nvtxStringHandle_t;
+
+/* The names of the members are NVTX's own. */
+typedef struct {
+	uint16_t version, size;
+	uint32_t category;
+	int32_t colorType;
+	uint32_t color;
+	int32_t payloadType, reserved0;
+	union {
+		uint64_t ullValue;
+		double dValue;
+	} payload;
+	int32_t messageType;
+	union {
+		const char *ascii;
+		const wchar_t *unicode;
+		nvtxStringHandle_t registered;
+	} message;
+} nvtxEventAttributes_t;
+
+static nvtx_function nvtx__core[NVTX_MAX_CALLS], nvtx__core2[NVTX_MAX_CALLS];
+
+static int nvtx__module_table(int module, nvtx_function ***table, unsigned *count)
+{
+	static nvtx_function *core[NVTX_MAX_CALLS], *core2[NVTX_MAX_CALLS];
+	int is_core = module == NVTX_CORE;
+
+	if (!is_core && module != NVTX_CORE2)
+		return 0;
+	for (int i = 1; i < NVTX_MAX_CALLS; i++) { /* slot 0 stays null */
+		core[i] = &nvtx__core[i];
+		core2[i] = &nvtx__core2[i];
+	}
+	*table = is_core ? core : core2;
+	*count = NVTX_MAX_CALLS;
+	return 1;
+}
+
+static const void *nvtx__export(uint32_t table)
+{
+	static const struct nvtx_callbacks callbacks = {sizeof(callbacks), nvtx__module_table};
+	return table == NVTX_CALLBACKS ? &callbacks : NULL;
+}
+
+/* What a slot holds before anybody has set it: to call it is a fault of the tool. */
+static void nvtx__unset(void)
+{
+	abort();
+}
+
+static void nvtx__load(void)
+{
+	const char *path = getenv("NVTX_INJECTION64_PATH");
+	void *tool = path ? dlopen(path, RTLD_LAZY) : NULL;
+	int (*initialize)(nvtx_export_fn) = NULL;
+	void *found = tool ? dlsym(tool, "InitializeInjectionNvtx2") : NULL;
+
+	for (int i = 1; i < NVTX_MAX_CALLS; i++)
+		nvtx__core[i] = nvtx__core2[i] = nvtx__unset;
+	memcpy(&initialize, &found, sizeof(found));
+	int is_taken = initialize && initialize(nvtx__export);
+	for (int i = 1; i < NVTX_MAX_CALLS; i++) {
+		if (!is_taken || nvtx__core[i] == nvtx__unset)
+			nvtx__core[i] = NULL;
+		if (!is_taken || nvtx__core2[i] == nvtx__unset)
+			nvtx__core2[i] = NULL;
+	}
+	if (tool && !is_taken)
+		dlclose(tool);
+}
+
+static nvtx_function nvtx__find(const nvtx_function *table, int call)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, nvtx__load);
+	return table[call];
+}
+
+#define NVTX__CALL(type, name, none, parameters, arguments, table, call)          \
+	__attribute__((unused)) static type name parameters                       \
+	{                                                                         \
+		nvtx_function function = nvtx__find(table, call);                 \
+		return function ? ((type(*) parameters)function)arguments : none; \
+	}
+
+#define NVTX__VOID (void)0
+NVTX__CALL(int, nvtxRangePushA, -2, (const char *text), (text), nvtx__core, NVTX_PUSH_A)
+NVTX__CALL(int, nvtxRangePushW, -2, (const wchar_t *text), (text), nvtx__core, NVTX_PUSH_W)
+NVTX__CALL(int, nvtxRangePushEx, -2, (const nvtxEventAttributes_t *event), (event), nvtx__core,
+	NVTX_PUSH_EX)
+NVTX__CALL(int, nvtxRangePop, -2, (void), (), nvtx__core, NVTX_POP)
+NVTX__CALL(nvtxRangeId_t, nvtxRangeStartA, 0, (const char *text), (text), nvtx__core, NVTX_START_A)
+NVTX__CALL(void, nvtxRangeEnd, NVTX__VOID, (nvtxRangeId_t id), (id), nvtx__core, NVTX_END)
+NVTX__CALL(void, nvtxMarkA, NVTX__VOID, (const char *text), (text), nvtx__core, NVTX_MARK_A)
+NVTX__CALL(void, nvtxMarkEx, NVTX__VOID, (const nvtxEventAttributes_t *event), (event), nvtx__core,
+	NVTX_MARK_EX)
+NVTX__CALL(void, nvtxNameOsThreadA, NVTX__VOID, (uint32_t tid, const char *name), (tid, name),
+	nvtx__core, NVTX_THREAD_A)
+NVTX__CALL(nvtxDomainHandle_t, nvtxDomainCreateA, NULL, (const char *name), (name), nvtx__core2,
+	NVTX_CREATE_A)
+NVTX__CALL(nvtxDomainHandle_t, nvtxDomainCreateW, NULL, (const wchar_t *name), (name), nvtx__core2,
+	NVTX_CREATE_W)
+NVTX__CALL(nvtxStringHandle_t, nvtxDomainRegisterStringA, NULL,
+	(nvtxDomainHandle_t domain, const char *text), (domain, text), nvtx__core2, NVTX_REGISTER_A)
+NVTX__CALL(nvtxStringHandle_t, nvtxDomainRegisterStringW, NULL,
+	(nvtxDomainHandle_t domain, const wchar_t *text), (domain, text), nvtx__core2,
+	NVTX_REGISTER_W)
+NVTX__CALL(void, nvtxDomainNameCategoryA, NVTX__VOID,
+	(nvtxDomainHandle_t domain, uint32_t number, const char *name), (domain, number, name),
+	nvtx__core2, NVTX_DOMAIN_CATEGORY_A)
+NVTX__CALL(int, nvtxDomainRangePushEx, -2,
+	(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *event), (domain, event),
+	nvtx__core2, NVTX_DOMAIN_PUSH)
+NVTX__CALL(int, nvtxDomainRangePop, -2, (nvtxDomainHandle_t domain), (domain), nvtx__core2,
+	NVTX_DOMAIN_POP)
+NVTX__CALL(nvtxRangeId_t, nvtxDomainRangeStartEx, 0,
+	(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *event), (domain, event),
+	nvtx__core2, NVTX_DOMAIN_START)
+NVTX__CALL(void, nvtxDomainRangeEnd, NVTX__VOID, (nvtxDomainHandle_t domain, nvtxRangeId_t id),
+	(domain, id), nvtx__core2, NVTX_DOMAIN_END)
+NVTX__CALL(void, nvtxDomainMarkEx, NVTX__VOID,
+	(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *event), (domain, event),
+	nvtx__core2, NVTX_DOMAIN_MARK)
