@@ -80,6 +80,23 @@ def loader():
         same(run.returncode, 0, f"loader: exit code ({run.stderr.decode()})")
 
 
+def locks():
+    """No lock of ours is held around the dynamic linker, when a library is patched, forks, or is loaded."""
+    watch, plugin = (os.path.join(BUILD, "lib", name) for name in ("attack-loader.so", "attack-plugin.so"))
+    with Scratch() as scratch:
+        for i in range(1, 4):
+            shutil.copy(plugin, scratch.file(f"plugin.{i}"))
+        seen = scratch.file("seen")
+        env = dict(os.environ, LD_PRELOAD=watch, LOADER_WATCH=seen)
+        for command in ["loader", scratch.file("plugin")], ["fork", "fork"], ["cancel"]:
+            run = record(scratch.file("locks.pftrace"), GUEST, *command, env=env)
+            same(run.returncode, 0, f"{command}: exit code ({run.stderr})")
+            subprocess.run([GUEST, "embed=" + scratch.file("own.pftrace"), *command], env=env, capture_output=True,
+                           timeout=60)
+        with open(seen) as file:
+            same(set(file), {"watching\n"}, "calls of the dynamic linker under our locks")
+
+
 def privilege():
     """What a user may not do, a set-user-ID program does not do for that user; and a directory that another user has
     made anew is not the recorder's."""
@@ -154,6 +171,7 @@ for _ in range(ROUNDS):
     # within 10 ms the session begins
     attack("exit", str(chance.randrange(100, 12000)))
 counted("seccomp", bricks=BRICKS)
+counted("codec", os.path.join(BUILD, "lib", "attack-codec.so"), bricks=BRICKS)
 same(attack("span")[0], BRICKS + 33, "bricks between garbage")
 same(attack("span", embed=True)[0], BRICKS + 33, "bricks between garbage, embedded")
 os.environ["ATTACK_FROZEN"] = "1"
@@ -162,4 +180,5 @@ same(attack("bricks", embed=True)[0], BRICKS, "bricks while the clock stands sti
 del os.environ["ATTACK_FROZEN"]
 same(attack("environment")[0], 1600 * BRICKS, "bricks while the environment changes")
 loader()
+locks()
 same(sessions(), set(), "session directories left")

@@ -15,6 +15,7 @@
  *   environment        changes its environment on one thread, while 1600 others begin to record
  *   loader FILE        a constructor that loads plugins, while another thread loads some: plugins
  *                      are FILE.1 to FILE.3, and dladdr() takes 100 ms
+ *   codec FILE         calls functions of a library that are called as some of llama.cpp's
  *   fork HOW           1000 bricks, a child with 1000 that ends with exit(), then 1000; HOW: fork,
  *                      _Fork, clone, or vfork, whose child has none and ends with _exit()
  *   exit US            exit() in a signal handler, so many microseconds after the first brick began
@@ -324,6 +325,15 @@ static int loader(const char *path)
 	return 0;
 }
 
+static int codec(const char *path)
+{
+	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	int (*call)(void) = library ? (int (*)(void))dlsym(library, "attack_codec") : NULL;
+
+	bricks(NULL);
+	return call ? call() : 8;
+}
+
 static pid_t fork_by(const char *how)
 {
 	if (!strcmp(how, "fork"))
@@ -442,6 +452,8 @@ static int run(const char *what, const char *argument)
 		return environment();
 	if (!strcmp(what, "loader"))
 		return loader(argument);
+	if (!strcmp(what, "codec"))
+		return codec(argument);
 	if (!strcmp(what, "fork"))
 		return forked(argument);
 	if (!strcmp(what, "exit"))

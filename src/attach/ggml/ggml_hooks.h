@@ -15,6 +15,7 @@
 #include "attach/ggml/steps/phases.h"
 #include "attach/rules/ggml_symbols.h"
 #include "brick/export.h"
+#include "lib/sys/interpose.h"
 
 /* Every node, on every thread of the CPU backend. */
 BRICK_API _Bool ggml_cpu_extra_compute_forward(const struct compute_params *params, void *node);
@@ -37,16 +38,26 @@ typedef unsigned __int128 word_pair;
 typedef word_pair (*words_fn)(word, word, word, word, word, word);
 typedef word_pair (*eight_words_fn)(word, word, word, word, word, word, word, word);
 
-#define DECLARE_TYPED(id, symbol)
-#define DECLARE_WORDS(id, symbol) \
-	BRICK_API word_pair hook_##id(word, word, word, word, word, word) __asm__(symbol);
+/*
+ * What programs call has names in C, which another library may have, too: its hook stands behind a
+ * proof (hooks_process.c). What an engine calls of itself, and mangled names, need none.
+ */
+#define HOOK_NAME_IN_PROGRAM(symbol) SYS_HOOK(symbol)
+#define HOOK_NAME_IN_LLAMA(symbol) symbol
+#define HOOK_NAME_IN_BASE(symbol) symbol
+#define HOOK_NAME_IN_CPU(symbol) symbol
+#define HOOK_NAME_IN_DEVICE(symbol) symbol
+
+#define DECLARE_TYPED(id, name)
+#define DECLARE_WORDS(id, name) \
+	BRICK_API word_pair hook_##id(word, word, word, word, word, word) __asm__(name);
 #define DECLARE_PHASE DECLARE_WORDS
 #define DECLARE_WAIT DECLARE_WORDS
 #define DECLARE_HIDDEN DECLARE_WORDS
-#define DECLARE_STACK(id, symbol)                                                              \
-	BRICK_API word_pair hook_##id(word, word, word, word, word, word, word, word) __asm__( \
-		symbol);
-#define DECLARE_HOOK(kind, id, symbol, library, use, need, phase, gives) DECLARE_##kind(id, symbol)
+#define DECLARE_STACK(id, name) \
+	BRICK_API word_pair hook_##id(word, word, word, word, word, word, word, word) __asm__(name);
+#define DECLARE_HOOK(kind, id, symbol, library, use, need, phase, gives) \
+	DECLARE_##kind(id, HOOK_NAME_IN_##library(symbol))
 
 GGML_SYMBOLS(DECLARE_HOOK)
 

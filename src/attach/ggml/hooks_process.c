@@ -25,6 +25,7 @@
 #include "attach/ggml/resolve.h"
 #include "attach/ggml/steps/phases.h"
 #include "base/lock.h"
+#include "base/scope.h"
 #include "brick/export.h"
 #include "lib/sys/environment.h"
 #include "lib/sys/interpose.h"
@@ -38,7 +39,7 @@ int dlclose(void *handle)
 	return status;
 }
 
-static struct patch_wish wishes[GGML_SYMBOL_COUNT];
+static struct patch_wish *wishes; /* by enum ggml_symbol_id; made once */
 
 /*
  * True if this function belongs to a backend that computes on a device. Without one nobody has to
@@ -60,40 +61,52 @@ static int is_of_device(const char *function)
 	       !strcmp(name, "vk_init"); /* before there was a registry */
 }
 
-/* Our own hooks, by our own handle: a program that exports functions of these names comes first. */
-static void make_wishes(void)
+/*
+ * Our own hooks, by our own handle: a program that exports functions of these names comes first. No
+ * lock is held meanwhile, pthread_once()'s neither, since this asks the dynamic linker: where two
+ * threads make the list, the first is used.
+ */
+static const struct patch_wish *make_wishes(void)
 {
+	struct patch_wish *list = calloc(GGML_SYMBOL_COUNT, sizeof(*list)), *first = NULL;
 	Dl_info info;
-	void *self = dladdr((void *)&make_wishes, &info)
+	void *self = list && dladdr((void *)&make_wishes, &info)
 			     ? loader_open(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)
 			     : NULL;
 
-	for (int i = 0; i < GGML_SYMBOL_COUNT; i++) {
+	for (int i = 0; list && i < GGML_SYMBOL_COUNT; i++) {
 		const struct ggml_symbol *symbol = &ggml_symbols[i];
-		wishes[i] = (struct patch_wish){.name = symbol->name,
+		list[i] = (struct patch_wish){.name = symbol->name,
 			.hook = self ? dlsym(self, symbol->name) : NULL,
 			.tell = (char *)&patched_told - (char *)__builtin_thread_pointer(),
 			.group = (int)symbol->use,
 			.is_needed = symbol->need == GGML_MUST};
-		if (!wishes[i].hook)
+		if (!list[i].hook)
 			dlerror();
 	}
+	if (!list)
+		return NULL;
 	/* The hooks of the hot path go by their caller, which is never us. */
-	wishes[GGML_NODE_FORWARD].tell = wishes[GGML_FUSED_FORWARD].tell = 0;
-	wishes[GGML_BARRIER].tell = wishes[GGML_IS_EMPTY].tell = 0;
-	wishes[GGML_GRAPH_PLAN].is_sign = wishes[GGML_SCHED_NEW].is_sign = 1;
-	wishes[GGML_CONTEXT_DECODE].is_sign = 1;
-	wishes[GGML_BARRIER].hook_from = (void *)hook_barrier_from;
-	wishes[GGML_IS_EMPTY].hook_from = (void *)hook_is_empty_from;
-	wishes[GGML_IS_EMPTY].is_wanted_with = is_of_device;
+	list[GGML_NODE_FORWARD].tell = list[GGML_FUSED_FORWARD].tell = 0;
+	list[GGML_BARRIER].tell = list[GGML_IS_EMPTY].tell = 0;
+	list[GGML_GRAPH_PLAN].is_sign = list[GGML_SCHED_NEW].is_sign = 1;
+	list[GGML_CONTEXT_DECODE].is_sign = 1;
+	list[GGML_BARRIER].hook_from = (void *)hook_barrier_from;
+	list[GGML_IS_EMPTY].hook_from = (void *)hook_is_empty_from;
+	list[GGML_IS_EMPTY].is_wanted_with = is_of_device;
+	if (__atomic_compare_exchange_n(
+		    &wishes, &first, list, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return list;
+	free(list);
+	return first;
 }
 
-static struct patch_wish *all_wishes(void)
+/* NULL: there is no memory for them, and nothing is patched. */
+static const struct patch_wish *all_wishes(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	const struct patch_wish *made = __atomic_load_n(&wishes, __ATOMIC_ACQUIRE);
 
-	pthread_once(&once, make_wishes);
-	return wishes;
+	return made ? made : make_wishes();
 }
 
 /* Is this process recorded, so that patching makes sense? */
@@ -133,6 +146,41 @@ __attribute__((visibility("hidden"))) void *ggml_dlopen_choose(const char *path,
 }
 
 SYS_INTERPOSE(dlopen, ggml_dlopen_choose, loader_real_dlopen);
+
+/*
+ * What programs call by a name in C may be anybody's function, of any prototype: llama_decode() may
+ * belong to a codec. What lies in no engine is called through as if we were not there. NULL: to our
+ * hook, which finds the function again.
+ */
+static void *choose(enum ggml_symbol_id symbol, const void *caller)
+{
+	static void *proved[GGML_SYMBOL_COUNT]; /* last */
+	KEEP_ERRNO();
+	void *function = patched_told ? NULL : resolve(symbol, caller); /* told: by an engine */
+
+	if (!function || __atomic_load_n(&proved[symbol], __ATOMIC_RELAXED) == function)
+		return NULL;
+	if (!patched_is_engine(function))
+		return function;
+	__atomic_store_n(&proved[symbol], function, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+#define PROVE_IN_PROGRAM(id, symbol)                                                         \
+	__attribute__((visibility("hidden"))) void *choose_##id(const void *caller) __asm__( \
+		SYS_CHOICE(symbol));                                                         \
+	void *choose_##id(const void *caller)                                                \
+	{                                                                                    \
+		return choose(GGML_##id, caller);                                            \
+	}                                                                                    \
+	SYS_PROVED(symbol);
+#define PROVE_IN_LLAMA(id, symbol)
+#define PROVE_IN_BASE(id, symbol)
+#define PROVE_IN_CPU(id, symbol)
+#define PROVE_IN_DEVICE(id, symbol)
+#define PROVE(kind, id, symbol, library, use, need, phase, gives) PROVE_IN_##library(id, symbol)
+
+GGML_SYMBOLS(PROVE)
 
 /* In the order in which a thread may take them. */
 static pthread_mutex_t *const mutexes[] = {&known_graphs_mutex, &site_table_mutex,

@@ -98,6 +98,31 @@ static bool mentions_ggml(const struct dl_phdr_info *info)
 	return false;
 }
 
+struct engine_search {
+	uintptr_t function;
+	bool is_engine;
+};
+
+static int look_for_engine(struct dl_phdr_info *info, size_t bytes, void *argument)
+{
+	struct engine_search *search = argument;
+	struct loaded_object object;
+
+	object_describe(&object, info);
+	if (search->function - object.low >= object.bytes)
+		return 0;
+	search->is_engine = mentions_ggml(info);
+	return 1;
+}
+
+bool patched_is_engine(const void *function)
+{
+	struct engine_search search = {(uintptr_t)function, false};
+
+	dl_iterate_phdr(look_for_engine, &search);
+	return search.is_engine;
+}
+
 /* What an object may be, from what is in memory of it and the head of its file. */
 enum kind {
 	NOT_PATCHED,   /* it defines nothing of interest, or preloading works */

@@ -39,6 +39,9 @@ void *patched_inner(void *function);
 /* The opposite: the patched function for its inner code; any other address unchanged. */
 uintptr_t patched_home(uintptr_t inner);
 
+/* Does the function lie in an object that has a word of ggml's in its constants? */
+bool patched_is_engine(const void *function);
+
 /* Is there a patched function of that symbol? */
 bool patched_has(enum ggml_symbol_id symbol);
 

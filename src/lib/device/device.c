@@ -275,7 +275,7 @@ static void keep_note(void *context, const char *key, const char *value)
 		device->backend->name, key);
 	snprintf(
 		device->notes[device->note_count].value, sizeof(device->notes->value), "%s", value);
-	if (brick_enabled() && device->serial == brick__on)
+	if (brick_enabled() && device->serial == __atomic_load_n(&brick__on, __ATOMIC_RELAXED))
 		brick_note(device->notes[device->note_count].key, "%s", value);
 	device->note_count++;
 }
@@ -532,7 +532,8 @@ static void note_residual(struct brick_device *device)
 		residual = device->placed_ns;
 	char key[sizeof(device->notes->key)];
 
-	if (!brick_enabled() || device->serial != brick__on || !device->correlation.count ||
+	if (!brick_enabled() || device->serial != __atomic_load_n(&brick__on, __ATOMIC_RELAXED) ||
+		!device->correlation.count ||
 		(device->noted_ns && residual < device->noted_ns + device->noted_ns / 2))
 		return;
 	snprintf(key, sizeof(key), "%.15s.clock", device->backend->name);

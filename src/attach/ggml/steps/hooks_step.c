@@ -148,16 +148,17 @@ static int32_t evaluate_by_value(enum ggml_symbol_id symbol, const void *caller,
 	return status;
 }
 
-#define VALUE_HOOK(id, symbol, may_decode)                                        \
-	BRICK_API int32_t symbol(void *context, struct batch_value batch);        \
-	int32_t symbol(void *context, struct batch_value batch)                   \
-	{                                                                         \
-		return evaluate_by_value(GGML_##id, __builtin_return_address(0),  \
-			__builtin_frame_address(0), may_decode, context, &batch); \
+#define VALUE_HOOK(id, symbol, may_decode)                                            \
+	BRICK_API int32_t hook_##id(void *context, struct batch_value batch) __asm__( \
+		SYS_HOOK(symbol));                                                    \
+	int32_t hook_##id(void *context, struct batch_value batch)                    \
+	{                                                                             \
+		return evaluate_by_value(GGML_##id, __builtin_return_address(0),      \
+			__builtin_frame_address(0), may_decode, context, &batch);     \
 	}
 
-VALUE_HOOK(DECODE, llama_decode, 1)
-VALUE_HOOK(ENCODE, llama_encode, 0)
+VALUE_HOOK(DECODE, "llama_decode", 1)
+VALUE_HOOK(ENCODE, "llama_encode", 0)
 
 /* As with steps, the member function is what callers reach that look the C function up. */
 #define WARM_UP_HOOK(id)                                                                       \
