@@ -2,6 +2,7 @@
 /* One character at a time, by the rules of each format. */
 #include "base/escape.h"
 
+#include <stdbool.h>
 #include <string.h>
 #include "base/utf8.h"
 
@@ -91,8 +92,8 @@ static size_t csv_character(struct escaped *out, const char *text, size_t left)
 
 void escape_csv(FILE *out, const char *text)
 {
-	int is_formula = text && *text && strchr("=+-@", *text);
-	int is_quoted = is_formula || (text && strpbrk(text, "\","));
+	bool is_formula = text && *text && strchr("=+-@", *text);
+	bool is_quoted = is_formula || (text && strpbrk(text, "\","));
 	struct escaped piece;
 
 	if (is_quoted)

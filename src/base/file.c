@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,7 +142,7 @@ int file_replace(const char *path, const char *text)
 	return rc;
 }
 
-int file_can_have(uint64_t bytes)
+bool file_can_have(uint64_t bytes)
 {
 	struct rlimit limit;
 

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -46,7 +47,7 @@ int file_replace(const char *path, const char *text);
  * True if the process's limit lets a file have so many bytes. Writing beyond it raises SIGXFSZ,
  * which ends the process.
  */
-int file_can_have(uint64_t bytes);
+bool file_can_have(uint64_t bytes);
 
 /* Writes all bytes at that offset. 0 or -errno. */
 int file_write_at(int fd, const void *data, size_t bytes, uint64_t offset);

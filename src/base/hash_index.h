@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define HASH_INDEX_NONE UINT32_MAX
@@ -24,7 +25,7 @@ struct hash_index {
 		uint32_t entry; /* position + 1; 0: empty */
 	} * slots;
 	uint32_t capacity, count; /* slots, a power of two; those that are taken */
-	int is_fixed; /* the slots are the caller's, all zero at first: it never allocates */
+	bool is_fixed; /* the slots are the caller's, all zero at first: it never allocates */
 };
 
 struct hash_probe {

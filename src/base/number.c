@@ -56,7 +56,7 @@ int number_u64(const char *text, uint64_t low, uint64_t high, uint64_t *value)
 
 int number_i64(const char *text, int64_t low, int64_t high, int64_t *value)
 {
-	int is_negative = text && *text == '-';
+	bool is_negative = text && *text == '-';
 	uint64_t number;
 	int error = whole(is_negative ? text + 1 : text, &number);
 
@@ -108,7 +108,7 @@ int number_double(const char *text, double low, double high, double *value)
 	int saved = errno;
 	errno = 0;
 	double number = strtod(copy, &end);
-	int is_too_large = errno == ERANGE && (number > 1 || number < -1);
+	bool is_too_large = errno == ERANGE && (number > 1 || number < -1);
 	errno = saved;
 	if (*end)
 		return -EINVAL;

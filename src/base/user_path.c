@@ -3,6 +3,7 @@
 #include "base/user_path.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ char *user_path(enum user_place place, const char *format, ...)
 	};
 	const char *said = getenv(places[place].variable), *home = getenv("HOME");
 	/* what is not absolute is to be ignored, says the specification */
-	int is_said = said && *said == '/';
+	bool is_said = said && *said == '/';
 	char *name = NULL, *path = NULL;
 	va_list arguments;
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <getopt.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include "base/array.h"
@@ -75,22 +76,22 @@ struct cli_option {
 };
 
 /* "--columns a,b": some of its words, with commas between. */
-static inline int option_value_is_list(const struct cli_option *option)
+static inline bool option_value_is_list(const struct cli_option *option)
 {
 	return option->value && strstr(option->value, "LIST") != NULL;
 }
 
 /* Files and directories are named so in all tables. */
-static inline int option_value_is_file(const struct cli_option *option)
+static inline bool option_value_is_file(const struct cli_option *option)
 {
 	static const char *const names[] = {"FILE", "OUT", "DIR", "PATH"};
 	for (size_t i = 0; option->value && i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(option->value, names[i]))
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
-static inline int option_value_is_optional(const struct cli_option *option)
+static inline bool option_value_is_optional(const struct cli_option *option)
 {
 	return option->value && option->value[0] == '[';
 }

@@ -7,6 +7,7 @@
 #include "record/encoder_queue.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,7 +92,7 @@ void queue_push(struct queue *q, struct message *m, uint64_t now_ns)
 	__atomic_store_n(&q->pushed, q->pushed + 1, __ATOMIC_SEQ_CST);
 }
 
-int queue_is_empty(const struct queue *q)
+bool queue_is_empty(const struct queue *q)
 {
 	return __atomic_load_n(&q->pushed, __ATOMIC_SEQ_CST) ==
 	       __atomic_load_n(&q->popped, __ATOMIC_SEQ_CST);

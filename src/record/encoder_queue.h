@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "lib/drain/drain.h"
@@ -73,7 +74,7 @@ uint64_t queue_backlog_bytes(const struct queue *q);
 uint64_t queue_backlog_age_ns(const struct queue *q, uint64_t now_ns);
 
 /* Is nothing unread? Any thread. */
-int queue_is_empty(const struct queue *q);
+bool queue_is_empty(const struct queue *q);
 
 /* The first unread message, NULL when there is none; and done with it. Reading thread. */
 struct message *queue_front(struct queue *q);

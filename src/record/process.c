@@ -55,12 +55,12 @@ struct process process_hold(pid_t pid)
 	return p;
 }
 
-int process_has_ended(const struct process *p)
+bool process_has_ended(const struct process *p)
 {
 	struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};
 
 	if (!p->pid)
-		return 0;
+		return false;
 	if (p->pidfd >= 0)
 		return poll(&fd, 1, 0) > 0;
 	return !p->start_time || process_start_time(p->pid) != p->start_time;
@@ -143,7 +143,7 @@ static void namespace_of(const char *process, char *out, size_t bytes)
 }
 
 /* Are the numbers in /proc ours? It may be that of another namespace. */
-static int proc_has_our_numbers(void)
+static bool proc_has_our_numbers(void)
 {
 	char self[32];
 
@@ -223,7 +223,7 @@ static pid_t find_under(const char *directory, pid_t but, int *has_ended)
 		pid_t pid = atoi(entry->d_name); /* 0 of what is no process */
 		if (pid <= 0 || pid == self || pid == but)
 			continue;
-		int is_ours = is_under(pid, directory);
+		bool is_ours = is_under(pid, directory);
 		if (!process_start_time(pid))
 			*has_ended = 1;
 		else if (is_ours)

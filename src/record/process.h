@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 #include "base/hashmap.h"
 
@@ -20,7 +21,7 @@ struct process {
 struct process process_hold(pid_t pid);
 
 /* Whether it has ended; 0 of one that cannot be told. */
-int process_has_ended(const struct process *process);
+bool process_has_ended(const struct process *process);
 void process_release(struct process *process);
 
 /*

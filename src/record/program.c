@@ -206,7 +206,7 @@ bool program_has_stopped(pid_t pid)
 	       info.si_pid == pid && info.si_code == CLD_STOPPED;
 }
 
-int program_has_ended(pid_t pid, struct program_end *end)
+bool program_has_ended(pid_t pid, struct program_end *end)
 {
 	struct rusage usage;
 	int status;
@@ -216,10 +216,10 @@ int program_has_ended(pid_t pid, struct program_end *end)
 		ended = wait4(pid, &status, WNOHANG, &usage);
 	while (ended < 0 && errno == EINTR);
 	if (ended != pid)
-		return 0;
+		return false;
 	end->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	end->major_faults = (uint64_t)usage.ru_majflt;
 	end->system_ns = timeval_ns(&usage.ru_stime);
 	end->cpu_ns = timeval_ns(&usage.ru_utime) + timeval_ns(&usage.ru_stime);
-	return 1;
+	return true;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include "record/inject/inject.h"
@@ -57,7 +58,7 @@ struct program_end {
  */
 bool program_has_stopped(pid_t pid);
 
-int program_has_ended(pid_t pid, struct program_end *end);
+bool program_has_ended(pid_t pid, struct program_end *end);
 
 /* What a shell returns when exec fails with this errno. */
 int program_failure_code(int error);

@@ -69,22 +69,22 @@ static void remove_files(int fd)
 }
 
 /* Is the directory of a recorder that is gone? `name` has the form of one. */
-static int is_stale(int fd, const char *name)
+static bool is_stale(int fd, const char *name)
 {
 	struct stat st;
 	int pid;
 	unsigned long long start;
 
 	if (fstat(fd, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 0777) != 0700)
-		return 0;
+		return false;
 	if (sscanf(name, PREFIX "%d-%llu-", &pid, &start) != 2)
-		return 0;
+		return false;
 	if (process_start_time(pid) == start)
-		return 0;
+		return false;
 	int lock = openat(fd, "lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (lock < 0)
 		return errno == ENOENT;
-	int stale = flock(lock, LOCK_EX | LOCK_NB) == 0;
+	bool stale = flock(lock, LOCK_EX | LOCK_NB) == 0;
 	close(lock);
 	return stale;
 }

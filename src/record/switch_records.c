@@ -319,7 +319,7 @@ void switches_wait_with(struct switches *s, int epoll_fd)
 	wait_for_many(s);
 }
 
-static int is_stopped(const struct switches *s)
+static bool is_stopped(const struct switches *s)
 {
 	return s->gap_count && s->gaps[s->gap_count - 1].end_ns == UINT64_MAX;
 }

@@ -35,7 +35,7 @@ struct watch {
 	int epoll_fd, inotify_fd;
 	struct watched *sessions;
 	uint32_t live, known;
-	int consumed;
+	bool consumed;
 	int clock_sent;
 	int unlisted; /* there may be sessions in the directory that are not known */
 	struct watch_totals totals;
@@ -149,7 +149,7 @@ static uint64_t consume_all(struct watch *w, struct watched *s, uint64_t now_ns)
 	if (error)
 		return left;
 	s->consumed_ns = now_ns;
-	w->consumed = 1;
+	w->consumed = true;
 	return left;
 }
 
@@ -333,11 +333,11 @@ void watch_end_all(struct watch *w)
 	}
 }
 
-int watch_has_consumed(struct watch *w)
+bool watch_has_consumed(struct watch *w)
 {
-	int consumed = w->consumed;
+	bool consumed = w->consumed;
 
-	w->consumed = 0;
+	w->consumed = false;
 	return consumed;
 }
 

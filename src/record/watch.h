@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "lib/drain/clock_line.h"
 #include "lib/drain/drain.h"
@@ -51,7 +52,7 @@ pid_t watch_process(const struct watch *w);
 void watch_end_all(struct watch *w);
 
 /* Records were consumed since the last call of this. */
-int watch_has_consumed(struct watch *w);
+bool watch_has_consumed(struct watch *w);
 
 /* What came of it, complete once the encoder has finished. */
 struct watch_totals {

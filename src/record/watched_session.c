@@ -3,6 +3,7 @@
 #include "record/watched_session.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -36,9 +37,9 @@ struct watched *watched_open(int directory, const char *name, pid_t pid, const c
 	return s;
 }
 
-int watched_is_over(struct watched *s, uint64_t now_ns, enum drain_end *end, uint64_t *end_ticks)
+bool watched_is_over(struct watched *s, uint64_t now_ns, enum drain_end *end, uint64_t *end_ticks)
 {
-	int exited = process_has_ended(&s->process);
+	bool exited = process_has_ended(&s->process);
 
 	if (drain_state(s->drain, end_ticks) == BRICK_SESSION_CLOSED) {
 		*end = DRAIN_END_CLOSED;

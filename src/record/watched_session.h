@@ -2,6 +2,7 @@
 /* One session that the recorder watches: its file, its process, how it ended. One thread. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include "base/array.h"
@@ -14,7 +15,7 @@ struct watched {
 	struct watched *next;
 	char name[256]; /* of its file */
 	struct process process;
-	int is_elsewhere;	   /* in another PID namespace, which numbers it otherwise */
+	bool is_elsewhere;	   /* in another PID namespace, which numbers it otherwise */
 	struct hashmap own_tid_of; /* ... and its threads: theirs by ours, of those that live */
 	int fd;			   /* -1: none */
 	struct drain *drain;	   /* NULL: its file is none that can be used */
@@ -31,6 +32,6 @@ struct watched {
 struct watched *watched_open(int directory, const char *name, pid_t pid, const char **why);
 
 /* Is it over, how, and when? To be asked before its rings are emptied for the last time. */
-int watched_is_over(struct watched *s, uint64_t now_ns, enum drain_end *end, uint64_t *end_ticks);
+bool watched_is_over(struct watched *s, uint64_t now_ns, enum drain_end *end, uint64_t *end_ticks);
 
 void watched_close(struct watched *s);

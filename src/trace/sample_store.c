@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,7 +183,7 @@ int sample_list_grow(struct sample_store *store, struct sample_list *list)
 	size_t capacity =
 		list->capacity ? list->capacity + list->capacity / 2 : (size_t)MIN_SAMPLES;
 	size_t more_bytes = (capacity - list->capacity) * sizeof(*list->tail);
-	int is_long = store->spills && capacity > SPILL_SAMPLES;
+	bool is_long = store->spills && capacity > SPILL_SAMPLES;
 
 	if ((is_long || store->resident + more_bytes > store->budget) && spill(store, list))
 		return 0;

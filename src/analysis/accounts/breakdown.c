@@ -36,7 +36,7 @@ static void count_duration(struct breakdown *b, uint32_t phase, uint32_t brick, 
 	if (*histogram)
 		(*histogram)[breakdown_bucket(ns)]++;
 	else
-		b->failed = 1;
+		b->failed = true;
 }
 
 static bool counts_to_wall(const struct breakdown *b, const struct walk_frame *frame)

@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "analysis/steps/step_index.h"
@@ -43,7 +44,7 @@ struct breakdown {
 	uint64_t *parts;
 	uint32_t *part_of; /* [step_count]: row + 1, 0: none; NULL: nothing was asked for */
 	const struct step_index *index; /* while it is fed */
-	int failed;
+	bool failed;
 };
 
 /* Whole when the walk has run. -ENOMEM. */

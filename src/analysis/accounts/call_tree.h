@@ -48,7 +48,7 @@ struct call_node {
 };
 
 /* Lies between all of what is beside it: is shown after that. */
-static inline int call_node_is_between(const struct call_node *node)
+static inline bool call_node_is_between(const struct call_node *node)
 {
 	return node->kind == CALL_WAIT || node->kind == CALL_LEFT_OUT;
 }

@@ -232,8 +232,8 @@ static struct diverge_place compare(
 			      ? (isinf(place.inherited) ? 0 : INFINITY)
 			      : sqrt(fmax(0, square(place.error) - square(place.inherited)));
 	place.flags = (known ? DIVERGE_INPUTS : 0) | (same_shape(x, y) ? 0 : DIVERGE_SHAPES);
-	int is_over = square(place.error) > place.limit;
-	int is_explained = is_over && square(place.error) <= place.explained;
+	bool is_over = square(place.error) > place.limit;
+	bool is_explained = is_over && square(place.error) <= place.explained;
 	if (is_explained)
 		place.shape = shape_of(brick, x, y, place.error, in->along);
 	is_explained &= place.shape == DIVERGE_LIKE_ROUNDING;
@@ -411,7 +411,7 @@ static struct diverge_brick *brick_row(struct diverge *d, const char *name)
 	return &d->bricks[d->brick_count++];
 }
 
-static void count_run(struct diverge *d, const struct align_run *r, int is_b)
+static void count_run(struct diverge *d, const struct align_run *r, bool is_b)
 {
 	struct diverge_brick *row = NULL;
 	uint32_t last = RUN_NONE;

@@ -9,6 +9,7 @@
 #include "analysis/diverge/diverge_align.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/order.h"
@@ -136,7 +137,7 @@ static void pair(struct align *g, const struct member *a, const struct member *b
 	g->b.partner[b->item] = g->a.items[a->item];
 }
 
-static int is_free(const struct align_run *r, const struct member *m)
+static bool is_free(const struct align_run *r, const struct member *m)
 {
 	return r->partner[m->item] == RUN_NONE;
 }

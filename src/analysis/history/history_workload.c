@@ -130,7 +130,7 @@ static void put_imported(struct list *list, const struct history_run *run)
 
 static char *closed(FILE *out, char **text)
 {
-	int failed = fclose(out);
+	bool failed = fclose(out);
 
 	if (failed) {
 		free(*text);

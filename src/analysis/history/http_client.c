@@ -5,6 +5,7 @@
 #include <curl/curl.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,7 +101,7 @@ void http_client_patience(struct http_client *c, long connect_ms, long total_ms)
 	c->f.easy_setopt(c->curl, CURLOPT_TIMEOUT_MS, total_ms);
 }
 
-static int was_not_reached(CURLcode code)
+static bool was_not_reached(CURLcode code)
 {
 	return code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST ||
 	       code == CURLE_COULDNT_RESOLVE_PROXY || code == CURLE_URL_MALFORMAT ||

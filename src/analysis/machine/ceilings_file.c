@@ -10,6 +10,7 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +43,7 @@ struct table {
 	const char *name;
 	const struct field *fields;
 	size_t row_bytes, rows_at, count_at;
-	int is_optional;   /* older files lack the table */
+	bool is_optional;  /* older files lack the table */
 	size_t own_tables; /* each row has so many of the first tables */
 	size_t own_at;	   /* where in a row they are */
 };

@@ -51,7 +51,7 @@ void note_once(const char *key, const char *format, ...)
 	vsnprintf(value, sizeof(value), format, arguments);
 	va_end(arguments);
 	pthread_mutex_lock(&lock);
-	int is_first = is_new(hash_add(fnv1a_text(key), fnv1a_text(value)));
+	bool is_first = is_new(hash_add(fnv1a_text(key), fnv1a_text(value)));
 	pthread_mutex_unlock(&lock);
 	if (is_first)
 		brick_note(key, "%s", value);

@@ -104,7 +104,7 @@ static cuda_handle own_stream(void)
 	return (cuda_handle)own;
 }
 
-cuda_handle call_handle(cuda_handle stream, int is_per_thread)
+cuda_handle call_handle(cuda_handle stream, bool is_per_thread)
 {
 	if (stream == CUDA_STREAM_PER_THREAD || (!stream && is_per_thread))
 		return own_stream();

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "attach/cuda/cuda_abi.h"
 
@@ -40,8 +41,8 @@ enum call_place {
 
 struct call_shape {
 	uint8_t kind, place;
-	uint8_t offset;	       /* in the parameters */
-	uint8_t is_per_thread; /* its default stream is the thread's own */
+	uint8_t offset;	    /* in the parameters */
+	bool is_per_thread; /* its default stream is the thread's own */
 };
 
 struct call_shape call_shape_of_driver(const char *name);
@@ -58,7 +59,7 @@ static inline int call_launches(const struct call_shape *shape)
  * What a stream is known by: NULL is the default one, and the calling thread's own has a handle
  * that no other thread's ever has. is_per_thread: NULL means the latter.
  */
-cuda_handle call_handle(cuda_handle stream, int is_per_thread);
+cuda_handle call_handle(cuda_handle stream, bool is_per_thread);
 
 /* The stream that a call names, NULL for the default one. 0: it is not known. */
 int call_stream(const struct call_shape *shape, const void *parameters, cuda_handle *stream);

@@ -36,7 +36,7 @@ struct call_thread {
 	uint32_t depth;	     /* of calls that launch */
 	uint32_t hook_calls; /* that launched, since one was timed */
 	uint32_t was_timed;  /* one was, once: the first ones are not typical */
-	int is_captured;     /* the call made nodes of a graph instead */
+	bool is_captured;    /* the call made nodes of a graph instead */
 	uint64_t hook_ticks;
 	uint64_t wait_begin;
 	struct brick__waits waits;
@@ -142,10 +142,10 @@ static void launch_enter(const struct call_shape *shape, const struct cupti_call
 {
 	struct call_thread *t = &call_thread;
 	cuda_handle stream = stream_of(shape, call);
-	int is_excluded = stream && excluded_has(stream);
+	bool is_excluded = stream && excluded_has(stream);
 
 	if (t->depth++ == 0) {
-		t->is_captured = 0;
+		t->is_captured = false;
 		t->launch = (struct brick_launch){.number = 0};
 		t->work = NULL;
 		if (!is_excluded)

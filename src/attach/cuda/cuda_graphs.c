@@ -243,7 +243,7 @@ void graph_places_updated(cuda_handle exec, cuda_handle graph)
 
 /* The executable graph that the thread is making. */
 static __thread struct {
-	uint32_t is_begun;
+	bool is_begun;
 	cuda_handle copies; /* stands for it until it has a handle */
 	uint32_t records;   /* that a launch brings */
 	uint32_t varies;    /* the graph itself decides how many those are */
@@ -321,14 +321,14 @@ int graph_calls_resource(uint32_t id, const struct cupti_graph *graph,
 			nodes_destroyed(node);
 		break;
 	case CUPTI_GRAPH_EXEC_STARTING:
-		making.is_begun = 1;
+		making.is_begun = true;
 		making.copies = next_copies();
 		making.records = making.varies = 0;
 		break;
 	case CUPTI_GRAPH_EXEC_CREATED:
 		nodes_exec(graph->exec, are_whole ? 1 : making.varies ? 0 : making.records);
 		graph_places_exec(graph->exec, making.copies);
-		making.is_begun = 0;
+		making.is_begun = false;
 		break;
 	case CUPTI_GRAPH_EXEC_DESTROYING:
 		nodes_exec_gone(graph->exec);
@@ -344,7 +344,7 @@ static struct {
 	uint64_t done, refused; /* atomic */
 } counts[GRAPH_CALLS];
 
-void graph_calls_count(enum graph_call call, int has_failed)
+void graph_calls_count(enum graph_call call, bool has_failed)
 {
 	__atomic_fetch_add(
 		has_failed ? &counts[call].refused : &counts[call].done, 1, __ATOMIC_RELAXED);
@@ -352,7 +352,7 @@ void graph_calls_count(enum graph_call call, int has_failed)
 
 static int last_refusal; /* of an update: enum CUgraphExecUpdateResult, atomic */
 
-void graph_calls_updated(const struct cuda_graph_update *update, int has_info, int has_failed)
+void graph_calls_updated(const struct cuda_graph_update *update, bool has_info, bool has_failed)
 {
 	graph_calls_count(GRAPH_UPDATED, has_failed);
 	if (update && !has_failed)
@@ -375,9 +375,9 @@ static const char *refusal_text(void)
 	return value - 2 < sizeof(texts) / sizeof(*texts) ? texts[value - 2] : NULL;
 }
 
-void graph_calls_instantiated(int has_failed)
+void graph_calls_instantiated(bool has_failed)
 {
-	making.is_begun = 0;
+	making.is_begun = false;
 	graph_calls_count(GRAPH_INSTANTIATED, has_failed);
 }
 

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "attach/cuda/cuda_abi.h"
@@ -68,17 +69,17 @@ int graph_calls_resource(uint32_t id, const struct cupti_graph *graph,
 	const struct brick_launch *launch, const struct brick_launch_owner *work);
 
 /* The call that makes an executable graph is over, whether it has made one or not. */
-void graph_calls_instantiated(int has_failed);
+void graph_calls_instantiated(bool has_failed);
 
 /*
  * An update is over. has_info: the parameters tell why, if it was refused: then the program has to
  * instantiate anew, or to launch without a graph.
  */
-void graph_calls_updated(const struct cuda_graph_update *update, int has_info, int has_failed);
+void graph_calls_updated(const struct cuda_graph_update *update, bool has_info, bool has_failed);
 
 /* What a program did with graphs as wholes. Any thread. */
 enum graph_call { GRAPH_CAPTURED, GRAPH_INSTANTIATED, GRAPH_UPDATED, GRAPH_LAUNCHED, GRAPH_CALLS };
-void graph_calls_count(enum graph_call call, int has_failed);
+void graph_calls_count(enum graph_call call, bool has_failed);
 
 /* A kernel was launched, and not by a graph. */
 void graph_calls_without(void);

@@ -6,6 +6,7 @@
  */
 #include "attach/cuda/cuda_kernels.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +104,7 @@ uint32_t kernels_of(const struct cupti_kernel *record)
 	const char *name = record->name ? record->name : "unnamed kernel";
 	struct entry e = entry_of(record);
 	struct entry *known = &cache[place_of(&e)];
-	int is_same = known->is_used && same(known, &e, name);
+	bool is_same = known->is_used && same(known, &e, name);
 
 	e.generation = modules_generation();
 	if (is_same && known->generation == e.generation)

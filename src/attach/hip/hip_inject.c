@@ -57,7 +57,7 @@ struct command {
 	uint32_t kernel; /* of a copy; of a dispatch it is known at its end */
 	uint64_t bytes, flops, begin_ns, end_ns;
 	int refs; /* its callbacks to come, and its queue */
-	int is_done, is_given_up;
+	bool is_done, is_given_up;
 };
 
 struct queue {
@@ -124,7 +124,7 @@ static void name_kernel(const struct hip_symbol_data *symbol)
 }
 
 /* Under the lock; NULL: no memory. */
-static struct queue *queue_of(uint64_t a, uint64_t b, int is_copy)
+static struct queue *queue_of(uint64_t a, uint64_t b, bool is_copy)
 {
 	uint64_t key = hash_add(hash_add(hash_u64(a), b), (uint64_t)is_copy);
 	uint64_t found = hashmap_get(&queues, key);
@@ -194,7 +194,7 @@ static void release(struct queue *queue)
 	}
 }
 
-static struct command *begin(uint64_t a, uint64_t b, int is_copy)
+static struct command *begin(uint64_t a, uint64_t b, bool is_copy)
 {
 	struct command *c = calloc(1, sizeof(*c));
 
@@ -283,7 +283,7 @@ static void done(struct command *c, uint64_t begin_ns, uint64_t end_ns)
 		sample_clock();
 		c->begin_ns = begin_ns;
 		c->end_ns = end_ns;
-		c->is_done = 1;
+		c->is_done = true;
 		release(c->queue);
 	}
 	drop(c);

@@ -33,8 +33,8 @@ struct clock {
 	struct device_clock line;
 	uint64_t newest_ns;	   /* when the newest command was queued */
 	struct brick_reading best; /* METHOD_QUEUED: the narrowest since the last anchor */
-	int has_best;
-	int is_decided;	   /* commands are placed */
+	bool has_best;
+	bool is_decided;   /* commands are placed */
 	uint64_t first_ns; /* when the first command was seen done */
 	pthread_mutex_t lock;
 };
@@ -125,7 +125,7 @@ static void collect(struct clock *c, uint64_t before_ns, uint64_t queued, uint64
 	if (c->has_best && after_ns - before_ns >= c->best.after_ns - c->best.before_ns)
 		return;
 	c->best = reading;
-	c->has_best = 1;
+	c->has_best = true;
 }
 
 /* Under its lock. */
@@ -135,7 +135,7 @@ static void use_best(struct clock *c)
 		return;
 	brick_correlation_add(&c->line.correlation, &c->best, 1);
 	c->line.read_ns = c->best.before_ns;
-	c->has_best = 0;
+	c->has_best = false;
 }
 
 /* Under its lock: from now on commands are placed. */
@@ -145,7 +145,7 @@ static void decide(struct clock *c)
 		refute_timer(c);
 	if (!c->is_decided || !c->line.correlation.count)
 		use_best(c);
-	c->is_decided = 1;
+	c->is_decided = true;
 }
 
 /* Under its lock: do two readings bear each other out, and is it the clock of the events? */
@@ -155,17 +155,17 @@ static bool is_sure(const struct clock *c)
 	       (c->method == METHOD_QUEUED || c->trusts >= MAX_DOUBTS);
 }
 
-int clocks_are_known(struct clock *c, int is_full)
+bool clocks_are_known(struct clock *c, bool is_full)
 {
 	if (!c)
-		return 1;
+		return true;
 	HOLD(&c->lock);
 	if (c->has_best && c->newest_ns >= c->best.before_ns + CHOICE_NS)
 		use_best(c);
-	int is_late = c->first_ns && monotonic_ns() - c->first_ns >= HOLD_NS;
+	bool is_late = c->first_ns && monotonic_ns() - c->first_ns >= HOLD_NS;
 	if (!c->is_decided && (is_sure(c) || is_full || is_late))
 		decide(c);
-	int is_decided = c->is_decided;
+	bool is_decided = c->is_decided;
 	return is_decided;
 }
 

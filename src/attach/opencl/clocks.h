@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <CL/cl.h>
 
@@ -23,7 +24,7 @@ void clocks_queued(struct clock *clock, uint64_t before_ns, uint64_t queued, uin
  * All that is done has been told with clocks_queued(). May commands be placed? 0: later; then they
  * must not be placed now. is_full: they cannot be held any longer, what is known must do.
  */
-int clocks_are_known(struct clock *clock, int is_full);
+bool clocks_are_known(struct clock *clock, bool is_full);
 
 /* Nothing more will come, of any of them: what is known must do from now on. */
 void clocks_decide_all(void);

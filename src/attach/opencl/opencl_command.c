@@ -5,6 +5,7 @@
  */
 #include "attach/opencl/opencl_command.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include "attach/opencl/opencl_driver.h"
 #include "attach/opencl/opencl_events.h"
@@ -111,15 +112,15 @@ void command_begin(struct command *c, cl_command_queue handle, cl_event *event, 
 	c->before_ns = monotonic_ns();
 }
 
-int command_was_too_much(struct command *c, cl_int status)
+bool command_was_too_much(struct command *c, cl_int status)
 {
 	if (!c->queue || c->event != &c->own ||
 		(status != CL_OUT_OF_RESOURCES && status != CL_OUT_OF_HOST_MEMORY))
-		return 0;
+		return false;
 	c->event = NULL;
 	brick_queue_unsupported(c->queue->record, 1);
 	notes_fault("a command was refused with an event, and is not timed");
-	return 1;
+	return true;
 }
 
 /* The wait ends after its commands are said to be over. */
@@ -131,14 +132,14 @@ static void wait_ended(struct command *c, cl_int status)
 	brick_record_wait(c->wait_ticks, brick_ticks(), c->launch.number);
 }
 
-int command_is_recorded(struct command *c, cl_int status)
+bool command_is_recorded(struct command *c, cl_int status)
 {
 	if (c->entered)
 		inside = 0;
 	if (c->untimed && status == CL_SUCCESS)
 		brick_queue_unsupported(c->untimed->record, 1);
 	if (!c->queue)
-		return 0;
+		return false;
 	cost_resume(c);
 	if (c->wait_ticks) {
 		wait_ended(c, status);

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <CL/cl.h>
 #include "attach/opencl/opencl_queue.h"
@@ -45,10 +46,10 @@ void command_begin(
 	struct command *command, cl_command_queue queue, cl_event *event, cl_bool is_blocking);
 
 /* It failed in a way that our event may have caused: make it once more, as the program did. */
-int command_was_too_much(struct command *command, cl_int status);
+bool command_was_too_much(struct command *command, cl_int status);
 
 /* After the call: is there anything to tell about? */
-int command_is_recorded(struct command *command, cl_int status);
+bool command_is_recorded(struct command *command, cl_int status);
 
 /* Then this. count, list: events that it waits for. */
 void command_end(struct command *command, const struct command_what *what, cl_uint count,

@@ -105,7 +105,7 @@ static void copy(struct queue *q, struct window *w, uint32_t skipped)
 }
 
 /* No command that is not done has begun before this one may have. */
-static void bound(struct window *w, const struct pending *p, int is_asked)
+static void bound(struct window *w, const struct pending *p, bool is_asked)
 {
 	uint64_t ns = is_asked && p->times.idle_ns > p->before_ns ? p->times.idle_ns : p->before_ns;
 
@@ -262,7 +262,7 @@ int completions_make_room(struct queue *q)
 {
 	KEEP_ERRNO();
 	uint64_t tail = __atomic_load_n(&q->tail, __ATOMIC_RELAXED);
-	int has_freed = has_place(q), is_stuck = q->stuck_tail == tail + 1;
+	bool has_freed = has_place(q), is_stuck = q->stuck_tail == tail + 1;
 
 	if (!has_freed && !is_stuck)
 		driver_get()->clFlush(q->handle);

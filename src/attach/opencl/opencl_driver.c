@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,14 +70,14 @@ void *driver_symbol(void *handle, const char *name)
 	return symbol;
 }
 
-int driver_is_ours(const void *address)
+bool driver_is_ours(const void *address)
 {
 	static uintptr_t low, bytes; /* do not change once set: we are never unloaded */
 
 	if (!__atomic_load_n(&bytes, __ATOMIC_ACQUIRE)) {
 		struct loaded_object own;
 		if (!object_at((uintptr_t)&found, &own))
-			return 0;
+			return false;
 		__atomic_store_n(&low, own.low, __ATOMIC_RELAXED);
 		__atomic_store_n(&bytes, own.bytes, __ATOMIC_RELEASE);
 	}

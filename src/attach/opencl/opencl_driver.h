@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <CL/cl.h>
@@ -63,7 +64,7 @@ void driver_offer(void *handle);
 void *driver_function(const char *name);
 
 /* Does an address lie in this library? */
-int driver_is_ours(const void *address);
+bool driver_is_ours(const void *address);
 
 /* Address of the C library's dlsym(). */
 void *driver_real_symbol(void);

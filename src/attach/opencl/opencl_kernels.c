@@ -32,7 +32,7 @@ struct shape {
 struct kernel {
 	cl_kernel handle;
 	cl_device_id device; /* that `block` and `shared_bytes` hold for */
-	int is_known;
+	bool is_known;
 	char name[192];
 	uint64_t code, shared_bytes;
 	size_t block[3]; /* that its source requires, or 0 */
@@ -152,7 +152,7 @@ static void ask(struct kernel *k, cl_device_id device)
 	k->code = program ? code_of(program) : 0;
 	pthread_mutex_unlock(&lock);
 	k->device = device;
-	k->is_known = 1;
+	k->is_known = true;
 }
 
 static uint32_t cut(size_t value)

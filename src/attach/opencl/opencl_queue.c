@@ -7,6 +7,7 @@
 #include "attach/opencl/opencl_queue.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "attach/opencl/clocks.h"
@@ -81,7 +82,7 @@ static void open_record(struct queue *q)
 }
 
 int queue_created(
-	cl_command_queue handle, cl_device_id device, const struct queue_wish *wish, int is_timed)
+	cl_command_queue handle, cl_device_id device, const struct queue_wish *wish, bool is_timed)
 {
 	KEEP_ERRNO();
 

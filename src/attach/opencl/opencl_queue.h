@@ -7,6 +7,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <CL/cl.h>
 #include "attach/common/wait_ends.h"
@@ -43,7 +44,7 @@ struct pending {
 	uint64_t *after; /* `first` or memory of its own */
 	uint64_t first[PENDING_AFTER];
 	uint32_t after_count;
-	uint32_t is_blocking; /* it was done when the call returned */
+	bool is_blocking; /* it was done when the call returned */
 };
 
 struct queue {
@@ -52,7 +53,7 @@ struct queue {
 	cl_device_id device;
 	int is_free;	  /* its memory may go to another queue */
 	int is_released;  /* the program has let go of it; its handle may come back as another's */
-	int is_timed;	  /* the driver takes the times of its commands */
+	bool is_timed;	  /* the driver takes the times of its commands */
 	int asked_timing; /* ... and the program wanted it so */
 	int in_order;
 	int last_layer;	    /* that a command was launched from */
@@ -78,7 +79,7 @@ struct queue {
 
 /* What the program asked for, as far as we answer for it. */
 struct queue_wish {
-	int is_timed;
+	bool is_timed;
 	int in_order;
 	uint32_t property_count;
 	cl_queue_properties properties[QUEUE_PROPERTIES];
@@ -86,7 +87,7 @@ struct queue_wish {
 
 /* A queue was created for the program; it is recorded when is_timed. 0: no memory. */
 int queue_created(
-	cl_command_queue handle, cl_device_id device, const struct queue_wish *wish, int is_timed);
+	cl_command_queue handle, cl_device_id device, const struct queue_wish *wish, bool is_timed);
 
 /* The queue behind a handle, NULL when it is not one of ours. */
 struct queue *queue_find(cl_command_queue handle);

@@ -27,7 +27,7 @@ static void note_refusal(void)
 
 /* What is given to a queue that is not timed is counted as unsupported. */
 static cl_command_queue made(
-	cl_command_queue queue, cl_device_id device, const struct queue_wish *wish, int is_timed)
+	cl_command_queue queue, cl_device_id device, const struct queue_wish *wish, bool is_timed)
 {
 	is_timed |= wish->is_timed;
 	if (queue && queue_created(queue, device, wish, is_timed) && is_timed)
@@ -52,7 +52,7 @@ HOOK cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id devi
 	}
 	cl_command_queue queue = d->clCreateCommandQueue(
 		context, device, properties | CL_QUEUE_PROFILING_ENABLE, &status);
-	int is_timed = queue != NULL;
+	bool is_timed = queue != NULL;
 	if (!queue && may_be_ours(status)) {
 		queue = d->clCreateCommandQueue(context, device, properties, &status);
 		if (queue)
@@ -121,7 +121,7 @@ HOOK cl_command_queue clCreateCommandQueueWithProperties(cl_context context, cl_
 	add_profiling(list, &wish);
 	cl_command_queue queue =
 		d->clCreateCommandQueueWithProperties(context, device, list, &status);
-	int is_timed = queue != NULL;
+	bool is_timed = queue != NULL;
 	if (!queue && may_be_ours(status)) {
 		queue = d->clCreateCommandQueueWithProperties(context, device, properties, &status);
 		if (queue)

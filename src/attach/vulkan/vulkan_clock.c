@@ -22,7 +22,7 @@ enum {
 	SOON_NS = 200000,     /* and with later ones */
 };
 
-int clock_may_calibrate(void)
+bool clock_may_calibrate(void)
 {
 	const char *wanted = brick__environment("BRICK_VULKAN_CALIBRATION");
 	return !wanted || strcmp(wanted, "off") != 0;
@@ -162,7 +162,7 @@ void clock_correlate_by(struct vulkan_device *d, struct vulkan_queue *queue)
 	add_readings(d, readings, count);
 }
 
-int clock_is_awaited(const struct vulkan_device *d)
+bool clock_is_awaited(const struct vulkan_device *d)
 {
 	return !d->clock.correlation.count && d->stamp.slot;
 }

@@ -2,10 +2,11 @@
 /* Placing a device's clock on the host's. Under the device's lock. */
 #pragma once
 
+#include <stdbool.h>
 #include "attach/vulkan/vulkan_device.h"
 
 /* May the device be asked for its clock? Not if BRICK_VULKAN_CALIBRATION is "off". */
-int clock_may_calibrate(void);
+bool clock_may_calibrate(void);
 
 /* Read it beside the host's, where that is due: before times are converted. */
 void clock_correlate(struct vulkan_device *device);
@@ -20,7 +21,7 @@ void clock_correlate_by(struct vulkan_device *device, struct vulkan_queue *queue
 void clock_take(struct vulkan_device *device);
 
 /* No time can be converted yet, but soon: the first reading is on its way. */
-int clock_is_awaited(const struct vulkan_device *device);
+bool clock_is_awaited(const struct vulkan_device *device);
 
 /* The device is idle, or lost. */
 void clock_close(struct vulkan_device *device);

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include "attach/vulkan/vulkan_device.h"
 #include "base/array.h"
 #include "brick/attach.h"
@@ -48,8 +49,8 @@ struct vulkan_commands {
 	VkCommandBuffer handle;
 	VkCommandPool pool;
 	uint32_t family;
-	int is_secondary, is_inside; /* a render pass goes on through all of it */
-	VkPipeline pipeline;	     /* bound for compute */
+	bool is_secondary, is_inside; /* a render pass goes on through all of it */
+	VkPipeline pipeline;	      /* bound for compute */
 	ARRAY(struct vulkan_chunk *) chunks;
 	ARRAY(struct vulkan_step) steps;
 	ARRAY(VkCommandBuffer) executed;   /* secondary ones */

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <vulkan/vk_layer.h>
@@ -76,7 +77,7 @@ enum { VULKAN_FAMILIES = 16 };
 
 struct vulkan_family {
 	uint64_t mask;	    /* of the bits that timestamps have; 0: none can be written */
-	uint32_t can_copy;  /* query results into a buffer */
+	bool can_copy;	    /* query results into a buffer */
 	VkCommandPool pool; /* ours, for reading back; under the device's lock */
 };
 
@@ -114,7 +115,7 @@ struct vulkan_device {
 	uint32_t memory_type; /* host-visible and coherent */
 	struct vulkan_family families[VULKAN_FAMILIES];
 	uint32_t family_count;
-	int has_calibration;
+	bool has_calibration;
 	pid_t process; /* that made it: a forked one has nothing of the driver's */
 
 	pthread_mutex_t lock;	      /* for all that follows */

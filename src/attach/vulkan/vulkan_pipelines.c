@@ -187,7 +187,7 @@ VKAPI_ATTR VkResult VKAPI_CALL hook_SetDebugUtilsObjectNameEXT(
 		struct vulkan_pipeline *pipeline = map_get(&pipelines, info->objectHandle);
 		if (pipeline) {
 			snprintf(pipeline->name, sizeof(pipeline->name), "%s", name);
-			pipeline->is_named = 1;
+			pipeline->is_named = true;
 		}
 	}
 	pthread_mutex_unlock(&names);

@@ -5,11 +5,12 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include "attach/vulkan/vulkan_device.h"
 
 struct vulkan_pipeline {
 	char name[128];
-	int is_named;	   /* by the program: else by the hash of its code, and `main` at most */
+	bool is_named;	   /* by the program: else by the hash of its code, and `main` at most */
 	uint32_t block[3]; /* 0: not known */
 	uint64_t code;	   /* hash of its module, 0: not known */
 };

@@ -105,7 +105,7 @@ static void gather(
 	uint32_t base = s->chunks.count, at = s->timestamps;
 	for (uint32_t i = 0; i < c->chunks.count; i++) {
 		if (array_push(&s->chunks, c->chunks.items[i])) {
-			s->failed = 1;
+			s->failed = true;
 			return;
 		}
 		chunk_hold(c->chunks.items[i]);
@@ -113,7 +113,7 @@ static void gather(
 	}
 	for (uint32_t i = 0; i < c->steps.count; i++) {
 		if (array_reserve(&s->pending, 1)) {
-			s->failed = 1;
+			s->failed = true;
 			return;
 		}
 		struct pending *p = &s->pending.items[s->pending.count++];
@@ -185,8 +185,8 @@ static void submitted(struct vulkan_device *d, struct vulkan_queue *queue,
 	submissions_take_done(d);
 	brick_queue_unsupported(queue->queue, s->untimed);
 	uint64_t before = queue->number;
-	int is_recorded = result == VK_SUCCESS && s->timestamps && !s->failed && s->launch.number &&
-			  in_flight(queue) < MAX_IN_FLIGHT;
+	bool is_recorded = result == VK_SUCCESS && s->timestamps && !s->failed &&
+			   s->launch.number && in_flight(queue) < MAX_IN_FLIGHT;
 	if (is_recorded)
 		number_commands(queue, s);
 	if (result == VK_SUCCESS)

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include "attach/vulkan/vulkan_commands.h"
 #include "attach/vulkan/readback.h"
 
@@ -28,7 +29,7 @@ struct vulkan_edge {
 	VkSemaphore semaphore;
 	uint64_t value; /* of a timeline; 0: it is binary */
 	uint32_t batch;
-	int is_signal;
+	bool is_signal;
 };
 
 /* What a call of the program's submits. */
@@ -45,7 +46,7 @@ struct vulkan_submission {
 	uint32_t batch_count;
 	struct vulkan_batch *batches;
 	ARRAY(struct vulkan_edge) edges; /* batch by batch, and of each its waits first */
-	int failed;			 /* no memory: some of it is missing */
+	bool failed;			 /* no memory: some of it is missing */
 };
 
 /* One of so many batches; NULL: no memory. */

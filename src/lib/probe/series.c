@@ -326,7 +326,7 @@ struct brick__series *brick__series_create(const uint32_t *sites, uint32_t count
 		return NULL;
 	s->sites = calloc((size_t)count + sizeof(uint64_t), sizeof(*s->sites));
 	s->by_slot = calloc((size_t)count + 1, sizeof(*s->by_slot));
-	int whole = s->sites && s->by_slot;
+	bool whole = s->sites && s->by_slot;
 	while (whole && s->count < count)
 		whole = add_site(s, sites[s->count]);
 	if (whole) {

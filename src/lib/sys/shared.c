@@ -270,18 +270,18 @@ int brick__shared_tell(const char *directory, const void *message, size_t bytes)
 	return error;
 }
 
-int brick__shared_is_held(const char *directory, const char *name)
+bool brick__shared_is_held(const char *directory, const char *name)
 {
 	char path[512];
 	KEEP_ERRNO();
 	int fd = join(path, sizeof(path), directory, name)
 			 ? -1
 			 : open_path(path, O_RDONLY | O_NONBLOCK, true);
-	int held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+	bool held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
 
 	/* where we cannot look (no descriptors left, another root), who said so is believed */
 	if (fd < 0)
-		held = 1;
+		held = true;
 	else
 		close(fd);
 	return held;

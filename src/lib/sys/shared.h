@@ -62,4 +62,4 @@ void *brick__shared_attach(const char *directory, const char *name, uint64_t byt
 int brick__shared_tell(const char *directory, const void *message, size_t bytes);
 
 /* Does a process hold the lock `name` in a recorder's directory? 0: it is there and nobody does. */
-int brick__shared_is_held(const char *directory, const char *name);
+bool brick__shared_is_held(const char *directory, const char *name);

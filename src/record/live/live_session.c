@@ -51,7 +51,7 @@ static void offer(struct search *s, int fd)
 
 	if (fd < 0)
 		return;
-	int is_new = !fstat(fd, &st);
+	bool is_new = !fstat(fd, &st);
 	for (size_t i = 0; i < s->seen.count && is_new; i++)
 		is_new = s->seen.items[i].st_ino != st.st_ino ||
 			 s->seen.items[i].st_dev != st.st_dev;

@@ -91,7 +91,7 @@ size_t live_window_trim(struct brick_record *records, size_t count, uint64_t fro
 	struct ahead ahead = {.count = 0};
 	size_t kept = 0;
 	uint32_t depth = 0;
-	int begun = 0, skip = 1;
+	bool begun = false, skip = true;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct brick_record r = records[i];

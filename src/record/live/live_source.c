@@ -184,7 +184,8 @@ static int look_run(struct live_look *look, const struct live_session *sessions,
 struct live_source {
 	pid_t pid;		       /* of the process, or of the recorder */
 	unsigned long long start_time; /* ... as it was found */
-	int is_command, reaped, exit_code;
+	bool is_command, reaped;
+	int exit_code;
 	struct live_session *sessions; /* oldest first */
 	size_t session_count, refused;
 	const char *refused_why;
@@ -282,7 +283,7 @@ int live_source_command(struct live_source **out, const struct live_command *com
 
 	if (!s)
 		return -ENOMEM;
-	s->is_command = 1;
+	s->is_command = true;
 	int error = keeper_start(&s->keeper, command->directory);
 	s->pid = error ? -1 : fork();
 	if (s->pid < 0) {
@@ -304,7 +305,7 @@ static void reap(struct live_source *s, int flags)
 
 	if (!s->is_command || s->reaped || waitpid(s->pid, &status, flags) != s->pid)
 		return;
-	s->reaped = 1;
+	s->reaped = true;
 	keeper_watch(&s->keeper, 0);
 	s->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

@@ -8,6 +8,7 @@
 #include <regex.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -209,7 +210,7 @@ int launch_value(const char *output, const char *expression, double *value)
 		if (!at[groups[0].rm_eo])
 			break;
 	}
-	int has_group = regex.re_nsub > 0;
+	bool has_group = regex.re_nsub > 0;
 	regfree(&regex);
 	return has_group ? found : -EINVAL;
 }

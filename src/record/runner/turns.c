@@ -3,6 +3,7 @@
 #include "record/runner/turns.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include "base/hash.h"
 
 void plan_init(struct plan *plan, size_t kinds, uint64_t seed)
@@ -25,7 +26,7 @@ static void shuffle(struct plan *plan)
 
 size_t plan_next(struct plan *plan)
 {
-	int is_mirror = plan->blocks % 2;
+	bool is_mirror = plan->blocks % 2;
 
 	if (!is_mirror && !plan->at)
 		shuffle(plan);

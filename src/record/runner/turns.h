@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,7 +28,7 @@ void plan_init(struct plan *plan, size_t kinds, uint64_t seed);
 size_t plan_next(struct plan *plan);
 
 /* Whether a block and its mirror image are complete: only then are all kinds treated alike. */
-static inline int plan_is_even(const struct plan *plan)
+static inline bool plan_is_even(const struct plan *plan)
 {
 	return plan->at == 0 && plan->blocks % 2 == 0;
 }

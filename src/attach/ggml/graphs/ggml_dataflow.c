@@ -30,7 +30,7 @@ struct flow {
 	} * nodes;
 	int32_t count;
 	struct hashmap producers; /* of nodes that are executed, and of caches: index in nodes */
-	int failed;
+	bool failed;
 	FILE *out;
 };
 

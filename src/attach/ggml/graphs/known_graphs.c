@@ -174,7 +174,7 @@ static int note_read(
 		return 0;
 	bool is_seen = imply(&implied, e, reader, index) &&
 		       !memcmp(implied.ne, tensor_ne(&e->layout, source), sizeof(implied.ne));
-	int failed =
+	bool failed =
 		is_seen && implied.by ? hashmap_set(read, (uintptr_t)implied.by, LOOKED_AT) : 0;
 	if (hashmap_get(read, (uintptr_t)source) == HASHMAP_NONE)
 		failed |= hashmap_set(read, (uintptr_t)source, is_seen ? SEEN : LOOKED_AT);
@@ -184,7 +184,7 @@ static int note_read(
 /* Collects what executed nodes read. Non-zero: no memory. */
 static int find_read(const struct shown_graph *s, struct hashmap *read)
 {
-	int failed = 0;
+	bool failed = false;
 
 	for (uint32_t i = 0; i < s->count; i++) {
 		if (!s->nodes[i] || !engine_executes(s->engine, s->nodes[i]))

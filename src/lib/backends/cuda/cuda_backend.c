@@ -38,7 +38,7 @@ struct cuda_pair {
 	void *queue;
 	void *begin, *end;	     /* events */
 	void *begin_node, *end_node; /* in a graph, for a captured pair */
-	int is_captured;	     /* a graph records into its events */
+	bool is_captured;	     /* a graph records into its events */
 };
 
 /* Pairs in the order in which they were added. */
@@ -54,7 +54,7 @@ struct brick_backend_device {
 	void *stream; /* our own, for reading the clock */
 	void *anchor; /* event */
 	int64_t anchor_ns;
-	int may_capture;
+	bool may_capture;
 	/* of `brick record`, or NULL */
 	void (*exclude)(void *context, void *stream, void *owner);
 	void (*include)(void *owner);
@@ -69,7 +69,7 @@ struct brick_backend_device {
 /* Calls of ours on this thread must not disturb a capture that goes on elsewhere. */
 struct cuda_scope {
 	int mode;
-	int has_mode, has_context;
+	bool has_mode, has_context;
 };
 
 /* The pool of pairs, and calls of ours. */
@@ -120,7 +120,7 @@ static void give_pair(struct brick_backend_device *device, struct cuda_pair *pai
 {
 	pair->next = device->free;
 	pair->ticket = 0;
-	pair->is_captured = 0;
+	pair->is_captured = false;
 	pair->begin_node = pair->end_node = NULL;
 	device->free = pair;
 }
@@ -652,7 +652,7 @@ struct cuda_graph {
 void cuda_graph_allow(struct brick_backend_device *device)
 {
 	HOLD(&device->lock);
-	device->may_capture = 1;
+	device->may_capture = true;
 }
 
 int cuda_graph_pair_begin(struct brick_backend_device *device, void *queue, uint64_t ticket)

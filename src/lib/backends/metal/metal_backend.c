@@ -48,7 +48,7 @@ struct metal_pair {
 	uint64_t ticket;
 	void *queue;
 	void *buffer; /* retained */
-	int has_ended;
+	bool has_ended;
 };
 
 struct brick_backend_device {
@@ -134,7 +134,7 @@ typedef void (*send_void_fn)(void *, void *);
 typedef signed char (*send_selector_fn)(void *, void *, void *);
 typedef const char *(*send_text_fn)(void *, void *);
 
-static int metal_has_times(const struct metal_objc *objc, void *command_buffer)
+static bool metal_has_times(const struct metal_objc *objc, void *command_buffer)
 {
 	void *responds = objc->selector("respondsToSelector:");
 	send_selector_fn send = (send_selector_fn)objc->send;
@@ -284,7 +284,7 @@ static int end(struct brick_backend_device *device, void *queue, uint64_t ticket
 	while (pair && (pair->ticket != ticket || pair->queue != queue || pair->has_ended))
 		pair = pair->next;
 	if (pair)
-		pair->has_ended = 1;
+		pair->has_ended = true;
 	return pair ? 0 : -ENOENT;
 }
 

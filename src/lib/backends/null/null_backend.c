@@ -49,7 +49,7 @@ struct pair {
 struct brick_backend_device {
 	struct brick_backend_host host;
 	struct brick_null *sim;
-	int owns_sim;
+	bool owns_sim;
 	uint32_t count, capacity;
 	struct pair pairs[]; /* in flight, in the order of their begins */
 };
@@ -352,7 +352,7 @@ static int drain(struct brick_backend_device *d)
 
 	pthread_mutex_lock(&d->sim->lock);
 	uint64_t now = sim_now(d->sim);
-	int failed = has_failed(d->sim);
+	bool failed = has_failed(d->sim);
 	int reversed = d->sim->config.reversed;
 	pthread_mutex_unlock(&d->sim->lock);
 	do {
@@ -380,7 +380,7 @@ static int synchronise(struct brick_backend_device *d, void *queue)
 	for (uint32_t i = 0; i < BRICK_NULL_QUEUES; i++)
 		if ((!queue || i == (uint32_t)q) && sim->free_at[i] > until)
 			until = sim->free_at[i];
-	int failed = has_failed(sim);
+	bool failed = has_failed(sim);
 	pthread_mutex_unlock(&sim->lock);
 	if (failed)
 		return BRICK_EDEVICE;

@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,10 +71,10 @@ struct brick_backend_device {
 	void (*exclude)(void *queue, void *owner); /* of `brick record`, or NULL */
 	void (*include)(void *owner);
 	int by_events;
-	int has_timer;
+	bool has_timer;
 	struct brick_reading
 		best; /* of the clock, by what completed: the narrowest since the last */
-	int has_best;
+	bool has_best;
 	struct brick_reading given; /* the last of these that was handed out, and when */
 	uint64_t asked_ns;
 	uint64_t given_ns; /* the host's time of the last reading of any kind */
@@ -180,7 +181,7 @@ static void collect_reading(struct brick_backend_device *d, const struct brick_r
 	if (d->has_best && r->after_ns - r->before_ns >= d->best.after_ns - d->best.before_ns)
 		return;
 	d->best = *r;
-	d->has_best = 1;
+	d->has_best = true;
 }
 
 /* A caller that asks several times in a row gets the same reading again. */
@@ -193,7 +194,7 @@ static int read_completed(struct brick_backend_device *d, struct brick_reading *
 		d->given = d->best;
 		d->given_ns = d->best.after_ns;
 		d->asked_ns = monotonic_ns();
-		d->has_best = 0;
+		d->has_best = false;
 	}
 	if (d->given_ns && monotonic_ns() - d->asked_ns < AGAIN_NS) {
 		*reading = d->given;
@@ -475,7 +476,7 @@ static int open_device(struct brick_backend_device **out, const struct brick_bac
 		return cl ? -ENOMEM : -ENOENT;
 	d->cl = cl;
 	d->host = *host;
-	d->has_timer = 1;
+	d->has_timer = true;
 	d->by_events = options && (uintptr_t)options->native[2] == (uintptr_t)BRICK_OPENCL_EVENTS;
 	pthread_mutex_init(&d->lock, NULL);
 	brick__attached_function("libbrick-opencl.so", "brick_opencl_exclude", &d->exclude);

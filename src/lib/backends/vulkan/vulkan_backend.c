@@ -61,7 +61,7 @@ struct own {
 	VkDevice device;
 	VkCommandBuffer commands;
 	VkFence fence;
-	int is_out; /* submitted, and not seen done */
+	bool is_out; /* submitted, and not seen done */
 };
 
 enum { DEFAULT_PAIRS = 4096, MAX_PAIRS = 1 << 20, MAX_FAMILIES = 64, NONE = -1 };
@@ -89,7 +89,7 @@ struct brick_backend_device {
 	struct own reset;  /* of all queries, once */
 	struct own stamp;  /* a timestamp, to read the clock */
 	uint64_t asked_ns; /* when that was submitted; 0: it has been read */
-	int has_reading;
+	bool has_reading;
 	uint32_t patient; /* so many readings may still take long */
 	struct wrapped_ticks counter;
 	uint32_t pair_count;
@@ -185,7 +185,7 @@ static int own_submit(struct own *own, VkQueue queue)
 	if (own->call->ResetFences(own->device, 1, &own->fence) != VK_SUCCESS ||
 		own->call->QueueSubmit(queue, 1, &submit, own->fence) != VK_SUCCESS)
 		return BRICK_EDEVICE;
-	own->is_out = 1;
+	own->is_out = true;
 	return 0;
 }
 
@@ -321,7 +321,7 @@ static void close_device(struct brick_backend_device *d)
 {
 	if (!d)
 		return;
-	int is_idle = own_wait(&d->reset, PATIENCE_NS) > 0 && own_wait(&d->stamp, PATIENCE_NS) > 0;
+	bool is_idle = own_wait(&d->reset, PATIENCE_NS) > 0 && own_wait(&d->stamp, PATIENCE_NS) > 0;
 	if (is_idle) {
 		own_free(&d->reset);
 		own_free(&d->stamp);
@@ -531,7 +531,7 @@ static int read_stamp(struct brick_backend_device *d, struct brick_reading *read
 	*reading =
 		(struct brick_reading){d->asked_ns, wrapped_ticks_ns(&d->counter, ticks), after_ns};
 	d->asked_ns = 0;
-	d->has_reading = 1;
+	d->has_reading = true;
 	return 0;
 }
 
