@@ -313,4 +313,4 @@ def shallow_model(r):
 
 @clean()
 def four_conversations(r):
-    return Plan(usual(r, repeat=3, predict=r.randrange(40, 60), prompt=r.randrange(8, 16)))
+    return Plan(usual(r, repeat=3, fresh=1, predict=r.randrange(40, 60), prompt=r.randrange(8, 16)))

@@ -44,6 +44,7 @@ struct options {
 	uint64_t no_pool;  // threads are made for each evaluation
 	uint64_t evict;	   // the model's pages, from memory, after it was loaded
 	uint64_t wait_us;  // before the first evaluation
+	uint64_t fresh;	   // repetitions have prompts of their own
 };
 
 struct batch {
@@ -71,6 +72,7 @@ struct program {
 	void *(*dist)(uint32_t seed);
 	void *context, *sampler, *pool;
 	int32_t position[SEQUENCES], last[SEQUENCES];
+	uint64_t conversation; // the repetition, if each has its own prompt
 	struct batch batch;
 	uint64_t prefill_ns, prefill_tokens, decode_ns, decode_tokens;
 };
@@ -257,7 +259,9 @@ static void read_prompt(struct program *p, int32_t sequence)
 		p->batch.n_tokens = 0;
 		for (uint64_t i = 0; i < some; i++)
 			add(p, sequence,
-				(int32_t)(3 + ((done + i) * 7919 + (uint64_t)sequence * 131) % 300),
+				(int32_t)(3 + ((done + i) * 7919 + (uint64_t)sequence * 131 +
+						      p->conversation * 17) %
+						      300),
 				p->o.all || done + i + 1 == n);
 		evaluate(p);
 	}
@@ -426,6 +430,7 @@ static const struct option table[] = {
 	NUMBER("no-pool", no_pool),
 	NUMBER("evict", evict),
 	NUMBER("wait-us", wait_us),
+	NUMBER("fresh", fresh),
 	{0},
 };
 
@@ -468,8 +473,10 @@ int main(int argc, char **argv)
 	if (p.o.evict)
 		evict_model(p.o.model);
 	warm_up(&p);
-	for (uint64_t i = 0; i < p.o.repeat; i++)
+	for (uint64_t i = 0; i < p.o.repeat; i++) {
+		p.conversation = p.o.fresh ? i : 0;
 		generate(&p);
+	}
 	printf("{\"prefill_ns\": %llu, \"prefill_tokens\": %llu, \"decode_ns\": %llu, "
 	       "\"decode_tokens\": %llu}\n",
 		(unsigned long long)p.prefill_ns, (unsigned long long)p.prefill_tokens,

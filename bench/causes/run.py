@@ -250,7 +250,9 @@ def judge(name, seed, rounds):
     said = [f for f in found if costs_something(f)]
     places = [i for i, f in enumerate(said) if f["rule"] in truth]
     place = places[0] + 1 if places else 0
-    claimed = said[place - 1]["cost_ns" if "total" in phase else "cost_per_token_ns"] if place else None
+    # the same cause may stand in two phases: what it is said to cost in the one that is looked at
+    of_phase = [f for f in said if f["rule"] in truth and f["phase"] in phases]
+    claimed = (of_phase or [said[place - 1]])[0]["cost_ns" if "total" in phase else "cost_per_token_ns"] if place else None
     return {"case": name, "truth": sorted(truth), "phase": phase, "clean_ns": statistics.median(times[0]),
             "planted_ns": statistics.median(times[1]), "cost_ns": cost, "place": place, "claimed_ns": claimed,
             "found": [[f["rule"], f["phase"], f["cost_per_token_ns"]] for f in said],

@@ -19,7 +19,8 @@ BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
 NO_MERGE = 2
 OF_STEPS = {"cycles": 2, "instructions": 2, "cache-misses": 2, "task-clock": 1, "page-faults": 2,
             "context-switches": 2, "counter-reading": 1}  # count, ns
-UNITS = OF_STEPS | dict.fromkeys(("PromptTokensRepeated", "TokensRefused", "TokensAborted", "DraftTokensChecked", "DraftTokensRefuted"), 2)
+UNITS = OF_STEPS | dict.fromkeys(("PromptTokensRepeated", "TokensRefused", "TokensAborted", "DraftTokensChecked", "DraftTokensRefuted"), 2) | {
+    "BytesFromDisk": 3, "KernelTime": 1}
 
 
 class Sequence:

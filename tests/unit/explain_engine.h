@@ -20,6 +20,7 @@ struct wrong {
 	uint32_t sampling, build, gap, preempted, blocked, wait;
 	uint32_t first;	       /* of the first step, in attention */
 	uint32_t slow;	       /* of step 17, in attention */
+	uint32_t slow_off;     /* of that, without a CPU */
 	uint32_t growth;       /* of each step more than of the one before, in attention */
 	uint32_t on_cpu;       /* beside a device */
 	uint32_t copy;	       /* between backends */
@@ -32,6 +33,7 @@ struct wrong {
 	uint32_t crowd;	       /* the worker is preempted for so long, too */
 	uint32_t pause, work;  /* between steps: the thread sleeps, or it computes */
 	uint32_t faults;       /* in all */
+	uint32_t disk;	       /* of the kernel, to read as much as a model from a disk */
 	uint32_t throttled;    /* of each step */
 	uint32_t cast;	       /* of a cache of f32 */
 	uint32_t logits;       /* copied for each of a prompt's 64 tokens */
@@ -185,6 +187,10 @@ static void add_step(struct explain_engine *e, const struct wrong *w, uint32_t i
 	}
 	if (w->sequences)
 		count_as(e, BRICK_SEQUENCE_NAME, i % w->sequences);
+	if (w->disk) {
+		count_as(e, BRICK_DISK_NAME, 1 << 20);
+		count_as(e, BRICK_KERNEL_TIME_NAME, w->disk * (double)US);
+	}
 	if (w->cast)
 		take(e,
 			builder_site(&e->run, builder_known(&e->run, BRICK_KV_CACHE_WRITE), 0,
@@ -209,6 +215,8 @@ static void add_step(struct explain_engine *e, const struct wrong *w, uint32_t i
 		w->device && !w->on_cpu ? named_site(e, "RecordCommands", "Engine")
 					: engine_site(e, BRICK_QKV_PROJECTION),
 		attention, 1);
+	if (i == 17 && w->slow_off)
+		off_cpu(e, e->now - (w->slow_off + 1) * (uint64_t)US, w->slow_off, 1);
 	if (w->device)
 		command(e, launch, down, w->device);
 	e->now += w->gap * US;

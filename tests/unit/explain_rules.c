@@ -132,6 +132,14 @@ static void threads(void **state)
 	never(&(struct wrong){.blocked = 10}, "blocked");
 	first(&(struct wrong){.blocked = 200, .faults = 1000}, "cold-pages", 200 * EXPLAIN_STEPS);
 	never(&(struct wrong){.blocked = 200, .faults = 3}, "cold-pages");
+	/* a quick disk lets nobody sleep, and few faults read all of a model */
+	first(&(struct wrong){.disk = 200, .faults = 1}, "cold-pages", 200 * EXPLAIN_STEPS);
+	first(&(struct wrong){.disk = 200, .blocked = 100}, "cold-pages", 300 * EXPLAIN_STEPS);
+	never(&(struct wrong){.disk = 5}, "cold-pages");
+	/* 42 MB are next to nothing of 1.6 GB */
+	const struct wrong large = {
+		.disk = 200, .elements = 40000, .flops = 800000000, .bytes = 1600200000};
+	never(&large, "cold-pages");
 	/* one thread never waits, and the other does: without it nothing would be quicker */
 	first(&(struct wrong){.wait = 300}, "slow-thread", 300 * EXPLAIN_STEPS);
 	never(&(struct wrong){.wait = 300}, "barrier-waits");
@@ -164,10 +172,12 @@ static void tokens(void **state)
 	never(&(struct wrong){.repeated = 20}, "prompt-repeated");
 	first(&(struct wrong){.sampling = 300}, "slow-sampling", 300 * EXPLAIN_STEPS);
 	never(&(struct wrong){.sampling = 50}, "slow-sampling");
-	first(&(struct wrong){.growth = 5, .steps = 400}, "context-growth", 0);
+	first(&(struct wrong){.growth = 2, .steps = 1200}, "context-growth", 0);
+	/* it takes longer there, too, but nobody would cut a context that short */
+	never(&(struct wrong){.growth = 5, .steps = 600}, "context-growth");
 	never(&(struct wrong){.growth = 5, .steps = 150}, "context-growth");
 	never(&(struct wrong){.growth = 1}, "context-growth");
-	never(&(struct wrong){.growth = 5, .steps = 400}, "slow-steps");
+	never(&(struct wrong){.growth = 2, .steps = 1200}, "slow-steps");
 	/* between 40 steps are 39 pauses; 10 us are there anyway */
 	first(&(struct wrong){.pause = 500}, "host-pauses", 500 * (EXPLAIN_STEPS - 1));
 	never(&(struct wrong){.pause = 500}, "host-works");
@@ -189,6 +199,9 @@ static void tokens(void **state)
 	first(&(struct wrong){.slow = 5000}, "slow-steps", 5000);
 	never(&(struct wrong){.slow = 900}, "slow-steps");
 	never(&(struct wrong){.first = 5000}, "slow-steps");
+	/* others had the CPU, and its caches afterwards */
+	never(&(struct wrong){.slow = 6000, .slow_off = 3100, .others = 40}, "slow-steps");
+	first(&(struct wrong){.slow = 6000, .slow_off = 400, .others = 40}, "slow-steps", 5600);
 }
 
 static void engines(void **state)

@@ -22,5 +22,11 @@
 #define BRICK_REFUTED_NAME "DraftTokensRefuted"
 /* The sequence of a step of one token, where the context's step before was one of another. */
 #define BRICK_SEQUENCE_NAME "SequenceSwitched"
+/*
+ * Of the first steps, and as long as there are any: bytes that the process had to read from a disk
+ * in it, and the CPU time that the kernel took meanwhile, in ns.
+ */
+#define BRICK_DISK_NAME "BytesFromDisk"
+#define BRICK_KERNEL_TIME_NAME "KernelTime"
 
 #endif

@@ -11,6 +11,7 @@
 #include <string.h>
 #include "analysis/accounts/percentile.h"
 #include "analysis/accounts/unknown.h"
+#include "analysis/accounts/workload.h"
 #include "base/members.h"
 
 static int list_steps(struct explain_facts *f)
@@ -270,6 +271,20 @@ static int find_path(struct explain_facts *f)
 	return 0;
 }
 
+/* All tokens but those of warm-ups, and no more than the engine has room for. */
+static void find_context(struct explain_facts *f)
+{
+	struct workload workload;
+
+	workload_of_run(&workload, f->run);
+	for (uint32_t i = 0; i < f->run->step_count; i++)
+		if (step_phase_of(&f->run->steps[i]) != STEP_WARM_UP &&
+			step_index_is_evaluated(&f->index, f->run, i))
+			f->context += f->run->steps[i].tokens;
+	if (workload.context && workload.context < f->context)
+		f->context = workload.context;
+}
+
 int explain_facts_init(
 	struct explain_facts *f, const struct run *run, const struct ceilings *ceilings)
 {
@@ -290,6 +305,7 @@ int explain_facts_init(
 		return rc;
 	}
 	presence_of_run(&f->presence, run, &f->index);
+	find_context(f);
 	find_between(f);
 	for (int p = 0; p < STEP_PHASES; p++) {
 		finish_phase(f, &f->phases[p], p);

@@ -73,6 +73,7 @@ struct explain_facts {
 	uint64_t *scratch;    /* [step_count] */
 	uint32_t frame_lane;  /* while the walk runs */
 	uint64_t model_bytes; /* of the weights that a step reads; 0: not known */
+	uint64_t context;     /* tokens that the longest one can have had at most */
 };
 
 /* -ENOMEM; *facts is then empty. */

@@ -88,6 +88,10 @@ union finding_evidence {
 	} crowd;			   /* of affinity and oversubscribed */
 	const struct summary_row *blocked; /* the brick that slept most */
 	struct {
+		uint64_t bytes, faults; /* read in the phase's steps; of all of the run */
+		uint64_t slept_ns, kernel_ns;
+	} cold_pages; /* and of memory_limit */
+	struct {
 		size_t threads;
 		uint64_t waited_ns;		/* by all of them */
 		const struct summary_row *most; /* the brick behind which they waited longest */

@@ -335,12 +335,16 @@ bool rule_no_flash_attention(const struct explain_facts *f, enum step_phase p, s
 	       out->cost_ns >= phase->wall_ns / 10;
 }
 
+/* What is shorter nobody would cut: there, attention is what the model is made of. */
+enum { LONG_CONTEXT = 1000 };
+
 bool rule_long_context(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	const struct explain_phase *phase = &f->phases[p];
 
 	out->of.attention.attention_ns = out->cost_ns = attention_ns(f, phase);
-	return p == STEP_DECODE && !phase->queue && 5 * out->cost_ns >= 2 * phase->wall_ns;
+	return p == STEP_DECODE && !phase->queue && f->context >= LONG_CONTEXT &&
+	       5 * out->cost_ns >= 2 * phase->wall_ns;
 }
 
 /* Median of one category's time over part `k` of the steps. */
@@ -372,7 +376,8 @@ bool rule_context_growth(const struct explain_facts *f, enum step_phase p, struc
 		run_category_find(f->run, brick_category_name(BRICK_CATEGORY_ATTENTION));
 	uint64_t medians[GROWTH_PARTS];
 
-	if (p != STEP_DECODE || phase->steps < GROWTH_STEPS || attention == RUN_NONE)
+	if (p != STEP_DECODE || phase->steps < GROWTH_STEPS || f->context < LONG_CONTEXT ||
+		attention == RUN_NONE)
 		return false;
 	for (int k = 0; k < GROWTH_PARTS; k++)
 		medians[k] = part_median_ns(f, phase, attention, k);
@@ -476,6 +481,15 @@ static uint64_t nearby_ns(
 	return explain_median_ns(f, phase, first, end);
 }
 
+/* Nobody knows whether its threads were off their CPUs, though that was asked for. */
+static bool is_in_gap(const struct explain_facts *f, uint32_t step)
+{
+	const struct run_step *s = &f->run->steps[step];
+
+	return f->run->off_cpu.source != OFF_CPU_UNKNOWN &&
+	       !run_off_cpu_is_known(f->run, s->begin_ns, s->end_ns);
+}
+
 /* Slow steps but the first; their preempted and blocked time are findings of their own. */
 bool rule_slow_steps(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
@@ -484,19 +498,21 @@ bool rule_slow_steps(const struct explain_facts *f, enum step_phase p, struct fi
 	uint32_t worst = 0;
 
 	for (uint64_t i = 1; p == STEP_DECODE && i < phase->steps; i++) {
-		uint64_t ns = explain_step_ns(phase, phase->list[i]);
+		uint32_t step = phase->list[i];
+		uint64_t ns = explain_step_ns(phase, step);
 		if (ns < SLOW * median_ns)
 			continue;
 		uint64_t usual_ns = nearby_ns(f, phase, i);
-		struct run_off_times off = off_in(f->run, phase->list[i]);
+		struct run_off_times off = off_in(f->run, step);
 		uint64_t off_ns = off.preempted_ns + off.blocked_ns;
-		if (ns < SLOW * usual_ns)
+		/* others that had the CPU had its caches, too */
+		if (ns < SLOW * usual_ns || 2 * off_ns > ns - usual_ns || is_in_gap(f, step))
 			continue;
-		out->cost_ns += ns - usual_ns > off_ns ? ns - usual_ns - off_ns : 0;
+		out->cost_ns += ns - usual_ns - off_ns;
 		count++;
 		if (ns > worst_ns) {
 			worst_ns = ns;
-			worst = phase->list[i];
+			worst = step;
 		}
 	}
 	if (!out->cost_ns)

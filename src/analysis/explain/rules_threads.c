@@ -10,6 +10,7 @@
 #include "analysis/accounts/unknown.h"
 #include "analysis/path/schedule.h"
 #include "base/number.h"
+#include "brick/abi/step_counters.h"
 #include "brick/brick.h"
 
 /* Time for which threads of the run were preempted, added up. */
@@ -131,22 +132,48 @@ bool rule_blocked(const struct explain_facts *f, enum step_phase p, struct findi
 	return out->cost_ns && out->of.blocked;
 }
 
-/* A fault brings one page or many from the disk: so many faults are no accident. */
-enum { MANY_FAULTS = 8 };
+/* What a counter of the phase's steps says in all. */
+static uint64_t counted(const struct explain_facts *f, enum step_phase p, const char *name)
+{
+	uint32_t counter = run_brick_find(f->run, name);
+	double sum = 0;
 
+	for (size_t i = 0; i < f->run->point_count && counter != RUN_NONE; i++) {
+		const struct run_point *point = &f->run->points[i];
+		if (point->kind != RUN_POINT_COUNTER || point->brick != counter)
+			continue;
+		uint32_t step = step_index_at(&f->index, f->run, point->lane, point->ns);
+		if (step != RUN_NONE && step_phase_of(&f->run->steps[step]) == p)
+			sum += point->value;
+	}
+	return number_of_double(sum);
+}
+
+/*
+ * So much of a model, or so many faults, is no accident. Waiting for a disk is sleep; but what a
+ * quick one takes is mostly time of the kernel, which makes room for the pages and maps them.
+ */
 bool rule_cold_pages(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
+	enum { MANY_FAULTS = 8, PART_OF_MODEL = 8 };
 	const struct explain_phase *phase = &f->phases[p];
+	uint64_t bytes = counted(f, p, BRICK_DISK_NAME);
+	bool much = bytes && bytes >= f->model_bytes / PART_OF_MODEL;
 
 	out->certainty = FINDING_LIKELY;
-	if (f->run->machine.major_faults < MANY_FAULTS)
+	out->of.cold_pages.bytes = bytes;
+	out->of.cold_pages.faults = f->run->machine.major_faults;
+	if (!much && f->run->machine.major_faults < MANY_FAULTS)
 		return false;
-	if (rule_blocked(f, p, out))
-		return true;
+	out->of.cold_pages.slept_ns = explain_owner_ns(f, phase, SCHEDULE_OWNER_BLOCKED);
 	/* what the scheduler counts, where switches were not recorded */
-	out->cost_ns = f->presence.idle > 0 && !phase->summary->knows_off
-			       ? number_of_double(f->presence.idle * (double)phase->wall_ns)
-			       : 0;
+	if (!phase->summary->knows_off && f->presence.idle > 0)
+		out->of.cold_pages.slept_ns =
+			number_of_double(f->presence.idle * (double)phase->wall_ns);
+	out->of.cold_pages.kernel_ns = much ? counted(f, p, BRICK_KERNEL_TIME_NAME) : 0;
+	out->cost_ns = out->of.cold_pages.slept_ns + out->of.cold_pages.kernel_ns;
+	if (out->cost_ns > phase->wall_ns)
+		out->cost_ns = phase->wall_ns;
 	return out->cost_ns != 0;
 }
 
@@ -164,6 +191,7 @@ bool rule_memory_limit(const struct explain_facts *f, enum step_phase p, struct 
 	if (!limit || !f->model_bytes || limit >= f->model_bytes + f->model_bytes / 4 ||
 		!rule_cold_pages(f, p, out))
 		return false;
+	out->cost_ns = out->of.cold_pages.slept_ns;
 	out->cost_ns += explain_owner_ns(f, phase, SCHEDULE_OWNER_PREEMPTED);
 	if (run_ns)
 		out->cost_ns += (uint64_t)((double)f->run->machine.system_ns *
@@ -189,11 +217,13 @@ bool rule_threads_anew(const struct explain_facts *f, enum step_phase p, struct 
 	}
 	out->of.threads_anew.start_ns = start ? start->wall_ns : 0;
 	out->of.threads_anew.join_ns = join ? join->wall_ns : 0;
-	/* and the others wait for those that begin late */
-	uint64_t ideal_ns = explain_ideal_ns(phase, (uint32_t)phase->team);
-	out->cost_ns = out->of.threads_anew.start_ns + out->of.threads_anew.join_ns;
-	if (phase->team > 1 && phase->wall_ns > ideal_ns)
-		out->cost_ns += (phase->wall_ns - ideal_ns) / 2;
+	/* the others wait for those that begin late, and each has to come upon a CPU of its own */
+	out->cost_ns = out->of.threads_anew.start_ns + out->of.threads_anew.join_ns +
+		       explain_owner_ns(f, phase, SCHEDULE_OWNER_START);
+	if (!others_did_it(f) && !quota_did_it(f))
+		out->cost_ns += explain_owner_ns(f, phase, SCHEDULE_OWNER_PREEMPTED);
+	if (out->cost_ns > phase->wall_ns)
+		out->cost_ns = phase->wall_ns;
 	out->certainty = FINDING_LIKELY;
 	return 2 * out->of.threads_anew.made >= phase->steps && out->cost_ns >= phase->wall_ns / 20;
 }

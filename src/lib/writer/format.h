@@ -157,13 +157,15 @@ enum { FORMAT_FLOW_BITS = 40 };
 	X("context-switches", UNIT_COUNT) \
 	X("counter-reading", UNIT_TIME_NS)
 
-/* Counters that attached hooks set within a step (brick/abi/step_counters.h): they count tokens. */
-#define FORMAT_TOKEN_COUNTERS(X)           \
-	X(BRICK_REPEATED_NAME, UNIT_COUNT) \
-	X(BRICK_REFUSED_NAME, UNIT_COUNT)  \
-	X(BRICK_ABORTED_NAME, UNIT_COUNT)  \
-	X(BRICK_CHECKED_NAME, UNIT_COUNT)  \
-	X(BRICK_REFUTED_NAME, UNIT_COUNT)
+/* Counters that attached hooks set within a step (brick/abi/step_counters.h). */
+#define FORMAT_TOKEN_COUNTERS(X)            \
+	X(BRICK_REPEATED_NAME, UNIT_COUNT)  \
+	X(BRICK_REFUSED_NAME, UNIT_COUNT)   \
+	X(BRICK_ABORTED_NAME, UNIT_COUNT)   \
+	X(BRICK_CHECKED_NAME, UNIT_COUNT)   \
+	X(BRICK_REFUTED_NAME, UNIT_COUNT)   \
+	X(BRICK_DISK_NAME, UNIT_SIZE_BYTES) \
+	X(BRICK_KERNEL_TIME_NAME, UNIT_TIME_NS)
 
 /* Members of the session's structs that the run's own events hold under the same names. */
 #define FORMAT_STAT_FIELDS(X) \

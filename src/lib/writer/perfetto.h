@@ -81,7 +81,7 @@ enum perfetto_process {
 enum perfetto_thread { THREAD_PID = 1, THREAD_TID = 2, THREAD_NAME = 5 };
 
 enum perfetto_counter { COUNTER_UNIT = 3 };
-enum perfetto_unit { UNIT_TIME_NS = 1, UNIT_COUNT = 2 };
+enum perfetto_unit { UNIT_TIME_NS = 1, UNIT_COUNT = 2, UNIT_SIZE_BYTES = 3 };
 enum perfetto_trace_uuid { TRACE_UUID_MSB = 1, TRACE_UUID_LSB = 2 };
 enum perfetto_system_info { SYSTEM_INFO_UTSNAME = 1 };
 enum perfetto_utsname {

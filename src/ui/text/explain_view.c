@@ -6,6 +6,7 @@
 #include "ui/text/explain_view.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/cost/losses.h"
 #include "base/number.h"
@@ -39,7 +40,19 @@ static void say_crowd(
 		threads, cpus, finding->of.crowd.online, (size_t)cpus, plural_s(cpus),
 		cpus == 1 ? "s" : "");
 	fill(show, "brick report --by thread");
-	(void)f;
+}
+
+/* What a team of that size would wait for as well. */
+static void say_others(struct finding_words *w, const struct explain_facts *f)
+{
+	const double little = 0.1;
+	size_t length = strlen(w->evidence);
+	char others[UNITS_BYTES];
+
+	if (f->presence.others > little)
+		snprintf(w->evidence + length, sizeof(w->evidence) - length,
+			"; other programs used %s of all CPUs, so less of it may come back",
+			units_percent(others, f->presence.others));
 }
 
 WORDS(affinity)
@@ -54,12 +67,14 @@ WORDS(affinity)
 		threads, finding->of.crowd.cpus, online, threads < online ? threads : online);
 	fill(advice, "let it run on %zu CPUs (taskset, the cgroup's cpuset), or run -t %u",
 		threads < online ? threads : online, finding->of.crowd.cpus);
+	say_others(w, f);
 }
 
 WORDS(oversubscribed)
 {
 	say_crowd(w, f, finding);
 	fill(advice, "run -t %u", finding->of.crowd.cpus);
+	say_others(w, f);
 }
 
 static void say_preempted(
@@ -157,12 +172,18 @@ WORDS(memory_limit)
 
 WORDS(cold_pages)
 {
-	char ns[UNITS_BYTES];
+	char size[UNITS_BYTES], slept[UNITS_BYTES], kernel[UNITS_BYTES];
+	const uint64_t bytes = finding->of.cold_pages.bytes;
 
 	fill(show, "brick report --columns +BLOCKED");
 	fill(what, "pages of the model were read from disk while it computed");
-	fill(evidence, "%llu major page faults, and %s of sleep",
-		(unsigned long long)f->run->machine.major_faults, units_time(ns, finding->cost_ns));
+	fill(evidence,
+		"%s%s%llu major page faults in the whole run; %s of sleep, and %s in the kernel",
+		bytes ? units_bytes(size, bytes) : "",
+		bytes ? " came from disk in these steps; " : "",
+		(unsigned long long)finding->of.cold_pages.faults,
+		units_time(slept, finding->of.cold_pages.slept_ns),
+		units_time(kernel, finding->of.cold_pages.kernel_ns));
 	fill(advice, "read the model before it is used (--no-mmap, --mlock, --warmup, cat model "
 		     ">/dev/null)");
 }
@@ -692,7 +713,8 @@ static void print_rest(const struct explain_facts *facts, const struct findings 
 		if (!phase->summary || !phase->elapsed_ns)
 			continue;
 		for (size_t i = 0; i < phase->summary->row_count; i++)
-			if (!most || phase->summary->rows[i].wall_ns > most->wall_ns)
+			if (!most || summary_row_ran_ns(&phase->summary->rows[i]) >
+					     summary_row_ran_ns(most))
 				most = &phase->summary->rows[i];
 		if (!most)
 			continue;
@@ -708,7 +730,8 @@ static void print_rest(const struct explain_facts *facts, const struct findings 
 			units_percent(
 				part, explain_share(findings->explained_ns[p], phase->elapsed_ns)),
 			most->name,
-			units_percent(share, explain_share(most->wall_ns, phase->elapsed_ns)),
+			units_percent(
+				share, explain_share(summary_row_ran_ns(most), phase->elapsed_ns)),
 			of_roof);
 	}
 	if (!facts->ceilings)

@@ -13,7 +13,7 @@ enum { EXPLAIN_JSON_BYTES = 8192 };
 
 /* The sentences of a finding, cut to their buffers. */
 struct finding_words {
-	char what[128], evidence[288], advice[192];
+	char what[128], evidence[384], advice[192];
 	char show[48];	      /* the command that shows it, without the recording */
 	uint64_t expected_ns; /* what a token would take without it; 0: not known */
 };

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/resource.h>
 #include "attach/common/notes_once.h"
 #include "attach/ggml/devices/device_nodes.h"
 #include "attach/ggml/method.h"
@@ -255,7 +256,7 @@ static void note_method(const char *method, const void *code)
 }
 
 /* Within the step, so that it is the step's. *counter: its brick + 1. */
-static void count_tokens(uint32_t *counter, const char *name, double tokens)
+static void set_counter(uint32_t *counter, const char *name, double value)
 {
 	uint32_t id = __atomic_load_n(counter, __ATOMIC_RELAXED);
 
@@ -266,7 +267,7 @@ static void count_tokens(uint32_t *counter, const char *name, double tokens)
 		id = (uint32_t)brick + 1;
 		__atomic_store_n(counter, id, __ATOMIC_RELAXED);
 	}
-	brick_counter(id - 1, tokens);
+	brick_counter(id - 1, value);
 }
 
 /* What most programs have none of is not recorded as 0. */
@@ -275,9 +276,9 @@ static void count_drafts(const struct phase_tokens *tokens)
 	static uint32_t counters[2];
 
 	if (tokens->checked)
-		count_tokens(&counters[0], BRICK_CHECKED_NAME, tokens->checked);
+		set_counter(&counters[0], BRICK_CHECKED_NAME, tokens->checked);
 	if (tokens->checked && tokens->drafter >= 0)
-		count_tokens(&counters[1], BRICK_DRAFTER_NAME, tokens->drafter);
+		set_counter(&counters[1], BRICK_DRAFTER_NAME, tokens->drafter);
 	step_refuted(tokens->number, tokens->refuted);
 }
 
@@ -286,9 +287,56 @@ void step_refuted(int32_t context, uint32_t drafts)
 	static uint32_t counters[2];
 
 	if (context)
-		count_tokens(&counters[0], BRICK_CONTEXT_NAME, context);
+		set_counter(&counters[0], BRICK_CONTEXT_NAME, context);
 	if (drafts)
-		count_tokens(&counters[1], BRICK_REFUTED_NAME, drafts);
+		set_counter(&counters[1], BRICK_REFUTED_NAME, drafts);
+}
+
+/*
+ * What steps read from disks: of the first of a process, and on as long as they read any. Pages of
+ * a model that are not in memory are read ahead by the megabyte, so faults say little about them.
+ */
+enum { STEPS_LOOKED_AT = 8 };
+static uint32_t to_look_at = STEPS_LOOKED_AT;
+struct reading {
+	uint64_t bytes, kernel_ns;
+};
+static __thread struct reading before_step __attribute__((tls_model("initial-exec")));
+
+/* Of the whole process since it began. */
+static struct reading reading_now(void)
+{
+	const uint64_t block_bytes = 512;
+	struct rusage r = {0};
+
+	getrusage(RUSAGE_SELF, &r);
+	return (struct reading){.bytes = (uint64_t)r.ru_inblock * block_bytes,
+		.kernel_ns = (uint64_t)r.ru_stime.tv_sec * 1000000000u +
+			     (uint64_t)r.ru_stime.tv_usec * 1000u};
+}
+
+static void begin_reading(void)
+{
+	if (BRICK_UNLIKELY(__atomic_load_n(&to_look_at, __ATOMIC_RELAXED)))
+		before_step = reading_now();
+}
+
+/* Within the step. */
+static void end_reading(void)
+{
+	static uint32_t counters[2];
+	uint32_t left = __atomic_load_n(&to_look_at, __ATOMIC_RELAXED);
+
+	if (BRICK_LIKELY(!left))
+		return;
+	const struct reading now = reading_now();
+	if (now.bytes == before_step.bytes) {
+		__atomic_store_n(&to_look_at, left - 1, __ATOMIC_RELAXED);
+		return;
+	}
+	set_counter(&counters[0], BRICK_DISK_NAME, (double)(now.bytes - before_step.bytes));
+	set_counter(&counters[1], BRICK_KERNEL_TIME_NAME,
+		(double)(now.kernel_ns - before_step.kernel_ns));
 }
 
 void step_begin(struct phase_scope *scope, const struct phase_tokens *tokens, const char *method,
@@ -301,13 +349,14 @@ void step_begin(struct phase_scope *scope, const struct phase_tokens *tokens, co
 	note_method(method, code);
 	int32_t repeated =
 		tokens->batch ? prompt_memory_repeated(tokens->context, tokens->batch) : -1;
+	begin_reading();
 	phase_step_begin(scope, tokens, frame);
 	static uint32_t counter;
 	if (repeated >= 0 && scope->depth)
-		count_tokens(&counter, BRICK_REPEATED_NAME, repeated);
+		set_counter(&counter, BRICK_REPEATED_NAME, repeated);
 	static uint32_t switches;
 	if (tokens->switched >= 0 && tokens->batch && scope->depth)
-		count_tokens(&switches, BRICK_SEQUENCE_NAME, tokens->switched);
+		set_counter(&switches, BRICK_SEQUENCE_NAME, tokens->switched);
 	if (scope->depth)
 		count_drafts(tokens);
 }
@@ -319,8 +368,10 @@ void step_end(struct phase_scope *scope, const struct phase_tokens *tokens, int3
 	static uint32_t counters[2];
 
 	if (status && scope->depth && brick_enabled())
-		count_tokens(&counters[began], began ? BRICK_ABORTED_NAME : BRICK_REFUSED_NAME,
+		set_counter(&counters[began], began ? BRICK_ABORTED_NAME : BRICK_REFUSED_NAME,
 			(double)tokens->prompt + tokens->output);
+	if (scope->depth && brick_enabled())
+		end_reading();
 	phase_end(scope);
 }
 
