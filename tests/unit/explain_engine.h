@@ -41,6 +41,7 @@ struct wrong {
 	uint32_t sequences;    /* single tokens of so many in turn */
 	uint32_t prompt;       /* tokens of a prompt, each evaluated by itself */
 	uint64_t elements;     /* of DownProjection's result, which makes it a product */
+	bool one_brick;	       /* behind which the worker waits */
 	bool mixed, software, old_library;
 };
 
@@ -172,6 +173,8 @@ static void add_step(struct explain_engine *e, const struct wrong *w, uint32_t i
 	uint64_t attention =
 		STEP_US / 2 + (i == 0) * w->first + (i == 17) * w->slow + i * w->growth;
 	struct run_lane *lane = &e->run.lanes[e->thread];
+	static const int shared[] = {
+		BRICK_DOWN_PROJECTION, BRICK_UP_PROJECTION, BRICK_GATE_PROJECTION};
 
 	e->run.sites[down].flags = w->bytes ? BRICK_SITE_HAS_BYTES | BRICK_SITE_HAS_FLOPS : 0;
 	e->run.sites[down].bytes = w->bytes;
@@ -222,7 +225,8 @@ static void add_step(struct explain_engine *e, const struct wrong *w, uint32_t i
 	e->now += w->gap * US;
 	take(e, w->device ? named_site(e, "GraphCompute", "Engine") : down, STEP_US / 2, 1);
 	if (w->wait)
-		let_worker_wait(e, down, STEP_US / 2, w->wait, w->crowd);
+		let_worker_wait(e, w->one_brick ? down : engine_site(e, shared[i % 3]), STEP_US / 2,
+			w->wait, w->crowd);
 	if (w->preempted)
 		off_cpu(e, e->now - (w->preempted + 1) * (uint64_t)US, w->preempted, 1);
 	if (w->blocked)

@@ -4,7 +4,9 @@
  */
 #include "analysis/explain/finding.h"
 
+#include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/accounts/unknown.h"
@@ -264,29 +266,72 @@ static uint64_t of_sample_ns(
 	return ns + (inner_ns < s->inner_ns ? inner_ns : s->inner_ns);
 }
 
-/* A thread's waiting time in the phase while another thread of the team was preempted. */
-static uint64_t waited_for_preempted_ns(
-	const struct explain_facts *f, enum step_phase p, uint32_t number)
+/*
+ * Waiting times of the threads of a team while no other one was preempted, by the brick that they
+ * waited behind: of all of them, of the one that waited least, and of the one that is looked at.
+ */
+struct team_waits {
+	uint64_t *all, *least, *now; /* [brick_count] */
+	uint64_t all_ns, least_ns;
+	uint32_t slowest; /* the lane that waited least */
+	size_t threads;
+};
+
+static int team_waits_init(struct team_waits *w, const struct run *run)
+{
+	*w = (struct team_waits){.least_ns = UINT64_MAX};
+	w->all = calloc(3 * (run->brick_count + 1), sizeof(*w->all));
+	if (!w->all)
+		return -ENOMEM;
+	w->least = w->all + run->brick_count + 1;
+	w->now = w->least + run->brick_count + 1;
+	return 0;
+}
+
+static void add_waits(
+	struct team_waits *w, const struct explain_facts *f, enum step_phase p, uint32_t number)
 {
 	const struct run_lane *lane = &f->run->lanes[number];
-	uint64_t ns = 0;
+	size_t bytes = f->run->brick_count * sizeof(*w->now);
+	uint64_t sum_ns = 0;
+	uint32_t behind = 0;
 
+	memset(w->now, 0, bytes);
 	for (size_t i = 0; i < lane->sample_count; i++) {
 		const struct run_sample *s = &lane->samples[i];
 		uint32_t step = step_index_at(&f->index, f->run, number, s->begin_ns);
+		uint32_t brick = f->run->sites[s->site].brick;
+		bool is_wait = f->index.kinds[brick] == BRICK_KIND_WAIT;
+		uint64_t ns = (is_wait ? s->end_ns - s->begin_ns : s->inner_ns) + s->wait_ns;
 		run_lane_passed(lane, i);
-		if (step != RUN_NONE && step_phase_of(&f->run->steps[step]) == p)
-			ns += of_sample_ns(f, f->phases[p].path, s);
+		behind = is_wait ? behind : brick;
+		if (!ns || step == RUN_NONE || step_phase_of(&f->run->steps[step]) != p)
+			continue;
+		uint64_t off_ns = of_sample_ns(f, f->phases[p].path, s);
+		ns = ns > off_ns ? ns - off_ns : 0;
+		w->now[behind] += ns;
+		w->all[behind] += ns;
+		sum_ns += ns;
 	}
-	return ns;
+	w->all_ns += sum_ns;
+	w->threads++;
+	if (sum_ns >= w->least_ns)
+		return;
+	w->least_ns = sum_ns;
+	w->slowest = number;
+	memcpy(w->least, w->now, bytes);
 }
 
-/* A thread's waiting time in the phase while no other thread of the team was preempted. */
-static uint64_t waited_ns(const struct explain_facts *f, enum step_phase p, uint32_t lane)
+/*
+ * Most of what the others wait longer they wait behind one brick. So one thread has more of its
+ * work, as engines leave attention of one token to it; it is no slower than they are.
+ */
+static bool is_of_one_brick(const struct team_waits *w, const struct run *run, uint64_t more_ns)
 {
-	uint64_t all_ns = f->phases[p].wait_ns[lane], off_ns = waited_for_preempted_ns(f, p, lane);
-
-	return all_ns > off_ns ? all_ns - off_ns : 0;
+	for (size_t i = 0; i < run->brick_count; i++)
+		if ((w->all[i] - w->least[i]) / (w->threads - 1) > w->least[i] + more_ns / 2)
+			return true;
+	return false;
 }
 
 static bool is_in_team(
@@ -304,30 +349,28 @@ bool rule_slow_thread(const struct explain_facts *f, enum step_phase p, struct f
 {
 	enum { FEW_WAITS = 4, EVALUATIONS = 8 }; /* a quarter of the others' */
 	const struct explain_phase *phase = &f->phases[p];
-	uint64_t least_ns = UINT64_MAX, sum_ns = 0;
-	size_t threads = 0;
+	struct team_waits waits;
 
-	if (phase->team < 2 || !phase->path || phase->evaluations < EVALUATIONS)
+	if (phase->team < 2 || !phase->path || phase->evaluations < EVALUATIONS ||
+		team_waits_init(&waits, f->run))
 		return false;
-	for (uint32_t i = 0; i < f->run->lane_count; i++) {
-		if (!is_in_team(f, phase, i))
-			continue;
-		uint64_t ns = waited_ns(f, p, i);
-		threads++;
-		sum_ns += ns;
-		if (ns >= least_ns)
-			continue;
-		least_ns = ns;
-		out->of.slow_thread.tid = f->run->lanes[i].tid;
-	}
-	if (threads < 2)
+	for (uint32_t i = 0; i < f->run->lane_count; i++)
+		if (is_in_team(f, phase, i))
+			add_waits(&waits, f, p, i);
+	uint64_t others_ns =
+		waits.threads > 1 ? (waits.all_ns - waits.least_ns) / (waits.threads - 1) : 0;
+	bool is_slow = others_ns && waits.least_ns * FEW_WAITS <= others_ns &&
+		       others_ns - waits.least_ns >= phase->wall_ns / 10 &&
+		       !is_of_one_brick(&waits, f->run, others_ns - waits.least_ns);
+	free(waits.all);
+	if (!is_slow)
 		return false;
-	out->of.slow_thread.waited_ns = least_ns;
-	out->of.slow_thread.others_ns = (sum_ns - least_ns) / (threads - 1);
+	out->of.slow_thread.tid = f->run->lanes[waits.slowest].tid;
+	out->of.slow_thread.waited_ns = waits.least_ns;
+	out->of.slow_thread.others_ns = others_ns;
 	out->certainty = FINDING_LIKELY;
-	out->cost_ns = out->of.slow_thread.others_ns - least_ns;
-	return least_ns * FEW_WAITS <= out->of.slow_thread.others_ns &&
-	       out->cost_ns >= phase->wall_ns / 10;
+	out->cost_ns = others_ns - waits.least_ns;
+	return true;
 }
 
 /*

@@ -224,7 +224,8 @@ WORDS(slow_thread)
 	fill(what, "all threads wait for one that is slower, thread %llu",
 		(unsigned long long)finding->of.slow_thread.tid);
 	fill(evidence,
-		"it waited %s at barriers, the others %s on average, while none was preempted",
+		"it waited %s at barriers and the others %s on average, behind bricks of several "
+		"kinds, while none was preempted",
 		units_time(least, finding->of.slow_thread.waited_ns),
 		units_time(most, finding->of.slow_thread.others_ns));
 	fill(advice,
