@@ -106,7 +106,8 @@ uint64_t explain_ideal_ns(const struct explain_phase *phase, uint32_t cpus);
  */
 struct explain_batching {
 	double fixed_ns, token_ns;
-	bool is_measured; /* by two sizes */
+	double evaluation_ns; /* of the phase that was asked for, as it was */
+	bool is_measured;     /* by two sizes */
 };
 bool explain_batching(
 	struct explain_batching *out, const struct explain_facts *facts, enum step_phase phase);

@@ -157,7 +157,9 @@ static bool batches_are_small(const struct explain_facts *f, enum step_phase p, 
 		return false;
 	double fewer = (double)phase->tokens / LARGE_BATCH;
 	fewer = fewer > 1 ? fewer : 1;
-	out->cost_ns = number_of_double(model.fixed_ns * ((double)phase->evaluations - fewer));
+	double is_ns = model.evaluation_ns * (double)phase->evaluations;
+	double would_ns = model.fixed_ns * fewer + model.token_ns * (double)phase->tokens;
+	out->cost_ns = is_ns > would_ns ? number_of_double(is_ns - would_ns) : 0;
 	out->certainty = FINDING_LIKELY;
 	out->of.batches.batch = phase->batch;
 	out->of.batches.model = model;
