@@ -416,7 +416,8 @@ static void say_batches(struct finding_words *w, const struct finding *finding)
 		"token (%s)",
 		finding->of.batches.batch, units_time(fixed, (uint64_t)m->fixed_ns),
 		units_time(token, (uint64_t)m->token_ns),
-		m->is_measured ? "by the two sizes of this run" : "by a rule of thumb");
+		m->is_measured ? "by the two sizes of this run, and what batches gave elsewhere"
+			       : "by a rule of thumb");
 	fill(show, "brick report --by phase");
 }
 
