@@ -88,47 +88,6 @@ static double saved(uint64_t ns, double used, double best)
 	return best > used ? (double)ns * (1 - used / best) : 0;
 }
 
-bool rule_lesser_build(const struct explain_facts *f, enum step_phase p, struct finding *out)
-{
-	const double far_better = 1.5;
-	const struct explain_phase *phase = &f->phases[p];
-	const struct explain_products *m = &phase->products;
-	const char *library = run_note_find(f->run, "ggml.library");
-	const char *features = run_note_find(f->run, "cpu.features");
-	const struct cpu_build *used = library ? build_of(library) : NULL;
-
-	if (!used || !features)
-		return false;
-	const struct cpu_build *best = best_build(features);
-	uint64_t attention_ns = explain_brick_ns(f, phase, BRICK_FLASH_ATTENTION) +
-				explain_brick_ns(f, phase, BRICK_ATTENTION_SCORE) +
-				explain_brick_ns(f, phase, BRICK_ATTENTION_OUTPUT);
-	bool many = phase->batch > 8;
-	out->of.lesser_build.library = used->name;
-	out->of.lesser_build.better = best->name;
-	out->of.lesser_build.products_ns = m->ns + attention_ns;
-	out->certainty = FINDING_LIKELY;
-	out->cost_ns = (uint64_t)(saved(m->narrow_ns, many ? used->narrow_many : used->narrow,
-					  many ? best->narrow_many : best->narrow) +
-				  saved(m->half_ns, used->half, best->half) +
-				  saved(m->single_ns, many ? used->single_many : used->single,
-					  many ? best->single_many : best->single) +
-				  saved(attention_ns, many ? used->single_many : used->half,
-					  many ? best->single_many : best->half));
-	return best->narrow >= far_better * used->narrow && out->cost_ns;
-}
-
-/* The product with the whole vocabulary, and the work on its results. */
-bool rule_vocabulary(const struct explain_facts *f, enum step_phase p, struct finding *out)
-{
-	const struct explain_phase *phase = &f->phases[p];
-
-	out->of.vocabulary.ns = explain_brick_ns(f, phase, BRICK_LM_HEAD);
-	out->of.vocabulary.copy_ns = explain_on_cpu_ns(phase, brick_name(BRICK_OUTPUT_COPY));
-	out->cost_ns = out->of.vocabulary.ns + out->of.vocabulary.copy_ns;
-	return p == STEP_DECODE && !phase->queue && 10 * out->cost_ns >= 3 * phase->wall_ns;
-}
-
 /* Adds the rows of the phase that are under a roof and that `fits` accepts. */
 static uint64_t add_roofs(const struct explain_facts *f, enum step_phase p,
 	bool (*fits)(const struct roofline_row *), struct finding *out)
@@ -157,6 +116,51 @@ static bool is_at_memory(const struct roofline_row *row)
 {
 	return row->bound == ROOFLINE_MEMORY && row->distance <= 0.35 && row->level &&
 	       !strcmp(row->level, "memory");
+}
+
+bool rule_lesser_build(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const double far_better = 1.5;
+	const struct explain_phase *phase = &f->phases[p];
+	const struct explain_products *m = &phase->products;
+	const char *library = run_note_find(f->run, "ggml.library");
+	const char *features = run_note_find(f->run, "cpu.features");
+	const struct cpu_build *used = library ? build_of(library) : NULL;
+
+	if (!used || !features)
+		return false;
+	const struct cpu_build *best = best_build(features);
+	uint64_t attention_ns = explain_brick_ns(f, phase, BRICK_FLASH_ATTENTION) +
+				explain_brick_ns(f, phase, BRICK_ATTENTION_SCORE) +
+				explain_brick_ns(f, phase, BRICK_ATTENTION_OUTPUT);
+	bool many = phase->batch > 8;
+	/* what memory is too slow for, no library makes quicker */
+	struct finding roofs = {0};
+	add_roofs(f, p, is_at_memory, &roofs);
+	uint64_t single_ns = roofs.of.roof.share >= 0.4 ? 0 : m->single_ns;
+	out->of.lesser_build.library = used->name;
+	out->of.lesser_build.better = best->name;
+	out->of.lesser_build.products_ns = m->ns + attention_ns;
+	out->certainty = FINDING_LIKELY;
+	out->cost_ns = (uint64_t)(saved(m->narrow_ns, many ? used->narrow_many : used->narrow,
+					  many ? best->narrow_many : best->narrow) +
+				  saved(m->half_ns, used->half, best->half) +
+				  saved(single_ns, many ? used->single_many : used->single,
+					  many ? best->single_many : best->single) +
+				  saved(attention_ns, many ? used->single_many : used->half,
+					  many ? best->single_many : best->half));
+	return best->narrow >= far_better * used->narrow && out->cost_ns;
+}
+
+/* The product with the whole vocabulary, and the work on its results. */
+bool rule_vocabulary(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+
+	out->of.vocabulary.ns = explain_brick_ns(f, phase, BRICK_LM_HEAD);
+	out->of.vocabulary.copy_ns = explain_on_cpu_ns(phase, brick_name(BRICK_OUTPUT_COPY));
+	out->cost_ns = out->of.vocabulary.ns + out->of.vocabulary.copy_ns;
+	return p == STEP_DECODE && !phase->queue && 10 * out->cost_ns >= 3 * phase->wall_ns;
 }
 
 /* Most of the phase is close to what memory can do. */
