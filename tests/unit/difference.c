@@ -230,6 +230,8 @@ static void words(void **state)
 		"0.0045x (0.004 to 0.005)");
 	assert_text(DIFFERENCE_TIME, COMPARE_SAME, 0.002, -0.003, 0.007, "same within 1 %");
 	assert_text(DIFFERENCE_TIME, COMPARE_UNSURE, 0.2, -0.03, 0.5, "~ (-3.0 to +50 %)");
+	assert_text(DIFFERENCE_TIME, COMPARE_UNSURE, 0.2, -0.9, 20, "~");
+	assert_text(DIFFERENCE_TIME, COMPARE_SLOWER, 20, 0.1, 220, "21x (1.1 to 221)");
 	assert_text(DIFFERENCE_TIME, COMPARE_ONLY_B, NAN, NAN, NAN, "only in B");
 }
 

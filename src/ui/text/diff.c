@@ -443,6 +443,39 @@ static char *own_words(const char *text, const char *other)
 		text + begin, end ? " ..." : "");
 }
 
+/* Of "tokens 256, batch 64, threads 4" what `other` says otherwise; the caller frees. */
+static char *own_items(const char *text, const char *other)
+{
+	char *items = NULL;
+
+	for (const char *at = text; *at;) {
+		size_t length = strcspn(at, ",");
+		SCOPED char *item = text_format("%.*s", (int)length, at);
+		const char *same = strstr(other, item);
+		if (!same || (same[length] && same[length] != ','))
+			text_append(&items, ", ", "%s", item);
+		at += length;
+		at += strspn(at, ", ");
+	}
+	return items ? items : text_copy(text);
+}
+
+/* What A's text has and B's has not; the caller frees. */
+static char *own_part(const char *text, const char *other)
+{
+	bool are_lists = strstr(text, ", ") && strstr(other, ", ");
+
+	return are_lists ? own_items(text, other) : own_words(text, other);
+}
+
+/* "model" of the note "llama.model". */
+static const char *key_name(const char *key)
+{
+	static const char engine[] = "llama.";
+
+	return strncmp(key, engine, strlen(engine)) ? key : key + strlen(engine);
+}
+
 static void print_differences(const struct printer *p, bool unfair)
 {
 	const struct diff_origins *o = p->view->origins;
@@ -453,11 +486,11 @@ static void print_differences(const struct printer *p, bool unfair)
 		const struct diff_difference *d = &o->differences.items[i];
 		if (d->unfair != unfair)
 			continue;
-		SCOPED char *of_a = d->key ? own_words(d->a, d->b) : text_copy(d->a);
-		SCOPED char *of_b = d->key ? own_words(d->b, d->a) : text_copy("");
+		SCOPED char *of_a = d->key ? own_part(d->a, d->b) : text_copy(d->a);
+		SCOPED char *of_b = d->key ? own_part(d->b, d->a) : text_copy("");
 		SCOPED char *a = text_cut(of_a, 200), *b = text_cut(of_b, 200);
 		if (d->key)
-			say(p, label, "%s: A has %s, B has %s", d->key, a, b);
+			say(p, label, "%s: A has %s, B has %s", key_name(d->key), a, b);
 		else
 			say(p, label, "%s", a);
 		label = "";
@@ -534,7 +567,7 @@ static char *other_settings(const struct diff_origins *o)
 	for (size_t i = 0; i < o->differences.count; i++) {
 		const char *key = o->differences.items[i].key;
 		if (key && !is_listed(no_settings, key))
-			text_append(&text, ", ", "%s", key);
+			text_append(&text, ", ", "%s", key_name(key));
 	}
 	return text ? text : text_copy("");
 }

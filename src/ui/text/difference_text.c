@@ -67,9 +67,11 @@ char *difference_short(char out[DIFFERENCE_BYTES], const struct difference *d)
 
 char *difference_interval(char out[DIFFERENCE_BYTES], const struct difference *d)
 {
+	const double useless = 100; /* from a tenth to ten times, say */
 	char low[DIFFERENCE_BYTES / 2 - 4], high[DIFFERENCE_BYTES / 2 - 4];
 
-	if (!isfinite(d->low) || !isfinite(d->high))
+	if (!isfinite(d->low) || !isfinite(d->high) ||
+		(d->verdict == COMPARE_UNSURE && 1 + d->high > useless * (1 + d->low)))
 		return strcpy(out, "");
 	put(low, sizeof(low), d, d->low, false);
 	put(high, sizeof(high), d, d->high, !is_factor(d));
