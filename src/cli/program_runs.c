@@ -51,7 +51,8 @@ char *program_fault(const char *line, int exit_code, const char *output)
 
 	return exit_code == 127 || exit_code == 126
 		       ? xasprintf("%s: cannot be run (exit code %d)", line, exit_code)
-		       : xasprintf("%s: exit code %d; its last lines: %s", line, exit_code, tail);
+		       : xasprintf("%s: exit code %d; %s%s", line, exit_code,
+				 *tail ? "its last lines: " : "it printed nothing", tail);
 }
 
 bool program_recorded(struct history_run *entry, const char *recording, bool is_kept,

@@ -20,6 +20,7 @@ struct wrong {
 	uint32_t sampling, build, gap, preempted, blocked, wait;
 	uint32_t first;	       /* of the first step, in attention */
 	uint32_t slow;	       /* of step 17, in attention */
+	uint32_t gap_off;      /* of the gap, without a CPU */
 	uint32_t slow_off;     /* of that, without a CPU */
 	uint32_t growth;       /* of each step more than of the one before, in attention */
 	uint32_t on_cpu;       /* beside a device */
@@ -222,6 +223,8 @@ static void add_step(struct explain_engine *e, const struct wrong *w, uint32_t i
 		off_cpu(e, e->now - (w->slow_off + 1) * (uint64_t)US, w->slow_off, 1);
 	if (w->device)
 		command(e, launch, down, w->device);
+	if (w->gap_off)
+		off_cpu(e, e->now, w->gap_off, 1);
 	e->now += w->gap * US;
 	take(e, w->device ? named_site(e, "GraphCompute", "Engine") : down, STEP_US / 2, 1);
 	if (w->wait)

@@ -213,6 +213,7 @@ static void engines(void **state)
 	never(&(struct wrong){.build = 20}, "graph-rebuilt");
 	first(&(struct wrong){.gap = 200}, "in-no-brick", 200 * EXPLAIN_STEPS);
 	never(&(struct wrong){.gap = 50}, "in-no-brick");
+	never(&(struct wrong){.gap = 300, .gap_off = 290, .others = 40}, "in-no-brick");
 	first(&(struct wrong){.bytes = 18000000, .flops = 1000}, "at-memory-roof", 0);
 	never(&(struct wrong){.bytes = 5000000, .flops = 1000}, "at-memory-roof");
 	never(&(struct wrong){0}, "at-memory-roof");

@@ -25,7 +25,7 @@
 	X(cpu_quota, "cpu-quota", LOSS, EXPLAIN_OF_CROWDS)                                   \
 	X(preempted_by_others, "preempted-by-others", LOSS, R(preempted) | R(barrier_waits)) \
 	X(preempted, "preempted", LOSS, R(barrier_waits))                                    \
-	X(steal, "steal", LOSS, 0)                                                           \
+	X(steal, "steal", LOSS, EXPLAIN_OF_SLOW)                                             \
 	X(memory_limit, "memory-limit", LOSS,                                                \
 		R(cold_pages) | R(blocked) | R(preempted_by_others) | R(preempted) |         \
 			EXPLAIN_OF_SLOW)                                                     \
