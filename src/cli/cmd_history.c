@@ -100,17 +100,33 @@ static json_t *head_json(const struct history_run *run)
 	return json;
 }
 
-/* Words that all commands begin, or end, with: as bytes. */
-struct common {
+/* Runs of one program: what their commands begin, and end, with, as bytes. Of equal ones nothing.
+ */
+struct program {
+	const char *command; /* of its first run */
 	size_t begin, end;
+	bool differ;
+};
+struct programs {
+	ARRAY(struct program) list;
 };
 
-static void shorten(struct common *c, const char *one, const char *other)
+static bool is_of(const struct program *program, const char *command)
 {
+	size_t length = strcspn(program->command, " ");
+
+	return length == strcspn(command, " ") && !strncmp(program->command, command, length);
+}
+
+/* To a word's begin, or a file's in its folder. */
+static void shorten(struct program *c, const char *other)
+{
+	const char *one = c->command;
 	size_t length = strlen(one), with = strlen(other), same = 0, words = 0;
 
+	c->differ |= strcmp(one, other) != 0;
 	for (; same < c->begin && same < with && one[same] == other[same]; same++)
-		if (one[same] == ' ')
+		if (one[same] == ' ' || one[same] == '/')
 			words = same + 1;
 	c->begin = words;
 	for (same = words = 0;
@@ -122,25 +138,35 @@ static void shorten(struct common *c, const char *one, const char *other)
 	c->end = words;
 }
 
-/* What all of several commands have in common; of equal ones nothing. */
-static struct common common_of(const struct history_runs *runs)
+static struct program *program_of(const struct programs *programs, const char *command)
 {
-	const char *first = runs->list.count ? runs->list.items[0].command : "";
-	struct common c = {strlen(first), strlen(first)};
-	bool differ = false;
+	for (size_t i = 0; i < programs->list.count; i++)
+		if (is_of(&programs->list.items[i], command))
+			return &programs->list.items[i];
+	return NULL;
+}
 
-	for (size_t i = 1; i < runs->list.count; i++)
-		differ |= strcmp(first, runs->list.items[i].command) != 0;
-	for (size_t i = 1; i < runs->list.count && differ; i++)
-		shorten(&c, first, runs->list.items[i].command);
-	return differ ? c : (struct common){0, 0};
+static void find_programs(struct programs *programs, const struct history_runs *runs)
+{
+	for (size_t i = 0; i < runs->list.count; i++) {
+		const char *command = runs->list.items[i].command;
+		struct program *known = program_of(programs, command);
+		size_t length = strlen(command);
+		if (known)
+			shorten(known, command);
+		else
+			xcheck(array_push(&programs->list,
+				((struct program){command, length, length, false})));
+	}
 }
 
 static void add_row(struct table *table, size_t place, const struct history_run *run,
-	const struct common *common)
+	const struct program *program)
 {
 	SCOPED char *labels = labels_of(run), *date = trend_date(run->start_ns);
-	int own = (int)(strlen(run->command) - common->begin - common->end);
+	size_t begin = program->differ ? program->begin : 0;
+	size_t end = program->differ ? program->end : 0;
+	int own = (int)(strlen(run->command) - begin - end);
 
 	table_row(table, STYLE_PLAIN);
 	table_format(table, "%zu", place);
@@ -153,8 +179,8 @@ static void add_row(struct table *table, size_t place, const struct history_run 
 	table_cell(table, labels);
 	table_cell(table, run->engine);
 	table_cell(table, run->model);
-	table_format(table, "%s%.*s%s", common->begin ? "... " : "", own,
-		run->command + common->begin, common->end ? " ..." : "");
+	table_format(table, "%s%.*s%s", begin ? "... " : "", own, run->command + begin,
+		end ? " ..." : "");
 }
 
 static int take_run(void *context, struct history_run *run)
@@ -180,13 +206,17 @@ static void list_json(const struct history_runs *runs)
 
 static void list_text(const struct history_runs *runs, bool is_cut)
 {
-	const struct common common = common_of(runs);
+	struct programs programs = {0};
 	SCOPED_TO(table_destroy) struct table *table = table_create(columns, COLUMNS);
 	struct terminal terminal;
 
 	terminal_init(&terminal, stdout);
-	for (size_t i = 0; i < runs->list.count; i++)
-		add_row(table, i + 1, &runs->list.items[i], &common);
+	find_programs(&programs, runs);
+	for (size_t i = 0; i < runs->list.count; i++) {
+		const struct history_run *run = &runs->list.items[i];
+		add_row(table, i + 1, run, program_of(&programs, run->command));
+	}
+	array_fini(&programs.list);
 	table_hide_empty(table);
 	table_print(table, &terminal);
 	printf("PREFILL, DECODE: tokens/s%s\n", is_cut ? ". More with --all or --limit N" : "");

@@ -156,6 +156,11 @@ def check_names():
     expect("removed", len(runs()), 2 * SIDE)
 
 
+def check_list(commands):
+    rows = ask("history", "list")[0].decode().splitlines()[1:-1]
+    expect("lists show where commands of a program differ", {row.split()[-1] for row in rows}, commands)
+
+
 def check_plot():
     plot = answer("history", "plot", "--brick", "DownProjection")
     expect("points of the newest run's workload", len(plot["runs"]), SIDE)
@@ -166,8 +171,10 @@ def check_plot():
     expect("of the other", (len(other["runs"]), other["left_out"]), (SIDE, []))
     text = ask("history", "plot", "--command", "own")[0].decode()
     expect_true(f"what is left out is said:\n{text}", f"Left out  {SIDE} runs of" in text and "own 0" in text)
-    expect("lists show where commands differ", {row.split()[-1] for row in ask("history", "list")[0].decode().splitlines()[1:-1]},
-           {"0", "300"})
+    check_list({"0", "300"})
+    ask("bench", "-q", "--runs", "1", "--plain", "--", "/bin/true")
+    check_list({"0", "300", "/bin/true"})  # another program's command has nothing in common with these
+    ask("history", "rm", "@last")
     expect("filtered", len(runs("--command", "own 300")), SIDE)
     text = ask("history", "plot", "--layer", "1")[0].decode()
     expect_true(f"a sparkline:\n{text}", any(c in text for c in "▁▂▃▄▅▆▇█"))
