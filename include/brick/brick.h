@@ -38,6 +38,7 @@
 #include "brick/probe.h"
 #include "brick/queue.h"
 #include "brick/registry.h"
+#include "brick/request.h"
 #include "brick/session.h"
 #include "brick/stats.h"
 #include "brick/tile.h"

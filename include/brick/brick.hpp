@@ -90,11 +90,55 @@ class step
 	step(enum brick_phase phase, std::uint64_t tokens) : span_(brick_step_begin(phase, tokens))
 	{
 	}
+	/* Of a batch: tokens of prompts, and those that new ones are made from. */
+	step(std::uint32_t prompt_tokens, std::uint32_t output_tokens)
+	    : span_(brick_step_begin_mixed(prompt_tokens, output_tokens))
+	{
+	}
 	step(const step &) = delete;
 	step &operator=(const step &) = delete;
 	~step()
 	{
 		brick_end(span_);
+	}
+
+	/* What it evaluates of one sequence (brick_step_sequence). */
+	step &sequence(std::uint32_t model, std::uint32_t id, std::uint32_t prompt_tokens,
+		std::uint32_t output_tokens, std::int32_t position = -1)
+	{
+		struct brick_step_sequence part = BRICK_STEP_SEQUENCE_INIT;
+		part.model = model;
+		part.sequence = id;
+		part.prompt_tokens = prompt_tokens;
+		part.output_tokens = part.results = output_tokens;
+		part.position = position;
+		brick_step_sequence(&part);
+		return *this;
+	}
+};
+
+/* A request of one sequence (brick_request_begin). */
+class request
+{
+	std::uint32_t model_, sequence_;
+
+      public:
+	request(std::uint32_t model, std::uint32_t sequence, std::uint64_t number = 0,
+		std::uint64_t arrived = 0)
+	    : model_(model), sequence_(sequence)
+	{
+		struct brick_request begun = BRICK_REQUEST_INIT;
+		begun.model = model;
+		begun.sequence = sequence;
+		begun.number = number;
+		begun.arrived = arrived;
+		brick_request_begin(&begun);
+	}
+	request(const request &) = delete;
+	request &operator=(const request &) = delete;
+	~request()
+	{
+		brick_request_end(model_, sequence_);
 	}
 };
 

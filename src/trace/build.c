@@ -578,6 +578,21 @@ bool build_point(struct build_lane *lane, enum run_point_kind kind, uint32_t bri
 	return true;
 }
 
+bool build_sequence_event(struct build_lane *lane, const struct run_sequence_event *event)
+{
+	struct build *b = lane->build;
+	struct run *run = b->run;
+
+	if (run->sequence_event_count >= RUN_NONE || BUILD_GROW(b, sequence_events, sequence_event))
+		return false;
+	struct run_sequence_event *added = &run->sequence_events[run->sequence_event_count];
+	*added = *event;
+	added->ns = lane->now;
+	added->lane = lane->number;
+	added->step = (uint32_t)run->sequence_event_count++; /* in the order of the file, for now */
+	return true;
+}
+
 void build_link(
 	struct build_lane *lane, uint32_t sample, enum build_link_kind kind, uint64_t number)
 {

@@ -77,7 +77,8 @@ struct build_link {
 /* Capacities of the run's arrays. */
 struct build_capacity {
 	size_t kernels, commands, dependencies, waits, codes, tiles, digests;
-	size_t categories, bricks, sites, processes, lanes, notes, points, thread_names, steps;
+	size_t categories, bricks, sites, processes, lanes, notes, points, thread_names, steps,
+		sequence_events;
 };
 
 struct build {
@@ -140,6 +141,8 @@ bool build_code(struct build *b, struct run_code *code);
 bool build_slice(struct build_lane *lane, const struct build_slice *slice);
 bool build_can_begin(struct build_lane *lane); /* a begin that cannot goes without its end */
 bool build_point(struct build_lane *lane, enum run_point_kind kind, uint32_t brick, double value);
+/* Its lane, time and step are filled in. */
+bool build_sequence_event(struct build_lane *lane, const struct run_sequence_event *event);
 bool build_thread_name(struct build_lane *lane, uint64_t tid, const char *name, size_t bytes);
 void build_seen(struct build_lane *lane); /* something was there at lane->now */
 /* In the order of time, none overlapping another. */

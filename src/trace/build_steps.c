@@ -214,6 +214,25 @@ static int finish_drafts(struct run *run)
 	return error;
 }
 
+COMPARATOR(by_time, struct run_sequence_event,
+	ORDER(x->ns, y->ns) ?: ORDER(x->lane, y->lane) ?: ORDER(x->step, y->step))
+
+/* Which steps evaluate which sequences; of which model a step is follows. */
+static void finish_sequences(struct run *run)
+{
+	if (run->sequence_event_count)
+		qsort(run->sequence_events, run->sequence_event_count,
+			sizeof(*run->sequence_events), by_time);
+	for (size_t i = 0; i < run->sequence_event_count; i++) {
+		struct run_sequence_event *event = &run->sequence_events[i];
+		struct run_step *step = step_at(run, event->lane, event->ns);
+		event->step = step ? (uint32_t)(step - run->steps) : RUN_NONE;
+		if (step && event->event == BRICK_SEQUENCE_TOKENS &&
+			event->model != BRICK_SEQUENCE_NO_MODEL)
+			step->model = event->model;
+	}
+}
+
 int build_steps_finish(struct run *run)
 {
 	for (size_t i = 0; i < run->step_count; i++) {
@@ -226,11 +245,13 @@ int build_steps_finish(struct run *run)
 		step->begin_ns = sample->begin_ns;
 		step->end_ns = sample->end_ns;
 		step->open = sample->flags & RUN_SAMPLE_OPEN;
+		step->model = RUN_NONE;
 		if (i % STEPS_RELEASED == STEPS_RELEASED - 1)
 			run_release(run);
 	}
 	if (run->step_count)
 		qsort(run->steps, run->step_count, sizeof(*run->steps), by_begin);
+	finish_sequences(run);
 	take_outcome(run, BRICK_REFUSED_NAME, RUN_REFUSED);
 	take_outcome(run, BRICK_ABORTED_NAME, RUN_ABORTED);
 	return finish_drafts(run);

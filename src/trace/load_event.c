@@ -17,11 +17,11 @@ enum { MAX_FLOWS = 32 }; /* of one event; further ones are not looked at */
 struct event {
 	uint64_t type, name, category, track_uuid;
 	double counter;
-	uint32_t present; /* bit per enum format_annotation */
+	uint64_t present; /* bit per enum format_annotation */
 	bool described;	  /* the site's value is of load.sites, not of the sequence's */
 	uint32_t flow_count;
 	struct pb_reader after; /* the annotation itself, when it is present */
-	uint64_t value[32];
+	uint64_t value[64];
 	uint64_t flows[MAX_FLOWS];
 };
 
@@ -143,7 +143,7 @@ static bool parse_annotation(
 	}
 	if (more || iid >= sizeof(s->annotations))
 		return more == 0;
-	e->present |= 1u << s->annotations[iid];
+	e->present |= UINT64_C(1) << s->annotations[iid];
 	e->value[s->annotations[iid]] = value;
 	if (s->annotations[iid] == FORMAT_A_AFTER)
 		e->after = whole;
@@ -158,7 +158,7 @@ static bool parse_site(struct pb_reader message, struct event *e)
 
 	while ((more = pb_next(&message, &f)) > 0)
 		if (f.number == FORMAT_S_SITE && f.wire == PB_VARINT) {
-			e->present |= 1u << FORMAT_A_SITE;
+			e->present |= UINT64_C(1) << FORMAT_A_SITE;
 			e->value[FORMAT_A_SITE] = f.value;
 			e->described = true;
 		}
@@ -365,11 +365,49 @@ static enum load_event_result end(struct load_ids *l, struct load_sequence *s,
 	return LOAD_EVENT_USED;
 }
 
+static uint32_t uint_or(const struct event *e, enum format_annotation name)
+{
+	return e->present >> name & 1 && e->value[name] <= UINT32_MAX ? (uint32_t)e->value[name] : 0;
+}
+
+/* -1: it does not say. */
+static int32_t int_of(const struct event *e, enum format_annotation name)
+{
+	int64_t value = e->present >> name & 1 ? (int64_t)e->value[name] : -1;
+
+	return value < INT32_MIN || value > INT32_MAX ? -1 : (int32_t)value;
+}
+
+static bool sequence_event(
+	struct build_lane *lane, enum brick_sequence_event kind, const struct event *e)
+{
+	bool of_tokens = kind == BRICK_SEQUENCE_TOKENS;
+	uint32_t tokens = uint_or(e, FORMAT_A_TOKENS), prompt = uint_or(e, FORMAT_A_PROMPT);
+	const struct run_sequence_event event = {
+		.sequence = int_of(e, FORMAT_A_SEQUENCE),
+		.event = (uint8_t)kind,
+		.model = HAS(e, MODEL) ? (uint16_t)e->value[FORMAT_A_MODEL]
+				       : BRICK_SEQUENCE_NO_MODEL,
+		.tokens = tokens,
+		.prompt = prompt < tokens ? prompt : tokens,
+		.other = HAS(e, OTHER) ? int_of(e, FORMAT_A_OTHER) : 0,
+		.position = int_of(e, FORMAT_A_POSITION),
+		.end = of_tokens ? (int32_t)uint_or(e, FORMAT_A_RESULTS)
+				 : int_of(e, FORMAT_A_POSITIONS_END),
+		.number = HAS(e, NUMBER) ? e->value[FORMAT_A_NUMBER] : 0,
+	};
+
+	return build_sequence_event(lane, &event);
+}
+
 static bool own_instant(
 	struct load_ids *l, struct load_sequence *s, uint32_t name, const struct event *e)
 {
 	struct build_lane *lane = s->lane;
 
+	if (name >= FORMAT_N_SEQUENCE)
+		return sequence_event(
+			lane, (enum brick_sequence_event)(name - FORMAT_N_SEQUENCE), e);
 	switch (name) {
 	case FORMAT_N_DROPPED:
 		return HAS(e, COUNT) && build_point(s->lane, RUN_POINT_DROPPED, RUN_NONE,

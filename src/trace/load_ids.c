@@ -78,7 +78,7 @@ static bool intern_name(struct load_ids *l, struct load_sequence *s, const struc
 {
 	uint32_t value = RUN_NONE;
 
-	if ((entry->iid >= FORMAT_N_DROPPED && entry->iid <= FORMAT_N_LAUNCHED) ||
+	if ((entry->iid >= FORMAT_N_DROPPED && entry->iid < FORMAT_N_OWN_END) ||
 		(entry->iid >= FORMAT_N_KERNEL && entry->iid < FORMAT_N_KERNEL_END))
 		value = LOAD_OWN_NAME | (uint32_t)entry->iid;
 	else if (s->lane)

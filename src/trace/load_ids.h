@@ -51,7 +51,7 @@ struct load_sequence {
 	struct hashmap names; /* of events: the run's bricks, enum format_event_name | OWN_NAME */
 	struct hashmap categories; /* the run's categories */
 	struct hashmap values;	   /* indices of load_ids.values */
-	uint8_t annotations[32];   /* by iid: enum format_annotation */
+	uint8_t annotations[64];   /* by iid: enum format_annotation */
 };
 
 /* Marks names of Brick's own instants in load_sequence.names. */

@@ -157,6 +157,24 @@ struct run_tile {
 /* What became of a step's batch. Refused and aborted steps are in no rate and no percentile. */
 enum run_outcome { RUN_EVALUATED, RUN_REFUSED, RUN_ABORTED };
 
+/*
+ * What a step evaluates of a sequence, or what became of it; as brick_sequence_record. Models have
+ * numbers in their process.
+ */
+struct run_sequence_event {
+	uint64_t ns;
+	uint32_t lane;
+	uint32_t step; /* index; RUN_NONE: between steps */
+	int32_t sequence;
+	uint32_t tokens, prompt;
+	int32_t other;
+	int32_t position, end; /* -1: not known, no end */
+	uint16_t model;
+	uint8_t event; /* enum brick_sequence_event */
+	uint8_t reserved[5];
+	uint64_t number;
+};
+
 /* One evaluation by the engine. */
 struct run_step {
 	uint32_t lane;
@@ -171,6 +189,8 @@ struct run_step {
 	uint64_t drafts;
 	uint32_t checked;  /* drafts: those among its tokens and the refuted ones */
 	uint32_t is_draft; /* a step of a model that drafts for another one */
+	uint32_t model;	   /* number in its process; RUN_NONE: not known */
+	uint32_t reserved;
 	uint64_t begin_ns, end_ns;
 };
 
@@ -255,6 +275,8 @@ struct run {
 	size_t lane_count;
 	struct run_step *steps; /* by begin time */
 	size_t step_count;
+	struct run_sequence_event *sequence_events; /* by time */
+	size_t sequence_event_count;
 	struct run_note *notes;
 	size_t note_count;
 	struct run_thread_name *thread_names;

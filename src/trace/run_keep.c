@@ -3,6 +3,7 @@
 #include "trace/run_keep.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -98,17 +99,39 @@ static void move_samples(struct run_lane *lane, const uint32_t *numbers)
 	lane->sample_count = count;
 }
 
-static void move_steps(struct run *run, const struct numbers *n)
+/* Events name the steps anew; `steps` are their new numbers. */
+static void move_sequence_events(struct run *run, const uint32_t *steps)
 {
 	size_t count = 0;
+	for (size_t i = 0; i < run->sequence_event_count; i++) {
+		struct run_sequence_event event = run->sequence_events[i];
+		bool is_lost = event.step != RUN_NONE && steps[event.step] == RUN_NONE;
+		if (event.step != RUN_NONE)
+			event.step = steps[event.step];
+		if (!is_lost)
+			run->sequence_events[count++] = event;
+	}
+	run->sequence_event_count = count;
+}
+
+static int move_steps(struct run *run, const struct numbers *n)
+{
+	uint32_t *steps = calloc(run->step_count + 1, sizeof(*steps));
+	size_t count = 0;
+	if (!steps)
+		return -ENOMEM;
 	for (size_t i = 0; i < run->step_count; i++) {
 		struct run_step step = run->steps[i];
 		if (step.lane < run->lane_count && step.sample < run->lanes[step.lane].sample_count)
 			step.sample = number_of(n, step.lane, step.sample);
+		steps[i] = step.sample != RUN_NONE ? (uint32_t)count : RUN_NONE;
 		if (step.sample != RUN_NONE)
 			run->steps[count++] = step;
 	}
 	run->step_count = count;
+	move_sequence_events(run, steps);
+	free(steps);
+	return 0;
 }
 
 static void move_commands(struct run *run, const struct numbers *n)
@@ -175,7 +198,11 @@ int run_keep(struct run *run, uint8_t *const *keep)
 	int rc = numbers_init(&numbers, run, keep);
 	if (rc < 0)
 		return rc;
-	move_steps(run, &numbers);
+	rc = move_steps(run, &numbers);
+	if (rc < 0) {
+		numbers_fini(&numbers, run);
+		return rc;
+	}
 	move_commands(run, &numbers);
 	move_dependencies(run, &numbers);
 	move_waits(run, &numbers);

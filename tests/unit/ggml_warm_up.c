@@ -57,9 +57,9 @@ static int32_t last_position(void *memory, int32_t sequence)
 		symbol, (void *)function \
 	}
 
-void note_model(const void *context, const void *code)
+void note_model(const void *context, const void *code, int32_t number)
 {
-	(void)context, (void)code;
+	(void)context, (void)code, (void)number;
 }
 
 void *resolve_from(const struct loaded_object *object, const char *name, bool hooked)

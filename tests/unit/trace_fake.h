@@ -190,6 +190,24 @@ static inline struct brick_record fake_at(
 		.elements = elements};
 }
 
+static inline struct brick_record fake_sequence(uint64_t ns, enum brick_sequence_event event,
+	int32_t sequence, uint32_t tokens, int32_t position, int32_t end)
+{
+	const struct brick_sequence_record sequence_record = {.begin = fake_ticks(ns),
+		.kind = BRICK_RECORD_SEQUENCE,
+		.event = (uint8_t)event,
+		.model = 1,
+		.sequence = sequence,
+		.tokens = tokens,
+		.prompt = tokens / 2,
+		.position = position,
+		.end = end};
+	struct brick_record r;
+
+	memcpy(&r, &sequence_record, sizeof r);
+	return r;
+}
+
 /* Of at most 15 bytes. */
 static inline struct brick_record fake_name(uint64_t ns, const char *name)
 {

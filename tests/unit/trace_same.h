@@ -174,6 +174,18 @@ static inline const char *same_points(struct two_runs t)
 	return NULL;
 }
 
+static inline const char *same_sequences(struct two_runs t)
+{
+	size_t count = t.a->sequence_event_count;
+
+	if (count != t.b->sequence_event_count)
+		return "number of events of sequences";
+	if (count && memcmp(t.a->sequence_events, t.b->sequence_events,
+			     count * sizeof *t.a->sequence_events))
+		return "an event of a sequence";
+	return NULL;
+}
+
 static inline const char *same_facts(struct two_runs t)
 {
 	if (t.a->note_count != t.b->note_count || t.a->code_count != t.b->code_count ||
@@ -247,6 +259,8 @@ static inline const char *same_run(const struct run *a, const struct run *b)
 		wrong = same_commands(t);
 	if (!wrong)
 		wrong = same_points(t);
+	if (!wrong)
+		wrong = same_sequences(t);
 	if (!wrong)
 		wrong = same_facts(t);
 	return wrong ? wrong : same_histograms(t);

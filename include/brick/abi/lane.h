@@ -105,6 +105,7 @@ enum brick_record_kind {
 	BRICK_RECORD_WORK_AHEAD = 18, /* as WORK, of some of the 64 samples that SAMPLES have from
 					 here on: those whose bits are set, in `ticks` of the
 					 first 32 and in `wait` of the others */
+	BRICK_RECORD_SEQUENCE = 19, /* struct brick_sequence_record */
 };
 
 /* Flags of a record, or'ed. */
@@ -182,6 +183,54 @@ static inline uint32_t brick_samples_read(
 		begin += (uint64_t)ticks[n] + (n < 2 ? from->gap[n] : 0);
 	}
 	return n;
+}
+
+/* What a SEQUENCE tells of a sequence: what a step evaluates of it, or what became of it. */
+enum brick_sequence_event {
+	BRICK_SEQUENCE_TOKENS = 0,  /* the step that is open evaluates some of its tokens */
+	BRICK_SEQUENCE_REMOVED = 1, /* it lost the positions [position, end) */
+	BRICK_SEQUENCE_COPIED = 2,  /* sequence `other` now has its positions [position, end) */
+	BRICK_SEQUENCE_KEPT = 3,    /* all others of its model lost everything */
+	BRICK_SEQUENCE_MOVED = 4,   /* its positions [position, end) were shifted by `other` */
+	BRICK_SEQUENCE_LOADED = 5,  /* it was replaced by a saved state */
+	BRICK_SEQUENCE_FREED = 6,   /* its model is gone, with all sequences */
+	BRICK_SEQUENCE_BLOCK = 7,  /* `number` is a hash of the tokens of a block, `other` its end */
+	BRICK_SEQUENCE_BEGIN = 8,   /* the program says that request `number` begins in it */
+	BRICK_SEQUENCE_ARRIVED = 9, /* ... and that it waited since `number` (ticks) */
+	BRICK_SEQUENCE_END = 10,    /* the program says that its request ended */
+	BRICK_SEQUENCE_EVENTS,
+};
+
+enum {
+	BRICK_SEQUENCE_ALL = -1, /* as a sequence; as a position: not known, or no end */
+	BRICK_SEQUENCE_NO_MODEL = 0xffff, /* it could not be told */
+	BRICK_SEQUENCE_BLOCK_TOKENS = 16,
+};
+
+/*
+ * A record of a ring about a sequence of a model. TOKENS stand within their step, all others also
+ * between steps; a step's tokens without a sequence have none. Ids of sequences are unique in their
+ * model, numbers of models in their process.
+ */
+struct brick_sequence_record {
+	uint64_t begin; /* ticks */
+	int32_t sequence;
+	uint32_t tokens; /* of TOKENS; of others: `other` */
+	uint8_t kind, event;
+	uint16_t model;
+	uint32_t prompt; /* of `tokens`: those that the prompt has, the others are outputs or drafts */
+	__extension__ union {
+		uint64_t number;
+		struct {
+			int32_t position; /* the first */
+			int32_t end;	  /* of TOKENS: how many of them results are wanted of */
+		};
+	};
+};
+
+static inline int brick_sequence_has_number(uint32_t event)
+{
+	return event >= BRICK_SEQUENCE_BLOCK && event <= BRICK_SEQUENCE_ARRIVED;
 }
 
 /* Bytes of a name with its NUL, and of what of it one NAME has. */
@@ -388,6 +437,9 @@ static inline uint32_t brick_lane_open(const struct brick_lane *lane)
 #define BRICK_ABI_ASSERT _Static_assert
 #endif
 BRICK_ABI_ASSERT(sizeof(struct brick_record) == 32, "frozen");
+BRICK_ABI_ASSERT(sizeof(struct brick_sequence_record) == 32, "frozen");
+BRICK_ABI_ASSERT(offsetof(struct brick_sequence_record, kind) == offsetof(struct brick_record, kind),
+	"frozen");
 BRICK_ABI_ASSERT(sizeof(struct brick_stat) == 128, "frozen");
 BRICK_ABI_ASSERT(sizeof(struct brick_frame) == 32, "frozen");
 BRICK_ABI_ASSERT(sizeof(struct brick_leaf_stat) == 64, "frozen");

@@ -47,6 +47,33 @@ X(WORDS, SET_WARMUP, "llama_set_warmup", PROGRAM, STEPS, MAY, NONE, NULL) \
 X(WORDS, CONTEXT_WARMUP, "_ZN13llama_context10set_warmupEb", LLAMA, STEPS, MAY, NONE, NULL) \
 X(WORDS, MEMORY_SEQ_ADD, "llama_memory_seq_add", PROGRAM, STEPS, MAY, NONE, NULL) \
 X(WORDS, MEMORY_SEQ_RM, "llama_memory_seq_rm", PROGRAM, STEPS, MAY, NONE, NULL) \
+/* What becomes of sequences, by the names that versions had for it. */ \
+X(WORDS, MEMORY_SEQ_CP, "llama_memory_seq_cp", PROGRAM, PHASES, MAY, NONE, NULL) \
+X(WORDS, MEMORY_SEQ_KEEP, "llama_memory_seq_keep", PROGRAM, PHASES, MAY, NONE, NULL) \
+X(WORDS, MEMORY_CLEAR, "llama_memory_clear", PROGRAM, PHASES, MAY, NONE, NULL) \
+X(WORDS, KV_SELF_SEQ_RM, "llama_kv_self_seq_rm", PROGRAM, PHASES, MAY, NONE, NULL) \
+X(WORDS, KV_SELF_SEQ_CP, "llama_kv_self_seq_cp", PROGRAM, PHASES, MAY, NONE, NULL) \
+X(WORDS, KV_SELF_SEQ_KEEP, "llama_kv_self_seq_keep", PROGRAM, PHASES, MAY, NONE, NULL) \
+X(WORDS, KV_SELF_SEQ_ADD, "llama_kv_self_seq_add", PROGRAM, PHASES, MAY, NONE, NULL) \
+X(WORDS, KV_SELF_CLEAR, "llama_kv_self_clear", PROGRAM, PHASES, MAY, NONE, NULL) \
+X(WORDS, KV_CACHE_SEQ_RM, "llama_kv_cache_seq_rm", PROGRAM, PHASES, MAY, NONE, NULL) \
+X(WORDS, KV_CACHE_SEQ_CP, "llama_kv_cache_seq_cp", PROGRAM, PHASES, MAY, NONE, NULL) \
+X(WORDS, KV_CACHE_SEQ_KEEP, "llama_kv_cache_seq_keep", PROGRAM, PHASES, MAY, NONE, NULL) \
+X(WORDS, KV_CACHE_SEQ_ADD, "llama_kv_cache_seq_add", PROGRAM, PHASES, MAY, NONE, NULL) \
+X(WORDS, KV_CACHE_CLEAR, "llama_kv_cache_clear", PROGRAM, PHASES, MAY, NONE, NULL) \
+X(WORDS, STATE_SET, "llama_state_set_data", PROGRAM, PHASES, MAY, NONE, NULL) \
+X(WORDS, STATE_LOAD_FILE, "llama_state_load_file", PROGRAM, PHASES, MAY, NONE, NULL) \
+X(WORDS, STATE_SEQ_SET, "llama_state_seq_set_data", PROGRAM, PHASES, MAY, NONE, NULL) \
+X(WORDS, STATE_SEQ_SET_EXT, "llama_state_seq_set_data_ext", PROGRAM, PHASES, MAY, NONE, NULL) \
+X(WORDS, STATE_SEQ_LOAD_FILE, "llama_state_seq_load_file", PROGRAM, PHASES, MAY, NONE, NULL) \
+X(PHASE, STATE_GET, "llama_state_get_data", PROGRAM, PHASES, MAY, STATE_SAVE, NULL) \
+X(PHASE, STATE_SAVE_FILE, "llama_state_save_file", PROGRAM, PHASES, MAY, STATE_SAVE, NULL) \
+X(PHASE, STATE_SEQ_GET, "llama_state_seq_get_data", PROGRAM, PHASES, MAY, STATE_SAVE, NULL) \
+X(PHASE, STATE_SEQ_GET_EXT, "llama_state_seq_get_data_ext", PROGRAM, PHASES, MAY, STATE_SAVE, \
+	NULL) \
+X(PHASE, STATE_SEQ_SAVE_FILE, "llama_state_seq_save_file", PROGRAM, PHASES, MAY, STATE_SAVE, \
+	NULL) \
+X(WORDS, FREE, "llama_free", PROGRAM, PHASES, MAY, NONE, NULL) \
 X(WORDS, CONTEXT_ENCODE, "_ZN13llama_context6encodeERK11llama_batch", LLAMA, STEPS, MAY, NONE, \
 	NULL) \
 /* Graphs and who computes them. */ \

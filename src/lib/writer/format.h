@@ -55,7 +55,16 @@ enum {
 	X(OPERATION, "op")  /* interned */                                                         \
 	X(TENSOR, "tensor") /* interned */                                                         \
 	/* of a mixed step, which also has tokens of prompts: */                                   \
-	X(OUTPUT_TOKENS, "output_tokens") /* uint, of its tokens */
+	X(OUTPUT_TOKENS, "output_tokens") /* uint, of its tokens */                                \
+	/* of what is said of a sequence: */                                                       \
+	X(SEQUENCE, "sequence")	   /* int: its id, -1: all of the model */                         \
+	X(MODEL, "model")	   /* uint: number in the process */                               \
+	X(PROMPT, "prompt_tokens") /* uint, of its tokens */                                       \
+	X(POSITION, "position")	   /* int: of the first; absent: not known */                      \
+	X(RESULTS, "results")	   /* uint: tokens that results are wanted of */                   \
+	X(POSITIONS_END, "end")	   /* int: position behind the last; absent: no end */             \
+	X(OTHER, "other")	   /* int: the sequence copied to; the shift; a block's end */     \
+	X(NUMBER, "number")	   /* uint */
 
 enum format_annotation {
 	FORMAT_A_NONE = 0,
@@ -111,7 +120,9 @@ enum format_event_name {
 	FORMAT_N_PREEMPTED,			 /* ... another thread ran in its place */
 	FORMAT_N_WAITED,			 /* ends the flows that its slice waited for */
 	FORMAT_N_LAUNCHED,			 /* at the begin of its slice: what that launched */
-	FORMAT_N_KERNEL = 4 * BRICK_MAX_BRICKS,	 /* names of kernels, by index, from here on */
+	FORMAT_N_SEQUENCE,			 /* of enum brick_sequence_event, in its order */
+	FORMAT_N_OWN_END = FORMAT_N_SEQUENCE + BRICK_SEQUENCE_EVENTS,
+	FORMAT_N_KERNEL = 4 * BRICK_MAX_BRICKS, /* names of kernels, by index, from here on */
 	FORMAT_N_KERNEL_END = FORMAT_N_KERNEL + BRICK_MAX_KERNELS,
 	FORMAT_QUEUE_IID = FORMAT_N_KERNEL_END, /* for views of GPUs: queues, by their sequence */
 };
@@ -123,6 +134,10 @@ enum format_event_name {
 #define FORMAT_OFF_CPU "Off CPU" /* the track of both */
 #define FORMAT_WAITED "Waited"
 #define FORMAT_LAUNCHED "Launched"
+#define FORMAT_SEQUENCES                                                                           \
+	"Sequence", "SequenceRemoved", "SequenceCopied", "SequenceKept", "SequenceMoved",          \
+		"SequenceLoaded", "ModelFreed", "SequenceBlock", "RequestBegin", "RequestArrived", \
+		"RequestEnd"
 #define FORMAT_CATEGORY "brick"				     /* of Brick's own instants */
 enum { FORMAT_OWN_CATEGORY_IID = BRICK_MAX_CATEGORIES + 1 }; /* others: category + 1 */
 

@@ -91,6 +91,33 @@ size_t tables_text(char *to, size_t capacity, const char *from, size_t from_byte
 	return size;
 }
 
+static int32_t at_least(int32_t value, int32_t least)
+{
+	return value > least ? value : least;
+}
+
+struct brick_sequence_record record_sequence(const struct brick_record *r)
+{
+	struct brick_sequence_record s;
+
+	memcpy(&s, r, sizeof(s));
+	bool has_other = s.event == BRICK_SEQUENCE_COPIED || s.event == BRICK_SEQUENCE_MOVED ||
+			 s.event == BRICK_SEQUENCE_BLOCK;
+	if (s.event == BRICK_SEQUENCE_FREED)
+		s.sequence = BRICK_SEQUENCE_ALL;
+	if (s.event != BRICK_SEQUENCE_TOKENS) {
+		s.prompt = 0;
+		s.tokens = has_other ? s.tokens : 0;
+	}
+	if (s.prompt > s.tokens)
+		s.prompt = s.tokens;
+	if (brick_sequence_has_number(s.event))
+		return s;
+	s.position = at_least(s.position, -1);
+	s.end = at_least(s.end, s.event == BRICK_SEQUENCE_TOKENS ? 0 : -1);
+	return s;
+}
+
 static int bad(struct records_lane *lane)
 {
 	(*lane->bad)++;
@@ -218,6 +245,9 @@ static int take_instant(struct records_lane *lane, const struct brick_record *r)
 static inline int take(
 	struct records_lane *lane, const struct brick_record *r, const struct record_args *args)
 {
+	if (r->kind == BRICK_RECORD_SEQUENCE) /* a layout of its own */
+		return record_sequence(r).event < BRICK_SEQUENCE_EVENTS ? take_instant(lane, r)
+									: bad(lane);
 	if (r->source >= FORMAT_SOURCE_COUNT ||
 		(r->brick >= lane->tables->brick_count && r->kind != BRICK_RECORD_THREAD &&
 			r->kind != BRICK_RECORD_DROP))

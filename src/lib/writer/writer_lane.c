@@ -938,6 +938,44 @@ static void write_counter(struct writer_lane *lane, const struct brick_record *r
 	packet_laid(lane->packets, n, 0, DEFLATE_UNKNOWN, DEFLATE_UNKNOWN);
 }
 
+static unsigned sequence_annotations(uint8_t *at, const struct brick_sequence_record *r)
+{
+	bool of_tokens = r->event == BRICK_SEQUENCE_TOKENS, is_long = brick_sequence_has_number(r->event);
+	unsigned n = slice_annotation(at, FORMAT_A_MODEL, ANNOTATION_UINT, r->model);
+
+	if (r->event != BRICK_SEQUENCE_FREED)
+		n += slice_annotation(
+			at + n, FORMAT_A_SEQUENCE, ANNOTATION_INT, (uint64_t)(int64_t)r->sequence);
+	if (of_tokens)
+		n += slice_annotation(at + n, FORMAT_A_TOKENS, ANNOTATION_UINT, r->tokens);
+	if (of_tokens && r->prompt)
+		n += slice_annotation(at + n, FORMAT_A_PROMPT, ANNOTATION_UINT, r->prompt);
+	if (r->event == BRICK_SEQUENCE_COPIED || r->event == BRICK_SEQUENCE_MOVED ||
+		r->event == BRICK_SEQUENCE_BLOCK)
+		n += slice_annotation(at + n, FORMAT_A_OTHER, ANNOTATION_INT,
+			(uint64_t)(int64_t)(int32_t)r->tokens);
+	if (is_long)
+		return n + slice_annotation(at + n, FORMAT_A_NUMBER, ANNOTATION_UINT, r->number);
+	if (r->position >= 0)
+		n += slice_annotation(
+			at + n, FORMAT_A_POSITION, ANNOTATION_INT, (uint64_t)r->position);
+	if (of_tokens && r->end > 0)
+		n += slice_annotation(at + n, FORMAT_A_RESULTS, ANNOTATION_UINT, (uint64_t)r->end);
+	if (!of_tokens && r->end >= 0)
+		n += slice_annotation(
+			at + n, FORMAT_A_POSITIONS_END, ANNOTATION_INT, (uint64_t)r->end);
+	return n;
+}
+
+static void write_sequence(struct writer_lane *lane, const struct brick_record *r)
+{
+	const struct brick_sequence_record sequence = record_sequence(r);
+	uint8_t annotations[96];
+
+	write_own_instant(lane, FORMAT_N_SEQUENCE + sequence.event, annotations,
+		sequence_annotations(annotations, &sequence), writer_ns(lane->process, r->begin));
+}
+
 static void write_instant_record(struct writer_lane *lane, const struct brick_record *r)
 {
 	switch (r->kind) {
@@ -955,6 +993,9 @@ static void write_instant_record(struct writer_lane *lane, const struct brick_re
 		break;
 	case BRICK_RECORD_REPORTED:
 		write_reported(lane, r);
+		break;
+	case BRICK_RECORD_SEQUENCE:
+		write_sequence(lane, r);
 		break;
 	default:
 		write_counter(lane, r);

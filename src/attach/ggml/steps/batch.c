@@ -11,29 +11,22 @@
 
 enum { MAX_CHECKED = 17 }; /* a token and as many drafts as llama.cpp has by default, once */
 
-/* Tokens of one sequence in the batch. */
-struct sequence {
-	uint32_t tokens, outputs;
-	int32_t first, last; /* positions; -1: not known */
-	int32_t token;	     /* the last */
-};
-
 static bool wants_output(const struct batch_head *batch, int32_t i)
 {
 	return batch->outputs ? batch->outputs[i] != 0 : i == batch->n_tokens - 1;
 }
 
-static int32_t position_of(const struct batch_head *batch, const struct batch_past *past, int32_t i)
+int32_t batch_position(const struct batch_head *batch, const struct batch_past *past, int32_t i)
 {
 	if (batch->positions)
 		return batch->positions[i];
 	return past && past->goes_on ? past->goes_on - 1 + i : -1;
 }
 
-static void add_token(struct sequence *s, const struct batch_head *batch,
+static void add_token(struct batch_sequence *s, const struct batch_head *batch,
 	const struct batch_past *past, int32_t i)
 {
-	int32_t position = position_of(batch, past, i);
+	int32_t position = batch_position(batch, past, i);
 
 	if (!s->tokens++)
 		s->first = s->last = position;
@@ -44,7 +37,7 @@ static void add_token(struct sequence *s, const struct batch_head *batch,
 }
 
 /* Where the batch names no outputs, those of several sequences with a token each are meant. */
-static bool is_output(const struct sequence *s, const struct batch_head *batch)
+static bool is_output(const struct batch_sequence *s, const struct batch_head *batch)
 {
 	if (s->tokens == 1)
 		return s->outputs || !batch->outputs;
@@ -55,7 +48,7 @@ static bool is_output(const struct sequence *s, const struct batch_head *batch)
  * How many of the sequence's outputs belong to the prompt that it is known to have. If drafts are
  * checked together with the prompt's last token, only that token does.
  */
-static uint32_t of_prompt(const struct sequence *s, const struct sequence_past *past)
+static uint32_t of_prompt(const struct batch_sequence *s, const struct sequence_past *past)
 {
 	int32_t end = past->prompt_end;
 	int goes_on = past->unfinished || (past->scored && s->tokens > MAX_CHECKED);
@@ -120,7 +113,7 @@ uint32_t batch_removed(struct batch_past *past, int32_t sequence, int32_t from, 
 }
 
 /* Brings the past up to date; returns how many tokens are the prompt's. */
-static uint32_t prompt_after(const struct sequence *s, const struct batch_head *batch,
+static uint32_t prompt_after(const struct batch_sequence *s, const struct batch_head *batch,
 	struct sequence_past *past, uint32_t prompt)
 {
 	if (!s->first)
@@ -137,7 +130,7 @@ static uint32_t prompt_after(const struct sequence *s, const struct batch_head *
 	return prompt;
 }
 
-static void add_sequence(struct batch_tokens *sum, const struct sequence *s,
+static void add_sequence(struct batch_tokens *sum, struct batch_sequence *s,
 	const struct batch_head *batch, struct batch_past *past, int32_t id)
 {
 	uint32_t prompt = is_output(s, batch) ? 0 : s->tokens;
@@ -150,12 +143,12 @@ static void add_sequence(struct batch_tokens *sum, const struct sequence *s,
 		sum->checked += checked;
 		past->of[id].checked = (int32_t)checked;
 	}
+	s->prompt = prompt;
 	sum->prompt += prompt;
 	sum->output += s->tokens - prompt;
 }
 
-/* The sequence of a token; -1: there are several, or none that we count. */
-static int32_t sequence_of(const struct batch_head *batch, int32_t i)
+int32_t batch_sequence_of(const struct batch_head *batch, int32_t i)
 {
 	if (!batch->sequence_counts || !batch->sequences)
 		return 0;
@@ -183,13 +176,7 @@ void batch_take_outputs(struct batch_head *batch, struct batch_last *last)
 	}
 }
 
-/* A batch has few of all sequences: the others are not touched. */
-struct sequences {
-	uint64_t seen[BATCH_SEQUENCES / 64]; /* a bit for each */
-	struct sequence of[BATCH_SEQUENCES]; /* those that are seen */
-};
-
-static struct sequence *see(struct sequences *s, int32_t id)
+static struct batch_sequence *see(struct batch_sequences *s, int32_t id)
 {
 	uint64_t *seen = &s->seen[id / 64], bit = UINT64_C(1) << id % 64;
 
@@ -199,33 +186,55 @@ static struct sequence *see(struct sequences *s, int32_t id)
 	return &s->of[id];
 }
 
-struct batch_tokens batch_count(const struct batch_head *batch, struct batch_past *past)
+static void add_shared(struct batch_sequences *sequences, const struct batch_head *batch,
+	const struct batch_past *past, int32_t i)
+{
+	int32_t position = batch_position(batch, past, i);
+
+	for (int32_t k = 0; k < batch->sequence_counts[i] && batch->sequences[i]; k++) {
+		int32_t id = batch->sequences[i][k];
+		if (id < 0 || id >= BATCH_SEQUENCES)
+			continue;
+		struct batch_sequence *s = see(sequences, id);
+		if (!s->shared++)
+			s->shared_first = position;
+	}
+}
+
+struct batch_tokens batch_count_sequences(const struct batch_head *batch, struct batch_past *past,
+	struct batch_sequences *sequences)
 {
 	struct batch_tokens sum = {0};
-	struct sequences sequences;
 
-	if (batch->n_tokens <= 0 || (batch->n_tokens == 1 && position_of(batch, past, 0) < 0))
-		return (struct batch_tokens){.output = batch->n_tokens == 1};
-	memset(sequences.seen, 0, sizeof(sequences.seen));
+	memset(sequences->seen, 0, sizeof(sequences->seen));
 	for (int32_t i = 0; i < batch->n_tokens; i++) {
-		int32_t id = sequence_of(batch, i);
-		if (id < 0)
-			sum.prompt++;
-		else
-			add_token(see(&sequences, id), batch, past, i);
-	}
-	for (int32_t word = 0; word < BATCH_SEQUENCES / 64; word++)
-		for (uint64_t left = sequences.seen[word]; left; left &= left - 1) {
-			int32_t id = word * 64 + __builtin_ctzll(left);
-			add_sequence(&sum, &sequences.of[id], batch, past, id);
+		int32_t id = batch_sequence_of(batch, i);
+		if (id >= 0) {
+			add_token(see(sequences, id), batch, past, i);
+			continue;
 		}
+		sum.prompt++;
+		add_shared(sequences, batch, past, i);
+	}
+	if (batch->n_tokens == 1 && batch_position(batch, past, 0) < 0)
+		return (struct batch_tokens){.output = 1};
+	for (int32_t id = -1; (id = batch_next_sequence(sequences, id + 1)) < BATCH_SEQUENCES;)
+		if (sequences->of[id].tokens)
+			add_sequence(&sum, &sequences->of[id], batch, past, id);
 	return sum;
+}
+
+struct batch_tokens batch_count(const struct batch_head *batch, struct batch_past *past)
+{
+	struct batch_sequences sequences;
+
+	return batch_count_sequences(batch, past, &sequences);
 }
 
 bool batch_is_drafted_by(const struct batch_head *batch, const struct batch_past *past)
 {
 	for (int32_t i = 0; batch->tokens && batch->positions && i < batch->n_tokens; i++) {
-		int32_t id = sequence_of(batch, i);
+		int32_t id = batch_sequence_of(batch, i);
 		const struct sequence_past *of = id < 0 ? NULL : &past->of[id];
 		if (of && of->end == behind(batch->positions[i]) &&
 			of->lone_token == batch->tokens[i])

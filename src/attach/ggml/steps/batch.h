@@ -20,14 +20,37 @@ struct batch_head {
 	const int8_t *outputs; /* per token: its logits are wanted; NULL: the last one's */
 };
 
+/* What a batch has of each sequence. Few are in a batch: the others are not touched. */
+enum { BATCH_SEQUENCES = 512 };
+struct batch_sequences {
+	uint64_t seen[BATCH_SEQUENCES / 64]; /* a bit for each */
+	struct batch_sequence {
+		uint32_t tokens, outputs; /* that are its own, and those with results wanted */
+		uint32_t shared;	  /* that are other sequences', too: of a prompt */
+		uint32_t prompt;	  /* of its own ones */
+		int32_t first, last;	  /* positions of its own; -1: not known */
+		int32_t shared_first;
+		int32_t token; /* the last */
+	} of[BATCH_SEQUENCES]; /* of those that are seen */
+};
+
+/* The next sequence of a batch from `id` on; BATCH_SEQUENCES: there is none. */
+static inline int32_t batch_next_sequence(const struct batch_sequences *s, int32_t id)
+{
+	for (; id < BATCH_SEQUENCES; id = (id | 63) + 1) {
+		uint64_t left = s->seen[id / 64] >> id % 64;
+		if (left)
+			return id + __builtin_ctzll(left);
+	}
+	return BATCH_SEQUENCES;
+}
+
 struct batch_tokens {
 	uint32_t prompt, output;
 	uint32_t checked; /* outputs that are drafts: they hold if the engine chooses the same */
 	uint32_t refuted; /* drafts of earlier batches: this batch goes on before their end, so they
 			     did not hold; without those that batch_removed() returned */
 };
-
-enum { BATCH_SEQUENCES = 512 };
 
 /* What a context has evaluated of its sequences; all 0: nothing. */
 struct batch_past {
@@ -81,6 +104,16 @@ void batch_take_outputs(struct batch_head *batch, struct batch_last *last);
  * there can be drafts.
  */
 struct batch_tokens batch_count(const struct batch_head *batch, struct batch_past *past);
+
+/* The same, and what it has of each sequence. */
+struct batch_tokens batch_count_sequences(const struct batch_head *batch, struct batch_past *past,
+	struct batch_sequences *sequences);
+
+/* The position of its token i; -1: not known. */
+int32_t batch_position(const struct batch_head *batch, const struct batch_past *past, int32_t i);
+
+/* The sequence of its token i; -1: there are several, or none that we count. */
+int32_t batch_sequence_of(const struct batch_head *batch, int32_t i);
 
 /*
  * Do the drafts that this batch checks come from the context with that past? It has evaluated one

@@ -16,7 +16,9 @@
 #include "attach/ggml/steps/batch.h"
 #include "attach/ggml/steps/model_notes.h"
 #include "attach/ggml/steps/phases.h"
+#include "attach/ggml/steps/sequences.h"
 #include "base/lock.h"
+#include "brick/attach.h"
 #include "brick/brick.h"
 
 enum { NO_TOKEN = -1 };
@@ -191,7 +193,7 @@ bool warm_up_is(const struct batch_head *batch, const void *context, const void 
 	return is_whole(vocabulary_of(code)) && context_tokens(context, code) == 0;
 }
 
-enum { CONTEXTS = 8 };
+enum { CONTEXTS = 16 };
 
 struct context {
 	const void *context;
@@ -200,6 +202,7 @@ struct context {
 	uint32_t told, told_made; /* session, and contexts_made: its model was noted then */
 	int32_t lone; /* the sequence + 1 of its last batch, if that was one token; 0: it was not */
 	struct batch_past past;
+	struct sequence_blocks blocks;
 };
 
 static struct {
@@ -217,6 +220,8 @@ static struct context *context_of(const void *context)
 		c++;
 	if (c == contexts.of + CONTEXTS) {
 		c = &contexts.of[contexts.next % CONTEXTS];
+		for (struct context *f = contexts.of; c->context && f < contexts.of + CONTEXTS; f++)
+			c = f->context ? c : f; /* one that is gone, if there is one */
 		memset(c, 0, sizeof(*c));
 		c->context = context;
 		c->number = (int32_t)contexts.next++;
@@ -267,27 +272,46 @@ static bool is_untold(struct context *c)
 	return true;
 }
 
-void contexts_count(struct phase_tokens *t, const void *code)
+enum { TRIES = 1000 }; /* some 10 us: whoever is here counts one batch */
+
+static bool enter(void)
+{
+	for (int i = 0; i < TRIES; i++)
+		if (!lock_try(&contexts.lock))
+			return true;
+	return false;
+}
+
+static uint16_t model_of(const struct context *c)
+{
+	return c->number < BRICK_SEQUENCE_NO_MODEL ? (uint16_t)c->number : BRICK_SEQUENCE_NO_MODEL;
+}
+
+void contexts_count(
+	struct phase_tokens *t, const void *code, struct batch_sequences *sequences)
 {
 	struct batch_head meant = *t->batch;
 
 	t->number = t->switched = -1;
-	if (!brick_enabled() || lock_try(&contexts.lock)) {
-		struct batch_tokens alone = batch_count(t->batch, NULL);
+	if (!brick_enabled() || brick_thread_ready() || !enter()) {
+		struct batch_tokens alone = batch_count_sequences(t->batch, NULL, sequences);
 		t->prompt = alone.prompt;
 		t->output = alone.output;
+		t->sequences = sequences;
 		return;
 	}
 	struct context *c = context_of(t->context);
 	batch_take_outputs(&meant, &contexts.last);
 	set_memory(c, context_memory(t->context, code));
 	c->past.goes_on = meant.positions ? 0 : context_tokens(t->context, code) + 1;
-	struct batch_tokens tokens = batch_count(&meant, &c->past);
+	sequences_tell_blocks(&c->blocks, &meant, &c->past, model_of(c));
+	struct batch_tokens tokens = batch_count_sequences(&meant, &c->past, sequences);
+	t->sequences = sequences;
 	t->prompt = tokens.prompt;
 	t->output = tokens.output;
 	if (t->batch->n_tokens == 1 && !t->batch->positions) {
 		/* a prompt, or what a benchmark begins to generate with: as the engine counts it */
-		t->prompt = 0;
+		t->prompt = sequences->of[0].prompt = 0;
 		t->output = 1;
 	}
 	t->switched = switched_to(c, t->batch);
@@ -298,32 +322,66 @@ void contexts_count(struct phase_tokens *t, const void *code)
 	bool untold = is_untold(c);
 	lock_give(&contexts.lock);
 	if (untold)
-		note_model(t->context, code);
+		note_model(t->context, code, t->number);
 }
 
-void contexts_moved(int32_t sequence, int32_t from, int32_t by)
+static bool concerns(int32_t of, int32_t sequence)
 {
-	if (lock_try(&contexts.lock))
-		return;
-	for (size_t i = 0; i < CONTEXTS; i++)
-		batch_moved(&contexts.of[i].past, sequence, from, by);
-	lock_give(&contexts.lock);
+	return of == BRICK_SEQUENCE_ALL || of == sequence;
 }
 
-void contexts_removed(const void *memory, int32_t sequence, int32_t from, int32_t to)
+static uint32_t remove_from(struct context *c, const struct brick_sequence_record *event)
+{
+	int32_t from = event->position < 0 ? 0 : event->position, to = event->end;
+	uint32_t refuted = 0;
+
+	for (int32_t id = 0; id < BATCH_SEQUENCES; id++)
+		if (concerns(event->sequence, id))
+			refuted += batch_removed(&c->past, id, from, to);
+	return refuted;
+}
+
+void contexts_sequence(const void *of, struct brick_sequence_record *event)
 {
 	uint32_t refuted = 0;
-	int32_t number = 0;
+	int32_t number = -1;
 
-	if (!memory || lock_try(&contexts.lock))
+	if (!of || brick_thread_ready() || !enter())
 		return;
 	for (struct context *c = contexts.of; c < contexts.of + CONTEXTS; c++) {
-		if (c->memory != memory)
+		if (c->context != of && c->memory != of)
 			continue;
-		refuted = batch_removed(&c->past, sequence, from, to);
+		if (event->event == BRICK_SEQUENCE_REMOVED)
+			refuted = remove_from(c, event);
+		else if (event->event == BRICK_SEQUENCE_MOVED)
+			batch_moved(&c->past, event->sequence, event->position,
+				(int32_t)event->tokens);
 		number = c->number;
+		event->model = model_of(c);
 	}
 	lock_give(&contexts.lock);
+	if (number >= 0)
+		brick_record_sequences(event, 1);
 	if (refuted)
 		step_refuted(number, refuted);
+}
+
+void contexts_freed(const void *context)
+{
+	struct brick_sequence_record event = {
+		.event = BRICK_SEQUENCE_FREED, .sequence = BRICK_SEQUENCE_ALL};
+	bool was_known = false;
+
+	if (!context || !enter())
+		return;
+	for (struct context *c = contexts.of; c < contexts.of + CONTEXTS; c++) {
+		if (c->context != context)
+			continue;
+		was_known = true;
+		event.model = model_of(c);
+		c->context = c->memory = NULL;
+	}
+	lock_give(&contexts.lock);
+	if (was_known && brick_enabled())
+		brick_record_sequences(&event, 1);
 }

@@ -11,14 +11,22 @@
 #include "attach/ggml/steps/batch.h"
 #include "attach/ggml/steps/phases.h"
 
-/* What the batch of `tokens` is made of, to be asked once. code: what evaluates it. */
-void contexts_count(struct phase_tokens *tokens, const void *code);
+/*
+ * What the batch of `tokens` is made of, to be asked once. code: what evaluates it. sequences: what
+ * it has of each goes there.
+ */
+void contexts_count(
+	struct phase_tokens *tokens, const void *code, struct batch_sequences *sequences);
 
-/* As batch_moved(); which context it was is not told. */
-void contexts_moved(int32_t sequence, int32_t from, int32_t by);
+/*
+ * Something happened to a sequence of the context that is this, or has this memory: it is recorded,
+ * and remembered where it matters (batch_moved(), batch_removed()). event->model is filled in.
+ */
+struct brick_sequence_record;
+void contexts_sequence(const void *of, struct brick_sequence_record *event);
 
-/* As batch_removed(), of the context that has this memory; what was refuted is recorded. */
-void contexts_removed(const void *memory, int32_t sequence, int32_t from, int32_t to);
+/* The context is gone; another one may come at its address. */
+void contexts_freed(const void *context);
 
 /* The context's evaluations are warm-ups from now on, or not any more (llama_set_warmup()). */
 void warm_up_set(const void *context, int on);

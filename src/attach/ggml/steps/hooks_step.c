@@ -5,7 +5,7 @@
  * program that looks the C function up by itself gets past its hook, so the member function is
  * hooked as well. The rows of src/attach/rules/ggml_symbols.h make the hooks that only put a phase
  * around a call. If calls with the same phase nest, only the outermost is recorded. The last
- * hooks here are of calls that change what a context holds.
+ * hooks here are of calls that change what a context holds of sequences.
  */
 #include <stdbool.h>
 #include "attach/ggml/ggml_hooks.h"
@@ -14,6 +14,7 @@
 #include "attach/ggml/steps/contexts.h"
 #include "attach/ggml/steps/ggml_plain_steps.h"
 #include "attach/ggml/steps/phases.h"
+#include "brick/abi/lane.h"
 #include "brick/brick.h"
 
 #define HOOK_TYPED(id, phase)
@@ -59,12 +60,12 @@ static word_pair hook_wait(word a, word b, word c, word d, word e, word f,
 GGML_SYMBOLS(HOOK)
 
 /* An encoder makes no tokens: all that it takes in is a prompt, even if outputs are wanted. */
-static struct phase_tokens tokens_of(
-	const struct batch_head *batch, const void *context, const void *code, bool may_decode)
+static struct phase_tokens tokens_of(const struct batch_head *batch, const void *context,
+	const void *code, bool may_decode, struct batch_sequences *sequences)
 {
-	struct phase_tokens t = {.batch = batch, .context = context};
+	struct phase_tokens t = {.batch = batch, .context = context, .is_encoder = !may_decode};
 
-	contexts_count(&t, code);
+	contexts_count(&t, code, sequences);
 	t.warm_up = brick_enabled() && warm_up_is(batch, context, code);
 	if (!may_decode) {
 		t.prompt += t.output;
@@ -77,12 +78,13 @@ struct evaluation {
 	struct phase_scope scope;
 	struct phase_tokens tokens;
 	const void *frame;
+	struct batch_sequences sequences;
 };
 
 static void begin(struct evaluation *v, enum ggml_symbol_id symbol, const void *code,
 	bool may_decode, const void *context, const struct batch_head *batch)
 {
-	v->tokens = tokens_of(batch, context, code, may_decode);
+	v->tokens = tokens_of(batch, context, code, may_decode, &v->sequences);
 	plain_step_before(v->frame);
 	step_begin(&v->scope, &v->tokens, ggml_symbols[symbol].name, code, v->frame);
 	plain_step_begin(&v->scope, v->frame);
@@ -99,8 +101,9 @@ static word_pair evaluate_member(enum ggml_symbol_id symbol, const void *caller,
 	bool may_decode, word context, word batch)
 {
 	words_fn function = (words_fn)resolve(symbol, caller);
-	struct evaluation v = {.frame = frame};
+	struct evaluation v;
 
+	v.frame = frame;
 	if (!function)
 		return (word_pair)(word)-1;
 	if (phase_in_step(frame)) /* llama_decode() has most often begun it */
@@ -138,8 +141,9 @@ static int32_t evaluate_by_value(enum ggml_symbol_id symbol, const void *caller,
 	bool may_decode, void *context, const struct batch_value *batch)
 {
 	batch_fn function = (batch_fn)resolve(symbol, caller);
-	struct evaluation v = {.frame = frame};
+	struct evaluation v;
 
+	v.frame = frame;
 	if (!function)
 		return -1;
 	begin(&v, symbol, (const void *)function, may_decode, context, &batch->head);
@@ -173,23 +177,101 @@ VALUE_HOOK(ENCODE, "llama_encode", 0)
 WARM_UP_HOOK(SET_WARMUP)
 WARM_UP_HOOK(CONTEXT_WARMUP)
 
-word_pair hook_MEMORY_SEQ_ADD(word memory, word sequence, word from, word to, word by, word f)
-{
-	words_fn function = (words_fn)resolve(GGML_MEMORY_SEQ_ADD, __builtin_return_address(0));
+/* What a program does with the memory of a context; versions had several names for each. */
+enum memory_call { SEQ_RM, SEQ_CP, SEQ_KEEP, SEQ_ADD, CLEAR };
 
-	if (brick_enabled())
-		contexts_moved((int32_t)sequence, (int32_t)from, (int32_t)by);
-	return function ? function(memory, sequence, from, to, by, f) : 0;
+struct memory_words {
+	word of; /* a context's memory, or the context itself */
+	word b, c, d, e, f;
+};
+
+static void tell(enum memory_call call, const struct memory_words *w)
+{
+	static const uint8_t events[] = {[SEQ_RM] = BRICK_SEQUENCE_REMOVED,
+		[SEQ_CP] = BRICK_SEQUENCE_COPIED,
+		[SEQ_KEEP] = BRICK_SEQUENCE_KEPT,
+		[SEQ_ADD] = BRICK_SEQUENCE_MOVED,
+		[CLEAR] = BRICK_SEQUENCE_REMOVED};
+	int32_t sequence = call == CLEAR ? BRICK_SEQUENCE_ALL : (int32_t)w->b;
+	struct brick_sequence_record r = {.event = events[call],
+		.sequence = sequence < 0 ? BRICK_SEQUENCE_ALL : sequence,
+		.position = 0,
+		.end = -1};
+
+	if (call == SEQ_CP)
+		r.tokens = (uint32_t)w->c;
+	if (call == SEQ_ADD)
+		r.tokens = (uint32_t)w->e;
+	if (call == SEQ_RM || call == SEQ_ADD || call == SEQ_CP) {
+		int32_t from = (int32_t)(call == SEQ_CP ? w->d : w->c);
+		r.position = from < 0 ? 0 : from;
+		r.end = (int32_t)(call == SEQ_CP ? w->e : w->d);
+	}
+	contexts_sequence((const void *)w->of, &r);
 }
 
-/* A program removes refuted drafts. After the last step no batch follows that would show it. */
-word_pair hook_MEMORY_SEQ_RM(word memory, word sequence, word from, word to, word e, word f)
+/* A program removes refuted drafts, too: after the last step no batch follows that shows it. */
+static word_pair call_memory(enum ggml_symbol_id symbol, enum memory_call call, const void *caller,
+	const struct memory_words *w)
 {
-	words_fn function = (words_fn)resolve(GGML_MEMORY_SEQ_RM, __builtin_return_address(0));
-	word_pair done = function ? function(memory, sequence, from, to, e, f) : 0;
+	words_fn function = (words_fn)resolve(symbol, caller);
+	word_pair done = function ? function(w->of, w->b, w->c, w->d, w->e, w->f) : 0;
 
-	if (brick_enabled() && (uint8_t)done)
-		contexts_removed(
-			(const void *)memory, (int32_t)sequence, (int32_t)from, (int32_t)to);
+	if (brick_enabled() && function && (call != SEQ_RM || (uint8_t)done))
+		tell(call, w);
 	return done;
+}
+
+#define MEMORY_HOOK(owner, call)                                                           \
+	word_pair hook_##owner##_##call(word a, word b, word c, word d, word e, word f)    \
+	{                                                                                  \
+		return call_memory(GGML_##owner##_##call, call, __builtin_return_address(0), \
+			&(struct memory_words){a, b, c, d, e, f});                         \
+	}
+
+#define MEMORY_HOOKS(owner)          \
+	MEMORY_HOOK(owner, SEQ_RM)   \
+	MEMORY_HOOK(owner, SEQ_CP)   \
+	MEMORY_HOOK(owner, SEQ_KEEP) \
+	MEMORY_HOOK(owner, SEQ_ADD)  \
+	MEMORY_HOOK(owner, CLEAR)
+
+MEMORY_HOOKS(MEMORY)
+MEMORY_HOOKS(KV_SELF)
+MEMORY_HOOKS(KV_CACHE)
+
+/* A saved state replaces what a sequence, or all of them, had. They return 0 if they could not. */
+static word_pair load_state(enum ggml_symbol_id symbol, const void *caller, const void *frame,
+	int32_t sequence, const struct memory_words *w)
+{
+	word_pair done = hook_phase(w->of, w->b, w->c, w->d, w->e, w->f, symbol, PHASE_STATE_LOAD,
+		caller, frame);
+	struct brick_sequence_record r = {
+		.event = BRICK_SEQUENCE_LOADED, .sequence = sequence, .position = -1, .end = -1};
+
+	if (brick_enabled() && (word)done)
+		contexts_sequence((const void *)w->of, &r);
+	return done;
+}
+
+#define STATE_HOOK(id, sequence)                                                       \
+	word_pair hook_##id(word a, word b, word c, word d, word e, word f)            \
+	{                                                                              \
+		return load_state(GGML_##id, __builtin_return_address(0),              \
+			__builtin_frame_address(0), sequence,                          \
+			&(struct memory_words){a, b, c, d, e, f});                     \
+	}
+
+STATE_HOOK(STATE_SET, BRICK_SEQUENCE_ALL)
+STATE_HOOK(STATE_LOAD_FILE, BRICK_SEQUENCE_ALL)
+STATE_HOOK(STATE_SEQ_SET, (int32_t)d)	    /* (context, from, bytes, sequence) */
+STATE_HOOK(STATE_SEQ_SET_EXT, (int32_t)d)   /* the same, flags */
+STATE_HOOK(STATE_SEQ_LOAD_FILE, (int32_t)c) /* (context, path, sequence, ...) */
+
+word_pair hook_FREE(word context, word b, word c, word d, word e, word f)
+{
+	words_fn function = (words_fn)resolve(GGML_FREE, __builtin_return_address(0));
+
+	contexts_freed((const void *)context);
+	return function ? function(context, b, c, d, e, f) : 0;
 }

@@ -89,7 +89,7 @@ static void ask_type(const struct loaded_object *object, const void *model, char
 		*type = 0;
 }
 
-static void note_weights(const struct loaded_object *object, const void *model)
+static void note_weights(const struct loaded_object *object, const void *model, int32_t number)
 {
 	static const struct getter getters[] = {
 		{"layers", "llama_model_n_layer", false},
@@ -105,9 +105,12 @@ static void note_weights(const struct loaded_object *object, const void *model)
 	add_text(note, "name", name);
 	if (*note)
 		note_once("llama.model", "%s", note);
+	snprintf(note, sizeof(note), "model.%d", number);
+	if (*name || *type)
+		note_once(note, "%s", *name ? name : type);
 }
 
-void note_model(const void *context, const void *code)
+void note_model(const void *context, const void *code, int32_t number)
 {
 	const void *(*get_model)(const void *context);
 	struct loaded_object object;
@@ -118,5 +121,5 @@ void note_model(const void *context, const void *code)
 	RESOLVE(get_model, &object, "llama_get_model", 0);
 	const void *model = get_model ? get_model(context) : NULL;
 	if (model)
-		note_weights(&object, model);
+		note_weights(&object, model, number);
 }

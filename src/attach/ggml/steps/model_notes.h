@@ -3,5 +3,10 @@
  * thread that evaluates with that context. */
 #pragma once
 
-/* code: what evaluates it. A getter that this copy of llama.cpp lacks is left out. */
-void note_model(const void *context, const void *code);
+#include <stdint.h>
+
+/*
+ * code: what evaluates it. A getter that this copy of llama.cpp lacks is left out. number: of the
+ * context; the note "model.NUMBER" has its model's name.
+ */
+void note_model(const void *context, const void *code, int32_t number);

@@ -15,6 +15,7 @@
 #include "attach/ggml/nodes/node_ready.h"
 #include "attach/ggml/nodes/node_run.h"
 #include "attach/ggml/steps/batch.h"
+#include "attach/ggml/steps/sequences.h"
 #include "brick/abi/overhead.h"
 #include "brick/abi/step_counters.h"
 #include "brick/attach.h"
@@ -67,6 +68,8 @@ static void register_bricks(void)
 		{PHASE_SYNCHRONIZE, BRICK_SYNCHRONIZE, NULL},
 		{PHASE_SAMPLING, BRICK_SAMPLING, NULL},
 		{PHASE_TOKEN_ACCEPT, -1, "TokenAccept"},
+		{PHASE_STATE_LOAD, -1, "StateLoad"},
+		{PHASE_STATE_SAVE, -1, "StateSave"},
 		{PHASE_LOOKUP, -1, BRICK_LOOKUP_NAME},
 		{PHASE_SPLIT, -1, BRICK_SPLIT_NAME},
 		{PHASE_PLAIN, -1, BRICK_PLAIN_NAME},
@@ -339,6 +342,13 @@ static void end_reading(void)
 		(double)(now.kernel_ns - before_step.kernel_ns));
 }
 
+static uint16_t model_of(const struct phase_tokens *tokens)
+{
+	return tokens->number >= 0 && tokens->number < BRICK_SEQUENCE_NO_MODEL
+		       ? (uint16_t)tokens->number
+		       : BRICK_SEQUENCE_NO_MODEL;
+}
+
 void step_begin(struct phase_scope *scope, const struct phase_tokens *tokens, const char *method,
 	const void *code, const void *frame)
 {
@@ -359,6 +369,8 @@ void step_begin(struct phase_scope *scope, const struct phase_tokens *tokens, co
 		set_counter(&switches, BRICK_SEQUENCE_NAME, tokens->switched);
 	if (scope->depth)
 		count_drafts(tokens);
+	if (scope->depth && tokens->sequences && !tokens->warm_up)
+		sequences_tell_step(tokens->sequences, model_of(tokens), tokens->is_encoder);
 }
 
 void step_end(struct phase_scope *scope, const struct phase_tokens *tokens, int32_t status)

@@ -30,6 +30,8 @@ enum phase {
 	PHASE_SYNCHRONIZE, /* waiting for a backend */
 	PHASE_SAMPLING,
 	PHASE_TOKEN_ACCEPT, /* samplers are told of a token: a sampled one, or one of a prompt */
+	PHASE_STATE_LOAD,   /* what a context or a sequence holds is replaced by a saved state */
+	PHASE_STATE_SAVE,   /* ... is saved */
 	PHASE_LOOKUP, /* Brick itself: a graph that was built anew is recognised or looked up */
 	PHASE_SPLIT,  /* Brick itself: nothing, computed as a graph of its own (callback.c) */
 	PHASE_PLAIN,  /* a step that is recorded in one piece (ggml_plain_steps.h) */
@@ -62,6 +64,8 @@ struct phase_tokens {
 	uint32_t checked, refuted;	/* see struct batch_tokens */
 	int32_t drafter;		/* whose drafts are checked; -1: not known */
 	int32_t switched;		/* a lone token of another sequence than before; -1: not */
+	const struct batch_sequences *sequences; /* what it has of each; NULL: not known */
+	bool is_encoder;			 /* all of it is a prompt */
 };
 void phase_step_begin(
 	struct phase_scope *scope, const struct phase_tokens *tokens, const void *frame);
