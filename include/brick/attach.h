@@ -24,8 +24,7 @@ struct brick_sequence_record;
  * Write records about sequences (brick/abi/lane.h); their `begin` and `kind` are filled in. 0, or
  * -ENOENT: nothing records.
  */
-BRICK_API int brick_record_sequences(
-	const struct brick_sequence_record *records, uint32_t count);
+BRICK_API int brick_record_sequences(const struct brick_sequence_record *records, uint32_t count);
 
 /* As brick_begin_layer(), for what is not taken by probes of the program: enum brick_source. */
 BRICK_API brick_span brick_begin_from(uint32_t brick, int layer, uint32_t source);

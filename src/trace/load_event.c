@@ -367,7 +367,8 @@ static enum load_event_result end(struct load_ids *l, struct load_sequence *s,
 
 static uint32_t uint_or(const struct event *e, enum format_annotation name)
 {
-	return e->present >> name & 1 && e->value[name] <= UINT32_MAX ? (uint32_t)e->value[name] : 0;
+	return e->present >> name & 1 && e->value[name] <= UINT32_MAX ? (uint32_t)e->value[name]
+								      : 0;
 }
 
 /* -1: it does not say. */

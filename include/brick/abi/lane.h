@@ -105,7 +105,7 @@ enum brick_record_kind {
 	BRICK_RECORD_WORK_AHEAD = 18, /* as WORK, of some of the 64 samples that SAMPLES have from
 					 here on: those whose bits are set, in `ticks` of the
 					 first 32 and in `wait` of the others */
-	BRICK_RECORD_SEQUENCE = 19, /* struct brick_sequence_record */
+	BRICK_RECORD_SEQUENCE = 19,   /* struct brick_sequence_record */
 };
 
 /* Flags of a record, or'ed. */
@@ -194,15 +194,15 @@ enum brick_sequence_event {
 	BRICK_SEQUENCE_MOVED = 4,   /* its positions [position, end) were shifted by `other` */
 	BRICK_SEQUENCE_LOADED = 5,  /* it was replaced by a saved state */
 	BRICK_SEQUENCE_FREED = 6,   /* its model is gone, with all sequences */
-	BRICK_SEQUENCE_BLOCK = 7,  /* `number` is a hash of the tokens of a block, `other` its end */
-	BRICK_SEQUENCE_BEGIN = 8,   /* the program says that request `number` begins in it */
+	BRICK_SEQUENCE_BLOCK = 7, /* `number` is a hash of the tokens of a block, `other` its end */
+	BRICK_SEQUENCE_BEGIN = 8, /* the program says that request `number` begins in it */
 	BRICK_SEQUENCE_ARRIVED = 9, /* ... and that it waited since `number` (ticks) */
 	BRICK_SEQUENCE_END = 10,    /* the program says that its request ended */
 	BRICK_SEQUENCE_EVENTS,
 };
 
 enum {
-	BRICK_SEQUENCE_ALL = -1, /* as a sequence; as a position: not known, or no end */
+	BRICK_SEQUENCE_ALL = -1,	  /* as a sequence; as a position: not known, or no end */
 	BRICK_SEQUENCE_NO_MODEL = 0xffff, /* it could not be told */
 	BRICK_SEQUENCE_BLOCK_TOKENS = 16,
 };
@@ -218,7 +218,8 @@ struct brick_sequence_record {
 	uint32_t tokens; /* of TOKENS; of others: `other` */
 	uint8_t kind, event;
 	uint16_t model;
-	uint32_t prompt; /* of `tokens`: those that the prompt has, the others are outputs or drafts */
+	uint32_t prompt; /* of `tokens`: those that the prompt has, the others are outputs or drafts
+			  */
 	__extension__ union {
 		uint64_t number;
 		struct {
@@ -228,6 +229,7 @@ struct brick_sequence_record {
 	};
 };
 
+/* Whether a record of that event has a number, in the place of positions. */
 static inline int brick_sequence_has_number(uint32_t event)
 {
 	return event >= BRICK_SEQUENCE_BLOCK && event <= BRICK_SEQUENCE_ARRIVED;
@@ -438,7 +440,8 @@ static inline uint32_t brick_lane_open(const struct brick_lane *lane)
 #endif
 BRICK_ABI_ASSERT(sizeof(struct brick_record) == 32, "frozen");
 BRICK_ABI_ASSERT(sizeof(struct brick_sequence_record) == 32, "frozen");
-BRICK_ABI_ASSERT(offsetof(struct brick_sequence_record, kind) == offsetof(struct brick_record, kind),
+BRICK_ABI_ASSERT(
+	offsetof(struct brick_sequence_record, kind) == offsetof(struct brick_record, kind),
 	"frozen");
 BRICK_ABI_ASSERT(sizeof(struct brick_stat) == 128, "frozen");
 BRICK_ABI_ASSERT(sizeof(struct brick_frame) == 32, "frozen");

@@ -940,7 +940,8 @@ static void write_counter(struct writer_lane *lane, const struct brick_record *r
 
 static unsigned sequence_annotations(uint8_t *at, const struct brick_sequence_record *r)
 {
-	bool of_tokens = r->event == BRICK_SEQUENCE_TOKENS, is_long = brick_sequence_has_number(r->event);
+	bool of_tokens = r->event == BRICK_SEQUENCE_TOKENS,
+	     is_long = brick_sequence_has_number(r->event);
 	unsigned n = slice_annotation(at, FORMAT_A_MODEL, ANNOTATION_UINT, r->model);
 
 	if (r->event != BRICK_SEQUENCE_FREED)

@@ -201,8 +201,8 @@ static void add_shared(struct batch_sequences *sequences, const struct batch_hea
 	}
 }
 
-struct batch_tokens batch_count_sequences(const struct batch_head *batch, struct batch_past *past,
-	struct batch_sequences *sequences)
+struct batch_tokens batch_count_sequences(
+	const struct batch_head *batch, struct batch_past *past, struct batch_sequences *sequences)
 {
 	struct batch_tokens sum = {0};
 

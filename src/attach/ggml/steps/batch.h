@@ -106,8 +106,8 @@ void batch_take_outputs(struct batch_head *batch, struct batch_last *last);
 struct batch_tokens batch_count(const struct batch_head *batch, struct batch_past *past);
 
 /* The same, and what it has of each sequence. */
-struct batch_tokens batch_count_sequences(const struct batch_head *batch, struct batch_past *past,
-	struct batch_sequences *sequences);
+struct batch_tokens batch_count_sequences(
+	const struct batch_head *batch, struct batch_past *past, struct batch_sequences *sequences);
 
 /* The position of its token i; -1: not known. */
 int32_t batch_position(const struct batch_head *batch, const struct batch_past *past, int32_t i);

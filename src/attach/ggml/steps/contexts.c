@@ -287,8 +287,7 @@ static uint16_t model_of(const struct context *c)
 	return c->number < BRICK_SEQUENCE_NO_MODEL ? (uint16_t)c->number : BRICK_SEQUENCE_NO_MODEL;
 }
 
-void contexts_count(
-	struct phase_tokens *t, const void *code, struct batch_sequences *sequences)
+void contexts_count(struct phase_tokens *t, const void *code, struct batch_sequences *sequences)
 {
 	struct batch_head meant = *t->batch;
 
@@ -354,8 +353,8 @@ void contexts_sequence(const void *of, struct brick_sequence_record *event)
 		if (event->event == BRICK_SEQUENCE_REMOVED)
 			refuted = remove_from(c, event);
 		else if (event->event == BRICK_SEQUENCE_MOVED)
-			batch_moved(&c->past, event->sequence, event->position,
-				(int32_t)event->tokens);
+			batch_moved(
+				&c->past, event->sequence, event->position, (int32_t)event->tokens);
 		number = c->number;
 		event->model = model_of(c);
 	}

@@ -222,11 +222,11 @@ static word_pair call_memory(enum ggml_symbol_id symbol, enum memory_call call, 
 	return done;
 }
 
-#define MEMORY_HOOK(owner, call)                                                           \
-	word_pair hook_##owner##_##call(word a, word b, word c, word d, word e, word f)    \
-	{                                                                                  \
+#define MEMORY_HOOK(owner, call)                                                             \
+	word_pair hook_##owner##_##call(word a, word b, word c, word d, word e, word f)      \
+	{                                                                                    \
 		return call_memory(GGML_##owner##_##call, call, __builtin_return_address(0), \
-			&(struct memory_words){a, b, c, d, e, f});                         \
+			&(struct memory_words){a, b, c, d, e, f});                           \
 	}
 
 #define MEMORY_HOOKS(owner)          \
@@ -244,8 +244,8 @@ MEMORY_HOOKS(KV_CACHE)
 static word_pair load_state(enum ggml_symbol_id symbol, const void *caller, const void *frame,
 	int32_t sequence, const struct memory_words *w)
 {
-	word_pair done = hook_phase(w->of, w->b, w->c, w->d, w->e, w->f, symbol, PHASE_STATE_LOAD,
-		caller, frame);
+	word_pair done = hook_phase(
+		w->of, w->b, w->c, w->d, w->e, w->f, symbol, PHASE_STATE_LOAD, caller, frame);
 	struct brick_sequence_record r = {
 		.event = BRICK_SEQUENCE_LOADED, .sequence = sequence, .position = -1, .end = -1};
 
@@ -254,12 +254,12 @@ static word_pair load_state(enum ggml_symbol_id symbol, const void *caller, cons
 	return done;
 }
 
-#define STATE_HOOK(id, sequence)                                                       \
-	word_pair hook_##id(word a, word b, word c, word d, word e, word f)            \
-	{                                                                              \
-		return load_state(GGML_##id, __builtin_return_address(0),              \
-			__builtin_frame_address(0), sequence,                          \
-			&(struct memory_words){a, b, c, d, e, f});                     \
+#define STATE_HOOK(id, sequence)                                            \
+	word_pair hook_##id(word a, word b, word c, word d, word e, word f) \
+	{                                                                   \
+		return load_state(GGML_##id, __builtin_return_address(0),   \
+			__builtin_frame_address(0), sequence,               \
+			&(struct memory_words){a, b, c, d, e, f});          \
 	}
 
 STATE_HOOK(STATE_SET, BRICK_SEQUENCE_ALL)
