@@ -94,6 +94,34 @@ static void by_kernel(void **state)
 	scene_fini(&s);
 }
 
+/* Of the two kernels of one node the first tells of all the work: neither did it by itself. */
+static void work_of_several_kernels(void **state)
+{
+	struct scene s;
+	struct summary *sum;
+	(void)state;
+
+	scene_init(&s);
+	s.run.sites[s.b].flags = BRICK_SITE_HAS_BYTES | BRICK_SITE_HAS_FLOPS;
+	s.run.sites[s.b].bytes = 500;
+	s.run.sites[s.b].flops = 1000;
+	uint32_t rest = builder_site(&s.run, s.run.sites[s.b].brick, 3, NULL, NULL);
+	s.run.lanes[s.queue].samples[1].site = rest;
+	s.run.kernels[s.run.commands[s.k2].kernel].name[0] = 'l';
+	assert_int_equal(summary_create(&sum, &s.run, SUMMARY_BY_KERNEL, SUMMARY_ALL_PHASES), 0);
+	for (size_t i = 0; i < 2; i++) {
+		const struct summary_row *row = row_named(sum, i ? "l" : "k");
+		assert_int_equal(row->count, 1);
+		assert_true(row->flops_per_ns < 0 && row->bytes_per_ns < 0);
+		assert_true(row->flops == ANALYSIS_UNKNOWN && row->bytes == ANALYSIS_UNKNOWN);
+	}
+	summary_destroy(sum);
+	assert_int_equal(summary_create(&sum, &s.run, SUMMARY_BY_QUEUE, SUMMARY_ALL_PHASES), 0);
+	assert_true(sum->rows[0].flops_per_ns == 1000.0 / 550);
+	summary_destroy(sum);
+	scene_fini(&s);
+}
+
 static const struct call_node *node_of(
 	const struct call_tree *tree, enum call_kind kind, uint32_t parent)
 {
@@ -259,6 +287,7 @@ int main(void)
 		cmocka_unit_test(host_and_device_apart),
 		cmocka_unit_test(by_layer_and_thread),
 		cmocka_unit_test(by_kernel),
+		cmocka_unit_test(work_of_several_kernels),
 		cmocka_unit_test(tree_down_to_kernels),
 		cmocka_unit_test(path_through_launches),
 		cmocka_unit_test(graph_of_commands),

@@ -157,6 +157,11 @@ static void devices(void **state)
 		400 * EXPLAIN_STEPS);
 	never(&(struct wrong){.device = 990, .copy = 5}, "copies-between-backends");
 	first(&(struct wrong){.device = 400}, "launch-bound", 0);
+	first(&(struct wrong){.device = 990, .first = 40000}, "device-setup", 0);
+	never(&(struct wrong){.device = 990, .first = 40000}, "launch-bound");
+	never(&(struct wrong){.device = 990, .first = 40000}, "slow-first-step");
+	never(&(struct wrong){.first = 40000}, "device-setup");
+	never(&(struct wrong){.device = 400}, "device-setup");
 	never(&(struct wrong){.device = 990}, "launch-bound");
 	/* the host had other things to do, which are findings of their own */
 	never(&(struct wrong){.device = 400, .on_cpu = 1}, "launch-bound");

@@ -295,6 +295,8 @@ static void fill_rates(struct summary_row *row, const struct work_account *work)
 {
 	if (summary_row_lacks_samples(row))
 		work = NULL;
+	if (work && work->split)
+		row->bytes = row->flops = ANALYSIS_UNKNOWN;
 	row->bytes_per_ns = work && work->bytes ? work_bytes_per_ns(work) : -1;
 	row->flops_per_ns = work && work->flops ? work_flops_per_ns(work) : -1;
 }

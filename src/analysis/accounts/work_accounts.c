@@ -470,6 +470,17 @@ static int finish_team(struct shared *shared)
 	return shared->result;
 }
 
+/* One node's kernels may have keys of their own: then none of them did what the first tells of. */
+static void count_split(struct work_accounts *a, size_t key, enum work_owner owner)
+{
+	if (owner == WORK_PART && a->told != SIZE_MAX && a->told != key) {
+		a->accounts[a->told].split++;
+		a->accounts[key].split++;
+	}
+	if (owner != WORK_PART)
+		a->told = owner == WORK_OWN ? key : SIZE_MAX;
+}
+
 static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct shared *shared = context;
@@ -482,10 +493,13 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	if (!is_counted(run, own->index, frame))
 		return;
 	count(own, shared_key(own, shared->lane, frame), frame, owner, shared->alone);
-	for (const struct work_accounts *a = own->beside; a; a = a->beside) {
+	for (struct work_accounts *a = own->beside; a; a = a->beside) {
 		size_t key = a->key(a->context, shared->lane, frame);
-		if (key != SIZE_MAX)
-			count(a, key, frame, owner, shared->alone || a->by_lane);
+		if (key == SIZE_MAX)
+			continue;
+		count(a, key, frame, owner, shared->alone || a->by_lane);
+		if (run->lanes[shared->lane].kind == BRICK_LANE_QUEUE)
+			count_split(a, key, owner);
 	}
 }
 
@@ -495,6 +509,8 @@ static int on_lane(void *context, uint32_t lane)
 
 	shared->lane = lane;
 	shared->told.brick = RUN_NONE;
+	for (struct work_accounts *a = shared->accounts.beside; a; a = a->beside)
+		a->told = SIZE_MAX;
 	shared->alone = is_alone(shared->accounts.run, lane);
 	return 1;
 }
@@ -503,7 +519,7 @@ static int on_lane(void *context, uint32_t lane)
 static void add_account(struct work_account *to, const struct work_account *from)
 {
 	members_add(to, from, alone_ns, busy_ns, blocked_ns, preempted_ns, told_ns, count, silent,
-		flops, bytes, without_flops, without_bytes, at_most);
+		flops, bytes, without_flops, without_bytes, at_most, split);
 }
 
 static void sum_work(struct work_accounts *a, uint32_t brick, int phase, int on_device)

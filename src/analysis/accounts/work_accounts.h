@@ -28,6 +28,7 @@ struct work_account {
 	uint64_t flops, bytes;
 	uint64_t without_flops, without_bytes; /* executions that say one, but not the other */
 	uint64_t at_most;		       /* that say the most that it can be */
+	uint64_t split; /* commands whose work others, which count elsewhere, did a part of */
 };
 
 enum { WORK_PHASES = STEP_PHASES + 1, WORK_ALL_PHASES = WORK_PHASES };
@@ -48,6 +49,7 @@ struct work_accounts {
 	size_t count;
 	const uint8_t *owners; /* [site_count]: enum work_owner */
 	bool by_lane;	       /* no key is of more than one lane */
+	size_t told;	       /* key of the command whose work the queue goes on with */
 	work_key_fn key;
 	void *context;
 	struct work_accounts *shared; /* those of bricks and categories; NULL: it is they */
@@ -77,13 +79,14 @@ int work_accounts_init(struct work_accounts *accounts, struct walk *walk, size_t
 void work_accounts_fini(struct work_accounts *accounts);
 
 /*
- * Of what an account knows, per ns; negative: not known of all that say what they did, or blocked
- * for longer than it ran: then it was not its time on the CPU that the work took.
+ * Of what an account knows, per ns. Negative: not known of all that say what they did; done in part
+ * by what counts elsewhere; or blocked for longer than it ran, so that the work did not take its
+ * time on the CPU.
  */
 static inline double work_rate(
 	const struct work_account *account, uint64_t amount, uint64_t without)
 {
-	if (without || !account->wall_ns || account->blocked_ns > account->busy_ns)
+	if (without || account->split || !account->wall_ns || account->blocked_ns > account->busy_ns)
 		return -1;
 	return (double)amount / (double)account->wall_ns;
 }

@@ -37,6 +37,7 @@
 	X(software_device, "software-device", LOSS, 0)                                       \
 	X(ran_on_cpu, "ran-on-cpu", LOSS, 0)                                                 \
 	X(copies, "copies-between-backends", LOSS, 0)                                        \
+	X(device_setup, "device-setup", LOSS, R(first_step))                                 \
 	X(launch_bound, "launch-bound", LOSS, 0)                                             \
 	X(host_pauses, "host-pauses", LOSS, 0)                                               \
 	X(host_works, "host-works", LOSS, 0)                                                 \
@@ -113,6 +114,9 @@ union finding_evidence {
 	struct {
 		uint64_t between_ns, in_ns, out_ns, transfers, bytes;
 	} copies;
+	struct {
+		uint64_t executions, longest_ns;
+	} device_setup;
 	struct {
 		uint64_t idle_ns, record_ns;
 	} launch_bound;

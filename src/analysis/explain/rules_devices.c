@@ -119,16 +119,61 @@ bool rule_copies(const struct explain_facts *f, enum step_phase p, struct findin
 	return true;
 }
 
+/* One node is recorded in microseconds; loading a kernel or a library for it takes milliseconds. */
+enum { SETUP_NS = 1000000 };
+
+static bool is_launching(const struct run *run, const struct run_sample *sample)
+{
+	const char *name = run->bricks[run->sites[sample->site].brick].name;
+
+	return !strcmp(name, "RecordCommands") || !strcmp(name, "Launch");
+}
+
+/* What the first step of a phase spends in loading: single launches that take so long. */
+static uint64_t setup_ns(const struct explain_facts *f, const struct explain_phase *phase,
+	uint64_t *executions, uint64_t *longest_ns)
+{
+	const struct run_step *step = &f->run->steps[phase->list[0]];
+	const struct run_lane *lane = &f->run->lanes[step->lane];
+	uint64_t sum_ns = 0, until_ns = step->begin_ns;
+
+	*executions = *longest_ns = 0;
+	for (size_t i = 0; i < lane->sample_count; i++) {
+		const struct run_sample *sample = &lane->samples[i];
+		uint64_t ns = sample->end_ns - sample->begin_ns;
+		if (sample->begin_ns >= step->end_ns)
+			break;
+		if (sample->begin_ns < until_ns || ns < SETUP_NS || !is_launching(f->run, sample))
+			continue;
+		until_ns = sample->end_ns; /* what is inside of it is counted */
+		sum_ns += ns;
+		++*executions;
+		*longest_ns = ns > *longest_ns ? ns : *longest_ns;
+	}
+	return sum_ns;
+}
+
+bool rule_device_setup(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+
+	if (!phase->queue || !phase->steps)
+		return false;
+	out->cost_ns = setup_ns(f, phase, &out->of.device_setup.executions,
+		&out->of.device_setup.longest_ns);
+	return out->cost_ns != 0;
+}
+
 /*
  * The host's time that other findings account for, and during which the device waits for the host.
  */
 static uint64_t otherwise_busy_ns(const struct explain_facts *f, const struct explain_phase *phase)
 {
 	const struct summary_row *most;
-	uint64_t count;
+	uint64_t count, longest_ns;
 
 	return explain_owner_ns(f, phase, SCHEDULE_OWNER_PREEMPTED) +
-	       on_cpu_ns(phase, &most, &count) + explain_on_cpu_ns(phase, "SplitCopy") +
+	       setup_ns(f, phase, &count, &longest_ns) + on_cpu_ns(phase, &most, &count) + explain_on_cpu_ns(phase, "SplitCopy") +
 	       explain_on_cpu_ns(phase, brick_name(BRICK_INPUT_COPY)) +
 	       explain_on_cpu_ns(phase, brick_name(BRICK_OUTPUT_COPY));
 }

@@ -328,6 +328,25 @@ WORDS(copies)
 	fill(show, "brick report --by queue");
 }
 
+static void show_step(struct finding_words *w, const struct explain_facts *f, uint32_t step)
+{
+	fill(show, "brick tree --step %u", step_number(f->run, &f->index, step));
+}
+
+WORDS(device_setup)
+{
+	char longest[UNITS_BYTES];
+
+	fill(what, "the driver loads kernels and libraries in the first %s step",
+		step_phase_name(finding->phase));
+	fill(evidence, "%llu launches of it took 1ms or more, the longest %s",
+		(unsigned long long)finding->of.device_setup.executions,
+		units_time(longest, finding->of.device_setup.longest_ns));
+	fill(advice, "evaluate once before you serve or measure (llama.cpp: --warmup); this comes "
+		     "once in each process");
+	show_step(w, f, phase->list[0]);
+}
+
 WORDS(launch_bound)
 {
 	const struct queue_time *q = phase->queue;
@@ -550,11 +569,6 @@ WORDS(large_weights)
 	fill(advice, "q8_0 (llama-quantize), whose answers hardly differ");
 	fill(show, "brick report --phase %s", step_phase_name(finding->phase));
 	(void)f;
-}
-
-static void show_step(struct finding_words *w, const struct explain_facts *f, uint32_t step)
-{
-	fill(show, "brick tree --step %u", step_number(f->run, &f->index, step));
 }
 
 WORDS(first_step)
