@@ -104,6 +104,7 @@ def check_clock(scratch):
     run = Result(scratch, "drift=50", "plain", "3")
     run.same_times()
     assert "takes its times from" in run.notes["cuda.clock"], run.notes
+    assert run.notes["cuda.device"] == "0 Double of a device", run.notes
 
 
 def check_libraries(scratch):

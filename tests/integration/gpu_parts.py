@@ -21,7 +21,7 @@ def main():
         check(set(PARTS) <= set(passed), "parts that passed:", passed)
         with open(scratch.file("gpu") + "/probe.txt", encoding="utf-8") as probe:
             text = probe.read()
-        check("node cloned" in text and "record kernel" in text and "forced: 5 kernels of 5" in text, text)
+        check("node cloned" in text and "record kernel" in text and "forced: 7 kernels of 7" in text, text)
 
 
 main()

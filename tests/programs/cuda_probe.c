@@ -165,6 +165,24 @@ static void through_runtime(const char *path, address x)
 		puts("runtime: none given");
 }
 
+/* A graph in a graph: which ids its kernels have when it is added, copied and replayed. */
+static void graph_in_graph(address x, void *stream)
+{
+	void *inner, *outer, *node, *exec;
+
+	check(cu.capture(stream, 2), "capture");
+	launch_scale(x, 0.5f, stream);
+	launch_scale(x, 2.0f, stream);
+	check(cu.end_capture(stream, &inner), "end capture");
+	check(cu.graph(&outer, 0), "graph");
+	printf("%8.3f a child is added\n", now_ms());
+	check(cu.child(&node, outer, NULL, 0, inner), "child");
+	printf("%8.3f node %#llx has it\n", now_ms(), (unsigned long long)id_of(node));
+	check(cu.instantiate(&exec, outer, 0), "instantiate");
+	check(cu.replay(exec, stream), "replay");
+	check(cu.stream_sync(stream), "sync");
+}
+
 int main(int argc, char **argv)
 {
 	void *stream, *graph, *exec;
@@ -192,10 +210,11 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 2; i++)
 		check(cu.replay(exec, stream), "replay");
 	check(cu.stream_sync(stream), "sync");
+	graph_in_graph(x, stream);
 	printf("%8.3f all is done; flush\n", now_ms());
 	cupti.flush(0);
-	printf("%8.3f flushed: %d kernels of 5\n", now_ms(), kernels_seen);
+	printf("%8.3f flushed: %d kernels of 7\n", now_ms(), kernels_seen);
 	cupti.flush(CUPTI_FLUSH_FORCED);
-	printf("%8.3f forced: %d kernels of 5\n", now_ms(), kernels_seen);
-	return failures || kernels_seen != 5;
+	printf("%8.3f forced: %d kernels of 7\n", now_ms(), kernels_seen);
+	return failures || kernels_seen != 7;
 }

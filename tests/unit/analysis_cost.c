@@ -21,6 +21,34 @@ static void with_a_helper(struct run *run, const struct summary *s)
 	run->note_count = 0;
 }
 
+/* CUPTI told of a command that the step launched: the upper end has 3 us more. */
+static void with_a_traced_device(struct run *run, const struct summary *s)
+{
+	struct run_sample sample = {.begin_ns = 600, .source = BRICK_SOURCE_DEVICE_ACTIVITY};
+	struct run_lane lane = {.samples = &sample};
+	struct run_lane *lanes = run->lanes;
+	struct run_command commands[] = {{.launch_ns = 500}, {.launch_ns = 20000}};
+	struct distortion d, before;
+
+	distortion_estimate(&before, s, SUMMARY_ALL_PHASES);
+	run->lanes = malloc(2 * sizeof(lane));
+	run->lanes[0] = lanes[0];
+	run->lanes[1] = lane;
+	commands[0].lane = commands[1].lane = 1;
+	run->commands = commands;
+	run->command_count = 2;
+	distortion_estimate(&d, s, SUMMARY_ALL_PHASES);
+	assert_true(d.traced == 1 && d.share == before.share && d.low == before.low);
+	assert_true(d.high > before.high + 0.29999 && d.high < before.high + 0.30001);
+	assert_true(says(&d, "each of 1 commands is not measured here"));
+	distortion_estimate(&d, s, STEP_PREFILL);
+	assert_true(d.traced == 0);
+	free(run->lanes);
+	run->lanes = lanes;
+	run->commands = NULL;
+	run->command_count = 0;
+}
+
 /* It takes from the program what nobody left, the program itself or others. */
 static void with_a_recorder(struct run *run, const struct summary *s)
 {
@@ -85,6 +113,7 @@ static void distortion_from_costs(void **state)
 	assert_true(says(&d, "18.0 in warm caches to 30.0 behind 2 MB"));
 	with_a_recorder(&run, s);
 	with_a_helper(&run, s);
+	with_a_traced_device(&run, s);
 	summary_destroy(s);
 	run_fini(&run);
 }

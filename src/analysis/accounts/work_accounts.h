@@ -86,7 +86,8 @@ void work_accounts_fini(struct work_accounts *accounts);
 static inline double work_rate(
 	const struct work_account *account, uint64_t amount, uint64_t without)
 {
-	if (without || account->split || !account->wall_ns || account->blocked_ns > account->busy_ns)
+	if (without || account->split || !account->wall_ns ||
+		account->blocked_ns > account->busy_ns)
 		return -1;
 	return (double)amount / (double)account->wall_ns;
 }

@@ -3,7 +3,8 @@
  * Adds up the costs of what recording did, and, on a machine that the program kept busy, the
  * recorder's CPU time, spread over the CPUs (estimate) or holding up all of them (high). Where
  * threads take turns on fewer CPUs a delay also moves which of them runs next, and a step may be
- * the shorter for it: the interval is wider by what steps move by themselves.
+ * the shorter for it: the interval is wider by what steps move by themselves. Where a vendor's
+ * library traces a device, the interval is wider by the most that this took on a device tried.
  */
 #include "analysis/cost/distortion.h"
 
@@ -58,6 +59,46 @@ static void add_helpers(struct distortion *d, const struct summary *summary)
 		return;
 	d->helpers = cost;
 	d->high = fmin(d->high + cost.most_ns / wall_ns, 1);
+}
+
+/* The last step that has begun; RUN_NONE: none. */
+static uint32_t step_begun(const struct run *run, uint64_t ns)
+{
+	size_t low = 0, high = run->step_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (run->steps[middle].begin_ns <= ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? (uint32_t)low - 1 : RUN_NONE;
+}
+
+static bool is_in_phase(const struct run *run, uint64_t ns, int phase)
+{
+	uint32_t step = step_begun(run, ns);
+
+	if (!run->step_count)
+		return true;
+	return step != RUN_NONE && ns < run->steps[step].end_ns &&
+	       (phase == SUMMARY_ALL_PHASES || (int)step_phase_of(&run->steps[step]) == phase);
+}
+
+static void add_traced(struct distortion *d, const struct summary *summary, int phase)
+{
+	const struct run *run = summary->run;
+	double wall_ns = wall_of(summary, phase);
+
+	for (size_t i = 0; i < run->command_count; i++) {
+		const struct run_command *c = &run->commands[i];
+		const struct run_sample *sample = &run->lanes[c->lane].samples[c->sample];
+		if (sample->source == BRICK_SOURCE_DEVICE_ACTIVITY && c->launch_lane != RUN_NONE)
+			d->traced += is_in_phase(run, c->launch_ns, phase);
+	}
+	if (d->share >= 0 && wall_ns > 0)
+		d->high = fmin(d->high + d->traced * TRACED_MOST_NS / wall_ns, 1);
 }
 
 /* Times off the CPU are recorded of steps that were left whole, too. */
@@ -170,6 +211,7 @@ void distortion_estimate(struct distortion *d, const struct summary *summary, in
 	add_switches(d, summary, phase);
 	add_consumer(d, summary->run);
 	add_helpers(d, summary);
+	add_traced(d, summary, phase);
 	d->has_commands = queue_has_commands(summary->run, -1);
 	d->has_timestamps = queue_has_commands(summary->run, BRICK_SOURCE_TIMESTAMP_QUERY);
 }

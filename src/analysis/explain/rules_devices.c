@@ -159,8 +159,8 @@ bool rule_device_setup(const struct explain_facts *f, enum step_phase p, struct 
 
 	if (!phase->queue || !phase->steps)
 		return false;
-	out->cost_ns = setup_ns(f, phase, &out->of.device_setup.executions,
-		&out->of.device_setup.longest_ns);
+	out->cost_ns = setup_ns(
+		f, phase, &out->of.device_setup.executions, &out->of.device_setup.longest_ns);
 	return out->cost_ns != 0;
 }
 
@@ -173,7 +173,8 @@ static uint64_t otherwise_busy_ns(const struct explain_facts *f, const struct ex
 	uint64_t count, longest_ns;
 
 	return explain_owner_ns(f, phase, SCHEDULE_OWNER_PREEMPTED) +
-	       setup_ns(f, phase, &count, &longest_ns) + on_cpu_ns(phase, &most, &count) + explain_on_cpu_ns(phase, "SplitCopy") +
+	       setup_ns(f, phase, &count, &longest_ns) + on_cpu_ns(phase, &most, &count) +
+	       explain_on_cpu_ns(phase, "SplitCopy") +
 	       explain_on_cpu_ns(phase, brick_name(BRICK_INPUT_COPY)) +
 	       explain_on_cpu_ns(phase, brick_name(BRICK_OUTPUT_COPY));
 }

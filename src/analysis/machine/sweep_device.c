@@ -269,8 +269,9 @@ static int measure_backend(struct sweep *s, const struct brick_backend *backend)
 			break;
 		if (rc)
 			rc = sweep_add_missing(s, backend->name,
-				rc == -EINVAL ? "its latency needs a queue of a program's own"
-					      : brick_strerror(rc));
+				rc == -EINVAL || rc == BRICK_ESTATE
+					? "its latency needs a queue or context of a program's own"
+					: brick_strerror(rc));
 		if (rc || !p.kind)
 			return rc;
 	}

@@ -5,6 +5,7 @@
  * then, and brings in the last ones when the program ends. Where tracing cannot be had the program
  * runs as it would without, and the recording says why.
  */
+#include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
 #include <pthread.h>
@@ -97,6 +98,22 @@ static void stop_flusher(void)
 		pthread_timedjoin_np(inject.flusher, NULL, &until);
 }
 
+static void note_devices(void)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+	int (*name_of)(char *, int, int) = NULL;
+	char name[128];
+
+	if (!driver)
+		return;
+	void *function = dlsym(driver, "cuDeviceGetName");
+	memcpy(&name_of, &function, sizeof(name_of));
+	for (int i = 0; name_of && i < 64; i++)
+		if (records_devices() >> i & 1 && !name_of(name, sizeof(name), i))
+			brick_note("cuda.device", "%d %s", i, name);
+	dlclose(driver);
+}
+
 /* The program ends: its exit handlers run, and CUDA's have not run yet. */
 static void finish(void)
 {
@@ -111,6 +128,7 @@ static void finish(void)
 	calls_stop();
 	records_describe(text, sizeof(text));
 	brick_note("cuda.records", "%s", text);
+	note_devices();
 	if (graph_calls_describe(text, sizeof(text)))
 		brick_note("cuda.graphs", "%s", text);
 	brick_note("cuda.clock", "%s; residual %u ns",

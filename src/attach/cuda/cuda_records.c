@@ -104,6 +104,7 @@ struct stream {
 
 static struct stream streams[MAX_STREAMS];
 static uint32_t stream_count, last_stream;
+static uint64_t devices_seen; /* atomic */
 static struct brick_queue *shared;
 
 static struct brick_queue *create_queue(const char *name)
@@ -127,8 +128,15 @@ static struct brick_queue *add_stream(uint32_t device, uint32_t context, uint32_
 	if (queue) {
 		last_stream = stream_count;
 		streams[stream_count++] = (struct stream){device, context, stream, queue};
+		if (device < 64)
+			__atomic_fetch_or(&devices_seen, 1ull << device, __ATOMIC_RELAXED);
 	}
 	return queue;
+}
+
+uint64_t records_devices(void)
+{
+	return __atomic_load_n(&devices_seen, __ATOMIC_RELAXED);
 }
 
 static struct brick_queue *queue_of(uint32_t device, uint32_t context, uint32_t stream)

@@ -28,6 +28,9 @@ int records_lack_correlation(void);
 /* What is known at the end, for the recording's notes. */
 void records_describe(char *text, size_t bytes);
 
+/* Devices of which streams have been seen, a bit each; without those from 64 on. */
+uint64_t records_devices(void);
+
 /* Their clock. */
 
 /*

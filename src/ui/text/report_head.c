@@ -68,13 +68,38 @@ static void add_settings(char **text, const struct workload *w)
 		text_append(text, ", ", "%llu sequences", ull(w->sequences));
 }
 
-static char *machine_text(const struct run *run)
+/* "0 NVIDIA H100" is what "CUDA0" of ggml runs on. */
+static bool is_device_of(const char *backend, const char *device)
+{
+	size_t digits = strspn(device, "0123456789");
+
+	return digits && device[digits] == ' ' && !strncmp(backend, "CUDA", 4) &&
+	       !strncmp(backend + 4, device, digits) && !backend[4 + digits];
+}
+
+/* What ran it: engines' names of their backends with the device's, or the devices alone. */
+static void add_backends(char **text, const struct run *run)
 {
 	SCOPED const char **backends = provenance_notes(run, "backend");
+	SCOPED const char **devices = provenance_notes(run, "cuda.device");
+	bool any = backends && backends[0];
+
+	for (size_t i = 0; any && backends[i]; i++) {
+		text_append(text, " and ", "%s", backends[i]);
+		for (size_t k = 0; devices && devices[k]; k++)
+			if (is_device_of(backends[i], devices[k]))
+				text_append(text, " ", "(%s)", strchr(devices[k], ' ') + 1);
+	}
+	for (size_t k = 0; !any && devices && devices[k]; k++)
+		text_append(text, " and ", "%s",
+			strchr(devices[k], ' ') ? strchr(devices[k], ' ') + 1 : devices[k]);
+}
+
+static char *machine_text(const struct run *run)
+{
 	char *text = NULL;
 
-	for (size_t i = 0; backends && backends[i]; i++)
-		text_append(&text, " and ", "%s", backends[i]);
+	add_backends(&text, run);
 	text_append(&text, " on ", "%s", run->cpu ? run->cpu : "an unknown CPU");
 	if (run->cpus)
 		text_append(&text, ", ", "%u CPU%s", run->cpus, plural_s(run->cpus));

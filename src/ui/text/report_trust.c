@@ -440,6 +440,12 @@ static void add_coverage(struct verdict *v, const struct summary *summary)
 		add_fact(v, "coverage", text_copy("coverage unknown"));
 }
 
+/* What a device's tracing costs is only known from above. */
+static bool distortion_is_large(const struct distortion *d)
+{
+	return (d->traced > 0 ? d->high : d->share) > TRUST_MAX_DISTORTION;
+}
+
 static void add_distortion(struct verdict *v, const struct distortion *d)
 {
 	if (d->share < 0)
@@ -447,7 +453,7 @@ static void add_distortion(struct verdict *v, const struct distortion *d)
 	else if (distortion_is_hidden(d))
 		add_fact(v, NULL, text_copy("distortion not measurable on this busy machine"));
 	else
-		add_fact(v, d->share > TRUST_MAX_DISTORTION ? "distortion" : NULL,
+		add_fact(v, distortion_is_large(d) ? "distortion" : NULL,
 			text_format("%.1f%% distortion (%.1f to %.1f)", 100 * d->share,
 				100 * d->low, 100 * d->high));
 }

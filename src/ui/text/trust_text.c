@@ -174,6 +174,11 @@ char *distortion_text(const struct distortion *d)
 			"Brick's own threads inside of the program took %.3f ms of the CPUs, at "
 			"most %.3f of that from it",
 			d->helpers.ns / 1e6, d->helpers.most_ns / 1e6);
+	if (d->traced > 0)
+		say(&text,
+			"what the driver's own tracing takes for each of %.0f commands is not "
+			"measured here: the upper end allows %.0f us, the most seen on an H100",
+			d->traced, TRACED_MOST_NS / 1e3);
 	if (d->has_timestamps)
 		say(&text,
 			"what it takes a device to write timestamps is not in it: compare with a "
