@@ -136,6 +136,7 @@ static void threads(void **state)
 	first(&(struct wrong){.disk = 200, .faults = 1}, "cold-pages", 200 * EXPLAIN_STEPS);
 	first(&(struct wrong){.disk = 200, .blocked = 100}, "cold-pages", 300 * EXPLAIN_STEPS);
 	never(&(struct wrong){.disk = 5}, "cold-pages");
+	never(&(struct wrong){.device = 990, .blocked = 200, .faults = 1000}, "cold-pages");
 	/* 42 MB are next to nothing of 1.6 GB */
 	const struct wrong large = {
 		.disk = 200, .elements = 40000, .flops = 800000000, .bytes = 1600200000};

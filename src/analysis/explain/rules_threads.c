@@ -165,11 +165,13 @@ bool rule_cold_pages(const struct explain_facts *f, enum step_phase p, struct fi
 	out->certainty = FINDING_LIKELY;
 	out->of.cold_pages.bytes = bytes;
 	out->of.cold_pages.faults = f->run->machine.major_faults;
-	if (!much && f->run->machine.major_faults < MANY_FAULTS)
+	/* beside a device threads sleep for other reasons, and its driver is read from disk, too */
+	if (!much && (f->run->machine.major_faults < MANY_FAULTS || phase->queue))
 		return false;
-	out->of.cold_pages.slept_ns = explain_owner_ns(f, phase, SCHEDULE_OWNER_BLOCKED);
+	if (!phase->queue)
+		out->of.cold_pages.slept_ns = explain_owner_ns(f, phase, SCHEDULE_OWNER_BLOCKED);
 	/* what the scheduler counts, where switches were not recorded */
-	if (!phase->summary->knows_off && f->presence.idle > 0)
+	if (!phase->queue && !phase->summary->knows_off && f->presence.idle > 0)
 		out->of.cold_pages.slept_ns =
 			number_of_double(f->presence.idle * (double)phase->wall_ns);
 	out->of.cold_pages.kernel_ns = much ? counted(f, p, BRICK_KERNEL_TIME_NAME) : 0;
