@@ -34,7 +34,7 @@
 	X(threads_anew, "threads-made-anew", LOSS, EXPLAIN_OF_CROWDS)                        \
 	X(slow_thread, "slow-thread", LOSS, R(barrier_waits))                                \
 	X(barrier_waits, "barrier-waits", LOSS, 0)                                           \
-	X(software_device, "software-device", LOSS, 0)                                       \
+	X(software_device, "software-device", LOSS, R(launch_bound))                         \
 	X(ran_on_cpu, "ran-on-cpu", LOSS, 0)                                                 \
 	X(copies, "copies-between-backends", LOSS, 0)                                        \
 	X(device_setup, "device-setup", LOSS, R(first_step))                                 \

@@ -63,24 +63,6 @@ static bool is_software(const char *device)
 	return false;
 }
 
-bool rule_software_device(const struct explain_facts *f, enum step_phase p, struct finding *out)
-{
-	const struct explain_phase *phase = &f->phases[p];
-
-	for (size_t i = 0; i < f->run->note_count; i++) {
-		const struct run_note *note = &f->run->notes[i];
-		if (!strcmp(note->key, "backend") && strchr(note->value, ' ') &&
-			is_software(note->value))
-			out->of.software_device.device = strchr(note->value, ' ') + 1;
-	}
-	if (!phase->queue || !out->of.software_device.device)
-		return false;
-	out->of.software_device.busy_ns = phase->queue->busy_ns;
-	out->cost_ns = phase->queue->busy_ns;
-	out->certainty = FINDING_LIKELY;
-	return true;
-}
-
 static bool is_transfer(uint32_t kind)
 {
 	return kind == BRICK_KERNEL_H2D || kind == BRICK_KERNEL_D2H || kind == BRICK_KERNEL_D2D;
@@ -177,6 +159,27 @@ static uint64_t otherwise_busy_ns(const struct explain_facts *f, const struct ex
 	       explain_on_cpu_ns(phase, "SplitCopy") +
 	       explain_on_cpu_ns(phase, brick_name(BRICK_INPUT_COPY)) +
 	       explain_on_cpu_ns(phase, brick_name(BRICK_OUTPUT_COPY));
+}
+
+bool rule_software_device(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	const struct explain_phase *phase = &f->phases[p];
+
+	for (size_t i = 0; i < f->run->note_count; i++) {
+		const struct run_note *note = &f->run->notes[i];
+		if (!strcmp(note->key, "backend") && strchr(note->value, ' ') &&
+			is_software(note->value))
+			out->of.software_device.device = strchr(note->value, ' ') + 1;
+	}
+	if (!phase->queue || !out->of.software_device.device)
+		return false;
+	const struct queue_time *q = phase->queue;
+	uint64_t other_ns = otherwise_busy_ns(f, phase);
+	out->of.software_device.busy_ns = q->busy_ns;
+	/* and what it takes to launch commands and to wait for them */
+	out->cost_ns = q->busy_ns + (q->idle_ns > other_ns ? q->idle_ns - other_ns : 0);
+	out->certainty = FINDING_LIKELY;
+	return true;
 }
 
 /* The device was idle while a step ran, because the host did not launch fast enough. */

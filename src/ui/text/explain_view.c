@@ -257,7 +257,10 @@ WORDS(software_device)
 	char busy[UNITS_BYTES];
 
 	fill(what, "the device is a program on the CPU: %.60s", finding->of.software_device.device);
-	fill(evidence, "it was busy %s; the engine's own library for the CPU needs no such device",
+	fill(evidence,
+		"it was busy %s, and the rest is launching and waiting; the engine's own library "
+		"for the "
+		"CPU needs no such device (what that takes is not known from here)",
 		units_time(busy, finding->of.software_device.busy_ns));
 	fill(advice, "run on the CPU (-ngl 0, --device none), or install the driver of a GPU");
 	fill(show, "brick report --by queue");
@@ -658,7 +661,9 @@ void finding_words(struct finding_words *words, const struct explain_facts *fact
 	uint64_t tokens = explain_tokens(facts, finding->phase);
 	*words = (struct finding_words){0};
 	rules[finding->rule](words, facts, phase, finding);
-	if (tokens && finding->cost_ns && finding->cost_ns < phase->elapsed_ns)
+	/* the CPU has the work of a device to do then */
+	bool is_known = finding->rule != FINDING_software_device;
+	if (is_known && tokens && finding->cost_ns && finding->cost_ns < phase->elapsed_ns)
 		words->expected_ns = (phase->elapsed_ns - finding->cost_ns) / tokens;
 }
 
