@@ -221,10 +221,13 @@ bool rule_threads_anew(const struct explain_facts *f, enum step_phase p, struct 
 	}
 	out->of.threads_anew.start_ns = start ? start->wall_ns : 0;
 	out->of.threads_anew.join_ns = join ? join->wall_ns : 0;
-	/* the others wait for those that begin late, and each has to come upon a CPU of its own */
+	/*
+	 * The others wait for those that begin late. And a new thread has no CPU of its own yet: it
+	 * takes that of another, whoever else runs.
+	 */
 	out->cost_ns = out->of.threads_anew.start_ns + out->of.threads_anew.join_ns +
 		       explain_owner_ns(f, phase, SCHEDULE_OWNER_START);
-	if (!others_did_it(f) && !quota_did_it(f))
+	if (!quota_did_it(f))
 		out->cost_ns += explain_owner_ns(f, phase, SCHEDULE_OWNER_PREEMPTED);
 	if (out->cost_ns > phase->wall_ns)
 		out->cost_ns = phase->wall_ns;
