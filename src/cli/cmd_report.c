@@ -80,7 +80,7 @@ static void set_columns(const struct option_use *use, const char *text)
 
 static const struct cli_option option_table[] = {
 	{"by", "WHAT",
-		"rows by brick (default), category, layer, phase, step or thread; or, of "
+		"rows by brick (default), category, layer, phase, step, model or thread; or, of "
 		"devices, by kernel or queue",
 		set_by, AT(by), .words = words_by},
 	{"phase", "WHAT",

@@ -18,6 +18,7 @@
 	each(ceilings) \
 	each(roofline) \
 	each(tiles) \
+	each(requests) \
 	each(explain) \
 	each(diff) \
 	each(bench) \

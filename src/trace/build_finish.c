@@ -200,6 +200,17 @@ static void finish_digests(struct build *b)
 	}
 }
 
+/* When a request came was told in ticks. */
+static void finish_arrivals(struct build *b)
+{
+	for (size_t i = 0; i < b->run->sequence_event_count; i++) {
+		struct run_sequence_event *e = &b->run->sequence_events[i];
+		if (e->event == BRICK_SEQUENCE_ARRIVED)
+			e->number =
+				at_ns(build_clock(b, b->run->lanes[e->lane].process), e->number);
+	}
+}
+
 void build_finish(struct build *b)
 {
 	struct run *run = b->run;
@@ -222,4 +233,5 @@ void build_finish(struct build *b)
 		build_no_memory(b);
 	build_links_finish(b);
 	finish_digests(b);
+	finish_arrivals(b);
 }

@@ -3,6 +3,7 @@
 #include "trace/run.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -215,4 +216,17 @@ bool run_off_cpu_is_known(const struct run *run, uint64_t begin_ns, uint64_t end
 		if (o->gaps[i].begin_ns < end_ns && o->gaps[i].end_ns > begin_ns)
 			return false;
 	return o->source != OFF_CPU_UNKNOWN;
+}
+
+const char *run_model_name(const struct run *run, uint32_t process, uint32_t model)
+{
+	for (size_t i = 0; i < run->note_count; i++) {
+		const struct run_note *note = &run->notes[i];
+		unsigned number;
+		char end;
+		if (note->process == process &&
+			sscanf(note->key, "model.%u%c", &number, &end) == 1 && number == model)
+			return note->value;
+	}
+	return NULL;
 }

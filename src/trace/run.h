@@ -172,7 +172,7 @@ struct run_sequence_event {
 	uint16_t model;
 	uint8_t event; /* enum brick_sequence_event */
 	uint8_t reserved[5];
-	uint64_t number;
+	uint64_t number; /* of BRICK_SEQUENCE_ARRIVED: ns */
 };
 
 /* One evaluation by the engine. */
@@ -360,6 +360,9 @@ size_t run_command_from(const struct run *run, uint32_t lane, uint32_t sample);
 
 /* Lanes that are queues of devices; all others are threads. */
 size_t run_queue_count(const struct run *run);
+
+/* Name of a process's model, as a note has it; NULL: it is not known. */
+const char *run_model_name(const struct run *run, uint32_t process, uint32_t model);
 
 /* Value of the first note with that key (of any process); NULL if there is none. */
 const char *run_note_find(const struct run *run, const char *key);

@@ -5,7 +5,6 @@ warm up with is shown as that, and in no rate. The first token of a prompt of se
 last of them, though a sampler is told of the prompt's tokens between them; what the engine refuses is no
 step's tokens."""
 import json
-import glob
 import os
 import subprocess
 import tempfile
@@ -15,19 +14,6 @@ from libscreen import check_screen
 
 BRICK = os.path.join(g.BUILD, "bin", "brick")
 PHASES = "prefill", "decode", "mixed"
-
-
-def build(directory, libs, name):
-    source = os.path.dirname(g.demo("engine-static", "source", "include", "llama.h"))
-    program = os.path.join(directory, name)
-    libraries = [found[0] for name in ("libllama.*", "libllama.v*", "libggml.v*", "libggml.s*", "libggml-base*")
-                 if (found := glob.glob(os.path.join(libs, name + ".so")))]
-    made = subprocess.run(
-        ["cc", "-O1", "-D_GNU_SOURCE", "-I", source, "-I", os.path.join(source, "..", "ggml", "include"),
-         os.path.join(g.SOURCE, "tests", "programs", name + ".c"), "-o", program, *libraries,
-         "-Wl,-rpath," + libs, "-lm"], capture_output=True, text=True, check=False)
-    assert not made.returncode, made.stderr
-    return program
 
 
 def output(*command):
@@ -117,10 +103,10 @@ def check_outcomes(path, prefill):
 def main():
     libs, model = os.path.realpath(g.libraries()), g.demo("model-f16.gguf")
     with tempfile.TemporaryDirectory() as directory:
-        program = build(directory, libs, "llama_batches")
+        program = g.build_with_llama(directory, libs, "llama_batches")
         for what in "server", "draft", "last", "along", "shift", "plain":
             check(program, libs, model, what, os.path.join(directory, "run.pftrace"))
-        chunks = build(directory, libs, "llama_chunks")
+        chunks = g.build_with_llama(directory, libs, "llama_chunks")
         check_first_token(chunks, libs, model, os.path.join(directory, "run.pftrace"))
 
 

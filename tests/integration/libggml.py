@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of the ggml interposer share: the engine that `make demo` installed, and running a
 program on it with and without being recorded. Sessions are read as they are, without a recorder."""
+import glob
 import os
 import shutil
 import subprocess
@@ -35,6 +36,20 @@ def libraries():
     if not os.path.exists(os.path.join(libs, "libggml-cpu-x64.so")):
         skip(libs + " has no CPU backend for this machine")
     return libs
+
+
+def build_with_llama(directory, libs, name):
+    """tests/programs/NAME.c, linked to the engine's libraries."""
+    source = os.path.dirname(demo("engine-static", "source", "include", "llama.h"))
+    program = os.path.join(directory, name)
+    libraries = [found[0] for name in ("libllama.*", "libllama.v*", "libggml.v*", "libggml.s*", "libggml-base*")
+                 if (found := glob.glob(os.path.join(libs, name + ".so")))]
+    made = subprocess.run(
+        ["cc", "-O1", "-D_GNU_SOURCE", "-I", source, "-I", os.path.join(source, "..", "ggml", "include"),
+         os.path.join(SOURCE, "tests", "programs", name + ".c"), "-o", program, *libraries,
+         "-Wl,-rpath," + libs, "-lm"], capture_output=True, text=True, check=False)
+    assert not made.returncode, made.stderr
+    return program
 
 
 def run(command, **env):

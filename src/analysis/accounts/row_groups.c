@@ -44,6 +44,37 @@ static int group_kernels(struct row_groups *g)
 	return 0;
 }
 
+/* Steps of which the model is not known are a group behind those of models. */
+static int group_models(struct row_groups *g)
+{
+	const struct run *run = g->run;
+
+	g->of_step = calloc(run->step_count + 1, sizeof(*g->of_step));
+	g->first_of_model = calloc(run->step_count + 1, sizeof(*g->first_of_model));
+	if (!g->of_step || !g->first_of_model)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < run->step_count; i++) {
+		const struct run_step *step = &run->steps[i];
+		uint32_t process = run->lanes[step->lane].process, m = 0;
+		g->of_step[i] = UINT32_MAX;
+		if (step->model == RUN_NONE)
+			continue;
+		for (; m < g->model_groups; m++) {
+			const struct run_step *first = &run->steps[g->first_of_model[m]];
+			if (first->model == step->model &&
+				run->lanes[first->lane].process == process)
+				break;
+		}
+		if (m == g->model_groups)
+			g->first_of_model[g->model_groups++] = i;
+		g->of_step[i] = m;
+	}
+	for (uint32_t i = 0; i < run->step_count; i++)
+		if (g->of_step[i] == UINT32_MAX)
+			g->of_step[i] = g->model_groups;
+	return 0;
+}
+
 static uint32_t count_groups(const struct row_groups *g)
 {
 	const struct run *run = g->run;
@@ -57,6 +88,8 @@ static uint32_t count_groups(const struct row_groups *g)
 		return SUMMARY_PHASES;
 	case SUMMARY_BY_STEP:
 		return (uint32_t)run->step_count + 1;
+	case SUMMARY_BY_MODEL:
+		return g->model_groups + 2;
 	case SUMMARY_BY_THREAD:
 		return (uint32_t)run->lane_count;
 	case SUMMARY_BY_KERNEL:
@@ -75,7 +108,8 @@ int row_groups_init(struct row_groups *g, const struct run *run, const struct st
 	enum summary_by by, const struct queue_times *queues)
 {
 	*g = (struct row_groups){.run = run, .index = index, .queues = queues, .by = by};
-	if (by == SUMMARY_BY_KERNEL && queues->count && group_kernels(g) < 0) {
+	if ((by == SUMMARY_BY_KERNEL && queues->count && group_kernels(g) < 0) ||
+		(by == SUMMARY_BY_MODEL && group_models(g) < 0)) {
 		row_groups_fini(g);
 		return -ENOMEM;
 	}
@@ -88,6 +122,8 @@ void row_groups_fini(struct row_groups *g)
 	free(g->of_kernel);
 	free(g->uses);
 	free(g->kernels);
+	free(g->of_step);
+	free(g->first_of_model);
 	*g = (struct row_groups){0};
 }
 
@@ -107,9 +143,12 @@ uint32_t row_group_on_queue(
 		return row_group_of_layer(g->run, frame);
 	case SUMMARY_BY_PHASE:
 	case SUMMARY_BY_STEP:
+	case SUMMARY_BY_MODEL:
 		step = launches_step(g->run, g->index, lane, frame->index);
 		if (g->by == SUMMARY_BY_PHASE)
 			return row_group_of_phase(g->run, step);
+		if (g->by == SUMMARY_BY_MODEL)
+			return row_group_of_model(g, step);
 		return step == RUN_NONE ? (uint32_t)g->run->step_count : step;
 	default:
 		return RUN_NONE;
@@ -174,6 +213,21 @@ static char *numbered(const char *what, uint32_t number)
 	return asprintf(&label, "%s %u", what, number) < 0 ? NULL : label;
 }
 
+/* "demo (2)": its name and number, with the process's if there are several. */
+static char *model_label(const struct row_groups *g, uint32_t group)
+{
+	char *label = NULL, process[32];
+
+	if (group >= g->model_groups)
+		return strdup(group == g->model_groups ? "model not known" : "outside of steps");
+	const struct run_step *step = &g->run->steps[g->first_of_model[group]];
+	const struct run_lane *lane = &g->run->lanes[step->lane];
+	const char *name = run_model_name(g->run, lane->process, step->model);
+	int n = asprintf(&label, "%s (%s%u)", name ? name : "model",
+		process_label(process, g->run, lane), step->model);
+	return n < 0 ? NULL : label;
+}
+
 char *row_group_label(const struct row_groups *g, uint32_t group)
 {
 	const struct run *run = g->run;
@@ -185,6 +239,8 @@ char *row_group_label(const struct row_groups *g, uint32_t group)
 						 : run->kernels[kernel].name);
 	case SUMMARY_BY_QUEUE:
 		return queue_label(g, group);
+	case SUMMARY_BY_MODEL:
+		return model_label(g, group);
 	case SUMMARY_BY_THREAD:
 		return thread_label(g, group);
 	case SUMMARY_BY_PHASE:

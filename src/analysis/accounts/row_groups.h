@@ -19,6 +19,7 @@ enum summary_by {
 	SUMMARY_BY_LAYER,
 	SUMMARY_BY_PHASE,
 	SUMMARY_BY_STEP,
+	SUMMARY_BY_MODEL,
 	SUMMARY_BY_THREAD,
 	SUMMARY_BY_KERNEL,
 	SUMMARY_BY_QUEUE,
@@ -37,6 +38,10 @@ struct row_groups {
 	const struct queue_times *queues;
 	enum summary_by by;
 	uint32_t count;
+	/* by model: groups are models, then "not known", then outside of steps */
+	uint32_t *of_step;	  /* [step_count] */
+	uint32_t *first_of_model; /* [model_groups]: a step */
+	uint32_t model_groups;
 	/* by kernel: groups are kernels of one name, then bricks of samples that have no command */
 	uint32_t *of_kernel; /* [kernel_count] */
 	uint64_t *uses;	     /* [kernel_count] */
@@ -73,6 +78,12 @@ static inline uint32_t row_group_of_phase(const struct run *run, uint32_t step)
 	return step == RUN_NONE ? (uint32_t)SUMMARY_PHASE_OUTSIDE : run->steps[step].phase;
 }
 
+/* Of a step's number, or RUN_NONE. */
+static inline uint32_t row_group_of_model(const struct row_groups *groups, uint32_t step)
+{
+	return step == RUN_NONE ? groups->model_groups + 1 : groups->of_step[step];
+}
+
 /* Group of a frame on a thread: by layer, phase, step or thread only. */
 static inline uint32_t row_group_on_thread(
 	const struct row_groups *groups, uint32_t lane, const struct walk_frame *frame)
@@ -82,6 +93,8 @@ static inline uint32_t row_group_on_thread(
 		return row_group_of_layer(groups->run, frame);
 	case SUMMARY_BY_PHASE:
 		return row_group_of_phase(groups->run, frame->step);
+	case SUMMARY_BY_MODEL:
+		return row_group_of_model(groups, frame->step);
 	case SUMMARY_BY_STEP:
 		return frame->step == RUN_NONE ? (uint32_t)groups->run->step_count : frame->step;
 	default:

@@ -36,6 +36,7 @@ static const char *const by_names[SUMMARY_BY_COUNT][2] = {
 	[SUMMARY_BY_LAYER] = {"layer", "layers"},
 	[SUMMARY_BY_PHASE] = {"phase", "phases"},
 	[SUMMARY_BY_STEP] = {"step", "each_step"}, /* "steps" are their times by phase */
+	[SUMMARY_BY_MODEL] = {"model", "models"},
 	[SUMMARY_BY_THREAD] = {"thread", "threads"},
 	[SUMMARY_BY_KERNEL] = {"kernel", "kernels"},
 	[SUMMARY_BY_QUEUE] = {"queue", "queues"},

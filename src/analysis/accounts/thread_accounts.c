@@ -75,6 +75,7 @@ static bool enters_group(
 	case SUMMARY_BY_PHASE:
 		return depth == 1 || phase_of(t, frame - 1) != phase_of(t, frame);
 	case SUMMARY_BY_STEP:
+	case SUMMARY_BY_MODEL:
 		return depth == 1 || frame[-1].step != frame->step;
 	default:
 		break;

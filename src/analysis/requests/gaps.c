@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Gaps. One pass over the samples of threads that run steps finds what graphs took within each
+ * step, and sampling, states and waits behind it. All other parts of a gap are read from the steps
+ * and from times off the CPU.
+ */
+#include "analysis/requests/gaps.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/accounts/percentile.h"
+#include "analysis/accounts/unknown.h"
+#include "base/order.h"
+
+/* Of a step: what lay in it, and behind it until the next one of its lane. */
+struct step_facts {
+	uint64_t graph_ns, sampling_ns, state_ns;
+	uint64_t faults;
+};
+
+struct finder {
+	struct requests *q;
+	const struct run *run;
+	struct step_facts *facts; /* [step_count] */
+	uint32_t *next_on_lane;	  /* [step_count]: the next step of its lane; RUN_NONE */
+	uint8_t *kinds;		  /* [brick_count] */
+	bool has_faults, knows_off;
+	double *preempted; /* [lane_count]: share of its time from the first step to the last */
+	uint64_t *scratch;
+};
+
+enum kind { KIND_NONE, KIND_GRAPH, KIND_SAMPLING, KIND_STATE };
+
+static enum kind kind_of(const struct run_brick *brick)
+{
+	if (brick->well_known == BRICK_GRAPH_BUILD || brick->well_known == BRICK_GRAPH_ALLOC)
+		return KIND_GRAPH;
+	if (brick->well_known == BRICK_SAMPLING || !strcmp(brick->name, "TokenAccept"))
+		return KIND_SAMPLING;
+	return !strcmp(brick->name, "StateLoad") || !strcmp(brick->name, "StateSave") ? KIND_STATE
+										      : KIND_NONE;
+}
+
+static void add_sample(struct step_facts *facts, enum kind kind, uint64_t ns)
+{
+	if (kind == KIND_GRAPH)
+		facts->graph_ns += ns;
+	else if (kind == KIND_SAMPLING)
+		facts->sampling_ns += ns;
+	else if (kind == KIND_STATE)
+		facts->state_ns += ns;
+}
+
+/* Outermost samples of a kind only: what lies in one counts with it. */
+static void read_lane(struct finder *f, uint32_t number, uint32_t step)
+{
+	const struct run_lane *lane = &f->run->lanes[number];
+	uint64_t covered_ns = 0;
+
+	for (size_t i = f->run->steps[step].sample; i < lane->sample_count; i++) {
+		const struct run_sample *s = &lane->samples[i];
+		enum kind kind = f->kinds[f->run->sites[s->site].brick];
+		run_lane_passed(lane, i);
+		while (f->next_on_lane[step] != RUN_NONE &&
+			f->run->steps[f->next_on_lane[step]].begin_ns <= s->begin_ns)
+			step = f->next_on_lane[step];
+		bool is_inside = s->begin_ns < f->run->steps[step].end_ns;
+		if (kind == KIND_NONE || s->begin_ns < covered_ns ||
+			is_inside != (kind == KIND_GRAPH))
+			continue;
+		covered_ns = s->end_ns;
+		add_sample(&f->facts[step], kind, s->end_ns - s->begin_ns);
+	}
+}
+
+static void link_steps(struct finder *f, uint32_t *last)
+{
+	for (size_t i = 0; i < f->run->lane_count; i++)
+		last[i] = RUN_NONE;
+	for (size_t i = f->run->step_count; i--;) {
+		f->next_on_lane[i] = last[f->run->steps[i].lane];
+		last[f->run->steps[i].lane] = (uint32_t)i;
+	}
+}
+
+/* Page faults stand behind their step, before the next one. */
+static void read_faults(struct finder *f)
+{
+	uint32_t brick = run_brick_find(f->run, "page-faults");
+
+	for (size_t i = 0; brick != RUN_NONE && i < f->run->point_count; i++) {
+		const struct run_point *p = &f->run->points[i];
+		if (p->brick != brick || p->kind != RUN_POINT_COUNTER)
+			continue;
+		size_t at = BISECT(k, 0, f->run->step_count, f->run->steps[k].begin_ns <= p->ns);
+		while (at && f->run->steps[at - 1].lane != p->lane)
+			at--;
+		if (at) {
+			f->facts[at - 1].faults = (uint64_t)p->value;
+			f->has_faults = true;
+		}
+	}
+}
+
+/* What other requests had in a step; the one with most tokens of a prompt, or of all. */
+static void others_in(const struct requests *q, uint32_t step, uint32_t own,
+	struct request_gap *gap, uint64_t *most)
+{
+	for (uint32_t i = q->step_first[step]; i < q->step_first[step + 1]; i++) {
+		const struct request_part *part = &q->parts[q->of_step[i]];
+		uint64_t weight = ((uint64_t)part->prompt << 32) + part->tokens;
+		if (part->request == own)
+			continue;
+		gap->other_prompt += part->prompt;
+		if (weight <= *most)
+			continue;
+		*most = weight;
+		gap->other = part->request;
+	}
+}
+
+static uint64_t prompt_of_others(const struct requests *q, uint32_t step, uint32_t own)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = q->step_first[step]; i < q->step_first[step + 1]; i++) {
+		const struct request_part *part = &q->parts[q->of_step[i]];
+		sum += part->request == own ? 0 : part->prompt;
+	}
+	return sum;
+}
+
+static struct run_off_times off(const struct finder *f, uint32_t lane, uint64_t begin, uint64_t end)
+{
+	return f->knows_off && end > begin ? run_off_cpu_between(&f->run->lanes[lane], begin, end)
+					   : (struct run_off_times){0, 0};
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* The time before its step: other steps of the process, and what lies between them. */
+static void read_before(struct finder *f, struct request_gap *gap, uint32_t own, uint64_t *most)
+{
+	const struct run_step *step = &f->run->steps[gap->step];
+	uint32_t process = f->run->lanes[step->lane].process;
+	uint64_t at = gap->begin_ns, *parts = gap->parts_ns;
+	size_t first = BISECT(i, 0, f->run->step_count, f->run->steps[i].begin_ns < gap->begin_ns);
+
+	for (size_t i = first; i <= gap->step; i++) {
+		const struct run_step *s = &f->run->steps[i];
+		if (s->begin_ns >= step->begin_ns && i != gap->step)
+			continue;
+		if (f->run->lanes[s->lane].process != process ||
+			(s->lane != step->lane && i != gap->step && s->model != step->model))
+			continue;
+		if (s->begin_ns > at) { /* nobody's */
+			struct run_off_times o = off(f, step->lane, at, s->begin_ns);
+			parts[GAP_PART_PREEMPTED] += o.preempted_ns;
+			parts[GAP_PART_IDLE] += o.blocked_ns;
+			parts[GAP_PART_HOST] += s->begin_ns - at - o.preempted_ns - o.blocked_ns;
+		}
+		if (i == gap->step)
+			break;
+		bool has_prompt = prompt_of_others(f->q, (uint32_t)i, own) > 0;
+		uint64_t end = s->end_ns < step->begin_ns ? s->end_ns : step->begin_ns;
+		if (end > at)
+			parts[has_prompt ? GAP_PART_PREFILL : GAP_PART_OTHERS] +=
+				end - (s->begin_ns > at ? s->begin_ns : at);
+		at = end > at ? end : at;
+		others_in(f->q, (uint32_t)i, own, gap, most);
+	}
+}
+
+static void take_from(uint64_t *from, uint64_t *to, uint64_t ns)
+{
+	uint64_t some = ns < *from ? ns : *from;
+
+	*from -= some;
+	*to += some;
+}
+
+/* What is known of the host's time between the steps. */
+static void read_host(struct finder *f, struct request_gap *gap)
+{
+	const struct run_step *step = &f->run->steps[gap->step];
+	uint64_t *parts = gap->parts_ns;
+	size_t first = BISECT(i, 0, f->run->step_count, f->run->steps[i].end_ns < gap->begin_ns);
+
+	for (size_t i = first; i < gap->step; i++) {
+		const struct run_step *s = &f->run->steps[i];
+		if (s->lane != step->lane || s->end_ns < gap->begin_ns)
+			continue;
+		take_from(
+			&parts[GAP_PART_HOST], &parts[GAP_PART_SAMPLING], f->facts[i].sampling_ns);
+		take_from(&parts[GAP_PART_HOST], &parts[GAP_PART_STATE], f->facts[i].state_ns);
+	}
+}
+
+static void read_gap(struct finder *f, struct request_gap *gap, uint32_t own)
+{
+	const struct run_step *step = &f->run->steps[gap->step];
+	uint64_t begin = step->begin_ns > gap->begin_ns ? step->begin_ns : gap->begin_ns;
+	uint64_t *parts = gap->parts_ns, most = 0;
+
+	gap->other = RUN_NONE;
+	read_before(f, gap, own, &most);
+	read_host(f, gap);
+	others_in(f->q, gap->step, own, gap, &most);
+	struct run_off_times o = off(f, step->lane, begin, step->end_ns);
+	parts[GAP_PART_STEP] = step->end_ns - begin;
+	take_from(&parts[GAP_PART_STEP], &parts[GAP_PART_PREEMPTED], o.preempted_ns);
+	take_from(&parts[GAP_PART_STEP], &parts[GAP_PART_BLOCKED], o.blocked_ns);
+	take_from(&parts[GAP_PART_STEP], &parts[GAP_PART_GRAPH], f->facts[gap->step].graph_ns);
+	gap->faults = f->facts[gap->step].faults;
+}
+
+static uint64_t median(uint64_t *values, size_t n)
+{
+	if (!n)
+		return 0;
+	percentile_sort(values, n);
+	return values[(n - 1) / 2];
+}
+
+static uint32_t requests_in(const struct requests *q, uint32_t step)
+{
+	return q->step_first[step + 1] - q->step_first[step];
+}
+
+struct usual {
+	uint64_t parts_ns[GAP_PARTS], gap_ns, faults;
+	uint32_t requests;
+};
+
+/* Where a thread is preempted all the time, a long gap is so in proportion, and not because of it.
+ */
+static uint64_t usual_part(
+	const struct finder *f, const struct request_gap *gap, const struct usual *usual, int part)
+{
+	double share = f->preempted[f->run->steps[gap->step].lane];
+	uint64_t in_proportion = (uint64_t)(share * (double)gap_ns(gap));
+
+	return part == GAP_PART_PREEMPTED && in_proportion > usual->parts_ns[part]
+		       ? in_proportion
+		       : usual->parts_ns[part];
+}
+
+static uint64_t excess_of(
+	const struct finder *f, const struct request_gap *gap, const struct usual *usual, int part)
+{
+	return less(gap->parts_ns[part], usual_part(f, gap, usual, part));
+}
+
+static enum gap_cause cause_of_step(
+	const struct finder *f, const struct request_gap *gap, const struct usual *usual)
+{
+	if (f->has_faults && gap->faults > 4 * usual->faults + 16)
+		return GAP_COLD_PAGES;
+	return requests_in(f->q, gap->step) > usual->requests ? GAP_MORE_REQUESTS : GAP_STEP;
+}
+
+static const struct request_part *own_part(
+	const struct requests *q, const struct request_gap *gap, uint32_t own)
+{
+	for (uint32_t i = q->step_first[gap->step]; i < q->step_first[gap->step + 1]; i++)
+		if (q->parts[q->of_step[i]].request == own)
+			return &q->parts[q->of_step[i]];
+	return NULL;
+}
+
+static enum gap_cause cause_of(const struct finder *f, const struct request_gap *gap, uint32_t own,
+	const struct usual *usual)
+{
+	static const enum gap_cause causes[GAP_PARTS] = {
+		[GAP_PART_STEP] = GAP_STEP,
+		[GAP_PART_GRAPH] = GAP_GRAPH,
+		[GAP_PART_PREEMPTED] = GAP_PREEMPTED,
+		[GAP_PART_BLOCKED] = GAP_BLOCKED,
+		[GAP_PART_PREFILL] = GAP_PREFILL_BEFORE,
+		[GAP_PART_OTHERS] = GAP_OTHERS,
+		[GAP_PART_STATE] = GAP_STATE,
+		[GAP_PART_SAMPLING] = GAP_SAMPLING,
+		[GAP_PART_IDLE] = GAP_IDLE,
+		[GAP_PART_HOST] = GAP_HOST,
+	};
+	const struct request_part *part = own_part(f->q, gap, own);
+	int worst = 0;
+
+	for (int k = 1; k < GAP_PARTS; k++)
+		if (excess_of(f, gap, usual, k) > excess_of(f, gap, usual, worst))
+			worst = k;
+	if (worst == GAP_PART_BLOCKED && f->has_faults && gap->faults > 4 * usual->faults + 16)
+		return GAP_COLD_PAGES;
+	if (worst != GAP_PART_STEP)
+		return causes[worst];
+	if (part && part->prompt)
+		return GAP_AGAIN;
+	if (prompt_of_others(f->q, gap->step, own))
+		return GAP_PREFILL_BESIDE;
+	return cause_of_step(f, gap, usual);
+}
+
+static void find_usual(struct finder *f, const struct request *r, struct usual *usual)
+{
+	const struct request_gap *gaps = &f->q->gaps[r->gap_first];
+
+	for (int k = 0; k < GAP_PARTS; k++) {
+		for (uint32_t i = 0; i < r->gap_count; i++)
+			f->scratch[i] = gaps[i].parts_ns[k];
+		usual->parts_ns[k] = median(f->scratch, r->gap_count);
+	}
+	for (uint32_t i = 0; i < r->gap_count; i++)
+		f->scratch[i] = gaps[i].faults;
+	usual->faults = median(f->scratch, r->gap_count);
+	for (uint32_t i = 0; i < r->gap_count; i++)
+		f->scratch[i] = requests_in(f->q, gaps[i].step);
+	usual->requests = (uint32_t)median(f->scratch, r->gap_count);
+	for (uint32_t i = 0; i < r->gap_count; i++)
+		f->scratch[i] = gap_ns(&gaps[i]);
+	usual->gap_ns = median(f->scratch, r->gap_count);
+}
+
+static void find_causes(struct finder *f, uint32_t own)
+{
+	struct request *r = &f->q->list[own];
+	struct usual usual;
+
+	r->p50_ns = r->p95_ns = r->p99_ns = r->max_ns = ANALYSIS_UNKNOWN;
+	if (!r->gap_count)
+		return;
+	find_usual(f, r, &usual); /* leaves the sorted gaps */
+	r->p50_ns = percentile_sorted(f->scratch, r->gap_count, 50);
+	r->p95_ns = percentile_sorted(f->scratch, r->gap_count, 95);
+	r->p99_ns = percentile_sorted(f->scratch, r->gap_count, 99);
+	r->max_ns = f->scratch[r->gap_count - 1];
+	for (uint32_t i = 0; i < r->gap_count; i++) {
+		struct request_gap *gap = &f->q->gaps[r->gap_first + i];
+		if (gap_ns(gap) <= GAP_LONG * usual.gap_ns)
+			continue;
+		gap->excess_ns = gap_ns(gap) - usual.gap_ns;
+		gap->cause = cause_of(f, gap, own, &usual);
+	}
+}
+
+/* Between the steps that gave tokens; a step of a prompt in between gave none. */
+static void find_gaps(struct finder *f, uint32_t own)
+{
+	struct requests *q = f->q;
+	struct request *r = &q->list[own];
+	uint64_t last_ns = 0;
+
+	r->gap_first = (uint32_t)q->gap_count;
+	for (uint32_t i = 0; i < r->part_count; i++) {
+		const struct request_part *part = &q->parts[r->part_first + i];
+		const struct run_step *step = &f->run->steps[part->step];
+		uint32_t outputs = part->tokens - part->prompt;
+		if (!outputs && !part->results)
+			continue;
+		if (last_ns && step->end_ns > last_ns) {
+			struct request_gap *gap = &q->gaps[q->gap_count++];
+			*gap = (struct request_gap){.begin_ns = last_ns,
+				.end_ns = step->end_ns,
+				.step = part->step,
+				.tokens = outputs ? outputs - part->refuted : 1};
+			read_gap(f, gap, own);
+		}
+		last_ns = step->end_ns > last_ns ? step->end_ns : last_ns;
+	}
+	r->gap_count = (uint32_t)(q->gap_count - r->gap_first);
+}
+
+/* first: of each lane, its first step. */
+static void find_preempted(struct finder *f, const uint32_t *first)
+{
+	for (uint32_t i = 0; i < f->run->lane_count; i++) {
+		uint32_t step = first[i];
+		if (step == RUN_NONE)
+			continue;
+		uint64_t begin = f->run->steps[step].begin_ns;
+		while (f->next_on_lane[step] != RUN_NONE)
+			step = f->next_on_lane[step];
+		uint64_t end = f->run->steps[step].end_ns;
+		if (end > begin)
+			f->preempted[i] =
+				(double)off(f, i, begin, end).preempted_ns / (double)(end - begin);
+	}
+}
+
+static int allocate(struct finder *f)
+{
+	f->facts = calloc(f->run->step_count + 1, sizeof(*f->facts));
+	f->next_on_lane = calloc(f->run->step_count + 1, sizeof(*f->next_on_lane));
+	f->kinds = calloc(f->run->brick_count + 1, 1);
+	f->preempted = calloc(f->run->lane_count + 1, sizeof(*f->preempted));
+	f->scratch = calloc(f->q->part_count + 1, sizeof(*f->scratch));
+	f->q->gaps = calloc(f->q->part_count + 1, sizeof(*f->q->gaps));
+	return f->facts && f->next_on_lane && f->kinds && f->preempted && f->scratch && f->q->gaps
+		       ? 0
+		       : -ENOMEM;
+}
+
+int gaps_find(struct requests *q)
+{
+	const struct run *run = q->run;
+	struct finder f = {.q = q, .run = run};
+	uint32_t *last = calloc(run->lane_count + 1, sizeof(*last));
+	int error = last ? allocate(&f) : -ENOMEM;
+
+	if (!error) {
+		for (size_t i = 0; i < run->brick_count; i++)
+			f.kinds[i] = (uint8_t)kind_of(&run->bricks[i]);
+		link_steps(&f, last);
+		f.knows_off = run_off_cpu_is_known(run, run->start_ns, run->end_ns);
+		for (size_t i = 0; i < run->lane_count; i++)
+			if (last[i] != RUN_NONE) /* the lane's first step */
+				read_lane(&f, (uint32_t)i, last[i]);
+		read_faults(&f);
+		find_preempted(&f, last);
+		for (size_t i = 0; i < q->count; i++) {
+			find_gaps(&f, (uint32_t)i);
+			find_causes(&f, (uint32_t)i);
+		}
+	}
+	free(last);
+	free(f.facts);
+	free(f.next_on_lane);
+	free(f.kinds);
+	free(f.preempted);
+	free(f.scratch);
+	return error;
+}
+
+/* What is nested in a sample takes from its holder. */
+static void add_self_times(const struct run *run, const struct run_step *step, uint64_t *self)
+{
+	const struct run_lane *lane = &run->lanes[step->lane];
+	uint32_t holders[UINT8_MAX + 1];
+
+	for (size_t i = step->sample; i < lane->sample_count; i++) {
+		const struct run_sample *s = &lane->samples[i];
+		if (s->begin_ns >= step->end_ns && i != step->sample)
+			break;
+		uint32_t brick = run->sites[s->site].brick;
+		uint64_t length = s->end_ns - s->begin_ns;
+		holders[s->depth] = brick;
+		self[brick] += less(length, s->inner_ns);
+		if (s->depth && i != step->sample)
+			self[holders[s->depth - 1]] -= length + s->wait_ns;
+	}
+}
+
+int gap_bricks(const struct run *run, uint32_t number, struct gap_brick out[GAP_BRICKS])
+{
+	const struct run_step *step = &run->steps[number];
+	uint64_t *self = calloc(run->brick_count + 1, sizeof(*self));
+	uint32_t engine = run_category_find(run, "Engine"), wait = run_category_find(run, "Wait");
+
+	for (int i = 0; i < GAP_BRICKS; i++)
+		out[i] = (struct gap_brick){RUN_NONE, 0};
+	if (!self)
+		return -ENOMEM;
+	add_self_times(run, step, self);
+	for (int i = 0; i < GAP_BRICKS; i++) {
+		uint32_t best = RUN_NONE;
+		for (uint32_t b = 0; b < run->brick_count; b++) {
+			bool is_work = run->bricks[b].category != engine &&
+				       run->bricks[b].category != wait &&
+				       !brick_is_step((uint32_t)run->bricks[b].well_known);
+			if (is_work && self[b] && self[b] <= INT64_MAX &&
+				(best == RUN_NONE || self[b] > self[best]))
+				best = b;
+		}
+		if (best == RUN_NONE)
+			break;
+		out[i] = (struct gap_brick){
+			best, (double)self[best] / (double)(step->end_ns - step->begin_ns)};
+		self[best] = 0;
+	}
+	free(self);
+	return 0;
+}

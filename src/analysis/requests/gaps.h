@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Gaps between a request's tokens: what lay in each, and why the long ones were long. A gap goes
+ * from the end of one step of the request to the end of its next, and its parts add up to it. The
+ * cause of a long gap is that part which most exceeds its median over the request's gaps, or what
+ * is known to have come with it.
+ */
+#pragma once
+
+#include "analysis/requests/request_data.h"
+
+/* Bricks of a step with the most self time on its thread; waits and engine phases are left out. */
+enum { GAP_BRICKS = 3 };
+struct gap_brick {
+	uint32_t brick; /* RUN_NONE: there are no more */
+	double share;	/* of the step */
+};
+int gap_bricks(const struct run *run, uint32_t step, struct gap_brick out[GAP_BRICKS]);
+
+/* For requests_create(), when all else is there. */
+int gaps_find(struct requests *requests);

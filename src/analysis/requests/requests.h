@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The requests of a run: lives of sequences, from the first tokens to the end, and whose tokens
+ * each step evaluated. What is here was counted and measured; what is modelled stands in
+ * interference.h. A step's time is never split among requests. Borrows the run. Read-only once
+ * made: any thread.
+ *
+ * A request begins with a sequence's first tokens, with a prompt behind tokens that were made, with
+ * tokens behind an end that was removed (but for refuted drafts), and where the program says so.
+ * Its token is there when the step ends that gave it; sampling follows.
+ */
+#pragma once
+
+#include "analysis/requests/request_data.h"
+
+/* 0, -ENOMEM, or BRICK_ENOTRECORDED: no step says whose its tokens are. */
+int requests_create(struct requests **out, const struct run *run);
+void requests_destroy(struct requests *requests);
+
+/* From its first step to its first token; ANALYSIS_UNKNOWN: there was none. */
+uint64_t request_ttft_ns(const struct request *request);
+/* Between its first token and its last, for each; ANALYSIS_UNKNOWN: it had less than two. */
+uint64_t request_token_ns(const struct requests *requests, const struct request *request);
+/* From its arrival to its first step; ANALYSIS_UNKNOWN: the program does not say. */
+uint64_t request_queue_ns(const struct request *request);
+/* Of steps that it took part in, from the end of one to the begin of the next: all together. */
+uint64_t request_between_ns(const struct requests *requests, const struct request *request);

@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests for people, as JSON (schema brick/requests/1), and as CSV. */
+#include "ui/text/requests_view.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/accounts/unknown.h"
+#include "analysis/requests/gaps.h"
+#include "base/order.h"
+#include "ui/text/csv_out.h"
+#include "ui/text/json_out.h"
+#include "ui/text/terminal.h"
+#include "ui/text/text.h"
+#include "ui/text/text_table.h"
+
+static const char *const end_names[REQUEST_ENDS] = {
+	[REQUEST_OPEN] = "open",
+	[REQUEST_TOLD] = "ended",
+	[REQUEST_REMOVED] = "removed",
+	[REQUEST_CUT] = "cut",
+	[REQUEST_FOLLOWED] = "followed",
+	[REQUEST_RESTARTED] = "restarted",
+	[REQUEST_REPLACED] = "replaced",
+	[REQUEST_FREED] = "freed",
+};
+
+static const char *const reuse_names[REQUEST_REUSES] = {
+	[REQUEST_REUSE_OWN] = "own",
+	[REQUEST_REUSE_COPIED] = "copied",
+	[REQUEST_REUSE_LOADED] = "loaded",
+	[REQUEST_REUSE_BEFORE] = "before",
+};
+
+static const char *const lost_names[REQUEST_LOST_REASONS] = {
+	[REQUEST_LOST_CUT] = "prefix-differs",
+	[REQUEST_LOST_REMOVED] = "sequence-removed",
+	[REQUEST_LOST_TAKEN] = "slot-taken",
+	[REQUEST_LOST_ELSEWHERE] = "other-slot",
+	[REQUEST_LOST_SHIFTED] = "context-shift",
+	[REQUEST_LOST_REPLACED] = "state-loaded",
+	[REQUEST_LOST_CHECKPOINT] = "checkpoint-missing",
+};
+
+static const char *const cause_names[GAP_CAUSES] = {
+	[GAP_PREFILL_BESIDE] = "prefill-in-step",
+	[GAP_PREFILL_BEFORE] = "prefill-before",
+	[GAP_OTHERS] = "other-steps",
+	[GAP_MORE_REQUESTS] = "more-requests",
+	[GAP_AGAIN] = "evaluated-again",
+	[GAP_SHIFT] = "context-shift",
+	[GAP_STATE] = "state",
+	[GAP_GRAPH] = "graph-rebuilt",
+	[GAP_COLD_PAGES] = "page-faults",
+	[GAP_PREEMPTED] = "preempted",
+	[GAP_BLOCKED] = "blocked",
+	[GAP_SAMPLING] = "sampling",
+	[GAP_IDLE] = "waiting",
+	[GAP_HOST] = "host",
+	[GAP_STEP] = "step",
+};
+
+static const char *const part_names[GAP_PARTS] = {
+	[GAP_PART_STEP] = "step_ns",
+	[GAP_PART_GRAPH] = "graph_ns",
+	[GAP_PART_PREEMPTED] = "preempted_ns",
+	[GAP_PART_BLOCKED] = "blocked_ns",
+	[GAP_PART_PREFILL] = "prefill_before_ns",
+	[GAP_PART_OTHERS] = "other_steps_ns",
+	[GAP_PART_STATE] = "state_ns",
+	[GAP_PART_SAMPLING] = "sampling_ns",
+	[GAP_PART_IDLE] = "waiting_ns",
+	[GAP_PART_HOST] = "host_ns",
+};
+
+/* Requests are numbered from 1, in the order of their begin. */
+static unsigned long number_of(uint32_t index)
+{
+	return (unsigned long)index + 1;
+}
+
+struct ranked {
+	uint64_t ns;
+	uint32_t request, gap;
+};
+
+COMPARATOR(by_length, struct ranked,
+	ORDER(y->ns, x->ns) ?: ORDER(x->request, y->request) ?: ORDER(x->gap, y->gap))
+
+/* The caller frees; *count: of those that are to be shown. */
+static struct ranked *rank_requests(const struct requests_view *view, size_t *count)
+{
+	const struct requests *q = view->requests;
+	struct ranked *list = text_room(q->count + 1, sizeof(*list));
+
+	*count = 0;
+	for (size_t i = 0; list && i < q->count; i++) {
+		uint64_t ns = request_ttft_ns(&q->list[i]);
+		list[(*count)++] = (struct ranked){ns == ANALYSIS_UNKNOWN ? 0 : ns, (uint32_t)i, 0};
+	}
+	if (list && view->slowest) {
+		qsort(list, *count, sizeof(*list), by_length);
+		*count = *count < view->slowest ? *count : view->slowest;
+	}
+	return list;
+}
+
+static struct ranked *rank_gaps(const struct requests_view *view, size_t most, size_t *count)
+{
+	const struct requests *q = view->requests;
+	struct ranked *list = text_room(q->gap_count + 1, sizeof(*list));
+	size_t n = 0;
+
+	for (size_t i = 0; list && i < q->count; i++)
+		for (uint32_t k = 0; k < q->list[i].gap_count; k++) {
+			uint32_t gap = q->list[i].gap_first + k;
+			if (q->gaps[gap].cause)
+				list[n++] =
+					(struct ranked){q->gaps[gap].excess_ns, (uint32_t)i, gap};
+		}
+	if (list)
+		qsort(list, n, sizeof(*list), by_length);
+	*count = n < most ? n : most;
+	return list;
+}
+
+static const struct table_column columns[] = {{"REQUEST", TABLE_RIGHT, 0},
+	{"SEQUENCE", TABLE_RIGHT, 0}, {"MODEL", TABLE_RIGHT, 1}, {"BEGAN", TABLE_RIGHT, 5},
+	{"QUEUED", TABLE_RIGHT, 1}, {"TTFT", TABLE_RIGHT, 0}, {"PROMPT", TABLE_RIGHT, 0},
+	{"REUSED", TABLE_RIGHT, 1}, {"AGAIN", TABLE_RIGHT, 2}, {"OUTPUT", TABLE_RIGHT, 0},
+	{"/TOKEN", TABLE_RIGHT, 0}, {"P50", TABLE_RIGHT, 4}, {"P95", TABLE_RIGHT, 3},
+	{"P99", TABLE_RIGHT, 2}, {"MAX", TABLE_RIGHT, 1}, {"STEPS", TABLE_RIGHT, 6},
+	{"BETWEEN", TABLE_RIGHT, 6}, {"END", TABLE_LEFT, 4}};
+
+static uint32_t count_models(const struct requests *q)
+{
+	uint32_t models = 0;
+
+	for (size_t i = 0; i < q->count; i++) {
+		size_t k = 0;
+		while (k < i && (q->list[k].model != q->list[i].model ||
+					q->list[k].process != q->list[i].process))
+			k++;
+		models += k == i;
+		if (models > 1)
+			break;
+	}
+	return models;
+}
+
+static void add_row(
+	struct table *table, const struct requests_view *view, uint32_t index, bool models)
+{
+	const struct requests *q = view->requests;
+	const struct request *r = &q->list[index];
+
+	table_row(table, STYLE_PLAIN);
+	table_format(table, "%lu", number_of(index));
+	table_format(table, "%" PRId32, r->sequence);
+	table_format(table, models ? "%" PRIu32 : "", r->model);
+	table_time(table, r->begin_ns - view->run->start_ns);
+	table_time(table, request_queue_ns(r));
+	table_time(table, request_ttft_ns(r));
+	table_count(table, r->prompt_tokens);
+	table_count(table, r->reused);
+	table_count(table, r->again);
+	table_count(table, r->output_tokens);
+	table_time(table, request_token_ns(q, r));
+	table_time(table, r->p50_ns);
+	table_time(table, r->p95_ns);
+	table_time(table, r->p99_ns);
+	table_time(table, r->max_ns);
+	table_count(table, r->part_count);
+	table_time(table, request_between_ns(q, r));
+	table_cell(table, end_names[r->end]);
+}
+
+static void print_table(const struct requests_view *view, const struct terminal *terminal)
+{
+	size_t count;
+	SCOPED struct ranked *list = rank_requests(view, &count);
+	struct table *table = table_create(columns, sizeof(columns) / sizeof(*columns));
+	bool models = count_models(view->requests) > 1;
+
+	for (size_t i = 0; list && i < count; i++)
+		add_row(table, view, list[i].request, models);
+	table_hide_empty(table);
+	table_print(table, terminal);
+	table_destroy(table);
+}
+
+static void print_head(const struct requests_view *view, FILE *out)
+{
+	const struct requests *q = view->requests;
+	uint64_t prompt = 0, output = 0, reused = 0, again = 0;
+	const char *name = run_model_name(view->run, q->list[0].process, q->list[0].model);
+	char of_prompt[UNITS_BYTES], of_output[UNITS_BYTES], of_reuse[UNITS_BYTES];
+	SCOPED char *safe = text_safe(name);
+
+	for (size_t i = 0; i < q->count; i++) {
+		prompt += q->list[i].prompt_tokens;
+		output += q->list[i].output_tokens;
+		reused += q->list[i].reused;
+		again += q->list[i].again;
+	}
+	fprintf(out,
+		"%s%s%zu request%s: %s prompt tokens evaluated, %s found in the cache, %s made\n",
+		name ? safe : "", name ? ", " : "", q->count, plural_s(q->count),
+		units_count(of_prompt, prompt), units_count(of_reuse, reused),
+		units_count(of_output, output));
+	if (q->unknown_steps)
+		fprintf(out,
+			"Of %" PRIu64
+			" parts of steps the model is not known; they are left out.\n",
+			q->unknown_steps);
+	fputc('\n', out);
+}
+
+/* What came with a gap, in words. */
+static char *cause_text(const struct requests_view *view, const struct request_gap *gap)
+{
+	char tokens[UNITS_BYTES], faults[UNITS_BYTES];
+
+	units_count(tokens, gap->other_prompt);
+	units_count(faults, gap->faults);
+	switch (gap->cause) {
+	case GAP_PREFILL_BESIDE:
+		return text_format("its step evaluated %s prompt tokens of request %lu, too",
+			tokens, number_of(gap->other));
+	case GAP_PREFILL_BEFORE:
+		return text_format("%s prompt tokens of request %lu were evaluated first", tokens,
+			number_of(gap->other));
+	case GAP_OTHERS:
+		return text_format("steps of other requests came first, of request %lu most",
+			number_of(gap->other));
+	case GAP_MORE_REQUESTS:
+		return text_copy("its step had tokens of more requests than usual");
+	case GAP_AGAIN:
+		return text_copy(
+			"tokens of its own were evaluated again: they were no longer there");
+	case GAP_SHIFT:
+		return text_copy("its context was full and was shifted");
+	case GAP_STATE:
+		return text_copy("a state was saved or loaded");
+	case GAP_GRAPH:
+		return text_copy("the graph of its step was built anew");
+	case GAP_COLD_PAGES:
+		return text_format("%s page faults in its step", faults);
+	case GAP_PREEMPTED:
+		return text_copy("its thread was preempted");
+	case GAP_BLOCKED:
+		return text_copy("its thread was blocked within the step");
+	case GAP_SAMPLING:
+		return text_copy("sampling took longer");
+	case GAP_IDLE:
+		return text_copy("between the steps the thread waited, as for a client or a lock");
+	case GAP_HOST:
+		return text_copy("between the steps the program did something else");
+	default:
+		return text_copy("its step took longer, and nothing recorded explains why");
+	}
+	(void)view;
+}
+
+static bool is_of_prefill(const struct request_gap *gap)
+{
+	return gap->cause == GAP_PREFILL_BESIDE || gap->cause == GAP_STEP ||
+	       gap->cause == GAP_MORE_REQUESTS || gap->cause == GAP_AGAIN;
+}
+
+static char *bricks_text(const struct requests_view *view, const struct request_gap *gap)
+{
+	struct gap_brick bricks[GAP_BRICKS];
+	char *text = NULL, share[UNITS_BYTES];
+
+	if (!is_of_prefill(gap) || text_fail(gap_bricks(view->run, gap->step, bricks)) < 0)
+		return NULL;
+	for (int i = 0; i < GAP_BRICKS && bricks[i].brick != RUN_NONE; i++) {
+		SCOPED char *name = text_safe(view->run->bricks[bricks[i].brick].name);
+		text_append(&text, ", ", "%s %s", name ? name : "",
+			units_percent(share, bricks[i].share));
+	}
+	return text;
+}
+
+enum { GAPS_SHOWN = 10 };
+
+static void print_gaps(const struct requests_view *view, const struct terminal *terminal)
+{
+	size_t count, all;
+	SCOPED struct ranked *every = rank_gaps(view, SIZE_MAX, &all);
+	SCOPED struct ranked *list =
+		rank_gaps(view, view->slowest ? view->slowest : GAPS_SHOWN, &count);
+	char took[UNITS_BYTES], usual[UNITS_BYTES];
+
+	if (!all || !list)
+		return;
+	fprintf(terminal->out,
+		"\n%zu gap%s between tokens longer than %d x the median of the request%s\n", all,
+		plural_s(all), GAP_LONG, count < all ? "; the longest:" : ":");
+	for (size_t i = 0; i < count; i++) {
+		const struct request_gap *gap = &view->requests->gaps[list[i].gap];
+		SCOPED char *why = cause_text(view, gap);
+		SCOPED char *bricks = bricks_text(view, gap);
+		fprintf(terminal->out, "  request %lu, %s instead of %s: %s%s%s%s\n",
+			number_of(list[i].request), units_time(took, gap_ns(gap)),
+			units_time(usual, gap_ns(gap) - gap->excess_ns), why ? why : "",
+			bricks ? " (" : "", bricks ? bricks : "", bricks ? ")" : "");
+	}
+}
+
+static char *lost_text(const struct request *r)
+{
+	switch (r->lost) {
+	case REQUEST_LOST_CUT:
+		return text_format(
+			"the sequence's prompts differ from position %" PRIu32, r->lost_at);
+	case REQUEST_LOST_REMOVED:
+		return text_copy("the sequence had been removed");
+	case REQUEST_LOST_TAKEN:
+		return text_format(
+			"request %lu had taken the sequence that had them", number_of(r->lost_by));
+	case REQUEST_LOST_ELSEWHERE:
+		return text_format(
+			"another sequence has them, that of request %lu", number_of(r->lost_by));
+	case REQUEST_LOST_SHIFTED:
+		return text_copy("the context had been shifted");
+	case REQUEST_LOST_REPLACED:
+		return text_copy("a saved state or a copy had come in their place");
+	default:
+		return text_copy("no checkpoint to go back to: all of it was removed, though the "
+				 "prompt is the same");
+	}
+}
+
+static void print_cache(const struct requests_view *view, FILE *out)
+{
+	const struct requests *q = view->requests;
+	uint64_t again = 0;
+	char tokens[UNITS_BYTES], cost[UNITS_BYTES];
+	unsigned shown = 0, of = 0;
+
+	for (size_t i = 0; i < q->count; i++) {
+		again += q->list[i].again;
+		of += q->list[i].again > 0;
+	}
+	if (!again)
+		return;
+	fprintf(out,
+		"\nPrompt cache: at least %s tokens were evaluated that had been evaluated before",
+		units_count(tokens, again));
+	if (q->prompt_token_ns > 0)
+		fprintf(out, "; modelled by prefill steps of this recording, %s",
+			units_time(cost, (uint64_t)((double)again * q->prompt_token_ns)));
+	fputc('\n', out);
+	for (size_t i = 0; i < q->count && shown < GAPS_SHOWN; i++) {
+		if (!q->list[i].again)
+			continue;
+		SCOPED char *why = lost_text(&q->list[i]);
+		fprintf(out, "  request %lu, %s: %s\n", number_of((uint32_t)i),
+			units_count(tokens, q->list[i].again), why ? why : "");
+		shown++;
+	}
+	if (of > shown)
+		fprintf(out, "  and %u more requests\n", of - shown);
+}
+
+static void print_plans(const struct interference *x, FILE *out)
+{
+	char p99[UNITS_BYTES], now[UNITS_BYTES], added[UNITS_BYTES];
+
+	for (uint32_t i = 0; i < x->plan_count; i++)
+		if (x->plans[i].is_known && x->p99_ns != ANALYSIS_UNKNOWN)
+			fprintf(out,
+				"  at most %" PRIu32
+				" prompt tokens a step: p99 between tokens %s instead of %s; "
+				"the first token of such a prompt %s later\n",
+				x->plans[i].tokens, units_time(p99, (uint64_t)x->plans[i].p99_ns),
+				units_time(now, x->p99_ns),
+				units_time(added, (uint64_t)x->plans[i].ttft_added_ns));
+}
+
+static void print_interference(const struct requests_view *view, FILE *out)
+{
+	const struct interference *x = view->interference;
+	char took[UNITS_BYTES], would[UNITS_BYTES], low[UNITS_BYTES], high[UNITS_BYTES];
+
+	if (!x->mixed_steps)
+		return;
+	if (!x->known_steps) {
+		fprintf(out,
+			"\nPrompts rode along in %" PRIu64
+			" decode step%s; what these would have taken "
+			"without them is not known: too few steps are like them\n",
+			x->mixed_steps, plural_s(x->mixed_steps));
+		return;
+	}
+	fprintf(out,
+		"\nPrompts rode along in %" PRIu64 " decode step%s. Modelled for %" PRIu64
+		" of these: without prompts %s (%s to %s) instead of %s\n",
+		x->mixed_steps, plural_s(x->mixed_steps), x->known_steps,
+		units_time(would, (uint64_t)x->expected_ns), units_time(low, (uint64_t)x->low_ns),
+		units_time(high, (uint64_t)x->high_ns), units_time(took, x->measured_ns));
+	print_plans(x, out);
+}
+
+void requests_text(const struct requests_view *view, FILE *out)
+{
+	struct terminal terminal;
+
+	terminal_init(&terminal, out);
+	print_head(view, out);
+	print_table(view, &terminal);
+	print_gaps(view, &terminal);
+	print_cache(view, out);
+	print_interference(view, out);
+}
+
+static json_t *name_json(const char *name)
+{
+	return json_text(name);
+}
+
+static json_t *index_json(uint32_t index)
+{
+	return json_number(index == RUN_NONE ? ANALYSIS_UNKNOWN : number_of(index));
+}
+
+static json_t *gap_json(const struct requests_view *view, const struct request_gap *gap)
+{
+	json_t *o = json_object(), *parts = json_object();
+	bool is_long = gap->cause != GAP_USUAL;
+
+	json_put(o, "begin_ns", json_number(gap->begin_ns - view->run->start_ns));
+	json_put(o, "ns", json_number(gap_ns(gap)));
+	json_put(o, "step", json_number((uint64_t)gap->step + 1));
+	json_put(o, "tokens", json_number(gap->tokens));
+	json_put(o, "cause", name_json(cause_names[gap->cause]));
+	json_put(o, "excess_ns", json_number(is_long ? gap->excess_ns : ANALYSIS_UNKNOWN));
+	json_put(o, "other_request", index_json(gap->other));
+	json_put(o, "other_prompt_tokens", json_number(gap->other_prompt));
+	for (int k = 0; k < GAP_PARTS; k++)
+		json_put(parts, part_names[k], json_number(gap->parts_ns[k]));
+	json_put(o, "parts", parts);
+	if (is_long && is_of_prefill(gap)) {
+		struct gap_brick bricks[GAP_BRICKS];
+		json_t *list = json_array();
+		if (text_fail(gap_bricks(view->run, gap->step, bricks)) == 0)
+			for (int i = 0; i < GAP_BRICKS && bricks[i].brick != RUN_NONE; i++) {
+				json_t *b = json_object();
+				json_put(b, "name",
+					json_text(view->run->bricks[bricks[i].brick].name));
+				json_put(b, "share", json_rate(bricks[i].share));
+				json_add(list, b);
+			}
+		json_put(o, "bricks", list);
+	}
+	return o;
+}
+
+static json_t *cache_json(const struct requests_view *view, const struct request *r)
+{
+	json_t *o = json_object();
+	double rate = view->requests->prompt_token_ns;
+
+	json_put(o, "reused_tokens", json_number(r->reused));
+	json_put(o, "reused_from", name_json(reuse_names[r->reuse]));
+	json_put(o, "evaluated_again_tokens", json_number(r->again));
+	json_put(o, "reason", name_json(r->again ? lost_names[r->lost] : NULL));
+	json_put(o, "position",
+		json_number(
+			r->again && r->lost == REQUEST_LOST_CUT ? r->lost_at : ANALYSIS_UNKNOWN));
+	json_put(o, "request", index_json(r->again ? r->lost_by : RUN_NONE));
+	json_put(o, "modelled_ns",
+		json_number(r->again && rate > 0 ? (uint64_t)(r->again * rate) : ANALYSIS_UNKNOWN));
+	json_put(o, "shifts", json_number(r->shifts));
+	json_put(o, "shifted_tokens", json_number(r->shifted));
+	return o;
+}
+
+static json_t *request_json(const struct requests_view *view, uint32_t index)
+{
+	const struct requests *q = view->requests;
+	const struct request *r = &q->list[index];
+	json_t *o = json_object(), *gaps = json_array();
+
+	json_put(o, "request", json_number(number_of(index)));
+	json_put(o, "number", json_number(r->has_number ? r->number : ANALYSIS_UNKNOWN));
+	json_put(o, "pid", json_number(view->run->processes[r->process].pid));
+	json_put(o, "model", json_number(r->model));
+	json_put(o, "model_name", json_text(run_model_name(view->run, r->process, r->model)));
+	json_put(o, "sequence", json_number((uint64_t)r->sequence));
+	json_put(o, "begin_ns", json_number(r->begin_ns - view->run->start_ns));
+	json_put(o, "end_ns", json_number(r->end_ns - view->run->start_ns));
+	json_put(o, "end", name_json(end_names[r->end]));
+	json_put(o, "queue_ns", json_number(request_queue_ns(r)));
+	json_put(o, "ttft_ns", json_number(request_ttft_ns(r)));
+	json_put(o, "prompt_tokens", json_number(r->prompt_tokens));
+	json_put(o, "output_tokens", json_number(r->output_tokens));
+	json_put(o, "refuted_tokens", json_number(r->refuted));
+	json_put(o, "token_ns", json_number(request_token_ns(q, r)));
+	json_put(o, "p50_ns", json_number(r->p50_ns));
+	json_put(o, "p95_ns", json_number(r->p95_ns));
+	json_put(o, "p99_ns", json_number(r->p99_ns));
+	json_put(o, "max_ns", json_number(r->max_ns));
+	json_put(o, "steps", json_number(r->part_count));
+	json_put(o, "steps_ns", json_number(r->running_ns));
+	json_put(o, "between_ns", json_number(request_between_ns(q, r)));
+	json_put(o, "cache", cache_json(view, r));
+	for (uint32_t i = 0; i < r->gap_count; i++)
+		json_add(gaps, gap_json(view, &q->gaps[r->gap_first + i]));
+	json_put(o, "gaps", gaps);
+	return o;
+}
+
+static json_t *interference_json(const struct interference *x)
+{
+	json_t *o = json_object(), *plans = json_array();
+	bool known = x->known_steps > 0;
+
+	json_put(o, "mixed_steps", json_number(x->mixed_steps));
+	json_put(o, "known_steps", json_number(x->known_steps));
+	json_put(o, "measured_ns", json_number(known ? x->measured_ns : ANALYSIS_UNKNOWN));
+	json_put(o, "prompt_tokens", json_number(known ? x->prompt_tokens : ANALYSIS_UNKNOWN));
+	json_put(o, "modelled_ns", json_rate(known ? x->expected_ns : -1));
+	json_put(o, "modelled_low_ns", json_rate(known ? x->low_ns : -1));
+	json_put(o, "modelled_high_ns", json_rate(known ? x->high_ns : -1));
+	json_put(o, "modelled_prompt_token_ns", json_rate(x->has_slope ? x->slope_ns : -1));
+	json_put(o, "p99_ns", json_number(x->p99_ns));
+	for (uint32_t i = 0; i < x->plan_count; i++) {
+		json_t *p = json_object();
+		json_put(p, "tokens", json_number(x->plans[i].tokens));
+		json_put(p, "modelled_p99_ns",
+			json_rate(x->plans[i].is_known ? x->plans[i].p99_ns : -1));
+		json_put(p, "modelled_ttft_added_ns",
+			json_rate(x->plans[i].is_known ? x->plans[i].ttft_added_ns : -1));
+		json_add(plans, p);
+	}
+	json_put(o, "chunks", plans);
+	return o;
+}
+
+json_t *requests_to_json(const struct requests_view *view)
+{
+	json_t *o = json_object(), *list = json_array();
+	size_t count;
+	SCOPED struct ranked *ranked = rank_requests(view, &count);
+
+	json_put(o, "schema", json_text("brick/requests/1"));
+	for (size_t i = 0; ranked && i < count; i++)
+		json_add(list, request_json(view, ranked[i].request));
+	json_put(o, "requests", list);
+	json_put(o, "interference", interference_json(view->interference));
+	json_put(o, "unknown_parts", json_number(view->requests->unknown_steps));
+	return o;
+}
+
+void requests_csv(const struct requests_view *view, FILE *out)
+{
+	static const char *const titles[] = {"request", "number", "pid", "model", "sequence",
+		"begin_ns", "end_ns", "queue_ns", "ttft_ns", "prompt_tokens", "reused_tokens",
+		"evaluated_again_tokens", "output_tokens", "token_ns", "p50_ns", "p95_ns", "p99_ns",
+		"max_ns", "steps", "steps_ns", "between_ns", "end", "reason"};
+	const struct requests *q = view->requests;
+	size_t count;
+	SCOPED struct ranked *ranked = rank_requests(view, &count);
+
+	for (size_t i = 0; i < sizeof(titles) / sizeof(*titles); i++)
+		csv_text(out, titles[i]);
+	csv_end(out);
+	for (size_t i = 0; ranked && i < count; i++) {
+		const struct request *r = &q->list[ranked[i].request];
+		const uint64_t numbers[] = {number_of(ranked[i].request),
+			r->has_number ? r->number : ANALYSIS_UNKNOWN,
+			view->run->processes[r->process].pid, r->model, (uint64_t)r->sequence,
+			r->begin_ns - view->run->start_ns, r->end_ns - view->run->start_ns,
+			request_queue_ns(r), request_ttft_ns(r), r->prompt_tokens, r->reused,
+			r->again, r->output_tokens, request_token_ns(q, r), r->p50_ns, r->p95_ns,
+			r->p99_ns, r->max_ns, r->part_count, r->running_ns,
+			request_between_ns(q, r)};
+		for (size_t k = 0; k < sizeof(numbers) / sizeof(*numbers); k++)
+			csv_number(out, numbers[k]);
+		csv_text(out, end_names[r->end]);
+		csv_text(out, r->again ? lost_names[r->lost] : NULL);
+		csv_end(out);
+	}
+}

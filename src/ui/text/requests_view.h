@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The answer of `brick requests`, and its forms. Main thread. */
+#pragma once
+
+#include <jansson.h>
+#include <stdio.h>
+#include "analysis/requests/interference.h"
+#include "analysis/requests/requests.h"
+
+struct requests_view {
+	const struct run *run;
+	const struct requests *requests;
+	const struct interference *interference;
+	unsigned long slowest; /* requests with the longest time to the first token, and gaps */
+};
+
+void requests_text(const struct requests_view *view, FILE *out);
+void requests_csv(const struct requests_view *view, FILE *out);
+
+/* Schema brick/requests/1; a new reference. */
+json_t *requests_to_json(const struct requests_view *view);

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests of the real engine: each with the tokens that the program gave it, its first token within what the program
+measured around the call, and planted waits and losses of the prompt cache named for what they were."""
+import csv
+import io
+import json
+import os
+import tempfile
+
+import libggml as g
+
+BRICK = os.path.join(g.BUILD, "bin", "brick")
+
+
+def output(*command):
+    done = g.run(command)
+    assert not done.returncode, (command, done.stderr)
+    return done.stdout
+
+
+def check_request(own, found):
+    cache = found["cache"]
+    assert found["sequence"] == own["sequence"], (own, found)
+    assert found["prompt_tokens"] == own["prompt"], (own, found)
+    assert cache["reused_tokens"] == own["reused"], (own, found)
+    assert found["output_tokens"] == own["tokens"], (own, found)
+    assert 0 < found["ttft_ns"] <= own["ttft_ms"] * 1e6, (own, found)  # the step lies within the call
+    assert sum(gap["ns"] for gap in found["gaps"]) <= own["total_ms"] * 1e6 + found["between_ns"], (own, found)
+    assert len(found["gaps"]) == own["tokens"] - 1, (own, found)
+    for gap in found["gaps"]:
+        assert sum(gap["parts"].values()) == gap["ns"], gap
+
+
+def check_waits(owns, first, found):
+    planted = 0
+    for own, request in zip(owns, first):
+        if not own["cause"]:
+            continue
+        gap = request["gaps"][own["at"] - 1]
+        assert gap["cause"] == own["cause"], (own, gap)
+        planted += 1
+        if own["cause"].startswith("prefill"):
+            assert gap["other_prompt_tokens"] == 300, gap
+            assert found[gap["other_request"] - 1]["prompt_tokens"] == 300, gap
+        if own["cause"] == "prefill-in-step":
+            assert len(gap["bricks"]) == 3, gap
+    assert planted == 6, planted
+
+
+def check_cache(owns, found):
+    for own, request in zip(owns, found):
+        cache = request["cache"]
+        assert cache["evaluated_again_tokens"] == own["again"], (own, cache)
+        assert cache["reason"] == (own["lost"] or None), (own, cache)
+        if own["by"]:  # counted from 1 among those of the first model
+            assert found[own["by"] - 1]["request"] == cache["request"], (own, cache)
+        if own["lost"] == "prefix-differs":
+            assert cache["position"] == 24, cache
+
+
+def check_forms(path, found):
+    rows = list(csv.DictReader(io.StringIO(output(BRICK, "requests", "--csv", path))))
+    assert [int(row["request"]) for row in rows] == list(range(1, len(found) + 1)), rows
+    for row, request in zip(rows, found):
+        for key in ("prompt_tokens", "output_tokens", "ttft_ns", "steps"):
+            assert row[key] == str(request[key] if request[key] is not None else ""), (key, row)
+    text = output(BRICK, "requests", path)
+    assert "prefix" not in text and "differ from position 24" in text and "gaps between tokens" in text, text
+    few = json.loads(output(BRICK, "requests", "--json", "--slowest", "2", path))["requests"]
+    slowest = sorted(found, key=lambda request: -(request["ttft_ns"] or 0))[:2]
+    assert [request["request"] for request in few] == [request["request"] for request in slowest], few
+
+
+def check_models(path, found):
+    rows = json.loads(output(BRICK, "report", "--by", "model", "--phase", "all", "--json", path))["models"]
+    assert [row["name"][-3:] for row in rows if row["share"]] == ["(0)", "(1)"], rows
+    times = [sum(request["steps_ns"] for request in found if request["model"] == model) for model in (0, 1)]
+    assert times[0] > times[1] and rows[0]["self_ns"] > rows[1]["self_ns"] > 0, (times, rows)
+
+
+def main():
+    libs, model = os.path.realpath(g.libraries()), g.demo("model-f16.gguf")
+    with tempfile.TemporaryDirectory() as directory:
+        program = g.build_with_llama(directory, libs, "llama_requests")
+        path = os.path.join(directory, "run.pftrace")
+        owns = json.loads(output(BRICK, "record", "-q", "-o", path, "--", program, libs, model))
+        answer = json.loads(output(BRICK, "requests", "--json", path))
+        assert answer["schema"] == "brick/requests/1" and answer["unknown_parts"] == 0, answer
+        found = answer["requests"]
+        assert {request["end"] for request in found} == {"cut", "removed", "freed"}, found
+        assert {request["model"] for request in found} == {0, 1}, found
+        first = [request for request in found if request["model"] == 0]
+        assert len(first) == len(owns), (len(first), len(owns))
+        for own, request in zip(owns, first):
+            check_request(own, request)
+        check_waits(owns, first, found)
+        check_cache(owns, first)
+        check_forms(path, found)
+        check_models(path, found)
+        assert answer["interference"]["mixed_steps"] == 1, answer["interference"]
+        print(len(first), "requests,", len(found) - len(first), "of another model")
+
+
+main()

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests of a run made by hand: where one begins and ends, what it counts, why a gap is long, why
+ * tokens were evaluated again, and what steps would have taken without prompts.
+ */
+#include "analysis/requests/requests.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "analysis/accounts/unknown.h"
+#include "analysis/requests/interference.h"
+#include "brick/error.h"
+#include "tests/unit/run_builder.h"
+
+static struct run run;
+static uint64_t now;
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&run, 0, sizeof run);
+	now = 1000;
+	builder_lane(&run, builder_process(&run, 7), 7);
+	builder_known(&run, BRICK_DECODE);
+	builder_site(&run, 0, -1, NULL, NULL);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	run_fini(&run);
+	return 0;
+}
+
+static struct run_sequence_event *event(enum brick_sequence_event kind, int32_t sequence)
+{
+	BUILDER_GROW(run.sequence_events, run.sequence_event_count);
+	struct run_sequence_event *e = &run.sequence_events[run.sequence_event_count++];
+	*e = (struct run_sequence_event){.ns = now,
+		.step = RUN_NONE,
+		.event = (uint8_t)kind,
+		.sequence = sequence,
+		.position = -1,
+		.end = -1};
+	return e;
+}
+
+static void step(uint64_t ns, enum brick_phase phase)
+{
+	BUILDER_GROW(run.steps, run.step_count);
+	run.steps[run.step_count] = (struct run_step){.sample = (uint32_t)run.step_count,
+		.phase = phase,
+		.begin_ns = now,
+		.end_ns = now + ns};
+	struct run_lane *lane = &run.lanes[0];
+	BUILDER_GROW(lane->samples, lane->sample_count);
+	lane->samples[lane->sample_count++] =
+		(struct run_sample){.begin_ns = now, .end_ns = now + ns};
+	run.step_count++;
+	now += ns;
+}
+
+static void part(
+	int32_t sequence, uint32_t tokens, uint32_t prompt, int32_t position, int32_t results)
+{
+	struct run_sequence_event *e = event(BRICK_SEQUENCE_TOKENS, sequence);
+
+	e->step = (uint32_t)run.step_count - 1;
+	e->tokens = tokens;
+	e->prompt = prompt;
+	e->position = position;
+	e->end = results;
+	run.steps[e->step].tokens += tokens;
+}
+
+static void prompt(int32_t sequence, uint32_t tokens, int32_t position)
+{
+	step(100 * tokens, BRICK_PHASE_PREFILL);
+	part(sequence, tokens, tokens, position, 1);
+	now += 10;
+}
+
+static void decode(int32_t sequence, int32_t position)
+{
+	step(1000, BRICK_PHASE_DECODE);
+	part(sequence, 1, 0, position, 1);
+	now += 10;
+}
+
+static void removed(int32_t sequence, int32_t from)
+{
+	event(BRICK_SEQUENCE_REMOVED, sequence)->position = from;
+}
+
+static struct requests *requests(size_t count)
+{
+	struct requests *q;
+
+	run.end_ns = now;
+	assert_int_equal(requests_create(&q, &run), 0);
+	assert_int_equal(q->count, count);
+	return q;
+}
+
+static void a_request_is_a_life(void **state)
+{
+	(void)state;
+	prompt(0, 8, 0);
+	decode(0, 8);
+	decode(0, 9);
+	struct requests *q = requests(1);
+	const struct request *r = q->list;
+	assert_int_equal(r->prompt_tokens, 8);
+	assert_int_equal(r->output_tokens, 3);
+	assert_int_equal(request_ttft_ns(r), 800);
+	assert_int_equal(r->gap_count, 2);
+	assert_int_equal(request_token_ns(q, r), 1010);
+	assert_int_equal(request_between_ns(q, r), 20);
+	assert_int_equal(r->end, REQUEST_OPEN);
+	assert_int_equal(request_queue_ns(r), ANALYSIS_UNKNOWN);
+	requests_destroy(q);
+}
+
+static void every_end_is_told_apart(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 8; i++)
+		prompt(i, 4, 0);
+	removed(0, 0);
+	removed(1, 2);
+	prompt(1, 4, 2);
+	decode(2, 4);
+	prompt(2, 4, 5); /* behind what it made */
+	prompt(3, 4, 0);
+	event(BRICK_SEQUENCE_LOADED, 4);
+	event(BRICK_SEQUENCE_END, 5);
+	event(BRICK_SEQUENCE_COPIED, 7)->other = 6;
+	prompt(6, 4, 4);
+	event(BRICK_SEQUENCE_FREED, -1);
+	struct requests *q = requests(12);
+	const enum request_end ends[] = {REQUEST_REMOVED, REQUEST_CUT, REQUEST_FOLLOWED,
+		REQUEST_RESTARTED, REQUEST_REPLACED, REQUEST_TOLD, REQUEST_REPLACED, REQUEST_FREED};
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(q->list[i].end, ends[i]);
+	for (int i = 8; i < 12; i++)
+		assert_int_equal(q->list[i].end, REQUEST_FREED);
+	assert_int_equal(q->list[1].cut_at, 2);
+	assert_int_equal(q->list[8].reused, 2);
+	assert_int_equal(q->list[8].reuse, REQUEST_REUSE_OWN);
+	assert_int_equal(q->list[11].reuse, REQUEST_REUSE_COPIED);
+	requests_destroy(q);
+}
+
+/* In a child after fork(), or where recording began late. */
+static void what_was_there_before(void **state)
+{
+	(void)state;
+	decode(0, 30);
+	decode(0, 31);
+	struct requests *q = requests(1);
+	assert_int_equal(q->list[0].reused, 30);
+	assert_int_equal(q->list[0].reuse, REQUEST_REUSE_BEFORE);
+	assert_int_equal(q->list[0].prompt_tokens, 0);
+	assert_int_equal(q->list[0].output_tokens, 2);
+	requests_destroy(q);
+}
+
+static void refuted_drafts_end_nothing(void **state)
+{
+	(void)state;
+	prompt(0, 8, 0);
+	step(1000, BRICK_PHASE_DECODE);
+	part(0, 4, 0, 8, 4); /* a token and three drafts */
+	removed(0, 10);	     /* of which two did not hold */
+	decode(0, 10);
+	removed(0, 9); /* more than drafts */
+	prompt(0, 3, 9);
+	struct requests *q = requests(2);
+	assert_int_equal(q->list[0].refuted, 2);
+	assert_int_equal(q->list[0].output_tokens, 1 + 2 + 1);
+	assert_int_equal(q->list[0].end, REQUEST_CUT);
+	requests_destroy(q);
+}
+
+static void kept_sequences_and_refused_steps(void **state)
+{
+	(void)state;
+	prompt(0, 4, 0);
+	prompt(1, 4, 0);
+	event(BRICK_SEQUENCE_KEPT, 1);
+	decode(1, 4);
+	decode(1, 5);
+	run.steps[run.step_count - 1].outcome = RUN_REFUSED;
+	struct requests *q = requests(2);
+	assert_int_equal(q->list[0].end, REQUEST_REMOVED);
+	assert_int_equal(q->list[1].end, REQUEST_OPEN);
+	assert_int_equal(q->list[1].output_tokens, 2);
+	requests_destroy(q);
+}
+
+static void nothing_is_said(void **state)
+{
+	struct requests *q;
+
+	(void)state;
+	step(1000, BRICK_PHASE_DECODE);
+	assert_int_equal(requests_create(&q, &run), BRICK_ENOTRECORDED);
+}
+
+static void who_made_it_wait(void **state)
+{
+	(void)state;
+	prompt(0, 8, 0);
+	for (int i = 8; i < 20; i++)
+		decode(0, i);
+	step(9000, BRICK_PHASE_MIXED);
+	part(0, 1, 0, 20, 1);
+	part(1, 60, 60, 0, 1);
+	now += 10;
+	prompt(2, 70, 0);
+	decode(0, 21);
+	now += 5000;
+	decode(0, 22);
+	struct requests *q = requests(3);
+	const struct request_gap *gaps = &q->gaps[q->list[0].gap_first + 12];
+	assert_int_equal(gaps[-1].cause, GAP_USUAL);
+	assert_int_equal(gaps[0].cause, GAP_PREFILL_BESIDE);
+	assert_int_equal(gaps[0].other, 1);
+	assert_int_equal(gaps[0].other_prompt, 60);
+	assert_int_equal(gaps[1].cause, GAP_PREFILL_BEFORE);
+	assert_int_equal(gaps[1].other, 2);
+	assert_int_equal(gaps[1].other_prompt, 70);
+	assert_int_equal(gaps[2].cause, GAP_HOST);
+	for (uint32_t i = 0; i < q->gap_count; i++) {
+		uint64_t sum = 0;
+		for (int k = 0; k < GAP_PARTS; k++)
+			sum += q->gaps[i].parts_ns[k];
+		assert_int_equal(sum, gap_ns(&q->gaps[i]));
+	}
+	requests_destroy(q);
+}
+
+static void block(int32_t sequence, int32_t end, uint64_t hash)
+{
+	struct run_sequence_event *e = event(BRICK_SEQUENCE_BLOCK, sequence);
+
+	e->other = end;
+	e->number = hash;
+}
+
+static void again(int32_t sequence, uint64_t text)
+{
+	block(sequence, 16, text);
+	block(sequence, 32, text + 1);
+	prompt(sequence, 32, 0);
+}
+
+static void why_it_was_evaluated_again(void **state)
+{
+	(void)state;
+	again(0, 100);
+	again(1, 100); /* 1: elsewhere, with request 0 */
+	again(0, 200); /* 2: takes sequence 0 */
+	removed(1, 0);
+	decode(0, 32);
+	again(2, 100); /* 3: removed, the last that had it */
+	removed(2, 20);
+	block(2, 32, 101);
+	prompt(2, 12, 20); /* 4: the second block was cut at 20 */
+	again(0, 300);	   /* 5: takes it from 2 */
+	again(3, 200);	   /* 6: taken */
+	struct requests *q = requests(7);
+	const enum request_lost reasons[] = {REQUEST_LOST_NOT, REQUEST_LOST_ELSEWHERE,
+		REQUEST_LOST_NOT, REQUEST_LOST_REMOVED, REQUEST_LOST_CUT, REQUEST_LOST_NOT,
+		REQUEST_LOST_TAKEN};
+	const uint32_t tokens[] = {0, 32, 0, 32, 12, 0, 32};
+	for (int i = 0; i < 7; i++) {
+		assert_int_equal(q->list[i].lost, reasons[i]);
+		assert_int_equal(q->list[i].again, tokens[i]);
+	}
+	assert_int_equal(q->list[1].lost_by, 0);
+	assert_int_equal(q->list[4].lost_at, 20);
+	assert_int_equal(q->list[6].lost_by, 5);
+	assert_true(q->prompt_token_ns == 100);
+	requests_destroy(q);
+}
+
+static void what_prompts_cost_others(void **state)
+{
+	struct interference *x;
+
+	(void)state;
+	prompt(0, 8, 0);
+	prompt(1, 8, 0);
+	for (int i = 0; i < 40; i++) {
+		bool is_mixed = i >= 20;
+		step(1000 + (is_mixed ? 500 + 100 * (uint64_t)i : (uint64_t)i % 5),
+			is_mixed ? BRICK_PHASE_MIXED : BRICK_PHASE_DECODE);
+		part(0, 1, 0, 8 + i, 1);
+		if (is_mixed)
+			part(1, (uint32_t)i, (uint32_t)i, 8 + i * i, 0);
+	}
+	step(3000, BRICK_PHASE_MIXED); /* with three times as many outputs: nothing is like it */
+	part(0, 3, 0, 50, 3);
+	part(1, 20, 20, 2000, 1);
+	struct requests *q = requests(3);
+	assert_int_equal(interference_create(&x, q), 0);
+	assert_int_equal(x->mixed_steps, 21);
+	assert_int_equal(x->known_steps, 20);
+	assert_true(x->expected_ns == 20 * 1002);
+	assert_true(x->low_ns <= x->expected_ns && x->expected_ns <= x->high_ns);
+	assert_int_equal(x->of_step[run.step_count - 1].like, 0);
+	assert_true(x->has_slope && x->slope_ns > 99 && x->slope_ns < 101);
+	assert_true(x->fixed_ns > 490 && x->fixed_ns < 510);
+	assert_int_equal(x->plans[0].tokens, 19);
+	assert_true(x->plans[0].is_known && x->plans[0].p99_ns < (double)x->p99_ns);
+	interference_destroy(x);
+	requests_destroy(q);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_request_is_a_life),
+		TEST(every_end_is_told_apart),
+		TEST(what_was_there_before),
+		TEST(refuted_drafts_end_nothing),
+		TEST(kept_sequences_and_refused_steps),
+		TEST(nothing_is_said),
+		TEST(who_made_it_wait),
+		TEST(why_it_was_evaluated_again),
+		TEST(what_prompts_cost_others),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
