@@ -61,6 +61,21 @@ build ggml ggml -DCMAKE_POSITION_INDEPENDENT_CODE=ON
 	eval "$(ninja -t commands $object | grep -m1 -- "-o $object" |
 		sed "s|-fPIC|-fPIE|; s|-o $object|-o ggml-cpu-program.o|")"
 )
+# The same by clang; and with link-time optimisation, which inlines the function that is hooked for nodes.
+# Of the whole of ggml it leaves ggml_compute_forward(), and the option sees to that with two files.
+again() # SOURCE OUTPUT CHANGE
+{
+	[ ! -f "$top/ggml/$2" ] || return 0
+	(
+		cd "$top/ggml"
+		object=ggml/src/CMakeFiles/ggml-cpu.dir/ggml-cpu/$1.o
+		eval "$(ninja -t commands $object | grep -m1 -- "-o $object" |
+			sed "s|-fPIC|-fPIE|; s|-o $object|-o $2|; $3")"
+	)
+}
+! command -v clang >/dev/null || again ggml-cpu.c ggml-cpu-clang.o "s|[^ ]*/cc |clang |"
+again ggml-cpu.c ggml-cpu-lto.o "s| -c | -flto -fno-inline-functions-called-once -c |"
+again traits.cpp traits-lto.o "s| -c | -flto -c |"
 blas=$(dirname "$top")/engine-blas
 if [ ! -f "$blas/libggml-blas.so" ] && echo '#include <cblas.h>' | c++ -E -x c++ - >/dev/null 2>&1; then
 	mkdir -p "$blas"

@@ -709,45 +709,51 @@ static int look_at(struct doctor_engine *engine, const char *path)
 	return rc;
 }
 
-/* Which hooks for one use work. */
-struct offer {
-	bool any, all; /* that works; that must */
+/* How nodes are timed, as the injected library will decide by the same functions. */
+struct outlook {
+	enum ggml_way way;
+	bool waits; /* waiting is kept apart from work */
+	bool steps;
 };
 
-static struct offer offer_of(const struct doctor_engine *engine, enum ggml_use use)
+static struct outlook outlook_of(const char reached[GGML_SYMBOL_COUNT], bool cpu_only)
 {
-	struct offer offer = {false, true};
-	for (size_t i = 0; i < GGML_SYMBOL_COUNT; i++) {
-		bool works = engine->hooks[i].defined && engine->hooks[i].reached;
-		if (ggml_symbols[i].use != use)
-			continue;
-		offer.any |= works;
-		offer.all &= works || ggml_symbols[i].need != GGML_MUST;
-	}
-	return offer;
+	struct outlook o = {.way = ggml_way_of(reached, cpu_only)};
+
+	o.waits = reached[GGML_BARRIER] || reached[GGML_COMPUTE_FORWARD];
+	for (size_t i = 0; i < GGML_SYMBOL_COUNT; i++)
+		o.steps |= ggml_symbols[i].use == GGML_FOR_STEPS && reached[i];
+	return o;
+}
+
+static const char *way_text(enum ggml_way way)
+{
+	static const char *const texts[] = {
+		[GGML_WAY_NODES] = "each node is timed on each thread, without splitting the graph",
+		[GGML_WAY_CALLBACK] =
+			"each node is timed by the scheduler's evaluation callback, which splits "
+			"the graph: small nodes take several times as long, and several threads "
+			"are started for each (4 times the time was seen)",
+		[GGML_WAY_GRAPHS] = "steps and whole graphs are timed, and no single node: the "
+				    "functions that are called for each node cannot be hooked",
+		[GGML_WAY_NONE] = "nothing: none of the functions that Brick hooks can be hooked",
+	};
+
+	return texts[way];
 }
 
 static void judge(struct doctor_engine *engine)
 {
-	const struct doctor_hook *node = &engine->hooks[GGML_NODE_FORWARD];
-	bool nodes = node->defined && node->reached;
-	bool waits = offer_of(engine, GGML_FOR_NODES).all;
-	bool steps = offer_of(engine, GGML_FOR_STEPS).any;
-	bool callback = offer_of(engine, GGML_FOR_CALLBACK).all;
-	bool any = false;
+	char reached[GGML_SYMBOL_COUNT];
 	for (size_t i = 0; i < GGML_SYMBOL_COUNT; i++)
-		any |= engine->hooks[i].defined && engine->hooks[i].reached;
-	engine->status = nodes && steps && waits ? DOCTOR_OK : any ? DOCTOR_LIMITED : DOCTOR_NO;
-	engine->method = xstrdup(
-		nodes && steps && !waits
-			? "each node on each thread; waiting is not kept apart from work"
-		: nodes && steps ? "each node on each thread, without splitting the graph"
-		: nodes		 ? "each node on each thread; steps are not seen"
-		: callback	 ? "each node by the scheduler's evaluation callback, which splits "
-				   "the graph: times are inflated"
-		: any		 ? "steps and phases only: these libraries have no hook for "
-				   "single nodes (llama.cpp from b4435 on does)"
-		      : "nothing: none of the functions that Brick hooks can be found in it");
+		reached[i] = engine->hooks[i].defined && engine->hooks[i].reached;
+	struct outlook o = outlook_of(reached, true);
+	engine->status = o.way == GGML_WAY_NONE				 ? DOCTOR_NO
+			 : o.way == GGML_WAY_NODES && o.waits && o.steps ? DOCTOR_OK
+									 : DOCTOR_LIMITED;
+	engine->method = xasprintf("%s%s%s", way_text(o.way),
+		o.way == GGML_WAY_NODES && !o.waits ? "; waiting is not kept apart from work" : "",
+		o.way != GGML_WAY_NONE && !o.steps ? "; steps are not seen" : "");
 	/* Details that are not listed. */
 	size_t kept = 0;
 	for (size_t i = 0; i < GGML_SYMBOL_COUNT; i++)
@@ -958,24 +964,11 @@ static void add_way(
 	}
 }
 
-/* Is all of this kind that must be hooked? */
-static bool can(const char reached[GGML_SYMBOL_COUNT], enum ggml_use use, enum ggml_need need)
+static void add_outcome(struct doctor *doctor, const char reached[GGML_SYMBOL_COUNT], bool any,
+	bool has_whisper, bool cpu_only)
 {
-	bool any = false, all = true;
-
-	for (size_t i = 0; i < GGML_SYMBOL_COUNT; i++)
-		if (ggml_symbols[i].use == use && ggml_symbols[i].need == need) {
-			any |= reached[i];
-			all &= reached[i] != 0;
-		}
-	return need == GGML_MUST ? all : any;
-}
-
-static void add_outcome(
-	struct doctor *doctor, const char reached[GGML_SYMBOL_COUNT], bool any, bool has_whisper)
-{
-	bool nodes = reached[GGML_NODE_FORWARD], waits = reached[GGML_BARRIER];
-	bool steps = can(reached, GGML_FOR_STEPS, GGML_MAY) || has_whisper;
+	struct outlook o = outlook_of(reached, cpu_only);
+	bool steps = o.steps || has_whisper;
 
 	if (!any)
 		doctor_add(doctor, GROUP, "nodes", DOCTOR_ABSENT,
@@ -983,25 +976,26 @@ static void add_outcome(
 			"opens ggml's libraries while it runs (Python, node's addons, backends), "
 			"look at these: --engine DIR, or at the running process: PID",
 			"no ggml in the program or in what it is linked with");
-	else if (nodes)
-		doctor_add(doctor, GROUP, "nodes", steps && waits ? DOCTOR_OK : DOCTOR_LIMITED,
+	else if (o.way == GGML_WAY_NODES)
+		doctor_add(doctor, GROUP, "nodes", steps && o.waits ? DOCTOR_OK : DOCTOR_LIMITED,
 			steps ? "what threads wait for each other is their nodes' time"
 			      : "a step is a graph then, and its tokens are not known",
-			"each node is timed on each thread, without splitting the graph%s%s",
-			waits ? "" : "; waiting is not kept apart from work",
+			"%s%s%s", way_text(o.way),
+			o.waits ? "" : "; waiting is not kept apart from work",
 			has_whisper ? "; steps are known from whisper's graphs"
 			: steps	    ? ""
 				    : "; no llama.cpp: steps are not seen");
-	else if (can(reached, GGML_FOR_CALLBACK, GGML_MUST))
-		doctor_add(doctor, GROUP, "nodes", DOCTOR_LIMITED, NULL,
-			"each node is timed by the scheduler's evaluation callback, which splits "
-			"the graph: times are inflated");
 	else
-		doctor_add(doctor, GROUP, "nodes", DOCTOR_NO, NULL,
-			"the functions that are called for each node cannot be hooked");
+		doctor_add(doctor, GROUP, "nodes",
+			o.way == GGML_WAY_NONE ? DOCTOR_NO : DOCTOR_LIMITED,
+			o.way == GGML_WAY_CALLBACK ? "--attach graph leaves the graph whole, and "
+						     "times no nodes"
+						   : NULL,
+			"%s", way_text(o.way));
 }
 
-static void add_devices(struct doctor *doctor, const char *path)
+/* Returns whether it is a backend of ggml's. */
+static bool add_devices(struct doctor *doctor, const char *path)
 {
 	static const struct {
 		const char *library, *finding;
@@ -1019,17 +1013,20 @@ static void add_devices(struct doctor *doctor, const char *path)
 		if (!strncmp(base_name(path), devices[i].library, strlen(devices[i].library)))
 			doctor_add(doctor, GROUP, "devices", DOCTOR_OK, NULL, "%s",
 				devices[i].finding);
+	return !strncmp(base_name(path), "libggml-vulkan", 14) ||
+	       !strncmp(base_name(path), "libggml-cuda", 12) ||
+	       !strncmp(base_name(path), "libggml-opencl", 14);
 }
 
 static void look_at_files(struct doctor *doctor, const struct program_files *files)
 {
 	char reached[GGML_SYMBOL_COUNT] = {0};
-	bool any = false, has_whisper = false;
+	bool any = false, has_whisper = false, cpu_only = true;
 
 	for (size_t i = 0; i < files->paths.count; i++) {
 		struct program_ggml ggml;
 		const char *path = files->paths.items[i];
-		add_devices(doctor, path);
+		cpu_only &= !add_devices(doctor, path);
 		if (!strncmp(base_name(path), "libbrick", 8) || program_ggml(&ggml, path))
 			continue;
 		any |= ggml.way != PROGRAM_GGML_NONE;
@@ -1040,7 +1037,7 @@ static void look_at_files(struct doctor *doctor, const struct program_files *fil
 			add_way(doctor, path, &ggml, files->obstacle == INJECT_FINE);
 	}
 	if (files->obstacle == INJECT_FINE)
-		add_outcome(doctor, reached, any, has_whisper);
+		add_outcome(doctor, reached, any, has_whisper, cpu_only);
 }
 
 static const char *reason(int error)

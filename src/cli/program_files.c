@@ -285,18 +285,6 @@ void program_files_fini(struct program_files *files)
 	memset(files, 0, sizeof(*files));
 }
 
-/* Functions that only an engine defines; injected libraries do not. */
-static const enum ggml_symbol_id signs[] = {
-	GGML_NODE_FORWARD, GGML_GRAPH_PLAN, GGML_SCHED_NEW, GGML_CONTEXT_DECODE};
-
-static bool has_sign(const struct survey *s)
-{
-	for (size_t i = 0; i < sizeof(signs) / sizeof(*signs); i++)
-		if (s->entries[signs[i]].way != SURVEY_ABSENT)
-			return true;
-	return false;
-}
-
 static bool has_bytes(const struct image *image, const char *text, size_t bytes)
 {
 	for (size_t i = 0; i < image->parts.count; i++)
@@ -332,7 +320,7 @@ static void describe(struct program_ggml *found, const struct survey *s)
 		if (e->way == SURVEY_REFUSED && used < sizeof(found->refused))
 			used += (size_t)snprintf(found->refused + used,
 				sizeof(found->refused) - used, "%s%s: %s", used ? "; " : "",
-				e->name, e->plan.refused);
+				e->of.name, e->plan.refused);
 	}
 }
 
@@ -363,13 +351,11 @@ static void explain(struct program_ggml *found, const struct image *image)
 
 int program_ggml(struct program_ggml *found, const char *path)
 {
-	struct survey_name names[GGML_SYMBOL_COUNT];
+	struct patch_name names[GGML_SYMBOL_COUNT];
 	struct survey survey;
 
 	memset(found, 0, sizeof(*found));
-	for (int i = 0; i < GGML_SYMBOL_COUNT; i++)
-		names[i] = (struct survey_name){
-			ggml_symbols[i].name, i == GGML_BARRIER || i == GGML_IS_EMPTY};
+	ggml_symbols_names(names);
 	int error = survey_open(&survey, path, names, GGML_SYMBOL_COUNT, 0);
 	if (error == -ENOSYS) {
 		found->way = PROGRAM_GGML_UNKNOWN;
@@ -378,7 +364,8 @@ int program_ggml(struct program_ggml *found, const char *path)
 	if (error)
 		return error;
 	found->has_whisper = image_find(&survey.image, "whisper_init_state", NULL) != NULL;
-	if (has_sign(&survey))
+	/* what is injected may define the last one, but is no program's */
+	if (survey.has_sign || survey.entries[GGML_NODE_FORWARD].way != SURVEY_ABSENT)
 		describe(found, &survey);
 	else if (has_text(&survey.image))
 		explain(found, &survey.image);

@@ -84,10 +84,10 @@ static void patch(const struct patch_place *place)
 		abort();
 	struct patch_wish *wishes = calloc(image.functions.count, sizeof *wishes);
 	for (size_t i = 0; i < image.functions.count; i++)
-		wishes[i] = (struct patch_wish){.name = image.functions.items[i].name,
+		wishes[i] = (struct patch_wish){
+			.of = {.name = image.functions.items[i].name, .is_sign = 1},
 			.hook = (void *)patch_all_hook,
-			.tell = (char *)&patch_all_told - (char *)__builtin_thread_pointer(),
-			.is_sign = 1};
+			.tell = (char *)&patch_all_told - (char *)__builtin_thread_pointer()};
 	functions += image.functions.count;
 	if (brick_patch_open(&object, place, wishes, image.functions.count) || !object)
 		abort();

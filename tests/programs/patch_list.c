@@ -20,10 +20,10 @@ static void print(const struct survey *s, const struct survey_entry *e, uint64_t
 	size_t inner, n = plan_write(&e->plan, &s->image, &thunk, to, code, &inner);
 
 	if (!n || !plan_verify(&e->plan, &s->image, to, inner, code, n)) {
-		printf("R %s no trampoline\n", e->name);
+		printf("R %s no trampoline\n", e->of.name);
 		return;
 	}
-	printf("P %s %" PRIx64 " %u %" PRIx64 " ", e->name, e->plan.site, e->plan.displaced,
+	printf("P %s %" PRIx64 " %u %" PRIx64 " ", e->of.name, e->plan.site, e->plan.displaced,
 		to + inner);
 	for (size_t i = inner; i < n; i++)
 		printf("%02x", code[i]);
@@ -38,9 +38,10 @@ int main(int argc, char **argv)
 	if (argc != 2 || image_open(&image, argv[1]))
 		return 2;
 	size_t count = image.functions.count;
-	struct survey_name *names = calloc(count + 1, sizeof *names);
+	struct patch_name *names = calloc(count + 1, sizeof *names);
 	for (size_t i = 0; i < count; i++)
-		names[i] = (struct survey_name){image.functions.items[i].name, 1};
+		names[i] =
+			(struct patch_name){.name = image.functions.items[i].name, .can_keep = 1};
 	if (survey_open(&survey, argv[1], names, count, 1))
 		return 2;
 	const struct image_part *last = &image.parts.items[image.parts.count - 1];
@@ -49,7 +50,8 @@ int main(int argc, char **argv)
 		if (survey.entries[i].way == SURVEY_PATCHED)
 			print(&survey, &survey.entries[i], to + i * PLAN_ENTRY_BYTES);
 		else
-			printf("R %s %s\n", survey.entries[i].name, survey.entries[i].plan.refused);
+			printf("R %s %s\n", survey.entries[i].of.name,
+				survey.entries[i].plan.refused);
 	survey_close(&survey);
 	image_close(&image);
 	free(names);

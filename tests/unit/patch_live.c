@@ -41,6 +41,13 @@ __asm__(".text\n.balign 16\n.globl one\n.type one, @function\n"
 	"movq %r8, (%rbx)\n movq %r9, 8(%rbx)\n movq %r10, 16(%rbx)\n movq %r11, 24(%rbx)\n"
 	"movq %rcx, 32(%rbx)\n movq %rdx, 40(%rbx)\n movq %rsi, 48(%rbx)\n movq %rdi, 56(%rbx)\n"
 	"popq %rbx\n ret\n.size call_keeper, . - call_keeper\n"
+	/* the same with numbers in xmm1 and xmm9 */
+	".globl call_keeper_vectors\n.type call_keeper_vectors, @function\n"
+	"call_keeper_vectors: pushq %rbx\n movq %rsi, %rbx\n"
+	"movq 8(%rbx), %xmm1\n movq 16(%rbx), %xmm9\n"
+	"call keeper\n"
+	"movq %xmm1, 24(%rbx)\n movq %xmm9, 32(%rbx)\n"
+	"popq %rbx\n ret\n.size call_keeper_vectors, . - call_keeper_vectors\n"
 	".globl call_askew\n.type call_askew, @function\n"
 	"call_askew: call one\n ret\n.size call_askew, . - call_askew\n");
 #else
@@ -54,6 +61,7 @@ int one(void);
 int several(void);
 int keeper(const int *value);
 int call_keeper(const int *value, uint64_t registers[8]);
+int call_keeper_vectors(const int *value, uint64_t registers[8]);
 int call_askew(void);
 
 static int (*inner[FUNCTIONS])(const int *value);
@@ -83,6 +91,7 @@ static int hook_keeper(
 		"movl $-1, %%r8d\n movl $-1, %%r9d\n movl $-1, %%r10d\n movl $-1, %%r11d\n"
 		"movl $-1, %%ecx\n movl $-1, %%edx\n movl $-1, %%esi\n movl $-1, %%edi\n" ::
 			: "r8", "r9", "r10", "r11", "rcx", "rdx", "rsi", "rdi");
+	__asm__ volatile("pxor %%xmm1, %%xmm1\n pxor %%xmm9, %%xmm9\n" ::: "xmm1", "xmm9");
 #endif
 	return result + HOOKED;
 }
@@ -109,9 +118,10 @@ static int find_program(struct dl_phdr_info *info, size_t bytes, void *argument)
 static struct patch_object *patch(int is_live, const char *refused[FUNCTIONS])
 {
 	const struct patch_wish wishes[FUNCTIONS] = {
-		{"one", (void *)hook_one, NULL, 0, 0, 0, 1, NULL},
-		{"several", (void *)hook_several, NULL, 0, 0, 0, 1, NULL},
-		{"keeper", (void *)hook_keeper, (void *)hook_keeper, 0, 0, 0, 1, NULL},
+		{{.name = "one", .is_sign = 1}, (void *)hook_one, NULL, 0},
+		{{.name = "several", .is_sign = 1}, (void *)hook_several, NULL, 0},
+		{{.name = "keeper", .can_keep = 1, .is_sign = 1}, (void *)hook_keeper,
+			(void *)hook_keeper, 0},
 	};
 	struct patch_place place;
 	struct patch_object *object;
@@ -148,11 +158,42 @@ static void test_hooks(void **state)
 	assert_memory_equal(registers, expected, sizeof expected);
 	assert_int_equal(registers[7], (uintptr_t)&value);
 	assert_in_range(keeper_caller, (uintptr_t)call_keeper, (uintptr_t)call_keeper + 64);
+	registers[1] = 0x4142434445464748;
+	registers[2] = 0x5152535455565758;
+	assert_int_equal(call_keeper_vectors(&value, registers), 42 + HOOKED);
+	assert_memory_equal(registers + 3, registers + 1, 2 * sizeof *registers);
 	assert_int_equal(call_askew(), 1); /* passes by the hook, which might need the stack */
 	assert_int_equal(brick_patch_off(object, PATCH_ALL_GROUPS, 0), 0);
 	assert_int_equal(one(), 1);
 	assert_int_equal(several(), 2);
 	assert_int_equal(call_keeper(&value, registers), 42);
+	brick_patch_forget(object);
+}
+
+/* Not exported, not hooked, and one of them renamed by a link-time optimiser. */
+static int asked(void) __asm__("llama_asked");
+static int renamed(void) __asm__("ggml_renamed.lto_priv.0");
+
+static __attribute__((noinline, used)) int asked(void)
+{
+	return getpid() + 1;
+}
+
+static __attribute__((noinline, used)) int renamed(void)
+{
+	return getpid() + 2;
+}
+
+static void test_others(void **state)
+{
+	const char *refused[FUNCTIONS];
+	struct patch_object *object = patch(0, refused);
+
+	(void)state;
+	assert_ptr_equal(brick_patch_function(object, "llama_asked"), (void *)asked);
+	assert_ptr_equal(brick_patch_function(object, "ggml_renamed"), (void *)renamed);
+	assert_null(brick_patch_function(object, "llama_absent"));
+	assert_int_equal(brick_patch_off(object, PATCH_ALL_GROUPS, 0), 0);
 	brick_patch_forget(object);
 }
 
@@ -223,6 +264,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hooks),
+		cmocka_unit_test(test_others),
 		cmocka_unit_test(test_rounds),
 	};
 

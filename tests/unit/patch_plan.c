@@ -196,7 +196,11 @@ static void test_registers(void **state)
 	assert_null(plan.refused);
 	assert_int_equal(plan.kept, 0);
 	plan = judge_caller(CODE_OF("\x0f\x28\xd3")); /* movaps %xmm3,%xmm2 */
+	assert_int_equal(plan.kept, 1 << 19);
+	assert_int_equal(plan.refused == NULL, insn_can_keep(1 << 19));
+	plan = judge_caller(CODE_OF("\xc5\xf8\x93\xc1")); /* kmovw %k1,%eax */
 	assert_non_null(plan.refused);
+	assert_false(insn_can_keep(0x1ff << 16));	  /* too many of them */
 	plan = judge_caller(CODE_OF("\x89\x44\x24\xf8")); /* what it returns */
 	assert_int_equal(plan.kept, 0);
 }

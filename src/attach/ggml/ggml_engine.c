@@ -23,6 +23,7 @@ static void look_up_functions(struct engine *e, const struct loaded_object *obje
 {
 	RESOLVE(e->extra_forward, object, ggml_symbols[GGML_NODE_FORWARD].name, 1);
 	RESOLVE(e->fused_forward, object, ggml_symbols[GGML_FUSED_FORWARD].name, 1);
+	RESOLVE(e->compute_forward, object, ggml_symbols[GGML_COMPUTE_FORWARD].name, 1);
 	RESOLVE(e->barrier, object, ggml_symbols[GGML_BARRIER].name, 1);
 	RESOLVE(e->is_empty, object, ggml_symbols[GGML_IS_EMPTY].name, 1);
 	LOOK_UP(e->op_desc, "ggml_op_desc");
@@ -80,6 +81,7 @@ static struct engine *find_former(const struct engine *like)
 	while (e && (e->object.low != like->object.low || e->object.bytes != like->object.bytes ||
 			    strcmp(e->object.path, like->object.path) ||
 			    e->extra_forward != like->extra_forward ||
+			    e->compute_forward != like->compute_forward ||
 			    e->op_desc != like->op_desc || e->barrier != like->barrier))
 		e = e->next;
 	return e;

@@ -11,12 +11,16 @@
 #include "attach/ggml/layout.h"
 #include "attach/ggml/resolve.h"
 
-/* All versions seen begin like this; it is only read through a pointer. */
+/*
+ * Versions since June 2024 begin like this, those before with one word more: what the thread is to
+ * do for the node, to prepare it, to compute it or to finish. It is only read through a pointer.
+ */
 struct compute_params {
 	int ith, nth;
 };
 
 typedef _Bool (*extra_forward_fn)(const struct compute_params *params, void *node);
+typedef void (*compute_forward_fn)(const struct compute_params *params, void *node);
 typedef void (*fused_forward_fn)(const struct compute_params *params, void *norm, void *mul);
 typedef void (*barrier_fn)(void *pool);
 typedef _Bool (*is_empty_fn)(const void *tensor);
@@ -26,11 +30,14 @@ struct graph_view {
 	uint64_t words[128];
 };
 
+enum params_kind { PARAMS_UNKNOWN = 0, PARAMS_PLAIN, PARAMS_WITH_TASK };
+
 /* The barrier at which every graph has ended so far. Threads that see a graph end write it. */
 struct barrier_profile {
 	uintptr_t barrier; /* where it is called from; 0: no graph has ended yet */
 	uint32_t agreed;   /* graphs after the first that ended there too */
 	uint32_t refuted;  /* it is not always the last */
+	uint32_t params;   /* enum params_kind, of struct compute_params */
 	uint32_t is_past;  /* its calls skip the hook, as no thread waits for another (slots.h) */
 };
 
@@ -51,6 +58,7 @@ struct engine {
 
 	extra_forward_fn extra_forward;
 	fused_forward_fn fused_forward;
+	compute_forward_fn compute_forward;
 	barrier_fn barrier;
 	is_empty_fn is_empty;
 

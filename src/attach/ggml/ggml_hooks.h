@@ -21,6 +21,8 @@
 BRICK_API _Bool ggml_cpu_extra_compute_forward(const struct compute_params *params, void *node);
 BRICK_API void ggml_compute_forward_rms_norm_mul_fused(
 	const struct compute_params *params, void *norm, void *mul);
+/* Around every node there, called by engines that have no such functions. */
+BRICK_API void ggml_compute_forward(const struct compute_params *params, void *node);
 BRICK_API void ggml_barrier(void *pool);
 /* Every node there, too; and in backends of devices, which is what it is hooked for. */
 BRICK_API _Bool ggml_is_empty(const void *tensor);

@@ -42,26 +42,6 @@ int dlclose(void *handle)
 static struct patch_wish *wishes; /* by enum ggml_symbol_id; made once */
 
 /*
- * True if this function belongs to a backend that computes on a device. Without one nobody has to
- * know which tensor's emptiness is asked for, which happens three times for each node.
- */
-static int is_of_device(const char *function)
-{
-	static const char *const others[] = {"cpu_reg", "blas_reg", "dev_backend_reg"};
-	static const char prefix[] = "ggml_backend_";
-	size_t length = strlen(function);
-
-	if (strncmp(function, prefix, sizeof(prefix) - 1) || length < sizeof(prefix) + 4)
-		return 0;
-	const char *name = function + sizeof(prefix) - 1;
-	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-		if (!strcmp(name, others[i]))
-			return 0;
-	return !strcmp(function + length - 4, "_reg") || !strcmp(name, "cuda_init") ||
-	       !strcmp(name, "vk_init"); /* before there was a registry */
-}
-
-/*
  * Our own hooks, by our own handle: a program that exports functions of these names comes first. No
  * lock is held meanwhile, pthread_once()'s neither, since this asks the dynamic linker: where two
  * threads make the list, the first is used.
@@ -69,18 +49,17 @@ static int is_of_device(const char *function)
 static const struct patch_wish *make_wishes(void)
 {
 	struct patch_wish *list = calloc(GGML_SYMBOL_COUNT, sizeof(*list)), *first = NULL;
+	struct patch_name names[GGML_SYMBOL_COUNT];
 	Dl_info info;
 	void *self = list && dladdr((void *)&make_wishes, &info)
 			     ? loader_open(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)
 			     : NULL;
 
+	ggml_symbols_names(names);
 	for (int i = 0; list && i < GGML_SYMBOL_COUNT; i++) {
-		const struct ggml_symbol *symbol = &ggml_symbols[i];
-		list[i] = (struct patch_wish){.name = symbol->name,
-			.hook = self ? dlsym(self, symbol->name) : NULL,
-			.tell = (char *)&patched_told - (char *)__builtin_thread_pointer(),
-			.group = (int)symbol->use,
-			.is_needed = symbol->need == GGML_MUST};
+		list[i] = (struct patch_wish){.of = names[i],
+			.hook = self ? dlsym(self, names[i].name) : NULL,
+			.tell = (char *)&patched_told - (char *)__builtin_thread_pointer()};
 		if (!list[i].hook)
 			dlerror();
 	}
@@ -89,11 +68,9 @@ static const struct patch_wish *make_wishes(void)
 	/* The hooks of the hot path go by their caller, which is never us. */
 	list[GGML_NODE_FORWARD].tell = list[GGML_FUSED_FORWARD].tell = 0;
 	list[GGML_BARRIER].tell = list[GGML_IS_EMPTY].tell = 0;
-	list[GGML_GRAPH_PLAN].is_sign = list[GGML_SCHED_NEW].is_sign = 1;
-	list[GGML_CONTEXT_DECODE].is_sign = 1;
+	list[GGML_COMPUTE_FORWARD].tell = 0;
 	list[GGML_BARRIER].hook_from = (void *)hook_barrier_from;
 	list[GGML_IS_EMPTY].hook_from = (void *)hook_is_empty_from;
-	list[GGML_IS_EMPTY].is_wanted_with = is_of_device;
 	if (__atomic_compare_exchange_n(
 		    &wishes, &first, list, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return list;

@@ -21,10 +21,14 @@
 
 static uint32_t is_forced, is_chosen, has_device;
 
+static void note_method(void);
+
 static void use(enum method method)
 {
 	__atomic_store_n(&attach_shared.method, (uint32_t)method, __ATOMIC_RELAXED);
 	__atomic_store_n(&is_chosen, 1, __ATOMIC_RELAXED);
+	if (brick_enabled())
+		note_method();
 }
 
 __attribute__((constructor)) static void read_environment(void)
@@ -88,32 +92,36 @@ bool method_cpu_only(void)
 	return !__atomic_load_n(&has_device, __ATOMIC_RELAXED);
 }
 
-/* Is there all that this use of hooks must have, besides our own? */
-static bool can_hook(enum ggml_use use)
+/* What there is to do it with, besides our own. */
+static enum ggml_way way_here(void)
 {
+	char reached[GGML_SYMBOL_COUNT];
+
 	for (int i = 0; i < GGML_SYMBOL_COUNT; i++)
-		if (ggml_symbols[i].use == use && ggml_symbols[i].need == GGML_MUST &&
-			!resolve_exists((enum ggml_symbol_id)i))
-			return false;
-	return true;
+		reached[i] = resolve_exists((enum ggml_symbol_id)i);
+	/* A team's results are read behind a barrier, which need not be there with this one. */
+	if (capture_wants("digest") || capture_wants("digest-all"))
+		reached[GGML_COMPUTE_FORWARD] = 0;
+	return ggml_way_of(reached, method_cpu_only());
 }
 
 void method_scheduler_made(bool cpu_only)
 {
 	if (!cpu_only)
 		__atomic_store_n(&has_device, 1, __ATOMIC_RELAXED);
-	if (!may_choose() || can_hook(GGML_FOR_NODES))
+	if (!may_choose())
 		return;
-	use(cpu_only ? METHOD_CALLBACK : METHOD_GRAPHS);
-	note_method();
+	enum ggml_way way = way_here();
+	if (way != GGML_WAY_NODES)
+		use(way == GGML_WAY_CALLBACK ? METHOD_CALLBACK : METHOD_GRAPHS);
 }
 
-void method_graph_computed(int nodes, uint32_t seen)
+void method_graph_computed(bool has_callback, uint32_t seen)
 {
-	if (!may_choose() || nodes <= 0)
-		return;
-	use(seen ? METHOD_NODES : method_cpu_only() ? METHOD_CALLBACK : METHOD_GRAPHS);
-	note_method();
+	if (may_choose())
+		use(seen				    ? METHOD_NODES
+			: has_callback && method_cpu_only() ? METHOD_CALLBACK
+							    : METHOD_GRAPHS);
 }
 
 enum { MAX_GRAPHS = 16 };
@@ -155,7 +163,8 @@ void notes_engine(const struct engine *e, uint32_t *told)
 	patched_note();
 	site_table_describe_rules(rules, sizeof(rules));
 	note_once("rules", "%s", rules);
-	note_method();
+	if (__atomic_load_n(&is_chosen, __ATOMIC_RELAXED))
+		note_method();
 }
 
 void notes_library(const char *key, uintptr_t address)

@@ -41,8 +41,11 @@ bool method_cpu_only(void);
 /* A scheduler was made. cpu_only: all of its backends run on the CPU. */
 void method_scheduler_made(bool cpu_only);
 
-/* A graph of `nodes` nodes was computed through a scheduler, and `seen` of them were seen. */
-void method_graph_computed(int nodes, uint32_t seen);
+/*
+ * A graph was computed that has nodes with work, and `seen` of them were seen. has_callback: by a
+ * scheduler that calls one.
+ */
+void method_graph_computed(bool has_callback, uint32_t seen);
 
 /* Does BRICK_CAPTURE, what the recorder asks for besides times, have this word? */
 bool capture_wants(const char *word);

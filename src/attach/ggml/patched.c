@@ -47,8 +47,11 @@ static int is_own(void *tables, uintptr_t *slot, const ElfW(Sym) * symbol)
 	return is_defined_function(tables, symbol);
 }
 
-/* GNU's hash table: bloom words, buckets of first symbols, chains whose last has an odd hash. */
-static bool exports_one(const struct loader_tables *tables)
+/*
+ * GNU's hash table: bloom words, buckets of first symbols, chains whose last has an odd hash.
+ * name: the function that is asked for; NULL: any that is hooked.
+ */
+static bool exports(const struct loader_tables *tables, const char *name)
 {
 	if (!tables->hash)
 		return false;
@@ -58,7 +61,9 @@ static bool exports_one(const struct loader_tables *tables)
 
 	for (uint32_t b = 0; b < buckets; b++)
 		for (uint32_t i = bucket[b]; i >= first && i; i++) {
-			if (is_defined_function(tables, &tables->symbols[i]))
+			const ElfW(Sym) *symbol = &tables->symbols[i];
+			if (is_defined_function(tables, symbol) &&
+				(!name || !strcmp(tables->strings + symbol->st_name, name)))
 				return true;
 			if (chain[i - first] & 1)
 				break;
@@ -130,17 +135,25 @@ enum kind {
 	BINDS_ITSELF,  /* it defines such functions, and reaches none through the dynamic linker */
 };
 
+/* It computes graphs, but calls nothing for their nodes that others could stand in front of. */
+static bool hides_nodes(const struct loader_tables *tables)
+{
+	return exports(tables, ggml_symbols[GGML_GRAPH_COMPUTE].name) &&
+	       !exports(tables, ggml_symbols[GGML_NODE_FORWARD].name);
+}
+
 static enum kind kind_of(const struct dl_phdr_info *info, const char *path)
 {
 	struct loader_tables tables;
 	int known = loader_tables_read(&tables, info);
 
-	if (known && loader_each_slot(&tables, info, is_own, &tables))
+	bool is_linked = known && loader_each_slot(&tables, info, is_own, &tables);
+	if (is_linked && !hides_nodes(&tables))
 		return NOT_PATCHED;
-	if (known && exports_one(&tables))
+	if (!is_linked && known && exports(&tables, NULL))
 		return BINDS_ITSELF;
 	struct debug_file symbols;
-	if (!mentions_ggml(info))
+	if (!is_linked && !mentions_ggml(info))
 		return NOT_PATCHED;
 	return debug_file_find(&symbols, path) > 0 ? MAYBE_PATCHED : NOT_PATCHED;
 }
@@ -418,7 +431,7 @@ int patched_switch(bool on, bool alone)
 	int error = 0;
 
 	for (const struct patched_object *o = first_object(); o && !error; o = first_of(o->next))
-		if (o->results[GGML_BARRIER].inner)
+		if (o->results[GGML_BARRIER].inner || o->results[GGML_COMPUTE_FORWARD].inner)
 			error = alone ? (on ? patcher.on : patcher.off)(
 						o->patches, (int)GGML_FOR_NODES, 0)
 				      : -EBUSY;

@@ -164,8 +164,7 @@ static int read_debug_file(struct image *image, const char *path)
 	return error;
 }
 
-/* A link-time optimiser names a function that it makes local NAME.lto_priv.NUMBER. */
-static size_t name_length(const char *name)
+size_t image_name_length(const char *name)
 {
 	const char *suffix = strstr(name, ".lto_priv.");
 
@@ -174,7 +173,7 @@ static size_t name_length(const char *name)
 
 static bool is_called(const struct image_function *f, const char *name)
 {
-	size_t length = name_length(f->name);
+	size_t length = image_name_length(f->name);
 
 	return strlen(name) == length && !memcmp(f->name, name, length);
 }
@@ -197,8 +196,8 @@ static int merge_functions(struct image *image)
 	}
 	image->functions.count = kept;
 	for (size_t i = 0; i < kept; i++)
-		if (hash_index_add(&image->names, fnv1a(list[i].name, name_length(list[i].name)),
-			    (uint32_t)i))
+		if (hash_index_add(&image->names,
+			    fnv1a(list[i].name, image_name_length(list[i].name)), (uint32_t)i))
 			return -ENOMEM;
 	return 0;
 }

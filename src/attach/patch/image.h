@@ -56,6 +56,12 @@ void image_close(struct image *image);
 const struct image_function *image_find(
 	const struct image *image, const char *name, int *ambiguous);
 
+/*
+ * Bytes of the name that a function has in its source: a link-time optimiser calls a function that
+ * it makes local NAME.lto_priv.NUMBER.
+ */
+size_t image_name_length(const char *name);
+
 /* Whether it exports a function of that name; whether it reaches one through the dynamic linker. */
 bool image_exports(const struct image *image, const char *name);
 bool image_reaches(const struct image *image, const char *name);

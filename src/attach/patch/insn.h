@@ -34,8 +34,8 @@ struct insn {
 
 enum {
 	INSN_MAX_BYTES = 16,
-	INSN_MOVED_BYTES = 24, /* the longest that one can become elsewhere */
-	INSN_THUNK_BYTES = 72, /* the longest thunk */
+	INSN_MOVED_BYTES = 24,	/* the longest that one can become elsewhere */
+	INSN_THUNK_BYTES = 264, /* the longest thunk */
 };
 
 /* How long the jump is that replaces a function's first instructions. */

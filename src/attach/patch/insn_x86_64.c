@@ -119,6 +119,8 @@ static uint64_t register_bit(ZydisRegister name)
 {
 	enum { VOLATILE = 0x0fc7 };
 	ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, name);
+	if (whole == ZYDIS_REGISTER_NONE)
+		whole = name; /* masks are parts of nothing */
 	ZydisRegisterClass class = ZydisRegisterGetClass(whole);
 	ZyanI8 id = ZydisRegisterGetId(whole);
 
@@ -234,11 +236,27 @@ size_t insn_thunk(uint8_t out[INSN_THUNK_BYTES], uint64_t from, const struct ins
 	return put_distance(out, at, from, thunk->slot);
 }
 
-enum { GENERAL = 0x0fc7, REGISTERS = 12 };
+enum { GENERAL = 0x0fc7, REGISTERS = 12, FIRST_VECTOR = 16, VECTORS = 32, MAX_VECTORS = 8 };
+
+/* How much of a vector register there is to keep: all that this CPU has; 0: that is not known. */
+static unsigned vector_bytes(void)
+{
+	return __builtin_cpu_supports("avx512f") ? 64 : __builtin_cpu_supports("avx") ? 32 : 0;
+}
+
+static uint64_t vectors_of(uint64_t registers)
+{
+	unsigned known = vector_bytes() == 64 ? VECTORS : vector_bytes() ? VECTORS / 2 : 0;
+
+	return registers >> FIRST_VECTOR & (((uint64_t)1 << known) - 1);
+}
 
 bool insn_can_keep(uint64_t registers)
 {
-	return !(registers & ~(uint64_t)GENERAL);
+	uint64_t vectors = vectors_of(registers);
+
+	return !(registers & ~(GENERAL | vectors << FIRST_VECTOR)) &&
+	       __builtin_popcountll(vectors) <= MAX_VECTORS;
 }
 
 static size_t push_or_pop(uint8_t *out, size_t at, unsigned opcode, unsigned reg)
@@ -249,13 +267,51 @@ static size_t push_or_pop(uint8_t *out, size_t at, unsigned opcode, unsigned reg
 	return at;
 }
 
+/* vmovdqu64 %zmm,n(%rsp) or vmovdqu %ymm,n(%rsp); the other way round where it loads. */
+static size_t move_vector(uint8_t *out, size_t at, unsigned reg, uint32_t distance, bool loads)
+{
+	if (vector_bytes() == 64) {
+		out[at++] = 0x62;
+		out[at++] = (uint8_t)(0x61 | (reg & 8 ? 0 : 0x80) | (reg & 16 ? 0 : 0x10));
+		at = put_code(out, at, "\xfe\x48", 2);
+	} else {
+		out[at++] = 0xc5;
+		out[at++] = reg & 8 ? 0x7e : 0xfe;
+	}
+	out[at++] = loads ? 0x6f : 0x7f;
+	out[at++] = (uint8_t)(0x84 | (reg & 7) << 3);
+	out[at++] = 0x24;
+	memcpy(out + at, &distance, sizeof(distance));
+	return at + sizeof(distance);
+}
+
+static size_t move_vectors(uint8_t *out, size_t at, uint64_t vectors, bool loads)
+{
+	uint32_t distance = 0;
+
+	for (; vectors; vectors &= vectors - 1, distance += vector_bytes())
+		at = move_vector(out, at, (unsigned)__builtin_ctzll(vectors), distance, loads);
+	return at;
+}
+
+/* sub $n,%rsp, and %rsp aligned below that. */
+static size_t make_room(uint8_t *out, size_t at, uint64_t vectors)
+{
+	uint32_t bytes = vector_bytes() * (uint32_t)__builtin_popcountll(vectors);
+
+	at = put_code(out, at, "\x48\x81\xec", 3);
+	memcpy(out + at, &bytes, sizeof(bytes));
+	return put_code(out, at + sizeof(bytes), "\x48\x83\xe4\xf0", 4);
+}
+
 /*
- * push %rbp; mov %rsp,%rbp; push each; mov 8(%rbp),%r9; and $-16,%rsp; call *slot(%rip);
- * lea -8*n(%rbp),%rsp; pop each; pop %rbp; ret
+ * push %rbp; mov %rsp,%rbp; push each; mov 8(%rbp),%r9; room for vectors, and they into it;
+ * call *slot(%rip); vectors from there; lea -8*n(%rbp),%rsp; pop each; pop %rbp; ret
  */
 size_t insn_thunk_keeping(
 	uint8_t out[INSN_THUNK_BYTES], uint64_t from, uint64_t slot, uint64_t registers)
 {
+	uint64_t vectors = vectors_of(registers);
 	int n = 0;
 	size_t at = put_code(out, 0, "\x55\x48\x89\xe5", 4);
 
@@ -264,10 +320,14 @@ size_t insn_thunk_keeping(
 			at = push_or_pop(out, at, 0x50, reg);
 			n++;
 		}
-	at = put_code(out, at, "\x4c\x8b\x4d\x08\x48\x83\xe4\xf0\xff\x15", 10);
+	at = put_code(out, at, "\x4c\x8b\x4d\x08", 4);
+	at = make_room(out, at, vectors);
+	at = move_vectors(out, at, vectors, false);
+	at = put_code(out, at, "\xff\x15", 2);
 	at = put_distance(out, at, from, slot);
 	if (!at)
 		return 0;
+	at = move_vectors(out, at, vectors, true);
 	at = put_code(out, at, "\x48\x8d\x65", 3);
 	out[at++] = (uint8_t)(-8 * n);
 	for (unsigned reg = REGISTERS; reg-- > 0;)

@@ -46,17 +46,28 @@ static size_t pages(size_t bytes)
 
 COMPARATOR(compare_names, struct known_function, strcmp(x->name, y->name))
 
-/* Functions that share a beginning with those that are hooked: who hooks will ask for them. */
+/* Who hooks some functions of an engine will ask for others: they are named alike. */
+static bool is_kept(const char *name)
+{
+	static const char *const beginnings[] = {"ggml_", "llama_", "whisper_"};
+
+	for (size_t i = 0; i < sizeof(beginnings) / sizeof(*beginnings); i++)
+		if (!strncmp(name, beginnings[i], strlen(beginnings[i])))
+			return true;
+	return false;
+}
+
 static int keep_functions(struct patch_object *o, const struct image *image)
 {
 	for (size_t i = 0; i < image->functions.count; i++) {
 		const struct image_function *f = &image->functions.items[i];
-		if (strncmp(f->name, "ggml_", 5) && strncmp(f->name, "whisper_", 8))
+		if (!is_kept(f->name))
 			continue;
 		struct known_function *kept = array_add(&o->functions);
 		if (!kept)
 			return -ENOMEM;
-		*kept = (struct known_function){strdup(f->name), f->address + o->bias};
+		*kept = (struct known_function){
+			strndup(f->name, image_name_length(f->name)), f->address + o->bias};
 		if (!kept->name) {
 			o->functions.count--;
 			return -ENOMEM;
@@ -117,7 +128,7 @@ static const char *make(
 	size_t inner;
 
 	p->plan = *plan;
-	p->group = wish->group;
+	p->group = wish->of.group;
 	memset(&p->plan.leads, 0, sizeof(p->plan.leads));
 	p->site = plan->site + o->bias;
 	p->thunk = o->memory + i * PLAN_ENTRY_BYTES;
@@ -159,49 +170,14 @@ static void apply(struct patch_object *o, const struct survey *s, size_t i,
 	result->inner = (void *)p->inner;
 }
 
-/* Is all that this one's group needs in one of these states? */
-static bool group_is(const struct survey *s, const struct patch_wish *wishes, int group,
-	enum survey_way a, enum survey_way b)
-{
-	for (size_t i = 0; i < s->count; i++)
-		if (wishes[i].group == group && wishes[i].is_needed && s->entries[i].way != a &&
-			s->entries[i].way != b)
-			return false;
-	return true;
-}
-
-static bool has_sign(const struct survey *s, const struct patch_wish *wishes)
-{
-	for (size_t i = 0; i < s->count; i++)
-		if (wishes[i].is_sign && s->entries[i].way != SURVEY_ABSENT)
-			return true;
-	return false;
-}
-
-static bool is_wanted(const struct survey *s, const struct patch_wish *wish)
-{
-	const struct image_function *list = s->image.functions.items;
-
-	for (size_t i = 0; wish->is_wanted_with && i < s->image.functions.count; i++)
-		if (wish->is_wanted_with(list[i].name))
-			return true;
-	return !wish->is_wanted_with;
-}
-
 static void apply_all(struct patch_object *o, const struct survey *s,
 	const struct patch_wish *wishes, bool is_live)
 {
 	for (size_t i = 0; i < s->count; i++) {
-		o->results[i].name = wishes[i].name;
+		o->results[i].name = wishes[i].of.name;
 		if (s->entries[i].way == SURVEY_REFUSED)
 			o->results[i].refused = s->entries[i].plan.refused;
-		else if (s->entries[i].way != SURVEY_PATCHED || !wishes[i].hook ||
-			 !is_wanted(s, &wishes[i]) ||
-			 !group_is(s, wishes, wishes[i].group, SURVEY_PATCHED, SURVEY_REFUSED))
-			continue;
-		else if (!group_is(s, wishes, wishes[i].group, SURVEY_PATCHED, SURVEY_PATCHED))
-			o->results[i].refused = "what it is needed with is refused";
-		else
+		else if (s->entries[i].way == SURVEY_PATCHED && wishes[i].hook)
 			apply(o, s, i, &wishes[i], is_live);
 	}
 }
@@ -242,19 +218,19 @@ static struct patch_object *create(const struct survey *s, const struct patch_pl
 	return NULL;
 }
 
-static struct survey_name *names_of(const struct patch_wish *wishes, size_t count)
+static struct patch_name *names_of(const struct patch_wish *wishes, size_t count)
 {
-	struct survey_name *names = calloc(count + 1, sizeof(*names));
+	struct patch_name *names = calloc(count + 1, sizeof(*names));
 
 	for (size_t i = 0; names && i < count; i++)
-		names[i] = (struct survey_name){wishes[i].name, wishes[i].hook_from != NULL};
+		names[i] = wishes[i].of;
 	return names;
 }
 
 int brick_patch_open(struct patch_object **out, const struct patch_place *place,
 	const struct patch_wish *wishes, size_t count)
 {
-	struct survey_name *names = names_of(wishes, count);
+	struct patch_name *names = names_of(wishes, count);
 	struct survey survey;
 	int error =
 		names ? survey_open(&survey, place->path, names, count, place->is_forced) : -ENOMEM;
@@ -263,7 +239,7 @@ int brick_patch_open(struct patch_object **out, const struct patch_place *place,
 	free(names);
 	if (error)
 		return error;
-	if (survey.patched + survey.refused && has_sign(&survey, wishes)) {
+	if (survey.patched + survey.refused && survey.has_sign) {
 		*out = create(&survey, place);
 		error = *out ? 0 : -ENOMEM;
 		if (*out && (*out)->memory)

@@ -11,26 +11,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "attach/patch/patch_name.h"
 #include "brick/export.h"
 
 /*
- * A hook that is wanted. If a needed one cannot be had, no other of its group is made. hook_from is
- * the hook for functions whose callers rely on more registers than any function preserves: its
- * sixth argument is the address that the call returns to, so the function may take no more than
- * five.
+ * A hook that is wanted. hook_from is the hook of what can_keep: its sixth argument is the address
+ * that the call returns to, so the function may take no more than five.
  */
 struct patch_wish {
-	const char *name;
+	struct patch_name of;
 	void *hook, *hook_from; /* NULL: there is none */
 	int64_t tell; /* a thread-local word, from the thread pointer, that `inner` is written to
 			 before `hook` is called; 0: none */
-	int group, is_needed;
-	bool is_sign; /* objects that define none of these are not what is meant: they may define
-			single functions to look on */
-	/*
-	 * wanted only where the object defines a function whose name it says yes to; NULL: always
-	 */
-	int (*is_wanted_with)(const char *function);
 };
 
 /* Where an object lies. */

@@ -615,5 +615,6 @@ void plan_callers(struct plan *plan, const struct image *image)
 	plan->refused = insn_changeable ? follow_calls(plan, image, insn_changeable & ~writes)
 					: "its callers cannot be checked on this kind of CPU";
 	if (!plan->refused && !insn_can_keep(plan->kept))
-		plan->refused = "its callers keep numbers in vector registers over it";
+		plan->refused =
+			"its callers keep more in vector registers over it than can be kept";
 }

@@ -15,7 +15,7 @@
 #include "attach/patch/image.h"
 
 enum {
-	PLAN_ENTRY_BYTES = 128, /* what of trampoline memory one function takes */
+	PLAN_ENTRY_BYTES = 320, /* what of trampoline memory one function takes */
 	PLAN_MAX_DISPLACED = 24,
 };
 

@@ -6,19 +6,20 @@
  */
 #include "attach/patch/survey.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void find_functions(struct survey *s, const struct survey_name *names)
+static void find_functions(struct survey *s, const struct patch_name *names)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		struct survey_entry *e = &s->entries[i];
 		int ambiguous = 0;
-		e->name = names[i].name;
-		e->can_keep = names[i].can_keep;
-		e->function = image_find(&s->image, e->name, &ambiguous);
+		e->of = names[i];
+		e->function = image_find(&s->image, e->of.name, &ambiguous);
 		s->defined += e->function || ambiguous;
+		s->has_sign |= e->of.is_sign && (e->function || ambiguous);
 		if (ambiguous) {
 			e->way = SURVEY_REFUSED;
 			e->plan.refused = "there are several of that name";
@@ -59,20 +60,85 @@ static int plan_all(struct survey *s, bool is_forced)
 	return error;
 }
 
-static void judge(struct survey *s)
+static bool is_wanted(const struct survey *s, const struct patch_name *name)
 {
+	const struct image_function *list = s->image.functions.items;
+
+	for (size_t i = 0; name->is_wanted_with && i < s->image.functions.count; i++)
+		if (name->is_wanted_with(list[i].name))
+			return true;
+	return !name->is_wanted_with;
+}
+
+/* How the functions of one group can be hooked, each by itself. */
+struct group {
+	bool is_patched; /* all that are needed */
+	bool is_refused; /* they are that or refused, and none is missing */
+	bool has_other;	 /* another can stand in for them */
+};
+
+static struct group group_of(const struct survey *s, int group)
+{
+	struct group g = {true, true, false};
+	bool is_linked = false;
+
+	for (size_t i = 0; i < s->count; i++) {
+		const struct survey_entry *e = &s->entries[i];
+		if (e->of.group != group)
+			continue;
+		g.has_other |= e->of.stands_in && e->way == SURVEY_PATCHED;
+		is_linked |= e->of.is_replaced && e->way == SURVEY_LINKED;
+		if (!e->of.is_needed)
+			continue;
+		g.is_patched &= e->way == SURVEY_PATCHED;
+		g.is_refused &= e->way == SURVEY_PATCHED || e->way == SURVEY_REFUSED;
+	}
+	g.has_other &= !g.is_patched && !is_linked;
+	return g;
+}
+
+/* Of a function that could be patched. */
+static enum survey_way way_of(const struct survey *s, const struct survey_entry *e)
+{
+	const struct group g = group_of(s, e->of.group);
+
+	if (!is_wanted(s, &e->of) || (e->of.stands_in && !g.has_other) ||
+		(e->of.is_replaced && g.has_other))
+		return SURVEY_SPARED;
+	if (g.is_patched || g.has_other)
+		return SURVEY_PATCHED;
+	return g.is_refused ? SURVEY_REFUSED : SURVEY_SPARED;
+}
+
+static int judge(struct survey *s)
+{
+	enum survey_way *ways = calloc(s->count + 1, sizeof(*ways));
+
+	if (!ways)
+		return -ENOMEM;
 	for (size_t i = 0; i < s->count; i++) {
 		struct survey_entry *e = &s->entries[i];
-		if (!e->plan.refused && e->plan.kept && !e->can_keep)
+		if (!e->plan.refused && e->plan.kept && !e->of.can_keep)
 			e->plan.refused = "its callers keep values in registers over it";
 		if (e->way == SURVEY_PATCHED && e->plan.refused)
 			e->way = SURVEY_REFUSED;
+	}
+	for (size_t i = 0; i < s->count; i++)
+		ways[i] = s->entries[i].way == SURVEY_PATCHED ? way_of(s, &s->entries[i])
+							      : s->entries[i].way;
+	for (size_t i = 0; i < s->count; i++) {
+		struct survey_entry *e = &s->entries[i];
+		e->way = ways[i];
+		if (e->way == SURVEY_REFUSED && !e->plan.refused)
+			e->plan.refused = "what it is needed with is refused";
 		s->patched += e->way == SURVEY_PATCHED;
 		s->refused += e->way == SURVEY_REFUSED;
 	}
+	free(ways);
+	return 0;
 }
 
-int survey_open(struct survey *survey, const char *path, const struct survey_name *names,
+int survey_open(struct survey *survey, const char *path, const struct patch_name *names,
 	size_t count, bool is_forced)
 {
 	memset(survey, 0, sizeof(*survey));
@@ -88,12 +154,11 @@ int survey_open(struct survey *survey, const char *path, const struct survey_nam
 	}
 	find_functions(survey, names);
 	error = plan_all(survey, is_forced);
-	if (error) {
+	if (!error)
+		error = judge(survey);
+	if (error)
 		survey_close(survey);
-		return error;
-	}
-	judge(survey);
-	return 0;
+	return error;
 }
 
 void survey_close(struct survey *survey)

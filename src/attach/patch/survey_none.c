@@ -5,7 +5,7 @@
 
 #include "attach/patch/survey.h"
 
-int survey_open(struct survey *survey, const char *path, const struct survey_name *names,
+int survey_open(struct survey *survey, const char *path, const struct patch_name *names,
 	size_t count, bool is_forced)
 {
 	(void)survey, (void)path, (void)names, (void)count, (void)is_forced;

@@ -18,6 +18,9 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include "attach/patch/patch_name.h"
+
 /* clang-format off */
 #define GGML_SYMBOLS(X) \
 X(TYPED, NODE_FORWARD, "ggml_cpu_extra_compute_forward", CPU, NODES, MUST, NONE, \
@@ -26,6 +29,8 @@ X(TYPED, BARRIER, "ggml_barrier", CPU, NODES, MUST, NONE, \
 	"end of nodes, and waiting apart from work") \
 X(TYPED, FUSED_FORWARD, "ggml_compute_forward_rms_norm_mul_fused", CPU, NODES, MAY, NONE, \
 	"the fused norm") \
+X(TYPED, COMPUTE_FORWARD, "ggml_compute_forward", CPU, NODES, MAY, NONE, \
+	"each node where the hooks above are not there, as before 2025 or link-time optimised") \
 X(TYPED, GRAPH_COMPUTE, "ggml_graph_compute", CPU, GRAPHS, MAY, NONE, "graphs") \
 X(WORDS, SCHED_ALLOC_GRAPH, "ggml_backend_sched_alloc_graph", LLAMA, PHASES, MAY, NONE, \
 	"allocation") \
@@ -175,3 +180,17 @@ struct ggml_symbol {
 
 /* By id; constant. */
 extern const struct ggml_symbol ggml_symbols[GGML_SYMBOL_COUNT];
+
+/* How they are to be hooked where the dynamic linker has no part. */
+void ggml_symbols_names(struct patch_name names[GGML_SYMBOL_COUNT]);
+
+/* How nodes are timed where these functions can be hooked: what a recording and `doctor` go by. */
+enum ggml_way {
+	GGML_WAY_NODES,	   /* each on each thread, without splitting the graph */
+	GGML_WAY_CALLBACK, /* by the scheduler's evaluation callback, which splits it */
+	GGML_WAY_GRAPHS,   /* whole graphs, or steps */
+	GGML_WAY_NONE,
+};
+
+/* cpu_only: all backends compute on the CPU. A callback would make the others wait. */
+enum ggml_way ggml_way_of(const char reached[GGML_SYMBOL_COUNT], bool cpu_only);

@@ -13,6 +13,7 @@
 #include "attach/ggml/graphs/ggml_dataflow.h"
 #include "attach/ggml/nodes/digests.h"
 #include "attach/ggml/nodes/node_thread.h"
+#include "attach/ggml/nodes/node_work.h"
 #include "attach/ggml/nodes/site_table.h"
 #include "attach/ggml/graphs/node_graph.h"
 #include "attach/ggml/nodes/node_ready.h"
@@ -100,13 +101,22 @@ word_pair hook_SCHED_NEW(word a, word b, word c, word d, word e, word f)
 	return result;
 }
 
-/* The first graph tells whether the node hooks are called at all. */
-static void judge_graph(words_fn function, const void *graph, uint32_t seen)
+/* Has the graph nodes with work? Views have none. Yes, where that cannot be told. */
+static bool has_work(const struct engine *e, const void *graph)
 {
-	const struct engine *e = method_is_chosen() ? NULL : engine_at((uintptr_t)function);
+	if (!e || !e->graph_node_count || !e->graph_node || !e->op_desc)
+		return true;
+	for (int i = 0, n = e->graph_node_count(graph); i < n; i++)
+		if (!work_is_empty(e->op_desc(e->graph_node(graph, i))))
+			return true;
+	return false;
+}
 
-	if (e && e->graph_node_count)
-		method_graph_computed(e->graph_node_count(graph), seen);
+/* The first graph tells whether the node hooks are called at all. */
+static void judge_graph(uintptr_t code, const void *graph, bool has_callback, uint32_t seen)
+{
+	if (!method_is_chosen() && (seen || has_work(engine_at(code), graph)))
+		method_graph_computed(has_callback, seen);
 }
 
 word_pair hook_SCHED_COMPUTE(word a, word b, word c, word d, word e, word f)
@@ -133,7 +143,8 @@ word_pair hook_SCHED_COMPUTE(word a, word b, word c, word d, word e, word f)
 	phase_end(&scope);
 	phase_end(&step);
 	whisper_computed((const void *)b);
-	judge_graph(function, (const void *)b, (uint32_t)(node_thread.begun - begun));
+	judge_graph(
+		(uintptr_t)function, (const void *)b, true, (uint32_t)(node_thread.begun - begun));
 	return result;
 }
 
@@ -320,10 +331,13 @@ static int compute(graph_compute_fn function, void *graph, void *plan, const voi
 	if (!node_thread_knows(&node_thread, code))
 		node_thread_prepare(&node_thread, code);
 	node_graph_begin(&outer, graph);
+	uint64_t begun = node_thread.begun;
 	int status = function(graph, plan);
 	node_graph_end(&outer, graph);
 	phase_end(&scope);
 	phase_end(&step);
+	if (!scheduled) /* else the scheduler's graph is judged */
+		judge_graph(code, graph, false, (uint32_t)(node_thread.begun - begun));
 	return status;
 }
 

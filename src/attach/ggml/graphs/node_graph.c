@@ -81,8 +81,8 @@ void node_graph_enter(struct node_thread *t, const void *node, int threads, uint
 		node_record_span(phase_brick(PHASE_THREAD_START), entered, brick__now());
 	if (!method_records_nodes())
 		t->mode = NODE_MODE_OFF;
-	else if (threads != 1 || !shape_offsets_known(&t->shape_at) || !brick__counter_used ||
-		 !brick__crc_usable() || digests_mode)
+	else if (threads != 1 || t->is_whole || !shape_offsets_known(&t->shape_at) ||
+		 !brick__counter_used || !brick__crc_usable() || digests_mode)
 		t->mode = NODE_MODE_TEAM;
 	else
 		t->mode = NODE_MODE_ALONE;

@@ -16,6 +16,9 @@
  *     follows is waiting. Only the next beginning, or the end of the graph, tells which barrier
  *     was the node's last; those before it were waits inside of the node. A thread that is alone
  *     waits for nobody, so its nodes end where the next hook is entered.
+ *     An engine may have neither function, or they were inlined. Then ggml_compute_forward() is
+ *     hooked, within which a thread computes its share of a node. What follows is waiting, up to
+ *     the next node.
  *  4. A node that is over is kept as an event of 32 bytes (node_thread.h).
  *  5. At the end of the graph, or before anything else is recorded on the thread, runs and events
  *     become samples, with the work that masks let through (masks.c). Recording a hundred samples
@@ -28,6 +31,7 @@
  * every node, prefetches what the next beginning will need. A call or a memory access more in here
  * is paid for by every node: compare the disassembly before and after a change.
  */
+#include <stdbool.h>
 #include "attach/ggml/devices/device_graph.h"
 #include "attach/ggml/nodes/digests.h"
 #include "attach/ggml/ggml_hooks.h"
@@ -80,7 +84,7 @@ static HOT APART void begin(struct node_thread *t, uintptr_t caller,
 		node_finish(t, t->end ? t->end : entered);
 	}
 	if (BRICK_UNLIKELY(t->graph_serial != serial ||
-			   (params->nth == 1) != (t->mode == NODE_MODE_ALONE)))
+			   ((params->nth == 1) != (t->mode == NODE_MODE_ALONE) && !t->is_whole)))
 		node_graph_enter(t, node, params->nth, serial);
 	if (t->mode == NODE_MODE_OFF ||
 		node_run_begin(t, node, mul != NULL, brick__halves(t->run_base)))
@@ -259,6 +263,75 @@ HOT void ggml_compute_forward_rms_norm_mul_fused(
 		return;
 	}
 	fused_forward((uintptr_t)__builtin_return_address(0), params, norm, mul);
+}
+
+/* Does the thread do the node's work, rather than prepare or finish it? Its place in the team. */
+static bool read_params(
+	const struct engine *e, const struct compute_params *params, struct compute_params *of)
+{
+	const int *words = (const int *)params;
+	uint32_t *kind = &e->profile->params, known = shared_get(kind);
+
+	/* A number is less than their count. The first thread's is 0, and so is who prepares. */
+	if (known == PARAMS_UNKNOWN)
+		known = words[0] >= words[1] ? PARAMS_WITH_TASK
+			: words[0]	     ? PARAMS_UNKNOWN
+					     : PARAMS_PLAIN;
+	__atomic_store_n(kind, known, __ATOMIC_RELAXED);
+	const int *at = known == PARAMS_WITH_TASK ? words + 1 : words;
+	*of = (struct compute_params){at[0], at[1]};
+	return known != PARAMS_UNKNOWN;
+}
+
+/* Goes on with a node that it has prepared: what lies between is waiting within. */
+static bool goes_on(struct node_thread *t, const void *node)
+{
+	if (!t->open || t->whole != node || !t->end ||
+		t->graph_serial != shared_get(&attach_shared.graph_serial))
+		return false;
+	t->inner += brick__now() - t->end;
+	t->end = 0;
+	return true;
+}
+
+/* The team waits until all have done their share; without a barrier to hook, this is seen here. */
+static void waited(struct node_thread *t, int threads)
+{
+	if (t->open && t->end && !t->last_barrier && threads > 1 &&
+		t->graph_serial == shared_get(&attach_shared.graph_serial))
+		t->wait = brick__now() - t->end;
+}
+
+void ggml_compute_forward(const struct compute_params *params, void *node)
+{
+	struct node_thread *t = &node_thread;
+	uintptr_t caller = (uintptr_t)__builtin_return_address(0);
+	struct compute_params of;
+
+	if (BRICK_UNLIKELY(!node_thread_knows(t, caller)))
+		node_thread_prepare(t, caller);
+	compute_forward_fn function = t->engine ? t->engine->compute_forward : NULL;
+	if (!function)
+		function = (compute_forward_fn)resolve_slow(GGML_COMPUTE_FORWARD, caller);
+	if (!function)
+		return;
+	if (!method_records_nodes() || !t->engine || !read_params(t->engine, params, &of)) {
+		function(params, node);
+		return;
+	}
+	t->is_whole = 1;
+	if (!goes_on(t, node)) {
+		waited(t, of.nth);
+		begin(t, caller, &of, node, NULL);
+	}
+	t->whole = node;
+	function(params, node);
+	if (!t->open)
+		return;
+	t->inner += t->wait;
+	t->wait = 0;
+	t->last_barrier = 0;
+	t->end = brick__now();
 }
 
 __attribute__((constructor)) static void tell_slots(void)

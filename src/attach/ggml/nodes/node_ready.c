@@ -110,23 +110,31 @@ static _Bool no_is_empty(const void *tensor)
 	return 0;
 }
 
-static void lead_anywhere(struct node_thread *t, uintptr_t caller)
+/* Whatever object has what this one calls, without defining it. */
+static void look_around(struct node_thread *t, uintptr_t caller)
 {
 	if (!t->extra_forward)
 		t->extra_forward = (extra_forward_fn)resolve_slow(GGML_NODE_FORWARD, caller);
-	if (!t->extra_forward)
-		t->extra_forward = no_extra_forward;
 	if (!t->barrier)
 		t->barrier = (barrier_fn)resolve_slow(GGML_BARRIER, caller);
-	if (!t->barrier)
-		t->barrier = no_barrier;
 	if (!t->is_empty)
 		t->is_empty = (is_empty_fn)resolve_slow(GGML_IS_EMPTY, caller);
-	if (!t->is_empty)
-		t->is_empty = no_is_empty;
 	/* Most engines do not have it, and then do not call it. */
 	if (!t->fused_forward && !t->engine)
 		t->fused_forward = (fused_forward_fn)resolve_slow(GGML_FUSED_FORWARD, caller);
+}
+
+static void lead_anywhere(struct node_thread *t, uintptr_t caller)
+{
+	/* Who computes nodes by a function of its own calls none of the others elsewhere. */
+	if (!t->engine || !t->engine->compute_forward)
+		look_around(t, caller);
+	if (!t->extra_forward)
+		t->extra_forward = no_extra_forward;
+	if (!t->barrier)
+		t->barrier = no_barrier;
+	if (!t->is_empty)
+		t->is_empty = no_is_empty;
 	if (!t->fused_forward)
 		t->fused_forward = no_fused_forward;
 }
@@ -137,6 +145,7 @@ static void lead_to(struct node_thread *t, const struct engine *e, uintptr_t cal
 	const struct engine *from = e ? e : &none;
 
 	node_run_leave(t); /* it belongs to the engine before */
+	t->is_whole = 0;
 	t->engine = e;
 	t->extra_forward = from->extra_forward;
 	t->fused_forward = from->fused_forward;

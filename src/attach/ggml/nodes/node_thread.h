@@ -71,6 +71,7 @@ struct node_thread {
 	uint8_t ready;
 	uint8_t is_cold;	 /* the last node began later than slow_begin */
 	uint8_t marked;		 /* some events have a mark */
+	uint8_t is_whole;	 /* one hook is around each node, see ggml_compute_forward() */
 	uint8_t on_device;	 /* it computes a graph there (device_graph.h) */
 	uintptr_t final_barrier; /* where the barrier that ends graphs is called from; or 0 */
 
@@ -95,8 +96,9 @@ struct node_thread {
 	uint64_t begun;			       /* nodes of all former graphs */
 	struct known_graph *graph;	       /* that `nodes` are of, or NULL */
 	struct node_cost hook_cost;
-	uint32_t session; /* whose notes name the engine */
-	uint16_t brick;	  /* of a node without a site */
+	const void *whole; /* the node that the hook around nodes was last called for */
+	uint32_t session;  /* whose notes name the engine */
+	uint16_t brick;	   /* of a node without a site */
 	int16_t layer;
 	const struct engine *engine;
 } __attribute__((aligned(64)));

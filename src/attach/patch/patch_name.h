@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What functions hooks are wanted for: asked of a file (survey.h) and of a loaded object (patch.h)
+ * in the same words, so that both give the same answer. Constant data.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+/* A function that a hook is wanted in front of, and what that depends on. */
+struct patch_name {
+	const char *name;
+	int group;	  /* those that go together */
+	bool is_needed;	  /* without it none of its group */
+	bool stands_in;	  /* does what the needed ones do; wanted where these cannot be had */
+	bool is_replaced; /* not wanted where such a one stands in */
+	bool can_keep;	  /* its hook can be called where callers rely on more registers than any
+			     function preserves */
+	bool is_sign; /* objects that define none of these are not what is meant: they may define
+			single functions to look on */
+	/*
+	 * wanted only where the object defines a function whose name it says yes to; NULL: always
+	 */
+	int (*is_wanted_with)(const char *function);
+};
