@@ -11,8 +11,10 @@
 
 struct progress;
 
-/* done: what is done by now, called by another thread, NULL: nobody knows; total: of that, 0: not
- * known. NULL: there is nobody to tell. */
+/*
+ * done: returns how much is done, NULL: not known. Another thread calls it. total: 0 is not known.
+ * Returns NULL if nobody is there to be told.
+ */
 struct progress *progress_start(const char *what, uint64_t (*done)(void), uint64_t total);
 
 /* NULL is legal. */

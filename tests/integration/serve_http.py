@@ -195,7 +195,7 @@ def recorded_process():
 
 
 def living_process():
-    """A process that runs is none that did not end in good order."""
+    """A process that still runs has not ended badly."""
     out = os.path.join(TMP, "living.pftrace")
     recorder = subprocess.Popen([BRICK, "record", "-o", out, "--interval", "100", "--",
                                  os.path.join(BUILD, "bin", "program-record_producer"), "samples=10",

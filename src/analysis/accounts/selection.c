@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * First comes when: it chooses steps, and keeps what the walk puts into their accounts. A step is
- * in a time when it begins in it, and is then in it as a whole; what lies outside of steps is cut
- * to the time. Then come what and where: sites are marked as left out.
+ * Narrows a run in three passes. Steps come first: it chooses them, and keeps what the walk puts
+ * into their accounts. A step that begins in the chosen time is kept whole; what lies outside of
+ * steps is cut to the time. Places (brick, layer) and the thread come then: they mark sites as left
+ * out.
  */
 #include "analysis/accounts/selection.h"
 
@@ -17,7 +18,7 @@
 #include "brick/error.h"
 #include "trace/run_keep.h"
 
-/* The slow ones: this part of the steps of a phase, at least one. */
+/* SELECT_SLOW chooses one in so many steps of a phase, and at least one. */
 enum { SLOW_PART = 20 };
 
 struct choice {
@@ -27,10 +28,10 @@ struct choice {
 	uint64_t since_ns, until_ns;
 	uint8_t *steps; /* [step_count] */
 	uint8_t **keep; /* [lane_count][sample_count] */
-	uint32_t lane;	/* that is being walked */
+	uint32_t lane;	/* the lane in the walk */
 };
 
-/* Whether it asks for steps by what they are, so that what lies outside of steps was not. */
+/* True if it chooses steps by a property of theirs: then what lies outside of steps is not kept. */
 static bool asks_for_steps(const struct selection *s)
 {
 	return s->phase >= 0 || s->speed != SELECT_ANY_SPEED || s->step_ranges;
@@ -69,7 +70,7 @@ static void choose_by_kind(struct choice *c)
 	}
 }
 
-/* Of one phase, those that took longest. Returns how many there were to choose from. */
+/* Chooses the longest steps of a phase. Returns how many there were to choose from. */
 static size_t choose_slowest(
 	struct choice *c, const struct step_times *times, struct step_length *list, unsigned phase)
 {
@@ -90,7 +91,9 @@ static size_t choose_slowest(
 	return count;
 }
 
-/* "slowest" is one step: of decode where there is any, as wherever a step is chosen. */
+/*
+ * SELECT_SLOWEST chooses one step: of decode if there is any, as wherever a single step is chosen.
+ */
 static int choose_by_speed(struct choice *c)
 {
 	static const enum step_phase order[] = {
@@ -120,7 +123,7 @@ static uint64_t at_most(uint64_t value, uint64_t limit)
 	return value < limit ? value : limit;
 }
 
-/* What was cut is no execution any more, but its time is there. */
+/* A cut sample is no execution any more, but its time counts. */
 static bool cut(const struct choice *c, struct run_sample *sample)
 {
 	uint64_t begin_ns = at_least(sample->begin_ns, c->since_ns);
@@ -136,7 +139,7 @@ static bool cut(const struct choice *c, struct run_sample *sample)
 	return true;
 }
 
-/* Of something outside of all steps. */
+/* Whether a sample outside of all steps is kept; cuts it. */
 static bool is_kept(struct choice *c, uint32_t sample, bool holds_step)
 {
 	if (asks_for_steps(c->selection) || holds_step)
@@ -163,7 +166,7 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 				 : is_kept(c, frame->index, frame->holds_step || open_step);
 }
 
-/* A tile goes with what holds it, else with the step that ran then. */
+/* A tile goes with the sample that holds it, else with the step that ran then. */
 static void on_tile(void *context, const struct walk_frame *holder, uint32_t sample)
 {
 	struct choice *c = context;
@@ -189,7 +192,7 @@ static int find_kept(struct choice *c)
 	return walk_run(&walk);
 }
 
-/* Instants and values of counters: by when they were. */
+/* Keeps instants and values of counters by their time. */
 static void keep_points(struct choice *c)
 {
 	struct run *run = c->run;
@@ -207,7 +210,7 @@ static void keep_points(struct choice *c)
 	run->point_count = count;
 }
 
-/* Without steps the time of a run is that of its threads. */
+/* A run without steps takes the time of its threads. */
 static void cut_lanes(const struct choice *c)
 {
 	for (size_t i = 0; i < c->run->lane_count && !c->run->step_count; i++) {
@@ -234,7 +237,7 @@ static int choose(struct choice *c, char **missing)
 	return n < 0 ? -ENOMEM : BRICK_ENOTRECORDED;
 }
 
-/* Hooks were called for what is left in proportion. */
+/* The calls of hooks are scaled to the part of the samples that is kept. */
 static void scale_hooks(struct run_lane *lane, const uint8_t *keep)
 {
 	double kept = 0;
@@ -259,7 +262,7 @@ static int keep_chosen(struct choice *c, char **missing)
 	return run_keep(c->run, c->keep);
 }
 
-/* Whether what was chosen has to do with that time: a step as a whole, and what lies between. */
+/* True if a gap lies in a kept step or, where kept, between steps. */
 static bool is_chosen(const struct choice *c, const struct off_cpu_gap *gap)
 {
 	const struct run *run = c->run;
@@ -273,7 +276,7 @@ static bool is_chosen(const struct choice *c, const struct off_cpu_gap *gap)
 	return false;
 }
 
-/* What is not known of other steps is no fault of these. */
+/* Gaps in other steps say nothing about these. */
 static void drop_gaps(struct choice *c)
 {
 	struct off_cpu_account *o = &c->run->off_cpu;
@@ -315,7 +318,7 @@ static bool has_places(const struct selection *s)
 	return s->brick || s->layer != SELECTION_ALL_LAYERS;
 }
 
-/* In words; -ENOMEM. */
+/* Puts the selection into words, for run->selected; -ENOMEM. */
 static int describe(const struct selection *s, struct run *run)
 {
 	static const char *const speeds[] = {
@@ -360,7 +363,10 @@ static int missing_text(char **missing, const char *what, const char *name)
 	return asprintf(missing, "no %s %s", what, name) < 0 ? -ENOMEM : BRICK_ENOTRECORDED;
 }
 
-/* Who asks for waits means those of all bricks. */
+/*
+ * Waits are a part of other bricks' samples, so a selection of waits keeps these for their waits
+ * alone.
+ */
 static uint32_t left_out(
 	const struct selection *s, const struct run *run, const struct run_site *site)
 {
@@ -392,7 +398,7 @@ static int apply_places(const struct selection *s, struct run *run, char **missi
 	return missing_text(missing, s->brick ? "such brick in layer" : "layer", layer);
 }
 
-/* By name, or by number. */
+/* True if the thread has that name or number. */
 static bool is_lane(const struct run_lane *lane, const char *thread)
 {
 	char number[24];
@@ -400,7 +406,7 @@ static bool is_lane(const struct run_lane *lane, const char *thread)
 	return (lane->name && !strcmp(lane->name, thread)) || !strcmp(number, thread);
 }
 
-/* Each site once more, left out: for what others did. */
+/* Adds a left-out twin of each site, for samples of other threads. */
 static int double_sites(struct run *run)
 {
 	size_t count = run->site_count;
@@ -421,7 +427,7 @@ static int double_sites(struct run *run)
 	return 0;
 }
 
-/* Commands of a device are the thread's that launched them; a queue's own are all of it. */
+/* True if the chosen thread launched the command. A queue that was chosen itself is kept whole. */
 static bool is_launched(const struct run *run, const uint8_t *lanes, uint32_t lane, uint32_t sample)
 {
 	if (run->lanes[lane].kind != BRICK_LANE_QUEUE)
@@ -454,7 +460,7 @@ static int apply_thread(const struct selection *s, struct run *run, char **missi
 	return rc;
 }
 
-/* What does not know when and where it was. */
+/* Statistics of whole lanes do not know when and where their samples were. */
 static void drop_statistics(struct run *run)
 {
 	for (size_t i = 0; i < run->lane_count; i++) {

@@ -121,7 +121,7 @@ int drain_emit_digests(struct drain *d, struct sink *sink);
 void drain_rewind(struct drain *d);
 
 enum drain_end {
-	DRAIN_END_CLOSED,   /* in good order */
+	DRAIN_END_CLOSED,   /* cleanly */
 	DRAIN_END_DEAD,	    /* its process died */
 	DRAIN_END_EXEC,	    /* its process became another program */
 	DRAIN_END_OUTLIVED, /* its process was still running when recording ended */

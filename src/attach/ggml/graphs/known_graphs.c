@@ -400,8 +400,8 @@ static struct known_graph *take_quickly(const struct shown_graph *s, uint32_t ge
 }
 
 /*
- * A node came that the graph does not have. 1: the graph was matched quickly, and is another one,
- * so nothing that is known of it holds. 0: it is the right graph, and the node is foreign to it.
+ * A node came that the graph does not have. 1: the quick match was wrong, so the graph's facts do
+ * not hold for it. 0: the graph is right, and the node is foreign to it.
  */
 static bool refute(struct known_graph *g)
 {

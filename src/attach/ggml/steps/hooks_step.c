@@ -164,7 +164,7 @@ static int32_t evaluate_by_value(enum ggml_symbol_id symbol, const void *caller,
 VALUE_HOOK(DECODE, "llama_decode", 1)
 VALUE_HOOK(ENCODE, "llama_encode", 0)
 
-/* As with steps, the member function is what callers reach that look the C function up. */
+/* As with steps, a caller that looks the C function up reaches only the member's hook. */
 #define WARM_UP_HOOK(id)                                                                       \
 	word_pair hook_##id(word context, word on, word c, word d, word e, word f)             \
 	{                                                                                      \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Holds driver.h against cuda.h at compile time; built only where that is there. */
+/* Holds cuda_driver.h against cuda.h at compile time; built only where cuda.h exists. */
 #include "lib/backends/cuda/cuda_driver.h"
 
 #include <cuda.h>

@@ -322,8 +322,8 @@ static int drain(struct brick_backend_device *d)
 }
 
 /*
- * The last event of what waits that is not there yet; NULL: all are. It is ours until drain(), even
- * where its queue is not there any more.
+ * The last of the awaited events that has not completed; NULL: all have. It is ours until drain(),
+ * even if its queue is gone.
  */
 static cl_event last_missing(struct brick_backend_device *d)
 {
