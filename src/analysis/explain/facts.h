@@ -30,7 +30,7 @@ struct explain_between {
 	uint64_t longest_ns;
 };
 
-/* Products of activations with weights, in evaluations that do not overlap. */
+/* Products of activations with weights, over all evaluations. */
 struct explain_products {
 	uint64_t ns, bytes;
 	uint64_t weights, weight_bytes; /* of one evaluation */

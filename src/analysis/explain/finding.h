@@ -14,10 +14,10 @@
 
 /*
  * The rules: name, id, kind, and the rules that it replaces. They are asked in this order. A new
- * rule needs a row here, the function rule_NAME() (rules_*.c), data in FINDING_NAME, and the words
- * of NAME in src/ui/text/explain_view.c. A LOSS is time that buys nothing. A CHOICE of the user's
- * has a price in answers or memory, so it ranks as if it cost a quarter. Where a rule holds, the
- * rules that it replaces are not shown in the same phase, because they say the same less well.
+ * rule needs a row here, which makes FINDING_NAME; the function rule_NAME() (rules_*.c); and the
+ * words of NAME in src/ui/text/explain_view.c. A LOSS is time that buys nothing. A CHOICE of the
+ * user's has a price in answers or memory, so it ranks as if it cost a quarter. Where a rule holds,
+ * the rules that it replaces are not shown in the same phase, because they say the same less well.
  */
 #define EXPLAIN_RULES(X)                                                                     \
 	X(affinity, "affinity", LOSS, EXPLAIN_OF_CROWDS | R(oversubscribed) | R(cpu_quota))  \

@@ -379,8 +379,8 @@ bool rule_slow_thread(const struct explain_facts *f, enum step_phase p, struct f
 }
 
 /*
- * A waiting thread is still useful. Only if the others would end sooner without it, each with a
- * larger part of the work and no waiting, does it cost time.
+ * A waiting thread may still be useful. It costs time only if the others would end sooner without
+ * it, each with a larger part of the work and no waiting.
  */
 bool rule_barrier_waits(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
