@@ -18,7 +18,7 @@ BRICK_BEGIN_DECLS
  * deep). */
 typedef uint32_t brick_span;
 
-/* Serial number of the session that records, 0 while none does. Read it through brick_enabled(). */
+/* 0 while no session records. Read it through brick_enabled(). */
 BRICK_API extern uint32_t brick__on;
 
 /*

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Recording in this process. A session starts by itself in a process that `brick record` runs; an
- * embedding program starts its own and may have the library write the recording. One session at a
- * time per process; start and stop from one thread at a time, the rest from any thread.
+ * embedding program starts its own and may have the library write the recording. The process has
+ * one session, and makes more where an engine has several models. Start, stop and destroy a session
+ * from one thread at a time; the rest from any thread.
  */
 #ifndef BRICK_SESSION_H
 #define BRICK_SESSION_H
@@ -88,6 +89,39 @@ BRICK_API int brick_note(const char *key, const char *format, ...) BRICK_PRINTF(
  */
 BRICK_API int brick_l2_hit_rate_set(double share);
 BRICK_API int brick_zero_copy_set(int is_used);
+
+/*
+ * Further sessions: one for each model, say. Each has its own bricks, statistics, steps, notes,
+ * losses and output. A thread uses one session at a time. All calls of this library are about that
+ * one: those of this page, of probes, registry, statistics, devices, tiles and reports. A thread
+ * that was not told to use one uses the process's own, which costs what it costs without others.
+ *
+ *	struct brick_session *before = brick_session_use(model->session);
+ *	run(model);
+ *	brick_session_use(before);
+ */
+struct brick_session;
+
+/*
+ * Make one and start it; options as of brick_session_start(), errors, too. In a program under
+ * `brick record` the recorder's session takes its records.
+ */
+BRICK_API int brick_session_create(
+	struct brick_session **out, const struct brick_session_options *options);
+
+/*
+ * Stop it, if brick_session_stop() has not, and free it. Returns what brick_session_stop() would.
+ * Threads that still use it record nothing until they use another one. In the child of a fork a
+ * parent's session records nothing.
+ */
+BRICK_API int brick_session_destroy(struct brick_session *session);
+
+/*
+ * The calling thread uses this session from now on; NULL: the process's own. Returns the one that
+ * it used. Bricks that it has open in that one stay open; end each in the session in which it
+ * began. Some 50 ns, and more at a thread's first time in a session.
+ */
+BRICK_API struct brick_session *brick_session_use(struct brick_session *session);
 
 BRICK_END_DECLS
 

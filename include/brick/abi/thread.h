@@ -18,8 +18,10 @@ BRICK_BEGIN_DECLS
 /* The depth of no span. */
 #define BRICK__NO_SPAN UINT32_MAX
 
+struct brick_session;
+
 struct brick__thread {
-	uint32_t serial; /* of the lane's session, after which the lane stays mapped */
+	uint32_t serial; /* what brick__on was when its lane was last found to be right */
 	uint32_t span;	 /* of a brick that begins now; BRICK__NO_SPAN: not the fast half's */
 	struct brick_frame *frame; /* where it is kept; free while its `kind` is 0 */
 	uint64_t word;		   /* its bytes from `kind` on, less its brick */
@@ -28,16 +30,16 @@ struct brick__thread {
 	uint64_t mask; /* of the ring: capacity - 1 */
 
 	/* the library's own */
-	uint32_t tag;		      /* the upper bits of the spans that are begun here */
-	uint32_t index;		      /* of the lane in its session */
-	uint32_t refused, refused_by; /* how often it got no lane, from which session */
+	uint32_t tag;		       /* the upper bits of the spans that are begun here */
+	uint32_t number;	       /* serial number of the lane's session */
+	struct brick_session *session; /* that it uses; NULL: the process's own */
 };
 
 /* The calling thread's. serial is BRICK__NO_SERIAL while it has no lane. */
 extern BRICK_API __thread struct brick__thread brick__thread
 	__attribute__((tls_model("initial-exec")));
 
-/* Serial number of the session that records, 0 while none does. */
+/* 0 while no session records; another number after each change of what records. */
 BRICK_API extern uint32_t brick__on;
 
 #define BRICK__ALWAYS static inline __attribute__((always_inline))

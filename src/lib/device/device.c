@@ -32,6 +32,7 @@ enum {
 	DEFAULT_PAIRS = 4096,
 	MIN_PAIRS = 2,
 	MAX_PAIRS = 1 << 20,
+	MAX_JOINED = 8, /* sessions that use a device in turns */
 	READINGS_AT_OPEN = 16,
 	READINGS = 4,
 	CORRELATE_NS = 50000000,  /* between readings of the device's clock */
@@ -97,6 +98,10 @@ struct brick_device {
 	int has_mode; /* mode was set by brick_device_mode_set() */
 	uint32_t mode;
 	uint32_t serial; /* the session whose mode that is, and which has the notes */
+	struct {
+		uint32_t serial;
+		uint64_t noted_ns; /* residual that is in its notes */
+	} joined[MAX_JOINED];	   /* sessions that have the notes, that one first */
 
 	uint32_t pair_count, in_use, free;
 	struct pair *pairs;
@@ -116,7 +121,6 @@ struct brick_device {
 	uint32_t clock_failures;
 	uint64_t correlated_ns; /* when */
 	uint64_t placed_ns;	/* the greatest residual that times were placed with */
-	uint64_t noted_ns;	/* residual that is in the notes of the session */
 
 	struct {
 		char key[48], value[160];
@@ -275,7 +279,7 @@ static void keep_note(void *context, const char *key, const char *value)
 		device->backend->name, key);
 	snprintf(
 		device->notes[device->note_count].value, sizeof(device->notes->value), "%s", value);
-	if (brick_enabled() && device->serial == __atomic_load_n(&brick__on, __ATOMIC_RELAXED))
+	if (device->serial && device->serial == brick__number_here())
 		brick_note(device->notes[device->note_count].key, "%s", value);
 	device->note_count++;
 }
@@ -532,13 +536,14 @@ static void note_residual(struct brick_device *device)
 		residual = device->placed_ns;
 	char key[sizeof(device->notes->key)];
 
-	if (!brick_enabled() || device->serial != __atomic_load_n(&brick__on, __ATOMIC_RELAXED) ||
-		!device->correlation.count ||
-		(device->noted_ns && residual < device->noted_ns + device->noted_ns / 2))
+	uint64_t *noted_ns = &device->joined[0].noted_ns;
+
+	if (!device->serial || device->serial != brick__number_here() ||
+		!device->correlation.count || (*noted_ns && residual < *noted_ns + *noted_ns / 2))
 		return;
 	snprintf(key, sizeof(key), "%.15s.clock", device->backend->name);
 	brick_note(key, "of the program's bricks: residual %llu ns", (unsigned long long)residual);
-	device->noted_ns = residual;
+	*noted_ns = residual;
 }
 
 /* Bricks. */
@@ -577,24 +582,41 @@ static struct device_queue *queue_of(struct brick_device *device, void *native)
 	return add_queue(device, native);
 }
 
-/* A session that is new to this device: read its mode, and give it the device's notes. */
+/* Puts it first; returns whether it was known. The one that was used longest ago is forgotten. */
+static bool was_joined(struct brick_device *device, uint32_t serial)
+{
+	uint32_t i = 0;
+
+	while (i < MAX_JOINED - 1 && device->joined[i].serial != serial)
+		i++;
+	bool known = device->joined[i].serial == serial;
+	uint64_t noted_ns = known ? device->joined[i].noted_ns : 0;
+	memmove(&device->joined[1], &device->joined[0], i * sizeof(device->joined[0]));
+	device->joined[0].serial = serial;
+	device->joined[0].noted_ns = noted_ns;
+	return known;
+}
+
+/* Another session than the last: what its mode is, and what it should know of us. */
 static void join_session(struct brick_device *device, uint32_t serial)
 {
 	brick__session_ensure();
 	brick__session_lock();
-	const struct brick_session_header *h = brick__session.header;
+	const struct brick_session_header *h = brick__session_here()->header;
 	if (!device->has_mode)
 		device->mode = h ? h->mode : BRICK_MODE_DEFERRED;
 	brick__session_unlock();
+	device->serial = serial;
+	if (!serial || was_joined(device, serial))
+		return;
 	for (uint32_t i = 0; i < device->note_count; i++)
 		brick_note(device->notes[i].key, "%s", device->notes[i].value);
-	device->noted_ns = device->placed_ns = 0;
-	device->serial = serial;
+	device->placed_ns = 0;
 }
 
 static uint32_t mode_now(struct brick_device *device)
 {
-	uint32_t serial = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
+	uint32_t serial = brick__number_here();
 
 	if (BRICK_UNLIKELY(device->serial != serial))
 		join_session(device, serial);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernels of the process and their sources: append-only tables with an index by content. Like the
- * registry they outlive sessions. A running session holds a copy of their beginning, which every
+ * registry they outlive sessions. Running sessions hold copies of their beginning, which every
  * registration extends: header->kernel_count entries, header->code_bytes of sources. Both tables
  * are under the session lock. A command that was launched outside of all bricks gets a brick named
  * after its kernel.
@@ -18,6 +18,7 @@
 #include "base/utf8.h"
 #include "brick/error.h"
 #include "brick/queue.h"
+#include "lib/probe/registry_tables.h"
 
 /* Sources. */
 
@@ -79,7 +80,7 @@ static struct brick_session_code *make_code(uint64_t hash, const char *source, s
 }
 
 /* Gives the session the entries that it lacks. */
-static int publish_codes(struct brick__session *s)
+static int publish_codes(struct brick_session *s)
 {
 	uint32_t at = 0;
 
@@ -128,11 +129,10 @@ uint64_t brick_code_register(const char *source, size_t bytes, const char *name,
 		return hash;
 	BETWEEN(brick__session_lock, brick__session_unlock);
 	int error = add_code(hash, source, bytes, name, path);
-	struct brick__session *s = &brick__session;
-	if (s->header && s->header->code_bytes < code_total_bytes && publish_codes(s))
-		error = BRICK_EFULL;
-	if (s->header && error)
-		s->header->ledger.table_full++;
+	for (struct brick_session *s = &brick__session; s; s = s->next)
+		if (s->header && ((s->header->code_bytes < code_total_bytes && publish_codes(s)) ||
+					 (error && s == brick__session_here())))
+			s->header->ledger.table_full++;
 	return hash;
 }
 
@@ -187,7 +187,7 @@ static uint32_t find_kernel(const struct brick_session_kernel *kernel, uint64_t 
 /*
  * Gives the session the sources that it lacks. A count covers only bytes with memory behind them.
  */
-static int publish_kernels(struct brick__session *s)
+static int publish_kernels(struct brick_session *s)
 {
 	uint32_t from = s->header->kernel_count;
 
@@ -209,7 +209,7 @@ static int publish_kernels(struct brick__session *s)
 	return 0;
 }
 
-void brick__kernels_publish(struct brick__session *s)
+void brick__kernels_publish(struct brick_session *s)
 {
 	s->header->kernel_count = 1;
 	s->header->code_bytes = 0;
@@ -247,11 +247,15 @@ uint32_t brick_kernel_register(const struct brick_kernel *kernel)
 	uint32_t index = find_kernel(&entry, hash);
 	if (!index)
 		index = add_kernel(&entry, hash);
-	struct brick__session *s = &brick__session;
-	if (s->header && s->header->kernel_count < kernel_total && publish_kernels(s))
-		index = 0;
-	if (s->header && !index)
-		s->header->ledger.table_full++;
+	for (struct brick_session *s = &brick__session; s; s = s->next) {
+		bool is_here = s == brick__session_here(), fails = is_here && !index;
+		if (!s->header)
+			continue;
+		if (s->header->kernel_count < kernel_total && publish_kernels(s))
+			fails = true;
+		s->header->ledger.table_full += fails;
+		index = fails && is_here ? 0 : index;
+	}
 	return index;
 }
 
@@ -286,7 +290,7 @@ static void prepare(void)
 	int device = brick_category_register("Device");
 	uint32_t own = device < 0 ? BRICK_CATEGORY_OTHER : (uint32_t)device;
 	__atomic_store_n(&category, own, __ATOMIC_RELAXED);
-	__atomic_store_n(&shared_brick, brick_register("Kernel", own), __ATOMIC_RELEASE);
+	__atomic_store_n(&shared_brick, brick__register("Kernel", own), __ATOMIC_RELEASE);
 }
 
 static int register_brick(uint32_t kernel)
@@ -299,7 +303,7 @@ static int register_brick(uint32_t kernel)
 	int id = brick_lookup(name);
 	if (id >= 0 || __atomic_load_n(&kernel_bricks, __ATOMIC_RELAXED) >= MAX_KERNEL_BRICKS)
 		return id;
-	id = brick_register(name, __atomic_load_n(&category, __ATOMIC_RELAXED));
+	id = brick__register(name, __atomic_load_n(&category, __ATOMIC_RELAXED));
 	if (id >= before)
 		__atomic_add_fetch(&kernel_bricks, 1, __ATOMIC_RELAXED);
 	return id;

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include "brick/queue.h"
+#include "lib/probe/registry_tables.h"
 #include "lib/probe/ring.h"
 #include "lib/probe/sample.h"
 #include "lib/sys/ticks.h"
@@ -31,7 +32,7 @@ uint64_t brick_launch_number(void)
 /* Without an entry for it the calls are phases of the engine's computation. */
 static uint32_t register_launch(void)
 {
-	int id = brick_register("Launch", BRICK_CATEGORY_ENGINE);
+	int id = brick__register("Launch", BRICK_CATEGORY_ENGINE);
 	uint32_t brick = id > 0 ? (uint32_t)id : BRICK_GRAPH_COMPUTE;
 
 	__atomic_store_n(&launch_brick, brick, __ATOMIC_RELAXED);
@@ -107,8 +108,8 @@ void brick_launch_begin(struct brick_launch *launch)
 		brick = register_launch();
 	const struct brick__thread *self = &brick__thread;
 	launch->number = brick_launch_number();
-	launch->session = self->serial;
-	launch->lane = self->index + 1;
+	launch->session = self->number;
+	launch->lane = brick__lane_index(self) + 1;
 	find_parent(launch, self->lane);
 	launch->span = brick__begin_layer(brick, launch->layer);
 	launch->begin =

@@ -35,9 +35,15 @@
 
 #define FUTURE_NS 3600000000000ull /* further ahead than any error of a correlation */
 
-/* A lane that a queue writes to. The lane stays mapped after its session, as those of threads. */
+/*
+ * A queue's place in one session. Its lane stays mapped after that session, as those of threads.
+ * Commands go to the session of the thread that launched them, so that a queue may have several.
+ */
 struct queue_lane {
-	struct brick_lane *lane;
+	struct queue_lane *next;
+	uint32_t serial;  /* of the session; 0: of none yet */
+	uint64_t pending; /* commands on the way, where somebody counts them */
+	struct brick_lane *lane; /* NULL while there is none */
 	struct brick_record *ring;
 	uint64_t mask;
 	uint64_t last_end;	/* ticks: before this no command that cannot overlap may begin */
@@ -55,10 +61,7 @@ struct brick_queue {
 	struct brick_queue *next, **link; /* under the lock of the list */
 	pthread_mutex_t lock;
 	struct queue_name name;
-	uint32_t serial;	 /* of the session that the lane belongs to */
-	uint64_t pending;	 /* commands on the way, where somebody counts them */
-	uint32_t pending_serial; /* of the session that they belong to */
-	struct queue_lane to;	 /* its lane is NULL while it has none */
+	struct queue_lane first; /* and by `next` those of further sessions */
 };
 
 /* A command whose place is known, while what it holds is written. */
@@ -93,7 +96,7 @@ static bool looks_the_same(const struct brick_lane *lane, const struct queue_nam
 
 /* A lane is in the order of its begins: the next command must not begin before this one ends. */
 static struct brick_lane *find_left(
-	struct brick__session *s, const struct queue_name *queue, uint64_t begin)
+	struct brick_session *s, const struct queue_name *queue, uint64_t begin)
 {
 	for (uint32_t i = 0; i < s->header->lane_count; i++) {
 		struct brick_lane *lane = s->lanes[i].lane;
@@ -118,10 +121,10 @@ static void own(struct brick_lane *lane, const struct queue_name *queue, uint64_
 }
 
 /* Under the session lock. */
-static int find_lane(struct brick__session *s, struct brick_lane **out,
-	const struct queue_name *queue, uint32_t serial, uint64_t begin)
+static int find_lane(struct brick_session *s, struct brick_lane **out,
+	const struct queue_name *queue, uint64_t begin)
 {
-	if (!s->header || s->serial != serial)
+	if (!s)
 		return -ENOENT;
 	*out = find_left(s, queue, begin);
 	if (!*out)
@@ -133,25 +136,21 @@ static int find_lane(struct brick__session *s, struct brick_lane **out,
 }
 
 /*
- * A lane of session `serial` for a queue whose next command begins at `begin`: one that an equal
- * queue left before that, or a new one. -ENOENT: that session is over; BRICK_EFULL.
+ * A lane of its session for a queue whose next command begins at `begin`: one that an equal queue
+ * has left before that, or a new one. -ENOENT: that session is over; BRICK_EFULL.
  */
-static int open_lane(
-	struct queue_lane *out, const struct queue_name *queue, uint32_t serial, uint64_t begin)
+static int open_lane(struct queue_lane *to, const struct queue_name *queue, uint64_t begin)
 {
 	struct brick_lane *lane = NULL;
 	KEEP_ERRNO();
 
-	brick__session_ensure();
 	BETWEEN(brick__session_lock, brick__session_unlock);
-	int error = find_lane(&brick__session, &lane, queue, serial, begin);
+	int error = find_lane(brick__session_of(to->serial), &lane, queue, begin);
 	if (!error) {
-		*out = (struct queue_lane){
-			.lane = lane,
-			.ring = (struct brick_record *)((char *)lane + lane->ring_offset),
-			.mask = lane->capacity ? lane->capacity - 1 : 0,
-			.last_end = lane->end_ticks,
-		};
+		to->lane = lane;
+		to->ring = (struct brick_record *)((char *)lane + lane->ring_offset);
+		to->mask = lane->capacity ? lane->capacity - 1 : 0;
+		to->last_end = lane->end_ticks;
 		own(lane, queue, begin);
 	}
 	return error;
@@ -161,14 +160,14 @@ static int open_lane(
  * Leaves the queue's lane, if it has one: free for the next queue while its session lasts, else
  * unmapped.
  */
-static void close_lane(struct queue_lane *to, uint32_t serial)
+static void close_lane(struct queue_lane *to)
 {
 	struct brick_lane *lane = to->lane;
 
 	if (!lane)
 		return;
 	BETWEEN(brick__session_lock, brick__session_unlock);
-	if (brick__session.header && brick__session.serial == serial) {
+	if (brick__session_of(to->serial)) {
 		uint64_t last = to->last_end;
 		lane->end_ticks = last > lane->start_ticks ? last : lane->start_ticks;
 		lane->live_ticks += lane->end_ticks - lane->start_ticks;
@@ -176,25 +175,57 @@ static void close_lane(struct queue_lane *to, uint32_t serial)
 	} else {
 		brick__sys_unmap(lane, brick__lane_bytes(lane));
 	}
-	memset(to, 0, sizeof(*to));
+	*to = (struct queue_lane){.next = to->next};
 }
 
-static bool is_older(uint32_t serial, uint32_t than)
+static struct queue_lane *find_place(struct brick_queue *queue, uint32_t serial)
 {
-	return (int32_t)(serial - than) < 0;
+	struct queue_lane *to = &queue->first;
+
+	while (to && to->serial != serial)
+		to = to->next;
+	return to;
 }
 
-/* Gets a lane in session `serial`. Errors are those of open_lane(). */
-static int use_lane(struct brick_queue *queue, uint32_t serial, uint64_t begin)
+/* One of a session that is over, or a new one. NULL: no memory. */
+static struct queue_lane *make_place(struct brick_queue *queue, uint32_t serial)
 {
-	if (queue->to.lane && queue->serial == serial)
-		return serial == __atomic_load_n(&brick__live, __ATOMIC_ACQUIRE) ? 0 : -ENOENT;
-	if (queue->to.lane && is_older(serial, queue->serial))
+	struct queue_lane *to = &queue->first;
+
+	while (to && to->serial && brick__session_lives(to->serial))
+		to = to->next;
+	if (to) {
+		close_lane(to);
+	} else {
+		to = calloc(1, sizeof(*to));
+		if (!to)
+			return NULL;
+		to->next = queue->first.next;
+		queue->first.next = to;
+	}
+	to->serial = serial;
+	to->pending = 0;
+	return to;
+}
+
+static struct queue_lane *place_in(struct brick_queue *queue, uint32_t serial)
+{
+	struct queue_lane *to = find_place(queue, serial);
+
+	return to ? to : make_place(queue, serial);
+}
+
+/* Have a lane in session `serial`. Errors as of open_lane(), and -ENOMEM. */
+static int use_lane(
+	struct queue_lane **out, struct brick_queue *queue, uint32_t serial, uint64_t begin)
+{
+	if (serial && !brick__session_lives(serial))
+		brick__session_ensure(); /* it may be what the recorder waits for */
+	if (!serial || !brick__session_lives(serial))
 		return -ENOENT;
-	close_lane(&queue->to, queue->serial);
-	int error = open_lane(&queue->to, &queue->name, serial, begin);
-	if (!error)
-		queue->serial = serial;
+	struct queue_lane *to = place_in(queue, serial);
+	int error = !to ? -ENOMEM : to->lane ? 0 : open_lane(to, &queue->name, begin);
+	*out = error ? NULL : to;
 	return error;
 }
 
@@ -252,30 +283,40 @@ void brick_queue_destroy(struct brick_queue *queue)
 		return;
 	unlink_queue(queue);
 	lock_take(&queue->lock);
-	close_lane(&queue->to, queue->serial);
+	for (struct queue_lane *to = &queue->first; to; to = to->next)
+		close_lane(to);
 	lock_give(&queue->lock);
+	for (struct queue_lane *to = queue->first.next, *next; to; to = next) {
+		next = to->next;
+		free(to);
+	}
 	pthread_mutex_destroy(&queue->lock);
 	free(queue);
 }
 
 /* The ledger. */
 
-/* The ledger of the running session, or NULL when there is none. Under the queue's lock. */
-static struct brick_ledger *ledger(struct brick_queue *queue)
+/* The ledger of that session, or NULL when it is over. Under the queue's lock. */
+static struct brick_ledger *ledger(struct brick_queue *queue, uint32_t serial)
 {
-	uint32_t on = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
-	uint32_t serial = on ? on : queue->serial; /* a pause does not close the books */
+	struct queue_lane *to;
 
-	if (!serial || use_lane(queue, serial, brick__now()))
-		return NULL;
-	return &queue->to.lane->ledger;
+	return use_lane(&to, queue, serial, brick__now()) ? NULL : &to->lane->ledger;
+}
+
+/* The session that the thread uses, though it may be paused: that does not close the books. */
+static uint32_t serial_of_losses(void)
+{
+	const struct brick_session *s = brick__session_here();
+
+	return brick__session_records(s) ? s->serial : __atomic_load_n(&s->live, __ATOMIC_ACQUIRE);
 }
 
 /* `entry`: offset of the counter in the ledger. */
 static void count_loss(struct brick_queue *queue, size_t entry, uint64_t count)
 {
 	HOLD_UNCANCELLED(&queue->lock);
-	struct brick_ledger *l = count ? ledger(queue) : NULL;
+	struct brick_ledger *l = count ? ledger(queue, serial_of_losses()) : NULL;
 	if (l)
 		*(uint64_t *)((char *)l + entry) += count;
 }
@@ -303,26 +344,24 @@ void brick__queue_too_deep(struct brick_queue *queue)
 void brick__queue_pending(struct brick_queue *queue, uint32_t serial, int change)
 {
 	HOLD_UNCANCELLED(&queue->lock);
-	if (change > 0 && queue->pending_serial != serial) {
-		queue->pending_serial = serial;
-		queue->pending = 0;
-	}
-	if (change > 0)
-		queue->pending++;
-	else if (queue->pending && queue->pending_serial == serial)
-		queue->pending--;
+	struct queue_lane *to = change > 0 ? place_in(queue, serial) : find_place(queue, serial);
+	if (to && change > 0)
+		to->pending++;
+	else if (to && to->pending)
+		to->pending--;
 }
 
-static void account(struct brick_queue *queue)
+/* serial 0: in all sessions. */
+static void account(struct brick_queue *queue, uint32_t serial)
 {
-	uint32_t on = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
-	struct brick_ledger *l = NULL;
-
-	if (queue->pending && (!on || on == queue->pending_serial))
-		l = ledger(queue);
-	if (l)
-		l->dropped += queue->pending;
-	queue->pending = 0;
+	for (struct queue_lane *to = &queue->first; to; to = to->next) {
+		if (!to->pending || (serial && to->serial != serial))
+			continue;
+		struct brick_ledger *l = ledger(queue, to->serial);
+		if (l)
+			l->dropped += to->pending;
+		to->pending = 0;
+	}
 }
 
 /*
@@ -336,14 +375,14 @@ static int lock_or_leave(pthread_mutex_t *lock, int at_exit)
 	return 1;
 }
 
-void brick__queues_account(int at_exit)
+void brick__queues_account(uint32_t serial, bool at_exit)
 {
 	if (!lock_or_leave(&list_lock, at_exit))
 		return;
 	for (struct brick_queue *q = list; q; q = q->next) {
 		if (!lock_or_leave(&q->lock, at_exit))
 			continue;
-		account(q);
+		account(q, serial);
 		lock_give(&q->lock);
 	}
 	lock_give(&list_lock);
@@ -369,11 +408,9 @@ void brick__queues_unlock(void)
 
 void brick__queues_abandon(void)
 {
-	for (struct brick_queue *q = list; q; q = q->next) {
-		q->to.lane = NULL;
-		q->serial = 0;
-		q->pending = 0;
-	}
+	for (struct brick_queue *q = list; q; q = q->next)
+		for (struct queue_lane *to = &q->first; to; to = to->next)
+			*to = (struct queue_lane){.next = to->next};
 }
 
 /* Records. */
@@ -605,15 +642,15 @@ static void write_all(struct record_cursor *cursor, const struct brick_command *
 }
 
 /* Under the queue's lock, in a session that goes on. */
-static void record_all(struct brick_queue *queue, const struct brick_command *const *commands,
-	const uint8_t *depths, uint32_t count)
+static void record_all(struct queue_lane *to, bool overlaps,
+	const struct brick_command *const *commands, const uint8_t *depths, uint32_t count)
 {
 	struct record_cursor cursor;
 	uint64_t records = 0;
 
 	cursor.depth = 0;
-	cursor.to = &queue->to;
-	cursor.overlaps = queue->name.flags & BRICK_QUEUE_OUT_OF_ORDER;
+	cursor.to = to;
+	cursor.overlaps = overlaps;
 	struct brick_lane *lane = cursor.to->lane;
 	for (uint32_t i = 0; i < count; i++)
 		records += records_of(commands[i]);
@@ -654,9 +691,11 @@ int brick__queue_record_nested(struct brick_queue *queue,
 		return error;
 	HOLD_UNCANCELLED(&queue->lock);
 	uint64_t begin = brick__ticks_of_ns(commands[0]->begin_ns).at;
-	error = use_lane(queue, commands[0]->launch.session, begin);
+	struct queue_lane *to;
+	error = use_lane(&to, queue, commands[0]->launch.session, begin);
 	if (!error)
-		record_all(queue, commands, depths, count);
+		record_all(to, queue->name.flags & BRICK_QUEUE_OUT_OF_ORDER, commands, depths,
+			count);
 	return error;
 }
 

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "brick/queue.h"
 
@@ -23,8 +24,11 @@ void brick__queue_too_deep(struct brick_queue *queue);
 /* A command of session `serial` is on the way (1), or has come back or been counted (-1). */
 void brick__queue_pending(struct brick_queue *queue, uint32_t serial, int change);
 
-/* The session ends, or the process (at_exit): commands still on the way count as dropped. */
-void brick__queues_account(int at_exit);
+/*
+ * A session ends, or the process with all of them (serial 0, at_exit): what is still on the way is
+ * counted as dropped.
+ */
+void brick__queues_account(uint32_t serial, bool at_exit);
 
 /* Over a fork; in the child, while they are locked. */
 void brick__queues_lock(void);

@@ -23,10 +23,10 @@ int brick_queue_passes(struct brick_queue *queue, const struct brick_pass *passe
 	struct brick_launch parent;
 	int error = check(passes, count);
 
-	if (!brick_enabled())
-		return -ENOENT;
 	brick_launch_parent(&parent);
-	parent.session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
+	parent.session = brick__number_here();
+	if (!parent.session)
+		return -ENOENT;
 	command.source = BRICK_SOURCE_TIMESTAMP_QUERY;
 	for (uint32_t i = 0; i < count && !error; i++) {
 		struct brick_kernel kernel = BRICK_KERNEL_INIT;

@@ -394,3 +394,8 @@ int brick_session_start(const struct brick_session_options *options)
 {
 	return brick__session_start(options, &writer_thread);
 }
+
+int brick_session_create(struct brick_session **out, const struct brick_session_options *options)
+{
+	return brick__session_make(out, options, &writer_thread);
+}

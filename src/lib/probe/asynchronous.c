@@ -71,13 +71,13 @@ static struct brick_async begun_at(uint32_t brick, uint64_t begin)
 		.begin = begin,
 		.brick = brick,
 		.layer = lane_is_current(self) ? (int32_t)self->lane->default_layer - 1 : -1,
-		.session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED),
+		.session = brick__number_here(),
 	};
 }
 
 struct brick_async brick_async_begin(uint32_t brick)
 {
-	if (!brick_enabled() || brick >= brick_count())
+	if (!brick__number_here() || brick >= brick_count())
 		return (struct brick_async){0};
 	return begun_at(brick, brick__now());
 }
@@ -95,7 +95,7 @@ int brick_record_deferred(uint32_t brick, uint64_t begin)
 {
 	uint64_t now = brick__now();
 
-	if (!brick_enabled())
+	if (!brick__number_here())
 		return -ENOENT;
 	if (brick >= brick_count() || begin > now)
 		return -EINVAL;

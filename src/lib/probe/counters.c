@@ -201,7 +201,7 @@ static void make_exit_key(void)
 /* What is missing, and why; once per session. */
 static void note_missing(void)
 {
-	uint32_t session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
+	uint32_t session = brick__number_here();
 	char reason[160];
 
 	if (__atomic_exchange_n(&noted, session, __ATOMIC_RELAXED) == session)
@@ -271,7 +271,7 @@ void brick_counted_end(
 
 int brick_counted_stats_get(uint32_t brick, struct brick_counted_stats *out)
 {
-	struct brick__session *s = &brick__session;
+	const struct brick_session *s = brick__session_here();
 	struct brick_counted_stats sum = BRICK_COUNTED_STATS_INIT;
 	int error = -ENOENT;
 

@@ -25,6 +25,7 @@
 #include "brick/session.h"
 #include "lib/probe/digest_record.h"
 #include "lib/probe/registry_tables.h"
+#include "lib/probe/registry_tables.h"
 #include "lib/session/session_map.h"
 #include "lib/sys/environment.h"
 #include "lib/sys/ticks.h"
@@ -371,7 +372,8 @@ void brick_digests_set(int on)
 
 int brick_digests_wanted(void)
 {
-	return brick_enabled() && __atomic_load_n(&wanted, __ATOMIC_RELAXED);
+	return __atomic_load_n(&wanted, __ATOMIC_RELAXED) && brick__number_here() &&
+	       brick__session_here() == &brick__session;
 }
 
 void brick__digests_lock(void)
@@ -402,8 +404,10 @@ void brick__digests_abandon(void)
 
 void brick__digests_step(enum brick_phase phase, uint64_t tokens)
 {
-	uint32_t session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
+	uint32_t session = brick__number_here();
 
+	if (brick__session_here() != &brick__session)
+		return;
 	pthread_mutex_lock(&step_lock); /* nothing in here can be cancelled */
 	uint64_t number = latest.session == session ? latest.number + 1 : 1;
 	latest = here = (struct step){session, phase, number, tokens};
@@ -412,7 +416,7 @@ void brick__digests_step(enum brick_phase phase, uint64_t tokens)
 
 static struct step present_step(void)
 {
-	uint32_t session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
+	uint32_t session = brick__number_here();
 	struct step step = here;
 
 	if (step.session == session)
@@ -507,7 +511,7 @@ static uint32_t digest_brick(void)
 	uint32_t known = __atomic_load_n(&id, __ATOMIC_RELAXED);
 
 	if (!known) {
-		int made = brick_register("Digest", BRICK_CATEGORY_ENGINE);
+		int made = brick__register("Digest", BRICK_CATEGORY_ENGINE);
 		known = made > 0 ? (uint32_t)made : BRICK_GRAPH_COMPUTE;
 		__atomic_store_n(&id, known, __ATOMIC_RELAXED);
 	}

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bricks, categories and sites of the process: append-only tables, each entry complete before the
- * count that covers it, so that readers need no lock. A running session holds a copy, which every
- * registration extends.
+ * count that covers it, so that readers need no lock. Running sessions hold copies, which every
+ * registration extends. A brick that was registered in a session which the program made is that
+ * session's: another one does not find it, and makes its own of the same name. Ids are of the
+ * process all the same, so that one that was kept is never another brick's.
  */
 #include "brick/registry.h"
 
@@ -45,6 +47,10 @@ static struct brick_session_category categories[BRICK_MAX_CATEGORIES] = {
 
 static struct brick_session_site *site_chunks[BRICK_MAX_SITES / BRICK__SITES_PER_CHUNK];
 struct brick__site_brief *brick__site_briefs[BRICK_MAX_SITES / BRICK__SITES_PER_CHUNK];
+
+enum { NOBODY = UINT32_MAX }; /* its session is gone: the next that registers it has it */
+
+static uint32_t owners[BRICK_MAX_BRICKS]; /* of bricks: 0: the process, all sessions find it */
 
 static uint32_t brick_total = BRICK_FIRST_DYNAMIC;
 static uint32_t category_total = BRICK_CATEGORY_FIRST_DYNAMIC;
@@ -90,12 +96,17 @@ static bool is_alias(const char *list, const char *name)
 	return false;
 }
 
-static int find_brick(const char *name)
+static uint32_t owner_of(uint32_t brick)
+{
+	return __atomic_load_n(&owners[brick], __ATOMIC_RELAXED);
+}
+
+static int find_brick(const char *name, uint32_t owner)
 {
 	uint32_t total = count_of(&brick_total);
 
 	for (uint32_t i = 0; i < total; i++)
-		if (!strcmp(bricks[i].name, name))
+		if ((!owner_of(i) || owner_of(i) == owner) && !strcmp(bricks[i].name, name))
 			return (int)i;
 	for (uint32_t i = 0; i < BRICK_FIRST_DYNAMIC; i++)
 		if (is_alias(alias_lists[i], name))
@@ -104,7 +115,7 @@ static int find_brick(const char *name)
 }
 
 /* Copy the entries from..to of one table into the running session; its count follows. */
-static void publish(struct brick__session *s, uint64_t offset, uint32_t *count, const void *table,
+static void publish(struct brick_session *s, uint64_t offset, uint32_t *count, const void *table,
 	size_t entry, uint32_t from, uint32_t to)
 {
 	memcpy((char *)brick__at(s, offset) + from * entry, (const char *)table + from * entry,
@@ -112,13 +123,13 @@ static void publish(struct brick__session *s, uint64_t offset, uint32_t *count, 
 	publish_count(count, to);
 }
 
-static void publish_bricks(struct brick__session *s, uint32_t from)
+static void publish_bricks(struct brick_session *s, uint32_t from)
 {
 	publish(s, s->header->brick_offset, &s->header->brick_count, bricks, sizeof(*bricks), from,
 		brick_total);
 }
 
-static void publish_categories(struct brick__session *s, uint32_t from)
+static void publish_categories(struct brick_session *s, uint32_t from)
 {
 	publish(s, s->header->category_offset, &s->header->category_count, categories,
 		sizeof(*categories), from, category_total);
@@ -128,7 +139,7 @@ static void publish_categories(struct brick__session *s, uint32_t from)
  * Sites are many and large. Their part of the file gets its memory as they come, by whole pages,
  * which saves most registrations the system call.
  */
-static int reserve_sites(struct brick__session *s, uint32_t from, uint32_t to)
+static int reserve_sites(struct brick_session *s, uint32_t from, uint32_t to)
 {
 	enum { PER_PAGE = 4096 / sizeof(struct brick_session_site) };
 	uint64_t first = from == 1 ? 0 : (from + PER_PAGE - 1) / PER_PAGE;
@@ -140,7 +151,7 @@ static int reserve_sites(struct brick__session *s, uint32_t from, uint32_t to)
 		&s->file, s->header->site_offset + first * 4096, (end - first) * 4096);
 }
 
-static int publish_sites(struct brick__session *s, uint32_t from)
+static int publish_sites(struct brick_session *s, uint32_t from)
 {
 	int error = reserve_sites(s, from, brick__site_total);
 
@@ -153,7 +164,7 @@ static int publish_sites(struct brick__session *s, uint32_t from)
 	return 0;
 }
 
-void brick__registry_publish(struct brick__session *s)
+void brick__registry_publish(struct brick_session *s)
 {
 	HOLD_UNCANCELLED(&lock);
 	publish_categories(s, 0);
@@ -161,6 +172,23 @@ void brick__registry_publish(struct brick__session *s)
 	publish_count(&s->header->site_count, 1);
 	if (brick__site_total > 1)
 		publish_sites(s, 1);
+}
+
+/* In all that run, an entry that is in the process's table. */
+static void publish_everywhere(void (*publish_in)(struct brick_session *, uint32_t), uint32_t from)
+{
+	for (struct brick_session *s = &brick__session; s; s = s->next)
+		if (s->header)
+			publish_in(s, from);
+}
+
+/* The calling thread's session could not be given it. */
+static void count_full(void)
+{
+	const struct brick_session *s = brick__session_here();
+
+	if (s->header)
+		s->header->ledger.table_full++;
 }
 
 int brick_category_register(const char *name)
@@ -178,34 +206,71 @@ int brick_category_register(const char *name)
 		id = (int)category_total;
 		memcpy(categories[id].name, name, strlen(name) + 1);
 		publish_count(&category_total, category_total + 1);
-		if (brick__session.header)
-			publish_categories(&brick__session, (uint32_t)id);
+		publish_everywhere(publish_categories, (uint32_t)id);
 	}
+	lock_give(&lock);
+	return id;
+}
+
+/* Under the lock: one that nobody has any more. */
+static int find_left(const char *name, uint32_t category)
+{
+	for (uint32_t i = BRICK_FIRST_DYNAMIC; i < brick_total; i++)
+		if (owners[i] == NOBODY && bricks[i].category == category &&
+			!strcmp(bricks[i].name, name))
+			return (int)i;
+	return BRICK_EFULL;
+}
+
+/* Under both locks. */
+static int add_brick(const char *name, uint32_t category, uint32_t owner)
+{
+	int id = find_left(name, category);
+
+	if (id >= 0) {
+		__atomic_store_n(&owners[id], owner, __ATOMIC_RELAXED);
+	} else if (brick_total < BRICK_MAX_BRICKS) {
+		id = (int)brick_total;
+		bricks[id].category = (uint16_t)category;
+		memcpy(bricks[id].name, name, strlen(name) + 1);
+		owners[id] = owner;
+		publish_count(&brick_total, brick_total + 1);
+		publish_everywhere(publish_bricks, (uint32_t)id);
+	} else {
+		count_full();
+	}
+	return id;
+}
+
+static int register_for(const char *name, uint32_t category, uint32_t owner)
+{
+	if (!name_is_valid(name) || category >= brick_category_count())
+		return -EINVAL;
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	lock_take(&lock);
+	int id = find_brick(name, owner);
+	if (id < 0)
+		id = add_brick(name, category, owner);
 	lock_give(&lock);
 	return id;
 }
 
 int brick_register(const char *name, uint32_t category)
 {
-	if (!name_is_valid(name) || category >= brick_category_count())
-		return -EINVAL;
-	BETWEEN(brick__session_lock, brick__session_unlock);
-	lock_take(&lock);
-	int id = find_brick(name);
-	if (id < 0 && brick_total < BRICK_MAX_BRICKS) {
-		id = (int)brick_total;
-		bricks[id].category = (uint16_t)category;
-		memcpy(bricks[id].name, name, strlen(name) + 1);
-		publish_count(&brick_total, brick_total + 1);
-		if (brick__session.header)
-			publish_bricks(&brick__session, (uint32_t)id);
-	} else if (id < 0) {
-		id = BRICK_EFULL;
-		if (brick__session.header)
-			brick__session.header->ledger.table_full++;
-	}
-	lock_give(&lock);
-	return id;
+	return register_for(name, category, brick__session_here()->owner);
+}
+
+int brick__register(const char *name, uint32_t category)
+{
+	return register_for(name, category, 0);
+}
+
+void brick__registry_leave(uint32_t owner)
+{
+	HOLD_UNCANCELLED(&lock);
+	for (uint32_t i = BRICK_FIRST_DYNAMIC; i < brick_total; i++)
+		if (owners[i] == owner)
+			__atomic_store_n(&owners[i], NOBODY, __ATOMIC_RELAXED);
 }
 
 static void copy_text(char *to, size_t bytes, const char *from)
@@ -255,13 +320,15 @@ static int add_site(const struct brick_site *site)
 		return -ENOMEM;
 	fill_site(brick__site_total, site);
 	publish_count(&brick__site_total, brick__site_total + 1);
-	if (brick__session.header) {
-		int error = publish_sites(&brick__session, brick__site_total - 1);
-		if (error) {
-			publish_count(&brick__site_total, brick__site_total - 1);
-			return error;
-		}
+	struct brick_session *here = brick__session_here();
+	int error = here->header ? publish_sites(here, here->header->site_count) : 0;
+	if (error) {
+		publish_count(&brick__site_total, brick__site_total - 1);
+		return error;
 	}
+	for (struct brick_session *s = &brick__session; s; s = s->next)
+		if (s != here && s->header && publish_sites(s, s->header->site_count))
+			s->header->ledger.table_full++;
 	return (int)brick__site_total - 1;
 }
 
@@ -289,8 +356,8 @@ int brick_site_register(const struct brick_site *given)
 	BETWEEN(brick__session_lock, brick__session_unlock);
 	lock_take(&lock);
 	int index = add_site(&site);
-	if (index < 0 && brick__session.header)
-		brick__session.header->ledger.table_full++;
+	if (index < 0)
+		count_full();
 	lock_give(&lock);
 	return index;
 }
@@ -304,7 +371,7 @@ const struct brick_session_site *brick__site(uint32_t index)
 
 int brick_lookup(const char *name)
 {
-	return name ? find_brick(name) : -ENOENT;
+	return name ? find_brick(name, brick__session_here()->owner) : -ENOENT;
 }
 
 const char *brick_name(uint32_t brick)

@@ -11,7 +11,13 @@ void brick__registry_lock(void);
 void brick__registry_unlock(void);
 
 /* Fills the tables of a new session, under the session lock; later registrations extend them. */
-void brick__registry_publish(struct brick__session *session);
+void brick__registry_publish(struct brick_session *session);
+
+/* As brick_register(), for all sessions whatever the thread uses: an id that the library keeps. */
+int brick__register(const char *name, uint32_t category);
+
+/* The session with this owner's number is gone, and its bricks are nobody's. */
+void brick__registry_leave(uint32_t owner);
 
 /* A registered site by index; NULL if there is none. */
 BRICK_API const struct brick_session_site *brick__site(uint32_t index);

@@ -282,7 +282,7 @@ static bool has_lane(void)
 /* A new lane takes milliseconds, for which others may wait at the next barrier. */
 static void record_new(const struct brick_lane *lane)
 {
-	int brick = brick_register(BRICK_READY_NAME, BRICK_CATEGORY_ENGINE);
+	int brick = brick__register(BRICK_READY_NAME, BRICK_CATEGORY_ENGINE);
 
 	if (brick >= 0)
 		brick_record_sample(&(struct brick_sample){.begin = lane->start_ticks,

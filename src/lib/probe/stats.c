@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading and resetting the statistics of the running session: sums over its lanes of threads, or
+ * Reading and resetting the statistics of the session that the thread uses: sums over its lanes of threads, or
  * of queues, percentiles from the merged histograms. Nothing in here is on the hot path, and
  * nothing stops a writer.
  */
@@ -52,7 +52,7 @@ BESIDE_WRITERS static void add_row(uint64_t *merged, const uint32_t *row)
  * records that nobody consumes percentiles are not known.
  */
 static void merge_histograms(
-	const struct brick__session *s, uint32_t brick, enum brick_lane_kind kind, uint64_t *merged)
+	const struct brick_session *s, uint32_t brick, enum brick_lane_kind kind, uint64_t *merged)
 {
 	uint64_t row = (uint64_t)brick * BRICK_HISTOGRAM_BUCKETS;
 
@@ -108,7 +108,7 @@ struct sums {
 };
 
 /* Under the session lock. What is still in a ring counts, too. */
-static void sum_lanes(const struct brick__session *s, enum brick_lane_kind kind, struct sums *sums)
+static void sum_lanes(const struct brick_session *s, enum brick_lane_kind kind, struct sums *sums)
 {
 	uint32_t bricks = brick_count();
 
@@ -186,7 +186,7 @@ static void fill_distribution(struct brick_stats *out, const uint64_t *merged)
 }
 
 /* Have the histograms of what is still in the rings, where this process consumes them. */
-static void drain_now(struct brick__session *session)
+static void drain_now(struct brick_session *session)
 {
 	if (session->consumer)
 		session->consumer_type->drain(session->consumer);
@@ -203,15 +203,16 @@ static int get_stats(uint32_t brick, enum brick_lane_kind kind, struct brick_sta
 	SCOPED struct sums *sums = malloc(sizeof(*sums));
 	if (!merged || !sums)
 		return -ENOMEM;
+	struct brick_session *s = brick__session_here();
 	brick__session_lock();
-	if (brick__session.header) {
+	if (s->header) {
 		const struct brick_stat *sum = &sums->bricks[brick];
-		sum_lanes(&brick__session, kind, sums);
+		sum_lanes(s, kind, sums);
 		error = sum->count ? 0 : BRICK_ENOTRECORDED;
 		if (!error) {
 			fill(&stats, sum, sums);
-			drain_now(&brick__session);
-			merge_histograms(&brick__session, brick, kind, merged);
+			drain_now(s);
+			merge_histograms(s, brick, kind, merged);
 			fill_distribution(&stats, merged);
 		}
 	}
@@ -253,13 +254,14 @@ int brick_category_stats_get(uint32_t category, struct brick_stats *out)
 	SCOPED struct sums *sums = malloc(sizeof(*sums));
 	if (!sums)
 		return -ENOMEM;
+	const struct brick_session *s = brick__session_here();
 	brick__session_lock();
-	if (brick__session.header) {
-		sum_lanes(&brick__session, BRICK_LANE_THREAD, sums);
+	if (s->header) {
+		sum_lanes(s, BRICK_LANE_THREAD, sums);
 		add_category(&sum, sums, category, ran);
 		uint64_t self = sums->self;
 		bool on_threads = sum.count != 0;
-		sum_lanes(&brick__session, BRICK_LANE_QUEUE, sums);
+		sum_lanes(s, BRICK_LANE_QUEUE, sums);
 		add_category(&sum, sums, category, ran);
 		if (on_threads)
 			sums->self = self;
@@ -286,12 +288,13 @@ int brick_losses_get(struct brick_losses *out)
 	struct brick_losses losses = BRICK_LOSSES_INIT;
 	int error = -ENOENT;
 
+	const struct brick_session *s = brick__session_here();
 	brick__session_lock();
-	if (brick__session.header) {
-		add_ledger(&losses, &brick__session.header->ledger);
-		for (uint32_t i = 0; i < brick__session.header->lane_count; i++) {
-			add_ledger(&losses, &brick__session.lanes[i].lane->ledger);
-			losses.open += brick_lane_open(brick__session.lanes[i].lane);
+	if (s->header) {
+		add_ledger(&losses, &s->header->ledger);
+		for (uint32_t i = 0; i < s->header->lane_count; i++) {
+			add_ledger(&losses, &s->lanes[i].lane->ledger);
+			losses.open += brick_lane_open(s->lanes[i].lane);
 		}
 		error = 0;
 	}
@@ -313,7 +316,7 @@ static void clear_lane(struct brick_lane *lane)
 	lane->hook_calls = lane->hook_timed = lane->hook_ticks = 0;
 }
 
-static void clear_drained(struct brick__session *s)
+static void clear_drained(struct brick_session *s)
 {
 	uint32_t *drained = brick__at(s, s->header->drained_offset);
 
@@ -324,7 +327,7 @@ static void clear_drained(struct brick__session *s)
 
 int brick_reset(void)
 {
-	struct brick__session *s = &brick__session;
+	struct brick_session *s = brick__session_here();
 	int error = 0;
 
 	brick__session_lock();

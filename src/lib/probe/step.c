@@ -24,6 +24,7 @@
 #include "lib/probe/counter_events.h"
 #include "lib/probe/digest_record.h"
 #include "lib/probe/probe_frames.h"
+#include "lib/probe/registry_tables.h"
 #include "lib/probe/ring.h"
 #include "lib/sys/environment.h"
 #include "lib/sys/perf.h"
@@ -185,7 +186,7 @@ static uint32_t read_all(uint64_t sums[BRICK_COUNTER_KINDS])
 /* Once per session and kind: what is missing, and why. */
 static void note_missing(void)
 {
-	uint32_t session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
+	uint32_t session = brick__number_here();
 
 	brick__counters_lock();
 	if (noted != session)
@@ -212,7 +213,7 @@ static int brick_of(uint32_t kind)
 	if (id)
 		return id;
 	int category = brick_category_register("Counter");
-	id = brick_register(
+	id = brick__register(
 		kind < BRICK_COUNTER_KINDS ? brick_counters_name(kind) : "counter-reading",
 		category < 0 ? BRICK_CATEGORY_OTHER : (uint32_t)category);
 	__atomic_store_n(&bricks[kind], id, __ATOMIC_RELAXED);
@@ -223,7 +224,7 @@ static int brick_of(uint32_t kind)
 
 static SLOW void counters_begin(void)
 {
-	uint32_t session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
+	uint32_t session = brick__number_here();
 
 	if (here.session != session)
 		here.depth = 0;
@@ -253,7 +254,7 @@ static void counters_forget(void)
 static void count_one_of_cpu(const char *name, uint64_t value)
 {
 	int category = brick_category_register("Counter");
-	int id = brick_register(name, category < 0 ? BRICK_CATEGORY_OTHER : (uint32_t)category);
+	int id = brick__register(name, category < 0 ? BRICK_CATEGORY_OTHER : (uint32_t)category);
 
 	if (id >= 0)
 		brick_counter((uint32_t)id, (double)value);

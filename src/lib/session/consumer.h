@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The consumer of the process's own session inside of the process, as a table that the session
+ * The consumer of a session inside of its process, as a table that the session
  * gets when it starts (src/lib/embed/writer_thread.c gives the writer thread's). All functions
  * but drain are called under the session lock. The child of a fork has no such thread and
  * forgets the handle.
@@ -38,6 +38,11 @@ struct consumer_type {
 	int (*stop)(struct consumer *consumer);
 };
 
-/* brick_session_start() with a consumer for sessions that are written by this process. */
+/*
+ * brick_session_start() and brick_session_create() with a consumer for sessions that are written by
+ * this process.
+ */
 int brick__session_start(
 	const struct brick_session_options *options, const struct consumer_type *consumer);
+int brick__session_make(struct brick_session **out, const struct brick_session_options *options,
+	const struct consumer_type *consumer);

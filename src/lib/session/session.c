@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of the process's session: how it starts, who consumes it, how it pauses and ends, and
+ * The life of sessions, the process's own and those that the program makes: how one starts, who consumes it, how it pauses and ends, and
  * how it survives a fork. This file stands above all that records: it is told here what a new
  * session must get (its tables, what is captured, what a probe costs), and what holds still over a
  * fork. A child, whose mappings are still its parent's session, lets go of them before it can write
@@ -39,12 +39,6 @@ enum {
 
 /* Start. */
 
-static uint32_t next_serial(void)
-{
-	uint32_t serial = brick__session.serial + 1;
-	return serial && serial != BRICK__NO_SERIAL ? serial : 1;
-}
-
 static uint32_t ring_size(uint32_t wanted)
 {
 	uint32_t size = MIN_RING_RECORDS;
@@ -55,7 +49,7 @@ static uint32_t ring_size(uint32_t wanted)
 }
 
 /* A session whose tables hold what is registered so far. */
-static int create_session(struct brick__session *s, const char *directory, const char *name,
+static int create_session(struct brick_session *s, const char *directory, const char *name,
 	uint32_t mode, bool is_private)
 {
 	int error = brick__session_create(s, directory, name, mode, is_private);
@@ -118,21 +112,24 @@ static int ensure(void)
 	BETWEEN(brick__session_lock, brick__session_unlock);
 	const char *directory = brick__environment("BRICK_SESSION_DIR");
 	if (!brick__session.header && directory && *directory) {
-		brick__session.serial = next_serial();
+		if (!brick__session_records(&brick__session)) /* else it has one already */
+			brick__session.serial = brick__serial_next();
 		error = start_external(directory);
 		brick__digests_use(error ? NULL : brick__session.header);
-		__atomic_store_n(&brick__live, error ? 0 : brick__session.serial, __ATOMIC_RELEASE);
-		brick__switch_set(!error || is_refused(error) ? brick__session.serial : 0);
+		__atomic_store_n(&brick__session.live, error ? 0 : brick__session.serial,
+			__ATOMIC_RELEASE);
+		brick__switch_set(&brick__session, !error || is_refused(error));
 	} else if (!brick__session.header) {
 		error = -ENOENT;
-		brick__switch_set(0);
+		if (brick__session_records(&brick__session))
+			brick__switch_set(&brick__session, false);
 	}
 	return error;
 }
 
-static int start_own(const struct brick_session_options *o, const struct consumer_type *consumer)
+static int start_own(struct brick_session *s, const struct brick_session_options *o,
+	const struct consumer_type *consumer)
 {
-	struct brick__session *s = &brick__session;
 	int consumed = o->output || o->directory;
 
 	s->external = o->directory && !o->output;
@@ -141,7 +138,11 @@ static int start_own(const struct brick_session_options *o, const struct consume
 			  : consumed	  ? DEFAULT_RING_RECORDS
 					  : 0;
 	char name[48];
-	snprintf(name, sizeof(name), o->directory ? "%d.session" : "brick-session", (int)getpid());
+	if (s->owner && o->directory)
+		snprintf(name, sizeof(name), "%d-%u.session", (int)getpid(), s->owner);
+	else
+		snprintf(name, sizeof(name), o->directory ? "%d.session" : "brick-session",
+			(int)getpid());
 	int error = create_session(s, o->directory, name, o->mode, false);
 	if (error)
 		return error;
@@ -164,51 +165,73 @@ void brick__session_hold(int held)
 	is_held = held;
 }
 
+static int read_options(
+	struct brick_session_options *o, const struct brick_session_options *options)
+{
+	int error = options ? sized_read(o, sizeof(*o), options) : 0;
+
+	if (error)
+		return error;
+	if (o->mode > BRICK_MODE_NONE || o->off_cpu > BRICK_OFF_CPU_OFF)
+		return -EINVAL;
+	if (!o->interval_ms)
+		o->interval_ms = DEFAULT_INTERVAL_MS;
+	return 0;
+}
+
+/* Under the session lock. */
+static int start_session(struct brick_session *s, const struct brick_session_options *o,
+	const struct consumer_type *consumer)
+{
+	int error = start_own(s, o, consumer);
+
+	if (error)
+		return error;
+	s->serial = brick__serial_next();
+	__atomic_store_n(&s->live, s->serial, __ATOMIC_RELEASE);
+	if (s == &brick__session && s->ring_records)
+		brick__digests_use(s->header);
+	if (o->mode != BRICK_MODE_NONE)
+		brick__switch_set(s, true);
+	return 0;
+}
+
+/* A recorder's session takes what the one with these options would. */
+static bool is_recorded(const struct brick_session_options *o)
+{
+	if (!brick__environment("BRICK_SESSION_DIR") || ensure())
+		return false;
+	if (o->output)
+		brick_note("embedded.output", "%s", o->output); /* the recorder says so */
+	return true;
+}
+
 int brick__session_start(
 	const struct brick_session_options *options, const struct consumer_type *consumer)
 {
 	struct brick_session_options o = BRICK_SESSION_OPTIONS_INIT;
 	KEEP_ERRNO();
 
-	int error = options ? sized_read(&o, sizeof(o), options) : 0;
-
-	if (error)
+	int error = read_options(&o, options);
+	if (error || is_recorded(&o))
 		return error;
-	if (o.mode > BRICK_MODE_NONE || o.off_cpu > BRICK_OFF_CPU_OFF)
-		return -EINVAL;
-	if (!o.interval_ms)
-		o.interval_ms = DEFAULT_INTERVAL_MS;
-	if (brick__environment("BRICK_SESSION_DIR") && !ensure()) {
-		if (o.output)
-			brick_note("embedded.output", "%s", o.output); /* the recorder says so */
-		return 0;
-	}
 	BETWEEN(brick__session_lock, brick__session_unlock);
-	if (brick__session.header)
-		return is_held ? 0 : -EALREADY;
-	uint32_t serial = next_serial();
-	error = start_own(&o, consumer);
-	if (error)
-		return error;
-	brick__session.serial = serial;
-	__atomic_store_n(&brick__live, serial, __ATOMIC_RELEASE);
-	if (brick__session.ring_records)
-		brick__digests_use(brick__session.header);
-	if (o.mode != BRICK_MODE_NONE)
-		brick__switch_set(serial);
-	return 0;
+	struct brick_session *s = brick__session_here();
+	if (s->header)
+		return s == &brick__session && is_held ? 0 : -EALREADY;
+	return start_session(s, &o, consumer);
 }
 
 /* Pause and stop. */
 
-static int stop_session(void)
+static int stop_session(struct brick_session *s)
 {
-	struct brick__session *s = &brick__session;
 	int error = 0;
 
-	brick__switch_set(0);
-	__atomic_store_n(&brick__live, 0, __ATOMIC_RELEASE);
-	brick__digests_use(NULL);
+	brick__switch_set(s, false);
+	__atomic_store_n(&s->live, 0, __ATOMIC_RELEASE);
+	if (s == &brick__session)
+		brick__digests_use(NULL);
 	s->header->end_ticks = brick__now();
 	__atomic_store_n(&s->header->state, BRICK_SESSION_CLOSED, __ATOMIC_RELEASE);
 	if (s->consumer)
@@ -222,11 +245,18 @@ static int stop_session(void)
 /* Looked at from inside of the process. */
 
 static void (*on_stopping)(void);
+static void (*on_forgotten)(void *answers);
 
-void brick__session_stopping(void (*stopping)(void))
+void brick__session_watch(void (*stopping)(void), void (*forgotten)(void *answers))
 {
 	BETWEEN(brick__session_lock, brick__session_unlock);
 	on_stopping = stopping;
+	on_forgotten = forgotten;
+}
+
+void **brick__session_answers(void)
+{
+	return &brick__session_here()->answers;
 }
 
 int brick__session_view(struct brick__session_output *output)
@@ -234,69 +264,170 @@ int brick__session_view(struct brick__session_output *output)
 	KEEP_ERRNO();
 
 	BETWEEN(brick__session_lock, brick__session_unlock);
-	if (!brick__session.header)
+	struct brick_session *s = brick__session_here();
+	if (!s->header)
 		return -ENOENT;
-	*output = brick__session.output;
-	return brick__shared_open(&brick__session.file);
+	*output = s->output;
+	return brick__shared_open(&s->file);
+}
+
+/* Does it end with the process, whatever the program says? */
+static bool is_others(const struct brick_session *s)
+{
+	return s == &brick__session &&
+	       (is_held || (s->external && brick__environment("BRICK_SESSION_DIR")));
+}
+
+/* is_forgotten: nobody asks for its answers any more. */
+static int stop_here(bool is_forgotten)
+{
+	struct brick_session *s = brick__session_here();
+
+	brick__fork_notice();
+	if (on_stopping && !is_others(s) && !is_forgotten)
+		on_stopping();
+	if (!is_others(s))
+		brick__queues_account(s->serial, false);
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	if (!s->header)
+		return -ENOENT;
+	return is_others(s) ? 0 : stop_session(s);
 }
 
 int brick_session_stop(void)
 {
 	KEEP_ERRNO();
-	int error = -ENOENT;
 
-	brick__fork_notice();
-	if (on_stopping && !is_held)
-		on_stopping();
-	if (!brick__environment("BRICK_SESSION_DIR"))
-		brick__queues_account(0);
-	BETWEEN(brick__session_lock, brick__session_unlock);
-	bool is_recorders = brick__session.external && brick__environment("BRICK_SESSION_DIR");
-	if (brick__session.header && (is_held || is_recorders))
-		error = 0; /* it ends with the process */
-	else if (brick__session.header)
-		error = stop_session();
-	return error;
+	return stop_here(false);
 }
 
 void brick_pause(void)
 {
 	BETWEEN(brick__session_lock, brick__session_unlock);
-	if (brick__session.header) {
-		brick__session.header->paused = 1;
-		brick__switch_set(0);
+	struct brick_session *s = brick__session_here();
+	if (s->header) {
+		s->header->paused = 1;
+		brick__switch_set(s, false);
 	}
 }
 
 void brick_resume(void)
 {
 	BETWEEN(brick__session_lock, brick__session_unlock);
-	if (brick__session.header && brick__session.header->mode != BRICK_MODE_NONE) {
-		brick__session.header->paused = 0;
-		brick__switch_set(brick__session.serial);
+	struct brick_session *s = brick__session_here();
+	if (s->header && s->header->mode != BRICK_MODE_NONE) {
+		s->header->paused = 0;
+		brick__switch_set(s, true);
 	}
+}
+
+/* Sessions that the program makes. */
+
+static uint32_t last_owner; /* under the session lock, as the list is */
+
+static int start_made(struct brick_session *s, const struct brick_session_options *o,
+	const struct consumer_type *consumer)
+{
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	s->owner = ++last_owner;
+	s->holders = 1;
+	if (s->is_alias)
+		return 0;
+	s->next = brick__session.next;
+	brick__session.next = s;
+	int error = start_session(s, o, consumer);
+	if (error)
+		brick__session.next = s->next;
+	return error;
+}
+
+int brick__session_make(struct brick_session **out, const struct brick_session_options *options,
+	const struct consumer_type *consumer)
+{
+	struct brick_session_options o = BRICK_SESSION_OPTIONS_INIT;
+	KEEP_ERRNO();
+
+	int error = out ? read_options(&o, options) : -EINVAL;
+	if (error)
+		return error;
+	struct brick_session *s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->is_alias = is_recorded(&o);
+	error = start_made(s, &o, consumer);
+	if (error)
+		free(s);
+	else
+		*out = s;
+	return error;
+}
+
+/* Under the session lock: it is not in the list any more. A child has forgotten its parent's. */
+static void unlist(const struct brick_session *s)
+{
+	struct brick_session **link = &brick__session.next;
+
+	while (*link && *link != s)
+		link = &(*link)->next;
+	if (!*link)
+		return;
+	*link = s->next;
+	brick__switch_set(&brick__session, brick__session.records);
+}
+
+struct brick_session *brick_session_use(struct brick_session *session)
+{
+	KEEP_ERRNO();
+
+	brick__session_keep(session);
+	struct brick_session *before = brick__thread_use(session);
+	brick__session_release(before);
+	return before;
+}
+
+int brick_session_destroy(struct brick_session *session)
+{
+	KEEP_ERRNO();
+
+	if (!session)
+		return 0;
+	struct brick_session *before = brick_session_use(session);
+	int error = session->is_alias ? 0 : stop_here(true);
+	brick_session_use(before == session ? NULL : before);
+	brick__session_lock();
+	unlist(session);
+	void *answers = session->answers;
+	session->answers = NULL;
+	brick__session_unlock();
+	if (answers)
+		on_forgotten(answers);
+	brick__registry_leave(session->owner);
+	brick__session_release(session);
+	return error == -ENOENT ? 0 : error;
 }
 
 /* The end of the process. */
 
 /* Nothing but stores: the program may have locked itself in, where a system call kills. */
-static void close_for_recorder(void)
+static void close_for_recorder(const struct brick_session *s)
 {
-	struct brick_session_header *header = brick__session.header;
+	struct brick_session_header *header = s->header;
 
-	if (!header || brick__session.consumer)
+	if (!header || s->consumer)
 		return;
 	header->end_ticks = brick__now();
 	__atomic_store_n(&header->state, BRICK_SESSION_CLOSED, __ATOMIC_RELEASE);
 }
 
-static void finish_session(void)
+static void finish_sessions(void)
 {
 	BETWEEN(brick__session_lock, brick__session_unlock);
-	if (brick__session.header && brick__session.consumer)
-		stop_session();
-	else
-		close_for_recorder();
+	for (struct brick_session *s = &brick__session; s; s = s->next) {
+		if (s->header && s->consumer)
+			stop_session(s);
+		else
+			close_for_recorder(s);
+	}
 }
 
 /* Fork: the locks are held over it. */
@@ -328,18 +459,22 @@ static bool is_wanted(void)
 	return directory && *directory && (!mode || atoi(mode) != BRICK_MODE_NONE);
 }
 
-/* In the child of a fork the session is the parent's: forget it; the next brick starts our own. */
-static void abandon_session(void)
+/* In the child of a fork sessions are the parent's: forget them; the next brick starts our own. */
+static void abandon_sessions(void)
 {
-	struct brick__session *s = &brick__session;
-
 	brick__refusals_abandon();
-	brick__lanes_abandon(s);
-	if (s->header)
-		brick__session_destroy(s);
-	s->consumer = NULL;
+	for (struct brick_session *s = &brick__session; s; s = s->next) {
+		brick__lanes_abandon(s);
+		if (s->header)
+			brick__session_destroy(s);
+		s->consumer = NULL;
+		s->records = 0;
+	}
+	brick__session.next = NULL;
+	brick__thread_abandon();
 	is_held = 0;
-	brick__switch_set(is_wanted() ? next_serial() : 0);
+	brick__session.serial = brick__serial_next();
+	brick__switch_set(&brick__session, is_wanted());
 }
 
 static void in_child(void)
@@ -347,7 +482,7 @@ static void in_child(void)
 	brick__fork_known();
 	brick__counters_abandon();
 	brick__digests_abandon();
-	abandon_session();
+	abandon_sessions();
 	brick__queues_abandon();
 	brick__digests_unlock();
 	brick__registry_unlock();
@@ -379,16 +514,18 @@ __attribute__((constructor)) static void arm(void)
 	if (!is_wanted())
 		return;
 	brick__counters_start(); /* the first step may come before the session */
-	brick__switch_set(next_serial());
+	brick__session.serial = brick__serial_next();
+	brick__switch_set(&brick__session, true);
 }
 
 __attribute__((destructor)) static void finish(void)
 {
 	brick__fork_notice();
 	if (lock_is_held()) { /* exit() in a signal's handler: this thread would wait for itself */
-		close_for_recorder();
+		for (const struct brick_session *s = &brick__session; s; s = s->next)
+			close_for_recorder(s);
 		return;
 	}
-	brick__queues_account(1);
-	finish_session();
+	brick__queues_account(0, true);
+	finish_sessions();
 }

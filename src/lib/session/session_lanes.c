@@ -3,7 +3,8 @@
  * Lanes, where threads and queues record. A new one is made at the end of the session file; it
  * outlives its session while its thread may still write to it. A thread gets one at its first
  * brick: a lane whose thread has ended if there is one (its statistics go on, its rings are warm),
- * else a new one.
+ * else a new one. A thread that uses several sessions has a lane in each; those in which it does
+ * not record now are parked.
  */
 #include "lib/session/session_lanes.h"
 
@@ -11,6 +12,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "base/scope.h"
 #include "base/thread.h"
@@ -22,9 +24,6 @@
 
 enum { MIN_RING_RECORDS = 1024, WHOLE_RINGS = 64, LEAST_SHARE = 4 };
 enum { PAGE = 65536 }; /* a multiple of every kernel's page, since lanes are mapped one by one */
-
-__thread struct brick__thread brick__thread __attribute__((tls_model("initial-exec"))) =
-	BRICK__NO_THREAD;
 
 static uint64_t page_round(uint64_t bytes)
 {
@@ -38,7 +37,10 @@ uint64_t brick__lane_bytes(const struct brick_lane *lane)
 
 void brick__thread_forget(struct brick__thread *self)
 {
+	struct brick_session *session = self->session;
+
 	*self = (struct brick__thread)BRICK__NO_THREAD;
+	self->session = session;
 }
 
 /*
@@ -78,7 +80,7 @@ static void init_lane(struct brick_lane *lane, enum brick_lane_kind kind, uint64
  * records for each. Each further 64 lanes get half as much, down to a sixteenth, so that a
  * thousand threads do not take 8 GB.
  */
-static uint32_t ring_records(const struct brick__session *s, enum brick_lane_kind kind)
+static uint32_t ring_records(const struct brick_session *s, enum brick_lane_kind kind)
 {
 	uint32_t halved = s->header->lane_count / WHOLE_RINGS;
 	uint32_t records = s->ring_records / (kind == BRICK_LANE_THREAD ? 1 : 2) >>
@@ -89,7 +91,7 @@ static uint32_t ring_records(const struct brick__session *s, enum brick_lane_kin
 }
 
 static struct brick_lane *create_lane(
-	struct brick__session *s, enum brick_lane_kind kind, uint32_t records)
+	struct brick_session *s, enum brick_lane_kind kind, uint32_t records)
 {
 	uint32_t index = s->header->lane_count;
 	uint64_t histogram_offset = page_round(sizeof(struct brick_lane));
@@ -137,7 +139,7 @@ static uint32_t within_limits(uint32_t records)
 }
 
 /* Where memory is short, a smaller ring is better than none. */
-struct brick_lane *brick__lane_create(struct brick__session *s, enum brick_lane_kind kind)
+struct brick_lane *brick__lane_create(struct brick_session *s, enum brick_lane_kind kind)
 {
 	uint32_t wanted = ring_records(s, kind), records = wanted ? within_limits(wanted) : 0;
 	struct brick_lane *lane = wanted && !records ? NULL : create_lane(s, kind, records);
@@ -147,7 +149,7 @@ struct brick_lane *brick__lane_create(struct brick__session *s, enum brick_lane_
 	return lane;
 }
 
-void brick__lanes_release(struct brick__session *s)
+void brick__lanes_release(struct brick_session *s)
 {
 	for (uint32_t i = 0; i < s->header->lane_count; i++) {
 		struct brick__lane_entry *entry = &s->lanes[i];
@@ -161,13 +163,24 @@ void brick__lanes_release(struct brick__session *s)
 	}
 }
 
-void brick__lanes_abandon(struct brick__session *s)
+void brick__lanes_abandon(struct brick_session *s)
 {
 	uint32_t count = s->header ? s->header->lane_count : 0;
 
 	for (uint32_t i = 0; i < count; i++)
 		brick__sys_unmap(s->lanes[i].lane, s->lanes[i].bytes);
-	brick__thread_forget(&brick__thread);
+}
+
+/* Under the session lock. */
+static struct brick_session *session_of_lane(const struct brick_lane *lane, uint32_t *index)
+{
+	for (struct brick_session *s = &brick__session; s; s = s->next)
+		for (uint32_t i = 0; s->header && i < s->header->lane_count; i++)
+			if (s->lanes[i].lane == lane) {
+				*index = i;
+				return s;
+			}
+	return NULL;
 }
 
 /*
@@ -176,20 +189,16 @@ void brick__lanes_abandon(struct brick__session *s)
  */
 static int back_row(struct brick_lane *lane, uint32_t brick)
 {
-	struct brick__session *s = &brick__session;
 	uint64_t row = (uint64_t)BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t);
-	int error = -ENOENT;
+	uint32_t i;
 
 	BETWEEN(brick__session_lock, brick__session_unlock);
-	uint32_t lanes = s->header ? s->header->lane_count : 0;
-	for (uint32_t i = 0; i < lanes; i++) {
-		const struct brick_session_lane *table = brick__at(s, BRICK_SESSION_LANES_OFFSET);
-		if (s->lanes[i].lane != lane)
-			continue;
-		uint64_t offset = table[i].offset + lane->histogram_offset + brick * row;
-		error = brick__shared_reserve(&s->file, offset, row);
-	}
-	return error;
+	struct brick_session *s = session_of_lane(lane, &i);
+	if (!s)
+		return -ENOENT;
+	const struct brick_session_lane *table = brick__at(s, BRICK_SESSION_LANES_OFFSET);
+	return brick__shared_reserve(
+		&s->file, table[i].offset + lane->histogram_offset + brick * row, row);
 }
 
 void brick__lane_histogram(struct brick_lane *lane, uint32_t brick, uint64_t ticks)
@@ -212,8 +221,11 @@ void (*brick__thread_begun)(void);
 
 static struct thread_exit exit_of_thread;
 static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
-static __thread int is_named
-	__attribute__((tls_model("initial-exec"))); /* by brick_thread_name() */
+
+static __thread struct {
+	bool is_named;		      /* by brick_thread_name() */
+	uint32_t refused, refused_by; /* how often it got no lane, from which session */
+} here __attribute__((tls_model("initial-exec")));
 
 /*
  * Between two owners no brick is open that will be closed, so the room is free that the ring
@@ -247,7 +259,7 @@ static void leave_name(const struct brick__thread *self)
 	struct brick_lane *lane = self->lane;
 	struct brick_record r = {.begin = lane->end_ticks, .kind = BRICK_RECORD_NAME, .layer = -1};
 
-	if (!is_named) /* it may be called something else since its first brick */
+	if (!here.is_named) /* it may be called something else since its first brick */
 		brick__sys_thread_name(lane->name, sizeof(lane->name));
 	for (uint16_t at = 0; at < sizeof(lane->name) && (!at || lane->name[at - 1]);
 		at += BRICK_NAME_PART) {
@@ -279,9 +291,10 @@ static void leave_lane(struct brick__thread *self)
 {
 	BETWEEN(brick__session_lock, brick__session_unlock);
 	struct brick_lane *lane = self->lane; /* a fork may have been noticed: it is the parent's */
+	struct brick_session *s = lane ? brick__session_of(self->number) : NULL;
 	if (!lane)
 		return;
-	if (brick__session.header && self->serial == brick__session.serial) {
+	if (s) {
 		lane->end_ticks = brick__now();
 		lane->live_ticks += lane->end_ticks - lane->start_ticks;
 		uint32_t open = leave_open(self);
@@ -289,17 +302,62 @@ static void leave_lane(struct brick__thread *self)
 		if (open)
 			announce_owner(self, lane->end_ticks, 0);
 		__atomic_store_n(&lane->state, BRICK_LANE_FREE, __ATOMIC_RELEASE);
-		if (brick__session.consumer)
-			brick__session.consumer_type->thread_ends(brick__session.consumer);
+		if (s->consumer)
+			s->consumer_type->thread_ends(s->consumer);
 	} else {
 		brick__sys_unmap(lane, brick__lane_bytes(lane));
 	}
 	brick__thread_forget(self);
 }
 
+/* Sessions in which the thread does not record now. */
+struct parked {
+	struct parked *next;
+	struct brick__thread thread;
+};
+
+static __thread struct parked *parked_here __attribute__((tls_model("initial-exec")));
+
+static void unpark(struct parked **link)
+{
+	struct parked *parked = *link;
+
+	*link = parked->next;
+	free(parked);
+}
+
+/* Lanes whose sessions are over; all: of the others, too. */
+static void leave_parked(bool all)
+{
+	for (struct parked **link = &parked_here; *link;) {
+		struct brick__thread *thread = &(*link)->thread;
+		if (!all && brick__session_lives(thread->number)) {
+			link = &(*link)->next;
+			continue;
+		}
+		leave_lane(thread);
+		unpark(link);
+	}
+}
+
+/* Where there is no memory to park it, the thread leaves its lane. */
+static void park(struct brick__thread *self)
+{
+	struct parked *parked = self->lane ? malloc(sizeof(*parked)) : NULL;
+
+	if (parked) {
+		*parked = (struct parked){parked_here, *self};
+		parked_here = parked;
+	} else if (self->lane) {
+		leave_lane(self);
+	}
+}
+
 static void thread_exits(void *self)
 {
 	leave_lane(self);
+	leave_parked(true);
+	brick__session_release(brick__thread_use(NULL));
 }
 
 static void make_exit_key(void)
@@ -307,8 +365,39 @@ static void make_exit_key(void)
 	thread_exit_create(&exit_of_thread, thread_exits); /* without one, lanes stay taken */
 }
 
+struct brick_session *brick__thread_use(struct brick_session *session)
+{
+	struct brick__thread *self = &brick__thread;
+	struct brick_session *before = self->session;
+
+	if (session == before)
+		return before;
+	brick__fork_notice();
+	park(self);
+	*self = (struct brick__thread)BRICK__NO_THREAD;
+	self->session = session;
+	pthread_once(&exit_key_once, make_exit_key);
+	thread_exit_set(&exit_of_thread, self);
+	leave_parked(false);
+	for (struct parked **link = &parked_here; *link; link = &(*link)->next)
+		if ((*link)->thread.session == session) {
+			*self = (*link)->thread;
+			unpark(link);
+			break;
+		}
+	return before;
+}
+
+/* In the child of a fork the lanes are the parent's, and unmapped. */
+void brick__thread_abandon(void)
+{
+	brick__thread_forget(&brick__thread);
+	for (struct parked *p = parked_here; p; p = p->next)
+		brick__thread_forget(&p->thread);
+}
+
 /* Under the session lock: a lane that no thread uses any more. */
-static struct brick_lane *reuse_lane(struct brick__session *s)
+static struct brick_lane *reuse_lane(struct brick_session *s)
 {
 	for (uint32_t i = 0; i < s->header->lane_count; i++) {
 		struct brick_lane *lane = s->lanes[i].lane;
@@ -320,7 +409,7 @@ static struct brick_lane *reuse_lane(struct brick__session *s)
 }
 
 /* Under the session lock. */
-static uint32_t lane_index(const struct brick__session *s, const struct brick_lane *lane)
+static uint32_t lane_index(const struct brick_session *s, const struct brick_lane *lane)
 {
 	uint32_t i = 0;
 
@@ -330,7 +419,7 @@ static uint32_t lane_index(const struct brick__session *s, const struct brick_la
 }
 
 /* since: when the making of a new lane began. */
-static void own_lane(struct brick_lane *lane, uint64_t since)
+static void own_lane(const struct brick_session *s, struct brick_lane *lane, uint64_t since)
 {
 	struct brick__thread *self = &brick__thread;
 
@@ -341,48 +430,56 @@ static void own_lane(struct brick_lane *lane, uint64_t since)
 	lane->default_layer = 0;
 	memset(lane->name, 0, sizeof(lane->name));
 	brick__sys_thread_name(lane->name, sizeof(lane->name));
-	is_named = 0;
+	here.is_named = false;
 	self->lane = lane;
-	self->index = lane_index(&brick__session, lane);
 	self->ring = (struct brick_record *)((char *)lane + lane->ring_offset);
 	self->mask = lane->capacity ? lane->capacity - 1 : 0;
-	self->serial = brick__session.serial;
-	self->refused = 0;
-	self->tag = (self->serial << 10 | self->index) << 8;
+	self->serial = brick__serial_here();
+	self->number = s->serial;
+	here.refused = 0;
+	self->tag = (self->number << 10 | lane_index(s, lane)) << 8;
 	brick__thread_aim(self);
 	announce_owner(self, lane->start_ticks, lane->tid);
 	__atomic_store_n(&lane->state, BRICK_LANE_LIVE, __ATOMIC_RELEASE);
 }
 
-/* True if the lane's session goes on but records nothing now: the thread keeps its lane. */
-static bool is_paused(const struct brick__thread *self)
+/*
+ * The lane that the thread has, if its session goes on and records. What it compares brick__on with
+ * was read before, so that a change in between is seen at the next brick.
+ */
+static struct brick_lane *keep_lane(struct brick__thread *self, const struct brick_session *s)
 {
-	return self->serial == __atomic_load_n(&brick__live, __ATOMIC_ACQUIRE) &&
-	       !__atomic_load_n(&brick__on, __ATOMIC_ACQUIRE);
+	uint32_t on = __atomic_load_n(brick__on_here, __ATOMIC_ACQUIRE);
+
+	if (!self->lane || !on || !brick__session_records(s) ||
+		self->number != __atomic_load_n(&s->live, __ATOMIC_ACQUIRE))
+		return NULL;
+	self->serial = on;
+	return self->lane;
 }
 
 /*
  * After a refusal a lane is tried for again at the 2nd, 4th, 8th ... record, and at every
  * 4096th. Not at each record, since a try costs as much as a whole lane.
  */
-static bool may_try(struct brick__thread *self)
+static bool may_try(void)
 {
-	uint32_t on = __atomic_load_n(&brick__on, __ATOMIC_RELAXED), n = self->refused;
+	uint32_t number = brick__number_here(), n = here.refused;
 
-	if (self->refused_by != on || !n)
+	if (here.refused_by != number || !n)
 		return true;
-	self->refused++;
+	here.refused++;
 	return !(n & (n - 1)) || n % 4096 == 0;
 }
 
-static void note_refusal(struct brick__thread *self)
+static void note_refusal(void)
 {
-	uint32_t on = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
+	uint32_t number = brick__number_here();
 
-	if (self->refused_by == on && self->refused)
+	if (here.refused_by == number && here.refused)
 		return;
-	self->refused_by = on;
-	self->refused = 1;
+	here.refused_by = number;
+	here.refused = 1;
 }
 
 struct brick_lane *brick__thread_attach(void)
@@ -391,26 +488,28 @@ struct brick_lane *brick__thread_attach(void)
 	struct brick__thread *self = &brick__thread;
 	struct brick_lane *lane = NULL;
 
-	if ((self->lane && is_paused(self)) || !may_try(self))
-		return NULL;
+	brick__fork_notice();
+	struct brick_session *s = brick__session_here();
+	lane = keep_lane(self, s);
+	if (lane || !brick__session_records(s) || !may_try())
+		return lane;
 	if (self->lane)
 		leave_lane(self);
 	brick__session_ensure();
 	pthread_once(&exit_key_once, make_exit_key);
 	uint64_t since = brick__now();
 	brick__session_lock();
-	struct brick__session *s = &brick__session;
-	if (s->header && __atomic_load_n(&brick__on, __ATOMIC_RELAXED) == s->serial) {
+	if (s->header && brick__session_records(s)) {
 		lane = reuse_lane(s);
 		if (!lane)
 			lane = brick__lane_create(s, BRICK_LANE_THREAD);
 		if (lane && s->consumer)
 			s->consumer_type->thread_begins(s->consumer);
 		if (lane)
-			own_lane(lane, since);
+			own_lane(s, lane, since);
 	}
 	if (!lane)
-		note_refusal(self);
+		note_refusal();
 	brick__session_unlock();
 	if (lane && lane->owners == 1) /* others need not wait for this */
 		brick__sys_touch(self->ring, lane->capacity * sizeof(*self->ring));
@@ -429,8 +528,8 @@ void brick__end_unmatched(struct brick__thread *self)
 		return;
 	}
 	BETWEEN(brick__session_lock, brick__session_unlock);
-	if (brick__session.header)
-		brick__session.header->ledger.unmatched++;
+	if (brick__session_here()->header)
+		brick__session_here()->header->ledger.unmatched++;
 }
 
 void brick_thread_name(const char *name)
@@ -439,5 +538,5 @@ void brick_thread_name(const char *name)
 		(brick__thread.serial != brick__serial_here() && !brick__thread_attach()))
 		return;
 	snprintf(brick__thread.lane->name, sizeof(brick__thread.lane->name), "%s", name);
-	is_named = 1;
+	here.is_named = true;
 }

@@ -10,21 +10,19 @@
 #include "brick/probe.h"
 #include "lib/session/session_map.h"
 
-/* No session has this serial number: a thread without a lane is in none. It is not 0, which is
- * what brick__on is while nothing records. */
-#define BRICK__NO_SERIAL UINT32_MAX
-#define BRICK__NO_THREAD                                           \
-	{                                                          \
-		.serial = BRICK__NO_SERIAL, .span = BRICK__NO_SPAN \
-	}
-
 /*
  * After its lane, its layer, or what is open there has changed: where its next brick is kept, and
  * whether the fast half may begin and end it.
  */
 void brick__thread_aim(struct brick__thread *self);
 
-/* It has no lane any more. */
+/* Of its lane in its session. */
+static inline uint32_t brick__lane_index(const struct brick__thread *self)
+{
+	return self->tag >> 8 & (BRICK_MAX_LANES - 1);
+}
+
+/* It has no lane any more, and uses the same session. */
 void brick__thread_forget(struct brick__thread *self);
 
 /* A lane for the calling thread, at its first brick in a session. NULL: recording is off. */
@@ -37,17 +35,24 @@ void brick__end_unmatched(struct brick__thread *self);
 extern void (*brick__thread_begun)(void) __attribute__((visibility("hidden")));
 
 /* Under the session lock: a new lane at the end of the file; NULL when there is no room for it. */
-struct brick_lane *brick__lane_create(struct brick__session *session, enum brick_lane_kind kind);
+struct brick_lane *brick__lane_create(struct brick_session *session, enum brick_lane_kind kind);
 
 /* How many bytes of it are mapped. */
 uint64_t brick__lane_bytes(const struct brick_lane *lane);
 
 /* Give back all lanes of a session that ends; those of live threads stay mapped until they notice.
  */
-void brick__lanes_release(struct brick__session *session);
+void brick__lanes_release(struct brick_session *session);
 
-/* In the child of a fork: unmap what is the parent's. */
-void brick__lanes_abandon(struct brick__session *session);
+/* In the child of a fork: unmap what is the parent's, and have no lane. */
+void brick__lanes_abandon(struct brick_session *session);
+void brick__thread_abandon(void);
+
+/*
+ * The calling thread uses another session; NULL: the process's own. Its lane and its open bricks
+ * in the one that it used are kept until it comes back. Returns the one before.
+ */
+struct brick_session *brick__thread_use(struct brick_session *session);
 
 /* Enter one length into the histogram that the owner of the lane keeps. */
 void brick__lane_histogram(struct brick_lane *lane, uint32_t brick, uint64_t ticks);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process's session as it is mapped: its file, the header, which describes the process, and the
- * places of the tables behind it; the notes; and the switch that probes read. brick__on is the
- * session's serial number while it records, so that one comparison tells a thread both that
- * recording is on and that its lane is of this session. What is in the tables belongs to others.
+ * Sessions as they are mapped: the file, the header, which describes the process, and the places of
+ * the tables behind it; the notes; and the switch that probes read. brick__on is a number that a
+ * thread has compared its lane with, so that one comparison tells it both that recording is on and
+ * that its lane is of a session that records. What is in the tables belongs to others.
  */
 #include "lib/session/session_map.h"
 
@@ -25,8 +25,13 @@
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
 
-struct brick__session brick__session;
-uint32_t brick__on, brick__live;
+struct brick_session brick__session;
+uint32_t brick__on;
+
+__thread struct brick__thread brick__thread __attribute__((tls_model("initial-exec"))) =
+	BRICK__NO_THREAD;
+
+static uint32_t last_serial;
 
 /* Empty in a child. */
 struct here {
@@ -44,11 +49,58 @@ static int (*start_wanted)(void);
 static struct brick_session_refusals *refusals; /* of all processes: numbers are only added to */
 static bool has_said;				/* that this process has no session */
 
-void brick__switch_set(uint32_t serial)
+uint32_t brick__serial_next(void)
 {
+	uint32_t serial = last_serial + 1;
+
+	last_serial = serial && serial != BRICK__NO_SERIAL ? serial : 1;
+	return last_serial;
+}
+
+void brick__switch_set(struct brick_session *session, bool records)
+{
+	bool any = false;
+
+	__atomic_store_n(&session->records, records, __ATOMIC_RELAXED);
+	for (const struct brick_session *s = &brick__session; s; s = s->next)
+		any |= s->records;
+	uint32_t on = !any		   ? 0
+		      : brick__session.next ? brick__serial_next()
+					    : brick__session.serial;
 	if (here)
-		__atomic_store_n(&here->on, serial, __ATOMIC_RELEASE);
-	__atomic_store_n(&brick__on, serial, __ATOMIC_RELEASE);
+		__atomic_store_n(&here->on, on, __ATOMIC_RELEASE);
+	__atomic_store_n(&brick__on, on, __ATOMIC_RELEASE);
+}
+
+struct brick_session *brick__session_of(uint32_t serial)
+{
+	struct brick_session *s = &brick__session;
+
+	while (s && (!s->header || s->serial != serial))
+		s = s->next;
+	return s;
+}
+
+void brick__session_keep(struct brick_session *session)
+{
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	if (session)
+		session->holders++;
+}
+
+void brick__session_release(struct brick_session *session)
+{
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	if (session && !--session->holders)
+		free(session);
+}
+
+bool brick__session_lives(uint32_t serial)
+{
+	if (BRICK_LIKELY(serial == __atomic_load_n(&brick__session.live, __ATOMIC_ACQUIRE)))
+		return serial != 0;
+	BETWEEN(brick__session_lock, brick__session_unlock);
+	return brick__session_of(serial) != NULL;
 }
 
 void brick__forks_watch(void (*noticed)(void))
@@ -176,7 +228,7 @@ static void describe_process(struct brick_session_header *h)
 	h->command_bytes = (uint32_t)brick__sys_command(h->command, sizeof(h->command));
 }
 
-int brick__session_create(struct brick__session *s, const char *directory, const char *name,
+int brick__session_create(struct brick_session *s, const char *directory, const char *name,
 	uint32_t mode, bool is_private)
 {
 	struct brick_session_header layout = {0};
@@ -219,14 +271,14 @@ int brick__session_create(struct brick__session *s, const char *directory, const
 	return 0;
 }
 
-void brick__session_ready(struct brick__session *s)
+void brick__session_ready(struct brick_session *s)
 {
 	__atomic_store_n(&s->header->magic, BRICK_SESSION_MAGIC, __ATOMIC_RELEASE);
 }
 
-void brick__session_destroy(struct brick__session *s)
+void brick__session_destroy(struct brick_session *s)
 {
-	__atomic_store_n(&brick__live, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->live, 0, __ATOMIC_RELEASE);
 	void *header = s->header;
 	s->header = NULL; /* first: who is stopped here may look at it (session.c, at the end) */
 	brick__sys_unmap(header, s->header_bytes);
@@ -268,8 +320,9 @@ int brick_note(const char *key, const char *format, ...)
 	line[bytes++] = '\n';
 	brick__session_ensure();
 	BETWEEN(brick__session_lock, brick__session_unlock);
-	if (brick__session.header)
-		error = append_note(brick__session.header, line, bytes);
+	const struct brick_session *s = brick__session_here();
+	if (s->header)
+		error = append_note(s->header, line, bytes);
 	return error;
 }
 
@@ -336,11 +389,13 @@ void brick__refusals_session(int error)
 
 void brick__refusals_record(void)
 {
-	if (!brick_enabled())
+	const struct brick_session *s = brick__session_here();
+
+	if (!brick__session_records(s))
 		return;
 	BETWEEN(brick__session_lock, brick__session_unlock);
-	if (brick__session.header)
-		brick__session.header->ledger.refused++;
+	if (s->header)
+		s->header->ledger.refused++;
 	else if (refusals)
 		__atomic_add_fetch(&refusals->records, 1, __ATOMIC_RELAXED);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process's one session as it is mapped: its file, header and lanes, and the lock under which
- * all of it changes. Locks are taken in this order: queues, session, registry.
+ * Sessions as they are mapped: file, header and lanes, and the one lock under which all of them
+ * change. The process has its own one; programs may make more (brick_session_create()). What the
+ * library does for a thread it does in the session that the thread uses. Locks are taken in this
+ * order: queues, session, registry.
  */
 #pragma once
 
@@ -9,17 +11,28 @@
 #include <stdint.h>
 #include "brick/abi/session.h"
 #include "brick/abi/session_view.h"
+#include "brick/abi/thread.h"
 #include "lib/sys/shared.h"
 
-/* A mapped lane of the process's own session. */
+/* No session has this serial number: a thread without a lane is in none. It is not 0, which is
+ * what brick__on is while nothing records. */
+#define BRICK__NO_SERIAL UINT32_MAX
+#define BRICK__NO_THREAD                                           \
+	{                                                          \
+		.serial = BRICK__NO_SERIAL, .span = BRICK__NO_SPAN \
+	}
+
+/* A mapped lane. */
 struct brick__lane_entry {
 	struct brick_lane *lane;
 	uint64_t bytes;
 };
 
-/* The process's session; header is NULL when there is none. Changes under the session lock only. */
-struct brick__session {
-	uint32_t serial; /* of the running or the last session; grows with each */
+/* A session; header is NULL while it does not run. Changes under the session lock only. */
+struct brick_session {
+	uint32_t serial;  /* of the running or the last one; unique in the process */
+	uint32_t live;	  /* the same while it runs, paused or not, else 0; read without the lock */
+	uint32_t records; /* 1 while its threads record or try to; read without the lock */
 	struct brick__shared file;
 	struct brick_session_header *header; /* header, tables and drained histograms */
 	uint64_t header_bytes;
@@ -29,12 +42,51 @@ struct brick__session {
 	const struct consumer_type *consumer_type;	 /* what `consumer` is of */
 	struct consumer *consumer;			 /* in this process; NULL: none */
 	struct brick__session_output output;		 /* that this consumer writes */
+	void *answers;			/* what libbrick-report keeps of it after its end */
+
+	/* of one that the program made */
+	struct brick_session *next; /* in the list that begins with the process's own */
+	uint32_t owner;		    /* of its bricks; 0: the process */
+	uint32_t holders;	    /* threads that use it, and the program until it destroys it */
+	bool is_alias;		    /* a recorder's session takes its records */
 };
 
-extern struct brick__session brick__session;
+/* The process's own, with which the list of all that may run begins. */
+extern struct brick_session brick__session;
 
-/* Serial number of the session that there is, paused or not; 0: none. Read without the lock. */
-extern uint32_t brick__live;
+/* The one that the calling thread uses. */
+static inline struct brick_session *brick__session_here(void)
+{
+	struct brick_session *s = brick__thread.session;
+
+	return BRICK_LIKELY(!s) || s->is_alias ? &brick__session : s;
+}
+
+/* Under the session lock: the one that runs with this serial number; NULL: it is over. */
+struct brick_session *brick__session_of(uint32_t serial);
+
+/* Without it. */
+bool brick__session_lives(uint32_t serial);
+
+/* One holder more, or one less: the last one frees it. NULL is legal. */
+void brick__session_keep(struct brick_session *session);
+void brick__session_release(struct brick_session *session);
+
+/* A serial number, which nothing else has. Under the session lock, or before there are threads. */
+uint32_t brick__serial_next(void);
+
+static inline bool brick__session_records(const struct brick_session *s)
+{
+	return __atomic_load_n(&s->records, __ATOMIC_RELAXED);
+}
+
+/* The serial number of the session that records what this thread does; 0: none. */
+static inline uint32_t brick__number_here(void)
+{
+	const struct brick_session *s = brick__session_here();
+
+	return brick__session_records(s) ? __atomic_load_n(&s->serial, __ATOMIC_RELAXED) : 0;
+}
 
 void brick__session_lock(void);
 void brick__session_unlock(void);
@@ -51,8 +103,12 @@ static inline uint32_t brick__serial_here(void)
 	return __atomic_load_n(brick__on_here, __ATOMIC_RELAXED);
 }
 
-/* Turns recording on, with the session's serial number, or off (0). */
-void brick__switch_set(uint32_t serial);
+/*
+ * A session records from now on, or does not. Under the session lock, or before there are threads.
+ * While the process's own is the only one, brick__on is its serial number. Beside others each
+ * change gives it a new number, so that every thread looks once whether its lane is still right.
+ */
+void brick__switch_set(struct brick_session *session, bool records);
 
 /*
  * Calls `noticed` in the child of a clone() the first time that it takes the session lock or asks
@@ -66,13 +122,13 @@ void brick__fork_known(void);
  * A new session file, mapped, with what is known of the process in its header. Its tables are empty
  * and it has no magic yet: brick__session_ready() sets it, last of all. 0 or -errno.
  */
-int brick__session_create(struct brick__session *session, const char *directory, const char *name,
+int brick__session_create(struct brick_session *session, const char *directory, const char *name,
 	uint32_t mode, bool is_private);
-void brick__session_ready(struct brick__session *session);
-void brick__session_destroy(struct brick__session *session);
+void brick__session_ready(struct brick_session *session);
+void brick__session_destroy(struct brick_session *session);
 
 /* A pointer into the session's own mapping. */
-static inline void *brick__at(const struct brick__session *session, uint64_t offset)
+static inline void *brick__at(const struct brick_session *session, uint64_t offset)
 {
 	return (char *)session->header + offset;
 }

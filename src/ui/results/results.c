@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The library's answers (include/brick/report.h): this process's session, or the recording that it
- * became, as a run, and of that what the commands say. We learn of a session's end from libbrick,
+ * The library's answers (include/brick/report.h): the session that the thread uses, or the recording
+ * that it became, as a run, and of that what the commands say. We learn of a session's end from libbrick,
  * and keep what the answers of it need. The program's descriptors, signals and output stay as they
  * are; all errors are returned.
  */
@@ -26,11 +26,15 @@
 #include "ui/text/report_text.h"
 #include "ui/text/text.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
-static struct brick__session_output last;		 /* of the session that ended last */
-static struct run *kept;				 /* of that, if it had no output */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* one answer at a time */
 
 LOCK_OVER_FORKS(lock)
+
+/* A session that has ended, in its place for answers. */
+struct ended {
+	struct brick__session_output output;
+	struct run *run; /* what it held, if it had no output; NULL: that could not be kept */
+};
 
 /* What the session in fd holds. For the answers it ends now. */
 static int look(struct run **run, int fd, size_t samples)
@@ -61,19 +65,33 @@ static void stopping(void)
 {
 	KEEP_ERRNO();
 	HOLD_UNCANCELLED(&lock);
-	int fd = brick__session_view(&last);
+	void **place = brick__session_answers();
+	struct ended *ended = *place ? *place : calloc(1, sizeof(*ended));
+	int fd = ended ? brick__session_view(&ended->output) : -ENOMEM;
 
-	run_destroy(kept);
-	kept = NULL;
-	if (fd >= 0 && !*last.path)
-		look(&kept, fd, SIZE_MAX);
+	*place = ended;
+	if (fd == -ENOENT || !ended)
+		return; /* it has stopped already */
+	run_destroy(ended->run);
+	ended->run = NULL;
+	if (fd >= 0 && !*ended->output.path)
+		look(&ended->run, fd, SIZE_MAX);
 	if (fd >= 0)
 		close(fd);
 }
 
+static void forgotten(void *answers)
+{
+	struct ended *ended = answers;
+
+	HOLD_UNCANCELLED(&lock);
+	run_destroy(ended->run);
+	free(ended);
+}
+
 __attribute__((constructor)) static void watch(void)
 {
-	brick__session_stopping(stopping);
+	brick__session_watch(stopping, forgotten);
 }
 
 /* A run, and whether it is the caller's. */
@@ -88,7 +106,7 @@ static void source_fini(struct source *source)
 		run_destroy(source->run);
 }
 
-/* Under the lock: of the session that runs, else of the one that ended last. */
+/* Under the lock: of the thread's session while it runs, else of what it was when it ended. */
 static int open_source(struct source *source, size_t samples)
 {
 	struct brick__session_output output;
@@ -99,9 +117,12 @@ static int open_source(struct source *source, size_t samples)
 		close(fd);
 		return error;
 	}
-	source->run = kept;
-	source->is_kept = kept != NULL;
-	return kept ? 0 : *last.path ? load(&source->run, last.path) : fd;
+	const struct ended *ended = *brick__session_answers();
+	source->run = ended ? ended->run : NULL;
+	source->is_kept = source->run != NULL;
+	return source->is_kept			 ? 0
+	       : ended && *ended->output.path ? load(&source->run, ended->output.path)
+					      : fd;
 }
 
 static int write_report(FILE *out, enum brick_report_format format, const struct report *report)
