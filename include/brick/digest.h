@@ -103,8 +103,8 @@ BRICK_API uint64_t brick_digest_fnv64(const float *values, size_t count);
 /* ---- recording them ---- */
 
 /*
- * Whether results shall be digested: the process's own session records this thread, and digests were asked for, by
- * brick_digests_set() or by the recorder (BRICK_CAPTURE=digest).
+ * Whether results shall be digested: the process's own session records this thread, and digests
+ * were asked for, by brick_digests_set() or by the recorder (BRICK_CAPTURE=digest).
  */
 BRICK_API int brick_digests_wanted(void);
 

@@ -3,8 +3,9 @@
  * Names of bricks, categories and sites. A brick is a named unit of compute; ids are dense, so that
  * everything about a brick is one array index away. A site is one place of a model that runs a
  * brick: brick + layer + label + the work one execution does; registering it once keeps the hot
- * path free of all of these. The registry is per process, append-only and outlives sessions. Any
- * thread; registering takes a lock, looking up by id does not.
+ * path free of all of these. The registry is per process, append-only and outlives sessions; a
+ * brick that is registered by a thread in a session of its own (brick_session_use()) is found in
+ * that session only. Any thread; registering takes a lock, looking up by id does not.
  */
 #ifndef BRICK_REGISTRY_H
 #define BRICK_REGISTRY_H

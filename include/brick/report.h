@@ -8,6 +8,7 @@
  *	run_the_engine();
  *	brick_report_write(stdout, BRICK_REPORT_TEXT, NULL);
  *
+ * All is about the session that the thread uses (brick_session_use()).
  * A session that runs is looked at in memory: totals are exact; steps and the graph are of the
  * newest records that its rings hold (ring_records in struct brick_session_options). A session
  * without an output keeps statistics only, and if ring_records is set its first records, too. After

@@ -119,7 +119,7 @@ BRICK_API int brick_session_destroy(struct brick_session *session);
 /*
  * The calling thread uses this session from now on; NULL: the process's own. Returns the one that
  * it used. Bricks that it has open in that one stay open; end each in the session in which it
- * began. Some 50 ns, and more at a thread's first time in a session.
+ * began. Some 100 ns, and more at a thread's first time in a session.
  */
 BRICK_API struct brick_session *brick_session_use(struct brick_session *session);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Statistics of the running session, merged over all threads. Any thread; a reader never holds up
- * a writer, so a set of numbers read while bricks run may be one sample apart from each other.
+ * Statistics of the session that the thread uses, merged over all threads. Any thread; a reader
+ * never holds up a writer, so a set of numbers read while bricks run may be one sample apart from
+ * each other.
  */
 #ifndef BRICK_STATS_H
 #define BRICK_STATS_H

@@ -2,7 +2,7 @@
 /*
  * Frozen layout of a session: the shared-memory file through which a profiled process hands its
  * records and statistics to whoever consumes them (the recorder, the live view, its own writer
- * thread). One session per process, one lane per thread or device queue.
+ * thread). One lane per thread or device queue.
  *
  *   offset 0          struct brick_session_header     (one page)
  *   notes_offset      text, "key=value\n" lines       (provenance: what was attached, how, why not)

@@ -31,7 +31,8 @@ BRICK_API void brick__session_watch(void (*stopping)(void), void (*forgotten)(vo
 /* That place, NULL at first. It outlives the session's end. */
 BRICK_API void **brick__session_answers(void);
 
-/* Of the process's own session: while held, the program's brick_session_start() and brick_session_stop() do nothing and return 0.
+/* Of the process's own session: while held, the program's brick_session_start() and
+ * brick_session_stop() do nothing and return 0.
  */
 BRICK_API void brick__session_hold(int held);
 

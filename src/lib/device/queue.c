@@ -41,8 +41,8 @@
  */
 struct queue_lane {
 	struct queue_lane *next;
-	uint32_t serial;  /* of the session; 0: of none yet */
-	uint64_t pending; /* commands on the way, where somebody counts them */
+	uint32_t serial;	 /* of the session; 0: of none yet */
+	uint64_t pending;	 /* commands on the way, where somebody counts them */
 	struct brick_lane *lane; /* NULL while there is none */
 	struct brick_record *ring;
 	uint64_t mask;
@@ -694,8 +694,8 @@ int brick__queue_record_nested(struct brick_queue *queue,
 	struct queue_lane *to;
 	error = use_lane(&to, queue, commands[0]->launch.session, begin);
 	if (!error)
-		record_all(to, queue->name.flags & BRICK_QUEUE_OUT_OF_ORDER, commands, depths,
-			count);
+		record_all(
+			to, queue->name.flags & BRICK_QUEUE_OUT_OF_ORDER, commands, depths, count);
 	return error;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading and resetting the statistics of the session that the thread uses: sums over its lanes of threads, or
- * of queues, percentiles from the merged histograms. Nothing in here is on the hot path, and
- * nothing stops a writer.
+ * Reading and resetting the statistics of the session that the thread uses: sums over its lanes of
+ * threads, or of queues, percentiles from the merged histograms. Nothing in here is on the hot
+ * path, and nothing stops a writer.
  */
 #include "base/members.h"
 #include "brick/stats.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of sessions, the process's own and those that the program makes: how one starts, who consumes it, how it pauses and ends, and
- * how it survives a fork. This file stands above all that records: it is told here what a new
- * session must get (its tables, what is captured, what a probe costs), and what holds still over a
- * fork. A child, whose mappings are still its parent's session, lets go of them before it can write
- * there; its own session starts with its first brick.
+ * The life of sessions, the process's own and those that the program makes: how one starts, who
+ * consumes it, how it pauses and ends, and how it survives a fork. This file stands above all that
+ * records: it is told here what a new session must get (its tables, what is captured, what a probe
+ * costs), and what holds still over a fork. A child, whose mappings are still its parent's session,
+ * lets go of them before it can write there; its own session starts with its first brick.
  */
 #include "brick/session.h"
 
@@ -38,6 +38,12 @@ enum {
 };
 
 /* Start. */
+
+/* Read without the lock, as what a thread records may belong to it. */
+static void renumber(struct brick_session *s)
+{
+	__atomic_store_n(&s->serial, brick__serial_next(), __ATOMIC_RELAXED);
+}
 
 static uint32_t ring_size(uint32_t wanted)
 {
@@ -113,11 +119,11 @@ static int ensure(void)
 	const char *directory = brick__environment("BRICK_SESSION_DIR");
 	if (!brick__session.header && directory && *directory) {
 		if (!brick__session_records(&brick__session)) /* else it has one already */
-			brick__session.serial = brick__serial_next();
+			renumber(&brick__session);
 		error = start_external(directory);
 		brick__digests_use(error ? NULL : brick__session.header);
-		__atomic_store_n(&brick__session.live, error ? 0 : brick__session.serial,
-			__ATOMIC_RELEASE);
+		__atomic_store_n(
+			&brick__session.live, error ? 0 : brick__session.serial, __ATOMIC_RELEASE);
 		brick__switch_set(&brick__session, !error || is_refused(error));
 	} else if (!brick__session.header) {
 		error = -ENOENT;
@@ -187,7 +193,7 @@ static int start_session(struct brick_session *s, const struct brick_session_opt
 
 	if (error)
 		return error;
-	s->serial = brick__serial_next();
+	renumber(s);
 	__atomic_store_n(&s->live, s->serial, __ATOMIC_RELEASE);
 	if (s == &brick__session && s->ring_records)
 		brick__digests_use(s->header);
@@ -473,7 +479,7 @@ static void abandon_sessions(void)
 	brick__session.next = NULL;
 	brick__thread_abandon();
 	is_held = 0;
-	brick__session.serial = brick__serial_next();
+	renumber(&brick__session);
 	brick__switch_set(&brick__session, is_wanted());
 }
 
@@ -514,7 +520,7 @@ __attribute__((constructor)) static void arm(void)
 	if (!is_wanted())
 		return;
 	brick__counters_start(); /* the first step may come before the session */
-	brick__session.serial = brick__serial_next();
+	renumber(&brick__session);
 	brick__switch_set(&brick__session, true);
 }
 

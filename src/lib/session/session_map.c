@@ -64,9 +64,7 @@ void brick__switch_set(struct brick_session *session, bool records)
 	__atomic_store_n(&session->records, records, __ATOMIC_RELAXED);
 	for (const struct brick_session *s = &brick__session; s; s = s->next)
 		any |= s->records;
-	uint32_t on = !any		   ? 0
-		      : brick__session.next ? brick__serial_next()
-					    : brick__session.serial;
+	uint32_t on = !any ? 0 : brick__session.next ? brick__serial_next() : brick__session.serial;
 	if (here)
 		__atomic_store_n(&here->on, on, __ATOMIC_RELEASE);
 	__atomic_store_n(&brick__on, on, __ATOMIC_RELEASE);

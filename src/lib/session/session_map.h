@@ -42,7 +42,7 @@ struct brick_session {
 	const struct consumer_type *consumer_type;	 /* what `consumer` is of */
 	struct consumer *consumer;			 /* in this process; NULL: none */
 	struct brick__session_output output;		 /* that this consumer writes */
-	void *answers;			/* what libbrick-report keeps of it after its end */
+	void *answers; /* what libbrick-report keeps of it after its end */
 
 	/* of one that the program made */
 	struct brick_session *next; /* in the list that begins with the process's own */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The library's answers (include/brick/report.h): the session that the thread uses, or the recording
- * that it became, as a run, and of that what the commands say. We learn of a session's end from libbrick,
- * and keep what the answers of it need. The program's descriptors, signals and output stay as they
- * are; all errors are returned.
+ * The library's answers (include/brick/report.h): the session that the thread uses, or the
+ * recording that it became, as a run, and of that what the commands say. We learn of a session's
+ * end from libbrick, and keep what the answers of it need. The program's descriptors, signals and
+ * output stay as they are; all errors are returned.
  */
 #include "brick/report.h"
 
@@ -120,7 +120,7 @@ static int open_source(struct source *source, size_t samples)
 	const struct ended *ended = *brick__session_answers();
 	source->run = ended ? ended->run : NULL;
 	source->is_kept = source->run != NULL;
-	return source->is_kept			 ? 0
+	return source->is_kept		      ? 0
 	       : ended && *ended->output.path ? load(&source->run, ended->output.path)
 					      : fd;
 }
