@@ -83,6 +83,8 @@ for_testing()
 	program clpeak clpeak
 	# ggml's BLAS backend is built with it
 	echo "#include <cblas.h>" | cc -E - >/dev/null 2>&1 || need libblas-dev
+	# PyTorch: 145 MB to download, 630 MB of disk; what needs it is skipped without.
+	/usr/bin/python3 -c "import torch" 2>/dev/null || optional="$optional python3-torch"
 	if command -v clang >/dev/null; then
 		runtime=$(clang -print-file-name=libclang_rt.fuzzer-$(uname -m).a)
 		[ -f "$runtime" ] || runtime=$(clang --print-runtime-dir)/libclang_rt.fuzzer-$(uname -m).a
@@ -92,7 +94,7 @@ for_testing()
 	fi
 	# A server for a test of the history, which starts and stops it; the test is skipped without.
 	[ -x /usr/sbin/clickhouse-server ] || command -v clickhouse-server >/dev/null ||
-		optional=clickhouse-server
+		optional="$optional clickhouse-server"
 	# Patching on AArch64 is tried under an emulator; skipped without.
 	if [ "$(uname -m)" != aarch64 ] && ! { command -v aarch64-linux-gnu-gcc && command -v qemu-aarch64; } >/dev/null; then
 		optional="$optional gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"

@@ -80,4 +80,18 @@ static const struct attacher nvtx = {
 	.next = "BRICK_NVTX_NEXT",
 };
 
-const struct attacher *const attachers[] = {&ggml, &opencl, &vulkan, &cuda, &hip, &nvtx, NULL};
+static const struct attacher_note torch_notes[] = {
+	{"torch.version", "PyTorch"}, {"torch.library", NULL}, {"torch.rules", NULL}, {0}};
+
+static const struct attacher torch = {
+	.name = "torch",
+	.title = "PyTorch",
+	.library = "libbrick-torch.so",
+	.entry = ATTACHER_PRELOAD,
+	.version_note = "torch.version",
+	.notes = torch_notes,
+	.if_missing = "build Brick on x86-64: only there it attaches to PyTorch",
+};
+
+const struct attacher *const attachers[] = {
+	&ggml, &torch, &opencl, &vulkan, &cuda, &hip, &nvtx, NULL};

@@ -4,10 +4,6 @@
  * of a node. A node that is known with another shape has asked the rules already: their verdicts
  * are a table of their own. Entries are never removed; when the registry has no room for more
  * sites, new nodes are still recorded by brick and layer, and counted in the ledger.
- *
- * A user's file that is missing or faulty inside of the profiled program is no error there: Brick's
- * own rules are used, and the recording says so. The command line has refused such a file before
- * the program was started.
  */
 #include "attach/ggml/nodes/site_table.h"
 
@@ -15,100 +11,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "attach/ggml/nodes/node_text.h"
-#include "attach/rules/rules.h"
+#include "attach/rules/rule_sets.h"
 #include "base/array.h"
 #include "base/hash.h"
 #include "base/hash_index.h"
 #include "base/scope.h"
 #include "brick/brick.h"
-#include "lib/sys/environment.h"
 
-struct rule_outcome {
-	uint16_t brick;
-	int16_t layer;
-	uint32_t flags; /* BRICK_SITE_UNKNOWN_OPERATION when no rule knew the node */
-};
-
-static struct rules *sets[2]; /* the user's, Brick's own; NULL where there is none */
-static char description[256];
+static struct rule_sets rules;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static void load_users(const char *path)
-{
-	struct rules_error error;
-	int status = rules_load(&sets[0], path, &error);
-
-	if (status)
-		snprintf(description, sizeof(description), "default (%s:%u: %s)", path, error.line,
-			error.text);
-	else
-		snprintf(description, sizeof(description), "%s%s", path,
-			rules_defaults_off(sets[0]) ? "" : ", then default");
-}
 
 static void load(void)
 {
-	const char *path = brick__environment("BRICK_RULES");
-	struct rules_error error;
-
-	snprintf(description, sizeof(description), "default");
-	if (path && *path)
-		load_users(path);
-	if (!sets[0] || !rules_defaults_off(sets[0]))
-		rules_parse(&sets[1], rule_set_default_text, rule_set_default_bytes, &error);
-}
-
-static void judge(const struct node_text *text, struct rules_verdict *verdict)
-{
-	struct rules_source sources[TENSOR_SOURCES];
-	const struct rules_node node = {
-		text->self.operation, text->self.name, sources, text->source_count};
-	struct rules_verdict one;
-
-	for (uint32_t i = 0; i < text->source_count; i++)
-		sources[i] = (struct rules_source){text->source[i].name, text->source[i].operation};
-	*verdict = (struct rules_verdict){NULL, NULL, -1};
-	for (int i = 0; i < 2; i++) {
-		if (!sets[i])
-			continue;
-		rules_apply(sets[i], &node, &one);
-		if (verdict->layer < 0)
-			verdict->layer = one.layer;
-		if (!verdict->brick) {
-			verdict->brick = one.brick;
-			verdict->category = one.category;
-		}
-	}
-}
-
-static int brick_of(const struct rules_verdict *verdict)
-{
-	if (!verdict->category)
-		return brick_lookup(verdict->brick);
-	int category = brick_category_register(verdict->category);
-	return brick_register(verdict->brick, category < 0 ? BRICK_CATEGORY_OTHER : category);
-}
-
-/* A brick of the operation's own name; GraphCompute if the table of bricks is full. */
-static int brick_of_operation(const char *operation)
-{
-	int brick =
-		brick_register(operation[0] ? operation : "UnknownOperation", BRICK_CATEGORY_OTHER);
-
-	return brick >= 0 ? brick : BRICK_GRAPH_COMPUTE;
+	rule_sets_load(&rules, rule_set_default_text, rule_set_default_bytes);
 }
 
 /* The brick of a node; one that no rule knows gets a brick of its operation's name, in Other. */
 static void apply_rules(const struct node_text *text, struct rule_outcome *outcome)
 {
-	struct rules_verdict verdict;
+	struct rules_source sources[TENSOR_SOURCES];
+	const struct rules_node node = {
+		text->self.operation, text->self.name, sources, text->source_count};
 
+	for (uint32_t i = 0; i < text->source_count; i++)
+		sources[i] = (struct rules_source){text->source[i].name, text->source[i].operation};
 	pthread_once(&once, load);
-	judge(text, &verdict);
-	int brick = verdict.brick ? brick_of(&verdict) : -1;
-	outcome->flags = brick < 0 ? BRICK_SITE_UNKNOWN_OPERATION : 0;
-	outcome->layer = (int16_t)verdict.layer;
-	outcome->brick = (uint16_t)(brick < 0 ? brick_of_operation(text->self.operation) : brick);
+	rule_sets_apply(&rules, &node, outcome);
 }
 
 void site_table_ready(void)
@@ -119,7 +47,7 @@ void site_table_ready(void)
 void site_table_describe_rules(char *text, size_t bytes)
 {
 	pthread_once(&once, load);
-	snprintf(text, bytes, "%s", description);
+	snprintf(text, bytes, "%s", rules.description);
 }
 
 enum { MAX_ENTRIES = 1 << 17 };

@@ -41,7 +41,3 @@ void site_table_ready(void);
 
 /* Which rules those are, and what was wrong with the user's file; for the recording's notes. */
 void site_table_describe_rules(char *text, size_t bytes);
-
-/* Brick's own rules as text (src/attach/rules/ggml-llama.rules), compiled in. */
-extern const char rule_set_default_text[];
-extern const size_t rule_set_default_bytes;

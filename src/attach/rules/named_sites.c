@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Entries by the hash of their three names; a fork waits for the lock. */
+#include "attach/rules/named_sites.h"
+
+#include <pthread.h>
+#include <string.h>
+#include "base/array.h"
+#include "base/fnv.h"
+#include "base/hash_index.h"
+#include "base/scope.h"
+#include "brick/brick.h"
+
+struct entry {
+	struct named_site site;
+	char names[]; /* operation, name, kind, each with its end */
+};
+
+static ARRAY(struct entry *) entries;
+static struct hash_index entry_index;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+LOCK_OVER_FORKS(lock)
+
+static struct rule_sets rules;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void load(void)
+{
+	rule_sets_load(&rules, rule_set_default_text, rule_set_default_bytes);
+}
+
+static bool is_called(const struct entry *entry, const char *const names[3])
+{
+	const char *at = entry->names;
+
+	for (int i = 0; i < 3; i++) {
+		if (strcmp(at, names[i]) != 0)
+			return false;
+		at += strlen(at) + 1;
+	}
+	return true;
+}
+
+static struct entry *entry_create(const char *const names[3])
+{
+	size_t bytes = strlen(names[0]) + strlen(names[1]) + strlen(names[2]) + 3;
+	struct entry *entry = malloc(sizeof(*entry) + bytes);
+	struct rules_source source = {names[2], names[2]};
+	struct rules_node node = {names[0], names[1], &source, 1};
+	struct rule_outcome outcome;
+
+	if (!entry)
+		return NULL;
+	char *at = entry->names;
+	for (int i = 0; i < 3; i++)
+		at = stpcpy(at, names[i]) + 1;
+	rule_sets_apply(&rules, &node, &outcome);
+	int site = brick_site_register(&(struct brick_site){
+		.size = sizeof(struct brick_site),
+		.brick = outcome.brick,
+		.layer = outcome.layer,
+		.flags = outcome.flags,
+		.operation = names[0],
+		.label = names[1],
+	});
+	entry->site = (struct named_site){
+		site > 0 ? (uint32_t)site : 0, outcome.brick, outcome.layer, entry->names};
+	return entry;
+}
+
+const char *named_sites_rules(void)
+{
+	pthread_once(&once, load);
+	return rules.description;
+}
+
+const struct named_site *named_site_find(const char *operation, const char *name, const char *kind)
+{
+	const char *const names[3] = {operation, name, kind};
+	uint64_t hash = FNV1A_BASIS;
+	KEEP_ERRNO();
+
+	for (int i = 0; i < 3; i++)
+		hash = fnv1a_add(hash, names[i], strlen(names[i]) + 1);
+	pthread_once(&once, load);
+	HOLD(&lock);
+	struct hash_probe probe = hash_probe(hash);
+	for (uint32_t i; (i = hash_index_next(&entry_index, &probe)) != HASH_INDEX_NONE;)
+		if (is_called(entries.items[i], names))
+			return &entries.items[i]->site;
+	if (hash_index_reserve(&entry_index) || array_reserve(&entries, 1))
+		return NULL;
+	struct entry *entry = entry_create(names);
+	if (!entry)
+		return NULL;
+	entries.items[entries.count++] = entry;
+	hash_index_add(&entry_index, hash, (uint32_t)entries.count - 1);
+	return &entry->site;
+}

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Modules by name (torch_modules.h). Python calls us back on its main thread between two
+ * instructions (Py_AddPendingCall), so that neither its path nor its environment has anything of
+ * ours in it. A module's path is found when it is first called inside of another one, and forgotten
+ * when the module dies. The tables are used with the GIL held.
+ */
+#include "attach/torch/torch_modules.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "attach/common/notes_once.h"
+#include "attach/torch/torch_python.h"
+#include "attach/torch/torch_steps.h"
+#include "attach/torch/torch_thread.h"
+#include "base/array.h"
+#include "base/fnv.h"
+#include "base/hash_index.h"
+#include "base/scope.h"
+#include "brick/brick.h"
+
+enum { PATH_BYTES = 256, NESTING = 64, SEARCH_DEPTH = 12 };
+
+int torch_modules_state;
+static python_object *next_call;    /* Module.__call__ as it was */
+static python_object *module_class; /* torch.nn.Module */
+
+/*
+ * ---- places: path and class; they stay ----
+ */
+
+static ARRAY(struct torch_module *) places;
+static struct hash_index place_index;
+
+static const struct torch_module *place_of(const char *path, const char *class)
+{
+	uint64_t hash = fnv1a_add(fnv1a_text(path) * FNV1A_PRIME, class, strlen(class));
+	struct hash_probe probe = hash_probe(hash);
+	size_t path_bytes = strlen(path) + 1, class_bytes = strlen(class) + 1;
+
+	for (uint32_t i; (i = hash_index_next(&place_index, &probe)) != HASH_INDEX_NONE;)
+		if (!strcmp(places.items[i]->path, path) && !strcmp(places.items[i]->class, class))
+			return places.items[i];
+	if (hash_index_reserve(&place_index) || array_reserve(&places, 1))
+		return &torch_no_module;
+	struct torch_module *place = malloc(sizeof(*place) + path_bytes + class_bytes);
+	if (!place)
+		return &torch_no_module;
+	char *text = (char *)(place + 1);
+	place->path = memcpy(text, path, path_bytes);
+	place->class = memcpy(text + path_bytes, class, class_bytes);
+	places.items[places.count++] = place;
+	hash_index_add(&place_index, hash, (uint32_t)places.count - 1);
+	return place;
+}
+
+/*
+ * ---- modules: objects that live; a weak reference tells when one dies ----
+ */
+
+struct known_module {
+	python_object *module;		  /* NULL: free */
+	const struct torch_module *place; /* NULL: it died */
+	python_object *weak;
+};
+
+static struct known_module *known;
+static uint32_t known_capacity, known_count;
+
+static struct known_module *slot_of(
+	struct known_module *slots, uint32_t capacity, const python_object *module)
+{
+	uint64_t mixed = ((uintptr_t)module >> 4) * 0x9e3779b97f4a7c15ull;
+
+	for (uint32_t i = (uint32_t)(mixed >> 32);; i++) {
+		struct known_module *slot = &slots[i & (capacity - 1)];
+		if (slot->module == module || !slot->module)
+			return slot;
+	}
+}
+
+/* Room for one more; those that died make room. */
+static bool reserve_known(void)
+{
+	uint32_t live = 0;
+
+	if (known_count + known_count / 2 + 1 < known_capacity)
+		return true;
+	for (uint32_t i = 0; i < known_capacity; i++)
+		live += known[i].module && known[i].place;
+	uint32_t capacity = 256;
+	while (capacity < 4 * live)
+		capacity *= 2;
+	struct known_module *slots = calloc(capacity, sizeof(*slots));
+	if (!slots)
+		return false;
+	for (uint32_t i = 0; i < known_capacity; i++)
+		if (known[i].module && known[i].place)
+			*slot_of(slots, capacity, known[i].module) = known[i];
+	free(known);
+	known = slots;
+	known_capacity = capacity;
+	known_count = live;
+	return true;
+}
+
+static python_object *module_dies(python_object *self, python_object *weak, python_object *named)
+{
+	python_object *module = py.Long_AsVoidPtr(self);
+	struct known_module *slot = known_capacity ? slot_of(known, known_capacity, module) : NULL;
+
+	(void)weak, (void)named;
+	if (slot && slot->module && slot->place) {
+		slot->place = NULL;
+		python_drop(slot->weak);
+		slot->weak = NULL;
+	}
+	py._IncRef(py.none);
+	return py.none;
+}
+
+static void remember(python_object *module, const struct torch_module *place)
+{
+	static struct python_method dies = {"module_dies", module_dies, PYTHON_VARARGS, NULL};
+	python_object *number = py.Long_FromVoidPtr(module);
+	python_object *callback = number ? py.CFunction_NewEx(&dies, number, NULL) : NULL;
+	python_object *weak = callback ? py.Weakref_NewRef(module, callback) : NULL;
+
+	python_drop(number);
+	python_drop(callback);
+	if (!weak || !reserve_known()) {
+		py.Err_Clear();
+		python_drop(weak);
+		return;
+	}
+	struct known_module *slot = slot_of(known, known_capacity, module);
+	known_count += !slot->module;
+	*slot = (struct known_module){module, place, weak};
+}
+
+static void class_of(python_object *object, char *text, size_t bytes)
+{
+	python_object *class = py.Object_Type(object);
+	python_object *name = class ? python_attribute(class, "__name__") : NULL;
+	const char *letters = name ? py.Unicode_AsUTF8(name) : NULL;
+
+	if (!letters)
+		py.Err_Clear();
+	snprintf(text, bytes, "%s", letters ? letters : "");
+	python_drop(name);
+	python_drop(class);
+}
+
+/* The dictionary of a module's children, a new reference; NULL: it has none that we can read. */
+static python_object *children_of(python_object *module)
+{
+	python_object *children = python_attribute(module, "_modules");
+
+	if (children && py.Object_IsInstance(children, py.dict_type) == 1)
+		return children;
+	python_drop(children);
+	return NULL;
+}
+
+/* Appends ".3.attn" to path when `wanted` lies below `module`. Everything is held by its parent. */
+static bool search(python_object *module, const python_object *wanted, char *path, size_t length,
+	uint32_t depth)
+{
+	python_object *children = depth < SEARCH_DEPTH ? children_of(module) : NULL;
+	python_object *name, *child;
+	ptrdiff_t at = 0;
+	bool is_found = false;
+
+	while (children && !is_found && py.Dict_Next(children, &at, &name, &child)) {
+		const char *letters = py.Unicode_AsUTF8(name);
+		if (!letters) {
+			py.Err_Clear();
+			continue;
+		}
+		int n = snprintf(
+			path + length, PATH_BYTES - length, "%s%s", length ? "." : "", letters);
+		if (n > 0 && (size_t)n < PATH_BYTES - length && child != py.none)
+			is_found = child == wanted ||
+				   search(child, wanted, path, length + (size_t)n, depth + 1);
+	}
+	python_drop(children);
+	if (!is_found)
+		path[length] = '\0';
+	return is_found;
+}
+
+/*
+ * ---- calls ----
+ */
+
+/* What is being called on this thread, the outermost module first. */
+static __thread python_object *calling[NESTING] __attribute__((tls_model("initial-exec")));
+
+/* A module that was not seen before: below the one that calls it, or below the outermost one. */
+static const struct torch_module *find_place(struct torch_thread *t, python_object *module)
+{
+	char path[PATH_BYTES] = "", class[64];
+	bool is_known = true;
+
+	class_of(module, class, sizeof(class));
+	if (t->module_depth) {
+		uint32_t inner = t->module_depth <= NESTING ? t->module_depth - 1 : NESTING - 1;
+		snprintf(path, sizeof(path), "%s", t->module->path);
+		is_known = search(calling[inner], module, path, strlen(path), 0);
+		if (!is_known) {
+			path[0] = '\0';
+			is_known = search(calling[0], module, path, 0, 0);
+		}
+		/* made on the fly, to be called once: it is in its caller's place */
+		if (!is_known)
+			snprintf(path, sizeof(path), "%s", t->module->path);
+	}
+	const struct torch_module *place = place_of(path, class);
+	if (is_known && t->module_depth)
+		remember(module, place);
+	return place;
+}
+
+static const struct torch_module *place_of_call(struct torch_thread *t, python_object *module)
+{
+	const struct known_module *slot =
+		known_capacity ? slot_of(known, known_capacity, module) : NULL;
+
+	if (t->module_depth && slot && slot->module && slot->place)
+		return slot->place;
+	return find_place(t, module);
+}
+
+static bool is_true(python_object *object, const char *name)
+{
+	python_object *value = object ? python_attribute(object, name) : NULL;
+	bool result = value && py.Object_IsTrue(value) == 1;
+
+	python_drop(value);
+	return result;
+}
+
+static python_object *imported(const char *name)
+{
+	return py.Dict_GetItemString(py.Import_GetModuleDict(), name);
+}
+
+static bool records_gradients(void)
+{
+	python_object *torch = imported("torch");
+	python_object *function = torch ? python_attribute(torch, "is_grad_enabled") : NULL;
+	python_object *value = function ? py.Object_CallObject(function, NULL) : NULL;
+	bool result = value && py.Object_IsTrue(value) == 1;
+
+	if (!value)
+		py.Err_Clear();
+	python_drop(value);
+	python_drop(function);
+	return result;
+}
+
+/* An optimizer marks the step() of its class when it is made. */
+static bool has_optimizer(void)
+{
+	static bool seen;
+	python_object *module = seen ? NULL : imported("torch.optim.optimizer");
+	python_object *class = module ? python_attribute(module, "Optimizer") : NULL;
+	python_object *ask = class ? python_attribute(class, "__subclasses__") : NULL;
+	python_object *list = ask ? py.Object_CallObject(ask, NULL) : NULL;
+
+	if (ask && !list)
+		py.Err_Clear();
+	for (ptrdiff_t i = 0; list && !seen && i < py.List_Size(list); i++) {
+		python_object *step = python_attribute(py.List_GetItem(list, i), "step");
+		seen = is_true(step, "hooked");
+		python_drop(step);
+	}
+	python_drop(list);
+	python_drop(ask);
+	python_drop(class);
+	return seen;
+}
+
+/* Numbers of tokens are whole: a tensor of one or two dimensions, sequences before their tokens. */
+static void count_tokens(python_object *tensor, struct torch_call *call)
+{
+	python_object *shape = tensor ? python_attribute(tensor, "shape") : NULL;
+	python_object *ask = shape ? python_attribute(tensor, "is_floating_point") : NULL;
+	python_object *floats = ask ? py.Object_CallObject(ask, NULL) : NULL;
+	ptrdiff_t dimensions = floats && !py.Object_IsTrue(floats) ? py.Tuple_Size(shape) : 0;
+	long long last = 0, all = 1;
+
+	for (ptrdiff_t i = 0; i < dimensions; i++) {
+		last = py.Long_AsLongLong(py.Tuple_GetItem(shape, i));
+		all *= last;
+	}
+	py.Err_Clear();
+	if ((dimensions == 1 || dimensions == 2) && last > 0 && all > 0) {
+		call->tokens = (uint64_t)all;
+		call->is_decode = dimensions == 2 && last == 1 && !call->is_training;
+	}
+	python_drop(floats);
+	python_drop(ask);
+	python_drop(shape);
+}
+
+static struct torch_forward begin_outermost(struct torch_thread *t, python_object *module,
+	python_object *arguments, python_object *named)
+{
+	struct torch_call call = {0};
+	python_object *input = named ? py.Dict_GetItemString(named, "input_ids") : NULL;
+
+	if (!input && py.Tuple_Size(arguments) > 0)
+		input = py.Tuple_GetItem(arguments, 0);
+	call.is_training = is_true(module, "training") &&
+			   (torch_saw_backward() || has_optimizer()) && records_gradients();
+	count_tokens(input, &call);
+	return torch_forward_begin(t, &call);
+}
+
+static python_object *call_and_drop(
+	python_object *function, python_object *arguments, python_object *named)
+{
+	python_object *result = py.Object_Call(function, arguments, named);
+
+	python_drop(function);
+	return result;
+}
+
+static python_object *call_module(
+	python_object *module, python_object *arguments, python_object *named)
+{
+	struct torch_thread *t = torch_thread_get();
+	python_object *bound = py.Method_New(next_call, module);
+
+	if (!t || !bound)
+		return bound ? call_and_drop(bound, arguments, named) : NULL;
+	const struct torch_module *outer = t->module;
+	uint32_t depth = t->module_depth;
+	struct torch_forward forward = {0, 0};
+	t->module = place_of_call(t, module);
+	if (depth < NESTING)
+		calling[depth] = module;
+	if (!depth && !t->leaf && !t->backward)
+		forward = begin_outermost(t, module, arguments, named);
+	t->module_depth = depth + 1;
+	python_object *result = call_and_drop(bound, arguments, named);
+	t->module_depth = depth;
+	t->module = outer;
+	torch_forward_end(&forward);
+	return result;
+}
+
+/*
+ * ---- the way in ----
+ */
+
+/* A descriptor, as a function of Python is one: who saves it and puts it back finds it whole. */
+static bool replace_call(python_object *class)
+{
+	static struct python_method call = {
+		"__call__", call_module, PYTHON_VARARGS | PYTHON_KEYWORDS, NULL};
+	python_object *method = py.Descr_NewMethod(class, &call);
+	bool is_done = method && !py.Object_SetAttrString(class, "__call__", method);
+
+	if (!is_done)
+		py.Err_Clear();
+	python_drop(method);
+	return is_done;
+}
+
+/* Python's main thread, the GIL held. torch.nn may be on its way in: then we are asked again. */
+static int at_safe_point(void *unused)
+{
+	python_object *module = imported("torch.nn.modules.module");
+	int state = TORCH_MODULES_UNSEEN;
+
+	(void)unused;
+	module_class = module ? python_attribute(module, "Module") : NULL;
+	next_call = module_class ? python_attribute(module_class, "__call__") : NULL;
+	if (next_call) {
+		state = TORCH_MODULES_SETTLED;
+		if (!replace_call(module_class))
+			note_once("torch.modules", "not seen: Module.__call__ cannot be replaced");
+	}
+	__atomic_store_n(&torch_modules_state, state, __ATOMIC_RELEASE);
+	return 0;
+}
+
+void torch_modules_ask(void)
+{
+	int unseen = TORCH_MODULES_UNSEEN;
+	KEEP_ERRNO();
+
+	if (!__atomic_compare_exchange_n(&torch_modules_state, &unseen, TORCH_MODULES_ASKED, false,
+		    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return;
+	bool has_python = python_find();
+	int state = has_python ? TORCH_MODULES_UNSEEN : TORCH_MODULES_SETTLED;
+	if (!has_python || !py._IsInitialized() || py._AddPendingCall(at_safe_point, NULL))
+		__atomic_store_n(&torch_modules_state, state, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The observers (torch_observers.h). The outermost operator is a brick; those inside of it are a
+ * part of it. An operator that is a function of the program's own (torch.autograd.Function) runs
+ * others, which are bricks: it holds them.
+ *
+ * What PyTorch calls is C++ in its interface: RecordFunctionCallback is passed by value, in memory,
+ * as it has 40 bytes. A callback at the begin returns a std::unique_ptr, by a hidden pointer to it;
+ * NULL in it owns nothing, and no destructor is called.
+ */
+#include "attach/torch/torch_observers.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include "attach/torch/torch_library.h"
+#include "attach/torch/torch_modules.h"
+#include "attach/torch/torch_steps.h"
+#include "attach/torch/torch_thread.h"
+#include "base/scope.h"
+#include "base/thread.h"
+#include "brick/brick.h"
+
+typedef void **(*start_fn)(void **result, const void *function);
+typedef void (*end_fn)(const void *function, void *context);
+
+enum scope {
+	SCOPE_FUNCTION,
+	SCOPE_BACKWARD,
+	SCOPE_SCRIPT,
+	SCOPE_USER = 7,
+	SCOPES = 10,
+};
+
+struct callback {
+	start_fn start;
+	end_fn end;
+	double probability;
+	bool scopes[SCOPES];
+	bool wants_inputs, wants_outputs, wants_ids;
+};
+_Static_assert(sizeof(struct callback) == 40, "as RecordFunctionCallback");
+
+static const char *(*name_of)(const void *function);
+
+/*
+ * ---- operators ----
+ */
+
+static void open_container(struct torch_thread *t, const struct named_site *site)
+{
+	if (t->container_count < TORCH_CONTAINERS && site)
+		t->containers[t->container_count++] = (struct torch_container){
+			t->depth, brick_begin_layer(site->brick, site->layer)};
+}
+
+static void **operator_start(void **result, const void *function)
+{
+	struct torch_thread *t = torch_thread_get();
+
+	*result = NULL;
+	if (!t)
+		return result;
+	t->depth++;
+	if (t->leaf)
+		return result;
+	torch_modules_ready();
+	struct torch_known known = torch_know(t, name_of(function));
+	if (known.kind == TORCH_CONTAINER) {
+		open_container(t, known.site);
+	} else if (known.kind == TORCH_LEAF && known.site) {
+		t->leaf = t->depth;
+		t->leaf_site = known.site;
+		t->leaf_begin = brick_ticks();
+	}
+	return result;
+}
+
+static void operator_end(const void *function, void *context)
+{
+	struct torch_thread *t = torch_thread_get();
+
+	(void)function, (void)context;
+	if (!t || !t->depth)
+		return;
+	if (t->leaf == t->depth) {
+		brick_record_sample(&(struct brick_sample){
+			.begin = t->leaf_begin,
+			.end = brick_ticks(),
+			.site = t->leaf_site->site,
+			.brick = t->leaf_site->brick,
+			.layer = t->leaf_site->layer,
+			.source = BRICK_SOURCE_CALLBACK,
+		});
+		t->leaf = 0;
+	} else if (t->container_count && t->containers[t->container_count - 1].depth == t->depth) {
+		brick_end(t->containers[--t->container_count].span);
+	}
+	t->depth--;
+}
+
+/*
+ * ---- scopes that the program or PyTorch's Python opens: record_function() ----
+ * One may end on another thread, where it is not found.
+ */
+
+static void **scope_start(void **result, const void *function)
+{
+	struct torch_thread *t = torch_thread_get();
+
+	*result = NULL;
+	if (!t || t->leaf || t->scope_count == TORCH_SCOPES)
+		return result;
+	const char *name = name_of(function);
+	const struct named_site *site = torch_know(t, name).site;
+	if (site)
+		t->scopes[t->scope_count++] =
+			(struct torch_scope){function, brick_begin_layer(site->brick, site->layer),
+				!strncmp(name, "Optimizer.step#", 15)};
+	return result;
+}
+
+static void scope_end(const void *function, void *context)
+{
+	struct torch_thread *t = torch_thread_get();
+
+	(void)context;
+	if (!t)
+		return;
+	for (uint32_t i = t->scope_count; i-- > 0;) {
+		if (t->scopes[i].function != function)
+			continue;
+		brick_end(t->scopes[i].span);
+		t->scope_count = i;
+		if (t->scopes[i].ends_step)
+			torch_optimizer_end(t);
+		return;
+	}
+}
+
+/*
+ * ---- TorchScript ----
+ * Its functions run operators. The outermost one is a step where no module of Python is.
+ */
+
+static __thread struct {
+	uint32_t depth, session;
+	struct torch_forward forward;
+} script __attribute__((tls_model("initial-exec")));
+
+static void **script_start(void **result, const void *function)
+{
+	struct torch_thread *t = torch_thread_get();
+
+	(void)function;
+	*result = NULL;
+	if (!t)
+		return result;
+	if (script.session != t->session)
+		script.depth = 0;
+	script.session = t->session;
+	if (!script.depth++ && !t->module_depth && !t->leaf)
+		script.forward = torch_forward_begin(t, &(struct torch_call){0});
+	return result;
+}
+
+static void script_end(const void *function, void *context)
+{
+	struct torch_thread *t = torch_thread_get();
+
+	(void)function, (void)context;
+	if (!t || script.session != t->session || !script.depth || --script.depth)
+		return;
+	torch_forward_end(&script.forward);
+	script.forward = (struct torch_forward){0, 0};
+}
+
+/*
+ * ---- the proof ----
+ * A callback is registered for our own thread only, and functions are recorded there that nobody
+ * else sees. It must be called for its own scope, with the function's address, and name() must say
+ * what we called it.
+ */
+
+enum { FUNCTION_BYTES = 4096 }; /* a RecordFunction has some 200 */
+
+struct proof {
+	void (*construct)(void *function, uint8_t scope);
+	void (*before)(void *function, const char *name, int64_t number);
+	void (*destruct)(void *function);
+	uint64_t (*add)(struct callback callback);
+	void (*remove)(uint64_t handle);
+	void (*name)(void);
+	bool holds;
+};
+
+static __thread struct {
+	const void *expected;
+	uint32_t starts, ends, faults;
+} seen;
+
+static const char proof_name[] = "brick";
+
+static void **proof_start(void **result, const void *function)
+{
+	*result = NULL;
+	seen.starts++;
+	seen.faults += function != seen.expected || strcmp(name_of(function), proof_name) != 0;
+	return result;
+}
+
+static void proof_end(const void *function, void *context)
+{
+	seen.ends++;
+	seen.faults += function != seen.expected || context != NULL;
+}
+
+static bool proves(const struct proof *p, uint8_t scope, uint8_t other)
+{
+	static __thread char function[FUNCTION_BYTES] __attribute__((aligned(64)));
+	struct callback callback = {proof_start, proof_end, 1.0, {0}, 0, 0, 0};
+
+	memset(function, 0, sizeof(function));
+	memset(&seen, 0, sizeof(seen));
+	seen.expected = function;
+	callback.scopes[other] = true;
+	uint64_t handle = p->add(callback);
+	p->construct(function, scope);
+	p->before(function, proof_name, -1);
+	p->destruct(function);
+	p->remove(handle);
+	uint32_t wanted = scope == other;
+	return seen.starts == wanted && seen.ends == wanted && !seen.faults;
+}
+
+static void *prove(void *argument)
+{
+	static const uint8_t used[] = {SCOPE_FUNCTION, SCOPE_BACKWARD, SCOPE_SCRIPT, SCOPE_USER};
+	struct proof *p = argument;
+
+	p->holds = true;
+	for (size_t i = 0; i < sizeof(used); i++)
+		for (size_t k = 0; k < sizeof(used); k++)
+			p->holds &= proves(p, used[i], used[k]);
+	return NULL;
+}
+
+/* A function that is needed; its name is left in `why` where it is missing. */
+static bool need(const char *name, void *function, char *why, size_t bytes)
+{
+	void *found;
+
+	torch_library_symbol(name, &found);
+	memcpy(function, &found, sizeof(found));
+	if (!found)
+		snprintf(why, bytes, "its library has no %s", name);
+	return found != NULL;
+}
+
+int torch_observers_register(char *why, size_t bytes)
+{
+	static const struct {
+		enum scope scope;
+		start_fn start;
+		end_fn end;
+	} pairs[] = {
+		{SCOPE_FUNCTION, operator_start, operator_end},
+		{SCOPE_BACKWARD, operator_start, operator_end},
+		{SCOPE_SCRIPT, script_start, script_end},
+		{SCOPE_USER, scope_start, scope_end},
+	};
+	struct proof proof = {0};
+	uint64_t (*add)(struct callback callback);
+	pthread_t thread;
+
+	if (!need("_ZNK2at14RecordFunction4nameEv", &name_of, why, bytes) ||
+		!need("_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE", &add, why, bytes) ||
+		!need("_ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE", &proof.add,
+			why, bytes) ||
+		!need("_ZN2at14removeCallbackEm", &proof.remove, why, bytes) ||
+		!need("_ZN2at14RecordFunctionC1ENS_11RecordScopeE", &proof.construct, why, bytes) ||
+		!need("_ZN2at14RecordFunction6beforeEPKcl", &proof.before, why, bytes) ||
+		!need("_ZN2at14RecordFunctionD1Ev", &proof.destruct, why, bytes))
+		return -ENOSYS;
+	int error = thread_start(&thread, NULL, 0, prove, &proof);
+	if (error) {
+		snprintf(why, bytes, "no thread could be started to prove its interface");
+		return error;
+	}
+	pthread_join(thread, NULL);
+	if (!proof.holds) {
+		snprintf(why, bytes, "its observers do not behave as those of PyTorch 1.13");
+		return -EPROTO;
+	}
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
+		struct callback callback = {pairs[i].start, pairs[i].end, 1.0, {0}, 0, 0, 0};
+		callback.scopes[pairs[i].scope] = true;
+		add(callback);
+	}
+	return 0;
+}

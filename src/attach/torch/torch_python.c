@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Python's functions (torch_python.h). Programs and libpython export them to everybody. */
+#include "attach/torch/torch_python.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+
+struct python py;
+static bool is_whole;
+
+static bool find(void *member, const char *name)
+{
+	void *found = dlsym(RTLD_DEFAULT, name);
+
+	if (!found)
+		dlerror();
+	memcpy(member, &found, sizeof(found));
+	return found != NULL;
+}
+
+static void find_all(void)
+{
+	bool all = true;
+
+#define PYTHON_X(member, result, arguments) all = all && find(&py.member, "Py" #member);
+	PYTHON_FUNCTIONS(PYTHON_X)
+#undef PYTHON_X
+	is_whole = all && find(&py.dict_type, "PyDict_Type") && find(&py.none, "_Py_NoneStruct");
+}
+
+bool python_find(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, find_all);
+	return is_whole;
+}
+
+python_object *python_attribute(python_object *object, const char *name)
+{
+	python_object *value = py.Object_GetAttrString(object, name);
+
+	if (!value)
+		py.Err_Clear();
+	return value;
+}
+
+void python_drop(python_object *object)
+{
+	if (object)
+		py._DecRef(object);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The functions of Python's stable interface that modules are seen by, found by name in the
+ * program: it brings its own Python, or has none. Looked up once; to be called with the GIL held
+ * unless said otherwise.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct python_object python_object;
+
+/* PyMethodDef. */
+struct python_method {
+	const char *name;
+	python_object *(*call)(python_object *self, python_object *arguments, python_object *named);
+	int flags;
+	const char *doc;
+};
+enum { PYTHON_VARARGS = 1, PYTHON_KEYWORDS = 2 };
+
+/* X(member, result, arguments): the member and the C API's function of the same name behind Py. */
+#define PYTHON_FUNCTIONS(X)                                                                    \
+	X(_IsInitialized, int, (void))			   /* without the GIL */               \
+	X(_AddPendingCall, int, (int (*)(void *), void *)) /* without the GIL */               \
+	X(_DecRef, void, (python_object *))                                                    \
+	X(_IncRef, void, (python_object *))                                                    \
+	X(CFunction_NewEx, python_object *,                                                    \
+		(struct python_method *, python_object *, python_object *))                    \
+	X(Descr_NewMethod, python_object *, (python_object *, struct python_method *))         \
+	X(Dict_GetItemString, python_object *, (python_object *, const char *)) /* borrowed */ \
+	X(Dict_Next, int, (python_object *, ptrdiff_t *, python_object **, python_object **))  \
+	X(Err_Clear, void, (void))                                                             \
+	X(Import_GetModuleDict, python_object *, (void))	       /* borrowed */          \
+	X(List_GetItem, python_object *, (python_object *, ptrdiff_t)) /* borrowed */          \
+	X(List_Size, ptrdiff_t, (python_object *))                                             \
+	X(Long_AsLongLong, long long, (python_object *))                                       \
+	X(Long_AsVoidPtr, void *, (python_object *))                                           \
+	X(Long_FromVoidPtr, python_object *, (void *))                                         \
+	X(Method_New, python_object *, (python_object *, python_object *))                     \
+	X(Object_Call, python_object *, (python_object *, python_object *, python_object *))   \
+	X(Object_CallObject, python_object *, (python_object *, python_object *))              \
+	X(Object_GetAttrString, python_object *, (python_object *, const char *))              \
+	X(Object_IsInstance, int, (python_object *, python_object *))                          \
+	X(Object_IsTrue, int, (python_object *))                                               \
+	X(Object_SetAttrString, int, (python_object *, const char *, python_object *))         \
+	X(Object_Type, python_object *, (python_object *))                                     \
+	X(Tuple_GetItem, python_object *, (python_object *, ptrdiff_t)) /* borrowed */         \
+	X(Tuple_Size, ptrdiff_t, (python_object *))                                            \
+	X(Unicode_AsUTF8, const char *, (python_object *))                                     \
+	X(Weakref_NewRef, python_object *, (python_object *, python_object *))
+
+struct python {
+#define PYTHON_X(member, result, arguments) result(*member) arguments;
+	PYTHON_FUNCTIONS(PYTHON_X)
+#undef PYTHON_X
+	python_object *dict_type, *none;
+};
+
+/* Hidden; whole once python_find() was true. */
+extern struct python py;
+
+/* Whether the process has a Python whose functions are all there. Without the GIL. */
+bool python_find(void);
+
+/* An attribute, a new reference; NULL, and no exception is left, if there is none. */
+python_object *python_attribute(python_object *object, const char *name);
+
+/* Drop a reference; NULL is legal. */
+void python_drop(python_object *object);

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Steps (torch_steps.h), and the hook of backward(). An exception of C++ may leave a hook without
+ * coming by its end; a frame that lies below a new one's is then known to be gone.
+ */
+#include "attach/torch/torch_steps.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include "attach/torch/torch_library.h"
+#include "brick/brick.h"
+
+static bool saw_backward, saw_optimizer; /* ever */
+
+static int engine_brick(int *brick, const char *name)
+{
+	int known = __atomic_load_n(brick, __ATOMIC_RELAXED);
+
+	if (known > 0)
+		return known;
+	known = brick_register(name, BRICK_CATEGORY_ENGINE);
+	__atomic_store_n(brick, known, __ATOMIC_RELAXED);
+	return known > 0 ? known : BRICK_GRAPH_COMPUTE;
+}
+
+bool torch_saw_backward(void)
+{
+	return __atomic_load_n(&saw_backward, __ATOMIC_RELAXED);
+}
+
+static void end_training_step(struct torch_thread *t)
+{
+	brick_end(t->step);
+	t->step = 0;
+}
+
+/*
+ * A training step is open when an outermost module is called: another forward of the same step
+ * (gradients are accumulated, or there are several models), or the next step of a program that
+ * updates its weights without an optimizer.
+ */
+static bool is_over(const struct torch_thread *t, const struct torch_call *call)
+{
+	return !call->is_training ||
+	       (t->saw_backward && !__atomic_load_n(&saw_optimizer, __ATOMIC_RELAXED));
+}
+
+struct torch_forward torch_forward_begin(struct torch_thread *t, const struct torch_call *call)
+{
+	static int brick;
+	struct torch_forward forward = {0, 0};
+
+	if (t->step && is_over(t, call))
+		end_training_step(t);
+	if (!t->step) {
+		brick_span step = brick_step_begin(
+			call->is_decode ? BRICK_PHASE_DECODE : BRICK_PHASE_PREFILL, call->tokens);
+		if (call->is_training) {
+			t->step = step;
+			t->saw_backward = false;
+		} else {
+			forward.step = step;
+		}
+	}
+	forward.span = brick_begin((uint32_t)engine_brick(&brick, "Forward"));
+	return forward;
+}
+
+void torch_forward_end(const struct torch_forward *forward)
+{
+	brick_end(forward->span);
+	brick_end(forward->step);
+}
+
+void torch_optimizer_end(struct torch_thread *t)
+{
+	__atomic_store_n(&saw_optimizer, true, __ATOMIC_RELAXED);
+	if (t->step && !t->module_depth)
+		end_training_step(t);
+}
+
+/*
+ * Engine::execute(roots, inputs, keep_graph, create_graph, accumulate_grad, outputs), a member with
+ * a hidden pointer to its result in front.
+ */
+typedef void *(*execute_fn)(void *result, void *engine, const void *roots, const void *inputs,
+	_Bool keep, _Bool create, _Bool accumulate, const void *outputs);
+
+#define EXECUTE \
+	_ZN5torch8autograd6Engine7executeERKSt6vectorINS0_4EdgeESaIS3_EERKS2_IN2at6TensorESaIS9_EEbbbS7_
+#define TEXT_OF(name) #name
+#define NAME_OF(name) TEXT_OF(name)
+
+static execute_fn next_execute(void)
+{
+	static execute_fn next;
+	execute_fn found = __atomic_load_n(&next, __ATOMIC_RELAXED);
+
+	if (!found) {
+		torch_library_symbol(NAME_OF(EXECUTE), &found);
+		__atomic_store_n(&next, found, __ATOMIC_RELAXED);
+	}
+	return found;
+}
+
+BRICK_API void *EXECUTE(void *result, void *engine, const void *roots, const void *inputs,
+	_Bool keep, _Bool create, _Bool accumulate, const void *outputs);
+BRICK_API void *EXECUTE(void *result, void *engine, const void *roots, const void *inputs,
+	_Bool keep, _Bool create, _Bool accumulate, const void *outputs)
+{
+	static int brick;
+	int saved = errno;
+	const char *frame = __builtin_frame_address(0);
+	execute_fn next = next_execute();
+	struct torch_thread *t = torch_observed() ? torch_thread_get() : NULL;
+
+	if (!t || (t->backward && t->backward > frame)) {
+		errno = saved;
+		return next(result, engine, roots, inputs, keep, create, accumulate, outputs);
+	}
+	__atomic_store_n(&saw_backward, true, __ATOMIC_RELAXED);
+	t->backward = frame;
+	t->saw_backward = true;
+	brick_span span = brick_begin((uint32_t)engine_brick(&brick, "Backward"));
+	errno = saved;
+	result = next(result, engine, roots, inputs, keep, create, accumulate, outputs);
+	saved = errno;
+	brick_end(span);
+	t->backward = NULL;
+	errno = saved;
+	return result;
+}

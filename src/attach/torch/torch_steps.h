@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Steps. Without gradients, one call of an outermost module is a step. In training, a step begins
+ * with such a call and ends with the optimizer's step; Forward, Backward and OptimizerStep lie in
+ * it. Each thread for itself.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include "attach/torch/torch_thread.h"
+
+/* What an outermost module is called with. */
+struct torch_call {
+	bool is_training; /* gradients are recorded and somebody means to use them */
+	bool is_decode;	  /* each sequence has one new token */
+	uint64_t tokens;  /* 0: it takes none, or it is not known */
+};
+
+struct torch_forward {
+	brick_span step, span;
+};
+
+struct torch_forward torch_forward_begin(struct torch_thread *t, const struct torch_call *call);
+void torch_forward_end(const struct torch_forward *forward);
+
+/* The optimizer is done. */
+void torch_optimizer_end(struct torch_thread *t);
+
+/* Whether this process has computed gradients. */
+bool torch_saw_backward(void);

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sites are kept by thread, direct-mapped: asking the table takes a lock. */
+#include "attach/torch/torch_thread.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/scope.h"
+#include "base/thread.h"
+#include "brick/attach.h"
+#include "brick/brick.h"
+
+enum { KNOWN = 1 << 9 };
+
+const struct torch_module torch_no_module = {"", ""};
+
+__thread struct torch_thread torch_thread;
+static struct thread_exit exit_of_thread;
+
+static void thread_exits(void *argument)
+{
+	struct torch_thread *t = argument;
+
+	free(t->known);
+	t->known = NULL;
+}
+
+__attribute__((constructor)) static void watch_threads(void)
+{
+	thread_exit_create(&exit_of_thread, thread_exits);
+}
+
+/*
+ * What was open belonged to another session: in the child of a fork, the parent's. Modules go on:
+ * each knows its depth by itself.
+ */
+struct torch_thread *torch_thread_prepare(void)
+{
+	struct torch_thread *t = &torch_thread;
+	KEEP_ERRNO();
+
+	if (!brick_enabled() || brick_thread_ready())
+		return NULL;
+	t->session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
+	t->depth = t->leaf = t->container_count = t->scope_count = 0;
+	t->backward = NULL;
+	t->step = 0;
+	if (!t->module)
+		t->module = &torch_no_module;
+	if (!t->known && (t->known = calloc(KNOWN, sizeof(*t->known))))
+		thread_exit_set(&exit_of_thread, t);
+	return t;
+}
+
+/*
+ * Autograd's engine opens a scope around each of its nodes. What has neither a namespace nor a
+ * number at its end is a function of the program's own: "MyFunction", "MyFunctionBackward".
+ */
+static enum torch_kind kind_of(const char *name)
+{
+	static const char engine[] = "autograd::engine::evaluate_function";
+	size_t length = strlen(name);
+
+	if (!strncmp(name, engine, sizeof(engine) - 1))
+		return TORCH_TRANSPARENT;
+	if (strstr(name, "::") || !length || strchr("0123456789", name[length - 1]) ||
+		!strncmp(name, "detach", 6))
+		return TORCH_LEAF;
+	return TORCH_CONTAINER;
+}
+
+struct torch_known torch_know(struct torch_thread *t, const char *name)
+{
+	uintptr_t mixed = (uintptr_t)t->module / 16 * 31 + (uintptr_t)name / 8;
+	struct torch_known *kept = t->known ? &t->known[(mixed ^ mixed >> 9) & (KNOWN - 1)] : NULL;
+
+	if (kept && kept->module == t->module && kept->name == name &&
+		!strcmp(kept->site->operation, name))
+		return *kept;
+	struct torch_known found = {.module = t->module, .name = name, .kind = kind_of(name)};
+	if (found.kind == TORCH_TRANSPARENT)
+		return found;
+	found.site = named_site_find(name, t->module->path, t->module->class);
+	if (kept && found.site)
+		*kept = found;
+	return found;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is open on a thread that runs PyTorch: operators, scopes, modules and the step. The owner's
+ * thread only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "attach/rules/named_sites.h"
+#include "brick/export.h"
+#include "brick/probe.h"
+
+/* A place in a model, as long as the process lives. */
+struct torch_module {
+	const char *path;  /* "layers.3.self_attn.q_proj"; "" is the outermost one */
+	const char *class; /* "Linear" */
+};
+
+enum { TORCH_CONTAINERS = 16, TORCH_SCOPES = 16 };
+
+/* What observers make of an operator. */
+enum torch_kind {
+	TORCH_LEAF,	   /* a brick; what it calls is a part of it */
+	TORCH_CONTAINER,   /* a brick that holds others: it runs code of the program */
+	TORCH_TRANSPARENT, /* nothing by itself */
+};
+
+/* What is known of the operators of a module, by both addresses. */
+struct torch_known {
+	const struct torch_module *module;
+	const char *name; /* of PyTorch; compared by its letters, too */
+	const struct named_site *site;
+	enum torch_kind kind;
+};
+
+struct torch_thread {
+	uint32_t session; /* all below belongs to it */
+	uint32_t depth;	  /* operators that are open, each in the one before */
+	uint32_t leaf;	  /* depth of the one that is a brick; 0: none */
+	uint32_t container_count, scope_count;
+	uint64_t leaf_begin; /* ticks */
+	const struct named_site *leaf_site;
+	struct torch_container {
+		uint32_t depth;
+		brick_span span;
+	} containers[TORCH_CONTAINERS]; /* operators that run others which are bricks */
+	struct torch_scope {
+		const void *function; /* by which its end is known */
+		brick_span span;
+		bool ends_step;
+	} scopes[TORCH_SCOPES];
+
+	const struct torch_module *module; /* the innermost, or no_module */
+	uint32_t module_depth;
+	const char *backward; /* frame of the outermost backward(); NULL: none */
+	brick_span step;      /* of training; 0: none is open */
+	bool saw_backward;    /* since it began */
+	struct torch_known *known;
+};
+
+/* Where no module runs. */
+extern const struct torch_module torch_no_module;
+
+extern __thread struct torch_thread torch_thread
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+struct torch_thread *torch_thread_prepare(void);
+
+/* The calling thread's, belonging to the session that records; NULL while none does. */
+static inline struct torch_thread *torch_thread_get(void)
+{
+	uint32_t on = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
+
+	if (BRICK_LIKELY(on && torch_thread.session == on))
+		return &torch_thread;
+	return torch_thread_prepare();
+}
+
+/* An operator or scope in the innermost module; its site is NULL without memory. */
+struct torch_known torch_know(struct torch_thread *t, const char *name);

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch as it is: what it computes is the same, each operator is counted, with the length that PyTorch's own profiler
+tells of it, in the layer of its module; steps of inference and of training, their phases, data loaders in processes of
+their own, exceptions; and an unknown version is refused. Skipped where /usr/bin/python3 has no torch 1.13."""
+import collections
+import csv
+import glob
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+from librecord import *
+
+PYTHON = "/usr/bin/python3"
+WORK = os.path.join(os.environ["BRICK_SOURCE"], "tests", "programs", "torch_work.py")
+STEPS, LAYERS = 6, 4
+
+
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True, timeout=250)
+
+
+def record(scratch, *command):
+    path = scratch.file(f"{'-'.join(command[2:])}.pftrace".replace("/", "_"))
+    done = run(BRICK, "record", "-o", path, "--", *command)
+    same(done.returncode, 0, done.stderr)
+    rows = list(csv.DictReader(io.StringIO(run(BRICK, "export", "--format", "csv", path).stdout)))
+    return done, json.loads(run(BRICK, "report", path, "--json").stdout), rows
+
+
+def count(rows, **wanted):
+    return sum(all(row[key] == str(value) for key, value in wanted.items()) for row in rows)
+
+
+def computes(scratch):
+    works = "decode+see+train+fail"
+    plain = run(PYTHON, WORK, works, str(STEPS))
+    done, report, rows = record(scratch, PYTHON, WORK, works, str(STEPS))
+    same(done.stdout, plain.stdout, "what is computed")
+    check("attached to PyTorch 1.13: operators of PyTorch" in done.stderr, done.stderr)
+    steps = report["steps"]
+    same((steps["decode"]["count"], steps["decode"]["tokens"]), (STEPS, 2 * STEPS), "steps of new tokens")
+    # the prompt, the images, the steps of training, and the forwards that fail or not
+    same((steps["prefill"]["count"], steps["prefill"]["tokens"]), (1 + STEPS + STEPS + 6, 64 + 64 * STEPS), "other steps")
+    evaluated = STEPS + 1 + STEPS  # of the decoder
+    for layer in range(LAYERS):
+        for brick, times in (("QkvProjection", 3), ("OutputProjection", 1), ("UpProjection", 1), ("DownProjection", 1),
+                             ("GateProjection", 1), ("LayerNorm", 2), ("AttentionSoftmax", 1), ("AttentionProduct", 2)):
+            same(count(rows, brick=brick, layer=layer), times * evaluated, f"{brick} in layer {layer}")
+    same(count(rows, brick="QkvProjection", label="layers.3.self_attn.q_proj"), evaluated, "q_proj of layer 3")
+    same(count(rows, brick="Embedding", operation="aten::embedding"), evaluated, "embeddings")
+    same(count(rows, brick="Convolution", operation="aten::conv2d"), 2 * STEPS, "convolutions")
+    same(count(rows, brick="Backward"), STEPS + 2, "backward passes")
+    same(count(rows, brick="OptimizerStep"), STEPS, "the optimizer's steps")
+    same(count(rows, operation="aten::addmm"), 0, "an operator inside of a linear layer")
+    same(count(rows, operation="SoftmaxBackward0"), STEPS * LAYERS, "nodes of autograd")
+    phases_lie_in_steps(rows)
+
+
+def phases_lie_in_steps(rows):
+    """Each step of training holds one forward, one backward and one optimizer's step, in this order."""
+    named = [row for row in rows if row["brick"] in ("Prefill", "Forward", "Backward", "OptimizerStep")]
+    named.sort(key=lambda row: (int(row["begin_ns"]), int(row["depth"])))
+    held, open_step = collections.Counter(), None
+    for row in named:
+        begin, end = int(row["begin_ns"]), int(row["begin_ns"]) + int(row["duration_ns"])
+        if row["brick"] == "Prefill":
+            open_step, inside = (begin, end), []
+            continue
+        if open_step and begin >= open_step[0] and end <= open_step[1] + 1:
+            inside.append(row["brick"])
+            if row["brick"] == "OptimizerStep":
+                held[tuple(inside)] += 1
+    same(held, {("Forward", "Backward", "OptimizerStep"): STEPS}, "what steps of training hold")
+
+
+def as_its_profiler(scratch):
+    done, _, rows = record(scratch, PYTHON, WORK, "decode+see+train", str(STEPS), "profile")
+    theirs = json.loads(done.stdout)
+    ours = collections.defaultdict(lambda: [0, 0])
+    for row in rows:
+        if row["operation"]:
+            ours[row["operation"]][0] += 1
+            ours[row["operation"]][1] += int(row["duration_ns"])
+    check(len(theirs) > 20, "the profiler saw little", theirs)
+    for name, (times, ns) in theirs.items():
+        same(ours[name][0], times, f"how often {name} ran")
+        # one of both is called inside of the other, and what one does lies between
+        check(abs(ours[name][1] - ns) <= 0.1 * ns + 20000 * times, name, ours[name], "and not", times, ns)
+
+
+def loaders(scratch):
+    done, report, rows = record(scratch, PYTHON, WORK, "workers", "4")
+    pids = collections.Counter(row["pid"] for row in rows if row["operation"].startswith("aten::"))
+    same(len(pids), 3, "processes that run operators")
+    same(report["steps"]["prefill"]["count"], 4, "steps of training")
+    stacked = collections.Counter(row["pid"] for row in rows if row["operation"] == "aten::stack")
+    same(sum(stacked.values()), 8, "batches put together")
+    same(len(stacked), 2, "processes that put batches together")
+    same(count(rows, brick="DataLoading"), 5, "batches that were waited for")
+
+
+def refused(scratch):
+    """A library of that name and of another version is left alone, and the recording says why."""
+    place = scratch.file("torch")
+    os.makedirs(os.path.join(place, "lib"))
+    other = next(iter(glob.glob("/lib/*-linux-gnu/libz.so.1") + glob.glob("/usr/lib/*-linux-gnu/libz.so.1")))
+    library = shutil.copy(other, os.path.join(place, "lib", "libtorch_cpu.so"))
+    for version, said in (None, "of an unknown version"), ("2.99.1+cpu", "2.99.1+cpu"), ("1.130.0", "1.130.0"):
+        if version:
+            with open(os.path.join(place, "version.py"), "w") as file:
+                file.write(f"from typing import Optional\n__version__ = '{version}'\ndebug = False\n")
+        path = scratch.file("refused.pftrace")
+        done = run(BRICK, "record", "-o", path, "--", sys.executable, "-c",
+                   f"import ctypes; ctypes.CDLL({library!r}); print('well')")
+        same((done.returncode, done.stdout), (0, "well\n"), "the program")
+        notes = run(BRICK, "report", path, "--trust").stdout
+        check(f"PyTorch {said} is not recorded: only 1.13 has been tried" in " ".join(notes.split()), notes)
+
+
+if not os.path.exists(os.path.join(BUILD, "lib", "libbrick-torch.so")):
+    print("skipped: Brick was built without the attacher of PyTorch")
+    sys.exit(77)
+with Scratch() as scratch:
+    refused(scratch)
+    if run(PYTHON, "-c", "import torch; assert torch.__version__.startswith('1.13')").returncode:
+        print("skipped: /usr/bin/python3 has no torch 1.13 (Debian: python3-torch, 250 MB with all that it needs)")
+        sys.exit(77)
+    computes(scratch)
+    as_its_profiler(scratch)
+    loaders(scratch)

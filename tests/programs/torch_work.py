@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What integration/torch.py records: a decoder of generated weights and a network of convolutions. It knows nothing of
+Brick. torch_work.py WORK[+WORK] STEPS prints what it computed; with `profile` behind that, what PyTorch's own profiler
+saw, as JSON."""
+import hashlib
+import json
+import sys
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+LAYERS, WIDTH, HEADS = 4, 256, 4
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        for name in "q_proj", "k_proj", "v_proj", "o_proj":
+            setattr(self, name, nn.Linear(WIDTH, WIDTH))
+
+    def forward(self, x):
+        rows, length, _ = x.shape
+        q, k, v = (p(x).view(rows, length, HEADS, -1).transpose(1, 2) for p in (self.q_proj, self.k_proj, self.v_proj))
+        weights = torch.softmax(torch.matmul(q, k.transpose(2, 3)) / 8.0, dim=-1)
+        return self.o_proj(torch.matmul(weights, v).transpose(1, 2).reshape(rows, length, WIDTH))
+
+
+class Mlp(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gate_proj, self.up_proj = nn.Linear(WIDTH, 2 * WIDTH), nn.Linear(WIDTH, 2 * WIDTH)
+        self.down_proj = nn.Linear(2 * WIDTH, WIDTH)
+
+    def forward(self, x):
+        return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+        self.self_attn, self.mlp = Attention(), Mlp()
+
+    def forward(self, x):
+        x = x + self.self_attn(self.norm1(x))
+        return x + self.mlp(self.norm2(x))
+
+
+class Decoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(500, WIDTH)
+        self.layers = nn.ModuleList(Block() for _ in range(LAYERS))
+        self.lm_head = nn.Linear(WIDTH, 500)
+
+    def forward(self, tokens):
+        x = self.embed(tokens)
+        for block in self.layers:
+            x = block(x)
+        return self.lm_head(x)
+
+
+def network():
+    return nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2),
+                         nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+                         nn.Linear(64, 10))
+
+
+def digest(tensor):
+    return hashlib.sha256(tensor.detach().contiguous().numpy().tobytes()).hexdigest()[:16]
+
+
+def decode(steps):
+    torch.manual_seed(1)
+    model = Decoder().eval()
+    with torch.no_grad():
+        out = model(torch.arange(64).reshape(2, 32))
+        for i in range(steps):
+            out = model(torch.tensor([[i], [i + 1]]))
+    return digest(out)
+
+
+def see(steps):
+    torch.manual_seed(2)
+    model = network().eval()
+    with torch.no_grad():
+        for _ in range(steps):
+            out = model(torch.randn(2, 3, 32, 32))
+    return digest(out)
+
+
+def train(steps, workers=0):
+    torch.manual_seed(3)
+    model = Decoder()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    data = torch.utils.data.TensorDataset(torch.randint(0, 500, (4 * steps, 16)), torch.randint(0, 500, (4 * steps, 16)))
+    for tokens, wanted in torch.utils.data.DataLoader(data, batch_size=4, num_workers=workers):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(tokens).reshape(-1, 500), wanted.reshape(-1))
+        loss.backward()
+        optimizer.step()
+    return digest(model.lm_head.weight)
+
+
+class Fails(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(8, 8), nn.Linear(8, 8)])
+
+    def forward(self, x, fail):
+        x = self.layers[0](x)
+        if fail:
+            self.layers[1](x[:, :4])
+        return self.layers[1](x)
+
+
+def fail():
+    """Exceptions out of a module, and out of a backward pass; afterwards all goes on."""
+    torch.manual_seed(4)
+    model = Fails().eval()
+    for i in range(6):
+        try:
+            out = model(torch.ones(2, 8), i % 2)
+        except RuntimeError:
+            pass
+    leaf = torch.ones(2, requires_grad=True)
+    twice = (leaf * leaf).sum()
+    twice.backward()
+    try:
+        twice.backward()
+    except RuntimeError:
+        pass
+    return digest(out)
+
+
+WORKS = {"decode": decode, "see": see, "train": train, "workers": lambda steps: train(steps, 2), "fail": lambda steps: fail()}
+
+
+def is_operator(name):
+    """Not a scope of Python's, nor what autograd's engine puts around each of its nodes."""
+    return "#" not in name and not name.startswith("autograd::engine")
+
+
+def outermost(events):
+    """The operators that lie in no other, out of the profiler's tree."""
+    for event in events:
+        if is_operator(event.name):
+            yield event
+        else:
+            yield from outermost(event.children)
+
+
+def profiled(names, steps):
+    """By the name of an outermost operator: how often it ran, and for how many ns."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        for name in names:
+            WORKS[name](steps)
+    rows = {}
+    for event in outermost(profile.profiler.kineto_results.experimental_event_tree()):
+        row = rows.setdefault(event.name, [0, 0])
+        row[0] += 1
+        row[1] += event.duration_time_ns
+    return rows
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    names, steps = sys.argv[1].split("+"), int(sys.argv[2])
+    if len(sys.argv) > 3:
+        print(json.dumps(profiled(names, steps)))
+    else:
+        for name in names:
+            print(name, WORKS[name](steps))
