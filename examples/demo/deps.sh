@@ -58,6 +58,8 @@ for_testing()
 	program valgrind valgrind
 	program mandoc mandoc
 	program likwid-bench likwid
+	[ -f /usr/include/dnnl.h ] || need libdnnl-dev
+	ls /usr/lib/llvm-*/lib/libomp.so >/dev/null 2>&1 || need libomp-dev
 	program chromium "chromium fonts-dejavu-core"
 	program tmux tmux
 	program dot graphviz

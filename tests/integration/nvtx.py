@@ -2,86 +2,22 @@
 """Programs that say what they do by NVTX, from five objects with an NVTX each, compiled against its real
 headers where they are and against a double of them: every range, mark, value, domain and name of a thread,
 also through a tool that was there before."""
-import json
 import os
 import subprocess
 
+from libannotated import *
 from libcuda import DOUBLES, environment
-from librecord import *
 
-PROGRAM = os.path.join(BUILD, "bin", "program-nvtx_work")
 GRAPH = os.path.join(BUILD, "bin", "program-nvtx_graph")
 TOOL = os.path.join(DOUBLES, "libnvtx-tool.so")
-SLACK_NS = 3000  # between the program's clock and ticks, and rounding
 need(PROGRAM)
 
 
-def objects(kind, count=5):
-    return [os.path.join(DOUBLES, f"nvtx-{kind}-{i}.so") for i in range(count)]
-
-
-def exported(path):
-    run = json.loads(subprocess.check_output([BRICK, "export", "--format", "json", path]))
-    names = [brick["name"] for brick in run["bricks"]]
-    for lane in run["lanes"]:
-        lane["samples"] = [dict(zip(run["sample_fields"], values)) for values in lane["samples"]]
-        for sample in lane["samples"]:
-            site = run["sites"][sample["site"]]
-            sample.update(brick=names[site["brick"]], layer=site["layer"], label=site["label"], bytes=site["bytes"])
-    run["notes"] = {note["key"]: note["value"] for note in run["notes"]}
-    return run
-
-
-class Recorded:
-    def __init__(self, scratch, what, count, files, **more):
-        path = self.path = scratch.file("run.pftrace")
-        env = dict(os.environ, **more)
-        run = record(path, PROGRAM, what, str(count), *files, env=env)
-        same((run.returncode, run.stderr.count(b"nvtx.next")), (0, 0), f"{what}: {run.stderr}")
-        self.output = run.stdout.decode()
-        self.run = exported(path)
-        self.notes = self.run["notes"]
-        self.report = json.loads(subprocess.check_output([BRICK, "report", "--json", path]))
-        same([self.report["losses"][k] for k in ("dropped", "unmatched", "clamped")], [0, 0, 0], "losses of " + what)
-
-    def truth(self):
-        for line in self.output.splitlines():
-            thread, brick, layer, kind, level, *times = line.split("\t")
-            yield thread, brick, int(layer), kind, int(level), [int(t) for t in times]
-
-    def lane(self, name):
-        samples = [s for lane in self.run["lanes"] if lane["kind"] == "thread" and lane["name"] == name
-                   for s in lane["samples"]]
-        return [s for s in samples if not s["brick"].startswith("Profiler")]
-
-    def asynchronous(self):
-        return [s for lane in self.run["lanes"] if lane["name"] == "Asynchronous" for s in lane["samples"]]
-
-
-def within(sample, times):
-    return (times[0] - SLACK_NS <= sample["begin_ns"] <= times[1] + SLACK_NS
-            and times[2] - SLACK_NS <= sample["end_ns"] <= times[3] + SLACK_NS)
-
-
 def every_range(scratch, kind, **more):
-    got = Recorded(scratch, "work", 200, objects(kind), **more)
+    got = Recorded(scratch, "work", 200, objects("nvtx", kind, 5), **more)
     truth = list(got.truth())
     same(len(truth), 5 * 200 * 8, "what the program said")
-    for thread in {t[0] for t in truth}:
-        said = sorted((t for t in truth if t[0] == thread and t[3] == "stack"), key=lambda t: t[5][0])
-        found = sorted(got.lane(thread), key=lambda s: (s["begin_ns"], -s["end_ns"]))
-        same(len(found), len(said), "ranges of " + thread)
-        for sample, (_, brick, layer, _, _, times) in zip(found, said):
-            same((sample["brick"], sample["layer"]), (brick, layer), f"a range of {thread} at {times}")
-            check(within(sample, times), thread, brick, sample, "is not where it was said:", times)
-    asynchronous = sorted(got.asynchronous(), key=lambda s: (s["brick"], s["begin_ns"]))
-    said = sorted((t for t in truth if t[3] == "async"), key=lambda t: (t[1], t[5][0]))
-    same(len(asynchronous), len(said), "ranges with an id")
-    places = {}
-    for sample in asynchronous:
-        places.setdefault(sample["brick"], []).append(sample)
-    for _, brick, _, _, _, times in said:
-        check(any(within(sample, times) for sample in places[brick]), brick, times, "has no range")
+    check_ranges(got, truth)
     bricks = {b["name"]: b for b in got.run["bricks"]}
     same(bricks["load weights"]["category"], "Loading", "the category that the program named")
     return got, truth
@@ -121,14 +57,14 @@ def chained(scratch, kind):
 
 
 def no_such_tool(scratch):
-    got = Recorded(scratch, "threads", 10, objects("double"), NVTX_INJECTION64_PATH="/nonexistent.so")
+    got = Recorded(scratch, "threads", 10, objects("nvtx", "double", 5), NVTX_INJECTION64_PATH="/nonexistent.so")
     check("was not loaded" in got.notes["nvtx.next"], got.notes)
     same(len(got.asynchronous()), 10, "ranges")
 
 
 def across(scratch, kind):
     """Ranges of two domains that end across each other: each one's whole time, the first in two pieces."""
-    got = Recorded(scratch, "across", 50, objects(kind, 1))
+    got = Recorded(scratch, "across", 50, objects("nvtx", kind, 1))
     truth = list(got.truth())
     pieces = {"early": [], "late": []}
     for sample in got.lane("object-0") + got.asynchronous():
@@ -146,14 +82,14 @@ def across(scratch, kind):
 
 
 def threads(scratch, kind):
-    got = Recorded(scratch, "threads", 1000, objects(kind))
+    got = Recorded(scratch, "threads", 1000, objects("nvtx", kind, 5))
     found = got.asynchronous()
     same(({s["brick"] for s in found}, len(found)), ({"handed over"}, 1000), "ranges that another thread ended")
 
 
 def steps(scratch, kind):
     """Engines' steps with their tokens, and their modules as layers and bricks."""
-    got = Recorded(scratch, "steps", 4, objects(kind, 1))
+    got = Recorded(scratch, "steps", 4, objects("nvtx", kind, 1))
     phases = got.report["steps"]
     # vLLM: 512 tokens of a prompt, then 1, 2, 3 new ones; TensorRT-LLM: four times 3
     same((phases["prefill"]["count"], phases["prefill"]["tokens"]), (1, 512), "prompt")
@@ -164,7 +100,7 @@ def steps(scratch, kind):
 
 def many(scratch, kind):
     """Texts without end: bounded names, nothing lost, numbers that change are not part of a name."""
-    got = Recorded(scratch, "many", 6000, objects(kind, 1))
+    got = Recorded(scratch, "many", 6000, objects("nvtx", kind, 1))
     bricks = {}
     for lane in got.run["lanes"]:
         for s in lane["samples"]:
@@ -177,7 +113,7 @@ def many(scratch, kind):
 
 
 def payload(scratch):
-    got = Recorded(scratch, "payload", 4096, objects("real", 1))
+    got = Recorded(scratch, "payload", 4096, objects("nvtx", "real", 1))
     found = [s for lane in got.run["lanes"] for s in lane["samples"] if s["brick"] == "AllReduce"]
     same([s["bytes"] for s in found], [4096], "bytes of NCCL's message")
 
@@ -185,7 +121,7 @@ def payload(scratch):
 def graph(scratch, kind):
     """Kernels that a graph replays belong to the range that was open when it was captured."""
     path = scratch.file("graph.pftrace")
-    run = record(path, GRAPH, "5", objects(kind, 1)[0], env=environment("shuffle"))
+    run = record(path, GRAPH, "5", objects("nvtx", kind, 1)[0], env=environment("shuffle"))
     same(run.returncode, 0, f"the program: {run.stderr}")
     found = [(s["begin_ns"], s["brick"], s["layer"]) for lane in exported(path)["lanes"]
              if lane["kind"] == "queue" for s in lane["samples"]]
@@ -195,7 +131,7 @@ def graph(scratch, kind):
 
 
 with Scratch() as scratch:
-    kinds = ["double"] + ["real"] * os.path.exists(objects("real")[0])
+    kinds = ["double"] + ["real"] * os.path.exists(objects("nvtx", "real", 1)[0])
     if len(kinds) == 1:
         print("without NVTX's headers (they come with the CUDA toolkit): the double of them only")
     for kind in kinds:

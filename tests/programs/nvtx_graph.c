@@ -7,9 +7,9 @@
  */
 #include <stdlib.h>
 #include "tests/programs/cuda_kit.h"
-#include "tests/programs/nvtx_object.h"
+#include "tests/programs/annotated_object.h"
 
-static const struct nvtx_object *nvtx;
+static const struct annotated_object *nvtx;
 
 static void layer(address x, address y, void *stream, int index)
 {
@@ -31,7 +31,7 @@ int main(int argc, char **argv)
 	void *object = argc > 2 ? dlopen(argv[2], RTLD_NOW) : NULL;
 	void *stream, *graph, *exec;
 
-	nvtx = object ? dlsym(object, "nvtx_object") : NULL;
+	nvtx = object ? dlsym(object, "annotated_object") : NULL;
 	if (!nvtx || !open_driver())
 		return 77;
 	start();

@@ -12,9 +12,9 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include "tests/programs/nvtx_object.h"
+#include "tests/programs/annotated_object.h"
 
-__attribute__((visibility("default"))) extern const struct nvtx_object nvtx_object;
+__attribute__((visibility("default"))) extern const struct annotated_object annotated_object;
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -238,5 +238,5 @@ static void end(uint64_t id)
 	nvtxRangeEnd(id);
 }
 
-const struct nvtx_object nvtx_object = {
+const struct annotated_object annotated_object = {
 	work, push, pop, start, end, name_thread, pairs, across, payload};

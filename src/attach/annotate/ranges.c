@@ -16,6 +16,7 @@
 #include "brick/clock.h"
 #include "brick/probe.h"
 #include "brick/registry.h"
+#include "lib/probe/ring.h"
 
 enum { MAX_OPEN = 128, MAX_STARTED = 1 << 15, MAX_NAMES = 64 };
 
@@ -276,6 +277,16 @@ void ranges_end(uint64_t number)
 		brick_async_end(&async);
 	else
 		count(&unmatched);
+}
+
+void ranges_took(const struct annotation *annotation, uint64_t begin, uint64_t end)
+{
+	struct brick_async async = brick_async_begin(annotation->brick);
+
+	async.begin = begin;
+	async.layer = annotation->layer;
+	if (async.session && end >= begin)
+		brick__async_record(&async, end);
 }
 
 void ranges_mark(const struct annotation *annotation)

@@ -64,7 +64,7 @@ static inline struct brick__thread *thread_here(void)
 #define BRICK__ASYNC_BACKEND "host"
 
 /* Record it with its end, in ticks. Returns as brick_queue_record(), or -ENOMEM. */
-int brick__async_record(const struct brick_async *async, uint64_t end);
+BRICK_API int brick__async_record(const struct brick_async *async, uint64_t end);
 
 /* Open bricks. */
 

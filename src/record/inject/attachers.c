@@ -93,5 +93,13 @@ static const struct attacher torch = {
 	.if_missing = "build Brick on x86-64: only there it attaches to PyTorch",
 };
 
+static const struct attacher itt = {
+	.name = "itt",
+	.title = "ITT",
+	.library = "libbrick-itt.so",
+	.entry = ATTACHER_VARIABLE,
+	.variable = "INTEL_LIBITTNOTIFY64",
+};
+
 const struct attacher *const attachers[] = {
-	&ggml, &torch, &opencl, &vulkan, &cuda, &hip, &nvtx, NULL};
+	&ggml, &torch, &opencl, &vulkan, &cuda, &hip, &nvtx, &itt, NULL};

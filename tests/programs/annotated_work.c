@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process whose objects, given as files, each have an NVTX of their own. Prints every range that
- * it said, as it knows it: thread, brick, layer, "stack" or "async", level, and ns of
- * CLOCK_MONOTONIC around begin and end.
+ * A process whose objects, given as files, each annotate their work by an NVTX or ITT of their own.
+ * Prints every range that it said, as it knows it: thread, brick, layer, "stack" or "async", level,
+ * and ns of CLOCK_MONOTONIC around begin and end.
  *
- *   nvtx_work work|across|threads|payload|steps|pairs|many COUNT OBJECT...
+ *   annotated_work work|across|threads|payload|steps|pairs|many COUNT OBJECT...
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "tests/programs/nvtx_object.h"
+#include "tests/programs/annotated_object.h"
 
 enum { MAX_OBJECTS = 8, MOST = 200000 };
 
-static const struct nvtx_object *objects[MAX_OBJECTS];
+static const struct annotated_object *objects[MAX_OBJECTS];
 static int object_count, rounds;
 
 struct job {
@@ -106,7 +106,7 @@ static void nap(void)
 
 static void run_steps(void)
 {
-	const struct nvtx_object *o = objects[0];
+	const struct annotated_object *o = objects[0];
 	char text[128];
 
 	for (int i = 0; i < rounds; i++) {
@@ -161,7 +161,7 @@ int main(int argc, char **argv)
 	rounds = argc > 2 ? atoi(argv[2]) : 1;
 	for (int i = 3; i < argc && object_count < MAX_OBJECTS; i++) {
 		void *object = dlopen(argv[i], RTLD_NOW | RTLD_LOCAL);
-		objects[object_count] = object ? dlsym(object, "nvtx_object") : NULL;
+		objects[object_count] = object ? dlsym(object, "annotated_object") : NULL;
 		if (!objects[object_count++])
 			return fprintf(stderr, "%s\n", dlerror()), 2;
 	}

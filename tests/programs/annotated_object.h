@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each object of the NVTX test exports. Any thread. */
+/* What each object exports that annotates its work, for tests. Any thread. */
 #pragma once
 
 #include <stdint.h>
@@ -11,7 +11,7 @@ struct said {
 	uint64_t before_begin, after_begin, before_end, after_end;
 };
 
-struct nvtx_object {
+struct annotated_object {
 	/* `rounds` rounds of all kinds of ranges; returns how many were said, up to `most`. */
 	int (*work)(int number, int rounds, struct said *said, int most);
 	int (*push)(const char *text);
