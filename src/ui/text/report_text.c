@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "analysis/accounts/unknown.h"
+#include "analysis/accounts/workload.h"
 #include "base/order.h"
 #include "record/inject/inject.h"
 #include "ui/text/report.h"
@@ -519,10 +520,15 @@ static size_t lines_around(const struct screen *screen)
 	return lines;
 }
 
+/* That may work at the same time. */
 static size_t threads_of(const struct run *run)
 {
 	size_t threads = 0;
+	struct workload workload;
 
+	workload_of_run(&workload, run);
+	if (workload.threads == 1 && workload.batch_threads == 1)
+		return 1; /* though a program may evaluate each step on another one */
 	for (size_t i = 0; i < run->lane_count; i++)
 		threads += run->lanes[i].kind != BRICK_LANE_QUEUE && run->lanes[i].sample_count;
 	return threads;
