@@ -39,6 +39,18 @@ def what_ran(path, threads):
     expect_true("start-up", "start-up took" in text)
 
 
+def turns_are_taken():
+    """Node.js evaluates each step on another thread of its pool, one at a time."""
+    path = os.path.join(TMP, "turns.pftrace")
+    subprocess.run([BRICK, "record", "-q", "--no-history", "-o", path, "--", g.demo("engine", "node"),
+                    os.path.join(g.SOURCE, "examples", "demo", "generate.mjs"), "--model", g.demo("model-q8_0.gguf"),
+                    "--prompt-tokens", str(PROMPT), "--predict", "8"], env=environment(), stdout=subprocess.DEVNULL, check=True,
+                   timeout=280)
+    check_screen(path)
+    text = " ".join(brick("report", path)[0].decode().split())
+    expect_true(f"one thread at a time: {text}", ", 1 thread," in text and "EACH is one execution" in text)
+
+
 def main():
     model = os.path.join(TMP, "small.gguf")
     subprocess.run([os.path.join(g.BUILD, "bin", "brick-model"), "--layers", str(LAYERS), "--embd", "256", "--heads", "4",
@@ -48,6 +60,7 @@ def main():
         check_screen(path)
         what_ran(path, threads)
     check_screen(record("demo", g.demo("model-f16.gguf"), 1))
+    turns_are_taken()
     done = subprocess.run([sys.executable, os.path.join(g.SOURCE, "docs", "samples.py"), "--check"], capture_output=True, text=True,
                           timeout=200, check=False)
     expect(f"README.md shows what commands print: {done.stderr}", done.returncode, 0)
