@@ -224,6 +224,21 @@ def placed(path):
     return good
 
 
+def raised(path):
+    """What a recording once reached is told as long as nothing faster has been measured."""
+    run = brick_json("report", "--json", path)["run"]
+
+    def reached(level, size, rate):
+        return {"level": level, "brick": f"Brick{rate}", "recording": "r.pftrace", "threads": 1, "working_set_bytes": size,
+                "unix_ns": 1, "best": rate, "median": rate, "worst": rate, "spread": None, "repetitions": 1}
+
+    for memory, f32 in ((7, 9), (5, 7)):
+        ceilings = made_up(run["host"], run["cpu"], reached=[reached("memory", 1 << 28, memory), reached("f32", None, f32)])
+        text = " ".join(brick("roofline", "--ceilings", write("raised.json", ceilings), path)[0].decode().split())
+        expect(f"6 GB/s and 8 GFLOP/s are raised to {memory} and {f32}: {text}",
+               (f"Brick{memory} reached it" in text, f"Brick{f32} reached it" in text), (memory > 6, f32 > 8))
+
+
 def odd_names(good):
     path = recording("odd.pftrace", ODD)
     svg = os.path.join(TMP, "odd.svg")
@@ -264,6 +279,7 @@ def complaints(path, good):
 def main():
     path = recording()
     good = placed(path)
+    raised(path)
     odd_names(good)
     complaints(path, good)
     kept_ceilings()

@@ -112,6 +112,17 @@ static void print_ceilings_of(
 	say(p, label, "%s", text);
 }
 
+/* Above what was measured there, maybe later. */
+static bool is_above(const struct ceilings *c, const struct ceilings_reached *row)
+{
+	const struct ceilings_compute *peak = ceilings_peak(c, row->level, row->threads);
+	const struct ceilings_figure *measured = peak ? &peak->rate : NULL;
+
+	if (row->bytes)
+		ceilings_bandwidth_at(c, row->threads, row->bytes, &measured);
+	return !measured || row->rate.best > measured->best;
+}
+
 /* The best that recordings reached above all measurements, this one included. */
 static void print_reached(const struct printer *p)
 {
@@ -120,7 +131,7 @@ static void print_reached(const struct printer *p)
 
 	for (size_t i = 0; i < c->reached_count; i++) {
 		const struct ceilings_reached *row = &c->reached[i];
-		if (is_used(p, row->threads))
+		if (is_used(p, row->threads) && is_above(c, row))
 			say(p, "Raised", "%s of %u thread%s to %s %s: %s reached it in %s",
 				row->level, row->threads, row->threads == 1 ? "" : "s",
 				units_number(number, row->rate.best),
