@@ -8,6 +8,7 @@ import os
 import tempfile
 
 import libggml as g
+from libhtml import page_of
 
 BRICK = os.path.join(g.BUILD, "bin", "brick")
 
@@ -71,6 +72,19 @@ def check_forms(path, found):
     assert [request["request"] for request in few] == [request["request"] for request in slowest], few
 
 
+def check_page(path, found):
+    made = g.run([BRICK, "report", "--html", path + ".html", path])
+    if made.returncode == 4:
+        return  # this build has no page
+    assert not made.returncode, made.stderr
+    slots = page_of(path + ".html")[0]["requests"]
+    assert slots["left_out"] == 0 and len(slots["rows"]) == 7, slots["rows"]
+    for request, (row, begin, first, end, prompt, output, number) in zip(found, slots["list"], strict=True):
+        assert slots["rows"][row] == f"model {request['model']}, sequence {request['sequence']}", (request, row)
+        assert [begin, end, first - begin] == [request[key] for key in ("begin_ns", "end_ns", "ttft_ns")], request
+        assert [prompt, output, number] == [request[key] for key in ("prompt_tokens", "output_tokens", "request")], request
+
+
 def check_models(path, found):
     rows = json.loads(output(BRICK, "report", "--by", "model", "--phase", "all", "--json", path))["models"]
     assert [row["name"][-3:] for row in rows if row["share"]] == ["(0)", "(1)"], rows
@@ -97,6 +111,7 @@ def main():
         check_cache(owns, first)
         check_forms(path, found)
         check_models(path, found)
+        check_page(path, found)
         assert answer["interference"]["mixed_steps"] == 1, answer["interference"]
         print(len(first), "requests,", len(found) - len(first), "of another model")
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/requests/requests.h"
 #include "analysis/accounts/call_tree.h"
 #include "analysis/accounts/launches.h"
 #include "analysis/path/path.h"
@@ -955,6 +956,50 @@ static json_t *tiles_json(const struct page *page)
 	return object;
 }
 
+/* Rows are sequences; a request has its row, begin, first token, end, tokens and number. */
+static json_t *slots_json(const struct requests *q)
+{
+	enum { MOST = 2000 };
+	json_t *root = json_object(), *rows = json_array(), *list = json_array();
+	const struct run *run = q->run;
+	size_t shown = q->count < MOST ? q->count : MOST;
+
+	for (size_t i = 0; i < shown; i++) {
+		const struct request *r = &q->list[i];
+		json_t *bar = json_array();
+		size_t row = 0;
+		SCOPED char *name = text_format("model %u, sequence %d", r->model, r->sequence);
+		while (row < json_array_size(rows) && name &&
+			strcmp(json_string_value(json_array_get(rows, row)), name) != 0)
+			row++;
+		if (row == json_array_size(rows))
+			json_add(rows, json_text(name));
+		uint64_t first = r->first_ns ? r->first_ns - run->start_ns : ANALYSIS_UNKNOWN;
+		const uint64_t numbers[] = {row, r->begin_ns - run->start_ns, first,
+			r->end_ns - run->start_ns, r->prompt_tokens, r->output_tokens, i + 1};
+		for (size_t k = 0; k < sizeof(numbers) / sizeof(*numbers); k++)
+			json_add(bar, json_number(numbers[k]));
+		json_add(list, bar);
+	}
+	json_put(root, "rows", rows);
+	json_put(root, "list", list);
+	json_put(root, "left_out", json_number(q->count - shown));
+	json_put(root, "wall_ns", json_number(run->end_ns - run->start_ns));
+	return root;
+}
+
+static json_t *requests_json(const struct page *page)
+{
+	struct requests *requests;
+	int rc = requests_create(&requests, page->run);
+
+	if (rc < 0)
+		return rc == -ENOMEM ? NULL : json_null();
+	json_t *object = slots_json(requests);
+	requests_destroy(requests);
+	return object;
+}
+
 static json_t *head_json(const struct page *page)
 {
 	SCOPED_BY(report_head_fini) struct report_head head;
@@ -1031,6 +1076,7 @@ int page_json(json_t **out, const struct page *page, enum page_use use)
 	json_put(root, "path", path_json(page));
 	json_put(root, "roofline", roofline_json(page));
 	json_put(root, "tiles", tiles_json(page));
+	json_put(root, "requests", requests_json(page));
 	return finish(out, root);
 }
 

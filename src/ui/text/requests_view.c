@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/accounts/unknown.h"
+#include "analysis/cost/losses.h"
 #include "analysis/requests/gaps.h"
 #include "base/order.h"
 #include "ui/text/csv_out.h"
@@ -188,6 +189,14 @@ static void print_table(const struct requests_view *view, const struct terminal 
 	table_hide_empty(table);
 	table_print(table, terminal);
 	table_destroy(table);
+}
+
+static uint64_t dropped(const struct requests_view *view)
+{
+	struct losses losses;
+
+	losses_of_run(&losses, view->run, 0);
+	return losses.dropped;
 }
 
 static void print_head(const struct requests_view *view, FILE *out)
@@ -552,6 +561,7 @@ json_t *requests_to_json(const struct requests_view *view)
 		json_add(list, request_json(view, ranked[i].request));
 	json_put(o, "requests", list);
 	json_put(o, "interference", interference_json(view->interference));
+	json_put(o, "dropped_records", json_number(dropped(view)));
 	json_put(o, "unknown_parts", json_number(view->requests->unknown_steps));
 	return o;
 }
