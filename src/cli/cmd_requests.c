@@ -38,10 +38,11 @@ static int run_requests(int argc, char **argv)
 	int rc = requests_create(&requests, run);
 	if (rc == BRICK_ENOTRECORDED)
 		die(CLI_INPUT, "%s: %s", run->path,
-			run->step_count
-				? "does not say whose tokens its steps evaluate: the engine is "
-				  "not known to, or an older Brick recorded it"
-				: "has no steps");
+			!run->step_count	    ? "has no steps"
+			: run->sequence_event_count ? "has no step of a request that was evaluated"
+						    : "does not say whose tokens its steps "
+						      "evaluate: its engine is not known to, or "
+						      "an older Brick recorded it");
 	if (rc == 0)
 		rc = interference_create(&interference, requests);
 	if (rc < 0)

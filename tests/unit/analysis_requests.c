@@ -156,6 +156,23 @@ static void every_end_is_told_apart(void **state)
 	requests_destroy(q);
 }
 
+/* All of a prompt but its last token was in the cache. */
+static void a_prompt_of_one_token(void **state)
+{
+	(void)state;
+	prompt(0, 8, 0);
+	decode(0, 8);
+	removed(0, 7);
+	decode(0, 7);
+	decode(0, 8);
+	struct requests *q = requests(2);
+	assert_int_equal(q->list[1].prompt_tokens, 1);
+	assert_int_equal(q->list[1].reused, 7);
+	assert_int_equal(q->list[1].output_tokens, 2);
+	assert_int_equal(request_ttft_ns(&q->list[1]), 1000);
+	requests_destroy(q);
+}
+
 /* In a child after fork(), or where recording began late. */
 static void what_was_there_before(void **state)
 {
@@ -330,6 +347,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_request_is_a_life),
 		TEST(every_end_is_told_apart),
+		TEST(a_prompt_of_one_token),
 		TEST(what_was_there_before),
 		TEST(refuted_drafts_end_nothing),
 		TEST(kept_sequences_and_refused_steps),

@@ -381,6 +381,15 @@ static void go_back(struct maker *m, struct life *life, int64_t position)
 		refutes(m, life, position);
 }
 
+/*
+ * A lone token that ends a prompt whose begin was found in the cache looks like one that makes
+ * another. But a request begins with its prompt, unless that is somebody else's or came before.
+ */
+static bool has_prompt(const struct request *r)
+{
+	return r->reuse != REQUEST_REUSE_COPIED && r->reuse != REQUEST_REUSE_BEFORE;
+}
+
 static void on_tokens(struct maker *m, uint32_t life_number, const struct run_sequence_event *e)
 {
 	struct life *life = &m->lives.items[life_number];
@@ -391,18 +400,20 @@ static void on_tokens(struct maker *m, uint32_t life_number, const struct run_se
 		return;
 	}
 	go_back(m, life, e->position);
-	if (begins(m, life, e))
+	bool is_first = begins(m, life, e);
+	if (is_first)
 		begin_request(m, life, e, step->begin_ns);
 	if (m->error)
 		return;
 	struct request *r = &m->list.items[life->request];
+	uint32_t prompt = is_first && has_prompt(r) && !e->prompt ? e->tokens : e->prompt;
 	r->shifts += life->shifts;
 	r->shifted += life->shifted;
 	life->shifts = life->shifted = 0;
 	const struct request_part part = {.step = e->step,
 		.request = life->request,
 		.tokens = e->tokens,
-		.prompt = e->prompt,
+		.prompt = prompt,
 		.results = (uint32_t)e->end,
 		.position = e->position};
 	if (array_push(&m->parts, part)) {
@@ -411,15 +422,15 @@ static void on_tokens(struct maker *m, uint32_t life_number, const struct run_se
 	}
 	life->last_part = (uint32_t)m->parts.count;
 	take_blocks(m, life, life_number, &part);
-	uint32_t outputs = e->tokens - e->prompt;
-	life->gave_results = e->prompt && part.results && part.results < e->tokens;
+	uint32_t outputs = e->tokens - prompt;
+	life->gave_results = prompt && part.results && part.results < e->tokens;
 	if (!r->first_ns && (outputs || part.results)) {
 		r->first_ns = step->end_ns;
 		r->output_tokens = 1;
 	} else if (r->first_ns) {
 		r->output_tokens += outputs;
 	}
-	r->prompt_tokens += e->prompt;
+	r->prompt_tokens += prompt;
 	r->running_ns += step->end_ns - step->begin_ns;
 	r->end_ns = step->end_ns > r->end_ns ? step->end_ns : r->end_ns;
 	life->end = e->position >= 0 ? (int64_t)e->position + e->tokens

@@ -372,7 +372,7 @@ static void print_cache(const struct requests_view *view, FILE *out)
 		shown++;
 	}
 	if (of > shown)
-		fprintf(out, "  and %u more requests\n", of - shown);
+		fprintf(out, "  and %u more request%s\n", of - shown, plural_s(of - shown));
 }
 
 static void print_plans(const struct interference *x, FILE *out)
