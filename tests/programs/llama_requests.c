@@ -20,6 +20,7 @@ enum { SEQUENCES = 6, BATCH = 512, CONTEXT = 6144, REQUESTS = 64, WAIT_MS = 150 
 
 static struct llama_context *context, *other;
 static llama_memory_t memory;
+static struct llama_sampler *sampler;
 static struct llama_batch batch;
 static int32_t vocabulary;
 
@@ -81,8 +82,8 @@ static struct request *prompt(int sequence, int text, int to)
 	add_prompt(sequence, text, end_of[sequence], to, true);
 	r->begin_ms = now_ms();
 	evaluate(context);
+	last_of[sequence] = llama_sampler_sample(sampler, context, -1);
 	r->first_ms = r->last_ms = now_ms();
-	last_of[sequence] = likeliest(context, vocabulary, batch.n_tokens - 1);
 	r->tokens = 1;
 	return r;
 }
@@ -98,8 +99,8 @@ static void decode(struct request *r, int tokens)
 		batch.n_tokens = 0;
 		add_token(r->sequence);
 		evaluate(context);
+		last_of[r->sequence] = llama_sampler_sample(sampler, context, 0);
 		r->last_ms = now_ms();
-		last_of[r->sequence] = likeliest(context, vocabulary, 0);
 		r->tokens++;
 	}
 }
@@ -133,8 +134,8 @@ static void prompt_beside(struct request *r, int sequence, int text, int to)
 	add_prompt(sequence, text, 0, to, true);
 	s->begin_ms = now_ms();
 	evaluate(context);
+	last_of[r->sequence] = llama_sampler_sample(sampler, context, 0);
 	s->first_ms = s->last_ms = r->last_ms = now_ms();
-	last_of[r->sequence] = likeliest(context, vocabulary, 0);
 	r->tokens++;
 	s->tokens = 1;
 }
@@ -301,6 +302,7 @@ int main(int argc, char **argv)
 	context = must(llama_init_from_model(model, params), "no context");
 	other = must(llama_init_from_model(model, params), "no context");
 	memory = llama_get_memory(context);
+	sampler = llama_sampler_init_greedy();
 	batch = llama_batch_init(BATCH, 0, 1);
 	if (argc > 3) {
 		stream(!strcmp(argv[3], "beside"));
@@ -310,6 +312,7 @@ int main(int argc, char **argv)
 		print();
 	}
 	llama_batch_free(batch);
+	llama_sampler_free(sampler);
 	llama_free(other);
 	llama_free(context);
 	llama_model_free(model);

@@ -156,6 +156,28 @@ static void every_end_is_told_apart(void **state)
 	requests_destroy(q);
 }
 
+static void a_token_is_there_when_it_was_chosen(void **state)
+{
+	(void)state;
+	prompt(0, 8, 0);
+	now += 40;
+	event(BRICK_SEQUENCE_SAMPLED, 0);
+	now += 60;
+	decode(0, 8);
+	now += 70;
+	event(BRICK_SEQUENCE_SAMPLED, 0);
+	decode(0, 9); /* nobody says when */
+	struct requests *q = requests(1);
+	const struct request_gap *gap = &q->gaps[q->list[0].gap_first];
+	assert_int_equal(request_ttft_ns(&q->list[0]), 850);
+	assert_int_equal(gap_ns(&gap[0]), 60 + 1000 + 80);
+	assert_int_equal(gap->parts_ns[GAP_PART_STEP], 1000);
+	assert_int_equal(gap->parts_ns[GAP_PART_SAMPLING], 80);
+	assert_int_equal(gap->parts_ns[GAP_PART_HOST], 60);
+	assert_int_equal(gap_ns(&gap[1]), 1000);
+	requests_destroy(q);
+}
+
 /* All of a prompt but its last token was in the cache. */
 static void a_prompt_of_one_token(void **state)
 {
@@ -348,6 +370,7 @@ int main(void)
 		TEST(a_request_is_a_life),
 		TEST(every_end_is_told_apart),
 		TEST(a_prompt_of_one_token),
+		TEST(a_token_is_there_when_it_was_chosen),
 		TEST(what_was_there_before),
 		TEST(refuted_drafts_end_nothing),
 		TEST(kept_sequences_and_refused_steps),

@@ -196,8 +196,9 @@ enum brick_sequence_event {
 	BRICK_SEQUENCE_FREED = 6,   /* its model is gone, with all sequences */
 	BRICK_SEQUENCE_BLOCK = 7, /* `number` is a hash of the tokens of a block, `other` its end */
 	BRICK_SEQUENCE_BEGIN = 8, /* the program says that request `number` begins in it */
-	BRICK_SEQUENCE_ARRIVED = 9, /* ... and that it waited since `number` (ticks) */
-	BRICK_SEQUENCE_END = 10,    /* the program says that its request ended */
+	BRICK_SEQUENCE_ARRIVED = 9,  /* ... and that it waited since `number` (ticks) */
+	BRICK_SEQUENCE_END = 10,     /* the program says that its request ended */
+	BRICK_SEQUENCE_SAMPLED = 11, /* its next token was chosen just now */
 	BRICK_SEQUENCE_EVENTS,
 };
 

@@ -183,19 +183,32 @@ static void take_from(uint64_t *from, uint64_t *to, uint64_t ns)
 	*to += some;
 }
 
-/* What is known of the host's time between the steps. */
+/* The last step of the lane that ended by then; 0 if there is none. */
+static size_t last_ended(const struct finder *f, uint32_t lane, uint64_t ns)
+{
+	size_t i = BISECT(k, 0, f->run->step_count, f->run->steps[k].begin_ns < ns);
+
+	while (i && f->run->steps[i - 1].lane != lane)
+		i--;
+	return i ? i - 1 : 0;
+}
+
+/*
+ * What is known of the host's time between the steps. What came before the request's own token was
+ * chosen is not of this gap.
+ */
 static void read_host(struct finder *f, struct request_gap *gap)
 {
 	const struct run_step *step = &f->run->steps[gap->step];
 	uint64_t *parts = gap->parts_ns;
-	size_t first = BISECT(i, 0, f->run->step_count, f->run->steps[i].end_ns < gap->begin_ns);
 
-	for (size_t i = first; i < gap->step; i++) {
+	for (size_t i = last_ended(f, step->lane, gap->begin_ns); i < gap->step; i++) {
 		const struct run_step *s = &f->run->steps[i];
-		if (s->lane != step->lane || s->end_ns < gap->begin_ns)
+		uint64_t before_ns = less(gap->begin_ns, s->end_ns);
+		if (s->lane != step->lane)
 			continue;
-		take_from(
-			&parts[GAP_PART_HOST], &parts[GAP_PART_SAMPLING], f->facts[i].sampling_ns);
+		take_from(&parts[GAP_PART_HOST], &parts[GAP_PART_SAMPLING],
+			less(f->facts[i].sampling_ns, before_ns));
 		take_from(&parts[GAP_PART_HOST], &parts[GAP_PART_STATE], f->facts[i].state_ns);
 	}
 }
@@ -212,6 +225,7 @@ static void read_gap(struct finder *f, struct request_gap *gap, uint32_t own)
 	others_in(f->q, gap->step, own, gap, &most);
 	struct run_off_times o = off(f, step->lane, begin, step->end_ns);
 	parts[GAP_PART_STEP] = step->end_ns - begin;
+	parts[GAP_PART_SAMPLING] += less(gap->end_ns, step->end_ns);
 	take_from(&parts[GAP_PART_STEP], &parts[GAP_PART_PREEMPTED], o.preempted_ns);
 	take_from(&parts[GAP_PART_STEP], &parts[GAP_PART_BLOCKED], o.blocked_ns);
 	take_from(&parts[GAP_PART_STEP], &parts[GAP_PART_GRAPH], f->facts[gap->step].graph_ns);
@@ -360,15 +374,16 @@ static void find_gaps(struct finder *f, uint32_t own)
 		uint32_t outputs = part->tokens - part->prompt;
 		if (!outputs && !part->results)
 			continue;
+		uint64_t came_ns = part->sampled_ns ? part->sampled_ns : step->end_ns;
 		if (last_ns && step->end_ns > last_ns) {
 			struct request_gap *gap = &q->gaps[q->gap_count++];
 			*gap = (struct request_gap){.begin_ns = last_ns,
-				.end_ns = step->end_ns,
+				.end_ns = came_ns,
 				.step = part->step,
 				.tokens = outputs ? outputs - part->refuted : 1};
 			read_gap(f, gap, own);
 		}
-		last_ns = step->end_ns > last_ns ? step->end_ns : last_ns;
+		last_ns = came_ns > last_ns ? came_ns : last_ns;
 	}
 	r->gap_count = (uint32_t)(q->gap_count - r->gap_first);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Gaps between a request's tokens: what lay in each, and why the long ones were long. A gap goes
- * from the end of one step of the request to the end of its next, and its parts add up to it. The
+ * from where one token was chosen to where the next one was, and its parts add up to it. The
  * cause of a long gap is that part which most exceeds its median over the request's gaps, or what
  * is known to have come with it.
  */

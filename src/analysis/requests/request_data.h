@@ -109,6 +109,7 @@ struct request_part {
 	uint32_t tokens, prompt, results;
 	uint32_t refuted; /* of the tokens: drafts that did not hold */
 	int32_t position;
+	uint64_t sampled_ns; /* its next token was chosen; 0: not known */
 };
 
 struct request {
@@ -119,7 +120,7 @@ struct request {
 	uint64_t arrived_ns; /* as the program says; 0: not known */
 	uint64_t begin_ns;   /* of its first step */
 	uint64_t end_ns;     /* of its last step */
-	uint64_t first_ns;   /* end of the step that gave its first token; 0: none did */
+	uint64_t first_ns;   /* its first token was chosen, or its step ended; 0: none came */
 	enum request_end end;
 	int32_t cut_at; /* REQUEST_CUT: the position */
 

@@ -193,6 +193,19 @@ static void on_loaded(struct maker *m, struct life *life)
 	life->reuse = REQUEST_REUSE_LOADED;
 }
 
+/* The last one of a part counts: of drafts that are checked there are several. */
+static void on_sampled(struct maker *m, struct life *life, const struct run_sequence_event *e)
+{
+	if (!life->last_part || life->is_over)
+		return;
+	struct request_part *part = &m->parts.items[life->last_part - 1];
+	struct request *r = &m->list.items[part->request];
+	if (r->first_ns == m->run->steps[part->step].end_ns)
+		r->first_ns = e->ns;
+	part->sampled_ns = e->ns;
+	r->end_ns = e->ns > r->end_ns ? e->ns : r->end_ns;
+}
+
 static void on_life(struct maker *m, struct life *life, const struct run_sequence_event *e)
 {
 	switch (e->event) {
@@ -221,6 +234,9 @@ static void on_life(struct maker *m, struct life *life, const struct run_sequenc
 		end_request(m, life, REQUEST_RESTARTED, 0);
 		life->has_number = true;
 		life->number = e->number;
+		break;
+	case BRICK_SEQUENCE_SAMPLED:
+		on_sampled(m, life, e);
 		break;
 	case BRICK_SEQUENCE_ARRIVED:
 		life->arrived_ns = e->number;

@@ -7,7 +7,7 @@
  *
  * A request begins with a sequence's first tokens, with a prompt behind tokens that were made, with
  * tokens behind an end that was removed (but for refuted drafts), and where the program says so.
- * Its token is there when the step ends that gave it; sampling follows.
+ * Its token is there when it was chosen; where the recording does not say that, when its step ends.
  */
 #pragma once
 

@@ -40,7 +40,7 @@ X(PHASE, TENSOR_GET_ASYNC, "ggml_backend_tensor_get_async", LLAMA, PHASES, MAY, 
 X(TYPED, DECODE, "llama_decode", PROGRAM, STEPS, MAY, NONE, "steps") \
 X(WORDS, CONTEXT_DECODE, "_ZN13llama_context6decodeERK11llama_batch", LLAMA, STEPS, MAY, NONE, \
 	"steps of callers that look symbols up") \
-X(PHASE, SAMPLER_SAMPLE, "llama_sampler_sample", PROGRAM, PHASES, MAY, SAMPLING, "sampling") \
+X(WORDS, SAMPLER_SAMPLE, "llama_sampler_sample", PROGRAM, PHASES, MAY, SAMPLING, "sampling") \
 X(PHASE, SAMPLER_APPLY, "llama_sampler_apply", PROGRAM, PHASES, MAY, SAMPLING, "sampling") \
 /* Backends of devices. */ \
 X(TYPED, IS_EMPTY, "ggml_is_empty", DEVICE, DEVICES, MAY, NONE, \
@@ -105,7 +105,7 @@ X(PHASE, GET_LOGITS_ITH, "llama_get_logits_ith", PROGRAM, PHASES, MAY, SAMPLING,
 X(PHASE, CONTEXT_GET_LOGITS_ITH, "_ZN13llama_context14get_logits_ithEi", LLAMA, PHASES, MAY, \
 	SAMPLING, NULL) \
 /* llama.cpp's programs, and addons that are made of their parts. */ \
-X(PHASE, COMMON_SAMPLE, "_Z21common_sampler_sampleP14common_samplerP13llama_contextib", PROGRAM, \
+X(WORDS, COMMON_SAMPLE, "_Z21common_sampler_sampleP14common_samplerP13llama_contextib", PROGRAM, \
 	PHASES, MAY, SAMPLING, NULL) \
 X(PHASE, COMMON_ACCEPT, "_Z21common_sampler_acceptP14common_samplerib", PROGRAM, PHASES, MAY, \
 	TOKEN_ACCEPT, NULL) \

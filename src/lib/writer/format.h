@@ -137,7 +137,7 @@ enum format_event_name {
 #define FORMAT_SEQUENCES                                                                           \
 	"Sequence", "SequenceRemoved", "SequenceCopied", "SequenceKept", "SequenceMoved",          \
 		"SequenceLoaded", "ModelFreed", "SequenceBlock", "RequestBegin", "RequestArrived", \
-		"RequestEnd"
+		"RequestEnd", "TokenSampled"
 #define FORMAT_CATEGORY "brick"				     /* of Brick's own instants */
 enum { FORMAT_OWN_CATEGORY_IID = BRICK_MAX_CATEGORIES + 1 }; /* others: category + 1 */
 

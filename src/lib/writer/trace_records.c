@@ -113,6 +113,8 @@ struct brick_sequence_record record_sequence(const struct brick_record *r)
 		s.prompt = s.tokens;
 	if (brick_sequence_has_number(s.event))
 		return s;
+	if (s.event == BRICK_SEQUENCE_SAMPLED)
+		s.position = s.end = -1;
 	s.position = at_least(s.position, -1);
 	s.end = at_least(s.end, s.event == BRICK_SEQUENCE_TOKENS ? 0 : -1);
 	return s;

@@ -193,7 +193,7 @@ bool warm_up_is(const struct batch_head *batch, const void *context, const void 
 	return is_whole(vocabulary_of(code)) && context_tokens(context, code) == 0;
 }
 
-enum { CONTEXTS = 16 };
+enum { CONTEXTS = 16, BATCH_FOLLOWED = 4096 };
 
 struct context {
 	const void *context;
@@ -203,6 +203,8 @@ struct context {
 	int32_t lone; /* the sequence + 1 of its last batch, if that was one token; 0: it was not */
 	struct batch_past past;
 	struct sequence_blocks blocks;
+	int32_t batch_tokens;		     /* of its last batch ... */
+	int16_t sequence_of[BATCH_FOLLOWED]; /* ... by index; -1: of several, or none */
 };
 
 static struct {
@@ -287,6 +289,13 @@ static uint16_t model_of(const struct context *c)
 	return c->number < BRICK_SEQUENCE_NO_MODEL ? (uint16_t)c->number : BRICK_SEQUENCE_NO_MODEL;
 }
 
+static void keep_indices(struct context *c, const struct batch_head *batch)
+{
+	c->batch_tokens = batch->n_tokens;
+	for (int32_t i = 0; i < batch->n_tokens && i < BATCH_FOLLOWED; i++)
+		c->sequence_of[i] = (int16_t)batch_sequence_of(batch, i);
+}
+
 void contexts_count(struct phase_tokens *t, const void *code, struct batch_sequences *sequences)
 {
 	struct batch_head meant = *t->batch;
@@ -305,6 +314,7 @@ void contexts_count(struct phase_tokens *t, const void *code, struct batch_seque
 	c->past.goes_on = meant.positions ? 0 : context_tokens(t->context, code) + 1;
 	sequences_tell_blocks(&c->blocks, &meant, &c->past, model_of(c));
 	struct batch_tokens tokens = batch_count_sequences(&meant, &c->past, sequences);
+	keep_indices(c, t->batch);
 	t->sequences = sequences;
 	t->prompt = tokens.prompt;
 	t->output = tokens.output;
@@ -322,6 +332,25 @@ void contexts_count(struct phase_tokens *t, const void *code, struct batch_seque
 	lock_give(&contexts.lock);
 	if (untold)
 		note_model(t->context, code, t->number);
+}
+
+void contexts_sampled(const void *context, int32_t index)
+{
+	struct brick_sequence_record event = {.event = BRICK_SEQUENCE_SAMPLED, .sequence = -1};
+
+	if (!context || brick_thread_ready() || !enter())
+		return;
+	for (struct context *c = contexts.of; c < contexts.of + CONTEXTS; c++) {
+		if (c->context != context)
+			continue;
+		int32_t at = index < 0 ? c->batch_tokens + index : index;
+		event.model = model_of(c);
+		if (at >= 0 && at < c->batch_tokens && at < BATCH_FOLLOWED)
+			event.sequence = c->sequence_of[at];
+	}
+	lock_give(&contexts.lock);
+	if (event.sequence >= 0)
+		brick_record_sequences(&event, 1);
 }
 
 static bool concerns(int32_t of, int32_t sequence)

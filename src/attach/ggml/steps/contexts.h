@@ -25,6 +25,12 @@ void contexts_count(
 struct brick_sequence_record;
 void contexts_sequence(const void *of, struct brick_sequence_record *event);
 
+/*
+ * A token was chosen from the results of the last batch's token at that index, counted from the end
+ * if it is negative.
+ */
+void contexts_sampled(const void *context, int32_t index);
+
 /* The context is gone; another one may come at its address. */
 void contexts_freed(const void *context);
 

@@ -240,6 +240,32 @@ MEMORY_HOOKS(MEMORY)
 MEMORY_HOOKS(KV_SELF)
 MEMORY_HOOKS(KV_CACHE)
 
+/* (sampler, context, index in the last batch): the next token of that index's sequence. */
+static word_pair sample(enum ggml_symbol_id symbol, const void *caller, const void *frame,
+	const struct memory_words *w)
+{
+	static __thread bool is_inside __attribute__((tls_model("initial-exec")));
+	bool is_outermost = !is_inside;
+
+	is_inside = true;
+	word_pair token = hook_phase(
+		w->of, w->b, w->c, w->d, w->e, w->f, symbol, PHASE_SAMPLING, caller, frame);
+	is_inside = !is_outermost;
+	if (is_outermost && brick_enabled())
+		contexts_sampled((const void *)w->b, (int32_t)w->c);
+	return token;
+}
+
+#define SAMPLE_HOOK(id)                                                                           \
+	word_pair hook_##id(word a, word b, word c, word d, word e, word f)                       \
+	{                                                                                         \
+		return sample(GGML_##id, __builtin_return_address(0), __builtin_frame_address(0), \
+			&(struct memory_words){a, b, c, d, e, f});                                \
+	}
+
+SAMPLE_HOOK(SAMPLER_SAMPLE)
+SAMPLE_HOOK(COMMON_SAMPLE)
+
 /* A saved state replaces what a sequence, or all of them, had. They return 0 if they could not. */
 static word_pair load_state(enum ggml_symbol_id symbol, const void *caller, const void *frame,
 	int32_t sequence, const struct memory_words *w)
