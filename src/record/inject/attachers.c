@@ -101,5 +101,18 @@ static const struct attacher itt = {
 	.variable = "INTEL_LIBITTNOTIFY64",
 };
 
+static const struct attacher_note onnxruntime_notes[] = {{"onnxruntime.version", "ONNX Runtime"},
+	{"onnxruntime.rules", NULL}, {"onnxruntime.kernels", NULL}, {0}};
+
+static const struct attacher onnxruntime = {
+	.name = "onnxruntime",
+	.title = "ONNX Runtime",
+	.library = "libbrick-onnxruntime.so",
+	.entry = ATTACHER_PRELOAD,
+	.version_note = "onnxruntime.version",
+	.notes = onnxruntime_notes,
+	.if_missing = "build Brick on x86-64: only there it attaches to ONNX Runtime",
+};
+
 const struct attacher *const attachers[] = {
-	&ggml, &torch, &opencl, &vulkan, &cuda, &hip, &nvtx, &itt, NULL};
+	&ggml, &torch, &onnxruntime, &opencl, &vulkan, &cuda, &hip, &nvtx, &itt, NULL};

@@ -1,0 +1,47 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Fetches ONNX Runtime as npm ships it (onnxruntime-node), for the tests to record: 50 to 115 MB to
+# download for a version, of which the libraries for this machine are kept.
+#
+#   usage: onnxruntime.sh VERSION [DIR]      DIR defaults to build/demo/onnxruntime
+#
+# Prints the folder of the package, DIR/VERSION/node_modules/onnxruntime-node, alone, on stdout. A
+# second run finds DIR/VERSION/.complete and returns at once. Two runs at a time wait for each other.
+
+set -eu
+
+fail()
+{
+	echo "onnxruntime.sh: $1" >&2
+	exit 1
+}
+
+[ $# -ge 1 ] || fail "which version?"
+case $(uname -s)-$(uname -m) in
+Linux-x86_64)	platform=linux/x64 ;;
+Linux-aarch64)	platform=linux/arm64 ;;
+*)		fail "no libraries are shipped for $(uname -s) on $(uname -m)" ;;
+esac
+root=$(cd "$(dirname "$0")/../.." && pwd)
+dir=${2:-$root/build/demo/onnxruntime}/$1
+mkdir -p "$dir" 2>/dev/null || fail "$dir: cannot create this folder"
+dir=$(cd "$dir" && pwd)
+package=$dir/node_modules/onnxruntime-node
+
+exec 9>"$dir/.lock"
+flock 9
+if [ ! -f "$dir/.complete" ]; then
+	# its install script would fetch libraries for other devices
+	npm install --prefix "$dir" --ignore-scripts --no-save --no-audit --no-fund \
+		"onnxruntime-node@$1" >"$dir/install.log" 2>&1 ||
+		fail "npm could not install onnxruntime-node $1 (log: $dir/install.log)"
+	for folder in "$package"/bin/*/*/*; do
+		case $folder in
+		*/"$platform") ;;
+		*) rm -rf "$folder" ;;
+		esac
+	done
+	: >"$dir/.complete"
+fi
+echo "$package"

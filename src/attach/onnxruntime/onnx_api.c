@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The way into ONNX Runtime. Programs ask OrtGetApiBase() for a table of functions, which only
+ * grows: three of its entries are replaced in place (Run, RunWithBinding, ReleaseSession), others
+ * are called. Each Run is a step. Kernels are hooked at the first such question, before there are
+ * sessions (onnx_kernels.h).
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "attach/common/notes_once.h"
+#include "attach/common/object.h"
+#include "attach/onnxruntime/onnx_kernels.h"
+#include "attach/onnxruntime/vtables.h"
+#include "attach/rules/named_sites.h"
+#include "base/scope.h"
+#include "brick/abi/attacher.h"
+#include "brick/attach.h"
+#include "brick/brick.h"
+#include "lib/sys/environment.h"
+
+/* Entries of OrtApi. */
+enum {
+	API_RUN = 9,
+	API_GET_ELEMENT_TYPE = 60,
+	API_GET_DIMENSION_COUNT = 61,
+	API_GET_DIMENSIONS = 62,
+	API_GET_TENSOR_SHAPE = 65,
+	API_RELEASE_STATUS = 93,
+	API_RELEASE_SESSION = 95,
+	API_RELEASE_TENSOR_SHAPE = 99,
+	API_RUN_WITH_BINDING = 133,
+	API_NODE_NAME = 244, /* from 1.15 on */
+	API_BUILD_INFO = 254,
+};
+
+enum { FIRST_MINOR = 15, LAST_MINOR = 30, LIBRARIES = 4, MAX_DIMENSIONS = 8 };
+
+/* OrtApiBase. */
+struct api_base {
+	void **(*get)(uint32_t version);
+	const char *(*version)(void);
+};
+
+typedef void *(*run_fn)(void *session, const void *options, const char *const *names,
+	const void *const *inputs, size_t input_count, const char *const *output_names,
+	size_t output_count, void **outputs);
+typedef void *(*run_bound_fn)(void *session, const void *options, const void *binding);
+typedef void (*release_fn)(void *object);
+
+/* Libraries that have been looked at; a program may have several. */
+static struct library {
+	const struct api_base *base;
+	void **api; /* NULL: refused */
+	run_fn run;
+	run_bound_fn run_bound;
+	release_fn release_session;
+	struct onnx_names names;
+} libraries[LIBRARIES];
+static uint32_t library_count;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+LOCK_OVER_FORKS(lock)
+
+/*
+ * ---- steps ----
+ */
+
+#define API(library, index, type) ((type)(library)->api[index])
+
+/* Tokens of a tensor of one or two dimensions: sequences before their tokens. 0: not known. */
+static uint64_t count_tokens(const struct library *l, const void *value, bool *is_decode)
+{
+	int64_t size[MAX_DIMENSIONS];
+	size_t count = 0;
+	void *shape = NULL;
+	void *status =
+		API(l, API_GET_TENSOR_SHAPE, void *(*)(const void *, void **))(value, &shape);
+
+	if (!status)
+		status = API(l, API_GET_DIMENSION_COUNT, void *(*)(const void *, size_t *))(
+			shape, &count);
+	if (!status && (count == 1 || count == 2))
+		status = API(l, API_GET_DIMENSIONS, void *(*)(const void *, int64_t *, size_t))(
+			shape, size, count);
+	if (shape)
+		API(l, API_RELEASE_TENSOR_SHAPE, release_fn)(shape);
+	if (status) {
+		l->names.release(status);
+		return 0;
+	}
+	if ((count != 1 && count != 2) || size[0] <= 0 || size[count - 1] <= 0)
+		return 0;
+	*is_decode = count == 2 && size[1] == 1;
+	return (uint64_t)size[0] * (uint64_t)(count == 2 ? size[1] : 1);
+}
+
+struct step {
+	brick_span step, compute; /* what lies in no kernel is GraphCompute's own */
+};
+
+static struct step begin_step(
+	const struct library *l, const char *const *names, const void *const *inputs, size_t count)
+{
+	KEEP_ERRNO();
+	struct step step = {0, 0};
+	uint64_t tokens = 0;
+	bool is_decode = false;
+
+	if (brick_thread_ready())
+		return step;
+	for (size_t i = 0; names && inputs && i < count; i++)
+		if (names[i] && inputs[i] && !strcmp(names[i], "input_ids"))
+			tokens = count_tokens(l, inputs[i], &is_decode);
+	step.step = brick_step_begin(is_decode ? BRICK_PHASE_DECODE : BRICK_PHASE_PREFILL, tokens);
+	step.compute = brick_begin(BRICK_GRAPH_COMPUTE);
+	return step;
+}
+
+static void end_step(struct step step)
+{
+	KEEP_ERRNO();
+
+	brick_end(step.compute);
+	brick_end(step.step);
+}
+
+/* One hook for each library, as nothing that is passed says which one it is. */
+#define HOOKS(n)                                                                                  \
+	static void *run_##n(void *session, const void *options, const char *const *names,        \
+		const void *const *inputs, size_t input_count, const char *const *output_names,   \
+		size_t output_count, void **outputs)                                              \
+	{                                                                                         \
+		const struct library *l = &libraries[n];                                          \
+		struct step step = begin_step(l, names, inputs, input_count);                     \
+		void *status = l->run(session, options, names, inputs, input_count, output_names, \
+			output_count, outputs);                                                   \
+		end_step(step);                                                                   \
+		return status;                                                                    \
+	}                                                                                         \
+	static void *run_bound_##n(void *session, const void *options, const void *binding)       \
+	{                                                                                         \
+		struct step step = begin_step(&libraries[n], NULL, NULL, 0);                      \
+		void *status = libraries[n].run_bound(session, options, binding);                 \
+		end_step(step);                                                                   \
+		return status;                                                                    \
+	}                                                                                         \
+	static void release_session_##n(void *session)                                            \
+	{                                                                                         \
+		libraries[n].release_session(session);                                            \
+		onnx_kernels_forget();                                                            \
+	}
+HOOKS(0)
+HOOKS(1)
+HOOKS(2)
+HOOKS(3)
+
+static const struct {
+	run_fn run;
+	run_bound_fn run_bound;
+	release_fn release_session;
+} hooks[LIBRARIES] = {
+	{run_0, run_bound_0, release_session_0},
+	{run_1, run_bound_1, release_session_1},
+	{run_2, run_bound_2, release_session_2},
+	{run_3, run_bound_3, release_session_3},
+};
+
+/*
+ * ---- a library that is seen first ----
+ */
+
+/* 0, or why it is left alone. What is in the table is checked before any of it is replaced. */
+static const char *look_at(struct library *l, uint32_t index, const char *version)
+{
+	unsigned minor;
+
+	if (sscanf(version, "1.%u", &minor) != 1 || minor < FIRST_MINOR || minor > LAST_MINOR)
+		return "only 1.15 to 1.30 are known";
+	void **api = l->base->get(FIRST_MINOR);
+	if (!api)
+		return "it has no functions of version 15";
+	const char *(*info)(void) = (const char *(*)(void))api[API_BUILD_INFO];
+	if (strncmp(info(), "ORT Build Info", 14) != 0)
+		return "its table of functions is another one";
+	l->names.node_name = (void *(*)(const void *, char *, size_t *))api[API_NODE_NAME];
+	l->names.release = (release_fn)api[API_RELEASE_STATUS];
+	int kernels = onnx_kernels_hook((const void *)l->base, &l->names);
+	if (kernels == -ENOENT)
+		return "its kernels cannot be found: it has no type information";
+	if (kernels <= 0)
+		return "its kernels could not be hooked";
+	l->api = api;
+	l->run = (run_fn)api[API_RUN];
+	l->run_bound = (run_bound_fn)api[API_RUN_WITH_BINDING];
+	l->release_session = (release_fn)api[API_RELEASE_SESSION];
+	void **const slots[] = {
+		&api[API_RUN], &api[API_RUN_WITH_BINDING], &api[API_RELEASE_SESSION]};
+	const void *const functions[] = {(const void *)hooks[index].run,
+		(const void *)hooks[index].run_bound, (const void *)hooks[index].release_session};
+	if (constants_replace(slots, functions, 3))
+		note_once("onnxruntime.steps", "runs are no steps: the table cannot be changed");
+	note_once("onnxruntime.kernels", "%d classes of kernels are hooked", kernels);
+	return NULL;
+}
+
+static void look(const struct api_base *base)
+{
+	KEEP_ERRNO();
+	HOLD(&lock);
+
+	for (uint32_t i = 0; i < library_count; i++)
+		if (libraries[i].base == base)
+			return;
+	if (library_count == LIBRARIES)
+		return;
+	struct library *l = &libraries[library_count];
+	const char *version = base->version();
+	*l = (struct library){.base = base};
+	const char *why = look_at(l, library_count, version);
+	library_count++;
+	note_once("onnxruntime.version", "%s", version);
+	note_once("onnxruntime.rules", "%s", named_sites_rules());
+	if (why)
+		note_once(
+			"onnxruntime.refused", "ONNX Runtime %s is not recorded: %s", version, why);
+	else
+		note_once("attach", "kernels of ONNX Runtime");
+}
+
+BRICK_API const struct api_base *OrtGetApiBase(void);
+
+/* The function that the caller would have reached without us. */
+static const struct api_base *(*real(uintptr_t caller))(void)
+{
+	const struct api_base *(*function)(void) = NULL;
+	struct loaded_object object;
+	void *handle = NULL, *found = NULL;
+
+	if (object_at(caller, &object) && object.path[0])
+		handle = dlopen(object.path, RTLD_LAZY | RTLD_NOLOAD);
+	if (handle) {
+		found = dlsym(handle, "OrtGetApiBase");
+		dlclose(handle);
+	}
+	if (!found || found == (void *)OrtGetApiBase)
+		found = dlsym(RTLD_NEXT, "OrtGetApiBase");
+	dlerror();
+	memcpy(&function, &found, sizeof(found));
+	return function;
+}
+
+const struct api_base *OrtGetApiBase(void)
+{
+	int saved = errno;
+	const struct api_base *(*next)(void) = real((uintptr_t)__builtin_return_address(0));
+	const struct api_base *base = next ? next() : NULL;
+	const char *directory = brick__environment("BRICK_SESSION_DIR");
+
+	if (base && directory && *directory && !brick_thread_ready())
+		look(base);
+	errno = saved;
+	return base;
+}
+
+BRICK_API int brick_attacher_check(char *text, size_t bytes)
+{
+	snprintf(text, bytes,
+		"kernels of ONNX Runtime 1.15 to 1.30 are recorded, each Run as a step");
+	return 0;
+}
