@@ -9,6 +9,7 @@ import io
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 
@@ -80,16 +81,16 @@ def phases_lie_in_steps(rows):
 def as_its_profiler(scratch):
     done, _, rows = record(scratch, PYTHON, WORK, "decode+see+train", str(STEPS), "profile")
     theirs = json.loads(done.stdout)
-    ours = collections.defaultdict(lambda: [0, 0])
+    ours = collections.defaultdict(list)
     for row in rows:
         if row["operation"]:
-            ours[row["operation"]][0] += 1
-            ours[row["operation"]][1] += int(row["duration_ns"])
+            ours[row["operation"]].append(int(row["duration_ns"]))
     check(len(theirs) > 20, "the profiler saw little", theirs)
-    for name, (times, ns) in theirs.items():
-        same(ours[name][0], times, f"how often {name} ran")
-        # one of both is called inside of the other, and what one does lies between
-        check(abs(ours[name][1] - ns) <= 0.1 * ns + 20000 * times, name, ours[name], "and not", times, ns)
+    for name, times in theirs.items():
+        same(len(ours[name]), len(times), f"how often {name} ran")
+        # one of both is called inside of the other, and what one does lies between, or who preempts it there
+        wanted, got = statistics.median(times), statistics.median(ours[name])
+        check(len(times) < 5 or abs(got - wanted) <= 0.1 * wanted + 20000, name, ours[name], "and not", times)
 
 
 def loaders(scratch):
