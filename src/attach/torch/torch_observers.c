@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The observers (torch_observers.h). The outermost operator is a brick; those inside of it are a
- * part of it. An operator that is a function of the program's own (torch.autograd.Function) runs
- * others, which are bricks: it holds them.
+ * part of it. It is open meanwhile: oneDNN tells of its primitives by ITT. An operator that is a
+ * function of the program's own (torch.autograd.Function) runs others, which are bricks: it holds
+ * them.
  *
  * What PyTorch calls is C++ in its interface: RecordFunctionCallback is passed by value, in memory,
  * as it has 40 bytes. A callback at the begin returns a std::unique_ptr, by a hidden pointer to it;
@@ -22,6 +23,7 @@
 #include "attach/torch/torch_thread.h"
 #include "base/scope.h"
 #include "base/thread.h"
+#include "brick/attach.h"
 #include "brick/brick.h"
 
 typedef void **(*start_fn)(void **result, const void *function);
@@ -74,7 +76,8 @@ static void **operator_start(void **result, const void *function)
 	} else if (known.kind == TORCH_LEAF && known.site) {
 		t->leaf = t->depth;
 		t->leaf_site = known.site;
-		t->leaf_begin = brick_ticks();
+		t->leaf_span = brick_begin_from(
+			known.site->brick, known.site->layer, BRICK_SOURCE_CALLBACK);
 	}
 	return result;
 }
@@ -87,14 +90,10 @@ static void operator_end(const void *function, void *context)
 	if (!t || !t->depth)
 		return;
 	if (t->leaf == t->depth) {
-		brick_record_sample(&(struct brick_sample){
-			.begin = t->leaf_begin,
-			.end = brick_ticks(),
-			.site = t->leaf_site->site,
-			.brick = t->leaf_site->brick,
-			.layer = t->leaf_site->layer,
-			.source = BRICK_SOURCE_CALLBACK,
-		});
+		if (t->leaf_site->site)
+			brick_end_site(t->leaf_span, t->leaf_site->site);
+		else
+			brick_end(t->leaf_span);
 		t->leaf = 0;
 	} else if (t->container_count && t->containers[t->container_count - 1].depth == t->depth) {
 		brick_end(t->containers[--t->container_count].span);

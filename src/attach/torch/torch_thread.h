@@ -39,7 +39,7 @@ struct torch_thread {
 	uint32_t depth;	  /* operators that are open, each in the one before */
 	uint32_t leaf;	  /* depth of the one that is a brick; 0: none */
 	uint32_t container_count, scope_count;
-	uint64_t leaf_begin; /* ticks */
+	brick_span leaf_span;
 	const struct named_site *leaf_site;
 	struct torch_container {
 		uint32_t depth;
