@@ -227,6 +227,13 @@ static void distortion_by_callback(void **state)
 	assert_true(d.high > 0.86499 && d.high < 0.86501);   /* 80000 + 5000 + 10 x (60 + 3 x 30) */
 	assert_true(says(&d, "at least 2.0 us each, 2.5 in the mean, by 2 without"));
 	summary_destroy(s);
+
+	builder_note(&run, "callback.threads", "2"); /* which nodes without work do not show */
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
+	distortion_estimate(&d, s, SUMMARY_ALL_PHASES);
+	assert_true(d.share < 0 && isnan(d.low) && isnan(d.high));
+	assert_true(says(&d, "several threads are started"));
+	summary_destroy(s);
 	run_fini(&run);
 }
 

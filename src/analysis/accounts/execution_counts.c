@@ -85,6 +85,7 @@ static void add_pairs(struct summary_pairs *to, const struct summary_pairs *from
 		to->own_ns[phase] += scaled(from->own_ns[phase], ratio);
 		to->inflated[phase] += scaled(from->inflated[phase], ratio);
 		to->inflated_ns[phase] += from->inflated_ns[phase];
+		to->inflated_nodes_ns[phase] += from->inflated_nodes_ns[phase];
 		to->beside[phase] += scaled(from->beside[phase], ratio);
 		to->own_beside_ns[phase] += from->own_beside_ns[phase];
 	}
@@ -120,8 +121,10 @@ static void count_hooked(
 		hooked->beside[beside]++;
 	if (e->index->kinds[frame->brick] == BRICK_KIND_OVERHEAD)
 		count_own(hooked, frame, walk_basis_ns(e->index, frame), phase, beside);
-	else if (frame->sample->source == BRICK_SOURCE_CALLBACK)
+	else if (frame->sample->source == BRICK_SOURCE_CALLBACK) {
 		hooked->inflated[phase]++;
+		hooked->inflated_nodes_ns[phase] += frame->length_ns;
+	}
 	if (e->run->bricks[frame->brick].well_known == BRICK_GRAPH_COMPUTE)
 		hooked->inflated_ns[phase] += frame->length_ns;
 }

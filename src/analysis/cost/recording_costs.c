@@ -114,7 +114,8 @@ static void add_own(struct hook_costs *costs, const struct summary *summary,
  * The evaluation callback has each node that it times computed as a graph of its own: of n nodes
  * n - 1 graphs are its doing, and each step has one graph at least. Each costs as long as the
  * shortest node without work at least (low), as their mean (estimate), and all together no longer
- * than the graphs took (high).
+ * than the graphs took (high). With several threads that is not known: these are started or woken
+ * for each graph, but not for one without work.
  */
 static void add_splits(struct hook_costs *costs, const struct summary *summary,
 	const struct summary_pairs *hooked, int phase)
@@ -122,8 +123,10 @@ static void add_splits(struct hook_costs *costs, const struct summary *summary,
 	double nodes = within(summary, hooked->inflated, phase);
 	if (nodes <= 0)
 		return;
+	const char *threads = run_note_find(summary->run, "callback.threads");
 	costs->nodes += nodes;
-	if (!hooked->split_count) {
+	costs->has_team |= threads && strcmp(threads, "1") != 0;
+	if (!hooked->split_count || costs->has_team) {
 		costs->known = false;
 		return;
 	}
@@ -135,7 +138,8 @@ static void add_splits(struct hook_costs *costs, const struct summary *summary,
 	costs->split_ns += (double)hooked->split_ns;
 	costs->ns += more * ns;
 	costs->low_ns += more * (double)hooked->split_min_ns;
-	costs->high_ns += fmax(within(summary, hooked->inflated_ns, phase), more * ns);
+	costs->high_ns += fmax(within(summary, hooked->inflated_ns, phase),
+		within(summary, hooked->inflated_nodes_ns, phase) + more * ns);
 }
 
 /*

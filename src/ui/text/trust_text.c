@@ -113,7 +113,11 @@ static void say_costs(char **text, const struct distortion *d)
 		say(text, "%.3f ms looking up rebuilt graphs", costs->own_ns / 1e6);
 	if (costs->beside_ns > 0)
 		say(text, "%.3f ms getting other threads ready to record", costs->beside_ns / 1e6);
-	if (costs->nodes > 0 && !costs->splits)
+	if (costs->has_team)
+		say(text, "the evaluation callback splits graphs, and several threads are started "
+			  "or woken for each part, which may take several times as long as the "
+			  "work (--measure-distortion measures it)");
+	else if (costs->nodes > 0 && !costs->splits)
 		say(text, "the evaluation callback splits graphs, and no node without work was "
 			  "there to see what that costs the engine");
 	else if (!costs->known)

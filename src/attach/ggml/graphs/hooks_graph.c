@@ -349,6 +349,8 @@ int ggml_graph_compute(void *graph, void *plan)
 
 	if (!function)
 		return -1;
+	if (method_is(METHOD_CALLBACK))
+		callback_part_computed(plan);
 	if (!brick_enabled() || phase_is_muted())
 		return function(graph, plan);
 	return compute(function, graph, plan, __builtin_frame_address(0));

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include "attach/common/notes_once.h"
 #include "attach/ggml/nodes/digests.h"
 #include "attach/ggml/method.h"
 #include "attach/ggml/graphs/node_graph.h"
@@ -103,6 +104,25 @@ static void node_end(struct scheduler *s, struct node_thread *t, const void *ten
 	s->span = 0;
 	if (tensor && !s->is_split && digests_mode && method_cpu_only())
 		digests_take(t, tensor, NULL, s->site);
+}
+
+/* The head of struct ggml_cplan, in all versions seen. */
+struct graph_plan {
+	size_t work_bytes;
+	void *work;
+	int threads;
+};
+
+void callback_part_computed(const void *plan)
+{
+	static uint32_t most; /* that a part was computed by; views take one */
+	uint32_t threads = (uint32_t)((const struct graph_plan *)plan)->threads;
+
+	if (threads <= __atomic_load_n(&most, __ATOMIC_RELAXED) || !brick_enabled())
+		return;
+	__atomic_store_n(&most, threads, __ATOMIC_RELAXED);
+	if (threads > 1)
+		note_once("callback.threads", "%u", threads);
 }
 
 static _Bool on_node(void *tensor, _Bool ask, void *data)

@@ -21,3 +21,6 @@ void callback_compute_end(void *scheduler);
 
 /* Before a scheduler computes a graph of a step that is left whole: with the program's callback. */
 void callback_compute_plain(set_callback_fn set, void *scheduler);
+
+/* The CPU computes a part of a graph that is split, by this plan of the engine's. */
+void callback_part_computed(const void *plan);
