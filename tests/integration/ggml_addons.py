@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Engines inside of addons for Node.js, one stripped object each. whisper.cpp: its four graphs are told
 apart and its weights named though no tensor has a name, a sound and each decoder's graph are a step.
-llama.cpp: choosing tokens is Sampling though the addon calls no function of llama.cpp's interface for it."""
+llama.cpp: choosing tokens is Sampling though the addon calls no function of llama.cpp's interface for it.
+gpt4all's llama.cpp of 2024 has no function that is called for each node, but a local one that computes it."""
 import collections
 import os
 
@@ -111,9 +112,25 @@ def sampling():
     assert len(steps) >= 10 and calls >= len(steps), (len(steps), calls)
 
 
+def old_engine():
+    command = [NODE, os.path.join(g.SOURCE, "tests/programs/addon_gpt4all.cjs"), addon("gpt4all"),
+               os.path.join(ADDONS, "gpt4all"), g.demo("model-f16.gguf"), "1"]
+    session = record(command)
+    steps = [s for s in g.steps_of(session) if s.brick == "Decode"]
+    assert len(steps) == 8, len(steps)
+    for step in steps:
+        counts = collections.Counter(n.brick for n in step.walk() if n.site)
+        for brick in "GateProjection", "UpProjection", "DownProjection", "OutputProjection", "AttentionSoftmax":
+            assert counts[brick] == 7, (brick, counts)
+        assert counts["QkvProjection"] == 21 and counts["LmHead"] == 1, counts
+    said = " ".join(g.run([os.path.join(g.BUILD, "bin", "brick"), "doctor", "--", *command]).stdout.split())
+    assert "each node is timed on each thread, without splitting the graph" in said, said
+
+
 g.libraries()
 prompt, *tokens = whisper("plain")
 assert prompt == ("Prefill", 1) and set(tokens) == {("Decode", 1)}, (prompt, tokens)
 prompt, *tokens = whisper("flash", "3")
 assert prompt == ("Prefill", 1) and tokens[0] == ("Decode", 3), (prompt, tokens)
 sampling()
+old_engine()
