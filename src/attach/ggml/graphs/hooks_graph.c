@@ -19,6 +19,7 @@
 #include "attach/ggml/nodes/node_ready.h"
 #include "attach/common/notes_once.h"
 #include "attach/ggml/patched.h"
+#include "attach/ggml/steps/other_graphs.h"
 #include "attach/ggml/steps/phases.h"
 #include "attach/ggml/steps/contexts.h"
 #include "attach/ggml/steps/whisper.h"
@@ -119,6 +120,29 @@ static void judge_graph(uintptr_t code, const void *graph, bool has_callback, ui
 		method_graph_computed(has_callback, seen);
 }
 
+/*
+ * The step that a graph is, if it is one, and the brick around its nodes. The step stands just
+ * above the phase that the same hook is going to begin.
+ */
+static uint16_t begin_step(
+	struct phase_scope *step, words_fn function, const void *graph, const void *frame)
+{
+	uint32_t positions = 0;
+	enum other_graph kind =
+		step_is_outside(frame)
+			? other_graph_kind(
+				  engine_at(patched_home((uintptr_t)function)), graph, &positions)
+			: OTHER_NONE;
+
+	if (kind == OTHER_NONE) {
+		step_begin_graph(step, frame);
+		return whisper_graph_brick(graph);
+	}
+	const struct phase_tokens tokens = {.prompt = positions};
+	phase_step_begin(step, &tokens, (const char *)frame + 1);
+	return other_graph_brick(kind);
+}
+
 word_pair hook_SCHED_COMPUTE(word a, word b, word c, word d, word e, word f)
 {
 	words_fn function = (words_fn)resolve(GGML_SCHED_COMPUTE, __builtin_return_address(0));
@@ -128,8 +152,7 @@ word_pair hook_SCHED_COMPUTE(word a, word b, word c, word d, word e, word f)
 	if (!function)
 		return (word_pair)(word)-1;
 	uint64_t begun = node_thread.begun;
-	step_begin_graph(&step, frame);
-	phase_begin_brick(&scope, whisper_graph_brick((const void *)b), frame);
+	phase_begin_brick(&scope, begin_step(&step, function, (const void *)b, frame), frame);
 	int by_callback = method_is(METHOD_CALLBACK);
 	if (by_callback)
 		callback_compute_begin(set_callback_of(function), (void *)a, (const void *)b);

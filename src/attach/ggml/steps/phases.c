@@ -398,3 +398,9 @@ void step_begin_graph(struct phase_scope *scope, const void *frame)
 	static const struct phase_tokens unknown = {0};
 	phase_step_begin(scope, &unknown, (const char *)frame + 1);
 }
+
+bool step_is_outside(const void *frame)
+{
+	return brick_enabled() && __atomic_load_n(&has_own_steps, __ATOMIC_RELAXED) &&
+	       !phase_in_step(frame);
+}
