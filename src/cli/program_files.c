@@ -223,6 +223,53 @@ static int why_not(const char *command)
 	return S_ISDIR(st.st_mode) ? -EISDIR : -EACCES;
 }
 
+static bool is_there(const struct program_files *files, const char *path)
+{
+	char real[PATH_MAX], other[PATH_MAX];
+
+	if (!realpath(path, real))
+		return true;
+	for (size_t i = 0; i < files->paths.count; i++)
+		if (realpath(files->paths.items[i], other) && !strcmp(real, other))
+			return true;
+	return false;
+}
+
+static void add_backends_of(struct program_files *files, const char *directory)
+{
+	struct dirent **entries;
+	int n = scandir(directory, &entries, NULL, alphasort);
+	bool has_variant = false;
+
+	for (int i = 0; i < n; i++) {
+		const char *name = entries[i]->d_name;
+		SCOPED char *file = xasprintf("%s/%s", directory, name);
+		if (!strncmp(name, "libggml-", 8) && is_wanted(name, &has_variant) &&
+			is_elf(file) && !is_there(files, file))
+			add(files, file);
+		free(entries[i]);
+	}
+	if (n >= 0)
+		free(entries);
+}
+
+/* ggml opens its backends while it runs, from where the program lies, or ggml itself. */
+static void add_backends(struct program_files *files)
+{
+	size_t own = files->paths.count;
+	bool has_ggml = false;
+
+	for (size_t i = 0; i < own; i++)
+		has_ggml |= strstr(files->paths.items[i], "/libggml") != NULL;
+	for (size_t i = 0; has_ggml && i < own; i++) {
+		const char *path = files->paths.items[i], *slash = strrchr(path, '/');
+		SCOPED char *directory =
+			slash ? xasprintf("%.*s", (int)(slash - path), path) : NULL;
+		if (directory && (!i || !strncmp(slash, "/libggml", 8)))
+			add_backends_of(files, directory);
+	}
+}
+
 int program_files_of_command(struct program_files *files, char *const *command)
 {
 	char program[PATH_MAX];
@@ -236,6 +283,7 @@ int program_files_of_command(struct program_files *files, char *const *command)
 	if (files->obstacle == INJECT_FINE || files->obstacle == INJECT_PRIVILEGED)
 		add_libraries(files, program);
 	files->own = files->paths.count;
+	add_backends(files);
 	if (files->script && is_shell(program))
 		add_script(files, files->script);
 	for (char *const *argument = command + 1; *argument; argument++) {

@@ -57,7 +57,8 @@ uint32_t switch_budget_spend(
 	double more_ns = (double)times * (double)each_ns(b) - SHARE * cpus * passed_ns;
 
 	b->debt_ns = b->debt_ns + more_ns > 0 ? b->debt_ns + more_ns : 0;
-	b->per_s = number_of_double((double)times * 1e9 / passed_ns);
+	if (times) /* a quiet moment is not what the debt comes from */
+		b->per_s = number_of_double((double)times * 1e9 / passed_ns);
 	b->at_ns = now_ns;
 	if (b->debt_ns <= 0 && now_ns - b->resumed_ns > LASTS_NS)
 		b->stops = 0;

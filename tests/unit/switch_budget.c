@@ -56,7 +56,9 @@ static void it_is_looked_at_in_time(void **state)
 	(void)state;
 	/* 170 us in 1 ms: 2 ms will be spent after eleven more */
 	assert_in_range(ms, 9, 12);
+	assert_int_equal(b.per_s, 100000);
 	assert_int_equal(switch_budget_spend(&b, 0, 1, b.at_ns + 1000000), 1000);
+	assert_int_equal(b.per_s, 100000); /* what is told if they are stopped now */
 }
 
 static void what_one_costs_is_measured(void **state)

@@ -19,7 +19,7 @@
 #include "lib/sys/cpu_features.h"
 #include "lib/sys/environment.h"
 
-static uint32_t is_forced, is_chosen, has_device;
+static uint32_t is_forced, is_chosen, has_device, is_blind;
 
 static void note_method(void);
 
@@ -92,6 +92,11 @@ bool method_cpu_only(void)
 	return !__atomic_load_n(&has_device, __ATOMIC_RELAXED);
 }
 
+bool method_sees_backends(void)
+{
+	return !__atomic_load_n(&is_blind, __ATOMIC_RELAXED);
+}
+
 /* What there is to do it with, besides our own. */
 static enum ggml_way way_here(void)
 {
@@ -109,6 +114,8 @@ void method_scheduler_made(bool cpu_only)
 {
 	if (!cpu_only)
 		__atomic_store_n(&has_device, 1, __ATOMIC_RELAXED);
+	if (!cpu_only && !resolve_exists(GGML_BACKEND_COMPUTE))
+		__atomic_store_n(&is_blind, 1, __ATOMIC_RELAXED);
 	if (!may_choose())
 		return;
 	enum ggml_way way = way_here();

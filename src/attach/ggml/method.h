@@ -38,6 +38,9 @@ bool method_is_chosen(void);
 /* Do all backends of the schedulers made so far run on the CPU? Then nothing is asynchronous. */
 bool method_cpu_only(void);
 
+/* Can a backend's graph be told from what its scheduler does around it? */
+bool method_sees_backends(void);
+
 /* A scheduler was made. cpu_only: all of its backends run on the CPU. */
 void method_scheduler_made(bool cpu_only);
 

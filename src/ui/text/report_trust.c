@@ -433,7 +433,12 @@ static void add_coverage(struct verdict *v, const struct summary *summary)
 {
 	char share[UNITS_BYTES];
 
-	if (summary->wall_ns)
+	const char *attach = run_note_find(summary->run, "attach");
+	if (summary->wall_ns && attach && !strncmp(attach, "graphs only", 11))
+		add_fact(v, "coverage",
+			text_format("%s covered by whole graphs, in which no node was timed",
+				units_percent(share, summary->coverage)));
+	else if (summary->wall_ns)
 		add_fact(v, summary->coverage < TRUST_MIN_COVERAGE ? "coverage" : NULL,
 			text_format("%s covered", units_percent(share, summary->coverage)));
 	else

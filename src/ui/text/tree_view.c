@@ -331,6 +331,8 @@ static size_t times_width(const struct lines *lines)
 	return width;
 }
 
+enum { UNKNOWN_WIDTH = 120 }; /* no terminal; names of kernels have hundreds of characters */
+
 static size_t name_width(const struct lines *lines, size_t times, const struct terminal *terminal)
 {
 	size_t width = 12, others = 0;
@@ -342,8 +344,9 @@ static size_t name_width(const struct lines *lines, size_t times, const struct t
 		width = name > width ? name : width;
 		others = rest > others ? rest : others;
 	}
-	if (terminal->width && width + others > terminal->width)
-		width = terminal->width > others + 16 ? terminal->width - others : 16;
+	size_t most = terminal->width ? terminal->width : UNKNOWN_WIDTH;
+	if (width + others > most)
+		width = most > others + 16 ? most - others : 16;
 	return width;
 }
 

@@ -139,13 +139,14 @@ void phase_begin(struct phase_scope *scope, enum phase phase, const void *frame)
 
 /*
  * A device's copies belong to the phase that asks for them. What a scheduler asks for between its
- * backends' graphs are copies from one to the other.
+ * backends' graphs are copies from one to the other; but where nobody can see these graphs begin,
+ * it may be anything.
  */
 static void own_copies(struct open_phase *open)
 {
 	if (open->brick == phase_brick(PHASE_GRAPH_COMPUTE))
-		open->before =
-			brick_launch_owner_set(device_phase_owner(phase_brick(PHASE_SPLIT_COPY)));
+		open->before = brick_launch_owner_set(device_phase_owner(
+			method_sees_backends() ? phase_brick(PHASE_SPLIT_COPY) : open->brick));
 	else if (open->brick == BRICK_INPUT_COPY || open->brick == BRICK_OUTPUT_COPY)
 		open->before = brick_launch_owner_set(device_phase_owner(open->brick));
 	else
