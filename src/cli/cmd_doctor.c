@@ -994,28 +994,72 @@ static void add_outcome(struct doctor *doctor, const char reached[GGML_SYMBOL_CO
 			"%s", way_text(o.way));
 }
 
-/* Returns whether it is a backend of ggml's. */
-static bool add_devices(struct doctor *doctor, const char *path)
+static bool is_called(const char *path, const char *beginning)
+{
+	return !strncmp(base_name(path), beginning, strlen(beginning));
+}
+
+/* What the attachers know this library by; false: none of them does. */
+static bool add_signs(struct doctor *doctor, const char *path)
+{
+	bool any = false;
+
+	for (const struct attacher *const *a = attachers; *a; a++)
+		for (const struct attacher_sign *s = (*a)->signs; s && s->library; s++) {
+			if (!is_called(path, s->library))
+				continue;
+			any = true;
+			doctor_add(doctor, GROUP, "attaches", DOCTOR_OK, NULL, "%s", s->finding);
+		}
+	return any;
+}
+
+/* Engines that no attacher is for. */
+static void add_stranger(struct doctor *doctor, const char *path)
 {
 	static const struct {
-		const char *library, *finding;
-	} devices[] = {
-		{"libOpenCL.so", "OpenCL: its queues are recorded"},
-		{"libvulkan.so", "Vulkan: its command buffers are recorded"},
-		{"libcuda.so", "CUDA: its streams are recorded, where CUPTI is"},
-		{"libcudart.so", "CUDA: its streams are recorded, where CUPTI is"},
-		{"libggml-vulkan", "ggml on Vulkan: each command belongs to its node"},
-		{"libggml-cuda", "ggml on CUDA: each kernel belongs to its node, where CUPTI is"},
-		{"libggml-opencl", "ggml on OpenCL: each kernel belongs to its node"},
+		const char *library, *engine;
+	} strangers[] = {
+		{"libtorch_cpu.so", "PyTorch"},
+		{"libonnxruntime.so", "ONNX Runtime"},
+		{"libtensorflow", "TensorFlow"},
+		{"libopenvino.so", "OpenVINO"},
+		{"libncnn.so", "ncnn"},
+		{"libopencv_dnn.so", "OpenCV's networks"},
 	};
 
-	for (size_t i = 0; i < sizeof(devices) / sizeof(*devices); i++)
-		if (!strncmp(base_name(path), devices[i].library, strlen(devices[i].library)))
-			doctor_add(doctor, GROUP, "devices", DOCTOR_OK, NULL, "%s",
-				devices[i].finding);
-	return !strncmp(base_name(path), "libggml-vulkan", 14) ||
-	       !strncmp(base_name(path), "libggml-cuda", 12) ||
-	       !strncmp(base_name(path), "libggml-opencl", 14);
+	for (size_t i = 0; i < sizeof(strangers) / sizeof(*strangers); i++)
+		if (is_called(path, strangers[i].library))
+			doctor_add(doctor, GROUP, "engine", DOCTOR_LIMITED,
+				"its devices are recorded, and what it says itself by libbrick or "
+				"NVTX",
+				"%s: %s has no attacher, so nothing of it on the CPU is seen",
+				path, strangers[i].engine);
+}
+
+/* A program in Go calls C libraries, which are attached to, and is itself out of reach. */
+static void add_go(struct doctor *doctor, const char *path)
+{
+	struct image image;
+	bool is_go = false;
+
+	if (image_open(&image, path))
+		return;
+	for (size_t i = 0; i < image.parts.count; i++)
+		is_go |= !strcmp(image.parts.items[i].name, ".go.buildinfo");
+	image_close(&image);
+	if (is_go)
+		doctor_add(doctor, GROUP, "go", DOCTOR_LIMITED,
+			"what it starts is recorded as well: look at that",
+			"a program in Go: the libraries in C that it is linked with are attached "
+			"to, its own functions are not");
+}
+
+/* Backends of ggml's whose nodes are seen when they are launched. */
+static bool is_device(const char *path)
+{
+	return is_called(path, "libggml-vulkan") || is_called(path, "libggml-cuda") ||
+	       is_called(path, "libggml-opencl");
 }
 
 static void look_at_files(struct doctor *doctor, const struct program_files *files)
@@ -1023,10 +1067,13 @@ static void look_at_files(struct doctor *doctor, const struct program_files *fil
 	char reached[GGML_SYMBOL_COUNT] = {0};
 	bool any = false, has_whisper = false, cpu_only = true;
 
+	add_go(doctor, files->paths.items[0]);
 	for (size_t i = 0; i < files->paths.count; i++) {
 		struct program_ggml ggml;
 		const char *path = files->paths.items[i];
-		cpu_only &= !add_devices(doctor, path);
+		cpu_only &= !is_device(path);
+		if (!add_signs(doctor, path))
+			add_stranger(doctor, path);
 		if (!strncmp(base_name(path), "libbrick", 8) || program_ggml(&ggml, path))
 			continue;
 		any |= ggml.way != PROGRAM_GGML_NONE;

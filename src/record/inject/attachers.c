@@ -30,30 +30,52 @@ static const struct attacher ggml = {
 	.if_refused = "programs with libbrick inside can be recorded all the same",
 };
 
+static const struct attacher_sign opencl_signs[] = {
+	{"libOpenCL.so", "OpenCL: its queues are recorded"},
+	{"libggml-opencl", "ggml on OpenCL: each kernel belongs to its node"},
+	{0},
+};
+
 static const struct attacher opencl = {
 	.name = "opencl",
 	.title = "OpenCL",
 	.library = "libbrick-opencl.so",
+	.signs = opencl_signs,
 	.entry = ATTACHER_PRELOAD,
 	.finding = "queues of OpenCL programs are recorded, linked with libOpenCL or opening it "
 		   "themselves",
 	.if_missing = "build Brick where OpenCL's headers are (Debian: opencl-headers)",
 };
 
+static const struct attacher_sign vulkan_signs[] = {
+	{"libvulkan.so", "Vulkan: its command buffers are recorded"},
+	{"libggml-vulkan", "ggml on Vulkan: each command belongs to its node"},
+	{0},
+};
+
 static const struct attacher vulkan = {
 	.name = "vulkan",
 	.title = "Vulkan",
 	.library = "libbrick-vulkan.so",
+	.signs = vulkan_signs,
 	.entry = ATTACHER_LAYER,
 	.switched_on = "BRICK_VULKAN=1",
 	.finding = "command buffers of Vulkan programs are recorded, by an implicit layer",
 	.if_missing = "build Brick where Vulkan's headers are (Debian: libvulkan-dev)",
 };
 
+static const struct attacher_sign cuda_signs[] = {
+	{"libcuda.so", "CUDA: its streams are recorded, where CUPTI is"},
+	{"libcudart.so", "CUDA: its streams are recorded, where CUPTI is"},
+	{"libggml-cuda", "ggml on CUDA: each kernel belongs to its node, where CUPTI is"},
+	{0},
+};
+
 static const struct attacher cuda = {
 	.name = "cuda",
 	.title = "CUDA",
 	.library = "libbrick-cuda.so",
+	.signs = cuda_signs,
 	.entry = ATTACHER_VARIABLE,
 	.variable = "CUDA_INJECTION64_PATH",
 	.driver = "libcuda.so.1",
@@ -61,10 +83,16 @@ static const struct attacher cuda = {
 		      "to it; launches can be timed from inside of a program without",
 };
 
+static const struct attacher_sign hip_signs[] = {
+	{"libamdhip64.so", "HIP: its streams are recorded, where rocprofiler-sdk is"},
+	{0},
+};
+
 static const struct attacher hip = {
 	.name = "hip",
 	.title = "HIP",
 	.library = "libbrick-hip.so",
+	.signs = hip_signs,
 	.entry = ATTACHER_VARIABLE,
 	.variable = "ROCP_TOOL_LIBRARIES",
 	.driver = "libhsa-runtime64.so.1",

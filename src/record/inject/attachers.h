@@ -19,6 +19,11 @@ struct attacher_note {
 	const char *key, *label;
 };
 
+/* A library that a program of this kind is linked with, by the beginning of its name. */
+struct attacher_sign {
+	const char *library, *finding; /* what is recorded of it then */
+};
+
 struct attacher {
 	const char *name;    /* "opencl"; what `doctor` calls it, unless doctor_name says it */
 	const char *title;   /* what its programs use: "OpenCL" */
@@ -37,6 +42,7 @@ struct attacher {
 
 	/* `doctor` */
 	const char *doctor_name;
+	const struct attacher_sign *signs; /* ended by one without a library; NULL: none */
 	const char *finding; /* when it works; NULL: the library's own words, else that it works */
 	const char *if_missing; /* advice when the library was not built; NULL: install whole */
 	const char *if_refused; /* advice when it cannot work here; NULL: none */
