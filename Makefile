@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The two commands of the README, and what they consist of. CMake builds; see CMakePresets.json.
 
-.PHONY: all demo check test bench fuzz attack install deps build models packages clean
+.PHONY: all demo check test bench engines fuzz attack install deps build models packages clean
 
 all: build
 
@@ -20,6 +20,12 @@ bench: deps
 	@cmake --build --preset default
 	@examples/demo/models.sh
 	@bench/run.sh
+
+# The table of docs/ENGINES.md: builds llama.cpp's and whisper.cpp's programs first, an hour.
+engines: models
+	@examples/demo/engine-device.sh vulkan 3.14.0 3.17.1 3.20.0
+	@examples/demo/engine-programs.sh
+	@bench/engines.py --markdown
 
 fuzz: deps
 	@tests/fuzz/run.sh $(or $(SECONDS_PER_TARGET),600)

@@ -131,6 +131,16 @@ def llama_programs(place):
     yield llama("llama-parallel", "-np", "2", "-ns", "4", "-n", "8", *GREEDY, output="times", note=", 4 clients")
     yield llama("test-thread-safety", "-p", PROMPT, "-n", "16", "-np", "2", "-ngl", "0", output="times",
                 note=", several models and contexts")
+    yield Program("llama-finetune", [f"{SHARED}/llama-finetune", "-m", os.path.join(DEMO, "model-f32.gguf"), "-f", text,
+                                     "-c", "64", "-b", "64", "-ub", "64", "-t", "1", "-epochs", "1", "-o",
+                                     os.path.join(place, "trained.gguf")], output="times")
+    for sign in "positive", "negative":
+        with open(os.path.join(place, sign), "w") as file:
+            file.write(f"one {sign} word\nanother {sign} word\n")
+    yield Program("llama-cvector-generator", [f"{SHARED}/llama-cvector-generator", "-m", MODEL, "-t", "1", "--pca-iter", "5",
+                                              "--pca-batch", "5", "--positive-file", os.path.join(place, "positive"),
+                                              "--negative-file", os.path.join(place, "negative"), "-o",
+                                              os.path.join(place, "vector.gguf")], output="times")
     yield Program("test-llama-archs, all architectures", [f"{SHARED}/test-llama-archs", "-s", "1"], output="times")
 
 
@@ -145,6 +155,8 @@ def other_programs():
                                                     f"{ADDONS}/whisper.node", model, sound, "flash"])
     yield Program("llama.cpp in @fugood's addon", [NODE, f"{SOURCE}/tests/programs/addon_llama.cjs",
                                                   f"{ADDONS}/llama.node", MODEL])
+    yield Program("gpt4all 4.0.0's addon", [NODE, f"{SOURCE}/tests/programs/addon_gpt4all.cjs", f"{ADDONS}/gpt4all.node",
+                                            f"{ADDONS}/gpt4all", MODEL, "1"])
     engine, length = os.path.join(DEMO, "engine"), ["--model", MODEL, "--prompt-tokens", "40", "--predict", "24"]
     yield Program("node-llama-cpp 3.22.1", [NODE, f"{SOURCE}/examples/demo/generate.mjs", "--engine", engine, *length])
     for version in VERSIONS:

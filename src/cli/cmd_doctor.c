@@ -1020,7 +1020,6 @@ static void add_stranger(struct doctor *doctor, const char *path)
 	static const struct {
 		const char *library, *engine;
 	} strangers[] = {
-		{"libtorch_cpu.so", "PyTorch"},
 		{"libonnxruntime.so", "ONNX Runtime"},
 		{"libtensorflow", "TensorFlow"},
 		{"libopenvino.so", "OpenVINO"},

@@ -92,6 +92,16 @@ def users():
     text = " ".join(brick("doctor", "--", program)[0].decode().split())
     if "this Brick cannot look into programs" in text:
         return
+    # a backend that ggml opens itself, from beside the program, and an engine that no attacher is for
+    compile_library(os.path.join(place, "libggml-cpu.so"), "void ggml_cpu_extra_compute_forward(void) {}"
+                    "void ggml_barrier(void) { ggml_cpu_extra_compute_forward(); }"
+                    "void ggml_graph_compute(void) { ggml_barrier(); }")
+    compile_library(os.path.join(place, "libonnxruntime.so.1"), "int ort;")
+    compile_library(program, "extern int ort; void whisper_init_state(void); int main(void) { whisper_init_state(); return ort; }",
+                    "-no-pie", "-nostartfiles", "-Wl,-e,main", *here, "-lwhisper", "-lggml-base", "-l:libonnxruntime.so.1")
+    more = " ".join(brick("doctor", "--", program)[0].decode().split())
+    expect_true(f"a backend: {more}", "libggml-cpu.so: 3 functions" in more and "each node is timed on each thread" in more)
+    expect_true(f"a stranger: {more}", "ONNX Runtime has no attacher" in more)
     expect_true(f"a user: {text}", "no table of symbols" not in text and "known from whisper's graphs" in text)
 
 

@@ -111,10 +111,14 @@ static const struct attacher nvtx = {
 static const struct attacher_note torch_notes[] = {
 	{"torch.version", "PyTorch"}, {"torch.library", NULL}, {"torch.rules", NULL}, {0}};
 
+static const struct attacher_sign torch_signs[] = {
+	{"libtorch_cpu.so", "PyTorch: its modules and operations are recorded"}, {0}};
+
 static const struct attacher torch = {
 	.name = "torch",
 	.title = "PyTorch",
 	.library = "libbrick-torch.so",
+	.signs = torch_signs,
 	.entry = ATTACHER_PRELOAD,
 	.version_note = "torch.version",
 	.notes = torch_notes,
