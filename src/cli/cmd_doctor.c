@@ -1032,8 +1032,8 @@ static void add_stranger(struct doctor *doctor, const char *path)
 			doctor_add(doctor, GROUP, "engine", DOCTOR_LIMITED,
 				"its devices are recorded, and what it says itself by libbrick or "
 				"NVTX",
-				"%s: %s has no attacher, so nothing of it on the CPU is seen",
-				path, strangers[i].engine);
+				"%s: %s has no attacher, so nothing of it on the CPU is seen", path,
+				strangers[i].engine);
 }
 
 /* A program in Go calls C libraries, which are attached to, and is itself out of reach. */

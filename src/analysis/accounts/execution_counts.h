@@ -20,7 +20,7 @@ struct summary_pairs {
 	uint64_t own_beside_ns[STEP_PHASES + 1]; /* of the last: while a step ran elsewhere */
 	/* Of samples that the evaluation callback made: how many, and the time that holds them. */
 	uint64_t inflated[STEP_PHASES + 1], inflated_ns[STEP_PHASES + 1];
-	uint64_t inflated_nodes_ns[STEP_PHASES + 1]; /* of these alone */
+	uint64_t inflated_nodes_ns[STEP_PHASES + 1];  /* of these alone */
 	uint64_t split_count, split_ns, split_min_ns; /* ... of nodes without work */
 };
 
