@@ -13,6 +13,7 @@ from librecord import *
 
 ROUNDS = int(os.environ.get("ATTACK_ROUNDS", "20"))
 GUEST = os.path.join(BUILD, "bin", "program-attack_guest")
+UNUSUAL = os.path.join(BUILD, "bin", "program-attack_unusual")
 need(GUEST)
 BRICKS = 1000
 
@@ -27,17 +28,17 @@ def told(out):
     return count, answer["losses"], run.stderr
 
 
-def attack(what, *arguments, embed=False, before=()):
+def attack(what, *arguments, embed=False, before=(), program=GUEST):
     """The program with and without Brick: same code and output, and every brick is told or lost."""
     with Scratch() as scratch:
         out = scratch.file("attack.pftrace")
         arguments = [a.replace("@", scratch.file("own")) for a in arguments]
         if embed:
-            run = subprocess.run([*before, GUEST, f"embed={out}", what, *arguments],
+            run = subprocess.run([*before, program, f"embed={out}", what, *arguments],
                                  capture_output=True, timeout=120)
         else:
-            run = record(out, *before, GUEST, what, *arguments)
-        plain = subprocess.run([*before, GUEST, what, *arguments], capture_output=True, timeout=120)
+            run = record(out, *before, program, what, *arguments)
+        plain = subprocess.run([*before, program, what, *arguments], capture_output=True, timeout=120)
         name = f"{what} {' '.join(arguments)}{' embedded' if embed else ''}"
         same(run.returncode, plain.returncode, f"{name}: exit code ({run.stderr.decode()})")
         same(run.stdout, plain.stdout, f"{name}: output")
@@ -171,6 +172,7 @@ for _ in range(ROUNDS):
     # within 10 ms the session begins
     attack("exit", str(chance.randrange(100, 12000)))
 counted("seccomp", bricks=BRICKS)
+counted("live", os.path.join(BUILD, "lib", "attack-live.so"), bricks=BRICKS)
 counted("codec", os.path.join(BUILD, "lib", "attack-codec.so"), bricks=BRICKS)
 same(attack("span")[0], BRICKS + 33, "bricks between garbage")
 same(attack("span", embed=True)[0], BRICKS + 33, "bricks between garbage, embedded")
@@ -181,4 +183,11 @@ del os.environ["ATTACK_FROZEN"]
 same(attack("environment")[0], 1600 * BRICKS, "bricks while the environment changes")
 loader()
 locks()
+root = not os.geteuid()
+for what, bricks in (("ranges", 16), ("execs", 4.2), ("smallest", 64), ("undumpable", 4), *root * [("user", 5), ("mounts", 5)]):
+    counted(what, bricks=int(bricks * BRICKS), program=UNUSUAL)
+    attack(what, program=UNUSUAL, embed=True)
+for what in "switches", *3 * ["hurry"]:
+    for embed in False, True:
+        attack(what, program=UNUSUAL, embed=embed)
 same(sessions(), set(), "session directories left")

@@ -16,6 +16,7 @@
  *   loader FILE        a constructor that loads plugins, while another thread loads some: plugins
  *                      are FILE.1 to FILE.3, and dladdr() takes 100 ms
  *   codec FILE         calls functions of a library that are called as some of llama.cpp's
+ *   live FILE          opens a library whose constructor has a thread asleep in it, and wakes it
  *   fork HOW           1000 bricks, a child with 1000 that ends with exit(), then 1000; HOW: fork,
  *                      _Fork, clone, or vfork, whose child has none and ends with _exit()
  *   exit US            exit() in a signal handler, so many microseconds after the first brick began
@@ -325,10 +326,10 @@ static int loader(const char *path)
 	return 0;
 }
 
-static int codec(const char *path)
+static int call_of(const char *path, const char *name)
 {
 	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	int (*call)(void) = library ? (int (*)(void))dlsym(library, "attack_codec") : NULL;
+	int (*call)(void) = library ? (int (*)(void))dlsym(library, name) : NULL;
 
 	bricks(NULL);
 	return call ? call() : 8;
@@ -453,7 +454,9 @@ static int run(const char *what, const char *argument)
 	if (!strcmp(what, "loader"))
 		return loader(argument);
 	if (!strcmp(what, "codec"))
-		return codec(argument);
+		return call_of(argument, "attack_codec");
+	if (!strcmp(what, "live"))
+		return call_of(argument, "attack_wake");
 	if (!strcmp(what, "fork"))
 		return forked(argument);
 	if (!strcmp(what, "exit"))

@@ -12,7 +12,6 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
-#include <limits.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -55,6 +54,8 @@ __attribute__((constructor)) static void find_first(void)
 {
 	find_real();
 }
+
+enum { PATH_BYTES = 1024 }; /* stacks may be small; who has longer paths is let through */
 
 /* What is started, and how. */
 struct start {
@@ -118,7 +119,7 @@ static int libraries_missing(const char *list)
 	int found = 1;
 
 	for (; *list && found >= 0; list = next_entry(list)) {
-		char path[PATH_MAX];
+		char path[PATH_BYTES];
 		if (!is_ours(list) || entry_length(list) >= sizeof(path))
 			continue;
 		memcpy(path, list, entry_length(list));
@@ -165,7 +166,7 @@ enum { SANITIZED = 1 };
 static int obstacle(const struct start *s, char *const *envp)
 {
 	const char *directory = find(envp, "BRICK_SESSION_DIR"), *list = find(envp, "LD_PRELOAD");
-	char path[PATH_MAX];
+	char path[PATH_BYTES];
 	int error = directory && *directory && list ? libraries_missing(list) : 1;
 
 	if (error > 0)

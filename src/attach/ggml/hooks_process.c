@@ -7,11 +7,14 @@
  * which would search along our paths in place of the caller's. A fork holds all locks, and the
  * child forgets what was the parent's.
  */
+#include <dirent.h>
 #include <dlfcn.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "attach/ggml/devices/device_graph.h"
 #include "attach/ggml/devices/device_nodes.h"
 #include "attach/ggml/ggml_hooks.h"
@@ -94,14 +97,33 @@ static bool is_recorded(void)
 	return directory && *directory;
 }
 
-/* All that the program was linked with is in place, and none of its code has run. */
+/*
+ * The largest number of a thread here. The kernel gives newer threads larger ones, until it begins
+ * anew.
+ */
+static long newest_thread(void)
+{
+	DIR *list = opendir("/proc/self/task");
+	struct dirent *entry;
+	long newest = list ? 0 : LONG_MAX;
+
+	while (list && (entry = readdir(list))) {
+		long number = strtol(entry->d_name, NULL, 10);
+		newest = number > newest ? number : newest;
+	}
+	if (list)
+		closedir(list);
+	return newest;
+}
+
+/* All that the program was linked with is in place; its first thread has run constructors only. */
 __attribute__((constructor)) static void look_first(void)
 {
 	if (is_recorded())
-		patched_look(all_wishes());
+		patched_look(all_wishes(), newest_thread() != getpid());
 }
 
-static uint32_t opening; /* calls of dlopen() that have not returned */
+static uint32_t opening, opened; /* calls of dlopen() that have not returned; all so far */
 
 void *ggml_dlopen_choose(const char *path, int flags);
 
@@ -113,12 +135,19 @@ __attribute__((visibility("hidden"))) void *ggml_dlopen_choose(const char *path,
 		!is_recorded())
 		return NULL;
 	/* within another dlopen() a library is there whose constructors run: it is new, too */
-	if (!__atomic_fetch_add(&opening, 1, __ATOMIC_RELAXED))
-		patched_look(NULL);
+	bool is_inner = __atomic_fetch_add(&opening, 1, __ATOMIC_ACQ_REL);
+	uint32_t before = __atomic_add_fetch(&opened, 1, __ATOMIC_ACQ_REL);
+	if (!is_inner)
+		patched_look(NULL, false);
+	long newest = newest_thread();
 	void *handle = loader_open(path, flags);
+	/* somebody who has got the library, too, may run it already, or a thread of its
+	 * constructors */
+	bool is_live = is_inner || __atomic_load_n(&opened, __ATOMIC_ACQUIRE) != before ||
+		       newest_thread() > newest;
 	if (handle)
-		patched_look(all_wishes());
-	__atomic_fetch_sub(&opening, 1, __ATOMIC_RELAXED);
+		patched_look(all_wishes(), is_live);
+	__atomic_fetch_sub(&opening, 1, __ATOMIC_ACQ_REL);
 	return handle;
 }
 

@@ -222,11 +222,14 @@ static struct patcher load_patcher(void)
 }
 
 /* Under the lock. The node is there before the first jump is. */
-static void patch(
-	const struct loaded_object *object, uintptr_t bias, const struct patch_wish *wishes)
+static void patch(const struct candidate *c, const struct patch_wish *wishes, bool is_live)
 {
-	struct patch_place place = {object->path[0] ? object->path : "/proc/self/exe", object->low,
-		object->bytes, bias, 0, 0};
+	const struct loaded_object *object = &c->object;
+	struct patch_place place = {.path = object->path[0] ? object->path : "/proc/self/exe",
+		.low = object->low,
+		.bytes = object->bytes,
+		.bias = c->bias,
+		.is_live = is_live};
 	struct patched_object *o = calloc(1, sizeof(*o));
 	size_t count;
 
@@ -242,12 +245,12 @@ static void patch(
 }
 
 /* Under the lock. */
-static void consider(const struct candidate *c, const struct patch_wish *wishes)
+static void consider(const struct candidate *c, const struct patch_wish *wishes, bool is_live)
 {
 	if (c->kind == NOT_PATCHED)
 		return;
 	if (patcher.state > 0)
-		patch(&c->object, c->bias, wishes);
+		patch(c, wishes, is_live);
 	else if (c->kind == BINDS_ITSELF)
 		__atomic_store_n(&no_patcher, 1, __ATOMIC_RELAXED);
 }
@@ -300,8 +303,8 @@ static bool begin_look(struct look *look)
 }
 
 /* Another thread may have considered the same meanwhile. */
-static void end_look(
-	const struct look *look, const struct patch_wish *wishes, const struct patcher *loaded)
+static void end_look(const struct look *look, const struct patch_wish *wishes,
+	const struct patcher *loaded, bool is_live)
 {
 	HOLD_UNCANCELLED(&patched_mutex);
 	if (!patcher.state)
@@ -309,13 +312,13 @@ static void end_look(
 	for (size_t i = 0; i < look->candidates.count; i++) {
 		const struct candidate *c = &look->candidates.items[i];
 		if (!is_in(&seen, &c->object) && !array_push(&seen.of, c->object))
-			consider(c, wishes);
+			consider(c, wishes, is_live);
 	}
 	if (look->loads > loads_seen)
 		loads_seen = look->loads;
 }
 
-void patched_look(const struct patch_wish *wishes)
+void patched_look(const struct patch_wish *wishes, bool is_live)
 {
 	struct look look = {.is_fresh = wishes != NULL};
 	struct patcher loaded = {0};
@@ -325,7 +328,7 @@ void patched_look(const struct patch_wish *wishes)
 		dl_iterate_phdr(look_at, &look);
 		if (look.needs_patcher && !look.has_patcher)
 			loaded = load_patcher();
-		end_look(&look, wishes, &loaded);
+		end_look(&look, wishes, &loaded, is_live);
 	}
 	array_fini(&look.known.of);
 	array_fini(&look.candidates);

@@ -22,10 +22,11 @@
 extern __thread void *patched_told __attribute__((tls_model("initial-exec")));
 
 /*
- * Look at what was loaded since the last time, and patch it: nobody may have called it yet. NULL:
- * somebody may have, and it stays as it is. Wishes are by enum ggml_symbol_id.
+ * Look at what was loaded since the last time, and patch it. is_live: other threads may be
+ * executing it, and what cannot be patched under them stays as it is. So does all where wishes are
+ * NULL. They are by enum ggml_symbol_id.
  */
-void patched_look(const struct patch_wish *wishes);
+void patched_look(const struct patch_wish *wishes, bool is_live);
 
 /* Objects were unloaded: forget those that are gone. */
 void patched_forget(void);

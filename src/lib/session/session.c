@@ -80,7 +80,7 @@ static int start_external(const char *directory)
 
 	if (!brick__shared_is_held(directory, "lock"))
 		return -EOWNERDEAD; /* nobody would read it, or remove it */
-	snprintf(name, sizeof(name), ".%d-%llx", (int)getpid(),
+	snprintf(name, sizeof(name), ".%d-%llx", (int)brick__process_id(),
 		(unsigned long long)brick__monotonic_ns());
 	snprintf(final, sizeof(final), "%s.session", name + 1);
 	brick__session.ring_records =
@@ -145,10 +145,10 @@ static int start_own(struct brick_session *s, const struct brick_session_options
 					  : 0;
 	char name[48];
 	if (s->owner && o->directory)
-		snprintf(name, sizeof(name), "%d-%u.session", (int)getpid(), s->owner);
+		snprintf(name, sizeof(name), "%d-%u.session", (int)brick__process_id(), s->owner);
 	else
 		snprintf(name, sizeof(name), o->directory ? "%d.session" : "brick-session",
-			(int)getpid());
+			(int)brick__process_id());
 	int error = create_session(s, o->directory, name, o->mode, false);
 	if (error)
 		return error;

@@ -482,10 +482,8 @@ static void note_refusal(void)
 	here.refused = 1;
 }
 
-struct brick_lane *brick__thread_attach(void)
+static struct brick_lane *attach(struct brick__thread *self)
 {
-	KEEP_ERRNO();
-	struct brick__thread *self = &brick__thread;
 	struct brick_lane *lane = NULL;
 
 	brick__fork_notice();
@@ -518,6 +516,20 @@ struct brick_lane *brick__thread_attach(void)
 	void (*begun)(void) = __atomic_load_n(&brick__thread_begun, __ATOMIC_RELAXED);
 	if (lane && begun)
 		begun();
+	return lane;
+}
+
+struct brick_lane *brick__thread_attach(void)
+{
+	static __thread bool is_attaching __attribute__((tls_model("initial-exec")));
+	KEEP_ERRNO();
+
+	/* a handler of a signal that came meanwhile would wait for its own thread */
+	if (is_attaching || brick__session_is_busy())
+		return NULL;
+	is_attaching = true;
+	struct brick_lane *lane = attach(&brick__thread);
+	is_attaching = false;
 	return lane;
 }
 

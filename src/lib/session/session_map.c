@@ -47,7 +47,9 @@ static void (*fork_noticed)(void);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int (*start_wanted)(void);
 static struct brick_session_refusals *refusals; /* of all processes: numbers are only added to */
-static bool has_said;				/* that this process has no session */
+static uint32_t process_id;
+static __thread bool has_lock __attribute__((tls_model("initial-exec")));
+static bool has_said; /* that this process has no session */
 
 uint32_t brick__serial_next(void)
 {
@@ -103,6 +105,7 @@ bool brick__session_lives(uint32_t serial)
 
 void brick__forks_watch(void (*noticed)(void))
 {
+	process_id = (uint32_t)getpid();
 	here = brick__sys_page_of_process();
 	fork_noticed = noticed;
 	if (!here)
@@ -113,6 +116,7 @@ void brick__forks_watch(void (*noticed)(void))
 
 void brick__fork_known(void)
 {
+	process_id = (uint32_t)getpid();
 	if (here)
 		here->is_known = 1;
 }
@@ -129,12 +133,24 @@ void brick__fork_notice(void)
 void brick__session_lock(void)
 {
 	brick__fork_notice();
+	has_lock = true;
 	lock_take(&lock);
 }
 
 void brick__session_unlock(void)
 {
 	lock_give(&lock);
+	has_lock = false;
+}
+
+bool brick__session_is_busy(void)
+{
+	return has_lock;
+}
+
+uint32_t brick__process_id(void)
+{
+	return process_id;
 }
 
 void brick__session_starter(int (*start)(void))
@@ -215,7 +231,7 @@ static void launcher_rank(int32_t *rank, int32_t *world)
 
 static void describe_process(struct brick_session_header *h)
 {
-	h->pid = (uint32_t)getpid();
+	h->pid = brick__process_id();
 	h->parent = (uint32_t)getppid();
 	launcher_rank(&h->rank, &h->world);
 	h->start_unix_ns = real_ns();
@@ -376,13 +392,13 @@ void brick__refusals_session(int error)
 		const struct brick_session_refusals ours = {.magic = BRICK_SESSION_MAGIC,
 			.version = BRICK_SESSION_VERSION,
 			.error = error,
-			.pid = (uint32_t)getpid(),
+			.pid = brick__process_id(),
 			.processes = 1};
 		const char *directory = brick__environment("BRICK_SESSION_DIR");
 		brick__shared_tell(directory ? directory : "", &ours, sizeof(ours));
 		return;
 	}
-	brick__refusals_process(1, error, (uint32_t)getpid());
+	brick__refusals_process(1, error, brick__process_id());
 }
 
 void brick__refusals_record(void)
@@ -391,6 +407,12 @@ void brick__refusals_record(void)
 
 	if (!brick__session_records(s))
 		return;
+	if (lock_is_held()) { /* a handler of a signal, which came while this thread held the lock
+			       */
+		if (refusals)
+			__atomic_add_fetch(&refusals->records, 1, __ATOMIC_RELAXED);
+		return;
+	}
 	BETWEEN(brick__session_lock, brick__session_unlock);
 	if (s->header)
 		s->header->ledger.refused++;

@@ -92,6 +92,16 @@ void brick__session_lock(void);
 void brick__session_unlock(void);
 
 /*
+ * Does the calling thread hold the lock, or wait for it? Then this is a handler of a signal, which
+ * would wait for itself.
+ */
+bool brick__session_is_busy(void);
+
+/* Of the process whose memory this is: also in a child of vfork(), which may be the first to
+ * record. */
+uint32_t brick__process_id(void);
+
+/*
  * brick__on for what writes to a lane. It lies in a page that the kernel empties in each child, so
  * that also the child of a clone(), which calls no handlers of forks, leaves its parent's lane
  * alone.

@@ -15,31 +15,25 @@
 #include "base/scope.h"
 #include "lib/sys/elf.h"
 
-enum { SEGMENTS = 64, ENTRIES = 64 };
-
+/* Little is kept of it: stacks of threads that start programs may be small. */
 struct program {
 	int fd;
-	unsigned count; /* of segments */
-	Elf64_Phdr segments[SEGMENTS];
+	const Elf64_Ehdr *elf;
 };
 
-/* False if there is more of them, or less in the file. */
-static bool read_segments(struct program *p, int fd, const Elf64_Ehdr *elf)
+/* The first segment of that type that has the address, where that is not 0. */
+static bool find_segment(
+	const struct program *p, Elf64_Word type, Elf64_Addr address, Elf64_Phdr *found)
 {
-	size_t bytes = elf->e_phnum * sizeof(*p->segments);
-
-	p->fd = fd;
-	p->count = elf->e_phnum;
-	return elf->e_phentsize == sizeof(*p->segments) && elf->e_phnum <= SEGMENTS &&
-	       pread(fd, p->segments, bytes, (off_t)elf->e_phoff) == (ssize_t)bytes;
-}
-
-static const Elf64_Phdr *segment(const struct program *p, Elf64_Word type)
-{
-	for (unsigned i = 0; i < p->count; i++)
-		if (p->segments[i].p_type == type)
-			return &p->segments[i];
-	return NULL;
+	for (unsigned i = 0; i < p->elf->e_phnum; i++) {
+		off_t offset = (off_t)(p->elf->e_phoff + i * sizeof(*found));
+		if (pread(p->fd, found, sizeof(*found), offset) != (ssize_t)sizeof(*found))
+			return false;
+		if (found->p_type == type &&
+			(!address || address - found->p_vaddr < found->p_filesz))
+			return true;
+	}
+	return false;
 }
 
 /* Each C library comes with a dynamic linker of its own. */
@@ -56,12 +50,11 @@ static bool is_of_other_libc(const struct program *p, const Elf64_Phdr *interpre
 
 static off_t offset_of(const struct program *p, Elf64_Addr address)
 {
-	for (unsigned i = 0; i < p->count; i++) {
-		const Elf64_Phdr *s = &p->segments[i];
-		if (s->p_type == PT_LOAD && address - s->p_vaddr < s->p_filesz)
-			return (off_t)(address - s->p_vaddr + s->p_offset);
-	}
-	return -1;
+	Elf64_Phdr segment;
+
+	return find_segment(p, PT_LOAD, address, &segment)
+		       ? (off_t)(address - segment.p_vaddr + segment.p_offset)
+		       : -1;
 }
 
 /* Does one of the entries name the sanitizer's library, of GCC or of Clang? */
@@ -87,10 +80,12 @@ static bool names_sanitizer(const struct program *p, const Elf64_Dyn *entries, u
 
 static bool is_sanitized(const struct program *p)
 {
-	const Elf64_Phdr *dynamic = segment(p, PT_DYNAMIC);
-	Elf64_Dyn entries[ENTRIES]; /* the libraries are named first */
-	ssize_t bytes =
-		dynamic ? pread(p->fd, entries, sizeof(entries), (off_t)dynamic->p_offset) : 0;
+	enum { ENTRIES = 48 }; /* the libraries are named first, and names lie soon behind them */
+	Elf64_Dyn entries[ENTRIES];
+	Elf64_Phdr dynamic;
+	ssize_t bytes = find_segment(p, PT_DYNAMIC, 0, &dynamic)
+				? pread(p->fd, entries, sizeof(entries), (off_t)dynamic.p_offset)
+				: 0;
 
 	return bytes > 0 && names_sanitizer(p, entries, (unsigned)bytes / sizeof(*entries));
 }
@@ -109,17 +104,17 @@ static bool is_privileged(int fd)
 
 static enum brick__executable examine_elf(int fd, const Elf64_Ehdr *elf, ssize_t bytes)
 {
-	struct program p;
+	const struct program p = {fd, elf};
+	Elf64_Phdr interpreter;
 
 	if (bytes < (ssize_t)sizeof(*elf) || elf->e_ident[EI_CLASS] != ELFCLASS64 ||
 		(SYS_ELF_MACHINE != EM_NONE && elf->e_machine != SYS_ELF_MACHINE))
 		return BRICK__EXECUTABLE_FOREIGN;
-	if (!read_segments(&p, fd, elf))
+	if (elf->e_phentsize != sizeof(interpreter))
 		return BRICK__EXECUTABLE_FINE;
-	const Elf64_Phdr *interpreter = segment(&p, PT_INTERP);
-	if (!interpreter)
+	if (!find_segment(&p, PT_INTERP, 0, &interpreter))
 		return BRICK__EXECUTABLE_STATIC;
-	if (is_of_other_libc(&p, interpreter))
+	if (is_of_other_libc(&p, &interpreter))
 		return BRICK__EXECUTABLE_OTHER_LIBC;
 	if (is_privileged(fd))
 		return BRICK__EXECUTABLE_PRIVILEGED;
@@ -141,10 +136,10 @@ static bool is_script(char *line, ssize_t bytes)
 
 enum brick__executable brick__executable_examine(const char *path)
 {
-	enum { NESTED = 4 }; /* as the kernel */
+	enum { NESTED = 4, LINE = 256 }; /* as the kernel */
 	union {
 		Elf64_Ehdr elf;
-		char line[PATH_MAX];
+		char line[LINE];
 	} head;
 	enum brick__executable found = BRICK__EXECUTABLE_FINE;
 	KEEP_ERRNO();

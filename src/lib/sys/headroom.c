@@ -6,6 +6,7 @@
  */
 #include "lib/sys/sys.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +15,38 @@
 #include "base/file.h"
 #include "base/scope.h"
 
-enum { TEXT = 8192 };
-
 static uint64_t less(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
+}
+
+/*
+ * What follows `key` in the first line that has it, "" if none has. By small parts: a thread's
+ * first brick, which asks this, may be on a stack of 16 KiB.
+ */
+static void read_behind(const char *path, const char *key, char *out, size_t bytes)
+{
+	char text[512];
+	size_t kept = 0;
+	ssize_t got = 1;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	*out = '\0';
+	while (fd >= 0 && got > 0 && kept < sizeof(text) - 1) {
+		got = read(fd, text + kept, sizeof(text) - 1 - kept);
+		kept += got > 0 ? (size_t)got : 0;
+		text[kept] = '\0';
+		const char *at = strstr(text, key), *line = strrchr(text, '\n');
+		if (at && (got <= 0 || (line && line > at))) {
+			at += strlen(key);
+			snprintf(out, bytes, "%.*s", (int)strcspn(at, "\n"), at);
+			break;
+		}
+		size_t done = line ? (size_t)(line + 1 - text) : 0;
+		memmove(text, text + done, kept -= done);
+	}
+	if (fd >= 0)
+		close(fd);
 }
 
 /* UINT64_MAX: "max", or it cannot be read. */
@@ -35,11 +63,11 @@ static uint64_t read_number(const char *directory, const char *name)
 
 static uint64_t read_field(const char *directory, const char *name)
 {
-	char path[600], text[TEXT];
+	char path[600], text[32];
 
 	snprintf(path, sizeof(path), "%s/memory.stat", directory);
-	const char *at = file_begin(path, text, sizeof(text)) ? strstr(text, name) : NULL;
-	return at ? strtoull(at + strlen(name), NULL, 10) : 0;
+	read_behind(path, name, text, sizeof(text));
+	return strtoull(text, NULL, 10);
 }
 
 static uint64_t left_in(
@@ -52,30 +80,17 @@ static uint64_t left_in(
 	return less(most, less(now, read_field(directory, idle)));
 }
 
-/* The group's path behind `key` in /proc/self/cgroup; "" where there is none. */
-static void group_of(const char *key, char *out, size_t bytes)
-{
-	char text[TEXT];
-
-	*out = '\0';
-	const char *at =
-		file_begin("/proc/self/cgroup", text, sizeof(text)) ? strstr(text, key) : NULL;
-	if (at)
-		snprintf(
-			out, bytes, "%.*s", (int)strcspn(at + strlen(key), "\n"), at + strlen(key));
-}
-
 uint64_t brick__sys_memory_left(void)
 {
 	KEEP_ERRNO();
 	char group[400], directory[500];
 
-	group_of("0::", group, sizeof(group));
+	read_behind("/proc/self/cgroup", "0::", group, sizeof(group));
 	snprintf(directory, sizeof(directory), "/sys/fs/cgroup%s", group);
 	uint64_t left = left_in(directory, "memory.max", "memory.current", "inactive_file ");
 	if (left != UINT64_MAX)
 		return left;
-	group_of(":memory:", group, sizeof(group));
+	read_behind("/proc/self/cgroup", ":memory:", group, sizeof(group));
 	snprintf(directory, sizeof(directory), "/sys/fs/cgroup/memory%s", group);
 	return left_in(directory, "memory.limit_in_bytes", "memory.usage_in_bytes",
 		"total_inactive_file ");
