@@ -25,6 +25,10 @@ static void look_up_functions(struct engine *e, const struct loaded_object *obje
 	RESOLVE(e->fused_forward, object, ggml_symbols[GGML_FUSED_FORWARD].name, 1);
 	RESOLVE(e->compute_forward, object, ggml_symbols[GGML_COMPUTE_FORWARD].name, 1);
 	RESOLVE(e->barrier, object, ggml_symbols[GGML_BARRIER].name, 1);
+	/* Where it was patched that was decided; reached by the dynamic linker, both are hooked. */
+	e->stands_in = e->compute_forward &&
+		       (!e->extra_forward || patched_home((uintptr_t)e->compute_forward) !=
+						     (uintptr_t)e->compute_forward);
 	RESOLVE(e->is_empty, object, ggml_symbols[GGML_IS_EMPTY].name, 1);
 	LOOK_UP(e->op_desc, "ggml_op_desc");
 	LOOK_UP(e->get_name, "ggml_get_name");

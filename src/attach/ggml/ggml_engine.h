@@ -59,6 +59,7 @@ struct engine {
 	extra_forward_fn extra_forward;
 	fused_forward_fn fused_forward;
 	compute_forward_fn compute_forward;
+	bool stands_in; /* compute_forward() is hooked, and extra_forward() is not */
 	barrier_fn barrier;
 	is_empty_fn is_empty;
 

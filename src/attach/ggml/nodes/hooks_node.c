@@ -315,7 +315,8 @@ void ggml_compute_forward(const struct compute_params *params, void *node)
 		function = (compute_forward_fn)resolve_slow(GGML_COMPUTE_FORWARD, caller);
 	if (!function)
 		return;
-	if (!method_records_nodes() || !t->engine || !read_params(t->engine, params, &of)) {
+	if (!method_records_nodes() || !t->engine || !t->engine->stands_in ||
+		!read_params(t->engine, params, &of)) {
 		function(params, node);
 		return;
 	}

@@ -127,7 +127,7 @@ static void look_around(struct node_thread *t, uintptr_t caller)
 static void lead_anywhere(struct node_thread *t, uintptr_t caller)
 {
 	/* Who computes nodes by a function of its own calls none of the others elsewhere. */
-	if (!t->engine || !t->engine->compute_forward)
+	if (!t->engine || !t->engine->stands_in)
 		look_around(t, caller);
 	if (!t->extra_forward)
 		t->extra_forward = no_extra_forward;
