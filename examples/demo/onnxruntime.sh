@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Fetches ONNX Runtime as npm ships it (onnxruntime-node), for the tests to record: 50 to 115 MB to
-# download for a version, of which the libraries for this machine are kept.
+# Fetches ONNX Runtime as npm ships it, for the tests to record: onnxruntime-node, 30 to 115 MB to
+# download for a version, or what is built on it, @huggingface/transformers, 200 MB. Only libraries
+# for this machine are kept.
 #
-#   usage: onnxruntime.sh VERSION [DIR]      DIR defaults to build/demo/onnxruntime
+#   usage: onnxruntime.sh PACKAGE@VERSION [DIR]      DIR defaults to build/demo/onnxruntime
 #
-# Prints the folder of the package, DIR/VERSION/node_modules/onnxruntime-node, alone, on stdout. A
-# second run finds DIR/VERSION/.complete and returns at once. Two runs at a time wait for each other.
+# Prints the folder DIR/PACKAGE@VERSION/node_modules, alone, on stdout. A second run finds .complete
+# beside it and returns at once. Two runs at a time wait for each other.
 
 set -eu
 
@@ -17,7 +18,7 @@ fail()
 	exit 1
 }
 
-[ $# -ge 1 ] || fail "which version?"
+[ $# -ge 1 ] || fail "which package?"
 case $(uname -s)-$(uname -m) in
 Linux-x86_64)	platform=linux/x64 ;;
 Linux-aarch64)	platform=linux/arm64 ;;
@@ -27,15 +28,15 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 dir=${2:-$root/build/demo/onnxruntime}/$1
 mkdir -p "$dir" 2>/dev/null || fail "$dir: cannot create this folder"
 dir=$(cd "$dir" && pwd)
-package=$dir/node_modules/onnxruntime-node
+package=$dir/node_modules/onnxruntime-node # its own or the one that it brings
 
 exec 9>"$dir/.lock"
 flock 9
 if [ ! -f "$dir/.complete" ]; then
 	# its install script would fetch libraries for other devices
 	npm install --prefix "$dir" --ignore-scripts --no-save --no-audit --no-fund \
-		"onnxruntime-node@$1" >"$dir/install.log" 2>&1 ||
-		fail "npm could not install onnxruntime-node $1 (log: $dir/install.log)"
+		"$1" >"$dir/install.log" 2>&1 ||
+		fail "npm could not install $1 (log: $dir/install.log)"
 	for folder in "$package"/bin/*/*/*; do
 		case $folder in
 		*/"$platform") ;;
@@ -44,4 +45,4 @@ if [ ! -f "$dir/.complete" ]; then
 	done
 	: >"$dir/.complete"
 fi
-echo "$package"
+echo "$dir/node_modules"

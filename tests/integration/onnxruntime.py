@@ -19,6 +19,7 @@ from librecord import *
 SOURCE = os.environ["BRICK_SOURCE"]
 PROGRAMS = os.path.join(SOURCE, "tests", "programs")
 OLDEST, NEWEST, REFUSED = "1.17.3", "1.30.0", "1.14.0"
+TRANSFORMERS = "@huggingface/transformers@4.3.2"  # brings the newest
 STEPS, LAYERS = 10, 4  # of the decoder
 
 
@@ -31,8 +32,8 @@ def skip(why):
     sys.exit(77)
 
 
-def fetch(version):
-    done = run(os.path.join(SOURCE, "examples", "demo", "onnxruntime.sh"), version)
+def fetch(package):
+    done = run(os.path.join(SOURCE, "examples", "demo", "onnxruntime.sh"), package)
     return done.stdout.strip() if not done.returncode else skip(done.stderr.strip())
 
 
@@ -53,7 +54,9 @@ def count(rows, **wanted):
 
 class Node:
     def __init__(self, scratch, version):
-        self.version, self.package = version, fetch(version)
+        self.version = version
+        self.modules = fetch(TRANSFORMERS if version == NEWEST else "onnxruntime-node@" + version)
+        self.package = os.path.join(self.modules, "onnxruntime-node")
         self.models = [scratch.file(name + ".onnx") for name in ("decoder", "network")]
         for path in self.models:
             name = os.path.basename(path)[: -len(".onnx")]
@@ -143,6 +146,42 @@ def threads(scratch, node):
     check(sum(counts.values()) > 1000000, "fewer nodes than a million", counts)
 
 
+def transformers(scratch, node):
+    """@huggingface/transformers with a model of our own: a tokenizer of a few words, and the decoder."""
+    words = ["[UNK]", "[CLS]", "[SEP]", "[PAD]", *"a quick fox runs over lazy dog".split()]
+    special = {"[CLS]": 1, "[SEP]": 2}
+    files = {
+        "config.json": {"model_type": "bert", "architectures": ["BertModel"], "hidden_size": 128, "num_hidden_layers": 4,
+                        "num_attention_heads": 4, "vocab_size": 300},
+        "tokenizer_config.json": {"tokenizer_class": "BertTokenizer", "model_max_length": 512, "pad_token": "[PAD]",
+                                  "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"},
+        "tokenizer.json": {
+            "version": "1.0", "truncation": None, "padding": None, "added_tokens": [],
+            "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "lowercase": True},
+            "pre_tokenizer": {"type": "BertPreTokenizer"}, "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
+            "post_processor": {
+                "type": "TemplateProcessing", "pair": [],
+                "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}},
+                           {"SpecialToken": {"id": "[SEP]", "type_id": 0}}],
+                "special_tokens": {name: {"id": name, "ids": [number], "tokens": [name]} for name, number in special.items()}},
+            "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+                      "max_input_chars_per_word": 100, "vocab": {word: i for i, word in enumerate(words)}}},
+    }
+    models = scratch.file("models")
+    os.makedirs(os.path.join(models, "tiny", "onnx"))
+    for name, content in files.items():
+        with open(os.path.join(models, "tiny", name), "w") as file:
+            json.dump(content, file)
+    shutil.copy(node.models[0], os.path.join(models, "tiny", "onnx", "model.onnx"))
+    command = ["node", os.path.join(PROGRAMS, "onnx_transformers.mjs"), node.modules, models + "/"]
+    plain = run(*command)
+    same(plain.returncode, 0, plain.stderr)
+    done, report, path = record(scratch, *command)
+    same(done.stdout, plain.stdout, "features of a sentence")
+    same((report["steps"]["prefill"]["count"], report["steps"]["prefill"]["tokens"]), (10, 100), "sentences")
+    same(count(rows_of(path), brick="LmHead"), 10, "runs of the model")
+
+
 def refused(scratch, node):
     plain = run(*node.command("decode"))
     done, _, path = record(scratch, *node.command("decode"))
@@ -161,5 +200,6 @@ with Scratch() as scratch:
         decodes(scratch, node)
     as_its_profiler(scratch, node)
     other_works(scratch, node)
+    transformers(scratch, node)
     threads(scratch, node)
     refused(scratch, Node(scratch, REFUSED))

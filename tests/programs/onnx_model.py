@@ -57,8 +57,8 @@ class Graph:
         self.body.append(field(5, field(1, len(values)) + field(2, INT64) + field(8, name) + field(9, data)))
         return name
 
-    def node(self, operation, name, inputs, **attributes):
-        out = name + ":0"
+    def node(self, operation, name, inputs, out=None, **attributes):
+        out = out or name + ":0"
         self.nodes += 1
         self.body.append(field(1, b"".join(field(1, one) for one in inputs) + field(2, out) + field(3, name) + field(4, operation) +
                                b"".join(field(5, attribute(*one)) for one in attributes.items())))
@@ -73,8 +73,8 @@ def model(graph):
     return field(1, 8) + field(8, field(1, "") + field(2, 17)) + field(7, graph)
 
 
-def linear(g, name, x, rows, columns):
-    return g.node("MatMul", name + "/MatMul", [x, g.weight(name + ".weight", rows, columns)])
+def linear(g, name, x, rows, columns, out=None):
+    return g.node("MatMul", name + "/MatMul", [x, g.weight(name + ".weight", rows, columns)], out)
 
 
 def decoder():
@@ -92,7 +92,7 @@ def decoder():
         x = g.node("Add", at + "/Add", [x, linear(g, at + "/self_attn/o_proj", mixed, WIDTH, WIDTH)])
         up = g.node("Relu", at + "/mlp/Relu", [linear(g, at + "/mlp/up_proj", x, WIDTH, 4 * WIDTH)])
         x = g.node("Add", at + "/Add_1", [x, linear(g, at + "/mlp/down_proj", up, 4 * WIDTH, WIDTH)])
-    out = linear(g, "/lm_head", x, WIDTH, WORDS)
+    out = linear(g, "/lm_head", x, WIDTH, WORDS, "last_hidden_state")
     return g.graph([("input_ids", INT64, ("rows", "length"))], [(out, FLOAT, ("rows", "length", WORDS))])
 
 

@@ -36,7 +36,7 @@ static long runs;
 
 static double run(int64_t word)
 {
-	static const char *const in[] = {"input_ids"}, *const out[] = {"/lm_head/MatMul:0"};
+	static const char *const in[] = {"input_ids"}, *const out[] = {"last_hidden_state"};
 	int64_t shape[2] = {1, 1};
 	void *input = NULL, *output = NULL;
 	float *data;
