@@ -30,6 +30,7 @@ struct request {
 	const char *cause; // of the gap before token `at`
 	int at;
 	const char *lost; // why tokens were evaluated again ...
+	int shifted;
 	int again, by;	  // ... at least so many; by which request, from 1
 };
 
@@ -268,6 +269,21 @@ static void stream(bool has_prompts)
 	}
 }
 
+// A context that is full loses what is older, and what stays is moved.
+static void shift(void)
+{
+	struct request *r;
+
+	drop(0, 0);
+	r = prompt(0, 30, 40);
+	decode(r, 4);
+	llama_memory_seq_rm(memory, 0, 8, 24);
+	llama_memory_seq_add(memory, 0, 24, -1, -16);
+	end_of[0] -= 16;
+	decode(r, 4);
+	r->shifted = 16;
+}
+
 static void print(void)
 {
 	for (int i = 0; i < count; i++) {
@@ -275,10 +291,10 @@ static void print(void)
 		printf("%s{\"sequence\": %d, \"prompt\": %d, \"reused\": %d, \"tokens\": %d, "
 		       "\"ttft_ms\": %.4f, "
 		       "\"total_ms\": %.4f, \"cause\": \"%s\", \"at\": %d, \"lost\": \"%s\", "
-		       "\"again\": %d, \"by\": %d}",
+		       "\"again\": %d, \"by\": %d, \"shifted\": %d}",
 			i ? ",\n" : "[", r->sequence, r->prompt, r->reused, r->tokens,
 			r->first_ms - r->begin_ms, r->last_ms - r->first_ms,
-			r->cause ? r->cause : "", r->at, r->lost ? r->lost : "", r->again, r->by);
+			r->cause ? r->cause : "", r->at, r->lost ? r->lost : "", r->again, r->by, r->shifted);
 	}
 	printf("]\n");
 }
@@ -309,6 +325,7 @@ int main(int argc, char **argv)
 	} else {
 		waits();
 		losses();
+		shift();
 		print();
 	}
 	llama_batch_free(batch);

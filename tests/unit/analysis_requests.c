@@ -284,6 +284,26 @@ static void who_made_it_wait(void **state)
 	requests_destroy(q);
 }
 
+/* Its older half goes, and what stays is moved: the request goes on. */
+static void a_full_context_is_shifted(void **state)
+{
+	(void)state;
+	prompt(0, 8, 0);
+	for (int i = 8; i < 20; i++)
+		decode(0, i);
+	event(BRICK_SEQUENCE_REMOVED, 0)->position = 2;
+	run.sequence_events[run.sequence_event_count - 1].end = 12;
+	event(BRICK_SEQUENCE_MOVED, 0)->position = 12;
+	run.sequence_events[run.sequence_event_count - 1].other = -10;
+	step(9000, BRICK_PHASE_DECODE);
+	part(0, 1, 0, 10, 1);
+	struct requests *q = requests(1);
+	assert_int_equal(q->list[0].shifts, 1);
+	assert_int_equal(q->list[0].shifted, 10);
+	assert_int_equal(q->gaps[q->list[0].gap_count - 1].cause, GAP_SHIFT);
+	requests_destroy(q);
+}
+
 static void block(int32_t sequence, int32_t end, uint64_t hash)
 {
 	struct run_sequence_event *e = event(BRICK_SEQUENCE_BLOCK, sequence);
@@ -376,6 +396,7 @@ int main(void)
 		TEST(kept_sequences_and_refused_steps),
 		TEST(nothing_is_said),
 		TEST(who_made_it_wait),
+		TEST(a_full_context_is_shifted),
 		TEST(why_it_was_evaluated_again),
 		TEST(what_prompts_cost_others),
 	};

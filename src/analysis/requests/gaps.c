@@ -311,6 +311,8 @@ static enum gap_cause cause_of(const struct finder *f, const struct request_gap 
 		return GAP_COLD_PAGES;
 	if (worst != GAP_PART_STEP)
 		return causes[worst];
+	if (part && part->shifts)
+		return GAP_SHIFT;
 	if (part && part->prompt)
 		return GAP_AGAIN;
 	if (prompt_of_others(f->q, gap->step, own))

@@ -110,6 +110,8 @@ struct request_part {
 	uint32_t refuted; /* of the tokens: drafts that did not hold */
 	int32_t position;
 	uint64_t sampled_ns; /* its next token was chosen; 0: not known */
+	uint32_t shifts;     /* of its context, right before */
+	uint32_t reserved;
 };
 
 struct request {

@@ -423,7 +423,8 @@ static void on_tokens(struct maker *m, uint32_t life_number, const struct run_se
 		return;
 	struct request *r = &m->list.items[life->request];
 	uint32_t prompt = is_first && has_prompt(r) && !e->prompt ? e->tokens : e->prompt;
-	r->shifts += life->shifts;
+	uint32_t shifts = life->shifts;
+	r->shifts += shifts;
 	r->shifted += life->shifted;
 	life->shifts = life->shifted = 0;
 	const struct request_part part = {.step = e->step,
@@ -431,7 +432,8 @@ static void on_tokens(struct maker *m, uint32_t life_number, const struct run_se
 		.tokens = e->tokens,
 		.prompt = prompt,
 		.results = (uint32_t)e->end,
-		.position = e->position};
+		.position = e->position,
+		.shifts = shifts};
 	if (array_push(&m->parts, part)) {
 		fail(m);
 		return;
