@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Requests with planted waits and planted losses of the prompt cache, on llama.cpp's public
-// interface. Run as: PROGRAM LIBRARIES MODEL [beside|alone]; prints as JSON what each request did,
-// by its own clock, which gap between tokens it was made to wait in and why, and which tokens of
-// prompts it evaluated for the second time and why. beside: a sequence decodes, and other prompts
-// are in every tenth of its batches; alone: the same without these.
+// interface. Run as: PROGRAM LIBRARIES MODEL [beside [MOST]|alone]; prints as JSON what each
+// request did, by its own clock, which gap between tokens it was made to wait in and why, and which
+// tokens of prompts it evaluated for the second time and why. beside: a sequence decodes, and other
+// prompts are in every tenth of its batches; alone: the same without these.
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ struct request {
 	int at;
 	const char *lost; // why tokens were evaluated again ...
 	int shifted;
-	int again, by;	  // ... at least so many; by which request, from 1
+	int again, by; // ... at least so many; by which request, from 1
 };
 
 static struct request requests[REQUESTS];
@@ -124,20 +124,24 @@ static void plant(struct request *r, const char *cause)
 	r->at = r->tokens;
 }
 
-// Another request's prompt is in the batch of this one's next token.
-static void prompt_beside(struct request *r, int sequence, int text, int to)
+// Another request's prompt is in the batch of this one's next token, or in those of its next ones:
+// at most so many tokens in each.
+static void prompt_beside(struct request *r, int sequence, int text, int to, int most)
 {
 	struct request *s = begin(sequence);
 
-	batch.n_tokens = 0;
-	add_token(r->sequence);
 	s->prompt = to;
-	add_prompt(sequence, text, 0, to, true);
 	s->begin_ms = now_ms();
-	evaluate(context);
-	last_of[r->sequence] = llama_sampler_sample(sampler, context, 0);
-	s->first_ms = s->last_ms = r->last_ms = now_ms();
-	r->tokens++;
+	for (int from = 0; from < to; from += most) {
+		int end = from + most < to ? from + most : to;
+		batch.n_tokens = 0;
+		add_token(r->sequence);
+		add_prompt(sequence, text, from, end, end == to);
+		evaluate(context);
+		last_of[r->sequence] = llama_sampler_sample(sampler, context, 0);
+		s->first_ms = s->last_ms = r->last_ms = now_ms();
+		r->tokens++;
+	}
 	s->tokens = 1;
 }
 
@@ -170,7 +174,7 @@ static void waits(void)
 	r = prompt(0, 1, 40);
 	decode(r, 12);
 	plant(r, "prefill-in-step");
-	prompt_beside(r, 1, 2, 300);
+	prompt_beside(r, 1, 2, 300, BATCH);
 	decode(r, 8);
 
 	r = prompt(2, 3, 40);
@@ -253,7 +257,7 @@ static void losses(void)
 	r->again = 64;
 }
 
-static void stream(bool has_prompts)
+static void stream(bool has_prompts, int most)
 {
 	static const int lengths[] = {16, 128, 48, 200, 96, 24, 160, 64};
 	struct request *r = prompt(0, 1, 64);
@@ -265,7 +269,7 @@ static void stream(bool has_prompts)
 			continue;
 		}
 		drop(sequence, 0);
-		prompt_beside(r, sequence, i, lengths[i / 10 % 8]);
+		prompt_beside(r, sequence, i, lengths[i / 10 % 8], most);
 	}
 }
 
@@ -294,7 +298,8 @@ static void print(void)
 		       "\"again\": %d, \"by\": %d, \"shifted\": %d}",
 			i ? ",\n" : "[", r->sequence, r->prompt, r->reused, r->tokens,
 			r->first_ms - r->begin_ms, r->last_ms - r->first_ms,
-			r->cause ? r->cause : "", r->at, r->lost ? r->lost : "", r->again, r->by, r->shifted);
+			r->cause ? r->cause : "", r->at, r->lost ? r->lost : "", r->again, r->by,
+			r->shifted);
 	}
 	printf("]\n");
 }
@@ -321,7 +326,7 @@ int main(int argc, char **argv)
 	sampler = llama_sampler_init_greedy();
 	batch = llama_batch_init(BATCH, 0, 1);
 	if (argc > 3) {
-		stream(!strcmp(argv[3], "beside"));
+		stream(!strcmp(argv[3], "beside"), argc > 4 ? atoi(argv[4]) : BATCH);
 	} else {
 		waits();
 		losses();
