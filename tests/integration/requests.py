@@ -53,6 +53,7 @@ def check_cache(owns, found):
         cache = request["cache"]
         assert cache["evaluated_again_tokens"] == own["again"], (own, cache)
         assert cache["reason"] == (own["lost"] or None), (own, cache)
+        assert (cache["reused_from"] == "loaded") == bool(own["loaded"]), (own, cache)
         assert [cache["shifts"], cache["shifted_tokens"]] == [own["shifted"] > 0, own["shifted"]], (own, cache)
         if own["by"]:  # counted from 1 among those of the first model
             assert found[own["by"] - 1]["request"] == cache["request"], (own, cache)

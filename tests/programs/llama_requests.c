@@ -30,7 +30,7 @@ struct request {
 	const char *cause; // of the gap before token `at`
 	int at;
 	const char *lost; // why tokens were evaluated again ...
-	int shifted;
+	int shifted, loaded;
 	int again, by; // ... at least so many; by which request, from 1
 };
 
@@ -274,7 +274,7 @@ static void stream(bool has_prompts, int most)
 }
 
 // A context that is full loses what is older, and what stays is moved.
-static void shift(void)
+static void shift_and_load(void)
 {
 	struct request *r;
 
@@ -286,6 +286,16 @@ static void shift(void)
 	end_of[0] -= 16;
 	decode(r, 4);
 	r->shifted = 16;
+	// a saved state of another sequence comes in the place of what one had
+	size_t bytes = llama_state_seq_get_size(context, 1);
+	uint8_t *state = must(malloc(bytes), "no memory");
+	llama_state_seq_get_data(context, state, bytes, 1);
+	drop(2, 0);
+	llama_state_seq_set_data(context, state, bytes, 2);
+	free(state);
+	end_of[2] = end_of[1];
+	r = prompt(2, 22, end_of[2] + 1);
+	r->loaded = 1;
 }
 
 static void print(void)
@@ -295,11 +305,11 @@ static void print(void)
 		printf("%s{\"sequence\": %d, \"prompt\": %d, \"reused\": %d, \"tokens\": %d, "
 		       "\"ttft_ms\": %.4f, "
 		       "\"total_ms\": %.4f, \"cause\": \"%s\", \"at\": %d, \"lost\": \"%s\", "
-		       "\"again\": %d, \"by\": %d, \"shifted\": %d}",
+		       "\"again\": %d, \"by\": %d, \"shifted\": %d, \"loaded\": %d}",
 			i ? ",\n" : "[", r->sequence, r->prompt, r->reused, r->tokens,
 			r->first_ms - r->begin_ms, r->last_ms - r->first_ms,
 			r->cause ? r->cause : "", r->at, r->lost ? r->lost : "", r->again, r->by,
-			r->shifted);
+			r->shifted, r->loaded);
 	}
 	printf("]\n");
 }
@@ -330,7 +340,7 @@ int main(int argc, char **argv)
 	} else {
 		waits();
 		losses();
-		shift();
+		shift_and_load();
 		print();
 	}
 	llama_batch_free(batch);

@@ -244,13 +244,16 @@ MEMORY_HOOKS(KV_CACHE)
 static word_pair sample(enum ggml_symbol_id symbol, const void *caller, const void *frame,
 	const struct memory_words *w)
 {
-	static __thread bool is_inside __attribute__((tls_model("initial-exec")));
-	bool is_outermost = !is_inside;
+	/* the outermost such call that runs; one that an exception left has a frame below ours */
+	static __thread const char *inside __attribute__((tls_model("initial-exec")));
+	bool is_outermost = !inside || inside <= (const char *)frame;
 
-	is_inside = true;
+	if (is_outermost)
+		inside = frame;
 	word_pair token = hook_phase(
 		w->of, w->b, w->c, w->d, w->e, w->f, symbol, PHASE_SAMPLING, caller, frame);
-	is_inside = !is_outermost;
+	if (is_outermost)
+		inside = NULL;
 	if (is_outermost && brick_enabled())
 		contexts_sampled((const void *)w->b, (int32_t)w->c);
 	return token;
@@ -266,33 +269,36 @@ static word_pair sample(enum ggml_symbol_id symbol, const void *caller, const vo
 SAMPLE_HOOK(SAMPLER_SAMPLE)
 SAMPLE_HOOK(COMMON_SAMPLE)
 
-/* A saved state replaces what a sequence, or all of them, had. They return 0 if they could not. */
+/* A saved state replaces what a sequence, or all of them, had. `mask`: of a result that is not 0
+ * where that was done. */
 static word_pair load_state(enum ggml_symbol_id symbol, const void *caller, const void *frame,
-	int32_t sequence, const struct memory_words *w)
+	int32_t sequence, word mask, const struct memory_words *w)
 {
 	word_pair done = hook_phase(
 		w->of, w->b, w->c, w->d, w->e, w->f, symbol, PHASE_STATE_LOAD, caller, frame);
 	struct brick_sequence_record r = {
 		.event = BRICK_SEQUENCE_LOADED, .sequence = sequence, .position = -1, .end = -1};
 
-	if (brick_enabled() && (word)done)
+	if (brick_enabled() && ((word)done & mask))
 		contexts_sequence((const void *)w->of, &r);
 	return done;
 }
 
-#define STATE_HOOK(id, sequence)                                            \
+#define STATE_HOOK(id, sequence, mask)                                      \
 	word_pair hook_##id(word a, word b, word c, word d, word e, word f) \
 	{                                                                   \
 		return load_state(GGML_##id, __builtin_return_address(0),   \
-			__builtin_frame_address(0), sequence,               \
+			__builtin_frame_address(0), sequence, mask,         \
 			&(struct memory_words){a, b, c, d, e, f});          \
 	}
 
-STATE_HOOK(STATE_SET, BRICK_SEQUENCE_ALL)
-STATE_HOOK(STATE_LOAD_FILE, BRICK_SEQUENCE_ALL)
-STATE_HOOK(STATE_SEQ_SET, (int32_t)d)	    /* (context, from, bytes, sequence) */
-STATE_HOOK(STATE_SEQ_SET_EXT, (int32_t)d)   /* the same, flags */
-STATE_HOOK(STATE_SEQ_LOAD_FILE, (int32_t)c) /* (context, path, sequence, ...) */
+#define BYTES UINTPTR_MAX /* a number of bytes */
+#define TRUTH UINT8_MAX	  /* a bool */
+STATE_HOOK(STATE_SET, BRICK_SEQUENCE_ALL, BYTES)
+STATE_HOOK(STATE_LOAD_FILE, BRICK_SEQUENCE_ALL, TRUTH)
+STATE_HOOK(STATE_SEQ_SET, (int32_t)d, BYTES)	   /* (context, from, bytes, sequence) */
+STATE_HOOK(STATE_SEQ_SET_EXT, (int32_t)d, BYTES)   /* the same, flags */
+STATE_HOOK(STATE_SEQ_LOAD_FILE, (int32_t)c, BYTES) /* (context, path, sequence, ...) */
 
 word_pair hook_FREE(word context, word b, word c, word d, word e, word f)
 {
