@@ -80,16 +80,26 @@ def check_page(path, found):
         return  # this build has no page
     assert not made.returncode, made.stderr
     slots = page_of(path + ".html")[0]["requests"]
-    assert slots["left_out"] == 0 and len(slots["rows"]) == 7, slots["rows"]
+    assert slots["left_out"] == 0 and len(slots["rows"]) == 8, slots["rows"]
     for request, (row, begin, first, end, prompt, output, number) in zip(found, slots["list"], strict=True):
-        assert slots["rows"][row] == f"model {request['model']}, sequence {request['sequence']}", (request, row)
+        assert slots["rows"][row] == f"{request['pid']}/{request['model']}, sequence {request['sequence']}", (request, row)
         assert [begin, end, first - begin] == [request[key] for key in ("begin_ns", "end_ns", "ttft_ns")], request
         assert [prompt, output, number] == [request[key] for key in ("prompt_tokens", "output_tokens", "request")], request
 
 
+def check_child(found):
+    """A child goes on with what its parent had begun: nobody knows whose prompt that was."""
+    child = [request for request in found if request["pid"] != found[0]["pid"]]
+    assert len(child) == 1, child
+    assert [child[0]["cache"]["reused_from"], child[0]["end"]] == ["before", "open"], child
+    assert [child[0]["prompt_tokens"], child[0]["output_tokens"], child[0]["steps"]] == [0, 3, 3], child
+
+
 def check_models(path, found):
     rows = json.loads(output(BRICK, "report", "--by", "model", "--phase", "all", "--json", path))["models"]
-    assert [row["name"][-3:] for row in rows if row["share"]] == ["(0)", "(1)"], rows
+    pid = found[0]["pid"]
+    assert [row["name"].split()[-1] for row in rows[:2]] == [f"({pid}/0)", f"({pid}/1)"], rows
+    assert sum(row["name"].endswith("/0)") for row in rows) == 2, rows  # the child's, too
     times = [sum(request["steps_ns"] for request in found if request["model"] == model) for model in (0, 1)]
     assert times[0] > times[1] and rows[0]["self_ns"] > rows[1]["self_ns"] > 0, (times, rows)
 
@@ -103,9 +113,10 @@ def main():
         answer = json.loads(output(BRICK, "requests", "--json", path))
         assert answer["schema"] == "brick/requests/1" and answer["unknown_parts"] == 0, answer
         found = answer["requests"]
-        assert {request["end"] for request in found} == {"cut", "removed", "freed"}, found
+        check_child(found)
+        assert {request["end"] for request in found} == {"cut", "removed", "freed", "open"}, found
         assert {request["model"] for request in found} == {0, 1}, found
-        first = [request for request in found if request["model"] == 0]
+        first = [request for request in found if request["model"] == 0 and request["pid"] == found[0]["pid"]]
         assert len(first) == len(owns), (len(first), len(owns))
         for own, request in zip(owns, first):
             check_request(own, request)

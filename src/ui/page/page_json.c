@@ -968,7 +968,11 @@ static json_t *slots_json(const struct requests *q)
 		const struct request *r = &q->list[i];
 		json_t *bar = json_array();
 		size_t row = 0;
-		SCOPED char *name = text_format("model %u, sequence %d", r->model, r->sequence);
+		SCOPED char *name =
+			run->process_count > 1
+				? text_format("%u/%u, sequence %d", run->processes[r->process].pid,
+					  r->model, r->sequence)
+				: text_format("model %u, sequence %d", r->model, r->sequence);
 		while (row < json_array_size(rows) && name &&
 			strcmp(json_string_value(json_array_get(rows, row)), name) != 0)
 			row++;

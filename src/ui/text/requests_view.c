@@ -338,8 +338,9 @@ static char *lost_text(const struct request *r)
 	case REQUEST_LOST_REPLACED:
 		return text_copy("a saved state or a copy had come in their place");
 	default:
-		return text_copy("no checkpoint to go back to: all of it was removed, though the "
-				 "prompt is the same");
+		return text_copy(
+			"all of it was removed for the same prompt: there was no checkpoint to go "
+			"back to, or the cache was not to be used");
 	}
 }
 
