@@ -40,6 +40,7 @@ for_building()
 	program glslangValidator glslang-tools # shaders of brick ceilings
 	[ -f /usr/include/Zydis/Zydis.h ] || need libzydis-dev
 	[ -f /usr/include/CL/cl.h ] || need opencl-headers
+	ls /usr/include/sys/sdt.h /usr/include/*/sys/sdt.h 2>/dev/null | grep -q . || need systemtap-sdt-dev
 }
 
 for_packing()

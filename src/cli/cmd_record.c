@@ -88,6 +88,11 @@ static void set_rules(const struct option_use *use, const char *path)
 	add_variable(use->to, "BRICK_RULES", whole);
 }
 
+static void set_nvtx(const struct option_use *use, const char *text)
+{
+	add_variable(use->to, "BRICK_EMIT", "nvtx");
+}
+
 static void set_ring(const struct option_use *use, const char *text)
 {
 	unsigned long records;
@@ -223,6 +228,8 @@ static const struct cli_option option_table[] = {
 		set_digest, .at = 0, .words = words_digest},
 	{"counters", "[=LIST]", "also count per step: cycles, page faults, ...", set_counters,
 		.at = 0, .words = words_counters},
+	{"nvtx", NULL, "also say bricks as NVTX ranges, to the tool that NVTX would load", set_nvtx,
+		.at = 0},
 	{"off-cpu", "WHEN",
 		"when threads do not run: auto (default), while that costs the program less than "
 		"0.2 %; on, whatever it costs; or off",

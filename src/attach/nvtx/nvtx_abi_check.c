@@ -4,7 +4,7 @@
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>
-#include "attach/nvtx/nvtx_abi.h"
+#include "lib/probe/nvtx_abi.h"
 
 #define SAME_SIZE(ours, theirs) _Static_assert(sizeof(ours) == sizeof(theirs), #ours)
 #define SAME_PLACE(ours, member, theirs, name) \

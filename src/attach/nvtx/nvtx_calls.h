@@ -7,7 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
-#include "attach/nvtx/nvtx_abi.h"
+#include "lib/probe/nvtx_abi.h"
 
 /*
  * Take an object's calls: write our functions into its table. What is there and was not `before` is

@@ -14,10 +14,12 @@
 #include <string.h>
 #include "brick/abi/thread.h"
 #include "lib/session/session_lanes.h"
+#include "lib/probe/emit.h"
 #include "lib/probe/probe_frames.h"
 #include "lib/probe/registry_tables.h"
 #include "lib/probe/ring.h"
 #include "lib/sys/ticks.h"
+#include "lib/sys/usdt.h"
 
 #define APART __attribute__((noinline))
 
@@ -43,6 +45,14 @@ static inline uint64_t word_in_layer(uint64_t word, int32_t layer)
 	return (word & ~(UINT64_C(0xffff) << 32)) | (uint64_t)(uint16_t)layer << 32;
 }
 
+/* Is what the thread begins and ends a range, too? Not where pairs are timed at a session's start.
+ */
+static bool emits(const struct brick_lane *lane)
+{
+	return BRICK_UNLIKELY(brick__emits()) &&
+	       __atomic_load_n(&lane->state, __ATOMIC_RELAXED) == BRICK_LANE_LIVE;
+}
+
 /* Begin. */
 
 /* The first brick of a thread, one in another that is not in the ring yet, or one too many. */
@@ -65,6 +75,9 @@ static SLOW brick_span begin_slow(uint32_t brick, int32_t layer, int given)
 	struct brick_frame *frame = &lane->frames[lane->depth];
 	uint64_t word = given ? word_in_layer(self->word, layer) : self->word;
 	brick__store(&frame->kind, word | brick << 16);
+	if (emits(lane))
+		brick__emit_begin(lane->depth, brick, frame->layer);
+	USDT_1(begin, brick);
 	frame->begin = brick__now();
 	return self->tag | (lane->depth + 1);
 }
@@ -79,6 +92,7 @@ static inline __attribute__((always_inline)) brick_span begin(
 		return begin_slow(brick, layer, given);
 	uint64_t word = given ? word_in_layer(self->word, layer) : self->word;
 	brick__store(&frame->kind, word | brick << 16);
+	USDT_1(begin, brick);
 	brick__store(&frame->begin, brick__counter());
 	return self->span;
 }
@@ -217,6 +231,18 @@ static SLOW void close_top(
 	end_opened(self, end, ticks, work, flags);
 }
 
+/* perf understands no address that is more than a register and a distance. */
+static void say_end(const struct brick_lane *lane)
+{
+	uint32_t depth = brick_lane_open(lane) - 1;
+	uint16_t brick = lane->frames[depth].brick;
+
+	__asm__ volatile("" : "+r"(brick));
+	USDT_1(end, brick);
+	if (emits(lane))
+		brick__emit_end(depth);
+}
+
 /* What is inside of the brick that ends is closed with it. */
 static SLOW void end_slow(brick_span span, uint64_t now, const struct work *work)
 {
@@ -230,8 +256,10 @@ static SLOW void end_slow(brick_span span, uint64_t now, const struct work *work
 	}
 	while (brick_lane_open(lane) > depth) {
 		lane->ledger.unmatched++;
+		say_end(lane);
 		close_top(self, now, &nothing, BRICK_FLAG_UNWOUND);
 	}
+	say_end(lane);
 	close_top(self, now, work, 0);
 }
 
@@ -278,10 +306,12 @@ static inline __attribute__((always_inline)) void end(brick_span span, const str
 	struct brick__thread *self = &brick__thread;
 	struct brick_frame *frame = brick__leaf(self, span);
 
-	if (BRICK_UNLIKELY(!frame))
+	if (BRICK_UNLIKELY(!frame)) {
 		end_slow(span, checked(now), work);
-	else
-		end_fast(self, frame, now, work);
+		return;
+	}
+	USDT_1(end, frame->brick);
+	end_fast(self, frame, now, work);
 }
 
 void brick__end_read(brick_span span, uint64_t counter)
@@ -293,10 +323,12 @@ void brick__end_at(brick_span span, uint64_t now)
 {
 	struct brick_frame *frame = brick__leaf(&brick__thread, span);
 
-	if (BRICK_UNLIKELY(!frame))
+	if (BRICK_UNLIKELY(!frame)) {
 		end_slow(span, now, &nothing);
-	else
-		end_fast(&brick__thread, frame, now, &nothing);
+		return;
+	}
+	USDT_1(end, frame->brick);
+	end_fast(&brick__thread, frame, now, &nothing);
 }
 
 void brick__end(brick_span span)
@@ -434,6 +466,8 @@ static inline __attribute__((always_inline)) brick_span lap(
 
 	if (BRICK_UNLIKELY(!frame || !lane_is_current(self) || next >= BRICK_MAX_BRICKS))
 		return lap_slow(span, now, next, work);
+	USDT_1(end, frame->brick);
+	USDT_1(begin, next);
 	if (BRICK_UNLIKELY(!store(self, frame, now, work)))
 		return lap_counted(frame, now, span, next, work);
 	lap_begin(self, frame, now, next);

@@ -18,6 +18,7 @@
 #include "base/sized.h"
 #include "brick/error.h"
 #include "lib/probe/registry_tables.h"
+#include "lib/sys/usdt.h"
 
 static struct brick_session_brick bricks[BRICK_MAX_BRICKS] = {
 #define BRICK_X(id, identifier, name, category, aliases) {name, BRICK_CATEGORY_##category, {0}},
@@ -127,6 +128,8 @@ static void publish_bricks(struct brick_session *s, uint32_t from)
 {
 	publish(s, s->header->brick_offset, &s->header->brick_count, bricks, sizeof(*bricks), from,
 		brick_total);
+	for (uint32_t i = from; i < brick_total; i++)
+		USDT_2(name, i, bricks[i].name);
 }
 
 static void publish_categories(struct brick_session *s, uint32_t from)

@@ -30,6 +30,7 @@
 #include "lib/sys/perf.h"
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
+#include "lib/sys/usdt.h"
 
 /* A bit of counters_on that is no kind of counter: what the step's own thread does. */
 #define STEP_CPU (UINT32_C(1) << 31)
@@ -368,6 +369,7 @@ static brick_span step_begin(
 	if (counted && !span)
 		counters_forget();
 	if (span) {
+		USDT_2(step, brick, count);
 		brick__digests_step(phase, count);
 		struct brick_lane *lane = brick__thread.lane;
 		struct brick_frame *frame = &lane->frames[(span & 0xff) - 1];

@@ -17,6 +17,7 @@
 #include "base/scope.h"
 #include "base/thread.h"
 #include "brick/probe.h"
+#include "lib/probe/emit.h"
 #include "lib/session/consumer.h"
 #include "lib/session/session_map.h"
 #include "lib/sys/sys.h"
@@ -52,7 +53,7 @@ void brick__thread_aim(struct brick__thread *self)
 	static struct brick_frame taken = {.kind = BRICK_RECORD_SAMPLE};
 	struct brick_lane *lane = self->lane;
 	uint32_t depth = lane->depth;
-	bool fast = brick__counter_used && depth < BRICK_MAX_DEPTH &&
+	bool fast = brick__counter_used && depth < BRICK_MAX_DEPTH && !brick__emits() &&
 		    !(depth && lane->frames[depth - 1].flags & BRICK_FRAME_UNSEEN);
 
 	self->frame = fast ? &lane->frames[depth] : &taken;

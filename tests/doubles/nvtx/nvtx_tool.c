@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "attach/nvtx/nvtx_abi.h"
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "lib/probe/nvtx_abi.h"
 
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(nvtx_export_fn get_export);
 
@@ -16,6 +18,25 @@ static struct {
 } told;
 static int domain_space[64], string_space[4096];
 static uint64_t next_range = 1000;
+
+static FILE *ranges;
+static char *texts[4096]; /* by string */
+
+static void log_push(const char *text, long long payload)
+{
+	if (ranges)
+		fprintf(ranges, "+\t%ld\t%s\t%lld\n", syscall(SYS_gettid), text, payload);
+}
+
+static void log_event(const struct nvtx_event *event)
+{
+	long long payload = event->payload_type == NVTX_INT64 ? event->payload.i64 : -1;
+
+	if (event->message_type == NVTX_TEXT)
+		log_push(event->message.text, payload);
+	else if (event->message_type == NVTX_HANDLE)
+		log_push(texts[(const int *)event->message.handle - string_space], payload);
+}
 
 static void tell(unsigned *counter)
 {
@@ -58,6 +79,8 @@ static int push_event(const struct nvtx_event *event)
 
 static int pop(void)
 {
+	if (ranges)
+		fprintf(ranges, "-\t%ld\n", syscall(SYS_gettid));
 	tell(&told.pops);
 	return 40;
 }
@@ -103,6 +126,7 @@ static void domain_end(void *domain, uint64_t id)
 static int domain_push(void *domain, const struct nvtx_event *event)
 {
 	check_event(domain, event);
+	log_event(event);
 	tell(&told.pushes);
 	return 40;
 }
@@ -116,9 +140,12 @@ static int domain_pop(void *domain)
 
 static void *make_string(void *domain, const char *text)
 {
+	unsigned place = __atomic_fetch_add(&told.strings, 1, __ATOMIC_RELAXED);
+
 	if (!text || !is_ours(domain, domain_space, 64))
 		tell(&told.bad);
-	return &string_space[__atomic_fetch_add(&told.strings, 1, __ATOMIC_RELAXED)];
+	texts[place] = strdup(text ? text : "");
+	return &string_space[place];
 }
 
 static void *make_wide_string(void *domain, const wchar_t *text)
@@ -138,6 +165,8 @@ static void *make_wide_domain(const wchar_t *name)
 
 static void finish(void)
 {
+	if (ranges)
+		fflush(ranges);
 	const char *path = getenv("NVTX_TOOL_LOG");
 	FILE *file = path ? fopen(path, "w") : NULL;
 
@@ -166,8 +195,11 @@ int InitializeInjectionNvtx2(nvtx_export_fn get_export)
 	nvtx_function **core, **core2;
 	unsigned core_count = 0, core2_count = 0;
 
-	if (!told.objects)
+	if (!told.objects) {
+		const char *path = getenv("NVTX_TOOL_RANGES");
+		ranges = path ? fopen(path, "w") : NULL;
 		atexit(finish);
+	}
 	tell(&told.objects);
 	if (kind && !strcmp(kind, "refuses"))
 		return 0;

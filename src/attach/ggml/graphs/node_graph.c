@@ -14,6 +14,7 @@
 #include "attach/ggml/method.h"
 #include "attach/ggml/nodes/node_thread.h"
 #include "attach/ggml/nodes/node_run.h"
+#include "attach/ggml/nodes/node_watch.h"
 #include "attach/ggml/graphs/known_graphs.h"
 #include "attach/ggml/nodes/slots.h"
 #include "attach/ggml/steps/phases.h"
@@ -82,7 +83,7 @@ void node_graph_enter(struct node_thread *t, const void *node, int threads, uint
 	if (!method_records_nodes())
 		t->mode = NODE_MODE_OFF;
 	else if (threads != 1 || t->is_whole || !shape_offsets_known(&t->shape_at) ||
-		 !brick__counter_used || !brick__crc_usable() || digests_mode)
+		 !brick__counter_used || !brick__crc_usable() || nodes_watched)
 		t->mode = NODE_MODE_TEAM;
 	else
 		t->mode = NODE_MODE_ALONE;
@@ -131,6 +132,7 @@ void node_graph_end(const struct graph_scope *outer, const void *graph)
 {
 	struct node_thread *t = &node_thread;
 
+	node_watch_end();
 	digests_graph_end(t);
 	node_run_leave(t);
 	if (t->open) {

@@ -33,7 +33,7 @@
  */
 #include <stdbool.h>
 #include "attach/ggml/devices/device_graph.h"
-#include "attach/ggml/nodes/digests.h"
+#include "attach/ggml/nodes/node_watch.h"
 #include "attach/ggml/ggml_hooks.h"
 #include "attach/ggml/method.h"
 #include "attach/ggml/graphs/node_graph.h"
@@ -69,8 +69,8 @@ static HOT APART void begin(struct node_thread *t, uintptr_t caller,
 {
 	if (BRICK_UNLIKELY(!node_thread_knows(t, caller)))
 		node_thread_prepare(t, caller);
-	if (BRICK_UNLIKELY(digests_mode))
-		digests_node_begin(t, params, node, mul);
+	if (BRICK_UNLIKELY(nodes_watched))
+		node_watch_begin(t, params, node, mul);
 	if (t->mode == NODE_MODE_OFF && !method_records_nodes())
 		return;
 	if (BRICK_UNLIKELY(t->plan != NULL) && node_run_refused(t, node, mul != NULL))
@@ -172,8 +172,8 @@ static HOT APART void other_barrier(uintptr_t caller, void *pool)
 {
 	struct node_thread *t = &node_thread;
 
-	if (BRICK_UNLIKELY(digests_mode))
-		digests_barrier(pool);
+	if (BRICK_UNLIKELY(nodes_watched))
+		node_watch_barrier(pool);
 	if (BRICK_UNLIKELY(!node_thread_knows(t, caller)))
 		node_thread_prepare(t, caller);
 	else if (t->open && t->mode == NODE_MODE_TEAM) {

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A node's range ends at its barrier, or where the next one begins, as its time does. */
+#include "attach/ggml/nodes/node_watch.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include "attach/ggml/method.h"
+#include "attach/ggml/nodes/digests.h"
+#include "attach/ggml/nodes/node_text.h"
+#include "lib/probe/emit.h"
+
+uint32_t nodes_watched;
+static __thread bool is_emitted;
+
+__attribute__((constructor)) static void read_environment(void)
+{
+	nodes_watched = capture_wants("digest") || capture_wants("digest-all") || brick__emits();
+}
+
+void node_watch_end(void)
+{
+	if (is_emitted)
+		brick__emit_pop();
+	is_emitted = false;
+}
+
+static void emit(const struct node_thread *t, const void *node, const void *mul)
+{
+	struct node_text text;
+	char range[128];
+
+	node_watch_end();
+	if (!t->engine)
+		return;
+	node_text_read(&text, t->engine, node, mul);
+	snprintf(range, sizeof(range), "%s (%s)", text.self.name, text.self.operation);
+	is_emitted = brick__emit_push(range);
+}
+
+void node_watch_begin(struct node_thread *t, const struct compute_params *params, const void *node,
+	const void *mul)
+{
+	if (digests_mode)
+		digests_node_begin(t, params, node, mul);
+	if (brick__emits())
+		emit(t, node, mul);
+}
+
+void node_watch_barrier(void *pool)
+{
+	node_watch_end();
+	if (digests_mode)
+		digests_barrier(pool);
+}
