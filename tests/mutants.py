@@ -25,8 +25,8 @@ MUTANTS = (
     ("time per token", "src/ui/text/report_fields.c", "? (row->wall_ns - row->unevaluated_ns) / tokens",
      "? (row->wall_ns - row->unevaluated_ns) / (tokens + 1)", "integration/cli_report"),
     ("the longest execution of a brick", "src/lib/probe/stats.c", "	if (stat->max > sum->max)", "	if (0)", "unit/probe"),
-    ("switching off", "src/lib/session/session.c", "		brick__session.header->paused = 1;\n		brick__switch_set(0);",
-     "		brick__session.header->paused = 1;", "unit/session"),
+    ("switching off", "src/lib/session/session.c", "		s->header->paused = 1;\n		brick__switch_set(s, false);",
+     "		s->header->paused = 1;", "unit/session"),
     ("no allocation on the hot path", "src/lib/probe/probe.c", "brick_span brick__begin(uint32_t brick)\n{",
      "#include <stdlib.h>\nvoid *volatile brick__mutant;\nbrick_span brick__begin(uint32_t brick)\n{\n	free(brick__mutant);\n"
      "	brick__mutant = malloc(40);", "unit/protocol_bricks"),

@@ -73,7 +73,8 @@ BRICK_API void brick_pause(void);
 BRICK_API void brick_resume(void);
 
 /*
- * Set all statistics of this process back to zero; records already written stay. -ENOENT: no
+ * Set all statistics back to zero, and begin a new epoch: reports, totals and graphs of the running
+ * session are of what comes from now on. Records that were written to a recording stay. -ENOENT: no
  * session. -EBUSY: a brick is open. BRICK_ESTATE: another process consumes the session.
  */
 BRICK_API int brick_reset(void);

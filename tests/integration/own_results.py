@@ -43,8 +43,15 @@ def check_totals(summary, report):
     expect("lost", summary["lost"], 0)
 
 
+def check_reset(read):
+    summary = json.loads(read("reset", "summary"))
+    expect("after a reset", (summary["executions"], summary["decode_steps"], summary["lost"]),
+           (STEPS * (1 + 2 * LAYERS), STEPS - 1, 0))
+
+
 def with_output():
     path, read = run("output")
+    check_reset(read)
     for what, options in ("txt", ()), ("json", ("--json",)), ("csv", ("--csv",)):
         expect("stopped: " + what, read("stopped", what), brick("report", path, *options, LC_ALL="C")[0].decode())
     report, running = json.loads(read("stopped", "json")), json.loads(read("running", "json"))
@@ -64,6 +71,7 @@ def with_output():
 
 def without_output():
     _, read = run("-")
+    check_reset(read)
     for when in "running", "stopped":
         report, summary = json.loads(read(when, "json")), json.loads(read(when, "summary"))
         check_totals(summary, report)
@@ -80,6 +88,7 @@ def in_memory():
             report, summary = json.loads(read(when, "json")), json.loads(read(when, "summary"))
             expect("count, " + when, counts(report)["LmHead"][0], STEPS * LAYERS)
             if steps:
+                check_reset(read)
                 check_totals(summary, report)
                 expect("steps, " + when, summary["decode_steps"], steps - 1)
                 expect("layers in the graph, " + when, read(when, "graph").count("── Layer "), steps * LAYERS)

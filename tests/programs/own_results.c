@@ -59,6 +59,23 @@ static int put(void *context, const char *data, size_t bytes)
 	return fwrite(data, 1, bytes, context) == bytes ? 0 : -EIO;
 }
 
+static void write_summary(const char *when, const struct brick_summary *s)
+{
+	FILE *out = create(when, "summary");
+
+	fprintf(out,
+		"{\"wall_ns\": %llu, \"decode_steps\": %llu, \"decode_tokens\": %llu, "
+		"\"prefill_tokens\": %llu, "
+		"\"decode_tokens_per_s\": %.9g, \"executions\": %llu, \"elements\": %llu, "
+		"\"coverage\": %.9g, "
+		"\"lost\": %llu}\n",
+		(unsigned long long)s->wall_ns, (unsigned long long)s->decode_steps,
+		(unsigned long long)s->decode_tokens, (unsigned long long)s->prefill_tokens,
+		s->decode_tokens_per_s, (unsigned long long)s->executions,
+		(unsigned long long)s->elements, s->coverage, (unsigned long long)s->lost);
+	fclose(out);
+}
+
 static void write_graph(const char *when)
 {
 	struct brick_graph_summary numbers = BRICK_GRAPH_SUMMARY_INIT;
@@ -87,18 +104,7 @@ static void write_all(const char *when)
 		fclose(out);
 	}
 	assert(!brick_summary(&s));
-	FILE *out = create(when, "summary");
-	fprintf(out,
-		"{\"wall_ns\": %llu, \"decode_steps\": %llu, \"decode_tokens\": %llu, "
-		"\"prefill_tokens\": %llu, "
-		"\"decode_tokens_per_s\": %.9g, \"executions\": %llu, \"elements\": %llu, "
-		"\"coverage\": %.9g, "
-		"\"lost\": %llu}\n",
-		(unsigned long long)s.wall_ns, (unsigned long long)s.decode_steps,
-		(unsigned long long)s.decode_tokens, (unsigned long long)s.prefill_tokens,
-		s.decode_tokens_per_s, (unsigned long long)s.executions,
-		(unsigned long long)s.elements, s.coverage, (unsigned long long)s.lost);
-	fclose(out);
+	write_summary(when, &s);
 	write_graph(when);
 }
 
@@ -138,6 +144,29 @@ static void in_a_child(void)
 	assert(waitpid(child, &status, 0) == child && WIFEXITED(status));
 }
 
+/* Another epoch in the same session: nothing of the first is in the answers. */
+static void after_a_reset(struct brick_session_options options)
+{
+	struct brick_summary s = BRICK_SUMMARY_INIT;
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/reset.pftrace", folder);
+	options.output = options.output ? path : NULL;
+	assert(!brick_session_start(&options));
+	run_steps();
+	uint64_t async = brick_ticks();
+	assert(!brick_record_deferred(BRICK_SAMPLING, async));
+	assert(!brick_reset());
+	uint64_t reset = brick_ticks();
+	run_steps();
+	assert(!brick_summary(&s));
+	/* the clock is the library's own, and has a ratio that is rounded */
+	uint64_t since_ns = brick_clock_duration_ns(brick_clock_get(), brick_ticks() - reset);
+	assert(s.wall_ns && s.wall_ns <= since_ns + since_ns / 1000 + 1000000);
+	write_summary("reset", &s);
+	assert(!brick_session_stop());
+}
+
 int main(int argc, char **argv)
 {
 	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
@@ -153,5 +182,6 @@ int main(int argc, char **argv)
 	in_a_child();
 	assert(!brick_session_stop());
 	write_all("stopped");
+	after_a_reset(options);
 	return 0;
 }

@@ -253,6 +253,14 @@ static uint64_t head_of(struct drain *d, struct drain_lane *lane)
 	return 0;
 }
 
+/* The first record since the last reset of the process's statistics. */
+static uint64_t epoch_of(const struct drain_lane *lane, uint64_t head)
+{
+	uint64_t epoch = __atomic_load_n(&lane->shared->counted_from, __ATOMIC_RELAXED);
+
+	return epoch <= head ? epoch : 0;
+}
+
 size_t drain_peek(
 	struct drain *d, uint32_t index, struct brick_record *out, size_t capacity, uint64_t *first)
 {
@@ -262,19 +270,20 @@ size_t drain_peek(
 	if (!lane->shared || lane->capacity <= IN_FLIGHT)
 		return 0;
 	uint64_t head = head_of(d, lane);
-	uint64_t whole = lane->capacity - IN_FLIGHT;
-	uint64_t count = head < whole ? head : whole;
+	uint64_t whole = lane->capacity - IN_FLIGHT, epoch = epoch_of(lane, head);
+	uint64_t count = head - epoch < whole ? head - epoch : whole;
 	if (count > capacity)
 		count = capacity;
-	*first = head - count;
-	copy_ring(lane, *first, out, (size_t)count);
+	uint64_t from = head - count;
+	*first = from - epoch;
+	copy_ring(lane, from, out, (size_t)count);
 	/* not a read of the ring may come after this look at how far its owner has got */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	lane->seen = head;
 	uint64_t now = head_of(d, lane), oldest = now > whole ? now - whole : 0;
 	if (!lane->capacity || drain_map_page_lost(&d->map))
 		return 0;
-	uint64_t lost = oldest > *first ? oldest - *first : 0;
+	uint64_t lost = oldest > from ? oldest - from : 0;
 	if (lost >= count)
 		return 0;
 	memmove(out, out + lost, (size_t)(count - lost) * sizeof(*out));

@@ -83,8 +83,9 @@ size_t drain_consume(struct drain *d, uint32_t lane, struct brick_record *out, s
 
 /*
  * Copy the newest `capacity` records of a lane, or as many as there are, consumed or not; returns
- * how many. None of them was being overwritten while it was copied. *first: number of the first
- * one, counted from the lane's very first record. `out` holds `capacity` records.
+ * how many. None of them was being overwritten while it was copied, and none is older than the last
+ * brick_reset(). *first: number of the first one, counted from the lane's first since then. `out`
+ * holds `capacity` records.
  */
 size_t drain_peek(
 	struct drain *d, uint32_t lane, struct brick_record *out, size_t capacity, uint64_t *first);

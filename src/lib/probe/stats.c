@@ -20,6 +20,7 @@
 #include "lib/probe/ring.h"
 #include "lib/session/consumer.h"
 #include "lib/session/session_map.h"
+#include "lib/sys/ticks.h"
 
 static bool row_is_backed(const struct brick_lane *lane, uint32_t brick)
 {
@@ -316,6 +317,14 @@ static void clear_lane(struct brick_lane *lane)
 	lane->hook_calls = lane->hook_timed = lane->hook_ticks = 0;
 }
 
+/* Where nobody consumes, the ring keeps the first records of this epoch, and lives are of it. */
+static void begin_epoch(struct brick_lane *lane)
+{
+	__atomic_store_n(&lane->tail, lane->head, __ATOMIC_RELEASE);
+	lane->live_ticks = 0;
+	lane->start_ticks = brick__now();
+}
+
 static void clear_drained(struct brick_session *s)
 {
 	uint32_t *drained = brick__at(s, s->header->drained_offset);
@@ -345,6 +354,8 @@ int brick_reset(void)
 		drain_now(s);
 		for (uint32_t i = 0; i < s->header->lane_count; i++)
 			clear_lane(s->lanes[i].lane);
+		for (uint32_t i = 0; !s->consumer && i < s->header->lane_count; i++)
+			begin_epoch(s->lanes[i].lane);
 		memset(&s->header->ledger, 0, sizeof(s->header->ledger));
 		if (s->consumer)
 			clear_drained(s);
