@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 
-from libcli import BRICK, TMP, brick, brick_json, environment, expect, expect_true, recording
+from libcli import BRICK, BUILD, TMP, brick, brick_json, environment, expect, expect_true, recording
 
 ODD = b'q"u;o\'t<e>&\n\x1b[31mred\x1b]0;t\x07\t\\{|}\xc2\x9b\xe2\x80\xae\xff\xc3\xa9\x7f'
 
@@ -61,8 +61,27 @@ def check_step(path):
     expect("the step by its number", folded(numbered), stacks)
 
 
+def check_ping_pongs():
+    """What transfers bring back is counted in the graph of a recording: here, if all were of one size."""
+    path, saved = os.path.join(TMP, "device.pftrace"), os.path.join(TMP, "device.json")
+    subprocess.run([os.path.join(BUILD, "bin", "program-device_recording"), path, "4"], stdout=subprocess.DEVNULL, check=True)
+    graph = brick_json("graph", "--format", "json", path)
+    transfers = [n for n in graph["nodes"] if n["kind"] == "transfer"]
+    back = sum(n["direction"] == "D2H" for n in transfers)
+    expect_true("transfers", 0 < back < len(transfers) and all(n["source"] and n["target"] for n in transfers))
+    for size, pairs in (None, 0), (4096, back):
+        for node in transfers:
+            node["bytes"] = size or node["bytes"]
+        with open(saved, "w", encoding="ascii") as file:
+            json.dump(graph, file)
+        text = brick("path", saved)[0].decode()
+        line = f"Ping-pong      {pairs} pairs of transfers bring back what they took: {2 * 4096 * pairs} bytes"
+        expect_true(f"{pairs} pairs: {text}", line in text if pairs else "Ping-pong" not in text)
+
+
 def main():
     path = recording()
+    check_ping_pongs()
     graph = brick_json("graph", "--format", "json", path)
     check_json(graph)
     check_csr(brick_json("graph", "--format", "csr", path), graph)
