@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Times the bricks of engines that run machine-learning models, and reads what was recorded.
+
+    import brick
+
+    with brick.session("run.pftrace"):
+        for token in range(8):
+            with brick.step("decode", tokens=1):
+                with brick.span("RmsNorm", layer=0):
+                    ...
+
+`brick report run.pftrace` shows it; `brick.Recording("run.pftrace")` has it as arrays. A program
+that runs under `brick record` needs no session.
+"""
+from brick._library import BrickError, version
+from brick.probe import (counter, enabled, note, pause, request, resume, sequence, session, span,
+                         stats, step, thread_name, timed)
+from brick.recording import Recording
+from brick.torch_modules import attach_torch
+
+__all__ = ["BrickError", "Recording", "attach_torch", "counter", "enabled", "note", "pause",
+           "request", "resume", "sequence", "session", "span", "stats", "step", "thread_name",
+           "timed", "version"]
