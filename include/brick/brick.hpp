@@ -117,6 +117,86 @@ class step
 	}
 };
 
+/* The layer of what this thread begins until the scope ends; then it is in none. */
+class layer
+{
+      public:
+	explicit layer(int index)
+	{
+		brick_layer_set(index);
+	}
+	layer(const layer &) = delete;
+	layer &operator=(const layer &) = delete;
+	~layer()
+	{
+		brick_layer_set(-1);
+	}
+};
+
+/* A device of a backend, by its name ("cuda", "opencl", ...). It is drained when it is closed. */
+class device
+{
+	brick_device *device_ = nullptr;
+	int error_;
+
+      public:
+	explicit device(const char *backend, const brick_backend_options *options = nullptr)
+	{
+		const brick_backend *found = brick_backend_find(backend);
+		error_ = found ? brick_device_open(&device_, found, options, nullptr, 0)
+			       : BRICK_EUNSUPPORTED;
+	}
+	device(const device &) = delete;
+	device &operator=(const device &) = delete;
+	~device()
+	{
+		brick_device_close(device_);
+	}
+
+	/* 0: it is open; else what brick_strerror() has words for. */
+	int error() const
+	{
+		return error_;
+	}
+
+	/* For the calls of brick/device.h; null while it is not open. */
+	brick_device *get() const
+	{
+		return device_;
+	}
+};
+
+/* A brick on a queue of a device, and what its execution did (brick_device_begin). */
+class on_queue
+{
+	const device &device_;
+	void *queue_;
+	brick_device_span span_;
+	std::uint64_t elements_ = 0, bytes_ = 0, flops_ = 0;
+
+      public:
+	on_queue(const device &device, void *queue, std::uint32_t brick, int layer = -1)
+	    : device_(device), queue_(queue),
+	      span_(device.get() ? brick_device_begin(device.get(), queue, brick, layer) : 0)
+	{
+	}
+	on_queue(const on_queue &) = delete;
+	on_queue &operator=(const on_queue &) = delete;
+	~on_queue()
+	{
+		if (span_)
+			brick_device_end(device_.get(), queue_, span_, elements_, bytes_, flops_);
+	}
+
+	on_queue &work(std::uint64_t elements, std::uint64_t bytes, std::uint64_t flops)
+	{
+		elements_ += elements;
+		bytes_ += bytes;
+		flops_ += flops;
+		return *this;
+	}
+};
+
 /* A request of one sequence (brick_request_begin). */
 class request
 {

@@ -82,7 +82,7 @@ struct brick_recorded_lane {
 	uint32_t pid;
 	uint32_t kind; /* enum brick_lane_kind */
 	uint64_t tid;
-	const char *name; /* NULL: it has none */
+	const char *name;			     /* NULL: it has none */
 	const struct brick_recorded_sample *samples; /* by begin, a parent before what it holds */
 	size_t sample_count;
 };

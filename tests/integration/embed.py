@@ -63,8 +63,8 @@ def main():
         out = subprocess.run([f"{BUILD}/bin/program-classes", os.path.join(tmp, "classes.pftrace")], check=True,
                              capture_output=True, text=True)
         expect("C++ classes", out.stdout.splitlines(), [
-            "GateProjection 10 105 200 300", "UpProjection 5 0 0 25", "Activation 5 0 0 0",
-            "Decode 10 10 0 0", "unmatched 0"])
+            "devices 0 1", "GateProjection 10 105 200 300", "UpProjection 5 0 0 25", "Activation 5 0 0 0",
+            "Decode 10 10 0 0", "on a queue 0 10 30", "unmatched 0"])
         expect("scopes in the recording", rows["Sampling"]["count"], 10)
 
 

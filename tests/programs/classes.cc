@@ -35,8 +35,13 @@ int main(int argc, char **argv)
 	brick::session recording(argc > 1 ? argv[1] : nullptr);
 	if (recording.error())
 		return 1;
+	brick::device device("null"), none("no such backend");
+	std::printf("devices %d %d\n", device.error(), none.error() < 0);
 	for (int i = 0; i < 10; i++) {
 		brick::step step(BRICK_PHASE_DECODE, 1);
+		brick::layer layer(i % 3);
+		brick::on_queue(device, nullptr, BRICK_LM_HEAD, 1).work(1, 2, 3);
+		brick::on_queue(none, nullptr, BRICK_SPMV).work(1, 2, 3);
 		try {
 			part(i);
 		} catch (const std::runtime_error &) {
@@ -45,6 +50,12 @@ int main(int argc, char **argv)
 	for (std::uint32_t id :
 		{BRICK_GATE_PROJECTION, BRICK_UP_PROJECTION, BRICK_ACTIVATION, BRICK_DECODE})
 		print(id);
+	brick_device_finish(device.get());
+	brick_stats stats = BRICK_STATS_INIT;
+	int error = brick_device_stats_get(BRICK_LM_HEAD, &stats);
+	std::printf("on a queue %d %llu %llu\n", error,
+		static_cast<unsigned long long>(stats.count),
+		static_cast<unsigned long long>(stats.flops));
 	brick_losses losses = BRICK_LOSSES_INIT;
 	brick_losses_get(&losses);
 	std::printf("unmatched %llu\n", static_cast<unsigned long long>(losses.unmatched));

@@ -12,9 +12,9 @@
 #include "trace/run.h"
 
 /* A sample is handed out as it is. */
-#define SAME_PLACE(member)                                           \
+#define SAME_PLACE(member)                                               \
 	_Static_assert(offsetof(struct brick_recorded_sample, member) == \
-			       offsetof(struct run_sample, member),  \
+			       offsetof(struct run_sample, member),      \
 		"samples are not copied")
 _Static_assert(sizeof(struct brick_recorded_sample) == 32 && sizeof(struct run_sample) == 32,
 	"samples are not copied");
