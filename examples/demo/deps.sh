@@ -88,6 +88,11 @@ for_testing()
 	echo "#include <cblas.h>" | cc -E - >/dev/null 2>&1 || need libblas-dev
 	# PyTorch: 145 MB to download, 630 MB of disk; what needs it is skipped without.
 	/usr/bin/python3 -c "import torch" 2>/dev/null || optional="$optional python3-torch"
+	# The bindings: Python's own packages, Rust and its crate of spans. Parts of their tests are skipped without.
+	/usr/bin/python3 -c "import pandas, pip, wheel" 2>/dev/null || optional="$optional python3-pandas python3-pip python3-wheel"
+	command -v cargo >/dev/null || optional="$optional cargo"
+	ls -d /usr/share/cargo/registry/tracing-subscriber-* >/dev/null 2>&1 ||
+		optional="$optional librust-tracing-dev librust-tracing-subscriber-dev"
 	if command -v clang >/dev/null; then
 		runtime=$(clang -print-file-name=libclang_rt.fuzzer-$(uname -m).a)
 		[ -f "$runtime" ] || runtime=$(clang --print-runtime-dir)/libclang_rt.fuzzer-$(uname -m).a
