@@ -10,6 +10,11 @@ install(TARGETS brick brick-graph EXPORT brickTargets LIBRARY DESTINATION ${CMAK
 install(TARGETS brick-report EXPORT brickTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   COMPONENT results NAMELINK_COMPONENT dev)
 install(DIRECTORY include/brick DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev)
+# Where Debian's Python looks; elsewhere `pip install bindings/python` knows better.
+if(BRICK_PACKAGES)
+  install(DIRECTORY bindings/python/brick DESTINATION lib/python3/dist-packages COMPONENT python
+    FILES_MATCHING PATTERN "*.py")
+endif()
 # The manual of `brick report` lists the columns that the program has.
 add_executable(brick-manual-columns docs/man/columns.c)
 target_link_libraries(brick-manual-columns PRIVATE brick-view)

@@ -10,7 +10,7 @@ set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "token-centric profiler for machine-learni
 set(CPACK_RESOURCE_FILE_LICENSE ${CMAKE_SOURCE_DIR}/LICENSE)
 set(CPACK_PACKAGE_DIRECTORY ${CMAKE_BINARY_DIR}/packages)
 set(CPACK_PACKAGE_FILE_NAME brick-${PROJECT_VERSION}-${CMAKE_SYSTEM_PROCESSOR})
-set(CPACK_COMPONENTS_ALL tools library results dev doc)
+set(CPACK_COMPONENTS_ALL tools library results dev doc python)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/packaging/stage.cmake)
 set(CPACK_PROJECT_CONFIG_FILE ${CMAKE_SOURCE_DIR}/packaging/generator.cmake)
@@ -50,6 +50,13 @@ deb(doc brick-doc doc ""
   "reference of the Brick profiler's C API"
   "All functions and types of libbrick and libbrick-graph, in HTML.")
 set(CPACK_DEBIAN_DOC_PACKAGE_ARCHITECTURE all)
+deb(python python3-brick python "python3:any, libbrick0 (>= ${PROJECT_VERSION}), libbrick-report0 (>= ${PROJECT_VERSION})"
+  "Python package of the Brick profiler"
+  "Times what Python programs do, names the modules of PyTorch, and reads recordings\nas NumPy arrays.")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS OFF)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS "python3-numpy")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "brick, python3-pandas")
 # CPack has scripts call ldconfig where it looks at libraries; Debian has a trigger for that.
 set(shlibs ${CMAKE_BINARY_DIR}/packaging/shlibs)
 file(WRITE ${shlibs} "libbrick 0 libbrick0 (>= ${PROJECT_VERSION})\n"

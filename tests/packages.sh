@@ -30,6 +30,7 @@ libbrick-dev lib/.*/libbrick.a
 libbrick-dev lib/.*/pkgconfig/brick-static.pc
 libbrick-dev share/man/man3/brick_lap.3.gz
 brick-doc share/doc/brick/html/index.html
+python3-brick lib/python3/dist-packages/brick/probe.py
 END
 
 root=$out/root
@@ -64,7 +65,9 @@ in_root -i "$out"/before/*.deb
 in_root -i "$packages"/*.deb
 [ "$(dpkg-query --admindir="$root/var/lib/dpkg" -W -f '${Version}\n' | sort -u)" = "$version" ]
 works "$root/usr"
-in_root -P brick brick-doc libbrick-dev libbrick-report0 libbrick0
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$root/usr/lib/python3/dist-packages BRICK_LIBRARY_PATH=$libs python3 -c \
+	'import brick; assert brick.version() and not brick.enabled()'
+in_root -P python3-brick brick brick-doc libbrick-dev libbrick-report0 libbrick0
 left=$(find "$root" -path "$root/var" -prune -o ! -type d -print)
 [ -z "$left" ] || { echo "left behind: $left" >&2; exit 1; }
 
