@@ -52,7 +52,7 @@ deb(doc brick-doc doc ""
 set(CPACK_DEBIAN_DOC_PACKAGE_ARCHITECTURE all)
 deb(python python3-brick python "python3:any, libbrick0 (>= ${PROJECT_VERSION}), libbrick-report0 (>= ${PROJECT_VERSION})"
   "Python package of the Brick profiler"
-  "Times what Python programs do, names the modules of PyTorch, and reads recordings\nas NumPy arrays.")
+  "Times what Python programs do, names the modules of PyTorch, and reads\nrecordings as NumPy arrays.")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS "python3-numpy")
