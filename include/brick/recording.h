@@ -44,6 +44,7 @@ enum brick_recording_part {
 BRICK_API size_t brick_recording_count(
 	const struct brick_recording *recording, enum brick_recording_part part);
 
+/* A brick's name, and its category's. */
 struct brick_recorded_brick {
 	size_t size; /* sizeof(struct brick_recorded_brick) */
 	const char *name, *category;
@@ -89,6 +90,7 @@ struct brick_recorded_lane {
 
 #define BRICK_RECORDED_LANE_INIT BRICK_SIZED(struct brick_recorded_lane)
 
+/* One evaluation by the engine. */
 struct brick_recorded_step {
 	size_t size;	/* sizeof(struct brick_recorded_step) */
 	uint32_t lane;	/* index of the lane that ran it */
