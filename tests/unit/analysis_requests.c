@@ -166,7 +166,8 @@ static void a_token_is_there_when_it_was_chosen(void **state)
 	decode(0, 8);
 	now += 70;
 	event(BRICK_SEQUENCE_SAMPLED, 0);
-	decode(0, 9); /* nobody says when */
+	decode(0, 9); /* nobody says when, but for nonsense */
+	event(BRICK_SEQUENCE_SAMPLED, 0)->ns = now - 500;
 	struct requests *q = requests(1);
 	const struct request_gap *gap = &q->gaps[q->list[0].gap_first];
 	assert_int_equal(request_ttft_ns(&q->list[0]), 850);

@@ -200,6 +200,8 @@ static void on_sampled(struct maker *m, struct life *life, const struct run_sequ
 		return;
 	struct request_part *part = &m->parts.items[life->last_part - 1];
 	struct request *r = &m->list.items[part->request];
+	if (e->ns < m->run->steps[part->step].end_ns) /* nonsense: its results were not there */
+		return;
 	if (r->first_ns == m->run->steps[part->step].end_ns)
 		r->first_ns = e->ns;
 	part->sampled_ns = e->ns;
