@@ -239,8 +239,11 @@ static int fill(struct model *m)
 	if (!m->made->of_step || !m->alone || !m->scratch)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < steps; i++)
-		if (is_usable(m->q, i) && m->q->run->steps[i].phase == BRICK_PHASE_DECODE)
-			m->alone[m->alone_count++] = composition_of(m->q, i);
+		if (is_usable(m->q, i) && m->q->run->steps[i].phase == BRICK_PHASE_DECODE) {
+			struct composition *c = &m->alone[m->alone_count];
+			*c = composition_of(m->q, i);
+			m->alone_count += !c->prompt; /* it may have a prompt's last token */
+		}
 	if (m->alone_count)
 		qsort(m->alone, m->alone_count, sizeof(*m->alone), by_likeness);
 	for (uint32_t i = 0; i < steps; i++)
