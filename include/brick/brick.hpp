@@ -102,15 +102,16 @@ class step
 		brick_end(span_);
 	}
 
-	/* What it evaluates of one sequence (brick_step_sequence). */
+	/* What it evaluates of one sequence, and how many results are wanted of that. */
 	step &sequence(std::uint32_t model, std::uint32_t id, std::uint32_t prompt_tokens,
-		std::uint32_t output_tokens, std::int32_t position = -1)
+		std::uint32_t output_tokens, std::uint32_t results, std::int32_t position = -1)
 	{
 		struct brick_step_sequence part = BRICK_STEP_SEQUENCE_INIT;
 		part.model = model;
 		part.sequence = id;
 		part.prompt_tokens = prompt_tokens;
-		part.output_tokens = part.results = output_tokens;
+		part.output_tokens = output_tokens;
+		part.results = results;
 		part.position = position;
 		brick_step_sequence(&part);
 		return *this;

@@ -65,6 +65,12 @@ def main():
         expect("C++ classes", out.stdout.splitlines(), [
             "devices 0 1", "GateProjection 10 105 200 300", "UpProjection 5 0 0 25", "Activation 5 0 0 0",
             "Decode 10 10 0 0", "on a queue 0 10 30", "unmatched 0"])
+        out = subprocess.run([f"{BUILD}/bin/brick", "requests", "--json", os.path.join(tmp, "classes.pftrace")], check=True,
+                             capture_output=True, text=True)
+        request, = json.loads(out.stdout)["requests"]
+        expect("a request of classes", [request[key] for key in ("number", "sequence", "steps", "output_tokens", "end")],
+               [42, 5, 10, 10, "ended"])
+        expect("it came before its first step", request["queue_ns"] > 0, True)
         expect("scopes in the recording", rows["Sampling"]["count"], 10)
 
 

@@ -37,14 +37,18 @@ int main(int argc, char **argv)
 		return 1;
 	brick::device device("null"), none("no such backend");
 	std::printf("devices %d %d\n", device.error(), none.error() < 0);
-	for (int i = 0; i < 10; i++) {
-		brick::step step(BRICK_PHASE_DECODE, 1);
-		brick::layer layer(i % 3);
-		brick::on_queue(device, nullptr, BRICK_LM_HEAD, 1).work(1, 2, 3);
-		brick::on_queue(none, nullptr, BRICK_SPMV).work(1, 2, 3);
-		try {
-			part(i);
-		} catch (const std::runtime_error &) {
+	{
+		brick::request request(0, 5, 42, brick_ticks());
+		for (int i = 0; i < 10; i++) {
+			brick::step step(BRICK_PHASE_DECODE, 1);
+			step.sequence(0, 5, 0, 1, 1, 20 + i);
+			brick::layer layer(i % 3);
+			brick::on_queue(device, nullptr, BRICK_LM_HEAD, 1).work(1, 2, 3);
+			brick::on_queue(none, nullptr, BRICK_SPMV).work(1, 2, 3);
+			try {
+				part(i);
+			} catch (const std::runtime_error &) {
+			}
 		}
 	}
 	for (std::uint32_t id :
