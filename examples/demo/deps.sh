@@ -71,6 +71,7 @@ for_testing()
 	# programs that nothing can be preloaded into, sandboxes
 	program musl-gcc musl-tools
 	program bwrap bubblewrap
+	program faketime faketime
 	if [ "$(uname -m)" = x86_64 ] && ! ls /usr/lib/gcc/x86_64-linux-gnu/*/32/libgcc.a >/dev/null 2>&1; then
 		need "libc6-dev-i386 lib32gcc-$(cc -dumpversion 2>/dev/null || echo 12)-dev"
 	fi

@@ -136,6 +136,14 @@ def elsewhere():
             same((count, losses["lost_processes"]), (BRICKS, 1), f"another {name}: bricks, lost processes ({run.stderr})")
 
 
+def allocators():
+    """Those that are installed."""
+    known = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=False).stdout \
+        if shutil.which("ldconfig") else ""
+    return [line.split(" => ")[1] for line in known.splitlines()
+            if any(f"lib{name}.so" in line for name in ("jemalloc", "tcmalloc_minimal", "mimalloc"))]
+
+
 def copies():
     """Two copies of libbrick in one process are two sessions that go on."""
     with Scratch() as scratch:
@@ -180,6 +188,17 @@ os.environ["ATTACK_FROZEN"] = "1"
 same(attack("bricks")[0], BRICKS, "bricks while the clock stands still")
 same(attack("bricks", embed=True)[0], BRICKS, "bricks while the clock stands still, embedded")
 del os.environ["ATTACK_FROZEN"]
+if shutil.which("faketime"):
+    for embed in False, True:
+        same(attack("bricks", before=["faketime", "-f", "2020-01-01 00:00:00"], embed=embed)[0], BRICKS,
+             f"bricks at one moment of a false clock, embedded {embed}")
+else:
+    print("no faketime(1): no false clock was tried")
+for name in allocators():
+    os.environ["LD_PRELOAD"] = name
+    counted("files", "4", bricks=4 * BRICKS)
+    same(attack("fork", "fork")[0], 3 * BRICKS, f"bricks beside {name}")
+os.environ.pop("LD_PRELOAD", None)
 same(attack("environment")[0], 1600 * BRICKS, "bricks while the environment changes")
 loader()
 locks()

@@ -55,7 +55,7 @@ def surroundings(scratch):
               "ls /proc/self/fd | wc -l; ps -o pgid= -o sid= -o ni= -o cls= -p $$;"
               "cat /proc/self/timerslack_ns;"
               "env | grep -v -e ^BRICK_ -e ^LD_PRELOAD= -e ^CUDA_INJECTION64_PATH= -e ^ROCP_TOOL_LIBRARIES= "
-              "-e ^XDG_DATA_DIRS= -e ^_= | sort")
+              "-e ^NVTX_INJECTION64_PATH= -e ^INTEL_LIBITTNOTIFY64= -e ^XDG_DATA_DIRS= -e ^_= | sort")
     command = ["sh", "-c", script]
     alone = subprocess.run(command, stdout=subprocess.PIPE, cwd=scratch.path, check=True)
     recorded = record(out, *command, cwd=scratch.path)
@@ -80,7 +80,8 @@ def preload(scratch):
     run = record(out, *show, env=environment)
     if b"ASan runtime" in run.stderr:
         return  # built so that it tolerates no preloading
-    ours = [os.path.join(BUILD, "lib", name) for name in ("libbrick-ggml.so", "libbrick-opencl.so")]
+    ours = [os.path.join(BUILD, "lib", name) for name in
+            ("libbrick-ggml.so", "libbrick-torch.so", "libbrick-onnxruntime.so", "libbrick-opencl.so")]
     expected = ":".join([os.path.realpath(path) for path in ours if os.path.exists(path)] +
                         ["libc.so.6"])
     same(run.stdout.decode().strip(), expected, "LD_PRELOAD")

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 #include "attach/ggml/devices/device_graph.h"
 #include "attach/ggml/devices/device_nodes.h"
 #include "attach/ggml/ggml_hooks.h"
@@ -98,8 +98,8 @@ static bool is_recorded(void)
 }
 
 /*
- * The largest number of a thread here. The kernel gives newer threads larger ones, until it begins
- * anew.
+ * The largest number of a thread here; the kernel gives newer threads larger ones, until it begins
+ * anew. LONG_MAX: it cannot be read.
  */
 static long newest_thread(void)
 {
@@ -116,11 +116,19 @@ static long newest_thread(void)
 	return newest;
 }
 
-/* All that the program was linked with is in place; its first thread has run constructors only. */
+/* Constructors of libraries that the program is linked with may have started threads. */
+static bool has_threads(void)
+{
+	struct stat tasks;
+
+	return !stat("/proc/self/task", &tasks) && tasks.st_nlink > 3;
+}
+
+/* All that the program was linked with is in place; of its own code nothing has run. */
 __attribute__((constructor)) static void look_first(void)
 {
 	if (is_recorded())
-		patched_look(all_wishes(), newest_thread() != getpid());
+		patched_look(all_wishes(), has_threads());
 }
 
 static uint32_t opening, opened; /* calls of dlopen() that have not returned; all so far */
@@ -144,7 +152,7 @@ __attribute__((visibility("hidden"))) void *ggml_dlopen_choose(const char *path,
 	/* somebody who has got the library, too, may run it already, or a thread of its
 	 * constructors */
 	bool is_live = is_inner || __atomic_load_n(&opened, __ATOMIC_ACQUIRE) != before ||
-		       newest_thread() > newest;
+		       newest == LONG_MAX || newest_thread() > newest;
 	if (handle)
 		patched_look(all_wishes(), is_live);
 	__atomic_fetch_sub(&opening, 1, __ATOMIC_ACQ_REL);

@@ -229,7 +229,7 @@ static void patch(const struct candidate *c, const struct patch_wish *wishes, bo
 		.low = object->low,
 		.bytes = object->bytes,
 		.bias = c->bias,
-		.is_live = is_live};
+		.is_live = is_live && object->path[0]}; /* the program itself is looked at first */
 	struct patched_object *o = calloc(1, sizeof(*o));
 	size_t count;
 
