@@ -97,13 +97,15 @@ bool method_sees_backends(void)
 	return !__atomic_load_n(&is_blind, __ATOMIC_RELAXED);
 }
 
-/* What there is to do it with, besides our own. */
+/* What there is to do it with, besides our own. Single nodes only: looking takes its time. */
 static enum ggml_way way_here(void)
 {
-	char reached[GGML_SYMBOL_COUNT];
+	char reached[GGML_SYMBOL_COUNT] = {0};
 
 	for (int i = 0; i < GGML_SYMBOL_COUNT; i++)
-		reached[i] = resolve_exists((enum ggml_symbol_id)i);
+		if (ggml_symbols[i].use == GGML_FOR_NODES ||
+			ggml_symbols[i].use == GGML_FOR_CALLBACK)
+			reached[i] = resolve_exists((enum ggml_symbol_id)i);
 	/* A team's results are read behind a barrier, which need not be there with this one. */
 	if (capture_wants("digest") || capture_wants("digest-all"))
 		reached[GGML_COMPUTE_FORWARD] = 0;
