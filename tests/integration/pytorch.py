@@ -104,6 +104,15 @@ def loaders(scratch):
     same(count(rows, brick="DataLoading"), 5, "batches that were waited for")
 
 
+def not_recorded():
+    """The library is in a program that nobody records, and PyTorch was never looked at: backward() goes through it."""
+    plain = run(PYTHON, WORK, "train", "1")
+    library = os.path.join(BUILD, "lib", "libbrick-torch.so")
+    done = subprocess.run([PYTHON, WORK, "train", "1"], capture_output=True, text=True, timeout=250,
+                          env={**os.environ, "LD_PRELOAD": library})
+    same((done.returncode, done.stdout), (0, plain.stdout), "a program that is not recorded")
+
+
 def refused(scratch):
     """A library of that name and of another version is left alone, and the recording says why."""
     place = scratch.file("torch")
@@ -133,3 +142,4 @@ with Scratch() as scratch:
     computes(scratch)
     as_its_profiler(scratch)
     loaders(scratch)
+    not_recorded()

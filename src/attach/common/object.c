@@ -2,7 +2,10 @@
 /* An object reaches from its lowest to its highest segment. */
 #include "attach/common/object.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
+#include <string.h>
+#include "base/scope.h"
 
 struct object_search {
 	uintptr_t address;
@@ -51,6 +54,44 @@ int object_at(uintptr_t address, struct loaded_object *object)
 	struct object_search search = {address, object};
 
 	return dl_iterate_phdr(contains, &search);
+}
+
+static int add_object(struct dl_phdr_info *info, size_t bytes, void *list)
+{
+	struct loaded_object object;
+
+	object_describe(&object, info);
+	return array_push(&((struct object_list *)list)->of, object);
+}
+
+int objects_list(struct object_list *list)
+{
+	return dl_iterate_phdr(add_object, list);
+}
+
+static void *symbol_in(const char *path, const char *name)
+{
+	void *handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+	void *found = handle ? dlsym(handle, name) : NULL;
+
+	if (handle)
+		dlclose(handle);
+	return found;
+}
+
+void *object_symbol(const char *name, const void *ours)
+{
+	struct object_list list = {0}; /* the dynamic linker may not be called while it iterates */
+	void *found = NULL;
+	KEEP_ERRNO();
+
+	objects_list(&list);
+	for (size_t i = 0; i < list.of.count && (!found || found == ours); i++)
+		if (strchr(list.of.items[i].path, '/'))
+			found = symbol_in(list.of.items[i].path, name);
+	array_fini(&list.of);
+	dlerror();
+	return found == ours ? NULL : found;
 }
 
 static int count_changes(struct dl_phdr_info *info, size_t bytes, void *changes)

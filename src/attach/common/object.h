@@ -4,6 +4,7 @@
 
 #include <link.h>
 #include <stdint.h>
+#include "base/array.h"
 
 struct loaded_object {
 	uintptr_t low, bytes;
@@ -14,6 +15,19 @@ void object_describe(struct loaded_object *object, const struct dl_phdr_info *in
 
 /* The object that an address lies in; 0 if there is none. */
 int object_at(uintptr_t address, struct loaded_object *object);
+
+struct object_list {
+	ARRAY(struct loaded_object) of;
+};
+
+/* Adds all objects that are loaded now. 0, or -ENOMEM. */
+int objects_list(struct object_list *list);
+
+/*
+ * The definition of a symbol other than `ours`, in whatever object has one: also in those that were
+ * loaded RTLD_LOCAL, where RTLD_NEXT does not look. NULL: there is none. errno is kept.
+ */
+void *object_symbol(const char *name, const void *ours);
 
 /* How many objects have been loaded and unloaded since the process began. */
 struct object_changes {

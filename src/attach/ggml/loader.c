@@ -44,19 +44,6 @@ int loader_close(void *handle)
 	return close ? close(handle) : -1;
 }
 
-static int add_object(struct dl_phdr_info *info, size_t bytes, void *list)
-{
-	struct loaded_object object;
-
-	object_describe(&object, info);
-	return array_push(&((struct object_list *)list)->of, object);
-}
-
-int loader_objects(struct object_list *list)
-{
-	return dl_iterate_phdr(add_object, list);
-}
-
 /* The C library has made addresses of what most tables hold; others leave distances. */
 static uintptr_t address_of(const struct dl_phdr_info *info, uintptr_t value)
 {

@@ -9,8 +9,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "attach/common/object.h"
-#include "base/array.h"
 
 /* Hidden; the address of dlopen() itself once loader_ready() was called. */
 extern void *loader_real_dlopen;
@@ -18,13 +16,6 @@ void loader_ready(void);
 
 void *loader_open(const char *path, int flags);
 int loader_close(void *handle);
-
-struct object_list {
-	ARRAY(struct loaded_object) of;
-};
-
-/* Adds all objects that are loaded now. 0, or -ENOMEM. */
-int loader_objects(struct object_list *list);
 
 /* The tables of PT_DYNAMIC. */
 struct loader_tables {

@@ -368,7 +368,7 @@ void patched_forget(void)
 	do {
 		struct object_list now = {0};
 		unsigned long long loads = object_changes().loads;
-		is_done = loader_objects(&now) || forget_by(&now, loads);
+		is_done = objects_list(&now) || forget_by(&now, loads);
 		array_fini(&now.of);
 	} while (!is_done);
 }

@@ -118,7 +118,7 @@ static void *look_everywhere(const char *name)
 	void *function = NULL;
 	KEEP_ERRNO();
 
-	loader_objects(&list);
+	objects_list(&list);
 	for (size_t i = 0; i < list.of.count && !function; i++)
 		if (strchr(list.of.items[i].path, '/'))
 			function = look_in_file(list.of.items[i].path, name, 1);

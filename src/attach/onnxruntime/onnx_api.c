@@ -251,6 +251,8 @@ static const struct api_base *(*real(uintptr_t caller))(void)
 	if (!found || found == (void *)OrtGetApiBase)
 		found = dlsym(RTLD_NEXT, "OrtGetApiBase");
 	dlerror();
+	if (!found)
+		found = object_symbol("OrtGetApiBase", (const void *)OrtGetApiBase);
 	memcpy(&function, &found, sizeof(found));
 	return function;
 }

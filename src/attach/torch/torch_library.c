@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include "attach/common/object.h"
 
 static void *library; /* libtorch_cpu.so; NULL: it has not been seen */
 static bool is_observed;
@@ -25,11 +26,18 @@ void torch_library_symbol(const char *name, void *function)
 	void *handle = __atomic_load_n(&library, __ATOMIC_ACQUIRE);
 	void *found = handle ? dlsym(handle, name) : NULL;
 
-	/* backward() of a library that we have not looked at: it is in what has been loaded */
-	if (!found)
-		found = dlsym(RTLD_NEXT, name);
 	if (!found)
 		dlerror();
+	memcpy(function, &found, sizeof(found));
+}
+
+void torch_library_next(const char *name, const void *ours, void *function)
+{
+	void *found;
+
+	torch_library_symbol(name, &found);
+	if (!found || found == ours) /* opened by a bare name, or it has another one */
+		found = object_symbol(name, ours);
 	memcpy(function, &found, sizeof(found));
 }
 

@@ -15,6 +15,9 @@ void torch_library_version(const char *path, char *version, size_t bytes);
 /* A function of libtorch_cpu.so into a pointer to a function; NULL: it has none. */
 void torch_library_symbol(const char *name, void *function);
 
+/* The same, wherever PyTorch is, for a function that we stand in front of. */
+void torch_library_next(const char *name, const void *ours, void *function);
+
 /* Whether its operators are observed: its version is known, and the interface was proved. */
 bool torch_observed(void);
 void torch_observed_set(void);

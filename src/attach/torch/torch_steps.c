@@ -93,20 +93,21 @@ typedef void *(*execute_fn)(void *result, void *engine, const void *roots, const
 #define TEXT_OF(name) #name
 #define NAME_OF(name) TEXT_OF(name)
 
+BRICK_API void *EXECUTE(void *result, void *engine, const void *roots, const void *inputs,
+	_Bool keep, _Bool create, _Bool accumulate, const void *outputs);
+
 static execute_fn next_execute(void)
 {
 	static execute_fn next;
 	execute_fn found = __atomic_load_n(&next, __ATOMIC_RELAXED);
 
 	if (!found) {
-		torch_library_symbol(NAME_OF(EXECUTE), &found);
+		torch_library_next(NAME_OF(EXECUTE), (const void *)EXECUTE, &found);
 		__atomic_store_n(&next, found, __ATOMIC_RELAXED);
 	}
 	return found;
 }
 
-BRICK_API void *EXECUTE(void *result, void *engine, const void *roots, const void *inputs,
-	_Bool keep, _Bool create, _Bool accumulate, const void *outputs);
 BRICK_API void *EXECUTE(void *result, void *engine, const void *roots, const void *inputs,
 	_Bool keep, _Bool create, _Bool accumulate, const void *outputs)
 {
