@@ -19,6 +19,7 @@
 	each(roofline) \
 	each(tiles) \
 	each(requests) \
+	each(scaling) \
 	each(explain) \
 	each(diff) \
 	each(bench) \

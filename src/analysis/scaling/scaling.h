@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How the bricks of decoding grow with context and batch. A step's context is the mean number of
+ * tokens that its tokens attend to; steps of one model with equally many tokens are a series. Each
+ * brick's time in a step of its series is put on a line over the context: the median of slopes
+ * between independent pairs of steps, with a 95 % interval that allows for noise which lasts over
+ * several steps. What lies beyond the longest context of the recording is modelled. Times are of
+ * the thread that runs the steps, or of devices, without preemption where that is known. Read-only
+ * once made: any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "analysis/steps/step_index.h"
+#include "trace/run.h"
+
+struct scaling_value {
+	double value, low, high; /* a 95 % interval */
+};
+
+/* A time over the context, in ns. */
+struct scaling_line {
+	double median_ns;	    /* of single steps */
+	bool is_known;		    /* else the rest is not: contexts span too little */
+	struct scaling_value slope; /* ns for each token of context */
+	struct scaling_value at;    /* ns at the middle of the contexts */
+	double middle;		    /* ... which is that */
+	bool bends; /* the slope of the longer half of contexts is another one, surely */
+};
+
+struct scaling_brick {
+	uint32_t brick;
+	bool on_device; /* time of devices, not of the thread */
+	struct scaling_line line;
+};
+
+/* Steps of one model with so many tokens. */
+struct scaling_series {
+	uint32_t process, model; /* model: RUN_NONE: not known */
+	uint32_t batch;		 /* tokens in a step */
+	bool is_counted; /* contexts are counted from tokens of steps: no sequence was recorded */
+	uint32_t steps;
+	double shortest, longest; /* contexts */
+	struct scaling_line step; /* all of a step, with what follows it in its account */
+	struct scaling_line ffn;  /* all bricks of the category FFN, where FlashAttention is */
+	bool ffn_on_device;
+	/*
+	 * How much longer the FFN takes at the longest context than at the shortest, as a share of
+	 * its median; 0: not surely any. It knows no context: where it falls by SCALING_DRIFT or
+	 * more the machine changed meanwhile, and nothing is modelled; where it grows, caches may
+	 * have become too small as well.
+	 */
+	double drift;
+	struct scaling_brick *bricks; /* the longest median first; waits and overhead included */
+	size_t brick_count;
+	size_t attention; /* FlashAttention, where it is longest, in bricks; brick_count: none */
+};
+
+struct scaling {
+	struct scaling_series *series; /* by process and model, then by batch */
+	size_t count;
+	uint64_t unknown_steps; /* that decoded, and whose context is not known */
+};
+
+/* A slope is known from so many steps on, whose longest context is so many times the shortest. */
+enum { SCALING_MIN_STEPS = 8, SCALING_MIN_SPAN = 2 };
+#define SCALING_DRIFT 0.1
+
+/* 0, -ENOMEM, or BRICK_ENOTRECORDED: no step that decodes has a context that is known. */
+int scaling_create(struct scaling **out, const struct run *run, const struct step_index *index);
+void scaling_destroy(struct scaling *scaling);
+
+/* A line's time at a context, of a line that is known. */
+struct scaling_value scaling_at(const struct scaling_line *line, double context);
+
+/* Whether a time grows: its slope and the interval are above 0. */
+static inline bool scaling_grows(const struct scaling_line *line)
+{
+	return line->is_known && line->slope.low > 0;
+}
+
+static inline bool scaling_drifted(const struct scaling_series *series)
+{
+	return series->drift <= -SCALING_DRIFT;
+}
+
+/* From which context on FlashAttention takes longer than the FFN. */
+enum scaling_overtakes {
+	SCALING_OVERTAKES_UNKNOWN, /* one is not there, its line is not known, or says too little */
+	SCALING_OVERTAKES_NEVER,   /* by these lines, whole intervals */
+	SCALING_OVERTAKES_AT,	   /* *context, 0: at any; its high is infinite: it may be never */
+};
+
+enum scaling_overtakes scaling_overtakes(
+	const struct scaling_series *series, struct scaling_value *context);

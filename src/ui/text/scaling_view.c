@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bricks over context and batch, for people and as JSON (schema brick/scaling/1). */
+#include "ui/text/scaling_view.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "analysis/accounts/unknown.h"
+#include "base/scope.h"
+#include "ui/text/json_out.h"
+#include "ui/text/terminal.h"
+#include "ui/text/text.h"
+#include "ui/text/text_table.h"
+
+enum {
+	BRICKS_SHOWN = 12,
+	SERIES_SHOWN = 3, /* with their lines, of a model */
+	BATCHES_SHOWN = 6,
+	TITLE_BYTES = 32,
+};
+
+/* Times the longest context for which steps are modelled. */
+static const unsigned ahead[] = {2, 4};
+enum { AHEAD = 2 };
+
+static bool is_same_model(const struct scaling_series *a, const struct scaling_series *b)
+{
+	return a->process == b->process && a->model == b->model;
+}
+
+static uint64_t rounded_ns(double ns)
+{
+	return ns > 0 ? (uint64_t)(ns + 0.5) : 0;
+}
+
+static double rate(const struct scaling_series *s, double step_ns)
+{
+	return step_ns > 0 ? s->batch * 1e9 / step_ns : -1;
+}
+
+/* Tokens/s at a context; of an interval that reaches no time at all, the high end is infinite. */
+static struct scaling_value rate_at(const struct scaling_series *s, double context)
+{
+	struct scaling_value ns = scaling_at(&s->step, context);
+
+	return (struct scaling_value){
+		rate(s, ns.value), rate(s, ns.high), ns.low > 0 ? rate(s, ns.low) : INFINITY};
+}
+
+static char *brick_text(const struct run *run, const struct scaling_brick *b)
+{
+	return text_format("%s%s", run->bricks[b->brick].name, b->on_device ? " (device)" : "");
+}
+
+/* Beyond what was measured a line goes on only if it surely grows. */
+static bool is_modelled(const struct scaling_series *s, const struct scaling_line *line)
+{
+	return scaling_grows(line) && !scaling_drifted(s);
+}
+
+/* Rates of a step, which may as well be level. */
+static bool has_rates(const struct scaling_series *s)
+{
+	return s->step.is_known && s->step.slope.high > 0 && !scaling_drifted(s);
+}
+
+/* About three digits, also of what is below 0. */
+static char *slope_text(char out[UNITS_BYTES], double ns)
+{
+	double size = fabs(ns);
+
+	snprintf(out, UNITS_BYTES, "%.*f", size < 10 ? 2 : size < 100 ? 1 : 0, ns);
+	return out;
+}
+
+static void add_line(struct table *table, const struct scaling_series *s, const char *name,
+	const struct scaling_line *line)
+{
+	char value[UNITS_BYTES], low[UNITS_BYTES], high[UNITS_BYTES];
+
+	table_row(table, STYLE_PLAIN);
+	table_cell(table, name);
+	table_time(table, rounded_ns(line->median_ns));
+	table_cell(table, slope_text(value, line->slope.value));
+	table_format(table, "%s to %s", slope_text(low, line->slope.low),
+		slope_text(high, line->slope.high));
+	table_format(table, "%s%s",
+		scaling_grows(line)    ? "yes"
+		: line->slope.high < 0 ? "falls"
+				       : "-",
+		line->bends ? ", bends" : "");
+	for (int i = 0; i < AHEAD; i++)
+		table_time(
+			table, is_modelled(s, line)
+				       ? rounded_ns(scaling_at(line, ahead[i] * s->longest).value)
+				       : ANALYSIS_UNKNOWN);
+}
+
+static void print_lines(
+	const struct run *run, const struct scaling_series *s, const struct terminal *terminal)
+{
+	char titles[AHEAD][TITLE_BYTES];
+	struct table_column columns[5 + AHEAD] = {{"BRICK", TABLE_LEFT, 0},
+		{"MEDIAN", TABLE_RIGHT, 0}, {"NS/TOKEN", TABLE_RIGHT, 0}, {"95 %", TABLE_RIGHT, 1},
+		{"GROWS", TABLE_LEFT, 3}};
+
+	for (int i = 0; i < AHEAD; i++) {
+		snprintf(titles[i], TITLE_BYTES, "AT %.0f", ahead[i] * s->longest);
+		columns[5 + i] = (struct table_column){titles[i], TABLE_RIGHT, 2};
+	}
+	struct table *table = table_create(columns, sizeof(columns) / sizeof(*columns));
+	for (size_t i = 0; i < s->brick_count; i++) {
+		const struct scaling_brick *b = &s->bricks[i];
+		if (i >= BRICKS_SHOWN && i != s->attention)
+			continue;
+		SCOPED char *name = brick_text(run, b);
+		add_line(table, s, name, &b->line);
+	}
+	if (s->ffn.median_ns > 0)
+		add_line(table, s, s->ffn_on_device ? "FFN, together (device)" : "FFN, together",
+			&s->ffn);
+	add_line(table, s, "the step", &s->step);
+	table_print(table, terminal);
+	table_destroy(table);
+}
+
+static void print_attention(const struct scaling_series *s, FILE *out)
+{
+	char value[UNITS_BYTES], low[UNITS_BYTES], high[UNITS_BYTES];
+	struct scaling_value at;
+	enum scaling_overtakes overtakes = scaling_overtakes(s, &at);
+	const char *it = at.value > s->longest ? "Modelled: it" : "It";
+
+	if (s->attention == s->brick_count)
+		return;
+	const struct scaling_line *line = &s->bricks[s->attention].line;
+	if (scaling_grows(line))
+		fprintf(out,
+			"FlashAttention takes %s ns longer for each token of context (%s to %s).\n",
+			slope_text(value, line->slope.value), slope_text(low, line->slope.low),
+			slope_text(high, line->slope.high));
+	else
+		fputs("FlashAttention: no growth with the context was found.\n", out);
+	if (overtakes == SCALING_OVERTAKES_UNKNOWN && s->ffn.median_ns > 0)
+		fputs("Where it overtakes the FFN is not known: the slopes say too little.\n", out);
+	else if (overtakes == SCALING_OVERTAKES_NEVER)
+		fputs("Modelled: it never takes as long as the FFN.\n", out);
+	else if (overtakes == SCALING_OVERTAKES_AT && at.value <= 0)
+		fputs("It takes longer than the FFN at every context.\n", out);
+	else if (overtakes == SCALING_OVERTAKES_AT && isinf(at.high))
+		fprintf(out,
+			"%s overtakes the FFN at a context of %.0f (%.0f or more; never, if "
+			"its slope is at the low end).\n",
+			it, at.value, at.low);
+	else if (overtakes == SCALING_OVERTAKES_AT)
+		fprintf(out, "%s overtakes the FFN at a context of %.0f (%.0f to %.0f).\n", it,
+			at.value, at.low, at.high);
+}
+
+static void print_rates(const struct scaling_series *s, FILE *out)
+{
+	char value[UNITS_BYTES], low[UNITS_BYTES], high[UNITS_BYTES], share[UNITS_BYTES];
+
+	struct scaling_value now = rate_at(s, s->longest);
+	fprintf(out, "Tokens/s of steps alone: %s at a context of %.0f; modelled:",
+		units_number(value, now.value), s->longest);
+	for (int i = 0; i < AHEAD; i++) {
+		struct scaling_value at = rate_at(s, ahead[i] * s->longest);
+		if (!has_rates(s) || at.value < 0 || isinf(at.high))
+			fprintf(out, "%s not known at %.0f", i ? ";" : "", ahead[i] * s->longest);
+		else
+			fprintf(out, "%s %s (%s to %s) at %.0f", i ? ";" : "",
+				units_number(value, at.value), units_number(low, at.low),
+				units_number(high, at.high), ahead[i] * s->longest);
+	}
+	fputs(".\n", out);
+	if (scaling_drifted(s))
+		fprintf(out,
+			"The FFN, which knows no context, took %s less at the longest contexts: "
+			"the "
+			"machine changed meanwhile, and nothing is modelled.\n",
+			units_percent(share, -s->drift));
+	else if (s->drift >= SCALING_DRIFT)
+		fprintf(out,
+			"The FFN, which knows no context, took %s more at the longest contexts: "
+			"caches became too small, or the machine slower. Slopes may be too high.\n",
+			units_percent(share, s->drift));
+	if (s->step.bends)
+		fputs("The step is no line over these contexts: what is modelled may be far off.\n",
+			out);
+}
+
+static void print_series(
+	const struct run *run, const struct scaling_series *s, const struct terminal *terminal)
+{
+	FILE *out = terminal->out;
+
+	fprintf(out,
+		"\n%" PRIu32 " step%s with %" PRIu32 " token%s each, contexts from %.0f to %.0f%s",
+		s->steps, plural_s(s->steps), s->batch, plural_s(s->batch), s->shortest, s->longest,
+		s->is_counted ? " (counted from tokens of steps: no sequence was recorded)" : "");
+	if (!s->step.is_known) {
+		fprintf(out,
+			": slopes are not known (they take %d steps or more, and contexts of which "
+			"the "
+			"longest is %d times the shortest)\n",
+			SCALING_MIN_STEPS, SCALING_MIN_SPAN);
+		return;
+	}
+	fputs("\n\n", out);
+	print_lines(run, s, terminal);
+	print_attention(s, out);
+	print_rates(s, out);
+}
+
+/* Of n series of a model: whether fewer than `most` others have more steps. */
+static bool is_among(const struct scaling_series *list, size_t n, size_t i, size_t most)
+{
+	size_t before = 0;
+
+	for (size_t k = 0; k < n; k++)
+		before +=
+			list[k].steps > list[i].steps || (list[k].steps == list[i].steps && k < i);
+	return before < most;
+}
+
+static const struct scaling_brick *find_brick(
+	const struct scaling_series *s, const struct scaling_brick *like)
+{
+	for (size_t i = 0; i < s->brick_count; i++)
+		if (s->bricks[i].brick == like->brick && s->bricks[i].on_device == like->on_device)
+			return &s->bricks[i];
+	return NULL;
+}
+
+/* Time of each brick, and of the step, by batch. */
+static void print_batches(const struct run *run, const struct scaling_series *list, size_t n,
+	const struct terminal *terminal)
+{
+	char titles[BATCHES_SHOWN][TITLE_BYTES];
+	struct table_column columns[1 + BATCHES_SHOWN] = {{"TOKENS IN A STEP", TABLE_LEFT, 0}};
+	const struct scaling_series *shown[BATCHES_SHOWN];
+	size_t count = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (is_among(list, n, i, BATCHES_SHOWN)) {
+			snprintf(titles[count], TITLE_BYTES, "%" PRIu32, list[i].batch);
+			columns[count + 1] =
+				(struct table_column){titles[count], TABLE_RIGHT, (unsigned)count};
+			shown[count++] = &list[i];
+		}
+	struct table *table = table_create(columns, count + 1);
+	table_row(table, STYLE_PLAIN);
+	table_cell(table, "steps");
+	for (size_t i = 0; i < count; i++)
+		table_count(table, shown[i]->steps);
+	table_row(table, STYLE_PLAIN);
+	table_cell(table, "contexts");
+	for (size_t i = 0; i < count; i++)
+		table_format(table, "%.0f-%.0f", shown[i]->shortest, shown[i]->longest);
+	table_row(table, STYLE_PLAIN);
+	table_cell(table, "the step");
+	for (size_t i = 0; i < count; i++)
+		table_time(table, rounded_ns(shown[i]->step.median_ns));
+	table_row(table, STYLE_PLAIN);
+	table_cell(table, "tokens/s");
+	for (size_t i = 0; i < count; i++)
+		table_number(table, rate(shown[i], shown[i]->step.median_ns));
+	for (size_t k = 0; k < shown[count - 1]->brick_count && k < BRICKS_SHOWN; k++) {
+		const struct scaling_brick *like = &shown[count - 1]->bricks[k];
+		SCOPED char *name = brick_text(run, like);
+		table_row(table, STYLE_PLAIN);
+		table_cell(table, name);
+		for (size_t i = 0; i < count; i++) {
+			const struct scaling_brick *b = find_brick(shown[i], like);
+			table_time(table, b ? rounded_ns(b->line.median_ns) : ANALYSIS_UNKNOWN);
+		}
+	}
+	fputs("\nMedian times by tokens in a step, whatever the context\n\n", terminal->out);
+	table_print(table, terminal);
+	table_destroy(table);
+}
+
+static void print_model(const struct run *run, const struct scaling_series *list, size_t n,
+	bool several, const struct terminal *terminal)
+{
+	const char *name = run_model_name(run, list->process, list->model);
+	SCOPED char *safe = text_safe(name);
+
+	if (name && safe)
+		fprintf(terminal->out, "%s%s\n", several ? "\n" : "", safe);
+	else if (several)
+		fprintf(terminal->out, "\nmodel %" PRId64 " of process %" PRIu32 "\n",
+			list->model == RUN_NONE ? -1 : (int64_t)list->model,
+			run->processes[list->process].pid);
+	for (size_t i = 0; i < n; i++)
+		if (is_among(list, n, i, SERIES_SHOWN))
+			print_series(run, &list[i], terminal);
+	if (n > 1)
+		print_batches(run, list, n, terminal);
+	if (n > SERIES_SHOWN)
+		fprintf(terminal->out, "\n%zu sizes of steps; --json has all.\n", n);
+}
+
+void scaling_text(const struct run *run, const struct scaling *scaling, FILE *out)
+{
+	struct terminal terminal;
+	const struct scaling_series *list = scaling->series;
+
+	terminal_init(&terminal, out);
+	bool several = scaling->count && !is_same_model(&list[0], &list[scaling->count - 1]);
+	for (size_t first = 0, end; first < scaling->count; first = end) {
+		for (end = first; end < scaling->count; end++)
+			if (!is_same_model(&list[end], &list[first]))
+				break;
+		print_model(run, &list[first], end - first, several, &terminal);
+	}
+	if (scaling->unknown_steps)
+		fprintf(out,
+			"\nOf %" PRIu64
+			" step%s that decode the context is not known; they are left "
+			"out.\n",
+			scaling->unknown_steps, plural_s(scaling->unknown_steps));
+}
+
+static json_t *value_json(const struct scaling_value *v)
+{
+	json_t *o = json_object();
+
+	json_put_signed(o, v, value, low, high);
+	return o;
+}
+
+static void put_line(json_t *o, const struct scaling_series *s, const struct scaling_line *line)
+{
+	json_t *list = json_array();
+
+	json_put(o, "median_ns", json_rate(line->median_ns));
+	json_put(o, "ns_per_token", line->is_known ? value_json(&line->slope) : json_null());
+	json_put(o, "grows", line->is_known ? json_boolean(scaling_grows(line)) : json_null());
+	json_put(o, "bends", line->is_known ? json_boolean(line->bends) : json_null());
+	for (int i = 0; is_modelled(s, line) && i < AHEAD; i++) {
+		struct scaling_value at = scaling_at(line, ahead[i] * s->longest);
+		json_t *m = json_object();
+		json_put(m, "context", json_rate(ahead[i] * s->longest));
+		json_put(m, "ns", value_json(&at));
+		json_add(list, m);
+	}
+	json_put(o, "modelled", list);
+}
+
+static json_t *line_json(const struct scaling_series *s, const struct scaling_line *line)
+{
+	json_t *o = json_object();
+
+	put_line(o, s, line);
+	return o;
+}
+
+static json_t *overtakes_json(const struct scaling_series *s)
+{
+	struct scaling_value at;
+	json_t *o = json_object();
+	enum scaling_overtakes overtakes = scaling_overtakes(s, &at);
+
+	json_put(o, "is",
+		json_text(overtakes == SCALING_OVERTAKES_AT	 ? "at"
+			  : overtakes == SCALING_OVERTAKES_NEVER ? "never"
+								 : NULL));
+	json_put(o, "context", overtakes == SCALING_OVERTAKES_AT ? value_json(&at) : json_null());
+	return o;
+}
+
+static json_t *rates_json(const struct scaling_series *s)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; has_rates(s) && i < AHEAD; i++) {
+		struct scaling_value at = rate_at(s, ahead[i] * s->longest);
+		json_t *o = json_object();
+		json_put(o, "context", json_rate(ahead[i] * s->longest));
+		json_put(o, "modelled_tokens_per_s", at.value < 0 ? json_null() : value_json(&at));
+		json_add(list, o);
+	}
+	return list;
+}
+
+static json_t *series_json(const struct run *run, const struct scaling_series *s)
+{
+	json_t *o = json_object(), *bricks = json_array();
+
+	json_put(o, "pid", json_number(run->processes[s->process].pid));
+	json_put(o, "model", json_number(s->model == RUN_NONE ? ANALYSIS_UNKNOWN : s->model));
+	json_put(o, "model_name", json_text(run_model_name(run, s->process, s->model)));
+	json_put(o, "tokens", json_number(s->batch));
+	json_put(o, "steps", json_number(s->steps));
+	json_put(o, "shortest_context", json_rate(s->shortest));
+	json_put(o, "longest_context", json_rate(s->longest));
+	json_put(o, "context_from", json_text(s->is_counted ? "tokens" : "sequences"));
+	json_put(o, "tokens_per_s", json_rate(rate(s, s->step.median_ns)));
+	json_put(o, "step", line_json(s, &s->step));
+	json_put(o, "ffn", line_json(s, &s->ffn));
+	json_put(o, "ffn_drift", json_signed(s->ffn.is_known ? s->drift : NAN));
+	json_put(o, "ffn_on_device", json_boolean(s->ffn_on_device));
+	for (size_t i = 0; i < s->brick_count; i++) {
+		json_t *b = json_object();
+		json_put(b, "name", json_text(run->bricks[s->bricks[i].brick].name));
+		json_put(b, "on_device", json_boolean(s->bricks[i].on_device));
+		put_line(b, s, &s->bricks[i].line);
+		json_add(bricks, b);
+	}
+	json_put(o, "bricks", bricks);
+	json_put(o, "attention_overtakes_ffn", overtakes_json(s));
+	json_put(o, "rates", rates_json(s));
+	return o;
+}
+
+json_t *scaling_to_json(const struct run *run, const struct scaling *scaling)
+{
+	json_t *o = json_object(), *list = json_array();
+
+	json_put(o, "schema", json_text("brick/scaling/1"));
+	for (size_t i = 0; i < scaling->count; i++)
+		json_add(list, series_json(run, &scaling->series[i]));
+	json_put(o, "series", list);
+	json_put(o, "unknown_steps", json_number(scaling->unknown_steps));
+	return o;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The answer of `brick scaling`, and its forms. Main thread. */
+#pragma once
+
+#include <jansson.h>
+#include <stdio.h>
+#include "analysis/scaling/scaling.h"
+
+void scaling_text(const struct run *run, const struct scaling *scaling, FILE *out);
+
+/* Schema brick/scaling/1; a new reference. */
+json_t *scaling_to_json(const struct run *run, const struct scaling *scaling);
