@@ -31,6 +31,7 @@
 	each(serve) \
 	each(flame) \
 	each(export) \
+	each(import) \
 	each(open) \
 	each(doctor) \
 	each(selftest) \

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `brick import`: a recording made of another tool's file. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "brick/error.h"
+#include "cli/command.h"
+#include "cli/die.h"
+#include "cli/options.h"
+#include "import/import.h"
+#include "lib/writer/part_file.h"
+#include "base/scope.h"
+
+struct options {
+	const char *output;
+};
+
+static const struct cli_option option_table[] = {
+	{"output", "OUT", "write the recording to this file (default: run.pftrace)", option_text,
+		AT(output), .letter = 'o'},
+	OPTION_HELP,
+};
+
+static void write_recording(struct imported *im, const char *from, const char *to)
+{
+	struct trace_writer_options options = {.path = to, .compress = 1};
+	char why[512];
+	int rc = imported_write(im, &options);
+	if (rc == BRICK_ENOTRECORDED)
+		die(CLI_INPUT, "%s: there is no event with a length in it", from);
+	if (rc == -ENOMEM)
+		die(CLI_SYSTEM, "%s: not enough memory", from);
+	if (rc < 0 && part_file_explain(to, rc, why, sizeof(why)))
+		die(CLI_SYSTEM, "%s: %s", to, why);
+	if (rc < 0)
+		die(CLI_SYSTEM, "%s: %s", to, brick_strerror(rc));
+}
+
+static void tell(const struct imported *im, const char *from, const char *to)
+{
+	fprintf(stderr, "brick: %s: %llu events of %s on %u threads and %u queues, in %s\n", from,
+		(unsigned long long)im->slices, im->tool, im->threads, im->queues, to);
+	if (im->left_out + im->crowded)
+		fprintf(stderr,
+			"brick: %s: %llu events have no place in a recording and were left out\n",
+			from, (unsigned long long)(im->left_out + im->crowded));
+	if (im->unmatched)
+		fprintf(stderr, "brick: %s: %llu ends have no begin\n", from,
+			(unsigned long long)im->unmatched);
+	if (im->unnamed)
+		fprintf(stderr,
+			"brick: %s: there are more than %d names; those beyond are one brick, "
+			"OtherRanges\n",
+			from, BRICK_MAX_BRICKS - 1);
+}
+
+static int run_import(int argc, char **argv)
+{
+	struct options options = {.output = "run.pftrace"};
+	options_parse(&command_import, &options, argc, argv);
+	if (argc - optind != 1)
+		die_usage("import", "needs one FILE");
+	const char *path = argv[optind];
+	SCOPED struct imported *im = xcalloc(1, sizeof(*im));
+	struct import_error why;
+	if (imported_init(im))
+		die(CLI_SYSTEM, "not enough memory");
+	int rc = import_read(im, path, &why);
+	if (rc < 0)
+		die(rc == -ENOMEM ? CLI_SYSTEM : CLI_INPUT, "%s: %s", path, why.text);
+	write_recording(im, path, options.output);
+	tell(im, path, options.output);
+	imported_fini(im);
+	return CLI_DONE;
+}
+
+const struct cli_command command_import = {
+	.name = "import",
+	.summary = "make a recording of another tool's file",
+	.run = run_import,
+	.usage = "[-o OUT] FILE",
+	.about = "Make a recording of a file by another tool: trace events as JSON (Chrome, "
+		 "PyTorch's Kineto, ONNX Runtime's profiler, brick export), or what Nsight Systems "
+		 "exports as SQLite.",
+	.options = option_table,
+};

@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Trace events: Chrome's format, as Kineto (PyTorch), ONNX Runtime and `brick export` fill it.
+ * Kineto's commands of devices name their launch by a correlation; Brick's by arrows. ONNX Runtime
+ * names a node's operator in its arguments.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include "brick/error.h"
+#include "base/fnv.h"
+#include "base/hash.h"
+#include "base/scope.h"
+#include "base/utf8.h"
+#include "import/json_events.h"
+
+#define BIAS (1ull << 62) /* times of a file may be negative */
+
+struct said_name {
+	uint32_t pid;
+	uint64_t tid;
+	bool is_process;
+	char text[BRICK_NAME_BYTES];
+};
+
+/* One end of an arrow from a launch to a command. */
+struct arrow {
+	uint64_t id, ns;
+	uint32_t pid;
+	uint64_t tid;
+	bool is_start;
+};
+
+struct chrome {
+	struct imported *im;
+	struct import_error *error;
+	const char *text;
+	ARRAY(struct said_name) names;
+	ARRAY(struct arrow) arrows;
+	ARRAY(struct track_stack { ARRAY(size_t) open; }) stacks; /* by track: events to be ended */
+	bool is_own;						  /* `brick export` wrote it */
+	double base_ns;
+	uint64_t start_unix_ns;
+};
+
+static int fail_at(struct chrome *c, const struct json_event *event, const char *why)
+{
+	return import_fail(c->error, c->text, event->offset, "%s", why);
+}
+
+/* Members. */
+
+static const char *text_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
+}
+
+/* As a number or in quotes. */
+static bool number_of(const json_t *value, double *number)
+{
+	char *end = NULL;
+
+	if (json_is_number(value)) {
+		*number = json_number_value(value);
+		return true;
+	}
+	const char *text = json_string_value(value);
+	if (!text || !*text)
+		return false;
+	*number = strtod(text, &end);
+	return !*end && *number - *number == 0;
+}
+
+static bool whole_of(const json_t *object, const char *key, uint64_t *whole)
+{
+	double number;
+
+	if (!number_of(json_object_get(object, key), &number) || number < 0 || number >= 0x1p63)
+		return false;
+	*whole = (uint64_t)number;
+	return true;
+}
+
+static uint32_t small_of(const json_t *object, const char *key)
+{
+	uint64_t whole = 0;
+
+	return whole_of(object, key, &whole) && whole <= UINT32_MAX ? (uint32_t)whole : 0;
+}
+
+/* Programs call processes and threads by numbers or by texts. */
+static uint64_t id_of(const json_t *value)
+{
+	const char *text = json_string_value(value);
+	double number;
+
+	if (number_of(value, &number) && number > -0x1p62 && number < 0x1p62)
+		return (uint64_t)(int64_t)number;
+	return text ? (1u << 30 | (fnv1a_text(text) & ((1u << 30) - 1))) : 0;
+}
+
+static uint32_t pid_of(const json_t *members)
+{
+	return (uint32_t)id_of(json_object_get(members, "pid"));
+}
+
+static uint64_t tid_of(const json_t *members)
+{
+	return id_of(json_object_get(members, "tid"));
+}
+
+static bool is_one_of(const char *text, const char *const *words)
+{
+	for (; *words; words++)
+		if (!strcasecmp(text, *words))
+			return true;
+	return false;
+}
+
+/* Kernels. */
+
+static void sizes(const json_t *args, const char *key, const char *first, uint32_t to[3])
+{
+	const json_t *array = json_object_get(args, key);
+	char name[16];
+
+	for (size_t i = 0; i < 3; i++) {
+		double number = 0;
+		snprintf(name, sizeof(name), "%s_%c", first, (int)('x' + i));
+		if (json_is_array(array) && number_of(json_array_get(array, i), &number))
+			to[i] = number >= 0 && number <= UINT32_MAX ? (uint32_t)number : 0;
+		else
+			to[i] = small_of(args, name);
+	}
+}
+
+static uint32_t kind_of(const char *name, const json_t *args)
+{
+	static const char *const own[] = {"compute", "h2d", "d2h", "d2d", "fill", "other"};
+	const char *kind = text_of(args, "kind");
+
+	for (uint32_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (!strcmp(kind, own[i]))
+			return i;
+	if (!strncasecmp(name, "memset", 6))
+		return BRICK_KERNEL_FILL;
+	if (strncasecmp(name, "memcpy", 6) != 0)
+		return BRICK_KERNEL_COMPUTE;
+	return strstr(name, "HtoD")   ? BRICK_KERNEL_H2D
+	       : strstr(name, "DtoH") ? BRICK_KERNEL_D2H
+	       : strstr(name, "DtoD") ? BRICK_KERNEL_D2D
+				      : BRICK_KERNEL_OTHER;
+}
+
+static int kernel_of(struct imported *im, const char *name, const json_t *args)
+{
+	struct brick_session_kernel kernel;
+
+	memset(&kernel, 0, sizeof(kernel));
+	sizes(args, "grid", "grid", kernel.grid);
+	sizes(args, "block", "block", kernel.block);
+	kernel.kind = kind_of(name, args);
+	kernel.registers = small_of(args, "registers per thread");
+	kernel.shared_bytes = small_of(args, "shared memory");
+	if (!kernel.shared_bytes)
+		kernel.shared_bytes = small_of(args, "shared");
+	utf8_field(kernel.backend, sizeof(kernel.backend), "gpu");
+	utf8_field(kernel.name, sizeof(kernel.name), name);
+	return imported_kernel(im, &kernel);
+}
+
+/* Slices. */
+
+static bool is_command(const struct chrome *c, const char *category, const json_t *args)
+{
+	static const char *const words[] = {
+		"kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset", NULL};
+
+	if (c->is_own)
+		return json_object_get(args, "kind") && json_object_get(args, "brick");
+	return is_one_of(category, words);
+}
+
+static bool is_left_out(const char *category, const char *name)
+{
+	/* what the profiler says of itself, and what repeats a thread's range on its queue */
+	static const char *const words[] = {"Trace", "gpu_user_annotation", "overhead", NULL};
+	size_t bytes = strlen(name);
+
+	return is_one_of(category, words) ||
+	       (!strcmp(category, "Node") &&
+		       ((bytes > 13 && !strcmp(name + bytes - 13, "_fence_before")) ||
+			       (bytes > 12 && !strcmp(name + bytes - 12, "_fence_after"))));
+}
+
+static int own_name(struct chrome *c, const char *name, const char *category, const json_t *args)
+{
+	struct import_text text = {
+		.naming = IMPORT_BRICK, .operation = category, .name = name, .layer = -1};
+	double layer;
+
+	if (number_of(json_object_get(args, "layer"), &layer) && layer >= -1 && layer <= INT16_MAX)
+		text.layer = (int)layer;
+	text.site_operation = json_string_value(json_object_get(args, "op"));
+	text.label = json_string_value(json_object_get(args, "tensor"));
+	text.flags |= whole_of(args, "elements", &text.elements) ? BRICK_SITE_HAS_ELEMENTS : 0;
+	text.flags |= whole_of(args, "bytes", &text.bytes) ? BRICK_SITE_HAS_BYTES : 0;
+	text.flags |= whole_of(args, "flops", &text.flops) ? BRICK_SITE_HAS_FLOPS : 0;
+	return imported_name(c->im, &text);
+}
+
+static int node_name(struct chrome *c, const char *name, const char *operator)
+{
+	static const char suffix[] = "_kernel_time";
+	size_t bytes = strlen(name), end = sizeof(suffix) - 1;
+
+	if (bytes > end && !strcmp(name + bytes - end, suffix))
+		bytes -= end;
+	SCOPED char *path = strndup(name, bytes);
+	if (!path)
+		return -ENOMEM;
+	c->im->tool = "ONNX Runtime's profile";
+	return imported_name(c->im,
+		&(struct import_text){
+			.naming = IMPORT_NODE, .operation = operator, .name = path, .layer = -1});
+}
+
+static int name_of(struct chrome *c, const char *name, const char *category, const json_t *args)
+{
+	static const char *const operators[] = {"cpu_op", "Operator", "cpu_instant_event", NULL};
+	struct import_text text = {IMPORT_ANNOTATION, "", name, .layer = -1};
+
+	if (c->is_own) {
+		bool is_queued = is_command(c, category, args);
+		return own_name(c, is_queued ? text_of(args, "brick") : name, category, args);
+	}
+	if (!strcmp(category, "Node") && *text_of(args, "op_name"))
+		return node_name(c, name, text_of(args, "op_name"));
+	/* a run of the whole model: nobody says whether it takes tokens in or makes new ones */
+	if (!strcmp(category, "Session") && !strcmp(name, "model_run"))
+		return own_name(c, "Prefill", "Step", NULL);
+	if (is_command(c, category, args))
+		text.naming = IMPORT_KERNEL;
+	else if (is_one_of(category, operators))
+		text.naming = IMPORT_OPERATOR;
+	return imported_name(c->im, &text);
+}
+
+static uint64_t link_of(const json_t *args)
+{
+	uint64_t link = 0;
+
+	return whole_of(args, "correlation", &link) ? link : 0;
+}
+
+static int describe(struct chrome *c, const struct json_event *event, struct imported_event *e)
+{
+	const json_t *members = event->members, *args = json_object_get(members, "args");
+	const char *name = text_of(members, "name"), *category = text_of(members, "cat");
+	uint64_t stream = 0;
+
+	e->is_command = is_command(c, category, args);
+	int said = name_of(c, *name ? name : "(unnamed)", category, args), track, kernel = 0;
+	if (said < 0)
+		return said;
+	if (e->is_command) {
+		if (!whole_of(args, "stream", &stream))
+			stream = tid_of(members);
+		uint32_t device = c->is_own			    ? 0
+				  : json_object_get(args, "device") ? small_of(args, "device")
+								    : pid_of(members);
+		track = imported_queue(c->im, pid_of(members), c->is_own, device, stream);
+		kernel = kernel_of(c->im, name, args);
+		e->has_brick = c->is_own;
+		if (!c->is_own)
+			whole_of(args, "bytes", &e->bytes);
+	} else {
+		track = imported_thread(c->im, pid_of(members), tid_of(members));
+	}
+	if (!c->is_own)
+		e->link = link_of(args);
+	e->name = (uint32_t)said;
+	e->track = (uint32_t)track;
+	e->kernel = kernel < 0 ? 0 : (uint32_t)kernel;
+	return track < 0 ? track : kernel < 0 ? kernel : 0;
+}
+
+static int slice(struct chrome *c, const struct json_event *event, uint64_t begin, bool is_begin)
+{
+	struct imported_event e = {.begin = begin, .end = UINT64_MAX, .is_open = true};
+	int64_t length;
+
+	if (is_left_out(text_of(event->members, "cat"), text_of(event->members, "name"))) {
+		c->im->left_out++;
+		return 0;
+	}
+	if (!is_begin && event->dur) {
+		if (!json_events_ns(event->dur, &length) || length >= (int64_t)BIAS)
+			return fail_at(c, event, "\"dur\" must be a number of microseconds");
+		if (length < 0) {
+			c->im->left_out++;
+			return 0;
+		}
+		e.end = begin + (uint64_t)length;
+		e.is_open = false;
+	}
+	int error = describe(c, event, &e);
+	if (error || (error = imported_add(c->im, &e)) || !is_begin)
+		return error;
+	while (c->stacks.count <= e.track)
+		if (array_push(&c->stacks, (struct track_stack){{0}}))
+			return -ENOMEM;
+	return array_push(&c->stacks.items[e.track].open, c->im->events.count - 1);
+}
+
+static int end_slice(struct chrome *c, const struct json_event *event, uint64_t ns)
+{
+	int track = imported_thread(c->im, pid_of(event->members), tid_of(event->members));
+
+	if (track < 0)
+		return track;
+	struct track_stack *stack =
+		(size_t)track < c->stacks.count ? &c->stacks.items[track] : NULL;
+	if (!stack || !stack->open.count) {
+		c->im->unmatched++;
+		return 0;
+	}
+	struct imported_event *e = &c->im->events.items[stack->open.items[--stack->open.count]];
+	if (ns < e->begin)
+		return fail_at(c, event, "it ends before it began");
+	e->end = ns;
+	e->is_open = false;
+	return 0;
+}
+
+static int say_name(struct chrome *c, const json_t *members)
+{
+	const char *what = text_of(members, "name");
+	struct said_name name = {.pid = pid_of(members), .tid = tid_of(members)};
+
+	name.is_process = !strcmp(what, "process_name");
+	if (!name.is_process && strcmp(what, "thread_name") != 0)
+		return 0;
+	utf8_field(name.text, sizeof(name.text), text_of(json_object_get(members, "args"), "name"));
+	return array_push(&c->names, name);
+}
+
+static int arrow(struct chrome *c, const struct json_event *event, uint64_t ns, bool is_start)
+{
+	struct arrow a = {.ns = ns,
+		.pid = pid_of(event->members),
+		.tid = tid_of(event->members),
+		.is_start = is_start};
+
+	if (!c->is_own || strcmp(text_of(event->members, "name"), "launch") != 0 ||
+		!whole_of(event->members, "id", &a.id))
+		return 0;
+	return array_push(&c->arrows, a);
+}
+
+static int take_event(void *context, const struct json_event *event)
+{
+	struct chrome *c = context;
+	const char *phase = text_of(event->members, "ph");
+	int64_t ns = 0;
+
+	if (!phase[0])
+		return fail_at(c, event, "an event must have a phase (\"ph\")");
+	if (phase[0] == 'M')
+		return say_name(c, event->members);
+	if (!strchr("XBEsf", phase[0])) {
+		c->im->left_out += phase[0] != 't';
+		return 0;
+	}
+	if (!event->ts || !json_events_ns(event->ts, &ns) || ns <= -(int64_t)BIAS ||
+		ns >= (int64_t)BIAS)
+		return fail_at(c, event, "\"ts\" must be a number of microseconds");
+	uint64_t biased = (uint64_t)ns + BIAS;
+	if (phase[0] == 's' || phase[0] == 'f')
+		return arrow(c, event, biased, phase[0] == 's');
+	return phase[0] == 'E' ? end_slice(c, event, biased)
+			       : slice(c, event, biased, phase[0] == 'B');
+}
+
+static int take_member(void *context, const char *key, const json_t *value)
+{
+	struct chrome *c = context;
+
+	if (!strcmp(key, "baseTimeNanoseconds"))
+		number_of(value, &c->base_ns);
+	if (!strcmp(key, "schemaVersion") || !strcmp(key, "deviceProperties"))
+		c->im->tool = "Kineto's trace";
+	if (strcmp(key, "otherData") != 0 || !json_object_get(value, "start_monotonic_ns"))
+		return 0;
+	c->is_own = true;
+	c->im->tool = "a Chrome export of Brick";
+	c->start_unix_ns = strtoull(text_of(value, "start_unix_ns"), NULL, 10);
+	return 0;
+}
+
+/* When all was read. */
+
+static void apply_names(struct chrome *c)
+{
+	for (size_t i = 0; i < c->names.count; i++) {
+		const struct said_name *name = &c->names.items[i];
+		for (size_t p = 0; p < c->im->processes.count && name->is_process; p++)
+			if (c->im->processes.items[p].pid == name->pid)
+				memcpy(c->im->processes.items[p].name, name->text,
+					sizeof(name->text));
+		for (size_t t = 0; t < c->im->tracks.count && !name->is_process; t++) {
+			struct imported_track *track = &c->im->tracks.items[t];
+			if (track->has_process && track->tid == name->tid && *name->text &&
+				c->im->processes.items[track->process].pid == name->pid)
+				memcpy(track->name, name->text, sizeof(name->text));
+		}
+	}
+}
+
+static uint64_t place_key(const struct imported_track *track, uint32_t pid, uint64_t ns)
+{
+	return hash_u64(hash_u64(pid) + track->tid) ^ hash_u64(ns);
+}
+
+/* Arrows lead from the innermost slice that begins there to the command that does. */
+static int follow_arrows(struct chrome *c)
+{
+	SCOPED_BY(hashmap_fini) struct hashmap places = {0}, links = {0};
+	struct imported *im = c->im;
+	int error = 0;
+
+	for (size_t i = 0; i < im->events.count && c->arrows.count && !error; i++) {
+		const struct imported_event *e = &im->events.items[i];
+		const struct imported_track *t = &im->tracks.items[e->track];
+		uint32_t pid = im->processes.items[t->process].pid;
+		error = hashmap_set(&places, place_key(t, pid, e->begin), i);
+	}
+	for (size_t i = 0; i < c->arrows.count && !error; i++) {
+		const struct arrow *a = &c->arrows.items[i];
+		struct imported_track t = {.tid = a->tid};
+		uint64_t at = hashmap_get(&places, place_key(&t, a->pid, a->ns));
+		if (at == HASHMAP_NONE)
+			continue;
+		struct imported_event *e = &im->events.items[at];
+		if (a->is_start && !e->is_command) {
+			e->link = e->link ? e->link : a->id;
+			error = hashmap_set(&links, a->id, e->link);
+		} else if (!a->is_start && e->is_command) {
+			uint64_t link = hashmap_get(&links, a->id);
+			e->link = link == HASHMAP_NONE ? 0 : link;
+		}
+	}
+	return error;
+}
+
+static void find_start(struct chrome *c)
+{
+	const uint64_t in_2001 = 1000000000000000000ull;
+	uint64_t first = UINT64_MAX;
+
+	for (size_t i = 0; i < c->im->events.count; i++)
+		if (c->im->events.items[i].begin < first)
+			first = c->im->events.items[i].begin;
+	int64_t ns = (int64_t)(first - BIAS);
+	if (c->start_unix_ns)
+		c->im->start_unix_ns = c->start_unix_ns + (uint64_t)ns;
+	else if (c->base_ns > 0 && c->base_ns < 4e18 && ns >= 0)
+		c->im->start_unix_ns = (uint64_t)c->base_ns + (uint64_t)ns;
+	else if (ns > (int64_t)in_2001)
+		c->im->start_unix_ns = (uint64_t)ns;
+}
+
+int import_chrome(struct imported *im, const char *text, size_t bytes, struct import_error *error)
+{
+	static const struct json_events_target target = {take_event, take_member};
+	struct chrome c = {.im = im, .error = error, .text = text};
+
+	im->tool = "a Chrome trace";
+	int result = json_events_read(text, bytes, &target, &c, error);
+	if (!result) {
+		result = follow_arrows(&c);
+		apply_names(&c);
+		find_start(&c);
+	}
+	for (size_t i = 0; i < c.stacks.count; i++)
+		array_fini(&c.stacks.items[i].open);
+	array_fini(&c.stacks);
+	array_fini(&c.names);
+	array_fini(&c.arrows);
+	if (result == -ENOMEM)
+		snprintf(error->text, sizeof(error->text), "not enough memory");
+	return result;
+}

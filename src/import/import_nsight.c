@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What Nsight Systems exports as SQLite: a table for each kind of event, and texts by number. Which
+ * tables there are depends on what was recorded. A process and a thread are parts of one number.
+ */
+#include <stdarg.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+#include "brick/error.h"
+#include "base/hash.h"
+#include "base/utf8.h"
+#include "import/import.h"
+
+#define DEVICE_COLUMNS "start, end, deviceId, streamId, correlationId, globalPid"
+
+struct nsight {
+	struct imported *im;
+	struct import_error *error;
+	sqlite3 *db;
+	const char *table;
+};
+
+static int fail(struct nsight *n, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static int fail(struct nsight *n, const char *format, ...)
+{
+	va_list arguments;
+	int bytes = snprintf(n->error->text, sizeof(n->error->text), "table %s: ", n->table);
+
+	va_start(arguments, format);
+	vsnprintf(
+		n->error->text + bytes, sizeof(n->error->text) - (size_t)bytes, format, arguments);
+	va_end(arguments);
+	return BRICK_EFORMAT;
+}
+
+static uint32_t pid_of(sqlite3_int64 global)
+{
+	return (uint32_t)((uint64_t)global >> 24 & 0xffffff);
+}
+
+static uint64_t tid_of(sqlite3_int64 global)
+{
+	return (uint64_t)global & 0xffffff;
+}
+
+/* Correlations are of their process. */
+static uint64_t link_of(uint32_t pid, sqlite3_stmt *row, int column)
+{
+	if (sqlite3_column_type(row, column) == SQLITE_NULL || !sqlite3_column_int64(row, column))
+		return 0;
+	return hash_u64(hash_u64(pid) + (uint64_t)sqlite3_column_int64(row, column)) | 1;
+}
+
+static uint32_t small(sqlite3_stmt *row, int column)
+{
+	sqlite3_int64 value = sqlite3_column_int64(row, column);
+
+	return value > 0 && value <= UINT32_MAX ? (uint32_t)value : 0;
+}
+
+static const char *text(sqlite3_stmt *row, int column)
+{
+	const char *value = (const char *)sqlite3_column_text(row, column);
+
+	return value ? value : "";
+}
+
+/* Columns 0 and 1. 1: it is left out. */
+static int times(struct nsight *n, sqlite3_stmt *row, struct imported_event *e)
+{
+	sqlite3_int64 begin = sqlite3_column_int64(row, 0), end = sqlite3_column_int64(row, 1);
+
+	if (sqlite3_column_type(row, 0) != SQLITE_INTEGER || begin < 0)
+		return fail(n, "a row's start is no number of nanoseconds");
+	e->begin = (uint64_t)begin;
+	e->end = (uint64_t)end;
+	if (sqlite3_column_type(row, 1) == SQLITE_NULL) {
+		e->is_open = true;
+		e->end = UINT64_MAX;
+	} else if (end < begin) {
+		n->im->left_out++;
+		return 1;
+	}
+	return 0;
+}
+
+/* Events of devices. */
+
+static int command(struct nsight *n, sqlite3_stmt *row, const struct brick_session_kernel *kernel,
+	const char *name, uint64_t bytes)
+{
+	struct imported_event e = {.is_command = true, .bytes = bytes};
+	struct import_text called = {IMPORT_KERNEL, "kernel", name, .layer = -1};
+	bool has_process = sqlite3_column_type(row, 5) != SQLITE_NULL;
+	uint32_t pid = pid_of(sqlite3_column_int64(row, 5));
+	int result = times(n, row, &e);
+
+	if (result)
+		return result < 0 ? result : 0;
+	int track = imported_queue(
+		n->im, pid, has_process, small(row, 2), (uint64_t)sqlite3_column_int64(row, 3));
+	int said = imported_name(n->im, &called), number = imported_kernel(n->im, kernel);
+	if (track < 0 || said < 0 || number < 0)
+		return -ENOMEM;
+	e.track = (uint32_t)track;
+	e.name = (uint32_t)said;
+	e.kernel = (uint32_t)number;
+	e.link = link_of(pid, row, 4);
+	return imported_add(n->im, &e);
+}
+
+static void kernel_named(struct brick_session_kernel *kernel, uint32_t kind, const char *name)
+{
+	memset(kernel, 0, sizeof(*kernel));
+	kernel->kind = kind;
+	utf8_field(kernel->backend, sizeof(kernel->backend), "gpu");
+	utf8_field(kernel->name, sizeof(kernel->name), name);
+}
+
+static int take_kernel(struct nsight *n, sqlite3_stmt *row)
+{
+	struct brick_session_kernel kernel;
+	const char *name = *text(row, 6) ? text(row, 6) : "(unnamed)";
+
+	kernel_named(&kernel, BRICK_KERNEL_COMPUTE, name);
+	for (int i = 0; i < 3; i++) {
+		kernel.grid[i] = small(row, 7 + i);
+		kernel.block[i] = small(row, 10 + i);
+	}
+	kernel.registers = small(row, 13);
+	kernel.shared_bytes = (uint64_t)small(row, 14) + small(row, 15);
+	return command(n, row, &kernel, name, 0);
+}
+
+static int take_copy(struct nsight *n, sqlite3_stmt *row)
+{
+	static const struct {
+		sqlite3_int64 number;
+		uint32_t kind;
+		const char *name;
+	} kinds[] = {{1, BRICK_KERNEL_H2D, "Memcpy HtoD"}, {2, BRICK_KERNEL_D2H, "Memcpy DtoH"},
+		{8, BRICK_KERNEL_D2D, "Memcpy DtoD"}, {10, BRICK_KERNEL_D2D, "Memcpy PtoP"}};
+	struct brick_session_kernel kernel;
+	sqlite3_int64 kind = sqlite3_column_int64(row, 7), bytes = sqlite3_column_int64(row, 6);
+
+	kernel_named(&kernel, BRICK_KERNEL_OTHER, "Memcpy");
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (kinds[i].number == kind)
+			kernel_named(&kernel, kinds[i].kind, kinds[i].name);
+	return command(n, row, &kernel, kernel.name, bytes > 0 ? (uint64_t)bytes : 0);
+}
+
+static int take_fill(struct nsight *n, sqlite3_stmt *row)
+{
+	struct brick_session_kernel kernel;
+	sqlite3_int64 bytes = sqlite3_column_int64(row, 6);
+
+	kernel_named(&kernel, BRICK_KERNEL_FILL, "Memset");
+	return command(n, row, &kernel, kernel.name, bytes > 0 ? (uint64_t)bytes : 0);
+}
+
+/* Events of threads: begin, end, thread, then what differs. */
+
+static int on_thread(
+	struct nsight *n, sqlite3_stmt *row, const struct import_text *called, bool is_launch)
+{
+	struct imported_event e = {0};
+	sqlite3_int64 global = sqlite3_column_int64(row, 2);
+	int result = times(n, row, &e);
+
+	if (result)
+		return result < 0 ? result : 0;
+	int track = imported_thread(n->im, pid_of(global), tid_of(global));
+	int said = imported_name(n->im, called);
+	if (track < 0 || said < 0)
+		return -ENOMEM;
+	e.track = (uint32_t)track;
+	e.name = (uint32_t)said;
+	e.link = is_launch ? link_of(pid_of(global), row, 4) : 0;
+	return imported_add(n->im, &e);
+}
+
+static int take_call(struct nsight *n, sqlite3_stmt *row)
+{
+	return on_thread(n, row,
+		&(struct import_text){IMPORT_ANNOTATION, "CUDA",
+			*text(row, 3) ? text(row, 3) : "(unnamed)", .layer = -1},
+		true);
+}
+
+static int take_range(struct nsight *n, sqlite3_stmt *row)
+{
+	return on_thread(n, row,
+		&(struct import_text){IMPORT_ANNOTATION, text(row, 4),
+			*text(row, 3) ? text(row, 3) : "(unnamed)", .layer = -1},
+		false);
+}
+
+static int take_name(struct nsight *n, sqlite3_stmt *row)
+{
+	sqlite3_int64 global = sqlite3_column_int64(row, 1);
+
+	for (size_t i = 0; i < n->im->tracks.count; i++) {
+		struct imported_track *t = &n->im->tracks.items[i];
+		if (!t->is_queue && t->tid == tid_of(global) &&
+			n->im->processes.items[t->process].pid == pid_of(global))
+			utf8_field(t->name, sizeof(t->name), text(row, 0));
+	}
+	return 0;
+}
+
+/* Tables. */
+
+static bool has_table(struct nsight *n, const char *name)
+{
+	sqlite3_stmt *row = NULL;
+	bool found = false;
+
+	if (sqlite3_prepare_v2(n->db,
+		    "SELECT 1 FROM sqlite_master WHERE type IN ('table', 'view') AND name = ?", -1,
+		    &row, NULL) == SQLITE_OK) {
+		sqlite3_bind_text(row, 1, name, -1, SQLITE_STATIC);
+		found = sqlite3_step(row) == SQLITE_ROW;
+	}
+	sqlite3_finalize(row);
+	return found;
+}
+
+static int take_rows(
+	struct nsight *n, const char *query, int (*take)(struct nsight *n, sqlite3_stmt *row))
+{
+	sqlite3_stmt *row = NULL;
+	int error = 0, code;
+
+	if (sqlite3_prepare_v2(n->db, query, -1, &row, NULL) != SQLITE_OK)
+		return fail(n, "%s", sqlite3_errmsg(n->db));
+	while ((code = sqlite3_step(row)) == SQLITE_ROW && !error)
+		error = take(n, row);
+	if (!error && code != SQLITE_DONE)
+		error = fail(n, "%s", sqlite3_errmsg(n->db));
+	sqlite3_finalize(row);
+	return error;
+}
+
+static int read_tables(struct nsight *n)
+{
+	static const struct {
+		const char *name, *query;
+		int (*take)(struct nsight *n, sqlite3_stmt *row);
+	} tables[] = {
+		{"CUPTI_ACTIVITY_KIND_RUNTIME",
+			"SELECT start, end, globalTid, (SELECT value FROM StringIds WHERE id = "
+			"nameId), correlationId FROM CUPTI_ACTIVITY_KIND_RUNTIME",
+			take_call},
+		{"CUPTI_ACTIVITY_KIND_KERNEL",
+			"SELECT " DEVICE_COLUMNS ", (SELECT value FROM StringIds WHERE id = "
+			"demangledName), gridX, gridY, gridZ, blockX, blockY, blockZ, "
+			"registersPerThread, staticSharedMemory, dynamicSharedMemory FROM "
+			"CUPTI_ACTIVITY_KIND_KERNEL",
+			take_kernel},
+		{"CUPTI_ACTIVITY_KIND_MEMCPY",
+			"SELECT " DEVICE_COLUMNS
+			", bytes, copyKind FROM CUPTI_ACTIVITY_KIND_MEMCPY",
+			take_copy},
+		{"CUPTI_ACTIVITY_KIND_MEMSET",
+			"SELECT " DEVICE_COLUMNS ", bytes FROM CUPTI_ACTIVITY_KIND_MEMSET",
+			take_fill},
+		/* 75: a domain is made, whose name is the text */
+		{"NVTX_EVENTS",
+			"SELECT e.start, e.end, e.globalTid, coalesce(e.text, (SELECT value FROM "
+			"StringIds WHERE id = e.textId)), (SELECT coalesce(d.text, (SELECT value "
+			"FROM StringIds WHERE id = d.textId)) FROM NVTX_EVENTS d WHERE "
+			"d.eventType = 75 AND d.domainId = e.domainId AND d.globalTid >> 24 = "
+			"e.globalTid >> 24) FROM NVTX_EVENTS e WHERE e.eventType IN (59, 60)",
+			take_range},
+		{"ThreadNames",
+			"SELECT (SELECT value FROM StringIds WHERE id = nameId), globalTid FROM "
+			"ThreadNames",
+			take_name},
+	};
+	size_t found = 0;
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		n->table = tables[i].name;
+		if (!has_table(n, n->table))
+			continue;
+		found++;
+		int error = take_rows(n, tables[i].query, tables[i].take);
+		if (error)
+			return error;
+	}
+	if (found)
+		return 0;
+	n->table = "NVTX_EVENTS";
+	return fail(n, "there is neither this one nor any of CUPTI_ACTIVITY_KIND_*, so this is no "
+		       "export of Nsight Systems");
+}
+
+int import_nsight(struct imported *im, const char *path, struct import_error *error)
+{
+	struct nsight n = {.im = im, .error = error, .table = "sqlite_master"};
+	int result = 0;
+
+	im->tool = "Nsight Systems' export";
+	if (sqlite3_open_v2(path, &n.db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
+		result = fail(&n, "%s", n.db ? sqlite3_errmsg(n.db) : "not enough memory");
+	if (!result)
+		result = read_tables(&n);
+	sqlite3_close(n.db);
+	if (result == -ENOMEM)
+		snprintf(error->text, sizeof(error->text), "not enough memory");
+	return result;
+}

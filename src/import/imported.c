@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "import/imported.h"
+
+#include <stdio.h>
+#include <string.h>
+#include "base/fnv.h"
+#include "base/hash.h"
+#include "base/scope.h"
+#include "base/utf8.h"
+
+enum { NAME_BYTES = 48, MAX_TEXT = 2048 };
+
+static void well_known(struct imported *im)
+{
+	static const struct {
+		const char *name;
+		uint16_t category;
+	} bricks[] = {
+#define BRICK_X(id, identifier, text, kind, aliases) [id] = {text, BRICK_CATEGORY_##kind},
+		BRICK_WELL_KNOWN(BRICK_X) BRICK_BUILT_IN(BRICK_X)
+#undef BRICK_X
+	};
+	static const char *const categories[] = {"Norm", "Attention", "FFN", "Other", "Sparse",
+		"FFT", "Solver", "Engine", "Wait", "Step", "Tile"};
+
+	for (size_t i = 0; i < sizeof(bricks) / sizeof(bricks[0]); i++) {
+		utf8_field(im->bricks[i].name, NAME_BYTES, bricks[i].name);
+		im->bricks[i].category = bricks[i].category;
+	}
+	for (size_t i = 0; i < sizeof(categories) / sizeof(categories[0]); i++)
+		utf8_field(im->categories[i].name, NAME_BYTES, categories[i]);
+	im->brick_count = sizeof(bricks) / sizeof(bricks[0]);
+	im->category_count = sizeof(categories) / sizeof(categories[0]);
+}
+
+int imported_init(struct imported *im)
+{
+	struct rules_error error;
+
+	memset(im, 0, sizeof(*im));
+	well_known(im);
+	if (rules_parse(&im->annotations, rule_set_import_annotations_text,
+		    rule_set_import_annotations_bytes, &error) ||
+		rules_parse(&im->operators, rule_set_import_torch_text, rule_set_import_torch_bytes,
+			&error) ||
+		rules_parse(&im->files, rule_set_import_files_text, rule_set_import_files_bytes,
+			&error))
+		return -ENOMEM;
+	/* both have a first entry that means "none" */
+	return array_push(&im->sites, (struct brick_session_site){0}) ||
+			       array_push(&im->kernels, (struct brick_session_kernel){0})
+		       ? -ENOMEM
+		       : 0;
+}
+
+void imported_fini(struct imported *im)
+{
+	for (size_t i = 0; i < im->keys.count; i++)
+		free(im->keys.items[i]);
+	array_fini(&im->keys);
+	array_fini(&im->processes);
+	array_fini(&im->tracks);
+	array_fini(&im->events);
+	array_fini(&im->names);
+	array_fini(&im->kernels);
+	array_fini(&im->launched);
+	array_fini(&im->sites);
+	hash_index_fini(&im->name_index);
+	hash_index_fini(&im->track_index);
+	hash_index_fini(&im->kernel_index);
+	hash_index_fini(&im->process_index);
+	hashmap_fini(&im->launches);
+	rules_destroy(im->annotations);
+	rules_destroy(im->operators);
+	rules_destroy(im->files);
+}
+
+/* Where things run. */
+
+int imported_process(struct imported *im, uint32_t pid)
+{
+	struct hash_probe probe = hash_probe(hash_u64(pid));
+
+	for (uint32_t i; (i = hash_index_next(&im->process_index, &probe)) != HASH_INDEX_NONE;)
+		if (im->processes.items[i].pid == pid)
+			return (int)i;
+	if (hash_index_reserve(&im->process_index) ||
+		array_push(&im->processes, (struct imported_process){.pid = pid}))
+		return -ENOMEM;
+	hash_index_add(&im->process_index, hash_u64(pid), (uint32_t)im->processes.count - 1);
+	return (int)im->processes.count - 1;
+}
+
+static int track(struct imported *im, const struct imported_track *wanted)
+{
+	uint64_t hash = hash_u64(hash_u64(wanted->process * 2 + wanted->is_queue) + wanted->tid) +
+			wanted->device;
+	struct hash_probe probe = hash_probe(hash);
+
+	for (uint32_t i; (i = hash_index_next(&im->track_index, &probe)) != HASH_INDEX_NONE;) {
+		const struct imported_track *t = &im->tracks.items[i];
+		if (t->process == wanted->process && t->tid == wanted->tid &&
+			t->is_queue == wanted->is_queue && t->device == wanted->device)
+			return (int)i;
+	}
+	if (hash_index_reserve(&im->track_index) || array_push(&im->tracks, *wanted))
+		return -ENOMEM;
+	hash_index_add(&im->track_index, hash, (uint32_t)im->tracks.count - 1);
+	return (int)im->tracks.count - 1;
+}
+
+int imported_thread(struct imported *im, uint32_t pid, uint64_t tid)
+{
+	int process = imported_process(im, pid);
+
+	return process < 0 ? process
+			   : track(im, &(struct imported_track){.process = (uint64_t)process,
+					       .tid = tid,
+					       .has_process = true});
+}
+
+int imported_queue(
+	struct imported *im, uint32_t pid, bool has_process, uint32_t device, uint64_t stream)
+{
+	struct imported_track queue = {
+		.tid = stream, .is_queue = true, .device = device, .has_process = has_process};
+	int process = has_process ? imported_process(im, pid) : 0;
+
+	if (process < 0)
+		return process;
+	/* of whom it is shows when its commands' launches are known */
+	queue.process = has_process ? (uint64_t)process : UINT64_MAX;
+	snprintf(queue.name, sizeof(queue.name), "device %u stream %llu", device,
+		(unsigned long long)stream);
+	return track(im, &queue);
+}
+
+int imported_kernel(struct imported *im, const struct brick_session_kernel *kernel)
+{
+	uint64_t hash = fnv1a_add(FNV1A_BASIS, kernel, sizeof(*kernel));
+	struct hash_probe probe = hash_probe(hash);
+
+	for (uint32_t i; (i = hash_index_next(&im->kernel_index, &probe)) != HASH_INDEX_NONE;)
+		if (!memcmp(&im->kernels.items[i], kernel, sizeof(*kernel)))
+			return (int)i;
+	if (im->kernels.count == BRICK_MAX_KERNELS)
+		return 0;
+	if (hash_index_reserve(&im->kernel_index) || array_push(&im->kernels, *kernel))
+		return -ENOMEM;
+	hash_index_add(&im->kernel_index, hash, (uint32_t)im->kernels.count - 1);
+	return (int)im->kernels.count - 1;
+}
+
+/* What they are called. */
+
+static uint16_t category_of(struct imported *im, const char *name)
+{
+	for (uint32_t i = 0; i < im->category_count; i++)
+		if (!strncmp(im->categories[i].name, name, NAME_BYTES - 1))
+			return (uint16_t)i;
+	if (im->category_count == BRICK_MAX_CATEGORIES)
+		return BRICK_CATEGORY_OTHER;
+	utf8_field(im->categories[im->category_count].name, NAME_BYTES, name);
+	return (uint16_t)im->category_count++;
+}
+
+/* Names that do not fit keep both ends: what differs stands at the end of many. */
+static void shorten(char *to, const char *name)
+{
+	size_t bytes = strlen(name);
+
+	if (bytes < NAME_BYTES) {
+		memcpy(to, name, bytes + 1);
+		return;
+	}
+	size_t head = utf8_cut(name, NAME_BYTES / 2 - 4), tail = bytes - (NAME_BYTES / 2);
+	while (((unsigned char)name[tail] & 0xc0) == 0x80)
+		tail++;
+	snprintf(to, NAME_BYTES, "%.*s..%s", (int)head, name, name + tail);
+}
+
+static uint16_t brick_of(struct imported *im, const char *text, const char *category)
+{
+	char name[NAME_BYTES] = "";
+
+	shorten(name, text);
+	for (uint32_t i = 0; i < im->brick_count; i++)
+		if (!strcmp(im->bricks[i].name, name))
+			return (uint16_t)i;
+	/* the last one is of all for which none is left */
+	bool is_last = im->brick_count >= BRICK_MAX_BRICKS - 1;
+	im->unnamed += is_last;
+	if (im->brick_count == BRICK_MAX_BRICKS)
+		return BRICK_MAX_BRICKS - 1;
+	struct brick_session_brick *brick = &im->bricks[im->brick_count];
+	utf8_field(brick->name, NAME_BYTES, is_last ? "OtherRanges" : name);
+	brick->category = is_last || !category ? BRICK_CATEGORY_OTHER : category_of(im, category);
+	return (uint16_t)im->brick_count++;
+}
+
+/* Something is called as a step, which it is not by that. */
+static uint16_t brick_of_own_name(struct imported *im, const char *text)
+{
+	char other[MAX_TEXT + 8];
+	uint16_t brick = brick_of(im, text, NULL);
+
+	if (!brick_is_step(brick))
+		return brick;
+	snprintf(other, sizeof(other), "%s range", text);
+	return brick_of(im, other, NULL);
+}
+
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* The text with '#' for numbers that stand alone. */
+static void family(char to[MAX_TEXT + 1], const char *text)
+{
+	size_t n = 0, bytes = utf8_cut(text, MAX_TEXT);
+
+	for (size_t i = 0; i < bytes;) {
+		size_t end = i;
+		while (end < bytes && text[end] >= '0' && text[end] <= '9')
+			end++;
+		bool alone = end > i && !(i && is_letter(text[i - 1])) &&
+			     !(end < bytes && is_letter(text[end]));
+		if (alone) {
+			to[n++] = '#';
+			i = end;
+		} else {
+			do
+				to[n++] = text[i++];
+			while (i < end);
+		}
+	}
+	to[n] = '\0';
+}
+
+static void ask(const struct rules *rules, const char *operation, const char *name,
+	struct rules_verdict *verdict)
+{
+	const struct rules_source none = {"-", "-"};
+	const struct rules_node node = {operation, name, &none, 1};
+	struct rules_verdict one;
+
+	rules_apply(rules, &node, &one);
+	if (verdict->layer < 0)
+		verdict->layer = one.layer;
+	if (!verdict->brick) {
+		verdict->brick = one.brick;
+		verdict->category = one.category;
+	}
+}
+
+static const uint16_t phase_bricks[] = {[BRICK_PHASE_PREFILL] = BRICK_PREFILL,
+	[BRICK_PHASE_DECODE] = BRICK_DECODE,
+	[BRICK_PHASE_MIXED] = BRICK_MIXED,
+	[BRICK_PHASE_WARM_UP] = BRICK_WARM_UP};
+
+/* True: it is a step, which has no site. */
+static bool judge(struct imported *im, const struct import_text *text,
+	struct brick_session_site *site, char label[MAX_TEXT + 1])
+{
+	struct rules_verdict verdict = {NULL, NULL, IMPORT_NO_LAYER};
+	char own[MAX_TEXT + 1];
+	const char *name = text->name, *operation = text->operation;
+	struct rules_step step;
+
+	snprintf(label, MAX_TEXT + 1, "%s", text->name);
+	if (text->naming == IMPORT_ANNOTATION) {
+		const char *part;
+		size_t bytes = rules_name(im->annotations, name, strnlen(name, MAX_TEXT), &part);
+		snprintf(label, MAX_TEXT + 1, "%.*s", (int)bytes, part);
+		if (rules_step(im->annotations, label, &step)) {
+			site->brick = phase_bricks[step.phase];
+			site->layer = IMPORT_NO_LAYER;
+			return true;
+		}
+		ask(im->annotations, *operation ? operation : "-", label, &verdict);
+		ask(im->operators, label, "-", &verdict);
+	} else if (text->naming == IMPORT_OPERATOR) {
+		ask(im->operators, name, "-", &verdict);
+	} else if (text->naming == IMPORT_NODE) {
+		/* paths of modules are written with dots in the rules */
+		for (char *c = label; *c; c++)
+			if (*c == '/')
+				*c = '.';
+		ask(im->files, operation, label, &verdict);
+		ask(im->annotations, operation, label, &verdict);
+		snprintf(label, MAX_TEXT + 1, "%s", text->name);
+	} else if (text->naming == IMPORT_KERNEL) {
+		ask(im->files, "kernel", name, &verdict);
+	}
+	site->layer = (int16_t)verdict.layer;
+	if (verdict.brick) {
+		site->brick = brick_of(im, verdict.brick, verdict.category);
+		return false;
+	}
+	family(own, text->naming == IMPORT_NODE ? operation : label);
+	site->brick = brick_of_own_name(im, *own ? own : "(unnamed)");
+	return false;
+}
+
+static int make_name(struct imported *im, const struct import_text *text)
+{
+	struct brick_session_site site = {.layer = IMPORT_NO_LAYER};
+	char label[MAX_TEXT + 1];
+	bool is_step = false;
+	const char *operation = text->operation;
+
+	if (text->naming == IMPORT_BRICK) {
+		site.brick = brick_of(im, text->name, text->operation);
+		site.layer = (int16_t)text->layer;
+		site.flags = text->flags;
+		site.elements = text->elements;
+		site.bytes = text->bytes;
+		site.flops = text->flops;
+		snprintf(label, sizeof(label), "%s", text->label ? text->label : "");
+		operation = text->site_operation ? text->site_operation : "";
+		is_step = !text->label && !text->site_operation && !text->flags;
+	} else {
+		is_step = judge(im, text, &site, label);
+	}
+	struct imported_name name = {0, site.brick, site.layer};
+	if (!is_step && !brick_is_step(site.brick) && im->sites.count < BRICK_MAX_SITES) {
+		utf8_field(site.operation, sizeof(site.operation), operation);
+		utf8_field(site.label, sizeof(site.label), label);
+		name.site = (uint32_t)im->sites.count;
+		if (array_push(&im->sites, site))
+			return -ENOMEM;
+	}
+	return array_push(&im->names, name);
+}
+
+/* All that makes a difference to what a text becomes. */
+static char *key_of(const struct import_text *text)
+{
+	char *key = NULL;
+	int bytes = asprintf(&key,
+		"%d\x1f%s\x1f%.2048s\x1f%d\x1f%u\x1f%llu\x1f%llu\x1f%llu\x1f%s\x1f%s", text->naming,
+		text->operation, text->name, text->layer, text->flags,
+		(unsigned long long)text->elements, (unsigned long long)text->bytes,
+		(unsigned long long)text->flops, text->site_operation ? text->site_operation : "",
+		text->label ? text->label : "");
+
+	return bytes < 0 ? NULL : key;
+}
+
+int imported_name(struct imported *im, const struct import_text *text)
+{
+	char *key = key_of(text);
+
+	if (!key)
+		return -ENOMEM;
+	uint64_t hash = fnv1a_add(FNV1A_BASIS, key, strlen(key));
+	struct hash_probe probe = hash_probe(hash);
+	for (uint32_t i; (i = hash_index_next(&im->name_index, &probe)) != HASH_INDEX_NONE;)
+		if (!strcmp(im->keys.items[i], key)) {
+			free(key);
+			return (int)i;
+		}
+	if (hash_index_reserve(&im->name_index) || array_push(&im->keys, key)) {
+		free(key);
+		return -ENOMEM;
+	}
+	if (make_name(im, text))
+		return -ENOMEM;
+	hash_index_add(&im->name_index, hash, (uint32_t)im->names.count - 1);
+	return (int)im->names.count - 1;
+}
+
+int imported_add(struct imported *im, const struct imported_event *event)
+{
+	return array_push(&im->events, *event);
+}

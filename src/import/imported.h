@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What another tool's file says, on its way into a recording: processes, tracks (threads, queues of
+ * devices), and events with a begin and an end on them. Names become bricks by rules
+ * (attach/rules/), else bricks of their own name. Events of a track may come in any order and may
+ * cross: those that do not nest go to further lanes of their track. One thread at a time.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "attach/rules/rules.h"
+#include "base/array.h"
+#include "base/hash_index.h"
+#include "base/hashmap.h"
+#include "brick/abi/session.h"
+#include "lib/writer/writer.h"
+
+enum { IMPORT_NO_LAYER = -1, IMPORT_NO_TRACK = -1 };
+
+struct imported_process {
+	uint32_t pid;
+	char name[64];
+};
+
+struct imported_track {
+	uint64_t process; /* number of its process; of a queue that of who launched, if known */
+	uint64_t tid;	  /* of a queue: its stream */
+	bool is_queue, has_process;
+	uint32_t device;
+	char name[BRICK_NAME_BYTES];
+};
+
+/* How a text becomes a brick. */
+enum import_naming {
+	IMPORT_ANNOTATION, /* rules for annotations; numbers in it are no part of the name */
+	IMPORT_OPERATOR,   /* rules for PyTorch's operators */
+	IMPORT_NODE,	   /* of a graph: `operation` is its operator, `name` its path */
+	IMPORT_KERNEL,	   /* of a device, if nothing is known of who launched it */
+	IMPORT_BRICK,	   /* it is one already: `operation` is its category */
+};
+
+struct import_text {
+	enum import_naming naming;
+	const char *operation, *name;
+	/* of IMPORT_BRICK */
+	int layer;
+	uint32_t flags;
+	uint64_t elements, bytes, flops;
+	const char *site_operation, *label; /* NULL: not known */
+};
+
+struct imported_event {
+	uint64_t begin, end; /* ns in the file's own clock, less than 2^63 */
+	uint64_t bytes;	     /* that a command moved; 0: not known */
+	uint64_t link;	     /* of a command, or of the call that launched it; 0: none */
+	uint32_t track, name;
+	uint32_t kernel; /* of a command; 0: no command, or there was no room */
+	bool is_open;	 /* the file does not say when it ended */
+	bool is_command;
+	bool has_brick; /* the file says the command's brick */
+};
+
+/* What a name became. */
+struct imported_name {
+	uint32_t site; /* 0: none */
+	uint16_t brick;
+	int16_t layer;
+};
+
+struct import_launch {
+	uint64_t begin, ticks;
+	uint32_t lane, process; /* lane + 1 in its process; 0: not met */
+	uint32_t name;		/* of the innermost event around the call; UINT32_MAX: none */
+	uint64_t command;	/* number of the first command */
+};
+
+struct imported {
+	ARRAY(struct imported_process) processes;
+	ARRAY(struct imported_track) tracks;
+	ARRAY(struct imported_event) events;
+	ARRAY(struct imported_name) names;
+	ARRAY(char *) keys; /* of the names */
+	ARRAY(struct brick_session_kernel) kernels;
+	struct hash_index name_index, track_index, kernel_index, process_index;
+	struct hashmap launches; /* by link: position */
+	ARRAY(struct import_launch) launched;
+	struct rules *annotations, *operators, *files;
+
+	struct brick_session_brick bricks[BRICK_MAX_BRICKS];
+	struct brick_session_category categories[BRICK_MAX_CATEGORIES];
+	uint32_t brick_count, category_count;
+	ARRAY(struct brick_session_site) sites;
+
+	const char *tool; /* what wrote the file */
+	char host[64];
+	uint64_t start_unix_ns; /* 0: not known */
+	uint64_t left_out;	/* events that a recording has no place for */
+	uint64_t unmatched;	/* ends without a begin */
+	uint64_t crowded;	/* for which there was no lane */
+	uint64_t unnamed;	/* names for which there was no brick left */
+	uint64_t slices, commands;
+	uint32_t threads, queues;
+};
+
+/* 0 or -ENOMEM; imported_fini() in both cases. */
+int imported_init(struct imported *imported);
+void imported_fini(struct imported *imported);
+
+/* All return a number, or -ENOMEM. */
+int imported_process(struct imported *imported, uint32_t pid);
+int imported_thread(struct imported *imported, uint32_t pid, uint64_t tid);
+/* pid: of the program; `device` and `stream` alone make queues of a process one. */
+int imported_queue(struct imported *imported, uint32_t pid, bool has_process, uint32_t device,
+	uint64_t stream);
+int imported_name(struct imported *imported, const struct import_text *text);
+int imported_kernel(struct imported *imported, const struct brick_session_kernel *kernel);
+int imported_add(struct imported *imported, const struct imported_event *event);
+
+/* Make a recording of it. 0, or the writer's error; BRICK_ENOTRECORDED: there is no event. */
+int imported_write(struct imported *imported, struct trace_writer_options *options);
+
+/* The rules' texts, compiled in. */
+extern const char rule_set_import_annotations_text[], rule_set_import_torch_text[],
+	rule_set_import_files_text[];
+extern const size_t rule_set_import_annotations_bytes, rule_set_import_torch_bytes,
+	rule_set_import_files_bytes;

@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Threads first, since it shows there who launched the commands of queues. Events of a track are
+ * laid out in the order of their begins: one that would cross what is open goes to the next lane of
+ * the track, and commands share a lane only if they do not overlap. Records and statistics are made
+ * on the way, as a session would have had them.
+ */
+#include "import/imported.h"
+
+#include <stdio.h>
+#include <string.h>
+#include "brick/error.h"
+#include "base/scope.h"
+#include "base/utf8.h"
+
+enum {
+	BASE_NS = 1000000000, /* where the recording begins: 0 means "not known" in records */
+	MOST_LANES = 64,      /* of one track */
+	NO_NAME = -1,
+};
+
+struct frame {
+	const struct imported_event *event;
+	uint64_t child;
+	bool is_opened; /* its OPEN is written */
+};
+
+struct layout_lane {
+	ARRAY(struct brick_record) records;
+	struct frame frames[BRICK_MAX_DEPTH];
+	uint16_t on_stack[BRICK_MAX_BRICKS];
+	uint32_t depth, number; /* in its process */
+	uint64_t last;		/* end of its last event */
+	struct brick_lane state;
+};
+
+struct layout {
+	struct imported *im;
+	struct sink *sink;
+	ARRAY(struct layout_lane *) lanes; /* of the track at hand */
+	const struct imported_track *track;
+	uint32_t *lane_counts;	    /* by process */
+	bool *has_open;		    /* by process */
+	uint64_t first, last;	    /* ns of the file */
+	uint64_t *commands_of_link; /* by launch: how many commands were numbered */
+	int error;
+};
+
+static uint64_t at(const struct layout *l, uint64_t ns)
+{
+	return ns - l->first + BASE_NS;
+}
+
+static void put(struct layout *l, struct layout_lane *lane, const struct brick_record *r)
+{
+	if (!l->error)
+		l->error = array_push(&lane->records, *r);
+}
+
+static uint32_t clamp_32(uint64_t value)
+{
+	return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+}
+
+static struct import_launch *launch_of(const struct imported *im, uint64_t link)
+{
+	uint64_t i = link ? hashmap_get(&im->launches, link) : HASHMAP_NONE;
+
+	return i == HASHMAP_NONE ? NULL : &im->launched.items[i];
+}
+
+/* The launch of a command; NULL if it was not met in the command's process. */
+static struct import_launch *launch_of_command(
+	const struct layout *l, const struct imported_event *e)
+{
+	struct import_launch *launch = launch_of(l->im, e->link);
+
+	return launch && launch->process == l->im->tracks.items[e->track].process ? launch : NULL;
+}
+
+/* What an event's records say it is. A command is what was open where it was launched. */
+static struct imported_name meaning(const struct layout *l, const struct imported_event *e)
+{
+	struct imported_name name = l->im->names.items[e->name];
+	const struct import_launch *launch =
+		e->is_command && !e->has_brick ? launch_of_command(l, e) : NULL;
+
+	if (!launch || launch->name == (uint32_t)NO_NAME)
+		return name;
+	struct imported_name around = l->im->names.items[launch->name];
+	if (brick_is_step(around.brick))
+		return name;
+	around.site = 0;
+	return around;
+}
+
+static struct brick_record record_of(
+	const struct layout *l, const struct imported_event *e, uint8_t kind, uint64_t ns)
+{
+	struct imported_name name = meaning(l, e);
+	struct brick_record r = {.begin = at(l, ns),
+		.kind = kind,
+		.source = e->is_command ? BRICK_SOURCE_DEVICE_ACTIVITY : BRICK_SOURCE_REPORTED,
+		.brick = name.brick,
+		.layer = name.layer};
+
+	if (name.site && kind != BRICK_RECORD_OPEN) {
+		r.flags = BRICK_FLAG_SITE;
+		r.site = name.site;
+	}
+	return r;
+}
+
+static void write_open(struct layout *l, struct layout_lane *lane, struct frame *frame)
+{
+	struct brick_record r = record_of(l, frame->event, BRICK_RECORD_OPEN, frame->event->begin);
+
+	if (frame->is_opened)
+		return;
+	put(l, lane, &r);
+	frame->is_opened = true;
+}
+
+static void write_arguments(
+	struct layout *l, struct layout_lane *lane, const struct imported_event *e)
+{
+	struct import_launch *launch =
+		e->is_command ? launch_of_command(l, e) : launch_of(l->im, e->link);
+	struct brick_record r = {.kind = BRICK_RECORD_WORK, .begin = e->bytes, .layer = -1};
+
+	if (e->bytes)
+		put(l, lane, &r);
+	if (e->is_command) {
+		uint64_t number = l->im->commands + 1;
+		if (launch)
+			number = launch->command +
+				 l->commands_of_link[launch - l->im->launched.items]++;
+		r = (struct brick_record){.kind = BRICK_RECORD_LAUNCH,
+			.layer = -1,
+			.brick = (uint16_t)e->kernel,
+			.elements = number};
+		if (launch && launch->lane) {
+			r.begin = at(l, launch->begin);
+			r.ticks = clamp_32(launch->ticks);
+			r.wait = launch->lane;
+		}
+		l->im->commands += !launch;
+		put(l, lane, &r);
+	} else if (launch && launch->command && launch->begin == e->begin) {
+		uint64_t count = l->commands_of_link[launch - l->im->launched.items];
+		r = (struct brick_record){.kind = BRICK_RECORD_FLOW,
+			.layer = -1,
+			.ticks = clamp_32(count - 1),
+			.elements = launch->command};
+		put(l, lane, &r);
+	}
+}
+
+static void count(struct layout *l, struct layout_lane *lane, const struct frame *frame)
+{
+	const struct imported_event *e = frame->event;
+	struct imported_name name = meaning(l, e);
+	struct brick_stat *s = &lane->state.stats[name.brick];
+	const struct brick_session_site *site = &l->im->sites.items[name.site];
+	uint64_t length = e->end - e->begin;
+
+	s->min = !s->count || length < s->min ? length : s->min;
+	s->max = length > s->max ? length : s->max;
+	s->count++;
+	*(--lane->on_stack[name.brick] ? &s->nested : &s->total) += length;
+	s->self += length - frame->child;
+	s->elements += site->flags & BRICK_SITE_HAS_ELEMENTS ? site->elements : 0;
+	s->bytes += e->bytes ? e->bytes : site->flags & BRICK_SITE_HAS_BYTES ? site->bytes : 0;
+	s->flops += site->flags & BRICK_SITE_HAS_FLOPS ? site->flops : 0;
+	if (lane->depth)
+		lane->frames[lane->depth - 1].child += length;
+}
+
+/* The innermost event of the lane ends. */
+static void end_event(struct layout *l, struct layout_lane *lane)
+{
+	struct frame *frame = &lane->frames[--lane->depth];
+	const struct imported_event *e = frame->event;
+	uint64_t length = e->end - e->begin;
+
+	if (e->is_open) {
+		write_open(l, lane, frame);
+		l->has_open[l->track->process] = true;
+		return;
+	}
+	if (!frame->is_opened && length <= UINT32_MAX) {
+		struct brick_record r = record_of(l, e, BRICK_RECORD_SAMPLE, e->begin);
+		r.ticks = (uint32_t)length;
+		put(l, lane, &r);
+	} else {
+		struct brick_record r = record_of(l, e, BRICK_RECORD_CLOSE, e->end);
+		write_open(l, lane, frame);
+		put(l, lane, &r);
+	}
+	write_arguments(l, lane, e);
+	count(l, lane, frame);
+	lane->last = e->end;
+}
+
+static bool fits(const struct layout *l, struct layout_lane *lane, const struct imported_event *e)
+{
+	if (!lane->depth)
+		return true;
+	const struct imported_event *top = lane->frames[lane->depth - 1].event;
+	return !l->track->is_queue && e->end <= top->end && lane->depth < BRICK_MAX_DEPTH - 1;
+}
+
+static void end_before(struct layout *l, struct layout_lane *lane, uint64_t ns)
+{
+	while (lane->depth && lane->frames[lane->depth - 1].event->end <= ns)
+		end_event(l, lane);
+}
+
+static struct layout_lane *next_lane(struct layout *l)
+{
+	if (l->lanes.count == MOST_LANES)
+		return NULL;
+	struct layout_lane *lane = calloc(1, sizeof(*lane));
+	if (!lane || array_push(&l->lanes, lane)) {
+		free(lane);
+		l->error = -ENOMEM;
+		return NULL;
+	}
+	lane->number = l->lane_counts[l->track->process]++;
+	return lane;
+}
+
+static struct layout_lane *lane_for(struct layout *l, const struct imported_event *e)
+{
+	for (size_t i = 0; i < l->lanes.count; i++) {
+		end_before(l, l->lanes.items[i], e->begin);
+		if (fits(l, l->lanes.items[i], e))
+			return l->lanes.items[i];
+	}
+	return next_lane(l);
+}
+
+/* The call that launches is met: what is open around it is what its commands are. */
+static void meet_launch(
+	struct layout *l, const struct layout_lane *lane, const struct imported_event *e)
+{
+	struct import_launch *launch = launch_of(l->im, e->link);
+
+	if (!launch || launch->begin != e->begin || launch->lane)
+		return;
+	launch->lane = lane->number + 1;
+	if (lane->depth)
+		launch->name = lane->frames[lane->depth - 1].event->name;
+}
+
+static void place(struct layout *l, const struct imported_event *e)
+{
+	struct layout_lane *lane = lane_for(l, e);
+
+	if (!lane) {
+		l->im->crowded++;
+		return;
+	}
+	if (!e->is_command)
+		meet_launch(l, lane, e);
+	if (lane->depth)
+		write_open(l, lane, &lane->frames[lane->depth - 1]);
+	lane->frames[lane->depth++] = (struct frame){.event = e};
+	lane->on_stack[meaning(l, e).brick]++;
+	l->im->slices++;
+}
+
+static void write_lane(struct layout *l, struct layout_lane *lane, size_t further)
+{
+	const struct imported_track *t = l->track;
+	struct brick_lane *state = &lane->state;
+
+	while (lane->depth)
+		end_event(l, lane);
+	state->state = BRICK_LANE_LIVE;
+	state->kind = t->is_queue ? BRICK_LANE_QUEUE : BRICK_LANE_THREAD;
+	state->tid = t->tid;
+	state->owners = 1;
+	state->start_ticks = BASE_NS;
+	state->end_ticks = at(l, l->last);
+	utf8_field(state->name, sizeof(state->name), t->name);
+	if (further) {
+		utf8_field(state->name, sizeof(state->name) - 8, t->name);
+		size_t n = strlen(state->name);
+		snprintf(state->name + n, sizeof(state->name) - n, " (%zu)", further + 1);
+	}
+	if (t->is_queue)
+		memcpy(state->backend, "gpu", 4);
+	for (uint32_t i = 0; i < l->im->brick_count; i++)
+		if (!state->stats[i].count)
+			state->stats[i].min = UINT64_MAX;
+	if (l->error)
+		return;
+	int number = sink_lane(l->sink, (int)t->process, state);
+	l->error = number < 0 ? number : 0;
+	if (!l->error)
+		l->error = sink_records(l->sink, number, lane->records.items, lane->records.count);
+	if (!l->error)
+		l->error = sink_lane_stats(l->sink, number, state);
+}
+
+/* Events of one track, in order. */
+static int write_track(struct layout *l, struct imported_event *const *events, size_t count)
+{
+	for (size_t i = 0; i < count && !l->error; i++)
+		place(l, events[i]);
+	for (size_t i = 0; i < l->lanes.count; i++) {
+		struct layout_lane *lane = l->lanes.items[i];
+		write_lane(l, lane, i);
+		array_fini(&lane->records);
+		free(lane);
+	}
+	*(l->track->is_queue ? &l->im->queues : &l->im->threads) += (uint32_t)l->lanes.count;
+	l->lanes.count = 0;
+	return l->error;
+}
+
+/* By track; then by begin, what holds others before them, and as they stand in the file. */
+static int compare(const void *one, const void *other)
+{
+	const struct imported_event *a = *(struct imported_event *const *)one;
+	const struct imported_event *b = *(struct imported_event *const *)other;
+
+	if (a->track != b->track)
+		return a->track < b->track ? -1 : 1;
+	if (a->begin != b->begin)
+		return a->begin < b->begin ? -1 : 1;
+	if (a->end != b->end)
+		return a->end > b->end ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+/* Calls by their links, whose processes are those of their queues, and numbers of commands. */
+static int link_launches(struct imported *im)
+{
+	for (size_t i = 0; i < im->events.count; i++) {
+		const struct imported_event *e = &im->events.items[i];
+		if (e->is_command || !e->link || launch_of(im, e->link))
+			continue;
+		struct import_launch launch = {.begin = e->begin,
+			.ticks = e->is_open ? 0 : e->end - e->begin,
+			.process = (uint32_t)im->tracks.items[e->track].process,
+			.name = (uint32_t)NO_NAME};
+		if (array_push(&im->launched, launch) ||
+			hashmap_set(&im->launches, e->link, im->launched.count - 1))
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < im->events.count; i++) {
+		const struct imported_event *e = &im->events.items[i];
+		struct imported_track *t = &im->tracks.items[e->track];
+		const struct import_launch *launch = launch_of(im, e->link);
+		if (e->is_command && launch && !t->has_process) {
+			t->process = launch->process;
+			t->has_process = true;
+		}
+	}
+	for (size_t i = 0; i < im->tracks.count; i++)
+		if (!im->tracks.items[i].has_process)
+			im->tracks.items[i].process = 0;
+	return 0;
+}
+
+/* Commands of one launch get numbers in a row. */
+static int number_commands(struct layout *l)
+{
+	struct imported *im = l->im;
+
+	l->commands_of_link = calloc(im->launched.count + 1, sizeof(*l->commands_of_link));
+	if (!l->commands_of_link)
+		return -ENOMEM;
+	for (size_t i = 0; i < im->events.count; i++) {
+		const struct imported_event *e = &im->events.items[i];
+		const struct import_launch *launch = e->is_command ? launch_of_command(l, e) : NULL;
+		if (launch)
+			l->commands_of_link[launch - im->launched.items]++;
+	}
+	im->commands = 0;
+	for (size_t i = 0; i < im->launched.count; i++) {
+		if (l->commands_of_link[i])
+			im->launched.items[i].command = im->commands + 1;
+		im->commands += l->commands_of_link[i];
+	}
+	return 0;
+}
+
+static int write_process(struct layout *l, size_t i)
+{
+	const struct imported_process *p = &l->im->processes.items[i];
+	struct brick_session_header header = {.magic = BRICK_SESSION_MAGIC,
+		.version = BRICK_SESSION_VERSION,
+		.state = BRICK_SESSION_CLOSED,
+		.pid = p->pid,
+		.rank = -1,
+		.world = -1,
+		.start_ticks = BASE_NS,
+		.end_ticks = at(l, l->last),
+		.start_ns = BASE_NS,
+		.start_unix_ns = l->im->start_unix_ns,
+		.clock = l->sink->clock,
+		.ledger = {.unmatched = i ? 0 : l->im->unmatched}};
+	const struct sink_tables tables = {.bricks = l->im->bricks,
+		.brick_count = l->im->brick_count,
+		.categories = l->im->categories,
+		.category_count = l->im->category_count,
+		.sites = l->im->sites.items,
+		.site_count = (uint32_t)l->im->sites.count,
+		.kernels = l->im->kernels.items,
+		.kernel_count = (uint32_t)l->im->kernels.count};
+
+	memcpy(header.executable, p->name, sizeof(p->name));
+	utf8_field(header.host, sizeof(header.host), l->im->host);
+	int number = sink_process(l->sink, &header);
+	return number < 0 ? number : sink_tables(l->sink, number, &tables);
+}
+
+static int end_process(struct layout *l, size_t i)
+{
+	char notes[256];
+	int bytes = snprintf(notes, sizeof(notes), "imported=from %s: %llu events were left out\n",
+		l->im->tool, (unsigned long long)(l->im->left_out + l->im->crowded));
+	int error = sink_notes(l->sink, (int)i, notes, (size_t)bytes);
+
+	return error ? error : sink_process_end(l->sink, (int)i, at(l, l->last), !l->has_open[i]);
+}
+
+static int write_tracks(struct layout *l, struct imported_event **events, bool queues)
+{
+	size_t count = l->im->events.count;
+
+	for (size_t i = 0, end; i < count && !l->error; i = end) {
+		for (end = i; end < count && events[end]->track == events[i]->track;)
+			end++;
+		l->track = &l->im->tracks.items[events[i]->track];
+		if (l->track->is_queue != queues)
+			continue;
+		/* calls have told how many commands they launched; now these are counted off */
+		write_track(l, events + i, end - i);
+	}
+	return l->error;
+}
+
+static int write_all(struct layout *l, struct imported_event **events)
+{
+	struct imported *im = l->im;
+	int error = link_launches(im);
+
+	if (!error)
+		error = number_commands(l);
+	for (size_t i = 0; i < im->processes.count && !error; i++)
+		error = write_process(l, i);
+	if (!error)
+		error = write_tracks(l, events, false);
+	if (!error) {
+		memset(l->commands_of_link, 0, im->launched.count * sizeof(*l->commands_of_link));
+		error = write_tracks(l, events, true);
+	}
+	for (size_t i = 0; i < im->processes.count && !error; i++)
+		error = end_process(l, i);
+	const struct sink_account account = {.end_ns = at(l, l->last), .exit_code = -1};
+	return error ? error : sink_account(l->sink, &account);
+}
+
+static void measure(struct layout *l)
+{
+	const struct imported *im = l->im;
+
+	l->first = UINT64_MAX;
+	for (size_t i = 0; i < im->events.count; i++) {
+		const struct imported_event *e = &im->events.items[i];
+		l->first = e->begin < l->first ? e->begin : l->first;
+		l->last = e->begin > l->last ? e->begin : l->last;
+		l->last = !e->is_open && e->end > l->last ? e->end : l->last;
+	}
+}
+
+int imported_write(struct imported *im, struct trace_writer_options *options)
+{
+	const struct brick_clock clock = {.source = BRICK_CLOCK_MONOTONIC,
+		.mult = 1,
+		.frequency = 1000000000,
+		.step_ticks = 1};
+	struct layout l = {.im = im};
+	struct trace_writer *w;
+
+	if (!im->events.count)
+		return BRICK_ENOTRECORDED;
+	if (!im->processes.count && imported_process(im, 0) < 0)
+		return -ENOMEM;
+	measure(&l);
+	SCOPED struct imported_event **events = malloc(im->events.count * sizeof(*events));
+	l.lane_counts = calloc(im->processes.count, sizeof(*l.lane_counts));
+	l.has_open = calloc(im->processes.count, sizeof(*l.has_open));
+	int error = events && l.lane_counts && l.has_open ? 0 : -ENOMEM;
+	for (size_t i = 0; i < im->events.count && !error; i++)
+		events[i] = &im->events.items[i];
+	if (!error)
+		qsort(events, im->events.count, sizeof(*events), compare);
+	options->start_ns = BASE_NS;
+	options->start_unix_ns = im->start_unix_ns;
+	if (!error)
+		error = trace_writer_create(&w, options);
+	if (!error) {
+		l.sink = trace_writer_sink(w);
+		error = sink_clock(l.sink, &clock);
+		if (!error)
+			error = write_all(&l, events);
+		if (error)
+			trace_writer_abandon(w);
+		else
+			error = trace_writer_finish(w);
+	}
+	free(l.lane_counts);
+	free(l.has_open);
+	free(l.commands_of_link);
+	array_fini(&l.lanes);
+	return error;
+}
