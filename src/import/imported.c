@@ -226,8 +226,9 @@ static void family(char to[MAX_TEXT + 1], const char *text)
 			end++;
 		bool alone = end > i && !(i && is_letter(text[i - 1])) &&
 			     !(end < bytes && is_letter(text[end]));
-		if (alone) {
-			to[n++] = '#';
+		if (alone) { /* "Step#3" is "Step#" */
+			if (!n || to[n - 1] != '#')
+				to[n++] = '#';
 			i = end;
 		} else {
 			do

@@ -53,6 +53,7 @@ struct import_text {
 struct imported_event {
 	uint64_t begin, end; /* ns in the file's own clock, less than 2^63 */
 	uint64_t bytes;	     /* that a command moved; 0: not known */
+	uint64_t tokens;     /* of a step, as in its record; 0: not known */
 	uint64_t link;	     /* of a command, or of the call that launched it; 0: none */
 	uint32_t track, name;
 	uint32_t kernel; /* of a command; 0: no command, or there was no room */

@@ -104,6 +104,8 @@ static struct brick_record record_of(
 		.brick = name.brick,
 		.layer = name.layer};
 
+	if (brick_is_step(name.brick))
+		r.elements = e->tokens;
 	if (name.site && kind != BRICK_RECORD_OPEN) {
 		r.flags = BRICK_FLAG_SITE;
 		r.site = name.site;
@@ -421,7 +423,8 @@ static int write_process(struct layout *l, size_t i)
 static int end_process(struct layout *l, size_t i)
 {
 	char notes[256];
-	int bytes = snprintf(notes, sizeof(notes), "imported=from %s: %llu events were left out\n",
+	int bytes = snprintf(notes, sizeof(notes),
+		"engine=%s, imported\nimported=%llu events of the file were left out\n",
 		l->im->tool, (unsigned long long)(l->im->left_out + l->im->crowded));
 	int error = sink_notes(l->sink, (int)i, notes, (size_t)bytes);
 

@@ -5,7 +5,7 @@
 set -eu
 seconds=${1:-600}
 cd "$(dirname "$0")/../.."
-targets="fuzz-load fuzz-live fuzz-write fuzz-gguf fuzz-rules fuzz-ceilings fuzz-budget"
+targets="fuzz-load fuzz-live fuzz-write fuzz-gguf fuzz-rules fuzz-ceilings fuzz-budget fuzz-import"
 
 cmake --preset asan >/dev/null
 cmake --build build-asan --target fuzzers
@@ -14,6 +14,7 @@ for target in $targets; do
 	mkdir -p "$place/corpus"
 	[ "$target" != fuzz-load ] || build-asan/bin/fuzz-seeds "$place/corpus"
 	[ "$target" != fuzz-ceilings ] || cp tests/fuzz/ceilings.json "$place/corpus"
+	[ "$target" != fuzz-import ] || cp tests/fuzz/import.json "$place/corpus"
 	[ "$target" != fuzz-budget ] || cp tests/fuzz/budget.txt "$place/corpus"
 	[ "$target" != fuzz-rules ] || cp src/attach/rules/*.rules "$place/corpus"
 	echo "$target: $seconds s"

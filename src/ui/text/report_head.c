@@ -137,8 +137,11 @@ static void add_tokens(char **text, const struct step_phase_times *times, enum s
 {
 	char tokens[UNITS_BYTES];
 
-	text_append(text, ": ", "%s token%s", units_count(tokens, times->tokens),
-		plural_s(times->tokens));
+	if (times->count && !times->tokens)
+		text_append(text, ": ", "an unknown number of tokens");
+	else
+		text_append(text, ": ", "%s token%s", units_count(tokens, times->tokens),
+			plural_s(times->tokens));
 	if (phase == STEP_MIXED)
 		text_append(text, " ", "(%llu of prompts, %llu of outputs)",
 			ull(times->tokens - times->output_tokens), ull(times->output_tokens));

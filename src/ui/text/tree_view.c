@@ -289,10 +289,12 @@ static char *part_text(uint64_t ns, const char *what)
 static char *one_step_text(const struct tree_view *view, const struct call_tree *tree)
 {
 	const struct run_step *step = &view->run->steps[tree->step];
-	return text_format("step %u of %u, %llu token%s",
-		step_number(view->run, view->index, tree->step),
-		step_numbers(view->run, view->index), (unsigned long long)step->tokens,
-		step->tokens == 1 ? "" : "s");
+	char *text = text_format("step %u of %u", step_number(view->run, view->index, tree->step),
+		step_numbers(view->run, view->index));
+	if (step->tokens) /* else nobody said how many */
+		text_append(&text, ", ", "%llu token%s", (unsigned long long)step->tokens,
+			step->tokens == 1 ? "" : "s");
+	return text;
 }
 
 /* "mean of 11 steps (of 64), 1 token" */

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Other tools' trace events: any text gives a recording that loads, or an error that says where. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include "import/import.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int swallow(void *context, const void *data, size_t bytes)
+{
+	(void)context, (void)data, (void)bytes;
+	return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct imported *im = calloc(1, sizeof *im);
+	struct trace_writer_options options = {.output = swallow};
+	struct import_error error = {""};
+	char *text = calloc(1, size + 1);
+
+	if (!im || !text || imported_init(im))
+		abort();
+	memcpy(text, data, size);
+	int rc = import_chrome(im, text, size, &error);
+	if (rc && !*error.text)
+		abort();
+	if (!rc)
+		imported_write(im, &options);
+	imported_fini(im);
+	free(im);
+	free(text);
+	return 0;
+}
