@@ -255,16 +255,6 @@ static uint64_t link_of(const json_t *args)
 	return whole_of(args, "correlation", &link) ? link : 0;
 }
 
-static uint64_t tokens_of(const json_t *args)
-{
-	uint64_t tokens = 0, output = 0;
-
-	whole_of(args, "tokens", &tokens);
-	if (!whole_of(args, "output_tokens", &output) || output > tokens)
-		return tokens;
-	return brick_mixed_tokens((uint32_t)(tokens - output), (uint32_t)output);
-}
-
 static int describe(struct chrome *c, const struct json_event *event, struct imported_event *e)
 {
 	const json_t *members = event->members, *args = json_object_get(members, "args");
@@ -290,7 +280,7 @@ static int describe(struct chrome *c, const struct json_event *event, struct imp
 		track = imported_thread(c->im, pid_of(members), tid_of(members));
 	}
 	if (c->is_own)
-		e->tokens = tokens_of(args);
+		whole_of(args, "elements", &e->tokens); /* of a step */
 	else
 		e->link = link_of(args);
 	e->name = (uint32_t)said;

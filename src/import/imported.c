@@ -320,12 +320,12 @@ static int make_name(struct imported *im, const struct import_text *text)
 		site.flops = text->flops;
 		snprintf(label, sizeof(label), "%s", text->label ? text->label : "");
 		operation = text->site_operation ? text->site_operation : "";
-		is_step = !text->label && !text->site_operation && !text->flags;
+		is_step = brick_is_step(site.brick);
 	} else {
 		is_step = judge(im, text, &site, label);
 	}
 	struct imported_name name = {0, site.brick, site.layer};
-	if (!is_step && !brick_is_step(site.brick) && im->sites.count < BRICK_MAX_SITES) {
+	if (!is_step && im->sites.count < BRICK_MAX_SITES) {
 		utf8_field(site.operation, sizeof(site.operation), operation);
 		utf8_field(site.label, sizeof(site.label), label);
 		name.site = (uint32_t)im->sites.count;

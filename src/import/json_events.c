@@ -144,7 +144,7 @@ static int read_event(struct scan *s)
 
 	if (error)
 		return error;
-	event.members = read_value(s, begin, 0);
+	event.members = read_value(s, begin, JSON_DECODE_ANY);
 	if (!event.members)
 		return BRICK_EFORMAT;
 	if (json_is_object(event.members))

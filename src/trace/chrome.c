@@ -12,7 +12,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/hashmap.h"
 #include "trace/owners.h"
 #include "trace/trace_text.h"
 
@@ -29,7 +28,6 @@ struct chrome {
 	struct site_text *sites;
 	struct owners owners;
 	size_t command;	       /* the next one, in the order of samples */
-	struct hashmap steps;  /* by lane and sample */
 	const char *separator; /* before the next event */
 };
 
@@ -112,11 +110,6 @@ static int prepare_owners(struct chrome *c)
 	return error;
 }
 
-static uint64_t step_key(uint32_t lane, size_t sample)
-{
-	return (uint64_t)lane << 32 | (uint32_t)sample;
-}
-
 static int prepare(struct chrome *c)
 {
 	const struct run *run = c->run;
@@ -127,9 +120,6 @@ static int prepare(struct chrome *c)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < run->site_count && !error; i++)
 		error = make_site(run, i, &c->sites[i]);
-	for (size_t i = 0; i < run->step_count && !error; i++)
-		error = hashmap_set(
-			&c->steps, step_key(run->steps[i].lane, run->steps[i].sample), i);
 	return error ? error : prepare_owners(c);
 }
 
@@ -140,7 +130,6 @@ static void discard(struct chrome *c)
 		free(c->sites[i].args);
 	}
 	free(c->sites);
-	hashmap_fini(&c->steps);
 	owners_fini(&c->owners);
 }
 
@@ -258,23 +247,6 @@ static const struct run_command *next_command(struct chrome *c, uint32_t lane, s
 	return command;
 }
 
-static const struct run_sample *sample_at(const struct chrome *c, uint32_t lane, uint32_t sample)
-{
-	return &c->run->lanes[lane].samples[sample];
-}
-
-static void write_tokens(struct chrome *c, uint32_t lane, const struct run_sample *s)
-{
-	uint64_t i = hashmap_get(&c->steps, step_key(lane, (size_t)(s - sample_at(c, lane, 0))));
-
-	if (i == HASHMAP_NONE || !c->run->steps[i].tokens)
-		return;
-	fprintf(c->out, ",\"tokens\":%llu", (unsigned long long)c->run->steps[i].tokens);
-	if (c->run->steps[i].phase == BRICK_PHASE_MIXED)
-		fprintf(c->out, ",\"output_tokens\":%llu",
-			(unsigned long long)c->run->steps[i].output_tokens);
-}
-
 static void write_sample(struct chrome *c, uint32_t lane, const struct run_sample *s,
 	const struct run_command *command)
 {
@@ -294,8 +266,6 @@ static void write_sample(struct chrome *c, uint32_t lane, const struct run_sampl
 	fputs(site->args, c->out);
 	if (command)
 		write_command_args(c, command, s);
-	if (brick_is_step(c->run->sites[s->site].brick))
-		write_tokens(c, lane, s);
 	if (s->inner_ns)
 		fprintf(c->out, ",\"inner_ns\":%u", s->inner_ns);
 	if (s->source != BRICK_SOURCE_TSC)
@@ -365,6 +335,11 @@ static void write_waited(struct chrome *c, uint32_t lane, uint64_t ns)
 	write_time(c, ns);
 	write_place(c, lane, ns);
 	fputc('}', c->out);
+}
+
+static const struct run_sample *sample_at(const struct chrome *c, uint32_t lane, uint32_t sample)
+{
+	return &c->run->lanes[lane].samples[sample];
 }
 
 static uint64_t command_begin(const struct chrome *c, const struct run_command *command)

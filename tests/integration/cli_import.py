@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""brick import: what other tools' files become, by their numbers; and that faulty ones are refused with the place."""
+import json
+import os
+import random
+import sqlite3
+import subprocess
+
+from libcli import BRICK, BUILD, TMP, brick, brick_json, environment, expect, expect_true, fail, recording
+
+KINETO = os.path.join(os.path.dirname(__file__), "..", "fuzz", "import.json")
+
+
+def place(name):
+    return os.path.join(TMP, name)
+
+
+def written(name, text):
+    with open(place(name), "w") as file:
+        file.write(text if isinstance(text, str) else json.dumps(text))
+    return place(name)
+
+
+def imported(source, name="out.pftrace"):
+    _, err = brick("import", "-o", place(name), source)
+    return brick_json("export", "--format", "json", place(name)), err.decode()
+
+
+def slices(run):
+    """Of all lanes: (lane's kind, name of its thread, brick, layer, operation, begin, end, depth), from the first begin on."""
+    first = min(s[0] for lane in run["lanes"] for s in lane["samples"])
+    rows = []
+    for lane in run["lanes"]:
+        for begin, end, site, _, _, depth, *_ in lane["samples"]:
+            site = run["sites"][site]
+            rows.append((lane["kind"], lane["name"], run["bricks"][site["brick"]]["name"], site["layer"],
+                         begin - first, end - first, depth))
+    return rows
+
+
+def totals(run):
+    """Count and time per brick and kind of lane."""
+    sums = {}
+    for kind, _, name, layer, begin, end, _ in slices(run):
+        count, ns = sums.get((kind, name, layer), (0, 0))
+        sums[kind, name, layer] = count + 1, ns + end - begin
+    return sums
+
+
+def there_and_back(path):
+    exported = place("exported.json")
+    brick("export", "--format", "chrome", "-o", exported, path)
+    run = brick_json("export", "--format", "json", path)
+    back, _ = imported(exported, "back.pftrace")
+    want = totals(run)
+    waits = [s[3] for lane in run["lanes"] for s in lane["samples"] if s[3]]
+    got = totals(back)
+    if waits:  # they are slices of their own in Chrome's format
+        count, ns = got.pop(("thread", "BarrierWait", -1))
+        expect("waits", (count, ns), (len(waits), sum(waits)))
+    expect("counts and times per brick", got, want)
+    expect("steps", [(s["phase"], s["tokens"]) for s in back["steps"]],
+           [(s["phase"], s["tokens"]) for s in run["steps"]])
+
+    def kernels(of):
+        lanes = of["lanes"]
+        first = min(s[0] for lane in lanes for s in lane["samples"])
+        return sorted((of["kernels"][c[2]]["name"], lanes[c[0]]["samples"][c[1]][0] - first,
+                       lanes[c[3]]["samples"][c[4]][0] - first if c[3] >= 0 else None) for c in of["commands"])
+    expect("commands and their launches", kernels(back), kernels(run))
+    for command in ("report", "tree", "flame"):
+        expect_true(command, brick(command, place("back.pftrace"))[0])
+    brick("diff", path, place("back.pftrace"))
+
+
+def kineto():
+    run, err = imported(KINETO)
+    expect_true("what was left out is said", "2 events have no place" in err)
+    expect("slices", slices(run), [
+        ("thread", "main", "ProfilerStep#", -1, 0, 500250, 0),
+        ("thread", "main", "nn.Module: Linear_#", -1, 10001, 210001, 1),
+        ("thread", "main", "MatrixProduct", -1, 20001, 120003, 2),
+        ("thread", "main", "MatrixProduct", -1, 30500, 80623, 3),
+        ("thread", "main", "cudaLaunchKernel", -1, 40000, 45000, 4),
+        ("thread", "main", "cudaMemcpyAsync", -1, 130000, 135000, 2),
+        # of what was open at its launch; of its own name; of the module, as the copy is no operator's
+        ("queue", "device 0 stream 7", "MatrixProduct", -1, 60125, 93126, 0),
+        ("queue", "device 0 stream 7", "FlashAttention", -1, 100000, 110000, 0),
+        ("queue", "device 0 stream 7", "nn.Module: Linear_#", -1, 150000, 153000, 0)])
+    kernels = [run["kernels"][c[2]] for c in run["commands"]]
+    expect("kernels", [(k["name"], k["kind"], k["grid"], k["block"], k["registers"], k["shared_bytes"]) for k in kernels], [
+        ("ampere_sgemm_128x64_tn", "compute", [8, 1, 1], [128, 1, 1], 122, 12544),
+        ("flash_fwd_kernel", "compute", [4, 2, 1], [64, 1, 1], 0, 0),
+        ("Memcpy HtoD (Pageable -> Device)", "h2d", kernels[2]["grid"], kernels[2]["block"], 0, 0)])
+    base = run["start_ns"]
+    expect("launches", [(c[3], c[5] and c[5] - base, c[6] and c[6] - base) for c in run["commands"]],
+           [(0, 40000, 45000), (-1, 0, 0), (0, 130000, 135000)])
+    expect("start", run["start"], "2023-11-14T22:13:20.001000000Z")
+
+    # microseconds since 1970 have more digits than a double
+    first = 1763900000123456
+    run, _ = imported(written("since1970.json", '[{"ph":"X","name":"a","pid":1,"tid":1,"ts":%d.001,"dur":2.002},'
+                              '{"ph":"X","name":"b","pid":1,"tid":1,"ts":%d.004,"dur":0.001}]' % (first, first + 2)))
+    expect("to the ns", [s[2:6] for s in slices(run)], [("a", -1, 0, 2002), ("b", -1, 2003, 2004)])
+
+
+def onnx():
+    def event(cat, name, ts, dur, **args):
+        return {"cat": cat, "pid": 5, "tid": 6, "dur": dur, "ts": ts, "ph": "X", "name": name, "args": args}
+    where = "/model/layers.4/"
+    cpu = {"provider": "CPUExecutionProvider"}
+    run, _ = imported(written("ort.json", [
+        event("Session", "session_initialization", 10, 300), event("Session", "model_run", 400, 100),
+        event("Node", where + "attn/q_proj/MatMul_fence_before", 401, 0, op_name="MatMul"),
+        event("Node", where + "attn/q_proj/MatMul_kernel_time", 402, 40, op_name="MatMul", **cpu),
+        event("Node", where + "input_layernorm/LayerNorm_kernel_time", 450, 20, op_name="SimplifiedLayerNormalization", **cpu),
+        event("Node", "Frob_7_kernel_time", 480, 10, op_name="Frob", **cpu)]))
+    expect("nodes", [s[2:6] for s in slices(run)], [
+        ("session_initialization", -1, 0, 300000), ("Prefill", -1, 390000, 490000), ("QkvProjection", 4, 392000, 432000),
+        ("RmsNorm", 4, 440000, 460000), ("Frob", -1, 470000, 480000)])
+    expect("a run is a step", [(s["phase"], s["tokens"], s["end_ns"] - s["begin_ns"]) for s in run["steps"]],
+           [("prefill", 0, 100000)])
+    expect_true("tokens are not known", b"an unknown number of tokens" in brick("report", place("out.pftrace"))[0])
+
+
+def nsight():
+    path = place("nsight.sqlite")
+    db = sqlite3.connect(path)
+    thread = 1 << 56 | 321 << 24 | 322
+    db.executescript("""
+        CREATE TABLE StringIds (id INTEGER, value TEXT);
+        INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'void gemv<float>(float*)'), (3, 'worker'),
+            (4, 'model.layers.2.self_attn.q_proj');
+        CREATE TABLE ThreadNames (nameId INTEGER, priority INTEGER, globalTid INTEGER);
+        CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, rangeId INTEGER, text TEXT,
+            globalTid INTEGER, textId INTEGER, domainId INTEGER);
+        CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER, correlationId INTEGER,
+            nameId INTEGER);
+        CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER,
+            correlationId INTEGER, globalPid INTEGER, demangledName INTEGER, gridX INTEGER, gridY INTEGER, gridZ INTEGER,
+            blockX INTEGER, blockY INTEGER, blockZ INTEGER, registersPerThread INTEGER, staticSharedMemory INTEGER,
+            dynamicSharedMemory INTEGER);
+        CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER,
+            correlationId INTEGER, globalPid INTEGER, bytes INTEGER, copyKind INTEGER);
+    """)
+    db.execute("INSERT INTO ThreadNames VALUES (3, 0, ?)", (thread,))
+    db.execute("INSERT INTO NVTX_EVENTS VALUES (1000, 9000, 59, 0, NULL, ?, 4, 0)", (thread,))
+    db.execute("INSERT INTO NVTX_EVENTS VALUES (500, NULL, 34, 0, 'a mark', ?, NULL, 0)", (thread,))
+    db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (2000, 2500, ?, 9, 1)", (thread,))
+    db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (4000, 5003, 0, 13, 9, ?, 2, 16, 2, 1, 64, 1, 1, 40, 128, 256)",
+               (thread & ~0xffffff,))
+    db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (6000, 6100, 0, 13, 10, ?, 4096, 2)", (thread & ~0xffffff,))
+    db.commit()
+    run, _ = imported(path)
+    expect("slices", slices(run), [
+        ("thread", "worker", "QkvProjection", 2, 0, 8000, 0), ("thread", "worker", "cudaLaunchKernel_v7000", -1, 1000, 1500, 1),
+        ("queue", "device 0 stream 13", "QkvProjection", 2, 3000, 4003, 0),
+        ("queue", "device 0 stream 13", "DeviceCopy", -1, 5000, 5100, 0)])
+    kernel = run["kernels"][run["commands"][0][2]]
+    expect("kernel", (kernel["name"], kernel["grid"], kernel["block"], kernel["registers"], kernel["shared_bytes"]),
+           ("void gemv<float>(float*)", [16, 2, 1], [64, 1, 1], 40, 384))
+    expect("process", [p["pid"] for p in run["processes"]], [321])
+    expect("launches", [c[3] for c in run["commands"]], [0, -1])
+
+    db.execute("ALTER TABLE CUPTI_ACTIVITY_KIND_MEMCPY RENAME COLUMN bytes TO size")
+    db.commit()
+    _, err = brick("import", "-o", place("no.pftrace"), path, code=3)
+    expect_true("a column that is not there", b"table CUPTI_ACTIVITY_KIND_MEMCPY: no such column: bytes" in err)
+    empty = place("empty.sqlite")
+    other = sqlite3.connect(empty)
+    other.execute("CREATE TABLE t (a)")
+    other.commit()
+    _, err = brick("import", "-o", place("no.pftrace"), empty, code=3)
+    expect_true("another database", b"no export of Nsight Systems" in err)
+
+
+def shapes():
+    def x(name, ts, dur):
+        return {"ph": "X", "name": name, "pid": 1, "tid": 2, "ts": ts, "dur": dur}
+    run, _ = imported(written("cross.json", [x("a", 0, 10), x("b", 5, 10), x("c", 6, 2), x("d", 20, 1), x("d", 20, 1)]))
+    lanes = [[(run["bricks"][run["sites"][s[2]]["brick"]]["name"], s[5]) for s in lane["samples"]] for lane in run["lanes"]]
+    expect("what crosses is on another lane", lanes, [[("a", 0), ("c", 1), ("d", 0), ("d", 1)], [("b", 0)]])
+
+    run, err = imported(written("pairs.json", [
+        {"ph": "E", "pid": 1, "tid": 2, "ts": 0}, {"ph": "B", "name": "a", "pid": 1, "tid": 2, "ts": 1},
+        {"ph": "B", "name": "b", "pid": 1, "tid": 2, "ts": 2}, {"ph": "E", "pid": 1, "tid": 2, "ts": 3},
+        {"ph": "B", "name": "open", "pid": 1, "tid": 2, "ts": 4}]))
+    expect("begins and ends", [s[2:5] for s in slices(run)][:2], [("a", -1, 0), ("b", -1, 1000)])
+    expect_true("an end without a begin is said", "1 ends have no begin" in err)
+    report = brick("report", place("out.pftrace"))[0]
+    expect_true("what has no end is said", b"open" in report or b"end" in report)
+
+    # a killed program's array lacks its end; nothing else may
+    for end in ("", ",", ",\n", "]", ",]"):
+        run, _ = imported(written("cut.json", '[{"ph":"X","name":"a","pid":1,"tid":2,"ts":0,"dur":1}' + end))
+        expect("cut behind an event", len(slices(run)), 1)
+
+
+def refused():
+    one = '{"ph":"X","name":"a","pid":1,"tid":2,"ts":0,"dur":1}'
+    for text, why in (
+            ("", "byte 0: the file is empty"), ("hello", "line 1, byte 0: it begins with neither"),
+            ("\x1f\x8b\x08", "compressed"), ("[" + one + ",\n{\"ph\":\"X\"", "line 2, byte 64: the file ends here"),
+            ('{"traceEvents":[' + one + "]", f"byte {17 + len(one)}: the file ends here"), ("{}", "no array \"traceEvents\""),
+            ("[\n\n{\"ph\":\"X\",\"name\":\"a\",\"ts\":true}]", "line 3, byte 3: \"ts\" must be a number"),
+            ("[{\"ph\":\"X\",\"name\":tru,\"ts\":1}]", "line 1, byte"), ("[" + one + "] x", f"byte {len(one) + 3}: something follows"),
+            ("[1]", "an event must be an object"), ("[]", "no event with a length"), ("[" * 9000, "too deep")):
+        with open(place("bad"), "w", encoding="latin-1") as file:
+            file.write(text)
+        _, err = brick("import", "-o", place("no.pftrace"), place("bad"), code=3)
+        expect_true(f"{text[:40]!r}: {err!r} names the place", why in err.decode() and place("bad") in err.decode())
+    brick("import", "-o", place("no.pftrace"), place("nothing.json"), code=3)
+    brick("import", code=2)
+    expect("nothing is left", [n for n in os.listdir(TMP) if n.startswith("no.pftrace")], [])
+
+
+def mutated():
+    """Files that are a little wrong: a recording that loads, or an error; in one process each 40 ms at most are enough."""
+    random.seed(34)
+    with open(KINETO, "rb") as file:
+        good = file.read()
+    for i in range(100):
+        data = bytearray(good)
+        for _ in range(random.randint(1, 6)):
+            at = random.randrange(len(data))
+            what = random.random()
+            if what < .4:
+                data[at] = random.choice(b'"{}[]:,0123456789.-eE\\ \0\xff' + bytes([random.randrange(256)]))
+            elif what < .7:
+                del data[at:at + random.randint(1, 40)]
+            else:
+                begin = random.randrange(len(data))
+                data[at:at] = data[begin:begin + random.randint(1, 40)]
+        with open(place("mutated.json"), "wb") as file:
+            file.write(data)
+        done = subprocess.run([BRICK, "import", "-o", place("mutated.pftrace"), place("mutated.json")],
+                              capture_output=True, env=environment(), timeout=20)
+        if done.returncode not in (0, 3) or (done.returncode == 3 and place("mutated.json").encode() not in done.stderr):
+            fail(f"mutation {i}: {done.returncode} {done.stderr!r}")
+        if not done.returncode:
+            brick("report", place("mutated.pftrace"))
+
+
+def main():
+    there_and_back(recording())
+    device = place("device.pftrace")
+    subprocess.run([os.path.join(BUILD, "bin", "program-device_recording"), device, "5"], check=True, stdout=subprocess.DEVNULL)
+    there_and_back(device)
+    kineto()
+    onnx()
+    nsight()
+    shapes()
+    refused()
+    mutated()
+
+
+main()
