@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "brick/error.h"
 #include "cli/command.h"
@@ -37,6 +38,12 @@ static void write_recording(struct imported *im, const char *from, const char *t
 		die(CLI_SYSTEM, "%s: %s", to, brick_strerror(rc));
 }
 
+static bool is_same_file(const char *one, const char *other)
+{
+	struct stat a, b;
+	return !stat(one, &a) && !stat(other, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 static void tell(const struct imported *im, const char *from, const char *to)
 {
 	fprintf(stderr, "brick: %s: %llu events of %s on %u threads and %u queues, in %s\n", from,
@@ -64,6 +71,8 @@ static int run_import(int argc, char **argv)
 	const char *path = argv[optind];
 	SCOPED struct imported *im = xcalloc(1, sizeof(*im));
 	struct import_error why;
+	if (is_same_file(path, options.output))
+		die_usage("import", "%s would be replaced by its recording", path);
 	if (imported_init(im))
 		die(CLI_SYSTEM, "not enough memory");
 	int rc = import_read(im, path, &why);

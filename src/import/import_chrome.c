@@ -186,7 +186,8 @@ static bool is_command(const struct chrome *c, const char *category, const json_
 static bool is_left_out(const char *category, const char *name)
 {
 	/* what the profiler says of itself, and what repeats a thread's range on its queue */
-	static const char *const words[] = {"Trace", "gpu_user_annotation", "overhead", NULL};
+	static const char *const words[] = {
+		"Trace", "gpu_user_annotation", "overhead", "cuda_sync", NULL};
 	size_t bytes = strlen(name);
 
 	return is_one_of(category, words) ||
@@ -294,7 +295,8 @@ static int slice(struct chrome *c, const struct json_event *event, uint64_t begi
 	struct imported_event e = {.begin = begin, .end = UINT64_MAX, .is_open = true};
 	int64_t length;
 
-	if (is_left_out(text_of(event->members, "cat"), text_of(event->members, "name"))) {
+	if (!c->is_own &&
+		is_left_out(text_of(event->members, "cat"), text_of(event->members, "name"))) {
 		c->im->left_out++;
 		return 0;
 	}

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What Nsight Systems exports as SQLite: a table for each kind of event, and texts by number. Which
- * tables there are depends on what was recorded. A process and a thread are parts of one number.
+ * tables there are depends on what was recorded. A process and a thread are parts of one number. Of
+ * the types of NVTX's events, 59 is a range by push and pop, 60 one by start and end, and 75 makes
+ * a domain, whose name is the text.
  */
 #include <stdarg.h>
 #include <sqlite3.h>
@@ -14,11 +16,18 @@
 
 #define DEVICE_COLUMNS "start, end, deviceId, streamId, correlationId, globalPid"
 
+struct domain {
+	uint32_t pid;
+	sqlite3_int64 number;
+	char name[48];
+};
+
 struct nsight {
 	struct imported *im;
 	struct import_error *error;
 	sqlite3 *db;
 	const char *table;
+	ARRAY(struct domain) domains;
 };
 
 static int fail(struct nsight *n, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -190,10 +199,27 @@ static int take_call(struct nsight *n, sqlite3_stmt *row)
 		true);
 }
 
+/* Domains are of their process. */
+static int take_domain(struct nsight *n, sqlite3_stmt *row)
+{
+	struct domain domain = {.pid = pid_of(sqlite3_column_int64(row, 1)),
+		.number = sqlite3_column_int64(row, 2)};
+
+	utf8_field(domain.name, sizeof(domain.name), text(row, 0));
+	return array_push(&n->domains, domain);
+}
+
 static int take_range(struct nsight *n, sqlite3_stmt *row)
 {
+	uint32_t pid = pid_of(sqlite3_column_int64(row, 2));
+	sqlite3_int64 number = sqlite3_column_int64(row, 4);
+	const char *domain = "";
+
+	for (size_t i = 0; i < n->domains.count; i++)
+		if (n->domains.items[i].pid == pid && n->domains.items[i].number == number)
+			domain = n->domains.items[i].name;
 	return on_thread(n, row,
-		&(struct import_text){IMPORT_ANNOTATION, text(row, 4),
+		&(struct import_text){IMPORT_ANNOTATION, domain,
 			*text(row, 3) ? text(row, 3) : "(unnamed)", .layer = -1},
 		false);
 }
@@ -219,8 +245,8 @@ static bool has_table(struct nsight *n, const char *name)
 	bool found = false;
 
 	if (sqlite3_prepare_v2(n->db,
-		    "SELECT 1 FROM sqlite_master WHERE type IN ('table', 'view') AND name = ?", -1,
-		    &row, NULL) == SQLITE_OK) {
+		    "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", -1, &row,
+		    NULL) == SQLITE_OK) {
 		sqlite3_bind_text(row, 1, name, -1, SQLITE_STATIC);
 		found = sqlite3_step(row) == SQLITE_ROW;
 	}
@@ -267,13 +293,14 @@ static int read_tables(struct nsight *n)
 		{"CUPTI_ACTIVITY_KIND_MEMSET",
 			"SELECT " DEVICE_COLUMNS ", bytes FROM CUPTI_ACTIVITY_KIND_MEMSET",
 			take_fill},
-		/* 75: a domain is made, whose name is the text */
 		{"NVTX_EVENTS",
-			"SELECT e.start, e.end, e.globalTid, coalesce(e.text, (SELECT value FROM "
-			"StringIds WHERE id = e.textId)), (SELECT coalesce(d.text, (SELECT value "
-			"FROM StringIds WHERE id = d.textId)) FROM NVTX_EVENTS d WHERE "
-			"d.eventType = 75 AND d.domainId = e.domainId AND d.globalTid >> 24 = "
-			"e.globalTid >> 24) FROM NVTX_EVENTS e WHERE e.eventType IN (59, 60)",
+			"SELECT coalesce(text, (SELECT value FROM StringIds WHERE id = textId)), "
+			"globalTid, domainId FROM NVTX_EVENTS WHERE eventType = 75",
+			take_domain},
+		{"NVTX_EVENTS",
+			"SELECT start, end, globalTid, coalesce(text, (SELECT value FROM StringIds "
+			"WHERE id = textId)), domainId FROM NVTX_EVENTS WHERE eventType IN (59, "
+			"60)",
 			take_range},
 		{"ThreadNames",
 			"SELECT (SELECT value FROM StringIds WHERE id = nameId), globalTid FROM "
@@ -309,6 +336,7 @@ int import_nsight(struct imported *im, const char *path, struct import_error *er
 	if (!result)
 		result = read_tables(&n);
 	sqlite3_close(n.db);
+	array_fini(&n.domains);
 	if (result == -ENOMEM)
 		snprintf(error->text, sizeof(error->text), "not enough memory");
 	return result;

@@ -146,6 +146,8 @@ def nsight():
     db.execute("INSERT INTO ThreadNames VALUES (3, 0, ?)", (thread,))
     db.execute("INSERT INTO NVTX_EVENTS VALUES (1000, 9000, 59, 0, NULL, ?, 4, 0)", (thread,))
     db.execute("INSERT INTO NVTX_EVENTS VALUES (500, NULL, 34, 0, 'a mark', ?, NULL, 0)", (thread,))
+    db.execute("INSERT INTO NVTX_EVENTS VALUES (100, NULL, 75, 0, 'NCCL', ?, NULL, 5)", (thread,))
+    db.execute("INSERT INTO NVTX_EVENTS VALUES (7000, 8000, 60, 0, 'ncclAllReduce', ?, NULL, 5)", (thread,))
     db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (2000, 2500, ?, 9, 1)", (thread,))
     db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (4000, 5003, 0, 13, 9, ?, 2, 16, 2, 1, 64, 1, 1, 40, 128, 256)",
                (thread & ~0xffffff,))
@@ -154,6 +156,7 @@ def nsight():
     run, _ = imported(path)
     expect("slices", slices(run), [
         ("thread", "worker", "QkvProjection", 2, 0, 8000, 0), ("thread", "worker", "cudaLaunchKernel_v7000", -1, 1000, 1500, 1),
+        ("thread", "worker", "AllReduce", -1, 6000, 7000, 1),
         ("queue", "device 0 stream 13", "QkvProjection", 2, 3000, 4003, 0),
         ("queue", "device 0 stream 13", "DeviceCopy", -1, 5000, 5100, 0)])
     kernel = run["kernels"][run["commands"][0][2]]
@@ -162,6 +165,7 @@ def nsight():
     expect("process", [p["pid"] for p in run["processes"]], [321])
     expect("launches", [c[3] for c in run["commands"]], [0, -1])
 
+    brick("import", "-o", path, path, code=2)
     db.execute("ALTER TABLE CUPTI_ACTIVITY_KIND_MEMCPY RENAME COLUMN bytes TO size")
     db.commit()
     _, err = brick("import", "-o", place("no.pftrace"), path, code=3)
@@ -215,16 +219,18 @@ def refused():
 
 
 def mutated():
-    """Files that are a little wrong: a recording that loads, or an error; in one process each 40 ms at most are enough."""
+    """Files that are a little wrong: a recording that loads, or an error."""
     random.seed(34)
-    with open(KINETO, "rb") as file:
-        good = file.read()
-    for i in range(100):
-        data = bytearray(good)
+    files = []
+    for path in (KINETO, place("ort.json"), place("exported.json"), place("nsight.sqlite")):
+        with open(path, "rb") as file:
+            files.append(file.read())
+    for i in range(120):
+        data = bytearray(files[i % len(files)])
         for _ in range(random.randint(1, 6)):
             at = random.randrange(len(data))
             what = random.random()
-            if what < .4:
+            if data[:6] == b"SQLite" or what < .4:
                 data[at] = random.choice(b'"{}[]:,0123456789.-eE\\ \0\xff' + bytes([random.randrange(256)]))
             elif what < .7:
                 del data[at:at + random.randint(1, 40)]
