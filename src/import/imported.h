@@ -16,7 +16,8 @@
 #include "brick/abi/session.h"
 #include "lib/writer/writer.h"
 
-enum { IMPORT_NO_LAYER = -1, IMPORT_NO_TRACK = -1 };
+enum { IMPORT_NO_LAYER = -1 };
+#define IMPORT_NO_NAME UINT32_MAX
 
 struct imported_process {
 	uint32_t pid;
@@ -72,7 +73,7 @@ struct imported_name {
 struct import_launch {
 	uint64_t begin, ticks;
 	uint32_t lane, process; /* lane + 1 in its process; 0: not met */
-	uint32_t name;		/* of the innermost event around the call; UINT32_MAX: none */
+	uint32_t name;		/* of the innermost event around the call; IMPORT_NO_NAME: none */
 	uint64_t command;	/* number of the first command */
 };
 
@@ -111,7 +112,7 @@ void imported_fini(struct imported *imported);
 /* All return a number, or -ENOMEM. */
 int imported_process(struct imported *imported, uint32_t pid);
 int imported_thread(struct imported *imported, uint32_t pid, uint64_t tid);
-/* pid: of the program; `device` and `stream` alone make queues of a process one. */
+/* pid: of the program, if the file says whose the queue is. */
 int imported_queue(struct imported *imported, uint32_t pid, bool has_process, uint32_t device,
 	uint64_t stream);
 int imported_name(struct imported *imported, const struct import_text *text);

@@ -16,7 +16,6 @@
 enum {
 	BASE_NS = 1000000000, /* where the recording begins: 0 means "not known" in records */
 	MOST_LANES = 64,      /* of one track */
-	NO_NAME = -1,
 };
 
 struct frame {
@@ -30,7 +29,6 @@ struct layout_lane {
 	struct frame frames[BRICK_MAX_DEPTH];
 	uint16_t on_stack[BRICK_MAX_BRICKS];
 	uint32_t depth, number; /* in its process */
-	uint64_t last;		/* end of its last event */
 	struct brick_lane state;
 };
 
@@ -85,7 +83,7 @@ static struct imported_name meaning(const struct layout *l, const struct importe
 	const struct import_launch *launch =
 		e->is_command && !e->has_brick ? launch_of_command(l, e) : NULL;
 
-	if (!launch || launch->name == (uint32_t)NO_NAME)
+	if (!launch || launch->name == IMPORT_NO_NAME)
 		return name;
 	struct imported_name around = l->im->names.items[launch->name];
 	if (brick_is_step(around.brick))
@@ -201,7 +199,6 @@ static void end_event(struct layout *l, struct layout_lane *lane)
 	}
 	write_arguments(l, lane, e);
 	count(l, lane, frame);
-	lane->last = e->end;
 }
 
 static bool fits(const struct layout *l, struct layout_lane *lane, const struct imported_event *e)
@@ -347,7 +344,7 @@ static int link_launches(struct imported *im)
 		struct import_launch launch = {.begin = e->begin,
 			.ticks = e->is_open ? 0 : e->end - e->begin,
 			.process = (uint32_t)im->tracks.items[e->track].process,
-			.name = (uint32_t)NO_NAME};
+			.name = IMPORT_NO_NAME};
 		if (array_push(&im->launched, launch) ||
 			hashmap_set(&im->launches, e->link, im->launched.count - 1))
 			return -ENOMEM;
@@ -441,7 +438,6 @@ static int write_tracks(struct layout *l, struct imported_event **events, bool q
 		l->track = &l->im->tracks.items[events[i]->track];
 		if (l->track->is_queue != queues)
 			continue;
-		/* calls have told how many commands they launched; now these are counted off */
 		write_track(l, events + i, end - i);
 	}
 	return l->error;
@@ -459,6 +455,7 @@ static int write_all(struct layout *l, struct imported_event **events)
 	if (!error)
 		error = write_tracks(l, events, false);
 	if (!error) {
+		/* calls have told how many commands they launched; now these are counted off */
 		memset(l->commands_of_link, 0, im->launched.count * sizeof(*l->commands_of_link));
 		error = write_tracks(l, events, true);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Other tools' trace events: any text gives a recording that loads, or an error that says where. */
+/* Other tools' trace events: any text gives a recording, or an error that says where. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
