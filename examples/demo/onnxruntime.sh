@@ -5,9 +5,10 @@
 # download for a version, or what is built on it, @huggingface/transformers, 200 MB. Only libraries
 # for this machine are kept.
 #
-#   usage: onnxruntime.sh PACKAGE@VERSION [DIR]      DIR defaults to build/demo/onnxruntime
+#   usage: onnxruntime.sh NAME [DIR]      a folder of examples/demo/npm, which has the hashes; DIR
+#                                         defaults to build/demo/onnxruntime
 #
-# Prints the folder DIR/PACKAGE@VERSION/node_modules, alone, on stdout. A second run finds .complete
+# Prints the folder DIR/NAME/node_modules, alone, on stdout. A second run finds .complete
 # beside it and returns at once. Two runs at a time wait for each other.
 
 set -eu
@@ -19,6 +20,8 @@ fail()
 }
 
 [ $# -ge 1 ] || fail "which package?"
+locked=$(cd "$(dirname "$0")" && pwd)/npm/$1
+[ -f "$locked/package-lock.json" ] || fail "$1: examples/demo/npm has no such folder"
 case $(uname -s)-$(uname -m) in
 Linux-x86_64)	platform=linux/x64 ;;
 Linux-aarch64)	platform=linux/arm64 ;;
@@ -34,8 +37,8 @@ exec 9>"$dir/.lock"
 flock 9
 if [ ! -f "$dir/.complete" ]; then
 	# its install script would fetch libraries for other devices
-	npm install --prefix "$dir" --ignore-scripts --no-save --no-audit --no-fund \
-		"$1" >"$dir/install.log" 2>&1 ||
+	cp "$locked/package.json" "$locked/package-lock.json" "$dir"
+	npm ci --prefix "$dir" --ignore-scripts --no-audit --no-fund >"$dir/install.log" 2>&1 ||
 		fail "npm could not install $1 (log: $dir/install.log)"
 	for folder in "$package"/bin/*/*/*; do
 		case $folder in

@@ -19,7 +19,7 @@ from librecord import *
 SOURCE = os.environ["BRICK_SOURCE"]
 PROGRAMS = os.path.join(SOURCE, "tests", "programs")
 OLDEST, NEWEST, REFUSED = "1.17.3", "1.30.0", "1.14.0"
-TRANSFORMERS = "@huggingface/transformers@4.3.2"  # brings the newest
+TRANSFORMERS = "transformers-4.3.2"  # of @huggingface; brings the newest
 STEPS, LAYERS = 10, 4  # of the decoder
 
 
@@ -55,7 +55,7 @@ def count(rows, **wanted):
 class Node:
     def __init__(self, scratch, version):
         self.version = version
-        self.modules = fetch(TRANSFORMERS if version == NEWEST else "onnxruntime-node@" + version)
+        self.modules = fetch(TRANSFORMERS if version == NEWEST else "onnxruntime-" + version)
         self.package = os.path.join(self.modules, "onnxruntime-node")
         self.models = [scratch.file(name + ".onnx") for name in ("decoder", "network")]
         for path in self.models:
