@@ -219,7 +219,7 @@ static void proof_end(const void *function, void *context)
 
 static bool proves(const struct proof *p, uint8_t scope, uint8_t other)
 {
-	static __thread char function[FUNCTION_BYTES] __attribute__((aligned(64)));
+	char function[FUNCTION_BYTES] __attribute__((aligned(64)));
 	struct callback callback = {proof_start, proof_end, 1.0, {0}, 0, 0, 0};
 
 	memset(function, 0, sizeof(function));
