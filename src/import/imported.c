@@ -281,6 +281,7 @@ static bool judge(struct imported *im, const struct import_text *text,
 		}
 		ask(im->annotations, *operation ? operation : "-", label, &verdict);
 		ask(im->operators, label, "-", &verdict);
+		ask(im->files, "range", label, &verdict);
 	} else if (text->naming == IMPORT_OPERATOR) {
 		ask(im->operators, name, "-", &verdict);
 	} else if (text->naming == IMPORT_NODE) {

@@ -114,10 +114,15 @@ def onnx():
         event("Node", where + "attn/q_proj/MatMul_fence_before", 401, 0, op_name="MatMul"),
         event("Node", where + "attn/q_proj/MatMul_kernel_time", 402, 40, op_name="MatMul", **cpu),
         event("Node", where + "input_layernorm/LayerNorm_kernel_time", 450, 20, op_name="SimplifiedLayerNormalization", **cpu),
+        event("Session", "SequentialExecutor::Execute", 401, 98),
+        event("Node", where + "attn/Softmax_kernel_time", 475, 4, op_name="Softmax", **cpu),
+        event("Node", where + "attn/MatMul_1_kernel_time", 471, 3, op_name="MatMul", **cpu),
         event("Node", "Frob_7_kernel_time", 480, 10, op_name="Frob", **cpu)]))
     expect("nodes", [s[2:6] for s in slices(run)], [
-        ("session_initialization", -1, 0, 300000), ("Prefill", -1, 390000, 490000), ("QkvProjection", 4, 392000, 432000),
-        ("RmsNorm", 4, 440000, 460000), ("Frob", -1, 470000, 480000)])
+        ("session_initialization", -1, 0, 300000), ("Prefill", -1, 390000, 490000),
+        ("GraphCompute", -1, 391000, 489000), ("QkvProjection", 4, 392000, 432000),
+        ("RmsNorm", 4, 440000, 460000), ("AttentionProduct", 4, 461000, 464000),
+        ("AttentionSoftmax", 4, 465000, 469000), ("Frob", -1, 470000, 480000)])
     expect("a run is a step", [(s["phase"], s["tokens"], s["end_ns"] - s["begin_ns"]) for s in run["steps"]],
            [("prefill", 0, 100000)])
     expect_true("tokens are not known", b"an unknown number of tokens" in brick("report", place("out.pftrace"))[0])
