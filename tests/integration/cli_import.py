@@ -125,7 +125,10 @@ def onnx():
         ("AttentionSoftmax", 4, 465000, 469000), ("Frob", -1, 470000, 480000)])
     expect("a run is a step", [(s["phase"], s["tokens"], s["end_ns"] - s["begin_ns"]) for s in run["steps"]],
            [("prefill", 0, 100000)])
-    expect_true("tokens are not known", b"an unknown number of tokens" in brick("report", place("out.pftrace"))[0])
+    for command in ("report", "tree", "path", "explain"):
+        said = brick(command, place("out.pftrace"))[0]
+        expect_true(f"{command}: tokens are not known", b" 0 tokens" not in said and b"refill" in said)
+    expect_true("and that is said", b"an unknown number of tokens" in brick("report", place("out.pftrace"))[0])
 
 
 def nsight():

@@ -681,6 +681,12 @@ static void print_phase(const struct explain_facts *facts, int p, const struct t
 	if (tokens && gap_ns > phase->elapsed_ns / 100)
 		snprintf(between, sizeof(between), ", %s of it between steps",
 			units_time(gaps, gap_ns / tokens));
+	if (!tokens && phase->steps) {
+		tell(step_phase_name(p), "%llu step%s, an unknown number of tokens, %s",
+			(unsigned long long)phase->steps, plural_s(phase->steps),
+			units_time(wall, phase->elapsed_ns));
+		return;
+	}
 	tell(step_phase_name(p), "%llu step%s, %llu token%s, %s: %s a token%s",
 		(unsigned long long)phase->steps, plural_s(phase->steps),
 		(unsigned long long)tokens, plural_s(tokens), units_time(wall, phase->elapsed_ns),

@@ -7,6 +7,7 @@
 #include "ui/text/path_view.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "analysis/accounts/unknown.h"
@@ -37,7 +38,10 @@ static void print_heading(const struct printer *p)
 	const char *label = labels[s->phase];
 
 	units_time(took, s->measured_ns);
-	units_count(tokens, s->tokens);
+	if (s->tokens)
+		units_count(tokens, s->tokens);
+	else
+		snprintf(tokens, sizeof(tokens), "unknown");
 	units_number(rate, path_tokens_per_s(s, s->measured_ns));
 	if (s->phase == STEP_PHASES)
 		say(p, label,
