@@ -132,6 +132,7 @@ __attribute__((constructor)) static void look_first(void)
 }
 
 static uint32_t opening, opened; /* calls of dlopen() that have not returned; all so far */
+static __thread uint32_t own_opening, own_opened; /* of these, the thread's own */
 
 void *ggml_dlopen_choose(const char *path, int flags);
 
@@ -142,19 +143,22 @@ __attribute__((visibility("hidden"))) void *ggml_dlopen_choose(const char *path,
 	if (!path || !strchr(path, '/') || strchr(path, '$') || (flags & RTLD_NOLOAD) ||
 		!is_recorded())
 		return NULL;
+	uint32_t around = __atomic_fetch_add(&opening, 1, __ATOMIC_ACQ_REL);
+	uint32_t beside = around - own_opening++;
+	uint32_t before = __atomic_add_fetch(&opened, 1, __ATOMIC_ACQ_REL) - ++own_opened;
 	/* within another dlopen() a library is there whose constructors run: it is new, too */
-	bool is_inner = __atomic_fetch_add(&opening, 1, __ATOMIC_ACQ_REL);
-	uint32_t before = __atomic_add_fetch(&opened, 1, __ATOMIC_ACQ_REL);
-	if (!is_inner)
+	if (!around)
 		patched_look(NULL, false);
 	long newest = newest_thread();
 	void *handle = loader_open(path, flags);
-	/* somebody who has got the library, too, may run it already, or a thread of its
-	 * constructors */
-	bool is_live = is_inner || __atomic_load_n(&opened, __ATOMIC_ACQUIRE) != before ||
+	/* another thread that has got the library, too, may run it already, or one that its
+	 * constructors started; this one is in dlopen() and nowhere near a function's beginning */
+	bool is_live = beside ||
+		       __atomic_load_n(&opened, __ATOMIC_ACQUIRE) - own_opened != before ||
 		       newest == LONG_MAX || newest_thread() > newest;
 	if (handle)
 		patched_look(all_wishes(), is_live);
+	own_opening--;
 	__atomic_fetch_sub(&opening, 1, __ATOMIC_ACQ_REL);
 	return handle;
 }
