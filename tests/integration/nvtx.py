@@ -112,6 +112,18 @@ def many(scratch, kind):
     check("in OtherRanges" in got.notes["nvtx.names"], got.notes)
 
 
+def registered(scratch, kind):
+    """More strings than there is room for: a handle stays what it was, or is of OtherRanges."""
+    got = Recorded(scratch, "registered", 5000, objects("nvtx", kind, 1))
+    found = [(s["brick"], s["layer"]) for lane in got.run["lanes"] for s in lane["samples"]
+             if not s["brick"].startswith("Profiler")]
+    own = found.index(("OtherRanges", -1))
+    check(4000 < own <= 4096, own, "strings with a layer of their own")
+    for i, one in enumerate(found):
+        same(one, ("QkvProjection", i % 3) if i < own else ("OtherRanges", -1), f"range {i} of {len(found)}")
+    same(len(found), 5000, "ranges")
+
+
 def payload(scratch):
     got = Recorded(scratch, "payload", 4096, objects("nvtx", "real", 1))
     found = [s for lane in got.run["lanes"] for s in lane["samples"] if s["brick"] == "AllReduce"]
@@ -144,6 +156,7 @@ with Scratch() as scratch:
         across(scratch, kind)
         graph(scratch, kind)
     many(scratch, kinds[-1])
+    registered(scratch, kinds[-1])
     no_such_tool(scratch)
     if "real" in kinds:
         payload(scratch)

@@ -25,4 +25,6 @@ struct annotated_object {
 	int (*across)(int rounds, struct said *said, int most);
 	/* a range with a structure of `bytes` bytes, as NCCL has them; 0: it cannot */
 	int (*payload)(uint64_t bytes);
+	/* so many different strings are registered, then each is a range */
+	void (*registered)(int count);
 };

@@ -4,7 +4,7 @@
  * Prints every range that it said, as it knows it: thread, brick, layer, "stack" or "async", level,
  * and ns of CLOCK_MONOTONIC around begin and end.
  *
- *   annotated_work work|across|threads|payload|steps|pairs|many COUNT OBJECT...
+ *   annotated_work work|across|threads|payload|steps|pairs|many|registered COUNT OBJECT...
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -144,6 +144,11 @@ static void run_many(void)
 	printf("%d\n", rounds);
 }
 
+static void run_registered(void)
+{
+	objects[0]->registered(rounds);
+}
+
 static void run_pairs(void)
 {
 	for (int i = 0; i < 7; i++)
@@ -156,7 +161,8 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} kinds[] = {{"work", run_work}, {"across", run_across}, {"threads", run_threads},
-		{"steps", run_steps}, {"many", run_many}, {"pairs", run_pairs}};
+		{"steps", run_steps}, {"many", run_many}, {"pairs", run_pairs},
+		{"registered", run_registered}};
 
 	rounds = argc > 2 ? atoi(argv[2]) : 1;
 	for (int i = 3; i < argc && object_count < MAX_OBJECTS; i++) {

@@ -218,6 +218,26 @@ static int payload(uint64_t bytes)
 #endif
 }
 
+static void registered(int count)
+{
+	nvtxDomainHandle_t domain = nvtxDomainCreateA("Registered");
+	nvtxStringHandle_t *strings = calloc((size_t)count, sizeof(*strings));
+	nvtxEventAttributes_t event = event_of(NULL);
+	char text[32];
+
+	for (int i = 0; strings && i < count; i++) {
+		snprintf(text, sizeof(text), "layers.%d.x%x.q_proj", i % 3, (unsigned)i);
+		strings[i] = nvtxDomainRegisterStringA(domain, text);
+	}
+	event.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+	for (int i = 0; strings && i < count; i++) {
+		event.message.registered = strings[i];
+		nvtxDomainRangePushEx(domain, &event);
+		nvtxDomainRangePop(domain);
+	}
+	free(strings);
+}
+
 static int push(const char *text)
 {
 	return nvtxRangePushA(text);
@@ -239,4 +259,4 @@ static void end(uint64_t id)
 }
 
 const struct annotated_object annotated_object = {
-	work, push, pop, start, end, name_thread, pairs, across, payload};
+	work, push, pop, start, end, name_thread, pairs, across, payload, registered};

@@ -395,6 +395,19 @@ const struct annotation *annotation_find(
 	return find(domain, text, category);
 }
 
+const struct annotation *annotation_keep(const struct annotation_domain *domain, const char *text)
+{
+	static struct annotation others = {.domain = &domains[0], .brick = BRICK_NONE, .layer = -1};
+	const struct annotation *a = annotation_find(domain, text, BRICK_CATEGORY_OTHER);
+
+	if (a->bytes)
+		return a;
+	int brick = brick_register("OtherRanges", BRICK_CATEGORY_OTHER);
+	if (brick >= 0)
+		__atomic_store_n(&others.brick, (uint32_t)brick, __ATOMIC_RELAXED);
+	return &others;
+}
+
 void annotation_narrow(char *to, size_t bytes, const wchar_t *text)
 {
 	size_t n = 0;

@@ -3,8 +3,9 @@
  * What a program says of its own work: texts of domains, and the brick, layer, site or step that
  * each of them is by the rules (attach/rules/annotations.rules). A text that no rule knows is a
  * brick of its own name, in which numbers are '#': "epoch 1" and "epoch 2" are one brick. A text is
- * asked for once; from then on finding it takes no lock and no memory. What has been found stays.
- * Any thread.
+ * asked for once; from then on finding it takes no lock and no memory. What has been found stays,
+ * unless there was no room for it: its `bytes` are 0 then, and it is good for one range of the
+ * thread. Any thread.
  */
 #pragma once
 
@@ -41,7 +42,10 @@ struct annotation_domain *annotation_domain(const char *name);
 const struct annotation *annotation_find(
 	const struct annotation_domain *domain, const char *text, uint32_t category);
 
-/* The same for a wide text (UTF-32). */
+/* The same, where what is returned must stay: where there is no room it is "OtherRanges". */
+const struct annotation *annotation_keep(const struct annotation_domain *domain, const char *text);
+
+/* The same as annotation_find() for a wide text (UTF-32). */
 const struct annotation *annotation_find_wide(
 	const struct annotation_domain *domain, const wchar_t *text, uint32_t category);
 

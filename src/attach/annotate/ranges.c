@@ -49,7 +49,8 @@ static struct {
 	char name[64];
 } thread_names[MAX_NAMES];
 static uint32_t names_given;
-static pthread_mutex_t names_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+LOCK_OVER_FORKS(lock)
 
 void ranges_name_thread(uint32_t tid, const char *name)
 {
@@ -60,7 +61,7 @@ void ranges_name_thread(uint32_t tid, const char *name)
 			brick_thread_name(name);
 		return;
 	}
-	HOLD(&names_lock);
+	HOLD(&lock);
 	uint32_t at = names_given % MAX_NAMES;
 	thread_names[at].tid = tid;
 	snprintf(thread_names[at].name, sizeof(thread_names[at].name), "%s", name);
@@ -72,14 +73,14 @@ static void take_name(void)
 	uint32_t own = (uint32_t)syscall(SYS_gettid);
 	char name[sizeof(thread_names->name)] = "";
 
-	pthread_mutex_lock(&names_lock);
+	pthread_mutex_lock(&lock);
 	for (uint32_t i = 0; i < MAX_NAMES; i++)
 		if (thread_names[i].tid == own) {
 			memcpy(name, thread_names[i].name, sizeof(name));
 			thread_names[i].tid = 0;
 		}
 	here.names_seen = names_given;
-	pthread_mutex_unlock(&names_lock);
+	pthread_mutex_unlock(&lock);
 	if (*name)
 		brick_thread_name(name);
 }
@@ -111,7 +112,7 @@ static void begin(struct range *range)
 		range->span = a->prompt || a->output
 				      ? brick_step_begin_mixed(a->prompt, a->output)
 				      : brick_step_begin((enum brick_phase)a->phase, 0);
-	} else if (range->domain->crosses) {
+	} else if (__atomic_load_n(&range->domain->crosses, __ATOMIC_RELAXED)) {
 		range->async = brick_async_begin(a->brick);
 		range->async.layer = a->layer;
 	} else if (a->brick != BRICK_NONE) {
@@ -222,8 +223,6 @@ static struct {
 	uint32_t next; /* of those that are free, + 1 */
 } started[MAX_STARTED];
 static uint32_t free_place, places_used, open_now;
-static pthread_mutex_t started_lock = PTHREAD_MUTEX_INITIALIZER;
-LOCK_OVER_FORKS(started_lock)
 
 static uint64_t number_of(uint32_t place)
 {
@@ -232,7 +231,7 @@ static uint64_t number_of(uint32_t place)
 
 static uint64_t take_place(const struct brick_async *async)
 {
-	HOLD(&started_lock);
+	HOLD(&lock);
 	uint32_t place = free_place ? free_place - 1 : places_used;
 	if (place == MAX_STARTED) {
 		count(&too_many);
@@ -263,7 +262,7 @@ void ranges_end(uint64_t number)
 
 	if (number == UINT64_C(1) << 63)
 		return; /* counted when it began */
-	pthread_mutex_lock(&started_lock);
+	pthread_mutex_lock(&lock);
 	bool is_known = place < places_used && number == number_of(place);
 	if (is_known) {
 		async = started[place].async;
@@ -272,7 +271,7 @@ void ranges_end(uint64_t number)
 		free_place = place + 1;
 		open_now--;
 	}
-	pthread_mutex_unlock(&started_lock);
+	pthread_mutex_unlock(&lock);
 	if (is_known)
 		brick_async_end(&async);
 	else

@@ -279,7 +279,7 @@ static void marker(struct itt_domain *domain, struct itt_id id, struct itt_strin
 
 struct series {
 	const struct annotation *annotation;
-	uint64_t value; /* of what is counted up and down */
+	int64_t value; /* of what is counted up and down */
 };
 
 static double number_of(int type, const void *value)
@@ -381,9 +381,10 @@ static void count(struct itt_counter *counter, int64_t change)
 {
 	struct series *series = series_of(counter);
 
-	if (series)
-		ranges_value(series->annotation, (double)__atomic_add_fetch(&series->value,
-							 (uint64_t)change, __ATOMIC_RELAXED));
+	if (!series)
+		return;
+	int64_t value = __atomic_add_fetch(&series->value, change, __ATOMIC_RELAXED);
+	ranges_value(series->annotation, (double)value);
 }
 
 static void counter_inc(struct itt_counter *counter)

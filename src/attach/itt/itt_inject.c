@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "attach/annotate/annotations.h"
 #include "attach/annotate/ranges.h"
 #include "attach/common/notes_once.h"
@@ -21,11 +22,15 @@ BRICK_API void __itt_api_init(struct itt_global *global, int groups);
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* The program ends. */
+static pid_t started_in;
+
+/* The program ends; what is counted there is the first process's. */
 static void finish(void)
 {
 	char text[512];
 
+	if (getpid() != started_in)
+		return;
 	if (ranges_describe(text, sizeof(text)))
 		brick_note("itt.ranges", "%s", text);
 	if (annotations_describe(text, sizeof(text)))
@@ -34,6 +39,7 @@ static void finish(void)
 
 static void start(void)
 {
+	started_in = getpid();
 	atexit(finish);
 }
 

@@ -333,15 +333,17 @@ static void *keep_domain(int call, void *theirs, struct annotation_domain *ours)
 static void *register_text(void *domain, const char *text)
 {
 	void *theirs = ASK(NVTX_CORE2, NVTX_REGISTER_A, register_fn, NULL, domain, text);
-	return keep_string(NVTX_REGISTER_A, theirs,
-		annotation_find(nvtx_domain_of(domain), text, BRICK_CATEGORY_OTHER));
+	return keep_string(NVTX_REGISTER_A, theirs, annotation_keep(nvtx_domain_of(domain), text));
 }
 
 static void *register_wide(void *domain, const wchar_t *text)
 {
+	char narrow[4 * TEXT_BYTES];
 	void *theirs = ASK(NVTX_CORE2, NVTX_REGISTER_W, register_wide_fn, NULL, domain, text);
-	return keep_string(NVTX_REGISTER_W, theirs,
-		annotation_find_wide(nvtx_domain_of(domain), text, BRICK_CATEGORY_OTHER));
+
+	annotation_narrow(narrow, sizeof(narrow), text);
+	return keep_string(
+		NVTX_REGISTER_W, theirs, annotation_keep(nvtx_domain_of(domain), narrow));
 }
 
 static void *create_text(const char *name)

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "attach/annotate/annotations.h"
 #include "attach/annotate/ranges.h"
 #include "attach/common/notes_once.h"
@@ -62,11 +63,15 @@ static void load_other(const char *path)
 	nvtx_is_chained = true;
 }
 
-/* The program ends. */
+static pid_t started_in;
+
+/* The program ends; what is counted there is the first process's. */
 static void finish(void)
 {
 	char text[512];
 
+	if (getpid() != started_in)
+		return;
 	if (ranges_describe(text, sizeof(text)))
 		brick_note("nvtx.ranges", "%s", text);
 	if (annotations_describe(text, sizeof(text)))
@@ -79,6 +84,7 @@ static void start(void)
 
 	if (next && *next)
 		load_other(next);
+	started_in = getpid();
 	atexit(finish);
 }
 

@@ -19,6 +19,7 @@ static const uint64_t first_dynamic_schema = UINT64_C(1) << 32;
 
 static intptr_t others[CALLS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for what is put in */
+LOCK_OVER_FORKS(lock)
 static struct fixed_map_entry entries[1 << 10];
 static struct fixed_map schemas = FIXED_MAP(entries); /* -> width << 32 | offset + 1 */
 
