@@ -24,17 +24,19 @@ static uint32_t is_ready;		/* somebody listens */
 /* Which of the thread's open bricks are ranges. */
 static __thread uint64_t emitted[BRICK_MAX_DEPTH / 64];
 
+bool brick__emitting;
+
 bool brick__emits(void)
 {
-	static uint32_t known; /* 1: no, 2: yes */
-	uint32_t is = __atomic_load_n(&known, __ATOMIC_RELAXED);
+	static bool is_known;
 
-	if (!is) {
+	if (!__atomic_load_n(&is_known, __ATOMIC_ACQUIRE)) {
 		const char *wanted = brick__environment("BRICK_EMIT");
-		is = 1 + (wanted && !strcmp(wanted, "nvtx"));
-		__atomic_store_n(&known, is, __ATOMIC_RELAXED);
+		bool is = wanted && !strcmp(wanted, "nvtx");
+		__atomic_store_n(&brick__emitting, is, __ATOMIC_RELAXED);
+		__atomic_store_n(&is_known, true, __ATOMIC_RELEASE);
 	}
-	return is == 2;
+	return __atomic_load_n(&brick__emitting, __ATOMIC_RELAXED);
 }
 
 /* The tool. */
@@ -175,12 +177,14 @@ void brick__emit_begin(uint32_t depth, uint32_t brick, int32_t layer)
 
 void brick__emit_end(uint32_t depth)
 {
-	uint64_t bit = UINT64_C(1) << depth % 64;
 	KEEP_ERRNO();
 
-	if (emitted[depth / 64] & bit)
-		brick__emit_pop();
-	emitted[depth / 64] &= ~bit;
+	for (uint32_t i = BRICK_MAX_DEPTH; i-- > depth;) {
+		uint64_t bit = UINT64_C(1) << i % 64;
+		if (emitted[i / 64] & bit)
+			brick__emit_pop();
+		emitted[i / 64] &= ~bit;
+	}
 }
 
 bool brick__emit_push(const char *text)

@@ -14,8 +14,13 @@
 /* Is it wanted? As the environment was when the library was loaded. Any thread. */
 BRICK_API bool brick__emits(void);
 
-/* The thread's brick at that depth begins, and ends. Owner of the thread. */
+/* The same, once somebody has asked: threads that get a lane do. */
+extern bool brick__emitting __attribute__((visibility("hidden")));
+
+/* The thread's brick at that depth begins. Owner of the thread. */
 void brick__emit_begin(uint32_t depth, uint32_t brick, int32_t layer);
+
+/* It ends, with all that is open inside of it. Owner of the thread. */
 void brick__emit_end(uint32_t depth);
 
 /* What is no brick yet: a range of that text on this thread. False: nobody listens. */

@@ -45,15 +45,23 @@ static inline uint64_t word_in_layer(uint64_t word, int32_t layer)
 	return (word & ~(UINT64_C(0xffff) << 32)) | (uint64_t)(uint16_t)layer << 32;
 }
 
-/* Is what the thread begins and ends a range, too? Not where pairs are timed at a session's start.
- */
-static bool emits(const struct brick_lane *lane)
+static inline bool emits(void)
 {
-	return BRICK_UNLIKELY(brick__emits()) &&
-	       __atomic_load_n(&lane->state, __ATOMIC_RELAXED) == BRICK_LANE_LIVE;
+	return BRICK_UNLIKELY(__atomic_load_n(&brick__emitting, __ATOMIC_RELAXED));
 }
 
 /* Begin. */
+
+/* It is a range, too: but not where pairs are timed, at a session's start. */
+static SLOW brick_span begin_range(struct brick__thread *self, struct brick_frame *frame)
+{
+	struct brick_lane *lane = self->lane;
+
+	if (__atomic_load_n(&lane->state, __ATOMIC_RELAXED) == BRICK_LANE_LIVE)
+		brick__emit_begin(lane->depth, frame->brick, frame->layer);
+	frame->begin = brick__now();
+	return self->tag | (lane->depth + 1);
+}
 
 /* The first brick of a thread, one in another that is not in the ring yet, or one too many. */
 static SLOW brick_span begin_slow(uint32_t brick, int32_t layer, int given)
@@ -75,9 +83,9 @@ static SLOW brick_span begin_slow(uint32_t brick, int32_t layer, int given)
 	struct brick_frame *frame = &lane->frames[lane->depth];
 	uint64_t word = given ? word_in_layer(self->word, layer) : self->word;
 	brick__store(&frame->kind, word | brick << 16);
-	if (emits(lane))
-		brick__emit_begin(lane->depth, brick, frame->layer);
 	USDT_1(begin, brick);
+	if (emits())
+		return begin_range(self, frame);
 	frame->begin = brick__now();
 	return self->tag | (lane->depth + 1);
 }
@@ -175,6 +183,8 @@ static APART void end_leaf(struct brick__thread *self, struct brick_frame *frame
 	struct brick_lane *lane = self->lane;
 	uint64_t word = brick__load(&frame->kind) & ~flags_word(0xffff);
 
+	USDT_1(end, frame->brick);
+
 	count(lane, lane->depth, frame, ticks, 0, work);
 	brick__store(&frame->kind, 0);
 	if (!lane->capacity || !ring_has(lane, 1 + (uint64_t)has_work(work))) {
@@ -198,6 +208,7 @@ static SLOW void end_opened(struct brick__thread *self, uint64_t end, uint64_t t
 	uint32_t depth = lane->depth - 1;
 	struct brick_frame *frame = &lane->frames[depth];
 
+	USDT_1(end, frame->brick);
 	count(lane, depth, frame, ticks, frame->child, work);
 	lane->depth = depth;
 	write_close(self, frame, end, work, flags);
@@ -231,18 +242,6 @@ static SLOW void close_top(
 	end_opened(self, end, ticks, work, flags);
 }
 
-/* perf understands no address that is more than a register and a distance. */
-static void say_end(const struct brick_lane *lane)
-{
-	uint32_t depth = brick_lane_open(lane) - 1;
-	uint16_t brick = lane->frames[depth].brick;
-
-	__asm__ volatile("" : "+r"(brick));
-	USDT_1(end, brick);
-	if (emits(lane))
-		brick__emit_end(depth);
-}
-
 /* What is inside of the brick that ends is closed with it. */
 static SLOW void end_slow(brick_span span, uint64_t now, const struct work *work)
 {
@@ -256,11 +255,11 @@ static SLOW void end_slow(brick_span span, uint64_t now, const struct work *work
 	}
 	while (brick_lane_open(lane) > depth) {
 		lane->ledger.unmatched++;
-		say_end(lane);
 		close_top(self, now, &nothing, BRICK_FLAG_UNWOUND);
 	}
-	say_end(lane);
 	close_top(self, now, work, 0);
+	if (emits())
+		brick__emit_end(depth - 1);
 }
 
 /* The fast half. */
@@ -288,10 +287,12 @@ static APART void end_counted(struct brick__thread *self, struct brick_frame *fr
 static inline __attribute__((always_inline)) void end_fast(struct brick__thread *self,
 	struct brick_frame *frame, uint64_t now, const struct work *work)
 {
-	if (BRICK_LIKELY(store(self, frame, now, work)))
+	if (BRICK_LIKELY(store(self, frame, now, work))) {
+		USDT_1(end, frame->brick);
 		brick__store(&frame->kind, 0);
-	else
+	} else {
 		end_counted(self, frame, now, work);
+	}
 }
 
 /* A reading of the counter as a time: the fast half begins nothing where the counter is no use. */
@@ -306,12 +307,10 @@ static inline __attribute__((always_inline)) void end(brick_span span, const str
 	struct brick__thread *self = &brick__thread;
 	struct brick_frame *frame = brick__leaf(self, span);
 
-	if (BRICK_UNLIKELY(!frame)) {
+	if (BRICK_UNLIKELY(!frame))
 		end_slow(span, checked(now), work);
-		return;
-	}
-	USDT_1(end, frame->brick);
-	end_fast(self, frame, now, work);
+	else
+		end_fast(self, frame, now, work);
 }
 
 void brick__end_read(brick_span span, uint64_t counter)
@@ -323,12 +322,10 @@ void brick__end_at(brick_span span, uint64_t now)
 {
 	struct brick_frame *frame = brick__leaf(&brick__thread, span);
 
-	if (BRICK_UNLIKELY(!frame)) {
+	if (BRICK_UNLIKELY(!frame))
 		end_slow(span, now, &nothing);
-		return;
-	}
-	USDT_1(end, frame->brick);
-	end_fast(&brick__thread, frame, now, &nothing);
+	else
+		end_fast(&brick__thread, frame, now, &nothing);
 }
 
 void brick__end(brick_span span)
@@ -446,6 +443,7 @@ static inline __attribute__((always_inline)) void lap_begin(
 	struct brick__thread *self, struct brick_frame *frame, uint64_t now, uint32_t next)
 {
 	brick__store(&frame->kind, self->word | next << 16);
+	USDT_1(begin, next);
 	brick__store(&frame->begin, now);
 }
 
@@ -466,10 +464,9 @@ static inline __attribute__((always_inline)) brick_span lap(
 
 	if (BRICK_UNLIKELY(!frame || !lane_is_current(self) || next >= BRICK_MAX_BRICKS))
 		return lap_slow(span, now, next, work);
-	USDT_1(end, frame->brick);
-	USDT_1(begin, next);
 	if (BRICK_UNLIKELY(!store(self, frame, now, work)))
 		return lap_counted(frame, now, span, next, work);
+	USDT_1(end, frame->brick);
 	lap_begin(self, frame, now, next);
 	return span;
 }

@@ -53,7 +53,8 @@ void brick__thread_aim(struct brick__thread *self)
 	static struct brick_frame taken = {.kind = BRICK_RECORD_SAMPLE};
 	struct brick_lane *lane = self->lane;
 	uint32_t depth = lane->depth;
-	bool fast = brick__counter_used && depth < BRICK_MAX_DEPTH && !brick__emits() &&
+	bool fast = brick__counter_used && depth < BRICK_MAX_DEPTH &&
+		    !__atomic_load_n(&brick__emitting, __ATOMIC_RELAXED) &&
 		    !(depth && lane->frames[depth - 1].flags & BRICK_FRAME_UNSEEN);
 
 	self->frame = fast ? &lane->frames[depth] : &taken;
@@ -439,6 +440,7 @@ static void own_lane(const struct brick_session *s, struct brick_lane *lane, uin
 	self->number = s->serial;
 	here.refused = 0;
 	self->tag = (self->number << 10 | lane_index(s, lane)) << 8;
+	brick__emits(); /* asked once, before it matters */
 	brick__thread_aim(self);
 	announce_owner(self, lane->start_ticks, lane->tid);
 	__atomic_store_n(&lane->state, BRICK_LANE_LIVE, __ATOMIC_RELEASE);
