@@ -202,12 +202,8 @@ static void add_phase(
 
 	if (!times->count && !times->refused && !times->aborted)
 		return;
-	bool is_untold = times->count && !times->tokens && !times->refuted;
-	text = phase == STEP_WARM_UP ? text_copy("in no rate")
-	       : is_untold	     ? text_copy("tokens unknown")
-				     : rates_text(times);
-	if (!is_untold)
-		add_tokens(&text, times, phase);
+	text = phase == STEP_WARM_UP ? text_copy("in no rate") : rates_text(times);
+	add_tokens(&text, times, phase);
 	add_steps(&text, times, whole);
 	add(head, labels[phase], text);
 }
