@@ -424,6 +424,7 @@ static uint32_t lane_index(const struct brick_session *s, const struct brick_lan
 static void own_lane(const struct brick_session *s, struct brick_lane *lane, uint64_t since)
 {
 	struct brick__thread *self = &brick__thread;
+	uint32_t serial = brick__serial_here();
 
 	lane->tid = brick__sys_thread_id();
 	lane->start_ticks = lane->owners++ ? brick__now() : since;
@@ -436,7 +437,6 @@ static void own_lane(const struct brick_session *s, struct brick_lane *lane, uin
 	self->lane = lane;
 	self->ring = (struct brick_record *)((char *)lane + lane->ring_offset);
 	self->mask = lane->capacity ? lane->capacity - 1 : 0;
-	self->serial = brick__serial_here();
 	self->number = s->serial;
 	here.refused = 0;
 	self->tag = (self->number << 10 | lane_index(s, lane)) << 8;
@@ -444,6 +444,8 @@ static void own_lane(const struct brick_session *s, struct brick_lane *lane, uin
 	brick__thread_aim(self);
 	announce_owner(self, lane->start_ticks, lane->tid);
 	__atomic_store_n(&lane->state, BRICK_LANE_LIVE, __ATOMIC_RELEASE);
+	/* last: from here on the fast half takes the frame, also in a signal's handler */
+	__atomic_store_n(&self->serial, serial, __ATOMIC_RELEASE);
 }
 
 /*
