@@ -15,7 +15,7 @@ from libcli import BRICK, TMP, brick, brick_json, environment, expect, expect_tr
 ICD = "/usr/share/vulkan/icd.d/lvp_icd." + os.uname().machine + ".json"
 # of other programs; of the ceilings that are kept on this machine, or not
 OTHERS = {"preempted-by-others", "preempted", "oversubscribed", "affinity", "steal", "large-weights", "software-device",
-          "host-works", "host-pauses", "cold-pages", "blocked", "slow-first-step", "slow-steps", "in-no-brick",
+          "host-works", "host-pauses", "cold-pages", "blocked", "slow-first-step", "device-setup", "slow-steps", "in-no-brick",
           "at-memory-roof"}
 
 

@@ -25,7 +25,7 @@
 	X(cpu_quota, "cpu-quota", LOSS, EXPLAIN_OF_CROWDS)                                   \
 	X(preempted_by_others, "preempted-by-others", LOSS, R(preempted) | R(barrier_waits)) \
 	X(preempted, "preempted", LOSS, R(barrier_waits))                                    \
-	X(steal, "steal", LOSS, EXPLAIN_OF_SLOW)                                             \
+	X(steal, "steal", LOSS, R(slow_steps))                                               \
 	X(memory_limit, "memory-limit", LOSS,                                                \
 		R(cold_pages) | R(blocked) | R(preempted_by_others) | R(preempted) |         \
 			EXPLAIN_OF_SLOW)                                                     \
@@ -34,7 +34,7 @@
 	X(threads_anew, "threads-made-anew", LOSS, EXPLAIN_OF_CROWDS)                        \
 	X(slow_thread, "slow-thread", LOSS, R(barrier_waits))                                \
 	X(barrier_waits, "barrier-waits", LOSS, 0)                                           \
-	X(software_device, "software-device", LOSS, R(launch_bound))                         \
+	X(software_device, "software-device", LOSS, 0)                                       \
 	X(ran_on_cpu, "ran-on-cpu", LOSS, 0)                                                 \
 	X(copies, "copies-between-backends", LOSS, 0)                                        \
 	X(device_setup, "device-setup", LOSS, R(first_step))                                 \

@@ -111,28 +111,51 @@ static bool is_launching(const struct run *run, const struct run_sample *sample)
 	return !strcmp(name, "RecordCommands") || !strcmp(name, "Launch");
 }
 
-/* What the first step of a phase spends in loading: single launches that take so long. */
-static uint64_t setup_ns(const struct explain_facts *f, const struct explain_phase *phase,
-	uint64_t *executions, uint64_t *longest_ns)
-{
-	const struct run_step *step = &f->run->steps[phase->list[0]];
-	const struct run_lane *lane = &f->run->lanes[step->lane];
-	uint64_t sum_ns = 0, until_ns = step->begin_ns;
+struct slow_launches {
+	uint64_t ns, count, longest_ns;
+};
 
-	*executions = *longest_ns = 0;
-	for (size_t i = 0; i < lane->sample_count; i++) {
+/* Launches in a step that take so long; what is inside of one is counted with it. */
+static struct slow_launches slow_launches_in(const struct run *run, const struct run_step *step)
+{
+	const struct run_lane *lane = &run->lanes[step->lane];
+	struct slow_launches slow = {0};
+	uint64_t until_ns = step->begin_ns;
+
+	for (size_t i = run_sample_from(lane, step->begin_ns); i < lane->sample_count; i++) {
 		const struct run_sample *sample = &lane->samples[i];
 		uint64_t ns = sample->end_ns - sample->begin_ns;
 		if (sample->begin_ns >= step->end_ns)
 			break;
-		if (sample->begin_ns < until_ns || ns < SETUP_NS || !is_launching(f->run, sample))
+		if (sample->begin_ns < until_ns || ns < SETUP_NS || !is_launching(run, sample))
 			continue;
-		until_ns = sample->end_ns; /* what is inside of it is counted */
-		sum_ns += ns;
-		++*executions;
-		*longest_ns = ns > *longest_ns ? ns : *longest_ns;
+		until_ns = sample->end_ns;
+		slow.ns += ns;
+		slow.count++;
+		slow.longest_ns = ns > slow.longest_ns ? ns : slow.longest_ns;
 	}
-	return sum_ns;
+	return slow;
+}
+
+enum { SETUP_STEPS = 16 }; /* so many others say what launches take later */
+
+/* What loading adds to a phase's first step: what slow launches take there more than in others. */
+static uint64_t setup_ns(const struct explain_facts *f, const struct explain_phase *phase,
+	struct slow_launches *first)
+{
+	const struct run *run = f->run;
+	uint64_t others = 0, later_ns = 0;
+
+	*first = slow_launches_in(run, &run->steps[phase->list[0]]);
+	for (uint32_t i = phase->list[0] + 1; first->ns && i < run->step_count; i++) {
+		later_ns += slow_launches_in(run, &run->steps[i]).ns;
+		if (++others == SETUP_STEPS)
+			break;
+	}
+	/* a device on which each launch takes so long is not being set up */
+	if (!others || first->ns / 4 < later_ns / others)
+		return 0;
+	return first->ns - later_ns / others;
 }
 
 bool rule_device_setup(const struct explain_facts *f, enum step_phase p, struct finding *out)
@@ -141,8 +164,10 @@ bool rule_device_setup(const struct explain_facts *f, enum step_phase p, struct 
 
 	if (!phase->queue || !phase->steps)
 		return false;
-	out->cost_ns = setup_ns(
-		f, phase, &out->of.device_setup.executions, &out->of.device_setup.longest_ns);
+	struct slow_launches first;
+	out->cost_ns = setup_ns(f, phase, &first);
+	out->of.device_setup.executions = first.count;
+	out->of.device_setup.longest_ns = first.longest_ns;
 	return out->cost_ns != 0;
 }
 
@@ -152,11 +177,11 @@ bool rule_device_setup(const struct explain_facts *f, enum step_phase p, struct 
 static uint64_t otherwise_busy_ns(const struct explain_facts *f, const struct explain_phase *phase)
 {
 	const struct summary_row *most;
-	uint64_t count, longest_ns;
+	struct slow_launches first;
+	uint64_t count;
 
-	return explain_owner_ns(f, phase, SCHEDULE_OWNER_PREEMPTED) +
-	       setup_ns(f, phase, &count, &longest_ns) + on_cpu_ns(phase, &most, &count) +
-	       explain_on_cpu_ns(phase, "SplitCopy") +
+	return explain_owner_ns(f, phase, SCHEDULE_OWNER_PREEMPTED) + setup_ns(f, phase, &first) +
+	       on_cpu_ns(phase, &most, &count) + explain_on_cpu_ns(phase, "SplitCopy") +
 	       explain_on_cpu_ns(phase, brick_name(BRICK_INPUT_COPY)) +
 	       explain_on_cpu_ns(phase, brick_name(BRICK_OUTPUT_COPY));
 }
