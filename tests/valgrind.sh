@@ -6,6 +6,7 @@ out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 grind="valgrind -q --leak-check=full --show-leak-kinds=definite,possible,indirect
 	--errors-for-leak-kinds=definite,possible,indirect --error-exitcode=9 --child-silent-after-fork=yes"
+export BRICK_VALGRIND=1
 for test in build/bin/test-registry build/bin/test-probe build/bin/test-session; do
 	$grind $test || exit 1
 done

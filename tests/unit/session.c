@@ -309,7 +309,7 @@ static void pause_and_resume(void **state)
 	assert_int_equal(brick_session_stop(), 0);
 }
 
-/* What the kernel says of the CPU. */
+/* What the kernel says of the CPU. Valgrind's has no AVX-512, whatever the machine's has. */
 static void isa_is_the_kernels(void **state)
 {
 	static const char *const flags[][2] = {
@@ -323,7 +323,7 @@ static void isa_is_the_kernels(void **state)
 	fclose(in);
 	for (size_t i = 0; i < 3 && !best; i++)
 		best = strstr(text, flags[i][1]) ? flags[i][0] : NULL;
-	if (best)
+	if (best && !getenv("BRICK_VALGRIND"))
 		assert_string_equal(isa, best);
 	assert_true(*isa != 0);
 }
