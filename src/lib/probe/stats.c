@@ -22,7 +22,13 @@
 #include "lib/session/session_map.h"
 #include "lib/sys/ticks.h"
 
-static bool row_is_backed(const struct brick_lane *lane, uint32_t brick)
+/*
+ * Threads that record go on counting, and are not held up: what is read of them may be a sample
+ * old (stats.h). Numbers are whole, as they are aligned. That is no race to be told of.
+ */
+#define BESIDE_WRITERS __attribute__((no_sanitize("thread")))
+
+BESIDE_WRITERS static bool row_is_backed(const struct brick_lane *lane, uint32_t brick)
 {
 	return (lane->histogram_rows[brick >> 6] >> (brick & 63)) & 1;
 }
@@ -35,12 +41,6 @@ static bool belongs(const struct brick_lane *lane, enum brick_lane_kind kind)
 
 	return on_threads == (kind == BRICK_LANE_THREAD);
 }
-
-/*
- * Threads that record go on counting, and are not held up: what is read of them may be a sample
- * old (stats.h). Numbers are whole, as they are aligned. That is no race to be told of.
- */
-#define BESIDE_WRITERS __attribute__((no_sanitize("thread")))
 
 BESIDE_WRITERS static void add_row(uint64_t *merged, const uint32_t *row)
 {
