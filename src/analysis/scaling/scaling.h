@@ -64,8 +64,11 @@ struct scaling {
 	uint64_t unknown_steps; /* that decoded, and whose context is not known */
 };
 
-/* A slope is known from so many steps on, whose longest context is so many times the shortest. */
-enum { SCALING_MIN_STEPS = 8, SCALING_MIN_SPAN = 2 };
+/*
+ * A slope is known from so many steps on, whose longest context is so many times the shortest. Six
+ * pairs are the least that a 95 % interval can be made of.
+ */
+enum { SCALING_MIN_STEPS = 12, SCALING_MIN_SPAN = 2 };
 #define SCALING_DRIFT 0.1
 
 /* 0, -ENOMEM, or BRICK_ENOTRECORDED: no step that decodes has a context that is known. */
