@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include "brick/clock.h"
 #include "brick/probe.h"
 #include "brick/registry.h"
+#include "brick/session.h"
 #include "lib/probe/ring.h"
 
 enum { MAX_OPEN = 128, MAX_STARTED = 1 << 15, MAX_NAMES = 64 };
@@ -312,7 +314,7 @@ static size_t say(char *text, size_t bytes, size_t used, uint64_t number, const 
 	return used;
 }
 
-bool ranges_describe(char *text, size_t bytes)
+static bool describe(char *text, size_t bytes)
 {
 	size_t used = say(text, bytes, 0, crossed,
 		"were cut in two, as ranges of another domain ended across them");
@@ -322,4 +324,28 @@ bool ranges_describe(char *text, size_t bytes)
 	used = say(text, bytes, used, too_many, "were too many at a time");
 	used = say(text, bytes, used, open_now, "had not ended");
 	return used != 0;
+}
+
+static const char *listener_name;
+static pid_t told_by;
+
+static void tell(void)
+{
+	char key[32], text[512];
+
+	if (getpid() != told_by)
+		return;
+	snprintf(key, sizeof(key), "%s.ranges", listener_name);
+	if (describe(text, sizeof(text)))
+		brick_note(key, "%s", text);
+	snprintf(key, sizeof(key), "%s.names", listener_name);
+	if (annotations_describe(text, sizeof(text)))
+		brick_note(key, "%s", text);
+}
+
+void ranges_tell_at_exit(const char *listener)
+{
+	listener_name = listener;
+	told_by = getpid();
+	atexit(tell);
 }

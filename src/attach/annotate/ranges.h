@@ -36,5 +36,9 @@ void ranges_value(const struct annotation *annotation, double value);
 /* The calling thread's name; or another's, from when that begins its next range. */
 void ranges_name_thread(uint32_t tid, const char *name);
 
-/* What could not be recorded as it was said, in words; false: nothing. */
-bool ranges_describe(char *text, size_t bytes);
+/*
+ * When the program ends, the notes "LISTENER.ranges" and "LISTENER.names" tell what could not be
+ * recorded as it was said. Once in a process; its children tell nothing of what it counted. The
+ * name stays the caller's.
+ */
+void ranges_tell_at_exit(const char *listener);

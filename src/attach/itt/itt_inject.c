@@ -5,10 +5,7 @@
  */
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include "attach/annotate/annotations.h"
 #include "attach/annotate/ranges.h"
 #include "attach/common/notes_once.h"
 #include "attach/itt/itt_abi.h"
@@ -16,31 +13,14 @@
 #include "base/scope.h"
 #include "brick/abi/attacher.h"
 #include "brick/attach.h"
-#include "brick/session.h"
 
 BRICK_API void __itt_api_init(struct itt_global *global, int groups);
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static pid_t started_in;
-
-/* The program ends; what is counted there is the first process's. */
-static void finish(void)
-{
-	char text[512];
-
-	if (getpid() != started_in)
-		return;
-	if (ranges_describe(text, sizeof(text)))
-		brick_note("itt.ranges", "%s", text);
-	if (annotations_describe(text, sizeof(text)))
-		brick_note("itt.names", "%s", text);
-}
-
 static void start(void)
 {
-	started_in = getpid();
-	atexit(finish);
+	ranges_tell_at_exit("itt");
 }
 
 /* The object holds its own lock meanwhile: nothing of it is called here. */

@@ -9,10 +9,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include "attach/annotate/annotations.h"
 #include "attach/annotate/ranges.h"
 #include "attach/common/notes_once.h"
 #include "attach/nvtx/nvtx_calls.h"
@@ -20,7 +17,6 @@
 #include "base/scope.h"
 #include "brick/abi/attacher.h"
 #include "brick/attach.h"
-#include "brick/session.h"
 #include "lib/sys/environment.h"
 
 BRICK_API int InitializeInjectionNvtx2(nvtx_export_fn get_export);
@@ -63,29 +59,13 @@ static void load_other(const char *path)
 	nvtx_is_chained = true;
 }
 
-static pid_t started_in;
-
-/* The program ends; what is counted there is the first process's. */
-static void finish(void)
-{
-	char text[512];
-
-	if (getpid() != started_in)
-		return;
-	if (ranges_describe(text, sizeof(text)))
-		brick_note("nvtx.ranges", "%s", text);
-	if (annotations_describe(text, sizeof(text)))
-		brick_note("nvtx.names", "%s", text);
-}
-
 static void start(void)
 {
 	const char *next = brick__environment("BRICK_NVTX_NEXT");
 
 	if (next && *next)
 		load_other(next);
-	started_in = getpid();
-	atexit(finish);
+	ranges_tell_at_exit("nvtx");
 }
 
 static void take(const struct nvtx_callbacks *callbacks, nvtx_export_fn get_export)
