@@ -155,6 +155,7 @@ static void comes_out_as_it_went_in(void **state)
 	assert_int_equal(history_store_add(store, &in), 0);
 	assert_int_equal(history_store_add(store, &in), 0); /* not twice */
 	assert_int_equal(load(store, in.id, &out), -1);
+	history_run_order(&in);
 	char *a = history_run_line(&in), *b = history_run_line(&out);
 	assert_string_equal(a, b);
 	struct history_run parsed;
@@ -170,6 +171,34 @@ static void comes_out_as_it_went_in(void **state)
 	assert_int_equal(load(store, "0123456789abcdef", &out), 0);
 	history_store_close(store);
 	assert_int_equal(count(&(struct history_filter){0}), 1);
+}
+
+/* A comparison adds parts up, and sums of doubles know their order. */
+static void parts_come_in_one_order(void **state)
+{
+	static const char *const names[] = {"layer 10", "outside of layers", "layer 2"},
+				 *const wanted[] = {"layer 2", "layer 10", "outside of layers"};
+	struct history_store *store = open_store(1);
+
+	(void)state;
+	for (unsigned first = 0; first < 3; first++) {
+		struct history_run in, out;
+		make_run(&in, first);
+		for (unsigned i = 0; i < 3; i++)
+			history_run_part(&in, "prefill", "layer", names[(first + i) % 3]);
+		history_run_part(&in, "decode", "brick", "Activation");
+		assert_int_equal(history_store_add(store, &in), 0);
+		assert_int_equal(load(store, in.id, &out), -1);
+		assert_int_equal(out.parts.count, 6);
+		assert_string_equal(out.parts.items[0].name, "Activation");
+		assert_string_equal(out.parts.items[1].name, "RmsNorm");
+		assert_string_equal(out.parts.items[2].kind, "step");
+		for (unsigned i = 0; i < 3; i++)
+			assert_string_equal(out.parts.items[3 + i].name, wanted[i]);
+		history_run_fini(&in);
+		history_run_fini(&out);
+	}
+	history_store_close(store);
 }
 
 static void filters_choose(void **state)
@@ -425,6 +454,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		IN_FOLDER(comes_out_as_it_went_in),
+		IN_FOLDER(parts_come_in_one_order),
 		IN_FOLDER(filters_choose),
 		IN_FOLDER(workloads_are_apart),
 		IN_FOLDER(questions_are_answered),

@@ -12,6 +12,7 @@
 
 #include "base/fnv.h"
 #include "base/hash.h"
+#include "base/order.h"
 #include "base/scope.h"
 
 enum { TEXTS = 10 };
@@ -115,6 +116,15 @@ int history_run_label(struct history_run *run, const char *label)
 		return 0;
 	free(copy);
 	return -ENOMEM;
+}
+
+COMPARATOR(by_name, struct history_part,
+	strcmp(x->phase, y->phase) ?: strcmp(x->kind, y->kind) ?: strverscmp(x->name, y->name))
+
+void history_run_order(struct history_run *run)
+{
+	if (run->parts.count)
+		qsort(run->parts.items, run->parts.count, sizeof(*run->parts.items), by_name);
 }
 
 void history_run_identify(struct history_run *run, uint64_t salt)

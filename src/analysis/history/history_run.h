@@ -59,6 +59,9 @@ struct history_part *history_run_part(
 int history_run_fact(struct history_run *run, const char *key, const char *value);
 int history_run_label(struct history_run *run, const char *label);
 
+/* Put the parts in an order that all histories share: by phase, kind and name, 2 before 10. */
+void history_run_order(struct history_run *run);
+
 /* Make the id of what was run, where and when. */
 void history_run_identify(struct history_run *run, uint64_t salt);
 

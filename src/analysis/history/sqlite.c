@@ -265,13 +265,13 @@ static int read_rows(struct history_store *store, const char *sql, sqlite3_int64
 static int read_lists(
 	struct history_store *store, sqlite3_int64 run_number, struct history_run *run, bool whole)
 {
-	int rc = read_rows(
-		store, "SELECT label FROM labels WHERE run = ?", run_number, read_label, run);
+	int rc = read_rows(store, "SELECT label FROM labels WHERE run = ? ORDER BY label",
+		run_number, read_label, run);
 
 	if (rc == 0)
 		rc = read_rows(store,
 			whole ? "SELECT " PART " FROM parts JOIN series ON series = number"
-				" WHERE run = ? ORDER BY series"
+				" WHERE run = ?"
 			      : "SELECT " PART " FROM series JOIN parts ON series = number"
 				" WHERE kind = 'step' AND run = ?",
 			run_number, read_part, run);

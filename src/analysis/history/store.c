@@ -51,10 +51,26 @@ int history_store_flush(struct history_store *store)
 	return store->engine->flush ? store->engine->flush(store) : 0;
 }
 
+struct receiver {
+	history_run_fn each;
+	void *context;
+};
+
+/* Who adds parts up, or prints them, gets the same from every engine. */
+static int hand_over(void *context, struct history_run *run)
+{
+	const struct receiver *to = context;
+
+	history_run_order(run);
+	return to->each(to->context, run);
+}
+
 int history_store_list(struct history_store *store, const struct history_filter *filter,
 	history_run_fn each, void *context)
 {
-	return store->engine->list(store, filter, each, context);
+	struct receiver to = {each, context};
+
+	return store->engine->list(store, filter, hand_over, &to);
 }
 
 int history_store_points(struct history_store *store, const struct history_filter *filter,
