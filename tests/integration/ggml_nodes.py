@@ -2,6 +2,7 @@
 """Every node of llama.cpp's graphs is recorded once per thread, under the right brick, layer and
 amount of work, inside of the right step, and what is left of a step's time is small."""
 import collections
+import os
 import statistics
 
 import libggml as g
@@ -19,11 +20,11 @@ PLAIN = {**FLASH, "AttentionScore": (1, 0), "AttentionSoftmax": (1, 0), "Attenti
 del PLAIN["FlashAttention"]
 
 
-def record(flash, threads):
+def record(flash, threads, **env):
     command = [g.LLAMA, "--libs", g.libraries(), "--model", g.demo("model-f16.gguf"),
                "--prompt-tokens", str(PROMPT), "--predict", str(PREDICT), "--flash", flash,
                "--threads", str(threads)]
-    with g.Recorded(command) as recorded:
+    with g.Recorded(command, **env) as recorded:
         assert recorded.result.returncode == 0, recorded.result.stderr
         session = recorded.session()
     g.assert_clean(session)
@@ -80,12 +81,34 @@ def check_sites(session):
         assert ups[1408 * n].bytes == 512 * 1408 * 2 + 512 * n * 4 + 1408 * n * 4
 
 
-def check_coverage(session):
+def uncovered(session):
+    """Medians of what is left of steps, where that is too much. A recording has one prompt."""
     shares = collections.defaultdict(list)
     for step in g.steps_of(session):
         shares[step.brick].append(1 - step.own() / step.length)
-    assert statistics.median(shares["Decode"]) > 0.97, shares
-    assert statistics.median(shares["Prefill"]) > 0.99, shares
+    medians = {brick: statistics.median(shares[brick]) for brick in ("Prefill", "Decode")}
+    return [] if medians["Prefill"] > 0.99 and medians["Decode"] > 0.97 else [medians]
+
+
+def check_coverage(session, again, attempts=3):
+    """One preemption between two bricks spoils a prompt, but hardly several prompts in a row."""
+    poor = uncovered(session)
+    while poor and len(poor) < attempts:
+        found = uncovered(again())
+        if not found:
+            return
+        poor += found
+    assert not poor, poor
+
+
+def check_own_calls():
+    """What Brick asks the kernel about a step is in no step, however long that takes."""
+    slow = os.path.join(g.BUILD, "lib", "slow-usage.so")
+    assert os.path.exists(slow), slow
+    again = lambda: record("on", 1, LD_PRELOAD=f"{g.INTERPOSER}:{slow}")
+    session = again()
+    check_step_kinds(session)
+    check_coverage(session, again)
 
 
 def check_notes(session, flash):
@@ -111,6 +134,7 @@ for flash, threads, expected in (("on", 1, FLASH), ("off", 1, PLAIN), ("on", 2, 
     check_step_kinds(session)
     check_lanes(session, expected, threads)
     check_sites(session)
-    check_coverage(session)
+    check_coverage(session, lambda: record(flash, threads))
     check_notes(session, flash)
     check_costs(session)
+check_own_calls()

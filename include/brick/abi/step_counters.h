@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counters that attached hooks set within a step, by name. Frozen: recordings hold these names. */
+/* Counters that attached hooks set within a step or right after it, by name. Frozen: recordings
+ * hold these names. */
 #ifndef BRICK_ABI_STEP_COUNTERS_H
 #define BRICK_ABI_STEP_COUNTERS_H
 
@@ -24,7 +25,7 @@
 #define BRICK_SEQUENCE_NAME "SequenceSwitched"
 /*
  * Of the first steps, and as long as there are any: bytes that the process had to read from a disk
- * in it, and the CPU time that the kernel took meanwhile, in ns.
+ * in it, and the CPU time that the kernel took meanwhile, in ns. They come after the step.
  */
 #define BRICK_DISK_NAME "BytesFromDisk"
 #define BRICK_KERNEL_TIME_NAME "KernelTime"

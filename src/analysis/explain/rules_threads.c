@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/accounts/counter_accounts.h"
 #include "analysis/accounts/unknown.h"
 #include "analysis/path/schedule.h"
 #include "base/number.h"
@@ -134,7 +135,7 @@ bool rule_blocked(const struct explain_facts *f, enum step_phase p, struct findi
 	return out->cost_ns && out->of.blocked;
 }
 
-/* What a counter of the phase's steps says in all. */
+/* What a counter says in all of the phase's steps, in each of them or right after it. */
 static uint64_t counted(const struct explain_facts *f, enum step_phase p, const char *name)
 {
 	uint32_t counter = run_brick_find(f->run, name);
@@ -144,8 +145,10 @@ static uint64_t counted(const struct explain_facts *f, enum step_phase p, const 
 		const struct run_point *point = &f->run->points[i];
 		if (point->kind != RUN_POINT_COUNTER || point->brick != counter)
 			continue;
-		uint32_t step = step_index_at(&f->index, f->run, point->lane, point->ns);
-		if (step != RUN_NONE && step_phase_of(&f->run->steps[step]) == p)
+		const struct run_step *step = counters_step_of(f->run, &f->index, point);
+		uint32_t at = step ? (uint32_t)(step - f->run->steps)
+				   : step_index_at(&f->index, f->run, point->lane, point->ns);
+		if (at != RUN_NONE && step_phase_of(&f->run->steps[at]) == p)
 			sum += point->value;
 	}
 	return number_of_double(sum);

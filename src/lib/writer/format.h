@@ -172,7 +172,7 @@ enum { FORMAT_FLOW_BITS = 40 };
 	X("context-switches", UNIT_COUNT) \
 	X("counter-reading", UNIT_TIME_NS)
 
-/* Counters that attached hooks set within a step (brick/abi/step_counters.h). */
+/* Counters that attached hooks set of a step (brick/abi/step_counters.h). */
 #define FORMAT_TOKEN_COUNTERS(X)            \
 	X(BRICK_REPEATED_NAME, UNIT_COUNT)  \
 	X(BRICK_REFUSED_NAME, UNIT_COUNT)   \

@@ -325,7 +325,10 @@ static void begin_reading(void)
 		before_step = reading_now();
 }
 
-/* Within the step. */
+/*
+ * After the step: where a time slice is used up, the kernel takes the CPU away at a system call,
+ * and the step would be the longer for ours.
+ */
 static void end_reading(void)
 {
 	static uint32_t counters[2];
@@ -383,9 +386,10 @@ void step_end(struct phase_scope *scope, const struct phase_tokens *tokens, int3
 	if (status && scope->depth && brick_enabled())
 		set_counter(&counters[began], began ? BRICK_ABORTED_NAME : BRICK_REFUSED_NAME,
 			(double)tokens->prompt + tokens->output);
-	if (scope->depth && brick_enabled())
-		end_reading();
+	int is_read = scope->depth && brick_enabled();
 	phase_end(scope);
+	if (is_read)
+		end_reading();
 }
 
 void step_begin_graph(struct phase_scope *scope, const void *frame)
