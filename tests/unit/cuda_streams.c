@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include "attach/common/newest_numbers.h"
 #include "attach/cuda/call_names.h"
 #include "attach/cuda/cuda_streams.h"
 
@@ -270,6 +271,39 @@ static void captures_end_all_the_same(void **state)
 	assert_int_equal(after_event(&streams[199], &other, 1100), 1);
 }
 
+/* Many at a time, wherever they lie in memory: nobody takes another's place. */
+static void none_is_in_the_way(void **state)
+{
+	enum { STREAMS = 100, APART = 0x140, ROUNDS = 20 };
+	static struct newest_number places[512];
+	struct newest_numbers tails = NEWEST_NUMBERS(places);
+	char context;
+	uint64_t numbers[MAX_EVENTS_AFTER];
+
+	for (uint64_t round = 0; round < ROUNDS; round++) {
+		cuda_handle streams = (cuda_handle)((round << 32) + 0x7f0000001000);
+		cuda_handle events = (cuda_handle)((round << 32) + 0x550000002000);
+		uint32_t first = 2000 + STREAMS * (uint32_t)round;
+		for (uint32_t i = 0; i < STREAMS; i++) {
+			events_recorded(&context, (char *)events + i * APART, &context, first + i);
+			events_waited(
+				&context, (char *)streams + i * APART, (char *)events + i * APART);
+			newest_numbers_set(&tails, 1, (uintptr_t)streams + i * APART, first + i);
+		}
+		for (uint32_t i = 0; i < STREAMS; i++) {
+			events_launched((char *)streams + i * APART, first + i);
+			assert_int_equal(events_after(first + i, numbers), 1);
+			assert_int_equal(numbers[0], first + i);
+			assert_int_equal(events_number((char *)events + i * APART), first + i);
+			assert_int_equal(
+				newest_numbers_get(&tails, 1, (uintptr_t)streams + i * APART),
+				first + i);
+		}
+		events_forget_context(&context);
+		newest_numbers_forget_all(&tails, 1);
+	}
+}
+
 /* Handles of its streams and events may be the next context's. */
 static void contexts_go(void **state)
 {
@@ -296,6 +330,7 @@ int main(void)
 		cmocka_unit_test(what_events_put_in_order),
 		cmocka_unit_test(what_is_captured_orders_nothing),
 		cmocka_unit_test(captures_end_all_the_same),
+		cmocka_unit_test(none_is_in_the_way),
 		cmocka_unit_test(contexts_go),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

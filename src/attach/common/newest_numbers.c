@@ -1,13 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collisions are not resolved: who is overwritten has no number. */
+/* No place is ever moved, so a key is looked for in all of its places. */
 #include "attach/common/newest_numbers.h"
 
 #include "base/hash.h"
 #include "base/scope.h"
 
+enum { PLACES_OF_ONE = 8 };
+
+/* The key's own place, else the one of its places with the oldest command, or none. */
 static struct newest_number *place_of(struct newest_numbers *n, uint64_t of, uint64_t part)
 {
-	return &n->places[hash_add(hash_u64(of), part) & (n->count - 1)];
+	uint64_t hash = hash_add(hash_u64(of), part);
+	struct newest_number *oldest = NULL;
+
+	for (uint32_t i = 0; i < PLACES_OF_ONE; i++) {
+		struct newest_number *p = &n->places[(hash + i) & (n->count - 1)];
+		if (p->of == of && p->part == part)
+			return p;
+		if (!oldest || p->number < oldest->number)
+			oldest = p;
+	}
+	return oldest;
 }
 
 void newest_numbers_set(struct newest_numbers *n, uint64_t of, uint64_t part, uint64_t number)

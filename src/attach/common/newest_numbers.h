@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Numbers of commands by two handles: the one launched last into a stream of a context, the one
- * that a value of a semaphore stands for. A place of the table holds whoever came last: what has
- * been overwritten is not known. Any thread.
+ * that a value of a semaphore stands for. A key has one of a few places side by side; when these
+ * are taken, the oldest command of theirs makes room and is not known any more. Any thread.
  */
 #pragma once
 

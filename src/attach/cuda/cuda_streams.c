@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables of events, streams and calls without collisions resolved: a place holds whoever came last.
+ * Tables of events and streams, in which a handle has one of a few places side by side; when these
+ * are taken it makes another one unknown. Of calls a place holds whichever came last.
  * Captures that are under way have a list of their own, so that the end of one is found whatever
  * has become of its stream's place; what is not in the list is over. Programs that use no events
  * take no lock here.
@@ -96,7 +97,7 @@ void excluded_forget(cuda_handle gone)
 
 /* What commands come after. */
 
-enum { EVENTS = 1 << 13, STREAMS = 1 << 9, CALLS = 1 << 14, CAPTURES = 64 };
+enum { EVENTS = 1 << 13, STREAMS = 1 << 9, CALLS = 1 << 14, CAPTURES = 64, PLACES_OF_ONE = 8 };
 
 struct after {
 	uint32_t count;
@@ -133,27 +134,44 @@ static struct capture captures[CAPTURES]; /* that are under way, the oldest firs
 static uint32_t capture_count, last_capture;
 static uint32_t is_used; /* atomic: something has been waited for */
 
-static uint32_t place(cuda_handle handle, uint32_t count)
+static uint32_t place(cuda_handle handle, uint32_t next, uint32_t count)
 {
-	return (uint32_t)hash_pointer(handle) & (count - 1);
+	return ((uint32_t)hash_pointer(handle) + next) & (count - 1);
 }
+
+/* Among the places of `handle` the one that has `wanted`; NULL: none. */
+#define FIND(table, count, handle, wanted)                                        \
+	__extension__({                                                           \
+		__typeof__(&(table)[0]) found_ = NULL;                            \
+		for (uint32_t i_ = 0; i_ < PLACES_OF_ONE && !found_; i_++)        \
+			if ((table)[place(handle, i_, count)].handle == (wanted)) \
+				found_ = &(table)[place(handle, i_, count)];      \
+		found_;                                                           \
+	})
 
 /* NULL: it is not known. */
 static struct event *find_event(cuda_handle handle)
 {
-	struct event *event = &events[place(handle, EVENTS)];
-	return event->handle == handle ? event : NULL;
+	return FIND(events, EVENTS, handle, handle);
 }
 
 static struct stream *find_stream(cuda_handle handle)
 {
-	struct stream *stream = &streams[place(handle, STREAMS)];
-	return stream->handle == handle ? stream : NULL;
+	return FIND(streams, STREAMS, handle, handle);
+}
+
+/* Its place, a free one, or another's. */
+static struct event *event_place(cuda_handle handle)
+{
+	struct event *free = FIND(events, EVENTS, handle, NULL);
+
+	return find_event(handle) ?: free ?: &events[place(handle, 0, EVENTS)];
 }
 
 static struct stream *stream_of(cuda_handle context, cuda_handle handle)
 {
-	struct stream *stream = &streams[place(handle, STREAMS)];
+	struct stream *free = FIND(streams, STREAMS, handle, NULL);
+	struct stream *stream = find_stream(handle) ?: free ?: &streams[place(handle, 0, STREAMS)];
 
 	if (stream->handle != handle)
 		*stream = (struct stream){.handle = handle, .context = context};
@@ -239,7 +257,7 @@ void events_recorded(cuda_handle context, cuda_handle handle, cuda_handle in, ui
 {
 	HOLD(&lock);
 	const struct stream *stream = find_stream(in);
-	struct event *event = &events[place(handle, EVENTS)];
+	struct event *event = event_place(handle);
 	*event = (struct event){.handle = handle, .context = context, .capture = capture_of(in)};
 	if (!event->capture) {
 		if (stream)
