@@ -261,6 +261,26 @@ static struct batch_tokens check_drafts(struct batch_past *past, int position, i
 	return batch_count(&b.head, past);
 }
 
+/* A server keeps the beginning that two requests share: what is left may be one token. */
+static void a_cut_begins_a_prompt(void **state)
+{
+	struct batch_past past = {0};
+
+	(void)state;
+	take(&past, 0, 20, 1, 20);
+	for (int i = 0; i < 30; i++)
+		take(&past, 20 + i, 1, 1, 0);
+	batch_removed(&past, 5, 25, -1);
+	take(&past, 25, 1, 1, 1);
+	take(&past, 26, 1, 1, 0);
+	batch_removed(&past, 5, 3, 23); /* from its middle: it goes on */
+	take(&past, 27, 1, 1, 0);
+	batch_removed(&past, 5, 28, -1); /* nothing is there */
+	take(&past, 28, 1, 1, 0);
+	batch_removed(&past, 5, 27, -1); /* so few may be drafts for another context */
+	take(&past, 27, 1, 1, 0);
+}
+
 /* Where a sequence goes on says how many drafts held; who evaluated them last has drafted them. */
 static void drafts_that_hold(void **state)
 {
@@ -316,6 +336,7 @@ int main(void)
 		cmocka_unit_test(what_was_moved),
 		cmocka_unit_test(a_model_that_follows),
 		cmocka_unit_test(without_positions),
+		cmocka_unit_test(a_cut_begins_a_prompt),
 		cmocka_unit_test(drafts_that_hold),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

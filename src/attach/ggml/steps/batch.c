@@ -107,6 +107,8 @@ uint32_t batch_removed(struct batch_past *past, int32_t sequence, int32_t from, 
 	if (to >= 0 && to < of->end)
 		return 0;
 	uint32_t refuted = refuted_behind(of, from);
+	if (of->end - (int64_t)from > MAX_CHECKED && !refuted)
+		of->unfinished = 1; /* these were no drafts: another prompt goes on there */
 	of->checked -= (int32_t)refuted;
 	of->end -= (int32_t)refuted;
 	return refuted;

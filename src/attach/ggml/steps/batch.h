@@ -58,7 +58,7 @@ struct batch_past {
 		int32_t prompt_end;	      /* position behind the last token of its prompt */
 		int32_t end;		      /* behind the last token of all */
 		int32_t moved_from, moved_by; /* since then, see batch_moved() */
-		int16_t unfinished; /* its last batch wanted no logits: the prompt goes on */
+		int16_t unfinished; /* its prompt goes on: no logits were wanted, or it was cut */
 		int16_t scored;	    /* its last batch was a prompt's and wanted all logits */
 		int32_t lone_token; /* its last batch, if that was one token ... */
 		int32_t checked;    /* ... and if it checked drafts: how many */
@@ -74,7 +74,8 @@ void batch_moved(struct batch_past *past, int32_t sequence, int32_t from, int32_
 
 /*
  * The sequence lost its tokens from one position up to another (-1: to its end). Returns how many
- * drafts of its last batch are among them; 0 if it lost everything.
+ * drafts of its last batch are among them; 0 if it lost more. If these are more than there can be
+ * drafts, a prompt comes next.
  */
 uint32_t batch_removed(struct batch_past *past, int32_t sequence, int32_t from, int32_t to);
 
