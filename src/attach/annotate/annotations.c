@@ -10,13 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "attach/rules/rules.h"
+#include "attach/rules/rule_sets.h"
 #include "base/hash.h"
 #include "base/scope.h"
 #include "brick/attach.h"
 #include "brick/clock.h"
 #include "brick/registry.h"
-#include "lib/sys/environment.h"
 
 enum {
 	PLACES = 1 << 14,
@@ -62,48 +61,21 @@ struct annotation_domain *annotation_domain(const char *name)
 
 /* Rules. */
 
-static struct rules *sets[2]; /* the user's, Brick's own; NULL where there is none */
+static struct rule_sets rules;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* The command line has refused a faulty file before; one that is faulty by now is not used. */
 static void load(void)
 {
-	const char *path = brick__environment("BRICK_RULES");
-	struct rules_error error;
-
-	if (path && rules_load(&sets[0], path, &error))
-		sets[0] = NULL;
-	if (!sets[0] || !rules_defaults_off(sets[0]))
-		rules_parse(
-			&sets[1], rule_set_annotations_text, rule_set_annotations_bytes, &error);
+	rule_sets_load(&rules, rule_set_annotations_text, rule_set_annotations_bytes);
 }
 
 static size_t name_of(const char *text, size_t bytes, const char **name)
 {
 	*name = text;
 	for (int i = 0; i < 2; i++)
-		if (sets[i])
-			bytes = rules_name(sets[i], *name, bytes, name);
+		if (rules.of[i])
+			bytes = rules_name(rules.of[i], *name, bytes, name);
 	return bytes;
-}
-
-static void judge(const struct annotation *a, struct rules_verdict *verdict)
-{
-	const struct rules_node node = {*a->domain->name ? a->domain->name : "-", a->text, NULL, 0};
-	struct rules_verdict one;
-
-	*verdict = (struct rules_verdict){NULL, NULL, -1};
-	for (int i = 0; i < 2; i++) {
-		if (!sets[i])
-			continue;
-		rules_apply(sets[i], &node, &one);
-		if (verdict->layer < 0)
-			verdict->layer = one.layer;
-		if (!verdict->brick) {
-			verdict->brick = one.brick;
-			verdict->category = one.category;
-		}
-	}
 }
 
 /* Names of bricks. */
@@ -182,21 +154,12 @@ static int brick_of_family(const char *family, size_t bytes, uint32_t category)
 	return brick;
 }
 
-static int brick_of_rule(const struct rules_verdict *verdict)
-{
-	int category = verdict->category ? brick_category_register(verdict->category)
-					 : BRICK_CATEGORY_OTHER;
-
-	return brick_register(
-		verdict->brick, category < 0 ? BRICK_CATEGORY_OTHER : (uint32_t)category);
-}
-
 static void find_step(struct annotation *a)
 {
 	struct rules_step step;
 
 	for (int i = 0; i < 2 && !a->is_step; i++)
-		a->is_step = sets[i] && rules_step(sets[i], a->text, &step);
+		a->is_step = rules.of[i] && rules_step(rules.of[i], a->text, &step);
 	if (!a->is_step)
 		return;
 	a->phase = (uint8_t)step.phase;
@@ -207,13 +170,14 @@ static void find_step(struct annotation *a)
 /* Fill in what the rules say of its text. True: numbers in it mean something. */
 static bool ask_rules(struct annotation *a, uint32_t category)
 {
+	const struct rules_node node = {*a->domain->name ? a->domain->name : "-", a->text, NULL, 0};
 	struct rules_verdict verdict;
 	char family[MAX_TEXT + 1];
 
 	find_step(a);
-	judge(a, &verdict);
+	rule_sets_judge(&rules, &node, &verdict);
 	a->layer = verdict.layer;
-	int brick = verdict.brick ? brick_of_rule(&verdict) : -1;
+	int brick = rule_sets_brick(&verdict);
 	if (brick < 0)
 		brick = brick_of_family(family, family_of(a->text, a->bytes, family), category);
 	a->brick = brick < 0 ? BRICK_NONE : (uint32_t)brick;

@@ -31,7 +31,7 @@ void rule_sets_load(struct rule_sets *sets, const char *text, size_t bytes)
 		rules_parse(&sets->of[1], text, bytes, &error);
 }
 
-static void judge(
+void rule_sets_judge(
 	const struct rule_sets *sets, const struct rules_node *node, struct rules_verdict *verdict)
 {
 	struct rules_verdict one;
@@ -50,8 +50,10 @@ static void judge(
 	}
 }
 
-static int brick_of(const struct rules_verdict *verdict)
+int rule_sets_brick(const struct rules_verdict *verdict)
 {
+	if (!verdict->brick)
+		return -1;
 	if (!verdict->category)
 		return brick_lookup(verdict->brick);
 	int category = brick_category_register(verdict->category);
@@ -74,8 +76,8 @@ void rule_sets_apply(
 {
 	struct rules_verdict verdict;
 
-	judge(sets, node, &verdict);
-	int brick = verdict.brick ? brick_of(&verdict) : -1;
+	rule_sets_judge(sets, node, &verdict);
+	int brick = rule_sets_brick(&verdict);
 	outcome->flags = brick < 0 ? BRICK_SITE_UNKNOWN_OPERATION : 0;
 	outcome->layer = (int16_t)verdict.layer;
 	outcome->brick = (uint16_t)(brick < 0 ? brick_of_operation(node->operation) : brick);

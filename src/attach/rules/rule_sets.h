@@ -30,6 +30,13 @@ struct rule_outcome {
 void rule_sets_apply(
 	const struct rule_sets *sets, const struct rules_node *node, struct rule_outcome *outcome);
 
+/* What both sets say of a node, the user's first. */
+void rule_sets_judge(
+	const struct rule_sets *sets, const struct rules_node *node, struct rules_verdict *verdict);
+
+/* The brick that a verdict names; -1: none, or there is no room for it. */
+int rule_sets_brick(const struct rules_verdict *verdict);
+
 /* The attacher's own rules as text, compiled in (brick_embed_rules in src/attach/CMakeLists.txt).
  */
 extern const char rule_set_default_text[];
