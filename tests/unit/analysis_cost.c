@@ -22,31 +22,32 @@ static void with_a_helper(struct run *run, const struct summary *s)
 }
 
 /* CUPTI told of a command that the step launched: the upper end has 3 us more. */
-static void with_a_traced_device(struct run *run, const struct summary *s)
+static void with_a_traced_device(struct run *run, uint32_t work)
 {
-	struct run_sample sample = {.begin_ns = 600, .source = BRICK_SOURCE_DEVICE_ACTIVITY};
-	struct run_lane lane = {.samples = &sample};
-	struct run_lane *lanes = run->lanes;
-	struct run_command commands[] = {{.launch_ns = 500}, {.launch_ns = 20000}};
 	struct distortion d, before;
+	struct summary *plain, *traced;
 
-	distortion_estimate(&before, s, SUMMARY_ALL_PHASES);
-	run->lanes = malloc(2 * sizeof(lane));
-	run->lanes[0] = lanes[0];
-	run->lanes[1] = lane;
-	commands[0].lane = commands[1].lane = 1;
-	run->commands = commands;
-	run->command_count = 2;
-	distortion_estimate(&d, s, SUMMARY_ALL_PHASES);
+	assert_int_equal(summary_create(&plain, run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
+	distortion_estimate(&before, plain, SUMMARY_ALL_PHASES);
+	summary_destroy(plain);
+	uint32_t queue = builder_queue(run, 0, 2);
+	for (uint64_t i = 0; i < 2; i++) {
+		uint64_t launch_ns = i ? 20000 : 500;
+		builder_sample(run, queue, work, launch_ns + 100, launch_ns + 200, 0);
+		run->lanes[queue].samples[i].source = BRICK_SOURCE_DEVICE_ACTIVITY;
+		builder_command(run, queue, RUN_NONE, 0, 0, RUN_NONE);
+		run->commands[i].launch_ns = launch_ns;
+	}
+	assert_int_equal(summary_create(&traced, run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
+	distortion_estimate(&d, traced, SUMMARY_ALL_PHASES);
 	assert_true(d.traced == 1 && d.share == before.share && d.low == before.low);
 	assert_true(d.high > before.high + 0.29999 && d.high < before.high + 0.30001);
 	assert_true(says(&d, "each of 1 commands is not measured here"));
-	distortion_estimate(&d, s, STEP_PREFILL);
+	distortion_estimate(&d, traced, STEP_PREFILL);
 	assert_true(d.traced == 0);
-	free(run->lanes);
-	run->lanes = lanes;
-	run->commands = NULL;
-	run->command_count = 0;
+	distortion_estimate(&d, traced, STEP_DECODE);
+	assert_true(d.traced == 1);
+	summary_destroy(traced);
 }
 
 /* It takes from the program what nobody left, the program itself or others. */
@@ -113,7 +114,7 @@ static void distortion_from_costs(void **state)
 	assert_true(says(&d, "18.0 in warm caches to 30.0 behind 2 MB"));
 	with_a_recorder(&run, s);
 	with_a_helper(&run, s);
-	with_a_traced_device(&run, s);
+	with_a_traced_device(&run, plain);
 	summary_destroy(s);
 	run_fini(&run);
 }

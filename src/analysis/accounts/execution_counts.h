@@ -41,6 +41,9 @@ struct execution_counts {
 	 */
 	struct summary_pairs *pairs, *hooked;
 	struct device_count *devices; /* [brick_count + 1] */
+	/* Commands of which a driver's own tracing told, by the phase that launched them; the last:
+	 * by none. */
+	uint64_t traced[STEP_PHASES + 1];
 
 	/* while it is fed */
 	const struct run *run;

@@ -118,6 +118,7 @@ struct summary {
 	/* what of recording fell into the wall time of each phase: those of struct execution_counts
 	 */
 	const struct summary_pairs *pairs, *hooked;
+	const uint64_t *traced;
 	struct queue_times queues;
 	uint64_t device_ns; /* what all commands took, each by itself; less what is nested */
 	uint64_t device_covered_ns;	   /* of that, of commands that carry a brick */

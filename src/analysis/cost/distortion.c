@@ -61,42 +61,14 @@ static void add_helpers(struct distortion *d, const struct summary *summary)
 	d->high = fmin(d->high + cost.most_ns / wall_ns, 1);
 }
 
-/* The last step that has begun; RUN_NONE: none. */
-static uint32_t step_begun(const struct run *run, uint64_t ns)
-{
-	size_t low = 0, high = run->step_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (run->steps[middle].begin_ns <= ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? (uint32_t)low - 1 : RUN_NONE;
-}
-
-static bool is_in_phase(const struct run *run, uint64_t ns, int phase)
-{
-	uint32_t step = step_begun(run, ns);
-
-	if (!run->step_count)
-		return true;
-	return step != RUN_NONE && ns < run->steps[step].end_ns &&
-	       (phase == SUMMARY_ALL_PHASES || (int)step_phase_of(&run->steps[step]) == phase);
-}
-
 static void add_traced(struct distortion *d, const struct summary *summary, int phase)
 {
-	const struct run *run = summary->run;
 	double wall_ns = wall_of(summary, phase);
 
-	for (size_t i = 0; i < run->command_count; i++) {
-		const struct run_command *c = &run->commands[i];
-		const struct run_sample *sample = &run->lanes[c->lane].samples[c->sample];
-		if (sample->source == BRICK_SOURCE_DEVICE_ACTIVITY && c->launch_lane != RUN_NONE)
-			d->traced += is_in_phase(run, c->launch_ns, phase);
-	}
+	for (int p = 0; p <= STEP_PHASES; p++)
+		if (phase == p || (phase == SUMMARY_ALL_PHASES &&
+					  (p < STEP_PHASES || !summary->run->step_count)))
+			d->traced += (double)summary->traced[p];
 	if (d->share >= 0 && wall_ns > 0)
 		d->high = fmin(d->high + d->traced * TRACED_MOST_NS / wall_ns, 1);
 }
