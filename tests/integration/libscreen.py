@@ -28,9 +28,10 @@ def check_screen(path, phases=("Decode", "Prefill")):
         expect_true(f"{len(lines)} lines, at most 40 of {where}", len(lines) <= 40)
         for line in lines:
             expect_true(f"{line!r} fits {where}", columns_of(line) <= columns)
-        trust = re.search(r"^Trust +((?:good|limited by [\w ]+): .*?); more: brick report --trust$", " ".join(
-            text[text.index("\nTrust"):text.index("\nNext")].split()), re.S)
+        trust = re.search(r"Trust ((good|limited by [\w ]+): .*?); more: brick report --trust", " ".join(text.split()))
         expect_true("one line of trust, " + where, trust)
+        expect_true("what limits it stands above all figures, and no more than that, " + where,
+                    (text.index("\nTrust") < text.index(" tokens/s")) == (trust[2] != "good"))
         for part in ("covered", "distortion", "preempt"):
             expect_true(f"trust says {part}, {where}", part in trust[1])
         expect_true("what to ask next, " + where, lines[-1].startswith("Next "))
@@ -39,7 +40,7 @@ def check_screen(path, phases=("Decode", "Prefill")):
             rows = list(shares(lines, at))
             total = sum(share for _, share in rows)
             expect_true(f"{phase} adds up to {total} of {rows}, {where}", abs(total - 100) <= 0.06 * len(rows))
-            kept = [share for name, share in rows if name not in REST and " more, up to" not in name]
+            kept = [share for name, share in rows if name not in REST and " others (each <=" not in name]
             on_device = "DEVICE/TOKEN" in lines[at]
             expect_true(f"what takes most comes first: {kept}", on_device or kept == sorted(kept, reverse=True))
             expect_true(f"0.5 % and more, {where}", on_device or all(share >= 0.5 for share in kept[:-1]))

@@ -140,7 +140,7 @@ def check_header(path):
         file.write(whole[:len(whole) * 3 // 4])
     for size in "80x24", "100x30", "200x50":
         header = dump(path, size=size).splitlines()[3]
-        expect_true(f"{size}: {header}", header.startswith("nothing lost; ") and all(s in header for s in shares))
+        expect_true(f"{size}: {header}", header.startswith("no records lost; ") and all(s in header for s in shares))
         header = dump(cut, size=size).splitlines()[3]
         expect_true(f"{size}, cut: {header}", header.startswith("not finished") and "preempted " in header and "others " in header)
     row = next((b for b in brick_json("report", "--json", "--phase", "decode", path)["bricks"] if b["off_ns"]), None)

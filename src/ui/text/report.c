@@ -55,6 +55,15 @@ const struct run_lane *report_lane(const struct report *report, const struct sum
 	return NULL;
 }
 
+const struct roofline_row *report_roof(const struct report *report, const struct summary_row *row)
+{
+	int phase = report->summary->only;
+
+	if (!report->roofline || phase < 0 || report->summary->by != SUMMARY_BY_BRICK)
+		return NULL;
+	return roofline_find(report->roofline, row->id, (enum roofline_phase)phase, row->on_device);
+}
+
 struct summary_row report_rest_row(const struct summary *summary, char *name, uint64_t ns)
 {
 	return (struct summary_row){.id = RUN_NONE,

@@ -81,15 +81,10 @@ static void get_compression(
 static void get_roof(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
-	const struct roofline *r = report->roofline;
-	int phase = report->summary->only;
-	for (size_t i = 0; r && i < r->row_count; i++) {
-		const struct roofline_row *at = &r->rows[i];
-		if (at->brick == row->id && at->on_device == row->on_device &&
-			at->bound != ROOFLINE_UNKNOWN && (int)at->phase == phase &&
-			report->summary->by == SUMMARY_BY_BRICK)
-			value->ratio = 1 - at->distance;
-	}
+	const struct roofline_row *at = report_roof(report, row);
+
+	if (at && at->bound != ROOFLINE_UNKNOWN)
+		value->ratio = 1 - at->distance;
 }
 
 static void get_elements_rate(

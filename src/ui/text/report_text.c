@@ -155,7 +155,7 @@ static void add_others(struct table *table, const struct report *report,
 		others.share = -1;
 	if (!others.device_ns)
 		others.device_ns = ANALYSIS_UNKNOWN;
-	others.name = text_format("%zu more, up to %s", left, units_percent(most, largest));
+	others.name = text_format("%zu others (each <=%s)", left, units_percent(most, largest));
 	add_row(table, report, columns, &others, REPORT_OF_REST, NULL);
 	free(others.name);
 }
@@ -413,9 +413,10 @@ static void report_rows(const struct report *report, const struct terminal *term
 		print_tables(report, terminal);
 }
 
-static void print_head_lines(const struct report_head *head, const struct terminal *terminal)
+static void print_head_lines(
+	const struct report_head *head, size_t first, size_t end, const struct terminal *terminal)
 {
-	for (size_t i = 0; i < head->count; i++) {
+	for (size_t i = first; i < end && i < head->count; i++) {
 		terminal_begin(terminal, i ? STYLE_PLAIN : STYLE_STRONG);
 		paragraph(terminal, i ? LABEL : 0, head->lines[i].label, "%s", head->lines[i].text);
 		terminal_end(terminal, i ? STYLE_PLAIN : STYLE_STRONG);
@@ -520,7 +521,7 @@ static size_t lines_around(const struct screen *screen)
 	return lines;
 }
 
-/* That may work at the same time. */
+/* That may work at the same time: one, or several. */
 static size_t threads_of(const struct run *run)
 {
 	size_t threads = 0;
@@ -547,11 +548,11 @@ static char *meanings(const struct report *report)
 		       : text_copy("SHARE is a part of all threads' lifetimes");
 	if (report->summary->by != SUMMARY_BY_BRICK)
 		text_append(&text, "", ", waiting included.");
-	else if (threads > 1)
-		text_append(&text, "", "; COUNT and EACH are of all %zu threads, without waiting.",
-			threads);
 	else
-		text_append(&text, "", "; EACH is one execution, without those inside of it.");
+		text_append(&text, "",
+			"%s; EACH is the mean time of one execution, without nested bricks%s.",
+			threads > 1 ? ", COUNT and EACH of all threads" : "",
+			threads > 1 ? " and waits" : "");
 	return text;
 }
 
@@ -566,21 +567,44 @@ static char *meanings_of_all(const struct report *report)
 	return text;
 }
 
-static void print_foot(
-	const struct screen *screen, const char *means, const char *trust, bool is_limited)
+/* Why OF ROOF has no number for some of the rows that are shown; "": it has all. */
+static const char *roofs_missing(const struct screen *screen)
+{
+	bool any = false, missing = false, all_off = true;
+
+	for (size_t t = 0; t < screen->count; t++) {
+		const struct screen_table *table = &screen->tables[t];
+		for (size_t i = 0; i < table->rows.shown; i++) {
+			const struct roofline_row *at =
+				report_roof(table->report, &table->rows.list[i]);
+			if (!at)
+				continue;
+			any |= at->bound != ROOFLINE_UNKNOWN;
+			missing |= at->bound == ROOFLINE_UNKNOWN;
+			all_off &= at->bound != ROOFLINE_UNKNOWN || at->flags & ROOFLINE_OFF_CPU;
+		}
+	}
+	return !any || !missing ? ""
+	       : all_off	? " OF ROOF is - where preemption took a tenth of the time or more."
+				: " Where OF ROOF is -, brick roofline says why.";
+}
+
+static void print_trust(const struct screen *screen, const char *trust, bool is_limited)
+{
+	say_in(screen, is_limited ? STYLE_WARN : STYLE_PLAIN, "Trust",
+		"%s; more: brick report --trust", trust);
+}
+
+static void print_foot(const struct screen *screen, const char *means)
 {
 	const struct terminal *terminal = screen->terminal;
 
 	if (means && screen->count) {
 		terminal_begin(terminal, STYLE_DIM);
-		paragraph(terminal, 0, "", "%s", means);
+		paragraph(terminal, 0, "", "%s%s", means, roofs_missing(screen));
 		terminal_end(terminal, STYLE_DIM);
 	}
 	fputc('\n', terminal->out);
-	say_in(screen, is_limited ? STYLE_WARN : STYLE_PLAIN, "Trust",
-		"%s; more: brick report --trust", trust);
-	if (screen->report->run->step_count)
-		say(screen, "Next", "brick explain %s", screen->report->run->path);
 }
 
 /* The phase that all of a report belongs to; -1: several phases, or none. */
@@ -657,14 +681,22 @@ void report_text(const struct report *report, FILE *out)
 	report_head_init(&head, report, false);
 	list_tables(&screen);
 	size_t used = lines_of_head(&screen, &head) + lines_of(&screen, trust, LABEL) +
-		      lines_of(&screen, means, 0) + lines_around(&screen) + 4;
-	print_head_lines(&head, &terminal);
+		      lines_of(&screen, means, 0) + lines_around(&screen) + 4 +
+		      (report->roofline != NULL);
+	print_head_lines(&head, 0, 1, &terminal);
+	if (is_limited)
+		print_trust(&screen, trust, true);
+	print_head_lines(&head, 1, SIZE_MAX, &terminal);
 	fputc('\n', out);
 	if (screen.count)
 		print_screen_tables(&screen, used < SCREEN_LINES ? SCREEN_LINES - used : 1);
 	else
 		print_nothing(report, &terminal);
-	print_foot(&screen, means, trust, is_limited);
+	print_foot(&screen, means);
+	if (!is_limited)
+		print_trust(&screen, trust, false);
+	if (report->run->step_count)
+		say(&screen, "Next", "brick explain %s", report->run->path);
 }
 
 void report_whole_text(const struct report *report, FILE *out)
@@ -675,7 +707,7 @@ void report_whole_text(const struct report *report, FILE *out)
 	report_origin_text(report, &terminal);
 	fputc('\n', out);
 	report_head_init(&head, report, true);
-	print_head_lines(&head, &terminal);
+	print_head_lines(&head, 0, SIZE_MAX, &terminal);
 	fputc('\n', out);
 	report_rows(report, &terminal);
 	fputc('\n', out);

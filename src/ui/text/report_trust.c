@@ -411,7 +411,7 @@ static void print_losses(const struct printer *p)
 	say(p, "Losses", "%s",
 		text			       ? text
 		: p->report->run->off_cpu.lost ? "no records, but context switches: see Off CPU"
-					       : "nothing was lost");
+					       : "no records were lost");
 	terminal_end(p->terminal, text ? STYLE_BAD : STYLE_PLAIN);
 }
 
@@ -467,7 +467,7 @@ static void add_losses(struct verdict *v, const struct losses *losses)
 {
 	char *text = losses_text(losses);
 
-	add_fact(v, text ? "losses" : NULL, text ? text : text_copy("nothing lost"));
+	add_fact(v, text ? "losses" : NULL, text ? text : text_copy("no records lost"));
 }
 
 static void add_presence(struct verdict *v, const struct report *report)
@@ -492,8 +492,7 @@ static void add_presence(struct verdict *v, const struct report *report)
 			text_format("%s preempted", units_percent(share, p->preempted)));
 	if (p->others > TRUST_MAX_OTHERS)
 		add_fact(v, "other processes",
-			text_format("%s of the CPUs' time went to others",
-				units_percent(share, p->others)));
+			text_format("others used %s of the CPUs", units_percent(share, p->others)));
 	if (report->run->machine.throttled_ns)
 		add_fact(v, "the CPU limit",
 			text_format("held back for %s by the CPU limit",

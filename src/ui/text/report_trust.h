@@ -11,7 +11,7 @@
 #include "ui/text/terminal.h"
 
 /*
- * "good: 99.9% covered, 0.5% distortion (0.2 to 1.0), nothing lost, 0.1% preempted"; a limit to
+ * "good: 99.9% covered, 0.5% distortion (0.2 to 1.0), no records lost, 0.1% preempted"; a limit to
  * trust stands in front. The caller frees.
  */
 char *report_trust_line(const struct report *report, bool *is_limited);

@@ -281,7 +281,7 @@ static int draw_losses(const struct picture *p, struct canvas *canvas)
 {
 	SCOPED char *losses = losses_text(&p->report.losses);
 	int room = canvas->width > 2 * MUST_SEE ? canvas->width - MUST_SEE : canvas->width / 2;
-	SCOPED char *cut = text_cut(losses ? losses : "nothing lost", (size_t)room);
+	SCOPED char *cut = text_cut(losses ? losses : "no records lost", (size_t)room);
 
 	return canvas_text(canvas, 0, 3, room, losses ? STYLE_ALARM : STYLE_NORMAL, cut);
 }
