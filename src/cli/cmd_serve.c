@@ -127,7 +127,10 @@ static int publish(struct server *server, const struct serve_reading *reading)
 	int rc = page ? page_measure(page, reading->run) : -ENOMEM;
 	if (rc == 0)
 		rc = fill(&content, page, reading->live);
-	if (rc == 0 && !(metrics = metrics_of_page(page, reading->live)))
+	enum metrics_source from = reading->is_session ? METRICS_SESSION
+				   : reading->live     ? METRICS_GROWING
+						       : METRICS_FINISHED;
+	if (rc == 0 && !(metrics = metrics_of_page(page, from)))
 		rc = -ENOMEM;
 	if (rc < 0) {
 		free(content.page);

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The metrics of `brick serve`: lint of the OpenMetrics text, numbers as in `brick report --json`,
-names escaped; and scraped, with the token, by the real Prometheus of Debian, whose package is
-unpacked into the build directory and never installed, so that no service is left running.
+The metrics of `brick serve`: lint of the OpenMetrics text, numbers as in `brick report --json` and
+`brick requests --json`, exemplars that lead there, names escaped; and scraped, with the token, by
+the real Prometheus of Debian, whose package is unpacked into the build directory and never
+installed, so that no service is left running.
 """
 import csv
 import glob
@@ -25,15 +26,25 @@ from libserve import Server, need_server
 
 TOKEN = "correct-horse-battery-staple"
 ODD = 'a"b\\c d\u00e9'
-SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z]+="(?:[^"\\\n]|\\[\\"n])*",?)*)\})? (\S+)')
-LABEL = re.compile(r'([a-z]+)="((?:[^"\\\n]|\\[\\"n])*)"')
+LABELS = r'\{((?:[a-z_]+="(?:[^"\\\n]|\\[\\"n])*",?)*)\}'
+SAMPLE = re.compile(rf'([a-z_]+)(?:{LABELS})? (\S+)(?: # {LABELS} (\S+) (\d+\.\d+))?')
+LABEL = re.compile(r'([a-z_]+)="((?:[^"\\\n]|\\[\\"n])*)"')
+# What the OpenTelemetry conventions for generative AI advise.
+ADVISED = {
+    "time_to_first_token": (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10),
+    "time_per_output_token": (0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5),
+    "request_duration": (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)}
 
 
 def unescape(text):
     return re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], text)
 
 
-def parse(text):
+def label_map(text):
+    return tuple(sorted((k, unescape(v)) for k, v in LABEL.findall(text or "")))
+
+
+def parse(text, exemplars=None):
     """{(name, labels): value} and {family: type}, failing on what OpenMetrics does not allow."""
     lines = text.split("\n")
     expect("last line", lines[-2:], ["# EOF", ""])
@@ -55,9 +66,15 @@ def parse(text):
         suffixes = {"counter": ["_total"], "histogram": ["_bucket", "_count", "_sum"],
                     "gauge": [""], "info": ["_info"]}[families[now]]
         expect_true(f"{name} is of {now}", name in [now + suffix for suffix in suffixes])
-        key = (name, tuple(sorted((k, unescape(v)) for k, v in LABEL.findall(labels))))
+        key = (name, label_map(labels))
         expect_true(f"{key} once", key not in values)
         values[key] = value
+        if match[5]:
+            expect_true(f"an exemplar of a bucket: {line}", name == now + "_bucket")
+            found = label_map(match[4])
+            expect_true(f"short labels: {line}", sum(len(k) + len(v) for k, v in found) <= 128)
+            if exemplars is not None:
+                exemplars[key] = (dict(found), float(match[5]), float(match[6]))
     for name in families:
         if name.endswith("_seconds"):
             expect(f"unit of {name}", units.get(name), "seconds")
@@ -129,6 +146,53 @@ def same_numbers(values, path):
         near("losses", values[("brick_lost", (("kind", kind),))], report["losses"][kind])
 
 
+def one_by_one(path):
+    """Of each family of requests, what each request took, in seconds, by model; by `brick requests`."""
+    found = {}
+    for r in brick_json("requests", "--json", path)["requests"]:
+        model, made = r["model_name"], r["ttft_ns"] is not None
+        for name, ns in (("gen_ai_server_time_to_first_token_seconds", r["ttft_ns"]),
+                         ("gen_ai_server_time_per_output_token_seconds", r["token_ns"]),
+                         ("gen_ai_server_request_duration_seconds", r["end_ns"] - r["begin_ns"] if made else None),
+                         ("brick_request_queue_seconds", r["queue_ns"])):
+            if ns is not None:
+                found.setdefault((name, model), {})[r["request"]] = ns / 1e9
+    return found
+
+
+def same_requests(values, exemplars, path):
+    run, wanted = brick_json("export", "--format", "json", path), one_by_one(path)
+    expect("families and models", len(wanted), 8)
+    for (name, model), each in wanted.items():
+        label = (("gen_ai_operation_name", "text_completion"), ("gen_ai_provider_name", "miniature"),
+                 ("gen_ai_request_model", model))
+        expect(f"{name} of {model}", values[(name + "_count", label)], len(each))
+        expect_true("the sum", abs(values[(name + "_sum", label)] - sum(each.values())) < 1e-8 * (1 + len(each)))
+        buckets = sorted((float(dict(labels)["le"]), labels) for sample, labels in values
+                         if sample == name + "_bucket" and ("gen_ai_request_model", model) in labels)
+        edges, below = [edge for edge, _ in buckets], 0.0
+        for kind, advised in ADVISED.items():
+            expect_true(f"{name} has the advised bounds", kind not in name or set(advised) <= set(edges))
+        for edge, labels in buckets:
+            expect(f"{name} below {edge}", values[(name + "_bucket", labels)],
+                   sum(value <= edge for value in each.values()))
+            inside = {number: value for number, value in each.items() if below < value <= edge}
+            below = edge
+            expect(f"{name} to {edge} has an exemplar", (name + "_bucket", labels) in exemplars, bool(inside))
+            if not inside:
+                continue
+            found, value, when = exemplars[(name + "_bucket", labels)]
+            expect("its recording", found["recording"], os.path.basename(path))
+            expect_true("its request", abs(inside[int(found["request"])] - value) < 2e-9)
+            step = run["steps"][int(found["step"]) - 1]
+            end = step["end_ns"] if "queue" not in name else step["begin_ns"]
+            offset = (end - run["start_ns"]) / 1e9 - when
+            begin = values[("brick_run_start_seconds", ())]
+            expect_true(f"its step's time: {offset + begin}", abs(offset + begin) < 0.1)
+    models = {dict(labels).get("model") for name, labels in values if name == "brick_step_seconds_count"}
+    expect("steps by model", models, {"small", 'od"d\\one # {x}'})
+
+
 def prometheus():
     """The program, from the system or unpacked from its package."""
     if shutil.which("prometheus"):
@@ -196,17 +260,34 @@ def percentiles(port, servers):
         for phase, steps in lengths(path).items():
             for percent in (50, 95, 99):
                 exact = steps[-(-percent * len(steps) // 100) - 1] / 1e9
-                found = ask(port, f"histogram_quantile({percent / 100}, brick_step_seconds_bucket{{"
-                                  f'phase="{phase}",instance="127.0.0.1:{server.port}"}})')
+                found = ask(port, f"histogram_quantile({percent / 100}, sum by (le) (brick_step_seconds_bucket{{"
+                                  f'phase="{phase}",instance="127.0.0.1:{server.port}"}}))')
                 what = f"p{percent} of {len(steps)} {phase} steps, {os.path.basename(path)}"
                 expect_true(f"{what}: {found} for {exact}",
                             found and (abs(found[0][1] / exact - 1) <= 0.05 or
                                        max(exact, found[0][1]) < 8.2e-6))  # below the first edge
 
 
-def scrape(program, path, others):
+def found_exemplars(port, serving):
+    """What Prometheus kept of them: recording, step and value of what was served."""
+    url = (f"http://127.0.0.1:{port}/api/v1/query_exemplars?start=0&end={2 ** 33}&"
+           + urllib.parse.urlencode({"query": "gen_ai_server_time_to_first_token_seconds_bucket"}))
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        series = json.load(answer)["data"]
+    each = {number: value for (name, _), part in one_by_one(serving).items() if "first_token" in name
+            for number, value in part.items()}
+    kept = [exemplar for one in series for exemplar in one["exemplars"]]
+    expect_true("Prometheus keeps exemplars", kept)
+    for exemplar in kept:
+        labels = exemplar["labels"]
+        expect("recording", labels["recording"], os.path.basename(serving))
+        expect_true("value", abs(float(exemplar["value"]) - each[int(labels["request"])]) < 2e-9)
+        expect_true("step", int(labels["step"]) > 0)
+
+
+def scrape(program, path, serving, others):
     report = brick_json("report", "--json", path)
-    servers = {one: Server(one, "--token", TOKEN) for one in (path, *others)}
+    servers = {one: Server(one, "--token", TOKEN) for one in (path, serving, *others)}
     server, port = servers[path], free_port()
     config = os.path.join(TMP, "prometheus.yml")
     with open(config, "w") as file:
@@ -218,6 +299,7 @@ scrape_configs:
 """)
     log = open(os.path.join(TMP, "prometheus.log"), "w+")
     process = subprocess.Popen([program, f"--config.file={config}", "--log.level=warn",
+                                "--enable-feature=exemplar-storage",
                                 f"--storage.tsdb.path={TMP}/tsdb",
                                 f"--web.listen-address=127.0.0.1:{port}"], stdout=log, stderr=log)
     try:
@@ -237,6 +319,7 @@ scrape_configs:
         expect("bricks and their counts", bricks,
                {row["name"]: row["count"] for row in report["bricks"]})
         percentiles(port, servers)
+        found_exemplars(port, serving)
         expect("labels came through", ask(port, "brick_run_info" + this)[0][0]["backend"], "CPU")
     finally:
         process.terminate()
@@ -244,6 +327,32 @@ scrape_configs:
         log.close()
     for one in servers.values():
         one.stop()
+
+
+def same_samples(plain, body):
+    """In the older format without exemplars, which it does not have."""
+    expect("the same samples", [line for line in plain.decode().split("\n") if line[:1] != "#"],
+           [re.sub(r' # \{recording="(?:[^"\\]|\\.)*",step="\d+"(,request="\d+")?\} [0-9.]+ [0-9.]+$', "", line)
+            for line in body.decode().split("\n") if line[:1] != "#"])
+
+
+def served_requests():
+    """A recording of requests, once what is served of it was looked at."""
+    path, exemplars = os.path.join(TMP, "serving.pftrace"), {}
+    subprocess.run([os.path.join(BUILD, "bin", "program-serving_recording"), path], check=True, timeout=60)
+    server = Server(path)
+    body = server.get("/metrics", Accept="application/openmetrics-text;version=1.0.0,text/plain;q=0.5")[2]
+    plain = server.get("/metrics")[2]
+    server.stop()
+    same_samples(plain, body)
+    values, families = parse(body.decode(), exemplars)
+    histograms(values, families)
+    same_requests(values, exemplars, path)
+    linted(prometheus(), plain)
+    part = Server(path, "--steps", "2-9")
+    expect_true("a part has no whole requests", b"gen_ai_" not in part.get("/metrics")[2])
+    part.stop()
+    return path
 
 
 def main():
@@ -256,12 +365,12 @@ def main():
     expect_true("OpenMetrics", headers["content-type"].startswith("application/openmetrics-text"))
     status, headers, plain = server.get("/metrics")
     expect("format", headers["content-type"], "text/plain; version=0.0.4; charset=utf-8")
-    expect_true("the same samples", [line for line in plain.decode().split("\n") if line[:1] != "#"]
-                == [line for line in body.decode().split("\n") if line[:1] != "#"])
+    same_samples(plain, body)
     server.stop()
     values, families = parse(body.decode())
     histograms(values, families)
     same_numbers(values, path)
+    serving = served_requests()
     if not any(ODD in dict(labels).values() for _, labels in values):
         fail("the odd name is not there, or not escaped as it should be")
     program = prometheus()
@@ -271,7 +380,7 @@ def main():
     for other, seed in others.items():
         subprocess.run([os.path.join(BUILD, "bin", "program-random_recording"), other, seed],
                        check=True, timeout=60)
-    scrape(program, path, others)
+    scrape(program, path, serving, others)
 
 
 main()

@@ -94,7 +94,7 @@ static int make_all(const struct run *run, size_t *bytes)
 		rc = page_json(&data, &page, PAGE_SERVED);
 	if (rc == 0)
 		rc = page_text(&text, bytes, data);
-	if (rc == 0 && !(metrics = metrics_of_page(&page, false)))
+	if (rc == 0 && !(metrics = metrics_of_page(&page, METRICS_FINISHED)))
 		rc = -ENOMEM;
 	if (rc == 0)
 		*bytes += strlen(metrics);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "brick/error.h"
 #include "ui/text/ceilings_view.h"
 #include "ui/text/text.h"
 
@@ -338,7 +339,8 @@ int page_measure(struct page *page, const struct run *run)
 		(rc = schedule_source_init(&page->source, &walk)) < 0 || (rc = walk_run(&walk)) < 0)
 		return rc;
 	complete_reports(page);
-	return 0;
+	rc = requests_create(&page->requests, run);
+	return rc == BRICK_ENOTRECORDED ? 0 : rc;
 }
 
 void page_fini(struct page *page)
@@ -358,5 +360,6 @@ void page_fini(struct page *page)
 	roofline_destroy(page->roofline);
 	ceilings_destroy(page->ceilings);
 	free(page->ceilings_path);
+	requests_destroy(page->requests);
 	step_index_fini(&page->index);
 }

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include "analysis/accounts/breakdown.h"
 #include "analysis/path/schedule.h"
+#include "analysis/requests/requests.h"
 #include "analysis/roofline/roofline.h"
 #include "analysis/steps/step_index.h"
 #include "trace/run.h"
@@ -35,6 +36,7 @@ struct page {
 	struct ceilings *ceilings; /* NULL: not measured */
 	char *ceilings_path;
 	struct roofline *roofline;
+	struct requests *requests; /* NULL: the run does not say whose its tokens are */
 };
 
 /* -ENOMEM. The run must outlive the page. page_fini() is due also after an error. */

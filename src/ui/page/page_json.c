@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/requests/requests.h"
 #include "analysis/accounts/call_tree.h"
 #include "analysis/accounts/launches.h"
 #include "analysis/path/path.h"
@@ -992,18 +991,6 @@ static json_t *slots_json(const struct requests *q)
 	return root;
 }
 
-static json_t *requests_json(const struct page *page)
-{
-	struct requests *requests;
-	int rc = requests_create(&requests, page->run);
-
-	if (rc < 0)
-		return rc == -ENOMEM ? NULL : json_null();
-	json_t *object = slots_json(requests);
-	requests_destroy(requests);
-	return object;
-}
-
 static json_t *head_json(const struct page *page)
 {
 	SCOPED_BY(report_head_fini) struct report_head head;
@@ -1080,7 +1067,7 @@ int page_json(json_t **out, const struct page *page, enum page_use use)
 	json_put(root, "path", path_json(page));
 	json_put(root, "roofline", roofline_json(page));
 	json_put(root, "tiles", tiles_json(page));
-	json_put(root, "requests", requests_json(page));
+	json_put(root, "requests", page->requests ? slots_json(page->requests) : json_null());
 	return finish(out, root);
 }
 

@@ -16,12 +16,13 @@
 
 #include "analysis/accounts/durations.h"
 #include "analysis/accounts/unknown.h"
+#include "analysis/requests/latencies.h"
 #include "base/scope.h"
 #include "base/utf8.h"
 #include "ui/text/provenance.h"
 #include "ui/text/report.h"
 
-enum { BOUNDS_MAX = 410, BRICKS_MAX = 200, NAME_BYTES = 128 };
+enum { BOUNDS_MAX = 410, BRICKS_MAX = 200, NAME_BYTES = 128, RECORDING_BYTES = 64 };
 
 /* Upper bounds of a histogram's buckets, ascending. */
 struct bounds {
@@ -64,14 +65,6 @@ static void bounds_coarse(struct bounds *bounds)
 {
 	for (bounds->count = 0; bounds->count <= 26; bounds->count++)
 		bounds->ns[bounds->count] = 1ull << (10 + bounds->count);
-}
-
-/* Bounds for steps: each 4.7 % above the last, 15 for a power of two, 2^13 ns (8 us) to 2^40 ns (18
- * min). */
-static void bounds_fine(struct bounds *bounds)
-{
-	for (bounds->count = 0; bounds->count <= 15 * 27; bounds->count++)
-		bounds->ns[bounds->count] = (uint64_t)exp2(13 + bounds->count / 15.0);
 }
 
 /* A label, with special characters of its value escaped and invalid bytes as U+FFFD. */
@@ -118,8 +111,10 @@ struct metrics {
 	FILE *out;
 	const struct run *run;
 	const struct page *page;
-	bool live;   /* the run goes on: what has not ended yet is no loss */
-	bool failed; /* for lack of memory */
+	enum metrics_source source;
+	const struct latencies *latencies;
+	const uint32_t *numbers; /* of steps */
+	bool failed;		 /* for lack of memory */
 };
 
 static void put_run(struct metrics *m)
@@ -245,32 +240,134 @@ static bool put_counted_steps(
 	return false;
 }
 
+/* The end of a recording's name; what is in front of it, most have in common. */
+static const char *short_name(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	size_t length = strlen(name);
+
+	if (length < RECORDING_BYTES)
+		return name;
+	for (name += length - RECORDING_BYTES; (*name & 0xc0) == 0x80; name++)
+		; /* not into a character */
+	return name;
+}
+
+/* Which recording and step a bucket's last observation is of. At most 128 characters. */
+static void put_exemplar(struct metrics *m, const struct latency_example *e)
+{
+	if (!m->run->start_unix_ns || !m->run->path)
+		return;
+	fputs(" # {", m->out);
+	put_label(m->out, "recording", short_name(m->run->path));
+	fprintf(m->out, ",step=\"%u\"", m->numbers[e->step]);
+	if (e->request != RUN_NONE)
+		fprintf(m->out, ",request=\"%u\"", e->request + 1);
+	fprintf(m->out, "} %.9f %.3f", seconds(e->value_ns),
+		seconds(m->run->start_unix_ns + (e->ns - m->run->start_ns)));
+}
+
+static void put_series(struct metrics *m, const char *name, const char *labels,
+	const struct latency_family *family, const struct latency_series *s)
+{
+	uint64_t below = 0;
+
+	for (unsigned i = 0; i <= family->bound_count; i++) {
+		below += s->counts[i];
+		fprintf(m->out, "%s_bucket{%s%sle=\"", name, labels, *labels ? "," : "");
+		if (i < family->bound_count)
+			fprintf(m->out, "%.12g", seconds(family->bounds_ns[i]));
+		else
+			fputs("+Inf", m->out);
+		fprintf(m->out, "\"} %llu", (unsigned long long)below);
+		if (s->counts[i])
+			put_exemplar(m, &s->examples[i]);
+		fputc('\n', m->out);
+	}
+	const char *open = *labels ? "{" : "", *close = *labels ? "}" : "";
+	fprintf(m->out, "%s_count%s%s%s %llu\n", name, open, labels, close,
+		(unsigned long long)s->count);
+	fprintf(m->out, "%s_sum%s%s%s %.9f\n", name, open, labels, close, seconds(s->sum_ns));
+}
+
+/* Labels as text; the caller frees. NULL: not enough memory. Values that are NULL are left out. */
+static char *labels_text(struct metrics *m, size_t count, const char *const (*labels)[2])
+{
+	struct text text;
+	char *made = NULL, comma = 0;
+
+	if (text_open(&text)) {
+		for (size_t i = 0; i < count; i++) {
+			if (!labels[i][1])
+				continue;
+			if (comma)
+				fputc(comma, text.out);
+			put_label(text.out, labels[i][0], labels[i][1]);
+			comma = ',';
+		}
+		made = text_close(&text);
+	}
+	m->failed |= !made;
+	return made;
+}
+
 static void put_steps(struct metrics *m)
 {
-	const struct run *run = m->run;
-	struct bounds bounds;
-	bounds_fine(&bounds);
+	const struct latency_family *family = &m->latencies->of[LATENCY_STEP];
+	struct bounds bounds = {.count = family->bound_count};
+
+	memcpy(bounds.ns, family->bounds_ns, family->bound_count * sizeof(*bounds.ns));
 	put_family(m->out, "brick_step_seconds", "histogram", "seconds",
 		"How long steps took, including the sampling after them.");
 	for (int phase = 0; phase < STEP_PHASES; phase++) {
-		uint64_t below[BOUNDS_MAX] = {0}, count = 0, sum_ns = 0;
-		char labels[32];
-		snprintf(labels, sizeof(labels), "phase=\"%s\"", step_phase_name(phase));
-		if (put_counted_steps(m, phase, labels, &bounds))
+		const char *name = step_phase_name(phase);
+		SCOPED char *all = labels_text(m, 1, (const char *const[][2]){{"phase", name}});
+		if (!all || put_counted_steps(m, phase, all, &bounds))
 			continue;
-		for (uint32_t i = 0; i < run->step_count; i++) {
-			uint64_t ns = step_time_total_ns(&m->page->times->steps[i]);
-			if (!step_index_is_evaluated(&m->page->index, run, i) ||
-				(int)run->steps[i].phase != phase)
-				continue;
-			count++;
-			sum_ns += ns;
-			for (unsigned k = bounds.count; k-- > 0 && ns <= bounds.ns[k];)
-				below[k]++;
+		for (size_t i = 0; i < family->count; i++) {
+			const struct latency_series *s = &family->series[i];
+			SCOPED char *labels = labels_text(m, 2,
+				(const char *const[][2]){{"phase", name}, {"model", s->model}});
+			if (s->phase == phase && labels)
+				put_series(m, "brick_step_seconds", labels, family, s);
 		}
-		if (count)
-			put_histogram(m->out, "brick_step_seconds", labels, &bounds, below, count,
-				sum_ns);
+	}
+}
+
+/* Named and labelled as OpenTelemetry's conventions for generative AI say, where they do. */
+static void put_requests(struct metrics *m)
+{
+	static const struct {
+		enum latency what;
+		const char *name, *help;
+	} families[] = {
+		{LATENCY_FIRST_TOKEN, "gen_ai_server_time_to_first_token_seconds",
+			"Time from a request's first step to its first token."},
+		{LATENCY_TOKEN, "gen_ai_server_time_per_output_token_seconds",
+			"Mean time for each token of a request behind its first one."},
+		{LATENCY_REQUEST, "gen_ai_server_request_duration_seconds",
+			"Time from a request's first step to its last token."},
+		{LATENCY_QUEUE, "brick_request_queue_seconds",
+			"Time from a request's arrival, which its program told, to its first "
+			"step."},
+	};
+	SCOPED char *provider = provenance_provider(m->run);
+
+	for (size_t k = 0; k < sizeof(families) / sizeof(*families); k++) {
+		const struct latency_family *family = &m->latencies->of[families[k].what];
+		if (!family->count)
+			continue;
+		put_family(m->out, families[k].name, "histogram", "seconds", families[k].help);
+		for (size_t i = 0; i < family->count; i++) {
+			const struct latency_series *s = &family->series[i];
+			SCOPED char *labels = labels_text(m, 3,
+				(const char *const[][2]){
+					{"gen_ai_operation_name", "text_completion"},
+					{"gen_ai_provider_name", provider},
+					{"gen_ai_request_model", s->model}});
+			if (labels)
+				put_series(m, families[k].name, labels, family, s);
+		}
 	}
 }
 
@@ -280,19 +377,11 @@ static size_t shown(const struct metrics *m)
 	return count < BRICKS_MAX ? count : BRICKS_MAX;
 }
 
-/* Labels of a row, as text; the caller frees. NULL: not enough memory. */
+/* The caller frees. NULL: not enough memory. */
 static char *row_labels(struct metrics *m, const struct summary_row *row)
 {
-	struct text text;
-	char *labels = NULL;
-	if (text_open(&text)) {
-		put_label(text.out, "brick", row->name);
-		fputc(',', text.out);
-		put_label(text.out, "category", row->category);
-		labels = text_close(&text);
-	}
-	m->failed |= !labels;
-	return labels;
+	return labels_text(
+		m, 2, (const char *const[][2]){{"brick", row->name}, {"category", row->category}});
 }
 
 static void put_executions(struct metrics *m)
@@ -422,7 +511,7 @@ static void put_losses(struct metrics *m)
 		uint64_t count;
 	} kinds[] = {
 		{"dropped", losses->dropped},
-		{"open", m->live ? 0 : losses->open},
+		{"open", m->source ? 0 : losses->open},
 		{"unmatched", losses->unmatched},
 		{"clamped", losses->clamped},
 		{"unsupported", losses->unsupported},
@@ -432,7 +521,7 @@ static void put_losses(struct metrics *m)
 		{"bad_packets", losses->bad_packets},
 		{"bad_records", losses->bad_records},
 		{"lost_processes", losses->lost_processes},
-		{"unfinished_processes", m->live ? 0 : losses->unfinished_processes},
+		{"unfinished_processes", m->source ? 0 : losses->unfinished_processes},
 	};
 	/* A gauge: what is open, or unfinished, in a file that still grows may be whole later. */
 	put_family(m->out, "brick_lost", "gauge", NULL,
@@ -442,29 +531,46 @@ static void put_losses(struct metrics *m)
 			(unsigned long long)kinds[i].count);
 }
 
-char *metrics_of_page(const struct page *page, bool live)
+static void put_all(struct metrics *m)
 {
-	struct metrics m = {.run = page->run, .page = page, .live = live};
-	struct text text;
-	if (!text_open(&text))
-		return NULL;
-	m.out = text.out;
-	put_run(&m);
-	put_tokens(&m);
-	put_steps(&m);
-	put_executions(&m);
-	put_rows(&m, "brick_self_seconds",
+	put_run(m);
+	put_tokens(m);
+	put_requests(m);
+	put_steps(m);
+	put_executions(m);
+	put_rows(m, "brick_self_seconds",
 		"Time in each brick, without the bricks inside of it, on all threads.",
 		offsetof(struct summary_row, self_ns));
-	put_rows(&m, "brick_wall_seconds",
+	put_rows(m, "brick_wall_seconds",
 		"Time of each brick as part of the wall time of the steps.",
 		offsetof(struct summary_row, wall_ns));
-	put_phases(&m);
-	if (!live)
-		put_phase_counters(&m);
-	put_trust(&m);
-	put_losses(&m);
-	char *all = text_close(&text);
+	put_phases(m);
+	if (m->source == METRICS_FINISHED)
+		put_phase_counters(m);
+	put_trust(m);
+	put_losses(m);
+}
+
+char *metrics_of_page(const struct page *page, enum metrics_source source)
+{
+	struct latencies *latencies = NULL;
+	SCOPED uint32_t *numbers = page_numbers(page);
+	struct metrics m = {.run = page->run, .page = page, .source = source, .numbers = numbers};
+	struct text text;
+	/* what a session holds of requests, or a part of a recording, is no whole of them */
+	bool is_whole = source != METRICS_SESSION && !page->run->selected;
+	char *all = NULL;
+
+	if (!numbers || latencies_create(&latencies, page->run, is_whole ? page->requests : NULL,
+				&page->index, page->times, source != METRICS_GROWING) < 0)
+		return NULL;
+	m.latencies = latencies;
+	if (text_open(&text)) {
+		m.out = text.out;
+		put_all(&m);
+		all = text_close(&text);
+	}
+	latencies_destroy(latencies);
 	if (!m.failed)
 		return all;
 	free(all);
@@ -584,6 +690,22 @@ static void put_type(FILE *out, struct family *family, const char *name, const c
 		!strcmp(type, "info") ? "gauge" : type);
 }
 
+/* Without an exemplar, which follows the value. */
+static size_t sample_length(const char *line, size_t length)
+{
+	bool quoted = false;
+
+	for (size_t i = 0; i < length; i++) {
+		if (line[i] == '\\' && quoted)
+			i++;
+		else if (line[i] == '"')
+			quoted = !quoted;
+		else if (!quoted && line[i] == '#')
+			return i - 1;
+	}
+	return length;
+}
+
 static void put_line(FILE *out, struct family *family, const char *line, size_t length)
 {
 	char text[NAME_BYTES], name[NAME_BYTES], type[16];
@@ -595,7 +717,7 @@ static void put_line(FILE *out, struct family *family, const char *line, size_t 
 		fprintf(out, "# HELP %s%s%.*s\n", name, family->suffix,
 			(int)(length - 7 - strlen(name)), line + 7 + strlen(name));
 	else if (strncmp(text, "# ", 2) != 0)
-		fprintf(out, "%.*s\n", (int)length, line);
+		fprintf(out, "%.*s\n", (int)sample_length(line, length), line);
 }
 
 char *metrics_plain(const char *whole, size_t *bytes)

@@ -11,11 +11,18 @@
 #include <stdint.h>
 #include "ui/page/page.h"
 
+/* What the run was read from. */
+enum metrics_source {
+	METRICS_FINISHED, /* a recording that grows no more */
+	METRICS_GROWING,  /* one that does: what has not ended yet is no loss */
+	METRICS_SESSION,  /* a session: statistics of all, but steps of the last moments only */
+};
+
 /* The numbers of a run, without the text's end. */
-char *metrics_of_page(const struct page *page, bool live);
+char *metrics_of_page(const struct page *page, enum metrics_source source);
 
 /* The whole text: those numbers, and what the server says of itself. */
 char *metrics_whole(const char *metrics, uint64_t reads, uint64_t failures, size_t *bytes);
 
-/* A whole text in Prometheus' older text format 0.0.4. */
+/* A whole text in Prometheus' older text format 0.0.4, which has no exemplars. */
 char *metrics_plain(const char *whole, size_t *bytes);

@@ -203,6 +203,7 @@ static int read_session(struct serve_source *source, struct serve_reading *readi
 	live_source_look(source->session);
 	struct live_status status = live_source_status(source->session);
 	reading->live = !status.over;
+	reading->is_session = true;
 	int rc = live_source_run(source->session, &reading->run, &ttft_ns);
 	if (rc < 0)
 		snprintf(reading->why, sizeof(reading->why), "%s",

@@ -24,6 +24,7 @@ const char *serve_source_name(const struct serve_source *source);
 struct serve_reading {
 	struct run *run; /* the caller's to destroy */
 	bool live;	 /* there will be newer ones */
+	bool is_session; /* it holds steps of the last moments only */
 	char why[256];	 /* it could not be read */
 };
 

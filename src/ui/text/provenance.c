@@ -89,6 +89,18 @@ static char *attached_engine(const struct run *run)
 	return NULL;
 }
 
+char *provenance_provider(const struct run *run)
+{
+	SCOPED char *attached = attached_engine(run);
+	const char *named = run_note_find(run, "engine");
+
+	if (attached && run_note_find(run, "llama.library"))
+		return text_copy("llama.cpp");
+	if (attached) /* without the version */
+		return text_format("%.*s", (int)(strrchr(attached, ' ') - attached), attached);
+	return named ? text_copy(named) : NULL;
+}
+
 char *provenance_engine(const struct run *run)
 {
 	SCOPED char *attached = attached_engine(run);

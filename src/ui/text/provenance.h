@@ -14,5 +14,8 @@ char *provenance_start(const struct run *run);
  * run. */
 const char **provenance_notes(const struct run *run, const char *key);
 
+/* "llama.cpp", or what the program says of itself; NULL: neither is known. */
+char *provenance_provider(const struct run *run);
+
 /* "llama.cpp (ggml 0.9.4)", or what the program says of itself. */
 char *provenance_engine(const struct run *run);
