@@ -91,6 +91,8 @@ for_testing()
 	/usr/bin/python3 -c "import torch" 2>/dev/null || optional="$optional python3-torch"
 	# The bindings: Python's own packages, Rust and its crate of spans. Parts of their tests are skipped without.
 	/usr/bin/python3 -c "import pandas, pip, wheel" 2>/dev/null || optional="$optional python3-pandas python3-pip python3-wheel"
+	# Reads OTLP by its published schema.
+	/usr/bin/python3 -c "import google.protobuf" 2>/dev/null || optional="$optional python3-protobuf"
 	command -v cargo >/dev/null || optional="$optional cargo"
 	ls -d /usr/share/cargo/registry/tracing-subscriber-* >/dev/null 2>&1 ||
 		optional="$optional librust-tracing-dev librust-tracing-subscriber-dev"

@@ -21,6 +21,7 @@
 #include "trace/trace_text.h"
 #include "ui/text/flame.h"
 #include "ui/text/json_out.h"
+#include "ui/text/otlp.h"
 #include "ui/text/provenance.h"
 
 static void text(FILE *out, const char *s)
@@ -233,6 +234,35 @@ static int export_json(const struct run *run, FILE *out)
 	return 0;
 }
 
+static int write_line(void *context, const json_t *request, uint32_t spans)
+{
+	FILE *out = context;
+
+	(void)spans;
+	json_dumpf(request, out, JSON_COMPACT | JSON_ENSURE_ASCII);
+	fputc('\n', out); /* write errors stay in out */
+	return 0;
+}
+
+/* Each line is what one POST to /v1/traces takes. */
+static int export_otlp(const struct run *run, FILE *out)
+{
+	struct step_index index;
+	struct requests *requests = NULL;
+	SCOPED_BY(otlp_fini) struct otlp otlp = {0};
+	int rc = step_index_init(&index, run);
+	if (rc < 0)
+		return rc;
+	rc = requests_create(&requests, run);
+	if (rc == 0)
+		rc = otlp_init(&otlp, run, requests, &index);
+	if (rc == 0)
+		rc = otlp_spans(&otlp, NULL, write_line, out);
+	requests_destroy(requests);
+	step_index_fini(&index);
+	return rc;
+}
+
 struct format {
 	const char *name;
 	int (*write)(const struct run *run, FILE *out);
@@ -274,6 +304,7 @@ static const struct format formats[] = {
 	{"folded", export_folded},
 	{"speedscope", export_speedscope},
 	{"svg", export_svg},
+	{"otlp", export_otlp},
 };
 
 enum { FORMATS = sizeof(formats) / sizeof(formats[0]) };
@@ -327,15 +358,29 @@ static struct progress *start_progress(const struct run *run, const struct optio
 	return options->output || !isatty(1) ? progress_start("export", written, total) : NULL;
 }
 
+/* Requests are whole or not there, and a span has a time of day. */
+static void check_requests(const struct run *run)
+{
+	if (run->selected)
+		die_usage("export", "--format otlp: has whole requests; no part of a recording "
+				    "can be chosen");
+	if (!run->start_unix_ns)
+		die(CLI_INPUT, "%s: does not say at what time of day it began", run->path);
+	if (!run->sequence_event_count)
+		die(CLI_INPUT, "%s: does not say whose tokens its steps evaluate", run->path);
+}
+
 static int run_export(int argc, char **argv)
 {
 	struct options options = {.selection = SELECTION_INIT};
 	options_parse(&command_export, &options, argc, argv);
 	if (!options.format)
-		die_usage("export",
-			"--format: must be chrome, csv, json, pprof, folded, speedscope or svg");
+		die_usage("export", "--format: must be chrome, csv, json, pprof, folded, "
+				    "speedscope, svg or otlp");
 	SCOPED_TO(run_destroy) struct run *run = input_load_telling(input_operand(argc, argv));
 	selection_narrow(&options.selection, run);
+	if (options.format->write == export_otlp)
+		check_requests(run);
 	if (selection_drop(run) < 0)
 		die(CLI_SYSTEM, "%s: not enough memory to choose a part of it", run->path);
 	struct output *output = output_open(options.output, run->path);

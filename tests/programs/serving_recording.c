@@ -4,15 +4,16 @@
  * slots, prompts in chunks and beside other requests' tokens, requests that queue, one that nobody
  * ends.
  *
- *   program-serving_recording OUTPUT
+ *   program-serving_recording OUTPUT [LAYERS]
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include "brick/brick.h"
 
-enum { LAYERS = 3, REQUESTS = 24, SLOTS = 3, OUTPUTS = 8 };
+enum { LAYERS_MAX = 400, REQUESTS = 24, SLOTS = 3, OUTPUTS = 8 };
 
-static uint32_t sites[LAYERS][2];
+static uint32_t sites[LAYERS_MAX][2];
+static int layers = 3;
 
 static void spin(uint64_t ns)
 {
@@ -25,7 +26,7 @@ static void spin(uint64_t ns)
 static void register_sites(void)
 {
 	static const int bricks[] = {BRICK_FLASH_ATTENTION, BRICK_DOWN_PROJECTION};
-	for (int layer = 0; layer < LAYERS; layer++)
+	for (int layer = 0; layer < layers; layer++)
 		for (int k = 0; k < 2; k++) {
 			struct brick_site site = {.size = sizeof(struct brick_site),
 				.brick = (uint16_t)bricks[k],
@@ -62,7 +63,7 @@ static void say(uint32_t model, uint32_t slot, uint32_t prompt, uint32_t output,
 
 static void work(uint64_t ns)
 {
-	for (int layer = 0; layer < LAYERS; layer++)
+	for (int layer = 0; layer < layers; layer++)
 		for (int k = 0; k < 2; k++)
 			node(sites[layer][k], ns);
 }
@@ -80,7 +81,7 @@ static void prefill(uint32_t model, uint32_t slot)
 	for (int chunk = 0; chunk < 2; chunk++) {
 		brick_span span = brick_step_begin(BRICK_PHASE_PREFILL, 12);
 		say(model, slot, 12, 0, 12 * chunk, chunk ? 1 : 0);
-		work(20000);
+		work(60000 / (uint64_t)layers);
 		brick_end(span);
 	}
 	sample_token();
@@ -90,7 +91,7 @@ static void decode(uint32_t model, uint32_t slot, int token)
 {
 	brick_span span = brick_step_begin(BRICK_PHASE_DECODE, 1);
 	say(model, slot, 0, 1, 24 + token, 1);
-	work(5000);
+	work(15000 / (uint64_t)layers);
 	brick_end(span);
 	sample_token();
 }
@@ -101,6 +102,10 @@ int main(int argc, char **argv)
 		return 2;
 	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
 	options.output = argv[1];
+	if (argc > 2)
+		layers = atoi(argv[2]);
+	if (layers < 1 || layers > LAYERS_MAX)
+		return 2;
 	register_sites();
 	if (brick_session_start(&options) < 0)
 		return 1;

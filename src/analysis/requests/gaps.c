@@ -452,8 +452,9 @@ int gaps_find(struct requests *q)
 }
 
 /* What is nested in a sample takes from its holder. */
-static void add_self_times(const struct run *run, const struct run_step *step, uint64_t *self)
+void gap_self_times(const struct run *run, uint32_t number, uint64_t *self)
 {
+	const struct run_step *step = &run->steps[number];
 	const struct run_lane *lane = &run->lanes[step->lane];
 	uint32_t holders[UINT8_MAX + 1];
 
@@ -480,7 +481,7 @@ int gap_bricks(const struct run *run, uint32_t number, struct gap_brick out[GAP_
 		out[i] = (struct gap_brick){RUN_NONE, 0};
 	if (!self)
 		return -ENOMEM;
-	add_self_times(run, step, self);
+	gap_self_times(run, number, self);
 	for (int i = 0; i < GAP_BRICKS; i++) {
 		uint32_t best = RUN_NONE;
 		for (uint32_t b = 0; b < run->brick_count; b++) {

@@ -17,5 +17,11 @@ struct gap_brick {
 };
 int gap_bricks(const struct run *run, uint32_t step, struct gap_brick out[GAP_BRICKS]);
 
+/*
+ * Add the self time of each brick in a step, on its thread; of the step itself, what is in none.
+ * Values above INT64_MAX are below 0, by rounding.
+ */
+void gap_self_times(const struct run *run, uint32_t step, uint64_t *self_ns /*[brick_count]*/);
+
 /* For requests_create(), when all else is there. */
 int gaps_find(struct requests *requests);

@@ -107,19 +107,6 @@ size_t page_choose(const struct page *page, struct page_choice choices[PAGE_CHOI
 	return count;
 }
 
-uint32_t *page_numbers(const struct page *page)
-{
-	const struct run *run = page->run;
-	uint32_t *numbers = calloc(run->step_count + 1, sizeof(*numbers)), number = 0;
-
-	for (size_t i = 0; numbers && i < run->step_count; i++) {
-		number = run->steps[i].number ? run->steps[i].number
-					      : number + page->index.finished[i];
-		numbers[i] = number;
-	}
-	return numbers;
-}
-
 uint64_t page_step_end_ns(const struct page *page, uint32_t step)
 {
 	const struct run_step *steps = page->run->steps;

@@ -46,9 +46,6 @@ void page_fini(struct page *page);
 /* How many of the rows of the report, largest first, the pictures show. */
 size_t page_bricks(const struct page *page);
 
-/* Numbers of the steps of a run, for people; the caller frees. [step_count] NULL: no memory. */
-uint32_t *page_numbers(const struct page *page);
-
 /* True if the step ended and is of that phase. */
 bool page_step_is_of(const struct page *page, uint32_t step, enum step_phase phase);
 

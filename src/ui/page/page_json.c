@@ -27,6 +27,7 @@
 #include "ui/text/report_text.h"
 #include "ui/text/report_trust.h"
 #include "ui/text/roofline_view.h"
+#include "ui/text/step_number.h"
 #include "ui/text/text.h"
 #include "ui/text/tiles_view.h"
 #include "ui/text/tree_view.h"
@@ -49,7 +50,7 @@ static const char *const phase_keys[BREAKDOWN_PHASES] = {[STEP_PREFILL] = "prefi
 
 static uint32_t *numbers_of(const struct page *page)
 {
-	uint32_t *numbers = page_numbers(page);
+	uint32_t *numbers = step_number_list(page->run, &page->index);
 	text_fail(numbers ? 0 : -ENOMEM);
 	return numbers;
 }
@@ -587,7 +588,7 @@ static json_t *trees_json(const struct page *page, bool whole)
 int page_step_json(json_t **out, const struct page *page, uint64_t number)
 {
 	const struct run *run = page->run;
-	SCOPED uint32_t *numbers = page_numbers(page);
+	SCOPED uint32_t *numbers = step_number_list(page->run, &page->index);
 	struct call_tree *tree;
 	uint32_t step = 0;
 	size_t left = NODES_MAX;

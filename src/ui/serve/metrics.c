@@ -20,6 +20,7 @@
 #include "base/scope.h"
 #include "base/utf8.h"
 #include "ui/text/provenance.h"
+#include "ui/text/step_number.h"
 #include "ui/text/report.h"
 
 enum { BOUNDS_MAX = 410, BRICKS_MAX = 200, NAME_BYTES = 128, RECORDING_BYTES = 64 };
@@ -554,7 +555,7 @@ static void put_all(struct metrics *m)
 char *metrics_of_page(const struct page *page, enum metrics_source source)
 {
 	struct latencies *latencies = NULL;
-	SCOPED uint32_t *numbers = page_numbers(page);
+	SCOPED uint32_t *numbers = step_number_list(page->run, &page->index);
 	struct metrics m = {.run = page->run, .page = page, .source = source, .numbers = numbers};
 	struct text text;
 	/* what a session holds of requests, or a part of a recording, is no whole of them */

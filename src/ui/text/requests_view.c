@@ -75,6 +75,21 @@ static const char *const part_names[GAP_PARTS] = {
 	[GAP_PART_HOST] = "host_ns",
 };
 
+const char *requests_cause(enum gap_cause cause)
+{
+	return cause_names[cause];
+}
+
+const char *requests_reason(enum request_lost lost)
+{
+	return lost_names[lost];
+}
+
+const char *requests_end(enum request_end end)
+{
+	return end_names[end];
+}
+
 /* Requests are numbered from 1, in the order of their begin. */
 static unsigned long number_of(uint32_t index)
 {

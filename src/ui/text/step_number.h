@@ -8,5 +8,8 @@
 
 uint32_t step_number(const struct run *run, const struct step_index *index, uint32_t step);
 
+/* Of each step; the caller frees. [step_count] NULL: no memory. */
+uint32_t *step_number_list(const struct run *run, const struct step_index *index);
+
 /* How many such numbers there are. */
 uint32_t step_numbers(const struct run *run, const struct step_index *index);
