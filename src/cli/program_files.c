@@ -161,8 +161,11 @@ static void add_named(struct program_files *files, const char *path)
 	if (S_ISDIR(st.st_mode)) {
 		add_directory(files, path);
 	} else if (S_ISREG(st.st_mode) && is_elf(path) && add(files, path)) {
+		char real[PATH_MAX];
 		keep_named(files, path);
-		add_libraries(files, path);
+		/* node resolves links; what cannot be found from a link would not be opened by it
+		 */
+		add_libraries(files, realpath(path, real) ? real : path);
 	}
 }
 
@@ -256,12 +259,12 @@ static void add_backends_of(struct program_files *files, const char *directory)
 /* ggml opens its backends while it runs, from where the program lies, or ggml itself. */
 static void add_backends(struct program_files *files)
 {
-	size_t own = files->paths.count;
+	const size_t count = files->paths.count;
 	bool has_ggml = false;
 
-	for (size_t i = 0; i < own; i++)
+	for (size_t i = 0; i < count; i++)
 		has_ggml |= strstr(files->paths.items[i], "/libggml") != NULL;
-	for (size_t i = 0; has_ggml && i < own; i++) {
+	for (size_t i = 0; has_ggml && i < count; i++) {
 		const char *path = files->paths.items[i], *slash = strrchr(path, '/');
 		SCOPED char *directory =
 			slash ? xasprintf("%.*s", (int)(slash - path), path) : NULL;
@@ -283,7 +286,6 @@ int program_files_of_command(struct program_files *files, char *const *command)
 	if (files->obstacle == INJECT_FINE || files->obstacle == INJECT_PRIVILEGED)
 		add_libraries(files, program);
 	files->own = files->paths.count;
-	add_backends(files);
 	if (files->script && is_shell(program))
 		add_script(files, files->script);
 	for (char *const *argument = command + 1; *argument; argument++) {
@@ -291,6 +293,7 @@ int program_files_of_command(struct program_files *files, char *const *command)
 		add_words(files, copy);
 		free(copy);
 	}
+	add_backends(files);
 	return 0;
 }
 
@@ -412,8 +415,11 @@ int program_ggml(struct program_ggml *found, const char *path)
 	if (error)
 		return error;
 	found->has_whisper = image_find(&survey.image, "whisper_init_state", NULL) != NULL;
-	/* what is injected may define the last one, but is no program's */
-	if (survey.has_sign || survey.entries[GGML_NODE_FORWARD].way != SURVEY_ABSENT)
+	/* what is injected may define the second, but is no program's; llama_decode() may be a
+	 * codec's */
+	if (survey.has_sign || survey.entries[GGML_NODE_FORWARD].way != SURVEY_ABSENT ||
+		(survey.entries[GGML_DECODE].way != SURVEY_ABSENT &&
+			has_bytes(&survey.image, "ggml", 4)))
 		describe(found, &survey);
 	else if (has_text(&survey.image))
 		explain(found, &survey.image);

@@ -2,7 +2,8 @@
 """Engines inside of addons for Node.js, one stripped object each. whisper.cpp: its four graphs are told
 apart and its weights named though no tensor has a name, a sound and each decoder's graph are a step.
 llama.cpp: choosing tokens is Sampling though the addon calls no function of llama.cpp's interface for it.
-gpt4all's llama.cpp of 2024 has no function that is called for each node, but a local one that computes it."""
+gpt4all's llama.cpp of 2024 has no function that is called for each node, but a local one that computes it.
+llama.cpp of 2025 gives some nodes of attention no names. `brick doctor` says beforehand what happens."""
 import collections
 import os
 
@@ -123,8 +124,26 @@ def old_engine():
         for brick in "GateProjection", "UpProjection", "DownProjection", "OutputProjection", "AttentionSoftmax":
             assert counts[brick] == 7, (brick, counts)
         assert counts["QkvProjection"] == 21 and counts["LmHead"] == 1, counts
+    foreseen(command)
+
+
+def foreseen(command):
     said = " ".join(g.run([os.path.join(g.BUILD, "bin", "brick"), "doctor", "--", *command]).stdout.split())
-    assert "each node is timed on each thread, without splitting the graph" in said, said
+    assert "each node is timed on each thread, without splitting the graph" in said and "no llama.cpp" not in said, said
+
+
+def nameless_attention():
+    """Without flash attention, whose products and softmax have no names there: each is its layer's."""
+    command = [NODE, os.path.join(g.SOURCE, "tests/programs/addon_node_llama.cjs"), addon("llama-2025"),
+               g.demo("model-f16.gguf"), "6"]
+    session = record(command)
+    prompt, *steps = g.steps_of(session)
+    assert (prompt.tokens, [s.tokens for s in steps]) == (40, 5 * [1]), g.steps_of(session)
+    for step in prompt, *steps:
+        attention = collections.Counter((n.brick, n.layer) for n in step.walk() if n.site and n.brick.startswith("Attention"))
+        expected = {"AttentionScore": 1, "AttentionSoftmax": 1, "AttentionOutput": 2}
+        assert attention == {(brick, layer): n for brick, n in expected.items() for layer in range(7)}, attention
+    foreseen(command)
 
 
 g.libraries()
@@ -134,3 +153,4 @@ prompt, *tokens = whisper("flash", "3")
 assert prompt == ("Prefill", 1) and tokens[0] == ("Decode", 3), (prompt, tokens)
 sampling()
 old_engine()
+nameless_attention()

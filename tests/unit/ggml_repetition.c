@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <cmocka.h>
 #include "attach/common/notes_once.h"
 #include "attach/ggml/nodes/node_text.h"
@@ -202,11 +203,71 @@ static void too_long(void **state)
 	assert_none();
 }
 
+/* Tensors of an engine; views are not executed. */
+struct tensor {
+	const struct tensor *source[2], *view_source;
+	int64_t ne[TENSOR_DIMS];
+	int32_t op, type;
+	char name[TENSOR_NAME_BYTES];
+};
+
+enum { EXECUTED, SEEN_THROUGH };
+
+static const char *name_of(const void *tensor)
+{
+	return ((const struct tensor *)tensor)->name;
+}
+
+static const char *op_of(const void *tensor)
+{
+	return ((const struct tensor *)tensor)->op == SEEN_THROUGH ? "VIEW" : "MUL";
+}
+
+static uint8_t classes[OPERATION_CLASSES] = {
+	[EXECUTED] = OPERATION_WORK, [SEEN_THROUGH] = OPERATION_EMPTY};
+static const struct engine engine = {
+	.op_desc = op_of,
+	.get_name = name_of,
+	.layout = {offsetof(struct tensor, type), offsetof(struct tensor, ne),
+		offsetof(struct tensor, op), offsetof(struct tensor, source), 2,
+		offsetof(struct tensor, view_source), offsetof(struct tensor, name)},
+	.layout_known = 1,
+	.operation_class = classes,
+};
+
+/* scores -> softmax -> a view of it -> products; what two layers read, and what names say. */
+static void between_names(void **state)
+{
+	struct tensor score = {.name = "node_1"}, soft = {{&score}, .name = "node_2"},
+		      view = {{&soft}, &soft, .op = SEEN_THROUGH, .name = "node_2 (view)"},
+		      product = {{&view}, .name = "node_3"}, mask = {.name = "node_4"},
+		      first = {{&product, &mask}, .name = "out-1"},
+		      shared = {{&first}, .name = "node_5"}, named = {{&first}, .name = "norm"},
+		      second = {{&shared, &mask}, .name = "out-2"},
+		      after = {{&second, &named}, .name = "node_6"},
+		      last = {{&after}, .name = "result"};
+	struct executed_node all[] = {{&score, 0, 1, false}, {&soft, 1, -1, false},
+		{&product, 1, -1, false}, {&mask, 0, -1, false}, {&first, 0, 1, false},
+		{&shared, 0, -1, false}, {&named, 0, -1, false}, {&second, 0, 2, false},
+		{&after, 0, -1, false}, {&last, 0, -1, false}};
+	enum { COUNT = sizeof(all) / sizeof(*all) };
+	struct executed_node before[COUNT];
+
+	(void)state;
+	memcpy(before, all, sizeof(all));
+	surrounded_layers(&engine, all, COUNT);
+	for (uint32_t i = 0; i < COUNT; i++) { /* place: it is found */
+		assert_int_equal(all[i].is_settled, before[i].place);
+		assert_int_equal(all[i].layer, before[i].place ? 1 : before[i].layer);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(layers),
 		cmocka_unit_test(surrounded),
+		cmocka_unit_test(between_names),
 		cmocka_unit_test(within_layers),
 		cmocka_unit_test(unrolled),
 		cmocka_unit_test(side_by_side),

@@ -93,6 +93,11 @@ int16_t *derived_layers(const struct engine *e, const void *graph, uint32_t coun
 	return NULL;
 }
 
+void surrounded_layers(const struct engine *e, struct executed_node *executed, uint32_t count)
+{
+	(void)e, (void)executed, (void)count;
+}
+
 struct masks *masks_find(const struct engine *e, const struct known_node *known, uint32_t count)
 {
 	(void)e, (void)known, (void)count;

@@ -229,6 +229,12 @@ static void llama(void **state)
 	expect("AttentionOutput//2", "MUL_MAT", "kqv-2", "cache_v_l2 (view)", V, "kq_soft_max-2",
 		"SOFT_MAX");
 	expect("AttentionOutput//2", "CONT", "kqv_out-2", "kqv-2 (permuted)", "PERMUTE");
+	/* of 2025: the products have no names */
+	expect("AttentionScore//2", "MUL_MAT", "node_58", "cache_k_l2 (view) (permuted)", "PERMUTE",
+		"Qcur-2 (permuted)", "PERMUTE");
+	expect("AttentionSoftmax//-1", "SOFT_MAX", "node_59", "node_58", "MUL_MAT", "KQ_mask", N);
+	expect("AttentionOutput//2", "MUL_MAT", "node_60", "cache_v_l2 (view) (permuted)",
+		"PERMUTE", "node_59", "SOFT_MAX");
 	expect("OutputProjection//2", "MUL_MAT", "attn_out-2", "blk.2.attn_output.weight", N);
 	expect("ResidualAdd//2", "ADD", "ffn_inp-2", "attn_out-2", "MUL_MAT", "l_out-1", "ADD");
 	expect("GateProjection//2", "MUL_MAT", "ffn_gate-2", "blk.2.ffn_gate.weight", N);

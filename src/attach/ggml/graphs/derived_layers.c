@@ -315,6 +315,87 @@ static int16_t *search(struct reader *r, const void *graph, uint32_t count)
 	return layers;
 }
 
+/* Layers as names say them, -1: none; and what this adds. */
+enum { NOWHERE = -1, SEVERAL = -2 };
+
+static int16_t join(int16_t a, int16_t b)
+{
+	return a == NOWHERE || a == b ? b : b == NOWHERE ? a : SEVERAL;
+}
+
+struct surroundings {
+	const struct engine *e;
+	struct executed_node *nodes;
+	int16_t *from, *to; /* layers of what a node reads, and of what reads it */
+	uint32_t count;
+	struct hashmap executed; /* index in nodes, by tensor */
+};
+
+static bool is_open(const struct surroundings *s, uint32_t i)
+{
+	return s->nodes[i].layer < 0 && is_nameless(s->e, s->nodes[i].node);
+}
+
+/* Layer of a node, as far as it is known from one side. */
+static int16_t seen_from(const struct surroundings *s, const int16_t *side, uint32_t i)
+{
+	return s->nodes[i].layer >= 0 ? s->nodes[i].layer : is_open(s, i) ? side[i] : SEVERAL;
+}
+
+/* The executed node that source k shows; HASHMAP_NONE: it shows none. */
+static uint64_t source_of(const struct surroundings *s, uint32_t i, uint32_t k)
+{
+	const void *source = tensor_source(&s->e->layout, s->nodes[i].node, k);
+
+	return source ? hashmap_get(&s->executed, (uintptr_t)shown_by(s->e, source)) : HASHMAP_NONE;
+}
+
+static int read_surroundings(struct surroundings *s)
+{
+	uint32_t sources = s->e->layout.source_count;
+	uint64_t at;
+
+	for (uint32_t i = 0; i < s->count; i++) {
+		s->from[i] = s->to[i] = NOWHERE;
+		for (uint32_t k = 0; k < sources; k++)
+			if ((at = source_of(s, i, k)) != HASHMAP_NONE)
+				s->from[i] = join(s->from[i], seen_from(s, s->from, (uint32_t)at));
+		if (hashmap_set(&s->executed, (uintptr_t)s->nodes[i].node, i))
+			return -ENOMEM;
+	}
+	for (uint32_t i = s->count; i-- > 0;)
+		for (uint32_t k = 0; k < sources; k++)
+			if ((at = source_of(s, i, k)) < i)
+				s->to[at] = join(s->to[at], seen_from(s, s->to, i));
+	return 0;
+}
+
+static void settle(struct surroundings *s)
+{
+	for (uint32_t i = 0; i < s->count; i++)
+		s->nodes[i].is_settled = is_open(s, i) && s->from[i] >= 0 && s->from[i] == s->to[i];
+	for (uint32_t i = 0; i < s->count; i++)
+		if (s->nodes[i].is_settled)
+			s->nodes[i].layer = s->from[i];
+}
+
+void surrounded_layers(const struct engine *e, struct executed_node *nodes, uint32_t count)
+{
+	struct surroundings s = {.e = e, .nodes = nodes, .count = count};
+	uint32_t open = 0;
+
+	if (!e->layout_known || !e->op_desc || !e->get_name || given_names_any())
+		return;
+	while (open < count && !is_open(&s, open))
+		open++;
+	s.from = open < count ? malloc(2 * count * sizeof(*s.from)) : NULL;
+	s.to = s.from ? s.from + count : NULL;
+	if (s.from && !read_surroundings(&s))
+		settle(&s);
+	hashmap_fini(&s.executed);
+	free(s.from);
+}
+
 int16_t *derived_layers(const struct engine *e, const void *graph, uint32_t count)
 {
 	struct reader r = {.e = e};

@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "attach/ggml/ggml_engine.h"
 
@@ -35,3 +36,17 @@ int repetition_find(const struct repetition_node *nodes, uint32_t count, struct 
  * found is noted in the recording.
  */
 int16_t *derived_layers(const struct engine *engine, const void *graph, uint32_t count);
+
+struct executed_node {
+	const void *node;
+	uint32_t place; /* the caller's */
+	int16_t layer;	/* as names say, -1: none */
+	bool is_settled;
+};
+
+/*
+ * Nodes without names among others that have some: one lies in a layer if all that it reads and all
+ * that reads it, known by name or by this, lies in that layer. Takes the executed nodes in their
+ * order, sets the layer of such nodes and marks them. Any thread.
+ */
+void surrounded_layers(const struct engine *engine, struct executed_node *nodes, uint32_t count);

@@ -294,6 +294,37 @@ static void read_nodes(struct known_graph *g, const struct shown_graph *s, const
 	g->nodes[g->count] = (struct known_node){.next = first < g->count ? first : g->count};
 }
 
+/* Is it a fused pair? Then its first node stands behind it once more. */
+static bool is_pair(const struct known_graph *g, uint32_t i)
+{
+	return i + 1 < g->count && g->nodes[i + 1].node == g->nodes[i].node;
+}
+
+/* Layers of nodes that have no names among others that have some. */
+static void read_surroundings(struct known_graph *g)
+{
+	int parts = __atomic_load_n(&site_table_wants_parts, __ATOMIC_RELAXED);
+	struct executed_node *executed = malloc(g->count * sizeof(*executed));
+	uint32_t count = 0;
+
+	if (!executed)
+		return;
+	for (uint32_t i = g->nodes[g->count].next; i < g->count; i = g->nodes[i].next)
+		executed[count++] = (struct executed_node){
+			.node = g->nodes[i].node, .place = i, .layer = g->nodes[i].layer};
+	surrounded_layers(g->engine, executed, count);
+	for (uint32_t i = 0; i < count; i++) {
+		struct known_node *k = &g->nodes[executed[i].place];
+		if (!executed[i].is_settled || is_pair(g, executed[i].place))
+			continue;
+		k->layer = executed[i].layer;
+		fill_node(g->engine, k, NULL, 0);
+		if (parts)
+			fill_node(g->engine, k, NULL, 1);
+	}
+	free(executed);
+}
+
 static struct known_graph *create(const struct shown_graph *s)
 {
 	/* One more for each pair, of which there are not more than half as many; and the end. */
@@ -305,6 +336,8 @@ static struct known_graph *create(const struct shown_graph *s)
 	*g = (struct known_graph){.engine = s->engine, .users = 1};
 	int16_t *layers = derived_layers(s->engine, s->graph, s->count);
 	read_nodes(g, s, layers);
+	if (!layers)
+		read_surroundings(g);
 	free(layers);
 	g->masks = masks_find(s->engine, g->nodes, g->count);
 	g->shown = s->count;
