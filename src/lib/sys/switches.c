@@ -5,9 +5,7 @@
  * process that runs already takes such events for each of its threads, into one ring per CPU. A
  * thread of this process has one event, which lives as long as its ring is mapped, without its
  * descriptor. Each ring is in the order of time; a thread's records may lie in several, so all
- * are read and sorted before any is handed out. The ring's protocol is that of struct
- * perf_event_mmap_page (linux/perf_event.h): data_head is read with acquire, data_tail written
- * with release.
+ * are read and sorted before any is handed out.
  */
 #include "lib/sys/switches.h"
 
@@ -17,13 +15,13 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "base/array.h"
 #include "base/order.h"
 #include "base/time_namespace.h"
+#include "lib/sys/perf_ring.h"
 #include "lib/sys/sys.h"
 
 /*
@@ -40,8 +38,7 @@ enum {
 };
 
 struct ring {
-	struct perf_event_mmap_page *page; /* followed by its data */
-	size_t map_bytes;
+	struct perf_ring map;
 	int fd;	      /* -1: none */
 	int cpu;      /* of another process; -1: of a thread */
 	uint32_t tid; /* of this process; 0: another's */
@@ -98,7 +95,7 @@ static int open_event(pid_t pid, int cpu, enum start start)
 
 static void close_ring(const struct ring *ring)
 {
-	munmap(ring->page, ring->map_bytes);
+	perf_ring_unmap(&ring->map);
 	if (ring->fd >= 0)
 		close(ring->fd);
 }
@@ -106,16 +103,15 @@ static void close_ring(const struct ring *ring)
 /* Map an event's ring and keep it. The descriptor stays the caller's after an error. */
 static int add_ring(struct brick__switches *s, struct ring ring, size_t pages)
 {
-	ring.map_bytes = (size_t)sysconf(_SC_PAGESIZE) * (1 + pages);
-	ring.page = mmap(NULL, ring.map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring.fd, 0);
-	if (ring.page == MAP_FAILED)
-		return -errno;
-	int fd = ring.fd;
+	int error = perf_ring_map(&ring.map, ring.fd, pages), fd = ring.fd;
+
+	if (error)
+		return error;
 	if (ring.tid)
 		ring.fd = -1;
-	int error = array_push(&s->rings, ring);
+	error = array_push(&s->rings, ring);
 	if (error)
-		munmap(ring.page, ring.map_bytes);
+		perf_ring_unmap(&ring.map);
 	else if (ring.tid)
 		close(fd);
 	return error;
@@ -228,17 +224,6 @@ void brick__switches_leave(struct brick__switches *s)
 		s->rings.items[i].ended |= s->rings.items[i].tid == tid;
 }
 
-/* Bytes of a ring that may lie around its end. */
-static void copy_out(const struct ring *ring, uint64_t at, void *to, size_t bytes)
-{
-	const char *data = (const char *)ring->page + ring->page->data_offset;
-	uint64_t size = ring->page->data_size, from = at % size;
-	size_t first = bytes < size - from ? bytes : (size_t)(size - from);
-
-	memcpy(to, data + from, first);
-	memcpy((char *)to + first, data, bytes - first);
-}
-
 static int keep_switch(struct brick__switches *s, const struct switch_record *record)
 {
 	const struct brick__switch one = {
@@ -255,30 +240,29 @@ static int keep_switch(struct brick__switches *s, const struct switch_record *re
 /* Take all out of a ring; what there is no memory for is counted. */
 static int read_ring(struct brick__switches *s, struct ring *ring)
 {
-	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
-	uint64_t at = ring->page->data_tail;
+	uint64_t head = perf_ring_head(&ring->map), at = perf_ring_tail(&ring->map);
 	int error = 0;
 
 	while (at < head) {
 		struct perf_event_header header;
-		copy_out(ring, at, &header, sizeof(header));
+		perf_ring_copy(&ring->map, at, &header, sizeof(header));
 		if (header.size < sizeof(header))
 			break; /* the kernel writes no such thing */
 		if (header.type == PERF_RECORD_SWITCH && header.size == RECORD_BYTES) {
 			struct switch_record record;
-			copy_out(ring, at, &record, sizeof(record));
+			perf_ring_copy(&ring->map, at, &record, sizeof(record));
 			if (keep_switch(s, &record)) {
 				s->lost++;
 				error = -ENOMEM;
 			}
 		} else if (header.type == PERF_RECORD_LOST) {
 			struct lost_record record;
-			copy_out(ring, at, &record, sizeof(record));
+			perf_ring_copy(&ring->map, at, &record, sizeof(record));
 			s->lost += record.lost;
 		}
 		at += header.size;
 	}
-	__atomic_store_n(&ring->page->data_tail, head, __ATOMIC_RELEASE);
+	perf_ring_done(&ring->map, head);
 	return error;
 }
 
@@ -315,18 +299,14 @@ uint64_t brick__switches_lost(const struct brick__switches *s)
 	return s->lost;
 }
 
-static uint64_t used_bytes(const struct ring *ring)
-{
-	return __atomic_load_n(&ring->page->data_head, __ATOMIC_RELAXED) - ring->page->data_tail;
-}
-
 unsigned brick__switches_fill(const struct brick__switches *s)
 {
 	unsigned most = 0;
 
 	for (size_t i = 0; i < s->rings.count; i++) {
 		const struct ring *ring = &s->rings.items[i];
-		unsigned percent = (unsigned)(used_bytes(ring) * 100 / ring->page->data_size);
+		unsigned percent =
+			(unsigned)(perf_ring_used(&ring->map) * 100 / ring->map.page->data_size);
 		most = percent > most ? percent : most;
 	}
 	return most;
@@ -346,7 +326,7 @@ uint64_t brick__switches_waiting(const struct brick__switches *s)
 		;
 
 	for (size_t i = 0; i < s->rings.count; i++)
-		bytes += used_bytes(&s->rings.items[i]);
+		bytes += perf_ring_used(&s->rings.items[i].map);
 	return bytes / RECORD_BYTES + s->read.count;
 }
 
