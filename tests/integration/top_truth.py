@@ -33,9 +33,10 @@ def read_own(lines):
     return fail("the program ended early")
 
 
-def median_step(own):
-    """Of a histogram of steps, with what came after them on average."""
-    return own["p50"][1] + own["Sampling"][1] / own["step"][0]
+def median_step(own, samples_of):
+    """With what came after it. A histogram of steps knows no more than what came after them on average."""
+    mean = own["p50"][1] + own["Sampling"][1] / own["step"][0]
+    return mean if samples_of == "statistics" else own["whole"][1]
 
 
 def check_json(what, top, own, with_device):
@@ -46,8 +47,7 @@ def check_json(what, top, own, with_device):
     expect(f"{what}: steps", (decode["count"], exact["count"], exact["tokens"]), (count,) * 3)
     close(f"{what}: steps in all", decode["total_ns"], decode_ns)
     close(f"{what}: exact", exact["total_ns"], span_ns)
-    p50_ns = median_step(own) if top["samples_of"] == "statistics" else own["whole"][1]
-    close(f"{what}: median step", decode["p50_ns"], p50_ns)
+    close(f"{what}: median step", decode["p50_ns"], median_step(own, top["samples_of"]))
     for rate in decode["tokens_per_s"], exact["tokens_per_s"]:
         close(f"{what}: tokens/s", rate, count * 1e9 / decode_ns)
     found = {row["name"]: row for row in top["bricks"]}
@@ -70,7 +70,7 @@ def duration(text):
     return float(number) * UNITS[unit], 0.5 * UNITS[unit] / (10 ** (len(number.partition(".")[2])))
 
 
-def check_screen(what, text, own, with_device):
+def check_screen(what, text, own, samples_of, with_device):
     count, span_ns = own["step"]
     decode_ns = span_ns + own["Sampling"][1]
     header = text.splitlines()
@@ -79,7 +79,7 @@ def check_screen(what, text, own, with_device):
     expect_true(f"{what}: {header[2]}", over)
     close(f"{what}: header's tokens/s", float(over.group(1)), count * 1e9 / decode_ns, 0.5)
     p50 = duration(re.search(r"step p50 (\S+?)(?= p99|;|$)", header[2]).group(1))
-    close(f"{what}: header's median", p50[0], median_step(own), p50[1])
+    close(f"{what}: header's median", p50[0], median_step(own, samples_of), p50[1])
     if with_device:
         return
     _, lines = rows(text, "BRICK")
@@ -106,7 +106,7 @@ def session(what, start, with_device, attached=False):
     top, text = picture(program.pid)
     expect(f"{what}: samples of", top["samples_of"], "statistics" if start == ["memory"] else "window")
     check_json(what, top, own, with_device)
-    check_screen(what, text, own, with_device)
+    check_screen(what, text, own, top["samples_of"], with_device)
     if start == ["memory"]:
         for view in "tree", "path", "layers", "queues", "categories", "threads":
             brick("top", "--dump", "100x30", "--view", view, str(program.pid))

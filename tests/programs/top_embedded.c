@@ -67,6 +67,7 @@ static int by_length(const void *a, const void *b)
 static void say_own(void)
 {
 	uint64_t count = own_step.count < MAX_STEPS ? own_step.count : MAX_STEPS;
+	uint64_t median = count ? (count - 1) / 2 : 0; /* by nearest rank, as Brick's */
 
 	qsort(own_steps, count, sizeof(*own_steps), by_length);
 	qsort(own_whole, count, sizeof(*own_whole), by_length);
@@ -74,8 +75,8 @@ static void say_own(void)
 		const char *name;
 		struct own own;
 	} all[] = {{"step", own_step}, {"Sampling", own_sampling}, {"DownProjection", own_brick},
-		{"queue", own_queue}, {"p50", {1, own_steps[count / 2]}},
-		{"whole", {1, own_whole[count / 2]}}};
+		{"queue", own_queue}, {"p50", {1, own_steps[median]}},
+		{"whole", {1, own_whole[median]}}};
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		dprintf(1, "%s %llu %llu\n", all[i].name, (unsigned long long)all[i].own.count,
 			(unsigned long long)all[i].own.ns);

@@ -123,6 +123,24 @@ static void count_samples(struct picture *p)
 	p->executions = summary->samples;
 }
 
+/* A median is not to move by one long pause: what comes after a step by its median, where known. */
+static uint64_t typical_after(const struct picture *p, int phase)
+{
+	const struct step_times *times = &p->report.summary->steps;
+	const struct step_phase_times *t = &times->phases[phase];
+	SCOPED uint64_t *values = calloc(p->run->step_count + 1, sizeof(*values));
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->run->step_count && values; i++)
+		if (step_index_is_evaluated(&p->index, p->run, i) &&
+			(int)p->run->steps[i].phase == phase)
+			values[n++] = times->steps[i].after_ns;
+	if (!n)
+		return t->count ? t->after_ns / t->count : 0;
+	percentile_sort(values, n);
+	return percentile_sorted(values, n, 50);
+}
+
 static void measure_after(struct picture *p)
 {
 	for (int phase = 0; phase < STEP_PHASES; phase++) {
@@ -130,6 +148,7 @@ static void measure_after(struct picture *p)
 		uint64_t span_ns = times->total_ns - times->after_ns;
 		if (span_ns)
 			p->exact[phase].after = (double)times->after_ns / (double)span_ns;
+		p->exact[phase].after_ns = typical_after(p, phase);
 		bool is_known = !p->run->has_statistics_only || !times->total_ns;
 		p->exact[phase].at_once =
 			times->union_ns ? (double)(times->total_ns - times->unevaluated_ns) /
@@ -150,14 +169,12 @@ uint64_t picture_step_percentile(const struct picture *p, int phase, unsigned pe
 	const struct step_phase_times *times = &p->report.summary->steps.phases[phase];
 	const struct picture_steps *exact = &p->exact[phase];
 	const struct run *run = p->run;
-	for (uint32_t b = 0; p->live && run->histograms && b < run->brick_count; b++) {
+	bool is_whole = !run->has_statistics_only && times->count == exact->count;
+	for (uint32_t b = 0; p->live && !is_whole && run->histograms && b < run->brick_count; b++) {
 		if (step_phase_of_brick(run->bricks[b].well_known) != phase || !run->histograms[b])
 			continue;
 		uint64_t ns = percentile_of_ticks(run->histograms[b], &run->clock, percent);
-		return ns == ANALYSIS_UNKNOWN || !exact->count
-			       ? ns
-			       : ns + (uint64_t)(exact->after * (double)exact->total_ns /
-						 (double)exact->count);
+		return ns == ANALYSIS_UNKNOWN ? ns : ns + exact->after_ns;
 	}
 	return percent == 50 ? times->p50_ns : times->p99_ns;
 }

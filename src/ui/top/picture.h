@@ -19,7 +19,8 @@ struct picture_steps {
 	uint64_t count, tokens, total_ns;
 	/* the time after them, such as sampling, as a part of theirs; only samples tell */
 	double after;
-	double at_once; /* steps that ran at the same time, on average; 0: not known */
+	uint64_t after_ns; /* that of the median step; where there are no samples, of the mean */
+	double at_once;	   /* steps that ran at the same time, on average; 0: not known */
 };
 
 struct picture {
@@ -48,8 +49,8 @@ struct picture *picture_create(struct run *run, int phase, bool live, uint64_t t
 void picture_destroy(struct picture *picture);
 
 /*
- * The p50 or p99 of all steps of a phase; live by the histogram of the threads, with what comes
- * after a step on average. ANALYSIS_UNKNOWN.
+ * The p50 or p99 of all steps of a phase. Live, and if older ones are not in it any more, by the
+ * histogram of the threads, with what comes after a typical step. ANALYSIS_UNKNOWN.
  */
 uint64_t picture_step_percentile(const struct picture *picture, int phase, unsigned percent);
 
