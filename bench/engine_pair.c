@@ -30,7 +30,7 @@ enum {
 
 struct copy {
 	struct llama_abi abi;
-	void *model, *context;
+	void *model, *context, *pool;
 };
 
 static int copies_used = MAX_COPIES;
@@ -63,7 +63,16 @@ static void attach_pool(struct copy *c, int threads)
 		params.words[WORD_POLL] != DEFAULT_POLL)
 		die("unknown version: parameters of its thread pool look different");
 	params.words[WORD_POLL] = 0;
-	c->abi.attach_threadpool(c->context, c->abi.threadpool_new(&params), NULL);
+	c->pool = c->abi.threadpool_new(&params);
+	c->abi.attach_threadpool(c->context, c->pool, NULL);
+}
+
+// Its threads end: what a thread of a program that just exits did last may not be recorded.
+static void close_copy(struct copy *c)
+{
+	c->abi.free(c->context);
+	c->abi.threadpool_free(c->pool);
+	c->abi.model_free(c->model);
 }
 
 static void open_copy(struct copy *c, bool apart, char *const *args)
@@ -187,5 +196,7 @@ int main(int argc, char **argv)
 		if (atoi(argv[5 + s]))
 			print_step(times[s], rounds, atoi(argv[5 + s]), s == steps - 1);
 	puts("]}");
+	for (int i = 0; i < copies_used; i++)
+		close_copy(&copies[i]);
 	return 0;
 }
