@@ -78,7 +78,9 @@ def by_callback():
         assert CALLBACK_TOKENS // 10 < whole < CALLBACK_TOKENS // 3, whole
         assert heads + whole == executions(stated, "LmHead"), (heads, whole)
         assert measured["distortion"]["source"] == "measured" and stated["distortion"]["source"] == "estimated"
-        assert measured["distortion"]["decode"]["low"] > 0.1, measured["distortion"]
+        # a share of the wall time: what other programs took of that is no step's
+        on_cpu = 1 - (measured["presence"]["steps_off"] or 0)
+        assert measured["distortion"]["decode"]["low"] > 0.1 * on_cpu, (measured["distortion"], on_cpu)
         stated_costs.append(cost(stated))
         measured_costs.append(cost(measured))
     d, e = ([statistics.median(ends) for ends in zip(*costs)] for costs in (measured_costs, stated_costs))
