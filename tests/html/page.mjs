@@ -52,9 +52,9 @@ async function structure(page) {
 async function headEquals(page) {
 	const lines = text("screen.txt").split("\n"), explain = json("explain.json");
 	const shown = (await page.locator("#summary .head").innerText()).replace(/\s+/g, " ").trim();
-	const head = lines.slice(0, lines.indexOf("")).join(" ").replace(/\s+/g, " ").trim();
+	const head = lines.slice(0, lines.indexOf("")).join("\n").replace(/^Trust .*(\n +.*)*\n/m, "").replace(/\s+/g, " ").trim();
 	same("head", shown, head);
-	const trust = lines.find(line => line.startsWith("Trust ")).replace(/; more: .*/, "").replace(/\s+/g, " ");
+	const trust = lines.join("\n").match(/^Trust .*(\n +.*)*/m)[0].replace(/\s+/g, " ").replace(/; more: .*/, "");
 	same("trust", (await page.locator("#summary .trust").innerText()).replace(/\s+/g, " "), trust);
 	same("findings", await page.$$eval("#summary .findings li", items => items.map(each => each.dataset.rule)),
 		explain.findings.slice(0, 3).map(each => each.rule));

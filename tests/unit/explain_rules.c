@@ -239,6 +239,30 @@ static void engines(void **state)
 	never(&narrow, "lesser-cpu-build");
 }
 
+/* Savings of different parts of the time add up; those of the same part are the larger one's. */
+static void what_adds_up(void **state)
+{
+	(void)state;
+	ask(&(struct wrong){.sampling = 300, .preempted = 200, .others = 40, .pause = 400});
+	uint64_t left_ns = facts.phases[STEP_DECODE].elapsed_ns;
+	assert_int_equal(findings.count, 3);
+	for (size_t i = 0; i < findings.count; i++) {
+		left_ns -= findings.list[i].cost_ns;
+		assert_int_equal(findings.list[i].overlaps, 0);
+		assert_int_equal(findings.list[i].left_ns, left_ns);
+	}
+	assert_int_equal(
+		findings.explained_ns[STEP_DECODE], facts.phases[STEP_DECODE].elapsed_ns - left_ns);
+	forget();
+
+	ask(&(struct wrong){.sequences = 4, .elements = 4000, .flops = 8000000, .bytes = 16020000});
+	const struct finding *apart = find("sequences-apart"), *wide = find("large-weights");
+	assert_true(apart && wide && apart < wide);
+	assert_int_equal(wide->overlaps, apart - findings.list + 1);
+	assert_int_equal(wide->left_ns, apart->left_ns);
+	forget();
+}
+
 /* Everything at once is ranked, and fits. */
 static void bounded(void **state)
 {
@@ -284,6 +308,7 @@ int main(void)
 		cmocka_unit_test(devices),
 		cmocka_unit_test(tokens),
 		cmocka_unit_test(engines),
+		cmocka_unit_test(what_adds_up),
 		cmocka_unit_test(bounded),
 	};
 

@@ -195,14 +195,14 @@ static void add_between(struct explain_facts *f, uint32_t step, uint32_t before,
 	const struct run_step *s = &f->run->steps[step], *b = &f->run->steps[before];
 	struct explain_phase *phase = &f->phases[step_phase_of(s)];
 	uint64_t after_ns = phase->summary->steps.steps[before].after_ns;
-	struct run_off_times off = {0};
 
 	if (s->begin_ns <= from_ns || step_phase_of(s) == STEP_PREFILL ||
 		step_phase_of(b) == STEP_WARM_UP || s->begin_ns - from_ns <= after_ns)
 		return;
 	uint64_t ns = s->begin_ns - from_ns - after_ns;
-	if (s->lane == b->lane)
-		off = run_off_cpu_between(&f->run->lanes[s->lane], from_ns, s->begin_ns);
+	/* of the thread that evaluates next: it may have waited for another one of the program */
+	struct run_off_times off =
+		run_off_cpu_between(&f->run->lanes[s->lane], from_ns, s->begin_ns);
 	if (off.blocked_ns > ns)
 		off.blocked_ns = ns;
 	if (off.preempted_ns > ns - off.blocked_ns)

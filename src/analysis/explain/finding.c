@@ -12,15 +12,43 @@ enum {
 	CHOICE_RANKS = 4, /* as if it cost a quarter */
 };
 
+/* Parts of a phase's time. Savings of the same part cannot be added. */
+enum part {
+	NONE,
+	PREEMPTED = 1,
+	BLOCKED = 2,
+	BARRIERS = 4,
+	THREADS = 8, /* that begin and end */
+	WEIGHTS = 16,
+	ATTENTION = 32,
+	LOGITS = 64,
+	REST = 128, /* of computing */
+	GRAPHS = 256,
+	COPIES = 512,
+	SAMPLING = 1024,
+	LAUNCHES = 2048,
+	DEVICE = 4096,
+	NO_BRICK = 8192,
+	FIRST = 16384,	 /* what a phase's first step takes longer than others ... */
+	SLOWEST = 32768, /* ... and what some others do */
+	PAUSES = 65536,	 /* between steps */
+	WORK = 131072,
+	ALL = 262143,
+	STEPS = ALL & ~(PAUSES | WORK),
+	COMPUTE = WEIGHTS | ATTENTION | LOGITS | REST,
+};
+
 #define R(name) (UINT64_C(1) << FINDING_##name)
 
 static const struct {
 	const char *id;
 	bool (*find)(const struct explain_facts *facts, enum step_phase phase, struct finding *out);
 	enum finding_kind kind;
+	unsigned parts;
 	uint64_t stands_for;
 } rules[FINDING_RULES] = {
-#define EXPLAIN_ENTRY(name, id, kind, stands_for) {id, rule_##name, FINDING_##kind, stands_for},
+#define EXPLAIN_ENTRY(name, id, kind, parts, stands_for) \
+	{id, rule_##name, FINDING_##kind, parts, stands_for},
 	EXPLAIN_RULES(EXPLAIN_ENTRY)
 #undef EXPLAIN_ENTRY
 };
@@ -48,8 +76,9 @@ static void find_in(struct findings *findings, const struct explain_facts *facts
 
 	for (int rule = 0; rule < FINDING_RULES; rule++) {
 		struct finding *f = &findings->list[findings->count];
-		*f = (struct finding){
-			.rule = (enum finding_rule)rule, .phase = (enum step_phase)phase};
+		*f = (struct finding){.rule = (enum finding_rule)rule,
+			.phase = (enum step_phase)phase,
+			.parts = rules[rule].parts};
 		if (!rules[rule].find(facts, f->phase, f) || !matters(facts, f))
 			continue;
 		findings->count++;
@@ -59,10 +88,23 @@ static void find_in(struct findings *findings, const struct explain_facts *facts
 		if (!(said >> findings->list[i].rule & 1))
 			findings->list[kept++] = findings->list[i];
 	findings->count = kept;
-	for (size_t i = first; i < kept; i++)
-		findings->explained_ns[phase] += findings->list[i].cost_ns;
-	if (findings->explained_ns[phase] > facts->phases[phase].elapsed_ns)
-		findings->explained_ns[phase] = facts->phases[phase].elapsed_ns;
+}
+
+/* Findings save time of the same parts, or they can be added up. */
+static void add_up(struct findings *findings, const struct explain_facts *facts, size_t number)
+{
+	struct finding *f = &findings->list[number];
+	uint64_t *explained_ns = &findings->explained_ns[f->phase];
+	uint64_t elapsed_ns = facts->phases[f->phase].elapsed_ns;
+
+	for (size_t i = 0; i < number && !f->overlaps; i++)
+		if (findings->list[i].phase == f->phase && findings->list[i].parts & f->parts)
+			f->overlaps = i + 1;
+	if (!f->overlaps)
+		*explained_ns += f->cost_ns;
+	if (*explained_ns > elapsed_ns)
+		*explained_ns = elapsed_ns;
+	f->left_ns = elapsed_ns - *explained_ns;
 }
 
 int findings_init(struct findings *findings, const struct explain_facts *facts)
@@ -76,6 +118,8 @@ int findings_init(struct findings *findings, const struct explain_facts *facts)
 			find_in(findings, facts, phase);
 	if (findings->count)
 		qsort(findings->list, findings->count, sizeof(*findings->list), by_rank);
+	for (size_t i = 0; i < findings->count; i++)
+		add_up(findings, facts, i);
 	return 0;
 }
 

@@ -13,53 +13,57 @@
 #include "analysis/explain/facts.h"
 
 /*
- * The rules: name, id, kind, and the rules that it replaces. They are asked in this order. A new
- * rule needs a row here, which makes FINDING_NAME; the function rule_NAME() (rules_*.c); and the
- * words of NAME in src/ui/text/explain_view.c. A LOSS is time that buys nothing. A CHOICE of the
- * user's has a price in answers or memory, so it ranks as if it cost a quarter. Where a rule holds,
- * the rules that it replaces are not shown in the same phase, because they say the same less well.
+ * The rules: name, id, kind, the parts of the time that its advice saves (enum part in finding.c),
+ * and the rules that it replaces. They are asked in this order. A new rule needs a row here, which
+ * makes FINDING_NAME; the function rule_NAME() (rules_*.c); and the words of NAME in
+ * src/ui/text/explain_view.c. A LOSS is time that buys nothing. A CHOICE of the user's has a price
+ * in answers or memory, so it ranks as if it cost a quarter. Where a rule holds, the rules that it
+ * replaces are not shown in the same phase, because they say the same less well.
  */
-#define EXPLAIN_RULES(X)                                                                     \
-	X(affinity, "affinity", LOSS, EXPLAIN_OF_CROWDS | R(oversubscribed) | R(cpu_quota))  \
-	X(oversubscribed, "oversubscribed", LOSS, EXPLAIN_OF_CROWDS | R(cpu_quota))          \
-	X(cpu_quota, "cpu-quota", LOSS, EXPLAIN_OF_CROWDS)                                   \
-	X(preempted_by_others, "preempted-by-others", LOSS, R(preempted) | R(barrier_waits)) \
-	X(preempted, "preempted", LOSS, R(barrier_waits))                                    \
-	X(steal, "steal", LOSS, R(slow_steps))                                               \
-	X(memory_limit, "memory-limit", LOSS,                                                \
-		R(cold_pages) | R(blocked) | R(preempted_by_others) | R(preempted) |         \
-			EXPLAIN_OF_SLOW)                                                     \
-	X(cold_pages, "cold-pages", LOSS, R(blocked) | EXPLAIN_OF_SLOW)                      \
-	X(blocked, "blocked", LOSS, 0)                                                       \
-	X(threads_anew, "threads-made-anew", LOSS, EXPLAIN_OF_CROWDS)                        \
-	X(slow_thread, "slow-thread", LOSS, R(barrier_waits))                                \
-	X(barrier_waits, "barrier-waits", LOSS, 0)                                           \
-	X(software_device, "software-device", LOSS, 0)                                       \
-	X(ran_on_cpu, "ran-on-cpu", LOSS, 0)                                                 \
-	X(copies, "copies-between-backends", LOSS, 0)                                        \
-	X(device_setup, "device-setup", LOSS, R(first_step))                                 \
-	X(launch_bound, "launch-bound", LOSS, 0)                                             \
-	X(host_pauses, "host-pauses", LOSS, 0)                                               \
-	X(host_works, "host-works", LOSS, 0)                                                 \
-	X(sampling, "slow-sampling", LOSS, 0)                                                \
-	X(prompt_repeated, "prompt-repeated", LOSS, 0)                                       \
-	X(mixed, "prefill-in-decode", LOSS, 0)                                               \
-	X(all_logits, "all-logits", LOSS, R(vocabulary))                                     \
-	X(small_batches, "small-batches", LOSS, R(graph_rebuilt))                            \
-	X(small_ubatch, "small-ubatch", LOSS, R(graph_rebuilt))                              \
-	X(sequences_apart, "sequences-apart", LOSS, R(graph_rebuilt))                        \
-	X(graph_rebuilt, "graph-rebuilt", LOSS, 0)                                           \
-	X(lesser_build, "lesser-cpu-build", LOSS, R(large_weights) | R(vocabulary))          \
-	X(kv_type, "kv-type", LOSS, R(long_context) | R(context_growth))                     \
-	X(no_flash_attention, "no-flash-attention", LOSS, 0)                                 \
-	X(long_context, "long-context", CHOICE, R(context_growth))                           \
-	X(context_growth, "context-growth", CHOICE, 0)                                       \
-	X(vocabulary, "large-vocabulary", LOSS, 0)                                           \
-	X(large_weights, "large-weights", CHOICE, R(at_memory_roof))                         \
-	X(first_step, "slow-first-step", LOSS, 0)                                            \
-	X(slow_steps, "slow-steps", LOSS, 0)                                                 \
-	X(at_memory_roof, "at-memory-roof", LOSS, 0)                                         \
-	X(unattributed, "in-no-brick", LOSS, 0)
+#define EXPLAIN_RULES(X)                                                                           \
+	X(affinity, "affinity", LOSS, STEPS, EXPLAIN_OF_CROWDS | R(oversubscribed) | R(cpu_quota)) \
+	X(oversubscribed, "oversubscribed", LOSS, STEPS, EXPLAIN_OF_CROWDS | R(cpu_quota))         \
+	X(cpu_quota, "cpu-quota", LOSS, PREEMPTED, EXPLAIN_OF_CROWDS)                              \
+	X(preempted_by_others, "preempted-by-others", LOSS, PREEMPTED,                             \
+		R(preempted) | R(barrier_waits))                                                   \
+	X(preempted, "preempted", LOSS, PREEMPTED, R(barrier_waits))                               \
+	X(steal, "steal", LOSS, ALL, R(slow_steps))                                                \
+	X(memory_limit, "memory-limit", LOSS, PREEMPTED | BLOCKED | COMPUTE,                       \
+		R(cold_pages) | R(blocked) | R(preempted_by_others) | R(preempted) |               \
+			EXPLAIN_OF_SLOW)                                                           \
+	X(cold_pages, "cold-pages", LOSS, BLOCKED | COMPUTE, R(blocked) | EXPLAIN_OF_SLOW)         \
+	X(blocked, "blocked", LOSS, BLOCKED, 0)                                                    \
+	X(threads_anew, "threads-made-anew", LOSS, THREADS,                                        \
+		R(preempted) | R(barrier_waits) | R(slow_thread) | R(blocked) | EXPLAIN_OF_SLOW)   \
+	X(slow_thread, "slow-thread", LOSS, BARRIERS, R(barrier_waits))                            \
+	X(barrier_waits, "barrier-waits", LOSS, BARRIERS, 0)                                       \
+	X(software_device, "software-device", LOSS, DEVICE | LAUNCHES, 0)                          \
+	X(ran_on_cpu, "ran-on-cpu", LOSS, COMPUTE, 0)                                              \
+	X(copies, "copies-between-backends", LOSS, COPIES, 0)                                      \
+	X(device_setup, "device-setup", LOSS, LAUNCHES, R(first_step))                             \
+	X(launch_bound, "launch-bound", LOSS, DEVICE, 0)                                           \
+	X(host_pauses, "host-pauses", LOSS, PAUSES, 0)                                             \
+	X(host_works, "host-works", LOSS, WORK, 0)                                                 \
+	X(sampling, "slow-sampling", LOSS, SAMPLING, 0)                                            \
+	X(prompt_repeated, "prompt-repeated", LOSS, STEPS, 0)                                      \
+	X(mixed, "prefill-in-decode", LOSS, STEPS, 0)                                              \
+	X(all_logits, "all-logits", LOSS, LOGITS | COPIES, R(vocabulary))                          \
+	X(small_batches, "small-batches", LOSS, COMPUTE | GRAPHS, R(graph_rebuilt))                \
+	X(small_ubatch, "small-ubatch", LOSS, COMPUTE | GRAPHS, R(graph_rebuilt))                  \
+	X(sequences_apart, "sequences-apart", LOSS, COMPUTE | GRAPHS, R(graph_rebuilt))            \
+	X(graph_rebuilt, "graph-rebuilt", LOSS, GRAPHS, 0)                                         \
+	X(lesser_build, "lesser-cpu-build", LOSS, WEIGHTS | LOGITS | ATTENTION,                    \
+		R(large_weights) | R(vocabulary))                                                  \
+	X(kv_type, "kv-type", LOSS, ATTENTION, R(long_context) | R(context_growth))                \
+	X(no_flash_attention, "no-flash-attention", LOSS, ATTENTION, 0)                            \
+	X(long_context, "long-context", CHOICE, ATTENTION, R(context_growth))                      \
+	X(context_growth, "context-growth", CHOICE, ATTENTION, 0)                                  \
+	X(vocabulary, "large-vocabulary", LOSS, LOGITS | COPIES, 0)                                \
+	X(large_weights, "large-weights", CHOICE, WEIGHTS | LOGITS, R(at_memory_roof))             \
+	X(first_step, "slow-first-step", LOSS, FIRST, 0)                                           \
+	X(slow_steps, "slow-steps", LOSS, SLOWEST, 0)                                              \
+	X(at_memory_roof, "at-memory-roof", LOSS, NONE, 0)                                         \
+	X(unattributed, "in-no-brick", LOSS, NO_BRICK, 0)
 
 /* Findings that a lack of CPUs causes as well. */
 #define EXPLAIN_OF_CROWDS                                                                         \
@@ -176,6 +180,11 @@ struct finding {
 	 * What the advice is expected to save in all steps of the phase; 0: it would save nothing.
 	 */
 	uint64_t cost_ns;
+	unsigned parts; /* of the phase's time, from which it is taken: enum part in finding.c */
+	/* The first finding of the phase that saves time of the same parts, from 1; 0: none does.
+	 */
+	size_t overlaps;
+	uint64_t left_ns; /* of the phase without this one and those before that can be added up */
 	union finding_evidence of;
 };
 
@@ -189,7 +198,7 @@ EXPLAIN_RULES(EXPLAIN_DECLARE)
 struct findings {
 	struct finding *list; /* what costs most first */
 	size_t count;
-	/* by phase: the time that its findings explain together, at most all of it */
+	/* by phase: the time that those of its findings explain together that can be added up */
 	uint64_t explained_ns[STEP_PHASES];
 };
 

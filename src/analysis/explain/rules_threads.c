@@ -207,6 +207,14 @@ bool rule_memory_limit(const struct explain_facts *f, enum step_phase p, struct 
 	return true;
 }
 
+/* Wall time without that in which the thread was preempted, which is a finding of its own. */
+static uint64_t unpreempted_ns(const struct summary_row *row)
+{
+	uint64_t off_ns = row ? row->wall_off.preempted_ns : 0;
+
+	return row && row->wall_ns > off_ns ? row->wall_ns - off_ns : 0;
+}
+
 /* An engine without a pool of threads makes new ones for each step. */
 bool rule_threads_anew(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
@@ -222,15 +230,15 @@ bool rule_threads_anew(const struct explain_facts *f, enum step_phase p, struct 
 		out->of.threads_anew.made +=
 			step != RUN_NONE && step_phase_of(&f->run->steps[step]) == p;
 	}
-	out->of.threads_anew.start_ns = start ? start->wall_ns : 0;
-	out->of.threads_anew.join_ns = join ? join->wall_ns : 0;
+	out->of.threads_anew.start_ns = unpreempted_ns(start);
+	out->of.threads_anew.join_ns = unpreempted_ns(join);
 	/*
 	 * The others wait for those that begin late. And a new thread has no CPU of its own yet: it
-	 * takes that of another, whoever else runs.
+	 * takes that of another. Where other programs took CPUs, nobody knows which of them did it.
 	 */
 	out->cost_ns = out->of.threads_anew.start_ns + out->of.threads_anew.join_ns +
 		       explain_owner_ns(f, phase, SCHEDULE_OWNER_START);
-	if (!quota_did_it(f))
+	if (!quota_did_it(f) && !others_did_it(f))
 		out->cost_ns += explain_owner_ns(f, phase, SCHEDULE_OWNER_PREEMPTED);
 	if (out->cost_ns > phase->wall_ns)
 		out->cost_ns = phase->wall_ns;

@@ -77,13 +77,9 @@ WORDS(oversubscribed)
 	say_others(w, f);
 }
 
-static void say_preempted(
-	struct finding_words *w, const struct explain_phase *phase, const struct finding *finding)
+static void say_preempted(struct finding_words *w)
 {
-	char part[UNITS_BYTES];
-
-	fill(what, "the program was preempted during %s of the critical path",
-		units_percent(part, explain_share(finding->cost_ns, phase->elapsed_ns)));
+	fill(what, "the program's threads were preempted");
 	fill(show, "brick path");
 }
 
@@ -111,11 +107,13 @@ WORDS(preempted_by_others)
 	const struct machine_use *use = &f->run->machine;
 	char others[UNITS_BYTES], most[UNITS_BYTES], alone[96] = "";
 
-	say_preempted(w, phase, finding);
+	say_preempted(w);
 	if (use->neighbour[0])
-		snprintf(alone, sizeof(alone), ", %.48s alone %s", use->neighbour,
+		snprintf(alone, sizeof(alone), "; the busiest, %.48s, used %s", use->neighbour,
 			units_percent(most, f->presence.neighbour));
-	fill(evidence, "the kernel's context switches; other programs used %s of all CPUs%s",
+	fill(evidence,
+		"the kernel switched to others on the critical path; other programs used %s of "
+		"all CPUs%s",
 		units_percent(others, f->presence.others), alone);
 	fill(advice,
 		"stop the other programs, or keep them off these CPUs (taskset, nice, cpusets)");
@@ -125,11 +123,11 @@ WORDS(preempted)
 {
 	char busy[UNITS_BYTES];
 
-	say_preempted(w, phase, finding);
+	say_preempted(w);
 	fill(evidence,
-		"the kernel's context switches; of %u CPUs %s was in use, and no other program "
-		"used "
-		"enough to explain it: other threads of the program did, or short-lived processes",
+		"the kernel switched to others on the critical path; of %u CPUs %s was in use, and "
+		"no other program used enough to explain it: other threads of this one did, or "
+		"short-lived processes",
 		f->run->cpus, units_percent(busy, f->presence.busy));
 	fill(advice,
 		"see what runs beside it (brick report --by thread, top -H), and leave it a CPU");
@@ -275,19 +273,18 @@ static void say_between(struct finding_words *w, const struct explain_phase *pha
 
 	fill(what, "the program %s between steps", how);
 	fill(evidence,
-		"%llu times, %s on average, %s the longest, from the end of a step and its "
-		"sampling to the begin of the next",
-		(unsigned long long)b->count, units_time(mean, finding->cost_ns / b->count),
+		"%s on average of each of the %llu gaps between a step with its sampling and the "
+		"next; the longest gap took %s in all",
+		units_time(mean, finding->cost_ns / b->count), (unsigned long long)b->count,
 		units_time(longest, b->longest_ns));
 	fill(show, "brick report");
 }
 
 WORDS(host_pauses)
 {
-	say_between(w, phase, finding, "sleeps");
-	fill(advice,
-		"see what its thread waits for there (perf trace -s, gdb): a client, a pipe, a "
-		"lock, a timer");
+	say_between(w, phase, finding, "waits");
+	fill(advice, "see what the thread that evaluates waits for (perf trace -s, gdb): another "
+		     "thread, a client, a pipe, a lock, a timer");
 }
 
 WORDS(host_works)
@@ -562,13 +559,16 @@ WORDS(large_weights)
 {
 	const struct explain_products *m = &phase->products;
 	char ns[UNITS_BYTES], bytes[UNITS_BYTES];
+	uint64_t wide_ns = m->half_ns + m->single_ns;
 
 	fill(what, "reading weights of %.0f bits each takes much of the time", m->wide_bits);
 	fill(evidence,
-		"%s in products with them, which read %s a step; the cost is %s of the time that "
-		"reading less of them saves with q8_0",
-		units_time(ns, m->half_ns + m->single_ns), units_bytes(bytes, m->weight_bytes),
-		finding->cost_ns < (uint64_t)(0.9 * m->saved_ns) ? "three quarters" : "all");
+		"%s in products with them, which read %s a step; q8_0 has %.0f%% fewer bytes, "
+		"which "
+		"saves about %.0f%% of these products' time",
+		units_time(ns, wide_ns), units_bytes(bytes, m->weight_bytes),
+		100 * m->saved_ns / (double)wide_ns,
+		100 * (double)finding->cost_ns / (double)wide_ns);
 	fill(advice, "q8_0 (llama-quantize), whose answers hardly differ");
 	fill(show, "brick report --phase %s", step_phase_name(finding->phase));
 	(void)f;
@@ -700,32 +700,100 @@ static void print_phases(const struct explain_facts *facts, const struct termina
 			print_phase(facts, p, terminal);
 }
 
-static void print_finding(const struct explain_facts *facts, const struct finding *finding,
-	size_t number, const struct terminal *terminal)
+/* True if the same rule has found something that costs more in another phase. */
+static bool same_before(const struct findings *findings, const struct finding *finding)
 {
-	const struct explain_phase *phase = &facts->phases[finding->phase];
+	for (const struct finding *f = findings->list; f < finding; f++)
+		if (f->rule == finding->rule)
+			return true;
+	return false;
+}
+
+/* What a finding costs, in a line of its own for each phase that has it. */
+static void print_costs(const struct explain_facts *facts, const struct finding *finding,
+	const struct terminal *terminal, const char *line)
+{
 	const char *name = step_phase_name(finding->phase);
 	double per_token = finding_cost_per_token_ns(facts, finding);
-	char token[UNITS_BYTES], part[UNITS_BYTES], label[UNITS_BYTES];
+	char token[UNITS_BYTES], part[UNITS_BYTES];
+
+	units_time(token, per_token < 0 ? UINT64_MAX : number_of_double(per_token + 0.5));
+	units_percent(
+		part, explain_share(finding->cost_ns, facts->phases[finding->phase].elapsed_ns));
+	if (finding->cost_ns)
+		tell(line, "%s a token, %s of %s (%s)", token, part, name,
+			finding_certainty_name(finding->certainty));
+	else
+		tell(line, "nothing that could be saved in %s", name);
+}
+
+/* The number under which the finding, or the same one of another phase, is printed. */
+static size_t number_of(const struct findings *findings, const struct finding *finding)
+{
+	size_t number = 0;
+
+	for (size_t i = 0; i < findings->count; i++) {
+		const struct finding *f = &findings->list[i];
+		number += !same_before(findings, f);
+		if (f->rule == finding->rule)
+			break;
+	}
+	return number;
+}
+
+/* Alone, and with those above, where these can be added up. */
+static void print_expected(const struct explain_facts *facts, const struct findings *findings,
+	const struct finding *finding, const struct terminal *terminal, bool has_others,
+	const char *line)
+{
+	const struct explain_phase *phase = &facts->phases[finding->phase];
+	uint64_t tokens = explain_tokens(facts, finding->phase);
+	char alone[UNITS_BYTES], now[UNITS_BYTES], all[UNITS_BYTES], more[64] = "";
 	struct finding_words words;
 
 	finding_words(&words, facts, finding);
-	snprintf(label, sizeof(label), "%zu %s", number, name);
+	if (!words.expected_ns)
+		return;
+	uint64_t left_ns = finding->left_ns / tokens;
+	if (finding->overlaps)
+		snprintf(more, sizeof(more), "; not in addition to %zu: the same time",
+			number_of(findings, &findings->list[finding->overlaps - 1]));
+	else if (left_ns < words.expected_ns)
+		snprintf(more, sizeof(more), "; %s with those above", units_time(all, left_ns));
+	tell(line, "%s a token instead of %s%s%s%s", units_time(alone, words.expected_ns),
+		units_time(now, phase->elapsed_ns / tokens), has_others ? " in " : "",
+		has_others ? step_phase_name(finding->phase) : "", more);
+}
+
+/* With the findings of the same rule in other phases. */
+static void print_finding(const struct explain_facts *facts, const struct findings *findings,
+	const struct finding *finding, const struct terminal *terminal)
+{
+	const struct finding *end = findings->list + findings->count, *f;
+	char label[UNITS_BYTES];
+	struct finding_words words;
+	const char *line = "  costs";
+	bool has_others = false;
+
+	finding_words(&words, facts, finding);
+	snprintf(label, sizeof(label), "%zu %s", number_of(findings, finding),
+		step_phase_name(finding->phase));
 	putc('\n', terminal->out);
 	tell(label, "%s", words.what);
-	units_time(token, per_token < 0 ? UINT64_MAX : number_of_double(per_token + 0.5));
-	units_percent(part, explain_share(finding->cost_ns, phase->elapsed_ns));
-	if (finding->cost_ns)
-		tell("  costs", "%s a token, %s of %s (%s)", token, part, name,
-			finding_certainty_name(finding->certainty));
-	else
-		tell("  costs", "nothing that could be saved in %s", name);
+	for (f = finding; f < end; f++)
+		if (f->rule == finding->rule) {
+			has_others |= f != finding;
+			print_costs(facts, f, terminal, line);
+			line = "  and";
+		}
 	tell("  because", "%s", words.evidence);
 	tell("  try", "%s", words.advice);
-	if (words.expected_ns)
-		tell("  expect", "%s a token instead of %s", units_time(token, words.expected_ns),
-			units_time(
-				part, phase->elapsed_ns / explain_tokens(facts, finding->phase)));
+	line = "  expect";
+	for (f = finding; f < end; f++)
+		if (f->rule == finding->rule) {
+			print_expected(facts, findings, f, terminal, has_others, line);
+			line = "  and";
+		}
 	tell("  see", "%s %s", words.show, facts->run->path);
 }
 
@@ -784,8 +852,11 @@ void explain_text(
 		tell("trust",
 			"when threads were off their CPUs was not recorded all the time, as 'brick "
 			"report' says: no word on the rest");
-	for (size_t i = 0; i < findings->count && (!top || i < top); i++)
-		print_finding(facts, &findings->list[i], i + 1, terminal);
+	for (size_t i = 0; i < findings->count; i++) {
+		const struct finding *f = &findings->list[i];
+		if (!same_before(findings, f) && (!top || number_of(findings, f) <= top))
+			print_finding(facts, findings, f, terminal);
+	}
 	if (!findings->count)
 		tell("", "Nothing stands out: none of %d checks found 2 %% of a phase or more.",
 			FINDING_RULES);
@@ -826,6 +897,8 @@ static json_t *finding_json(const struct explain_facts *facts, const struct find
 	json_put(object, "try", json_text(words.advice));
 	json_put(object, "expected_per_token_ns",
 		words.expected_ns ? json_number(words.expected_ns) : json_null());
+	json_put(object, "overlaps",
+		finding->overlaps ? json_number(finding->overlaps) : json_null());
 	json_put(object, "see", json_text(words.show));
 	return object;
 }

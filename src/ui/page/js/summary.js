@@ -146,7 +146,7 @@ function provenance(report) {
 
 export function summary(page) {
 	const report = page.data.report;
-	return section("summary", "Summary", head(page.data), findings(page.data), trustLine(page.data), speed(report), categories(page.report()),
+	return section("summary", "Summary", head(page.data), trustLine(page.data), findings(page.data), speed(report), categories(page.report()),
 		h("h3", null, "How far to trust it"), trust(report), provenance(report),
 		report.run.notes?.some(n => n.key === "reset") ? note("The program set its statistics back to zero during the run.") : null);
 }
