@@ -1064,7 +1064,7 @@ static bool is_device(const char *path)
 static void look_at_files(struct doctor *doctor, const struct program_files *files)
 {
 	char reached[GGML_SYMBOL_COUNT] = {0};
-	bool any = false, has_whisper = false, cpu_only = true;
+	bool any = false, has_whisper = false, cpu_only = true, hides_device = false;
 
 	add_go(doctor, files->paths.items[0]);
 	for (size_t i = 0; i < files->paths.count; i++) {
@@ -1076,6 +1076,7 @@ static void look_at_files(struct doctor *doctor, const struct program_files *fil
 		if (!strncmp(base_name(path), "libbrick", 8) || program_ggml(&ggml, path))
 			continue;
 		any |= ggml.way != PROGRAM_GGML_NONE;
+		hides_device |= ggml.hides_device_nodes;
 		has_whisper |= ggml.has_whisper != 0;
 		for (size_t s = 0; s < GGML_SYMBOL_COUNT; s++)
 			reached[s] |= ggml.reached[s];
@@ -1084,6 +1085,14 @@ static void look_at_files(struct doctor *doctor, const struct program_files *fil
 	}
 	if (files->obstacle == INJECT_FINE)
 		add_outcome(doctor, reached, any, has_whisper, cpu_only);
+	if (files->obstacle == INJECT_FINE && hides_device)
+		doctor_add(doctor, GROUP, "devices", DOCTOR_LIMITED,
+			"build it without link-time optimisation (-DGGML_LTO=OFF, no -flto), or "
+			"with "
+			"-DBUILD_SHARED_LIBS=ON",
+			"nodes on a device are not told apart: the backend inside calls no "
+			"function for "
+			"each; their time is the graph's");
 }
 
 static const char *reason(int error)

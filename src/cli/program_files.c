@@ -359,9 +359,24 @@ static bool has_text(const struct image *image)
 	return image_find(image, called + 1, NULL) || !has_bytes(image, called, sizeof(called));
 }
 
+/* The function that says which node a device is given is there, and nobody calls it by its name. */
+static bool hides_device_nodes(const struct survey *s)
+{
+	const struct survey_entry *e = &s->entries[GGML_IS_EMPTY];
+
+	if (e->way != SURVEY_LINKED || e->function->is_reached)
+		return false;
+	for (size_t i = 0; i < s->image.functions.count; i++)
+		if (e->of.is_wanted_with(s->image.functions.items[i].name))
+			return true;
+	return false;
+}
+
 static void describe(struct program_ggml *found, const struct survey *s)
 {
 	size_t used = 0;
+
+	found->hides_device_nodes = hides_device_nodes(s);
 
 	found->way = s->patched + s->refused ? PROGRAM_GGML_PATCHED : PROGRAM_GGML_LINKED;
 	found->functions = s->defined;

@@ -47,6 +47,7 @@ struct program_ggml {
 	size_t functions;		 /* that are defined */
 	char reached[GGML_SYMBOL_COUNT]; /* which of them can be hooked */
 	bool has_whisper;		 /* whisper.cpp is in it */
+	bool hides_device_nodes;	 /* its device's backend calls nothing for each node */
 	char refused[512];		 /* names and why, of those that cannot; "" */
 
 	/* of PROGRAM_GGML_STRIPPED: what is missing, and how to build so that it is there */

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "attach/ggml/devices/backend_table.h"
 #include "attach/ggml/devices/device_graph.h"
 #include "attach/ggml/devices/device_nodes.h"
 #include "attach/ggml/ggml_hooks.h"
@@ -201,9 +202,9 @@ static void *choose(enum ggml_symbol_id symbol, const void *caller)
 GGML_SYMBOLS(PROVE)
 
 /* In the order in which a thread may take them. */
-static pthread_mutex_t *const mutexes[] = {&known_graphs_mutex, &site_table_mutex,
-	&given_names_mutex, &resolve_mutex, &slots_mutex, &device_nodes_mutex, &patched_mutex,
-	&node_memory_mutex};
+static pthread_mutex_t *const mutexes[] = {&backend_table_mutex, &known_graphs_mutex,
+	&site_table_mutex, &given_names_mutex, &resolve_mutex, &slots_mutex, &device_nodes_mutex,
+	&patched_mutex, &node_memory_mutex};
 
 enum { MUTEXES = sizeof(mutexes) / sizeof(*mutexes) };
 

@@ -112,11 +112,11 @@ static enum ggml_way way_here(void)
 	return ggml_way_of(reached, method_cpu_only());
 }
 
-void method_scheduler_made(bool cpu_only)
+void method_scheduler_made(bool cpu_only, bool sees_others)
 {
 	if (!cpu_only)
 		__atomic_store_n(&has_device, 1, __ATOMIC_RELAXED);
-	if (!cpu_only && !resolve_exists(GGML_BACKEND_COMPUTE))
+	if (!sees_others)
 		__atomic_store_n(&is_blind, 1, __ATOMIC_RELAXED);
 	if (!may_choose())
 		return;

@@ -41,8 +41,8 @@ bool method_cpu_only(void);
 /* Can a backend's graph be told from what its scheduler does around it? */
 bool method_sees_backends(void);
 
-/* A scheduler was made. cpu_only: all of its backends run on the CPU. */
-void method_scheduler_made(bool cpu_only);
+/* A scheduler was made. cpu_only: all of its backends run on the CPU; sees_others: or call us. */
+void method_scheduler_made(bool cpu_only, bool sees_others);
 
 /*
  * A graph was computed that has nodes with work, and `seen` of them were seen. has_callback: by a

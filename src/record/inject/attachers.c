@@ -10,6 +10,7 @@ static const struct attacher_note ggml_notes[] = {
 	{"llama.library", "llama"},
 	{"llama.model", "Model"},
 	{"llama.context", "Context"},
+	{"ggml.device", "Device"},
 	{"ggml.layout", NULL},
 	{0},
 };

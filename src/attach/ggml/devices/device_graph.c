@@ -11,12 +11,13 @@
 #include "attach/ggml/devices/device_graph.h"
 
 #include <stdbool.h>
+#include "attach/common/notes_once.h"
 #include "attach/ggml/devices/device_nodes.h"
 #include "attach/ggml/nodes/node_thread.h"
 #include "attach/ggml/nodes/slots.h"
 #include "attach/ggml/steps/phases.h"
 
-enum { AGREEMENTS = 4 };
+enum { AGREEMENTS = 4, UNASKED_GRAPHS = 2 };
 
 __thread struct device_graph device_graph __attribute__((tls_model("initial-exec")));
 
@@ -60,12 +61,27 @@ static void leave(struct device_graph *d, uint32_t next)
 	brick_launch_owner_set(d->outside);
 }
 
+/* A build whose backend has the question inlined: what a device does cannot be told apart. */
+static void judge(const struct device_graph *d)
+{
+	static uint32_t any_asked, unasked;
+
+	if (d->asked)
+		__atomic_store_n(&any_asked, 1, __ATOMIC_RELAXED);
+	else if (!__atomic_load_n(&any_asked, __ATOMIC_RELAXED) &&
+		 __atomic_add_fetch(&unasked, 1, __ATOMIC_RELAXED) == UNASKED_GRAPHS)
+		note_once("ggml.device", "its nodes are not told apart: this build calls no "
+					 "function for each (it may be "
+					 "link-time optimised); their time is the graph's");
+}
+
 void device_graph_end(void)
 {
 	struct device_graph *d = &device_graph;
 
 	if (!d->graph)
 		return;
+	judge(d);
 	leave(d, d->graph->count);
 	brick_launch_owner_set(d->before);
 	known_graph_release(d->graph);

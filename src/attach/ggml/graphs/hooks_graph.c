@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "attach/ggml/nodes/callback.h"
+#include "attach/ggml/devices/backend_table.h"
 #include "attach/ggml/devices/device_graph.h"
 #include "attach/ggml/ggml_hooks.h"
 #include "attach/ggml/method.h"
@@ -67,17 +68,28 @@ static bool is_cpu(const char *backend)
 	return !strcmp(backend, "CPU") || !strcmp(backend, "BLAS");
 }
 
-/* Do all of these backends compute on the CPU? Names them in the recording. */
-static bool note_backends(const void *const *backends, int count, uintptr_t scheduler_code)
+static word_pair compute_from_table(word a, word b, word c, word d, word e, word f);
+
+/*
+ * Names these backends in the recording, and has those of devices call us for each graph.
+ * *is_seen: all do.
+ */
+static bool note_backends(void *const *backends, int count, uintptr_t scheduler_code, bool *is_seen)
 {
 	const struct engine *e = engine_at(scheduler_code);
+	words_fn async = (words_fn)resolve(GGML_BACKEND_COMPUTE, (const void *)scheduler_code);
 	bool cpu_only = true;
 
+	*is_seen = true;
 	for (int i = 0; i < count && i < 16; i++) {
 		const char *name = e && e->backend_name ? e->backend_name(backends[i]) : NULL;
 		if (!name)
 			continue;
-		cpu_only &= is_cpu(name);
+		if (!is_cpu(name)) {
+			cpu_only = false;
+			*is_seen &=
+				async && backend_table_hook(backends[i], async, compute_from_table);
+		}
 		if (brick_enabled() && !brick_thread_ready())
 			note_once("backend", "%s", name);
 	}
@@ -98,7 +110,9 @@ word_pair hook_SCHED_NEW(word a, word b, word c, word d, word e, word f)
 	warm_up_context_made();
 	callback_scheduler_made((void *)(word)result);
 	whisper_scheduler_made((const void *)(word)result);
-	method_scheduler_made(note_backends((const void *const *)a, (int)c, (uintptr_t)function));
+	bool is_seen,
+		cpu_only = note_backends((void *const *)a, (int)c, (uintptr_t)function, &is_seen);
+	method_scheduler_made(cpu_only, is_seen);
 	return result;
 }
 
@@ -316,27 +330,54 @@ static word_pair compute_blas(const struct engine *e, words_fn compute, word bac
 	return status;
 }
 
-word_pair hook_BACKEND_COMPUTE(word a, word b, word c, word d, word e, word f)
+/* engine: its function for this, whose code says which engine that is; function: what is called. */
+static word_pair compute_on_backend(words_fn engine_code, words_fn function, word backend,
+	word graph, const word rest[4], const void *frame)
 {
-	words_fn function = (words_fn)resolve(GGML_BACKEND_COMPUTE, __builtin_return_address(0));
-	const void *frame = __builtin_frame_address(0);
 	const struct engine *engine;
 	struct phase_scope step, scope;
 
-	if (!function)
-		return (word_pair)(word)-1;
-	uint16_t brick = brick_of_backend((const void *)a, function);
+	uint16_t brick = brick_of_backend((const void *)backend, engine_code);
 	step_begin_graph(&step, frame);
 	phase_begin_brick(&scope, brick, frame);
 	if (brick != phase_brick(PHASE_GRAPH_COMPUTE))
-		begin_on_device((const void *)a, (const void *)b, function, brick);
-	word_pair result = is_blas((const void *)a, function, &engine)
-				   ? compute_blas(engine, function, a, b)
-				   : function(a, b, c, d, e, f);
+		begin_on_device((const void *)backend, (const void *)graph, engine_code, brick);
+	word_pair result = is_blas((const void *)backend, engine_code, &engine)
+				   ? compute_blas(engine, function, backend, graph)
+				   : function(backend, graph, rest[0], rest[1], rest[2], rest[3]);
 	device_graph_end();
 	phase_end(&scope);
 	phase_end(&step);
 	return result;
+}
+
+/* What a thread's hook below computes on: the table of a backend leads to the other one. */
+static __thread const void *computing __attribute__((tls_model("initial-exec")));
+
+word_pair hook_BACKEND_COMPUTE(word a, word b, word c, word d, word e, word f)
+{
+	words_fn function = (words_fn)resolve(GGML_BACKEND_COMPUTE, __builtin_return_address(0));
+
+	if (!function)
+		return (word_pair)(word)-1;
+	const void *outer = computing;
+	computing = (const void *)a;
+	word_pair result = compute_on_backend(
+		function, function, a, b, (word[]){c, d, e, f}, __builtin_frame_address(0));
+	computing = outer;
+	return result;
+}
+
+static word_pair compute_from_table(word a, word b, word c, word d, word e, word f)
+{
+	words_fn function, async;
+
+	if (!backend_table_of((const void *)a, &function, &async))
+		return (word_pair)(word)-1;
+	if (computing == (const void *)a)
+		return function(a, b, c, d, e, f);
+	return compute_on_backend(
+		async, function, a, b, (word[]){c, d, e, f}, __builtin_frame_address(0));
 }
 
 typedef int (*graph_compute_fn)(void *graph, void *plan);
