@@ -30,6 +30,7 @@ static int run_requests(int argc, char **argv)
 	struct options options = {0};
 	struct requests *requests;
 	struct interference *interference;
+	struct speculations *speculations;
 
 	options_parse(&command_requests, &options, argc, argv);
 	if (options.json && options.csv)
@@ -45,15 +46,19 @@ static int run_requests(int argc, char **argv)
 						      "an older Brick recorded it");
 	if (rc == 0)
 		rc = interference_create(&interference, requests);
+	if (rc == 0)
+		rc = speculations_create(&speculations, requests);
 	if (rc < 0)
 		die(CLI_SYSTEM, "%s: not enough memory for its requests", run->path);
-	const struct requests_view view = {run, requests, interference, options.slowest};
+	const struct requests_view view = {
+		run, requests, interference, speculations, options.slowest};
 	if (options.json)
 		json_print(requests_to_json(&view), stdout);
 	else if (options.csv)
 		requests_csv(&view, stdout);
 	else
 		requests_text(&view, stdout);
+	speculations_destroy(speculations);
 	interference_destroy(interference);
 	requests_destroy(requests);
 	return CLI_DONE;
@@ -68,6 +73,8 @@ const struct cli_command command_requests = {
 	.about = "Say of each request that a server or a program with several sequences evaluated "
 		 "when its first token came, how long it waited between tokens, and what made it "
 		 "wait; how many tokens of its prompt were found in the cache, and why others were "
-		 "evaluated again; and, as a model, what prompts cost those who wait for tokens.",
+		 "evaluated again; and, as a model, what prompts cost those who wait for tokens. "
+		 "Where drafts were checked: how many held, what they cost, and which length "
+		 "would have been best.",
 	.options = option_table,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests of a run made by hand: where one begins and ends, what it counts, why a gap is long, why
- * tokens were evaluated again, and what steps would have taken without prompts.
+ * tokens were evaluated again, what steps would have taken without prompts, and what drafts gave.
  */
 #include "analysis/requests/requests.h"
 
@@ -13,6 +13,7 @@
 
 #include "analysis/accounts/unknown.h"
 #include "analysis/requests/interference.h"
+#include "analysis/requests/speculation.h"
 #include "brick/error.h"
 #include "tests/unit/run_builder.h"
 
@@ -383,6 +384,103 @@ static void what_prompts_cost_others(void **state)
 	requests_destroy(q);
 }
 
+/* Another model drafts, one by one; what is checked takes 200 ns for each draft more. */
+static void cycle(int32_t position, uint32_t drafts, uint32_t hold)
+{
+	for (uint32_t i = 0; i < drafts; i++) {
+		step(100, BRICK_PHASE_DECODE);
+		run.steps[run.step_count - 1].is_draft = run.steps[run.step_count - 1].model = 1;
+		run.steps[run.step_count - 1].drafts = 1;
+		part(0, 1, 0, position + (int32_t)i, 1);
+		run.sequence_events[run.sequence_event_count - 1].model = 1;
+	}
+	step(1000 + 200 * drafts, BRICK_PHASE_DECODE);
+	part(0, drafts + 1, 0, position, (int32_t)drafts + 1);
+	removed(0, position + 1 + (int32_t)hold);
+	now += 10;
+}
+
+static void drafts_of_several_lengths(bool has_plain)
+{
+	int32_t position = 8;
+
+	prompt(0, 8, 0);
+	for (int i = 0; has_plain && i < 4; i++)
+		decode(0, position++);
+	for (int i = 0; i < 4; i++) {
+		cycle(position, 1, 1);
+		cycle(position + 2, 2, 2);
+		cycle(position + 5, 4, 3);
+		position += 9;
+	}
+}
+
+static void what_drafts_gave(void **state)
+{
+	const uint64_t proposed[] = {12, 8, 4, 4}, held[] = {12, 8, 4, 0};
+	const double token_ns[] = {1010, 12 * 1310. / 24, 18120. / 32, 19320. / 36, 20520. / 36};
+	struct speculations *all;
+
+	(void)state;
+	drafts_of_several_lengths(true);
+	struct requests *q = requests(1); /* none of the model that drafts */
+	assert_int_equal(speculations_create(&all, q), 0);
+	assert_int_equal(all->count, 1);
+	const struct speculation *s = all->list;
+	assert_int_equal(s->verifications, 12);
+	assert_int_equal(s->position_count, 4);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(s->of[i + 1].proposed, proposed[i]);
+		assert_int_equal(s->of[i + 1].accepted, held[i]);
+	}
+	for (int i = 0; i <= 4; i++)
+		assert_true(s->of[i].modelled_token_ns > token_ns[i] - 1e-6 &&
+			    s->of[i].modelled_token_ns < token_ns[i] + 1e-6);
+	assert_int_equal(s->best, 3);
+	assert_int_equal(s->tokens, 36);
+	assert_int_equal(s->cycle_ns, 20520);
+	assert_int_equal(s->draft_ns, 2800);
+	assert_int_equal(s->verify_ns, 20520 - 2800 - 12 * 10);
+	assert_int_equal(s->rollback_ns, ANALYSIS_UNKNOWN);
+	assert_int_equal(s->plain_tokens, 4);
+	assert_int_equal(s->plain_ns, 4 * 1010);
+	assert_true(s->break_even > (1710. / 1010 - 1) / (28. / 12) - 1e-9);
+	assert_true(s->break_even < (1710. / 1010 - 1) / (28. / 12) + 1e-9);
+	assert_int_equal(q->gaps[q->gap_count - 1].parts_ns[GAP_PART_DRAFTING], 400);
+	speculations_destroy(all);
+	requests_destroy(q);
+}
+
+static void what_drafts_gave_is_not_known(void **state)
+{
+	struct speculations *all;
+
+	(void)state;
+	prompt(0, 8, 0);
+	prompt(1, 8, 0);
+	cycle(8, 3, 2);
+	step(3000, BRICK_PHASE_DECODE); /* with tokens of another one */
+	part(1, 2, 0, 8, 2);
+	part(0, 2, 0, 11, 2);
+	removed(0, 12);
+	for (int i = 0; i < 5; i++)
+		cycle(12 + 3 * i, 3, 2);
+	struct requests *q = requests(2);
+	assert_int_equal(speculations_create(&all, q), 0);
+	const struct speculation *s = all->list;
+	assert_int_equal(s->verifications, 8);
+	assert_int_equal(s->shared, 3); /* and the first, which the other prompt kept waiting */
+	assert_int_equal(s->proposed, 6 * 3 + 2);
+	assert_int_equal(s->accepted, 6 * 2 + 1);
+	assert_int_equal(s->plain_tokens, 0);
+	assert_true(s->break_even < 0);
+	assert_int_equal(s->best, RUN_NONE);
+	assert_int_equal(s->of[0].verify_ns, ANALYSIS_UNKNOWN);
+	assert_true(s->of[2].modelled_token_ns < 0 && s->of[3].modelled_token_ns > 0);
+	speculations_destroy(all);
+	requests_destroy(q);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -400,6 +498,8 @@ int main(void)
 		TEST(a_full_context_is_shifted),
 		TEST(why_it_was_evaluated_again),
 		TEST(what_prompts_cost_others),
+		TEST(what_drafts_gave),
+		TEST(what_drafts_gave_is_not_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

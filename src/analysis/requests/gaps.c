@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Gaps. One pass over the samples of threads that run steps finds what graphs took within each
- * step, and sampling, states and waits behind it. All other parts of a gap are read from the steps
- * and from times off the CPU.
+ * step, and sampling, states and the cache behind it. All other parts of a gap are read from the
+ * steps and from times off the CPU.
  */
 #include "analysis/requests/gaps.h"
 
@@ -15,7 +15,7 @@
 
 /* Of a step: what lay in it, and behind it until the next one of its lane. */
 struct step_facts {
-	uint64_t graph_ns, sampling_ns, state_ns;
+	uint64_t graph_ns, sampling_ns, state_ns, cache_ns;
 	uint64_t faults;
 };
 
@@ -30,7 +30,7 @@ struct finder {
 	uint64_t *scratch;
 };
 
-enum kind { KIND_NONE, KIND_GRAPH, KIND_SAMPLING, KIND_STATE };
+enum kind { KIND_NONE, KIND_GRAPH, KIND_SAMPLING, KIND_STATE, KIND_CACHE };
 
 static enum kind kind_of(const struct run_brick *brick)
 {
@@ -38,6 +38,8 @@ static enum kind kind_of(const struct run_brick *brick)
 		return KIND_GRAPH;
 	if (brick->well_known == BRICK_SAMPLING || !strcmp(brick->name, "TokenAccept"))
 		return KIND_SAMPLING;
+	if (brick->well_known == BRICK_KV_CACHE_PREPARE)
+		return KIND_CACHE;
 	return !strcmp(brick->name, "StateLoad") || !strcmp(brick->name, "StateSave") ? KIND_STATE
 										      : KIND_NONE;
 }
@@ -50,6 +52,8 @@ static void add_sample(struct step_facts *facts, enum kind kind, uint64_t ns)
 		facts->sampling_ns += ns;
 	else if (kind == KIND_STATE)
 		facts->state_ns += ns;
+	else if (kind == KIND_CACHE)
+		facts->cache_ns += ns;
 }
 
 /* Outermost samples of a kind only: what lies in one counts with it. */
@@ -165,11 +169,12 @@ static void read_before(struct finder *f, struct request_gap *gap, uint32_t own,
 		}
 		if (i == gap->step)
 			break;
-		bool has_prompt = prompt_of_others(f->q, (uint32_t)i, own) > 0;
+		enum gap_part part = s->is_draft				? GAP_PART_DRAFTING
+				     : prompt_of_others(f->q, (uint32_t)i, own) ? GAP_PART_PREFILL
+										: GAP_PART_OTHERS;
 		uint64_t end = s->end_ns < step->begin_ns ? s->end_ns : step->begin_ns;
 		if (end > at)
-			parts[has_prompt ? GAP_PART_PREFILL : GAP_PART_OTHERS] +=
-				end - (s->begin_ns > at ? s->begin_ns : at);
+			parts[part] += end - (s->begin_ns > at ? s->begin_ns : at);
 		at = end > at ? end : at;
 		others_in(f->q, (uint32_t)i, own, gap, most);
 	}
@@ -210,6 +215,7 @@ static void read_host(struct finder *f, struct request_gap *gap)
 		take_from(&parts[GAP_PART_HOST], &parts[GAP_PART_SAMPLING],
 			less(f->facts[i].sampling_ns, before_ns));
 		take_from(&parts[GAP_PART_HOST], &parts[GAP_PART_STATE], f->facts[i].state_ns);
+		take_from(&parts[GAP_PART_HOST], &parts[GAP_PART_CACHE], f->facts[i].cache_ns);
 	}
 }
 
@@ -296,7 +302,9 @@ static enum gap_cause cause_of(const struct finder *f, const struct request_gap 
 		[GAP_PART_BLOCKED] = GAP_BLOCKED,
 		[GAP_PART_PREFILL] = GAP_PREFILL_BEFORE,
 		[GAP_PART_OTHERS] = GAP_OTHERS,
+		[GAP_PART_DRAFTING] = GAP_DRAFTING,
 		[GAP_PART_STATE] = GAP_STATE,
+		[GAP_PART_CACHE] = GAP_CACHE,
 		[GAP_PART_SAMPLING] = GAP_SAMPLING,
 		[GAP_PART_IDLE] = GAP_IDLE,
 		[GAP_PART_HOST] = GAP_HOST,

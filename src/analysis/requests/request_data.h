@@ -14,10 +14,12 @@ enum gap_cause {
 	GAP_PREFILL_BESIDE, /* its step evaluated a prompt of other requests, too */
 	GAP_PREFILL_BEFORE, /* steps before its own did */
 	GAP_OTHERS,	    /* steps of other requests came before its own */
+	GAP_DRAFTING,	    /* steps of a model that drafts did */
 	GAP_MORE_REQUESTS,  /* its step had tokens of more requests than the one before */
 	GAP_AGAIN,	    /* tokens of its own had to be evaluated again */
 	GAP_SHIFT,	    /* its context was full and was shifted */
 	GAP_STATE,	    /* a state was saved or loaded */
+	GAP_CACHE,	    /* cells of the cache were given back or copied */
 	GAP_GRAPH,	    /* the graph was built anew */
 	GAP_COLD_PAGES,	    /* page faults in its step */
 	GAP_PREEMPTED,	    /* the thread could have run */
@@ -37,7 +39,9 @@ enum gap_part {
 	GAP_PART_BLOCKED,   /* within the step: the thread waited */
 	GAP_PART_PREFILL,   /* other steps with prompts, before its own */
 	GAP_PART_OTHERS,    /* other steps without */
+	GAP_PART_DRAFTING,  /* steps of a model that drafts, before its own */
 	GAP_PART_STATE,	    /* states saved or loaded between steps */
+	GAP_PART_CACHE,	    /* between steps: cells of the cache given back or copied */
 	GAP_PART_SAMPLING,  /* sampling between steps */
 	GAP_PART_IDLE,	    /* between steps: the thread waited */
 	GAP_PART_HOST,	    /* between steps: the rest */

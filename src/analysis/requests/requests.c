@@ -63,6 +63,7 @@ struct maker {
 	struct hashmap life_of;
 	ARRAY(struct block) blocks;
 	struct hashmap block_of;
+	struct hashmap drafting; /* models that draft for others */
 	ARRAY(struct request) list;
 	ARRAY(struct request_part) parts;
 	ARRAY(uint64_t) again;	/* by request and reason */
@@ -464,6 +465,17 @@ static bool is_of_all(const struct run_sequence_event *e)
 	       e->event == BRICK_SEQUENCE_FREED;
 }
 
+/* What a model drafts for another one is of that one's requests. */
+static void find_drafting(struct maker *m)
+{
+	for (size_t i = 0; i < m->run->step_count && !m->error; i++) {
+		const struct run_step *s = &m->run->steps[i];
+		uint64_t key = key_of(m->run->lanes[s->lane].process, s->model, 0);
+		if (s->is_draft && hashmap_set(&m->drafting, key, 1))
+			fail(m);
+	}
+}
+
 static void on_event(struct maker *m, const struct run_sequence_event *e)
 {
 	uint32_t process = m->run->lanes[e->lane].process;
@@ -474,6 +486,8 @@ static void on_event(struct maker *m, const struct run_sequence_event *e)
 		m->made->unknown_steps += e->event == BRICK_SEQUENCE_TOKENS;
 		return;
 	}
+	if (hashmap_get(&m->drafting, key_of(process, e->model, 0)) != HASHMAP_NONE)
+		return;
 	if (is_of_all(e)) {
 		for (size_t i = 0; i < m->lives.count; i++) {
 			struct life *life = &m->lives.items[i];
@@ -559,6 +573,7 @@ static void maker_fini(struct maker *m)
 	array_fini(&m->again);
 	hashmap_fini(&m->life_of);
 	hashmap_fini(&m->block_of);
+	hashmap_fini(&m->drafting);
 }
 
 int requests_create(struct requests **out, const struct run *run)
@@ -570,6 +585,7 @@ int requests_create(struct requests **out, const struct run *run)
 	if (!q)
 		return -ENOMEM;
 	q->run = run;
+	find_drafting(&m);
 	for (size_t i = 0; i < run->sequence_event_count && !m.error; i++)
 		on_event(&m, &run->sequence_events[i]);
 	q->list = m.list.items;

@@ -12,6 +12,7 @@
 #include "base/order.h"
 #include "ui/text/csv_out.h"
 #include "ui/text/json_out.h"
+#include "ui/text/speculation_view.h"
 #include "ui/text/terminal.h"
 #include "ui/text/text.h"
 #include "ui/text/text_table.h"
@@ -48,10 +49,12 @@ static const char *const cause_names[GAP_CAUSES] = {
 	[GAP_PREFILL_BESIDE] = "prefill-in-step",
 	[GAP_PREFILL_BEFORE] = "prefill-before",
 	[GAP_OTHERS] = "other-steps",
+	[GAP_DRAFTING] = "drafting",
 	[GAP_MORE_REQUESTS] = "more-requests",
 	[GAP_AGAIN] = "evaluated-again",
 	[GAP_SHIFT] = "context-shift",
 	[GAP_STATE] = "state",
+	[GAP_CACHE] = "cache",
 	[GAP_GRAPH] = "graph-rebuilt",
 	[GAP_COLD_PAGES] = "page-faults",
 	[GAP_PREEMPTED] = "preempted",
@@ -69,7 +72,9 @@ static const char *const part_names[GAP_PARTS] = {
 	[GAP_PART_BLOCKED] = "blocked_ns",
 	[GAP_PART_PREFILL] = "prefill_before_ns",
 	[GAP_PART_OTHERS] = "other_steps_ns",
+	[GAP_PART_DRAFTING] = "drafting_ns",
 	[GAP_PART_STATE] = "state_ns",
+	[GAP_PART_CACHE] = "cache_ns",
 	[GAP_PART_SAMPLING] = "sampling_ns",
 	[GAP_PART_IDLE] = "waiting_ns",
 	[GAP_PART_HOST] = "host_ns",
@@ -258,6 +263,8 @@ static char *cause_text(const struct requests_view *view, const struct request_g
 	case GAP_OTHERS:
 		return text_format("steps of other requests came first, of request %lu most",
 			number_of(gap->other));
+	case GAP_DRAFTING:
+		return text_copy("drafting took longer");
 	case GAP_MORE_REQUESTS:
 		return text_copy("its step had tokens of more requests than usual");
 	case GAP_AGAIN:
@@ -267,6 +274,8 @@ static char *cause_text(const struct requests_view *view, const struct request_g
 		return text_copy("its context was full and was shifted");
 	case GAP_STATE:
 		return text_copy("a state was saved or loaded");
+	case GAP_CACHE:
+		return text_copy("cells of the cache were given back or copied");
 	case GAP_GRAPH:
 		return text_copy("the graph of its step was built anew");
 	case GAP_COLD_PAGES:
@@ -440,6 +449,7 @@ void requests_text(const struct requests_view *view, FILE *out)
 	print_gaps(view, &terminal);
 	print_cache(view, out);
 	print_interference(view, out);
+	speculation_text(view->run, view->speculations, &terminal);
 }
 
 static json_t *name_json(const char *name)
@@ -577,6 +587,7 @@ json_t *requests_to_json(const struct requests_view *view)
 		json_add(list, request_json(view, ranked[i].request));
 	json_put(o, "requests", list);
 	json_put(o, "interference", interference_json(view->interference));
+	json_put(o, "speculation", speculation_to_json(view->run, view->speculations));
 	json_put(o, "dropped_records", json_number(dropped(view)));
 	json_put(o, "unknown_parts", json_number(view->requests->unknown_steps));
 	return o;

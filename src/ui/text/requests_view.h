@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include "analysis/requests/interference.h"
 #include "analysis/requests/requests.h"
+#include "analysis/requests/speculation.h"
 
 struct requests_view {
 	const struct run *run;
 	const struct requests *requests;
 	const struct interference *interference;
+	const struct speculations *speculations;
 	unsigned long slowest; /* requests with the longest time to the first token, and gaps */
 };
 

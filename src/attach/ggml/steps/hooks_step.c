@@ -212,21 +212,26 @@ static void tell(enum memory_call call, const struct memory_words *w)
 
 /* A program removes refuted drafts, too: after the last step no batch follows that shows it. */
 static word_pair call_memory(enum ggml_symbol_id symbol, enum memory_call call, const void *caller,
-	const struct memory_words *w)
+	const void *frame, const struct memory_words *w)
 {
 	words_fn function = (words_fn)resolve(symbol, caller);
-	word_pair done = function ? function(w->of, w->b, w->c, w->d, w->e, w->f) : 0;
+	struct phase_scope scope;
 
-	if (brick_enabled() && function && (call != SEQ_RM || (uint8_t)done))
+	if (!function)
+		return 0;
+	phase_begin(&scope, PHASE_KV_PREPARE, frame);
+	word_pair done = function(w->of, w->b, w->c, w->d, w->e, w->f);
+	phase_end(&scope);
+	if (brick_enabled() && (call != SEQ_RM || (uint8_t)done))
 		tell(call, w);
 	return done;
 }
 
-#define MEMORY_HOOK(owner, call)                                                             \
-	word_pair hook_##owner##_##call(word a, word b, word c, word d, word e, word f)      \
-	{                                                                                    \
-		return call_memory(GGML_##owner##_##call, call, __builtin_return_address(0), \
-			&(struct memory_words){a, b, c, d, e, f});                           \
+#define MEMORY_HOOK(owner, call)                                                               \
+	word_pair hook_##owner##_##call(word a, word b, word c, word d, word e, word f)        \
+	{                                                                                      \
+		return call_memory(GGML_##owner##_##call, call, __builtin_return_address(0),   \
+			__builtin_frame_address(0), &(struct memory_words){a, b, c, d, e, f}); \
 	}
 
 #define MEMORY_HOOKS(owner)          \
