@@ -22,6 +22,7 @@
 #include "ui/serve/held.h"
 #include "ui/serve/http_server.h"
 #include "ui/serve/metrics.h"
+#include "ui/serve/otlp_push.h"
 #include "ui/serve/serve_source.h"
 
 enum { DEFAULT_PORT = 9477, MIN_TOKEN = 16 };
@@ -31,6 +32,7 @@ enum { DEFAULT_PORT = 9477, MIN_TOKEN = 16 };
 struct options {
 	struct http_options http;
 	struct selection selection;
+	const char *otlp;
 };
 
 struct server {
@@ -39,8 +41,11 @@ struct server {
 	struct http *http;
 	struct held held;
 	struct serve_pace pace;
-	uint64_t reads, failures;
+	struct metrics_server counts;
 	char *metrics; /* of the last reading that went well */
+	const char *otlp_url;
+	struct otlp_push *push; /* NULL: nothing is sent */
+	bool has_warned;	/* that the collector takes nothing */
 };
 
 static void check(const struct http_options *http)
@@ -79,6 +84,10 @@ static const struct cli_option option_table[] = {
 		"answer only requests with 'Authorization: Bearer TOKEN' or ?token=TOKEN; from the "
 		"environment variable BRICK_SERVE_TOKEN if not given here",
 		option_text, AT(http.token)},
+	{"otlp", "URL",
+		"send requests that have ended, as spans, and their histograms to this "
+		"OpenTelemetry collector, as http://localhost:4318",
+		option_text, AT(otlp)},
 	SELECTION_PHASE(offsetof(struct options, selection)),
 	SELECTION_OPTIONS(offsetof(struct options, selection)),
 	OPTION_HELP,
@@ -87,8 +96,7 @@ static const struct cli_option option_table[] = {
 /* Takes the content. -ENOMEM. */
 static int hand_out(struct server *server, struct http_content *content)
 {
-	content->metrics = metrics_whole(
-		server->metrics, server->reads, server->failures, &content->metrics_bytes);
+	content->metrics = metrics_whole(server->metrics, &server->counts, &content->metrics_bytes);
 	if (content->metrics)
 		content->metrics_plain =
 			metrics_plain(content->metrics, &content->metrics_plain_bytes);
@@ -118,6 +126,35 @@ static int fill(struct http_content *content, const struct page *page, bool live
 	return 0;
 }
 
+/* What is said of requests: metrics as text, and what is sent. -ENOMEM. */
+static int measure_requests(
+	struct server *server, const struct page *page, bool live, char **metrics)
+{
+	bool is_session = serve_source_is_session(server->source);
+	/* what a session holds of requests, or a part of a recording, is no whole of them */
+	const struct requests *requests = is_session || page->run->selected ? NULL : page->requests;
+	SCOPED_BY(otlp_fini) struct otlp otlp = {0};
+	SCOPED_TO(latencies_destroy) struct latencies *latencies = NULL;
+	bool is_over = is_session || !live;
+	int rc = otlp_init(&otlp, page->run, requests, &page->index);
+
+	if (rc == 0)
+		rc = latencies_create(
+			&latencies, page->run, requests, &page->index, page->times, is_over);
+	if (rc < 0)
+		return rc;
+	const struct metrics_view view = {.page = page,
+		.source = is_session ? METRICS_SESSION
+			  : live     ? METRICS_GROWING
+				     : METRICS_FINISHED,
+		.latencies = latencies,
+		.otlp = &otlp};
+	*metrics = metrics_of_page(&view);
+	if (*metrics && server->push)
+		rc = otlp_push_take(server->push, &otlp, latencies, page->times, is_over);
+	return *metrics ? rc : -ENOMEM;
+}
+
 /* Takes the run of the reading. -ENOMEM: what was served before still is. */
 static int publish(struct server *server, const struct serve_reading *reading)
 {
@@ -127,12 +164,10 @@ static int publish(struct server *server, const struct serve_reading *reading)
 	int rc = page ? page_measure(page, reading->run) : -ENOMEM;
 	if (rc == 0)
 		rc = fill(&content, page, reading->live);
-	enum metrics_source from = reading->is_session ? METRICS_SESSION
-				   : reading->live     ? METRICS_GROWING
-						       : METRICS_FINISHED;
-	if (rc == 0 && !(metrics = metrics_of_page(page, from)))
-		rc = -ENOMEM;
+	if (rc == 0)
+		rc = measure_requests(server, page, reading->live, &metrics);
 	if (rc < 0) {
+		free(metrics);
 		free(content.page);
 		free(content.data);
 		held_release(page, reading->run);
@@ -140,7 +175,7 @@ static int publish(struct server *server, const struct serve_reading *reading)
 	}
 	free(server->metrics);
 	server->metrics = metrics;
-	server->reads++;
+	server->counts.reads++;
 	run_release(reading->run);
 	held_take(&server->held, page, reading->run);
 	return hand_out(server, &content);
@@ -169,7 +204,7 @@ static void fail(struct server *server, int rc, const char *why)
 	const char *name = serve_source_name(server->source);
 	if (!server->metrics)
 		die(rc == -ENOMEM ? CLI_SYSTEM : CLI_INPUT, "%s: %s", name, why);
-	if (!server->failures++)
+	if (!server->counts.failures++)
 		warn("%s: cannot be read again (%s); older numbers are served", name, why);
 	hand_out(server, &none);
 }
@@ -188,6 +223,26 @@ static void refresh(struct server *server)
 	else if ((rc = publish(server, &reading)) < 0)
 		fail(server, rc, "not enough memory for its numbers");
 	serve_pace_read(&server->pace, monotonic_ns(), process_cpu_ns() - begin_cpu_ns);
+}
+
+/* What the collector takes is served with the next reading, and whether it does is said once. */
+static void send_otlp(struct server *server, bool is_last)
+{
+	struct http_content none = {0};
+	struct otlp_push_counts before;
+
+	if (!server->push)
+		return;
+	before = server->counts.otlp;
+	otlp_push_turn(server->push, is_last);
+	server->counts.otlp = otlp_push_counts(server->push);
+	if (server->counts.otlp.failures && !server->has_warned) {
+		SCOPED char *why = text_safe(otlp_push_error(server->push));
+		warn("%s: %s; tried again, and counted in the metrics", server->otlp_url, why);
+		server->has_warned = true;
+	}
+	if (!is_last && memcmp(&before, &server->counts.otlp, sizeof(before)) != 0)
+		hand_out(server, &none);
 }
 
 static void say(const struct server *server, const struct http_options *options)
@@ -238,6 +293,28 @@ static struct serve_source *open_source(const char *operand)
 	return source;
 }
 
+static void start_otlp(struct server *server, const struct options *options)
+{
+	if (!options->otlp)
+		return;
+	if (selection_is_any(&options->selection))
+		die_usage("serve", "--otlp sends whole requests; no part of a recording can be "
+				   "chosen");
+	if (serve_source_is_session(server->source))
+		die(CLI_INPUT, "serve: --otlp sends requests of a recording; %s writes none",
+			serve_source_name(server->source));
+	int rc = otlp_push_create(&server->push, options->otlp);
+	if (rc == -EINVAL)
+		die_usage("serve", "--otlp %s: must be a URL, as http://localhost:4318",
+			options->otlp);
+	if (rc < 0)
+		die(CLI_SYSTEM, "serve: --otlp: %s",
+			rc == -ENOTSUP ? "libcurl is missing (libcurl4): nothing can be sent"
+				       : "not enough memory");
+	server->otlp_url = options->otlp;
+	server->counts.sends_otlp = true;
+}
+
 /* Blocked before threads are started, which inherit that: the main thread waits for them. */
 static void block_ends(sigset_t *set)
 {
@@ -263,6 +340,7 @@ static int run_serve(int argc, char **argv)
 	const char *operand = input_operand(argc, argv);
 	check(&options.http);
 	server.source = open_source(operand);
+	start_otlp(&server, &options);
 	held_init(&server.held);
 	options.http.ask = held_ask;
 	options.http.ask_context = &server.held;
@@ -273,9 +351,12 @@ static int run_serve(int argc, char **argv)
 	while (sigtimedwait(&ends, NULL, &look) < 0) {
 		http_sweep(server.http);
 		refresh(&server);
+		send_otlp(&server, false);
 	}
+	send_otlp(&server, true);
 	http_stop(server.http);
 	held_fini(&server.held);
+	otlp_push_destroy(server.push);
 	serve_source_close(server.source);
 	free(server.metrics);
 	return CLI_DONE;

@@ -163,6 +163,9 @@ def one_by_one(path):
 def same_requests(values, exemplars, path):
     run, wanted = brick_json("export", "--format", "json", path), one_by_one(path)
     expect("families and models", len(wanted), 8)
+    traces = {int(found[1]): span[:32]
+              for span in brick("export", "--format", "otlp", path)[0].decode().split('"traceId":"')[1:]
+              if (found := re.search(r'"brick.request","value":\{"intValue":"(\d+)"', span))}
     for (name, model), each in wanted.items():
         label = (("gen_ai_operation_name", "text_completion"), ("gen_ai_provider_name", "miniature"),
                  ("gen_ai_request_model", model))
@@ -183,6 +186,7 @@ def same_requests(values, exemplars, path):
                 continue
             found, value, when = exemplars[(name + "_bucket", labels)]
             expect("its recording", found["recording"], os.path.basename(path))
+            expect("its trace", found["trace_id"], traces[int(found["request"])])
             expect_true("its request", abs(inside[int(found["request"])] - value) < 2e-9)
             step = run["steps"][int(found["step"]) - 1]
             end = step["end_ns"] if "queue" not in name else step["begin_ns"]
@@ -331,9 +335,11 @@ scrape_configs:
 
 def same_samples(plain, body):
     """In the older format without exemplars, which it does not have."""
-    expect("the same samples", [line for line in plain.decode().split("\n") if line[:1] != "#"],
-           [re.sub(r' # \{recording="(?:[^"\\]|\\.)*",step="\d+"(,request="\d+")?\} [0-9.]+ [0-9.]+$', "", line)
-            for line in body.decode().split("\n") if line[:1] != "#"])
+    lines = [[line for line in text.decode().split("\n") if line[:1] != "#"] for text in (plain, body)]
+    expect("samples", *map(len, lines))
+    for got, line in zip(*lines):
+        expect("the same sample", got, re.sub(r' # \{recording="(?:[^"\\]|\\.)*",step="\d+"(,request="\d+",trace_id='
+                                              r'"[0-9a-f]{32}")?\} [0-9.]+ [0-9.]+$', "", line))
 
 
 def served_requests():

@@ -88,19 +88,29 @@ static int make_all(const struct run *run, size_t *bytes)
 	struct page page;
 	json_t *data = NULL;
 	char *text = NULL, *metrics = NULL;
+	struct otlp otlp = {0};
+	struct latencies *latencies = NULL;
 	int rc = page_measure(&page, run);
 
 	if (rc == 0)
 		rc = page_json(&data, &page, PAGE_SERVED);
 	if (rc == 0)
 		rc = page_text(&text, bytes, data);
-	if (rc == 0 && !(metrics = metrics_of_page(&page, METRICS_FINISHED)))
+	if (rc == 0)
+		rc = otlp_init(&otlp, run, page.requests, &page.index);
+	if (rc == 0)
+		rc = latencies_create(
+			&latencies, run, page.requests, &page.index, page.times, true);
+	const struct metrics_view view = {&page, METRICS_FINISHED, latencies, &otlp};
+	if (rc == 0 && !(metrics = metrics_of_page(&view)))
 		rc = -ENOMEM;
 	if (rc == 0)
 		*bytes += strlen(metrics);
 	json_decref(data);
 	free(text);
 	free(metrics);
+	latencies_destroy(latencies);
+	otlp_fini(&otlp);
 	page_fini(&page);
 	return rc;
 }

@@ -116,7 +116,7 @@ int clickhouse_ask(struct history_store *store, struct query *q, const char *que
 					     query_id ? query_id : "") < 0))
 		rc = history_fail(store, -ENOMEM, "not enough memory");
 	if (rc == 0)
-		rc = judge(store, &reply, http_post(c->http, url, q->text, q->bytes, &reply));
+		rc = judge(store, &reply, http_post(c->http, url, NULL, q->text, q->bytes, &reply));
 	if (rc == 0)
 		rc = read_rows(store, &reply, each, context);
 	query_fini(q);

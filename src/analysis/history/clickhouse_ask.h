@@ -6,7 +6,7 @@
 #pragma once
 
 #include <jansson.h>
-#include "analysis/history/http_client.h"
+#include "http/http_client.h"
 #include "analysis/history/spool.h"
 #include "analysis/history/history_engine.h"
 

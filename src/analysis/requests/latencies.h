@@ -12,6 +12,7 @@
 #include "analysis/requests/requests.h"
 #include "analysis/steps/step_index.h"
 #include "analysis/steps/step_times.h"
+#include "base/scope.h"
 
 enum latency {
 	LATENCY_FIRST_TOKEN, /* from a request's first step to its first token */
@@ -56,3 +57,4 @@ struct latencies {
 int latencies_create(struct latencies **out, const struct run *run, const struct requests *requests,
 	const struct step_index *index, const struct step_times *times, bool is_over);
 void latencies_destroy(struct latencies *latencies);
+SCOPE_OF(latencies_destroy, struct latencies)

@@ -16,14 +16,12 @@
 
 #include "analysis/accounts/durations.h"
 #include "analysis/accounts/unknown.h"
-#include "analysis/requests/latencies.h"
 #include "base/scope.h"
 #include "base/utf8.h"
 #include "ui/text/provenance.h"
-#include "ui/text/step_number.h"
 #include "ui/text/report.h"
 
-enum { BOUNDS_MAX = 410, BRICKS_MAX = 200, NAME_BYTES = 128, RECORDING_BYTES = 64 };
+enum { BOUNDS_MAX = 410, BRICKS_MAX = 200, NAME_BYTES = 128, RECORDING_BYTES = 48 };
 
 /* Upper bounds of a histogram's buckets, ascending. */
 struct bounds {
@@ -114,8 +112,8 @@ struct metrics {
 	const struct page *page;
 	enum metrics_source source;
 	const struct latencies *latencies;
-	const uint32_t *numbers; /* of steps */
-	bool failed;		 /* for lack of memory */
+	const struct otlp *otlp;
+	bool failed; /* for lack of memory */
 };
 
 static void put_run(struct metrics *m)
@@ -254,16 +252,20 @@ static const char *short_name(const char *path)
 	return name;
 }
 
-/* Which recording and step a bucket's last observation is of. At most 128 characters. */
+/* Which recording, step and trace a bucket's last observation is of. At most 128 characters. */
 static void put_exemplar(struct metrics *m, const struct latency_example *e)
 {
+	char trace[OTLP_TRACE_TEXT];
+
 	if (!m->run->start_unix_ns || !m->run->path)
 		return;
 	fputs(" # {", m->out);
 	put_label(m->out, "recording", short_name(m->run->path));
-	fprintf(m->out, ",step=\"%u\"", m->numbers[e->step]);
-	if (e->request != RUN_NONE)
-		fprintf(m->out, ",request=\"%u\"", e->request + 1);
+	fprintf(m->out, ",step=\"%u\"", m->otlp->numbers[e->step]);
+	if (e->request != RUN_NONE) {
+		otlp_trace(m->otlp, e->request, trace);
+		fprintf(m->out, ",request=\"%u\",trace_id=\"%s\"", e->request + 1, trace);
+	}
 	fprintf(m->out, "} %.9f %.3f", seconds(e->value_ns),
 		seconds(m->run->start_unix_ns + (e->ns - m->run->start_ns)));
 }
@@ -352,7 +354,6 @@ static void put_requests(struct metrics *m)
 			"Time from a request's arrival, which its program told, to its first "
 			"step."},
 	};
-	SCOPED char *provider = provenance_provider(m->run);
 
 	for (size_t k = 0; k < sizeof(families) / sizeof(*families); k++) {
 		const struct latency_family *family = &m->latencies->of[families[k].what];
@@ -364,7 +365,7 @@ static void put_requests(struct metrics *m)
 			SCOPED char *labels = labels_text(m, 3,
 				(const char *const[][2]){
 					{"gen_ai_operation_name", "text_completion"},
-					{"gen_ai_provider_name", provider},
+					{"gen_ai_provider_name", m->otlp->provider},
 					{"gen_ai_request_model", s->model}});
 			if (labels)
 				put_series(m, families[k].name, labels, family, s);
@@ -552,26 +553,20 @@ static void put_all(struct metrics *m)
 	put_losses(m);
 }
 
-char *metrics_of_page(const struct page *page, enum metrics_source source)
+char *metrics_of_page(const struct metrics_view *view)
 {
-	struct latencies *latencies = NULL;
-	SCOPED uint32_t *numbers = step_number_list(page->run, &page->index);
-	struct metrics m = {.run = page->run, .page = page, .source = source, .numbers = numbers};
+	struct metrics m = {.run = view->page->run,
+		.page = view->page,
+		.source = view->source,
+		.latencies = view->latencies,
+		.otlp = view->otlp};
 	struct text text;
-	/* what a session holds of requests, or a part of a recording, is no whole of them */
-	bool is_whole = source != METRICS_SESSION && !page->run->selected;
-	char *all = NULL;
 
-	if (!numbers || latencies_create(&latencies, page->run, is_whole ? page->requests : NULL,
-				&page->index, page->times, source != METRICS_GROWING) < 0)
+	if (!text_open(&text))
 		return NULL;
-	m.latencies = latencies;
-	if (text_open(&text)) {
-		m.out = text.out;
-		put_all(&m);
-		all = text_close(&text);
-	}
-	latencies_destroy(latencies);
+	m.out = text.out;
+	put_all(&m);
+	char *all = text_close(&text);
 	if (!m.failed)
 		return all;
 	free(all);
@@ -654,19 +649,37 @@ static void put_process(FILE *out)
 	}
 }
 
-char *metrics_whole(const char *metrics, uint64_t reads, uint64_t failures, size_t *bytes)
+static void put_sum(FILE *out, const char *name, const char *help, uint64_t value)
+{
+	put_family(out, name, "counter", NULL, help);
+	fprintf(out, "%s_total %llu\n", name, (unsigned long long)value);
+}
+
+static void put_otlp(FILE *out, const struct otlp_push_counts *counts)
+{
+	put_sum(out, "brick_serve_otlp_sent_spans", "Spans that the OTLP collector took.",
+		counts->sent_spans);
+	put_sum(out, "brick_serve_otlp_dropped_spans",
+		"Spans that the OTLP collector did not take, and that are sent no more.",
+		counts->dropped_spans);
+	put_sum(out, "brick_serve_otlp_failures",
+		"How often the OTLP collector did not take what was sent.", counts->failures);
+}
+
+char *metrics_whole(const char *metrics, const struct metrics_server *server, size_t *bytes)
 {
 	struct text text;
 	if (!text_open(&text))
 		return NULL;
 	FILE *out = text.out;
 	fputs(metrics, out);
-	put_family(out, "brick_serve_reads", "counter", NULL,
-		"How often this server has read the recording.");
-	fprintf(out, "brick_serve_reads_total %llu\n", (unsigned long long)reads);
-	put_family(out, "brick_serve_read_failures", "counter", NULL,
-		"How often reading the recording failed, so that older numbers were kept.");
-	fprintf(out, "brick_serve_read_failures_total %llu\n", (unsigned long long)failures);
+	put_sum(out, "brick_serve_reads", "How often this server has read the recording.",
+		server->reads);
+	put_sum(out, "brick_serve_read_failures",
+		"How often reading the recording failed, so that older numbers were kept.",
+		server->failures);
+	if (server->sends_otlp)
+		put_otlp(out, &server->otlp);
 	put_process(out);
 	fputs("# EOF\n", out);
 	char *whole = text_close(&text);

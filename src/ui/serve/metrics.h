@@ -9,7 +9,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "analysis/requests/latencies.h"
 #include "ui/page/page.h"
+#include "ui/serve/otlp_push.h"
+#include "ui/text/otlp.h"
 
 /* What the run was read from. */
 enum metrics_source {
@@ -18,11 +21,25 @@ enum metrics_source {
 	METRICS_SESSION,  /* a session: statistics of all, but steps of the last moments only */
 };
 
-/* The numbers of a run, without the text's end. */
-char *metrics_of_page(const struct page *page, enum metrics_source source);
+struct metrics_view {
+	const struct page *page;
+	enum metrics_source source;
+	const struct latencies *latencies;
+	const struct otlp *otlp;
+};
 
-/* The whole text: those numbers, and what the server says of itself. */
-char *metrics_whole(const char *metrics, uint64_t reads, uint64_t failures, size_t *bytes);
+/* The numbers of a run, without the text's end. */
+char *metrics_of_page(const struct metrics_view *view);
+
+/* What the server says of itself. */
+struct metrics_server {
+	uint64_t reads, failures;
+	bool sends_otlp;
+	struct otlp_push_counts otlp;
+};
+
+/* The whole text: those numbers, and the server's. */
+char *metrics_whole(const char *metrics, const struct metrics_server *server, size_t *bytes);
 
 /* A whole text in Prometheus' older text format 0.0.4, which has no exemplars. */
 char *metrics_plain(const char *whole, size_t *bytes);

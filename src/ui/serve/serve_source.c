@@ -145,6 +145,11 @@ const char *serve_source_name(const struct serve_source *source)
 	return source->name;
 }
 
+bool serve_source_is_session(const struct serve_source *source)
+{
+	return !source->path;
+}
+
 static uint64_t age_ns(const struct stat *st)
 {
 	uint64_t then = (uint64_t)st->st_mtim.tv_sec * NS_PER_S + (uint64_t)st->st_mtim.tv_nsec;
@@ -203,7 +208,6 @@ static int read_session(struct serve_source *source, struct serve_reading *readi
 	live_source_look(source->session);
 	struct live_status status = live_source_status(source->session);
 	reading->live = !status.over;
-	reading->is_session = true;
 	int rc = live_source_run(source->session, &reading->run, &ttft_ns);
 	if (rc < 0)
 		snprintf(reading->why, sizeof(reading->why), "%s",

@@ -21,10 +21,12 @@ int serve_source_open(struct serve_source **out, const char *operand, const char
 /* What is served, for people. */
 const char *serve_source_name(const struct serve_source *source);
 
+/* True if a session is: there is no recording. */
+bool serve_source_is_session(const struct serve_source *source);
+
 struct serve_reading {
 	struct run *run; /* the caller's to destroy */
 	bool live;	 /* there will be newer ones */
-	bool is_session; /* it holds steps of the last moments only */
 	char why[256];	 /* it could not be read */
 };
 

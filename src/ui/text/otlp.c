@@ -100,7 +100,7 @@ json_t *otlp_u64(uint64_t value)
 	return text;
 }
 
-json_t *otlp_attribute(json_t *list, const char *key, const char *type, json_t *value)
+static void put_attribute(json_t *list, const char *key, const char *type, json_t *value)
 {
 	json_t *attribute = json_object(), *typed = json_object();
 
@@ -108,24 +108,26 @@ json_t *otlp_attribute(json_t *list, const char *key, const char *type, json_t *
 	json_put(attribute, "key", json_text(key));
 	json_put(attribute, "value", typed);
 	json_add(list, attribute);
-	return attribute;
 }
 
 void otlp_put_text(json_t *attributes, const char *key, const char *value)
 {
 	if (value)
-		otlp_attribute(attributes, key, "stringValue", json_text(value));
+		put_attribute(attributes, key, "stringValue", json_text(value));
 }
 
 void otlp_put_number(json_t *attributes, const char *key, uint64_t value)
 {
 	if (value != ANALYSIS_UNKNOWN)
-		otlp_attribute(attributes, key, "intValue", otlp_u64(value));
+		put_attribute(attributes, key, "intValue", otlp_u64(value));
 }
 
-json_t *otlp_resource(const struct otlp *o, uint32_t process)
+/* Of a recording that was cut off early no process may be known. */
+static json_t *resource_of(const struct otlp *o, uint32_t process)
 {
-	const struct run_process *p = &o->run->processes[process];
+	static const struct run_process nobody;
+	const struct run_process *p =
+		process < o->run->process_count ? &o->run->processes[process] : &nobody;
 	const char *slash = p->executable ? strrchr(p->executable, '/') : NULL;
 	const char *executable = slash ? slash + 1 : p->executable;
 	json_t *resource = json_object(), *attributes = json_array();
@@ -135,20 +137,36 @@ json_t *otlp_resource(const struct otlp *o, uint32_t process)
 		: o->provider ? o->provider
 			      : "unknown_service");
 	otlp_put_text(attributes, "host.name", p->host ? p->host : o->run->host);
-	otlp_put_number(attributes, "process.pid", p->pid);
+	if (p->pid)
+		otlp_put_number(attributes, "process.pid", p->pid);
 	otlp_put_text(attributes, "process.executable.name", executable);
 	otlp_put_text(attributes, "brick.recording", o->run->path);
 	json_put(resource, "attributes", attributes);
 	return resource;
 }
 
-json_t *otlp_scope(void)
+static json_t *list_of(json_t *item)
 {
-	json_t *scope = json_object();
+	json_t *list = json_array();
+
+	json_add(list, item);
+	return list;
+}
+
+json_t *otlp_wrap(const struct otlp *o, uint32_t process, const char *what, json_t *list)
+{
+	bool is_spans = !strcmp(what, "spans");
+	json_t *scope = json_object(), *scoped = json_object(), *of_resource = json_object(),
+	       *all = json_object();
 
 	json_put(scope, "name", json_text("brick"));
 	json_put(scope, "version", json_text(brick_version()));
-	return scope;
+	json_put(scoped, "scope", scope);
+	json_put(scoped, what, list);
+	json_put(of_resource, "resource", resource_of(o, process));
+	json_put(of_resource, is_spans ? "scopeSpans" : "scopeMetrics", list_of(scoped));
+	json_put(all, is_spans ? "resourceSpans" : "resourceMetrics", list_of(of_resource));
+	return all;
 }
 
 struct maker {
@@ -165,43 +183,29 @@ struct maker {
 	uint32_t bricks, left_out;
 };
 
-static json_t *list_of(json_t *item)
-{
-	json_t *list = json_array();
-
-	json_add(list, item);
-	return list;
-}
-
-/* What was gathered, wrapped up. */
 static int hand_on(struct maker *m)
 {
 	uint32_t count = (uint32_t)json_array_size(m->spans);
-	json_t *scoped = json_object(), *of_resource = json_object(), *all = json_object();
 
-	if (count) {
-		json_put(scoped, "scope", otlp_scope());
-		json_put(scoped, "spans", m->spans);
-		json_put(of_resource, "resource", otlp_resource(m->o, m->process));
-		json_put(of_resource, "scopeSpans", list_of(scoped));
-		json_put(all, "resourceSpans", list_of(of_resource));
-		m->spans = json_array();
-	} else {
-		json_decref(scoped);
-		json_decref(of_resource);
-	}
-	int rc = text_error() || !m->spans ? -ENOMEM : count ? m->take(m->context, all, count) : 0;
-	json_decref(all);
-	return rc;
+	if (!count)
+		return text_error();
+	json_auto_t *request = otlp_wrap(m->o, m->process, "spans", m->spans);
+	m->spans = json_array();
+	return text_error() || !m->spans ? -ENOMEM : m->take(m->context, request, count);
 }
 
-static void put_id(json_t *span, const char *key, const struct maker *m, uint64_t number)
+static json_t *span_id(uint64_t trace_half, uint64_t number)
 {
 	json_t *id =
-		json_sprintf("%016llx", (unsigned long long)not_0(hash_add(m->trace_half, number)));
+		json_sprintf("%016llx", (unsigned long long)not_0(hash_add(trace_half, number)));
 
 	text_fail(id ? 0 : -ENOMEM);
-	json_put(span, key, id);
+	return id;
+}
+
+json_t *otlp_request_span(const struct otlp *o, uint32_t request)
+{
+	return span_id(half(o, request, 1), SPAN_REQUEST);
 }
 
 static json_t *unix_time(const struct maker *m, uint64_t ns)
@@ -216,9 +220,9 @@ static json_t *add_span(struct maker *m, uint64_t number, uint64_t parent, const
 	json_t *span = json_object();
 
 	json_put(span, "traceId", json_text(m->trace));
-	put_id(span, "spanId", m, number);
+	json_put(span, "spanId", span_id(m->trace_half, number));
 	if (parent)
-		put_id(span, "parentSpanId", m, parent);
+		json_put(span, "parentSpanId", span_id(m->trace_half, parent));
 	json_put(span, "name", json_text(name));
 	json_put(span, "kind", json_number((uint64_t)kind));
 	json_put(span, "startTimeUnixNano", unix_time(m, begin_ns));

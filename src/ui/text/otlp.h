@@ -44,10 +44,11 @@ typedef int (*otlp_take_fn)(void *context, const json_t *request, uint32_t spans
  */
 int otlp_spans(const struct otlp *otlp, const uint8_t *is_wanted, otlp_take_fn take, void *context);
 
-/* Attributes and a resource, for other parts of OTLP. */
-json_t *otlp_attribute(json_t *list, const char *key, const char *type, json_t *value);
+/* For other parts of OTLP: new references. */
+json_t *otlp_u64(uint64_t value); /* as the JSON encoding has 64 bits */
+json_t *otlp_request_span(const struct otlp *otlp, uint32_t request);	    /* its identifier */
 void otlp_put_text(json_t *attributes, const char *key, const char *value); /* NULL: not put */
 void otlp_put_number(json_t *attributes, const char *key, uint64_t value);
-json_t *otlp_u64(uint64_t value); /* as the JSON encoding has 64 bits */
-json_t *otlp_resource(const struct otlp *otlp, uint32_t process);
-json_t *otlp_scope(void);
+
+/* A request to a collector of a process's "spans" or "metrics"; takes the list. */
+json_t *otlp_wrap(const struct otlp *otlp, uint32_t process, const char *what, json_t *list);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What stands in for http.c where libcurl's headers are missing. */
-#include "analysis/history/http_client.h"
+#include "http/http_client.h"
 
 #include <errno.h>
 
@@ -17,8 +17,8 @@ void http_client_patience(struct http_client *client, long connect_ms, long tota
 {
 }
 
-int http_post(struct http_client *client, const char *url, const char *body, size_t bytes,
-	struct http_reply *reply)
+int http_post(struct http_client *client, const char *url, const char *type, const char *body,
+	size_t bytes, struct http_reply *reply)
 {
 	*reply = (struct http_reply){0};
 	return -ENOTSUP;

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libcurl is loaded when the first client is made. */
-#include "analysis/history/http_client.h"
+#include "http/http_client.h"
 
 #include <curl/curl.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/scope.h"
 
 enum { REPLY_BYTES_MAX = 1 << 30 };
 
@@ -20,6 +23,8 @@ struct functions {
 	CURLcode (*easy_getinfo)(CURL *curl, CURLINFO info, ...);
 	void (*easy_cleanup)(CURL *curl);
 	const char *(*easy_strerror)(CURLcode code);
+	struct curl_slist *(*slist_append)(struct curl_slist *list, const char *line);
+	void (*slist_free_all)(struct curl_slist *list);
 };
 
 struct http_client {
@@ -31,11 +36,12 @@ struct http_client {
 static int load(struct http_client *c)
 {
 	static const char *const names[] = {"curl_easy_init", "curl_easy_setopt",
-		"curl_easy_perform", "curl_easy_getinfo", "curl_easy_cleanup",
-		"curl_easy_strerror"};
+		"curl_easy_perform", "curl_easy_getinfo", "curl_easy_cleanup", "curl_easy_strerror",
+		"curl_slist_append", "curl_slist_free_all"};
 	void **to[] = {(void **)&c->f.easy_init, (void **)&c->f.easy_setopt,
 		(void **)&c->f.easy_perform, (void **)&c->f.easy_getinfo,
-		(void **)&c->f.easy_cleanup, (void **)&c->f.easy_strerror};
+		(void **)&c->f.easy_cleanup, (void **)&c->f.easy_strerror,
+		(void **)&c->f.slist_append, (void **)&c->f.slist_free_all};
 
 	c->library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && c->library; i++) {
@@ -108,15 +114,35 @@ static bool was_not_reached(CURLcode code)
 	       code == CURLE_UNSUPPORTED_PROTOCOL;
 }
 
-int http_post(struct http_client *c, const char *url, const char *body, size_t bytes,
-	struct http_reply *reply)
+static int add_type(struct http_client *c, struct curl_slist **headers, const char *type)
 {
+	SCOPED char *line = NULL;
+
+	if (asprintf(&line, "Content-Type: %s", type) < 0)
+		return -ENOMEM;
+	*headers = c->f.slist_append(NULL, line);
+	return *headers ? 0 : -ENOMEM;
+}
+
+int http_post(struct http_client *c, const char *url, const char *type, const char *body,
+	size_t bytes, struct http_reply *reply)
+{
+	struct curl_slist *headers = NULL;
+	curl_off_t wait_s = 0;
+
 	*reply = (struct http_reply){0};
+	if (type && add_type(c, &headers, type) < 0) {
+		snprintf(reply->error, sizeof(reply->error), "not enough memory");
+		return -ECONNREFUSED;
+	}
+	c->f.easy_setopt(c->curl, CURLOPT_HTTPHEADER, headers);
 	c->f.easy_setopt(c->curl, CURLOPT_URL, url);
 	c->f.easy_setopt(c->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)bytes);
 	c->f.easy_setopt(c->curl, CURLOPT_POSTFIELDS, body);
 	c->f.easy_setopt(c->curl, CURLOPT_WRITEDATA, reply);
 	CURLcode code = c->f.easy_perform(c->curl);
+	c->f.easy_setopt(c->curl, CURLOPT_HTTPHEADER, NULL);
+	c->f.slist_free_all(headers);
 	if (code == CURLE_OK)
 		code = take("", 0, 0, reply) == 0 && reply->body ? CURLE_OK : CURLE_OUT_OF_MEMORY;
 	if (code != CURLE_OK) {
@@ -124,6 +150,8 @@ int http_post(struct http_client *c, const char *url, const char *body, size_t b
 		return was_not_reached(code) ? -ECONNREFUSED : -EIO;
 	}
 	c->f.easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &reply->status);
+	c->f.easy_getinfo(c->curl, CURLINFO_RETRY_AFTER, &wait_s);
+	reply->retry_after_s = wait_s > 0 && wait_s < LONG_MAX ? (long)wait_s : 0;
 	return 0;
 }
 

@@ -13,7 +13,9 @@ struct http_reply {
 	long status; /* of HTTP; 0: there was none */
 	char *body;  /* with a final NUL; freed by http_reply_fini() */
 	size_t bytes;
-	char error[256]; /* why there was none */
+	long retry_after_s; /* that the server asks to wait before the next request; 0: nothing said
+			     */
+	char error[256];    /* why there was none */
 };
 
 /* user, password: NULL: none. -ENOTSUP: this build, or this machine, has no libcurl; -ENOMEM. */
@@ -24,10 +26,10 @@ void http_client_destroy(struct http_client *client);
 void http_client_patience(struct http_client *client, long connect_ms, long total_ms);
 
 /*
- * Post a body. 0: there is a reply, whatever its status. -ECONNREFUSED: the server was not reached,
- * and has seen nothing of it; -EIO: what became of it is not known. The reply is to be freed in
- * each case.
+ * Post a body, of so many bytes, of a type ("application/json"; NULL: text). 0: there is a reply,
+ * whatever its status. -ECONNREFUSED: the server was not reached, and has seen nothing of it; -EIO:
+ * what became of it is not known. The reply is to be freed in each case.
  */
-int http_post(struct http_client *client, const char *url, const char *body, size_t bytes,
-	struct http_reply *reply);
+int http_post(struct http_client *client, const char *url, const char *type, const char *body,
+	size_t bytes, struct http_reply *reply);
 void http_reply_fini(struct http_reply *reply);
