@@ -232,6 +232,31 @@ def no_graph_reuse(r):
     return Plan(usual(r, predict=r.randrange(400, 500)), model="tiny", env={"LLAMA_GRAPH_REUSE_DISABLE": "1"})
 
 
+@case("host-pauses")
+def lock_that_another_thread_holds(r):
+    return Plan(usual(r), {"lock-us": r.randrange(2000, 6000)})
+
+
+@case(("preempted", "oversubscribed"))
+def thread_that_computes_beside_the_engine(r):
+    return Plan(usual(r), {"spin": 1}, cpus=(1,))
+
+
+@case("state-copied", also={"long-context"})
+def state_saved_after_each_token(r):
+    return Plan(usual(r, prompt=r.randrange(1500, 2500), batch=2048), {"save": 1})
+
+
+@case("graph-watched")
+def callback_that_sees_each_node(r):
+    return Plan(usual(r, predict=r.randrange(100, 150)), {"watch": 1}, model="tiny")
+
+
+@case("prompt-repeated", ("decode total", "prefill", "mixed", "decode"))
+def all_tokens_again_for_each_token(r):
+    return Plan(usual(r, predict=r.randrange(20, 30)), {"anew": 1})
+
+
 # The engine and its devices.
 
 @case("lesser-cpu-build")

@@ -11,6 +11,8 @@
 #include <dlfcn.h>
 #include <getopt.h>
 #include <glob.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,6 +47,11 @@ struct options {
 	uint64_t evict;	   // the model's pages, from memory, after it was loaded
 	uint64_t wait_us;  // before the first evaluation
 	uint64_t fresh;	   // repetitions have prompts of their own
+	uint64_t lock_us;  // another thread holds a lock for so long, which each step takes before
+	uint64_t spin;	   // another thread of the program computes all the time
+	uint64_t save;	   // the whole state is saved after each step
+	uint64_t watch;	   // a callback wants to see each node, as one for debugging does
+	uint64_t anew;	   // all tokens are evaluated again for each new one
 };
 
 struct batch {
@@ -63,6 +70,8 @@ struct program {
 	int32_t (*decode)(void *context, struct batch batch);
 	void (*set_warmup)(void *context, bool warm);
 	bool (*seq_rm)(void *memory, int32_t sequence, int32_t from, int32_t to);
+	size_t (*state_size)(void *context);
+	size_t (*state_get)(void *context, uint8_t *to, size_t bytes);
 	void *(*chain_init)(uint64_t params);
 	void (*chain_add)(void *chain, void *sampler);
 	void *(*top_p)(float p, size_t keep);
@@ -119,6 +128,8 @@ static void look_up_all(struct program *p)
 	LOOK_UP(p->decode, "llama_decode");
 	LOOK_UP(p->set_warmup, "llama_set_warmup");
 	LOOK_UP(p->seq_rm, "llama_memory_seq_rm");
+	LOOK_UP(p->state_size, "llama_state_get_size");
+	LOOK_UP(p->state_get, "llama_state_get_data");
 	LOOK_UP(p->chain_init, "llama_sampler_chain_init");
 	LOOK_UP(p->chain_add, "llama_sampler_chain_add");
 	LOOK_UP(p->top_p, "llama_sampler_init_top_p");
@@ -128,10 +139,17 @@ static void look_up_all(struct program *p)
 	LOOK_UP(p->dist, "llama_sampler_init_dist");
 }
 
+static bool watch_node(void *node, bool asks, void *data)
+{
+	(void)node, (void)asks, (void)data;
+	return true;
+}
+
 static void make_context(struct program *p, void *model)
 {
 	// llama_context_params of the version that examples/demo/engine.sh installs
-	enum { WORD_SEQUENCES = 3, WORD_TYPE_K = 26, WORD_TYPE_V = 27 };
+	enum { WORD_SEQUENCES = 3, WORD_WATCH = 22, WORD_TYPE_K = 26, WORD_TYPE_V = 27 };
+	bool (*watch)(void *node, bool asks, void *data) = watch_node;
 	const struct options *o = &p->o;
 	struct llama_params params = p->abi.context_default_params();
 	uint64_t each = o->prompt + o->predict * (1 + o->mixed) + 8;
@@ -147,6 +165,8 @@ static void make_context(struct program *p, void *model)
 	params.words[WORD_SEQUENCES] = (uint32_t)o->seqs + (o->mixed > 0);
 	params.words[WORD_TYPE_K] = (uint32_t)o->type_k;
 	params.words[WORD_TYPE_V] = (uint32_t)o->type_v;
+	if (o->watch)
+		memcpy(&params.words[WORD_WATCH], &watch, sizeof(watch));
 	p->context = p->abi.init_from_model(model, params);
 	if (!p->context)
 		die("no context");
@@ -243,11 +263,82 @@ static void work_on_text(uint64_t us)
 	}
 }
 
+// Another thread takes the lock as soon as it is free, works on something and gives it back.
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t turn = PTHREAD_COND_INITIALIZER;
+static bool wanted;
+
+static void *hold_lock(void *us)
+{
+	pthread_mutex_lock(&lock);
+	for (;;) {
+		while (!wanted)
+			pthread_cond_wait(&turn, &lock);
+		usleep((useconds_t)(uintptr_t)us);
+		wanted = false;
+	}
+	return NULL;
+}
+
+static void take_lock(void)
+{
+	pthread_mutex_lock(&lock);
+	wanted = true;
+	pthread_cond_signal(&turn);
+	pthread_mutex_unlock(&lock);
+	sched_yield();
+	for (bool held = true; held;) {
+		pthread_mutex_lock(&lock);
+		held = wanted;
+		pthread_mutex_unlock(&lock);
+	}
+}
+
+static void *spin(void *data)
+{
+	for (volatile uint64_t n = 0;; n++)
+		(void)data;
+	return NULL;
+}
+
+static void start_threads(const struct options *o)
+{
+	pthread_t thread;
+
+	if (o->lock_us && pthread_create(&thread, NULL, hold_lock, (void *)(uintptr_t)o->lock_us))
+		die("no thread");
+	if (o->spin && pthread_create(&thread, NULL, spin, NULL))
+		die("no thread");
+}
+
+static void save_state(struct program *p)
+{
+	static uint8_t *state;
+	static size_t bytes;
+	size_t now = p->state_size(p->context);
+
+	if (now > bytes) {
+		bytes = now + now / 2;
+		state = realloc(state, bytes);
+	}
+	if (!state || !p->state_get(p->context, state, bytes))
+		die("no state");
+}
+
 static void between(struct program *p)
 {
+	if (p->o.lock_us)
+		take_lock();
+	if (p->o.save)
+		save_state(p);
 	if (p->o.pause_us)
 		usleep((useconds_t)p->o.pause_us);
 	work_on_text(p->o.text_us);
+}
+
+static int32_t prompt_token(const struct program *p, int32_t sequence, uint64_t i)
+{
+	return (int32_t)(3 + (i * 7919 + (uint64_t)sequence * 131 + p->conversation * 17) % 300);
 }
 
 static void read_prompt(struct program *p, int32_t sequence)
@@ -258,10 +349,7 @@ static void read_prompt(struct program *p, int32_t sequence)
 		uint64_t some = n - done < p->o.batch ? n - done : p->o.batch;
 		p->batch.n_tokens = 0;
 		for (uint64_t i = 0; i < some; i++)
-			add(p, sequence,
-				(int32_t)(3 + ((done + i) * 7919 + (uint64_t)sequence * 131 +
-						      p->conversation * 17) %
-						      300),
+			add(p, sequence, prompt_token(p, sequence, done + i),
 				p->o.all || done + i + 1 == n);
 		evaluate(p);
 	}
@@ -301,6 +389,28 @@ static void decode_apart(struct program *p)
 	}
 }
 
+static void start_over(struct program *p);
+
+// As a program does that keeps the text and not the cache.
+static void decode_anew(struct program *p)
+{
+	static int32_t made[BATCH_TOKENS];
+	static uint64_t count;
+	int32_t length = p->position[0];
+
+	count = length == (int32_t)p->o.prompt ? 0 : count;
+	made[count++] = p->last[0];
+	start_over(p);
+	p->batch.n_tokens = 0;
+	for (int32_t i = 0; i <= length; i++)
+		add(p, 0,
+			i < (int32_t)p->o.prompt ? prompt_token(p, 0, (uint64_t)i)
+						 : made[i - (int32_t)p->o.prompt],
+			i == length);
+	evaluate(p);
+	sample(p, 0, length);
+}
+
 static void start_over(struct program *p)
 {
 	void *memory = p->abi.get_memory(p->context);
@@ -317,7 +427,9 @@ static void generate(struct program *p)
 	uint64_t begin = monotonic_ns();
 	for (uint64_t i = 0; i < p->o.predict; i++) {
 		between(p);
-		if (p->o.apart)
+		if (p->o.anew)
+			decode_anew(p);
+		else if (p->o.apart)
 			decode_apart(p);
 		else
 			decode_together(p);
@@ -431,6 +543,11 @@ static const struct option table[] = {
 	NUMBER("evict", evict),
 	NUMBER("wait-us", wait_us),
 	NUMBER("fresh", fresh),
+	NUMBER("lock-us", lock_us),
+	NUMBER("spin", spin),
+	NUMBER("save", save),
+	NUMBER("watch", watch),
+	NUMBER("anew", anew),
 	{0},
 };
 
@@ -469,6 +586,7 @@ int main(int argc, char **argv)
 	make_batch(&p.batch);
 	if (p.o.slow)
 		slow_down(&p);
+	start_threads(&p.o);
 	usleep((useconds_t)p.o.wait_us);
 	if (p.o.evict)
 		evict_model(p.o.model);

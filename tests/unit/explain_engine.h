@@ -39,6 +39,8 @@ struct wrong {
 	uint32_t cast;	       /* of a cache of f32 */
 	uint32_t logits;       /* copied for each of a prompt's 64 tokens */
 	uint32_t vocabulary;   /* in LmHead */
+	uint32_t saved;	       /* in copying state, 12 times */
+	uint32_t watched;      /* in planning 20 parts of a graph */
 	uint32_t sequences;    /* single tokens of so many in turn */
 	uint32_t prompt;       /* tokens of a prompt, each evaluated by itself */
 	uint64_t elements;     /* of DownProjection's result, which makes it a product */
@@ -215,6 +217,10 @@ static void add_step(struct explain_engine *e, const struct wrong *w, uint32_t i
 		take(e, engine_site(e, BRICK_LM_HEAD), w->vocabulary, 1);
 	if (w->mixed && i % 2)
 		e->now += 600 * US;
+	for (uint32_t k = 0; k < 12 && w->saved; k++)
+		take(e, engine_site(e, BRICK_OUTPUT_COPY), w->saved / 12, 1);
+	for (uint32_t k = 0; k < 20 && w->watched; k++)
+		take(e, named_site(e, "GraphPlan", "Engine"), w->watched / 20, 1);
 	if (w->build)
 		take(e, engine_site(e, BRICK_GRAPH_BUILD), w->build, 1);
 	if (w->copy)

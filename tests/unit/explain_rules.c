@@ -116,6 +116,9 @@ static void threads(void **state)
 	first(&(struct wrong){.preempted = 300}, "preempted", 300 * EXPLAIN_STEPS);
 	never(&(struct wrong){.preempted = 300, .others = 40}, "preempted");
 	never(&(struct wrong){.preempted = 300}, "preempted-by-others");
+	/* the program has one CPU and uses all of it: the others were elsewhere */
+	first(&(struct wrong){.preempted = 300, .others = 40, .usable = 1}, "preempted",
+		300 * EXPLAIN_STEPS);
 	/* two threads: 500 alone, 200 and 99 together; they took 1000 */
 	const struct wrong crowd = {
 		.preempted = 300, .others = 40, .wait = 1, .usable = 1, .crowd = 400};
@@ -222,6 +225,10 @@ static void engines(void **state)
 	(void)state;
 	first(&(struct wrong){.build = 200}, "graph-rebuilt", 200 * EXPLAIN_STEPS);
 	never(&(struct wrong){.build = 20}, "graph-rebuilt");
+	first(&(struct wrong){.watched = 200}, "graph-watched", 200 * EXPLAIN_STEPS);
+	never(&(struct wrong){.watched = 20}, "graph-watched");
+	first(&(struct wrong){.saved = 120}, "state-copied", 120 * EXPLAIN_STEPS);
+	never(&(struct wrong){.saved = 36}, "state-copied");
 	first(&(struct wrong){.gap = 200}, "in-no-brick", 200 * EXPLAIN_STEPS);
 	never(&(struct wrong){.gap = 50}, "in-no-brick");
 	never(&(struct wrong){.gap = 300, .gap_off = 290, .others = 40}, "in-no-brick");

@@ -51,7 +51,9 @@
 	X(small_batches, "small-batches", LOSS, COMPUTE | GRAPHS, R(graph_rebuilt))                \
 	X(small_ubatch, "small-ubatch", LOSS, COMPUTE | GRAPHS, R(graph_rebuilt))                  \
 	X(sequences_apart, "sequences-apart", LOSS, COMPUTE | GRAPHS, R(graph_rebuilt))            \
+	X(graph_watched, "graph-watched", LOSS, GRAPHS, R(graph_rebuilt))                          \
 	X(graph_rebuilt, "graph-rebuilt", LOSS, GRAPHS, 0)                                         \
+	X(state_copied, "state-copied", LOSS, COPIES, 0)                                           \
 	X(lesser_build, "lesser-cpu-build", LOSS, WEIGHTS | LOGITS | ATTENTION,                    \
 		R(large_weights) | R(vocabulary))                                                  \
 	X(kv_type, "kv-type", LOSS, ATTENTION, R(long_context) | R(context_growth))                \
@@ -157,6 +159,12 @@ union finding_evidence {
 	struct {
 		uint64_t build_ns, alloc_ns, plan_ns;
 	} graph_rebuilt;
+	struct {
+		uint64_t parts; /* of the graph of one step */
+	} graph_watched;
+	struct {
+		uint64_t copies;
+	} state_copied;
 	struct {
 		const char *library,
 			*better; /* names of instruction sets, as the engine has them */

@@ -25,6 +25,46 @@ bool rule_graph_rebuilt(const struct explain_facts *f, enum step_phase p, struct
 	return phase->steps >= 4 && out->cost_ns >= phase->wall_ns / 20;
 }
 
+static uint64_t count_of(const struct explain_phase *phase, const char *name)
+{
+	const struct summary_row *row = explain_row(phase, name);
+
+	return row ? row->count : 0;
+}
+
+/*
+ * A callback that wants to see nodes has them computed as graphs of their own, and each of these is
+ * planned, started and waited for.
+ */
+bool rule_graph_watched(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	enum { MANY = 16 }; /* backends take fewer */
+	const struct explain_phase *phase = &f->phases[p];
+	uint64_t plans = count_of(phase, "GraphPlan");
+
+	out->cost_ns = explain_on_cpu_ns(phase, "GraphPlan") +
+		       explain_on_cpu_ns(phase, brick_name(BRICK_GRAPH_COMPUTE));
+	out->certainty = FINDING_LIKELY;
+	out->of.graph_watched.parts = phase->evaluations ? plans / phase->evaluations : 0;
+	return !phase->queue && out->of.graph_watched.parts >= MANY &&
+	       out->cost_ns >= phase->wall_ns / 20;
+}
+
+/* More is copied out of the engine than logits: its state, layer by layer. */
+bool rule_state_copied(const struct explain_facts *f, enum step_phase p, struct finding *out)
+{
+	enum { FEW = 4 }; /* copies of logits and embeddings a step */
+	const struct explain_phase *phase = &f->phases[p];
+	uint64_t copies = count_of(phase, brick_name(BRICK_OUTPUT_COPY));
+
+	out->of.state_copied.copies = phase->steps ? copies / phase->steps : 0;
+	if (out->of.state_copied.copies > FEW)
+		out->cost_ns = explain_on_cpu_ns(phase, brick_name(BRICK_OUTPUT_COPY));
+	out->cost_ns +=
+		explain_on_cpu_ns(phase, "StateSave") + explain_on_cpu_ns(phase, "StateLoad");
+	return !phase->queue && out->cost_ns >= phase->wall_ns / 20;
+}
+
 /*
  * The CPUs for which the engine has a library, and their speeds, the first being 1: products with
  * quantised weights for one token and for many, with f16, and with f32 for many. Memory limits f32

@@ -27,15 +27,19 @@ static uint64_t preempted_ns(const struct run *run)
 }
 
 /*
- * True if other programs used at least half as much CPU time as was lost. While a thread is
- * preempted, another one runs in its place.
+ * True if other programs used at least half as much CPU time as was lost, on the CPUs that the
+ * program may use. While a thread is preempted, another one runs in its place.
  */
 static bool others_did_it(const struct explain_facts *f)
 {
-	const struct machine_use *use = &f->run->machine;
+	const struct run *run = f->run;
+	const struct machine_use *use = &run->machine;
 	double all = (double)use->busy_ns + (double)use->steal_ns + (double)use->idle_ns;
+	double part = run->cpus ? (double)run_usable_cpus(run) / run->cpus : 1;
+	double others = f->presence.others * all;
+	double room = part * all - (double)run->program_cpu_ns; /* that it left to others */
 
-	return f->presence.others * all >= 0.5 * (double)preempted_ns(f->run);
+	return (others < room ? others : room) >= 0.5 * (double)preempted_ns(run);
 }
 
 /* A quota, too, preempts the threads of a program. */

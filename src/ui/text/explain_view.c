@@ -618,6 +618,32 @@ WORDS(graph_rebuilt)
 	fill(show, "brick tree --step %s", step_phase_name(finding->phase));
 }
 
+WORDS(graph_watched)
+{
+	fill(what, "each graph is computed in many parts");
+	fill(evidence,
+		"%llu parts in a step, each planned, started and waited for; a callback that sees "
+		"nodes (cb_eval) does that",
+		(unsigned long long)finding->of.graph_watched.parts);
+	fill(advice, "take the callback out, or let it ask for the few nodes that it needs");
+	fill(show, "brick tree --step %s", step_phase_name(finding->phase));
+	(void)f, (void)phase;
+}
+
+WORDS(state_copied)
+{
+	char ns[UNITS_BYTES];
+
+	fill(what, "the engine's state is copied after steps");
+	fill(evidence, "%s in saving, loading and copying, %llu copies out of it in each step",
+		units_time(ns, finding->cost_ns),
+		(unsigned long long)finding->of.state_copied.copies);
+	fill(advice, "save it less often (llama_state_get_data, sessions, prompt caches), or one "
+		     "sequence of it");
+	fill(show, "brick report --phase %s", step_phase_name(finding->phase));
+	(void)f, (void)phase;
+}
+
 WORDS(at_memory_roof)
 {
 	const struct roofline_row *row = finding->of.roof.most;
