@@ -59,7 +59,10 @@ struct brick_kernel {
 				       then grid has work items; all 0: neither is known */
 	uint32_t registers;
 	uint64_t shared_bytes;
-	uint64_t code; /* from brick_code_register(), or 0 */
+	uint64_t code;		 /* from brick_code_register(), or 0 */
+	uint32_t dynamic_shared; /* 1 + those of shared_bytes that the launch asked for; 0: not
+				    known which they are */
+	uint32_t reserved;	 /* 0 */
 };
 
 #define BRICK_KERNEL_INIT BRICK_SIZED(struct brick_kernel)

@@ -86,6 +86,8 @@ def check_whole_graphs(scratch):
     run = Result(scratch, "shuffle", "graph", "5", BRICK_CUDA="whole-graphs")
     graphs = [c for c in run.commands if c["stream"] != 7]
     assert [c["brick"] for c in graphs] == 5 * ["LmHead"], graphs
+    names = [name for name, stream, _ in run.afters if stream != 7]
+    assert len(names) == 5 and all(re.fullmatch(r"graph \d+", name) for name in names), names
     nodes = sorted((c for c in run.truth if c["stream"] != 7), key=lambda c: c["begin"])
     for i, graph in enumerate(graphs):
         own = nodes[4 * i:4 * i + 4]

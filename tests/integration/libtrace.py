@@ -31,6 +31,7 @@ class Sequence:
         self.now = None
         self.names, self.categories, self.annotations, self.values, self.gpu_names = \
             {}, {}, {}, {}, {}
+        self.contexts, self.compute_kernels, self.compute_args = {}, {}, {}  # of views of GPUs
 
 
 class Slice:
@@ -60,6 +61,7 @@ class Checker:
         self.slices = []
         self.instants, self.counters = [], []
         self.stages = []      # (begin, length, name, queue)
+        self.stage_numbers, self.launched, self.waited = set(), [], []  # events of views of GPUs
         self.flows = {}       # id: [(ns, whether it ends there, slice, where arrows see it)]
         self.seen = set()     # what a recording must have: numbers of packets' fields
         self.run_ns, self.events = None, 0  # of the run's last event; how many there are
@@ -92,7 +94,11 @@ class Checker:
 
     def interned(self, s, data):
         for number, _, entry in fields(data):
-            tables = {1: (s.categories, "category"), 2: (s.names, "event name"),
+            if number == 23:
+                s.contexts[one(entry, 1)] = one(entry, 2)
+                continue
+            tables = {1000: (s.compute_kernels, "compute kernel"), 1001: (s.compute_args, "argument of one"),
+                      1: (s.categories, "category"), 2: (s.names, "event name"),
                       3: (s.annotations, "annotation name"), 29: (s.values, "string value"),
                       24: (s.gpu_names, "name of a queue or stage")}
             self.intern(tables[number][0], entry, tables[number][1])
@@ -217,6 +223,9 @@ class Checker:
                 e.arguments[key] = value
             elif number == SITE:
                 e.arguments.update(self.sites.arguments(v))
+            elif number == 3000:
+                self.launched += every(v, 1)
+                self.waited += every(v, 2)
             elif number in (47, 48):
                 if wire != 1 or not v:
                     self.bad("flow %r of wire type %d", v, wire)
@@ -355,6 +364,14 @@ class Checker:
         queue = self.look_up(s.gpu_names, one(stage, 13), "queue")
         if stack and name != stack[-1].name:
             self.bad("stage %r of slice %r", name, stack[-1].name)
+        kernel = one(stage, 19)
+        if kernel is not None and self.look_up(s.compute_kernels, kernel, "compute kernel") != name:
+            self.bad("stage %r has another's kernel", name)
+        if not s.contexts.get(one(stage, 5)):
+            self.bad("stage %r has no context with a pid", name)
+        if not one(stage, 1) or one(stage, 1) in self.stage_numbers:
+            self.bad("stage %r has the number of another", name)
+        self.stage_numbers.add(one(stage, 1))
         self.stages.append((s.now, one(stage, 2), name, queue))
 
     def check_off_cpu(self):
@@ -367,6 +384,8 @@ class Checker:
     def finish(self, allow_open):
         self.check_flows()
         self.check_off_cpu()
+        if len(self.launched) != len(set(self.launched)):
+            self.bad("two calls launched one render stage")
         for number, what in ((89, "uuid"), (45, "machine"), (2, "processes")):
             if number not in self.seen:
                 self.bad("the trace does not say its %s", what)

@@ -408,7 +408,7 @@ struct brick_lane {
 	uint64_t ring_offset;	     /* from the lane: struct brick_record[capacity] */
 	uint64_t histogram_rows[16]; /* bit per brick: its row has memory behind it */
 	char backend[16];	     /* of a queue: name of its backend */
-	uint64_t queue_flags;	     /* BRICK_QUEUE_* */
+	uint64_t queue_flags;	     /* BRICK_QUEUE_*; brick_lane_gpu() */
 	uint64_t counted_from;	     /* records before it are in no statistics: they were reset */
 	uint64_t pad2[3];
 
@@ -419,6 +419,12 @@ struct brick_lane {
 	/* consumer */
 	struct brick_drained drained;
 };
+
+/* Number of a queue's GPU, which notes "gpu.NUMBER" describe; 0: not known. */
+static inline uint32_t brick_lane_gpu(const struct brick_lane *lane)
+{
+	return (uint32_t)(lane->queue_flags >> 32);
+}
 
 /* The open brick without others inside, whose OPEN is not in the ring; NULL: there is none. */
 static inline struct brick_frame *brick_lane_leaf(struct brick_lane *lane)

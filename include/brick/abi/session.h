@@ -101,7 +101,8 @@ enum brick_kernel_kind {
 /* What was launched: a kernel with one shape, or a kind of transfer. 256 bytes. */
 struct brick_session_kernel {
 	uint64_t code; /* FNV-1a 64 of its source or module (in the code area), 0: not known */
-	uint64_t shared_bytes;
+	uint64_t shared_bytes; /* lower half: all; upper half: 1 + those that the launch asked for,
+				  0: not known which they are */
 	uint32_t grid[3], block[3]; /* work groups or blocks; work items in each; 0: not known */
 	uint32_t kind;		    /* enum brick_kernel_kind */
 	uint32_t registers;	    /* per work item, 0: not known */

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <time.h>
 #include "attach/cuda/calls.h"
+#include "attach/cuda/cuda_device.h"
 #include "attach/cuda/cupti.h"
 #include "attach/cuda/cuda_graphs.h"
 #include "attach/cuda/cuda_records.h"
@@ -56,6 +57,26 @@ static void mend_correlation(void)
 
 static struct helper_cpu cpu = {.name = "brick-cuda"};
 
+/*
+ * What the driver tells of its devices, asked once it is ready: that is before records come, and on
+ * a thread that is in no call of CUDA's.
+ */
+static void describe_devices(void)
+{
+	static int is_done;
+	void *driver = is_done ? NULL : dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+	int (*count_of)(int *) = NULL, count = 0;
+
+	if (!driver)
+		return;
+	void *function = dlsym(driver, "cuDeviceGetCount");
+	memcpy(&count_of, &function, sizeof(count_of));
+	is_done = count_of && count_of(&count) == 0;
+	for (int i = 0; i < count && i < 64; i++)
+		cuda_device_describe(driver, i);
+	dlclose(driver);
+}
+
 static void *flush_now_and_then(void *unused)
 {
 	struct timespec until;
@@ -69,6 +90,7 @@ static void *flush_now_and_then(void *unused)
 		if (inject.ends)
 			break;
 		pthread_mutex_unlock(&inject.lock);
+		describe_devices();
 		cupti.flush_all(0);
 		records_flush(0);
 		mend_correlation();
@@ -123,6 +145,7 @@ static void finish(void)
 		return;
 	stop_flusher();
 	helper_cpu_end(&cpu);
+	describe_devices();
 	cupti.flush_all(CUPTI_FLUSH_FORCED);
 	records_flush(1);
 	calls_stop();

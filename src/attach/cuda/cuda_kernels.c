@@ -84,6 +84,7 @@ static uint32_t add(const struct entry *e, const char *name)
 		.registers = e->registers,
 		.shared_bytes = not_negative(e->static_shared) + not_negative(e->dynamic_shared),
 		.code = e->code,
+		.dynamic_shared = (uint32_t)not_negative(e->dynamic_shared) + 1,
 	};
 
 	for (int i = 0; i < 3; i++) {
@@ -91,8 +92,10 @@ static uint32_t add(const struct entry *e, const char *name)
 		kernel.block[i] = (uint32_t)not_negative(e->block[i]);
 	}
 	if (newest_index >= MAX_KERNELS)
-		kernel = (struct brick_kernel){
-			.name = kernel.name, .backend = "cuda", .kind = kernel.kind};
+		kernel = (struct brick_kernel){.size = sizeof(kernel),
+			.name = kernel.name,
+			.backend = "cuda",
+			.kind = kernel.kind};
 	uint32_t index = brick_kernel_register(&kernel);
 	newest_index = index > newest_index ? index : newest_index;
 	free(readable);
@@ -152,8 +155,10 @@ uint32_t kernels_graph(uint32_t id)
 {
 	static uint32_t known_id, known_index;
 	char name[32] = "graph";
-	struct brick_kernel kernel = {
-		.name = name, .backend = "cuda", .kind = BRICK_KERNEL_COMPUTE};
+	struct brick_kernel kernel = {.size = sizeof(kernel),
+		.name = name,
+		.backend = "cuda",
+		.kind = BRICK_KERNEL_COMPUTE};
 
 	if (known_index && known_id == id)
 		return known_index;

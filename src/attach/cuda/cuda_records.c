@@ -25,6 +25,7 @@
 #include "brick/clock.h"
 #include "brick/probe.h"
 #include "brick/queue.h"
+#include "lib/device/queue_lane.h"
 
 enum {
 	BUFFER_BYTES = 1 << 18, /* delivered when it is full, or at a flush when all is complete */
@@ -126,6 +127,7 @@ static struct brick_queue *add_stream(uint32_t device, uint32_t context, uint32_
 		name, sizeof(name), "CUDA device %u context %u stream %u", device, context, stream);
 	struct brick_queue *queue = create_queue(name);
 	if (queue) {
+		brick__queue_on_gpu(queue, "cuda", device);
 		last_stream = stream_count;
 		streams[stream_count++] = (struct stream){device, context, stream, queue};
 		if (device < 64)

@@ -24,6 +24,7 @@
 #include "brick/clock.h"
 #include "brick/queue.h"
 #include "lib/device/correlation_residual.h"
+#include "lib/device/queue_lane.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 enum { MAX_WAITS = 16 };
@@ -144,8 +145,11 @@ static struct queue *queue_of(uint64_t a, uint64_t b, bool is_copy)
 		.backend = "hip",
 		.flags = BRICK_QUEUE_OUT_OF_ORDER};
 	if (!brick_queue_create(&queue->lane, &options) &&
-		!hashmap_set_pointer(&queues, key, queue))
+		!hashmap_set_pointer(&queues, key, queue)) {
+		if (!is_copy)
+			brick__queue_on_gpu(queue->lane, "hip", a);
 		return queue;
+	}
 	brick_queue_destroy(queue->lane);
 	free(queue);
 	return NULL;

@@ -17,6 +17,7 @@
 #include "attach/common/notes_once.h"
 #include "attach/common/object.h"
 #include "base/scope.h"
+#include "lib/device/gpus.h"
 
 static struct driver found;
 static const struct driver nothing;
@@ -215,6 +216,27 @@ static void platform_text(cl_device_id device, cl_platform_info what, char *text
 	text[bytes - 1] = '\0';
 }
 
+/* Extensions may be missing; then the driver refuses, and what they would tell stays unknown. */
+static void describe_gpu(cl_device_id device, const char *name)
+{
+	const struct driver *d = driver_get();
+	cl_device_pci_bus_info_khr bus;
+	uint8_t uuid[16];
+	char vendor[96] = "", pci[32];
+	struct gpu_facts facts = {.name = name, .vendor = vendor};
+
+	d->clGetDeviceInfo(device, CL_DEVICE_VENDOR, sizeof(vendor) - 1, vendor, NULL);
+	if (d->clGetDeviceInfo(device, CL_DEVICE_PCI_BUS_INFO_KHR, sizeof(bus), &bus, NULL) ==
+		CL_SUCCESS) {
+		snprintf(pci, sizeof(pci), "%04x:%02x:%02x.%x", bus.pci_domain, bus.pci_bus,
+			bus.pci_device, bus.pci_function);
+		facts.pci = pci;
+	}
+	if (d->clGetDeviceInfo(device, CL_DEVICE_UUID_KHR, sizeof(uuid), uuid, NULL) == CL_SUCCESS)
+		facts.uuid = uuid;
+	brick__gpu_describe("opencl", (uintptr_t)device, &facts);
+}
+
 void notes_device(cl_device_id device, char *name, size_t bytes)
 {
 	char platform[96], version[96], driver_version[96];
@@ -223,6 +245,7 @@ void notes_device(cl_device_id device, char *name, size_t bytes)
 	platform_text(device, CL_PLATFORM_NAME, platform, sizeof(platform));
 	device_text(device, CL_DEVICE_VERSION, version, sizeof(version));
 	device_text(device, CL_DRIVER_VERSION, driver_version, sizeof(driver_version));
+	describe_gpu(device, name);
 	note_once("attach", "OpenCL queues of %s", platform);
 	note_once("backend", "opencl %s", name);
 	note_once("opencl.library", "%s", path);

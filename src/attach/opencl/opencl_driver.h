@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <CL/cl.h>
+#include <CL/cl_ext.h>
 
 /* clang-format off */
 /* Those that we stand in front of. */

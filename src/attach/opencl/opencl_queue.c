@@ -13,6 +13,7 @@
 #include "attach/opencl/clocks.h"
 #include "attach/opencl/opencl_driver.h"
 #include "base/scope.h"
+#include "lib/device/queue_lane.h"
 
 enum { FIRST_CAPACITY = 256, MAX_RELEASED = 64 };
 
@@ -79,6 +80,8 @@ static void open_record(struct queue *q)
 	options.flags = q->in_order ? 0 : BRICK_QUEUE_OUT_OF_ORDER;
 	if (brick_queue_create(&q->record, &options) < 0)
 		q->record = NULL;
+	else
+		brick__queue_on_gpu(q->record, "opencl", (uintptr_t)q->device);
 }
 
 int queue_created(

@@ -15,6 +15,7 @@
 #include "attach/vulkan/vulkan_queues.h"
 #include "base/scope.h"
 #include "brick/brick.h"
+#include "lib/device/gpus.h"
 
 #define LAYER_NAME "VK_LAYER_BRICK_profile"
 #define EXPORT __attribute__((visibility("default")))
@@ -33,7 +34,7 @@ static VkLayerInstanceCreateInfo *instance_link(const VkInstanceCreateInfo *info
 	return (VkLayerInstanceCreateInfo *)at;
 }
 
-static void load_instance(struct vulkan_instance *in)
+static void load_instance(struct vulkan_instance *in, const VkApplicationInfo *app)
 {
 #define LOAD(name) in->name = (PFN_vk##name)in->next(in->handle, "vk" #name)
 	LOAD(DestroyInstance);
@@ -41,6 +42,8 @@ static void load_instance(struct vulkan_instance *in)
 	LOAD(GetPhysicalDeviceProperties);
 	LOAD(GetPhysicalDeviceMemoryProperties);
 	LOAD(GetPhysicalDeviceQueueFamilyProperties);
+	if (app && app->apiVersion >= VK_API_VERSION_1_1)
+		LOAD(GetPhysicalDeviceProperties2);
 #undef LOAD
 	in->time_domains = (PFN_vkGetPhysicalDeviceCalibrateableTimeDomainsEXT)in->next(
 		in->handle, "vkGetPhysicalDeviceCalibrateableTimeDomainsEXT");
@@ -65,7 +68,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo
 	if (in) {
 		in->handle = *instance;
 		in->next = next;
-		load_instance(in);
+		load_instance(in, info->pApplicationInfo);
 		if (vulkan_instance_add(in) == 0)
 			return result;
 		free(in);
@@ -148,6 +151,43 @@ static const char **with_calibration(const VkDeviceCreateInfo *info)
 	return list;
 }
 
+/* Who made it, by the number of PCI's list or of Khronos's; NULL: none that we know. */
+static const char *vendor_of(uint32_t id)
+{
+	static const struct {
+		uint32_t id;
+		const char *name;
+	} known[] = {{0x1002, "AMD"}, {0x1010, "ImgTec"}, {0x10de, "NVIDIA"}, {0x13b5, "ARM"},
+		{0x5143, "Qualcomm"}, {0x8086, "Intel"}, {0x106b, "Apple"}, {0x14e4, "Broadcom"},
+		{0x10005, "Mesa"}};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (known[i].id == id)
+			return known[i].name;
+	return NULL;
+}
+
+static void describe_gpu(const struct vulkan_instance *in, VkPhysicalDevice physical,
+	const VkPhysicalDeviceProperties *properties)
+{
+	VkPhysicalDeviceIDProperties ids = {
+		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES};
+	VkPhysicalDeviceProperties2 more = {
+		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &ids};
+	static const uint8_t none[VK_UUID_SIZE];
+	char model[16];
+	struct gpu_facts facts = {.name = properties->deviceName,
+		.vendor = vendor_of(properties->vendorID),
+		.model = properties->deviceID ? model : NULL};
+
+	snprintf(model, sizeof(model), "0x%04x", properties->deviceID);
+	if (in->GetPhysicalDeviceProperties2 && properties->apiVersion >= VK_API_VERSION_1_1)
+		in->GetPhysicalDeviceProperties2(physical, &more);
+	if (memcmp(ids.deviceUUID, none, sizeof(none)) != 0)
+		facts.uuid = ids.deviceUUID;
+	brick__gpu_describe("vulkan", (uintptr_t)physical, &facts);
+}
+
 static void describe_device(struct vulkan_device *d, VkPhysicalDevice physical)
 {
 	struct vulkan_instance *in = d->instance;
@@ -164,6 +204,8 @@ static void describe_device(struct vulkan_device *d, VkPhysicalDevice physical)
 	d->counter.period_ns = (double)properties.limits.timestampPeriod;
 	d->counter.mask = UINT64_MAX;
 	snprintf(d->name, sizeof(d->name), "%.63s", properties.deviceName);
+	d->gpu = (uintptr_t)physical;
+	describe_gpu(in, physical, &properties);
 	for (uint32_t i = 0; i < d->family_count; i++) {
 		uint32_t bits = families[i].timestampValidBits;
 		d->families[i].mask = bits >= 64 ? UINT64_MAX : (1ull << bits) - 1;

@@ -68,6 +68,7 @@ struct vulkan_instance {
 	PFN_vkDestroyInstance DestroyInstance;
 	PFN_vkEnumerateDeviceExtensionProperties EnumerateDeviceExtensionProperties;
 	PFN_vkGetPhysicalDeviceProperties GetPhysicalDeviceProperties;
+	PFN_vkGetPhysicalDeviceProperties2 GetPhysicalDeviceProperties2; /* NULL before 1.1 */
 	PFN_vkGetPhysicalDeviceMemoryProperties GetPhysicalDeviceMemoryProperties;
 	PFN_vkGetPhysicalDeviceQueueFamilyProperties GetPhysicalDeviceQueueFamilyProperties;
 	PFN_vkGetPhysicalDeviceCalibrateableTimeDomainsEXT time_domains; /* or NULL */
@@ -112,6 +113,7 @@ struct vulkan_device {
 	struct vulkan_functions call;
 	struct vulkan_instance *instance;
 	char name[64];
+	uint64_t gpu;	      /* the physical device */
 	uint32_t memory_type; /* host-visible and coherent */
 	struct vulkan_family families[VULKAN_FAMILIES];
 	uint32_t family_count;

@@ -18,6 +18,7 @@
 #include "base/clock_ns.h"
 #include "base/scope.h"
 #include "brick/brick.h"
+#include "lib/device/queue_lane.h"
 #include "lib/probe/waits.h"
 
 enum { MAX_IN_FLIGHT = 256, EXIT_PATIENCE_S = 1 };
@@ -45,6 +46,7 @@ static void add_queue(struct vulkan_device *d, VkQueue handle, uint32_t family, 
 		free(queue);
 		return;
 	}
+	brick__queue_on_gpu(queue->queue, "vulkan", d->gpu);
 	HOLD(&d->lock);
 	queue->next = d->queues;
 	d->queues = queue;

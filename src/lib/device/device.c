@@ -23,6 +23,7 @@
 #include "lib/device/backend_load.h"
 #include "lib/device/correlation_residual.h"
 #include "lib/device/device_inside.h"
+#include "lib/device/gpus.h"
 #include "lib/device/queue_lane.h"
 #include "lib/probe/sample.h"
 #include "lib/session/session_map.h"
@@ -548,6 +549,19 @@ static void note_residual(struct brick_device *device)
 
 /* Bricks. */
 
+/* The device, if its backend has said what it is. */
+static void place_on_gpu(const struct brick_device *device, struct brick_queue *queue)
+{
+	for (uint32_t i = 0; i < device->note_count; i++) {
+		const char *what = strrchr(device->notes[i].key, '.');
+		if (!what || strcmp(what, ".device") != 0)
+			continue;
+		brick__gpu_describe(device->backend->name, (uintptr_t)device->handle,
+			&(struct gpu_facts){.name = device->notes[i].value});
+		brick__queue_on_gpu(queue, device->backend->name, (uintptr_t)device->handle);
+	}
+}
+
 static struct device_queue *add_queue(struct brick_device *device, void *native)
 {
 	struct brick_queue_options options = BRICK_QUEUE_OPTIONS_INIT;
@@ -564,6 +578,7 @@ static struct device_queue *add_queue(struct brick_device *device, void *native)
 		free(queue);
 		return NULL;
 	}
+	place_on_gpu(device, queue->queue);
 	queue->native = native;
 	queue->first = queue->last = NO_PAIR;
 	queue->next = device->queues;

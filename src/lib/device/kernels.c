@@ -161,7 +161,9 @@ static struct brick_session_kernel describe(const struct brick_kernel *from)
 {
 	struct brick_session_kernel k = {
 		.code = from->code,
-		.shared_bytes = from->shared_bytes,
+		.shared_bytes =
+			(from->shared_bytes > UINT32_MAX ? UINT32_MAX : from->shared_bytes) |
+			(uint64_t)from->dynamic_shared << 32,
 		.kind = from->kind,
 		.registers = from->registers,
 	};
@@ -239,7 +241,7 @@ uint32_t brick_kernel_register(const struct brick_kernel *kernel)
 	struct brick_kernel own = BRICK_KERNEL_INIT;
 	KEEP_ERRNO();
 
-	if (!kernel || sized_read(&own, sizeof(own), kernel))
+	if (!kernel || sized_read(&own, sizeof(own), kernel) || own.reserved)
 		return 0;
 	struct brick_session_kernel entry = describe(&own);
 	BETWEEN(brick__session_lock, brick__session_unlock);

@@ -25,6 +25,7 @@
 #include "brick/abi/lane.h"
 #include "brick/error.h"
 #include "brick/queue.h"
+#include "lib/device/gpus.h"
 #include "lib/device/kernels.h"
 #include "lib/device/queue_clock.h"
 #include "lib/probe/ring.h"
@@ -52,7 +53,7 @@ struct queue_lane {
 
 struct queue_name {
 	uint64_t number;
-	uint32_t flags;
+	uint64_t flags; /* with its GPU, as a lane has it */
 	char name[64];
 	char backend[16];
 };
@@ -151,6 +152,7 @@ static int open_lane(struct queue_lane *to, const struct queue_name *queue, uint
 		to->ring = (struct brick_record *)((char *)lane + lane->ring_offset);
 		to->mask = lane->capacity ? lane->capacity - 1 : 0;
 		to->last_end = lane->end_ticks;
+		brick__gpu_note(brick__session_of(to->serial), (uint32_t)(queue->flags >> 32));
 		own(lane, queue, begin);
 	}
 	return error;
@@ -275,6 +277,15 @@ int brick_queue_create(struct brick_queue **out, const struct brick_queue_option
 	link_queue(queue);
 	*out = queue;
 	return 0;
+}
+
+void brick__queue_on_gpu(struct brick_queue *queue, const char *backend, uint64_t id)
+{
+	KEEP_ERRNO();
+
+	uint64_t number = brick__gpu_number(backend, id);
+	HOLD_UNCANCELLED(&queue->lock);
+	queue->name.flags = (uint32_t)queue->name.flags | number << 32;
 }
 
 void brick_queue_destroy(struct brick_queue *queue)

@@ -17,6 +17,12 @@
 int brick__queue_record_nested(struct brick_queue *queue,
 	const struct brick_command *const *commands, const uint8_t *depths, uint32_t count);
 
+/*
+ * The GPU that a backend knows by `id` is where its commands run (lib/device/gpus.h). Before its
+ * first command.
+ */
+BRICK_API void brick__queue_on_gpu(struct brick_queue *queue, const char *backend, uint64_t id);
+
 /* Count losses in its ledger. */
 void brick__queue_unmatched(struct brick_queue *queue, uint64_t count);
 void brick__queue_too_deep(struct brick_queue *queue);

@@ -301,8 +301,7 @@ void brick__session_destroy(struct brick_session *s)
 
 /* Notes. */
 
-/* Append a line to the notes; what does not fit is dropped whole and counted. */
-static int append_note(struct brick_session_header *h, const char *line, size_t bytes)
+int brick__notes_append(struct brick_session_header *h, const char *lines, size_t bytes)
 {
 	uint32_t used = h->notes_bytes;
 
@@ -310,7 +309,7 @@ static int append_note(struct brick_session_header *h, const char *line, size_t 
 		h->ledger.table_full++;
 		return BRICK_EFULL;
 	}
-	memcpy((char *)h + h->notes_offset + used, line, bytes);
+	memcpy((char *)h + h->notes_offset + used, lines, bytes);
 	__atomic_store_n(&h->notes_bytes, used + (uint32_t)bytes, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -336,7 +335,7 @@ int brick_note(const char *key, const char *format, ...)
 	BETWEEN(brick__session_lock, brick__session_unlock);
 	const struct brick_session *s = brick__session_here();
 	if (s->header)
-		error = append_note(s->header, line, bytes);
+		error = brick__notes_append(s->header, line, bytes);
 	return error;
 }
 

@@ -144,6 +144,12 @@ static inline void *brick__at(const struct brick_session *session, uint64_t offs
 }
 
 /*
+ * Append lines to its notes, under the session lock; what does not fit is dropped whole and counted
+ * (BRICK_EFULL).
+ */
+int brick__notes_append(struct brick_session_header *header, const char *lines, size_t bytes);
+
+/*
  * Start the session that BRICK_SESSION_DIR asks for, if it does and none runs. 0 or -errno. It
  * calls what session.c, which stands above all that records, has said here when it was loaded.
  */

@@ -27,6 +27,7 @@ enum perfetto_packet {
 	PACKET_TRACK_DESCRIPTOR = 60,
 	PACKET_EXTENSION_DESCRIPTOR = 72,
 	PACKET_TRACE_UUID = 89,
+	PACKET_GPU_INFO = 128,
 };
 
 enum perfetto_sequence_flags { SEQUENCE_STATE_CLEARED = 1, SEQUENCE_NEEDS_STATE = 2 };
@@ -52,8 +53,11 @@ enum perfetto_interned {
 	INTERNED_CATEGORIES = 1,
 	INTERNED_EVENT_NAMES = 2,
 	INTERNED_ANNOTATION_NAMES = 3,
+	INTERNED_GRAPHICS_CONTEXTS = 23,
 	INTERNED_GPU_NAMES = 24, /* of queues and of stages */
 	INTERNED_STRING_VALUES = 29,
+	INTERNED_COMPUTE_KERNELS = 1000,
+	INTERNED_COMPUTE_ARGS = 1001, /* their names */
 };
 enum perfetto_interned_entry { ENTRY_IID = 1, ENTRY_TEXT = 2 };
 
@@ -102,6 +106,7 @@ enum perfetto_event {
 	EVENT_DOUBLE_COUNTER = 44,
 	EVENT_FLOWS = 47,	      /* fixed64 */
 	EVENT_TERMINATING_FLOWS = 48, /* fixed64 */
+	EVENT_GPU_CORRELATION = 3000,
 };
 enum perfetto_event_type { EVENT_BEGIN = 1, EVENT_END = 2, EVENT_INSTANT = 3, EVENT_COUNTER = 4 };
 
@@ -132,9 +137,33 @@ enum descriptor_value { VALUE_NAME = 1, VALUE_NUMBER = 2 };
 enum perfetto_render_stage {
 	STAGE_EVENT_ID = 1,
 	STAGE_DURATION = 2,
+	STAGE_CONTEXT = 5,
 	STAGE_SUBMISSION_ID = 10,
+	STAGE_GPU = 11,
 	STAGE_QUEUE_IID = 13,
 	STAGE_NAME_IID = 14,
+	STAGE_WAITS = 18,
+	STAGE_KERNEL_IID = 19,
+	STAGE_LAUNCH = 21,
+};
+enum perfetto_launch { LAUNCH_GRID = 1, LAUNCH_GROUP = 2 };
+enum perfetto_dimensions { DIMENSION_X = 1 }; /* and 2, 3 */
+enum perfetto_gpu_correlation { CORRELATION_SUBMITS = 1, CORRELATION_WAITS = 2 };
+enum perfetto_stage_name { STAGE_CATEGORY = 4 }; /* beside iid and text */
+enum perfetto_stage_category { STAGE_COMPUTE = 2 };
+enum perfetto_compute_kernel { COMPUTE_ARCHITECTURE = 4, COMPUTE_ARGS = 5 };
+enum perfetto_compute_arg { ARG_NAME_IID = 1, ARG_UINT = 4 };
+enum perfetto_graphics_context { CONTEXT_PID = 2, CONTEXT_API = 3 };
+enum perfetto_graphics_api { API_VULKAN = 2, API_OPENCL = 3, API_CUDA = 4, API_HIP = 5 };
+
+enum perfetto_gpu_info { GPU_INFO_GPUS = 1 };
+enum perfetto_gpu {
+	GPU_NAME = 1,
+	GPU_VENDOR = 2,
+	GPU_MODEL = 3,
+	GPU_ARCHITECTURE = 4,
+	GPU_UUID = 5,
+	GPU_PCI = 7,
 };
 
 enum perfetto_annotation {

@@ -33,6 +33,7 @@ struct trace_writer {
 	uint32_t event_depth;
 	uint64_t bad_records;
 	struct site_numbering sites;
+	struct gpu_list gpus;
 
 	ARRAY(struct writer_process *) processes;
 	ARRAY(struct writer_lane *) lanes;
@@ -346,6 +347,7 @@ int sink_notes(struct sink *sink, int number, const char *notes, size_t bytes)
 
 	if (bad)
 		return bad;
+	gpu_list_notes(&w->gpus, &w->packets, (uint32_t)number, notes, bytes);
 	event_open(w, FORMAT_NOTES, w->last_ns);
 	event_uint(w, "process", (uint64_t)number);
 	event_text(w, "text", notes, bytes);
@@ -489,7 +491,7 @@ static int lane_event(struct trace_writer *w, const struct writer_lane *lane)
 	event_text(w, "name", lane->name, sizeof(lane->name));
 	if (lane->kind != BRICK_LANE_THREAD) {
 		event_text(w, "backend", lane->backend, sizeof(lane->backend));
-		event_uint(w, "queue_flags", lane->queue_flags);
+		event_uint(w, "queue_flags", (uint32_t)lane->queue_flags);
 	}
 	if (lane->kind == BRICK_LANE_THREAD)
 		event_uint(w, "off_cpu_sequence", FORMAT_OFF_CPU_SEQUENCE + lane->number);
@@ -833,6 +835,8 @@ int sink_process(struct sink *sink, const struct brick_session_header *header)
 	}
 	process->packets = &w->packets;
 	process->numbering = &w->sites;
+	process->number = number;
+	process->gpus = &w->gpus;
 	process->pid = header->pid;
 	process->clock = header->clock;
 	if (!process->clock.mult || process->clock.shift > 63)
@@ -951,6 +955,7 @@ static void free_writer(struct trace_writer *w)
 		writer_lane_destroy(w->lanes.items[i]);
 	array_fini(&w->processes);
 	array_fini(&w->lanes);
+	gpu_list_fini(&w->gpus);
 	packets_fini(&w->packets);
 	free(w);
 }

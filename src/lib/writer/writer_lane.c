@@ -171,14 +171,13 @@ static void describe_queue(struct pb_buffer *b, const struct writer_lane *lane)
 	pb_varint(b, TRACK_SIBLING_MERGE, SIBLING_MERGE_NONE);
 }
 
-/* The queue as Perfetto's GPU views know it: render stages refer to it. */
+/* The queue as Perfetto's GPU views know it. */
 static void intern_queue(struct pb_buffer *b, const struct writer_lane *lane)
 {
 	char name[3 * (sizeof(lane->name) + sizeof(lane->backend))];
 	size_t interned = pb_open(b, PACKET_INTERNED_DATA);
 
-	names_entry(b, INTERNED_GPU_NAMES, FORMAT_QUEUE_IID + lane->sequence, name,
-		queue_name(name, sizeof(name), lane));
+	gpu_stages_intern(&lane->stages, name, queue_name(name, sizeof(name), lane));
 	pb_close(b, interned);
 }
 
@@ -203,6 +202,9 @@ static void lane_track(const struct writer_lane *lane)
 
 static int start_sequence(struct writer_lane *lane, uint64_t ns)
 {
+	if (lane->kind == BRICK_LANE_QUEUE)
+		lane->names.gpu = gpu_list_use(lane->process->gpus, lane->packets,
+			lane->process->number, (uint32_t)(lane->queue_flags >> 32));
 	lane->packets->scratch.size = 0;
 	lane_first_packet(lane, ns);
 	lane_track(lane);
@@ -507,8 +509,6 @@ static inline bool args_at_end(const struct brick_record *r, const struct record
 	return args->dependency_count && !args->launch.kind;
 }
 
-enum { MAX_FLOWS = 1 << 14 }; /* arrows from one launch */
-
 static void annotate(
 	struct pb_buffer *b, enum format_annotation name, uint32_t field, uint64_t value)
 {
@@ -544,8 +544,9 @@ static void put_flow(const struct writer_lane *lane, uint32_t field, uint64_t nu
 static void put_launched(const struct writer_lane *lane, const struct record_args *args)
 {
 	for (uint32_t i = 0; i < args->flow_count; i++)
-		for (uint32_t j = 0; j <= args->further[i] && j < MAX_FLOWS; j++)
+		for (uint32_t j = 0; j <= args->further[i] && j < GPU_MAX_FLOWS; j++)
 			put_flow(lane, EVENT_FLOWS, args->flows[i] + j);
+	gpu_stages_launched(&lane->names, args);
 }
 
 /*
@@ -567,9 +568,16 @@ static bool takes_arrow(struct writer_process *process, uint64_t number)
 
 static void put_arrows(const struct writer_lane *lane, const struct record_args *args)
 {
+	uint64_t waited[RECORD_LINKS];
+	uint32_t count = 0;
+
 	for (uint32_t i = 0; i < args->dependency_count; i++)
 		if (takes_arrow(lane->process, args->dependencies[i]))
-			put_flow(lane, EVENT_TERMINATING_FLOWS, args->dependencies[i]);
+			waited[count++] = args->dependencies[i];
+	for (uint32_t i = 0; i < count; i++)
+		put_flow(lane, EVENT_TERMINATING_FLOWS, waited[i]);
+	if (lane->kind == BRICK_LANE_THREAD) /* a stage tells by itself what it waited for */
+		gpu_stages_waited(&lane->names, waited, count);
 }
 
 static void put_dependencies(const struct writer_lane *lane, const struct record_args *args)
@@ -676,31 +684,12 @@ static void packet_close(struct writer_lane *lane, struct opened opened, uint64_
 	packets_add(lane->packets);
 }
 
-/*
- * The same for Perfetto's GPU views, which know only render stages. A stage stands at its begin and
- * has its length. So a command that holds others has none, because its length is not known there.
- */
-static void write_stage(const struct writer_lane *lane, const struct brick_record *r,
-	const struct record_args *args)
+static void write_stage(
+	struct writer_lane *lane, const struct brick_record *r, const struct record_args *args)
 {
-	struct pb_buffer *b = &lane->packets->scratch;
-	uint32_t kernel = record_kernel(&lane->process->tables, args);
-
-	if (!kernel || !args->launch.kind || r->kind != BRICK_RECORD_SAMPLE)
-		return;
 	uint64_t end_ns = writer_ns(lane->process, r->begin + r->ticks);
-	b->size = 0;
-	size_t packet = packet_open(b, lane->sequence, SEQUENCE_NEEDS_STATE);
-	size_t stage = pb_open(b, PACKET_RENDER_STAGE);
-	pb_varint(b, STAGE_EVENT_ID, args->launch.elements);
-	pb_varint(b, STAGE_DURATION, end_ns > lane->begin_ns ? end_ns - lane->begin_ns : 0);
-	pb_varint(b, STAGE_SUBMISSION_ID, args->launch.elements);
-	pb_varint(b, STAGE_QUEUE_IID, FORMAT_QUEUE_IID + lane->sequence);
-	pb_varint(b, STAGE_NAME_IID, FORMAT_N_KERNEL + kernel);
-	pb_close(b, stage);
-	pb_varint(b, PACKET_TIMESTAMP, 0);
-	pb_close(b, packet);
-	packets_add(lane->packets);
+
+	gpu_stage(&lane->stages, args, end_ns > lane->begin_ns ? end_ns - lane->begin_ns : 0);
 }
 
 static void args_begin(struct writer_lane *lane, const struct brick_record *r,
@@ -733,7 +722,8 @@ static void args_begin(struct writer_lane *lane, const struct brick_record *r,
 		put_dependencies(lane, args);
 	}
 	packet_close(lane, opened, step);
-	write_stage(lane, r, args);
+	if (kernel && lane->kind == BRICK_LANE_QUEUE)
+		write_stage(lane, r, args);
 }
 
 static struct opened instant_open(const struct writer_lane *lane, enum format_event_name name)
@@ -1465,6 +1455,7 @@ struct writer_lane *writer_lane_create(struct writer_process *process, uint32_t 
 	memcpy(lane->name, state->name, sizeof(lane->name));
 	memcpy(lane->backend, state->backend, sizeof(lane->backend));
 	lane->queue_flags = state->queue_flags;
+	gpu_stages_init(&lane->stages, &lane->names, lane->backend, sizeof(lane->backend));
 	make_end_tail(lane);
 	return lane;
 }
@@ -1475,6 +1466,7 @@ void writer_lane_destroy(struct writer_lane *lane)
 		return;
 	free(lane->site_templates);
 	array_fini(&lane->former);
+	gpu_stages_fini(&lane->stages);
 	array_fini(&lane->plain.entries);
 	hashmap_fini(&lane->plain.by_brick);
 	free(lane);

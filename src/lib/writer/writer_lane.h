@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/hashmap.h"
+#include "lib/writer/gpu_stages.h"
 #include "lib/writer/writer_names.h"
 
 enum { TEMPLATE_BYTES = 48 };
@@ -49,6 +50,7 @@ struct writer_lane {
 	struct packet_template *site_templates; /* by site */
 	uint32_t site_capacity;
 	struct template_table plain;
+	struct gpu_stages stages; /* of a queue */
 	struct packet_template wait_begin;
 	uint8_t end_tail[16]; /* of a slice's end without annotations and timestamp */
 	uint32_t end_tail_bytes;

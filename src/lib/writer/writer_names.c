@@ -60,8 +60,9 @@ static size_t kernel_json(char *to, size_t capacity, const struct brick_session_
 		size += json_triple(to + size, capacity - size, "grid", kernel->grid);
 	if (kernel->block[0])
 		size += json_triple(to + size, capacity - size, "block", kernel->block);
-	if (kernel->shared_bytes)
-		size += json_count(to + size, capacity - size, "shared", kernel->shared_bytes);
+	if ((uint32_t)kernel->shared_bytes)
+		size += json_count(
+			to + size, capacity - size, "shared", (uint32_t)kernel->shared_bytes);
 	if (kernel->registers)
 		size += json_count(to + size, capacity - size, "registers", kernel->registers);
 	if (kernel->code)
@@ -197,6 +198,100 @@ int names_brick_value(struct lane_names *names, uint32_t brick)
 	return names_close(names, packet);
 }
 
+/* A stage of Perfetto's GPU views. */
+static void stage_entry(
+	struct pb_buffer *b, uint32_t iid, const char *text, size_t size, uint32_t kind)
+{
+	size_t entry = pb_open(b, INTERNED_GPU_NAMES);
+
+	pb_varint(b, ENTRY_IID, iid);
+	pb_string(b, ENTRY_TEXT, text, size);
+	if (kind == BRICK_KERNEL_COMPUTE)
+		pb_varint(b, STAGE_CATEGORY, STAGE_COMPUTE);
+	pb_close(b, entry);
+}
+
+/* What Perfetto's compute views ask for under these names, in the order of enum compute_arg. */
+static const char *const compute_args[] = {"workgroup_size", "grid_size", "thread_count",
+	"registers_per_thread", "shared_mem_static", "shared_mem_dynamic", "shared_mem"};
+enum compute_arg {
+	GROUP_ITEMS = 1,
+	GROUPS,
+	ITEMS,
+	REGISTERS,
+	STATIC_SHARED,
+	DYNAMIC_SHARED,
+	ALL_SHARED,
+};
+
+static void compute_arg_names(struct lane_names *names)
+{
+	if (names->has_arg_names)
+		return;
+	names->has_arg_names = true;
+	for (uint32_t i = 0; i < sizeof(compute_args) / sizeof(*compute_args); i++)
+		names_entry(&names->packets->scratch, INTERNED_COMPUTE_ARGS, i + 1, compute_args[i],
+			strlen(compute_args[i]));
+}
+
+static void compute_arg(struct pb_buffer *b, enum compute_arg name, uint64_t value)
+{
+	size_t arg = pb_open(b, COMPUTE_ARGS);
+
+	pb_varint(b, ARG_NAME_IID, name);
+	pb_varint(b, ARG_UINT, value);
+	pb_close(b, arg);
+}
+
+static uint64_t product(const uint32_t *sizes)
+{
+	return (uint64_t)sizes[0] * (sizes[1] ? sizes[1] : 1) * (sizes[2] ? sizes[2] : 1);
+}
+
+/* The launch's numbers, as far as they are known. Without a group's size, the grid is of items. */
+static void compute_shape(struct pb_buffer *b, const struct brick_session_kernel *k)
+{
+	uint64_t groups = product(k->grid), items = product(k->block);
+
+	if (items)
+		compute_arg(b, GROUP_ITEMS, items);
+	if (items && groups)
+		compute_arg(b, GROUPS, groups);
+	if (groups)
+		compute_arg(b, ITEMS, groups * (items ? items : 1));
+}
+
+static void compute_memory(struct pb_buffer *b, const struct brick_session_kernel *k)
+{
+	uint32_t all = (uint32_t)k->shared_bytes, dynamic = (uint32_t)(k->shared_bytes >> 32);
+
+	if (dynamic && dynamic - 1 <= all) {
+		compute_arg(b, STATIC_SHARED, all - (dynamic - 1));
+		compute_arg(b, DYNAMIC_SHARED, dynamic - 1);
+	} else if (all) {
+		compute_arg(b, ALL_SHARED, all);
+	}
+}
+
+static void compute_entry(struct lane_names *names, uint32_t kernel, const char *text, size_t size)
+{
+	const struct brick_session_kernel *k = &names->process->tables.kernels[kernel];
+	const char *runs = gpu_list_architecture(names->process->gpus, names->gpu);
+	struct pb_buffer *b = &names->packets->scratch;
+
+	compute_arg_names(names);
+	size_t entry = pb_open(b, INTERNED_COMPUTE_KERNELS);
+	pb_varint(b, ENTRY_IID, kernel);
+	pb_string(b, ENTRY_TEXT, text, size);
+	if (*runs)
+		pb_string(b, COMPUTE_ARCHITECTURE, runs, strlen(runs));
+	compute_shape(b, k);
+	if (k->registers)
+		compute_arg(b, REGISTERS, k->registers);
+	compute_memory(b, k);
+	pb_close(b, entry);
+}
+
 /* The kernel, and its name as that of slices. */
 int names_kernel(struct lane_names *names, uint32_t kernel)
 {
@@ -209,8 +304,9 @@ int names_kernel(struct lane_names *names, uint32_t kernel)
 	size_t size = tables_text(text, sizeof(text), entry->name, sizeof(entry->name));
 	names_entry(&names->packets->scratch, INTERNED_EVENT_NAMES, FORMAT_N_KERNEL + kernel, text,
 		size);
-	names_entry(
-		&names->packets->scratch, INTERNED_GPU_NAMES, FORMAT_N_KERNEL + kernel, text, size);
+	stage_entry(&names->packets->scratch, FORMAT_N_KERNEL + kernel, text, size, entry->kind);
+	if (entry->kind == BRICK_KERNEL_COMPUTE)
+		compute_entry(names, kernel, text, size);
 	size = kernel_json(text, sizeof(text), entry);
 	names_entry(&names->packets->scratch, INTERNED_STRING_VALUES, FORMAT_KERNEL_IID + kernel,
 		text, size);

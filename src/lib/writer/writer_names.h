@@ -6,6 +6,7 @@
 #pragma once
 
 #include "lib/writer/format.h"
+#include "lib/writer/gpu_list.h"
 #include "lib/writer/packets.h"
 #include "lib/writer/trace_records.h"
 
@@ -42,6 +43,8 @@ struct writer_process {
 	uint32_t operations[BRICK_MAX_BRICKS]; /* by brick: the site whose operation was last */
 	uint16_t site_of_place[WRITER_PLACES];
 	uint64_t *counter_uuids; /* by brick; 0: no track yet */
+	uint32_t number;	 /* in the trace */
+	struct gpu_list *gpus;	 /* the trace's */
 	uint64_t flow_base;	 /* of the ids of its flows: add a command's number */
 	uint64_t *arrows;	 /* [WRITER_ARROWS] numbers that have an arrow to who waited */
 	int ended;
@@ -53,6 +56,8 @@ struct lane_names {
 	const struct writer_process *process;
 	uint32_t sequence;
 	uint32_t sources, events;
+	uint32_t gpu; /* of a queue: its index in the trace */
+	bool has_arg_names;
 	uint64_t bricks[BRICK_MAX_BRICKS / 64];
 	uint64_t categories;
 	uint64_t values[BRICK_MAX_BRICKS / 64]; /* bricks, as values */

@@ -172,6 +172,19 @@ DOUBLE_API int cuDeviceGetName(char *name, int bytes, int device)
 	return device ? 101 : FINE;
 }
 
+DOUBLE_API int cuDeviceGetPCIBusId(char *text, int bytes, int device)
+{
+	snprintf(text, (size_t)bytes, "0000:3b:00.0");
+	return device ? 101 : FINE;
+}
+
+DOUBLE_API int cuDeviceGetUuid(unsigned char *uuid, int device)
+{
+	for (int i = 0; i < 16; i++)
+		uuid[i] = (unsigned char)(0xd0 + i);
+	return device ? 101 : FINE;
+}
+
 DOUBLE_API int cuGetErrorName(int error, const char **name)
 {
 	*name = error ? "CUDA_ERROR_OF_THE_DOUBLE" : "CUDA_SUCCESS";

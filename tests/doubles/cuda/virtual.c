@@ -9,7 +9,7 @@
 
 DOUBLE_API int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
-	*value = 0;
+	*value = attribute == 75 ? 8 : attribute == 76 ? 9 : 0; /* compute capability */
 	return device || attribute < 0 ? INVALID_VALUE : FINE;
 }
 
