@@ -28,6 +28,7 @@ static const struct cli_option option_table[] = {
 static int run_requests(int argc, char **argv)
 {
 	struct options options = {0};
+	struct step_index index;
 	struct requests *requests;
 	struct interference *interference;
 	struct speculations *speculations;
@@ -48,16 +49,23 @@ static int run_requests(int argc, char **argv)
 		rc = interference_create(&interference, requests);
 	if (rc == 0)
 		rc = speculations_create(&speculations, requests);
+	if (rc == 0)
+		rc = step_index_init(&index, run);
 	if (rc < 0)
 		die(CLI_SYSTEM, "%s: not enough memory for its requests", run->path);
-	const struct requests_view view = {
-		run, requests, interference, speculations, options.slowest};
+	struct requests_view view = {.run = run,
+		.requests = requests,
+		.interference = interference,
+		.speculations = speculations,
+		.slowest = options.slowest};
+	presence_of_run(&view.presence, run, &index);
 	if (options.json)
 		json_print(requests_to_json(&view), stdout);
 	else if (options.csv)
 		requests_csv(&view, stdout);
 	else
 		requests_text(&view, stdout);
+	step_index_fini(&index);
 	speculations_destroy(speculations);
 	interference_destroy(interference);
 	requests_destroy(requests);

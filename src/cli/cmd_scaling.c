@@ -37,10 +37,12 @@ static int run_scaling(int argc, char **argv)
 					: "has no steps");
 	if (rc < 0)
 		die(CLI_SYSTEM, "%s: not enough memory for its steps", run->path);
+	struct scaling_view view = {.run = run, .scaling = scaling};
+	presence_of_run(&view.presence, run, &index);
 	if (options.json)
-		json_print(scaling_to_json(run, scaling), stdout);
+		json_print(scaling_to_json(&view), stdout);
 	else
-		scaling_text(run, scaling, stdout);
+		scaling_text(&view, stdout);
 	scaling_destroy(scaling);
 	step_index_fini(&index);
 	return CLI_DONE;

@@ -61,6 +61,15 @@ def check_cache(owns, found):
             assert cache["position"] == 24, cache
 
 
+def check_causes(text, late):
+    """A line for each cause, with how many gaps have it."""
+    lines = text.split("the median of the request:\n")[1].split("\n\n")[0].splitlines()
+    causes = [gap["cause"] for gap in late]
+    assert f"\n{len(late)} gaps between tokens" in text and len(lines) == len(set(causes)), (text, causes)
+    many = sorted(causes.count(cause) for cause in set(causes) if causes.count(cause) > 1)
+    assert sorted(int(line.split()[0]) for line in lines if "gaps of one cause" in line) == many, (lines, many)
+
+
 def check_forms(path, found):
     rows = list(csv.DictReader(io.StringIO(output(BRICK, "requests", "--csv", path))))
     assert [int(row["request"]) for row in rows] == list(range(1, len(found) + 1)), rows
@@ -69,6 +78,11 @@ def check_forms(path, found):
             assert row[key] == str(request[key] if request[key] is not None else ""), (key, row)
     text = output(BRICK, "requests", path)
     assert "prefix" not in text and "differ from position 24" in text and "gaps between tokens" in text, text
+    made = sum(request["output_tokens"] for request in found)
+    prompts = sum(bool(request["prompt_tokens"] and request["output_tokens"]) for request in found)
+    assert f" {made} made ({prompts} by the steps that ended a prompt, {made - prompts} by steps that decode)\n" in text, text
+    assert "BEGAN AFTER" in text and "model freed" in text and " freed\n" not in text.replace("model freed", ""), text
+    check_causes(text, [gap for request in found for gap in request["gaps"] if gap["cause"]])
     few = json.loads(output(BRICK, "requests", "--json", "--slowest", "2", path))["requests"]
     slowest = sorted(found, key=lambda request: -(request["ttft_ns"] or 0))[:2]
     assert [request["request"] for request in few] == [request["request"] for request in slowest], few

@@ -166,6 +166,28 @@ static void what_is_flat_has_none(void **state)
 	assert_inside(&made->series->ffn.slope, 0);
 	assert_near(made->series->ffn.median_ns, FFN_NS);
 	assert_true(made->series->drift == 0);
+	assert_false(scaling_is_noisy(made->series, line_of(made->series, BRICK_UP_PROJECTION)));
+}
+
+/* Nothing can be said of a slope between noise of the same size; where it surely grows, it can. */
+static void noise_says_nothing(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		step(decode_site, 1, planted(64 + 4 * (uint64_t)i), 0);
+		tokens(0, 1, 0, 63 + 4 * i);
+		struct run_sample *up = &run.lanes[0].samples[4 * i + 2];
+		up->end_ns = up->begin_ns + FFN_NS + (uint64_t)noise(80000);
+	}
+	look(1);
+	const struct scaling_series *s = made->series;
+	assert_true(scaling_is_level(line_of(s, BRICK_UP_PROJECTION)));
+	assert_true(scaling_is_noisy(s, line_of(s, BRICK_UP_PROJECTION)));
+	struct scaling_line grows = *line_of(s, BRICK_UP_PROJECTION);
+	grows.slope.low = 1;
+	assert_false(scaling_is_noisy(s, &grows));
+	grows.is_known = false;
+	assert_false(scaling_is_noisy(s, &grows));
 }
 
 /* 150 x + 20000 = 90000 at 466.7. */
@@ -403,6 +425,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_planted_slope_is_found, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_is_flat_has_none, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(noise_says_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(attention_overtakes_the_ffn, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			attention_that_does_not_grow_never_does, set_up, tear_down),

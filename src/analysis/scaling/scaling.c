@@ -396,12 +396,6 @@ COMPARATOR(by_length, struct scaling_brick,
 	ORDER(y->line.median_ns, x->line.median_ns) ?: ORDER(x->brick, y->brick) ?:
 		ORDER(x->on_device, y->on_device))
 
-/* Whether a slope may be none. */
-static bool is_level(const struct scaling_line *line)
-{
-	return line->slope.low <= 0 && line->slope.high >= 0;
-}
-
 /* Bricks without time in most steps have no line: they are left out. */
 static int fill_series(
 	struct maker *m, struct scaling_series *s, const struct point *points, size_t n)
@@ -431,7 +425,7 @@ static int fill_series(
 	s->ffn_on_device = s->attention < s->brick_count ? s->bricks[s->attention].on_device
 							 : device.median_ns > host.median_ns;
 	s->ffn = s->ffn_on_device ? device : host;
-	if (s->ffn.is_known && s->ffn.median_ns > 0 && !is_level(&s->ffn))
+	if (s->ffn.is_known && s->ffn.median_ns > 0 && !scaling_is_level(&s->ffn))
 		s->drift = s->ffn.slope.value * (s->longest - s->shortest) / s->ffn.median_ns;
 	return 0;
 }
@@ -520,7 +514,7 @@ enum scaling_overtakes scaling_overtakes(
 	if (!a->is_known || !f->is_known || scaling_drifted(s))
 		return SCALING_OVERTAKES_UNKNOWN;
 	/* work that knows no context: a slope that may be none is none */
-	struct scaling_value ffn = is_level(f) ? (struct scaling_value){0} : f->slope;
+	struct scaling_value ffn = scaling_is_level(f) ? (struct scaling_value){0} : f->slope;
 	double slope = a->slope.value - ffn.value, steep = a->slope.high - ffn.low,
 	       flat = a->slope.low - ffn.high;
 	double lead = f->at.value - a->at.value, low = f->at.low - a->at.high,

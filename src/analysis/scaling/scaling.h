@@ -84,6 +84,25 @@ static inline bool scaling_grows(const struct scaling_line *line)
 	return line->is_known && line->slope.low > 0;
 }
 
+/* Whether it may as well be level. */
+static inline bool scaling_is_level(const struct scaling_line *line)
+{
+	return line->slope.low <= 0 && line->slope.high >= 0;
+}
+
+/*
+ * Whether nothing can be said of a slope: it may go up or down, and either by more than a quarter
+ * of the time over these contexts.
+ */
+static inline bool scaling_is_noisy(
+	const struct scaling_series *series, const struct scaling_line *line)
+{
+	double half = (line->slope.high - line->slope.low) / 2;
+
+	return line->is_known && scaling_is_level(line) &&
+	       half * (series->longest - series->shortest) > line->median_ns / 4;
+}
+
 static inline bool scaling_drifted(const struct scaling_series *series)
 {
 	return series->drift <= -SCALING_DRIFT;

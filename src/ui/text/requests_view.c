@@ -16,6 +16,7 @@
 #include "ui/text/terminal.h"
 #include "ui/text/text.h"
 #include "ui/text/text_table.h"
+#include "ui/text/trust_text.h"
 
 static const char *const end_names[REQUEST_ENDS] = {
 	[REQUEST_OPEN] = "open",
@@ -26,6 +27,18 @@ static const char *const end_names[REQUEST_ENDS] = {
 	[REQUEST_RESTARTED] = "restarted",
 	[REQUEST_REPLACED] = "replaced",
 	[REQUEST_FREED] = "freed",
+};
+
+/* The same in a table for people. */
+static const char *const end_words[REQUEST_ENDS] = {
+	[REQUEST_OPEN] = "still open",
+	[REQUEST_TOLD] = "as the program said",
+	[REQUEST_REMOVED] = "sequence removed",
+	[REQUEST_CUT] = "sequence cut",
+	[REQUEST_FOLLOWED] = "another prompt followed",
+	[REQUEST_RESTARTED] = "sequence begun anew",
+	[REQUEST_REPLACED] = "state loaded or copied",
+	[REQUEST_FREED] = "model freed",
 };
 
 static const char *const reuse_names[REQUEST_REUSES] = {
@@ -127,7 +140,8 @@ static struct ranked *rank_requests(const struct requests_view *view, size_t *co
 	return list;
 }
 
-static struct ranked *rank_gaps(const struct requests_view *view, size_t most, size_t *count)
+/* The long ones, the longest first; the caller frees. */
+static struct ranked *rank_gaps(const struct requests_view *view, size_t *count)
 {
 	const struct requests *q = view->requests;
 	struct ranked *list = text_room(q->gap_count + 1, sizeof(*list));
@@ -142,12 +156,12 @@ static struct ranked *rank_gaps(const struct requests_view *view, size_t most, s
 		}
 	if (list)
 		qsort(list, n, sizeof(*list), by_length);
-	*count = n < most ? n : most;
+	*count = n;
 	return list;
 }
 
 static const struct table_column columns[] = {{"REQUEST", TABLE_RIGHT, 0},
-	{"SEQUENCE", TABLE_RIGHT, 0}, {"MODEL", TABLE_RIGHT, 1}, {"BEGAN", TABLE_RIGHT, 5},
+	{"SEQUENCE", TABLE_RIGHT, 0}, {"MODEL", TABLE_RIGHT, 1}, {"BEGAN AFTER", TABLE_RIGHT, 5},
 	{"QUEUED", TABLE_RIGHT, 1}, {"TTFT", TABLE_RIGHT, 0}, {"PROMPT", TABLE_RIGHT, 0},
 	{"REUSED", TABLE_RIGHT, 1}, {"AGAIN", TABLE_RIGHT, 2}, {"OUTPUT", TABLE_RIGHT, 0},
 	{"/TOKEN", TABLE_RIGHT, 0}, {"P50", TABLE_RIGHT, 4}, {"P95", TABLE_RIGHT, 3},
@@ -194,7 +208,7 @@ static void add_row(
 	table_time(table, r->max_ns);
 	table_count(table, r->part_count);
 	table_time(table, request_between_ns(q, r));
-	table_cell(table, end_names[r->end]);
+	table_cell(table, end_words[r->end]);
 }
 
 static void print_table(const struct requests_view *view, const struct terminal *terminal)
@@ -219,10 +233,21 @@ static uint64_t dropped(const struct requests_view *view)
 	return losses.dropped;
 }
 
+/* Whether its first token came of the step that ended its prompt. */
+static bool begins_by_prompt(const struct requests *q, const struct request *r)
+{
+	const struct request_part *parts = &q->parts[r->part_first];
+
+	for (uint32_t i = 0; i < r->part_count; i++)
+		if (parts[i].results || parts[i].tokens > parts[i].prompt)
+			return parts[i].prompt > 0 && r->output_tokens;
+	return false;
+}
+
 static void print_head(const struct requests_view *view, FILE *out)
 {
 	const struct requests *q = view->requests;
-	uint64_t prompt = 0, output = 0, reused = 0, again = 0;
+	uint64_t prompt = 0, output = 0, reused = 0, by_prompts = 0;
 	const char *name = run_model_name(view->run, q->list[0].process, q->list[0].model);
 	char of_prompt[UNITS_BYTES], of_output[UNITS_BYTES], of_reuse[UNITS_BYTES];
 	SCOPED char *safe = text_safe(name);
@@ -231,13 +256,18 @@ static void print_head(const struct requests_view *view, FILE *out)
 		prompt += q->list[i].prompt_tokens;
 		output += q->list[i].output_tokens;
 		reused += q->list[i].reused;
-		again += q->list[i].again;
+		by_prompts += begins_by_prompt(q, &q->list[i]);
 	}
 	fprintf(out,
-		"%s%s%zu request%s: %s prompt tokens evaluated, %s found in the cache, %s made\n",
+		"%s%s%zu request%s: %s prompt tokens evaluated, %s found in the cache, %s made",
 		name ? safe : "", name ? ", " : "", q->count, plural_s(q->count),
 		units_count(of_prompt, prompt), units_count(of_reuse, reused),
 		units_count(of_output, output));
+	if (by_prompts && by_prompts <= output)
+		fprintf(out, " (%s by the step%s that ended a prompt, %s by steps that decode)",
+			units_count(of_prompt, by_prompts), plural_s(by_prompts),
+			units_count(of_output, output - by_prompts));
+	fputc('\n', out);
 	if (q->unknown_steps)
 		fprintf(out,
 			"Of %" PRIu64
@@ -317,29 +347,74 @@ static char *bricks_text(const struct requests_view *view, const struct request_
 	return text;
 }
 
-enum { GAPS_SHOWN = 10 };
+enum { LOST_SHOWN = 10 };
+
+static void print_gap(const struct requests_view *view, const struct ranked *at, FILE *out)
+{
+	const struct request_gap *gap = &view->requests->gaps[at->gap];
+	SCOPED char *why = cause_text(view, gap);
+	SCOPED char *bricks = bricks_text(view, gap);
+	char took[UNITS_BYTES], usual[UNITS_BYTES];
+
+	fprintf(out, "request %lu, %s instead of %s: %s%s%s%s\n", number_of(at->request),
+		units_time(took, gap_ns(gap)), units_time(usual, gap_ns(gap) - gap->excess_ns),
+		why ? why : "", bricks ? " (" : "", bricks ? bricks : "", bricks ? ")" : "");
+}
+
+/* Those of one cause. */
+struct gap_group {
+	size_t count;
+	uint64_t excess_ns;
+	struct ranked longest;
+};
+
+COMPARATOR(by_excess, struct gap_group, ORDER(y->excess_ns, x->excess_ns))
+
+/* A line for each cause: how many, how much longer than usual all together, the worst of them. */
+static void print_causes(
+	const struct requests_view *view, const struct ranked *list, size_t count, FILE *out)
+{
+	struct gap_group groups[GAP_CAUSES] = {{0}};
+	char excess[UNITS_BYTES];
+
+	for (size_t i = 0; i < count; i++) {
+		const struct request_gap *gap = &view->requests->gaps[list[i].gap];
+		struct gap_group *group = &groups[gap->cause];
+		if (!group->count++) /* they come by excess */
+			group->longest = list[i];
+		group->excess_ns += gap->excess_ns;
+	}
+	qsort(groups, GAP_CAUSES, sizeof(*groups), by_excess);
+	for (int i = 0; i < GAP_CAUSES && groups[i].count; i++) {
+		if (groups[i].count == 1)
+			fputs("  ", out);
+		else
+			fprintf(out,
+				"  %zu gaps of one cause, %s longer than usual in all; the "
+				"longest: ",
+				groups[i].count, units_time(excess, groups[i].excess_ns));
+		print_gap(view, &groups[i].longest, out);
+	}
+}
 
 static void print_gaps(const struct requests_view *view, const struct terminal *terminal)
 {
 	size_t count, all;
-	SCOPED struct ranked *every = rank_gaps(view, SIZE_MAX, &all);
-	SCOPED struct ranked *list =
-		rank_gaps(view, view->slowest ? view->slowest : GAPS_SHOWN, &count);
-	char took[UNITS_BYTES], usual[UNITS_BYTES];
+	SCOPED struct ranked *list = rank_gaps(view, &all);
 
 	if (!all || !list)
 		return;
+	count = view->slowest && view->slowest < all ? view->slowest : all;
 	fprintf(terminal->out,
 		"\n%zu gap%s between tokens longer than %d x the median of the request%s\n", all,
 		plural_s(all), GAP_LONG, count < all ? "; the longest:" : ":");
+	if (!view->slowest) {
+		print_causes(view, list, all, terminal->out);
+		return;
+	}
 	for (size_t i = 0; i < count; i++) {
-		const struct request_gap *gap = &view->requests->gaps[list[i].gap];
-		SCOPED char *why = cause_text(view, gap);
-		SCOPED char *bricks = bricks_text(view, gap);
-		fprintf(terminal->out, "  request %lu, %s instead of %s: %s%s%s%s\n",
-			number_of(list[i].request), units_time(took, gap_ns(gap)),
-			units_time(usual, gap_ns(gap) - gap->excess_ns), why ? why : "",
-			bricks ? " (" : "", bricks ? bricks : "", bricks ? ")" : "");
+		fputs("  ", terminal->out);
+		print_gap(view, &list[i], terminal->out);
 	}
 }
 
@@ -388,7 +463,7 @@ static void print_cache(const struct requests_view *view, FILE *out)
 		fprintf(out, "; modelled by prefill steps of this recording, %s",
 			units_time(cost, (uint64_t)((double)again * q->prompt_token_ns)));
 	fputc('\n', out);
-	for (size_t i = 0; i < q->count && shown < GAPS_SHOWN; i++) {
+	for (size_t i = 0; i < q->count && shown < LOST_SHOWN; i++) {
 		if (!q->list[i].again)
 			continue;
 		SCOPED char *why = lost_text(&q->list[i]);
@@ -439,6 +514,14 @@ static void print_interference(const struct requests_view *view, FILE *out)
 	print_plans(x, out);
 }
 
+static void print_preempted(const struct requests_view *view, FILE *out)
+{
+	SCOPED char *text = preempted_text(&view->presence);
+
+	if (text)
+		fprintf(out, "\n%s All times here are longer for it.\n", text);
+}
+
 void requests_text(const struct requests_view *view, FILE *out)
 {
 	struct terminal terminal;
@@ -450,6 +533,7 @@ void requests_text(const struct requests_view *view, FILE *out)
 	print_cache(view, out);
 	print_interference(view, out);
 	speculation_text(view->run, view->speculations, &terminal);
+	print_preempted(view, out);
 }
 
 static json_t *name_json(const char *name)
@@ -590,6 +674,7 @@ json_t *requests_to_json(const struct requests_view *view)
 	json_put(o, "speculation", speculation_to_json(view->run, view->speculations));
 	json_put(o, "dropped_records", json_number(dropped(view)));
 	json_put(o, "unknown_parts", json_number(view->requests->unknown_steps));
+	json_put(o, "preempted_share", json_rate(view->presence.preempted));
 	return o;
 }
 

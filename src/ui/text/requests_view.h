@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 #include <stdio.h>
+#include "analysis/accounts/presence.h"
 #include "analysis/requests/interference.h"
 #include "analysis/requests/requests.h"
 #include "analysis/requests/speculation.h"
@@ -13,6 +14,7 @@ struct requests_view {
 	const struct requests *requests;
 	const struct interference *interference;
 	const struct speculations *speculations;
+	struct presence presence;
 	unsigned long slowest; /* requests with the longest time to the first token, and gaps */
 };
 

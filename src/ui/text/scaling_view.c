@@ -12,6 +12,7 @@
 #include "ui/text/terminal.h"
 #include "ui/text/text.h"
 #include "ui/text/text_table.h"
+#include "ui/text/trust_text.h"
 
 enum {
 	BRICKS_SHOWN = 12,
@@ -62,7 +63,8 @@ static bool is_modelled(const struct scaling_series *s, const struct scaling_lin
 /* Rates of a step, which may as well be level. */
 static bool has_rates(const struct scaling_series *s)
 {
-	return s->step.is_known && s->step.slope.high > 0 && !scaling_drifted(s);
+	return s->step.is_known && s->step.slope.high > 0 && !scaling_drifted(s) &&
+	       !scaling_is_noisy(s, &s->step);
 }
 
 /* About three digits, also of what is below 0. */
@@ -78,13 +80,17 @@ static void add_line(struct table *table, const struct scaling_series *s, const 
 	const struct scaling_line *line)
 {
 	char value[UNITS_BYTES], low[UNITS_BYTES], high[UNITS_BYTES];
+	bool is_noisy = scaling_is_noisy(s, line);
 
 	table_row(table, STYLE_PLAIN);
 	table_cell(table, name);
 	table_time(table, rounded_ns(line->median_ns));
-	table_cell(table, slope_text(value, line->slope.value));
-	table_format(table, "%s to %s", slope_text(low, line->slope.low),
-		slope_text(high, line->slope.high));
+	table_cell(table, is_noisy ? "-" : slope_text(value, line->slope.value));
+	if (is_noisy)
+		table_cell(table, "too noisy");
+	else
+		table_format(table, "%s to %s", slope_text(low, line->slope.low),
+			slope_text(high, line->slope.high));
 	table_format(table, "%s%s",
 		scaling_grows(line)    ? "yes"
 		: line->slope.high < 0 ? "falls"
@@ -102,8 +108,8 @@ static void print_lines(
 {
 	char titles[AHEAD][TITLE_BYTES];
 	struct table_column columns[5 + AHEAD] = {{"BRICK", TABLE_LEFT, 0},
-		{"MEDIAN", TABLE_RIGHT, 0}, {"NS/TOKEN", TABLE_RIGHT, 0}, {"95 %", TABLE_RIGHT, 1},
-		{"GROWS", TABLE_LEFT, 3}};
+		{"MEDIAN", TABLE_RIGHT, 0}, {"NS/CONTEXT", TABLE_RIGHT, 0},
+		{"95 %", TABLE_RIGHT, 1}, {"GROWS", TABLE_LEFT, 3}};
 
 	for (int i = 0; i < AHEAD; i++) {
 		snprintf(titles[i], TITLE_BYTES, "AT %.0f", ahead[i] * s->longest);
@@ -131,6 +137,7 @@ static void print_attention(const struct scaling_series *s, FILE *out)
 	struct scaling_value at;
 	enum scaling_overtakes overtakes = scaling_overtakes(s, &at);
 	const char *it = at.value > s->longest ? "Modelled: it" : "It";
+	const char *level = scaling_is_level(&s->ffn) ? ", if the FFN stays level" : "";
 
 	if (s->attention == s->brick_count)
 		return;
@@ -145,17 +152,17 @@ static void print_attention(const struct scaling_series *s, FILE *out)
 	if (overtakes == SCALING_OVERTAKES_UNKNOWN && s->ffn.median_ns > 0)
 		fputs("Where it overtakes the FFN is not known: the slopes say too little.\n", out);
 	else if (overtakes == SCALING_OVERTAKES_NEVER)
-		fputs("Modelled: it never takes as long as the FFN.\n", out);
+		fprintf(out, "Modelled: it never takes as long as the FFN%s.\n", level);
 	else if (overtakes == SCALING_OVERTAKES_AT && at.value <= 0)
 		fputs("It takes longer than the FFN at every context.\n", out);
 	else if (overtakes == SCALING_OVERTAKES_AT && isinf(at.high))
 		fprintf(out,
 			"%s overtakes the FFN at a context of %.0f (%.0f or more; never, if "
-			"its slope is at the low end).\n",
-			it, at.value, at.low);
+			"its slope is at the low end)%s.\n",
+			it, at.value, at.low, level);
 	else if (overtakes == SCALING_OVERTAKES_AT)
-		fprintf(out, "%s overtakes the FFN at a context of %.0f (%.0f to %.0f).\n", it,
-			at.value, at.low, at.high);
+		fprintf(out, "%s overtakes the FFN at a context of %.0f (%.0f to %.0f)%s.\n", it,
+			at.value, at.low, at.high, level);
 }
 
 static void print_rates(const struct scaling_series *s, FILE *out)
@@ -168,7 +175,9 @@ static void print_rates(const struct scaling_series *s, FILE *out)
 	for (int i = 0; i < AHEAD; i++) {
 		struct scaling_value at = rate_at(s, ahead[i] * s->longest);
 		if (!has_rates(s) || at.value < 0 || isinf(at.high))
-			fprintf(out, "%s not known at %.0f", i ? ";" : "", ahead[i] * s->longest);
+			fprintf(out, "%s %s at %.0f", i ? ";" : "",
+				scaling_is_noisy(s, &s->step) ? "too noisy" : "not known",
+				ahead[i] * s->longest);
 		else
 			fprintf(out, "%s %s (%s to %s) at %.0f", i ? ";" : "",
 				units_number(value, at.value), units_number(low, at.low),
@@ -208,7 +217,8 @@ static void print_series(
 			SCALING_MIN_STEPS, SCALING_MIN_SPAN);
 		return;
 	}
-	fputs("\n\n", out);
+	fputs("\nNS/CONTEXT: how many ns it takes longer for each further token of context.\n\n",
+		out);
 	print_lines(run, s, terminal);
 	print_attention(s, out);
 	print_rates(s, out);
@@ -303,9 +313,12 @@ static void print_model(const struct run *run, const struct scaling_series *list
 		fprintf(terminal->out, "\n%zu sizes of steps; --json has all.\n", n);
 }
 
-void scaling_text(const struct run *run, const struct scaling *scaling, FILE *out)
+void scaling_text(const struct scaling_view *view, FILE *out)
 {
 	struct terminal terminal;
+	const struct run *run = view->run;
+	const struct scaling *scaling = view->scaling;
+	SCOPED char *preempted = preempted_text(&view->presence);
 	const struct scaling_series *list = scaling->series;
 
 	terminal_init(&terminal, out);
@@ -322,6 +335,11 @@ void scaling_text(const struct run *run, const struct scaling *scaling, FILE *ou
 			" step%s that decode the context is not known; they are left "
 			"out.\n",
 			scaling->unknown_steps, plural_s(scaling->unknown_steps));
+	if (preempted)
+		fprintf(out,
+			"\n%s Their time is left out here, but not what it did to caches: record "
+			"again on a machine at rest.\n",
+			preempted);
 }
 
 static json_t *value_json(const struct scaling_value *v)
@@ -340,6 +358,8 @@ static void put_line(json_t *o, const struct scaling_series *s, const struct sca
 	json_put(o, "ns_per_token", line->is_known ? value_json(&line->slope) : json_null());
 	json_put(o, "grows", line->is_known ? json_boolean(scaling_grows(line)) : json_null());
 	json_put(o, "bends", line->is_known ? json_boolean(line->bends) : json_null());
+	json_put(o, "too_noisy",
+		line->is_known ? json_boolean(scaling_is_noisy(s, line)) : json_null());
 	for (int i = 0; is_modelled(s, line) && i < AHEAD; i++) {
 		struct scaling_value at = scaling_at(line, ahead[i] * s->longest);
 		json_t *m = json_object();
@@ -416,8 +436,10 @@ static json_t *series_json(const struct run *run, const struct scaling_series *s
 	return o;
 }
 
-json_t *scaling_to_json(const struct run *run, const struct scaling *scaling)
+json_t *scaling_to_json(const struct scaling_view *view)
 {
+	const struct run *run = view->run;
+	const struct scaling *scaling = view->scaling;
 	json_t *o = json_object(), *list = json_array();
 
 	json_put(o, "schema", json_text("brick/scaling/1"));
@@ -425,5 +447,6 @@ json_t *scaling_to_json(const struct run *run, const struct scaling *scaling)
 		json_add(list, series_json(run, &scaling->series[i]));
 	json_put(o, "series", list);
 	json_put(o, "unknown_steps", json_number(scaling->unknown_steps));
+	json_put(o, "preempted_share", json_rate(view->presence.preempted));
 	return o;
 }

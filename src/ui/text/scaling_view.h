@@ -4,9 +4,16 @@
 
 #include <jansson.h>
 #include <stdio.h>
+#include "analysis/accounts/presence.h"
 #include "analysis/scaling/scaling.h"
 
-void scaling_text(const struct run *run, const struct scaling *scaling, FILE *out);
+struct scaling_view {
+	const struct run *run;
+	const struct scaling *scaling;
+	struct presence presence;
+};
+
+void scaling_text(const struct scaling_view *view, FILE *out);
 
 /* Schema brick/scaling/1; a new reference. */
-json_t *scaling_to_json(const struct run *run, const struct scaling *scaling);
+json_t *scaling_to_json(const struct scaling_view *view);

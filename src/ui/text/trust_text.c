@@ -189,3 +189,14 @@ char *distortion_text(const struct distortion *d)
 			"run without Brick");
 	return text;
 }
+
+char *preempted_text(const struct presence *p)
+{
+	char share[UNITS_BYTES];
+
+	if (p->preempted <= TRUST_MAX_PREEMPTED)
+		return NULL;
+	return text_format("Threads were preempted for %s of the steps' time: other programs took "
+			   "the CPUs.",
+		units_percent(share, p->preempted));
+}

@@ -2,6 +2,7 @@
 /* How far to trust numbers, in words, the same in every answer. Any thread. */
 #pragma once
 
+#include "analysis/accounts/presence.h"
 #include "analysis/cost/distortion.h"
 #include "analysis/cost/losses.h"
 
@@ -18,6 +19,9 @@ bool losses_describe(const struct losses *losses, size_t k, uint64_t *count, cha
 
 /* NULL: there is nothing to say, or no memory. The caller frees. */
 char *distortion_text(const struct distortion *distortion);
+
+/* That threads were preempted for much of the steps' time. NULL, and who frees, likewise. */
+char *preempted_text(const struct presence *presence);
 
 /* The cost of begin/end pairs, where there are any. The caller frees. */
 char *pair_costs_text(const struct pair_costs *costs);
