@@ -24,6 +24,7 @@ from libcli import BUILD, TMP, brick, brick_json, expect, expect_true, fail, rec
 from libhtml import skip
 from libserve import Server, need_server
 
+SOURCE = os.environ["BRICK_SOURCE"]
 TOKEN = "correct-horse-battery-staple"
 ODD = 'a"b\\c d\u00e9'
 LABELS = r'\{((?:[a-z_]+="(?:[^"\\\n]|\\[\\"n])*",?)*)\}'
@@ -289,7 +290,33 @@ def found_exemplars(port, serving):
         expect_true("step", int(labels["step"]) > 0)
 
 
-def scrape(program, path, serving, others):
+def dashboard(port, values, families):
+    """Each query of the Grafana dashboard is one that Prometheus takes, of metrics and labels that are served."""
+    with open(os.path.join(SOURCE, "packaging", "grafana", "brick.json"), encoding="utf-8") as file:
+        board = json.load(file)
+    known = {name for name, _ in values} | {
+        "brick_serve_otlp_sent_spans_total", "brick_serve_otlp_dropped_spans_total"}  # with --otlp
+    labels = {label for _, found in values for label, _ in found} | {"instance"}
+    queries = [target["expr"] for panel in board["panels"] for target in panel.get("targets", [])]
+    queries += [v["definition"] for v in board["templating"]["list"] if "definition" in v]
+    names = set()
+    for query in queries:
+        bare = re.sub(r'"[^"]*"', '""', query)
+        found = set(re.findall(r"\b(?:brick|gen_ai)_[a-z_]+\b", re.sub(r"\{[^}]*\}|\([^()]*\) \(|, [a-z_]+\)$", "", bare)))
+        expect_true(f"{query}: metrics that are served: {found - known}", found and found <= known)
+        expect_true(f"{query}: labels that are served", set(re.findall(r'([a-z_]+)=~?""', bare)) <= labels)
+        names |= found
+        if query.startswith("label_values"):
+            continue
+        plain = query.replace("$__rate_interval", "1m").replace("$instance", ".*").replace("$model", ".*")
+        url = f"http://127.0.0.1:{port}/api/v1/query?" + urllib.parse.urlencode({"query": plain})
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            expect(plain, json.load(answer)["status"], "success")
+    expect_true("all histograms are shown", {name + "_bucket" for name, kind in families.items()
+                                             if kind == "histogram"} <= names)
+
+
+def scrape(program, path, serving, served, others):
     report = brick_json("report", "--json", path)
     servers = {one: Server(one, "--token", TOKEN) for one in (path, serving, *others)}
     server, port = servers[path], free_port()
@@ -324,6 +351,7 @@ scrape_configs:
                {row["name"]: row["count"] for row in report["bricks"]})
         percentiles(port, servers)
         found_exemplars(port, serving)
+        dashboard(port, *served)
         expect("labels came through", ask(port, "brick_run_info" + this)[0][0]["backend"], "CPU")
     finally:
         process.terminate()
@@ -358,7 +386,7 @@ def served_requests():
     part = Server(path, "--steps", "2-9")
     expect_true("a part has no whole requests", b"gen_ai_" not in part.get("/metrics")[2])
     part.stop()
-    return path
+    return path, (values, families)
 
 
 def main():
@@ -376,7 +404,7 @@ def main():
     values, families = parse(body.decode())
     histograms(values, families)
     same_numbers(values, path)
-    serving = served_requests()
+    serving, served = served_requests()
     if not any(ODD in dict(labels).values() for _, labels in values):
         fail("the odd name is not there, or not escaped as it should be")
     program = prometheus()
@@ -386,7 +414,7 @@ def main():
     for other, seed in others.items():
         subprocess.run([os.path.join(BUILD, "bin", "program-random_recording"), other, seed],
                        check=True, timeout=60)
-    scrape(program, path, serving, others)
+    scrape(program, path, serving, served, others)
 
 
 main()
