@@ -176,7 +176,8 @@ static inline int demo_write(struct demo *d, const char *path, uint32_t lanes, u
 {
 	static struct brick_record records[DEMO_BATCH];
 	struct demo_lane lane[16] = {{0}};
-	struct brick_lane state = {.kind = BRICK_LANE_THREAD, .start_ticks = 1, .name = "worker"};
+	static struct brick_lane state = {
+		.kind = BRICK_LANE_THREAD, .start_ticks = 1, .name = "worker"};
 	struct trace_writer_options options = {.path = path,
 		.start_unix_ns = 1,
 		.start_ns = 1000000000,

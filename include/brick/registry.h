@@ -146,7 +146,8 @@ enum brick_site_flags {
 
 /*
  * Register a brick; returns its id (>= BRICK_FIRST_DYNAMIC), or the id of the brick that already
- * has that name. name: 1 to 47 bytes. -EINVAL: bad name or category. BRICK_EFULL: 1024 bricks.
+ * has that name. name: 1 to 47 bytes. -EINVAL: bad name or category. BRICK_EFULL: 16384 bricks,
+ * with those that are built in. -ENOMEM, -ENOSPC: no memory for it.
  */
 BRICK_API int brick_register(const char *name, uint32_t category);
 

@@ -136,7 +136,8 @@ static void read_value(
 		read_kernel(l, value, text);
 		return;
 	}
-	if (iid >= FORMAT_BRICK_IID && iid < FORMAT_KERNEL_IID) {
+	if ((iid >= FORMAT_BRICK_IID && iid < FORMAT_KERNEL_IID) ||
+		(iid >= FORMAT_MORE_BRICKS_IID && iid < FORMAT_MORE_BRICKS_IID_END)) {
 		value->index = build_brick(l->build, (const char *)text.at, pb_size(text));
 		if (value->index != RUN_NONE)
 			value->kind = LOAD_VALUE_BRICK;

@@ -19,7 +19,6 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { CAPACITY = 4096, PAGE = 65536, HEAD_BYTES = 24576, PARTS = 7 };
-#define HISTOGRAM_BYTES ((uint64_t)BRICK_MAX_BRICKS * BRICK_HISTOGRAM_BUCKETS * 4)
 
 static int fd = -1;
 static char *file;
@@ -72,7 +71,7 @@ static uint64_t lay_out(struct brick_session_header *h)
 		place(&at, BRICK_MAX_CATEGORIES * sizeof(struct brick_session_category));
 	h->brick_offset = place(&at, BRICK_MAX_BRICKS * sizeof(struct brick_session_brick));
 	h->site_offset = place(&at, BRICK_MAX_SITES * sizeof(struct brick_session_site));
-	h->drained_offset = place(&at, HISTOGRAM_BYTES);
+	h->drained_offset = place(&at, BRICK_HISTOGRAM_BLOCK_BYTES);
 	h->kernel_offset = place(&at, BRICK_MAX_KERNELS * sizeof(struct brick_session_kernel));
 	h->code_offset = place(&at, BRICK_CODE_BYTES);
 	h->digest_offset = place(&at, BRICK_DIGEST_RING * sizeof(struct brick_session_digest));
@@ -110,7 +109,7 @@ static void create(void)
 	static struct fake fake;
 	struct brick_session_header layout = {0};
 	uint64_t lanes_at = lay_out(&layout), histogram_at = page_round(sizeof *lane);
-	uint64_t ring_at = histogram_at + page_round(HISTOGRAM_BYTES);
+	uint64_t ring_at = histogram_at + page_round(BRICK_HISTOGRAM_BLOCK_BYTES);
 	uint64_t lane_bytes = ring_at + CAPACITY * sizeof *ring;
 
 	fd = memfd_create("fuzz", 0);

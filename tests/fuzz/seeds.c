@@ -101,7 +101,6 @@ static void digests(struct trace_writer *w)
 static void rest(struct trace_writer *w, struct fake *f)
 {
 	static struct ticks_histogram buckets;
-	const struct ticks_histogram *histograms[1] = {&buckets};
 	const struct sink_account account = {.end_ns = fake_ns(2000),
 		.consumer_cpu_ns = 1,
 		.program_cpu_ns = 2,
@@ -112,7 +111,7 @@ static void rest(struct trace_writer *w, struct fake *f)
 	buckets.of_ticks[700] = 1;
 	f->lane.stats[BRICK_RMS_NORM] = (struct brick_stat){.count = 1, .total = 5};
 	sink_lane_stats(trace_writer_sink(w), 0, &f->lane);
-	sink_histograms(trace_writer_sink(w), 0, 1, histograms);
+	sink_histogram(trace_writer_sink(w), 0, 0, &buckets);
 	sink_notes(trace_writer_sink(w), 0, "a=b\nc=d\n", 8);
 	sink_account(trace_writer_sink(w), &account);
 	sink_process_end(trace_writer_sink(w), 0, fake_ticks(1500), 1);

@@ -17,7 +17,6 @@
 #include "brick/brick.h"
 
 enum { CAPACITY = 4096, SAMPLES = 100, PAGE = 4096 };
-#define HISTOGRAM_BYTES ((uint64_t)BRICK_MAX_BRICKS * BRICK_HISTOGRAM_BUCKETS * 4)
 
 static const char *directory;
 static char draft[512], final[512];
@@ -55,7 +54,7 @@ static void lay_out(void)
 	h.site_offset = at;
 	at += BRICK_MAX_SITES * sizeof(struct brick_session_site);
 	h.drained_offset = at;
-	at += HISTOGRAM_BYTES;
+	at += BRICK_HISTOGRAM_BLOCK_BYTES;
 	h.kernel_offset = at = page_round(at);
 	h.kernel_count = 2;
 	at += BRICK_MAX_KERNELS * sizeof(struct brick_session_kernel);
@@ -66,7 +65,7 @@ static void lay_out(void)
 	at += BRICK_DIGEST_RING * sizeof(struct brick_session_digest);
 	lanes_at = page_round(at);
 	uint64_t histogram_at = page_round(sizeof(struct brick_lane));
-	uint64_t ring_at = histogram_at + page_round(HISTOGRAM_BYTES);
+	uint64_t ring_at = histogram_at + page_round(BRICK_HISTOGRAM_BLOCK_BYTES);
 	uint64_t lane_bytes = ring_at + CAPACITY * sizeof(struct brick_record);
 	file_bytes = lanes_at + lane_bytes;
 	if (ftruncate(fd, (off_t)file_bytes) < 0)
@@ -116,7 +115,7 @@ static void fill(void)
 	lane->tid = (uint64_t)getpid();
 	lane->owners = 1;
 	lane->start_ticks = header->start_ticks;
-	for (int i = 0; i < BRICK_MAX_BRICKS; i++)
+	for (int i = 0; i < BRICK_FIRST_ROWS; i++)
 		lane->stats[i].min = UINT64_MAX;
 }
 

@@ -124,8 +124,10 @@ static void print_lane(const struct brick_session_header *h, uint32_t index,
 	const struct brick_record *ring =
 		at(entry->offset + lane->ring_offset, lane->capacity * sizeof *ring);
 	static struct leaf_stats leaves;
-	brick__leaf_stats_read(lane, ring, ring ? lane->capacity : 0, BRICK_MAX_BRICKS, &leaves);
-	for (uint32_t i = 0; i < BRICK_MAX_BRICKS; i++) {
+	brick__leaf_stats_read(lane, ring, ring ? lane->capacity : 0, h->brick_count, &leaves);
+	for (uint32_t i = 0; i < h->brick_count; i++) {
+		if (!brick_lane_has_rows(lane, i))
+			continue;
 		struct brick_stat sum = lane->stats[i], *s = &sum;
 		if (lane->kind == BRICK_LANE_THREAD)
 			brick__leaf_stat_add(s, &leaves.stats[i]);

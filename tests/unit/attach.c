@@ -131,7 +131,7 @@ typedef void (*record_fn)(const struct brick_timing *timings, uint32_t count);
 
 /* What a way to record leaves behind. */
 struct outcome {
-	struct brick_stat stats[BRICK_MAX_BRICKS];
+	struct brick_stat stats[BRICK_FIRST_ROWS];
 	struct brick_ledger ledger;
 	struct brick_record records[RING];
 	uint64_t head, dropped_lengths;

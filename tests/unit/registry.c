@@ -135,12 +135,13 @@ static void fills_up(void **state)
 	char name[32];
 	int id = 0;
 
-	for (int i = 0; i < 2000 && id >= 0; i++) {
+	for (int i = 0; i < 20000 && id >= 0; i++) {
 		snprintf(name, sizeof name, "fill-%d", i);
 		id = brick_register(name, 3);
 	}
 	assert_int_equal(id, BRICK_EFULL);
-	assert_int_equal(brick_count(), 1024);
+	assert_int_equal(brick_count(), 16384);
+	assert_int_equal(brick_lookup("fill-16000"), brick_lookup("fill-0") + 16000);
 	assert_int_equal(brick_lookup("RmsNorm"), 0);
 }
 

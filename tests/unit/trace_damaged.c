@@ -31,7 +31,6 @@ static struct file make(int compress)
 {
 	struct scene s;
 	static struct ticks_histogram buckets;
-	const struct ticks_histogram *histograms[1] = {&buckets};
 	struct sink_account account = {.end_ns = fake_ns(700),
 		.consumer_cpu_ns = 1,
 		.program_cpu_ns = 2,
@@ -79,7 +78,7 @@ static struct file make(int compress)
 	buckets.of_ticks[7] = 9;
 	s.fake.lane.stats[BRICK_RMS_NORM] = (struct brick_stat){.count = 1, .total = 5};
 	assert_int_equal(sink_lane_stats(trace_writer_sink(s.writer), 0, &s.fake.lane), 0);
-	assert_int_equal(sink_histograms(trace_writer_sink(s.writer), 0, 1, histograms), 0);
+	assert_int_equal(sink_histogram(trace_writer_sink(s.writer), 0, 0, &buckets), 0);
 	assert_int_equal(sink_notes(trace_writer_sink(s.writer), 0, "a=b\n", 4), 0);
 	assert_int_equal(sink_account(trace_writer_sink(s.writer), &account), 0);
 	assert_int_equal(sink_process_end(trace_writer_sink(s.writer), 0, fake_ticks(300), 1), 0);

@@ -9,7 +9,7 @@
 /* A recording with two processes of the same pid, a queue, and names that need quoting. */
 static void make(struct scene *s)
 {
-	struct fake other;
+	static struct fake other;
 	double infinite = 1.0 / 0.0;
 	uint64_t bits;
 
@@ -128,7 +128,7 @@ static void owners(void **state)
 		fake_sample(500, 50, BRICK_SAMPLING, -1),
 	};
 	write_records(&s, records, COUNT(records));
-	struct brick_lane last = {.tid = 778, .owners = 3, .name = "main"};
+	static struct brick_lane last = {.tid = 778, .owners = 3, .name = "main"};
 	assert_int_equal(sink_lane_stats(trace_writer_sink(s.writer), 0, &last), 0);
 	read_back(&s);
 	check_csv_owners(s.run);

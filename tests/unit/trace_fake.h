@@ -20,7 +20,7 @@ enum {
 
 struct fake {
 	struct brick_session_header header;
-	struct brick_session_brick bricks[BRICK_MAX_BRICKS];
+	struct brick_session_brick bricks[BRICK_FIRST_ROWS];
 	struct brick_session_category categories[BRICK_MAX_CATEGORIES];
 	struct brick_session_site sites[256];
 	struct brick_session_kernel kernels[64];
@@ -150,7 +150,7 @@ static inline void fake_init(struct fake *f, uint32_t pid)
 	f->lane.owners = 1;
 	f->lane.start_ticks = fake_ticks(0);
 	strcpy(f->lane.name, "main");
-	for (size_t i = 0; i < BRICK_MAX_BRICKS; i++)
+	for (size_t i = 0; i < BRICK_FIRST_ROWS; i++)
 		f->lane.stats[i].min = UINT64_MAX;
 }
 

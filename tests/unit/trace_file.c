@@ -185,7 +185,7 @@ static void wrong_numbers(void **state)
 		assert_int_equal(
 			sink_tables(trace_writer_sink(s.writer), wrong, &s.fake.tables), -EINVAL);
 		assert_int_equal(
-			sink_histograms(trace_writer_sink(s.writer), wrong, 0, NULL), -EINVAL);
+			sink_histogram(trace_writer_sink(s.writer), wrong, 0, NULL), -EINVAL);
 		assert_int_equal(
 			sink_process_state(trace_writer_sink(s.writer), wrong, &s.fake.header),
 			-EINVAL);

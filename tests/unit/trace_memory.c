@@ -115,7 +115,6 @@ static int record(void)
 {
 	static struct fake fake;
 	static struct ticks_histogram buckets = {{[5] = 1}};
-	const struct ticks_histogram *histograms[1] = {&buckets};
 	struct trace_writer *w = NULL;
 
 	fake_init(&fake, 1);
@@ -137,7 +136,7 @@ static int record(void)
 		sink_records(trace_writer_sink(w), 0, records, 3);
 	}
 	sink_lane_stats(trace_writer_sink(w), 0, &fake.lane);
-	sink_histograms(trace_writer_sink(w), 0, 1, histograms);
+	sink_histogram(trace_writer_sink(w), 0, 0, &buckets);
 	sink_notes(trace_writer_sink(w), 0, "a=b\n", 4);
 	sink_process_end(trace_writer_sink(w), 0, fake_ticks(100000), 1);
 	return trace_writer_finish(w);

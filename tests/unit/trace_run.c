@@ -194,7 +194,6 @@ static void histograms(void **state)
 {
 	struct scene s;
 	static struct ticks_histogram rows[3];
-	const struct ticks_histogram *table[BRICK_FIRST_DYNAMIC + 5] = {0};
 	(void)state;
 
 	open_scene(&s, 1);
@@ -202,21 +201,21 @@ static void histograms(void **state)
 		rows[0].of_ticks[i] = i % 3 ? 0 : (uint64_t)i << 40 | i;
 	rows[1].of_ticks[5] = 1;
 	rows[2].of_ticks[5] = 70;
-	table[BRICK_LM_HEAD] = &rows[1];
-	assert_int_equal(sink_histograms(trace_writer_sink(s.writer), 0, COUNT(table), table), 0);
-	table[BRICK_LM_HEAD] = &rows[0];
-	table[BRICK_SAMPLING] = &rows[2];
-	assert_int_equal(sink_histograms(trace_writer_sink(s.writer), 0, COUNT(table), table), 0);
+	struct sink *sink = trace_writer_sink(s.writer);
+	assert_int_equal(sink_histogram(sink, 0, BRICK_LM_HEAD, &rows[1]), 0);
+	assert_int_equal(sink_histogram(sink, 0, BRICK_LM_HEAD, &rows[0]), 0);
+	assert_int_equal(sink_histogram(sink, 0, BRICK_SAMPLING, &rows[2]), 0);
+	assert_int_equal(
+		sink_histogram(sink, 0, s.fake.tables.brick_count, &rows[2]), 0); /* no such one */
 
 	/* a second process with the same brick under another id */
-	struct fake other;
+	static struct fake other;
 	fake_init(&other, 777);
 	strcpy(other.bricks[0].name, "Sampling");
 	strcpy(other.bricks[BRICK_SAMPLING].name, "RmsNorm");
 	assert_int_equal(sink_process(trace_writer_sink(s.writer), &other.header), 1);
 	assert_int_equal(sink_tables(trace_writer_sink(s.writer), 1, &other.tables), 0);
-	const struct ticks_histogram *others[1] = {&rows[2]};
-	assert_int_equal(sink_histograms(trace_writer_sink(s.writer), 1, 1, others), 0);
+	assert_int_equal(sink_histogram(sink, 1, 0, &rows[2]), 0);
 	read_back(&s);
 
 	uint32_t head = run_brick_find(s.run, "LmHead"),
@@ -230,7 +229,7 @@ static void histograms(void **state)
 static void processes_are_merged_by_name(void **state)
 {
 	struct scene s;
-	struct fake other;
+	static struct fake other;
 	(void)state;
 
 	open_scene(&s, 1);
@@ -274,7 +273,7 @@ static void processes_are_merged_by_name(void **state)
 static void clocks(void **state)
 {
 	struct scene s;
-	struct fake other;
+	static struct fake other;
 	struct brick_clock better = fake_clock();
 	struct brick_record record = fake_sample(100, 10, BRICK_SAMPLING, -1);
 	(void)state;

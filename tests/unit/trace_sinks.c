@@ -213,7 +213,6 @@ static void check_off_cpu(const struct run *run)
 static void feed_facts(struct sink *sink, struct fake *f, uint32_t site)
 {
 	static struct ticks_histogram buckets;
-	const struct ticks_histogram *histograms[BRICK_RMS_NORM + 1] = {0};
 	const struct sink_account account = {.end_ns = fake_ns(900),
 		.cpus = 4,
 		.exit_code = 3,
@@ -240,13 +239,12 @@ static void feed_facts(struct sink *sink, struct fake *f, uint32_t site)
 		.digest = {.dtype = BRICK_DTYPE_F32, .ne = {4, 1, 1, 1}, .square_sum = 2}};
 
 	buckets.of_ticks[17] = 4;
-	histograms[BRICK_RMS_NORM] = &buckets;
 	f->lane.stats[BRICK_RMS_NORM] =
 		(struct brick_stat){.count = 2, .total = 90, .self = 80, .min = 20, .max = 70};
 	f->lane.hook_calls = 5;
 	f->header.ledger.dropped = 17;
 	assert_int_equal(sink_lane_stats(sink, 0, &f->lane), 0);
-	assert_int_equal(sink_histograms(sink, 0, BRICK_RMS_NORM + 1, histograms), 0);
+	assert_int_equal(sink_histogram(sink, 0, BRICK_RMS_NORM, &buckets), 0);
 	assert_int_equal(sink_notes(sink, 0, "a=1\nb=two\n", 10), 0);
 	assert_int_equal(sink_digest(sink, 0, &digest), 0);
 	digest.digest.square_sum = -1; /* not a possible one */
@@ -273,7 +271,7 @@ static void feed_session(struct sink *sink, const void *data, size_t size)
 	assert_int_equal(sink_process(sink, &f.header), 0);
 	assert_int_equal(sink_tables(sink, 0, &f.tables), 0);
 	assert_int_equal(sink_lane(sink, 0, &f.lane), 0);
-	struct brick_lane queue = {.kind = BRICK_LANE_QUEUE,
+	static struct brick_lane queue = {.kind = BRICK_LANE_QUEUE,
 		.tid = 1,
 		.name = "stream",
 		.backend = "null",

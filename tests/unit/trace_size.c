@@ -96,7 +96,7 @@ static void sites_of_processes(void **state)
 {
 	static struct brick_session_site moved[DEMO_MAX_NODES + 1];
 	struct trace_writer *w;
-	struct brick_lane lane = {.kind = BRICK_LANE_THREAD, .start_ticks = 1, .tid = 7};
+	static struct brick_lane lane = {.kind = BRICK_LANE_THREAD, .start_ticks = 1, .tid = 7};
 	struct trace_writer_options options = {
 		.path = "trace-size-test-two.pftrace", .start_unix_ns = 1, .start_ns = 1000000000};
 	(void)state;

@@ -29,8 +29,9 @@ static uint16_t add_counter(struct scene *s, const char *name)
 /* Two queues, both named "default". */
 static void add_queues(struct scene *s)
 {
-	struct brick_lane queue = s->fake.lane;
+	static struct brick_lane queue;
 
+	queue = s->fake.lane;
 	queue.kind = BRICK_LANE_QUEUE;
 	strcpy(queue.name, "default");
 	strcpy(queue.backend, "null");

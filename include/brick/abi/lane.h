@@ -2,7 +2,8 @@
 /*
  * Frozen layout of a lane, where one thread or device queue records in a session (session.h): its
  * open bricks, a statistics entry per brick, histograms, and a ring of records. Written by its
- * owner only, except `tail`, `turn` and `drained`, which belong to the one consumer.
+ * owner only, except `tail`, `turn` and `drained`, which belong to the one consumer. Rows of bricks
+ * that it has not used are holes of the file: brick_lane_has_rows().
  */
 #ifndef BRICK_ABI_LANE_H
 #define BRICK_ABI_LANE_H
@@ -11,8 +12,14 @@
 #include <stdint.h>
 #include <string.h>
 
+/*
+ * Ids of bricks that a process may have. Each lane has rows for the first ones from its begin on;
+ * it gets those of the others in groups, when the first of a group is used on it.
+ */
 enum {
-	BRICK_MAX_BRICKS = 1024,
+	BRICK_MAX_BRICKS = 16384,
+	BRICK_FIRST_ROWS = 1024,
+	BRICK_ROW_GROUP = 64,
 	BRICK_MAX_DEPTH = 128,
 };
 
@@ -26,6 +33,13 @@ enum {
 	BRICK_HISTOGRAM_MAX_BITS = 44,
 	BRICK_HISTOGRAM_BUCKETS = (BRICK_HISTOGRAM_MAX_BITS - BRICK_HISTOGRAM_SUB_BITS + 1)
 				  << BRICK_HISTOGRAM_SUB_BITS, /* 2496 */
+	BRICK_HISTOGRAM_BLOCKS = BRICK_MAX_BRICKS / BRICK_FIRST_ROWS,
+};
+
+/* Histograms stand in blocks: uint32_t[BRICK_FIRST_ROWS][BRICK_HISTOGRAM_BUCKETS]. */
+enum {
+	BRICK_HISTOGRAM_ROW_BYTES = BRICK_HISTOGRAM_BUCKETS * 4,
+	BRICK_HISTOGRAM_BLOCK_BYTES = BRICK_FIRST_ROWS * BRICK_HISTOGRAM_ROW_BYTES,
 };
 
 /* Bucket of a length in ticks. */
@@ -375,6 +389,16 @@ struct brick_ledger {
 	uint64_t reserved;
 };
 
+/*
+ * Blocks of histograms behind the first one stand at the end of the file, wherever that was when
+ * they were first used. `address` is of use to their process alone.
+ */
+struct brick_lane_histograms {
+	uint64_t rows[BRICK_MAX_BRICKS / 64];	  /* bit per brick: it has memory behind it */
+	uint64_t offset[BRICK_HISTOGRAM_BLOCKS];  /* in the file; 0: there is none */
+	uint64_t address[BRICK_HISTOGRAM_BLOCKS]; /* where row 0 would be, in its process */
+};
+
 /* One thread or queue. The three first cache-line groups have one writer each. */
 struct brick_lane {
 	/* owner, hot */
@@ -402,18 +426,20 @@ struct brick_lane {
 	/* what the hooks cost, sampled in place: one call in every `hook_period` is timed whole */
 	uint64_t hook_calls, hook_timed, hook_ticks, reserved0;
 
-	uint64_t capacity;	     /* of the ring, in records; a power of two */
-	uint64_t histogram_offset;   /* from the lane: uint32_t[BRICK_MAX_BRICKS][BUCKETS] by the
-					owner */
-	uint64_t ring_offset;	     /* from the lane: struct brick_record[capacity] */
-	uint64_t histogram_rows[16]; /* bit per brick: its row has memory behind it */
-	char backend[16];	     /* of a queue: name of its backend */
-	uint64_t queue_flags;	     /* BRICK_QUEUE_*; brick_lane_gpu() */
-	uint64_t counted_from;	     /* records before it are in no statistics: they were reset */
+	uint64_t capacity;	   /* of the ring, in records; a power of two */
+	uint64_t histogram_offset; /* from the lane: the first block, by the owner */
+	uint64_t ring_offset;	   /* from the lane: struct brick_record[capacity] */
+	uint64_t row_groups[4];	   /* bit per group of bricks: it has rows in statistics */
+	uint64_t row_refusals;	   /* how often in a row there was no memory for them */
+	uint64_t reserved1[11];
+	char backend[16];      /* of a queue: name of its backend */
+	uint64_t queue_flags;  /* BRICK_QUEUE_*; brick_lane_gpu() */
+	uint64_t counted_from; /* records before it are in no statistics: they were reset */
 	uint64_t pad2[3];
 
 	struct brick_frame thread; /* around all others; only `child` is used */
 	struct brick_frame frames[BRICK_MAX_DEPTH];
+	struct brick_lane_histograms histograms;
 	struct brick_stat stats[BRICK_MAX_BRICKS];
 
 	/* consumer */
@@ -424,6 +450,28 @@ struct brick_lane {
 static inline uint32_t brick_lane_gpu(const struct brick_lane *lane)
 {
 	return (uint32_t)(lane->queue_flags >> 32);
+}
+
+/* Whether a lane has rows for a brick in `stats` and `drained`; else nothing of it was counted. */
+static inline int brick_lane_has_rows(const struct brick_lane *lane, uint32_t brick)
+{
+	uint32_t group = brick / BRICK_ROW_GROUP;
+
+	return brick < BRICK_FIRST_ROWS ||
+	       (brick < BRICK_MAX_BRICKS &&
+		       __atomic_load_n(&lane->row_groups[group / 64], __ATOMIC_ACQUIRE) >>
+				       (group % 64) &
+			       1);
+}
+
+/* How many bricks from one on, below `end`, are alike in that. */
+static inline uint32_t brick_lane_rows_left(uint32_t brick, uint32_t end)
+{
+	uint32_t next = (brick / BRICK_ROW_GROUP + 1) * BRICK_ROW_GROUP;
+
+	if (next < BRICK_FIRST_ROWS)
+		next = BRICK_FIRST_ROWS;
+	return (next < end ? next : end) - brick;
 }
 
 /* The open brick without others inside, whose OPEN is not in the ring; NULL: there is none. */
@@ -454,5 +502,7 @@ BRICK_ABI_ASSERT(sizeof(struct brick_stat) == 128, "frozen");
 BRICK_ABI_ASSERT(sizeof(struct brick_frame) == 32, "frozen");
 BRICK_ABI_ASSERT(sizeof(struct brick_leaf_stat) == 64, "frozen");
 BRICK_ABI_ASSERT(offsetof(struct brick_lane, frames) % 64 == 0, "frozen");
+BRICK_ABI_ASSERT(offsetof(struct brick_lane, stats) % 64 == 0, "frozen");
+BRICK_ABI_ASSERT(BRICK_MAX_BRICKS / BRICK_ROW_GROUP == 4 * 64, "bits of row_groups");
 
 #endif

@@ -9,11 +9,14 @@
  *   category_offset   struct brick_session_category[BRICK_MAX_CATEGORIES]
  *   brick_offset      struct brick_session_brick[BRICK_MAX_BRICKS]
  *   site_offset       struct brick_session_site[BRICK_MAX_SITES]   (index 0 is unused)
- *   drained_offset    uint32_t [BRICK_MAX_BRICKS][BRICK_HISTOGRAM_BUCKETS], by the consumer
+ *   drained_offset    uint32_t [BRICK_FIRST_ROWS][BRICK_HISTOGRAM_BUCKETS], by the consumer
  *   kernel_offset     struct brick_session_kernel[BRICK_MAX_KERNELS]   (index 0 is unused)
  *   code_offset       struct brick_session_code, text, padding to 8; again; ...  (code_bytes long)
  *   digest_offset     struct brick_session_digest[digest_capacity], a ring
  *   lanes[i].offset   struct brick_lane (lane.h), then its histograms and its ring
+ *   drained_more[i]   as drained_offset, of bricks from (i + 1) * BRICK_FIRST_ROWS on
+ *
+ * Lanes and further blocks of histograms stand in the order in which they were needed.
  *
  * Rules. Tables are append-only: an entry is complete before the count that covers it is stored
  * with release order. A lane is written by its owner only, except `tail` and what is called
@@ -31,7 +34,7 @@
 #include "brick/registry.h"
 
 #define BRICK_SESSION_MAGIC 0x31535345534b4342ull /* "BCKSESS1" */
-#define BRICK_SESSION_VERSION 6u
+#define BRICK_SESSION_VERSION 7u
 
 #define BRICK_SESSION_REFUSALS_NAME "refusals"
 
@@ -198,6 +201,8 @@ struct brick_session_header {
 	char command[BRICK_COMMAND_BYTES]; /* argv, each argument ended by NUL */
 	uint32_t command_bytes;
 	uint32_t pair_stream_ticks; /* the least time in which those 2 MB went through; not x 256 */
+
+	uint64_t drained_more[BRICK_HISTOGRAM_BLOCKS - 1]; /* 0: none yet; stored once */
 };
 
 /* The lane table follows the header at this fixed offset. */

@@ -2,8 +2,8 @@
 /*
  * Frozen layout of a thread's own place, and the fast half of begin and end on it. The library and
  * programs that define BRICK_INLINE share it. Whatever is out of the ordinary (no lane, a full
- * ring, another brick inside, no usable counter) is left to the library: the caller sees no frame,
- * or another span than its own. Owner of the thread.
+ * ring, another brick inside, a brick beyond the first thousand, no usable counter) is left to the
+ * library: the caller sees no frame, or another span than its own. Owner of the thread.
  */
 #ifndef BRICK_ABI_THREAD_H
 #define BRICK_ABI_THREAD_H
@@ -61,7 +61,7 @@ BRICK__ALWAYS uint64_t brick__load(const void *from)
 BRICK__ALWAYS struct brick_frame *brick__place(
 	const struct brick__thread *self, uint32_t on, uint32_t brick)
 {
-	if (BRICK_UNLIKELY(self->serial != on || brick >= BRICK_MAX_BRICKS))
+	if (BRICK_UNLIKELY(self->serial != on || brick >= BRICK_FIRST_ROWS))
 		return NULL;
 	struct brick_frame *frame = self->frame;
 	if (!frame)

@@ -175,7 +175,7 @@ static void close_lane(struct queue_lane *to)
 		lane->live_ticks += lane->end_ticks - lane->start_ticks;
 		__atomic_store_n(&lane->state, BRICK_LANE_FREE, __ATOMIC_RELEASE);
 	} else {
-		brick__sys_unmap(lane, brick__lane_bytes(lane));
+		brick__lane_unmap(lane);
 	}
 	*to = (struct queue_lane){.next = to->next};
 }
@@ -642,8 +642,8 @@ static void write_all(struct record_cursor *cursor, const struct brick_command *
 {
 	for (uint32_t i = 0; i < count; i++) {
 		struct open_command o = open_of(commands[i]);
-		if (o.brick >= BRICK_MAX_BRICKS)
-			o.brick = BRICK_GRAPH_COMPUTE; /* the registry is full */
+		if (!brick__lane_counts(cursor->to->lane, o.brick))
+			o.brick = BRICK_GRAPH_COMPUTE; /* the registry or the memory is full */
 		while (cursor->depth > depths[i])
 			pop(cursor);
 		write_command(cursor, &o, i + 1 < count && depths[i + 1] > depths[i]);

@@ -66,7 +66,7 @@ void drain_close(struct drain *d)
 {
 	if (!d)
 		return;
-	drain_histograms_fini(&d->histograms);
+	drain_histograms_fini(&d->histograms, &d->map);
 	drain_off_cpu_fini(&d->off_cpu);
 	thread_times_fini(&d->thread_times);
 	drain_tables_fini(&d->tables);
@@ -302,21 +302,33 @@ size_t drain_peek(
 enum { MAX_LANES = 4096 }; /* in the sink, of one lane: commands that run at once */
 
 /*
- * Statistics of bricks while their owner goes on counting: an entry that changed under the copy is
+ * Statistics of a brick while their owner goes on counting: an entry that changed under the copy is
  * copied again, a few times. What is torn even then is one execution ahead in some of its fields.
  */
-static void copy_stats(
-	struct brick_stat *to, const struct brick_stat *from, uint32_t count, bool careful)
+static void copy_stat(struct brick_stat *to, const struct brick_stat *from, bool careful)
 {
 	enum { TRIES = 4 };
 
-	for (uint32_t i = 0; i < count; i++)
-		for (int try = 0; try < TRIES; try++) {
-			memcpy(&to[i], &from[i], sizeof(to)[i]);
-			__atomic_thread_fence(__ATOMIC_ACQUIRE);
-			if (!careful || !memcmp(&to[i], &from[i], sizeof(to)[i]))
-				break;
-		}
+	for (int try = 0; try < TRIES; try++) {
+		memcpy(to, from, sizeof(*to));
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (!careful || !memcmp(to, from, sizeof(*to)))
+			break;
+	}
+}
+
+/* Of all bricks. What the lane has no rows for it has not counted. */
+static void copy_stats(
+	struct brick_lane *to, const struct brick_lane *from, uint32_t count, bool careful)
+{
+	for (uint32_t i = 0, n; i < count; i += n) {
+		n = brick_lane_rows_left(i, count);
+		if (!brick_lane_has_rows(from, i))
+			memset(&to->stats[i], 0, n * sizeof(*to->stats));
+		else
+			for (uint32_t k = i; k < i + n; k++)
+				copy_stat(&to->stats[k], &from->stats[k], careful);
+	}
 }
 
 static struct brick_lane *lane_state(
@@ -337,7 +349,7 @@ static struct brick_lane *lane_state(
 	if (!with_stats)
 		return to;
 	memcpy(to->frames, from->frames, sizeof(to->frames));
-	copy_stats(to->stats, from->stats, bricks, d->map.view);
+	copy_stats(to, from, bricks, d->map.view);
 	if (to->kind == BRICK_LANE_QUEUE)
 		return to;
 	brick__leaf_stats_read(from, (const void *)((const char *)from + lane->ring_offset),
@@ -429,11 +441,11 @@ static int lane_records(struct drain *d, struct sink *sink, struct drain_lane *l
 }
 
 static int lane_statistics(
-	struct sink *sink, const struct drain_lane *lane, struct brick_lane *state)
+	struct drain *d, struct sink *sink, const struct drain_lane *lane, struct brick_lane *state)
 {
 	int error = sink_lane_stats(sink, lane->in_sink.items[0].number, state);
 
-	memset(state->stats, 0, sizeof(state->stats));
+	memset(state->stats, 0, d->tables.now.brick_count * sizeof(*state->stats));
 	state->ledger = (struct brick_ledger){0};
 	for (size_t i = 1; i < lane->in_sink.count && !error; i++)
 		error = sink_lane_stats(sink, lane->in_sink.items[i].number, state);
@@ -572,7 +584,7 @@ static int emit_lane_end(struct drain *d, struct sink *sink, uint32_t index, uin
 	d->counts.dropped += state->ledger.dropped;
 	d->counts.threads += state->kind == BRICK_LANE_THREAD ? state->owners : 0;
 	error = emit_open_frames(d, sink, lane, end_ticks);
-	return error ? error : lane_statistics(sink, lane, state);
+	return error ? error : lane_statistics(d, sink, lane, state);
 }
 
 /* The header's own counts as they are at the end; what it says of the process stays as it was. */

@@ -1,28 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rows live in the session, where others may read them; a brick whose row gets no memory there
- * (shared memory is full) has a private one instead.
+ * (shared memory is full, or half full and the names are many) has a private one instead.
  */
 #include "lib/drain/drain_histogram.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
+#include "base/scope.h"
 #include "brick/registry.h"
 
-enum { ROW_BYTES = BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t) };
+enum { ROW_BYTES = BRICK_HISTOGRAM_ROW_BYTES };
+
+/* Where the consumer's row of a brick is in the file; 0: nowhere. */
+static uint64_t row_offset(const struct drain_map *m, uint32_t brick)
+{
+	uint32_t block = brick / BRICK_FIRST_ROWS;
+	uint64_t offset =
+		!block ? m->header.drained_offset
+		       : __atomic_load_n(&m->shared->drained_more[block - 1], __ATOMIC_ACQUIRE);
+
+	return offset ? offset + (uint64_t)(brick % BRICK_FIRST_ROWS) * ROW_BYTES : 0;
+}
+
+/* Thousands of names must not take the room that new threads need for their rings. */
+static bool is_scarce(const struct drain_map *m)
+{
+	struct statvfs fs;
+
+	return !fstatvfs(drain_map_fd(m), &fs) && fs.f_blocks && fs.f_bavail < fs.f_blocks / 2;
+}
 
 /* Rows are holes of the file at first: touching one without memory behind it would be a SIGBUS. */
+static uint32_t *row_in_session(struct drain_histograms *h, struct drain_map *m, uint32_t brick)
+{
+	uint32_t block = brick / BRICK_FIRST_ROWS, place = brick % BRICK_FIRST_ROWS;
+	uint64_t offset = row_offset(m, brick);
+
+	if (!offset || (block && is_scarce(m)))
+		return NULL;
+	if (block && !h->blocks[block])
+		h->blocks[block] = drain_map_block(m, offset - (uint64_t)place * ROW_BYTES);
+	char *rows = block ? h->blocks[block] : (char *)m->shared + m->header.drained_offset;
+	if (!rows || posix_fallocate(drain_map_fd(m), (off_t)offset, ROW_BYTES))
+		return NULL;
+	return (uint32_t *)(rows + (uint64_t)place * ROW_BYTES);
+}
+
 static uint32_t *row_create(struct drain_histograms *h, struct drain_map *m, uint32_t brick)
 {
-	uint64_t offset = m->header.drained_offset + (uint64_t)brick * ROW_BYTES;
-	int error = posix_fallocate(drain_map_fd(m), (off_t)offset, ROW_BYTES);
-
-	if (!error) {
-		h->rows[brick] = (uint32_t *)((char *)m->shared + offset);
+	h->rows[brick] = row_in_session(h, m, brick);
+	if (h->rows[brick])
 		return h->rows[brick];
-	}
 	h->rows[brick] = calloc(BRICK_HISTOGRAM_BUCKETS, sizeof(uint32_t));
 	h->is_private[brick] = h->rows[brick] != NULL;
 	if (!h->rows[brick])
@@ -142,21 +175,29 @@ static void add_row(struct drain_map *m, uint64_t offset, struct ticks_histogram
 		sum->of_ticks[i] += row[i];
 }
 
-/* True if the lane's owner entered durations of records that it dropped. */
-static bool lane_has_row(const struct drain_lane *lane, uint32_t brick)
+/* Where the lane's owner entered durations of records that it dropped; 0: it dropped none. */
+static uint64_t lane_row(const struct drain_lane *lane, uint32_t brick)
 {
-	return lane->shared && !is_queue(lane) &&
-	       (__atomic_load_n(&lane->shared->histogram_rows[brick / 64], __ATOMIC_RELAXED) >>
-			       (brick % 64) &
-		       1);
+	uint32_t block = brick / BRICK_FIRST_ROWS;
+
+	if (!lane->shared || is_queue(lane))
+		return 0;
+	const struct brick_lane_histograms *histograms = &lane->shared->histograms;
+	if (!(__atomic_load_n(&histograms->rows[brick / 64], __ATOMIC_ACQUIRE) >> (brick % 64) & 1))
+		return 0;
+	return (block ? __atomic_load_n(&histograms->offset[block], __ATOMIC_RELAXED)
+		      : lane->offset + lane->histogram_offset) +
+	       (uint64_t)(brick % BRICK_FIRST_ROWS) * ROW_BYTES;
 }
 
 static bool ran(const struct drain_map *m, uint32_t brick)
 {
-	for (uint32_t i = 0; i < m->lane_count; i++)
-		if (m->lanes[i]->shared && (m->lanes[i]->shared->stats[brick].count ||
-						   m->lanes[i]->shared->drained.stats[brick].count))
+	for (uint32_t i = 0; i < m->lane_count; i++) {
+		const struct brick_lane *lane = m->lanes[i]->shared;
+		if (lane && brick_lane_has_rows(lane, brick) &&
+			(lane->stats[brick].count || lane->drained.stats[brick].count))
 			return true;
+	}
 	return false;
 }
 
@@ -164,57 +205,47 @@ static bool ran(const struct drain_map *m, uint32_t brick)
 static void add_drained(const struct drain_histograms *h, struct drain_map *m, uint32_t brick,
 	struct ticks_histogram *sum)
 {
-	if (m->view)
-		add_row(m, m->header.drained_offset + (uint64_t)brick * ROW_BYTES, sum);
+	if (m->view && row_offset(m, brick))
+		add_row(m, row_offset(m, brick), sum);
 	for (uint32_t i = 0; h->rows[brick] && i < BRICK_HISTOGRAM_BUCKETS; i++)
 		sum->of_ticks[i] += h->rows[brick][i];
 }
 
-/* The merged row of a brick into *row; NULL when nobody entered anything. 0 or -ENOMEM. */
-static int merge(const struct drain_histograms *h, struct drain_map *m, uint32_t brick,
-	struct ticks_histogram **row)
+/* The merged row of a brick. False: nobody entered anything. */
+static bool merge(const struct drain_histograms *h, struct drain_map *m, uint32_t brick,
+	struct ticks_histogram *sum)
 {
 	bool any = m->view ? ran(m, brick) : h->rows[brick] != NULL;
 
-	*row = NULL;
 	for (uint32_t i = 0; i < m->lane_count && !any; i++)
-		any = lane_has_row(m->lanes[i], brick);
+		any = lane_row(m->lanes[i], brick) != 0;
 	if (!any)
-		return 0;
-	struct ticks_histogram *sum = calloc(1, sizeof(*sum));
-	if (!sum)
-		return -ENOMEM;
+		return false;
+	memset(sum, 0, sizeof(*sum));
 	add_drained(h, m, brick, sum);
-	for (uint32_t i = 0; i < m->lane_count; i++) {
-		const struct drain_lane *lane = m->lanes[i];
-		if (lane_has_row(lane, brick))
-			add_row(m,
-				lane->offset + lane->histogram_offset + (uint64_t)brick * ROW_BYTES,
-				sum);
-	}
-	*row = sum;
-	return 0;
+	for (uint32_t i = 0; i < m->lane_count; i++)
+		if (lane_row(m->lanes[i], brick))
+			add_row(m, lane_row(m->lanes[i], brick), sum);
+	return true;
 }
 
 int drain_histograms_emit(const struct drain_histograms *h, struct drain_map *m, uint32_t bricks,
 	struct sink *sink, int process)
 {
-	struct ticks_histogram *rows[BRICK_MAX_BRICKS] = {NULL};
-	int error = 0;
+	SCOPED struct ticks_histogram *sum = malloc(sizeof(*sum));
+	int error = sum ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < bricks && !error; i++)
-		error = merge(h, m, i, &rows[i]);
-	if (!error)
-		error = sink_histograms(
-			sink, process, bricks, (const struct ticks_histogram *const *)rows);
-	for (uint32_t i = 0; i < bricks; i++)
-		free(rows[i]);
+		if (merge(h, m, i, sum))
+			error = sink_histogram(sink, process, i, sum);
 	return error;
 }
 
-void drain_histograms_fini(struct drain_histograms *h)
+void drain_histograms_fini(struct drain_histograms *h, struct drain_map *m)
 {
 	for (uint32_t i = 0; i < BRICK_MAX_BRICKS; i++)
 		if (h->is_private[i])
 			free(h->rows[i]);
+	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BLOCKS; i++)
+		drain_map_block_close(m, h->blocks[i]);
 }

@@ -17,6 +17,7 @@ struct drain_counts {
 struct drain_histograms {
 	uint32_t *rows[BRICK_MAX_BRICKS]; /* of the session, or private; NULL: none yet */
 	bool is_private[BRICK_MAX_BRICKS];
+	char *blocks[BRICK_HISTOGRAM_BLOCKS]; /* mapped for them, behind the first one */
 };
 
 /* Enter all that records of a lane say, and count them; `bricks` are known. */
@@ -28,4 +29,4 @@ void drain_histograms_enter(struct drain_histograms *histograms, struct drain_ma
 int drain_histograms_emit(const struct drain_histograms *histograms, struct drain_map *map,
 	uint32_t bricks, struct sink *sink, int process);
 
-void drain_histograms_fini(struct drain_histograms *histograms);
+void drain_histograms_fini(struct drain_histograms *histograms, struct drain_map *map);

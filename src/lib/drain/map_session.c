@@ -22,7 +22,6 @@
 
 #define LANE_TABLE_END \
 	(BRICK_SESSION_LANES_OFFSET + BRICK_MAX_LANES * sizeof(struct brick_session_lane))
-#define HISTOGRAMS_BYTES ((uint64_t)BRICK_MAX_BRICKS * BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t))
 
 /* Rings beyond this are nonsense: 2^32 records are 128 GiB. */
 #define MAX_CAPACITY (1ull << 32)
@@ -118,7 +117,7 @@ static uint64_t tables_end(const struct brick_session_header *h, uint64_t file_e
 		{h->category_offset, BRICK_MAX_CATEGORIES * sizeof(struct brick_session_category)},
 		{h->brick_offset, BRICK_MAX_BRICKS * sizeof(struct brick_session_brick)},
 		{h->site_offset, BRICK_MAX_SITES * sizeof(struct brick_session_site)},
-		{h->drained_offset, HISTOGRAMS_BYTES},
+		{h->drained_offset, BRICK_HISTOGRAM_BLOCK_BYTES},
 		{h->kernel_offset, BRICK_MAX_KERNELS * sizeof(struct brick_session_kernel)},
 		{h->code_offset, BRICK_CODE_BYTES},
 		{h->digest_offset, BRICK_DIGEST_RING * sizeof(struct brick_session_digest)},
@@ -263,7 +262,7 @@ static const char *check_lane(struct drain_lane *lane, const struct brick_lane *
 	if (lane->open_depth > BRICK_MAX_DEPTH)
 		lane->open_depth = 0;
 	if (lane->histogram_offset % 4 || lane->histogram_offset < sizeof(*shared) ||
-		!inside(lane->histogram_offset, HISTOGRAMS_BYTES, lane->bytes))
+		!inside(lane->histogram_offset, BRICK_HISTOGRAM_BLOCK_BYTES, lane->bytes))
 		return "the histograms of a lane lie outside of it";
 	if (!lane->capacity)
 		return NULL;
@@ -274,6 +273,21 @@ static const char *check_lane(struct drain_lane *lane, const struct brick_lane *
 			lane->bytes))
 		return "a ring lies outside of its lane";
 	return NULL;
+}
+
+void *drain_map_block(struct drain_map *m, uint64_t offset)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	if (offset % page || offset < m->shared_bytes ||
+		!inside(offset, BRICK_HISTOGRAM_BLOCK_BYTES, file_bytes(m)))
+		return NULL;
+	return map(m, offset, BRICK_HISTOGRAM_BLOCK_BYTES);
+}
+
+void drain_map_block_close(struct drain_map *m, void *block)
+{
+	unmap(m, block, BRICK_HISTOGRAM_BLOCK_BYTES);
 }
 
 static const char *map_lane(

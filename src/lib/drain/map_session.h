@@ -96,6 +96,10 @@ void drain_map_close(struct drain_map *map);
 /* Look for lanes that joined; returns how many there are. */
 uint32_t drain_map_lanes(struct drain_map *map);
 
+/* A block of histograms behind the tables, mapped; NULL: it is not to be had. NULL is legal. */
+void *drain_map_block(struct drain_map *map, uint64_t offset);
+void drain_map_block_close(struct drain_map *map, void *block);
+
 /* The first fault counts; static text. */
 void drain_map_fault_set(struct drain_map *map, const char *text);
 const char *drain_map_fault(const struct drain_map *map);

@@ -265,7 +265,7 @@ void brick_counted_end(
 	brick_end_work(counted->span, elements, bytes, flops);
 	if (here.opened && counted->begin.valid == here.opened && end.valid == here.opened &&
 		self->lane && self->tag == (counted->span & ~0xffu) &&
-		counted->brick < BRICK_MAX_BRICKS)
+		brick_lane_has_rows(self->lane, counted->brick))
 		add(&self->lane->stats[counted->brick], &counted->begin, &end);
 }
 
@@ -282,6 +282,8 @@ int brick_counted_stats_get(uint32_t brick, struct brick_counted_stats *out)
 		error = 0;
 	for (uint32_t i = 0; !error && i < s->header->lane_count; i++) {
 		const struct brick_stat *stat = &s->lanes[i].lane->stats[brick];
+		if (!brick_lane_has_rows(s->lanes[i].lane, brick))
+			continue;
 		sum.counted += stat->counted;
 		sum.cycles += stat->cycles;
 		sum.instructions += stat->instructions;

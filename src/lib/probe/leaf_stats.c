@@ -25,7 +25,13 @@ static bool copy_drained(
 	*tail = __atomic_load_n(&lane->tail, __ATOMIC_ACQUIRE);
 	out->depth = depth < BRICK_MAX_DEPTH ? depth : BRICK_MAX_DEPTH;
 	memcpy(out->open, lane->drained.open, sizeof(out->open));
-	memcpy(out->stats, lane->drained.stats, bricks * sizeof(*out->stats));
+	for (uint32_t i = 0, n; i < bricks; i += n) {
+		n = brick_lane_rows_left(i, bricks);
+		if (brick_lane_has_rows(lane, i))
+			memcpy(&out->stats[i], &lane->drained.stats[i], n * sizeof(*out->stats));
+		else
+			memset(&out->stats[i], 0, n * sizeof(*out->stats));
+	}
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return !(turn & 1) && __atomic_load_n(&lane->turn, __ATOMIC_RELAXED) == turn;
 }

@@ -71,10 +71,8 @@ static SLOW brick_span begin_slow(uint32_t brick, int32_t layer, int given)
 	if (!self)
 		return 0;
 	struct brick_lane *lane = self->lane;
-	if (brick >= BRICK_MAX_BRICKS) {
-		lane->ledger.unmatched++;
+	if (!brick__lane_counts(lane, brick))
 		return 0;
-	}
 	if (brick_lane_open(lane) >= BRICK_MAX_DEPTH) {
 		lane->ledger.too_deep++;
 		return 0;
@@ -90,19 +88,39 @@ static SLOW brick_span begin_slow(uint32_t brick, int32_t layer, int given)
 	return self->tag | (lane->depth + 1);
 }
 
-static inline __attribute__((always_inline)) brick_span begin(
-	uint32_t brick, int32_t layer, int given)
+static inline __attribute__((always_inline)) brick_span begin_at(struct brick__thread *self,
+	struct brick_frame *frame, uint32_t brick, int32_t layer, int given)
 {
-	struct brick__thread *self = &brick__thread;
-	struct brick_frame *frame = brick__place(self, brick__serial_here(), brick);
-
-	if (BRICK_UNLIKELY(!frame))
-		return begin_slow(brick, layer, given);
 	uint64_t word = given ? word_in_layer(self->word, layer) : self->word;
+
 	brick__store(&frame->kind, word | brick << 16);
 	USDT_1(begin, brick);
 	brick__store(&frame->begin, brick__counter());
 	return self->span;
+}
+
+/* A brick beyond the first ones: the lane may have no rows for it yet. */
+static APART brick_span begin_late(uint32_t brick, int32_t layer, int given)
+{
+	struct brick__thread *self = &brick__thread;
+	struct brick_frame *frame = brick__place(self, brick__serial_here(), 0);
+
+	if (BRICK_UNLIKELY(!frame || !brick_lane_has_rows(self->lane, brick)))
+		return begin_slow(brick, layer, given);
+	return begin_at(self, frame, brick, layer, given);
+}
+
+static inline __attribute__((always_inline)) brick_span begin(
+	uint32_t brick, int32_t layer, int given)
+{
+	struct brick__thread *self = &brick__thread;
+
+	if (BRICK_UNLIKELY(brick >= BRICK_FIRST_ROWS))
+		return begin_late(brick, layer, given);
+	struct brick_frame *frame = brick__place(self, brick__serial_here(), brick);
+	if (BRICK_UNLIKELY(!frame))
+		return begin_slow(brick, layer, given);
+	return begin_at(self, frame, brick, layer, given);
 }
 
 brick_span brick__begin(uint32_t brick)
@@ -462,7 +480,7 @@ static inline __attribute__((always_inline)) brick_span lap(
 	struct brick__thread *self = &brick__thread;
 	struct brick_frame *frame = brick__leaf(self, span);
 
-	if (BRICK_UNLIKELY(!frame || !lane_is_current(self) || next >= BRICK_MAX_BRICKS))
+	if (BRICK_UNLIKELY(!frame || !lane_is_current(self) || next >= BRICK_FIRST_ROWS))
 		return lap_slow(span, now, next, work);
 	if (BRICK_UNLIKELY(!store(self, frame, now, work)))
 		return lap_counted(frame, now, span, next, work);

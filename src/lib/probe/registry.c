@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/fnv.h"
 #include "base/lock.h"
 #include "base/scope.h"
 #include "base/sized.h"
@@ -20,11 +21,27 @@
 #include "lib/probe/registry_tables.h"
 #include "lib/sys/usdt.h"
 
-static struct brick_session_brick bricks[BRICK_MAX_BRICKS] = {
-#define BRICK_X(id, identifier, name, category, aliases) {name, BRICK_CATEGORY_##category, {0}},
-	BRICK_WELL_KNOWN(BRICK_X) BRICK_BUILT_IN(BRICK_X)
-#undef BRICK_X
+enum { NOBODY = UINT32_MAX }; /* its session is gone: the next that registers it has it */
+
+/* Bricks, and whose they are: 0: the process's, all sessions find it. */
+struct bricks {
+	struct brick_session_brick entries[BRICK_FIRST_ROWS];
+	uint32_t owners[BRICK_FIRST_ROWS];
 };
+
+static struct bricks first_bricks = {.entries = {
+#define BRICK_X(id, identifier, name, category, aliases) {name, BRICK_CATEGORY_##category, {0}},
+					     BRICK_WELL_KNOWN(BRICK_X) BRICK_BUILT_IN(BRICK_X)
+#undef BRICK_X
+				     }};
+static struct bricks *brick_chunks[BRICK_MAX_BRICKS / BRICK_FIRST_ROWS] = {&first_bricks};
+
+/*
+ * The ids of bricks that were registered, by the hash of their names: those of one name in their
+ * order. Nothing is ever taken out. 0: free.
+ */
+enum { PLACES = 2 * BRICK_MAX_BRICKS };
+static uint16_t places[PLACES];
 
 static const char *const alias_lists[BRICK_FIRST_DYNAMIC] = {
 #define BRICK_X(id, identifier, name, category, aliases) aliases,
@@ -48,10 +65,6 @@ static struct brick_session_category categories[BRICK_MAX_CATEGORIES] = {
 
 static struct brick_session_site *site_chunks[BRICK_MAX_SITES / BRICK__SITES_PER_CHUNK];
 struct brick__site_brief *brick__site_briefs[BRICK_MAX_SITES / BRICK__SITES_PER_CHUNK];
-
-enum { NOBODY = UINT32_MAX }; /* its session is gone: the next that registers it has it */
-
-static uint32_t owners[BRICK_MAX_BRICKS]; /* of bricks: 0: the process, all sessions find it */
 
 static uint32_t brick_total = BRICK_FIRST_DYNAMIC;
 static uint32_t category_total = BRICK_CATEGORY_FIRST_DYNAMIC;
@@ -80,8 +93,8 @@ static void publish_count(uint32_t *count, uint32_t value)
 
 static bool name_is_valid(const char *name)
 {
-	size_t n = name ? strnlen(name, sizeof(bricks->name)) : 0;
-	return n > 0 && n < sizeof(bricks->name);
+	size_t n = name ? strnlen(name, sizeof(first_bricks.entries->name)) : 0;
+	return n > 0 && n < sizeof(first_bricks.entries->name);
 }
 
 static bool is_alias(const char *list, const char *name)
@@ -97,18 +110,51 @@ static bool is_alias(const char *list, const char *name)
 	return false;
 }
 
+static struct brick_session_brick *brick_at(uint32_t brick)
+{
+	return &brick_chunks[brick / BRICK_FIRST_ROWS]->entries[brick % BRICK_FIRST_ROWS];
+}
+
+static uint32_t *owner_at(uint32_t brick)
+{
+	return &brick_chunks[brick / BRICK_FIRST_ROWS]->owners[brick % BRICK_FIRST_ROWS];
+}
+
 static uint32_t owner_of(uint32_t brick)
 {
-	return __atomic_load_n(&owners[brick], __ATOMIC_RELAXED);
+	return __atomic_load_n(owner_at(brick), __ATOMIC_RELAXED);
+}
+
+static void set_owner(uint32_t brick, uint32_t owner)
+{
+	__atomic_store_n(owner_at(brick), owner, __ATOMIC_RELAXED);
+}
+
+static uint32_t hash_of(const char *name)
+{
+	uint64_t hash = fnv1a_text(name);
+
+	return (uint32_t)(hash ^ hash >> 32);
+}
+
+/* The place of the next brick with that name, from *at on; its id, or 0: it has no more. */
+static uint32_t next_of_name(const char *name, uint32_t *at)
+{
+	for (;; (*at)++) {
+		uint32_t id = __atomic_load_n(&places[*at % PLACES], __ATOMIC_ACQUIRE);
+		if (!id || !strcmp(brick_at(id)->name, name))
+			return id;
+	}
 }
 
 static int find_brick(const char *name, uint32_t owner)
 {
-	uint32_t total = count_of(&brick_total);
-
-	for (uint32_t i = 0; i < total; i++)
-		if ((!owner_of(i) || owner_of(i) == owner) && !strcmp(bricks[i].name, name))
+	for (uint32_t i = 0; i < BRICK_FIRST_DYNAMIC; i++)
+		if (!strcmp(brick_at(i)->name, name))
 			return (int)i;
+	for (uint32_t at = hash_of(name), id; (id = next_of_name(name, &at)); at++)
+		if (!owner_of(id) || owner_of(id) == owner)
+			return (int)id;
 	for (uint32_t i = 0; i < BRICK_FIRST_DYNAMIC; i++)
 		if (is_alias(alias_lists[i], name))
 			return (int)i;
@@ -124,14 +170,6 @@ static void publish(struct brick_session *s, uint64_t offset, uint32_t *count, c
 	publish_count(count, to);
 }
 
-static void publish_bricks(struct brick_session *s, uint32_t from)
-{
-	publish(s, s->header->brick_offset, &s->header->brick_count, bricks, sizeof(*bricks), from,
-		brick_total);
-	for (uint32_t i = from; i < brick_total; i++)
-		USDT_2(name, i, bricks[i].name);
-}
-
 static void publish_categories(struct brick_session *s, uint32_t from)
 {
 	publish(s, s->header->category_offset, &s->header->category_count, categories,
@@ -139,24 +177,46 @@ static void publish_categories(struct brick_session *s, uint32_t from)
 }
 
 /*
- * Sites are many and large. Their part of the file gets its memory as they come, by whole pages,
- * which saves most registrations the system call.
+ * Sites are many and large, and bricks may be. Their part of the file gets its memory as they come,
+ * by whole pages, which saves most registrations the system call.
  */
-static int reserve_sites(struct brick_session *s, uint32_t from, uint32_t to)
+static int reserve(
+	struct brick_session *s, uint64_t offset, size_t entry, uint32_t from, uint32_t to)
 {
-	enum { PER_PAGE = 4096 / sizeof(struct brick_session_site) };
-	uint64_t first = from == 1 ? 0 : (from + PER_PAGE - 1) / PER_PAGE;
-	uint64_t end = (to + PER_PAGE - 1) / PER_PAGE;
+	uint32_t per_page = (uint32_t)(4096 / entry);
+	uint64_t first = (from + per_page - 1) / per_page, end = (to + per_page - 1) / per_page;
 
 	if (first >= end)
 		return 0;
-	return brick__shared_reserve(
-		&s->file, s->header->site_offset + first * 4096, (end - first) * 4096);
+	return brick__shared_reserve(&s->file, offset + first * 4096, (end - first) * 4096);
+}
+
+/* Those that it does not have. It has memory for the first ones. */
+static int publish_bricks(struct brick_session *s)
+{
+	struct brick_session_brick *to = brick__at(s, s->header->brick_offset);
+	uint32_t from = s->header->brick_count;
+	int error =
+		brick_total <= BRICK_FIRST_ROWS
+			? 0
+			: reserve(s, s->header->brick_offset, sizeof(*to),
+				  from < BRICK_FIRST_ROWS ? BRICK_FIRST_ROWS : from, brick_total);
+
+	if (error)
+		return error;
+	brick__session_histograms(s, brick_total);
+	for (uint32_t i = from; i < brick_total; i++) {
+		to[i] = *brick_at(i);
+		USDT_2(name, i, brick_at(i)->name);
+	}
+	publish_count(&s->header->brick_count, brick_total);
+	return 0;
 }
 
 static int publish_sites(struct brick_session *s, uint32_t from)
 {
-	int error = reserve_sites(s, from, brick__site_total);
+	int error = reserve(s, s->header->site_offset, sizeof(struct brick_session_site),
+		from == 1 ? 0 : from, brick__site_total);
 
 	if (error)
 		return error;
@@ -171,18 +231,11 @@ void brick__registry_publish(struct brick_session *s)
 {
 	HOLD_UNCANCELLED(&lock);
 	publish_categories(s, 0);
-	publish_bricks(s, 0);
+	if (publish_bricks(s))
+		s->header->ledger.table_full++;
 	publish_count(&s->header->site_count, 1);
 	if (brick__site_total > 1)
 		publish_sites(s, 1);
-}
-
-/* In all that run, an entry that is in the process's table. */
-static void publish_everywhere(void (*publish_in)(struct brick_session *, uint32_t), uint32_t from)
-{
-	for (struct brick_session *s = &brick__session; s; s = s->next)
-		if (s->header)
-			publish_in(s, from);
 }
 
 /* The calling thread's session could not be given it. */
@@ -209,7 +262,9 @@ int brick_category_register(const char *name)
 		id = (int)category_total;
 		memcpy(categories[id].name, name, strlen(name) + 1);
 		publish_count(&category_total, category_total + 1);
-		publish_everywhere(publish_categories, (uint32_t)id);
+		for (struct brick_session *s = &brick__session; s; s = s->next)
+			if (s->header)
+				publish_categories(s, (uint32_t)id);
 	}
 	lock_give(&lock);
 	return id;
@@ -218,30 +273,55 @@ int brick_category_register(const char *name)
 /* Under the lock: one that nobody has any more. */
 static int find_left(const char *name, uint32_t category)
 {
-	for (uint32_t i = BRICK_FIRST_DYNAMIC; i < brick_total; i++)
-		if (owners[i] == NOBODY && bricks[i].category == category &&
-			!strcmp(bricks[i].name, name))
-			return (int)i;
+	for (uint32_t at = hash_of(name), id; (id = next_of_name(name, &at)); at++)
+		if (owner_of(id) == NOBODY && brick_at(id)->category == category)
+			return (int)id;
 	return BRICK_EFULL;
 }
 
-/* Under both locks. */
+/* Under both locks: a brick with the next id, which must be free. */
 static int add_brick(const char *name, uint32_t category, uint32_t owner)
 {
-	int id = find_left(name, category);
+	struct bricks **chunk = &brick_chunks[brick_total / BRICK_FIRST_ROWS];
+	struct brick_session *here = brick__session_here();
+	uint32_t id = brick_total, at = hash_of(name);
 
-	if (id >= 0) {
-		__atomic_store_n(&owners[id], owner, __ATOMIC_RELAXED);
-	} else if (brick_total < BRICK_MAX_BRICKS) {
-		id = (int)brick_total;
-		bricks[id].category = (uint16_t)category;
-		memcpy(bricks[id].name, name, strlen(name) + 1);
-		owners[id] = owner;
-		publish_count(&brick_total, brick_total + 1);
-		publish_everywhere(publish_bricks, (uint32_t)id);
-	} else {
-		count_full();
+	if (!*chunk)
+		*chunk = calloc(1, sizeof(**chunk));
+	if (!*chunk)
+		return -ENOMEM;
+	brick_at(id)->category = (uint16_t)category;
+	strcpy(brick_at(id)->name, name);
+	set_owner(id, owner);
+	publish_count(&brick_total, id + 1);
+	int error = here->header ? publish_bricks(here) : 0;
+	if (error) {
+		publish_count(&brick_total, id);
+		return error;
 	}
+	for (struct brick_session *s = &brick__session; s; s = s->next)
+		if (s != here && s->header && publish_bricks(s))
+			s->header->ledger.table_full++;
+	while (places[at % PLACES])
+		at++;
+	__atomic_store_n(&places[at % PLACES], (uint16_t)id, __ATOMIC_RELEASE);
+	return (int)id;
+}
+
+/* Under both locks. */
+static int find_or_add(const char *name, uint32_t category, uint32_t owner)
+{
+	int id = find_brick(name, owner);
+
+	if (id >= 0)
+		return id;
+	id = find_left(name, category);
+	if (id >= 0)
+		set_owner((uint32_t)id, owner);
+	else if (brick_total < BRICK_MAX_BRICKS)
+		id = add_brick(name, category, owner);
+	if (id < 0)
+		count_full();
 	return id;
 }
 
@@ -251,9 +331,7 @@ static int register_for(const char *name, uint32_t category, uint32_t owner)
 		return -EINVAL;
 	BETWEEN(brick__session_lock, brick__session_unlock);
 	lock_take(&lock);
-	int id = find_brick(name, owner);
-	if (id < 0)
-		id = add_brick(name, category, owner);
+	int id = find_or_add(name, category, owner);
 	lock_give(&lock);
 	return id;
 }
@@ -272,8 +350,8 @@ void brick__registry_leave(uint32_t owner)
 {
 	HOLD_UNCANCELLED(&lock);
 	for (uint32_t i = BRICK_FIRST_DYNAMIC; i < brick_total; i++)
-		if (owners[i] == owner)
-			__atomic_store_n(&owners[i], NOBODY, __ATOMIC_RELAXED);
+		if (owner_of(i) == owner)
+			set_owner(i, NOBODY);
 }
 
 static void copy_text(char *to, size_t bytes, const char *from)
@@ -379,7 +457,7 @@ int brick_lookup(const char *name)
 
 const char *brick_name(uint32_t brick)
 {
-	return brick < count_of(&brick_total) ? bricks[brick].name : NULL;
+	return brick < count_of(&brick_total) ? brick_at(brick)->name : NULL;
 }
 
 const char *brick_category_name(uint32_t category)
@@ -389,7 +467,7 @@ const char *brick_category_name(uint32_t category)
 
 uint32_t brick_category_of(uint32_t brick)
 {
-	return brick < count_of(&brick_total) ? bricks[brick].category : BRICK_CATEGORY_OTHER;
+	return brick < count_of(&brick_total) ? brick_at(brick)->category : BRICK_CATEGORY_OTHER;
 }
 
 uint32_t brick_count(void)

@@ -94,10 +94,8 @@ void brick_record_sample(const struct brick_sample *given)
 		return;
 	struct brick_lane *lane = self->lane;
 	uint32_t brick = site ? site->brick : sample.brick;
-	if (BRICK_UNLIKELY(brick >= BRICK_MAX_BRICKS)) {
-		lane->ledger.unmatched++;
+	if (BRICK_UNLIKELY(!brick__lane_counts(lane, brick)))
 		return;
-	}
 	if (BRICK_UNLIKELY(sample.end < sample.begin || sample.inner > sample.end - sample.begin))
 		clamp_sample(lane, &sample);
 	open_parents(self);
@@ -193,7 +191,7 @@ void brick_record_sample_work(const struct brick_sample *sample, uint64_t bytes,
 	struct brick__thread *self = brick_enabled() ? thread_here() : NULL;
 
 	brick__sample_with(sample, &work, bytes | flops ? 1 : 0);
-	if (!self || !site || !(bytes | flops))
+	if (!self || !site || !(bytes | flops) || !brick_lane_has_rows(self->lane, site->brick))
 		return;
 	struct brick_stat *stat = &self->lane->stats[site->brick];
 	stat->bytes += bytes - site->bytes;
@@ -249,7 +247,7 @@ void brick_record_elapsed(uint32_t brick, uint64_t ns, uint64_t elements, uint64
 {
 	struct brick__thread *self = brick_enabled() ? thread_here() : NULL;
 
-	if (!self || brick >= BRICK_MAX_BRICKS)
+	if (!self || !brick__lane_counts(self->lane, brick))
 		return;
 	uint64_t ticks = ticks_at_least(ns, NULL);
 	struct brick_stat *stat = &self->lane->stats[brick];

@@ -27,7 +27,8 @@ enum {
 	BATCH = 128, /* timings */
 	CHUNK = 64,  /* of a series that is recorded as timings */
 	AHEAD = 16,  /* timings or records between asking for what one touches, and touching it */
-	MAX_SLOTS = 64,		/* bricks of a series; with more it is recorded as timings */
+	MAX_SLOTS = 64,		/* bricks of a series; with more it is recorded as timings, and with
+				   one that lanes have no rows for from their begin on */
 	MAX_COUNT = UINT16_MAX, /* of sites; likewise */
 	MAX_WORKS = 256,	/* in a run; with more, sites are looked at one by one */
 	AT_ONCE = 21 * 3, /* sites whose records become visible together: src/lib/drain/drain.c */
@@ -225,7 +226,7 @@ static void record_batch(struct brick__thread *self, struct rest *r, uint32_t co
 	for (; count; count--, r->timings++, r->first++, r->count--) {
 		const struct brick_timing *t = r->timings;
 		const struct brick__site_brief *site = brick__site_brief(t->site);
-		if (!site || t->inner > t->ticks ||
+		if (!site || t->inner > t->ticks || site->brick >= BRICK_FIRST_ROWS ||
 			((open >> site->brick % 64 & 1) && timing_is_open(lane, site->brick)))
 			break;
 		if (r->count > AHEAD)
@@ -273,6 +274,8 @@ static uint32_t slot_of(struct brick__series *s, uint32_t brick)
 {
 	uint32_t i = 0;
 
+	if (brick >= BRICK_FIRST_ROWS)
+		s->slot_count = i = MAX_SLOTS;
 	while (i < s->slot_count && s->slots[i].brick != brick)
 		i++;
 	if (i == s->slot_count && i < MAX_SLOTS)

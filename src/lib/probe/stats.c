@@ -19,7 +19,8 @@
 #include "lib/probe/leaf_stats.h"
 #include "lib/probe/ring.h"
 #include "lib/session/consumer.h"
-#include "lib/session/session_map.h"
+#include "lib/session/session_lanes.h"
+#include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
 
 /*
@@ -27,11 +28,6 @@
  * old (stats.h). Numbers are whole, as they are aligned. That is no race to be told of.
  */
 #define BESIDE_WRITERS __attribute__((no_sanitize("thread")))
-
-BESIDE_WRITERS static bool row_is_backed(const struct brick_lane *lane, uint32_t brick)
-{
-	return (lane->histogram_rows[brick >> 6] >> (brick & 63)) & 1;
-}
 
 /* Asynchronous work is the threads', though it has a lane as queues have. */
 static bool belongs(const struct brick_lane *lane, enum brick_lane_kind kind)
@@ -49,24 +45,54 @@ BESIDE_WRITERS static void add_row(uint64_t *merged, const uint32_t *row)
 }
 
 /*
+ * The consumer's row of a brick that ran; NULL: the consumer has it to itself. *block: what was
+ * mapped for it, to be unmapped.
+ */
+static uint32_t *map_drained(struct brick_session *s, uint32_t brick, void **block)
+{
+	uint32_t i = brick / BRICK_FIRST_ROWS;
+	uint64_t offset = i ? s->header->drained_more[i - 1] : s->header->drained_offset;
+	uint64_t place = (uint64_t)(brick % BRICK_FIRST_ROWS) * BRICK_HISTOGRAM_ROW_BYTES;
+	int error;
+
+	*block = NULL;
+	if (!offset || brick__shared_reserve(&s->file, offset + place, BRICK_HISTOGRAM_ROW_BYTES))
+		return NULL;
+	if (i)
+		*block = brick__shared_map(&s->file, offset, BRICK_HISTOGRAM_BLOCK_BYTES, &error);
+	char *rows = i ? *block : brick__at(s, offset);
+	return rows ? (uint32_t *)(rows + place) : NULL;
+}
+
+static void unmap_drained(void *block)
+{
+	if (block)
+		brick__sys_unmap(block, BRICK_HISTOGRAM_BLOCK_BYTES);
+}
+
+/*
  * Under the session lock. A consumer enters those of threads, and nobody those of queues then; of
  * records that nobody consumes percentiles are not known.
  */
 static void merge_histograms(
-	const struct brick_session *s, uint32_t brick, enum brick_lane_kind kind, uint64_t *merged)
+	struct brick_session *s, uint32_t brick, enum brick_lane_kind kind, uint64_t *merged)
 {
-	uint64_t row = (uint64_t)brick * BRICK_HISTOGRAM_BUCKETS;
-
 	memset(merged, 0, BRICK_HISTOGRAM_BUCKETS * sizeof(*merged));
 	bool is_consumed = s->consumer || s->external;
 	if (s->ring_records && (kind == BRICK_LANE_QUEUE || !is_consumed))
 		return;
-	if (s->ring_records)
-		add_row(merged, (uint32_t *)brick__at(s, s->header->drained_offset) + row);
+	if (s->ring_records) {
+		void *block;
+		uint32_t *row = map_drained(s, brick, &block);
+		if (row)
+			add_row(merged, row);
+		unmap_drained(block);
+	}
 	for (uint32_t i = 0; i < s->header->lane_count; i++) {
 		struct brick_lane *lane = s->lanes[i].lane;
-		if (belongs(lane, kind) && row_is_backed(lane, brick))
-			add_row(merged, (uint32_t *)((char *)lane + lane->histogram_offset) + row);
+		const uint32_t *row = brick__lane_histogram_row(lane, brick);
+		if (belongs(lane, kind) && row)
+			add_row(merged, row);
 	}
 }
 
@@ -103,7 +129,8 @@ BESIDE_WRITERS static void add_stat(struct brick_stat *sum, const struct brick_s
 
 /* Statistics of all bricks, of lanes of one kind. */
 struct sums {
-	uint64_t self; /* of all of them, in ticks */
+	uint64_t self;		    /* of all of them, in ticks */
+	bool ran[BRICK_MAX_BRICKS]; /* is added to a category already */
 	struct brick_stat bricks[BRICK_MAX_BRICKS];
 	struct leaf_stats leaves; /* of the lane that is added */
 };
@@ -120,8 +147,11 @@ static void sum_lanes(const struct brick_session *s, enum brick_lane_kind kind, 
 		const void *ring = (const char *)lane + lane->ring_offset;
 		if (!belongs(lane, kind))
 			continue;
-		for (uint32_t b = 0; b < bricks; b++)
-			add_stat(&sums->bricks[b], &lane->stats[b]);
+		for (uint32_t b = 0, n; b < bricks; b += n) {
+			n = brick_lane_rows_left(b, bricks);
+			for (uint32_t k = b; k < b + n && brick_lane_has_rows(lane, b); k++)
+				add_stat(&sums->bricks[k], &lane->stats[k]);
+		}
 		if (lane->kind != BRICK_LANE_THREAD)
 			continue;
 		brick__leaf_stats_read(lane, ring, lane->capacity, bricks, &sums->leaves);
@@ -232,38 +262,36 @@ int brick_device_stats_get(uint32_t brick, struct brick_stats *out)
 }
 
 /* Those of its bricks that did not run so far. */
-static void add_category(struct brick_stat *sum, const struct sums *sums, uint32_t category,
-	bool ran[BRICK_MAX_BRICKS])
+static void add_category(struct brick_stat *sum, struct sums *sums, uint32_t category)
 {
 	for (uint32_t i = 0; i < brick_count(); i++) {
-		if (!sums->bricks[i].count || ran[i] || brick_category_of(i) != category)
+		if (!sums->bricks[i].count || sums->ran[i] || brick_category_of(i) != category)
 			continue;
 		add_stat(sum, &sums->bricks[i]);
-		ran[i] = true;
+		sums->ran[i] = true;
 	}
 }
 
 int brick_category_stats_get(uint32_t category, struct brick_stats *out)
 {
 	struct brick_stat sum = {.min = UINT64_MAX};
-	bool ran[BRICK_MAX_BRICKS] = {false};
 	struct brick_stats stats;
 	int error = -ENOENT;
 
 	if (category >= brick_category_count() || !sized_bytes(out))
 		return -EINVAL;
-	SCOPED struct sums *sums = malloc(sizeof(*sums));
+	SCOPED struct sums *sums = calloc(1, sizeof(*sums));
 	if (!sums)
 		return -ENOMEM;
 	const struct brick_session *s = brick__session_here();
 	brick__session_lock();
 	if (s->header) {
 		sum_lanes(s, BRICK_LANE_THREAD, sums);
-		add_category(&sum, sums, category, ran);
+		add_category(&sum, sums, category);
 		uint64_t self = sums->self;
 		bool on_threads = sum.count != 0;
 		sum_lanes(s, BRICK_LANE_QUEUE, sums);
-		add_category(&sum, sums, category, ran);
+		add_category(&sum, sums, category);
 		if (on_threads)
 			sums->self = self;
 		error = sum.count ? 0 : BRICK_ENOTRECORDED;
@@ -306,13 +334,14 @@ int brick_losses_get(struct brick_losses *out)
 static void clear_lane(struct brick_lane *lane)
 {
 	for (uint32_t i = 0; i < BRICK_MAX_BRICKS; i++) {
-		if (row_is_backed(lane, i))
-			memset((char *)lane + lane->histogram_offset +
-					(uint64_t)i * BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t),
-				0, BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t));
+		uint32_t *row = brick__lane_histogram_row(lane, i);
+		if (row)
+			memset(row, 0, BRICK_HISTOGRAM_ROW_BYTES);
+		if (!brick_lane_has_rows(lane, i))
+			continue;
 		lane->stats[i] = (struct brick_stat){.min = UINT64_MAX};
+		lane->drained.stats[i] = (struct brick_leaf_stat){0};
 	}
-	memset(lane->drained.stats, 0, sizeof(lane->drained.stats));
 	memset(&lane->ledger, 0, sizeof(lane->ledger));
 	lane->hook_calls = lane->hook_timed = lane->hook_ticks = 0;
 }
@@ -325,13 +354,28 @@ static void begin_epoch(struct brick_lane *lane)
 	lane->start_ticks = brick__now();
 }
 
+/* What did not run is a hole in the file. */
+BESIDE_WRITERS static bool ran(const struct brick_session *s, uint32_t brick)
+{
+	for (uint32_t i = 0; i < s->header->lane_count; i++) {
+		const struct brick_lane *lane = s->lanes[i].lane;
+		if (brick_lane_has_rows(lane, brick) &&
+			(lane->stats[brick].count || lane->drained.stats[brick].count))
+			return true;
+	}
+	return false;
+}
+
+/* Before the statistics are cleared. */
 static void clear_drained(struct brick_session *s)
 {
-	uint32_t *drained = brick__at(s, s->header->drained_offset);
-
-	for (uint32_t i = 0; i < brick_count(); i++)
-		memset(drained + (uint64_t)i * BRICK_HISTOGRAM_BUCKETS, 0,
-			BRICK_HISTOGRAM_BUCKETS * sizeof(*drained));
+	for (uint32_t i = 0; i < brick_count(); i++) {
+		void *block = NULL;
+		uint32_t *row = ran(s, i) ? map_drained(s, i, &block) : NULL;
+		if (row)
+			memset(row, 0, BRICK_HISTOGRAM_ROW_BYTES);
+		unmap_drained(block);
+	}
 }
 
 int brick_reset(void)
@@ -352,13 +396,13 @@ int brick_reset(void)
 			&s->lanes[i].lane->counted_from, s->lanes[i].lane->head, __ATOMIC_RELAXED);
 	if (!error) {
 		drain_now(s);
+		if (s->consumer)
+			clear_drained(s);
 		for (uint32_t i = 0; i < s->header->lane_count; i++)
 			clear_lane(s->lanes[i].lane);
 		for (uint32_t i = 0; !s->consumer && i < s->header->lane_count; i++)
 			begin_epoch(s->lanes[i].lane);
 		memset(&s->header->ledger, 0, sizeof(s->header->ledger));
-		if (s->consumer)
-			clear_drained(s);
 	}
 	brick__session_unlock();
 	if (!error)

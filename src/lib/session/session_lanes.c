@@ -17,23 +17,36 @@
 #include "base/scope.h"
 #include "base/thread.h"
 #include "brick/probe.h"
+#include "brick/registry.h"
 #include "lib/probe/emit.h"
 #include "lib/session/consumer.h"
 #include "lib/session/session_map.h"
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
 
-enum { MIN_RING_RECORDS = 1024, WHOLE_RINGS = 64, LEAST_SHARE = 4 };
-enum { PAGE = 65536 }; /* a multiple of every kernel's page, since lanes are mapped one by one */
+enum { MIN_RING_RECORDS = 1024, WHOLE_RINGS = 64, LEAST_SHARE = 4, ADDRESSES = 4 };
+#define SLOW __attribute__((noinline, cold))
+#define BLOCK_BYTES brick__page_round(BRICK_HISTOGRAM_BLOCK_BYTES)
 
-static uint64_t page_round(uint64_t bytes)
+/* Where row 0 of all would be: rows are found by one sum, whatever their block. */
+static uint64_t block_address(const void *block, uint32_t index)
 {
-	return (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+	return (uint64_t)(uintptr_t)block - (uint64_t)index * BRICK_HISTOGRAM_BLOCK_BYTES;
 }
 
-uint64_t brick__lane_bytes(const struct brick_lane *lane)
+static void *block_of(const struct brick_lane *lane, uint32_t index)
 {
-	return page_round(lane->ring_offset + lane->capacity * sizeof(struct brick_record));
+	return (void *)(uintptr_t)(lane->histograms.address[index] +
+				   (uint64_t)index * BRICK_HISTOGRAM_BLOCK_BYTES);
+}
+
+void brick__lane_unmap(struct brick_lane *lane)
+{
+	for (uint32_t i = 1; i < BRICK_HISTOGRAM_BLOCKS; i++)
+		if (lane->histograms.address[i])
+			brick__sys_unmap(block_of(lane, i), BLOCK_BYTES);
+	brick__sys_unmap(lane, brick__page_round(lane->ring_offset +
+						 lane->capacity * sizeof(struct brick_record)));
 }
 
 void brick__thread_forget(struct brick__thread *self)
@@ -64,6 +77,30 @@ void brick__thread_aim(struct brick__thread *self)
 		     (uint64_t)(fast ? BRICK_FLAG_UNCOUNTED : 0) << 48;
 }
 
+/* Rows of statistics from a brick on. */
+static void init_rows(struct brick_lane *lane, uint32_t first, uint32_t count)
+{
+	for (uint32_t i = first; i < first + count; i++)
+		lane->stats[i].min = UINT64_MAX;
+	for (uint32_t i = first / BRICK_ROW_GROUP; i < (first + count) / BRICK_ROW_GROUP; i++)
+		__atomic_or_fetch(
+			&lane->row_groups[i / 64], UINT64_C(1) << i % 64, __ATOMIC_RELEASE);
+}
+
+/* Under the session lock: they get memory. `offset`: of the lane in the file. */
+static int reserve_rows(struct brick_session *s, uint64_t offset, uint32_t first, uint32_t count)
+{
+	int error = brick__shared_reserve(&s->file,
+		offset + offsetof(struct brick_lane, stats) + first * sizeof(struct brick_stat),
+		count * sizeof(struct brick_stat));
+
+	return error ? error
+		     : brick__shared_reserve(&s->file,
+			       offset + offsetof(struct brick_lane, drained.stats) +
+				       first * sizeof(struct brick_leaf_stat),
+			       count * sizeof(struct brick_leaf_stat));
+}
+
 static void init_lane(struct brick_lane *lane, enum brick_lane_kind kind, uint64_t histogram_offset,
 	uint64_t ring_offset, uint64_t capacity)
 {
@@ -73,8 +110,8 @@ static void init_lane(struct brick_lane *lane, enum brick_lane_kind kind, uint64
 		lane->limit = capacity - 2 * BRICK_MAX_DEPTH;
 	lane->histogram_offset = histogram_offset;
 	lane->ring_offset = ring_offset;
-	for (uint32_t i = 0; i < BRICK_MAX_BRICKS; i++)
-		lane->stats[i].min = UINT64_MAX;
+	lane->histograms.address[0] = (uint64_t)(uintptr_t)lane + histogram_offset;
+	init_rows(lane, 0, BRICK_FIRST_ROWS);
 }
 
 /*
@@ -96,28 +133,29 @@ static struct brick_lane *create_lane(
 	struct brick_session *s, enum brick_lane_kind kind, uint32_t records)
 {
 	uint32_t index = s->header->lane_count;
-	uint64_t histogram_offset = page_round(sizeof(struct brick_lane));
-	uint64_t ring_offset =
-		page_round(histogram_offset +
-			   (uint64_t)BRICK_MAX_BRICKS * BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t));
-	uint64_t ring_bytes = page_round(records * sizeof(struct brick_record));
-	uint64_t bytes = ring_offset + ring_bytes;
+	uint64_t histogram_offset = brick__page_round(sizeof(struct brick_lane));
+	uint64_t ring_offset = brick__page_round(histogram_offset + BRICK_HISTOGRAM_BLOCK_BYTES);
+	uint64_t ring_bytes = brick__page_round(records * sizeof(struct brick_record));
+	uint64_t bytes = ring_offset + ring_bytes, offset = s->end;
 	struct brick_session_lane *table = brick__at(s, BRICK_SESSION_LANES_OFFSET);
 	int error = 0;
 
 	if (index >= BRICK_MAX_LANES)
 		return NULL;
-	uint64_t offset = index ? table[index - 1].offset + table[index - 1].bytes
-				: page_round(s->header_bytes);
 	if (brick__shared_extend(&s->file, offset + bytes) ||
-		brick__shared_reserve(&s->file, offset, histogram_offset) ||
+		brick__shared_reserve(&s->file, offset, offsetof(struct brick_lane, stats)) ||
+		brick__shared_reserve(&s->file, offset + offsetof(struct brick_lane, drained),
+			offsetof(struct brick_drained, stats)) ||
+		reserve_rows(s, offset, 0, BRICK_FIRST_ROWS) ||
 		(ring_bytes && brick__shared_reserve(&s->file, offset + ring_offset, ring_bytes)))
 		return NULL;
 	struct brick_lane *lane = brick__shared_map(&s->file, offset, bytes, &error);
 	if (!lane)
 		return NULL;
 	init_lane(lane, kind, histogram_offset, ring_offset, records);
-	s->lanes[index] = (struct brick__lane_entry){lane, bytes};
+	lane->histograms.offset[0] = offset + histogram_offset;
+	s->lanes[index] = (struct brick__lane_entry){.lane = lane, .bytes = bytes};
+	s->end = offset + bytes;
 	table[index] = (struct brick_session_lane){offset, bytes};
 	__atomic_store_n(&s->header->lane_count, index + 1, __ATOMIC_RELEASE);
 	return lane;
@@ -129,9 +167,9 @@ static struct brick_lane *create_lane(
  */
 static uint32_t within_limits(uint32_t records)
 {
-	enum { PART = 32, ADDRESSES = 4 };
+	enum { PART = 32 };
 	uint64_t memory = brick__sys_memory_left(), addresses = brick__sys_addresses_left();
-	uint64_t rows = (uint64_t)BRICK_MAX_BRICKS * BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t);
+	uint64_t rows = sizeof(struct brick_lane) + BRICK_HISTOGRAM_BLOCK_BYTES;
 
 	while (records / 4 >= MIN_RING_RECORDS &&
 		(records * sizeof(struct brick_record) > memory / PART ||
@@ -159,7 +197,7 @@ void brick__lanes_release(struct brick_session *s)
 		if (!ours &&
 			__atomic_load_n(&entry->lane->state, __ATOMIC_ACQUIRE) == BRICK_LANE_LIVE)
 			continue; /* its owner unmaps it */
-		brick__sys_unmap(entry->lane, entry->bytes);
+		brick__lane_unmap(entry->lane);
 		if (ours)
 			brick__thread_forget(&brick__thread);
 	}
@@ -169,8 +207,13 @@ void brick__lanes_abandon(struct brick_session *s)
 {
 	uint32_t count = s->header ? s->header->lane_count : 0;
 
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
+		/* not as the lane says, since the parent goes on with it */
+		for (uint32_t block = 1; block < BRICK_HISTOGRAM_BLOCKS; block++)
+			if (s->lanes[i].blocks[block])
+				brick__sys_unmap(s->lanes[i].blocks[block], BLOCK_BYTES);
 		brick__sys_unmap(s->lanes[i].lane, s->lanes[i].bytes);
+	}
 }
 
 /* Under the session lock. */
@@ -185,38 +228,114 @@ static struct brick_session *session_of_lane(const struct brick_lane *lane, uint
 	return NULL;
 }
 
+/* Under the session lock, where there are addresses for it. */
+static int make_block(struct brick_session *s, uint32_t lane_number, uint32_t block)
+{
+	struct brick__lane_entry *entry = &s->lanes[lane_number];
+	struct brick_lane_histograms *histograms = &entry->lane->histograms;
+	int error = BLOCK_BYTES > brick__sys_addresses_left() / ADDRESSES ? -ENOMEM : 0;
+
+	if (!error)
+		error = brick__shared_extend(&s->file, s->end + BLOCK_BYTES);
+	if (!error)
+		entry->blocks[block] = brick__shared_map(&s->file, s->end, BLOCK_BYTES, &error);
+	if (error)
+		return error;
+	histograms->address[block] = block_address(entry->blocks[block], block);
+	__atomic_store_n(&histograms->offset[block], s->end, __ATOMIC_RELEASE);
+	s->end += BLOCK_BYTES;
+	return 0;
+}
+
 /*
  * The row of a brick in a lane's histograms is a hole in the file until its first entry. Give it
  * memory.
  */
-static int back_row(struct brick_lane *lane, uint32_t brick)
+static SLOW int back_row(struct brick_lane *lane, uint32_t brick)
 {
-	uint64_t row = (uint64_t)BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t);
-	uint32_t i;
+	uint32_t i, block = brick / BRICK_FIRST_ROWS;
+	int error = 0;
 
+	if (brick__session_is_busy())
+		return -EBUSY;
 	BETWEEN(brick__session_lock, brick__session_unlock);
 	struct brick_session *s = session_of_lane(lane, &i);
 	if (!s)
 		return -ENOENT;
-	const struct brick_session_lane *table = brick__at(s, BRICK_SESSION_LANES_OFFSET);
-	return brick__shared_reserve(
-		&s->file, table[i].offset + lane->histogram_offset + brick * row, row);
+	if (!lane->histograms.offset[block])
+		error = make_block(s, i, block);
+	return error ? error
+		     : brick__shared_reserve(&s->file,
+			       lane->histograms.offset[block] +
+				       (uint64_t)(brick % BRICK_FIRST_ROWS) *
+					       BRICK_HISTOGRAM_ROW_BYTES,
+			       BRICK_HISTOGRAM_ROW_BYTES);
 }
 
 void brick__lane_histogram(struct brick_lane *lane, uint32_t brick, uint64_t ticks)
 {
-	uint32_t *buckets = (uint32_t *)((char *)lane + lane->histogram_offset) +
-			    (uint64_t)brick * BRICK_HISTOGRAM_BUCKETS;
+	struct brick_lane_histograms *histograms = &lane->histograms;
 	uint64_t bit = 1ull << (brick & 63);
 
-	if (BRICK_UNLIKELY(!(lane->histogram_rows[brick >> 6] & bit))) {
+	if (BRICK_UNLIKELY(!(histograms->rows[brick >> 6] & bit))) {
 		if (back_row(lane, brick)) {
 			lane->ledger.table_full++;
 			return;
 		}
-		lane->histogram_rows[brick >> 6] |= bit;
+		__atomic_or_fetch(&histograms->rows[brick >> 6], bit, __ATOMIC_RELEASE);
 	}
-	buckets[brick_histogram_index(ticks)]++;
+	uint64_t row = histograms->address[brick / BRICK_FIRST_ROWS] +
+		       (uint64_t)brick * BRICK_HISTOGRAM_ROW_BYTES;
+	((uint32_t *)(uintptr_t)row)[brick_histogram_index(ticks)]++;
+}
+
+uint32_t *brick__lane_histogram_row(const struct brick_lane *lane, uint32_t brick)
+{
+	const struct brick_lane_histograms *histograms = &lane->histograms;
+	uint64_t rows = __atomic_load_n(&histograms->rows[brick >> 6], __ATOMIC_ACQUIRE);
+
+	if (!(rows >> (brick & 63) & 1))
+		return NULL;
+	return (uint32_t *)(uintptr_t)(histograms->address[brick / BRICK_FIRST_ROWS] +
+				       (uint64_t)brick * BRICK_HISTOGRAM_ROW_BYTES);
+}
+
+/* Under the session lock. */
+static int back_group(struct brick_lane *lane, uint32_t brick)
+{
+	uint32_t i, first = brick - brick % BRICK_ROW_GROUP;
+	struct brick_session *s = session_of_lane(lane, &i);
+
+	if (!s)
+		return -ENOENT;
+	if (brick >= s->header->brick_count)
+		return -EINVAL;
+	const struct brick_session_lane *table = brick__at(s, BRICK_SESSION_LANES_OFFSET);
+	int error = reserve_rows(s, table[i].offset, first, BRICK_ROW_GROUP);
+	if (!error)
+		init_rows(lane, first, BRICK_ROW_GROUP);
+	return error;
+}
+
+/* After a refusal it is tried again at the 2nd, 4th, 8th ... time. */
+SLOW bool brick__lane_rows(struct brick_lane *lane, uint32_t brick)
+{
+	int error = -EBUSY;
+
+	if (brick_lane_has_rows(lane, brick))
+		return true;
+	uint64_t refused = lane->row_refusals++;
+	if (brick < BRICK_MAX_BRICKS && !(refused & (refused - 1)) && !brick__session_is_busy()) {
+		BETWEEN(brick__session_lock, brick__session_unlock);
+		error = back_group(lane, brick);
+	}
+	if (!error)
+		lane->row_refusals = 0;
+	else if (brick >= brick_count())
+		lane->ledger.unmatched++;
+	else
+		lane->ledger.table_full++;
+	return !error;
 }
 
 void (*brick__thread_begun)(void);
@@ -307,7 +426,7 @@ static void leave_lane(struct brick__thread *self)
 		if (s->consumer)
 			s->consumer_type->thread_ends(s->consumer);
 	} else {
-		brick__sys_unmap(lane, brick__lane_bytes(lane));
+		brick__lane_unmap(lane);
 	}
 	brick__thread_forget(self);
 }

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "brick/abi/thread.h"
 #include "brick/probe.h"
@@ -37,8 +38,8 @@ extern void (*brick__thread_begun)(void) __attribute__((visibility("hidden")));
 /* Under the session lock: a new lane at the end of the file; NULL when there is no room for it. */
 struct brick_lane *brick__lane_create(struct brick_session *session, enum brick_lane_kind kind);
 
-/* How many bytes of it are mapped. */
-uint64_t brick__lane_bytes(const struct brick_lane *lane);
+/* Of a session that is over: its owner unmaps it, with its histograms. */
+void brick__lane_unmap(struct brick_lane *lane);
 
 /* Give back all lanes of a session that ends; those of live threads stay mapped until they notice.
  */
@@ -53,6 +54,21 @@ void brick__thread_abandon(void);
  * in the one that it used are kept until it comes back. Returns the one before.
  */
 struct brick_session *brick__thread_use(struct brick_session *session);
+
+/*
+ * Rows in the statistics for a brick beyond the first BRICK_FIRST_ROWS, before it is counted; owner
+ * of the lane. False: there is no such brick, or no memory; that is counted.
+ */
+bool brick__lane_rows(struct brick_lane *lane, uint32_t brick);
+
+/* May it be counted? */
+static inline bool brick__lane_counts(struct brick_lane *lane, uint32_t brick)
+{
+	return BRICK_LIKELY(brick < BRICK_FIRST_ROWS) || brick__lane_rows(lane, brick);
+}
+
+/* Under the session lock: what its owner entered; NULL: nothing. */
+uint32_t *brick__lane_histogram_row(const struct brick_lane *lane, uint32_t brick);
 
 /* Enter one length into the histogram that the owner of the lane keeps. */
 void brick__lane_histogram(struct brick_lane *lane, uint32_t brick, uint64_t ticks);

@@ -180,7 +180,7 @@ static uint64_t lay_out(struct brick_session_header *h)
 	h->site_offset = at;
 	at += BRICK_MAX_SITES * sizeof(struct brick_session_site);
 	h->drained_offset = at;
-	at += (uint64_t)BRICK_MAX_BRICKS * BRICK_HISTOGRAM_BUCKETS * sizeof(uint32_t);
+	at += BRICK_HISTOGRAM_BLOCK_BYTES;
 	h->digest_offset = at;
 	h->digest_capacity = BRICK_DIGEST_RING;
 	at += BRICK_DIGEST_RING * sizeof(struct brick_session_digest);
@@ -255,10 +255,14 @@ int brick__session_create(struct brick_session *s, const char *directory, const 
 	if (error)
 		return error;
 	error = brick__shared_extend(&s->file, bytes);
-	/* with the first site and kernel, which mean none: a consumer reads also those */
+	if (!error)
+		error = brick__shared_reserve(&s->file, 0,
+			layout.brick_offset +
+				BRICK_FIRST_ROWS * sizeof(struct brick_session_brick));
+	/* the first site and kernel mean none: a consumer reads also those */
 	if (!error)
 		error = brick__shared_reserve(
-			&s->file, 0, layout.site_offset + sizeof(struct brick_session_site));
+			&s->file, layout.site_offset, sizeof(struct brick_session_site));
 	if (!error)
 		error = brick__shared_reserve(
 			&s->file, layout.kernel_offset, sizeof(struct brick_session_kernel));
@@ -271,6 +275,7 @@ int brick__session_create(struct brick_session *s, const char *directory, const 
 		return error;
 	}
 	s->header_bytes = bytes;
+	s->end = brick__page_round(bytes);
 	*s->header = layout;
 	s->header->version = BRICK_SESSION_VERSION;
 	s->header->header_bytes = sizeof(*s->header);
@@ -288,6 +293,19 @@ int brick__session_create(struct brick_session *s, const char *directory, const 
 void brick__session_ready(struct brick_session *s)
 {
 	__atomic_store_n(&s->header->magic, BRICK_SESSION_MAGIC, __ATOMIC_RELEASE);
+}
+
+void brick__session_histograms(struct brick_session *s, uint32_t bricks)
+{
+	for (uint32_t i = 0; (i + 1) * BRICK_FIRST_ROWS < bricks; i++) {
+		uint64_t bytes = brick__page_round(BRICK_HISTOGRAM_BLOCK_BYTES);
+		if (s->header->drained_more[i])
+			continue;
+		if (brick__shared_extend(&s->file, s->end + bytes))
+			return;
+		__atomic_store_n(&s->header->drained_more[i], s->end, __ATOMIC_RELEASE);
+		s->end += bytes;
+	}
 }
 
 void brick__session_destroy(struct brick_session *s)

@@ -22,11 +22,20 @@
 		.serial = BRICK__NO_SERIAL, .span = BRICK__NO_SPAN \
 	}
 
-/* A mapped lane. */
+/* A mapped lane, and its blocks of histograms behind the first one. */
 struct brick__lane_entry {
 	struct brick_lane *lane;
 	uint64_t bytes;
+	void *blocks[BRICK_HISTOGRAM_BLOCKS]; /* NULL: there is none */
 };
+
+/* A multiple of every kernel's page, since parts of the file are mapped one by one. */
+static inline uint64_t brick__page_round(uint64_t bytes)
+{
+	enum { PAGE = 65536 };
+
+	return (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+}
 
 /* A session; header is NULL while it does not run. Changes under the session lock only. */
 struct brick_session {
@@ -36,6 +45,7 @@ struct brick_session {
 	struct brick__shared file;
 	struct brick_session_header *header; /* header, tables and drained histograms */
 	uint64_t header_bytes;
+	uint64_t end;					 /* of the file: the next part goes there */
 	struct brick__lane_entry lanes[BRICK_MAX_LANES]; /* as many as header->lane_count */
 	uint32_t ring_records;				 /* 0: nobody consumes records */
 	bool external;					 /* its consumer is another process */
@@ -135,6 +145,12 @@ void brick__fork_known(void);
 int brick__session_create(struct brick_session *session, const char *directory, const char *name,
 	uint32_t mode, bool is_private);
 void brick__session_ready(struct brick_session *session);
+
+/*
+ * Under the session lock: the consumer gets a place in the file for histograms of so many bricks.
+ * Where there is none to be had, it keeps those of the last ones to itself.
+ */
+void brick__session_histograms(struct brick_session *session, uint32_t bricks);
 void brick__session_destroy(struct brick_session *session);
 
 /* A pointer into the session's own mapping. */

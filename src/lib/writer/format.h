@@ -74,16 +74,29 @@ enum format_annotation {
 		FORMAT_A_COUNT_PLUS_1,
 };
 
+/* Before 0.2.0 there were so many bricks. Ids that follow theirs were taken by then. */
+enum { FORMAT_FIRST_BRICKS = 1024 };
+
 /* Interned string values: sites, in files of version 1, others from here on. */
 enum {
 	FORMAT_SOURCE_IID = BRICK_MAX_SITES,
 	FORMAT_BRICK_IID = FORMAT_SOURCE_IID + 64, /* names of bricks by id */
-	FORMAT_KERNEL_IID = FORMAT_BRICK_IID + BRICK_MAX_BRICKS,
+	FORMAT_KERNEL_IID = FORMAT_BRICK_IID + FORMAT_FIRST_BRICKS,
 	FORMAT_KERNEL_IID_END = FORMAT_KERNEL_IID + BRICK_MAX_KERNELS,
 	FORMAT_OPERATION_IID = FORMAT_KERNEL_IID_END, /* of sites, in files of version 1 */
 	FORMAT_TENSOR_IID = FORMAT_OPERATION_IID + BRICK_MAX_SITES,
 	FORMAT_TENSOR_IID_END = FORMAT_TENSOR_IID + BRICK_MAX_SITES,
+	FORMAT_MORE_BRICKS_IID =
+		FORMAT_TENSOR_IID_END, /* names of the bricks behind the first ones */
+	FORMAT_MORE_BRICKS_IID_END =
+		FORMAT_MORE_BRICKS_IID + BRICK_MAX_BRICKS - FORMAT_FIRST_BRICKS,
 };
+
+static inline uint32_t format_brick_value(uint32_t brick)
+{
+	return brick < FORMAT_FIRST_BRICKS ? FORMAT_BRICK_IID + brick
+					   : FORMAT_MORE_BRICKS_IID + brick - FORMAT_FIRST_BRICKS;
+}
 
 /*
  * What was executed: an extension of Perfetto's track events, which the trace describes itself. It
@@ -113,19 +126,28 @@ enum format_site_member {
 
 /* Interned event names: bricks by id + 1, Brick's own instants from here on. */
 enum format_event_name {
-	FORMAT_N_DROPPED = BRICK_MAX_BRICKS + 1, /* records were lost here */
-	FORMAT_N_THREAD,			 /* another thread takes over the lane */
-	FORMAT_N_WORK,				 /* says more of the slice that ended last */
-	FORMAT_N_BLOCKED,			 /* off its CPU: it waited */
-	FORMAT_N_PREEMPTED,			 /* ... another thread ran in its place */
-	FORMAT_N_WAITED,			 /* ends the flows that its slice waited for */
-	FORMAT_N_LAUNCHED,			 /* at the begin of its slice: what that launched */
-	FORMAT_N_SEQUENCE,			 /* of enum brick_sequence_event, in its order */
+	FORMAT_N_DROPPED = FORMAT_FIRST_BRICKS + 1, /* records were lost here */
+	FORMAT_N_THREAD,			    /* another thread takes over the lane */
+	FORMAT_N_WORK,				    /* says more of the slice that ended last */
+	FORMAT_N_BLOCKED,			    /* off its CPU: it waited */
+	FORMAT_N_PREEMPTED,			    /* ... another thread ran in its place */
+	FORMAT_N_WAITED,			    /* ends the flows that its slice waited for */
+	FORMAT_N_LAUNCHED, /* at the begin of its slice: what that launched */
+	FORMAT_N_SEQUENCE, /* of enum brick_sequence_event, in its order */
 	FORMAT_N_OWN_END = FORMAT_N_SEQUENCE + BRICK_SEQUENCE_EVENTS,
-	FORMAT_N_KERNEL = 4 * BRICK_MAX_BRICKS, /* names of kernels, by index, from here on */
+	FORMAT_N_KERNEL = 4 * FORMAT_FIRST_BRICKS, /* names of kernels, by index, from here on */
 	FORMAT_N_KERNEL_END = FORMAT_N_KERNEL + BRICK_MAX_KERNELS,
-	FORMAT_QUEUE_IID = FORMAT_N_KERNEL_END, /* for views of GPUs: queues, by their sequence */
+	FORMAT_N_MORE_BRICKS = FORMAT_N_KERNEL_END, /* the bricks behind the first ones */
 };
+
+static inline uint32_t format_brick_name(uint32_t brick)
+{
+	return brick < FORMAT_FIRST_BRICKS ? brick + 1
+					   : FORMAT_N_MORE_BRICKS + brick - FORMAT_FIRST_BRICKS;
+}
+
+/* Names in Perfetto's views of GPUs: kernels as above, queues by their sequence from here on. */
+enum { FORMAT_QUEUE_IID = FORMAT_N_KERNEL_END };
 #define FORMAT_DROPPED "Dropped"
 #define FORMAT_THREAD "Thread"
 #define FORMAT_WORK "Work"

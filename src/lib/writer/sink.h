@@ -105,9 +105,9 @@ int sink_off_cpu(struct sink *sink, int lane, const struct sink_off_cpu *interva
  */
 int sink_lane_stats(struct sink *sink, int lane, const struct brick_lane *state);
 
-/* Histograms of a process, all lanes merged: [brick_count], NULL for a brick without one. */
-int sink_histograms(struct sink *sink, int process, uint32_t brick_count,
-	const struct ticks_histogram *const *histograms);
+/* The histogram of a brick in a process, all lanes merged; of one that is in the tables. */
+int sink_histogram(
+	struct sink *sink, int process, uint32_t brick, const struct ticks_histogram *histogram);
 
 /* Notes of a session ("key=value\n" lines), whole; later calls replace earlier ones. */
 int sink_notes(struct sink *sink, int process, const char *notes, size_t bytes);

@@ -611,19 +611,16 @@ static int histogram_event(
 	return event_close(w);
 }
 
-int sink_histograms(struct sink *sink, int number, uint32_t brick_count,
-	const struct ticks_histogram *const *histograms)
+int sink_histogram(
+	struct sink *sink, int number, uint32_t brick, const struct ticks_histogram *histogram)
 {
 	struct trace_writer *w = writer_of(sink);
 	int bad = bad_number(w, number, w->processes.count);
 
 	if (bad)
 		return bad;
-	if (brick_count > w->processes.items[number]->tables.brick_count)
-		brick_count = w->processes.items[number]->tables.brick_count;
-	for (uint32_t i = 0; i < brick_count && !w->packets.error; i++)
-		if (histograms[i])
-			histogram_event(w, number, i, histograms[i]);
+	if (brick < w->processes.items[number]->tables.brick_count)
+		histogram_event(w, number, brick, histogram);
 	return w->packets.error;
 }
 

@@ -418,7 +418,7 @@ static struct packet_template *template_site(struct writer_lane *lane, uint32_t 
 	if (site >= lane->process->site_count && names_sites(lane->process))
 		return NULL;
 	t->sibling = lane->process->sites[site].sibling;
-	unsigned n = template_site_what(what, lane, brick, brick + 1, site);
+	unsigned n = template_site_what(what, lane, brick, format_brick_name(brick), site);
 	return make(lane, t, brick, what, n) ? NULL : t;
 }
 
@@ -447,7 +447,7 @@ static struct packet_template *template_plain(
 
 	if (!t || t->length)
 		return t;
-	unsigned n = template_layer_what(what, lane, brick, brick + 1, layer);
+	unsigned n = template_layer_what(what, lane, brick, format_brick_name(brick), layer);
 	return make(lane, t, brick, what, n) ? NULL : t;
 }
 
@@ -459,7 +459,9 @@ static struct packet_template *template_wait(struct writer_lane *lane)
 
 	if (t->length)
 		return t;
-	return make(lane, t, brick, what, put_names(what, lane, brick, brick + 1)) ? NULL : t;
+	return make(lane, t, brick, what, put_names(what, lane, brick, format_brick_name(brick)))
+		       ? NULL
+		       : t;
 }
 
 static unsigned end_annotations(uint8_t *at, const struct writer_lane *lane,
@@ -610,7 +612,7 @@ static void put_command(const struct writer_lane *lane, const struct brick_recor
 		annotate(b, FORMAT_A_KERNEL, ANNOTATION_STRING_IID, FORMAT_KERNEL_IID + kernel);
 		if (r)
 			annotate(b, FORMAT_A_BRICK, ANNOTATION_STRING_IID,
-				FORMAT_BRICK_IID + r->brick);
+				format_brick_value(r->brick));
 	}
 	if (launch->kind && launch->begin) {
 		annotate_before(lane, FORMAT_A_LAUNCHED, launch->begin);
@@ -704,7 +706,7 @@ static void args_begin(struct writer_lane *lane, const struct brick_record *r,
 	uint64_t step = lane_step(lane, ns);
 	lane->begin_ns = lane->last_ns;
 	struct opened opened = open_event(lane, EVENT_BEGIN);
-	uint32_t name = kernel ? FORMAT_N_KERNEL + kernel : r->brick + 1u;
+	uint32_t name = kernel ? FORMAT_N_KERNEL + kernel : format_brick_name(r->brick);
 	pb_bytes(b, annotations,
 		r->flags & BRICK_FLAG_SITE
 			? template_site_what(annotations, lane, r->brick, name, r->site)
@@ -880,7 +882,7 @@ static void write_instant(struct writer_lane *lane, const struct brick_record *r
 {
 	if (names_brick(&lane->names, r->brick))
 		return;
-	instant(lane, slice_category(lane->process, r->brick), r->brick + 1u, NULL, 0,
+	instant(lane, slice_category(lane->process, r->brick), format_brick_name(r->brick), NULL, 0,
 		writer_ns(lane->process, r->begin));
 }
 
@@ -891,7 +893,8 @@ static void write_reported(struct writer_lane *lane, const struct brick_record *
 
 	if (names_brick(&lane->names, r->brick))
 		return;
-	instant(lane, slice_category(lane->process, r->brick), r->brick + 1u, annotation,
+	instant(lane, slice_category(lane->process, r->brick), format_brick_name(r->brick),
+		annotation,
 		slice_annotation(annotation, FORMAT_A_REPORTED, ANNOTATION_UINT,
 			(uint64_t)r->wait << 32 | r->ticks),
 		writer_ns(lane->process, r->begin));
@@ -1080,9 +1083,11 @@ static void begin_annotated(struct writer_lane *lane, const struct brick_record 
 	if (r->kind == BRICK_RECORD_SAMPLE && r->flags & BRICK_FLAG_SITE) {
 		if (!template_site(lane, r->site))
 			return;
-		n += template_site_what(annotations, lane, r->brick, r->brick + 1u, r->site);
+		n += template_site_what(
+			annotations, lane, r->brick, format_brick_name(r->brick), r->site);
 	} else {
-		n += template_layer_what(annotations, lane, r->brick, r->brick + 1u, r->layer);
+		n += template_layer_what(
+			annotations, lane, r->brick, format_brick_name(r->brick), r->layer);
 	}
 	if (record_is_step(r))
 		n += slice_annotation(

@@ -164,7 +164,8 @@ int names_brick(struct lane_names *names, uint32_t brick)
 		return names->packets->error;
 	struct names_packet packet = names_open(names);
 	size_t size = tables_text(text, sizeof(text), entry->name, sizeof(entry->name));
-	names_entry(&names->packets->scratch, INTERNED_EVENT_NAMES, brick + 1u, text, size);
+	names_entry(&names->packets->scratch, INTERNED_EVENT_NAMES, format_brick_name(brick), text,
+		size);
 	intern_category(names, entry->category);
 	return names_close(names, packet);
 }
@@ -193,7 +194,7 @@ int names_brick_value(struct lane_names *names, uint32_t brick)
 	struct names_packet packet = names_open(names);
 	size_t size = tables_text(text, sizeof(text), entry->name, sizeof(entry->name));
 	intern_category(names, entry->category);
-	names_entry(&names->packets->scratch, INTERNED_STRING_VALUES, FORMAT_BRICK_IID + brick,
+	names_entry(&names->packets->scratch, INTERNED_STRING_VALUES, format_brick_value(brick),
 		text, size);
 	return names_close(names, packet);
 }
