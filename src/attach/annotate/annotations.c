@@ -21,7 +21,7 @@ enum {
 	PLACES = 1 << 14,
 	MAX_TEXTS = 1 << 12,	/* with their own layer and site */
 	MAX_FAMILIES = 1 << 11, /* besides */
-	MAX_OWN_NAMES = 640,	/* bricks beside those of engines */
+	MAX_OWN_NAMES = 4096,	/* bricks beside those of engines */
 	MAX_DOMAINS = 256,
 	MAX_TEXT = 2048,
 	NAME_BYTES = 48,
