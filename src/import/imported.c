@@ -10,6 +10,11 @@
 
 enum { NAME_BYTES = 48, MAX_TEXT = 2048 };
 
+static void index_brick(struct imported *im, uint32_t brick)
+{
+	hash_index_add(&im->brick_index, fnv1a_text(im->bricks[brick].name), brick);
+}
+
 static void well_known(struct imported *im)
 {
 	static const struct {
@@ -26,6 +31,7 @@ static void well_known(struct imported *im)
 	for (size_t i = 0; i < sizeof(bricks) / sizeof(bricks[0]); i++) {
 		utf8_field(im->bricks[i].name, NAME_BYTES, bricks[i].name);
 		im->bricks[i].category = bricks[i].category;
+		index_brick(im, (uint32_t)i);
 	}
 	for (size_t i = 0; i < sizeof(categories) / sizeof(categories[0]); i++)
 		utf8_field(im->categories[i].name, NAME_BYTES, categories[i]);
@@ -38,6 +44,9 @@ int imported_init(struct imported *im)
 	struct rules_error error;
 
 	memset(im, 0, sizeof(*im));
+	im->brick_index = (struct hash_index){.slots = im->brick_slots,
+		.capacity = sizeof(im->brick_slots) / sizeof(*im->brick_slots),
+		.is_fixed = true};
 	well_known(im);
 	if (rules_parse(&im->annotations, rule_set_import_annotations_text,
 		    rule_set_import_annotations_bytes, &error) ||
@@ -184,7 +193,8 @@ static uint16_t brick_of(struct imported *im, const char *text, const char *cate
 	char name[NAME_BYTES] = "";
 
 	shorten(name, text);
-	for (uint32_t i = 0; i < im->brick_count; i++)
+	struct hash_probe probe = hash_probe(fnv1a_text(name));
+	for (uint32_t i; (i = hash_index_next(&im->brick_index, &probe)) != HASH_INDEX_NONE;)
 		if (!strcmp(im->bricks[i].name, name))
 			return (uint16_t)i;
 	/* the last one is of all for which none is left */
@@ -195,6 +205,7 @@ static uint16_t brick_of(struct imported *im, const char *text, const char *cate
 	struct brick_session_brick *brick = &im->bricks[im->brick_count];
 	utf8_field(brick->name, NAME_BYTES, is_last ? "OtherRanges" : name);
 	brick->category = is_last || !category ? BRICK_CATEGORY_OTHER : category_of(im, category);
+	index_brick(im, im->brick_count);
 	return (uint16_t)im->brick_count++;
 }
 

@@ -92,6 +92,8 @@ struct imported {
 	struct brick_session_brick bricks[BRICK_MAX_BRICKS];
 	struct brick_session_category categories[BRICK_MAX_CATEGORIES];
 	uint32_t brick_count, category_count;
+	struct hash_index brick_index; /* by name */
+	struct hash_index_slot brick_slots[2 * BRICK_MAX_BRICKS];
 	ARRAY(struct brick_session_site) sites;
 
 	const char *tool; /* what wrote the file */
