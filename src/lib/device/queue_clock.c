@@ -74,3 +74,22 @@ struct brick__ticks brick__ticks_of_ns(uint64_t ns)
 		brick_correlation_host_ns(&line, ns), MAX_RESIDUALS * line.residual_ns};
 	return ticks;
 }
+
+uint64_t brick__ns_of_ticks(uint64_t ticks)
+{
+	const struct brick_clock *clock = brick_clock_get();
+	uint64_t ns = brick_clock_ns(clock, ticks);
+
+	if (clock->source == BRICK_CLOCK_MONOTONIC)
+		return ticks;
+	HOLD_UNCANCELLED(&lock);
+	refresh(clock);
+	/* the process's own rate is right to some parts in a million, so the second step is exact
+	 */
+	for (int i = 0; i < 2; i++) {
+		uint64_t at = brick_correlation_host_ns(&line, ns);
+		ns = at < ticks ? ns + brick_clock_duration_ns(clock, ticks - at)
+				: ns - brick_clock_duration_ns(clock, at - ticks);
+	}
+	return ns;
+}

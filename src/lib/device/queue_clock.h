@@ -21,6 +21,9 @@ struct brick__ticks {
  */
 struct brick__ticks brick__ticks_of_ns(uint64_t ns);
 
+/* The time that brick__ticks_of_ns() turns into these ticks. Any thread. */
+uint64_t brick__ns_of_ticks(uint64_t ticks);
+
 /* Over a fork. */
 void brick__queue_clock_lock(void);
 void brick__queue_clock_unlock(void);

@@ -9,6 +9,7 @@
 #include "base/scope.h"
 #include "brick/probe.h"
 #include "brick/queue.h"
+#include "lib/device/queue_clock.h"
 #include "lib/probe/ring.h"
 #include "lib/session/session_lanes.h"
 #include "lib/sys/ticks.h"
@@ -45,7 +46,6 @@ static uint32_t kernel_of(uint32_t brick)
 int brick__async_record(const struct brick_async *async, uint64_t end)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	const struct brick_clock *clock = brick_clock_get();
 	struct brick_command command = BRICK_COMMAND_INIT;
 	KEEP_ERRNO();
 
@@ -54,8 +54,8 @@ int brick__async_record(const struct brick_async *async, uint64_t end)
 		return queue_error;
 	command.kernel = kernel_of(async->brick);
 	command.source = BRICK_SOURCE_TSC;
-	command.begin_ns = brick_clock_ns(clock, async->begin);
-	command.end_ns = brick_clock_ns(clock, end);
+	command.begin_ns = brick__ns_of_ticks(async->begin);
+	command.end_ns = brick__ns_of_ticks(end);
 	command.launch = (struct brick_launch){.number = brick_launch_number(),
 		.session = async->session,
 		.brick = async->brick,
