@@ -104,7 +104,7 @@ def check_few():
     expect("and faster", diff(long, short)["verdict"], "faster")
     text = brick("diff", short, long, code=1)[0].decode()
     expect_true(f"the sentence is on top:\n{text}", text.startswith("Verdict") and "a token of decode takes" in text)
-    expect_true(f"why:\n{text}", "DownProjection runs as often on as much data" in " ".join(text.split()))
+    expect_true(f"why:\n{text}", "DownProjection runs as often and on as much data in both" in " ".join(text.split()))
 
 
 def check_pairs():

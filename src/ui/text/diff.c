@@ -262,7 +262,9 @@ static void add_value(struct table *table, const struct difference *d, double va
 
 static bool says_what_it_sees(const struct difference *d)
 {
-	return d->verdict == COMPARE_UNSURE && isfinite(d->detectable);
+	const double of_use = 1; /* what is larger is seen without it */
+
+	return d->verdict == COMPARE_UNSURE && d->detectable < of_use;
 }
 
 static void add_verdict(struct table *table, const struct difference *d)
@@ -272,7 +274,7 @@ static void add_verdict(struct table *table, const struct difference *d)
 	if (d->verdict == COMPARE_SAME)
 		table_format(table, "same within %.3g %%", 100 * d->threshold);
 	else if (says_what_it_sees(d))
-		table_format(table, "not enough data (sees %s)", difference_sees(sees, d));
+		table_format(table, "not enough data (finds %s)", difference_sees(sees, d));
 	else
 		table_cell(table, compare_verdict_name(d->verdict));
 }
@@ -356,8 +358,8 @@ static void print_legend(const struct diff_view *view, const struct terminal *te
 		"EFFECT is of B against A. Of 100 comparisons of identical runs, at most 3 call "
 		"any "
 		"row slower or faster. POINTS add up to the effect on the phase.%s",
-		sees ? " \"Sees\" is the smallest effect that four of five such comparisons would "
-		       "find."
+		sees ? " A row with \"finds 20 %\" shows effects of that size in four of five such "
+		       "comparisons."
 		     : "");
 }
 
@@ -373,7 +375,7 @@ static void print_whole(const struct diff_view *view, const struct terminal *ter
 	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
 		const struct compare_row *time = compare_find(c, order[i], COMPARE_TIME);
 		const char *phase = step_phase_name(order[i]);
-		SCOPED char *token = text_format("%s, a token", phase);
+		SCOPED char *token = text_format("%s, a typical token", phase);
 		SCOPED char *rate = text_format("%s, tokens/s", phase);
 		if (!time)
 			continue;
@@ -506,17 +508,15 @@ static void print_unit(const struct printer *p)
 
 	if (c->assumes)
 		say(p, "Compared by",
-			"recordings: %zu of A, %zu of B, which are too few to know what runs "
-			"differ by; it is assumed, so only large differences show. Record 4 a "
-			"side, "
-			"in turns",
+			"recordings: %zu of A, %zu of B, too few to see by how much runs vary: "
+			"much is assumed, so only large differences show",
 			o->in_a, o->in_b);
 	else
 		say(p, "Compared by", "recordings: %zu of A, %zu of B", o->in_a, o->in_b);
 	if (c->basis == BASIS_CPU)
 		say(p, "Off CPU",
-			"bricks and layers have their time on the CPU, waits all of theirs; the "
-			"time that the steps' threads were off it has rows of its own");
+			"rows of bricks and layers are time on the CPU (of waits, all time); time "
+			"off the CPU has rows of its own");
 	else if (c->basis == BASIS_MIXED)
 		say(p, "Off CPU",
 			"not known for all recordings: their bricks' times hold it, and none is "
@@ -604,7 +604,7 @@ static void add_reason(char **text, const struct compare_row *row)
 	else if (row->kind == COMPARE_PART && *work)
 		text_append(text, "; ", "%s %s", safe, work);
 	else if (row->kind == COMPARE_PART && row->a.count > 0 && row->b.count > 0)
-		text_append(text, "; ", "%s runs as often on as much data", safe);
+		text_append(text, "; ", "%s runs as often and on as much data in both", safe);
 }
 
 /* The parts that make up most of an effect, and why. Parts come in the order of their share. */
@@ -678,11 +678,13 @@ static void print_not_judged(const struct printer *p)
 	const struct compare *c = p->view->compare;
 	const struct difference seen = {.detectable = least_seen(c)};
 	char sees[DIFFERENCE_BYTES];
+	SCOPED char *from =
+		*difference_sees(sees, &seen)
+			? text_format(": only differences from about %s on would show", sees)
+			: text_copy("");
 
 	say_in(p, STYLE_WARN, "NOT JUDGED",
-		"not enough data to say that B is slower, faster or the same: differences below "
-		"%s would not be found. %s",
-		*difference_sees(sees, &seen) ? sees : "any size",
+		"not enough data to say that B is slower, faster or the same%s. %s", from,
 		c->assumes ? "Record 4 a side, in turns"
 			   : "Record more, in turns, on a machine that does nothing else");
 }
