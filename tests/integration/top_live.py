@@ -121,7 +121,7 @@ def on_screen():
         t.keys("y")
         expect("its code", t.exit_code(), 143)
     with Tmux(BRICK, "top", "-i", "0.1", "--", EMBEDDED, "ms=700") as t:
-        t.wait("ended, exit code 0", "LmHead", "tokens/s over the run")
+        t.wait("ended, exit code 0", "LmHead", "tokens/s; step mean")
         t.keys("q")
         expect("its code", t.exit_code(), 0)
 

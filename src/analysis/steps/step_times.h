@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "analysis/accounts/unknown.h"
 #include "analysis/accounts/walk.h"
 
 enum step_phase {
@@ -57,6 +58,13 @@ struct step_phase_times {
 			      unknown where steps between them were left out */
 	uint64_t min_ns, p50_ns, p95_ns, p99_ns, max_ns; /* of single steps */
 };
+
+/* The mean of the evaluated steps; ANALYSIS_UNKNOWN: there is none. */
+static inline uint64_t step_mean_ns(const struct step_phase_times *times)
+{
+	return times->count ? (times->total_ns - times->unevaluated_ns) / times->count
+			    : ANALYSIS_UNKNOWN;
+}
 
 struct step_times {
 	struct step_time *steps; /* [run->step_count] */

@@ -124,7 +124,8 @@ static void print_head(const struct printer *p)
 
 	say(p, "Command", "%s", v->pattern);
 	say(p, "Measured",
-		"%zu of %zu settings for a model of each brick's time; %zu run%s, %.0f s",
+		"%zu of %zu settings, to predict the others by each brick's time; %zu run%s, %.0f "
+		"s",
 		v->measured, v->row_count, v->runs, plural_s(v->runs), v->elapsed_s);
 	say(p, "For", "%s: %s prompt tokens, %s generated a run",
 		v->goal == ADVISE_ALL ? "all tokens" : advise_goal_name(v->goal),
@@ -156,8 +157,8 @@ static void print_advice(const struct printer *p)
 	fputc('\n', p->terminal->out);
 	if (v->best == v->base)
 		say_in(p, STYLE_GOOD, "Advice",
-			"keep %s: %s %s, and nothing that is known beats it", best->setting, rate,
-			goal_text(v));
+			"keep %s: %s %s, and no other that was run or predicted beats it",
+			best->setting, rate, goal_text(v));
 	else
 		say_in(p, STYLE_GOOD, "Advice", "%s: %s %s, %.2fx what %s gives", best->setting,
 			rate, goal_text(v),

@@ -159,11 +159,8 @@ static void add_steps(char **text, const struct step_phase_times *times, bool wh
 	const struct {
 		const char *name;
 		uint64_t ns;
-	} of_steps[] = {
-		{"mean", times->count ? (times->total_ns - times->unevaluated_ns) / times->count
-				      : ANALYSIS_UNKNOWN},
-		{"p50", times->p50_ns}, {"p95", times->p95_ns},
-		{"p99", whole ? times->p99_ns : ANALYSIS_UNKNOWN}};
+	} of_steps[] = {{"mean", step_mean_ns(times)}, {"p50", times->p50_ns},
+		{"p95", times->p95_ns}, {"p99", whole ? times->p99_ns : ANALYSIS_UNKNOWN}};
 	const char *between = "; a step: ";
 
 	text_append(text, " in ", "%llu step%s", ull(times->count), plural_s(times->count));

@@ -7,14 +7,14 @@
 #include "ui/text/text.h"
 #include "ui/text/terminal.h"
 
-/* ", most of it cc1 (12), 25.0%"; the caller frees. */
+/* " (the busiest, cc1 (12), 25.0%)"; the caller frees. */
 static char *neighbour_text(const struct run *run, const struct presence *p)
 {
 	char share[UNITS_BYTES];
 	if (!run->machine.neighbour_ns)
 		return text_copy("");
-	return text_format(
-		", %s alone %s", run->machine.neighbour, units_percent(share, p->neighbour));
+	return text_format(" (the busiest, %s, %s)", run->machine.neighbour,
+		units_percent(share, p->neighbour));
 }
 
 /*

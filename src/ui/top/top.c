@@ -233,21 +233,26 @@ static char *rate_text(const struct top *top)
 	char over[UNITS_BYTES], now[UNITS_BYTES];
 	units_number(over, over_run(p, STEP_DECODE));
 	if (!p->live)
-		return text_format("%s tokens/s over the run", over);
+		return text_format("%s tokens/s", over);
 	units_number(now, history_tokens_per_s(&top->history, STEP_DECODE));
 	return text_format("%s tokens/s now, %s over the run", now, over);
 }
 
-/* The p99 is known once there are 100. */
+/* The p99 is known once there are 100. The mean is what the tokens/s of a recording are made of. */
 static char *steps_text(const struct picture *p)
 {
-	char p50[UNITS_BYTES], p99[UNITS_BYTES];
+	const struct step_phase_times *times = &p->report.summary->steps.phases[STEP_DECODE];
+	char mean[UNITS_BYTES], p50[UNITS_BYTES], p99[UNITS_BYTES];
 	uint64_t p99_ns = picture_step_percentile(p, STEP_DECODE, 99);
-	units_time(p50, picture_step_percentile(p, STEP_DECODE, 50));
-	units_time(p99, p99_ns);
-	if (p99_ns == ANALYSIS_UNKNOWN)
-		return text_format("step p50 %s", p50);
-	return text_format("step p50 %s p99 %s", p50, p99);
+	char *text = text_copy("step");
+
+	if (!p->live)
+		text_append(&text, " ", "mean %s", units_time(mean, step_mean_ns(times)));
+	text_append(
+		&text, " ", "p50 %s", units_time(p50, picture_step_percentile(p, STEP_DECODE, 50)));
+	if (p99_ns != ANALYSIS_UNKNOWN)
+		text_append(&text, " ", "p99 %s", units_time(p99, p99_ns));
+	return text;
 }
 
 static void draw_speed(const struct top *top, struct canvas *canvas)
