@@ -175,3 +175,10 @@ void build_link(
 /* A time so much before the begin of the sample; 0 when it makes no sense. */
 uint64_t build_before(const struct run_sample *sample, uint64_t delta);
 void build_tile(struct build_lane *lane, const struct run_tile *tile);
+
+/* Everything has been said: b->run becomes a whole run, unless b->result says why not. */
+void build_finish(struct build *b);
+/* Its links between samples and commands, once the samples are the run's; an error is b->result. */
+void build_links_finish(struct build *b);
+/* What steps were, once the times of their samples are known. 0 or -ENOMEM. */
+int build_steps_finish(struct run *run);

@@ -3,14 +3,13 @@
  * Everything has been said: ticks become ns, open samples end with their lane, histograms of
  * processes become the run's, and the steps are found.
  */
-#include "trace/build_finish.h"
+
+#include "trace/build.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include "base/members.h"
 #include "lib/writer/sink.h"
-#include "trace/build_links.h"
-#include "trace/build_steps.h"
 
 static const struct brick_clock *build_clock(const struct build *b, uint32_t process)
 {

@@ -10,7 +10,8 @@
  * for a command that ends after it. Where not even the queue is known (streams of HIP), the wait
  * was for a command that ended when the thread woke up, or its command is not known.
  */
-#include "trace/build_links.h"
+
+#include "trace/build.h"
 
 #include <stdlib.h>
 #include <string.h>

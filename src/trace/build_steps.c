@@ -6,7 +6,8 @@
  * refuted. Counters within the steps and between them say so (brick/abi/step_counters.h); a
  * refutation belongs to the last step of its context that checked so many.
  */
-#include "trace/build_steps.h"
+
+#include "trace/build.h"
 
 #include <errno.h>
 #include <stdbool.h>

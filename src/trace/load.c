@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include "brick/error.h"
 #include "lib/writer/format.h"
-#include "trace/build_finish.h"
+#include "trace/build.h"
 #include "trace/load_event.h"
 #include "trace/load_memo.h"
 #include "trace/load_own.h"

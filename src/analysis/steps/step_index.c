@@ -333,3 +333,30 @@ void step_index_fini(struct step_index *index)
 	owners_fini(&index->owners);
 	memset(index, 0, sizeof(*index));
 }
+
+uint32_t step_number(const struct run *run, const struct step_index *index, uint32_t step)
+{
+	uint32_t number = 0;
+
+	if (run->steps[step].number)
+		return run->steps[step].number;
+	for (uint32_t i = 0; i <= step; i++)
+		number += index->finished[i];
+	return number;
+}
+
+uint32_t *step_number_list(const struct run *run, const struct step_index *index)
+{
+	uint32_t *numbers = calloc(run->step_count + 1, sizeof(*numbers)), number = 0;
+
+	for (size_t i = 0; numbers && i < run->step_count; i++) {
+		number = run->steps[i].number ? run->steps[i].number : number + index->finished[i];
+		numbers[i] = number;
+	}
+	return numbers;
+}
+
+uint32_t step_numbers(const struct run *run, const struct step_index *index)
+{
+	return run->all_steps ? run->all_steps : index->count;
+}

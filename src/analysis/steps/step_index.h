@@ -107,3 +107,12 @@ static inline bool step_index_drives(const struct step_index *index, uint32_t la
 {
 	return index->lane_first[lane] != index->lane_first[lane + 1];
 }
+
+/* Steps as people count them: those that ended, from 1, in the order in which they began. */
+uint32_t step_number(const struct run *run, const struct step_index *index, uint32_t step);
+
+/* Of each step; the caller frees. [step_count] NULL: no memory. */
+uint32_t *step_number_list(const struct run *run, const struct step_index *index);
+
+/* How many such numbers there are. */
+uint32_t step_numbers(const struct run *run, const struct step_index *index);

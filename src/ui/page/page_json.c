@@ -27,7 +27,7 @@
 #include "ui/text/report_text.h"
 #include "ui/text/report_trust.h"
 #include "ui/text/roofline_view.h"
-#include "ui/text/step_number.h"
+#include "analysis/steps/step_index.h"
 #include "ui/text/text.h"
 #include "ui/text/tiles_view.h"
 #include "ui/text/tree_view.h"

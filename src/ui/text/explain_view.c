@@ -13,7 +13,7 @@
 #include "ui/text/json_out.h"
 #include "ui/text/terminal.h"
 #include "ui/text/text.h"
-#include "ui/text/step_number.h"
+#include "analysis/steps/step_index.h"
 
 enum { LABEL = 11 };
 

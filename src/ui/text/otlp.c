@@ -14,7 +14,7 @@
 #include "ui/text/json_out.h"
 #include "ui/text/provenance.h"
 #include "ui/text/requests_view.h"
-#include "ui/text/step_number.h"
+#include "analysis/steps/step_index.h"
 #include "ui/text/text.h"
 
 enum { BATCH_SPANS = 512, KIND_INTERNAL = 1, KIND_SERVER = 2 };

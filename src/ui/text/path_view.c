@@ -13,7 +13,7 @@
 #include "analysis/accounts/unknown.h"
 #include "base/order.h"
 #include "ui/text/json_out.h"
-#include "ui/text/step_number.h"
+#include "analysis/steps/step_index.h"
 #include "ui/text/terminal.h"
 #include "ui/text/text.h"
 #include "ui/text/text_table.h"

@@ -10,7 +10,7 @@
 #include "brick/registry.h"
 #include "trace/trace_text.h"
 #include "ui/text/json_out.h"
-#include "ui/text/step_number.h"
+#include "analysis/steps/step_index.h"
 #include "ui/text/text.h"
 
 /* "gemv  <<<(32,1,1),(256,1,1)>>> smem=4096B", "copy  h2d": what is not known is left out. */
