@@ -3,13 +3,13 @@
 #
 # Installs addons for Node.js that have an engine inside, unmodified, as npm ships them: whisper.cpp and
 # llama.cpp, in one stripped object each, gpt4all, whose llama.cpp of 2024 is a library of its own, and
-# node-llama-cpp's of April 2025.
+# node-llama-cpp's of October 2024 and April 2025.
 # Nothing of the packages is run; only the npm client is used, with whatever registry it is configured for,
 # and nothing is taken but what is named by its hash here or in examples/demo/npm/addons. Makes the model
 # that the first one needs, too.
 #
-# Afterwards build/demo/engine-addons/NAME.node is the addon, for NAME whisper, llama, llama-2025 and gpt4all,
-# which finds its library in gpt4all/. A second run finds them and returns at once.
+# Afterwards build/demo/engine-addons/NAME.node is the addon, for NAME whisper, llama, llama-2024,
+# llama-2025 and gpt4all, which finds its library in gpt4all/. A second run finds them and returns at once.
 
 set -eu
 
@@ -41,7 +41,7 @@ hash=${hash}532ccf4fa6e26cd2bf307abbfb3f0f89b25fa41f54c772cb7c397192bbfce300
 	rm "$gpt4all"
 	ln -sfn gpt4all/node.napi.node gpt4all.node
 )
-[ ! -e "$place/llama-2025.node" ] || exit 0
+[ ! -e "$place/llama-2024.node" ] || exit 0
 cp examples/demo/npm/addons/package.json examples/demo/npm/addons/package-lock.json "$place"
 npm ci --prefix "$place" --omit=optional --ignore-scripts --no-audit --no-fund \
 	>"$place/install.log" 2>&1 || {
@@ -51,4 +51,5 @@ npm ci --prefix "$place" --omit=optional --ignore-scripts --no-audit --no-fund \
 for name in whisper llama; do
 	ln -sfn "node_modules/@fugood/node-$name-linux-x64/index.node" "$place/$name.node"
 done
+ln -sfn node_modules/node-llama-cpp-3.1.1/bins/linux-x64/llama-addon.node "$place/llama-2024.node"
 ln -sfn node_modules/@node-llama-cpp/linux-x64/bins/linux-x64/llama-addon.node "$place/llama-2025.node"

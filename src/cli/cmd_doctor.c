@@ -718,7 +718,7 @@ struct outlook {
 
 static struct outlook outlook_of(const char reached[GGML_SYMBOL_COUNT], bool cpu_only)
 {
-	struct outlook o = {.way = ggml_way_of(reached, cpu_only)};
+	struct outlook o = {.way = ggml_way_of(reached, cpu_only, false)};
 
 	o.waits = reached[GGML_BARRIER] || reached[GGML_COMPUTE_FORWARD];
 	for (size_t i = 0; i < GGML_SYMBOL_COUNT; i++)
@@ -964,13 +964,12 @@ static void add_way(
 	}
 }
 
-static void add_outcome(struct doctor *doctor, const char reached[GGML_SYMBOL_COUNT], bool any,
-	bool has_whisper, bool cpu_only)
+static void add_outcome(struct doctor *doctor, const struct program_outlook *p)
 {
-	struct outlook o = outlook_of(reached, cpu_only);
-	bool steps = o.steps || has_whisper;
+	struct outlook o = outlook_of(p->reached, !p->has_device);
+	bool steps = o.steps || p->has_whisper;
 
-	if (!any)
+	if (!p->has_ggml)
 		doctor_add(doctor, GROUP, "nodes", DOCTOR_ABSENT,
 			"what it starts is recorded as well: look at that; for a program that "
 			"opens ggml's libraries while it runs (Python, node's addons, backends), "
@@ -982,9 +981,9 @@ static void add_outcome(struct doctor *doctor, const char reached[GGML_SYMBOL_CO
 			      : "a step is a graph then, and its tokens are not known",
 			"%s%s%s", way_text(o.way),
 			o.waits ? "" : "; waiting is not kept apart from work",
-			has_whisper ? "; steps are known from whisper's graphs"
-			: steps	    ? ""
-				    : "; no llama.cpp: steps are not seen");
+			p->has_whisper ? "; steps are known from whisper's graphs"
+			: steps	       ? ""
+				       : "; no llama.cpp: steps are not seen");
 	else
 		doctor_add(doctor, GROUP, "nodes",
 			o.way == GGML_WAY_NONE ? DOCTOR_NO : DOCTOR_LIMITED,
@@ -992,6 +991,12 @@ static void add_outcome(struct doctor *doctor, const char reached[GGML_SYMBOL_CO
 						     "times no nodes"
 						   : NULL,
 			"%s", way_text(o.way));
+	if (p->hides_device_nodes)
+		doctor_add(doctor, GROUP, "devices", DOCTOR_LIMITED,
+			"build it without link-time optimisation (-DGGML_LTO=OFF, no -flto), or "
+			"with -DBUILD_SHARED_LIBS=ON",
+			"nodes on a device are not told apart: the backend inside calls no "
+			"function for each; their time is the graph's");
 }
 
 static bool is_called(const char *path, const char *beginning)
@@ -1054,45 +1059,24 @@ static void add_go(struct doctor *doctor, const char *path)
 			"to, its own functions are not");
 }
 
-/* Backends of ggml's whose nodes are seen when they are launched. */
-static bool is_device(const char *path)
-{
-	return is_called(path, "libggml-vulkan") || is_called(path, "libggml-cuda") ||
-	       is_called(path, "libggml-opencl");
-}
-
 static void look_at_files(struct doctor *doctor, const struct program_files *files)
 {
-	char reached[GGML_SYMBOL_COUNT] = {0};
-	bool any = false, has_whisper = false, cpu_only = true, hides_device = false;
+	struct program_outlook outlook = {0};
 
 	add_go(doctor, files->paths.items[0]);
 	for (size_t i = 0; i < files->paths.count; i++) {
 		struct program_ggml ggml;
 		const char *path = files->paths.items[i];
-		cpu_only &= !is_device(path);
 		if (!add_signs(doctor, path))
 			add_stranger(doctor, path);
 		if (!strncmp(base_name(path), "libbrick", 8) || program_ggml(&ggml, path))
 			continue;
-		any |= ggml.way != PROGRAM_GGML_NONE;
-		hides_device |= ggml.hides_device_nodes;
-		has_whisper |= ggml.has_whisper != 0;
-		for (size_t s = 0; s < GGML_SYMBOL_COUNT; s++)
-			reached[s] |= ggml.reached[s];
+		program_outlook_add(&outlook, path, &ggml);
 		if (ggml.way != PROGRAM_GGML_UNKNOWN || i == 0)
 			add_way(doctor, path, &ggml, files->obstacle == INJECT_FINE);
 	}
 	if (files->obstacle == INJECT_FINE)
-		add_outcome(doctor, reached, any, has_whisper, cpu_only);
-	if (files->obstacle == INJECT_FINE && hides_device)
-		doctor_add(doctor, GROUP, "devices", DOCTOR_LIMITED,
-			"build it without link-time optimisation (-DGGML_LTO=OFF, no -flto), or "
-			"with "
-			"-DBUILD_SHARED_LIBS=ON",
-			"nodes on a device are not told apart: the backend inside calls no "
-			"function for "
-			"each; their time is the graph's");
+		add_outcome(doctor, &outlook);
 }
 
 static const char *reason(int error)

@@ -30,7 +30,8 @@ struct record_arguments {
 	struct recorder_options options;
 	int quiet;
 	int graph, tiles, digest, measures_distortion;
-	int off; /* --mode none */
+	int off;	/* --mode none */
+	int has_method; /* --attach METHOD */
 	int no_history;
 	const char *db, *label; /* NULL: not said */
 };
@@ -129,7 +130,8 @@ static void set_attach(const struct option_use *use, const char *text)
 
 	if (choice == 1)
 		a->options.inject = 0;
-	else if (choice)
+	a->has_method = choice > 1;
+	if (a->has_method)
 		add_variable(a, "BRICK_ATTACH", text);
 }
 
@@ -582,6 +584,17 @@ static void record_history(const struct record_arguments *a, const struct record
 
 /* The command. */
 
+/* What costs several times the program's time is said before it is spent. */
+static void warn_of_splits(const struct record_arguments *a)
+{
+	if (a->quiet || a->off || !a->options.inject || a->has_method ||
+		!program_is_split(a->options.command, a->digest != 0))
+		return;
+	warn("nodes of this program can only be timed by splitting its graphs: small nodes take "
+	     "several times as long, and with several threads all of them may (4 times was seen); "
+	     "--attach graph leaves graphs whole, and times no nodes");
+}
+
 /* The methods of --attach, from the table of attachers. */
 static char *notes(void)
 {
@@ -618,6 +631,7 @@ static int run(int argc, char **argv)
 	command.about = about();
 	command.notes = notes();
 	record_parse(&arguments, &command, argc, argv);
+	warn_of_splits(&arguments);
 	recorder_run(&arguments.options, &result);
 	if (result.refused)
 		result.exit_code = CLI_SYSTEM;

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -440,4 +441,68 @@ int program_ggml(struct program_ggml *found, const char *path)
 		explain(found, &survey.image);
 	survey_close(&survey);
 	return 0;
+}
+
+/* Backends of ggml's whose nodes are seen when they are launched. */
+static bool is_device(const char *path)
+{
+	static const char *const names[] = {"libggml-vulkan", "libggml-cuda", "libggml-opencl"};
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strncmp(name, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+void program_outlook_add(
+	struct program_outlook *outlook, const char *path, const struct program_ggml *ggml)
+{
+	outlook->has_ggml |= ggml->way != PROGRAM_GGML_NONE;
+	outlook->has_whisper |= ggml->has_whisper;
+	outlook->has_device |= is_device(path);
+	outlook->hides_device_nodes |= ggml->hides_device_nodes;
+	for (size_t s = 0; s < GGML_SYMBOL_COUNT; s++)
+		outlook->reached[s] |= ggml->reached[s];
+}
+
+enum ggml_way program_way(const struct program_outlook *o, bool digests)
+{
+	return ggml_way_of(o->reached, !o->has_device, digests);
+}
+
+/* Does the file hold this text, as its tables of symbols do that name such a function? */
+static bool names(const char *path, const char *text)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+	bool found = false;
+
+	if (fd < 0)
+		return false;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0) {
+		void *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (data != MAP_FAILED) {
+			found = memmem(data, (size_t)st.st_size, text, strlen(text));
+			munmap(data, (size_t)st.st_size);
+		}
+	}
+	close(fd);
+	return found;
+}
+
+bool program_is_split(char *const *command, bool digests)
+{
+	struct program_outlook outlook = {0};
+	struct program_files files;
+	struct program_ggml ggml;
+
+	if (program_files_of_command(&files, command))
+		return false;
+	for (size_t i = 0; i < files.paths.count && files.obstacle == INJECT_FINE; i++)
+		if (names(files.paths.items[i], "ggml_graph_compute") &&
+			!program_ggml(&ggml, files.paths.items[i]))
+			program_outlook_add(&outlook, files.paths.items[i], &ggml);
+	program_files_fini(&files);
+	return program_way(&outlook, digests) == GGML_WAY_CALLBACK;
 }

@@ -56,3 +56,20 @@ struct program_ggml {
 
 /* -errno or BRICK_E*: it cannot be read. */
 int program_ggml(struct program_ggml *found, const char *path);
+
+/* What all files of a program give together. */
+struct program_outlook {
+	char reached[GGML_SYMBOL_COUNT];
+	bool has_ggml, has_whisper, has_device, hides_device_nodes;
+};
+
+/* One more file; ggml: what program_ggml() says of it. */
+void program_outlook_add(
+	struct program_outlook *outlook, const char *path, const struct program_ggml *ggml);
+enum ggml_way program_way(const struct program_outlook *outlook, bool digests);
+
+/*
+ * True if nodes of this command will be timed by the evaluation callback, which splits its graphs.
+ * Looks only at files that name ggml's functions, so it is quick.
+ */
+bool program_is_split(char *const *command, bool digests);

@@ -47,10 +47,11 @@ def locked():
         with open(os.path.join(SOURCE, base, "package.json"), encoding="utf-8") as file:
             wanted = json.load(file)
         for name, version in {**wanted.get("dependencies", {}), **wanted.get("devDependencies", {})}.items():
-            expect(f"{lock}: {name}", packages[f"node_modules/{name}"]["version"], version)
+            # of an alias (npm:NAME@VERSION) the version is its end
+            expect(f"{lock}: {name}", packages[f"node_modules/{name}"]["version"], version.rpartition("@")[2])
         for name, package in packages.items():
             if name:
-                VERSIONS.setdefault(name.split("node_modules/")[-1], set()).add(package["version"])
+                VERSIONS.setdefault(package.get("name", name.split("node_modules/")[-1]), set()).add(package["version"])
                 expect(f"{lock}: {name}: {package.get('integrity')}",
                        bool(re.fullmatch(r"sha512-[A-Za-z0-9+/]{86}==", package.get("integrity", ""))))
                 found += 1

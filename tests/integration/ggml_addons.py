@@ -3,9 +3,11 @@
 apart and its weights named though no tensor has a name, a sound and each decoder's graph are a step.
 llama.cpp: choosing tokens is Sampling though the addon calls no function of llama.cpp's interface for it.
 gpt4all's llama.cpp of 2024 has no function that is called for each node, but a local one that computes it.
-llama.cpp of 2025 gives some nodes of attention no names. `brick doctor` says beforehand what happens."""
+llama.cpp of 2025 gives some nodes of attention no names. `brick doctor` says beforehand what happens, and `brick
+record` warns before it splits graphs, as it must for digests of llama.cpp of 2024."""
 import collections
 import os
+import tempfile
 
 import libggml as g
 import libsession
@@ -146,6 +148,19 @@ def nameless_attention():
     foreseen(command)
 
 
+def splits():
+    """What record says beforehand, it does; and where it does not split, it says nothing."""
+    command = [NODE, os.path.join(g.SOURCE, "tests/programs/addon_node_llama.cjs"), addon("llama-2024"),
+               g.demo("model-f16.gguf"), "3"]
+    with tempfile.TemporaryDirectory() as place:
+        for options, warns, attached in (["--digest"], True, "eval callback"), ([], False, "node hooks"):
+            said = g.run([os.path.join(g.BUILD, "bin", "brick"), "record", *options, "--no-history", "-o",
+                          os.path.join(place, "run.pftrace"), "--", *command])
+            assert said.returncode == 0 and attached in said.stderr, said
+            lines = [line for line in said.stderr.splitlines() if line.startswith("brick: ")]
+            assert ("splitting its graphs" in lines[0]) == warns, lines
+
+
 g.libraries()
 prompt, *tokens = whisper("plain")
 assert prompt == ("Prefill", 1) and set(tokens) == {("Decode", 1)}, (prompt, tokens)
@@ -154,3 +169,4 @@ assert prompt == ("Prefill", 1) and tokens[0] == ("Decode", 3), (prompt, tokens)
 sampling()
 old_engine()
 nameless_attention()
+splits()

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs llama.cpp inside an addon, as a program in JavaScript would: ADDON MODEL. Prints what was chosen.
+// Runs llama.cpp inside an addon, as a program in JavaScript would: ADDON MODEL [TOKENS] [LAYERS on a device].
+// Prints what was chosen.
 "use strict";
 
-const [addon, model] = process.argv.slice(2);
+const [addon, model, tokens = 12, layers = 0] = process.argv.slice(2);
 const { LlamaContext } = require(addon);
-const context = new LlamaContext({ model, n_ctx: 256, n_batch: 128, n_gpu_layers: 0, n_threads: 1 });
-const options = { prompt: "The people who build an engine", n_predict: 12, temperature: 0, seed: 1, ignore_eos: true };
+const context = new LlamaContext({ model, n_ctx: 256, n_batch: 128, n_gpu_layers: Number(layers), n_threads: 1 });
+const options = { prompt: "The people who build an engine", n_predict: Number(tokens), temperature: 0, seed: 1, ignore_eos: true };
 
 context.completion(options, () => {}).then(async (answer) => {
 	console.log(JSON.stringify(answer.text), answer.tokens_predicted);

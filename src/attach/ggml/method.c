@@ -106,10 +106,8 @@ static enum ggml_way way_here(void)
 		if (ggml_symbols[i].use == GGML_FOR_NODES ||
 			ggml_symbols[i].use == GGML_FOR_CALLBACK)
 			reached[i] = resolve_exists((enum ggml_symbol_id)i);
-	/* A team's results are read behind a barrier, which need not be there with this one. */
-	if (capture_wants("digest") || capture_wants("digest-all"))
-		reached[GGML_COMPUTE_FORWARD] = 0;
-	return ggml_way_of(reached, method_cpu_only());
+	return ggml_way_of(
+		reached, method_cpu_only(), capture_wants("digest") || capture_wants("digest-all"));
 }
 
 void method_scheduler_made(bool cpu_only, bool sees_others)

@@ -52,9 +52,9 @@ static bool has_all(const char reached[GGML_SYMBOL_COUNT], enum ggml_use use)
 	return true;
 }
 
-enum ggml_way ggml_way_of(const char reached[GGML_SYMBOL_COUNT], bool cpu_only)
+enum ggml_way ggml_way_of(const char reached[GGML_SYMBOL_COUNT], bool cpu_only, bool digests)
 {
-	if (has_all(reached, GGML_FOR_NODES) || reached[GGML_COMPUTE_FORWARD])
+	if (has_all(reached, GGML_FOR_NODES) || (reached[GGML_COMPUTE_FORWARD] && !digests))
 		return GGML_WAY_NODES;
 	if (cpu_only && has_all(reached, GGML_FOR_CALLBACK))
 		return GGML_WAY_CALLBACK;

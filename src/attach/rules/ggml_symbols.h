@@ -192,5 +192,9 @@ enum ggml_way {
 	GGML_WAY_NONE,
 };
 
-/* cpu_only: all backends compute on the CPU. A callback would make the others wait. */
-enum ggml_way ggml_way_of(const char reached[GGML_SYMBOL_COUNT], bool cpu_only);
+/*
+ * cpu_only: all backends compute on the CPU. A callback would make the others wait. digests: of
+ * results, which a team's threads can read behind a barrier only, and there is none where
+ * ggml_compute_forward() stands in.
+ */
+enum ggml_way ggml_way_of(const char reached[GGML_SYMBOL_COUNT], bool cpu_only, bool digests);
