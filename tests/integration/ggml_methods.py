@@ -57,6 +57,18 @@ def graphs():
     assert all("GraphCompute" in {n.brick for n in s.walk()} for s in steps)
 
 
+def trust():
+    """Coverage by one brick of whole graphs is not praised as coverage."""
+    with tempfile.TemporaryDirectory() as place:
+        for method, said in ("graph", True), ("nodes", False):
+            path = os.path.join(place, "run.pftrace")
+            brick = os.path.join(g.BUILD, "bin", "brick")
+            done = g.run([brick, "record", "-q", "--no-history", "--attach", method, "-o", path, "--", *llama()])
+            assert done.returncode == 0, done.stderr
+            brief = " ".join(g.run([brick, "report", path]).stdout.split())
+            assert ("covered by whole graphs, in which no node was timed" in brief) == said, brief
+
+
 def nodes():
     session = record(llama(), BRICK_ATTACH="nodes")
     assert session.note("attach") == ["node hooks (BRICK_ATTACH)"]
@@ -97,5 +109,6 @@ def rules():
 callback()
 callback_of_the_program()
 graphs()
+trust()
 nodes()
 rules()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that use ggml in unusual ways are recorded and not disturbed: without a scheduler, with an
 evaluation callback of their own, with backends that come and go, graphs inside of graphs, several
-contexts at once, and fork."""
+contexts at once, and fork. A graph that trains is a step of its own kind: forward, backward, optimizer."""
 import collections
 import os
 
@@ -74,6 +74,16 @@ for threads in (1, 2):
     forked = check("fork", threads)
     assert len(forked) == 2, "the child has a session of its own"
     assert counts(forked) == {k: v * 3 * threads for k, v in expected.items()}
+
+session, = g.record_unnoticed([g.GRAPH, g.libraries(), "train", "1", str(GRAPHS)], "train")
+g.assert_clean(session)
+steps = g.steps_of(session)
+assert [(s.brick, s.tokens) for s in steps] == GRAPHS * [("Prefill", 8)], steps
+for step in steps:
+    (graph,) = [n for n in step.walk() if n.brick == "TrainingGraph"]
+    nodes = [(n.brick, session.categories.get(n.brick), n.layer) for n in graph.walk() if n.site]
+    assert nodes == [("UpProjection", "FFN", 3), ("Loss", "Other", 3), ("Backward", "Backward", 3),
+                     ("BackwardProduct", "Backward", 3), ("OptimizerStep", "Optimizer", 3)], nodes
 
 # A thread that forks while another is about to tell libbrick something.
 forks = os.path.join(g.BUILD, "lib", "doubles", "fork.so")

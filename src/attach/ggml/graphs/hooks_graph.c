@@ -134,6 +134,16 @@ static void judge_graph(uintptr_t code, const void *graph, bool has_callback, ui
 		method_graph_computed(has_callback, seen);
 }
 
+/* Where no steps are known, only what trains is told apart. */
+static enum other_graph kind_of(words_fn function, const void *graph, uint32_t *positions)
+{
+	const struct engine *e = engine_at(patched_home((uintptr_t)function));
+
+	return step_is_known() || other_graph_optimizes(e, graph)
+		       ? other_graph_kind(e, graph, positions)
+		       : OTHER_NONE;
+}
+
 /*
  * The step that a graph is, if it is one, and the brick around its nodes. The step stands just
  * above the phase that the same hook is going to begin.
@@ -143,10 +153,7 @@ static uint16_t begin_step(
 {
 	uint32_t positions = 0;
 	enum other_graph kind =
-		step_is_outside(frame)
-			? other_graph_kind(
-				  engine_at(patched_home((uintptr_t)function)), graph, &positions)
-			: OTHER_NONE;
+		step_is_outside(frame) ? kind_of(function, graph, &positions) : OTHER_NONE;
 
 	if (kind == OTHER_NONE) {
 		step_begin_graph(step, frame);

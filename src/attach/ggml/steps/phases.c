@@ -406,6 +406,10 @@ void step_begin_graph(struct phase_scope *scope, const void *frame)
 
 bool step_is_outside(const void *frame)
 {
-	return brick_enabled() && __atomic_load_n(&has_own_steps, __ATOMIC_RELAXED) &&
-	       !phase_in_step(frame);
+	return brick_enabled() && !phase_in_step(frame);
+}
+
+bool step_is_known(void)
+{
+	return __atomic_load_n(&has_own_steps, __ATOMIC_RELAXED);
 }

@@ -97,5 +97,8 @@ void step_refuted(int32_t context, uint32_t drafts);
 /* The same for a graph that may be one; not in engines whose llama_decode() has been seen. */
 void step_begin_graph(struct phase_scope *scope, const void *frame);
 
-/* Is no step open on this thread, in an engine whose llama_decode() has been seen? */
+/* Is no step open on this thread? */
 bool step_is_outside(const void *frame);
+
+/* Has llama_decode() or its kin been seen, so that other graphs are no steps of themselves? */
+bool step_is_known(void);
