@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that our libraries cannot be preloaded into start as they do without Brick, also behind a shell, in a
 sandbox or by posix_spawn(): same exit code, output and stderr. The recording says that they are missing. Those of
-the address sanitizer are recorded."""
+the address sanitizer are recorded. A program without ggml is not searched for its functions, whatever symbols its
+libraries have."""
 import json
 import os
 import shutil
@@ -15,6 +16,13 @@ GUEST = os.path.join(BUILD, "bin", "program-attack_guest")
 need(GUEST)
 BRICKS = 1000
 PLAIN = 'int puts(const char *); int main(void) { puts("ran"); return 3; }\n'
+
+
+MINE = """
+const char mine[] = "ggml";
+__attribute__((noinline)) void ggml_compute_forward(void *a, void *b) { __asm__ volatile("" : : "r"(a), "r"(b)); }
+int main(int argc, char **argv) { if (argc > 9) ggml_compute_forward(argv, argv); return mine[0] != (char)103; }
+"""
 
 
 def compiled(scratch, name, *compiler, source=None):
@@ -110,7 +118,28 @@ def sanitized(scratch):
             same(starts(scratch, f"{name}, sanitized, {way}", command, 0), 3 * BRICKS, f"bricks under {name}'s sanitizer")
 
 
-for test in foreign, sandboxes, sanitized:
+def unsearched(scratch):
+    """The C library's own symbols are there, as with libc6-dbg, and one program that is searched: what opens ours
+    for that says so, and many programs that do not use ggml start as fast as ever."""
+    libc = next(line.split()[2] for line in subprocess.run(["ldd", "/bin/true"], capture_output=True, text=True).stdout.splitlines()
+                if "libc.so" in line)
+    notes = subprocess.run(["readelf", "-n", libc], capture_output=True, text=True).stdout
+    build_id = notes.partition("Build ID: ")[2].split()[0]
+    if not os.path.exists(f"/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug"):
+        print("not tried, as the C library has no symbols here (libc6-dbg)")
+        return
+    source = scratch.file("mine.c")
+    with open(source, "w") as file:
+        file.write(MINE)
+    ours = compiled(scratch, "mine", "cc", source=source)
+    for name, program, opened in ("other programs", "/bin/true", False), ("one with ggml's functions", ours, True):
+        run = record(scratch.file("starts.pftrace"), "sh", "-c", f"{program}; {program}", env={**os.environ, "LD_DEBUG": "files"})
+        same(run.returncode, 0, name)
+        same(b"calling init" in run.stderr and b"libbrick-patch" in run.stderr, opened, f"{name}: is it searched?")
+        print(name)
+
+
+for test in foreign, sandboxes, sanitized, unsearched:
     with Scratch() as scratch:
         os.chmod(scratch.path, 0o755)
         test(scratch)
