@@ -453,8 +453,7 @@ static void print_losses(const struct recorder_result *r)
 			units_count(count, r->dropped), plural(r->dropped, "record", "records"));
 	if (r->without_lane)
 		warn("%s %s lost: their threads could have no ring, for lack of memory, "
-		     "descriptors or "
-		     "files' size",
+		     "descriptors, files' size or a way to the recorder's directory",
 			units_count(count, r->without_lane),
 			plural(r->without_lane, "record is", "records are"));
 	if (r->refused_processes && !r->refused_records)

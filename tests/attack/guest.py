@@ -167,6 +167,9 @@ counted("memory", str(24 << 20), bricks=16 * BRICKS)
 if os.geteuid() == 0:
     with Scratch() as scratch:
         counted("chroot", scratch.path, bricks=BRICKS)
+if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode == 0:
+    counted("mounts", bricks=17 * BRICKS)
+counted("uring", bricks=16 * BRICKS)
 for embed in False, True:
     for how, bricks in ("fork", 3), ("_Fork", 3), ("clone", 3), ("vfork", 2):
         count, _, text = attack("fork", how, embed=embed)

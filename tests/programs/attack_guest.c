@@ -11,10 +11,11 @@
  *   fsize              may write files of 4 KiB only, then 1000 bricks
  *   memory BYTES       has so much address space left, then bricks on 16 threads
  *   chroot DIR         changes its root to DIR, then 1000 bricks
- *   kill               one brick, then SIGKILL
- *   environment        changes its environment on one thread, while 1600 others begin to record
- *   loader FILE        a constructor that loads plugins, while another thread loads some: plugins
- *                      are FILE.1 to FILE.3, and dladdr() takes 100 ms
+ *   mounts             bricks, other mounts, where the session's directory is not, bricks on
+ * threads uring              an io_uring that the kernel serves by a thread of its own, bricks on
+ * threads kill               one brick, then SIGKILL environment        changes its environment on
+ * one thread, while 1600 others begin to record loader FILE        a constructor that loads
+ * plugins, while another thread loads some: plugins are FILE.1 to FILE.3, and dladdr() takes 100 ms
  *   codec FILE         calls functions of a library that are called as some of llama.cpp's
  *   live FILE          opens a library whose constructor has a thread asleep in it, and wakes it
  *   fork HOW           1000 bricks, a child with 1000 that ends with exit(), then 1000; HOW: fork,
@@ -35,12 +36,15 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <linux/io_uring.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -445,6 +449,31 @@ static int host(size_t mb)
 	return take(30 << 20);
 }
 
+static int mounts(void)
+{
+	bricks(NULL);
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		mount("none", "/dev/shm", "tmpfs", 0, NULL) ||
+		mount("none", "/tmp", "tmpfs", 0, NULL))
+		return 8;
+	bricks_on_threads(THREADS);
+	return 0;
+}
+
+/* What was registered and what polls for work keeps on, and is not counted as a thread of ours. */
+static int uring(void)
+{
+	struct io_uring_params parameters = {.flags = IORING_SETUP_SQPOLL, .sq_thread_idle = 1000};
+	int files[3] = {0, 1, 2};
+	int ring = (int)syscall(SYS_io_uring_setup, 8, &parameters);
+
+	/* the kernel may have none for us */
+	if (ring >= 0 && syscall(SYS_io_uring_register, ring, IORING_REGISTER_FILES, files, 3))
+		return 8;
+	bricks_on_threads(THREADS);
+	return ring >= 0 && close(ring) ? 9 : 0;
+}
+
 static int run(const char *what, const char *argument)
 {
 	if (!strcmp(what, "host"))
@@ -487,6 +516,10 @@ static int run(const char *what, const char *argument)
 		bricks(NULL);
 		return 0;
 	}
+	if (!strcmp(what, "mounts"))
+		return mounts();
+	if (!strcmp(what, "uring"))
+		return uring();
 	if (!strcmp(what, "kill")) {
 		brick_end(brick_begin(BRICK_RMS_NORM));
 		raise(SIGKILL);
