@@ -483,6 +483,7 @@ int imported_write(struct imported *im, struct trace_writer_options *options)
 	const struct brick_clock clock = {.source = BRICK_CLOCK_MONOTONIC,
 		.mult = 1,
 		.frequency = 1000000000,
+		.residual_ns = UINT32_MAX, /* what the other tool's clock was worth */
 		.step_ticks = 1};
 	struct layout l = {.im = im};
 	struct trace_writer *w;

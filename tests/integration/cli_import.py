@@ -129,6 +129,14 @@ def onnx():
         said = brick(command, place("out.pftrace"))[0]
         expect_true(f"{command}: tokens are not known", b" 0 tokens" not in said and b"refill" in said)
     expect_true("and that is said", b"an unknown number of tokens" in brick("report", place("out.pftrace"))[0])
+    expect("what its clock is worth", brick_json("report", "--json", place("out.pftrace"))["run"]["clock"]["residual_ns"], None)
+    trust = brick("report", "--trust", place("out.pftrace"))[0]
+    expect_true("and that is not known", b"clock may be off is not known" in trust and b"right within" not in trust)
+    slow = [event("Session", "model_run", 1000 * i, 100 + (i == 0) * 800) for i in range(12)]
+    slow += [event("Node", f"/m/MatMul_{i}_kernel_time", 1000 * i + 1, 90 + (i == 0) * 800, op_name="MatMul", **cpu) for i in range(12)]
+    imported(written("slow.json", slow), "slow.pftrace")
+    said = brick("explain", place("slow.pftrace"))[0]
+    expect_true("the first step, without another engine's options", b"warm up" in said and b"--no-mmap" not in said)
 
 
 def nsight():

@@ -27,6 +27,15 @@ enum { LABEL = 11 };
 /* The most bytes of a brick's name that are shown. */
 #define NAME "%.47s"
 
+/* Whose options are known. */
+static bool is_llama(const struct explain_facts *f)
+{
+	for (size_t i = 0; i < f->run->note_count; i++)
+		if (!strncmp(f->run->notes[i].key, "llama.", strlen("llama.")))
+			return true;
+	return false;
+}
+
 static void say_crowd(
 	struct finding_words *w, const struct explain_facts *f, const struct finding *finding)
 {
@@ -182,8 +191,8 @@ WORDS(cold_pages)
 		(unsigned long long)finding->of.cold_pages.faults,
 		units_time(slept, finding->of.cold_pages.slept_ns),
 		units_time(kernel, finding->of.cold_pages.kernel_ns));
-	fill(advice, "read the model before it is used (--no-mmap, --mlock, --warmup, cat model "
-		     ">/dev/null)");
+	fill(advice, "read the model before it is used (%scat model >/dev/null)",
+		is_llama(f) ? "--no-mmap, --mlock, --warmup, " : "");
 }
 
 WORDS(blocked)
@@ -583,9 +592,10 @@ WORDS(first_step)
 		units_time(took, finding->of.first_step.took_ns),
 		units_time(usual, finding->of.first_step.median_ns), finding->of.first_step.more,
 		units_time(more, finding->of.first_step.more_ns));
-	fill(advice, "warm up before you serve: pages of the model that are not in memory yet, "
-		     "kernels that are compiled, buffers that are allocated (--no-mmap, --mlock, "
-		     "--warmup)");
+	fill(advice,
+		"warm up before you serve: pages of the model that are not in memory yet, kernels "
+		"that are compiled, buffers that are allocated%s",
+		is_llama(f) ? " (--no-mmap, --mlock, --warmup)" : "");
 	show_step(w, f, finding->of.first_step.step);
 }
 

@@ -157,7 +157,9 @@ static json_t *run_json(const struct run *run)
 		json_add(backends, json_text("cpu"));
 	add_devices(backends, run);
 	json_put(clock, "source", json_text(brick_clock_source_name(run->clock.source)));
-	json_put(clock, "residual_ns", json_number(run->clock.residual_ns));
+	json_put(clock, "residual_ns",
+		run->clock.residual_ns == UINT32_MAX ? json_null()
+						     : json_number(run->clock.residual_ns));
 	json_put(object, "command", json_command(run->command));
 	json_put(object, "start", json_text(start));
 	json_put(object, "wall_ns",

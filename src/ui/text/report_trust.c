@@ -145,9 +145,12 @@ static void print_machine(const struct printer *p)
 		text_append(&cpu, ", ", "%u CPU%s", run->cpus, plural_s(run->cpus));
 	if (run_usable_cpus(run) < run->cpus)
 		text_append(&cpu, ", ", "%u of them usable", run->usable_cpus);
-	say(p, "Machine", "%s; clock %s, right within %s", cpu,
-		brick_clock_source_name(run->clock.source),
-		units_time(residual, run->clock.residual_ns ? run->clock.residual_ns : 1));
+	if (run->clock.residual_ns == UINT32_MAX)
+		say(p, "Machine", "%s; how far its clock may be off is not known", cpu);
+	else
+		say(p, "Machine", "%s; clock %s, right within %s", cpu,
+			brick_clock_source_name(run->clock.source),
+			units_time(residual, run->clock.residual_ns ? run->clock.residual_ns : 1));
 }
 
 /* Waiting counts as covered, but is no work; the caller frees. */

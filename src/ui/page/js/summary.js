@@ -121,7 +121,7 @@ function trust(report) {
 			distortion.share === null ? "not measured in this run" : `${interval(distortion)}: what recording cost this run`),
 		machine(report),
 		figure("Losses", clean(report) ? "none" : "some", ...losses(report)),
-		figure("Clock", run.clock.source, run.clock.residual_ns === null ? null : `right within ${format.time(Math.max(1, run.clock.residual_ns))}`));
+		figure("Clock", run.clock.source, run.clock.residual_ns === null ? "how far it may be off is not known" : `right within ${format.time(Math.max(1, run.clock.residual_ns))}`));
 }
 
 function provenance(report) {
