@@ -55,7 +55,7 @@ def surroundings(scratch):
               "ls /proc/self/fd | wc -l; ps -o pgid= -o sid= -o ni= -o cls= -p $$;"
               "cat /proc/self/timerslack_ns;"
               "env | grep -v -e ^BRICK_ -e ^LD_PRELOAD= -e ^CUDA_INJECTION64_PATH= -e ^ROCP_TOOL_LIBRARIES= "
-              "-e ^NVTX_INJECTION64_PATH= -e ^INTEL_LIBITTNOTIFY64= -e ^XDG_DATA_DIRS= -e ^_= | sort")
+              "-e ^NVTX_INJECTION64_PATH= -e ^INTEL_LIBITTNOTIFY64= -e ^NCCL_PROFILER_PLUGIN= -e ^XDG_DATA_DIRS= -e ^_= | sort")
     command = ["sh", "-c", script]
     alone = subprocess.run(command, stdout=subprocess.PIPE, cwd=scratch.path, check=True)
     recorded = record(out, *command, cwd=scratch.path)

@@ -117,10 +117,11 @@ static uint64_t known(const struct summary_sums *sums, uint32_t flag, uint64_t v
 	return value || (sums->flags & flag) ? value : ANALYSIS_UNKNOWN;
 }
 
+/* Not of executions that the program timed itself: nobody knows where those were. */
 static void fill_off(struct summary_row *row, const struct summary_sums *sums, bool known)
 {
 	row->cpu_ns = row->off_ns = row->preempted_ns = row->blocked_ns = ANALYSIS_UNKNOWN;
-	if (!known)
+	if (!known || sums->sources >> BRICK_SOURCE_REPORTED & 1)
 		return;
 	row->wall_off = sums->wall_off;
 	row->preempted_ns = sums->off.preempted_ns;

@@ -134,6 +134,18 @@ static const struct attacher itt = {
 	.variable = "INTEL_LIBITTNOTIFY64",
 };
 
+static const struct attacher_note nccl_notes[] = {
+	{"nccl.communicator", "NCCL"}, {"nccl.lost", "NCCL lost"}, {0}};
+
+static const struct attacher nccl = {
+	.name = "nccl",
+	.title = "NCCL",
+	.library = "libbrick-nccl.so",
+	.entry = ATTACHER_VARIABLE,
+	.variable = "NCCL_PROFILER_PLUGIN",
+	.notes = nccl_notes,
+};
+
 static const struct attacher_note onnxruntime_notes[] = {{"onnxruntime.version", "ONNX Runtime"},
 	{"onnxruntime.rules", NULL}, {"onnxruntime.kernels", NULL}, {0}};
 
@@ -148,4 +160,4 @@ static const struct attacher onnxruntime = {
 };
 
 const struct attacher *const attachers[] = {
-	&ggml, &torch, &onnxruntime, &opencl, &vulkan, &cuda, &hip, &nvtx, &itt, NULL};
+	&ggml, &torch, &onnxruntime, &opencl, &vulkan, &cuda, &hip, &nvtx, &itt, &nccl, NULL};
