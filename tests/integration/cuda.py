@@ -9,7 +9,7 @@ import sys
 
 import librecord
 from libcuda import EMBED, EVENTS, PROGRAM, SLACK_NS, Result, environment
-from librecord import BRICK
+from librecord import BRICK, BUILD
 
 
 def check_plain(scratch):
@@ -95,6 +95,24 @@ def check_whole_graphs(scratch):
         assert abs(graph["end_ns"] - graph["begin_ns"] - length) <= SLACK_NS, (graph, own)
     assert run.dropped == 0 and "; 0 commands without their call" in run.notes["cuda.records"], \
         run.notes
+
+
+def check_nested(scratch):
+    """Kernels of a graph within another one come under numbers of no node: they have a parent where all have the same."""
+    for part, count, expected in (("inside", 5, {("RmsNorm", 0): 5, ("QkvProjection", 0): 5, ("DownProjection", 3): 10}),
+                                  ("child", 3, {("scale", -1): 12, ("add", -1): 12})):
+        for scenario in ("", "announce=1", "announce=2"):
+            path, found = scratch.file("nested.pftrace"), {}
+            librecord.record(path, os.path.join(BUILD, "bin", "program-cuda_limits"), part, str(count), env=environment(scenario))
+            run = json.loads(subprocess.check_output([BRICK, "export", "--format", "json", path]))
+            for lane in run["lanes"]:
+                for values in lane["samples"] if lane["kind"] == "queue" else ():
+                    site = run["sites"][dict(zip(run["sample_fields"], values))["site"]]
+                    name = run["bricks"][site["brick"]]["name"]
+                    name = "add" if "add" in name else name
+                    if not name.startswith("copy"):
+                        found[name, site["layer"]] = found.get((name, site["layer"]), 0) + 1
+            assert found == expected, (part, scenario, found)
 
 
 def check_clock(scratch):
@@ -306,7 +324,7 @@ def check_missing_ids(scratch):
 
 def main():
     with librecord.Scratch() as scratch:
-        for check in (check_plain, check_graph, check_graph_calls, check_whole_graphs, check_clock,
+        for check in (check_plain, check_graph, check_graph_calls, check_whole_graphs, check_nested, check_clock,
                       check_libraries, check_streams, check_events, check_threads, check_many,
                       check_lost, check_refused, check_failures, check_early, check_processes,
                       check_embedded, check_told_once, check_pause, check_contexts, check_devices,

@@ -8,6 +8,7 @@
  *   cuda_limits crowd COUNT   100 threads, each with COUNT layers in a stream of its own
  *   cuda_limits wide COUNT    a graph of 500 kernels, launched COUNT times
  *   cuda_limits child COUNT   a graph that holds another one twice, launched COUNT times
+ *   cuda_limits inside COUNT  a layer, and a graph within it whose kernels are of one brick
  *   cuda_limits leave COUNT   COUNT layers, 2 s later one more, and _exit(3)
  *   cuda_limits fork COUNT    COUNT layers, a child that leaves at once, COUNT layers
  */
@@ -95,6 +96,25 @@ static void run_child(int count)
 	print_sum(x);
 }
 
+static void run_inside(int count)
+{
+	address x = buffer(1), y = buffer(2);
+	void *stream, *inner, *child;
+
+	check(cu.stream(&stream, 1), "stream");
+	brick_span span = brick_begin_layer(BRICK_DOWN_PROJECTION, 3);
+	check(cu.capture(stream, 2), "capture");
+	launch_scale(x, 0.5f, stream);
+	launch_add(x, y, stream);
+	check(cu.end_capture(stream, &inner), "end capture");
+	brick_end(span);
+	void *outer = captured(x, y, stream, 1);
+	check(cu.child(&child, outer, NULL, 0, inner), "child");
+	check(cu.graph_destroy(inner), "destroy");
+	launch_graph(outer, stream, count);
+	print_sum(x);
+}
+
 static void run_layers(int count)
 {
 	address x = buffer(1), y = buffer(2);
@@ -138,7 +158,7 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(int count);
 	} parts[] = {{"crowd", run_crowd}, {"wide", run_wide}, {"child", run_child},
-		{"leave", run_leave}, {"fork", run_fork}};
+		{"inside", run_inside}, {"leave", run_leave}, {"fork", run_fork}};
 
 	if (!open_driver()) {
 		fputs("no CUDA driver\n", stderr);

@@ -99,7 +99,9 @@ void nodes_created(
 	uint64_t node, uint32_t brick, int32_t layer, const struct brick_launch_owner *work)
 {
 	HOLD(&lock);
-	put(node, value_of(brick, layer, work));
+	uint64_t known = hashmap_get(&nodes, node);
+	if (known == HASHMAP_NONE || known >> 32) /* else it is a copy, which was told of as such */
+		put(node, value_of(brick, layer, work));
 }
 
 void nodes_cloned(uint64_t node, uint64_t original)
@@ -118,10 +120,128 @@ void nodes_destroyed(uint64_t id)
 		hashmap_set(&nodes, id, (uint64_t)round_number << 32 | (value & UINT32_MAX));
 }
 
+/* A node's number: its graph's above, its place in that below. */
+static uint32_t graph_of(uint64_t id)
+{
+	return (uint32_t)(id >> 32);
+}
+
+enum { NESTED_COPIES = 16, MAX_NESTED = 1 << 12 };
+
+/* Two nodes of a graph have different parents, or that of one is not known. */
+#define NO_PARENT (HASHMAP_NONE - 1)
+
+/* What was copied into one graph. */
+struct copies {
+	uint32_t graph, nodes, leaves;
+	uint64_t parent; /* of all leaves; HASHMAP_NONE: there are none, or NO_PARENT */
+	bool holds_graph, holds_conditional;
+};
+
+/* The copies that the thread was told of since an executable graph was made. */
+static __thread struct {
+	struct copies graphs[NESTED_COPIES];
+	uint32_t count;
+	bool is_full;
+} copied;
+
+struct nested {
+	uint32_t first, end; /* places */
+	uint64_t parent;
+};
+static ARRAY(struct nested) nested;
+static struct hashmap nested_of; /* number of an executable graph -> its place */
+
+static uint64_t common_parent(uint64_t a, uint64_t b)
+{
+	return a == HASHMAP_NONE ? b : b == HASHMAP_NONE || a == b ? a : NO_PARENT;
+}
+
+static struct copies *copies_of(uint32_t graph)
+{
+	for (uint32_t i = 0; i < copied.count; i++)
+		if (copied.graphs[i].graph == graph)
+			return &copied.graphs[i];
+	copied.is_full |= copied.count == NESTED_COPIES;
+	if (copied.is_full)
+		return NULL;
+	copied.graphs[copied.count] = (struct copies){.graph = graph, .parent = HASHMAP_NONE};
+	return &copied.graphs[copied.count++];
+}
+
+void nested_copied(uint64_t node, uint64_t original, uint32_t type)
+{
+	struct copies *to = copies_of(graph_of(node));
+
+	if (!to)
+		return;
+	to->nodes++;
+	to->holds_graph |= type == CUDA_NODE_GRAPH;
+	to->holds_conditional |= type == CUDA_NODE_CONDITIONAL;
+	if (type > CUDA_NODE_MEMSET)
+		return;
+	HOLD(&lock);
+	uint64_t value = hashmap_get(&nodes, original);
+	to->leaves++;
+	to->parent =
+		common_parent(to->parent, value == HASHMAP_NONE ? NO_PARENT : value & UINT32_MAX);
+}
+
+/* Under the lock. */
+static void put_nested(const struct copies *outer)
+{
+	struct nested n = {.first = outer->nodes, .end = outer->nodes, .parent = HASHMAP_NONE};
+
+	for (uint32_t i = 0; i < copied.count; i++) {
+		const struct copies *inner = &copied.graphs[i];
+		if (inner->holds_conditional)
+			return;
+		if (inner == outer)
+			continue;
+		n.end += inner->leaves;
+		n.parent = common_parent(n.parent, inner->parent);
+	}
+	if (n.parent >= NO_PARENT || nested.count >= MAX_NESTED)
+		return;
+	if (!array_push(&nested, n) && hashmap_set(&nested_of, outer->graph, nested.count - 1))
+		nested.count--;
+}
+
+/* Which of the graphs is the outermost one is not told: those inside are in no record. */
+void nested_exec_created(void)
+{
+	HOLD(&lock);
+	for (uint32_t i = 0; i < copied.count && !copied.is_full; i++)
+		if (copied.graphs[i].holds_graph)
+			put_nested(&copied.graphs[i]);
+	copied.count = 0;
+	copied.is_full = false;
+}
+
+void nested_forget(void)
+{
+	HOLD(&lock);
+	hashmap_clear(&nested_of);
+	nested.count = 0;
+}
+
+/* Under the lock. */
+static uint64_t nested_parent(uint64_t id)
+{
+	uint64_t place = hashmap_get(&nested_of, graph_of(id));
+
+	if (place == HASHMAP_NONE)
+		return HASHMAP_NONE;
+	const struct nested *n = &nested.items[place];
+	return (uint32_t)id >= n->first && (uint32_t)id < n->end ? n->parent : HASHMAP_NONE;
+}
+
 int nodes_find(uint64_t id, uint32_t *brick, int32_t *layer, const struct brick_launch_owner **work)
 {
 	HOLD(&lock);
 	uint64_t value = hashmap_get(&nodes, id);
+	if (value == HASHMAP_NONE)
+		value = nested_parent(id);
 	if (value != HASHMAP_NONE) {
 		const struct parent *parent = &parents.items[(uint32_t)value];
 		*brick = parent->brick;
@@ -298,6 +418,7 @@ static void node_cloned(const struct cupti_graph *graph)
 				 graph->node_type == CUDA_NODE_CONDITIONAL;
 	}
 	if (id_of(graph->node, &id) && id_of(graph->original_node, &original)) {
+		nested_copied(id, original, graph->node_type);
 		nodes_cloned(id, original);
 		if (making.is_begun)
 			graph_places_cloned(making.copies, id, original);
@@ -328,6 +449,7 @@ int graph_calls_resource(uint32_t id, const struct cupti_graph *graph,
 	case CUPTI_GRAPH_EXEC_CREATED:
 		nodes_exec(graph->exec, are_whole ? 1 : making.varies ? 0 : making.records);
 		graph_places_exec(graph->exec, making.copies);
+		nested_exec_created();
 		making.is_begun = false;
 		break;
 	case CUPTI_GRAPH_EXEC_DESTROYING:
@@ -355,6 +477,8 @@ static int last_refusal; /* of an update: enum CUgraphExecUpdateResult, atomic *
 void graph_calls_updated(const struct cuda_graph_update *update, bool has_info, bool has_failed)
 {
 	graph_calls_count(GRAPH_UPDATED, has_failed);
+	if (!has_failed)
+		nested_forget();
 	if (update && !has_failed)
 		graph_places_updated(update->exec, update->graph);
 	else if (update && has_info && update->info)
@@ -378,6 +502,8 @@ static const char *refusal_text(void)
 void graph_calls_instantiated(bool has_failed)
 {
 	making.is_begun = false;
+	copied.count = 0;
+	copied.is_full = false;
 	graph_calls_count(GRAPH_INSTANTIATED, has_failed);
 }
 

@@ -28,6 +28,16 @@ void nodes_cloned(uint64_t node, uint64_t original);
 void nodes_destroyed(uint64_t node);
 void nodes_next_round(void);
 
+/*
+ * A node was copied on this thread. Kernels of a graph that lies in another one come back under
+ * numbers that were told of no node: that of the outermost executable graph, and places behind all
+ * of its own nodes. Which is which is not told. So they have a parent only where all nodes of the
+ * graphs inside have the same.
+ */
+void nested_copied(uint64_t node, uint64_t original, uint32_t type);
+void nested_exec_created(void); /* of what was copied since the last one */
+void nested_forget(void);	/* what executable graphs do has changed */
+
 /* Brick and layer of a node; 0 when it is not known. */
 int nodes_find(
 	uint64_t node, uint32_t *brick, int32_t *layer, const struct brick_launch_owner **work);

@@ -96,6 +96,7 @@ struct node {
 enum { MAX_JOINED = 8 };
 
 struct graph {
+	uint64_t number; /* from 1 */
 	struct node *first, **last;
 	uint32_t count;
 	int is_exec, is_invalid;	   /* what was called during its capture ended it */

@@ -10,7 +10,7 @@
 
 enum { MAX_CAPTURES = 8 };
 
-static uint64_t last_node;
+static uint64_t last_graph;
 
 static void tell(uint32_t id, struct graph *graph, struct graph *original, struct node *node,
 	struct node *from, struct graph *exec)
@@ -32,6 +32,7 @@ static struct graph *new_graph(int is_exec)
 	struct graph *graph = calloc(1, sizeof *graph);
 	graph->last = &graph->first;
 	graph->is_exec = is_exec;
+	graph->number = ++last_graph;
 	return graph;
 }
 
@@ -39,7 +40,7 @@ static struct node *append(struct graph *graph, const struct op *op)
 {
 	struct node *node = calloc(1, sizeof *node);
 
-	node->id = ++last_node << 32 | 5; /* ids of nodes need all of their 64 bits */
+	node->id = graph->number << 32 | (uint64_t)graph->count; /* all of the 64 bits are needed */
 	node->op = *op;
 	*graph->last = node;
 	graph->last = &node->next;
@@ -201,13 +202,25 @@ DOUBLE_API int cuThreadExchangeStreamCaptureMode(int *mode)
 	return FINE;
 }
 
-/* Every node gets a copy, those of child graphs in a copy of these. */
-static void clone_nodes(struct graph *from, struct graph *to)
+static void clone_nodes(struct graph *from, struct graph *to);
+
+/* Every child graph gets a copy before its node does. */
+static void clone_children(struct graph *from, struct graph *to, struct graph **children)
+{
+	for (struct node *n = from->first; n; n = n->next, children++) {
+		*children = n->op.child ? new_graph(to->is_exec) : NULL;
+		if (*children)
+			clone_nodes(n->op.child, *children);
+	}
+}
+
+static void clone_own(struct graph *from, struct graph *to, struct graph **children)
 {
 	long announce = double_options()->announce;
 
-	for (struct node *n = from->first; n; n = n->next) {
+	for (struct node *n = from->first; n; n = n->next, children++) {
 		struct node *clone = append(to, &n->op);
+		clone->op.child = *children;
 		for (int i = 0; n->op.kind == OP_KERNEL && i < 3; i++)
 			clone->op.arguments[i] = &clone->op.values[i];
 		if (announce == 1)
@@ -215,11 +228,16 @@ static void clone_nodes(struct graph *from, struct graph *to)
 		tell(CUPTI_GRAPH_NODE_CLONED, to, from, clone, n, NULL);
 		if (announce == 2)
 			tell(CUPTI_GRAPH_NODE_CREATED, to, NULL, clone, NULL, NULL);
-		if (!n->op.child)
-			continue;
-		clone->op.child = new_graph(to->is_exec);
-		clone_nodes(n->op.child, clone->op.child);
 	}
+}
+
+static void clone_nodes(struct graph *from, struct graph *to)
+{
+	struct graph **children = calloc(from->count + 1, sizeof(*children));
+
+	clone_children(from, to, children);
+	clone_own(from, to, children);
+	free(children);
 }
 
 DOUBLE_API int cuGraphCreate(struct graph **out, unsigned flags)
@@ -252,11 +270,14 @@ DOUBLE_API int cuGraphInstantiateWithFlags(
 	struct entry e = {.id = 643, .name = "cuGraphInstantiateWithFlags"};
 
 	double_enter(&e);
+	struct graph *exec = new_graph(1);
+	struct graph **children = calloc(graph->count + 1, sizeof(*children));
+	clone_children(graph, exec, children); /* as a driver does, before it says that it starts */
 	tell(CUPTI_GRAPH_EXEC_STARTING, graph, NULL, NULL, NULL, NULL);
 	if (double_options()->noexec && !failed++)
 		return double_leave(&e, OUT_OF_RESOURCES);
-	struct graph *exec = new_graph(1);
-	clone_nodes(graph, exec);
+	clone_own(graph, exec, children);
+	free(children);
 	tell(CUPTI_GRAPH_EXEC_CREATED, graph, NULL, NULL, NULL, exec);
 	*out = exec;
 	return double_leave(&e, FINE);
@@ -314,13 +335,16 @@ DOUBLE_API int cuGraphExecDestroy(struct graph *exec)
 	return destroy(exec);
 }
 
-static void run_nodes(const struct graph *exec, struct stream *stream, uint32_t correlation)
+/* Records of what lies in a child graph have places behind all nodes of the outermost one. */
+static void run_nodes(const struct graph *outer, const struct graph *exec, struct stream *stream,
+	uint32_t correlation, uint64_t *place)
 {
 	for (struct node *n = exec->first; n; n = n->next)
 		if (n->op.child)
-			run_nodes(n->op.child, stream, correlation);
+			run_nodes(outer, n->op.child, stream, correlation, place);
 		else
-			double_run(stream, &n->op, correlation, n->id);
+			double_run(stream, &n->op, correlation,
+				exec == outer ? n->id : outer->number << 32 | (*place)++);
 }
 
 DOUBLE_API int cuGraphLaunch(struct graph *exec, struct stream *handle)
@@ -334,6 +358,7 @@ DOUBLE_API int cuGraphLaunch(struct graph *exec, struct stream *handle)
 	double_enter(&e);
 	if (double_fails())
 		return double_leave(&e, OUT_OF_RESOURCES);
-	run_nodes(exec, stream, e.correlation);
+	uint64_t place = (uint64_t)exec->count;
+	run_nodes(exec, exec, stream, e.correlation, &place);
 	return double_leave(&e, FINE);
 }
