@@ -6,6 +6,7 @@
 #ifndef BRICK_ATTACH_H
 #define BRICK_ATTACH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "brick/export.h"
 #include "brick/probe.h"
@@ -25,6 +26,14 @@ struct brick_sequence_record;
  * -ENOENT: nothing records.
  */
 BRICK_API int brick_record_sequences(const struct brick_sequence_record *records, uint32_t count);
+
+struct brick_expert_record;
+
+/*
+ * Write records about the experts of an operation whose sample comes next; `kind` is filled in.
+ * True: there was room for all of them; else none was written.
+ */
+BRICK_API bool brick_record_experts(const struct brick_expert_record *records, uint32_t count);
 
 /* As brick_begin_layer(), for what is not taken by probes of the program: enum brick_source. */
 BRICK_API brick_span brick_begin_from(uint32_t brick, int layer, uint32_t source);

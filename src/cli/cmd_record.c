@@ -29,7 +29,7 @@
 struct record_arguments {
 	struct recorder_options options;
 	int quiet;
-	int graph, tiles, digest, measures_distortion;
+	int graph, tiles, digest, experts, measures_distortion;
 	int off;	/* --mode none */
 	int has_method; /* --attach METHOD */
 	int no_history;
@@ -228,6 +228,8 @@ static const struct cli_option option_table[] = {
 		.words = words_tiles},
 	{"digest", "[=all]", "also record digests of results: of bricks, or of all nodes",
 		set_digest, .at = 0, .words = words_digest},
+	{"experts", NULL, "also record which experts of a mixture get tokens", set_1,
+		.at = OF(experts)},
 	{"counters", "[=LIST]", "also count per step: cycles, page faults, ...", set_counters,
 		.at = 0, .words = words_counters},
 	{"nvtx", NULL, "also say bricks as NVTX ranges, to the tool that NVTX would load", set_nvtx,
@@ -259,9 +261,10 @@ static void set_capture(struct record_arguments *a)
 {
 	char list[48];
 
-	if (!a->graph && !a->digest)
+	if (!a->graph && !a->digest && !a->experts)
 		return;
-	snprintf(list, sizeof(list), "%s%s", a->graph ? "graph," : "",
+	snprintf(list, sizeof(list), "%s%s%s", a->graph ? "graph," : "",
+		a->experts ? "experts," : "",
 		a->digest > 1 ? "digest,digest-all,"
 		: a->digest   ? "digest,"
 			      : "");
@@ -512,10 +515,10 @@ static void print_embedded(const char *output, const char *notes)
 static void print_missing_captures(
 	const struct record_arguments *a, const struct recorder_result *r)
 {
-	static const char *const names[] = {"graph", "tiles", "digest"};
-	const int wanted[] = {a->graph, a->tiles, a->digest};
+	static const char *const names[] = {"graph", "tiles", "digest", "experts"};
+	const int wanted[] = {a->graph, a->tiles, a->digest, a->experts};
 
-	for (unsigned i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
 		char key[32], value[64];
 		snprintf(key, sizeof(key), "capture.%s", names[i]);
 		if (wanted[i] && !join_notes(r->notes, key, value, sizeof(value)))

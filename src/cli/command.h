@@ -20,6 +20,7 @@
 	each(tiles) \
 	each(requests) \
 	each(scaling) \
+	each(experts) \
 	each(explain) \
 	each(diff) \
 	each(bench) \

@@ -593,6 +593,21 @@ bool build_sequence_event(struct build_lane *lane, const struct run_sequence_eve
 	return true;
 }
 
+bool build_expert(struct build_lane *lane, const struct run_expert *expert)
+{
+	struct build *b = lane->build;
+	struct run *run = b->run;
+
+	if (run->expert_count >= RUN_NONE || BUILD_GROW(b, experts, expert))
+		return false;
+	struct run_expert *added = &run->experts[run->expert_count];
+	*added = *expert;
+	added->ns = lane->now;
+	added->lane = lane->number;
+	added->step = (uint32_t)run->expert_count++; /* in the order of the file, for now */
+	return true;
+}
+
 void build_link(
 	struct build_lane *lane, uint32_t sample, enum build_link_kind kind, uint64_t number)
 {

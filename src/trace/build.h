@@ -78,7 +78,7 @@ struct build_link {
 struct build_capacity {
 	size_t kernels, commands, dependencies, waits, codes, tiles, digests;
 	size_t categories, bricks, sites, processes, lanes, notes, points, thread_names, steps,
-		sequence_events;
+		sequence_events, experts;
 };
 
 struct build {
@@ -143,6 +143,7 @@ bool build_can_begin(struct build_lane *lane); /* a begin that cannot goes witho
 bool build_point(struct build_lane *lane, enum run_point_kind kind, uint32_t brick, double value);
 /* Its lane, time and step are filled in. */
 bool build_sequence_event(struct build_lane *lane, const struct run_sequence_event *event);
+bool build_expert(struct build_lane *lane, const struct run_expert *expert); /* the same */
 bool build_thread_name(struct build_lane *lane, uint64_t tid, const char *name, size_t bytes);
 void build_seen(struct build_lane *lane); /* something was there at lane->now */
 /* In the order of time, none overlapping another. */

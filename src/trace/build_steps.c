@@ -215,6 +215,20 @@ static int finish_drafts(struct run *run)
 	return error;
 }
 
+COMPARATOR(by_lane, struct run_expert,
+	ORDER(x->lane, y->lane) ?: ORDER(x->ns, y->ns) ?: ORDER(x->step, y->step))
+
+static void finish_experts(struct run *run)
+{
+	if (run->expert_count)
+		qsort(run->experts, run->expert_count, sizeof(*run->experts), by_lane);
+	for (size_t i = 0; i < run->expert_count; i++) {
+		struct run_expert *e = &run->experts[i];
+		const struct run_step *step = step_at(run, e->lane, e->ns);
+		e->step = step ? (uint32_t)(step - run->steps) : RUN_NONE;
+	}
+}
+
 COMPARATOR(by_time, struct run_sequence_event,
 	ORDER(x->ns, y->ns) ?: ORDER(x->lane, y->lane) ?: ORDER(x->step, y->step))
 
@@ -253,6 +267,7 @@ int build_steps_finish(struct run *run)
 	if (run->step_count)
 		qsort(run->steps, run->step_count, sizeof(*run->steps), by_begin);
 	finish_sequences(run);
+	finish_experts(run);
 	take_outcome(run, BRICK_REFUSED_NAME, RUN_REFUSED);
 	take_outcome(run, BRICK_ABORTED_NAME, RUN_ABORTED);
 	return finish_drafts(run);

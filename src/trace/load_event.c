@@ -401,11 +401,26 @@ static bool sequence_event(
 	return build_sequence_event(lane, &event);
 }
 
+static bool expert_event(struct build_lane *lane, const struct event *e)
+{
+	const struct run_expert expert = {.expert = int_of(e, FORMAT_A_EXPERT),
+		.tokens = uint_or(e, FORMAT_A_TOKENS),
+		.experts = uint_or(e, FORMAT_A_EXPERTS),
+		.bytes = HAS(e, BYTES) ? e->value[FORMAT_A_BYTES] : 0};
+
+	return expert.expert >= BRICK_EXPERT_SAME && expert.experts <= UINT16_MAX &&
+	       expert.expert < (int32_t)expert.experts && build_expert(lane, &expert);
+}
+
 static bool own_instant(
 	struct load_ids *l, struct load_sequence *s, uint32_t name, const struct event *e)
 {
 	struct build_lane *lane = s->lane;
 
+	if (name == FORMAT_N_EXPERT)
+		return expert_event(lane, e);
+	if (name >= FORMAT_N_SEQUENCE_END)
+		return true; /* a newer Brick's */
 	if (name >= FORMAT_N_SEQUENCE)
 		return sequence_event(
 			lane, (enum brick_sequence_event)(name - FORMAT_N_SEQUENCE), e);

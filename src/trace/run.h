@@ -175,6 +175,20 @@ struct run_sequence_event {
 	uint64_t number; /* of BRICK_SEQUENCE_ARRIVED: ns */
 };
 
+/*
+ * The next sample of MUL_MAT_ID on its lane multiplies so many rows with this expert's weights; as
+ * brick_expert_record. Those of one operation have the same time.
+ */
+struct run_expert {
+	uint64_t ns;
+	uint32_t lane;
+	uint32_t step; /* index; RUN_NONE: in none */
+	int32_t expert;
+	uint32_t tokens, experts;
+	uint32_t reserved;
+	uint64_t bytes;
+};
+
 /* One evaluation by the engine. */
 struct run_step {
 	uint32_t lane;
@@ -277,6 +291,8 @@ struct run {
 	size_t step_count;
 	struct run_sequence_event *sequence_events; /* by time */
 	size_t sequence_event_count;
+	struct run_expert *experts; /* by lane, then by time */
+	size_t expert_count;
 	struct run_note *notes;
 	size_t note_count;
 	struct run_thread_name *thread_names;

@@ -114,6 +114,18 @@ static void move_sequence_events(struct run *run, const uint32_t *steps)
 	run->sequence_event_count = count;
 }
 
+static void move_experts(struct run *run, const uint32_t *steps)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < run->expert_count; i++) {
+		struct run_expert expert = run->experts[i];
+		expert.step = expert.step == RUN_NONE ? RUN_NONE : steps[expert.step];
+		if (expert.step != RUN_NONE)
+			run->experts[count++] = expert;
+	}
+	run->expert_count = count;
+}
+
 static int move_steps(struct run *run, const struct numbers *n)
 {
 	uint32_t *steps = calloc(run->step_count + 1, sizeof(*steps));
@@ -130,6 +142,7 @@ static int move_steps(struct run *run, const struct numbers *n)
 	}
 	run->step_count = count;
 	move_sequence_events(run, steps);
+	move_experts(run, steps);
 	free(steps);
 	return 0;
 }

@@ -28,6 +28,7 @@ static void records(struct trace_writer *w, struct fake *f)
 		fake_at(BRICK_RECORD_WAIT, 500, BRICK_BARRIER_WAIT, 300),
 		fake_sequence(800, BRICK_SEQUENCE_TOKENS, 1, 8, 4, 1),
 		fake_sequence(810, BRICK_SEQUENCE_REMOVED, 1, 0, 4, -1),
+		fake_expert(820, 5, 3),
 		fake_at(BRICK_RECORD_DROP, 900, 0, 3),
 		fake_at(BRICK_RECORD_CLOSE, 1000, BRICK_DECODE, 0),
 		fake_at(BRICK_RECORD_OPEN, 1100, BRICK_PREFILL, 1),

@@ -208,6 +208,20 @@ static inline struct brick_record fake_sequence(uint64_t ns, enum brick_sequence
 	return r;
 }
 
+static inline struct brick_record fake_expert(uint64_t ns, int32_t expert, uint32_t tokens)
+{
+	const struct brick_expert_record expert_record = {.begin = fake_ticks(ns),
+		.kind = BRICK_RECORD_EXPERT,
+		.expert = expert,
+		.tokens = tokens,
+		.experts = 8,
+		.bytes = 4096};
+	struct brick_record r;
+
+	memcpy(&r, &expert_record, sizeof r);
+	return r;
+}
+
 /* Of at most 15 bytes. */
 static inline struct brick_record fake_name(uint64_t ns, const char *name)
 {

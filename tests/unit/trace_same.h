@@ -186,6 +186,17 @@ static inline const char *same_sequences(struct two_runs t)
 	return NULL;
 }
 
+static inline const char *same_experts(struct two_runs t)
+{
+	size_t count = t.a->expert_count;
+
+	if (count != t.b->expert_count)
+		return "number of records about experts";
+	if (count && memcmp(t.a->experts, t.b->experts, count * sizeof *t.a->experts))
+		return "what is said of an expert";
+	return NULL;
+}
+
 static inline const char *same_facts(struct two_runs t)
 {
 	if (t.a->note_count != t.b->note_count || t.a->code_count != t.b->code_count ||
@@ -261,6 +272,8 @@ static inline const char *same_run(const struct run *a, const struct run *b)
 		wrong = same_points(t);
 	if (!wrong)
 		wrong = same_sequences(t);
+	if (!wrong)
+		wrong = same_experts(t);
 	if (!wrong)
 		wrong = same_facts(t);
 	return wrong ? wrong : same_histograms(t);

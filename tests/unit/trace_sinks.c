@@ -133,6 +133,8 @@ static void feed_lanes(struct sink *sink, struct fake *f, uint32_t site, uint32_
 		fake_sequence(303, BRICK_SEQUENCE_BLOCK, 3, 16, 0, -1),
 		fake_sequence(304, BRICK_SEQUENCE_MOVED, 3, (uint32_t)-5, 5, -1),
 		fake_sequence(305, BRICK_SEQUENCE_FREED, -1, 0, -1, -1),
+		fake_expert(306, 5, 3),
+		fake_expert(306, BRICK_EXPERT_SAME, 0),
 		fake_at(BRICK_RECORD_DROP, 310, 0, 17),
 		fake_at(BRICK_RECORD_THREAD, 320, 0, 99),
 		fake_at(BRICK_RECORD_OPEN, 330, BRICK_RMS_NORM, 0),
@@ -295,6 +297,13 @@ static void test_a_session(void **state)
 	assert_int_equal(run->digest_count, 1);
 	assert_int_equal(run->note_count, 2);
 	assert_int_equal(run->bad_records, 0);
+	assert_int_equal(run->expert_count, 2);
+	assert_int_equal(run->experts[0].expert, 5);
+	assert_int_equal(run->experts[0].tokens, 3);
+	assert_int_equal(run->experts[0].experts, 8);
+	assert_int_equal(run->experts[0].bytes, 4096);
+	assert_int_equal(run->experts[0].step, 1);
+	assert_int_equal(run->experts[1].expert, BRICK_EXPERT_SAME);
 	check_off_cpu(run);
 	assert_int_equal(run->bad_packets, 1); /* the digest */
 	run_destroy(run);

@@ -43,6 +43,9 @@ static void bad_records(void **state)
 		source,
 		fake_at(BRICK_RECORD_INSTANT, 1, BRICK_LM_HEAD, 0), /* back in time */
 		work(1, 1),					    /* of a bad one */
+		fake_expert(20, 8, 3),				    /* of 8, from 0 on */
+		fake_expert(20, -2, 3),
+		fake_expert(20, 5, 0),
 		fake_sample(20, 5, BRICK_LM_HEAD, -1),
 	};
 	write_records(&s, records, COUNT(records));

@@ -120,6 +120,7 @@ enum brick_record_kind {
 					 here on: those whose bits are set, in `ticks` of the
 					 first 32 and in `wait` of the others */
 	BRICK_RECORD_SEQUENCE = 19,   /* struct brick_sequence_record */
+	BRICK_RECORD_EXPERT = 20,     /* struct brick_expert_record */
 };
 
 /* Flags of a record, or'ed. */
@@ -249,6 +250,22 @@ static inline int brick_sequence_has_number(uint32_t event)
 {
 	return event >= BRICK_SEQUENCE_BLOCK && event <= BRICK_SEQUENCE_ARRIVED;
 }
+
+enum { BRICK_EXPERT_SAME = -1 }; /* as an expert: all of the operation before have the same */
+
+/*
+ * A record of a ring about a mixture of experts: the next sample of MUL_MAT_ID multiplies so many
+ * rows with this expert's weights. Those of one operation have the same `begin`.
+ */
+struct brick_expert_record {
+	uint64_t begin; /* ticks */
+	int32_t expert; /* from 0 */
+	uint32_t tokens;
+	uint8_t kind, reserved;
+	uint16_t experts; /* that the operation can choose from */
+	uint32_t reserved2;
+	uint64_t bytes; /* of the weights of one expert */
+};
 
 /* Bytes of a name with its NUL, and of what of it one NAME has. */
 enum { BRICK_NAME_BYTES = 64, BRICK_NAME_PART = 16 };
@@ -497,6 +514,9 @@ BRICK_ABI_ASSERT(sizeof(struct brick_record) == 32, "frozen");
 BRICK_ABI_ASSERT(sizeof(struct brick_sequence_record) == 32, "frozen");
 BRICK_ABI_ASSERT(
 	offsetof(struct brick_sequence_record, kind) == offsetof(struct brick_record, kind),
+	"frozen");
+BRICK_ABI_ASSERT(sizeof(struct brick_expert_record) == 32, "frozen");
+BRICK_ABI_ASSERT(offsetof(struct brick_expert_record, kind) == offsetof(struct brick_record, kind),
 	"frozen");
 BRICK_ABI_ASSERT(sizeof(struct brick_stat) == 128, "frozen");
 BRICK_ABI_ASSERT(sizeof(struct brick_frame) == 32, "frozen");

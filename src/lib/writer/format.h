@@ -64,7 +64,10 @@ enum {
 	X(RESULTS, "results")	   /* uint: tokens that results are wanted of */                   \
 	X(POSITIONS_END, "end")	   /* int: position behind the last; absent: no end */             \
 	X(OTHER, "other")	   /* int: the sequence copied to; the shift; a block's end */     \
-	X(NUMBER, "number")	   /* uint */
+	X(NUMBER, "number")	   /* uint */                                                      \
+	/* of what is said of experts: */                                                          \
+	X(EXPERT, "expert")   /* int: its number, from 0; -1: those of the operation before */     \
+	X(EXPERTS, "experts") /* uint: that there are */
 
 enum format_annotation {
 	FORMAT_A_NONE = 0,
@@ -134,7 +137,9 @@ enum format_event_name {
 	FORMAT_N_WAITED,			    /* ends the flows that its slice waited for */
 	FORMAT_N_LAUNCHED, /* at the begin of its slice: what that launched */
 	FORMAT_N_SEQUENCE, /* of enum brick_sequence_event, in its order */
-	FORMAT_N_OWN_END = FORMAT_N_SEQUENCE + BRICK_SEQUENCE_EVENTS,
+	FORMAT_N_SEQUENCE_END = FORMAT_N_SEQUENCE + BRICK_SEQUENCE_EVENTS,
+	FORMAT_N_EXPERT = FORMAT_N_DROPPED + 31, /* rows that the next sample has for an expert */
+	FORMAT_N_OWN_END,
 	FORMAT_N_KERNEL = 4 * FORMAT_FIRST_BRICKS, /* names of kernels, by index, from here on */
 	FORMAT_N_KERNEL_END = FORMAT_N_KERNEL + BRICK_MAX_KERNELS,
 	FORMAT_N_MORE_BRICKS = FORMAT_N_KERNEL_END, /* the bricks behind the first ones */
@@ -160,6 +165,7 @@ enum { FORMAT_QUEUE_IID = FORMAT_N_KERNEL_END };
 	"Sequence", "SequenceRemoved", "SequenceCopied", "SequenceKept", "SequenceMoved",          \
 		"SequenceLoaded", "ModelFreed", "SequenceBlock", "RequestBegin", "RequestArrived", \
 		"RequestEnd", "TokenSampled"
+#define FORMAT_EXPERT "Expert"
 #define FORMAT_CATEGORY "brick"				     /* of Brick's own instants */
 enum { FORMAT_OWN_CATEGORY_IID = BRICK_MAX_CATEGORIES + 1 }; /* others: category + 1 */
 

@@ -120,6 +120,13 @@ struct brick_sequence_record record_sequence(const struct brick_record *r)
 	return s;
 }
 
+bool record_expert(const struct brick_record *r, struct brick_expert_record *expert)
+{
+	memcpy(expert, r, sizeof(*expert));
+	return expert->expert >= BRICK_EXPERT_SAME && expert->expert < expert->experts &&
+	       (expert->tokens || expert->expert == BRICK_EXPERT_SAME);
+}
+
 static int bad(struct records_lane *lane)
 {
 	(*lane->bad)++;
@@ -250,6 +257,10 @@ static inline int take(
 	if (r->kind == BRICK_RECORD_SEQUENCE) /* a layout of its own */
 		return record_sequence(r).event < BRICK_SEQUENCE_EVENTS ? take_instant(lane, r)
 									: bad(lane);
+	if (r->kind == BRICK_RECORD_EXPERT) {
+		struct brick_expert_record expert;
+		return record_expert(r, &expert) ? take_instant(lane, r) : bad(lane);
+	}
 	if (r->source >= FORMAT_SOURCE_COUNT ||
 		(r->brick >= lane->tables->brick_count && r->kind != BRICK_RECORD_THREAD &&
 			r->kind != BRICK_RECORD_DROP))

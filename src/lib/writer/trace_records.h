@@ -55,7 +55,7 @@ struct records_target {
 	/* of the innermost frame */
 	int (*close)(void *context, const struct brick_record *r, const struct record_args *args);
 	int (*wait)(void *context, const struct brick_record *r);
-	/* THREAD, NAME, DROP, INSTANT, REPORTED, COUNTER, SEQUENCE */
+	/* THREAD, NAME, DROP, INSTANT, REPORTED, COUNTER, SEQUENCE, EXPERT */
 	int (*instant)(void *context, const struct brick_record *r);
 	/* args of the slice that ended last, which was handed over before they came */
 	int (*late)(void *context, const struct record_args *args);
@@ -93,6 +93,9 @@ static inline bool record_is_arg(const struct brick_record *r)
 
 	return r->kind < 32 && kinds >> r->kind & 1;
 }
+
+/* Whether an EXPERT is possible. */
+bool record_expert(const struct brick_record *r, struct brick_expert_record *expert);
 
 /* A SEQUENCE, without what its event has no use for. */
 struct brick_sequence_record record_sequence(const struct brick_record *r);

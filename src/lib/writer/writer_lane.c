@@ -970,6 +970,24 @@ static void write_sequence(struct writer_lane *lane, const struct brick_record *
 		sequence_annotations(annotations, &sequence), writer_ns(lane->process, r->begin));
 }
 
+static void write_expert(struct writer_lane *lane, const struct brick_record *r)
+{
+	struct brick_expert_record expert;
+	uint8_t annotations[64];
+	unsigned n;
+
+	record_expert(r, &expert);
+	n = slice_annotation(
+		annotations, FORMAT_A_EXPERT, ANNOTATION_INT, (uint64_t)(int64_t)expert.expert);
+	if (expert.tokens)
+		n += slice_annotation(
+			annotations + n, FORMAT_A_TOKENS, ANNOTATION_UINT, expert.tokens);
+	n += slice_annotation(annotations + n, FORMAT_A_EXPERTS, ANNOTATION_UINT, expert.experts);
+	n += slice_annotation(annotations + n, FORMAT_A_BYTES, ANNOTATION_UINT, expert.bytes);
+	write_own_instant(
+		lane, FORMAT_N_EXPERT, annotations, n, writer_ns(lane->process, r->begin));
+}
+
 static void write_instant_record(struct writer_lane *lane, const struct brick_record *r)
 {
 	switch (r->kind) {
@@ -990,6 +1008,9 @@ static void write_instant_record(struct writer_lane *lane, const struct brick_re
 		break;
 	case BRICK_RECORD_SEQUENCE:
 		write_sequence(lane, r);
+		break;
+	case BRICK_RECORD_EXPERT:
+		write_expert(lane, r);
 		break;
 	default:
 		write_counter(lane, r);

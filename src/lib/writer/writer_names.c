@@ -318,7 +318,8 @@ int names_kernel(struct lane_names *names, uint32_t kernel)
 int names_event(struct lane_names *names, uint32_t name)
 {
 	static const char *const texts[] = {FORMAT_DROPPED, FORMAT_THREAD, FORMAT_WORK,
-		FORMAT_BLOCKED, FORMAT_PREEMPTED, FORMAT_WAITED, FORMAT_LAUNCHED, FORMAT_SEQUENCES};
+		FORMAT_BLOCKED, FORMAT_PREEMPTED, FORMAT_WAITED, FORMAT_LAUNCHED, FORMAT_SEQUENCES,
+		[FORMAT_N_EXPERT - FORMAT_N_DROPPED] = FORMAT_EXPERT};
 	uint32_t index = name - FORMAT_N_DROPPED;
 
 	if (names->events >> index & 1)

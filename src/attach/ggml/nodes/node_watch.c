@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include "attach/ggml/method.h"
 #include "attach/ggml/nodes/digests.h"
+#include "attach/ggml/nodes/expert_ids.h"
 #include "attach/ggml/nodes/node_text.h"
 #include "lib/probe/emit.h"
 
@@ -14,7 +15,8 @@ static __thread bool is_emitted;
 
 __attribute__((constructor)) static void read_environment(void)
 {
-	nodes_watched = capture_wants("digest") || capture_wants("digest-all") || brick__emits();
+	nodes_watched = capture_wants("digest") || capture_wants("digest-all") ||
+			capture_wants("experts") || brick__emits();
 }
 
 void node_watch_end(void)
@@ -42,6 +44,8 @@ void node_watch_begin(struct node_thread *t, const struct compute_params *params
 {
 	if (digests_mode)
 		digests_node_begin(t, params, node, mul);
+	if (experts_wanted && !params->ith)
+		experts_node_begin(t, node);
 	if (brick__emits())
 		emit(t, node, mul);
 }

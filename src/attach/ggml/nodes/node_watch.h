@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who looks at nodes while they are computed, rather than at their times afterwards: digests
- * (digests.h), and `record --nvtx`, which says each node as a range. Then each node is hooked, and
- * threads keep no runs. Settled when the library is loaded; owner of the thread.
+ * (digests.h), experts (expert_ids.h), and `record --nvtx`, which says each node as a range. Then
+ * each node is hooked, and threads keep no runs. Settled when the library is loaded; owner of the
+ * thread.
  */
 #pragma once
 

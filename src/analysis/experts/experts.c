@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records about experts stand before the product that they are of. Those of one product have the
+ * same time; one that says "the same" stands for the last ones of its lane that did not.
+ */
+#include "analysis/experts/experts.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/array.h"
+#include "base/order.h"
+#include "brick/error.h"
+
+enum { MAX_BETWEEN = 8 }; /* samples from a record to its product */
+
+/* Other threads' parts of it have no work: the first thread's counts for all. */
+static bool is_product(const struct run *run, uint32_t site)
+{
+	const struct run_site *s = &run->sites[site];
+
+	return s->operation && !strcmp(s->operation, "MUL_MAT_ID") &&
+	       s->flags & BRICK_SITE_HAS_ELEMENTS;
+}
+
+static bool is_left_out(const struct run_site *site)
+{
+	return site->left_out & RUN_LEFT_OUT_TIME;
+}
+
+/* The product that a record is of; NULL: it is not here. */
+static const struct run_sample *product_of(const struct run *run, const struct run_expert *e)
+{
+	const struct run_lane *lane = &run->lanes[e->lane];
+	size_t first = run_sample_from(lane, e->ns);
+
+	for (size_t i = first; i < lane->sample_count && i - first < MAX_BETWEEN; i++)
+		if (is_product(run, lane->samples[i].site))
+			return &lane->samples[i];
+	return NULL;
+}
+
+static struct expert_model *model_of(struct experts *made, uint32_t process, uint32_t number)
+{
+	for (size_t i = 0; i < made->models.count; i++)
+		if (made->models.items[i].process == process &&
+			made->models.items[i].model == number)
+			return &made->models.items[i];
+	if (array_push(&made->models, (struct expert_model){.process = process, .model = number}))
+		return NULL;
+	return &made->models.items[made->models.count - 1];
+}
+
+static struct expert_layer *layer_of(struct expert_model *m, int32_t number, uint32_t experts)
+{
+	size_t i = BISECT(k, 0, m->layers.count, m->layers.items[k].layer < number);
+
+	if (i < m->layers.count && m->layers.items[i].layer == number)
+		return &m->layers.items[i];
+	struct expert_sums *sums = calloc(experts, sizeof(*sums));
+	if (!sums || array_reserve(&m->layers, 1)) {
+		free(sums);
+		return NULL;
+	}
+	struct expert_layer *l = &m->layers.items[i];
+	memmove(l + 1, l, (m->layers.count++ - i) * sizeof(*l));
+	*l = (struct expert_layer){.layer = number, .experts = experts, .expert = sums};
+	return l;
+}
+
+/*
+ * Which product of its layer it is. Sites tell batches of different length apart, names do not. Of
+ * more products than there can be the last counts for all.
+ */
+static uint32_t place_of(struct expert_layer *l, const struct run_site *site, uint64_t bytes)
+{
+	uint32_t i = 0;
+
+	for (; i < l->product_count; i++)
+		if (site->label && l->products[i].label ? !strcmp(site->label, l->products[i].label)
+							: site->brick == l->products[i].brick)
+			return i;
+	if (i == EXPERT_PRODUCTS)
+		return i - 1;
+	l->products[l->product_count++] = (struct expert_product){site->brick, site->label};
+	l->expert_bytes += bytes;
+	return i;
+}
+
+/* One product: with its own records, or those that it has the same experts as. */
+static void add(struct expert_layer *l, bool is_first, const struct run_expert *records,
+	size_t count, uint64_t bytes)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (records[i].expert < 0 || (uint32_t)records[i].expert >= l->experts)
+			continue;
+		struct expert_sums *s = &l->expert[records[i].expert];
+		s->tokens += is_first ? records[i].tokens : 0;
+		l->tokens += is_first ? records[i].tokens : 0;
+		s->bytes += bytes;
+		l->bytes += bytes;
+	}
+}
+
+/* -ENOMEM, or 0. `said`: the records of the product, `count` of them, or those like it. */
+static int add_product(struct experts *made, const struct run *run, const struct run_expert *e,
+	const struct run_expert *said, size_t count)
+{
+	const struct run_sample *product = product_of(run, e);
+	uint32_t number = e->step == RUN_NONE ? RUN_NONE : run->steps[e->step].model;
+
+	if (!product || !e->experts || is_left_out(&run->sites[product->site]))
+		return 0;
+	const struct run_site *site = &run->sites[product->site];
+	struct expert_model *m = model_of(made, run->lanes[e->lane].process, number);
+	struct expert_layer *l = m ? layer_of(m, site->layer, e->experts) : NULL;
+	if (!l)
+		return -ENOMEM;
+	if (l->experts != e->experts)
+		return 0; /* two mixtures in a layer: the first counts */
+	add(l, !place_of(l, site, e->bytes), said, count, e->bytes);
+	l->executions++;
+	l->ns += product->end_ns - product->begin_ns + product->wait_ns;
+	return 0;
+}
+
+static int read_records(struct experts *made, const struct run *run)
+{
+	const struct run_expert *list = run->experts, *said = NULL;
+	size_t said_count = 0;
+	int error = 0;
+
+	for (size_t i = 0, end; i < run->expert_count && !error; i = end) {
+		bool is_same = list[i].expert == BRICK_EXPERT_SAME;
+		for (end = i + 1; end < run->expert_count && list[end].lane == list[i].lane &&
+				  list[end].ns == list[i].ns && !is_same;)
+			end++;
+		if (!is_same) {
+			said = &list[i];
+			said_count = end - i;
+		}
+		if (said && said->lane == list[i].lane && said->step == list[i].step)
+			error = add_product(made, run, &list[i], said, said_count);
+	}
+	return error;
+}
+
+static int count_executions(struct experts *made, const struct run *run)
+{
+	bool *products = calloc(run->site_count + 1, sizeof(*products));
+	uint64_t known = 0;
+
+	if (!products)
+		return -ENOMEM;
+	for (size_t i = 0; i < run->site_count; i++)
+		products[i] = is_product(run, (uint32_t)i) && !is_left_out(&run->sites[i]);
+	for (size_t lane = 0; lane < run->lane_count; lane++)
+		for (size_t i = 0; i < run->lanes[lane].sample_count; i++) {
+			made->executions += products[run->lanes[lane].samples[i].site];
+			run_lane_passed(&run->lanes[lane], i);
+		}
+	free(products);
+	for (size_t i = 0; i < made->models.count; i++)
+		for (size_t k = 0; k < made->models.items[i].layers.count; k++)
+			known += made->models.items[i].layers.items[k].executions;
+	made->unknown = made->executions > known ? made->executions - known : 0;
+	return 0;
+}
+
+static void finish_layer(struct expert_layer *l)
+{
+	double entropy = 0;
+
+	for (uint32_t i = 0; i < l->experts; i++) {
+		double share = l->tokens ? (double)l->expert[i].tokens / (double)l->tokens : 0;
+		l->unused += !l->expert[i].tokens;
+		l->most = l->expert[i].tokens > l->expert[l->most].tokens ? i : l->most;
+		entropy -= share > 0 ? share * log(share) : 0;
+	}
+	l->even_as = exp(entropy);
+}
+
+COMPARATOR(by_tokens, struct expert_sums, ORDER(y->tokens, x->tokens) ?: ORDER(y->bytes, x->bytes))
+
+/* What the layer's hottest ones serve, added to sums over layers. `sorted`: room for all. */
+static void keep_hottest(const struct expert_layer *l, uint32_t most, struct expert_sums *sorted,
+	struct expert_sums *served)
+{
+	memcpy(sorted, l->expert, l->experts * sizeof(*sorted));
+	qsort(sorted, l->experts, sizeof(*sorted), by_tokens);
+	for (uint32_t i = 0; i < l->experts && i < most; i++) {
+		served->tokens += sorted[i].tokens;
+		served->bytes += sorted[i].bytes;
+	}
+}
+
+/* 1, 2, 4, ... up to all of them. */
+static int finish_kept(struct expert_model *m)
+{
+	struct expert_sums all = {0};
+	uint32_t most = 0;
+
+	for (size_t i = 0; i < m->layers.count; i++) {
+		all.tokens += m->layers.items[i].tokens;
+		all.bytes += m->layers.items[i].bytes;
+		most = m->layers.items[i].experts > most ? m->layers.items[i].experts : most;
+	}
+	struct expert_sums *sorted = calloc((size_t)most + 1, sizeof(*sorted));
+	if (!sorted)
+		return -ENOMEM;
+	for (uint32_t n = 1; n < most && m->kept_count < EXPERTS_KEPT && all.tokens && all.bytes;
+		n *= 2) {
+		struct experts_kept *kept = &m->kept[m->kept_count++];
+		struct expert_sums served = {0};
+		*kept = (struct experts_kept){.experts = n};
+		for (size_t i = 0; i < m->layers.count; i++) {
+			const struct expert_layer *l = &m->layers.items[i];
+			keep_hottest(l, n, sorted, &served);
+			kept->bytes += (n < l->experts ? n : l->experts) * l->expert_bytes;
+		}
+		kept->tokens = (double)served.tokens / (double)all.tokens;
+		kept->reads = (double)served.bytes / (double)all.bytes;
+	}
+	free(sorted);
+	return 0;
+}
+
+int experts_create(struct experts **out, const struct run *run)
+{
+	struct experts *made = calloc(1, sizeof(*made));
+
+	if (!made)
+		return -ENOMEM;
+	int error = read_records(made, run) ?: count_executions(made, run);
+
+	for (size_t i = 0; i < made->models.count && !error; i++) {
+		struct expert_model *m = &made->models.items[i];
+		for (size_t k = 0; k < m->layers.count; k++)
+			finish_layer(&m->layers.items[k]);
+		error = finish_kept(m);
+	}
+	if (!error && !made->executions)
+		error = BRICK_ENOTRECORDED;
+	if (error)
+		experts_destroy(made);
+	else
+		*out = made;
+	return error;
+}
+
+void experts_destroy(struct experts *made)
+{
+	if (!made)
+		return;
+	for (size_t i = 0; i < made->models.count; i++) {
+		struct expert_model *m = &made->models.items[i];
+		for (size_t k = 0; k < m->layers.count; k++)
+			free(m->layers.items[k].expert);
+		array_fini(&m->layers);
+	}
+	array_fini(&made->models);
+	free(made);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Experts (expert_ids.h). The operations of a layer share one tensor of numbers, so what is like
+ * the operation before is said in one record.
+ */
+#include "attach/ggml/nodes/expert_ids.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include "attach/ggml/method.h"
+#include "attach/ggml/nodes/node_run.h"
+#include "attach/ggml/steps/phases.h"
+#include "brick/abi/lane.h"
+#include "brick/attach.h"
+#include "brick/brick.h"
+
+enum { TYPE_I32 = 26, MAX_EXPERTS = 512 };
+
+bool experts_wanted;
+
+/* Of the operation before on this thread: whose records are in the ring. */
+static __thread struct {
+	const void *ids;
+	uint32_t graph;
+} last __attribute__((tls_model("initial-exec")));
+
+__attribute__((constructor)) static void read_environment(void)
+{
+	experts_wanted = capture_wants("experts");
+}
+
+/* experts used x rows, with a stride between rows. */
+struct ids {
+	const char *data;
+	int64_t used, rows;
+	uint64_t used_stride, row_stride;
+};
+
+/* Strides stand behind the shape; the library's own size of the tensor is the proof. */
+static bool read_ids(struct ids *ids, const struct engine *e, const void *tensor)
+{
+	const int64_t *ne = tensor_ne(&e->layout, tensor);
+	uint64_t nb[TENSOR_DIMS];
+
+	memcpy(nb, tensor_field(tensor, (uint16_t)(e->layout.ne + TENSOR_DIMS * sizeof(*ne))),
+		sizeof(nb));
+	*ids = (struct ids){e->get_data(tensor), ne[0], ne[1], nb[0], nb[1]};
+	return ids->data && tensor_int32(tensor, e->layout.type) == TYPE_I32 && ne[0] > 0 &&
+	       ne[1] > 0 && ne[2] == 1 && ne[3] == 1 &&
+	       (uint64_t)(ne[0] - 1) * nb[0] + (uint64_t)(ne[1] - 1) * nb[1] + 4 ==
+		       e->byte_count(tensor);
+}
+
+/* False: a number that is no expert's. */
+static bool count_ids(uint32_t *counts, const struct ids *ids, int64_t experts)
+{
+	for (int64_t row = 0; row < ids->rows; row++)
+		for (int64_t i = 0; i < ids->used; i++) {
+			int32_t id;
+			memcpy(&id,
+				ids->data + (uint64_t)row * ids->row_stride +
+					(uint64_t)i * ids->used_stride,
+				sizeof(id));
+			if (id < 0 || id >= experts)
+				return false;
+			counts[id]++;
+		}
+	return true;
+}
+
+static bool record(const struct ids *ids, uint64_t begin, int64_t experts, uint64_t bytes)
+{
+	struct brick_expert_record records[MAX_EXPERTS];
+	uint32_t counts[MAX_EXPERTS] = {0}, n = 0;
+
+	if (!count_ids(counts, ids, experts))
+		return false;
+	for (int32_t i = 0; i < experts; i++)
+		if (counts[i])
+			records[n++] = (struct brick_expert_record){.begin = begin,
+				.expert = i,
+				.tokens = counts[i],
+				.experts = (uint16_t)experts,
+				.bytes = bytes};
+	return brick_record_experts(records, n);
+}
+
+static void note_once(void)
+{
+	static uint32_t noted;
+	uint32_t session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
+
+	if (__atomic_exchange_n(&noted, session, __ATOMIC_RELAXED) != session)
+		brick_note("capture.experts", "on");
+}
+
+void experts_node_begin(struct node_thread *t, const void *node)
+{
+	const struct engine *e = t->engine;
+	uint64_t begin = brick__now();
+	struct ids ids;
+
+	if (!brick_enabled() || !e || !e->layout_known || !e->op_desc || !e->get_data ||
+		!e->byte_count || strcmp(e->op_desc(node), "MUL_MAT_ID") != 0)
+		return;
+	const void *weights = tensor_source(&e->layout, node, 0);
+	const void *tensor = tensor_source(&e->layout, node, 2);
+	uint32_t graph = shared_get(&attach_shared.graph_serial);
+	int64_t experts = weights ? tensor_ne(&e->layout, weights)[2] : 0;
+	if (!tensor || experts < 1 || experts > MAX_EXPERTS)
+		return;
+	uint64_t bytes = e->byte_count(weights) / (uint64_t)experts;
+	node_flush();
+	if (last.ids == tensor && last.graph == graph) {
+		const struct brick_expert_record same = {.begin = begin,
+			.expert = BRICK_EXPERT_SAME,
+			.experts = (uint16_t)experts,
+			.bytes = bytes};
+		brick_record_experts(&same, 1);
+	} else {
+		bool is_told = read_ids(&ids, e, tensor) && record(&ids, begin, experts, bytes);
+		last.ids = is_told ? tensor : NULL;
+		last.graph = graph;
+		note_once();
+	}
+	node_record_span(phase_brick(PHASE_LOOKUP), begin, brick__now());
+}
