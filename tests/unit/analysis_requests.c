@@ -481,6 +481,55 @@ static void what_drafts_gave_is_not_known(void **state)
 	requests_destroy(q);
 }
 
+static void note(uint32_t process, const char *key, const char *value)
+{
+	builder_note(&run, key, value);
+	run.notes[run.note_count - 1].process = process;
+}
+
+/* Another process decodes without drafts; its model has the same name, and perhaps other weights.
+ */
+static void decoded_elsewhere(const char *weights, uint64_t tokens)
+{
+	size_t events, steps;
+	struct speculations *all;
+
+	note(0, "llama.model", "bytes 1");
+	note(0, "model.0", "name");
+	note(builder_process(&run, 8), "llama.model", weights);
+	note(1, "model.0", "name");
+	drafts_of_several_lengths(false);
+	events = run.sequence_event_count;
+	steps = run.step_count;
+	prompt(0, 8, 0);
+	for (int i = 8; i < 12; i++)
+		decode(0, i);
+	uint32_t lane = builder_lane(&run, 1, 8);
+	for (; events < run.sequence_event_count; events++)
+		run.sequence_events[events].lane = lane;
+	for (; steps < run.step_count; steps++)
+		run.steps[steps].lane = lane;
+	struct requests *q = requests(2);
+	assert_int_equal(speculations_create(&all, q), 0);
+	assert_int_equal(all->count, 1);
+	assert_int_equal(all->list->plain_tokens, tokens);
+	assert_int_equal(all->list->break_even < 0, !tokens);
+	speculations_destroy(all);
+	requests_destroy(q);
+}
+
+static void the_same_weights_without_drafts(void **state)
+{
+	(void)state;
+	decoded_elsewhere("bytes 1", 4);
+}
+
+static void other_weights_without_drafts(void **state)
+{
+	(void)state;
+	decoded_elsewhere("bytes 2", 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -500,6 +549,8 @@ int main(void)
 		TEST(what_prompts_cost_others),
 		TEST(what_drafts_gave),
 		TEST(what_drafts_gave_is_not_known),
+		TEST(the_same_weights_without_drafts),
+		TEST(other_weights_without_drafts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,8 @@
 #include "analysis/requests/speculation.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/accounts/unknown.h"
@@ -31,11 +33,11 @@ struct timings {
 /* The model's own, and what is asked for only to model its times. */
 struct sums {
 	struct speculation made;
-	const char *name;				/* of the model; NULL: not known */
+	const char *weights;				/* a note of them; NULL: not known */
 	uint64_t lone, batches, batch_tokens, batch_ns; /* steps of a model that drafts */
 	/* by the length of the draft: how many there were, then how many of them held up to where
 	 */
-	uint64_t held[SPECULATION_POSITIONS + 1][SPECULATION_POSITIONS + 1];
+	uint64_t (*held)[SPECULATION_POSITIONS + 1]; /* NULL: none were checked */
 };
 
 struct maker {
@@ -57,6 +59,25 @@ static void keep(struct maker *m, struct timings *to, uint32_t of, uint32_t toke
 		m->error = -ENOMEM;
 }
 
+/* What the process said of its weights right before it gave the model its number. */
+static const char *weights_of(const struct run *run, uint32_t process, uint32_t model)
+{
+	const char *last = NULL;
+	char key[32];
+
+	snprintf(key, sizeof(key), "model.%" PRIu32, model);
+	for (size_t i = 0; i < run->note_count; i++) {
+		const struct run_note *note = &run->notes[i];
+		if (note->process != process)
+			continue;
+		if (!strcmp(note->key, "llama.model"))
+			last = note->value;
+		else if (!strcmp(note->key, key))
+			return last;
+	}
+	return NULL;
+}
+
 static uint32_t sums_of(struct maker *m, const struct request *r)
 {
 	uint32_t i = 0;
@@ -64,10 +85,12 @@ static uint32_t sums_of(struct maker *m, const struct request *r)
 	while (i < m->list.count && (m->list.items[i].made.process != r->process ||
 					    m->list.items[i].made.model != r->model))
 		i++;
+	if (i < m->list.count)
+		return i;
 	const struct sums none = {
 		.made = {.process = r->process, .model = r->model, .best = RUN_NONE},
-		.name = run_model_name(m->run, r->process, r->model)};
-	if (i == m->list.count && array_push(&m->list, none))
+		.weights = weights_of(m->run, r->process, r->model)};
+	if (array_push(&m->list, none))
 		m->error = -ENOMEM;
 	return i;
 }
@@ -82,7 +105,7 @@ static uint32_t drafts_of(const struct request_part *part)
 	return part->prompt ? outputs : outputs - 1;
 }
 
-static void count_part(struct sums *sums, const struct request_part *part)
+static void count_part(struct maker *m, struct sums *sums, const struct request_part *part)
 {
 	struct speculation *s = &sums->made;
 	uint32_t drafts = drafts_of(part);
@@ -91,6 +114,12 @@ static void count_part(struct sums *sums, const struct request_part *part)
 
 	if (!drafts)
 		return;
+	if (!sums->held)
+		sums->held = calloc(SPECULATION_POSITIONS + 1, sizeof(*sums->held));
+	if (!sums->held) {
+		m->error = -ENOMEM;
+		return;
+	}
 	s->verifications++;
 	s->proposed += drafts;
 	s->accepted += held;
@@ -149,7 +178,6 @@ static void time_cycle(struct maker *m, uint32_t of, const struct request_gap *g
 	uint64_t verify_ns = step->end_ns - step->begin_ns;
 	uint32_t drafts = drafts_of(part);
 
-	s->draft_steps += d.lone + d.batches;
 	if (!is_alone(m, gap, part)) {
 		s->shared += drafts > 0;
 		return;
@@ -168,6 +196,7 @@ static void time_cycle(struct maker *m, uint32_t of, const struct request_gap *g
 	s->draft_ns += d.ns;
 	s->verify_ns += verify_ns;
 	s->rollback_ns += gap->parts_ns[GAP_PART_CACHE] + gap->parts_ns[GAP_PART_STATE];
+	s->draft_steps += d.lone + d.batches;
 	sums->lone += d.lone;
 	sums->batches += d.batches;
 	sums->batch_tokens += d.batch_tokens;
@@ -185,7 +214,7 @@ static void read_request(struct maker *m, const struct request *r)
 		return;
 	of = sums_of(m, r);
 	for (uint32_t i = 0; !m->error && i < r->part_count; i++) {
-		count_part(&m->list.items[of], &parts[i]);
+		count_part(m, &m->list.items[of], &parts[i]);
 		if (gap < end && gap->step == parts[i].step)
 			time_cycle(m, of, gap++, &parts[i]);
 	}
@@ -204,10 +233,10 @@ struct curve {
 
 COMPARATOR(by_tokens, struct timing, ORDER(x->tokens, y->tokens) ?: ORDER(x->ns, y->ns))
 
-/* Processes that run the same model count together. */
+/* Contexts with the same weights count together, those of other processes, too. */
 static bool is_same(const struct maker *m, uint32_t a, uint32_t b)
 {
-	const char *x = m->list.items[a].name, *y = m->list.items[b].name;
+	const char *x = m->list.items[a].weights, *y = m->list.items[b].weights;
 
 	return a == b || (x && y && !strcmp(x, y));
 }
@@ -393,6 +422,8 @@ int speculations_create(struct speculations **out, const struct requests *q)
 	if (!m.error)
 		finish(&m, made, scratch);
 	free(scratch);
+	for (size_t i = 0; i < m.list.count; i++)
+		free(m.list.items[i].held);
 	array_fini(&m.list);
 	array_fini(&m.verify);
 	array_fini(&m.draft);

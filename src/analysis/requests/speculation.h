@@ -26,7 +26,7 @@ struct speculation_position {
 struct speculation {
 	uint32_t process, model;
 	uint64_t verifications, proposed, accepted;
-	uint64_t draft_steps; /* of a model that drafts, within the cycles */
+	uint64_t draft_steps; /* of a model that drafts, in cycles that have times */
 	uint64_t
 		shared; /* verifications that came with others' tokens, in it or before: no times */
 	uint64_t cycles, drafts; /* that have times, and the drafts in them */
