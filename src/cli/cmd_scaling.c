@@ -3,20 +3,25 @@
 #include "ui/text/scaling_view.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "brick/error.h"
 #include "cli/command.h"
 #include "cli/die.h"
 #include "cli/input.h"
 #include "cli/options.h"
+#include "cli/output.h"
 #include "ui/text/json_out.h"
 
 struct options {
+	const char *svg;
 	bool json;
 };
 
 static const struct cli_option option_table[] = {
 	{"json", NULL, "all of it as JSON (schema brick/scaling/1)", option_flag, AT(json)},
+	{"svg", "OUT", "draw the longest bricks over the context into a file", option_text,
+		AT(svg)},
 	OPTION_HELP,
 };
 
@@ -39,9 +44,14 @@ static int run_scaling(int argc, char **argv)
 		die(CLI_SYSTEM, "%s: not enough memory for its steps", run->path);
 	struct scaling_view view = {.run = run, .scaling = scaling};
 	presence_of_run(&view.presence, run, &index);
+	if (options.svg) {
+		struct output *output = output_open(options.svg, run->path);
+		scaling_svg(&view, output_stream(output));
+		output_commit(output, 0);
+	}
 	if (options.json)
 		json_print(scaling_to_json(&view), stdout);
-	else
+	else if (!options.svg || strcmp(options.svg, "-") != 0)
 		scaling_text(&view, stdout);
 	scaling_destroy(scaling);
 	step_index_fini(&index);

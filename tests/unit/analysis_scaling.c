@@ -148,6 +148,10 @@ static void a_planted_slope_is_found(void **state)
 	assert_true(scaling_grows(attention));
 	assert_false(attention->bends);
 	assert_near(s->step.slope.value, SLOPE);
+	assert_int_equal(attention->point_count, SCALING_POINTS);
+	for (int i = 0; i < SCALING_POINTS; i++)
+		assert_near(attention->points[i].ns,
+			(double)planted(0) + SLOPE * attention->points[i].context);
 	struct scaling_value far = scaling_at(&s->step, 4 * s->longest);
 	double wanted = (double)planted(4 * 463) + FFN_NS + NORM_NS;
 	assert_near(far.value, wanted);

@@ -12,7 +12,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "analysis/accounts/walk.h"
 #include "base/order.h"
 #include "brick/error.h"
 #include "brick/registry.h"
@@ -42,7 +41,7 @@ static bool is_same_series(const struct point *a, const struct point *b)
  * Columns of a step's row: bricks on the thread, bricks on devices, the FFN on either, the whole
  * step.
  */
-struct maker {
+struct scaling_maker {
 	const struct run *run;
 	const struct step_index *index;
 	struct scaling *made;
@@ -58,7 +57,7 @@ struct maker {
 
 enum { FFN = 0, FFN_ON_DEVICE = 1, WHOLE = 2, SUMS = 3 };
 
-static size_t sum_column(const struct maker *m, int which)
+static size_t sum_column(const struct scaling_maker *m, int which)
 {
 	return m->columns - SUMS + (size_t)which;
 }
@@ -70,7 +69,7 @@ struct attended {
 	bool is_unknown;
 };
 
-static void attend(const struct maker *m, struct attended *steps)
+static void attend(const struct scaling_maker *m, struct attended *steps)
 {
 	for (size_t i = 0; i < m->run->sequence_event_count; i++) {
 		const struct run_sequence_event *e = &m->run->sequence_events[i];
@@ -91,7 +90,7 @@ struct counted {
 	bool has_made;
 };
 
-static struct counted *counter_of(const struct maker *m, struct counted *all, uint32_t step)
+static struct counted *counter_of(const struct scaling_maker *m, struct counted *all, uint32_t step)
 {
 	return &all[m->run->lanes[m->run->steps[step].lane].process];
 }
@@ -109,7 +108,7 @@ static bool count_tokens(struct counted *c, const struct run_step *s)
 	return decodes && s->tokens == 1;
 }
 
-static void choose(struct maker *m, const struct attended *steps, struct counted *counters)
+static void choose(struct scaling_maker *m, const struct attended *steps, struct counted *counters)
 {
 	const struct run *run = m->run;
 	bool has_sequences = false;
@@ -140,7 +139,7 @@ static void choose(struct maker *m, const struct attended *steps, struct counted
 	}
 }
 
-static int choose_steps(struct maker *m)
+static int choose_steps(struct scaling_maker *m)
 {
 	size_t steps = m->run->step_count;
 	struct attended *attended = calloc(steps + 1, sizeof(*attended));
@@ -165,7 +164,7 @@ static int choose_steps(struct maker *m)
 }
 
 /* Of each series at most MAX_CHOSEN points stay; *steps of it before. */
-static int thin(struct maker *m)
+static int thin(struct scaling_maker *m)
 {
 	size_t count = 0, series = 0;
 
@@ -203,7 +202,7 @@ static bool is_of_ffn(const struct run *run, uint32_t brick)
 	return !strcmp(category, brick_category_name(BRICK_CATEGORY_FFN));
 }
 
-static void add(struct maker *m, double *row, uint32_t brick, bool on_device, double ns)
+static void add(struct scaling_maker *m, double *row, uint32_t brick, bool on_device, double ns)
 {
 	row[brick + (on_device ? m->run->brick_count : 0)] += ns;
 	if (is_of_ffn(m->run, brick))
@@ -212,7 +211,7 @@ static void add(struct maker *m, double *row, uint32_t brick, bool on_device, do
 
 static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
-	struct maker *m = context;
+	struct scaling_maker *m = context;
 	bool in_wall = frame->scope == WALK_IN_STEP || frame->scope == WALK_AFTER;
 
 	(void)depth;
@@ -233,7 +232,7 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 	row[sum_column(m, WHOLE)] += self + wait;
 }
 
-static void add_commands(struct maker *m)
+static void add_commands(struct scaling_maker *m)
 {
 	const struct run *run = m->run;
 
@@ -245,24 +244,6 @@ static void add_commands(struct maker *m)
 			add(m, m->table + (m->rows[step] - 1) * m->columns,
 				run->sites[s->site].brick, true, (double)(s->end_ns - s->begin_ns));
 	}
-}
-
-static int measure(struct maker *m)
-{
-	static const struct walk_ops ops = {.end = on_end};
-	struct walk walk;
-
-	m->columns = 2 * m->run->brick_count + SUMS;
-	m->table = calloc(m->count * m->columns, sizeof(*m->table));
-	if (!m->table)
-		return -ENOMEM;
-	m->wait_brick = walk_wait_brick(m->run);
-	walk_init(&walk, m->run, m->index);
-	walk_join(&walk, &ops, m);
-	int rc = walk_run(&walk);
-	if (rc == 0 && m->run->command_count)
-		add_commands(m);
-	return rc;
 }
 
 static double middle_of(const double *sorted, size_t n)
@@ -285,7 +266,7 @@ static struct scaling_value median_of(double *values, size_t n, double wider)
  * Noise that lasts makes neighbours alike, so that n steps say less than n: how much wider an
  * interval is for it, by how often a step and the next lie on the same side of the line.
  */
-static double widening(struct maker *m, size_t n, double slope, double at)
+static double widening(struct scaling_maker *m, size_t n, double slope, double at)
 {
 	size_t same = 0, pairs = 0;
 
@@ -304,7 +285,7 @@ static double widening(struct maker *m, size_t n, double slope, double at)
 }
 
 /* Into scratch, of n steps from `first` on; how many. */
-static size_t slopes(struct maker *m, size_t first, size_t n)
+static size_t slopes(struct scaling_maker *m, size_t first, size_t n)
 {
 	const double *x = m->x + first, *y = m->y + first;
 	double span = x[n - 1] - x[0], least = fmax(MIN_PAIR, span / PAIR_SHARE);
@@ -319,7 +300,7 @@ static size_t slopes(struct maker *m, size_t first, size_t n)
 }
 
 /* Whether the halves of n steps have slopes of their own, surely. */
-static bool is_bent(struct maker *m, size_t n, double wider)
+static bool is_bent(struct scaling_maker *m, size_t n, double wider)
 {
 	size_t half = n / 2, low = slopes(m, 0, half);
 
@@ -333,13 +314,29 @@ static bool is_bent(struct maker *m, size_t n, double wider)
 	return before.high < behind.low || behind.high < before.low;
 }
 
+/* Medians of equally many neighbours. */
+static void add_points(struct scaling_maker *m, size_t n, struct scaling_line *line)
+{
+	size_t count = n < SCALING_POINTS ? n : SCALING_POINTS;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t first = i * n / count, end = (i + 1) * n / count;
+		memcpy(m->scratch, m->y + first, (end - first) * sizeof(*m->y));
+		qsort(m->scratch, end - first, sizeof(*m->scratch), order_doubles);
+		line->points[i] = (struct scaling_point){
+			middle_of(m->x + first, end - first), middle_of(m->scratch, end - first)};
+	}
+	line->point_count = (uint32_t)count;
+}
+
 /* Of m->x in ascending order and m->y. */
-static struct scaling_line draw(struct maker *m, size_t n)
+static struct scaling_line draw(struct scaling_maker *m, size_t n)
 {
 	struct scaling_line line = {0};
 
 	memcpy(m->scratch, m->y, n * sizeof(*m->y));
 	line.median_ns = median_of(m->scratch, n, 1).value;
+	add_points(m, n, &line);
 	if (n < SCALING_MIN_STEPS || m->x[n - 1] < SCALING_MIN_SPAN * m->x[0])
 		return line;
 	size_t pairs = slopes(m, 0, n);
@@ -361,7 +358,7 @@ static struct scaling_line draw(struct maker *m, size_t n)
 }
 
 static struct scaling_line draw_column(
-	struct maker *m, const struct point *points, size_t n, size_t column)
+	struct scaling_maker *m, const struct point *points, size_t n, size_t column)
 {
 	for (size_t i = 0; i < n; i++) {
 		m->x[i] = points[i].context;
@@ -377,7 +374,7 @@ struct timed {
 
 COMPARATOR(by_step, struct timed, ORDER(x->step, y->step))
 
-static int order_by_time(struct maker *m, const struct point *points, size_t n)
+static int order_by_time(struct scaling_maker *m, const struct point *points, size_t n)
 {
 	struct timed *list = calloc(n, sizeof(*list));
 
@@ -398,7 +395,7 @@ COMPARATOR(by_length, struct scaling_brick,
 
 /* Bricks without time in most steps have no line: they are left out. */
 static int fill_series(
-	struct maker *m, struct scaling_series *s, const struct point *points, size_t n)
+	struct scaling_maker *m, struct scaling_series *s, const struct point *points, size_t n)
 {
 	size_t bricks = m->run->brick_count;
 	uint32_t attention = RUN_NONE;
@@ -430,7 +427,7 @@ static int fill_series(
 	return 0;
 }
 
-static int fill(struct maker *m)
+static int fill(struct scaling_maker *m)
 {
 	size_t first = 0;
 
@@ -451,28 +448,71 @@ static int fill(struct maker *m)
 	return 0;
 }
 
+static void maker_destroy(struct scaling_maker *m)
+{
+	if (!m)
+		return;
+	free(m->points);
+	free(m->rows);
+	free(m->table);
+	free(m->x);
+	free(m->y);
+	free(m->scratch);
+	free(m->by_time);
+	free(m);
+}
+
+static int on_finish(void *context)
+{
+	struct scaling_maker *m = context;
+
+	if (m->run->command_count)
+		add_commands(m);
+	int rc = fill(m);
+	m->made->maker = NULL;
+	maker_destroy(m);
+	return rc;
+}
+
+int scaling_create_in(struct scaling **out, struct walk *walk)
+{
+	static const struct walk_ops ops = {.end = on_end, .finish = on_finish};
+	struct scaling_maker *m = calloc(1, sizeof(*m));
+
+	*out = calloc(1, sizeof(**out));
+	if (!m || !*out) {
+		free(m);
+		return -ENOMEM;
+	}
+	*m = (struct scaling_maker){.run = walk->run, .index = walk->index, .made = *out};
+	(*out)->maker = m;
+	int rc = choose_steps(m);
+	if (rc == 0)
+		rc = thin(m);
+	if (rc < 0)
+		return rc;
+	m->columns = 2 * m->run->brick_count + SUMS;
+	m->wait_brick = walk_wait_brick(m->run);
+	m->table = calloc(m->count * m->columns, sizeof(*m->table));
+	if (!m->table)
+		return -ENOMEM;
+	walk_join(walk, &ops, m);
+	return 0;
+}
+
 int scaling_create(struct scaling **out, const struct run *run, const struct step_index *index)
 {
-	struct maker m = {.run = run, .index = index, .made = calloc(1, sizeof(*m.made))};
-	int rc = m.made ? choose_steps(&m) : -ENOMEM;
+	struct scaling *made;
+	struct walk walk;
 
+	walk_init(&walk, run, index);
+	int rc = scaling_create_in(&made, &walk);
 	if (rc == 0)
-		rc = thin(&m);
+		rc = walk_run(&walk);
 	if (rc == 0)
-		rc = measure(&m);
-	if (rc == 0)
-		rc = fill(&m);
-	free(m.points);
-	free(m.rows);
-	free(m.table);
-	free(m.x);
-	free(m.y);
-	free(m.scratch);
-	free(m.by_time);
-	if (rc == 0)
-		*out = m.made;
+		*out = made;
 	else
-		scaling_destroy(m.made);
+		scaling_destroy(made);
 	return rc;
 }
 
@@ -480,8 +520,10 @@ void scaling_destroy(struct scaling *scaling)
 {
 	for (size_t i = 0; scaling && i < scaling->count; i++)
 		free(scaling->series[i].bricks);
-	if (scaling)
+	if (scaling) {
 		free(scaling->series);
+		maker_destroy(scaling->maker);
+	}
 	free(scaling);
 }
 

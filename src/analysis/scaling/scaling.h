@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "analysis/accounts/walk.h"
 #include "analysis/steps/step_index.h"
 #include "trace/run.h"
 
@@ -20,9 +21,17 @@ struct scaling_value {
 	double value, low, high; /* a 95 % interval */
 };
 
+/* What was measured, for pictures: medians of some steps that follow each other by context. */
+enum { SCALING_POINTS = 24 };
+struct scaling_point {
+	double context, ns;
+};
+
 /* A time over the context, in ns. */
 struct scaling_line {
-	double median_ns;	    /* of single steps */
+	double median_ns; /* of single steps */
+	struct scaling_point points[SCALING_POINTS];
+	uint32_t point_count;
 	bool is_known;		    /* else the rest is not: contexts span too little */
 	struct scaling_value slope; /* ns for each token of context */
 	struct scaling_value at;    /* ns at the middle of the contexts */
@@ -61,7 +70,8 @@ struct scaling_series {
 struct scaling {
 	struct scaling_series *series; /* by process and model, then by batch */
 	size_t count;
-	uint64_t unknown_steps; /* that decoded, and whose context is not known */
+	uint64_t unknown_steps;	     /* that decoded, and whose context is not known */
+	struct scaling_maker *maker; /* while it is fed */
 };
 
 /*
@@ -71,7 +81,13 @@ struct scaling {
 enum { SCALING_MIN_STEPS = 12, SCALING_MIN_SPAN = 2 };
 #define SCALING_DRIFT 0.1
 
-/* 0, -ENOMEM, or BRICK_ENOTRECORDED: no step that decodes has a context that is known. */
+/*
+ * Whole when the walk has run; destroy it in each case. -ENOMEM, or BRICK_ENOTRECORDED: no step
+ * that decodes has a context that is known.
+ */
+int scaling_create_in(struct scaling **out, struct walk *walk);
+
+/* The same with a walk of its own. */
 int scaling_create(struct scaling **out, const struct run *run, const struct step_index *index);
 void scaling_destroy(struct scaling *scaling);
 

@@ -309,6 +309,17 @@ static void complete_reports(struct page *page)
 	page->times = &page->report.summary->steps;
 }
 
+static int join_scaling(struct page *page, struct walk *walk)
+{
+	int rc = scaling_create_in(&page->scaling, walk);
+
+	if (rc != BRICK_ENOTRECORDED)
+		return rc;
+	scaling_destroy(page->scaling);
+	page->scaling = NULL;
+	return 0;
+}
+
 int page_measure(struct page *page, const struct run *run)
 {
 	struct walk walk;
@@ -323,7 +334,8 @@ int page_measure(struct page *page, const struct run *run)
 		(rc = breakdown_create_in(&page->breakdown, &walk)) < 0 ||
 		(rc = breakdown_parts(page->breakdown, page->each, page->each_count)) < 0 ||
 		(rc = roofline_create_in(&page->roofline, &walk, page->ceilings)) < 0 ||
-		(rc = schedule_source_init(&page->source, &walk)) < 0 || (rc = walk_run(&walk)) < 0)
+		(rc = schedule_source_init(&page->source, &walk)) < 0 ||
+		(rc = join_scaling(page, &walk)) < 0 || (rc = walk_run(&walk)) < 0)
 		return rc;
 	complete_reports(page);
 	rc = requests_create(&page->requests, run);
@@ -347,6 +359,7 @@ void page_fini(struct page *page)
 	roofline_destroy(page->roofline);
 	ceilings_destroy(page->ceilings);
 	free(page->ceilings_path);
+	scaling_destroy(page->scaling);
 	requests_destroy(page->requests);
 	step_index_fini(&page->index);
 }

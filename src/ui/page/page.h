@@ -12,6 +12,7 @@
 #include "analysis/path/schedule.h"
 #include "analysis/requests/requests.h"
 #include "analysis/roofline/roofline.h"
+#include "analysis/scaling/scaling.h"
 #include "analysis/steps/step_index.h"
 #include "trace/run.h"
 #include "ui/page/lane_bins.h"
@@ -36,6 +37,7 @@ struct page {
 	struct ceilings *ceilings; /* NULL: not measured */
 	char *ceilings_path;
 	struct roofline *roofline;
+	struct scaling *scaling;   /* NULL: no step that decodes has a context that is known */
 	struct requests *requests; /* NULL: the run does not say whose its tokens are */
 };
 

@@ -14,6 +14,7 @@
 #include "analysis/accounts/call_tree.h"
 #include "analysis/accounts/launches.h"
 #include "analysis/path/path.h"
+#include "analysis/steps/step_index.h"
 #include "base/order.h"
 #include "brick/registry.h"
 #include "brick/version.h"
@@ -27,7 +28,7 @@
 #include "ui/text/report_text.h"
 #include "ui/text/report_trust.h"
 #include "ui/text/roofline_view.h"
-#include "analysis/steps/step_index.h"
+#include "ui/text/scaling_view.h"
 #include "ui/text/text.h"
 #include "ui/text/tiles_view.h"
 #include "ui/text/tree_view.h"
@@ -992,6 +993,13 @@ static json_t *slots_json(const struct requests *q)
 	return root;
 }
 
+static json_t *scaling_json(const struct page *page)
+{
+	const struct scaling_view view = {.run = page->run, .scaling = page->scaling};
+
+	return page->scaling ? scaling_to_chart(&view) : json_null();
+}
+
 static json_t *head_json(const struct page *page)
 {
 	SCOPED_BY(report_head_fini) struct report_head head;
@@ -1068,6 +1076,7 @@ int page_json(json_t **out, const struct page *page, enum page_use use)
 	json_put(root, "path", path_json(page));
 	json_put(root, "roofline", roofline_json(page));
 	json_put(root, "tiles", tiles_json(page));
+	json_put(root, "scaling", scaling_json(page));
 	json_put(root, "requests", page->requests ? slots_json(page->requests) : json_null());
 	return finish(out, root);
 }

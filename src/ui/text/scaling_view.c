@@ -22,7 +22,7 @@ enum {
 };
 
 /* Times the longest context for which steps are modelled. */
-static const unsigned ahead[] = {2, 4};
+static const unsigned ahead[] = {2, SCALING_AHEAD};
 enum { AHEAD = 2 };
 
 static bool is_same_model(const struct scaling_series *a, const struct scaling_series *b)
@@ -52,12 +52,6 @@ static struct scaling_value rate_at(const struct scaling_series *s, double conte
 static char *brick_text(const struct run *run, const struct scaling_brick *b)
 {
 	return text_format("%s%s", run->bricks[b->brick].name, b->on_device ? " (device)" : "");
-}
-
-/* Beyond what was measured a line goes on only if it surely grows. */
-static bool is_modelled(const struct scaling_series *s, const struct scaling_line *line)
-{
-	return scaling_grows(line) && !scaling_drifted(s);
 }
 
 /* Rates of a step, which may as well be level. */
@@ -98,7 +92,7 @@ static void add_line(struct table *table, const struct scaling_series *s, const 
 		line->bends ? ", bends" : "");
 	for (int i = 0; i < AHEAD; i++)
 		table_time(
-			table, is_modelled(s, line)
+			table, scaling_is_modelled(s, line)
 				       ? rounded_ns(scaling_at(line, ahead[i] * s->longest).value)
 				       : ANALYSIS_UNKNOWN);
 }
@@ -354,13 +348,22 @@ static void put_line(json_t *o, const struct scaling_series *s, const struct sca
 {
 	json_t *list = json_array();
 
+	json_t *measured = json_array();
+
 	json_put(o, "median_ns", json_rate(line->median_ns));
+	for (uint32_t i = 0; i < line->point_count; i++) {
+		json_t *point = json_array();
+		json_add(point, json_rate(line->points[i].context));
+		json_add(point, json_rate(line->points[i].ns));
+		json_add(measured, point);
+	}
+	json_put(o, "measured", measured);
 	json_put(o, "ns_per_token", line->is_known ? value_json(&line->slope) : json_null());
 	json_put(o, "grows", line->is_known ? json_boolean(scaling_grows(line)) : json_null());
 	json_put(o, "bends", line->is_known ? json_boolean(line->bends) : json_null());
 	json_put(o, "too_noisy",
 		line->is_known ? json_boolean(scaling_is_noisy(s, line)) : json_null());
-	for (int i = 0; is_modelled(s, line) && i < AHEAD; i++) {
+	for (int i = 0; scaling_is_modelled(s, line) && i < AHEAD; i++) {
 		struct scaling_value at = scaling_at(line, ahead[i] * s->longest);
 		json_t *m = json_object();
 		json_put(m, "context", json_rate(ahead[i] * s->longest));
@@ -433,6 +436,97 @@ static json_t *series_json(const struct run *run, const struct scaling_series *s
 	json_put(o, "bricks", bricks);
 	json_put(o, "attention_overtakes_ffn", overtakes_json(s));
 	json_put(o, "rates", rates_json(s));
+	return o;
+}
+
+static void show(struct scaling_shown *shown, const char *name, const char *category,
+	const struct scaling_line *line)
+{
+	if (shown->count == SCALING_SHOWN || line->median_ns <= 0)
+		return;
+	shown->lines[shown->count].name = name;
+	shown->lines[shown->count].category = category;
+	shown->lines[shown->count++].line = line;
+	if (scaling_is_modelled(shown->series, line))
+		shown->end = SCALING_AHEAD * shown->series->longest;
+}
+
+static void show_brick(struct scaling_shown *shown, const struct run *run, size_t i)
+{
+	const struct run_brick *brick = &run->bricks[shown->series->bricks[i].brick];
+
+	show(shown, brick->name, run->categories[brick->category].name,
+		&shown->series->bricks[i].line);
+}
+
+static bool is_of_ffn(const struct run *run, uint32_t brick)
+{
+	return !strcmp(run->categories[run->bricks[brick].category].name, "FFN");
+}
+
+void scaling_choose(struct scaling_shown *shown, const struct scaling_view *view)
+{
+	const struct scaling *scaling = view->scaling;
+	const struct scaling_series *s = scaling->series;
+
+	for (size_t i = 1; i < scaling->count; i++)
+		if (scaling->series[i].steps > s->steps)
+			s = &scaling->series[i];
+	*shown = (struct scaling_shown){.series = s, .end = s->longest};
+	if (s->attention < s->brick_count)
+		show_brick(shown, view->run, s->attention);
+	show(shown, "FFN, together", "FFN", &s->ffn);
+	show(shown, "the step", NULL, &s->step);
+	for (size_t i = 0; i < s->brick_count; i++)
+		if (i != s->attention && !is_of_ffn(view->run, s->bricks[i].brick))
+			show_brick(shown, view->run, i);
+}
+
+enum { BEYOND_POINTS = 4 };
+
+/* From the longest context on: context, time, and the ends of its interval. */
+static json_t *beyond_json(const struct scaling_shown *shown, const struct scaling_line *line)
+{
+	json_t *list = json_array();
+	double longest = shown->series->longest;
+
+	for (int i = 0; i <= BEYOND_POINTS && scaling_is_modelled(shown->series, line); i++) {
+		double context = longest + (shown->end - longest) * i / BEYOND_POINTS;
+		struct scaling_value v = scaling_at(line, context);
+		const double numbers[] = {context, v.value, v.low, v.high};
+		json_t *point = json_array();
+		for (size_t k = 0; k < sizeof(numbers) / sizeof(*numbers); k++)
+			json_add(point, json_rate(numbers[k]));
+		json_add(list, point);
+	}
+	return list;
+}
+
+json_t *scaling_to_chart(const struct scaling_view *view)
+{
+	struct scaling_shown shown;
+	json_t *o = json_object(), *lines = json_array();
+
+	scaling_choose(&shown, view);
+	const struct scaling_series *s = shown.series;
+	json_put(o, "model_name", json_text(run_model_name(view->run, s->process, s->model)));
+	json_put(o, "tokens", json_number(s->batch));
+	json_put(o, "steps", json_number(s->steps));
+	json_put(o, "shortest_context", json_rate(s->shortest));
+	json_put(o, "longest_context", json_rate(s->longest));
+	for (int i = 0; i < shown.count; i++) {
+		const struct scaling_line *line = shown.lines[i].line;
+		json_t *l = line_json(s, line);
+		bool is_drawn = line->is_known && !scaling_is_noisy(s, line);
+		json_put(l, "name", json_text(shown.lines[i].name));
+		json_put(l, "category", json_text(shown.lines[i].category));
+		json_put(l, "from_ns",
+			json_rate(is_drawn ? scaling_at(line, s->shortest).value : -1));
+		json_put(l, "to_ns", json_rate(is_drawn ? scaling_at(line, s->longest).value : -1));
+		json_put(l, "beyond", beyond_json(&shown, line));
+		json_add(lines, l);
+	}
+	json_put(o, "lines", lines);
 	return o;
 }
 

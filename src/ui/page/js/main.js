@@ -14,6 +14,7 @@ import { durations } from "./durations.js";
 import { follow } from "./live.js";
 import { path } from "./path.js";
 import { roofline } from "./roofline.js";
+import { scaling } from "./scaling.js";
 import { slots } from "./slots.js";
 import { steps } from "./steps.js";
 import { PHASES } from "./phases.js";
@@ -130,7 +131,7 @@ class Page {
 					.map(([key, label]) => [key, label, !this.data.phases[key]]), ["all", "All steps", false]],
 				this.state.phase, phase => this.pickPhase(phase)),
 			h("span", { class: "hint" }, "for all below")),
-			bricks(this), durations(this), steps(this), timeline(this), slots(this), inside(this), compare(this), context(this), layers(this), roofline(this), path(this), tiles(this),
+			bricks(this), durations(this), steps(this), timeline(this), slots(this), inside(this), compare(this), context(this), scaling(this), layers(this), roofline(this), path(this), tiles(this),
 			places(this, "kernels", "Kernels", "What was launched on devices."),
 			places(this, "queues", "Queues", "Device queues and what ran on them."),
 			places(this, "threads", "Threads", "The thread that runs the steps stands for their wall time; what others do is alongside."),
