@@ -4,8 +4,9 @@ recording: each cell is formatted from the JSON here, and compared with the scre
 import json
 import os
 import re
+import subprocess
 
-from libcli import TMP, brick_json, brick
+from libcli import BUILD, TMP, brick_json, brick
 from libtop import dump, expect, expect_true, fail, golden_recording, keep_ceilings, recording_of_engine, rows
 
 SIZE = "240x70"
@@ -297,7 +298,28 @@ def check_json(path):
     expect("exact decode steps", top["exact"]["decode"]["count"], report["steps"]["decode"]["count"])
 
 
+def check_requests():
+    """Rows of brick requests, the last one first; no tab where there are none, or only a part."""
+    path = os.path.join(TMP, "serving.pftrace")
+    subprocess.run([os.path.join(BUILD, "bin", "program-serving_recording"), path], check=True, timeout=60)
+    _, lines = rows(dump("--view", "requests", path, size=SIZE), "REQUEST")
+    wanted = brick_json("requests", "--json", path)["requests"][::-1]
+    lines, has_p99 = lines[:len(wanted)], any(r["p99_ns"] is not None for r in wanted)  # a column without any goes
+    for line, r in zip(lines, wanted, strict=True):
+        late = max((gap for gap in r["gaps"] if gap["cause"]), key=lambda gap: gap["excess_ns"], default=None)
+        expect("request", re.split(r"\s{1,}", line.strip()), [
+            str(r["number"]), str(r["model"]), str(r["sequence"]), duration(r["begin_ns"]), duration(r["queue_ns"]),
+            duration(r["ttft_ns"]), str(r["prompt_tokens"]), str(r["output_tokens"]), duration(r["token_ns"]),
+            *([duration(r["p99_ns"])] if has_p99 else []), duration(r["max_ns"]), *([late["cause"]] if late else [])])
+    expect_true("a tab", "R Requests" in dump(path, size=SIZE))
+    for none in ([golden_recording()], [path, "--steps", "2-9"]):
+        text = dump("--view", "bricks", *none, size=SIZE)
+        expect_true(f"no tab: {text}", "Requests" not in text)
+    expect_true("why", "No step says" in dump("--view", "requests", golden_recording(), size=SIZE))
+
+
 def main():
+    check_requests()
     check_roofline(golden_recording())
     check_header(recording_of_engine())
     for path in golden_recording(), recording_of_engine():

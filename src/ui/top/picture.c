@@ -204,6 +204,7 @@ void picture_destroy(struct picture *p)
 	if (!p)
 		return;
 	forget(p);
+	requests_destroy(p->requests);
 	step_index_fini(&p->index);
 	run_destroy(p->run);
 	free(p);
@@ -300,6 +301,19 @@ const struct call_tree *picture_tree(struct picture *p)
 	else if (lane != RUN_NONE)
 		text_fail(call_tree_of_lane(&p->tree, p->run, &p->index, lane));
 	return p->tree;
+}
+
+const struct requests *picture_requests(struct picture *p)
+{
+	if (!p->requests_made && !p->run->selected) { /* of a part no request is whole */
+		int rc = requests_create(&p->requests, p->run);
+		p->requests_made = true;
+		if (rc < 0) {
+			p->requests = NULL;
+			text_fail(rc == BRICK_ENOTRECORDED ? 0 : rc);
+		}
+	}
+	return p->requests;
 }
 
 const struct path_section *picture_path(struct picture *p, const char **why)

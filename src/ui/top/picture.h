@@ -11,6 +11,7 @@
 #include "analysis/accounts/call_tree.h"
 #include "analysis/accounts/heatmap.h"
 #include "analysis/path/path.h"
+#include "analysis/requests/requests.h"
 #include "analysis/roofline/roofline.h"
 #include "ui/text/report.h"
 
@@ -38,7 +39,8 @@ struct picture {
 	uint32_t tree_step; /* RUN_NONE: of a thread */
 	struct path *path;
 	struct roofline *roofline;
-	bool tree_made, path_made;
+	struct requests *requests; /* of all phases */
+	bool tree_made, path_made, requests_made;
 	int path_error; /* of path_create() */
 	struct picture_steps exact[STEP_PHASES];
 	uint64_t executions; /* exact, of all bricks */
@@ -63,6 +65,9 @@ const struct heatmap *picture_heat(struct picture *picture);
 
 /* Tree of the last whole step of the phase; NULL: there is nothing to show. */
 const struct call_tree *picture_tree(struct picture *picture);
+
+/* NULL: no step says whose its tokens are, or the run is a part of a recording. */
+const struct requests *picture_requests(struct picture *picture);
 
 /* NULL: there is none; *why says why not. */
 const struct path_section *picture_path(struct picture *picture, const char **why);

@@ -28,6 +28,7 @@ const struct view_class *const top_views[TOP_VIEWS] = {
 	&view_roofline,
 	&view_losses,
 	&view_output,
+	&view_requests,
 };
 
 void top_init(struct top *top, bool utf8)
@@ -350,7 +351,7 @@ static void draw_header(struct top *top, struct canvas *canvas)
 /* Help, tabs and foot. */
 
 static const char *const help_lines[] = {
-	"1-9 0, Tab, left, right, h l  other view        p  all phases, decode, prefill",
+	"1-9 0 R, Tab, arrows, h l     other view        p  all phases, decode, prefill",
 	"up down PgUp PgDn g G, j k    move              Enter  more of the row",
 	"/  search   n N  next, previous                 s  sort by the next column",
 	"Space  hold the picture                         S  the other way round",
@@ -374,16 +375,24 @@ static void draw_help(struct canvas *canvas, int y, int height)
 		canvas_text(canvas, 1, y + i, canvas->width - 2, STYLE_NORMAL, help_lines[i]);
 }
 
-static bool is_shown(const struct top *top, int view)
+static bool is_shown(struct top *top, int view)
 {
-	return !top_views[view]->is_log || top->about.log;
+	const struct view_class *v = top_views[view];
+
+	return (!v->is_log || top->about.log) && (!v->is_there || v->is_there(top));
+}
+
+/* By which key; it stands in front of its title. */
+static int key_of(int view)
+{
+	return view < 9 ? '1' + view : view == 9 ? '0' : 'R';
 }
 
 /* From that with most room to that with least. */
 enum tabs_form { TABS_WIDE, TABS_CLOSE, TABS_NUMBERS };
 
 /* Columns of a tab: its number, what is around the title, and the title if there is one. */
-static int tab_width(const struct top *top, int view, enum tabs_form form)
+static int tab_width(struct top *top, int view, enum tabs_form form)
 {
 	int title = (int)strlen(top_views[view]->title);
 	if (view == top->view)
@@ -392,7 +401,7 @@ static int tab_width(const struct top *top, int view, enum tabs_form form)
 }
 
 /* Titles are whole or not there. */
-static enum tabs_form tabs_form(const struct top *top, int width)
+static enum tabs_form tabs_form(struct top *top, int width)
 {
 	for (enum tabs_form form = TABS_WIDE; form < TABS_NUMBERS; form++) {
 		int total = -1; /* a blank between two of them */
@@ -404,7 +413,7 @@ static enum tabs_form tabs_form(const struct top *top, int width)
 	return TABS_NUMBERS;
 }
 
-static void draw_tabs(const struct top *top, struct canvas *canvas, int y)
+static void draw_tabs(struct top *top, struct canvas *canvas, int y)
 {
 	enum tabs_form form = tabs_form(top, canvas->width);
 	for (int i = 0, x = 0; i < TOP_VIEWS; i++) {
@@ -412,8 +421,7 @@ static void draw_tabs(const struct top *top, struct canvas *canvas, int y)
 		const char *title = here || form != TABS_NUMBERS ? top_views[i]->title : "";
 		if (!is_shown(top, i))
 			continue;
-		x += canvas_print(
-			canvas, x, y, canvas->width - x, STYLE_HEADING, "%d", (i + 1) % 10);
+		x += canvas_print(canvas, x, y, canvas->width - x, STYLE_HEADING, "%c", key_of(i));
 		x += canvas_print(canvas, x, y, canvas->width - x,
 			here ? STYLE_SELECTED : STYLE_NORMAL,
 			here		    ? "[%s]"
@@ -529,7 +537,9 @@ static void change_rate(struct top *top, int by)
 static void show_view(struct top *top, int view)
 {
 	if (!is_shown(top, view)) {
-		say(top, "There is no output to show: the program was not started from here.");
+		say(top, top_views[view]->is_log ? "There is no output to show: the program was "
+						   "not started from here."
+						 : "No step says whose tokens it evaluates.");
 		return;
 	}
 	top->view = view;
@@ -730,8 +740,9 @@ static enum top_action browse_key(struct top *top, int key)
 	for (size_t i = 0; i < sizeof(bindings) / sizeof(bindings[0]); i++)
 		if (bindings[i].key == key)
 			bindings[i].act(top, bindings[i].by);
-	if (key >= '0' && key <= '9')
-		show_view(top, key == '0' ? 9 : key - '1');
+	for (int i = 0; i < TOP_VIEWS; i++)
+		if (key == key_of(i))
+			show_view(top, i);
 	return TOP_STAY;
 }
 

@@ -36,7 +36,9 @@ struct top;
 struct view_class {
 	const char *name;  /* for --view, and in JSON */
 	const char *title; /* of its tab */
-	bool is_log;	   /* there only where the program's output is, also without a picture */
+	/* Whether there is a tab of it now; NULL: always. */
+	bool (*is_there)(struct top *top);
+	bool is_log; /* there only where the program's output is, also without a picture */
 	/* The table of a view that has one, arranged; the caller calls grid_fini(). */
 	void (*make)(struct grid *grid, struct top *top);
 	/* NULL: the table is all that there is. */
@@ -54,7 +56,7 @@ struct view_class {
 	void (*detail)(struct top *top, struct canvas *canvas, int y, int height);
 };
 
-enum { TOP_VIEWS = 10, TOP_EXPANDED = 4096 };
+enum { TOP_VIEWS = 11, TOP_EXPANDED = 4096 };
 
 /* Which nodes of the tree are open: hashes of the names on the way to them. */
 struct top_tree {
@@ -119,4 +121,4 @@ int view_count_lines(const char *text);
 
 /* The views, each in view_NAME.c, those that are lists together in view_lists.c. */
 extern const struct view_class view_bricks, view_categories, view_layers, view_threads, view_queues,
-	view_tree, view_path, view_roofline, view_losses, view_output;
+	view_tree, view_path, view_roofline, view_losses, view_output, view_requests;
