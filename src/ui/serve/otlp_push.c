@@ -16,6 +16,7 @@
 #include "base/hashmap.h"
 #include "base/scope.h"
 #include "http/http_client.h"
+#include "ui/page/page_json.h"
 #include "ui/text/otlp_metrics.h"
 
 enum {
@@ -91,17 +92,17 @@ static void remove_at(struct otlp_push *p, size_t i)
 /* What has no place is dropped. */
 static int wait_with(struct otlp_push *p, const json_t *request, uint32_t spans)
 {
-	char *bytes = json_dumps(request, JSON_COMPACT | JSON_ENSURE_ASCII);
-	size_t count = bytes ? strlen(bytes) : 0;
-	bool fits = bytes && count <= WAITING_BYTES_MAX - p->waiting_bytes;
+	struct text text = {.spans = spans};
+	int rc = page_text(&text.bytes, &text.count, request);
+	bool fits = rc == 0 && text.count <= WAITING_BYTES_MAX - p->waiting_bytes;
 
-	if (!fits || array_push(&p->waiting, (struct text){bytes, count, spans})) {
-		free(bytes);
-		p->counts.dropped_spans += spans;
-		return bytes && !fits ? 0 : -ENOMEM;
+	if (fits && (rc = array_push(&p->waiting, text)) == 0) {
+		p->waiting_bytes += text.count;
+		return 0;
 	}
-	p->waiting_bytes += count;
-	return 0;
+	free(text.bytes);
+	p->counts.dropped_spans += spans;
+	return rc;
 }
 
 static int take_spans(void *context, const json_t *request, uint32_t spans)

@@ -237,7 +237,7 @@ static void add_bricks(struct maker *m, const struct run_step *step, uint64_t st
 {
 	const struct run *run = m->o->run;
 	const struct run_lane *lane = &run->lanes[step->lane];
-	uint64_t holders[UINT8_MAX + 1];
+	uint64_t holders[UINT8_MAX + 1] = {0}; /* by depth; 0: it is no span */
 	uint8_t outermost = lane->samples[step->sample].depth;
 
 	holders[outermost] = step_span;
