@@ -4,11 +4,13 @@
 
 #include <stdbool.h>
 
+#include "analysis/accounts/function_accounts.h"
 #include "analysis/steps/step_index.h"
 #include "cli/selection_options.h"
 #include "cli/die.h"
 #include "cli/input.h"
 #include "cli/output.h"
+#include "ui/text/functions_view.h"
 
 struct form {
 	const char *name;
@@ -28,7 +30,7 @@ struct options {
 	struct selection selection;
 	const struct form *form;
 	const char *output;
-	bool layers;
+	bool layers, functions;
 };
 
 static void words_form(struct option_words *words)
@@ -48,6 +50,9 @@ static const struct cli_option option_table[] = {
 		"https://speedscope.app; pprof: for 'pprof -http'",
 		set_form, AT(form), .words = words_form},
 	{"layers", NULL, "with layers between phases and bricks", option_flag, AT(layers)},
+	{"functions", NULL,
+		"functions by their callers, of stacks that were sampled, instead of bricks",
+		option_flag, AT(functions)},
 	{"output", "OUT", "write to this file (default: standard output)", option_text, AT(output),
 		.letter = 'o'},
 	SELECTION_PHASE(offsetof(struct options, selection)),
@@ -55,17 +60,30 @@ static const struct cli_option option_table[] = {
 	OPTION_HELP,
 };
 
+static struct call_tree *make_stacks(const struct options *options, const struct run *run)
+{
+	struct call_tree *stacks;
+	SCOPED_BY(step_index_fini) struct step_index index = {0};
+	bool functions = options->functions || (run->stack_count && !run->brick_count);
+	if (functions && !run->stack_count) {
+		SCOPED char *why = functions_missing(run);
+		die(CLI_INPUT, "%s: %s", run->path, why);
+	}
+	int rc = functions ? functions_tree(&stacks, run) : step_index_init(&index, run);
+	if (!functions && rc == 0)
+		rc = stacks_create(&stacks, run, &index, options->layers);
+	if (rc < 0)
+		die(CLI_SYSTEM, "%s: not enough memory", run->path);
+	return stacks;
+}
+
 static int run_flame(int argc, char **argv)
 {
 	struct options options = {.selection = SELECTION_INIT, .form = &forms[0]};
-	struct call_tree *stacks;
 	options_parse(&command_flame, &options, argc, argv);
 	SCOPED_TO(run_destroy) struct run *run = input_load_telling(input_operand(argc, argv));
-	SCOPED_BY(step_index_fini) struct step_index index;
 	selection_narrow(&options.selection, run);
-	if (step_index_init(&index, run) < 0 ||
-		stacks_create(&stacks, run, &index, options.layers) < 0)
-		die(CLI_SYSTEM, "%s: not enough memory", run->path);
+	struct call_tree *stacks = make_stacks(&options, run);
 	struct output *output = output_open(options.output, run->path);
 	output_commit(output, options.form->write(stacks, output_stream(output)));
 	call_tree_destroy(stacks);
@@ -78,7 +96,8 @@ const struct cli_command command_flame = {
 	.run = run_flame,
 	.flags = CLI_ANSWERS | CLI_READS,
 	.usage = "[OPTIONS] [FILE]",
-	.about = "Draw a flame graph: what ran in what, by thread, phase and brick. A frame is as "
-		 "wide as its time. Times are added up, so a recording can have any length.",
+	.about = "Draw a flame graph: what ran in what, by thread, phase and brick; or, of a "
+		 "recording without bricks, by thread and function. A frame is as wide as its "
+		 "time. Times are added up, so a recording can have any length.",
 	.options = option_table,
 };

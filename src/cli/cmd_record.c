@@ -22,6 +22,7 @@
 #include "cli/options.h"
 #include "cli/program_files.h"
 #include "record/recorder.h"
+#include "record/stacks/stack_sampler.h"
 #include "trace/load.h"
 #include "ui/text/report_presence.h"
 #include "ui/text/text.h"
@@ -87,6 +88,16 @@ static void set_rules(const struct option_use *use, const char *path)
 			error ? brick_strerror(error) : strerror(errno));
 	rules_destroy(rules);
 	add_variable(use->to, "BRICK_RULES", whole);
+}
+
+static void set_sample(const struct option_use *use, const char *text)
+{
+	struct record_arguments *a = use->to;
+	unsigned long hz = STACKS_HZ;
+
+	if (text)
+		option_number(&(struct option_use){use->command, use->option, &hz}, text);
+	a->options.stacks_hz = (unsigned)hz;
 }
 
 static void set_nvtx(const struct option_use *use, const char *text)
@@ -238,6 +249,10 @@ static const struct cli_option option_table[] = {
 		"when threads do not run: auto (default), while that costs the program less than "
 		"0.2 %; on, whatever it costs; or off",
 		option_index, .at = OF(options.off_cpu), .words = words_off_cpu},
+	{"sample", "[=HZ]",
+		"also take stacks of all threads: so often in a second of CPU time, 99 (default) "
+		"to 997",
+		set_sample, .low = STACKS_HZ, .high = STACKS_HZ_MOST},
 	{"measure-distortion", NULL,
 		"record one step in five as one piece, to hold the others against it",
 		set_plain_steps, .at = 0},
@@ -503,6 +518,32 @@ static void print_off_cpu(const struct off_cpu_account *o)
 			o->gaps[o->gap_count - 1].end_ns == UINT64_MAX ? "" : " for a while");
 }
 
+/* What is not known of the program otherwise, or of its stacks. Why there are none was said first.
+ */
+static void print_stacks(const struct record_arguments *a, const struct recorder_result *r)
+{
+	const struct stack_account *s = &r->stacks;
+	char count[UNITS_BYTES];
+
+	if (!s->hz && !r->samples && !a->off)
+		warn("record --sample shows the functions that a program spends its time in, "
+		     "whatever it uses");
+	if (s->hz && !s->error)
+		fprintf(stderr,
+			"brick: %s %s of functions; to see them: brick report --by "
+			"function %s\n",
+			units_count(count, s->taken), plural(s->taken, "stack", "stacks"),
+			a->options.output);
+	if (s->lost)
+		fprintf(stderr, "brick: %s %s of the kernel lost: stacks are not complete\n",
+			units_count(count, s->lost), plural(s->lost, "record is", "records are"));
+	if (s->throttled)
+		fprintf(stderr,
+			"brick: the kernel left stacks out %s times, as they cost it too "
+			"much\n",
+			units_count(count, s->throttled));
+}
+
 /* A program with libbrick inside that asked for a recording of its own. */
 static void print_embedded(const char *output, const char *notes)
 {
@@ -541,6 +582,7 @@ static void record_summary(const struct record_arguments *a, const struct record
 	print_missing_captures(a, r);
 	print_losses(r);
 	print_off_cpu(&r->off_cpu);
+	print_stacks(a, r);
 	warn("%s recorded; to see it: brick report %s", units_bytes(bytes, r->bytes),
 		a->options.output);
 }

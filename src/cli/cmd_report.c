@@ -11,6 +11,7 @@
 #include "cli/selection_options.h"
 #include "cli/suggest.h"
 #include "ui/page/page_json.h"
+#include "ui/text/functions_view.h"
 #include "ui/text/json_out.h"
 #include "ui/text/report.h"
 #include "ui/text/report_fields.h"
@@ -18,7 +19,7 @@
 #include "ui/text/report_text.h"
 
 struct options {
-	enum summary_by by;
+	enum summary_by by; /* SUMMARY_BY_COUNT: by function */
 	const struct report_field *sort;
 	struct report_columns columns;
 	struct selection selection; /* but for the phase */
@@ -33,6 +34,7 @@ static void words_by(struct option_words *words)
 {
 	for (int i = 0; i < SUMMARY_BY_COUNT; i++)
 		words_add(words, summary_by_name(i));
+	words_add(words, "function"); /* beside the bricks, so no way to sum them up */
 }
 
 static void words_fields(struct option_words *words)
@@ -81,7 +83,7 @@ static void set_columns(const struct option_use *use, const char *text)
 static const struct cli_option option_table[] = {
 	{"by", "WHAT",
 		"rows by brick (default), category, layer, phase, step, model or thread; or, of "
-		"devices, by kernel or queue",
+		"devices, by kernel or queue; or by function, of stacks that were sampled",
 		set_by, AT(by), .words = words_by},
 	{"phase", "WHAT",
 		"only what ran in steps of this phase, prefill or decode; or all together "
@@ -122,6 +124,17 @@ static void check_html(const struct options *options)
 		die(CLI_SYSTEM, "--html: %s", page_missing());
 }
 
+/* Functions have a table of their own. */
+static void check_functions(const struct options *options)
+{
+	if (options->by != SUMMARY_BY_COUNT)
+		return;
+	if (options->sort || options->columns.count || options->trust || options->whole ||
+		options->budget)
+		die_usage("report", "--by function has its own columns; leave out --sort, "
+				    "--columns, --trust, --verbose and --budget");
+}
+
 static void check(const struct options *options)
 {
 	if (options->json + options->csv + options->trust + options->whole > 1)
@@ -131,6 +144,7 @@ static void check(const struct options *options)
 		die_usage("report", "--budget goes with the text and with --json only");
 	if (options->html)
 		check_html(options);
+	check_functions(options);
 }
 
 static void arrange(struct report *report, const struct options *options)
@@ -155,6 +169,37 @@ static void compute(
 	for (int phase = 0; phase < STEP_PHASES; phase++)
 		if (apart->all.apart[phase])
 			arrange(&apart->phases[phase], options);
+}
+
+/* A program of which nothing else is known is shown by functions. */
+static bool is_by_function(const struct options *options, const struct run *run)
+{
+	bool is_plain = options->by == SUMMARY_BY_BRICK && !options->json && !options->csv &&
+			!options->trust && !options->whole && !options->budget;
+	return options->by == SUMMARY_BY_COUNT ||
+	       (is_plain && run->stack_count && !run->brick_count);
+}
+
+static void print_functions(struct run *run, const struct options *options)
+{
+	SCOPED_BY(functions_fini) struct functions functions = {0};
+	if (!run->stack_count) {
+		SCOPED char *why = functions_missing(run);
+		die(CLI_INPUT, "%s: %s", run->path, why);
+	}
+	if (functions_measure(&functions, run) < 0)
+		die(CLI_SYSTEM, "%s: not enough memory to sum it up", run->path);
+	size_t shown =
+		options->top && options->top < functions.count ? options->top : functions.count;
+	const struct functions_view view = {&functions, shown};
+	if (options->json) {
+		json_print(functions_to_json(&view), stdout);
+	} else if (options->csv) {
+		functions_csv(&view, stdout);
+	} else {
+		input_tell_unfinished(run);
+		functions_text(&view, stdout);
+	}
 }
 
 static void print(const struct report *report, const struct options *options)
@@ -185,7 +230,13 @@ static int run_report(int argc, char **argv)
 	const char *operand = input_operand(argc, argv);
 	SCOPED char *kept = is_history_reference(operand) ? history_runs_recording(operand) : NULL;
 	SCOPED_TO(run_destroy) struct run *run = input_load(kept ? kept : operand);
+	if (options.by == SUMMARY_BY_COUNT && options.phase >= 0)
+		options.selection.phase = options.phase;
 	selection_narrow(&options.selection, run);
+	if (is_by_function(&options, run) && !options.html) {
+		print_functions(run, &options);
+		return CLI_DONE;
+	}
 	if (options.html) {
 		output_page(run, options.html);
 		return CLI_DONE;

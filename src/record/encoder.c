@@ -96,6 +96,8 @@ static int emit(struct encoder *e, struct message *m, int *finished)
 	case MESSAGE_OFF_CPU:
 		return drain_emit_off_cpu(
 			m->drain, trace_writer_sink(e->writer), m->off_cpu, m->count);
+	case MESSAGE_PACKETS:
+		return trace_writer_packets(e->writer, m->packets, m->count);
 	case MESSAGE_DIGESTS:
 		return drain_emit_digests(m->drain, trace_writer_sink(e->writer));
 	}
@@ -264,6 +266,16 @@ int encoder_off_cpu(
 
 	if (error)
 		free(intervals);
+	return error;
+}
+
+int encoder_packets(struct encoder *e, uint8_t *packets, size_t bytes)
+{
+	const struct message m = {.kind = MESSAGE_PACKETS, .packets = packets, .count = bytes};
+	int error = queue_backlog_bytes(&e->queue) < e->max_bytes ? push_one(e, &m) : -ENOMEM;
+
+	if (error)
+		free(packets);
 	return error;
 }
 

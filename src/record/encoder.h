@@ -39,6 +39,9 @@ int encoder_digests(struct encoder *e, struct drain *drain);
 int encoder_off_cpu(
 	struct encoder *e, struct drain *drain, struct sink_off_cpu *intervals, size_t count);
 
+/* Whole packets, as trace_writer_packets() takes them. Taken over, and freed. 0 or -ENOMEM. */
+int encoder_packets(struct encoder *e, uint8_t *packets, size_t bytes);
+
 /* The clock of all records that follow; the session's end; a flush of the file. 0 or -ENOMEM. */
 int encoder_clock(struct encoder *e, const struct brick_clock *clock);
 int encoder_end(struct encoder *e, struct drain *drain, enum drain_end end, uint64_t end_ticks);

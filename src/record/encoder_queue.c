@@ -25,6 +25,7 @@ static void message_free(struct message *m)
 {
 	free(m->records);
 	free(m->off_cpu);
+	free(m->packets);
 	free(m);
 }
 
@@ -79,7 +80,9 @@ void queue_unuse(struct queue *q, struct message *m)
 
 static uint64_t message_bytes(const struct message *m)
 {
-	return m->kind == MESSAGE_RECORDS ? m->count * sizeof(struct brick_record) : 0;
+	return m->kind == MESSAGE_RECORDS   ? m->count * sizeof(struct brick_record)
+	       : m->kind == MESSAGE_PACKETS ? m->count
+					    : 0;
 }
 
 void queue_push(struct queue *q, struct message *m, uint64_t now_ns)
@@ -136,6 +139,7 @@ void queue_pop(struct queue *q)
 	memcpy((char *)spent + content, (char *)m + content, sizeof(*m) - content);
 	m->records = NULL;
 	m->off_cpu = NULL;
+	m->packets = NULL;
 	q->front = m;
 	spent->next = __atomic_load_n(&q->spent, __ATOMIC_RELAXED);
 	while (!__atomic_compare_exchange_n(

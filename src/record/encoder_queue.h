@@ -18,6 +18,7 @@ enum message_kind {
 	MESSAGE_FLUSH,
 	MESSAGE_DIGESTS,
 	MESSAGE_OFF_CPU,
+	MESSAGE_PACKETS,
 };
 
 enum { MESSAGE_RECORDS_MAX = 32768 };
@@ -40,6 +41,7 @@ struct message {
 	};
 	struct brick_record *records; /* [MESSAGE_RECORDS_MAX] or NULL; stays with the message */
 	struct sink_off_cpu *off_cpu; /* [count] or NULL; freed with the message */
+	uint8_t *packets;	      /* bytes [count] or NULL; likewise */
 };
 
 enum { QUEUE_TIMES = 1024 };

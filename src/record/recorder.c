@@ -31,6 +31,7 @@
 #include "record/program.h"
 #include "record/record_guard.h"
 #include "record/session_dir.h"
+#include "record/stacks/stack_sampler.h"
 #include "record/switch_records.h"
 #include "record/watch.h"
 
@@ -49,6 +50,7 @@ struct recorder {
 	struct encoder *encoder;
 	struct watch *watch;
 	struct switches switches;
+	struct stack_sampler *stacks;  /* NULL: none are taken */
 	struct neighbours *neighbours; /* who else uses the CPUs; NULL: not known */
 	struct allowance allowed;      /* of the program, as far as it was seen last */
 	pid_t allowed_pid;	       /* whose; 0: nobody's so far */
@@ -148,6 +150,8 @@ static void discard(struct recorder *r)
 	watch_destroy(r->watch);
 	r->watch = NULL;
 	switches_fini(&r->switches);
+	stack_sampler_destroy(r->stacks);
+	r->stacks = NULL;
 	neighbours_destroy(r->neighbours);
 	r->neighbours = NULL;
 	keeper_stop(&r->keeper);
@@ -270,6 +274,9 @@ static struct sink_account account(struct recorder *r, int ended)
 		.clock_residual_ns = drain_clock_check(&r->clock),
 	};
 	switches_account(&r->switches, &a.off_cpu);
+	a.stacks = r->result->stacks;
+	if (r->stacks)
+		stack_sampler_account(r->stacks, &a.stacks);
 	/* what the machine did takes milliseconds to say */
 	if (ended && r->neighbours && neighbours_use(r->neighbours, (uint32_t)r->pid, &a.machine))
 		a.machine = (struct machine_use){0};
@@ -303,6 +310,10 @@ static uint32_t turn(struct recorder *r, uint64_t now_ns)
 	uint32_t next_ms = watch_turn(r->watch, now_ns, !flush_ms);
 	uint32_t encode_ms = encoder_turn(r->encoder);
 
+	if (r->stacks) {
+		uint32_t stacks_ms = stack_sampler_turn(r->stacks, r->encoder, now_ns);
+		next_ms = stacks_ms < next_ms ? stacks_ms : next_ms;
+	}
 	look_at_allowance(r, now_ns);
 
 	if (flush_ms) {
@@ -408,6 +419,12 @@ static void finish(struct recorder *r)
 	/* What is encoded from here on is no burden to the program any more. */
 	struct sink_account a = account(r, 1);
 	encoder_finish(r->encoder, &r->writer);
+	int failed = r->stacks && r->writer
+			     ? stack_sampler_finish(r->stacks, r->writer, monotonic_ns())
+			     : 0;
+	if (r->stacks)
+		stack_sampler_account(r->stacks, &a.stacks);
+	r->result->stacks = a.stacks;
 	a.lost_processes = lost_processes(r);
 	const struct off_cpu_account seen = watch_totals(r->watch).off_cpu;
 	a.off_cpu.lost += seen.lost;
@@ -417,6 +434,7 @@ static void finish(struct recorder *r)
 	switch_cost_account(&a.off_cpu, SWITCH_COST_BLOCKS);
 	r->result->off_cpu = a.off_cpu;
 	int error = finish_file(r, &a);
+	error = error ? error : failed;
 	take_totals(r);
 	r->result->recorded = !error;
 	encoder_destroy(r->encoder);
@@ -455,6 +473,19 @@ static void record(struct recorder *r)
 	signals_fatal_message(NULL);
 }
 
+/* Known before the program runs, which may be for hours. */
+static void take_stacks(struct recorder *r, pid_t pid)
+{
+	struct stack_account *account = &r->result->stacks;
+
+	account->hz = r->options->stacks_hz;
+	account->error = stack_sampler_create(&r->stacks, pid, account->hz);
+	if (!account->error)
+		return;
+	stack_sampler_reason(account->error, account->reason, sizeof(account->reason));
+	r->options->warn("record: --sample: no stacks are taken: %s", account->reason);
+}
+
 static void follow(void *context, pid_t pid)
 {
 	struct recorder *r = context;
@@ -462,6 +493,8 @@ static void follow(void *context, pid_t pid)
 	if (!r->watch)
 		return;
 	switches_follow(&r->switches, pid, (enum off_cpu_when)r->options->off_cpu);
+	if (r->options->stacks_hz)
+		take_stacks(r, pid);
 	if (neighbours_create(&r->neighbours))
 		r->neighbours = NULL;
 }

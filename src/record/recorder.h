@@ -16,10 +16,11 @@ struct recorder_options {
 	char *const *command; /* NULL-terminated argv */
 	uint32_t interval_ms;
 	int compress;
-	int wait;	/* for every recorded process, not only for the program itself */
-	int keep_going; /* run the program even where it cannot be recorded */
-	int inject;	/* preload what attaches by itself */
-	int off_cpu;	/* enum off_cpu_when */
+	int wait;	    /* for every recorded process, not only for the program itself */
+	int keep_going;	    /* run the program even where it cannot be recorded */
+	int inject;	    /* preload what attaches by itself */
+	int off_cpu;	    /* enum off_cpu_when */
+	unsigned stacks_hz; /* take stacks so often; 0: none */
 	struct environment environment; /* more variables for the program */
 	/* One line for the user; never called while the program runs recorded. */
 	void (*warn)(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -39,6 +40,7 @@ struct recorder_result {
 	int refused_error;			     /* why: -errno, of the last */
 	uint32_t refused_pid;
 	struct off_cpu_account off_cpu;
+	struct stack_account stacks;
 	uint64_t program_cpu_ns;
 	const char *fault; /* static text; NULL: none */
 	enum inject_obstacle obstacle;

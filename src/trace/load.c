@@ -20,11 +20,13 @@
 #include "trace/load_event.h"
 #include "trace/load_memo.h"
 #include "trace/load_own.h"
+#include "trace/load_stacks.h"
 #include "trace/prefetch.h"
 
 struct load {
 	struct build build;
 	struct load_ids ids;
+	struct load_stacks stacks;
 	struct load_memo *memo;
 	struct prefetch *prefetch;
 	struct load_error *error;
@@ -65,6 +67,7 @@ struct packet {
 	uint32_t fields;
 	struct pb_reader timestamp_field; /* with its tag */
 	struct pb_reader event, interned, snapshot, track, extension;
+	struct pb_reader perf_sample, symbols, tree; /* of stacks */
 };
 
 static bool parse_packet(struct pb_reader message, struct packet *p)
@@ -96,6 +99,12 @@ static bool parse_packet(struct pb_reader message, struct packet *p)
 				p->track = f.in;
 			else if (f.number == PACKET_EXTENSION_DESCRIPTOR)
 				p->extension = f.in;
+			else if (f.number == PACKET_PERF_SAMPLE)
+				p->perf_sample = f.in;
+			else if (f.number == PACKET_MODULE_SYMBOLS)
+				p->symbols = f.in;
+			else if (f.number == PACKET_PROCESS_TREE)
+				p->tree = f.in;
 		}
 	}
 	return more == 0;
@@ -236,6 +245,20 @@ static bool own_packet(struct load *l, const struct packet *p)
 	return good;
 }
 
+static bool stack_packet(struct load *l, const struct packet *p)
+{
+	const struct load_stack_packet packet = {
+		.ns = p->timestamp,
+		.is_new = p->flags & SEQUENCE_STATE_CLEARED,
+		.interned = p->interned,
+		.sample = p->has_timestamp ? p->perf_sample : pb_reader(NULL, 0),
+		.symbols = p->symbols,
+		.tree = p->tree,
+	};
+
+	return load_stack_packet(&l->stacks, &l->build, &packet);
+}
+
 static void load_packet(struct load *l, struct pb_reader message)
 {
 	struct packet p;
@@ -258,9 +281,10 @@ static void load_packet(struct load *l, struct pb_reader message)
 		load_sequence_clear(s);
 	if (!s->cleared)
 		return;
-	bool good = s->lane	      ? lane_packet(l, s, message, &p)
-		    : s->off_cpu.lane ? off_cpu_packet(l, s, &p)
-				      : own_packet(l, &p);
+	bool good = s->lane			     ? lane_packet(l, s, message, &p)
+		    : s->off_cpu.lane		     ? off_cpu_packet(l, s, &p)
+		    : s->id == FORMAT_STACK_SEQUENCE ? stack_packet(l, &p)
+						     : own_packet(l, &p);
 	l->build.run->bad_packets += !good;
 }
 
@@ -398,9 +422,18 @@ static int load_destroy(struct load *l, struct run **out)
 						   : strerror(-l->build.result));
 	}
 	load_memo_destroy(l->memo);
+	load_stacks_fini(&l->stacks);
 	load_ids_fini(&l->ids);
 	prefetch_destroy(l->prefetch);
 	return build_fini(&l->build, out);
+}
+
+static void finish(struct load *l)
+{
+	if (!l->build.result)
+		build_finish(&l->build);
+	if (!l->build.result)
+		load_stacks_finish(&l->stacks, &l->build);
 }
 
 int run_load_memory(struct run **out, const void *data, size_t bytes, const char *name,
@@ -412,8 +445,7 @@ int run_load_memory(struct run **out, const void *data, size_t bytes, const char
 
 	if (!load_create(&l, name, error)) {
 		stop_at(&l, read_window(&l, &window, &wanted), bytes);
-		if (!l.build.result)
-			build_finish(&l.build);
+		finish(&l);
 	}
 	return load_destroy(&l, out);
 }
@@ -494,8 +526,7 @@ static void load_file(struct load *l, struct file *f)
 	}
 	uint64_t offset = f->base;
 	stop_at(l, offset, file_bytes(l, f));
-	if (!l->build.result)
-		build_finish(&l->build);
+	finish(l);
 }
 
 /* PATH, or PATH.part when only that exists. *name: which one; the caller frees it. */

@@ -226,6 +226,27 @@ static void on_gaps(struct pb_reader event, struct off_cpu_account *to)
 		add_gap(to, gap.inside);
 }
 
+static void on_stacks(struct pb_reader event, struct stack_account *to)
+{
+	struct load_annotation dict, reason;
+
+	*to = (struct stack_account){0};
+	if (!load_find(event, EVENT_ANNOTATIONS, "stacks", &dict))
+		return;
+#define MEMBER(m) to->m = (__typeof__(to->m))load_find_uint(dict.inside, ANNOTATION_DICT, #m, 0)
+	MEMBER(hz);
+	MEMBER(taken);
+	MEMBER(unknown);
+	MEMBER(lost);
+	MEMBER(throttled);
+	MEMBER(nameless);
+	MEMBER(error);
+#undef MEMBER
+	if (load_find(dict.inside, ANNOTATION_DICT, "reason", &reason) && reason.text.at)
+		snprintf(to->reason, sizeof(to->reason), "%.*s", (int)pb_size(reason.text),
+			(const char *)reason.text.at);
+}
+
 static bool on_account(struct load_ids *l, struct pb_reader event)
 {
 	struct run *run = l->build->run;
@@ -246,6 +267,7 @@ static bool on_account(struct load_ids *l, struct pb_reader event)
 	run->off_cpu.cost_high_ns = load_uint(event, "off_cpu_cost_high_ns", 0);
 	load_uints(&run->off_cpu, event, watched_ns, ran_ns, queued_ns);
 	on_gaps(event, &run->off_cpu);
+	on_stacks(event, &run->stack_account);
 	on_machine(event, &run->machine);
 	return true;
 }

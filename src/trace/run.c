@@ -105,6 +105,16 @@ static void free_commands(struct run *run)
 	members_free(run, kernels, codes, commands, dependencies, waits, tiles);
 }
 
+static void free_stacks(struct run *run)
+{
+	for (size_t i = 0; i < run->function_count; i++) {
+		members_free(&run->functions[i], name, object);
+	}
+	for (size_t i = 0; i < run->stack_thread_count; i++)
+		free(run->stack_threads[i].name);
+	members_free(run, functions, calls, stack_threads, stacks);
+}
+
 void run_fini(struct run *run)
 {
 	for (size_t i = 0; run->histograms && i < run->brick_count; i++)
@@ -113,6 +123,7 @@ void run_fini(struct run *run)
 	free_names(run);
 	free_processes(run);
 	free_commands(run);
+	free_stacks(run);
 	for (size_t i = 0; i < run->digest_count; i++) {
 		free(run->digests[i].operation);
 		free(run->digests[i].label);

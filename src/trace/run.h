@@ -259,6 +259,33 @@ struct run_digest {
 	struct brick_digest digest;
 };
 
+/* A function that was seen in stacks. */
+struct run_function {
+	char *name;   /* NULL: its file does not tell; then this stands for all such of the file */
+	char *object; /* path of its file; NULL: there was no known code */
+};
+
+/* A function below its caller: stacks that begin alike share their begin. */
+struct run_call {
+	uint32_t caller; /* index in run->calls, lower than this one's; RUN_NONE: none is known */
+	uint32_t function;
+};
+
+/* What the kernel calls a thread whose stacks were taken. */
+struct run_stack_thread {
+	uint32_t pid, tid;
+	char *name; /* NULL: not known */
+};
+
+/* A thread was in this function, called by those, at that moment, in user space. By time. */
+struct run_stack {
+	uint64_t ns;
+	uint32_t call;	 /* the innermost one */
+	uint32_t thread; /* index in run->stack_threads */
+	uint32_t lane;	 /* that its bricks are on; RUN_NONE: it has recorded none by then */
+	uint32_t reserved;
+};
+
 struct run {
 	char *path;
 	char *selected;	    /* what of the recording this is, in words; NULL: all of it */
@@ -274,7 +301,8 @@ struct run {
 	uint32_t cpus, usable_cpus; /* online; run_usable_cpus() */
 	int32_t exit_code;	    /* -1: not known */
 	uint64_t consumer_cpu_ns, program_cpu_ns;
-	struct off_cpu_account off_cpu; /* whether lanes' off_cpu is known at all */
+	struct off_cpu_account off_cpu;	    /* whether lanes' off_cpu is known at all */
+	struct stack_account stack_account; /* how many were taken, and lost, of all of it */
 	struct machine_use machine;
 
 	struct run_category *categories;
@@ -313,6 +341,14 @@ struct run {
 	size_t tile_count;
 	struct run_digest *digests;
 	size_t digest_count;
+	struct run_function *functions;
+	size_t function_count;
+	struct run_call *calls;
+	size_t call_count;
+	struct run_stack_thread *stack_threads;
+	size_t stack_thread_count;
+	struct run_stack *stacks;
+	size_t stack_count;
 	struct ticks_histogram **histograms; /* [brick_count], each NULL where there is none */
 
 	/* what the file lacks */

@@ -14,6 +14,7 @@ from libwire import every, fields, one, packets
 
 MOST_COMPRESSED = 512 * 1024
 LANE_CLOCK = 64
+STACK_SEQUENCE = 1 << 21
 CLEARED, NEEDS_STATE = 1, 2
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
 NO_MERGE = 2
@@ -32,6 +33,7 @@ class Sequence:
         self.names, self.categories, self.annotations, self.values, self.gpu_names = \
             {}, {}, {}, {}, {}
         self.contexts, self.compute_kernels, self.compute_args = {}, {}, {}  # of views of GPUs
+        self.stack_tables = {6: {}, 7: {}, 16: {}, 17: {}, 19: {}}
 
 
 class Slice:
@@ -62,6 +64,8 @@ class Checker:
         self.instants, self.counters = [], []
         self.stages = []      # (begin, length, name, queue)
         self.stage_numbers, self.launched, self.waited = set(), [], []  # events of views of GPUs
+        self.taken = []       # stacks: (ns, process, thread, frames, each a path and an address, outermost first)
+        self.functions = {}   # names by path and address
         self.flows = {}       # id: [(ns, whether it ends there, slice, where arrows see it)]
         self.seen = set()     # what a recording must have: numbers of packets' fields
         self.run_ns, self.events = None, 0  # of the run's last event; how many there are
@@ -91,6 +95,44 @@ class Checker:
         if iid not in table:
             self.bad("%s %d was never interned", what, iid)
         return table.get(iid, "?")
+
+    def stack_tables(self, s, data):
+        """Mappings, frames and stacks name only what stands before them."""
+        for number, _, entry in fields(data):
+            iid, new = one(entry, 1, 0), None
+            if number in (16, 17):
+                new = bytes(one(entry, 2, b""))
+            elif number == 19:
+                new = self.look_up(s.stack_tables[17], one(entry, 7), "path")
+                if one(entry, 2) is not None:
+                    self.look_up(s.stack_tables[16], one(entry, 2), "build id")
+            elif number == 6:
+                new = (self.look_up(s.stack_tables[19], one(entry, 3), "mapping"), one(entry, 4, 0))
+            elif number == 7:
+                new = [self.look_up(s.stack_tables[6], frame, "frame") for frame in every(entry, 2)]
+            else:
+                self.bad("field %d among what is interned of stacks", number)
+                continue
+            if not iid or iid in s.stack_tables[number]:
+                self.bad("id %d of table %d is told twice, or is none", iid, number)
+            s.stack_tables[number][iid] = new
+
+    def stack_packet(self, s, found):
+        if 12 in found:
+            self.stack_tables(s, found[12])
+        if 66 in found:
+            sample, ns = found[66], found.get(8, 0)
+            if s.now is not None and ns < s.now:
+                self.bad("a stack is of before the one before it")
+            s.now = ns
+            stack = one(sample, 4)
+            frames = [] if stack is None else self.look_up(s.stack_tables[7], stack, "stack")
+            self.taken.append((ns, one(sample, 2), one(sample, 3), frames))
+        if 61 in found:
+            path = bytes(one(found[61], 1, b""))
+            for symbol in every(found[61], 3):
+                name = bytes(one(one(symbol, 2), 1, b"")).decode(errors="replace")
+                self.functions[path, one(symbol, 1, 0)] = name
 
     def interned(self, s, data):
         for number, _, entry in fields(data):
@@ -315,9 +357,12 @@ class Checker:
             self.bad("sequence %d does not begin with its state cleared", sid)
         if 59 in found:
             s.clock = one(found[59], 58)
-            s.track = one(one(found[59], 11), 11, 0)
+            s.track = one(one(found[59], 11, b""), 11, 0)
         elif not flags & NEEDS_STATE and 11 not in found:  # events need it without saying so
             self.bad("a packet of sequence %d does not say that it needs state", sid)
+        if sid == STACK_SEQUENCE:
+            self.stack_packet(s, found)
+            return
         if 12 in found:
             self.interned(s, found[12])
         if 72 in found:

@@ -18,7 +18,7 @@ PROTOC_LIMIT = 256 * 1024
 def main():
     failed, checked, by_protoc, slices, arrows = 0, 0, 0, 0, 0
     with tempfile.TemporaryDirectory() as work:
-        for test in ("trace_roundtrip", "trace_run", "trace_file", "trace_command"):
+        for test in ("trace_roundtrip", "trace_run", "trace_file", "trace_command", "record_stacks"):
             keep = os.path.join(work, test)
             os.mkdir(keep)
             subprocess.run([os.path.join(BUILD, "bin", "test-" + test)], cwd=work, check=True,

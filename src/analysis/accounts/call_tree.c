@@ -71,10 +71,21 @@ uint32_t call_tree_child(struct call_tree *tree, uint32_t parent, struct call_no
 	return found;
 }
 
+/* What is below a node has a higher number. */
+void call_tree_sum(struct call_tree *tree)
+{
+	for (size_t i = tree->count; i-- > 0;) {
+		struct call_node *node = &tree->nodes[i];
+		node->time_ns += node->self_ns;
+		if (i)
+			tree->nodes[node->parent].time_ns += node->time_ns;
+	}
+}
+
 const char *call_kind_name(enum call_kind kind)
 {
 	static const char *const names[CALL_KINDS] = {"root", "layer", "brick", "operation", "wait",
-		"kernel", "lane", "phase", "left out"};
+		"kernel", "lane", "phase", "thread", "function", "left out"};
 	return names[kind];
 }
 

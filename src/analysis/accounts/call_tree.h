@@ -22,8 +22,10 @@ enum call_kind {
 	CALL_OPERATION, /* `site`, below its brick */
 	CALL_WAIT,	/* waiting of what stands beside it */
 	CALL_KERNEL,	/* work of a device that it launched: `kernel` */
-	CALL_LANE,  /* a thread or queue: `site` is its number (src/analysis/accounts/stacks.h) */
-	CALL_PHASE, /* of its steps: `site` is an enum step_phase (the same) */
+	CALL_LANE,   /* a thread or queue: `site` is its number (src/analysis/accounts/stacks.h) */
+	CALL_PHASE,  /* of its steps: `site` is an enum step_phase (the same) */
+	CALL_THREAD, /* whose stacks were taken: `site` is its number (function_accounts.h) */
+	CALL_FUNCTION, /* below its caller: `site` is its number (the same) */
 	CALL_LEFT_OUT, /* own time and waiting of bricks that were not asked for */
 	CALL_KINDS,
 };
@@ -89,6 +91,9 @@ uint32_t call_tree_add(struct call_tree *tree, uint32_t parent, struct call_node
 
 /* The child like `node`, made if there is none; RUN_NONE: no memory. */
 uint32_t call_tree_child(struct call_tree *tree, uint32_t parent, struct call_node node);
+
+/* Times of nodes become those of what is below them, and their own. */
+void call_tree_sum(struct call_tree *tree);
 
 void call_tree_destroy(struct call_tree *tree);
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "analysis/accounts/launches.h"
+#include "analysis/accounts/stack_bricks.h"
 #include "analysis/steps/step_times.h"
 #include "base/scope.h"
 #include "brick/error.h"
@@ -210,6 +211,35 @@ static void keep_points(struct choice *c)
 	run->point_count = count;
 }
 
+/* The lane of a stack, or another one of its process; RUN_NONE: none records. */
+static uint32_t lane_beside(const struct run *run, const struct run_stack *stack)
+{
+	uint32_t pid = run->stack_threads[stack->thread].pid;
+
+	for (uint32_t i = 0; stack->lane == RUN_NONE && i < run->lane_count; i++)
+		if (run->processes[run->lanes[i].process].pid == pid)
+			return i;
+	return stack->lane;
+}
+
+/* Keeps stacks by their time, as points. */
+static void keep_stacks(struct choice *c)
+{
+	struct run *run = c->run;
+	size_t count = 0;
+	for (size_t i = 0; i < run->stack_count; i++) {
+		const struct run_stack *s = &run->stacks[i];
+		uint32_t lane = lane_beside(run, s);
+		uint32_t step =
+			lane == RUN_NONE ? RUN_NONE : step_index_at(c->index, run, lane, s->ns);
+		bool in_time = s->ns >= c->since_ns && s->ns < c->until_ns &&
+			       !asks_for_steps(c->selection);
+		if (step != RUN_NONE ? c->steps[step] : in_time)
+			run->stacks[count++] = *s;
+	}
+	run->stack_count = count;
+}
+
 /* A run without steps takes the time of its threads. */
 static void cut_lanes(const struct choice *c)
 {
@@ -256,6 +286,7 @@ static int keep_chosen(struct choice *c, char **missing)
 	if (rc < 0)
 		return rc;
 	keep_points(c);
+	keep_stacks(c);
 	cut_lanes(c);
 	for (size_t i = 0; i < c->run->lane_count; i++)
 		scale_hooks(&c->run->lanes[i], c->keep[i]);
@@ -406,6 +437,13 @@ static bool is_lane(const struct run_lane *lane, const char *thread)
 	return (lane->name && !strcmp(lane->name, thread)) || !strcmp(number, thread);
 }
 
+static bool is_stack_thread(const struct run_stack_thread *of, const char *thread)
+{
+	char number[24];
+	snprintf(number, sizeof(number), "%u", of->tid);
+	return (of->name && !strcmp(of->name, thread)) || !strcmp(number, thread);
+}
+
 /* Adds a left-out twin of each site, for samples of other threads. */
 static int double_sites(struct run *run)
 {
@@ -448,6 +486,8 @@ static int apply_thread(const struct selection *s, struct run *run, char **missi
 	int rc = lanes ? double_sites(run) : -ENOMEM;
 	for (size_t i = 0; i < run->lane_count && rc == 0; i++)
 		any |= lanes[i] = is_lane(&run->lanes[i], s->thread);
+	for (size_t i = 0; i < run->stack_thread_count && rc == 0; i++)
+		any |= is_stack_thread(&run->stack_threads[i], s->thread);
 	if (rc == 0 && !any)
 		rc = missing_text(missing, "thread or queue", s->thread);
 	for (uint32_t l = 0; l < run->lane_count && rc == 0; l++)
@@ -457,6 +497,28 @@ static int apply_thread(const struct selection *s, struct run *run, char **missi
 				run->lanes[l].samples[i].site += (uint32_t)sites;
 		}
 	free(lanes);
+	return rc;
+}
+
+/* Keeps the stacks of the chosen thread that were in what was chosen; once sites are marked. */
+static int apply_to_stacks(const struct selection *s, struct run *run)
+{
+	SCOPED struct stack_place *places = calloc(run->stack_count + 1, sizeof(*places));
+	size_t count = 0;
+	int rc = !places	 ? -ENOMEM
+		 : has_places(s) ? stack_places_find(places, run, s->brick != NULL)
+				 : 0;
+	for (size_t i = 0; i < run->stack_count && rc == 0; i++) {
+		const struct run_stack stack = run->stacks[i];
+		bool is_of_thread =
+			!s->thread ||
+			is_stack_thread(&run->stack_threads[stack.thread], s->thread) ||
+			(stack.lane != RUN_NONE && is_lane(&run->lanes[stack.lane], s->thread));
+		if (is_of_thread && !places[i].is_left_out)
+			run->stacks[count++] = stack;
+	}
+	if (rc == 0)
+		run->stack_count = count;
 	return rc;
 }
 
@@ -492,6 +554,8 @@ int selection_apply(const struct selection *s, struct run *run, char **missing)
 		rc = apply_places(s, run, missing);
 	if (rc == 0)
 		rc = apply_thread(s, run, missing);
+	if (rc == 0 && run->stack_count)
+		rc = apply_to_stacks(s, run);
 	if (rc == 0)
 		drop_statistics(run);
 	return rc;

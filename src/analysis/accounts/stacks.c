@@ -125,17 +125,6 @@ static int on_lane(void *context, uint32_t lane)
 
 static const struct walk_ops ops = {.begin_lane = on_lane, .begin = on_begin, .end = on_end};
 
-/* What is below a node has a higher number. */
-static void sum_up(struct call_tree *tree)
-{
-	for (size_t i = tree->count; i-- > 0;) {
-		struct call_node *node = &tree->nodes[i];
-		node->time_ns += node->self_ns;
-		if (i)
-			tree->nodes[node->parent].time_ns += node->time_ns;
-	}
-}
-
 int stacks_create(
 	struct call_tree **out, const struct run *run, const struct step_index *index, bool layers)
 {
@@ -161,7 +150,7 @@ int stacks_create(
 		call_tree_destroy(tree);
 		return rc;
 	}
-	sum_up(tree);
+	call_tree_sum(tree);
 	*out = tree;
 	return 0;
 }

@@ -16,6 +16,7 @@ enum {
 	FORMAT_OWN_SEQUENCE = 1,	   /* the run's own events */
 	FORMAT_LANE_SEQUENCE = 2,	   /* of lane 0; lane n has this + n */
 	FORMAT_OFF_CPU_SEQUENCE = 1 << 20, /* the same for times off the CPU */
+	FORMAT_STACK_SEQUENCE = 1 << 21,   /* stacks of all threads */
 };
 
 /* Debug annotations of slices and instants on lanes: X(identifier, name). Interned in this order

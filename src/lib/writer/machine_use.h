@@ -61,3 +61,17 @@ struct off_cpu_account {
 	uint64_t ran_ns;     /* of that on a CPU */
 	uint64_t queued_ns;  /* ... without a CPU, though it could have run */
 };
+
+enum { STACK_REASON_BYTES = 160 };
+
+/* Stacks that were taken of all threads. */
+struct stack_account {
+	uint32_t hz;	    /* so often in a second of CPU time; 0: it was not asked for */
+	int32_t error;	    /* why there are none: -errno */
+	uint64_t taken;	    /* in user space */
+	uint64_t unknown;   /* of these: there was no known code where the thread was */
+	uint64_t lost;	    /* records of the kernel, of stacks or of what code lies where */
+	uint64_t throttled; /* how often the kernel skipped some on purpose */
+	uint64_t nameless;  /* frames whose names there was no room to look for */
+	char reason[STACK_REASON_BYTES]; /* the error in words, as it was there */
+};

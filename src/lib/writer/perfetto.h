@@ -25,6 +25,8 @@ enum perfetto_packet {
 	PACKET_TIMESTAMP_CLOCK_ID = 58,
 	PACKET_DEFAULTS = 59,
 	PACKET_TRACK_DESCRIPTOR = 60,
+	PACKET_MODULE_SYMBOLS = 61,
+	PACKET_PERF_SAMPLE = 66,
 	PACKET_EXTENSION_DESCRIPTOR = 72,
 	PACKET_TRACE_UUID = 89,
 	PACKET_GPU_INFO = 128,
@@ -32,7 +34,11 @@ enum perfetto_packet {
 
 enum perfetto_sequence_flags { SEQUENCE_STATE_CLEARED = 1, SEQUENCE_NEEDS_STATE = 2 };
 
-enum perfetto_defaults { DEFAULTS_TRACK_EVENT = 11, DEFAULTS_CLOCK_ID = 58 };
+enum perfetto_defaults {
+	DEFAULTS_TRACK_EVENT = 11,
+	DEFAULTS_PERF_SAMPLE = 12,
+	DEFAULTS_CLOCK_ID = 58,
+};
 enum perfetto_event_defaults { EVENT_DEFAULTS_TRACK_UUID = 11 };
 
 enum perfetto_clock_snapshot { SNAPSHOT_CLOCKS = 1 };
@@ -53,6 +59,11 @@ enum perfetto_interned {
 	INTERNED_CATEGORIES = 1,
 	INTERNED_EVENT_NAMES = 2,
 	INTERNED_ANNOTATION_NAMES = 3,
+	INTERNED_FRAMES = 6,
+	INTERNED_STACKS = 7,
+	INTERNED_BUILD_IDS = 16,
+	INTERNED_MAPPING_PATHS = 17,
+	INTERNED_MAPPINGS = 19,
 	INTERNED_GRAPHICS_CONTEXTS = 23,
 	INTERNED_GPU_NAMES = 24, /* of queues and of stages */
 	INTERNED_STRING_VALUES = 29,
@@ -60,6 +71,33 @@ enum perfetto_interned {
 	INTERNED_COMPUTE_ARGS = 1001, /* their names */
 };
 enum perfetto_interned_entry { ENTRY_IID = 1, ENTRY_TEXT = 2 };
+
+/* Stacks. */
+enum perfetto_mapping {
+	MAPPING_IID = 1,
+	MAPPING_BUILD_ID = 2,
+	MAPPING_LOAD_BIAS = 6,
+	MAPPING_PATH = 7,
+	MAPPING_EXACT_OFFSET = 8,
+};
+enum perfetto_frame { FRAME_IID = 1, FRAME_MAPPING = 3, FRAME_ADDRESS = 4 };
+enum perfetto_stack { STACK_IID = 1, STACK_FRAME = 2 };
+enum perfetto_perf_sample {
+	PERF_CPU = 1,
+	PERF_PID = 2,
+	PERF_TID = 3,
+	PERF_STACK = 4,
+	PERF_CPU_MODE = 5,
+	PERF_TIMEBASE_COUNT = 6,
+};
+enum perfetto_cpu_mode { PERF_MODE_USER = 2 };
+enum perfetto_perf_defaults { PERF_DEFAULTS_TIMEBASE = 1 };
+enum perfetto_timebase { TIMEBASE_FREQUENCY = 2, TIMEBASE_COUNTER = 4, TIMEBASE_CLOCK = 11 };
+enum perfetto_timebase_counter { TIMEBASE_CPU_CLOCK = 1 };
+enum perfetto_timebase_clock { TIMEBASE_MONOTONIC = 2 };
+enum perfetto_module_symbols { SYMBOLS_PATH = 1, SYMBOLS_BUILD_ID = 2, SYMBOLS_ADDRESS = 3 };
+enum perfetto_address_symbols { ADDRESS_ADDRESS = 1, ADDRESS_LINE = 2 };
+enum perfetto_symbol_line { SYMBOL_LINE_FUNCTION = 1 };
 
 enum perfetto_track {
 	TRACK_UUID = 1,
@@ -71,7 +109,12 @@ enum perfetto_track {
 	TRACK_SIBLING_MERGE = 15,
 };
 enum perfetto_sibling_merge { SIBLING_MERGE_NONE = 2 };
-enum perfetto_process_tree { PROCESS_TREE_PROCESSES = 1 };
+enum perfetto_process_tree { PROCESS_TREE_PROCESSES = 1, PROCESS_TREE_THREADS = 2 };
+enum perfetto_tree_thread {
+	TREE_THREAD_TID = 1,
+	TREE_THREAD_NAME = 2,
+	TREE_THREAD_PROCESS = 3,
+};
 enum perfetto_tree_process {
 	TREE_PROCESS_PID = 1,
 	TREE_PROCESS_PARENT = 2,

@@ -53,6 +53,7 @@ struct sink_account {
 	int32_t exit_code;	    /* as the shell sees it; -1: not known (yet) */
 	uint32_t clock_residual_ns; /* the largest distance of a reading from the clock's line */
 	struct off_cpu_account off_cpu;
+	struct stack_account stacks;
 	struct machine_use machine; /* known at the end only */
 };
 

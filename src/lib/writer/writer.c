@@ -701,6 +701,12 @@ int sink_digest(struct sink *sink, int number, const struct brick_session_digest
 	return event_close(w);
 }
 
+int trace_writer_packets(struct trace_writer *w, const void *packets, size_t bytes)
+{
+	pb_bytes(&w->packets.scratch, packets, bytes);
+	return packets_add(&w->packets);
+}
+
 /* The account: a later one replaces all of an earlier one. */
 
 static void account_gaps(struct trace_writer *w, const struct off_cpu_account *account)
@@ -763,6 +769,19 @@ static void account_machine(struct trace_writer *w, const struct machine_use *us
 	event_text(w, "neighbour", use->neighbour, sizeof(use->neighbour));
 }
 
+static void account_stacks(struct trace_writer *w, const struct stack_account *account)
+{
+	if (!account->hz)
+		return;
+	size_t dict = event_dict(w, "stacks");
+	event_uints(w, account, hz, taken, unknown, lost, throttled, nameless);
+	if (account->error) {
+		event_int(w, "error", account->error);
+		event_text(w, "reason", account->reason, sizeof(account->reason));
+	}
+	event_end_nested(w, dict);
+}
+
 int sink_account(struct sink *sink, const struct sink_account *account)
 {
 	struct trace_writer *w = writer_of(sink);
@@ -778,6 +797,7 @@ int sink_account(struct sink *sink, const struct sink_account *account)
 	event_uint(w, "residual_ns", account->clock_residual_ns);
 	event_uint(w, "bad_records", w->bad_records);
 	account_off_cpu(w, &account->off_cpu);
+	account_stacks(w, &account->stacks);
 	account_machine(w, &account->machine);
 	return event_close(w);
 }

@@ -36,6 +36,9 @@ int trace_writer_create(struct trace_writer **out, const struct trace_writer_opt
 /* What records and tables go into, until the writer is finished or abandoned. */
 struct sink *trace_writer_sink(struct trace_writer *w);
 
+/* Whole packets that the caller made, of a sequence of its own; 128 KiB at most. */
+int trace_writer_packets(struct trace_writer *w, const void *packets, size_t bytes);
+
 /* Bytes written, and begin/end pairs in them. */
 void trace_writer_counts(const struct trace_writer *w, uint64_t *bytes, uint64_t *pairs);
 

@@ -15,6 +15,12 @@
 #include "ui/text/text.h"
 #include "ui/text/tree_view.h"
 
+/* Its counts are of stacks then, and its times are CPU time that these stand for. */
+static bool is_of_functions(const struct call_tree *stacks)
+{
+	return stacks->count > 1 && stacks->nodes[1].kind == CALL_THREAD;
+}
+
 /* The parts of a line stand apart by ';'. */
 static char *folded_name(const struct call_tree *stacks, const struct call_node *node)
 {
@@ -130,6 +136,8 @@ static unsigned hue_of(const struct picture *p, const struct call_node *node)
 {
 	const struct run *run = p->stacks->run;
 	const char *text = "";
+	if (node->kind == CALL_FUNCTION && run->functions[node->site].object)
+		text = run->functions[node->site].object;
 	if (node->brick != RUN_NONE)
 		text = run->categories[run->bricks[node->brick].category].name;
 	return (unsigned)(fnv1a(text, strlen(text)) % 12) * 30;
@@ -137,9 +145,10 @@ static unsigned hue_of(const struct picture *p, const struct call_node *node)
 
 static const char *class_of(const struct call_node *node)
 {
-	return node->kind == CALL_BRICK || node->kind == CALL_KERNEL ? "brick"
-	       : call_node_is_between(node)			     ? "wait"
-								     : "place";
+	return node->kind == CALL_BRICK || node->kind == CALL_KERNEL || node->kind == CALL_FUNCTION
+		       ? "brick"
+	       : call_node_is_between(node) ? "wait"
+					    : "place";
 }
 
 static void print_box(
@@ -156,7 +165,8 @@ static void print_box(
 	escape_xml(p->out,
 		units_percent(share, (double)node->time_ns / (double)p->stacks->nodes[0].time_ns));
 	if (node->count)
-		fprintf(p->out, ", %s execution%s", units_count(count, node->count),
+		fprintf(p->out, ", %s %s%s", units_count(count, node->count),
+			is_of_functions(p->stacks) ? "stack" : "execution",
 			node->count == 1 ? "" : "s");
 	fputs("</title>", p->out);
 	if (width > 4 * LETTER) {
@@ -195,8 +205,8 @@ static void print_head(const struct picture *p, unsigned height)
 		"</style>\n<text x=\"%d\" y=\"28\" font-size=\"15\">",
 		WIDTH, height, WIDTH, height, MARGIN);
 	escape_xml(p->out, p->stacks->run->path);
-	fprintf(p->out, ": %s of all threads and queues",
-		units_time(time, p->stacks->nodes[0].time_ns));
+	fprintf(p->out, ": %s of all threads%s", units_time(time, p->stacks->nodes[0].time_ns),
+		is_of_functions(p->stacks) ? " in user space" : " and queues");
 	if (selected) {
 		fputs("; only ", p->out);
 		escape_xml(p->out, selected);
@@ -229,6 +239,7 @@ enum { TYPE_TYPE = 1, TYPE_UNIT = 2, SAMPLE_LOCATION = 1, SAMPLE_VALUE = 2 };
 enum { LOCATION_ID = 1, LOCATION_LINE = 4, LINE_FUNCTION = 1, FUNCTION_ID = 1, FUNCTION_NAME = 2 };
 
 static const char *const fixed[] = {"", "executions", "count", "time", "nanoseconds"};
+static const char *const fixed_of_functions[] = {"", "samples", "count", "cpu", "nanoseconds"};
 
 enum { STRING_EXECUTIONS = 1, STRING_COUNT, STRING_TIME, STRING_NS, STRINGS };
 
@@ -299,7 +310,8 @@ static void put_samples(
 			put_sample(b, stacks, locations, &stacks->nodes[i]);
 }
 
-static void put_names(struct pb_buffer *b, const struct names *names)
+static void put_names(
+	struct pb_buffer *b, const struct names *names, const char *const texts[STRINGS])
 {
 	for (uint64_t i = 1; i <= names->count; i++) {
 		size_t location = pb_open(b, PROFILE_LOCATION);
@@ -314,7 +326,7 @@ static void put_names(struct pb_buffer *b, const struct names *names)
 		pb_close(b, function);
 	}
 	for (size_t i = 0; i < STRINGS; i++)
-		pb_string(b, PROFILE_STRINGS, fixed[i], strlen(fixed[i]));
+		pb_string(b, PROFILE_STRINGS, texts[i], strlen(texts[i]));
 	for (size_t i = 0; i < names->count; i++)
 		pb_string(b, PROFILE_STRINGS, names->list[i], strlen(names->list[i]));
 }
@@ -326,7 +338,7 @@ static void put_profile(struct pb_buffer *b, const struct call_tree *stacks,
 	put_type(b, STRING_EXECUTIONS, STRING_COUNT);
 	put_type(b, STRING_TIME, STRING_NS);
 	put_samples(b, stacks, locations);
-	put_names(b, names);
+	put_names(b, names, is_of_functions(stacks) ? fixed_of_functions : fixed);
 	pb_varint(b, PROFILE_TIME, run->start_unix_ns);
 	pb_varint(
 		b, PROFILE_DURATION, run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0);

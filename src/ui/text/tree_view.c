@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/accounts/function_accounts.h"
 #include "analysis/accounts/unknown.h"
 #include "brick/registry.h"
 #include "trace/trace_text.h"
@@ -39,6 +40,11 @@ static char *lane_name(const struct run_lane *lane)
 		lane->name ? lane->name : "", (unsigned long long)lane->tid);
 }
 
+static char *stack_thread_name(const struct run_stack_thread *thread)
+{
+	return text_format("Thread %s (%u)", thread->name ? thread->name : "", thread->tid);
+}
+
 char *tree_name(const struct call_tree *tree, const struct call_node *node)
 {
 	const struct run *run = tree->run;
@@ -58,6 +64,10 @@ char *tree_name(const struct call_tree *tree, const struct call_node *node)
 		return lane_name(&run->lanes[node->site]);
 	case CALL_PHASE:
 		return text_copy(step_phase_name((int)node->site));
+	case CALL_THREAD:
+		return stack_thread_name(&run->stack_threads[node->site]);
+	case CALL_FUNCTION:
+		return function_name(&run->functions[node->site]);
 	case CALL_LEFT_OUT:
 		return text_copy("left out");
 	case CALL_WAIT:

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Functions by how often they were found in stacks, beside the bricks that threads were in then.
+ * Owned by the caller, borrows the run. Read-only once made: any thread.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include "analysis/accounts/call_tree.h"
+#include "trace/run.h"
+
+/* In a brick, or in none (RUN_NONE). */
+struct function_place {
+	uint32_t brick;
+	uint64_t stacks; /* that the function was the innermost of */
+};
+
+struct function_row {
+	uint32_t function;	     /* index in run->functions */
+	uint64_t stacks;	     /* that it was the innermost of */
+	uint64_t total;		     /* that it was anywhere in */
+	double share, low, high;     /* of all stacks, and 95 % confidence limits of it */
+	uint32_t place, place_count; /* in functions->places, most stacks first */
+};
+
+struct functions {
+	const struct run *run;
+	uint64_t stacks;
+	uint64_t outside; /* of these: the thread was in no brick */
+	double each_ns;	  /* CPU time that a stack stands for */
+	/*
+	 * What the program and its children used in user space, by the scheduler; 0: not known.
+	 * More than stacks stand for: threads were there that lived for less than a period.
+	 */
+	uint64_t user_ns;
+	struct function_row *rows; /* most stacks first, then most in total, then by name */
+	size_t count;
+	struct function_place *places;
+	size_t place_count;
+};
+
+/* -ENOMEM. */
+int functions_measure(struct functions *f, const struct run *run);
+void functions_fini(struct functions *f);
+
+/* Wilson's limits of a share, by 95 %. */
+void share_limits(uint64_t part, uint64_t all, double *low, double *high);
+
+/* Its name, or "[file]", or "[unknown]"; the caller frees. NULL: no memory. */
+char *function_name(const struct run_function *function);
+
+/*
+ * Stacks as a tree below the threads that they are of: a node CALL_FUNCTION for each function below
+ * its caller, with CPU time and the number of stacks. -ENOMEM.
+ */
+int functions_tree(struct call_tree **out, const struct run *run);

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One event per CPU, which every thread and child inherits: the kernel has no rings for inherited
+ * events that follow a thread over all CPUs. Its clock is the CPU's own (PERF_COUNT_SW_CPU_CLOCK),
+ * which virtual machines have, too, and it carries what is left of a period over to the thread's
+ * next turn. A thread's first period begins with the thread, so one that ends sooner is never seen.
+ * What it finds in the kernel it leaves out (exclude_kernel): all else takes privileges. A thread's
+ * records may lie in several rings, so all are read and sorted before any is handed out.
+ */
+#include "record/stacks/stack_events.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/array.h"
+#include "base/order.h"
+#include "base/time_namespace.h"
+#include "lib/sys/perf_ring.h"
+
+/*
+ * 128 KiB for each CPU: beside the ring of switches within perf_event_mlock_kb (516) for a plain
+ * user; less where that, or RLIMIT_MEMLOCK, is less. A stack has 127 addresses at most
+ * (kernel.perf_event_max_stack).
+ */
+enum { RING_PAGES = 32, MOST_BYTES = 48 + 8 * 130 };
+
+/* What newer kernels tell. */
+enum { FORMAT_LOST = 1 << 4 }; /* PERF_FORMAT_LOST, which headers may not have yet */
+
+enum news { NEWS_NONE, NEWS_BUILD_ID /* 5.12 */, NEWS_LOST /* 6.0, and what was before */ };
+
+struct source {
+	struct perf_ring ring;
+	int fd;
+	bool tells_lost;
+};
+
+/* A record that was read and not handed out yet. */
+struct kept {
+	uint64_t time_ns, order;
+	size_t at; /* in bytes */
+};
+
+struct stack_events {
+	unsigned hz;
+	int64_t time_offset; /* from the kernel's clock to ours */
+	uint64_t lost, throttled, order;
+	uint64_t unkept; /* for lack of memory */
+	ARRAY(struct source) sources;
+	ARRAY(struct kept) kept;
+	ARRAY(uint64_t) words; /* of these records, each from a whole word on */
+};
+
+/* What sample_id_all puts behind each record, with TID, TIME and CPU. */
+struct trailer {
+	uint32_t pid, tid;
+	uint64_t time;
+	uint32_t cpu, reserved;
+};
+
+struct stack_record {
+	struct perf_event_header header;
+	struct trailer of;
+	uint64_t count;
+	uint64_t addresses[];
+};
+
+struct map_record {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	uint64_t start, bytes, offset;
+	union {
+		struct {
+			uint32_t major, minor;
+			uint64_t inode, generation;
+		};
+		struct {
+			uint8_t id_bytes, reserved_1;
+			uint16_t reserved_2;
+			uint8_t id[20];
+		};
+	};
+	uint32_t protection, flags;
+	char path[];
+};
+
+struct name_record {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	char name[];
+};
+
+struct thread_record { /* starts or ends */
+	struct perf_event_header header;
+	uint32_t pid, parent, tid, parent_tid;
+	uint64_t time;
+};
+
+struct lost_record {
+	struct perf_event_header header;
+	uint64_t id, lost;
+};
+
+static int open_event(pid_t pid, int cpu, unsigned hz, enum news news)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.freq = 1,
+		.sample_freq = hz,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
+			       PERF_SAMPLE_CALLCHAIN,
+		.exclude_callchain_kernel = 1,
+		.read_format = news >= NEWS_LOST ? FORMAT_LOST : 0,
+		.sample_id_all = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.build_id = news >= NEWS_BUILD_ID,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.inherit = 1,
+		.disabled = 1,
+		.enable_on_exec = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+	};
+	long fd = syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/* As large a ring as the user may have. */
+static int map_ring(struct perf_ring *ring, int fd)
+{
+	int error = -EPERM;
+
+	for (size_t pages = RING_PAGES; pages && error == -EPERM; pages /= 2)
+		error = perf_ring_map(ring, fd, pages);
+	return error;
+}
+
+static int follow_on(struct stack_events *e, pid_t pid, int cpu)
+{
+	enum news news = NEWS_LOST;
+	struct source source = {.fd = open_event(pid, cpu, e->hz, news)};
+
+	while (source.fd == -EINVAL && news > NEWS_NONE)
+		source.fd = open_event(pid, cpu, e->hz, --news);
+	source.tells_lost = news >= NEWS_LOST;
+	if (source.fd < 0)
+		return source.fd == -ENODEV ? 0 : source.fd; /* this CPU is offline */
+	int error = map_ring(&source.ring, source.fd);
+	if (!error && array_push(&e->sources, source)) {
+		perf_ring_unmap(&source.ring);
+		error = -ENOMEM;
+	}
+	if (error)
+		close(source.fd);
+	return error;
+}
+
+int stack_events_follow(struct stack_events **out, pid_t pid, unsigned hz)
+{
+	struct stack_events *e = calloc(1, sizeof(*e));
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	int error = 0;
+
+	if (!e)
+		return -ENOMEM;
+	e->hz = hz;
+	e->time_offset = time_namespace_offset_ns(CLOCK_MONOTONIC);
+	for (int cpu = 0; cpu < cpus && !error; cpu++)
+		error = follow_on(e, pid, cpu);
+	if (!error && !e->sources.count)
+		error = -ENODEV;
+	if (error) {
+		stack_events_close(e);
+		return error;
+	}
+	*out = e;
+	return 0;
+}
+
+static struct trailer trailer_of(const struct perf_event_header *header)
+{
+	struct trailer t;
+	size_t at = header->type == PERF_RECORD_SAMPLE ? offsetof(struct stack_record, of)
+						       : header->size - sizeof(t);
+
+	memcpy(&t, (const char *)header + at, sizeof(t));
+	return t;
+}
+
+static bool is_wanted(const struct perf_event_header *header)
+{
+	switch (header->type) {
+	case PERF_RECORD_SAMPLE:
+		return header->size >= sizeof(struct stack_record);
+	case PERF_RECORD_MMAP2:
+		return header->size > sizeof(struct map_record) + sizeof(struct trailer);
+	case PERF_RECORD_COMM:
+		return header->size > sizeof(struct name_record) + sizeof(struct trailer);
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		return header->size >= sizeof(struct thread_record) + sizeof(struct trailer);
+	default:
+		return false;
+	}
+}
+
+/* Copy a record of the ring to behind those that are kept. */
+static int keep(struct stack_events *e, const struct perf_ring *ring, uint64_t at, uint32_t bytes)
+{
+	size_t words = (bytes + 7) / 8;
+
+	if (array_reserve(&e->words, words) || array_reserve(&e->kept, 1))
+		return -ENOMEM;
+	uint64_t *to = e->words.items + e->words.count;
+	perf_ring_copy(ring, at, to, bytes);
+	if (!is_wanted((const struct perf_event_header *)to))
+		return 0;
+	struct trailer t = trailer_of((const struct perf_event_header *)to);
+	const struct kept one = {
+		.time_ns = t.time + (uint64_t)e->time_offset,
+		.order = e->order++,
+		.at = e->words.count,
+	};
+	e->words.count += words;
+	return array_push(&e->kept, one);
+}
+
+static int read_ring(struct stack_events *e, const struct perf_ring *ring)
+{
+	uint64_t head = perf_ring_head(ring), at = perf_ring_tail(ring);
+	int error = 0;
+
+	while (at < head) {
+		struct perf_event_header header;
+		perf_ring_copy(ring, at, &header, sizeof(header));
+		if (header.size < sizeof(header))
+			break; /* the kernel writes no such thing */
+		if (header.type == PERF_RECORD_LOST) {
+			struct lost_record record;
+			perf_ring_copy(ring, at, &record, sizeof(record));
+			e->lost += record.lost;
+		} else if (header.type == PERF_RECORD_THROTTLE) {
+			e->throttled++;
+		} else if (keep(e, ring, at, header.size)) {
+			e->unkept++;
+			error = -ENOMEM;
+		}
+		at += header.size;
+	}
+	perf_ring_done(ring, head);
+	return error;
+}
+
+COMPARATOR(by_time, struct kept, ORDER(x->time_ns, y->time_ns) ?: ORDER(x->order, y->order))
+
+/* The text at the end of a record ends before its trailer at the latest. */
+static const char *text_of(const char *text, const struct perf_event_header *header)
+{
+	size_t most = header->size - sizeof(struct trailer) - (size_t)(text - (const char *)header);
+
+	return memchr(text, 0, most) ? text : "";
+}
+
+static void read_map(struct stack_event *event, const struct perf_event_header *header)
+{
+	const struct map_record *map = (const struct map_record *)header;
+
+	event->kind = STACK_MAPPED;
+	event->start = map->start;
+	event->bytes = map->bytes;
+	event->offset = map->offset;
+	event->text = text_of(map->path, header);
+	if (!(header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID)) {
+		event->inode = map->inode;
+	} else if (map->id_bytes <= sizeof(event->build_id)) {
+		memcpy(event->build_id, map->id, map->id_bytes);
+		event->build_id_bytes = map->id_bytes;
+	}
+}
+
+static void read_thread(struct stack_event *event, const struct perf_event_header *header)
+{
+	const struct thread_record *record = (const struct thread_record *)header;
+
+	event->kind = header->type == PERF_RECORD_FORK ? STACK_STARTED : STACK_ENDED;
+	/* the trailer is of who started it */
+	event->pid = record->pid;
+	event->tid = record->tid;
+	event->parent = record->parent;
+}
+
+static void read_stack(struct stack_event *event, const struct perf_event_header *header)
+{
+	const struct stack_record *record = (const struct stack_record *)header;
+	size_t most = (header->size - sizeof(*record)) / sizeof(uint64_t);
+
+	event->kind = STACK_TAKEN;
+	event->addresses = record->addresses;
+	event->count = record->count < most ? (size_t)record->count : most;
+}
+
+static struct stack_event event_of(const struct stack_events *e, const struct kept *kept)
+{
+	const void *record = e->words.items + kept->at;
+	const struct perf_event_header *header = record;
+	struct trailer t = trailer_of(header);
+	struct stack_event event = {
+		.time_ns = kept->time_ns, .pid = t.pid, .tid = t.tid, .cpu = t.cpu, .text = ""};
+
+	if (header->type == PERF_RECORD_SAMPLE) {
+		read_stack(&event, header);
+	} else if (header->type == PERF_RECORD_MMAP2) {
+		read_map(&event, header);
+	} else if (header->type == PERF_RECORD_COMM) {
+		const struct name_record *named = record;
+		event.kind = STACK_NAMED;
+		event.pid = named->pid;
+		event.tid = named->tid;
+		event.text = text_of(named->name, header);
+		event.is_exec = (header->misc & PERF_RECORD_MISC_COMM_EXEC) != 0;
+	} else {
+		read_thread(&event, header);
+	}
+	return event;
+}
+
+/* What has been handed out goes. The few that are left come to the front, by a copy. */
+static void forget(struct stack_events *e, size_t done)
+{
+	ARRAY(uint64_t) words = {0};
+	size_t left = e->kept.count - done, kept = 0;
+
+	for (size_t i = done; i < e->kept.count; i++) {
+		struct kept one = e->kept.items[i];
+		const uint64_t *from = e->words.items + one.at;
+		size_t count =
+			(((const struct perf_event_header *)(const void *)from)->size + 7u) / 8;
+		one.at = words.count;
+		if (array_append(&words, from, count))
+			break;
+		e->kept.items[kept++] = one;
+	}
+	e->unkept += left - kept;
+	e->kept.count = kept;
+	array_fini(&e->words);
+	e->words.items = words.items;
+	e->words.count = words.count;
+	e->words.capacity = words.capacity;
+}
+
+int stack_events_read(struct stack_events *e, uint64_t until_ns, stack_event_fn take, void *context)
+{
+	size_t done = 0;
+	int error = 0;
+
+	for (size_t i = 0; i < e->sources.count; i++)
+		if (read_ring(e, &e->sources.items[i].ring))
+			error = -ENOMEM;
+	if (e->kept.count)
+		qsort(e->kept.items, e->kept.count, sizeof(*e->kept.items), by_time);
+	while (done < e->kept.count && e->kept.items[done].time_ns < until_ns) {
+		struct stack_event event = event_of(e, &e->kept.items[done++]);
+		take(context, &event);
+	}
+	forget(e, done);
+	return error;
+}
+
+/*
+ * A ring says what was lost when there is room in it again, which at the end nothing asks for. The
+ * event counts it, too.
+ */
+uint64_t stack_events_lost(const struct stack_events *e)
+{
+	struct {
+		uint64_t value, lost;
+	} counted;
+	uint64_t lost = 0;
+
+	for (size_t i = 0; i < e->sources.count; i++)
+		if (e->sources.items[i].tells_lost &&
+			read(e->sources.items[i].fd, &counted, sizeof(counted)) == sizeof(counted))
+			lost += counted.lost;
+	return (lost > e->lost ? lost : e->lost) + e->unkept;
+}
+
+uint64_t stack_events_throttled(const struct stack_events *e)
+{
+	return e->throttled;
+}
+
+uint32_t stack_events_last_ms(const struct stack_events *e)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (size_t i = 0; i < e->sources.count; i++)
+		if (e->sources.items[i].ring.page->data_size < least)
+			least = e->sources.items[i].ring.page->data_size;
+	return (uint32_t)(least * 1000 / (MOST_BYTES * (uint64_t)e->hz));
+}
+
+void stack_events_close(struct stack_events *e)
+{
+	if (!e)
+		return;
+	for (size_t i = 0; i < e->sources.count; i++) {
+		perf_ring_unmap(&e->sources.items[i].ring);
+		close(e->sources.items[i].fd);
+	}
+	array_fini(&e->sources);
+	array_fini(&e->kept);
+	array_fini(&e->words);
+	free(e);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Done when the program has ended. A file must be the one that was mapped: it has its build ID, or,
+ * where the kernel told none, its inode. An address in no function of a known length has no name.
+ */
+#include "record/stacks/stack_names.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "attach/patch/image.h"
+#include "base/file.h"
+#include "base/order.h"
+#include "base/scope.h"
+
+enum { MAX_MAP_BYTES = 256 << 20 };
+
+typedef ARRAY(struct stack_symbol) symbol_list;
+
+/* C++ names by the machine's C++ runtime, where there is one. NULL: it stays as it is. */
+static char *readable(const char *name)
+{
+	static char *(*function)(const char *, char *, size_t *, int *);
+	static bool looked;
+	int status = -1;
+
+	if (!looked) {
+		void *runtime = dlopen("libstdc++.so.6", RTLD_LAZY);
+		void *found = runtime ? dlsym(runtime, "__cxa_demangle") : NULL;
+		memcpy(&function, &found, sizeof(found));
+		looked = true;
+	}
+	if (!function || strncmp(name, "_Z", 2) != 0)
+		return NULL;
+	char *text = function(name, NULL, NULL, &status);
+	if (status) {
+		free(text);
+		text = NULL;
+	}
+	return text;
+}
+
+static int add(symbol_list *list, uint64_t address, const char *name, size_t bytes)
+{
+	SCOPED char *plain = strndup(name, bytes);
+	char *text = plain ? readable(plain) : NULL;
+
+	if (!text) {
+		text = plain;
+		plain = NULL;
+	}
+	if (text && !array_push(list, (struct stack_symbol){address, text}))
+		return 0;
+	free(text);
+	return -ENOMEM;
+}
+
+static void list_free(symbol_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		free((char *)list->items[i].name);
+	array_fini(list);
+}
+
+/* Of a file. */
+
+static bool is_mapped_file(const struct code_object *object, const struct image *image)
+{
+	char id[2 * sizeof(object->build_id) + 1] = "";
+	struct stat info;
+
+	if (!object->build_id_bytes)
+		return !fstat(image->fd, &info) && info.st_ino == object->inode;
+	for (size_t i = 0; i < object->build_id_bytes; i++)
+		snprintf(id + 2 * i, 3, "%02x", object->build_id[i]);
+	return !strcmp(id, image->build_id);
+}
+
+static int name_of_file(symbol_list *list, const struct code_object *object)
+{
+	struct image image;
+	int error = image_open(&image, object->path);
+
+	if (error)
+		return error == -ENOMEM ? error : 0;
+	bool is_same = is_mapped_file(object, &image);
+	for (struct hashmap_slot *s = NULL; is_same && !error;) {
+		if (!(s = hashmap_next(&object->frames, s)))
+			break;
+		const struct image_function *f = image_function_at(&image, s->key);
+		if (f)
+			/* without its version: clock_gettime@GLIBC_2.2.5 */
+			error = add(list, s->key, f->name, strcspn(f->name, "@"));
+	}
+	image_close(&image);
+	return error;
+}
+
+/* Of a map, a line for each function: begin and length in hexadecimal, name. */
+
+struct made_function {
+	uint64_t start, bytes, order;
+	const char *name;
+	size_t name_bytes;
+};
+
+COMPARATOR(by_start, struct made_function, ORDER(x->start, y->start) ?: ORDER(x->order, y->order))
+
+static bool read_line(const char *line, size_t bytes, struct made_function *f)
+{
+	char *end, *name;
+
+	f->start = strtoull(line, &end, 16);
+	if (end == line || *end != ' ')
+		return false;
+	f->bytes = strtoull(end, &name, 16);
+	if (name == end || *name != ' ' || name + 1 >= line + bytes)
+		return false;
+	f->name = name + 1;
+	f->name_bytes = (size_t)(line + bytes - f->name);
+	return true;
+}
+
+/* A file of somebody else is not asked. */
+static bool is_ours(const char *path)
+{
+	struct stat info;
+
+	return !lstat(path, &info) && S_ISREG(info.st_mode) &&
+	       (info.st_uid == geteuid() || !info.st_uid);
+}
+
+static int names_of_map(symbol_list *list, const struct code_object *object, const char *text)
+{
+	ARRAY(struct made_function) made = {0};
+	int error = 0;
+
+	for (const char *at = text; *at && !error;) {
+		size_t bytes = strcspn(at, "\n");
+		struct made_function f = {.order = made.count};
+		if (read_line(at, bytes, &f))
+			error = array_push(&made, f);
+		at += bytes + (at[bytes] == '\n');
+	}
+	if (made.count)
+		qsort(made.items, made.count, sizeof(*made.items), by_start);
+	for (struct hashmap_slot *s = NULL; !error && (s = hashmap_next(&object->frames, s));) {
+		/* of those that begin at one address the one that was said last */
+		size_t i = BISECT(k, 0, made.count, made.items[k].start <= s->key);
+		const struct made_function *f = i ? &made.items[i - 1] : NULL;
+		if (f && s->key - f->start < f->bytes)
+			error = add(list, s->key, f->name, f->name_bytes);
+	}
+	array_fini(&made);
+	return error;
+}
+
+static int names_of_process(symbol_list *list, const struct code_object *object)
+{
+	SCOPED char *text = NULL;
+	size_t bytes;
+
+	if (!is_ours(object->path) || file_read(&text, &bytes, object->path, MAX_MAP_BYTES))
+		return 0;
+	return names_of_map(list, object, text);
+}
+
+int stack_names_tell(struct stack_packets *p, const struct address_spaces *spaces, uint64_t time_ns,
+	stack_names_fn made, void *context)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < spaces->objects.count && !error; i++) {
+		const struct code_object *object = &spaces->objects.items[i];
+		SCOPED_BY(list_free) symbol_list list = {0};
+		if (!object->frames.count)
+			continue;
+		error = object->pid ? names_of_process(&list, object) : name_of_file(&list, object);
+		if (!error)
+			packets_symbols(p, object, time_ns, list.items, list.count);
+		if (!error)
+			error = made(context);
+	}
+	return error;
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A tree of nodes, each a frame below its caller, stands for all stacks: a stack is its innermost
+ * node. Frames are told with the file's own addresses; functions' names come at the end
+ * (ModuleSymbols), so that no file is searched while the program runs.
+ */
+#include "record/stacks/stack_packets.h"
+
+#include <errno.h>
+#include <string.h>
+#include "lib/writer/format.h"
+
+/* Nodes, and addresses of all objects together: some 64 MB at most. */
+enum { MAX_NODES = 1 << 20, MAX_ADDRESSES = 1 << 20, MAX_FRAMES = 128, SYMBOLS_A_PACKET = 256 };
+
+#define NS_PER_S 1000000000ull
+/* Below the kernel's marks between parts of a stack (PERF_CONTEXT_USER and the like). */
+#define MAX_ADDRESS ((uint64_t)-4096)
+
+static void put_flags(struct stack_packets *p, uint64_t time_ns)
+{
+	pb_varint(&p->out, PACKET_TIMESTAMP, time_ns);
+	pb_varint(&p->out, PACKET_SEQUENCE_ID, FORMAT_STACK_SEQUENCE);
+	pb_varint(&p->out, PACKET_SEQUENCE_FLAGS,
+		p->has_begun ? SEQUENCE_NEEDS_STATE : SEQUENCE_STATE_CLEARED);
+}
+
+/* The first packet says what holds for all. */
+static void put_defaults(struct stack_packets *p)
+{
+	struct pb_buffer *b = &p->out;
+
+	if (p->has_begun)
+		return;
+	p->has_begun = true;
+	size_t defaults = pb_open(b, PACKET_DEFAULTS);
+	pb_varint(b, DEFAULTS_CLOCK_ID, CLOCK_ID_MONOTONIC);
+	size_t sampling = pb_open(b, DEFAULTS_PERF_SAMPLE);
+	size_t timebase = pb_open(b, PERF_DEFAULTS_TIMEBASE);
+	pb_varint(b, TIMEBASE_FREQUENCY, p->hz);
+	pb_varint(b, TIMEBASE_COUNTER, TIMEBASE_CPU_CLOCK);
+	pb_varint(b, TIMEBASE_CLOCK, TIMEBASE_MONOTONIC);
+	pb_close(b, timebase);
+	pb_close(b, sampling);
+	pb_close(b, defaults);
+}
+
+static size_t open_packet(struct stack_packets *p, uint64_t time_ns)
+{
+	size_t packet = pb_open(&p->out, TRACE_PACKET);
+
+	put_flags(p, time_ns);
+	put_defaults(p);
+	return packet;
+}
+
+static void put_text(struct pb_buffer *b, uint32_t table, uint64_t id, const void *text, size_t n)
+{
+	size_t entry = pb_open(b, table);
+
+	pb_varint(b, ENTRY_IID, id);
+	pb_string(b, ENTRY_TEXT, text, n);
+	pb_close(b, entry);
+}
+
+static int tell_object(struct stack_packets *p, const struct code_object *object, uint32_t number)
+{
+	struct pb_buffer *b = &p->interned;
+
+	while (p->is_object_told.count <= number)
+		if (array_push(&p->is_object_told, 0))
+			return -ENOMEM;
+	if (p->is_object_told.items[number])
+		return 0;
+	p->is_object_told.items[number] = 1;
+	put_text(b, INTERNED_MAPPING_PATHS, number + 1, object->path, strlen(object->path));
+	if (object->build_id_bytes)
+		put_text(b, INTERNED_BUILD_IDS, number + 1, object->build_id,
+			object->build_id_bytes);
+	size_t mapping = pb_open(b, INTERNED_MAPPINGS);
+	pb_varint(b, MAPPING_IID, number + 1);
+	if (object->build_id_bytes)
+		pb_varint(b, MAPPING_BUILD_ID, number + 1);
+	pb_varint(b, MAPPING_EXACT_OFFSET, object->offset);
+	pb_varint(b, MAPPING_LOAD_BIAS, object->bias);
+	pb_varint(b, MAPPING_PATH, number + 1);
+	pb_close(b, mapping);
+	return 0;
+}
+
+/* Id of a frame that is to be told; its name will be looked for at the end. 0: no memory. */
+static uint32_t new_frame(
+	struct stack_packets *p, struct code_object *object, uint32_t number, uint64_t address)
+{
+	struct pb_buffer *b = &p->interned;
+
+	if (tell_object(p, object, number) ||
+		hashmap_set(&object->frames, address, p->last_frame + 1))
+		return 0;
+	size_t frame = pb_open(b, INTERNED_FRAMES);
+	pb_varint(b, FRAME_IID, ++p->last_frame);
+	pb_varint(b, FRAME_MAPPING, number + 1);
+	pb_varint(b, FRAME_ADDRESS, address);
+	pb_close(b, frame);
+	return p->last_frame;
+}
+
+static uint32_t frame_of(
+	struct stack_packets *p, struct code_object *object, uint32_t number, uint64_t address)
+{
+	uint64_t known = hashmap_get(&object->frames, address);
+
+	if (known == HASHMAP_NONE && p->addresses >= MAX_ADDRESSES) {
+		address = 0; /* stands for all that there is no room for */
+		known = hashmap_get(&object->frames, address);
+		p->nameless++;
+	}
+	p->addresses += known == HASHMAP_NONE;
+	/* what was told before everything was forgotten is told once more */
+	if (known != HASHMAP_NONE && known > p->forgotten_frames)
+		return (uint32_t)known;
+	return new_frame(p, object, number, address);
+}
+
+/* Number of the node of a frame below its caller; 0: no memory. */
+static uint32_t node_of(struct stack_packets *p, uint32_t caller, uint32_t frame)
+{
+	uint64_t key = (uint64_t)caller << 32 | frame;
+	uint64_t known = hashmap_get(&p->node_index, key);
+
+	if (known != HASHMAP_NONE)
+		return (uint32_t)known;
+	if (!p->nodes.count && array_push(&p->nodes, (struct stack_node){0}))
+		return 0;
+	uint32_t number = (uint32_t)p->nodes.count;
+	const struct stack_node node = {.caller = caller, .frame = frame};
+	if (array_push(&p->nodes, node) || hashmap_set(&p->node_index, key, number))
+		return 0;
+	return number;
+}
+
+static void forget(struct stack_packets *p)
+{
+	p->forgotten_nodes += p->nodes.count;
+	p->forgotten_frames = p->last_frame;
+	p->nodes.count = p->is_object_told.count = 0;
+	hashmap_clear(&p->node_index);
+	p->has_begun = false;
+}
+
+/* Tell the stack, if that was not done; its id. */
+static uint64_t stack_id(struct stack_packets *p, uint32_t node)
+{
+	struct pb_buffer *b = &p->interned;
+	uint32_t frames[MAX_FRAMES], count = 0;
+	uint64_t id = p->forgotten_nodes + node;
+
+	if (p->nodes.items[node].is_told)
+		return id;
+	p->nodes.items[node].is_told = true;
+	for (uint32_t n = node; n && count < MAX_FRAMES; n = p->nodes.items[n].caller)
+		frames[count++] = p->nodes.items[n].frame;
+	size_t stack = pb_open(b, INTERNED_STACKS);
+	pb_varint(b, STACK_IID, id);
+	while (count)
+		pb_varint(b, STACK_FRAME, frames[--count]); /* the outermost first */
+	pb_close(b, stack);
+	return id;
+}
+
+/*
+ * From the innermost on, as far as there is code at the addresses: a function that uses the frame
+ * pointer for something else leads the kernel astray. Returns how many there are.
+ */
+static size_t resolve(const struct address_spaces *spaces, const struct stack_event *event,
+	uint32_t objects[MAX_FRAMES], uint64_t addresses[MAX_FRAMES])
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < event->count && count < MAX_FRAMES; i++) {
+		uint64_t address = event->addresses[i];
+		if (address >= MAX_ADDRESS)
+			continue;
+		/* what follows a call may be of another function: the call itself is not */
+		uint64_t of = address - (count && address);
+		objects[count] = spaces_find(spaces, event->pid, of, &addresses[count]);
+		if (objects[count] == SPACES_NONE)
+			break;
+		count++;
+	}
+	return count;
+}
+
+/* The innermost node of a stack; 0: it has none that is known, or there is no memory. */
+static uint32_t innermost(
+	struct stack_packets *p, struct address_spaces *spaces, const struct stack_event *event)
+{
+	uint32_t objects[MAX_FRAMES], node = 0;
+	uint64_t addresses[MAX_FRAMES];
+	size_t count = resolve(spaces, event, objects, addresses);
+
+	while (count--) {
+		struct code_object *object = &spaces->objects.items[objects[count]];
+		uint32_t frame = frame_of(p, object, objects[count], addresses[count]);
+		node = frame ? node_of(p, node, frame) : 0;
+		if (!node)
+			return 0;
+	}
+	return node;
+}
+
+static uint64_t samples_on(struct stack_packets *p, uint32_t cpu)
+{
+	while (p->cpu_samples.count <= cpu)
+		if (array_push(&p->cpu_samples, 0))
+			return 0;
+	return ++p->cpu_samples.items[cpu];
+}
+
+void packets_stack(
+	struct stack_packets *p, struct address_spaces *spaces, const struct stack_event *event)
+{
+	struct pb_buffer *b = &p->out;
+
+	if (p->nodes.count > MAX_NODES)
+		forget(p);
+	uint32_t node = innermost(p, spaces, event);
+	uint64_t stack = node ? stack_id(p, node) : 0;
+	p->unknown += !node;
+	size_t packet = open_packet(p, event->time_ns);
+	if (p->interned.size) {
+		pb_string(
+			b, PACKET_INTERNED_DATA, (const char *)p->interned.data, p->interned.size);
+		p->interned.size = 0;
+	}
+	size_t sample = pb_open(b, PACKET_PERF_SAMPLE);
+	pb_varint(b, PERF_CPU, event->cpu);
+	pb_varint(b, PERF_PID, event->pid);
+	pb_varint(b, PERF_TID, event->tid);
+	if (stack)
+		pb_varint(b, PERF_STACK, stack);
+	pb_varint(b, PERF_CPU_MODE, PERF_MODE_USER);
+	pb_varint(b, PERF_TIMEBASE_COUNT, samples_on(p, event->cpu) * (NS_PER_S / p->hz));
+	pb_close(b, sample);
+	pb_close(b, packet);
+	p->samples++;
+}
+
+void packets_thread(struct stack_packets *p, const struct stack_event *event)
+{
+	struct pb_buffer *b = &p->out;
+	size_t packet = open_packet(p, event->time_ns);
+	size_t tree = pb_open(b, PACKET_PROCESS_TREE);
+	size_t thread = pb_open(b, PROCESS_TREE_THREADS);
+
+	pb_varint(b, TREE_THREAD_TID, event->tid);
+	pb_string(b, TREE_THREAD_NAME, event->text, strlen(event->text));
+	pb_varint(b, TREE_THREAD_PROCESS, event->pid);
+	pb_close(b, thread);
+	pb_close(b, tree);
+	pb_close(b, packet);
+}
+
+static void put_symbol(struct pb_buffer *b, const struct stack_symbol *symbol)
+{
+	size_t address = pb_open(b, SYMBOLS_ADDRESS);
+
+	pb_varint(b, ADDRESS_ADDRESS, symbol->address);
+	size_t line = pb_open(b, ADDRESS_LINE);
+	pb_string(b, SYMBOL_LINE_FUNCTION, symbol->name, strlen(symbol->name));
+	pb_close(b, line);
+	pb_close(b, address);
+}
+
+void packets_symbols(struct stack_packets *p, const struct code_object *object, uint64_t time_ns,
+	const struct stack_symbol *symbols, size_t count)
+{
+	struct pb_buffer *b = &p->out;
+
+	for (size_t i = 0; i < count;) {
+		size_t packet = open_packet(p, time_ns);
+		size_t module = pb_open(b, PACKET_MODULE_SYMBOLS);
+		pb_string(b, SYMBOLS_PATH, object->path, strlen(object->path));
+		pb_string(b, SYMBOLS_BUILD_ID, (const char *)object->build_id,
+			object->build_id_bytes);
+		for (size_t end = i + SYMBOLS_A_PACKET; i < end && i < count; i++)
+			put_symbol(b, &symbols[i]);
+		pb_close(b, module);
+		pb_close(b, packet);
+	}
+}
+
+void packets_stacks_fini(struct stack_packets *p)
+{
+	pb_buffer_fini(&p->out);
+	pb_buffer_fini(&p->interned);
+	hashmap_fini(&p->node_index);
+	array_fini(&p->nodes);
+	array_fini(&p->cpu_samples);
+	array_fini(&p->is_object_told);
+}

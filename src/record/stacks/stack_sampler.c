@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records of the kernel go into packets in batches; packets go on in pieces that a chunk of the
+ * recording can hold. What there is no memory for is counted.
+ */
+#include "record/stacks/stack_sampler.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include "brick/counters.h"
+#include "lib/drain/off_cpu.h"
+#include "lib/sys/perf.h"
+#include "record/stacks/address_spaces.h"
+#include "record/stacks/stack_events.h"
+#include "record/stacks/stack_names.h"
+#include "record/stacks/stack_packets.h"
+
+enum { PIECE_BYTES = 64 << 10, MOST_MS = 500 };
+
+struct stack_sampler {
+	unsigned hz;
+	struct stack_events *events;
+	struct address_spaces spaces;
+	struct stack_packets packets;
+	uint64_t lost, read_ns;
+	uint32_t interval_ms;
+	/* where packets go: one of them */
+	struct encoder *encoder;
+	struct trace_writer *writer;
+};
+
+int stack_sampler_create(struct stack_sampler **out, pid_t program, unsigned hz)
+{
+	struct stack_sampler *s = calloc(1, sizeof(*s));
+	int error = s ? stack_events_follow(&s->events, program, hz) : -ENOMEM;
+
+	if (error) {
+		free(s);
+		return error;
+	}
+	s->hz = s->packets.hz = hz;
+	/* twice as often as a ring can be full */
+	s->interval_ms = stack_events_last_ms(s->events) / 2;
+	if (s->interval_ms > MOST_MS || !s->interval_ms)
+		s->interval_ms = s->interval_ms ? MOST_MS : 1;
+	*out = s;
+	return 0;
+}
+
+void stack_sampler_reason(int error, char *text, size_t size)
+{
+	brick__perf_reason(BRICK_COUNTER_TASK_CLOCK, error, text, size);
+}
+
+/* Hand on what was made. */
+static int pass(void *context)
+{
+	struct stack_sampler *s = context;
+	struct pb_buffer *out = &s->packets.out;
+	int error = out->failed ? -ENOMEM : 0;
+
+	if (!error && out->size && s->writer)
+		error = trace_writer_packets(s->writer, out->data, out->size);
+	if (!error && out->size && s->encoder) {
+		error = encoder_packets(s->encoder, out->data, out->size);
+		*out = (struct pb_buffer){0};
+	}
+	out->size = 0;
+	out->failed = false;
+	return error;
+}
+
+static void take(void *context, const struct stack_event *event)
+{
+	struct stack_sampler *s = context;
+	int error = spaces_event(&s->spaces, event);
+
+	if (event->kind == STACK_TAKEN)
+		packets_stack(&s->packets, &s->spaces, event);
+	else if (event->kind == STACK_NAMED)
+		packets_thread(&s->packets, event);
+	if (!error && s->packets.out.size > PIECE_BYTES)
+		error = pass(s);
+	s->lost += error != 0;
+}
+
+uint32_t stack_sampler_turn(struct stack_sampler *s, struct encoder *e, uint64_t now_ns)
+{
+	uint64_t passed_ms = (now_ns - s->read_ns) / 1000000;
+
+	if (passed_ms < s->interval_ms)
+		return s->interval_ms - (uint32_t)passed_ms;
+	s->read_ns = now_ns;
+	s->encoder = e;
+	/* what it loses for lack of memory it counts itself */
+	stack_events_read(s->events, now_ns - OFF_CPU_VISIBLE_NS, take, s);
+	s->lost += pass(s) != 0;
+	s->encoder = NULL;
+	return s->interval_ms;
+}
+
+int stack_sampler_finish(struct stack_sampler *s, struct trace_writer *w, uint64_t end_ns)
+{
+	s->writer = w;
+	stack_events_read(s->events, UINT64_MAX, take, s);
+	int error = pass(s);
+	if (!error)
+		error = stack_names_tell(&s->packets, &s->spaces, end_ns, pass, s);
+	s->writer = NULL;
+	return error;
+}
+
+void stack_sampler_account(const struct stack_sampler *s, struct stack_account *account)
+{
+	account->hz = s->hz;
+	account->taken = s->packets.samples;
+	account->unknown = s->packets.unknown;
+	account->nameless = s->packets.nameless;
+	account->lost = s->lost + stack_events_lost(s->events);
+	account->throttled = stack_events_throttled(s->events);
+}
+
+void stack_sampler_destroy(struct stack_sampler *s)
+{
+	if (!s)
+		return;
+	stack_events_close(s->events);
+	spaces_fini(&s->spaces);
+	packets_stacks_fini(&s->packets);
+	free(s);
+}

@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Frames are addresses until their names come, at the end of a recording. Then addresses of one
+ * function become one, and the stacks' tree is made anew of functions.
+ */
+#include "trace/load_stacks.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "base/fnv.h"
+#include "base/order.h"
+#include "lib/writer/format.h"
+
+/* Of one stack; more is nothing that a recorder writes. */
+enum { MAX_DEPTH = 1024 };
+
+/* Texts and ids. */
+
+struct text {
+	uint64_t id;
+	struct pb_reader text;
+};
+
+static bool read_text(struct pb_reader message, struct text *text)
+{
+	struct pb_field f;
+	int more;
+
+	*text = (struct text){0, pb_reader("", 0)};
+	while ((more = pb_next(&message, &f)) > 0) {
+		if (f.number == ENTRY_IID && f.wire == PB_VARINT)
+			text->id = f.value;
+		else if (f.number == ENTRY_TEXT && f.wire == PB_LENGTH)
+			text->text = f.in;
+	}
+	return !more && text->id;
+}
+
+static bool set(struct build *b, struct hashmap *map, uint64_t id, size_t value)
+{
+	if (hashmap_set(map, id, value))
+		build_no_memory(b);
+	return !b->result;
+}
+
+/* A text of the sequence; its bytes lie behind their number. */
+static bool on_text(
+	struct load_stacks *l, struct build *b, struct hashmap *map, struct pb_reader in)
+{
+	struct text text;
+
+	if (!read_text(in, &text))
+		return false;
+	size_t bytes = pb_size(text.text);
+	bytes = bytes < BUILD_MAX_TEXT ? bytes : BUILD_MAX_TEXT;
+	char *copy = malloc(sizeof(bytes) + bytes + 1);
+	if (!copy || array_push(&l->texts, copy)) {
+		free(copy);
+		build_no_memory(b);
+		return false;
+	}
+	memcpy(copy, &bytes, sizeof(bytes));
+	memcpy(copy + sizeof(bytes), text.text.at, bytes);
+	copy[sizeof(bytes) + bytes] = '\0';
+	return set(b, map, text.id, l->texts.count - 1);
+}
+
+/* The text of that id; "" if there is none. */
+static const char *text_of(
+	const struct load_stacks *l, const struct hashmap *map, uint64_t id, size_t *bytes)
+{
+	uint64_t number = hashmap_get(map, id);
+
+	*bytes = 0;
+	if (number == HASHMAP_NONE)
+		return "";
+	memcpy(bytes, l->texts.items[number], sizeof(*bytes));
+	return l->texts.items[number] + sizeof(*bytes);
+}
+
+/* Objects, frames, stacks. */
+
+static uint32_t object_of(struct load_stacks *l, struct build *b, const char *path, size_t bytes,
+	const char *build_id, size_t id_bytes)
+{
+	bytes = bytes < BUILD_MAX_TEXT ? bytes : BUILD_MAX_TEXT;
+	uint64_t hash = fnv1a_add(fnv1a(path, bytes), build_id, id_bytes);
+	struct hash_probe probe = hash_probe(hash);
+
+	for (uint32_t i; (i = hash_index_next(&l->object_index, &probe)) != HASH_INDEX_NONE;) {
+		const struct load_object *o = &l->objects.items[i];
+		if (o->build_id_bytes == id_bytes && !memcmp(o->build_id, build_id, id_bytes) &&
+			strlen(o->path) == bytes && !memcmp(o->path, path, bytes))
+			return i;
+	}
+	struct load_object object = {.build_id_bytes = id_bytes};
+	memcpy(object.build_id, build_id, id_bytes);
+	object.path = build_text(b, path, bytes);
+	if (!object.path || array_push(&l->objects, object)) {
+		free(object.path);
+		build_no_memory(b);
+		return RUN_NONE;
+	}
+	if (hash_index_add(&l->object_index, hash, (uint32_t)l->objects.count - 1))
+		build_no_memory(b);
+	return b->result ? RUN_NONE : (uint32_t)l->objects.count - 1;
+}
+
+static bool on_mapping(struct load_stacks *l, struct build *b, struct pb_reader in)
+{
+	uint64_t id = 0, build_id = 0, path = 0;
+	struct pb_field f;
+	int more;
+
+	while ((more = pb_next(&in, &f)) > 0) {
+		if (f.wire != PB_VARINT)
+			continue;
+		if (f.number == MAPPING_IID)
+			id = f.value;
+		else if (f.number == MAPPING_BUILD_ID)
+			build_id = f.value;
+		else if (f.number == MAPPING_PATH)
+			path = f.value;
+	}
+	if (more || !id)
+		return false;
+	size_t bytes, id_bytes;
+	const char *name = text_of(l, &l->paths, path, &bytes);
+	const char *build = text_of(l, &l->build_ids, build_id, &id_bytes);
+	if (id_bytes > sizeof(l->objects.items->build_id))
+		return false;
+	uint32_t object = object_of(l, b, name, bytes, build, id_bytes);
+	return object != RUN_NONE && set(b, &l->mappings, id, object);
+}
+
+static bool on_frame(struct load_stacks *l, struct build *b, struct pb_reader in)
+{
+	uint64_t id = 0, mapping = 0, address = 0;
+	struct pb_field f;
+	int more;
+
+	while ((more = pb_next(&in, &f)) > 0) {
+		if (f.wire != PB_VARINT)
+			continue;
+		if (f.number == FRAME_IID)
+			id = f.value;
+		else if (f.number == FRAME_MAPPING)
+			mapping = f.value;
+		else if (f.number == FRAME_ADDRESS)
+			address = f.value;
+	}
+	uint64_t object = hashmap_get(&l->mappings, mapping);
+	if (more || !id || object == HASHMAP_NONE)
+		return false;
+	return !build_push(b, &l->all_frames,
+		       (struct load_frame){.object = (uint32_t)object, .address = address}) &&
+	       set(b, &l->frames, id, l->all_frames.count - 1);
+}
+
+/* The node of a frame below its caller; RUN_NONE: no memory. */
+static uint32_t node_of(struct load_stacks *l, struct build *b, uint32_t caller, uint32_t frame)
+{
+	uint64_t key = (uint64_t)caller << 32 | frame;
+	uint64_t known = hashmap_get(&l->node_index, key);
+
+	if (known != HASHMAP_NONE)
+		return (uint32_t)known;
+	if (l->nodes.count >= RUN_NONE - 1 ||
+		build_push(b, &l->nodes, (struct load_node){caller, frame}) ||
+		!set(b, &l->node_index, key, l->nodes.count - 1))
+		return RUN_NONE;
+	return (uint32_t)l->nodes.count - 1;
+}
+
+static bool on_stack(struct load_stacks *l, struct build *b, struct pb_reader in)
+{
+	uint32_t node = RUN_NONE, depth = 0;
+	uint64_t id = 0;
+	struct pb_field f;
+	int more;
+
+	while ((more = pb_next(&in, &f)) > 0) {
+		if (f.wire != PB_VARINT)
+			continue;
+		if (f.number == STACK_IID)
+			id = f.value;
+		if (f.number != STACK_FRAME)
+			continue;
+		uint64_t frame = hashmap_get(&l->frames, f.value);
+		if (frame == HASHMAP_NONE || ++depth > MAX_DEPTH)
+			return false;
+		node = node_of(l, b, node, (uint32_t)frame);
+		if (node == RUN_NONE)
+			return false;
+	}
+	return !more && id && node != RUN_NONE && set(b, &l->stacks, id, node);
+}
+
+/* Texts stand in front of what needs them, mappings in front of frames, and so on. */
+static bool on_interned(struct load_stacks *l, struct build *b, struct pb_reader in)
+{
+	struct pb_field f;
+	bool good = true;
+	int more;
+
+	while ((more = pb_next(&in, &f)) > 0) {
+		if (f.wire != PB_LENGTH)
+			continue;
+		if (f.number == INTERNED_MAPPING_PATHS)
+			good &= on_text(l, b, &l->paths, f.in);
+		else if (f.number == INTERNED_BUILD_IDS)
+			good &= on_text(l, b, &l->build_ids, f.in);
+		else if (f.number == INTERNED_MAPPINGS)
+			good &= on_mapping(l, b, f.in);
+		else if (f.number == INTERNED_FRAMES)
+			good &= on_frame(l, b, f.in);
+		else if (f.number == INTERNED_STACKS)
+			good &= on_stack(l, b, f.in);
+	}
+	return good && !more;
+}
+
+/* Samples and threads. */
+
+static uint32_t thread_of(struct load_stacks *l, struct build *b, uint32_t pid, uint32_t tid)
+{
+	struct run *run = b->run;
+	uint64_t key = (uint64_t)pid << 32 | tid, known = hashmap_get(&l->thread_index, key);
+
+	if (known != HASHMAP_NONE)
+		return (uint32_t)known;
+	if (build_grow(b, &run->stack_threads, &l->thread_capacity, run->stack_thread_count,
+		    sizeof(*run->stack_threads)) ||
+		!set(b, &l->thread_index, key, run->stack_thread_count))
+		return RUN_NONE;
+	run->stack_threads[run->stack_thread_count] =
+		(struct run_stack_thread){.pid = pid, .tid = tid};
+	return (uint32_t)run->stack_thread_count++;
+}
+
+static bool on_sample(struct load_stacks *l, struct build *b, uint64_t ns, struct pb_reader in)
+{
+	struct run *run = b->run;
+	uint64_t pid = 0, tid = 0, stack = 0;
+	struct pb_field f;
+	int more;
+
+	while ((more = pb_next(&in, &f)) > 0) {
+		if (f.wire != PB_VARINT)
+			continue;
+		if (f.number == PERF_PID)
+			pid = f.value;
+		else if (f.number == PERF_TID)
+			tid = f.value;
+		else if (f.number == PERF_STACK)
+			stack = f.value;
+	}
+	uint64_t node = stack ? hashmap_get(&l->stacks, stack) : RUN_NONE;
+	if (more || node == HASHMAP_NONE || pid > UINT32_MAX || tid > UINT32_MAX)
+		return false;
+	uint32_t thread = thread_of(l, b, (uint32_t)pid, (uint32_t)tid);
+	if (thread == RUN_NONE || build_grow(b, &run->stacks, &l->stack_capacity, run->stack_count,
+					  sizeof(*run->stacks)))
+		return false;
+	run->stacks[run->stack_count++] = (struct run_stack){
+		.ns = ns, .call = (uint32_t)node, .thread = thread, .lane = RUN_NONE};
+	return true;
+}
+
+/* What it was called last. */
+static bool on_thread(struct load_stacks *l, struct build *b, struct pb_reader in)
+{
+	uint64_t tid = 0, pid = 0;
+	struct pb_reader name = pb_reader("", 0);
+	struct pb_field f;
+	int more;
+
+	while ((more = pb_next(&in, &f)) > 0) {
+		if (f.number == TREE_THREAD_TID && f.wire == PB_VARINT)
+			tid = f.value;
+		else if (f.number == TREE_THREAD_PROCESS && f.wire == PB_VARINT)
+			pid = f.value;
+		else if (f.number == TREE_THREAD_NAME && f.wire == PB_LENGTH)
+			name = f.in;
+	}
+	uint32_t thread = more || pid > UINT32_MAX || tid > UINT32_MAX
+				  ? RUN_NONE
+				  : thread_of(l, b, (uint32_t)pid, (uint32_t)tid);
+	if (thread == RUN_NONE)
+		return false;
+	char **to = &b->run->stack_threads[thread].name;
+	free(*to);
+	*to = build_text(b, (const char *)name.at, pb_size(name));
+	return *to != NULL;
+}
+
+static bool on_tree(struct load_stacks *l, struct build *b, struct pb_reader in)
+{
+	struct pb_field f;
+	bool good = true;
+	int more;
+
+	while ((more = pb_next(&in, &f)) > 0)
+		if (f.number == PROCESS_TREE_THREADS && f.wire == PB_LENGTH)
+			good &= on_thread(l, b, f.in);
+	return good && !more;
+}
+
+/* Names. */
+
+/* The run's function, new if need be; no name: NULL. RUN_NONE: no memory. */
+static uint32_t function_of(
+	struct load_stacks *l, struct build *b, const char *object, const char *name, size_t bytes)
+{
+	struct run *run = b->run;
+	uint64_t hash = fnv1a_text(object ? object : "");
+	hash = fnv1a_add(hash, "", 1);
+	hash = fnv1a_add(hash, name ? name : "", bytes);
+	struct hash_probe probe = hash_probe(hash);
+
+	for (uint32_t i; (i = hash_index_next(&l->function_index, &probe)) != HASH_INDEX_NONE;) {
+		const struct run_function *f = &run->functions[i];
+		if (!f->name == !name && !f->object == !object &&
+			(!object || !strcmp(f->object, object)) &&
+			(!name || (strlen(f->name) == bytes && !memcmp(f->name, name, bytes))))
+			return i;
+	}
+	if (build_grow(b, &run->functions, &l->function_capacity, run->function_count,
+		    sizeof(*run->functions)) ||
+		hash_index_add(&l->function_index, hash, (uint32_t)run->function_count)) {
+		build_no_memory(b);
+		return RUN_NONE;
+	}
+	struct run_function *f = &run->functions[run->function_count];
+	f->name = name ? build_text(b, name, bytes) : NULL;
+	f->object = object ? build_text(b, object, strlen(object)) : NULL;
+	run->function_count++;
+	return b->result ? RUN_NONE : (uint32_t)run->function_count - 1;
+}
+
+/* The innermost of the functions that were inlined at an address stands first. */
+static bool on_symbol(
+	struct load_stacks *l, struct build *b, struct load_object *object, struct pb_reader in)
+{
+	uint64_t address = 0;
+	struct pb_reader line = pb_reader("", 0), name = pb_reader("", 0);
+	struct pb_field f;
+	int more;
+
+	while ((more = pb_next(&in, &f)) > 0) {
+		if (f.number == ADDRESS_ADDRESS && f.wire == PB_VARINT)
+			address = f.value;
+		else if (f.number == ADDRESS_LINE && f.wire == PB_LENGTH && !pb_size(line))
+			line = f.in;
+	}
+	if (more)
+		return false;
+	while ((more = pb_next(&line, &f)) > 0)
+		if (f.number == SYMBOL_LINE_FUNCTION && f.wire == PB_LENGTH)
+			name = f.in;
+	if (more || !pb_size(name))
+		return false;
+	size_t bytes = pb_size(name) < BUILD_MAX_TEXT ? pb_size(name) : BUILD_MAX_TEXT;
+	uint32_t function = function_of(l, b, object->path, (const char *)name.at, bytes);
+	return function != RUN_NONE && set(b, &object->names, address, function);
+}
+
+static bool on_symbols(struct load_stacks *l, struct build *b, struct pb_reader in)
+{
+	struct pb_reader path = pb_reader("", 0), build_id = pb_reader("", 0), rest = in;
+	struct pb_field f;
+	bool good = true;
+	int more;
+
+	while ((more = pb_next(&in, &f)) > 0) {
+		if (f.number == SYMBOLS_PATH && f.wire == PB_LENGTH)
+			path = f.in;
+		else if (f.number == SYMBOLS_BUILD_ID && f.wire == PB_LENGTH)
+			build_id = f.in;
+	}
+	if (more || pb_size(build_id) > sizeof(l->objects.items->build_id))
+		return false;
+	uint32_t object = object_of(l, b, (const char *)path.at, pb_size(path),
+		(const char *)build_id.at, pb_size(build_id));
+	while (object != RUN_NONE && pb_next(&rest, &f) > 0)
+		if (f.number == SYMBOLS_ADDRESS && f.wire == PB_LENGTH)
+			good &= on_symbol(l, b, &l->objects.items[object], f.in);
+	return good && object != RUN_NONE;
+}
+
+static void forget(struct load_stacks *l)
+{
+	for (size_t i = 0; i < l->texts.count; i++)
+		free(l->texts.items[i]);
+	array_fini(&l->texts);
+	hashmap_fini(&l->paths);
+	hashmap_fini(&l->build_ids);
+	hashmap_fini(&l->mappings);
+	hashmap_fini(&l->frames);
+	hashmap_fini(&l->stacks);
+}
+
+bool load_stack_packet(
+	struct load_stacks *l, struct build *b, const struct load_stack_packet *packet)
+{
+	bool good = true;
+
+	if (packet->is_new)
+		forget(l);
+	if (packet->interned.at)
+		good &= on_interned(l, b, packet->interned);
+	if (packet->sample.at)
+		good &= on_sample(l, b, packet->ns, packet->sample);
+	if (packet->symbols.at)
+		good &= on_symbols(l, b, packet->symbols);
+	if (packet->tree.at)
+		good &= on_tree(l, b, packet->tree);
+	return good;
+}
+
+/* At the end. */
+
+static uint32_t function_of_frame(struct load_stacks *l, struct build *b, uint32_t frame)
+{
+	const struct load_frame *f = &l->all_frames.items[frame];
+	const struct load_object *object = &l->objects.items[f->object];
+	uint64_t known = hashmap_get(&object->names, f->address);
+
+	return known != HASHMAP_NONE ? (uint32_t)known : function_of(l, b, object->path, NULL, 0);
+}
+
+/* Nodes by frames become the run's calls, by functions; calls[node] is the new number. */
+static void make_calls(struct load_stacks *l, struct build *b, uint32_t *calls)
+{
+	struct run *run = b->run;
+
+	hashmap_clear(&l->node_index);
+	run->calls = calloc(l->nodes.count + 1, sizeof(*run->calls));
+	if (!run->calls)
+		build_no_memory(b);
+	for (size_t i = 0; i < l->nodes.count && !b->result; i++) {
+		const struct load_node *node = &l->nodes.items[i];
+		uint32_t caller = node->caller == RUN_NONE ? RUN_NONE : calls[node->caller];
+		uint32_t function = function_of_frame(l, b, node->frame);
+		uint64_t key = (uint64_t)caller << 32 | function;
+		uint64_t known = hashmap_get(&l->node_index, key);
+		if (known == HASHMAP_NONE) {
+			known = run->call_count;
+			run->calls[run->call_count++] = (struct run_call){caller, function};
+			set(b, &l->node_index, key, known);
+		}
+		calls[i] = (uint32_t)known;
+	}
+}
+
+/* Stacks in no known code are in a function without name and file. */
+static void set_calls(struct load_stacks *l, struct build *b, const uint32_t *calls)
+{
+	struct run *run = b->run;
+	uint32_t none = RUN_NONE;
+
+	for (size_t i = 0; i < run->stack_count && !b->result; i++) {
+		struct run_stack *stack = &run->stacks[i];
+		if (stack->call != RUN_NONE) {
+			stack->call = calls[stack->call];
+			continue;
+		}
+		if (none == RUN_NONE) {
+			uint32_t function = function_of(l, b, NULL, NULL, 0);
+			none = (uint32_t)run->call_count++; /* there is room for one more */
+			run->calls[none] = (struct run_call){RUN_NONE, function};
+		}
+		stack->call = none;
+	}
+}
+
+/* A thread has a lane from a moment on. */
+struct lane_owner {
+	uint64_t tid, ns;
+	uint32_t pid, lane;
+};
+
+COMPARATOR(by_owner, struct lane_owner,
+	ORDER(x->pid, y->pid)
+		?: ORDER(x->tid, y->tid) ?: ORDER(x->ns, y->ns) ?: ORDER(x->lane, y->lane))
+COMPARATOR(by_ns, struct run_stack, ORDER(x->ns, y->ns))
+
+typedef ARRAY(struct lane_owner) owner_list;
+
+static int add_owners(owner_list *owners, const struct run *run)
+{
+	int error = 0;
+
+	for (uint32_t i = 0; i < run->lane_count && !error; i++) {
+		const struct run_lane *lane = &run->lanes[i];
+		const struct lane_owner one = {
+			lane->first_tid, 0, run->processes[lane->process].pid, i};
+		if (lane->kind == BRICK_LANE_THREAD)
+			error = array_push(owners, one);
+	}
+	for (size_t i = 0; i < run->point_count && !error; i++) {
+		const struct run_point *p = &run->points[i];
+		if (p->kind != RUN_POINT_THREAD || p->lane >= run->lane_count)
+			continue;
+		const struct lane_owner one = {(uint64_t)p->value, p->ns,
+			run->processes[run->lanes[p->lane].process].pid, p->lane};
+		error = array_push(owners, one);
+	}
+	return error;
+}
+
+static uint32_t lane_of(const owner_list *owners, const struct run *run, const struct run_stack *s)
+{
+	const struct run_stack_thread *t = &run->stack_threads[s->thread];
+	const struct lane_owner like = {t->tid, s->ns, t->pid, RUN_NONE};
+	size_t i = BISECT(k, 0, owners->count, by_owner(&owners->items[k], &like) <= 0);
+	const struct lane_owner *found = i ? &owners->items[i - 1] : NULL;
+
+	return found && found->pid == t->pid && found->tid == t->tid ? found->lane : RUN_NONE;
+}
+
+static void set_lanes(struct build *b)
+{
+	struct run *run = b->run;
+	owner_list owners = {0};
+
+	if (add_owners(&owners, run))
+		build_no_memory(b);
+	if (owners.count)
+		qsort(owners.items, owners.count, sizeof(*owners.items), by_owner);
+	for (size_t i = 0; i < run->stack_count && !b->result; i++)
+		run->stacks[i].lane = lane_of(&owners, run, &run->stacks[i]);
+	array_fini(&owners);
+}
+
+void load_stacks_finish(struct load_stacks *l, struct build *b)
+{
+	struct run *run = b->run;
+	bool is_sorted = true;
+
+	if (!run->stack_count)
+		return;
+	for (size_t i = 1; i < run->stack_count; i++)
+		is_sorted &= run->stacks[i - 1].ns <= run->stacks[i].ns;
+	if (!is_sorted)
+		qsort(run->stacks, run->stack_count, sizeof(*run->stacks), by_ns);
+	uint32_t *calls = calloc(l->nodes.count + 1, sizeof(*calls));
+	if (!calls)
+		build_no_memory(b);
+	else
+		make_calls(l, b, calls);
+	if (!b->result)
+		set_calls(l, b, calls);
+	free(calls);
+	set_lanes(b);
+}
+
+void load_stacks_fini(struct load_stacks *l)
+{
+	forget(l);
+	for (size_t i = 0; i < l->objects.count; i++) {
+		free(l->objects.items[i].path);
+		hashmap_fini(&l->objects.items[i].names);
+	}
+	array_fini(&l->objects);
+	hash_index_fini(&l->object_index);
+	array_fini(&l->all_frames);
+	array_fini(&l->nodes);
+	hashmap_fini(&l->node_index);
+	hash_index_fini(&l->function_index);
+	hashmap_fini(&l->thread_index);
+}

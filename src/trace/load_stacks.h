@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stacks: the packets of their sequence (docs/FORMAT.md), and what becomes of them in the run when
+ * all names are known. A bool says whether a packet could be used. One thread at a time.
+ */
+#pragma once
+
+#include "base/hash_index.h"
+#include "trace/load_ids.h"
+
+/* A file that code was in; the same one has several ids if it has several segments. */
+struct load_object {
+	char *path;
+	uint8_t build_id[32];
+	size_t build_id_bytes;
+	struct hashmap names; /* functions of the run, by address */
+};
+
+struct load_frame {
+	uint32_t object;
+	uint64_t address;
+};
+
+struct load_node {
+	uint32_t caller, frame; /* RUN_NONE: it has none */
+};
+
+struct load_stacks {
+	struct hashmap paths, build_ids; /* texts of the sequence, by id */
+	struct hashmap mappings, frames; /* objects and frames, by id */
+	struct hashmap stacks;		 /* innermost nodes, by id */
+	ARRAY(char *) texts;		 /* with their length in front */
+	ARRAY(struct load_object) objects;
+	struct hash_index object_index;
+	ARRAY(struct load_frame) all_frames;
+	ARRAY(struct load_node) nodes;
+	struct hashmap node_index;	  /* by caller and frame */
+	struct hash_index function_index; /* of the run's functions */
+	struct hashmap thread_index;	  /* of the run's stack threads, by both numbers */
+	size_t function_capacity, thread_capacity, stack_capacity;
+};
+
+/* The parts of a packet; those that are not there are empty. */
+struct load_stack_packet {
+	uint64_t ns;
+	bool is_new; /* ids of packets before mean nothing any more */
+	struct pb_reader interned, sample, symbols, tree;
+};
+
+bool load_stack_packet(
+	struct load_stacks *l, struct build *b, const struct load_stack_packet *packet);
+
+/* All packets are read, and lanes are the run's. */
+void load_stacks_finish(struct load_stacks *l, struct build *b);
+
+void load_stacks_fini(struct load_stacks *l);
