@@ -416,6 +416,27 @@ static bool tell_hidden(char *const *command)
 	return told;
 }
 
+/* Engines that say their own work by NVTX once they are asked to. */
+static void tell_switch(char *const *command)
+{
+	static const struct {
+		const char *word, *engine, *how;
+	} switches[] = {
+		{"vllm", "vLLM", "--enable-layerwise-nvtx-tracing"},
+		{"sglang", "SGLang", "--enable-layerwise-nvtx-marker"},
+		{"tensorrt_llm", "TensorRT-LLM", "TLLM_LLMAPI_ENABLE_NVTX=1 in the environment"},
+		{"trtllm", "TensorRT-LLM", "TLLM_LLMAPI_ENABLE_NVTX=1 in the environment"},
+	};
+
+	for (size_t i = 0; i < sizeof(switches) / sizeof(*switches); i++)
+		for (char *const *word = command; *word; word++)
+			if (strstr(*word, switches[i].word)) {
+				warn("%s says its layers by NVTX if it is asked to: %s",
+					switches[i].engine, switches[i].how);
+				return;
+			}
+}
+
 static void print_nothing(const struct record_arguments *a, const struct recorder_result *r)
 {
 	const char *why = inject_obstacle_text(r->obstacle);
@@ -442,6 +463,7 @@ static void print_nothing(const struct record_arguments *a, const struct recorde
 		if (!tell_hidden(a->options.command) && !*why)
 			warn("nothing was attached: %s uses no %s through shared libraries",
 				a->options.command[0], inject_kinds(kinds));
+		tell_switch(a->options.command);
 	}
 }
 

@@ -419,9 +419,8 @@ static void finish(struct recorder *r)
 	/* What is encoded from here on is no burden to the program any more. */
 	struct sink_account a = account(r, 1);
 	encoder_finish(r->encoder, &r->writer);
-	int failed = r->stacks && r->writer
-			     ? stack_sampler_finish(r->stacks, r->writer, monotonic_ns())
-			     : 0;
+	if (r->stacks && r->writer)
+		stack_sampler_finish(r->stacks, r->writer, monotonic_ns());
 	if (r->stacks)
 		stack_sampler_account(r->stacks, &a.stacks);
 	r->result->stacks = a.stacks;
@@ -434,7 +433,6 @@ static void finish(struct recorder *r)
 	switch_cost_account(&a.off_cpu, SWITCH_COST_BLOCKS);
 	r->result->off_cpu = a.off_cpu;
 	int error = finish_file(r, &a);
-	error = error ? error : failed;
 	take_totals(r);
 	r->result->recorded = !error;
 	encoder_destroy(r->encoder);

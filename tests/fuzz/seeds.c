@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "record/stacks/stack_packets.h"
 #include "tests/unit/trace_fake.h"
 
 static void records(struct trace_writer *w, struct fake *f)
@@ -99,6 +100,41 @@ static void digests(struct trace_writer *w)
 	}
 }
 
+/* Of a thread with a lane and one without, with names and without. */
+static void stacks(struct trace_writer *w)
+{
+	struct stack_packets packets = {.hz = 99};
+	struct address_spaces spaces = {0};
+	const uint64_t list[] = {0x1010, 0x1020, 0x1030};
+	const struct stack_symbol symbols[] = {{0x10, "work"}, {0x1f, "main"}};
+	struct stack_event events[] = {
+		{.kind = STACK_NAMED, .pid = 42, .tid = 43, .text = "engine", .is_exec = true},
+		{.kind = STACK_MAPPED,
+			.pid = 42,
+			.tid = 43,
+			.text = "/e",
+			.start = 0x1000,
+			.bytes = 0x1000,
+			.build_id_bytes = 20},
+		{.kind = STACK_TAKEN, .pid = 42, .tid = 43, .addresses = list, .count = 3},
+		{.kind = STACK_TAKEN, .pid = 42, .tid = 44, .addresses = list, .count = 1},
+		{.kind = STACK_TAKEN, .pid = 9, .tid = 9, .addresses = list, .count = 1},
+	};
+
+	for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
+		events[i].time_ns = fake_ns(10 * i);
+		spaces_event(&spaces, &events[i]);
+		if (events[i].kind == STACK_TAKEN)
+			packets_stack(&packets, &spaces, &events[i]);
+		if (events[i].kind == STACK_NAMED)
+			packets_thread(&packets, &events[i]);
+	}
+	packets_symbols(&packets, &spaces.objects.items[0], fake_ns(90), symbols, 2);
+	trace_writer_packets(w, packets.out.data, packets.out.size);
+	spaces_fini(&spaces);
+	packets_stacks_fini(&packets);
+}
+
 static void rest(struct trace_writer *w, struct fake *f)
 {
 	static struct ticks_histogram buckets;
@@ -106,7 +142,8 @@ static void rest(struct trace_writer *w, struct fake *f)
 		.consumer_cpu_ns = 1,
 		.program_cpu_ns = 2,
 		.refused_records = 2,
-		.exit_code = 1};
+		.exit_code = 1,
+		.stacks = {.hz = 99, .taken = 3, .unknown = 1, .lost = 2}};
 
 	buckets.of_ticks[7] = 9;
 	buckets.of_ticks[700] = 1;
@@ -134,6 +171,7 @@ static int make(const char *directory, const char *name, int compress, int parts
 	if (parts > 2)
 		commands(w, &fake);
 	if (parts > 1) {
+		stacks(w);
 		digests(w);
 		rest(w, &fake);
 	}

@@ -179,7 +179,9 @@ def refused(path):
 
 def not_asked_for(path):
     done = run(BRICK, "record", "--no-history", "-o", path, "--", "true")
-    check("record --sample" in done.stderr, done.stderr)
+    check("record --sample" in done.stderr and "NVTX" in done.stderr and "asked to" not in done.stderr, done.stderr)
+    done = run(BRICK, "record", "--no-history", "-o", path, "--", "true", "-m", "vllm.entrypoints.api_server")
+    check("--enable-layerwise-nvtx-tracing" in done.stderr, done.stderr)
     answer = subprocess.run([BRICK, "flame", "--functions", path], capture_output=True, text=True, check=False)
     check(answer.returncode and "record --sample" in answer.stderr, answer.stderr)
     for wrong in "0", "98", "998", "x":

@@ -145,6 +145,24 @@ static inline const char *check_digests(const struct run *run)
 	return NULL;
 }
 
+/* A caller stands before what it calls, so nothing leads round in a circle. */
+static inline const char *check_stacks(const struct run *run)
+{
+	for (size_t i = 0; i < run->call_count; i++)
+		if (run->calls[i].function >= run->function_count ||
+			(run->calls[i].caller != RUN_NONE && run->calls[i].caller >= i))
+			return "a call of no function, or of a later one";
+	for (size_t i = 0; i < run->stack_count; i++) {
+		const struct run_stack *s = &run->stacks[i];
+		if (s->call >= run->call_count || s->thread >= run->stack_thread_count ||
+			(s->lane != RUN_NONE && s->lane >= run->lane_count))
+			return "a stack of nothing, or of no thread";
+		if (i && run->stacks[i - 1].ns > s->ns)
+			return "stacks are not in the order of time";
+	}
+	return NULL;
+}
+
 static inline const char *check_run(const struct run *run)
 {
 	const char *wrong = check_names(run);
@@ -158,5 +176,7 @@ static inline const char *check_run(const struct run *run)
 		wrong = check_commands(run);
 	if (!wrong)
 		wrong = check_digests(run);
+	if (!wrong)
+		wrong = check_stacks(run);
 	return wrong ? wrong : check_steps(run);
 }

@@ -35,6 +35,8 @@ char *function_name(const struct run_function *function)
 		return strdup(function->name);
 	if (!object)
 		return strdup("[unknown]");
+	if (!strncmp(object, "perf-", 5)) /* docs/FORMAT.md: of code that a process made */
+		return strdup("[made at run time]");
 	int n = asprintf(&name, object[0] == '[' ? "%s" : "[%s]", object);
 	return n < 0 ? NULL : name;
 }

@@ -47,7 +47,8 @@ void functions_fini(struct functions *f);
 /* Wilson's limits of a share, by 95 %. */
 void share_limits(uint64_t part, uint64_t all, double *low, double *high);
 
-/* Its name, or "[file]", or "[unknown]"; the caller frees. NULL: no memory. */
+/* Its name, or "[file]", or "[made at run time]", or "[unknown]"; the caller frees. NULL: no
+ * memory. */
 char *function_name(const struct run_function *function);
 
 /*

@@ -99,15 +99,15 @@ uint32_t stack_sampler_turn(struct stack_sampler *s, struct encoder *e, uint64_t
 	return s->interval_ms;
 }
 
-int stack_sampler_finish(struct stack_sampler *s, struct trace_writer *w, uint64_t end_ns)
+void stack_sampler_finish(struct stack_sampler *s, struct trace_writer *w, uint64_t end_ns)
 {
 	s->writer = w;
 	stack_events_read(s->events, UINT64_MAX, take, s);
 	int error = pass(s);
 	if (!error)
 		error = stack_names_tell(&s->packets, &s->spaces, end_ns, pass, s);
+	s->lost += error == -ENOMEM;
 	s->writer = NULL;
-	return error;
 }
 
 void stack_sampler_account(const struct stack_sampler *s, struct stack_account *account)

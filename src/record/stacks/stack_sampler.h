@@ -23,9 +23,11 @@ void stack_sampler_reason(int error, char *text, size_t size);
 /* Hand to the encoder what has been taken, if it is time. Returns in how many ms it is again. */
 uint32_t stack_sampler_turn(struct stack_sampler *s, struct encoder *e, uint64_t now_ns);
 
-/* The program is over: what is left, and the functions' names, into the recording. 0 or an error.
+/*
+ * The program is over: what is left, and the functions' names, into the recording. The writer keeps
+ * its error.
  */
-int stack_sampler_finish(struct stack_sampler *s, struct trace_writer *w, uint64_t end_ns);
+void stack_sampler_finish(struct stack_sampler *s, struct trace_writer *w, uint64_t end_ns);
 
 void stack_sampler_account(const struct stack_sampler *s, struct stack_account *account);
 
