@@ -484,19 +484,6 @@ static void take_stacks(struct recorder *r, pid_t pid)
 	r->options->warn("record: --sample: no stacks are taken: %s", account->reason);
 }
 
-static void follow(void *context, pid_t pid)
-{
-	struct recorder *r = context;
-
-	if (!r->watch)
-		return;
-	switches_follow(&r->switches, pid, (enum off_cpu_when)r->options->off_cpu);
-	if (r->options->stacks_hz)
-		take_stacks(r, pid);
-	if (neighbours_create(&r->neighbours))
-		r->neighbours = NULL;
-}
-
 /* Wake up together with others, and have as many descriptors as are allowed; the program keeps its
  * own limits. */
 static void adjust_own_limits(void)
@@ -508,6 +495,21 @@ static void adjust_own_limits(void)
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
+}
+
+/* The program's process is there; what follows it takes descriptors for each CPU. */
+static void follow(void *context, pid_t pid)
+{
+	struct recorder *r = context;
+
+	adjust_own_limits();
+	if (!r->watch)
+		return;
+	switches_follow(&r->switches, pid, (enum off_cpu_when)r->options->off_cpu);
+	if (r->options->stacks_hz)
+		take_stacks(r, pid);
+	if (neighbours_create(&r->neighbours))
+		r->neighbours = NULL;
 }
 
 static void run(struct recorder *r)
@@ -526,7 +528,6 @@ static void run(struct recorder *r)
 		exec_failed(r, r->pid);
 		return;
 	}
-	adjust_own_limits();
 	if (recorded)
 		record(r);
 	else
