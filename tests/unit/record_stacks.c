@@ -243,6 +243,27 @@ static void more_than_is_kept(void **state)
 	close_scene(&t.scene);
 }
 
+/* Packets that could not be kept take what they told with them. */
+static void lost_packets(void **state)
+{
+	struct taker t;
+	(void)state;
+
+	start(&t);
+	exec(&t, PID, "engine");
+	map(&t, PID, 0x10000, 0x1000, 0, "/no/engine");
+	TAKE(&t, PID, USER, 0x10010, 0x10021);
+	t.packets.out.size = 0;
+	packets_forget(&t.packets);
+	TAKE(&t, PID, USER, 0x10010, 0x10021);
+	const struct stack_symbol engine[] = {{0x10, "work"}, {0x20, "main"}};
+	tell(&t, "/no/engine", engine, COUNT(engine));
+	end(&t);
+	assert_int_equal(t.scene.run->stack_count, 1);
+	assert_string_equal(stack_text(t.scene.run, 0), "work<main");
+	close_scene(&t.scene);
+}
+
 /* This program's own file, and what a compiler at run time says of its functions. */
 static void names(void **state)
 {
@@ -308,6 +329,7 @@ int main(void)
 		cmocka_unit_test(functions_and_callers),
 		cmocka_unit_test(processes),
 		cmocka_unit_test(more_than_is_kept),
+		cmocka_unit_test(lost_packets),
 		cmocka_unit_test(names),
 	};
 

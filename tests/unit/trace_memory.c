@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "tests/unit/stack_fixture.h"
 #include "tests/unit/trace_check.h"
 #include "tests/unit/trace_fake.h"
 #include "trace/load.h"
@@ -110,6 +111,8 @@ static void fail_from(long n)
 static uint32_t rounds = 99;
 static size_t sample_bytes = SIZE_MAX;
 
+static struct pb_buffer stacks; /* as packets */
+
 /* A recording with some of everything; 0 or the first error. */
 static int record(void)
 {
@@ -138,6 +141,7 @@ static int record(void)
 	sink_lane_stats(trace_writer_sink(w), 0, &fake.lane);
 	sink_histogram(trace_writer_sink(w), 0, 0, &buckets);
 	sink_notes(trace_writer_sink(w), 0, "a=b\n", 4);
+	trace_writer_packets(w, stacks.data, stacks.size);
 	sink_process_end(trace_writer_sink(w), 0, fake_ticks(100000), 1);
 	return trace_writer_finish(w);
 }
@@ -152,7 +156,7 @@ static int load(size_t *samples)
 	if (result)
 		return result;
 	*samples = run->lane_count ? run->lanes[0].sample_count : 0;
-	result = check_run(run) ? 1 : 0;
+	result = check_run(run) || run->stack_count != 3 ? 1 : 0;
 	run_destroy(run);
 	return result;
 }
@@ -239,5 +243,8 @@ int main(void)
 
 	snprintf(path, sizeof path, "trace-memory-%d.pftrace", (int)getpid());
 	snprintf(part, sizeof part, "%s.part", path);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	stacks = stack_fixture();
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	pb_buffer_fini(&stacks);
+	return failed;
 }

@@ -139,13 +139,15 @@ static uint32_t node_of(struct stack_packets *p, uint32_t caller, uint32_t frame
 	return number;
 }
 
-static void forget(struct stack_packets *p)
+void packets_forget(struct stack_packets *p)
 {
 	p->forgotten_nodes += p->nodes.count;
 	p->forgotten_frames = p->last_frame;
 	p->nodes.count = p->is_object_told.count = 0;
 	hashmap_clear(&p->node_index);
 	p->has_begun = false;
+	p->interned.size = 0;
+	p->interned.failed = false;
 }
 
 /* Tell the stack, if that was not done; its id. */
@@ -223,8 +225,12 @@ void packets_stack(
 	struct pb_buffer *b = &p->out;
 
 	if (p->nodes.count > MAX_NODES)
-		forget(p);
+		packets_forget(p);
 	uint32_t node = innermost(p, spaces, event);
+	if (p->interned.failed) { /* no memory to tell it: it is of nothing, then */
+		packets_forget(p);
+		node = 0;
+	}
 	uint64_t stack = node ? stack_id(p, node) : 0;
 	p->unknown += !node;
 	size_t packet = open_packet(p, event->time_ns);

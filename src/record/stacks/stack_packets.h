@@ -52,4 +52,10 @@ struct stack_symbol {
 void packets_symbols(struct stack_packets *p, const struct code_object *object, uint64_t time_ns,
 	const struct stack_symbol *symbols, size_t count);
 
+/*
+ * Packets that were made are lost, or what was interned is too much: from here on the sequence
+ * begins anew, and tells everything again.
+ */
+void packets_forget(struct stack_packets *p);
+
 void packets_stacks_fini(struct stack_packets *p);

@@ -67,6 +67,8 @@ static int pass(void *context)
 	}
 	out->size = 0;
 	out->failed = false;
+	if (error)
+		packets_forget(&s->packets);
 	return error;
 }
 
