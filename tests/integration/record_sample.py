@@ -167,6 +167,18 @@ def counted_losses(path):
     check("are lost" in run(BRICK, "report", "--by", "function", path).stdout, "the report does not say what is lost")
 
 
+def in_an_engine(path):
+    """What runs inside of an unmodified llama.cpp's multiplications of matrices, where it is installed."""
+    libs, model = (os.path.join(BUILD, "demo", name) for name in ("engine/libs", "model-f16.gguf"))
+    if not os.path.exists(libs) or not os.path.exists(model):
+        return
+    record(path, os.path.join(BUILD, "bin", "brick-llama"), "--libs", libs, "--model", model, "--prompt-tokens", "32",
+           "--predict", "100", "--threads", "1", "--repeat", "2")
+    inside = self_stacks(functions(path, "--brick", "QkvProjection"))
+    products = sum(n for name, n in inside.items() if name and ("ggml_vec_dot" in name or "tinyBLAS" in name))
+    check(products > 0.6 * sum(inside.values()) > 10, f"inside of QkvProjection: {inside}")
+
+
 def refused(path):
     if subprocess.run([NO_PERF, "true"], check=False).returncode:
         return
@@ -202,6 +214,7 @@ def main():
         of_a_child(path)
         of_a_plain_user(os.path.join(work, "plain.pftrace"))
         counted_losses(path)
+        in_an_engine(path)
         refused(path)
         not_asked_for(path)
 

@@ -111,8 +111,8 @@ static int open_event(pid_t pid, int cpu, unsigned hz, enum news news)
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
 		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.freq = 1,
-		.sample_freq = hz,
+		/* no frequency: perf_event_max_sample_rate may be below it */
+		.sample_period = 1000000000u / hz,
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
 			       PERF_SAMPLE_CALLCHAIN,
 		.exclude_callchain_kernel = 1,
