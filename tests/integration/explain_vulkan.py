@@ -43,7 +43,7 @@ def findings(libs, name, gguf, *options, **settings):
     done = subprocess.run([BRICK, "record", "-q", "--no-history", "-o", path, "--", g.LLAMA, "--libs", libs, "--model", gguf,
                            "--prompt-tokens", "8", "--predict", "10", "--flash", "on", *options],
                           env=environment(GGML_VK_VISIBLE_DEVICES="0", VK_ICD_FILENAMES=ICD, MESA_SHADER_CACHE_DIR=cache,
-                                          **settings), capture_output=True, check=False, timeout=280)
+                                          **settings), capture_output=True, check=False, timeout=840)
     expect(f"{name}: {done.stderr}", done.returncode, 0)
     text = brick("explain", "--json", "--phase", "decode", path)[0]
     expect_true(f"{name}: {len(text)} bytes", len(text) <= 8192)
