@@ -145,7 +145,10 @@ def check_usage(a):
     brick("diff", "--threshold", "-1", a[0], a[1], code=2)
     brick("diff", a[0], os.path.join(TMP, "none"), code=3)
     again = [shutil.copy(path, path + ".again") for path in a]
-    expect("of a great threshold all is the same", diff("--threshold", "900", *a, "--", *again)["verdict"], "same")
+    answer = diff("--threshold", "900", *a, "--", *again)
+    # the one step of a prompt may take 10 times as long on a machine that is busy
+    expect("of a great threshold all is the same", answer["phases"]["decode"]["time"]["verdict"], "same")
+    expect_true("nothing is slower", answer["verdict"] in ("same", "not enough data"))
 
 
 def main():
