@@ -19,6 +19,7 @@ STEPS = 25
 LAYERS = 2
 KERNELS = {1: "rmsnorm_kernel", 2: "gemv", 3: "copy to the device", 4: "copy from the device"}
 ROUNDING_NS = 3
+RATE = 1 / 5000  # lengths on a device's clock are right to that, however poorly a busy machine lets it be read (correlation.c)
 CLOCKS_NS = 2000  # between the clock that the program reads and the line fitted to it later
 Command = collections.namedtuple("Command", "number brick kernel begin end")
 
@@ -35,12 +36,16 @@ def record():
     return path, commands
 
 
-def near(what, got, want, slack=ROUNDING_NS):
-    expect_true(f"{what}: {got}, the device says {want}", abs(got - want) <= slack)
+def near(what, got, want, most=ROUNDING_NS):
+    expect_true(f"{what}: {got}, the device says {want}", abs(got - want) <= most)
 
 
 def length(commands):
     return sum(c.end - c.begin for c in commands)
+
+
+def slack(commands):
+    return ROUNDING_NS * len(commands) + RATE * length(commands)
 
 
 def in_perfetto(path, commands):
@@ -59,7 +64,7 @@ def in_perfetto(path, commands):
         expect("kernel", s.arguments["kernel"]["name"], c.kernel)
         expect("source", s.arguments["source"], "device-event")
         near("begin", s.begin, c.begin, CLOCKS_NS)
-        near("length", s.end - s.begin, c.end - c.begin)
+        near("length", s.end - s.begin, c.end - c.begin, slack([c]))
         if c.brick != "-":
             expect("brick", s.arguments["brick"], c.brick)
         expect_true("a launch before the start", s.arguments["launch_to_start_ns"] > -CLOCKS_NS)
@@ -87,7 +92,7 @@ def by_brick(path, commands):
     for name in ("RmsNorm", "QkvProjection"):
         mine = [c for c in commands if c.brick == name]
         row = rows[name]
-        near(name, row["device_ns"], length(mine), ROUNDING_NS * len(mine))
+        near(name, row["device_ns"], length(mine), slack(mine))
         expect("commands of " + name, row["device_count"], len(mine))
         expect("calls of " + name, row["count"], LAYERS * (STEPS + 1))
         expect("sources", row["source"], "tsc+device-event")
@@ -105,7 +110,7 @@ def by_brick(path, commands):
     check_coverage(path, report["device"], commands)
     layers = brick_json("report", "--json", "--by", "layer", path)["layers"]
     near("device time of layers", sum(r["device_ns"] or 0 for r in layers), length(commands),
-         ROUNDING_NS * len(commands))
+         slack(commands))
     threads = brick_json("report", "--json", "--by", "thread", path)["threads"]
     expect("a queue is no thread", len(threads), 1)
     return report
@@ -113,7 +118,7 @@ def by_brick(path, commands):
 
 def check_coverage(path, device, commands):
     covered = length([c for c in commands if c.brick != "-"])
-    near("covered", device["covered_ns"], covered, ROUNDING_NS * len(commands))
+    near("covered", device["covered_ns"], covered, slack(commands))
     expect_true("coverage of device time",
                 abs(device["coverage"] - covered / length(commands)) < 1e-3)
     waits = device["waits"]
@@ -130,7 +135,7 @@ def check_queues(report, commands):
     for name, copies in (("compute", False), ("copies", True)):
         mine = [c for c in commands if c.kernel.startswith("copy") == copies]
         queue = queues[name]
-        near("busy " + name, queue["busy_ns"], length(mine), ROUNDING_NS * len(mine))
+        near("busy " + name, queue["busy_ns"], length(mine), slack(mine))
         expect("commands", queue["commands"], len(mine))
         near("busy and idle", queue["busy_ns"] + queue["idle_ns"], queue["queue_wall_ns"], 0)
         # all of its work lies within the steps
@@ -148,7 +153,7 @@ def by_kernel_and_queue(path, commands):
     for name, row in rows.items():
         mine = [c for c in commands if c.kernel == name]
         expect("count of " + name, row["count"], len(mine))
-        near(name, row["total_ns"], length(mine), ROUNDING_NS * len(mine))
+        near(name, row["total_ns"], length(mine), slack(mine))
         near("least", row["min_ns"], min(c.end - c.begin for c in mine))
         near("most", row["max_ns"], max(c.end - c.begin for c in mine))
         expect("backend", row["backend"], "null")
