@@ -97,7 +97,7 @@ def picture(pid):
 def session(what, start, with_device, attached=False):
     """Start of its session, then work, then a picture of what is held."""
     words = [PROGRAM, *start, *(["queue"] if with_device else []), "sample=400",
-             "ms=700" if with_device else "ms=1500", "own", "hold"]
+             "ms=700", "own", "hold"]
     path = os.path.join(TMP, f"{what}.pftrace".replace(" ", "-"))
     command = [BRICK, "record", "-q", "-o", path, "--", *words] if attached else words
     what += " and a device" if with_device else ""
