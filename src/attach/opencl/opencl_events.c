@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A place of the table holds whoever came last. An entry is written by exchanging the event last,
- * and its event is read twice: what lies between belongs to it.
+ * An event has one of a few places side by side; when these are taken it makes another one unknown.
+ * An entry is written by exchanging the event last, and its event is read twice: what lies between
+ * belongs to it.
  */
 #include "attach/opencl/opencl_events.h"
 
 #include <stddef.h>
 #include "base/hash.h"
 
-enum { PLACES = 1 << 14 };
+enum { PLACES = 1 << 14, PLACES_OF_ONE = 8 };
 
 struct known_event {
 	cl_event event;
@@ -17,16 +18,43 @@ struct known_event {
 
 static struct known_event known[PLACES];
 
-static struct known_event *place_of(cl_event event)
+static const char being_written;
+#define WRITTEN ((cl_event)(uintptr_t)&being_written) /* no event's handle */
+
+static struct known_event *place_of(cl_event event, uint32_t next)
 {
-	return &known[hash_pointer(event) & (PLACES - 1)];
+	return &known[(hash_pointer(event) + next) & (PLACES - 1)];
+}
+
+/* NULL: it is not known. */
+static struct known_event *find(cl_event event)
+{
+	for (uint32_t i = 0; i < PLACES_OF_ONE; i++)
+		if (__atomic_load_n(&place_of(event, i)->event, __ATOMIC_ACQUIRE) == event)
+			return place_of(event, i);
+	return NULL;
+}
+
+/* A place to write to: its own, a free one, or another's. */
+static struct known_event *take_place(cl_event event)
+{
+	struct known_event *place = find(event);
+
+	for (uint32_t i = 0; i < PLACES_OF_ONE && !place; i++) {
+		cl_event none = NULL;
+		if (__atomic_compare_exchange_n(&place_of(event, i)->event, &none, WRITTEN, 0,
+			    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return place_of(event, i);
+	}
+	place = place ? place : place_of(event, 0);
+	__atomic_store_n(&place->event, WRITTEN, __ATOMIC_RELAXED);
+	return place;
 }
 
 void events_know(cl_event event, uint64_t number)
 {
-	struct known_event *place = place_of(event);
+	struct known_event *place = take_place(event);
 
-	__atomic_store_n(&place->event, NULL, __ATOMIC_RELAXED);
 	__atomic_store_n(&place->number, number, __ATOMIC_RELEASE);
 	__atomic_store_n(&place->waited_ns, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&place->event, event, __ATOMIC_RELEASE);
@@ -34,18 +62,18 @@ void events_know(cl_event event, uint64_t number)
 
 void events_forget(cl_event event)
 {
-	struct known_event *place = place_of(event);
+	struct known_event *place = event ? find(event) : NULL;
 
-	if (__atomic_load_n(&place->event, __ATOMIC_RELAXED) == event)
+	if (place)
 		__atomic_store_n(&place->event, NULL, __ATOMIC_RELAXED);
 }
 
 /* Both as they are for this event; 0: it is not known. */
 static int look_up(cl_event event, uint64_t *number, uint64_t *waited_ns)
 {
-	const struct known_event *place = place_of(event);
+	const struct known_event *place = event ? find(event) : NULL;
 
-	if (!event || __atomic_load_n(&place->event, __ATOMIC_ACQUIRE) != event)
+	if (!place)
 		return 0;
 	*number = __atomic_load_n(&place->number, __ATOMIC_ACQUIRE);
 	*waited_ns = __atomic_load_n(&place->waited_ns, __ATOMIC_ACQUIRE);
@@ -61,10 +89,10 @@ uint64_t events_number(cl_event event)
 
 void events_waited(cl_event event, uint64_t host_ns)
 {
-	struct known_event *place = place_of(event);
+	struct known_event *place = event ? find(event) : NULL;
 	uint64_t none = 0;
 
-	if (event && __atomic_load_n(&place->event, __ATOMIC_ACQUIRE) == event)
+	if (place)
 		__atomic_compare_exchange_n(
 			&place->waited_ns, &none, host_ns, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
