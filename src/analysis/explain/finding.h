@@ -107,7 +107,7 @@ union finding_evidence {
 		uint64_t tid, waited_ns, others_ns; /* on average of the others */
 	} slow_thread;
 	struct {
-		uint64_t start_ns, join_ns, made;
+		uint64_t start_ns, join_ns, preempted_ns, made;
 	} threads_anew;
 	struct {
 		const char *device;
@@ -124,7 +124,7 @@ union finding_evidence {
 		uint64_t executions, longest_ns;
 	} device_setup;
 	struct {
-		uint64_t idle_ns, record_ns;
+		uint64_t record_ns;
 	} launch_bound;
 	struct {
 		uint64_t tokens, steps;

@@ -221,7 +221,6 @@ bool rule_launch_bound(const struct explain_facts *f, enum step_phase p, struct 
 		return false;
 	out->cost_ns = idle_ns;
 	out->certainty = FINDING_LIKELY;
-	out->of.launch_bound.idle_ns = idle_ns;
 	out->of.launch_bound.record_ns = explain_on_cpu_ns(phase, "RecordCommands");
 	return true;
 }

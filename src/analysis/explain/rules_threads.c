@@ -240,10 +240,12 @@ bool rule_threads_anew(const struct explain_facts *f, enum step_phase p, struct 
 	 * The others wait for those that begin late. And a new thread has no CPU of its own yet: it
 	 * takes that of another. Where other programs took CPUs, nobody knows which of them did it.
 	 */
-	out->cost_ns = out->of.threads_anew.start_ns + out->of.threads_anew.join_ns +
-		       explain_owner_ns(f, phase, SCHEDULE_OWNER_START);
 	if (!quota_did_it(f) && !others_did_it(f))
-		out->cost_ns += explain_owner_ns(f, phase, SCHEDULE_OWNER_PREEMPTED);
+		out->of.threads_anew.preempted_ns =
+			explain_owner_ns(f, phase, SCHEDULE_OWNER_PREEMPTED);
+	out->cost_ns = out->of.threads_anew.start_ns + out->of.threads_anew.join_ns +
+		       out->of.threads_anew.preempted_ns +
+		       explain_owner_ns(f, phase, SCHEDULE_OWNER_START);
 	if (out->cost_ns > phase->wall_ns)
 		out->cost_ns = phase->wall_ns;
 	out->certainty = FINDING_LIKELY;

@@ -212,14 +212,16 @@ WORDS(blocked)
 
 WORDS(threads_anew)
 {
-	char start[UNITS_BYTES], end[UNITS_BYTES];
+	char start[UNITS_BYTES], end[UNITS_BYTES], off[UNITS_BYTES];
 
 	fill(what, "threads are made anew for each step");
 	fill(evidence,
-		"%llu threads began in %llu steps: %s until they computed, %s until they ended",
+		"%llu threads began in %llu steps: %s until they computed, %s until they ended, "
+		"and %s in which one took another's CPU",
 		(unsigned long long)finding->of.threads_anew.made, (unsigned long long)phase->steps,
 		units_time(start, finding->of.threads_anew.start_ns),
-		units_time(end, finding->of.threads_anew.join_ns));
+		units_time(end, finding->of.threads_anew.join_ns),
+		units_time(off, finding->of.threads_anew.preempted_ns));
 	fill(advice, "attach a pool of threads (llama_attach_threadpool), or run -t 1");
 	fill(show, "brick tree --step %s", step_phase_name(finding->phase));
 }
@@ -360,11 +362,9 @@ WORDS(launch_bound)
 {
 	const struct queue_time *q = phase->queue;
 	uint64_t record_ns = finding->of.launch_bound.record_ns;
-	char idle[UNITS_BYTES], mean[UNITS_BYTES], host[UNITS_BYTES];
+	char mean[UNITS_BYTES], host[UNITS_BYTES];
 
-	fill(what, "the device waits for the host: idle for %s of the %s steps",
-		units_percent(idle, explain_share(finding->of.launch_bound.idle_ns, q->wall_ns)),
-		step_phase_name(finding->phase));
+	fill(what, "the device waits for the host");
 	fill(evidence,
 		"%llu commands a step, of %s each; the host spent %s in recording and launching",
 		(unsigned long long)(q->commands / phase->steps),
@@ -392,10 +392,9 @@ WORDS(prompt_repeated)
 WORDS(sampling)
 {
 	uint64_t calls = finding->of.sampling.calls;
-	char ns[UNITS_BYTES], part[UNITS_BYTES];
+	char ns[UNITS_BYTES];
 
-	fill(what, "sampling takes %s of the time of a token",
-		units_percent(part, explain_share(finding->cost_ns, phase->wall_ns)));
+	fill(what, "sampling takes much of the time of a token");
 	fill(evidence, "%llu calls of %s each, on the thread that evaluates",
 		(unsigned long long)calls, units_time(ns, finding->cost_ns / calls));
 	fill(advice,
@@ -672,10 +671,7 @@ WORDS(at_memory_roof)
 
 WORDS(unattributed)
 {
-	char part[UNITS_BYTES];
-
-	fill(what, "%s of the steps is in no brick",
-		units_percent(part, explain_share(finding->cost_ns, phase->wall_ns)));
+	fill(what, "much of the steps is in no brick");
 	fill(evidence, "time of the engine's thread within steps that nothing names");
 	fill(advice, "see how Brick is attached (brick doctor), or give the code between bricks "
 		     "bricks of its own; perf record shows where it is");
