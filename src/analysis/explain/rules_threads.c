@@ -234,7 +234,8 @@ bool rule_threads_anew(const struct explain_facts *f, enum step_phase p, struct 
 		out->of.threads_anew.made +=
 			step != RUN_NONE && step_phase_of(&f->run->steps[step]) == p;
 	}
-	out->of.threads_anew.start_ns = unpreempted_ns(start);
+	out->of.threads_anew.start_ns =
+		unpreempted_ns(start) + explain_owner_ns(f, phase, SCHEDULE_OWNER_START);
 	out->of.threads_anew.join_ns = unpreempted_ns(join);
 	/*
 	 * The others wait for those that begin late. And a new thread has no CPU of its own yet: it
@@ -244,8 +245,7 @@ bool rule_threads_anew(const struct explain_facts *f, enum step_phase p, struct 
 		out->of.threads_anew.preempted_ns =
 			explain_owner_ns(f, phase, SCHEDULE_OWNER_PREEMPTED);
 	out->cost_ns = out->of.threads_anew.start_ns + out->of.threads_anew.join_ns +
-		       out->of.threads_anew.preempted_ns +
-		       explain_owner_ns(f, phase, SCHEDULE_OWNER_START);
+		       out->of.threads_anew.preempted_ns;
 	if (out->cost_ns > phase->wall_ns)
 		out->cost_ns = phase->wall_ns;
 	out->certainty = FINDING_LIKELY;

@@ -212,16 +212,16 @@ WORDS(blocked)
 
 WORDS(threads_anew)
 {
+	uint64_t off_ns = finding->of.threads_anew.preempted_ns;
 	char start[UNITS_BYTES], end[UNITS_BYTES], off[UNITS_BYTES];
 
 	fill(what, "threads are made anew for each step");
 	fill(evidence,
-		"%llu threads began in %llu steps: %s until they computed, %s until they ended, "
-		"and %s in which one took another's CPU",
+		"%llu threads began in %llu steps: %s until they computed, %s until they ended%s%s",
 		(unsigned long long)finding->of.threads_anew.made, (unsigned long long)phase->steps,
 		units_time(start, finding->of.threads_anew.start_ns),
 		units_time(end, finding->of.threads_anew.join_ns),
-		units_time(off, finding->of.threads_anew.preempted_ns));
+		off_ns ? ", others preempted for " : "", off_ns ? units_time(off, off_ns) : "");
 	fill(advice, "attach a pool of threads (llama_attach_threadpool), or run -t 1");
 	fill(show, "brick tree --step %s", step_phase_name(finding->phase));
 }
