@@ -41,7 +41,7 @@ function speed(report) {
 	const steps = phase => `${format.plural(phase.tokens, "token")} in ${format.plural(phase.count, "step")}, ${format.time(phase.total_ns)}`;
 	return h("dl", { class: "figures" },
 		decode.count ? figure("Decode", format.tokensPerSecond(decode.tokens_per_s), steps(decode),
-			`step p50 ${format.time(decode.p50_ns)}, p95 ${format.time(decode.p95_ns)}, p99 ${format.time(decode.p99_ns)}`) : null,
+			`step mean ${format.time((decode.total_ns - decode.unevaluated_ns) / decode.count)}, p50 ${format.time(decode.p50_ns)}, p95 ${format.time(decode.p95_ns)}, p99 ${format.time(decode.p99_ns)}`) : null,
 		prefill.count ? figure("Prefill", format.tokensPerSecond(prefill.tokens_per_s), steps(prefill)) : null,
 		mixed?.count ? figure("Mixed", format.tokensPerSecond(mixed.tokens_per_s), steps(mixed), "tokens of prompts and new ones in one batch") : null,
 		warmUp?.count ? figure("Warm-up", format.time(warmUp.total_ns), steps(warmUp), "not part of any rate, nor of the time to the first token") : null,
