@@ -684,7 +684,8 @@ void report_text(const struct report *report, FILE *out)
 		      lines_of(&screen, means, 0) + lines_around(&screen) + 4 +
 		      (report->roofline != NULL);
 	print_head_lines(&head, 0, 1, &terminal);
-	if (is_limited)
+	bool has_trust = screen.count || losses_any(&report->losses);
+	if (has_trust && is_limited)
 		print_trust(&screen, trust, true);
 	print_head_lines(&head, 1, SIZE_MAX, &terminal);
 	fputc('\n', out);
@@ -693,7 +694,7 @@ void report_text(const struct report *report, FILE *out)
 	else
 		print_nothing(report, &terminal);
 	print_foot(&screen, means);
-	if (!is_limited)
+	if (has_trust && !is_limited)
 		print_trust(&screen, trust, false);
 	if (report->run->step_count)
 		say(&screen, "Next", "brick explain %s", report->run->path);
