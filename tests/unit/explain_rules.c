@@ -246,6 +246,46 @@ static void engines(void **state)
 	never(&narrow, "lesser-cpu-build");
 }
 
+static char printed[1 << 14];
+
+static void print(const struct wrong *wrong)
+{
+	FILE *out = tmpfile();
+
+	ask(wrong);
+	explain_text(&facts, &findings, 0, out);
+	rewind(out);
+	printed[fread(printed, 1, sizeof(printed) - 1, out)] = 0;
+	fclose(out);
+	forget();
+}
+
+static size_t times(const char *text)
+{
+	size_t count = 0;
+
+	for (const char *at = printed; (at = strstr(at, text)); at++)
+		count++;
+	return count;
+}
+
+/* One finding for both phases, with the figures of each; what adds up, and what does not. */
+static void said_once(void **state)
+{
+	(void)state;
+	print(&(struct wrong){.preempted = 300, .others = 40, .mixed = true});
+	assert_int_equal(times("the program's threads were preempted"), 1);
+	assert_int_equal(times("% of decode (measured)"), 1);
+	assert_true(times("% of mixed (measured)") >= 1);
+	assert_int_equal(times("\n  and "), 2); /* its costs, and what to expect */
+	print(&(struct wrong){.sampling = 300, .preempted = 200, .others = 40});
+	assert_int_equal(times(" with those above"), 1);
+	assert_int_equal(times("not in addition"), 0);
+	print(&(struct wrong){
+		.sequences = 4, .elements = 4000, .flops = 8000000, .bytes = 16020000});
+	assert_int_equal(times("; not in addition to 1: the same time"), 1);
+}
+
 /* Savings of different parts of the time add up; those of the same part are the larger one's. */
 static void what_adds_up(void **state)
 {
@@ -315,6 +355,7 @@ int main(void)
 		cmocka_unit_test(devices),
 		cmocka_unit_test(tokens),
 		cmocka_unit_test(engines),
+		cmocka_unit_test(said_once),
 		cmocka_unit_test(what_adds_up),
 		cmocka_unit_test(bounded),
 	};
