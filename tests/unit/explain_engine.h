@@ -46,6 +46,7 @@ struct wrong {
 	uint64_t elements;     /* of DownProjection's result, which makes it a product */
 	bool one_brick;	       /* behind which the worker waits */
 	bool mixed, software, old_library;
+	bool own_callback; /* Brick's, which watches nodes */
 };
 
 struct explain_engine {
@@ -300,6 +301,8 @@ static void make_engine(struct explain_engine *e, const struct wrong *w)
 		note(e, "ggml.library", "/lib/libggml-cpu-sse42.so");
 		note(e, "cpu.features", "sse4.2 avx f16c avx2 ");
 	}
+	if (w->own_callback)
+		note(e, "attach", "eval callback: it splits the graph, times are inflated");
 	for (uint32_t i = 0; i < (w->steps ? w->steps : EXPLAIN_STEPS); i++)
 		add_step(e, w, i);
 	for (size_t i = 0; i < e->run.lane_count; i++)

@@ -227,6 +227,7 @@ static void engines(void **state)
 	never(&(struct wrong){.build = 20}, "graph-rebuilt");
 	first(&(struct wrong){.watched = 200}, "graph-watched", 200 * EXPLAIN_STEPS);
 	never(&(struct wrong){.watched = 20}, "graph-watched");
+	never(&(struct wrong){.watched = 200, .own_callback = true}, "graph-watched");
 	first(&(struct wrong){.saved = 120}, "state-copied", 120 * EXPLAIN_STEPS);
 	never(&(struct wrong){.saved = 36}, "state-copied");
 	first(&(struct wrong){.gap = 200}, "in-no-brick", 200 * EXPLAIN_STEPS);

@@ -39,13 +39,17 @@ static uint64_t count_of(const struct explain_phase *phase, const char *name)
 bool rule_graph_watched(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	enum { MANY = 16 }; /* backends take fewer */
+	static const char own[] = "eval callback";
 	const struct explain_phase *phase = &f->phases[p];
+	const char *attach = run_note_find(f->run, "attach");
 	uint64_t plans = count_of(phase, "GraphPlan");
 
 	out->cost_ns = explain_on_cpu_ns(phase, "GraphPlan") +
 		       explain_on_cpu_ns(phase, brick_name(BRICK_GRAPH_COMPUTE));
 	out->certainty = FINDING_LIKELY;
 	out->of.graph_watched.parts = phase->evaluations ? plans / phase->evaluations : 0;
+	if (attach && !strncmp(attach, own, sizeof(own) - 1))
+		return false; /* Brick is what watches */
 	return !phase->queue && out->of.graph_watched.parts >= MANY &&
 	       out->cost_ns >= phase->wall_ns / 20;
 }
@@ -57,7 +61,7 @@ bool rule_state_copied(const struct explain_facts *f, enum step_phase p, struct 
 	const struct explain_phase *phase = &f->phases[p];
 	uint64_t copies = count_of(phase, brick_name(BRICK_OUTPUT_COPY));
 
-	out->of.state_copied.copies = phase->steps ? copies / phase->steps : 0;
+	out->of.state_copied.copies = phase->evaluations ? copies / phase->evaluations : 0;
 	if (out->of.state_copied.copies > FEW)
 		out->cost_ns = explain_on_cpu_ns(phase, brick_name(BRICK_OUTPUT_COPY));
 	out->cost_ns +=
