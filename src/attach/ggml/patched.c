@@ -6,8 +6,8 @@
  *
  * Most objects of most programs have nothing to do with ggml, so an object is judged cheaply first:
  * by its dynamic symbols and relocations, as the dynamic linker has them in memory; and if it
- * exports none of the functions, by whether it has a word of ggml's in its constants, and its file,
- * or a debug file of it, a .symtab.
+ * exports none of the functions, by whether its file, or a debug file of it, has a .symtab, and its
+ * constants a word of ggml's.
  */
 #include "attach/ggml/patched.h"
 
@@ -27,47 +27,69 @@
 #include "brick/error.h"
 #include "lib/sys/functions.h"
 
-static bool is_hooked(const char *name)
+static uint32_t hash_of(const char *name)
 {
-	for (int i = 0; i < GGML_SYMBOL_COUNT; i++)
-		if (!strcmp(ggml_symbols[i].name, name))
-			return true;
-	return false;
-}
+	uint32_t hash = 5381;
 
-static bool is_defined_function(const struct loader_tables *tables, const ElfW(Sym) * symbol)
-{
-	return symbol->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
-	       is_hooked(tables->strings + symbol->st_name);
-}
-
-/* Does the dynamic linker have to find one of the functions that the object itself defines? */
-static int is_own(void *tables, uintptr_t *slot, const ElfW(Sym) * symbol)
-{
-	return is_defined_function(tables, symbol);
+	for (; *name; name++)
+		hash = hash * 33 + (unsigned char)*name;
+	return hash;
 }
 
 /*
- * GNU's hash table: bloom words, buckets of first symbols, chains whose last has an odd hash.
- * name: the function that is asked for; NULL: any that is hooked.
+ * GNU's hash table: bloom words, buckets of first symbols, chains of hashes without their lowest
+ * bit, which is set in a chain's last. The function that the object defines, or NULL. Programs with
+ * hundreds of libraries have a million symbols, so none is looked at that is not asked for.
  */
-static bool exports(const struct loader_tables *tables, const char *name)
+static const ElfW(Sym) * find_function(const struct loader_tables *tables, const char *name)
 {
-	if (!tables->hash)
-		return false;
+	uint32_t hash = hash_of(name);
+
+	if (!tables->hash || !tables->hash[0])
+		return NULL;
 	uint32_t buckets = tables->hash[0], first = tables->hash[1], words = tables->hash[2];
 	const uint32_t *bucket = tables->hash + 4 + words * (sizeof(ElfW(Addr)) / 4);
 	const uint32_t *chain = bucket + buckets;
+	uint32_t i = bucket[hash % buckets];
+	if (i < first || !i)
+		return NULL;
+	for (;; i++) {
+		const ElfW(Sym) *symbol = &tables->symbols[i];
+		if ((chain[i - first] | 1) == (hash | 1) &&
+			!strcmp(tables->strings + symbol->st_name, name))
+			return symbol->st_shndx != SHN_UNDEF &&
+					       ELF64_ST_TYPE(symbol->st_info) == STT_FUNC
+				       ? symbol
+				       : NULL;
+		if (chain[i - first] & 1)
+			return NULL;
+	}
+}
 
-	for (uint32_t b = 0; b < buckets; b++)
-		for (uint32_t i = bucket[b]; i >= first && i; i++) {
-			const ElfW(Sym) *symbol = &tables->symbols[i];
-			if (is_defined_function(tables, symbol) &&
-				(!name || !strcmp(tables->strings + symbol->st_name, name)))
-				return true;
-			if (chain[i - first] & 1)
-				break;
-		}
+/* Those of the functions that the object exports. */
+struct own_functions {
+	const ElfW(Sym) * symbol[GGML_SYMBOL_COUNT];
+	size_t count;
+};
+
+static void find_own(struct own_functions *own, const struct loader_tables *tables)
+{
+	own->count = 0;
+	for (int i = 0; i < GGML_SYMBOL_COUNT; i++) {
+		const ElfW(Sym) *symbol = find_function(tables, ggml_symbols[i].name);
+		if (symbol)
+			own->symbol[own->count++] = symbol;
+	}
+}
+
+/* Does the dynamic linker have to find one of the functions that the object itself defines? */
+static int is_own(void *functions, uintptr_t *slot, const ElfW(Sym) * symbol)
+{
+	const struct own_functions *own = functions;
+
+	for (size_t i = 0; i < own->count; i++)
+		if (own->symbol[i] == symbol)
+			return true;
 	return false;
 }
 
@@ -138,24 +160,27 @@ enum kind {
 /* It computes graphs, but calls nothing for their nodes that others could stand in front of. */
 static bool hides_nodes(const struct loader_tables *tables)
 {
-	return exports(tables, ggml_symbols[GGML_GRAPH_COMPUTE].name) &&
-	       !exports(tables, ggml_symbols[GGML_NODE_FORWARD].name);
+	return find_function(tables, ggml_symbols[GGML_GRAPH_COMPUTE].name) &&
+	       !find_function(tables, ggml_symbols[GGML_NODE_FORWARD].name);
 }
 
 static enum kind kind_of(const struct dl_phdr_info *info, const char *path)
 {
 	struct loader_tables tables;
-	int known = loader_tables_read(&tables, info);
+	struct own_functions own = {.count = 0};
 
-	bool is_linked = known && loader_each_slot(&tables, info, is_own, &tables);
+	if (loader_tables_read(&tables, info))
+		find_own(&own, &tables);
+	bool is_linked = own.count && loader_each_slot(&tables, info, is_own, &own);
 	if (is_linked && !hides_nodes(&tables))
 		return NOT_PATCHED;
-	if (!is_linked && known && exports(&tables, NULL))
+	if (!is_linked && own.count)
 		return BINDS_ITSELF;
 	struct debug_file symbols;
-	if (!is_linked && !mentions_ggml(info))
-		return NOT_PATCHED;
-	return debug_file_find(&symbols, path) > 0 ? MAYBE_PATCHED : NOT_PATCHED;
+	/* the head of a file is read sooner than megabytes of constants */
+	return debug_file_find(&symbols, path) > 0 && (is_linked || mentions_ggml(info))
+		       ? MAYBE_PATCHED
+		       : NOT_PATCHED;
 }
 
 /* libbrick-patch.so */
