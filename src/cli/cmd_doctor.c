@@ -1019,13 +1019,34 @@ static bool add_signs(struct doctor *doctor, const char *path)
 	return any;
 }
 
+/*
+ * A driver's library that the program names, and may open while it runs, where this machine has
+ * it.
+ */
+static void add_opened(struct doctor *doctor, const struct program_files *files)
+{
+	for (const struct attacher *const *a = attachers; *a; a++) {
+		const struct attacher_sign *sign = (*a)->signs;
+		bool is_linked = false, is_named = false;
+		if (!sign || !has_driver(*a))
+			continue;
+		for (size_t i = 0; i < files->paths.count; i++)
+			is_linked |= is_called(files->paths.items[i], sign->library);
+		for (size_t i = 0; i < files->paths.count && !is_linked && !is_named; i++)
+			is_named = program_file_has(files->paths.items[i], sign->library);
+		if (is_named)
+			doctor_add(doctor, GROUP, "attaches", DOCTOR_OK, NULL,
+				"%s, if the program opens %s, which it names", sign->finding,
+				sign->library);
+	}
+}
+
 /* Engines that no attacher is for. */
 static void add_stranger(struct doctor *doctor, const char *path)
 {
 	static const struct {
 		const char *library, *engine;
 	} strangers[] = {
-		{"libonnxruntime.so", "ONNX Runtime"},
 		{"libtensorflow", "TensorFlow"},
 		{"libopenvino.so", "OpenVINO"},
 		{"libncnn.so", "ncnn"},
@@ -1075,8 +1096,10 @@ static void look_at_files(struct doctor *doctor, const struct program_files *fil
 		if (ggml.way != PROGRAM_GGML_UNKNOWN || i == 0)
 			add_way(doctor, path, &ggml, files->obstacle == INJECT_FINE);
 	}
-	if (files->obstacle == INJECT_FINE)
+	if (files->obstacle == INJECT_FINE) {
+		add_opened(doctor, files);
 		add_outcome(doctor, &outlook);
+	}
 }
 
 static const char *reason(int error)

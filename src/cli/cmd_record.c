@@ -461,7 +461,8 @@ static void print_nothing(const struct record_arguments *a, const struct recorde
 			warn("nothing was attached: %s%s%s", why, advice ? "; " : "",
 				advice ? advice : "");
 		if (!tell_hidden(a->options.command) && !*why)
-			warn("nothing was attached: %s uses no %s through shared libraries",
+			warn("nothing was attached: %s computed nothing with %s through shared "
+			     "libraries; 'brick doctor -- CMD' says what it consists of",
 				a->options.command[0], inject_kinds(kinds));
 		tell_switch(a->options.command);
 	}

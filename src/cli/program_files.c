@@ -471,8 +471,7 @@ enum ggml_way program_way(const struct program_outlook *o, bool digests)
 	return ggml_way_of(o->reached, !o->has_device, digests);
 }
 
-/* Does the file hold this text, as its tables of symbols do that name such a function? */
-static bool names(const char *path, const char *text)
+bool program_file_has(const char *path, const char *text)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
@@ -500,7 +499,7 @@ bool program_is_split(char *const *command, bool digests)
 	if (program_files_of_command(&files, command))
 		return false;
 	for (size_t i = 0; i < files.paths.count && files.obstacle == INJECT_FINE; i++)
-		if (names(files.paths.items[i], "ggml_graph_compute") &&
+		if (program_file_has(files.paths.items[i], "ggml_graph_compute") &&
 			!program_ggml(&ggml, files.paths.items[i]))
 			program_outlook_add(&outlook, files.paths.items[i], &ggml);
 	program_files_fini(&files);

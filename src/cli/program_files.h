@@ -57,6 +57,9 @@ struct program_ggml {
 /* -errno or BRICK_E*: it cannot be read. */
 int program_ggml(struct program_ggml *found, const char *path);
 
+/* Does the file hold this text, as its tables of symbols do, or what it opens by name? */
+bool program_file_has(const char *path, const char *text);
+
 /* What all files of a program give together. */
 struct program_outlook {
 	char reached[GGML_SYMBOL_COUNT];

@@ -92,16 +92,22 @@ def users():
     text = " ".join(brick("doctor", "--", program)[0].decode().split())
     if "this Brick cannot look into programs" in text:
         return
-    # a backend that ggml opens itself, from beside the program, and an engine that no attacher is for
+    # a backend that ggml opens itself, from beside the program; what is attached to, linked with it or opened; and an
+    # engine that no attacher is for
     compile_library(os.path.join(place, "libggml-cpu.so"), "void ggml_cpu_extra_compute_forward(void) {}"
                     "void ggml_barrier(void) { ggml_cpu_extra_compute_forward(); }"
                     "void ggml_graph_compute(void) { ggml_barrier(); }")
     compile_library(os.path.join(place, "libonnxruntime.so.1"), "int ort;")
-    compile_library(program, "extern int ort; void whisper_init_state(void); int main(void) { whisper_init_state(); return ort; }",
-                    "-no-pie", "-nostartfiles", "-Wl,-e,main", *here, "-lwhisper", "-lggml-base", "-l:libonnxruntime.so.1")
+    compile_library(os.path.join(place, "libopenvino.so"), "int vino;")
+    compile_library(program, "extern int ort, vino; void whisper_init_state(void); const char driver[] = \"libOpenCL.so.1\";"
+                    "int main(void) { whisper_init_state(); return ort + vino; }", "-no-pie", "-nostartfiles", "-Wl,-e,main",
+                    *here, "-lwhisper", "-lggml-base", "-l:libonnxruntime.so.1", "-lopenvino")
     more = " ".join(brick("doctor", "--", program)[0].decode().split())
     expect_true(f"a backend: {more}", "libggml-cpu.so: 3 functions" in more and "each node is timed on each thread" in more)
-    expect_true(f"a stranger: {more}", "ONNX Runtime has no attacher" in more)
+    expect_true(f"a stranger: {more}", "OpenVINO has no attacher" in more and "ONNX Runtime has" not in more)
+    expect_true(f"what is attached to: {more}", "ONNX Runtime: its kernels are recorded" in more and
+                "OpenCL: its queues are recorded, if the program opens libOpenCL.so, which it names" in more)
+    expect_true(f"what is not named: {text}", "libOpenCL" not in text)
     expect_true(f"a user: {text}", "no table of symbols" not in text and "known from whisper's graphs" in text)
 
 

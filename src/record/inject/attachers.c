@@ -149,10 +149,14 @@ static const struct attacher nccl = {
 static const struct attacher_note onnxruntime_notes[] = {{"onnxruntime.version", "ONNX Runtime"},
 	{"onnxruntime.rules", NULL}, {"onnxruntime.kernels", NULL}, {0}};
 
+static const struct attacher_sign onnxruntime_signs[] = {
+	{"libonnxruntime.so", "ONNX Runtime: its kernels are recorded"}, {0}};
+
 static const struct attacher onnxruntime = {
 	.name = "onnxruntime",
 	.title = "ONNX Runtime",
 	.library = "libbrick-onnxruntime.so",
+	.signs = onnxruntime_signs,
 	.entry = ATTACHER_PRELOAD,
 	.version_note = "onnxruntime.version",
 	.notes = onnxruntime_notes,
