@@ -1033,7 +1033,8 @@ static void add_opened(struct doctor *doctor, const struct program_files *files)
 		for (size_t i = 0; i < files->paths.count; i++)
 			is_linked |= is_called(files->paths.items[i], sign->library);
 		for (size_t i = 0; i < files->paths.count && !is_linked && !is_named; i++)
-			is_named = program_file_has(files->paths.items[i], sign->library);
+			is_named = strncmp(base_name(files->paths.items[i]), "libbrick", 8) &&
+				   program_file_has(files->paths.items[i], sign->library);
 		if (is_named)
 			doctor_add(doctor, GROUP, "attaches", DOCTOR_OK, NULL,
 				"%s, if the program opens %s, which it names", sign->finding,

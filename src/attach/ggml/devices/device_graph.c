@@ -61,7 +61,7 @@ static void leave(struct device_graph *d, uint32_t next)
 	brick_launch_owner_set(d->outside);
 }
 
-/* A build whose backend has the question inlined: what a device does cannot be told apart. */
+/* A backend that has the question inlined, or asks none: its nodes cannot be told apart. */
 static void judge(const struct device_graph *d)
 {
 	static uint32_t any_asked, unasked;
@@ -70,9 +70,11 @@ static void judge(const struct device_graph *d)
 		__atomic_store_n(&any_asked, 1, __ATOMIC_RELAXED);
 	else if (!__atomic_load_n(&any_asked, __ATOMIC_RELAXED) &&
 		 __atomic_add_fetch(&unasked, 1, __ATOMIC_RELAXED) == UNASKED_GRAPHS)
-		note_once("ggml.device", "its nodes are not told apart: this build calls no "
-					 "function for each (it may be "
-					 "link-time optimised); their time is the graph's");
+		note_once("ggml.device",
+			"its nodes are not told apart, as its backend calls no function for each "
+			"(a "
+			"link-time optimised build, or one that sends graphs elsewhere); their "
+			"time is the graph's");
 }
 
 void device_graph_end(void)
