@@ -21,11 +21,16 @@ bench: deps
 	@examples/demo/models.sh
 	@bench/run.sh
 
-# The table of docs/ENGINES.md: builds llama.cpp's and whisper.cpp's programs first, an hour.
+# The tables of docs/ENGINES.md: builds llama.cpp's and whisper.cpp's programs first, two hours in all.
 engines: models
+	@examples/demo/deps.sh engines
 	@examples/demo/engine-device.sh vulkan 3.14.0 3.17.1 3.20.0
 	@examples/demo/engine-programs.sh
+	@examples/demo/engine-others.sh
+	@examples/demo/onnxruntime.sh onnxruntime-1.17.3 >/dev/null
+	@examples/demo/onnxruntime.sh transformers-4.3.2 >/dev/null
 	@bench/engines.py --markdown
+	@bench/engines.py --markdown --others
 
 fuzz: deps
 	@tests/fuzz/run.sh $(or $(SECONDS_PER_TARGET),600)

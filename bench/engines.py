@@ -4,7 +4,12 @@
 and without, how much of its steps' wall time lies in bricks, what recording cost by the report's own estimate, which
 operations no rule knew.
 
-  engines.py [--markdown] [NAME...]     all of them, or those whose names contain one of the words
+  engines.py [--markdown] [--others] [NAME...]     all of them, or those whose names contain one of the words
+
+With --others the programs of other_engines.py, and beside that what `brick doctor` said of each beforehand, and what
+recording cost of the program's own CPU time, measured in turns: with {n} in a command, of the work that two lengths of
+it differ by. Those run from build/demo/engine-others (examples/demo/engine-others.sh) and Debian's packages
+(examples/demo/deps.sh engines).
 
 They run from build/demo/engine (examples/demo/models.sh), build/demo/engine-addons (examples/demo/engine-addons.sh),
 build/demo/engine-vulkan (examples/demo/engine-device.sh vulkan 3.14.0 3.17.1 3.20.0) and build/demo/engine-programs
@@ -25,8 +30,8 @@ import time
 import urllib.request
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-DEMO = os.path.join(os.environ.get("BRICK_BUILD", os.path.join(SOURCE, "build")), "demo")
-BRICK = os.path.join(DEMO, "..", "bin", "brick")
+BUILD = os.environ.get("BRICK_BUILD", os.path.join(SOURCE, "build"))
+DEMO, BRICK = os.path.join(BUILD, "demo"), os.path.join(BUILD, "bin", "brick")
 PROGRAMS = os.path.join(DEMO, "engine-programs")
 SHARED = os.path.join(PROGRAMS, "llama", "bin")
 WHISPER = os.path.join(PROGRAMS, "whisper", "bin")
@@ -46,10 +51,13 @@ TIMES = re.compile(r"\d+[.,:]\d+ ?(ms|s|us|minutes|seconds|t/s|tokens)|tokens pe
 
 
 class Program:
-    """output: "text", or "times" where what it prints is little else. talk: asks a server, by its port."""
+    """output: "text", or "times" where what it prints is little else. talk: asks a server, by its port. lengths: of
+    {n} in the command, the longer one first."""
 
-    def __init__(self, name, command, output="text", env=None, talk=None, needs=None):
-        self.name, self.command, self.output = name, command, output
+    def __init__(self, name, command, output="text", env=None, talk=None, needs=(), lengths=None):
+        self.name, self.output = name, output
+        self.commands = [[part.replace("{n}", str(n)) for part in command] for n in lengths or [""]]
+        self.command = self.commands[0]
         self.env, self.talk, self.needs = env or {}, talk, needs
 
 
@@ -63,7 +71,7 @@ def completion(what, model, *options, libraries=None):
     command = [f"{SHARED}/llama-completion", "-m", model, "-p", PROMPT, "-n", "24", *GREEDY, "-no-cnv",
                "--no-perf", "-t", "1"]
     env = {"LD_LIBRARY_PATH": libraries} if libraries else {}
-    return Program("llama-completion" + what, [*command, *options], env=env, needs=libraries)
+    return Program("llama-completion" + what, [*command, *options], env=env, needs=[libraries] if libraries else ())
 
 
 def llama(name, *options, note="", **more):
@@ -133,14 +141,14 @@ def llama_programs(place):
                 note=", several models and contexts")
     yield Program("llama-finetune", [f"{SHARED}/llama-finetune", "-m", os.path.join(DEMO, "model-f32.gguf"), "-f", text,
                                      "-c", "64", "-b", "64", "-ub", "64", "-t", "1", "-epochs", "1", "-o",
-                                     os.path.join(place, "trained.gguf")], output="times")
+                                     "trained.gguf"], output="times")
     for sign in "positive", "negative":
         with open(os.path.join(place, sign), "w") as file:
             file.write(f"one {sign} word\nanother {sign} word\n")
     yield Program("llama-cvector-generator", [f"{SHARED}/llama-cvector-generator", "-m", MODEL, "-t", "1", "--pca-iter", "5",
                                               "--pca-batch", "5", "--positive-file", os.path.join(place, "positive"),
                                               "--negative-file", os.path.join(place, "negative"), "-o",
-                                              os.path.join(place, "vector.gguf")], output="times")
+                                              "vector.gguf"], output="times")
     yield Program("test-llama-archs, all architectures", [f"{SHARED}/test-llama-archs", "-s", "1"], output="times")
 
 
@@ -162,21 +170,21 @@ def other_programs():
     for version in VERSIONS:
         libraries = os.path.join(DEMO, "engine-vulkan", version)
         yield Program(f"libraries of node-llama-cpp {version}",
-                      [os.path.join(DEMO, "..", "bin", "brick-llama"), "--libs", libraries, "--gpu-layers", "0", *length])
+                      [os.path.join(BUILD, "bin", "brick-llama"), "--libs", libraries, "--gpu-layers", "0", *length])
 
 
-def start(program, prefix, place):
+def start(program, prefix, place, command=None):
     port = free_port()
-    command = [part.replace("{port}", str(port)) for part in program.command]
+    command = [part.replace("{port}", str(port)) for part in command or program.command]
     env = {**os.environ, **program.env, "BRICK_DB": "none"}
     process = subprocess.Popen(prefix + command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                text=True, errors="replace", env=env, cwd=place, start_new_session=True)
     return process, port
 
 
-def run(program, prefix, place):
+def run(program, prefix, place, command=None):
     """What it said, and its exit status; a server is asked and then told to end."""
-    process, port = start(program, prefix, place)
+    process, port = start(program, prefix, place, command)
     said = ""
     try:
         if program.talk:
@@ -235,15 +243,16 @@ def unknown(answer):
     return ", ".join(names) or "none"
 
 
-def row_of(program, place):
-    needed = [p for p in program.command + [program.needs or "/"] if p.startswith("/")]
-    missing = next((p for p in needed if not os.path.exists(p)), None)
-    if missing:
-        return [program.name, "-", "not there: " + os.path.relpath(missing, DEMO)]
-    path = os.path.join(place, "run.pftrace")
+def missing_of(program):
+    needed = [p for p in [*program.command, *program.needs] if p.startswith("/")]
+    return next((p for p in needed if not os.path.exists(p)), None)
+
+
+def compared(program, place, path):
+    """Both runs, and how what they said compares; the recording lies at `path`."""
     for _ in range(ATTEMPTS):
         plain = run(program, [], place)
-        recorded = run(program, [BRICK, "record", "-q", "-o", path, "--"], place)
+        recorded = run(program, [BRICK, "record", "-o", path, "--"], place)
         same = compare(program, plain, recorded)
         if same != "CUT SHORT":
             break
@@ -251,16 +260,120 @@ def row_of(program, place):
         show_difference(plain[1], recorded[1])
         if compare(program, plain, run(program, [], place)) == "DIFFERENT":
             same = "differs from run to run, without Brick too"
-    answer = json.loads(subprocess.run([BRICK, "report", "--json", path], capture_output=True, text=True, check=True).stdout)
-    distortion = answer["distortion"]
-    steps = answer["steps"]
     if plain[0]:
         print(plain[2][-300:], file=sys.stderr)
-    return [program.name, version_of(path), same,
-            f"{steps['prefill']['count']} + {steps['decode']['count']}", coverage(answer, "prefill"),
-            coverage(answer, "decode"), percent(distortion.get("share"), 2), unknown(answer)]
+    return plain, recorded, same
 
 
+def report_of(path):
+    return json.loads(subprocess.run([BRICK, "report", "--json", path], capture_output=True, text=True, check=True).stdout)
+
+
+def steps_of(answer):
+    return f"{answer['steps']['prefill']['count']} + {answer['steps']['decode']['count']}"
+
+
+def row_of(program, place):
+    missing = missing_of(program)
+    if missing:
+        return [program.name, "-", "not there: " + os.path.relpath(missing, DEMO)]
+    path = os.path.join(place, "run.pftrace")
+    _, _, same = compared(program, place, path)
+    answer = report_of(path)
+    return [program.name, version_of(path), same, steps_of(answer), coverage(answer, "prefill"), coverage(answer, "decode"),
+            percent(answer["distortion"].get("share"), 2), unknown(answer)]
+
+
+WAYS = {"each node is timed on each thread": "nodes", "each node is timed by the scheduler's": "callback",
+        "steps and whole graphs": "graphs"}
+
+
+def foreseen(program, place):
+    """What doctor says of it, in words as few as those of `happened`."""
+    process, _ = start(program, [BRICK, "doctor", "--json", "--"], place)
+    checks = json.loads(process.communicate()[0])["checks"]
+    said = [c["finding"].split(":")[0] for c in checks if c["name"] == "attaches"]
+    said += [word for c in checks if c["name"] == "nodes" for text, word in WAYS.items() if c["finding"].startswith(text)]
+    if any(c["name"] == "devices" for c in checks):
+        said = [word + " (a device's not)" if word == "nodes" else word for word in said]
+    return ", ".join(dict.fromkeys(said)) or "nothing"
+
+
+HAPPENED = {"node hooks": "nodes", "eval callback": "callback", "graphs only": "graphs", "OpenCL": "OpenCL", "Vulkan": "Vulkan",
+            "PyTorch": "PyTorch", "ONNX": "ONNX Runtime", "ITT": "ITT", "NVTX": "NVTX"}
+
+
+def happened(error):
+    """By what the recorder said."""
+    found = re.search(r"^brick: attached.*", error, re.M)
+    return ", ".join(word for text, word in HAPPENED.items() if found and text in found.group()) or "nothing"
+
+
+ROUNDS = 3
+TIMED = ["/bin/bash", "-c", 'TIMEFORMAT="%3U %3S"; file=$1; shift; { time "$@" 2>&3; } 3>&2 2>"$file"', "timed"]
+
+
+def cpu_seconds(program, command, prefix, place):
+    """Of the program and what it starts, without the recorder."""
+    path = os.path.join(place, "seconds")
+    run(program, [*prefix, *TIMED, path], place, command)
+    with open(path, encoding="ascii") as file:
+        return sum(float(word) for word in file.read().split())
+
+
+def measured(program, place, rounds):
+    """What recording adds to the program's CPU time: (plain, recorded) of each round, in seconds; of the work that two
+    lengths differ by, or of the whole program, starting included."""
+    record = [BRICK, "record", "-q", "-o", os.path.join(place, "timed.pftrace"), "--"]
+    found = []
+    for turn in range(rounds):
+        seconds = {}
+        for number, command in enumerate(program.commands):
+            for prefix in ([], record) if turn % 2 else (record, []):
+                seconds[number, bool(prefix)] = cpu_seconds(program, command, prefix, place)
+        found.append([seconds[0, who] - seconds.get((1, who), 0) for who in (False, True)])
+    return found
+
+
+def middle(values):
+    """The median, and the ends."""
+    values = sorted(values)
+    return (values[len(values) // 2], values[0], values[-1]) if values else (None, None, None)
+
+
+def interval(share, low, high):
+    return "-" if share is None else f"{share * 100:.1f} % ({low * 100:.1f} to {high * 100:.1f})"
+
+
+def seconds_more(rounds):
+    more, low, high = middle(recorded - plain for plain, recorded in rounds)
+    return f"{more:+.2f} s ({low:.2f} to {high:.2f}) of {middle(plain for plain, _ in rounds)[0]:.2f} s"
+
+
+def other_row(program, place, rounds):
+    missing = missing_of(program)
+    if missing:
+        return [program.name, "-", "-", "not there: " + os.path.relpath(missing, DEMO)]
+    path = os.path.join(place, "run.pftrace")
+    said = foreseen(program, place)
+    _, recorded, same = compared(program, place, path)
+    answer = report_of(path)
+    timed, stated = measured(program, place, rounds), answer["distortion"]
+    phase = "decode" if answer["steps"]["decode"]["count"] else "prefill"
+    stated = stated if stated["share"] is not None else stated.get(phase) or {"share": None}
+    # The steps' wall time has that off the CPU in it.
+    on_cpu = 1 - (answer["presence"].get("steps_off") or 0)
+    told = tuple(share if share is None else share / on_cpu for share in map(stated.get, ("share", "low", "high")))
+    row = [program.name, said, happened(recorded[2]), same, steps_of(answer) if answer["steps"][phase]["count"] else "-",
+           coverage(answer, phase)]
+    if len(program.commands) == 1:  # starting is in its time, and in no step's
+        return [*row, seconds_more(timed), interval(*told), "-"]
+    cost = middle(recorded / plain - 1 for plain, recorded in timed if plain > 0)
+    known = cost[0] is not None and told[0] is not None
+    return [*row, interval(*cost), interval(*told), "-" if not known else "yes" if cost[1] <= told[2] and told[1] <= cost[2] else "NO"]
+
+
+OTHER_TITLES = ["program", "doctor said", "recorded", "output", "steps", "covered", "cost in CPU time", "stated", "holds"]
 TITLES = ["program", "ggml", "output", "steps: prompt + tokens", "covered: prompt", "tokens", "cost", "unknown operations"]
 
 
@@ -268,19 +381,27 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--markdown", action="store_true")
+    parser.add_argument("--others", action="store_true")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
     arguments = parser.parse_args()
+    titles, output = (OTHER_TITLES, 3) if arguments.others else (TITLES, 2)
     wrong = 0
     with tempfile.TemporaryDirectory(prefix="brick-engines-") as place:
-        print("| " + " | ".join(TITLES) + " |\n|" + "---|" * len(TITLES) if arguments.markdown else "\t".join(TITLES))
-        for program in [*llama_programs(place), *other_programs()]:
+        print("| " + " | ".join(titles) + " |\n|" + "---|" * len(titles) if arguments.markdown else "\t".join(titles))
+        if arguments.others:
+            from other_engines import other_kinds  # pylint: disable=import-outside-toplevel
+            programs = other_kinds(place)
+        else:
+            programs = (program for part in (llama_programs(place), other_programs()) for program in part)
+        for program in programs:
             if arguments.names and not any(name in program.name for name in arguments.names):
                 continue
             try:
-                row = row_of(program, place)
-            except (RuntimeError, OSError, subprocess.SubprocessError) as error:
-                row = [program.name, "-", f"failed: {error}"]
-            row += [""] * (len(TITLES) - len(row))
-            wrong += row[2] in ("DIFFERENT", "CUT SHORT") or row[2].startswith(("ends", "failed"))
+                row = other_row(program, place, arguments.rounds) if arguments.others else row_of(program, place)
+            except (RuntimeError, OSError, ValueError, subprocess.SubprocessError) as error:
+                row = [program.name, *["-"] * (output - 1), f"failed: {error}"]
+            row += [""] * (len(titles) - len(row))
+            wrong += row[output] in ("DIFFERENT", "CUT SHORT") or row[output].startswith(("ends", "failed"))
             print("| " + " | ".join(row) + " |" if arguments.markdown else "\t".join(row), flush=True)
     return 1 if wrong else 0
 

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs the Debian packages that are needed and missing: deps.sh [build|packages|all]. `build` is
-# what programs and libraries are built with, `packages` what packing them needs beside that, `all`
-# what tests, benches and the demo need, too. Re-runnable: does nothing when all are there. On
+# Installs the Debian packages that are needed and missing: deps.sh [build|packages|all|engines].
+# `build` is what programs and libraries are built with, `packages` what packing them needs beside
+# that, `all` what tests, benches and the demo need, too, and `engines` programs that `make engines`
+# records besides, of which none must be there. Re-runnable: does nothing when all are there. On
 # systems without apt it says what it wants.
 
 set -eu
@@ -112,10 +113,20 @@ for_testing()
 	fi
 }
 
+for_engines()
+{
+	for name in hashcat ffmpeg leela-zero stockfish octave lammps john fasttext espeak-ng glmark2-x11 \
+		r-base-core openmpi-bin tesseract-ocr tesseract-ocr-eng python3-opencv python3-pyopencl \
+		python3-onnx python3-sklearn python3-xgboost python3-numba; do
+		dpkg -s "$name" >/dev/null 2>&1 || optional="$optional $name"
+	done
+}
+
 what=${1:-all} optional=
 for_building
 [ "$what" = build ] || for_packing
 [ "$what" != all ] || for_testing
+[ "$what" != engines ] || for_engines
 [ -n "$packages$optional" ] || exit 0
 
 if ! command -v apt-get >/dev/null; then

@@ -55,6 +55,8 @@ build llama llama.cpp "llama-simple llama-completion llama-cli llama-server llam
 	llama-embedding llama-perplexity llama-lookup llama-speculative llama-speculative-simple llama-parallel
 	llama-finetune llama-cvector-generator test-thread-safety test-llama-archs" \
 	-DBUILD_SHARED_LIBS=ON -DLLAMA_CURL=OFF -DLLAMA_OPENSSL=OFF -DLLAMA_BUILD_UI=OFF -DLLAMA_BUILD_TESTS=ON
+build static llama.cpp "llama-completion llama-bench llama-finetune ggml-rpc-server" -DBUILD_SHARED_LIBS=OFF \
+	-DGGML_OPENMP=OFF -DGGML_RPC=ON -DLLAMA_CURL=OFF -DLLAMA_OPENSSL=OFF -DLLAMA_BUILD_UI=OFF -DLLAMA_BUILD_TESTS=OFF
 build noomp llama.cpp ggml -DBUILD_SHARED_LIBS=ON -DGGML_OPENMP=OFF
 build blas llama.cpp ggml -DBUILD_SHARED_LIBS=ON -DGGML_BLAS=ON -DGGML_BLAS_VENDOR=OpenBLAS || true
 build whisper whisper.cpp "whisper-cli whisper-bench" -DBUILD_SHARED_LIBS=ON -DGGML_OPENMP=OFF
