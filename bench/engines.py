@@ -223,7 +223,7 @@ def compare(program, plain, recorded):
 
 
 def version_of(path):
-    text = subprocess.run([BRICK, "report", path], capture_output=True, text=True).stdout
+    text = subprocess.run([BRICK, "report", "-v", path], capture_output=True, text=True).stdout
     found = re.search(r"^ggml +(\S+)", text, re.M)
     return found.group(1) if found else "-"
 
