@@ -46,6 +46,8 @@ struct server {
 	const char *otlp_url;
 	struct otlp_push *push; /* NULL: nothing is sent */
 	bool has_warned;	/* that the collector takes nothing */
+	bool has_more;		/* requests to be sent in what is held */
+	bool is_over;		/* what is held grows no more */
 };
 
 static void check(const struct http_options *http)
@@ -144,14 +146,15 @@ static int measure_requests(
 	if (rc < 0)
 		return rc;
 	const struct metrics_view view = {.page = page,
-		.source = is_session ? METRICS_SESSION
-			  : live     ? METRICS_GROWING
-				     : METRICS_FINISHED,
+		.live = live,
+		.is_session = is_session,
 		.latencies = latencies,
 		.otlp = &otlp};
 	*metrics = metrics_of_page(&view);
 	if (*metrics && server->push)
-		rc = otlp_push_take(server->push, &otlp, latencies, page->times, is_over);
+		rc = otlp_push_metrics(server->push, &otlp, latencies, page->times);
+	server->has_more = requests && server->push;
+	server->is_over = is_over;
 	return *metrics ? rc : -ENOMEM;
 }
 
@@ -225,7 +228,22 @@ static void refresh(struct server *server)
 	serve_pace_read(&server->pace, monotonic_ns(), process_cpu_ns() - begin_cpu_ns);
 }
 
-/* What the collector takes is served with the next reading, and whether it does is said once. */
+/* Some of the requests in what is held; the main thread alone replaces that. */
+static void take_requests(struct server *server)
+{
+	const struct page *page = server->held.page;
+	SCOPED_BY(otlp_fini) struct otlp otlp = {0};
+
+	if (!server->has_more)
+		return;
+	int rc = otlp_init(&otlp, page->run, page->requests, &page->index);
+	if (rc == 0)
+		rc = otlp_push_requests(server->push, &otlp, server->is_over);
+	server->has_more = rc > 0;
+	run_release(page->run);
+}
+
+/* Counts are served at once; that the collector failed is said once. */
 static void send_otlp(struct server *server, bool is_last)
 {
 	struct http_content none = {0};
@@ -233,14 +251,22 @@ static void send_otlp(struct server *server, bool is_last)
 
 	if (!server->push)
 		return;
+	uint64_t begin_ns = monotonic_ns(), sent;
 	before = server->counts.otlp;
-	otlp_push_turn(server->push, is_last);
-	server->counts.otlp = otlp_push_counts(server->push);
+	do { /* as long as it goes well, for about a second */
+		sent = server->counts.otlp.sent_spans;
+		take_requests(server);
+		otlp_push_turn(server->push, is_last);
+		server->counts.otlp = otlp_push_counts(server->push);
+	} while (server->has_more && !is_last && server->counts.otlp.sent_spans > sent &&
+		 monotonic_ns() - begin_ns < NS_PER_S);
 	if (server->counts.otlp.failures && !server->has_warned) {
 		SCOPED char *why = text_safe(otlp_push_error(server->push));
-		warn("%s: %s; tried again, and counted in the metrics", server->otlp_url, why);
+		warn("%s: %s; brick_serve_otlp_* in the metrics count it", server->otlp_url, why);
 		server->has_warned = true;
 	}
+	if (is_last && (server->has_more || server->counts.otlp.dropped_spans))
+		warn("%s: not all requests were sent", server->otlp_url);
 	if (!is_last && memcmp(&before, &server->counts.otlp, sizeof(before)) != 0)
 		hand_out(server, &none);
 }

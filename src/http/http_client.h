@@ -13,9 +13,8 @@ struct http_reply {
 	long status; /* of HTTP; 0: there was none */
 	char *body;  /* with a final NUL; freed by http_reply_fini() */
 	size_t bytes;
-	long retry_after_s; /* that the server asks to wait before the next request; 0: nothing said
-			     */
 	char error[256];    /* why there was none */
+	long retry_after_s; /* how long the server asks to wait; 0: it does not */
 };
 
 /* user, password: NULL: none. -ENOTSUP: this build, or this machine, has no libcurl; -ENOMEM. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands in for http.c where libcurl's headers are missing. */
+/* What stands in for http_client.c where libcurl's headers are missing. */
 #include "http/http_client.h"
 
 #include <errno.h>

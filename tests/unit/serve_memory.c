@@ -101,7 +101,7 @@ static int make_all(const struct run *run, size_t *bytes)
 	if (rc == 0)
 		rc = latencies_create(
 			&latencies, run, page.requests, &page.index, page.times, true);
-	const struct metrics_view view = {&page, METRICS_FINISHED, latencies, &otlp};
+	const struct metrics_view view = {.page = &page, .latencies = latencies, .otlp = &otlp};
 	if (rc == 0 && !(metrics = metrics_of_page(&view)))
 		rc = -ENOMEM;
 	if (rc == 0)

@@ -92,13 +92,28 @@ static uint32_t step_of(const struct requests *q, const struct request *r, bool 
 	return parts[r->part_count - 1].step;
 }
 
-static int add_request(struct latencies *l, const struct requests *q, uint32_t i, bool is_over)
+/* The last model that was asked for: a name is found in notes. */
+struct named {
+	uint32_t process, model;
+	const char *name;
+};
+
+static const char *name_of(
+	struct named *last, const struct run *run, uint32_t process, uint32_t model)
+{
+	if (last->process != process || last->model != model)
+		*last = (struct named){process, model,
+			model == RUN_NONE ? NULL : run_model_name(run, process, model)};
+	return last->name;
+}
+
+static int add_request(
+	struct latencies *l, const struct requests *q, uint32_t i, struct named *last, bool is_over)
 {
 	const struct request *r = &q->list[i];
-	const char *model = run_model_name(q->run, r->process, r->model);
+	const char *model = name_of(last, q->run, r->process, r->model);
 	uint64_t token_ns = request_token_ns(q, r), queue_ns = request_queue_ns(r);
-	/* of a token that was the last when the recording was read it may become known better when
-	 */
+	/* when the last token so far was sampled may not have been read yet */
 	bool has_ended = is_over || r->end != REQUEST_OPEN;
 	const struct {
 		enum latency what;
@@ -134,18 +149,13 @@ static bool is_settled(const struct run *run, const struct step_index *index, ui
 static int add_steps(struct latencies *l, const struct run *run, const struct step_index *index,
 	const struct step_times *times, bool is_over)
 {
-	uint32_t process = RUN_NONE, number = RUN_NONE;
-	const char *model = NULL;
+	struct named last = {RUN_NONE, RUN_NONE, NULL};
 	int rc = 0;
 
 	for (uint32_t i = 0; rc == 0 && i < run->step_count; i++) {
 		const struct run_step *s = &run->steps[i];
 		uint64_t ns = step_time_total_ns(&times->steps[i]);
-		if (s->model != number || run->lanes[s->lane].process != process) {
-			number = s->model;
-			process = run->lanes[s->lane].process;
-			model = number == RUN_NONE ? NULL : run_model_name(run, process, number);
-		}
+		const char *model = name_of(&last, run, run->lanes[s->lane].process, s->model);
 		if (step_index_is_evaluated(index, run, i) &&
 			(is_over || is_settled(run, index, i)))
 			rc = observe(&l->of[LATENCY_STEP], model, step_phase_of(s),
@@ -161,6 +171,7 @@ int latencies_create(struct latencies **out, const struct run *run, const struct
 	const struct step_index *index, const struct step_times *times, bool is_over)
 {
 	struct latencies *l = calloc(1, sizeof(*l));
+	struct named last = {RUN_NONE, RUN_NONE, NULL};
 	int rc = 0;
 
 	if (!l)
@@ -177,7 +188,7 @@ int latencies_create(struct latencies **out, const struct run *run, const struct
 	if (!l->step_bounds)
 		rc = -ENOMEM;
 	for (uint32_t i = 0; requests && rc == 0 && i < requests->count; i++)
-		rc = add_request(l, requests, i, is_over);
+		rc = add_request(l, requests, i, &last, is_over);
 	if (rc == 0)
 		rc = add_steps(l, run, index, times, is_over);
 	for (int k = 0; rc == 0 && k < LATENCIES; k++)

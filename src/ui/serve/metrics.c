@@ -110,7 +110,7 @@ struct metrics {
 	FILE *out;
 	const struct run *run;
 	const struct page *page;
-	enum metrics_source source;
+	bool live, is_session;
 	const struct latencies *latencies;
 	const struct otlp *otlp;
 	bool failed; /* for lack of memory */
@@ -513,7 +513,7 @@ static void put_losses(struct metrics *m)
 		uint64_t count;
 	} kinds[] = {
 		{"dropped", losses->dropped},
-		{"open", m->source ? 0 : losses->open},
+		{"open", m->live ? 0 : losses->open},
 		{"unmatched", losses->unmatched},
 		{"clamped", losses->clamped},
 		{"unsupported", losses->unsupported},
@@ -523,7 +523,7 @@ static void put_losses(struct metrics *m)
 		{"bad_packets", losses->bad_packets},
 		{"bad_records", losses->bad_records},
 		{"lost_processes", losses->lost_processes},
-		{"unfinished_processes", m->source ? 0 : losses->unfinished_processes},
+		{"unfinished_processes", m->live ? 0 : losses->unfinished_processes},
 	};
 	/* A gauge: what is open, or unfinished, in a file that still grows may be whole later. */
 	put_family(m->out, "brick_lost", "gauge", NULL,
@@ -547,7 +547,7 @@ static void put_all(struct metrics *m)
 		"Time of each brick as part of the wall time of the steps.",
 		offsetof(struct summary_row, wall_ns));
 	put_phases(m);
-	if (m->source == METRICS_FINISHED)
+	if (!m->live && !m->is_session)
 		put_phase_counters(m);
 	put_trust(m);
 	put_losses(m);
@@ -557,7 +557,8 @@ char *metrics_of_page(const struct metrics_view *view)
 {
 	struct metrics m = {.run = view->page->run,
 		.page = view->page,
-		.source = view->source,
+		.live = view->live,
+		.is_session = view->is_session,
 		.latencies = view->latencies,
 		.otlp = view->otlp};
 	struct text text;

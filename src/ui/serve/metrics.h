@@ -14,16 +14,10 @@
 #include "ui/serve/otlp_push.h"
 #include "ui/text/otlp.h"
 
-/* What the run was read from. */
-enum metrics_source {
-	METRICS_FINISHED, /* a recording that grows no more */
-	METRICS_GROWING,  /* one that does: what has not ended yet is no loss */
-	METRICS_SESSION,  /* a session: statistics of all, but steps of the last moments only */
-};
-
 struct metrics_view {
 	const struct page *page;
-	enum metrics_source source;
+	bool live;	 /* the run goes on: what has not ended yet is no loss */
+	bool is_session; /* statistics are of all, but steps of the last moments only */
 	const struct latencies *latencies;
 	const struct otlp *otlp;
 };

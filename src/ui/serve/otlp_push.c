@@ -25,9 +25,9 @@ enum {
 	LAST_MS = 1000,
 	TRIES = 6, /* with the pauses between them, half a minute */
 	PAUSE_MAX_S = 60,
+	REQUESTS_AT_ONCE = 100, /* of at most some hundred kilobytes each */
 };
 #define TURN_NS NS_PER_S
-#define WAITING_BYTES_MAX (64u << 20)
 
 struct text {
 	char *bytes;
@@ -40,7 +40,6 @@ struct otlp_push {
 	char *traces_url, *metrics_url;
 	struct hashmap seen; /* traces */
 	ARRAY(struct text) waiting;
-	size_t waiting_bytes;
 	unsigned tries;	 /* of the first one */
 	unsigned in_row; /* failures since anything was taken */
 	uint64_t next_ns;
@@ -80,7 +79,6 @@ int otlp_push_create(struct otlp_push **out, const char *url)
 
 static void remove_at(struct otlp_push *p, size_t i)
 {
-	p->waiting_bytes -= p->waiting.items[i].count;
 	free(p->waiting.items[i].bytes);
 	p->waiting.count--;
 	memmove(&p->waiting.items[i], &p->waiting.items[i + 1],
@@ -89,19 +87,15 @@ static void remove_at(struct otlp_push *p, size_t i)
 		p->tries = 0;
 }
 
-/* What has no place is dropped. */
 static int wait_with(struct otlp_push *p, const json_t *request, uint32_t spans)
 {
 	struct text text = {.spans = spans};
 	int rc = page_text(&text.bytes, &text.count, request);
-	bool fits = rc == 0 && text.count <= WAITING_BYTES_MAX - p->waiting_bytes;
 
-	if (fits && (rc = array_push(&p->waiting, text)) == 0) {
-		p->waiting_bytes += text.count;
-		return 0;
-	}
-	free(text.bytes);
-	p->counts.dropped_spans += spans;
+	if (rc == 0 && (rc = array_push(&p->waiting, text)) < 0)
+		free(text.bytes);
+	if (rc < 0)
+		p->counts.dropped_spans += spans;
 	return rc;
 }
 
@@ -110,24 +104,47 @@ static int take_spans(void *context, const json_t *request, uint32_t spans)
 	return wait_with(context, request, spans);
 }
 
-/* The requests that have ended, and were not seen before. */
+/* Requests that have ended and were not seen before; how many, or -ENOMEM. */
 static int choose(struct otlp_push *p, const struct otlp *otlp, uint8_t *is_wanted, bool is_over)
 {
 	char text[OTLP_TRACE_TEXT];
-	int rc = 0;
+	int chosen = 0;
 
-	for (uint32_t i = 0; rc == 0 && i < otlp->requests->count; i++) {
+	for (uint32_t i = 0; i < otlp->requests->count && chosen < REQUESTS_AT_ONCE; i++) {
 		uint64_t trace = otlp_trace(otlp, i, text);
 		if ((otlp->requests->list[i].end == REQUEST_OPEN && !is_over) ||
 			hashmap_get(&p->seen, trace) != HASHMAP_NONE)
 			continue;
 		is_wanted[i] = 1;
-		rc = hashmap_set(&p->seen, trace, 1);
+		chosen++;
+		if (hashmap_set(&p->seen, trace, 1) < 0)
+			return -ENOMEM;
 	}
-	return rc;
+	return chosen;
 }
 
-static int take_metrics(struct otlp_push *p, const struct otlp *otlp,
+static bool has_spans(const struct otlp_push *p)
+{
+	for (size_t i = 0; i < p->waiting.count; i++)
+		if (p->waiting.items[i].spans)
+			return true;
+	return false;
+}
+
+int otlp_push_requests(struct otlp_push *p, const struct otlp *otlp, bool is_over)
+{
+	if (!otlp->requests || !otlp->requests->count)
+		return 0;
+	if (has_spans(p))
+		return 1;
+	SCOPED uint8_t *is_wanted = calloc(otlp->requests->count, 1);
+	int chosen = is_wanted ? choose(p, otlp, is_wanted, is_over) : -ENOMEM;
+	if (chosen <= 0)
+		return chosen;
+	return otlp_spans(otlp, is_wanted, take_spans, p) ?: chosen == REQUESTS_AT_ONCE;
+}
+
+int otlp_push_metrics(struct otlp_push *p, const struct otlp *otlp,
 	const struct latencies *latencies, const struct step_times *times)
 {
 	json_auto_t *metrics = otlp_metrics(otlp, latencies, times, real_ns());
@@ -138,20 +155,6 @@ static int take_metrics(struct otlp_push *p, const struct otlp *otlp,
 		if (!p->waiting.items[i].spans)
 			remove_at(p, i);
 	return wait_with(p, metrics, 0);
-}
-
-int otlp_push_take(struct otlp_push *p, const struct otlp *otlp, const struct latencies *latencies,
-	const struct step_times *times, bool is_over)
-{
-	size_t count = otlp->requests ? otlp->requests->count : 0;
-	SCOPED uint8_t *is_wanted = calloc(count + 1, 1);
-	int rc = is_wanted ? 0 : -ENOMEM;
-
-	if (rc == 0 && count)
-		rc = choose(p, otlp, is_wanted, is_over);
-	if (rc == 0 && count)
-		rc = otlp_spans(otlp, is_wanted, take_spans, p);
-	return rc ? rc : take_metrics(p, otlp, latencies, times);
 }
 
 /* What an answer of 200 says that it did not take. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sends requests that have ended as spans, and their histograms as metrics, to an OTLP collector.
- * What it does not take is tried again some times, and then dropped and counted; what waits is
- * bounded. A request is sent once, however often the recording is read. Main thread.
+ * What it does not take is tried again some times, and then dropped and counted. A request is sent
+ * once, however often the recording is read. Main thread.
  */
 #pragma once
 
@@ -25,11 +25,15 @@ struct otlp_push_counts {
 int otlp_push_create(struct otlp_push **out, const char *url);
 
 /*
- * What a run holds now. is_over: it grows no more, so all requests have ended. -ENOMEM: some of it
- * is lost.
+ * Take requests of a run that were not taken before: some at a time, and only when those before
+ * them are gone, so that little waits. is_over: the run grows no more, so all have ended. 1: there
+ * are more; -ENOMEM: some are lost.
  */
-int otlp_push_take(struct otlp_push *push, const struct otlp *otlp,
-	const struct latencies *latencies, const struct step_times *times, bool is_over);
+int otlp_push_requests(struct otlp_push *push, const struct otlp *otlp, bool is_over);
+
+/* Take the metrics of a run, in place of older ones that wait. -ENOMEM. */
+int otlp_push_metrics(struct otlp_push *push, const struct otlp *otlp,
+	const struct latencies *latencies, const struct step_times *times);
 
 /*
  * Post what is due, one request at a time and for about a second, in which the caller waits; a
