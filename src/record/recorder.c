@@ -303,6 +303,14 @@ static void look_at_allowance(struct recorder *r, uint64_t now_ns)
 	r->allowed_at_ns = now_ns;
 }
 
+/* There is something to flush. */
+static bool has_more(struct recorder *r)
+{
+	bool has_consumed = watch_has_consumed(r->watch);
+
+	return (r->stacks && stack_sampler_has_passed(r->stacks)) || has_consumed;
+}
+
 /* One round; returns how long to sleep. */
 static uint32_t turn(struct recorder *r, uint64_t now_ns)
 {
@@ -318,7 +326,7 @@ static uint32_t turn(struct recorder *r, uint64_t now_ns)
 
 	if (flush_ms) {
 		next_ms = flush_ms < next_ms ? flush_ms : next_ms;
-	} else if (watch_has_consumed(r->watch)) {
+	} else if (has_more(r)) {
 		struct sink_account a = account(r, 0);
 		encoder_flush(r->encoder, &a); /* without memory: after the next interval */
 		r->flushed_ns = now_ns;

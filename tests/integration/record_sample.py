@@ -5,6 +5,7 @@ as far as so many stacks can tell; each in the brick that it ran in. Of a thousa
 child's program, of a plain user. What is lost is counted, and where the kernel refuses, it is said
 why and the recording goes on. The stacks are Perfetto's own packets.
 """
+import contextlib
 import json
 import math
 import os
@@ -167,6 +168,26 @@ def counted_losses(path):
     check("are lost" in run(BRICK, "report", "--by", "function", path).stdout, "the report does not say what is lost")
 
 
+def killed(path):
+    """What was taken until a moment before is there, without names."""
+    if os.path.exists(path):
+        os.unlink(path)
+    command = [BRICK, "record", "-q", "--no-history", "--interval=100", f"--sample={HZ}", "-o", path, "--", SPINS, "40000"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as recorder:
+        try:
+            program = until(lambda: next((c for c in children_of(recorder.pid) if state_of(c, "main-spinner")), None))
+            part = path + ".part"
+            until(lambda: os.path.exists(part) and os.path.getsize(part) > 3000 or state_of(program, "main-spinner") in ("Z", "X"))
+        finally:
+            recorder.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(program), signal.SIGKILL)
+    answer = functions(path)
+    rows = {row["file"]: row for row in answer["functions"] if row["name"] is None}
+    check(answer["hz"] == HZ and rows[SPINS]["stacks"] > 0.8 * answer["stacks"] > 5, answer)
+    os.unlink(part)
+
+
 def in_an_engine(path):
     """What runs inside of an unmodified llama.cpp's multiplications of matrices, where it is installed."""
     libs, model = (os.path.join(BUILD, "demo", name) for name in ("engine/libs", "model-f16.gguf"))
@@ -214,6 +235,7 @@ def main():
         of_a_child(path)
         of_a_plain_user(os.path.join(work, "plain.pftrace"))
         counted_losses(path)
+        killed(path)
         in_an_engine(path)
         refused(path)
         not_asked_for(path)

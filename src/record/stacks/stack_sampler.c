@@ -24,6 +24,7 @@ struct stack_sampler {
 	struct stack_packets packets;
 	uint64_t lost, read_ns;
 	uint32_t interval_ms;
+	bool has_passed;
 	/* where packets go: one of them */
 	struct encoder *encoder;
 	struct trace_writer *writer;
@@ -59,6 +60,7 @@ static int pass(void *context)
 	struct pb_buffer *out = &s->packets.out;
 	int error = out->failed ? -ENOMEM : 0;
 
+	s->has_passed |= out->size != 0;
 	if (!error && out->size && s->writer)
 		error = trace_writer_packets(s->writer, out->data, out->size);
 	if (!error && out->size && s->encoder) {
@@ -99,6 +101,14 @@ uint32_t stack_sampler_turn(struct stack_sampler *s, struct encoder *e, uint64_t
 	s->lost += pass(s) != 0;
 	s->encoder = NULL;
 	return s->interval_ms;
+}
+
+bool stack_sampler_has_passed(struct stack_sampler *s)
+{
+	bool passed = s->has_passed;
+
+	s->has_passed = false;
+	return passed;
 }
 
 void stack_sampler_finish(struct stack_sampler *s, struct trace_writer *w, uint64_t end_ns)

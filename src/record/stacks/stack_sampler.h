@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include "lib/writer/machine_use.h"
@@ -22,6 +23,9 @@ void stack_sampler_reason(int error, char *text, size_t size);
 
 /* Hand to the encoder what has been taken, if it is time. Returns in how many ms it is again. */
 uint32_t stack_sampler_turn(struct stack_sampler *s, struct encoder *e, uint64_t now_ns);
+
+/* Stacks were handed on since the last call of this. */
+bool stack_sampler_has_passed(struct stack_sampler *s);
 
 /*
  * The program is over: what is left, and the functions' names, into the recording. The writer keeps

@@ -14,8 +14,8 @@
 enum { PLACES_SHOWN = 2 };
 
 static const struct table_column columns[] = {{"FUNCTION", TABLE_LEFT, 0}, {"SELF", TABLE_RIGHT, 0},
-	{"95 %", TABLE_RIGHT, 3}, {"CPU", TABLE_RIGHT, 1}, {"TOTAL", TABLE_RIGHT, 2},
-	{"STACKS", TABLE_RIGHT, 4}, {"IN BRICK", TABLE_LEFT, 5}, {"FILE", TABLE_LEFT, 6}};
+	{"95 %", TABLE_RIGHT, 2}, {"CPU", TABLE_RIGHT, 1}, {"TOTAL", TABLE_RIGHT, 4},
+	{"STACKS", TABLE_RIGHT, 5}, {"IN BRICK", TABLE_LEFT, 3}, {"FILE", TABLE_LEFT, 6}};
 
 static const char *base_name(const char *path)
 {
@@ -77,7 +77,7 @@ static void print_head(const struct functions *f, FILE *out)
 		units_count(stacks, f->stacks), run->stack_account.hz,
 		units_time(time, time_ns(f, f->stacks)));
 	if (!run->selected && f->user_ns)
-		fprintf(out, " (it used %s there)", units_time(user, f->user_ns));
+		fprintf(out, " (the program used %s there)", units_time(user, f->user_ns));
 	if (run->selected) {
 		SCOPED char *selected = text_safe(run->selected);
 		fprintf(out, "; only %s", selected);
