@@ -1057,8 +1057,8 @@ static void add_stranger(struct doctor *doctor, const char *path)
 	for (size_t i = 0; i < sizeof(strangers) / sizeof(*strangers); i++)
 		if (is_called(path, strangers[i].library))
 			doctor_add(doctor, GROUP, "engine", DOCTOR_LIMITED,
-				"its devices are recorded, and what it says itself by libbrick or "
-				"NVTX",
+				"its devices are recorded, what it says itself by libbrick or "
+				"NVTX, and its functions by record --sample",
 				"%s: %s has no attacher, so nothing of it on the CPU is seen", path,
 				strangers[i].engine);
 }
