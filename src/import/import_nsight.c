@@ -128,6 +128,18 @@ static void kernel_named(struct brick_session_kernel *kernel, uint32_t kind, con
 	utf8_field(kernel->name, sizeof(kernel->name), name);
 }
 
+/* As a kernel has it: all, and how much of it the launch asked for. */
+static uint64_t shared_of(sqlite3_stmt *row, int own, int dynamic)
+{
+	uint64_t all = (uint64_t)small(row, own) + small(row, dynamic);
+	bool is_split = sqlite3_column_type(row, own) == SQLITE_INTEGER &&
+			sqlite3_column_type(row, dynamic) == SQLITE_INTEGER;
+
+	if (all >= UINT32_MAX)
+		return 0;
+	return all | (is_split ? (uint64_t)small(row, dynamic) + 1 : 0) << 32;
+}
+
 static int take_kernel(struct nsight *n, sqlite3_stmt *row)
 {
 	struct brick_session_kernel kernel;
@@ -139,7 +151,7 @@ static int take_kernel(struct nsight *n, sqlite3_stmt *row)
 		kernel.block[i] = small(row, 10 + i);
 	}
 	kernel.registers = small(row, 13);
-	kernel.shared_bytes = (uint64_t)small(row, 14) + small(row, 15);
+	kernel.shared_bytes = shared_of(row, 14, 15);
 	return command(n, row, &kernel, name, 0);
 }
 

@@ -119,10 +119,21 @@ def hip(program, scratch):
     same({row["name"] for row in r.ask(GPUS)}, {None}, "names that nobody told")
 
 
+def host(program, scratch):
+    path = scratch.file("host.pftrace")
+    run = record(path, *of_program("annotated_work", "work", "5", os.path.join(BUILD, "lib", "doubles", "itt-double-0.so")))
+    check(run.returncode == 0, run.stderr)
+    found = libperfetto.query(program, path, "SELECT (SELECT count(*) FROM slice WHERE name <> '') AS slices, "
+                              "(SELECT count(*) FROM gpu_slice) AS stages, (SELECT count(*) FROM gpu) AS gpus, "
+                              "(SELECT count(*) FROM track WHERE name = 'host: Asynchronous') AS lanes")
+    check(int(found[0].pop("slices")) > 20 and int(found[0].pop("lanes")) > 0, "nothing is asynchronous:", found)
+    same(found, [{"stages": "0", "gpus": "0"}], "GPUs of a program that has none")
+
+
 def main():
     program = libperfetto.processor()
     with Scratch() as scratch:
-        for part in (cuda, opencl, vulkan, hip):
+        for part in (cuda, opencl, vulkan, hip, host):
             part(program, scratch)
 
 

@@ -439,8 +439,9 @@ class Checker:
                 self.bad("track %d is used and never described", uuid)
         staged = {(begin, name) for begin, _, name, _ in self.stages}
         for s in self.slices:
-            if s.end and not s.holds and (s.begin, s.name) not in staged:
-                self.bad("command %r has no render stage", s.name)
+            on_host = bytes(one(self.tracks.get(s.track, b""), 2, b"")).startswith(b"host: ")
+            if on_host == ((s.begin, s.name) in staged) and s.end and not s.holds:
+                self.bad("command %r has no render stage, or one of the host's has", s.name)
         for track, stack in self.stacks.items():
             if stack and not allow_open:
                 self.bad("%d slices of track %d never end", len(stack), track)

@@ -463,6 +463,9 @@ struct brick_lane {
 	struct brick_drained drained;
 };
 
+/* Backend of the queue of work that runs on the host, in no thread's stack. */
+#define BRICK_HOST_BACKEND "host"
+
 /* Number of a queue's GPU, which notes "gpu.NUMBER" describe; 0: not known. */
 static inline uint32_t brick_lane_gpu(const struct brick_lane *lane)
 {

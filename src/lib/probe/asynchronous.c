@@ -23,7 +23,7 @@ static void make_queue(void)
 	struct brick_queue_options options = BRICK_QUEUE_OPTIONS_INIT;
 
 	options.name = "Asynchronous";
-	options.backend = BRICK__ASYNC_BACKEND;
+	options.backend = BRICK_HOST_BACKEND;
 	options.flags = BRICK_QUEUE_OUT_OF_ORDER;
 	queue_error = brick_queue_create(&queue, &options);
 }
@@ -36,7 +36,7 @@ static uint32_t kernel_of(uint32_t brick)
 	if (index)
 		return index;
 	kernel.name = brick_name(brick);
-	kernel.backend = BRICK__ASYNC_BACKEND;
+	kernel.backend = BRICK_HOST_BACKEND;
 	kernel.kind = BRICK_KERNEL_OTHER;
 	index = brick_kernel_register(&kernel);
 	__atomic_store_n(&kernels[brick], index, __ATOMIC_RELAXED);

@@ -60,9 +60,6 @@ static inline struct brick__thread *thread_here(void)
 
 /* Work that lies in no stack. */
 
-/* Of the lane that has it. */
-#define BRICK__ASYNC_BACKEND "host"
-
 /* Record it with its end, in ticks. Returns as brick_queue_record(), or -ENOMEM. */
 BRICK_API int brick__async_record(const struct brick_async *async, uint64_t end);
 

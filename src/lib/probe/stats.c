@@ -33,7 +33,7 @@
 static bool belongs(const struct brick_lane *lane, enum brick_lane_kind kind)
 {
 	bool on_threads = lane->kind == BRICK_LANE_THREAD ||
-			  !strncmp(lane->backend, BRICK__ASYNC_BACKEND, sizeof(lane->backend));
+			  !strncmp(lane->backend, BRICK_HOST_BACKEND, sizeof(lane->backend));
 
 	return on_threads == (kind == BRICK_LANE_THREAD);
 }

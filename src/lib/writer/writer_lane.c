@@ -171,6 +171,12 @@ static void describe_queue(struct pb_buffer *b, const struct writer_lane *lane)
 	pb_varint(b, TRACK_SIBLING_MERGE, SIBLING_MERGE_NONE);
 }
 
+static bool is_of_gpu(const struct writer_lane *lane)
+{
+	return lane->kind == BRICK_LANE_QUEUE &&
+	       strncmp(lane->backend, BRICK_HOST_BACKEND, sizeof(lane->backend)) != 0;
+}
+
 /* The queue as Perfetto's GPU views know it. */
 static void intern_queue(struct pb_buffer *b, const struct writer_lane *lane)
 {
@@ -195,14 +201,14 @@ static void lane_track(const struct writer_lane *lane)
 	else
 		describe_queue(b, lane);
 	pb_close(b, track);
-	if (lane->kind == BRICK_LANE_QUEUE)
+	if (is_of_gpu(lane))
 		intern_queue(b, lane);
 	pb_close(b, packet);
 }
 
 static int start_sequence(struct writer_lane *lane, uint64_t ns)
 {
-	if (lane->kind == BRICK_LANE_QUEUE)
+	if (is_of_gpu(lane))
 		lane->names.gpu = gpu_list_use(lane->process->gpus, lane->packets,
 			lane->process->number, (uint32_t)(lane->queue_flags >> 32));
 	lane->packets->scratch.size = 0;
@@ -724,7 +730,7 @@ static void args_begin(struct writer_lane *lane, const struct brick_record *r,
 		put_dependencies(lane, args);
 	}
 	packet_close(lane, opened, step);
-	if (kernel && lane->kind == BRICK_LANE_QUEUE)
+	if (kernel && is_of_gpu(lane))
 		write_stage(lane, r, args);
 }
 
