@@ -182,6 +182,16 @@ size_t run_command_from(const struct run *run, uint32_t lane, uint32_t sample)
 		(ORDER(c[i].lane, lane) ?: ORDER(c[i].sample, sample)) < 0);
 }
 
+uint64_t run_step_running_ns(const struct run *run, const struct run_step *s)
+{
+	uint64_t ns = s->end_ns - s->begin_ns;
+
+	if (run_off_cpu_is_known(run, s->begin_ns, s->end_ns))
+		ns -= run_off_cpu_between(&run->lanes[s->lane], s->begin_ns, s->end_ns)
+			      .preempted_ns;
+	return ns;
+}
+
 size_t run_off_cpu_from(const struct run_lane *lane, uint64_t ns)
 {
 	return BISECT(i, 0, lane->off_cpu_count, lane->off_cpu[i].end_ns <= ns);

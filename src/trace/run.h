@@ -403,6 +403,9 @@ struct run_off_times run_off_cpu_between(
 /* True if it is known, for all threads and all of that time, when they were off their CPUs. */
 bool run_off_cpu_is_known(const struct run *run, uint64_t begin_ns, uint64_t end_ns);
 
+/* A step's time, without what its thread was preempted for, where that is known. */
+uint64_t run_step_running_ns(const struct run *run, const struct run_step *step);
+
 /* The first time off a CPU that ends after `ns`, by index; off_cpu_count: none does. */
 size_t run_off_cpu_from(const struct run_lane *lane, uint64_t ns);
 

@@ -33,25 +33,13 @@ COMPARATOR(by_likeness, struct composition,
 	ORDER(x->process, y->process) ?: ORDER(x->model, y->model) ?: ORDER(x->outputs, y->outputs) ?:
 		ORDER(x->context, y->context))
 
-/* A step's time, without what its thread was preempted for, where that is known. */
-static double running_ns(const struct requests *q, const struct run_step *s)
-{
-	uint64_t ns = s->end_ns - s->begin_ns;
-	bool is_known = run_off_cpu_is_known(q->run, s->begin_ns, s->end_ns);
-
-	if (is_known)
-		ns -= run_off_cpu_between(&q->run->lanes[s->lane], s->begin_ns, s->end_ns)
-			      .preempted_ns;
-	return (double)ns;
-}
-
 static struct composition composition_of(const struct requests *q, uint32_t step)
 {
 	const struct run_step *s = &q->run->steps[step];
 	struct composition c = {.process = q->run->lanes[s->lane].process,
 		.model = s->model,
 		.step = step,
-		.ns = running_ns(q, s)};
+		.ns = (double)run_step_running_ns(q->run, s)};
 
 	for (uint32_t i = q->step_first[step]; i < q->step_first[step + 1]; i++) {
 		const struct request_part *p = &q->parts[q->of_step[i]];

@@ -148,7 +148,7 @@ static struct drafting drafting_in(struct maker *m, uint32_t of, const struct re
 		d.batches += s->drafts > 1;
 		d.batch_tokens += s->drafts > 1 ? s->drafts : 0;
 		d.batch_ns += s->drafts > 1 ? s->end_ns - s->begin_ns : 0;
-		keep(m, &m->draft, of, (uint32_t)s->drafts, (double)(s->end_ns - s->begin_ns));
+		keep(m, &m->draft, of, (uint32_t)s->drafts, (double)run_step_running_ns(run, s));
 	}
 	return d;
 }
@@ -163,9 +163,13 @@ static bool is_alone(
 	       !gap->parts_ns[GAP_PART_OTHERS];
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
+/* Between the steps, but for preemption. */
+static uint64_t host_ns(const struct request_gap *gap)
 {
-	return a > b ? a - b : 0;
+	const uint64_t *parts = gap->parts_ns;
+
+	return parts[GAP_PART_STATE] + parts[GAP_PART_CACHE] + parts[GAP_PART_SAMPLING] +
+	       parts[GAP_PART_IDLE] + parts[GAP_PART_HOST];
 }
 
 static void time_cycle(struct maker *m, uint32_t of, const struct request_gap *gap,
@@ -182,8 +186,8 @@ static void time_cycle(struct maker *m, uint32_t of, const struct request_gap *g
 		s->shared += drafts > 0;
 		return;
 	}
-	keep(m, &m->verify, of, part->tokens, (double)verify_ns);
-	keep(m, &m->rest, of, drafts, (double)less(gap_ns(gap), verify_ns + d.ns));
+	keep(m, &m->verify, of, part->tokens, (double)run_step_running_ns(m->run, step));
+	keep(m, &m->rest, of, drafts, (double)host_ns(gap));
 	if (!drafts && !d.ns) {
 		s->plain_tokens += gap->tokens;
 		s->plain_ns += gap_ns(gap);

@@ -7,7 +7,8 @@
  *
  * Modelled is the time for a token if drafts had been cut at another length: cycles keep what they
  * proposed and accepted up to there, and a step takes the median of steps with as many tokens, on a
- * line between two lengths that were seen. Read-only once made: any thread.
+ * line between two lengths that were seen, without preemption where that is known. Read-only once
+ * made: any thread.
  */
 #pragma once
 
