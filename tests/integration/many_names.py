@@ -51,15 +51,20 @@ def killed():
 
 
 def live():
-    """While the program runs, and when it has ended."""
-    top = subprocess.Popen([BRICK, "top", "--headless", "--json", "-i", "0.5", "--", PROGRAM, str(NAMES), str(THREADS),
-                            "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment())
+    """While the program runs, and when it has ended. `brick top` keeps its own input, so the program waits on a pipe."""
+    pipe = os.path.join(TMP, "pipe")
+    os.mkfifo(pipe)
+    top = subprocess.Popen([BRICK, "top", "--headless", "--json", "-i", "0.5", "--", "sh", "-c",
+                            'exec "$0" "$@" < ' + pipe, PROGRAM, str(NAMES), str(THREADS), "wait"],
+                           stdout=subprocess.PIPE, env=environment())
+    end = open(pipe, "w", encoding="ascii")
     while True:
         picture = json.loads(top.stdout.readline())
         if sum(row["count"] for row in picture.get("bricks", []) if row["name"].startswith("name ")) == NAMES * EACH:
             break
     expect("still running", picture["over"], False)
     expect_rows("the live view", picture)
+    end.close()
     rest = top.communicate(timeout=120)[0].decode().splitlines()
     expect_rows("its end", json.loads(rest[-1]))
 
