@@ -272,6 +272,16 @@ static SLOW int back_row(struct brick_lane *lane, uint32_t brick)
 			       BRICK_HISTOGRAM_ROW_BYTES);
 }
 
+/* Of the first block without a look where it is: that would wait for what the brick is. */
+static inline uint32_t *row_of(const struct brick_lane *lane, uint32_t brick)
+{
+	uint64_t row = (uint64_t)brick * BRICK_HISTOGRAM_ROW_BYTES;
+
+	if (BRICK_LIKELY(brick < BRICK_FIRST_ROWS))
+		return (uint32_t *)((char *)lane + lane->histogram_offset + row);
+	return (uint32_t *)(uintptr_t)(lane->histograms.address[brick / BRICK_FIRST_ROWS] + row);
+}
+
 void brick__lane_histogram(struct brick_lane *lane, uint32_t brick, uint64_t ticks)
 {
 	struct brick_lane_histograms *histograms = &lane->histograms;
@@ -284,20 +294,14 @@ void brick__lane_histogram(struct brick_lane *lane, uint32_t brick, uint64_t tic
 		}
 		__atomic_or_fetch(&histograms->rows[brick >> 6], bit, __ATOMIC_RELEASE);
 	}
-	uint64_t row = histograms->address[brick / BRICK_FIRST_ROWS] +
-		       (uint64_t)brick * BRICK_HISTOGRAM_ROW_BYTES;
-	((uint32_t *)(uintptr_t)row)[brick_histogram_index(ticks)]++;
+	row_of(lane, brick)[brick_histogram_index(ticks)]++;
 }
 
 uint32_t *brick__lane_histogram_row(const struct brick_lane *lane, uint32_t brick)
 {
-	const struct brick_lane_histograms *histograms = &lane->histograms;
-	uint64_t rows = __atomic_load_n(&histograms->rows[brick >> 6], __ATOMIC_ACQUIRE);
+	uint64_t rows = __atomic_load_n(&lane->histograms.rows[brick >> 6], __ATOMIC_ACQUIRE);
 
-	if (!(rows >> (brick & 63) & 1))
-		return NULL;
-	return (uint32_t *)(uintptr_t)(histograms->address[brick / BRICK_FIRST_ROWS] +
-				       (uint64_t)brick * BRICK_HISTOGRAM_ROW_BYTES);
+	return rows >> (brick & 63) & 1 ? row_of(lane, brick) : NULL;
 }
 
 /* Under the session lock. */
