@@ -150,13 +150,12 @@ struct brick_stat *build_stat(struct build *b, struct build_lane *lane, uint32_t
 	return &lane->stats[brick];
 }
 
-struct ticks_histogram *build_histogram(
+struct ticks_lengths **build_histogram(
 	struct build *b, struct build_process *process, uint32_t brick)
 {
 	if (brick >= process->histogram_capacity) {
 		size_t count = bricks_for(brick);
-		struct ticks_histogram **grown =
-			realloc(process->histograms, count * sizeof(*grown));
+		struct ticks_lengths **grown = realloc(process->histograms, count * sizeof(*grown));
 		if (!grown)
 			return build_no_memory(b), NULL;
 		memset(grown + process->histogram_capacity, 0,
@@ -164,13 +163,9 @@ struct ticks_histogram *build_histogram(
 		process->histograms = grown;
 		process->histogram_capacity = count;
 	}
-	struct ticks_histogram **slot = &process->histograms[brick];
-	if (!*slot)
-		*slot = malloc(sizeof(**slot));
-	if (!*slot)
-		return build_no_memory(b), NULL;
-	memset(*slot, 0, sizeof(**slot));
-	return *slot;
+	free(process->histograms[brick]);
+	process->histograms[brick] = NULL;
+	return &process->histograms[brick];
 }
 
 bool build_digest_possible(const struct brick_digest *d)

@@ -56,7 +56,7 @@ struct build_lane {
 
 struct build_process {
 	struct brick_clock clock;
-	struct ticks_histogram **histograms; /* by the run's brick */
+	struct ticks_lengths **histograms; /* by the run's brick */
 	size_t histogram_capacity;
 	uint64_t pair_cost, pair_cost_low, pair_cost_high;		/* ticks x 256 */
 	uint64_t pair_cost_streamed, pair_cost_cold, pair_stream_ticks; /* the last not x 256 */
@@ -120,7 +120,8 @@ struct build_lane *build_lane(struct build *b, uint32_t process);
 /* "key=value" lines: all of the process's notes. */
 bool build_notes(struct build *b, uint32_t process, const char *text, size_t bytes);
 struct brick_stat *build_stat(struct build *b, struct build_lane *lane, uint32_t brick);
-struct ticks_histogram *build_histogram(
+/* An empty one, in the place of what was there. */
+struct ticks_lengths **build_histogram(
 	struct build *b, struct build_process *process, uint32_t brick);
 /* Whether it is a whole and possible digest: nobody compares a sketch of zeros. */
 bool build_digest_possible(const struct brick_digest *digest);

@@ -129,15 +129,20 @@ static void finish_lane(struct build *b, uint32_t i)
 }
 
 /* Add one process's buckets to the run's; the first one's become the run's. */
-static void merge_histogram(struct ticks_histogram **into, struct ticks_histogram **from)
+static void merge_histogram(
+	struct build *b, struct ticks_lengths **into, struct ticks_lengths **from)
 {
 	if (!*into) {
 		*into = *from;
 		*from = NULL;
 		return;
 	}
-	for (size_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
-		(*into)->of_ticks[i] += (*from)->of_ticks[i];
+	LENGTHS_EACH(i, &(*from)->of_ticks)
+	{
+		uint64_t count = ticks_lengths_at(*from, i);
+		if (count && !ticks_lengths_add(into, i, count))
+			build_no_memory(b);
+	}
 }
 
 static void finish_histograms(struct build *b)
@@ -155,7 +160,7 @@ static void finish_histograms(struct build *b)
 		struct build_process *process = &b->processes.items[p];
 		for (size_t i = 0; i < process->histogram_capacity; i++)
 			if (process->histograms[i])
-				merge_histogram(&run->histograms[i], &process->histograms[i]);
+				merge_histogram(b, &run->histograms[i], &process->histograms[i]);
 	}
 }
 

@@ -389,7 +389,7 @@ static bool read_number(struct pb_reader *text, uint64_t *value)
 	return text->at > start;
 }
 
-static bool read_buckets(struct pb_reader text, uint64_t *buckets)
+static bool read_buckets(struct build *b, struct pb_reader text, struct ticks_lengths **lengths)
 {
 	uint64_t index, count;
 
@@ -397,7 +397,8 @@ static bool read_buckets(struct pb_reader text, uint64_t *buckets)
 		if (!read_number(&text, &index) || text.at == text.end || *text.at++ != ':' ||
 			!read_number(&text, &count) || index >= BRICK_HISTOGRAM_BUCKETS)
 			return false;
-		buckets[index] = count;
+		if (!ticks_lengths_add(lengths, (uint32_t)index, count))
+			return build_no_memory(b), false;
 		if (text.at < text.end && *text.at++ != ' ')
 			return false;
 	}
@@ -414,8 +415,8 @@ static bool on_histogram(struct load_ids *l, struct pb_reader event)
 	if (brick == RUN_NONE || !load_find(event, EVENT_ANNOTATIONS, "buckets", &text) ||
 		!text.text.at)
 		return false;
-	struct ticks_histogram *histogram = build_histogram(l->build, process, brick);
-	return histogram && read_buckets(text.text, histogram->of_ticks);
+	struct ticks_lengths **lengths = build_histogram(l->build, process, brick);
+	return lengths && read_buckets(l->build, text.text, lengths);
 }
 
 static double find_double(struct pb_reader event, const char *name, bool *good)

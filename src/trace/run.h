@@ -13,8 +13,8 @@
 #include "base/scope.h"
 #include "brick/abi/session.h"
 #include "brick/probe.h"
-#include "lib/writer/histogram.h"
 #include "lib/writer/machine_use.h"
+#include "trace/lengths.h"
 
 #define RUN_NONE UINT32_MAX
 
@@ -349,7 +349,7 @@ struct run {
 	size_t stack_thread_count;
 	struct run_stack *stacks;
 	size_t stack_count;
-	struct ticks_histogram **histograms; /* [brick_count], each NULL where there is none */
+	struct ticks_lengths **histograms; /* [brick_count], each NULL where there is none */
 
 	/* what the file lacks */
 	bool complete;		  /* false: never finished: cut off, or its writer was killed */

@@ -208,15 +208,14 @@ static void histogram_of_an_ended_process(void **state)
 	uint64_t lengths[BREAKDOWN_BUCKETS], count = 0;
 	uint32_t lane = start(&run), other = builder_lane(&run, builder_process(&run, 2), 2);
 	uint32_t site = builder_site(&run, builder_brick(&run, "Work", "Other"), 0, NULL, NULL);
-	struct ticks_histogram *kept = calloc(1, sizeof(*kept));
-	struct ticks_histogram *histograms[] = {kept};
+	struct ticks_lengths *histograms[] = {NULL};
 	run.complete = 0;
 	run.histograms = histograms;
 	for (uint64_t i = 0; i < 10; i++)
 		builder_sample(&run, lane, site, 100 * i, 100 * i + 10, 0);
 	for (uint64_t i = 0; i < 90; i++)
 		builder_sample(&run, other, site, 1000 * i, 1000 * i + 500, 0);
-	kept->of_ticks[brick_histogram_index(10)] = 10;
+	assert_true(ticks_lengths_add(histograms, brick_histogram_index(10), 10));
 	for (int by = SUMMARY_BY_BRICK; by <= SUMMARY_BY_CATEGORY; by++) {
 		assert_int_equal(summary_create(&s, &run, by, SUMMARY_ALL_PHASES), 0);
 		assert_int_equal(s->rows[0].count, 100);
@@ -230,8 +229,8 @@ static void histogram_of_an_ended_process(void **state)
 		count += lengths[i];
 	assert_int_equal(count, 100);
 
-	kept->of_ticks[brick_histogram_index(20)] =
-		190; /* it dropped more than the other one has */
+	/* it dropped more than the other one has */
+	assert_true(ticks_lengths_add(histograms, brick_histogram_index(20), 190));
 	breakdown_all_durations(breakdown, 0, lengths);
 	assert_int_equal(lengths[breakdown_bucket(20)], 190);
 	breakdown_destroy(breakdown);
@@ -245,7 +244,7 @@ static void histogram_of_an_ended_process(void **state)
 	assert_in_range(s->rows[0].p50_ns, 495, 505);
 	summary_destroy(s);
 	run.histograms = NULL;
-	free(kept);
+	free(histograms[0]);
 	run_fini(&run);
 }
 
@@ -256,11 +255,10 @@ static void histogram_in_ticks(void **state)
 	uint32_t lane = start(&run);
 	uint32_t brick = builder_brick(&run, "Work", "Other");
 	uint32_t site = builder_site(&run, brick, 0, NULL, NULL);
-	struct ticks_histogram *kept = calloc(1, sizeof(*kept));
-	struct ticks_histogram *histograms[] = {kept};
+	struct ticks_lengths *histograms[] = {NULL};
 	for (uint64_t i = 0; i < 100; i++) {
 		builder_sample(&run, lane, site, 1000 * i, 1000 * i + 1 + i, 0);
-		kept->of_ticks[brick_histogram_index((1 + i) / 2)]++;
+		assert_true(ticks_lengths_add(histograms, brick_histogram_index((1 + i) / 2), 1));
 	}
 	run.clock = (struct brick_clock){.mult = 2}; /* a tick is 2 ns */
 	run.histograms = histograms;
@@ -273,7 +271,7 @@ static void histogram_in_ticks(void **state)
 	assert_int_equal(row_named(s, "Work")->p50_ns, 50);
 	assert_int_equal(row_named(s, "Work")->p95_ns, 95);
 	summary_destroy(s);
-	free(kept);
+	free(histograms[0]);
 	run_fini(&run);
 }
 

@@ -140,7 +140,7 @@ static inline uint64_t in_histogram(const struct run *run, const char *name)
 	uint64_t count = 0;
 
 	for (uint32_t i = 0; run->histograms[brick] && i < BRICK_HISTOGRAM_BUCKETS; i++)
-		count += run->histograms[brick]->of_ticks[i];
+		count += ticks_lengths_at(run->histograms[brick], i);
 	return count;
 }
 

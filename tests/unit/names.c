@@ -146,7 +146,7 @@ static void assert_run(struct run *run, bool is_whole)
 		assert_int_equal(counted(run, name_of(i)), expected(i));
 		assert_non_null(run->histograms[brick]);
 		for (uint32_t k = 0; k < BRICK_HISTOGRAM_BUCKETS; k++)
-			in_rows += run->histograms[brick]->of_ticks[k];
+			in_rows += ticks_lengths_at(run->histograms[brick], k);
 		assert_int_equal(in_rows, expected(i));
 		if (is_whole) /* what was reported is none */
 			assert_int_equal(samples[brick], expected(i) - expected(i) / times(i));

@@ -230,9 +230,12 @@ static inline const char *same_histograms(struct two_runs t)
 {
 	for (size_t i = 0; i < t.a->brick_count; i++) {
 		uint32_t other = run_brick_find(t.b, t.a->bricks[i].name);
-		const struct ticks_histogram *x = t.a->histograms[i];
-		const struct ticks_histogram *y = other == RUN_NONE ? NULL : t.b->histograms[other];
-		if (!x != !y || (x && memcmp(x, y, sizeof *x)))
+		const struct ticks_lengths *x = t.a->histograms[i];
+		const struct ticks_lengths *y = other == RUN_NONE ? NULL : t.b->histograms[other];
+		bool same = !x == !y;
+		for (uint32_t k = 0; same && k < BRICK_HISTOGRAM_BUCKETS; k++)
+			same = ticks_lengths_at(x, k) == ticks_lengths_at(y, k);
+		if (!same)
 			return "a histogram";
 	}
 	return NULL;

@@ -208,14 +208,14 @@ void breakdown_all_durations(const struct breakdown *b, uint32_t brick, uint64_t
 			samples += part[i];
 		}
 	}
-	const struct ticks_histogram *kept = durations_of_run(run, brick, samples);
+	const struct ticks_lengths *kept = durations_of_run(run, brick, samples);
 	if (!kept)
 		return;
 	memset(out, 0, BREAKDOWN_BUCKETS * sizeof(*out));
-	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
-		if (kept->of_ticks[i])
-			out[breakdown_bucket(brick_clock_duration_ns(
-				&run->clock, brick_histogram_value(i)))] += kept->of_ticks[i];
+	LENGTHS_EACH(i, &kept->of_ticks)
+	if (ticks_lengths_at(kept, i))
+		out[breakdown_bucket(brick_clock_duration_ns(
+			&run->clock, brick_histogram_value(i)))] += ticks_lengths_at(kept, i);
 }
 
 void breakdown_destroy(struct breakdown *b)

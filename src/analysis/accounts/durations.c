@@ -4,23 +4,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-static uint64_t count(const uint64_t *buckets)
+static uint64_t count(const struct lengths_octaves *lengths)
 {
 	uint64_t count = 0;
 
-	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
-		count += buckets[i];
+	LENGTHS_EACH(i, lengths)
+	count += lengths_at(lengths, i);
 	return count;
 }
 
-uint64_t durations_in_ticks(const struct ticks_histogram *histogram)
+uint64_t durations_in_ticks(const struct ticks_lengths *lengths)
 {
-	return histogram ? count(histogram->of_ticks) : 0;
+	return lengths ? count(&lengths->of_ticks) : 0;
 }
 
-uint64_t durations_in_ns(const struct ns_histogram *histogram)
+uint64_t durations_in_ns(const struct ns_lengths *lengths)
 {
-	return histogram ? count(histogram->of_ns) : 0;
+	return lengths ? count(&lengths->of_ns) : 0;
 }
 
 static bool ran_on_devices(const struct run *run, uint32_t brick)
@@ -33,10 +33,10 @@ static bool ran_on_devices(const struct run *run, uint32_t brick)
 	return false;
 }
 
-const struct ticks_histogram *durations_of_run(
+const struct ticks_lengths *durations_of_run(
 	const struct run *run, uint32_t brick, uint64_t samples)
 {
-	const struct ticks_histogram *kept =
+	const struct ticks_lengths *kept =
 		run->histograms && brick < run->brick_count ? run->histograms[brick] : NULL;
 
 	uint64_t known = durations_in_ticks(kept);

@@ -13,9 +13,9 @@
  * whose executions would be in it; or it knows of no more than the samples, and those of times off
  * the CPU, too.
  */
-const struct ticks_histogram *durations_of_run(
+const struct ticks_lengths *durations_of_run(
 	const struct run *run, uint32_t brick, uint64_t samples);
 
 /* Entries of a histogram; NULL has none. */
-uint64_t durations_in_ticks(const struct ticks_histogram *histogram);
-uint64_t durations_in_ns(const struct ns_histogram *histogram);
+uint64_t durations_in_ticks(const struct ticks_lengths *lengths);
+uint64_t durations_in_ns(const struct ns_lengths *lengths);

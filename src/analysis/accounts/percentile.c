@@ -33,32 +33,33 @@ uint64_t percentile_sorted(const uint64_t *values, size_t n, unsigned percent)
 }
 
 /* In the histogram's unit. */
-static uint64_t percentile_bucket(const uint64_t *buckets, unsigned percent)
+static uint64_t percentile_bucket(const struct lengths_octaves *lengths, unsigned percent)
 {
 	uint64_t n = 0;
-	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
-		n += buckets[i];
+	LENGTHS_EACH(i, lengths)
+	n += lengths_at(lengths, i);
 	if (n < percentile_needs(percent))
 		return ANALYSIS_UNKNOWN;
 
 	uint64_t rank = rank_of(n, percent), seen = 0;
-	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++) {
-		seen += buckets[i];
+	LENGTHS_EACH(i, lengths)
+	{
+		seen += lengths_at(lengths, i);
 		if (seen >= rank)
 			return brick_histogram_value(i);
 	}
 	return ANALYSIS_UNKNOWN;
 }
 
-uint64_t percentile_of_ns(const struct ns_histogram *histogram, unsigned percent)
+uint64_t percentile_of_ns(const struct ns_lengths *lengths, unsigned percent)
 {
-	return percentile_bucket(histogram->of_ns, percent);
+	return percentile_bucket(&lengths->of_ns, percent);
 }
 
 uint64_t percentile_of_ticks(
-	const struct ticks_histogram *histogram, const struct brick_clock *clock, unsigned percent)
+	const struct ticks_lengths *lengths, const struct brick_clock *clock, unsigned percent)
 {
-	uint64_t ticks = percentile_bucket(histogram->of_ticks, percent);
+	uint64_t ticks = percentile_bucket(&lengths->of_ticks, percent);
 	return ticks == ANALYSIS_UNKNOWN ? ticks : brick_clock_duration_ns(clock, ticks);
 }
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "brick/clock.h"
-#include "lib/writer/histogram.h"
+#include "trace/lengths.h"
 
 /* Values that are needed before a percentile (0 < percent < 100) may be stated. */
 uint64_t percentile_needs(unsigned percent);
@@ -18,9 +18,9 @@ uint64_t percentile_needs(unsigned percent);
 uint64_t percentile_sorted(const uint64_t *values, size_t n, unsigned percent);
 
 /* Of a histogram, in ns: the middle of the bucket; ANALYSIS_UNKNOWN when it holds too few. */
-uint64_t percentile_of_ns(const struct ns_histogram *histogram, unsigned percent);
+uint64_t percentile_of_ns(const struct ns_lengths *lengths, unsigned percent);
 uint64_t percentile_of_ticks(
-	const struct ticks_histogram *histogram, const struct brick_clock *clock, unsigned percent);
+	const struct ticks_lengths *lengths, const struct brick_clock *clock, unsigned percent);
 
 /*
  * A bucket's middle may lie beyond the values that are really in it: bound it by those. What is

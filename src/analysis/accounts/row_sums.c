@@ -109,26 +109,19 @@ void sums_work(struct summary_sums *sums, const struct run_site *site)
 	sums->flops += site->flops;
 }
 
-static bool has_histogram(struct summary_sums *sums)
-{
-	if (!sums->histogram)
-		sums->histogram = calloc(1, sizeof(*sums->histogram));
-	return sums->histogram;
-}
-
 bool sums_histogram(struct summary_sums *sums, uint64_t ns)
 {
-	if (!has_histogram(sums))
-		return false;
-	sums->histogram->of_ns[brick_histogram_index(ns)]++;
-	return true;
+	return ns_lengths_add(&sums->histogram, brick_histogram_index(ns), 1);
 }
 
-bool sums_add_histogram(struct summary_sums *sums, const struct ns_histogram *histogram)
+bool sums_add_histogram(struct summary_sums *sums, const struct ns_lengths *histogram)
 {
-	if (!has_histogram(sums))
-		return false;
-	for (size_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
-		sums->histogram->of_ns[i] += histogram->of_ns[i];
-	return true;
+	bool good = true;
+
+	LENGTHS_EACH(i, &histogram->of_ns)
+	{
+		uint64_t count = ns_lengths_at(histogram, i);
+		good &= !count || ns_lengths_add(&sums->histogram, i, count);
+	}
+	return good;
 }

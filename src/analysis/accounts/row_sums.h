@@ -32,9 +32,9 @@ struct summary_sums {
 	uint64_t bytes_out; /* of those bytes, where the program told them apart */
 	/* of samples, where times off the CPU are known; of devices, all of them */
 	struct summary_lengths on_cpu;
-	struct ns_histogram *histogram; /* of the same; NULL: not kept */
-	uint32_t sources;		/* 1 << enum brick_source */
-	uint32_t flags;			/* BRICK_SITE_HAS_* */
+	struct ns_lengths *histogram; /* of the same; NULL: not kept */
+	uint32_t sources;	      /* 1 << enum brick_source */
+	uint32_t flags;		      /* BRICK_SITE_HAS_* */
 };
 
 /* [count]; NULL: no memory. The caller destroys them. */
@@ -61,7 +61,7 @@ void sums_work(struct summary_sums *sums, const struct run_site *site);
 
 /* A duration, or those of another, into the histogram. False: no memory to make it. */
 bool sums_histogram(struct summary_sums *sums, uint64_t ns);
-bool sums_add_histogram(struct summary_sums *sums, const struct ns_histogram *histogram);
+bool sums_add_histogram(struct summary_sums *sums, const struct ns_lengths *histogram);
 
 static inline void off_times_add(struct run_off_times *to, struct run_off_times off)
 {

@@ -147,7 +147,7 @@ static bool group_knows_off(const struct summary *s, uint32_t group)
 }
 
 /* NULL: times on the CPU of one phase and wall-clock times of another were added up. */
-static const struct ns_histogram *own_histogram(
+static const struct ns_lengths *own_histogram(
 	const struct summary *s, const struct summary_sums *sums)
 {
 	bool mixes = s->only == SUMMARY_ALL_PHASES && !s->knows_off &&
@@ -193,8 +193,8 @@ static struct summary_lengths lengths_of(const struct summary_sums *sums, enum s
 
 /* What says how long executions were: the run's histogram, else its own; both may be NULL. */
 struct row_histogram {
-	const struct ticks_histogram *kept;
-	const struct ns_histogram *own;
+	const struct ticks_lengths *kept;
+	const struct ns_lengths *own;
 	const struct brick_clock *clock;
 };
 
@@ -221,7 +221,7 @@ static void fill_lengths(struct summary_row *row, enum summary_basis basis,
 }
 
 /* The run's own histogram of a brick, if it is to be used: it knows nothing of phases. */
-static const struct ticks_histogram *run_histogram(const struct summary *s, uint32_t brick)
+static const struct ticks_lengths *run_histogram(const struct summary *s, uint32_t brick)
 {
 	const struct summary_sums *sums = &s->accounts->threads.bricks[brick];
 	if (s->only != SUMMARY_ALL_PHASES)
@@ -384,14 +384,26 @@ static int rows_of_bricks(struct rows *rows, const struct summary *s)
 }
 
 /* A category's histogram: its bricks', each from its own unit. */
-static void add_histogram(struct ns_histogram *sum, const struct row_histogram *part)
+struct category_histogram {
+	struct ns_lengths *lengths;
+	bool failed; /* no memory for all of it */
+};
+
+static void add_histogram(struct category_histogram *sum, const struct row_histogram *part)
 {
-	for (uint32_t i = 0; part->kept && i < BRICK_HISTOGRAM_BUCKETS; i++) {
-		uint64_t ns = brick_clock_duration_ns(part->clock, brick_histogram_value(i));
-		sum->of_ns[brick_histogram_index(ns)] += part->kept->of_ticks[i];
+	const struct lengths_octaves *from = part->kept	 ? &part->kept->of_ticks
+					     : part->own ? &part->own->of_ns
+							 : NULL;
+
+	LENGTHS_EACH(i, from)
+	{
+		uint64_t count = lengths_at(from, i);
+		uint32_t to = i;
+		if (count && part->kept)
+			to = brick_histogram_index(
+				brick_clock_duration_ns(part->clock, brick_histogram_value(i)));
+		sum->failed |= count && !ns_lengths_add(&sum->lengths, to, count);
 	}
-	for (uint32_t i = 0; !part->kept && part->own && i < BRICK_HISTOGRAM_BUCKETS; i++)
-		sum->of_ns[i] += part->own->of_ns[i];
 }
 
 /*
@@ -399,7 +411,7 @@ static void add_histogram(struct ns_histogram *sum, const struct row_histogram *
  * another of them; the time with any of them open is known as far as samples tell.
  */
 static enum summary_basis fold_category(struct summary_sums *sum, struct summary_lengths *lengths,
-	const struct summary *s, uint32_t category, struct ns_histogram *histogram)
+	const struct summary *s, uint32_t category, struct category_histogram *histogram)
 {
 	bool has[BASIS_MIXED] = {false};
 	const struct run *run = s->run;
@@ -429,7 +441,7 @@ static enum summary_basis fold_category(struct summary_sums *sum, struct summary
 
 /* histogram: where nothing of the category ran on a thread. */
 static struct summary_sums category_device(
-	const struct summary *s, uint32_t category, struct ns_histogram *histogram)
+	const struct summary *s, uint32_t category, struct category_histogram *histogram)
 {
 	const struct device_accounts *devices = &s->accounts->devices;
 	struct summary_sums sum = {0};
@@ -447,7 +459,7 @@ static struct summary_sums category_device(
 			continue;
 		const struct row_histogram own = {.own = part->histogram};
 		add_histogram(histogram, &own);
-		sum.histogram = histogram;
+		sum.histogram = histogram->lengths;
 	}
 	if (devices->bricks && category < s->run->category_count)
 		sum.total_ns -= devices->overlap_ns[category] < sum.total_ns
@@ -460,22 +472,24 @@ static int rows_of_categories(struct rows *rows, const struct summary *s)
 {
 	const struct run *run = s->run;
 	rows->list = calloc(run->category_count + 1, sizeof(*rows->list));
-	SCOPED struct ns_histogram *histogram = malloc(sizeof(*histogram));
-	if (!rows->list || !histogram)
+	if (!rows->list)
 		return -ENOMEM;
 	for (uint32_t c = 0; c <= run->category_count; c++) {
 		struct summary_sums sum = {.min_ns = UINT64_MAX};
-		*histogram = (struct ns_histogram){{0}};
+		struct category_histogram histogram = {0};
 		struct summary_lengths lengths = {0};
-		enum summary_basis basis = fold_category(&sum, &lengths, s, c, histogram);
-		struct summary_sums device = category_device(s, c, sum.count ? NULL : histogram);
+		enum summary_basis basis = fold_category(&sum, &lengths, s, c, &histogram);
+		struct summary_sums device = category_device(s, c, sum.count ? NULL : &histogram);
+		SCOPED struct ns_lengths *own = histogram.lengths;
+		if (histogram.failed)
+			return -ENOMEM;
 		if (!sum.count && !sum.self_ns && !device.count)
 			continue;
 		struct summary_row *row = add_row(rows, strdup(category_label(run, c)), c);
 		if (!row)
 			return -ENOMEM;
 		fill_row(row, s->wall_ns, &sum, knows_off(s));
-		fill_lengths(row, basis, lengths, (struct row_histogram){.own = histogram});
+		fill_lengths(row, basis, lengths, (struct row_histogram){.own = own});
 		row->waits = in_category(run, s->accounts->executions->wait_brick, c);
 		fill_device(row, &device, &sum);
 		fill_rates(row, work_of_category(

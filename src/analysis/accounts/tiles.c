@@ -16,7 +16,8 @@
 /* What is known of a group while its tiles are counted. */
 struct sums {
 	uint64_t flags, flops_ns, both_flops, both_bytes;
-	struct ns_histogram *histogram;
+	struct ns_lengths *histogram;
+	bool failed; /* no memory for it */
 };
 
 struct gathering {
@@ -136,8 +137,7 @@ static int make_maps(struct gathering *g)
 		group->bin_columns = group->columns < TILES_BINS ? group->columns : TILES_BINS;
 		group->bins =
 			calloc((size_t)group->bin_rows * group->bin_columns, sizeof(*group->bins));
-		g->sums[i].histogram = calloc(1, sizeof(struct ns_histogram));
-		if (!group->bins || !g->sums[i].histogram)
+		if (!group->bins)
 			return -ENOMEM;
 	}
 	return 0;
@@ -170,7 +170,7 @@ static void count_tile(struct tiles_group *group, struct sums *sums, const struc
 	group->bytes += site->bytes;
 	group->flops += site->flops;
 	sums->flags |= site->flags;
-	sums->histogram->of_ns[brick_histogram_index(ns)]++;
+	sums->failed |= !ns_lengths_add(&sums->histogram, brick_histogram_index(ns), 1);
 	if (!site->flops)
 		return;
 	sums->flops_ns += ns;
@@ -185,7 +185,9 @@ static void finish_group(struct tiles_group *group, const struct sums *sums)
 	uint64_t *const out[] = {&group->p50_ns, &group->p95_ns, &group->p99_ns};
 	static const unsigned percents[] = {50, 95, 99};
 	for (size_t i = 0; i < 3; i++)
-		*out[i] = percentile_bounded(percentile_of_ns(sums->histogram, percents[i]),
+		*out[i] = percentile_bounded(
+			sums->histogram ? percentile_of_ns(sums->histogram, percents[i])
+					: ANALYSIS_UNKNOWN,
 			group->min_ns, group->max_ns);
 	group->gflops =
 		group->flops && sums->flops_ns ? (double)group->flops / (double)sums->flops_ns : -1;
@@ -246,8 +248,10 @@ int tiles_create(struct tiles **out, const struct run *run, int level)
 		count_all(&g);
 		g.tiles->without_place = count_lost(run);
 	}
-	for (size_t i = 0; g.tiles && i < g.tiles->group_count; i++)
+	for (size_t i = 0; g.tiles && i < g.tiles->group_count; i++) {
+		error = g.sums[i].failed && !error ? -ENOMEM : error;
 		free(g.sums[i].histogram);
+	}
 	free(g.sums);
 	free(g.slot);
 	if (error) {

@@ -367,9 +367,12 @@ static void subtract_histogram(struct run *run, uint32_t to, const struct run *b
 	if (!run->histograms || !run->histograms[to] || !base->histograms ||
 		!base->histograms[from])
 		return;
-	for (uint32_t i = 0; i < BRICK_HISTOGRAM_BUCKETS; i++)
-		run->histograms[to]->of_ticks[i] =
-			less(run->histograms[to]->of_ticks[i], base->histograms[from]->of_ticks[i]);
+	struct lengths_octaves *octaves = &run->histograms[to]->of_ticks;
+	LENGTHS_EACH(i, octaves)
+	{
+		uint64_t *count = lengths_bucket(&octaves, i);
+		*count = less(*count, ticks_lengths_at(base->histograms[from], i));
+	}
 }
 
 void live_subtract(struct run *run, const struct run *base)
