@@ -20,7 +20,8 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SHOWN = 10
 C = (".c", ".h", ".cc")
 SOURCES = C + (".py", ".sh", ".js", ".css")
-FORETOLD = re.compile(r"/(?:tmp|var/tmp|dev/shm)/(?!\S*X{6})[\w.%{$-]+")
+# what a program says of code that it made is perf's own convention
+FORETOLD = re.compile(r"/(?:tmp|var/tmp|dev/shm)/(?!\S*X{6}|perf-(?:PID|70|%u|%d)\.map)[\w.%{$-]+")
 
 
 def text_of(tree, path):
