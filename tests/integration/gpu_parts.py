@@ -8,7 +8,7 @@ import subprocess
 from librecord import BUILD, Scratch, check
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PARTS = ("probe", "doctor", "plain", "graph", "events", "streams", "threads", "crowd", "wide", "child", "early", "many",
+PARTS = ("probe", "doctor", "plain", "graph", "events", "streams", "threads", "crowd", "wide", "child", "inside", "early", "many",
          "leave", "fork", "killed", "cost")
 
 

@@ -18,6 +18,7 @@ enum { NAMES = 16000, THREADS = 3, ALIKE = 500 };
 
 static uint32_t ids[NAMES];
 static uint32_t every; /* of which names one is used */
+static pthread_barrier_t all_done;
 
 static const char *name_of(uint32_t i)
 {
@@ -78,11 +79,15 @@ static void record(uint32_t i)
 	brick_end(span);
 }
 
-/* Threads use parts of the names that overlap: thread t those from t * 1000 on. */
+/*
+ * Threads use parts of the names that overlap: thread t those from t * 1000 on. None ends before
+ * all are done, or the next one would have its lane, and a ring that is full.
+ */
 static void *use_names(void *argument)
 {
 	for (uint32_t i = 1000 * *(uint32_t *)argument; i < NAMES; i += every)
 		record(i);
+	pthread_barrier_wait(&all_done);
 	return NULL;
 }
 
@@ -99,12 +104,14 @@ static void use_each(uint32_t nth)
 	pthread_t threads[THREADS];
 	uint32_t numbers[THREADS];
 
+	assert_int_equal(pthread_barrier_init(&all_done, NULL, THREADS), 0);
 	for (uint32_t t = 0; t < THREADS; t++) {
 		numbers[t] = t;
 		assert_int_equal(pthread_create(&threads[t], NULL, use_names, &numbers[t]), 0);
 	}
 	for (uint32_t t = 0; t < THREADS; t++)
 		pthread_join(threads[t], NULL);
+	pthread_barrier_destroy(&all_done);
 }
 
 static uint64_t count_of(uint32_t brick)
