@@ -211,7 +211,9 @@ static void print_series(
 			SCALING_MIN_STEPS, SCALING_MIN_SPAN);
 		return;
 	}
-	fputs("\nNS/CONTEXT: how many ns it takes longer for each further token of context.\n\n",
+	fputs("\nNS/CONTEXT: how many ns it takes longer for each further token of context.\n"
+	      "Intervals are of this recording: another one, on a shared machine, may differ "
+	      "more.\n\n",
 		out);
 	print_lines(run, s, terminal);
 	print_attention(s, out);
