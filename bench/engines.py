@@ -392,7 +392,7 @@ def main():
             from other_engines import other_kinds  # pylint: disable=import-outside-toplevel
             programs = other_kinds(place)
         else:
-            programs = (program for part in (llama_programs(place), other_programs()) for program in part)
+            programs = [*llama_programs(place), *other_programs()]
         for program in programs:
             if arguments.names and not any(name in program.name for name in arguments.names):
                 continue

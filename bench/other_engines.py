@@ -3,7 +3,7 @@
 RPC, programs on OpenCL and Vulkan, and programs in which nothing can be recorded, which must run as ever."""
 import os
 
-from engines import ADDONS, DEMO, MODEL, NODE, PROGRAMS, PROMPT, SMALL, SOURCE, Program, free_port
+from engines import ADDONS, DEMO, MODEL, NODE, PROGRAMS, PROMPT, SMALL, SOURCE, Program
 
 OTHERS = os.path.join(DEMO, "engine-others")
 MODULES = os.path.join(OTHERS, "node_modules")
@@ -220,19 +220,17 @@ def static_programs(place):
     yield Program("llama-finetune, static (training)", [
         f"{STATIC}/llama-finetune", "-m", os.path.join(DEMO, "model-f32.gguf"), "-f", text, "-c", "64", "-b", "64", "-ub", "64", "-t",
         "1", "-epochs", "{n}", "-o", "trained.gguf"], output="times", lengths=(2, 1))
-    port = free_port()
     yield shell("ggml-rpc-server and its client, static", f"""
-        {STATIC}/ggml-rpc-server -p {port} -t 1 >/dev/null 2>&1 & server=$!
+        {STATIC}/ggml-rpc-server -p {{port}} -t 1 >/dev/null 2>&1 & server=$!
         sleep 2
-        {STATIC}/llama-completion -m {MODEL} -p x -n 100 --temp 0 -no-cnv --no-perf --rpc 127.0.0.1:{port} -ngl 99 2>/dev/null
+        {STATIC}/llama-completion -m {MODEL} -p x -n 100 --temp 0 -no-cnv --no-perf --rpc 127.0.0.1:{{port}} -ngl 99 2>/dev/null
         kill $server
         wait $server""", f"{STATIC}/ggml-rpc-server")
 
 
 def devices():
-    yield Program("hashcat on PoCL", ["/bin/sh", "-c", "/usr/bin/hashcat -m 0 -a 3 --force --potfile-disable --quiet -D 1 -o found "
-                                      "900150983cd24fb0d6963f7d28e17f72 '?l?l?l' >/dev/null; cat found; rm -f found"],
-                  needs=("/usr/bin/hashcat",))
+    yield shell("hashcat on PoCL", "hashcat -m 0 -a 3 --force --potfile-disable --quiet -D 1 -o found "
+                "900150983cd24fb0d6963f7d28e17f72 '?l?l?l' >/dev/null; cat found; rm -f found", "/usr/bin/hashcat")
     yield python("pyopencl on PoCL", PYOPENCL, "50")
     yield python("OpenCV's filters on PoCL", OPENCV_FILTERS, "20", env=POCL)
     yield python("OpenCV's networks on PoCL", OPENCV_NET, f"{OTHERS}/network.onnx", "10", "DNN_TARGET_OPENCL", env=POCL)

@@ -389,17 +389,21 @@ static void decode_apart(struct program *p)
 	}
 }
 
-static void start_over(struct program *p);
+static void start_over(struct program *p)
+{
+	void *memory = p->abi.get_memory(p->context);
+
+	p->abi.memory_clear(memory, true);
+	memset(p->position, 0, sizeof(p->position));
+}
 
 // As a program does that keeps the text and not the cache.
 static void decode_anew(struct program *p)
 {
 	static int32_t made[BATCH_TOKENS];
-	static uint64_t count;
 	int32_t length = p->position[0];
 
-	count = length == (int32_t)p->o.prompt ? 0 : count;
-	made[count++] = p->last[0];
+	made[length - (int32_t)p->o.prompt] = p->last[0];
 	start_over(p);
 	p->batch.n_tokens = 0;
 	for (int32_t i = 0; i <= length; i++)
@@ -409,14 +413,6 @@ static void decode_anew(struct program *p)
 			i == length);
 	evaluate(p);
 	sample(p, 0, length);
-}
-
-static void start_over(struct program *p)
-{
-	void *memory = p->abi.get_memory(p->context);
-
-	p->abi.memory_clear(memory, true);
-	memset(p->position, 0, sizeof(p->position));
 }
 
 static void generate(struct program *p)
@@ -565,7 +561,7 @@ static void parse(struct options *o, int argc, char **argv)
 			die(optarg);
 	}
 	if (!o->libs || !o->model || !o->seqs || o->seqs > SEQUENCES || o->batch > BATCH_TOKENS ||
-		o->threads > MAX_THREADS)
+		o->threads > MAX_THREADS || (o->anew && o->prompt + o->predict > BATCH_TOKENS))
 		die("wrong options");
 }
 

@@ -4,7 +4,7 @@
 # Installs the Debian packages that are needed and missing: deps.sh [build|packages|all|engines].
 # `build` is what programs and libraries are built with, `packages` what packing them needs beside
 # that, `all` what tests, benches and the demo need, too, and `engines` programs that `make engines`
-# records besides, of which none must be there. Re-runnable: does nothing when all are there. On
+# records besides; each of them may be missing. Re-runnable: does nothing when all are there. On
 # systems without apt it says what it wants.
 
 set -eu

@@ -44,4 +44,5 @@ hash=${hash}dd5a211004efb3ce35ae0acf9ae3332ae576b613350b68cae87ecfffee792df0
 	tar xzf "$old" -C node-llama-cpp-2.8.16 --strip-components=3 package/llamaBins/linux-x64
 	rm "$old"
 )
-: >"$place/.complete"
+# without Python's onnx there is no network: it is made once that is there
+[ ! -e "$place/network.onnx" ] || : >"$place/.complete"
