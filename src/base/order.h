@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -28,6 +29,12 @@
 COMPARATOR(order_doubles, double, ORDER(*x, *y))
 COMPARATOR(order_u64, uint64_t, ORDER(*x, *y))
 COMPARATOR(order_texts, char *const, strcmp(*x, *y))
+
+/* NULL is the same as NULL only. */
+static inline bool text_is_same(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
 
 /*
  * The first place `i` from `from` on, but below `to`, of which `is_before` does not hold; else

@@ -32,6 +32,7 @@
 #include "base/date.h"
 #include "base/file.h"
 #include "base/order.h"
+#include "base/path_name.h"
 #include "base/scope.h"
 #include "brick/abi/attacher.h"
 #include "brick/abi/session.h"
@@ -907,13 +908,6 @@ static void doctor_ggml(struct doctor *doctor, const char *const *paths)
 
 #define GROUP "Program"
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static void add_obstacle(struct doctor *doctor, enum inject_obstacle obstacle)
 {
 	doctor->cannot_record |= obstacle != INJECT_FINE;
@@ -999,11 +993,6 @@ static void add_outcome(struct doctor *doctor, const struct program_outlook *p)
 			"function for each; their time is the graph's");
 }
 
-static bool is_called(const char *path, const char *beginning)
-{
-	return !strncmp(base_name(path), beginning, strlen(beginning));
-}
-
 /* What the attachers know this library by; false: none of them does. */
 static bool add_signs(struct doctor *doctor, const char *path)
 {
@@ -1011,7 +1000,7 @@ static bool add_signs(struct doctor *doctor, const char *path)
 
 	for (const struct attacher *const *a = attachers; *a; a++)
 		for (const struct attacher_sign *s = (*a)->signs; s && s->library; s++) {
-			if (!is_called(path, s->library))
+			if (!path_is_called(path, s->library))
 				continue;
 			any = true;
 			doctor_add(doctor, GROUP, "attaches", DOCTOR_OK, NULL, "%s", s->finding);
@@ -1020,8 +1009,8 @@ static bool add_signs(struct doctor *doctor, const char *path)
 }
 
 /*
- * A driver's library that the program names, and may open while it runs, where this machine has
- * it.
+ * Libraries that the program names, and may open while it runs: the first sign of each attacher
+ * whose driver this machine has.
  */
 static void add_opened(struct doctor *doctor, const struct program_files *files)
 {
@@ -1031,9 +1020,9 @@ static void add_opened(struct doctor *doctor, const struct program_files *files)
 		if (!sign || !has_driver(*a))
 			continue;
 		for (size_t i = 0; i < files->paths.count; i++)
-			is_linked |= is_called(files->paths.items[i], sign->library);
+			is_linked |= path_is_called(files->paths.items[i], sign->library);
 		for (size_t i = 0; i < files->paths.count && !is_linked && !is_named; i++)
-			is_named = strncmp(base_name(files->paths.items[i]), "libbrick", 8) &&
+			is_named = !path_is_called(files->paths.items[i], "libbrick") &&
 				   program_file_has(files->paths.items[i], sign->library);
 		if (is_named)
 			doctor_add(doctor, GROUP, "attaches", DOCTOR_OK, NULL,
@@ -1055,7 +1044,7 @@ static void add_stranger(struct doctor *doctor, const char *path)
 	};
 
 	for (size_t i = 0; i < sizeof(strangers) / sizeof(*strangers); i++)
-		if (is_called(path, strangers[i].library))
+		if (path_is_called(path, strangers[i].library))
 			doctor_add(doctor, GROUP, "engine", DOCTOR_LIMITED,
 				"its devices are recorded, what it says itself by libbrick or "
 				"NVTX, and its functions by record --sample",
@@ -1091,7 +1080,7 @@ static void look_at_files(struct doctor *doctor, const struct program_files *fil
 		const char *path = files->paths.items[i];
 		if (!add_signs(doctor, path))
 			add_stranger(doctor, path);
-		if (!strncmp(base_name(path), "libbrick", 8) || program_ggml(&ggml, path))
+		if (path_is_called(path, "libbrick") || program_ggml(&ggml, path))
 			continue;
 		program_outlook_add(&outlook, path, &ggml);
 		if (ggml.way != PROGRAM_GGML_UNKNOWN || i == 0)
@@ -1143,7 +1132,7 @@ static void doctor_command(struct doctor *doctor, char *const *command)
 static bool is_attached(const struct program_files *files)
 {
 	for (size_t i = 0; i < files->paths.count; i++)
-		if (!strncmp(base_name(files->paths.items[i]), "libbrick-", 9))
+		if (!strncmp(path_name(files->paths.items[i]), "libbrick-", 9))
 			return true;
 	return false;
 }

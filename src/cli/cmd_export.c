@@ -331,7 +331,9 @@ static const struct cli_option option_table[] = {
 		"chrome: trace events for chrome://tracing, Perfetto and Speedscope; csv: one line "
 		"per sample; json: all that was recorded, for scripts (schema brick/export/1); "
 		"and what ran in what, as brick flame draws it: pprof, for 'pprof -http'; folded, "
-		"for flamegraph.pl; speedscope; svg: a picture",
+		"for flamegraph.pl; speedscope; svg: a picture; otlp: requests as spans, a line "
+		"for "
+		"each POST to /v1/traces",
 		set_format, AT(format), .words = words_format},
 	SELECTION_PHASE(offsetof(struct options, selection)),
 	SELECTION_OPTIONS(offsetof(struct options, selection)),

@@ -541,8 +541,7 @@ static void print_off_cpu(const struct off_cpu_account *o)
 			o->gaps[o->gap_count - 1].end_ns == UINT64_MAX ? "" : " for a while");
 }
 
-/* What is not known of the program otherwise, or of its stacks. Why there are none was said first.
- */
+/* What came of --sample; where nothing else is known of the program, that there is such a thing. */
 static void print_stacks(const struct record_arguments *a, const struct recorder_result *r)
 {
 	const struct stack_account *s = &r->stacks;
@@ -657,8 +656,9 @@ static void warn_of_splits(const struct record_arguments *a)
 	if (a->quiet || a->off || !a->options.inject || a->has_method ||
 		!program_is_split(a->options.command, a->digest != 0))
 		return;
-	warn("nodes of this program can only be timed by splitting its graphs: small nodes take "
-	     "several times as long, and with several threads all of them may (4 times was seen); "
+	warn("nodes of this program can only be timed by splitting its graphs: small nodes then "
+	     "take several times as long, and with several threads all nodes can (4 times was "
+	     "seen); "
 	     "--attach graph leaves graphs whole, and times no nodes");
 }
 

@@ -45,7 +45,6 @@ struct server {
 	char *metrics; /* of the last reading that went well */
 	const char *otlp_url;
 	struct otlp_push *push; /* NULL: nothing is sent */
-	bool has_warned;	/* that the collector takes nothing */
 	bool has_more;		/* requests to be sent in what is held */
 	bool is_over;		/* what is held grows no more */
 };
@@ -260,10 +259,9 @@ static void send_otlp(struct server *server, bool is_last)
 		server->counts.otlp = otlp_push_counts(server->push);
 	} while (server->has_more && !is_last && server->counts.otlp.sent_spans > sent &&
 		 monotonic_ns() - begin_ns < NS_PER_S);
-	if (server->counts.otlp.failures && !server->has_warned) {
+	if (server->counts.otlp.failures && !before.failures) {
 		SCOPED char *why = text_safe(otlp_push_error(server->push));
 		warn("%s: %s; brick_serve_otlp_* in the metrics count it", server->otlp_url, why);
-		server->has_warned = true;
 	}
 	if (is_last && (server->has_more || server->counts.otlp.dropped_spans))
 		warn("%s: not all requests were sent", server->otlp_url);

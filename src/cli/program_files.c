@@ -22,6 +22,7 @@
 
 #include "attach/patch/survey.h"
 #include "base/file.h"
+#include "base/path_name.h"
 #include "cli/die.h"
 
 extern char **environ;
@@ -183,10 +184,9 @@ static void add_words(struct program_files *files, char *text)
 static bool is_shell(const char *path)
 {
 	static const char *const shells[] = {"sh", "bash", "dash", "zsh", "ksh", "busybox"};
-	const char *slash = strrchr(path, '/');
 
 	for (size_t i = 0; i < sizeof(shells) / sizeof(*shells); i++)
-		if (!strcmp(slash ? slash + 1 : path, shells[i]))
+		if (!strcmp(path_name(path), shells[i]))
 			return true;
 	return false;
 }
@@ -447,10 +447,9 @@ int program_ggml(struct program_ggml *found, const char *path)
 static bool is_device(const char *path)
 {
 	static const char *const names[] = {"libggml-vulkan", "libggml-cuda", "libggml-opencl"};
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (!strncmp(name, names[i], strlen(names[i])))
+		if (path_is_called(path, names[i]))
 			return true;
 	return false;
 }
@@ -464,11 +463,6 @@ void program_outlook_add(
 	outlook->hides_device_nodes |= ggml->hides_device_nodes;
 	for (size_t s = 0; s < GGML_SYMBOL_COUNT; s++)
 		outlook->reached[s] |= ggml->reached[s];
-}
-
-enum ggml_way program_way(const struct program_outlook *o, bool digests)
-{
-	return ggml_way_of(o->reached, !o->has_device, digests);
 }
 
 bool program_file_has(const char *path, const char *text)
@@ -499,9 +493,10 @@ bool program_is_split(char *const *command, bool digests)
 	if (program_files_of_command(&files, command))
 		return false;
 	for (size_t i = 0; i < files.paths.count && files.obstacle == INJECT_FINE; i++)
-		if (program_file_has(files.paths.items[i], "ggml_graph_compute") &&
+		if (!path_is_called(files.paths.items[i], "libbrick") &&
+			program_file_has(files.paths.items[i], "ggml_graph_compute") &&
 			!program_ggml(&ggml, files.paths.items[i]))
 			program_outlook_add(&outlook, files.paths.items[i], &ggml);
 	program_files_fini(&files);
-	return program_way(&outlook, digests) == GGML_WAY_CALLBACK;
+	return ggml_way_of(outlook.reached, !outlook.has_device, digests) == GGML_WAY_CALLBACK;
 }

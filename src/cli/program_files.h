@@ -69,7 +69,6 @@ struct program_outlook {
 /* One more file; ggml: what program_ggml() says of it. */
 void program_outlook_add(
 	struct program_outlook *outlook, const char *path, const struct program_ggml *ggml);
-enum ggml_way program_way(const struct program_outlook *outlook, bool digests);
 
 /*
  * True if nodes of this command will be timed by the evaluation callback, which splits its graphs.

@@ -105,8 +105,11 @@ static uint32_t numbered(const struct run *run, const struct step_index *index, 
 	if (wanted > step_numbers(run, index))
 		die(CLI_INPUT, "%s: has no step %s that ended; there are %u", run->path, text,
 			step_numbers(run, index));
+	SCOPED uint32_t *numbers = step_number_list(run, index);
+	if (!numbers)
+		die(CLI_SYSTEM, "%s: not enough memory", run->path);
 	for (uint32_t i = 0; i < run->step_count; i++)
-		if (index->finished[i] && step_number(run, index, i) == wanted)
+		if (index->finished[i] && numbers[i] == wanted)
 			return i;
 	die(CLI_INPUT, "%s: step %s was left out", run->path, text);
 }

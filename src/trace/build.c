@@ -15,6 +15,7 @@
 #include "base/fnv.h"
 #include "base/hash.h"
 #include "base/hash_index.h"
+#include "base/order.h"
 #include "brick/registry.h"
 
 int build_no_memory(struct build *b)
@@ -290,17 +291,12 @@ static uint64_t hash_site(const struct run_site *site)
 	return hash_text(hash_text(hash, site->operation), site->label);
 }
 
-static bool same_text(const char *a, const char *b)
-{
-	return a && b ? !strcmp(a, b) : !a && !b;
-}
-
 static bool same_site(const struct run_site *a, const struct run_site *b)
 {
 	return a->brick == b->brick && a->layer == b->layer && a->flags == b->flags &&
 	       a->elements == b->elements && a->bytes == b->bytes && a->flops == b->flops &&
-	       a->output_tokens == b->output_tokens && same_text(a->operation, b->operation) &&
-	       same_text(a->label, b->label);
+	       a->output_tokens == b->output_tokens && text_is_same(a->operation, b->operation) &&
+	       text_is_same(a->label, b->label);
 }
 
 /* Texts become copies of themselves; NULL stays. 0: not enough memory. */
@@ -355,7 +351,7 @@ static bool same_kernel(const struct run_kernel *a, const struct run_kernel *b)
 	return a->kind == b->kind && !memcmp(a->grid, b->grid, sizeof(a->grid)) &&
 	       !memcmp(a->block, b->block, sizeof(a->block)) && a->registers == b->registers &&
 	       a->shared_bytes == b->shared_bytes && a->code == b->code &&
-	       same_text(a->name, b->name) && same_text(a->backend, b->backend);
+	       text_is_same(a->name, b->name) && text_is_same(a->backend, b->backend);
 }
 
 uint32_t build_kernel(struct build *b, const struct run_kernel *kernel)

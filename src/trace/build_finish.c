@@ -137,8 +137,7 @@ static void merge_histogram(
 		*from = NULL;
 		return;
 	}
-	LENGTHS_EACH(i, &(*from)->of_ticks)
-	{
+	LENGTHS_EACH (i, &(*from)->of_ticks) {
 		uint64_t count = ticks_lengths_at(*from, i);
 		if (count && !ticks_lengths_add(into, i, count))
 			build_no_memory(b);

@@ -252,16 +252,11 @@ static uint64_t end_ns(const struct run *run, const struct run_command *c)
 	return run->lanes[c->lane].samples[c->sample].end_ns;
 }
 
-static bool is_same(const char *a, const char *b)
-{
-	return a == b || (a && b && !strcmp(a, b));
-}
-
 /* Are these lanes of one process's device, and of one queue? */
 static bool is_same_device(const struct run_lane *a, const struct run_lane *b)
 {
 	return a->kind == BRICK_LANE_QUEUE && a->process == b->process &&
-	       is_same(a->backend, b->backend);
+	       text_is_same(a->backend, b->backend);
 }
 
 static bool is_same_queue(const struct run_lane *a, const struct run_lane *b)

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/path_name.h"
 #include "trace/owners.h"
 #include "trace/trace_text.h"
 
@@ -181,10 +182,8 @@ static void write_names(struct chrome *c)
 	const struct run *run = c->run;
 
 	for (size_t i = 0; i < run->process_count; i++) {
-		const char *path = run->processes[i].executable;
-		const char *slash = path ? strrchr(path, '/') : NULL;
-		write_name(
-			c, "process_name", (int)run->processes[i].pid, 0, slash ? slash + 1 : path);
+		write_name(c, "process_name", (int)run->processes[i].pid, 0,
+			path_name(run->processes[i].executable));
 	}
 	for (uint32_t i = 0; i < run->lane_count; i++)
 		for (size_t k = owners_first(&c->owners, run, i); k < c->owners.lanes[i + 1]; k++)

@@ -51,6 +51,15 @@ static inline uint32_t lengths_next(const struct lengths_octaves *o, uint32_t bu
 	for (uint32_t i = lengths_next(o, 0); i < BRICK_HISTOGRAM_BUCKETS; \
 		i = lengths_next(o, i + 1))
 
+static inline uint64_t lengths_count(const struct lengths_octaves *o)
+{
+	uint64_t count = 0;
+
+	LENGTHS_EACH (i, o)
+		count += lengths_at(o, i);
+	return count;
+}
+
 /* The bucket itself; NULL: no memory. */
 static inline uint64_t *lengths_bucket(struct lengths_octaves **octaves, uint32_t bucket)
 {

@@ -40,15 +40,7 @@ static int tear_down(void **state)
 
 static struct run_sequence_event *event(enum brick_sequence_event kind, int32_t sequence)
 {
-	BUILDER_GROW(run.sequence_events, run.sequence_event_count);
-	struct run_sequence_event *e = &run.sequence_events[run.sequence_event_count++];
-	*e = (struct run_sequence_event){.ns = now,
-		.step = RUN_NONE,
-		.event = (uint8_t)kind,
-		.sequence = sequence,
-		.position = -1,
-		.end = -1};
-	return e;
+	return builder_sequence_event(&run, now, kind, sequence);
 }
 
 static void step(uint64_t ns, enum brick_phase phase)

@@ -196,3 +196,18 @@ static BUILDER_UNUSED void builder_waits(
 	BUILDER_GROW(run->waits, run->wait_count);
 	run->waits[run->wait_count++] = (struct run_wait){lane, sample, command, 0};
 }
+
+/* Of no step, position or end yet. The pointer is good until the next one is made. */
+static BUILDER_UNUSED struct run_sequence_event *builder_sequence_event(
+	struct run *run, uint64_t ns, enum brick_sequence_event kind, int32_t sequence)
+{
+	BUILDER_GROW(run->sequence_events, run->sequence_event_count);
+	struct run_sequence_event *e = &run->sequence_events[run->sequence_event_count++];
+	*e = (struct run_sequence_event){.ns = ns,
+		.step = RUN_NONE,
+		.event = (uint8_t)kind,
+		.sequence = sequence,
+		.position = -1,
+		.end = -1};
+	return e;
+}

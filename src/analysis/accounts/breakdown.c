@@ -212,10 +212,10 @@ void breakdown_all_durations(const struct breakdown *b, uint32_t brick, uint64_t
 	if (!kept)
 		return;
 	memset(out, 0, BREAKDOWN_BUCKETS * sizeof(*out));
-	LENGTHS_EACH(i, &kept->of_ticks)
-	if (ticks_lengths_at(kept, i))
-		out[breakdown_bucket(brick_clock_duration_ns(
-			&run->clock, brick_histogram_value(i)))] += ticks_lengths_at(kept, i);
+	LENGTHS_EACH (i, &kept->of_ticks)
+		if (ticks_lengths_at(kept, i))
+			out[breakdown_bucket(brick_clock_duration_ns(&run->clock,
+				brick_histogram_value(i)))] += ticks_lengths_at(kept, i);
 }
 
 void breakdown_destroy(struct breakdown *b)

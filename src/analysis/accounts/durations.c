@@ -4,23 +4,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-static uint64_t count(const struct lengths_octaves *lengths)
-{
-	uint64_t count = 0;
-
-	LENGTHS_EACH(i, lengths)
-	count += lengths_at(lengths, i);
-	return count;
-}
-
 uint64_t durations_in_ticks(const struct ticks_lengths *lengths)
 {
-	return lengths ? count(&lengths->of_ticks) : 0;
+	return lengths ? lengths_count(&lengths->of_ticks) : 0;
 }
 
 uint64_t durations_in_ns(const struct ns_lengths *lengths)
 {
-	return lengths ? count(&lengths->of_ns) : 0;
+	return lengths ? lengths_count(&lengths->of_ns) : 0;
 }
 
 static bool ran_on_devices(const struct run *run, uint32_t brick)

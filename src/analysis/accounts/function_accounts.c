@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/accounts/stack_bricks.h"
-#include "base/array.h"
 #include "base/hashmap.h"
 #include "base/order.h"
+#include "base/path_name.h"
 #include "base/scope.h"
 
 #define Z_95 1.959964
@@ -27,8 +27,7 @@ void share_limits(uint64_t part, uint64_t all, double *low, double *high)
 
 char *function_name(const struct run_function *function)
 {
-	const char *slash = function->object ? strrchr(function->object, '/') : NULL;
-	const char *object = slash ? slash + 1 : function->object;
+	const char *object = path_name(function->object);
 	char *name;
 
 	if (function->name)

@@ -34,7 +34,8 @@ struct functions {
 	 * More than stacks stand for: threads were there that lived for less than a period.
 	 */
 	uint64_t user_ns;
-	struct function_row *rows; /* most stacks first, then most in total, then by name */
+	struct function_row *rows; /* most stacks first, then most in total, then as in the
+				      recording */
 	size_t count;
 	struct function_place *places;
 	size_t place_count;

@@ -35,15 +35,13 @@ uint64_t percentile_sorted(const uint64_t *values, size_t n, unsigned percent)
 /* In the histogram's unit. */
 static uint64_t percentile_bucket(const struct lengths_octaves *lengths, unsigned percent)
 {
-	uint64_t n = 0;
-	LENGTHS_EACH(i, lengths)
-	n += lengths_at(lengths, i);
+	uint64_t n = lengths_count(lengths);
+
 	if (n < percentile_needs(percent))
 		return ANALYSIS_UNKNOWN;
 
 	uint64_t rank = rank_of(n, percent), seen = 0;
-	LENGTHS_EACH(i, lengths)
-	{
+	LENGTHS_EACH (i, lengths) {
 		seen += lengths_at(lengths, i);
 		if (seen >= rank)
 			return brick_histogram_value(i);
@@ -53,13 +51,13 @@ static uint64_t percentile_bucket(const struct lengths_octaves *lengths, unsigne
 
 uint64_t percentile_of_ns(const struct ns_lengths *lengths, unsigned percent)
 {
-	return percentile_bucket(&lengths->of_ns, percent);
+	return percentile_bucket(lengths ? &lengths->of_ns : NULL, percent);
 }
 
 uint64_t percentile_of_ticks(
 	const struct ticks_lengths *lengths, const struct brick_clock *clock, unsigned percent)
 {
-	uint64_t ticks = percentile_bucket(&lengths->of_ticks, percent);
+	uint64_t ticks = percentile_bucket(lengths ? &lengths->of_ticks : NULL, percent);
 	return ticks == ANALYSIS_UNKNOWN ? ticks : brick_clock_duration_ns(clock, ticks);
 }
 

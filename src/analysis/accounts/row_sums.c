@@ -118,8 +118,7 @@ bool sums_add_histogram(struct summary_sums *sums, const struct ns_lengths *hist
 {
 	bool good = true;
 
-	LENGTHS_EACH(i, &histogram->of_ns)
-	{
+	LENGTHS_EACH (i, &histogram->of_ns) {
 		uint64_t count = ns_lengths_at(histogram, i);
 		good &= !count || ns_lengths_add(&sums->histogram, i, count);
 	}

@@ -193,6 +193,17 @@ static int find_kept(struct choice *c)
 	return walk_run(&walk);
 }
 
+/* Of a time in a lane, or in none: by its step, or, outside of steps, by itself. */
+static bool is_kept_at(const struct choice *c, uint32_t lane, uint64_t ns, bool outside)
+{
+	uint32_t step =
+		lane < c->run->lane_count ? step_index_at(c->index, c->run, lane, ns) : RUN_NONE;
+
+	return step != RUN_NONE ? c->steps[step]
+				: outside && ns >= c->since_ns && ns < c->until_ns &&
+					  !asks_for_steps(c->selection);
+}
+
 /* Keeps instants and values of counters by their time. */
 static void keep_points(struct choice *c)
 {
@@ -200,12 +211,7 @@ static void keep_points(struct choice *c)
 	size_t count = 0;
 	for (size_t i = 0; i < run->point_count; i++) {
 		const struct run_point *p = &run->points[i];
-		uint32_t step = p->lane < run->lane_count
-					? step_index_at(c->index, run, p->lane, p->ns)
-					: RUN_NONE;
-		bool in_time = p->ns >= c->since_ns && p->ns < c->until_ns &&
-			       !asks_for_steps(c->selection) && p->kind != RUN_POINT_REPORTED;
-		if (step != RUN_NONE ? c->steps[step] : in_time)
+		if (is_kept_at(c, p->lane, p->ns, p->kind != RUN_POINT_REPORTED))
 			run->points[count++] = *p;
 	}
 	run->point_count = count;
@@ -229,12 +235,7 @@ static void keep_stacks(struct choice *c)
 	size_t count = 0;
 	for (size_t i = 0; i < run->stack_count; i++) {
 		const struct run_stack *s = &run->stacks[i];
-		uint32_t lane = lane_beside(run, s);
-		uint32_t step =
-			lane == RUN_NONE ? RUN_NONE : step_index_at(c->index, run, lane, s->ns);
-		bool in_time = s->ns >= c->since_ns && s->ns < c->until_ns &&
-			       !asks_for_steps(c->selection);
-		if (step != RUN_NONE ? c->steps[step] : in_time)
+		if (is_kept_at(c, lane_beside(run, s), s->ns, true))
 			run->stacks[count++] = *s;
 	}
 	run->stack_count = count;
@@ -429,19 +430,12 @@ static int apply_places(const struct selection *s, struct run *run, char **missi
 	return missing_text(missing, s->brick ? "such brick in layer" : "layer", layer);
 }
 
-/* True if the thread has that name or number. */
-static bool is_lane(const struct run_lane *lane, const char *thread)
+/* True if a thread of that name, or NULL, and number is asked for. */
+static bool is_thread(const char *name, uint64_t tid, const char *asked)
 {
 	char number[24];
-	snprintf(number, sizeof(number), "%llu", (unsigned long long)lane->tid);
-	return (lane->name && !strcmp(lane->name, thread)) || !strcmp(number, thread);
-}
-
-static bool is_stack_thread(const struct run_stack_thread *of, const char *thread)
-{
-	char number[24];
-	snprintf(number, sizeof(number), "%u", of->tid);
-	return (of->name && !strcmp(of->name, thread)) || !strcmp(number, thread);
+	snprintf(number, sizeof(number), "%llu", (unsigned long long)tid);
+	return (name && !strcmp(name, asked)) || !strcmp(number, asked);
 }
 
 /* Adds a left-out twin of each site, for samples of other threads. */
@@ -485,9 +479,9 @@ static int apply_thread(const struct selection *s, struct run *run, char **missi
 		return 0;
 	int rc = lanes ? double_sites(run) : -ENOMEM;
 	for (size_t i = 0; i < run->lane_count && rc == 0; i++)
-		any |= lanes[i] = is_lane(&run->lanes[i], s->thread);
+		any |= lanes[i] = is_thread(run->lanes[i].name, run->lanes[i].tid, s->thread);
 	for (size_t i = 0; i < run->stack_thread_count && rc == 0; i++)
-		any |= is_stack_thread(&run->stack_threads[i], s->thread);
+		any |= is_thread(run->stack_threads[i].name, run->stack_threads[i].tid, s->thread);
 	if (rc == 0 && !any)
 		rc = missing_text(missing, "thread or queue", s->thread);
 	for (uint32_t l = 0; l < run->lane_count && rc == 0; l++)
@@ -504,16 +498,21 @@ static int apply_thread(const struct selection *s, struct run *run, char **missi
 static int apply_to_stacks(const struct selection *s, struct run *run)
 {
 	SCOPED struct stack_place *places = calloc(run->stack_count + 1, sizeof(*places));
+	SCOPED bool *threads = calloc(run->stack_thread_count + 1, sizeof(*threads));
+	SCOPED bool *lanes = calloc(run->lane_count + 1, sizeof(*lanes));
 	size_t count = 0;
-	int rc = !places	 ? -ENOMEM
-		 : has_places(s) ? stack_places_find(places, run, s->brick != NULL)
-				 : 0;
+	int rc = !places || !threads || !lanes ? -ENOMEM
+		 : has_places(s)	       ? stack_places_find(places, run, s->brick != NULL)
+					       : 0;
+	for (size_t i = 0; i < run->stack_thread_count && rc == 0; i++)
+		threads[i] = !s->thread || is_thread(run->stack_threads[i].name,
+						   run->stack_threads[i].tid, s->thread);
+	for (size_t i = 0; i < run->lane_count && rc == 0; i++)
+		lanes[i] = s->thread && is_thread(run->lanes[i].name, run->lanes[i].tid, s->thread);
 	for (size_t i = 0; i < run->stack_count && rc == 0; i++) {
 		const struct run_stack stack = run->stacks[i];
 		bool is_of_thread =
-			!s->thread ||
-			is_stack_thread(&run->stack_threads[stack.thread], s->thread) ||
-			(stack.lane != RUN_NONE && is_lane(&run->lanes[stack.lane], s->thread));
+			threads[stack.thread] || (stack.lane != RUN_NONE && lanes[stack.lane]);
 		if (is_of_thread && !places[i].is_left_out)
 			run->stacks[count++] = stack;
 	}

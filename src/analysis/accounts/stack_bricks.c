@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include "analysis/accounts/walk.h"
 #include "analysis/steps/step_index.h"
 #include "base/scope.h"
@@ -17,6 +16,7 @@ struct open_samples {
 	const struct run *run;
 	const struct step_index *index;
 	const struct run_lane *lane;
+	uint32_t wait_brick;
 	size_t next; /* the first that has not begun */
 	size_t open[UINT8_MAX + 1];
 	unsigned depth;
@@ -57,7 +57,6 @@ static bool is_wait_left_out(const struct run_site *site, bool in_brick)
 static struct stack_place place_at(const struct open_samples *o, uint64_t ns, bool in_brick)
 {
 	const struct run *run = o->run;
-	uint32_t wait = walk_wait_brick(run);
 	struct stack_place place = {RUN_NONE, true};
 
 	for (unsigned i = o->depth; i-- > 0;) {
@@ -70,8 +69,8 @@ static struct stack_place place_at(const struct open_samples *o, uint64_t ns, bo
 		if (kind != BRICK_KIND_STEP)
 			place.is_left_out &= is_wait ? is_wait_left_out(site, in_brick)
 						     : (site->left_out & RUN_LEFT_OUT_TIME) != 0;
-		if (place.brick == RUN_NONE && (!is_wait || wait < run->brick_count))
-			place.brick = is_wait ? wait : site->brick;
+		if (place.brick == RUN_NONE && (!is_wait || o->wait_brick < run->brick_count))
+			place.brick = is_wait ? o->wait_brick : site->brick;
 	}
 	return place;
 }
@@ -80,6 +79,7 @@ int stack_places_find(struct stack_place *places, const struct run *run, bool in
 {
 	SCOPED_BY(step_index_fini) struct step_index index;
 	int rc = step_index_init(&index, run);
+	uint32_t wait_brick = walk_wait_brick(run);
 	SCOPED struct open_samples *lanes = calloc(run->lane_count + 1, sizeof(*lanes));
 
 	if (rc < 0 || !lanes)
@@ -87,6 +87,7 @@ int stack_places_find(struct stack_place *places, const struct run *run, bool in
 	for (size_t i = 0; i < run->lane_count; i++) {
 		lanes[i].run = run;
 		lanes[i].index = &index;
+		lanes[i].wait_brick = wait_brick;
 		lanes[i].lane = &run->lanes[i];
 	}
 	for (size_t i = 0; i < run->stack_count; i++) {

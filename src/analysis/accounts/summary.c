@@ -395,8 +395,7 @@ static void add_histogram(struct category_histogram *sum, const struct row_histo
 					     : part->own ? &part->own->of_ns
 							 : NULL;
 
-	LENGTHS_EACH(i, from)
-	{
+	LENGTHS_EACH (i, from) {
 		uint64_t count = lengths_at(from, i);
 		uint32_t to = i;
 		if (count && part->kept)

@@ -17,7 +17,6 @@
 struct sums {
 	uint64_t flags, flops_ns, both_flops, both_bytes;
 	struct ns_lengths *histogram;
-	bool failed; /* no memory for it */
 };
 
 struct gathering {
@@ -170,7 +169,6 @@ static void count_tile(struct tiles_group *group, struct sums *sums, const struc
 	group->bytes += site->bytes;
 	group->flops += site->flops;
 	sums->flags |= site->flags;
-	sums->failed |= !ns_lengths_add(&sums->histogram, brick_histogram_index(ns), 1);
 	if (!site->flops)
 		return;
 	sums->flops_ns += ns;
@@ -185,9 +183,7 @@ static void finish_group(struct tiles_group *group, const struct sums *sums)
 	uint64_t *const out[] = {&group->p50_ns, &group->p95_ns, &group->p99_ns};
 	static const unsigned percents[] = {50, 95, 99};
 	for (size_t i = 0; i < 3; i++)
-		*out[i] = percentile_bounded(
-			sums->histogram ? percentile_of_ns(sums->histogram, percents[i])
-					: ANALYSIS_UNKNOWN,
+		*out[i] = percentile_bounded(percentile_of_ns(sums->histogram, percents[i]),
 			group->min_ns, group->max_ns);
 	group->gflops =
 		group->flops && sums->flops_ns ? (double)group->flops / (double)sums->flops_ns : -1;
@@ -201,7 +197,7 @@ static void finish_group(struct tiles_group *group, const struct sums *sums)
 		group->flops = ANALYSIS_UNKNOWN;
 }
 
-static void count_all(struct gathering *g)
+static int count_all(struct gathering *g)
 {
 	const struct run *run = g->run;
 
@@ -212,11 +208,15 @@ static void count_all(struct gathering *g)
 		if (!is_wanted(g, tile, site) || (sample->flags & RUN_SAMPLE_OPEN))
 			continue;
 		uint32_t group = *slot_of(g, tile->level, site) - 1;
+		uint64_t ns = sample->end_ns - sample->begin_ns;
+		if (!ns_lengths_add(&g->sums[group].histogram, brick_histogram_index(ns), 1))
+			return -ENOMEM;
 		count_tile(&g->tiles->groups[group], &g->sums[group], tile,
-			&run->sites[sample->site], sample->end_ns - sample->begin_ns);
+			&run->sites[sample->site], ns);
 	}
 	for (size_t i = 0; i < g->tiles->group_count; i++)
 		finish_group(&g->tiles->groups[i], &g->sums[i]);
+	return 0;
 }
 
 /* Tile samples that no place follows: their record was dropped. */
@@ -244,14 +244,12 @@ int tiles_create(struct tiles **out, const struct run *run, int level)
 		error = find_groups(&g);
 	if (!error)
 		error = make_maps(&g);
-	if (!error) {
-		count_all(&g);
+	if (!error)
+		error = count_all(&g);
+	if (!error)
 		g.tiles->without_place = count_lost(run);
-	}
-	for (size_t i = 0; g.tiles && i < g.tiles->group_count; i++) {
-		error = g.sums[i].failed && !error ? -ENOMEM : error;
+	for (size_t i = 0; g.sums && i < g.tiles->group_count; i++)
 		free(g.sums[i].histogram);
-	}
 	free(g.sums);
 	free(g.slot);
 	if (error) {

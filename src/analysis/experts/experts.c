@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/array.h"
 #include "base/order.h"
 #include "brick/error.h"
 
@@ -48,9 +47,10 @@ static struct expert_model *model_of(struct experts *made, uint32_t process, uin
 		if (made->models.items[i].process == process &&
 			made->models.items[i].model == number)
 			return &made->models.items[i];
-	if (array_push(&made->models, (struct expert_model){.process = process, .model = number}))
-		return NULL;
-	return &made->models.items[made->models.count - 1];
+	struct expert_model *m = array_add(&made->models);
+	if (m)
+		*m = (struct expert_model){.process = process, .model = number};
+	return m;
 }
 
 static struct expert_layer *layer_of(struct expert_model *m, int32_t number, uint32_t experts)
@@ -184,19 +184,22 @@ static void finish_layer(struct expert_layer *l)
 
 COMPARATOR(by_tokens, struct expert_sums, ORDER(y->tokens, x->tokens) ?: ORDER(y->bytes, x->bytes))
 
-/* What the layer's hottest ones serve, added to sums over layers. `sorted`: room for all. */
-static void keep_hottest(const struct expert_layer *l, uint32_t most, struct expert_sums *sorted,
-	struct expert_sums *served)
+/* What the hottest of a layer serve, added to sums over layers; they are sorted already. */
+static void keep_hottest(
+	struct expert_model *m, const struct expert_layer *l, const struct expert_sums *sorted)
 {
-	memcpy(sorted, l->expert, l->experts * sizeof(*sorted));
-	qsort(sorted, l->experts, sizeof(*sorted), by_tokens);
-	for (uint32_t i = 0; i < l->experts && i < most; i++) {
-		served->tokens += sorted[i].tokens;
-		served->bytes += sorted[i].bytes;
+	for (uint32_t k = 0; k < m->kept_count; k++) {
+		struct experts_kept *kept = &m->kept[k];
+		uint32_t n = kept->experts < l->experts ? kept->experts : l->experts;
+		for (uint32_t i = 0; i < n; i++) {
+			kept->tokens += (double)sorted[i].tokens;
+			kept->reads += (double)sorted[i].bytes;
+		}
+		kept->bytes += n * l->expert_bytes;
 	}
 }
 
-/* 1, 2, 4, ... up to all of them. */
+/* For 1, 2, 4, ... of them, as long as that is not all. */
 static int finish_kept(struct expert_model *m)
 {
 	struct expert_sums all = {0};
@@ -211,17 +214,17 @@ static int finish_kept(struct expert_model *m)
 	if (!sorted)
 		return -ENOMEM;
 	for (uint32_t n = 1; n < most && m->kept_count < EXPERTS_KEPT && all.tokens && all.bytes;
-		n *= 2) {
-		struct experts_kept *kept = &m->kept[m->kept_count++];
-		struct expert_sums served = {0};
-		*kept = (struct experts_kept){.experts = n};
-		for (size_t i = 0; i < m->layers.count; i++) {
-			const struct expert_layer *l = &m->layers.items[i];
-			keep_hottest(l, n, sorted, &served);
-			kept->bytes += (n < l->experts ? n : l->experts) * l->expert_bytes;
-		}
-		kept->tokens = (double)served.tokens / (double)all.tokens;
-		kept->reads = (double)served.bytes / (double)all.bytes;
+		n *= 2)
+		m->kept[m->kept_count++] = (struct experts_kept){.experts = n};
+	for (size_t i = 0; i < m->layers.count; i++) {
+		const struct expert_layer *l = &m->layers.items[i];
+		memcpy(sorted, l->expert, l->experts * sizeof(*sorted));
+		qsort(sorted, l->experts, sizeof(*sorted), by_tokens);
+		keep_hottest(m, l, sorted);
+	}
+	for (uint32_t k = 0; k < m->kept_count; k++) {
+		m->kept[k].tokens /= (double)all.tokens;
+		m->kept[k].reads /= (double)all.bytes;
 	}
 	free(sorted);
 	return 0;

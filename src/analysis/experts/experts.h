@@ -8,6 +8,7 @@
 #pragma once
 
 #include <stdint.h>
+#include "base/array.h"
 #include "trace/run.h"
 
 struct expert_sums {
@@ -45,20 +46,14 @@ struct experts_kept {
 enum { EXPERTS_KEPT = 12 };
 
 struct expert_model {
-	uint32_t process, model; /* RUN_NONE: its number is not known */
-	struct {
-		struct expert_layer *items; /* by number */
-		size_t count, capacity;
-	} layers;
+	uint32_t process, model;	   /* RUN_NONE: its number is not known */
+	ARRAY(struct expert_layer) layers; /* by number */
 	struct experts_kept kept[EXPERTS_KEPT];
 	uint32_t kept_count;
 };
 
 struct experts {
-	struct {
-		struct expert_model *items;
-		size_t count, capacity;
-	} models;
+	ARRAY(struct expert_model) models;
 	uint64_t executions; /* of products that choose experts, all that are here ... */
 	uint64_t unknown;    /* ... whose experts are not known: on a device, or not asked for */
 };

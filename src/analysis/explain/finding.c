@@ -15,25 +15,25 @@ enum {
 /* Parts of a phase's time. Savings of the same part cannot be added. */
 enum part {
 	NONE,
-	PREEMPTED = 1,
-	BLOCKED = 2,
-	BARRIERS = 4,
-	THREADS = 8, /* that begin and end */
-	WEIGHTS = 16,
-	ATTENTION = 32,
-	LOGITS = 64,
-	REST = 128, /* of computing */
-	GRAPHS = 256,
-	COPIES = 512,
-	SAMPLING = 1024,
-	LAUNCHES = 2048,
-	DEVICE = 4096,
-	NO_BRICK = 8192,
-	FIRST = 16384,	 /* what a phase's first step takes longer than others ... */
-	SLOWEST = 32768, /* ... and what some others do */
-	PAUSES = 65536,	 /* between steps */
-	WORK = 131072,
-	ALL = 262143,
+	PREEMPTED = 1 << 0,
+	BLOCKED = 1 << 1,
+	BARRIERS = 1 << 2,
+	THREADS = 1 << 3, /* that begin and end */
+	WEIGHTS = 1 << 4,
+	ATTENTION = 1 << 5,
+	LOGITS = 1 << 6,
+	REST = 1 << 7, /* of computing */
+	GRAPHS = 1 << 8,
+	COPIES = 1 << 9,
+	SAMPLING = 1 << 10,
+	LAUNCHES = 1 << 11,
+	DEVICE = 1 << 12,
+	NO_BRICK = 1 << 13,
+	FIRST = 1 << 14,   /* what a phase's first step takes longer than others ... */
+	SLOWEST = 1 << 15, /* ... and what some others do */
+	PAUSES = 1 << 16,  /* between steps */
+	WORK = 1 << 17,
+	ALL = (1 << 18) - 1,
 	STEPS = ALL & ~(PAUSES | WORK),
 	COMPUTE = WEIGHTS | ATTENTION | LOGITS | REST,
 };
@@ -76,9 +76,8 @@ static void find_in(struct findings *findings, const struct explain_facts *facts
 
 	for (int rule = 0; rule < FINDING_RULES; rule++) {
 		struct finding *f = &findings->list[findings->count];
-		*f = (struct finding){.rule = (enum finding_rule)rule,
-			.phase = (enum step_phase)phase,
-			.parts = rules[rule].parts};
+		*f = (struct finding){
+			.rule = (enum finding_rule)rule, .phase = (enum step_phase)phase};
 		if (!rules[rule].find(facts, f->phase, f) || !matters(facts, f))
 			continue;
 		findings->count++;
@@ -90,7 +89,8 @@ static void find_in(struct findings *findings, const struct explain_facts *facts
 	findings->count = kept;
 }
 
-/* Findings save time of the same parts, or they can be added up. */
+/* Adds what a finding saves to the phase's sum, unless one before it saves time of the same parts.
+ */
 static void add_up(struct findings *findings, const struct explain_facts *facts, size_t number)
 {
 	struct finding *f = &findings->list[number];
@@ -98,7 +98,8 @@ static void add_up(struct findings *findings, const struct explain_facts *facts,
 	uint64_t elapsed_ns = facts->phases[f->phase].elapsed_ns;
 
 	for (size_t i = 0; i < number && !f->overlaps; i++)
-		if (findings->list[i].phase == f->phase && findings->list[i].parts & f->parts)
+		if (findings->list[i].phase == f->phase &&
+			rules[findings->list[i].rule].parts & rules[f->rule].parts)
 			f->overlaps = i + 1;
 	if (!f->overlaps)
 		*explained_ns += f->cost_ns;

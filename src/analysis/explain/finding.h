@@ -188,9 +188,8 @@ struct finding {
 	 * What the advice is expected to save in all steps of the phase; 0: it would save nothing.
 	 */
 	uint64_t cost_ns;
-	unsigned parts; /* of the phase's time, from which it is taken: enum part in finding.c */
-	/* The first finding of the phase that saves time of the same parts, from 1; 0: none does.
-	 */
+	/* The first finding of the phase that saves time of the same parts, whether it was added up
+	 * or not, from 1; 0: none does. */
 	size_t overlaps;
 	uint64_t left_ns; /* of the phase without this one and those before that can be added up */
 	union finding_evidence of;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/accounts/unknown.h"
+#include "base/path_name.h"
 #include "brick/brick.h"
 
 bool rule_graph_rebuilt(const struct explain_facts *f, enum step_phase p, struct finding *out)
@@ -102,9 +103,8 @@ enum { BUILDS = sizeof(builds) / sizeof(*builds) };
 static const struct cpu_build *build_of(const char *library)
 {
 	static const char prefix[] = "libggml-cpu-";
-	const char *base = strrchr(library, '/');
+	const char *base = path_name(library);
 
-	base = base ? base + 1 : library;
 	if (strncmp(base, prefix, sizeof(prefix) - 1))
 		return NULL;
 	base += sizeof(prefix) - 1;

@@ -19,7 +19,7 @@ int gap_bricks(const struct run *run, uint32_t step, struct gap_brick out[GAP_BR
 
 /*
  * Add the self time of each brick in a step, on its thread; of the step itself, what is in none.
- * Values above INT64_MAX are below 0, by rounding.
+ * By rounding one may come out below 0, which is then a value above INT64_MAX.
  */
 void gap_self_times(const struct run *run, uint32_t step, uint64_t *self_ns /*[brick_count]*/);
 

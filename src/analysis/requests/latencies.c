@@ -41,16 +41,11 @@ static uint64_t *make_step_bounds(void)
 	return bounds;
 }
 
-static bool is_same_text(const char *a, const char *b)
-{
-	return a == b || (a && b && !strcmp(a, b));
-}
-
 /* NULL: not enough memory. */
 static struct latency_series *series_of(struct latency_family *f, const char *model, int phase)
 {
 	for (size_t i = 0; i < f->count; i++)
-		if (f->series[i].phase == phase && is_same_text(f->series[i].model, model))
+		if (f->series[i].phase == phase && text_is_same(f->series[i].model, model))
 			return &f->series[i];
 	struct latency_series *grown =
 		array_grow(f->series, &f->capacity, f->count + 1, sizeof(*grown));

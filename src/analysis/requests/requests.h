@@ -3,8 +3,7 @@
  * The requests of a run: lives of sequences, from the first tokens to the end, and whose tokens
  * each step evaluated. What is here was counted and measured; what is modelled stands in
  * interference.h. A step's time is never split among requests. What a model drafts for another one
- * is in no request. Borrows the run. Read-only once
- * made: any thread.
+ * is in no request. Borrows the run. Read-only once made: any thread.
  *
  * A request begins with a sequence's first tokens, with a prompt behind tokens that were made, with
  * tokens behind an end that was removed (but for refuted drafts), and where the program says so.

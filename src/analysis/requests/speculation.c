@@ -14,6 +14,7 @@
 #include <string.h>
 #include "analysis/accounts/unknown.h"
 #include "base/array.h"
+#include "base/members.h"
 #include "base/order.h"
 
 enum { MIN_TIMES = 3 }; /* that make a median */
@@ -25,10 +26,7 @@ struct timing {
 	double ns;
 };
 
-struct timings {
-	struct timing *items;
-	size_t count, capacity;
-};
+typedef ARRAY(struct timing) timing_list;
 
 /* The model's own, and what is asked for only to model its times. */
 struct sums {
@@ -44,7 +42,7 @@ struct maker {
 	const struct requests *q;
 	const struct run *run;
 	ARRAY(struct sums) list;
-	struct timings verify, draft, rest;
+	timing_list verify, draft, rest;
 	int error;
 };
 
@@ -53,7 +51,7 @@ struct drafting {
 	uint64_t ns, lone, batches, batch_tokens, batch_ns;
 };
 
-static void keep(struct maker *m, struct timings *to, uint32_t of, uint32_t tokens, double ns)
+static void keep(struct maker *m, timing_list *to, uint32_t of, uint32_t tokens, double ns)
 {
 	if (array_push(to, (struct timing){of, tokens, ns}))
 		m->error = -ENOMEM;
@@ -201,10 +199,7 @@ static void time_cycle(struct maker *m, uint32_t of, const struct request_gap *g
 	s->verify_ns += verify_ns;
 	s->rollback_ns += gap->parts_ns[GAP_PART_CACHE] + gap->parts_ns[GAP_PART_STATE];
 	s->draft_steps += d.lone + d.batches;
-	sums->lone += d.lone;
-	sums->batches += d.batches;
-	sums->batch_tokens += d.batch_tokens;
-	sums->batch_ns += d.batch_ns;
+	members_add(sums, &d, lone, batches, batch_tokens, batch_ns);
 }
 
 /* Parts and gaps are in the order of their steps; a part that gave the first token has no gap. */
@@ -230,10 +225,7 @@ struct point {
 	double ns;
 };
 
-struct curve {
-	struct point *items; /* by tokens */
-	size_t count, capacity;
-};
+typedef ARRAY(struct point) point_list; /* by tokens */
 
 COMPARATOR(by_tokens, struct timing, ORDER(x->tokens, y->tokens) ?: ORDER(x->ns, y->ns))
 
@@ -246,7 +238,7 @@ static bool is_same(const struct maker *m, uint32_t a, uint32_t b)
 }
 
 /* Medians; what was seen less than MIN_TIMES times is no point. `scratch`: of as many items. */
-static void draw(struct maker *m, struct curve *curve, const struct timings *from, uint32_t of,
+static void draw(struct maker *m, point_list *curve, const timing_list *from, uint32_t of,
 	struct timing *scratch)
 {
 	size_t n = 0;
@@ -267,7 +259,7 @@ static void draw(struct maker *m, struct curve *curve, const struct timings *fro
 }
 
 /* On the line between two points; negative: outside of what was seen. */
-static double curve_at(const struct curve *c, double tokens)
+static double curve_at(const point_list *c, double tokens)
 {
 	size_t next = BISECT(i, 0, c->count, c->items[i].tokens < tokens);
 
@@ -285,7 +277,7 @@ static double ratio(uint64_t a, uint64_t b)
 }
 
 struct curves {
-	struct curve verify, draft, rest;
+	point_list verify, draft, rest;
 };
 
 /*
@@ -359,16 +351,15 @@ static void model(struct maker *m, uint32_t of, const struct curves *c)
 		made->best = RUN_NONE;
 }
 
-/* What it takes without drafts, wherever the same model did without. */
-static void compare(const struct maker *m, uint32_t of, const uint64_t *plain)
+/* What it takes without drafts, wherever the same model did without: *s is a copy of its own. */
+static void compare(const struct maker *m, uint32_t of, struct speculation *s)
 {
-	struct speculation *s = &m->list.items[of].made;
 	uint64_t tokens = 0, ns = 0;
 
 	for (uint32_t i = 0; i < m->list.count; i++)
 		if (is_same(m, i, of)) {
-			tokens += plain[2 * (size_t)i];
-			ns += plain[2 * (size_t)i + 1];
+			tokens += m->list.items[i].made.plain_tokens;
+			ns += m->list.items[i].made.plain_ns;
 		}
 	s->plain_tokens = tokens;
 	s->plain_ns = ns;
@@ -385,27 +376,22 @@ static void compare(const struct maker *m, uint32_t of, const uint64_t *plain)
 /* Only models whose drafts were checked stay. */
 static void finish(struct maker *m, struct speculations *made, struct timing *scratch)
 {
-	uint64_t *plain = calloc(m->list.count + 1, 2 * sizeof(*plain));
 	struct curves curves = {0};
 
 	made->list = calloc(m->list.count + 1, sizeof(*made->list));
-	if (!plain || !made->list)
+	if (!made->list)
 		m->error = -ENOMEM;
-	for (uint32_t i = 0; i < m->list.count && !m->error; i++) {
-		plain[2 * (size_t)i] = m->list.items[i].made.plain_tokens;
-		plain[2 * (size_t)i + 1] = m->list.items[i].made.plain_ns;
-	}
 	for (uint32_t i = 0; i < m->list.count && !m->error; i++) {
 		if (!m->list.items[i].made.verifications)
 			continue;
-		compare(m, i, plain);
 		draw(m, &curves.verify, &m->verify, i, scratch);
 		draw(m, &curves.draft, &m->draft, i, scratch);
 		draw(m, &curves.rest, &m->rest, i, scratch);
 		model(m, i, &curves);
-		made->list[made->count++] = m->list.items[i].made;
+		struct speculation *s = &made->list[made->count++];
+		*s = m->list.items[i].made;
+		compare(m, i, s);
 	}
-	free(plain);
 	array_fini(&curves.verify);
 	array_fini(&curves.draft);
 	array_fini(&curves.rest);

@@ -338,11 +338,12 @@ uint32_t step_number(const struct run *run, const struct step_index *index, uint
 {
 	uint32_t number = 0;
 
-	if (run->steps[step].number)
-		return run->steps[step].number;
-	for (uint32_t i = 0; i <= step; i++)
-		number += index->finished[i];
-	return number;
+	while (!run->steps[step].number) {
+		number += index->finished[step];
+		if (!step--)
+			return number;
+	}
+	return number + run->steps[step].number;
 }
 
 uint32_t *step_number_list(const struct run *run, const struct step_index *index)

@@ -368,8 +368,7 @@ static void subtract_histogram(struct run *run, uint32_t to, const struct run *b
 		!base->histograms[from])
 		return;
 	struct lengths_octaves *octaves = &run->histograms[to]->of_ticks;
-	LENGTHS_EACH(i, octaves)
-	{
+	LENGTHS_EACH (i, octaves) {
 		uint64_t *count = lengths_bucket(&octaves, i);
 		*count = less(*count, ticks_lengths_at(base->histograms[from], i));
 	}

@@ -16,6 +16,7 @@
 
 #include "analysis/accounts/durations.h"
 #include "analysis/accounts/unknown.h"
+#include "base/path_name.h"
 #include "base/scope.h"
 #include "base/utf8.h"
 #include "ui/text/provenance.h"
@@ -242,7 +243,7 @@ static bool put_counted_steps(
 /* The end of a recording's name; what is in front of it, most have in common. */
 static const char *short_name(const char *path)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *name = path_name(path);
 	size_t length = strlen(name);
 
 	if (length < RECORDING_BYTES)

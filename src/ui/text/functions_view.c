@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/accounts/unknown.h"
+#include "base/path_name.h"
 #include "ui/text/csv_out.h"
 #include "ui/text/json_out.h"
 #include "ui/text/terminal.h"
@@ -16,13 +17,6 @@ enum { PLACES_SHOWN = 2 };
 static const struct table_column columns[] = {{"FUNCTION", TABLE_LEFT, 0}, {"SELF", TABLE_RIGHT, 0},
 	{"95 %", TABLE_RIGHT, 2}, {"CPU", TABLE_RIGHT, 1}, {"TOTAL", TABLE_RIGHT, 4},
 	{"STACKS", TABLE_RIGHT, 5}, {"IN BRICK", TABLE_LEFT, 3}, {"FILE", TABLE_LEFT, 6}};
-
-static const char *base_name(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return slash ? slash + 1 : path;
-}
 
 static uint64_t time_ns(const struct functions *f, uint64_t stacks)
 {
@@ -64,7 +58,7 @@ static void add_row(struct table *table, const struct functions *f, const struct
 	table_percent(table, (double)row->total / (double)f->stacks);
 	table_count(table, row->stacks);
 	table_cell(table, places);
-	table_cell(table, base_name(function->object));
+	table_cell(table, path_name(function->object));
 }
 
 /* What the shares are of. */

@@ -10,6 +10,7 @@
 #include "analysis/steps/step_times.h"
 #include "base/hash.h"
 #include "base/hashmap.h"
+#include "base/path_name.h"
 #include "brick/version.h"
 #include "ui/text/json_out.h"
 #include "ui/text/provenance.h"
@@ -128,8 +129,7 @@ static json_t *resource_of(const struct otlp *o, uint32_t process)
 	static const struct run_process nobody;
 	const struct run_process *p =
 		process < o->run->process_count ? &o->run->processes[process] : &nobody;
-	const char *slash = p->executable ? strrchr(p->executable, '/') : NULL;
-	const char *executable = slash ? slash + 1 : p->executable;
+	const char *executable = path_name(p->executable);
 	json_t *resource = json_object(), *attributes = json_array();
 
 	otlp_put_text(attributes, "service.name",

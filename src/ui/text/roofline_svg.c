@@ -15,6 +15,7 @@
 
 #include "base/date.h"
 #include "base/escape.h"
+#include "ui/text/chart.h"
 #include "ui/text/provenance.h"
 #include "ui/text/roofline_view.h"
 #include "ui/text/text.h"
@@ -144,20 +145,11 @@ static bool labels_place(struct labels *labels, double x, double y, double radiu
 enum { WIDTH = 1120, HEIGHT = 720, LEFT = 78, RIGHT = 990, TOP = 92, BOTTOM = 606 };
 
 static const char style[] =
-	"<style>\n"
-	"svg{--bg:#fff;--ink:#1f2328;--soft:#59636e;--grid:#e7eaee;--roof:#3d444d;--level:#8250df;"
-	"--decode:#0969da;--prefill:#bc4c00;--outside:#1a7f37;--bad:#cf222e;"
-	"font-family:system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;"
-	"background:var(--bg)}\n"
-	"@media(prefers-color-scheme:dark){svg{--bg:#0d1117;--ink:#e6edf3;--soft:#9198a1;"
-	"--grid:#21262d;--roof:#b7bdc8;--level:#ab7df8;--decode:#4493f8;--prefill:#f0883e;"
-	"--outside:#3fb950;--bad:#f85149}}\n"
-	"text{fill:var(--ink);font-size:12px}\n"
-	".page{fill:var(--bg)}\n"
-	".title{font-size:18px;font-weight:600}\n"
-	".soft{fill:var(--soft)}\n"
-	".grid{stroke:var(--grid);fill:none}\n"
-	".frame{stroke:var(--soft);fill:none}\n"
+	"<style>\n" CHART_STYLE
+	"svg{--roof:#3d444d;--level:#8250df;--decode:#0969da;--prefill:#bc4c00;--outside:#1a7f37;"
+	"--bad:#cf222e}\n"
+	"@media(prefers-color-scheme:dark){svg{--roof:#b7bdc8;--level:#ab7df8;--decode:#4493f8;"
+	"--prefill:#f0883e;--outside:#3fb950;--bad:#f85149}}\n"
 	".roof{stroke:var(--roof);stroke-width:2;fill:none}\n"
 	".level{stroke:var(--level);stroke-width:1.5;fill:none}\n"
 	".minor{stroke:var(--soft);stroke-width:1;stroke-dasharray:5 4;fill:none}\n"

@@ -9,6 +9,7 @@
 
 #include "base/escape.h"
 #include "base/scope.h"
+#include "ui/text/chart.h"
 #include "ui/text/scaling_view.h"
 #include "ui/text/text.h"
 
@@ -22,20 +23,10 @@ struct picture {
 };
 
 static const char style[] =
-	"<style>\n"
-	"svg{--bg:#fff;--ink:#1f2328;--soft:#59636e;--grid:#e7eaee;--c0:#0969da;--c1:#bc4c00;"
-	"--c2:#1f2328;--c3:#1a7f37;--c4:#8250df;--c5:#9a6700;"
-	"font-family:system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;"
-	"background:var(--bg)}\n"
-	"@media(prefers-color-scheme:dark){svg{--bg:#0d1117;--ink:#e6edf3;--soft:#9198a1;"
-	"--grid:#21262d;--c0:#4493f8;--c1:#f0883e;--c2:#e6edf3;--c3:#3fb950;--c4:#ab7df8;"
-	"--c5:#d29922}}\n"
-	"text{fill:var(--ink);font-size:12px}\n"
-	".page{fill:var(--bg)}\n"
-	".title{font-size:18px;font-weight:600}\n"
-	".soft{fill:var(--soft)}\n"
-	".grid{stroke:var(--grid)}\n"
-	".frame{stroke:var(--soft)}\n"
+	"<style>\n" CHART_STYLE
+	"svg{--c0:#0969da;--c1:#bc4c00;--c2:#1f2328;--c3:#1a7f37;--c4:#8250df;--c5:#9a6700}\n"
+	"@media(prefers-color-scheme:dark){svg{--c0:#4493f8;--c1:#f0883e;--c2:#e6edf3;"
+	"--c3:#3fb950;--c4:#ab7df8;--c5:#d29922}}\n"
 	".beyond{stroke-dasharray:6 4}\n"
 	".l0,.l1,.l2,.l3,.l4,.l5{fill:none;stroke-width:1.8}\n"
 	".l0{stroke:var(--c0)}.l1{stroke:var(--c1)}.l2{stroke:var(--c2)}.l3{stroke:var(--c3)}"
@@ -60,18 +51,9 @@ static bool goes_on(const struct picture *p, const struct scaling_line *line)
 	return scaling_is_modelled(p->shown.series, line);
 }
 
-/* The next of 1, 2, 5 times a power of ten. */
-static double round_up(double value)
-{
-	double power = pow(10, floor(log10(value)));
-	double digit = value / power;
-
-	return (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10) * power;
-}
-
 static void put_axes(const struct picture *p)
 {
-	double step = round_up(p->shown.end / TICKS);
+	double step = chart_round_up(p->shown.end / TICKS);
 	char text[UNITS_BYTES];
 
 	for (int i = 0; i * p->step_ns <= p->top * 1.001; i++) {
@@ -184,7 +166,7 @@ static void find_top(struct picture *p)
 		if (goes_on(p, line))
 			p->top = fmax(p->top, scaling_at(line, p->shown.end).value);
 	}
-	p->step_ns = round_up((p->top > 0 ? p->top : 1) / TICKS);
+	p->step_ns = chart_round_up((p->top > 0 ? p->top : 1) / TICKS);
 	p->top = ceil(p->top / p->step_ns) * p->step_ns;
 }
 

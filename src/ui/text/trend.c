@@ -10,6 +10,7 @@
 #include "base/escape.h"
 #include "base/number.h"
 #include "base/scope.h"
+#include "ui/text/chart.h"
 #include "ui/text/difference_text.h"
 #include "ui/text/json_out.h"
 #include "ui/text/terminal.h"
@@ -191,15 +192,6 @@ static double y_of(const struct frame *f, double ns)
 	return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * ns / f->top;
 }
 
-/* The next 1, 2 or 5 times a power of ten. */
-static double round_up(double value)
-{
-	double power = pow(10, floor(log10(value)));
-	double digit = value / power;
-
-	return power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10);
-}
-
 static void put_axis(const struct frame *f)
 {
 	enum { LINES = 4 };
@@ -268,7 +260,7 @@ void trend_svg(const struct trend *t, FILE *out)
 
 	for (size_t i = 0; i < t->ns.count; i++)
 		f.top = fmax(f.top, t->ns.items[i]);
-	f.top = round_up(f.top > 0 ? f.top : 1);
+	f.top = chart_round_up(f.top > 0 ? f.top : 1);
 	fprintf(out,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
 		"height=\"%d\" font-family=\"sans-serif\" font-size=\"12\">\n"
