@@ -29,7 +29,7 @@ def decode(path):
 def record(path, cpu):
     command = [g.LLAMA, "--libs", g.libraries(), "--model", g.demo("model-f16.gguf"),
                "--prompt-tokens", "16", "--predict", "40", "--threads", "1"]
-    subprocess.run([BRICK, "record", "-q", "-o", path, "--", *command], check=True,
+    subprocess.run([BRICK, "record", "-q", "--off-cpu", "on", "-o", path, "--", *command], check=True,
                    capture_output=True, preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
 
 
