@@ -312,9 +312,10 @@ def table():
     for result in order:
         print(line_of(result))
     n = len(order)
-    print(f"\nOf {n}: first in {sum(r['place'] == 1 for r in order)}, among three in "
-          f"{sum(1 <= r['place'] <= 3 for r in order)}, absent in {sum(not r['place'] for r in order)}; cost within 30 % in "
-          f"{sum(bool(within(r)) for r in order)}; false findings in {sum(bool(r['false']) for r in order)}.\n")
+    print(f"\nThe true cause came first in {sum(r['place'] == 1 for r in order)} of {n} cases, among the first three in "
+          f"{sum(1 <= r['place'] <= 3 for r in order)}, and was absent in {sum(not r['place'] for r in order)}. "
+          f"Its cost was within 30 % in\n{sum(bool(within(r)) for r in order)}. "
+          f"False findings came in {sum(bool(r['false']) for r in order)}.\n")
     print("| clean | runs with a finding | findings |")
     print("|---|---|---|")
     for name in CLEAN:

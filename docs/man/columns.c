@@ -12,16 +12,19 @@
 
 static const char mark[] = ".\\\" COLUMNS", end_mark[] = ".\\\" END OF COLUMNS";
 
-/* "Of rows by thread and queue." */
+/* "In rows by thread and queue." */
 static void print_rows(const struct report_field *field, FILE *out)
 {
-	const char *before = "Of rows by";
-	for (int by = 0; field->rows && by < SUMMARY_BY_COUNT; by++)
-		if (field->rows >> by & 1) {
+	unsigned all = (1u << SUMMARY_BY_COUNT) - 1, rows = field->rows & all;
+	bool most = __builtin_popcount(rows) > SUMMARY_BY_COUNT / 2; /* the others are fewer */
+	const char *before = most ? "Not in rows by" : "In rows by";
+
+	for (int by = 0; rows && by < SUMMARY_BY_COUNT; by++)
+		if ((most ? ~rows : rows) >> by & 1) {
 			fprintf(out, "%s %s", before, summary_by_name(by));
-			before = " and";
+			before = most ? " or" : " and";
 		}
-	if (field->rows)
+	if (rows)
 		fputs(".\n", out);
 }
 

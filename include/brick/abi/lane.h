@@ -472,7 +472,8 @@ static inline uint32_t brick_lane_gpu(const struct brick_lane *lane)
 	return (uint32_t)(lane->queue_flags >> 32);
 }
 
-/* Whether a lane has rows for a brick in `stats` and `drained`; else nothing of it was counted. */
+/* True if a lane has rows for the brick in `stats` and `drained`. Without rows it counted no such
+ * brick. */
 static inline int brick_lane_has_rows(const struct brick_lane *lane, uint32_t brick)
 {
 	uint32_t group = brick / BRICK_ROW_GROUP;

@@ -71,7 +71,7 @@ uint32_t call_tree_child(struct call_tree *tree, uint32_t parent, struct call_no
 	return found;
 }
 
-/* What is below a node has a higher number. */
+/* A node has a lower number than all nodes below it, so this goes up from the leaves. */
 void call_tree_sum(struct call_tree *tree)
 {
 	for (size_t i = tree->count; i-- > 0;) {
@@ -112,10 +112,10 @@ static bool is_sum(const struct call_node *node)
 	       (node->kind == CALL_BRICK && !node->count && !node->open);
 }
 
-/* Give what is not timed itself the time of what is below it. */
+/* A node that is not timed itself gets the time of its children. */
 static void sum_up(struct call_tree *tree)
 {
-	/* What is below a node has a higher number. */
+	/* children have higher numbers than their parents */
 	for (size_t i = tree->count; i-- > 1;) {
 		struct call_node *node = &tree->nodes[i], *above = &tree->nodes[node->parent];
 		if (node->kind != CALL_OPERATION)

@@ -246,34 +246,34 @@ static void get_shape(
 #define FROM_SHAPES "By shapes and types, or as the program says; never measured."
 
 const struct report_field report_fields[] = {
-	{"name", "NAME", "What the row is of.", REPORT_TEXT, .get = get_name,
-		.flags = REPORT_OF_REST},
+	{"name", "NAME", "The brick, layer, thread or other part that the row describes.",
+		REPORT_TEXT, .get = get_name, .flags = REPORT_OF_REST},
 	{"category", "CATEGORY", "The kind of work.", REPORT_TEXT, .get = get_category},
-	{"backend", "BACKEND", "What ran it: the CPU, or the device that worked for it.",
-		REPORT_TEXT, .get = get_backend},
+	{"backend", "BACKEND", "The CPU, or the device that worked for it.", REPORT_TEXT,
+		.get = get_backend},
 	{"source", "SOURCE", "How its times were obtained.", REPORT_TEXT, .get = get_sources},
 	{"count", "COUNT",
-		"Executions; those of rows by layer, phase and thread are of work, and waits are "
-		"in WAIT only. From the exact statistics of the threads. Of what ran on devices "
-		"only, text has the devices' COUNT, TOTAL, SHARE, /TOKEN and EACH.",
+		"Executions; rows by layer, phase and thread count no waits, which are in WAIT "
+		"only. From the exact statistics of the threads. For a brick that ran on devices "
+		"only, text shows the devices' COUNT, TOTAL, SHARE, /TOKEN and EACH.",
 		REPORT_COUNT, ROW(count), .flags = REPORT_ON_HOST, .device = get_device_count},
 	{"total_ns", "TOTAL",
-		"Time with at least one execution open on a thread, of executions that ended; over "
-		"all threads.",
+		"Time with at least one execution open on a thread, without executions that never "
+		"ended; over all threads.",
 		REPORT_TIME, ROW(total_ns), .flags = REPORT_ON_HOST, .device = get_device_ns},
 	{"self_ns", "SELF",
-		"Time in the brick itself, without what was nested in it and without waiting, also "
-		"of executions that never ended; over all threads.",
+		"Time in the brick itself, without nested bricks and without waiting, also in "
+		"executions that never ended; over all threads.",
 		REPORT_TIME, ROW(self_ns), .flags = REPORT_ON_HOST | REPORT_OF_REST},
 	{"wait_ns", "WAIT",
 		"Time spent waiting inside its executions and right after them; over all threads. "
-		"It is SELF of the rows of waits, shown beside what was waited in.",
+		"The rows of waits have the same time as SELF.",
 		REPORT_TIME, ROW(wait_ns), .flags = REPORT_ON_HOST},
 	{"share", "SHARE", "Part of the wall time. From samples.", REPORT_SHARE, ROW(share),
 		.flags = REPORT_ON_HOST | REPORT_OF_REST, .device = get_device_share},
 	{"avg_ns", "AVG",
-		"Mean time of an execution with all that was nested in it, waits, too; of that the "
-		"time on the CPU, where BASIS says so, as MIN to MAX.",
+		"Mean time of an execution with nested bricks and waits. Where BASIS says so, AVG, "
+		"MIN, the percentiles and MAX count only time on the CPU.",
 		REPORT_TIME, ROW(avg_ns)},
 	{"min_ns", "MIN", "The shortest execution.", REPORT_TIME, ROW(min_ns)},
 	{"p50_ns", "P50", "Half of the executions took no longer. " PERCENTILE ".", REPORT_TIME,
@@ -292,11 +292,11 @@ const struct report_field report_fields[] = {
 		"Time with at least one command running that it launched, on each queue.",
 		REPORT_TIME, ROW(device_ns)},
 	{"wall_ns", "WALL",
-		"Its part of the wall time. The rows and what is unattributed add up to all of it.",
+		"Its part of the wall time. The rows and 'unattributed' add up to all of it.",
 		REPORT_TIME, ROW(wall_ns), .flags = REPORT_ON_HOST | REPORT_OF_REST},
 	{"token_ns", "/TOKEN",
-		"Its part of the wall time, for each token of the steps, or of the step or phase "
-		"that it is; batches that were refused or aborted are in neither.",
+		"Its part of the wall time for each token of the steps. A row by step or phase "
+		"counts its own tokens. Refused and aborted batches are left out.",
 		REPORT_TIME, .get = get_per_token, .flags = REPORT_ON_HOST | REPORT_OF_REST,
 		.device = get_device_per_token},
 	{"bytes_out", "BYTES OUT",
@@ -305,12 +305,11 @@ const struct report_field report_fields[] = {
 	{"compression_ratio", "RATIO", "Bytes read for each byte written; known as BYTES OUT is.",
 		REPORT_RATIO, .get = get_compression},
 	{"bytes_per_s", "GB/s",
-		"Bytes over the time, by BASIS, in which at least one thread of the process was in "
-		"it, "
-		"or at least one queue: the team's rate, however many threads tell of it, as "
-		"in brick-roofline. Without what is nested in it, and without waiting. Of a "
-		"thread, where each tells of its own part. Unknown where it was blocked for longer "
-		"than it ran, as by reading a file.",
+		"Bytes over the time, by BASIS, in which at least one thread of the process, or "
+		"one queue, was in it: the rate of all threads together, as in brick-roofline; or "
+		"the rate of one thread, where each states its own bytes. Without nested bricks "
+		"and waiting. Unknown where it was blocked for longer than it ran, as by reading a "
+		"file.",
 		REPORT_RATE, ROW(bytes_per_ns)},
 	{"flops_per_s", "GFLOP/s", "FLOPs over the same time as GB/s.", REPORT_RATE,
 		ROW(flops_per_ns)},
@@ -318,8 +317,8 @@ const struct report_field report_fields[] = {
 		"Elements over TOTAL, which adds up threads: the mean of one thread.", REPORT_COUNT,
 		.get = get_elements_rate},
 	{"roof", "OF ROOF",
-		"What it reached of what the machine's ceilings allow for its work "
-		"(brick-roofline). Known where 'brick ceilings' was run, of one phase at a time.",
+		"Its rate as a share of its roof, the most that the machine allows for such work "
+		"(brick-roofline). Known where 'brick ceilings' was run, for one phase at a time.",
 		REPORT_SHARE, .rows = BRICKS, .get = get_roof},
 	{"layer", "LAYER", "Number of the block; -1 is outside of blocks.", REPORT_LAYER,
 		.rows = LAYERS, ROW(id)},
@@ -367,26 +366,29 @@ const struct report_field report_fields[] = {
 	{"submit.p95_ns", "SUBMIT P95", "The same; needs 20 commands.", REPORT_TIME, .rows = QUEUES,
 		QUEUE(submit.p95_ns)},
 	{"cpu_ns", "CPU",
-		"SELF less the time in it that its threads were off their CPUs. With what "
-		"interrupts and the host of a virtual machine took, and system calls up to the "
-		"kernel's record of a switch; without what the kernel takes to switch away and "
-		"back, 9 to 25 us of a wait as measured, which CLOCK_THREAD_CPUTIME_ID counts. Of "
-		"a step, where switches are refused: by the CPU clock of its own thread.",
+		"SELF less the time for which its threads were off their CPUs. It includes the "
+		"time that interrupts and the host of a virtual machine took, and system calls up "
+		"to the kernel's record of a switch. It leaves out the kernel's own time to "
+		"switch away and back, measured as 9 to 25 us a wait, which "
+		"CLOCK_THREAD_CPUTIME_ID counts. Where the kernel refuses records of switches, a "
+		"step has the CPU clock of its own thread.",
 		REPORT_TIME, .rows = (unsigned)~(KERNELS | QUEUES), ROW(cpu_ns),
 		.flags = REPORT_ON_HOST},
 	{"off_ns", "OFF",
-		"Time of SELF in which its threads were off their CPUs: preempted and blocked, "
-		"each from the kernel's record of the switch away to that of the switch back. Not "
-		"known without the kernel's context switches, of all its steps (brick-record "
+		"The part of SELF in which its threads were off their CPUs, preempted or blocked, "
+		"from the kernel's record of the switch away to that of the switch back. Unknown "
+		"unless the recording has the context switches of all its steps (brick-record "
 		"--off-cpu).",
 		REPORT_TIME, .rows = (unsigned)~(KERNELS | QUEUES), ROW(off_ns),
 		.flags = REPORT_ON_HOST},
-	{"preempted_ns", "PREEMPTED",
-		"Of OFF: the thread could have run, and another one did on its CPU.", REPORT_TIME,
-		.rows = (unsigned)~(KERNELS | QUEUES), ROW(preempted_ns), .flags = REPORT_ON_HOST},
+	{"preempted_ns", "PREEMPTED", "The part of OFF in which another thread had its CPU.",
+		REPORT_TIME, .rows = (unsigned)~(KERNELS | QUEUES), ROW(preempted_ns),
+		.flags = REPORT_ON_HOST},
 	{"blocked_ns", "BLOCKED",
-		"Of OFF: the thread waited, for a lock, a file, a device or a time.", REPORT_TIME,
-		.rows = (unsigned)~(KERNELS | QUEUES), ROW(blocked_ns), .flags = REPORT_ON_HOST},
+		"The part of OFF in which the thread waited, for a lock, a file, a device or a "
+		"time.",
+		REPORT_TIME, .rows = (unsigned)~(KERNELS | QUEUES), ROW(blocked_ns),
+		.flags = REPORT_ON_HOST},
 	{"step_tokens", "TOKENS", "Tokens of the step.", REPORT_COUNT, .rows = STEPS,
 		.get = get_step_tokens},
 	{"step_begin_ns", "BEGIN", "When the step began, since the recording began.", REPORT_TIME,
@@ -394,36 +396,34 @@ const struct report_field report_fields[] = {
 	{"step_ns", "STEP", "From the step's begin to its end, on the thread that ran it.",
 		REPORT_TIME, .rows = STEPS, .get = get_step_time},
 	{"basis", "BASIS",
-		"What AVG, MIN, the percentiles, MAX, GB/s and GFLOP/s are of: 'cpu', the time on "
-		"the CPU; or 'wall', all time: of waits, whose purpose it is to be off the CPU, "
-		"where times off it are not known, and where samples were dropped, for which "
-		"rates are unknown then. A category of both is 'mixed'.",
+		"The time behind AVG, MIN, the percentiles, MAX, GB/s and GFLOP/s: 'cpu', the "
+		"time on the CPU, or 'wall', all time. It is 'wall' for waits, whose purpose it "
+		"is to be off the CPU; where times off the CPU are unknown; and where samples "
+		"were dropped, and so rates are unknown. A category with both is 'mixed'.",
 		REPORT_TEXT, .rows = (unsigned)~(KERNELS | QUEUES), .get = get_basis},
 	{"length_avg_ns", "LENGTH AVG",
 		"Mean time of an execution from its begin to its end, whatever the basis.",
 		REPORT_TIME, .rows = (unsigned)~(KERNELS | QUEUES), ROW(length_avg_ns)},
-	{"length_min_ns", "LENGTH MIN", "The same of the shortest execution.", REPORT_TIME,
+	{"length_min_ns", "LENGTH MIN", "Time of the shortest execution, likewise.", REPORT_TIME,
 		.rows = (unsigned)~(KERNELS | QUEUES), ROW(length_min_ns)},
-	{"length_max_ns", "LENGTH MAX", "The same of the longest execution.", REPORT_TIME,
+	{"length_max_ns", "LENGTH MAX", "Time of the longest execution, likewise.", REPORT_TIME,
 		.rows = (unsigned)~(KERNELS | QUEUES), ROW(length_max_ns)},
 	{"outcome", "OUTCOME",
-		"What became of the step's batch where it was not evaluated: 'refused'; or not to "
-		"its end: 'aborted', of how many tokens is not known. Neither is in a rate.",
+		"It is 'refused' if the step's batch was not evaluated, 'aborted' if it was not "
+		"evaluated to its end, after an unknown number of tokens. Rates leave out both.",
 		REPORT_TEXT, .rows = STEPS, .get = get_outcome},
 	{"each_ns", "EACH",
-		"Time of one execution, without what it holds and waits for: CPU over COUNT, or "
-		"SELF "
-		"over COUNT where times off the CPU are not known, and of waits.",
+		"Mean time of one execution, without nested bricks and waits: CPU over COUNT. For "
+		"waits, and where times off the CPU are unknown, it is SELF over COUNT.",
 		REPORT_TIME, .rows = (unsigned)~(KERNELS | QUEUES), .get = get_each,
 		.flags = REPORT_ON_HOST, .device = get_device_each},
 	{"device_token_ns", "DEVICE/TOKEN", "DEVICE for each token, as /TOKEN is.", REPORT_TIME,
 		.rows = (unsigned)~(KERNELS | QUEUES), .get = get_device_per_token,
 		.flags = REPORT_OF_REST},
 	{"wall_cpu_ns", "WALL CPU",
-		"Of WALL what its thread ran; of a wait, also what it was blocked. In text, SHARE "
-		"and "
-		"/TOKEN of bricks and categories are of this, and 'preempted' and 'blocked' are "
-		"rows.",
+		"The part of WALL in which its thread ran; for a wait, also that in which it was "
+		"blocked. In text, SHARE and /TOKEN of bricks and categories are of this time, and "
+		"'preempted' and 'blocked' have rows.",
 		REPORT_TIME, .rows = BRICKS | 1u << SUMMARY_BY_CATEGORY, .get = get_wall_cpu,
 		.flags = REPORT_ON_HOST},
 };
