@@ -8,6 +8,7 @@ what is missing or wrong is told. Devices that are here (PoCL, lavapipe) have ce
 import glob
 import json
 import os
+import re
 import resource
 import subprocess
 import xml.etree.ElementTree as ElementTree
@@ -239,6 +240,36 @@ def raised(path):
                (f"Brick{memory} reached it" in text, f"Brick{f32} reached it" in text), (memory > 6, f32 > 8))
 
 
+def report_says_why(path):
+    """The report's own words for what has no roof: one reason, several, or nothing to say."""
+    run = brick_json("report", "--json", path)["run"]
+    env = {"XDG_CACHE_HOME": os.path.join(TMP, "told"), "HOME": TMP}
+    name = "-".join(re.sub("[^A-Za-z0-9.]+", "-", run[part]).strip("-") for part in ("host", "cpu"))
+    os.makedirs(os.path.join(env["XDG_CACHE_HOME"], "brick"), exist_ok=True)
+    kept = os.path.join("told", "brick", f"ceilings-{name}.json")
+
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        microcode = re.search(r"^microcode\s*: *(\S+)", file.read(), re.M)
+
+    def said(**changes):
+        online = os.sysconf("SC_NPROCESSORS_ONLN")
+        ceilings = made_up(run["host"], run["cpu"], **{"microcode": microcode[1] if microcode else "", "cpus": online, **changes})
+        write(kept, ceilings)
+        out, err = brick("report", path, **env)
+        expect("the ceilings are used", err, b"")
+        return " ".join(out.decode().split())
+
+    once = made_up("", "")
+    for row in once["compute_gops"] + once["bandwidth_gb_per_s"]:
+        row.update(repetitions=1)
+    known = said()
+    expect_true(f"roofs, and nothing to say: {known}", "OF ROOF" in known and "left out: " not in known)
+    for changes, why in (({key: once[key] for key in ("compute_gops", "bandwidth_gb_per_s")}, "the ceilings are in doubt"),
+                         ({"compute_gops": []}, "no ceiling was measured")):
+        text = said(**changes)
+        expect_true(f"{why}: {text}", f"OF ROOF is left out: {why}" in text)
+
+
 def odd_names(good):
     path = recording("odd.pftrace", ODD)
     svg = os.path.join(TMP, "odd.svg")
@@ -280,6 +311,7 @@ def main():
     path = recording()
     good = placed(path)
     raised(path)
+    report_says_why(path)
     odd_names(good)
     complaints(path, good)
     kept_ceilings()

@@ -216,9 +216,8 @@ static struct supply supply_of(const struct roofline *r, const struct roofline_r
 
 static bool has_rates(const struct roofline_row *row)
 {
-	return row->can && row->wall_ns && row->flops_per_ns >= 0 && row->bytes_per_ns >= 0 &&
-	       row->flops_per_ns + row->bytes_per_ns > 0 &&
-	       !(row->flags & (ROOFLINE_AT_MOST | ROOFLINE_OFF_CPU));
+	return row->can && !(row->flags & (ROOFLINE_NO_WORK | ROOFLINE_AT_MOST | ROOFLINE_OFF_CPU |
+						  ROOFLINE_CROWDED));
 }
 
 /* What it achieved is what its threads can do, and no accident. */
@@ -316,13 +315,17 @@ static void place(const struct roofline *r, struct roofline_row *row, double pai
 {
 	const struct ceilings *c = raised_for(r, row);
 
+	row->flags |= ROOFLINE_NO_CEILINGS;
 	if (!row->can || !row->roof_threads)
 		return;
 	const struct supply s = supply_of(r, row);
 	tell_level(c, row, &s);
 	row->peak = choose_peak(c, row->roof_threads, row->flops_per_ns);
 	row->peak_per_ns = row->peak ? ceilings_peak_at(c, row->peak) : 0;
-	if (!has_rates(row) || !row->peak)
+	if (!row->peak)
+		return;
+	row->flags &= ~(uint32_t)ROOFLINE_NO_CEILINGS;
+	if (!has_rates(row))
 		return;
 	double of_memory = part_of_bandwidth(c, row, &s);
 	double of_peak = row->flops_per_ns / row->peak_per_ns;
@@ -333,12 +336,12 @@ static void place(const struct roofline *r, struct roofline_row *row, double pai
 					ceilings_is_wide(&row->peak->rate);
 	if (!s.known && by_memory)
 		return;
-	if (achieved > noise) {
-		row->flags |= by_memory ? ROOFLINE_ABOVE_BANDWIDTH : ROOFLINE_ABOVE_COMPUTE;
-		return;
-	}
 	if (r->doubt || wide) {
 		row->flags |= ROOFLINE_DOUBTED;
+		return;
+	}
+	if (achieved > noise) {
+		row->flags |= by_memory ? ROOFLINE_ABOVE_BANDWIDTH : ROOFLINE_ABOVE_COMPUTE;
 		return;
 	}
 	if (achieved >= 1 && exceeds(r, row, by_memory ? row->level : row->peak->type))
@@ -403,9 +406,13 @@ static void fill_row(struct roofline_row *row, const struct work_account *accoun
 	if (account->at_most)
 		row->flags |= ROOFLINE_AT_MOST;
 	double off_ns = (double)(account->preempted_ns + account->blocked_ns);
-	if (off_ns > most_off_cpu * (off_ns + (double)account->busy_ns) ||
-		(!on_device && is_crowded(run)))
+	if (off_ns > most_off_cpu * (off_ns + (double)account->busy_ns))
 		row->flags |= ROOFLINE_OFF_CPU;
+	if (!on_device && is_crowded(run))
+		row->flags |= ROOFLINE_CROWDED;
+	if (!row->wall_ns || row->flops_per_ns < 0 || row->bytes_per_ns < 0 ||
+		row->flops_per_ns + row->bytes_per_ns <= 0)
+		row->flags |= ROOFLINE_NO_WORK;
 }
 
 COMPARATOR(compare_rows, struct roofline_row,
@@ -573,6 +580,18 @@ const struct roofline_row *roofline_find(
 			(bool)r->rows[i].on_device == on_device)
 			return &r->rows[i];
 	return NULL;
+}
+
+enum roofline_flags roofline_why_none(const struct roofline_row *row)
+{
+	static const enum roofline_flags why[] = {ROOFLINE_NO_CEILINGS, ROOFLINE_NO_WORK,
+		ROOFLINE_AT_MOST, ROOFLINE_OFF_CPU, ROOFLINE_CROWDED, ROOFLINE_ABOVE_COMPUTE,
+		ROOFLINE_ABOVE_BANDWIDTH, ROOFLINE_DOUBTED, ROOFLINE_NO_LEVEL};
+
+	for (size_t i = 0; row->distance < 0 && i < sizeof(why) / sizeof(*why); i++)
+		if (row->flags & why[i])
+			return why[i];
+	return 0;
 }
 
 int roofline_learn(struct ceilings *kept, const struct roofline *r)

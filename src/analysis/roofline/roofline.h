@@ -45,8 +45,12 @@ enum roofline_flags {
 	ROOFLINE_RAISED = 32,  /* it reached more than was measured: it is the ceiling */
 	ROOFLINE_OFF_CPU =
 		64, /* preempted, or waiting for pages, for a tenth of its time: no roof */
-	ROOFLINE_DOUBTED = 128,	 /* its ceilings are in doubt: no roof */
-	ROOFLINE_NO_LEVEL = 256, /* nobody knows which level its data come from: no roof */
+	ROOFLINE_DOUBTED = 128, /* its ceilings are in doubt: no roof */
+	/* nobody knows which level its data come from: no roof, if memory would limit it */
+	ROOFLINE_NO_LEVEL = 256,
+	ROOFLINE_CROWDED = 512,	     /* others had a tenth of all threads' time: no roof */
+	ROOFLINE_NO_WORK = 1024,     /* its FLOPs, bytes or time are not known: no roof */
+	ROOFLINE_NO_CEILINGS = 2048, /* nothing was measured for it: no roof */
 };
 
 /* ANALYSIS_UNKNOWN where a count is not known; rates then negative. Rates are per ns: 1e9/s. */
@@ -121,6 +125,9 @@ const struct roofline_row *roofline_find(
  * -ENOMEM.
  */
 int roofline_learn(struct ceilings *kept, const struct roofline *roofline);
+
+/* The flag that says why a row has no roof, the first of several; 0: it has one. */
+enum roofline_flags roofline_why_none(const struct roofline_row *row);
 
 /* Why ceilings do not hold for a recording. */
 enum ceilings_doubt roofline_doubt_of(const struct ceilings *ceilings, const struct run *run);

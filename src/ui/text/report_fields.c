@@ -83,7 +83,7 @@ static void get_roof(
 {
 	const struct roofline_row *at = report_roof(report, row);
 
-	if (at && at->bound != ROOFLINE_UNKNOWN)
+	if (at && at->distance >= 0)
 		value->ratio = 1 - at->distance;
 }
 

@@ -22,6 +22,7 @@
 #include "ui/text/report_fields.h"
 #include "ui/text/report_head.h"
 #include "ui/text/report_trust.h"
+#include "ui/text/roofline_view.h"
 #include "ui/text/terminal.h"
 #include "ui/text/text.h"
 #include "ui/text/text_table.h"
@@ -567,26 +568,34 @@ static char *meanings_of_all(const struct report *report)
 	return text;
 }
 
-/* Why OF ROOF has no number for some of the rows that are shown; "": it has all. */
-static const char *roofs_missing(const struct screen *screen)
+/*
+ * Why OF ROOF has no number for some of the rows that are shown, those that tell no work aside,
+ * and devices without ceilings. A reason is said here if it is the only one. The caller frees;
+ * NULL: nothing is missing.
+ */
+static char *roofs_missing(const struct screen *screen)
 {
-	bool any = false, missing = false, all_off = true;
+	unsigned why = 0;
+	bool any = false;
 
 	for (size_t t = 0; t < screen->count; t++) {
 		const struct screen_table *table = &screen->tables[t];
 		for (size_t i = 0; i < table->rows.shown; i++) {
 			const struct roofline_row *at =
 				report_roof(table->report, &table->rows.list[i]);
-			if (!at)
-				continue;
-			any |= at->bound != ROOFLINE_UNKNOWN;
-			missing |= at->bound == ROOFLINE_UNKNOWN;
-			all_off &= at->bound != ROOFLINE_UNKNOWN || at->flags & ROOFLINE_OFF_CPU;
+			any |= at && at->distance >= 0;
+			if (at && !(at->on_device && !at->can))
+				why |= roofline_why_none(at);
 		}
 	}
-	return !any || !missing ? ""
-	       : all_off	? " OF ROOF is - where preemption took a tenth of the time or more."
-				: " Where OF ROOF is -, brick roofline says why.";
+	const char *only = roofline_why_text((enum roofline_flags)why);
+	if (!why)
+		return NULL;
+	if (only)
+		return text_format(
+			" OF ROOF is %s: %s.", any ? "- where a brick has none" : "left out", only);
+	return text_format(" %s.", any ? "Where OF ROOF is -, brick roofline says why"
+				       : "OF ROOF is left out: brick roofline says why");
 }
 
 static void print_trust(const struct screen *screen, const char *trust, bool is_limited)
@@ -598,10 +607,11 @@ static void print_trust(const struct screen *screen, const char *trust, bool is_
 static void print_foot(const struct screen *screen, const char *means)
 {
 	const struct terminal *terminal = screen->terminal;
+	SCOPED char *missing = roofs_missing(screen);
 
 	if (means && screen->count) {
 		terminal_begin(terminal, STYLE_DIM);
-		paragraph(terminal, 0, "", "%s%s", means, roofs_missing(screen));
+		paragraph(terminal, 0, "", "%s%s", means, missing ? missing : "");
 		terminal_end(terminal, STYLE_DIM);
 	}
 	fputc('\n', terminal->out);
@@ -682,7 +692,7 @@ void report_text(const struct report *report, FILE *out)
 	list_tables(&screen);
 	size_t used = lines_of_head(&screen, &head) + lines_of(&screen, trust, LABEL) +
 		      lines_of(&screen, means, 0) + lines_around(&screen) + 4 +
-		      (report->roofline != NULL);
+		      (report->roofline ? 2 : 0);
 	print_head_lines(&head, 0, 1, &terminal);
 	bool has_trust = screen.count || losses_any(&report->losses);
 	if (has_trust && is_limited)

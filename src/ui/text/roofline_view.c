@@ -60,7 +60,35 @@ const char *roofline_doubt(enum ceilings_doubt doubt)
 	return why[doubt];
 }
 
-enum { LABEL = 10 };
+/* All reasons, in the order in which they are told. */
+static const struct {
+	enum roofline_flags flag;
+	const char *why;
+} no_roof[] = {
+	{ROOFLINE_OFF_CPU,
+		"threads were preempted, or slept as for pages, a tenth of the time or more"},
+	{ROOFLINE_CROWDED,
+		"other programs, or the host of this machine, took a tenth of all threads' time"},
+	{ROOFLINE_NO_LEVEL,
+		"nobody knows from which cache the data come (too few uses, or at a cache's edge)"},
+	{ROOFLINE_DOUBTED, "the ceilings are in doubt ('brick ceilings --force' measures again)"},
+	{ROOFLINE_ABOVE_COMPUTE, "more was computed than was ever measured"},
+	{ROOFLINE_ABOVE_BANDWIDTH, "more was moved than was ever measured"},
+	{ROOFLINE_NO_WORK, "FLOPs, bytes or time are not known"},
+	{ROOFLINE_NO_CEILINGS, "no ceiling was measured ('brick ceilings')"},
+	{ROOFLINE_AT_MOST, "FLOPs and bytes are only upper bounds (masks not read, experts that "
+			   "tokens share)"},
+};
+
+enum { REASONS = sizeof(no_roof) / sizeof(*no_roof), LABEL = 10 };
+
+const char *roofline_why_text(enum roofline_flags why)
+{
+	for (size_t i = 0; i < REASONS; i++)
+		if (no_roof[i].flag == why)
+			return no_roof[i].why;
+	return NULL;
+}
 
 struct printer {
 	const struct roofline_view *view;
@@ -279,9 +307,8 @@ static void print_above(const struct printer *p, const struct roofline_row *row)
 			units_number(most, row->bandwidth_per_ns));
 }
 
-/* A line for all bricks with a flag: "A, B in decode; C in prefill". */
-static void print_flagged(
-	const struct printer *p, enum roofline_flags flag, const char *label, const char *what)
+/* A line for all bricks that have no roof for one reason: "A, B in decode; C in prefill: ...". */
+static void print_no_roof(const struct printer *p, enum roofline_flags why)
 {
 	const struct roofline *r = p->view->roofline;
 	const char *last = NULL;
@@ -290,7 +317,8 @@ static void print_flagged(
 	for (size_t i = 0; i < r->row_count; i++) {
 		const struct roofline_row *row = &r->rows[i];
 		const char *phase = phase_text(row);
-		if (!roofline_shows(p->view, row) || !(row->flags & flag))
+		if (!roofline_shows(p->view, row) || roofline_why_none(row) != why ||
+			(why == ROOFLINE_NO_CEILINGS && row->on_device))
 			continue;
 		if (last && strcmp(last, phase))
 			text_append(&names, " in ", "%s", last);
@@ -298,7 +326,7 @@ static void print_flagged(
 		last = phase;
 	}
 	if (names)
-		say(p, label, "%s in %s %s", names, last, what);
+		say(p, "No roof", "%s in %s: %s", names, last, roofline_why_text(why));
 }
 
 static void print_oddities(const struct printer *p)
@@ -319,15 +347,11 @@ static void print_oddities(const struct printer *p)
 				"left out with their time",
 				(unsigned long long)row->silent, row->name, phase_text(row));
 	}
-	print_flagged(p, ROOFLINE_AT_MOST, "At most",
-		"skip what a mask hides that could not be read, or read experts that several "
-		"tokens may share: FLOPs and bytes are the most that they can be, without a roof");
-	print_flagged(p, ROOFLINE_OFF_CPU, "Off CPU",
-		"were preempted, or waited for pages, a tenth of their time or more: no roof");
-	if (!r->doubt)
-		print_flagged(p, ROOFLINE_DOUBTED, "Doubt",
-			"have no roof: no second repetition came near the best of their ceiling "
-			"('brick ceilings --force' measures again)");
+	/* above its ceiling and in doubt as a whole were told before */
+	for (size_t i = 0; i < REASONS; i++)
+		if (!(no_roof[i].flag & (ROOFLINE_ABOVE_COMPUTE | ROOFLINE_ABOVE_BANDWIDTH)) &&
+			!(r->doubt && no_roof[i].flag == ROOFLINE_DOUBTED))
+			print_no_roof(p, no_roof[i].flag);
 }
 
 static bool has_device_rows(const struct printer *p)
@@ -439,6 +463,9 @@ static json_t *flags(const struct roofline_row *row)
 		{ROOFLINE_OFF_CPU, "off-cpu"},
 		{ROOFLINE_DOUBTED, "doubted"},
 		{ROOFLINE_NO_LEVEL, "no-level"},
+		{ROOFLINE_CROWDED, "crowded"},
+		{ROOFLINE_NO_WORK, "no-work"},
+		{ROOFLINE_NO_CEILINGS, "no-ceilings"},
 	};
 	json_t *array = json_array();
 

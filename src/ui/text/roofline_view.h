@@ -26,6 +26,9 @@ static inline bool roofline_shows(const struct roofline_view *view, const struct
  */
 const struct ceilings *roofline_main(const struct roofline_view *view, uint32_t *threads);
 
+/* Why rows with this flag have no roof, as a clause: "threads were preempted ...". */
+const char *roofline_why_text(enum roofline_flags why);
+
 /* The roof of a row, "L3" or "AVX2 f32"; the caller frees. NULL: it has none. */
 char *roofline_roof_text(const struct roofline_row *row);
 
