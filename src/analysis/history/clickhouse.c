@@ -10,12 +10,13 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
 #include "analysis/history/clickhouse_ask.h"
-#include "analysis/history/clickhouse_tables.h"
 #include "analysis/history/history_run.h"
 #include "base/clock_ns.h"
 #include "base/date.h"
+
+/* clickhouse/tables.sql, as the build puts it into the program. */
+extern const char clickhouse_tables[];
 
 /*
  * ---- sums ----

@@ -9,8 +9,6 @@
  * the next queue that looks the same. So a program that makes a stream for every batch does not
  * grow the session. Everything in a queue is under its lock, and a fork finds all queues at rest.
  */
-#include "lib/device/queue_lane.h"
-
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -28,6 +26,7 @@
 #include "lib/device/gpus.h"
 #include "lib/device/kernels.h"
 #include "lib/device/queue_clock.h"
+#include "lib/device/queue_lane.h"
 #include "lib/probe/ring.h"
 #include "lib/session/session_lanes.h"
 #include "lib/session/session_map.h"
@@ -714,4 +713,42 @@ int brick_queue_record(struct brick_queue *queue, const struct brick_command *co
 {
 	static const uint8_t outermost = 0;
 	return brick__queue_record_nested(queue, &command, &outermost, 1);
+}
+
+/* Passes of a GPU that the program timed itself are commands without a launch. */
+static int check_passes(const struct brick_pass *passes, uint32_t count)
+{
+	uint64_t last = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (!passes[i].name || !passes[i].begin_ns || passes[i].begin_ns < last ||
+			passes[i].end_ns < passes[i].begin_ns)
+			return -EINVAL;
+		last = passes[i].begin_ns;
+	}
+	return 0;
+}
+
+int brick_queue_passes(struct brick_queue *queue, const struct brick_pass *passes, uint32_t count)
+{
+	struct brick_command command = BRICK_COMMAND_INIT;
+	struct brick_launch parent;
+	int error = check_passes(passes, count);
+
+	brick_launch_parent(&parent);
+	parent.session = brick__number_here();
+	if (!parent.session)
+		return -ENOENT;
+	command.source = BRICK_SOURCE_TIMESTAMP_QUERY;
+	for (uint32_t i = 0; i < count && !error; i++) {
+		struct brick_kernel kernel = BRICK_KERNEL_INIT;
+		kernel.name = passes[i].name;
+		command.launch = parent;
+		command.launch.number = brick_launch_number();
+		command.kernel = brick_kernel_register(&kernel);
+		command.begin_ns = passes[i].begin_ns;
+		command.end_ns = passes[i].end_ns;
+		error = brick_queue_record(queue, &command);
+	}
+	return error;
 }

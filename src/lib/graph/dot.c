@@ -11,7 +11,7 @@
 #include "base/members.h"
 #include "brick/error.h"
 #include "lib/graph/forest.h"
-#include "lib/graph/graph_formats.h"
+#include "lib/graph/graph_text.h"
 
 /* Graphviz reads boxes in boxes by recursion: deeper ones are not drawn. */
 enum { MAX_BOXES = 100 };

@@ -8,7 +8,7 @@
 #include <string.h>
 #include "base/scope.h"
 #include "lib/graph/forest.h"
-#include "lib/graph/graph_formats.h"
+#include "lib/graph/graph_text.h"
 
 /* Deeper frames count as the last of so many: nobody reads on, and lines stay short. */
 enum { MAX_FRAMES = 1000 };

@@ -3,7 +3,7 @@
  * An execution graph as JSON (all of it) and as compressed sparse rows in JSON arrays (what other
  * graph libraries load). What is not known is left out of the one and null in the other.
  */
-#include "lib/graph/graph_formats.h"
+#include "lib/graph/graph_text.h"
 
 #include <errno.h>
 #include "base/order.h"

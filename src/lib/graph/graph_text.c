@@ -3,10 +3,9 @@
  * Names and numbers on their way into a file: escaped, and the same in every locale.
  */
 #include "lib/graph/graph_text.h"
-
 #include <stdbool.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "base/escape.h"
 #include "base/utf8.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the formats of an execution graph share: a buffered sink that remembers its first error,
- * escapes and numbers that do not depend on the locale, names of kinds. One thread at a time.
+ * The formats of an execution graph, and what they share: a buffered sink that remembers its first
+ * error, escapes and numbers that do not depend on the locale, names of kinds. One thread at a
+ * time.
  */
 #pragma once
 
-#include "brick/graph.h"
+#include "lib/graph/graph_core.h"
 
 struct brick__sink {
 	brick_graph_write_fn write;
@@ -41,3 +42,10 @@ void brick__put_text(
 extern const char *const brick__node_kinds[BRICK_NODE_KINDS];
 extern const char *const brick__edge_kinds[BRICK_EDGE_KINDS];
 extern const char *const brick__directions[];
+
+/* The formats; each writes all of a graph. */
+int brick__graph_put_json(struct brick_graph *graph, struct brick__sink *sink);
+int brick__graph_put_csr(struct brick_graph *graph, struct brick__sink *sink);
+int brick__graph_put_dot(struct brick_graph *graph, struct brick__sink *sink);
+int brick__graph_put_folded(struct brick_graph *graph, struct brick__sink *sink);
+int brick__graph_put_tree(struct brick_graph *graph, struct brick__sink *sink);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include "brick/error.h"
 #include "lib/graph/forest.h"
-#include "lib/graph/graph_formats.h"
+#include "lib/graph/graph_text.h"
 
 enum { MAX_LEVELS = 100 };
 

@@ -3,7 +3,7 @@
  * Writing an execution graph: the choice of the format, and files that appear under their name when
  * they are whole.
  */
-#include "lib/graph/graph_formats.h"
+#include "lib/graph/graph_text.h"
 
 #include <errno.h>
 #include <fcntl.h>

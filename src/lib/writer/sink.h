@@ -13,10 +13,18 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "brick/abi/lane.h"
 #include "brick/abi/session.h"
 #include "brick/clock.h"
-#include "lib/writer/histogram.h"
 #include "lib/writer/machine_use.h"
+
+/*
+ * How many executions were how long, by brick_histogram_index() of their length in ticks. The
+ * reader keeps it as trace/lengths.h says.
+ */
+struct ticks_histogram {
+	uint64_t of_ticks[BRICK_HISTOGRAM_BUCKETS];
+};
 
 struct sink {
 	struct brick_clock clock; /* as sink_clock() said; mult 0: it did not yet */
