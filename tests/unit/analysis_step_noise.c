@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * By how much step times vary by themselves (src/analysis/cost/step_differences.h): planted moves
+ * By how much step times vary by themselves (src/analysis/cost/distortion.h): planted moves
  * of stretches are found, and lie within what is said of nine runs of ten; sizes in turns, a
  * context that grows and what differs from step to step are none; few steps say nothing. And what
  * is stated where threads take turns on fewer CPUs.
  */
 #include <math.h>
-#include "analysis/cost/step_differences.h"
+#include "analysis/cost/distortion.h"
 #include "tests/unit/distortion_kit.h"
 #include "tests/unit/summary_kit.h"
 

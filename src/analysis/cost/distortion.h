@@ -3,12 +3,14 @@
  * What recording cost the run, as shares of the wall time of its steps: an estimate and an
  * interval. It comes from what was measured in that very run: the costs of what recording did
  * (recording_costs.h) and the recorder's CPU time. Where steps were left whole for it, it is a
- * measurement instead (step_differences.h). Pure; any thread.
+ * measurement instead: these are compared with their neighbours. Pure; any thread.
  */
 #pragma once
 
+#include <stdbool.h>
 #include "analysis/accounts/summary.h"
 #include "analysis/cost/recording_costs.h"
+#include "analysis/steps/step_times.h"
 #include "trace/run.h"
 
 enum distortion_method {
@@ -54,3 +56,21 @@ void distortion_estimate(struct distortion *distortion, const struct summary *su
 
 /* Steps move too much on this machine for the share to say anything: the interval has 0 in it. */
 bool distortion_is_hidden(const struct distortion *distortion);
+
+/* Plain steps were recorded as one piece (`brick record --measure-distortion`). */
+struct plain_steps {
+	size_t count;		 /* plain steps with a neighbour */
+	double share, low, high; /* recording's share of a neighbour's time; 95 % */
+	double apart_ns; /* time of the phase's other steps, each counted as the median one */
+};
+
+/* Of one phase. False: there are too few for an interval, or there is no memory. */
+bool plain_steps_compare(struct plain_steps *plain, const struct run *run, enum step_phase phase);
+
+/*
+ * By how much step times vary by themselves; smaller differences are noise. 95 % of the run's
+ * stretches, each an eighth of it, lie within this share of the step time. For the steps of one
+ * phase; for SUMMARY_ALL_PHASES, or where the phase has too few of one size, for the phase that
+ * varies most. Negative: all phases have too few.
+ */
+double step_noise(const struct run *run, int phase);
