@@ -4,22 +4,32 @@
  * tables before the records that use them, and exact statistics when the session is over.
  */
 #include "lib/drain/drain.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/array.h"
+#include "base/clock_ns.h"
 #include "base/file.h"
 #include "brick/queue.h"
 #include "lib/drain/drain_areas.h"
 #include "lib/drain/expand.h"
+#include "lib/drain/map_session.h"
 #include "lib/drain/off_cpu.h"
-#include "lib/drain/thread_times.h"
 #include "lib/probe/leaf_stats.h"
+#include "lib/sys/sys.h"
+#include "lib/writer/machine_use.h"
+
+/* How long a thread ran and queued, as the scheduler counts it. */
+struct thread_reading {
+	uint32_t tid; /* 0: none yet */
+	uint64_t ns, ran_ns, queued_ns;
+};
 
 struct drain {
 	struct drain_map map;
-	struct thread_times thread_times; /* consuming */
+	/* consuming: what threads ran, between readings of each */
+	ARRAY(struct thread_reading) readings; /* by lane, the last ones */
+	uint64_t readings_ns, watched_ns, ran_ns, queued_ns;
 	/* emitting */
 	int process; /* in the sink; -1: not emitted yet */
 	struct drain_counts counts;
@@ -68,7 +78,7 @@ void drain_close(struct drain *d)
 		return;
 	drain_histograms_fini(&d->histograms, &d->map);
 	drain_off_cpu_fini(&d->off_cpu);
-	thread_times_fini(&d->thread_times);
+	array_fini(&d->readings);
 	drain_tables_fini(&d->tables);
 	drain_map_close(&d->map);
 	free(d);
@@ -137,14 +147,60 @@ uint32_t drain_digest_level(struct drain *d)
 	return drain_digests_level(&d->digests, &d->map);
 }
 
+/*
+ * If a lane's thread changes between two readings, the time between them is not counted. The
+ * numbers of a thread vanish when it ends, so that up to one interval is missing.
+ */
+
+enum { MAX_TID = 1 << 22 };
+
+static bool read_thread(uint32_t pid, uint64_t tid, struct thread_reading *out)
+{
+	if (!tid || tid > MAX_TID)
+		return false;
+	out->tid = (uint32_t)tid;
+	out->ns = monotonic_ns();
+	return !brick__sys_thread_schedule(pid, out->tid, &out->ran_ns, &out->queued_ns);
+}
+
+static void add_reading(
+	struct drain *d, struct thread_reading *last, const struct thread_reading *now)
+{
+	if (last->tid == now->tid && now->ran_ns >= last->ran_ns &&
+		now->queued_ns >= last->queued_ns) {
+		d->watched_ns += now->ns - last->ns;
+		d->ran_ns += now->ran_ns - last->ran_ns;
+		d->queued_ns += now->queued_ns - last->queued_ns;
+	}
+	*last = *now;
+}
+
 void drain_watch_threads(struct drain *d, uint32_t interval_ms)
 {
-	thread_times_look(&d->thread_times, &d->map, interval_ms);
+	const struct drain_map *map = &d->map;
+	uint64_t now_ns = monotonic_ns();
+
+	if (d->readings_ns && now_ns - d->readings_ns < (uint64_t)interval_ms * 1000000)
+		return;
+	d->readings_ns = now_ns;
+	while (d->readings.count < map->lane_count)
+		if (array_push(&d->readings, (struct thread_reading){0}))
+			return; /* those without memory are watched from later on */
+	for (uint32_t i = 0; i < map->lane_count; i++) {
+		const struct brick_lane *lane = map->lanes[i]->shared;
+		struct thread_reading now = {0};
+		if (lane && lane->kind == BRICK_LANE_THREAD &&
+			__atomic_load_n(&lane->state, __ATOMIC_ACQUIRE) == BRICK_LANE_LIVE &&
+			read_thread(map->header.pid, lane->tid, &now))
+			add_reading(d, &d->readings.items[i], &now);
+	}
 }
 
 void drain_threads_account(const struct drain *d, struct off_cpu_account *account)
 {
-	thread_times_add(&d->thread_times, account);
+	account->watched_ns += d->watched_ns;
+	account->ran_ns += d->ran_ns;
+	account->queued_ns += d->queued_ns;
 }
 
 /*

@@ -12,29 +12,7 @@
 #include "brick/graph.h"
 #include "base/array.h"
 #include "base/hashmap.h"
-#include "base/hash_index.h"
-
-#define BRICK__NONE UINT32_MAX
-
-struct brick__name {
-	const char *text;     /* stays where it is */
-	uint32_t first, last; /* nodes of that name, or BRICK__NONE */
-};
-
-/* Texts, each kept once and numbered from 0 on. Zeroed: empty. */
-struct brick__names {
-	ARRAY(struct brick__name) entries;
-	struct hash_index index;
-	struct brick__chunk *chunks; /* newest first */
-};
-
-/* The number of a text, a new one if need be. -ENOMEM. */
-int brick__names_add(struct brick__names *names, const char *text, uint32_t *number);
-
-/* BRICK__NONE: it is not there. */
-uint32_t brick__names_find(const struct brick__names *names, const char *text);
-
-void brick__names_fini(struct brick__names *names);
+#include "lib/graph/names.h"
 
 struct brick__node {
 	uint64_t begin_ns, time_ns, wait_ns, elements, bytes;
