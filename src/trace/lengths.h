@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many executions were how long, as struct ticks_histogram has it, in the memory that this takes: an
- * octave has buckets once something is in one of them. Most bricks are in two or three of 39, and a
- * program may have thousands. Each unit is a type of its own. Adding: one thread at a time;
- * reading: any.
+ * How many executions were how long, as struct ticks_histogram has it, in the memory that this
+ * takes: an octave has buckets once something is in one of them. Most bricks are in two or three of
+ * 39, and a program may have thousands. Each unit is a type of its own. Adding: one thread at a
+ * time; reading: any.
  */
 #pragma once
 
