@@ -12,6 +12,7 @@
 #include "cli/die.h"
 #include "cli/output.h"
 #include "cli/suggest.h"
+#include "record/stacks/stack_names.h"
 
 enum { COMMANDS_MAX = 64 };
 
@@ -75,6 +76,7 @@ int main(int argc, char **argv)
 {
 	commands = table;
 	output_init();
+	run_namer_set(stack_names_find);
 	setlocale(LC_CTYPE, ""); /* the character set, from the environment */
 	if (argc < 2) {
 		print_help(stderr);

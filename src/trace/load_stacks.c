@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Frames are addresses until their names come, at the end of a recording. Then addresses of one
- * function become one, and the stacks' tree is made anew of functions.
+ * function become one, and the stacks' tree is made anew of functions. If the recorder was killed
+ * before it told names, they come from the files that were mapped, where these are still there.
  */
 #include "trace/load_stacks.h"
 
@@ -420,6 +421,48 @@ bool load_stack_packet(
 
 /* At the end. */
 
+static run_namer_fn namer;
+
+void run_namer_set(run_namer_fn function)
+{
+	namer = function;
+}
+
+struct naming {
+	struct load_stacks *stacks;
+	struct build *build;
+	struct load_object *object;
+};
+
+static int take_name(void *context, uint64_t address, const char *name)
+{
+	const struct naming *n = context;
+	uint32_t function = function_of(n->stacks, n->build, n->object->path, name, strlen(name));
+
+	if (function != RUN_NONE)
+		set(n->build, &n->object->names, address, function);
+	return n->build->result;
+}
+
+static void find_names(struct load_stacks *l, struct build *b)
+{
+	for (size_t i = 0; i < l->all_frames.count && !b->result; i++) {
+		const struct load_frame *f = &l->all_frames.items[i];
+		struct load_object *object = &l->objects.items[f->object];
+		if (object->build_id_bytes &&
+			hashmap_get(&object->names, f->address) == HASHMAP_NONE)
+			set(b, &object->nameless, f->address, 0);
+	}
+	for (size_t i = 0; i < l->objects.count && !b->result; i++) {
+		struct load_object *object = &l->objects.items[i];
+		struct naming naming = {l, b, object};
+		if (object->nameless.count &&
+			namer(object->path, object->build_id, object->build_id_bytes,
+				&object->nameless, take_name, &naming))
+			build_no_memory(b);
+	}
+}
+
 static uint32_t function_of_frame(struct load_stacks *l, struct build *b, uint32_t frame)
 {
 	const struct load_frame *f = &l->all_frames.items[frame];
@@ -547,7 +590,9 @@ void load_stacks_finish(struct load_stacks *l, struct build *b)
 	uint32_t *calls = calloc(l->nodes.count + 1, sizeof(*calls));
 	if (!calls)
 		build_no_memory(b);
-	else
+	if (namer && !run->complete)
+		find_names(l, b);
+	if (!b->result)
 		make_calls(l, b, calls);
 	if (!b->result)
 		set_calls(l, b, calls);
@@ -561,6 +606,7 @@ void load_stacks_fini(struct load_stacks *l)
 	for (size_t i = 0; i < l->objects.count; i++) {
 		free(l->objects.items[i].path);
 		hashmap_fini(&l->objects.items[i].names);
+		hashmap_fini(&l->objects.items[i].nameless);
 	}
 	array_fini(&l->objects);
 	hash_index_fini(&l->object_index);

@@ -8,12 +8,27 @@
 #include "base/hash_index.h"
 #include "trace/load_ids.h"
 
+/*
+ * Tells the functions at addresses (the keys of a map) of a file on this machine, if it has that
+ * build ID. 0, -ENOMEM, or what `tell` returned.
+ */
+typedef int (*run_name_fn)(void *context, uint64_t address, const char *name);
+typedef int (*run_namer_fn)(const char *path, const uint8_t *build_id, size_t bytes,
+	const struct hashmap *addresses, run_name_fn tell, void *context);
+
+/*
+ * Where recordings of recorders that were killed get the names of functions from: they lack them.
+ * Until this is called such functions have none. To be called before anything is loaded.
+ */
+void run_namer_set(run_namer_fn namer);
+
 /* A file that code was in; the same one has several ids if it has several segments. */
 struct load_object {
 	char *path;
 	uint8_t build_id[32];
 	size_t build_id_bytes;
-	struct hashmap names; /* functions of the run, by address */
+	struct hashmap names;	 /* functions of the run, by address */
+	struct hashmap nameless; /* addresses that nobody told names of, as keys */
 };
 
 struct load_frame {

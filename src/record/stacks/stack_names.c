@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Done when the program has ended. A file must be the one that was mapped: it has its build ID, or,
- * where the kernel told none, its inode. An address in no function of a known length has no name.
+ * Done when the program has ended, or when its recording is read. A file must be the one that was
+ * mapped: it has its build ID, or, where the kernel told none, its inode. An address in no function
+ * of a known length has no name.
  */
 #include "record/stacks/stack_names.h"
 
@@ -98,6 +99,22 @@ static int name_of_file(symbol_list *list, const struct code_object *object)
 			error = add(list, s->key, f->name, strcspn(f->name, "@"));
 	}
 	image_close(&image);
+	return error;
+}
+
+int stack_names_find(const char *path, const uint8_t *build_id, size_t bytes,
+	const struct hashmap *addresses, run_name_fn tell, void *context)
+{
+	SCOPED_BY(list_free) symbol_list list = {0};
+	struct code_object object = {
+		.path = (char *)path, .build_id_bytes = bytes, .frames = *addresses};
+
+	if (!bytes || bytes > sizeof(object.build_id))
+		return 0;
+	memcpy(object.build_id, build_id, bytes);
+	int error = name_of_file(&list, &object);
+	for (size_t i = 0; i < list.count && !error; i++)
+		error = tell(context, list.items[i].address, list.items[i].name);
 	return error;
 }
 
