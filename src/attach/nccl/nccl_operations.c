@@ -13,7 +13,7 @@
 #include "brick/attach.h"
 #include "brick/brick.h"
 
-enum { OPERATIONS = 1024, CHANNELS = 64 };
+enum { OPERATIONS = 1024, CHANNELS = 64, KINDS = 64 };
 
 struct operation {
 	uint32_t generation; /* from 1 on; how often the place was taken */
@@ -31,6 +31,13 @@ static uint32_t next_place;
 static struct {
 	uint64_t no_room, untimed, strays;
 } lost;
+
+/* Bricks of kinds of operations, direct-mapped: registering goes through all names. */
+static struct kind {
+	char function[24], algorithm[16], protocol[8];
+	uint32_t brick; /* 0: free */
+} kinds[KINDS];
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 LOCK_OVER_FORKS(lock)
@@ -68,17 +75,55 @@ static uint64_t bytes_of(const char *type)
 }
 
 /* "NCCL AllReduce RING LL128": apart from ranges of the calls, which NVTX names AllReduce. */
-static uint32_t brick_of(const struct nccl_operation *from)
+static uint32_t make_brick(const struct kind *kind)
 {
 	char name[48];
-	int n = snprintf(name, sizeof(name), "NCCL %.20s", from->function ? from->function : "");
+	const char *between = *kind->algorithm ? " " : "";
 	int category = brick_category_register("Communication");
 
-	if (from->algorithm && from->protocol)
-		snprintf(name + n, sizeof(name) - (size_t)n, " %.14s %.7s", from->algorithm,
-			from->protocol);
+	snprintf(name, sizeof(name), "NCCL %.20s%s%.14s%s%.7s", kind->function, between,
+		kind->algorithm, between, kind->protocol);
 	int brick = brick_register(name, category < 0 ? BRICK_CATEGORY_OTHER : (uint32_t)category);
 	return brick < 0 ? BRICK_NONE : (uint32_t)brick;
+}
+
+static void copy(char *to, size_t bytes, const char *from)
+{
+	size_t n = strnlen(from, bytes - 1);
+
+	memcpy(to, from, n);
+	to[n] = '\0';
+}
+
+static bool is_kind(const struct kind *x, const struct kind *y)
+{
+	return !strcmp(x->function, y->function) && !strcmp(x->algorithm, y->algorithm) &&
+	       !strcmp(x->protocol, y->protocol);
+}
+
+static uint32_t brick_of(const struct nccl_operation *from)
+{
+	struct kind kind = {.function = ""};
+
+	copy(kind.function, sizeof(kind.function), from->function ? from->function : "");
+	if (from->algorithm && from->protocol) {
+		copy(kind.algorithm, sizeof(kind.algorithm), from->algorithm);
+		copy(kind.protocol, sizeof(kind.protocol), from->protocol);
+	}
+	uint64_t mixed = ((uintptr_t)from->function ^ (uintptr_t)from->algorithm << 1 ^
+			  (uintptr_t)from->protocol << 2);
+	struct kind *kept = &kinds[(mixed ^ mixed >> 6 ^ mixed >> 12) % KINDS];
+	lock_take(&lock);
+	uint32_t brick = kept->brick && is_kind(kept, &kind) ? kept->brick : 0;
+	lock_give(&lock);
+	if (brick)
+		return brick;
+	kind.brick = make_brick(&kind);
+	if (kind.brick != BRICK_NONE) {
+		HOLD(&lock);
+		*kept = kind;
+	}
+	return kind.brick;
 }
 
 /* Under the lock; NULL: all are on the way. */
