@@ -59,6 +59,11 @@ struct annotation_domain *annotation_domain(const char *name)
 	return domain;
 }
 
+bool annotation_is_domain(const struct annotation_domain *domain)
+{
+	return (uintptr_t)domain - (uintptr_t)domains < sizeof(domains);
+}
+
 /* Rules. */
 
 static struct rule_sets rules;

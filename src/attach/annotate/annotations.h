@@ -35,6 +35,9 @@ struct annotation {
 /* The domain of that name: one for each name, the first when there are too many. */
 struct annotation_domain *annotation_domain(const char *name);
 
+/* Is this such a domain, whatever a program has passed for one? */
+bool annotation_is_domain(const struct annotation_domain *domain);
+
 /*
  * What the text is. text NULL or "": "(unnamed)". category: of a brick of its own name, asked for
  * when that is met first; enum brick_category or what brick_category_register() returned.

@@ -67,6 +67,36 @@ static void infer_layout(struct engine *e, const struct loaded_object *object)
 	}
 }
 
+/*
+ * Anybody's functions may be called as ggml's, and their arguments be anything. Where an object has
+ * next to none of those that every ggml has, and makes no tensors, it is only called through.
+ */
+static bool is_proved(const struct engine *e)
+{
+	enum { ENOUGH = 3 };
+	const int found = (e->op_desc != NULL) + (e->get_name != NULL) + (e->block_size != NULL) +
+			  (e->type_size != NULL) + (e->element_count != NULL) +
+			  (e->byte_count != NULL) + (e->get_data != NULL);
+
+	return e->layout_known || found >= ENOUGH;
+}
+
+/* No accessor, so nothing is read by it, and no function of it is taken for a node's. */
+static void only_call_through(struct engine *e)
+{
+	const struct engine known = *e;
+
+	*e = (struct engine){.object = known.object,
+		.extra_forward = known.extra_forward,
+		.fused_forward = known.fused_forward,
+		.compute_forward = known.compute_forward,
+		.barrier = known.barrier,
+		.is_empty = known.is_empty,
+		.layout_refused = known.layout_refused,
+		.profile = known.profile,
+		.operation_class = known.operation_class};
+}
+
 static struct engine *find(uintptr_t address, uint32_t generation)
 {
 	struct engine *e = __atomic_load_n(&engines, __ATOMIC_ACQUIRE);
@@ -86,7 +116,8 @@ static struct engine *find_former(const struct engine *like)
 			    strcmp(e->object.path, like->object.path) ||
 			    e->extra_forward != like->extra_forward ||
 			    e->compute_forward != like->compute_forward ||
-			    e->op_desc != like->op_desc || e->barrier != like->barrier))
+			    (e->is_proved && e->op_desc != like->op_desc) ||
+			    e->barrier != like->barrier))
 		e = e->next;
 	return e;
 }
@@ -145,6 +176,9 @@ const struct engine *engine_at(uintptr_t address)
 	e = made ? renew(made, generation) : NULL;
 	if (made && !e) {
 		infer_layout(made, &made->object);
+		made->is_proved = is_proved(made);
+		if (!made->is_proved)
+			only_call_through(made);
 		e = publish(made, generation);
 	}
 	if (e != made)

@@ -80,6 +80,7 @@ struct engine {
 
 	struct tensor_layout layout;
 	bool layout_known;
+	bool is_proved; /* it is ggml; else there is nothing here but functions to lead on to */
 	const char *layout_refused; /* the field that was not found; NULL when known */
 	struct barrier_profile *profile;
 	uint8_t *operation_class; /* [OPERATION_CLASSES] */

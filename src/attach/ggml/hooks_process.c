@@ -27,6 +27,7 @@
 #include "attach/ggml/nodes/slots.h"
 #include "attach/ggml/patched.h"
 #include "attach/ggml/resolve.h"
+#include "attach/ggml/steps/contexts.h"
 #include "attach/ggml/steps/phases.h"
 #include "base/lock.h"
 #include "base/scope.h"
@@ -175,14 +176,16 @@ static void *choose(enum ggml_symbol_id symbol, const void *caller)
 {
 	static void *proved[GGML_SYMBOL_COUNT]; /* last */
 	KEEP_ERRNO();
-	void *function = patched_told ? NULL : resolve(symbol, caller); /* told: by an engine */
+	void *told = patched_told, *function = told ? told : resolve(symbol, caller);
 
 	if (!function || __atomic_load_n(&proved[symbol], __ATOMIC_RELAXED) == function)
 		return NULL;
-	if (!patched_is_engine(function))
-		return function;
-	__atomic_store_n(&proved[symbol], function, __ATOMIC_RELAXED);
-	return NULL;
+	if ((told || patched_is_engine(function)) && contexts_are_of(function)) {
+		__atomic_store_n(&proved[symbol], function, __ATOMIC_RELAXED);
+		return NULL;
+	}
+	patched_told = NULL;
+	return function;
 }
 
 #define PROVE_IN_PROGRAM(id, symbol)                                                         \

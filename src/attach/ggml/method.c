@@ -156,7 +156,7 @@ void notes_engine(const struct engine *e, uint32_t *told)
 	uint32_t session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
 	char rules[256];
 
-	if (*told == session || !e || brick_thread_ready())
+	if (*told == session || !e || !e->is_proved || brick_thread_ready())
 		return;
 	*told = session;
 	note_once("ggml.version", "%s%s%s%s", e->version ? e->version() : "unknown",

@@ -39,7 +39,8 @@ struct annotation_domain *nvtx_domain_of(const void *handle)
 
 	if (nvtx_is_chained && known)
 		known = fixed_map_get(&domains, known);
-	return known ? (struct annotation_domain *)(uintptr_t)known : no_domain();
+	struct annotation_domain *domain = (struct annotation_domain *)(uintptr_t)known;
+	return annotation_is_domain(domain) ? domain : no_domain();
 }
 
 void nvtx_domain_keep(const void *handle, const struct annotation_domain *domain)
@@ -50,16 +51,14 @@ void nvtx_domain_keep(const void *handle, const struct annotation_domain *domain
 
 const struct annotation *nvtx_string_of(const void *handle)
 {
-	uint64_t known = (uintptr_t)handle;
+	uint64_t known = handle ? fixed_map_get(&strings, (uintptr_t)handle) : 0;
 
-	if (nvtx_is_chained && known)
-		known = fixed_map_get(&strings, known);
 	return (const struct annotation *)(uintptr_t)known;
 }
 
 void nvtx_string_keep(const void *handle, const struct annotation *annotation)
 {
-	if (nvtx_is_chained && handle)
+	if (handle)
 		keep(&strings, (uintptr_t)handle, (uintptr_t)annotation);
 }
 

@@ -9,10 +9,12 @@
 #include "attach/opencl/opencl_kernels.h"
 #include "brick/brick.h"
 
-/* What a hook enqueues, and how many bytes it moves. */
-#define WHAT(text, which, size)                             \
-	static struct command_kind kind = {text, which, 0}; \
-	struct command_what what = {.kind = &kind, .bytes = (size)}
+/*
+ * What a hook enqueues, and how many bytes it moves: the arguments of a call are looked into when
+ * the driver has taken it, since it refuses many that lead nowhere.
+ */
+#define WHAT(text, which) static struct command_kind kind = {text, which, 0}
+#define MOVED(size) (&(struct command_what){.kind = &kind, .bytes = (size)})
 
 /*
  * The body of a hook that enqueues something. `what` says it where it is recorded; `call` is the
@@ -43,8 +45,8 @@
 	HOOK cl_int clEnqueue##name(cl_command_queue queue, BARE parameters, cl_uint count, \
 		const cl_event *list, cl_event *event)                                      \
 	{                                                                                   \
-		WHAT(#name, which, size);                                                   \
-		ENQUEUE(&what, is_blocking,                                                 \
+		WHAT(#name, which);                                                         \
+		ENQUEUE(MOVED(size), is_blocking,                                           \
 			clEnqueue##name(queue, BARE arguments, count, list, EVENT));        \
 	}
 
@@ -248,49 +250,49 @@ ENQUEUES(FillImage, BRICK_KERNEL_FILL, image_bytes(image, region), CL_FALSE,
 /* Mapping, migrating, markers and barriers. */
 
 /* Those that return a pointer, with the error elsewhere. */
-#define MAP(what, call)                                              \
-	do {                                                         \
-		const struct driver *d = DRIVER();                   \
-		struct command command;                              \
-		cl_int status = CL_SUCCESS;                          \
-		void *pointer;                                       \
-		command_begin(&command, queue, event, blocking);     \
-		pointer = d->call;                                   \
-		if (command_was_too_much(&command, status))          \
-			pointer = d->call;                           \
-		if (command_is_recorded(&command, status))           \
-			command_end(&command, &(what), count, list); \
-		if (error)                                           \
-			*error = status;                             \
-		return pointer;                                      \
+#define MAP(what, call)                                           \
+	do {                                                      \
+		const struct driver *d = DRIVER();                \
+		struct command command;                           \
+		cl_int status = CL_SUCCESS;                       \
+		void *pointer;                                    \
+		command_begin(&command, queue, event, blocking);  \
+		pointer = d->call;                                \
+		if (command_was_too_much(&command, status))       \
+			pointer = d->call;                        \
+		if (command_is_recorded(&command, status))        \
+			command_end(&command, what, count, list); \
+		if (error)                                        \
+			*error = status;                          \
+		return pointer;                                   \
 	} while (0)
 
 HOOK void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
 	cl_map_flags flags, size_t offset, size_t bytes, cl_uint count, const cl_event *list,
 	cl_event *event, cl_int *error)
 {
-	WHAT("MapBuffer", BRICK_KERNEL_OTHER, bytes);
+	WHAT("MapBuffer", BRICK_KERNEL_OTHER);
 
-	MAP(what, clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, bytes, count, list,
-			  EVENT, &status));
+	MAP(MOVED(bytes), clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, bytes, count,
+				  list, EVENT, &status));
 }
 
 HOOK void *clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool blocking,
 	cl_map_flags flags, const size_t *origin, const size_t *region, size_t *row, size_t *slice,
 	cl_uint count, const cl_event *list, cl_event *event, cl_int *error)
 {
-	WHAT("MapImage", BRICK_KERNEL_OTHER, 0);
+	WHAT("MapImage", BRICK_KERNEL_OTHER);
 
-	MAP(what, clEnqueueMapImage(queue, image, blocking, flags, origin, region, row, slice,
-			  count, list, EVENT, &status));
+	MAP(MOVED(0), clEnqueueMapImage(queue, image, blocking, flags, origin, region, row, slice,
+			      count, list, EVENT, &status));
 }
 
 HOOK cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void *pointer,
 	cl_uint count, const cl_event *list, cl_event *event)
 {
-	WHAT("Unmap", BRICK_KERNEL_OTHER, 0);
+	WHAT("Unmap", BRICK_KERNEL_OTHER);
 
-	ENQUEUE(&what, CL_FALSE,
+	ENQUEUE(MOVED(0), CL_FALSE,
 		clEnqueueUnmapMemObject(queue, memory, pointer, count, list, EVENT));
 }
 
@@ -300,27 +302,27 @@ ENQUEUES(MigrateMemObjects, BRICK_KERNEL_OTHER, 0, CL_FALSE,
 HOOK cl_int clEnqueueMarkerWithWaitList(
 	cl_command_queue queue, cl_uint count, const cl_event *list, cl_event *event)
 {
-	WHAT("Marker", BRICK_KERNEL_OTHER, 0);
+	WHAT("Marker", BRICK_KERNEL_OTHER);
 
-	ENQUEUE(&what, CL_FALSE, clEnqueueMarkerWithWaitList(queue, count, list, EVENT));
+	ENQUEUE(MOVED(0), CL_FALSE, clEnqueueMarkerWithWaitList(queue, count, list, EVENT));
 }
 
 HOOK cl_int clEnqueueBarrierWithWaitList(
 	cl_command_queue queue, cl_uint count, const cl_event *list, cl_event *event)
 {
-	WHAT("Barrier", BRICK_KERNEL_OTHER, 0);
+	WHAT("Barrier", BRICK_KERNEL_OTHER);
 
-	ENQUEUE(&what, CL_FALSE, clEnqueueBarrierWithWaitList(queue, count, list, EVENT));
+	ENQUEUE(MOVED(0), CL_FALSE, clEnqueueBarrierWithWaitList(queue, count, list, EVENT));
 }
 
 /* Of OpenCL 1.0; without an event it is an error, which ours would hide. */
 HOOK cl_int clEnqueueMarker(cl_command_queue queue, cl_event *event)
 {
-	WHAT("Marker", BRICK_KERNEL_OTHER, 0);
+	WHAT("Marker", BRICK_KERNEL_OTHER);
 	const cl_uint count = 0;
 	const cl_event *list = NULL;
 
 	if (!event)
 		return DRIVER()->clEnqueueMarker(queue, event);
-	ENQUEUE(&what, CL_FALSE, clEnqueueMarker(queue, EVENT));
+	ENQUEUE(MOVED(0), CL_FALSE, clEnqueueMarker(queue, EVENT));
 }

@@ -46,6 +46,14 @@ word_pair hook_SCHED_ALLOC_GRAPH(word a, word b, word c, word d, word e, word f)
 	return result;
 }
 
+/* Only of an engine we ask more than what the program asks. */
+static bool is_engine(uintptr_t code)
+{
+	const struct engine *e = engine_at(code);
+
+	return e && e->is_proved;
+}
+
 /* The library's own way to set a callback, found from where the scheduler's code is. */
 static set_callback_fn set_callback_of(words_fn scheduler_code)
 {
@@ -59,8 +67,10 @@ void ggml_backend_sched_set_eval_callback(void *scheduler, eval_callback_fn call
 	set_callback_fn function =
 		(set_callback_fn)resolve(GGML_SCHED_SET_CALLBACK, __builtin_return_address(0));
 
-	if (function)
+	if (function && is_engine((uintptr_t)function))
 		callback_set(function, scheduler, callback, data);
+	else if (function)
+		function(scheduler, callback, data);
 }
 
 static bool is_cpu(const char *backend)
@@ -280,7 +290,7 @@ static void digest(const struct blas_graph *g, const void *node, uint32_t site)
 	uintptr_t code = patched_home((uintptr_t)g->compute);
 
 	if (!node_thread_knows(t, code))
-		node_thread_prepare(t, code);
+		(void)node_thread_prepare(t, code);
 	digests_take(t, node, NULL, site);
 }
 
@@ -400,7 +410,7 @@ static int compute(graph_compute_fn function, void *graph, void *plan, const voi
 	phase_begin(&scope, PHASE_GRAPH_COMPUTE, frame);
 	uintptr_t code = patched_home((uintptr_t)function);
 	if (!node_thread_knows(&node_thread, code))
-		node_thread_prepare(&node_thread, code);
+		(void)node_thread_prepare(&node_thread, code);
 	node_graph_begin(&outer, graph);
 	uint64_t begun = node_thread.begun;
 	int status = function(graph, plan);
@@ -420,7 +430,7 @@ int ggml_graph_compute(void *graph, void *plan)
 
 	if (!function)
 		return -1;
-	if (method_is(METHOD_CALLBACK))
+	if (method_is(METHOD_CALLBACK) && is_engine((uintptr_t)function))
 		callback_part_computed(plan);
 	if (!brick_enabled() || phase_is_muted())
 		return function(graph, plan);

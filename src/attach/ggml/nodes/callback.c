@@ -132,7 +132,7 @@ static _Bool on_node(void *tensor, _Bool ask, void *data)
 	uintptr_t caller = (uintptr_t)__builtin_return_address(0);
 
 	if (!node_thread_knows(t, caller))
-		node_thread_prepare(t, caller);
+		(void)node_thread_prepare(t, caller);
 	if (ask) {
 		s->wanted = s->callback && s->callback(tensor, 1, s->data);
 		bool is_due = !s->wanted && !is_work(t, tensor);
@@ -193,8 +193,8 @@ void callback_compute_begin(set_callback_fn set, void *scheduler, const void *gr
 	if (!set || !brick_enabled())
 		return;
 	uintptr_t code = patched_home((uintptr_t)set);
-	if (!node_thread_knows(t, code))
-		node_thread_prepare(t, code);
+	if (!node_thread_knows(t, code) && !node_thread_prepare(t, code))
+		return;
 	node_graph_hold(t, graph, 0);
 	entry = entry_of(scheduler);
 	if (entry && !entry->installed)

@@ -67,8 +67,8 @@ static ALWAYS_INLINE void expect_next(struct node_thread *t, const struct known_
 static HOT APART void begin(struct node_thread *t, uintptr_t caller,
 	const struct compute_params *params, const void *node, const void *mul)
 {
-	if (BRICK_UNLIKELY(!node_thread_knows(t, caller)))
-		node_thread_prepare(t, caller);
+	if (BRICK_UNLIKELY(!node_thread_knows(t, caller)) && !node_thread_prepare(t, caller))
+		return; /* it is no node */
 	if (BRICK_UNLIKELY(nodes_watched))
 		node_watch_begin(t, params, node, mul);
 	if (t->mode == NODE_MODE_OFF && !method_records_nodes())
@@ -175,7 +175,7 @@ static HOT APART void other_barrier(uintptr_t caller, void *pool)
 	if (BRICK_UNLIKELY(nodes_watched))
 		node_watch_barrier(pool);
 	if (BRICK_UNLIKELY(!node_thread_knows(t, caller)))
-		node_thread_prepare(t, caller);
+		(void)node_thread_prepare(t, caller);
 	else if (t->open && t->mode == NODE_MODE_TEAM) {
 		wait_in(caller, pool);
 		return;
@@ -309,7 +309,7 @@ void ggml_compute_forward(const struct compute_params *params, void *node)
 	struct compute_params of;
 
 	if (BRICK_UNLIKELY(!node_thread_knows(t, caller)))
-		node_thread_prepare(t, caller);
+		(void)node_thread_prepare(t, caller);
 	compute_forward_fn function = t->engine ? t->engine->compute_forward : NULL;
 	if (!function)
 		function = (compute_forward_fn)resolve_slow(GGML_COMPUTE_FORWARD, caller);

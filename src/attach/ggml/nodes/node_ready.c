@@ -154,7 +154,7 @@ static void lead_to(struct node_thread *t, const struct engine *e, uintptr_t cal
 	lead_anywhere(t, caller);
 	slots_skip_is_empty(e);
 	t->low = from->object.low;
-	t->bytes = from->object.bytes;
+	t->bytes = from->is_proved ? from->object.bytes : 0; /* no fast path knows who is not */
 	t->shape_at = engine_shape_offsets(from);
 }
 
@@ -181,13 +181,20 @@ void node_thread_init(struct node_thread *t)
 		brick_thread_ready();
 }
 
-void node_thread_prepare(struct node_thread *t, uintptr_t caller)
+bool node_thread_prepare(struct node_thread *t, uintptr_t caller)
 {
 	KEEP_ERRNO();
+	uint32_t generation = shared_get(&attach_shared.resolve_generation);
 
 	node_thread_ready(t);
-	t->resolve_generation = shared_get(&attach_shared.resolve_generation);
-	lead_to(t, engine_at(caller), caller);
+	const struct engine *e = engine_at(caller);
+	if (!e || e != t->engine || t->resolve_generation != generation) {
+		t->resolve_generation = generation;
+		lead_to(t, e, caller);
+	}
+	if (!e || !e->is_proved)
+		return false;
 	if (brick_enabled())
-		notes_engine(t->engine, &t->session);
+		notes_engine(e, &t->session);
+	return true;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
 #include "attach/ggml/nodes/node_thread.h"
 
 /* Everything but the engine: clock, counters, the destructor. */
@@ -17,7 +18,10 @@ static inline void node_thread_ready(struct node_thread *t)
 		node_thread_init(t);
 }
 
-/* Make the thread fit for calls from this address. Afterwards all its functions can be called. */
-void node_thread_prepare(struct node_thread *t, uintptr_t caller);
+/*
+ * Make the thread fit for calls from this address. Afterwards all its functions can be called.
+ * False: who calls is no engine, so nothing that it passes may be looked into.
+ */
+bool node_thread_prepare(struct node_thread *t, uintptr_t caller);
 
 extern pthread_mutex_t node_memory_mutex; /* held over forks */

@@ -33,11 +33,24 @@ struct vocabulary {
 	int32_t (*eos)(const void *vocab);
 	void *(*get_memory)(const void *context);
 	int32_t (*last_position)(void *memory, int32_t sequence);
+	bool is_llama; /* the object has another of llama.cpp's functions */
 };
 
 static const struct vocabulary *vocabularies;
 
 #define LOOK_UP(field, name) RESOLVE(field, &object, name, 0)
+
+/* Of those that all versions have. */
+static bool is_any_there(const struct loaded_object *object)
+{
+	static const char *const names[] = {"llama_n_ctx", "llama_tokenize", "llama_token_to_piece",
+		"llama_print_system_info", "llama_context_default_params"};
+	const void *found = NULL;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !found; i++)
+		RESOLVE(found, object, names[i], 0);
+	return found != NULL;
+}
 
 static const struct vocabulary *look_up(const void *code)
 {
@@ -54,6 +67,7 @@ static const struct vocabulary *look_up(const void *code)
 		LOOK_UP(v->eos, "llama_vocab_eos");
 		LOOK_UP(v->get_memory, "llama_get_memory");
 		LOOK_UP(v->last_position, "llama_memory_seq_pos_max");
+		v->is_llama = v->get_model || v->get_vocab || is_any_there(&object);
 	}
 	v->next = __atomic_load_n(&vocabularies, __ATOMIC_ACQUIRE);
 	while (!__atomic_compare_exchange_n(
@@ -69,6 +83,13 @@ static const struct vocabulary *vocabulary_of(const void *code)
 	while (v && v->code != code)
 		v = v->next;
 	return v ? v : look_up(code);
+}
+
+bool contexts_are_of(const void *code)
+{
+	const struct vocabulary *v = vocabulary_of(code);
+
+	return v && v->is_llama;
 }
 
 static void *memory_of(const struct vocabulary *v, const void *context)

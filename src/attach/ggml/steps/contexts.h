@@ -12,6 +12,12 @@
 #include "attach/ggml/steps/phases.h"
 
 /*
+ * Is this a function of llama.cpp? Another one of its name may have arguments of any kind, so none
+ * of them is looked into.
+ */
+bool contexts_are_of(const void *code);
+
+/*
  * What the batch of `tokens` is made of, to be asked once. code: what evaluates it. sequences: what
  * it has of each goes there.
  */

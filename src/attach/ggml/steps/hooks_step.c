@@ -106,7 +106,8 @@ static word_pair evaluate_member(enum ggml_symbol_id symbol, const void *caller,
 	v.frame = frame;
 	if (!function)
 		return (word_pair)(word)-1;
-	if (phase_in_step(frame)) /* llama_decode() has most often begun it */
+	/* llama_decode() has most often begun it */
+	if (phase_in_step(frame) || !batch)
 		return function(context, batch, 0, 0, 0, 0);
 	begin(&v, symbol, (const void *)function, may_decode, (const void *)context,
 		(const struct batch_head *)batch);
