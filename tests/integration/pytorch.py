@@ -46,6 +46,10 @@ def computes(scratch):
     same((steps["decode"]["count"], steps["decode"]["tokens"]), (STEPS, 2 * STEPS), "steps of new tokens")
     # the prompt, the images, the steps of training, and the forwards that fail or not
     same((steps["prefill"]["count"], steps["prefill"]["tokens"]), (1 + STEPS + STEPS + 6, 64 + 64 * STEPS), "other steps")
+    training = steps["training"]
+    same((training["count"], training["tokens"]), (STEPS, 64 * STEPS), "steps of training")
+    parts = [training[part] for part in ("forward_ns", "backward_ns", "optimizer_ns")]
+    check(min(parts) > 0 and sum(parts) <= training["total_ns"], "its phases", training)
     evaluated = STEPS + 1 + STEPS  # of the decoder
     for layer in range(LAYERS):
         for brick, times in (("QkvProjection", 3), ("OutputProjection", 1), ("UpProjection", 1), ("DownProjection", 1),

@@ -13,6 +13,7 @@
 #include "analysis/cost/distortion.h"
 #include "analysis/cost/losses.h"
 #include "analysis/roofline/roofline.h"
+#include "analysis/steps/training_times.h"
 #include "trace/run.h"
 #include "ui/text/report_budget.h"
 
@@ -23,6 +24,7 @@ struct report {
 	struct summary *summary;
 	struct losses losses;
 	struct presence presence;
+	struct training_times training;
 	struct distortion distortion; /* of the phase asked for, or of all */
 	struct distortion phases[STEP_PHASES];
 	const struct report_budget *budget;   /* NULL: none was asked for */

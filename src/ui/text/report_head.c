@@ -208,6 +208,27 @@ static void add_phase(
 	add(head, labels[phase], text);
 }
 
+/* What the steps that train spend their time on; between two phases is what is left. */
+static void add_training(struct report_head *head, const struct report *report)
+{
+	const struct training_times *times = &report->training;
+	char tokens[UNITS_BYTES], forward[UNITS_BYTES], backward[UNITS_BYTES],
+		optimizer[UNITS_BYTES];
+	double total_ns = (double)times->total_ns;
+
+	if (!times->count || !times->total_ns)
+		return;
+	char *text = text_format("%llu step%s", ull(times->count), plural_s(times->count));
+	if (times->tokens)
+		text_append(&text, ", ", "%s token%s", units_count(tokens, times->tokens),
+			plural_s(times->tokens));
+	text_append(&text, ": ", "forward %s, backward %s, optimizer %s",
+		units_percent(forward, (double)times->forward_ns / total_ns),
+		units_percent(backward, (double)times->backward_ns / total_ns),
+		units_percent(optimizer, (double)times->optimizer_ns / total_ns));
+	add(head, "Training", text);
+}
+
 /* Speculative decoding. */
 static void add_drafts(struct report_head *head, const struct report *report)
 {
@@ -263,6 +284,7 @@ void report_head_init(struct report_head *head, const struct report *report, boo
 	add_phase(head, report, STEP_PREFILL, whole);
 	add_phase(head, report, STEP_DECODE, whole);
 	add_phase(head, report, STEP_MIXED, whole);
+	add_training(head, report);
 	add_drafts(head, report);
 	if (whole)
 		add_phase(head, report, STEP_WARM_UP, whole);

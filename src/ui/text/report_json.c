@@ -216,6 +216,17 @@ static json_t *drafts_json(const struct report *report)
 	return object;
 }
 
+/* Null: no step trains. */
+static json_t *training_json(const struct training_times *times)
+{
+	if (!times->count)
+		return json_null();
+	json_t *object = json_object();
+	json_put_numbers(
+		object, times, count, tokens, total_ns, forward_ns, backward_ns, optimizer_ns);
+	return object;
+}
+
 static json_t *steps_json(const struct report *report)
 {
 	json_t *object = json_object();
@@ -223,6 +234,7 @@ static json_t *steps_json(const struct report *report)
 	json_put(object, "decode", phase_json(report, STEP_DECODE));
 	json_put(object, "mixed", phase_json(report, STEP_MIXED));
 	json_put(object, "warm_up", phase_json(report, STEP_WARM_UP));
+	json_put(object, "training", training_json(&report->training));
 	json_put(object, "drafts", drafts_json(report));
 	json_put(object, "ttft_ns", json_number(report->summary->steps.ttft_ns));
 	return object;

@@ -14,6 +14,7 @@
 #include "attach/ggml/graphs/ggml_dataflow.h"
 #include "attach/ggml/nodes/digests.h"
 #include "attach/ggml/nodes/node_thread.h"
+#include "attach/ggml/nodes/node_watch.h"
 #include "attach/ggml/nodes/node_work.h"
 #include "attach/ggml/nodes/site_table.h"
 #include "attach/ggml/graphs/node_graph.h"
@@ -22,6 +23,7 @@
 #include "attach/ggml/patched.h"
 #include "attach/ggml/steps/other_graphs.h"
 #include "attach/ggml/steps/phases.h"
+#include "attach/ggml/steps/training.h"
 #include "attach/ggml/steps/contexts.h"
 #include "attach/ggml/steps/whisper.h"
 #include "brick/attach.h"
@@ -169,6 +171,10 @@ static uint16_t begin_step(
 		step_begin_graph(step, frame);
 		return whisper_graph_brick(graph);
 	}
+	if (kind == OTHER_TRAINING) {
+		training_begin(engine_at(patched_home((uintptr_t)function)), graph);
+		node_watch_training();
+	}
 	const struct phase_tokens tokens = {.prompt = positions};
 	phase_step_begin(step, &tokens, (const char *)frame + 1);
 	return other_graph_brick(kind);
@@ -194,6 +200,7 @@ word_pair hook_SCHED_COMPUTE(word a, word b, word c, word d, word e, word f)
 	scheduled--;
 	if (by_callback)
 		callback_compute_end((void *)a);
+	training_end();
 	phase_end(&scope);
 	phase_end(&step);
 	whisper_computed((const void *)b);
@@ -253,6 +260,7 @@ static void begin_on_device(
 {
 	if (!scheduled)
 		graph_generation_next();
+	training_part_unseen(engine_at((uintptr_t)backend_code), graph);
 	if (!phase_is_muted())
 		device_graph_begin(engine_at((uintptr_t)backend_code), backend, graph, brick);
 }
@@ -301,6 +309,7 @@ static word_pair compute_part(struct blas_graph *g, int begin, int end, const vo
 	uint64_t entered = brick__now();
 	struct site_found found;
 
+	training_node(node, true);
 	site_table_find(g->e, node, NULL, 0, -1, &found);
 	struct graph_view view = g->e->graph_view((const void *)g->graph, begin, end);
 	brick_span span = brick_begin_layer(found.brick, found.layer);
@@ -334,13 +343,16 @@ static word_pair compute_parts(struct blas_graph *g, int count)
 }
 
 /* In place of compute(backend, graph): what that returns. */
-static word_pair compute_blas(const struct engine *e, words_fn compute, word backend, word graph)
+static word_pair compute_blas(
+	const struct engine *e, words_fn compute, word backend, word graph, const void *frame)
 {
 	struct blas_graph g = {e, compute, backend, graph, 0};
 
 	dataflow_graph(e, (const void *)graph);
 	digests_graph_begin();
+	training_part_begin(frame);
 	word_pair status = compute_parts(&g, e->graph_node_count((const void *)graph));
+	training_part_end();
 	digests_graph_end(&node_thread);
 	notes_graph(e, (const void *)graph, g.computed, 0);
 	node_thread.begun += g.computed;
@@ -360,7 +372,7 @@ static word_pair compute_on_backend(words_fn engine_code, words_fn function, wor
 	if (brick != phase_brick(PHASE_GRAPH_COMPUTE))
 		begin_on_device((const void *)backend, (const void *)graph, engine_code, brick);
 	word_pair result = is_blas((const void *)backend, engine_code, &engine)
-				   ? compute_blas(engine, function, backend, graph)
+				   ? compute_blas(engine, function, backend, graph, frame)
 				   : function(backend, graph, rest[0], rest[1], rest[2], rest[3]);
 	device_graph_end();
 	phase_end(&scope);
@@ -412,9 +424,13 @@ static int compute(graph_compute_fn function, void *graph, void *plan, const voi
 	if (!node_thread_knows(&node_thread, code))
 		(void)node_thread_prepare(&node_thread, code);
 	node_graph_begin(&outer, graph);
+	if (!outer.in_graph)
+		training_part_begin(frame);
 	uint64_t begun = node_thread.begun;
 	int status = function(graph, plan);
 	node_graph_end(&outer, graph);
+	if (!outer.in_graph)
+		training_part_end();
 	phase_end(&scope);
 	phase_end(&step);
 	if (!scheduled) /* else the scheduler's graph is judged */

@@ -18,6 +18,7 @@
 #include "attach/ggml/graphs/known_graphs.h"
 #include "attach/ggml/nodes/slots.h"
 #include "attach/ggml/steps/phases.h"
+#include "attach/ggml/steps/training.h"
 #include "brick/brick.h"
 
 enum { AGREEMENTS = 2 }; /* graphs that must end at the same barrier before it is believed */
@@ -90,6 +91,8 @@ void node_graph_enter(struct node_thread *t, const void *node, int threads, uint
 	if (t->mode == NODE_MODE_ALONE)
 		node_run_arm(t);
 	expect_barriers(t);
+	if (t->mode != NODE_MODE_OFF)
+		training_node(node, true);
 }
 
 void node_graph_hold(struct node_thread *t, const void *graph, bool reads_masks)

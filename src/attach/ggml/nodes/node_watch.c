@@ -8,6 +8,7 @@
 #include "attach/ggml/nodes/digests.h"
 #include "attach/ggml/nodes/expert_ids.h"
 #include "attach/ggml/nodes/node_text.h"
+#include "attach/ggml/steps/training.h"
 #include "lib/probe/emit.h"
 
 uint32_t nodes_watched;
@@ -17,6 +18,11 @@ __attribute__((constructor)) static void read_environment(void)
 {
 	nodes_watched = capture_wants("digest") || capture_wants("digest-all") ||
 			capture_wants("experts") || brick__emits();
+}
+
+void node_watch_training(void)
+{
+	__atomic_store_n(&nodes_watched, 1, __ATOMIC_RELAXED);
 }
 
 void node_watch_end(void)
@@ -42,6 +48,7 @@ static void emit(const struct node_thread *t, const void *node, const void *mul)
 void node_watch_begin(struct node_thread *t, const struct compute_params *params, const void *node,
 	const void *mul)
 {
+	training_node(node, false);
 	if (digests_mode)
 		digests_node_begin(t, params, node, mul);
 	if (experts_wanted && !params->ith)

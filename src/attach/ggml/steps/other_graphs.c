@@ -40,21 +40,21 @@ static bool is_readable(const struct engine *e)
 	       e->get_name;
 }
 
-static bool changes_weights(const char *operation)
+bool other_graphs_optimizes(const char *operation)
 {
 	return !strncmp(operation, "OPT_STEP_", 9);
 }
 
 static bool goes_back(const char *operation)
 {
-	return changes_weights(operation) || !strcmp(operation, "CROSS_ENTROPY_LOSS_BACK");
+	return other_graphs_optimizes(operation) || !strcmp(operation, "CROSS_ENTROPY_LOSS_BACK");
 }
 
 bool other_graph_optimizes(const struct engine *e, const void *graph)
 {
 	int count = is_readable(e) ? e->graph_node_count(graph) : 0;
 
-	return count > 0 && changes_weights(e->op_desc(e->graph_node(graph, count - 1)));
+	return count > 0 && other_graphs_optimizes(e->op_desc(e->graph_node(graph, count - 1)));
 }
 
 enum other_graph other_graph_kind(const struct engine *e, const void *graph, uint32_t *positions)

@@ -26,5 +26,8 @@ enum other_graph other_graph_kind(
 /* Does the graph end by changing weights? Cheap, for each graph of engines without steps. */
 bool other_graph_optimizes(const struct engine *engine, const void *graph);
 
+/* Does this operation change weights? */
+bool other_graphs_optimizes(const char *operation);
+
 /* The brick around its nodes. */
 uint16_t other_graph_brick(enum other_graph kind);

@@ -21,8 +21,11 @@ enum phase {
 	PHASE_GRAPH_ALLOC,   /* its tensors get memory, it is split over backends */
 	PHASE_GRAPH_PLAN,    /* threads and work memory of a graph are settled */
 	PHASE_GRAPH_COMPUTE, /* around all nodes of a graph */
-	PHASE_THREAD_START,  /* from the call for a graph to its first node, with several threads */
-	PHASE_THREAD_JOIN,   /* from its last barrier to the return */
+	PHASE_FORWARD,	     /* the nodes of a training step (training.h) */
+	PHASE_BACKWARD,
+	PHASE_OPTIMIZER,
+	PHASE_THREAD_START, /* from the call for a graph to its first node, with several threads */
+	PHASE_THREAD_JOIN,  /* from its last barrier to the return */
 	PHASE_RECORD_COMMANDS, /* a device's backend records or launches what a node takes */
 	PHASE_SPLIT_COPY,      /* what one backend computed is copied to another */
 	PHASE_INPUT_COPY,

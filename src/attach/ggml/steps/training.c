@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Phases of training (training.h). ggml puts the gradients of a graph behind it, and what changes
+ * the weights behind these, so a phase begins with the first node of its kind. ggml calls a
+ * gradient "grad for" its tensor.
+ */
+#include "attach/ggml/steps/training.h"
+
+#include <stddef.h>
+#include <string.h>
+#include "attach/ggml/steps/other_graphs.h"
+#include "attach/ggml/steps/phases.h"
+
+enum { FORWARD, BACKWARD, OPTIMIZER, KINDS };
+
+struct training {
+	const void *first[KINDS]; /* node of each; NULL: there is none */
+	const char *frame;	  /* just below that of the part's hook; NULL: between parts */
+	struct phase_scope scope;
+	uint8_t is_on, is_open, kind;
+};
+
+static __thread struct training training __attribute__((tls_model("initial-exec")));
+
+static bool is_gradient(const struct engine *e, const void *node)
+{
+	const char *operation = e->op_desc(node);
+	size_t length = strlen(operation);
+
+	return !strncmp(e->get_name(node), "grad for ", 9) ||
+	       (length > 5 && !strcmp(operation + length - 5, "_BACK"));
+}
+
+void training_begin(const struct engine *e, const void *graph)
+{
+	struct training *t = &training;
+	int count = e->graph_node_count(graph);
+
+	*t = (struct training){.is_on = 1};
+	for (int i = 0; i < count && !t->first[OPTIMIZER]; i++) {
+		const void *node = e->graph_node(graph, i);
+		if (!engine_executes(e, node))
+			continue;
+		if (other_graphs_optimizes(e->op_desc(node)))
+			t->first[OPTIMIZER] = node;
+		else if (!t->first[BACKWARD] && is_gradient(e, node))
+			t->first[BACKWARD] = node;
+	}
+}
+
+void training_end(void)
+{
+	training.is_on = 0;
+}
+
+void training_part_begin(const void *frame)
+{
+	struct training *t = &training;
+
+	if (t->is_on)
+		t->frame = (const char *)frame - 1;
+}
+
+void training_part_end(void)
+{
+	struct training *t = &training;
+
+	if (t->is_open)
+		phase_end(&t->scope);
+	t->is_open = 0;
+	t->frame = NULL;
+}
+
+static uint8_t kind_from(const struct training *t, const void *node)
+{
+	return node == t->first[OPTIMIZER]  ? OPTIMIZER
+	       : node == t->first[BACKWARD] ? BACKWARD
+					    : t->kind;
+}
+
+void training_part_unseen(const struct engine *e, const void *graph)
+{
+	struct training *t = &training;
+
+	if (!t->is_on || !e)
+		return;
+	for (int i = 0, count = e->graph_node_count(graph); i < count; i++)
+		t->kind = kind_from(t, e->graph_node(graph, i));
+}
+
+void training_node(const void *node, bool is_first)
+{
+	static const enum phase phases[KINDS] = {PHASE_FORWARD, PHASE_BACKWARD, PHASE_OPTIMIZER};
+	struct training *t = &training;
+	uint8_t kind = kind_from(t, node);
+
+	if (!t->frame || (t->is_open ? kind == t->kind : !is_first))
+		return;
+	if (t->is_open)
+		phase_end(&t->scope);
+	phase_begin(&t->scope, phases[kind], t->frame);
+	t->kind = kind;
+	t->is_open = 1;
+}

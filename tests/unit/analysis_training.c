@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Steps that train: which steps do, and what their phases took; a forward pass that a backward pass
+ * repeats, other threads' phases, and steps that only evaluate.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "analysis/steps/training_times.h"
+#include "tests/unit/run_builder.h"
+
+struct fixture {
+	struct run run;
+	struct training_times times;
+	uint32_t lane, other; /* threads */
+	uint32_t step, forward, backward, optimizer;
+};
+
+static uint32_t engine_site(struct run *run, const char *brick)
+{
+	return builder_site(run, builder_brick(run, brick, "Engine"), -1, NULL, NULL);
+}
+
+static void open_fixture(struct fixture *f)
+{
+	memset(f, 0, sizeof(*f));
+	f->run.complete = 1;
+	f->run.clock = *brick_clock_get();
+	f->step = builder_site(&f->run, builder_known(&f->run, BRICK_PREFILL), -1, NULL, NULL);
+	f->forward = engine_site(&f->run, "Forward");
+	uint32_t process = builder_process(&f->run, 1);
+	f->lane = builder_lane(&f->run, process, 1);
+	f->other = builder_lane(&f->run, process, 2);
+}
+
+static void measure(struct fixture *f)
+{
+	struct step_index index;
+
+	assert_int_equal(step_index_init(&index, &f->run), 0);
+	training_times_of_run(&f->times, &f->run, &index);
+	step_index_fini(&index);
+}
+
+static void begin_step(struct fixture *f, uint64_t begin, uint64_t end, uint64_t tokens)
+{
+	builder_sample(&f->run, f->lane, f->step, begin, end, 0);
+	builder_step(&f->run, f->lane, tokens);
+}
+
+static void steps_without_gradients_do_not_train(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f);
+	begin_step(&f, 100, 200, 8);
+	builder_sample(&f.run, f.lane, f.forward, 110, 190, 1);
+	measure(&f);
+	assert_int_equal(f.times.count, 0);
+	run_fini(&f.run);
+}
+
+static void phases_are_of_the_steps_that_train(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f);
+	f.backward = engine_site(&f.run, "Backward");
+	f.optimizer = engine_site(&f.run, "OptimizerStep");
+	begin_step(&f, 100, 1100, 64);
+	builder_sample(&f.run, f.lane, f.forward, 100, 400, 1);
+	builder_sample(&f.run, f.lane, f.backward, 450, 950, 1);
+	builder_sample(&f.run, f.lane, f.forward, 500, 600, 2); /* once more, for its gradients */
+	builder_sample(&f.run, f.lane, f.optimizer, 1000, 1090, 1);
+	begin_step(&f, 2000, 2300, 32); /* evaluates */
+	builder_sample(&f.run, f.lane, f.forward, 2000, 2300, 1);
+	begin_step(&f, 3000, 3500, 16); /* gradients are kept for the next */
+	builder_sample(&f.run, f.lane, f.forward, 3000, 3200, 1);
+	builder_sample(&f.run, f.lane, f.backward, 3200, 3500, 1);
+	builder_sample(&f.run, f.other, f.backward, 3100, 3400, 0);
+	measure(&f);
+	assert_int_equal(f.times.count, 2);
+	assert_int_equal(f.times.tokens, 64 + 16);
+	assert_int_equal(f.times.total_ns, 1000 + 500);
+	assert_int_equal(f.times.forward_ns, 300 + 200);
+	assert_int_equal(f.times.backward_ns, 500 + 300);
+	assert_int_equal(f.times.optimizer_ns, 90);
+	run_fini(&f.run);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(steps_without_gradients_do_not_train),
+		cmocka_unit_test(phases_are_of_the_steps_that_train),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
