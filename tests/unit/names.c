@@ -305,9 +305,14 @@ static void no_such_brick(void **state)
 	assert_int_equal(brick_begin(brick_count() + BRICK_ROW_GROUP), 0);
 	assert_int_equal(brick_begin(BRICK_MAX_BRICKS - 1), 0);
 	assert_int_equal(brick_begin(BRICK_MAX_BRICKS), 0);
+	assert_int_equal(brick_begin(BRICK_MAX_BRICKS + 1), 0);
 	assert_int_equal(brick_begin(BRICK_NONE), 0);
-	assert_int_equal(unmatched(), 4);
+	assert_int_equal(unmatched(), 5);
 	assert_int_equal(count_of(ids[NAMES - 1]), 1);
+	/* nor does it stand in the way of another one that has no rows yet */
+	brick_end(brick_begin(ids[8000]));
+	assert_int_equal(count_of(ids[8000]), 1);
+	assert_int_equal(unmatched(), 5);
 }
 
 int main(void)

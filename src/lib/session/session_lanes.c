@@ -328,17 +328,19 @@ SLOW bool brick__lane_rows(struct brick_lane *lane, uint32_t brick)
 
 	if (brick_lane_has_rows(lane, brick))
 		return true;
+	if (brick >= brick_count()) {
+		lane->ledger.unmatched++;
+		return false;
+	}
 	uint64_t refused = lane->row_refusals++;
-	if (brick < BRICK_MAX_BRICKS && !(refused & (refused - 1)) && !brick__session_is_busy()) {
+	if (!(refused & (refused - 1)) && !brick__session_is_busy()) {
 		BETWEEN(brick__session_lock, brick__session_unlock);
 		error = back_group(lane, brick);
 	}
-	if (!error)
-		lane->row_refusals = 0;
-	else if (brick >= brick_count())
-		lane->ledger.unmatched++;
-	else
+	if (error)
 		lane->ledger.table_full++;
+	else
+		lane->row_refusals = 0;
 	return !error;
 }
 
