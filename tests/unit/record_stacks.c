@@ -24,6 +24,7 @@ static int pass(void *context)
 	struct pb_buffer *out = &t->packets.out;
 
 	assert_false(out->failed);
+	assert_in_range(out->size, 0, 128 << 10); /* what the writer takes at once */
 	assert_int_equal(trace_writer_packets(t->scene.writer, out->data, out->size), 0);
 	out->size = 0;
 	return 0;
@@ -323,6 +324,43 @@ static void names(void **state)
 	close_scene(&t.scene);
 }
 
+/* More names than the writer takes at once, and one that is longer than readers keep. */
+static void many_long_names(void **state)
+{
+	enum { FUNCTIONS = 1000, NAME_BYTES = 400, LONG_BYTES = 200 << 10 };
+	static char name[LONG_BYTES + 1];
+	char path[64];
+	struct taker t;
+	uint32_t pid = (uint32_t)getpid();
+	(void)state;
+
+	start(&t);
+	snprintf(path, sizeof(path), "/tmp/perf-%u.map", pid);
+	FILE *made = fopen(path, "w");
+	assert_non_null(made);
+	memset(name, 'f', LONG_BYTES);
+	for (unsigned i = 0; i <= FUNCTIONS; i++)
+		fprintf(made, "%x 10 %04u%.*s\n", 0x7000 + 16 * i, i,
+			i < FUNCTIONS ? NAME_BYTES : LONG_BYTES, name);
+	fclose(made);
+	map(&t, pid, 0x7000, 16 * (FUNCTIONS + 1), 0, "//anon");
+	for (unsigned i = 0; i <= FUNCTIONS; i++)
+		TAKE(&t, pid, USER, 0x7000 + 16 * i);
+	assert_int_equal(stack_names_tell(&t.packets, &t.spaces, t.now_ns, pass, &t), 0);
+	end(&t);
+	unlink(path);
+
+	const struct run *run = t.scene.run;
+	assert_int_equal(run->function_count, FUNCTIONS + 1);
+	for (size_t i = 0; i <= FUNCTIONS; i++) {
+		const char *text = run->functions[run->calls[run->stacks[i].call].function].name;
+		assert_non_null(text);
+		assert_int_equal(strtoul(text, NULL, 10), i);
+		assert_in_range(strlen(text), 4 + NAME_BYTES, 64 << 10);
+	}
+	close_scene(&t.scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -331,6 +369,7 @@ int main(void)
 		cmocka_unit_test(more_than_is_kept),
 		cmocka_unit_test(lost_packets),
 		cmocka_unit_test(names),
+		cmocka_unit_test(many_long_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/array.h"
+#include "base/clock_ns.h"
 #include "base/order.h"
 #include "base/time_namespace.h"
 #include "lib/sys/perf_ring.h"
@@ -112,7 +113,7 @@ static int open_event(pid_t pid, int cpu, unsigned hz, enum news news)
 		.size = sizeof(attr),
 		.config = PERF_COUNT_SW_CPU_CLOCK,
 		/* no frequency: perf_event_max_sample_rate may be below it */
-		.sample_period = 1000000000u / hz,
+		.sample_period = NS_PER_S / hz,
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
 			       PERF_SAMPLE_CALLCHAIN,
 		.exclude_callchain_kernel = 1,

@@ -198,10 +198,9 @@ int stack_names_tell(struct stack_packets *p, const struct address_spaces *space
 		if (!object->frames.count)
 			continue;
 		error = object->pid ? names_of_process(&list, object) : name_of_file(&list, object);
-		if (!error)
-			packets_symbols(p, object, time_ns, list.items, list.count);
-		if (!error)
-			error = made(context);
+		for (size_t told = 0; told < list.count && !error; error = made(context))
+			told += packets_symbols(
+				p, object, time_ns, list.items + told, list.count - told);
 	}
 	return error;
 }

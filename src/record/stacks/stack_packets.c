@@ -8,22 +8,16 @@
 
 #include <errno.h>
 #include <string.h>
-#include "lib/writer/format.h"
+#include "base/clock_ns.h"
+#include "lib/writer/writer_names.h"
 
 /* Nodes, and addresses of all objects together: some 64 MB at most. */
-enum { MAX_NODES = 1 << 20, MAX_ADDRESSES = 1 << 20, MAX_FRAMES = 128, SYMBOLS_A_PACKET = 256 };
+enum { MAX_NODES = 1 << 20, MAX_ADDRESSES = 1 << 20, MAX_FRAMES = 128 };
+/* A packet ends behind so much, and a name is cut: the writer takes 128 KiB at once. */
+enum { SYMBOLS_BYTES = 32 << 10, MAX_NAME_BYTES = 64 << 10 };
 
-#define NS_PER_S 1000000000ull
 /* Below the kernel's marks between parts of a stack (PERF_CONTEXT_USER and the like). */
 #define MAX_ADDRESS ((uint64_t)-4096)
-
-static void put_flags(struct stack_packets *p, uint64_t time_ns)
-{
-	pb_varint(&p->out, PACKET_TIMESTAMP, time_ns);
-	pb_varint(&p->out, PACKET_SEQUENCE_ID, FORMAT_STACK_SEQUENCE);
-	pb_varint(&p->out, PACKET_SEQUENCE_FLAGS,
-		p->has_begun ? SEQUENCE_NEEDS_STATE : SEQUENCE_STATE_CLEARED);
-}
 
 /* The first packet says what holds for all. */
 static void put_defaults(struct stack_packets *p)
@@ -47,20 +41,12 @@ static void put_defaults(struct stack_packets *p)
 
 static size_t open_packet(struct stack_packets *p, uint64_t time_ns)
 {
-	size_t packet = pb_open(&p->out, TRACE_PACKET);
+	size_t packet = packet_open(&p->out, FORMAT_STACK_SEQUENCE,
+		p->has_begun ? SEQUENCE_NEEDS_STATE : SEQUENCE_STATE_CLEARED);
 
-	put_flags(p, time_ns);
+	pb_varint(&p->out, PACKET_TIMESTAMP, time_ns);
 	put_defaults(p);
 	return packet;
-}
-
-static void put_text(struct pb_buffer *b, uint32_t table, uint64_t id, const void *text, size_t n)
-{
-	size_t entry = pb_open(b, table);
-
-	pb_varint(b, ENTRY_IID, id);
-	pb_string(b, ENTRY_TEXT, text, n);
-	pb_close(b, entry);
 }
 
 static int tell_object(struct stack_packets *p, const struct code_object *object, uint32_t number)
@@ -73,9 +59,9 @@ static int tell_object(struct stack_packets *p, const struct code_object *object
 	if (p->is_object_told.items[number])
 		return 0;
 	p->is_object_told.items[number] = 1;
-	put_text(b, INTERNED_MAPPING_PATHS, number + 1, object->path, strlen(object->path));
+	names_entry(b, INTERNED_MAPPING_PATHS, number + 1, object->path, strlen(object->path));
 	if (object->build_id_bytes)
-		put_text(b, INTERNED_BUILD_IDS, number + 1, object->build_id,
+		names_entry(b, INTERNED_BUILD_IDS, number + 1, (const char *)object->build_id,
 			object->build_id_bytes);
 	size_t mapping = pb_open(b, INTERNED_MAPPINGS);
 	pb_varint(b, MAPPING_IID, number + 1);
@@ -273,27 +259,26 @@ static void put_symbol(struct pb_buffer *b, const struct stack_symbol *symbol)
 
 	pb_varint(b, ADDRESS_ADDRESS, symbol->address);
 	size_t line = pb_open(b, ADDRESS_LINE);
-	pb_string(b, SYMBOL_LINE_FUNCTION, symbol->name, strlen(symbol->name));
+	pb_string(b, SYMBOL_LINE_FUNCTION, symbol->name, strnlen(symbol->name, MAX_NAME_BYTES));
 	pb_close(b, line);
 	pb_close(b, address);
 }
 
-void packets_symbols(struct stack_packets *p, const struct code_object *object, uint64_t time_ns,
+size_t packets_symbols(struct stack_packets *p, const struct code_object *object, uint64_t time_ns,
 	const struct stack_symbol *symbols, size_t count)
 {
 	struct pb_buffer *b = &p->out;
+	size_t told = 0, packet = open_packet(p, time_ns);
+	size_t module = pb_open(b, PACKET_MODULE_SYMBOLS);
 
-	for (size_t i = 0; i < count;) {
-		size_t packet = open_packet(p, time_ns);
-		size_t module = pb_open(b, PACKET_MODULE_SYMBOLS);
-		pb_string(b, SYMBOLS_PATH, object->path, strlen(object->path));
-		pb_string(b, SYMBOLS_BUILD_ID, (const char *)object->build_id,
-			object->build_id_bytes);
-		for (size_t end = i + SYMBOLS_A_PACKET; i < end && i < count; i++)
-			put_symbol(b, &symbols[i]);
-		pb_close(b, module);
-		pb_close(b, packet);
-	}
+	pb_string(b, SYMBOLS_PATH, object->path, strlen(object->path));
+	pb_string(b, SYMBOLS_BUILD_ID, (const char *)object->build_id, object->build_id_bytes);
+	do
+		put_symbol(b, &symbols[told++]);
+	while (told < count && b->size - packet < SYMBOLS_BYTES);
+	pb_close(b, module);
+	pb_close(b, packet);
+	return told;
 }
 
 void packets_stacks_fini(struct stack_packets *p)

@@ -44,12 +44,13 @@ void packets_stack(
 /* A thread's name. */
 void packets_thread(struct stack_packets *p, const struct stack_event *event);
 
-/* A function at an address of an object. */
+/* The function at an address of an object. */
 struct stack_symbol {
 	uint64_t address;
 	const char *name;
 };
-void packets_symbols(struct stack_packets *p, const struct code_object *object, uint64_t time_ns,
+/* A packet of the first of these, at least one; returns how many it tells. */
+size_t packets_symbols(struct stack_packets *p, const struct code_object *object, uint64_t time_ns,
 	const struct stack_symbol *symbols, size_t count);
 
 /*
