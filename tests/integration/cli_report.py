@@ -2,9 +2,11 @@
 """brick report: the JSON contract, the same numbers in all forms, shares that add up, and layout."""
 import csv
 import io
+import os
 import re
+import subprocess
 
-from libcli import brick, brick_json, columns_of, expect, expect_true, fail, on_terminal, plain, recording
+from libcli import BUILD, TMP, brick, brick_json, columns_of, expect, expect_true, fail, on_terminal, plain, recording
 from libscreen import check_screen
 
 NUMBER = (int, float)
@@ -266,6 +268,18 @@ def layout(path):
     expect("COLUMNS wins", plain(on_terminal("report", "-v", path, columns=200, COLUMNS="80")), narrow)
 
 
+def no_line_is_too_wide(path):
+    """Of no command, at no width that holds its tables; and without a limit a paragraph is one line."""
+    serving = os.path.join(TMP, "serving.pftrace")
+    subprocess.run([os.path.join(BUILD, "bin", "program-serving_recording"), serving], check=True, timeout=60)
+    for asked in (["report"], ["report", "--trust"], ["explain"], ["path"], ["scaling"], ["requests"], ["requests", "--slowest", "5"]):
+        for width in (80, 100, 200):
+            for line in brick(*asked, serving if asked[0] == "requests" else path, COLUMNS=str(width))[0].decode().splitlines():
+                expect_true(f"{asked} at {width}: {line}", columns_of(line) <= width)
+    gaps = brick("requests", serving)[0].decode().split("the median of the request:\n")[1].split("\n\n")[0]
+    expect_true(f"a gap in a line: {gaps}", all(line.startswith("  - ") for line in gaps.splitlines()))
+
+
 def colours(path):
     expect_true("colours on a terminal", "\x1b[" in on_terminal("report", path))
     for changes in ({"NO_COLOR": "1"}, {"TERM": "dumb"}, {"TERM": None}):
@@ -295,6 +309,7 @@ def main():
     sorting(path)
     chosen_columns(path)
     layout(path)
+    no_line_is_too_wide(path)
     colours(path)
     ascii_locale(path)
 

@@ -67,7 +67,7 @@ def check_causes(text, late):
     causes = [gap["cause"] for gap in late]
     assert f"\n{len(late)} gaps between tokens" in text and len(lines) == len(set(causes)), (text, causes)
     many = sorted(causes.count(cause) for cause in set(causes) if causes.count(cause) > 1)
-    assert sorted(int(line.split()[0]) for line in lines if "gaps of one cause" in line) == many, (lines, many)
+    assert sorted(int(line.split()[1]) for line in lines if "gaps of one cause" in line) == many, (lines, many)
 
 
 def check_forms(path, found):

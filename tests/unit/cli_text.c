@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Text on its way to the user: UTF-8 decoding, escapes, widths, cutting; units; slips of the pen.
+ * Text on its way to the user: UTF-8 decoding, escapes, widths, cutting; units; slips of the pen;
+ * tables that are wider than their terminal.
  * The commands' sources are no library: those under test are compiled in here.
  */
 #include <setjmp.h>
@@ -16,7 +17,9 @@
 #include "cli/progress.c"
 #include "cli/suggest.c"
 #include "ui/text/csv_out.c"
+#include "ui/text/terminal.c"
 #include "ui/text/text.c"
+#include "ui/text/text_table.c"
 
 static void decodes_what_is_valid(void **state)
 {
@@ -191,6 +194,37 @@ static void remaining_time(void **state)
 	assert_string_equal(text, "x: 200B so far");
 }
 
+static char *print_table_in(size_t width, struct table *table)
+{
+	char *text = NULL;
+	size_t size;
+	struct terminal terminal = {.out = open_memstream(&text, &size), .width = width};
+
+	assert_non_null(terminal.out);
+	table_print(table, &terminal);
+	fclose(terminal.out);
+	return text;
+}
+
+static void gives_the_name_the_room_of_dropped_columns(void **state)
+{
+	static const struct table_column columns[] = {
+		{"NAME", TABLE_LEFT, 0}, {"TIME", TABLE_RIGHT, 0}, {"FILE", TABLE_LEFT, 1}};
+	struct table *table = table_create(columns, 3);
+
+	table_row(table, STYLE_PLAIN);
+	table_cell(table, "ggml_compute_forward_flash_attn");
+	table_cell(table, "12us");
+	table_cell(table, "a_library_whose_name_never_fits.so");
+	SCOPED char *narrow = print_table_in(42, table);
+	SCOPED char *wide = print_table_in(100, table);
+	table_destroy(table);
+	assert_string_equal(narrow, "NAME                             TIME\n"
+				    "ggml_compute_forward_flash_attn  12us\n");
+	assert_non_null(strstr(wide, "never_fits.so\n"));
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -201,6 +235,7 @@ int main(void)
 		cmocka_unit_test(units),
 		cmocka_unit_test(slips),
 		cmocka_unit_test(remaining_time),
+		cmocka_unit_test(gives_the_name_the_room_of_dropped_columns),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

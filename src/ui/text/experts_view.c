@@ -130,10 +130,10 @@ static void print_kept(const struct expert_model *m, const struct terminal *term
 	table_destroy(table);
 }
 
-static void print_head(const struct run *run, const struct expert_model *m, FILE *out)
+static void print_head(
+	const struct run *run, const struct expert_model *m, const struct terminal *terminal)
 {
 	const char *name = run_model_name(run, m->process, m->model);
-	SCOPED char *safe = text_safe(name);
 	uint64_t tokens = 0, bytes = 0, experts = 0;
 	char count[UNITS_BYTES], read[UNITS_BYTES], of[UNITS_BYTES];
 
@@ -142,12 +142,11 @@ static void print_head(const struct run *run, const struct expert_model *m, FILE
 		bytes += m->layers.items[i].bytes;
 		experts += m->layers.items[i].experts;
 	}
-	fprintf(out,
-		"%s%s%zu layer%s with %s experts: tokens chose %s times, %s of weights were "
-		"read\n\n",
-		name && safe ? safe : "", name ? ", " : "", m->layers.count,
-		plural_s(m->layers.count), units_count(of, experts), units_count(count, tokens),
-		units_bytes(read, bytes));
+	paragraph(terminal, 0, "",
+		"%s%s%zu layer%s with %s experts: tokens chose %s times, %s of weights were read",
+		name ? name : "", name ? ", " : "", m->layers.count, plural_s(m->layers.count),
+		units_count(of, experts), units_count(count, tokens), units_bytes(read, bytes));
+	fputc('\n', terminal->out);
 }
 
 void experts_text(const struct run *run, const struct experts *e, FILE *out)
@@ -160,17 +159,19 @@ void experts_text(const struct run *run, const struct experts *e, FILE *out)
 		const struct expert_model *m = &e->models.items[i];
 		if (i)
 			fputc('\n', out);
-		print_head(run, m, out);
+		print_head(run, m, &terminal);
 		print_layers(m, &terminal);
 		print_map(m, out);
 		print_kept(m, &terminal);
 	}
-	if (e->unknown)
-		fprintf(out,
-			"\nOf %" PRIu64 " of %" PRIu64
-			" products the experts are not known: a device computed them, or their "
-			"numbers were not read.\n",
+	if (e->unknown) {
+		fputc('\n', out);
+		paragraph(&terminal, 0, "",
+			"The experts of %" PRIu64 " of %" PRIu64
+			" products are not known: a device computed them, or their numbers were "
+			"not read.",
 			e->unknown, e->executions);
+	}
 	if (dropped(run))
 		fprintf(out, "\n%s records were lost: counts are too low.\n",
 			units_count(lost, dropped(run)));

@@ -16,7 +16,7 @@ enum { PLACES_SHOWN = 2 };
 
 static const struct table_column columns[] = {{"FUNCTION", TABLE_LEFT, 0}, {"SELF", TABLE_RIGHT, 0},
 	{"95 %", TABLE_RIGHT, 2}, {"CPU", TABLE_RIGHT, 1}, {"TOTAL", TABLE_RIGHT, 4},
-	{"STACKS", TABLE_RIGHT, 5}, {"IN BRICK", TABLE_LEFT, 3}, {"FILE", TABLE_LEFT, 6}};
+	{"STACKS", TABLE_RIGHT, 5}, {"IN BRICK", TABLE_REST, 3}, {"FILE", TABLE_LEFT, 6}};
 
 static uint64_t time_ns(const struct functions *f, uint64_t stacks)
 {
@@ -62,24 +62,25 @@ static void add_row(struct table *table, const struct functions *f, const struct
 }
 
 /* What the shares are of. */
-static void print_head(const struct functions *f, FILE *out)
+static void print_head(const struct functions *f, const struct terminal *terminal)
 {
 	const struct run *run = f->run;
 	char stacks[UNITS_BYTES], time[UNITS_BYTES], user[UNITS_BYTES], outside[UNITS_BYTES];
 
-	fprintf(out, "%s stacks at %u Hz: %s of CPU time in user space, of all threads",
-		units_count(stacks, f->stacks), run->stack_account.hz,
+	SCOPED char *text = text_format("%s stack%s at %u Hz: %s of CPU time in user space, of all "
+					"threads",
+		units_count(stacks, f->stacks), plural_s(f->stacks), run->stack_account.hz,
 		units_time(time, time_ns(f, f->stacks)));
 	if (!run->selected && f->user_ns)
-		fprintf(out, " (the program used %s there)", units_time(user, f->user_ns));
-	if (run->selected) {
-		SCOPED char *selected = text_safe(run->selected);
-		fprintf(out, "; only %s", selected);
-	}
+		text_append(
+			&text, "", " (the program used %s there)", units_time(user, f->user_ns));
+	if (run->selected)
+		text_append(&text, "; ", "only %s", run->selected);
 	if (run->brick_count && f->outside)
-		fprintf(out, "; %s in no brick",
+		text_append(&text, "; ", "%s in no brick",
 			units_percent(outside, (double)f->outside / (double)f->stacks));
-	fputs("\n\n", out);
+	paragraph(terminal, 0, "", "%s", text ? text : "");
+	fputc('\n', terminal->out);
 }
 
 /* What is not in the table. */
@@ -107,13 +108,14 @@ void functions_text(const struct functions_view *view, FILE *out)
 	struct table *table = table_create(columns, sizeof(columns) / sizeof(*columns));
 
 	terminal_init(&terminal, out);
-	print_head(f, out);
+	print_head(f, &terminal);
 	for (size_t i = 0; i < view->shown; i++)
 		add_row(table, f, &f->rows[i]);
 	table_hide_empty(table);
 	table_print(table, &terminal);
 	if (view->shown < f->count)
-		fprintf(out, "\n%zu more functions.\n", f->count - view->shown);
+		fprintf(out, "\n%zu more function%s.\n", f->count - view->shown,
+			plural_s(f->count - view->shown));
 	print_losses(f->run, out);
 }
 

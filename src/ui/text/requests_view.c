@@ -244,13 +244,13 @@ static bool begins_by_prompt(const struct requests *q, const struct request *r)
 	return false;
 }
 
-static void print_head(const struct requests_view *view, FILE *out)
+static void print_head(const struct requests_view *view, const struct terminal *terminal)
 {
 	const struct requests *q = view->requests;
 	uint64_t prompt = 0, output = 0, reused = 0, by_prompts = 0;
 	const char *name = run_model_name(view->run, q->list[0].process, q->list[0].model);
 	char of_prompt[UNITS_BYTES], of_output[UNITS_BYTES], of_reuse[UNITS_BYTES];
-	SCOPED char *safe = text_safe(name);
+	SCOPED char *steps = NULL;
 
 	for (size_t i = 0; i < q->count; i++) {
 		prompt += q->list[i].prompt_tokens;
@@ -258,22 +258,21 @@ static void print_head(const struct requests_view *view, FILE *out)
 		reused += q->list[i].reused;
 		by_prompts += begins_by_prompt(q, &q->list[i]);
 	}
-	fprintf(out,
-		"%s%s%zu request%s: %s prompt tokens evaluated, %s found in the cache, %s made",
-		name ? safe : "", name ? ", " : "", q->count, plural_s(q->count),
-		units_count(of_prompt, prompt), units_count(of_reuse, reused),
-		units_count(of_output, output));
 	if (by_prompts && by_prompts <= output)
-		fprintf(out, " (%s by the step%s that ended a prompt, %s by steps that decode)",
+		steps = text_format(
+			" (%s by the step%s that ended a prompt, %s by steps that decode)",
 			units_count(of_prompt, by_prompts), plural_s(by_prompts),
 			units_count(of_output, output - by_prompts));
-	fputc('\n', out);
+	paragraph(terminal, 0, "",
+		"%s%s%zu request%s: %s prompt token%s evaluated, %s found in the cache, %s made%s",
+		name ? name : "", name ? ", " : "", q->count, plural_s(q->count),
+		units_count(of_prompt, prompt), plural_s(prompt), units_count(of_reuse, reused),
+		units_count(of_output, output), steps ? steps : "");
 	if (q->unknown_steps)
-		fprintf(out,
-			"Of %" PRIu64
-			" parts of steps the model is not known; they are left out.\n",
-			q->unknown_steps);
-	fputc('\n', out);
+		paragraph(terminal, 0, "",
+			"Left out: %" PRIu64 " part%s of steps of no known model.",
+			q->unknown_steps, plural_s(q->unknown_steps));
+	fputc('\n', terminal->out);
 }
 
 /* What came with a gap, in words. */
@@ -349,16 +348,19 @@ static char *bricks_text(const struct requests_view *view, const struct request_
 
 enum { LOST_SHOWN = 10 };
 
-static void print_gap(const struct requests_view *view, const struct ranked *at, FILE *out)
+/* In a line of its own, behind a text. */
+static void print_gap(const struct requests_view *view, const struct ranked *at, const char *before,
+	const struct terminal *terminal)
 {
 	const struct request_gap *gap = &view->requests->gaps[at->gap];
 	SCOPED char *why = cause_text(view, gap);
 	SCOPED char *bricks = bricks_text(view, gap);
 	char took[UNITS_BYTES], usual[UNITS_BYTES];
 
-	fprintf(out, "request %lu, %s instead of %s: %s%s%s%s\n", number_of(at->request),
-		units_time(took, gap_ns(gap)), units_time(usual, gap_ns(gap) - gap->excess_ns),
-		why ? why : "", bricks ? " (" : "", bricks ? bricks : "", bricks ? ")" : "");
+	paragraph(terminal, 4, "  -", "%srequest %lu, %s instead of %s: %s%s%s%s", before,
+		number_of(at->request), units_time(took, gap_ns(gap)),
+		units_time(usual, gap_ns(gap) - gap->excess_ns), why ? why : "", bricks ? " (" : "",
+		bricks ? bricks : "", bricks ? ")" : "");
 }
 
 /* Those of one cause. */
@@ -371,8 +373,8 @@ struct gap_group {
 COMPARATOR(by_excess, struct gap_group, ORDER(y->excess_ns, x->excess_ns))
 
 /* A line for each cause: how many, how much longer than usual all together, the worst of them. */
-static void print_causes(
-	const struct requests_view *view, const struct ranked *list, size_t count, FILE *out)
+static void print_causes(const struct requests_view *view, const struct ranked *list, size_t count,
+	const struct terminal *terminal)
 {
 	struct gap_group groups[GAP_CAUSES] = {{0}};
 	char excess[UNITS_BYTES];
@@ -386,14 +388,11 @@ static void print_causes(
 	}
 	qsort(groups, GAP_CAUSES, sizeof(*groups), by_excess);
 	for (int i = 0; i < GAP_CAUSES && groups[i].count; i++) {
-		if (groups[i].count == 1)
-			fputs("  ", out);
-		else
-			fprintf(out,
-				"  %zu gaps of one cause, %s longer than usual in all; the "
-				"longest: ",
-				groups[i].count, units_time(excess, groups[i].excess_ns));
-		print_gap(view, &groups[i].longest, out);
+		SCOPED char *all = text_format(
+			"%zu gaps of one cause, %s longer than usual in all; the longest: ",
+			groups[i].count, units_time(excess, groups[i].excess_ns));
+		print_gap(
+			view, &groups[i].longest, groups[i].count > 1 && all ? all : "", terminal);
 	}
 }
 
@@ -409,13 +408,11 @@ static void print_gaps(const struct requests_view *view, const struct terminal *
 		"\n%zu gap%s between tokens longer than %d x the median of the request%s\n", all,
 		plural_s(all), GAP_LONG, count < all ? "; the longest:" : ":");
 	if (!view->slowest) {
-		print_causes(view, list, all, terminal->out);
+		print_causes(view, list, all, terminal);
 		return;
 	}
-	for (size_t i = 0; i < count; i++) {
-		fputs("  ", terminal->out);
-		print_gap(view, &list[i], terminal->out);
-	}
+	for (size_t i = 0; i < count; i++)
+		print_gap(view, &list[i], "", terminal);
 }
 
 static char *lost_text(const struct request *r)
@@ -443,11 +440,12 @@ static char *lost_text(const struct request *r)
 	}
 }
 
-static void print_cache(const struct requests_view *view, FILE *out)
+static void print_cache(const struct requests_view *view, const struct terminal *terminal)
 {
 	const struct requests *q = view->requests;
 	uint64_t again = 0;
 	char tokens[UNITS_BYTES], cost[UNITS_BYTES];
+	SCOPED char *modelled = NULL;
 	unsigned shown = 0, of = 0;
 
 	for (size_t i = 0; i < q->count; i++) {
@@ -456,84 +454,84 @@ static void print_cache(const struct requests_view *view, FILE *out)
 	}
 	if (!again)
 		return;
-	fprintf(out,
-		"\nPrompt cache: at least %s tokens were evaluated that had been evaluated before",
-		units_count(tokens, again));
 	if (q->prompt_token_ns > 0)
-		fprintf(out, "; modelled by prefill steps of this recording, %s",
-			units_time(cost, (uint64_t)((double)again * q->prompt_token_ns)));
-	fputc('\n', out);
+		modelled =
+			text_format("; that cost %s, modelled by prefill steps of this recording",
+				units_time(cost, (uint64_t)((double)again * q->prompt_token_ns)));
+	fputc('\n', terminal->out);
+	paragraph(terminal, 0, "",
+		"Prompt cache: at least %s token%s evaluated that had been evaluated before%s",
+		units_count(tokens, again), again == 1 ? " was" : "s were",
+		modelled ? modelled : "");
 	for (size_t i = 0; i < q->count && shown < LOST_SHOWN; i++) {
 		if (!q->list[i].again)
 			continue;
 		SCOPED char *why = lost_text(&q->list[i]);
-		fprintf(out, "  request %lu, %s: %s\n", number_of((uint32_t)i),
+		paragraph(terminal, 4, "  -", "request %lu, %s: %s", number_of((uint32_t)i),
 			units_count(tokens, q->list[i].again), why ? why : "");
 		shown++;
 	}
 	if (of > shown)
-		fprintf(out, "  and %u more request%s\n", of - shown, plural_s(of - shown));
+		paragraph(
+			terminal, 4, "  -", "%u more request%s", of - shown, plural_s(of - shown));
 }
 
-static void print_plans(const struct interference *x, FILE *out)
+static void print_plans(const struct interference *x, const struct terminal *terminal)
 {
 	char p99[UNITS_BYTES], now[UNITS_BYTES], added[UNITS_BYTES];
 
 	for (uint32_t i = 0; i < x->plan_count; i++)
 		if (x->plans[i].is_known && x->p99_ns != ANALYSIS_UNKNOWN)
-			fprintf(out,
-				"  at most %" PRIu32
+			paragraph(terminal, 4, "  -",
+				"at most %" PRIu32
 				" prompt tokens a step: p99 between tokens %s instead of %s; "
-				"the first token of such a prompt %s later\n",
+				"the first token of such a prompt %s later",
 				x->plans[i].tokens, units_time(p99, (uint64_t)x->plans[i].p99_ns),
 				units_time(now, x->p99_ns),
 				units_time(added, (uint64_t)x->plans[i].ttft_added_ns));
 }
 
-static void print_interference(const struct requests_view *view, FILE *out)
+static void print_interference(const struct requests_view *view, const struct terminal *terminal)
 {
 	const struct interference *x = view->interference;
 	char took[UNITS_BYTES], would[UNITS_BYTES], low[UNITS_BYTES], high[UNITS_BYTES];
 
 	if (!x->mixed_steps)
 		return;
+	fputc('\n', terminal->out);
 	if (!x->known_steps) {
-		fprintf(out,
-			"\nPrompts rode along in %" PRIu64
-			" decode step%s; what these would have taken "
-			"without them is not known: too few steps are like them\n",
+		paragraph(terminal, 0, "",
+			"Prompts rode along in %" PRIu64
+			" decode step%s. The time without them is not known: too few steps are "
+			"like them.",
 			x->mixed_steps, plural_s(x->mixed_steps));
 		return;
 	}
-	fprintf(out,
-		"\nPrompts rode along in %" PRIu64 " decode step%s. Modelled for %" PRIu64
-		" of these: without prompts %s (%s to %s) instead of %s\n",
+	paragraph(terminal, 0, "",
+		"Prompts rode along in %" PRIu64 " decode step%s. Modelled for %" PRIu64
+		" of these: without prompts %s (%s to %s) instead of %s",
 		x->mixed_steps, plural_s(x->mixed_steps), x->known_steps,
 		units_time(would, (uint64_t)x->expected_ns), units_time(low, (uint64_t)x->low_ns),
 		units_time(high, (uint64_t)x->high_ns), units_time(took, x->measured_ns));
-	print_plans(x, out);
-}
-
-static void print_preempted(const struct requests_view *view, FILE *out)
-{
-	SCOPED char *text = preempted_text(&view->presence);
-
-	if (text)
-		fprintf(out, "\n%s All times here are longer for it.\n", text);
+	print_plans(x, terminal);
 }
 
 void requests_text(const struct requests_view *view, FILE *out)
 {
 	struct terminal terminal;
+	SCOPED char *preempted = preempted_text(&view->presence);
 
 	terminal_init(&terminal, out);
-	print_head(view, out);
+	print_head(view, &terminal);
 	print_table(view, &terminal);
 	print_gaps(view, &terminal);
-	print_cache(view, out);
-	print_interference(view, out);
+	print_cache(view, &terminal);
+	print_interference(view, &terminal);
 	speculation_text(view->run, view->speculations, &terminal);
-	print_preempted(view, out);
+	if (preempted) {
+		fputc('\n', out);
+		paragraph(&terminal, 0, "", "%s All times here are longer for it.", preempted);
+	}
 }
 
 static json_t *name_json(const char *name)

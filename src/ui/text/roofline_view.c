@@ -292,15 +292,15 @@ static void print_above(const struct printer *p, const struct roofline_row *row)
 	if (row->flags & ROOFLINE_ABOVE_COMPUTE)
 		say(p, "Above",
 			"%s in %s: %s GFLOP/s, where no more than %s were measured. Its FLOPs or "
-			"its "
-			"time cannot be right, or its executions are too few to raise a ceiling.",
+			"its time cannot be right, or its executions are too few to raise a "
+			"ceiling.",
 			row->name, phase_text(row), units_number(achieved, row->flops_per_ns),
 			units_number(most, row->peak_per_ns));
 	if (row->flags & ROOFLINE_ABOVE_BANDWIDTH)
 		say(p, "Above",
 			"%s in %s: %s GB/s from %s, where no more than %s were measured. Its "
-			"bytes, "
-			"its time or where its data lie cannot be right, or its executions are too "
+			"bytes, its time or where its data lie cannot be right, or its executions "
+			"are too "
 			"few to raise a ceiling.",
 			row->name, phase_text(row),
 			units_number(achieved, row->bytes_per_ns * row->level_share), row->level,
@@ -392,10 +392,12 @@ void roofline_text(const struct roofline_view *view, FILE *out)
 	if (rows)
 		say(&p, "Note",
 			"FLOPs and bytes are computed from shapes and types, times are measured. "
-			"DATA IN: the smallest cache that still holds the data when they are used "
-			"again, or memory. ROOF BY: the ceiling that limits it; ROOF in GFLOP/s "
-			"(GB/s where "
-			"nothing is computed). OF ROOF: how much of it was reached.");
+			"SHARE: part of the steps' time with a thread in the brick, preempted or "
+			"not. DATA IN: the smallest cache that still holds the data when they are "
+			"used again, or memory. ROOF BY: the ceiling that limits the brick; ROOF "
+			"in GFLOP/s (GB/s where nothing is computed). A bandwidth's roof is that "
+			"for as many bytes as lie between two uses of the data, so it can differ "
+			"from the figure above. OF ROOF: how much of the roof was reached.");
 	else
 		say(&p, "Note", "no brick says what it computed or moved");
 	terminal_end(&terminal, STYLE_DIM);

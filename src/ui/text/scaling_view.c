@@ -85,11 +85,11 @@ static void add_line(struct table *table, const struct scaling_series *s, const 
 	else
 		table_format(table, "%s to %s", slope_text(low, line->slope.low),
 			slope_text(high, line->slope.high));
-	table_format(table, "%s%s",
-		scaling_grows(line)    ? "yes"
-		: line->slope.high < 0 ? "falls"
-				       : "-",
-		line->bends ? ", bends" : "");
+	const char *grows = scaling_grows(line) ? "yes" : line->slope.high < 0 ? "falls" : "";
+	table_format(table, "%s%s%s", grows, *grows && line->bends ? ", " : "",
+		line->bends ? "bends"
+		: *grows    ? ""
+			    : "-");
 	for (int i = 0; i < AHEAD; i++)
 		table_time(
 			table, scaling_is_modelled(s, line)
@@ -121,11 +121,13 @@ static void print_lines(
 		add_line(table, s, s->ffn_on_device ? "FFN, together (device)" : "FFN, together",
 			&s->ffn);
 	add_line(table, s, "the step", &s->step);
+	table_hide_empty(table);
+	fputc('\n', terminal->out);
 	table_print(table, terminal);
 	table_destroy(table);
 }
 
-static void print_attention(const struct scaling_series *s, FILE *out)
+static void print_attention(const struct scaling_series *s, const struct terminal *terminal)
 {
 	char value[UNITS_BYTES], low[UNITS_BYTES], high[UNITS_BYTES];
 	struct scaling_value at;
@@ -137,87 +139,99 @@ static void print_attention(const struct scaling_series *s, FILE *out)
 		return;
 	const struct scaling_line *line = &s->bricks[s->attention].line;
 	if (scaling_grows(line))
-		fprintf(out,
-			"FlashAttention takes %s ns longer for each token of context (%s to %s).\n",
+		paragraph(terminal, 0, "",
+			"FlashAttention takes %s ns longer for each token of context (%s to %s).",
 			slope_text(value, line->slope.value), slope_text(low, line->slope.low),
 			slope_text(high, line->slope.high));
 	else
-		fputs("FlashAttention: no growth with the context was found.\n", out);
+		paragraph(terminal, 0, "", "FlashAttention: no growth with the context was found.");
 	if (overtakes == SCALING_OVERTAKES_UNKNOWN && s->ffn.median_ns > 0)
-		fputs("Where it overtakes the FFN is not known: the slopes say too little.\n", out);
+		paragraph(terminal, 0, "",
+			"Where it overtakes the FFN is not known: the slopes say too little.");
 	else if (overtakes == SCALING_OVERTAKES_NEVER)
-		fprintf(out, "Modelled: it never takes as long as the FFN%s.\n", level);
+		paragraph(terminal, 0, "", "Modelled: it never takes as long as the FFN%s.", level);
 	else if (overtakes == SCALING_OVERTAKES_AT && at.value <= 0)
-		fputs("It takes longer than the FFN at every context.\n", out);
+		paragraph(terminal, 0, "", "It takes longer than the FFN at every context.");
 	else if (overtakes == SCALING_OVERTAKES_AT && isinf(at.high))
-		fprintf(out,
+		paragraph(terminal, 0, "",
 			"%s overtakes the FFN at a context of %.0f (%.0f or more; never, if "
-			"its slope is at the low end)%s.\n",
+			"its slope is at the low end)%s.",
 			it, at.value, at.low, level);
 	else if (overtakes == SCALING_OVERTAKES_AT)
-		fprintf(out, "%s overtakes the FFN at a context of %.0f (%.0f to %.0f)%s.\n", it,
-			at.value, at.low, at.high, level);
+		paragraph(terminal, 0, "",
+			"%s overtakes the FFN at a context of %.0f (%.0f to %.0f)%s.", it, at.value,
+			at.low, at.high, level);
 }
 
-static void print_rates(const struct scaling_series *s, FILE *out)
+/* "; modelled: 28297 (27829 to 28751) at 92; 28200 (27089 to 29320) at 184"; the caller frees. */
+static char *modelled_text(const struct scaling_series *s)
 {
-	char value[UNITS_BYTES], low[UNITS_BYTES], high[UNITS_BYTES], share[UNITS_BYTES];
+	char value[UNITS_BYTES], low[UNITS_BYTES], high[UNITS_BYTES];
+	char *text = NULL;
 
-	struct scaling_value now = rate_at(s, s->longest);
-	fprintf(out, "Tokens/s of steps alone: %s at a context of %.0f; modelled:",
-		units_number(value, now.value), s->longest);
-	for (int i = 0; i < AHEAD; i++) {
+	for (int i = 0; has_rates(s) && i < AHEAD; i++) {
 		struct scaling_value at = rate_at(s, ahead[i] * s->longest);
-		if (!has_rates(s) || at.value < 0 || isinf(at.high))
-			fprintf(out, "%s %s at %.0f", i ? ";" : "",
-				scaling_is_noisy(s, &s->step) ? "too noisy" : "not known",
+		if (at.value >= 0 && !isinf(at.high))
+			text_append(&text, "; ", "%s%s (%s to %s) at %.0f",
+				text ? "" : "modelled: ", units_number(value, at.value),
+				units_number(low, at.low), units_number(high, at.high),
 				ahead[i] * s->longest);
-		else
-			fprintf(out, "%s %s (%s to %s) at %.0f", i ? ";" : "",
-				units_number(value, at.value), units_number(low, at.low),
-				units_number(high, at.high), ahead[i] * s->longest);
 	}
-	fputs(".\n", out);
+	return text;
+}
+
+static void print_rates(const struct scaling_series *s, const struct terminal *terminal)
+{
+	char value[UNITS_BYTES], share[UNITS_BYTES];
+	SCOPED char *modelled = modelled_text(s);
+
+	paragraph(terminal, 0, "", "Tokens/s of steps alone: %s at a context of %.0f; %s.",
+		units_number(value, rate_at(s, s->longest).value), s->longest,
+		modelled			? modelled
+		: scaling_is_noisy(s, &s->step) ? "longer ones are not modelled: the step is too "
+						  "noisy"
+						: "longer ones are not modelled");
 	if (scaling_drifted(s))
-		fprintf(out,
-			"The FFN, which knows no context, took %s less at the longest contexts: "
-			"the "
-			"machine changed meanwhile, and nothing is modelled.\n",
+		paragraph(terminal, 0, "",
+			"The FFN does not depend on the context, but took %s less at the longest "
+			"contexts: the machine changed meanwhile, and nothing is modelled.",
 			units_percent(share, -s->drift));
 	else if (s->drift >= SCALING_DRIFT)
-		fprintf(out,
-			"The FFN, which knows no context, took %s more at the longest contexts: "
-			"caches became too small, or the machine slower. Slopes may be too high.\n",
+		paragraph(terminal, 0, "",
+			"The FFN does not depend on the context, but took %s more at the longest "
+			"contexts: caches became too small, or the machine slower. Slopes may be "
+			"too high.",
 			units_percent(share, s->drift));
 	if (s->step.bends)
-		fputs("The step is no line over these contexts: what is modelled may be far off.\n",
-			out);
+		paragraph(terminal, 0, "",
+			"The step is no line over these contexts: modelled times may be far off.");
 }
 
 static void print_series(
 	const struct run *run, const struct scaling_series *s, const struct terminal *terminal)
 {
-	FILE *out = terminal->out;
+	SCOPED char *unknown = NULL;
 
-	fprintf(out,
-		"\n%" PRIu32 " step%s with %" PRIu32 " token%s each, contexts from %.0f to %.0f%s",
-		s->steps, plural_s(s->steps), s->batch, plural_s(s->batch), s->shortest, s->longest,
-		s->is_counted ? " (counted from tokens of steps: no sequence was recorded)" : "");
-	if (!s->step.is_known) {
-		fprintf(out,
-			": slopes are not known (they take %d steps or more, and contexts of which "
-			"the "
-			"longest is %d times the shortest)\n",
+	if (!s->step.is_known)
+		unknown = text_format(
+			": slopes are not known, which need %d steps and a longest context of %d "
+			"times the shortest",
 			SCALING_MIN_STEPS, SCALING_MIN_SPAN);
+	fputc('\n', terminal->out);
+	paragraph(terminal, 0, "",
+		"%" PRIu32 " step%s with %" PRIu32 " token%s each, contexts from %.0f to %.0f%s%s",
+		s->steps, plural_s(s->steps), s->batch, plural_s(s->batch), s->shortest, s->longest,
+		s->is_counted ? " (counted from tokens of steps: no sequence was recorded)" : "",
+		unknown ? unknown : "");
+	if (!s->step.is_known)
 		return;
-	}
-	fputs("\nNS/CONTEXT: how many ns it takes longer for each further token of context.\n"
-	      "Intervals are of this recording: another one, on a shared machine, may differ "
-	      "more.\n\n",
-		out);
 	print_lines(run, s, terminal);
-	print_attention(s, out);
-	print_rates(s, out);
+	paragraph(terminal, 0, "",
+		"NS/CONTEXT: ns that a brick takes longer for each further token of context. "
+		"Intervals are of this recording: another one, on a shared machine, may differ "
+		"more.");
+	print_attention(s, terminal);
+	print_rates(s, terminal);
 }
 
 /* Of n series of a model: whether fewer than `most` others have more steps. */
@@ -292,12 +306,13 @@ static void print_model(const struct run *run, const struct scaling_series *list
 	bool several, const struct terminal *terminal)
 {
 	const char *name = run_model_name(run, list->process, list->model);
-	SCOPED char *safe = text_safe(name);
 
-	if (name && safe)
-		fprintf(terminal->out, "%s%s\n", several ? "\n" : "", safe);
+	if (several)
+		fputc('\n', terminal->out);
+	if (name)
+		paragraph(terminal, 0, "", "%s", name);
 	else if (several)
-		fprintf(terminal->out, "\nmodel %" PRId64 " of process %" PRIu32 "\n",
+		fprintf(terminal->out, "model %" PRId64 " of process %" PRIu32 "\n",
 			list->model == RUN_NONE ? -1 : (int64_t)list->model,
 			run->processes[list->process].pid);
 	for (size_t i = 0; i < n; i++)
@@ -325,16 +340,17 @@ void scaling_text(const struct scaling_view *view, FILE *out)
 				break;
 		print_model(run, &list[first], end - first, several, &terminal);
 	}
+	if (scaling->unknown_steps || preempted)
+		fputc('\n', out);
 	if (scaling->unknown_steps)
-		fprintf(out,
-			"\nOf %" PRIu64
-			" step%s that decode the context is not known; they are left "
-			"out.\n",
-			scaling->unknown_steps, plural_s(scaling->unknown_steps));
+		paragraph(&terminal, 0, "",
+			"Left out: %" PRIu64 " step%s that decode%s with an unknown context.",
+			scaling->unknown_steps, plural_s(scaling->unknown_steps),
+			scaling->unknown_steps == 1 ? "s" : "");
 	if (preempted)
-		fprintf(out,
-			"\n%s Their time is left out here, but not what it did to caches: record "
-			"again on a machine at rest.\n",
+		paragraph(&terminal, 0, "",
+			"%s That time is left out here, but not its effect on caches: record again "
+			"on a machine at rest.",
 			preempted);
 }
 

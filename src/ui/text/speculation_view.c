@@ -57,22 +57,22 @@ static void print_positions(const struct speculation *s, const struct terminal *
 	table_destroy(table);
 }
 
-static void print_times(const struct speculation *s, FILE *out)
+static void print_times(const struct speculation *s, const struct terminal *terminal)
 {
 	char cycle[UNITS_BYTES], draft[UNITS_BYTES], verify[UNITS_BYTES], back[UNITS_BYTES];
 	char rest[UNITS_BYTES], tokens[UNITS_BYTES];
 	const char *drafting = s->draft_steps ? "drafting " : "", *end = s->draft_steps ? ", " : "";
 
 	if (s->shared)
-		fprintf(out,
-			"  %" PRIu64 " of these steps came with tokens of other requests: they are "
-			"in no time below\n",
+		paragraph(terminal, 2, "",
+			"%" PRIu64 " of these steps held tokens of other requests: the times below "
+			"leave them out",
 			s->shared);
 	if (!s->cycles)
 		return;
-	fprintf(out,
-		"  From token to token %s on average, for %s tokens: %s%s%schecking drafts %s, "
-		"giving cells back %s, the rest %s\n",
+	paragraph(terminal, 2, "",
+		"From token to token %s on average, for %s tokens: %s%s%schecking drafts %s, "
+		"giving cells back %s, the rest %s",
 		units_time(cycle, each(s->cycle_ns, s->cycles)),
 		units_number(tokens, share(s->tokens, s->cycles)), drafting,
 		s->draft_steps ? units_time(draft, each(s->draft_ns, s->cycles)) : "", end,
@@ -83,46 +83,48 @@ static void print_times(const struct speculation *s, FILE *out)
 		units_time(rest, each(rest_ns(s), s->cycles)));
 }
 
-static void print_gain(const struct speculation *s, FILE *out)
+static void print_gain(const struct speculation *s, const struct terminal *terminal)
 {
 	char with[UNITS_BYTES], plain[UNITS_BYTES], times[UNITS_BYTES], must[UNITS_BYTES];
 	double fast = share(s->plain_ns * s->tokens, s->cycle_ns * s->plain_tokens);
 
 	if (!s->tokens)
 		return;
-	fprintf(out, "  A token takes %s with drafts",
-		units_time(with, each(s->cycle_ns, s->tokens)));
+	units_time(with, each(s->cycle_ns, s->tokens));
 	if (!s->plain_tokens) {
-		fputs("; without, it is not known: nothing was decoded without drafts\n", out);
+		paragraph(terminal, 2, "",
+			"A token takes %s with drafts; without, it is not known: nothing was "
+			"decoded without drafts",
+			with);
 		return;
 	}
-	fprintf(out, " and %s without (%" PRIu64 " tokens): %s x as fast",
-		units_time(plain, each(s->plain_ns, s->plain_tokens)), s->plain_tokens,
-		units_number(times, fast));
-	if (s->break_even > 1)
-		fputs("; drafts would not pay if all of them held\n", out);
-	else
-		fprintf(out, "; drafts pay if %s of them hold\n",
-			units_percent(must, s->break_even));
+	SCOPED char *pays = s->break_even > 1 ? text_copy("would not pay even if all of them held")
+					      : text_format("pay if %s of them hold",
+							units_percent(must, s->break_even));
+	paragraph(terminal, 2, "",
+		"A token takes %s with drafts and %s without (%" PRIu64
+		" tokens): %s x as fast; drafts %s",
+		with, units_time(plain, each(s->plain_ns, s->plain_tokens)), s->plain_tokens,
+		units_number(times, fast), pays ? pays : "");
 }
 
-static void print_best(const struct speculation *s, FILE *out)
+static void print_best(const struct speculation *s, const struct terminal *terminal)
 {
 	char ns[UNITS_BYTES];
 
 	if (s->best == RUN_NONE) {
-		fputs("  Which length of drafts would be best is not known: too few lengths were "
-		      "seen\n",
-			out);
+		paragraph(terminal, 2, "",
+			"Which length of drafts would be best is not known: too few lengths were "
+			"seen");
 		return;
 	}
 	units_time(ns, modelled_ns(&s->of[s->best]));
 	if (!s->best)
-		fprintf(out, "  Modelled: no drafts would be best, %s a token\n", ns);
+		paragraph(terminal, 2, "", "Modelled: no drafts would be best, %s a token", ns);
 	else
-		fprintf(out, "  Modelled: at most %" PRIu32 " drafts would be best, %s a token%s\n",
-			s->best, ns,
-			s->best == s->position_count ? " (longer ones were not seen)" : "");
+		paragraph(terminal, 2, "",
+			"Modelled: at most %" PRIu32 " drafts would be best, %s a token%s", s->best,
+			ns, s->best == s->position_count ? " (longer ones were not seen)" : "");
 }
 
 void speculation_text(
@@ -132,18 +134,18 @@ void speculation_text(
 
 	for (size_t i = 0; i < all->count; i++) {
 		const struct speculation *s = &all->list[i];
-		SCOPED char *name = text_safe(run_model_name(run, s->process, s->model));
-		fprintf(terminal->out,
-			"\nSpeculative decoding%s%s: %s drafts in %" PRIu64
-			" step%s, %s held (%s)\n",
+		const char *name = run_model_name(run, s->process, s->model);
+		fputc('\n', terminal->out);
+		paragraph(terminal, 0, "",
+			"Speculative decoding%s%s: %s drafts in %" PRIu64 " step%s, %s held (%s)",
 			name ? ", " : "", name ? name : "", units_count(checked, s->proposed),
 			s->verifications, plural_s(s->verifications),
 			units_count(held, s->accepted),
 			units_percent(percent, share(s->accepted, s->proposed)));
 		print_positions(s, terminal);
-		print_times(s, terminal->out);
-		print_gain(s, terminal->out);
-		print_best(s, terminal->out);
+		print_times(s, terminal);
+		print_gain(s, terminal);
+		print_best(s, terminal);
 	}
 }
 

@@ -100,6 +100,5 @@ void paragraph(
 		return;
 	}
 	SCOPED char *safe = text_safe(text);
-	text_wrap(
-		terminal->out, terminal->width ? terminal->width : PIPE_WIDTH, indent, label, safe);
+	text_wrap(terminal->out, terminal->width, indent, label, safe);
 }

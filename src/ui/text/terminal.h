@@ -39,8 +39,8 @@ const char *terminal_style_begin(const struct terminal *terminal, enum terminal_
 const char *terminal_style_end(const struct terminal *terminal, enum terminal_style style);
 
 /*
- * Print a label, and the text from column `indent` on, within the terminal's width, or 100 columns
- * if it has none. The text is made safe.
+ * Print a label, and the text from column `indent` on, within the terminal's width. The text is
+ * made safe.
  */
 void paragraph(const struct terminal *terminal, size_t indent, const char *label,
 	const char *format, ...) BRICK_PRINTF(4, 5);

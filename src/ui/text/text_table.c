@@ -190,6 +190,7 @@ static bool layout_init(struct layout *layout, const struct table *table, size_t
 				layout->widths[i] = cell;
 		}
 	}
+	size_t name = layout->widths[0];
 	/* A name that alone would push out numbers is cut before they are dropped. */
 	if (width && layout->widths[0] > width / 3 && layout->widths[0] > 3 * MIN_NAME &&
 		total_width(table, layout) > width) {
@@ -205,14 +206,18 @@ static bool layout_init(struct layout *layout, const struct table *table, size_t
 	while (width && total_width(table, layout) > width)
 		if (!drop_one(table, layout))
 			break;
+	if (layout->widths[0] < name && width > total_width(table, layout)) {
+		size_t wide = layout->widths[0] + width - total_width(table, layout);
+		layout->widths[0] = wide < name ? wide : name;
+	}
 	size_t total = total_width(table, layout);
 	if (width > total && whole > MIN_REST && layout->widths[rest] < whole) {
 		size_t wide = MIN_REST + width - total;
 		layout->widths[rest] = wide < whole ? wide : whole;
 	}
 	if (width && total > width) {
-		size_t over = total - width, name = layout->widths[0];
-		layout->widths[0] = name > over + MIN_NAME ? name - over : MIN_NAME;
+		size_t over = total - width, cut = layout->widths[0];
+		layout->widths[0] = cut > over + MIN_NAME ? cut - over : MIN_NAME;
 	}
 	return true;
 }

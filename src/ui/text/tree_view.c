@@ -369,7 +369,7 @@ void tree_text(
 	SCOPED char *title = heading(view, tree);
 	add_children(&lines, &tree->nodes[0], "", 0);
 	terminal_begin(terminal, STYLE_STRONG);
-	text_wrap(terminal->out, terminal->width ? terminal->width : SIZE_MAX / 2, 0, "", title);
+	text_wrap(terminal->out, terminal->width, 0, "", title);
 	terminal_end(terminal, STYLE_STRONG);
 	size_t times = times_width(&lines), width = name_width(&lines, times, terminal);
 	uint64_t whole_ns = mean(tree, tree->nodes[0].time_ns);

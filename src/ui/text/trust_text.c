@@ -196,7 +196,6 @@ char *preempted_text(const struct presence *p)
 
 	if (p->preempted <= TRUST_MAX_PREEMPTED)
 		return NULL;
-	return text_format("Threads were preempted for %s of the steps' time: other programs took "
-			   "the CPUs.",
+	return text_format("Threads were preempted for %s of the steps' time.",
 		units_percent(share, p->preempted));
 }
