@@ -22,6 +22,8 @@ class Plan:
     nice: int = 0  # of the planted one
     competitors: int = 0  # on CPU 0, 1, ...
     quota: float = 0  # CPUs; 0: none
+    quota_after: float = 0  # seconds from the start on; 0: from the start
+    neighbour: str = ""  # a program beside it, on CPU 0: "memory" streams through 256 MiB, "engine" is the same engine
     memory: float = 0  # of the model's size that it may keep; 0: all
     env: dict = dataclasses.field(default_factory=dict)
 
@@ -257,6 +259,68 @@ def all_tokens_again_for_each_token(r):
     return Plan(usual(r, predict=r.randrange(20, 30)), {"anew": 1})
 
 
+# Written down later than the rules, and before they were run.
+
+@case("host-pauses")
+def log_synced_for_each_token(r):
+    return Plan(usual(r), {"sync": 1})
+
+
+@case("host-pauses")
+def pipe_that_is_read_slowly(r):
+    return Plan(usual(r), {"pipe-us": r.randrange(3000, 6000)})
+
+
+@case("host-pauses")
+def long_pauses_at_times(r):
+    return Plan(usual(r, predict=r.randrange(90, 120)), {"pause-us": r.randrange(30000, 60000), "pause-each": r.randrange(12, 20)})
+
+
+@case("host-works")
+def probabilities_in_the_program(r):
+    return Plan(usual(r), {"softmax": r.randrange(4, 8)}, model="vocab-tiny")
+
+
+@case("slow-sampling")
+def grammar(r):
+    return Plan(usual(r, sampler=4), {"sampler": 3}, model="vocab-tiny")
+
+
+@case("cpu-quota")
+def quota_that_comes_later(r):
+    return Plan(usual(r, predict=r.randrange(200, 260)), quota=r.uniform(0.3, 0.5), quota_after=0.5)
+
+
+@case("cold-pages", also={"slow-steps", "blocked", "large-weights"})
+def pages_that_leave_at_times(r):
+    return Plan(usual(r, load=2, predict=r.randrange(60, 80)), {"evict-each": r.randrange(3, 6)}, model="f16")
+
+
+@case("preempted-by-others")
+def engine_of_another_process_on_the_same_cpu(r):
+    return Plan(usual(r), cpus=(0,), neighbour="engine")
+
+
+@case("host-works")
+def text_that_grows(r):
+    return Plan(usual(r), {"text-us": r.randrange(600, 1500)})
+
+
+@case("affinity", also={"barrier-waits", "oversubscribed"})
+def four_threads_may_use_one_cpu(r):
+    return Plan(usual(r, threads=2), {"threads": 4, "predict": r.randrange(4, 7), "prompt": 8}, model="shallow", planted_cpus=(0,))
+
+
+@case("small-ubatch", "prefill")
+def ubatch_of_16_of_4_bits(r):
+    return Plan(usual(r, prompt=r.randrange(400, 500), predict=30), {"ubatch": 16}, model="q4_0")
+
+
+@case("no-flash-attention", "prefill")
+def flash_attention_off_in_a_deep_model(r):
+    return Plan(usual(r, prompt=r.randrange(1500, 2000), batch=2048, predict=4, flash=2), {"flash": 1}, model="tiny")
+
+
 # The engine and its devices.
 
 @case("lesser-cpu-build")
@@ -339,3 +403,43 @@ def shallow_model(r):
 @clean()
 def four_conversations(r):
     return Plan(usual(r, repeat=3, fresh=1, predict=r.randrange(40, 60), prompt=r.randrange(8, 16)))
+
+
+@clean()
+def three_tokens(r):
+    return Plan(usual(r, predict=3))
+
+
+@clean()
+def prompt_only(r):
+    return Plan(usual(r, predict=0, prompt=r.randrange(200, 400)))
+
+
+@clean()
+def embeddings_of_texts(r):
+    return Plan(usual(r, embed=1, repeat=8, fresh=1, predict=0, prompt=r.randrange(60, 120), **{"all-logits": 1}))
+
+
+@clean()
+def model_read_into_memory(r):
+    return Plan(usual(r, load=1))
+
+
+@clean()
+def usual_sampling(r):
+    return Plan(usual(r, sampler=4))
+
+
+@clean()
+def probabilities_once(r):
+    return Plan(usual(r, softmax=1))
+
+
+@clean()
+def idle_before_each_conversation(r):
+    return Plan(usual(r, **{"wait-us": 300000}, repeat=2, fresh=1))
+
+
+@clean(also=("preempted-by-others", "preempted"))
+def memory_used_by_a_neighbour(r):
+    return Plan(usual(r), cpus=(1,), neighbour="memory")

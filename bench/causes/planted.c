@@ -9,8 +9,11 @@
 //   usage: causes-planted --libs DIR --model FILE [OPTION VALUE]...
 #include <dirent.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <glob.h>
+#include <limits.h>
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -38,7 +41,8 @@ struct options {
 	uint64_t mixed;	   // tokens of another prompt in each decoding batch
 	uint64_t pause_us; // sleep between steps
 	uint64_t text_us;  // work on text between steps
-	uint64_t sampler;  // 1: sorts the vocabulary; 2: and looks at a long past
+	uint64_t sampler;  // 1: sorts the vocabulary; 2: looks at a long past, too; 3: obeys a
+			   // grammar; 4: as most programs sample
 	uint64_t slow;	   // percent of one thread's time that is burnt
 	uint64_t warm;	   // evaluations that warm up
 	uint64_t gpu;	   // layers + 1 on a device; 0: the default
@@ -52,6 +56,12 @@ struct options {
 	uint64_t save;	   // the whole state is saved after each step
 	uint64_t watch;	   // a callback wants to see each node, as one for debugging does
 	uint64_t anew;	   // all tokens are evaluated again for each new one
+	uint64_t seldom;   // so many steps lie between two pauses
+	uint64_t sync;	   // a log is written and synced after each step
+	uint64_t pipe_us;  // a pipe takes what is said of a step, whose reader sleeps so long
+	uint64_t softmax;  // the program computes all probabilities, so often a step
+	uint64_t evict_each; // so many steps, the model's pages leave memory
+	uint64_t embed;	     // embeddings are wanted
 };
 
 struct batch {
@@ -79,6 +89,13 @@ struct program {
 	void *(*temperature)(float t);
 	void *(*penalties)(int32_t last, float repeat, float frequency, float present);
 	void *(*dist)(uint32_t seed);
+	void *(*top_k)(int32_t k);
+	void *(*grammar)(const void *vocab, const char *rules, const char *root);
+	float *(*logits)(void *context, int32_t at);
+	int32_t (*vocab_size)(const void *vocab);
+	void (*set_embeddings)(void *context, bool wanted);
+	int log, pipe, read_from; // where the program says what it does
+	const void *vocab;
 	void *context, *sampler, *pool;
 	int32_t position[SEQUENCES], last[SEQUENCES];
 	uint64_t conversation; // the repetition, if each has its own prompt
@@ -137,6 +154,11 @@ static void look_up_all(struct program *p)
 	LOOK_UP(p->temperature, "llama_sampler_init_temp");
 	LOOK_UP(p->penalties, "llama_sampler_init_penalties");
 	LOOK_UP(p->dist, "llama_sampler_init_dist");
+	LOOK_UP(p->top_k, "llama_sampler_init_top_k");
+	LOOK_UP(p->grammar, "llama_sampler_init_grammar");
+	LOOK_UP(p->logits, "llama_get_logits_ith");
+	LOOK_UP(p->vocab_size, "llama_vocab_n_tokens");
+	LOOK_UP(p->set_embeddings, "llama_set_embeddings");
 }
 
 static bool watch_node(void *node, bool asks, void *data)
@@ -175,14 +197,21 @@ static void make_context(struct program *p, void *model)
 
 static void make_sampler(struct program *p)
 {
+	enum { LONG_PAST = 2, GRAMMAR, USUAL };
 	if (!p->o.sampler) {
 		p->sampler = p->abi.sampler_init_greedy();
 		return;
 	}
 	p->sampler = p->chain_init(1);
-	if (p->o.sampler > 1)
+	if (p->o.sampler == GRAMMAR) /* it never ends, so no text does */
+		p->chain_add(
+			p->sampler, p->grammar(p->vocab, "root ::= [^\\x01]* \"\\x01\"", "root"));
+	if (p->o.sampler == LONG_PAST)
 		p->chain_add(p->sampler, p->penalties(-1, 1.1F, 0.1F, 0.1F));
-	p->chain_add(p->sampler, p->typical(0.9F, 1));
+	if (p->o.sampler == USUAL || p->o.sampler == GRAMMAR)
+		p->chain_add(p->sampler, p->top_k(40));
+	else
+		p->chain_add(p->sampler, p->typical(0.9F, 1));
 	p->chain_add(p->sampler, p->top_p(0.95F, 1));
 	p->chain_add(p->sampler, p->temperature(0.8F));
 	p->chain_add(p->sampler, p->dist(1));
@@ -204,7 +233,10 @@ static void open_engine(struct program *p)
 	void *model = p->abi.model_load_from_file(p->o.model, params);
 	if (!model)
 		die("cannot load the model");
+	p->vocab = p->abi.model_get_vocab(model);
 	make_context(p, model);
+	if (p->o.embed)
+		p->set_embeddings(p->context, true);
 	if (!p->o.no_pool) {
 		struct llama_params pool = p->abi.threadpool_params_default((int)p->o.threads);
 		p->pool = p->abi.threadpool_new(&pool);
@@ -301,6 +333,66 @@ static void *spin(void *data)
 	return NULL;
 }
 
+// As a terminal or a client that is slow.
+static void *read_slowly(void *data)
+{
+	const struct program *p = data;
+	char text[PIPE_BUF];
+
+	for (int from = p->read_from; read(from, text, sizeof(text)) > 0;)
+		usleep((useconds_t)p->o.pipe_us);
+	return NULL;
+}
+
+static void open_pipe(struct program *p)
+{
+	int ends[2];
+	pthread_t thread;
+
+	if (pipe(ends) || fcntl(ends[1], F_SETPIPE_SZ, PIPE_BUF) < 0)
+		die("no pipe");
+	p->read_from = ends[0];
+	p->pipe = ends[1];
+	if (pthread_create(&thread, NULL, read_slowly, p))
+		die("no thread");
+}
+
+static void open_log(struct program *p)
+{
+	char directory[4096];
+
+	snprintf(directory, sizeof(directory), "%.*s", (int)(strrchr(p->o.model, '/') - p->o.model),
+		p->o.model);
+	p->log = open(directory, O_TMPFILE | O_WRONLY | O_APPEND, 0600);
+	if (p->log < 0)
+		die("no log");
+}
+
+// The text of a token and its candidates, as servers write it.
+static void say(int to, int32_t token)
+{
+	static char line[PIPE_BUF];
+
+	memset(line, '.', sizeof(line));
+	snprintf(line, sizeof(line), "token %d", token);
+	if (write(to, line, sizeof(line)) != sizeof(line))
+		die("nobody hears it");
+}
+
+// As a program does that wants the probabilities, or its own sampler.
+static void find_probabilities(struct program *p)
+{
+	const float *logits = p->logits(p->context, -1);
+	int32_t n = p->vocab_size(p->vocab);
+	volatile float most = 0;
+	float sum = 0;
+
+	for (int32_t i = 0; i < n; i++)
+		sum += expf(logits[i]);
+	for (int32_t i = 0; i < n; i++)
+		most = fmaxf(most, expf(logits[i]) / sum);
+}
+
 static void start_threads(const struct options *o)
 {
 	pthread_t thread;
@@ -325,15 +417,43 @@ static void save_state(struct program *p)
 		die("no state");
 }
 
+// As another program's need of memory would.
+static void evict_model(const char *model)
+{
+	enum { PAGE_OUT = 21 };
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[4096];
+	unsigned long begin, end;
+
+	while (maps && fgets(line, sizeof(line), maps))
+		if (strstr(line, strrchr(model, '/')) &&
+			sscanf(line, "%lx-%lx", &begin, &end) == 2 &&
+			madvise((void *)begin, end - begin, PAGE_OUT))
+			die("the pages of the model stay");
+	if (maps)
+		fclose(maps);
+}
+
 static void between(struct program *p)
 {
 	if (p->o.lock_us)
 		take_lock();
 	if (p->o.save)
 		save_state(p);
-	if (p->o.pause_us)
+	if (p->o.pause_us && (!p->o.seldom || p->decode_tokens % p->o.seldom == p->o.seldom / 2))
 		usleep((useconds_t)p->o.pause_us);
 	work_on_text(p->o.text_us);
+	if (p->o.pipe_us)
+		say(p->pipe, p->last[0]);
+	if (p->o.sync) {
+		say(p->log, p->last[0]);
+		if (fsync(p->log))
+			die("the log is not kept");
+	}
+	for (uint64_t i = 0; i < p->o.softmax; i++)
+		find_probabilities(p);
+	if (p->o.evict_each && p->decode_tokens % p->o.evict_each == p->o.evict_each / 2)
+		evict_model(p->o.model);
 }
 
 static int32_t prompt_token(const struct program *p, int32_t sequence, uint64_t i)
@@ -490,23 +610,6 @@ static void slow_down(const struct program *p)
 		die("no timer");
 }
 
-// As another program's need of memory would.
-static void evict_model(const char *model)
-{
-	enum { PAGE_OUT = 21 };
-	FILE *maps = fopen("/proc/self/maps", "r");
-	char line[4096];
-	unsigned long begin, end;
-
-	while (maps && fgets(line, sizeof(line), maps))
-		if (strstr(line, strrchr(model, '/')) &&
-			sscanf(line, "%lx-%lx", &begin, &end) == 2 &&
-			madvise((void *)begin, end - begin, PAGE_OUT))
-			die("the pages of the model stay");
-	if (maps)
-		fclose(maps);
-}
-
 #define NUMBER(name, field)                                                         \
 	{                                                                           \
 		name, required_argument, NULL, (int)offsetof(struct options, field) \
@@ -544,6 +647,12 @@ static const struct option table[] = {
 	NUMBER("save", save),
 	NUMBER("watch", watch),
 	NUMBER("anew", anew),
+	NUMBER("pause-each", seldom),
+	NUMBER("sync", sync),
+	NUMBER("pipe-us", pipe_us),
+	NUMBER("softmax", softmax),
+	NUMBER("evict-each", evict_each),
+	NUMBER("embed", embed),
 	{0},
 };
 
@@ -583,6 +692,10 @@ int main(int argc, char **argv)
 	if (p.o.slow)
 		slow_down(&p);
 	start_threads(&p.o);
+	if (p.o.pipe_us)
+		open_pipe(&p);
+	if (p.o.sync)
+		open_log(&p);
 	usleep((useconds_t)p.o.wait_us);
 	if (p.o.evict)
 		evict_model(p.o.model);

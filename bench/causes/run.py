@@ -9,6 +9,10 @@ there is a false finding. Sizes are drawn with SEED.
 
 `bench/causes/run.py [--seed N] [--rounds N] [--clean] [CASE...]` runs cases (all: none is named) and keeps what it saw in
 build/causes/results.jsonl; `--table` prints the newest answer of each case as a table (Markdown), `--list` the names.
+
+`bench/causes/run.py --all --minutes 30` runs all of them, planted and clean in turns, and prints the table. Where the time
+was not enough, or it was interrupted, the same command goes on with what is missing; `--anew` begins again.
+
 Needs brick-model, causes-planted and the engine of examples/demo/engine.sh; a control group, where a case wants one.
 """
 import argparse
@@ -20,6 +24,7 @@ import random
 import statistics
 import subprocess
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -29,11 +34,15 @@ BUILD = os.path.abspath(os.environ.get("BRICK_BUILD", "build"))
 PLACE = os.path.join(BUILD, "causes")
 BRICK, PLANTED, MODEL = (os.path.join(BUILD, "bin", name) for name in ("brick", "causes-planted", "brick-model"))
 RESULTS = os.path.join(PLACE, "results.jsonl")
+PASS = os.path.join(PLACE, "pass")
 ICD = f"/usr/share/vulkan/icd.d/lvp_icd.{platform.machine()}.json"
 SHAPES = {  # of models, and their type
     "f16": ("f16", 6, 640, 1792, 4096), "q8_0": ("q8_0", 6, 640, 1792, 4096), "q4_0": ("q4_0", 6, 640, 1792, 4096),
     "f32": ("f32", 6, 640, 1792, 4096), "tiny": ("q8_0", 4, 256, 512, 512), "shallow": ("q8_0", 2, 512, 1024, 2048),
     "vocab": ("q8_0", 6, 640, 1792, 65536), "vocab-tiny": ("q8_0", 4, 256, 512, 32768)}
+
+
+TRIES = 4  # of a run beside which others took CPU time
 
 
 class Skipped(Exception):
@@ -76,10 +85,14 @@ class Group:
 
     def __init__(self, plan, size):
         self.paths = []
-        self.plan = plan
+        self.plan, self.later = plan, None
         if plan.quota:
-            self.make("cpu", {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": str(int(plan.quota * 100000))},
-                      {"cpu.max": f"{int(plan.quota * 100000)} 100000"})
+            limit = ({"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": str(int(plan.quota * 100000))},
+                     {"cpu.max": f"{int(plan.quota * 100000)} 100000"})
+            self.make("cpu", *(({}, {}) if plan.quota_after else limit))
+            if plan.quota_after:
+                self.later = threading.Timer(plan.quota_after, self.make, ("cpu", *limit))
+                self.later.start()
         if plan.memory:
             # what the program needs beside the model: its context and its code
             limit = str(int(size * plan.memory) + (24 << 20))
@@ -95,7 +108,8 @@ class Group:
                     file.write(value)
         except OSError as why:
             raise Skipped(f"no control group: {why}") from why
-        self.paths.append(path)
+        if path not in self.paths:
+            self.paths.append(path)
 
     def enter(self):
         for path in self.paths:
@@ -103,6 +117,9 @@ class Group:
                 file.write(str(os.getpid()))
 
     def remove(self):
+        if self.later:
+            self.later.cancel()
+            self.later.join()
         for path in self.paths:
             for _ in range(50):
                 try:
@@ -137,8 +154,8 @@ def own_seconds():
 class Side:
     """How a plan is run, with what is planted or without."""
 
-    def __init__(self, plan, planted):
-        self.plan, self.planted = plan, planted
+    def __init__(self, plan, planted, is_clean=False):
+        self.plan, self.planted, self.is_clean = plan, planted, is_clean
         self.model = model(planted and plan.planted_model or plan.model)
         libs = planted and plan.planted_engine or plan.engine
         options = {**plan.options, **(plan.planted if planted else {})}
@@ -151,6 +168,11 @@ class Side:
         for name, value in options.items():
             self.command += ["--" + name, str(value)]
 
+    def neighbour(self):
+        if self.plan.neighbour == "memory":
+            return [sys.executable, "-c", "a = bytearray(256 << 20)\nwhile True: a[:128 << 20] = a[128 << 20:]"]
+        return [PLANTED, "--libs", engine("cpu"), "--model", self.model, "--threads", "1", "--repeat", "1000", "--predict", "99"]
+
     def prefix(self):
         """In front of the program, so that the recorder is neither pinned nor nice."""
         words = []
@@ -161,9 +183,9 @@ class Side:
         return words
 
     def run(self, before=()):
-        """Again, if somebody else took more than an eighth of a CPU; the least disturbed of four."""
+        """Again, if somebody else took more than an eighth of a CPU; the least disturbed one counts."""
         tries = []
-        for _ in range(4):
+        for _ in range(TRIES):
             began, others = time.monotonic(), busy_seconds() - own_seconds()
             answer = self.run_once(before)
             share = (busy_seconds() - own_seconds() - others) / (time.monotonic() - began)
@@ -179,6 +201,9 @@ class Side:
             for cpu in range(self.plan.competitors):
                 hogs.append(subprocess.Popen([sys.executable, "-c", "while True: pass"],
                                              preexec_fn=lambda cpu=cpu: os.sched_setaffinity(0, {cpu})))
+        if self.plan.neighbour and (self.planted or self.is_clean):
+            hogs.append(subprocess.Popen(self.neighbour(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                         preexec_fn=lambda: os.sched_setaffinity(0, {0})))
         touch(self.model)
         if self.planted and self.plan.memory:
             drop_from_cache(self.model)
@@ -189,6 +214,8 @@ class Side:
         try:
             done = subprocess.run([*before, *enter, *self.prefix(), *self.command], capture_output=True, text=True,
                                   check=False, env={**os.environ, **self.env, "BRICK_DB": "none"}, timeout=120)
+        except subprocess.TimeoutExpired as why:
+            raise Skipped(why) from why
         finally:
             for hog in hogs:
                 hog.kill()
@@ -196,7 +223,7 @@ class Side:
             if group:
                 group.remove()
         if done.returncode:
-            sys.exit(f"{' '.join(self.command)}: {done.stderr}")
+            raise Skipped(f"{' '.join(self.command)}: {done.stderr}")
         return json.loads(done.stdout.strip().splitlines()[-1])
 
 
@@ -264,24 +291,32 @@ def judge_clean(name, seed):
     said = []
     for i in range(5):
         plan = make(random.Random(f"{name} {seed} {i}"))
-        found, there = explain(Side(plan, False), f"clean-{name}-{i}")
+        found, there = explain(Side(plan, False, True), f"clean-{name}-{i}")
         said.append([[f["rule"], f["phase"], f["share"]] for f in found
                      if costs_something(f) and f["rule"] not in also | there])
     return {"clean": name, "found": said}
 
 
+def now():
+    return time.strftime("%Y-%m-%d %H:%M:%S")
+
+
 def keep(result, seed):
-    result |= {"seed": seed, "at": time.strftime("%Y-%m-%d %H:%M")}
+    result |= {"seed": seed, "at": now()}
     with open(RESULTS, "a", encoding="utf-8") as file:
         file.write(json.dumps(result) + "\n")
     return result
 
 
-def newest():
+def newest(since=""):
     cases, cleans = {}, {}
+    if not os.path.exists(RESULTS):
+        return cases, cleans
     with open(RESULTS, encoding="utf-8") as file:
         for line in file:
             result = json.loads(line)
+            if result["at"] < since:
+                continue
             if "case" in result:
                 cases[result["case"]] = result
             else:
@@ -304,8 +339,8 @@ def line_of(result):
     return "| " + " | ".join(cells) + " |"
 
 
-def table():
-    cases, cleans = newest()
+def table(since=""):
+    cases, cleans = newest(since)
     order = [cases[name] for name in CASES if name in cases]
     print("| planted | true cause | place | clean | planted | cost | said | within 30 % | false |")
     print("|---|---|---|---|---|---|---|---|---|")
@@ -326,30 +361,68 @@ def table():
         print(f"| {name.replace('_', ' ')} | {sum(bool(run) for run in found)} of {len(found)} | {', '.join(rules) or '-'} |")
 
 
+def run_one(name, is_clean, options):
+    try:
+        result = judge_clean(name, options.seed) if is_clean else judge(name, options.seed, options.rounds)
+    except Skipped as why:
+        print(f"{name}: skipped: {why}", flush=True)
+        return
+    keep(result, options.seed)
+    print(f"{name}: {result['found']}" if is_clean else f"{line_of(result)} {result['found'][:4]}", flush=True)
+
+
+def pass_begin(anew):
+    """When the pass began that is not finished yet, or now."""
+    if anew or not os.path.exists(PASS):
+        with open(PASS, "w", encoding="ascii") as file:
+            file.write(now())
+    with open(PASS, encoding="ascii") as file:
+        return file.read()
+
+
+def run_all(options):
+    """Planted and clean ones in turns, so that a busy minute does not fall on one kind alone."""
+    began, since = time.monotonic(), pass_begin(options.anew)
+    order = sorted([((i + 0.5) / len(kinds), name, kinds is CLEAN) for kinds in (CASES, CLEAN) for i, name in enumerate(kinds)])
+    left = [one for one in order if one[1] not in newest(since)[one[2]]]
+    longest = 0
+    while left and time.monotonic() - began + longest < 60 * options.minutes:
+        at = time.monotonic()
+        run_one(*left.pop(0)[1:], options)
+        longest = max(longest, time.monotonic() - at)
+    table(since)
+    if left:
+        print(f"\n{len(left)} of {len(order)} did not fit into {options.minutes} minutes: the same command goes on.")
+        return
+    os.remove(PASS)
+    print(f"\nAll of {len(order)}, since {since}.")
+
+
 def main():
     parse = argparse.ArgumentParser()
     parse.add_argument("--seed", type=int, default=1)
     parse.add_argument("--rounds", type=int, default=2)
+    parse.add_argument("--tries", type=int, default=4)
     parse.add_argument("--clean", action="store_true")
+    parse.add_argument("--all", action="store_true")
+    parse.add_argument("--minutes", type=float, default=30)
+    parse.add_argument("--anew", action="store_true")
     parse.add_argument("--table", action="store_true")
     parse.add_argument("--list", action="store_true")
     parse.add_argument("cases", nargs="*")
     options = parse.parse_args()
     known = CLEAN if options.clean else CASES
+    globals()["TRIES"] = options.tries
     os.makedirs(PLACE, exist_ok=True)
     if options.list:
         print("\n".join(known))
     elif options.table:
         table()
+    elif options.all:
+        run_all(options)
     else:
         for name in options.cases or known:
-            try:
-                result = keep(judge_clean(name, options.seed) if options.clean else judge(name, options.seed, options.rounds),
-                              options.seed)
-            except Skipped as why:
-                print(f"{name}: skipped: {why}", flush=True)
-                continue
-            print(f"{name}: {result['found']}" if options.clean else f"{line_of(result)} {result['found'][:4]}", flush=True)
+            run_one(name, options.clean, options)
 
 
 main()
