@@ -5,6 +5,8 @@ Runs alone (RUN_SERIAL): a competitor that nobody planted would be a cause, too.
 """
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -101,6 +103,22 @@ def sleeping_between_steps(path):
     check(json.loads(out)["steps"]["warm_up"]["count"] == 1, "llama_set_warmup() was not seen")
 
 
+def pages_that_leave_again(path):
+    """A model that leaves memory now and then is read as often, not only in the first steps."""
+    model = path + ".gguf"  # nobody else's
+    shutil.copy(g.demo("model-q8_0.gguf"), model)
+    with open(model, "rb") as file:
+        os.fsync(file.fileno())
+    record(path, [PLANTED, "--libs", g.libraries(), "--model", model, "--prompt", "16", "--predict", "60", "--threads", "1",
+                  "--load", "2", "--evict-each", "6"])
+    cold = [f for f in findings(path, "decode") if f["rule"] == "cold-pages"]
+    check(cold, f"not found: {findings(path)}")
+    read = re.search(r"(\d[\d.]*)(MB|GB) came from disk", cold[0]["evidence"])
+    check(read, f"nobody counted what was read: {cold[0]}")
+    times = float(read[1]) * (1e6 if read[2] == "MB" else 1e9) / os.path.getsize(model)
+    check(times > 5, f"{times} of 10 times were counted: {cold[0]}")
+
+
 def first_step(path):
     record(path, [FIRST])
     found = [f for f in findings(path) if f["rule"] != "preempted-by-others"]
@@ -126,7 +144,7 @@ def refused(path):
 def main():
     with tempfile.TemporaryDirectory() as tmp:
         for case in (clean, beside_a_competitor, two_threads_on_one_cpu, prompt_again,
-                     sleeping_between_steps, first_step, refused):
+                     sleeping_between_steps, pages_that_leave_again, first_step, refused):
             case(os.path.join(tmp, case.__name__ + ".pftrace"))
 
 

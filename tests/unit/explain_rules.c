@@ -209,9 +209,12 @@ static void tokens(void **state)
 	first(&(struct wrong){.cast = 900}, "kv-type", 900 * EXPLAIN_STEPS);
 	first(&(struct wrong){.vocabulary = 900}, "large-vocabulary", 900 * EXPLAIN_STEPS);
 	never(&(struct wrong){.vocabulary = 100}, "large-vocabulary");
+	/* who samples too slowly can mend it; who has a large vocabulary has chosen it */
+	first(&(struct wrong){.vocabulary = 900, .sampling = 450}, "slow-sampling", 0);
 	never(&(struct wrong){.slow = 9000}, "context-growth");
 	first(&(struct wrong){.first = 5000}, "slow-first-step", 5000);
 	never(&(struct wrong){.first = 900}, "slow-first-step");
+	never(&(struct wrong){.first = 5000, .steps = 4}, "slow-first-step");
 	first(&(struct wrong){.slow = 5000}, "slow-steps", 5000);
 	never(&(struct wrong){.slow = 900}, "slow-steps");
 	never(&(struct wrong){.first = 5000}, "slow-steps");
@@ -225,6 +228,7 @@ static void engines(void **state)
 	(void)state;
 	first(&(struct wrong){.build = 200}, "graph-rebuilt", 200 * EXPLAIN_STEPS);
 	never(&(struct wrong){.build = 20}, "graph-rebuilt");
+	never(&(struct wrong){.build = 200, .steps = 4}, "graph-rebuilt");
 	first(&(struct wrong){.watched = 200}, "graph-watched", 200 * EXPLAIN_STEPS);
 	never(&(struct wrong){.watched = 20}, "graph-watched");
 	never(&(struct wrong){.watched = 200, .own_callback = true}, "graph-watched");

@@ -60,7 +60,7 @@
 	X(no_flash_attention, "no-flash-attention", LOSS, ATTENTION, 0)                            \
 	X(long_context, "long-context", CHOICE, ATTENTION, R(context_growth))                      \
 	X(context_growth, "context-growth", CHOICE, ATTENTION, 0)                                  \
-	X(vocabulary, "large-vocabulary", LOSS, LOGITS | COPIES, 0)                                \
+	X(vocabulary, "large-vocabulary", CHOICE, LOGITS | COPIES, 0)                              \
 	X(large_weights, "large-weights", CHOICE, WEIGHTS | LOGITS, R(at_memory_roof))             \
 	X(first_step, "slow-first-step", LOSS, FIRST, 0)                                           \
 	X(slow_steps, "slow-steps", LOSS, SLOWEST, 0)                                              \

@@ -14,6 +14,7 @@
 
 bool rule_graph_rebuilt(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
+	enum { MANY_STEPS = 16 }; /* of fewer, the first one's graph alone takes a part */
 	const struct explain_phase *phase = &f->phases[p];
 	uint64_t build_ns = explain_on_cpu_ns(phase, brick_name(BRICK_GRAPH_BUILD));
 	uint64_t alloc_ns = explain_on_cpu_ns(phase, brick_name(BRICK_GRAPH_ALLOC));
@@ -23,7 +24,7 @@ bool rule_graph_rebuilt(const struct explain_facts *f, enum step_phase p, struct
 	out->of.graph_rebuilt.build_ns = build_ns;
 	out->of.graph_rebuilt.alloc_ns = alloc_ns;
 	out->of.graph_rebuilt.plan_ns = plan_ns;
-	return phase->steps >= 4 && out->cost_ns >= phase->wall_ns / 20;
+	return phase->steps >= MANY_STEPS && out->cost_ns >= phase->wall_ns / 20;
 }
 
 static uint64_t count_of(const struct explain_phase *phase, const char *name)

@@ -18,6 +18,7 @@ enum {
 	GROWTH_STEPS = 256, /* steps that it takes to show */
 	GROWTH_PARTS = 8,
 	SLOW = 2, /* times the median */
+	FEW_TOKENS = 8,
 };
 
 /* Time of the program between two steps, in which it sleeps or does other work. */
@@ -457,7 +458,8 @@ bool rule_first_step(const struct explain_facts *f, enum step_phase p, struct fi
 	const struct explain_phase *phase = &f->phases[p];
 	uint64_t first_ns, median_ns, more_ns;
 
-	if (phase->steps < 4)
+	/* the first token's graph is always new: of a few tokens that is much, and no news */
+	if (phase->steps < (p == STEP_DECODE && !phase->queue ? FEW_TOKENS : 4))
 		return false;
 	first_ns = explain_step_ns(phase, phase->list[0]);
 	median_ns = explain_median_ns(f, phase, 1, phase->steps);

@@ -344,6 +344,7 @@ static void end_reading(void)
 		__atomic_store_n(&to_look_at, left - 1, __ATOMIC_RELAXED);
 		return;
 	}
+	__atomic_store_n(&to_look_at, STEPS_LOOKED_AT, __ATOMIC_RELAXED);
 	set_counter(&counters[0], BRICK_DISK_NAME, (double)(now.bytes - before_step.bytes));
 	set_counter(&counters[1], BRICK_KERNEL_TIME_NAME,
 		(double)(now.kernel_ns - before_step.kernel_ns));
