@@ -46,6 +46,37 @@ static void host_and_device_apart(void **state)
 	scene_fini(&s);
 }
 
+/* What a device did before the first step and after the last one is of none. */
+static void outside_of_steps(void **state)
+{
+	struct scene s;
+	struct summary *sum;
+	(void)state;
+
+	scene_init(&s);
+	builder_sample(&s.run, s.queue, s.b, 5000, 5700, 0);
+	for (int by = SUMMARY_BY_BRICK; by <= SUMMARY_BY_CATEGORY; by++) {
+		assert_int_equal(summary_create(&sum, &s.run, by, SUMMARY_ALL_PHASES), 0);
+		const struct summary_row *row = by == SUMMARY_BY_BRICK ? row_named(sum, "b") : NULL;
+		for (size_t i = 0; i < sum->category_count && !row; i++)
+			if (!strcmp(sum->categories[i].name, "FFN"))
+				row = &sum->categories[i];
+		assert_non_null(row);
+		assert_int_equal(row->device_ns, 1020 + 700);
+		assert_int_equal(row->device_step_ns, 1020);
+		summary_destroy(sum);
+	}
+	assert_int_equal(summary_create(&sum, &s.run, SUMMARY_BY_QUEUE, SUMMARY_ALL_PHASES), 0);
+	assert_int_equal(sum->rows[0].device_ns - sum->rows[0].device_step_ns, 700);
+	summary_destroy(sum);
+	/* nothing is outside where nothing is a step */
+	s.run.step_count = 0;
+	assert_int_equal(summary_create(&sum, &s.run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
+	assert_int_equal(row_named(sum, "b")->device_step_ns, 1020 + 700);
+	summary_destroy(sum);
+	scene_fini(&s);
+}
+
 static void by_layer_and_thread(void **state)
 {
 	struct scene s;
@@ -285,6 +316,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(host_and_device_apart),
+		cmocka_unit_test(outside_of_steps),
 		cmocka_unit_test(by_layer_and_thread),
 		cmocka_unit_test(by_kernel),
 		cmocka_unit_test(work_of_several_kernels),

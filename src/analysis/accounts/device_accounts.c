@@ -23,17 +23,18 @@ static void add_length(
 	t->failed |= !sums_histogram(sums, ns);
 }
 
-static void add_command(
-	struct device_accounts *t, struct summary_sums *sums, const struct walk_frame *frame)
+static void add_command(struct device_accounts *t, struct summary_sums *sums,
+	const struct walk_frame *frame, bool is_outside)
 {
 	sums_source(sums, frame->sample->source);
 	sums->self_ns += frame->self_ns;
 	sums->total_ns += frame->self_ns;
+	sums->outside_ns += is_outside ? frame->self_ns : 0;
 	sums_duration(sums, frame->length_ns);
 	add_length(t, sums, frame);
 }
 
-static void add_to_group(struct device_accounts *t, const struct walk_frame *frame)
+static void add_to_group(struct device_accounts *t, const struct walk_frame *frame, bool is_outside)
 {
 	uint32_t group = row_group_on_queue(t->groups, t->lane, frame);
 	const struct run_command *command;
@@ -45,7 +46,7 @@ static void add_to_group(struct device_accounts *t, const struct walk_frame *fra
 		if (command)
 			row_groups_use(t->groups, group, command->kernel);
 	}
-	add_command(t, &t->group_sums[group], frame);
+	add_command(t, &t->group_sums[group], frame, is_outside);
 }
 
 /* On a queue of several lanes it may run at the same time as others. */
@@ -67,9 +68,10 @@ static void remember(
 		t->failed = true;
 }
 
-static uint32_t phase_of(const struct device_accounts *t, const struct walk_frame *frame)
+static uint32_t step_of(const struct device_accounts *t, const struct walk_frame *frame)
 {
-	return row_group_of_phase(t->run, launches_step(t->run, t->index, t->lane, frame->index));
+	return t->run->step_count ? launches_step(t->run, t->index, t->lane, frame->index)
+				  : RUN_NONE;
 }
 
 static void on_command(void *context, const struct walk_frame *frame, unsigned depth)
@@ -80,7 +82,9 @@ static void on_command(void *context, const struct walk_frame *frame, unsigned d
 
 	if (!walk_has_ended(frame) || t->run->sites[frame->sample->site].left_out)
 		return;
-	if (t->only != SUMMARY_ALL_PHASES && phase_of(t, frame) != (uint32_t)t->only)
+	uint32_t step = step_of(t, frame);
+	bool is_outside = t->run->step_count && step == RUN_NONE;
+	if (t->only != SUMMARY_ALL_PHASES && row_group_of_phase(t->run, step) != (uint32_t)t->only)
 		return;
 	t->device_ns += frame->self_ns;
 	if (!t->is_unnamed[frame->brick])
@@ -90,10 +94,12 @@ static void on_command(void *context, const struct walk_frame *frame, unsigned d
 	sums_source(sums, frame->sample->source);
 	if (outermost)
 		sums->total_ns += frame->length_ns;
+	if (outermost && is_outside)
+		sums->outside_ns += frame->length_ns;
 	add_length(t, sums, frame);
 	remember(t, frame, outermost, depth);
 	if (t->group_sums)
-		add_to_group(t, frame);
+		add_to_group(t, frame, is_outside);
 }
 
 static int on_lane(void *context, uint32_t lane)

@@ -19,8 +19,9 @@ void lengths_add(struct summary_lengths *to, const struct summary_lengths *from)
 /* Times in ns. min_ns is UINT64_MAX while count is 0. */
 struct summary_sums {
 	uint64_t count;
-	uint64_t sum_ns;   /* of lengths */
-	uint64_t total_ns; /* with at least one execution open on a lane, summed over lanes */
+	uint64_t sum_ns;     /* of lengths */
+	uint64_t total_ns;   /* with at least one execution open on a lane, summed over lanes */
+	uint64_t outside_ns; /* of that, of devices: no step launched it; 0 where there are none */
 	uint64_t self_ns, wait_ns;
 	uint64_t open_ns;	       /* of self_ns: in executions that never ended */
 	struct run_off_times off;      /* of self_ns, as far as samples tell */

@@ -169,7 +169,7 @@ static void fill_row(
 {
 	row->kernel = RUN_NONE;
 	fill_off(row, sums, knows_off);
-	row->device_count = row->device_ns = ANALYSIS_UNKNOWN;
+	row->device_count = row->device_ns = row->device_step_ns = ANALYSIS_UNKNOWN;
 	row->sources = sums->sources;
 	row->count = sums->count;
 	row->total_ns = sums->total_ns;
@@ -273,6 +273,13 @@ static bool has_no_row(const struct summary *s, uint32_t brick)
 	       (kinds[brick] == BRICK_KIND_STEP || kinds[brick] == BRICK_KIND_TILE);
 }
 
+/* Statistics may know of more than samples: what was dropped counts as launched by steps. */
+static uint64_t in_steps(const struct summary_sums *sums)
+{
+	return sums->total_ns -
+	       (sums->outside_ns < sums->total_ns ? sums->outside_ns : sums->total_ns);
+}
+
 /* What devices did for it; where no thread ran it, its work is theirs. */
 static void fill_device(
 	struct summary_row *row, const struct summary_sums *sums, const struct summary_sums *host)
@@ -281,6 +288,7 @@ static void fill_device(
 		return;
 	row->device_count = sums->count;
 	row->device_ns = sums->total_ns;
+	row->device_step_ns = in_steps(sums);
 	row->sources |= sums->sources;
 	row->on_device = !host->count;
 	if (!row->on_device)
@@ -450,6 +458,7 @@ static struct summary_sums category_device(
 			continue;
 		sum.count += part->count;
 		sum.total_ns += part->total_ns;
+		sum.outside_ns += part->outside_ns;
 		sum.sources |= part->sources;
 		sum.flags |= part->flags;
 		members_add(&sum, part, elements, bytes, flops, bytes_out);
@@ -498,7 +507,8 @@ static int rows_of_categories(struct rows *rows, const struct summary *s)
 }
 
 /* A row that is the device's altogether: its share is of what all queues did. */
-static void fill_on_device(struct summary_row *row, const struct summary *s, uint32_t group)
+static void fill_on_device(struct summary_row *row, const struct summary *s,
+	const struct summary_sums *sums, uint32_t group)
 {
 	const struct run *run = s->run;
 	uint64_t device_ns = s->accounts->devices.device_ns;
@@ -507,6 +517,7 @@ static void fill_on_device(struct summary_row *row, const struct summary *s, uin
 	row->share = device_ns ? (double)row->self_ns / (double)device_ns : -1;
 	row->device_count = row->count;
 	row->device_ns = row->total_ns;
+	row->device_step_ns = in_steps(sums);
 	if (s->by == SUMMARY_BY_QUEUE) {
 		row->backend = run->lanes[s->queues.queues[group].lane].backend;
 		return;
@@ -524,7 +535,7 @@ static void fill_group(struct summary_row *row, const struct summary *s,
 	fill_lengths(row, basis, lengths_of(sums, basis),
 		(struct row_histogram){.own = own_histogram(s, sums)});
 	if (row_groups_of_devices(&s->accounts->groups))
-		fill_on_device(row, s, g);
+		fill_on_device(row, s, sums, g);
 	else
 		fill_device(row, &s->accounts->devices.group_sums[g], sums);
 	fill_rates(row, &s->accounts->group_work.accounts[work_key(g, row->on_device)]);

@@ -71,6 +71,7 @@ struct summary_row {
 	double bytes_per_ns, flops_per_ns; /* while it ran: from samples that say what they did */
 	/* what devices did for it: commands, and time with one running on a queue's lane */
 	uint64_t device_count, device_ns; /* ANALYSIS_UNKNOWN: nothing */
+	uint64_t device_step_ns;	  /* of that, what steps launched; all, if there are none */
 };
 
 /* By the wall, though times off the CPU are known: samples were dropped. */

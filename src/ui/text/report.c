@@ -71,6 +71,7 @@ struct summary_row report_rest_row(const struct summary *summary, char *name, ui
 		.self_ns = ns,
 		.wall_ns = ns,
 		.device_ns = ANALYSIS_UNKNOWN,
+		.device_step_ns = ANALYSIS_UNKNOWN,
 		.share = (double)ns / (double)summary->wall_ns};
 }
 

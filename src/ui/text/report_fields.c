@@ -128,8 +128,8 @@ static void get_device_share(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
 	uint64_t wall_ns = report->summary->wall_ns;
-	if (wall_ns && row->device_ns != ANALYSIS_UNKNOWN)
-		value->ratio = (double)row->device_ns / (double)wall_ns;
+	if (wall_ns && row->device_step_ns != ANALYSIS_UNKNOWN)
+		value->ratio = (double)row->device_step_ns / (double)wall_ns;
 }
 
 static void get_device_each(
@@ -151,8 +151,8 @@ static void get_device_per_token(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {
 	uint64_t tokens = report_row_tokens(report, row);
-	if (tokens && row->device_ns != ANALYSIS_UNKNOWN)
-		value->number = row->device_ns / tokens;
+	if (tokens && row->device_step_ns != ANALYSIS_UNKNOWN)
+		value->number = row->device_step_ns / tokens;
 }
 
 static void get_each(

@@ -63,12 +63,13 @@ static bool splits_off(const struct summary *summary)
 	       (summary->by == SUMMARY_BY_BRICK || summary->by == SUMMARY_BY_CATEGORY);
 }
 
-/* What a row took, on a thread or on a device. */
+/* What a row took of steps, on a thread or on a device. */
 static uint64_t taken_ns(const struct summary_row *row)
 {
-	bool on_device = row->device_ns != ANALYSIS_UNKNOWN && row->device_ns > row->wall_ns;
+	bool on_device =
+		row->device_step_ns != ANALYSIS_UNKNOWN && row->device_step_ns > row->wall_ns;
 
-	return on_device ? row->device_ns : row->wall_ns;
+	return on_device ? row->device_step_ns : row->wall_ns;
 }
 
 static int compare_taken(const void *a, const void *b)
@@ -121,9 +122,9 @@ static struct rows rows_of(
 static double share_of(const struct summary *summary, const struct summary_row *row)
 {
 	uint64_t whole_ns = summary->device_ns;
-	double on_device = row->device_ns == ANALYSIS_UNKNOWN || !whole_ns
+	double on_device = row->device_step_ns == ANALYSIS_UNKNOWN || !whole_ns
 				   ? 0
-				   : (double)row->device_ns / (double)whole_ns;
+				   : (double)row->device_step_ns / (double)whole_ns;
 
 	return row->share > on_device ? row->share : on_device;
 }
@@ -150,12 +151,14 @@ static void add_others(struct table *table, const struct report *report,
 		others.unevaluated_ns += row->unevaluated_ns;
 		others.share += row->share > 0 ? row->share : 0;
 		others.device_ns += row->device_ns == ANALYSIS_UNKNOWN ? 0 : row->device_ns;
+		others.device_step_ns +=
+			row->device_step_ns == ANALYSIS_UNKNOWN ? 0 : row->device_step_ns;
 		largest = share_of(summary, row) > largest ? share_of(summary, row) : largest;
 	}
 	if (!summary->wall_ns && !is_of_devices(summary))
 		others.share = -1;
 	if (!others.device_ns)
-		others.device_ns = ANALYSIS_UNKNOWN;
+		others.device_ns = others.device_step_ns = ANALYSIS_UNKNOWN;
 	others.name = text_format("%zu others (each <=%s)", left, units_percent(most, largest));
 	add_row(table, report, columns, &others, REPORT_OF_REST, NULL);
 	free(others.name);
@@ -557,12 +560,21 @@ static char *meanings(const struct report *report)
 	return text;
 }
 
+static bool has_device_time(const struct summary *summary)
+{
+	for (size_t i = 0; i < summary->row_count; i++)
+		if (summary->rows[i].device_step_ns != ANALYSIS_UNKNOWN &&
+			summary->rows[i].device_step_ns)
+			return true;
+	return false;
+}
+
 /* Rows of devices add nothing to the threads' time; the caller frees. */
 static char *meanings_of_all(const struct report *report)
 {
 	char *text = meanings(report);
 
-	if (text && report->summary->device_ns)
+	if (text && has_device_time(report->summary))
 		text_append(&text, " ",
 			"Rows whose /TOKEN is their DEVICE/TOKEN ran on devices, beside it.");
 	return text;
