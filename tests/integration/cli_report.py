@@ -45,6 +45,7 @@ def internals(path):
     """What only developers want to know is in the recording, but not in the text."""
     text = plain(brick("report", "--trust", path)[0].decode())
     expect_true("the heading has the backend", re.search(r"^Backend +CPU$", text, re.M))
+    expect_true("the first line has the backend", ", CPU on " in plain(brick("report", path)[0].decode()).split("\n")[0])
     expect_true("the text has no layout of structs", "type 0, ne 16" not in text)
 
 

@@ -341,9 +341,16 @@ static void cpu(void **state)
 	assert_true(r->begin + residual >= before && r->begin + r->ticks <= after + residual);
 	assert_true(r->ticks + residual >= work);
 	assert_int_equal(brick_timer_create(&timer, s.device), 0);
+	before = brick_ticks();
 	assert_int_equal(brick_timer_start(timer, NULL), 0);
+	inside = brick_ticks();
+	while (brick_ticks() < inside + 50 * US)
+		;
+	work = brick_ticks() - inside;
 	assert_int_equal(brick_timer_stop(timer, NULL), 0);
+	after = brick_ticks();
 	assert_int_equal(brick_timer_elapsed_ns(timer, &ns), 0);
+	assert_in_range(ns, work, after - before); /* the clock is the OS's: ticks are ns */
 	brick_timer_destroy(timer);
 	brick_device_close(s.device);
 	peek_stop(&s.peek);

@@ -365,6 +365,10 @@ static void f110_categories_sum(void **state)
 	assert_true(self <= whole.total_ns + 10 && self + 10 >= whole.total_ns);
 	assert_int_equal(brick_category_stats_get(BRICK_CATEGORY_FFN, &stats), 0);
 	assert_int_equal(stats.total_ns, stats.self_ns);
+	/* an average is of whole executions, with what they held */
+	assert_int_equal(brick_stats_get(BRICK_GATE_PROJECTION, &whole), 0);
+	assert_int_equal(stats.count, 50);
+	assert_true(fabs(stats.mean_ns * 50 - (double)whole.total_ns) < 50);
 	assert_int_equal(brick_session_stop(), 0);
 }
 
