@@ -3,6 +3,7 @@
  * `brick export`: a recording in formats of other tools, and all of it as one JSON object (schema
  * brick/export/1), whose lanes have arrays of numbers in the order of "sample_fields".
  */
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,13 +135,31 @@ static void write_lanes(const struct run *run, FILE *out)
 	fputs("]", out);
 }
 
-static json_t *step_of(const struct run *run, size_t i)
+static json_t *step_of(const struct run_step *step, uint32_t number)
 {
-	const struct run_step *step = &run->steps[i];
-	return json_pack("{ss so so so so so}", "phase", step_phase_name((int)step->phase),
-		"tokens", json_number(step->tokens), "lane", json_number(step->lane), "sample",
-		json_number(step->sample), "begin_ns", json_number(step->begin_ns), "end_ns",
-		json_number(step->end_ns));
+	return json_pack("{so ss so so so so so}", "number",
+		number ? json_number(number) : json_null(), "phase",
+		step_phase_name((int)step->phase), "tokens", json_number(step->tokens), "lane",
+		json_number(step->lane), "sample", json_number(step->sample), "begin_ns",
+		json_number(step->begin_ns), "end_ns", json_number(step->end_ns));
+}
+
+/* Those that --steps counts have numbers. -ENOMEM. */
+static int write_steps(const struct run *run, FILE *out)
+{
+	SCOPED_BY(step_index_fini) struct step_index index = {0};
+	SCOPED uint32_t *numbers = NULL;
+
+	if (step_index_init(&index, run) < 0 || !(numbers = step_number_list(run, &index)))
+		return -ENOMEM;
+	fputs(",\n\"steps\": [", out);
+	for (size_t i = 0; i < run->step_count; i++) {
+		json_auto_t *row = step_of(&run->steps[i], index.finished[i] ? numbers[i] : 0);
+		separate(out, i);
+		json_dumpf(row, out, JSON_ENSURE_ASCII);
+	}
+	fputs("]", out);
+	return 0;
 }
 
 static json_t *note_of(const struct run *run, size_t i)
@@ -215,7 +234,8 @@ static void write_commands(const struct run *run, FILE *out)
 
 /*
  * All of a run as one JSON object, schema brick/export/1: tables of bricks and sites, and lanes
- * whose samples are arrays of numbers in the order of "sample_fields". 0; write errors stay in out.
+ * whose samples are arrays of numbers in the order of "sample_fields". -ENOMEM; write errors stay
+ * in out.
  */
 static int export_json(const struct run *run, FILE *out)
 {
@@ -224,7 +244,8 @@ static int export_json(const struct run *run, FILE *out)
 	write_rows(run, out, "processes", run->process_count, process_of);
 	write_rows(run, out, "bricks", run->brick_count, brick_of);
 	write_rows(run, out, "sites", run->site_count, site_of);
-	write_rows(run, out, "steps", run->step_count, step_of);
+	if (write_steps(run, out) < 0)
+		return -ENOMEM;
 	write_rows(run, out, "notes", run->note_count, note_of);
 	write_lanes(run, out);
 	write_rows(run, out, "kernels", run->kernel_count, kernel_of);

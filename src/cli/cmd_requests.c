@@ -51,12 +51,14 @@ static int run_requests(int argc, char **argv)
 		rc = speculations_create(&speculations, requests);
 	if (rc == 0)
 		rc = step_index_init(&index, run);
-	if (rc < 0)
+	SCOPED uint32_t *numbers = rc == 0 ? step_number_list(run, &index) : NULL;
+	if (!numbers)
 		die(CLI_SYSTEM, "%s: not enough memory for its requests", run->path);
 	struct requests_view view = {.run = run,
 		.requests = requests,
 		.interference = interference,
 		.speculations = speculations,
+		.numbers = numbers,
 		.slowest = options.slowest};
 	presence_of_run(&view.presence, run, &index);
 	if (options.json)

@@ -105,6 +105,23 @@ def bounded():
         expect("left out", root["attributes"]["brick.bricks_left_out"], shown * 800 - 1000)
 
 
+def numbered():
+    """A step has one number, that of --steps, in all answers; a step within a step has none."""
+    path = serving("3", "nested")
+    run, wanted = brick_json("export", "--format", "json", path), brick_json("requests", "--json", path)["requests"]
+    steps = {step["number"]: step for step in run["steps"] if step["number"]}
+    expect("numbers", sorted(steps), list(range(1, len(steps) + 1)))
+    expect("within others", len(run["steps"]) - len(steps), 2 * len(wanted))
+    for request in wanted:
+        for gap in request["gaps"]:  # from one token to the next: its step is the only one that lies in it
+            inside = [n for n, step in steps.items() if gap["begin_ns"] <= step["begin_ns"] - run["start_ns"] and
+                      step["end_ns"] - run["start_ns"] <= gap["begin_ns"] + gap["ns"]]
+            expect("its step", inside, [gap["step"]])
+    last = wanted[-1]["gaps"][-1]
+    shown = brick_json("tree", "--step", str(last["step"]), "--json", path)["trees"][0]["step"]
+    expect("--step", shown["begin_ns"], steps[last["step"]]["begin_ns"] - run["start_ns"])
+
+
 def refused(path):
     _, err = brick("export", "--format", "otlp", "--steps", "1-3", path, code=2)
     expect_true(f"no part: {err}", b"whole requests" in err)
@@ -131,6 +148,7 @@ def main():
         same_steps(steps, trace, request, run)
     refused(path)
     bounded()
+    numbered()
     print(len(traces), "traces,", len(spans), "spans")
 
 

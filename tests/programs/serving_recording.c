@@ -2,10 +2,11 @@
 /*
  * Writes a recording of a server in miniature, for tests of what is said of requests: two models,
  * slots, prompts in chunks and beside other requests' tokens, requests that queue, one that nobody
- * ends.
+ * ends. NESTED: with steps within steps, which have no numbers of their own.
  *
- *   program-serving_recording OUTPUT [LAYERS]
+ *   program-serving_recording OUTPUT [LAYERS [NESTED]]
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include "brick/brick.h"
@@ -14,6 +15,7 @@ enum { LAYERS_MAX = 400, REQUESTS = 24, SLOTS = 3, OUTPUTS = 8 };
 
 static uint32_t sites[LAYERS_MAX][2];
 static int layers = 3;
+static bool is_nested;
 
 static void spin(uint64_t ns)
 {
@@ -81,6 +83,8 @@ static void prefill(uint32_t model, uint32_t slot)
 	for (int chunk = 0; chunk < 2; chunk++) {
 		brick_span span = brick_step_begin(BRICK_PHASE_PREFILL, 12);
 		say(model, slot, 12, 0, 12 * chunk, chunk ? 1 : 0);
+		if (is_nested)
+			brick_end(brick_step_begin(BRICK_PHASE_PREFILL, 12));
 		work(60000 / (uint64_t)layers);
 		brick_end(span);
 	}
@@ -104,6 +108,7 @@ int main(int argc, char **argv)
 	options.output = argv[1];
 	if (argc > 2)
 		layers = atoi(argv[2]);
+	is_nested = argc > 3;
 	if (layers < 1 || layers > LAYERS_MAX)
 		return 2;
 	register_sites();

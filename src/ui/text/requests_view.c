@@ -551,7 +551,7 @@ static json_t *gap_json(const struct requests_view *view, const struct request_g
 
 	json_put(o, "begin_ns", json_number(gap->begin_ns - view->run->start_ns));
 	json_put(o, "ns", json_number(gap_ns(gap)));
-	json_put(o, "step", json_number((uint64_t)gap->step + 1));
+	json_put(o, "step", json_number(view->numbers[gap->step]));
 	json_put(o, "tokens", json_number(gap->tokens));
 	json_put(o, "cause", name_json(cause_names[gap->cause]));
 	json_put(o, "excess_ns", json_number(is_long ? gap->excess_ns : ANALYSIS_UNKNOWN));

@@ -14,6 +14,7 @@ struct requests_view {
 	const struct requests *requests;
 	const struct interference *interference;
 	const struct speculations *speculations;
+	const uint32_t *numbers; /* [step_count]: step_number_list() */
 	struct presence presence;
 	unsigned long slowest; /* requests with the longest time to the first token, and gaps */
 };
