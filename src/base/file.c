@@ -11,7 +11,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "base/scope.h"
 
 size_t file_begin(const char *path, char *out, size_t bytes)
 {

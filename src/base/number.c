@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads numbers digit by digit. */
 #include "base/number.h"
-#include "base/scope.h"
 
 #include <errno.h>
 #include <locale.h>

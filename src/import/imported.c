@@ -5,7 +5,6 @@
 #include <string.h>
 #include "base/fnv.h"
 #include "base/hash.h"
-#include "base/scope.h"
 #include "base/utf8.h"
 
 enum { NAME_BYTES = 48, MAX_TEXT = 2048 };

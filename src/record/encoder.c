@@ -12,10 +12,7 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "base/clock_ns.h"
 #include "base/memory_left.h"
 #include "base/thread.h"

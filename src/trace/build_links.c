@@ -14,8 +14,6 @@
 #include "trace/build.h"
 
 #include <stdlib.h>
-#include <string.h>
-#include <string.h>
 #include "base/hash.h"
 #include "base/hash_index.h"
 #include "base/order.h"

@@ -13,7 +13,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* More groups than this get no percentiles: each takes 20 KB. */
 enum { HISTOGRAMS_MAX = 2048 };

@@ -4,7 +4,6 @@
 
 #include <stdbool.h>
 #include <string.h>
-#include <strings.h>
 
 #include "analysis/accounts/unknown.h"
 #include "analysis/path/schedule.h"

@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "analysis/accounts/unknown.h"
 #include "base/path_name.h"
 #include "brick/brick.h"
 

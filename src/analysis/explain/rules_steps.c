@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "analysis/accounts/percentile.h"
-#include "analysis/accounts/unknown.h"
 #include "base/number.h"
 #include "brick/abi/step_counters.h"
 #include "brick/brick.h"

@@ -10,7 +10,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include "analysis/accounts/percentile.h"
-#include "analysis/accounts/unknown.h"
 #include "base/order.h"
 
 enum {

@@ -9,8 +9,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include "analysis/accounts/percentile.h"
 #include "analysis/accounts/unknown.h"
 #include "analysis/requests/gaps.h"
 #include "base/array.h"

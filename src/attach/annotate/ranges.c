@@ -14,7 +14,6 @@
 #include "base/scope.h"
 #include "brick/abi/thread.h"
 #include "brick/attach.h"
-#include "brick/clock.h"
 #include "brick/probe.h"
 #include "brick/registry.h"
 #include "brick/session.h"

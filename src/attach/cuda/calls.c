@@ -5,7 +5,6 @@
  */
 #include "attach/cuda/calls.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include "attach/cuda/call_names.h"
 #include "attach/cuda/cupti.h"

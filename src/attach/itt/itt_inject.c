@@ -21,7 +21,6 @@
 #include "base/hashmap.h"
 #include "base/scope.h"
 #include "brick/abi/attacher.h"
-#include "brick/attach.h"
 #include "brick/clock.h"
 #include "brick/registry.h"
 

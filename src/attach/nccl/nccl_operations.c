@@ -10,7 +10,6 @@
 #include <unistd.h>
 #include "base/lock.h"
 #include "base/scope.h"
-#include "brick/attach.h"
 #include "brick/brick.h"
 
 enum { OPERATIONS = 1024, CHANNELS = 64, KINDS = 64 };

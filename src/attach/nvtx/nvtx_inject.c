@@ -16,7 +16,6 @@
 #include "attach/nvtx/nvtx_handles.h"
 #include "base/scope.h"
 #include "brick/abi/attacher.h"
-#include "brick/attach.h"
 #include "lib/sys/environment.h"
 
 BRICK_API int InitializeInjectionNvtx2(nvtx_export_fn get_export);

@@ -7,7 +7,6 @@
 #include "attach/opencl/opencl_driver.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>

@@ -21,7 +21,6 @@
 #include "attach/torch/torch_modules.h"
 #include "attach/torch/torch_steps.h"
 #include "attach/torch/torch_thread.h"
-#include "base/scope.h"
 #include "base/thread.h"
 #include "brick/attach.h"
 #include "brick/brick.h"

@@ -5,10 +5,8 @@
  */
 #include "attach/torch/torch_steps.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stddef.h>
-#include <string.h>
 #include "attach/torch/torch_library.h"
 #include "brick/brick.h"
 

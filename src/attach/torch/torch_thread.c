@@ -2,7 +2,6 @@
 /* Sites are kept by thread, direct-mapped: asking the table takes a lock. */
 #include "attach/torch/torch_thread.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/scope.h"

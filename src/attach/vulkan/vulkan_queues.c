@@ -11,7 +11,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include "attach/vulkan/vulkan_clock.h"
 #include "attach/vulkan/vulkan_submission.h"

@@ -13,7 +13,6 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/lock.h"
@@ -30,7 +29,6 @@
 #include "lib/probe/ring.h"
 #include "lib/session/session_lanes.h"
 #include "lib/session/session_map.h"
-#include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
 
 #define FUTURE_NS 3600000000000ull /* further ahead than any error of a correlation */

@@ -5,7 +5,6 @@
  */
 #include "lib/drain/drain_areas.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

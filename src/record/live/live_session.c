@@ -19,7 +19,6 @@
 #include "base/array.h"
 #include "base/file.h"
 #include "base/scope.h"
-#include "brick/clock.h"
 #include "record/record_guard.h"
 
 struct search {

@@ -2,7 +2,6 @@
 /* Recordings for programs (include/brick/recording.h): views into the reader's own arrays. */
 #include "brick/recording.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 

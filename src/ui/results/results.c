@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include "analysis/path/graph_from_run.h"
 #include "base/scope.h"

@@ -6,7 +6,6 @@
 #include "ui/serve/metrics.h"
 
 #include <dirent.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

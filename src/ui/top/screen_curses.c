@@ -6,12 +6,10 @@
 #include "ui/top/screen.h"
 
 #include <ncurses.h>
-#include <errno.h>
 #include <poll.h>
 
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <term.h>
 #include <time.h>
 #include <unistd.h>

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include "base/scope.h"
 #include "brick/clock.h"
 #include "brick/abi/session.h"
