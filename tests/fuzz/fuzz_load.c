@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "tests/unit/trace_check.h"
-#include "trace/chrome.h"
-#include "trace/trace_csv.h"
+#include "trace/exports.h"
 #include "trace/load.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

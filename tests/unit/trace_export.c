@@ -3,8 +3,7 @@
 #include <errno.h>
 #include <jansson.h>
 #include "tests/unit/trace_scene.h"
-#include "trace/chrome.h"
-#include "trace/trace_csv.h"
+#include "trace/exports.h"
 
 /* A recording with two processes of the same pid, a queue, and names that need quoting. */
 static void make(struct scene *s)

@@ -5,7 +5,7 @@
  * the packets look like is looked at by integration/trace_structure.
  */
 #include "tests/unit/trace_scene.h"
-#include "trace/chrome.h"
+#include "trace/exports.h"
 
 enum { QUEUES = 2, DIGESTS = 600 };
 

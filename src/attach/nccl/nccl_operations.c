@@ -76,7 +76,7 @@ static uint64_t bytes_of(const char *type)
 /* "NCCL AllReduce RING LL128": apart from ranges of the calls, which NVTX names AllReduce. */
 static uint32_t make_brick(const struct kind *kind)
 {
-	char name[48];
+	char name[50]; /* as much as its parts may take */
 	const char *between = *kind->algorithm ? " " : "";
 	int category = brick_category_register("Communication");
 

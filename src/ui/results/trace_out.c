@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include "brick/abi/session_view.h"
 #include "brick/session.h"
-#include "trace/chrome.h"
+#include "trace/exports.h"
 #include "trace/load.h"
 
 static char wanted[4096], recording[sizeof(wanted) + 8];

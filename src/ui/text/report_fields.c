@@ -15,7 +15,7 @@
 #include "analysis/roofline/roofline.h"
 #include "base/number.h"
 #include "base/order.h"
-#include "trace/trace_text.h"
+#include "trace/exports.h"
 #include "ui/text/report.h"
 #include "ui/text/text.h"
 

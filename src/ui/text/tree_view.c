@@ -9,7 +9,7 @@
 #include "analysis/accounts/function_accounts.h"
 #include "analysis/accounts/unknown.h"
 #include "brick/registry.h"
-#include "trace/trace_text.h"
+#include "trace/exports.h"
 #include "ui/text/json_out.h"
 #include "analysis/steps/step_index.h"
 #include "ui/text/text.h"

@@ -1,21 +1,98 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * A run for other programs: as Chrome trace events, and its samples as comma-separated values.
+ */
+#include "trace/exports.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/escape.h"
+#include "base/path_name.h"
+#include "base/utf8.h"
+#include "lib/writer/format.h"
+#include "trace/owners.h"
+
+/* Text: strings come from recordings, and those from anywhere. */
+
+static void write_escape(FILE *out, uint32_t code)
+{
+	if (code >= 0x10000) {
+		fprintf(out, "\\u%04x", 0xd7c0 + (code >> 10));
+		code = 0xdc00 + (code & 0x3ff);
+	}
+	fprintf(out, "\\u%04x", code);
+}
+
+static size_t json_character(FILE *out, const char *s, size_t left)
+{
+	uint32_t code;
+	size_t n = utf8_decode(s, left, &code);
+
+	if (!n) {
+		fputs("\\ufffd", out);
+		return 1;
+	}
+	if (code == '"' || code == '\\')
+		fputc('\\', out);
+	if (utf8_is_unsafe(code))
+		write_escape(out, code);
+	else
+		fwrite(s, 1, n, out);
+	return n;
+}
+
+/*
+ * A JSON string with its quotes; what is not UTF-8 becomes U+FFFD, what acts on terminals (utf8.h)
+ * its escape. NULL is "".
+ */
+static void text_json(FILE *out, const char *text)
+{
+	size_t left = text ? strlen(text) : 0;
+
+	fputc('"', out);
+	while (left) {
+		size_t n = json_character(out, text, left);
+		text += n;
+		left -= n;
+	}
+	fputc('"', out);
+}
+
+/* Decimal digits; much faster than printf. */
+static void text_unsigned(FILE *out, uint64_t value)
+{
+	char digits[20];
+	size_t n = sizeof(digits);
+
+	do
+		digits[--n] = (char)('0' + value % 10);
+	while (value /= 10);
+	fwrite(digits + n, 1, sizeof(digits) - n, out);
+}
+
+static const char *text_source(uint32_t source)
+{
+	static const char *const names[FORMAT_SOURCE_COUNT] = FORMAT_SOURCES;
+
+	return names[source < FORMAT_SOURCE_COUNT ? source : 0];
+}
+
+const char *text_kernel_kind(uint32_t kind)
+{
+	static const char *const names[FORMAT_KERNEL_KIND_COUNT] = FORMAT_KERNEL_KINDS;
+
+	return names[kind < FORMAT_KERNEL_KIND_COUNT ? kind : BRICK_KERNEL_OTHER];
+}
+
+/*
  * Chrome trace events: queues are threads of their own, commands are named after their kernels. A
  * site's part of an event is made once and copied for each of its samples, because a recording has
  * millions of those. Arrows lead from launches to commands, from commands to those that had to come
  * after them, and to who waited for them. Viewers let an arrow lead to where a slice begins; a wait
  * mostly begins before what it waits for, so its arrow leads to an instant at its end.
  */
-#include "trace/chrome.h"
-
-#include <errno.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-#include "base/path_name.h"
-#include "trace/owners.h"
-#include "trace/trace_text.h"
-
 enum { FIRST_FREE_TID = 1 << 23 }; /* above all thread ids of Linux */
 
 struct site_text {
@@ -424,5 +501,139 @@ int trace_chrome_write(const struct run *run, FILE *out)
 			error = errno ? -errno : -EIO;
 	}
 	discard(&c);
+	return error;
+}
+
+/* Samples as comma-separated values. */
+
+static const char header[] =
+	"pid,tid,thread,depth,brick,category,layer,operation,label,begin_ns,duration_ns,wait_ns,"
+	"inner_ns,elements,bytes,flops,source,flags,kernel,launch_ns,queued_ns,submitted_ns\n";
+
+static void csv_number(FILE *out, uint64_t value)
+{
+	text_unsigned(out, value);
+	fputc(',', out);
+}
+
+static void csv_count(FILE *out, uint64_t value, uint32_t known)
+{
+	if (known)
+		text_unsigned(out, value);
+	fputc(',', out);
+}
+
+static void csv_signed(FILE *out, int64_t value)
+{
+	if (value < 0)
+		fputc('-', out);
+	csv_number(out, value < 0 ? -(uint64_t)value : (uint64_t)value);
+}
+
+static void csv_name(FILE *out, const char *text)
+{
+	escape_csv(out, text);
+	fputc(',', out);
+}
+
+/* Flags with blanks between. */
+static void csv_flags(FILE *out, uint8_t flags)
+{
+	static const struct {
+		uint8_t flag;
+		const char *name;
+	} names[] = {
+		{RUN_SAMPLE_OPEN, "open"},
+		{RUN_SAMPLE_UNWOUND, "unwound"},
+		{RUN_SAMPLE_CLAMPED, "clamped"},
+	};
+	int first = 1;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (flags & names[i].flag) {
+			fprintf(out, "%s%s", first ? "" : " ", names[i].name);
+			first = 0;
+		}
+}
+
+/* Times of a command as those of samples are; nothing for what is none. */
+static void csv_moment(FILE *out, const struct run *run, uint64_t ns)
+{
+	fputc(',', out);
+	if (ns && ns < run->start_ns)
+		fputc('-', out);
+	if (ns)
+		text_unsigned(out, ns < run->start_ns ? run->start_ns - ns : ns - run->start_ns);
+}
+
+static void csv_command(FILE *out, const struct run *run, const struct run_command *command)
+{
+	fputc(',', out);
+	escape_csv(out, command ? run->kernels[command->kernel].name : NULL);
+	csv_moment(out, run, command ? command->launch_ns : 0);
+	csv_moment(out, run, command ? command->queued_ns : 0);
+	csv_moment(out, run, command ? command->submitted_ns : 0);
+}
+
+static void csv_sample(FILE *out, const struct run *run, const struct run_lane *lane,
+	const struct owner *owner, const struct run_sample *s, const struct run_command *command)
+{
+	const struct run_site *site = &run->sites[s->site];
+	const struct run_brick *brick = &run->bricks[site->brick];
+
+	csv_number(out, run->processes[lane->process].pid);
+	csv_number(out, owner->tid);
+	csv_name(out, owner->name);
+	csv_number(out, s->depth);
+	csv_name(out, brick->name);
+	csv_name(out, run->categories[brick->category].name);
+	csv_signed(out, site->layer);
+	csv_name(out, site->operation);
+	csv_name(out, site->label);
+	csv_signed(out, (int64_t)(s->begin_ns - run->start_ns));
+	csv_number(out, s->end_ns - s->begin_ns);
+	csv_number(out, s->wait_ns);
+	csv_number(out, s->inner_ns);
+	csv_count(out, site->elements, site->flags & BRICK_SITE_HAS_ELEMENTS);
+	csv_count(out, site->bytes, site->flags & BRICK_SITE_HAS_BYTES);
+	csv_count(out, site->flops, site->flags & BRICK_SITE_HAS_FLOPS);
+	csv_name(out, text_source(s->source));
+	csv_flags(out, s->flags);
+	csv_command(out, run, command);
+	fputc('\n', out);
+}
+
+static void csv_lane(FILE *out, const struct run *run, uint32_t number, const struct owners *owners,
+	size_t *next)
+{
+	const struct run_lane *lane = &run->lanes[number];
+
+	for (size_t k = 0; k < lane->sample_count; k++) {
+		const struct run_sample *s = &lane->samples[k];
+		const struct run_command *command =
+			*next < run->command_count ? &run->commands[*next] : NULL;
+		if (command && (command->lane != number || command->sample != k))
+			command = NULL;
+		size_t owner = owners_place(owners, number, s->begin_ns);
+		csv_sample(out, run, lane, &owners->all[owner], s, command);
+		run_lane_passed(lane, k);
+		*next += command != NULL;
+	}
+}
+
+int trace_csv_write(const struct run *run, FILE *out)
+{
+	struct owners owners;
+	int error = owners_init(&owners, run);
+	size_t next = 0; /* command, in the order of samples */
+
+	errno = 0;
+	if (!error)
+		fputs(header, out);
+	for (uint32_t i = 0; !error && i < run->lane_count; i++)
+		csv_lane(out, run, i, &owners, &next);
+	owners_fini(&owners);
+	if (!error && (fflush(out) || ferror(out)))
+		error = errno ? -errno : -EIO;
 	return error;
 }
