@@ -278,7 +278,9 @@ static void names(void **state)
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
 	FILE *made = fopen(path, "w");
 	assert_non_null(made);
-	fputs("7000 40 LazyCompile:~old a.js:1\n7000 40 LazyCompile:*run a.js:1\nwrong\n", made);
+	fputs("7000 40 LazyCompile:~old a.js:1\n7000 40 LazyCompile:*run a.js:1\nwrong\n7080 10 "
+	      "_ZN2js3runEv\n",
+		made);
 	fclose(made);
 
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -311,6 +313,7 @@ static void names(void **state)
 	TAKE(&t, pid, USER, code + 1);
 	TAKE(&t, pid, USER, 0x7010);
 	TAKE(&t, pid, USER, 0x7040);
+	TAKE(&t, pid, USER, 0x7080);
 	TAKE(&t, CHILD, USER, code + 1); /* another file of that name was mapped there */
 	assert_int_equal(stack_names_tell(&t.packets, &t.spaces, t.now_ns, pass, &t), 0);
 	end(&t);
@@ -320,7 +323,8 @@ static void names(void **state)
 	assert_string_equal(stack_text(run, 0), "processes");
 	assert_string_equal(stack_text(run, 1), "LazyCompile:*run a.js:1");
 	assert_string_equal(stack_text(run, 2), path);
-	assert_string_equal(stack_text(run, 3), self);
+	assert_string_equal(stack_text(run, 3), "js::run()");
+	assert_string_equal(stack_text(run, 4), self);
 	close_scene(&t.scene);
 }
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "attach/cuda/modules.h"
-#include "attach/common/demangle.h"
+#include "base/demangle.h"
 #include "base/hash.h"
 #include "brick/abi/session.h"
 #include "brick/queue.h"

@@ -12,10 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "attach/common/demangle.h"
 #include "attach/common/device_clock.h"
 #include "attach/common/notes_once.h"
 #include "attach/hip/hip_abi.h"
+#include "base/demangle.h"
 #include "base/hash.h"
 #include "base/hashmap.h"
 #include "base/scope.h"

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "attach/patch/image.h"
+#include "base/demangle.h"
 #include "base/file.h"
 #include "base/order.h"
 #include "base/scope.h"
@@ -23,33 +24,10 @@ enum { MAX_MAP_BYTES = 256 << 20 };
 
 typedef ARRAY(struct stack_symbol) symbol_list;
 
-/* C++ names by the machine's C++ runtime, where there is one. NULL: it stays as it is. */
-static char *readable(const char *name)
-{
-	static char *(*function)(const char *, char *, size_t *, int *);
-	static bool looked;
-	int status = -1;
-
-	if (!looked) {
-		void *runtime = dlopen("libstdc++.so.6", RTLD_LAZY);
-		void *found = runtime ? dlsym(runtime, "__cxa_demangle") : NULL;
-		memcpy(&function, &found, sizeof(found));
-		looked = true;
-	}
-	if (!function || strncmp(name, "_Z", 2) != 0)
-		return NULL;
-	char *text = function(name, NULL, NULL, &status);
-	if (status) {
-		free(text);
-		text = NULL;
-	}
-	return text;
-}
-
 static int add(symbol_list *list, uint64_t address, const char *name, size_t bytes)
 {
 	SCOPED char *plain = strndup(name, bytes);
-	char *text = plain ? readable(plain) : NULL;
+	char *text = plain ? demangle(plain) : NULL;
 
 	if (!text) {
 		text = plain;
@@ -192,6 +170,7 @@ int stack_names_tell(struct stack_packets *p, const struct address_spaces *space
 {
 	int error = 0;
 
+	dlopen("libstdc++.so.6", RTLD_LAZY); /* the machine's, if there is one: for demangle() */
 	for (size_t i = 0; i < spaces->objects.count && !error; i++) {
 		const struct code_object *object = &spaces->objects.items[i];
 		SCOPED_BY(list_free) symbol_list list = {0};

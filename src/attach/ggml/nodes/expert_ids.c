@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <string.h>
+#include "attach/common/notes_once.h"
 #include "attach/ggml/method.h"
 #include "attach/ggml/nodes/node_run.h"
 #include "attach/ggml/steps/phases.h"
@@ -85,24 +86,15 @@ static bool record(const struct ids *ids, uint64_t begin, int64_t experts, uint6
 	return brick_record_experts(records, n);
 }
 
-static void note_once(void)
-{
-	static uint32_t noted;
-	uint32_t session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
-
-	if (__atomic_exchange_n(&noted, session, __ATOMIC_RELAXED) != session)
-		brick_note("capture.experts", "on");
-}
-
 void experts_node_begin(struct node_thread *t, const void *node)
 {
 	const struct engine *e = t->engine;
-	uint64_t begin = brick__now();
 	struct ids ids;
 
 	if (!brick_enabled() || !e || !e->layout_known || !e->op_desc || !e->get_data ||
 		!e->byte_count || strcmp(e->op_desc(node), "MUL_MAT_ID") != 0)
 		return;
+	uint64_t begin = brick__now();
 	const void *weights = tensor_source(&e->layout, node, 0);
 	const void *tensor = tensor_source(&e->layout, node, 2);
 	uint32_t graph = shared_get(&attach_shared.graph_serial);
@@ -121,7 +113,7 @@ void experts_node_begin(struct node_thread *t, const void *node)
 		bool is_told = read_ids(&ids, e, tensor) && record(&ids, begin, experts, bytes);
 		last.ids = is_told ? tensor : NULL;
 		last.graph = graph;
-		note_once();
+		note_once("capture.experts", "on");
 	}
 	node_record_span(phase_brick(PHASE_LOOKUP), begin, brick__now());
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The C++ runtime that the program has loaded does it, if there is one. */
-#include "attach/common/demangle.h"
+/* None is loaded for it: whether the program has one is looked up with the first name. */
+#include "base/demangle.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
