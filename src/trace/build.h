@@ -78,7 +78,7 @@ struct build_link {
 struct build_capacity {
 	size_t kernels, commands, dependencies, waits, codes, tiles, digests;
 	size_t categories, bricks, sites, processes, lanes, notes, points, thread_names, steps,
-		sequence_events, experts;
+		sequence_events, experts, stacks, stack_threads, functions;
 };
 
 struct build {

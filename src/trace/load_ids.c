@@ -311,17 +311,12 @@ static bool set_id(struct load_ids *l, struct hashmap *table, uint64_t iid, uint
 	return iid && !l->build->result;
 }
 
-struct entry {
-	uint64_t iid;
-	struct pb_reader text;
-};
-
-static bool read_entry(struct pb_reader message, struct entry *entry)
+bool load_entry(struct pb_reader message, struct load_entry *entry)
 {
 	struct pb_field f;
 	int more;
 
-	*entry = (struct entry){0, pb_reader("", 0)};
+	*entry = (struct load_entry){0, pb_reader("", 0)};
 	while ((more = pb_next(&message, &f)) > 0) {
 		if (f.number == ENTRY_IID && f.wire == PB_VARINT)
 			entry->iid = f.value;
@@ -335,7 +330,7 @@ static bool read_entry(struct pb_reader message, struct entry *entry)
  * Names of lanes' events are bricks, except for Brick's own and those of kernels, which have ids
  * that no brick has.
  */
-static bool intern_name(struct load_ids *l, struct load_sequence *s, const struct entry *entry)
+static bool intern_name(struct load_ids *l, struct load_sequence *s, const struct load_entry *entry)
 {
 	uint32_t value = RUN_NONE;
 
@@ -347,7 +342,8 @@ static bool intern_name(struct load_ids *l, struct load_sequence *s, const struc
 	return value != RUN_NONE && set_id(l, &s->names, entry->iid, value);
 }
 
-static bool intern_category(struct load_ids *l, struct load_sequence *s, const struct entry *entry)
+static bool intern_category(
+	struct load_ids *l, struct load_sequence *s, const struct load_entry *entry)
 {
 	uint32_t value = !s->lane || entry->iid == FORMAT_OWN_CATEGORY_IID
 				 ? RUN_NONE
@@ -357,7 +353,7 @@ static bool intern_category(struct load_ids *l, struct load_sequence *s, const s
 	return value == RUN_NONE || set_id(l, &s->categories, entry->iid, value);
 }
 
-static bool intern_annotation(struct load_sequence *s, const struct entry *entry)
+static bool intern_annotation(struct load_sequence *s, const struct load_entry *entry)
 {
 	static const char *const names[] = {
 #define FORMAT_X(identifier, name) [FORMAT_A_##identifier] = name,
@@ -429,7 +425,8 @@ static bool add_value(struct load_ids *l, struct hashmap *table, uint64_t iid, u
 	return set_id(l, table, iid, (uint32_t)l->values.count++);
 }
 
-static bool intern_value(struct load_ids *l, struct load_sequence *s, const struct entry *entry)
+static bool intern_value(
+	struct load_ids *l, struct load_sequence *s, const struct load_entry *entry)
 {
 	/* what a site's JSON says too is for others to ask for */
 	if (!s->lane || (entry->iid >= FORMAT_OPERATION_IID && entry->iid < FORMAT_TENSOR_IID_END))
@@ -439,17 +436,17 @@ static bool intern_value(struct load_ids *l, struct load_sequence *s, const stru
 
 static bool intern(struct load_ids *l, struct load_sequence *s, const struct pb_field *f)
 {
-	struct entry entry;
+	struct load_entry entry;
 
 	switch (f->number) {
 	case INTERNED_CATEGORIES:
-		return read_entry(f->in, &entry) && intern_category(l, s, &entry);
+		return load_entry(f->in, &entry) && intern_category(l, s, &entry);
 	case INTERNED_EVENT_NAMES:
-		return read_entry(f->in, &entry) && intern_name(l, s, &entry);
+		return load_entry(f->in, &entry) && intern_name(l, s, &entry);
 	case INTERNED_ANNOTATION_NAMES:
-		return read_entry(f->in, &entry) && intern_annotation(s, &entry);
+		return load_entry(f->in, &entry) && intern_annotation(s, &entry);
 	case INTERNED_STRING_VALUES:
-		return read_entry(f->in, &entry) && intern_value(l, s, &entry);
+		return load_entry(f->in, &entry) && intern_value(l, s, &entry);
 	default:
 		return true;
 	}
@@ -459,7 +456,7 @@ static bool intern(struct load_ids *l, struct load_sequence *s, const struct pb_
 static bool described_site(struct load_ids *l, struct pb_reader message)
 {
 	struct pb_field f;
-	struct entry entry = {0, pb_reader("", 0)};
+	struct load_entry entry = {0, pb_reader("", 0)};
 	int more;
 
 	while ((more = pb_next(&message, &f)) > 0) {

@@ -78,6 +78,13 @@ struct load_sequence *load_sequence(struct load_ids *l, uint32_t id);
 /* It begins, or begins anew. */
 void load_sequence_clear(struct load_sequence *s);
 
+/* An entry of any interned data. */
+struct load_entry {
+	uint64_t iid; /* not 0 */
+	struct pb_reader text;
+};
+bool load_entry(struct pb_reader message, struct load_entry *entry);
+
 /* What a packet adds to its sequence's interning tables. */
 bool load_interned(struct load_ids *l, struct load_sequence *s, struct pb_reader interned);
 /* What sites are, for events of all sequences. */

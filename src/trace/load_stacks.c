@@ -17,24 +17,21 @@ enum { MAX_DEPTH = 1024 };
 
 /* Texts and ids. */
 
-struct text {
-	uint64_t id;
-	struct pb_reader text;
-};
-
-static bool read_text(struct pb_reader message, struct text *text)
+/* Fields that are numbers: values[number], as far as there is room. */
+static bool read_numbers(struct pb_reader in, uint64_t *values, uint32_t count)
 {
 	struct pb_field f;
 	int more;
 
-	*text = (struct text){0, pb_reader("", 0)};
-	while ((more = pb_next(&message, &f)) > 0) {
-		if (f.number == ENTRY_IID && f.wire == PB_VARINT)
-			text->id = f.value;
-		else if (f.number == ENTRY_TEXT && f.wire == PB_LENGTH)
-			text->text = f.in;
-	}
-	return !more && text->id;
+	while ((more = pb_next(&in, &f)) > 0)
+		if (f.wire == PB_VARINT && f.number < count)
+			values[f.number] = f.value;
+	return !more;
+}
+
+static struct pb_reader cut(struct pb_reader text)
+{
+	return pb_reader(text.at, pb_size(text) < BUILD_MAX_TEXT ? pb_size(text) : BUILD_MAX_TEXT);
 }
 
 static bool set(struct build *b, struct hashmap *map, uint64_t id, size_t value)
@@ -44,59 +41,55 @@ static bool set(struct build *b, struct hashmap *map, uint64_t id, size_t value)
 	return !b->result;
 }
 
-/* A text of the sequence; its bytes lie behind their number. */
+/* A text of the sequence. */
 static bool on_text(
 	struct load_stacks *l, struct build *b, struct hashmap *map, struct pb_reader in)
 {
-	struct text text;
+	struct load_entry entry;
 
-	if (!read_text(in, &text))
+	if (!load_entry(in, &entry))
 		return false;
-	size_t bytes = pb_size(text.text);
-	bytes = bytes < BUILD_MAX_TEXT ? bytes : BUILD_MAX_TEXT;
-	char *copy = malloc(sizeof(bytes) + bytes + 1);
-	if (!copy || array_push(&l->texts, copy)) {
+	size_t bytes = pb_size(cut(entry.text));
+	uint8_t *copy = malloc(bytes + 1);
+	if (!copy || array_push(&l->texts, pb_reader(copy, bytes))) {
 		free(copy);
 		build_no_memory(b);
 		return false;
 	}
-	memcpy(copy, &bytes, sizeof(bytes));
-	memcpy(copy + sizeof(bytes), text.text.at, bytes);
-	copy[sizeof(bytes) + bytes] = '\0';
-	return set(b, map, text.id, l->texts.count - 1);
+	memcpy(copy, entry.text.at, bytes);
+	return set(b, map, entry.iid, l->texts.count - 1);
 }
 
 /* The text of that id; "" if there is none. */
-static const char *text_of(
-	const struct load_stacks *l, const struct hashmap *map, uint64_t id, size_t *bytes)
+static struct pb_reader text_of(const struct load_stacks *l, const struct hashmap *map, uint64_t id)
 {
 	uint64_t number = hashmap_get(map, id);
 
-	*bytes = 0;
-	if (number == HASHMAP_NONE)
-		return "";
-	memcpy(bytes, l->texts.items[number], sizeof(*bytes));
-	return l->texts.items[number] + sizeof(*bytes);
+	return number == HASHMAP_NONE ? pb_reader("", 0) : l->texts.items[number];
 }
 
 /* Objects, frames, stacks. */
 
-static uint32_t object_of(struct load_stacks *l, struct build *b, const char *path, size_t bytes,
-	const char *build_id, size_t id_bytes)
+/* RUN_NONE: its build ID is none, or no memory. */
+static uint32_t object_of(
+	struct load_stacks *l, struct build *b, struct pb_reader path, struct pb_reader build_id)
 {
-	bytes = bytes < BUILD_MAX_TEXT ? bytes : BUILD_MAX_TEXT;
-	uint64_t hash = fnv1a_add(fnv1a(path, bytes), build_id, id_bytes);
-	struct hash_probe probe = hash_probe(hash);
+	struct load_object object = {.build_id_bytes = pb_size(build_id)};
 
+	if (object.build_id_bytes > sizeof(object.build_id))
+		return RUN_NONE;
+	memcpy(object.build_id, build_id.at, object.build_id_bytes);
+	path = cut(path);
+	uint64_t hash =
+		fnv1a_add(fnv1a(path.at, pb_size(path)), build_id.at, object.build_id_bytes);
+	struct hash_probe probe = hash_probe(hash);
 	for (uint32_t i; (i = hash_index_next(&l->object_index, &probe)) != HASH_INDEX_NONE;) {
 		const struct load_object *o = &l->objects.items[i];
-		if (o->build_id_bytes == id_bytes && !memcmp(o->build_id, build_id, id_bytes) &&
-			strlen(o->path) == bytes && !memcmp(o->path, path, bytes))
+		if (o->build_id_bytes == object.build_id_bytes && pb_is(path, o->path) &&
+			!memcmp(o->build_id, object.build_id, sizeof(object.build_id)))
 			return i;
 	}
-	struct load_object object = {.build_id_bytes = id_bytes};
-	memcpy(object.build_id, build_id, id_bytes);
-	object.path = build_text(b, path, bytes);
+	object.path = build_text(b, (const char *)path.at, pb_size(path));
 	if (!object.path || array_push(&l->objects, object)) {
 		free(object.path);
 		build_no_memory(b);
@@ -109,53 +102,26 @@ static uint32_t object_of(struct load_stacks *l, struct build *b, const char *pa
 
 static bool on_mapping(struct load_stacks *l, struct build *b, struct pb_reader in)
 {
-	uint64_t id = 0, build_id = 0, path = 0;
-	struct pb_field f;
-	int more;
+	uint64_t of[MAPPING_PATH + 1] = {0};
 
-	while ((more = pb_next(&in, &f)) > 0) {
-		if (f.wire != PB_VARINT)
-			continue;
-		if (f.number == MAPPING_IID)
-			id = f.value;
-		else if (f.number == MAPPING_BUILD_ID)
-			build_id = f.value;
-		else if (f.number == MAPPING_PATH)
-			path = f.value;
-	}
-	if (more || !id)
+	if (!read_numbers(in, of, MAPPING_PATH + 1) || !of[MAPPING_IID])
 		return false;
-	size_t bytes, id_bytes;
-	const char *name = text_of(l, &l->paths, path, &bytes);
-	const char *build = text_of(l, &l->build_ids, build_id, &id_bytes);
-	if (id_bytes > sizeof(l->objects.items->build_id))
-		return false;
-	uint32_t object = object_of(l, b, name, bytes, build, id_bytes);
-	return object != RUN_NONE && set(b, &l->mappings, id, object);
+	uint32_t object = object_of(l, b, text_of(l, &l->paths, of[MAPPING_PATH]),
+		text_of(l, &l->build_ids, of[MAPPING_BUILD_ID]));
+	return object != RUN_NONE && set(b, &l->mappings, of[MAPPING_IID], object);
 }
 
 static bool on_frame(struct load_stacks *l, struct build *b, struct pb_reader in)
 {
-	uint64_t id = 0, mapping = 0, address = 0;
-	struct pb_field f;
-	int more;
+	uint64_t of[FRAME_ADDRESS + 1] = {0};
+	bool is_read = read_numbers(in, of, FRAME_ADDRESS + 1);
+	uint64_t object = hashmap_get(&l->mappings, of[FRAME_MAPPING]);
 
-	while ((more = pb_next(&in, &f)) > 0) {
-		if (f.wire != PB_VARINT)
-			continue;
-		if (f.number == FRAME_IID)
-			id = f.value;
-		else if (f.number == FRAME_MAPPING)
-			mapping = f.value;
-		else if (f.number == FRAME_ADDRESS)
-			address = f.value;
-	}
-	uint64_t object = hashmap_get(&l->mappings, mapping);
-	if (more || !id || object == HASHMAP_NONE)
+	if (!is_read || !of[FRAME_IID] || object == HASHMAP_NONE)
 		return false;
-	return !build_push(b, &l->all_frames,
-		       (struct load_frame){.object = (uint32_t)object, .address = address}) &&
-	       set(b, &l->frames, id, l->all_frames.count - 1);
+	const struct load_frame frame = {(uint32_t)object, of[FRAME_ADDRESS]};
+	return !build_push(b, &l->all_frames, frame) &&
+	       set(b, &l->frames, of[FRAME_IID], l->all_frames.count - 1);
 }
 
 /* The node of a frame below its caller; RUN_NONE: no memory. */
@@ -230,8 +196,7 @@ static uint32_t thread_of(struct load_stacks *l, struct build *b, uint32_t pid, 
 
 	if (known != HASHMAP_NONE)
 		return (uint32_t)known;
-	if (build_grow(b, &run->stack_threads, &l->thread_capacity, run->stack_thread_count,
-		    sizeof(*run->stack_threads)) ||
+	if (BUILD_GROW(b, stack_threads, stack_thread) ||
 		!set(b, &l->thread_index, key, run->stack_thread_count))
 		return RUN_NONE;
 	run->stack_threads[run->stack_thread_count] =
@@ -242,26 +207,15 @@ static uint32_t thread_of(struct load_stacks *l, struct build *b, uint32_t pid, 
 static bool on_sample(struct load_stacks *l, struct build *b, uint64_t ns, struct pb_reader in)
 {
 	struct run *run = b->run;
-	uint64_t pid = 0, tid = 0, stack = 0;
-	struct pb_field f;
-	int more;
+	uint64_t of[PERF_STACK + 1] = {0};
+	bool is_read = read_numbers(in, of, PERF_STACK + 1);
+	uint64_t pid = of[PERF_PID], tid = of[PERF_TID];
+	uint64_t node = of[PERF_STACK] ? hashmap_get(&l->stacks, of[PERF_STACK]) : RUN_NONE;
 
-	while ((more = pb_next(&in, &f)) > 0) {
-		if (f.wire != PB_VARINT)
-			continue;
-		if (f.number == PERF_PID)
-			pid = f.value;
-		else if (f.number == PERF_TID)
-			tid = f.value;
-		else if (f.number == PERF_STACK)
-			stack = f.value;
-	}
-	uint64_t node = stack ? hashmap_get(&l->stacks, stack) : RUN_NONE;
-	if (more || node == HASHMAP_NONE || pid > UINT32_MAX || tid > UINT32_MAX)
+	if (!is_read || node == HASHMAP_NONE || pid > UINT32_MAX || tid > UINT32_MAX)
 		return false;
 	uint32_t thread = thread_of(l, b, (uint32_t)pid, (uint32_t)tid);
-	if (thread == RUN_NONE || build_grow(b, &run->stacks, &l->stack_capacity, run->stack_count,
-					  sizeof(*run->stacks)))
+	if (thread == RUN_NONE || BUILD_GROW(b, stacks, stack))
 		return false;
 	run->stacks[run->stack_count++] = (struct run_stack){
 		.ns = ns, .call = (uint32_t)node, .thread = thread, .lane = RUN_NONE};
@@ -326,8 +280,7 @@ static uint32_t function_of(
 			(!name || (strlen(f->name) == bytes && !memcmp(f->name, name, bytes))))
 			return i;
 	}
-	if (build_grow(b, &run->functions, &l->function_capacity, run->function_count,
-		    sizeof(*run->functions)) ||
+	if (BUILD_GROW(b, functions, function) ||
 		hash_index_add(&l->function_index, hash, (uint32_t)run->function_count)) {
 		build_no_memory(b);
 		return RUN_NONE;
@@ -361,8 +314,8 @@ static bool on_symbol(
 			name = f.in;
 	if (more || !pb_size(name))
 		return false;
-	size_t bytes = pb_size(name) < BUILD_MAX_TEXT ? pb_size(name) : BUILD_MAX_TEXT;
-	uint32_t function = function_of(l, b, object->path, (const char *)name.at, bytes);
+	uint32_t function =
+		function_of(l, b, object->path, (const char *)name.at, pb_size(cut(name)));
 	return function != RUN_NONE && set(b, &object->names, address, function);
 }
 
@@ -379,10 +332,7 @@ static bool on_symbols(struct load_stacks *l, struct build *b, struct pb_reader 
 		else if (f.number == SYMBOLS_BUILD_ID && f.wire == PB_LENGTH)
 			build_id = f.in;
 	}
-	if (more || pb_size(build_id) > sizeof(l->objects.items->build_id))
-		return false;
-	uint32_t object = object_of(l, b, (const char *)path.at, pb_size(path),
-		(const char *)build_id.at, pb_size(build_id));
+	uint32_t object = more ? RUN_NONE : object_of(l, b, path, build_id);
 	while (object != RUN_NONE && pb_next(&rest, &f) > 0)
 		if (f.number == SYMBOLS_ADDRESS && f.wire == PB_LENGTH)
 			good &= on_symbol(l, b, &l->objects.items[object], f.in);
@@ -392,7 +342,7 @@ static bool on_symbols(struct load_stacks *l, struct build *b, struct pb_reader 
 static void forget(struct load_stacks *l)
 {
 	for (size_t i = 0; i < l->texts.count; i++)
-		free(l->texts.items[i]);
+		free((void *)l->texts.items[i].at);
 	array_fini(&l->texts);
 	hashmap_fini(&l->paths);
 	hashmap_fini(&l->build_ids);

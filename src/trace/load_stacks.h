@@ -44,7 +44,7 @@ struct load_stacks {
 	struct hashmap paths, build_ids; /* texts of the sequence, by id */
 	struct hashmap mappings, frames; /* objects and frames, by id */
 	struct hashmap stacks;		 /* innermost nodes, by id */
-	ARRAY(char *) texts;		 /* with their length in front */
+	ARRAY(struct pb_reader) texts;	 /* copies */
 	ARRAY(struct load_object) objects;
 	struct hash_index object_index;
 	ARRAY(struct load_frame) all_frames;
@@ -52,7 +52,6 @@ struct load_stacks {
 	struct hashmap node_index;	  /* by caller and frame */
 	struct hash_index function_index; /* of the run's functions */
 	struct hashmap thread_index;	  /* of the run's stack threads, by both numbers */
-	size_t function_capacity, thread_capacity, stack_capacity;
 };
 
 /* The parts of a packet; those that are not there are empty. */
