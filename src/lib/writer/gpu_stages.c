@@ -61,20 +61,13 @@ void gpu_stages_intern(const struct gpu_stages *stages, const char *name, size_t
 	pb_close(b, context);
 }
 
-static unsigned field(uint8_t *at, uint32_t number, uint64_t value)
-{
-	unsigned n = pb_put_varint(at, PB_TAG(number, PB_VARINT));
-
-	return n + pb_put_varint(at + n, value);
-}
-
 static unsigned put_sizes(uint8_t *at, uint32_t number, const uint32_t *sizes)
 {
 	unsigned n = 2;
 
 	for (uint32_t i = 0; i < 3; i++)
 		if (sizes[i])
-			n += field(at + n, DIMENSION_X + i, sizes[i]);
+			n += pb_put_field(at + n, DIMENSION_X + i, sizes[i]);
 	at[0] = PB_TAG(number, PB_LENGTH);
 	at[1] = (uint8_t)(n - 2);
 	return n;
@@ -93,29 +86,23 @@ static unsigned put_launch(uint8_t *at, const struct brick_session_kernel *kerne
 	return n;
 }
 
-/* The packet's bytes in front of its stage, whose length takes two bytes. */
-static unsigned put_head(uint8_t *at, const struct lane_names *names)
-{
-	unsigned n = field(at, PACKET_TIMESTAMP, 0);
-
-	n += field(at + n, PACKET_SEQUENCE_ID, names->sequence);
-	n += field(at + n, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
-	return n + pb_put_varint(at + n, PB_TAG(PACKET_RENDER_STAGE, PB_LENGTH)) + LENGTH_BYTES;
-}
-
 static void fill(struct stage_template *t, const struct gpu_stages *stages, uint32_t kernel)
 {
 	const struct lane_names *names = stages->names;
 	const struct brick_session_kernel *k = &names->process->tables.kernels[kernel];
 	uint8_t *at = t->bytes;
-	unsigned n = put_head(at, names);
+	unsigned n = pb_put_field(at, PACKET_TIMESTAMP, 0);
 
-	n += field(at + n, STAGE_QUEUE_IID, FORMAT_QUEUE_IID + names->sequence);
-	n += field(at + n, STAGE_NAME_IID, FORMAT_N_KERNEL + kernel);
-	n += field(at + n, STAGE_GPU, names->gpu);
-	n += field(at + n, STAGE_CONTEXT, context_of(stages));
+	n += pb_put_field(at + n, PACKET_SEQUENCE_ID, names->sequence);
+	n += pb_put_field(at + n, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+	n += pb_put_varint(at + n, PB_TAG(PACKET_RENDER_STAGE, PB_LENGTH)) + LENGTH_BYTES;
+	t->head = n;
+	n += pb_put_field(at + n, STAGE_QUEUE_IID, FORMAT_QUEUE_IID + names->sequence);
+	n += pb_put_field(at + n, STAGE_NAME_IID, FORMAT_N_KERNEL + kernel);
+	n += pb_put_field(at + n, STAGE_GPU, names->gpu);
+	n += pb_put_field(at + n, STAGE_CONTEXT, context_of(stages));
 	if (k->kind == BRICK_KERNEL_COMPUTE) {
-		n += field(at + n, STAGE_KERNEL_IID, kernel);
+		n += pb_put_field(at + n, STAGE_KERNEL_IID, kernel);
 		n += put_launch(at + n, k);
 	}
 	t->length = n;
@@ -164,13 +151,14 @@ void gpu_stage(struct gpu_stages *stages, const struct record_args *args, uint64
 	if (!t)
 		return;
 	memcpy(bytes, t->bytes, sizeof(t->bytes));
-	unsigned n = t->length, head = put_head(bytes, names);
-	n += field(bytes + n, STAGE_SUBMISSION_ID, (uint32_t)number);
-	n += field(bytes + n, STAGE_EVENT_ID, event_of(names, number));
-	n += field(bytes + n, STAGE_DURATION, length_ns);
+	unsigned n = t->length, head = t->head;
+	n += pb_put_field(bytes + n, STAGE_SUBMISSION_ID, (uint32_t)number);
+	n += pb_put_field(bytes + n, STAGE_EVENT_ID, event_of(names, number));
+	n += pb_put_field(bytes + n, STAGE_DURATION, length_ns);
 	for (uint32_t i = 0; i < args->dependency_count; i++)
 		if (event_of(names, args->dependencies[i]))
-			n += field(bytes + n, STAGE_WAITS, event_of(names, args->dependencies[i]));
+			n += pb_put_field(
+				bytes + n, STAGE_WAITS, event_of(names, args->dependencies[i]));
 	bytes[head - 2] = (uint8_t)((n - head) | 0x80);
 	bytes[head - 1] = (uint8_t)((n - head) >> 7);
 	lay(names->packets, t, bytes, n);

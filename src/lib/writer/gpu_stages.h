@@ -15,7 +15,7 @@ enum { GPU_MAX_FLOWS = 1 << 14 }; /* arrows from one launch */
 /* What all stages of a kernel begin with. */
 struct stage_template {
 	uint8_t bytes[96];
-	uint32_t length;
+	uint32_t length, head; /* the stage begins behind `head`, whose last bytes are its length */
 	packet_place last;
 };
 

@@ -45,3 +45,11 @@ static inline unsigned pb_put_varint(uint8_t *at, uint64_t value)
 	at[n++] = (uint8_t)value;
 	return n;
 }
+
+/* The same for a field with its tag. */
+static inline unsigned pb_put_field(uint8_t *at, uint32_t field, uint64_t value)
+{
+	unsigned n = pb_put_varint(at, PB_TAG(field, PB_VARINT));
+
+	return n + pb_put_varint(at + n, value);
+}

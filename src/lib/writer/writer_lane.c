@@ -15,19 +15,13 @@
  * repeats another stands in one place. Lengths fit one byte each: no such packet has 128.
  */
 
-static inline unsigned slice_field(uint8_t *at, uint32_t field, uint64_t value)
-{
-	unsigned n = pb_put_varint(at, PB_TAG(field, PB_VARINT));
-	return n + pb_put_varint(at + n, value);
-}
-
 /*
  * Sequence and the tag of the track event, whose length comes next. No packet says that it needs
  * the sequence's state: the sequence's first packet clears that once.
  */
 static inline unsigned slice_common(uint8_t *at, uint32_t sequence)
 {
-	unsigned n = slice_field(at, PACKET_SEQUENCE_ID, sequence);
+	unsigned n = pb_put_field(at, PACKET_SEQUENCE_ID, sequence);
 
 	at[n++] = PB_TAG(PACKET_TRACK_EVENT, PB_LENGTH);
 	return n;
@@ -47,8 +41,8 @@ static inline unsigned slice_annotation(
 	unsigned n = 2;
 
 	at[0] = PB_TAG(EVENT_ANNOTATIONS, PB_LENGTH);
-	n += slice_field(at + n, ANNOTATION_NAME_IID, name);
-	n += slice_field(at + n, field, value);
+	n += pb_put_field(at + n, ANNOTATION_NAME_IID, name);
+	n += pb_put_field(at + n, field, value);
 	at[1] = (uint8_t)(n - 2);
 	return n;
 }
@@ -315,7 +309,7 @@ static unsigned template_begin(
 	unsigned n = slice_common(at, lane->sequence);
 
 	at[n++] = (uint8_t)(2 + what_bytes);
-	n += slice_field(at + n, EVENT_TYPE, EVENT_BEGIN);
+	n += pb_put_field(at + n, EVENT_TYPE, EVENT_BEGIN);
 	memcpy(at + n, what, what_bytes);
 	return n + what_bytes;
 }
@@ -324,9 +318,9 @@ static unsigned put_names(
 	uint8_t *at, const struct writer_lane *lane, uint32_t brick, uint32_t name)
 {
 	uint32_t category = slice_category(lane->process, brick);
-	unsigned n = category ? slice_field(at, EVENT_CATEGORY_IIDS, category) : 0;
+	unsigned n = category ? pb_put_field(at, EVENT_CATEGORY_IIDS, category) : 0;
 
-	return n + slice_field(at + n, EVENT_NAME_IID, name);
+	return n + pb_put_field(at + n, EVENT_NAME_IID, name);
 }
 
 static unsigned template_layer_what(
@@ -357,7 +351,7 @@ static unsigned template_site_end(uint8_t *at, const struct writer_lane *lane, u
 	uint8_t members[8];
 
 	return site_field(
-		at, members, slice_field(members, FORMAT_S_SITE, lane->process->sites[site].site));
+		at, members, pb_put_field(members, FORMAT_S_SITE, lane->process->sites[site].site));
 }
 
 static unsigned template_site_what(
@@ -369,12 +363,12 @@ static unsigned template_site_what(
 	unsigned n = 0;
 
 	if (entry->label[0])
-		n = slice_field(members, FORMAT_S_TENSOR, numbers->tensor);
+		n = pb_put_field(members, FORMAT_S_TENSOR, numbers->tensor);
 	if (entry->layer != -1)
-		n += slice_field(members + n, FORMAT_S_LAYER, (uint64_t)(int64_t)entry->layer);
-	n += slice_field(members + n, FORMAT_S_SITE, numbers->site);
+		n += pb_put_field(members + n, FORMAT_S_LAYER, (uint64_t)(int64_t)entry->layer);
+	n += pb_put_field(members + n, FORMAT_S_SITE, numbers->site);
 	if (entry->operation[0])
-		n += slice_field(members + n, FORMAT_S_OPERATION, numbers->operation);
+		n += pb_put_field(members + n, FORMAT_S_OPERATION, numbers->operation);
 	unsigned named = site_field(at, members, n);
 	return named + put_names(at + named, lane, brick, name);
 }
@@ -835,10 +829,10 @@ static void instant(struct writer_lane *lane, uint32_t category, uint32_t name,
 
 	n += slice_common(at + n, lane->sequence);
 	body = n++;
-	n += slice_field(at + n, EVENT_TYPE, EVENT_INSTANT);
+	n += pb_put_field(at + n, EVENT_TYPE, EVENT_INSTANT);
 	if (category)
-		n += slice_field(at + n, EVENT_CATEGORY_IIDS, category);
-	n += slice_field(at + n, EVENT_NAME_IID, name);
+		n += pb_put_field(at + n, EVENT_CATEGORY_IIDS, category);
+	n += pb_put_field(at + n, EVENT_NAME_IID, name);
 	for (unsigned i = 0; i < annotation_bytes; i++)
 		at[n++] = annotations[i];
 	at[body] = (uint8_t)(n - body - 1);
@@ -924,8 +918,8 @@ static void write_counter(struct writer_lane *lane, const struct brick_record *r
 		 body;
 	n += slice_common(at + n, lane->sequence);
 	body = n++;
-	n += slice_field(at + n, EVENT_TYPE, EVENT_COUNTER);
-	n += slice_field(at + n, EVENT_TRACK_UUID, lane->process->counter_uuids[r->brick]);
+	n += pb_put_field(at + n, EVENT_TYPE, EVENT_COUNTER);
+	n += pb_put_field(at + n, EVENT_TRACK_UUID, lane->process->counter_uuids[r->brick]);
 	n += pb_put_varint(at + n, PB_TAG(EVENT_DOUBLE_COUNTER, PB_FIXED64));
 	for (int i = 0; i < 8; i++)
 		at[n++] = (uint8_t)(r->elements >> (8 * i));
@@ -933,7 +927,7 @@ static void write_counter(struct writer_lane *lane, const struct brick_record *r
 		n += slice_annotation(at + n, FORMAT_A_BEHIND, ANNOTATION_UINT, behind);
 	at[body] = (uint8_t)(n - body - 1);
 	if (of_step)
-		n += slice_field(at + n, PACKET_TIMESTAMP_CLOCK_ID, CLOCK_ID_MONOTONIC);
+		n += pb_put_field(at + n, PACKET_TIMESTAMP_CLOCK_ID, CLOCK_ID_MONOTONIC);
 	packet_laid(lane->packets, n, 0, DEFLATE_UNKNOWN, DEFLATE_UNKNOWN);
 }
 
@@ -1072,7 +1066,7 @@ static void end_annotated(struct writer_lane *lane, uint64_t ns, const uint8_t *
 	unsigned n = head + slice_common(at + head, lane->sequence);
 
 	at[n++] = (uint8_t)(2 + annotation_bytes);
-	n += slice_field(at + n, EVENT_TYPE, EVENT_END);
+	n += pb_put_field(at + n, EVENT_TYPE, EVENT_END);
 	memcpy(at + n, annotations, annotation_bytes);
 	lane->last_annotated_end = packet_laid(p, head, n + annotation_bytes - head,
 		distance_back(p, head, &lane->last_annotated_end), DEFLATE_UNKNOWN);
@@ -1438,12 +1432,12 @@ static void interval(struct writer_lane *lane, const struct sink_off_cpu *o)
 
 	if (begin_ns >= o->end_ns || start_off_cpu(lane, begin_ns, o->tid))
 		return;
-	unsigned n = slice_field(fields, EVENT_TYPE, EVENT_BEGIN);
-	n += slice_field(fields + n, EVENT_CATEGORY_IIDS, FORMAT_OWN_CATEGORY_IID);
-	n += slice_field(
+	unsigned n = pb_put_field(fields, EVENT_TYPE, EVENT_BEGIN);
+	n += pb_put_field(fields + n, EVENT_CATEGORY_IIDS, FORMAT_OWN_CATEGORY_IID);
+	n += pb_put_field(
 		fields + n, EVENT_NAME_IID, o->preempted ? FORMAT_N_PREEMPTED : FORMAT_N_BLOCKED);
 	edge(lane, fields, n, begin_ns, &lane->off_cpu_begin[o->preempted != 0]);
-	n = slice_field(fields, EVENT_TYPE, EVENT_END);
+	n = pb_put_field(fields, EVENT_TYPE, EVENT_END);
 	edge(lane, fields, n, o->end_ns, &lane->off_cpu_end);
 }
 
@@ -1460,7 +1454,7 @@ static void make_end_tail(struct writer_lane *lane)
 	unsigned n = slice_common(lane->end_tail, lane->sequence);
 
 	lane->end_tail[n++] = 2;
-	lane->end_tail_bytes = n + slice_field(lane->end_tail + n, EVENT_TYPE, EVENT_END);
+	lane->end_tail_bytes = n + pb_put_field(lane->end_tail + n, EVENT_TYPE, EVENT_END);
 }
 
 struct writer_lane *writer_lane_create(struct writer_process *process, uint32_t process_number,
