@@ -83,6 +83,10 @@ static void one_where_drivers_say_so(void **state)
 	for (size_t i = 0; i < sizeof(uses) / sizeof(*uses); i++)
 		assert_int_equal(gpu_list_use(&list, &packets, uses[i].process, uses[i].number),
 			uses[i].index);
+	/* the trace has the list already */
+	size_t written = packets.chunk_size;
+	assert_int_equal(gpu_list_use(&list, &packets, 1, 1), 3);
+	assert_int_equal(packets.chunk_size, written);
 	assert_string_equal(gpu_list_architecture(&list, 0), "sm_90");
 	assert_string_equal(gpu_list_architecture(&list, 3), "");
 	gpu_list_fini(&list);
@@ -93,8 +97,8 @@ static void one_where_drivers_say_so(void **state)
 static void nonsense(void **state)
 {
 	static const char *const texts[] = {"gpu.", "gpu.\n", "gpu.=x\n", "gpu.0=x\n", "gpu.-1=x\n",
-		"gpu.4294967297=x\n", "gpu.1\n", "gpu.1.name\n", "gpu.1x=y\n", "gpu.99999999=x\n",
-		"gpu.1.name=cut off"};
+		"gpu.+1=x\n", "gpu. 1=x\n", "gpu.-18446744073709551615=x\n", "gpu.4294967297=x\n",
+		"gpu.1\n", "gpu.1.name\n", "gpu.1x=y\n", "gpu.99999999=x\n", "gpu.1.name=cut off"};
 	size_t bytes = 0;
 	struct packets packets = {.output = swallow, .output_context = &bytes};
 	struct gpu_list list = {0};

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/number.h"
 #include "lib/writer/format.h"
 #include "lib/writer/trace_records.h"
 
@@ -101,6 +102,8 @@ uint32_t gpu_list_use(
 		packets_fail(packets, -ENOMEM);
 		return 0;
 	}
+	if (e->index != GPU_UNUSED)
+		return e->index; /* the trace knows it */
 	for (size_t i = 0; i < list->entries.count && e->index == GPU_UNUSED; i++) {
 		const struct gpu_entry *other = &list->entries.items[i];
 		if (other->index != GPU_UNUSED && is_same(e, other))
@@ -116,10 +119,12 @@ uint32_t gpu_list_use(
 static bool take_line(struct gpu_list *list, uint32_t process, const char *line, size_t bytes)
 {
 	const char *equals = memchr(line, '=', bytes);
-	char *end, text[192] = "";
-	unsigned long number = equals ? strtoul(line, &end, 10) : 0;
+	const char *end;
+	char text[192] = "";
+	uint64_t number;
 
-	if (!number || number > MAX_NUMBER || (*end != '=' && *end != '.'))
+	if (!equals || number_leading_u64(line, &number, &end) || !number || number > MAX_NUMBER ||
+		(*end != '=' && *end != '.'))
 		return false;
 	struct gpu_entry *e = entry_of(list, process, (uint32_t)number);
 	if (!e)
