@@ -206,6 +206,35 @@ static void nodes_are_forgotten(void **state)
 	assert_int_equal(nodes_lost(), 0);
 }
 
+static uint64_t node(uint64_t graph, uint32_t place)
+{
+	return graph << 32 | place;
+}
+
+/* A program that makes graphs with others inside all day: those that it made last are known. */
+static void graphs_in_graphs(void **state)
+{
+	enum { BRICK = 20, GRAPHS = 10000 };
+	const struct brick_launch_owner *work;
+	uint32_t brick;
+	int32_t layer;
+
+	nodes_created(node(1, 0), BRICK, 3, NULL);
+	for (uint64_t i = 0; i < GRAPHS; i++) {
+		uint64_t outer = 1000 + 2 * i, inner = outer + 1;
+		nested_copied(node(outer, 0), node(2, 0), CUDA_NODE_GRAPH);
+		nested_copied(node(inner, 0), node(1, 0), CUDA_NODE_KERNEL);
+		nested_exec_created();
+		brick = 0;
+		assert_int_equal(nodes_find(node(outer, 1), &brick, &layer, &work), 1);
+		assert_int_equal(brick, BRICK);
+		assert_int_equal(layer, 3);
+		assert_int_equal(nodes_find(node(outer, 2), &brick, &layer, &work), 0);
+	}
+	nested_forget();
+	assert_int_equal(nodes_find(node(1000 + 2 * GRAPHS - 2, 1), &brick, &layer, &work), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -215,6 +244,7 @@ int main(void)
 		cmocka_unit_test(nodes_come_and_go),
 		cmocka_unit_test(nodes_are_forgotten),
 		cmocka_unit_test(updates_pair_other_nodes),
+		cmocka_unit_test(graphs_in_graphs),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

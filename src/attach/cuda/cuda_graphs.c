@@ -157,6 +157,12 @@ static uint64_t common_parent(uint64_t a, uint64_t b)
 	return a == HASHMAP_NONE ? b : b == HASHMAP_NONE || a == b ? a : NO_PARENT;
 }
 
+static void forget_copied(void)
+{
+	copied.count = 0;
+	copied.is_full = false;
+}
+
 static struct copies *copies_of(uint32_t graph)
 {
 	for (uint32_t i = 0; i < copied.count; i++)
@@ -188,6 +194,13 @@ void nested_copied(uint64_t node, uint64_t original, uint32_t type)
 }
 
 /* Under the lock. */
+static void forget_nested(void)
+{
+	hashmap_clear(&nested_of);
+	nested.count = 0;
+}
+
+/* Under the lock. A full table begins anew: most of its graphs are gone by then. */
 static void put_nested(const struct copies *outer)
 {
 	struct nested n = {.first = outer->nodes, .end = outer->nodes, .parent = HASHMAP_NONE};
@@ -201,8 +214,10 @@ static void put_nested(const struct copies *outer)
 		n.end += inner->leaves;
 		n.parent = common_parent(n.parent, inner->parent);
 	}
-	if (n.parent >= NO_PARENT || nested.count >= MAX_NESTED)
+	if (n.parent >= NO_PARENT)
 		return;
+	if (nested.count >= MAX_NESTED)
+		forget_nested();
 	if (!array_push(&nested, n) && hashmap_set(&nested_of, outer->graph, nested.count - 1))
 		nested.count--;
 }
@@ -214,15 +229,13 @@ void nested_exec_created(void)
 	for (uint32_t i = 0; i < copied.count && !copied.is_full; i++)
 		if (copied.graphs[i].holds_graph)
 			put_nested(&copied.graphs[i]);
-	copied.count = 0;
-	copied.is_full = false;
+	forget_copied();
 }
 
 void nested_forget(void)
 {
 	HOLD(&lock);
-	hashmap_clear(&nested_of);
-	nested.count = 0;
+	forget_nested();
 }
 
 /* Under the lock. */
@@ -502,8 +515,7 @@ static const char *refusal_text(void)
 void graph_calls_instantiated(bool has_failed)
 {
 	making.is_begun = false;
-	copied.count = 0;
-	copied.is_full = false;
+	forget_copied();
 	graph_calls_count(GRAPH_INSTANTIATED, has_failed);
 }
 
