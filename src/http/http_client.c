@@ -84,8 +84,8 @@ int http_client_create(struct http_client **out, const char *user, const char *p
 	c->f.easy_setopt(c->curl, CURLOPT_NOSIGNAL, 1L);
 	c->f.easy_setopt(c->curl, CURLOPT_WRITEFUNCTION, take);
 	c->f.easy_setopt(c->curl, CURLOPT_PROTOCOLS_STR, "http,https");
-	if (user || password) {
-		c->f.easy_setopt(c->curl, CURLOPT_USERNAME, user ? user : "default");
+	if (user) {
+		c->f.easy_setopt(c->curl, CURLOPT_USERNAME, user);
 		c->f.easy_setopt(c->curl, CURLOPT_PASSWORD, password ? password : "");
 	}
 	*out = c;
@@ -143,8 +143,10 @@ int http_post(struct http_client *c, const char *url, const char *type, const ch
 	CURLcode code = c->f.easy_perform(c->curl);
 	c->f.easy_setopt(c->curl, CURLOPT_HTTPHEADER, NULL);
 	c->f.slist_free_all(headers);
-	if (code == CURLE_OK)
-		code = take("", 0, 0, reply) == 0 && reply->body ? CURLE_OK : CURLE_OUT_OF_MEMORY;
+	if (code == CURLE_OK && !reply->body) { /* an empty one */
+		take("", 0, 0, reply);
+		code = reply->body ? CURLE_OK : CURLE_OUT_OF_MEMORY;
+	}
 	if (code != CURLE_OK) {
 		snprintf(reply->error, sizeof(reply->error), "%s", c->f.easy_strerror(code));
 		return was_not_reached(code) ? -ECONNREFUSED : -EIO;

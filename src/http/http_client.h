@@ -17,7 +17,8 @@ struct http_reply {
 	long retry_after_s; /* how long the server asks to wait; 0: it does not */
 };
 
-/* user, password: NULL: none. -ENOTSUP: this build, or this machine, has no libcurl; -ENOMEM. */
+/* user: NULL: none, and no password. -ENOTSUP: this build, or this machine, has no libcurl;
+ * -ENOMEM. */
 int http_client_create(struct http_client **out, const char *user, const char *password);
 void http_client_destroy(struct http_client *client);
 

@@ -61,7 +61,8 @@ static int connect_client(struct history_store *store, struct clickhouse *c)
 	if (c->http)
 		return 0;
 	SCOPED char *password = read_password();
-	int rc = http_client_create(&c->http, getenv("BRICK_DB_USER"), password);
+	const char *said = getenv("BRICK_DB_USER"), *user = said || !password ? said : "default";
+	int rc = http_client_create(&c->http, user, password);
 	if (rc < 0)
 		return history_fail(store, rc,
 			rc == -ENOTSUP ? "libcurl is missing (libcurl4): no server can be asked"
