@@ -61,6 +61,13 @@ build ggml ggml -DCMAKE_POSITION_INDEPENDENT_CODE=ON
 	eval "$(ninja -t commands $object | grep -m1 -- "-o $object" |
 		sed "s|-fPIC|-fPIE|; s|-o $object|-o ggml-cpu-program.o|")"
 )
+# And ggml-backend.cpp: there functions of the scheduler are inlined into others, as in any static program.
+[ -f "$top/ggml/ggml-backend-program.o" ] || (
+	cd "$top/ggml"
+	object=ggml/src/CMakeFiles/ggml-base.dir/ggml-backend.cpp.o
+	eval "$(ninja -t commands $object | grep -m1 -- "-o $object" |
+		sed "s|-fPIC|-fPIE|; s|-o $object|-o ggml-backend-program.o|")"
+)
 # The same by clang; and with link-time optimisation, which inlines the function that is hooked for nodes.
 # Of the whole of ggml it leaves ggml_compute_forward(), and the option sees to that with two files.
 again() # SOURCE OUTPUT CHANGE

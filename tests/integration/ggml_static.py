@@ -43,6 +43,7 @@ class Builder:
         top = os.path.dirname(top)
         self.archives = [os.path.join(top, "ggml", "src", f"lib{name}.a") for name in ("ggml", "ggml-cpu", "ggml-base")]
         self.program_object = os.path.join(top, "ggml-cpu-program.o")
+        self.backend_object = os.path.join(top, "ggml-backend-program.o")
         self.clang_object = os.path.join(top, "ggml-cpu-clang.o")
         self.lto_objects = [os.path.join(top, name + "-lto.o") for name in ("ggml-cpu", "traits")]
         self.include = "-I" + os.path.join(os.path.dirname(top), "source", "ggml", "include")
@@ -163,6 +164,23 @@ def told(program, libraries):
     assert "nothing gets into a process that runs" in text and "no ggml in the program" in text, text
 
 
+def trains(build):
+    """Through the function of the scheduler that the hooked one is inlined into."""
+    source = os.path.join(g.SOURCE, "tests", "programs", "ggml_train.c")
+    program = build.link("train", build.compile("train.o", source=source), build.program_object, build.backend_object,
+                         *build.archives)
+    for threads in (1, 2):
+        session, = g.record_unnoticed([program, str(threads), str(GRAPHS)], "a program that trains")
+        g.assert_clean(session)
+        steps = g.steps_of(session)
+        assert [(s.brick, s.tokens) for s in steps] == GRAPHS * [("Prefill", 8)], steps
+        for step in steps:
+            phases = [(n.brick, [k.brick for k in n.walk() if k.site]) for n in step.walk()
+                      if n.brick in ("Forward", "Backward", "OptimizerStep")]
+            assert phases == [("Forward", ["UpProjection", "Loss"]), ("Backward", ["Gradient", "BackwardProduct"]),
+                              ("OptimizerStep", ["WeightUpdate"])], phases
+
+
 def symbols(program):
     return subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
 
@@ -198,6 +216,7 @@ def main():
             # nothing is left of the function that is hooked for nodes, so another stands in for it
             check([build.link("lto", "-flto=2", "-O2", ours, *build.lto_objects, *build.archives)], threads)
         assert "ggml_cpu_extra_compute_forward" not in symbols(build.path("lto"))
+        trains(build)
         check([host, opener], 1)
         shared = g.run([libraries, "1", str(GRAPHS)])
         assert shared.stdout == g.run([program, "1", str(GRAPHS)]).stdout, shared

@@ -180,51 +180,57 @@ static uint16_t begin_step(
 	return other_graph_brick(kind);
 }
 
-word_pair hook_SCHED_COMPUTE(word a, word b, word c, word d, word e, word f)
-{
-	words_fn function = (words_fn)resolve(GGML_SCHED_COMPUTE, __builtin_return_address(0));
-	const void *frame = __builtin_frame_address(0);
-	struct phase_scope step, scope;
+/* Which graph a scheduler computes on this thread. */
+static __thread word being_scheduled __attribute__((tls_model("initial-exec")));
 
-	if (!function)
-		return (word_pair)(word)-1;
+static word_pair compute_scheduled(words_fn function, const word of[6], const void *frame)
+{
+	struct phase_scope step, scope;
+	word scheduler = of[0], graph = of[1], outer = being_scheduled;
 	uint64_t begun = node_thread.begun;
-	phase_begin_brick(&scope, begin_step(&step, function, (const void *)b, frame), frame);
+
+	phase_begin_brick(&scope, begin_step(&step, function, (const void *)graph, frame), frame);
 	int by_callback = method_is(METHOD_CALLBACK);
 	if (by_callback)
-		callback_compute_begin(set_callback_of(function), (void *)a, (const void *)b);
+		callback_compute_begin(
+			set_callback_of(function), (void *)scheduler, (const void *)graph);
 	else if (method_is(METHOD_PLAIN))
-		callback_compute_plain(set_callback_of(function), (void *)a);
+		callback_compute_plain(set_callback_of(function), (void *)scheduler);
+	being_scheduled = graph;
 	scheduled++;
-	word_pair result = function(a, b, c, d, e, f);
+	word_pair result = function(scheduler, graph, of[2], of[3], of[4], of[5]);
 	scheduled--;
+	being_scheduled = outer;
 	if (by_callback)
-		callback_compute_end((void *)a);
+		callback_compute_end((void *)scheduler);
 	training_end();
 	phase_end(&scope);
 	phase_end(&step);
-	whisper_computed((const void *)b);
-	judge_graph(
-		(uintptr_t)function, (const void *)b, true, (uint32_t)(node_thread.begun - begun));
+	whisper_computed((const void *)graph);
+	judge_graph((uintptr_t)function, (const void *)graph, true,
+		(uint32_t)(node_thread.begun - begun));
 	return result;
 }
 
-/* Of whisper.cpp only, where the function above may be inlined into it. */
-word_pair hook_SCHED_COMPUTE_WAIT(word a, word b, word c, word d, word e, word f)
+word_pair hook_SCHED_COMPUTE(word a, word b, word c, word d, word e, word f)
 {
-	words_fn function = (words_fn)resolve(GGML_SCHED_COMPUTE_WAIT, __builtin_return_address(0));
-	uint16_t brick = whisper_graph_brick((const void *)b);
-	struct phase_scope scope;
+	words_fn function = (words_fn)resolve(GGML_SCHED_COMPUTE, __builtin_return_address(0));
 
 	if (!function)
 		return (word_pair)(word)-1;
-	if (brick == phase_brick(PHASE_GRAPH_COMPUTE))
+	if (being_scheduled == b)
 		return function(a, b, c, d, e, f);
-	phase_begin_brick(&scope, brick, __builtin_frame_address(0));
-	word_pair result = function(a, b, c, d, e, f);
-	phase_end(&scope);
-	whisper_computed((const void *)b);
-	return result;
+	return compute_scheduled(function, (word[]){a, b, c, d, e, f}, __builtin_frame_address(0));
+}
+
+/* The same, and then it waits; the function above may be inlined into it. */
+word_pair hook_SCHED_COMPUTE_WAIT(word a, word b, word c, word d, word e, word f)
+{
+	words_fn function = (words_fn)resolve(GGML_SCHED_COMPUTE_WAIT, __builtin_return_address(0));
+
+	if (!function)
+		return (word_pair)(word)-1;
+	return compute_scheduled(function, (word[]){a, b, c, d, e, f}, __builtin_frame_address(0));
 }
 
 /*
