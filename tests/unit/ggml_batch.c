@@ -285,6 +285,7 @@ static void a_cut_begins_a_prompt(void **state)
 static void drafts_that_hold(void **state)
 {
 	struct batch_past past = {0}, drafter = {0}, other = {0};
+	struct batch_sequences counted;
 	struct builder b = {0};
 
 	(void)state;
@@ -317,9 +318,36 @@ static void drafts_that_hold(void **state)
 		add(&b, 0, 20 + i, 1);
 		b.ids[TOKENS / 2 + i] = 100 + i;
 	}
-	assert_true(batch_is_drafted_by(&b.head, &drafter));
-	assert_false(batch_is_drafted_by(&b.head, &other));
-	assert_false(batch_is_drafted_by(&b.head, &past));
+	batch_count_sequences(&b.head, &past, &counted);
+	assert_true(batch_is_drafted_by(&b.head, &counted, &drafter));
+	assert_false(batch_is_drafted_by(&b.head, &counted, &other));
+	assert_false(batch_is_drafted_by(&b.head, &counted, &past));
+}
+
+/* A server checks one sequence's drafts beside a lone token of another; then both go to the model
+ * that drafts. */
+static void who_drafts_for_whom(void **state)
+{
+	struct batch_past checks = {0}, drafts = {0};
+	struct batch_sequences counted;
+	struct builder prompts = {0}, b = {0}, next = {0};
+
+	(void)state;
+	b.head.tokens = b.ids;
+	for (int i = 0; i < 40; i++)
+		add(&prompts, 1 + i / 20, i % 20, i % 20 == 19);
+	batch_count(&prompts.head, &checks);
+	batch_count(&prompts.head, &drafts);
+	add(&next, 1, 20, 1);
+	next.head.tokens = next.ids;
+	batch_count(&next.head, &drafts);
+	for (int i = 0; i < 3; i++)
+		add(&b, 1, 20 + i, 1); /* the token's number is that of its sequence */
+	add(&b, 2, 20, 1);
+	assert_int_equal(batch_count_sequences(&b.head, &checks, &counted).checked, 2);
+	assert_true(batch_is_drafted_by(&b.head, &counted, &drafts));
+	assert_int_equal(batch_count_sequences(&b.head, &drafts, &counted).checked, 2);
+	assert_false(batch_is_drafted_by(&b.head, &counted, &checks));
 }
 
 int main(void)
@@ -338,6 +366,7 @@ int main(void)
 		cmocka_unit_test(without_positions),
 		cmocka_unit_test(a_cut_begins_a_prompt),
 		cmocka_unit_test(drafts_that_hold),
+		cmocka_unit_test(who_drafts_for_whom),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -132,6 +132,12 @@ static uint32_t prompt_after(const struct batch_sequence *s, const struct batch_
 	return prompt;
 }
 
+/* The first token is the prompt's last, or was chosen before. */
+static uint32_t drafts_in(uint32_t tokens, uint32_t prompt)
+{
+	return tokens - (prompt ? prompt : 1);
+}
+
 static void add_sequence(struct batch_tokens *sum, struct batch_sequence *s,
 	const struct batch_head *batch, struct batch_past *past, int32_t id)
 {
@@ -140,8 +146,7 @@ static void add_sequence(struct batch_tokens *sum, struct batch_sequence *s,
 	if (past && s->first >= 0) {
 		sum->refuted += refuted_behind(&past->of[id], s->first);
 		prompt = prompt_after(s, batch, &past->of[id], prompt);
-		/* the first is the prompt's last, or was chosen before */
-		uint32_t checked = s->tokens - (prompt ? prompt : 1);
+		uint32_t checked = drafts_in(s->tokens, prompt);
 		sum->checked += checked;
 		past->of[id].checked = (int32_t)checked;
 	}
@@ -233,13 +238,15 @@ struct batch_tokens batch_count(const struct batch_head *batch, struct batch_pas
 	return batch_count_sequences(batch, past, &sequences);
 }
 
-bool batch_is_drafted_by(const struct batch_head *batch, const struct batch_past *past)
+bool batch_is_drafted_by(const struct batch_head *batch, const struct batch_sequences *sequences,
+	const struct batch_past *past)
 {
 	for (int32_t i = 0; batch->tokens && batch->positions && i < batch->n_tokens; i++) {
 		int32_t id = batch_sequence_of(batch, i);
-		const struct sequence_past *of = id < 0 ? NULL : &past->of[id];
-		if (of && of->end == behind(batch->positions[i]) &&
-			of->lone_token == batch->tokens[i])
+		if (id < 0 || !drafts_in(sequences->of[id].tokens, sequences->of[id].prompt))
+			continue;
+		const struct sequence_past *of = &past->of[id];
+		if (of->end == behind(batch->positions[i]) && of->lone_token == batch->tokens[i])
 			return true;
 	}
 	return false;

@@ -118,9 +118,11 @@ int32_t batch_sequence_of(const struct batch_head *batch, int32_t i);
 
 /*
  * Do the drafts that this batch checks come from the context with that past? It has evaluated one
- * of their tokens last, at the same position.
+ * of their tokens last, at the same position. Sequences without drafts say nothing: a model that
+ * drafts evaluates what the other one has, too. sequences: what was counted of the batch.
  */
-bool batch_is_drafted_by(const struct batch_head *batch, const struct batch_past *past);
+bool batch_is_drafted_by(const struct batch_head *batch, const struct batch_sequences *sequences,
+	const struct batch_past *past);
 
 /*
  * Remembers the batch, and returns how many of its first tokens an earlier batch of this context

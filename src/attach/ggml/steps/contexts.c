@@ -274,10 +274,11 @@ static int32_t switched_to(struct context *c, const struct batch_head *batch)
 }
 
 /* -1: it cannot be told. */
-static int32_t drafter_of(const struct batch_head *batch, const struct context *checks)
+static int32_t drafter_of(const struct batch_head *batch, const struct batch_sequences *sequences,
+	const struct context *checks)
 {
 	for (const struct context *c = contexts.of; c < contexts.of + CONTEXTS; c++)
-		if (c != checks && c->context && batch_is_drafted_by(batch, &c->past))
+		if (c != checks && c->context && batch_is_drafted_by(batch, sequences, &c->past))
 			return c->number;
 	return -1;
 }
@@ -348,7 +349,7 @@ void contexts_count(struct phase_tokens *t, const void *code, struct batch_seque
 	t->checked = tokens.checked;
 	t->refuted = tokens.refuted;
 	t->number = c->number;
-	t->drafter = tokens.checked ? drafter_of(&meant, c) : -1;
+	t->drafter = tokens.checked ? drafter_of(&meant, sequences, c) : -1;
 	bool untold = is_untold(c);
 	lock_give(&contexts.lock);
 	if (untold)
