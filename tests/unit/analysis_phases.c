@@ -148,6 +148,24 @@ static void steps_at_once_count_once(void **state)
 	close_fixture(&f);
 }
 
+/* What other steps take is not between steps, and before a prompt somebody may think. */
+static void time_between_is_the_programs(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f);
+	step(&f, BRICK_PREFILL, 0, 50, 8);
+	step(&f, BRICK_DECODE, 60, 100, 1);
+	step(&f, BRICK_PREFILL, 500, 600, 8); /* the next conversation */
+	step(&f, BRICK_DECODE, 630, 700, 1);
+	step(&f, BRICK_DECODE, 740, 800, 1);
+	measure(&f);
+	assert_int_equal(f.times.phases[STEP_PREFILL].wall_ns, 50 + 100);
+	assert_int_equal(f.times.phases[STEP_DECODE].wall_ns, 10 + 40 + 30 + 70 + 40 + 60);
+	close_fixture(&f);
+}
+
 /* The engine's call returns at once; what it asked for is there when the wait after it ends. */
 static void first_token_waits_for_devices(void **state)
 {
@@ -215,6 +233,7 @@ int main(void)
 		cmocka_unit_test(mixed_steps_have_rows),
 		cmocka_unit_test(warm_up_is_in_no_rate),
 		cmocka_unit_test(steps_at_once_count_once),
+		cmocka_unit_test(time_between_is_the_programs),
 		cmocka_unit_test(first_token_waits_for_devices),
 		cmocka_unit_test(batches_or_prompts),
 		cmocka_unit_test(commands_are_a_part_of_the_first_token),

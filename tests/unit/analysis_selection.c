@@ -159,6 +159,26 @@ static void steps_that_are_left_out_are_no_gap(void **state)
 	}
 }
 
+/* A prompt that is not of the phase that was asked for is not time between its steps. */
+static void steps_of_other_phases_are_no_gap(void **state)
+{
+	struct selection decode = SELECTION_INIT;
+	struct summary *s;
+	struct run run;
+
+	(void)state;
+	build(&run);
+	run.steps[1].phase = BRICK_PHASE_PREFILL;
+	decode.phase = STEP_DECODE;
+	narrow(&run, decode);
+	assert_int_equal(run.step_count, STEPS - 1);
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
+	assert_int_equal(s->steps.phases[STEP_DECODE].union_ns, 600 * (STEPS - 1));
+	assert_int_equal(s->steps.phases[STEP_DECODE].wall_ns, 600 * (STEPS - 1));
+	summary_destroy(s);
+	run_fini(&run);
+}
+
 static void what_is_cut_is_no_execution(void **state)
 {
 	struct selection early = SELECTION_INIT;
@@ -235,6 +255,7 @@ int main(void)
 		cmocka_unit_test(wall_time_stays_whole),
 		cmocka_unit_test(gaps_of_what_is_left_out),
 		cmocka_unit_test(steps_that_are_left_out_are_no_gap),
+		cmocka_unit_test(steps_of_other_phases_are_no_gap),
 		cmocka_unit_test(what_is_cut_is_no_execution),
 		cmocka_unit_test(a_thread_and_what_it_launched),
 		cmocka_unit_test(what_there_is_none_of),

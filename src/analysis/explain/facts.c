@@ -186,23 +186,16 @@ static void find_products(const struct explain_facts *f, struct explain_phase *p
 		phase->products.wide_bits /= (double)wide_ns;
 }
 
-/*
- * The program's time from the end of all earlier steps to the begin of this one, less what their
- * accounts hold. Before a prompt a program may wait for somebody, so that does not count.
- */
-static void add_between(struct explain_facts *f, uint32_t step, uint32_t before, uint64_t from_ns)
+/* Of the thread that evaluates next: it may have waited for another one of the program. */
+static void add_between(void *context, const struct step_between *between)
 {
-	const struct run_step *s = &f->run->steps[step], *b = &f->run->steps[before];
+	struct explain_facts *f = context;
+	const struct run_step *s = &f->run->steps[between->step];
 	struct explain_phase *phase = &f->phases[step_phase_of(s)];
-	uint64_t after_ns = phase->summary->steps.steps[before].after_ns;
-
-	if (s->begin_ns <= from_ns || step_phase_of(s) == STEP_PREFILL ||
-		step_phase_of(b) == STEP_WARM_UP || s->begin_ns - from_ns <= after_ns)
-		return;
-	uint64_t ns = s->begin_ns - from_ns - after_ns;
-	/* of the thread that evaluates next: it may have waited for another one of the program */
+	uint64_t ns = between->ns;
 	struct run_off_times off =
-		run_off_cpu_between(&f->run->lanes[s->lane], from_ns, s->begin_ns);
+		run_off_cpu_between(&f->run->lanes[s->lane], between->from_ns, s->begin_ns);
+
 	if (off.blocked_ns > ns)
 		off.blocked_ns = ns;
 	if (off.preempted_ns > ns - off.blocked_ns)
@@ -215,23 +208,15 @@ static void add_between(struct explain_facts *f, uint32_t step, uint32_t before,
 		phase->between.longest_ns = ns;
 }
 
+/* All summaries have the times of all steps. */
 static void find_between(struct explain_facts *f)
 {
-	for (size_t p = 0; p < f->run->process_count; p++) {
-		uint32_t before = RUN_NONE;
-		uint64_t end_ns = 0;
-		for (uint32_t i = f->index.process_first[p]; i < f->index.process_first[p + 1];
-			i++) {
-			uint32_t step = f->index.by_process[i];
-			if (before != RUN_NONE &&
-				f->phases[step_phase_of(&f->run->steps[step])].summary)
-				add_between(f, step, before, end_ns);
-			if (f->index.tails[step].end_ns >= end_ns) {
-				end_ns = f->index.tails[step].end_ns;
-				before = step;
-			}
+	for (int p = 0; p < STEP_WARM_UP; p++)
+		if (f->phases[p].summary) {
+			step_times_between(f->phases[p].summary->steps.steps, f->run, &f->index,
+				add_between, f);
+			return;
 		}
-	}
 }
 
 static void finish_phase(const struct explain_facts *f, struct explain_phase *phase, int p)

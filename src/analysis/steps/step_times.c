@@ -123,11 +123,9 @@ static uint64_t steps_counted(const struct run *run, uint32_t process, int phase
 }
 
 /* Steps come in the order of their begins; end_ns: of what is in the union so far. */
-static void unite(struct step_phase_times *phase, uint64_t begin_ns, uint64_t end_ns,
-	uint64_t *first_ns, uint64_t *last_ns)
+static void unite(
+	struct step_phase_times *phase, uint64_t begin_ns, uint64_t end_ns, uint64_t *last_ns)
 {
-	if (begin_ns < *first_ns)
-		*first_ns = begin_ns;
 	if (end_ns <= *last_ns)
 		return;
 	phase->union_ns += end_ns - (begin_ns > *last_ns ? begin_ns : *last_ns);
@@ -153,11 +151,56 @@ static void add_step(
 	phase->unattributed_ns += time->unattributed_ns;
 }
 
+static bool is_between(const struct run *run, uint32_t before, uint32_t step)
+{
+	const struct run_step *s = &run->steps[step], *b = &run->steps[before];
+
+	return s->phase != BRICK_PHASE_PREFILL && b->phase != BRICK_PHASE_WARM_UP &&
+	       (!run->all_steps || s->number == b->number + 1);
+}
+
+static void find_between(const struct step_time *steps, const struct run *run,
+	const struct step_index *index, uint32_t process,
+	void (*found)(void *context, const struct step_between *between), void *context)
+{
+	struct step_between gap = {.before = RUN_NONE};
+
+	for (uint32_t i = index->process_first[process]; i < index->process_first[process + 1];
+		i++) {
+		gap.step = index->by_process[i];
+		uint64_t begin_ns = run->steps[gap.step].begin_ns;
+		uint64_t ns = begin_ns > gap.from_ns ? begin_ns - gap.from_ns : 0;
+		uint64_t after_ns = gap.before == RUN_NONE ? 0 : steps[gap.before].after_ns;
+		gap.ns = ns > after_ns ? ns - after_ns : 0;
+		if (gap.before != RUN_NONE && gap.ns && is_between(run, gap.before, gap.step))
+			found(context, &gap);
+		if (index->tails[gap.step].end_ns >= gap.from_ns) {
+			gap.from_ns = index->tails[gap.step].end_ns;
+			gap.before = gap.step;
+		}
+	}
+}
+
+void step_times_between(const struct step_time *steps, const struct run *run,
+	const struct step_index *index,
+	void (*found)(void *context, const struct step_between *between), void *context)
+{
+	for (uint32_t p = 0; p < run->process_count; p++)
+		find_between(steps, run, index, p, found, context);
+}
+
+static void add_between(void *context, const struct step_between *between)
+{
+	struct step_times *times = context;
+
+	times->phases[times->run->steps[between->step].phase].wall_ns += between->ns;
+}
+
 static void finish_phase(
 	struct step_times *times, const struct run *run, int phase_number, uint64_t *values)
 {
 	struct step_phase_times *phase = &times->phases[phase_number];
-	uint64_t first_ns = UINT64_MAX, last_ns = 0;
+	uint64_t last_ns = 0;
 	size_t n = 0;
 	for (size_t i = 0; i < run->step_count; i++) {
 		const struct run_step *step = &run->steps[i];
@@ -169,7 +212,7 @@ static void finish_phase(
 			phase->unevaluated_ns += values[n];
 			continue;
 		}
-		unite(phase, step->begin_ns, step->begin_ns + values[n], &first_ns, &last_ns);
+		unite(phase, step->begin_ns, step->begin_ns + values[n], &last_ns);
 		n++;
 	}
 	percentile_sort(values, n);
@@ -177,9 +220,7 @@ static void finish_phase(
 	phase->count = n;
 	uint64_t there = n + phase->refused + phase->aborted;
 	phase->dropped = counted > there ? counted - there : 0;
-	phase->wall_ns = run->is_scattered	   ? ANALYSIS_UNKNOWN
-			 : n && last_ns > first_ns ? last_ns - first_ns
-						   : 0;
+	phase->wall_ns = run->is_scattered ? ANALYSIS_UNKNOWN : phase->union_ns;
 	phase->min_ns = n ? values[0] : ANALYSIS_UNKNOWN;
 	phase->max_ns = n ? values[n - 1] : ANALYSIS_UNKNOWN;
 	phase->p50_ns = percentile_or_unknown(values, n, 50);
@@ -358,6 +399,8 @@ static int finish(void *context)
 		finish_phase(times, run, phase, values);
 	if (run->has_statistics_only)
 		finish_counted(times);
+	else if (!run->is_scattered)
+		step_times_between(times->steps, run, times->index, add_between, times);
 	for (size_t i = 0; i < run->step_count; i++)
 		later(&times->steps[i].done_ns, times->index->tails[i].device_ns);
 	for (uint32_t p = 0; p < run->process_count && times->ttft_ns == ANALYSIS_UNKNOWN; p++)

@@ -54,7 +54,7 @@ struct step_phase_times {
 		dropped; /* steps that ran and are not among these, as their records were dropped */
 	uint64_t total_ns, after_ns, unattributed_ns;
 	uint64_t union_ns; /* with at least one of them running; each in one piece from its begin */
-	uint64_t wall_ns;  /* from the first one's begin to the last one's end, gaps included;
+	uint64_t wall_ns;  /* that, and the program's time before them (step_times_between());
 			      unknown where steps between them were left out */
 	uint64_t min_ns, p50_ns, p95_ns, p99_ns, max_ns; /* of single steps */
 };
@@ -91,6 +91,21 @@ struct step_times {
 /* Whole when the walk has run. -ENOMEM; *times is then empty. */
 int step_times_init(struct step_times *times, struct walk *walk);
 void step_times_fini(struct step_times *times);
+
+/* The program's time between a step and the next one of its process. */
+struct step_between {
+	uint32_t before, step;
+	uint64_t from_ns; /* where all earlier steps have ended */
+	uint64_t ns;	  /* from there to the step, less what the account of `before` has of it */
+};
+
+/*
+ * Each of them, in order, but none before a prompt, for which a program may wait, after a warm-up,
+ * or where steps were left out. steps: of step_times.
+ */
+void step_times_between(const struct step_time *steps, const struct run *run,
+	const struct step_index *index,
+	void (*found)(void *context, const struct step_between *between), void *context);
 
 /*
  * Of a run with statistics only (run.h): whether steps ran on a lane. Then all of its time in
