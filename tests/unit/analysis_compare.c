@@ -362,11 +362,48 @@ static void renamed_and_fused(void **state)
 	free_names(&names);
 }
 
+/* A program that does something between steps is slower for who waits, and its steps are not. */
+static void time_between_steps(void **state)
+{
+	enum { EACH = 4, FORGOTTEN = 2 };
+
+	(void)state;
+	for (int unknown = 0; unknown <= 1; unknown++) {
+		struct compare_series series[2 * EACH];
+		struct compare_names names;
+		struct compare *c;
+
+		make_names(&names);
+		for (size_t i = 0; i < 2 * EACH; i++) {
+			run_once(&series[i], &quiet, -1, 1);
+			struct compare_cells *cells = &series[i].phases[STEP_DECODE];
+			if (unknown && i == FORGOTTEN)
+				continue; /* as the history does */
+			cells->between_ns = calloc(STEPS, sizeof(uint64_t));
+			for (size_t k = 0; k < STEPS && i >= EACH; k++)
+				cells->between_ns[k] = cells->total_ns[k] / 2;
+		}
+		assert_int_equal(compare_create(&c, series, EACH, EACH, &names, threshold), 0);
+		const struct compare_row *elapsed = compare_find(c, STEP_DECODE, COMPARE_ELAPSED);
+		assert_int_equal(elapsed != NULL, !unknown);
+		assert_int_equal(c->verdict == COMPARE_SLOWER, !unknown);
+		assert_int_not_equal(compare_find(c, STEP_DECODE, COMPARE_TIME)->difference.verdict,
+			COMPARE_SLOWER);
+		if (elapsed)
+			assert_true(fabs(elapsed->difference.effect - 0.5) < 0.05);
+		compare_destroy(c);
+		for (size_t i = 0; i < 2 * EACH; i++)
+			compare_series_fini(&series[i]);
+		free_names(&names);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(verdicts),
 		cmocka_unit_test(what_few_show),
+		cmocka_unit_test(time_between_steps),
 		cmocka_unit_test(a_noisy_row_hides_nothing),
 		cmocka_unit_test(renamed_and_fused),
 		cmocka_unit_test(parts_add_up),

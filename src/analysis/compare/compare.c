@@ -249,11 +249,27 @@ static int add_parts(struct maker *m, int phase)
 	return rc;
 }
 
+/* All recordings know what lies between steps, and in some it is more than a trifle. */
+static bool has_between(const struct maker *m, int phase)
+{
+	const double much = 1.02;
+	const struct compare_phase_blocks *b = &m->blocks->phases[phase];
+	bool any = false;
+
+	for (size_t i = 0; i < m->in_a + m->in_b; i++) {
+		if (!m->series[i].phases[phase].between_ns)
+			return false;
+		any |= b->elapsed[i] > much * b->rate[i];
+	}
+	return any;
+}
+
 static int add_phase(struct maker *m, int phase)
 {
 	const struct compare_phase_blocks *b = &m->blocks->phases[phase];
 	const struct compare_row rate = {.measure = COMPARE_RATE, .phase = phase};
 	const struct compare_row time = {.measure = COMPARE_TIME, .phase = phase};
+	const struct compare_row elapsed = {.measure = COMPARE_ELAPSED, .phase = phase};
 
 	m->compare->phases[phase] = (struct compare_phase){b->time != NULL, b->steps, 0};
 	if (!b->time)
@@ -264,6 +280,8 @@ static int add_phase(struct maker *m, int phase)
 	int rc = rates ? add_row(m, &rate, rates, b->spread[1]) : -ENOMEM;
 	if (rc == 0)
 		rc = add_row(m, &time, b->time, b->spread[0]);
+	if (rc == 0 && has_between(m, phase))
+		rc = add_row(m, &elapsed, b->elapsed, b->spread[2]);
 	return rc == 0 ? add_parts(m, phase) : rc;
 }
 
@@ -447,7 +465,7 @@ int compare_create(struct compare **out, const struct compare_series *series, si
 	if (rc == 0) {
 		c->assumes = difference_assumes(in_a, in_b);
 		c->threshold = threshold >= 0 ? threshold : 0.01;
-		c->rows = calloc(1 + STEP_PHASES * (names->count + 2), sizeof(*c->rows));
+		c->rows = calloc(1 + STEP_PHASES * (names->count + 3), sizeof(*c->rows));
 		rc = c->rows ? fill(&m) : -ENOMEM;
 	}
 	if (rc < 0)

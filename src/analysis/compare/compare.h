@@ -20,9 +20,10 @@ static const double compare_family_alpha = 0.03;
 
 enum compare_measure {
 	COMPARE_TTFT,
-	COMPARE_TIME,	/* of a token, typical steps */
-	COMPARE_RATE,	/* tokens per s of all steps */
-	COMPARE_COLUMN, /* of a token, in a brick, category, layer or kernel */
+	COMPARE_TIME,	 /* of a token, typical steps */
+	COMPARE_RATE,	 /* tokens per s of all steps */
+	COMPARE_ELAPSED, /* of a token, all steps and what lies between them; if that is much */
+	COMPARE_COLUMN,	 /* of a token, in a brick, category, layer or kernel */
 };
 
 struct compare_row {

@@ -65,7 +65,7 @@ static int take_stretch(
 	struct compare_phase_blocks *b, size_t at, size_t names, const struct stretch *s)
 {
 	const struct compare_cells *cells = &s->series->phases[s->phase];
-	uint64_t tokens = 0, total = 0, all_tokens = 0, all = 0;
+	uint64_t tokens = 0, total = 0, all_tokens = 0, all = 0, between = 0;
 	size_t count;
 	SCOPED struct ranked_cell *chosen = choose_cells(s, &count);
 
@@ -78,10 +78,12 @@ static int take_stretch(
 	for (size_t i = s->first; i < s->end; i++) {
 		all_tokens += cells->tokens[i];
 		all += cells->total_ns[i];
+		between += cells->between_ns ? cells->between_ns[i] : 0;
 	}
 	double per_token = 1 / (double)(tokens ? tokens : 1);
 	b->time[at] = (double)total * per_token;
 	b->rate[at] = (double)all * cells->united / (double)(all_tokens ? all_tokens : 1);
+	b->elapsed[at] = b->rate[at] + (double)between / (double)(all_tokens ? all_tokens : 1);
 	for (size_t k = 0; k < names; k++) {
 		uint64_t ns = 0;
 		for (size_t i = 0; i < count; i++)
@@ -95,7 +97,7 @@ static int reduce_phase(struct compare_series *series, int phase)
 {
 	struct compare_cells *cells = &series->phases[phase];
 	const struct stretch s = {series, phase, 0, cells->count};
-	uint64_t tokens = 0, total = 0, all_tokens = 0, all = 0;
+	uint64_t tokens = 0, total = 0, all_tokens = 0, all = 0, between = 0;
 	SCOPED uint64_t *columns = calloc(series->columns + 1, sizeof(*columns));
 	size_t count = 0;
 	SCOPED struct ranked_cell *chosen = columns ? choose_cells(&s, &count) : NULL;
@@ -109,11 +111,15 @@ static int reduce_phase(struct compare_series *series, int phase)
 	for (size_t i = 0; i < cells->count; i++) {
 		all_tokens += cells->tokens[i];
 		all += cells->total_ns[i];
+		between += cells->between_ns ? cells->between_ns[i] : 0;
 	}
 	if (chosen) {
 		/* what makes a rate of all steps out of the time of the typical ones */
 		cells->united *= (double)all / (double)(all_tokens ? all_tokens : 1) *
 				 (double)(tokens ? tokens : 1) / (double)(total ? total : 1);
+		if (cells->between_ns)
+			cells->between_ns[0] = (uint64_t)((double)between * (double)tokens /
+							  (double)(all_tokens ? all_tokens : 1));
 		cells->tokens[0] = tokens;
 		cells->total_ns[0] = total;
 		memcpy(cells->column_ns, columns, series->columns * sizeof(*columns));
@@ -136,6 +142,7 @@ static void drop_blocks(struct compare_phase_blocks *b)
 {
 	free(b->time);
 	free(b->rate);
+	free(b->elapsed);
 	free(b->columns);
 	free(b->column_spread);
 	*b = (struct compare_phase_blocks){.steps = b->steps};
@@ -145,9 +152,10 @@ static int allocate_blocks(struct compare_phase_blocks *b, size_t n, size_t name
 {
 	b->time = calloc(n, sizeof(*b->time));
 	b->rate = calloc(n, sizeof(*b->rate));
+	b->elapsed = calloc(n, sizeof(*b->elapsed));
 	b->columns = calloc(n * names + 1, sizeof(*b->columns));
 	b->column_spread = calloc(names + 1, sizeof(*b->column_spread));
-	return b->time && b->rate && b->columns && b->column_spread ? 0 : -ENOMEM;
+	return b->time && b->rate && b->elapsed && b->columns && b->column_spread ? 0 : -ENOMEM;
 }
 
 /* Cells of the phase that all recordings have; *differ: some have more. */
@@ -207,6 +215,7 @@ static int add_recording(const struct maker *m, const struct stretch *whole)
 		return rc;
 	add_squares(&to->spread[0], b.time, n, 1);
 	add_squares(&to->spread[1], b.rate, n, 1);
+	add_squares(&to->spread[2], b.elapsed, n, 1);
 	for (size_t k = 0; k < names; k++)
 		add_squares(&to->column_spread[k], b.columns + k, n, names);
 	return (int)n - 1;
@@ -233,7 +242,7 @@ static int measure_spread(const struct maker *m, size_t common)
 			return more;
 		freedom += more;
 	}
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 3; i++)
 		b->spread[i] = spread_of(b->spread[i], freedom);
 	for (size_t k = 0; k < m->blocks->names; k++)
 		b->column_spread[k] = spread_of(b->column_spread[k], freedom);

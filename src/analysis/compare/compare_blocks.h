@@ -19,9 +19,10 @@ struct compare_phase_blocks {
 	uint64_t steps;	 /* used of each recording; 0: all */
 	double *time;	 /* [recordings] */
 	double *rate;	 /* the same of all steps, as they overlap */
+	double *elapsed; /* that, with the program's time between them */
 	double *columns; /* [recordings][names] */
-	/* Standard deviations of logarithms, as far as they are needed; [1]: of the rate. */
-	double spread[2], *column_spread;
+	/* Standard deviations of logarithms, as far as needed: of time, rate, elapsed. */
+	double spread[3], *column_spread;
 };
 
 struct compare_blocks {

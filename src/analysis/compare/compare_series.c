@@ -230,10 +230,12 @@ static int allocate_cells(struct reader *r)
 		struct compare_cells *cells = &r->series->phases[p];
 		cells->total_ns = calloc(cells->count + 1, sizeof(uint64_t));
 		cells->tokens = calloc(cells->count + 1, sizeof(uint64_t));
+		cells->between_ns = calloc(cells->count + 1, sizeof(uint64_t));
 		cells->column_ns =
 			calloc((cells->count + 1) * r->series->columns, sizeof(uint64_t));
 		cells->work = calloc(r->series->columns, sizeof(*cells->work));
-		if (!cells->total_ns || !cells->tokens || !cells->column_ns || !cells->work)
+		if (!cells->total_ns || !cells->tokens || !cells->between_ns || !cells->column_ns ||
+			!cells->work)
 			return -ENOMEM;
 	}
 	return 0;
@@ -331,8 +333,19 @@ static void share_work(struct compare_cells *cells, size_t columns)
 	}
 }
 
+static void add_between(void *context, const struct step_between *between)
+{
+	const struct reader *r = context;
+	struct compare_cells *cells = &r->series->phases[r->run->steps[between->step].phase];
+
+	if (r->cells[between->step] != RUN_NONE)
+		cells->between_ns[r->cells[between->step]] += between->ns;
+}
+
 static void take_totals(struct reader *r, const struct step_times *times)
 {
+	if (!r->run->is_scattered)
+		step_times_between(times->steps, r->run, r->index, add_between, r);
 	for (size_t i = 0; i < r->run->step_count; i++) {
 		const struct run_step *step = &r->run->steps[i];
 		struct compare_cells *cells = &r->series->phases[step->phase];
@@ -411,6 +424,7 @@ int compare_series_init(struct compare_series *series, struct compare_names *nam
 static void cells_fini(struct compare_cells *cells)
 {
 	free(cells->total_ns);
+	free(cells->between_ns);
 	free(cells->tokens);
 	free(cells->column_ns);
 	free(cells->work);

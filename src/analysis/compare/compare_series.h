@@ -45,10 +45,11 @@ struct compare_series {
 	size_t columns; /* names known when this was read; it has no later ones */
 	struct compare_cells {
 		uint64_t steps;
-		size_t count;		   /* cells, in the order of time */
-		uint64_t *total_ns;	   /* [count] */
-		uint64_t *tokens;	   /* [count] */
-		uint64_t *column_ns;	   /* [count][columns] */
+		size_t count;	      /* cells, in the order of time */
+		uint64_t *total_ns;   /* [count] */
+		uint64_t *between_ns; /* [count]: of the program, before these; NULL: not known */
+		uint64_t *tokens;     /* [count] */
+		uint64_t *column_ns;  /* [count][columns] */
 		struct compare_work *work; /* [columns]: of all steps, a token */
 		/*
 		 * Time with at least one of the steps running, as a part of the sum of their times:

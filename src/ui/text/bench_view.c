@@ -424,7 +424,9 @@ static void put_recorded(const struct compare *c, FILE *out)
 		shown += row->name != NULL;
 		SCOPED char *what = row->measure == COMPARE_TTFT ? text_copy("first token")
 				    : row->name ? text_format("%s: %s", phase, row->name)
-						: text_format("%s, a token", phase);
+				    : row->measure == COMPARE_ELAPSED
+					    ? text_format("%s, time between too", phase)
+					    : text_format("%s, a token", phase);
 		put_time_row(out, what, &row->difference);
 	}
 }

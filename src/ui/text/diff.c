@@ -377,10 +377,14 @@ static void print_whole(const struct diff_view *view, const struct terminal *ter
 		const char *phase = step_phase_name(order[i]);
 		SCOPED char *token = text_format("%s, a typical token", phase);
 		SCOPED char *rate = text_format("%s, tokens/s", phase);
+		SCOPED char *all = text_format("%s, time between too", phase);
+		const struct compare_row *elapsed = compare_find(c, order[i], COMPARE_ELAPSED);
 		if (!time)
 			continue;
 		add(table, token, time);
 		add(table, rate, compare_find(c, order[i], COMPARE_RATE));
+		if (elapsed)
+			add(table, all, elapsed);
 	}
 	if (ttft)
 		add(table, "first token", ttft);
@@ -635,6 +639,28 @@ static void print_why(const struct printer *p, int phase)
 			reasons ? "; " : "", reasons ? reasons : "");
 }
 
+/* What the program takes between steps is in none of their parts. */
+static void print_between(const struct printer *p, int phase)
+{
+	const struct compare *c = p->view->compare;
+	const struct compare_row *elapsed = compare_find(c, phase, COMPARE_ELAPSED);
+	const struct compare_row *rate = compare_find(c, phase, COMPARE_RATE);
+	char a[UNITS_BYTES], b[UNITS_BYTES];
+
+	if (!elapsed || !has_verdict(elapsed))
+		return;
+	double in_a = elapsed->difference.a - 1e9 / rate->difference.a;
+	double in_b = elapsed->difference.b - 1e9 / rate->difference.b;
+	double more = elapsed->difference.b - elapsed->difference.a;
+	if (!((in_b - in_a) / more >= 0.1))
+		return;
+	say(p, "Why",
+		"%s: between steps the program takes %s a token in A, %s in B; brick explain says "
+		"what it does there",
+		step_phase_name(phase), units_time(a, number_of_double(in_a)),
+		units_time(b, number_of_double(in_b)));
+}
+
 /* The sentence on top. */
 
 /* "decode -37 % (-41 to -34 %) a token, first token 1.2x ..." of one verdict; the caller frees. */
@@ -646,7 +672,8 @@ static char *measures_of(const struct compare *c, enum compare_verdict verdict)
 		const struct compare_row *row = &c->rows[i];
 		const struct compare_row *time = compare_find(c, row->phase, COMPARE_TIME);
 		bool told_by_time =
-			row->measure == COMPARE_RATE && time && time->difference.verdict == verdict;
+			(row->measure == COMPARE_RATE || row->measure == COMPARE_ELAPSED) && time &&
+			time->difference.verdict == verdict;
 		SCOPED char *said = difference_text(&row->difference);
 		if (row->name || row->difference.verdict != verdict || told_by_time)
 			continue;
@@ -654,6 +681,10 @@ static char *measures_of(const struct compare *c, enum compare_verdict verdict)
 			text_append(&text, ", ", "the first token takes %s", said);
 		else if (row->measure == COMPARE_TIME)
 			text_append(&text, ", ", "a token of %s takes %s",
+				step_phase_name(row->phase), said);
+		else if (row->measure == COMPARE_ELAPSED)
+			text_append(&text, ", ",
+				"a token of %s takes %s with the time between steps",
 				step_phase_name(row->phase), said);
 		else
 			text_append(&text, ", ", "%s makes %s tokens/s",
@@ -710,6 +741,7 @@ static void print_verdict(const struct printer *p)
 		const struct compare_row *time = compare_find(c, phase, COMPARE_TIME);
 		if (time && has_verdict(time))
 			print_why(p, phase);
+		print_between(p, phase);
 	}
 	if (*settings && (worse || better))
 		say(p, "", "settings that differ: %s", settings);
@@ -802,7 +834,10 @@ static json_t *phase_json(const struct diff_view *view, int phase)
 	json_put(object, "blocks_b", json_number(view->origins->in_b));
 	json_put(object, "steps", p->steps ? json_number(p->steps) : json_null());
 	json_put(object, "rate", rate_json(compare_find(c, phase, COMPARE_RATE)));
+	const struct compare_row *elapsed = compare_find(c, phase, COMPARE_ELAPSED);
+
 	json_put(object, "time", row_json(compare_find(c, phase, COMPARE_TIME)));
+	json_put(object, "elapsed", elapsed ? row_json(elapsed) : json_null());
 	json_put(object, summary_by_plural(view->by), rows_json(c, phase, false));
 	json_put(object, "residual", json_signed(p->residual));
 	json_put(object, "kernels", rows_json(c, phase, true));
