@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What objects ask of each other, by nm. Fails on a circle of objects (the table of commands, which names all of them
-while some list its rows, is left out), and on an object outside of src/cli/ that ends the process or calls into src/cli/.
+while some list its rows, is left out), on an object outside of src/cli/ that ends the process or calls into src/cli/, and
+on a probe that calls anything but the library: a lock, an allocation, a system call, a format.
 
   tests/objects.py [BUILD]     checks a build tree (default: $BRICK_BUILD, or build/)
 """
@@ -17,6 +18,8 @@ ENDS = {"exit", "_exit", "_Exit", "abort", "quick_exit", "err", "errx", "verr", 
 # A child between fork() and exec() leaves without the handlers of its parent.
 CHILDREN = {"_exit": {"record/keeper.c", "record/live/live_source.c", "record/program.c",
                       "record/runner/turn_launch.c"}}
+PROBES = {"lib/probe/probe.c"}
+COMPILERS = re.compile(r"_|mem(cpy|move|set)$")  # what a compiler adds
 TABLE = "cli/commands.c"
 KEPT = {"brick-core", "brick-graph-objects"}  # objects that libraries are made of
 
@@ -81,6 +84,9 @@ def check(build):
         for name in sorted(ENDS & asks.get(path, set())):
             if not source.startswith("cli/") and source not in CHILDREN.get(name, ()):
                 wrong.append(f"src/{source} calls {name}(), which only src/cli/ may")
+        for name in sorted(asks.get(path, ())) if source in PROBES else ():
+            if not name.startswith("brick_") and not COMPILERS.match(name):
+                wrong.append(f"src/{source}, which every brick runs, calls {name}()")
         for name in sorted(asks.get(path, ())):
             places = {found[o][1] for o in defines.get(name, ())}
             if not source.startswith("cli/") and places and all(place.startswith("cli/") for place in places):

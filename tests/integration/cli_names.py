@@ -8,6 +8,7 @@ import io
 import json
 import os
 import subprocess
+import xml.etree.ElementTree as xml
 
 from libcli import BRICK, TMP, brick, environment, expect, expect_true, on_terminal, plain, recording
 
@@ -47,6 +48,8 @@ def main():
     expect_true("the tree shows it in one line", 'q"u,o\'t<e>&' in tree)
     for form in ("json", "chrome"):
         json.loads(brick("export", "--format", form, path)[0])
+    titles = [title.text for title in xml.fromstring(brick("flame", path)[0]).iter("{http://www.w3.org/2000/svg}title")]
+    expect_true("SVG keeps what it can", any('q"u,o\'t<e>&' in title for title in titles))
 
     # A file's name is no more trusted than what is in it.
     evil = os.path.join(TMP.encode(), b"evil\x1b[2Jname\n.pftrace")

@@ -231,7 +231,9 @@ static void percentiles_while_writing(void **state)
 		assert_true(stats.p50_ns >= stats.min_ns * 99 / 100 && stats.p50_ns > 0);
 	}
 	assert_int_equal(brick_reset(), 0);
-	brick_record_elapsed(5, 1000000, 0, 0);
+	brick_record_elapsed(5, 1, 0, 0); /* or a percentile could be no shorter than the others */
+	for (int i = 0; i < 2; i++)
+		brick_record_elapsed(5, 1000000, 0, 0);
 	assert_int_equal(brick_stats_get(5, &stats), 0);
 	assert_in_range(stats.p50_ns, 990000, 1010000); /* nothing of before is left */
 	assert_int_equal(brick_session_stop(), 0);
