@@ -93,8 +93,10 @@ def cannot_be_written():
 def reader_goes_away():
     """`brick report | head`: no noise, no signal, whether SIGPIPE is ignored or not."""
     path = recording()
+    graph = os.path.join(TMP, "graph.json")
+    brick("graph", "--format", "json", "-o", graph, path)
     for disposition in (signal.SIG_DFL, signal.SIG_IGN):
-        for args in (["report", path], ["export", "--format", "json", path]):
+        for args in (["report", path], ["export", "--format", "json", path], ["tree", graph], ["path", graph]):
             r, w = os.pipe()
             os.close(r)
             done = run(args, stdout=w, preexec_fn=lambda: signal.signal(signal.SIGPIPE, disposition))
