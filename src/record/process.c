@@ -9,7 +9,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -26,12 +25,8 @@ unsigned long long process_start_time(pid_t pid)
 	unsigned long long start;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (!file_begin(path, text, sizeof(text)))
 		return 0;
-	ssize_t n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = '\0';
 	/* the name in parentheses may hold anything, parentheses too */
 	const char *at = strrchr(text, ')');
 	if (!at || sscanf(at,
@@ -45,7 +40,7 @@ unsigned long long process_start_time(pid_t pid)
 	return start;
 }
 
-struct process process_hold(pid_t pid)
+static struct process process_hold(pid_t pid)
 {
 	struct process p = {.pid = pid, .pidfd = -1};
 

@@ -18,8 +18,6 @@ struct process {
 	int pidfd;		       /* readable once it has ended; -1: none */
 };
 
-struct process process_hold(pid_t pid);
-
 /* Whether it has ended; 0 of one that cannot be told. */
 bool process_has_ended(const struct process *process);
 void process_release(struct process *process);

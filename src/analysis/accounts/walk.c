@@ -421,7 +421,7 @@ void walk_lane_join(struct walk_lane *w, const struct walk_ops *ops, void *conte
 	add_calls(&w->calls, ops, context);
 }
 
-void walk_lane_run(struct walk_lane *w)
+static void walk_lane_run(struct walk_lane *w)
 {
 	if (w->calls.begin_count + w->calls.end_count + w->calls.tile_count + w->calls.piece_count)
 		walk_lane_next(w, SIZE_MAX);

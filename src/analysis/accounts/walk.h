@@ -171,6 +171,5 @@ void walk_samples(const struct run *run, const struct step_index *index, uint32_
 struct walk_lane *walk_lane_create(
 	const struct run *run, const struct step_index *index, uint32_t lane);
 void walk_lane_join(struct walk_lane *lane, const struct walk_ops *ops, void *context);
-void walk_lane_run(struct walk_lane *lane);
 bool walk_lane_next(struct walk_lane *lane, size_t count); /* false: all had ended before */
 void walk_lane_destroy(struct walk_lane *lane);

@@ -29,6 +29,13 @@
  * differences between neighbours (von Neumann), so a growing context is not counted either.
  */
 
+/* Plain steps were recorded as one piece (`brick record --measure-distortion`). */
+struct plain_steps {
+	size_t count;		 /* plain steps with a neighbour */
+	double share, low, high; /* recording's share of a neighbour's time; 95 % */
+	double apart_ns; /* time of the phase's other steps, each counted as the median one */
+};
+
 /* MAX_DIFFERENCES is low because all pairs of differences are sorted. MAX_DISTANCE is in steps. */
 enum { MAX_DISTANCE = 16, MAX_DIFFERENCES = 600 };
 
@@ -113,7 +120,9 @@ static double recording_share(double shift)
 	return 1 - exp(-shift);
 }
 
-bool plain_steps_compare(struct plain_steps *plain, const struct run *run, enum step_phase phase)
+/* Of one phase. False: there are too few for an interval, or there is no memory. */
+static bool plain_steps_compare(
+	struct plain_steps *plain, const struct run *run, enum step_phase phase)
 {
 	struct statistics_shift shift = {0, -INFINITY, INFINITY};
 	uint32_t plain_brick = run_brick_find(run, BRICK_PLAIN_NAME);

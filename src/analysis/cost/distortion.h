@@ -57,16 +57,6 @@ void distortion_estimate(struct distortion *distortion, const struct summary *su
 /* Steps move too much on this machine for the share to say anything: the interval has 0 in it. */
 bool distortion_is_hidden(const struct distortion *distortion);
 
-/* Plain steps were recorded as one piece (`brick record --measure-distortion`). */
-struct plain_steps {
-	size_t count;		 /* plain steps with a neighbour */
-	double share, low, high; /* recording's share of a neighbour's time; 95 % */
-	double apart_ns; /* time of the phase's other steps, each counted as the median one */
-};
-
-/* Of one phase. False: there are too few for an interval, or there is no memory. */
-bool plain_steps_compare(struct plain_steps *plain, const struct run *run, enum step_phase phase);
-
 /*
  * By how much step times vary by themselves; smaller differences are noise. 95 % of the run's
  * stretches, each an eighth of it, lie within this share of the step time. For the steps of one

@@ -152,7 +152,8 @@ uint32_t step_index_of_command(
 	return step_index_at(index, run, c->launch_lane != RUN_NONE ? c->launch_lane : c->lane, ns);
 }
 
-bool step_index_records_in(const struct run *run, uint32_t lane, const struct run_step *step)
+/* Whether a lane is a thread of the step's process that recorded during the step. */
+static bool step_index_records_in(const struct run *run, uint32_t lane, const struct run_step *step)
 {
 	const struct run_lane *l = &run->lanes[lane];
 	if (l->process != run->lanes[step->lane].process || l->kind != BRICK_LANE_THREAD)

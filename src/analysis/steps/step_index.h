@@ -92,9 +92,6 @@ uint32_t step_index_ended(
 uint32_t step_index_of_command(
 	const struct step_index *index, const struct run *run, const struct run_command *command);
 
-/* Whether a lane is a thread of the step's process that recorded during the step. */
-bool step_index_records_in(const struct run *run, uint32_t lane, const struct run_step *step);
-
 /* Threads of its process, beside its own, that recorded during a step. */
 uint32_t step_index_threads_beside(const struct run *run, const struct run_step *step);
 

@@ -170,6 +170,3 @@ void *map_take(struct map *map, uint64_t key);
 /* Remove an entry that match() says 1 of; what was there, or NULL. */
 void *map_take_match(
 	struct map *map, int (*match)(const void *value, const void *context), const void *context);
-
-/* Call visit() with each value; it must not change the map. */
-void map_each(struct map *map, void (*visit)(void *value));

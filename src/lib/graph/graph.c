@@ -14,7 +14,6 @@
 #include "base/sized.h"
 #include "brick/error.h"
 #include "lib/graph/graph_core.h"
-#include "lib/graph/graph_plan.h"
 
 /*
  * Edges: a list in the order in which they were added, and rows by node that are made from it in

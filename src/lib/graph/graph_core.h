@@ -70,7 +70,7 @@ struct brick_graph {
 	struct hashmap code_index; /* by hash */
 
 	struct brick__rows out, in;
-	struct brick__plan *plan; /* NULL: not made */
+	struct brick__plan *plan; /* what questions are answered from; NULL: not made */
 	uint32_t *cycle; /* of the plan that could not be made, or of brick_graph_cycle() */
 	uint32_t cycle_count;
 };
@@ -108,3 +108,6 @@ static inline uint32_t brick__graph_named(const struct brick_graph *graph, const
 
 	return number == BRICK__NONE ? BRICK__NONE : graph->names.entries.items[number].first;
 }
+
+/* The plan goes; NULL is legal. */
+void brick__graph_plan_fini(struct brick_graph *graph);

@@ -5,8 +5,6 @@
  * an end; what it holds lies between the two. A graph with a cycle has no plan but a list of the
  * nodes on it.
  */
-#include "lib/graph/graph_plan.h"
-
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
@@ -17,7 +15,28 @@
 #include "base/scope.h"
 #include "base/sized.h"
 #include "brick/error.h"
+#include "brick/graph_path.h"
+#include "lib/graph/dag.h"
 #include "lib/graph/forest.h"
+#include "lib/graph/graph_core.h"
+
+/*
+ * Nodes as activities with their own times, sorted. Activity v is node v, or the begin of it when
+ * it holds others; then another one is its end.
+ */
+struct brick__plan {
+	struct brick__dag dag;
+	uint32_t *parent; /* [nodes] what holds or launched it, or BRICK__NONE */
+	uint8_t *held;	  /* [nodes] 1: its time is part of its parent's */
+	uint32_t *end;	  /* [nodes] the activity that ends it */
+	uint32_t *ends;	  /* [activities - nodes] the node that it ends */
+	uint64_t *own_ns; /* [activities] */
+	uint64_t *finish_ns;
+	uint64_t *latest_ns; /* latest finish; NULL: not asked for yet */
+	uint64_t length_ns;
+	uint32_t *path; /* nodes; NULL: not asked for yet */
+	size_t path_count;
+};
 
 /* BRICK_ECYCLE if edges of any kinds form a cycle. */
 static int check_edges(struct brick_graph *graph)
@@ -245,7 +264,8 @@ void brick__graph_plan_fini(struct brick_graph *graph)
 	graph->plan = NULL;
 }
 
-int brick__graph_plan(struct brick_graph *graph)
+/* Make the plan if there is none. BRICK_ECYCLE: graph->cycle names it. -ENOMEM. */
+static int make_plan(struct brick_graph *graph)
 {
 	if (graph->plan)
 		return 0;
@@ -267,7 +287,7 @@ int brick__graph_plan(struct brick_graph *graph)
 
 int brick_graph_cycle(struct brick_graph *graph, const uint32_t **nodes)
 {
-	int error = brick__graph_plan(graph);
+	int error = make_plan(graph);
 
 	if (error != BRICK_ECYCLE)
 		return error;
@@ -438,7 +458,7 @@ static size_t keep_nodes(const struct brick_graph *graph, uint32_t *path, size_t
 
 int brick_graph_critical_path(struct brick_graph *graph, struct brick_graph_path *out)
 {
-	int error = brick__graph_plan(graph);
+	int error = make_plan(graph);
 
 	if (error < 0)
 		return error;
@@ -473,7 +493,7 @@ int brick_graph_times_get(struct brick_graph *graph, uint32_t node, struct brick
 {
 	if (node >= graph->nodes.count)
 		return -ENOENT;
-	int error = brick__graph_plan(graph);
+	int error = make_plan(graph);
 	if (error == 0)
 		error = find_latest(graph->plan);
 	if (error < 0)
@@ -489,7 +509,7 @@ int brick_graph_times_get(struct brick_graph *graph, uint32_t node, struct brick
 
 int brick_graph_summarize(struct brick_graph *graph, struct brick_graph_summary *out)
 {
-	int error = brick__graph_plan(graph);
+	int error = make_plan(graph);
 
 	if (error < 0)
 		return error;
@@ -603,7 +623,7 @@ int brick_graph_what_if(
 		return -ENOENT;
 	if (!(factor >= 0 && factor <= 1e6))
 		return -EINVAL;
-	int error = brick__graph_plan(graph);
+	int error = make_plan(graph);
 	if (error == 0)
 		error = trial_init(&trial, graph);
 	if (error < 0)

@@ -18,6 +18,7 @@
 #include "base/path_name.h"
 #include "base/scope.h"
 #include "base/utf8.h"
+#include "record/process.h"
 #include "ui/text/provenance.h"
 #include "ui/text/report.h"
 
@@ -611,23 +612,15 @@ static void put_descriptors(FILE *out)
 			"File descriptors that this server may have open.", (double)limit.rlim_cur);
 }
 
-/* Unix time; 0: not known. Its 22nd field is when it started, in ticks since the machine did. */
+/* Unix time; 0: not known. */
 static double start_seconds(void)
 {
 	struct timespec now, up;
-	unsigned long long ticks = 0;
-	FILE *file = fopen("/proc/self/stat", "re");
-	int found = file ? fscanf(file,
-				   "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u "
-				   "%*u %*u %*d %*d %*d %*d %*d %*d %llu",
-				   &ticks)
-			 : 0;
-	if (file)
-		fclose(file);
+	unsigned long long ticks = process_start_time(getpid());
 	clock_gettime(CLOCK_REALTIME, &now);
 	clock_gettime(CLOCK_BOOTTIME, &up);
 	double boot = (double)(now.tv_sec - up.tv_sec) + (double)(now.tv_nsec - up.tv_nsec) / 1e9;
-	return found == 1 ? boot + (double)ticks / (double)sysconf(_SC_CLK_TCK) : 0;
+	return ticks ? boot + (double)ticks / (double)sysconf(_SC_CLK_TCK) : 0;
 }
 
 static void put_process(FILE *out)

@@ -85,7 +85,8 @@ void top_picture_set(struct top *top, struct picture *picture)
 		history_of_run(&top->history, picture);
 }
 
-void top_phase_set(struct top *top, int phase)
+/* Look at another phase. Without memory there is no picture any more. */
+static void top_phase_set(struct top *top, int phase)
 {
 	top->follows_phase = false;
 	top->phase = phase;

@@ -24,9 +24,6 @@ void top_picture_set(struct top *top, struct picture *picture);
 /* Hold pictures against this one, of a whole recording; takes it and its name, a safe text. */
 void top_baseline_set(struct top *top, struct picture *baseline, char *name);
 
-/* Look at another phase. Without memory there is no picture any more. */
-void top_phase_set(struct top *top, int phase);
-
 /* A view by its name, or by a beginning that only one has; -1: there is none. */
 int top_view_find(const char *name);
 
