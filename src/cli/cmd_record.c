@@ -478,6 +478,8 @@ static const char *refusal_text(int error)
 		return inject_obstacle_text(INJECT_OTHER_LIBC);
 	case -ELIBACC:
 		return "our libraries are not there where it runs";
+	case -ENOSYS:
+		return "it had forbidden itself system calls (seccomp) before its first brick";
 	default:
 		return brick_strerror(error);
 	}

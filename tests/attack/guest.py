@@ -24,7 +24,7 @@ def told(out):
     if run.returncode:
         return 0, None, run.stderr
     answer = json.loads(run.stdout)
-    count = sum(b["count"] for b in answer["bricks"] if b["name"] == "RmsNorm")
+    count = sum(b["count"] for b in answer["bricks"] if b["name"] in ("RmsNorm", "RopeEmbedding", "Sampling"))
     return count, answer["losses"], run.stderr
 
 
@@ -183,6 +183,8 @@ for _ in range(ROUNDS):
     # within 10 ms the session begins
     attack("exit", str(chance.randrange(100, 12000)))
 counted("seccomp", bricks=BRICKS)
+for how, started in ("prctl", 1), ("seccomp", 1), ("late", 0):
+    counted("sandbox", how, bricks=(started + 1 + 2 * 16 + 2) * BRICKS)
 counted("live", os.path.join(BUILD, "lib", "attack-live.so"), bricks=BRICKS)
 counted("codec", os.path.join(BUILD, "lib", "attack-codec.so"), bricks=BRICKS)
 same(attack("span")[0], BRICKS + 33, "bricks between garbage")

@@ -22,6 +22,9 @@
  *                      _Fork, clone, or vfork, whose child has none and ends with _exit()
  *   exit US            exit() in a signal handler, so many microseconds after the first brick began
  *   seccomp            1000 bricks, then may do hardly anything but end
+ *   sandbox HOW        1000 bricks, then it and all that it starts may do what threads and memory
+ *                      need, and nothing else: another 1000 with other names, as many on each of
+ *                      16 threads, and in a child; HOW: prctl, seccomp, late (before the first one)
  *   span               ends bricks that nobody has begun, then 1000 bricks
  *   bricks             1000 bricks
  *   host MB            has so much memory, then bricks on 16 threads, then needs 30 MB more
@@ -391,29 +394,68 @@ static int exit_in_handler(long us)
 /* Everything else kills. */
 static const int allowed[] = {SYS_write, SYS_exit, SYS_exit_group, SYS_rt_sigreturn, SYS_fstat,
 	SYS_newfstatat, SYS_brk, SYS_munmap, SYS_mmap, SYS_futex};
+/* As these are what the C library makes of threads and of a fork. */
+static const int of_threads[] = {SYS_write, SYS_exit, SYS_exit_group, SYS_rt_sigreturn, SYS_fstat,
+	SYS_newfstatat, SYS_brk, SYS_munmap, SYS_mmap, SYS_futex, SYS_mprotect, SYS_madvise,
+	SYS_clone, SYS_clone3, SYS_set_robust_list, SYS_rseq, SYS_rt_sigprocmask, SYS_wait4,
+	SYS_rt_sigaction};
 
-enum { ALLOWED = sizeof(allowed) / sizeof(*allowed) };
+enum { MOST_ALLOWED = 32 };
 
-static int seccomp(void)
+static void confine(const int *calls, int count, const char *how)
 {
-	struct sock_filter filter[ALLOWED + 3];
+	struct sock_filter filter[MOST_ALLOWED + 3];
 	int n = 0;
 
-	bricks(NULL);
 	filter[n++] = (struct sock_filter)BPF_STMT(
 		BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-	for (int i = 0; i < ALLOWED; i++)
+	for (int i = 0; i < count; i++)
 		filter[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
-			(unsigned)allowed[i], (unsigned char)(ALLOWED - i), 0);
+			(unsigned)calls[i], (unsigned char)(count - i), 0);
 	filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
 	filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	const struct sock_fprog program = {(unsigned short)n, filter};
 	printf("done\n");
 	fflush(stdout);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-		prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		(!strcmp(how, "seccomp")
+				? syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program)
+				: prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)))
 		exit(8);
+}
+
+static int seccomp(void)
+{
+	bricks(NULL);
+	confine(allowed, sizeof(allowed) / sizeof(*allowed), "prctl");
 	exit(6);
+}
+
+static void *other_bricks(void *unused)
+{
+	for (int i = 0; i < BRICKS; i++)
+		brick_end(brick_begin(i % 2 ? BRICK_ROPE_EMBEDDING : BRICK_SAMPLING));
+	return unused;
+}
+
+static int sandbox(const char *how)
+{
+	int status = 0;
+
+	if (strcmp(how, "late") != 0)
+		bricks(NULL);
+	confine(of_threads, sizeof(of_threads) / sizeof(*of_threads), how);
+	other_bricks(NULL);
+	bricks_on_threads(THREADS);
+	start_threads(THREADS, other_bricks);
+	pid_t child = fork();
+	if (!child) {
+		bricks(NULL);
+		bricks_on_threads(1);
+		exit(0);
+	}
+	waitpid(child, &status, 0);
+	exit(status ? 9 : 6);
 }
 
 static int span(void)
@@ -492,6 +534,8 @@ static int run(const char *what, const char *argument)
 		return exit_in_handler(atol(argument));
 	if (!strcmp(what, "seccomp"))
 		return seccomp();
+	if (!strcmp(what, "sandbox"))
+		return sandbox(argument);
 	if (!strcmp(what, "span"))
 		return span();
 	if (!strcmp(what, "bricks")) {

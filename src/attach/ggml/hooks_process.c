@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "attach/common/filter_guard.h"
 #include "attach/ggml/devices/backend_table.h"
 #include "attach/ggml/devices/device_graph.h"
 #include "attach/ggml/devices/device_nodes.h"
@@ -143,7 +144,7 @@ __attribute__((visibility("hidden"))) void *ggml_dlopen_choose(const char *path,
 {
 	loader_ready();
 	if (!path || !strchr(path, '/') || strchr(path, '$') || (flags & RTLD_NOLOAD) ||
-		!is_recorded())
+		!is_recorded() || filter_guard_is_on())
 		return NULL;
 	uint32_t around = __atomic_fetch_add(&opening, 1, __ATOMIC_ACQ_REL);
 	uint32_t beside = around - own_opening++;

@@ -242,8 +242,7 @@ static SLOW void counters_begin(void)
 	}
 	here.reading_ticks = brick__now() - begin;
 	here.counts_cpu = (counters_now() & STEP_CPU) != 0;
-	if (here.counts_cpu)
-		brick__sys_thread_usage(&here.usage);
+	here.counts_cpu = here.counts_cpu && brick__sys_thread_usage(&here.usage);
 }
 
 /* There is no step after all. */
@@ -265,7 +264,8 @@ static void count_cpu(void)
 {
 	struct brick__thread_usage end;
 
-	brick__sys_thread_usage(&end);
+	if (!brick__sys_thread_usage(&end))
+		return;
 	count_one_of_cpu("cpu-time", end.cpu_ns - here.usage.cpu_ns);
 	count_one_of_cpu("preemptions", end.preemptions - here.usage.preemptions);
 	count_one_of_cpu("waits", end.waits - here.usage.waits);

@@ -27,6 +27,7 @@
 #include "lib/session/consumer.h"
 #include "lib/session/session_lanes.h"
 #include "lib/session/session_map.h"
+#include "lib/sys/confined.h"
 #include "lib/sys/environment.h"
 #include "lib/sys/ticks.h"
 
@@ -78,6 +79,8 @@ static int start_external(const char *directory)
 		   *ring = brick__environment("BRICK_RING_RECORDS");
 	char name[64], final[80];
 
+	if (brick__sys_is_confined())
+		return -ENOSYS;
 	if (!brick__shared_is_held(directory, "lock"))
 		return -EOWNERDEAD; /* nobody would read it, or remove it */
 	snprintf(name, sizeof(name), ".%d-%llx", (int)brick__process_id(),

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "base/scope.h"
 #include "base/thread.h"
 #include "brick/probe.h"
@@ -21,6 +22,7 @@
 #include "lib/probe/emit.h"
 #include "lib/session/consumer.h"
 #include "lib/session/session_map.h"
+#include "lib/sys/confined.h"
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
 
@@ -129,15 +131,15 @@ static uint32_t ring_records(const struct brick_session *s, enum brick_lane_kind
 	return records < least ? least : records;
 }
 
-static struct brick_lane *create_lane(
+/* Behind all that there are. Nobody hears of it before it is given out. */
+static struct brick_lane *make_lane(
 	struct brick_session *s, enum brick_lane_kind kind, uint32_t records)
 {
-	uint32_t index = s->header->lane_count;
+	uint32_t index = s->header->lane_count + s->spare_lanes;
 	uint64_t histogram_offset = brick__page_round(sizeof(struct brick_lane));
 	uint64_t ring_offset = brick__page_round(histogram_offset + BRICK_HISTOGRAM_BLOCK_BYTES);
 	uint64_t ring_bytes = brick__page_round(records * sizeof(struct brick_record));
 	uint64_t bytes = ring_offset + ring_bytes, offset = s->end;
-	struct brick_session_lane *table = brick__at(s, BRICK_SESSION_LANES_OFFSET);
 	int error = 0;
 
 	if (index >= BRICK_MAX_LANES)
@@ -156,9 +158,28 @@ static struct brick_lane *create_lane(
 	lane->histograms.offset[0] = offset + histogram_offset;
 	s->lanes[index] = (struct brick__lane_entry){.lane = lane, .bytes = bytes};
 	s->end = offset + bytes;
-	table[index] = (struct brick_session_lane){offset, bytes};
-	__atomic_store_n(&s->header->lane_count, index + 1, __ATOMIC_RELEASE);
+	s->spare_lanes++;
 	return lane;
+}
+
+/* The first of the spare ones. */
+static struct brick_lane *give_out(struct brick_session *s)
+{
+	uint32_t index = s->header->lane_count;
+	struct brick_session_lane *table = brick__at(s, BRICK_SESSION_LANES_OFFSET);
+	struct brick__lane_entry *entry = &s->lanes[index];
+
+	table[index] = (struct brick_session_lane){
+		entry->lane->histograms.offset[0] - entry->lane->histogram_offset, entry->bytes};
+	__atomic_store_n(&s->header->lane_count, index + 1, __ATOMIC_RELEASE);
+	s->spare_lanes--;
+	return entry->lane;
+}
+
+static struct brick_lane *create_lane(
+	struct brick_session *s, enum brick_lane_kind kind, uint32_t records)
+{
+	return make_lane(s, kind, records) ? give_out(s) : NULL;
 }
 
 /*
@@ -181,6 +202,8 @@ static uint32_t within_limits(uint32_t records)
 /* Where memory is short, a smaller ring is better than none. */
 struct brick_lane *brick__lane_create(struct brick_session *s, enum brick_lane_kind kind)
 {
+	if (s->spare_lanes) /* of threads: there will be no others */
+		return kind == BRICK_LANE_THREAD ? give_out(s) : NULL;
 	uint32_t wanted = ring_records(s, kind), records = wanted ? within_limits(wanted) : 0;
 	struct brick_lane *lane = wanted && !records ? NULL : create_lane(s, kind, records);
 
@@ -201,12 +224,15 @@ void brick__lanes_release(struct brick_session *s)
 		if (ours)
 			brick__thread_forget(&brick__thread);
 	}
+	for (; s->spare_lanes; s->spare_lanes--)
+		brick__lane_unmap(s->lanes[s->header->lane_count + s->spare_lanes - 1].lane);
 }
 
 void brick__lanes_abandon(struct brick_session *s)
 {
-	uint32_t count = s->header ? s->header->lane_count : 0;
+	uint32_t count = s->header ? s->header->lane_count + s->spare_lanes : 0;
 
+	s->spare_lanes = 0;
 	for (uint32_t i = 0; i < count; i++) {
 		/* not as the lane says, since the parent goes on with it */
 		for (uint32_t block = 1; block < BRICK_HISTOGRAM_BLOCKS; block++)
@@ -521,6 +547,91 @@ void brick__thread_abandon(void)
 	brick__thread_forget(&brick__thread);
 	for (struct parked *p = parked_here; p; p = p->next)
 		brick__thread_forget(&p->thread);
+}
+
+/* Rows of histograms for what is registered, so that entering into them needs nothing any more. */
+static void back_known_rows(struct brick_session *s, struct brick_lane *lane)
+{
+	struct brick_lane_histograms *histograms = &lane->histograms;
+	uint32_t count = s->header->brick_count < BRICK_FIRST_ROWS ? s->header->brick_count
+								   : BRICK_FIRST_ROWS;
+
+	if (brick__shared_reserve(
+		    &s->file, histograms->offset[0], count * BRICK_HISTOGRAM_ROW_BYTES))
+		return;
+	for (uint32_t i = 0; i < count; i++)
+		__atomic_or_fetch(
+			&histograms->rows[i / 64], UINT64_C(1) << i % 64, __ATOMIC_RELEASE);
+}
+
+enum { LEAST_SPARE = 8, MOST_SPARE = 32, SPARE_PART = 4 };
+
+/* Two for each CPU, with smaller rings than if each were asked for. */
+static uint32_t make_spare_lanes(struct brick_session *s)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	uint32_t wanted = cpus < LEAST_SPARE / 2  ? LEAST_SPARE
+			  : cpus > MOST_SPARE / 2 ? MOST_SPARE
+						  : 2 * (uint32_t)cpus;
+
+	while (s->spare_lanes < wanted) {
+		uint32_t records = ring_records(s, BRICK_LANE_THREAD) / SPARE_PART;
+		if (records < MIN_RING_RECORDS || !(records = within_limits(records)))
+			break;
+		struct brick_lane *lane = make_lane(s, BRICK_LANE_THREAD, records);
+		if (!lane)
+			break;
+		back_known_rows(s, lane);
+		brick__sys_touch((char *)lane + lane->ring_offset,
+			lane->capacity * sizeof(struct brick_record));
+	}
+	return s->spare_lanes;
+}
+
+/* And sites, which engines register whenever a batch has another shape. */
+static void reserve_sites(struct brick_session *s)
+{
+	enum { AHEAD = 4096 };
+	uint32_t count = s->header->site_count + AHEAD;
+	uint64_t per_page = 4096 / sizeof(struct brick_session_site), from = s->header->site_offset;
+
+	if (count > BRICK_MAX_SITES)
+		count = BRICK_MAX_SITES;
+	uint64_t bytes = count / per_page * 4096;
+	if (brick__shared_reserve(&s->file, from, bytes))
+		return;
+	s->file.ready_from = from;
+	s->file.ready_to = from + bytes;
+}
+
+static void prepare(struct brick_session *s)
+{
+	char note[160];
+
+	for (uint32_t i = 0; i < s->header->lane_count; i++)
+		back_known_rows(s, s->lanes[i].lane);
+	reserve_sites(s);
+	int n = snprintf(note, sizeof(note),
+		"seccomp=it filtered its system calls, or tried to: threads that begin later have "
+		"no names, "
+		"and %u of them can be recorded at a time\n",
+		make_spare_lanes(s));
+	brick__notes_append(s->header, note, (size_t)n);
+}
+
+void brick__confine(void)
+{
+	KEEP_ERRNO();
+
+	if (brick__sys_is_confined())
+		return;
+	if (!brick__session_is_busy()) {
+		BETWEEN(brick__session_lock, brick__session_unlock);
+		for (struct brick_session *s = &brick__session; s; s = s->next)
+			if (s->header && s->ring_records && !brick__sys_is_confined())
+				prepare(s);
+	}
+	__atomic_store_n(&brick__confined, 1, __ATOMIC_RELEASE);
 }
 
 /* Under the session lock: a lane that no thread uses any more. */

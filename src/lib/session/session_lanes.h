@@ -38,6 +38,12 @@ extern void (*brick__thread_begun)(void) __attribute__((visibility("hidden")));
 /* Under the session lock: a new lane at the end of the file; NULL when there is no room for it. */
 struct brick_lane *brick__lane_create(struct brick_session *session, enum brick_lane_kind kind);
 
+/*
+ * The program is about to forbid itself system calls: what threads and bricks will need is made
+ * ready now, and from here on none is made (lib/sys/confined.h).
+ */
+BRICK_API void brick__confine(void);
+
 /* Of a session that is over: its owner unmaps it, with its histograms. */
 void brick__lane_unmap(struct brick_lane *lane);
 

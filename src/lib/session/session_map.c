@@ -21,6 +21,7 @@
 #include "brick/error.h"
 #include "brick/probe.h"
 #include "brick/session.h"
+#include "lib/sys/confined.h"
 #include "lib/sys/environment.h"
 #include "lib/sys/sys.h"
 #include "lib/sys/ticks.h"
@@ -116,7 +117,11 @@ void brick__forks_watch(void (*noticed)(void))
 
 void brick__fork_known(void)
 {
-	process_id = (uint32_t)getpid();
+	/* in fork()'s handler the C library knows the number of the only thread */
+	bool is_fork = here && !here->is_known;
+	uint64_t known = is_fork || brick__sys_is_confined() ? brick__sys_thread_known() : 0;
+
+	process_id = known ? (uint32_t)known : (uint32_t)getpid();
 	if (here)
 		here->is_known = 1;
 }

@@ -46,12 +46,13 @@ struct brick_session {
 	struct brick_session_header *header; /* header, tables and drained histograms */
 	uint64_t header_bytes;
 	uint64_t end;					 /* of the file: the next part goes there */
-	struct brick__lane_entry lanes[BRICK_MAX_LANES]; /* as many as header->lane_count */
-	uint32_t ring_records;				 /* 0: nobody consumes records */
-	bool external;					 /* its consumer is another process */
-	const struct consumer_type *consumer_type;	 /* what `consumer` is of */
-	struct consumer *consumer;			 /* in this process; NULL: none */
-	struct brick__session_output output;		 /* that this consumer writes */
+	struct brick__lane_entry lanes[BRICK_MAX_LANES]; /* as many as header->lane_count ... */
+	uint32_t spare_lanes;  /* ... and behind them those that no thread has had so far */
+	uint32_t ring_records; /* 0: nobody consumes records */
+	bool external;	       /* its consumer is another process */
+	const struct consumer_type *consumer_type; /* what `consumer` is of */
+	struct consumer *consumer;		   /* in this process; NULL: none */
+	struct brick__session_output output;	   /* that this consumer writes */
 	void *answers; /* what libbrick-report keeps of it after its end */
 
 	/* of one that the program made */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "base/file.h"
 #include "base/scope.h"
+#include "lib/sys/confined.h"
 
 static uint64_t less(uint64_t a, uint64_t b)
 {
@@ -85,6 +86,9 @@ uint64_t brick__sys_memory_left(void)
 	KEEP_ERRNO();
 	char group[400], directory[500];
 
+	if (brick__sys_is_confined())
+		return 0;
+
 	read_behind("/proc/self/cgroup", "0::", group, sizeof(group));
 	snprintf(directory, sizeof(directory), "/sys/fs/cgroup%s", group);
 	uint64_t left = left_in(directory, "memory.max", "memory.current", "inactive_file ");
@@ -101,6 +105,9 @@ uint64_t brick__sys_addresses_left(void)
 	KEEP_ERRNO();
 	struct rlimit space;
 	char text[64];
+
+	if (brick__sys_is_confined())
+		return 0;
 
 	if (getrlimit(RLIMIT_AS, &space) || space.rlim_cur == RLIM_INFINITY ||
 		!file_begin("/proc/self/statm", text, sizeof(text)))

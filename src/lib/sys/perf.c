@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "base/scope.h"
 #include "brick/counters.h"
+#include "lib/sys/confined.h"
 
 enum { PAGE_TRIES = 64, COUNTER_BITS = 64 };
 
@@ -33,6 +34,9 @@ static int system_open(uint32_t type, uint64_t config, int exclude_kernel)
 		.exclude_hv = 1,
 	};
 	KEEP_ERRNO();
+
+	if (brick__sys_is_confined())
+		return -EPERM;
 	long fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	int result = fd < 0 ? -errno : (int)fd;
 
@@ -50,6 +54,9 @@ static void *system_map(int fd)
 static int system_read(int fd, uint64_t words[3])
 {
 	KEEP_ERRNO();
+
+	if (brick__sys_is_confined())
+		return -EPERM;
 	ssize_t n = read(fd, words, 3 * sizeof(*words));
 	int result = n < 0 ? -errno : n == 3 * (ssize_t)sizeof(*words) ? 0 : -EIO;
 

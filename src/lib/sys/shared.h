@@ -18,7 +18,8 @@ struct brick__shared {
 	int fd;		 /* that is kept open; -1: none, it is opened by its path */
 	bool is_private; /* it lies in a recorder's directory */
 	uint64_t device, inode;
-	char path[512]; /* "": it has no name */
+	uint64_t ready_from, ready_to; /* what has memory ahead of its use */
+	char path[512];		       /* "": it has no name */
 };
 
 /* All 0 but this: there is no file. */

@@ -21,6 +21,7 @@
 #include "base/array.h"
 #include "base/order.h"
 #include "base/time_namespace.h"
+#include "lib/sys/confined.h"
 #include "lib/sys/perf_ring.h"
 #include "lib/sys/sys.h"
 
@@ -203,6 +204,8 @@ int brick__switches_add(struct brick__switches *s, pid_t tid)
 
 int brick__switches_join(struct brick__switches *s)
 {
+	if (brick__sys_is_confined())
+		return -EPERM;
 	struct ring ring = {
 		.fd = open_event(0, -1, NOW), .cpu = -1, .tid = (uint32_t)brick__sys_thread_id()};
 

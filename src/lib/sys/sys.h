@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,17 +33,26 @@ uint64_t brick__sys_memory_left(void);
 uint64_t brick__sys_addresses_left(void);
 
 uint64_t brick__sys_thread_id(void);
+
+/*
+ * The same as the C library has it, without a system call: in the child of a raw clone() that is
+ * still its parent's. 0: it does not say.
+ */
+uint64_t brick__sys_thread_known(void);
 void brick__sys_thread_name(char *name, size_t bytes);
 
 /* What the scheduler has counted of a thread since it began, in ns (/proc/PID/task/TID/schedstat):
  * it ran; it could have run and had no CPU. */
 int brick__sys_thread_schedule(uint32_t pid, uint32_t tid, uint64_t *ran, uint64_t *queued);
 
-/* Of the calling thread: CPU time, and how often it was preempted and waited. */
+/*
+ * Of the calling thread: CPU time, and how often it was preempted and waited. False, and zeros: it
+ * may not be asked for.
+ */
 struct brick__thread_usage {
 	uint64_t cpu_ns, preemptions, waits;
 };
-void brick__sys_thread_usage(struct brick__thread_usage *usage);
+bool brick__sys_thread_usage(struct brick__thread_usage *usage);
 
 /* Own executable's path; "" if unknown. And argv, each ended by NUL: the bytes stored, 0 if
  * unknown.
