@@ -87,7 +87,8 @@ static const struct cli_option option_table[] = {
 		option_text, AT(http.token)},
 	{"otlp", "URL",
 		"send requests that have ended, as spans, and their histograms to this "
-		"OpenTelemetry collector, as http://localhost:4318",
+		"OpenTelemetry collector, as http://localhost:4318; env: the one that "
+		"OTEL_EXPORTER_OTLP_ENDPOINT names",
 		option_text, AT(otlp)},
 	SELECTION_PHASE(offsetof(struct options, selection)),
 	SELECTION_OPTIONS(offsetof(struct options, selection)),
@@ -327,10 +328,12 @@ static void start_otlp(struct server *server, const struct options *options)
 	if (serve_source_is_session(server->source))
 		die(CLI_INPUT, "serve: --otlp sends requests of a recording; %s writes none",
 			serve_source_name(server->source));
-	int rc = otlp_push_create(&server->push, options->otlp);
-	if (rc == -EINVAL)
-		die_usage("serve", "--otlp %s: must be a URL, as http://localhost:4318",
-			options->otlp);
+	SCOPED char *why = NULL;
+	int rc = otlp_push_create(&server->push, options->otlp, &why);
+	if (rc == -EINVAL) {
+		SCOPED char *safe = text_safe(why);
+		die_usage("serve", "--otlp %s: %s", options->otlp, safe);
+	}
 	if (rc < 0)
 		die(CLI_SYSTEM, "serve: --otlp: %s",
 			rc == -ENOTSUP ? "libcurl is missing (libcurl4): nothing can be sent"

@@ -114,35 +114,40 @@ static bool was_not_reached(CURLcode code)
 	       code == CURLE_UNSUPPORTED_PROTOCOL;
 }
 
-static int add_type(struct http_client *c, struct curl_slist **headers, const char *type)
+static int add_lines(struct http_client *c, struct curl_slist **list, const char *lines)
 {
-	SCOPED char *line = NULL;
-
-	if (asprintf(&line, "Content-Type: %s", type) < 0)
-		return -ENOMEM;
-	*headers = c->f.slist_append(NULL, line);
-	return *headers ? 0 : -ENOMEM;
+	while (lines && *lines) {
+		size_t length = strcspn(lines, "\n");
+		SCOPED char *line = strndup(lines, length);
+		struct curl_slist *longer = line ? c->f.slist_append(*list, line) : NULL;
+		if (!longer)
+			return -ENOMEM;
+		*list = longer;
+		lines += length + (lines[length] == '\n');
+	}
+	return 0;
 }
 
-int http_post(struct http_client *c, const char *url, const char *type, const char *body,
+int http_post(struct http_client *c, const char *url, const char *headers, const char *body,
 	size_t bytes, struct http_reply *reply)
 {
-	struct curl_slist *headers = NULL;
+	struct curl_slist *list = NULL;
 	curl_off_t wait_s = 0;
 
 	*reply = (struct http_reply){0};
-	if (type && add_type(c, &headers, type) < 0) {
+	if (add_lines(c, &list, headers) < 0) {
+		c->f.slist_free_all(list);
 		snprintf(reply->error, sizeof(reply->error), "not enough memory");
 		return -ECONNREFUSED;
 	}
-	c->f.easy_setopt(c->curl, CURLOPT_HTTPHEADER, headers);
+	c->f.easy_setopt(c->curl, CURLOPT_HTTPHEADER, list);
 	c->f.easy_setopt(c->curl, CURLOPT_URL, url);
 	c->f.easy_setopt(c->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)bytes);
 	c->f.easy_setopt(c->curl, CURLOPT_POSTFIELDS, body);
 	c->f.easy_setopt(c->curl, CURLOPT_WRITEDATA, reply);
 	CURLcode code = c->f.easy_perform(c->curl);
 	c->f.easy_setopt(c->curl, CURLOPT_HTTPHEADER, NULL);
-	c->f.slist_free_all(headers);
+	c->f.slist_free_all(list);
 	if (code == CURLE_OK && !reply->body) { /* an empty one */
 		take("", 0, 0, reply);
 		code = reply->body ? CURLE_OK : CURLE_OUT_OF_MEMORY;

@@ -26,10 +26,11 @@ void http_client_destroy(struct http_client *client);
 void http_client_patience(struct http_client *client, long connect_ms, long total_ms);
 
 /*
- * Post a body, of so many bytes, of a type ("application/json"; NULL: text). 0: there is a reply,
- * whatever its status. -ECONNREFUSED: the server was not reached, and has seen nothing of it; -EIO:
- * what became of it is not known. The reply is to be freed in each case.
+ * Post a body, of so many bytes, with headers: lines as "Content-Type: application/json"; NULL:
+ * text. 0: there is a reply, whatever its status. -ECONNREFUSED: the server was not reached, and
+ * has seen nothing of it; -EIO: what became of it is not known. The reply is to be freed in each
+ * case.
  */
-int http_post(struct http_client *client, const char *url, const char *type, const char *body,
+int http_post(struct http_client *client, const char *url, const char *headers, const char *body,
 	size_t bytes, struct http_reply *reply);
 void http_reply_fini(struct http_reply *reply);

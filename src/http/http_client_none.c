@@ -17,7 +17,7 @@ void http_client_patience(struct http_client *client, long connect_ms, long tota
 {
 }
 
-int http_post(struct http_client *client, const char *url, const char *type, const char *body,
+int http_post(struct http_client *client, const char *url, const char *headers, const char *body,
 	size_t bytes, struct http_reply *reply)
 {
 	*reply = (struct http_reply){0};

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`brick serve --otlp URL` against a collector of our own: each request's spans come once, as `brick export` has them,
 while a recording grows and when it is read again; metrics are decoded by the published schema; a collector that is busy
-is asked again; one that refuses, rejects a part, or is not there costs a count, and the server serves on."""
+is asked again; one that refuses, rejects a part, or is not there costs a count, and the server serves on; endpoints and
+headers come from OpenTelemetry's environment variables, as its specification says."""
 import base64
 import collections
 import http.server
@@ -25,6 +26,7 @@ class Collector(http.server.ThreadingHTTPServer):
     def __init__(self, answers=lambda path, number: (200, {}, "{}")):
         super().__init__(("127.0.0.1", 0), Handler)
         self.answers, self.taken, self.posts, self.lock = answers, collections.defaultdict(list), 0, threading.Lock()
+        self.headers = {}  # of the last post, by path
         self.url = f"http://127.0.0.1:{self.server_port}"
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -44,6 +46,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"])).decode()
         with self.server.lock:
             self.server.posts += 1
+            self.server.headers[self.path] = self.headers
             status, headers, text = self.server.answers(self.path, self.server.posts)
             if status == 200 and self.headers["Content-Type"] == "application/json":
                 self.server.taken[self.path].append(body)
@@ -193,6 +196,42 @@ def not_there(path):
     expect_true("said", "; brick_serve_otlp_*" in stopped(server))
 
 
+def environment_says(path):
+    """A signal's own variables stand before those of all signals, empty ones count as none, values are decoded."""
+    collector = Collector()
+
+    def heard(*names, **changes):
+        collector.headers.clear()
+        server = Server(path, "--otlp", "env", **{f"OTEL_EXPORTER_OTLP_{k}": v for k, v in changes.items()})
+        until("both signals came", lambda: len(collector.headers) == 2)
+        server.stop()
+        return {where: [headers.get_all(name) for name in names] for where, headers in collector.headers.items()}
+
+    base = collector.url
+    expect("below a path", [
+        heard("content-type", ENDPOINT=base + end) for end in ("/", "/gate/")], [
+        {f"{at}/v1/{signal}": [["application/json"]] for signal in ("traces", "metrics")} for at in ("", "/gate")])
+    expect("as it is", heard("x", ENDPOINT=base, TRACES_ENDPOINT=base + "/here", METRICS_ENDPOINT=""),
+           {"/here": [None], "/v1/metrics": [None]})
+    expect("headers", heard("api-key", "authorization", "x-empty", "x-tab", ENDPOINT=base,
+                            HEADERS=" api-key = a%20b%3D=c , authorization=Basic%20dXNlcg==,,x-empty=,x-tab=%C3%A9"),
+           {f"/v1/{signal}": [["a b==c"], ["Basic dXNlcg=="], [""], ["\xc3\xa9"]] for signal in ("traces", "metrics")})
+    expect("of a signal instead", heard("a", "b", ENDPOINT=base, HEADERS="a=1", METRICS_HEADERS="b=2"),
+           {"/v1/traces": [["1"], None], "/v1/metrics": [None, ["2"]]})
+    collector.headers.clear()
+    server = Server(path, "--otlp", base, OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:1", OTEL_EXPORTER_OTLP_HEADERS="a=1")
+    until("the option's collector, the environment's headers", lambda: len(collector.headers) == 2)
+    expect("headers", {headers["a"] for headers in collector.headers.values()}, {"1"})
+    server.stop()
+    for variable, value in (("HEADERS", "secret"), ("HEADERS", "a=1, =secret"), ("HEADERS", "a b=secret"),
+                            ("HEADERS", "a=secret%0D%0Ab: c"), ("HEADERS", "a=secret%2"), ("TRACES_HEADERS", "a=%zzsecret"),
+                            ("METRICS_ENDPOINT", "localhost"), ("ENDPOINT", "grpc://localhost")):
+        name = f"OTEL_EXPORTER_OTLP_{variable}"
+        done = subprocess.run([BRICK, "serve", "--port", "0", "--otlp", "env", path], capture_output=True, timeout=60,
+                              env=environment(**{name: value}))
+        expect((name, value), (done.returncode, name.encode() in done.stderr, b"secret" in done.stderr), (2, True, False))
+
+
 def serving(*args):
     path = os.path.join(TMP, f"serving{''.join(args)}.pftrace")
     subprocess.run([os.path.join(BUILD, "bin", "program-serving_recording"), path, *args], check=True, timeout=60)
@@ -216,7 +255,7 @@ def main():
     refused(path)
     arrives(path)
     grows()
-    for each in (busy, refuses, rejects, not_there):
+    for each in (busy, refuses, rejects, not_there, environment_says):
         each(path)
 
 

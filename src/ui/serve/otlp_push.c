@@ -10,13 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include "base/array.h"
 #include "base/clock_ns.h"
 #include "base/hashmap.h"
 #include "base/scope.h"
 #include "http/http_client.h"
 #include "ui/page/page_json.h"
+#include "ui/serve/otlp_target.h"
 #include "ui/text/otlp_metrics.h"
 
 enum {
@@ -37,7 +37,7 @@ struct text {
 
 struct otlp_push {
 	struct http_client *client;
-	char *traces_url, *metrics_url;
+	struct otlp_target traces, metrics;
 	struct hashmap seen; /* traces */
 	ARRAY(struct text) waiting;
 	unsigned tries;	 /* of the first one */
@@ -47,27 +47,15 @@ struct otlp_push {
 	char error[320];
 };
 
-static bool is_url(const char *url)
+int otlp_push_create(struct otlp_push **out, const char *collector, char **why)
 {
-	return (!strncasecmp(url, "http://", 7) && url[7]) ||
-	       (!strncasecmp(url, "https://", 8) && url[8]);
-}
-
-int otlp_push_create(struct otlp_push **out, const char *url)
-{
-	size_t length = strlen(url);
-
-	if (!is_url(url))
-		return -EINVAL;
 	struct otlp_push *p = calloc(1, sizeof(*p));
-	if (!p)
-		return -ENOMEM;
-	while (url[length - 1] == '/')
-		length--;
-	int rc = http_client_create(&p->client, NULL, NULL);
-	if (rc == 0 && (asprintf(&p->traces_url, "%.*s/v1/traces", (int)length, url) < 0 ||
-			       asprintf(&p->metrics_url, "%.*s/v1/metrics", (int)length, url) < 0))
-		rc = -ENOMEM;
+	int rc = p ? otlp_target_init(&p->traces, collector, "traces", why) : -ENOMEM;
+
+	if (rc == 0)
+		rc = otlp_target_init(&p->metrics, collector, "metrics", why);
+	if (rc == 0)
+		rc = http_client_create(&p->client, NULL, NULL);
 	if (rc < 0) {
 		otlp_push_destroy(p);
 		return rc;
@@ -209,8 +197,8 @@ static bool post_first(struct otlp_push *p)
 {
 	const struct text *text = &p->waiting.items[0];
 	SCOPED_BY(http_reply_fini) struct http_reply reply = {0};
-	int rc = http_post(p->client, text->spans ? p->traces_url : p->metrics_url,
-		"application/json", text->bytes, text->count, &reply);
+	const struct otlp_target *to = text->spans ? &p->traces : &p->metrics;
+	int rc = http_post(p->client, to->url, to->headers, text->bytes, text->count, &reply);
 
 	if (rc < 0 || reply.status < 200 || reply.status > 299) {
 		fail(p, &reply, rc);
@@ -257,7 +245,7 @@ void otlp_push_destroy(struct otlp_push *p)
 	array_fini(&p->waiting);
 	hashmap_fini(&p->seen);
 	http_client_destroy(p->client);
-	free(p->traces_url);
-	free(p->metrics_url);
+	otlp_target_fini(&p->traces);
+	otlp_target_fini(&p->metrics);
 	free(p);
 }

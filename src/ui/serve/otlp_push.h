@@ -19,10 +19,10 @@ struct otlp_push_counts {
 };
 
 /*
- * url: of the collector, as http://localhost:4318; /v1/traces and /v1/metrics are appended.
- * -EINVAL: it is none; -ENOTSUP: there is no libcurl; -ENOMEM.
+ * collector: as in otlp_target.h. -EINVAL: *why says what is wrong with it or with the environment,
+ * to be freed; -ENOTSUP: there is no libcurl; -ENOMEM.
  */
-int otlp_push_create(struct otlp_push **out, const char *url);
+int otlp_push_create(struct otlp_push **out, const char *collector, char **why);
 
 /*
  * Take requests of a run that were not taken before: some at a time, and only when those before
