@@ -12,6 +12,8 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include "base/array.h"
+#include "base/hash.h"
 #include "base/hashmap.h"
 #include "base/order.h"
 #include "base/scope.h"
@@ -184,6 +186,86 @@ static void take_between(struct run *run, const struct told *told, const uint32_
 	}
 }
 
+/* A sequence's last tokens. */
+struct past {
+	uint32_t event; /* index */
+	bool is_back;	/* a state was loaded since */
+	bool is_undone; /* ... which is that from before them */
+};
+
+/*
+ * A model that keeps a state goes back to before all drafts if one does not hold, and evaluates
+ * again what held, with the token that was chosen behind: only this one counts then.
+ */
+static void hear_tokens(struct run *run, struct past *past, uint32_t at)
+{
+	const struct run_sequence_event *e = &run->sequence_events[at];
+	const struct run_sequence_event *before = &run->sequence_events[past->event];
+	bool is_again = past->is_undone && e->position == before->position && !e->prompt &&
+			e->tokens > 1 && e->tokens <= before->tokens;
+
+	if (is_again) {
+		struct run_step *step = &run->steps[e->step], *first = &run->steps[before->step];
+		uint64_t held = e->tokens - 2;
+		held = held < first->drafts ? held : first->drafts;
+		first->drafts -= held;
+		first->tokens += held;
+		first->output_tokens += held;
+		held = e->tokens - 1;
+		step->tokens -= held < step->tokens ? held : step->tokens;
+		step->output_tokens -= held < step->output_tokens ? held : step->output_tokens;
+		step->checked -= held < step->checked ? (uint32_t)held : step->checked;
+	}
+	*past = (struct past){.event = at};
+}
+
+static void hear_removal(struct run *run, struct past *past, const struct run_sequence_event *e)
+{
+	const struct run_sequence_event *before = &run->sequence_events[past->event];
+
+	if (past->is_back && e->position == before->position) {
+		take(&run->steps[before->step], before->tokens - 1);
+		past->is_undone = true;
+	}
+	past->is_back = false;
+}
+
+static bool checks_drafts(const struct run *run, const struct run_sequence_event *e)
+{
+	return e->tokens > 1 && !e->prompt && e->position >= 0 &&
+	       run->steps[e->step].outcome == RUN_EVALUATED && run->steps[e->step].checked;
+}
+
+static int take_undone(struct run *run)
+{
+	ARRAY(struct past) pasts = {0};
+	struct hashmap map = {0};
+	int error = 0;
+
+	for (uint32_t i = 0; i < run->sequence_event_count && !error; i++) {
+		const struct run_sequence_event *e = &run->sequence_events[i];
+		uint64_t key = hash_add(context_key(run, e->lane, e->model), (uint32_t)e->sequence);
+		uint64_t at = hashmap_get(&map, key);
+		bool has_tokens = e->event == BRICK_SEQUENCE_TOKENS && e->step != RUN_NONE &&
+				  !run->steps[e->step].is_draft;
+		if (has_tokens && at == HASHMAP_NONE)
+			error = array_push(&pasts, (struct past){.event = i})
+					?: hashmap_set(&map, key, pasts.count - 1);
+		if (at == HASHMAP_NONE)
+			continue;
+		struct past *past = &pasts.items[at];
+		if (has_tokens)
+			hear_tokens(run, past, i);
+		else if (e->event == BRICK_SEQUENCE_LOADED)
+			past->is_back = checks_drafts(run, &run->sequence_events[past->event]);
+		else if (e->event == BRICK_SEQUENCE_REMOVED)
+			hear_removal(run, past, e);
+	}
+	array_fini(&pasts);
+	hashmap_fini(&map);
+	return error;
+}
+
 static int finish_drafts(struct run *run)
 {
 	SCOPED struct told *told = calloc(run->step_count + 1, sizeof(*told));
@@ -212,7 +294,7 @@ static int finish_drafts(struct run *run)
 	}
 	take_between(run, told, bricks);
 	hashmap_fini(&drafting);
-	return error;
+	return error ?: take_undone(run);
 }
 
 COMPARATOR(by_lane, struct run_expert,

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Speculative decoding on llama.cpp's public interface, with drafts of 1 to MAX tokens in turn. Run
-// as: PROGRAM LIBRARIES MODEL model|lookup; prints as JSON how many drafts were proposed and held,
-// by their position. model: a second context of the model drafts. lookup: drafts are what the model
-// had chosen before, as from a table of n-grams. Every draft is made wrong from some position on.
-// Before and after, tokens are decoded without drafts.
+// as: PROGRAM LIBRARIES MODEL model|lookup|again; prints as JSON how many drafts were proposed and
+// held, by their position. model: a second context of the model drafts. lookup: drafts are what the
+// model had chosen before, as from a table of n-grams. again: as model, but a target that cannot
+// take single tokens back, as recurrent ones: it goes back to a saved state, and evaluates what
+// held once more. Every draft is made wrong from some position on. Before and after, tokens are
+// decoded without drafts.
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,13 +16,15 @@
 #include "llama.h"
 #include "llama_kit.h"
 
-enum { MAX = 6, PROMPT = 20, PLAIN = 12, CYCLES = 48, CONTEXT = 512 };
+enum { MAX = 6, PROMPT = 20, PLAIN = 12, CYCLES = 48, CONTEXT = 512, STATE_BYTES = 64 << 20 };
 
 static struct llama_context *target, *drafting;
 static struct llama_batch batch;
 static int32_t vocabulary, chosen[CONTEXT];
 static int end; // tokens that the target holds; chosen[end] comes next
-static long proposed[MAX + 1], held[MAX + 1], draft_steps, cycles;
+static long proposed[MAX + 1], held[MAX + 1], draft_steps, cycles, again;
+static uint8_t *state; // of the target; NULL: single tokens are taken back
+static size_t state_bytes;
 
 static void evaluate(struct llama_context *context)
 {
@@ -71,15 +75,33 @@ static void draft(int32_t *tokens, int length, int wrong, int32_t (*look_up)[CON
 		tokens[wrong] = (tokens[wrong] + 1) % vocabulary;
 }
 
+static void evaluate_behind(const int32_t *tokens, int count)
+{
+	batch.n_tokens = 0;
+	add(&batch, chosen[end], end, 0, 1);
+	for (int i = 0; i < count; i++)
+		add(&batch, tokens[i], end + 1 + i, 0, 1);
+	evaluate(target);
+}
+
+// What held, and the token behind it, which was chosen already; one more comes of it.
+static void go_again(int right)
+{
+	llama_state_seq_set_data(target, state, state_bytes, 0);
+	back_to(target, end);
+	evaluate_behind(&chosen[end + 1], right + 1);
+	chosen[end + right + 2] = likeliest(target, vocabulary, right + 1);
+	end++;
+	again++;
+}
+
 static void check(const int32_t *tokens, int length)
 {
 	int right = 0;
 
-	batch.n_tokens = 0;
-	add(&batch, chosen[end], end, 0, 1);
-	for (int i = 0; i < length; i++)
-		add(&batch, tokens[i], end + 1 + i, 0, 1);
-	evaluate(target);
+	if (state)
+		state_bytes = llama_state_seq_get_data(target, state, STATE_BYTES, 0);
+	evaluate_behind(tokens, length);
 	while ((chosen[end + 1 + right] = likeliest(target, vocabulary, right)) ==
 		(right < length ? tokens[right] : -1))
 		right++;
@@ -87,6 +109,8 @@ static void check(const int32_t *tokens, int length)
 		proposed[i]++;
 		held[i] += i <= right;
 	}
+	if (state && right < length)
+		go_again(right);
 	end += 1 + right;
 	cycles++;
 	back_to(target, end);
@@ -139,7 +163,8 @@ int main(int argc, char **argv)
 
 	if (argc < 4)
 		return 2;
-	bool has_model = !strcmp(argv[3], "model");
+	bool goes_again = !strcmp(argv[3], "again"),
+	     has_model = goes_again || !strcmp(argv[3], "model");
 	llama_log_set(be_silent, NULL);
 	ggml_backend_load_all_from_path(argv[1]);
 	struct llama_model *model =
@@ -153,6 +178,8 @@ int main(int argc, char **argv)
 		drafting = must(llama_init_from_model(model, params), "no context");
 		prompt(drafting);
 	}
+	if (goes_again)
+		state = must(malloc(STATE_BYTES), "no memory");
 	begin();
 	plain(has_model ? PLAIN : CONTEXT / 2 + PLAIN);
 	if (!has_model) {
@@ -165,8 +192,9 @@ int main(int argc, char **argv)
 	printf("{");
 	print("proposed", proposed);
 	print("held", held);
-	printf("\"cycles\": %ld, \"draft_steps\": %ld, \"plain\": %d}\n", cycles, draft_steps,
-		end - made + (has_model ? PLAIN : CONTEXT / 2 + PLAIN));
+	printf("\"cycles\": %ld, \"again\": %ld, \"draft_steps\": %ld, \"plain\": %d}\n", cycles,
+		again, draft_steps, end - made + (has_model ? PLAIN : CONTEXT / 2 + PLAIN));
+	free(state);
 	llama_batch_free(batch);
 	if (drafting)
 		llama_free(drafting);

@@ -220,6 +220,69 @@ static void refuted_drafts_end_nothing(void **state)
 	requests_destroy(q);
 }
 
+/* Four drafts of which one holds: a state is loaded, and what held comes again. */
+static void check_and_go_back(int32_t position)
+{
+	step(1000, BRICK_PHASE_DECODE);
+	part(0, 5, 0, position, 5);
+	event(BRICK_SEQUENCE_SAMPLED, 0);
+	now += 10;
+	event(BRICK_SEQUENCE_LOADED, 0);
+	removed(0, position);
+}
+
+static void a_model_goes_back_to_a_state(void **state)
+{
+	struct speculations *all;
+
+	(void)state;
+	prompt(0, 8, 0);
+	check_and_go_back(8);
+	step(500, BRICK_PHASE_DECODE);
+	part(0, 3, 0, 8, 3);
+	event(BRICK_SEQUENCE_SAMPLED, 0);
+	check_and_go_back(11); /* the client is gone */
+	event(BRICK_SEQUENCE_LOADED, 0);
+	removed(0, 4);
+	prompt(0, 6, 4);
+	struct requests *q = requests(2);
+	const struct request *r = q->list;
+	assert_int_equal(r->output_tokens, 1 + 3);
+	assert_int_equal(r->refuted, 3 + 4);
+	assert_int_equal(r->end, REQUEST_REPLACED);
+	assert_int_equal(r->gap_count, 1);
+	assert_int_equal(q->gaps[0].tokens, 3);
+	assert_int_equal(q->gaps[0].parts_ns[GAP_PART_DRAFTING], 1000);
+	assert_int_equal(q->gaps[0].parts_ns[GAP_PART_STEP], 500);
+	assert_int_equal(speculations_create(&all, q), 0);
+	assert_int_equal(all->list[0].proposed, 8);
+	assert_int_equal(all->list[0].accepted, 1);
+	assert_int_equal(all->list[0].verifications, 2);
+	assert_int_equal(all->list[0].verify_ns, 1000);
+	assert_int_equal(all->list[0].rollback_ns, 500);
+	assert_int_equal(all->list[0].best, RUN_NONE);
+	speculations_destroy(all);
+	requests_destroy(q);
+}
+
+/* A state that comes in place of drafts that had held is another request's. */
+static void a_state_for_another_request(void **state)
+{
+	(void)state;
+	prompt(0, 8, 0);
+	step(1000, BRICK_PHASE_DECODE);
+	part(0, 3, 0, 8, 3);
+	now += 10;
+	event(BRICK_SEQUENCE_LOADED, 0);
+	removed(0, 6);
+	prompt(0, 4, 6);
+	struct requests *q = requests(2);
+	assert_int_equal(q->list[0].output_tokens, 1 + 3);
+	assert_int_equal(q->list[0].end, REQUEST_REPLACED);
+	assert_int_equal(q->list[1].reuse, REQUEST_REUSE_LOADED);
+	requests_destroy(q);
+}
+
 static void kept_sequences_and_refused_steps(void **state)
 {
 	(void)state;
@@ -533,6 +596,8 @@ int main(void)
 		TEST(a_token_is_there_when_it_was_chosen),
 		TEST(what_was_there_before),
 		TEST(refuted_drafts_end_nothing),
+		TEST(a_model_goes_back_to_a_state),
+		TEST(a_state_for_another_request),
 		TEST(kept_sequences_and_refused_steps),
 		TEST(nothing_is_said),
 		TEST(who_made_it_wait),

@@ -124,6 +124,14 @@ static void others_in(const struct requests *q, uint32_t step, uint32_t own,
 	}
 }
 
+static const struct request_part *own_part(const struct requests *q, uint32_t step, uint32_t own)
+{
+	for (uint32_t i = q->step_first[step]; i < q->step_first[step + 1]; i++)
+		if (q->parts[q->of_step[i]].request == own)
+			return &q->parts[q->of_step[i]];
+	return NULL;
+}
+
 static uint64_t prompt_of_others(const struct requests *q, uint32_t step, uint32_t own)
 {
 	uint64_t sum = 0;
@@ -169,7 +177,9 @@ static void read_before(struct finder *f, struct request_gap *gap, uint32_t own,
 		}
 		if (i == gap->step)
 			break;
-		enum gap_part part = s->is_draft				? GAP_PART_DRAFTING
+		const struct request_part *own_one = own_part(f->q, (uint32_t)i, own);
+		bool is_draft = s->is_draft || (own_one && own_one->is_undone);
+		enum gap_part part = is_draft					? GAP_PART_DRAFTING
 				     : prompt_of_others(f->q, (uint32_t)i, own) ? GAP_PART_PREFILL
 										: GAP_PART_OTHERS;
 		uint64_t end = s->end_ns < step->begin_ns ? s->end_ns : step->begin_ns;
@@ -283,15 +293,6 @@ static enum gap_cause cause_of_step(
 	return requests_in(f->q, gap->step) > usual->requests ? GAP_MORE_REQUESTS : GAP_STEP;
 }
 
-static const struct request_part *own_part(
-	const struct requests *q, const struct request_gap *gap, uint32_t own)
-{
-	for (uint32_t i = q->step_first[gap->step]; i < q->step_first[gap->step + 1]; i++)
-		if (q->parts[q->of_step[i]].request == own)
-			return &q->parts[q->of_step[i]];
-	return NULL;
-}
-
 static enum gap_cause cause_of(const struct finder *f, const struct request_gap *gap, uint32_t own,
 	const struct usual *usual)
 {
@@ -309,7 +310,7 @@ static enum gap_cause cause_of(const struct finder *f, const struct request_gap 
 		[GAP_PART_IDLE] = GAP_IDLE,
 		[GAP_PART_HOST] = GAP_HOST,
 	};
-	const struct request_part *part = own_part(f->q, gap, own);
+	const struct request_part *part = own_part(f->q, gap->step, own);
 	int worst = 0;
 
 	for (int k = 1; k < GAP_PARTS; k++)
@@ -382,7 +383,7 @@ static void find_gaps(struct finder *f, uint32_t own)
 		const struct request_part *part = &q->parts[r->part_first + i];
 		const struct run_step *step = &f->run->steps[part->step];
 		uint32_t outputs = part->tokens - part->prompt;
-		if (!outputs && !part->results)
+		if ((!outputs && !part->results) || part->is_undone)
 			continue;
 		uint64_t came_ns = part->sampled_ns ? part->sampled_ns : step->end_ns;
 		if (last_ns && step->end_ns > last_ns) {

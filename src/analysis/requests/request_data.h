@@ -39,7 +39,7 @@ enum gap_part {
 	GAP_PART_BLOCKED,   /* within the step: the thread waited */
 	GAP_PART_PREFILL,   /* other steps with prompts, before its own */
 	GAP_PART_OTHERS,    /* other steps without */
-	GAP_PART_DRAFTING,  /* steps of a model that drafts, before its own */
+	GAP_PART_DRAFTING,  /* before its own: steps of a model that drafts, and its own undone */
 	GAP_PART_STATE,	    /* states saved or loaded between steps */
 	GAP_PART_CACHE,	    /* between steps: cells of the cache given back or copied */
 	GAP_PART_SAMPLING,  /* sampling between steps */
@@ -115,7 +115,13 @@ struct request_part {
 	int32_t position;
 	uint64_t sampled_ns; /* its next token was chosen; 0: not known */
 	uint32_t shifts;     /* of its context, right before */
-	uint32_t reserved;
+	/*
+	 * A model that keeps a state cannot take single tokens back. If a draft does not hold, it
+	 * goes back to before all of them, and evaluates again what held, with the token that was
+	 * chosen behind.
+	 */
+	bool is_undone; /* this part: no token came of it */
+	bool is_again;	/* the next one then */
 };
 
 struct request {

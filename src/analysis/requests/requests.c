@@ -36,6 +36,7 @@ struct life {
 	bool gave_results;  /* its last part did, and was the end of a prompt */
 	int64_t end;	    /* position behind its last token; -1: not known */
 	uint32_t last_part; /* index + 1; 0: none */
+	bool is_back; /* a state was loaded right behind drafts: perhaps that from before them */
 	enum request_reuse reuse;
 	uint32_t shifts, shifted; /* since its last tokens */
 	bool has_number;
@@ -147,7 +148,10 @@ static void remove_end(struct maker *m, struct life *life, int64_t from)
 	end_request(m, life, from ? REQUEST_CUT : REQUEST_REMOVED, (int32_t)from);
 	cut(m, life, from, from ? REQUEST_LOST_CUT : REQUEST_LOST_REMOVED, RUN_NONE);
 	life->end = from;
-	life->reuse = from ? REQUEST_REUSE_OWN : REQUEST_REUSE_NONE;
+	if (!from)
+		life->reuse = REQUEST_REUSE_NONE;
+	else if (life->reuse != REQUEST_REUSE_LOADED)
+		life->reuse = REQUEST_REUSE_OWN;
 }
 
 /* Tokens in the middle went: a context that is full makes room. */
@@ -158,10 +162,60 @@ static void remove_middle(struct maker *m, struct life *life, int64_t from, int6
 	cut(m, life, from, REQUEST_LOST_SHIFTED, RUN_NONE);
 }
 
+static void replace(struct maker *m, struct life *life)
+{
+	if (life->end)
+		cut(m, life, 0, REQUEST_LOST_REPLACED, RUN_NONE);
+	end_request(m, life, REQUEST_REPLACED, 0);
+	life->end = -1;
+	life->reuse = REQUEST_REUSE_LOADED;
+	life->is_back = false;
+}
+
+/* Behind drafts: it may be the state from before them. */
+static void on_loaded(struct maker *m, struct life *life)
+{
+	const struct request_part *part =
+		life->last_part ? &m->parts.items[life->last_part - 1] : NULL;
+
+	life->is_back = part && !life->is_over && !part->prompt && part->position >= 0 &&
+			drafts_of(m, life);
+	if (!life->is_back)
+		replace(m, life);
+}
+
+/* The state is that from before the last part. How many of its drafts held is not known yet. */
+static void undo(struct maker *m, struct life *life)
+{
+	struct request_part *part = &m->parts.items[life->last_part - 1];
+
+	part->is_undone = true;
+	part->refuted = part->tokens - 1;
+	life->end = part->position;
+	life->is_back = false;
+}
+
+/* Behind an undone part: what held of it, and the token that was chosen behind. */
+static bool goes_again(
+	const struct maker *m, const struct life *life, const struct run_sequence_event *e)
+{
+	const struct request_part *part =
+		life->last_part ? &m->parts.items[life->last_part - 1] : NULL;
+
+	return part && part->is_undone && !life->is_over && e->position == part->position &&
+	       !e->prompt && e->tokens > 1 && e->tokens <= part->tokens;
+}
+
 static void on_removed(struct maker *m, struct life *life, const struct run_sequence_event *e)
 {
 	int64_t from = e->position < 0 ? 0 : e->position;
 
+	if (life->is_back && from == m->parts.items[life->last_part - 1].position) {
+		undo(m, life);
+		return;
+	}
+	if (life->is_back)
+		replace(m, life);
 	if (e->end < 0 || life->end < 0 || e->end >= life->end)
 		remove_end(m, life, from);
 	else if (e->end > from)
@@ -181,15 +235,6 @@ static void on_copied(
 	end_request(m, to, REQUEST_REPLACED, 0);
 	to->end = end > to->end ? end : to->end;
 	to->reuse = REQUEST_REUSE_COPIED;
-}
-
-static void on_loaded(struct maker *m, struct life *life)
-{
-	if (life->end)
-		cut(m, life, 0, REQUEST_LOST_REPLACED, RUN_NONE);
-	end_request(m, life, REQUEST_REPLACED, 0);
-	life->end = -1;
-	life->reuse = REQUEST_REUSE_LOADED;
 }
 
 /* The last one of a part counts: of drafts that are checked there are several. */
@@ -224,6 +269,7 @@ static void on_life(struct maker *m, struct life *life, const struct run_sequenc
 		on_loaded(m, life);
 		break;
 	case BRICK_SEQUENCE_FREED:
+		life->is_back = false;
 		end_request(m, life, REQUEST_FREED, 0);
 		life->end = 0;
 		life->request = RUN_NONE;
@@ -416,6 +462,11 @@ static void on_tokens(struct maker *m, uint32_t life_number, const struct run_se
 		life->waiting.count = 0;
 		return;
 	}
+	if (life->is_back)
+		replace(m, life);
+	bool is_again = goes_again(m, life, e);
+	if (is_again)
+		m->parts.items[life->last_part - 1].refuted -= e->tokens - 2;
 	go_back(m, life, e->position);
 	bool is_first = begins(m, life, e);
 	if (is_first)
@@ -434,7 +485,8 @@ static void on_tokens(struct maker *m, uint32_t life_number, const struct run_se
 		.prompt = prompt,
 		.results = (uint32_t)e->end,
 		.position = e->position,
-		.shifts = shifts};
+		.shifts = shifts,
+		.is_again = is_again};
 	if (array_push(&m->parts, part)) {
 		fail(m);
 		return;
@@ -522,20 +574,19 @@ static int order_parts(struct requests *q)
 	if (q->part_count)
 		qsort(q->parts, q->part_count, sizeof(*q->parts), by_request);
 	for (size_t i = 0; i < q->part_count; i++) {
-		struct request *r = &q->list[q->parts[i].request];
+		const struct request_part *part = &q->parts[i];
+		struct request *r = &q->list[part->request];
+		uint64_t less = part->is_undone ? part->tokens : part->refuted;
 		if (!r->part_count++)
 			r->part_first = (uint32_t)i;
-		r->refuted += q->parts[i].refuted;
-		q->step_first[q->parts[i].step + 2]++;
+		r->refuted += part->refuted;
+		r->output_tokens -= less < r->output_tokens ? less : r->output_tokens;
+		q->step_first[part->step + 2]++;
 	}
 	for (size_t i = 2; i < steps + 2; i++)
 		q->step_first[i] += q->step_first[i - 1];
 	for (size_t i = 0; i < q->part_count; i++)
 		q->of_step[q->step_first[q->parts[i].step + 1]++] = (uint32_t)i;
-	for (size_t i = 0; i < q->count; i++) {
-		struct request *r = &q->list[i];
-		r->output_tokens -= r->refuted < r->output_tokens ? r->refuted : r->output_tokens;
-	}
 	return 0;
 }
 

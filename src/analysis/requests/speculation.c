@@ -110,8 +110,9 @@ static void count_part(struct maker *m, struct sums *sums, const struct request_
 	uint32_t held = drafts - (part->refuted < drafts ? part->refuted : drafts);
 	uint32_t length = drafts < SPECULATION_POSITIONS ? drafts : SPECULATION_POSITIONS;
 
-	if (!drafts)
+	if (!drafts || part->is_again)
 		return;
+	s->again += part->is_undone;
 	if (!sums->held)
 		sums->held = calloc(SPECULATION_POSITIONS + 1, sizeof(*sums->held));
 	if (!sums->held) {
@@ -151,13 +152,16 @@ static struct drafting drafting_in(struct maker *m, uint32_t of, const struct re
 	return d;
 }
 
+static bool is_alone_in(const struct maker *m, uint32_t step)
+{
+	return m->q->step_first[step + 1] - m->q->step_first[step] == 1;
+}
+
 /* Nobody else's tokens are in its step or were evaluated before it. */
 static bool is_alone(
 	const struct maker *m, const struct request_gap *gap, const struct request_part *part)
 {
-	const uint32_t *first = &m->q->step_first[gap->step];
-
-	return first[1] - first[0] == 1 && !part->prompt && !gap->parts_ns[GAP_PART_PREFILL] &&
+	return is_alone_in(m, gap->step) && !part->prompt && !gap->parts_ns[GAP_PART_PREFILL] &&
 	       !gap->parts_ns[GAP_PART_OTHERS];
 }
 
@@ -170,17 +174,18 @@ static uint64_t host_ns(const struct request_gap *gap)
 	       parts[GAP_PART_IDLE] + parts[GAP_PART_HOST];
 }
 
+/* checked: the part that has the drafts, and part, if nothing is evaluated again. */
 static void time_cycle(struct maker *m, uint32_t of, const struct request_gap *gap,
-	const struct request_part *part)
+	const struct request_part *part, const struct request_part *checked)
 {
 	struct drafting d = drafting_in(m, of, gap);
 	struct sums *sums = &m->list.items[of];
 	struct speculation *s = &sums->made;
 	const struct run_step *step = &m->run->steps[gap->step];
-	uint64_t verify_ns = step->end_ns - step->begin_ns;
-	uint32_t drafts = drafts_of(part);
+	const struct run_step *check = &m->run->steps[checked->step];
+	uint32_t drafts = drafts_of(checked);
 
-	if (!is_alone(m, gap, part)) {
+	if (!is_alone(m, gap, part) || !is_alone_in(m, checked->step)) {
 		s->shared += drafts > 0;
 		return;
 	}
@@ -196,8 +201,10 @@ static void time_cycle(struct maker *m, uint32_t of, const struct request_gap *g
 	s->tokens += gap->tokens;
 	s->cycle_ns += gap_ns(gap);
 	s->draft_ns += d.ns;
-	s->verify_ns += verify_ns;
+	s->verify_ns += check->end_ns - check->begin_ns;
 	s->rollback_ns += gap->parts_ns[GAP_PART_CACHE] + gap->parts_ns[GAP_PART_STATE];
+	if (step != check)
+		s->rollback_ns += step->end_ns - step->begin_ns;
 	s->draft_steps += d.lone + d.batches;
 	members_add(sums, &d, lone, batches, batch_tokens, batch_ns);
 }
@@ -215,7 +222,7 @@ static void read_request(struct maker *m, const struct request *r)
 	for (uint32_t i = 0; !m->error && i < r->part_count; i++) {
 		count_part(m, &m->list.items[of], &parts[i]);
 		if (gap < end && gap->step == parts[i].step)
-			time_cycle(m, of, gap++, &parts[i]);
+			time_cycle(m, of, gap++, &parts[i], &parts[i - parts[i].is_again]);
 	}
 }
 
@@ -338,8 +345,9 @@ static void model(struct maker *m, uint32_t of, const struct curves *c)
 		struct speculation_position *p = &made->of[i];
 		double ns = curve_at(&c->verify, i + 1);
 		p->verify_ns = ns >= 0 ? (uint64_t)ns : ANALYSIS_UNKNOWN;
-		p->modelled_token_ns =
-			made->cycles && (!i || p->proposed >= MIN_TIMES) ? token_ns(s, c, i) : -1;
+		/* what going back costs depends on where: that is not modelled */
+		bool can = made->cycles && !made->again && (!i || p->proposed >= MIN_TIMES);
+		p->modelled_token_ns = can ? token_ns(s, c, i) : -1;
 		if (p->modelled_token_ns < 0)
 			continue;
 		known++;

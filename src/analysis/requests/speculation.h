@@ -29,10 +29,14 @@ struct speculation {
 	uint64_t draft_steps; /* of a model that drafts, in cycles that have times */
 	uint64_t
 		shared; /* verifications that came with others' tokens, in it or before: no times */
+	uint64_t
+		again; /* verifications after which the model went back, and what held came again */
 	uint64_t cycles, drafts; /* that have times, and the drafts in them */
 	uint64_t tokens;	 /* that these cycles gave */
 	uint64_t cycle_ns, draft_ns, verify_ns;
-	uint64_t rollback_ns; /* ANALYSIS_UNKNOWN: nobody said when cells were given back */
+	/* with steps that evaluate again; ANALYSIS_UNKNOWN: nobody said when cells were given back
+	 */
+	uint64_t rollback_ns;
 	uint64_t plain_tokens, plain_ns; /* of the same model, without drafts */
 	double break_even; /* share of drafts that must hold for them to pay; < 0: not known */
 	uint32_t position_count;				   /* the longest draft */

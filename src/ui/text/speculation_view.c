@@ -112,6 +112,14 @@ static void print_best(const struct speculation *s, const struct terminal *termi
 {
 	char ns[UNITS_BYTES];
 
+	if (s->again) {
+		fprintf(out,
+			"  After %" PRIu64
+			" of these steps the model went back to a saved state and "
+			"evaluated again what held; no other length of drafts is modelled\n",
+			s->again);
+		return;
+	}
 	if (s->best == RUN_NONE) {
 		paragraph(terminal, 2, "",
 			"Which length of drafts would be best is not known: too few lengths were "
