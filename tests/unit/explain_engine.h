@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "brick/abi/overhead.h"
 #include "brick/abi/step_counters.h"
 #include "analysis/explain/finding.h"
 #include "tests/unit/run_builder.h"
@@ -20,6 +21,7 @@ struct wrong {
 	uint32_t sampling, build, gap, preempted, blocked, wait;
 	uint32_t first;	       /* of the first step, in attention */
 	uint32_t slow;	       /* of step 17, in attention */
+	uint32_t lookup;       /* of the first step and step 17, Brick's own */
 	uint32_t gap_off;      /* of the gap, without a CPU */
 	uint32_t slow_off;     /* of that, without a CPU */
 	uint32_t growth;       /* of each step more than of the one before, in attention */
@@ -222,6 +224,8 @@ static void add_step(struct explain_engine *e, const struct wrong *w, uint32_t i
 		take(e, engine_site(e, BRICK_OUTPUT_COPY), w->saved / 12, 1);
 	for (uint32_t k = 0; k < 20 && w->watched; k++)
 		take(e, named_site(e, "GraphPlan", "Engine"), w->watched / 20, 1);
+	if (w->lookup && (i == 0 || i == 17))
+		take(e, named_site(e, BRICK_LOOKUP_NAME, "Engine"), w->lookup, 1);
 	if (w->build)
 		take(e, engine_site(e, BRICK_GRAPH_BUILD), w->build, 1);
 	if (w->copy)

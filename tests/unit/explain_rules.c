@@ -218,6 +218,8 @@ static void tokens(void **state)
 	first(&(struct wrong){.slow = 5000}, "slow-steps", 5000);
 	never(&(struct wrong){.slow = 900}, "slow-steps");
 	never(&(struct wrong){.first = 5000}, "slow-steps");
+	never(&(struct wrong){.lookup = 5000}, "slow-first-step");
+	never(&(struct wrong){.lookup = 5000}, "slow-steps");
 	/* others had the CPU, and its caches afterwards */
 	never(&(struct wrong){.slow = 6000, .slow_off = 3100, .others = 40}, "slow-steps");
 	first(&(struct wrong){.slow = 6000, .slow_off = 400, .others = 40}, "slow-steps", 5600);
