@@ -39,7 +39,7 @@ struct onnx_names {
 };
 
 /* Of classes derived from OpKernel: two destructors come first. */
-enum { COMPUTE = 2, TABLES = 1 << 13, KNOWN = 1 << 10, NAME_BYTES = 256 };
+enum { COMPUTE = 2, TABLES = 1 << 13, KNOWN = 1 << 13, NAME_BYTES = 256 };
 
 typedef void *(*compute_fn)(void *status, const void *kernel, void *context);
 
@@ -80,6 +80,7 @@ static void keep(const void *vtable, void *former, const char *name)
 
 /*
  * ---- sites of kernels, by thread ----
+ * Each has two places: a model of thousands of kernels would go around in one.
  */
 
 struct known {
@@ -160,12 +161,16 @@ static const struct named_site *site_of(const struct table *t, const void *kerne
 	if (mine.known && mine.generation != now)
 		memset(mine.known, 0, KNOWN * sizeof(*mine.known));
 	mine.generation = now;
-	struct known *k = mine.known ? &mine.known[(mixed >> 40) & (KNOWN - 1)] : NULL;
-	if (k && k->kernel == kernel)
-		return k->site;
+	struct known *k = mine.known ? &mine.known[(mixed >> 40) & (KNOWN - 2)] : NULL;
+	if (k && k[0].kernel == kernel)
+		return k[0].site;
+	if (k && k[1].kernel == kernel)
+		return k[1].site;
 	const struct named_site *site = look_up(t, kernel);
-	if (k && site)
-		*k = (struct known){kernel, site};
+	if (k && site) {
+		k[1] = k[0];
+		k[0] = (struct known){kernel, site};
+	}
 	return site;
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sites are kept by thread, direct-mapped: asking the table takes a lock. */
+/*
+ * Sites are kept by thread, at one of two places each: asking the table takes a lock, and a model
+ * of many layers would go around in one.
+ */
 #include "attach/torch/torch_thread.h"
 
 #include <stdlib.h>
@@ -9,7 +12,7 @@
 #include "brick/attach.h"
 #include "brick/brick.h"
 
-enum { KNOWN = 1 << 9 };
+enum { KNOWN = 1 << 12 };
 
 const struct torch_module torch_no_module = {"", ""};
 
@@ -71,16 +74,20 @@ static enum torch_kind kind_of(const char *name)
 struct torch_known torch_know(struct torch_thread *t, const char *name)
 {
 	uintptr_t mixed = (uintptr_t)t->module / 16 * 31 + (uintptr_t)name / 8;
-	struct torch_known *kept = t->known ? &t->known[(mixed ^ mixed >> 9) & (KNOWN - 1)] : NULL;
+	mixed *= 0x9e3779b97f4a7c15ull;
+	struct torch_known *kept = t->known ? &t->known[(mixed >> 40) & (KNOWN - 2)] : NULL;
 
-	if (kept && kept->module == t->module && kept->name == name &&
-		!strcmp(kept->site->operation, name))
-		return *kept;
+	for (int i = 0; kept && i < 2; i++)
+		if (kept[i].module == t->module && kept[i].name == name &&
+			!strcmp(kept[i].site->operation, name))
+			return kept[i];
 	struct torch_known found = {.module = t->module, .name = name, .kind = kind_of(name)};
 	if (found.kind == TORCH_TRANSPARENT)
 		return found;
 	found.site = named_site_find(name, t->module->path, t->module->class);
-	if (kept && found.site)
-		*kept = found;
+	if (kept && found.site) {
+		kept[1] = kept[0];
+		kept[0] = found;
+	}
 	return found;
 }
