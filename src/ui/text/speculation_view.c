@@ -113,10 +113,10 @@ static void print_best(const struct speculation *s, const struct terminal *termi
 	char ns[UNITS_BYTES];
 
 	if (s->again) {
-		fprintf(out,
-			"  After %" PRIu64
-			" of these steps the model went back to a saved state and "
-			"evaluated again what held; no other length of drafts is modelled\n",
+		paragraph(terminal, 2, "",
+			"After %" PRIu64
+			" of these steps the model went back to a saved state and evaluated again "
+			"what held; no other length of drafts is modelled",
 			s->again);
 		return;
 	}
