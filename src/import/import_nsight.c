@@ -131,13 +131,11 @@ static void kernel_named(struct brick_session_kernel *kernel, uint32_t kind, con
 /* As a kernel has it: all, and how much of it the launch asked for. */
 static uint64_t shared_of(sqlite3_stmt *row, int own, int dynamic)
 {
-	uint64_t all = (uint64_t)small(row, own) + small(row, dynamic);
 	bool is_split = sqlite3_column_type(row, own) == SQLITE_INTEGER &&
 			sqlite3_column_type(row, dynamic) == SQLITE_INTEGER;
 
-	if (all >= UINT32_MAX)
-		return 0;
-	return all | (is_split ? (uint64_t)small(row, dynamic) + 1 : 0) << 32;
+	return brick_kernel_shared((uint64_t)small(row, own) + small(row, dynamic),
+		is_split ? small(row, dynamic) + 1 : 0);
 }
 
 static int take_kernel(struct nsight *n, sqlite3_stmt *row)

@@ -64,6 +64,7 @@ static void kernels(void **state)
 	uint32_t cut = brick_kernel_register(&k);
 	k.name = NULL;
 	k.backend = "a backend with a long name";
+	k.shared_bytes = UINT64_C(1) << 40; /* nobody has that much */
 	uint32_t nameless = brick_kernel_register(&k);
 	assert_int_equal(brick_kernel_register(NULL), 0);
 
@@ -80,6 +81,7 @@ static void kernels(void **state)
 	assert_int_equal(strlen(kernel_at(&p, cut)->name), 190);
 	assert_string_equal(kernel_at(&p, nameless)->name, "");
 	assert_int_equal(strlen(kernel_at(&p, nameless)->backend), 15);
+	assert_int_equal(kernel_at(&p, nameless)->shared_bytes, 0);
 	assert_int_equal(peek_header(&p)->ledger.table_full, 0);
 	peek_stop(&p);
 }

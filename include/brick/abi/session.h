@@ -113,6 +113,12 @@ struct brick_session_kernel {
 	char name[192]; /* cut at a whole UTF-8 character */
 };
 
+/* Its shared_bytes, of both halves; more than its half can hold are not known. */
+static inline uint64_t brick_kernel_shared(uint64_t all, uint32_t dynamic)
+{
+	return all > UINT32_MAX ? 0 : all | (uint64_t)dynamic << 32;
+}
+
 /* Text of a program: its name, path and source follow, without NULs. */
 struct brick_session_code {
 	uint64_t hash; /* FNV-1a 64 of the source */

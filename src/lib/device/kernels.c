@@ -161,9 +161,7 @@ static struct brick_session_kernel describe(const struct brick_kernel *from)
 {
 	struct brick_session_kernel k = {
 		.code = from->code,
-		.shared_bytes =
-			(from->shared_bytes > UINT32_MAX ? UINT32_MAX : from->shared_bytes) |
-			(uint64_t)from->dynamic_shared << 32,
+		.shared_bytes = brick_kernel_shared(from->shared_bytes, from->dynamic_shared),
 		.kind = from->kind,
 		.registers = from->registers,
 	};
