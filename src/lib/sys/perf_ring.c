@@ -37,3 +37,28 @@ void perf_ring_copy(const struct perf_ring *ring, uint64_t at, void *to, size_t 
 	memcpy(to, data + from, first);
 	memcpy((char *)to + first, data, bytes - first);
 }
+
+int perf_ring_read(const struct perf_ring *ring, uint64_t *lost, perf_record_fn take, void *context)
+{
+	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+	int error = 0;
+
+	for (uint64_t at = ring->page->data_tail; at < head;) {
+		struct {
+			struct perf_event_header header;
+			uint64_t id, lost;
+		} record;
+		perf_ring_copy(ring, at, &record, sizeof(record.header));
+		if (record.header.size < sizeof(record.header))
+			break; /* the kernel writes no such thing */
+		if (record.header.type == PERF_RECORD_LOST) {
+			perf_ring_copy(ring, at, &record, sizeof(record));
+			*lost += record.lost;
+		} else {
+			error = take(context, ring, at, &record.header) ?: error;
+		}
+		at += record.header.size;
+	}
+	__atomic_store_n(&ring->page->data_tail, head, __ATOMIC_RELEASE);
+	return error;
+}

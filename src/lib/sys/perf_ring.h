@@ -22,21 +22,16 @@ void perf_ring_unmap(const struct perf_ring *ring);
 /* Bytes of records that wait. */
 uint64_t perf_ring_used(const struct perf_ring *ring);
 
-/* Where the records that wait begin and end; what lies before `head` may be overwritten then. */
-static inline uint64_t perf_ring_tail(const struct perf_ring *ring)
-{
-	return ring->page->data_tail;
-}
+/* A record that begins at `at`, which perf_ring_copy() takes out. 0 or -errno. */
+typedef int (*perf_record_fn)(void *context, const struct perf_ring *ring, uint64_t at,
+	const struct perf_event_header *header);
 
-static inline uint64_t perf_ring_head(const struct perf_ring *ring)
-{
-	return __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
-}
-
-static inline void perf_ring_done(const struct perf_ring *ring, uint64_t head)
-{
-	__atomic_store_n(&ring->page->data_tail, head, __ATOMIC_RELEASE);
-}
+/*
+ * Hand out all records, and leave them to the kernel, which overwrites them. How many it had no
+ * room for is added to *lost instead. 0, or the last error of `take`.
+ */
+int perf_ring_read(
+	const struct perf_ring *ring, uint64_t *lost, perf_record_fn take, void *context);
 
 /* Bytes of the ring that may lie around its end. */
 void perf_ring_copy(const struct perf_ring *ring, uint64_t at, void *to, size_t bytes);

@@ -62,12 +62,6 @@ struct switch_record {
 	uint64_t time;
 };
 
-/* After two words of its own: lost since the last one. */
-struct lost_record {
-	struct perf_event_header header;
-	uint64_t id, lost;
-};
-
 enum start { NOW, ON_EXEC };
 
 static int open_event(pid_t pid, int cpu, enum start start)
@@ -227,45 +221,25 @@ void brick__switches_leave(struct brick__switches *s)
 		s->rings.items[i].ended |= s->rings.items[i].tid == tid;
 }
 
-static int keep_switch(struct brick__switches *s, const struct switch_record *record)
+/* What there is no memory for is counted. */
+static int keep_switch(void *context, const struct perf_ring *ring, uint64_t at,
+	const struct perf_event_header *header)
 {
+	struct brick__switches *s = context;
+	struct switch_record record;
+
+	if (header->type != PERF_RECORD_SWITCH || header->size != RECORD_BYTES)
+		return 0;
+	perf_ring_copy(ring, at, &record, sizeof(record));
 	const struct brick__switch one = {
-		.time_ns = record->time + (uint64_t)s->time_offset,
-		.pid = record->pid,
-		.tid = record->tid,
-		.out = (record->header.misc & PERF_RECORD_MISC_SWITCH_OUT) != 0,
-		.preempted = (record->header.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0,
+		.time_ns = record.time + (uint64_t)s->time_offset,
+		.pid = record.pid,
+		.tid = record.tid,
+		.out = (header->misc & PERF_RECORD_MISC_SWITCH_OUT) != 0,
+		.preempted = (header->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0,
 	};
-
-	return array_push(&s->read, one);
-}
-
-/* Take all out of a ring; what there is no memory for is counted. */
-static int read_ring(struct brick__switches *s, struct ring *ring)
-{
-	uint64_t head = perf_ring_head(&ring->map), at = perf_ring_tail(&ring->map);
-	int error = 0;
-
-	while (at < head) {
-		struct perf_event_header header;
-		perf_ring_copy(&ring->map, at, &header, sizeof(header));
-		if (header.size < sizeof(header))
-			break; /* the kernel writes no such thing */
-		if (header.type == PERF_RECORD_SWITCH && header.size == RECORD_BYTES) {
-			struct switch_record record;
-			perf_ring_copy(&ring->map, at, &record, sizeof(record));
-			if (keep_switch(s, &record)) {
-				s->lost++;
-				error = -ENOMEM;
-			}
-		} else if (header.type == PERF_RECORD_LOST) {
-			struct lost_record record;
-			perf_ring_copy(&ring->map, at, &record, sizeof(record));
-			s->lost += record.lost;
-		}
-		at += header.size;
-	}
-	perf_ring_done(&ring->map, head);
+	int error = array_push(&s->read, one);
+	s->lost += error != 0;
 	return error;
 }
 
@@ -280,7 +254,7 @@ int brick__switches_read(
 
 	for (size_t i = s->rings.count; i-- > 0;) {
 		struct ring *ring = &s->rings.items[i];
-		if (read_ring(s, ring))
+		if (perf_ring_read(&ring->map, &s->lost, keep_switch, s))
 			error = -ENOMEM;
 		if (!ring->ended)
 			continue;

@@ -101,11 +101,6 @@ struct thread_record { /* starts or ends */
 	uint64_t time;
 };
 
-struct lost_record {
-	struct perf_event_header header;
-	uint64_t id, lost;
-};
-
 static int open_event(pid_t pid, int cpu, unsigned hz, enum news news)
 {
 	struct perf_event_attr attr = {
@@ -238,29 +233,15 @@ static int keep(struct stack_events *e, const struct perf_ring *ring, uint64_t a
 	return array_push(&e->kept, one);
 }
 
-static int read_ring(struct stack_events *e, const struct perf_ring *ring)
+static int take_record(void *context, const struct perf_ring *ring, uint64_t at,
+	const struct perf_event_header *header)
 {
-	uint64_t head = perf_ring_head(ring), at = perf_ring_tail(ring);
-	int error = 0;
+	struct stack_events *e = context;
+	bool is_throttle = header->type == PERF_RECORD_THROTTLE;
+	int error = is_throttle ? 0 : keep(e, ring, at, header->size);
 
-	while (at < head) {
-		struct perf_event_header header;
-		perf_ring_copy(ring, at, &header, sizeof(header));
-		if (header.size < sizeof(header))
-			break; /* the kernel writes no such thing */
-		if (header.type == PERF_RECORD_LOST) {
-			struct lost_record record;
-			perf_ring_copy(ring, at, &record, sizeof(record));
-			e->lost += record.lost;
-		} else if (header.type == PERF_RECORD_THROTTLE) {
-			e->throttled++;
-		} else if (keep(e, ring, at, header.size)) {
-			e->unkept++;
-			error = -ENOMEM;
-		}
-		at += header.size;
-	}
-	perf_ring_done(ring, head);
+	e->throttled += is_throttle;
+	e->unkept += error != 0;
 	return error;
 }
 
@@ -367,7 +348,7 @@ int stack_events_read(struct stack_events *e, uint64_t until_ns, stack_event_fn 
 	int error = 0;
 
 	for (size_t i = 0; i < e->sources.count; i++)
-		if (read_ring(e, &e->sources.items[i].ring))
+		if (perf_ring_read(&e->sources.items[i].ring, &e->lost, take_record, e))
 			error = -ENOMEM;
 	if (e->kept.count)
 		qsort(e->kept.items, e->kept.count, sizeof(*e->kept.items), by_time);
