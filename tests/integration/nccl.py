@@ -30,7 +30,7 @@ def check_version(scratch, version):
     for note in report["run"]["notes"]:
         notes.setdefault(note["key"], []).append(note["value"])
     same(sorted(notes["nccl.communicator"]), ["world: rank %d of 2, on 1 nodes" % rank for rank in (0, 1)], "communicators")
-    same(notes["nccl.lost"], ["1 operations without an end, 1 without times of the GPU, 0 for which there was no room; "
+    same(notes["nccl.lost"], ["1 operations without an end, 1 without times of the GPU, 0 that were not taken; "
                               "4 channels of none"], "what was lost")
 
 

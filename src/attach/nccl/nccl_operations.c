@@ -27,8 +27,8 @@ struct operation {
 
 static struct operation operations[OPERATIONS];
 static uint32_t next_place;
-static struct {
-	uint64_t no_room, untimed, strays;
+static struct losses {
+	uint64_t untaken, untimed, strays;
 } lost;
 
 /* Bricks of kinds of operations, direct-mapped: registering goes through all names. */
@@ -80,7 +80,7 @@ static uint32_t make_brick(const struct kind *kind)
 	const char *between = *kind->algorithm ? " " : "";
 	int category = brick_category_register("Communication");
 
-	snprintf(name, sizeof(name), "NCCL %.20s%s%.14s%s%.7s", kind->function, between,
+	snprintf(name, sizeof(name), "NCCL %.20s%s%.14s%s%.6s", kind->function, between,
 		kind->algorithm, between, kind->protocol);
 	int brick = brick_register(name, category < 0 ? BRICK_CATEGORY_OTHER : (uint32_t)category);
 	return brick < 0 ? BRICK_NONE : (uint32_t)brick;
@@ -147,7 +147,7 @@ uint64_t operations_start(const struct nccl_operation *from)
 	struct operation *o = brick == BRICK_NONE || !from->channels || from->channels > CHANNELS
 				      ? NULL
 				      : free_place();
-	lost.no_room += !o;
+	lost.untaken += !o;
 	if (!o)
 		return 0;
 	*o = (struct operation){.generation = o->generation + 1,
@@ -220,13 +220,14 @@ static void tell(void)
 	lock_take(&lock);
 	for (uint32_t i = 0; i < OPERATIONS; i++)
 		open += operations[i].is_used;
+	struct losses all = lost;
 	lock_give(&lock);
-	if (open || lost.untimed || lost.no_room || lost.strays)
+	if (open || all.untimed || all.untaken || all.strays)
 		brick_note("nccl.lost",
-			"%llu operations without an end, %llu without times of the GPU, %llu for "
-			"which there was no room; %llu channels of none",
-			(unsigned long long)open, (unsigned long long)lost.untimed,
-			(unsigned long long)lost.no_room, (unsigned long long)lost.strays);
+			"%llu operations without an end, %llu without times of the GPU, %llu that "
+			"were not taken; %llu channels of none",
+			(unsigned long long)open, (unsigned long long)all.untimed,
+			(unsigned long long)all.untaken, (unsigned long long)all.strays);
 }
 
 void operations_tell_at_exit(void)

@@ -16,7 +16,7 @@ struct nccl_operation {
 	uint32_t channels; /* that its kernel will tell of */
 };
 
-/* 0: there is no room, which is counted. */
+/* 0: it is not taken, for lack of room or for its number of channels, which is counted. */
 uint64_t operations_start(const struct nccl_operation *operation);
 
 /* Of a channel of it: begin_ns 0 is not known. 0: there is no such operation. */

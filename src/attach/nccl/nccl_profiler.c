@@ -47,22 +47,19 @@ static int init_5(void **context, uint64_t id, int *mask, const char *name, int 
 
 static uint64_t start_of(const struct nccl_description *d, uint64_t type)
 {
-	const struct nccl_operation collective = {.function = d->collective.function,
-		.algorithm = d->collective.algorithm,
-		.protocol = d->collective.protocol,
-		.type = d->collective.type,
-		.count = d->collective.count,
-		.channels = d->collective.channels};
-	const struct nccl_operation message = {.function = d->message.function,
-		.type = d->message.type,
-		.count = d->message.count,
-		.channels = d->message.channels};
-
 	switch (type) {
 	case NCCL_COLLECTIVE:
-		return operations_start(&collective);
+		return operations_start(&(struct nccl_operation){.function = d->collective.function,
+			.algorithm = d->collective.algorithm,
+			.protocol = d->collective.protocol,
+			.type = d->collective.type,
+			.count = d->collective.count,
+			.channels = d->collective.channels});
 	case NCCL_POINT_TO_POINT:
-		return operations_start(&message);
+		return operations_start(&(struct nccl_operation){.function = d->message.function,
+			.type = d->message.type,
+			.count = d->message.count,
+			.channels = d->message.channels});
 	case NCCL_CHANNEL:
 		return operations_channel(
 			(uintptr_t)d->parent, d->channel.number, d->channel.begin);
