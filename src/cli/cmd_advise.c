@@ -587,8 +587,9 @@ static void find_axes(struct advising *a, const struct kept *kept, size_t count)
 		xpush(&a->arguments.matrix.params, param);
 	}
 	if (!a->arguments.matrix.params.count)
-		die(CLI_INPUT, "advise: the commands of these recordings do not differ: there is "
-			       "nothing to choose");
+		die(CLI_INPUT, "advise: %s: there is nothing to choose",
+			count > 1 ? "the commands of these recordings do not differ"
+				  : "one recording has one setting");
 }
 
 static size_t setting_of(const struct matrix *matrix, const struct kept *kept, char *const *pattern)

@@ -898,9 +898,8 @@ static const struct question *find_question(const char *name)
 		if (!strcmp(questions[i].name, name))
 			return &questions[i];
 	die_usage("history",
-		"%s%shistory needs a subcommand: list, show, label, rm, add, plot, hosts, import "
-		"or push",
-		name ? name : "", name ? ": " : "");
+		"%s%s: must be list, show, label, rm, add, plot, hosts, import or push",
+		name ? "history " : "history", name ? name : "");
 }
 
 static int run_history(int argc, char **argv)

@@ -268,7 +268,7 @@ async function criticalPath(page) {
 				row.ten_percent_less.tokens_per_s, row.nothing.tokens_per_s].map(valueOf));
 		}
 	}
-	check("best opportunity", (await page.locator("#path .best").first().innerText()).includes("10 % faster"));
+	check("best opportunity", (await page.locator("#path .best").first().innerText()).includes("10% faster"));
 	check("the path of one step", await page.locator("#path rect.hop").count() > 3);
 }
 

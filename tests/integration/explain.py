@@ -69,7 +69,7 @@ def beside_a_competitor(path):
         competitor.wait()
     found = findings(path, "decode")
     first(found, "preempted-by-others")
-    check("; the busiest, " in found[0]["evidence"], f"nobody is named: {found[0]}")
+    check("used most, " in found[0]["evidence"], f"nobody is named: {found[0]}")
 
 
 def two_threads_on_one_cpu(path):

@@ -10,7 +10,7 @@ from libtop import Tmux, VIEWS, dump, golden_recording
 TITLES = ["Bricks", "Categories", "Layers", "Threads", "Queues", "Tree", "Path", "Roof",
           "Losses"]
 MARKS = ["BRICK .*SHARE", "CATEGORY .*TOTAL", "LAYER +TIME", "THREAD +WORKED", "KERNEL ",
-         "The last whole (decode )?step", "Critical path of the decode", "GFLOP/s", "Losses +no records"]
+         "The last whole (decode )?step", "Critical path of decode", "GFLOP/s", "Losses +no records"]
 
 
 def selected(tmux):

@@ -280,7 +280,7 @@ def check_roofline(path):
         expect(f"{b['name']}: GB/s", words[5], number(giga(b["bytes_per_s"])))
         expect(f"{b['name']}: intensity", words[7], number(b["intensity"]))
         expect_true(f"{b['name']}: {line}",
-                    line.endswith(f"{100 * (1 - b['distance']):.0f}% of its roof, {b['bound']}"))
+                    line.endswith(f"{100 * (1 - b['distance']):.0f}% of roof, {b['bound']}"))
 
 
 def check_json(path):

@@ -315,6 +315,13 @@ static void what_adds_up(void **state)
 	assert_int_equal(wide->overlaps, apart - findings.list + 1);
 	assert_int_equal(wide->left_ns, apart->left_ns);
 	forget();
+
+	/* a device waits for the host while that is in no brick */
+	ask(&(struct wrong){.device = 400, .gap = 300});
+	const struct finding *launches = find("launch-bound"), *gap = find("in-no-brick");
+	assert_true(launches && gap);
+	assert_true(launches->overlaps || gap->overlaps);
+	forget();
 }
 
 /* Everything at once is ranked, and fits. */

@@ -41,7 +41,7 @@
 	X(ran_on_cpu, "ran-on-cpu", LOSS, COMPUTE, 0)                                              \
 	X(copies, "copies-between-backends", LOSS, COPIES, 0)                                      \
 	X(device_setup, "device-setup", LOSS, LAUNCHES, R(first_step))                             \
-	X(launch_bound, "launch-bound", LOSS, DEVICE, 0)                                           \
+	X(launch_bound, "launch-bound", LOSS, DEVICE | NO_BRICK, 0)                                \
 	X(host_pauses, "host-pauses", LOSS, PAUSES, 0)                                             \
 	X(host_works, "host-works", LOSS, WORK, 0)                                                 \
 	X(sampling, "slow-sampling", LOSS, SAMPLING, 0)                                            \

@@ -11,6 +11,7 @@
 #include "analysis/cost/losses.h"
 #include "base/number.h"
 #include "ui/text/json_out.h"
+#include "ui/text/report_presence.h"
 #include "ui/text/terminal.h"
 #include "ui/text/text.h"
 #include "analysis/steps/step_index.h"
@@ -113,17 +114,14 @@ WORDS(cpu_quota)
 
 WORDS(preempted_by_others)
 {
-	const struct machine_use *use = &f->run->machine;
-	char others[UNITS_BYTES], most[UNITS_BYTES], alone[96] = "";
+	char others[UNITS_BYTES];
+	SCOPED char *neighbour = report_neighbour_text(f->run, &f->presence);
 
 	say_preempted(w);
-	if (use->neighbour[0])
-		snprintf(alone, sizeof(alone), "; the busiest, %.48s, used %s", use->neighbour,
-			units_percent(most, f->presence.neighbour));
 	fill(evidence,
 		"the kernel switched to others on the critical path; other programs used %s of "
 		"all CPUs%s",
-		units_percent(others, f->presence.others), alone);
+		units_percent(others, f->presence.others), neighbour ? neighbour : "");
 	fill(advice,
 		"stop the other programs, or keep them off these CPUs (taskset, nice, cpusets)");
 }
@@ -710,7 +708,8 @@ static void print_phase(const struct explain_facts *facts, int p, const struct t
 	char wall[UNITS_BYTES], each[UNITS_BYTES], gaps[UNITS_BYTES], between[64] = "";
 	uint64_t tokens = explain_tokens(facts, p), gap_ns = phase->elapsed_ns - phase->wall_ns;
 
-	if (tokens && gap_ns > phase->elapsed_ns / 100)
+	/* where the steps alone, as a report has them, would be another figure */
+	if (tokens && strcmp(units_time(wall, phase->wall_ns), units_time(each, phase->elapsed_ns)))
 		snprintf(between, sizeof(between), ", %s of it between steps",
 			units_time(gaps, gap_ns / tokens));
 	if (!tokens && phase->steps) {
@@ -851,11 +850,13 @@ static void print_rest(const struct explain_facts *facts, const struct findings 
 		if (roof && roof->distance >= 0)
 			snprintf(of_roof, sizeof(of_roof), ", at %s of its roof",
 				units_percent(reached, 1 - roof->distance));
-		tell(step_phase_name(p),
-			"the findings explain %s of the time; the brick that takes most is " NAME
-			" (%s of the time%s)",
-			units_percent(
-				part, explain_share(findings->explained_ns[p], phase->elapsed_ns)),
+		tell(step_phase_name(p), "%s%s of the time; " NAME " takes most (%s of the time%s)",
+			findings->explained_ns[p] ? "the findings explain "
+						  : "no finding explains any",
+			findings->explained_ns[p]
+				? units_percent(part, explain_share(findings->explained_ns[p],
+							      phase->elapsed_ns))
+				: "",
 			most->name,
 			units_percent(
 				share, explain_share(summary_row_ran_ns(most), phase->elapsed_ns)),

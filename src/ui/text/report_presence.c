@@ -7,14 +7,13 @@
 #include "ui/text/text.h"
 #include "ui/text/terminal.h"
 
-/* " (the busiest, cc1 (12), 25.0%)"; the caller frees. */
-static char *neighbour_text(const struct run *run, const struct presence *p)
+char *report_neighbour_text(const struct run *run, const struct presence *p)
 {
 	char share[UNITS_BYTES];
 	if (!run->machine.neighbour_ns)
 		return text_copy("");
-	return text_format(" (the busiest, %s, %s)", run->machine.neighbour,
-		units_percent(share, p->neighbour));
+	return text_format(" (of those that ran to the end, %s used most, %s)",
+		run->machine.neighbour, units_percent(share, p->neighbour));
 }
 
 /*
@@ -52,7 +51,7 @@ static void print_machine(const struct run *run, const struct presence *p,
 	char interrupts[128];
 	if (p->busy < 0)
 		return;
-	SCOPED char *neighbour = neighbour_text(run, p);
+	SCOPED char *neighbour = report_neighbour_text(run, p);
 	SCOPED char *throttled = throttled_text(run);
 	interrupts_text(interrupts, sizeof(interrupts), p);
 	paragraph(terminal, label, "CPUs", "%s busy; other processes %s%s; %ssteal %s%s",

@@ -11,6 +11,12 @@
 /* Why times off the CPU are unknown, for an error in struct off_cpu_account. */
 void report_off_cpu_reason(int error, char *text, size_t size);
 
+/*
+ * Which other process used most, " (of those that ran to the end, cc1 (12) used most, 25.0%)", or
+ * "": one that ended before the recording did is only in the sum. The caller frees.
+ */
+char *report_neighbour_text(const struct run *run, const struct presence *presence);
+
 /* Prints lines behind a label of `label` columns. Unknown values that nobody asked for are left
  * out. */
 void report_presence_text(const struct run *run, const struct presence *presence,

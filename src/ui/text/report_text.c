@@ -574,9 +574,10 @@ static char *meanings_of_all(const struct report *report)
 {
 	char *text = meanings(report);
 
-	if (text && has_device_time(report->summary))
+	if (text && report->summary->by == SUMMARY_BY_BRICK && has_device_time(report->summary))
 		text_append(&text, " ",
-			"Rows whose /TOKEN is their DEVICE/TOKEN ran on devices, beside it.");
+			"A row with the same /TOKEN and DEVICE/TOKEN ran on a device only, while "
+			"the thread did something else.");
 	return text;
 }
 

@@ -444,9 +444,8 @@ static void path_draw(struct top *top, struct canvas *canvas, int y, int height)
 		return;
 	}
 	canvas_print(canvas, 0, y, canvas->width, STYLE_NORMAL,
-		s->switches
-			? "Critical path of the %s: %s, %s tokens/s; it changes threads %llu times"
-			: "Critical path of the %s: %s, %s tokens/s, on one thread",
+		s->switches ? "Critical path of %s: %s, %s tokens/s; it changes threads %llu times"
+			    : "Critical path of %s: %s, %s tokens/s, on one thread",
 		s->phase == STEP_PHASES ? "run" : step_phase_name(s->phase),
 		units_time(length, s->length_ns),
 		units_number(rate, path_tokens_per_s(s, s->measured_ns)),

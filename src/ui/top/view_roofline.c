@@ -159,7 +159,7 @@ static void draw_legend(const struct plot *plot, struct canvas *canvas, int y, i
 		SCOPED char *name = text_safe(row->name);
 		SCOPED char *reached =
 			row->roof_flops_per_ns > 0
-				? text_format("%.0f%% of its roof%s%s", 100 * (1 - row->distance),
+				? text_format("%.0f%% of roof%s%s", 100 * (1 - row->distance),
 					  bound ? ", " : "", bound ? bound : "")
 				: text_copy("");
 		canvas_print(canvas, 0, y + i, canvas->width, STYLE_NORMAL,
@@ -183,7 +183,7 @@ static void draw(struct top *top, struct canvas *canvas, int y, int height)
 	canvas_print(canvas, 0, y, canvas->width, STYLE_NORMAL, "GFLOP/s  %s%s",
 		phase ? phase : "outside of steps",
 		plot.roofline->ceilings
-			? ", under what the machine was measured to do"
+			? ", under the machine's measured ceilings"
 			: "; no ceilings are kept for its machine: 'brick ceilings' measures them");
 	int legend = plot.count < height / 3 ? plot.count : height / 3;
 	int plotted = height - legend - 3;

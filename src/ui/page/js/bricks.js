@@ -70,7 +70,7 @@ export function bricks(page) {
 	draw();
 	page.on("brick", draw);
 	return section("bricks", "Bricks",
-		note("Each nanosecond of the wall time is in one row, or unattributed. Choose a brick to see how long its executions took.", page.data.basis ? ` ${page.data.basis}` : ""),
+		note("Each nanosecond of the wall time is in one row, or unattributed; time for which a thread was preempted counts to the brick that it was in. Choose a brick to see how long its executions took.", page.data.basis ? ` ${page.data.basis}` : ""),
 		h("p", { class: "tools" }, h("label", { for: "filter" }, "Filter by name or category"), filter, counter,
 			choice("columns", "Columns", [["main", "Main columns"], ["all", "All columns"]], page.state.columns, value => { page.state.columns = value; page.draw(); })), place);
 }

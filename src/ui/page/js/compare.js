@@ -59,5 +59,5 @@ export function compare(page) {
 			rows, pictures(page, a, b, () => page.main.contains(place) && draw()));
 	};
 	draw();
-	return section("compare", "Two steps compared", note("What each brick took of the wall time of one step and of another; the rows add up to the steps. Of two single steps nobody can say what is noise: brick diff compares runs."), tools, place);
+	return section("compare", "Two steps compared", note("Wall time of each brick in two steps; the rows add up to the steps. Two single steps cannot tell a difference from noise: brick diff compares whole runs."), tools, place);
 }

@@ -134,7 +134,7 @@ export function inside(page) {
 	page.on("step", draw);
 	const kept = data.trees.steps.length + data.trees.others.length, { of } = page.steps, listed = page.steps.number.length;
 	return section("step", "Inside of a step",
-		note("From the step down to its operations, as wide as they took; kernels share the width of what launched them. Click to zoom in, or use the arrow keys, Enter and Backspace.",
+		note("From the step down to its operations, each as wide as its time; kernels share the width of the operation that launched them. Click to zoom in, or use the arrow keys, Enter and Backspace.",
 			data.served || kept >= of ? "" : ` In this page: ${listed} of ${of} steps by brick, ${kept} of them with layers, ${data.trees.steps.length} with operations.`),
 		tools, place);
 }

@@ -56,7 +56,7 @@ function grid(page) {
 		const mean = steps ? c.ns / steps : c.ns;
 		return h("td", {
 			class: value > 0.6 ? "hot" : null, style: { "--heat": value.toFixed(3) }, "data-value": c.ns,
-			title: `Layer ${layer}, ${rows[brick].name}: ${format.time(c.ns)} in all${steps ? `, ${format.time(Math.round(mean))} a step` : ""}, ${format.count(c.count)} executions`,
+			title: `Layer ${layer}, ${rows[brick].name}: ${format.time(c.ns)} in all${steps ? `, ${format.time(Math.round(mean))} a step` : ""}, ${format.plural(c.count, "execution")}`,
 		}, format.time(Math.round(mean)));
 	};
 	return h("div", { class: "scroll heat", tabindex: "0", role: "region", "aria-label": "Layers by bricks" },

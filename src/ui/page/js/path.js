@@ -31,9 +31,9 @@ const columns = before => [
 	},
 	{ key: "on_path_ns", title: "Time on it", get: row => row.on_path_ns, show: format.time },
 	{ key: "own_ns", title: "Own time", about: "Of all threads, less what is nested", get: row => row.own_ns, show: format.time },
-	{ key: "slack", title: "Slack", about: "By how much one execution could have been longer without changing the result, on average", get: row => row.slack.mean_ns, show: format.time },
-	{ key: "less", title: "10% faster", about: "Tokens per second if it took 10 % less time", get: row => row.ten_percent_less.tokens_per_s, show: value => gain(value, before) },
-	{ key: "nothing", title: "For free", about: "Tokens per second if it took no time: the most there is to win", get: row => row.nothing.tokens_per_s, show: value => gain(value, before) },
+	{ key: "slack", title: "Slack", about: "How much longer an execution could have taken without delaying the steps, on average", get: row => row.slack.mean_ns, show: format.time },
+	{ key: "less", title: "10% faster", about: "Tokens per second if it took 10% less time", get: row => row.slack.mean_ns === null ? null : row.ten_percent_less.tokens_per_s, show: value => gain(value, before) },
+	{ key: "nothing", title: "For free", about: "Tokens per second if it took no time: the most there is to win", get: row => row.slack.mean_ns === null ? null : row.nothing.tokens_per_s, show: value => gain(value, before) },
 ];
 
 const WORTH = 0.0005;
@@ -52,7 +52,7 @@ function opportunities(page, path) {
 			path.tokens_per_s === null ? "" : `, ${format.tokensPerSecond(path.tokens_per_s)}`,
 			path.threads.length > 1 ? `; it changes between ${path.threads.length} threads and queues ${format.plural(path.switches, "time")}` : "; one thread did all of it",
 			path.known.unknown_wait_ns ? `; ${format.time(path.known.unknown_wait_ns)} of waiting for something that was not recorded` : "", "."),
-		best ? h("p", { class: "best" }, "Best opportunity: ", h("strong", null, best.name), ` 10 % faster gives ${gain(best.ten_percent_less.tokens_per_s, path.tokens_per_s)} tokens/s`) : null,
+		best ? h("p", { class: "best" }, "Best opportunity: ", h("strong", null, best.name), ` 10% faster gives ${gain(best.ten_percent_less.tokens_per_s, path.tokens_per_s)} tokens/s`) : null,
 		place, rest ? note(`${format.plural(rest, "brick")} with less than ${format.percent(WORTH)} of the path left out.`) : null);
 }
 
@@ -74,7 +74,7 @@ function timeline(page, path) {
 		const height = lanes.length * LANE + MARGIN.bottom;
 		return s("svg", {
 			viewBox: `0 0 ${width} ${height}`, width: "100%", role: "img",
-			"aria-label": `Critical path of step ${path.step}: ${hops.length} parts on ${lanes.length} threads and queues`,
+			"aria-label": `Critical path of step ${path.step}: ${format.plural(hops.length, "part")} on ${format.plural(lanes.length, "lane")}`,
 		}, lanes.map((thread, i) => s("text", { class: "title", x: 0, y: i * LANE + 15 }, label(thread))),
 		hops.map(hop => s("rect", {
 			x: x(hop.begin_ns).toFixed(1), width: Math.max(0.4, x(hop.begin_ns + hop.time_ns) - x(hop.begin_ns)).toFixed(1),
@@ -95,6 +95,6 @@ export function path(page) {
 	const wanted = all.sections.filter(each => page.state.phase === "all" || !each.phase || each.phase === page.state.phase);
 	const one = median?.sections?.find(each => each.path?.length);
 	return section("path", "Critical path",
-		note("What decided how long the steps took. Slack is how much longer something else could have taken; the last two columns run the schedule again with a faster brick."),
+		note("The critical path is the work that decided how long the steps took. Slack is how much longer other work could have taken without delaying them. The last two columns come from running the schedule again with a faster brick."),
 		wanted.map(each => opportunities(page, each)), one && page.state.phase !== "prefill" ? timeline(page, one) : null);
 }

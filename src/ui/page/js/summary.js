@@ -41,7 +41,7 @@ function speed(report) {
 	const steps = phase => `${format.plural(phase.tokens, "token")} in ${format.plural(phase.count, "step")}, ${format.time(phase.total_ns)}`;
 	return h("dl", { class: "figures" },
 		decode.count ? figure("Decode", format.tokensPerSecond(decode.tokens_per_s), steps(decode),
-			`step mean ${format.time((decode.total_ns - decode.unevaluated_ns) / decode.count)}, p50 ${format.time(decode.p50_ns)}, p95 ${format.time(decode.p95_ns)}, p99 ${format.time(decode.p99_ns)}`) : null,
+			`step mean ${format.time((decode.total_ns - decode.unevaluated_ns) / decode.count)}, p50 ${format.time(decode.p50_ns)}, p95 ${format.time(decode.p95_ns)}${decode.p99_ns === null ? "" : `, p99 ${format.time(decode.p99_ns)}`}`) : null,
 		prefill.count ? figure("Prefill", format.tokensPerSecond(prefill.tokens_per_s), steps(prefill)) : null,
 		mixed?.count ? figure("Mixed", format.tokensPerSecond(mixed.tokens_per_s), steps(mixed), "tokens of prompts and new ones in one batch") : null,
 		warmUp?.count ? figure("Warm-up", format.time(warmUp.total_ns), steps(warmUp), "not part of any rate, nor of the time to the first token") : null,
@@ -140,7 +140,7 @@ function provenance(report) {
 	];
 	return h("details", { class: "provenance", open: true }, h("summary", null, "Where these numbers come from"),
 		h("dl", null, lines.map(([name, value]) => [h("dt", null, name), h("dd", null, value)])),
-		notes.length ? h("details", null, h("summary", null, `${notes.length} notes`),
+		notes.length ? h("details", null, h("summary", null, format.plural(notes.length, "note")),
 			h("ul", null, notes.map(text => h("li", null, text)))) : null);
 }
 

@@ -96,10 +96,10 @@ class TimeLine {
 	say({ from, to, width }) {
 		const { step } = ticks(from, to, width);
 		const exact = this.windows.reduce((sum, w) => sum + Math.min(to, w.end) - Math.max(from, w.begin), 0) / (to - from);
-		const columns = `columns of ${format.time(Math.round(this.slices.columns.wide))}, each with the brick that took most of it, as high as the part of it that was in bricks`;
-		const detail = exact > 0.999 ? "each sample" : exact > 0 ? `each sample in ${format.percent(exact)} of it, else ${columns}` : columns;
+		const columns = `columns of ${format.time(Math.round(this.slices.columns.wide))}, coloured by the brick that took most, as high as the share of time in bricks`;
+		const detail = exact > 0.999 ? "each sample" : exact > 0 ? `each sample for ${format.percent(exact)} of the time, else ${columns}` : columns;
 		this.said.textContent = `${moment(from, step / 10)} to ${moment(to, step / 10)} (${format.time(Math.round(to - from))}): ${detail}`;
-		this.canvas.setAttribute("aria-label", `Time line of ${format.plural(this.slices.lanes.length, "thread")} and queues, ${this.said.textContent}`);
+		this.canvas.setAttribute("aria-label", `Time line of ${format.plural(this.slices.lanes.length, "lane")}, ${this.said.textContent}`);
 		fill(this.table, behind("timeline", "Numbers", () => this.numbers()));
 	}
 
@@ -225,9 +225,9 @@ export function timeline(page) {
 	page.on("theme", () => line.redraw());
 	const left = page.data.timeline.lanes_left_out;
 	return section("timeline", "Time line",
-		note("What ran when: steps, and below them each thread and queue. ", page.data.served ? "" :
+		note("Steps, and below them each thread and queue, over time. ", page.data.served ? "" :
 			kept >= of && of ? "Each sample of the steps is in this page. " : `Each sample of ${kept} of ${of} steps is in this page; of the rest there are columns, and brick serve shows all of it. `,
-		page.state.phase === "all" || page.steps.number.length < of ? "" : `What is in no ${phaseLabel(page.state.phase).toLowerCase()} step is pale.`),
+		page.state.phase === "all" || page.steps.number.length < of ? "" : `Work outside of ${phaseLabel(page.state.phase).toLowerCase()} steps is pale.`),
 		h("p", { class: "tools" }, button("out", "−", "Zoom out", () => line.zoom(2)), button("in", "+", "Zoom in", () => line.zoom(0.5)),
 			button("left", "←", "Earlier", () => line.pan(-0.5)), button("right", "→", "Later", () => line.pan(0.5)),
 			button("whole", "All", "The whole run", () => line.set(0, page.slices.wall)),
