@@ -5,9 +5,7 @@
  * pattern of the command: named by --param, found among options that engines share, or, of given
  * recordings, where their commands differ. Setting 0 of the matrix is what the user has.
  */
-#include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,8 +50,6 @@ struct advising {
 };
 
 enum { SETTINGS_MAX = 10000, CHECKED = 3, TRIES = 3, EXIT_FAILED = 125, EXIT_SIGNAL = 128 };
-
-static volatile int interrupted; /* SIGINT or SIGTERM came */
 
 /* Axes. */
 
@@ -281,7 +277,7 @@ static void run_setting(struct advising *a, size_t setting)
 		fprintf(stderr, "\r\033[Kadvise: run %zu", a->runs + 1);
 	SCOPED char *fault = record(a, command, recording, &entry);
 	a->runs++;
-	if (interrupted) {
+	if (program_interrupted) {
 		if (!fault)
 			history_run_fini(&entry);
 	} else if (fault) {
@@ -302,7 +298,7 @@ static void run_settings(struct advising *a, const size_t *settings, size_t coun
 	struct plan plan;
 
 	plan_init(&plan, count, a->runs);
-	for (size_t i = 0; i < count * a->arguments.runs && !interrupted; i++) {
+	for (size_t i = 0; i < count * a->arguments.runs && !program_interrupted; i++) {
 		size_t setting = settings[plan_next(&plan)];
 		if (!a->is_failed[setting])
 			run_setting(a, setting);
@@ -345,7 +341,7 @@ static bool look_at_base(struct advising *a)
 	run_list_free(command);
 	if (fault) {
 		unlink(recording);
-		if (!interrupted)
+		if (!program_interrupted)
 			warn("advise: %s", fault);
 		return false;
 	}
@@ -479,27 +475,10 @@ static void print(struct advising *a, struct advise_row *rows, size_t base, bool
 	}
 }
 
-static void interrupt(int signal)
-{
-	interrupted = signal;
-}
-
 static void begin(struct advising *a)
 {
-	const char *temporary = getenv("TMPDIR");
-	struct sigaction action = {.sa_handler = interrupt};
-
-	a->directory =
-		xasprintf("%s/brick-advise-XXXXXX", temporary && *temporary ? temporary : "/tmp");
-	if (!mkdtemp(a->directory))
-		die(CLI_SYSTEM, "advise: %s: cannot be made", a->directory);
-	a->output = xasprintf("%s/output", a->directory);
-	int rc = launch_begin(a->output);
-	if (rc < 0)
-		die(CLI_SYSTEM, "advise: no process to run programs from: %s", strerror(-rc));
+	program_runs_begin("advise", &a->directory, &a->output);
 	program_directory(a->arguments.keep);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
 }
 
 static int advise_command(struct advising *a, char **words)
@@ -517,7 +496,7 @@ static int advise_command(struct advising *a, char **words)
 				    "--param NAME=VALUES stands for {NAME}");
 	begin(a);
 	if (!look_at_base(a))
-		return interrupted ? EXIT_SIGNAL + interrupted : EXIT_FAILED;
+		return program_interrupted ? EXIT_SIGNAL + program_interrupted : EXIT_FAILED;
 	add_values(a);
 	make_model(a, 0);
 	settings = xcalloc(a->settings + PLAN_KINDS_MAX, sizeof(*settings));
@@ -525,17 +504,17 @@ static int advise_command(struct advising *a, char **words)
 	run_settings(a, settings, a->measured);
 	rows = xcalloc(a->settings, sizeof(*rows));
 	ask(a, rows, true);
-	if (interrupted)
-		return EXIT_SIGNAL + interrupted;
+	if (program_interrupted)
+		return EXIT_SIGNAL + program_interrupted;
 	if (a->is_failed[0] || !(goal_ns(a, &rows[0]) > 0)) {
 		warn("advise: %s", a->faults ? a->faults : "nothing of that is in its recordings");
 		return EXIT_FAILED;
 	}
 	check(a, rows);
 	ask(a, rows, false);
-	if (!interrupted)
+	if (!program_interrupted)
 		print(a, rows, 0, true);
-	return interrupted ? EXIT_SIGNAL + interrupted : CLI_DONE;
+	return program_interrupted ? EXIT_SIGNAL + program_interrupted : CLI_DONE;
 }
 
 /* Of recordings. */
@@ -681,17 +660,11 @@ static int advise_files(struct advising *a, char *const *paths, size_t count)
 
 static void clean_up(struct advising *a)
 {
-	launch_end();
-	if (a->directory) {
-		unlink(a->output);
-		rmdir(a->directory);
-	}
+	program_runs_end(a->directory, a->output);
 	advise_destroy(a->model);
 	matrix_fini(&a->arguments.matrix);
 	run_list_free(a->words);
 	free(a->is_failed);
-	free(a->directory);
-	free(a->output);
 	free(a->faults);
 }
 

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,9 +86,6 @@ struct bench {
 	bool all_kept; /* in the history */
 	char *fault;   /* why it ended early; NULL: it did not */
 };
-
-/* Set when SIGINT or SIGTERM came. */
-extern volatile int bench_interrupted;
 
 enum { LETTERS = 26, SIDES_MAX = PLAN_KINDS_MAX / 2 - 1 };
 
@@ -325,8 +321,8 @@ static double bench_measure_of(const struct bench_run *run)
 	return run->is_recorded ? NAN : run->value;
 }
 
-/* Logarithms of one kind of runs of a side; how many. */
-static size_t logarithms(const struct bench *bench, size_t side, bool is_recorded, double *out)
+/* Of one kind of runs of a side, as they came; how many. */
+static size_t measures(const struct bench *bench, size_t side, bool is_recorded, double *out)
 {
 	size_t n = 0;
 
@@ -334,8 +330,17 @@ static size_t logarithms(const struct bench *bench, size_t side, bool is_recorde
 		const struct bench_run *run = &bench->runs.items[i];
 		double value = bench_measure_of(run);
 		if (run->side == side && run->is_recorded == is_recorded && value > 0)
-			out[n++] = log(value);
+			out[n++] = value;
 	}
+	return n;
+}
+
+static size_t logarithms(const struct bench *bench, size_t side, bool is_recorded, double *out)
+{
+	size_t n = measures(bench, side, is_recorded, out);
+
+	for (size_t i = 0; i < n; i++)
+		out[i] = log(out[i]);
 	return n;
 }
 
@@ -433,7 +438,7 @@ static void warn_of_machine(struct bench *bench)
 static bool warm_up(struct bench *bench)
 {
 	for (unsigned long k = 0; k < bench->arguments.warm_up; k++)
-		for (size_t side = 0; side < bench->compared && !bench_interrupted; side++) {
+		for (size_t side = 0; side < bench->compared && !program_interrupted; side++) {
 			const struct bench_work work = {side, bench->work[0].is_recorded};
 			struct bench_run run;
 			if (!bench->commands.items[side].words)
@@ -490,7 +495,7 @@ static struct stop_rule rule_of(const struct bench_arguments *a)
 /* One that a signal ended counts for nothing; what it says of itself is not told. */
 static enum stop_reason end_early(struct bench *bench)
 {
-	if (bench_interrupted) {
+	if (program_interrupted) {
 		free(bench->fault);
 		bench->fault = NULL;
 	}
@@ -509,7 +514,7 @@ static enum stop_reason bench_measure(struct bench *bench)
 	if (!warm_up(bench))
 		return end_early(bench);
 	while (reason == STOP_GO_ON) {
-		if (!make_run(bench) || bench_interrupted) {
+		if (!make_run(bench) || program_interrupted) {
 			reason = end_early(bench);
 			break;
 		}
@@ -583,19 +588,6 @@ static void recorded_fini(struct recorded *r)
 	compare_names_fini(&r->names);
 }
 
-/* Values of plain runs, as they came. */
-static size_t plain_values(const struct bench *bench, size_t side, double *out)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < bench->runs.count; i++) {
-		const struct bench_run *run = &bench->runs.items[i];
-		if (run->side == side && !run->is_recorded && run->value > 0)
-			out[n++] = run->value;
-	}
-	return n;
-}
-
 static void one_side(struct difference *d, double *values, size_t n)
 {
 	struct statistics_shift shift;
@@ -623,7 +615,7 @@ static bool compare_plain(
 	const struct difference_rule rule = {.threshold = threshold, .alpha = plain_alpha};
 	SCOPED double *values = xcalloc(2 * bench->runs.count + 1, sizeof(*values));
 	double *other = values + bench->runs.count;
-	size_t in_a = plain_values(bench, a, values), in_b = plain_values(bench, b, other);
+	size_t in_a = measures(bench, a, false, values), in_b = measures(bench, b, false, other);
 
 	if (in_a && in_b)
 		xcheck(difference_of(d, kind_of(bench), values, in_a, other, in_b, &rule));
@@ -791,14 +783,10 @@ static void fill_side(const struct bench *bench, size_t i, struct bench_side *si
 static size_t ranked(
 	const struct bench *bench, const struct bench_view *view, size_t side, double *out)
 {
-	size_t n = 0;
+	size_t n = measures(bench, side, view->is_by_tokens, out);
 
-	for (size_t i = 0; i < bench->runs.count; i++) {
-		const struct bench_run *run = &bench->runs.items[i];
-		double value = bench_measure_of(run);
-		if (run->side == side && run->is_recorded == view->is_by_tokens && value > 0)
-			out[n++] = run->is_recorded ? 1e9 / value : value;
-	}
+	for (size_t i = 0; i < n && view->is_by_tokens; i++)
+		out[i] = 1e9 / out[i];
 	return n;
 }
 
@@ -1005,15 +993,7 @@ static int bench_answer(struct bench *bench, enum stop_reason reason)
 	return exit_code(bench, &view);
 }
 
-volatile int bench_interrupted;
-
 /* The command. */
-
-static void set_percent(const struct option_use *use, const char *text)
-{
-	*(double *)use->to =
-		option_double(use, text, 0, 1000, "percent, a number from 0 to 1000") / 100;
-}
 
 /* "90", "90s", "5m", "1.5h". */
 static void set_time(const struct option_use *use, const char *text)
@@ -1066,7 +1046,7 @@ static const struct cli_option option_table[] = {
 	{"precision", "P",
 		"stop when all intervals are within +-P percent (default: 1), or say that they "
 		"will not be; 10 to 60 runs",
-		set_percent, OF(precision)},
+		option_percent, OF(precision)},
 	{"warmup", "N", "runs of each side that do not count (default: 1)", option_number,
 		OF(warm_up), .low = 0, .high = 1000},
 	{"param", "NAME=VALUES",
@@ -1087,7 +1067,7 @@ static const struct cli_option option_table[] = {
 		"'brick diff'",
 		option_flag, OF(floor)},
 	{"threshold", "PERCENT", "smaller differences do not matter (default: 1, or the floor)",
-		set_percent, OF(threshold)},
+		option_percent, OF(threshold)},
 	{"baseline", "NAME", "A is what the history has with that label", option_text, OF(baseline),
 		.words = words_labels},
 	{"label", "NAME", "call these runs so in the history (of B where there are two)",
@@ -1214,24 +1194,9 @@ static void add_work(struct bench *bench, bool is_recorded)
 			bench->work[bench->work_count++] = (struct bench_work){side, is_recorded};
 }
 
-static void interrupt(int signal)
-{
-	bench_interrupted = 1;
-}
-
 static void prepare(struct bench *bench)
 {
-	const char *temporary = getenv("TMPDIR");
-	struct sigaction action = {.sa_handler = interrupt};
-
-	bench->directory =
-		xasprintf("%s/brick-bench-XXXXXX", temporary && *temporary ? temporary : "/tmp");
-	if (!mkdtemp(bench->directory))
-		die(CLI_SYSTEM, "bench: %s: cannot be made", bench->directory);
-	bench->output = xasprintf("%s/output", bench->directory);
-	int rc = launch_begin(bench->output);
-	if (rc < 0)
-		die(CLI_SYSTEM, "bench: no process to run programs from: %s", strerror(-rc));
+	program_runs_begin("bench", &bench->directory, &bench->output);
 	program_directory(bench->arguments.keep);
 	bench->begin_ns = monotonic_ns();
 	bench->all_kept = !bench->arguments.no_history;
@@ -1240,13 +1205,11 @@ static void prepare(struct bench *bench)
 	if (!bench->arguments.plain)
 		add_work(bench, true);
 	plan_init(&bench->plan, bench->work_count, bench->arguments.seed);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
 }
 
 static void clean_up(struct bench *bench)
 {
-	launch_end();
+	program_runs_end(bench->directory, bench->output);
 	for (size_t i = 0; i < bench->commands.count; i++) {
 		run_list_free(bench->commands.items[i].words);
 		free(bench->commands.items[i].line);
@@ -1256,13 +1219,9 @@ static void clean_up(struct bench *bench)
 	array_fini(&bench->commands);
 	matrix_fini(&bench->arguments.matrix);
 	free(bench->pattern);
-	unlink(bench->output);
-	rmdir(bench->directory);
 	for (size_t i = 0; i < bench->runs.count; i++)
 		history_run_fini(&bench->runs.items[i].entry);
 	array_fini(&bench->runs);
-	free(bench->directory);
-	free(bench->output);
 	free(bench->batch);
 	free(bench->fault);
 }

@@ -5,9 +5,7 @@
  * Then each build in the middle runs in turns with the first one, and is bad if that brick takes
  * more than half of the difference longer. Builds that fail are passed over.
  */
-#include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -53,13 +51,6 @@ struct bisect {
 };
 
 enum { RUNS_MIN = 4, FILE_BYTES_MAX = 16 << 20, EXIT_NOT_KNOWN = 125 };
-
-static volatile sig_atomic_t interrupted;
-
-static void interrupt(int signal)
-{
-	interrupted = 1;
-}
 
 /* Running builds. */
 
@@ -133,7 +124,7 @@ static bool run_build(struct bisect *b, struct build *build)
 		xpush(&build->runs, entry);
 	unlink(recording);
 	run_list_free(words);
-	return good && !interrupted;
+	return good && !program_interrupted;
 }
 
 /* Comparing two. */
@@ -359,13 +350,14 @@ static int search_builds(struct bisect *b)
 	double effect;
 
 	if (!compare_ends(b, &effect, &found)) {
-		if (!interrupted)
+		if (!program_interrupted)
 			warn("bisect: %s", b->fault);
 		return EXIT_NOT_KNOWN;
 	}
-	for (long at; found && !interrupted && (at = bisection_next(&search)) != BISECTION_END;)
+	for (long at;
+		found && !program_interrupted && (at = bisection_next(&search)) != BISECTION_END;)
 		judge(b, &search, (size_t)at, expm1(log1p(effect) / 2));
-	if (interrupted)
+	if (program_interrupted)
 		return EXIT_NOT_KNOWN;
 	show(b, &search, found);
 	return found ? CLI_DONE : CLI_GATE;
@@ -418,23 +410,6 @@ static void read_commits(struct bisect *b, const char *range)
 	}
 }
 
-static void begin(struct bisect *b)
-{
-	const struct sigaction action = {.sa_handler = interrupt};
-	const char *temporary = getenv("TMPDIR");
-
-	b->directory =
-		xasprintf("%s/brick-bisect-XXXXXX", temporary && *temporary ? temporary : "/tmp");
-	if (!mkdtemp(b->directory))
-		die(CLI_SYSTEM, "bisect: %s: cannot be made", b->directory);
-	b->output = xasprintf("%s/output", b->directory);
-	int rc = launch_begin(b->output);
-	if (rc < 0)
-		die(CLI_SYSTEM, "bisect: no process to run programs from: %s", strerror(-rc));
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-}
-
 static void clean_up(struct bisect *b)
 {
 	for (size_t i = 0; i < b->builds.count; i++) {
@@ -449,27 +424,17 @@ static void clean_up(struct bisect *b)
 		free(build->directory);
 		free(build->name);
 	}
-	launch_end();
-	unlink(b->output);
-	rmdir(b->directory);
+	program_runs_end(b->directory, b->output);
 	for (size_t i = 0; i < b->steps.count; i++)
 		free((char *)b->steps.items[i].fault);
 	array_fini(&b->builds);
 	array_fini(&b->steps);
 	free(b->is_skipped);
-	free(b->directory);
-	free(b->output);
 	free(b->fault);
 	free(b->brick);
 }
 
 /* The command. */
-
-static void set_threshold(const struct option_use *use, const char *text)
-{
-	*(double *)use->to =
-		option_double(use, text, 0, 1000, "percent, a number from 0 to 1000") / 100;
-}
 
 #define OF(member) .at = offsetof(struct bisect_arguments, member)
 
@@ -485,7 +450,7 @@ static const struct cli_option option_table[] = {
 		option_text, OF(build)},
 	{"runs", "N", "at most so many runs of each build (default: 16)", option_number, OF(runs),
 		.low = RUNS_MIN, .high = 1000},
-	{"threshold", "PERCENT", "smaller differences do not matter (default: 1)", set_threshold,
+	{"threshold", "PERCENT", "smaller differences do not matter (default: 1)", option_percent,
 		OF(threshold)},
 	{"json", NULL, "as JSON (schema brick/bisect/1)", option_flag, OF(json)},
 	{"quiet", NULL, "no progress", option_flag, OF(quiet), .letter = 'q'},
@@ -514,7 +479,7 @@ static int run_bisect(int argc, char **argv)
 	options_parse(&command_bisect, &b.arguments, argc, argv);
 	b.words = argv + optind;
 	check(&b);
-	begin(&b);
+	program_runs_begin("bisect", &b.directory, &b.output);
 	if (b.arguments.commits)
 		read_commits(&b, b.arguments.commits);
 	else if (*b.arguments.builds == '@')

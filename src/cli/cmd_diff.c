@@ -38,12 +38,6 @@ struct sides {
 	uint64_t floor_ns;
 };
 
-static void set_threshold(const struct option_use *use, const char *text)
-{
-	*(double *)use->to =
-		option_double(use, text, 0, 1000, "percent, a number from 0 to 1000") / 100;
-}
-
 static const struct cli_option option_table[] = {
 	{"by", "WHAT",
 		"brick (default), category or layer: what the time of a step is divided into",
@@ -51,7 +45,7 @@ static const struct cli_option option_table[] = {
 	{"threshold", "PERCENT",
 		"smaller differences do not matter (default: 1, or what identical runs differed "
 		"by on this machine)",
-		set_threshold, AT(threshold)},
+		option_percent, AT(threshold)},
 	{"strict", NULL, "exit code 1 also when there is not enough data for a verdict",
 		option_flag, AT(strict)},
 	{"any", NULL, "exit code 1 also when only a brick, layer or kernel got slower", option_flag,

@@ -183,16 +183,6 @@ static void add_row(struct table *table, size_t place, const struct history_run 
 		end ? " ..." : "");
 }
 
-static int take_run(void *context, struct history_run *run)
-{
-	struct history_runs *runs = context;
-
-	if (array_push(&runs->list, *run))
-		return -ENOMEM;
-	*run = (struct history_run){0};
-	return 0;
-}
-
 static void list_json(const struct history_runs *runs)
 {
 	json_t *root = json_object(), *array = json_array();
@@ -231,7 +221,7 @@ static int history_list(const struct history_arguments *a)
 
 	if (!filter.limit && !a->all && !a->json)
 		filter.limit = DEFAULT_LIMIT;
-	history_runs_check(store, history_store_list(store, &filter, take_run, &runs));
+	history_runs_check(store, history_store_list(store, &filter, history_runs_take, &runs));
 	if (a->json)
 		list_json(&runs);
 	else if (runs.list.count)
@@ -454,7 +444,7 @@ static void die_without(struct history_store *store, struct history_filter filte
 
 	filter.limit = 1;
 	filter.whole = true;
-	history_runs_check(store, history_store_list(store, &filter, take_run, &runs));
+	history_runs_check(store, history_store_list(store, &filter, history_runs_take, &runs));
 	if (!runs.list.count)
 		die(CLI_INPUT, "history: no run has %s", what);
 	const struct history_run *run = &runs.list.items[0];

@@ -125,7 +125,7 @@ void history_runs_check(const struct history_store *store, int rc)
 }
 
 /* Newest first. */
-static int take(void *context, struct history_run *run)
+int history_runs_take(void *context, struct history_run *run)
 {
 	struct history_runs *runs = context;
 
@@ -139,7 +139,7 @@ static bool find(
 	struct history_runs *runs, struct history_store *store, struct history_filter filter)
 {
 	filter.whole = 1;
-	history_runs_check(store, history_store_list(store, &filter, take, runs));
+	history_runs_check(store, history_store_list(store, &filter, history_runs_take, runs));
 	return runs->list.count > 0;
 }
 

@@ -20,6 +20,9 @@ struct history_runs {
 /* where: what --db said, or NULL. create: else it must be there. */
 struct history_store *history_runs_open(const char *where, bool create);
 
+/* For a store's lists: moves a run to the end of a struct history_runs. */
+int history_runs_take(void *runs, struct history_run *run);
+
 /* Answer of a store: ends the program when it is none. */
 void history_runs_check(const struct history_store *store, int rc);
 

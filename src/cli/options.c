@@ -275,6 +275,12 @@ double option_double(
 	return value;
 }
 
+void option_percent(const struct option_use *use, const char *text)
+{
+	*(double *)use->to =
+		option_double(use, text, 0, 1000, "percent, a number from 0 to 1000") / 100;
+}
+
 /* "a, b or c"; the caller frees. */
 static char *enumerate(const char *const *names, size_t count)
 {

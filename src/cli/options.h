@@ -110,6 +110,8 @@ void option_flag(const struct option_use *use, const char *text);
 void option_text(const struct option_use *use, const char *text);
 void option_number(const struct option_use *use, const char *text);
 void option_index(const struct option_use *use, const char *text);
+/* Of percent, a share: a double. */
+void option_percent(const struct option_use *use, const char *text);
 void option_phase_or_all(const struct option_use *use, const char *text);
 void option_rows(const struct option_use *use, const char *text);
 

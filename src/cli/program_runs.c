@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/user_path.h"
@@ -16,6 +17,41 @@
 #include "trace/load.h"
 
 enum { TAIL_LINES = 8, RECORD_WORDS = 7 };
+
+volatile sig_atomic_t program_interrupted;
+
+static void interrupt(int signal)
+{
+	program_interrupted = signal;
+}
+
+void program_runs_begin(const char *command, char **directory, char **output)
+{
+	const struct sigaction action = {.sa_handler = interrupt};
+	const char *temporary = getenv("TMPDIR");
+
+	*directory = xasprintf(
+		"%s/brick-%s-XXXXXX", temporary && *temporary ? temporary : "/tmp", command);
+	if (!mkdtemp(*directory))
+		die(CLI_SYSTEM, "%s: %s: %s", command, *directory, strerror(errno));
+	*output = xasprintf("%s/output", *directory);
+	int rc = launch_begin(*output);
+	if (rc < 0)
+		die(CLI_SYSTEM, "%s: no process to run programs from: %s", command, strerror(-rc));
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+void program_runs_end(char *directory, char *output)
+{
+	launch_end();
+	if (directory) {
+		unlink(output);
+		rmdir(directory);
+	}
+	free(directory);
+	free(output);
+}
 
 char *program_line(char *const *argv)
 {

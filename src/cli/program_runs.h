@@ -1,12 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs that a command runs and records by itself, one after the other (bench, advise), and what
- * is said when one fails. Main thread.
+ * Programs that a command runs and records itself, one after the other (bench, advise, bisect), and
+ * what is said when one fails. Main thread.
  */
 #pragma once
 
+#include <signal.h>
 #include <stdbool.h>
 #include "analysis/history/history_run.h"
+
+/* The signal that came, SIGINT or SIGTERM; 0: none. */
+extern volatile sig_atomic_t program_interrupted;
+
+/*
+ * Before the first program: a directory for the command's files, and in it the file that takes what
+ * programs print. Ends the program if there can be none.
+ */
+void program_runs_begin(const char *command, char **directory, char **output);
+
+/* After the last one; frees both. The directory must be empty by then; NULL: none had begun. */
+void program_runs_end(char *directory, char *output);
 
 /* "a 'b c'": for people, and to distinguish commands; the caller frees. */
 char *program_line(char *const *argv);

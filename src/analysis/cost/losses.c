@@ -43,6 +43,14 @@ bool losses_complete(const struct losses *losses)
 	return !losses->incomplete && !losses->bad_records && !losses->bad_packets;
 }
 
+uint64_t losses_dropped(const struct run *run)
+{
+	struct losses losses;
+
+	losses_of_run(&losses, run, 0);
+	return losses.dropped;
+}
+
 bool losses_any(const struct losses *l)
 {
 	return !losses_complete(l) || l->dropped || l->open || l->unmatched || l->clamped ||

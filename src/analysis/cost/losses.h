@@ -32,6 +32,9 @@ struct losses {
 /* mismatched: of the run's summary. */
 void losses_of_run(struct losses *losses, const struct run *run, uint64_t mismatched);
 
+/* Records that were dropped. */
+uint64_t losses_dropped(const struct run *run);
+
 /* Is anything at all missing? */
 bool losses_any(const struct losses *losses);
 

@@ -28,14 +28,6 @@ static double share(uint64_t of, uint64_t all)
 	return all ? (double)of / (double)all : -1;
 }
 
-static uint64_t dropped(const struct run *run)
-{
-	struct losses losses;
-
-	losses_of_run(&losses, run, 0);
-	return losses.dropped;
-}
-
 static void bytes_cell(struct table *table, uint64_t bytes)
 {
 	char text[UNITS_BYTES];
@@ -172,9 +164,9 @@ void experts_text(const struct run *run, const struct experts *e, FILE *out)
 			"not read.",
 			e->unknown, e->executions);
 	}
-	if (dropped(run))
+	if (losses_dropped(run))
 		fprintf(out, "\n%s records were lost: counts are too low.\n",
-			units_count(lost, dropped(run)));
+			units_count(lost, losses_dropped(run)));
 }
 
 static json_t *layer_json(const struct expert_layer *l)
@@ -226,7 +218,7 @@ json_t *experts_to_json(const struct run *run, const struct experts *e)
 	json_put(o, "models", models);
 	json_put(o, "executions", json_number(e->executions));
 	json_put(o, "unknown_executions", json_number(e->unknown));
-	json_put(o, "dropped_records", json_number(dropped(run)));
+	json_put(o, "dropped_records", json_number(losses_dropped(run)));
 	return o;
 }
 

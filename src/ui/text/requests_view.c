@@ -225,14 +225,6 @@ static void print_table(const struct requests_view *view, const struct terminal 
 	table_destroy(table);
 }
 
-static uint64_t dropped(const struct requests_view *view)
-{
-	struct losses losses;
-
-	losses_of_run(&losses, view->run, 0);
-	return losses.dropped;
-}
-
 /* Whether its first token came of the step that ended its prompt. */
 static bool begins_by_prompt(const struct requests *q, const struct request *r)
 {
@@ -670,7 +662,7 @@ json_t *requests_to_json(const struct requests_view *view)
 	json_put(o, "requests", list);
 	json_put(o, "interference", interference_json(view->interference));
 	json_put(o, "speculation", speculation_to_json(view->run, view->speculations));
-	json_put(o, "dropped_records", json_number(dropped(view)));
+	json_put(o, "dropped_records", json_number(losses_dropped(view->run)));
 	json_put(o, "unknown_parts", json_number(view->requests->unknown_steps));
 	json_put(o, "preempted_share", json_rate(view->presence.preempted));
 	return o;
