@@ -208,10 +208,12 @@ same(attack("environment")[0], 1600 * BRICKS, "bricks while the environment chan
 loader()
 locks()
 root = not os.geteuid()
-for what, bricks in (("ranges", 16), ("execs", 4.2), ("smallest", 64), ("undumpable", 4), *root * [("user", 5), ("mounts", 5)]):
+for what, bricks in (("ranges", 16), ("execs", 4.2), ("smallest", 64), ("undumpable", 4), ("forks", 4.5),
+                     *root * [("user", 5), ("mounts", 5)]):
     counted(what, bricks=int(bricks * BRICKS), program=UNUSUAL)
     attack(what, program=UNUSUAL, embed=True)
-for what in "switches", *3 * ["hurry"]:
+same(attack("altstacks", program=UNUSUAL)[1]["refused"], 16, "bricks on stacks that are too small")
+for what in "altstacks", "switches", "jumps", *3 * ["hurry"]:
     for embed in False, True:
         attack(what, program=UNUSUAL, embed=embed)
 same(sessions(), set(), "session directories left")

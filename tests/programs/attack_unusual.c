@@ -11,13 +11,19 @@
  *   smallest       64 threads with the smallest stacks that there are, 1000 bricks on each
  *   switches       coroutines on stacks of 16 KiB that begin bricks in one and end them in another
  *   undumpable     may not be looked at, then 1000 bricks on each of 4 threads
+ *   altstacks      16 threads whose first brick is in a signal's handler, on a stack of 8 KiB, then
+ *                      1000 bricks on each
+ *   jumps          leaves 1000 bricks by longjmp(), then 1000 bricks, which are too deep
+ *   forks          4 threads with 1000 bricks each, beside one that forks 50 children, which have
+ *                      10 bricks each
  *   hurry          200000 bricks, and a signal every 50 us whose handler has one: no such use is
- *                  promised to count, but the program goes on
+ *                      promised to count, but the program goes on
  *
  * Ends with 0; 9 when something of its own was harmed.
  */
 #include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,6 +172,69 @@ static int undumpable(void)
 	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) ? 8 : on_threads(4, 0, bricks);
 }
 
+static void *brick_on_altstack(void *unused)
+{
+	size_t bytes = 8192; /* as SIGSTKSZ was for long */
+	stack_t small = {.ss_sp = malloc(bytes), .ss_size = bytes};
+
+	if (!small.ss_sp || sigaltstack(&small, NULL))
+		_exit(8);
+	raise(SIGUSR1);
+	some_bricks(BRICKS);
+	small.ss_flags = SS_DISABLE;
+	sigaltstack(&small, NULL);
+	free(small.ss_sp);
+	return unused;
+}
+
+static int altstacks(void)
+{
+	struct sigaction action = {.sa_handler = brick_in_handler, .sa_flags = SA_ONSTACK};
+
+	sigaction(SIGUSR1, &action, NULL);
+	return on_threads(16, 0, brick_on_altstack);
+}
+
+static int jumps(void)
+{
+	static jmp_buf back;
+
+	for (volatile int i = 0; i < BRICKS; i++)
+		if (!setjmp(back)) {
+			brick_begin(BRICK_ROPE_EMBEDDING);
+			brick_begin(BRICK_SAMPLING);
+			longjmp(back, 1);
+		}
+	some_bricks(BRICKS);
+	return 0;
+}
+
+static void *fork_often(void *unused)
+{
+	for (int i = 0; i < 50; i++) {
+		pid_t child = fork();
+		if (!child) {
+			some_bricks(10);
+			exit(0);
+		}
+		int status = 0;
+		if (waitpid(child, &status, 0) != child || status)
+			__atomic_store_n(&is_over, 9, __ATOMIC_RELAXED);
+	}
+	return unused;
+}
+
+static int forks(void)
+{
+	pthread_t forker;
+
+	if (pthread_create(&forker, NULL, fork_often, NULL))
+		return 8;
+	int code = on_threads(4, 0, bricks);
+	pthread_join(forker, NULL);
+	return code ? code : is_over;
+}
+
 static int hurry(void)
 {
 	const struct itimerval timer = {{0, 50}, {0, 50}}, off = {{0, 0}, {0, 0}};
@@ -194,6 +263,12 @@ static int run(const char *what)
 		return switches();
 	if (!strcmp(what, "undumpable"))
 		return undumpable();
+	if (!strcmp(what, "altstacks"))
+		return altstacks();
+	if (!strcmp(what, "jumps"))
+		return jumps();
+	if (!strcmp(what, "forks"))
+		return forks();
 	return strcmp(what, "hurry") ? 2 : hurry();
 }
 

@@ -768,6 +768,10 @@ struct brick_lane *brick__thread_attach(void)
 	/* a handler of a signal that came meanwhile would wait for its own thread */
 	if (is_attaching || brick__session_is_busy())
 		return NULL;
+	if (brick__sys_stack_is_small()) { /* a lane is made at the next try, elsewhere */
+		note_refusal();
+		return NULL;
+	}
 	is_attaching = true;
 	struct brick_lane *lane = attach(&brick__thread);
 	is_attaching = false;

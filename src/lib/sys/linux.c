@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +63,15 @@ void brick__sys_touch(void *address, uint64_t bytes)
 			*page = *page;
 		}
 	}
+}
+
+bool brick__sys_stack_is_small(void)
+{
+	KEEP_ERRNO();
+	stack_t stack;
+
+	return !brick__sys_is_confined() && !sigaltstack(NULL, &stack) &&
+	       stack.ss_flags & SS_ONSTACK && stack.ss_size < (size_t)sysconf(_SC_THREAD_STACK_MIN);
 }
 
 /* Who holds such a mutex has its number in it. */

@@ -32,6 +32,9 @@ void brick__sys_touch(void *address, uint64_t bytes);
 uint64_t brick__sys_memory_left(void);
 uint64_t brick__sys_addresses_left(void);
 
+/* Is this a handler of a signal, on a stack of its own that is smaller than any thread's? */
+bool brick__sys_stack_is_small(void);
+
 uint64_t brick__sys_thread_id(void);
 
 /*
