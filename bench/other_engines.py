@@ -74,6 +74,20 @@ with torch.no_grad():
         x = net(x)
 print(x.flatten()[:4].tolist())
 """
+TORCH_TRAINING = """
+import sys, torch
+torch.manual_seed(1)
+torch.set_num_threads(1)
+layer = torch.nn.TransformerEncoderLayer(256, 4, 512, batch_first=True)
+net, x = torch.nn.TransformerEncoder(layer, 4), torch.randn(4, 64, 256)
+optimizer = torch.optim.AdamW(net.parameters(), lr=0.01)
+for _ in range(int(sys.argv[1])):
+    optimizer.zero_grad()
+    loss = (net(x) - x).square().mean()
+    loss.backward()
+    optimizer.step()
+print(loss.item())
+"""
 OPENCV_NET = """
 import sys, numpy, cv2
 cv2.setNumThreads(1)
@@ -253,8 +267,13 @@ def devices():
     yield shell("leela-zero on PoCL (it wants a GPU)", f"{game}{leela}", "/usr/lib/leelaz/bin/leelaz", f"{OTHERS}/leela.txt")
 
 
+def torch_programs():
+    needs = ("/usr/lib/python3/dist-packages/torch",)
+    yield python("PyTorch 1.13, a transformer", TORCH, "{n}", lengths=(100, 5), needs=needs)
+    yield python("PyTorch 1.13, training", TORCH_TRAINING, "{n}", lengths=(20, 2), needs=needs)
+
+
 def without_attacher():
-    yield python("PyTorch 1.13, a transformer", TORCH, "{n}", lengths=(100, 5), needs=("/usr/lib/python3/dist-packages/torch",))
     yield python("numpy on OpenBLAS or BLAS", NUMPY, "50")
     yield python("scikit-learn, joblib's threads", LEARN, "50")
     yield python("XGBoost, OpenMP", BOOST, "20")
@@ -296,4 +315,5 @@ def other_kinds(place):
     yield from addons()
     yield from static_programs(place)
     yield from devices()
+    yield from torch_programs()
     yield from without_attacher()

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 #include "attach/patch/insn.h"
 #include "attach/patch/patch_plan.h"
+#include "attach/patch/survey.h"
 
 enum { CODE = 0x1000, DATA = 0x8000, TRAMPOLINE = 0x20000, SLOT = 0x21000 };
 
@@ -242,6 +243,7 @@ int optimised(void) __asm__("optimised.lto_priv.0");
 int twice_a(void) __asm__("twice.lto_priv.0");
 int twice_b(void) __asm__("twice.lto_priv.1");
 int part(void) __asm__("part.constprop.0");
+int cold(void) __asm__("cold.lto_priv.0.cold");
 
 __attribute__((noinline)) int optimised(void)
 {
@@ -263,6 +265,11 @@ __attribute__((noinline)) int part(void)
 	return getpid() + 4;
 }
 
+__attribute__((noinline)) int cold(void)
+{
+	return getpid() + 5;
+}
+
 static void test_names(void **state)
 {
 	struct image image = {0};
@@ -276,14 +283,37 @@ static void test_names(void **state)
 	assert_null(image_find(&image, "twice", &ambiguous)); /* which of them? */
 	assert_int_equal(ambiguous, 1);
 	assert_null(image_find(&image, "part", NULL)); /* takes other arguments */
+	assert_null(image_find(&image, "cold", NULL)); /* is a piece of it */
 	assert_null(image_find(&image, "optimised.lto_priv.0", NULL));
 	image_close(&image);
+}
+
+/* What only copies are left of is refused with that reason, but not where nothing else is there. */
+static void test_remnants(void **state)
+{
+	const struct patch_name names[] = {{.name = "optimised"}, {.name = "part"},
+		{.name = "cold"}, {.name = "no_such_function"}};
+	struct survey survey;
+
+	(void)state;
+	assert_int_equal(survey_open(&survey, "/proc/self/exe", names, 4, false), 0);
+	assert_non_null(survey.entries[0].function);
+	for (int i = 1; i < 3; i++) {
+		assert_int_equal(survey.entries[i].way, SURVEY_REFUSED);
+		assert_non_null(strstr(survey.entries[i].plan.refused, "other arguments"));
+	}
+	assert_int_equal(survey.entries[3].way, SURVEY_ABSENT);
+	survey_close(&survey);
+	assert_int_equal(survey_open(&survey, "/proc/self/exe", names + 1, 3, false), 0);
+	assert_int_equal(survey.entries[0].way, SURVEY_ABSENT);
+	survey_close(&survey);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_remnants),
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_code_elsewhere),

@@ -167,8 +167,11 @@ static int read_debug_file(struct image *image, const char *path)
 size_t image_name_length(const char *name)
 {
 	const char *suffix = strstr(name, ".lto_priv.");
+	const char *number = suffix ? suffix + strlen(".lto_priv.") : "";
 
-	return suffix ? (size_t)(suffix - name) : strlen(name);
+	/* Behind the number may stand what a copy or a piece of it is: ".constprop.0", ".cold". */
+	return *number && !number[strspn(number, "0123456789")] ? (size_t)(suffix - name)
+								: strlen(name);
 }
 
 static bool is_called(const struct image_function *f, const char *name)

@@ -70,6 +70,47 @@ static bool is_wanted(const struct survey *s, const struct patch_name *name)
 	return !name->is_wanted_with;
 }
 
+/*
+ * What a compiler left of a function whose other calls are inlined: copies that take other
+ * arguments, since those which are known are dropped, or a piece of it. No table says which.
+ */
+static bool is_remnant(const char *function, const char *name)
+{
+	size_t length = strlen(name);
+	const char *suffix = strncmp(function, name, length) ? "" : function + length;
+
+	return !strncmp(suffix, ".constprop.", 11) || !strncmp(suffix, ".isra.", 6) ||
+	       !strncmp(suffix, ".part.", 6) || !strncmp(suffix, ".lto_priv.", 10);
+}
+
+static bool is_any_linked(const struct survey *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->entries[i].way == SURVEY_LINKED)
+			return true;
+	return false;
+}
+
+static void refuse_remnants(struct survey *s)
+{
+	const struct image_function *list = s->image.functions.items;
+
+	if (!s->defined || is_any_linked(s))
+		return;
+	for (size_t k = 0; k < s->image.functions.count; k++) {
+		if (!strchr(list[k].name, '.'))
+			continue;
+		for (size_t i = 0; i < s->count; i++) {
+			struct survey_entry *e = &s->entries[i];
+			if (e->way != SURVEY_ABSENT || !is_remnant(list[k].name, e->of.name))
+				continue;
+			e->way = SURVEY_REFUSED;
+			e->plan.refused = "only copies of it with other arguments are left "
+					  "(.constprop, .isra, .part)";
+		}
+	}
+}
+
 /* How the functions of one group can be hooked, each by itself. */
 struct group {
 	bool is_patched; /* all that are needed */
@@ -154,6 +195,7 @@ int survey_open(struct survey *survey, const char *path, const struct patch_name
 	}
 	find_functions(survey, names);
 	error = plan_all(survey, is_forced);
+	refuse_remnants(survey);
 	if (!error)
 		error = judge(survey);
 	if (error)
