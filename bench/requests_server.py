@@ -67,13 +67,13 @@ def wait_until_ready(port, server):
     raise TimeoutError("llama-server is not ready")
 
 
-def ask(port, draw, done):
+def ask(port, draw, done, leaves):
     """One request, streamed: its own times, and what the server says with each token."""
     shared, own = draw.choice([0, 40, 120]), draw.randint(4, 80)
     prompt = [3 + i * 7 % 900 for i in range(shared)] + [draw.randint(3, 900) for _ in range(own)]
     body = {"prompt": prompt, "n_predict": draw.randint(2, 40), "stream": True, "ignore_eos": True, "temperature": 0,
             "cache_prompt": True, "return_tokens": True, "timings_per_token": True}
-    leaves_after = draw.randint(1, 6) if draw.random() < 0.1 else None
+    leaves_after = draw.randint(1, 6) if leaves and draw.random() < 0.1 else None
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
     sent_ns = time.monotonic_ns()
     connection.request("POST", "/completion", json.dumps(body), {"Content-Type": "application/json"})
@@ -93,7 +93,7 @@ def ask(port, draw, done):
     done.append({"sent_ns": sent_ns, "tokens": tokens, "timings": timings, "slot": slot})
 
 
-def clients(port, count, total, seed):
+def clients(port, count, total, seed, leaves=True):
     done, left, lock = [], [total], threading.Lock()
 
     def run(number):
@@ -103,7 +103,7 @@ def clients(port, count, total, seed):
                 if not left[0]:
                     return
                 left[0] -= 1
-            ask(port, draw, done)
+            ask(port, draw, done, leaves)
 
     threads = [threading.Thread(target=run, args=(i,)) for i in range(count)]
     for thread in threads:
@@ -177,6 +177,7 @@ def recorded(scratch, options, brick=f"{BUILD}/bin/brick"):
     try:
         wait_until_ready(port, server)
         yield port, server
+        time.sleep(1)  # idle: its handler of signals takes the lock of its queue, which its main thread may hold
     finally:
         server.send_signal(signal.SIGINT)
         server.wait(60)
@@ -253,16 +254,15 @@ def without_requests(scratch):
 def cpu_s(brick_process):
     """Of the server, which is the child of the recorder."""
     pid = int(open(f"/proc/{brick_process}/task/{brick_process}/children").read().split()[0])
-    with open(f"/proc/{pid}/stat") as file:
-        fields = file.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return sum(int(open(f"/proc/{pid}/task/{thread}/schedstat").read().split()[0])
+               for thread in os.listdir(f"/proc/{pid}/task")) / 1e9
 
 
 def load(scratch, options, brick):
     """CPU seconds for the same requests: of one client, so that all batches are the same in each run."""
     with recorded(scratch, ["-np", str(options.slots), "-m", options.model], brick) as (port, server):
         begin = cpu_s(server.pid)
-        clients(port, 1, options.requests, 1)
+        clients(port, 1, options.requests, 1, leaves=False)
         return cpu_s(server.pid) - begin
 
 
