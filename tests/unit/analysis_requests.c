@@ -283,6 +283,32 @@ static void a_state_for_another_request(void **state)
 	requests_destroy(q);
 }
 
+/* A token was chosen late, as the thread was off its CPU: that is no sampling. */
+static void preempted_while_sampling(void **state)
+{
+	(void)state;
+	prompt(0, 8, 0);
+	for (int i = 0; i < 8; i++) {
+		decode(0, 8 + i);
+		if (i != 5)
+			continue;
+		struct run_lane *lane = &run.lanes[0];
+		BUILDER_GROW(lane->off_cpu, lane->off_cpu_count);
+		lane->off_cpu[lane->off_cpu_count++] =
+			(struct run_off_cpu){.begin_ns = now, .end_ns = now + 9000, .preempted = 1};
+		now += 9100;
+		event(BRICK_SEQUENCE_SAMPLED, 0);
+	}
+	run.off_cpu.source = OFF_CPU_SWITCHES;
+	struct requests *q = requests(1);
+	const struct request_gap *late = &q->gaps[5];
+	assert_int_equal(gap_ns(late), 1010 + 9100 + 10);
+	assert_int_equal(late->parts_ns[GAP_PART_PREEMPTED], 9000);
+	assert_int_equal(late->parts_ns[GAP_PART_SAMPLING], 110);
+	assert_int_equal(late->cause, GAP_PREEMPTED);
+	requests_destroy(q);
+}
+
 static void kept_sequences_and_refused_steps(void **state)
 {
 	(void)state;
@@ -598,6 +624,7 @@ int main(void)
 		TEST(refuted_drafts_end_nothing),
 		TEST(a_model_goes_back_to_a_state),
 		TEST(a_state_for_another_request),
+		TEST(preempted_while_sampling),
 		TEST(kept_sequences_and_refused_steps),
 		TEST(nothing_is_said),
 		TEST(who_made_it_wait),

@@ -240,8 +240,12 @@ static void read_gap(struct finder *f, struct request_gap *gap, uint32_t own)
 	read_host(f, gap);
 	others_in(f->q, gap->step, own, gap, &most);
 	struct run_off_times o = off(f, step->lane, begin, step->end_ns);
+	struct run_off_times behind = off(f, step->lane, step->end_ns, gap->end_ns);
 	parts[GAP_PART_STEP] = step->end_ns - begin;
-	parts[GAP_PART_SAMPLING] += less(gap->end_ns, step->end_ns);
+	parts[GAP_PART_PREEMPTED] += behind.preempted_ns;
+	parts[GAP_PART_IDLE] += behind.blocked_ns;
+	parts[GAP_PART_SAMPLING] +=
+		less(gap->end_ns, step->end_ns) - behind.preempted_ns - behind.blocked_ns;
 	take_from(&parts[GAP_PART_STEP], &parts[GAP_PART_PREEMPTED], o.preempted_ns);
 	take_from(&parts[GAP_PART_STEP], &parts[GAP_PART_BLOCKED], o.blocked_ns);
 	take_from(&parts[GAP_PART_STEP], &parts[GAP_PART_GRAPH], f->facts[gap->step].graph_ns);
