@@ -297,8 +297,6 @@ static void doctor_counters(struct doctor *doctor)
 	add_ceilings(doctor);
 }
 
-extern char **environ;
-
 static void doctor_machine(struct doctor *doctor)
 {
 	add_cpus(doctor);

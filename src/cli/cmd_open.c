@@ -177,7 +177,6 @@ static const struct cli_option option_table[] = {
 /* $BROWSER, else what the desktop takes. Says where it is if nothing can show it. */
 static void show(const char *url)
 {
-	extern char **environ;
 	const char *browser = getenv("BROWSER");
 	char *argv[] = {(char *)(browser && *browser ? browser : "xdg-open"), (char *)url, NULL};
 	int status;

@@ -25,8 +25,6 @@
 #include "base/path_name.h"
 #include "cli/die.h"
 
-extern char **environ;
-
 enum { MAX_FILES = 1024, MAX_NAMED = 16, MAX_SCRIPT = 1 << 16, MAX_INTERPRETERS = 4 };
 
 #define SEPARATORS " \t\n\"'`;|&()<>=,:$"

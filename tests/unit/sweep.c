@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "analysis/machine/sweep_slots.h"
+#include "analysis/machine/sweep.h"
 
 /* Time by a clock of our own: each measurement takes 10 ms of it. */
 static uint64_t fake_ns;

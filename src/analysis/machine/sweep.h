@@ -7,7 +7,71 @@
  */
 #pragma once
 
-#include "analysis/machine/sweep_slots.h"
+#include <stddef.h>
+#include <stdint.h>
+#include "analysis/machine/ceilings.h"
+#include "analysis/machine/device_queue.h"
+#include "analysis/machine/machine_cpu.h"
+#include "analysis/machine/sweep_kernels.h"
+#include "analysis/machine/sweep_team.h"
+#include "base/array.h"
+
+enum {
+	SWEEP_REPETITIONS = 7,
+	SWEEP_QUICK_REPETITIONS = 3,
+	SWEEP_THREAD_COUNTS = 16,
+};
+
+/* How much a sweep measures, and by which clock. */
+struct sweep_options {
+	unsigned threads;	  /* at most; 0: as many as CPUs may be used */
+	bool quick;		  /* fewer repetitions and sizes, and 3 seconds instead of 12 */
+	uint64_t (*now_ns)(void); /* what that is counted by; NULL: CLOCK_MONOTONIC */
+	void (*progress)(void *context, double share); /* NULL: none */
+	void *context;
+};
+
+/* One figure: a kernel on so many threads, and for streams a working set. */
+struct sweep_slot {
+	const struct machine_compute *compute; /* or */
+	const struct machine_stream *stream;
+	struct device_run device; /* on a device, where its set is not 0 */
+	unsigned threads;
+	size_t bytes;			  /* of each of a thread's arrays */
+	uint64_t rounds;		  /* that take about one slot's time */
+	double work;			  /* of a round on all threads: operations or bytes */
+	double values[SWEEP_REPETITIONS]; /* work per ns */
+	uint32_t count;
+};
+
+/* Where a member's arrays lie; it touched them itself. */
+struct sweep_arena {
+	char *memory;
+	size_t bytes;
+};
+
+struct sweep {
+	const struct sweep_options *options;
+	struct cpu_info cpu;
+	struct ceilings *ceilings;
+	struct team *team;
+	unsigned thread_counts[SWEEP_THREAD_COUNTS];
+	size_t thread_count_count;
+	unsigned most_threads;
+	struct sweep_arena *arenas; /* [most_threads] */
+	ARRAY(struct sweep_slot) slots;
+	size_t latency_capacity, missing_capacity; /* of ceilings' rows */
+	uint32_t repetitions;
+	/* How long so many rounds took; 0: it failed. Takes `context`. */
+	uint64_t (*run)(struct sweep *s, const struct sweep_slot *slot, uint64_t rounds);
+	void *context;
+	uint64_t budget_ns; /* the time that the whole sweep may take */
+	uint64_t slot_ns;
+	uint64_t begin_ns, end_ns; /* of the time that it may take, by sweep_now_ns() */
+};
+
+/* Repetitions of slots within the time that the sweep has; of each slot one, however long. */
+void sweep_measure_all(struct sweep *s, void (*measure)(struct sweep *s, struct sweep_slot *slot));
 
 /* -ENOMEM, or what starting a thread gave. */
 int sweep_run(struct ceilings **out, const struct sweep_options *options);

@@ -132,7 +132,6 @@ static void draw(struct interference *made, const struct line *l)
 		return;
 	made->slope_ns = (l->n * l->xy - l->x * l->y) / spread;
 	made->fixed_ns = (l->y - made->slope_ns * l->x) / l->n;
-	made->slope_steps = (uint32_t)l->n;
 	made->has_slope = made->slope_ns > 0;
 	if (made->fixed_ns < 0)
 		made->fixed_ns = 0;

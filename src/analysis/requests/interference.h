@@ -36,7 +36,6 @@ struct interference {
 	/* a step's time for each further token of prompts, and what it takes to have any */
 	bool has_slope;
 	double slope_ns, fixed_ns;
-	uint32_t slope_steps;
 	uint64_t longest_prompt; /* tokens of prompts in one mixed step, at most */
 	uint64_t p99_ns;	 /* of all gaps, measured; ANALYSIS_UNKNOWN: too few */
 	struct chunk_plan plans[CHUNK_PLANS];

@@ -22,8 +22,6 @@
 
 enum { READ_MAX = 16 << 20, GROUPS = 2, MESSAGE_MAX = 128 << 10 };
 
-extern char **environ;
-
 static uint64_t timeval_ns(const struct timeval *t)
 {
 	return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_usec * 1000u;
