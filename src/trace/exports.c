@@ -16,30 +16,18 @@
 
 /* Text: strings come from recordings, and those from anywhere. */
 
-static void write_escape(FILE *out, uint32_t code)
-{
-	if (code >= 0x10000) {
-		fprintf(out, "\\u%04x", 0xd7c0 + (code >> 10));
-		code = 0xdc00 + (code & 0x3ff);
-	}
-	fprintf(out, "\\u%04x", code);
-}
-
 static size_t json_character(FILE *out, const char *s, size_t left)
 {
+	struct escaped piece;
 	uint32_t code;
 	size_t n = utf8_decode(s, left, &code);
 
-	if (!n) {
-		fputs("\\ufffd", out);
-		return 1;
-	}
-	if (code == '"' || code == '\\')
-		fputc('\\', out);
-	if (utf8_is_unsafe(code))
-		write_escape(out, code);
-	else
+	if (n && code > 0x7e && !utf8_is_unsafe(code)) { /* as it is: files are shorter */
 		fwrite(s, 1, n, out);
+		return n;
+	}
+	n = escape_json_character(&piece, s, left);
+	fwrite(piece.text, 1, piece.bytes, out);
 	return n;
 }
 
