@@ -16,7 +16,6 @@
 #include <string.h>
 #include <time.h>
 #include "attach/cuda/calls.h"
-#include "attach/cuda/cuda_device.h"
 #include "attach/cuda/cupti.h"
 #include "attach/cuda/cuda_graphs.h"
 #include "attach/cuda/cuda_records.h"
@@ -27,7 +26,9 @@
 #include "brick/abi/attacher.h"
 #include "brick/attach.h"
 #include "brick/session.h"
+#include "lib/device/gpus.h"
 #include "lib/sys/environment.h"
+#include "lib/sys/functions.h"
 
 enum { FLUSH_MS = 200, JOIN_S = 5 };
 
@@ -57,6 +58,41 @@ static void mend_correlation(void)
 
 static struct helper_cpu cpu = {.name = "brick-cuda"};
 
+enum { COMPUTE_MAJOR = 75, COMPUTE_MINOR = 76 }; /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_* */
+
+/* "sm_90", as compilers call what the device runs; "": not told. */
+static void architecture(void *driver, int ordinal, char *text, size_t bytes)
+{
+	int (*attribute)(int *, int, int) = NULL, major = 0, minor = 0;
+
+	text[0] = '\0';
+	if (sys_function_find(driver, "cuDeviceGetAttribute", &attribute) &&
+		!attribute(&major, COMPUTE_MAJOR, ordinal) &&
+		!attribute(&minor, COMPUTE_MINOR, ordinal) && major > 0)
+		snprintf(text, bytes, "sm_%d%d", major, minor);
+}
+
+/* For the list of GPUs. What the driver does not tell is left out: calls may be missing. */
+static void describe_device(void *driver, int ordinal)
+{
+	int (*text_of)(char *, int, int) = NULL, (*uuid_of)(uint8_t *, int) = NULL;
+	char name[128] = "", runs[16], pci[32] = "";
+	uint8_t uuid[16];
+	struct gpu_facts facts = {
+		.name = name, .vendor = "NVIDIA", .architecture = runs, .pci = pci};
+
+	if (!sys_function_find(driver, "cuDeviceGetName", &text_of) ||
+		text_of(name, sizeof(name), ordinal))
+		return;
+	if (sys_function_find(driver, "cuDeviceGetPCIBusId", &text_of) &&
+		text_of(pci, sizeof(pci), ordinal))
+		pci[0] = '\0';
+	if (sys_function_find(driver, "cuDeviceGetUuid", &uuid_of) && !uuid_of(uuid, ordinal))
+		facts.uuid = uuid;
+	architecture(driver, ordinal, runs, sizeof(runs));
+	brick__gpu_describe("cuda", (uint64_t)ordinal, &facts);
+}
+
 /*
  * What the driver tells of its devices, asked once it is ready: that is before records come, and on
  * a thread that is in no call of CUDA's.
@@ -69,11 +105,9 @@ static void describe_devices(void)
 
 	if (!driver)
 		return;
-	void *function = dlsym(driver, "cuDeviceGetCount");
-	memcpy(&count_of, &function, sizeof(count_of));
-	is_done = count_of && count_of(&count) == 0;
+	is_done = sys_function_find(driver, "cuDeviceGetCount", &count_of) && count_of(&count) == 0;
 	for (int i = 0; i < count && i < 64; i++)
-		cuda_device_describe(driver, i);
+		describe_device(driver, i);
 	dlclose(driver);
 }
 
@@ -128,8 +162,7 @@ static void note_devices(void)
 
 	if (!driver)
 		return;
-	void *function = dlsym(driver, "cuDeviceGetName");
-	memcpy(&name_of, &function, sizeof(name_of));
+	sys_function_find(driver, "cuDeviceGetName", &name_of);
 	for (int i = 0; name_of && i < 64; i++)
 		if (records_devices() >> i & 1 && !name_of(name, sizeof(name), i))
 			brick_note("cuda.device", "%d %s", i, name);

@@ -25,6 +25,7 @@
 #include "brick/queue.h"
 #include "lib/device/correlation_residual.h"
 #include "lib/device/queue_lane.h"
+#include "lib/sys/functions.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 enum { MAX_WAITS = 16 };
@@ -494,13 +495,9 @@ static void finish(void *data)
 
 static int load(void *library)
 {
-#define X(name, type, arguments)                                    \
-	{                                                           \
-		void *found = dlsym(library, "rocprofiler_" #name); \
-		memcpy(&sdk.name, &found, sizeof(found));           \
-		if (!found)                                         \
-			return -ENOTSUP;                            \
-	}
+#define X(name, type, arguments)                                          \
+	if (!sys_function_find(library, "rocprofiler_" #name, &sdk.name)) \
+		return -ENOTSUP;
 	HIP_FUNCTIONS(X)
 #undef X
 	return 0;

@@ -9,7 +9,6 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 #include "attach/annotate/ranges.h"
 #include "attach/common/notes_once.h"
 #include "attach/nvtx/nvtx_calls.h"
@@ -17,6 +16,7 @@
 #include "base/scope.h"
 #include "brick/abi/attacher.h"
 #include "lib/sys/environment.h"
+#include "lib/sys/functions.h"
 
 BRICK_API int InitializeInjectionNvtx2(nvtx_export_fn get_export);
 BRICK_API int InitializeInjectionNvtxExtension(struct nvtx_module *module);
@@ -30,12 +30,6 @@ static struct {
 } other;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void find(void *library, const char *name, void *function)
-{
-	void *found = dlsym(library, name);
-	memcpy(function, &found, sizeof(found));
-}
-
 static void load_other(const char *path)
 {
 	void *library = dlopen(path, RTLD_LAZY);
@@ -44,8 +38,8 @@ static void load_other(const char *path)
 		note_once("nvtx.next", "%s was not loaded: %s", path, dlerror());
 		return;
 	}
-	find(library, "InitializeInjectionNvtx2", &other.initialize);
-	find(library, "InitializeInjectionNvtxExtension", &other.initialize_extension);
+	sys_function_find(library, "InitializeInjectionNvtx2", &other.initialize);
+	sys_function_find(library, "InitializeInjectionNvtxExtension", &other.initialize_extension);
 	if (other.initialize == InitializeInjectionNvtx2) { /* a recorder within a recorder */
 		other.initialize = NULL;
 		other.initialize_extension = NULL;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "attach/common/object.h"
+#include "lib/sys/functions.h"
 
 static void *library; /* libtorch_cpu.so; NULL: it has not been seen */
 static bool is_observed;
@@ -24,11 +25,9 @@ bool torch_library_known(void)
 void torch_library_symbol(const char *name, void *function)
 {
 	void *handle = __atomic_load_n(&library, __ATOMIC_ACQUIRE);
-	void *found = handle ? dlsym(handle, name) : NULL;
 
-	if (!found)
-		dlerror();
-	memcpy(function, &found, sizeof(found));
+	if (!handle || !sys_function_find(handle, name, function))
+		memset(function, 0, sizeof(void *));
 }
 
 void torch_library_next(const char *name, const void *ours, void *function)

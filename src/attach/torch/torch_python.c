@@ -4,19 +4,14 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <string.h>
+#include "lib/sys/functions.h"
 
 struct python py;
 static bool is_whole;
 
 static bool find(void *member, const char *name)
 {
-	void *found = dlsym(RTLD_DEFAULT, name);
-
-	if (!found)
-		dlerror();
-	memcpy(member, &found, sizeof(found));
-	return found != NULL;
+	return sys_function_find(RTLD_DEFAULT, name, member);
 }
 
 static void find_all(void)

@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <stdint.h>
 #include <string.h>
+#include "lib/sys/functions.h"
 
 extern __thread uint32_t brick__in_backend
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -55,12 +56,12 @@ static inline void brick__program_leave(uint32_t was)
 static inline int brick__attached_function(const char *library, const char *name, void *function)
 {
 	void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-	void *found = handle ? dlsym(handle, name) : NULL;
-
-	memcpy(function, &found, sizeof(found));
-	if (handle)
-		dlclose(handle); /* it stays loaded: attached libraries are never unloaded */
-	if (!found)
+	if (!handle) {
 		dlerror();
-	return found != NULL;
+		memset(function, 0, sizeof(void *));
+		return 0;
+	}
+	int is_found = sys_function_find(handle, name, function);
+	dlclose(handle); /* it stays loaded: attached libraries are never unloaded */
+	return is_found;
 }

@@ -1,11 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of a library that is opened at run time, looked up into a struct of pointers. */
+/* Functions of a library that is opened at run time. */
 #pragma once
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
+/*
+ * One function, into a pointer to it: NULL, and false, where it is not there. The program's own
+ * dlerror() tells nothing of it.
+ */
+static inline bool sys_function_find(void *library, const char *name, void *pointer)
+{
+	void *function = dlsym(library, name);
+
+	if (!function)
+		dlerror();
+	/* function pointers have the size of data pointers wherever there is dlsym() */
+	memcpy(pointer, &function, sizeof(function));
+	return function != NULL;
+}
+
+/* Several, into a struct of pointers. */
 struct sys_function {
 	const char *name;
 	size_t offset;
@@ -26,12 +43,9 @@ struct sys_function {
 static inline const char *sys_functions_find(
 	void *library, const struct sys_function *list, size_t count, void *to)
 {
-	for (size_t i = 0; i < count; i++) {
-		void *function = dlsym(library, list[i].name);
-		if (!function && !list[i].optional)
+	for (size_t i = 0; i < count; i++)
+		if (!sys_function_find(library, list[i].name, (char *)to + list[i].offset) &&
+			!list[i].optional)
 			return list[i].name;
-		/* function pointers have the size of data pointers wherever there is dlsym() */
-		memcpy((char *)to + list[i].offset, &function, sizeof(function));
-	}
 	return NULL;
 }

@@ -13,13 +13,13 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include "base/clock_ns.h"
 #include "base/scope.h"
 #include "brick/abi/session.h"
 #include "brick/error.h"
 #include "brick/metal.h"
 #include "lib/device/backend_load.h"
+#include "lib/sys/functions.h"
 
 enum { DEFAULT_PAIRS = 4096, MAX_PAIRS = 1 << 20, MAX_QUEUES = 64, UPTIME_RAW = 8 };
 
@@ -77,15 +77,10 @@ static void *open_runtime(void)
 	return NULL;
 }
 
-/* Function pointers have the size of data pointers wherever there is dlsym(). */
-static int look_up(void *library, const char *name, void *to)
+static bool look_up(void *library, const char *name, void *to)
 {
-	void *function = library ? dlsym(library, name) : NULL;
-
-	if (!function)
-		function = dlsym(RTLD_DEFAULT, name);
-	memcpy(to, &function, sizeof(function));
-	return function != NULL;
+	return (library && sys_function_find(library, name, to)) ||
+	       sys_function_find(RTLD_DEFAULT, name, to);
 }
 
 /* 0; -ENOENT: no runtime or no Metal; -ELIBACC: it lacks functions; then `why` says so. */

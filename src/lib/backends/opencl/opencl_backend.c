@@ -13,7 +13,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include "base/clock_ns.h"
 #include "base/scope.h"
 #include "brick/abi/backend.h"
@@ -22,6 +21,7 @@
 #include "brick/opencl.h"
 #include "lib/device/backend_call.h"
 #include "lib/device/backend_load.h"
+#include "lib/sys/functions.h"
 
 enum { DEFAULT_PAIRS = 4096, MAX_PAIRS = 1 << 20 };
 
@@ -98,11 +98,7 @@ static const char *look(struct opencl_functions *found)
 		dlerror();
 		return "libOpenCL.so.1 is not here";
 	}
-#define OPENCL_LOOK_UP(name)                                       \
-	{                                                          \
-		void *function = dlsym(library, #name);            \
-		memcpy(&found->name, &function, sizeof(function)); \
-	}
+#define OPENCL_LOOK_UP(name) sys_function_find(library, #name, &found->name);
 	OPENCL_FUNCTIONS(OPENCL_LOOK_UP)
 	return !found->clEnqueueMarkerWithWaitList || !found->clGetEventProfilingInfo
 		       ? "the OpenCL library is older than version 1.2"

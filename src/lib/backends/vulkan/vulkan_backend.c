@@ -23,6 +23,7 @@
 #include "lib/device/backend_load.h"
 #include "lib/probe/wrapped_ticks.h"
 #include "lib/sys/environment.h"
+#include "lib/sys/functions.h"
 #include "lib/sys/ticks.h"
 
 #define VULKAN_FUNCTIONS(X)       \
@@ -104,13 +105,9 @@ struct brick_backend_device {
 static PFN_vkGetInstanceProcAddr load(char *reason, size_t bytes)
 {
 	void *library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
-	PFN_vkGetInstanceProcAddr get;
-	void *found = NULL;
+	PFN_vkGetInstanceProcAddr get = NULL;
 
-	if (library)
-		found = dlsym(library, "vkGetInstanceProcAddr");
-	memcpy(&get, &found, sizeof(get));
-	if (!get)
+	if (!library || !sys_function_find(library, "vkGetInstanceProcAddr", &get))
 		snprintf(reason, bytes, "there is no libvulkan.so.1");
 	return get;
 }
