@@ -225,6 +225,27 @@ static void tokens(void **state)
 	first(&(struct wrong){.slow = 6000, .slow_off = 400, .others = 40}, "slow-steps", 5600);
 }
 
+static uint64_t cost_apart(uint64_t bytes)
+{
+	ask(&(struct wrong){.sequences = 4, .elements = 4000, .flops = 8000000, .bytes = bytes});
+	const struct finding *found = find("sequences-apart");
+	assert_non_null(found);
+	uint64_t ns = found->cost_ns;
+	forget();
+	return ns;
+}
+
+/* Weights of 4 bits are read in half the time, and computed with in the same: batches gain less. */
+static void what_batches_gain(void **state)
+{
+	(void)state;
+	double four = (double)cost_apart(2020000), eight = (double)cost_apart(4020000),
+	       sixteen = (double)cost_apart(8020000);
+
+	assert_true(four > 0.88 * eight && four < 0.91 * eight);       /* 0.7 / 0.78 */
+	assert_true(sixteen > 0.79 * eight && sixteen < 0.82 * eight); /* 0.63 / 0.78 */
+}
+
 static void engines(void **state)
 {
 	(void)state;
@@ -368,6 +389,7 @@ int main(void)
 		cmocka_unit_test(threads),
 		cmocka_unit_test(devices),
 		cmocka_unit_test(tokens),
+		cmocka_unit_test(what_batches_gain),
 		cmocka_unit_test(engines),
 		cmocka_unit_test(said_once),
 		cmocka_unit_test(what_adds_up),
