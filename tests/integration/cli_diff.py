@@ -107,6 +107,21 @@ def check_few():
     expect_true(f"why:\n{text}", "DownProjection runs as often and on as much data in both" in " ".join(text.split()))
 
 
+def check_between():
+    """A program that sleeps between its steps is slower for who waits, though no step is."""
+    sides = [[record(f"{kind}{i}", 0, *(["", 20000] if kind == "lazy" else [])) for i in range(4)] for kind in ("prompt", "lazy")]
+    both = (*sides[0], "--", *sides[1])
+    answer = diff(*both, code=1)
+    decode = answer["phases"]["decode"]
+    expect("slower", (answer["verdict"], decode["elapsed"]["verdict"]), ("slower", "slower"))
+    expect_true(f"by what it sleeps: {decode['elapsed']}", decode["elapsed"]["b_ns"] > 19e6)
+    expect_true(f"the steps are not: {decode['time']}", decode["time"]["b_ns"] < 10e6)
+    expect("nothing lies before a prompt", answer["phases"]["prefill"]["elapsed"], None)
+    text = " ".join(brick("diff", *both, code=1)[0].decode().split())
+    for part in ("with the time between steps", "decode: between steps the program takes", "decode, time between too"):
+        expect_true(f"{part!r} in {text}", part in text)
+
+
 def check_pairs():
     """A brick that was renamed is one row."""
     early, late = record("early", 0, "Early"), record("late", 0, "Late")
@@ -156,6 +171,7 @@ def main():
     check_planted(a, b)
     check_same(a)
     check_few()
+    check_between()
     check_pairs()
     check_differences(a, b)
     check_text(a, b)

@@ -3,11 +3,13 @@
  * Writes a recording for tests of comparisons: an engine whose bricks spin for as long as they are
  * told, so that the truth is known however busy the machine is.
  *
- *   program-compare_recording OUTPUT [PERCENT [NAME]]
+ *   program-compare_recording OUTPUT [PERCENT [NAME [PAUSE_US]]]
  *
- * PERCENT: by how much DownProjection of layer 1 takes longer; NAME: also a brick called so
+ * PERCENT: by how much DownProjection of layer 1 takes longer; NAME: also a brick called so, if it
+ * is not empty; PAUSE_US: how long it sleeps before each token but the first
  */
 #include <stdlib.h>
+#include <unistd.h>
 #include "brick/brick.h"
 
 enum { LAYERS = 3, STEPS = 48, BRICKS = 3, SPIN_NS = 20000 };
@@ -52,7 +54,7 @@ int main(int argc, char **argv)
 	struct brick_session_options options = BRICK_SESSION_OPTIONS_INIT;
 	uint64_t percent = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
 	uint32_t sites[LAYERS][BRICKS];
-	int extra = argc > 3 ? brick_register(argv[3], BRICK_CATEGORY_FFN) : -1;
+	int extra = argc > 3 && *argv[3] ? brick_register(argv[3], BRICK_CATEGORY_FFN) : -1;
 
 	if (argc < 2)
 		return 2;
@@ -61,6 +63,8 @@ int main(int argc, char **argv)
 	if (brick_session_start(&options) < 0)
 		return 1;
 	for (int i = 0; i <= STEPS; i++) {
+		if (argc > 4 && i > 1)
+			usleep((useconds_t)strtoull(argv[4], NULL, 10));
 		brick_span step =
 			brick_step_begin(i ? BRICK_PHASE_DECODE : BRICK_PHASE_PREFILL, i ? 1 : 16);
 		for (int layer = 0; layer < LAYERS; layer++)

@@ -405,7 +405,7 @@ void diff_measures(const struct diff_view *view, FILE *out)
 	print_legend(view, &terminal);
 }
 
-enum { LABEL = 13, PARTS = 3, NAME = 64 };
+enum { LABEL = 13, PARTS = 3, NAME = 160 };
 
 struct printer {
 	const struct diff_view *view;
@@ -639,26 +639,31 @@ static void print_why(const struct printer *p, int phase)
 			reasons ? "; " : "", reasons ? reasons : "");
 }
 
+/* What a token's steps lack, in A and in B; false: it is no tenth of what a token takes more. */
+static bool lies_between(const struct compare *c, int phase, double *in_a, double *in_b)
+{
+	const struct compare_row *elapsed = compare_find(c, phase, COMPARE_ELAPSED);
+	const struct compare_row *rate = compare_find(c, phase, COMPARE_RATE);
+
+	if (!elapsed || !has_verdict(elapsed))
+		return false;
+	*in_a = elapsed->difference.a - 1e9 / rate->difference.a;
+	*in_b = elapsed->difference.b - 1e9 / rate->difference.b;
+	return (*in_b - *in_a) / (elapsed->difference.b - elapsed->difference.a) >= 0.1;
+}
+
 /* What the program takes between steps is in none of their parts. */
 static void print_between(const struct printer *p, int phase)
 {
-	const struct compare *c = p->view->compare;
-	const struct compare_row *elapsed = compare_find(c, phase, COMPARE_ELAPSED);
-	const struct compare_row *rate = compare_find(c, phase, COMPARE_RATE);
 	char a[UNITS_BYTES], b[UNITS_BYTES];
+	double in_a, in_b;
 
-	if (!elapsed || !has_verdict(elapsed))
-		return;
-	double in_a = elapsed->difference.a - 1e9 / rate->difference.a;
-	double in_b = elapsed->difference.b - 1e9 / rate->difference.b;
-	double more = elapsed->difference.b - elapsed->difference.a;
-	if (!((in_b - in_a) / more >= 0.1))
-		return;
-	say(p, "Why",
-		"%s: between steps the program takes %s a token in A, %s in B; brick explain says "
-		"what it does there",
-		step_phase_name(phase), units_time(a, number_of_double(in_a)),
-		units_time(b, number_of_double(in_b)));
+	if (lies_between(p->view->compare, phase, &in_a, &in_b))
+		say(p, "Why",
+			"%s: between steps the program takes %s a token in A, %s in B; brick "
+			"explain says what it does there",
+			step_phase_name(phase), units_time(a, number_of_double(in_a)),
+			units_time(b, number_of_double(in_b)));
 }
 
 /* The sentence on top. */
@@ -671,9 +676,11 @@ static char *measures_of(const struct compare *c, enum compare_verdict verdict)
 	for (size_t i = c->row_count; i-- > 0;) {
 		const struct compare_row *row = &c->rows[i];
 		const struct compare_row *time = compare_find(c, row->phase, COMPARE_TIME);
-		bool told_by_time =
-			(row->measure == COMPARE_RATE || row->measure == COMPARE_ELAPSED) && time &&
-			time->difference.verdict == verdict;
+		double a, b;
+		bool told_by_time = (row->measure == COMPARE_RATE ||
+					    (row->measure == COMPARE_ELAPSED &&
+						    !lies_between(c, row->phase, &a, &b))) &&
+				    time && time->difference.verdict == verdict;
 		SCOPED char *said = difference_text(&row->difference);
 		if (row->name || row->difference.verdict != verdict || told_by_time)
 			continue;
@@ -739,9 +746,9 @@ static void print_verdict(const struct printer *p)
 			worse && better ? "; but faster: " : "", worse && better ? better : "");
 	for (int phase = STEP_PHASES - 1; phase >= 0; phase--) {
 		const struct compare_row *time = compare_find(c, phase, COMPARE_TIME);
+		print_between(p, phase);
 		if (time && has_verdict(time))
 			print_why(p, phase);
-		print_between(p, phase);
 	}
 	if (*settings && (worse || better))
 		say(p, "", "settings that differ: %s", settings);
