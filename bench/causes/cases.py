@@ -268,7 +268,7 @@ def log_synced_for_each_token(r):
 
 @case("host-pauses")
 def pipe_that_is_read_slowly(r):
-    return Plan(usual(r), {"pipe-us": r.randrange(3000, 6000)})
+    return Plan(usual(r), {"pipe-us": r.randrange(6000, 9000)})
 
 
 @case("host-pauses")
@@ -291,7 +291,8 @@ def quota_that_comes_later(r):
     return Plan(usual(r, predict=r.randrange(200, 260)), quota=r.uniform(0.3, 0.5), quota_after=0.5)
 
 
-@case("cold-pages", also={"slow-steps", "blocked", "large-weights"})
+# what puts the pages out is work of the program, too
+@case("cold-pages", also={"slow-steps", "blocked", "large-weights", "host-works"})
 def pages_that_leave_at_times(r):
     return Plan(usual(r, load=2, predict=r.randrange(60, 80)), {"evict-each": r.randrange(3, 6)}, model="f16")
 
