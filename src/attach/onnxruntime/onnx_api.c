@@ -18,6 +18,7 @@
 #include "attach/common/object.h"
 #include "attach/onnxruntime/vtables.h"
 #include "attach/rules/named_sites.h"
+#include "base/hashmap.h"
 #include "base/scope.h"
 #include "base/thread.h"
 #include "brick/abi/attacher.h"
@@ -39,7 +40,7 @@ struct onnx_names {
 };
 
 /* Of classes derived from OpKernel: two destructors come first. */
-enum { COMPUTE = 2, TABLES = 1 << 13, KNOWN = 1 << 13, NAME_BYTES = 256 };
+enum { COMPUTE = 2, TABLES = 1 << 13, NAME_BYTES = 256 };
 
 typedef void *(*compute_fn)(void *status, const void *kernel, void *context);
 
@@ -80,16 +81,10 @@ static void keep(const void *vtable, void *former, const char *name)
 
 /*
  * ---- sites of kernels, by thread ----
- * Each has two places: a model of thousands of kernels would go around in one.
  */
 
-struct known {
-	const void *kernel;
-	const struct named_site *site;
-};
-
 static __thread struct {
-	struct known *known;
+	struct hashmap known; /* struct named_site, by kernel */
 	uint32_t generation, session;
 } mine __attribute__((tls_model("initial-exec")));
 
@@ -99,8 +94,7 @@ static struct thread_exit exit_of_thread;
 static void thread_exits(void *argument)
 {
 	(void)argument;
-	free(mine.known);
-	mine.known = NULL;
+	hashmap_fini(&mine.known);
 }
 
 __attribute__((constructor)) static void watch_threads(void)
@@ -135,8 +129,10 @@ static void read_operator(const char *mangled, char *text, size_t bytes)
 	}
 }
 
-/* A kernel that is met first: its name is asked for, which allocates nothing if it fits. */
-static const struct named_site *look_up(const struct table *t, const void *kernel)
+/*
+ * A kernel that the thread meets first: its name is asked for, which allocates nothing if it fits.
+ */
+static const struct named_site *meet(const struct table *t, const void *kernel)
 {
 	const void *info = ((const void *const *)kernel)[1];
 	char operation[64], name[NAME_BYTES] = "";
@@ -150,28 +146,22 @@ static const struct named_site *look_up(const struct table *t, const void *kerne
 		t->names->release(status);
 		name[0] = '\0';
 	}
-	return named_site_find(operation, name, class);
+	const struct named_site *site = named_site_find(operation, name, class);
+	if (site)
+		hashmap_set_pointer(&mine.known, (uintptr_t)kernel, (void *)site);
+	return site;
 }
 
 static const struct named_site *site_of(const struct table *t, const void *kernel)
 {
 	uint32_t now = __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
-	uint64_t mixed = ((uintptr_t)kernel >> 4) * 0x9e3779b97f4a7c15ull;
 
-	if (mine.known && mine.generation != now)
-		memset(mine.known, 0, KNOWN * sizeof(*mine.known));
+	if (mine.generation != now)
+		hashmap_clear(&mine.known);
 	mine.generation = now;
-	struct known *k = mine.known ? &mine.known[(mixed >> 40) & (KNOWN - 2)] : NULL;
-	if (k && k[0].kernel == kernel)
-		return k[0].site;
-	if (k && k[1].kernel == kernel)
-		return k[1].site;
-	const struct named_site *site = look_up(t, kernel);
-	if (k && site) {
-		k[1] = k[0];
-		k[0] = (struct known){kernel, site};
-	}
-	return site;
+	const struct named_site *site =
+		hashmap_pointer(hashmap_get(&mine.known, (uintptr_t)kernel));
+	return BRICK_LIKELY(site) ? site : meet(t, kernel);
 }
 
 /* This thread may record. */
@@ -185,8 +175,7 @@ static bool is_ready(void)
 	if (!on || brick_thread_ready())
 		return false;
 	mine.session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
-	if (!mine.known && (mine.known = calloc(KNOWN, sizeof(*mine.known))))
-		thread_exit_set(&exit_of_thread, &mine);
+	thread_exit_set(&exit_of_thread, &mine);
 	return true;
 }
 

@@ -12,7 +12,7 @@
 #include "brick/attach.h"
 #include "brick/brick.h"
 
-enum { KNOWN = 1 << 12 };
+enum { KNOWN = 1 << 13 };
 
 const struct torch_module torch_no_module = {"", ""};
 
