@@ -25,12 +25,44 @@ MUTANTS = (
     ("time per token", "src/ui/text/report_fields.c", "= (row->wall_ns - row->unevaluated_ns) / tokens;",
      "= (row->wall_ns - row->unevaluated_ns) / (tokens + 1);", "integration/cli_report"),
     ("the longest execution of a brick", "src/lib/probe/stats.c", "	if (stat->max > sum->max)", "	if (0)", "unit/probe"),
-    ("each session's own bricks", "src/lib/probe/registry.c", "(!owner_of(i) || owner_of(i) == owner) &&", "", "unit/sessions"),
+    ("each session's own bricks", "src/lib/probe/registry.c", "find_brick(name, brick__session_here()->owner) :", "find_brick(name, 0) :",
+     "unit/sessions"),
     ("switching off", "src/lib/session/session.c", "		s->header->paused = 1;\n		brick__switch_set(s, false);",
      "		s->header->paused = 1;", "unit/session"),
     ("no allocation on the hot path", "src/lib/probe/probe.c", "brick_span brick__begin(uint32_t brick)\n{",
      "#include <stdlib.h>\nvoid *volatile brick__mutant;\nbrick_span brick__begin(uint32_t brick)\n{\n	free(brick__mutant);\n"
      "	brick__mutant = malloc(40);", "unit/protocol_bricks"),
+    ("categories of the 23", "include/brick/registry.h", 'X(13, LM_HEAD, "LmHead", OTHER,', 'X(13, LM_HEAD, "LmHead", FFN,',
+     "unit/protocol_bricks"),
+    ("rows of names beyond the first", "src/lib/probe/stats.c", "k < b + n && brick_lane_has_rows", "k < b + n && !b && brick_lane_has_rows",
+     "unit/names"),
+    ("memory or compute", "src/analysis/roofline/roofline.c", "by_memory = of_memory >= of_peak", "by_memory = of_memory < of_peak",
+     "unit/roofline"),
+    ("a category's average", "src/lib/probe/stats.c", "/ (double)sum->count * ns_per_tick;", "* ns_per_tick;", "unit/protocol_bricks"),
+    ("the first place that diverges", "src/analysis/diverge/diverge.c", "		if (d->first == RUN_NONE)", "		if (1)",
+     "unit/digest_run"),
+    ("rows of CSR", "src/lib/graph/graph_json.c", "graph->out.first[v] : 0);", "graph->out.first[v] + (v != 0) : 0);",
+     "unit/graph_format"),
+    ("the backend in the first line", "src/ui/text/report_head.c", '		text_append(text, " and ", "%s", backends[i]);',
+     "		;", "integration/cli_report"),
+    ("the CPU's timer", "src/lib/backends/cpu/cpu_backend.c", "end_ns = now;", "end_ns = d->pairs[i - 1].begin_ns + 1;",
+     "unit/device_modes"),
+    ("a phase alone", "src/analysis/accounts/selection.c", "(s->phase < 0 || (int)step->phase == s->phase)", "(1)",
+     "integration/filters"),
+    ("instants", "src/lib/writer/writer_lane.c", "opened = open_event(lane, EVENT_INSTANT);",
+     "opened = open_event(lane, EVENT_COUNTER);", "integration/trace_perfetto"),
+    ("how many executions", "src/ui/results/results.c", "known(summary->executions);", "known(summary->executions) + 1;",
+     "integration/own_results"),
+    ("times of steps", "src/analysis/steps/step_times.c", "frame->scope == WALK_AFTER || frame->is_step)\n",
+     "frame->scope == WALK_AFTER)\n", "unit/analysis_steps"),
+    ("counters that were shared", "src/lib/probe/counters.c", "if (reading->running_ns == reading->enabled_ns)", "if (1)",
+     "unit/counters"),
+    ("percentiles", "src/lib/probe/stats.c", "(entries * percent + 99) / 100", "(entries * percent + 99) / 200", "unit/session"),
+    ("reset of what a consumer counted", "src/lib/probe/stats.c", "			clear_drained(s);", "			;",
+     "unit/session"),
+    ("no lock on the hot path", "src/lib/probe/probe.c", "brick_span brick__begin(uint32_t brick)\n{",
+     "#include <pthread.h>\nstatic pthread_mutex_t brick__mutant;\nbrick_span brick__begin(uint32_t brick)\n{\n"
+     "	pthread_mutex_lock(&brick__mutant);\n	pthread_mutex_unlock(&brick__mutant);", "unit/objects"),
 )
 
 
@@ -44,7 +76,8 @@ def survives(build, path, old, new, test):
         text = file.read()
     if text.count(old) != 1:
         return None
-    target = ["test-" + test.split("/")[1]] if test.startswith("unit/") else ["brick-cli"]
+    target = {"unit/objects": ["brick-core"], "integration/own_results": ["brick-report"]}.get(
+        test, ["test-" + test.split("/")[1]] if test.startswith("unit/") else ["brick-cli"])
     try:
         with open(os.path.join(SOURCE, path), "w", encoding="utf-8") as file:
             file.write(text.replace(old, new))
