@@ -478,6 +478,11 @@ static const char *refusal_text(int error)
 		return inject_obstacle_text(INJECT_OTHER_LIBC);
 	case -ELIBACC:
 		return "our libraries are not there where it runs";
+	case -ENODATA:
+		return "it was started without its parent's environment, through which Brick gets "
+		       "in";
+	case -EACCES:
+		return "it runs with other rights than who started it";
 	case -ENOSYS:
 		return "it had forbidden itself system calls (seccomp) before its first brick";
 	default:
@@ -500,15 +505,16 @@ static void print_losses(const struct recorder_result *r)
 			units_count(count, r->without_lane),
 			plural(r->without_lane, "record is", "records are"));
 	if (r->refused_processes && !r->refused_records)
-		warn("%llu %s could not record: process %u: %s; what it did is missing",
+		warn("%llu %s could not record: %s (process %u): %s; what it did is missing",
 			(unsigned long long)r->refused_processes,
-			plural(r->refused_processes, "process", "processes"), r->refused_pid,
-			refusal_text(r->refused_error));
+			plural(r->refused_processes, "process", "processes"), r->refused_name,
+			r->refused_pid, refusal_text(r->refused_error));
 	else if (r->refused_processes)
-		warn("%llu %s could not record: process %u: %s; %s %s lost",
+		warn("%llu %s could not record: %s (process %u): %s; %s %s lost",
 			(unsigned long long)r->refused_processes,
-			plural(r->refused_processes, "process", "processes"), r->refused_pid,
-			refusal_text(r->refused_error), units_count(count, r->refused_records),
+			plural(r->refused_processes, "process", "processes"), r->refused_name,
+			r->refused_pid, refusal_text(r->refused_error),
+			units_count(count, r->refused_records),
 			plural(r->refused_records, "record is", "records are"));
 	if (r->lost)
 		warn("%u %s could not be read in full: %s", r->lost,
@@ -600,7 +606,9 @@ static void record_summary(const struct record_arguments *a, const struct record
 	if (!r->recorded)
 		return;
 	print_totals(r);
-	if (!print_attached(r->notes) && !r->samples && !r->refused_processes)
+	if (!print_attached(r->notes) && !r->samples &&
+		(!r->refused_processes || *inject_obstacle_text(r->obstacle) ||
+			empties_environment(a->options.command)))
 		print_nothing(a, r);
 	print_embedded(a->options.output, r->notes);
 	print_missing_captures(a, r);

@@ -70,10 +70,8 @@ void process_release(struct process *p)
 
 /* What it has of a recorder. */
 
-enum has { NO, YES, GONE };
-
 /* Of what ended meanwhile nothing is there to be read, or to be opened: it may have. */
-static enum has has(pid_t pid, const char *file, int separator, const char *wanted)
+static enum process_is has(pid_t pid, const char *file, int separator, const char *wanted)
 {
 	char path[64], *part = NULL;
 	size_t capacity = 0;
@@ -82,33 +80,31 @@ static enum has has(pid_t pid, const char *file, int separator, const char *want
 	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
 	FILE *in = fopen(path, "re");
 	if (!in)
-		return errno != EACCES && errno != EPERM ? GONE : NO;
+		return errno != EACCES && errno != EPERM ? PROCESS_IS_UNKNOWN : PROCESS_IS_NOT;
 	for (; !found && getdelim(&part, &capacity, separator, in) > 0; parts++)
 		found = strstr(part, wanted) != NULL;
 	free(part);
 	fclose(in);
-	return found ? YES : parts ? NO : GONE;
+	return found ? PROCESS_IS : parts ? PROCESS_IS_NOT : PROCESS_IS_UNKNOWN;
 }
 
 int process_maps(pid_t pid, const char *session)
 {
-	return has(pid, "maps", '\n', session) == YES;
+	return has(pid, "maps", '\n', session) == PROCESS_IS;
 }
 
 /* Was it started under a recorder? 1 also where we may not look. */
 static bool may_be_recorded(pid_t pid)
 {
-	return has(pid, "environ", '\0', "BRICK_SESSION_DIR=") != NO;
+	return has(pid, "environ", '\0', "BRICK_SESSION_DIR=") != PROCESS_IS_NOT;
 }
 
-/*
- * Was it started by the recorder of that directory? It has the directory in its environment, or, if
- * it has overwritten that, maps a page that lies there. 0 also where we may not look.
- */
-static bool is_under(pid_t pid, const char *directory)
+enum process_is process_is_under(pid_t pid, const char *directory)
 {
-	return has(pid, "environ", '\0', directory) == YES ||
-	       has(pid, "maps", '\n', directory) == YES;
+	enum process_is is = has(pid, "environ", '\0', directory);
+
+	/* an environment may be empty, the memory of a process that lives is not */
+	return is == PROCESS_IS ? is : has(pid, "maps", '\n', directory);
 }
 
 /* Numbers in other PID namespaces. */
@@ -218,7 +214,7 @@ static pid_t find_under(const char *directory, pid_t but, int *has_ended)
 		pid_t pid = atoi(entry->d_name); /* 0 of what is no process */
 		if (pid <= 0 || pid == self || pid == but)
 			continue;
-		bool is_ours = is_under(pid, directory);
+		bool is_ours = process_is_under(pid, directory) == PROCESS_IS;
 		if (!process_start_time(pid))
 			*has_ended = 1;
 		else if (is_ours)

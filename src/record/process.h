@@ -32,6 +32,14 @@ struct process process_hold_writer(pid_t pid, const char *session);
 int process_maps(pid_t pid, const char *session);
 
 /*
+ * Was it started by the recorder of that directory? It has the directory in its environment, or, if
+ * it has overwritten that, maps a page that lies there. It is not, where we may not look; it is
+ * unknown of what has just ended.
+ */
+enum process_is { PROCESS_IS_NOT, PROCESS_IS, PROCESS_IS_UNKNOWN };
+enum process_is process_is_under(pid_t pid, const char *directory);
+
+/*
  * Add what the threads of a process call themselves, by our numbers; known ones stay. 0 or -ENOMEM.
  */
 int process_own_tids(struct hashmap *own_of, pid_t process);

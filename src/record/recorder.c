@@ -33,6 +33,7 @@
 #include "record/session_dir.h"
 #include "record/stacks/stack_sampler.h"
 #include "record/switch_records.h"
+#include "record/unreached.h"
 #include "record/watch.h"
 
 #define OUTLIVE_NS 2000000000ull /* for processes that go on after the program */
@@ -55,7 +56,8 @@ struct recorder {
 	struct allowance allowed;      /* of the program, as far as it was seen last */
 	pid_t allowed_pid;	       /* whose; 0: nobody's so far */
 	uint64_t allowed_at_ns, throttled_ns, system_ns, major_faults;
-	struct process straggler; /* see process_find_straggler(); pid 0: none was found yet */
+	struct unreached *unreached; /* NULL: there was no memory for it */
+	struct process straggler;    /* see process_find_straggler(); pid 0: none was found yet */
 	pid_t pid;
 	uint64_t start_ns, start_cpu_ns, flushed_ns;
 	uint64_t ended_ns; /* 0 while the program runs */
@@ -154,6 +156,8 @@ static void discard(struct recorder *r)
 	r->stacks = NULL;
 	neighbours_destroy(r->neighbours);
 	r->neighbours = NULL;
+	unreached_destroy(r->unreached);
+	r->unreached = NULL;
 	keeper_stop(&r->keeper);
 	if (r->dir.path[0])
 		session_dir_remove(&r->dir);
@@ -323,6 +327,8 @@ static uint32_t turn(struct recorder *r, uint64_t now_ns)
 		next_ms = stacks_ms < next_ms ? stacks_ms : next_ms;
 	}
 	look_at_allowance(r, now_ns);
+	if (r->unreached)
+		unreached_look(r->unreached, r->dir.refusals, now_ns);
 
 	if (flush_ms) {
 		next_ms = flush_ms < next_ms ? flush_ms : next_ms;
@@ -370,6 +376,7 @@ static void take_totals(struct recorder *r)
 	result->refused_records = r->dir.refusals->records;
 	result->refused_error = r->dir.refusals->error;
 	result->refused_pid = r->dir.refusals->pid;
+	memcpy(result->refused_name, r->dir.refusals->name, sizeof(result->refused_name) - 1);
 	result->fault = t.fault;
 	result->notes = strdup(t.notes);
 }
@@ -518,6 +525,8 @@ static void follow(void *context, pid_t pid)
 		take_stacks(r, pid);
 	if (neighbours_create(&r->neighbours))
 		r->neighbours = NULL;
+	if (r->options->inject)
+		(void)unreached_create(&r->unreached, pid, r->dir.path);
 }
 
 static void run(struct recorder *r)

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdint.h>
+#include "brick/abi/session.h"
 #include "lib/writer/machine_use.h"
 #include "record/inject/inject.h"
 #include "record/switch_records.h"
@@ -39,6 +40,7 @@ struct recorder_result {
 	uint64_t refused_processes, refused_records; /* that could have no session */
 	int refused_error;			     /* why: -errno, of the last */
 	uint32_t refused_pid;
+	char refused_name[BRICK_REFUSALS_NAME_BYTES]; /* of its program */
 	struct off_cpu_account off_cpu;
 	struct stack_account stacks;
 	uint64_t program_cpu_ns;

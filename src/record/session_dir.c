@@ -21,6 +21,7 @@
 #include <sys/statvfs.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include "lib/session/refusals.h"
 #include "record/process.h"
 
 /* Eight threads' rings. */
@@ -202,9 +203,8 @@ void session_dir_hear(const struct session_dir *dir)
 	while (dir->told_fd >= 0 && (pid = receive(dir->told_fd, &told)) >= 0) {
 		if (!pid)
 			continue;
-		dir->refusals->error = told.error;
-		dir->refusals->pid = (uint32_t)pid;
-		__atomic_add_fetch(&dir->refusals->processes, 1, __ATOMIC_RELAXED);
+		told.name[sizeof(told.name) - 1] = '\0';
+		refusals_add(dir->refusals, told.error, (uint32_t)pid, told.name);
 	}
 }
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that our libraries cannot be preloaded into start as they do without Brick, also behind a shell, in a
 sandbox or by posix_spawn(): same exit code, output and stderr. The recording says that they are missing. Those of
-the address sanitizer are recorded. A program without ggml is not searched for its functions, whatever symbols its
-libraries have."""
+the address sanitizer are recorded. Who starts without its parent's environment is missed, too. A program without
+ggml is not searched for its functions, whatever symbols its libraries have."""
 import json
 import os
 import shutil
@@ -139,7 +139,39 @@ def unsearched(scratch):
         print(name)
 
 
-for test in foreign, sandboxes, sanitized, unsearched:
+BARE = """
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	char *nothing[] = {0};
+	pid_t child = fork();
+	if (!child)
+		execve(argv[1], argv + 1, nothing);
+	int status;
+	return argc < 2 || child < 0 || waitpid(child, &status, 0) < 0 || status;
+}
+"""
+
+
+def emptied(scratch):
+    """Without the environment of who started it nothing of ours is in a program. Who starts it says so; where that
+    cannot be, since nothing of ours is in there either, the program is seen from outside, if it takes its time."""
+    source = scratch.file("bare.c")
+    with open(source, "w") as file:
+        file.write(BARE)
+    bare = compiled(scratch, "bare", "cc", "-static", source=source)
+    for name, script, missing, rest in (("env -i", f"env -i {GUEST} bricks; {GUEST} bricks", 1, BRICKS),
+                                        ("nothing", f"{GUEST} bricks; sleep 1", 0, BRICKS),
+                                        ("env -u", f"env -u HOME {GUEST} bricks; env -u BRICK_SESSION_DIR true", 1, BRICKS),
+                                        *([("bare", f"{GUEST} bricks; {bare} /bin/sleep 3", 1, BRICKS)] if bare else [])):
+        same(starts(scratch, "emptied, " + name, ["sh", "-c", script + "; exit $?"], missing), rest, f"bricks beside {name}")
+    name = subprocess.run([BRICK, "record", "-o", scratch.file("named.pftrace"), "--", "sh", "-c", "env -i sleep 0; true"],
+                          capture_output=True, timeout=60).stderr
+    check(b"could not record: sleep (process " in name, "its name:", name)
+
+
+for test in foreign, sandboxes, sanitized, unsearched, emptied:
     with Scratch() as scratch:
         os.chmod(scratch.path, 0o755)
         test(scratch)

@@ -37,6 +37,8 @@
 #define BRICK_SESSION_VERSION 7u
 
 #define BRICK_SESSION_REFUSALS_NAME "refusals"
+#define BRICK_REFUSALS_TOLD 64u
+#define BRICK_REFUSALS_NAME_BYTES 32u
 
 /*
  * The file of that name in the recorder's directory: what processes without a session would have
@@ -49,6 +51,8 @@ struct brick_session_refusals {
 	int32_t error; /* why: -errno */
 	uint32_t reserved;
 	uint64_t processes, records;
+	uint32_t told[BRICK_REFUSALS_TOLD];   /* pids, in turn: those that were counted last */
+	char name[BRICK_REFUSALS_NAME_BYTES]; /* of the program that was refused last */
 };
 
 /*

@@ -3,8 +3,9 @@
  * Programs that a recorded process starts in its place or beside it. Where our libraries cannot be
  * preloaded (musl, 32-bit, a sandbox without their files), or the recorder cannot be reached
  * (another user, other mounts), a program starts without them: the dynamic linker would complain on
- * its stderr, or not start it at all. The recorder is told. One with the address sanitizer inside
- * is told to bear them.
+ * its stderr, or not start it at all. The recorder is told, and also of
+ * programs that are started without the environment through which we get in. One with the address
+ * sanitizer inside is told to bear our libraries.
  *
  * A child of vfork() calls this with its parent's memory, and one of fork() with other threads'
  * locks taken: nothing here allocates, locks or stays. The C library's own calls (system(),
@@ -24,6 +25,7 @@
 #include "base/scope.h"
 #include "brick/export.h"
 #include "lib/session/session_map.h"
+#include "lib/sys/environment.h"
 #include "lib/sys/executable.h"
 
 typedef int (*execve_fn)(const char *path, char *const *argv, char *const *envp);
@@ -158,6 +160,15 @@ static const char *search(const char *name, char *path, size_t bytes)
 	return NULL;
 }
 
+/* The dynamic linker preloads nothing into what may do more than who starts it. */
+static bool has_other_rights(const char *program)
+{
+	struct stat st;
+
+	return !stat(program, &st) && ((st.st_mode & S_ISUID && st.st_uid != geteuid()) ||
+					      (st.st_mode & S_ISGID && st.st_gid != getegid()));
+}
+
 enum { SANITIZED = 1 };
 
 /*
@@ -167,9 +178,12 @@ enum { SANITIZED = 1 };
 static int obstacle(const struct start *s, char *const *envp)
 {
 	const char *directory = find(envp, "BRICK_SESSION_DIR"), *list = find(envp, "LD_PRELOAD");
+	const char *ours = brick__environment("BRICK_SESSION_DIR");
 	char path[PATH_BYTES];
-	int error = directory && *directory && list ? libraries_missing(list) : 1;
 
+	if (ours && *ours && (!directory || !*directory))
+		return -ENODATA;
+	int error = directory && *directory && list ? libraries_missing(list) : 1;
 	if (error > 0)
 		return 0;
 	if (!error)
@@ -177,6 +191,8 @@ static int obstacle(const struct start *s, char *const *envp)
 	if (error)
 		return error;
 	const char *program = s->is_searched ? search(s->file, path, sizeof(path)) : s->file;
+	if (program && has_other_rights(program))
+		return -EACCES;
 	switch (brick__executable_examine(program)) {
 	case BRICK__EXECUTABLE_FOREIGN:
 		return -ENOEXEC;
@@ -258,12 +274,12 @@ static int begin(const struct start *s, char *const *envp)
 	if (why == SANITIZED)
 		return go_sanitized(s, envp);
 	if (s->exec) /* nobody is here afterwards */
-		brick__refusals_process(1, why, (uint32_t)pid);
-	int result = go_alone(s, envp);
+		brick__refusals_process(why, (uint32_t)pid, s->file);
+	int result = why == -ENODATA ? go(s, envp) : go_alone(s, envp);
 	if (s->exec)
-		brick__refusals_process(-1, why, (uint32_t)pid);
+		brick__refusals_process(why, (uint32_t)pid, NULL);
 	else if (!result)
-		brick__refusals_process(1, why, s->pid ? (uint32_t)*s->pid : 0);
+		brick__refusals_process(why, s->pid ? (uint32_t)*s->pid : 0, s->file);
 	return result;
 }
 

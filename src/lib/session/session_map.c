@@ -21,6 +21,7 @@
 #include "brick/error.h"
 #include "brick/probe.h"
 #include "brick/session.h"
+#include "lib/session/refusals.h"
 #include "lib/sys/confined.h"
 #include "lib/sys/environment.h"
 #include "lib/sys/sys.h"
@@ -395,14 +396,13 @@ bool brick__refusals_counted(void)
 	return refusals != NULL;
 }
 
-bool brick__refusals_process(int number, int error, uint32_t pid)
+bool brick__refusals_process(int error, uint32_t pid, const char *program)
 {
-	if (!refusals)
-		return false;
-	refusals->error = error;
-	refusals->pid = pid;
-	__atomic_add_fetch(&refusals->processes, (uint64_t)(int64_t)number, __ATOMIC_RELAXED);
-	return true;
+	if (refusals && program)
+		refusals_add(refusals, error, pid, program);
+	else if (refusals)
+		refusals_take_back(refusals);
+	return refusals != NULL;
 }
 
 void brick__refusals_session(int error)
@@ -411,16 +411,14 @@ void brick__refusals_session(int error)
 		return;
 	has_said = true;
 	if (!refusals) {
-		const struct brick_session_refusals ours = {.magic = BRICK_SESSION_MAGIC,
-			.version = BRICK_SESSION_VERSION,
-			.error = error,
-			.pid = brick__process_id(),
-			.processes = 1};
+		struct brick_session_refusals ours = {
+			.magic = BRICK_SESSION_MAGIC, .version = BRICK_SESSION_VERSION};
+		refusals_add(&ours, error, brick__process_id(), program_invocation_short_name);
 		const char *directory = brick__environment("BRICK_SESSION_DIR");
 		brick__shared_tell(directory ? directory : "", &ours, sizeof(ours));
 		return;
 	}
-	brick__refusals_process(1, error, brick__process_id());
+	refusals_add(refusals, error, brick__process_id(), program_invocation_short_name);
 }
 
 void brick__refusals_record(void)

@@ -190,11 +190,11 @@ bool brick__refusals_counted(void);
 void brick__refusals_session(int error);
 
 /*
- * Counts so many processes (1, or -1 to take it back) that this one starts and that cannot be
- * recorded: why, and its number. Takes no lock: this may be the child of a fork. False: there is
- * no place to count.
+ * Counts a process that this one starts and that cannot be recorded: why, its number and program.
+ * Takes no lock: this may be the child of a fork. program NULL: the last one is taken back. False:
+ * there is no place to count.
  */
-BRICK_API bool brick__refusals_process(int number, int error, uint32_t pid);
+BRICK_API bool brick__refusals_process(int error, uint32_t pid, const char *program);
 
 /* One record of this thread is lost; nothing is counted while recording is off. */
 void brick__refusals_record(void);

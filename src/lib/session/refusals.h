@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Adding to what processes without a session have said (struct brick_session_refusals). Many
+ * processes do so at a time: the counts are exact, and the rest is of one that was refused lately.
+ * Header only; no lock, no system call.
+ */
+#pragma once
+
+#include <string.h>
+#include "brick/abi/session.h"
+
+/* One process more: why (-errno), its number, and its program's name or path. */
+static inline void refusals_add(
+	struct brick_session_refusals *to, int error, uint32_t pid, const char *program)
+{
+	const char *slash = program ? strrchr(program, '/') : NULL;
+	const char *name = slash ? slash + 1 : program ? program : "";
+	uint64_t number = __atomic_fetch_add(&to->processes, 1, __ATOMIC_RELAXED);
+
+	to->error = error;
+	to->pid = pid;
+	__atomic_store_n(&to->told[number % BRICK_REFUSALS_TOLD], pid, __ATOMIC_RELAXED);
+	memcpy(to->name, name, strnlen(name, sizeof(to->name) - 1) + 1);
+	to->name[sizeof(to->name) - 1] = '\0';
+}
+
+/* The one that was added last has come to be recorded after all. */
+static inline void refusals_take_back(struct brick_session_refusals *from)
+{
+	__atomic_sub_fetch(&from->processes, 1, __ATOMIC_RELAXED);
+}

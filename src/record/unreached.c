@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A walk from the program down, by the lists of children in /proc (proc_pid_task_tid_children(5)).
+ * A process that has just been forked still has its parent's environment, and one that is about to
+ * exec may have neither: so only what is met twice counts.
+ */
+#include "record/unreached.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/array.h"
+#include "base/clock_ns.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/hashmap.h"
+#include "lib/session/refusals.h"
+#include "record/process.h"
+
+enum { EVERY_NS = 100000000, PART = 200, MOST = 4096 };
+
+struct unreached {
+	pid_t root;
+	char directory[256];
+	struct hashmap seen; /* hash of pid and start -> how often, where it has nothing of ours */
+	uint64_t next_ns;
+};
+
+int unreached_create(struct unreached **out, pid_t root, const char *directory)
+{
+	struct unreached *u = calloc(1, sizeof(*u));
+
+	if (!u)
+		return -ENOMEM;
+	u->root = root;
+	snprintf(u->directory, sizeof(u->directory), "%s", directory);
+	*out = u;
+	return 0;
+}
+
+typedef ARRAY(pid_t) pids;
+
+static void add_children_of(pids *list, pid_t pid, const char *thread)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%.20s/children", (int)pid, thread);
+	FILE *in = fopen(path, "re");
+	for (int child; in && list->count < MOST && fscanf(in, "%d", &child) == 1;)
+		(void)array_push(list, child);
+	if (in)
+		fclose(in);
+}
+
+/* Each thread has a list of those that it has forked. */
+static void add_children(pids *list, pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	DIR *threads = opendir(path);
+	for (struct dirent *entry; threads && (entry = readdir(threads));)
+		if (entry->d_name[0] != '.')
+			add_children_of(list, pid, entry->d_name);
+	if (threads)
+		closedir(threads);
+}
+
+static bool is_told(const struct brick_session_refusals *refusals, pid_t pid)
+{
+	for (size_t i = 0; i < BRICK_REFUSALS_TOLD; i++)
+		if (refusals->told[i] == (uint32_t)pid)
+			return true;
+	return false;
+}
+
+static void count(struct brick_session_refusals *refusals, pid_t pid)
+{
+	char path[64], name[BRICK_REFUSALS_NAME_BYTES];
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	file_begin(path, name, sizeof(name));
+	name[strcspn(name, "\n")] = '\0';
+	refusals_add(refusals, -ENODATA, (uint32_t)pid, name);
+}
+
+static void look_at(struct unreached *u, struct brick_session_refusals *refusals, pid_t pid)
+{
+	unsigned long long start = process_start_time(pid);
+	uint64_t key = hash_add(hash_u64((uint64_t)pid), start);
+	uint64_t times = hashmap_get(&u->seen, key);
+
+	if (!start || (times != HASHMAP_NONE && times > 1) || is_told(refusals, pid) ||
+		process_is_under(pid, u->directory) != PROCESS_IS_NOT)
+		return;
+	if (times == HASHMAP_NONE)
+		hashmap_set(&u->seen, key, 1);
+	else if (!hashmap_set(&u->seen, key, 2))
+		count(refusals, pid);
+}
+
+void unreached_look(struct unreached *u, struct brick_session_refusals *refusals, uint64_t now_ns)
+{
+	pids list = {0};
+
+	if (now_ns < u->next_ns)
+		return;
+	uint64_t begin_ns = thread_cpu_ns();
+	add_children(&list, u->root);
+	for (size_t i = 0; i < list.count; i++) {
+		look_at(u, refusals, list.items[i]);
+		add_children(&list, list.items[i]);
+	}
+	array_fini(&list);
+	/* programs with thousands of threads take long to be gone through */
+	uint64_t took_ns = thread_cpu_ns() - begin_ns;
+	u->next_ns = now_ns + (took_ns * PART > EVERY_NS ? took_ns * PART : EVERY_NS);
+}
+
+void unreached_destroy(struct unreached *u)
+{
+	if (!u)
+		return;
+	hashmap_fini(&u->seen);
+	free(u);
+}
