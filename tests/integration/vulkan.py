@@ -188,6 +188,13 @@ def order():
     expect("what each comes after", after, [[], [0], [1], [], []])
     expect("the program waits for the third", waits, [2])
     expect("losses", losses(path), {})
+    after, waits = order_of(path, "poll")
+    expect("polled: no command but those", len(after), 8)
+    expect_true("polled: waits in the order of what they are for", waits and waits == sorted(set(waits)))
+    polls = [row for row in brick_json("report", "--json", path)["bricks"] if row["name"] == "Synchronize"]
+    commands_ns = sum(length for _, length, _ in commands(path))
+    expect_true(f"polled: the time is waiting: {polls}, commands took {commands_ns}",
+                polls[0]["total_ns"] > 0.5 * commands_ns)
     for call in ("batches", "batches2"):
         after, _ = order_of(path, call)
         expect(f"{call}: what P, A, C, B, D and E come after", after,

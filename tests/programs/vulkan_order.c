@@ -3,7 +3,8 @@
  * Dispatches in whose order semaphores are. Without an argument five, a submission each: the second
  * waits for the first by a binary semaphore, the third for the second by a timeline semaphore, and
  * the program for the third; the last two are not waited for by anybody: the program ends, and
- * destroys nothing. "batches" and "batches2" (vkQueueSubmit2) submit several batches in a call.
+ * destroys nothing. "batches" and "batches2" (vkQueueSubmit2) submit several batches in a call, and
+ * "poll" asks for the fence of each of eight until it is signalled.
  */
 #include "vulkan_kit.h"
 
@@ -108,6 +109,24 @@ static void in_batches(void (*submit_batches)(const struct batch *, uint32_t))
 	kit_close();
 }
 
+/* It asks once more after each: this is no wait. */
+static void poll_fences(void)
+{
+	const VkFenceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+	VkFence fence;
+
+	check(vkCreateFence(device, &info, NULL, &fence), "vkCreateFence");
+	for (int i = 0; i < 8; i++) {
+		submit(record_kernel(200000), fence);
+		while (vkGetFenceStatus(device, fence) == VK_NOT_READY)
+			;
+		check(vkGetFenceStatus(device, fence), "vkGetFenceStatus");
+		check(vkResetFences(device, 1, &fence), "vkResetFences");
+	}
+	vkDestroyFence(device, fence, NULL);
+	kit_close();
+}
+
 int main(int argc, char **argv)
 {
 	const VkPhysicalDeviceSynchronization2Features newer = {
@@ -116,7 +135,9 @@ int main(int argc, char **argv)
 	int is_newer = !strcmp(call, "batches2");
 
 	kit_open(is_newer ? (const void *)&newer : &kit_timeline);
-	if (*call)
+	if (!strcmp(call, "poll"))
+		poll_fences();
+	else if (*call)
 		in_batches(is_newer ? submit_new : submit_old);
 	else
 		one_by_one();

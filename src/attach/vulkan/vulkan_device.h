@@ -24,7 +24,7 @@
 #define HOOKED_FUNCTIONS(X) \
 	X(GetDeviceQueue) X(GetDeviceQueue2) X(QueueSubmit) X(QueueSubmit2) \
 	X(QueueSubmit2KHR) X(QueueWaitIdle) X(QueuePresentKHR) X(DeviceWaitIdle) \
-	X(DestroyFence) X(DestroySemaphore) X(ResetFences) X(WaitForFences) X(WaitSemaphores) \
+	X(DestroyFence) X(DestroySemaphore) X(ResetFences) X(GetFenceStatus) X(WaitForFences) X(WaitSemaphores) \
 	X(WaitSemaphoresKHR) X(CreateCommandPool) X(DestroyCommandPool) \
 	X(AllocateCommandBuffers) X(FreeCommandBuffers) X(BeginCommandBuffer) \
 	X(ResetCommandBuffer) X(CreateShaderModule) X(DestroyShaderModule) \
@@ -43,7 +43,7 @@
 
 /* Those that it only calls. */
 #define CALLED_FUNCTIONS(X) \
-	X(DestroyDevice) X(CreateFence) X(GetFenceStatus) X(EndCommandBuffer) \
+	X(DestroyDevice) X(CreateFence) X(EndCommandBuffer) \
 	X(CmdWriteTimestamp) X(CmdResetQueryPool) X(CmdCopyQueryPoolResults) \
 	X(CmdPipelineBarrier) X(CreateQueryPool) X(DestroyQueryPool) X(CreateBuffer) \
 	X(DestroyBuffer) X(GetBufferMemoryRequirements) X(AllocateMemory) X(FreeMemory) \

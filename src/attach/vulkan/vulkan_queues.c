@@ -397,6 +397,58 @@ VKAPI_ATTR VkResult VKAPI_CALL hook_WaitForFences(
 	return result;
 }
 
+/*
+ * A program that asks again and again whether a fence is signalled waits for it, as ggml does at
+ * the end of a graph. It does not where its thread recorded anything between two questions, or
+ * worked.
+ */
+enum { POLL_WORK_NS = 1000000, POLL_GAP_NS = 200000000 };
+
+static __thread struct {
+	VkFence fence; /* VK_NULL_HANDLE: it asks for none */
+	uint64_t begin, last, place;
+	uint64_t last_ns, cpu_ns; /* of the last answer, and of its thread by then */
+} poll;
+
+static void record_poll(struct vulkan_device *d, VkFence fence)
+{
+	struct brick__waits waits = {.count = 0};
+
+	brick__waits_add(&waits, fence_number(fence));
+	waited(d, poll.begin, &waits);
+}
+
+/* The fence was asked for at `begin`, and answered. */
+static void polled(struct vulkan_device *d, VkFence fence, uint64_t begin, VkResult result)
+{
+	uint64_t now_ns = monotonic_ns(), cpu_ns = thread_cpu_ns();
+	bool goes_on = poll.fence == fence && poll.place == brick__recording_place();
+	bool worked = now_ns - poll.last_ns > POLL_GAP_NS || cpu_ns - poll.cpu_ns > POLL_WORK_NS;
+
+	if (goes_on && worked)
+		brick__record_waits(poll.begin, poll.last, &(struct brick__waits){.count = 0});
+	else if (goes_on && result == VK_SUCCESS)
+		record_poll(d, fence);
+	if (!goes_on || worked)
+		poll.begin = begin;
+	poll.fence = result == VK_NOT_READY ? fence : VK_NULL_HANDLE;
+	poll.place = brick__recording_place();
+	poll.last_ns = now_ns;
+	poll.cpu_ns = cpu_ns;
+	poll.last = brick_ticks();
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL hook_GetFenceStatus(VkDevice device, VkFence fence)
+{
+	struct vulkan_device *d = vulkan_device_of(device);
+	uint64_t begin = brick_ticks();
+	VkResult result = d->call.GetFenceStatus(device, fence);
+
+	if (brick_enabled())
+		polled(d, fence, begin, result);
+	return result;
+}
+
 static VkResult wait_semaphores_by(PFN_vkWaitSemaphores next, struct vulkan_device *d,
 	const VkSemaphoreWaitInfo *info, uint64_t timeout_ns)
 {

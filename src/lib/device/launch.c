@@ -164,6 +164,16 @@ static bool is_in_own_wait(struct brick__thread *self, uint64_t number)
 	return true;
 }
 
+uint64_t brick__recording_place(void)
+{
+	enum { DEPTH_BITS = 8 };
+
+	if (!brick_enabled() || brick__in_backend || brick_thread_ready())
+		return 0;
+	const struct brick_lane *lane = brick__thread.lane;
+	return (lane->head + lane->ledger.dropped + 1) << DEPTH_BITS | brick_lane_open(lane);
+}
+
 void brick__record_waits(uint64_t begin, uint64_t end, const struct brick__waits *waits)
 {
 	uint64_t newest = 0;

@@ -28,5 +28,11 @@ static inline void brick__waits_add(struct brick__waits *w, uint64_t number)
 		w->numbers[oldest] = number;
 }
 
+/*
+ * Where the thread's recording stands. The same twice: it has recorded nothing in between, and no
+ * brick has begun or ended. 0: it records nothing.
+ */
+BRICK_API uint64_t brick__recording_place(void);
+
 /* As brick_record_wait(), for all of them. */
 BRICK_API void brick__record_waits(uint64_t begin, uint64_t end, const struct brick__waits *waits);
