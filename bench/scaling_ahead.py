@@ -3,7 +3,7 @@
 
 Records the engine at some lengths and, in turns with each, at twice the length. What the shorter recording models for
 twice its longest context is held against the medians that the longer one measured there: tokens/s of steps, and the
-time of FlashAttention. Prints both, and in how many cases the interval held the measured value.
+time of FlashAttention. Prints both, in how many cases the interval held the measured value, and how wide the intervals are.
 
   bench/scaling_ahead.py [LENGTH...]      300 400 500 600
 """
@@ -41,7 +41,8 @@ def hold(what, modelled, real, unit):
     inside = modelled["low"] <= real <= (modelled["high"] or float("inf"))
     print(f"  {what}: modelled {modelled['value']:.1f} ({modelled['low']:.1f} to {modelled['high'] or 0:.1f}) {unit}, "
           f"measured {real:.1f}, {100 * (modelled['value'] / real - 1):+.1f} %{'' if inside else ', outside'}", flush=True)
-    return inside
+    half = ((modelled["high"] or float("inf")) - modelled["low"]) / 2 / modelled["value"]
+    return inside, half
 
 
 def main():
@@ -61,7 +62,8 @@ def main():
                 held.append(hold("FlashAttention", in_us, measured_at(attention(long), context) / 1e3, "us"))
             elif not short["rates"]:
                 print("  nothing is modelled")
-    print(f"{sum(held)} of {len(held)} intervals hold what was measured")
+    print(f"{sum(inside for inside, _ in held)} of {len(held)} intervals hold what was measured; they are "
+          f"+-{100 * statistics.median(half for _, half in held):.0f} % wide (median)")
 
 
 main()

@@ -315,6 +315,35 @@ static void tokens_are_counted_without_sequences(void **state)
 	assert_near(line_of(made->series, BRICK_FLASH_ATTENTION)->slope.value, SLOPE);
 }
 
+/* What a machine does to the FFN it may do to all: intervals of what is modelled allow for it. */
+static void a_machine_that_varies_widens_what_is_modelled(void **state)
+{
+	double half[2];
+
+	(void)state;
+	for (int varies = 0; varies < 2; varies++) {
+		decode(64, 400, 0, true);
+		for (size_t i = 0; varies && i < run.step_count; i++) {
+			struct run_sample *up = &run.lanes[0].samples[4 * i + 2];
+			if (i / 40 % 2) /* 80 of 100 for 40 steps */
+				up->end_ns = up->begin_ns + FFN_NS * 80 / 100;
+		}
+		look(1);
+		const struct scaling_series *s = made->series;
+		struct scaling_value far =
+			scaling_at(line_of(s, BRICK_FLASH_ATTENTION), 2 * s->longest);
+		half[varies] = (far.high - far.low) / 2 / far.value;
+		if (varies)
+			assert_true(s->unsteady > 0.2 && s->unsteady < 0.35);
+		else
+			assert_true(s->unsteady == 0);
+		tear_down(NULL);
+		set_up(NULL);
+	}
+	assert_true(half[0] < 0.01);
+	assert_true(half[1] > 0.2 && half[1] < 0.35);
+}
+
 /* An FFN that seems to grow by chance is level. */
 static void noise_of_the_ffn_hides_nothing(void **state)
 {
@@ -439,6 +468,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(batches_are_told_apart, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			tokens_are_counted_without_sequences, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_machine_that_varies_widens_what_is_modelled, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(noise_of_the_ffn_hides_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_machine_that_changes_is_told, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_bend_is_told, set_up, tear_down),

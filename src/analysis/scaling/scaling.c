@@ -393,6 +393,26 @@ COMPARATOR(by_length, struct scaling_brick,
 	ORDER(y->line.median_ns, x->line.median_ns) ?: ORDER(x->brick, y->brick) ?:
 		ORDER(x->on_device, y->on_device))
 
+/* How much medians differ from each other, as a share of them all. */
+static double deviation_of(const struct scaling_line *line)
+{
+	double sum = 0;
+
+	if (line->point_count < 2 || line->median_ns <= 0)
+		return 0;
+	for (uint32_t i = 0; i < line->point_count; i++)
+		sum += pow(line->points[i].ns / line->median_ns - 1, 2);
+	return sqrt(sum / (line->point_count - 1));
+}
+
+static void set_unsteady(struct scaling_series *s)
+{
+	s->unsteady = SCALING_UNSTEADY * deviation_of(&s->ffn);
+	s->step.unsteady = s->ffn.unsteady = s->unsteady;
+	for (size_t i = 0; i < s->brick_count; i++)
+		s->bricks[i].line.unsteady = s->unsteady;
+}
+
 /* Bricks without time in most steps have no line: they are left out. */
 static int fill_series(
 	struct scaling_maker *m, struct scaling_series *s, const struct point *points, size_t n)
@@ -424,6 +444,7 @@ static int fill_series(
 	s->ffn = s->ffn_on_device ? device : host;
 	if (s->ffn.is_known && s->ffn.median_ns > 0 && !scaling_is_level(&s->ffn))
 		s->drift = s->ffn.slope.value * (s->longest - s->shortest) / s->ffn.median_ns;
+	set_unsteady(s);
 	return 0;
 }
 
@@ -534,8 +555,11 @@ struct scaling_value scaling_at(const struct scaling_line *line, double context)
 	double less = fmin(slope->low * away, slope->high * away);
 	double more = fmax(slope->low * away, slope->high * away);
 
-	return (struct scaling_value){fmax(0, at->value + slope->value * away),
-		fmax(0, at->low + less), fmax(0, at->high + more)};
+	double value = fmax(0, at->value + slope->value * away), machine = line->unsteady * value;
+
+	return (struct scaling_value){value,
+		fmax(0, value - hypot(value - (at->low + less), machine)),
+		value + hypot(fmax(0, at->high + more) - value, machine)};
 }
 
 /* Where a lead at the middle is used up by what is steeper by that; infinite: nowhere. */

@@ -4,7 +4,8 @@
  * tokens that its tokens attend to; steps of one model with equally many tokens are a series. Each
  * brick's time in a step of its series is put on a line over the context: the median of slopes
  * between independent pairs of steps, with a 95 % interval that allows for noise which lasts over
- * several steps. What lies beyond the longest context of the recording is modelled. Times are of
+ * several steps. What lies beyond the longest context of the recording is modelled; its interval
+ * allows for a machine that changes, too, which the FFN shows: it knows no context. Times are of
  * the thread that runs the steps, or of devices, without preemption where that is known. Read-only
  * once made: any thread.
  */
@@ -36,6 +37,11 @@ struct scaling_line {
 	struct scaling_value slope; /* ns for each token of context */
 	struct scaling_value at;    /* ns at the middle of the contexts */
 	double middle;		    /* ... which is that */
+	/*
+	 * By which share another recording's time may differ because the machine does: of its
+	 * series.
+	 */
+	double unsteady;
 	bool bends; /* the slope of the longer half of contexts is another one, surely */
 };
 
@@ -62,6 +68,11 @@ struct scaling_series {
 	 * have become too small as well.
 	 */
 	double drift;
+	/*
+	 * By which share the machine differs between recordings: SCALING_UNSTEADY standard
+	 * deviations of the FFN's medians in this one.
+	 */
+	double unsteady;
 	struct scaling_brick *bricks; /* the longest median first; waits and overhead included */
 	size_t brick_count;
 	size_t attention; /* FlashAttention, where it is longest, in bricks; brick_count: none */
@@ -80,6 +91,7 @@ struct scaling {
  */
 enum { SCALING_MIN_STEPS = 12, SCALING_MIN_SPAN = 2 };
 #define SCALING_DRIFT 0.1
+#define SCALING_UNSTEADY 2.77 /* 95 % of differences, as both recordings vary: 1.96 * sqrt(2) */
 
 /*
  * Whole when the walk has run; destroy it in each case. -ENOMEM, or BRICK_ENOTRECORDED: no step
@@ -91,7 +103,7 @@ int scaling_create_in(struct scaling **out, struct walk *walk);
 int scaling_create(struct scaling **out, const struct run *run, const struct step_index *index);
 void scaling_destroy(struct scaling *scaling);
 
-/* A line's time at a context, of a line that is known. */
+/* What another recording's time at a context will be, of a line that is known. */
 struct scaling_value scaling_at(const struct scaling_line *line, double context);
 
 /* Whether a time grows: its slope and the interval are above 0. */

@@ -21,6 +21,8 @@ enum {
 	TITLE_BYTES = 32,
 };
 
+#define SCALING_UNSTEADY_SAID 0.02
+
 /* Times the longest context for which steps are modelled. */
 static const unsigned ahead[] = {2, SCALING_AHEAD};
 enum { AHEAD = 2 };
@@ -191,6 +193,13 @@ static void print_rates(const struct scaling_series *s, const struct terminal *t
 		: scaling_is_noisy(s, &s->step) ? "longer ones are not modelled: the step is too "
 						  "noisy"
 						: "longer ones are not modelled");
+	if (s->unsteady > SCALING_UNSTEADY_SAID && has_rates(s))
+		paragraph(terminal, 0, "",
+			"The FFN does not depend on the context, but varied: the machine may make "
+			"%s of difference between recordings, and intervals of modelled times "
+			"allow "
+			"for it.",
+			units_percent(share, s->unsteady));
 	if (scaling_drifted(s))
 		paragraph(terminal, 0, "",
 			"The FFN does not depend on the context, but took %s less at the longest "
@@ -228,8 +237,8 @@ static void print_series(
 	print_lines(run, s, terminal);
 	paragraph(terminal, 0, "",
 		"NS/CONTEXT: ns that a brick takes longer for each further token of context. "
-		"Intervals are of this recording: another one, on a shared machine, may differ "
-		"more.");
+		"Intervals of slopes are of this recording: another one, on a shared machine, may "
+		"differ more.");
 	print_attention(s, terminal);
 	print_rates(s, terminal);
 }
@@ -444,6 +453,7 @@ static json_t *series_json(const struct run *run, const struct scaling_series *s
 	json_put(o, "ffn", line_json(s, &s->ffn));
 	json_put(o, "ffn_drift", json_signed(s->ffn.is_known ? s->drift : NAN));
 	json_put(o, "ffn_on_device", json_boolean(s->ffn_on_device));
+	json_put(o, "machine_varies", json_rate(s->ffn.point_count > 1 ? s->unsteady : -1));
 	for (size_t i = 0; i < s->brick_count; i++) {
 		json_t *b = json_object();
 		json_put(b, "name", json_text(run->bricks[s->bricks[i].brick].name));
