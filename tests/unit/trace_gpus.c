@@ -39,7 +39,8 @@ static void sessions_hear_once(void **state)
 	brick__gpu_describe("test", 7, &(struct gpu_facts){.name = "something else"});
 	peek_map(&p);
 	for (uint32_t i = 0; i < 3; i++)
-		assert_int_equal(brick_lane_gpu(lane_of(&p, BRICK_LANE_QUEUE, i)), i < 2 ? 1 : 2);
+		assert_int_equal(brick_queue_gpu(lane_of(&p, BRICK_LANE_QUEUE, i)->queue_flags),
+			i < 2 ? 1 : 2);
 	assert_int_equal(times_noted(&p, "gpu.1=test\n"), 1);
 	assert_int_equal(times_noted(&p, "gpu.1.name=seven\n"), 1);
 	assert_int_equal(times_noted(&p, "gpu.1.uuid=ab010000000000000000000000000000\n"), 1);

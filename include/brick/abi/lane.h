@@ -447,10 +447,10 @@ struct brick_lane {
 	uint64_t histogram_offset; /* from the lane: the first block, by the owner */
 	uint64_t ring_offset;	   /* from the lane: struct brick_record[capacity] */
 	uint64_t row_groups[4];	   /* bit per group of bricks: it has rows in statistics */
-	uint64_t row_refusals;	   /* how often in a row there was no memory for them */
+	uint64_t row_refusals;	   /* refusals since it last got rows */
 	uint64_t reserved1[11];
 	char backend[16];      /* of a queue: name of its backend */
-	uint64_t queue_flags;  /* BRICK_QUEUE_*; brick_lane_gpu() */
+	uint64_t queue_flags;  /* BRICK_QUEUE_*; brick_queue_gpu() */
 	uint64_t counted_from; /* records before it are in no statistics: they were reset */
 	uint64_t pad2[3];
 
@@ -467,9 +467,9 @@ struct brick_lane {
 #define BRICK_HOST_BACKEND "host"
 
 /* Number of a queue's GPU, which notes "gpu.NUMBER" describe; 0: not known. */
-static inline uint32_t brick_lane_gpu(const struct brick_lane *lane)
+static inline uint32_t brick_queue_gpu(uint64_t queue_flags)
 {
-	return (uint32_t)(lane->queue_flags >> 32);
+	return (uint32_t)(queue_flags >> 32);
 }
 
 /* True if a lane has rows for the brick in `stats` and `drained`. Without rows it counted no such
@@ -485,7 +485,7 @@ static inline int brick_lane_has_rows(const struct brick_lane *lane, uint32_t br
 			       1);
 }
 
-/* How many bricks from one on, below `end`, are alike in that. */
+/* How many bricks from this one on, below `end`, have rows, or have none, as it does. */
 static inline uint32_t brick_lane_rows_left(uint32_t brick, uint32_t end)
 {
 	uint32_t next = (brick / BRICK_ROW_GROUP + 1) * BRICK_ROW_GROUP;

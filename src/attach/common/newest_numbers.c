@@ -7,7 +7,10 @@
 
 enum { PLACES_OF_ONE = 8 };
 
-/* The key's own place, else the one of its places with the oldest command, or none. */
+/*
+ * The key's own place, else that of its places with the oldest command; an empty one counts as the
+ * oldest.
+ */
 static struct newest_number *place_of(struct newest_numbers *n, uint64_t of, uint64_t part)
 {
 	uint64_t hash = hash_add(hash_u64(of), part);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables of events and streams, in which a handle has one of a few places side by side; when these
- * are taken it makes another one unknown. Of calls a place holds whichever came last.
+ * Tables of events and streams, in which a handle has one of a few places side by side; when all
+ * are taken, a new one drives out another's. Of calls a place holds whichever came last.
  * Captures that are under way have a list of their own, so that the end of one is found whatever
  * has become of its stream's place; what is not in the list is over. Programs that use no events
  * take no lock here.

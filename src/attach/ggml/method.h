@@ -41,7 +41,10 @@ bool method_cpu_only(void);
 /* Can a backend's graph be told from what its scheduler does around it? */
 bool method_sees_backends(void);
 
-/* A scheduler was made. cpu_only: all of its backends run on the CPU; sees_others: or call us. */
+/*
+ * A scheduler was made. cpu_only: all of its backends run on the CPU. sees_others: each of the
+ * others calls us for its graphs.
+ */
 void method_scheduler_made(bool cpu_only, bool sees_others);
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An event has one of a few places side by side; when these are taken it makes another one unknown.
- * An entry is written by exchanging the event last, and its event is read twice: what lies between
- * belongs to it.
+ * An event has one of a few places side by side; when all are taken, a new one drives out
+ * another's. An entry is written by exchanging the event last, and its event is read twice: what
+ * lies between belongs to it.
  */
 #include "attach/opencl/opencl_events.h"
 

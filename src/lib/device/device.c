@@ -549,7 +549,7 @@ static void note_residual(struct brick_device *device)
 
 /* Bricks. */
 
-/* The device, if its backend has said what it is. */
+/* Puts the queue on its device's GPU, if the backend has noted what that is. */
 static void place_on_gpu(const struct brick_device *device, struct brick_queue *queue)
 {
 	for (uint32_t i = 0; i < device->note_count; i++) {
@@ -559,6 +559,7 @@ static void place_on_gpu(const struct brick_device *device, struct brick_queue *
 		brick__gpu_describe(device->backend->name, (uintptr_t)device->handle,
 			&(struct gpu_facts){.name = device->notes[i].value});
 		brick__queue_on_gpu(queue, device->backend->name, (uintptr_t)device->handle);
+		return;
 	}
 }
 

@@ -25,5 +25,5 @@ BRICK_API void brick__gpu_describe(const char *backend, uint64_t id, const struc
 /* The number, from 1 on, of the GPU that a backend knows by `id`; 0: no room for more. */
 uint32_t brick__gpu_number(const char *backend, uint64_t id);
 
-/* The session hears of a GPU, if it has not yet. number: brick_lane_gpu(). Under its lock. */
+/* The session hears of a GPU, if it has not yet. number: brick_queue_gpu(). Under its lock. */
 void brick__gpu_note(struct brick_session *session, uint32_t number);

@@ -149,7 +149,7 @@ static int open_lane(struct queue_lane *to, const struct queue_name *queue, uint
 		to->ring = (struct brick_record *)((char *)lane + lane->ring_offset);
 		to->mask = lane->capacity ? lane->capacity - 1 : 0;
 		to->last_end = lane->end_ticks;
-		brick__gpu_note(brick__session_of(to->serial), (uint32_t)(queue->flags >> 32));
+		brick__gpu_note(brick__session_of(to->serial), brick_queue_gpu(queue->flags));
 		own(lane, queue, begin);
 	}
 	return error;

@@ -21,7 +21,7 @@
 
 /* As one process knows it. */
 struct gpu_entry {
-	uint32_t process, number; /* its own, brick_lane_gpu(); 0: the GPU is not known */
+	uint32_t process, number; /* its own, brick_queue_gpu(); 0: the GPU is not known */
 	uint32_t index;		  /* in the trace; GPU_UNUSED: nothing has run on it yet */
 	char backend[16];
 	char uuid[33]; /* hexadecimal */

@@ -204,7 +204,7 @@ static int start_sequence(struct writer_lane *lane, uint64_t ns)
 {
 	if (is_of_gpu(lane))
 		lane->names.gpu = gpu_list_use(lane->process->gpus, lane->packets,
-			lane->process->number, (uint32_t)(lane->queue_flags >> 32));
+			lane->process->number, brick_queue_gpu(lane->queue_flags));
 	lane->packets->scratch.size = 0;
 	lane_first_packet(lane, ns);
 	lane_track(lane);

@@ -32,7 +32,7 @@ struct address_space {
 
 /* Objects. */
 
-/* Code that a process made itself, as just-in-time compilers do. */
+/* Whether code is a file's; a just-in-time compiler's is not. */
 static bool has_file(const char *path)
 {
 	static const char *const others[] = {"//", "[", "/memfd:", "/dev/", "/SYSV"};

@@ -61,7 +61,7 @@ static void leave(struct device_graph *d, uint32_t next)
 	brick_launch_owner_set(d->outside);
 }
 
-/* A backend that has the question inlined, or asks none: its nodes cannot be told apart. */
+/* Where a backend has the question inlined, or asks none, its nodes cannot be timed. */
 static void judge(const struct device_graph *d)
 {
 	static uint32_t any_asked, unasked;
@@ -71,10 +71,9 @@ static void judge(const struct device_graph *d)
 	else if (!__atomic_load_n(&any_asked, __ATOMIC_RELAXED) &&
 		 __atomic_add_fetch(&unasked, 1, __ATOMIC_RELAXED) == UNASKED_GRAPHS)
 		note_once("ggml.device",
-			"its nodes are not told apart, as its backend calls no function for each "
-			"(a "
-			"link-time optimised build, or one that sends graphs elsewhere); their "
-			"time is the graph's");
+			"nodes are not timed one by one: the backend calls no function for each "
+			"(link-time optimisation, or it sends graphs elsewhere), so the time is "
+			"the whole graph's");
 }
 
 void device_graph_end(void)

@@ -365,7 +365,10 @@ static word_pair compute_blas(
 	return status;
 }
 
-/* engine: its function for this, whose code says which engine that is; function: what is called. */
+/*
+ * engine_code: the engine's function for this, which tells which engine it is; function: what is
+ * called.
+ */
 static word_pair compute_on_backend(words_fn engine_code, words_fn function, word backend,
 	word graph, const word rest[4], const void *frame)
 {
