@@ -315,7 +315,7 @@ def wrong(count):
             (["--steps", str(count + 1)], b"has no such step; it has %d" % count),
             (["--layer", "99"], b"has no layer 99"), (["--thread", "x"], b"no thread or queue x"),
             (["--brick", "RmsNrom"], b"did you mean 'RmsNorm'?"),
-            (["--since", "1000"], b"has no such step")):
+            (["--since", "1000"], b"that ended, begun between 0.")):
         expect_true(f"{options}", said in brick("report", *options, PATH, code=3)[1])
 
 

@@ -251,6 +251,27 @@ static void cut_lanes(const struct choice *c)
 	}
 }
 
+/* Why no step is chosen. */
+static int say_missing(const struct choice *c, char **missing)
+{
+	uint64_t first_ns = UINT64_MAX, last_ns = 0;
+	uint32_t count = c->index->count;
+
+	for (uint32_t i = 0; i < c->run->step_count; i++)
+		if (c->index->finished[i]) {
+			first_ns = at_most(c->run->steps[i].begin_ns, first_ns);
+			last_ns = at_least(c->run->steps[i].begin_ns, last_ns);
+		}
+	if (!count)
+		return asprintf(missing, "no step that ended");
+	if (!asks_for_time(c->selection))
+		return asprintf(missing, "no such step; it has %u that ended", count);
+	return asprintf(missing,
+		"no such step; it has %u that ended, begun between %.3f s and %.3f s", count,
+		(double)(first_ns - c->run->start_ns) / 1e9,
+		(double)(last_ns - c->run->start_ns) / 1e9);
+}
+
 static int choose(struct choice *c, char **missing)
 {
 	bool any = !c->run->step_count && !asks_for_steps(c->selection);
@@ -262,10 +283,7 @@ static int choose(struct choice *c, char **missing)
 		any |= c->steps[i];
 	if (any)
 		return 0;
-	int n = c->index->count
-			? asprintf(missing, "no such step; it has %u that ended", c->index->count)
-			: asprintf(missing, "no step that ended");
-	return n < 0 ? -ENOMEM : BRICK_ENOTRECORDED;
+	return say_missing(c, missing) < 0 ? -ENOMEM : BRICK_ENOTRECORDED;
 }
 
 /* The calls of hooks are scaled to the part of the samples that is kept. */
