@@ -24,8 +24,9 @@
 #define HOOKED_FUNCTIONS(X) \
 	X(GetDeviceQueue) X(GetDeviceQueue2) X(QueueSubmit) X(QueueSubmit2) \
 	X(QueueSubmit2KHR) X(QueueWaitIdle) X(QueuePresentKHR) X(DeviceWaitIdle) \
-	X(DestroyFence) X(DestroySemaphore) X(ResetFences) X(GetFenceStatus) X(WaitForFences) X(WaitSemaphores) \
-	X(WaitSemaphoresKHR) X(CreateCommandPool) X(DestroyCommandPool) \
+	X(DestroyFence) X(DestroySemaphore) X(ResetFences) X(GetFenceStatus) \
+	X(WaitForFences) X(WaitSemaphores) X(WaitSemaphoresKHR) X(CreateCommandPool) \
+	X(DestroyCommandPool) \
 	X(AllocateCommandBuffers) X(FreeCommandBuffers) X(BeginCommandBuffer) \
 	X(ResetCommandBuffer) X(CreateShaderModule) X(DestroyShaderModule) \
 	X(CreateComputePipelines) X(DestroyPipeline) X(CmdBindPipeline) X(CmdDispatch) \
