@@ -42,6 +42,8 @@ def computes(scratch):
     done, report, rows = record(scratch, PYTHON, WORK, works, str(STEPS))
     same(done.stdout, plain.stdout, "what is computed")
     check("attached to PyTorch 1.13: operators of PyTorch" in done.stderr, done.stderr)
+    check("PyTorch takes a slower path" in report["distortion"]["method"], report["distortion"])
+    check("splits graphs" not in report["distortion"]["method"], report["distortion"])
     steps = report["steps"]
     same((steps["decode"]["count"], steps["decode"]["tokens"]), (STEPS, 2 * STEPS), "steps of new tokens")
     # the prompt, the images, the steps of training, and the forwards that fail or not

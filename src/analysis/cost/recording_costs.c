@@ -115,7 +115,8 @@ static void add_own(struct hook_costs *costs, const struct summary *summary,
  * n - 1 graphs are its doing, and each step has one graph at least. Each costs as long as the
  * shortest node without work at least (low), as their mean (estimate), and all together no longer
  * than the graphs took (high). With several threads that is not known: these are started or woken
- * for each graph, but not for one without work.
+ * for each graph, but not for one without work. PyTorch's observers are callbacks, too: they split
+ * nothing, but what PyTorch does otherwise for an operator that is observed is in no clock's sight.
  */
 static void add_splits(struct hook_costs *costs, const struct summary *summary,
 	const struct summary_pairs *hooked, int phase)
@@ -123,6 +124,11 @@ static void add_splits(struct hook_costs *costs, const struct summary *summary,
 	double nodes = within(summary, hooked->inflated, phase);
 	if (nodes <= 0)
 		return;
+	if (run_note_find(summary->run, "torch.version")) {
+		costs->has_observers = true;
+		costs->known = false;
+		return;
+	}
 	const char *threads = run_note_find(summary->run, "callback.threads");
 	costs->nodes += nodes;
 	costs->has_team |= threads && strcmp(threads, "1") != 0;

@@ -39,8 +39,9 @@ struct hook_costs {
 	double own_ns, beside_ns; /* looking up graphs on the step's thread, and on others */
 	double nodes, splits, split_ns, split_min_ns; /* by the evaluation callback */
 	double ns, low_ns, high_ns;		      /* of all of these */
-	bool has_team; /* graphs were split that several threads compute */
-	bool known;    /* all that was counted has a cost */
+	bool has_team;	    /* graphs were split that several threads compute */
+	bool has_observers; /* PyTorch's, for which it takes a slower path */
+	bool known;	    /* all that was counted has a cost */
 };
 
 /* Of the steps of one phase, or SUMMARY_ALL_PHASES, that took wall_ns. */

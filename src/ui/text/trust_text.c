@@ -113,7 +113,10 @@ static void say_costs(char **text, const struct distortion *d)
 		say(text, "%.3f ms looking up rebuilt graphs", costs->own_ns / 1e6);
 	if (costs->beside_ns > 0)
 		say(text, "%.3f ms getting other threads ready to record", costs->beside_ns / 1e6);
-	if (costs->has_team)
+	if (costs->has_observers)
+		say(text, "PyTorch takes a slower path for each operator that is observed, which "
+			  "no clock of Brick's sees");
+	else if (costs->has_team)
 		say(text, "the evaluation callback splits graphs, and several threads are started "
 			  "or woken for each part, which may take several times as long as the "
 			  "work (--measure-distortion measures it)");
