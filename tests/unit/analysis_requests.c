@@ -220,6 +220,22 @@ static void refuted_drafts_end_nothing(void **state)
 	requests_destroy(q);
 }
 
+static void drafts_behind_a_prompt(void **state)
+{
+	(void)state;
+	step(1000, BRICK_PHASE_PREFILL);
+	part(0, 7, 7, 0, 0);
+	step(1000, BRICK_PHASE_MIXED);
+	part(0, 5, 1, 7, 5); /* the prompt's last token and four drafts */
+	removed(0, 10);	     /* of which two hold */
+	decode(0, 10);
+	struct requests *q = requests(1);
+	assert_int_equal(q->list[0].prompt_tokens, 8);
+	assert_int_equal(q->list[0].refuted, 2);
+	assert_int_equal(q->list[0].output_tokens, 3 + 1);
+	requests_destroy(q);
+}
+
 /* Four drafts of which one holds: a state is loaded, and what held comes again. */
 static void check_and_go_back(int32_t position)
 {
@@ -622,6 +638,7 @@ int main(void)
 		TEST(a_token_is_there_when_it_was_chosen),
 		TEST(what_was_there_before),
 		TEST(refuted_drafts_end_nothing),
+		TEST(drafts_behind_a_prompt),
 		TEST(a_model_goes_back_to_a_state),
 		TEST(a_state_for_another_request),
 		TEST(preempted_while_sampling),

@@ -497,7 +497,8 @@ static void on_tokens(struct maker *m, uint32_t life_number, const struct run_se
 	life->gave_results = prompt && part.results && part.results < e->tokens;
 	if (!r->first_ns && (outputs || part.results)) {
 		r->first_ns = step->end_ns;
-		r->output_tokens = 1;
+		/* one behind a prompt, and drafts that are checked with its last token */
+		r->output_tokens = prompt ? (uint64_t)outputs + 1 : outputs ? outputs : 1;
 	} else if (r->first_ns) {
 		r->output_tokens += outputs;
 	}
