@@ -32,6 +32,11 @@ static void each_phase_has_its_own(void **state)
 			1 - rows[summary.only].distance, 1e-9);
 	summary.only = SUMMARY_ALL_PHASES;
 	assert_true(report_value(field, &report, &row).ratio < 0);
+	summary.steps.phases[STEP_PREFILL].count = 1; /* there is no other phase to be told from */
+	assert_float_equal(
+		report_value(field, &report, &row).ratio, 1 - rows[STEP_PREFILL].distance, 1e-9);
+	summary.steps.phases[STEP_DECODE].count = 1;
+	assert_true(report_value(field, &report, &row).ratio < 0);
 }
 
 int main(void)

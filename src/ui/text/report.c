@@ -55,9 +55,23 @@ const struct run_lane *report_lane(const struct report *report, const struct sum
 	return NULL;
 }
 
+int report_only_phase(const struct report *report)
+{
+	const struct step_phase_times *phases = report->summary->steps.phases;
+	int found = report->summary->only;
+
+	if (found != SUMMARY_ALL_PHASES)
+		return found;
+	for (int p = 0, count = 0; p < STEP_PHASES; p++) {
+		count += phases[p].count > 0;
+		found = count > 1 ? -1 : phases[p].count ? p : found;
+	}
+	return found < 0 ? -1 : found;
+}
+
 const struct roofline_row *report_roof(const struct report *report, const struct summary_row *row)
 {
-	int phase = report->summary->only;
+	int phase = report_only_phase(report);
 
 	if (!report->roofline || phase < 0 || report->summary->by != SUMMARY_BY_BRICK)
 		return NULL;

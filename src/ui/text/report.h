@@ -51,6 +51,9 @@ char *report_sources(const struct report *report, uint32_t sources);
 /* Where a row ran: "cpu", the device's backend, or NULL when the recording does not say. */
 const char *report_backend(const struct report *report, const struct summary_row *row);
 
+/* The phase that all of a report belongs to; -1: several phases, or none. */
+int report_only_phase(const struct report *report);
+
 /* A brick's place under the ceilings, in the report's phase; NULL: not known. */
 const struct roofline_row *report_roof(const struct report *report, const struct summary_row *row);
 

@@ -630,25 +630,10 @@ static void print_foot(const struct screen *screen, const char *means)
 	fputc('\n', terminal->out);
 }
 
-/* The phase that all of a report belongs to; -1: several phases, or none. */
-static int only_phase(const struct report *report)
-{
-	const struct step_phase_times *phases = report->summary->steps.phases;
-	int found = report->summary->only;
-
-	if (found != SUMMARY_ALL_PHASES)
-		return found;
-	for (int p = 0, count = 0; p < STEP_PHASES; p++) {
-		count += phases[p].count > 0;
-		found = count > 1 ? -1 : phases[p].count ? p : found;
-	}
-	return found < 0 ? -1 : found;
-}
-
 static void list_tables(struct screen *screen)
 {
 	const struct report *report = screen->report;
-	int phase = only_phase(report);
+	int phase = report_only_phase(report);
 	static char by[16];
 
 	title_of(report->summary, by);
