@@ -371,6 +371,19 @@ static bool print_attached(const char *notes)
 	return true;
 }
 
+/* They say so, too, when what they found is of a version that they leave alone. */
+static void print_refused(const struct recorder_result *r)
+{
+	char key[64], reason[512];
+
+	for (const struct attacher *const *a = attachers; *a; a++) {
+		snprintf(key, sizeof(key), "%s.refused", (*a)->name);
+		if (join_notes(r->notes, key, reason, sizeof(reason)))
+			warn("%s%s", reason,
+				r->stacks.hz ? "" : "; record --sample shows its functions");
+	}
+}
+
 /* env -i: what gets us into a program is in the environment. */
 static bool empties_environment(char *const *command)
 {
@@ -610,6 +623,7 @@ static void record_summary(const struct record_arguments *a, const struct record
 		(!r->refused_processes || *inject_obstacle_text(r->obstacle) ||
 			empties_environment(a->options.command)))
 		print_nothing(a, r);
+	print_refused(r);
 	print_embedded(a->options.output, r->notes);
 	print_missing_captures(a, r);
 	print_losses(r);

@@ -187,7 +187,8 @@ def refused(scratch, node):
     done, _, path = record(scratch, *node.command("decode"))
     same((done.stdout, plain.returncode), (plain.stdout, 0), "a version that is refused")
     notes = " ".join(run(BRICK, "report", path, "--trust").stdout.split())
-    check(f"ONNX Runtime {node.version} is not recorded: only 1.15 to 1.30 are known" in notes, notes)
+    said = f"ONNX Runtime {node.version} is not recorded: only 1.15 to 1.30 are known"
+    check(said in notes and said in done.stderr, notes, done.stderr)
 
 
 if not os.path.exists(os.path.join(BUILD, "lib", "libbrick-onnxruntime.so")):

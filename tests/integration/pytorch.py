@@ -133,6 +133,7 @@ def refused(scratch):
         done = run(BRICK, "record", "-o", path, "--", sys.executable, "-c",
                    f"import ctypes; ctypes.CDLL({library!r}); print('well')")
         same((done.returncode, done.stdout), (0, "well\n"), "the program")
+        check(f"brick: PyTorch {said} is not recorded: only 1.13 has been tried" in done.stderr, done.stderr)
         notes = run(BRICK, "report", path, "--trust").stdout
         check(f"PyTorch {said} is not recorded: only 1.13 has been tried" in " ".join(notes.split()), notes)
 
