@@ -294,6 +294,7 @@ static int join_bins(struct page *page, struct walk *walk)
 static void complete_reports(struct page *page)
 {
 	report_complete(&page->report);
+	page->report.roofline = page->ceilings ? page->roofline : NULL;
 	for (int phase = 0; phase < STEP_PHASES; phase++)
 		if (page->phases[phase].summary) {
 			report_complete(&page->phases[phase]);
