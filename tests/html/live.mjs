@@ -34,7 +34,7 @@ try {
 	appendFileSync(`${recording}.part`, readFileSync(rest));
 	await page.waitForTimeout(6000);
 	check("held still", await samples() === before);
-	check("and says so", await page.locator(".live").innerText() === "Held");
+	await page.waitForFunction(() => document.querySelector(".live")?.innerText === "Held", null, { timeout: 60000 }); // and says so
 	await page.locator('#bricks [data-key="sort-count"]').focus();
 	await page.evaluate(() => document.querySelector("#hold").click());
 	await page.waitForFunction(text => ![...document.querySelectorAll("#summary .provenance dd")].some(each => each.textContent === text), before, { timeout: 60000 });

@@ -38,8 +38,11 @@ def check_waits(owns, first, found):
         if not own["cause"]:
             continue
         gap = request["gaps"][own["at"] - 1]
-        assert gap["cause"] == own["cause"], (own, gap)
         planted += 1
+        if gap["cause"] == "preempted":  # by programs beside this test, for longer than the planted cause took
+            assert gap["parts"]["preempted_ns"] > gap["excess_ns"] / 2, (own, gap)
+            continue
+        assert gap["cause"] == own["cause"], (own, gap)
         if own["cause"].startswith("prefill"):
             assert gap["other_prompt_tokens"] == 300, gap
             assert found[gap["other_request"] - 1]["prompt_tokens"] == 300, gap
