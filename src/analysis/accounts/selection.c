@@ -193,7 +193,8 @@ static int find_kept(struct choice *c)
 	return walk_run(&walk);
 }
 
-/* Of a time in a lane, or in none: by its step, or, outside of steps, by itself. */
+/* Whether a time in a lane is chosen. Within a step, the step decides; elsewhere, `outside` and
+ * the time itself. */
 static bool is_kept_at(const struct choice *c, uint32_t lane, uint64_t ns, bool outside)
 {
 	uint32_t step =

@@ -120,7 +120,7 @@ static double recording_share(double shift)
 	return 1 - exp(-shift);
 }
 
-/* Of one phase. False: there are too few for an interval, or there is no memory. */
+/* Fills in one phase. False: its steps are too few for an interval, or memory is short. */
 static bool plain_steps_compare(
 	struct plain_steps *plain, const struct run *run, enum step_phase phase)
 {

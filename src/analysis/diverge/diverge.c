@@ -47,7 +47,8 @@ struct align_run {
 
 struct align {
 	struct align_run a, b;
-	uint32_t *brick_of_b; /* A's id of B's bricks; RUN_NONE: A has none of that name */
+	uint32_t *brick_of_b; /* by B's brick: the brick of A with its name; RUN_NONE: there is none
+			       */
 	uint32_t skipped_a, skipped_b, compared, unlike, other_shapes;
 };
 

@@ -186,7 +186,8 @@ static void find_products(const struct explain_facts *f, struct explain_phase *p
 		phase->products.wide_bits /= (double)wide_ns;
 }
 
-/* Of the thread that evaluates next: it may have waited for another one of the program. */
+/* Adds the time off the CPU of the thread that evaluates next, which may have waited for another
+ * one. */
 static void add_between(void *context, const struct step_between *between)
 {
 	struct explain_facts *f = context;

@@ -7,11 +7,11 @@
  */
 #include "attach/common/filter_guard.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include "lib/session/session_lanes.h"
+#include "lib/sys/functions.h"
 #include "lib/sys/interpose.h"
 
 static void *real_prctl, *real_syscall;
@@ -28,21 +28,10 @@ static void filter_comes(void)
 	__atomic_store_n(&is_on, true, __ATOMIC_RELAXED);
 }
 
-static void *find(void **known, const char *name)
-{
-	void *function = __atomic_load_n(known, __ATOMIC_RELAXED);
-
-	if (!function) {
-		function = dlsym(RTLD_NEXT, name);
-		__atomic_store_n(known, function, __ATOMIC_RELAXED);
-	}
-	return function;
-}
-
 __attribute__((constructor)) static void find_first(void)
 {
-	find(&real_prctl, "prctl");
-	find(&real_syscall, "syscall");
+	sys_function_next(&real_prctl, "prctl");
+	sys_function_next(&real_syscall, "syscall");
 }
 
 static bool is_filter(long option)
@@ -58,7 +47,7 @@ void *choose_prctl(const void *caller, int option)
 	(void)caller;
 	if (__builtin_expect(is_filter(option), 0))
 		filter_comes();
-	return find(&real_prctl, "prctl");
+	return sys_function_next(&real_prctl, "prctl");
 }
 
 enum { SECCOMP_GETS_FROM = 2 }; /* operations from here on only ask */
@@ -71,7 +60,7 @@ void *choose_syscall(const void *caller, long number, unsigned long first)
 	if (__builtin_expect(number == SYS_seccomp && (unsigned)first < SECCOMP_GETS_FROM, 0) ||
 		__builtin_expect(number == SYS_prctl && is_filter((int)first), 0))
 		filter_comes();
-	return find(&real_syscall, "syscall");
+	return sys_function_next(&real_syscall, "syscall");
 }
 
 /* Where the C library has no such function. */

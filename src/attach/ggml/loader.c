@@ -9,29 +9,19 @@
 #include <elf.h>
 #include <stdbool.h>
 #include <string.h>
+#include "lib/sys/functions.h"
 
 void *loader_real_dlopen __attribute__((visibility("hidden")));
 
-static void *next(void **found, const char *name)
-{
-	void *function = __atomic_load_n(found, __ATOMIC_RELAXED);
-
-	if (!function) {
-		function = dlsym(RTLD_NEXT, name);
-		__atomic_store_n(found, function, __ATOMIC_RELAXED);
-	}
-	return function;
-}
-
 void loader_ready(void)
 {
-	next(&loader_real_dlopen, "dlopen");
+	sys_function_next(&loader_real_dlopen, "dlopen");
 }
 
 void *loader_open(const char *path, int flags)
 {
 	void *(*open)(const char *, int) =
-		(void *(*)(const char *, int))next(&loader_real_dlopen, "dlopen");
+		(void *(*)(const char *, int))sys_function_next(&loader_real_dlopen, "dlopen");
 
 	return open(path, flags);
 }
@@ -39,7 +29,7 @@ void *loader_open(const char *path, int flags)
 int loader_close(void *handle)
 {
 	static void *found;
-	int (*close)(void *) = (int (*)(void *))next(&found, "dlclose");
+	int (*close)(void *) = (int (*)(void *))sys_function_next(&found, "dlclose");
 
 	return close ? close(handle) : -1;
 }

@@ -18,6 +18,7 @@
 #include "attach/common/object.h"
 #include "attach/onnxruntime/vtables.h"
 #include "attach/rules/named_sites.h"
+#include "base/hash.h"
 #include "base/hashmap.h"
 #include "base/scope.h"
 #include "base/thread.h"
@@ -58,7 +59,7 @@ static const struct onnx_names *adding;
 
 static struct table *table_of(const void *vtable)
 {
-	uint64_t mixed = ((uintptr_t)vtable >> 3) * 0x9e3779b97f4a7c15ull;
+	uint64_t mixed = ((uintptr_t)vtable >> 3) * HASH_GOLDEN;
 
 	for (uint32_t i = (uint32_t)(mixed >> 40);; i++) {
 		struct table *t = &tables[i & (TABLES - 1)];

@@ -17,6 +17,7 @@
 #include "brick/attach.h"
 #include "brick/brick.h"
 #include "lib/sys/environment.h"
+#include "lib/sys/functions.h"
 #include "lib/sys/interpose.h"
 
 /* Hidden: the address of dlopen() itself, for SYS_INTERPOSE. */
@@ -24,11 +25,9 @@ void *torch_next_dlopen __attribute__((visibility("hidden")));
 
 static void *open_by_next(const char *path, int flags)
 {
-	void *(*open)(const char *, int);
+	void *(*open)(const char *, int) =
+		(void *(*)(const char *, int))sys_function_next(&torch_next_dlopen, "dlopen");
 
-	if (!torch_next_dlopen)
-		torch_next_dlopen = dlsym(RTLD_NEXT, "dlopen");
-	memcpy(&open, &torch_next_dlopen, sizeof(open));
 	return open(path, flags);
 }
 
@@ -115,8 +114,7 @@ __attribute__((visibility("hidden"))) void *torch_dlopen_choose(const char *path
 {
 	static __thread uint32_t opening __attribute__((tls_model("initial-exec")));
 
-	if (!torch_next_dlopen)
-		torch_next_dlopen = dlsym(RTLD_NEXT, "dlopen");
+	sys_function_next(&torch_next_dlopen, "dlopen");
 	if (!path || !strchr(path, '/') || strchr(path, '$') || (flags & RTLD_NOLOAD) || opening ||
 		torch_observed() || !is_recorded())
 		return NULL;

@@ -17,6 +17,7 @@
 #include "attach/torch/torch_thread.h"
 #include "base/array.h"
 #include "base/fnv.h"
+#include "base/hash.h"
 #include "base/hash_index.h"
 #include "base/scope.h"
 #include "brick/brick.h"
@@ -72,7 +73,7 @@ static uint32_t known_capacity, known_count;
 static struct known_module *slot_of(
 	struct known_module *slots, uint32_t capacity, const python_object *module)
 {
-	uint64_t mixed = ((uintptr_t)module >> 4) * 0x9e3779b97f4a7c15ull;
+	uint64_t mixed = ((uintptr_t)module >> 4) * HASH_GOLDEN;
 
 	for (uint32_t i = (uint32_t)(mixed >> 32);; i++) {
 		struct known_module *slot = &slots[i & (capacity - 1)];

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "base/hash.h"
 #include "base/scope.h"
 #include "base/thread.h"
 #include "brick/attach.h"
@@ -74,7 +75,7 @@ static enum torch_kind kind_of(const char *name)
 struct torch_known torch_know(struct torch_thread *t, const char *name)
 {
 	uintptr_t mixed = (uintptr_t)t->module / 16 * 31 + (uintptr_t)name / 8;
-	mixed *= 0x9e3779b97f4a7c15ull;
+	mixed *= HASH_GOLDEN;
 	struct torch_known *kept = t->known ? &t->known[(mixed >> 40) & (KNOWN - 2)] : NULL;
 
 	for (int i = 0; kept && i < 2; i++)

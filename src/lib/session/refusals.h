@@ -7,14 +7,14 @@
 #pragma once
 
 #include <string.h>
+#include "base/path_name.h"
 #include "brick/abi/session.h"
 
 /* One process more: why (-errno), its number, and its program's name or path. */
 static inline void refusals_add(
 	struct brick_session_refusals *to, int error, uint32_t pid, const char *program)
 {
-	const char *slash = program ? strrchr(program, '/') : NULL;
-	const char *name = slash ? slash + 1 : program ? program : "";
+	const char *name = path_name(program ? program : "");
 	uint64_t number = __atomic_fetch_add(&to->processes, 1, __ATOMIC_RELAXED);
 
 	to->error = error;

@@ -613,8 +613,7 @@ static void prepare(struct brick_session *s)
 	reserve_sites(s);
 	int n = snprintf(note, sizeof(note),
 		"seccomp=it filtered its system calls, or tried to: threads that begin later have "
-		"no names, "
-		"and %u of them can be recorded at a time\n",
+		"no names, and %u of them can be recorded at a time\n",
 		make_spare_lanes(s));
 	brick__notes_append(s->header, note, (size_t)n);
 }

@@ -22,6 +22,18 @@ static inline bool sys_function_find(void *library, const char *name, void *poin
 	return function != NULL;
 }
 
+/* The function of that name that the program would have without us, looked up once. Any thread. */
+static inline void *sys_function_next(void **known, const char *name)
+{
+	void *function = __atomic_load_n(known, __ATOMIC_RELAXED);
+
+	if (!function) {
+		function = dlsym(RTLD_NEXT, name);
+		__atomic_store_n(known, function, __ATOMIC_RELAXED);
+	}
+	return function;
+}
+
 /* Several, into a struct of pointers. */
 struct sys_function {
 	const char *name;
