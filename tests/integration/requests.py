@@ -11,6 +11,7 @@ import libggml as g
 from libhtml import page_of
 
 BRICK = os.path.join(g.BUILD, "bin", "brick")
+ATTEMPTS = 6
 
 
 def output(*command):
@@ -32,17 +33,24 @@ def check_request(own, found):
         assert sum(gap["parts"].values()) == gap["ns"], gap
 
 
+def requests_of_program(found):
+    return [request for request in found if request["model"] == 0 and request["pid"] == found[0]["pid"]]
+
+
+def is_disturbed(owns, found):
+    """Programs beside this test took longer than what was planted."""
+    gaps = [request["gaps"][own["at"] - 1] for own, request in zip(owns, requests_of_program(found)) if own["cause"]]
+    return any(gap["parts"]["preempted_ns"] > gap["ns"] / 2 for gap in gaps)
+
+
 def check_waits(owns, first, found):
     planted = 0
     for own, request in zip(owns, first):
         if not own["cause"]:
             continue
         gap = request["gaps"][own["at"] - 1]
-        planted += 1
-        if gap["cause"] == "preempted":  # by programs beside this test, for longer than the planted cause took
-            assert gap["parts"]["preempted_ns"] > gap["excess_ns"] / 2, (own, gap)
-            continue
         assert gap["cause"] == own["cause"], (own, gap)
+        planted += 1
         if own["cause"].startswith("prefill"):
             assert gap["other_prompt_tokens"] == 300, gap
             assert found[gap["other_request"] - 1]["prompt_tokens"] == 300, gap
@@ -126,14 +134,17 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         program = g.build_with_llama(directory, libs, "llama_requests")
         path = os.path.join(directory, "run.pftrace")
-        owns = json.loads(output(BRICK, "record", "-q", "-o", path, "--", program, libs, model))
-        answer = json.loads(output(BRICK, "requests", "--json", path))
-        assert answer["schema"] == "brick/requests/1" and answer["unknown_parts"] == 0, answer
-        found = answer["requests"]
+        for _ in range(ATTEMPTS):
+            owns = json.loads(output(BRICK, "record", "-q", "-o", path, "--", program, libs, model))
+            answer = json.loads(output(BRICK, "requests", "--json", path))
+            assert answer["schema"] == "brick/requests/1" and answer["unknown_parts"] == 0, answer
+            found = answer["requests"]
+            if not is_disturbed(owns, found):
+                break
         check_child(found)
         assert {request["end"] for request in found} == {"cut", "removed", "freed", "open"}, found
         assert {request["model"] for request in found} == {0, 1}, found
-        first = [request for request in found if request["model"] == 0 and request["pid"] == found[0]["pid"]]
+        first = requests_of_program(found)
         assert len(first) == len(owns), (len(first), len(owns))
         for own, request in zip(owns, first):
             check_request(own, request)
