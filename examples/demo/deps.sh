@@ -3,9 +3,9 @@
 #
 # Installs the Debian packages that are needed and missing: deps.sh [build|packages|all|engines].
 # `build` is what programs and libraries are built with, `packages` what packing them needs beside
-# that, `all` what tests, benches and the demo need, too, and `engines` programs that `make engines`
-# records besides; each of them may be missing. Re-runnable: does nothing when all are there. On
-# systems without apt it says what it wants.
+# that, `all` what tests, benches and the demo need, too, and `engines` beside all of that the programs
+# that `make engines` records; each of these may be missing. Re-runnable: does nothing when all are
+# there. On systems without apt it says what it wants.
 
 set -eu
 
@@ -117,7 +117,7 @@ for_engines()
 {
 	for name in hashcat ffmpeg leela-zero stockfish octave lammps john fasttext espeak-ng glmark2-x11 \
 		r-base-core openmpi-bin tesseract-ocr tesseract-ocr-eng python3-opencv python3-pyopencl \
-		python3-onnx python3-sklearn python3-xgboost python3-numba; do
+		python3-onnx python3-sklearn python3-xgboost python3-numba libopenblas-dev; do
 		dpkg -s "$name" >/dev/null 2>&1 || optional="$optional $name"
 	done
 }
@@ -125,8 +125,13 @@ for_engines()
 what=${1:-all} optional=
 for_building
 [ "$what" = build ] || for_packing
-[ "$what" != all ] || for_testing
-[ "$what" != engines ] || for_engines
+case $what in
+all) for_testing ;;
+engines)
+	for_testing
+	for_engines
+	;;
+esac
 [ -n "$packages$optional" ] || exit 0
 
 if ! command -v apt-get >/dev/null; then
