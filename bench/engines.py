@@ -19,6 +19,7 @@ machine; times are not shown.
 """
 import argparse
 import json
+import math
 import os
 import re
 import signal
@@ -309,7 +310,7 @@ def happened(error):
     return ", ".join(word for text, word in HAPPENED.items() if found and text in found.group()) or "nothing"
 
 
-ROUNDS = 3
+ROUNDS = 9  # of three seconds or so each; a program without {n} needs a third, as its own starting varies less
 TIMED = ["/bin/bash", "-c", 'TIMEFORMAT="%3U %3S"; file=$1; shift; { time "$@" 2>&3; } 3>&2 2>"$file"', "timed"]
 
 
@@ -336,9 +337,15 @@ def measured(program, place, rounds):
 
 
 def middle(values):
-    """The median, and the ends."""
+    """The median and its interval of 95 % by order statistics, which needs six values; the ends of fewer."""
     values = sorted(values)
-    return (values[len(values) // 2], values[0], values[-1]) if values else (None, None, None)
+    count = len(values)
+    if not values:
+        return None, None, None
+    cut = 0  # values that lie outside of the interval, at each end
+    while 2 * sum(math.comb(count, k) for k in range(cut + 2)) <= 0.05 * 2 ** count:
+        cut += 1
+    return values[count // 2], values[cut], values[-1 - cut]
 
 
 def interval(share, low, high):
@@ -358,7 +365,7 @@ def other_row(program, place, rounds):
     said = foreseen(program, place)
     _, recorded, same = compared(program, place, path)
     answer = report_of(path)
-    timed, stated = measured(program, place, rounds), answer["distortion"]
+    timed, stated = measured(program, place, rounds if len(program.commands) > 1 else (rounds + 2) // 3), answer["distortion"]
     phase = "decode" if answer["steps"]["decode"]["count"] else "prefill"
     stated = stated if stated["share"] is not None else stated.get(phase) or {"share": None}
     # The steps' wall time has that off the CPU in it.

@@ -15,7 +15,7 @@ LAVAPIPE = {"GGML_VK_VISIBLE_DEVICES": "0",
 POCL = {"OPENCV_OPENCL_DEVICE": ":CPU:"}
 
 # {n} in a command: tokens, or repetitions of its work, two numbers of which give the cost of one.
-TOKENS = (200, 8)
+TOKENS = (440, 8)
 
 NODE_LLAMA_2 = """
 const { LLAMAModel, LLAMAContext } = require(process.argv[1]);
@@ -215,9 +215,9 @@ def addons():
     for version in "1.0.11", "1.2.0-rc.0":
         yield Program(f"whisper.cpp in @fugood's addon {version}", [
             NODE, f"{SOURCE}/tests/programs/addon_whisper.cjs", f"{MODULES}/fugood-whisper-{version}/index.node", model, sound,
-            "plain", "", "{n}"], lengths=(3, 1))
+            "plain", "", "{n}"], lengths=(10, 2))
     yield node("whisper.cpp in @napi-rs's addon (Rust)", WHISPER_RUST,
-               f"{MODULES}/@napi-rs/whisper-linux-x64-gnu/whisper.linux-x64-gnu.node", model, sound, "{n}", lengths=(3, 1))
+               f"{MODULES}/@napi-rs/whisper-linux-x64-gnu/whisper.linux-x64-gnu.node", model, sound, "{n}", lengths=(10, 2))
     for version in "onnxruntime-1.17.3", "transformers-4.3.2":
         yield node(f"ONNX Runtime of {version}", ONNX, f"{DEMO}/onnxruntime/{version}/node_modules/onnxruntime-node",
                    f"{OTHERS}/network.onnx", "{n}", lengths=(60, 5))

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What documentation names exists: files that pages link or quote, tests and benches that they cite, pages that sources
-cite. Each row of docs/PARITY.md names a test. Nothing in the tree cites an issue's number, and the glossary and the changelog of a version stay short.
+cite, presets that scripts build. Each row of docs/PARITY.md names a test. Nothing in the tree cites an issue's number, and the glossary and the changelog of a version stay short.
 
   tests/docs.py [TREE]     checks the tree (default: the one that this file is in)
 """
 
 import glob
+import json
 import os
 import re
 import subprocess
@@ -17,6 +18,7 @@ LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 QUOTED = re.compile(r"`([\w.*/-]+/[\w.*-]*)`")
 PAGE = re.compile(r"\bdocs/[A-Z]+\.md\b")
 ISSUE = re.compile(r"\bissues? #?\d+\b", re.I)
+PRESET = re.compile(r"\bcmake (?:--build )?--preset[ =](\w+)")
 PLACEHOLDER = re.compile(r"NAME|FILE|PID|ROOM|THING")
 FOLDERS = ("src", "include", "docs", "tests", "examples", "bench", "cmake", "packaging")
 MOST_TERMS, MOST_LINES = 60, 60
@@ -63,6 +65,11 @@ def wrong_in(tree, path, text):
     if path.endswith(".md"):
         gone.update(missing(tree, path, text))
     return [f"{path}: {name} is not there" for name in sorted(gone)] + [f"{path}: cites {i}" for i in ISSUE.findall(text)]
+
+
+def presets(tree):
+    text = text_of(tree, "CMakePresets.json")
+    return {preset["name"] for preset in json.loads(text)["configurePresets"]}
 
 
 def too_long(tree):
@@ -114,9 +121,12 @@ def unmarked_samples(tree):
 
 def check(tree):
     wrong = list(too_long(tree)) + list(wrong_manuals(tree)) + list(unproven(tree)) + list(unmarked_samples(tree))
+    known = presets(tree)
     for path in files(tree):
         if not path.endswith((".png", "package-lock.json", "LICENSE")) and os.path.isfile(os.path.join(tree, path)):
-            wrong += wrong_in(tree, path, text_of(tree, path))
+            text = text_of(tree, path)
+            wrong += wrong_in(tree, path, text)
+            wrong += [f"{path}: {name} is no preset" for name in sorted(set(PRESET.findall(text)) - known)]
     return wrong
 
 

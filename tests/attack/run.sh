@@ -7,13 +7,12 @@
 set -eu
 kills=${1:-1000} sessions=${2:-20000} recordings=${3:-200000} storms=20
 cd "$(dirname "$0")/../.."
-for preset in default asan tsan fuzz; do
-	cmake --preset $preset >/dev/null
-done
+cmake --preset default >/dev/null
+cmake --preset asan >/dev/null
+cmake --preset tsan >/dev/null
 cmake --build build
-cmake --build build-fuzz --target fuzz-live fuzz-load fuzz-seeds
 cmake --build build-tsan --target test-session_storm
-cmake --build build-asan --target test-session_storm
+cmake --build build-asan --target test-session_storm fuzz-live fuzz-load fuzz-seeds
 
 BRICK_BUILD=$PWD/build
 export BRICK_BUILD
@@ -54,9 +53,9 @@ hostile()
 {
 	corpus=$place/$1-corpus
 	mkdir -p "$corpus"
-	[ "$1" != fuzz-load ] || build-fuzz/bin/fuzz-seeds "$corpus"
+	[ "$1" != fuzz-load ] || build-asan/bin/fuzz-seeds "$corpus"
 	known=$(find "$corpus" -type f | wc -l)
-	build-fuzz/bin/"$1" -runs=$(($2 + known)) -max_len=16384 -len_control=10 -rss_limit_mb=2048 \
+	build-asan/bin/"$1" -runs=$(($2 + known)) -max_len=16384 -len_control=10 -rss_limit_mb=2048 \
 		-timeout=60 -artifact_prefix="$place/" "$corpus"
 }
 
