@@ -217,7 +217,7 @@ def compare(program, plain, recorded):
         same = without_times(plain[1]) == without_times(recorded[1])
         return "only times" if not same else "same but for times"
     if plain[1] == recorded[1]:
-        return "identical"
+        return "identical" if plain[0] == 0 else f"identical, both end with {plain[0]}"
     if plain[1].startswith(recorded[1]) or recorded[1].startswith(plain[1]):
         return "CUT SHORT"
     return "same but for times" if without_times(plain[1]) == without_times(recorded[1]) else "DIFFERENT"

@@ -10,9 +10,9 @@ cd "$(dirname "$0")/../.."
 cmake --preset default >/dev/null
 cmake --preset asan >/dev/null
 cmake --preset tsan >/dev/null
-cmake --build build
-cmake --build build-tsan --target test-session_storm
-cmake --build build-asan --target test-session_storm fuzz-live fuzz-load fuzz-seeds
+cmake --build build >/dev/null
+cmake --build build-tsan --target test-session_storm >/dev/null
+cmake --build build-asan --target test-session_storm fuzz-live fuzz-load fuzz-seeds >/dev/null
 
 BRICK_BUILD=$PWD/build
 export BRICK_BUILD

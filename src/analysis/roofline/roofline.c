@@ -245,7 +245,7 @@ static int reach(struct roofline *r, const struct roofline_row *row, const char 
 	struct ceilings_reached reached = {.threads = row->roof_threads,
 		.bytes = bytes,
 		.unix_ns = r->run->start_unix_ns,
-		.rate = {rate, rate, rate, 1}};
+		.rate = {.best = rate, .median = rate, .worst = rate, .count = 1}};
 	bool added;
 
 	snprintf(reached.level, sizeof(reached.level), "%s", level);
