@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For what is injected into other people's programs: starting the recorder's session early, and
- * saying what the hooks themselves cost. Any thread, each for itself.
+ * The interface for code that is injected into other people's programs: it starts the recorder's
+ * session early, and says what the hooks themselves cost. Any thread, each for itself.
  */
 #ifndef BRICK_ATTACH_H
 #define BRICK_ATTACH_H
@@ -69,7 +69,7 @@ struct brick_timing {
  */
 BRICK_API void brick_record_timings(const struct brick_timing *timings, uint32_t count);
 
-/* Of timings[timing]: what brick_record_sample_work() takes. */
+/* The work of timings[timing], as brick_record_sample_work() takes it. */
 struct brick_timing_work {
 	uint32_t timing;
 	uint32_t reserved; /* 0 */
@@ -93,8 +93,8 @@ struct brick_launch_owner {
 };
 
 /*
- * What this thread launches from now on, where no brick that computes is open, belongs to this;
- * NULL: to nobody. Returns the one before.
+ * From now on this thread's launches belong to this owner where no brick that computes is open;
+ * NULL: to nobody. Returns the previous owner.
  */
 BRICK_API const struct brick_launch_owner *brick_launch_owner_set(
 	const struct brick_launch_owner *owner);

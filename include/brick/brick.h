@@ -6,20 +6,20 @@
  *   brick/attach.h                               for what is injected into other people's programs
  *
  * and brick/abi/ comes in with what uses it: layouts that are shared with other processes and with
- * plugins. How all of it is made:
+ * plugins. Conventions:
  *
  * - Options, descriptions and results begin with their `size`, so that later versions may add
  *   fields at the end: initialise them with their macro (struct brick_stats s = BRICK_STATS_INIT)
  *   or set `size`. -EINVAL: it was not set; -E2BIG: the program sets fields that this library does
- *   not know. What is `reserved` is 0.
+ *   not know. `reserved` fields are 0.
  * - Other structs never change: values (struct brick_clock, brick_digest, brick_sample, ...), and
  *   what a begin hands to its end (struct brick_launch, brick_counted, brick_tile).
  * - Ids of bricks, categories, sites, kernels are uint32_t; functions that make or find one return
  *   it as an int, or a negative code. A layer is an int, -1 outside of blocks, at most 32767.
- * - Functions return 0 or more, or -errno or a code of error.h. What is on the hot path returns
+ * - Functions return 0 or more, or -errno or a code of error.h. The hot path returns
  *   nothing: it drops and counts.
  * - Pairs: init/fini (your storage), create/destroy, open/close, begin/end (work that is timed),
- *   start/stop (sessions, timers). What ends something accepts NULL.
+ *   start/stop (sessions, timers). Functions that end something accept NULL.
  */
 #ifndef BRICK_BRICK_H
 #define BRICK_BRICK_H

@@ -47,8 +47,9 @@ BRICK_API int brick_correlation_add(struct brick_correlation *correlation,
 	const struct brick_reading *readings, uint32_t count);
 
 /*
- * How long after a reading the next one is due, at most `most_ns`: a line is drawn no further than
- * it is long, and then errs by no more than three times the residual. 0: there is no anchor yet.
+ * Returns the ns from one reading until the next is due, at most `most_ns`: a line is drawn no
+ * further than it is long, and then errs by no more than three times the residual. 0: there is no
+ * anchor yet.
  */
 BRICK_API uint64_t brick_correlation_period_ns(
 	const struct brick_correlation *correlation, uint64_t most_ns);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counters of the kernel and of the CPU, through perf_event: exact counts or none at all. What the
- * system does not allow or the CPU does not have is unavailable, with the reason; a count that
- * shared its counter with others is flagged, never scaled up. Reading one's own hardware counters
- * takes no system call where the kernel lets user space read them (rdpmc); else each read is one.
+ * Counters of the kernel and of the CPU, through perf_event: exact counts or none at all. A counter
+ * that the system forbids or the CPU lacks is unavailable, with the reason; a count that shared its
+ * counter with others is flagged, never scaled up. Reading one's own hardware counters takes no
+ * system call where the kernel lets user space read them (rdpmc); else each read is one.
  *
  * Three ways to use them: around any piece of work, on its thread (brick_counters_*); per brick,
  * into its statistics (brick_counted_*); or per step, of all threads that record, into the
@@ -19,7 +19,7 @@
 
 BRICK_BEGIN_DECLS
 
-/* What is counted. */
+/* Kinds of counters. */
 enum brick_counter_kind {
 	BRICK_COUNTER_CYCLES = 0, /* of the core while it ran this thread, in user space */
 	BRICK_COUNTER_INSTRUCTIONS = 1,
@@ -45,19 +45,19 @@ BRICK_API const char *brick_counters_name(uint32_t kind);
  */
 BRICK_API int brick_counters_parse(const char *list);
 
-/* Whether this thread may count it now: 0, or -errno with the reason as a sentence. */
+/* Returns 0 if this thread may count `kind` now, else -errno, with the reason as a sentence. */
 BRICK_API int brick_counters_available(uint32_t kind, char *reason, size_t bytes);
 
 /* Counters of the thread that opened them, which alone may read and close them. */
 struct brick_counters;
 
-/* What a set has counted since it was opened. */
+/* The counts of a set since it was opened. */
 struct brick_counter_values {
 	size_t size;	/* sizeof(struct brick_counter_values) */
 	uint32_t valid; /* bits of the kinds whose value is exact */
-	/* Of those that did not count all the time: their value is a lower bound. */
+	/* bits of the kinds that did not count all the time: their value is a lower bound */
 	uint32_t shared;
-	uint32_t direct;   /* of those that were read without a system call */
+	uint32_t direct;   /* bits of those that were read without a system call */
 	uint32_t reserved; /* 0 */
 	uint64_t value[BRICK_COUNTER_KINDS];
 };
@@ -70,7 +70,7 @@ struct brick_counter_values {
  */
 BRICK_API int brick_counters_open(struct brick_counters **out, uint32_t wanted);
 
-/* What they have counted until now. -EINVAL: size. */
+/* Read the counts until now. -EINVAL: size. */
 BRICK_API int brick_counters_read(
 	struct brick_counters *counters, struct brick_counter_values *values);
 
@@ -95,7 +95,7 @@ BRICK_API void brick_counted_begin(struct brick_counted *counted, uint32_t brick
 BRICK_API void brick_counted_end(
 	struct brick_counted *counted, uint64_t elements, uint64_t bytes, uint64_t flops);
 
-/* What a brick's counted executions counted in the running session; all threads. */
+/* The counts of a brick's counted executions in the running session, on all threads. */
 struct brick_counted_stats {
 	size_t size;	  /* sizeof(struct brick_counted_stats) */
 	uint64_t counted; /* executions */
@@ -110,8 +110,9 @@ BRICK_API int brick_counted_stats_get(uint32_t brick, struct brick_counted_stats
 /*
  * From the next step on, record what all recording threads of the process counted during each step,
  * when it has ended: counters of these names in the recording, and "counter-reading", the ns that
- * reading them took around the step (not in its time). 0 ends it. What cannot be counted stands in
- * the notes, with the reason. Threads are counted from their first brick on. -EINVAL: unknown bits.
+ * reading them took around the step (not in its time). 0 ends it. The notes name each counter that
+ * cannot be had, with the reason. Threads are counted from their first brick on. -EINVAL: unknown
+ * bits.
  */
 BRICK_API int brick_counters_set(uint32_t wanted);
 

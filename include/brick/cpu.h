@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the CPU can do. Any thread. */
+/* The vector instructions of the CPU. Any thread. */
 #ifndef BRICK_CPU_H
 #define BRICK_CPU_H
 

@@ -53,7 +53,7 @@ BRICK_API int brick_cuda_graph_launch(struct brick_cuda_graph *graph, void *exec
 /* Record what has completed. Returns how many bricks. */
 BRICK_API int brick_cuda_graph_drain(struct brick_cuda_graph *graph);
 
-/* What is in flight is counted as dropped: synchronise and drain before. NULL is legal. */
+/* Counts work that is still in flight as dropped: synchronise and drain before. NULL is legal. */
 BRICK_API void brick_cuda_graph_destroy(struct brick_cuda_graph *graph);
 
 BRICK_END_DECLS

@@ -2,8 +2,8 @@
 /*
  * Timing work on a device from inside of an engine, without stalling it: bricks around launches,
  * and single timers. The backend (abi/backend.h) puts timestamps into the queue; they come back
- * later and are recorded on that queue's lane, on the host's clock. What a brick does beyond that
- * depends on the mode (session.h):
+ * later and are recorded on that queue's lane, on the host's clock. The mode (session.h) decides
+ * what else a brick does:
  *
  *   deferred    nothing: device timestamps only
  *   per-layer   the queue is synchronised in brick_device_layer_end()
@@ -57,7 +57,7 @@ BRICK_API int brick_device_mode_set(struct brick_device *device, enum brick_mode
 /* The mode that was set; else the session's, or BRICK_MODE_NONE while there is none. */
 BRICK_API enum brick_mode brick_device_mode_get(struct brick_device *device);
 
-/* How many bricks have begun on its queues and are not recorded yet, nor counted as lost. */
+/* Returns how many bricks began on its queues and are neither recorded nor counted as lost yet. */
 BRICK_API uint64_t brick_device_pending(const struct brick_device *device);
 
 /* An open brick on a queue; 0: nothing was begun. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Digests of tensors: what is kept of a brick's result so that two runs can be compared later, on
- * another machine or another backend, without keeping the numbers. A digest is linear in the
- * values: two of them give the length of the difference of two tensors, with a relative standard
- * deviation of its square of sqrt(2 / BRICK_DIGEST_BUCKETS), about 9 %.
+ * Digests of tensors: sums of a brick's result, so that two runs can be compared later, on another
+ * machine or another backend, without keeping the numbers. A digest is linear in the values: two of
+ * them give the length of the difference of two tensors, with a relative standard deviation of its
+ * square of sqrt(2 / BRICK_DIGEST_BUCKETS), about 9 %.
  *
  * Elements are counted in logical order (ne[0] innermost), whatever the strides are, so that a
  * transposed tensor has the digest of its contents and not of its memory. Any thread.
@@ -31,7 +31,7 @@ enum {
 	BRICK_DIGEST_INPUTS = 4,
 };
 
-/* What the brick was computed from, as far as it decides how exact the result can be. */
+/* Types of a result's inputs that limit how exact it can be. */
 enum brick_tensor_flags {
 	BRICK_TENSOR_QUANTIZED = 1, /* an input has a quantised type */
 	BRICK_TENSOR_HALF = 2,	    /* an input has 16-bit floating-point values */
@@ -103,8 +103,8 @@ BRICK_API uint64_t brick_digest_fnv64(const float *values, size_t count);
 /* ---- recording them ---- */
 
 /*
- * Whether results shall be digested: the process's own session records this thread, and digests
- * were asked for, by brick_digests_set() or by the recorder (BRICK_CAPTURE=digest).
+ * Returns 1 if results shall be digested: the process's own session records this thread, and
+ * brick_digests_set() or the recorder (BRICK_CAPTURE=digest) asked for digests.
  */
 BRICK_API int brick_digests_wanted(void);
 

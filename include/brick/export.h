@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every public header needs: symbol visibility, C linkage, branch hints, sized structs. */
+/* Symbol visibility, C linkage, branch hints and sized structs, for every public header. */
 #ifndef BRICK_EXPORT_H
 #define BRICK_EXPORT_H
 

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The execution graph (libbrick-graph): layers, bricks, kernels, transfers, functions and
- * asynchronous tasks, what ran inside of what, and what had to wait for what. Build one inside of
- * an engine, or let `brick graph` build it from a recording; ask it about itself here, and about
- * its critical path in graph_path.h. A graph is used by one thread at a time; different graphs are
- * independent.
+ * asynchronous tasks, with edges for nesting and for order. Build one inside of an engine, or let
+ * `brick graph` build it from a recording; ask it about itself here, and about its critical path in
+ * graph_path.h. A graph is used by one thread at a time; different graphs are independent.
  *
  * Two kinds of edges are kept apart. Holding (CALLS, CONTAINS, LAUNCHES): `to` is part of `from`,
  * and its time is part of the time of `from`. Precedence (SEQUENCE, DEPENDS_ON, TRANSFER): `to`
  * cannot begin before `from` has ended. All edges point the way that time goes.
  *
  * Structs begin with their size, as brick.h says: initialise them with their macro or set `size`.
- * What a graph hands out (names, arrays) is valid until the next call that changes it.
+ * Names and arrays that a graph hands out are valid until the next call that changes it.
  */
 #ifndef BRICK_GRAPH_H
 #define BRICK_GRAPH_H
@@ -24,7 +23,7 @@ BRICK_BEGIN_DECLS
 
 struct brick_graph;
 
-/* What a node is. */
+/* Kinds of nodes. */
 enum brick_node_kind {
 	BRICK_NODE_LAYER = 0,
 	BRICK_NODE_BRICK = 1,
@@ -35,7 +34,7 @@ enum brick_node_kind {
 	BRICK_NODE_KINDS,
 };
 
-/* How two nodes belong together: the first three hold, the others precede. */
+/* Kinds of edges: the first three hold, the others precede. */
 enum brick_edge_kind {
 	BRICK_EDGE_CALLS = 0,
 	BRICK_EDGE_CONTAINS = 1,
@@ -54,7 +53,7 @@ enum brick_transfer_direction {
 	BRICK_TRANSFER_D2D = 3,
 };
 
-/* What is not known is 0 with its flag clear, and is never shown as a 0. */
+/* An unknown value is 0 with its flag clear, and is never shown as a 0. */
 enum brick_node_flags {
 	BRICK_NODE_HAS_TIME = 1,
 	BRICK_NODE_HAS_BEGIN = 2,
@@ -68,7 +67,7 @@ enum brick_node_flags {
 
 enum { BRICK_GRAPH_NAME_BYTES = 4096 };
 
-/* What is known of a kernel. */
+/* Details of a kernel. */
 struct brick_graph_kernel {
 	uint64_t code;		    /* from brick_graph_code_add(), or 0 */
 	uint32_t grid[3], block[3]; /* all 0: not known */
@@ -77,19 +76,19 @@ struct brick_graph_kernel {
 	double tflops;	  /* achieved */
 };
 
-/* What is known of a transfer. */
+/* Details of a transfer. */
 struct brick_graph_transfer {
 	const char *source, *target; /* names of buffers or places, or NULL */
 	uint32_t direction;	     /* enum brick_transfer_direction */
 };
 
-/* What is known of a function. */
+/* Details of a function. */
 struct brick_graph_function {
 	const char *file; /* or NULL */
 	uint32_t line;
 };
 
-/* What is known of a task. */
+/* Details of a task. */
 struct brick_graph_task {
 	uint64_t polls, yields;
 	uint64_t poll_ns; /* spent in polls, all together */
@@ -267,7 +266,7 @@ BRICK_API int brick_graph_code_add(struct brick_graph *graph, struct brick_graph
 BRICK_API int brick_graph_code_get(
 	const struct brick_graph *graph, uint64_t hash, struct brick_graph_code *out);
 
-/* What a graph can be written as. */
+/* Output formats of a graph. */
 enum brick_graph_format {
 	BRICK_GRAPH_DOT = 0,  /* Graphviz */
 	BRICK_GRAPH_JSON = 1, /* schema brick/graph/1 */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an execution graph says about speed: the critical path, the slack of each node, what a
- * faster brick would buy, transfers that go back and forth. All of it in time that grows linearly
+ * Questions to an execution graph about speed: the critical path, the slack of each node, what a
+ * faster brick would buy, transfers that go back and forth. The time for an answer grows linearly
  * with the graph; answers are kept until the graph changes. Threads: as in graph.h. Results begin
  * with their size (-EINVAL: not set); of an array the first one's holds for all.
  *
  * A node's own time is its time less what it waited and less the longest chain of what it holds on
  * its behalf, so that nothing counts twice: a brick of 200 us around a kernel of 180 us is 200 us
  * long, not 380. It comes first, then what the node holds, in the order of the precedence edges.
- * What holds the node is decided by the first holding edge that enters it; others are for reading.
- * A node without a known time takes as long as what it holds.
+ * The first holding edge that enters a node decides which node holds it; others are for reading. A
+ * node without a known time takes as long as what it holds.
  */
 #ifndef BRICK_GRAPH_PATH_H
 #define BRICK_GRAPH_PATH_H
@@ -38,7 +38,7 @@ struct brick_graph_path {
 
 #define BRICK_GRAPH_PATH_INIT BRICK_SIZED(struct brick_graph_path)
 
-/* The longest chain. Of several equally long ones, always the same. BRICK_ECYCLE. -ENOMEM. */
+/* The longest chain. Among equally long ones it is always the same. BRICK_ECYCLE. -ENOMEM. */
 BRICK_API int brick_graph_critical_path(struct brick_graph *graph, struct brick_graph_path *out);
 
 /* When a node runs if everything runs as early as it can, and how much later it could begin. */
@@ -63,7 +63,7 @@ BRICK_API int brick_graph_times_get(
 BRICK_API int brick_graph_what_if(
 	struct brick_graph *graph, const char *name, double factor, uint64_t *length_ns);
 
-/* What a faster brick would buy. */
+/* The gain of a faster brick. */
 struct brick_graph_opportunity {
 	size_t size; /* sizeof(struct brick_graph_opportunity) */
 	const char *name;
@@ -118,9 +118,9 @@ struct brick_graph_summary {
 BRICK_API int brick_graph_summarize(struct brick_graph *graph, struct brick_graph_summary *out);
 
 /*
- * How far from the roof: 1 - achieved / min(peak, intensity x bandwidth), in FLOP/s, FLOP per byte
- * and bytes/s. 0 is the roof itself; a negative value means that the work was faster than the roof
- * that was given, and is not made to look right. NaN when an argument makes no sense.
+ * Returns the distance from the roof: 1 - achieved / min(peak, intensity x bandwidth), in FLOP/s,
+ * FLOP per byte and bytes/s. 0 is the roof itself; a negative value means that the work was faster
+ * than the given roof. NaN when an argument makes no sense.
  */
 BRICK_API double brick_roofline_distance(
 	double achieved, double peak, double intensity, double bandwidth);

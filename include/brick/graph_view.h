@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An execution graph as a tree to walk, and to look at a part of: nodes open and close, one is
- * selected, and what fits into so many lines around it is written as text. Knows no terminal. What
- * holds a node is decided by the first holding edge that enters it; the others of a graph's edges
- * are not shown. A view and its graph are used by one thread at a time; the graph must outlive the
- * view and stay as it is: after a change of its nodes or edges all calls but destroy return
- * BRICK_ESTATE.
+ * selected, and what fits into so many lines around it is written as text. Knows no terminal. The
+ * first holding edge that enters a node decides which node holds it; other edges are not shown. A
+ * view and its graph are used by one thread at a time; the graph must outlive the view and stay as
+ * it is: after a change of its nodes or edges all calls but destroy return BRICK_ESTATE.
  */
 #ifndef BRICK_GRAPH_VIEW_H
 #define BRICK_GRAPH_VIEW_H

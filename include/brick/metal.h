@@ -20,8 +20,8 @@
 BRICK_BEGIN_DECLS
 
 /*
- * What is begun in this queue belongs to this buffer from now on; NULL: to none. The buffer is not
- * retained until a brick is begun. BRICK_EFULL: more than 64 queues. Any thread.
+ * Bricks that begin in this queue belong to this buffer from now on; NULL: to none. The buffer is
+ * not retained until a brick is begun. BRICK_EFULL: more than 64 queues. Any thread.
  */
 BRICK_API int brick_metal_use(
 	struct brick_backend_device *device, void *queue, void *command_buffer);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the backend "opencl" wants to know of a program that times its own bricks (device.h). The
- * queue handles that it takes are cl_command_queue, created with CL_QUEUE_PROFILING_ENABLE.
+ * Options of the backend "opencl" for a program that times its own bricks (device.h). Queue handles
+ * are cl_command_queue, created with CL_QUEUE_PROFILING_ENABLE.
  *
  * struct brick_backend_options: native[0] is a cl_context, native[1] one of its devices (NULLs: the
  * first device of the first platform), native[2] one of the ways below.
@@ -13,7 +13,7 @@
 
 BRICK_BEGIN_DECLS
 
-/* How the time of a brick is found; (void *) of it is native[2]. */
+/* Ways to find the time of a brick; native[2] is one of them, as a (void *). */
 enum brick_opencl_way {
 	/*
 	 * A marker before and one behind: from the end of all that was enqueued before to the end

@@ -25,7 +25,7 @@ BRICK_API extern uint32_t brick__on;
  * A program that defines BRICK_INLINE before it includes this compiles the fast half of
  * brick_begin, brick_end, brick_local_* and BRICK_SCOPE into its own code: no call, and fewer
  * instructions, for some 150 bytes of code at each place. On x86-64; elsewhere it changes nothing.
- * What such code shares with the library is frozen (brick/abi/thread.h).
+ * The layouts that such code shares with the library are frozen (brick/abi/thread.h).
  */
 #if defined(BRICK_INLINE) && defined(__has_builtin)
 #if __has_builtin(__builtin_ia32_rdtsc)
@@ -47,7 +47,7 @@ BRICK_API brick_span brick__lap_work(
 	brick_span span, uint64_t elements, uint64_t bytes, uint64_t flops, uint32_t next);
 BRICK_API brick_span brick__lap_site(brick_span span, uint32_t site, uint32_t next);
 
-/* Whether something records: 1 or 0. */
+/* Returns 1 if something records, else 0. */
 static inline int brick_enabled(void)
 {
 	return __atomic_load_n(&brick__on, __ATOMIC_RELAXED) != 0;
@@ -157,13 +157,13 @@ static inline brick_span brick_lap_site(brick_span span, uint32_t site, uint32_t
 /* End it as brick_end() does. Returns how long it took, in ns; 0: nothing was measured. */
 BRICK_API uint64_t brick_end_ns(brick_span span);
 
-/* How long ago an open brick of this thread began, in ns; 0: it is not open here. */
+/* Returns the ns since an open brick of this thread began; 0: it is not open here. */
 BRICK_API uint64_t brick_elapsed_ns(brick_span span);
 
 /* Layer of the bricks that this thread begins from now on without naming one; -1 for none. */
 BRICK_API void brick_layer_set(int layer);
 
-/* What a step does with its tokens. */
+/* Kinds of steps. */
 enum brick_phase {
 	BRICK_PHASE_PREFILL = 0, /* takes tokens of prompts in */
 	BRICK_PHASE_DECODE = 1,	 /* makes new tokens, or checks drafted ones */

@@ -27,7 +27,7 @@ enum brick_queue_flags {
 	BRICK_QUEUE_OUT_OF_ORDER = 1, /* its commands may overlap */
 };
 
-/* How a queue is created. */
+/* Options of brick_queue_create(). */
 struct brick_queue_options {
 	size_t size;	     /* sizeof(struct brick_queue_options) */
 	const char *name;    /* in reports, "Portable Computing Language 0" say; copied */
@@ -46,10 +46,10 @@ struct brick_queue_options {
 BRICK_API int brick_queue_create(
 	struct brick_queue **out, const struct brick_queue_options *options);
 
-/* What it recorded stays; its lane goes to the next queue. NULL is legal. */
+/* Its records stay; its lane goes to the next queue. NULL is legal. */
 BRICK_API void brick_queue_destroy(struct brick_queue *queue);
 
-/* What is launched, told once. Same description, same index. */
+/* A kernel or a kind of transfer, registered once. The same description has the same index. */
 struct brick_kernel {
 	size_t size; /* sizeof(struct brick_kernel) */
 	const char *name;
@@ -83,7 +83,7 @@ BRICK_API uint64_t brick_code_hash(const void *text, size_t bytes);
 BRICK_API uint64_t brick_code_register(
 	const char *source, size_t bytes, const char *name, const char *path);
 
-/* What the launching thread knows. number 0: nothing is recorded. */
+/* A launch, as its thread sees it. number 0: nothing is recorded. */
 struct brick_launch {
 	uint64_t number;     /* of the command, unique in the process */
 	uint64_t begin, end; /* ticks of the call */
@@ -132,13 +132,12 @@ struct brick_command {
 #define BRICK_COMMAND_INIT BRICK_SIZED(struct brick_command)
 
 /*
- * Record it. Commands of a queue must come in the order of their begin.
- * What lies before its launch or behind over_ns by at most the residual is cut.
- * In an in-order queue an overlap of at most the residual is cut, more is cut and counted as
- * clamped; in an out-of-order queue it goes to a further lane of that queue, as long as no more
- * than 64 overlap. An end before its
- * begin is clamped and counted. 0, also when the ring had no room (counted as dropped); -EINVAL: no
- * times, times an hour and more in the future, or a brick that there is not (the caller counts
+ * Record it. Commands of a queue must come in the order of their begin. Time before the launch or
+ * after over_ns is cut if it is at most the residual. In an in-order queue an overlap of at most
+ * the residual is cut, and a longer one is cut and counted as clamped; in an out-of-order queue it
+ * goes to a further lane of that queue, as long as no more than 64 overlap. An end before its begin
+ * is clamped and counted. 0, also when the ring had no room (counted as dropped); -EINVAL: no
+ * times, times an hour and more in the future, or a brick that does not exist (the caller counts
  * it); -ENOENT: nothing records, or the session of the launch is over; BRICK_EFULL: no lane is left
  * (counted, table_full).
  */

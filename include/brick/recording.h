@@ -31,7 +31,7 @@ BRICK_API int brick_recording_open(
 /* NULL is legal. */
 BRICK_API void brick_recording_close(struct brick_recording *recording);
 
-/* What a recording has many of. */
+/* Parts of a recording. */
 enum brick_recording_part {
 	BRICK_RECORDING_BRICKS = 0,
 	BRICK_RECORDING_SITES = 1,
@@ -40,7 +40,7 @@ enum brick_recording_part {
 	BRICK_RECORDING_PARTS,
 };
 
-/* How many; 0 of an unknown part. */
+/* Returns their number; 0 for an unknown part. */
 BRICK_API size_t brick_recording_count(
 	const struct brick_recording *recording, enum brick_recording_part part);
 
@@ -77,7 +77,7 @@ struct brick_recorded_sample {
 	uint8_t reserved;
 };
 
-/* What a thread or a queue of a device did. */
+/* A thread's or a device queue's lane. */
 struct brick_recorded_lane {
 	size_t size; /* sizeof(struct brick_recorded_lane) */
 	uint32_t pid;

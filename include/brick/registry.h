@@ -93,7 +93,7 @@ enum brick_id {
 
 enum { BRICK_WELL_KNOWN_COUNT = 23 };
 
-/* Whether a built-in brick is a step of an engine. */
+/* Returns 1 if a built-in brick is a step of an engine. */
 static inline int brick_is_step(uint32_t id)
 {
 	return id == BRICK_PREFILL || id == BRICK_DECODE || id == BRICK_MIXED ||
@@ -134,7 +134,7 @@ struct brick_site {
 
 #define BRICK_SITE_INIT BRICK_SIZED(struct brick_site)
 
-/* What is known of a site, or'ed. */
+/* Flags of a site, or'ed. */
 enum brick_site_flags {
 	BRICK_SITE_HAS_ELEMENTS = 1,
 	BRICK_SITE_HAS_BYTES = 2,

@@ -26,7 +26,7 @@
 
 BRICK_BEGIN_DECLS
 
-/* What a report can be written as. */
+/* Output formats of a report. */
 enum brick_report_format {
 	BRICK_REPORT_TEXT = 0, /* as `brick report` */
 	BRICK_REPORT_JSON = 1, /* ... --json: schema brick/report/1 */
@@ -34,7 +34,7 @@ enum brick_report_format {
 	BRICK_REPORT_FORMATS,
 };
 
-/* What rows are of. */
+/* Kinds of rows. */
 enum brick_report_by {
 	BRICK_REPORT_BY_BRICK = 0,
 	BRICK_REPORT_BY_CATEGORY = 1,
@@ -47,7 +47,7 @@ enum brick_report_by {
 	BRICK_REPORT_BYS,
 };
 
-/* How a report is written. */
+/* Options of a report. */
 struct brick_report_options {
 	size_t size;	  /* sizeof(struct brick_report_options) */
 	uint32_t by;	  /* enum brick_report_by */

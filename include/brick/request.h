@@ -15,7 +15,7 @@
 
 BRICK_BEGIN_DECLS
 
-/* What a step evaluates of one sequence. */
+/* The tokens of one sequence that a step evaluates. */
 struct brick_step_sequence {
 	size_t size;		/* sizeof(struct brick_step_sequence) */
 	uint32_t model;		/* below 65535 */

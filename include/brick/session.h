@@ -14,7 +14,7 @@
 
 BRICK_BEGIN_DECLS
 
-/* How far the device is synchronised for the sake of its times. */
+/* Modes: when the device is synchronised to get its times. */
 enum brick_mode {
 	BRICK_MODE_DEFERRED = 0,  /* no synchronisation; device timestamps (default) */
 	BRICK_MODE_PER_LAYER = 1, /* synchronise at the end of each layer */
@@ -22,7 +22,7 @@ enum brick_mode {
 	BRICK_MODE_NONE = 3,	  /* nothing is recorded */
 };
 
-/* Whether a recording says when threads were off their CPUs: preempted or blocked. */
+/* Does a recording say when threads were off their CPUs, preempted or blocked? */
 enum brick_off_cpu {
 	/* As the kernel tells it of each thread that records: 50 us more at a thread's first brick,
 	 * 68 KiB of locked memory, no descriptor. Where it refuses, CPU times are of steps only. */
@@ -30,7 +30,7 @@ enum brick_off_cpu {
 	BRICK_OFF_CPU_OFF = 1, /* perf_event_open(2) is never called */
 };
 
-/* How a session is started. */
+/* Options of a session. */
 struct brick_session_options {
 	size_t size;	    /* sizeof(struct brick_session_options) */
 	const char *output; /* recording to write (a Perfetto trace), or NULL for statistics only */
@@ -84,8 +84,8 @@ BRICK_API int brick_reset(void);
 BRICK_API int brick_note(const char *key, const char *format, ...) BRICK_PRINTF(2, 3);
 
 /*
- * What a program knows of its memory, as notes that reports show: "l2.hit_rate", a share from 0 to
- * 1 (-EINVAL: any other number), and "zero_copy", yes or no. The last word counts. -ENOENT: no
+ * A program's own facts about its memory, as notes that reports show: "l2.hit_rate", a share from 0
+ * to 1 (-EINVAL: any other number), and "zero_copy", yes or no. The last call counts. -ENOENT: no
  * session.
  */
 BRICK_API int brick_l2_hit_rate_set(double share);

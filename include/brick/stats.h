@@ -26,8 +26,8 @@ struct brick_stats {
 	uint64_t p50_ns, p95_ns, p99_ns;
 	double mean_ns; /* of single executions, exact */
 	/*
-	 * Of single executions, by a histogram whose buckets are 1/64 of a length wide: within
-	 * 0.8 % of those lengths. 0: not known; it is less than two times that.
+	 * standard deviation of single executions, from a histogram whose buckets are 1/64 of a
+	 * length wide: within 0.8 % of those lengths. 0: not known; it is less than two times that.
 	 */
 	double stddev_ns;
 	uint64_t elements, bytes, bytes_out, flops;
@@ -37,26 +37,25 @@ struct brick_stats {
 #define BRICK_STATS_INIT BRICK_SIZED(struct brick_stats)
 
 /*
- * Of one brick, on threads. BRICK_ENOTRECORDED: it never ran there (nothing is written). -ENOENT:
- * no session. -EINVAL: no such brick, or size.
+ * Statistics of one brick on threads. BRICK_ENOTRECORDED: it never ran there (nothing is written).
+ * -ENOENT: no session. -EINVAL: no such brick, or size.
  */
 BRICK_API int brick_stats_get(uint32_t brick, struct brick_stats *out);
 
 /*
- * Of one brick, on queues of devices: its bricks there, and the commands that it launched. In a
- * session whose records go somewhere percentiles are not known.
+ * Statistics of one brick on queues of devices: its bricks there, and the commands that it
+ * launched. In a session whose records go somewhere percentiles are not known.
  */
 BRICK_API int brick_device_stats_get(uint32_t brick, struct brick_stats *out);
 
 /*
- * Of a category: sums of its bricks, each on threads or, if it ran on none, on queues of devices.
- * As these may be nested in each other, the total is
- * that of their own times (self_ns): those of all categories add up. Percentiles are not known.
- * Errors as above.
+ * Statistics of a category: sums of its bricks, each on threads or, if it ran on none, on queues of
+ * devices. As these may be nested in each other, the total is the sum of their own times (self_ns),
+ * so the totals of all categories add up. Percentiles are not known. Errors as above.
  */
 BRICK_API int brick_category_stats_get(uint32_t category, struct brick_stats *out);
 
-/* What was lost so far in the session, over all threads. */
+/* The session's losses so far, over all threads. */
 struct brick_losses {
 	size_t size; /* sizeof(struct brick_losses) */
 	uint64_t dropped, unmatched, clamped, unsupported, open;

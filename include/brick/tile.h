@@ -45,7 +45,7 @@ struct brick_tile {
  */
 BRICK_API void brick_tiles_set(uint32_t levels);
 
-/* Whether tiles of this level are recorded: 1 or 0. */
+/* Returns 1 if tiles of this level are recorded, else 0. */
 static inline int brick_tiles_enabled(enum brick_tile_level level)
 {
 	return (__atomic_load_n(&brick__tiles_on, __ATOMIC_RELAXED) >> level) & 1;

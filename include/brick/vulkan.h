@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program says of its Vulkan queue to time work on it with device.h. Handles are passed as
- * pointers, so that Vulkan's headers are not needed here. brick_backend_options.native: VkInstance,
- * VkPhysicalDevice, VkDevice, and a pointer to a struct brick_vulkan_queue; all four are needed.
- * The device's queue family must have timestamps.
+ * Options of the backend "vulkan", for a program that times work on its queue with device.h.
+ * Handles are passed as pointers, so that Vulkan's headers are not needed here.
+ * brick_backend_options.native: VkInstance, VkPhysicalDevice, VkDevice, and a pointer to a struct
+ * brick_vulkan_queue; all four are needed. The device's queue family must have timestamps.
  */
 #ifndef BRICK_VULKAN_H
 #define BRICK_VULKAN_H

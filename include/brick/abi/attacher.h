@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a library that is attached to programs may export for `brick doctor` (docs/ATTACHERS.md).
- * Frozen.
+ * The function that a library attached to programs may export for `brick doctor`
+ * (docs/ATTACHERS.md). Frozen.
  */
 #ifndef BRICK_ABI_ATTACHER_H
 #define BRICK_ABI_ATTACHER_H

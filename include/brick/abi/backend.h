@@ -30,7 +30,7 @@ struct brick_completion {
 	uint32_t reserved; /* 0; else the times are not believed */
 };
 
-/* What the host offers to a backend. Valid until close(). */
+/* Functions that the host offers to a backend. Valid until close(). */
 struct brick_backend_host {
 	size_t size;
 	void *context;
@@ -42,7 +42,7 @@ struct brick_backend_host {
 	void (*note)(void *context, const char *key, const char *value);
 };
 
-/* How a device is opened. */
+/* Options of a device when it is opened. */
 struct brick_backend_options {
 	size_t size;
 	void *native[4]; /* the user's context/device/... handles, see backends/NAME; NULLs: default

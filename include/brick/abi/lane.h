@@ -65,7 +65,7 @@ static inline uint64_t brick_histogram_value(uint32_t index)
 	return low + ((1ull << shift) >> 1);
 }
 
-/* How a time was obtained. */
+/* The clock that a time comes from. */
 enum brick_source {
 	BRICK_SOURCE_UNKNOWN = 0,
 	BRICK_SOURCE_TSC = 1,		  /* two readings of the host clock around the work */
@@ -159,9 +159,9 @@ struct brick_record {
 };
 
 /*
- * A record of a ring that stands for up to three SAMPLEs without waits, of sites whose brick and
- * layer are theirs: one after the other, each less than 2^16 ticks behind the end of the one before
- * it. What follows it as about a SAMPLE is about its last one.
+ * A ring's record that stands for up to three SAMPLEs without waits, whose sites give their brick
+ * and layer. They follow one another, and each begins less than 2^16 ticks after the end of the one
+ * before. A record after it that describes a SAMPLE describes the last of them.
  */
 struct brick_samples {
 	uint64_t begin; /* of the first */
@@ -200,7 +200,7 @@ static inline uint32_t brick_samples_read(
 	return n;
 }
 
-/* What a SEQUENCE tells of a sequence: what a step evaluates of it, or what became of it. */
+/* Events of a sequence: a step evaluates some of its tokens, or it changes. */
 enum brick_sequence_event {
 	BRICK_SEQUENCE_TOKENS = 0,  /* the step that is open evaluates some of its tokens */
 	BRICK_SEQUENCE_REMOVED = 1, /* it lost the positions [position, end) */
@@ -245,7 +245,7 @@ struct brick_sequence_record {
 	};
 };
 
-/* Whether a record of that event has a number, in the place of positions. */
+/* Returns 1 if a record of that event has a number, in the place of positions. */
 static inline int brick_sequence_has_number(uint32_t event)
 {
 	return event >= BRICK_SEQUENCE_BLOCK && event <= BRICK_SEQUENCE_ARRIVED;
@@ -330,9 +330,9 @@ struct brick_leaf_stat {
 };
 
 /*
- * What the consumer has counted: all records before the lane's `tail`. `turn` is odd while it
- * counts; who reads must find the same even number before and after. If the consumer was killed
- * within a turn, the number stays odd, and up to one batch of its records may be counted twice.
+ * The consumer's counts, of all records before the lane's `tail`. `turn` is odd while it counts; a
+ * reader must find the same even number before and after. If the consumer was killed within a turn,
+ * the number stays odd, and up to one batch of its records may be counted twice.
  */
 struct brick_drained {
 	uint32_t depth; /* OPENs without a CLOSE so far: `open` */
@@ -382,19 +382,19 @@ static inline struct brick_record brick_frame_open(const struct brick_frame *fra
 	return r;
 }
 
-/* Whether a lane has an owner. */
+/* States of a lane. */
 enum brick_lane_state {
 	BRICK_LANE_FREE = 0, /* its thread has ended; the next new one takes it over */
 	BRICK_LANE_LIVE = 1,
 };
 
-/* What records into a lane. */
+/* Kinds of lanes. */
 enum brick_lane_kind {
 	BRICK_LANE_THREAD = 0,
 	BRICK_LANE_QUEUE = 1, /* CUDA stream, OpenCL queue, ...: times of the device */
 };
 
-/* What was lost, on one lane or in the process as a whole. */
+/* Losses by kind, on one lane or in the process as a whole. */
 struct brick_ledger {
 	uint64_t dropped;     /* records for which the ring had no room */
 	uint64_t unmatched;   /* ends without a begin, begins closed from outside */
@@ -485,7 +485,10 @@ static inline int brick_lane_has_rows(const struct brick_lane *lane, uint32_t br
 			       1);
 }
 
-/* How many bricks from this one on, below `end`, have rows, or have none, as it does. */
+/*
+ * Returns how many bricks from this one on, below `end`, have rows if this one has, and none if it
+ * has none.
+ */
 static inline uint32_t brick_lane_rows_left(uint32_t brick, uint32_t end)
 {
 	uint32_t next = (brick / BRICK_ROW_GROUP + 1) * BRICK_ROW_GROUP;
@@ -503,7 +506,7 @@ static inline struct brick_frame *brick_lane_leaf(struct brick_lane *lane)
 	return lane->depth < BRICK_MAX_DEPTH && frame->kind ? frame : NULL;
 }
 
-/* How many bricks are open: frames[0], ... */
+/* Returns how many bricks are open: frames[0], ... */
 static inline uint32_t brick_lane_open(const struct brick_lane *lane)
 {
 	return lane->depth + (lane->depth < BRICK_MAX_DEPTH && lane->frames[lane->depth].kind);

@@ -95,7 +95,7 @@ struct brick_session_site {
 	char label[64];
 };
 
-/* What a command of a device is. */
+/* Kinds of a device's commands. */
 enum brick_kernel_kind {
 	BRICK_KERNEL_COMPUTE = 0,
 	BRICK_KERNEL_H2D = 1, /* transfers; host to device */
@@ -105,7 +105,7 @@ enum brick_kernel_kind {
 	BRICK_KERNEL_OTHER = 5, /* barriers, markers, maps */
 };
 
-/* What was launched: a kernel with one shape, or a kind of transfer. 256 bytes. */
+/* A kernel with one shape, or a kind of transfer. 256 bytes. */
 struct brick_session_kernel {
 	uint64_t code; /* FNV-1a 64 of its source or module (in the code area), 0: not known */
 	uint64_t shared_bytes; /* lower half: all; upper half: 1 + those that the launch asked for,
@@ -162,7 +162,7 @@ struct brick_session_lane {
 	uint64_t bytes;	 /* lane, histograms and ring */
 };
 
-/* How far a session is. */
+/* States of a session. */
 enum brick_session_state {
 	BRICK_SESSION_OPEN = 1,
 	BRICK_SESSION_CLOSED = 2, /* the process ended the session in good order */

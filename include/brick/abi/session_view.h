@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How libbrick-report looks at the session that the calling thread uses (libbrick and
- * libbrick-report of one version; not for programs).
+ * libbrick-report's view of the session that the calling thread uses. libbrick and libbrick-report
+ * must be of one version; programs do not call this.
  */
 #ifndef BRICK_ABI_SESSION_VIEW_H
 #define BRICK_ABI_SESSION_VIEW_H
@@ -11,14 +11,14 @@
 
 BRICK_BEGIN_DECLS
 
-/* What a session is written to: "" where nothing is. */
+/* The path of the session's recording; "" if it writes none. */
 struct brick__session_output {
 	char path[4096];
 };
 
 /*
- * A descriptor of the session's memory, the caller's to close. -ENOENT: no session runs. -ESTALE:
- * the program closed the session's own. -errno.
+ * Returns a descriptor of the session's memory, which the caller closes. -ENOENT: no session runs.
+ * -ESTALE: the program closed the session's own. -errno.
  */
 BRICK_API int brick__session_view(struct brick__session_output *output);
 
@@ -31,7 +31,8 @@ BRICK_API void brick__session_watch(void (*stopping)(void), void (*forgotten)(vo
 /* That place, NULL at first. It outlives the session's end. */
 BRICK_API void **brick__session_answers(void);
 
-/* Of the process's own session: while held, the program's brick_session_start() and
+/*
+ * Holds the process's own session: meanwhile the program's brick_session_start() and
  * brick_session_stop() do nothing and return 0.
  */
 BRICK_API void brick__session_hold(int held);

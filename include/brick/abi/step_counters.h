@@ -12,20 +12,21 @@
 #define BRICK_ABORTED_NAME "TokensAborted"
 /* Which context of the engine evaluates it, from 0; -1: not known. None: the first. */
 #define BRICK_CONTEXT_NAME "EngineContext"
-/* Of the step's tokens: drafts, which hold if the model chooses the same. */
+/* Drafts among the step's tokens. They hold if the model chooses the same. */
 #define BRICK_CHECKED_NAME "DraftTokensChecked"
 /* ... and which context they are from, where one evaluated them. */
 #define BRICK_DRAFTER_NAME "DraftingContext"
 /*
- * Of the drafts that the context's steps before this one checked: those that did not hold. Also
- * between steps, behind an EngineContext that says of which context, if it is not the first.
+ * How many drafts of the context's earlier steps did not hold. Also between steps, after an
+ * EngineContext that names the context, if it is not the first.
  */
 #define BRICK_REFUTED_NAME "DraftTokensRefuted"
-/* The sequence of a step of one token, where the context's step before was one of another. */
+/* The sequence of a step of one token, if the context's step before was one of another sequence. */
 #define BRICK_SEQUENCE_NAME "SequenceSwitched"
 /*
- * Of the first steps, and as long as there are any: bytes that the process had to read from a disk
- * in it, and the CPU time that the kernel took meanwhile, in ns. They come after the step.
+ * The bytes that the process read from a disk during a step, and the CPU time that the kernel took
+ * meanwhile, in ns. They follow each step that read any; nobody looks any more after eight steps in
+ * a row that read none.
  */
 #define BRICK_DISK_NAME "BytesFromDisk"
 #define BRICK_KERNEL_TIME_NAME "KernelTime"
