@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Text from outside on its way into JSON, CSV and XML. What is safe to show is decided by utf8.h
- * alone. The writers to a FILE take NULL as an empty text; stream errors stay with the stream. The
+ * Text from outside on its way into JSON, CSV and XML. utf8.h alone decides what is safe to show.
+ * The writers to a FILE take NULL as an empty text; stream errors stay with the stream. The
  * character functions are for other destinations: they take the next character of a text of `left`
- * bytes (1 at least), write what stands for it, and return how many bytes of the text that was.
- * Any thread.
+ * bytes (1 at least), write its replacement, and return how many bytes of the text it had. Any
+ * thread.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* What stands for one character, with a final NUL. */
+/* The replacement of one character, with a final NUL. */
 struct escaped {
 	char text[15];
 	uint8_t bytes;
@@ -22,15 +22,16 @@ struct escaped {
 size_t escape_json_character(struct escaped *out, const char *text, size_t left);
 
 /*
- * How a character that must not be shown as it is is spelled: \n, \r, \t, \xNN (also a byte that is
- * no UTF-8), \uNNNN or \UNNNNNNNN.
+ * Spells a character that must not be shown as it is:
+ *
+ * , \r, \t, \xNN (also a byte that is no UTF-8), \uNNNN or \UNNNNNNNN.
  */
 size_t escape_spell(struct escaped *out, const char *text, size_t left);
 
 /*
- * A cell of CSV (RFC 4180), in quotes where it needs them; what is unsafe is spelled, in one line:
- * \xNN, \uNNNN or \UNNNNNNNN. What a table calculator would take for a formula (= + - @) stands
- * behind a quote: '=1+1.
+ * A cell of CSV (RFC 4180), in quotes where it needs them; unsafe characters are spelled, in one
+ * line: \xNN, \uNNNN or \UNNNNNNNN. A quote goes in front of a cell that a spreadsheet would take
+ * for a formula (= + - @): '=1+1.
  */
 void escape_csv(FILE *out, const char *text);
 

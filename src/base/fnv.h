@@ -26,7 +26,7 @@ static inline uint64_t fnv1a(const void *bytes, size_t count)
 	return fnv1a_add(FNV1A_BASIS, bytes, count);
 }
 
-/* Of a text without its terminator. */
+/* Hashes a text without its terminator. */
 static inline uint64_t fnv1a_text(const char *text)
 {
 	uint64_t hash = FNV1A_BASIS;

@@ -68,7 +68,7 @@ int hashmap_set(struct hashmap *map, uint64_t key, uint64_t value)
 	return 0;
 }
 
-/* What stands after a slot that became empty moves there if that is nearer to its own place. */
+/* Moves later slots into the gap if it is nearer to their own place. */
 static void close_gap(struct hashmap *map, size_t gap)
 {
 	size_t mask = map->capacity - 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Limits are read from /proc and /sys/fs/cgroup, both versions. What a cgroup uses is counted
- * without the page cache, which gives way.
+ * Limits are read from /proc and /sys/fs/cgroup, both versions. The page cache does not count as
+ * use of a cgroup, as it gives way.
  */
 #include "base/memory_left.h"
 
@@ -55,7 +55,7 @@ static const struct version versions[] = {
 	{"memory", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", {"total_rss", "total_shmem"}},
 };
 
-/* What is left of one group. */
+/* The memory left in one group; UINT64_MAX: no limit. */
 static uint64_t left_in(const char *directory, const struct version *v)
 {
 	char path[PATH_MAX + 32];
@@ -70,7 +70,7 @@ static uint64_t left_in(const char *directory, const struct version *v)
 	return left_of(limit, used);
 }
 
-/* Of our group and those that it is in, as far as they can be seen. */
+/* The least memory left in our group and the groups that hold it, as far as they can be seen. */
 static uint64_t left_upwards(const char *root, const struct version *v, char *group)
 {
 	char directory[PATH_MAX];

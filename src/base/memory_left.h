@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much memory this process may still take. Any thread. */
+/* The memory that this process may still take. Any thread. */
 #pragma once
 
 #include <stdint.h>
 
 /*
- * What is left of the machine's memory, of the memory cgroups that it is in and of its address
- * space, whichever is least. UINT64_MAX: nobody says. root: "" for the system's files, else a
- * directory in their place.
+ * Returns what is left of the machine's memory, of the memory cgroups that hold the process or of
+ * its address space, whichever is least. UINT64_MAX: nobody says. root: "" for the system's files,
+ * else a directory in their place.
  */
 uint64_t memory_left_bytes(const char *root);

@@ -29,7 +29,7 @@ int number_leading_u64(const char *text, uint64_t *value, const char **end)
 	return 0;
 }
 
-/* Of the whole text. */
+/* Parses a number that fills the whole text. */
 static int whole(const char *text, uint64_t *value)
 {
 	const char *end;

@@ -9,7 +9,7 @@
 #include <time.h>
 
 /*
- * How far one of these two clocks is ahead of the same clock outside, in ns; 0 if /proc does not
- * tell.
+ * Returns by how many ns one of these two clocks is ahead of the same clock outside; 0 if /proc
+ * does not tell.
  */
 int64_t time_namespace_offset_ns(clockid_t clock);
