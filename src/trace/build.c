@@ -130,7 +130,7 @@ bool build_notes(struct build *b, uint32_t process, const char *text, size_t byt
 	return good;
 }
 
-/* How many bricks an array by brick is for, when it must have that one. */
+/* The size that an array by brick needs to hold that one. */
 static size_t bricks_for(uint32_t brick)
 {
 	return brick + brick / 2 + 32;
@@ -208,7 +208,7 @@ static bool index_fits(struct build *b, struct hash_index *index)
 	return true;
 }
 
-/* How many of a name's bytes are kept. */
+/* The number of bytes of a name that are kept. */
 static size_t cut(const char *name, size_t bytes)
 {
 	return strnlen(name, bytes < BUILD_MAX_TEXT ? bytes : BUILD_MAX_TEXT);

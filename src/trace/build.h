@@ -24,7 +24,7 @@ enum {
 	BUILD_MAX_TEXT = 1 << 16, /* of one name or value; longer ones are cut */
 };
 
-/* What a slice's begin or end comes to, apart from its time. */
+/* A slice's begin or end, apart from its time. */
 struct build_slice {
 	uint32_t brick, site; /* site RUN_NONE: nothing is known but the brick */
 	uint8_t source;
@@ -67,7 +67,7 @@ struct build_process {
 
 enum build_link_kind { BUILD_LINK_LAUNCHED, BUILD_LINK_AFTER };
 
-/* What a slice says of a command by its number, until all commands are known. */
+/* A slice's reference to a command by its number, until all commands are known. */
 struct build_link {
 	uint64_t number, order;
 	uint32_t lane, sample;
@@ -123,7 +123,7 @@ struct brick_stat *build_stat(struct build *b, struct build_lane *lane, uint32_t
 /* An empty one, in the place of what was there. */
 struct ticks_lengths **build_histogram(
 	struct build *b, struct build_process *process, uint32_t brick);
-/* Whether it is a whole and possible digest: nobody compares a sketch of zeros. */
+/* True if the digest is whole and possible: nobody compares a sketch of zeros. */
 bool build_digest_possible(const struct brick_digest *digest);
 /* Its texts are the run's from here on. */
 bool build_digest(struct build *b, struct run_digest *digest);
@@ -138,7 +138,7 @@ uint32_t build_kernel(struct build *b, const struct run_kernel *kernel);
 /* A program's source; its texts are the run's from here on. */
 bool build_code(struct build *b, struct run_code *code);
 
-/* What happens on a lane at lane->now. */
+/* Adds a slice's begin or end at lane->now. */
 bool build_slice(struct build_lane *lane, const struct build_slice *slice);
 bool build_can_begin(struct build_lane *lane); /* a begin that cannot goes without its end */
 bool build_point(struct build_lane *lane, enum run_point_kind kind, uint32_t brick, double value);
@@ -168,8 +168,9 @@ static inline uint32_t build_saturate(uint64_t ns)
 }
 
 /*
- * What a sample was beyond its site: a command of a queue, a tile. Slices speak of commands by
- * their numbers, which may stand on any lane and in any order; links are kept until all is known.
+ * Details of a sample beyond its site: a command of a queue, a tile. Slices name commands by their
+ * numbers, which may stand on any lane and in any order; links are kept until all commands are
+ * known.
  */
 struct run_command *build_command(struct build_lane *lane, uint32_t sample);
 void build_link(
@@ -182,5 +183,5 @@ void build_tile(struct build_lane *lane, const struct run_tile *tile);
 void build_finish(struct build *b);
 /* Its links between samples and commands, once the samples are the run's; an error is b->result. */
 void build_links_finish(struct build *b);
-/* What steps were, once the times of their samples are known. 0 or -ENOMEM. */
+/* Fills in the steps, once the times of their samples are known. 0 or -ENOMEM. */
 int build_steps_finish(struct run *run);

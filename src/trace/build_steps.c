@@ -70,7 +70,7 @@ static void take_outcome(struct run *run, const char *counter, enum run_outcome 
 	}
 }
 
-/* What the counters of a step say. */
+/* The values of a step's counters. */
 struct told {
 	int32_t context; /* -1: not known */
 	int32_t drafter; /* + 1; 0: none */

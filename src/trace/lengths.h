@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many executions were how long, as struct ticks_histogram has it, in the memory that this
- * takes: an octave has buckets once something is in one of them. Most bricks are in two or three of
- * 39, and a program may have thousands. Each unit is a type of its own. Adding: one thread at a
- * time; reading: any.
+ * Histograms of lengths, as struct ticks_histogram has them, in less memory: an octave gets buckets
+ * once something is in one of them. Most bricks use two or three of 39, and a program may have
+ * thousands. Each unit is a type of its own. Adding: one thread at a time; reading: any.
  */
 #pragma once
 
@@ -31,7 +30,7 @@ struct ns_lengths {
 	struct lengths_octaves of_ns;
 };
 
-/* What is in a bucket (brick_histogram_index()). */
+/* The count of a bucket (brick_histogram_index()). */
 static inline uint64_t lengths_at(const struct lengths_octaves *o, uint32_t bucket)
 {
 	uint32_t place = o ? o->places[bucket / LENGTHS_IN_OCTAVE] : 0;

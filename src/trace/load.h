@@ -32,5 +32,5 @@ int run_load_within(
 int run_load_memory(struct run **out, const void *data, size_t bytes, const char *name,
 	struct load_error *error);
 
-/* How many bytes of files this process has read by now; any thread, while others load. */
+/* Returns the bytes of files that this process has read by now; any thread, while others load. */
 uint64_t run_load_read_bytes(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a packet adds to its sequence's interning tables, or says of sites and counters to all
+ * Adds a packet's entries to its sequence's interning tables, and its sites and counters to all
  * sequences.
  */
 #include "trace/load_ids.h"
@@ -148,7 +148,7 @@ static void take(char **text, struct json_value *value)
 	value->text = NULL;
 }
 
-/* What is done with each member of an object; its text is freed unless taken. */
+/* Takes one member of an object; its text is freed unless taken. */
 typedef void (*member_fn)(void *to, const char *key, struct json_value *value);
 
 static bool read_member(struct json *j, member_fn member, void *to)

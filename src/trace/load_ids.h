@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What ids in a recording stand for: sequences of packets with their interning tables, sites,
+ * The meaning of ids in a recording: sequences of packets with their interning tables, sites,
  * counters. Names of all sequences become the run's own. A bool says whether a message could be
  * used. One thread at a time.
  */
@@ -85,14 +85,14 @@ struct load_entry {
 };
 bool load_entry(struct pb_reader message, struct load_entry *entry);
 
-/* What a packet adds to its sequence's interning tables. */
+/* Adds a packet's entries to its sequence's interning tables. */
 bool load_interned(struct load_ids *l, struct load_sequence *s, struct pb_reader interned);
-/* What sites are, for events of all sequences. */
+/* Adds descriptions of sites, for events of all sequences. */
 bool load_described(struct load_ids *l, struct pb_reader extension);
 /* The track belongs to a counter of that name. */
 bool load_counter(struct load_ids *l, uint64_t uuid, struct pb_reader name);
 
-/* What an id stands for; RUN_NONE: it is not in the table. */
+/* Looks an id up; RUN_NONE: it is not in the table. */
 static inline uint32_t load_id(const struct hashmap *table, uint64_t iid)
 {
 	return (uint32_t)hashmap_get(table, iid);

@@ -11,7 +11,7 @@ struct load_memo;
 struct load_memo *load_memo_create(void); /* NULL: no memory */
 void load_memo_destroy(struct load_memo *m);
 
-/* What a packet came to before happens again; false: it is not known, nothing was done. */
+/* Does again what an equal packet did before; false: none is known, nothing was done. */
 bool load_memo_packet(struct load_memo *m, struct build *b, struct pb_reader packet);
 /* The same for the packets at the begin of a chunk, as far as they are known. */
 void load_memo_packets(struct load_memo *m, struct build *b, struct pb_reader *chunk);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the run says of itself, of its processes and lanes: instants with nested annotations
+ * Reads Brick's own instants, which describe the run, its processes and lanes in nested annotations
  * (docs/FORMAT.md). Later ones replace earlier ones, statistics brick by brick. Values in ticks are
  * kept as they are until the clocks are known (build_finish.c). A digest that is not whole and
  * possible is refused, so that nobody compares a sketch of zeros.

@@ -12,7 +12,7 @@
 #include "base/order.h"
 #include "lib/writer/format.h"
 
-/* Of one stack; more is nothing that a recorder writes. */
+/* The most functions in one stack; no recorder writes more. */
 enum { MAX_DEPTH = 1024 };
 
 /* Texts and ids. */
@@ -222,7 +222,7 @@ static bool on_sample(struct load_stacks *l, struct build *b, uint64_t ns, struc
 	return true;
 }
 
-/* What it was called last. */
+/* Names a thread; its last name counts. */
 static bool on_thread(struct load_stacks *l, struct build *b, struct pb_reader in)
 {
 	uint64_t tid = 0, pid = 0;

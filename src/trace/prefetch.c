@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Jobs in a circle: handed in, inflated, taken. What a hostile file may make of a few bytes is
- * limited by a ratio that no recording comes near. Memory is kept from one job to the next.
+ * Jobs in a circle: handed in, inflated, taken. A ratio that no recording comes near limits how far
+ * a hostile file may inflate. Memory is kept from one job to the next.
  */
 #include "trace/prefetch.h"
 
@@ -185,7 +185,7 @@ static bool copy_packed(struct job *job, struct pb_reader packed)
 	return true;
 }
 
-/* Worth a thread? What was handed in so far has been done by then. */
+/* Starts the thread once enough bytes came; all jobs before are done by then. */
 static void consider_thread(struct prefetch *p)
 {
 	if (p->tried || p->bytes < THREAD_FROM_BYTES)

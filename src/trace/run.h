@@ -28,7 +28,7 @@ struct run_brick {
 	int32_t well_known; /* id of registry.h (built-in ones included), or -1 */
 };
 
-/* What is left out of all rows of a site's samples. */
+/* Parts of a site's samples that are in no row. */
 enum run_left_out {
 	RUN_LEFT_OUT_TIME = 1,	/* time of their own, what they did, and themselves */
 	RUN_LEFT_OUT_WAITS = 2, /* waiting in them and after them */
@@ -76,7 +76,7 @@ struct run_off_cpu {
 	int preempted;
 };
 
-/* What one of a lane's threads was called; the last that is said of it counts. */
+/* The name of one of a lane's threads; its last name counts. */
 struct run_thread_name {
 	uint32_t lane;
 	uint64_t tid;
@@ -110,7 +110,7 @@ struct run_lane {
 	uint32_t queue_flags; /* BRICK_QUEUE_* */
 };
 
-/* What was launched: a kernel with one shape, or a kind of transfer. Merged over processes. */
+/* A kernel with one shape, or a kind of transfer. Merged over processes. */
 struct run_kernel {
 	char *name;
 	char *backend;
@@ -154,11 +154,11 @@ struct run_tile {
 	uint64_t elements, flops;
 };
 
-/* What became of a step's batch. Refused and aborted steps are in no rate and no percentile. */
+/* The outcome of a step's batch. Refused and aborted steps are in no rate and no percentile. */
 enum run_outcome { RUN_EVALUATED, RUN_REFUSED, RUN_ABORTED };
 
 /*
- * What a step evaluates of a sequence, or what became of it; as brick_sequence_record. Models have
+ * A step's tokens of a sequence, or a change of a sequence; as brick_sequence_record. Models have
  * numbers in their process.
  */
 struct run_sequence_event {
@@ -271,7 +271,7 @@ struct run_call {
 	uint32_t function;
 };
 
-/* What the kernel calls a thread whose stacks were taken. */
+/* A thread whose stacks were taken. */
 struct run_stack_thread {
 	uint32_t pid, tid;
 	char *name; /* NULL: not known */
@@ -390,13 +390,16 @@ static inline void run_lane_passed(const struct run_lane *lane, size_t i)
 		run_lane_passed_batch(lane);
 }
 
-/* How many samples were passed so far, of all runs, to within a batch of each lane. Any thread. */
+/*
+ * Returns how many samples were passed so far, of all runs, to within a batch of each lane. Any
+ * thread.
+ */
 uint64_t run_samples_passed(void);
 
 /* The first sample of a lane that begins at `ns` or later, by index; sample_count: none does. */
 size_t run_sample_from(const struct run_lane *lane, uint64_t ns);
 
-/* How long the threads of a lane were off their CPUs between two moments. */
+/* Returns how long the threads of a lane were off their CPUs between two moments. */
 struct run_off_times run_off_cpu_between(
 	const struct run_lane *lane, uint64_t begin_ns, uint64_t end_ns);
 
