@@ -254,8 +254,8 @@ static bool is_waiting(const struct summary_row *row)
 }
 
 /*
- * What a row took on the thread that runs the steps; where it had no time there, what it took on a
- * device or on the threads beside, whichever is more. That those wait for work takes no time.
+ * A row's time on the thread that runs the steps; if it has none there, its time on a device or on
+ * the threads beside, whichever is more. Waits for work on those threads take no time.
  */
 static uint64_t time_of(const struct summary_row *row)
 {

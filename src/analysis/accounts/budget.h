@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Budgets: how long a token may take, in all, in a brick or in a category. A budget file is text;
- * its first line that is no comment is "brick-budget 1", then, one per line, '#' as the first
+ * Budgets limit how long a token may take, in all, in a brick or in a category. A budget file is
+ * text; its first line that is no comment is "brick-budget 1", then, one per line, '#' as the first
  * character starting a comment:
  *
  *   PHASE WHAT MICROSECONDS
@@ -9,9 +9,9 @@
  * PHASE is prefill or decode. WHAT is the name of a brick ("brick:NAME" where it could be taken for
  * one of the words that follow), "@" and the name of a category, "total", or "unattributed": then
  * the limit is of wall time per token of the steps of that phase, on the thread that runs them, so
- * that bricks, waits and unattributed add up to total. What had no time on that thread is held to
- * what it took on devices or, if that is more, on other threads. Or p50, p95, p99: of the time of
- * single steps; or, for prefill, ttft: of the time to the first token.
+ * that bricks, waits and unattributed add up to total. A brick without time on that thread is held
+ * to its time on devices or, if that is more, on other threads. WHAT may also be p50, p95 or p99,
+ * of the time of single steps, or, for prefill, ttft, the time to the first token.
  *
  * Parsed budgets never change: any thread.
  */
@@ -62,7 +62,7 @@ int budget_load(struct budget **out, const char *path, struct budget_error *erro
 /* NULL is legal. */
 void budget_destroy(struct budget *budget);
 
-/* What a run did with a line of its budget. */
+/* A run's result for a line of its budget. */
 struct budget_verdict {
 	double actual_us;   /* negative: not in the recording, which is a failure */
 	double utilisation; /* actual / limit; negative: unknown */

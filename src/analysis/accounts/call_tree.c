@@ -194,7 +194,7 @@ static void begin_frame(struct builder *b, const struct walk_frame *frame, unsig
 	b->at[depth] = brick_node(b, parent, frame->brick);
 }
 
-/* Of its own time, as far as that is in the step's account. */
+/* The part of a frame's counted self time that its thread was off its CPU. */
 static uint64_t off_ns(const struct walk_frame *frame)
 {
 	uint64_t ns = frame->off.preempted_ns + frame->off.blocked_ns;
@@ -253,7 +253,7 @@ static void add_waits(struct builder *b, uint32_t beside, const struct walk_fram
 	tree->nodes[wait].off_ns += off_ns < ns ? off_ns : ns;
 }
 
-/* Of a command, without those that its queue ran inside of it. */
+/* The length of a command, less the commands that its queue ran inside of it. */
 static uint64_t own_ns(const struct run *run, const struct run_command *command)
 {
 	const struct run_lane *lane = &run->lanes[command->lane];
@@ -310,7 +310,9 @@ static uint32_t home_of(struct builder *b, unsigned depth, const struct run_comm
 	return b->failed ? above : brick_node(b, above, brick);
 }
 
-/* What a call launched belongs to the brick around the call; what a brick launched, to itself. */
+/*
+ * An engine call's commands belong to the brick around the call, and a brick's commands to itself.
+ */
 static void add_launched(struct builder *b, const struct walk_frame *frame, unsigned depth)
 {
 	const struct run *run = b->tree->run;
@@ -331,7 +333,7 @@ static void add_launched(struct builder *b, const struct walk_frame *frame, unsi
 		add_command(b, b->at[depth], own);
 }
 
-/* What was asked for inside of it stands beside it. */
+/* Bricks that were selected inside of a left-out one stand beside it. */
 static void add_left_out(struct builder *b, const struct walk_frame *frame, uint32_t beside)
 {
 	struct call_tree *tree = b->tree;

@@ -98,8 +98,8 @@ void call_tree_sum(struct call_tree *tree);
 void call_tree_destroy(struct call_tree *tree);
 
 /*
- * Of so many outermost, finished steps, each with what lies in its account after it: a tree of
- * each, trees[count], with one walk. -ENOMEM.
+ * Makes a tree of each of `count` outermost, finished steps, with what lies in its account after
+ * it, in one walk: trees[count]. -ENOMEM.
  */
 int call_trees_of_steps(struct call_tree **trees, const struct run *run,
 	const struct step_index *index, const uint32_t *steps, size_t count);
@@ -114,6 +114,6 @@ static inline int call_tree_of_step(struct call_tree **out, const struct run *ru
 int call_tree_of_steps(struct call_tree **out, const struct run *run,
 	const struct step_index *index, const uint32_t *steps, size_t count);
 
-/* Of a whole lane. -ENOMEM. */
+/* Makes the tree of a whole lane. -ENOMEM. */
 int call_tree_of_lane(struct call_tree **out, const struct run *run, const struct step_index *index,
 	uint32_t lane);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was counted per step (include/brick/counters.h), by phase. Each step has its own values,
- * told just after its end; steps without any are not in the means. Pure; read-only once made.
+ * Counters per step (include/brick/counters.h), by phase. Each step has its own values, recorded
+ * just after its end; steps without any are not in the means. Pure; read-only once made.
  */
 #pragma once
 
@@ -34,10 +34,10 @@ const char *counters_kind_name(uint32_t kind);
 void counters_measure(
 	struct counters *counters, const struct run *run, const struct step_index *index);
 
-/* Whether anything was counted at all. */
+/* Returns 1 if anything was counted. */
 int counters_any(const struct counters *counters);
 
-/* What the counted executions of a brick counted (brick_counted_begin), over all lanes. */
+/* Sums over a brick's counted executions (brick_counted_begin) on all lanes. */
 struct counters_brick {
 	uint64_t counted, cycles, instructions, cache_misses;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each lane adds up its own commands. What several lanes of one queue did at the same time for one
- * brick, category or group is taken off again in the end, so that none of these has more time than
- * its queues were busy.
+ * Each lane adds up its own commands. Time that several lanes of one queue spent at once on one
+ * brick, category or group is subtracted in the end, so that none of these has more time than its
+ * queues were busy.
  */
 #include "analysis/accounts/device_accounts.h"
 

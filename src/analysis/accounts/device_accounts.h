@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the commands on queues add up to: time of devices, which no number of the host's has in it.
- * Per brick and group, as struct thread_accounts; a queue's statistics count where they know more
- * than its samples.
+ * Sums over the commands on queues: time of devices, which is in no number of the host's. Per brick
+ * and group, as struct thread_accounts; a queue's statistics count where they know more than its
+ * samples.
  */
 #pragma once
 

@@ -47,7 +47,7 @@ static double *find_steps_there(const struct run *run)
 	return there;
 }
 
-/* How many executions a sample of the lane stands for, within the steps that are in the file. */
+/* The executions that a sample of the lane stands for, within the steps that are in the file. */
 static double executions_per_sample(const struct execution_counts *e, const struct run_lane *lane)
 {
 	uint64_t executions = 0, samples = 0;
@@ -144,7 +144,7 @@ static void on_sample(void *context, const struct walk_frame *frame, unsigned de
 {
 	struct execution_counts *e = context;
 	uint32_t phase = wall_phase(e, frame);
-	/* What hooks record on their threads, phases too, is in what the hooks cost. */
+	/* Records of hooks on their threads, phases too, are part of the hooks' cost. */
 	if (e->run->sites[frame->sample->site].operation || e->run->lanes[e->lane].hook_calls)
 		count_hooked(e, frame, phase,
 			frame->scope == WALK_ALONGSIDE ? phase_of(e, frame) : STEP_PHASES);
@@ -180,9 +180,9 @@ static int on_thread(void *context, uint32_t lane)
 }
 
 /*
- * What the thread counted and what is in the file, where nothing is known to have been dropped.
- * Waits are left out: those of less than a ns are in the statistics only; and tiles, which are in
- * no row.
+ * Compares the thread's counts with the file's, unless something is known to have been dropped.
+ * Waits are left out, as waits of less than a ns are in the statistics only; and tiles, which are
+ * in no row.
  */
 static void compare_lane(struct execution_counts *e, const struct run_lane *lane)
 {

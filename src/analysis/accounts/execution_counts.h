@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many executions a run had, whatever of it is asked for: those in the file, those that its
- * threads and devices counted themselves, and how often recording was at work in the wall time of
- * each phase. The same for all that a walk feeds, so it is counted once.
+ * Counts a run's executions, whatever is selected: those in the file, those that its threads and
+ * devices counted themselves, and how often recording was at work in the wall time of each phase.
+ * All accumulators of a walk share the counts.
  */
 #pragma once
 
@@ -18,13 +18,13 @@ struct summary_pairs {
 	/* Samples that are the profiler's own work, and the shortest of them. */
 	uint64_t own_count[STEP_PHASES + 1], own_ns[STEP_PHASES + 1], own_min_ns;
 	uint64_t own_beside_ns[STEP_PHASES + 1]; /* of the last: while a step ran elsewhere */
-	/* Of samples that the evaluation callback made: how many, and the time that holds them. */
+	/* Samples that the evaluation callback made: their number, and the time that holds them. */
 	uint64_t inflated[STEP_PHASES + 1], inflated_ns[STEP_PHASES + 1];
 	uint64_t inflated_nodes_ns[STEP_PHASES + 1];  /* of these alone */
 	uint64_t split_count, split_ns, split_min_ns; /* ... of nodes without work */
 };
 
-/* Of a brick on all queues: a queue's statistics stand on the first of its lanes. */
+/* A brick's counts on all queues: a queue's statistics stand on the first of its lanes. */
 struct device_count {
 	uint64_t samples;
 	uint64_t executions, total_ns; /* by statistics, where its lane has any */

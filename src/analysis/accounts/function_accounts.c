@@ -126,7 +126,7 @@ static int add_places(struct functions *f, struct function_row *rows)
 	return 0;
 }
 
-/* Of equal ones the order is that of the recording, in which functions are numbered. */
+/* Equal functions keep the order of the recording, in which they are numbered. */
 COMPARATOR(by_stacks, struct function_row,
 	ORDER(y->stacks, x->stacks)
 		?: ORDER(y->total, x->total) ?: ORDER(x->function, y->function))

@@ -30,8 +30,8 @@ struct functions {
 	uint64_t outside; /* of these: the thread was in no brick */
 	double each_ns;	  /* CPU time that a stack stands for */
 	/*
-	 * What the program and its children used in user space, by the scheduler; 0: not known.
-	 * More than stacks stand for: threads were there that lived for less than a period.
+	 * CPU time of the program and its children in user space, by the scheduler; 0: not known.
+	 * If it is more than stacks stand for, some threads lived for less than a period.
 	 */
 	uint64_t user_ns;
 	struct function_row *rows; /* most stacks first, then most in total, then as in the

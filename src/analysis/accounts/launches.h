@@ -21,14 +21,14 @@ struct launches {
 int launches_init(struct launches *launches, const struct run *run);
 void launches_fini(struct launches *launches);
 
-/* What a sample launched: indices in run->commands. */
+/* The commands that a sample launched: indices in run->commands. */
 const uint32_t *launches_of(
 	const struct launches *launches, uint32_t lane, uint32_t sample, uint32_t *count);
 
 /* The command that a sample of a queue is, or NULL. */
 const struct run_command *launches_command(const struct run *run, uint32_t lane, uint32_t sample);
 
-/* Whether a brick stands for a kernel that no brick launched. */
+/* True if a brick stands for a kernel that no brick launched. */
 bool launches_is_unnamed(const struct run *run, uint32_t brick);
 
 /* Index in run->waits of the first that a sample of a thread made, if it made one. */

@@ -14,17 +14,20 @@
 /* Values that are needed before a percentile (0 < percent < 100) may be stated. */
 uint64_t percentile_needs(unsigned percent);
 
-/* Of n values in ascending order; ANALYSIS_UNKNOWN when there are too few. */
+/* Percentile of n values in ascending order; ANALYSIS_UNKNOWN when there are too few. */
 uint64_t percentile_sorted(const uint64_t *values, size_t n, unsigned percent);
 
-/* Of a histogram, in ns: the middle of the bucket; ANALYSIS_UNKNOWN when it holds too few. */
+/*
+ * Percentile of a histogram, in ns: the middle of the bucket; ANALYSIS_UNKNOWN when it holds too
+ * few.
+ */
 uint64_t percentile_of_ns(const struct ns_lengths *lengths, unsigned percent);
 uint64_t percentile_of_ticks(
 	const struct ticks_lengths *lengths, const struct brick_clock *clock, unsigned percent);
 
 /*
- * A bucket's middle may lie beyond the values that are really in it: bound it by those. What is
- * ANALYSIS_UNKNOWN stays so, and bounds nothing.
+ * Bounds a percentile by the real least and greatest values, as a bucket's middle may lie beyond
+ * them. ANALYSIS_UNKNOWN stays so, and bounds nothing.
  */
 uint64_t percentile_bounded(uint64_t ns, uint64_t min_ns, uint64_t max_ns);
 

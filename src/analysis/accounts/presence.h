@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether the program had the machine to itself: how busy its CPUs were and with whom, and what
- * part of the steps their threads were off their CPUs. Pure; any thread.
+ * Measures who else used the machine: how busy its CPUs were and with whom, and which part of the
+ * steps their threads were off their CPUs. Pure; any thread.
  */
 #pragma once
 

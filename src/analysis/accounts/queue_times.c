@@ -119,7 +119,7 @@ static int find_queues(struct queue_times *t, const struct run *run)
 	return 0;
 }
 
-/* What is measured: all, or a phase. */
+/* The phase to measure; below 0: all. */
 struct scope {
 	const struct run *run;
 	const struct step_index *index;
@@ -198,7 +198,7 @@ static void choose_process(struct step_spans *steps, const struct scope *scope, 
 	steps->length_ns = unite(&steps->spans);
 }
 
-/* What its lanes counted; when that was is not known. */
+/* Adds the statistics of a queue's lanes, which do not say when they counted. */
 static void take_statistics(struct queue_times *t, const struct run *run, size_t queue)
 {
 	struct queue_time *q = &t->queues[queue];

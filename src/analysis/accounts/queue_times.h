@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How busy each queue of a device was, and how long commands took from their launch to their start.
- * Lanes with the same number in one process are one queue: an out-of-order queue has several. Only
- * what was measured counts: a time that is not known is in none of the numbers. Borrows the run.
+ * Measures how busy each queue of a device was, and how long commands took from launch to start.
+ * Lanes with the same number in one process are one queue: an out-of-order queue has several. A
+ * time that is not known is in none of the numbers. Borrows the run.
  */
 #pragma once
 
@@ -41,9 +41,9 @@ struct queue_times {
 };
 
 /*
- * only: an enum step_phase, or below 0: of all. Of a phase are the commands that its steps
- * launched, and idle is a queue while one of its steps ran and no command at all. -ENOMEM; *times
- * is then empty. Without queues it is empty, too, but for of_lane.
+ * only: an enum step_phase; below 0: all. A phase has the commands that its steps launched, and a
+ * queue is idle while one of its steps runs and no command does. -ENOMEM; *times is then empty.
+ * Without queues it is empty, too, but for of_lane.
  */
 int queue_times_init(
 	struct queue_times *times, const struct run *run, const struct step_index *index, int only);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What rows of a run are made by, and which group an execution counts in: its layer, phase, step or
- * thread; of a device its kernel or queue. Kernels of one name, backend and kind are one group,
- * whatever their shapes. Borrows the run.
+ * The groups that rows are made of. An execution counts in the group of its layer, phase, step or
+ * thread, or on a device in that of its kernel or queue. Kernels of one name, backend and kind are
+ * one group, whatever their shapes. Borrows the run.
  */
 #pragma once
 
@@ -72,13 +72,13 @@ static inline uint32_t row_group_of_layer(const struct run *run, const struct wa
 	return layer >= 0 && layer <= SUMMARY_LAST_LAYER ? (uint32_t)layer + 1 : 0;
 }
 
-/* Of a step's number, or RUN_NONE. */
+/* Group of a step by its phase; step: a number, or RUN_NONE. */
 static inline uint32_t row_group_of_phase(const struct run *run, uint32_t step)
 {
 	return step == RUN_NONE ? (uint32_t)SUMMARY_PHASE_OUTSIDE : run->steps[step].phase;
 }
 
-/* Of a step's number, or RUN_NONE. */
+/* Group of a step by its model; step: a number, or RUN_NONE. */
 static inline uint32_t row_group_of_model(const struct row_groups *groups, uint32_t step)
 {
 	return step == RUN_NONE ? groups->model_groups + 1 : groups->of_step[step];
@@ -109,7 +109,7 @@ uint32_t row_group_on_queue(
 /* Count a use of a kernel, so that the group has the one that ran most often. */
 void row_groups_use(struct row_groups *groups, uint32_t group, uint32_t kernel);
 
-/* Of a group by kernel; RUN_NONE: it has only samples without commands. */
+/* Kernel of a group by kernel; RUN_NONE: it has only samples without commands. */
 uint32_t row_group_kernel(const struct row_groups *groups, uint32_t group);
 
 /* Name of a group; NULL: no memory. The caller frees. */

@@ -59,7 +59,7 @@ void sums_add_stat(struct summary_sums *to, const struct run_stat *stat, uint64_
 	to->flops += stat->flops;
 }
 
-/* What only samples can say. */
+/* Adds the sums that only samples know. */
 static void add_sampled(struct summary_sums *to, const struct summary_sums *from)
 {
 	to->wall_ns += from->wall_ns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What executions of one row add up to: times, lengths of single ones, work. Inside of analysis/
+ * Sums over the executions of one row: times, lengths of single ones, work. Inside of analysis/
  * only; src/analysis/accounts/summary.h has the rows.
  */
 #pragma once
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include "trace/run.h"
 
-/* Of single executions. min_ns is of no meaning while count is 0. */
+/* Lengths of single executions. min_ns has no meaning while count is 0. */
 struct summary_lengths {
 	uint64_t count, sum_ns, min_ns, max_ns;
 };
@@ -53,7 +53,7 @@ void sums_add(struct summary_sums *to, const struct summary_sums *from);
 void sums_add_exact(
 	struct summary_sums *to, const struct summary_sums *sampled, const struct run_stat *stat);
 
-/* Of what the thread counted only; open_ns: what it counts at an end that never came. */
+/* Adds a thread's own counts; open_ns: self time of executions that never ended. */
 void sums_add_stat(struct summary_sums *to, const struct run_stat *stat, uint64_t open_ns);
 
 /* One execution that took so long; what its site says of its work. */

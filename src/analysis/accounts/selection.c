@@ -140,7 +140,7 @@ static bool cut(const struct choice *c, struct run_sample *sample)
 	return true;
 }
 
-/* Whether a sample outside of all steps is kept; cuts it. */
+/* Cuts a sample outside of all steps to the selected time. True: some of it is kept. */
 static bool is_kept(struct choice *c, uint32_t sample, bool holds_step)
 {
 	if (asks_for_steps(c->selection) || holds_step)
@@ -193,8 +193,10 @@ static int find_kept(struct choice *c)
 	return walk_run(&walk);
 }
 
-/* Whether a time in a lane is chosen. Within a step, the step decides; elsewhere, `outside` and
- * the time itself. */
+/*
+ * True if a time in a lane is selected. Within a step, the step decides; elsewhere, `outside` and
+ * the time itself.
+ */
 static bool is_kept_at(const struct choice *c, uint32_t lane, uint64_t ns, bool outside)
 {
 	uint32_t step =

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Narrows a run to what was asked for, before anything is measured, so that all who measure it
- * count the same. What is of other steps or of another time is not in the run any more. What is of
- * other bricks, layers or threads stays, as the time of steps is made of it, but its sites are
- * marked left_out: it is in no row. Statistics of threads and histograms, which do not know when
- * and where things ran, go: numbers of a narrowed run are of its samples.
+ * Narrows a run to the selection, before anything is measured, so that everything that measures it
+ * counts the same. Samples of other steps or of another time are dropped. Those of other bricks,
+ * layers or threads stay, as the time of steps is made of them, but their sites are marked
+ * left_out: they are in no row. Statistics of threads and histograms, which do not know when and
+ * where things ran, go: numbers of a narrowed run are of its samples.
  */
 #pragma once
 
@@ -35,10 +35,10 @@ struct selection {
 		.phase = -1, .layer = SELECTION_ALL_LAYERS, .until_ns = UINT64_MAX \
 	}
 
-/* Whether it asks for less than all. */
+/* True if it selects less than all. */
 bool selection_is_any(const struct selection *selection);
 
-/* Whether it asks for some steps, or some time, only. */
+/* True if it selects only some steps or some time. */
 bool selection_has_steps(const struct selection *selection);
 
 /*

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include "trace/run.h"
 
-/* What a thread was in. */
+/* The brick that a thread was in. */
 struct stack_place {
 	uint32_t brick;	  /* the innermost that is no tile, or the wait behind it; RUN_NONE: none */
 	bool is_left_out; /* nothing that it was in was asked for (selection.h) */

@@ -32,7 +32,9 @@ static uint32_t step_of(const struct builder *b, const struct walk_frame *frame)
 	return frame->step;
 }
 
-/* What holds a frame: the phase of its step where that begins, else the frame around it. */
+/*
+ * The node that holds a frame: the phase of its step where that begins, else the frame around it.
+ */
 static uint32_t parent_of(struct builder *b, const struct walk_frame *frame, unsigned depth)
 {
 	uint32_t step = step_of(b, frame);

@@ -14,7 +14,7 @@ struct statistics_shift {
 	double low, high; /* -INFINITY, INFINITY: too few values for any bounds */
 };
 
-/* How far b is above a; each at least one value. alpha: of both tails. -ENOMEM. */
+/* Estimates how far b is above a; each has at least one value. alpha: of both tails. -ENOMEM. */
 int statistics_shift(struct statistics_shift *out, const double *a, size_t a_count, const double *b,
 	size_t b_count, double alpha);
 
@@ -37,15 +37,15 @@ int statistics_signed_rank_bound(size_t n, double tail);
 double statistics_t_tails(double t, unsigned freedom);
 double statistics_t_bound(double tails, unsigned freedom);
 
-/* Of n values, which are put in order; or a copy of them is, in scratch. */
+/* Median of n values. The first sorts them, the second a copy in scratch. */
 double statistics_median(double *values, size_t n);
 double statistics_median_of(const double *values, size_t n, double *scratch);
 
-/* Of one side's values, as they are told of programs that were run several times. */
+/* Spread of one side's values, for programs that were run several times. */
 struct statistics_spread {
 	double mean, sigma, min, median, max; /* sigma: of a sample; NAN of one value */
 	size_t count, outliers; /* further from the median than 3.5 robust standard deviations */
 };
 
-/* Of n values, which are put in order; with none all are NAN. -ENOMEM. */
+/* Sorts n values and measures their spread; with no values all results are NAN. -ENOMEM. */
 int statistics_spread(struct statistics_spread *out, double *values, size_t n);

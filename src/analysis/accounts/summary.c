@@ -191,7 +191,9 @@ static struct summary_lengths lengths_of(const struct summary_sums *sums, enum s
 	return (struct summary_lengths){sums->count, sums->sum_ns, sums->min_ns, sums->max_ns};
 }
 
-/* What says how long executions were: the run's histogram, else its own; both may be NULL. */
+/*
+ * The source of lengths of executions: the run's histogram, else the row's own; both may be NULL.
+ */
 struct row_histogram {
 	const struct ticks_lengths *kept;
 	const struct ns_lengths *own;
@@ -280,7 +282,7 @@ static uint64_t in_steps(const struct summary_sums *sums)
 	       (sums->outside_ns < sums->total_ns ? sums->outside_ns : sums->total_ns);
 }
 
-/* What devices did for it; where no thread ran it, its work is theirs. */
+/* Fills in the devices' part; where no thread ran it, its work is theirs. */
 static void fill_device(
 	struct summary_row *row, const struct summary_sums *sums, const struct summary_sums *host)
 {

@@ -34,7 +34,7 @@
 const char *summary_by_name(enum summary_by by);
 const char *summary_by_plural(enum summary_by by);
 
-/* What the single executions of a row are measured by: from avg_ns to max_ns, and rates. */
+/* The time that single executions of a row are measured by: from avg_ns to max_ns, and rates. */
 enum summary_basis {
 	BASIS_WALL, /* all their time: waits; or times off the CPU are not known, of some or all */
 	BASIS_CPU,
@@ -82,8 +82,8 @@ static inline bool summary_row_lacks_samples(const struct summary_row *row)
 }
 
 /*
- * Of its wall time what it ran, and, if it is a wait, was blocked: what rows have if "preempted"
- * and "blocked" are rows of their own.
+ * The part of its wall time that it ran or, if it is a wait, was blocked. Rows have this time if
+ * "preempted" and "blocked" are rows of their own.
  */
 static inline uint64_t summary_row_ran_ns(const struct summary_row *row)
 {
@@ -137,9 +137,10 @@ int summary_create(struct summary **out, const struct run *run, enum summary_by 
 /* The same, whole when the walk has run: for those who want several. */
 int summary_create_in(struct summary **out, struct walk *walk, enum summary_by by, int only);
 /*
- * Before the walk runs: let part count for to, so that what would be the same sums is summed once.
- * Of the same walk: a part of the same phase, or of all as to is, joined before; one of a phase,
- * where to is of all, after. Both live until the walk has run. No number of either changes by it.
+ * Before the walk runs: let `to` use the sums of `part`, so that equal sums are made once. Both are
+ * of the same walk. A part of the same phases as `to` joins it before `to`; a part of one phase,
+ * where `to` is of all, joins it after. Both live until the walk has run. No number of either
+ * changes by it.
  */
 void summary_take(struct summary *to, const struct summary *part);
 void summary_destroy(struct summary *summary);

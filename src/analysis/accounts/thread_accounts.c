@@ -154,7 +154,9 @@ static bool is_outermost_in_category(
 	return holder == frame;
 }
 
-/* What a step keeps is in no row. row_ns, row_off: what others keep. */
+/*
+ * Counts a frame's wall time: a step's own is unattributed, other bricks' goes to row_ns, row_off.
+ */
 static void count_wall(struct thread_accounts *t, const struct walk_frame *frame, uint64_t *row_ns,
 	struct run_off_times *row_off)
 {
@@ -257,7 +259,7 @@ static void on_sample(void *context, const struct walk_frame *frame, unsigned de
 	count_histogram(t, frame->brick, walk_basis_ns(t->index, frame));
 }
 
-/* Of no phase, layer or wall time: nobody knows when it was. */
+/* Counts a reported duration in no phase, layer or wall time, as nobody knows when it was. */
 static void count_reported(struct thread_accounts *t, uint32_t brick, uint64_t ns)
 {
 	struct summary_sums *sums = &t->lane_bricks[brick];
@@ -298,8 +300,8 @@ static const struct run_stat *exact_stat(
 }
 
 /*
- * Of a run with statistics only: own times are what samples would add up to, as far as a lane's
- * time is wall time (src/analysis/steps/step_times.h), or there are no steps.
+ * Counts a run with statistics only: own times are the sums that samples would give, as far as a
+ * lane's time is wall time (src/analysis/steps/step_times.h), or there are no steps.
  */
 static void count_statistics(struct thread_accounts *t, const struct run_lane *lane)
 {
@@ -376,7 +378,7 @@ static int on_lane_end(void *context, uint32_t lane)
 	return t->failed ? -ENOMEM : 0;
 }
 
-/* What a part counted that is of no lane. */
+/* Adds a part's sums that belong to no lane. */
 static void take_run(struct thread_accounts *t, const struct thread_accounts *part)
 {
 	for (size_t c = 0; c < t->run->category_count; c++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the samples of threads add up to: per brick, with the exact statistics of their lanes where
- * the recording has them, per category, and per group of one more kind.
+ * Sums over the samples of threads: per brick, with the exact statistics of their lanes where the
+ * recording has them, per category, and per group of one more kind.
  */
 #pragma once
 

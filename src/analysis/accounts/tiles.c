@@ -13,7 +13,7 @@
 #include "analysis/accounts/unknown.h"
 #include "base/order.h"
 
-/* What is known of a group while its tiles are counted. */
+/* Sums of a group while its tiles are counted. */
 struct sums {
 	uint64_t flags, flops_ns, both_flops, both_bytes;
 	struct ns_lengths *histogram;

@@ -27,7 +27,7 @@ static uint64_t end_ns(const struct run *run, const struct run_command *command)
 	return run->lanes[command->lane].samples[command->sample].end_ns;
 }
 
-/* Of those that the wait was for, the command that ended last; NULL: none is known. */
+/* The command that ended last among those that the wait was for; NULL: none is known. */
 static const struct run_command *last_command(const struct run *run, uint32_t lane, uint32_t sample)
 {
 	const struct run_command *last = NULL;

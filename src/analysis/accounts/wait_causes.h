@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What threads waited for when they waited for a device (Synchronize): the kernel of the command
- * that came last of those that the recording ties to the wait, else the queue whose work ended last
+ * Finds what threads waited for when they waited for a device (Synchronize): the last of the
+ * commands that the recording ties to the wait, by its kernel, else the queue whose work ended last
  * before the wait did. Borrows the run. One thread at a time.
  */
 #pragma once

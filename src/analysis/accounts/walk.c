@@ -59,9 +59,9 @@ static uint64_t at_most(uint64_t value, uint64_t limit)
 }
 
 /*
- * What of the frame's self time and waits its thread was off its CPU. Where it waited inside is
- * not known: to be blocked is how most waiting is done, so that is of the waits first. To be
- * preempted is of the self time, unless that is too short for it.
+ * Splits the time that a frame's thread was off its CPU. Where in the brick it waited is not known.
+ * Blocked time goes to the waits first, as most waiting is done blocked. Preempted time goes to the
+ * self time, unless that is too short for it.
  */
 static void find_off(const struct run_lane *lane, struct walk_frame *frame)
 {
@@ -175,7 +175,7 @@ static void place_beside(struct walk_lane *w, struct walk_frame *frame)
 		frame->step = w->index->by_process[place];
 }
 
-/* What holds steps is in no account, but what stands between those steps is. */
+/* A frame that holds steps is in no account, but a frame between those steps is. */
 static void place_outside(struct walk_lane *w, struct walk_frame *frame)
 {
 	frame->scope = WALK_OUTSIDE;
@@ -196,7 +196,7 @@ static void mark_holders(struct walk_lane *w)
 		w->frames[i].holds_step = true;
 }
 
-/* Whether a frame is an outermost step, which decides for all that is nested in it. */
+/* Finds out if a frame is an outermost step, which decides for all that is nested in it. */
 static void find_step(
 	struct walk_lane *w, struct walk_frame *frame, const struct walk_frame *parent)
 {
@@ -245,7 +245,7 @@ static inline void push(
 		w->calls.begin[k].frame(w->calls.begin[k].context, frame, w->depth);
 }
 
-/* Of another thread's time only what lies beside no step counts in the account of one. */
+/* A step's account leaves out time that another thread spent while a step ran. */
 static void leave_out_beside(struct walk_lane *w, struct walk_frame *frame)
 {
 	struct walk_frame *parent = frame - 1;
@@ -315,13 +315,16 @@ static inline void pop(struct walk_lane *w, uint64_t limit_ns)
 	w->depth--;
 }
 
-/* Whether next stands beside the innermost open sample, rather than beside one that holds it. */
+/* True if `next` stands beside the innermost open sample, not beside one that holds it. */
 static bool is_sibling(const struct walk_lane *w, const struct run_sample *next)
 {
 	return w->depth == 1 || w->frames[w->depth - 1].sample->depth < next->depth;
 }
 
-/* What was popped late is no holder: a tile has no part in where others end. */
+/*
+ * Finds the holder of a tile among the frames, some of which may be popped late: a tile has no part
+ * in where others end.
+ */
 static void name_tile(struct walk_lane *w, uint32_t i)
 {
 	unsigned holder = w->depth;

@@ -61,7 +61,7 @@ struct walk_frame {
 	struct run_off_times nested_off;
 };
 
-/* Whether none of the frames that hold it is of its brick. */
+/* True if no frame that holds it is of its brick. */
 static inline bool walk_is_outermost(const struct walk_frame *frame, unsigned depth)
 {
 	const struct walk_frame *holder = frame - depth + 1;
@@ -71,7 +71,7 @@ static inline bool walk_is_outermost(const struct walk_frame *frame, unsigned de
 	return holder == frame;
 }
 
-/* What never ended is no execution, though it took its time so far. */
+/* False if it never ended: then it is no execution, though its time so far counts. */
 static inline bool walk_has_ended(const struct walk_frame *frame)
 {
 	return !(frame->sample->flags & RUN_SAMPLE_OPEN);
@@ -94,8 +94,8 @@ static inline uint32_t walk_wait_brick(const struct run *run)
 }
 
 /*
- * What statistics of executions are of: the time on the CPU, as far as that is known, and of a wait
- * all of it, as waiting is no work that being off the CPU could have held up.
+ * The time that statistics of executions use: on the CPU, as far as that is known, and all of a
+ * wait, as being off the CPU holds up no work in it.
  */
 static inline uint64_t walk_basis_ns(const struct step_index *index, const struct walk_frame *frame)
 {
@@ -105,10 +105,10 @@ static inline uint64_t walk_basis_ns(const struct step_index *index, const struc
 }
 
 /*
- * What a walk feeds: a const table of functions, NULL where it wants none of that. Frames of what
- * is open stand one after the other: frame[-1] holds frame[0]; the outermost has depth 1. Scope may
- * still turn from WALK_AFTER to WALK_OUTSIDE between begin and end. A negative number from those
- * that return one ends the walk.
+ * An accumulator's const table of functions; NULL where it wants no such call. Frames of open
+ * samples stand one after the other: frame[-1] holds frame[0]; the outermost has depth 1. Scope may
+ * still turn from WALK_AFTER to WALK_OUTSIDE between begin and end. A negative result ends the
+ * walk.
  */
 struct walk_ops {
 	/* 1: wants the samples of that lane; 0: not. NULL: wants those of threads. */
@@ -153,8 +153,9 @@ void walk_init(struct walk *walk, const struct run *run, const struct step_index
 void walk_join(struct walk *walk, const struct walk_ops *ops, void *context);
 
 /*
- * Walk over all lanes, process by process, and let all who joined finish. What one of them
- * returned, if negative, or -ENOMEM: then those that did not finish are good for destroying only.
+ * Walks over all lanes, process by process, and lets all accumulators finish. Returns the first
+ * negative result of one of them, or -ENOMEM: those that did not finish are then good for
+ * destroying only.
  */
 int walk_run(const struct walk *walk);
 

@@ -17,13 +17,13 @@
 #include "base/members.h"
 #include "base/order.h"
 
-/* Of a queue: the work that commands without counts go on with, if it is theirs. */
+/* The last work that a queue told. Commands without counts go on with it, if it is theirs. */
 struct work_told {
 	uint32_t brick; /* RUN_NONE: none */
 	int32_t layer;
 };
 
-/* Whether the frame is in any account: work that has ended and was not left out. */
+/* True if the frame is in some account: work that has ended and was not left out. */
 static inline bool is_counted(
 	const struct run *run, const struct step_index *index, const struct walk_frame *frame)
 {
@@ -33,8 +33,8 @@ static inline bool is_counted(
 }
 
 /*
- * What a device is given for one node may be several commands, of which the first tells of all the
- * work: those right behind it in its queue, of the same brick and layer, are parts of it.
+ * A device may run several commands for one node, of which the first tells all the work. The
+ * commands right behind it in its queue, of the same brick and layer, are parts of it.
  */
 static inline enum work_owner owner_of(const uint8_t *owners, const struct run *run,
 	const struct work_told *told, const struct walk_frame *frame)
@@ -404,7 +404,7 @@ static int add_lane(struct lanes *lanes, const struct shared *shared, uint32_t n
 	return 0;
 }
 
-/* Whether all other lanes of its process that have samples are of another kind. */
+/* True if no other lane of its process that has samples is of its kind. */
 static bool is_alone(const struct run *run, uint32_t lane)
 {
 	for (uint32_t i = 0; i < run->lane_count; i++)
@@ -566,7 +566,7 @@ static int on_process_end(void *context, uint32_t process)
 	return finish_team(context);
 }
 
-/* Of all accounts that share them, too. */
+/* Feeds all accounts that share them, too. */
 static const struct walk_ops shared_ops = {.begin_lane = on_lane,
 	.end = on_end,
 	.begin_process = on_process,

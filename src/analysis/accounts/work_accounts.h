@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was done in which time, for many keys (a brick, a phase of it, a layer, ...): per key the
- * time with at least one lane of a process in it and on its CPU, the time of all lanes together,
- * and the work. The one meaning of GB/s and GFLOP/s: a team's work over the team's time, whether
- * one thread tells of all of it or each of its own part.
+ * Work and its time, for many keys (a brick, a phase of it, a layer, ...): per key the time with at
+ * least one lane of a process in it and on its CPU, the time of all lanes together, and the work.
+ * The one meaning of GB/s and GFLOP/s: a team's work over the team's time, whether one thread tells
+ * of all of it or each of its own part.
  */
 #pragma once
 
@@ -56,13 +56,13 @@ struct work_accounts {
 	struct work_accounts *beside; /* next of all that share them */
 };
 
-/* Of bricks in a phase; also of categories; of both, in all phases together. */
+/* Accounts to make: of bricks by phase; of categories by phase, too; of both over all phases. */
 enum work_asked { WORK_OF_BRICKS = 1, WORK_OF_PHASES = 2, WORK_OF_ALL = 4 };
 
 /*
- * Those of bricks and categories are the same for all that a walk feeds: made by the first who
- * asks, gone with the last who gives back. Others than were asked for have no time. NULL: no
- * memory.
+ * Accounts of bricks and categories, shared by all accumulators of a walk: the first who asks makes
+ * them, and they go with the last who gives them back. Accounts that nobody asked for have no time.
+ * NULL: no memory.
  */
 struct work_accounts *work_accounts_get(struct walk *walk, enum work_asked asked);
 void work_accounts_put(struct work_accounts *accounts);
@@ -73,15 +73,17 @@ const struct work_account *work_of_brick(
 const struct work_account *work_of_category(
 	const struct work_accounts *accounts, uint32_t category, int phase, int on_device);
 
-/* Of other keys, as many as count, while the caller has the shared ones. -ENOMEM: empty. */
+/*
+ * Makes accounts of `count` other keys; the caller has the shared ones meanwhile. -ENOMEM: empty.
+ */
 int work_accounts_init(struct work_accounts *accounts, struct walk *walk, size_t count,
 	work_key_fn key, void *context);
 void work_accounts_fini(struct work_accounts *accounts);
 
 /*
- * Of what an account knows, per ns. Negative: not known of all that say what they did; done in part
- * by what counts elsewhere; or blocked for longer than it ran, so that the work did not take its
- * time on the CPU.
+ * An amount that an account knows, per ns. Negative: not all who say what they did say this; part
+ * of the work counts elsewhere; or the account was blocked for longer than it ran, so that the work
+ * did not take its time on the CPU.
  */
 static inline double work_rate(
 	const struct work_account *account, uint64_t amount, uint64_t without)
@@ -102,6 +104,6 @@ static inline double work_flops_per_ns(const struct work_account *account)
 	return work_rate(account, account->flops, account->without_flops);
 }
 
-/* Of its step, or of that which launched it; STEP_PHASES: outside of steps. */
+/* Phase of its step, or of the step that launched it; STEP_PHASES: outside of steps. */
 unsigned work_phase(const struct run *run, const struct step_index *index, uint32_t lane,
 	const struct walk_frame *frame);

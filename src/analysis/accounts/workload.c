@@ -8,7 +8,7 @@
 #include "analysis/accounts/unknown.h"
 #include "base/number.h"
 
-/* What stands behind a word of a note; NULL: it has no such word. */
+/* The text behind a word of a note; NULL: it has no such word. */
 static const char *behind(const char *note, const char *word)
 {
 	size_t length = strlen(word);

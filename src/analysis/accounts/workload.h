@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a run computed, as far as its recording says: which model, with which settings, on how many
- * threads, and how long the program took until its first step. Texts and numbers come from the
- * notes "llama.model" and "llama.context", which the attached library writes, or from "model" and
- * "context" of a program that embeds libbrick. Pure; any thread.
+ * A run's workload, as far as its recording says: model, settings, threads, and the time that the
+ * program took until its first step. Texts and numbers come from the notes "llama.model" and
+ * "llama.context", which the attached library writes, or from "model" and "context" of a program
+ * that embeds libbrick. Pure; any thread.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 enum { WORKLOAD_TEXT = 128 };
 
-/* Of numbers 0, of texts "": not known. */
+/* A number is 0 and a text "" if it is not known. */
 struct workload {
 	char model[WORKLOAD_TEXT]; /* its name */
 	char type[WORKLOAD_TEXT];  /* "llama 7B Q4_K - Medium" */

@@ -282,9 +282,7 @@ static double coordinate(const struct advise_axis *axis, size_t value)
 	return 1 / axis->numbers[value];
 }
 
-/*
- * How an axis changes the base: the measured points on both sides, and the position between them.
- */
+/* The measured points on both sides of a value on an axis, and its position between them. */
 struct between {
 	const struct point *low, *high;
 	double part; /* 0: low, 1: high */

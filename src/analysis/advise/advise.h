@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What settings of an engine would give, from recordings of a few of them. Settings are points on
- * axes (threads, ubatch, ...). Around one of them, the base, each axis is measured alone; a
- * combination is predicted brick by brick, as if settings acted on a brick's time independently:
+ * Predicts what settings of an engine would give, from recordings of a few of them. Settings are
+ * points on axes (threads, ubatch, ...). Around one of them, the base, each axis is measured alone;
+ * a combination is predicted brick by brick, as if settings acted on a brick's time independently:
  * its time at the base, times the ratio that each axis has for that brick. A brick that is missing
  * somewhere adds differences instead. Numbers between measured ones are interpolated, along 1/x
  * where all are positive: work that is divided among x, or an effort that comes once in x tokens.
@@ -51,15 +51,15 @@ SCOPE_OF(advise_destroy, struct advise)
 /* Add a recorded run of the setting `at`. -ENOMEM. */
 int advise_add(struct advise *advise, const size_t *at, const struct history_run *run);
 
-/* What a setting takes: by its own runs, else by prediction. -ENOMEM. */
+/* The time that a setting takes: by its own runs, else by prediction. -ENOMEM. */
 int advise_ask(const struct advise *advise, const size_t *at, struct advise_answer *out);
 
 /* Tokens of a phase in a run of the base. */
 double advise_tokens(const struct advise *advise, enum advise_phase phase);
 
 /*
- * Which values of an axis to measure, so that the others can be predicted, true for each: all
- * words; of numbers the least, the greatest, the base's, and one in the middle.
+ * Chooses the values of an axis to measure, so that the others can be predicted: all words; of
+ * numbers the least, the greatest, the base's, and one in the middle.
  */
 void advise_plan(const struct advise_axis *axis, size_t base, bool *is_measured);
 

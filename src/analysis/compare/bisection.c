@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What lies between a good and a bad build is halved. */
+/* Halves the builds between a good and a bad one. */
 #include "analysis/compare/bisection.h"
 
 long bisection_next(const struct bisection *b)

@@ -22,5 +22,5 @@ long bisection_next(const struct bisection *b);
 /* A build was judged. */
 void bisection_note(struct bisection *b, size_t build, bool is_bad);
 
-/* How many builds must be judged at most, if none is skipped. */
+/* The most builds that must be judged, if none is skipped. */
 unsigned bisection_steps(const struct bisection *b);

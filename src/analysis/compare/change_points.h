@@ -18,5 +18,5 @@ struct change_point {
 	double p;
 };
 
-/* *points: by place; the caller frees. How many, or -ENOMEM. */
+/* Returns the number of points, or -ENOMEM. *points: by place; the caller frees. */
 long change_points_find(struct change_point **points, const double *values, size_t n);

@@ -13,7 +13,7 @@
 #include "base/order.h"
 #include "base/scope.h"
 
-/* What a row is made of, as long as the comparison is made. */
+/* A row while the comparison is made. */
 struct draft {
 	size_t values;	       /* of maker.values: one of each recording */
 	size_t first, columns; /* of maker.columns: those that it sums up */
@@ -105,7 +105,7 @@ static void sum_columns(const struct maker *m, int phase, const struct group *gr
 			values[i] += b->columns[i * m->blocks->names + group->columns[k]];
 }
 
-/* What the recordings of a side did of these columns. */
+/* Sums the work of one side's recordings in these columns. */
 static struct compare_work work_of(
 	const struct maker *m, int phase, const struct group *group, bool of_b)
 {
@@ -319,8 +319,6 @@ static int judge_all(struct maker *m)
 		rc = judge(m, i, c->rows[i].name ? c->row_count - whole : whole);
 	return rc;
 }
-
-/* What the parts add to it. */
 
 struct pair {
 	double ratio;

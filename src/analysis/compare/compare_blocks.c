@@ -229,7 +229,7 @@ static double spread_of(double squares, double freedom)
 				   : INFINITY;
 }
 
-/* What values of stretches vary by, around the means of their recordings. */
+/* Measures how values of stretches vary around the means of their recordings. */
 static int measure_spread(const struct maker *m, size_t common)
 {
 	struct compare_phase_blocks *b = &m->blocks->phases[m->phase];

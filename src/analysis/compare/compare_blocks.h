@@ -30,7 +30,7 @@ struct compare_blocks {
 	struct compare_phase_blocks phases[STEP_PHASES];
 };
 
-/* Of what is measured once in a recording. */
+/* The spread of values that are measured once in a recording. */
 static const double compare_spread_unknown = 0.5;
 
 /*

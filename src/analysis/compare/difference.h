@@ -10,9 +10,9 @@
  * that it lies within, and all else is unsure. So sign, interval, verdict and exit code agree. An
  * effect whose medians go the other way is unsure, too.
  *
- * Few runs do not tell what runs differ by. What they lack is assumed: that identical processes
- * differ by 10 %, and also by as much as the caller says (`spread`). So single runs show only what
- * is far beyond that. Data only; any thread.
+ * Few runs do not tell how much runs differ. So identical processes are assumed to differ by 10 %,
+ * and also by as much as the caller says (`spread`). Single runs then show only effects far beyond
+ * that. Data only; any thread.
  */
 #pragma once
 

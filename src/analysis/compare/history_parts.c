@@ -103,7 +103,7 @@ static int count_executions(struct maker *m)
 	return rc < 0 ? rc : m->rc;
 }
 
-/* Of all cells, before they are reduced to one. */
+/* Sums up all cells, before they are reduced to one. */
 static int sum_up(struct maker *m)
 {
 	for (int p = 0; p < STEP_PHASES; p++) {

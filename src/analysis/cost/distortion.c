@@ -361,7 +361,7 @@ static bool measure(struct distortion *d, const struct summary *summary, int pha
 	return true;
 }
 
-/* Of all phases, each by its own method; false: none is measured, or one is not known. */
+/* Joins all phases, each by its own method; false: none is measured, or one is not known. */
 static bool join_phases(struct distortion *d, const struct summary *summary)
 {
 	struct distortion all = {.pairs_share = -1, .hooks_share = -1}, part;

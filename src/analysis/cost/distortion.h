@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What recording cost the run, as shares of the wall time of its steps: an estimate and an
+ * The cost of recording, as shares of the wall time of the run's steps: an estimate and an
  * interval. It comes from what was measured in that very run: the costs of what recording did
  * (recording_costs.h) and the recorder's CPU time. Where steps were left whole for it, it is a
  * measurement instead: these are compared with their neighbours. Pure; any thread.
@@ -28,7 +28,7 @@ struct distortion {
 	bool is_measured; /* by steps that were left whole, all of it or of some phases */
 	bool saturated;	  /* CPUs had next to no idle time: the recorder took from the program */
 	double idle;	  /* of the CPUs' time nobody used; not known: that the program did not */
-	/* How it was obtained. */
+	/* the method by phase */
 	enum distortion_method phases[STEP_PHASES]; /* where it is measured */
 	size_t plain_steps[STEP_PHASES];	    /* so many were left whole */
 	struct hook_costs costs;		    /* where it is not */
@@ -42,9 +42,9 @@ struct distortion {
 };
 
 /*
- * What CUPTI takes of the program for each command that it tells of cannot be seen in the run. On
- * an H100 with CUPTI 13.0 it was 1.1 us in a loop of launches, 1.6 us for a kernel of a replayed
- * graph, and 2.7 us for launches of llama.cpp (docs/PERFORMANCE.md).
+ * CUPTI's cost to the program for each command, which cannot be seen in the run. On an H100 with
+ * CUPTI 13.0 it was 1.1 us in a loop of launches, 1.6 us for a kernel of a replayed graph, and 2.7
+ * us for launches of llama.cpp (docs/PERFORMANCE.md).
  */
 enum { TRACED_MOST_NS = 3000 };
 

@@ -61,7 +61,7 @@ static double sum_of(const uint64_t *counts, size_t n)
 	return sum;
 }
 
-/* Of counts by phase, those of the phase asked for; the last of them lie in no step. */
+/* The count of the phase that is asked for; the last of the counts lies in no step. */
 static double within(const struct summary *summary, const uint64_t *counts, int phase)
 {
 	if (!summary->run->step_count)
@@ -94,9 +94,9 @@ static bool is_team(const struct summary *summary)
 }
 
 /*
- * What the profiler did itself between hooks was recorded like the program's work. Each took as
- * long as the shortest at least. Other threads get ready one after the other, and the step's own
- * waits for all of them, unless it is late itself (low).
+ * The profiler's own work between hooks was recorded like the program's. Each piece took at least
+ * as long as the shortest. Other threads get ready one after the other, and the step's own waits
+ * for all of them, unless it is late itself (low).
  */
 static void add_own(struct hook_costs *costs, const struct summary *summary,
 	const struct summary_pairs *hooked, int phase)
@@ -149,11 +149,11 @@ static void add_splits(struct hook_costs *costs, const struct summary *summary,
 }
 
 /*
- * Hooks on the step's thread. Half a pair (one reading of the clock) is added and taken off, since
- * timing a call in place counts a part of the timing. What a call takes longer in place than a pair
- * in warm caches is what its lines take to come. Three times as much again may be there (high): for
- * the lines on the way into it, which no clock inside of it sees; for the engine's lines that it
- * pushes out, one for each that it brings in; and for calls that are led on untimed.
+ * Adds the calls of hooks on the step's thread. Half a pair (one reading of the clock) is added and
+ * taken off, since timing a call in place counts a part of the timing. A call takes longer in place
+ * than a pair in warm caches, as its cache lines must come. Three times as much again may be there
+ * (high): for the lines on the way into it, which no clock inside of it sees; for the engine's
+ * lines that it pushes out, one for each that it brings in; and for calls that are led on untimed.
  */
 static void add_calls(struct hook_costs *costs, const struct run_lane *lane, double calls,
 	double pair_ns, bool team)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What recording cost the steps of a run: how often each thing was done in them, times what one of
- * it was timed to take. Each cost is an estimate and an interval. Pure; any thread.
+ * The cost of recording in the steps of a run: how often each thing was done, times the measured
+ * cost of one. Each cost is an estimate and an interval. Pure; any thread.
  */
 #pragma once
 
@@ -44,7 +44,7 @@ struct hook_costs {
 	bool known;	    /* all that was counted has a cost */
 };
 
-/* Of the steps of one phase, or SUMMARY_ALL_PHASES, that took wall_ns. */
+/* Costs of hooks in the steps of one phase, or SUMMARY_ALL_PHASES, which took wall_ns. */
 void hook_costs_of(
 	struct hook_costs *costs, const struct summary *summary, int phase, double wall_ns);
 
@@ -52,8 +52,8 @@ void hook_costs_of(
 uint32_t hook_costs_threads(const struct summary *summary, int phase);
 
 /*
- * What the kernel's records of threads that left their CPUs cost the steps. Engines whose threads
- * sleep at barriers leave them thousands of times a step.
+ * The cost of the kernel's records of threads that left their CPUs. Engines whose threads sleep at
+ * barriers leave them thousands of times a step.
  */
 struct switch_cost {
 	double count; /* times off the CPU within the steps, of all threads that work for them */

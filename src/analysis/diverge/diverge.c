@@ -382,8 +382,9 @@ static double by_formats(const char *brick, const struct brick_digest *x,
 }
 
 /*
- * |y|^2 = |x|^2 + 2 <x, y - x> + |y - x|^2. What of a (finite) error lies along x, up or down: by
- * so much y is longer or shorter. */
+ * The part of a (finite) error that lies along x, up or down, and makes y longer or shorter: |y|^2
+ * = |x|^2 + 2 <x, y - x> + |y - x|^2.
+ */
 static double along_of(const struct brick_digest *x, const struct brick_digest *y, double error)
 {
 	return x->square_sum > 0 ? fabs(y->square_sum / x->square_sum - 1 - square(error)) / 2 : 0;
@@ -417,7 +418,7 @@ static enum diverge_shape shape_of(const char *brick, const struct brick_digest 
 
 /* The pass over A's digests. */
 
-/* What a digest of A hands on to the digests that were computed from it. */
+/* The state that a digest of A hands on to the digests that were computed from it. */
 struct carried {
 	double error;
 	double explained; /* error^2 that formats explain, of what was seen */
@@ -635,11 +636,12 @@ static int visit_all(struct pass *p)
 	return error;
 }
 
-/* What formats come to. */
+/* ---- limits by format ---- */
 
 /*
- * How coarse quantised weights are is not recorded, but read off the runs: what the middle one of
- * their results adds to its inputs' error. So a mistake in fewer than half of them stands out.
+ * The error that quantised weights add is not recorded, but read off the runs: it is the median
+ * that results with such weights add to their inputs' error. So a mistake in fewer than half of
+ * them stands out.
  */
 static double quantised_add(const struct pass *p, double *values)
 {

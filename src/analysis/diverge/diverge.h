@@ -20,7 +20,7 @@
 #define DIVERGE_GROWTH 4     /* what one result may make of an error^2 that was allowed */
 #define DIVERGE_ATTENTION 32 /* ... and so many of attention over a 16-bit cache */
 
-/* How an error differs from that of rounding, which is spread over all directions. */
+/* How an error differs from rounding, which is spread over all directions. */
 enum diverge_shape {
 	DIVERGE_LIKE_ROUNDING,
 	DIVERGE_SCALED, /* much of it makes the whole result longer or shorter */
@@ -52,7 +52,7 @@ struct diverge_place {
 	enum diverge_shape shape; /* of an error that is no larger than that */
 };
 
-/* What became of the results of one brick. */
+/* Results of one brick by how they were compared. */
 struct diverge_brick {
 	const char *name;
 	uint32_t compared, only_a, only_b;

@@ -71,8 +71,8 @@ static struct expert_layer *layer_of(struct expert_model *m, int32_t number, uin
 }
 
 /*
- * Which product of its layer it is. Sites tell batches of different length apart, names do not. Of
- * more products than there can be the last counts for all.
+ * The product's place in its layer. Sites tell batches of different length apart, names do not. If
+ * there are too many products, the last one counts for all.
  */
 static uint32_t place_of(struct expert_layer *l, const struct run_site *site, uint64_t bytes)
 {
@@ -184,7 +184,7 @@ static void finish_layer(struct expert_layer *l)
 
 COMPARATOR(by_tokens, struct expert_sums, ORDER(y->tokens, x->tokens) ?: ORDER(y->bytes, x->bytes))
 
-/* What the hottest of a layer serve, added to sums over layers; they are sorted already. */
+/* Adds the share of a layer's hottest experts to the sums over layers; they are sorted already. */
 static void keep_hottest(
 	struct expert_model *m, const struct expert_layer *l, const struct expert_sums *sorted)
 {

@@ -382,9 +382,9 @@ static void find_batches(const struct explain_facts *f, const struct explain_pha
 }
 
 /*
- * What a token of a large batch takes, of what one takes alone, where it was measured: 0.35 to 0.41
- * with weights of 16 bits, 0.1 to 0.3 with others. Those of four bits read half as much for one
- * token as those of eight and compute as much, so they are at the upper end (0.31).
+ * The time of a token in a large batch, as a part of a single token's time, as measured: 0.35 to
+ * 0.41 with weights of 16 bits, 0.1 to 0.3 with others. Those of four bits read half as much for
+ * one token as those of eight and compute as much, so they are at the upper end (0.31).
  */
 static double token_share(const struct explain_phase *phase)
 {

@@ -22,7 +22,7 @@ struct explain_site {
 	uint64_t count, ns;
 };
 
-/* What the program does between a step and the next, before it evaluates again. */
+/* The program's time between a step and the next, before it evaluates again. */
 struct explain_between {
 	uint64_t count;
 	uint64_t sleeps_ns, works_ns,
@@ -93,11 +93,11 @@ uint64_t explain_on_cpu_ns(const struct explain_phase *phase, const char *name);
 uint64_t explain_brick_ns(
 	const struct explain_facts *facts, const struct explain_phase *phase, int well_known);
 
-/* What one of enum schedule_owner has on the critical path of a phase. */
+/* The time that one of enum schedule_owner has on the critical path of a phase. */
 uint64_t explain_owner_ns(
 	const struct explain_facts *facts, const struct explain_phase *phase, uint32_t owner);
 
-/* What the phase would take if its threads never waited, on so many CPUs. */
+/* The time that the phase would take on so many CPUs if its threads never waited. */
 uint64_t explain_ideal_ns(const struct explain_phase *phase, uint32_t cpus);
 
 /*

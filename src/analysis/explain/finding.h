@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a recording says by itself: causes of lost time, each with its cost and the numbers that are
- * evidence for it. A rule looks at the facts of one phase and finds something or nothing; a cost is
- * a measured time, or follows from measured times. Nothing below a fiftieth of a phase is a
- * finding. Sentences are made of findings in src/ui/text/explain_view.c. One thread at a time.
+ * Finds causes of lost time in a recording, each with its cost and the numbers that are its
+ * evidence. A rule looks at the facts of one phase and finds something or nothing; a cost is a
+ * measured time, or follows from measured times. Nothing below a fiftieth of a phase is a finding.
+ * Sentences are made of findings in src/ui/text/explain_view.c. One thread at a time.
  */
 #pragma once
 
@@ -185,7 +185,8 @@ struct finding {
 	enum step_phase phase;
 	enum finding_certainty certainty;
 	/*
-	 * What the advice is expected to save in all steps of the phase; 0: it would save nothing.
+	 * time that the advice is expected to save in all steps of the phase; 0: it would save
+	 * nothing
 	 */
 	uint64_t cost_ns;
 	/* The first finding of the phase that saves time of the same parts, whether it was added up

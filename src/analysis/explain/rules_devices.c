@@ -138,7 +138,9 @@ static struct slow_launches slow_launches_in(const struct run *run, const struct
 
 enum { SETUP_STEPS = 16 }; /* so many others say what launches take later */
 
-/* What loading adds to a phase's first step: what slow launches take there more than in others. */
+/*
+ * The time that loading adds to a phase's first step: its slow launches, less those of other steps.
+ */
 static uint64_t setup_ns(const struct explain_facts *f, const struct explain_phase *phase,
 	struct slow_launches *first)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the engine is made: its graphs, its library, its weights, and bricks under the ceilings of
+ * Rules about the engine: its graphs, its library, its weights, and bricks under the ceilings of
  * the machine.
  */
 #include "analysis/explain/finding.h"
@@ -75,7 +75,7 @@ bool rule_state_copied(const struct explain_facts *f, enum step_phase p, struct 
  * quantised weights for one token and for many, with f16, and with f32 for many. Memory limits f32
  * of one token everywhere. Measured with f16, f32, q8_0 and q4_0 on one CPU with AVX2, and on one
  * with AVX-512: there, wider vectors gained nothing more, but for quantised weights of many tokens.
- * Of those that are alike, the last one is what the engine would load.
+ * Among builds that are alike, the engine would load the last one.
  */
 static const struct cpu_build {
 	const char *name, *feature; /* as the attached library calls it (note cpu.features) */

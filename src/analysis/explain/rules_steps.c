@@ -146,7 +146,7 @@ bool rule_all_logits(const struct explain_facts *f, enum step_phase p, struct fi
 
 enum { LARGE_BATCH = 512, SMALL_BATCH = 64 };
 
-/* What evaluations of 512 tokens would save, compared with the recorded ones. */
+/* Compares the recorded evaluations with evaluations of 512 tokens. */
 static bool batches_are_small(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	const struct explain_phase *phase = &f->phases[p];
@@ -197,7 +197,7 @@ bool rule_small_batches(const struct explain_facts *f, enum step_phase p, struct
 
 enum { SEQUENCES_MAX = 64 };
 
-/* How often a single token of some sequence was evaluated, and among how many sequences. */
+/* Counts evaluations of a single token of some sequence, and the sequences. */
 static uint64_t count_switches(
 	const struct explain_facts *f, enum step_phase p, uint32_t counter, size_t *sequences)
 {
@@ -279,9 +279,9 @@ static double cache_value_bytes(const struct explain_facts *f, const struct expl
 }
 
 /*
- * How much longer attention takes over another type than over f16, as a part of its time, for one
- * token and for many: measured with the engine of examples/demo on two CPUs, with AVX2 and with
- * AVX-512, and the middle of both.
+ * The extra time of attention over another type than f16, as a part of its time, for one token and
+ * for many: measured with the engine of examples/demo on two CPUs, with AVX2 and with AVX-512, and
+ * the middle of both.
  */
 static double slower_by_type(double bytes, bool many)
 {
@@ -340,7 +340,7 @@ bool rule_no_flash_attention(const struct explain_facts *f, enum step_phase p, s
 	       out->cost_ns >= phase->wall_ns / 10;
 }
 
-/* What is shorter nobody would cut: there, attention is what the model is made of. */
+/* Nobody would cut a shorter context: there, attention is what the model is made of. */
 enum { LONG_CONTEXT = 1000 };
 
 bool rule_long_context(const struct explain_facts *f, enum step_phase p, struct finding *out)

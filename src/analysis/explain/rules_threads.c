@@ -139,7 +139,7 @@ bool rule_blocked(const struct explain_facts *f, enum step_phase p, struct findi
 	return out->cost_ns && out->of.blocked;
 }
 
-/* What a counter says in all of the phase's steps, in each of them or right after it. */
+/* Sums a counter over the phase's steps; it stands in a step or right after it. */
 static uint64_t counted(const struct explain_facts *f, enum step_phase p, const char *name)
 {
 	uint32_t counter = run_brick_find(f->run, name);
@@ -190,8 +190,8 @@ bool rule_cold_pages(const struct explain_facts *f, enum step_phase p, struct fi
 
 /*
  * The same pages are read again and again, because the model does not fit into memory. That takes
- * time of the disk, of the kernel's own threads, and of ours within the kernel. Of the latter a
- * phase has the same part as it has of the run.
+ * time of the disk, of the kernel's own threads, and of ours within the kernel. A phase's part of
+ * that kernel time is assumed to be its part of the run.
  */
 bool rule_memory_limit(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {

@@ -206,7 +206,10 @@ static int fill_sums(struct history_store *store)
 	return rc;
 }
 
-/* Of runs that an older Brick sent only the command is known: history_command_strip(). */
+/*
+ * Adds newer columns. For runs that an older Brick sent only the command is known:
+ * history_command_strip().
+ */
 static int add_columns(struct history_store *store)
 {
 	static const struct {
@@ -289,10 +292,10 @@ static int make_tables(struct history_store *store)
 /*
  * ---- sending what waits ----
  *
- * The parts of a run go before its row in `runs`, which says that it is whole. What may have been
- * sent already is looked for first: of a run whose row is there nothing is sent again, of another
- * only the rows that are missing, which are the last ones, as they go in order. A query of a former
- * try that still runs is waited for.
+ * The parts of a run go before its row in `runs`, which says that it is whole. A former try may
+ * have sent some of it, so the server is asked first. A run whose row is there is not sent again.
+ * Of another run only the missing rows are sent; these are the last ones, as rows go in order. A
+ * query of a former try that still runs is waited for.
  */
 
 struct push {
@@ -376,7 +379,7 @@ static void add_label_row(struct query *q, const struct history_run *run, const 
 	add_row(q, row);
 }
 
-/* What is there. */
+/* ---- finding what is there ---- */
 
 static long find_in_batch(const struct push *p, const json_t *row)
 {
@@ -449,7 +452,7 @@ static int look(struct push *p)
 	return clickhouse_ask(p->store, &q, NULL, note_run, p);
 }
 
-/* Of what a former try may have sent. */
+/* Looks for what a former try may have sent. */
 static int look_closely(struct push *p)
 {
 	struct query q = {0};
@@ -658,7 +661,7 @@ static void add_kind(struct query *q, const char *column, const char *kind)
 		query_add(q, " AND %s != 'floor'", column);
 }
 
-/* Of the table runs. */
+/* Adds the conditions for the table runs. */
 static void add_filter(struct query *q, const struct history_filter *f)
 {
 	query_add(q, " WHERE 1");
@@ -868,7 +871,7 @@ static bool is_for_months(const struct history_filter *f)
 	       !f->command && !f->workload && !f->cpu;
 }
 
-/* Of the table parts; `limit` is of runs. */
+/* Adds the conditions for the table parts; `limit` counts runs. */
 static void add_parts_filter(struct query *q, const struct history_filter *f)
 {
 	if (!is_for_months(f)) {

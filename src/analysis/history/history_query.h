@@ -28,7 +28,7 @@ struct history_workload {
 	uint64_t runs;
 };
 
-/* What all runs of a group have together. */
+/* Sums over all runs of a group. */
 struct history_group {
 	const char *group;	   /* host, or engine */
 	struct history_part *part; /* sums; of a step the histogram, too */

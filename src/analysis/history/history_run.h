@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a history keeps of one run: where it comes from, and for each phase what a token took, whole
- * and by brick, layer and kernel, with histograms that can be added up. All texts belong to the
- * run; none is NULL. As JSON it is one line of text, the form of journals and spools, or the
- * objects that it is made of, which a server takes. One thread at a time.
+ * One run as a history keeps it: its origin, and for each phase the time of a token, whole and by
+ * brick, layer and kernel, with histograms that can be added up. All texts belong to the run; none
+ * is NULL. As JSON it is one line of text, the form of journals and spools, or the objects that it
+ * is made of, which a server takes. One thread at a time.
  */
 #pragma once
 
@@ -65,7 +65,7 @@ void history_run_order(struct history_run *run);
 /* Make the id of what was run, where and when. */
 void history_run_identify(struct history_run *run, uint64_t salt);
 
-/* What a token took of a part; UINT64_MAX: not known. */
+/* The time that a token takes in a part; UINT64_MAX: not known. */
 static inline uint64_t history_part_token_ns(const struct history_part *part)
 {
 	return part->typical_tokens ? part->typical_ns / part->typical_tokens : UINT64_MAX;

@@ -37,7 +37,7 @@ static const char *fact(const struct history_run *run, const char *key)
 	return NULL;
 }
 
-/* What stands behind a word of a note, up to the next; "" if it has no such word. */
+/* Copies the text behind a word of a note, up to the next word; "" if it has no such word. */
 static const char *word_of(const char *note, const char *word, char out[TEXT])
 {
 	size_t length = strlen(word);
@@ -114,7 +114,7 @@ static void put_recorded(struct list *list, const struct history_run *run)
 			add(list, "", run->facts.items[i].value, "");
 }
 
-/* What llama-bench varies. */
+/* Adds the parameters that llama-bench varies. */
 static void put_imported(struct list *list, const struct history_run *run)
 {
 	static const char *const columns[] = {"n_threads", "n_batch", "n_ubatch", "n_prompt",

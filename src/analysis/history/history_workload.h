@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a run computed, as one text: runs compare only with runs of the same. It says the engine
- * without its version, the model with its type and size, threads, context, batch, prompt and
+ * A run's workload as one text: runs compare only with runs of the same workload. It says the
+ * engine without its version, the model with its type and size, threads, context, batch, prompt and
  * backend, as far as facts of the run know them; else its command, without folders. The machine is
  * not in it. Pure; any thread.
  */

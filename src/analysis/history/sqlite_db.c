@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Versions of the database: migrations[n] makes n + 1 of n, so that a new one is made as an old one
- * is brought up to date. What is in `user_version` is never more than what is in the file: both are
- * of one transaction.
+ * is brought up to date. `user_version` and the tables change in one transaction, so it never says
+ * more than the file has.
  */
 #include "analysis/history/sqlite_db.h"
 
@@ -194,7 +194,7 @@ int sqlite_db_migrate(struct history_store *store, sqlite3 *db, int version)
 	return rc;
 }
 
-/* Writers do not wait for readers then. Of several that ask at once SQLite refuses some at once. */
+/* Makes writers not wait for readers. SQLite refuses some of several processes that ask at once. */
 static int write_ahead(struct history_store *store, sqlite3 *db)
 {
 	enum { TRIES = 100, PAUSE_MS = 20 };
@@ -208,7 +208,9 @@ static int write_ahead(struct history_store *store, sqlite3 *db)
 	return rc == SQLITE_OK ? 0 : sqlite_db_fail(store, db, "PRAGMA journal_mode");
 }
 
-/* What it is, at one moment: another may be making it just now. Its version, or why not. */
+/*
+ * The database's version, read in one transaction as another process may be making it; or an error.
+ */
 static sqlite3_int64 version_of(struct history_store *store, sqlite3 *db)
 {
 	int rc = sqlite_db_execute(store, db, "BEGIN");

@@ -251,7 +251,7 @@ static double better(double a, double b, bool smallest)
 	return (a < b) == smallest ? a : b;
 }
 
-/* Of each repetition by rank: so they stay in order. */
+/* Keeps each repetition's figure by rank, so that best and second stay in order. */
 static void keep_figure(
 	struct ceilings_figure *to, const struct ceilings_figure *from, bool smallest)
 {
@@ -407,7 +407,7 @@ uint64_t ceilings_told_bytes(const struct ceilings_level *level, uint32_t thread
 	return level->bytes * ((threads + shared - 1) / shared);
 }
 
-/* What a level gives, of sets that are too large for the one before it. */
+/* The rate of a level, from sets that are too large for the level before it. */
 static double rate_of_level(const struct ceilings *c, size_t level, uint32_t threads)
 {
 	uint64_t before = level ? ceilings_told_bytes(&c->levels[level - 1], threads) : 0;

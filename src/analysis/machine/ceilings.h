@@ -65,7 +65,7 @@ struct ceilings_usable {
 	uint64_t bytes;
 };
 
-/* What a recording has reached, above all that was measured: so it is a ceiling, too. */
+/* A rate that a recording reached above all measured ones: so it is a ceiling, too. */
 struct ceilings_reached {
 	char level[CEILINGS_NAME]; /* or the type of arithmetic */
 	char brick[64], recording[256];
@@ -154,8 +154,8 @@ bool ceilings_noisy(const struct ceilings *ceilings);
 uint32_t ceilings_threads_for(const struct ceilings *ceilings, uint32_t threads);
 
 /*
- * The row with the highest rate; NULL: there is none. type or level NULL: any. Of a level: of sets
- * that are well above what the level before it holds.
+ * The row with the highest rate; NULL: there is none. type or level NULL: any. For a level only
+ * sets count that are well above the size of the level before it.
  */
 const struct ceilings_compute *ceilings_peak(
 	const struct ceilings *ceilings, const char *type, uint32_t threads);
@@ -175,7 +175,9 @@ int ceilings_find_levels(struct ceilings *ceilings);
 /* The largest working set that a level holds, for so many threads; 0: it is none for them. */
 uint64_t ceilings_usable_bytes(const struct ceilings *ceilings, size_t level, uint32_t threads);
 
-/* What so many threads could use of a cache, each on a CPU of its own, if the CPU told the truth.
+/*
+ * The bytes of a cache that so many threads could use, each on a CPU of its own, if the CPU told
+ * the truth.
  */
 uint64_t ceilings_told_bytes(const struct ceilings_level *level, uint32_t threads);
 

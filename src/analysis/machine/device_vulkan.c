@@ -76,7 +76,7 @@ static int create_instance(struct vulkan *v)
 	return 0;
 }
 
-/* Of the first family that computes and has a clock. */
+/* Takes the first queue family that computes and has a clock. */
 static int find_family(struct vulkan *v)
 {
 	VkQueueFamilyProperties families[MAX_FAMILIES];

@@ -86,7 +86,7 @@ static void read_caches(struct cpu_info *info, const char *sys)
 	}
 }
 
-/* Whether a CPU is the first of its core, or the kernel does not say. */
+/* Returns 1 if a CPU is the first of its core, or the kernel does not say. */
 static int leads_core(const char *sys, int cpu)
 {
 	char path[PATH_MAX], text[256];

@@ -184,10 +184,11 @@ static int sweep_add_missing(struct sweep *s, const char *what, const char *reas
 }
 
 /*
- * What devices can do, through their backends. Of each backend: what the host takes to put a pair
- * of timestamps into a queue (launch), and until it knows that they have passed (synchronise). Of
- * each device that kernels can be made for: a sweep of its own, of kernels timed by such pairs. One
- * that cannot be used is missing with its reason. The null device is nobody's machine.
+ * Measures devices through their backends. Each backend gives the host's time to put a pair of
+ * timestamps into a queue (launch), and the time until the host knows that they have passed
+ * (synchronise). Each device that kernels can be made for has a sweep of its own, of kernels timed
+ * by such pairs. A device that cannot be used is missing with its reason. The null device is
+ * nobody's machine.
  */
 
 enum {
@@ -336,7 +337,7 @@ static int plan_device(struct sweep *s, uint64_t most_bytes)
 	return rc ? -ENOMEM : 0;
 }
 
-/* What a kernel of one group takes that does nothing. */
+/* Measures a kernel of one group that does nothing. */
 static int add_floor(struct sweep *s)
 {
 	struct sweep_slot slot = {.device = {DEVICE_FMA, 1, 64, 0, DEVICE_MIN_SHARE, 1}};
@@ -592,7 +593,7 @@ static int plan_sets(struct sweep *s, const struct machine_stream *k, unsigned t
 	return rc;
 }
 
-/* Of the widths of registers the widest: a narrower one is never faster. */
+/* True if wider registers are there: a narrower kernel is never faster. */
 static bool is_outdone(const struct machine_stream *k)
 {
 	for (const struct machine_stream *other = k + 1; other->run; other++)
@@ -632,7 +633,7 @@ static size_t arena_bytes(const struct sweep *s, unsigned member)
 
 /* Running it. */
 
-/* What the members of a run are given. */
+/* The argument of the members of a run. */
 struct job {
 	struct sweep *sweep;
 	const struct sweep_slot *slot;
@@ -750,7 +751,7 @@ static void describe(struct sweep *s)
 	c->unix_ns = real_ns();
 }
 
-/* What it takes threads to meet, whatever the work. */
+/* Measures the time that threads take to meet, whatever the work. */
 static int add_barriers(struct sweep *s)
 {
 	int rc = 0;

@@ -22,7 +22,7 @@ enum {
 	SWEEP_THREAD_COUNTS = 16,
 };
 
-/* How much a sweep measures, and by which clock. */
+/* The extent of a sweep, and its clock. */
 struct sweep_options {
 	unsigned threads;	  /* at most; 0: as many as CPUs may be used */
 	bool quick;		  /* fewer repetitions and sizes, and 3 seconds instead of 12 */
@@ -62,7 +62,7 @@ struct sweep {
 	ARRAY(struct sweep_slot) slots;
 	size_t latency_capacity, missing_capacity; /* of ceilings' rows */
 	uint32_t repetitions;
-	/* How long so many rounds took; 0: it failed. Takes `context`. */
+	/* Times so many rounds; 0: it failed. Takes `context`. */
 	uint64_t (*run)(struct sweep *s, const struct sweep_slot *slot, uint64_t rounds);
 	void *context;
 	uint64_t budget_ns; /* the time that the whole sweep may take */
@@ -70,7 +70,7 @@ struct sweep {
 	uint64_t begin_ns, end_ns; /* of the time that it may take, by sweep_now_ns() */
 };
 
-/* Repetitions of slots within the time that the sweep has; of each slot one, however long. */
+/* Repeats slots within the time that the sweep has, and runs each slot once, however long. */
 void sweep_measure_all(struct sweep *s, void (*measure)(struct sweep *s, struct sweep_slot *slot));
 
 /* -ENOMEM, or what starting a thread gave. */

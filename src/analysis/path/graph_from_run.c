@@ -28,7 +28,7 @@
 #include "brick/graph.h"
 #include "brick/queue.h"
 
-/* What became of a sample; nodes may be RUN_NONE. */
+/* The nodes of a sample, or RUN_NONE. */
 struct graph_sample {
 	uint32_t node;	    /* its execution */
 	uint32_t wait;	    /* its waiting right after the end */
@@ -66,7 +66,7 @@ static void connect(struct builder *b, uint32_t from, uint32_t to, int kind, dou
 		check(b, brick_graph_connect(b->graph, from, to, kind, weight));
 }
 
-/* What became of a sample, or NULL. */
+/* The nodes of a sample, or NULL. */
 static struct graph_sample *sample_at(const struct builder *b, uint32_t lane, uint32_t sample)
 {
 	const struct schedule *s = b->schedule;
@@ -160,7 +160,7 @@ static uint32_t brick_of(const struct run *run, uint32_t lane, uint32_t sample)
 	return run->sites[run->lanes[lane].samples[sample].site].brick;
 }
 
-/* Whether the thread was in the command's brick when it launched it, or no brick launched it. */
+/* True if the thread was in the command's brick when it launched it, or no brick launched it. */
 static bool is_launched_inside(const struct run *run, const struct run_command *command)
 {
 	const struct run_sample *samples = run->lanes[command->launch_lane].samples;
@@ -215,7 +215,7 @@ static void link_commands(struct builder *b)
 
 enum { LEVELS = UINT8_MAX + 3, LABEL_BYTES = 256, NO_LAYER = -1 };
 
-/* What is open at one depth: the inside of a sample, or of the lane. */
+/* The open layer at one depth: the inside of a sample, or of the lane. */
 struct level {
 	int32_t inside; /* the layer that all of it belongs to */
 	int32_t layer;	/* the one that is open in it, or NO_LAYER */
@@ -771,7 +771,7 @@ static struct graph_sample *sample_of(
 	return activity->sample == RUN_NONE ? NULL : &lane->samples[activity->sample - lane->first];
 }
 
-/* Whether a wait is one that follows its sample, rather than the sample itself. */
+/* True if a wait follows its sample, rather than being the sample itself. */
 static bool follows_sample(const struct builder *b, const struct schedule_activity *wait)
 {
 	uint32_t site = b->run->lanes[wait->lane].samples[wait->sample].site;
@@ -849,7 +849,7 @@ static uint32_t barrier_node(
 	return barriers[point];
 }
 
-/* What a wait for devices waited for: the parts of queues before it. */
+/* Links a wait for devices to the parts of queues before it. */
 static void link_device_wait(struct builder *b, uint32_t number, uint32_t wait)
 {
 	const struct schedule *s = b->schedule;
@@ -901,7 +901,10 @@ static void link_lanes(struct builder *b, uint32_t *barriers)
 		}
 }
 
-/* What is in the step's account after its end, in sequence; nodes go to nodes[activity]. */
+/*
+ * Adds the activities in the step's account after its end, in sequence; nodes go to
+ * nodes[activity].
+ */
 static void add_after(struct builder *b, uint32_t *nodes)
 {
 	const struct schedule *s = b->schedule;

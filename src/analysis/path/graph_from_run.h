@@ -16,8 +16,8 @@
 enum { GRAPH_FROM_RUN_SAMPLES = 4000000 };
 
 /*
- * Of an outermost, finished step; RUN_NONE: of all processes. -ENOMEM. BRICK_ERANGE: too many
- * samples. BRICK_ENOTRECORDED: nothing was recorded.
+ * Makes the graph of an outermost, finished step; RUN_NONE: of all processes. -ENOMEM.
+ * BRICK_ERANGE: too many samples. BRICK_ENOTRECORDED: nothing was recorded.
  */
 int graph_from_run(struct brick_graph **out, const struct run *run, const struct step_index *index,
 	uint32_t step);

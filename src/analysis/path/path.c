@@ -45,7 +45,7 @@ struct path_chain {
 	bool is_joint; /* all ways to the end go through it */
 };
 
-/* What a chain is shorter where all that an owner does in it takes a tenth less, or nothing. */
+/* By how much a chain is shorter if an owner takes a tenth less time in it, or none. */
 struct path_saving {
 	uint64_t less_ns, nothing_ns;
 	uint32_t owner;
@@ -90,7 +90,7 @@ static bool is_only_a_wait(const struct run *run, const struct schedule_activity
 	       run->bricks[a->owner].well_known != BRICK_BARRIER_WAIT;
 }
 
-/* How many leading activities begin after each. */
+/* Counts the leading activities that begin after each one. */
 static void count_followers(struct solver *s, const struct brick__dag *dag)
 {
 	memset(s->followers, 0, dag->count * sizeof(*s->followers));
@@ -100,7 +100,7 @@ static void count_followers(struct solver *s, const struct brick__dag *dag)
 			s->followers[dag->before[p]]++;
 }
 
-/* What the activity adds to its chain, and what that saves where the owner takes less. */
+/* Adds an activity to its chain, and what that saves if its owner takes less time. */
 static void add_activity(struct solver *s, const struct schedule_activity *a)
 {
 	struct path_chain *chain = &s->chains[s->chain_count - 1];
@@ -120,7 +120,10 @@ static void add_activity(struct solver *s, const struct schedule_activity *a)
 	saving->nothing_ns += a->duration_ns;
 }
 
-/* Of a schedule that has been solved backward. What does not lead to its end is in no chain. */
+/*
+ * Finds chains in a schedule that has been solved backward. An activity that does not lead to its
+ * end is in no chain.
+ */
 static void find_chains(struct solver *s, const struct schedule *schedule)
 {
 	const struct brick__dag *dag = &schedule->dag;
@@ -265,7 +268,7 @@ static void find_joints(struct solver *solver, const struct brick__dag *dag)
 	}
 }
 
-/* What all owners could save in a schedule that has been solved. */
+/* Finds what each owner could save in a schedule that has been solved. */
 static void try_all_owners(
 	struct solver *solver, const struct schedule *schedule, size_t path_count)
 {

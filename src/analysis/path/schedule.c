@@ -22,7 +22,7 @@
 #include "base/order.h"
 #include "brick/error.h"
 
-/* What is known of the lane of a span. */
+/* Facts about the lane of a span. */
 struct schedule_lane {
 	bool drives;	   /* its steps decide when others begin */
 	bool stays;	   /* all of its work lies within the step */
@@ -74,7 +74,7 @@ struct maker {
 	bool failed; /* out of memory */
 };
 
-/* What an array_*() returns: not enough memory is a failure of the maker. */
+/* Takes the result of an array_*(): not enough memory is a failure of the maker. */
 static inline bool has_failed(struct maker *m, int error)
 {
 	m->failed |= error != 0;
@@ -132,7 +132,7 @@ static uint32_t brick_of(const struct cutter *c, const struct walk_frame *frame)
 	return c->m->run->sites[frame->sample->site].brick;
 }
 
-/* Of an activity, what is known of it before its times. */
+/* An activity before its times are known. */
 struct part {
 	uint32_t owner, sample;
 	uint8_t kind, is_last;
@@ -188,9 +188,9 @@ static void cut_off_cpu(struct cutter *c, uint64_t end_ns, struct part part)
 }
 
 /*
- * The same, without the times in it that the thread was off its CPU: these stand by themselves. Of
- * what it waits for, and of time in which it has nothing to do, only being preempted counts: who
- * has no CPU when the others have come keeps them waiting at the next barrier.
+ * The same, without the times in it that the thread was off its CPU: these stand by themselves. In
+ * waits, and in time without work, only being preempted counts: a thread without a CPU when the
+ * others have come keeps them waiting at the next barrier.
  */
 static uint32_t cut(struct cutter *c, uint64_t end_ns, struct part part)
 {
@@ -354,7 +354,7 @@ static void on_end(void *context, const struct walk_frame *frame, unsigned depth
 		end_command(c, frame);
 	if (frame->end_ns > m->end_ns && m->index->kinds[brick_of(c, frame)] == BRICK_KIND_WORK)
 		m->lanes.items[c->place].stays = false;
-	/* What a step waits after its end is in its account, but in its window only with a tail. */
+	/* A step's wait after its end is in its account, but in its window only with a tail. */
 	if (!frame->wait_ns || (c->lane == m->driver && depth == 1 && !m->has_tail))
 		return;
 	uint64_t arrive_ns = c->cursor_ns;
@@ -416,7 +416,7 @@ static const struct schedule_command *command_at(const struct maker *m, uint32_t
 	return n < m->commands.count && c[n].command == number ? &c[n] : NULL;
 }
 
-/* What a command can begin after, as far as it is known. */
+/* The earliest begin of a command, as far as it is known. */
 struct ready {
 	uint32_t before;   /* the activity that must have ended */
 	uint64_t ready_ns; /* when it had */
@@ -545,7 +545,7 @@ static const struct schedule_wait *wait_of(const struct sweep *s, size_t open)
 	return &s->m->waits.items[s->open[open]];
 }
 
-/* Whether two waits may be for the same: 1, -1 if not, 0 if there are none. */
+/* Can two waits be for the same? 1; -1 if not; 0 if there are none. */
 static int are_together(const struct sweep *s, uint32_t a, uint32_t b)
 {
 	if (a == RUN_NONE || b == RUN_NONE)
@@ -567,7 +567,7 @@ static size_t place_of(const struct sweep *s, uint32_t lane)
 	return i;
 }
 
-/* Whether somebody who is not here yet leaves at nearly the same time as `waits`. */
+/* True if somebody who is not here yet leaves at nearly the same time as `waits`. */
 static bool has_other_company(const struct sweep *s, uint64_t left_ns, uint32_t waits)
 {
 	const struct schedule_wait *w = &s->m->waits.items[waits];
@@ -585,9 +585,9 @@ static bool has_other_company(const struct sweep *s, uint64_t left_ns, uint32_t 
 }
 
 /*
- * Whether who waits while another leaves may wait for the same as that one. Not if it leaves later,
- * together with somebody who is still to come. Else those who come together here have come together
- * before, or will again.
+ * True if a thread that waits while another leaves may wait for the same. It does not if it leaves
+ * later, together with somebody who is still to come. Otherwise those who come together here have
+ * come together before, or will again.
  */
 static bool is_member(const struct sweep *s, uint32_t leaves, uint32_t waits)
 {
@@ -619,8 +619,8 @@ static size_t drop_strangers(struct sweep *s, uint32_t leaves)
 }
 
 /*
- * What of a wait is left from last_ns on, when all had come, is its own: its activities before then
- * take no time. Returns the first of those that do, or the last of all.
+ * Leaves a wait only its own part, from last_ns on, when all had come: its activities before then
+ * take no time. Returns the first that does, or the last of all.
  */
 static uint32_t shorten(struct maker *m, const struct schedule_wait *wait, uint64_t last_ns)
 {
@@ -845,7 +845,7 @@ static void join_devices(struct maker *m, const struct schedule_wait *wait)
 	activity->cause = wait->activity;
 }
 
-/* How long a queue worked between two times, and what it ended last; busy: it had more to do. */
+/* A queue's work between two times, and the last activity that ended; busy: it had more to do. */
 struct queue_use {
 	uint64_t work_ns;
 	uint32_t last; /* RUN_NONE: nothing */
@@ -904,7 +904,7 @@ static uint64_t join_queues(struct maker *m, uint32_t number)
 	return 0;
 }
 
-/* Of the step's thread, or of all. */
+/* Joins blocked times of the step's thread, or of all threads, with queues. */
 static void join_blocked(struct maker *m)
 {
 	struct schedule *s = m->schedule;
@@ -966,7 +966,7 @@ static void add_part(
 	add_activity(m, part);
 }
 
-/* Of one sample: first what it was off its CPU, which no brick buys. */
+/* Adds one sample: first its time off the CPU, which no brick buys. */
 static void add_after_item(struct maker *m, const struct schedule_after_item *item)
 {
 	const struct run_site *site =
@@ -995,7 +995,7 @@ static void add_after_item(struct maker *m, const struct schedule_after_item *it
 		add_part(m, &part, item->wait_ns, m->wait_owner, SCHEDULE_WAIT);
 }
 
-/* What is in the step's account after its end comes one after the other. */
+/* Activities in the step's account after its end come one after the other. */
 static void take_after(struct maker *m)
 {
 	const struct schedule_source *source = m->source;
@@ -1034,7 +1034,7 @@ static void take_other_lane(struct maker *m, uint32_t lane)
 	take_lane(m, lane, first, end);
 }
 
-/* Whether a lane runs a step of its own in the window: it then works for that one. */
+/* True if a lane runs a step of its own in the window: it then works for that step. */
 static bool has_own_step(const struct maker *m, uint32_t lane)
 {
 	uint32_t next = step_index_ended(m->index, m->run, lane, m->begin_ns);
@@ -1092,8 +1092,8 @@ static struct gap gap_from(const struct maker *m, const struct schedule_span *la
 }
 
 /*
- * Time in which a thread did nothing: it may have ended because others' work began. What it was
- * preempted for from then on stands by itself.
+ * Time without work on a thread may have ended because others' work began. Preempted time from then
+ * on stands by itself.
  */
 static void link_gap(struct maker *m, uint32_t source, struct gap gap)
 {
@@ -1170,8 +1170,8 @@ static void link_apart(struct maker *m, uint32_t source)
 }
 
 /*
- * Whether a step ends after the work of another thread: of those that it meets at barriers, or, if
- * it meets none at all, of all that worked during the step only.
+ * True if a step ends after the work of another thread. The step waits for threads that it meets at
+ * barriers, or, if it meets none, for all that worked during the step only.
  */
 static bool is_joined(const struct maker *m, size_t span)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What really had to wait for what, in one step or in all that a process did: activities, and which
- * of them come before which. Bricks become activities of their own time, so that nothing counts
- * twice. What decides when an activity can begin:
+ * Activities of one step or of a whole process, and their order: which had to wait for which.
+ * Bricks become activities of their own time, so that nothing counts twice. An activity can begin
+ * after:
  *
  *   - the activity before it on its thread or queue;
  *   - barriers: when a thread leaves one, all who take part have arrived. Those who were waiting
@@ -21,8 +21,8 @@
  *
  * All times are measured: with the durations as they are, every activity begins and ends when it
  * did. Not known from a recording: why a thread idles otherwise, what a wait of another kind waits
- * for, where inside of a brick it waited. Such times stay
- * as they were, and are counted. Borrows the run. Read-only once made: any thread.
+ * for, where inside of a brick it waited. Such times stay as they were, and are counted. Borrows
+ * the run. Read-only once made: any thread.
  */
 #pragma once
 
@@ -89,7 +89,7 @@ struct schedule_span {
 	uint32_t first, count;
 };
 
-/* How much of it is known. */
+/* How much of the order is known. */
 struct schedule_counts {
 	uint64_t barriers;	/* that were put together from waits */
 	uint64_t waits;		/* of all kinds */
@@ -121,11 +121,11 @@ struct schedule {
 	struct schedule_counts counts;
 };
 
-/* Of an outermost, finished step. -ENOMEM; *schedule is then empty. */
+/* Makes the schedule of an outermost, finished step. -ENOMEM; *schedule is then empty. */
 int schedule_of_step(struct schedule *schedule, const struct run *run,
 	const struct step_index *index, const struct schedule_source *source, uint32_t step);
 
-/* Of all that a process did. -ENOMEM. BRICK_ENOTRECORDED: nothing. */
+/* Makes the schedule of a whole process. -ENOMEM. BRICK_ENOTRECORDED: nothing was recorded. */
 int schedule_of_process(struct schedule *schedule, const struct run *run,
 	const struct step_index *index, const struct schedule_source *source, uint32_t process);
 

@@ -14,7 +14,7 @@ static void add(struct schedule_source *source, const struct schedule_after_item
 	source->failed |= array_push(&source->items, *item) != 0;
 }
 
-/* What ran beside a step is in the window of that one. */
+/* A sample that ran beside a step is in the window of that step. */
 static void add_frame(struct schedule_source *s, const struct walk_frame *frame)
 {
 	const struct walk_times *counted = &frame->counted;

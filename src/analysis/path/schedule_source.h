@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What all schedules of a run share; above all what lies in the accounts of steps after their ends:
- * sampling, mostly. Found by the walk that feeds the report.
+ * Data that all schedules of a run share: above all the samples in the accounts of steps after
+ * their ends, sampling mostly. The walk that feeds the report finds them.
  */
 #pragma once
 

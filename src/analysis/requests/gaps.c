@@ -13,7 +13,7 @@
 #include "analysis/accounts/unknown.h"
 #include "base/order.h"
 
-/* Of a step: what lay in it, and behind it until the next one of its lane. */
+/* A step's work inside of it, and after it until the next step of its lane. */
 struct step_facts {
 	uint64_t graph_ns, sampling_ns, state_ns, cache_ns;
 	uint64_t faults;
@@ -107,7 +107,10 @@ static void read_faults(struct finder *f)
 	}
 }
 
-/* What other requests had in a step; the one with most tokens of a prompt, or of all. */
+/*
+ * Adds up other requests' tokens in a step, and finds the request with most tokens of a prompt, or
+ * of all.
+ */
 static void others_in(const struct requests *q, uint32_t step, uint32_t own,
 	struct request_gap *gap, uint64_t *most)
 {
@@ -209,8 +212,8 @@ static size_t last_ended(const struct finder *f, uint32_t lane, uint64_t ns)
 }
 
 /*
- * What is known of the host's time between the steps. What came before the request's own token was
- * chosen is not of this gap.
+ * Reads the host's time between the steps. Work from before the request's own token was chosen is
+ * not in this gap.
  */
 static void read_host(struct finder *f, struct request_gap *gap)
 {
@@ -464,7 +467,7 @@ int gaps_find(struct requests *q)
 	return error;
 }
 
-/* What is nested in a sample takes from its holder. */
+/* Takes the time of nested samples from the samples that hold them. */
 void gap_self_times(const struct run *run, uint32_t number, uint64_t *self)
 {
 	const struct run_step *step = &run->steps[number];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Steps that decode alone are sorted by model, output tokens and context, so that those like a
- * mixed step are neighbours. What a token of a prompt adds is a line through what prompts added to
- * mixed steps. Plans cut each prompt that rode along into chunks by that line.
+ * mixed step are neighbours. A line through the time that prompts added to mixed steps says what a
+ * prompt's token adds. Plans cut each prompt that rode along into chunks by that line.
  */
 #include "analysis/requests/interference.h"
 

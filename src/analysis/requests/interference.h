@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What prompts cost those who wait for tokens: modelled, from the recording's own steps. A mixed
+ * Models what prompts cost others that wait for tokens, from the recording's own steps. A mixed
  * step is held against steps of its model that decode alone, with as many output tokens and about
  * as much context; its expected time without prompts is their median. Where there are too few of
  * these it is not known. Read-only once made: any thread.
@@ -17,7 +17,7 @@ struct expectation {
 	uint32_t like; /* steps; 0: not known */
 };
 
-/* What prompts in chunks of that many tokens would do. */
+/* The expected effect of prompts in chunks of that many tokens. */
 struct chunk_plan {
 	uint32_t tokens;
 	bool is_known;

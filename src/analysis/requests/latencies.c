@@ -133,7 +133,7 @@ static int add_request(
 	return rc;
 }
 
-/* What comes behind the last step of a thread may still be counted in it. */
+/* False for the last step of a thread: time after it may still be counted in it. */
 static bool is_settled(const struct run *run, const struct step_index *index, uint32_t step)
 {
 	uint32_t end = index->lane_first[run->steps[step].lane + 1];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the requests of a run are: what was counted and measured of each, and the gaps between its
- * tokens. Borrows the run. Read-only once made: any thread.
+ * The requests of a run: counts and measured times of each, and the gaps between its tokens.
+ * Borrows the run. Read-only once made: any thread.
  */
 #pragma once
 
@@ -107,7 +107,7 @@ enum request_lost {
 	REQUEST_LOST_REASONS,
 };
 
-/* What a step evaluated of a request. */
+/* A step's part of a request. */
 struct request_part {
 	uint32_t step, request;
 	uint32_t tokens, prompt, results;

@@ -115,7 +115,7 @@ static void cut(
 		fail(m);
 }
 
-/* What may have been drafts of its last step: all but the token that was chosen before. */
+/* The most drafts in its last step: all tokens but the one that was chosen before. */
 static uint32_t drafts_of(const struct maker *m, const struct life *life)
 {
 	const struct request_part *part =
@@ -299,13 +299,13 @@ static void on_life(struct maker *m, struct life *life, const struct run_sequenc
 	}
 }
 
-/* Of a reason. */
+/* The count of tokens that a request computed again for that reason. */
 static uint64_t *again_of(struct maker *m, uint32_t request, enum request_lost why)
 {
 	return &m->again.items[(size_t)request * REQUEST_LOST_REASONS + why];
 }
 
-/* What happened first to the block's life that took it away; NULL: nothing. */
+/* The first cut of the block's life that took the block away; NULL: none. */
 static const struct cut *loss_of(const struct maker *m, const struct block *b)
 {
 	const struct life *life = &m->lives.items[b->life];
@@ -316,7 +316,7 @@ static const struct cut *loss_of(const struct maker *m, const struct block *b)
 	return at < life->cuts.count ? &life->cuts.items[at] : NULL;
 }
 
-/* Whether it was cut for that request: no step began in between. */
+/* True if it was cut for that request: no step began in between. */
 static bool is_for(const struct maker *m, const struct cut *c, uint32_t request)
 {
 	const struct run *run = m->run;
@@ -393,7 +393,7 @@ static bool begins(
 	       (e->prompt && (r->output_tokens > 1 || life->gave_results) && !life->shifts);
 }
 
-/* What the life had is another request's now; who took it is known only here. */
+/* Another request takes over what the life had; only now is it known who cut it. */
 static void take_over(struct maker *m, struct life *life, uint32_t request, int64_t from)
 {
 	if (!life->is_over && life->request != RUN_NONE && from < life->end)
@@ -516,7 +516,7 @@ static bool is_of_all(const struct run_sequence_event *e)
 	       e->event == BRICK_SEQUENCE_FREED;
 }
 
-/* What a model drafts for another one is of that one's requests. */
+/* Finds models that draft: their tokens belong to requests of the model that checks them. */
 static void find_drafting(struct maker *m)
 {
 	for (size_t i = 0; i < m->run->step_count && !m->error; i++) {
@@ -591,7 +591,7 @@ static int order_parts(struct requests *q)
 	return 0;
 }
 
-/* What a token of a prompt took in steps that evaluated nothing else. */
+/* The time of a prompt's token in steps that evaluated nothing else. */
 static int find_prompt_rate(struct requests *q)
 {
 	double *rates = calloc(q->run->step_count + 1, sizeof(*rates));

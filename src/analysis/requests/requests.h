@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The requests of a run: lives of sequences, from the first tokens to the end, and whose tokens
- * each step evaluated. What is here was counted and measured; what is modelled stands in
- * interference.h. A step's time is never split among requests. What a model drafts for another one
- * is in no request. Borrows the run. Read-only once made: any thread.
+ * each step evaluated. All numbers here were counted and measured; interference.h has modelled
+ * ones. A step's time is never split among requests. Tokens that a model drafts for another one are
+ * in no request. Borrows the run. Read-only once made: any thread.
  *
  * A request begins with a sequence's first tokens, with a prompt behind tokens that were made, with
  * tokens behind an end that was removed (but for refuted drafts), and where the program says so.
@@ -23,5 +23,5 @@ uint64_t request_ttft_ns(const struct request *request);
 uint64_t request_token_ns(const struct requests *requests, const struct request *request);
 /* From its arrival to its first step; ANALYSIS_UNKNOWN: the program does not say. */
 uint64_t request_queue_ns(const struct request *request);
-/* Of steps that it took part in, from the end of one to the begin of the next: all together. */
+/* Time between the steps that it took part in, from the end of one to the begin of the next. */
 uint64_t request_between_ns(const struct requests *requests, const struct request *request);

@@ -19,7 +19,7 @@
 
 enum { MIN_TIMES = 3 }; /* that make a median */
 
-/* Of a step, or of what the host did in a cycle. */
+/* The time of a step, or of the host's work in a cycle. */
 struct timing {
 	uint32_t of;	 /* the model that checks, in list */
 	uint32_t tokens; /* of the step; of the host: drafts of the cycle */
@@ -57,7 +57,7 @@ static void keep(struct maker *m, timing_list *to, uint32_t of, uint32_t tokens,
 		m->error = -ENOMEM;
 }
 
-/* What the process said of its weights right before it gave the model its number. */
+/* The process's note about its weights right before it gave the model its number. */
 static const char *weights_of(const struct run *run, uint32_t process, uint32_t model)
 {
 	const char *last = NULL;
@@ -226,7 +226,7 @@ static void read_request(struct maker *m, const struct request *r)
 	}
 }
 
-/* Of steps with so many tokens. */
+/* The time of steps with so many tokens. */
 struct point {
 	uint32_t tokens;
 	double ns;
@@ -288,8 +288,8 @@ struct curves {
 };
 
 /*
- * What is drafted one by one grows with the draft; so do batches, in which the model that drafts
- * sees what was checked. Of batches without a like the mean is taken.
+ * The time of single drafts grows with the draft; so do batches, in which the draft model sees the
+ * checked tokens. For batches without a like the mean is taken.
  */
 static double draft_ns(const struct sums *s, const struct curves *c, uint32_t drafts)
 {
@@ -359,7 +359,7 @@ static void model(struct maker *m, uint32_t of, const struct curves *c)
 		made->best = RUN_NONE;
 }
 
-/* What it takes without drafts, wherever the same model did without: *s is a copy of its own. */
+/* The time without drafts, from wherever the same model did without: *s is a copy of its own. */
 static void compare(const struct maker *m, uint32_t of, struct speculation *s)
 {
 	uint64_t tokens = 0, ns = 0;

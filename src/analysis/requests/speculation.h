@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What speculative decoding gave and took, for each model whose drafts were checked: tokens that
- * were proposed and that held, by their position in the draft; where the time went from one token
- * that was chosen to the next; and what it takes without drafts. This is counted and measured.
- * Times are of cycles in which nothing was evaluated for other requests.
+ * The gain and the cost of speculative decoding, for each model whose drafts were checked: tokens
+ * that were proposed and that held, by their position in the draft; where the time went from one
+ * token that was chosen to the next; and the time without drafts. All of this is counted and
+ * measured. Times are of cycles in which nothing was evaluated for other requests.
  *
  * Modelled is the time for a token if drafts had been cut at another length: cycles keep what they
  * proposed and accepted up to there, and a step takes the median of steps with as many tokens, on a

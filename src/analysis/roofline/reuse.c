@@ -69,7 +69,7 @@ static bool is_one_node(const struct run_site *site, uint32_t times_in_step)
 	return site->layer >= 0 || site->label || times_in_step == 1;
 }
 
-/* Of the bytes of an execution those that are its own. */
+/* The bytes of an execution that are its own data. */
 static uint64_t own_bytes(const struct run_site *site, uint64_t tokens)
 {
 	uint64_t n = site->flags & BRICK_SITE_HAS_ELEMENTS ? site->elements : 0;

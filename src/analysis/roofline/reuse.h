@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How far away an execution finds its data: the bytes that were touched since it last touched them,
- * its own included (reuse distance). A cache that holds as much still has them.
+ * The reuse distance of an execution's data: the bytes that were touched since it last touched
+ * them, its own included. A cache that holds as much still has them.
  *
  * Recordings say what an execution moves, and in which order. Two kinds of data are told apart:
  * - Data of its own (weights, the KV cache): the same node finds them again when it is executed
@@ -11,7 +11,7 @@
  * A result that takes more than a few operations for an element is a sum over data of its own, less
  * the vector that it is multiplied with; all else only passes data through.
  *
- * Looked at are some steps of each phase, with the step before them; of a run without steps, its
+ * It looks at some steps of each phase, with the step before them; in a run without steps, at its
  * beginning. Pure; any thread.
  */
 #pragma once

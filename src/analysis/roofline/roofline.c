@@ -110,7 +110,7 @@ static const struct ceilings_compute *choose_peak(
 	return best;
 }
 
-/* How memory limits a brick: its bytes from a level and from beyond that. */
+/* A level of memory that limits a brick: the brick's bytes from there and from beyond it. */
 struct supply {
 	size_t level;
 	uint64_t distance;
@@ -220,7 +220,7 @@ static bool has_rates(const struct roofline_row *row)
 						  ROOFLINE_CROWDED));
 }
 
-/* What it achieved is what its threads can do, and no accident. */
+/* True if its rate shows what its threads can do, and is no accident. */
 static bool may_raise(const struct roofline_row *row)
 {
 	return has_rates(row) && !row->on_device && row->count >= LEAST_EXECUTIONS &&

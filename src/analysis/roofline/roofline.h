@@ -7,9 +7,9 @@
  *
  * A roof is what a measured ceiling allows. Which level of memory holds a brick's data follows from
  * what was touched between two uses of them (reuse.h) and from how much of its caches the machine
- * was seen to use, never from the rate. What exceeds its ceiling is at its roof, and raises it, if
- * it can be believed: roofline_learn() hands on what a run has reached. What cannot be believed is
- * flagged and has no roof. Prefill and decode are apart. Pure; read-only once made.
+ * was seen to use, never from the rate. A credible row above its ceiling is at its roof, and raises
+ * it: roofline_learn() hands on the rates that a run reached. A row that is not credible is flagged
+ * and has no roof. Prefill and decode are apart. Pure; read-only once made.
  */
 #pragma once
 
@@ -74,7 +74,7 @@ struct roofline_row {
 	const struct ceilings *can; /* the machine's, or its device's; NULL: not known */
 	uint32_t roof_threads;	    /* for which the ceilings were measured; 0: none */
 
-	/* What limits it from memory; level NULL: not known. */
+	/* the level of memory that limits it; NULL: not known */
 	const char *level;	 /* of can->levels: the one that it waits for most */
 	uint64_t reuse_bytes;	 /* touched between two uses of these data */
 	double level_share;	 /* of its bytes that come from there or from beyond */
@@ -113,9 +113,8 @@ int roofline_create_in(struct roofline **out, struct walk *walk, const struct ce
 void roofline_destroy(struct roofline *roofline);
 
 /*
- * The row of a brick in a phase; NULL: it has none there. What it achieved is in flops_per_ns and
- * bytes_per_ns, where its data lie in `level`. distance is negative unless its roof is known and
- * its ceilings are not in doubt; flags say why. So a finding needs no other test.
+ * Adds rates that the run reached above kept ceilings to these. 1: something was added, 0: nothing.
+ * -ENOMEM.
  */
 const struct roofline_row *roofline_find(
 	const struct roofline *roofline, uint32_t brick, enum roofline_phase phase, bool on_device);

@@ -62,7 +62,7 @@ static size_t sum_column(const struct scaling_maker *m, int which)
 	return m->columns - SUMS + (size_t)which;
 }
 
-/* What is attended to in a step, by what the recording says of its sequences. */
+/* The tokens that a step attends to, by what the recording says of its sequences. */
 struct attended {
 	uint64_t tokens, prompt;
 	double context; /* summed over the tokens */
@@ -163,7 +163,7 @@ static int choose_steps(struct scaling_maker *m)
 	return rc;
 }
 
-/* Of each series at most MAX_CHOSEN points stay; *steps of it before. */
+/* Keeps at most MAX_CHOSEN points of each series, and the number of its steps before that. */
 static int thin(struct scaling_maker *m)
 {
 	size_t count = 0, series = 0;
@@ -299,7 +299,7 @@ static size_t slopes(struct scaling_maker *m, size_t first, size_t n)
 	return count;
 }
 
-/* Whether the halves of n steps have slopes of their own, surely. */
+/* True if the halves of n steps surely have slopes of their own. */
 static bool is_bent(struct scaling_maker *m, size_t n, double wider)
 {
 	size_t half = n / 2, low = slopes(m, 0, half);
@@ -329,7 +329,7 @@ static void add_points(struct scaling_maker *m, size_t n, struct scaling_line *l
 	line->point_count = (uint32_t)count;
 }
 
-/* Of m->x in ascending order and m->y. */
+/* Draws a line through m->x, in ascending order, and m->y. */
 static struct scaling_line draw(struct scaling_maker *m, size_t n)
 {
 	struct scaling_line line = {0};
@@ -393,7 +393,7 @@ COMPARATOR(by_length, struct scaling_brick,
 	ORDER(y->line.median_ns, x->line.median_ns) ?: ORDER(x->brick, y->brick) ?:
 		ORDER(x->on_device, y->on_device))
 
-/* How much medians differ from each other, as a share of them all. */
+/* The deviation of medians from each other, as a share of them all. */
 static double deviation_of(const struct scaling_line *line)
 {
 	double sum = 0;

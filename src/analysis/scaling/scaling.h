@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the bricks of decoding grow with context and batch. A step's context is the mean number of
- * tokens that its tokens attend to; steps of one model with equally many tokens are a series. Each
- * brick's time in a step of its series is put on a line over the context: the median of slopes
- * between independent pairs of steps, with a 95 % interval that allows for noise which lasts over
- * several steps. What lies beyond the longest context of the recording is modelled; its interval
- * allows for a machine that changes, too, which the FFN shows: it knows no context. Times are of
- * the thread that runs the steps, or of devices, without preemption where that is known. Read-only
- * once made: any thread.
+ * Measures how the bricks of decoding grow with context and batch. A step's context is the mean
+ * number of tokens that its tokens attend to; steps of one model with equally many tokens are a
+ * series. Each brick's time in a step of its series is put on a line over the context: the median
+ * of slopes between independent pairs of steps, with a 95 % interval that allows for noise which
+ * lasts over several steps. Times beyond the longest context of the recording are modelled; its
+ * interval allows for a machine that changes, too, which the FFN shows: it knows no context. Times
+ * are of the thread that runs the steps, or of devices, without preemption where that is known.
+ * Read-only once made: any thread.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ struct scaling_value {
 	double value, low, high; /* a 95 % interval */
 };
 
-/* What was measured, for pictures: medians of some steps that follow each other by context. */
+/* Measured points, for pictures: medians of some steps that follow each other by context. */
 enum { SCALING_POINTS = 24 };
 struct scaling_point {
 	double context, ns;
@@ -62,10 +62,10 @@ struct scaling_series {
 	struct scaling_line ffn;  /* all bricks of the category FFN, where FlashAttention is */
 	bool ffn_on_device;
 	/*
-	 * How much longer the FFN takes at the longest context than at the shortest, as a share of
-	 * its median; 0: not surely any. It knows no context: where it falls by SCALING_DRIFT or
-	 * more the machine changed meanwhile, and nothing is modelled; where it grows, caches may
-	 * have become too small as well.
+	 * By which share of its median the FFN takes longer at the longest context than at the
+	 * shortest; 0: not surely any. It knows no context: where it falls by SCALING_DRIFT or more
+	 * the machine changed meanwhile, and nothing is modelled; where it grows, caches may have
+	 * become too small as well.
 	 */
 	double drift;
 	/*
@@ -103,23 +103,23 @@ int scaling_create_in(struct scaling **out, struct walk *walk);
 int scaling_create(struct scaling **out, const struct run *run, const struct step_index *index);
 void scaling_destroy(struct scaling *scaling);
 
-/* What another recording's time at a context will be, of a line that is known. */
+/* Predicts another recording's time at a context, from a line that is known. */
 struct scaling_value scaling_at(const struct scaling_line *line, double context);
 
-/* Whether a time grows: its slope and the interval are above 0. */
+/* True if a time grows: its slope and the interval are above 0. */
 static inline bool scaling_grows(const struct scaling_line *line)
 {
 	return line->is_known && line->slope.low > 0;
 }
 
-/* Whether it may as well be level. */
+/* True if the slope may be 0. */
 static inline bool scaling_is_level(const struct scaling_line *line)
 {
 	return line->slope.low <= 0 && line->slope.high >= 0;
 }
 
 /*
- * Whether nothing can be said of a slope: it may go up or down, and either by more than a quarter
+ * True if nothing can be said of a slope: it may go up or down, and either by more than a quarter
  * of the time over these contexts.
  */
 static inline bool scaling_is_noisy(

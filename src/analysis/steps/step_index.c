@@ -114,7 +114,7 @@ static void find_outer(struct step_index *index, const struct run *run)
 	}
 }
 
-/* How many of the steps in [low, high) of a list have begun by then, as a place in it. */
+/* The number of steps in [low, high) of a list that have begun by then, as a place in it. */
 static uint32_t begun(
 	const struct run *run, const uint32_t *list, uint32_t low, uint32_t high, uint64_t ns)
 {
@@ -152,7 +152,7 @@ uint32_t step_index_of_command(
 	return step_index_at(index, run, c->launch_lane != RUN_NONE ? c->launch_lane : c->lane, ns);
 }
 
-/* Whether a lane is a thread of the step's process that recorded during the step. */
+/* True if a lane is a thread of the step's process that recorded during the step. */
 static bool step_index_records_in(const struct run *run, uint32_t lane, const struct run_step *step)
 {
 	const struct run_lane *l = &run->lanes[lane];
@@ -281,7 +281,7 @@ static void classify_bricks(struct step_index *index, const struct run *run)
 	}
 }
 
-/* Of phases that have steps. */
+/* Finds phases in which all times off the CPU are known. */
 static void find_off_known(struct step_index *index, const struct run *run)
 {
 	uint32_t known = 0, unknown = 0;

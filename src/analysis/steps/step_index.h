@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include "trace/owners.h"
 
-/* What a brick's time is. */
+/* Kinds of bricks, by what their time counts as. */
 enum brick_kind {
 	BRICK_KIND_WORK = 0, /* the engine's phases, too */
 	BRICK_KIND_WAIT = 1,
@@ -21,8 +21,8 @@ enum brick_kind {
 };
 
 /*
- * What a device did for a step after its evaluation had returned. Until the next step of its thread
- * begins that is part of it, and so is what its thread did meanwhile.
+ * A device's work for a step after its evaluation had returned. Until the next step of its thread
+ * begins, it is part of the step, and so is what the thread did meanwhile.
  */
 struct step_tail {
 	uint64_t device_ns; /* end of the last command that it launched; 0: none is known */
@@ -48,9 +48,9 @@ struct step_index {
 enum { STEP_INDEX_ALL = 31 };
 
 /*
- * Whether it was recorded in all steps of a phase, with what devices did for them, when threads
- * were off their CPUs; -1: in all of the run. What is made of several steps is of time on the CPU
- * only then: else a part of it would be by one clock, a part by another.
+ * True if times off the CPU were recorded in all steps of a phase, with what devices did for them;
+ * phase -1: in all of the run. Only then do numbers of several steps use time on the CPU: else a
+ * part of them would be by one clock, a part by another.
  */
 static inline bool step_index_knows_off(const struct step_index *index, int phase)
 {
@@ -61,7 +61,7 @@ static inline bool step_index_knows_off(const struct step_index *index, int phas
 int step_index_init(struct step_index *index, const struct run *run);
 void step_index_fini(struct step_index *index);
 
-/* Whether a step has ended, and its batch was evaluated to the end: those that rates are of. */
+/* True if a step has ended and its batch was evaluated to the end. Rates are of such steps. */
 static inline bool step_index_is_evaluated(
 	const struct step_index *index, const struct run *run, size_t step)
 {
@@ -99,7 +99,7 @@ uint32_t step_index_threads_beside(const struct run *run, const struct run_step 
 uint64_t step_index_overlap(const struct step_index *index, const struct run *run, uint32_t process,
 	uint64_t begin_ns, uint64_t end_ns);
 
-/* Whether a lane runs steps, so that its time is the wall clock of the engine. */
+/* True if a lane runs steps, so that its time is the wall clock of the engine. */
 static inline bool step_index_drives(const struct step_index *index, uint32_t lane)
 {
 	return index->lane_first[lane] != index->lane_first[lane + 1];
@@ -108,8 +108,8 @@ static inline bool step_index_drives(const struct step_index *index, uint32_t la
 /* Steps as people count them: those that ended, from 1, in the order in which they began. */
 uint32_t step_number(const struct run *run, const struct step_index *index, uint32_t step);
 
-/* Of each step; the caller frees. [step_count] NULL: no memory. */
+/* The number of each step; the caller frees. [step_count] NULL: no memory. */
 uint32_t *step_number_list(const struct run *run, const struct step_index *index);
 
-/* How many such numbers there are. */
+/* Returns how many such numbers there are. */
 uint32_t step_numbers(const struct run *run, const struct step_index *index);

@@ -281,8 +281,8 @@ static uint64_t counted_percentile(const struct step_times *times, int number, u
 }
 
 /*
- * Nothing but the statistics of threads: what they did outside of steps stands behind decoding,
- * where sampling is. Of steps on several threads nobody knows which ran at the same time.
+ * Finishes a run with statistics of threads only. Time outside of steps counts after decoding,
+ * where sampling is. With steps on several threads nobody knows which ran at the same time.
  */
 static void finish_counted(struct step_times *times)
 {
@@ -357,7 +357,7 @@ static void add_batch(
 	prompt->done_ns = time->done_ns;
 }
 
-/* Of one process. Steps are looked at in the order of their begins. */
+/* The time to first token of one process. Looks at steps in the order of their begins. */
 static uint64_t first_token_ns(const struct step_times *times, uint32_t process)
 {
 	const struct step_index *index = times->index;

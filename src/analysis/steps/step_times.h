@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the steps of a run took. A step's time is its span and, after it, the time in bricks that
- * the engine's thread ran outside of any step before the next one (sampling), and that in which a
+ * Times of a run's steps. A step's time is its span and, after it, the time in bricks that the
+ * engine's thread ran outside of any step before the next one (sampling), and that in which a
  * device still worked for it, whatever the thread did; the wall time of a run is the sum of its
  * steps' times. Only outermost steps that ended count. Read-only once made.
  */
@@ -27,7 +27,7 @@ static inline enum step_phase step_phase_of(const struct run_step *step)
 
 /* "prefill", "decode", "mixed", "warm-up"; NULL beyond. */
 const char *step_phase_name(int phase);
-/* Of a well-known brick that is a step; -1: it is none. */
+/* The phase of a well-known brick that is a step; -1: it is none. */
 int step_phase_of_brick(int32_t well_known);
 
 struct step_time {
@@ -40,7 +40,7 @@ struct step_time {
 	uint64_t done_ns;
 };
 
-/* Of all steps of one phase; ANALYSIS_UNKNOWN where there are too few to say. */
+/* Sums over all steps of one phase; ANALYSIS_UNKNOWN where there are too few to say. */
 struct step_phase_times {
 	uint64_t count, tokens;
 	/* not in count, percentiles, union_ns and wall_ns: batches that were not evaluated, or not
@@ -108,8 +108,8 @@ void step_times_between(const struct step_time *steps, const struct run *run,
 	void (*found)(void *context, const struct step_between *between), void *context);
 
 /*
- * Of a run with statistics only (run.h): whether steps ran on a lane. Then all of its time in
- * bricks is wall time: what lies in no step came before or after one.
+ * True if steps ran on a lane of a run with statistics only (run.h). Then all of its time in bricks
+ * is wall time: time in no step came before or after one.
  */
 bool step_times_has_steps(const struct run *run, const struct run_lane *lane);
 
@@ -121,7 +121,7 @@ int step_times_measure(
  */
 int step_times_first_token(const struct run *run, uint64_t *ttft_ns);
 
-/* Whether any step of the phase has ended. */
+/* True if any step of the phase has ended. */
 bool step_phase_ended(const struct run *run, const struct step_index *index, enum step_phase phase);
 
 /* A step and how long it took, to be sorted by that: the longest first, of equals the earlier. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Steps that train: those with a backward pass, or a change of weights, and how long their phases
- * took on the threads that ran them, waiting included. What is in none of the phases is, for
- * instance, a loss that a program computes between two modules. Pure; any thread.
+ * took on the threads that ran them, waiting included. A loss that a program computes between two
+ * modules, for instance, is in none of the phases. Pure; any thread.
  */
 #pragma once
 
