@@ -636,7 +636,7 @@ static int visit_all(struct pass *p)
 	return error;
 }
 
-/* ---- limits by format ---- */
+/* Limits by format. */
 
 /*
  * The error that quantised weights add is not recorded, but read off the runs: it is the median

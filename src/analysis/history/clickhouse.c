@@ -379,7 +379,7 @@ static void add_label_row(struct query *q, const struct history_run *run, const 
 	add_row(q, row);
 }
 
-/* ---- finding what is there ---- */
+/* Rows that are there already. */
 
 static long find_in_batch(const struct push *p, const json_t *row)
 {

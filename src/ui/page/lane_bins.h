@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What lanes did over a range of time, in columns of equal length: for each lane and column the
- * brick that took most of the column, and the share of the column that was spent in bricks. A walk
- * feeds it. One thread.
+ * A time line of lanes, in columns of equal length: for each lane and column the brick that took
+ * most of the column, and the share of the column that was spent in bricks. A walk feeds it. One
+ * thread.
  */
 #pragma once
 
@@ -34,12 +34,14 @@ struct lane_bins {
 	struct lane_bin *row;
 };
 
-/* Of these lanes, which it copies; `count` columns over [begin_ns, end_ns). -ENOMEM. */
+/*
+ * Makes columns for these lanes, which it copies; `count` columns over [begin_ns, end_ns). -ENOMEM.
+ */
 int lane_bins_init(struct lane_bins *bins, const struct run *run, const struct step_index *index,
 	const uint32_t *lanes, size_t lane_total, uint64_t begin_ns, uint64_t end_ns, size_t count);
 void lane_bins_fini(struct lane_bins *bins);
 
-/* What a walk over the whole run calls. */
+/* Functions for a walk over the whole run. */
 extern const struct walk_ops lane_bins_ops;
 
 /* The same for samples of that range only, as far as the samples around them can be found. */
@@ -51,7 +53,7 @@ struct lane_range {
 	size_t first, end; /* from the outermost sample around the first one on */
 };
 
-/* What began more than LANE_RANGE_BACK samples before the range is not found. */
+/* Finds the range. It misses a sample that began more than LANE_RANGE_BACK samples before it. */
 static inline struct lane_range lane_range(
 	const struct run_lane *lane, uint64_t since_ns, uint64_t until_ns)
 {

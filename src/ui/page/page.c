@@ -182,7 +182,7 @@ static int choose_each(struct page *page)
 	return page->each ? 0 : -ENOMEM;
 }
 
-/* How many samples all lanes of the page have from the step's begin to its end. */
+/* The number of samples on all lanes of the page from the step's begin to its end. */
 static size_t samples_of(const struct page *page, uint32_t step)
 {
 	uint64_t begin_ns = page->run->steps[step].begin_ns;

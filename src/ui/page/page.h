@@ -45,7 +45,7 @@ struct page {
 int page_measure(struct page *page, const struct run *run);
 void page_fini(struct page *page);
 
-/* How many of the rows of the report, largest first, the pictures show. */
+/* How many of the report's rows, largest first, the pictures show. */
 size_t page_bricks(const struct page *page);
 
 /* True if the step ended and is of that phase. */

@@ -17,7 +17,7 @@ struct page_diff;
 struct page_diff *page_diff_create(void);
 void page_diff_destroy(struct page_diff *diff);
 
-/* What layers and bricks took in a recording of side 0 (A) or 1 (B). -ENOMEM. */
+/* Adds the times of layers and bricks in a recording of side 0 (A) or 1 (B). -ENOMEM. */
 int page_diff_add(struct page_diff *diff, int side, const struct run *run);
 
 /* The document. series: those of A, then those of B. -ENOMEM. */

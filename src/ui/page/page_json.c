@@ -80,7 +80,7 @@ struct span {
 	uint64_t *categories; /* [category_count], of the phase's */
 };
 
-/* What the page has of each span: a column of numbers. */
+/* Numbers of each span: each is a column. */
 static const struct span_column {
 	const char *name;
 	size_t at;
@@ -112,7 +112,7 @@ struct phase_steps {
 	uint32_t slow_count;
 };
 
-/* What steps of a phase are compared by: prompts differ in length. */
+/* The measure that steps of a phase are compared by: prompts differ in length. */
 static double cost_of(const struct page *page, uint32_t step)
 {
 	double ns = (double)step_time_total_ns(&page->times->steps[step]);
@@ -405,9 +405,8 @@ static json_t *durations_json(const struct page *page)
 }
 
 /*
- * What single steps were made of. A tree is a table in columns, a parent before what it holds. A
- * few trees have their operations; of many others only times are kept, and the shape is shared by
- * all steps that were made of the same.
+ * Trees of single steps. A tree is a table in columns, a parent before what it holds. A few trees
+ * have their operations; of many others only times are kept, and equal steps share the shape.
  */
 
 struct node_columns {
@@ -638,9 +637,9 @@ static json_t *path_json(const struct page *page)
 	return object;
 }
 
-/* What ran when, lane by lane: the whole run in columns, some ranges sample by sample. */
+/* The time line, lane by lane: the whole run in columns, some ranges sample by sample. */
 
-/* What slices are of: sites, kernels, and the texts that both have. */
+/* Sites and kernels that slices belong to, and their texts. */
 struct slices {
 	const struct page *page;
 	struct page_names names;
@@ -1026,7 +1025,7 @@ static json_t *trust_json(const struct page *page)
 	return object;
 }
 
-/* What `brick explain` finds, what costs most first. null: there are no steps. */
+/* The findings of `brick explain`, the costliest first. null: there are no steps. */
 static json_t *explain_json_of(const struct page *page)
 {
 	enum { SHOWN = 3 };

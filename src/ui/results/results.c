@@ -35,7 +35,7 @@ struct ended {
 	struct run *run; /* what it held, if it had no output; NULL: that could not be kept */
 };
 
-/* What the session in fd holds. For the answers it ends now. */
+/* Loads the session in fd. For the answers it ends now. */
 static int look(struct run **run, int fd, size_t samples)
 {
 	struct snapshot_part part = {.end = DRAIN_END_CLOSED};
@@ -59,7 +59,7 @@ static int load(struct run **run, const char *path)
 	return run_load(run, path, &why);
 }
 
-/* Called by who stops the session. What cannot be kept is missing when it is asked for. */
+/* Keeps the answers of a session that stops. Answers that cannot be kept are missing later. */
 static void stopping(void)
 {
 	KEEP_ERRNO();

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 
 /*
- * Whether a request's token is the right one, in a time that depends on what was given only, not on
- * how much of it is right. given: NULL is no token.
+ * True if a request's token is the right one. The time depends on the given token only, not on how
+ * much of it is right. given: NULL is no token.
  */
 bool access_token(const char *given, const char *token);
 
@@ -17,11 +17,10 @@ bool access_token(const char *given, const char *token);
 const char *access_bearer(const char *authorization);
 
 /*
- * Whether a Host header names this machine itself ("localhost", 127.x.y.z or [::1], with any port
- * or none). A page of somebody else whose name was made to lead here (DNS rebinding) has another
- * host.
+ * True if a Host header names this machine itself ("localhost", 127.x.y.z or [::1], with any port
+ * or none). Somebody else's page whose name was made to lead here (DNS rebinding) has another host.
  */
 bool access_is_local(const char *host);
 
-/* Whether an address to bind to (numeric) can be reached from this machine only. */
+/* True if a (numeric) address to bind to can be reached from this machine only. */
 bool access_is_loopback(const char *address);

@@ -287,7 +287,7 @@ static enum MHD_Result send_document(
 	return result;
 }
 
-/* Of documents with one path the first that the request names, else the last. */
+/* Of several documents with one path, the request gets the first that it accepts, else the last. */
 static bool is_accepted(const struct document *document, struct MHD_Connection *connection)
 {
 	const char *accept = header_of(connection, "Accept");
@@ -320,7 +320,7 @@ static enum MHD_Result count_value(
 	return MHD_YES;
 }
 
-/* Of two names that a request gives, another program on the way may believe the other. */
+/* If a request names two hosts, another program on the way may believe the other one. */
 static bool has_two_hosts(struct MHD_Connection *connection)
 {
 	unsigned count = 0;

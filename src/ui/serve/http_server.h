@@ -26,8 +26,8 @@ typedef int (*http_ask_fn)(
 	void *context, const struct http_question *question, char **text, size_t *bytes);
 
 /*
- * What is given out; each is allocated with malloc(), and taken over by http_publish(). NULL: what
- * is given out already stays.
+ * Documents to serve; each is allocated with malloc(), and taken over by http_publish(). NULL: the
+ * present one stays.
  */
 struct http_content {
 	char *page; /* of /, text/html */
@@ -50,7 +50,7 @@ struct http_options {
 
 struct http;
 
-/* Whether this build has a server; if not, the reason. */
+/* The reason why this build has no server; NULL: it has one. */
 const char *http_missing(void);
 
 /* -errno; or -ENOSYS: http_missing() says why. Signals should be blocked: threads inherit that. */
@@ -62,7 +62,7 @@ uint16_t http_port(const struct http *http);
 /* Give this out from now on. Answers on their way end with what they began with. -ENOMEM. */
 int http_publish(struct http *http, struct http_content *content);
 
-/* How many requests there were. */
+/* The number of requests so far. */
 uint64_t http_asked(const struct http *http);
 
 /* To be called about once a second: ends the connections that have taken too long. */

@@ -575,7 +575,7 @@ char *metrics_of_page(const struct metrics_view *view)
 	return NULL;
 }
 
-/* What /proc does not tell of this process is left out. */
+/* Gauges of this process; those that /proc does not tell are left out. */
 static void put_gauge(FILE *out, const char *name, const char *unit, const char *help, double value)
 {
 	put_family(out, name, "gauge", unit, help);
@@ -684,7 +684,7 @@ char *metrics_whole(const char *metrics, const struct metrics_server *server, si
 /*
  * The older format: a counter's family carries _total; there are no infos, units and end.
  */
-/* What the family of the line before was named, and what to add to it. */
+/* The name of the previous line's family, and the suffix to add to it. */
 struct family {
 	char name[NAME_BYTES];
 	const char *suffix;

@@ -25,7 +25,7 @@ struct metrics_view {
 /* The numbers of a run, without the text's end. */
 char *metrics_of_page(const struct metrics_view *view);
 
-/* What the server says of itself. */
+/* The server's numbers about itself. */
 struct metrics_server {
 	uint64_t reads, failures;
 	bool sends_otlp;

@@ -145,7 +145,7 @@ int otlp_push_metrics(struct otlp_push *p, const struct otlp *otlp,
 	return wait_with(p, metrics, 0);
 }
 
-/* What an answer of 200 says that it did not take. */
+/* Reads from an answer of 200 how much the collector refused. */
 static void read_partial(struct otlp_push *p, const struct text *text, const char *body)
 {
 	json_auto_t *answer = json_loads(body, 0, NULL);
@@ -192,7 +192,7 @@ static void fail(struct otlp_push *p, const struct http_reply *reply, int rc)
 		drop_first(p);
 }
 
-/* Whether the first was taken. */
+/* Posts the first text. True: it was taken. */
 static bool post_first(struct otlp_push *p)
 {
 	const struct text *text = &p->waiting.items[0];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sends requests that have ended as spans, and their histograms as metrics, to an OTLP collector.
- * What it does not take is tried again some times, and then dropped and counted. A request is sent
+ * Requests that it refuses are tried again some times, then dropped and counted. A request is sent
  * once, however often the recording is read. Main thread.
  */
 #pragma once

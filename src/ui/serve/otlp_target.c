@@ -17,7 +17,7 @@
 
 #define DEFAULT_COLLECTOR "http://localhost:4318"
 
-/* Of the signal, or else of all of them; NULL: not set. *name: to be freed. */
+/* Reads a variable of the signal, or else of all signals; NULL: not set. *name: to be freed. */
 static const char *variable(const char *signal, const char *what, char **name)
 {
 	const char *own, *general;

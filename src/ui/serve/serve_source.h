@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is served: a recording, which may still be written; that of a process; or, where a process
- * writes none, its session as it is now. And when it is read again: seldom enough to leave the
- * program alone, more often while somebody looks. Main thread.
+ * The source of what is served: a recording, which may still be written; a process's recording; or,
+ * if it writes none, its session as it is now. The source also decides when it is read again:
+ * seldom enough to leave the program alone, more often while somebody looks. Main thread.
  */
 #pragma once
 
@@ -13,12 +13,12 @@
 struct serve_source;
 
 /*
- * A file, or the number of a process. Of a process: -ENOENT: there is none; -EACCES: it belongs to
+ * A file, or the number of a process. For a process: -ENOENT: there is none; -EACCES: it belongs to
  * another user; BRICK_ENOTRECORDED: *why is what is wrong with its session, NULL if it has none.
  */
 int serve_source_open(struct serve_source **out, const char *operand, const char **why);
 
-/* What is served, for people. */
+/* The source's name for people. */
 const char *serve_source_name(const struct serve_source *source);
 
 /* True if a session is: there is no recording. */

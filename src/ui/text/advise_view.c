@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `brick advise` says: settings with their times, and what to run. */
+/* The output of `brick advise`: settings with their times, and which one to run. */
 #include "ui/text/advise_view.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `brick bench` says: one table of all sides for people and for pull requests; and for
+ * The output of `brick bench`: one table of all sides for people and for pull requests; and for
  * programs JSON, JUnit and annotations.
  */
 #include "ui/text/bench_view.h"
@@ -607,7 +607,7 @@ static json_t *rate_json(const struct bench_rate *rate)
 	return json;
 }
 
-/* Of a time: ratios less 1, positive is slower. */
+/* Writes the effect on a time: ratios less 1, positive is slower. */
 static void put_effect(json_t *json, const struct difference *d)
 {
 	bool is_time = d->kind == DIFFERENCE_TIME;

@@ -10,7 +10,7 @@
 #include "analysis/compare/difference.h"
 #include "ui/text/diff.h"
 
-/* What else the machine did during the measurement. */
+/* The state of the machine during the measurement. */
 struct bench_machine {
 	unsigned cpus, runs, disturbed;
 	double load, frequency_mhz, temperature; /* negative: not known */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `brick bisect` says: for people, and as JSON (schema brick/bisect/1). */
+/* The output of `brick bisect`: for people, and as JSON (schema brick/bisect/1). */
 #include "ui/text/bisect_view.h"
 
 #include "ui/text/difference_text.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `brick ceilings` says, and how views come by ceilings. Main thread. */
+/* The output of `brick ceilings`, and the way views get ceilings. Main thread. */
 #pragma once
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What pictures of curves have in common: their look, legible on light and dark, and round axes. */
+/* Parts of all pictures of curves: their look, legible on light and dark, and round axes. */
 #pragma once
 
 #include <math.h>

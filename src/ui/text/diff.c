@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A comparison for people: what is compared and in what it is unfair, then each phase as a sentence
- * whose parts add up, the verdict, and tables of parts and kernels. And as JSON, schema
+ * A comparison for people: the sides and in what they are unfair to compare, then each phase as a
+ * sentence whose parts add up, the verdict, and tables of parts and kernels. And as JSON, schema
  * brick/diff/1: times in ns a token; effects, bounds and points are ratios less 1, null where they
- * are not known. What is unfair is found in facts of the recordings, keys and values, compared as
- * sets: what all recordings of one side say against what those of the other say.
+ * are not known. Unfair differences are found in the recordings' facts, keys and values, as sets:
+ * the values of all recordings of one side against those of the other.
  */
 #include "ui/text/diff.h"
 
@@ -412,7 +412,7 @@ struct printer {
 	const struct terminal *terminal;
 };
 
-/* What is compared. */
+/* The sides that are compared. */
 
 static void print_side(const struct printer *p, bool is_b)
 {
@@ -449,7 +449,7 @@ static char *own_words(const char *text, const char *other)
 		text + begin, end ? " ..." : "");
 }
 
-/* Of "tokens 256, batch 64, threads 4" what `other` says otherwise; the caller frees. */
+/* The items of "tokens 256, batch 64, threads 4" that `other` has otherwise; the caller frees. */
 static char *own_items(const char *text, const char *other)
 {
 	char *items = NULL;
@@ -466,7 +466,7 @@ static char *own_items(const char *text, const char *other)
 	return items ? items : text_copy(text);
 }
 
-/* What A's text has and B's has not; the caller frees. */
+/* The part of A's text that B's has not; the caller frees. */
 static char *own_part(const char *text, const char *other)
 {
 	bool are_lists = strstr(text, ", ") && strstr(other, ", ");
@@ -545,7 +545,7 @@ static void add_other(char **text, double a, double b, const char *format)
 		text_append(text, " and ", format, units_number(of_b, b), units_number(of_a, a));
 }
 
-/* What a part did otherwise; "" where it did the same. The caller frees. */
+/* The differences in a part's work; "" if there are none. The caller frees. */
 static char *other_work(const struct compare_row *row)
 {
 	const struct compare_work *a = &row->a, *b = &row->b;
@@ -594,7 +594,9 @@ static void add_kernels(char **text, const struct compare *c, int phase)
 		text_append(text, "; ", "kernel %s instead of %s", b, a);
 }
 
-/* What of a part caused the effect: "DownProjection runs 14 times a token instead of 7". */
+/*
+ * Says which work of a part caused the effect: "DownProjection runs 14 times a token instead of 7".
+ */
 static void add_reason(char **text, const struct compare_row *row)
 {
 	SCOPED char *work = other_work(row);
@@ -639,7 +641,10 @@ static void print_why(const struct printer *p, int phase)
 			reasons ? "; " : "", reasons ? reasons : "");
 }
 
-/* What a token's steps lack, in A and in B; false: it is no tenth of what a token takes more. */
+/*
+ * The part of a token's elapsed time that is in no step, in A and in B; false: it explains less
+ * than a tenth of the time that a token takes more.
+ */
 static bool lies_between(const struct compare *c, int phase, double *in_a, double *in_b)
 {
 	const struct compare_row *elapsed = compare_find(c, phase, COMPARE_ELAPSED);
@@ -652,7 +657,7 @@ static bool lies_between(const struct compare *c, int phase, double *in_a, doubl
 	return (*in_b - *in_a) / (elapsed->difference.b - elapsed->difference.a) >= 0.1;
 }
 
-/* What the program takes between steps is in none of their parts. */
+/* The program's time between steps is in none of the parts of steps. */
 static void print_between(const struct printer *p, int phase)
 {
 	char a[UNITS_BYTES], b[UNITS_BYTES];

@@ -52,7 +52,7 @@ static void say_crowd(
 	fill(show, "brick report --by thread");
 }
 
-/* What a team of that size would wait for as well. */
+/* Adds the evidence that a team of that size would wait for, too. */
 static void say_others(struct finding_words *w, const struct explain_facts *f)
 {
 	const double little = 0.1;
@@ -740,7 +740,7 @@ static bool same_before(const struct findings *findings, const struct finding *f
 	return false;
 }
 
-/* What a finding costs, in a line of its own for each phase that has it. */
+/* Prints a finding's cost, in a line of its own for each phase that has it. */
 static void print_costs(const struct explain_facts *facts, const struct finding *finding,
 	const struct terminal *terminal, const char *line)
 {
@@ -828,7 +828,7 @@ static void print_finding(const struct explain_facts *facts, const struct findin
 	tell("  see", "%s %s", words.show, facts->run->path);
 }
 
-/* How much the findings explain, what else takes time, and what was not looked into. */
+/* Prints how much the findings explain, which else takes time, and which was not looked into. */
 static void print_rest(const struct explain_facts *facts, const struct findings *findings,
 	const struct terminal *terminal)
 {

@@ -61,7 +61,7 @@ static void add_row(struct table *table, const struct functions *f, const struct
 	table_cell(table, path_name(function->object));
 }
 
-/* What the shares are of. */
+/* Prints the whole that shares refer to. */
 static void print_head(const struct functions *f, const struct terminal *terminal)
 {
 	const struct run *run = f->run;
@@ -83,7 +83,7 @@ static void print_head(const struct functions *f, const struct terminal *termina
 	fputc('\n', terminal->out);
 }
 
-/* What is not in the table. */
+/* Prints what is not in the table. */
 static void print_losses(const struct run *run, FILE *out)
 {
 	const struct stack_account *a = &run->stack_account;

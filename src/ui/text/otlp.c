@@ -20,7 +20,9 @@
 
 enum { BATCH_SPANS = 512, KIND_INTERNAL = 1, KIND_SERVER = 2 };
 
-/* Of a trace: the request itself, its queueing, then each part and what is in it. */
+/*
+ * Numbers of a trace's spans: the request itself, its queueing, then each part with its contents.
+ */
 enum { SPAN_REQUEST = 1, SPAN_QUEUE = 2, SPAN_FIRST_PART = 3 };
 
 static int find_ordinals(struct otlp *o)
@@ -123,7 +125,7 @@ void otlp_put_number(json_t *attributes, const char *key, uint64_t value)
 		put_attribute(attributes, key, "intValue", otlp_u64(value));
 }
 
-/* Of a recording that was cut off early no process may be known. */
+/* A recording that was cut off early may know no process. */
 static json_t *resource_of(const struct otlp *o, uint32_t process)
 {
 	static const struct run_process nobody;

@@ -109,7 +109,7 @@ static const struct run_step *step_of(const struct report *report, const struct 
 }
 
 /*
- * What people see in place of a thread's number, for a brick that ran on devices only. Programs
+ * For a brick that ran on devices only, people see this in place of a thread's number. Programs
  * find the devices' numbers under their own names.
  */
 static void get_device_count(

@@ -23,7 +23,7 @@ enum report_type {
 	REPORT_SIZES, /* three sizes of a grid or a block */
 };
 
-/* What a field is read from. */
+/* The source of a field's value. */
 enum report_base { REPORT_OF_ROW, REPORT_OF_QUEUE, REPORT_OF_KERNEL, REPORT_OF_LANE };
 
 enum report_field_flags {

@@ -77,7 +77,7 @@ static bool is_device_of(const char *backend, const char *device)
 	       !strncmp(backend + 4, device, digits) && !backend[4 + digits];
 }
 
-/* What ran it: engines' names of their backends with the device's, or the devices alone. */
+/* Adds the backends by the engines' names, each with its device, or the devices alone. */
 static void add_backends(char **text, const struct run *run)
 {
 	SCOPED const char **backends = provenance_notes(run, "backend");
@@ -208,7 +208,7 @@ static void add_phase(
 	add(head, labels[phase], text);
 }
 
-/* What the steps that train spend their time on; between two phases is what is left. */
+/* Adds the phases of steps that train; between two phases is the rest of their time. */
 static void add_training(struct report_head *head, const struct report *report)
 {
 	const struct training_times *times = &report->training;

@@ -103,7 +103,7 @@ static void add_devices(json_t *backends, const struct run *run)
 	}
 }
 
-/* Of workloads: 0 is not known. */
+/* A workload's number: 0 is not known. */
 static json_t *known(uint64_t number)
 {
 	return number ? json_number(number) : json_null();
@@ -364,7 +364,7 @@ static void put_queue(json_t *object, const struct report *report, uint32_t numb
 }
 
 /*
- * What threads waited for. kernel is null for a queue as a whole; queue is null, too, for an
+ * Causes of threads' waits. kernel is null for a queue as a whole; queue is null, too, for an
  * unknown cause.
  */
 static json_t *waits_json(const struct report *report)

@@ -10,7 +10,7 @@
 json_t *report_to_json(const struct report *report);
 
 /*
- * What the fields are, and which are columns of a page's tables: { "fields": [ { "key", "title",
+ * Describes the fields, and lists the columns of a page's tables: { "fields": [ { "key", "title",
  * "type", "means" } ], "columns": { "bricks": [ keys ], ... } }. A new reference.
  */
 json_t *report_fields_to_json(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far the program had the machine to itself, in a report. Main thread. */
+/* Says in a report how far the program had the machine to itself. Main thread. */
 #pragma once
 
 #include <jansson.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A report for people. The first screen has at most 40 lines: a head, the rows that matter of each
- * phase, one line of trust, and what to ask next. The whole report has all rows and columns, and
- * all that is known of how far to trust them.
+ * phase, one line of trust, and the next command to try. The whole report has all rows and columns,
+ * and all facts about how far to trust them.
  *
- * Rows by brick and category have the time that their threads ran. What these were preempted, and
- * blocked outside of waits, is rows of its own, so that SHARE and /TOKEN add up to the wall time.
+ * Rows by brick and category have the time that their threads ran. Time that these were preempted,
+ * or blocked outside of waits, has rows of its own, so that SHARE and /TOKEN add up to the wall
+ * time.
  */
 #include "ui/text/report_text.h"
 
@@ -63,7 +64,7 @@ static bool splits_off(const struct summary *summary)
 	       (summary->by == SUMMARY_BY_BRICK || summary->by == SUMMARY_BY_CATEGORY);
 }
 
-/* What a row took of steps, on a thread or on a device. */
+/* A row's time in steps, on a thread or on a device. */
 static uint64_t taken_ns(const struct summary_row *row)
 {
 	bool on_device =
@@ -468,7 +469,7 @@ static bool is_chosen(const struct report *report)
 		       report->summary->by != SUMMARY_BY_KERNEL);
 }
 
-/* How many lines a text takes, or one less. */
+/* The number of lines that a text takes, or one less. */
 static size_t lines_of(const struct screen *screen, const char *text, size_t indent)
 {
 	size_t width = screen->width > indent + 20 ? screen->width - indent : 20;
@@ -539,7 +540,7 @@ static size_t threads_of(const struct run *run)
 	return threads;
 }
 
-/* What the columns mean, where their titles do not say it; the caller frees. */
+/* Explains the columns whose titles do not; the caller frees. */
 static char *meanings(const struct report *report)
 {
 	size_t threads = threads_of(report->run);

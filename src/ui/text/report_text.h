@@ -11,7 +11,7 @@ void report_text(const struct report *report, FILE *out);
 /* All rows, columns and notes. */
 void report_whole_text(const struct report *report, FILE *out);
 
-/* How far to trust it, and where it comes from, whole. */
+/* Prints all facts about how far to trust the report, and where it comes from. */
 void report_whole_trust_text(const struct report *report, FILE *out);
 
 /* Says whether AVG to MAX and rates count time on the CPU or all time; NULL for devices' rows. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How far to trust a report: one line below its rows. Whole, all about coverage, devices, CPUs,
- * distortion and losses, and where the recording comes from.
+ * Says how far to trust a report: in one line below its rows, or in whole, with all facts about
+ * coverage, devices, CPUs, distortion and losses, and the origin of the recording.
  */
 #include "ui/text/report_trust.h"
 
@@ -448,7 +448,7 @@ static void add_coverage(struct verdict *v, const struct summary *summary)
 		add_fact(v, "coverage", text_copy("coverage unknown"));
 }
 
-/* What a device's tracing costs is only known from above. */
+/* The cost of a device's tracing is only known from above. */
 static bool distortion_is_large(const struct distortion *d)
 {
 	return (d->traced > 0 ? d->high : d->share) > TRUST_MAX_DISTORTION;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How far to trust a report, in one line or in all detail. Other answers share its sentences. Main
- * thread.
+ * Says how far to trust a report, in one line or in all detail. Other answers share its sentences.
+ * Main thread.
  */
 #pragma once
 

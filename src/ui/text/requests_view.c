@@ -225,7 +225,7 @@ static void print_table(const struct requests_view *view, const struct terminal 
 	table_destroy(table);
 }
 
-/* Whether its first token came of the step that ended its prompt. */
+/* True if its first token came of the step that ended its prompt. */
 static bool begins_by_prompt(const struct requests *q, const struct request *r)
 {
 	const struct request_part *parts = &q->parts[r->part_first];
@@ -267,7 +267,7 @@ static void print_head(const struct requests_view *view, const struct terminal *
 	fputc('\n', terminal->out);
 }
 
-/* What came with a gap, in words. */
+/* The cause of a gap, in words. */
 static char *cause_text(const struct requests_view *view, const struct request_gap *gap)
 {
 	char tokens[UNITS_BYTES], faults[UNITS_BYTES];

@@ -25,7 +25,10 @@ void requests_csv(const struct requests_view *view, FILE *out);
 /* Schema brick/requests/1; a new reference. */
 json_t *requests_to_json(const struct requests_view *view);
 
-/* How JSON and CSV name a gap's cause, why tokens were evaluated again, and an end; NULL: none. */
+/*
+ * Names of a gap's cause, of a reason to evaluate tokens again, and of an end, in JSON and CSV;
+ * NULL: none.
+ */
 const char *requests_cause(enum gap_cause cause);
 const char *requests_reason(enum request_lost lost);
 const char *requests_end(enum request_end end);

@@ -243,7 +243,7 @@ static void print_series(
 	print_rates(s, terminal);
 }
 
-/* Of n series of a model: whether fewer than `most` others have more steps. */
+/* True if fewer than `most` others of a model's n series have more steps. */
 static bool is_among(const struct scaling_series *list, size_t n, size_t i, size_t most)
 {
 	size_t before = 0;

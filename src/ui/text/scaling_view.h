@@ -20,7 +20,7 @@ void scaling_svg(const struct scaling_view *view, FILE *out);
 /* Schema brick/scaling/1; a new reference. */
 json_t *scaling_to_json(const struct scaling_view *view);
 
-/* What a picture shows, as numbers. A new reference. */
+/* The numbers of a picture. A new reference. */
 json_t *scaling_to_chart(const struct scaling_view *view);
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `brick requests` says of speculative decoding, as text and as JSON. Main thread. */
+/* The part of `brick requests` about speculative decoding, as text and as JSON. Main thread. */
 #pragma once
 
 #include <jansson.h>

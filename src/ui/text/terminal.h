@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an output can show, and paragraphs in it. Main thread. */
+/* Properties of an output, and paragraphs in it. Main thread. */
 #pragma once
 
 #include <stdbool.h>

@@ -33,7 +33,7 @@ int text_fail(int rc);
 /* 0, or -ENOMEM if this thread lacked memory for a part of an answer since the last call. */
 int text_error(void);
 
-/* What a terminal may be shown. */
+/* Text that is safe on a terminal. */
 
 /*
  * Control characters, invalid UTF-8 and characters that the locale or the eye cannot tell from
@@ -42,7 +42,7 @@ int text_error(void);
  */
 enum { TEXT_SPELLED = 10 }; /* at most so many bytes stand for one */
 
-/* Whether the locale's character set is UTF-8. */
+/* True if the locale's character set is UTF-8. */
 bool text_is_utf8(void);
 
 /* Safe copy in place of a buffer; what does not fit is cut off between characters. */
@@ -74,7 +74,7 @@ const char *plural_s(unsigned long long n);
 
 /* A message on stderr. */
 
-/* "brick: WHAT: WHY". What is not safe is escaped. */
+/* "brick: WHAT: WHY". Unsafe characters are escaped. */
 void warn(const char *format, ...) BRICK_PRINTF(1, 2);
 void warn_arguments(const char *format, va_list arguments);
 
@@ -103,5 +103,5 @@ char *units_bytes(char out[UNITS_BYTES], uint64_t bytes);
 /* No unit; below 1 down to three decimals, "<0.001" below these; negative is "-". */
 char *units_number(char out[UNITS_BYTES], double value);
 
-/* Of a share from 0 to 1: "12.3%"; "<0.1%" for what would round to 0; negative is "-". */
+/* Writes a share from 0 to 1: "12.3%"; "<0.1%" for what would round to 0; negative is "-". */
 char *units_percent(char out[UNITS_BYTES], double share);

@@ -28,7 +28,7 @@ struct table {
 	ARRAY(struct row) rows;
 };
 
-/* What is really printed. */
+/* The columns that are really printed. */
 struct layout {
 	size_t *widths;
 	bool *shown;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How far to trust numbers, in words: losses (one line in `kinds` for each), and how the distortion
- * was measured, in clauses with "; " between them.
+ * Says in words how far to trust numbers: losses (one line in `kinds` for each), and how the
+ * distortion was measured, in clauses with "; " between them.
  */
 #include "ui/text/trust_text.h"
 

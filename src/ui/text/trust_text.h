@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far to trust numbers, in words, the same in every answer. Any thread. */
+/* Says in words how far to trust numbers, the same in every answer. Any thread. */
 #pragma once
 
 #include "analysis/accounts/presence.h"

@@ -2,7 +2,7 @@
 /*
  * A screen in memory: cells with one character and one style each. Widgets draw on it and know
  * nothing of terminals; it is then shown by screen.h or written as plain text. Text must be safe
- * (src/ui/text/text.h). What lies outside is cut off. One thread.
+ * (src/ui/text/text.h). Drawing outside of it is cut off. One thread.
  */
 #pragma once
 

@@ -63,7 +63,7 @@ void grid_bar(struct grid_row *row, double share);
 /* Put the rows in order, and find the selected one again. */
 void grid_arrange(struct grid *grid, struct grid_place *place);
 
-/* How many rows can be selected. */
+/* The number of rows that can be selected. */
 int grid_selectable(const struct grid *grid);
 
 /* Draw titles and rows into `height` lines of the canvas; scrolls to the selected row. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Computes what is shown, at most once per picture and phase. What a view asks for and there is no
- * memory for is empty, which text_error() tells.
+ * Computes each part of a picture at most once per phase. A part for which there is no memory is
+ * empty, and text_error() tells.
  */
 #include "ui/top/picture.h"
 
@@ -16,8 +16,8 @@
 #include "analysis/machine/ceilings_file.h"
 
 /*
- * Of one phase a live process's statistics know nothing, and the samples are those of the last
- * moments: how often and how long in all since the start is not known.
+ * A live process's statistics do not tell phases apart, and its samples are of the last moments. So
+ * how often and how long in all a phase ran since the start is not known.
  */
 static void forget_counts(struct summary_row *rows, size_t count)
 {
@@ -275,7 +275,7 @@ static uint32_t last_step(const struct picture *p)
 	return RUN_NONE;
 }
 
-/* Of a run without steps: the thread that did most. */
+/* The thread that did most, for a run without steps. */
 static uint32_t busiest_lane(const struct run *run)
 {
 	uint32_t best = RUN_NONE;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `brick top` shows at a moment: a run (a recording, or what the sessions of a live process
- * hold), and all that analysis/ says about it, computed when a view asks first. All numbers on the
- * screen come from here, and are made as those of `brick report`. Owns its run.
- * One thread.
+ * The state that `brick top` shows at a moment: a run (a recording, or what the sessions of a live
+ * process hold), and all that analysis/ says about it, computed when a view asks first. All numbers
+ * on the screen come from here, and are made as those of `brick report`. Owns its run. One thread.
  */
 #pragma once
 

@@ -211,7 +211,7 @@ static double over_run(const struct picture *p, int phase)
 	return picture_tokens_per_s(&p->exact[phase]);
 }
 
-/* What there is place for, whole; the first stands in any case. */
+/* Draws a fact if there is room for all of it; the first stands in any case. */
 static int draw_fact(struct canvas *canvas, int x, int y, const char *text)
 {
 	int width = (int)text_width(text) + (x ? 2 : 0);
@@ -281,7 +281,7 @@ static char *losses_text(const struct losses *losses)
 	return text;
 }
 
-/* What must be seen has place in any case: texts that can be long are cut for it. */
+/* Important facts have room in any case: texts that can be long are cut for them. */
 enum { MUST_SEE = 36 };
 
 static int draw_losses(const struct picture *p, struct canvas *canvas)
@@ -315,7 +315,7 @@ static char *distortion_fact(const struct distortion *d)
 	return text_format("distortion %.2f%%", 100 * d->share);
 }
 
-/* What distorts the numbers most stands first: the line's end may have no place. */
+/* The largest distortion stands first, as the line's end may have no room. */
 static void draw_trust(const struct top *top, struct canvas *canvas)
 {
 	const struct picture *p = top->picture;

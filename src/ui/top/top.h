@@ -7,7 +7,7 @@
 
 #include "ui/top/top_view.h"
 
-/* What the caller has to do after a key. */
+/* The caller's task after a key. */
 enum top_action { TOP_STAY, TOP_QUIT, TOP_RESET };
 
 extern const struct view_class *const top_views[TOP_VIEWS];

@@ -55,7 +55,7 @@ static void push(struct history_brick *brick, double value)
 	brick->values[HISTORY_SLOTS - 1] = value;
 }
 
-/* Of one phase. */
+/* Adds the shares of one phase. */
 static void add_shares(struct history *h, const struct picture *p)
 {
 	const struct summary *summary = p->report.summary;
@@ -168,7 +168,7 @@ double history_samples_per_s(const struct history *h)
 	return (double)(to->executions - from->executions) * 1e9 / (double)(to->ns - from->ns);
 }
 
-/* Of a recording. */
+/* The history of a recording. */
 
 struct binning {
 	struct history *history;
@@ -181,7 +181,7 @@ struct binning {
 	struct history_brick *waits;   /* NULL: the run knows none */
 };
 
-/* Of queues, too. */
+/* Takes all lanes, queues, too. */
 static int on_lane(void *context, uint32_t lane)
 {
 	((struct binning *)context)->lane = lane;

@@ -44,7 +44,7 @@ static int make_directory(char **out)
 	return path ? 0 : -ENOMEM;
 }
 
-/* What is looked at goes first: we can wait for a moment when it leaves a core. */
+/* Lowers our priority: the program goes first, and we can wait until it leaves a core. */
 static void step_back(void)
 {
 	enum { NICE = 10 };
@@ -127,7 +127,10 @@ static void name_from(struct top_source *s, const struct run *run)
 		s->what = text_safe(command);
 }
 
-/* Of a program that still runs, what was asked for may come later. 1: it is there. */
+/*
+ * Applies the selection. In a program that still runs, the selected part may come later. 1: it is
+ * there.
+ */
 static int narrow(struct top_source *s, struct run *run, bool live)
 {
 	SCOPED char *missing = NULL;

@@ -41,7 +41,7 @@ struct top_source {
 };
 
 /*
- * Of a command: -ENOSYS: /proc is not there, through which it finds itself. Of a process: -ENOENT:
+ * For a command: -ENOSYS: there is no /proc, through which it finds itself. For a process: -ENOENT:
  * there is none; -EACCES: it belongs to another user; BRICK_ENOTRECORDED: *why is what is wrong
  * with its session, NULL if it has none. top_source_close() is due also after an error.
  */

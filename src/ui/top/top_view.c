@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What views with a table have in common, and views that are lines of text. */
+/* Code that views with a table share, and views that are lines of text. */
 #include "ui/top/top_view.h"
 
 #include <stdlib.h>

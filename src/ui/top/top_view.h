@@ -36,15 +36,17 @@ struct top;
 struct view_class {
 	const char *name;  /* for --view, and in JSON */
 	const char *title; /* of its tab */
-	/* Whether there is a tab of it now; NULL: always. */
+	/* True if the view has a tab now; NULL: always. */
 	bool (*is_there)(struct top *top);
 	bool is_log; /* there only where the program's output is, also without a picture */
 	/* The table of a view that has one, arranged; the caller calls grid_fini(). */
 	void (*make)(struct grid *grid, struct top *top);
 	/* NULL: the table is all that there is. */
 	void (*draw)(struct top *top, struct canvas *canvas, int y, int height);
-	/* Of views without a table: rows that can be walked through, and the text of one for
-	   searching; the caller frees. */
+	/*
+	 * For views without a table: rows that can be walked through, and the text of one for
+	 * searching; the caller frees.
+	 */
 	int (*rows)(struct top *top);
 	char *(*row_text)(struct top *top, int row);
 	/* Views that are text: the lines; the caller frees. */

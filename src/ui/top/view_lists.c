@@ -40,7 +40,7 @@ static void field_grid_init(
 	}
 }
 
-/* What a column is sorted by; texts are by themselves. */
+/* The number that a column is sorted by; texts sort by themselves. */
 static double key_of(const struct report_field *field, const struct report *report,
 	const struct summary_row *row)
 {
@@ -75,7 +75,7 @@ static const char *history_title(const struct top *top)
 	return top->history.is_short ? "OVER TIME" : "LAST MINUTE";
 }
 
-/* What a brick took of a token; ANALYSIS_UNKNOWN: nothing, or it has no tokens. */
+/* A brick's time per token; ANALYSIS_UNKNOWN: none, or it has no tokens. */
 static uint64_t token_ns(const struct report *report, const struct summary_row *row)
 {
 	uint64_t ns = row ? report_value(report_field_find("token_ns"), report, row).number : 0;

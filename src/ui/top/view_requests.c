@@ -18,7 +18,7 @@ static const struct grid_column columns[] = {{"REQUEST", GRID_TEXT, 0}, {"MODEL"
 	{"/TOKEN", GRID_NUMBER, 0}, {"P99", GRID_NUMBER, 3}, {"MAX", GRID_NUMBER, 2},
 	{"WHY", GRID_TEXT, 1}};
 
-/* Whether its begin lies before what the picture has. */
+/* True if it began before the time that the picture has. */
 static bool is_cut(const struct picture *p, const struct request *r)
 {
 	return p->live && (r->reuse == REQUEST_REUSE_BEFORE || !r->prompt_tokens);

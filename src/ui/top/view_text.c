@@ -10,7 +10,7 @@
 
 enum { MAX_BYTES = 256 << 10 };
 
-/* How far to trust the rest, in the words of the report. */
+/* The report's words on how far to trust the numbers. */
 static char *losses_text(struct top *top)
 {
 	char *text = NULL;

@@ -167,7 +167,7 @@ static int bar_width(const struct canvas *canvas)
 	return canvas->width >= 100 ? 20 : canvas->width >= 76 ? 8 : 0;
 }
 
-/* Of names: what the longest needs, where there is that much. */
+/* The width of names: the longest one's, as far as there is room. */
 static int name_width(const struct lines *lines, const struct canvas *canvas, bool utf8)
 {
 	enum { LEAST = 40 };
