@@ -517,7 +517,7 @@ static int advise_command(struct advising *a, char **words)
 	return program_interrupted ? EXIT_SIGNAL + program_interrupted : CLI_DONE;
 }
 
-/* Of recordings. */
+/* Runs from recordings. */
 
 struct kept {
 	char **words;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `brick bench`: runs programs in turns, plain and recorded, until the answer is precise enough,
- * and says which is faster. Of two, plain runs decide on the whole, at 2 %; recorded ones say which
- * brick it was, at 3 % for all of them together: so at most 5 of 100 answers see a difference where
- * there is none. Of more, or with parameters, it names the best, with intervals that hold for all
- * pairs at once. A finished run is on the disk before the next begins.
+ * and says which is faster. Between two programs, plain runs decide on the whole, at 2 %; recorded
+ * runs say which brick it was, at 3 % for all bricks together: so at most 5 of 100 answers see a
+ * difference where there is none. Among more, or with parameters, it names the best, with intervals
+ * that hold for all pairs at once. A finished run is on the disk before the next begins.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -51,7 +51,7 @@ struct bench_arguments {
 	int by;
 };
 
-/* What is run, again and again. */
+/* A command that is run again and again. */
 struct bench_command {
 	char **words; /* NULL: its runs come from the history */
 	char *line, *name, *prepare;
@@ -118,7 +118,7 @@ static bool take_plain(struct bench *bench, const struct launch_result *result, 
 	return true;
 }
 
-/* What --prepare says, before each run and in no time of it. */
+/* Runs the command of --prepare, before each run and in no time of it. */
 static bool prepare_run(struct bench *bench, const struct bench_command *side)
 {
 	char *const argv[] = {(char *)"sh", (char *)"-c", side->prepare, NULL};
@@ -321,7 +321,7 @@ static double bench_measure_of(const struct bench_run *run)
 	return run->is_recorded ? NAN : run->value;
 }
 
-/* Of one kind of runs of a side, as they came; how many. */
+/* Collects the measures of one kind of a side's runs, as they came; returns their number. */
 static size_t measures(const struct bench *bench, size_t side, bool is_recorded, double *out)
 {
 	size_t n = 0;
@@ -354,7 +354,7 @@ static size_t bench_count(const struct bench *bench, size_t side, bool is_record
 	return n;
 }
 
-/* Of one side, or of its difference from the first. */
+/* The width of the interval of one side, or of its difference from the first. */
 static double width_of(const struct bench *bench, size_t side, bool is_recorded)
 {
 	SCOPED double *a = xcalloc(2 * bench->runs.count + 1, sizeof(*a));
@@ -473,7 +473,7 @@ static bool make_run(struct bench *bench)
 	return bench_journal_add(bench, &bench->runs.items[bench->runs.count - 1]);
 }
 
-/* How many runs there are of the rarest kind. */
+/* The number of runs of the rarest kind. */
 static uint64_t runs_of_each(const struct bench *bench)
 {
 	uint64_t least = UINT64_MAX;
@@ -706,7 +706,7 @@ static const struct history_run *typical_of(const struct bench *bench, size_t si
 
 /* The numbers of one side, for its row. */
 
-/* Of recorded runs that have steps of the phase; how many. */
+/* Collects recorded runs with steps of the phase; returns their number. */
 static size_t token_logs(const struct bench *bench, size_t side, const char *phase, double *out)
 {
 	size_t n = 0;
@@ -814,7 +814,7 @@ static size_t find_best(const struct bench *bench, const struct bench_view *view
 	return best;
 }
 
-/* What cost speed or memory less than that is no gain. */
+/* Differences in speed or memory below this share count as none. */
 static const double pareto_slack = 0.01;
 
 static double value_of(const struct bench_view *view, const struct bench_side *side)

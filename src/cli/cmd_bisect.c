@@ -45,7 +45,7 @@ struct bisect {
 	ARRAY(struct bisect_step) steps;
 	bool *is_skipped;
 	char *directory, *output, *fault; /* fault: of the build that ran last */
-	/* What they are judged by. */
+	/* the measure that builds are judged by */
 	int phase;
 	char *brick; /* NULL: the whole token */
 };
@@ -276,7 +276,7 @@ static bool compare_ends(struct bisect *b, double *effect, bool *found)
 	return true;
 }
 
-/* Whether a build is bad; what fails is passed over. */
+/* Judges a build; a build that fails is passed over. */
 static void judge(struct bisect *b, struct bisection *search, size_t at, double threshold)
 {
 	struct build *build = &b->builds.items[at], *first = &b->builds.items[0];

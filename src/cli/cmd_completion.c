@@ -85,7 +85,7 @@ static const struct cli_option option_table[] = {
 	OPTION_HELP,
 };
 
-/* What an option takes. */
+/* Kinds of options, by their value. */
 
 static bool any(const struct cli_option *option)
 {
@@ -138,7 +138,7 @@ static void bash_options(const char *name, const struct cli_command *command,
 	putchar('\'');
 }
 
-/* What follows the word before. */
+/* Completes what follows the previous word. */
 static const char bash_rest[] =
 	"\tesac\n"
 	"\tif [ \"$word\" = = ]; then\n"

@@ -287,7 +287,7 @@ struct format {
 	int (*write)(const struct run *run, FILE *out);
 };
 
-/* What ran in what, as `brick flame` writes it. */
+/* Writes the nesting of bricks, as `brick flame` does. */
 static int export_stacks(
 	const struct run *run, FILE *out, int (*write)(const struct call_tree *stacks, FILE *out))
 {

@@ -100,8 +100,7 @@ static json_t *head_json(const struct history_run *run)
 	return json;
 }
 
-/* Runs of one program: what their commands begin, and end, with, as bytes. Of equal ones nothing.
- */
+/* Runs of one program, and the bytes that all their commands begin and end with. */
 struct program {
 	const char *command; /* of its first run */
 	size_t begin, end;
@@ -436,7 +435,7 @@ static struct history_part part_of(const struct history_arguments *a)
 	return part;
 }
 
-/* Of the newest run: what a part that no run has may have been meant to be called. */
+/* Ends with a message about a part that no run has, and suggests names from the newest run. */
 static void die_without(struct history_store *store, struct history_filter filter,
 	const struct history_part *part, const char *what)
 {
@@ -567,7 +566,7 @@ static int take_group(void *context, const struct history_group *g)
 
 COMPARATOR(compare_cells, struct cell, strcmp(x->name, y->name) ?: ORDER(x->group, y->group))
 
-/* How much a brick adds to each group, relative to its median over the groups. */
+/* Finds how much a brick adds to each group, relative to its median over the groups. */
 static void weigh(struct hosts *h, const struct cell *cells, size_t count, double *scratch)
 {
 	for (size_t i = 0; i < count; i++)

@@ -407,8 +407,8 @@ static bool empties_environment(char *const *command)
 }
 
 /*
- * Of the program, what it is linked with and what its arguments name: ggml is inside, and nothing
- * says where its functions are. As `brick doctor` looks.
+ * Looks into the program, its libraries and the files that its arguments name, as `brick doctor`
+ * does: ggml is inside one, and nothing says where its functions are.
  */
 static bool tell_hidden(char *const *command)
 {
@@ -481,7 +481,7 @@ static void print_nothing(const struct record_arguments *a, const struct recorde
 	}
 }
 
-/* What those say that find out before a program starts, else the error's own text. */
+/* The text for an error found before a program starts: the reason, else the error's own text. */
 static const char *refusal_text(int error)
 {
 	switch (error) {
@@ -562,7 +562,7 @@ static void print_off_cpu(const struct off_cpu_account *o)
 			o->gaps[o->gap_count - 1].end_ns == UINT64_MAX ? "" : " for a while");
 }
 
-/* What came of --sample; where nothing else is known of the program, that there is such a thing. */
+/* Tells the result of --sample; suggests the option where nothing else is known of the program. */
 static void print_stacks(const struct record_arguments *a, const struct recorder_result *r)
 {
 	const struct stack_account *s = &r->stacks;
@@ -674,7 +674,7 @@ static void record_history(const struct record_arguments *a, const struct record
 
 /* The command. */
 
-/* What costs several times the program's time is said before it is spent. */
+/* Warns before recording takes several times the program's time. */
 static void warn_of_splits(const struct record_arguments *a)
 {
 	if (a->quiet || a->off || !a->options.inject || a->has_method ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `brick roofline`: options, the ceilings to put the recording under, and the choice of the form.
- * What a recording has reached above kept ceilings is kept with them.
+ * Rates that a recording reached above kept ceilings are kept with them.
  */
 #include "ui/text/roofline_view.h"
 

@@ -218,7 +218,7 @@ static void clock_rate(struct selftest_result *r)
 		r, least * 1e6, 1000, "ppm", "the difference of its durations from the system's");
 }
 
-/* What a brick costs. */
+/* The cost of a brick. */
 
 enum { PAIRS = 10000, ROUNDS = 40, THREADS = 4, MANY_BRICKS = 900, RING = 1024 };
 
@@ -526,7 +526,7 @@ static int read_durations(const struct run *run, struct durations *out)
 	return out->steps == STEPS;
 }
 
-/* How much longer a part is in the steps that slow `slowed` than in those between them. */
+/* By how many us a part is longer in the steps that slow `slowed` than in those between them. */
 static double moved_us(const struct durations *durations, int slowed, int part)
 {
 	double plain[REPEATS], slow[REPEATS];

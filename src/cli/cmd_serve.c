@@ -128,7 +128,7 @@ static int fill(struct http_content *content, const struct page *page, bool live
 	return 0;
 }
 
-/* What is said of requests: metrics as text, and what is sent. -ENOMEM. */
+/* Measures requests: as metrics in text, and as data to send. -ENOMEM. */
 static int measure_requests(
 	struct server *server, const struct page *page, bool live, char **metrics)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a command gives up: with a message and an exit code, the same for all commands (docs:
- * brick.1, EXIT STATUS). Only commands do. Any thread.
+ * Ends a command with a message and an exit code, the same for all commands (docs: brick.1, EXIT
+ * STATUS). Only commands call this. Any thread.
  */
 #pragma once
 

@@ -38,7 +38,7 @@ bool graph_file_is(const char *path)
 	return n > 2 && begin[strspn(begin, " \t\r\n")] == '{' && strstr(begin, SCHEMA);
 }
 
-/* What is being read, for messages. */
+/* The place in the file that is being read, for messages. */
 struct place {
 	const char *path, *what;
 	size_t index;
@@ -259,7 +259,7 @@ struct brick_graph *graph_file_load(const char *path)
 	return graph;
 }
 
-/* What could not be written is told when all is done, by output_finish(). */
+/* Write errors are told when all is done, by output_finish(). */
 static int put(void *context, const char *data, size_t bytes)
 {
 	fwrite(data, 1, bytes, context);

@@ -15,8 +15,8 @@ bool graph_file_is(const char *path);
 /* Load it, or end the program with CLI_INPUT and a message that names file, place and reason. */
 struct brick_graph *graph_file_load(const char *path);
 
-/* What holds what. It ends the program, as does the next one, where edges lead in a circle. */
+/* Prints the nesting. This and the next function end the program where edges lead in a circle. */
 void graph_file_tree(struct brick_graph *graph, const char *path, FILE *out);
 
-/* The critical path, its nodes in order, and what a faster one would buy. */
+/* Prints the critical path, its nodes in order, and the gain of a faster node. */
 void graph_file_path(struct brick_graph *graph, const char *path, FILE *out);

@@ -16,7 +16,7 @@
 #include "ui/text/trust_text.h"
 #include "ui/text/recording_file.h"
 
-/* What `brick record` writes when it is not told where to. */
+/* The name that `brick record` uses when it is given none. */
 #define DEFAULT_NAME "run.pftrace"
 
 static uint64_t read_before;

@@ -13,8 +13,8 @@
 struct run *input_load(const char *path);
 
 /*
- * Several will be loaded, one after the other: how far that is is said of all of them together,
- * from the first call to the second. What is no file of its own is not counted.
+ * Several files will be loaded, one after the other. From the first call to the second, progress is
+ * that of all together. Only regular files count.
  */
 void input_batch_begin(char *const *paths, size_t count);
 void input_batch_end(void);
@@ -22,7 +22,7 @@ void input_batch_end(void);
 /* The same; for answers that have no place for losses: they are said on stderr. */
 struct run *input_load_telling(const char *path);
 
-/* What was lost, on stderr: first its cause, that the recording was never finished. */
+/* Prints losses on stderr, after their cause, that the recording was never finished. */
 void input_tell_losses(const struct run *run, const struct losses *losses);
 void input_tell_unfinished(const struct run *run);
 

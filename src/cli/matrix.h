@@ -23,7 +23,7 @@ void option_param(const struct option_use *use, const char *text);
 /* Add a value, unless the parameter has it. */
 void matrix_value(struct matrix_param *param, const char *format, ...) BRICK_PRINTF(2, 3);
 
-/* How many combinations there are: 1 of no parameters. */
+/* The number of combinations; 1 without parameters. */
 size_t matrix_size(const struct matrix *matrix);
 
 /* The index of a parameter's value in a combination. */

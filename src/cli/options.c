@@ -63,7 +63,7 @@ WORDS(words_step, "decode", "prefill", "slowest");
 WORDS(words_steps, "slowest", "slow");
 WORDS(words_rows, "brick", "category", "layer");
 
-/* Of a recording. */
+/* Words from a recording. */
 
 void words_layers(struct option_words *words)
 {
@@ -92,7 +92,7 @@ void words_bricks(struct option_words *words)
 	}
 }
 
-/* Of the history. */
+/* Words from the history. */
 
 static int add_labels(void *context, struct history_run *run)
 {
@@ -145,7 +145,7 @@ const struct cli_command *command_find(const char *name)
 	return NULL;
 }
 
-/* What a user wants always. */
+/* Options that a user wants always. */
 
 /*
  * Lines `COMMAND OPTION...`: a word that begins with '#' begins a comment, quotes hold blanks

@@ -110,13 +110,15 @@ void option_flag(const struct option_use *use, const char *text);
 void option_text(const struct option_use *use, const char *text);
 void option_number(const struct option_use *use, const char *text);
 void option_index(const struct option_use *use, const char *text);
-/* Of percent, a share: a double. */
+/* Takes percent, and stores a share as a double. */
 void option_percent(const struct option_use *use, const char *text);
 void option_phase_or_all(const struct option_use *use, const char *text);
 void option_rows(const struct option_use *use, const char *text);
 
-/* Which of the option's words it is: its index. Else wrong usage, with the one that may be meant,
- * or all of them. */
+/*
+ * Index of the option's word. Any other word is wrong usage: the message has the word that may be
+ * meant, or all of them.
+ */
 int option_choice(const struct option_use *use, const char *text);
 
 /* A number within bounds; else wrong usage: it "must be <what>". */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program consists of, without running it, and how ggml in a file of it would be attached
- * to.
+ * Finds the files that a program consists of, without running it, and how ggml in a file of it
+ * would be attached to.
  */
 #include "cli/program_files.h"
 

@@ -60,7 +60,7 @@ int program_ggml(struct program_ggml *found, const char *path);
 /* Does the file hold this text, as its tables of symbols do, or what it opens by name? */
 bool program_file_has(const char *path, const char *text);
 
-/* What all files of a program give together. */
+/* The sum over all files of a program. */
 struct program_outlook {
 	char reached[GGML_SYMBOL_COUNT];
 	bool has_ggml, has_whisper, has_device, hides_device_nodes;
