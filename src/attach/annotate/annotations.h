@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program says of its own work: texts of domains, and the brick, layer, site or step that
- * each of them is by the rules (attach/rules/annotations.rules). A text that no rule knows is a
- * brick of its own name, in which numbers are '#': "epoch 1" and "epoch 2" are one brick. A text is
- * asked for once; from then on finding it takes no lock and no memory. What has been found stays,
- * unless there was no room for it: its `bytes` are 0 then, and it is good for one range of the
- * thread. Any thread.
+ * A program's own annotations: texts of domains. The rules (attach/rules/annotations.rules) make
+ * each text a brick, layer, site or step. A text that no rule knows is a brick of its own name, in
+ * which numbers are '#': "epoch 1" and "epoch 2" are one brick. A text is asked for once; from then
+ * on finding it takes no lock and no memory. A found annotation stays, unless there was no room for
+ * it: its `bytes` are then 0, and it is good for one range of the thread. Any thread.
  */
 #pragma once
 
@@ -39,8 +38,8 @@ struct annotation_domain *annotation_domain(const char *name);
 bool annotation_is_domain(const struct annotation_domain *domain);
 
 /*
- * What the text is. text NULL or "": "(unnamed)". category: of a brick of its own name, asked for
- * when that is met first; enum brick_category or what brick_category_register() returned.
+ * Finds a text's annotation. text NULL or "": "(unnamed)". category: for a brick of its own name,
+ * when the text is met first; enum brick_category or a result of brick_category_register().
  */
 const struct annotation *annotation_find(
 	const struct annotation_domain *domain, const char *text, uint32_t category);
@@ -55,7 +54,7 @@ const struct annotation *annotation_find_wide(
 /* A wide text as UTF-8, cut where there is no more room. */
 void annotation_narrow(char *to, size_t bytes, const wchar_t *text);
 
-/* What was said and could not be kept, in words; false: there was room for all. */
+/* Says in words which texts could not be kept; false: there was room for all. */
 bool annotations_describe(char *text, size_t bytes);
 
 /* Brick's own rules as text (src/attach/rules/annotations.rules), compiled in. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table of bounded size that is read without a lock: from keys to values, neither of them 0. What
- * is put in stays, or is put in anew with another value. Header only. Reading: any thread; putting
- * in: one at a time.
+ * A table of bounded size that is read without a lock: from keys to values, neither of them 0. An
+ * entry stays, or is put in anew with another value. Header only. Reading: any thread; putting in:
+ * one at a time.
  */
 #pragma once
 

@@ -215,7 +215,7 @@ int ranges_pop(const struct annotation_domain *domain)
 	return level;
 }
 
-/* What ends anywhere. */
+/* Ranges that may end on any thread. */
 
 /* A number is a place, and how often that was used, so that an old one is not taken for a new. */
 static struct {

@@ -14,7 +14,7 @@
 /* Begin one on this thread's stack: its level in its domain, from 0. */
 int ranges_push(struct annotation_domain *domain, const struct annotation *annotation);
 
-/* What the innermost one of the domain works on is known by now: bytes. */
+/* Sets the bytes that the domain's innermost range works on. */
 void ranges_bytes(const struct annotation_domain *domain, uint64_t bytes);
 
 /* End the innermost one of the domain: its level; -1: there is none. */

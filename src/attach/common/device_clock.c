@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of readings that are taken at once the narrowest counts: a thread may be off its CPU meanwhile.
+/*
+ * Takes several readings at once and keeps the narrowest: the thread may be off its CPU meanwhile.
  */
 #include "attach/common/device_clock.h"
 

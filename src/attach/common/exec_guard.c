@@ -60,7 +60,7 @@ __attribute__((constructor)) static void find_first(void)
 
 enum { PATH_BYTES = 1024 }; /* stacks may be small; who has longer paths is let through */
 
-/* What is started, and how. */
+/* A program to start, and the function that starts it. */
 struct start {
 	execve_fn exec;
 	spawn_fn spawn; /* else */

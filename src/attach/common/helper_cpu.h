@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a thread of our own inside of the program takes of the CPUs: notes "helper.cpu", each with
- * all of it so far in the session. It reads its own clock, behind its work; a note comes when it
- * has grown by half, so that one that is missing where the program is killed hides a third at most.
- * Header only; one thread, but for helper_cpu_end().
+ * The CPU time of our own thread inside of the program: notes "helper.cpu", each with all of it so
+ * far in the session. It reads its own clock, behind its work; a note comes when it has grown by
+ * half, so that one that is missing where the program is killed hides a third at most. Header only;
+ * one thread, but for helper_cpu_end().
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What has been written is remembered by hashes of key and value. */
+/* Remembers written notes by hashes of key and value. */
 #include "attach/common/notes_once.h"
 
 #include <pthread.h>

@@ -29,7 +29,7 @@ int objects_list(struct object_list *list);
  */
 void *object_symbol(const char *name, const void *ours);
 
-/* How many objects have been loaded and unloaded since the process began. */
+/* The numbers of objects that were loaded and unloaded since the process began. */
 struct object_changes {
 	unsigned long long loads, unloads;
 };

@@ -56,8 +56,8 @@ static inline int call_launches(const struct call_shape *shape)
 }
 
 /*
- * What a stream is known by: NULL is the default one, and the calling thread's own has a handle
- * that no other thread's ever has. is_per_thread: NULL means the latter.
+ * The handle that stands for a stream: NULL is the default one, and the calling thread's own stream
+ * has a handle that no other thread's ever has. is_per_thread: NULL means the latter.
  */
 cuda_handle call_handle(cuda_handle stream, bool is_per_thread);
 

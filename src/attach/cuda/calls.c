@@ -30,7 +30,7 @@ static struct newest_number tail_places[512];
 static struct newest_numbers tails = NEWEST_NUMBERS(tail_places);
 #define KEY(handle) ((uintptr_t)(handle))
 
-/* What a thread is in the middle of. */
+/* The state of a thread in its calls. */
 struct call_thread {
 	uint32_t depth;	     /* of calls that launch */
 	uint32_t hook_calls; /* that launched, since one was timed */
@@ -208,7 +208,7 @@ static void launch_exit(const struct call_shape *shape, const struct cupti_call 
 
 /* Calls that wait, or have streams wait. */
 
-/* What is there to wait for now: other threads may launch more meanwhile. */
+/* Notes now which commands a wait is for: other threads may launch more meanwhile. */
 static void wait_enter(const struct call_shape *shape, const struct cupti_call *call)
 {
 	const struct cuda_event_call *event = call->parameters;
@@ -280,7 +280,7 @@ static void stream_goes(const struct call_shape *shape, const struct cupti_call 
 	newest_numbers_forget(&tails, KEY(call->context), KEY(stream));
 }
 
-/* How many records a launch of it brings is not known any more. */
+/* From now on the number of records that a launch of the graph brings is unknown. */
 static void node_switched(const struct cupti_call *call)
 {
 	const struct cuda_node_switch *node = call->parameters;

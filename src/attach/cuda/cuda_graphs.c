@@ -30,7 +30,8 @@ static size_t sweep_at = FIRST_SWEEP;
 static uint32_t round_number = 1, full_round; /* in which there were too many */
 static uint64_t lost;
 
-/* What nodes were made for, each once: there are as many as there are nodes in an engine's graphs.
+/*
+ * The bricks that nodes were made for, each once: at most as many as nodes in an engine's graphs.
  */
 struct parent {
 	uint32_t brick;
@@ -131,7 +132,7 @@ enum { NESTED_COPIES = 16, MAX_NESTED = 1 << 12 };
 /* Two nodes of a graph have different parents, or that of one is not known. */
 #define NO_PARENT (HASHMAP_NONE - 1)
 
-/* What was copied into one graph. */
+/* The nodes that were copied into one graph. */
 struct copies {
 	uint32_t graph, nodes, leaves;
 	uint64_t parent; /* of all leaves; HASHMAP_NONE: there are none, or NO_PARENT */
@@ -372,7 +373,7 @@ void graph_places_updated(cuda_handle exec, cuda_handle graph)
 	}
 }
 
-/* What CUPTI tells. */
+/* Calls from CUPTI. */
 
 /* The executable graph that the thread is making. */
 static __thread struct {

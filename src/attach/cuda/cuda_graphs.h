@@ -65,7 +65,7 @@ void graph_places_forget(cuda_handle graph);
 /* The executable graph's nodes now do what the graph's do: they get their brick and layer. */
 void graph_places_updated(cuda_handle exec, cuda_handle graph);
 
-/* What CUPTI tells. */
+/* Calls from CUPTI. */
 
 /* A launch of a graph brings one record, not one per node. Before the first graph. */
 void graph_calls_are_whole(void);
@@ -87,7 +87,7 @@ void graph_calls_instantiated(bool has_failed);
  */
 void graph_calls_updated(const struct cuda_graph_update *update, bool has_info, bool has_failed);
 
-/* What a program did with graphs as wholes. Any thread. */
+/* Counts a program's calls on whole graphs. Any thread. */
 enum graph_call { GRAPH_CAPTURED, GRAPH_INSTANTIATED, GRAPH_UPDATED, GRAPH_LAUNCHED, GRAPH_CALLS };
 void graph_calls_count(enum graph_call call, bool has_failed);
 

@@ -72,7 +72,7 @@ static void architecture(void *driver, int ordinal, char *text, size_t bytes)
 		snprintf(text, bytes, "sm_%d%d", major, minor);
 }
 
-/* For the list of GPUs. What the driver does not tell is left out: calls may be missing. */
+/* For the list of GPUs. Facts that the driver does not tell are left out: calls may be missing. */
 static void describe_device(void *driver, int ordinal)
 {
 	int (*text_of)(char *, int, int) = NULL, (*uuid_of)(uint8_t *, int) = NULL;
@@ -94,8 +94,8 @@ static void describe_device(void *driver, int ordinal)
 }
 
 /*
- * What the driver tells of its devices, asked once it is ready: that is before records come, and on
- * a thread that is in no call of CUDA's.
+ * Asks the driver about its devices once it is ready, which is before records come, and on a thread
+ * that is in no call of CUDA's.
  */
 static void describe_devices(void)
 {
@@ -287,7 +287,7 @@ static bool is_too_old(void)
 }
 
 /*
- * Of the libraries that there are, the first that suits the driver. A result of CUPTI's, or of
+ * Opens the first of the libraries that suits the driver. Returns a result of CUPTI's, or of
  * cupti_open().
  */
 static int open_and_subscribe(void)
@@ -350,7 +350,7 @@ static int is_of_torch(struct dl_phdr_info *info, size_t size, void *unused)
 	return info->dlpi_name && strstr(info->dlpi_name, "/libtorch_cpu.so") != NULL;
 }
 
-/* What others would trip over. */
+/* Notes known faults that others may meet. */
 static void warn(uint32_t version)
 {
 	if (version == CUPTI_VERSION_13_0)
@@ -405,7 +405,7 @@ int InitializeInjection(void)
 	return 1;
 }
 
-/* What this library says of itself to `brick doctor`: whether there is a CUPTI to trace with. */
+/* Tells `brick doctor` if there is a CUPTI to trace with. */
 BRICK_API int brick_attacher_check(char *text, size_t bytes)
 {
 	uint32_t version = 0;

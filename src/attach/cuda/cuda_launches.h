@@ -11,7 +11,7 @@
 #include "brick/attach.h"
 #include "brick/queue.h"
 
-/* What a call launches: how many records come of it (0: not known), and whether they must. */
+/* The records that come of a call's launches: how many (0: not known), and whether they must. */
 struct launch_records {
 	uint32_t count;
 	uint32_t certain;		       /* one that does not come was lost */
@@ -27,14 +27,15 @@ void launches_begin(uint32_t correlation, const struct brick_launch *launch,
 void launches_end(uint32_t correlation, const struct brick_launch *launch);
 
 /*
- * A call inside of another launched for it: CUPTI gives the records either id. What has come for
- * one has come for the other.
+ * A call inside of another launched for it: CUPTI gives the records either id. A record for one is
+ * a record for the other.
  */
 void launches_join(uint32_t outer, uint32_t inner);
 
 /*
- * The call launched into that stream. What was launched into it before has all come when the first
- * record of this call has: so a call of which nobody knows how many records come is over then.
+ * The call launched into that stream. When the call's first record comes, all records of earlier
+ * launches into the stream have come: so an earlier call with an unknown number of records is then
+ * over.
  */
 void launches_in_stream(uint32_t correlation, cuda_handle stream);
 
@@ -63,9 +64,9 @@ int launches_take(
 uint64_t launches_pending_since(uint64_t give_up);
 
 /*
- * Consumer, once a round, behind a flush: the give_up for launches_pending_since(). What ended
- * `patience` ago is given up, but not before so many flushes went by without its record: a process
- * that stood still has asked for nothing meanwhile.
+ * Consumer, once a round, behind a flush: the give_up for launches_pending_since(). Launches that
+ * ended `patience` ago are given up, but not before so many flushes went by without their record: a
+ * process that stood still has asked for nothing meanwhile.
  */
 enum { PATIENT_ROUNDS = 10 };
 uint64_t launches_patience_ends(uint64_t now, uint64_t patience);

@@ -158,10 +158,9 @@ static struct brick_queue *queue_of(uint32_t device, uint32_t context, uint32_t 
 }
 
 /*
- * ---- the clock of records, placed on CLOCK_MONOTONIC ----
- * CUPTI takes its times from ours, or its clock is placed by readings: on Linux it is
- * CLOCK_REALTIME, which may jump. What CUPTI itself does to bring the device's counter onto its
- * clock is not in the residual: nothing shows it.
+ * ---- the clock of records, placed on CLOCK_MONOTONIC ---- CUPTI takes its times from ours, or its
+ * clock is placed by readings: on Linux it is CLOCK_REALTIME, which may jump. CUPTI's own error in
+ * bringing the device's counter onto its clock is not in the residual: nothing shows it.
  */
 
 static struct device_clock line;

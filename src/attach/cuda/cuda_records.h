@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What becomes of CUPTI's records: buffers that it fills, the queue of each stream, commands that
- * are held back until they are in order. One thread at a time handles them (under a lock in here):
- * that thread is the "consumer" of the other files.
+ * Handles CUPTI's records: buffers that it fills, the queue of each stream, commands that are held
+ * back until they are in order. One thread at a time handles them (under a lock in here): that
+ * thread is the "consumer" of the other files.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ void records_flush(int last);
 /* Were there records without the correlation ids that they should have had? */
 int records_lack_correlation(void);
 
-/* What is known at the end, for the recording's notes. */
+/* Describes the results at the end, for the recording's notes. */
 void records_describe(char *text, size_t bytes);
 
 /* Devices of which streams have been seen, a bit each; without those from 64 on. */
@@ -43,5 +43,5 @@ int records_clock_is_own(void);
 /* Read both clocks. 0 or negative: CUPTI gave no time. */
 int records_clock_sample(void);
 
-/* How far off a time may be: the readings, and what commands had to be moved by. */
+/* How far off a time may be: the residual of readings, and the most that a command was moved. */
 uint32_t records_clock_residual_ns(void);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tables of events and streams, in which a handle has one of a few places side by side; when all
- * are taken, a new one drives out another's. Of calls a place holds whichever came last.
- * Captures that are under way have a list of their own, so that the end of one is found whatever
- * has become of its stream's place; what is not in the list is over. Programs that use no events
- * take no lock here.
+ * are taken, a new one drives out another's. A place of a call holds the last one. Captures that
+ * are under way have a list of their own, so that the end of one is found whatever has become of
+ * its stream's place; a capture that is not in the list is over. Programs that use no events take
+ * no lock here.
  */
 #include "attach/cuda/cuda_streams.h"
 
@@ -95,7 +95,7 @@ void excluded_forget(cuda_handle gone)
 			exclude_no_more(i);
 }
 
-/* What commands come after. */
+/* Commands that others come after. */
 
 enum { EVENTS = 1 << 13, STREAMS = 1 << 9, CALLS = 1 << 14, CAPTURES = 64, PLACES_OF_ONE = 8 };
 

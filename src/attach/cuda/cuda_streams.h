@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known of streams beside their launches: which are the program's own to time, and what
- * their commands come after. A stream is meant by its handle, the default one by its context's. Any
- * thread.
+ * Facts about streams beside their launches: which of them the program times itself, and which
+ * commands theirs come after. A stream is named by its handle, the default one by its context's.
+ * Any thread.
  */
 #pragma once
 

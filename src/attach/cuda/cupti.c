@@ -70,7 +70,7 @@ static int try_open(const char *path, int flags)
 	return 0;
 }
 
-/* What is loaded: a library of CUPTI, and the CUDA runtime. "" where there is none. */
+/* Paths of the loaded CUPTI and of the loaded CUDA runtime; "" where there is none. */
 struct loaded {
 	char cupti[PATH_MAX], runtime[PATH_MAX];
 };

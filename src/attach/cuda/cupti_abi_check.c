@@ -57,7 +57,7 @@ SAME(CUDA_NODE_GRAPH, CU_GRAPH_NODE_TYPE_GRAPH);
 SAME(CUPTI_BUFFERS_ARE_ZEROED, CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER);
 #endif
 
-/* What all records of work have. */
+/* Members that all records of work have. */
 #define CHECK_TIMED(ours, theirs)                \
 	FIELD(ours, start, theirs, start);       \
 	FIELD(ours, end, theirs, end);           \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is used of rocprofiler-sdk, written down from the facts in its headers (registration.h,
- * fwd.h, callback_tracing.h, context.h of 0.5.0, ROCm 6.3, and of 1.x, ROCm 7): layouts, values,
- * prototypes. Handles are structures of one uint64_t there, which are passed like one. Ids of kinds
- * and operations are asked for by name.
+ * The part of rocprofiler-sdk that we use, written down from the facts in its headers
+ * (registration.h, fwd.h, callback_tracing.h, context.h of 0.5.0, ROCm 6.3, and of 1.x, ROCm 7):
+ * layouts, values, prototypes. Handles are structures of one uint64_t there, which are passed like
+ * one. Ids of kinds and operations are asked for by name.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ enum hip_code { HIP_CODE_KERNEL_SYMBOL = 2 };
 enum hip_copy { HIP_COPY_HOST_TO_DEVICE = 2, HIP_COPY_DEVICE_TO_HOST = 3, HIP_COPY_ON_DEVICE = 4 };
 enum { HIP_VERSION_1 = 10000 }; /* 10000 major + 100 minor + patch */
 
-/* What a callback is about, behind the correlation id. */
+/* The event of a callback, after the correlation id. */
 struct hip_event {
 	int32_t kind, operation, phase;
 	void *payload;

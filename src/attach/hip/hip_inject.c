@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How rocprofiler-sdk finds us: ROCm's runtimes have it load the libraries that ROCP_TOOL_LIBRARIES
- * names, and it asks each for rocprofiler_configure(). Callbacks come on the thread that launches,
- * and on one of ROCm's when the device is done. Commands are done in any order, and recorded in the
- * order of their queue's launches.
+ * ROCm's runtimes have rocprofiler-sdk load the libraries that ROCP_TOOL_LIBRARIES names, and it
+ * calls rocprofiler_configure() in each. Callbacks come on the thread that launches, and on one of
+ * ROCm's when the device is done. Commands are done in any order, and recorded in the order of
+ * their queue's launches.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -42,10 +42,10 @@ static int32_t waits[MAX_WAITS];
 static size_t wait_count;
 
 /*
- * ---- commands from their launch until the device has done them ----
- * Queues by agent and queue id, copies by their two agents, each with its outstanding commands. Of
- * a queue the first one that is not done holds back those behind it, for at most MAX_HELD of them.
- * Streams share queues, so commands may overlap.
+ * ---- commands from their launch until the device has done them ---- Queues by agent and queue id,
+ * copies by their two agents, each with its outstanding commands. In a queue the first command that
+ * is not done holds back those behind it, at most MAX_HELD. Streams share queues, so commands may
+ * overlap.
  */
 
 enum { MAX_HELD = 1 << 16 };
@@ -88,7 +88,7 @@ static void sample_clock(void)
 		device_clock_read(&clock_line, ask_clock, NULL);
 }
 
-/* What this thread asks for next is of that stream (+ 1; 0: it is not told). What it was before. */
+/* Sets the stream of this thread's next commands (+ 1; 0: not told). Returns the former one. */
 static uint64_t set_stream(uint64_t stream)
 {
 	uint64_t former = stream_now;
@@ -106,7 +106,7 @@ static uint64_t newest_command(void)
 	return number == HASHMAP_NONE ? newest : number;
 }
 
-/* What a kernel is called. */
+/* Keeps a kernel's name. */
 static void name_kernel(const struct hip_symbol_data *symbol)
 {
 	char name[512];
@@ -329,7 +329,7 @@ static void give_up_rest(void)
 		(unsigned long long)clock_line.correlation.residual_ns);
 }
 
-/* What rocprofiler-sdk tells. */
+/* Callbacks from rocprofiler-sdk. */
 
 static void about_dispatch(const struct hip_event *e, void **user)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What ITT hands to a collector, as far as it is used here, on 64-bit Linux: written down from its
+ * The part of ITT's interface to collectors that we use, on 64-bit Linux: written down from its
  * published interface. Every object that has ITT inside has a static part of its own, with its own
  * lists. Constant data; any thread.
  */

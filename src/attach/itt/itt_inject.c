@@ -27,7 +27,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 LOCK_OVER_FORKS(lock)
 
-/* What a domain or string of the program is. */
+/* Lookups of a program's domains and strings. */
 
 static struct annotation_domain *domain_of(struct itt_domain *domain)
 {
@@ -55,7 +55,7 @@ static const struct annotation *said(struct itt_domain *domain, struct itt_strin
 	return known;
 }
 
-/* What the program has us make: one for each name. */
+/* Objects that the program has us make: one for each name. */
 
 static struct fixed_map_entry domain_entries[1 << 9], string_entries[1 << 13],
 	counter_entries[1 << 10], function_entries[1 << 10];
@@ -76,8 +76,8 @@ static const char *name_of_string(const void *made)
 }
 
 /*
- * The one that has the name; else NULL, and *key is where it belongs. What `space` differs in is
- * not the same.
+ * Finds the object with that name; else NULL, and *key is its place. Objects of another `space`
+ * differ.
  */
 static void *find(const struct fixed_map *map, const char *space, const char *name, name_fn name_of,
 	uint64_t *key)
@@ -180,7 +180,7 @@ static void task_begin_fn(
 	ranges_push(domain_of(domain), said_function(domain, function));
 }
 
-/* What overlaps: by domain and id. */
+/* Overlapping ranges, by domain and id. */
 
 static struct hashmap open_ids; /* -> number of the range */
 
@@ -420,7 +420,9 @@ static void counter_set_value(struct itt_counter *counter, void *value)
 		ranges_value(series->annotation, number_of(counter->type, value));
 }
 
-/* Of a task or frame: the first number is a point of the series that its key names. */
+/*
+ * Adds a task's or frame's metadata: the first number is a point of the series that its key names.
+ */
 static void metadata_add(struct itt_domain *domain, struct itt_id id, struct itt_string *key,
 	int type, size_t many, void *data)
 {

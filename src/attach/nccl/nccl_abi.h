@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is used of NCCL's interface for profilers, versions 4 (from NCCL 2.27.3 on), 5 (2.28.3) and
- * 6, written down from the facts in its headers. An event's description has the same places in all
- * three, but for its type: version 4 fills one byte of that, and leaves those behind it as they
- * were.
+ * The part of NCCL's interface for profilers that we use, versions 4 (from NCCL 2.27.3 on), 5
+ * (2.28.3) and 6, written down from the facts in its headers. An event's description has the same
+ * places in all three, but for its type: version 4 fills one byte of that, and leaves those behind
+ * it as they were.
  */
 #pragma once
 
@@ -51,7 +51,7 @@ struct nccl_description {
 	};
 };
 
-/* What comes with NCCL_CHANNEL_STOPS. */
+/* The argument of NCCL_CHANNEL_STOPS. */
 struct nccl_state {
 	uint64_t end;
 };

@@ -27,7 +27,7 @@
  * channels from threads of its own, in any order: all is under one lock.
  */
 
-/* What NCCL says of one that begins. */
+/* NCCL's description of an operation that begins. */
 struct nccl_operation {
 	const char *function, *algorithm, *protocol; /* the latter two: NULL if there is none */
 	const char *type;			     /* of an element */
@@ -185,7 +185,10 @@ static uint64_t operations_start(const struct nccl_operation *from)
 	return handle_of(o, 0);
 }
 
-/* Of a channel of it: begin_ns 0 is not known. 0: there is no such operation. */
+/*
+ * Begins a channel of an operation: begin_ns 0 is not known. Returns 0 if there is no such
+ * operation.
+ */
 static uint64_t operations_channel(uint64_t operation, uint8_t channel, uint64_t begin_ns)
 {
 	HOLD(&lock);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What nvtx_abi.h says of NVTX, held against NVTX's own headers. Nothing of it is in the library.
- */
+/* Holds nvtx_abi.h against NVTX's own headers. Nothing of it is in the library. */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>

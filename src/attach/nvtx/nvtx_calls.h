@@ -10,8 +10,8 @@
 #include "lib/probe/nvtx_abi.h"
 
 /*
- * Take an object's calls: write our functions into its table. What is there and was not `before` is
- * another tool's, and is called from now on.
+ * Take an object's calls: write our functions into its table. A function that is there and was not
+ * `before` is another tool's, and is called from now on.
  */
 void nvtx_calls_take(
 	int module, nvtx_function **table, unsigned count, const nvtx_function *before);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the handles and numbers of NVTX stand for. Without another tool a handle is our own address;
- * with one it is that tool's. Programs that are not traced may pass anything, so no handle is
- * trusted: strings are looked up, and domains lie in one array. Any thread.
+ * The meaning of NVTX's handles and numbers. Without another tool a handle is our own address; with
+ * one it is that tool's. Programs that are not traced may pass anything, so no handle is trusted:
+ * strings are looked up, and domains lie in one array. Any thread.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * libbrick-nvtx.so: NVTX loads it at the first call of each shared object that has NVTX inside, as
- * `brick record` sets NVTX_INJECTION64_PATH. What the user had there is another tool, in
- * BRICK_NVTX_NEXT: that is loaded as well, initialised first, and called from our functions.
- * Whether the other tool takes an object or not, ours does.
+ * `brick record` sets NVTX_INJECTION64_PATH. A tool that the user had set there is in
+ * BRICK_NVTX_NEXT: it is loaded as well, initialised first, and called from our functions. Whether
+ * the other tool takes an object or not, ours does.
  */
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The extension of payloads: structures whose layout a program registers, as NCCL does. What is
- * taken of them is a size in bytes, by the name of its entry.
+ * The extension of payloads: structures whose layout a program registers, as NCCL does. We take a
+ * size in bytes from them, by the name of its entry.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -29,7 +29,7 @@ typedef int (*level_fn)(void *, const struct nvtx_payload *, size_t);
 typedef uint64_t (*start_fn)(void *, const struct nvtx_payload *, size_t);
 typedef void (*end_fn)(void *, uint64_t, const struct nvtx_payload *, size_t);
 
-/* Of a type of the schema: 0 for what is no number of a known width. */
+/* The bytes of a type of the schema; 0: it is no number of a known width. */
 static uint32_t width_of(uint64_t type)
 {
 	static const uint8_t widths[] = {0, 1, 1, 2, 2, sizeof(int), sizeof(int), sizeof(long),

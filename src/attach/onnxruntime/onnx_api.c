@@ -40,14 +40,12 @@ struct onnx_names {
 	void (*release)(void *status);
 };
 
-/* Of classes derived from OpKernel: two destructors come first. */
+/* Places in the vtable of classes derived from OpKernel: two destructors come first. */
 enum { COMPUTE = 2, TABLES = 1 << 13, NAME_BYTES = 256 };
 
 typedef void *(*compute_fn)(void *status, const void *kernel, void *context);
 
-/*
- * What was in the vtables: filled before anybody calls, then constant.
- */
+/* The vtables' former contents: filled before anybody calls, then constant. */
 
 static struct table {
 	const void *vtable;
@@ -367,7 +365,7 @@ static const struct {
  * ---- a library that is seen first ----
  */
 
-/* 0, or why it is left alone. What is in the table is checked before any of it is replaced. */
+/* 0, or why it is left alone. The table is checked before any of it is replaced. */
 static const char *look_at(struct library *l, uint32_t index, const char *version)
 {
 	unsigned minor;

@@ -35,12 +35,10 @@ void clocks_refresh(void);
 /* Device time on the host's clock; 0 when nothing is known. residual_ns: how far off it may be. */
 uint64_t clocks_host_ns(struct clock *clock, uint64_t device_ns, uint64_t *residual_ns);
 
-/*
- * What was recorded is off by so much at most: for the note, which states the greatest of all.
- */
+/* Keeps the largest error of recorded times, for the note. */
 void clocks_placed(struct clock *clock, uint64_t residual_ns);
 
-/* Tell the recording how good they were. */
+/* Tell the recording how exact the clocks were. */
 void clocks_note(void);
 
 /* The child of a fork starts anew. */

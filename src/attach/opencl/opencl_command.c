@@ -35,7 +35,7 @@ __attribute__((constructor)) static void read_mode(void)
 
 static __thread int inside __attribute__((tls_model("initial-exec")));
 
-/* What our part of a call costs the thread: its commands since one was timed and until the next. */
+/* The cost of our part of a thread's calls: its commands since one was timed and until the next. */
 static __thread struct {
 	uint32_t calls, left, random;
 } cost __attribute__((tls_model("initial-exec")));

@@ -20,7 +20,7 @@ struct command_kind {
 	uint32_t index; /* 0: not registered yet */
 };
 
-/* What is enqueued. */
+/* The kind and the size of a command. */
 struct command_what {
 	struct command_kind *kind; /* NULL: `kernel` is valid */
 	uint32_t kernel;	   /* see brick_kernel_register() */

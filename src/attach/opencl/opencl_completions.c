@@ -57,7 +57,7 @@ struct window {
 static struct window shared_window;
 static pthread_mutex_t window_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* How many fit, of so many: all of an out-of-order queue, if there is memory. */
+/* Makes room; returns how many commands fit: all of an out-of-order queue, if there is memory. */
 static uint32_t reserve(struct window *w, uint64_t wanted)
 {
 	if (wanted > w->capacity) {
@@ -211,9 +211,9 @@ static int clock_is_known(struct queue *q, int must_decide)
 }
 
 /*
- * Record what is done of one queue; how many commands. What is held back in an in-order queue is
- * not looked at again until it can go. must_decide: what waits for a better reading of the clock
- * waits no longer.
+ * Records the finished commands of one queue; returns their number. Commands held back in an
+ * in-order queue are not looked at again until they can go. must_decide: no command waits any
+ * longer for a better reading of the clock.
  */
 static uint32_t take(struct queue *q, int must_decide)
 {
@@ -438,7 +438,7 @@ static int lock_for_exit(void)
 	return pthread_mutex_timedlock(&working, &until);
 }
 
-/* What will not be done any more is counted. */
+/* Counts commands that will not be done any more. */
 static void give_up(void)
 {
 	for (struct queue *q = queue_next(NULL); q; q = queue_next(q))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the library is looked for: behind us in the order of the dynamic linker, from the object
- * that calls, and by its usual name among what is loaded; or the program names it itself, by asking
- * it for a function. What was found stays loaded: at exit its events must still be readable.
+ * Looks for the library behind us in the order of the dynamic linker, from the object that calls,
+ * and by its usual name among loaded ones; or the program names it itself, by asking it for a
+ * function. The library stays loaded: at exit its events must still be readable.
  */
 #include "attach/opencl/opencl_driver.h"
 
@@ -193,7 +193,7 @@ void *driver_function(const char *name)
 	return function;
 }
 
-/* What the recording says. */
+/* Notes for the recording. */
 
 static void device_text(cl_device_id device, cl_device_info what, char *text, size_t bytes)
 {

@@ -73,12 +73,12 @@ void *driver_real_symbol(void);
 /* dlsym() as it is without us. Calls count as made from here. */
 void *driver_symbol(void *handle, const char *name);
 
-/* What the recording says of all this, each fact once per session. */
+/* Notes for the recording, each fact once per session. */
 
 /* A queue of this device was created: note library, platform and device. Its name goes to name. */
 void notes_device(cl_device_id device, char *name, size_t bytes);
 
-/* How a device's times were put on the host's clock, and how well. */
+/* Notes how a device's times were put on the host's clock, and how exactly. */
 void notes_clock(cl_device_id device, int by_timer, uint32_t anchors, uint64_t residual_ns);
 
 /* Something that could not be done. */

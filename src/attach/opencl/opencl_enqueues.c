@@ -10,8 +10,8 @@
 #include "brick/brick.h"
 
 /*
- * What a hook enqueues, and how many bytes it moves: the arguments of a call are looked into when
- * the driver has taken it, since it refuses many that lead nowhere.
+ * A hook's kind of command, and the bytes that it moves: the arguments of a call are looked into
+ * when the driver has taken it, since it refuses many that lead nowhere.
  */
 #define WHAT(text, which) static struct command_kind kind = {text, which, 0}
 #define MOVED(size) (&(struct command_what){.kind = &kind, .bytes = (size)})
@@ -105,7 +105,7 @@ HOOK cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, size_t bytes, const 
 	return status;
 }
 
-/* What a launch is needs the queue's device: asked only for what is recorded. */
+/* Describes a launch. That needs the queue's device, so it is asked only for recorded commands. */
 static const struct command_what *launch_of(struct command_what *what,
 	const struct command *command, cl_kernel kernel, cl_uint dimensions, const size_t *global,
 	const size_t *local)
@@ -315,7 +315,7 @@ HOOK cl_int clEnqueueBarrierWithWaitList(
 	ENQUEUE(MOVED(0), CL_FALSE, clEnqueueBarrierWithWaitList(queue, count, list, EVENT));
 }
 
-/* Of OpenCL 1.0; without an event it is an error, which ours would hide. */
+/* From OpenCL 1.0. Without an event it is an error, which ours would hide. */
 HOOK cl_int clEnqueueMarker(cl_command_queue queue, cl_event *event)
 {
 	WHAT("Marker", BRICK_KERNEL_OTHER);

@@ -128,7 +128,7 @@ void kernels_local_changed(cl_kernel handle)
 	}
 }
 
-/* What the driver says of a kernel, asked without our lock. */
+/* Asks the driver about a kernel, without our lock. */
 static void ask(struct kernel *k, cl_device_id device)
 {
 	const struct driver *d = driver_get();

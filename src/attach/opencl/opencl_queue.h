@@ -25,7 +25,7 @@ enum pending_state {
 	PENDING_OVER = 2,  /* recorded or given up */
 };
 
-/* What is known of a command by now. */
+/* The known times of a command. */
 struct pending_times {
 	uint64_t latest_ns;			/* of the host: it was over by then */
 	uint64_t idle_ns;			/* of the host: it had not begun by then */
@@ -77,7 +77,7 @@ struct queue {
 	uint64_t unmoved_tail;	    /* the same for synchronising */
 };
 
-/* What the program asked for, as far as we answer for it. */
+/* The program's wishes for a queue that concern us. */
 struct queue_wish {
 	bool is_timed;
 	int in_order;

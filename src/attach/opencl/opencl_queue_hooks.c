@@ -25,7 +25,7 @@ static void note_refusal(void)
 	notes_fault("a queue could not be created with profiling, and is not timed");
 }
 
-/* What is given to a queue that is not timed is counted as unsupported. */
+/* Commands in a queue that is not timed are counted as unsupported. */
 static cl_command_queue made(
 	cl_command_queue queue, cl_device_id device, const struct queue_wish *wish, bool is_timed)
 {
@@ -257,7 +257,9 @@ HOOK void brick_opencl_include(void *owner)
 	}
 }
 
-/* What the queue was given last; 0: not known, as where the program's own libbrick tells. */
+/*
+ * The number of the queue's last command; 0: not known, as where the program's own libbrick tells.
+ */
 static uint64_t last_number(const struct queue *q)
 {
 	if (__atomic_load_n(&q->excluded_for, __ATOMIC_RELAXED))

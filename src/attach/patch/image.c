@@ -84,7 +84,7 @@ static int add_symbols(struct image *image, Elf *elf, Elf_Scn *section, const GE
 	return error;
 }
 
-/* What the dynamic linker will do: addresses that it will write, symbols that it will look for. */
+/* Reads which addresses the dynamic linker will write, and which symbols it will look for. */
 static int read_relocations(struct image *image, Elf_Scn *section, const GElf_Shdr *header,
 	uint8_t *referred, size_t symbols)
 {
@@ -143,7 +143,7 @@ static int read_sections(struct image *image)
 	return error;
 }
 
-/* Of a file that was stripped. */
+/* Reads the debug file of a stripped file. */
 static int read_debug_file(struct image *image, const char *path)
 {
 	struct debug_file found;
@@ -287,7 +287,7 @@ const struct image_function *image_find(const struct image *image, const char *n
 	return found;
 }
 
-/* Whether one of that name is exported, or is reached through the dynamic linker. */
+/* True if a function of that name is exported, or is reached through the dynamic linker. */
 static bool is_one(const struct image *image, const char *name, int reached)
 {
 	struct hash_probe probe = hash_probe(fnv1a_text(name));

@@ -62,7 +62,7 @@ const struct image_function *image_find(
  */
 size_t image_name_length(const char *name);
 
-/* Whether it exports a function of that name; whether it reaches one through the dynamic linker. */
+/* True if it exports a function of that name; if it reaches one through the dynamic linker. */
 bool image_exports(const struct image *image, const char *name);
 bool image_reaches(const struct image *image, const char *name);
 

@@ -38,10 +38,10 @@ enum {
 	INSN_THUNK_BYTES = 264, /* the longest thunk */
 };
 
-/* How long the jump is that replaces a function's first instructions. */
+/* Bytes of the jump that replaces a function's first instructions. */
 extern const uint8_t insn_jump_bytes;
 
-/* How far a jump reaches, at least, to both sides. */
+/* The least distance that a jump reaches to both sides. */
 extern const uint64_t insn_reach;
 
 /*
@@ -68,9 +68,7 @@ size_t insn_move(uint8_t out[INSN_MOVED_BYTES], const uint8_t *bytes, size_t ava
 /* A jump from one address to another: its length, or 0 when that is too far. */
 size_t insn_jump(uint8_t out[INSN_MAX_BYTES], uint64_t from, uint64_t to);
 
-/*
- * What stands between a jump and the hook that it is for; behind it lies the function's beginning.
- */
+/* Code between a jump and the hook that it is for; behind it lies the function's beginning. */
 struct insn_thunk {
 	uint64_t slot; /* address of a word with the hook's */
 	int64_t tell;  /* a thread-local word, from the thread pointer, that it writes the address

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * x86-64 instructions, decoded by Zydis (insn.h). What is relocated: operands relative to the
- * instruction pointer, jumps and conditional jumps, which become 32 bits wide. Not relocated, and
- * so refused: calls, loops, transactions, operands relative to the 32-bit instruction pointer.
+ * x86-64 instructions, decoded by Zydis (insn.h). It relocates operands relative to the instruction
+ * pointer, jumps and conditional jumps, which become 32 bits wide. It cannot relocate, and so
+ * refuses: calls, loops, transactions, operands relative to the 32-bit instruction pointer.
  */
 #include "attach/patch/insn.h"
 
@@ -81,7 +81,7 @@ static void find_reference(struct insn *insn, const ZydisDecodedInstruction *raw
 	}
 }
 
-/* What can be an address of a fixed program, as `mov $table,%edi` loads it. */
+/* Notes a value that can be an address in a fixed program, as `mov $table,%edi` loads it. */
 static void find_immediate(struct insn *insn, const ZydisDecodedInstruction *raw)
 {
 	if (!insn->reference && !is_relative(raw) && raw->raw.imm[0].size >= 32)
@@ -238,7 +238,7 @@ size_t insn_thunk(uint8_t out[INSN_THUNK_BYTES], uint64_t from, const struct ins
 
 enum { GENERAL = 0x0fc7, REGISTERS = 12, FIRST_VECTOR = 16, VECTORS = 32, MAX_VECTORS = 8 };
 
-/* How much of a vector register there is to keep: all that this CPU has; 0: that is not known. */
+/* The bytes of a vector register to keep: all that this CPU has; 0: not known. */
 static unsigned vector_bytes(void)
 {
 	return __builtin_cpu_supports("avx512f") ? 64 : __builtin_cpu_supports("avx") ? 32 : 0;

@@ -34,7 +34,7 @@ struct patch_place {
 	bool is_forced; /* patch also what the dynamic linker would reach */
 };
 
-/* What became of a wish. */
+/* The result of a wish. */
 struct patch_result {
 	const char *name;
 	const char *refused; /* why there is no hook, a constant; NULL: there is one */

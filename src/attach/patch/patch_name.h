@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What functions hooks are wanted for: asked of a file (survey.h) and of a loaded object (patch.h)
- * in the same words, so that both give the same answer. Constant data.
+ * The functions that hooks are wanted for. A file (survey.h) and a loaded object (patch.h) are
+ * asked in the same words, so that both give the same answer. Constant data.
  */
 #pragma once
 

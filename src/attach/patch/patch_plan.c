@@ -383,7 +383,7 @@ static bool calls_out(
 	return false;
 }
 
-/* What is known while the code behind calls is followed. */
+/* The state while the code behind calls is followed. */
 struct follow {
 	const struct image *image;
 	struct hashmap live; /* by address: registers not written since the call */
@@ -420,7 +420,8 @@ static bool is_same_function(const struct image_function *a, const struct image_
 }
 
 /*
- * What leads out of the function, or between two bytes of an instruction, is no table of its jumps.
+ * A target outside of the function, or between two bytes of an instruction, is in no table of its
+ * jumps.
  */
 static int reach_target(void *follow, uint64_t target)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether and how the first instructions of a function can be replaced by a jump. This is refused
- * unless all of the following holds. Every byte of the function belongs to an instruction that is
- * understood. The displaced instructions do the same elsewhere. Nothing leads between them or, from
- * inside of the function, to its beginning. No address between them is kept anywhere. If callers
- * keep values in registers over the call, beyond what any function preserves, the hook can keep
- * them, too. Addresses are the file's. Any thread.
+ * Plans how a jump can replace the first instructions of a function. It refuses unless all of the
+ * following holds. Every byte of the function belongs to an instruction that is understood. The
+ * displaced instructions do the same elsewhere. Nothing leads between them or, from inside of the
+ * function, to its beginning. No address between them is kept anywhere. If callers keep values in
+ * registers over the call, beyond what any function preserves, the hook can keep them, too.
+ * Addresses are the file's. Any thread.
  */
 #pragma once
 

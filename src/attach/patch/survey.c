@@ -71,8 +71,8 @@ static bool is_wanted(const struct survey *s, const struct patch_name *name)
 }
 
 /*
- * What a compiler left of a function whose other calls are inlined: copies that take other
- * arguments, since those which are known are dropped, or a piece of it. No table says which.
+ * True for a compiler's remnants of a function whose other calls are inlined: a piece of it, or
+ * copies without the arguments that are known. No table says which arguments are left.
  */
 static bool is_remnant(const char *function, const char *name)
 {
@@ -138,7 +138,7 @@ static struct group group_of(const struct survey *s, int group)
 	return g;
 }
 
-/* Of a function that could be patched. */
+/* Decides about a function that could be patched. */
 static enum survey_way way_of(const struct survey *s, const struct survey_entry *e)
 {
 	const struct group g = group_of(s, e->of.group);

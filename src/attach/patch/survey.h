@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether and how hooks can stand in front of some functions of a program or library, told from its
- * file alone. One thread.
+ * Tells from the file of a program or library alone how hooks can stand in front of some of its
+ * functions. One thread.
  */
 #pragma once
 

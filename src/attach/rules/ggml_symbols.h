@@ -52,7 +52,7 @@ X(WORDS, SET_WARMUP, "llama_set_warmup", PROGRAM, STEPS, MAY, NONE, NULL) \
 X(WORDS, CONTEXT_WARMUP, "_ZN13llama_context10set_warmupEb", LLAMA, STEPS, MAY, NONE, NULL) \
 X(WORDS, MEMORY_SEQ_ADD, "llama_memory_seq_add", PROGRAM, STEPS, MAY, NONE, NULL) \
 X(WORDS, MEMORY_SEQ_RM, "llama_memory_seq_rm", PROGRAM, STEPS, MAY, NONE, NULL) \
-/* What becomes of sequences, by the names that versions had for it. */ \
+/* Changes of sequences, by the names that versions had for them. */ \
 X(WORDS, MEMORY_SEQ_CP, "llama_memory_seq_cp", PROGRAM, PHASES, MAY, NONE, NULL) \
 X(WORDS, MEMORY_SEQ_KEEP, "llama_memory_seq_keep", PROGRAM, PHASES, MAY, NONE, NULL) \
 X(WORDS, MEMORY_CLEAR, "llama_memory_clear", PROGRAM, PHASES, MAY, NONE, NULL) \
@@ -181,10 +181,10 @@ struct ggml_symbol {
 /* By id; constant. */
 extern const struct ggml_symbol ggml_symbols[GGML_SYMBOL_COUNT];
 
-/* How they are to be hooked where the dynamic linker has no part. */
+/* Names and kinds of the functions to hook where the dynamic linker has no part. */
 void ggml_symbols_names(struct patch_name names[GGML_SYMBOL_COUNT]);
 
-/* How nodes are timed where these functions can be hooked: what a recording and `doctor` go by. */
+/* Ways to time nodes where these functions can be hooked; a recording and `doctor` go by them. */
 enum ggml_way {
 	GGML_WAY_NODES,	   /* each on each thread, without splitting the graph */
 	GGML_WAY_CALLBACK, /* by the scheduler's evaluation callback, which splits it */

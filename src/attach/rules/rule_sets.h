@@ -26,11 +26,11 @@ struct rule_outcome {
 	uint32_t flags; /* BRICK_SITE_UNKNOWN_OPERATION when no rule knew the node */
 };
 
-/* What a node is; one that no rule knows is a brick of its operation's name, in Other. */
+/* Finds a node's brick; a node that no rule knows is a brick of its operation's name, in Other. */
 void rule_sets_apply(
 	const struct rule_sets *sets, const struct rules_node *node, struct rule_outcome *outcome);
 
-/* What both sets say of a node, the user's first. */
+/* The verdict of both sets on a node, the user's first. */
 void rule_sets_judge(
 	const struct rule_sets *sets, const struct rules_node *node, struct rules_verdict *verdict);
 

@@ -22,7 +22,7 @@
 
 enum { MAX_DIGITS = 9, MAX_NUMBERS = 8 };
 
-/* What the '#'s of a pattern stand for, in turn. */
+/* The numbers that the '#'s of a pattern stand for, in turn. */
 struct numbers {
 	uint32_t most; /* a greater one is none */
 	uint32_t count;

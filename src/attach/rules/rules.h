@@ -52,7 +52,7 @@ void rules_destroy(struct rules *rules);
 /* Read and parse a file: the same, or -errno when it cannot be read (line 0 then). */
 int rules_load(struct rules **out, const char *path, struct rules_error *error);
 
-/* What is known of a node. Texts are never NULL. */
+/* A node's facts. Texts are never NULL. */
 struct rules_source {
 	const char *name, *operation;
 };
@@ -62,7 +62,7 @@ struct rules_node {
 	uint32_t source_count;
 };
 
-/* What the rules say of it; texts live as long as the rules. */
+/* The rules' verdict on a node; texts live as long as the rules. */
 struct rules_verdict {
 	const char *brick;    /* NULL: no rule knows this node */
 	const char *category; /* NULL: that of the well-known brick */
@@ -75,7 +75,7 @@ void rules_apply(
 /* The part of an annotation that is its name: *name, and its length is returned. */
 size_t rules_name(const struct rules *rules, const char *text, size_t bytes, const char **name);
 
-/* What a step rule says. */
+/* The result of a step rule. */
 struct rules_step {
 	enum brick_phase phase;
 	uint32_t prompt, output; /* tokens; 0: none, or not known */
@@ -84,7 +84,7 @@ struct rules_step {
 /* 1 and *step if annotations of this name are steps. */
 bool rules_step(const struct rules *rules, const char *name, struct rules_step *step);
 
-/* Whether "defaults-off" was given. */
+/* True if "defaults-off" was given. */
 bool rules_defaults_off(const struct rules *rules);
 
 /* 1 when text matches pattern; *number is set by a '#' (untouched otherwise). */

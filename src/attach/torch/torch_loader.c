@@ -72,7 +72,7 @@ static void look_at(const char *path)
 	}
 }
 
-/* Whether PyTorch has been loaded since the last look. */
+/* Looks if PyTorch has been loaded since the last look. */
 static void look(void)
 {
 	static unsigned long long loads_seen;

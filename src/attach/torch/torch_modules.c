@@ -196,7 +196,7 @@ static bool search(python_object *module, const python_object *wanted, char *pat
  * ---- calls ----
  */
 
-/* What is being called on this thread, the outermost module first. */
+/* Modules being called on this thread, the outermost first. */
 static __thread python_object *calling[NESTING] __attribute__((tls_model("initial-exec")));
 
 /* A module that was not seen before: below the one that calls it, or below the outermost one. */

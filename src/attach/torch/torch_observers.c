@@ -5,9 +5,9 @@
  * function of the program's own (torch.autograd.Function) runs others, which are bricks: it holds
  * them.
  *
- * What PyTorch calls is C++ in its interface: RecordFunctionCallback is passed by value, in memory,
- * as it has 40 bytes. A callback at the begin returns a std::unique_ptr, by a hidden pointer to it;
- * NULL in it owns nothing, and no destructor is called.
+ * PyTorch's interface is C++: RecordFunctionCallback is passed by value, in memory, as it has 40
+ * bytes. A callback at the begin returns a std::unique_ptr, by a hidden pointer to it; NULL in it
+ * owns nothing, and no destructor is called.
  */
 #include "attach/torch/torch_observers.h"
 

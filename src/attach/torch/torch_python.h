@@ -61,7 +61,7 @@ struct python {
 /* Hidden; whole once python_find() was true. */
 extern struct python py;
 
-/* Whether the process has a Python whose functions are all there. Without the GIL. */
+/* True if the process has a Python whose functions are all there. Without the GIL. */
 bool python_find(void);
 
 /* An attribute, a new reference; NULL, and no exception is left, if there is none. */

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include "attach/torch/torch_thread.h"
 
-/* What an outermost module is called with. */
+/* Facts about a call of an outermost module. */
 struct torch_call {
 	bool is_training; /* gradients are recorded and somebody means to use them */
 	bool is_decode;	  /* each sequence has one new token */
@@ -26,5 +26,5 @@ void torch_forward_end(const struct torch_forward *forward);
 /* The optimizer is done. */
 void torch_optimizer_end(struct torch_thread *t);
 
-/* Whether this process has computed gradients. */
+/* True if this process has computed gradients. */
 bool torch_saw_backward(void);

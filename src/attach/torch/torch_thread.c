@@ -34,7 +34,7 @@ __attribute__((constructor)) static void watch_threads(void)
 }
 
 /*
- * What was open belonged to another session: in the child of a fork, the parent's. Modules go on:
+ * Drops what was open in another session: in the child of a fork, in the parent's. Modules go on:
  * each knows its depth by itself.
  */
 struct torch_thread *torch_thread_prepare(void)
@@ -56,7 +56,7 @@ struct torch_thread *torch_thread_prepare(void)
 }
 
 /*
- * Autograd's engine opens a scope around each of its nodes. What has neither a namespace nor a
+ * Autograd's engine opens a scope around each of its nodes. A name with neither a namespace nor a
  * number at its end is a function of the program's own: "MyFunction", "MyFunctionBackward".
  */
 static enum torch_kind kind_of(const char *name)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is open on a thread that runs PyTorch: operators, scopes, modules and the step. The owner's
- * thread only.
+ * The state of a thread that runs PyTorch: its open operators, scopes, modules and step. The
+ * owner's thread only.
  */
 #pragma once
 
@@ -19,14 +19,14 @@ struct torch_module {
 
 enum { TORCH_CONTAINERS = 16, TORCH_SCOPES = 16 };
 
-/* What observers make of an operator. */
+/* Kinds of operators, as observers treat them. */
 enum torch_kind {
 	TORCH_LEAF,	   /* a brick; what it calls is a part of it */
 	TORCH_CONTAINER,   /* a brick that holds others: it runs code of the program */
 	TORCH_TRANSPARENT, /* nothing by itself */
 };
 
-/* What is known of the operators of a module, by both addresses. */
+/* An operator of a module, by both addresses. */
 struct torch_known {
 	const struct torch_module *module;
 	const char *name; /* of PyTorch; compared by its letters, too */

@@ -332,7 +332,7 @@ static VKAPI_ATTR void VKAPI_CALL destroy_device(
 	free(d);
 }
 
-/* What the loader asks for. */
+/* Functions that the loader asks for. */
 
 static VKAPI_ATTR VkResult VKAPI_CALL own_layer(uint32_t *count, VkLayerProperties *list)
 {
@@ -356,7 +356,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL own_device_layer(
 	return own_layer(count, list);
 }
 
-/* What stands in front of a function of devices; NULL: nothing does. */
+/* Our hook in front of a function of devices; NULL: there is none. */
 static PFN_vkVoidFunction hook_of(const char *name)
 {
 	static const struct {

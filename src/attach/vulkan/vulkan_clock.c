@@ -130,7 +130,7 @@ static int answer_soon(struct vulkan_device *d, struct brick_reading *reading)
 	return 1;
 }
 
-/* What is called. */
+/* Functions of vulkan_clock.h. */
 
 void clock_take(struct vulkan_device *d)
 {

@@ -15,8 +15,8 @@
 #include "brick/brick.h"
 
 /*
- * Shader modules, compute pipelines and debug names. What is kept of a module is a copy of its
- * words, until the program destroys it.
+ * Shader modules, compute pipelines and debug names. We keep a copy of a module's words until the
+ * program destroys it.
  */
 struct vulkan_pipeline {
 	char name[128];
@@ -323,7 +323,7 @@ static void name_step(struct vulkan_step *step, struct brick_kernel *kernel, con
 	step->kernel = brick_kernel_register(kernel);
 }
 
-/* What code without a name of its own is called, after what it is for. */
+/* Names code that has no name of its own after its use. */
 static void code_name(char name[CODE_NAME_BYTES], const char *what, uint64_t code)
 {
 	snprintf(name, CODE_NAME_BYTES, "%.64s (SPIR-V %08x)", what, (unsigned)(code >> 32));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was recorded into command buffers: for each dispatch, copy or render pass two timestamps in
- * a query pool of ours. A command buffer is used by one thread at a time, as Vulkan asks; query
- * pools are counted, so that one whose results are still to be read outlives its command buffer.
+ * Commands in command buffers: each dispatch, copy or render pass has two timestamps in a query
+ * pool of ours. A command buffer is used by one thread at a time, as Vulkan asks; query pools are
+ * counted, so that one whose results are still to be read outlives its command buffer.
  */
 #pragma once
 

@@ -312,7 +312,7 @@ VKAPI_ATTR void VKAPI_CALL hook_DestroyFence(
 	vulkan_device_of(device)->call.DestroyFence(device, fence, allocator);
 }
 
-/* What it stood for is over: its next signal may be anybody's. */
+/* A reset fence's command is over: its next signal may be anybody's. */
 VKAPI_ATTR VkResult VKAPI_CALL hook_ResetFences(
 	VkDevice device, uint32_t count, const VkFence *list)
 {
@@ -390,7 +390,7 @@ VKAPI_ATTR VkResult VKAPI_CALL hook_WaitForFences(
 	uint64_t begin = brick_ticks();
 	VkResult result = d->call.WaitForFences(device, count, list, all, timeout_ns);
 
-	/* Of any of several it is not known which one it was. */
+	/* If one of several was enough, nobody knows which one it was. */
 	for (uint32_t i = 0; result == VK_SUCCESS && (all || count == 1) && i < count; i++)
 		brick__waits_add(&waits, fence_number(list[i]));
 	waited(d, begin, &waits);

@@ -155,8 +155,8 @@ static void begin_behind(struct timed *t, uint64_t ns)
 }
 
 /*
- * Each between the call that submitted it and the end of the wait for it. What has to be moved
- * takes along what the device did before it, or after it: lengths stay the device's.
+ * Keeps each command between the call that submitted it and the end of the wait for it. A command
+ * that must be moved takes along those before it, or after it: lengths stay the device's.
  */
 static void keep_causal(struct vulkan_queue *queue, struct timed *list, size_t n)
 {

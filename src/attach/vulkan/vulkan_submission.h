@@ -32,7 +32,7 @@ struct vulkan_edge {
 	bool is_signal;
 };
 
-/* What a call of the program's submits. */
+/* The commands that a call of the program's submits. */
 struct vulkan_submission {
 	struct vulkan_submission *next;
 	struct vulkan_slot *slot;
@@ -56,7 +56,7 @@ void submission_destroy(struct vulkan_submission *submission);
 /* Just before the program's call. */
 void submission_launch(struct vulkan_submission *submission);
 
-/* Of a list, the one with the command of that number; NULL: none has. */
+/* The submission in a list that has the command of that number; NULL: none has. */
 const struct vulkan_submission *submission_find(
 	const struct vulkan_submission *list, uint64_t number);
 
