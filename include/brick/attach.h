@@ -100,8 +100,8 @@ BRICK_API const struct brick_launch_owner *brick_launch_owner_set(
 	const struct brick_launch_owner *owner);
 
 /*
- * The owner, where this is the first launch since it was set: the command that tells of the work of
- * the whole turn. NULL where another did, or there is none.
+ * Returns the owner at the first launch since it was set: its command tells the work of the whole
+ * turn. NULL at later launches, and without an owner.
  */
 BRICK_API const struct brick_launch_owner *brick_launch_work(void);
 

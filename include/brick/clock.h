@@ -12,7 +12,7 @@
 
 BRICK_BEGIN_DECLS
 
-/* Which clock gives the ticks. */
+/* Clocks that ticks can come from. */
 enum brick_clock_source {
 	BRICK_CLOCK_MONOTONIC = 0, /* clock_gettime(CLOCK_MONOTONIC); 1 tick = 1 ns */
 	BRICK_CLOCK_TSC = 1,	   /* x86-64 invariant time stamp counter */

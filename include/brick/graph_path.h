@@ -3,13 +3,13 @@
  * Questions to an execution graph about speed: the critical path, the slack of each node, what a
  * faster brick would buy, transfers that go back and forth. The time for an answer grows linearly
  * with the graph; answers are kept until the graph changes. Threads: as in graph.h. Results begin
- * with their size (-EINVAL: not set); of an array the first one's holds for all.
+ * with their size (-EINVAL: not set); in an array the first one's size holds for all.
  *
- * A node's own time is its time less what it waited and less the longest chain of what it holds on
- * its behalf, so that nothing counts twice: a brick of 200 us around a kernel of 180 us is 200 us
- * long, not 380. It comes first, then what the node holds, in the order of the precedence edges.
- * The first holding edge that enters a node decides which node holds it; others are for reading. A
- * node without a known time takes as long as what it holds.
+ * A node's own time is its time less its waits and less the longest chain of nodes that it holds,
+ * so that nothing counts twice: a brick of 200 us around a kernel of 180 us is 200 us long, not
+ * 380. It comes first, then what the node holds, in the order of the precedence edges. The first
+ * holding edge that enters a node decides which node holds it; others are for reading. A node
+ * without a known time takes as long as what it holds.
  */
 #ifndef BRICK_GRAPH_PATH_H
 #define BRICK_GRAPH_PATH_H
@@ -41,7 +41,7 @@ struct brick_graph_path {
 /* The longest chain. Among equally long ones it is always the same. BRICK_ECYCLE. -ENOMEM. */
 BRICK_API int brick_graph_critical_path(struct brick_graph *graph, struct brick_graph_path *out);
 
-/* When a node runs if everything runs as early as it can, and how much later it could begin. */
+/* The times of a node if everything runs as early as it can, and how much later it could begin. */
 struct brick_graph_times {
 	size_t size;		   /* sizeof(struct brick_graph_times) */
 	uint64_t begin_ns, end_ns; /* from the start of the graph; end: with all that it holds */

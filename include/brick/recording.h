@@ -52,7 +52,7 @@ struct brick_recorded_brick {
 
 #define BRICK_RECORDED_BRICK_INIT BRICK_SIZED(struct brick_recorded_brick)
 
-/* Where a brick runs, and what each execution does there. */
+/* The place of a brick, and the work of each execution there. */
 struct brick_recorded_site {
 	size_t size;	/* sizeof(struct brick_recorded_site) */
 	uint32_t brick; /* index of its brick */

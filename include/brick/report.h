@@ -4,16 +4,14 @@
  * recording, of this process's session while it runs, and afterwards. Any thread; calls wait for
  * each other. Recording goes on meanwhile, and a call holds up no thread that records.
  *
- *	brick_session_start(NULL);
- *	run_the_engine();
- *	brick_report_write(stdout, BRICK_REPORT_TEXT, NULL);
+ * brick_session_start(NULL); run_the_engine(); brick_report_write(stdout, BRICK_REPORT_TEXT, NULL);
  *
- * All is about the session that the thread uses (brick_session_use()).
- * A session that runs is looked at in memory: totals are exact; steps and the graph are of the
- * newest records that its rings hold (ring_records in struct brick_session_options). A session
- * without an output keeps statistics only, and if ring_records is set its first records, too. After
- * brick_session_stop() the answers are of the recording that it wrote, or, of a session without an
- * output, of what it held at its end.
+ * All is about the session that the thread uses (brick_session_use()). A session that runs is
+ * looked at in memory: totals are exact; steps and the graph are of the newest records that its
+ * rings hold (ring_records in struct brick_session_options). A session without an output keeps
+ * statistics only, and if ring_records is set its first records, too. After brick_session_stop()
+ * the answers are of the recording that it wrote, or, without an output, of the records that it
+ * held at its end.
  */
 #ifndef BRICK_REPORT_H
 #define BRICK_REPORT_H

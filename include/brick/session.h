@@ -74,13 +74,12 @@ BRICK_API void brick_resume(void);
 
 /*
  * Set all statistics back to zero, and begin a new epoch: reports, totals and graphs of the running
- * session are of what comes from now on. Records that were written to a recording stay. -ENOENT: no
+ * session then count from now on. Records that were written to a recording stay. -ENOENT: no
  * session. -EBUSY: a brick is open. BRICK_ESTATE: another process consumes the session.
  */
 BRICK_API int brick_reset(void);
 
-/* Add "key=value" to what the recording says of itself. Newlines are replaced. -ENOENT: no session.
- */
+/* Add the note "key=value" to the recording. Newlines are replaced. -ENOENT: no session. */
 BRICK_API int brick_note(const char *key, const char *format, ...) BRICK_PRINTF(2, 3);
 
 /*

@@ -40,8 +40,8 @@ struct brick_tile {
 };
 
 /*
- * Which levels are recorded (enum brick_tile_levels); 0 switches all off. `brick record --tiles`
- * asks for macro and midi, and `--tiles=LEVELS` for others.
+ * Sets the levels that are recorded (enum brick_tile_levels); 0 switches all off. `brick record
+ * --tiles` asks for macro and midi, and `--tiles=LEVELS` for others.
  */
 BRICK_API void brick_tiles_set(uint32_t levels);
 

@@ -267,7 +267,7 @@ struct brick_expert_record {
 	uint64_t bytes; /* of the weights of one expert */
 };
 
-/* Bytes of a name with its NUL, and of what of it one NAME has. */
+/* Bytes of a name with its NUL, and of the part of it in one NAME. */
 enum { BRICK_NAME_BYTES = 64, BRICK_NAME_PART = 16 };
 
 /* The part of a name that begins there becomes a NAME's. */
@@ -279,7 +279,7 @@ static inline void brick_name_write(struct brick_record *to, const char *name, u
 	memcpy(&to->elements, name + at + 8, 8);
 }
 
-/* The first part makes an end of what was there before. Control characters become '?'. */
+/* The first part replaces the former name. Control characters become '?'. */
 static inline void brick_name_read(const struct brick_record *from, char name[BRICK_NAME_BYTES])
 {
 	if (from->flags > BRICK_NAME_BYTES - BRICK_NAME_PART)

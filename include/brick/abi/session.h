@@ -156,7 +156,7 @@ enum brick_digests_flags {
 	BRICK_DIGESTS_READY = 1, /* its ring has memory behind it */
 };
 
-/* Where a lane is. */
+/* The place of a lane. */
 struct brick_session_lane {
 	uint64_t offset; /* of its struct brick_lane in the file, page-aligned */
 	uint64_t bytes;	 /* lane, histograms and ring */

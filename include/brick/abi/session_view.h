@@ -23,12 +23,13 @@ struct brick__session_output {
 BRICK_API int brick__session_view(struct brick__session_output *output);
 
 /*
- * `stopping` is called by who stops the session that it uses, before that; `forgotten` with what
- * there is in the session's place for answers, when the program destroys it. One for each process.
+ * Calls `stopping` before a thread stops the session that it uses, and `forgotten` with the
+ * contents of the session's place for answers when the program destroys the session. One for each
+ * process.
  */
 BRICK_API void brick__session_watch(void (*stopping)(void), void (*forgotten)(void *answers));
 
-/* That place, NULL at first. It outlives the session's end. */
+/* The session's place for answers, NULL at first. It outlives the session's end. */
 BRICK_API void **brick__session_answers(void);
 
 /*

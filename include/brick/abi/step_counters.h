@@ -10,7 +10,7 @@
 #define BRICK_REFUSED_NAME "TokensRefused"
 /* The same where it began, and was stopped or failed: how many were evaluated is not known. */
 #define BRICK_ABORTED_NAME "TokensAborted"
-/* Which context of the engine evaluates it, from 0; -1: not known. None: the first. */
+/* The number of the engine's context that evaluates it, from 0; -1: not known. None: the first. */
 #define BRICK_CONTEXT_NAME "EngineContext"
 /* Drafts among the step's tokens. They hold if the model chooses the same. */
 #define BRICK_CHECKED_NAME "DraftTokensChecked"

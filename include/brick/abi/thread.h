@@ -39,7 +39,7 @@ struct brick__thread {
 extern BRICK_API __thread struct brick__thread brick__thread
 	__attribute__((tls_model("initial-exec")));
 
-/* 0 while no session records; another number after each change of what records. */
+/* 0 while no session records; it changes whenever the set of recording sessions does. */
 BRICK_API extern uint32_t brick__on;
 
 #define BRICK__ALWAYS static inline __attribute__((always_inline))
@@ -57,7 +57,7 @@ BRICK__ALWAYS uint64_t brick__load(const void *from)
 	return __atomic_load_n((const brick__word *)from, __ATOMIC_RELAXED);
 }
 
-/* Where a brick that begins now is kept; NULL: the library must begin it. */
+/* The frame for a brick that begins now; NULL: the library must begin it. */
 BRICK__ALWAYS struct brick_frame *brick__place(
 	const struct brick__thread *self, uint32_t on, uint32_t brick)
 {
