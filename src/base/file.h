@@ -22,7 +22,7 @@ void file_field(const char *path, const char *key, char *out, size_t bytes);
 /* Its first line without the end. 0: it cannot be read, or is empty. */
 int file_line(const char *path, char *out, size_t bytes);
 
-/* Where a symbolic link leads, cut to fit; "" if that cannot be read. */
+/* Reads the target of a symbolic link, cut to fit; "" if that cannot be read. */
 void file_link(const char *path, char *out, size_t bytes);
 
 /*

@@ -15,8 +15,8 @@
 int number_u64(const char *text, uint64_t low, uint64_t high, uint64_t *value);
 
 /*
- * A double as a count, where a cast would be undefined: 0 of NaN and below 0, and UINT64_MAX, which
- * answers show as unknown, of what does not fit.
+ * A double as a count, where a cast would be undefined: 0 for NaN and below 0, and UINT64_MAX,
+ * which answers show as unknown, for a greater one.
  */
 static inline uint64_t number_of_double(double value)
 {

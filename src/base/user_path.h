@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a user's own files are, by the XDG Base Directory Specification. Any thread. */
+/* A user's own folders, by the XDG Base Directory Specification. Any thread. */
 #pragma once
 
 enum user_place { USER_DATA, USER_CACHE, USER_CONFIG };
