@@ -120,7 +120,7 @@ struct build_lane *build_lane(struct build *b, uint32_t process);
 /* "key=value" lines: all of the process's notes. */
 bool build_notes(struct build *b, uint32_t process, const char *text, size_t bytes);
 struct brick_stat *build_stat(struct build *b, struct build_lane *lane, uint32_t brick);
-/* An empty one, in the place of what was there. */
+/* Makes an empty one, in place of the former. */
 struct ticks_lengths **build_histogram(
 	struct build *b, struct build_process *process, uint32_t brick);
 /* True if the digest is whole and possible: nobody compares a sketch of zeros. */

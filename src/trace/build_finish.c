@@ -203,7 +203,7 @@ static void finish_digests(struct build *b)
 	}
 }
 
-/* When a request came was told in ticks. */
+/* Arrivals of requests were told in ticks. */
 static void finish_arrivals(struct build *b)
 {
 	for (size_t i = 0; i < b->run->sequence_event_count; i++) {

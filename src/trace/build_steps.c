@@ -314,7 +314,7 @@ static void finish_experts(struct run *run)
 COMPARATOR(by_time, struct run_sequence_event,
 	ORDER(x->ns, y->ns) ?: ORDER(x->lane, y->lane) ?: ORDER(x->step, y->step))
 
-/* Which steps evaluate which sequences; of which model a step is follows. */
+/* Finds the sequences that steps evaluate; the model of a step follows from them. */
 static void finish_sequences(struct run *run)
 {
 	if (run->sequence_event_count)

@@ -257,7 +257,7 @@ static void write_names(struct chrome *c)
 					c->owners.all[k].name);
 }
 
-/* The start of a command's event: its name is that of what was launched. */
+/* Writes the start of a command's event, named after its kernel or transfer. */
 static void write_command_head(
 	struct chrome *c, const struct run_command *command, const struct run_sample *s)
 {

@@ -35,7 +35,7 @@ struct load {
 
 enum { PIECE_BYTES = 1 << 20, MAX_PACKET_BYTES = 64 << 20 };
 
-/* The bytes at hand of what is being read; `base` is where they stand in the file. */
+/* The bytes at hand; `base` is their place in the file. */
 struct window {
 	const uint8_t *data;
 	size_t size;

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include "trace/run.h"
 
-/* Where and why loading failed; text is a sentence without a newline. */
+/* The place and the reason of a failure; text is a sentence without a newline. */
 struct load_error {
 	uint64_t offset; /* in the file */
 	char text[256];

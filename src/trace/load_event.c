@@ -251,7 +251,7 @@ static uint32_t begin_site(
 	return build_plain_site(l->build, &site);
 }
 
-/* An end may say more of what was executed than its begin could. */
+/* An end may know more about the execution than its begin could. */
 static void refine_site(struct load_ids *l, struct load_sequence *s, struct run_sample *sample,
 	const struct event *e)
 {

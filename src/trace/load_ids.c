@@ -140,7 +140,7 @@ static bool read_json_value(struct json *j, struct json_value *value)
 	return read_number(j, value);
 }
 
-/* The value's text, or NULL, in place of what was there; the caller's from then on. */
+/* Moves the value's text, or NULL, to *text, in place of the former one. */
 static void take(char **text, struct json_value *value)
 {
 	free(*text);

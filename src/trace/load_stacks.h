@@ -17,8 +17,8 @@ typedef int (*run_namer_fn)(const char *path, const uint8_t *build_id, size_t by
 	const struct hashmap *addresses, run_name_fn tell, void *context);
 
 /*
- * Where recordings of recorders that were killed get the names of functions from: they lack them.
- * Until this is called such functions have none. To be called before anything is loaded.
+ * Sets the source of functions' names for recordings of recorders that were killed: these lack
+ * names. Until then such functions have none. To be called before anything is loaded.
  */
 void run_namer_set(run_namer_fn namer);
 

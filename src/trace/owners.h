@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which thread owned a lane when. A lane goes on with another thread when its owner has ended. Any
- * thread, an object one at a time.
+ * The threads that owned a lane, by time. A lane goes on with another thread when its owner has
+ * ended. Any thread, an object one at a time.
  */
 #pragma once
 

@@ -33,7 +33,10 @@ static inline size_t pb_size(struct pb_reader r)
 	return (size_t)(r.end - r.at);
 }
 
-/* Where the varint at `at` ends; NULL when it does not end before `end` or takes over 10 bytes. */
+/*
+ * Returns the end of the varint at `at`; NULL when it does not end before `end` or takes over 10
+ * bytes.
+ */
 const uint8_t *pb_varint_long(const uint8_t *at, const uint8_t *end, uint64_t *value);
 
 static inline const uint8_t *pb_read_varint(const uint8_t *at, const uint8_t *end, uint64_t *value)
