@@ -153,7 +153,7 @@ struct builder {
 	bool failed;
 };
 
-/* Where there is no memory, what is above stands in for it. */
+/* Without memory the parent stands in for the child. */
 static uint32_t child(struct builder *b, uint32_t parent, struct call_node node)
 {
 	uint32_t found = call_tree_child(b->tree, parent, node);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tree of one step, of several, or of all that one thread did: what ran inside of what, grouped
- * by layer and brick in the order in which they first ran. The time of a node is the sum of the
- * times of the nodes below it and its own rest; waiting is a node of its own. Kernels and transfers
- * stand below what launched them: their time is a device's, and no part of what is above them.
- * Owned by the tree, which borrows the run. Read-only once made: any thread.
+ * The tree of one step, of several, or of a whole thread: nested executions, grouped by layer and
+ * brick in the order in which they first ran. The time of a node is the sum of the times of the
+ * nodes below it and its own rest; waiting is a node of its own. Kernels and transfers stand below
+ * the node that launched them: their time is a device's, and no part of that node's. Owned by the
+ * tree, which borrows the run. Read-only once made: any thread.
  */
 #pragma once
 
@@ -49,7 +49,7 @@ struct call_node {
 	uint32_t hint;			    /* the child that was found last */
 };
 
-/* Lies between all of what is beside it: is shown after that. */
+/* True if it lies between its siblings, and is shown after them. */
 static inline bool call_node_is_between(const struct call_node *node)
 {
 	return node->kind == CALL_WAIT || node->kind == CALL_LEFT_OUT;
@@ -92,7 +92,7 @@ uint32_t call_tree_add(struct call_tree *tree, uint32_t parent, struct call_node
 /* The child like `node`, made if there is none; RUN_NONE: no memory. */
 uint32_t call_tree_child(struct call_tree *tree, uint32_t parent, struct call_node node);
 
-/* Times of nodes become those of what is below them, and their own. */
+/* Makes times of nodes include those of the nodes below. */
 void call_tree_sum(struct call_tree *tree);
 
 void call_tree_destroy(struct call_tree *tree);

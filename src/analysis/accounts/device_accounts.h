@@ -13,7 +13,9 @@
 #include "analysis/accounts/row_sums.h"
 #include "base/array.h"
 
-/* When a queue of several lanes worked for a brick, and for a group; RUN_NONE: for none. */
+/*
+ * A time in which a queue of several lanes worked for a brick, and for a group; RUN_NONE: for none.
+ */
 struct command_span {
 	uint64_t begin_ns, end_ns;
 	uint32_t queue, brick, group;

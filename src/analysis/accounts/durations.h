@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which histogram says how long the executions of a brick took: the run's own, which knows what was
- * dropped, or that of the samples. Pure; any thread.
+ * Chooses the histogram of a brick's lengths: the run's own, which knows of dropped samples, or
+ * that of the samples. Pure; any thread.
  */
 #pragma once
 

@@ -25,7 +25,7 @@ static uint64_t steps_made(const struct run *run, uint32_t lane)
 	return count;
 }
 
-/* Which part of the steps that a process made is in the file: the wall time is of those. */
+/* The part of each process's steps that is in the file: the wall time is that of these steps. */
 static double *find_steps_there(const struct run *run)
 {
 	SCOPED uint64_t *made = calloc(run->process_count + 1, sizeof(*made));

@@ -61,8 +61,8 @@ struct execution_counts {
 };
 
 /*
- * Made by the first who asks, gone with the last who gives it back; whole when the walk has run.
- * NULL: no memory.
+ * The first who asks makes it, and it goes with the last who gives it back; whole when the walk has
+ * run. NULL: no memory.
  */
 struct execution_counts *execution_counts_get(struct walk *walk);
 void execution_counts_put(struct execution_counts *executions);

@@ -62,7 +62,7 @@ static void of_threads(struct presence *p, const struct run *run)
 	p->idle = p->idle > 0 ? p->idle : 0;
 }
 
-/* To the end of what a device did for them, as their time is counted everywhere. */
+/* Measures steps to the end of a device's work for them, as their time is counted everywhere. */
 static void of_steps(struct presence *p, const struct run *run, const struct step_index *index)
 {
 	double all = 0, known = 0, preempted = 0, blocked = 0;

@@ -32,7 +32,7 @@ static bool is_open(const struct open_samples *o, unsigned i, uint64_t ns)
 	return over_ns(&o->lane->samples[o->open[i]]) > ns;
 }
 
-/* A sample takes the place of what is not outside of it. */
+/* Opens the samples that have begun by then, and closes those that have ended. */
 static void advance(struct open_samples *o, uint64_t ns)
 {
 	while (o->next < o->lane->sample_count && o->lane->samples[o->next].begin_ns <= ns) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One walk over all lanes; a sample finds its node below that of what holds it. */
+/* Makes the tree in one walk over all lanes; a sample's node stands below that of its holder. */
 #include "analysis/accounts/stacks.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ struct builder {
 	bool failed;
 };
 
-/* Where there is no memory, what is above stands in for it. */
+/* Without memory the parent stands in for the child. */
 static uint32_t child(struct builder *b, uint32_t parent, struct call_node node)
 {
 	uint32_t found = call_tree_child(b->tree, parent, node);
@@ -94,7 +94,7 @@ static void add_below(struct builder *b, uint32_t parent, enum call_kind kind, u
 		add(b, child(b, parent, call_node_of(kind, b->tree->nodes[parent].layer)), ns, 1);
 }
 
-/* Where the waits of a brick stand. */
+/* The node that the waits of a brick stand below. */
 static uint32_t beside(const struct builder *b, uint32_t node)
 {
 	const struct call_node *n = &b->tree->nodes[node];

@@ -508,7 +508,7 @@ static int rows_of_categories(struct rows *rows, const struct summary *s)
 	return 0;
 }
 
-/* A row that is the device's altogether: its share is of what all queues did. */
+/* Fills a row that is only the device's: its share is of all queues' time. */
 static void fill_on_device(struct summary_row *row, const struct summary *s,
 	const struct summary_sums *sums, uint32_t group)
 {
@@ -571,7 +571,7 @@ static struct summary_row *row_of(const struct rows *rows, uint32_t id)
 }
 
 /*
- * CPU and OFF of steps from the counter that each has where the kernel refuses to tell of switches
+ * Reads CPU and OFF of steps from their counters, where the kernel refuses to tell of switches
  * (docs/FORMAT.md, cpu-time).
  */
 static void read_step_cpu(struct rows *rows, const struct summary *s)

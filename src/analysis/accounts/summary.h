@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the time of a run went: rows by brick, category, layer, phase, step or thread, and what all
- * of them leave over. The wall time of a run is the sum over its steps of their time on the thread
- * that runs them (src/analysis/steps/step_times.h); a run without steps has the lifetimes of its
- * threads instead. Each ns of it is in one row, unattributed, or of what was not asked for
+ * Splits the time of a run into rows by brick, category, layer, phase, step or thread, and the
+ * rest. The wall time of a run is the sum over its steps of their time on the thread that runs them
+ * (src/analysis/steps/step_times.h); a run without steps has the lifetimes of its threads instead.
+ * Each ns of it is in one row, unattributed, or left out by the selection
  * (src/analysis/accounts/selection.h): wall_ns of all rows of one kind, unattributed_ns and
  * left_out_ns add up to wall_ns of the summary.
  *
- * Queues of devices are another kind of time: none of it is in those numbers. A brick that a device
- * worked for has that time beside its own (device_ns), and rows by kernel and queue are of devices
- * only: their shares are of what all queues did.
+ * Time of devices' queues is in none of those numbers. A brick that a device worked for has that
+ * time beside its own (device_ns), and rows by kernel and queue are of devices only: their shares
+ * are of all queues' time.
  *
  * Rows by brick and category are kinds of work: their wall time is their self time, and waiting is
  * rows of its own (BarrierWait). Rows by layer, phase, step and thread are places: theirs includes

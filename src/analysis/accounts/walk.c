@@ -17,7 +17,7 @@ enum {
 	AHEAD = 16,		/* samples */
 };
 
-/* Those of a lane who want its samples, by what they want. */
+/* A lane's accumulators, by the calls that they want. */
 struct calls {
 	struct call {
 		void (*frame)(void *context, const struct walk_frame *frame, unsigned depth);
@@ -253,13 +253,13 @@ static void leave_out_beside(struct walk_lane *w, struct walk_frame *frame)
 	uint64_t beside_ns = beside_steps_ns(w, frame->begin_ns, frame->end_ns);
 	uint64_t wait_beside_ns = beside_steps_ns(w, frame->end_ns, frame->end_ns + frame->wait_ns);
 	uint64_t own_ns = frame->self_ns + frame->inner_ns;
-	/* Less that of what is nested; times of a broken file may contradict each other. */
+	/* Less the time of nested samples; times of a broken file may contradict each other. */
 	uint64_t own_beside_ns = beside_ns > frame->beside_ns ? beside_ns - frame->beside_ns : 0;
 	if (own_beside_ns > own_ns)
 		own_beside_ns = own_ns;
 	counted->length_ns -= beside_ns;
 	counted->wait_ns -= wait_beside_ns;
-	/* Where in the brick it waited is not known. */
+	/* Nobody knows where in the brick it waited. */
 	if (own_beside_ns)
 		counted->inner_ns = (uint64_t)((double)frame->inner_ns *
 					       (double)(own_ns - own_beside_ns) / (double)own_ns);
@@ -273,7 +273,7 @@ static bool knows_off(const struct walk_lane *w, const struct walk_frame *frame)
 	return step_index_knows_off(w->index, phase);
 }
 
-/* Times of its own, for those who want its end. */
+/* Finds a frame's own times, for accumulators that want its end. */
 static inline void find_times(struct walk_lane *w, struct walk_frame *frame)
 {
 	uint64_t length_ns = frame->end_ns - frame->begin_ns;

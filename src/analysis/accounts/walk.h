@@ -21,7 +21,7 @@
 #include "analysis/steps/step_index.h"
 #include "trace/run.h"
 
-/* Where the time of a sample lies in the accounts. */
+/* The place of a sample's time in the accounts. */
 enum walk_scope {
 	WALK_OUTSIDE, /* in no step's account */
 	WALK_IN_STEP, /* is, or lies in, a step of its own lane: part of the wall time */

@@ -66,9 +66,9 @@ int work_compare_nodes(const struct run_site *a, const struct run_site *b)
 COMPARATOR(compare_entries, struct run_site *const, work_compare_nodes(*x, *y))
 
 /*
- * Which sites say what an execution did: owners is [site_count], all 0. Attached engines tell the
- * whole of a node's work on one of its threads; the others have sites with the same operation and
- * name and no counts at all: parts. -ENOMEM.
+ * Finds the sites that tell the work of an execution: owners is [site_count], all 0. Attached
+ * engines tell the whole of a node's work on one of its threads; the others have sites with the
+ * same operation and name and no counts at all: parts. -ENOMEM.
  */
 static int find_owners(uint8_t *owners, const struct run *run)
 {
@@ -187,7 +187,7 @@ static size_t category_thing(const struct run *run, uint32_t category)
 	return run->brick_count + 1 + category;
 }
 
-/* Where pieces of a brick in a phase count. */
+/* Finds the accounts in which pieces of a brick in a phase count. */
 static void find_times(const struct shared *shared, uint32_t brick, int phase, int on_device)
 {
 	const struct work_accounts *own = &shared->accounts;
@@ -214,7 +214,7 @@ static void find_all_times(const struct shared *shared)
 		}
 }
 
-/* Where a piece of that frame counts; beside: where else, NULL in none. */
+/* The account in which a piece of that frame counts; beside: a second one, or NULL. */
 static const struct work_times *times_of(const struct shared *shared, uint32_t lane,
 	const struct walk_frame *frame, struct work_time **beside)
 {

@@ -36,7 +36,7 @@ enum { WORK_PHASES = STEP_PHASES + 1, WORK_ALL_PHASES = WORK_PHASES };
 /* Order of sites, by what a node's whole and its parts have in common; 0: they are of one node. */
 int work_compare_nodes(const struct run_site *a, const struct run_site *b);
 
-/* Which account an execution counts in; SIZE_MAX: in none. */
+/* The account that an execution counts in; SIZE_MAX: none. */
 typedef size_t (*work_key_fn)(void *context, uint32_t lane, const struct walk_frame *frame);
 
 struct work_time;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the level of a series of values changes, whatever their distribution is: Pettitt's test
- * (1979), of ranks, in the series and then in both parts of it, as long as it finds a change. A
- * series whose values are independent and do not change is told to have one with a probability of 1
- * % at most. Where values know of their neighbours that is more. Equal input gives equal output.
- * Pure; any thread.
+ * Finds where the level of a series of values changes, whatever their distribution is: Pettitt's
+ * test (1979), of ranks, in the series and then in both parts of it, as long as it finds a change.
+ * In a series of independent values without a change it finds one with a probability of at most 1
+ * %. If values depend on their neighbours the probability is higher. Equal input gives equal
+ * output. Pure; any thread.
  */
 #pragma once
 

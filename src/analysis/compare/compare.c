@@ -80,7 +80,7 @@ static enum summary_basis basis_of(const struct maker *m)
 	return know == n ? BASIS_CPU : know ? BASIS_MIXED : BASIS_WALL;
 }
 
-/* Which sides have it: 1 A, 2 B. */
+/* The sides that have it: 1 A, 2 B. */
 static int sides_of(const struct maker *m, const double *values)
 {
 	int sides = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which of two sides is faster, and where: recordings in, differences out, one value of each
- * recording a row. Intervals are wide enough for all of them together (difference.h): half of the
- * probability of an error is for the rows of whole phases, half for their parts.
+ * Compares two sides: recordings in, differences out, in each row one value of each recording.
+ * Intervals are wide enough for all of them together (difference.h): half of the probability of an
+ * error is for the rows of whole phases, half for their parts.
  *
  * Parts of a step's time have points: what they add to the effect on the time of their phase. All
  * points of a phase and its residual are that effect. Bricks that only one side has are compared

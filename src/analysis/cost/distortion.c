@@ -322,7 +322,7 @@ static void add_noise(struct distortion *d, const struct summary *summary, int p
 	d->high = fmin(d->high + d->noise, 1);
 }
 
-/* By the costs of what recording did. */
+/* Estimates the distortion by the costs of recording. */
 static void estimate(struct distortion *d, const struct summary *summary, int phase)
 {
 	double wall_ns = wall_of(summary, phase);

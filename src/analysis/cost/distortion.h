@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The cost of recording, as shares of the wall time of the run's steps: an estimate and an
- * interval. It comes from what was measured in that very run: the costs of what recording did
- * (recording_costs.h) and the recorder's CPU time. Where steps were left whole for it, it is a
- * measurement instead: these are compared with their neighbours. Pure; any thread.
+ * interval. It comes from measurements in that very run: the costs of recording (recording_costs.h)
+ * and the recorder's CPU time. Where steps were left whole for it, it is a measurement instead:
+ * these are compared with their neighbours. Pure; any thread.
  */
 #pragma once
 

@@ -29,7 +29,7 @@ struct pair_costs {
 
 void pair_costs_add(struct pair_costs *costs, const struct run_process *process, double pairs);
 
-/* When all are added: they lie in `time_ns` of threads. */
+/* Call it when all are added: they lie in `time_ns` of threads. */
 void pair_costs_place(struct pair_costs *costs, double time_ns);
 
 /* Pairs, and attached hooks. */

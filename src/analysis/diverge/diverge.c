@@ -21,12 +21,11 @@
 #include "trace/run.h"
 
 /*
- * Which digest of one run is which of another: by step, layer, brick and, where both runs name
- * their tensors, label; else by order. Steps are paired in order, after leaving out as few at the
- * begin of either run (warm-up) as makes the most of them alike. In a pair of steps, digests of one
- * layer and brick are a group; in a group, equal labels belong together, k-th to k-th; what is left
- * is paired in order if both have the same number left. Only results of as many elements are ever
- * paired.
+ * Pairs the digests of two runs by step, layer, brick and, where both runs name their tensors,
+ * label; else by order. Steps are paired in order, after leaving out as few at the begin of either
+ * run (warm-up) as makes the most of them alike. In a pair of steps, digests of one layer and brick
+ * are a group; in a group, equal labels belong together, k-th to k-th; the rest is paired in order
+ * if both have the same number left. Only results with equally many elements are ever paired.
  */
 
 /* Digests of one step of one process: [first, first + count) of align_run.items. */

@@ -34,7 +34,7 @@ static int list_steps(struct explain_facts *f)
 	return 0;
 }
 
-/* The time on the CPU of what ran in an evaluated step, or for it. */
+/* Adds a frame's time on the CPU in an evaluated step, or for it. */
 static void add_frame(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct explain_facts *f = context;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine of ClickHouse. Runs go through a spool, so that who adds one waits for no server; what
- * waits is sent so that a run is there once, whoever dies in between. Sums by hour, day and month
- * are made by the server, and mended here.
+ * The engine of ClickHouse. Runs go through a spool, so that nobody waits for a server. They are
+ * sent so that each is there once, whoever dies in between. Sums by hour, day and month are made by
+ * the server, and mended here.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -145,8 +145,8 @@ static int level_all(struct history_store *store, int since, const char *which, 
 /*
  * ---- versions of the tables ----
  *
- * Statements of a server are no transactions: what is missing is made, and the version is written
- * when all is there. Whoever dies in between is followed by another who does the same again.
+ * Statements of a server are no transactions: missing tables are made, and the version is written
+ * when all are there. Whoever dies in between is followed by another who does the same again.
  */
 
 enum {
@@ -185,8 +185,7 @@ static int note_month(void *context, const json_t *row)
 	return array_push(&months->list, json_integer_value(json_object_get(row, "number")));
 }
 
-/* Sums of what was there before they were; of one month at a time, so that it needs little memory.
- */
+/* Makes the sums of older runs; of one month at a time, so that it needs little memory. */
 static int fill_sums(struct history_store *store)
 {
 	struct months months = {0};
@@ -1047,7 +1046,7 @@ static int open_store(struct history_store *store, const struct history_open *ho
 	c->patience_ms = (long)how->patience_ms;
 	rc = spool_open(&c->spool, store->where);
 	c->has_spool = rc == 0;
-	/* Who only asks needs none. */
+	/* Only a writer needs a spool. */
 	if (rc < 0 && how->create)
 		return history_fail(store, rc, "%s: %s",
 			c->spool.directory ? c->spool.directory : "no data directory for a spool",

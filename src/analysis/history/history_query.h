@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include "analysis/history/history_run.h"
 
-/* Which runs; all zero is all of them but floors, which are no runs. */
+/* Selects runs; all zero: all but floors, which are no runs. */
 struct history_filter {
 	const char *id;					  /* the digits that it begins with */
 	const char *label, *batch, *host, *kind, *engine; /* NULL: any */

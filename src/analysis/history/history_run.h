@@ -62,7 +62,7 @@ int history_run_label(struct history_run *run, const char *label);
 /* Put the parts in an order that all histories share: by phase, kind and name, 2 before 10. */
 void history_run_order(struct history_run *run);
 
-/* Make the id of what was run, where and when. */
+/* Make the id of a run from its command, place and time. */
 void history_run_identify(struct history_run *run, uint64_t salt);
 
 /* The time that a token takes in a part; UINT64_MAX: not known. */

@@ -26,7 +26,7 @@ uint64_t history_bucket_ns(uint32_t index)
 	return low + ((1ull << shift) >> 1);
 }
 
-/* Where a bucket is, or would be. */
+/* The place of a bucket in the list, or where it would be. */
 static size_t place_of(const struct history_histogram *h, uint32_t index)
 {
 	return BISECT(i, 0, h->buckets.count, h->buckets.items[i].index < index);

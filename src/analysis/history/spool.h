@@ -24,7 +24,7 @@ struct spool {
 	size_t count; /* as far as this process knows; 0: not counted yet */
 };
 
-/* That of a server, in the user's data directory; made if need be. -errno. */
+/* Opens the spool of a server, in the user's data directory; made if need be. -errno. */
 int spool_open(struct spool *spool, const char *server);
 void spool_close(struct spool *spool);
 

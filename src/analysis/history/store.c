@@ -56,7 +56,7 @@ struct receiver {
 	void *context;
 };
 
-/* Who adds parts up, or prints them, gets the same from every engine. */
+/* Every engine hands over runs in the same form. */
 static int hand_over(void *context, struct history_run *run)
 {
 	const struct receiver *to = context;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where histories of runs are kept: one interface, whose engines are entries of a table. SQLite
- * (a file) and ClickHouse (a server). Functions return 0 or a negative errno, with the reason as a
- * sentence in history_store_error(). One thread at a time; any number of processes.
+ * Stores of histories of runs: one interface, whose engines are entries of a table. SQLite (a file)
+ * and ClickHouse (a server). Functions return 0 or a negative errno, with the reason as a sentence
+ * in history_store_error(). One thread at a time; any number of processes.
  */
 #pragma once
 
@@ -52,7 +52,7 @@ int history_store_remove(struct history_store *store, const char *id);
 int history_store_expire(struct history_store *store, uint64_t before_ns, uint64_t *count);
 
 /*
- * Where the history is, if nobody says otherwise: BRICK_DB, else a file in the user's data
+ * The history's place, if nobody says otherwise: BRICK_DB, else a file in the user's data
  * directory. The caller frees. NULL: there is none, or BRICK_DB says "none".
  */
 char *history_default(void);

@@ -364,7 +364,7 @@ int ceilings_keep_best(struct ceilings *to, const struct ceilings *from)
 }
 
 /*
- * Which level of memory holds a working set: what the bandwidth of larger and larger sets tells.
+ * Finds the level of memory that holds a working set, by the bandwidth of larger and larger sets.
  * It falls where a cache ends, and that may be long before the size that the CPU tells: a virtual
  * machine shares its cache with others.
  */

@@ -61,8 +61,8 @@ struct device_kind {
 extern const struct device_kind device_opencl, device_vulkan;
 
 /*
- * The most that is used of a device's memory, which may be the machine's: the greatest power of 2,
- * 512 MiB and a tenth of what is left at most.
+ * The bytes to use of a device's memory, which may be the machine's: the greatest power of 2, 512
+ * MiB and a tenth of what is left at most.
  */
 static inline uint64_t device_bytes(uint64_t available)
 {

@@ -79,7 +79,7 @@ static void calibrate(struct sweep *s, struct sweep_slot *slot)
 		rounds *= 2;
 		ns = s->run(s, slot, rounds);
 	}
-	/* That was one already, and a long one. */
+	/* One round was long enough to be a value itself. */
 	if (slot->stream && rounds == 1 && ns >= s->slot_ns)
 		slot->values[slot->count++] = slot->work / (double)ns;
 	double wanted = (double)rounds * (double)s->slot_ns / (double)(ns ? ns : 1);

@@ -44,7 +44,7 @@ struct sweep_slot {
 	uint32_t count;
 };
 
-/* Where a member's arrays lie; it touched them itself. */
+/* A member's arrays, which it touched itself. */
 struct sweep_arena {
 	char *memory;
 	size_t bytes;

@@ -257,7 +257,7 @@ static void close_layer(struct walker *w, struct level *level)
 	level->layer = NO_LAYER;
 }
 
-/* Have the layer of what comes next open in a level; NO_LAYER: none. */
+/* Opens the layer of the next node in a level; NO_LAYER: none. */
 static void open_layer(struct walker *w, struct level *level, int32_t layer, uint64_t begin_ns)
 {
 	if (layer == level->inside)
@@ -778,7 +778,7 @@ static bool follows_sample(const struct builder *b, const struct schedule_activi
 	return b->index->kinds[b->run->sites[site].brick] != BRICK_KIND_WAIT;
 }
 
-/* Which samples of a lane take part, and what they waited for others. */
+/* Finds the samples of a lane that take part, and how long they waited for others. */
 static int init_lane(struct builder *b, uint32_t number)
 {
 	const struct schedule_span *span = &b->schedule->spans.items[number];
@@ -831,7 +831,7 @@ static void link_start(struct builder *b, uint32_t number)
 		BRICK_EDGE_LAUNCHES, 1);
 }
 
-/* The node at which a barrier's threads come together: made by, and part of what the first does. */
+/* The node at which a barrier's threads come together. It is a part of the first thread's node. */
 static uint32_t barrier_node(
 	struct builder *b, uint32_t point, uint32_t lane, uint32_t scope, uint32_t *barriers)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The execution graph of a step, or of all that a process did: a node for every execution, inside
- * of its layer, inside of what held it; device work as kernels inside of their bricks; what a
- * thread did for a step as a function that the step launched; and the waits, with the barriers at
- * which they came together (src/analysis/path/schedule.h). Nodes on the critical path are marked.
+ * The execution graph of a step, or of a whole process: a node for every execution, inside of its
+ * layer, inside of its holder; device work as kernels inside of their bricks; a thread's work for a
+ * step as a function that the step launched; and the waits, with the barriers at which they came
+ * together (src/analysis/path/schedule.h). Nodes on the critical path are marked.
  */
 #pragma once
 

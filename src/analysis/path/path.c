@@ -158,7 +158,7 @@ struct stretch {
 	unsigned count;
 };
 
-/* When a chain can begin in each trial. Times count from where the stretch begins. */
+/* The begin of a chain in each trial, counted from the begin of the stretch. */
 static inline void begin_chain(const struct stretch *s, uint32_t chain, trial_times begin)
 {
 	const struct solver *solver = s->solver;
@@ -173,7 +173,7 @@ static inline void begin_chain(const struct stretch *s, uint32_t chain, trial_ti
 	}
 }
 
-/* When the last one finishes. */
+/* Runs the trials over a stretch; returns the end of its last chain in each. */
 static const uint64_t *run_trials(const struct stretch *s)
 {
 	const struct solver *solver = s->solver;

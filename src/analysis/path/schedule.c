@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes a schedule: which samples belong to the window, then what comes before what. A window is a
- * step with all that its process did meanwhile, or everything that a process did. The walk that
- * feeds the report cuts the time of each lane into activities without a gap, so that both agree on
- * whose time is whose. Waits are explained from measured times: whoever leaves a barrier first
- * shows that all who take part have arrived. A device begins a command when its launch has come and
- * all that it waits for has ended; what it took longer is the launch's latency, which stays as it
- * was. Measured times that contradict each other (clocks of device and host agree only so well) are
- * not followed.
+ * Makes a schedule: finds the samples in the window, then their order. A window is a step with all
+ * that its process did meanwhile, or a whole process. The walk that feeds the report cuts the time
+ * of each lane into activities without a gap, so that both agree on whose time is whose. Waits are
+ * explained from measured times: whoever leaves a barrier first shows that all who take part have
+ * arrived. A device begins a command when its launch has come and all that it waits for has ended;
+ * a longer time is the launch's latency, which stays as it was. Measured times that contradict each
+ * other (clocks of device and host agree only so well) are not followed.
  */
 #include "analysis/path/schedule.h"
 
@@ -488,7 +487,7 @@ static void link_commands(struct maker *m, uint32_t source)
 			link_command(m, source, &m->commands.items[i]);
 }
 
-/* When the last of the commands that a wait was for had ended; 0: it is not known for which. */
+/* The end of the last command that a wait was for; 0: not known. */
 static uint64_t join_commands(struct maker *m, const struct schedule_wait *wait)
 {
 	const struct schedule_activity *activities = m->schedule->activities.items;
@@ -635,7 +634,7 @@ static uint32_t shorten(struct maker *m, const struct schedule_wait *wait, uint6
 	return i;
 }
 
-/* Those who were there when the first of them left: what they wait longer is their own. */
+/* Joins those who were there when the first of them left: a longer wait is a thread's own. */
 static void join(struct sweep *s, size_t members)
 {
 	struct maker *m = s->m;

@@ -20,9 +20,9 @@
  *     met none, that of all threads whose work lay within the step.
  *
  * All times are measured: with the durations as they are, every activity begins and ends when it
- * did. Not known from a recording: why a thread idles otherwise, what a wait of another kind waits
- * for, where inside of a brick it waited. Such times stay as they were, and are counted. Borrows
- * the run. Read-only once made: any thread.
+ * did. A recording does not tell why a thread idles otherwise, which event ends a wait of another
+ * kind, or where inside of a brick a thread waited. Such times stay as they were, and are counted.
+ * Borrows the run. Read-only once made: any thread.
  */
 #pragma once
 
@@ -66,7 +66,7 @@ struct schedule_fork {
 	uint32_t before; /* the activity that ends there; RUN_NONE: the window's begin */
 };
 
-/* Owners of what no brick of the run owns: add run->brick_count. */
+/* Owners of time that no brick of the run owns: add run->brick_count. */
 enum schedule_owner {
 	SCHEDULE_OWNER_BARRIER = 0, /* BarrierWait, where the run has no such brick */
 	SCHEDULE_OWNER_REST = 1,    /* in no brick */

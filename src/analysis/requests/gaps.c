@@ -273,7 +273,9 @@ struct usual {
 	uint32_t requests;
 };
 
-/* Where a thread is preempted all the time, a long gap is so in proportion, and not because of it.
+/*
+ * A thread that is preempted all the time is preempted in a long gap in proportion, and that is not
+ * the gap's cause.
  */
 static uint64_t usual_part(
 	const struct finder *f, const struct request_gap *gap, const struct usual *usual, int part)

@@ -110,7 +110,7 @@ static struct expectation expect(struct model *m, const struct composition *c)
 	return median_of(m->scratch, n);
 }
 
-/* Least squares of what prompts added, over their tokens. */
+/* Least squares of the time that prompts added, over their tokens. */
 struct line {
 	double n, x, y, xx, xy;
 };

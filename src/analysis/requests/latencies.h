@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Histograms of what requests and steps took, by model, for Prometheus and OTLP: what was observed
- * once stays, so that each count only grows while a recording does. Read-only once made: any
- * thread.
+ * Histograms of times of requests and steps, by model, for Prometheus and OTLP. Observations stay,
+ * so that each count only grows while a recording does. Read-only once made: any thread.
  */
 #pragma once
 

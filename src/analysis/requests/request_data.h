@@ -82,7 +82,7 @@ enum request_end {
 	REQUEST_ENDS,
 };
 
-/* Where the tokens are from that it found in its sequence. */
+/* The origin of the tokens that it found in its sequence. */
 enum request_reuse {
 	REQUEST_REUSE_NONE,
 	REQUEST_REUSE_OWN,    /* the sequence's request before had left them */

@@ -265,7 +265,7 @@ static void draw(struct maker *m, point_list *curve, const timing_list *from, ui
 	}
 }
 
-/* On the line between two points; negative: outside of what was seen. */
+/* The value on the line between two points; negative: outside of the points. */
 static double curve_at(const point_list *c, double tokens)
 {
 	size_t next = BISECT(i, 0, c->count, c->items[i].tokens < tokens);

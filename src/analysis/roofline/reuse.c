@@ -243,7 +243,7 @@ static int take_window(struct window *w)
 	return rc;
 }
 
-/* Where to look. */
+/* The steps to look at. */
 
 /* The step of its process before it, of the same model; the step itself: there is none. */
 static uint32_t step_before(const struct run *run, const struct step_index *index, uint32_t step)

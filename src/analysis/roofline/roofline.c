@@ -510,7 +510,7 @@ enum ceilings_doubt roofline_doubt_of(const struct ceilings *c, const struct run
 	return ceilings_noisy(c) ? CEILINGS_NOISY : CEILINGS_TRUSTED;
 }
 
-/* The ceilings, with a list of its own of what was reached. */
+/* Borrows the ceilings, with a list of its own of rates that were reached. */
 static int borrow(struct roofline *r, const struct ceilings *c)
 {
 	if (!c)

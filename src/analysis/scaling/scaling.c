@@ -84,7 +84,7 @@ static void attend(const struct scaling_maker *m, struct attended *steps)
 	}
 }
 
-/* Where no sequence is known: a prompt behind tokens that were made begins anew. */
+/* Counted where no sequence is known: a prompt after tokens that were made begins anew. */
 struct counted {
 	uint64_t context;
 	bool has_made;
@@ -562,7 +562,10 @@ struct scaling_value scaling_at(const struct scaling_line *line, double context)
 		value + hypot(fmax(0, at->high + more) - value, machine)};
 }
 
-/* Where a lead at the middle is used up by what is steeper by that; infinite: nowhere. */
+/*
+ * The context at which a lead at the middle is used up by a slope that is steeper by `slope`;
+ * infinite: none.
+ */
 static double reaches(double middle, double lead, double slope)
 {
 	if (slope <= 0)

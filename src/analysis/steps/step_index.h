@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the steps of a run lie: per lane in the order of its samples, per process by begin time;
- * and which bricks are work, which are waits and which are steps.
- * Steps inside of other steps of the same lane are left out: they are parts of the outer one.
- * Borrows the run. Read-only once made: any thread.
+ * Indexes the steps of a run, per lane in the order of its samples and per process by begin time,
+ * and the kinds of its bricks. Steps inside of other steps of the same lane are left out: they are
+ * parts of the outer one. Borrows the run. Read-only once made: any thread.
  */
 #pragma once
 
@@ -69,8 +68,8 @@ static inline bool step_index_is_evaluated(
 }
 
 /*
- * The step during which that time lies, for who works on this lane: the lane's own, else of those
- * of its process the one that began last. RUN_NONE: none.
+ * The step in which that time lies on this lane: the lane's own, else of those of its process the
+ * one that began last. RUN_NONE: none.
  */
 uint32_t step_index_at(
 	const struct step_index *index, const struct run *run, uint32_t lane, uint64_t ns);
