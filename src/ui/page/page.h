@@ -51,7 +51,7 @@ size_t page_bricks(const struct page *page);
 /* True if the step ended and is of that phase. */
 bool page_step_is_of(const struct page *page, uint32_t step, enum step_phase phase);
 
-/* The end of what belongs to a step: the next step of its lane begins there, or later. */
+/* The end of a step's time: the next step of its lane begins there, or later. */
 uint64_t page_step_end_ns(const struct page *page, uint32_t step);
 
 /* The median step of a phase; RUN_NONE: none ended, or text_error() tells of no memory. */

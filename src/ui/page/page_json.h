@@ -18,7 +18,7 @@ bool page_available(void);
 /* The sentence that says why not, and what to do about it. */
 const char *page_missing(void);
 
-/* Where the page will be read; a served one asks for new numbers now and then. */
+/* The use of the page; a served one asks for new numbers now and then. */
 enum page_use {
 	PAGE_FILE,
 	PAGE_SERVED,

@@ -7,5 +7,5 @@
 extern const char page_template_text[];
 extern const size_t page_template_bytes;
 
-/* Where the numbers go. */
+/* The place for the numbers. */
 #define PAGE_TEMPLATE_MARK "{\"brick\":\"data\"}"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who may read: pure decisions on the text of a request, so that they can be tested without one.
- * Any thread.
+ * Decides who may read: by the text of a request alone, so that it can be tested without one. Any
+ * thread.
  */
 #pragma once
 

@@ -253,7 +253,7 @@ static const char *short_name(const char *path)
 	return name;
 }
 
-/* Which recording, step and trace a bucket's last observation is of. At most 128 characters. */
+/* Writes the recording, step and trace of a bucket's last observation. At most 128 characters. */
 static void put_exemplar(struct metrics *m, const struct latency_example *e)
 {
 	char trace[OTLP_TRACE_TEXT];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a signal of OTLP goes, and with which headers: what an option says, and OpenTelemetry's
+ * The address of an OTLP signal, and its headers: from an option, and from OpenTelemetry's
  * environment variables, by their specification. One thread at a time: it reads the environment.
  */
 #pragma once

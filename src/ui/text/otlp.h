@@ -3,9 +3,9 @@
  * Requests as spans of OpenTelemetry, in OTLP's JSON encoding. A request is a trace: its own span,
  * one for the time that it queued, one for each step that it took part in. Each step has the self
  * time of its bricks as attributes. Executions of bricks are spans below it where they explain
- * something, in steps that evaluate the request's prompt and in those that it waited long for, and
- * OTLP_BRICKS of a request at most. Identifiers are made of what does not change when the
- * recording is read again. One thread at a time.
+ * something, in steps that evaluate the request's prompt and in those that it waited long for: at
+ * most OTLP_BRICKS for a request. Identifiers stay the same when the recording is read again. One
+ * thread at a time.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a recording comes from, in words. The caller frees all results. */
+/* The origin of a recording, in words. The caller frees all results. */
 #pragma once
 
 #include "trace/run.h"
@@ -14,8 +14,8 @@ char *provenance_start(const struct run *run);
  * run. */
 const char **provenance_notes(const struct run *run, const char *key);
 
-/* "llama.cpp", or what the program says of itself; NULL: neither is known. */
+/* "llama.cpp", or the name that the program gives itself; NULL: neither is known. */
 char *provenance_provider(const struct run *run);
 
-/* "llama.cpp (ggml 0.9.4)", or what the program says of itself. */
+/* "llama.cpp (ggml 0.9.4)", or the name that the program gives itself. */
 char *provenance_engine(const struct run *run);

@@ -48,7 +48,9 @@ void report_complete(struct report *report);
 /* Sources of a row as text: "tsc", "tsc+reported"; NULL when unknown. The caller frees. */
 char *report_sources(const struct report *report, uint32_t sources);
 
-/* Where a row ran: "cpu", the device's backend, or NULL when the recording does not say. */
+/*
+ * The place where a row ran: "cpu", the device's backend, or NULL when the recording does not say.
+ */
 const char *report_backend(const struct report *report, const struct summary_row *row);
 
 /* The phase that all of a report belongs to; -1: several phases, or none. */

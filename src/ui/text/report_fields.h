@@ -89,7 +89,7 @@ struct report_columns {
 	size_t count;
 };
 
-/* Where columns stand. */
+/* Places of columns. */
 enum report_place {
 	REPORT_IN_TEXT = 1,
 	REPORT_IN_PAGE = 2,

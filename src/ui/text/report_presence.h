@@ -12,8 +12,8 @@
 void report_off_cpu_reason(int error, char *text, size_t size);
 
 /*
- * Which other process used most, " (of those that ran to the end, cc1 (12) used most, 25.0%)", or
- * "": one that ended before the recording did is only in the sum. The caller frees.
+ * The other process that used most, " (of those that ran to the end, cc1 (12) used most, 25.0%)",
+ * or "": one that ended before the recording did is only in the sum. The caller frees.
  */
 char *report_neighbour_text(const struct run *run, const struct presence *presence);
 

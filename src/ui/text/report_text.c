@@ -514,7 +514,7 @@ static void leave_out_small(struct screen_table *table, double least)
 		rows->shown++;
 }
 
-/* The lines beside the rows: titles, rests, an empty line, the row of what is left out. */
+/* The lines beside the rows: titles, rests, an empty line, the row of left-out time. */
 static size_t lines_around(const struct screen *screen)
 {
 	size_t lines = 0;
@@ -526,7 +526,7 @@ static size_t lines_around(const struct screen *screen)
 	return lines;
 }
 
-/* That may work at the same time: one, or several. */
+/* The number of threads that may work at the same time: one, or several. */
 static size_t threads_of(const struct run *run)
 {
 	size_t threads = 0;

@@ -409,7 +409,7 @@ static void svg_paragraph(struct picture *p, const char *text)
 
 enum { NEAR = 15 }; /* px between two lines with room for a text */
 
-/* Where a roof of bandwidth leaves the picture: below, or on the left. */
+/* The point at which a roof of bandwidth leaves the picture: below, or on the left. */
 static double left_end(const struct picture *p, double bandwidth)
 {
 	double x = p->low_y / bandwidth;
@@ -506,7 +506,7 @@ struct compute_line {
 	char text[96];
 };
 
-/* Where arithmetic may become the roof: under the fastest level. */
+/* The intensity from which arithmetic may be the roof: under the fastest level. */
 static double compute_begin(const struct picture *p, double rate)
 {
 	const struct ceilings_bandwidth *fastest = ceilings_fastest(p->roofs, NULL, p->threads);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Times over the context as a picture, of the series with the most steps: dots are medians of what
- * was measured, lines are what was found, dashed where they go on beyond it, with their intervals.
- * Legible on light and dark.
+ * Times over the context as a picture, of the series with the most steps: dots are measured
+ * medians, lines are fitted, dashed beyond the measured contexts, with their intervals. Legible on
+ * light and dark.
  */
 #include <math.h>
 #include <stdio.h>

@@ -63,7 +63,7 @@ static bool has_rates(const struct scaling_series *s)
 	       !scaling_is_noisy(s, &s->step);
 }
 
-/* About three digits, also of what is below 0. */
+/* Writes about three digits, also of a negative number. */
 static char *slope_text(char out[UNITS_BYTES], double ns)
 {
 	double size = fabs(ns);

@@ -3,8 +3,8 @@
  * Text on its way to a terminal: made, made safe, measured, cut, wrapped; numbers with their units.
  *
  * Without memory a function gives NULL for a text. All functions take NULL for an empty text, and
- * the thread remembers the failure: who prints an answer calls text_error() once, when all is
- * printed. Any thread, unless a function says otherwise.
+ * the thread remembers the failure: a command calls text_error() once, when all is printed. Any
+ * thread, unless a function says otherwise.
  */
 #pragma once
 

@@ -39,7 +39,7 @@ struct grid {
 	struct grid_row spare; /* stands in for a row without memory; never shown */
 };
 
-/* Where the user is in a list. All zeros is the beginning of one. */
+/* The user's place in a list. All zeros is the beginning of one. */
 struct grid_place {
 	int selected, scroll;
 	char name[128]; /* of the selected row */

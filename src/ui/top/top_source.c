@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the pictures of `brick top` come from: a recording, which may still be written; a process;
- * a command, which is recorded by `brick record` in a process of its own, whose recording is the
- * last picture.
+ * The source of `brick top`'s pictures: a recording, which may still be written; a process; a
+ * command, which is recorded by `brick record` in a process of its own, whose recording is the last
+ * picture.
  */
 #include <ctype.h>
 #include <errno.h>

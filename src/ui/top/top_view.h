@@ -60,14 +60,14 @@ struct view_class {
 
 enum { TOP_VIEWS = 11, TOP_EXPANDED = 4096 };
 
-/* Which nodes of the tree are open: hashes of the names on the way to them. */
+/* The open nodes of the tree: hashes of the names on the way to them. */
 struct top_tree {
 	uint64_t flipped[TOP_EXPANDED]; /* those that differ from `open_depth` */
 	size_t flipped_count;
 	int open_depth; /* nodes above it are open unless flipped */
 };
 
-/* Where the picture comes from. Texts are safe, and the caller's. */
+/* The source of the picture. Texts are safe, and the caller's. */
 struct top_about {
 	const char *what;  /* the command, or the file */
 	const char *state; /* "live", "ended", ...: of a recording "recording" */
