@@ -159,7 +159,7 @@ static const struct knob {
 	{"cache-type-v", {"--cache-type-v", "-ctv"}, add_types},
 };
 
-/* Where the value of an option begins, in its word or in the next one; NULL: it is not this. */
+/* The begin of an option's value, in its word or in the next one; NULL: it is another option. */
 static char **value_of(const struct knob *knob, char **word, size_t *skip)
 {
 	for (size_t i = 0; i < 4 && knob->spellings[i]; i++) {

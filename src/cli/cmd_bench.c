@@ -290,7 +290,7 @@ static bool bench_journal_add(struct bench *bench, const struct bench_run *run)
 	return good;
 }
 
-/* Where finished runs go at once. */
+/* Closes the journal of finished runs; keep: the user is told how to go on with it. */
 static void bench_journal_close(struct bench *bench, bool keep)
 {
 	if (bench->journal) {
@@ -492,7 +492,7 @@ static struct stop_rule rule_of(const struct bench_arguments *a)
 	return (struct stop_rule){a->runs, number_of_double(a->time_s * 1e9), precision};
 }
 
-/* One that a signal ended counts for nothing; what it says of itself is not told. */
+/* A run that a signal ended counts for nothing; its own words about that are not told. */
 static enum stop_reason end_early(struct bench *bench)
 {
 	if (program_interrupted) {

@@ -69,7 +69,7 @@ static struct ceilings *as_kept(struct ceilings *ceilings)
 	return kept;
 }
 
-/* Also the best of what was measured before. */
+/* Measures, and takes the best of former measurements, too. */
 static struct ceilings *measure(struct options *options, const struct ceilings *kept)
 {
 	struct ceilings *ceilings = NULL;

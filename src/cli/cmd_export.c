@@ -368,7 +368,9 @@ static uint64_t written(void)
 	return run_samples_passed() - passed_before;
 }
 
-/* Each form goes through all samples once. Nothing is said in the middle of what a terminal shows.
+/*
+ * Each form goes through all samples once. Progress does not show in the middle of a terminal's
+ * output.
  */
 static struct progress *start_progress(const struct run *run, const struct options *options)
 {

@@ -420,7 +420,7 @@ static int take_point(void *context, const struct history_point *point)
 	return array_push(&t->runs, run) ? -ENOMEM : array_push(&t->ns, point->ns);
 }
 
-/* Which part of a token was asked for; the caller frees its name. */
+/* The part of a token that the options name; the caller frees its name. */
 static struct history_part part_of(const struct history_arguments *a)
 {
 	struct history_part part = {.phase = (char *)step_phase_name(a->phase)};

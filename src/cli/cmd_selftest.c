@@ -420,7 +420,7 @@ static const struct part {
 	{BRICK_LM_HEAD, 30000, 20000},
 };
 
-/* Which part a step slows, PARTS: none. */
+/* The part that a step slows; PARTS: none. */
 static int slowed_in(int step)
 {
 	return step % 2 ? step / (2 * REPEATS) : PARTS;

@@ -184,7 +184,7 @@ static int publish(struct server *server, const struct serve_reading *reading)
 	return hand_out(server, &content);
 }
 
-/* As serve_source_read(), of what was asked for: nothing like it may be there yet. */
+/* As serve_source_read(), then applies the selection: nothing of it may be there yet. */
 static int read_source(struct server *server, struct serve_reading *reading)
 {
 	char *missing;

@@ -24,7 +24,7 @@ void history_entry_text(char **text, const char *value)
 	xcheck(history_text_set(text, valid));
 }
 
-/* The engine is in the notes of what was attached: "ggml 0.25.1 (0ad4a86)". */
+/* Sets the engine from the notes of the attached library: "ggml 0.25.1 (0ad4a86)". */
 static void set_engine(struct history_run *entry, const struct run *run)
 {
 	for (const struct attacher *const *a = attachers; *a; a++) {
@@ -92,7 +92,7 @@ void history_entry_here(struct history_run *entry, const char *kind, const char 
 
 enum { DIGITS_OF_A_PLACE = 6, DIGITS_OF_AN_ID = 4, KEEPING_PATIENCE_MS = 5000 };
 
-/* Where it is: what was said, or the default. NULL: there is none. The caller frees. */
+/* The history's place: the option's, or the default. NULL: there is none. The caller frees. */
 static char *place(const char *where)
 {
 	if (where)

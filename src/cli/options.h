@@ -96,7 +96,7 @@ static inline bool option_value_is_optional(const struct cli_option *option)
 	return option->value && option->value[0] == '[';
 }
 
-/* Where an option goes, in a file's own struct options. */
+/* The place of an option's value in a file's own struct options. */
 #define AT(member) .at = offsetof(struct options, member)
 
 /* The end of each table. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where answers go: stdout, whose write errors are found before the program says that all is well,
- * or a file that appears under its name only when it is whole. Main thread; one file at a time.
+ * The output of answers: stdout, whose write errors are found before the program says that all is
+ * well, or a file that appears under its name only when it is whole. Main thread; one file at a
+ * time.
  */
 #pragma once
 
@@ -32,8 +33,8 @@ struct output *output_open(const char *path, const char *input);
 FILE *output_stream(struct output *output);
 
 /*
- * Give the file its name, free output. Ends the program if anything could not be written. rc: what
- * the writer says of it, 0 or a negative code.
+ * Give the file its name, free output. Ends the program if anything could not be written. rc: the
+ * writer's result, 0 or a negative code.
  */
 void output_commit(struct output *output, int rc);
 

@@ -66,7 +66,7 @@ struct program_outlook {
 	bool has_ggml, has_whisper, has_device, hides_device_nodes;
 };
 
-/* One more file; ggml: what program_ggml() says of it. */
+/* Adds a file; ggml: the result of program_ggml() for it. */
 void program_outlook_add(
 	struct program_outlook *outlook, const char *path, const struct program_ggml *ggml);
 
