@@ -261,8 +261,10 @@ static struct annotation *make(
 	return a;
 }
 
-/* Where nothing is left to keep it in: in one of the thread's own places, for as long as it is
- * open in the usual case. */
+/*
+ * Without room, an annotation lies in one of the thread's own places, usually for as long as it is
+ * open.
+ */
 static const struct annotation *without_room(const struct annotation *known)
 {
 	static __thread struct annotation spare[SPARES];

@@ -37,8 +37,8 @@ void ranges_value(const struct annotation *annotation, double value);
 void ranges_name_thread(uint32_t tid, const char *name);
 
 /*
- * When the program ends, the notes "LISTENER.ranges" and "LISTENER.names" tell what could not be
- * recorded as it was said. Once in a process; its children tell nothing of what it counted. The
- * name stays the caller's.
+ * When the program ends, the notes "LISTENER.ranges" and "LISTENER.names" tell which annotations
+ * could not be recorded as they were given. Once in a process; its children tell nothing of its
+ * counts. The name stays the caller's.
  */
 void ranges_tell_at_exit(const char *listener);

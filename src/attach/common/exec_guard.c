@@ -160,7 +160,7 @@ static const char *search(const char *name, char *path, size_t bytes)
 	return NULL;
 }
 
-/* The dynamic linker preloads nothing into what may do more than who starts it. */
+/* The dynamic linker preloads nothing into a program with more rights than its starter. */
 static bool has_other_rights(const char *program)
 {
 	struct stat st;

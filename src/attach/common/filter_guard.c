@@ -63,7 +63,7 @@ void *choose_syscall(const void *caller, long number, unsigned long first)
 	return sys_function_next(&real_syscall, "syscall");
 }
 
-/* Where the C library has no such function. */
+/* Stands in where the C library has no such function. */
 CHOICE long no_prctl(void) __asm__(SYS_HOOK("prctl"));
 long no_prctl(void)
 {

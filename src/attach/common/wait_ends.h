@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When a queue's commands were over at the latest, by the program's own waits for them: the newest
- * ones are remembered. Zeroed it is empty. Whoever has one locks it.
+ * The latest ends of a queue's commands, by the program's own waits for them; the newest waits are
+ * remembered. Zeroed it is empty. Whoever has one locks it.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which of CUDA's calls are looked at, and where their parameters name a stream: decided by the
- * call's name, so that no table of ids has to be kept per version. Any thread.
+ * Chooses the CUDA calls to look at, and finds the stream in their parameters, by the call's name:
+ * so no table of ids has to be kept per version. Any thread.
  */
 #pragma once
 
@@ -31,7 +31,7 @@ enum call_kind {
 	CALL_NODE_SWITCH,  /* switches a node of one on or off */
 };
 
-/* Where a call's stream is. */
+/* The place of a call's stream. */
 enum call_place {
 	STREAM_IN_PARAMETERS, /* at `offset` */
 	STREAM_IN_CONFIG,     /* of the attributes that a launch points to */

@@ -223,7 +223,7 @@ static void put_nested(const struct copies *outer)
 		nested.count--;
 }
 
-/* Which of the graphs is the outermost one is not told: those inside are in no record. */
+/* Nobody tells which of the graphs is the outermost one: those inside are in no record. */
 void nested_exec_created(void)
 {
 	HOLD(&lock);

@@ -16,7 +16,9 @@
 
 /* Nodes. */
 
-/* A node was made while this brick and layer were open (BRICK_NONE: none); whose work it tells of.
+/*
+ * A node was made while this brick and layer were open (BRICK_NONE: none); work: the owner whose
+ * work it tells, or NULL.
  */
 void nodes_created(
 	uint64_t node, uint32_t brick, int32_t layer, const struct brick_launch_owner *work);
@@ -71,9 +73,9 @@ void graph_places_updated(cuda_handle exec, cuda_handle graph);
 void graph_calls_are_whole(void);
 
 /*
- * launch: of the call that it happens in, NULL: it happens in none that launches; and whose work
- * its kernel tells of. 1: a node was
- * made, so that the call has been captured instead.
+ * launch: that of the call in which it happens, or NULL if that call launches nothing; work: its
+ * kernel tells the work of this owner. Returns 1 if a node was made: then the call has been
+ * captured instead.
  */
 int graph_calls_resource(uint32_t id, const struct cupti_graph *graph,
 	const struct brick_launch *launch, const struct brick_launch_owner *work);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Descriptions of what was launched, made of CUPTI's records and registered once. Names are
+ * Descriptions of launched kernels, made of CUPTI's records and registered once. Names are
  * demangled where the program has a C++ runtime that does it. Consumer only.
  */
 #pragma once

@@ -51,8 +51,8 @@ int launches_are_passed_over(uint32_t correlation, enum launches_why why);
 void launches_seen(uint32_t correlation);
 
 /*
- * Consumer: the launch for one more command, and whose work it tells of; further commands of the
- * same call get the numbers behind, then any, and tell of none. 0 when the call is not known.
+ * Consumer: the launch for one more command, and the owner whose work it tells; further commands of
+ * the same call get the next numbers, then any, and tell no work. 0 when the call is not known.
  */
 int launches_take(
 	uint32_t correlation, struct brick_launch *launch, const struct brick_launch_owner **work);

@@ -33,7 +33,7 @@ void events_recorded(cuda_handle context, cuda_handle event, cuda_handle stream,
 /* The next command of the stream comes after what the event stands for. */
 void events_waited(cuda_handle context, cuda_handle stream, cuda_handle event);
 
-/* That command: the call with this correlation id. */
+/* The call with this correlation id launched that command. */
 void events_launched(cuda_handle stream, uint32_t correlation);
 
 /* Numbers of the commands that those of the call come after; returns how many. */

@@ -43,6 +43,8 @@ int cupti_open(char *why, size_t bytes);
 /* Text of a result, never NULL. */
 const char *cupti_text(int result);
 
-/* Which CUDA headers cuda_abi.h was held against when this was built: "12.4"; NULL: there were
- * none. */
+/*
+ * The version of the CUDA headers that cuda_abi.h was held against when this was built: "12.4";
+ * NULL: there were none.
+ */
 const char *abi_check_headers(void);

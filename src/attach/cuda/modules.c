@@ -140,8 +140,8 @@ void modules_loaded(uint32_t id, const void *cubin, size_t bytes, uint64_t sourc
 }
 
 /*
- * Which of the others is left is not known any more: the name is free for the next module, and
- * unknown until then.
+ * Nobody knows which of the others is left: the name is free for the next module, and unknown until
+ * then.
  */
 static void leave(struct entry *e)
 {

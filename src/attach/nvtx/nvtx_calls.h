@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVTX's calls: what a program says of its ranges becomes bricks (attach/annotate), and each call
- * goes on to another tool that wants it as well. With such a tool domains, strings and ranges have
- * its handles, so that calls that are not ours work for it as ever. Any thread.
+ * NVTX's calls: a program's ranges become bricks (attach/annotate), and each call goes on to
+ * another tool that wants it as well. With such a tool domains, strings and ranges have its
+ * handles, so that calls that are not ours work for it as ever. Any thread.
  */
 #pragma once
 

@@ -13,7 +13,7 @@
 /* Another tool is in the process; set before the first call of the program comes. */
 extern bool nvtx_is_chained;
 
-/* NULL, or what nobody registered: the domain of what is said outside of domains. */
+/* The domain of a handle. NULL, and any handle that nobody registered: the domain "". */
 struct annotation_domain *nvtx_domain_of(const void *handle);
 void nvtx_domain_keep(const void *handle, const struct annotation_domain *domain);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which command an event of the program's belongs to, and when a wait for it returned. The table
- * forgets: what has been overwritten is not known. Any thread, no lock.
+ * Finds the command of a program's event, and the time at which a wait for it returned. The table
+ * forgets overwritten events. Any thread, no lock.
  */
 #pragma once
 
@@ -20,5 +20,5 @@ uint64_t events_number(cl_event event);
 /* A wait for it returned at this time of the host; of several the first counts. */
 void events_waited(cl_event event, uint64_t host_ns);
 
-/* When a wait for that command returned; 0: not known. */
+/* The time at which a wait for that command returned; 0: not known. */
 uint64_t events_waited_ns(cl_event event, uint64_t number);

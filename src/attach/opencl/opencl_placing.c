@@ -27,7 +27,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* When it was over at the latest, on the host's clock and in its ticks: it is over now. */
+/* The latest end of a command, on the host's clock and in its ticks; at most now. */
 static uint64_t latest_ns(struct queue *q, const struct pending *p, uint64_t index)
 {
 	uint64_t waited_ns = events_waited_ns(p->event, p->launch.number);
@@ -39,7 +39,7 @@ static uint64_t latest_ns(struct queue *q, const struct pending *p, uint64_t ind
 	return (waited_ns ? earlier(ns, waited_ns) : ns) - QUEUE_CLOCK_MARGIN_NS;
 }
 
-/* When it was queued at the latest: the call had not returned, and the rest of it took a while. */
+/* The latest time of queueing: the call had not returned, and the rest of it took a while. */
 static uint64_t latest_queued_ns(const struct pending *p)
 {
 	uint64_t took = p->times.end > p->times.queued ? p->times.end - p->times.queued : 0;
@@ -88,8 +88,8 @@ void placing_refuse(struct queue *q)
 }
 
 /*
- * Where it begins on the host's clock: by the device's clock, but not before its call nor so late
- * that its end lies behind the wait for it. When the correlation has got better since the command
+ * The begin on the host's clock: by the device's clock, but not before the call, nor so late that
+ * the end lies behind the wait for it. When the correlation has got better since the command
  * before, this one may seem to begin before that one's end: it is moved behind it if the device
  * says that it began there. 0: nothing is known. *moved: by how much it was moved.
  */

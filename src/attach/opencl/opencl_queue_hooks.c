@@ -13,7 +13,7 @@
 #include "base/clock_ns.h"
 #include "brick/brick.h"
 
-/* May an error be because of what we added? */
+/* Can an error come from our additions? */
 static bool may_be_ours(cl_int error)
 {
 	return error == CL_INVALID_QUEUE_PROPERTIES || error == CL_INVALID_VALUE ||

@@ -52,7 +52,7 @@ static void *adopt(void *handle, const char *name, void *function)
 	return NULL;
 }
 
-/* A hook in place of what the caller of dlsym() would get; NULL: let it have that. */
+/* Chooses a hook in place of the function that the caller of dlsym() would get; NULL: no hook. */
 __attribute__((visibility("hidden"))) void *opencl_dlsym_choose(void *handle, const char *name)
 {
 	if (!__atomic_load_n(&opencl_dlsym_real, __ATOMIC_RELAXED))

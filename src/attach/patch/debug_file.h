@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the table of symbols (.symtab) of a program or library is: in it, or, if it was stripped,
- * in the debug file that distributions and `objcopy --add-gnu-debuglink` keep apart. Looked for
- * where debuggers do, on this machine only. Files are untrusted. Any thread.
+ * Finds the table of symbols (.symtab) of a program or library: in it, or, if it was stripped, in
+ * the debug file that distributions and `objcopy --add-gnu-debuglink` keep apart. It looks where
+ * debuggers do, on this machine only. Files are untrusted. Any thread.
  */
 #pragma once
 

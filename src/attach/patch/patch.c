@@ -46,7 +46,7 @@ static size_t pages(size_t bytes)
 
 COMPARATOR(compare_names, struct known_function, strcmp(x->name, y->name))
 
-/* Who hooks some functions of an engine will ask for others: they are named alike. */
+/* Names that more hooks may be asked for later: an engine's functions are named alike. */
 static bool is_kept(const char *name)
 {
 	static const char *const beginnings[] = {"ggml_", "llama_", "whisper_"};

@@ -25,7 +25,7 @@ struct patch_wish {
 			 before `hook` is called; 0: none */
 };
 
-/* Where an object lies. */
+/* The place of an object. */
 struct patch_place {
 	const char *path; /* its file */
 	uintptr_t low, bytes;

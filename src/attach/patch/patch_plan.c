@@ -558,8 +558,8 @@ static bool begin_callers(struct follow *f, uint64_t function, uint64_t register
 }
 
 /*
- * Who ends with a jump to the function has callers of his own. If he calls out they must have lost
- * all registers anyhow; else they are followed, too. 0: nobody knows who they are.
+ * A function that ends with a jump to this one has callers of its own. If it calls out they must
+ * have lost all registers anyhow; else they are followed, too. False: nobody knows who they are.
  */
 static bool begin_behind(
 	struct follow *f, const struct plan_lead *lead, uint64_t registers, int depth)
@@ -585,7 +585,7 @@ static bool begin(struct follow *f, const struct plan *plan, uint64_t registers)
 	return true;
 }
 
-/* Which of these registers callers of the function may rely on. */
+/* Finds the registers that callers of the function may rely on. */
 static const char *follow_calls(struct plan *plan, const struct image *image, uint64_t untouched)
 {
 	struct follow f = {.image = image};

@@ -45,7 +45,7 @@ static void *take(uintptr_t at, size_t code_bytes, size_t data_bytes)
 	return NULL;
 }
 
-/* Where in a gap it would be nearest; 0: nowhere. */
+/* The nearest place in a gap; 0: none. */
 static uintptr_t fit(uintptr_t from, uintptr_t to, uintptr_t low, size_t bytes)
 {
 	if (to < from || to - from < bytes)

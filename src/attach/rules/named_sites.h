@@ -23,5 +23,5 @@ struct named_site {
  */
 const struct named_site *named_site_find(const char *operation, const char *name, const char *kind);
 
-/* Which rules those are, and what was wrong with the user's file; for the recording's notes. */
+/* Names those rules, and what was wrong with the user's file; for the recording's notes. */
 const char *named_sites_rules(void);

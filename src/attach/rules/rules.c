@@ -120,7 +120,7 @@ struct rule {
 	char first; /* letter that every alternative of operation begins with, 0 if there is none */
 };
 
-/* Where an annotation's name begins and ends: NULL, wherever it would. */
+/* The texts before and after an annotation's name; NULL: no limit there. */
 struct name_rule {
 	const char *before, *after;
 };
@@ -515,7 +515,7 @@ void rules_apply(
 	}
 }
 
-/* Where `part` stands in the text; '?' in it is any character. NULL: nowhere. */
+/* The place of `part` in the text; '?' in it is any character. NULL: nowhere. */
 static const char *find_part(const char *part, const char *text, size_t bytes)
 {
 	size_t length = strlen(part);

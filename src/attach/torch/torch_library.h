@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Where it is: a handle that stays. */
+/* Keeps the library's handle, which stays. */
 void torch_library_set(void *handle);
 bool torch_library_known(void);
 

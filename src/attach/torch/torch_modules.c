@@ -358,7 +358,10 @@ static python_object *call_module(
  * ---- the way in ----
  */
 
-/* A descriptor, as a function of Python is one: who saves it and puts it back finds it whole. */
+/*
+ * Puts a descriptor in place, as a Python function is one: a program that saves it and puts it back
+ * finds it whole.
+ */
 static bool replace_call(python_object *class)
 {
 	static struct python_method call = {

@@ -59,7 +59,7 @@ struct torch_thread {
 	struct torch_known *known;
 };
 
-/* Where no module runs. */
+/* The place outside of all modules. */
 extern const struct torch_module torch_no_module;
 
 extern __thread struct torch_thread torch_thread

@@ -151,7 +151,7 @@ static const char **with_calibration(const VkDeviceCreateInfo *info)
 	return list;
 }
 
-/* Who made it, by the number of PCI's list or of Khronos's; NULL: none that we know. */
+/* The vendor, by the number of PCI's list or of Khronos's; NULL: none that we know. */
 static const char *vendor_of(uint32_t id)
 {
 	static const struct {

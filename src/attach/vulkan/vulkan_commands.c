@@ -173,7 +173,7 @@ VKAPI_ATTR void VKAPI_CALL hook_DestroyPipeline(
 	vulkan_device_of(device)->call.DestroyPipeline(device, handle, allocator);
 }
 
-/* A copy of what is known of it; of an unknown one, just a name. */
+/* Copies the facts about a pipeline; for an unknown one, just a name. */
 static void pipelines_get(struct vulkan_pipeline *out, VkPipeline handle)
 {
 	memset(out, 0, sizeof(*out));
@@ -439,7 +439,7 @@ static struct vulkan_commands *dispatch_begin(
 	return step;
 }
 
-/* A hook of what lies between what `begin` returns and its end; its arguments are passed on. */
+/* Makes a hook that times the part between `begin` and its end; its arguments are passed on. */
 #define TIMED(next, begin, arguments, ...)         \
 	HOOK hook_##next arguments                 \
 	{                                          \

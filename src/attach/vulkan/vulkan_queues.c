@@ -134,8 +134,8 @@ static void number_commands(struct vulkan_queue *queue, struct vulkan_submission
 }
 
 /*
- * Where the clock can be read by submissions only: ahead of the program's, while the queue has
- * nothing in it that we know of.
+ * Reads a clock that only submissions can read: ahead of the program's, while we know of nothing in
+ * the queue.
  */
 static void read_clock(
 	struct vulkan_device *d, struct vulkan_queue *queue, const struct vulkan_submission *s)

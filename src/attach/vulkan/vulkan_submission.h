@@ -70,9 +70,9 @@ void submission_edge(struct vulkan_submission *submission, const struct vulkan_e
 void submission_order(struct vulkan_submission *submission, int are_numbered, uint64_t before);
 
 /*
- * Which command a semaphore's signal stands for, so that what waits for it is known to come after
- * that. A value of a timeline semaphore is a signal of its own; binary ones have value 0, and are
- * reset by being waited for. 0: not known. Any thread.
+ * Finds the command that a semaphore's signal stands for, so that commands that wait for the signal
+ * come after it. A value of a timeline semaphore is a signal of its own; binary ones have value 0,
+ * and are reset by being waited for. 0: not known. Any thread.
  */
 uint64_t semaphores_wait(VkSemaphore semaphore, uint64_t value);
 
