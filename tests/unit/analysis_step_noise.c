@@ -91,10 +91,51 @@ static void of_phases(void **state)
 	assert_true(step_noise(&own, SUMMARY_ALL_PHASES) < 0);
 }
 
+enum { COUNT = 80 };
+
+/*
+ * Steps that a pool of threads runs one after the other, as of an addon of Node.js: no two of the
+ * threads want the CPU at a time, until one step begins before another's end.
+ */
+static void steps_on_a_pool(void **state)
+{
+	struct run run;
+	struct summary *s;
+	struct distortion d;
+	(void)state;
+	uint32_t lane = start(&run), second = builder_lane(&run, 0, 2);
+	uint32_t step = builder_site(&run, builder_known(&run, BRICK_DECODE), -1, NULL, NULL);
+	uint32_t node = builder_site(&run, builder_brick(&run, "Work", "Other"), 0, "ADD", "x");
+	for (uint64_t i = 0, at = 0; i < COUNT; i++) {
+		uint32_t on = i & 1 ? second : lane;
+		uint64_t ns = 1000000 + i / 10 % 2 * 100000;
+		builder_sample(&run, on, step, at, at + ns, 0);
+		builder_step(&run, on, 1);
+		builder_sample(&run, on, node, at + 2000, at + 3000, 1);
+		at += ns;
+	}
+	give_stats(&run, lane);
+	run.processes[0].pair_cost_ns = 20;
+	for (uint32_t i = lane; i <= second; i++) {
+		run.lanes[i].hook_calls = run.lanes[i].hook_timed = COUNT / 2;
+		run.lanes[i].hook_ns = 20 * COUNT / 2;
+	}
+	run.cpus = 1;
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
+	distortion_estimate(&d, s, SUMMARY_ALL_PHASES);
+	assert_int_equal(d.turns, 0);
+	assert_true(d.low >= 0 && d.high < 0.01);
+	run.steps[8].end_ns = run.steps[9].end_ns;
+	distortion_estimate(&d, s, SUMMARY_ALL_PHASES);
+	assert_int_equal(d.turns, 2);
+	assert_true(distortion_is_hidden(&d));
+	summary_destroy(s);
+	run_fini(&run);
+}
+
 /* Two threads on one CPU: as much as step times vary may be either way. */
 static void distortion_of_turns(void **state)
 {
-	enum { COUNT = 80 };
 	struct run run;
 	struct summary *s;
 	struct distortion alone, d;
@@ -144,6 +185,7 @@ int main(void)
 		cmocka_unit_test(what_moves),
 		cmocka_unit_test(what_does_not),
 		cmocka_unit_test(of_phases),
+		cmocka_unit_test(steps_on_a_pool),
 		cmocka_unit_test(distortion_of_turns),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

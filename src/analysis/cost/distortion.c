@@ -301,7 +301,7 @@ static void add_switches(struct distortion *d, const struct summary *summary, in
 static uint32_t taking_turns(const struct summary *summary, int phase)
 {
 	uint32_t cpus = run_usable_cpus(summary->run);
-	uint32_t threads = hook_costs_threads(summary, phase);
+	uint32_t threads = hook_costs_threads(summary, phase, cpus);
 	return cpus && threads > cpus ? threads : 0;
 }
 

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/steps/step_index.h"
 
 /* Older recordings say less of the upper end. */
 static void add_pairs_high(
@@ -217,7 +218,8 @@ void hook_costs_of(
 	costs->known &= !pairs->unknown;
 }
 
-uint32_t hook_costs_threads(const struct summary *summary, int phase)
+/* In the process that has most of them, one after the other included. */
+static uint32_t hooked_threads(const struct summary *summary, int phase)
 {
 	const struct run *run = summary->run;
 	uint32_t most = 0;
@@ -231,6 +233,23 @@ uint32_t hook_costs_threads(const struct summary *summary, int phase)
 		most = count > most ? count : most;
 	}
 	return most;
+}
+
+uint32_t hook_costs_threads(const struct summary *summary, int phase, uint32_t enough)
+{
+	const struct run *run = summary->run;
+	uint32_t most = hooked_threads(summary, phase), at_once = 0;
+
+	if (most <= enough || !run->step_count)
+		return most;
+	for (size_t i = 0; i < run->step_count && at_once < most; i++) {
+		const struct run_step *step = &run->steps[i];
+		if (phase != SUMMARY_ALL_PHASES && (int)step_phase_of(step) != phase)
+			continue;
+		uint32_t threads = 1 + step_index_threads_beside(run, step);
+		at_once = threads > at_once ? threads : at_once;
+	}
+	return at_once < most ? at_once : most;
 }
 
 /* Times off the CPU of one lane in all steps that it works for. */

@@ -48,8 +48,12 @@ struct hook_costs {
 void hook_costs_of(
 	struct hook_costs *costs, const struct summary *summary, int phase, double wall_ns);
 
-/* Threads that hooks were called on, in the process that has most of them. */
-uint32_t hook_costs_threads(const struct summary *summary, int phase);
+/*
+ * Threads that hooks were called on and that worked during one step, in the step that has most of
+ * them. A program may hand each step to another thread of a pool, and none waits for a CPU then.
+ * Not looked into further if there are no more than `enough` in all.
+ */
+uint32_t hook_costs_threads(const struct summary *summary, int phase, uint32_t enough);
 
 /*
  * The cost of the kernel's records of threads that left their CPUs. Engines whose threads sleep at
