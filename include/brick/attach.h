@@ -35,12 +35,12 @@ struct brick_expert_record;
  */
 BRICK_API bool brick_record_experts(const struct brick_expert_record *records, uint32_t count);
 
-/* As brick_begin_layer(), for what is not taken by probes of the program: enum brick_source. */
+/* As brick_begin_layer(), for work that no probe of the program takes: enum brick_source. */
 BRICK_API brick_span brick_begin_from(uint32_t brick, int layer, uint32_t source);
 
 /*
- * One hook call in `calls` was timed whole and took `ticks`. Kept on the thread's lane; does
- * nothing where there is none.
+ * Counts `calls` hook calls, of which one was timed whole and took `ticks`. Kept on the thread's
+ * lane; does nothing where there is none.
  */
 BRICK_API void brick_hook_cost(uint64_t calls, uint64_t ticks);
 
@@ -76,7 +76,10 @@ struct brick_timing_work {
 	uint64_t bytes, flops;
 };
 
-/* The same, some of which did other work than their sites say; `works` are in their order. */
+/*
+ * As brick_record_timings(), where some did other work than their sites say; `works` are in their
+ * order.
+ */
 BRICK_API void brick_record_timings_work(const struct brick_timing *timings, uint32_t count,
 	const struct brick_timing_work *works, uint32_t work_count);
 
@@ -88,7 +91,7 @@ BRICK_API void brick_record_timings_work(const struct brick_timing *timings, uin
 struct brick_launch_owner {
 	uint32_t brick;
 	int32_t layer;
-	const char *operation; /* what commands without a name of their own are called after */
+	const char *operation; /* the name of commands that have none of their own */
 	uint64_t bytes, flops; /* of all commands of one turn together; both 0: not known */
 };
 

@@ -28,8 +28,8 @@ struct brick_clock {
 	uint64_t base_ns;     /* CLOCK_MONOTONIC */
 	uint64_t frequency;   /* ticks per second, as calibrated */
 	uint32_t residual_ns; /* largest |predicted - measured| seen when checked against the OS */
-	uint32_t
-		step_ticks; /* what successive readings differ by: a shorter time is not resolved */
+	uint32_t step_ticks;  /* the difference of successive readings: a shorter time is not
+				 resolved */
 };
 
 /* Name of a source: "tsc", "cntvct" or "monotonic". */

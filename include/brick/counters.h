@@ -108,11 +108,10 @@ struct brick_counted_stats {
 BRICK_API int brick_counted_stats_get(uint32_t brick, struct brick_counted_stats *out);
 
 /*
- * From the next step on, record what all recording threads of the process counted during each step,
- * when it has ended: counters of these names in the recording, and "counter-reading", the ns that
- * reading them took around the step (not in its time). 0 ends it. The notes name each counter that
- * cannot be had, with the reason. Threads are counted from their first brick on. -EINVAL: unknown
- * bits.
+ * From the next step on, record after each step the counts of all recording threads of the process:
+ * counters of these names in the recording, and "counter-reading", the ns that reading them took
+ * around the step (not in its time). 0 ends it. The notes name each counter that cannot be had,
+ * with the reason. Threads are counted from their first brick on. -EINVAL: unknown bits.
  */
 BRICK_API int brick_counters_set(uint32_t wanted);
 

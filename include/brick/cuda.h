@@ -50,7 +50,7 @@ BRICK_API int brick_cuda_graph_end(struct brick_cuda_graph *graph, void *stream,
  */
 BRICK_API int brick_cuda_graph_launch(struct brick_cuda_graph *graph, void *exec, void *stream);
 
-/* Record what has completed. Returns how many bricks. */
+/* Record bricks that have completed. Returns how many. */
 BRICK_API int brick_cuda_graph_drain(struct brick_cuda_graph *graph);
 
 /* Counts work that is still in flight as dropped: synchronise and drain before. NULL is legal. */

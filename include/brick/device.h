@@ -45,10 +45,10 @@ BRICK_API const char *brick_backend_refused(uint32_t index, const char **reason)
 BRICK_API int brick_device_open(struct brick_device **out, const struct brick_backend *backend,
 	const struct brick_backend_options *options, char *reason, size_t reason_bytes);
 
-/* Drains for at most a second, counts what is missing as lost, closes. NULL is legal. */
+/* Drains for at most a second, counts missing bricks as lost, closes. NULL is legal. */
 BRICK_API void brick_device_close(struct brick_device *device);
 
-/* The backend's own device, for what its header (metal.h) offers beyond this one. */
+/* The backend's own device, for the functions of its header (metal.h). */
 BRICK_API struct brick_backend_device *brick_device_backend(struct brick_device *device);
 
 /* Mode of this device from now on; until then the session's. -EINVAL: no such mode. */
@@ -77,7 +77,10 @@ BRICK_API void brick_device_end(struct brick_device *device, void *queue, brick_
  */
 BRICK_API int brick_device_layer_end(struct brick_device *device, void *queue);
 
-/* Record what has completed; call it now and then, once a step say. Returns how many or -errno. */
+/*
+ * Record bricks that have completed; call it now and then, once a step say. Returns how many or
+ * -errno.
+ */
 BRICK_API int brick_device_drain(struct brick_device *device);
 
 /* Wait for everything and record it. */

@@ -45,7 +45,7 @@ enum brick_edge_kind {
 	BRICK_EDGE_KINDS,
 };
 
-/* From where to where a transfer goes; H: host, D: device. */
+/* Directions of transfers; H: host, D: device. */
 enum brick_transfer_direction {
 	BRICK_TRANSFER_UNKNOWN = 0,
 	BRICK_TRANSFER_H2D = 1,
@@ -103,7 +103,8 @@ struct brick_graph_node {
 	const char *label; /* tells it from others of its name, or NULL; copied */
 	uint64_t begin_ns;
 	uint64_t time_ns;
-	uint64_t wait_ns; /* of its time: waiting for what its precedence edges come from */
+	uint64_t wait_ns; /* of its time: waiting for the nodes that its precedence edges come from
+			   */
 	uint64_t elements;
 	uint64_t bytes;
 	uint32_t lane; /* thread or queue; the nodes of one lane run one after the other */
@@ -155,7 +156,7 @@ BRICK_API int brick_graph_add(struct brick_graph *graph, const struct brick_grap
 BRICK_API int brick_graph_connect(
 	struct brick_graph *graph, uint32_t from, uint32_t to, int kind, double weight);
 
-/* Say what became known after a node was added. -ENOENT: no such node. */
+/* Set facts that became known after a node was added. -ENOENT: no such node. */
 BRICK_API int brick_graph_time_set(
 	struct brick_graph *graph, uint32_t node, uint64_t begin_ns, uint64_t time_ns);
 BRICK_API int brick_graph_mark(struct brick_graph *graph, uint32_t node);
@@ -164,13 +165,13 @@ BRICK_API int brick_graph_mark(struct brick_graph *graph, uint32_t node);
 BRICK_API int brick_graph_lane_name_set(struct brick_graph *graph, uint32_t lane, const char *name);
 BRICK_API const char *brick_graph_lane_name(const struct brick_graph *graph, uint32_t lane);
 
-/* Open a scope: what is added from now on is part of that node. -ENOENT: no such node. -ENOMEM. */
+/* Open a scope: nodes added from now on are part of that node. -ENOENT: no such node. -ENOMEM. */
 BRICK_API int brick_graph_push(struct brick_graph *graph, uint32_t node);
 
 /* Add a node and open its scope; returns its id. Errors as of brick_graph_add(). */
 BRICK_API int brick_graph_enter(struct brick_graph *graph, const struct brick_graph_node *node);
 
-/* In short: open the scope of a layer. Returns its id, or an error as of brick_graph_add(). */
+/* Short form: opens the scope of a layer. Returns its id, or an error as of brick_graph_add(). */
 static inline int brick_graph_enter_layer(struct brick_graph *graph, int32_t layer)
 {
 	struct brick_graph_node node = BRICK_GRAPH_NODE_INIT;
@@ -180,7 +181,7 @@ static inline int brick_graph_enter_layer(struct brick_graph *graph, int32_t lay
 	return brick_graph_enter(graph, &node);
 }
 
-/* In short: open the scope of a brick that took so long for so many elements; 0: not known. */
+/* Short form: opens the scope of a brick that took so long for so many elements; 0: not known. */
 static inline int brick_graph_enter_brick(
 	struct brick_graph *graph, const char *name, uint64_t time_ns, uint64_t elements)
 {
@@ -272,7 +273,7 @@ enum brick_graph_format {
 	BRICK_GRAPH_JSON = 1, /* schema brick/graph/1 */
 	BRICK_GRAPH_CSR = 2,  /* compressed sparse rows as JSON arrays: schema brick/graph-csr/1 */
 	BRICK_GRAPH_FOLDED = 3, /* "a;b;c ns" lines for flame graphs: own times of stacks */
-	BRICK_GRAPH_TREE = 4,	/* what holds what, as lines of UTF-8 text */
+	BRICK_GRAPH_TREE = 4,	/* the nesting, as lines of UTF-8 text */
 	BRICK_GRAPH_FORMATS,
 };
 

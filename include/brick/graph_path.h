@@ -46,7 +46,8 @@ struct brick_graph_times {
 	size_t size;		   /* sizeof(struct brick_graph_times) */
 	uint64_t begin_ns, end_ns; /* from the start of the graph; end: with all that it holds */
 	uint64_t own_ns;
-	uint64_t slack_ns; /* what it could be longer or later without making the graph longer */
+	uint64_t slack_ns; /* by how much it could be longer or later without making the graph
+			      longer */
 };
 
 #define BRICK_GRAPH_TIMES_INIT BRICK_SIZED(struct brick_graph_times)

@@ -16,7 +16,7 @@
 
 BRICK_BEGIN_DECLS
 
-/* Gets a node and how deep it lies, 0 for one that nothing holds; what is not 0 ends the walk. */
+/* Gets a node and its depth, 0 for one that nothing holds; a result other than 0 ends the walk. */
 typedef int (*brick_graph_walk_fn)(void *context, uint32_t node, uint32_t depth);
 
 /*
@@ -33,14 +33,17 @@ BRICK_API int brick_graph_view_create(struct brick_graph_view **out, struct bric
 /* NULL is legal. */
 BRICK_API void brick_graph_view_destroy(struct brick_graph_view *view);
 
-/* Open or close a node; or all of them. Closing what holds the selected one selects it. -ENOENT. */
+/*
+ * Open or close a node; or all of them. Closing the holder of the selected node selects it.
+ * -ENOENT.
+ */
 BRICK_API int brick_graph_view_open(struct brick_graph_view *view, uint32_t node, int open);
 BRICK_API int brick_graph_view_open_all(struct brick_graph_view *view, int open);
 
 /* 1 or 0. -ENOENT. */
 BRICK_API int brick_graph_view_is_open(const struct brick_graph_view *view, uint32_t node);
 
-/* Select a node, and open what holds it. -ENOENT. */
+/* Select a node, and open its holders. -ENOENT. */
 BRICK_API int brick_graph_view_select(struct brick_graph_view *view, uint32_t node);
 
 /* Select the row so many below (or above) the selected one, or the last there is; returns it. */

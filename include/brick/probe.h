@@ -139,7 +139,7 @@ static inline brick_span brick_lap(brick_span span, uint32_t next)
 	return BRICK_UNLIKELY(span || brick_enabled()) ? brick__lap(span, next) : 0;
 }
 
-/* The same, and say of the brick that ends what brick_end_work() says. */
+/* As brick_lap(), and say of the brick that ends what brick_end_work() says. */
 static inline brick_span brick_lap_work(
 	brick_span span, uint64_t elements, uint64_t bytes, uint64_t flops, uint32_t next)
 {
@@ -178,8 +178,8 @@ enum brick_phase {
 BRICK_API brick_span brick_step_begin(enum brick_phase phase, uint64_t tokens);
 
 /*
- * The same for a batch of a server: tokens of prompts, and tokens from which new ones are made.
- * One that has none of either kind is a step of the other phase. At most UINT32_MAX of each.
+ * Begins a step of a server's batch: tokens of prompts, and tokens from which new ones are made. A
+ * batch that lacks one kind is a step of the other phase. At most UINT32_MAX of each.
  */
 BRICK_API brick_span brick_step_begin_mixed(uint32_t prompt_tokens, uint32_t output_tokens);
 

@@ -102,7 +102,7 @@ static inline int brick_is_step(uint32_t id)
 
 #define BRICK_NONE 0xffffffffu /* in place of an id: no brick */
 
-/* Categories: what accounts sum bricks up by. */
+/* Categories: accounts sum bricks up by them. */
 enum brick_category {
 	BRICK_CATEGORY_NORM = 0,
 	BRICK_CATEGORY_ATTENTION = 1,
@@ -118,7 +118,7 @@ enum brick_category {
 	BRICK_CATEGORY_FIRST_DYNAMIC = 11,
 };
 
-/* A site; also what one execution there works on. Unknown counts are 0 with their flag clear. */
+/* A site, and the work of one execution there. Unknown counts are 0 with their flag clear. */
 struct brick_site {
 	size_t size;	       /* sizeof(struct brick_site) */
 	uint32_t brick;	       /* brick id */

@@ -76,7 +76,7 @@ struct brick_summary {
 	double elements_per_s;				  /* of wall_ns */
 	double coverage;	    /* share of wall_ns that is in bricks, 0 to 1 */
 	double cost_low, cost_high; /* share of wall_ns that recording took: 95 % */
-	uint64_t device_ns;	    /* what commands on devices took */
+	uint64_t device_ns;	    /* time of commands on devices */
 	uint64_t lost; /* records that were dropped, refused or unmatched, all together */
 	uint64_t open; /* bricks that had not ended */
 };

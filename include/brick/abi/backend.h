@@ -75,7 +75,7 @@ struct brick_backend {
 	int (*begin)(struct brick_backend_device *device, void *queue, uint64_t ticket);
 	int (*end)(struct brick_backend_device *device, void *queue, uint64_t ticket);
 
-	/* Hand over what has completed, without waiting. Returns how many. */
+	/* Hand over timings that have completed, without waiting. Returns how many. */
 	int (*drain)(struct brick_backend_device *device);
 
 	/*

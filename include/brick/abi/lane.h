@@ -302,7 +302,7 @@ static inline void brick_name_read(const struct brick_record *from, char name[BR
 struct brick_stat {
 	uint64_t count;
 	uint64_t total;	   /* time with at least one execution open on this lane (recursion once) */
-	uint64_t self;	   /* less what nested bricks and waits took */
+	uint64_t self;	   /* less the time of nested bricks and waits */
 	uint64_t min, max; /* of single executions; min is UINT64_MAX while count is 0 */
 	uint64_t elements;
 	uint64_t bytes;
@@ -347,7 +347,7 @@ struct brick_drained {
  */
 struct brick_frame {
 	uint64_t begin;
-	uint64_t child; /* ticks of what was nested so far; valid from its OPEN on */
+	uint64_t child; /* ticks of nested bricks so far; valid from its OPEN on */
 	uint8_t kind;
 	uint8_t source;
 	uint16_t brick;

@@ -21,7 +21,7 @@ BRICK_BEGIN_DECLS
 struct brick_session;
 
 struct brick__thread {
-	uint32_t serial; /* what brick__on was when its lane was last found to be right */
+	uint32_t serial; /* the value of brick__on when its lane was last found to be right */
 	uint32_t span;	 /* of a brick that begins now; BRICK__NO_SPAN: not the fast half's */
 	struct brick_frame *frame; /* where it is kept; free while its `kind` is 0 */
 	uint64_t word;		   /* its bytes from `kind` on, less its brick */
