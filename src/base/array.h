@@ -57,7 +57,7 @@
  */
 void *array_grow(void *items, size_t *capacity, size_t wanted, size_t bytes);
 
-/* Behind array_reserve(): `array` is an ARRAY, its items have `bytes` each. */
+/* Used by array_reserve(): `array` is an ARRAY, its items have `bytes` each. */
 int array__reserve(void *array, size_t extra, size_t bytes);
 
 static inline bool array__fits(size_t free_items, size_t extra)

@@ -10,7 +10,7 @@
 
 enum { DESCRIPTOR_HIGH = 960 };
 
-/* The same file under a high number, if there is one; `fd` is closed then. */
+/* Moves a file to a high number, if there is one; `fd` is closed then. */
 static inline int descriptor_raise(int fd)
 {
 	int high = fcntl(fd, F_DUPFD_CLOEXEC, DESCRIPTOR_HIGH);

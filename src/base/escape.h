@@ -18,7 +18,7 @@ struct escaped {
 	uint8_t bytes;
 };
 
-/* A character of a JSON string, in ASCII; what is no UTF-8 becomes U+FFFD. */
+/* A character of a JSON string, in ASCII; bytes that are no UTF-8 become U+FFFD. */
 size_t escape_json_character(struct escaped *out, const char *text, size_t left);
 
 /*
@@ -35,5 +35,8 @@ size_t escape_spell(struct escaped *out, const char *text, size_t left);
  */
 void escape_csv(FILE *out, const char *text);
 
-/* Text of an XML 1.0 element or quoted attribute; what XML cannot hold, or is unsafe, is U+FFFD. */
+/*
+ * Text of an XML 1.0 element or quoted attribute; unsafe characters, and those that XML cannot
+ * hold, become U+FFFD.
+ */
 void escape_xml(FILE *out, const char *text);

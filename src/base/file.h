@@ -26,8 +26,8 @@ int file_line(const char *path, char *out, size_t bytes);
 void file_link(const char *path, char *out, size_t bytes);
 
 /*
- * All of a file of at most `most` bytes, and a NUL behind it; the caller frees. -EFBIG: there is
- * more of it, -errno.
+ * Reads a file of at most `most` bytes, and adds a NUL; the caller frees. -EFBIG: the file is
+ * longer, -errno.
  */
 int file_read(char **text, size_t *bytes, const char *path, size_t most);
 

@@ -20,7 +20,7 @@ char *user_path(enum user_place place, const char *format, ...)
 		[USER_CONFIG] = {"XDG_CONFIG_HOME", "/.config"},
 	};
 	const char *said = getenv(places[place].variable), *home = getenv("HOME");
-	/* what is not absolute is to be ignored, says the specification */
+	/* the specification says to ignore paths that are not absolute */
 	bool is_said = said && *said == '/';
 	char *name = NULL, *path = NULL;
 	va_list arguments;

@@ -45,7 +45,7 @@ static inline size_t utf8_character(const char *text, size_t left)
 	return utf8_decode(text, left, &code);
 }
 
-/* Length of `text` in whole characters of at most `most` bytes, not looking at what they are. */
+/* Length of `text` in whole characters of at most `most` bytes, whatever the characters are. */
 static inline size_t utf8_cut(const char *text, size_t most)
 {
 	size_t n = strnlen(text, most + 1);
