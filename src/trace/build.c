@@ -200,7 +200,7 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 	return text ? fnv1a_add(hash, text, strlen(text) + 1) : hash;
 }
 
-/* One more fits. */
+/* Makes room for one more. */
 static bool index_fits(struct build *b, struct hash_index *index)
 {
 	if (hash_index_reserve(index))

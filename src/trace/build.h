@@ -37,7 +37,7 @@ struct build_slice {
 struct build_lane {
 	struct build *build;
 	uint32_t number;
-	uint64_t now; /* ns: of what is added next; never runs back */
+	uint64_t now; /* ns: of the next addition; never runs back */
 
 	struct sample_list samples;
 	uint32_t depth, too_deep;
@@ -84,7 +84,7 @@ struct build_capacity {
 struct build {
 	struct run *run;
 	int result;
-	uint64_t format; /* of the recording; 0: it did not say what it is, yet */
+	uint64_t format; /* of the recording; 0: it did not say, yet */
 	bool has_clock;
 	uint64_t last_ns;
 	uint32_t wait_brick; /* the run's BarrierWait, or RUN_NONE */
@@ -104,7 +104,7 @@ int build_init(struct build *b, const char *path);
 int build_fini(struct build *b, struct run **out);
 
 int build_no_memory(struct build *b); /* returns -ENOMEM */
-/* One more entry of `bytes` fits into an array; new ones are zeroed. */
+/* Makes room for one more entry of `bytes` in an array; new ones are zeroed. */
 int build_grow(struct build *b, void *array, size_t *capacity, size_t count, size_t bytes);
 /* The same for an array of the run, such as (b, lanes, lane). */
 #define BUILD_GROW(b, list, entry)                                                     \
@@ -147,7 +147,7 @@ bool build_sequence_event(struct build_lane *lane, const struct run_sequence_eve
 bool build_expert(struct build_lane *lane, const struct run_expert *expert); /* the same */
 bool build_thread_name(struct build_lane *lane, uint64_t tid, const char *name, size_t bytes);
 void build_seen(struct build_lane *lane); /* something was there at lane->now */
-/* In the order of time, none overlapping another. */
+/* Adds a time off the CPU; they come in the order of time, and none overlaps another. */
 bool build_off_cpu(struct build_lane *lane, uint64_t begin_ns, uint64_t end_ns, bool preempted);
 
 /* One of the lane's samples, ended or open, to be changed before anything else is asked for. */
@@ -161,7 +161,7 @@ static inline struct run_sample *build_sample(struct build_lane *lane, size_t in
 				 &lane->build->store, samples, index, &lane->build->result);
 }
 
-/* As samples hold a time. */
+/* A time as samples hold it. */
 static inline uint32_t build_saturate(uint64_t ns)
 {
 	return ns > UINT32_MAX ? UINT32_MAX : (uint32_t)ns;

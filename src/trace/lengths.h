@@ -22,7 +22,7 @@ struct lengths_octaves {
 	uint64_t buckets[][LENGTHS_IN_OCTAVE];
 };
 
-/* Nothing is in NULL. Both are freed by free(). */
+/* NULL is an empty histogram. Both are freed by free(). */
 struct ticks_lengths {
 	struct lengths_octaves of_ticks;
 };
@@ -81,7 +81,7 @@ static inline uint64_t *lengths_bucket(struct lengths_octaves **octaves, uint32_
 	return &o->buckets[o->places[octave] - 1][bucket % LENGTHS_IN_OCTAVE];
 }
 
-/* Into a histogram that may move. False: no memory. */
+/* Adds to a histogram that may move. False: no memory. */
 static inline bool ticks_lengths_add(struct ticks_lengths **to, uint32_t bucket, uint64_t count)
 {
 	struct lengths_octaves *o = *to ? &(*to)->of_ticks : NULL;

@@ -381,7 +381,7 @@ static size_t read_window(struct load *l, const struct window *w, size_t *wanted
 	return (size_t)(at - w->data);
 }
 
-/* Nothing more can be read at `offset`: read what waits, and count the rest. */
+/* Nothing more can be read at `offset`: reads waiting packets, and counts the rest. */
 static void stop_at(struct load *l, uint64_t offset, uint64_t file_bytes)
 {
 	while (read_chunk(l))
@@ -450,7 +450,7 @@ int run_load_memory(struct run **out, const void *data, size_t bytes, const char
 	return load_destroy(&l, out);
 }
 
-/* A buffer over a file: what has been read and not been used yet. */
+/* A buffer over a file: bytes that were read and not used yet. */
 struct file {
 	int descriptor;
 	uint8_t *data;
@@ -490,7 +490,7 @@ static int file_fill(struct load *l, struct file *f, size_t wanted)
 	return 0;
 }
 
-/* Count what lies behind the last packet that could be read. */
+/* Counts the bytes behind the last packet that could be read. */
 static uint64_t file_bytes(struct load *l, struct file *f)
 {
 	uint64_t rest = f->base + f->size;

@@ -26,7 +26,7 @@ uint64_t load_find_uint(
 
 /* The same in an event. */
 uint64_t load_uint(struct pb_reader event, const char *name, uint64_t fallback);
-/* Members of what `to` points to, each from the value of its name; 0 where there is none. */
+/* Sets members of `to`, each from the value of its name; 0 where there is none. */
 #define load_uints(to, event, ...)                       \
 	do {                                             \
 		EACH(LOAD__UINT, to, event, __VA_ARGS__) \

@@ -382,7 +382,7 @@ static void read_kernel(struct load_ids *l, struct load_value *value, struct pb_
 	json_kernel_free(&kernel);
 }
 
-/* Names and kernels are told by their ids, the others by what they are. */
+/* Names and kernels are told by their ids, the others by themselves. */
 static void read_value(
 	struct load_ids *l, struct load_value *value, uint64_t iid, struct pb_reader text)
 {
@@ -412,7 +412,7 @@ static void read_value(
 		}
 }
 
-/* kind: an id that tells what it is; 0: the text does. */
+/* kind: an id of the value's kind; 0: its text tells it. */
 static bool add_value(struct load_ids *l, struct hashmap *table, uint64_t iid, uint64_t kind,
 	struct pb_reader text)
 {

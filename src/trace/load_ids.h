@@ -44,10 +44,10 @@ struct load_sequence {
 	uint32_t names_version;	 /* changes whenever the interning tables do */
 	struct build_lane *lane; /* NULL: it is no lane's */
 	struct load_off_cpu off_cpu;
-	bool cleared;	/* its first packet, with what the others need, was there */
+	bool cleared;	/* its first packet, which the others need, was there */
 	bool has_clock; /* lane->now is set */
 
-	/* Interning tables: what ids stand for. */
+	/* Interning tables: the meaning of ids. */
 	struct hashmap names; /* of events: the run's bricks, enum format_event_name | OWN_NAME */
 	struct hashmap categories; /* the run's categories */
 	struct hashmap values;	   /* indices of load_ids.values */
@@ -65,7 +65,7 @@ struct load_counter {
 struct load_ids {
 	struct build *build;
 	ARRAY(struct load_value) values;
-	struct hashmap sites;	  /* indices of values, by what stands for them in events */
+	struct hashmap sites;	  /* indices of values, by their text or id in events */
 	struct hashmap sequences; /* by id */
 	struct load_sequence *last_sequence;
 	ARRAY(struct load_counter) counters; /* by track; the last one of a track counts */
@@ -75,7 +75,7 @@ void load_ids_fini(struct load_ids *l);
 
 /* The sequence of that id, new if need be; NULL: no memory, or too many. */
 struct load_sequence *load_sequence(struct load_ids *l, uint32_t id);
-/* It begins, or begins anew. */
+/* Begins a sequence, or begins it anew. */
 void load_sequence_clear(struct load_sequence *s);
 
 /* An entry of any interned data. */
@@ -89,7 +89,7 @@ bool load_entry(struct pb_reader message, struct load_entry *entry);
 bool load_interned(struct load_ids *l, struct load_sequence *s, struct pb_reader interned);
 /* Adds descriptions of sites, for events of all sequences. */
 bool load_described(struct load_ids *l, struct pb_reader extension);
-/* The track belongs to a counter of that name. */
+/* Says that the track belongs to a counter of that name. */
 bool load_counter(struct load_ids *l, uint64_t uuid, struct pb_reader name);
 
 /* Looks an id up; RUN_NONE: it is not in the table. */

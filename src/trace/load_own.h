@@ -5,7 +5,7 @@
 #include "trace/load_ids.h"
 
 /*
- * One of the run's own events. False: it could not be used. The first one sets build->format; what
- * else is in a file whose format is too new must not be read.
+ * Reads one of the run's own events. False: it could not be used. The first one sets build->format;
+ * the rest of a file whose format is too new must not be read.
  */
 bool load_own_event(struct load_ids *l, struct pb_reader event);

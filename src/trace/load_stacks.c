@@ -163,7 +163,7 @@ static bool on_stack(struct load_stacks *l, struct build *b, struct pb_reader in
 	return !more && id && node != RUN_NONE && set(b, &l->stacks, id, node);
 }
 
-/* Texts stand in front of what needs them, mappings in front of frames, and so on. */
+/* Texts stand in front of entries that need them, mappings in front of frames, and so on. */
 static bool on_interned(struct load_stacks *l, struct build *b, struct pb_reader in)
 {
 	struct pb_field f;

@@ -64,7 +64,7 @@ struct load_stack_packet {
 bool load_stack_packet(
 	struct load_stacks *l, struct build *b, const struct load_stack_packet *packet);
 
-/* All packets are read, and lanes are the run's. */
+/* Ends the reading of stacks, when all packets are read and lanes are the run's. */
 void load_stacks_finish(struct load_stacks *l, struct build *b);
 
 void load_stacks_fini(struct load_stacks *l);

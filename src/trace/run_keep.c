@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moves what is kept together, where it lies, and numbers it anew. */
+/* Moves kept items together, where they lie, and numbers them anew. */
 #include "trace/run_keep.h"
 
 #include <errno.h>

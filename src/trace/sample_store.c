@@ -101,7 +101,7 @@ static int open_unnamed(const char *directory)
 	return file;
 }
 
-/* /var/tmp before /tmp: it is for what is large, and seldom in memory itself. */
+/* /var/tmp before /tmp: it is for large files, and seldom in memory itself. */
 static int open_file(void)
 {
 	const char *const directories[] = {getenv("TMPDIR"), "/var/tmp", "/tmp"};
@@ -238,7 +238,7 @@ static int hand_over(struct sample_store *store, struct sample_list *list, struc
 	return 0;
 }
 
-/* The file's pages first, then what never went there. */
+/* Takes the file's pages first, then samples that never went there. */
 static int map(struct sample_store *store, const struct sample_list *list, struct run_sample *base)
 {
 	for (size_t i = 0; i < list->first;) {

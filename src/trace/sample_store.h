@@ -34,7 +34,7 @@ struct sample_list {
 };
 
 void sample_store_init(struct sample_store *store, size_t budget);
-void sample_store_fini(struct sample_store *store); /* what was finished stays */
+void sample_store_fini(struct sample_store *store); /* finished samples stay */
 
 void sample_list_init(struct sample_list *list);
 void sample_list_fini(struct sample_store *store, struct sample_list *list);
