@@ -72,7 +72,7 @@ static inline size_t breakdown_cell(
 	return ((size_t)phase * b->layer_count + row) * b->brick_count + brick;
 }
 
-/* A bucket of lengths in ns holds what lies from one edge to below the next. */
+/* A bucket of lengths in ns reaches from one edge to below the next. */
 uint32_t breakdown_bucket(uint64_t ns);
 uint64_t breakdown_edge_ns(uint32_t bucket);
 

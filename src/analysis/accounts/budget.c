@@ -70,7 +70,7 @@ static bool equals(struct piece piece, const char *word)
 	return piece.bytes == strlen(word) && !memcmp(piece.at, word, piece.bytes);
 }
 
-/* First and last word of a line, and what is between. */
+/* First and last word of a line, and the text between them. */
 static void split(struct piece line, struct piece *first, struct piece *middle, struct piece *last)
 {
 	size_t head = 0, tail = line.bytes;

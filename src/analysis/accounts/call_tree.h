@@ -20,7 +20,7 @@ enum call_kind {
 	CALL_LAYER,	/* `layer` */
 	CALL_BRICK,	/* `brick` */
 	CALL_OPERATION, /* `site`, below its brick */
-	CALL_WAIT,	/* waiting of what stands beside it */
+	CALL_WAIT,	/* waiting of the node beside it */
 	CALL_KERNEL,	/* work of a device that it launched: `kernel` */
 	CALL_LANE,   /* a thread or queue: `site` is its number (src/analysis/accounts/stacks.h) */
 	CALL_PHASE,  /* of its steps: `site` is an enum step_phase (the same) */
@@ -55,7 +55,7 @@ static inline bool call_node_is_between(const struct call_node *node)
 	return node->kind == CALL_WAIT || node->kind == CALL_LEFT_OUT;
 }
 
-/* Nothing of it ran on a thread: its time and count are those of devices. */
+/* True if nothing of it ran on a thread: its time and count are those of devices. */
 static inline bool call_node_on_device(const struct call_node *node)
 {
 	return node->kind == CALL_KERNEL ||
@@ -83,7 +83,7 @@ struct call_tree {
 	uint32_t threads; /* others of its process that recorded during the step, at most */
 };
 
-/* A node of no more than a kind, to be given what it is of. */
+/* A node that has only its kind so far. */
 struct call_node call_node_of(enum call_kind kind, int32_t layer);
 
 /* Append one below `parent`; RUN_NONE: the root. Its number; RUN_NONE: no memory. */

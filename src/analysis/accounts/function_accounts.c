@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stacks are counted by their innermost call first; each call then counts for what called it. */
+/* Counts stacks by their innermost call first; each call then counts for its callers. */
 #include "analysis/accounts/function_accounts.h"
 
 #include <errno.h>

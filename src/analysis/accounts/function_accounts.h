@@ -10,7 +10,7 @@
 #include "analysis/accounts/call_tree.h"
 #include "trace/run.h"
 
-/* In a brick, or in none (RUN_NONE). */
+/* A brick, or none (RUN_NONE), that a function ran in. */
 struct function_place {
 	uint32_t brick;
 	uint64_t stacks; /* that the function was the innermost of */

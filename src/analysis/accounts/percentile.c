@@ -32,7 +32,7 @@ uint64_t percentile_sorted(const uint64_t *values, size_t n, unsigned percent)
 	return values[rank_of(n, percent) - 1];
 }
 
-/* In the histogram's unit. */
+/* A percentile in the histogram's unit. */
 static uint64_t percentile_bucket(const struct lengths_octaves *lengths, unsigned percent)
 {
 	uint64_t n = lengths_count(lengths);

@@ -10,7 +10,7 @@
 
 /* Shares, 0 to 1; negative: not known. */
 struct presence {
-	/* of what all CPUs could have done while it was recorded */
+	/* of the time of all CPUs while it was recorded */
 	double busy;   /* with anything */
 	double others; /* with other processes than the program, its children and the recorder */
 	double interrupts;	 /* of `busy`: the kernel served devices */

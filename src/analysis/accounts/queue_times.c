@@ -140,7 +140,7 @@ static bool is_asked_for(const struct scope *scope, uint32_t lane, uint32_t samp
 		       is_of_phase(scope, launches_step(scope->run, scope->index, lane, sample)));
 }
 
-/* busy: with what was asked for; all: with any command. */
+/* busy: with selected commands; all: with any command. */
 static void take_samples(struct queue_times *t, const struct scope *scope, size_t queue,
 	struct spans *busy, struct spans *all)
 {

@@ -47,8 +47,8 @@ void sums_clear(struct summary_sums *sums, size_t count); /* that have no histog
 void sums_add(struct summary_sums *to, const struct summary_sums *from);
 
 /*
- * The same from the thread's own statistics, which know what was dropped, and from samples what
- * only those can say: times of the wall and off the CPU.
+ * Adds the thread's own statistics, which know of dropped samples, and from samples the sums that
+ * only those know: times of the wall and off the CPU.
  */
 void sums_add_exact(
 	struct summary_sums *to, const struct summary_sums *sampled, const struct run_stat *stat);
@@ -56,7 +56,7 @@ void sums_add_exact(
 /* Adds a thread's own counts; open_ns: self time of executions that never ended. */
 void sums_add_stat(struct summary_sums *to, const struct run_stat *stat, uint64_t open_ns);
 
-/* One execution that took so long; what its site says of its work. */
+/* Adds an execution's length, and the work that its site states. */
 void sums_duration(struct summary_sums *sums, uint64_t ns);
 void sums_work(struct summary_sums *sums, const struct run_site *site);
 

@@ -18,7 +18,10 @@ enum { SELECTION_RANGES_MAX = 32, SELECTION_ALL_LAYERS = INT32_MIN };
 
 struct selection {
 	int phase; /* an enum step_phase; negative: all */
-	/* of what phase and time leave: the slowest, or the slowest twentieth of each phase */
+	/*
+	 * among the steps that phase and time leave: the slowest, or the slowest twentieth of each
+	 * phase
+	 */
 	enum selection_speed speed;
 	/* numbers from 1, as of the whole recording, first and last included; 0 ranges: all */
 	struct selection_range {

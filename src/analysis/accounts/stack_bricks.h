@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * In which bricks threads were when their stacks were taken: the times of both are of one clock. A
- * stack belongs to bricks of the thread that it is of. Read-only on the run; any thread.
+ * Finds the bricks that threads were in when their stacks were taken: the times of both are of one
+ * clock. A stack belongs to bricks of its own thread. Read-only on the run; any thread.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All executions of a run by what stood around them: thread or queue, phase of the step, bricks; on
- * demand layers between. Each ns of a thread is in one node; memory is that of the nodes, however
- * long the run. A tree as that of a step (call_tree.h), with a node for each thread and phase.
+ * The tree of all executions of a run, by thread or queue, phase of the step, and bricks; on demand
+ * layers between. Each ns of a thread is in one node; memory is that of the nodes, however long the
+ * run. It is a tree like a step's (call_tree.h), with a node for each thread and phase.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * By how much values of one side are shifted against those of another, with an interval that no
- * distribution has to be assumed for: Hodges and Lehmann's estimate, with the bounds that the exact
- * test of Mann and Whitney (two sides) or of Wilcoxon (pairs) would not reject. Ties make the
- * interval wider, never narrower. Pure; any thread.
+ * Estimates the shift between values of two sides, with an interval that assumes no distribution:
+ * Hodges and Lehmann's estimate, with the bounds that the exact test of Mann and Whitney (two
+ * sides) or of Wilcoxon (pairs) would not reject. Ties make the interval wider, never narrower.
+ * Pure; any thread.
  */
 #pragma once
 

@@ -51,10 +51,10 @@ struct summary_row {
 	const char *backend;  /* of the device that worked for it; NULL: none, or not known */
 	uint32_t kernel;      /* the one that ran most often; RUN_NONE: not a row of a kernel */
 	uint64_t count;	      /* executions */
-	uint64_t sum_ns;      /* what avg_ns is the mean of: also of those inside of one another */
-	uint64_t total_ns;    /* with at least one open */
-	uint64_t self_ns;     /* less what was nested and waited */
-	uint64_t wait_ns;     /* inside of and right after them */
+	uint64_t sum_ns; /* avg_ns is the mean of these: also of executions inside of one another */
+	uint64_t total_ns; /* with at least one open */
+	uint64_t self_ns;  /* less nested bricks and waits */
+	uint64_t wait_ns;  /* inside of and right after them */
 	/* of self_ns: on a CPU, and off it; ANALYSIS_UNKNOWN: not recorded */
 	uint64_t cpu_ns, off_ns, preempted_ns, blocked_ns;
 	uint64_t wall_ns; /* its part of the wall time of the run */
@@ -63,18 +63,20 @@ struct summary_row {
 	uint64_t unevaluated_ns; /* of that: in batches that were refused or aborted */
 	double share;		 /* the same as a share, 0 to 1 */
 	enum summary_basis basis;
-	bool waits; /* it is what it does: by the wall */
+	bool waits; /* a row of waiting: measured by the wall */
 	uint64_t avg_ns, min_ns, p50_ns, p95_ns, p99_ns, max_ns; /* of single executions */
 	uint64_t length_avg_ns, length_min_ns, length_max_ns; /* by the wall, whatever the basis */
 	uint64_t elements, bytes, flops;
 	uint64_t bytes_out; /* of those bytes; ANALYSIS_UNKNOWN: not told apart from those read */
-	double bytes_per_ns, flops_per_ns; /* while it ran: from samples that say what they did */
-	/* what devices did for it: commands, and time with one running on a queue's lane */
+	double bytes_per_ns, flops_per_ns; /* while it ran: from samples that tell their work */
+	/* the devices' part: commands, and time with one running on a queue's lane */
 	uint64_t device_count, device_ns; /* ANALYSIS_UNKNOWN: nothing */
-	uint64_t device_step_ns;	  /* of that, what steps launched; all, if there are none */
+	uint64_t device_step_ns; /* of that, commands that steps launched; all, if there are none */
 };
 
-/* By the wall, though times off the CPU are known: samples were dropped. */
+/*
+ * True if the row is measured by the wall though times off the CPU are known: samples were dropped.
+ */
 static inline bool summary_row_lacks_samples(const struct summary_row *row)
 {
 	return row->off_ns != ANALYSIS_UNKNOWN && row->count && !row->waits &&
@@ -121,11 +123,11 @@ struct summary {
 	const struct summary_pairs *pairs, *hooked;
 	const uint64_t *traced;
 	struct queue_times queues;
-	uint64_t device_ns; /* what all commands took, each by itself; less what is nested */
+	uint64_t device_ns;		   /* of all commands, each by itself; less nested ones */
 	uint64_t device_covered_ns;	   /* of that, of commands that carry a brick */
 	uint64_t device_wait_ns;	   /* of the wall time: threads waited for devices */
-	struct wait_causes wait_causes;	   /* ... and for what */
-	struct summary_accounts *accounts; /* what it is made of */
+	struct wait_causes wait_causes;	   /* ... and their causes */
+	struct summary_accounts *accounts; /* the accounts that it is made of */
 };
 
 /*

@@ -13,7 +13,7 @@
 
 struct wait_cause {
 	const char *name; /* of a kernel; NULL: a queue, or not known */
-	uint32_t lane;	  /* of the queue; RUN_NONE: not known what for */
+	uint32_t lane;	  /* of the queue; RUN_NONE: the cause is not known */
 	uint64_t count, time_ns;
 };
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One pass over the samples of a lane in which each nanosecond is counted once. A sample's time is
- * cut to its parent's and begins where its elder sibling and the wait after it end; what is left
- * of it after its nested samples and their waits is its inner waiting and its self time:
+ * cut to its parent's and begins where its elder sibling and the wait after it end; what is left of
+ * it after its nested samples and their waits is its inner waiting and its self time:
  *
  *   length = self + inner + sum over nested (length + wait)
  *   self = on the CPU + off.preempted + off.blocked, where the latter are known
  *
- * Of what another thread than the engine's samples, only the time outside of all steps of its
- * process is in the account of a step: what ran beside a step took no time.
+ * When a thread other than the engine's samples tokens, a step's account has only its time outside
+ * of all steps of the process: time beside a step costs nothing.
  *
  * Tiles are passed over, and only named. Begin and end are called for each other sample, nested
  * like the samples. Whoever wants samples joins a walk, so that a run is walked once for all of
@@ -55,8 +55,8 @@ struct walk_frame {
 	/* of self_ns: when the thread was off its CPU; 0 if that is not known of all such steps */
 	struct run_off_times off;
 	struct run_off_times inner_off, wait_off; /* of inner_ns, of wait_ns */
-	struct run_off_times all_off; /* of length_ns: the same, with what is nested and waits */
-	struct walk_times counted;    /* of these, what counts where the frame counts */
+	struct run_off_times all_off; /* of length_ns: the same, with nested frames and waits */
+	struct walk_times counted; /* the part of these times that counts in the frame's account */
 	uint64_t nested_ns, beside_ns, cursor_ns;
 	struct run_off_times nested_off;
 };
@@ -132,7 +132,7 @@ struct execution_counts;
 struct work_accounts;
 struct step_times;
 
-/* One pass over a run, and all that it feeds. */
+/* One pass over a run, and its accumulators. */
 struct walk {
 	const struct run *run;
 	const struct step_index *index;
@@ -141,7 +141,7 @@ struct walk {
 		void *context;
 	} joined[WALK_JOINED_MAX];
 	size_t count;
-	/* what several of them look at */
+	/* shared by several of them */
 	struct execution_counts *executions; /* src/analysis/accounts/execution_counts.h */
 	struct work_accounts *work;	     /* src/analysis/accounts/work_accounts.h */
 	struct step_times *times;	     /* src/analysis/steps/step_times.h */

@@ -107,7 +107,10 @@ struct work_time {
 	uint64_t until_ns; /* how far that is, in the process being walked */
 };
 
-/* Those of a brick in a phase, its category, and of both in all phases; NULL behind the last. */
+/*
+ * The times of a brick in a phase, of its category, and of both in all phases; NULL behind the
+ * last.
+ */
 struct work_times {
 	struct work_time *of[5];
 };
@@ -118,7 +121,7 @@ struct shared {
 	uint32_t lane;
 	bool alone;	/* no other lane of the process can be in anything at the same time */
 	unsigned asked; /* enum work_asked */
-	struct work_times *team_times; /* by key: of what was asked for */
+	struct work_times *team_times; /* by key: of selected bricks */
 	struct work_told told;
 	unsigned users;
 	/* of the process that is walked: the time that lanes have in common */
@@ -250,12 +253,12 @@ struct team_lane {
 	struct piece pieces[PIECES];
 	size_t at, count;
 	size_t off;		    /* the first of its times off the CPU that may matter yet */
-	uint64_t rest_ns;	    /* of the piece at hand, what is not begun yet */
-	uint64_t begin_ns, end_ns;  /* next of what is united */
+	uint64_t rest_ns;	    /* of the present piece, the part that has not begun */
+	uint64_t begin_ns, end_ns;  /* the next time to unite */
 	struct work_time *beside[]; /* [PIECES][shared->slots] */
 };
 
-/* Those that go on, a heap: that which is first is [0]. */
+/* Lanes that go on, in a heap: [0] is the first. */
 struct lanes {
 	struct team_lane **list;
 	size_t count;
@@ -470,7 +473,9 @@ static int finish_team(struct shared *shared)
 	return shared->result;
 }
 
-/* One node's kernels may have keys of their own: then none of them did what the first tells of. */
+/*
+ * One node's kernels may have different keys: then none of them did the work that the first tells.
+ */
 static void count_split(struct work_accounts *a, size_t key, enum work_owner owner)
 {
 	if (owner == WORK_PART && a->told != SIZE_MAX && a->told != key) {

@@ -12,8 +12,8 @@
 
 /* Whose work an execution is. */
 enum work_owner {
-	WORK_UNKNOWN = 0, /* nobody says what its executions did */
-	WORK_OWN = 1,	  /* says what an execution did */
+	WORK_UNKNOWN = 0, /* nobody tells the work of its executions */
+	WORK_OWN = 1,	  /* it tells the work of an execution */
 	WORK_PART = 2,	  /* one thread's part of executions that another one's site owns */
 };
 
@@ -23,7 +23,7 @@ struct work_account {
 	uint64_t busy_ns;
 	/* beside busy_ns: it was blocked, or another ran in its place, in its own time */
 	uint64_t blocked_ns, preempted_ns;
-	uint64_t told_ns; /* of busy_ns, in executions that say what they did */
+	uint64_t told_ns; /* of busy_ns, in executions that tell their work */
 	uint64_t count, silent;
 	uint64_t flops, bytes;
 	uint64_t without_flops, without_bytes; /* executions that say one, but not the other */
@@ -33,7 +33,7 @@ struct work_account {
 
 enum { WORK_PHASES = STEP_PHASES + 1, WORK_ALL_PHASES = WORK_PHASES };
 
-/* Order of sites, by what a node's whole and its parts have in common; 0: they are of one node. */
+/* Orders sites by members that a node's whole and its parts share; 0: they are of one node. */
 int work_compare_nodes(const struct run_site *a, const struct run_site *b);
 
 /* The account that an execution counts in; SIZE_MAX: none. */

@@ -249,7 +249,7 @@ static int add_parts(struct maker *m, int phase)
 	return rc;
 }
 
-/* All recordings know what lies between steps, and in some it is more than a trifle. */
+/* True if all recordings know the time between steps, and in some it is more than a trifle. */
 static bool has_between(const struct maker *m, int phase)
 {
 	const double much = 1.02;
@@ -399,8 +399,8 @@ const struct compare_row *compare_find(
 }
 
 /*
- * One that got worse decides; a faster one does not need the others to be the same. Rows without an
- * effect do not count.
+ * A row that got worse decides; a faster row does not need the others to be the same. Rows without
+ * an effect do not count.
  */
 static enum compare_verdict verdict_of_whole(const struct compare *c)
 {

@@ -22,7 +22,7 @@ enum compare_measure {
 	COMPARE_TTFT,
 	COMPARE_TIME,	 /* of a token, typical steps */
 	COMPARE_RATE,	 /* tokens per s of all steps */
-	COMPARE_ELAPSED, /* of a token, all steps and what lies between them; if that is much */
+	COMPARE_ELAPSED, /* of a token, all steps and the time between them; if that is much */
 	COMPARE_COLUMN,	 /* of a token, in a brick, category, layer or kernel */
 };
 
@@ -44,7 +44,7 @@ struct compare_phase {
 
 struct compare {
 	double threshold;
-	bool assumes; /* too few recordings: what they differ by is assumed */
+	bool assumes; /* too few recordings: their spread is assumed */
 	/* of bricks and layers; mixed: times off the CPU are known of some only, no verdicts */
 	enum summary_basis basis;
 	struct compare_row *rows; /* TTFT, then by phase: time, rate, parts by points, kernels */

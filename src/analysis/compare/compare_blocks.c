@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reduces recordings to values, and stretches of them to what values vary by. */
+/* Reduces recordings to values, and their stretches to the spread of values. */
 #include "analysis/compare/compare_blocks.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "base/scope.h"
 
 enum {
-	STRETCHES_MIN = 4, /* fewer do not tell what they vary by */
+	STRETCHES_MIN = 4, /* fewer do not tell their spread */
 	STRETCHES_MAX = 8,
 	STRETCH_STEPS = 3, /* a median needs so many steps */
 };
@@ -114,7 +114,7 @@ static int reduce_phase(struct compare_series *series, int phase)
 		between += cells->between_ns ? cells->between_ns[i] : 0;
 	}
 	if (chosen) {
-		/* what makes a rate of all steps out of the time of the typical ones */
+		/* the factor that makes a rate of all steps out of the time of the typical ones */
 		cells->united *= (double)all / (double)(all_tokens ? all_tokens : 1) *
 				 (double)(tokens ? tokens : 1) / (double)(total ? total : 1);
 		if (cells->between_ns)
@@ -195,7 +195,9 @@ static void add_squares(double *sum, const double *values, size_t n, size_t apar
 		*sum = NAN;
 }
 
-/* One recording's stretches; how many values beyond the first, 0: too few. */
+/*
+ * Adds one recording's stretches; returns how many values there are beyond the first, 0: too few.
+ */
 static int add_recording(const struct maker *m, const struct stretch *whole)
 {
 	struct compare_phase_blocks *to = &m->blocks->phases[m->phase];

@@ -9,7 +9,7 @@
 #include "analysis/accounts/statistics.h"
 #include "base/scope.h"
 
-static const double processes = 0.1;	/* what identical ones differ by, where nobody knows */
+static const double processes = 0.1; /* the spread of identical processes, where nobody knows it */
 static const double power_z = 0.841621; /* of 80 % */
 
 /* Around the shift. */

@@ -46,14 +46,15 @@ struct difference {
 
 struct difference_rule {
 	double threshold; /* smaller effects on a time do not matter; a ratio less 1 */
-	double alpha;	  /* the probability that one of the tests sees what is not there */
-	size_t tests;	  /* that are made together; 0: one */
-	double spread;	  /* standard deviation of logarithms that runs have at least */
+	double alpha;  /* the probability that one of the tests sees a difference that is not there
+			*/
+	size_t tests;  /* that are made together; 0: one */
+	double spread; /* standard deviation of logarithms that runs have at least */
 };
 
 enum { DIFFERENCE_FREEDOM_MIN = 6 }; /* that of four runs a side */
 
-/* True if so few runs do not tell what runs differ by. */
+/* True if so few runs do not tell how much runs differ. */
 static inline bool difference_assumes(size_t in_a, size_t in_b)
 {
 	return in_a + in_b < DIFFERENCE_FREEDOM_MIN + 2;

@@ -237,7 +237,7 @@ static double wall_of(const struct summary *summary, int phase)
 	return (double)summary->steps.wall_ns;
 }
 
-/* The recorder costs the program only what the program would have used itself. */
+/* The recorder costs the program only time that the program would have used itself. */
 static void add_consumer(struct distortion *d, const struct run *run)
 {
 	const struct machine_use *use = &run->machine;
@@ -249,7 +249,7 @@ static void add_consumer(struct distortion *d, const struct run *run)
 		return;
 	d->consumer_share = (double)run->consumer_cpu_ns / all_ns;
 	d->idle = all > 0 ? (double)use->idle_ns / all : 1;
-	if (all <= 0 || cpus < run->cpus) /* what other CPUs did is of no use */
+	if (all <= 0 || cpus < run->cpus) /* work on other CPUs is of no use */
 		d->idle = fmin(d->idle * run->cpus / cpus,
 			fmax(1 - (double)run->program_cpu_ns / all_ns, 0));
 	d->saturated = d->idle < 0.1;
@@ -259,7 +259,7 @@ static void add_consumer(struct distortion *d, const struct run *run)
 	}
 }
 
-/* They may have held up the program; where a CPU was free they took that. */
+/* Threads of ours may have held up the program; where a CPU was free they took that one. */
 static void add_helpers(struct distortion *d, const struct summary *summary)
 {
 	double wall_ns = wall_of(summary, SUMMARY_ALL_PHASES);
@@ -341,7 +341,7 @@ static void estimate(struct distortion *d, const struct summary *summary, int ph
 	add_noise(d, summary, phase);
 }
 
-/* By the steps of one phase that were left whole. */
+/* Measures the distortion by the steps of one phase that were left whole. */
 static bool measure(struct distortion *d, const struct summary *summary, int phase)
 {
 	struct plain_steps plain;

@@ -22,7 +22,7 @@ enum distortion_method {
 struct distortion {
 	double share;	  /* negative when nothing was measured that would tell */
 	double low, high; /* then not a number; low below 0: it may have been faster */
-	double pairs_share, hooks_share; /* what `share` is made of, besides the recorder's part */
+	double pairs_share, hooks_share; /* the parts of `share`, besides the recorder's */
 	double consumer_share;		 /* of the CPU time of the machine that the recorder took */
 	double helpers_ns;		 /* CPU time of our threads inside of the programs */
 	bool is_measured; /* by steps that were left whole, all of it or of some phases */
@@ -37,7 +37,7 @@ struct distortion {
 	struct switch_cost switches;
 	struct helper_cost helpers;
 	bool has_commands;   /* of devices: only steps on CPUs can be left whole */
-	bool has_timestamps; /* that devices wrote: what that takes them is not in it */
+	bool has_timestamps; /* that devices wrote: their time for that is not in it */
 	double traced;	     /* commands that the driver's own tracing (CUPTI) told of */
 };
 
@@ -58,9 +58,9 @@ void distortion_estimate(struct distortion *distortion, const struct summary *su
 bool distortion_is_hidden(const struct distortion *distortion);
 
 /*
- * By how much step times vary by themselves; smaller differences are noise. 95 % of the run's
- * stretches, each an eighth of it, lie within this share of the step time. For the steps of one
- * phase; for SUMMARY_ALL_PHASES, or where the phase has too few of one size, for the phase that
+ * The share by which step times vary by themselves; smaller differences are noise. 95 % of the
+ * run's stretches, each an eighth of it, lie within this share of the step time. For the steps of
+ * one phase; for SUMMARY_ALL_PHASES, or where the phase has too few of one size, for the phase that
  * varies most. Negative: all phases have too few.
  */
 double step_noise(const struct run *run, int phase);

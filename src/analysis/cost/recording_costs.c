@@ -192,7 +192,7 @@ static void add_lane(
 		return;
 	if (is_whole && !lane->hook_calls) /* the program handed in samples of its own */
 		pair_costs_add(&costs->pairs, process, here);
-	else if (!lane->hook_timed) /* the file ends before it says what they cost */
+	else if (!lane->hook_timed) /* the file ends before it tells their cost */
 		costs->known = false;
 	else
 		add_calls(costs, lane, (double)lane->hook_calls * here / all, process->pair_cost_ns,
@@ -271,7 +271,7 @@ static double off_count(const struct summary *summary, size_t at, int phase)
 	return count;
 }
 
-/* So many times off the CPU stand behind each that the file has: two switches are one of them. */
+/* How many times off the CPU each one in the file stands for: two switches are one of them. */
 static double off_each(const struct run *run)
 {
 	double there = 0;

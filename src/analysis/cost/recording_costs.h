@@ -24,7 +24,7 @@ struct pair_costs {
 	/* Where recordings say it: the mean time between two, how long 2 MB take, the most that one
 	 * costs; a pair behind them by their time; what all cost more behind them, and at most. */
 	double between_ns, stream_ns, cold_ns, slope, streamed_ns, most_ns;
-	bool unknown; /* a process that has some does not say what they cost */
+	bool unknown; /* a process with pairs does not tell their cost */
 };
 
 void pair_costs_add(struct pair_costs *costs, const struct run_process *process, double pairs);

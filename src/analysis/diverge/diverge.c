@@ -420,8 +420,8 @@ static enum diverge_shape shape_of(const char *brick, const struct brick_digest 
 /* The state that a digest of A hands on to the digests that were computed from it. */
 struct carried {
 	double error;
-	double explained; /* error^2 that formats explain, of what was seen */
-	double along;	  /* what of the error lies along the result */
+	double explained; /* error^2 that formats explain, as far as it was seen */
+	double along;	  /* the part of the error that lies along the result */
 	double pending;	  /* the loosest limit of results on the way here that B has not */
 	double allowed; /* error^2 that coarse formats of both runs were allowed on the way here */
 	uint32_t place; /* where the error was seen; RUN_NONE: nowhere */

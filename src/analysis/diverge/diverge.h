@@ -12,12 +12,12 @@
 #include <stdint.h>
 #include "trace/run.h"
 
-/* NMSE that a result may have, by what it was computed from. */
+/* NMSE that a result may have, by the types of its inputs. */
 #define DIVERGE_LIMIT_F32 1e-7
 #define DIVERGE_LIMIT_QUANTIZED 5e-4
 #define DIVERGE_UNIT_F16 0x1p-11 /* unit roundoffs; limits are 4 of their squares */
 #define DIVERGE_UNIT_BF16 0x1p-8
-#define DIVERGE_GROWTH 4     /* what one result may make of an error^2 that was allowed */
+#define DIVERGE_GROWTH 4     /* the most that one result may make of an error^2 that was allowed */
 #define DIVERGE_ATTENTION 32 /* ... and so many of attention over a 16-bit cache */
 
 /* How an error differs from rounding, which is spread over all directions. */
@@ -29,12 +29,12 @@ enum diverge_shape {
 
 struct diverge_options {
 	double threshold;   /* NMSE for all; negative: by type and depth */
-	bool allow_formats; /* what other formats explain is no divergence */
+	bool allow_formats; /* an error that other formats explain is no divergence */
 };
 
 enum diverge_flags {
 	DIVERGE_OVER = 1,      /* beyond its limit */
-	DIVERGE_EXPLAINED = 2, /* ... but within what the two runs' formats explain */
+	DIVERGE_EXPLAINED = 2, /* ... but within the error that the two runs' formats explain */
 	DIVERGE_SHAPES = 4,    /* as many elements in another shape */
 	DIVERGE_INPUTS = 8,    /* `inherited` is of its inputs; else of the result before it */
 };

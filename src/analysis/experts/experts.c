@@ -199,7 +199,7 @@ static void keep_hottest(
 	}
 }
 
-/* For 1, 2, 4, ... of them, as long as that is not all. */
+/* Fills in the shares of 1, 2, 4, ... experts, as long as that is not all. */
 static int finish_kept(struct expert_model *m)
 {
 	struct expert_sums all = {0};

@@ -397,9 +397,9 @@ static double token_share(const struct explain_phase *phase)
 }
 
 /*
- * By evaluations of two sizes. Those of few tokens take longer than the line through them says, as
- * kernels for many tokens do not pay there: so a token of a large batch takes no more than its
- * share of one alone, and one alone takes no more than that share says.
+ * Fits a line through evaluations of two sizes. Small ones take longer than the line says, as
+ * kernels for many tokens do not pay there. So a token of a large batch takes at most its share of
+ * a single token's time, and a single token takes at most what that share says.
  */
 static bool fit_batches(struct explain_batching *out, const struct explain_facts *f,
 	const struct explain_phase *small, const struct explain_phase *large)

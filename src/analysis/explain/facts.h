@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All that rules look at: the views of a run, made once. Facts borrow the run and the ceilings. */
+/*
+ * The facts that rules look at: the views of a run, made once. Facts borrow the run and the
+ * ceilings.
+ */
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks every rule about every phase, and ranks what they found. */
+/* Asks every rule about every phase, and ranks the findings. */
 #include "analysis/explain/finding.h"
 
 #include <errno.h>
@@ -29,8 +29,8 @@ enum part {
 	LAUNCHES = 1 << 11,
 	DEVICE = 1 << 12,
 	NO_BRICK = 1 << 13,
-	FIRST = 1 << 14,   /* what a phase's first step takes longer than others ... */
-	SLOWEST = 1 << 15, /* ... and what some others do */
+	FIRST = 1 << 14,   /* the time that a phase's first step takes longer than others ... */
+	SLOWEST = 1 << 15, /* ... and that some others do */
 	PAUSES = 1 << 16,  /* between steps */
 	WORK = 1 << 17,
 	ALL = (1 << 18) - 1,

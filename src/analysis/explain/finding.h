@@ -153,7 +153,7 @@ union finding_evidence {
 	struct {
 		uint32_t step; /* the first, the slowest; index in the run */
 		uint64_t count, took_ns, median_ns;
-		const char *more; /* what it spent most of its additional time on */
+		const char *more; /* where most of its additional time went */
 		uint64_t more_ns;
 	} first_step, slow_steps;
 	struct {
@@ -204,7 +204,7 @@ EXPLAIN_RULES(EXPLAIN_DECLARE)
 #undef EXPLAIN_DECLARE
 
 struct findings {
-	struct finding *list; /* what costs most first */
+	struct finding *list; /* the costliest first */
 	size_t count;
 	/* by phase: the time that those of its findings explain together that can be added up */
 	uint64_t explained_ns[STEP_PHASES];

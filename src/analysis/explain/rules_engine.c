@@ -203,7 +203,7 @@ bool rule_vocabulary(const struct explain_facts *f, enum step_phase p, struct fi
 	return p == STEP_DECODE && !phase->queue && 10 * out->cost_ns >= 3 * phase->wall_ns;
 }
 
-/* Most of the phase is close to what memory can do. */
+/* True if most of the phase is close to the limit of memory. */
 bool rule_at_memory_roof(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	add_roofs(f, p, is_at_memory, out);

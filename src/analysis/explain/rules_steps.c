@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * One step and the next: what lies between them, what batches are made of, and what changes from
- * token to token.
- */
+/* Rules about steps: the time between them, their batches, and changes from token to token. */
 #include "analysis/explain/finding.h"
 
 #include <stdbool.h>
@@ -419,8 +416,8 @@ static uint32_t most_different(const struct explain_facts *f, const struct expla
 }
 
 /*
- * In a step: time in which its own thread was blocked or any of its process was preempted, because
- * the others wait for that one.
+ * The time in a step in which its own thread was blocked, or any thread of its process was
+ * preempted, as the others wait for that one.
  */
 static struct run_off_times off_in(const struct run *run, uint32_t step)
 {
@@ -458,7 +455,7 @@ static uint64_t profiler_ns(const struct explain_facts *f, uint32_t step)
 	return ns;
 }
 
-/* The name of what a step spent its additional time on, and the amount. */
+/* The brick that most of a step's additional time went to, and the amount. */
 static const char *difference(const struct explain_facts *f, const struct explain_phase *phase,
 	uint32_t step, uint64_t *more_ns)
 {

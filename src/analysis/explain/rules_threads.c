@@ -49,7 +49,10 @@ static bool quota_did_it(const struct explain_facts *f)
 	       2 * f->run->machine.throttled_ns >= preempted_ns(f->run);
 }
 
-/* For a team of more threads than CPUs: the time beyond what `cpus` would take without waiting. */
+/*
+ * Finds, for a team of more threads than CPUs, the time beyond what `cpus` would take without
+ * waiting.
+ */
 static bool crowd(
 	const struct explain_facts *f, enum step_phase p, uint32_t cpus, struct finding *out)
 {

@@ -597,7 +597,7 @@ static int push_some(struct history_store *store, struct spool *spool, bool *mor
 	return rc;
 }
 
-/* Send what waits. -EAGAIN: it is kept for later. */
+/* Sends runs that wait. -EAGAIN: they are kept for later. */
 static int push(struct history_store *store)
 {
 	struct clickhouse *c = store->state;

@@ -29,7 +29,7 @@ struct query {
 };
 
 void query_add(struct query *query, const char *format, ...) BRICK_PRINTF(2, 3);
-/* A text in quotes, with what would end them escaped. */
+/* A text in quotes, with characters that would end them escaped. */
 void query_quote(struct query *query, const char *text);
 void query_fini(struct query *query);
 

@@ -11,7 +11,7 @@
 struct history_store;
 
 struct history_engine {
-	const char *prefix; /* of what it opens; NULL: all else */
+	const char *prefix; /* of the places that it opens; NULL: all others */
 	/* store->state is its own; closed also when this fails. */
 	int (*open)(struct history_store *store, const struct history_open *how);
 	void (*close)(struct history_store *store);

@@ -15,7 +15,7 @@ struct history_filter {
 	bool whole; /* list: with facts and all parts; else with steps only */
 };
 
-/* One part of one run: what trends are made of. */
+/* One part of one run, as trends are made of. */
 struct history_point {
 	const char *id, *host, *engine, *labels; /* labels: with commas between */
 	uint64_t start_ns;

@@ -35,12 +35,12 @@ struct history_run {
 	char id[HISTORY_ID_BYTES];
 	char *kind; /* "recorded", "plain", "imported", "floor" */
 	char *host, *cpu, *engine, *version, *command, *path;
-	char *model, *workload;	   /* what it computed (history_workload.h); "": not known */
+	char *model, *workload;	   /* its computation (history_workload.h); "": not known */
 	char *batch;		   /* "": alone; else what runs that belong together share */
 	uint64_t start_ns;	   /* since 1970 */
 	uint64_t wall_ns, ttft_ns; /* 0: not known */
 	int64_t exit_code;	   /* -1: not known */
-	double value;		   /* what a plain run printed; the floor; 0: nothing */
+	double value;		   /* the number that a plain run printed; the floor; 0: nothing */
 	ARRAY(struct history_fact) facts;
 	ARRAY(char *) labels;
 	ARRAY(struct history_part) parts;
@@ -74,7 +74,7 @@ static inline uint64_t history_part_token_ns(const struct history_part *part)
 /* The part of a phase that is its steps; NULL: there is none. */
 const struct history_part *history_run_step(const struct history_run *run, const char *phase);
 
-/* As JSON: what is missing is "" or 0. */
+/* As JSON: missing values are "" or 0. */
 
 /* One line without its end; the caller frees. NULL: not enough memory. */
 char *history_run_line(const struct history_run *run);

@@ -12,7 +12,7 @@
 
 enum { TEXT = 128 };
 
-/* Also what a server's migration does: every word loses what is up to its last slash. */
+/* Removes each word's part up to its last slash, as a server's migration does. */
 void history_command_strip(char *command)
 {
 	char *to = command;

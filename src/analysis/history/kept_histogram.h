@@ -33,13 +33,13 @@ int history_histogram_merge(
 
 uint64_t history_histogram_count(const struct history_histogram *histogram);
 
-/* By nearest rank; 0 where fewer than 100 / (100 - percent) values are in it. */
+/* A percentile by nearest rank; 0 where fewer than 100 / (100 - percent) values are in it. */
 uint64_t history_histogram_percentile(const struct history_histogram *histogram, unsigned percent);
 
 /* The caller frees; NULL: not enough memory. */
 char *history_histogram_text(const struct history_histogram *histogram);
 
-/* Add what a text says. -EINVAL: it is none; -ENOMEM. */
+/* Adds the values of a text. -EINVAL: it is no histogram; -ENOMEM. */
 int history_histogram_parse(struct history_histogram *histogram, const char *text);
 
 void history_histogram_fini(struct history_histogram *histogram);

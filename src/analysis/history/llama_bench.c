@@ -185,7 +185,7 @@ static int read_lines(struct reading *r, const char *path, const char *text)
 	return rc;
 }
 
-/* Allows what the SQL of llama-bench needs, and nothing else: no files, no other functions. */
+/* Allows only what llama-bench's SQL needs: no files, no other functions. */
 static int authorize(void *context, int action, const char *a, const char *b, const char *database,
 	const char *trigger)
 {

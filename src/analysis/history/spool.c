@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One file for each run; small files for the lock, the pause and what is being sent. */
+/* A file for each run; small files for the lock, the pause and the batch that is being sent. */
 #include "analysis/history/spool.h"
 
 #include <dirent.h>

@@ -40,7 +40,7 @@ struct spool_batch {
 	bool more;	    /* there are others behind it */
 };
 
-/* The oldest that wait; what is none is set aside, by another name. */
+/* The oldest files that wait; a file that is no run is set aside, by another name. */
 int spool_take(struct spool *spool, struct spool_batch *batch);
 void spool_batch_fini(struct spool_batch *batch);
 bool spool_was_sent(const struct spool_batch *batch, const char *id);

@@ -53,7 +53,7 @@ static int sqlite_db_version(void)
 	return sizeof(migrations) / sizeof(*migrations);
 }
 
-/* The error of SQLite as one of ours, with what was tried. */
+/* SQLite's error as one of ours, with the attempt that failed. */
 static int sqlite_db_fail(struct history_store *store, sqlite3 *db, const char *tried)
 {
 	int code = sqlite3_errcode(db) & 0xff;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the engine, and hands on what it is asked. */
+/* Finds the engine, and hands questions on to it. */
 #include "analysis/history/store.h"
 
 #include <stdlib.h>

@@ -197,7 +197,7 @@ size_t ceilings_level_of(const struct ceilings *ceilings, uint32_t threads, uint
 double ceilings_bandwidth_at(const struct ceilings *ceilings, uint32_t threads, uint64_t bytes,
 	const struct ceilings_figure **figure);
 
-/* The same for arithmetic of that type, with what was reached. */
+/* The same for arithmetic of that type, with rates that runs reached. */
 double ceilings_peak_at(const struct ceilings *ceilings, const struct ceilings_compute *peak);
 
 /* True if a figure says little: no second repetition came within 15 % of its best. */

@@ -33,7 +33,9 @@ struct device_run {
 	uint32_t set;	 /* elements of the buffer that all of them read: a power of 2 */
 };
 
-/* A queue: what the backend of that name opens it with, and the state of its kernels. */
+/*
+ * A queue: the argument that the backend of that name opens it with, and the state of its kernels.
+ */
 struct device_queue {
 	void *native[4];
 	void *queue;

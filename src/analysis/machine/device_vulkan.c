@@ -262,7 +262,7 @@ static int prepare(struct device_queue *q)
 	return check(v->BeginCommandBuffer(v->queue.commands, &info));
 }
 
-/* For the backend, which then waits for the queue. */
+/* Submits for the backend, which then waits for the queue. */
 static int submit(struct brick_vulkan_queue *queue)
 {
 	const struct vulkan *v = queue->user;

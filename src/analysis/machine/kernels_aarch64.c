@@ -70,7 +70,7 @@ const struct machine_compute machine_computes[] = {
 	{0},
 };
 
-/* In pairs of registers, 32 bytes; the assembler repeats the body for each offset of a round. */
+/* Reads pairs of registers, 32 bytes; the assembler repeats the body for each offset of a round. */
 #define OFFSETS "0,32,64,96,128,160,192,224,256,288,320,352,384,416,448,480"
 #define READ "ldp q0, q1, [%[a], #\\at]\n\t"
 #define COPY "ldp q0, q1, [%[b], #\\at]\n\tstp q0, q1, [%[a], #\\at]\n\t"

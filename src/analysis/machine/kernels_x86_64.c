@@ -68,7 +68,9 @@ static bool feature_avx_vnni(void)
 
 /* Arithmetic. */
 
-/* As f32 1e-4; as two of them an f64 of 2e-34; as bf16 1e-4 and -9e-6; as bytes 23, -73, -47, 56.
+/*
+ * A bit pattern that is small in each type: 1e-4 as f32; 2e-34 as an f64 of two; 1e-4 and -9e-6 as
+ * bf16; 23, -73, -47, 56 as bytes.
  */
 enum { SMALL = 0x38d1b717 };
 

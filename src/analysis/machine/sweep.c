@@ -43,7 +43,7 @@ static void plan_time(struct sweep *s)
 	s->slot_ns = (slot_us > MAX_SLOT_US ? MAX_SLOT_US : slot_us) * 1000;
 }
 
-/* By slots or by time, whichever is further. */
+/* Tells progress by slots or by time, whichever is further. */
 static void tell_progress(const struct sweep *s, uint64_t done)
 {
 	double runs = (double)s->slots.count * s->repetitions;
@@ -223,7 +223,7 @@ static void take_note(void *context, const char *key, const char *value)
 {
 }
 
-/* One pair, around a kernel if there is one, waited for; adds up what the two halves took. */
+/* Times one pair, around a kernel if there is one, and waits for it; adds up the two halves. */
 static int time_pair(
 	struct probe *p, const struct device_run *run, double *launch_ns, double *all_ns)
 {

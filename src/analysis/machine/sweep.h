@@ -26,7 +26,7 @@ enum {
 struct sweep_options {
 	unsigned threads;	  /* at most; 0: as many as CPUs may be used */
 	bool quick;		  /* fewer repetitions and sizes, and 3 seconds instead of 12 */
-	uint64_t (*now_ns)(void); /* what that is counted by; NULL: CLOCK_MONOTONIC */
+	uint64_t (*now_ns)(void); /* the clock; NULL: CLOCK_MONOTONIC */
 	void (*progress)(void *context, double share); /* NULL: none */
 	void *context;
 };
@@ -73,5 +73,5 @@ struct sweep {
 /* Repeats slots within the time that the sweep has, and runs each slot once, however long. */
 void sweep_measure_all(struct sweep *s, void (*measure)(struct sweep *s, struct sweep_slot *slot));
 
-/* -ENOMEM, or what starting a thread gave. */
+/* -ENOMEM, or the error of starting a thread. */
 int sweep_run(struct ceilings **out, const struct sweep_options *options);

@@ -62,7 +62,7 @@ struct solver {
 	uint32_t *path;
 	uint8_t *sample_on_path; /* [activities]: its sample has time on the path, or had before it
 				  */
-	/* for trials, in the dag's order; what leads to the end only */
+	/* for trials, in the dag's order; only activities that lead to the end */
 	uint32_t *followers; /* [activities] */
 	uint32_t *chain_of;  /* [activities] */
 	struct path_chain *chains;
@@ -148,7 +148,7 @@ static void find_chains(struct solver *s, const struct schedule *schedule)
 	}
 }
 
-/* From one chain that all ways go through to the next one. */
+/* Chains from one that all ways go through to the next such one. */
 struct stretch {
 	struct solver *solver;
 	const struct brick__dag *dag;
@@ -212,7 +212,7 @@ static void try_owners(struct stretch *s)
 	s->count = 0;
 }
 
-/* A stretch of one chain gets shorter by what that saves. */
+/* Shortens a stretch of one chain by the saving. */
 static void save_all(const struct stretch *s)
 {
 	const struct solver *solver = s->solver;
@@ -251,7 +251,7 @@ static void try_stretch(
 		try_owners(s);
 }
 
-/* Mark the chains that all ways go through: what comes later begins after none before them. */
+/* Marks the chains that all ways go through: no later chain begins after one before them. */
 static void find_joints(struct solver *solver, const struct brick__dag *dag)
 {
 	uint32_t earliest = UINT32_MAX;
@@ -516,7 +516,7 @@ static void fill_row(
 		row->category = run->categories[run->bricks[owner].category].name;
 }
 
-/* Turn what was summed up into rows and lanes, and forget it. */
+/* Turns the sums into rows and lanes, and clears them. */
 static int finish_section(struct path *path, struct solver *solver)
 {
 	struct path_section *section = &path->sections[path->section_count];
@@ -560,7 +560,7 @@ static int add_schedule(struct path_section *section, struct solver *solver,
 	return rc;
 }
 
-/* Steps come in the order of their begins; last_ns: end of what is in the union so far. */
+/* Steps come in the order of their begins; last_ns: the end of the union so far. */
 static void unite(
 	struct path_section *section, uint64_t begin_ns, uint64_t length_ns, uint64_t *last_ns)
 {

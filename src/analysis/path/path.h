@@ -24,12 +24,13 @@ struct path_row {
 	 * known; what was not asked for. */
 	enum path_rank { PATH_WORK, PATH_WAIT, PATH_LEFT_OUT } rank;
 	uint64_t count;	 /* executions, on all threads */
-	uint64_t own_ns; /* of all threads: less what is nested; of waits: what nothing explains */
+	uint64_t own_ns; /* of all threads: less nested bricks; of waits: the part that nothing
+			    explains */
 	uint64_t on_path_ns;
 	uint64_t on_path_count; /* executions whose last part is on the path */
 	/* by how much one execution could have been longer; ANALYSIS_UNKNOWN: nothing says */
 	uint64_t slack_mean_ns, slack_min_ns, slack_max_ns;
-	uint64_t less_ns;    /* what the section would take if this took 10 % less */
+	uint64_t less_ns;    /* the section's time if this took 10 % less */
 	uint64_t nothing_ns; /* ... if it took no time at all */
 };
 
@@ -78,7 +79,7 @@ struct path {
  */
 int path_create(
 	struct path **out, const struct run *run, const struct step_index *index, uint32_t step);
-/* The same from what was found already, for those who ask for several. */
+/* As path_create(), from data that were found already, for callers that ask for several. */
 int path_create_from(struct path **out, const struct schedule_source *source, const struct run *run,
 	const struct step_index *index, uint32_t step);
 void path_destroy(struct path *path);

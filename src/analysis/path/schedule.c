@@ -138,7 +138,7 @@ struct part {
 	bool is_device; /* a wait for one, which needs no CPU */
 };
 
-/* Append what lies between the cursor and `end_ns`; empty parts only if they stand for a sample. */
+/* Appends the time between the cursor and `end_ns`; empty parts only if they stand for a sample. */
 static uint32_t cut_piece(struct cutter *c, uint64_t end_ns, struct part part)
 {
 	uint64_t from = c->cursor_ns > c->m->begin_ns ? c->cursor_ns : c->m->begin_ns;
@@ -187,9 +187,9 @@ static void cut_off_cpu(struct cutter *c, uint64_t end_ns, struct part part)
 }
 
 /*
- * The same, without the times in it that the thread was off its CPU: these stand by themselves. In
- * waits, and in time without work, only being preempted counts: a thread without a CPU when the
- * others have come keeps them waiting at the next barrier.
+ * As cut_piece(), but times that the thread was off its CPU stand by themselves. In waits, and in
+ * time without work, only being preempted counts: a thread without a CPU when the others have come
+ * keeps them waiting at the next barrier.
  */
 static uint32_t cut(struct cutter *c, uint64_t end_ns, struct part part)
 {
@@ -531,7 +531,7 @@ struct sweep {
 	uint64_t patience; /* how often more a stranger may be looked at again */
 };
 
-/* Without branches: nobody foresees who is first. */
+/* Compares without branches: nobody foresees who is first. */
 static bool is_before(const struct event *x, const struct event *y)
 {
 	bool less = (x->leaves < y->leaves) | ((x->leaves == y->leaves) & (x->wait < y->wait));
@@ -664,7 +664,7 @@ static void join(struct sweep *s, size_t members)
 	}
 }
 
-/* One of the open ones leaves as the first: all who take part were there. */
+/* Closes a barrier: one of the open waits ends first, so all who take part were there. */
 static void close_barrier(struct sweep *s, uint32_t leaves)
 {
 	size_t members = drop_strangers(s, leaves), strangers = s->open_count - members;
@@ -953,7 +953,7 @@ static void join_waits(struct maker *m)
 	}
 }
 
-/* `ns` more of what comes after the last part. */
+/* Adds `ns` more after the last part. */
 static void add_part(
 	struct maker *m, struct schedule_activity *part, uint64_t ns, uint32_t owner, uint8_t kind)
 {

@@ -73,7 +73,7 @@ enum schedule_owner {
 	SCHEDULE_OWNER_START = 2,
 	SCHEDULE_OWNER_LAUNCH = 3,    /* from a launch until the device began */
 	SCHEDULE_OWNER_PREEMPTED = 4, /* off its CPU, and another thread on it */
-	SCHEDULE_OWNER_BLOCKED = 5,   /* off its CPU, for what it waited */
+	SCHEDULE_OWNER_BLOCKED = 5,   /* off its CPU, waiting for something */
 	SCHEDULE_OWNER_LEFT_OUT = 6,  /* bricks that were not asked for */
 	SCHEDULE_OWNERS = 7,
 };

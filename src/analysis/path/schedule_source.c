@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collects, while a walk runs, what lies in the accounts of steps after their ends. */
+/* Collects, while a walk runs, the samples in the accounts of steps after their ends. */
 #include "analysis/path/schedule_source.h"
 
 #include <errno.h>

@@ -25,7 +25,7 @@ struct schedule_after_item {
 };
 
 struct schedule_source {
-	/* what lies in the accounts of steps after their ends */
+	/* items in the accounts of steps after their ends */
 	ARRAY(struct schedule_after_item) items; /* by step, then by begin */
 	uint32_t *first;			 /* [step_count + 1] */
 	/* kinds of bricks, but no steps: a walk through a window needs not look for them */

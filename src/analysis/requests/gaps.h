@@ -23,5 +23,5 @@ int gap_bricks(const struct run *run, uint32_t step, struct gap_brick out[GAP_BR
  */
 void gap_self_times(const struct run *run, uint32_t step, uint64_t *self_ns /*[brick_count]*/);
 
-/* For requests_create(), when all else is there. */
+/* Called by requests_create(), when all else is there. */
 int gaps_find(struct requests *requests);

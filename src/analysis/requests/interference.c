@@ -169,7 +169,10 @@ static double chunked_gap(const struct model *m, const struct request_gap *gap, 
 	return would < c.ns ? (double)gap_ns(gap) - c.ns + would : (double)gap_ns(gap);
 }
 
-/* In chunks, the tokens of a step come in several, each of which decodes others' tokens, too. */
+/*
+ * Models chunks: a prompt's tokens come in several steps, each of which decodes others' tokens,
+ * too.
+ */
 static void plan(struct model *m, struct chunk_plan *p, double decode_ns)
 {
 	const struct requests *q = m->q;

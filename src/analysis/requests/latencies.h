@@ -24,7 +24,7 @@ enum latency {
 
 /* The last observation of a bucket. */
 struct latency_example {
-	uint64_t value_ns, ns; /* what was observed, and when it ended; value_ns 0: none was */
+	uint64_t value_ns, ns; /* the observation, and when it ended; value_ns 0: there was none */
 	uint32_t step;	       /* index in the run: that gave the first token, or the last */
 	uint32_t request;      /* index; RUN_NONE: it is of a step */
 };

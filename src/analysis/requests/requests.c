@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From events of sequences to requests. A life is what a sequence of a model is now: the request
- * that it serves, how many tokens it holds, and where it was cut. Blocks of tokens are looked up by
- * model, position and hash: the life that had a block last, and what happened to it since, says why
- * it had to be evaluated again.
+ * Makes requests of sequences' events. A life is the present state of a model's sequence: the
+ * request that it serves, how many tokens it holds, and where it was cut. Blocks of tokens are
+ * looked up by model, position and hash: the life that had a block last, and what happened to it
+ * since, says why it had to be evaluated again.
  */
 #include "analysis/requests/requests.h"
 
@@ -172,7 +172,7 @@ static void replace(struct maker *m, struct life *life)
 	life->is_back = false;
 }
 
-/* Behind drafts: it may be the state from before them. */
+/* After drafts, a loaded state may be the state from before them. */
 static void on_loaded(struct maker *m, struct life *life)
 {
 	const struct request_part *part =
@@ -195,7 +195,10 @@ static void undo(struct maker *m, struct life *life)
 	life->is_back = false;
 }
 
-/* Behind an undone part: what held of it, and the token that was chosen behind. */
+/*
+ * True if an undone part is evaluated again: the part of it that held, and the token chosen after
+ * it.
+ */
 static bool goes_again(
 	const struct maker *m, const struct life *life, const struct run_sequence_event *e)
 {

@@ -17,11 +17,11 @@
 int requests_create(struct requests **out, const struct run *run);
 void requests_destroy(struct requests *requests);
 
-/* From its first step to its first token; ANALYSIS_UNKNOWN: there was none. */
+/* Time from its first step to its first token; ANALYSIS_UNKNOWN: there was none. */
 uint64_t request_ttft_ns(const struct request *request);
-/* Between its first token and its last, for each; ANALYSIS_UNKNOWN: it had less than two. */
+/* Time between its first token and its last, for each; ANALYSIS_UNKNOWN: it had less than two. */
 uint64_t request_token_ns(const struct requests *requests, const struct request *request);
-/* From its arrival to its first step; ANALYSIS_UNKNOWN: the program does not say. */
+/* Time from its arrival to its first step; ANALYSIS_UNKNOWN: the program does not say. */
 uint64_t request_queue_ns(const struct request *request);
 /* Time between the steps that it took part in, from the end of one to the begin of the next. */
 uint64_t request_between_ns(const struct requests *requests, const struct request *request);

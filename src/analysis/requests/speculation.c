@@ -28,7 +28,7 @@ struct timing {
 
 typedef ARRAY(struct timing) timing_list;
 
-/* The model's own, and what is asked for only to model its times. */
+/* The model's own numbers, and those that only serve to model its times. */
 struct sums {
 	struct speculation made;
 	const char *weights;				/* a note of them; NULL: not known */
@@ -46,7 +46,7 @@ struct maker {
 	int error;
 };
 
-/* In a cycle. */
+/* The drafting in a cycle. */
 struct drafting {
 	uint64_t ns, lone, batches, batch_tokens, batch_ns;
 };
@@ -345,7 +345,7 @@ static void model(struct maker *m, uint32_t of, const struct curves *c)
 		struct speculation_position *p = &made->of[i];
 		double ns = curve_at(&c->verify, i + 1);
 		p->verify_ns = ns >= 0 ? (uint64_t)ns : ANALYSIS_UNKNOWN;
-		/* what going back costs depends on where: that is not modelled */
+		/* the cost of going back depends on the place: that is not modelled */
 		bool can = made->cycles && !made->again && (!i || p->proposed >= MIN_TIMES);
 		p->modelled_token_ns = can ? token_ns(s, c, i) : -1;
 		if (p->modelled_token_ns < 0)

@@ -17,7 +17,7 @@ enum {
 	ACCESSES = 1 << 17,    /* of a window, at most */
 	STEPS_BACK = 64,       /* to look for the one before it */
 	PASSED_OPERATIONS = 8, /* for an element of a result: with more it is a sum */
-	ELEMENT = 4,	       /* bytes of what is passed on: engines compute in f32 */
+	ELEMENT = 4,	       /* bytes of data that are passed on: engines compute in f32 */
 };
 
 struct access {

@@ -35,7 +35,7 @@ struct reuse_part {
 	double bytes; /* of all executions looked at */
 };
 
-/* By brick, phase and device; of these the farthest first. */
+/* Parts by brick, phase and device, the farthest first in each. */
 struct reuse {
 	ARRAY(struct reuse_part) parts;
 };

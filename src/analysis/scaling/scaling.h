@@ -38,8 +38,8 @@ struct scaling_line {
 	struct scaling_value at;    /* ns at the middle of the contexts */
 	double middle;		    /* ... which is that */
 	/*
-	 * By which share another recording's time may differ because the machine does: of its
-	 * series.
+	 * The share by which another recording's time may differ because the machine does: that of
+	 * its series.
 	 */
 	double unsteady;
 	bool bends; /* the slope of the longer half of contexts is another one, surely */
@@ -69,7 +69,7 @@ struct scaling_series {
 	 */
 	double drift;
 	/*
-	 * By which share the machine differs between recordings: SCALING_UNSTEADY standard
+	 * The share by which the machine differs between recordings: SCALING_UNSTEADY standard
 	 * deviations of the FFN's medians in this one.
 	 */
 	double unsteady;
@@ -136,7 +136,7 @@ static inline bool scaling_drifted(const struct scaling_series *series)
 	return series->drift <= -SCALING_DRIFT;
 }
 
-/* From which context on FlashAttention takes longer than the FFN. */
+/* The context from which on FlashAttention takes longer than the FFN. */
 enum scaling_overtakes {
 	SCALING_OVERTAKES_UNKNOWN, /* one is not there, its line is not known, or says too little */
 	SCALING_OVERTAKES_NEVER,   /* by these lines, whole intervals */

@@ -14,7 +14,7 @@
 enum brick_kind {
 	BRICK_KIND_WORK = 0, /* the engine's phases, too */
 	BRICK_KIND_WAIT = 1,
-	BRICK_KIND_STEP = 2, /* a container: what it does not hand on to others is unattributed */
+	BRICK_KIND_STEP = 2, /* a container: its own time is unattributed */
 	BRICK_KIND_TILE = 3, /* no account of its own: its time is that of the brick around it */
 	BRICK_KIND_OVERHEAD = 4, /* the profiler's own work (brick/abi/overhead.h) */
 };
@@ -41,7 +41,7 @@ struct step_index {
 	uint8_t *finished;	 /* [step_count]: 1 if the step is outermost and has ended */
 	uint8_t *kinds;		 /* [brick_count]: enum brick_kind */
 	uint32_t off_known;	 /* see step_index_knows_off() */
-	struct owners owners;	 /* of lanes: what one thread does is not after another's step */
+	struct owners owners;	 /* of lanes: one thread's work is not after another's step */
 };
 
 enum { STEP_INDEX_ALL = 31 };
@@ -94,7 +94,7 @@ uint32_t step_index_of_command(
 /* Threads of its process, beside its own, that recorded during a step. */
 uint32_t step_index_threads_beside(const struct run *run, const struct run_step *step);
 
-/* In how much of that time any step of the process ran. */
+/* The part of that time in which any step of the process ran. */
 uint64_t step_index_overlap(const struct step_index *index, const struct run *run, uint32_t process,
 	uint64_t begin_ns, uint64_t end_ns);
 

@@ -51,7 +51,9 @@ static void later(uint64_t *ns, uint64_t end_ns)
 		*ns = end_ns;
 }
 
-/* Waits mean that what the step evaluated was not there before; other bricks after it do not. */
+/*
+ * A wait after a step means that its results were not there before; other bricks after it do not.
+ */
 static void note_done(struct step_times *times, const struct walk_frame *frame)
 {
 	struct step_time *step = &times->steps[frame->step];
@@ -122,7 +124,7 @@ static uint64_t steps_counted(const struct run *run, uint32_t process, int phase
 	return dropped ? count : 0;
 }
 
-/* Steps come in the order of their begins; end_ns: of what is in the union so far. */
+/* Steps come in the order of their begins; end_ns: the end of the union so far. */
 static void unite(
 	struct step_phase_times *phase, uint64_t begin_ns, uint64_t end_ns, uint64_t *last_ns)
 {
@@ -266,7 +268,7 @@ static uint64_t count_lane(struct step_times *times, const struct run_lane *lane
 	return own_ns > steps_ns ? own_ns - steps_ns : 0;
 }
 
-/* As samples would have it: with what came after a step, on average. */
+/* A percentile as samples would have it: with the mean time after a step. */
 static uint64_t counted_percentile(const struct step_times *times, int number, unsigned percent)
 {
 	const struct step_phase_times *phase = &times->phases[number];
