@@ -208,7 +208,10 @@ static void keep_fitting(const struct page *page, uint8_t *marked, uint8_t mark,
 	}
 }
 
-/* As many steps as fit if each has the mean number of samples; those with a tree come first. */
+/*
+ * Chooses as many steps as fit if each has the mean number of samples; steps with a tree come
+ * first.
+ */
 uint32_t *page_choose_kept(const struct page *page, size_t *count)
 {
 	struct page_choice choices[PAGE_CHOICES];

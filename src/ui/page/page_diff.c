@@ -79,7 +79,10 @@ struct typical {
 
 COMPARATOR(compare_typical, struct typical, ORDER(x->ns, y->ns) ?: ORDER(x->step, y->step))
 
-/* As a comparison chooses: the quarter below the median, or all where they are few. -ENOMEM. */
+/*
+ * Chooses steps as a comparison does: the quarter below the median, or all where they are few.
+ * -ENOMEM.
+ */
 static int typical_steps(uint32_t chosen[TYPICAL_MAX], const struct run *run,
 	const struct step_index *index, const struct step_times *times, int phase)
 {

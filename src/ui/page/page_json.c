@@ -71,7 +71,7 @@ static int finish(json_t **out, json_t *root)
  * more steps than a screen has columns is cut into spans of as many successive steps each; the
  * slowest step of each span is kept apart from the sum. */
 
-/* A step is slow when it takes more than this many times what the median of its phase takes. */
+/* A step is slow when it takes more than this many times the median of its phase. */
 static const double slow_factor = 1.5;
 
 struct span {

@@ -28,7 +28,9 @@ enum page_use {
 /* All numbers of the page: a new reference. */
 int page_json(json_t **out, const struct page *page, enum page_use use);
 
-/* Answers of a server, with what is not in its page: new references. -ENOENT: no such step. */
+/*
+ * Answers of a server, for parts that are not in its page: new references. -ENOENT: no such step.
+ */
 int page_step_json(json_t **out, const struct page *page, uint64_t number);
 int page_range_json(json_t **out, const struct page *page, uint64_t since_ns, uint64_t until_ns);
 

@@ -32,7 +32,7 @@ LOCK_OVER_FORKS(lock)
 /* A session that has ended, in its place for answers. */
 struct ended {
 	struct brick__session_output output;
-	struct run *run; /* what it held, if it had no output; NULL: that could not be kept */
+	struct run *run; /* its records, if it had no output; NULL: they could not be kept */
 };
 
 /* Loads the session in fd. For the answers it ends now. */
@@ -105,7 +105,10 @@ static void source_fini(struct source *source)
 		run_destroy(source->run);
 }
 
-/* Under the lock: of the thread's session while it runs, else of what it was when it ended. */
+/*
+ * Opens the thread's session while it runs, else the answers that it left at its end. Under the
+ * lock.
+ */
 static int open_source(struct source *source, size_t samples)
 {
 	struct brick__session_output output;

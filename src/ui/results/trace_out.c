@@ -56,7 +56,7 @@ static void write_chrome(void)
 	run_destroy(run);
 }
 
-/* The child of a fork has no session: what it would end is its parent's. */
+/* The child of a fork has no session: it would end its parent's. */
 __attribute__((destructor)) static void end(void)
 {
 	if (!is_recording)

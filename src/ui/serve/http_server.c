@@ -50,7 +50,7 @@ struct connections {
 };
 
 enum { CROWDED = CONNECTIONS_MAX * 3 / 4 };
-/* By whether a request is there, and whether it is crowded. */
+/* The patience with a connection, by whether a request is there, and whether it is crowded. */
 static const uint64_t patience_ns[2][2] = {
 	{10 * 1000000000ull, 1 * 1000000000ull}, {60 * 1000000000ull, 5 * 1000000000ull}};
 
@@ -122,7 +122,10 @@ static void connections_renew(struct connections *c, struct connection_slot *slo
 	slot->asked = false;
 }
 
-/* Shut down what has taken too long: a minute (a request: ten seconds), less when few are left. */
+/*
+ * Shuts down connections that take too long: a minute (a request: ten seconds), less when few are
+ * left.
+ */
 static void connections_sweep(struct connections *c)
 {
 	HOLD(&c->lock);
@@ -140,7 +143,7 @@ static void connections_sweep(struct connections *c)
 
 struct document {
 	const char *path, *type;
-	const char *accept; /* what a request for it must name; NULL: nothing */
+	const char *accept; /* a request for it must name this; NULL: nothing */
 	struct MHD_Response *response;
 	char tag[40];
 };
@@ -203,7 +206,7 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status
 	return result;
 }
 
-/* A number of the query; what is no number counts as not given. */
+/* A number of the query; anything else counts as not given. */
 static uint64_t number_of(struct MHD_Connection *connection, const char *name, uint64_t otherwise)
 {
 	const char *text = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);

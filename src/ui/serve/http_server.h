@@ -13,7 +13,7 @@
 /* A request for something that is made when it is asked for. */
 struct http_question {
 	const char *path;		   /* HTTP_STEP or HTTP_TIMELINE */
-	uint64_t step, since_ns, until_ns; /* what was not said: 0, 0 and UINT64_MAX */
+	uint64_t step, since_ns, until_ns; /* if not given: 0, 0 and UINT64_MAX */
 };
 #define HTTP_STEP "/step.json"
 #define HTTP_TIMELINE "/timeline.json"
@@ -59,7 +59,7 @@ int http_start(struct http **out, const struct http_options *options);
 /* The port that it listens on. */
 uint16_t http_port(const struct http *http);
 
-/* Give this out from now on. Answers on their way end with what they began with. -ENOMEM. */
+/* Publishes new documents. Answers on their way end with those that they began with. -ENOMEM. */
 int http_publish(struct http *http, struct http_content *content);
 
 /* The number of requests so far. */

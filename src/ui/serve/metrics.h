@@ -16,7 +16,7 @@
 
 struct metrics_view {
 	const struct page *page;
-	bool live;	 /* the run goes on: what has not ended yet is no loss */
+	bool live;	 /* the run goes on: an open sample is no loss */
 	bool is_session; /* statistics are of all, but steps of the last moments only */
 	const struct latencies *latencies;
 	const struct otlp *otlp;

@@ -168,7 +168,7 @@ static void drop_first(struct otlp_push *p)
 	remove_at(p, 0);
 }
 
-/* Those that the protocol says may go well later. */
+/* True for a status after which the protocol lets a client try again. */
 static bool is_passing(long status)
 {
 	return status == 429 || status == 502 || status == 503 || status == 504;

@@ -31,7 +31,7 @@ struct serve_source {
 	char *path; /* of the recording; NULL: a session */
 	struct live_source *session;
 	char *name;
-	bool read, live; /* what was read last */
+	bool read, live; /* the last reading */
 	struct stat seen;
 };
 

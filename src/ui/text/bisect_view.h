@@ -20,7 +20,7 @@ struct bisect_view {
 	const char *first, *last;  /* of all builds */
 	const char *good, *bad;	   /* the last good and the first bad one; NULL: nothing is bad */
 	size_t builds, between;	   /* between: skipped builds that may be the first bad one */
-	const char *phase, *brick; /* what is judged; brick NULL: the whole token */
+	const char *phase, *brick; /* the measure; brick NULL: the whole token */
 	const struct bisect_step *steps;
 	size_t step_count;	      /* the last build comes first */
 	const struct diff_view *diff; /* the first bad one against the first; NULL: there is none */

@@ -14,5 +14,5 @@ void ceilings_print(const struct ceilings *ceilings, const char *where, FILE *ou
  */
 struct ceilings *ceilings_kept(const char *host, const char *cpu, char **where);
 
-/* Keeps what a run of that machine reached above them. Says on stderr if it cannot. */
+/* Keeps rates that a run of that machine reached above them. Says on stderr if it cannot. */
 void ceilings_learn(struct ceilings *kept, const char *where, const struct roofline *roofline);

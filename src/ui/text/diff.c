@@ -262,7 +262,7 @@ static void add_value(struct table *table, const struct difference *d, double va
 
 static bool says_what_it_sees(const struct difference *d)
 {
-	const double of_use = 1; /* what is larger is seen without it */
+	const double of_use = 1; /* a larger one is seen without it */
 
 	return d->verdict == COMPARE_UNSURE && d->detectable < of_use;
 }
@@ -534,7 +534,7 @@ static void print_unit(const struct printer *p)
 			(unsigned long long)decode->steps);
 }
 
-/* The reason: the part behind it, and what differs in that part. */
+/* The reason: the part behind it, and the differences in that part. */
 
 /* "runs 14 times a token instead of 7"; "" where a number is the same or not known. */
 static void add_other(char **text, double a, double b, const char *format)
@@ -786,7 +786,7 @@ void diff_text(const struct diff_view *view, FILE *out)
 
 /* JSON. */
 
-/* For a rate it says what a token took, as all rows do. */
+/* A row as JSON; a rate is given as the time of a token, like all rows. */
 static json_t *row_json(const struct compare_row *row)
 {
 	const struct difference *d = &row->difference;

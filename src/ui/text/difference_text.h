@@ -15,7 +15,7 @@ enum { DIFFERENCE_BYTES = 64 };
 /* "-37 %", "+0.3 %", "220x", "1.58x"; if it is not known "-". */
 char *difference_size(char out[DIFFERENCE_BYTES], const struct difference *d);
 
-/* For a table: as above, but "~" or "same" if it may be zero. */
+/* Text for a table: as above, but "~" or "same" if it may be zero. */
 char *difference_short(char out[DIFFERENCE_BYTES], const struct difference *d);
 
 /* "-41 to -33 %", "1.49 to 1.92"; "" where it is not known. */

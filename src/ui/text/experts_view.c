@@ -58,7 +58,7 @@ static void print_layers(const struct expert_model *m, const struct terminal *te
 	table_destroy(table);
 }
 
-/* By the multiple of an even share, in powers of two. */
+/* A shade by the multiple of an even share, in powers of two. */
 static char shade(double multiple)
 {
 	static const char shades[] = ".:-=+*#";

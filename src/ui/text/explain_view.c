@@ -957,7 +957,7 @@ json_t *explain_to_json(
 	return root;
 }
 
-/* As json_print() prints it. */
+/* The bytes that json_print() prints. */
 static size_t printed_bytes(const json_t *root)
 {
 	return json_dumpb(root, NULL, 0, JSON_INDENT(2) | JSON_ENSURE_ASCII) + 1;

@@ -15,7 +15,7 @@ enum { EXPLAIN_JSON_BYTES = 8192 };
 struct finding_words {
 	char what[128], evidence[384], advice[192];
 	char show[48];	      /* the command that shows it, without the recording */
-	uint64_t expected_ns; /* what a token would take without it; 0: not known */
+	uint64_t expected_ns; /* a token's time without it; 0: not known */
 };
 
 void finding_words(struct finding_words *words, const struct explain_facts *facts,

@@ -83,7 +83,7 @@ static void print_head(const struct functions *f, const struct terminal *termina
 	fputc('\n', terminal->out);
 }
 
-/* Prints what is not in the table. */
+/* Prints the stacks that are not in the table. */
 static void print_losses(const struct run *run, FILE *out)
 {
 	const struct stack_account *a = &run->stack_account;

@@ -234,7 +234,7 @@ static json_t *add_span(struct maker *m, uint64_t number, uint64_t parent, const
 	return span;
 }
 
-/* Executions within the step, each below what holds it. */
+/* Executions within the step, each below its holder. */
 static void add_bricks(struct maker *m, const struct run_step *step, uint64_t step_span)
 {
 	const struct run *run = m->o->run;

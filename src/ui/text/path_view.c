@@ -250,7 +250,7 @@ static void print_hops(const struct printer *p)
 	}
 }
 
-/* Prints what the path was made from, and what is not known. */
+/* Prints the recording's facts that made the path, and those that are not known. */
 static void print_known(const struct printer *p)
 {
 	const struct path_section *s = p->section;

@@ -32,7 +32,7 @@ bool recording_stat(const char *path, struct stat *st, bool *is_part)
 	return *is_part;
 }
 
-/* A writer holds a lock on what it writes (src/lib/writer/part_file.h). */
+/* A writer holds a lock on its file (src/lib/writer/part_file.h). */
 bool recording_is_written(const char *path)
 {
 	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

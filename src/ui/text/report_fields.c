@@ -712,7 +712,7 @@ char *report_value_text(const struct report_field *field, const struct report *r
 	}
 }
 
-/* By size, with unknown values below all others; texts so that A is the largest. */
+/* Compares by size, with unknown values below all others; texts so that A is the largest. */
 static int report_value_compare(const struct report_field *field, const struct report_value *a,
 	const struct report_value *b)
 {
@@ -723,7 +723,7 @@ static int report_value_compare(const struct report_field *field, const struct r
 					      : memcmp(a->sizes, b->sizes, 3 * sizeof(uint32_t));
 	if (is_ratio(field->type))
 		return ORDER(a->ratio, b->ratio);
-	/* what is unknown is the largest number: one more makes it the smallest */
+	/* unknown is the largest number: one more makes it the smallest */
 	return ORDER(a->number + 1, b->number + 1);
 }
 

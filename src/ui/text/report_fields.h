@@ -44,7 +44,7 @@ struct report_value {
 };
 
 struct report_field {
-	const char *key;   /* in JSON and CSV; a dot stands between an object and what is in it */
+	const char *key;   /* in JSON and CSV; a dot stands between an object and its member */
 	const char *title; /* on top of a column */
 	const char *means; /* a sentence or two for the manual and the page */
 	enum report_type type;
@@ -61,7 +61,7 @@ struct report_field {
 extern const struct report_field report_fields[];
 extern const size_t report_field_count;
 
-/* By its title in any case ("self") or its key ("self_ns"); NULL: there is none. */
+/* Finds a field by its title in any case ("self") or its key ("self_ns"); NULL: there is none. */
 const struct report_field *report_field_find(const char *name);
 
 /* Its title as a user writes it: small letters, but for units. The caller frees. */
@@ -75,7 +75,7 @@ char *report_field_names(void);
 struct report_value report_value(const struct report_field *field, const struct report *report,
 	const struct summary_row *row);
 
-/* For people; "-" where not known. Safe to print; the caller frees. */
+/* The value for people; "-" where not known. Safe to print; the caller frees. */
 char *report_value_text(const struct report_field *field, const struct report *report,
 	const struct summary_row *row);
 

@@ -16,6 +16,6 @@ struct report_head {
 	size_t count;
 };
 
-/* whole: also with what few readers want. report_head_fini() frees the texts. */
+/* whole: also with parts that few readers want. report_head_fini() frees the texts. */
 void report_head_init(struct report_head *head, const struct report *report, bool whole);
 void report_head_fini(struct report_head *head);

@@ -518,7 +518,7 @@ json_t *report_to_json(const struct report *report)
 		json_put(root, "by_phase", apart_json(report));
 	if (report->budget)
 		json_put(root, "budget", report_budget_to_json(report->budget));
-	/* By category they are the same, and the rows may be sorted. */
+	/* Rows by category are there already, and may be sorted. */
 	if (summary->by != SUMMARY_BY_CATEGORY)
 		json_put(root, summary_by_plural(summary->by), json_incref(rows));
 	json_put(root, "categories",

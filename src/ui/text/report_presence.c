@@ -91,7 +91,7 @@ void report_off_cpu_reason(int error, char *text, size_t size)
 		snprintf(text, size, "perf_event_open: %s", brick_strerror(error));
 }
 
-/* The kernel refused times off the CPU per brick. Names what it counts all the same. */
+/* The kernel refused times off the CPU per brick. Names the counts that there are all the same. */
 static void print_unknown(const struct run *run, const struct presence *p,
 	const struct terminal *terminal, size_t label)
 {

@@ -22,5 +22,5 @@ char *report_neighbour_text(const struct run *run, const struct presence *presen
 void report_presence_text(const struct run *run, const struct presence *presence,
 	const struct terminal *terminal, size_t label);
 
-/* An object; null for what is not known. */
+/* An object; null for unknown values. */
 json_t *report_presence_json(const struct run *run, const struct presence *presence);

@@ -16,7 +16,7 @@
  */
 char *report_trust_line(const struct report *report, bool *is_limited);
 
-/* Command, times, machine, and what was attached and how. */
+/* Command, times, machine, and the attached libraries. */
 void report_origin_text(const struct report *report, const struct terminal *terminal);
 
 /* Coverage, devices, counters, CPUs, distortion, losses and notes. is_alone: no rows stand above.

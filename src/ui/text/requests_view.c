@@ -340,7 +340,7 @@ static char *bricks_text(const struct requests_view *view, const struct request_
 
 enum { LOST_SHOWN = 10 };
 
-/* In a line of its own, behind a text. */
+/* Prints a gap in a line of its own, behind a text. */
 static void print_gap(const struct requests_view *view, const struct ranked *at, const char *before,
 	const struct terminal *terminal)
 {
@@ -355,7 +355,7 @@ static void print_gap(const struct requests_view *view, const struct ranked *at,
 		bricks ? bricks : "", bricks ? ")" : "");
 }
 
-/* Those of one cause. */
+/* The gaps of one cause. */
 struct gap_group {
 	size_t count;
 	uint64_t excess_ns;

@@ -557,7 +557,7 @@ static const struct ceilings_compute *find_compute(
 	return NULL;
 }
 
-/* In the order in which they are drawn. */
+/* Draws the roofs, in the order of drawing. */
 static void svg_roofs(struct picture *p)
 {
 	const struct ceilings *c = p->roofs;
@@ -640,7 +640,7 @@ static void draw_mark(const struct picture *p, const struct roofline_row *row)
 	fputs("</g>\n", p->out);
 }
 
-/* From the mark's edge to the nearest point of the text. */
+/* Draws a line from the mark's edge to the nearest point of the text. */
 static void draw_leader(
 	const struct picture *p, double x, double y, double radius, const struct label_box *box)
 {

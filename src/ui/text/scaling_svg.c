@@ -103,7 +103,7 @@ static void put_segment(const struct picture *p, int i, double from, double to, 
 	const struct scaling_line *line = p->shown.lines[i].line;
 	double at_from = scaling_at(line, from).value, at_to = scaling_at(line, to).value;
 
-	/* what leaves the picture ends at its edge */
+	/* a line that leaves the picture ends at its edge */
 	if (at_to > p->top && at_to > at_from) {
 		to = from + (to - from) * (p->top - at_from) / (at_to - at_from);
 		at_to = p->top;

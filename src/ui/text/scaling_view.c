@@ -512,7 +512,7 @@ void scaling_choose(struct scaling_shown *shown, const struct scaling_view *view
 
 enum { BEYOND_POINTS = 4 };
 
-/* From the longest context on: context, time, and the ends of its interval. */
+/* Points from the longest context on: context, time, and the ends of its interval. */
 static json_t *beyond_json(const struct scaling_shown *shown, const struct scaling_line *line)
 {
 	json_t *list = json_array();

@@ -6,7 +6,7 @@
 #include "analysis/requests/speculation.h"
 #include "ui/text/terminal.h"
 
-/* Nothing if no drafts were checked. */
+/* Prints nothing if no drafts were checked. */
 void speculation_text(
 	const struct run *run, const struct speculations *all, const struct terminal *terminal);
 

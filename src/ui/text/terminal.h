@@ -18,7 +18,7 @@ struct terminal {
 enum terminal_style {
 	STYLE_PLAIN,
 	STYLE_STRONG, /* headings */
-	STYLE_DIM,    /* what is secondary */
+	STYLE_DIM,    /* secondary text */
 	STYLE_GOOD,
 	STYLE_WARN,
 	STYLE_BAD,
@@ -45,8 +45,10 @@ const char *terminal_style_end(const struct terminal *terminal, enum terminal_st
 void paragraph(const struct terminal *terminal, size_t indent, const char *label,
 	const char *format, ...) BRICK_PRINTF(4, 5);
 
-/* One of a printer, whose `terminal` it is, with the texts from the file's column LABEL on; and in
- * a style. */
+/*
+ * Prints a paragraph for a printer, which has a `terminal`, from the column LABEL of the file on;
+ * say_in() prints it in a style.
+ */
 #define say(p, label, ...) paragraph((p)->terminal, LABEL, label, __VA_ARGS__)
 #define say_in(p, style, label, ...)                  \
 	do {                                          \

@@ -45,7 +45,7 @@ enum { TEXT_SPELLED = 10 }; /* at most so many bytes stand for one */
 /* True if the locale's character set is UTF-8. */
 bool text_is_utf8(void);
 
-/* Safe copy in place of a buffer; what does not fit is cut off between characters. */
+/* Safe copy in place of a buffer; it is cut to fit between characters. */
 void text_escape(char *out, size_t size, const char *s);
 
 /* Safe copy; of NULL, an empty one. */
@@ -103,5 +103,5 @@ char *units_bytes(char out[UNITS_BYTES], uint64_t bytes);
 /* No unit; below 1 down to three decimals, "<0.001" below these; negative is "-". */
 char *units_number(char out[UNITS_BYTES], double value);
 
-/* Writes a share from 0 to 1: "12.3%"; "<0.1%" for what would round to 0; negative is "-". */
+/* Writes a share from 0 to 1: "12.3%"; "<0.1%" if it would round to 0; negative is "-". */
 char *units_percent(char out[UNITS_BYTES], double share);

@@ -206,7 +206,7 @@ static double group_height(const struct tiles_group *group)
 	return 40 + (map > FACTS_HEIGHT ? map : FACTS_HEIGHT) + GAP;
 }
 
-/* From light yellow over orange to dark red, evenly darker. */
+/* A colour from light yellow over orange to dark red, evenly darker. */
 static void colour(char out[8], double place)
 {
 	static const double stops[][3] = {

@@ -14,7 +14,7 @@
 #include "analysis/steps/step_index.h"
 #include "ui/text/text.h"
 
-/* "gemv  <<<(32,1,1),(256,1,1)>>> smem=4096B", "copy  h2d": what is not known is left out. */
+/* "gemv  <<<(32,1,1),(256,1,1)>>> smem=4096B", "copy  h2d": unknown parts are left out. */
 static char *tree_kernel_name(const struct run_kernel *kernel)
 {
 	const uint32_t *g = kernel->grid, *b = kernel->block;

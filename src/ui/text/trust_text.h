@@ -14,7 +14,7 @@ enum { LOSS_BYTES = 96 }; /* of a text */
 #define TRUST_MAX_PREEMPTED 0.02
 #define TRUST_MAX_OTHERS 0.1
 
-/* The k-th loss that is not 0: a number, and what it counts ("records dropped"). False: no more. */
+/* The k-th loss that is not 0: a number, and the kind ("records dropped"). False: no more. */
 bool losses_describe(const struct losses *losses, size_t k, uint64_t *count, char what[LOSS_BYTES]);
 
 /* NULL: there is nothing to say, or no memory. The caller frees. */

@@ -28,7 +28,7 @@ enum style {
 enum { HEAT_LEVELS = 5, STYLES = STYLE_HEAT + HEAT_LEVELS };
 
 struct canvas_cell {
-	char text[12]; /* one character with what combines with it; "" right of a wide one */
+	char text[12]; /* one character with its combining ones; "" right of a wide one */
 	uint8_t style; /* enum style */
 };
 

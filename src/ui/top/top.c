@@ -117,7 +117,7 @@ int top_view_find(const char *name)
 	return found < 0 ? -1 : found;
 }
 
-/* The header: what runs, engine and step, how fast, and how far to trust it. */
+/* The header: program, engine and step, speed, and how far to trust it. */
 
 static void draw_title(const struct top *top, struct canvas *canvas)
 {
@@ -133,7 +133,7 @@ static void draw_title(const struct top *top, struct canvas *canvas)
 		canvas_right(canvas, canvas->width - used, 0, used, style, state);
 }
 
-/* From the notes of the attachment; else what is attached. */
+/* The engine by the notes of the attachment; else the attached library. */
 static char *engine(const struct run *run)
 {
 	const char *backend = run_note_find(run, "backend");
@@ -240,7 +240,7 @@ static char *rate_text(const struct top *top)
 	return text_format("%s tokens/s now, %s over the run", now, over);
 }
 
-/* The p99 is known once there are 100. The mean is what the tokens/s of a recording are made of. */
+/* The p99 is known once there are 100. The tokens/s of a recording come from the mean. */
 static char *steps_text(const struct picture *p)
 {
 	const struct step_phase_times *times = &p->report.summary->steps.phases[STEP_DECODE];
@@ -293,7 +293,7 @@ static int draw_losses(const struct picture *p, struct canvas *canvas)
 	return canvas_text(canvas, 0, 3, room, losses ? STYLE_ALARM : STYLE_NORMAL, cut);
 }
 
-/* "; preempted 81.2%": behind what stands there, if it fits whole. */
+/* "; preempted 81.2%": behind the text that is there, if it fits whole. */
 static int draw_share(struct canvas *canvas, int x, const char *name, double share, double most)
 {
 	char percent[UNITS_BYTES];
@@ -383,16 +383,16 @@ static bool is_shown(struct top *top, int view)
 	return (!v->is_log || top->about.log) && (!v->is_there || v->is_there(top));
 }
 
-/* By which key; it stands in front of its title. */
+/* The key of a view; it stands in front of its title. */
 static int key_of(int view)
 {
 	return view < 9 ? '1' + view : view == 9 ? '0' : 'R';
 }
 
-/* From that with most room to that with least. */
+/* Forms of the tabs, from the widest to the narrowest. */
 enum tabs_form { TABS_WIDE, TABS_CLOSE, TABS_NUMBERS };
 
-/* Columns of a tab: its number, what is around the title, and the title if there is one. */
+/* Columns of a tab: its number, the space around the title, and the title if there is one. */
 static int tab_width(struct top *top, int view, enum tabs_form form)
 {
 	int title = (int)strlen(top_views[view]->title);

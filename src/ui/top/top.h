@@ -15,7 +15,7 @@ extern const struct view_class *const top_views[TOP_VIEWS];
 void top_init(struct top *top, bool utf8);
 void top_fini(struct top *top);
 
-/* The phase to look at in a newer run: what was chosen, or what there is. */
+/* The phase to look at in a newer run: the chosen one, or one that it has. */
 int top_phase_of(struct top *top, const struct run *run);
 
 /* Show a newer picture; the old one is destroyed. */

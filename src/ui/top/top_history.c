@@ -261,7 +261,7 @@ void history_of_run(struct history *h, const struct picture *p)
 	text_fail(walk_run(&walk));
 }
 
-/* As a line of characters. */
+/* The history as a line of characters. */
 
 /* Mean of the values that are known among `count`; negative: none is. */
 static double mean(const double *values, int count)

@@ -56,5 +56,5 @@ int top_source_look(struct top_source *source, struct top *top);
 /* Statistics count from now on. */
 void top_source_reset(struct top_source *source, struct top *top);
 
-/* End a command that still runs, remove what is temporary. Returns the exit code. */
+/* Ends a command that still runs, removes temporary files. Returns the exit code. */
 int top_source_close(struct top_source *source);

@@ -51,7 +51,7 @@ struct view_class {
 	char *(*row_text)(struct top *top, int row);
 	/* Views that are text: the lines; the caller frees. */
 	char *(*text)(struct top *top);
-	const char *nothing; /* what stands there while there is no line */
+	const char *nothing; /* text while there is no line */
 	/* Keys of its own; false: not one of them. May be NULL. */
 	bool (*key)(struct top *top, int key);
 	/* Details of the selected row, for Enter; NULL: there are none. */

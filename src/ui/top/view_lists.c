@@ -324,7 +324,7 @@ const struct view_class view_threads = {
 	.make = thread_make,
 };
 
-/* Queues of devices: how busy each was, and what ran there, kernel by kernel. */
+/* Queues of devices: how busy each was, and its kernels. */
 
 static void queue_make(struct grid *grid, struct top *top)
 {
@@ -385,7 +385,7 @@ const struct view_class view_queues = {
 	.make = queue_make,
 };
 
-/* The critical path: what decided the time, and what a faster brick would buy. */
+/* The critical path, and the gain of a faster brick. */
 
 static const struct grid_column path_columns[] = {{"BRICK", GRID_TEXT, 0},
 	{"ON PATH", GRID_NUMBER, 0}, {"SHARE", GRID_NUMBER, 0}, {"", GRID_BAR, 6},

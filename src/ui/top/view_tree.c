@@ -13,7 +13,7 @@
 #include "ui/top/top_view.h"
 
 struct line {
-	uint32_t node; /* RUN_NONE: what is in none of the nodes above it */
+	uint32_t node; /* RUN_NONE: the rest, in none of the nodes above it */
 	uint32_t parent_line;
 	uint64_t hash;
 	uint64_t time_ns;
@@ -279,7 +279,7 @@ static void all(struct top *top, int depth)
 	top->tree.open_depth = depth;
 }
 
-/* Close the node; one that is closed or holds nothing: go to what holds it. */
+/* Closes the node; from a node that is closed or holds nothing, goes to its holder. */
 static void close_or_leave(struct top *top, const struct line *line)
 {
 	if (line->open)
