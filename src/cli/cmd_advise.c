@@ -44,7 +44,7 @@ struct advising {
 	size_t settings, measured, runs, repeated, disturbed;
 	bool *is_failed; /* by setting */
 	char *directory, *output, *faults;
-	uint32_t cpus, layers; /* what the base's recording tells; 0: not known */
+	uint32_t cpus, layers; /* from the base's recording; 0: not known */
 	uint64_t prompt;       /* its longest prefill, in tokens */
 	uint64_t begin_ns;
 };
@@ -63,7 +63,7 @@ static size_t *place_of(const struct matrix *matrix, size_t setting)
 	return at;
 }
 
-/* All of its values as numbers; NULL: one is a word. The caller frees. */
+/* All values of a setting as numbers; NULL: one is a word. The caller frees. */
 static double *numbers_of(const struct matrix_param *param)
 {
 	double *numbers = xcalloc(param->values.count + 1, sizeof(*numbers));
@@ -193,7 +193,7 @@ static void find_knobs(struct advising *a)
 		}
 }
 
-/* Gives them their other values, by what the base's recording says. */
+/* Sets their other values, by the base's recording. */
 static void add_values(struct advising *a)
 {
 	for (size_t i = 0; i < a->arguments.matrix.params.count; i++) {
@@ -292,7 +292,7 @@ static void run_setting(struct advising *a, size_t setting)
 	run_list_free(command);
 }
 
-/* All of these settings so often, in turns. */
+/* Runs all of these settings so often, in turns. */
 static void run_settings(struct advising *a, const size_t *settings, size_t count)
 {
 	struct plan plan;
@@ -307,7 +307,7 @@ static void run_settings(struct advising *a, const size_t *settings, size_t coun
 		fputs("\r\033[K", stderr);
 }
 
-/* The base and, for each axis, what its other values are predicted by; how many. */
+/* Finds the base and, for each axis, the values that predict others; returns their number. */
 static size_t star(const struct advising *a, size_t *settings)
 {
 	const struct matrix *matrix = &a->arguments.matrix;
@@ -330,7 +330,7 @@ static size_t star(const struct advising *a, size_t *settings)
 	return count;
 }
 
-/* A first run warms up, and says what there is to try. False: it failed. */
+/* A first run warms up, and tells which values there are to try. False: it failed. */
 static bool look_at_base(struct advising *a)
 {
 	SCOPED char *recording = xasprintf("%s/base.pftrace", a->directory);

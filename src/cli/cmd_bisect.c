@@ -168,7 +168,7 @@ static void compare_pair(struct pair *p, double threshold)
 	xcheck(compare_create(&p->compare, p->series, in_a, in_b, &p->names, threshold));
 }
 
-/* As many runs of each, A B B A. */
+/* Runs both builds equally often, A B B A. */
 static bool run_pair(struct bisect *b, struct pair *p, size_t runs)
 {
 	while (p->b->runs.count < runs) {
@@ -192,7 +192,7 @@ static const struct compare_row *judged_row(const struct bisect *b, const struct
 	return NULL;
 }
 
-/* The brick that adds most, or of those that are slower: what differs between the ends. */
+/* The brick that adds most to the difference between the ends, or most among the slower ones. */
 static const struct compare_row *slowest_of(const struct compare *c, bool told)
 {
 	const struct compare_row *most = NULL;
@@ -217,7 +217,7 @@ static const struct compare_row *slower_phase(const struct compare *c)
 	return NULL;
 }
 
-/* True if what the ends differ by is known. last: there will be no more runs. */
+/* True if the difference between the ends is known. last: there will be no more runs. */
 static bool find_difference(struct bisect *b, const struct compare *c, bool last)
 {
 	const struct compare_row *row = slowest_of(c, last);

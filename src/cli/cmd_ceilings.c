@@ -56,7 +56,7 @@ static void show_progress(void *context, double share)
 		fprintf(stderr, ", %.0f s left ", seconds * (1 - share) / share);
 }
 
-/* As they will be read from the file, digits that it does not keep included. */
+/* The ceilings as they will be read from the file, without the digits that it does not keep. */
 static struct ceilings *as_kept(struct ceilings *ceilings)
 {
 	struct ceilings_error error;

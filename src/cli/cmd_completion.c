@@ -107,7 +107,7 @@ static bool takes_other(const struct cli_option *option)
 	return option->value && !option->words && !option_value_is_file(option);
 }
 
-/* Behind "--" at least. */
+/* True if a program follows, after "--" at least. */
 static bool runs_a_program(const struct cli_command *command)
 {
 	return strstr(command->usage, "CMD") != NULL;
@@ -138,7 +138,7 @@ static void bash_options(const char *name, const struct cli_command *command,
 	putchar('\'');
 }
 
-/* Completes what follows the previous word. */
+/* Completes the text after the previous word. */
 static const char bash_rest[] =
 	"\tesac\n"
 	"\tif [ \"$word\" = = ]; then\n"
@@ -212,7 +212,7 @@ static void print_bash(void)
 
 /* Zsh. */
 
-/* Within single quotes; what _arguments would take for its own is escaped. */
+/* Quotes a text in single quotes, and escapes characters that _arguments would take for its own. */
 static void zsh_text(const char *text, const char *special)
 {
 	for (; *text; text++) {

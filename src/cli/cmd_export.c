@@ -142,7 +142,7 @@ static json_t *step_of(const struct run_step *step, uint32_t number)
 		json_number(step->begin_ns), "end_ns", json_number(step->end_ns));
 }
 
-/* Those that --steps counts have numbers. -ENOMEM. */
+/* Writes steps; those that --steps counts have numbers. -ENOMEM. */
 static int write_steps(const struct run *run, FILE *out)
 {
 	SCOPED_BY(step_index_fini) struct step_index index = {0};
@@ -263,7 +263,7 @@ static int write_line(void *context, const json_t *request, uint32_t spans)
 	return 0;
 }
 
-/* Each line is what one POST to /v1/traces takes. */
+/* Each line is the body of one POST to /v1/traces. */
 static int export_otlp(const struct run *run, FILE *out)
 {
 	struct step_index index;

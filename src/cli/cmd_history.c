@@ -530,7 +530,7 @@ struct group {
 	double ns;	   /* a token */
 	double effect;	   /* against the median of all groups; a ratio less 1 */
 	const char *brick; /* that adds most to it; NULL: none is slower */
-	double points;	   /* what it adds, of the median token */
+	double points;	   /* its part of the median token */
 };
 
 struct hosts {

@@ -371,7 +371,7 @@ static bool print_attached(const char *notes)
 	return true;
 }
 
-/* They say so, too, when what they found is of a version that they leave alone. */
+/* Attachers also say so if the version that they found is one that they leave alone. */
 static void print_refused(const struct recorder_result *r)
 {
 	char key[64], reason[512];
@@ -543,7 +543,7 @@ static void print_losses(const struct recorder_result *r)
 			r->outlived, plural(r->outlived, "process is", "processes are"));
 }
 
-/* Not knowing it is worth a word only where it was asked for. */
+/* Prints why times off the CPU are missing, or not complete. */
 static void print_off_cpu(const struct off_cpu_account *o)
 {
 	char count[UNITS_BYTES], reason[128];
@@ -611,7 +611,7 @@ static void print_missing_captures(
 	}
 }
 
-/* Say on stderr what came of a recording. */
+/* Tells on stderr how a recording went. */
 static void record_summary(const struct record_arguments *a, const struct recorder_result *r)
 {
 	char bytes[UNITS_BYTES];

@@ -37,14 +37,14 @@ enum selftest_state {
 
 struct selftest_result {
 	enum selftest_state state;
-	double measured, limit; /* limit: what it may be at most; NaN: no one number */
+	double measured, limit; /* limit: its most; NaN: no one number */
 	const char *unit;
-	char text[256]; /* what was found, as a sentence */
+	char text[256]; /* the finding, as a sentence */
 };
 
 struct selftest {
 	const char *id;	   /* number of the protocol, or a word for our own */
-	const char *title; /* what is claimed */
+	const char *title; /* the claim */
 	void (*run)(struct selftest_result *result);
 };
 
@@ -59,7 +59,7 @@ static void selftest_say(
 	va_end(arguments);
 }
 
-/* A measured value against what it may be at most. */
+/* A measured value against its limit. */
 static void selftest_judge(struct selftest_result *r, double measured, double limit,
 	const char *unit, const char *what)
 {
@@ -379,7 +379,7 @@ static void threads_merge(struct selftest_result *r)
 		(unsigned long long)stats.count, (unsigned long long)stats.elements);
 }
 
-/* A ring that nobody empties: what it has no room for is counted as dropped, and in statistics. */
+/* A ring that nobody empties: records without room are counted as dropped, and in statistics. */
 static void ledger(struct selftest_result *r)
 {
 	char directory[] = "/tmp/brick-selftest-XXXXXX";
@@ -539,7 +539,7 @@ static double moved_us(const struct durations *durations, int slowed, int part)
 	return statistics_median(slow, REPEATS) - statistics_median(plain, REPEATS);
 }
 
-/* By how much a move may miss its expected value. */
+/* The most by which a move may miss its expected value. */
 static double tolerance_us(int slowed)
 {
 	return 1 + 0.05 * parts[slowed].slower_ns / 1000;
@@ -549,7 +549,7 @@ static double tolerance_us(int slowed)
 struct move {
 	int slowed, part;
 	double us;  /* it moved by */
-	double off; /* of what was expected */
+	double off; /* relative to the expected value */
 };
 
 static struct move move_of(const struct durations *durations, int slowed, int part)

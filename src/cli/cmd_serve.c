@@ -45,8 +45,8 @@ struct server {
 	char *metrics; /* of the last reading that went well */
 	const char *otlp_url;
 	struct otlp_push *push; /* NULL: nothing is sent */
-	bool has_more;		/* requests to be sent in what is held */
-	bool is_over;		/* what is held grows no more */
+	bool has_more;		/* requests in the present run are still to be sent */
+	bool is_over;		/* the present run grows no more */
 };
 
 static void check(const struct http_options *http)
@@ -133,7 +133,7 @@ static int measure_requests(
 	struct server *server, const struct page *page, bool live, char **metrics)
 {
 	bool is_session = serve_source_is_session(server->source);
-	/* what a session holds of requests, or a part of a recording, is no whole of them */
+	/* a session's requests, or those of a part of a recording, are not whole */
 	const struct requests *requests = is_session || page->run->selected ? NULL : page->requests;
 	SCOPED_BY(otlp_fini) struct otlp otlp = {0};
 	SCOPED_TO(latencies_destroy) struct latencies *latencies = NULL;
@@ -158,7 +158,7 @@ static int measure_requests(
 	return *metrics ? rc : -ENOMEM;
 }
 
-/* Takes the run of the reading. -ENOMEM: what was served before still is. */
+/* Takes the run of the reading. -ENOMEM: the former documents stay. */
 static int publish(struct server *server, const struct serve_reading *reading)
 {
 	struct http_content content = {0};
@@ -228,7 +228,7 @@ static void refresh(struct server *server)
 	serve_pace_read(&server->pace, monotonic_ns(), process_cpu_ns() - begin_cpu_ns);
 }
 
-/* Some of the requests in what is held; the main thread alone replaces that. */
+/* Sends some requests of the present run; only the main thread replaces it. */
 static void take_requests(struct server *server)
 {
 	const struct page *page = server->held.page;

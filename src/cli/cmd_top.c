@@ -171,7 +171,7 @@ static void open_source(struct top_source *source, const struct top_options *opt
 	die(CLI_SYSTEM, "%s: %s", what, brick_strerror(rc));
 }
 
-/* Ends the program on what top_source_look() returns, when nothing can be shown. */
+/* Ends the program on an error of top_source_look(), when nothing can be shown. */
 static void check(const struct session *s, int rc)
 {
 	if (rc == BRICK_ENOTRECORDED)
@@ -253,7 +253,7 @@ static int run_top(int argc, char **argv)
 		check(&session, top_headless(&session.source, &session.top,
 					options.budget ? &session.budget : NULL));
 	} else {
-		/* what is wrong with a file is said before the screen is ours */
+		/* faults of a file are told before the screen is ours */
 		check(&session, top_source_look(&session.source, &session.top));
 		screen_run(&session.top, &calls);
 	}

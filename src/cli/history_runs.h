@@ -17,7 +17,7 @@ struct history_runs {
 	ARRAY(struct history_run) list;
 };
 
-/* where: what --db said, or NULL. create: else it must be there. */
+/* where: the value of --db, or NULL. create: else it must be there. */
 struct history_store *history_runs_open(const char *where, bool create);
 
 /* For a store's lists: moves a run to the end of a struct history_runs. */

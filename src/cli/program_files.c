@@ -199,7 +199,7 @@ static void add_script(struct program_files *files, const char *path)
 		add_words(files, text);
 }
 
-/* A script's interpreter may be a script. *program becomes what is run in the end. */
+/* A script's interpreter may be a script. *program becomes the file that runs in the end. */
 static void add_interpreters(struct program_files *files, char *program)
 {
 	char interpreter[PATH_MAX];

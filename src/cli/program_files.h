@@ -39,7 +39,7 @@ enum program_ggml_way {
 	PROGRAM_GGML_LINKED,   /* preloading works */
 	PROGRAM_GGML_PATCHED,  /* it calls itself without the dynamic linker, and will be patched */
 	PROGRAM_GGML_STRIPPED, /* it is in there, but nothing says where its functions are */
-	PROGRAM_GGML_UNKNOWN,  /* Brick was built without what is needed to look */
+	PROGRAM_GGML_UNKNOWN,  /* Brick was built without the library that looks */
 };
 
 struct program_ggml {
@@ -50,7 +50,7 @@ struct program_ggml {
 	bool hides_device_nodes;	 /* its device's backend calls nothing for each node */
 	char refused[512];		 /* names and why, of those that cannot; "" */
 
-	/* of PROGRAM_GGML_STRIPPED: what is missing, and how to build so that it is there */
+	/* of PROGRAM_GGML_STRIPPED: the missing symbols, and how to build so that they are there */
 	char missing[320], advice[320];
 };
 

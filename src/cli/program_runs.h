@@ -13,8 +13,8 @@
 extern volatile sig_atomic_t program_interrupted;
 
 /*
- * Before the first program: a directory for the command's files, and in it the file that takes what
- * programs print. Ends the program if there can be none.
+ * Call it before the first program. Makes a directory for the command's files, and in it the file
+ * for the programs' output. Ends the program if there can be none.
  */
 void program_runs_begin(const char *command, char **directory, char **output);
 
@@ -27,7 +27,7 @@ char *program_line(char *const *argv);
 /* The command that records another one into a file; the caller frees the list alone. */
 char **program_recorder(char *const *command, const char *recording);
 
-/* Why one failed, with the last lines of what it printed into a file; the caller frees. */
+/* Why a program failed, with the last lines of its output in a file; the caller frees. */
 char *program_fault(const char *line, int exit_code, const char *output);
 
 /*

@@ -19,7 +19,7 @@ static void die_steps(const struct option_use *use, const char *text)
 		text);
 }
 
-/* "N" or "N-N"; returns what follows. */
+/* Reads "N" or "N-N"; returns the rest of the text. */
 static const char *read_range(
 	const struct option_use *use, const char *text, const char *at, struct selection *s)
 {
