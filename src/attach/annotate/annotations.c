@@ -25,7 +25,7 @@ enum {
 	MAX_DOMAINS = 256,
 	MAX_TEXT = 2048,
 	NAME_BYTES = 48,
-	SPARES = 4, /* of a thread, for what the table has no room for */
+	SPARES = 4, /* of a thread, for annotations without room in the table */
 	COST_PERIOD = 64,
 };
 
@@ -172,7 +172,7 @@ static void find_step(struct annotation *a)
 	a->output = step.output;
 }
 
-/* Fill in what the rules say of its text. True: numbers in it mean something. */
+/* Fills in the rules' verdict on its text. True: numbers in it mean something. */
 static bool ask_rules(struct annotation *a, uint32_t category)
 {
 	const struct rules_node node = {*a->domain->name ? a->domain->name : "-", a->text, NULL, 0};
@@ -345,7 +345,7 @@ static inline const struct annotation *find(
 	return a ? a : find_slow(domain, text, bytes, category);
 }
 
-/* One in so many is timed, for what is stated of the recording's cost. */
+/* One annotation in so many is timed, to state what recording costs. */
 static __attribute__((noinline)) const struct annotation *find_timed(
 	const struct annotation_domain *domain, const char *text, uint32_t category)
 {

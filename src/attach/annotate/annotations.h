@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 struct annotation_domain {
-	char name[48]; /* "" for what is said outside of domains */
+	char name[48]; /* "" for annotations outside of domains */
 	uint32_t number;
 	bool crosses; /* its ranges ended across others': they lie in no stack */
 };
@@ -44,7 +44,7 @@ bool annotation_is_domain(const struct annotation_domain *domain);
 const struct annotation *annotation_find(
 	const struct annotation_domain *domain, const char *text, uint32_t category);
 
-/* The same, where what is returned must stay: where there is no room it is "OtherRanges". */
+/* As annotation_find(), for an annotation that must stay: "OtherRanges" where there is no room. */
 const struct annotation *annotation_keep(const struct annotation_domain *domain, const char *text);
 
 /* The same as annotation_find() for a wide text (UTF-32). */

@@ -170,7 +170,7 @@ void ranges_bytes(const struct annotation_domain *domain, uint64_t bytes)
 		here.open[here.depth - 1].bytes = bytes;
 }
 
-/* One that others lie in: they end with it, and begin anew. */
+/* Ends a range that others lie in: they end with it, and begin anew. */
 static void end_across(uint32_t at)
 {
 	KEEP_ERRNO();

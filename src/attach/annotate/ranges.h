@@ -26,7 +26,7 @@ uint64_t ranges_start(const struct annotation *annotation);
 /* End it, on any thread; a number that is not known is counted. */
 void ranges_end(uint64_t number);
 
-/* One that is over: ticks of its begin and end. */
+/* Records a range that is over: ticks of its begin and end. */
 void ranges_took(const struct annotation *annotation, uint64_t begin, uint64_t end);
 
 /* A point in time; with a value, also a point of the series of that name. */

@@ -26,5 +26,5 @@ bool device_clock_is_due(const struct device_clock *c, uint64_t most_ns);
 /* Take several readings at once. 0, or -ENOTSUP when one of them fails. */
 int device_clock_read(struct device_clock *c, device_clock_fn read, void *context);
 
-/* Something was recorded that may be off by so much. Returns it, cut to what a record holds. */
+/* Keeps the error of a recorded time. Returns it, cut to the most that a record holds. */
 uint32_t device_clock_recorded(struct device_clock *c, uint64_t residual_ns);

@@ -238,7 +238,7 @@ static int go_with(
 	return go(s, own);
 }
 
-/* Without our libraries, and without a recorder of whom it would hear. */
+/* Starts it without our libraries, and without a recorder's address. */
 static int go_alone(const struct start *s, char *const *envp)
 {
 	static const char name[] = "LD_PRELOAD";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* No place is ever moved, so a key is looked for in all of its places. */
+/* A key is looked for in all of its places, as none is ever moved. */
 #include "attach/common/newest_numbers.h"
 
 #include "base/hash.h"

@@ -32,9 +32,9 @@ void newest_numbers_set(struct newest_numbers *n, uint64_t of, uint64_t part, ui
 /* 0: not known. */
 uint64_t newest_numbers_get(struct newest_numbers *n, uint64_t of, uint64_t part);
 
-/* It goes, or all of its parts: the next one may have the same handle. */
+/* Forgets an object, or all of its parts: the next one may have the same handle. */
 void newest_numbers_forget(struct newest_numbers *n, uint64_t of, uint64_t part);
 void newest_numbers_forget_all(struct newest_numbers *n, uint64_t of);
 
-/* Those of all of its parts. */
+/* Adds the numbers of all of its parts. */
 void newest_numbers_waits(struct newest_numbers *n, uint64_t of, struct brick__waits *waits);

@@ -27,7 +27,7 @@ enum call_kind {
 	CALL_CONTEXT_GOES,
 	CALL_PRIMARY_GOES, /* a device's own context, perhaps */
 	CALL_INSTANTIATE,  /* makes an executable graph */
-	CALL_UPDATE,	   /* has one do what another graph does */
+	CALL_UPDATE,	   /* makes one do the work of another graph */
 	CALL_NODE_SWITCH,  /* switches a node of one on or off */
 };
 

@@ -25,7 +25,7 @@ enum { MAX_IDS = 1536, HOOK_PERIOD = 64, FIRST_HOOK = 16 };
 static struct call_shape shapes[2][MAX_IDS]; /* by domain and id */
 static uint32_t stopped;
 
-/* The last command of each stream of a context, for what waits for them. */
+/* The last command of each stream of a context, for waits for them. */
 static struct newest_number tail_places[512];
 static struct newest_numbers tails = NEWEST_NUMBERS(tail_places);
 #define KEY(handle) ((uintptr_t)(handle))
@@ -315,7 +315,7 @@ static void enter(const struct call_shape *shape, const struct cupti_call *call)
 	else if (shape->kind == CALL_LOAD)
 		call_thread.source = load ? modules_source(load->image) : 0;
 	else if (shape->kind == CALL_CONTEXT_GOES || shape->kind == CALL_PRIMARY_GOES)
-		cupti.flush_all(0); /* what is complete, while its context is there */
+		cupti.flush_all(0); /* takes complete records, while their context is there */
 	else if (shape->kind == CALL_STREAM_GOES)
 		stream_goes(shape, call);
 	else if (shape->kind == CALL_EVENT_GOES)
@@ -342,7 +342,7 @@ static void leave(const struct call_shape *shape, const struct cupti_call *call)
 		node_switched(call);
 }
 
-/* One launch in HOOK_PERIOD is timed whole: what this here costs, without what CUPTI adds. */
+/* One launch in HOOK_PERIOD is timed whole: our own cost, without CUPTI's. */
 static void timed_call(const struct call_shape *shape, const struct cupti_call *call)
 {
 	struct call_thread *t = &call_thread;

@@ -19,5 +19,5 @@ void calls_enable_runtime(void);
 /* Also have CUPTI keep records of launch calls, for versions that give no ids without them. */
 void calls_enable_records(void);
 
-/* From now on nothing is done. */
+/* Stops: calls after it do nothing. */
 void calls_stop(void);

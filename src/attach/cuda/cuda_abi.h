@@ -59,7 +59,7 @@ enum cupti_copy { /* copyKind */
 	CUPTI_COPY_HTOH = 9,
 };
 
-/* CUpti_Activity: what every record begins with. */
+/* CUpti_Activity: the begin of every record. */
 struct cupti_record {
 	uint32_t kind;
 } __attribute__((packed, aligned(8)));

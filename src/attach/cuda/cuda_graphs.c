@@ -64,7 +64,7 @@ static bool is_kept(uint64_t value)
 	return !gone || round_number - gone <= KEPT_ROUNDS;
 }
 
-/* Without those that are long gone. No memory: as before. */
+/* Drops nodes that are long gone. Without memory all stay. */
 static void sweep(void)
 {
 	struct hashmap kept = {0};
@@ -305,7 +305,7 @@ uint32_t nodes_exec_records(cuda_handle exec)
 enum { MAX_PLACES = 1 << 20 };
 
 static pthread_mutex_t order_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct hashmap order_of;	    /* executable graph -> what its copies were told of as */
+static struct hashmap order_of; /* executable graph -> the name that its copies were told under */
 static struct hashmap order_counts; /* graph -> order_nodes */
 static struct hashmap order_nodes;  /* key_of(graph, place) -> id */
 static struct hashmap order_places; /* id -> place in its graph, or in its original's */

@@ -26,7 +26,10 @@ void nodes_created(
 /* A copy of it, as graphs are copied when they are instantiated. */
 void nodes_cloned(uint64_t node, uint64_t original);
 
-/* It is forgotten some rounds later: records of its last replays are still to come. */
+/*
+ * Destroys a node, which is forgotten some rounds later: records of its last replays are still to
+ * come.
+ */
 void nodes_destroyed(uint64_t node);
 void nodes_next_round(void);
 
@@ -37,8 +40,8 @@ void nodes_next_round(void);
  * graphs inside have the same.
  */
 void nested_copied(uint64_t node, uint64_t original, uint32_t type);
-void nested_exec_created(void); /* of what was copied since the last one */
-void nested_forget(void);	/* what executable graphs do has changed */
+void nested_exec_created(void); /* from the nodes copied since the last one */
+void nested_forget(void);	/* the work of executable graphs has changed */
 
 /* Brick and layer of a node; 0 when it is not known. */
 int nodes_find(

@@ -158,7 +158,7 @@ void launches_in_stream(uint32_t correlation, cuda_handle stream)
 	__atomic_store_n(&uncounted[i].stream, stream, __ATOMIC_RELEASE);
 }
 
-/* Nothing more is waited for. */
+/* Ends the wait for a call's records. */
 static void complete(uint32_t correlation)
 {
 	struct entry *e = correlation ? find(correlation) : NULL;

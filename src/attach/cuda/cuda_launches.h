@@ -23,7 +23,7 @@ struct launch_records {
 void launches_begin(uint32_t correlation, const struct brick_launch *launch,
 	const struct launch_records *records);
 
-/* It is over, and records will come. */
+/* Ends a call; records will come. */
 void launches_end(uint32_t correlation, const struct brick_launch *launch);
 
 /*
@@ -39,7 +39,7 @@ void launches_join(uint32_t outer, uint32_t inner);
  */
 void launches_in_stream(uint32_t correlation, cuda_handle stream);
 
-/* It launched nothing: failed, or was captured into a graph. */
+/* Forgets a call that launched nothing: it failed, or was captured into a graph. */
 void launches_forget(uint32_t correlation);
 
 /* Its records are passed over: somebody else tells of them, or nothing was recorded at the call. */

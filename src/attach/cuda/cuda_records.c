@@ -539,7 +539,9 @@ void records_complete(
 	give_buffer(buffer, valid);
 }
 
-/* In this order: what begins after `since` was read cannot have been launched before it. */
+/*
+ * In this order: a command that begins after `since` was read cannot have been launched before it.
+ */
 static void release_known(void)
 {
 	const struct brick_clock *clock = brick_clock_get();

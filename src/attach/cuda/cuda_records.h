@@ -16,10 +16,10 @@ void records_request(uint8_t **buffer, size_t *bytes, size_t *most_records);
 void records_complete(
 	cuda_handle context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid);
 
-/* The calling thread tells itself what CPU time it takes; of others that is told here. */
+/* A thread of ours tells its CPU time itself; that of others is told here. */
 void records_thread_is_ours(void);
 
-/* Pass on what need not wait any longer; last: all that there is, and what is missing counts. */
+/* Passes on commands that need not wait any longer; last: all of them, and missing ones count. */
 void records_flush(int last);
 
 /* Were there records without the correlation ids that they should have had? */

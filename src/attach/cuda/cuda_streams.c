@@ -18,7 +18,7 @@
 
 enum { MAX_EXCLUDED = 256 }; /* those beyond are told twice */
 
-/* Those that the program times itself. */
+/* Streams that the program times itself. */
 
 static pthread_mutex_t excluded_lock = PTHREAD_MUTEX_INITIALIZER;
 static cuda_handle excluded[MAX_EXCLUDED],
@@ -41,7 +41,7 @@ int excluded_has(cuda_handle stream)
 	return excluded_place(stream) >= 0;
 }
 
-/* Under the excluded_lock: of this stream, or a free one; negative: there is none. */
+/* The place of this stream, or a free one; negative: there is none. Under the excluded_lock. */
 static int excluded_take_place(cuda_handle stream)
 {
 	int place = excluded_place(stream);

@@ -27,10 +27,10 @@ void excluded_forget(cuda_handle gone);
 
 enum { MAX_EVENTS_AFTER = 8 }; /* commands that one comes after */
 
-/* The event stands for what the stream was given so far: `last`, 0: nothing. */
+/* The event stands for the stream's commands so far: `last`, 0: none. */
 void events_recorded(cuda_handle context, cuda_handle event, cuda_handle stream, uint64_t last);
 
-/* The next command of the stream comes after what the event stands for. */
+/* The next command of the stream comes after the event's commands. */
 void events_waited(cuda_handle context, cuda_handle stream, cuda_handle event);
 
 /* The call with this correlation id launched that command. */
@@ -42,7 +42,7 @@ uint32_t events_after(uint32_t correlation, uint64_t numbers[MAX_EVENTS_AFTER]);
 /* The newest command that the event stands for; 0: not known. */
 uint64_t events_number(cuda_handle event);
 
-/* They go; the next one may have the same handle. */
+/* Forgets a handle; the next object may have the same one. */
 void events_forget(cuda_handle event);
 void events_forget_stream(cuda_handle stream);
 void events_forget_context(cuda_handle context);

@@ -47,7 +47,7 @@ static void *library;
 static void *tried[MAX_TRIED]; /* those that were opened before */
 static uint32_t tried_count;
 
-/* Not one of those that did not do. */
+/* False for a library that did not suit. */
 static bool is_next(void *handle)
 {
 	for (uint32_t i = 0; i < tried_count; i++)

@@ -69,7 +69,7 @@ struct queue {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct hashmap queues;	    /* hash of what it is -> struct queue */
+static struct hashmap queues;	    /* hash of its ids -> struct queue */
 static struct hashmap kernel_names; /* id -> name, for ever */
 static struct hashmap newest_of;    /* stream + 1 -> number of the command launched last */
 static __thread uint64_t stream_now __attribute__((tls_model("initial-exec"))); /* + 1 */
@@ -316,7 +316,7 @@ static void copied(void *user, const struct hip_copy_data *data)
 	done(c, data->start, data->end);
 }
 
-/* At the end: what is still outstanding never came. */
+/* Counts, at the end, commands that are still outstanding: they never came. */
 static void give_up_rest(void)
 {
 	HOLD(&lock);
@@ -456,7 +456,7 @@ static int trace(enum traced what, const int32_t *operations, size_t count)
 		       : -EIO;
 }
 
-/* Kernels are what it is for; without the rest they are there all the same. */
+/* Kernels are the library's purpose; without the rest they are there all the same. */
 static int configure(void)
 {
 	if (sdk.create_context(&context) != HIP_FINE)

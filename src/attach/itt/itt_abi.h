@@ -33,7 +33,7 @@ struct itt_string {
 	const char *text;
 	void *wide_text;
 	int extra1;
-	void *extra2; /* the collector's: what it was last, struct annotation */
+	void *extra2; /* the collector's: the last lookup, struct annotation */
 	struct itt_string *next;
 };
 

@@ -153,7 +153,7 @@ static void task_end(struct itt_domain *domain)
 	ranges_pop(domain_of(domain));
 }
 
-/* By the name of the function's symbol. */
+/* Annotates by the name of the function's symbol. */
 static const struct annotation *said_function(struct itt_domain *domain, void *function)
 {
 	const struct annotation_domain *where = domain_of(domain);
@@ -284,7 +284,7 @@ static void marker(struct itt_domain *domain, struct itt_id id, struct itt_strin
 
 struct series {
 	const struct annotation *annotation;
-	int64_t value; /* of what is counted up and down */
+	int64_t value; /* of a counter that goes up and down */
 };
 
 static double number_of(int type, const void *value)

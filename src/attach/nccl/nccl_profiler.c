@@ -148,7 +148,7 @@ static uint32_t brick_of(const struct nccl_operation *from)
 	return kind.brick;
 }
 
-/* Under the lock; NULL: all are on the way. */
+/* A free place; NULL: all are on the way. Under the lock. */
 static struct operation *free_place(void)
 {
 	for (uint32_t i = 0; i < OPERATIONS; i++) {
@@ -204,7 +204,7 @@ static uint64_t operations_channel(uint64_t operation, uint8_t channel, uint64_t
 	return handle_of(o, channel);
 }
 
-/* Under the lock: true if it was the last channel, and *o has all of it. */
+/* Ends a channel; true if it was the last one, and *o has all of the operation. Under the lock. */
 static bool end_channel(uint64_t channel, uint64_t end_ns, struct operation *done)
 {
 	struct operation *o = operation_of(channel);
@@ -258,7 +258,7 @@ static void tell(void)
 			(unsigned long long)all.untaken, (unsigned long long)all.strays);
 }
 
-/* Notes at the end of the process what was not recorded, if anything. */
+/* Notes at the end of the process which operations were not recorded, if any. */
 static void operations_tell_at_exit(void)
 {
 	told_by = getpid();

@@ -156,7 +156,7 @@ static void mark_wide(const wchar_t *text)
 	ranges_mark(annotation_find_wide(nvtx_domain_of(NULL), text, BRICK_CATEGORY_OTHER));
 }
 
-/* Call the other tool's, with what it returns; `none` where there is none. */
+/* Calls the other tool's function, and returns its result; `none` where there is none. */
 #define ASK(module, call, type, none, ...)                                                     \
 	(nvtx_is_chained && OTHER(module, call, type) ? OTHER(module, call, type)(__VA_ARGS__) \
 						      : (none))

@@ -10,7 +10,7 @@
 
 bool nvtx_is_chained;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for what is put in */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for new entries */
 LOCK_OVER_FORKS(lock)
 
 static struct fixed_map_entry domain_entries[1 << 10], string_entries[1 << 14],

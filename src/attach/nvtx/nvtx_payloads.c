@@ -18,7 +18,7 @@ enum { CALLS = 8, MAX_OFFSET = 1 << 16 };
 static const uint64_t first_dynamic_schema = UINT64_C(1) << 32;
 
 static intptr_t others[CALLS];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for what is put in */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for new entries */
 LOCK_OVER_FORKS(lock)
 static struct fixed_map_entry entries[1 << 10];
 static struct fixed_map schemas = FIXED_MAP(entries); /* -> width << 32 | offset + 1 */
@@ -58,7 +58,7 @@ static uint64_t place_of_bytes(const struct nvtx_schema *schema)
 		else if (width)
 			at = (at + width - 1) / width * width;
 		if (!width && !entry->offset)
-			return 0; /* what comes behind it is not where it seems */
+			return 0; /* entries after it are not where they seem */
 		if (at > MAX_OFFSET)
 			return 0;
 		if (width && is_unsigned(entry->type) && entry->name &&

@@ -291,7 +291,7 @@ static uint64_t count_tokens(const struct library *l, const void *value, bool *i
 }
 
 struct step {
-	brick_span step, compute; /* what lies in no kernel is GraphCompute's own */
+	brick_span step, compute; /* time in no kernel is GraphCompute's own */
 };
 
 static struct step begin_step(

@@ -16,8 +16,8 @@
 #include "lib/device/correlation_residual.h"
 
 enum {
-	REFRESH_NS = 200000000, /* far apart: what a reading is off by must not bend the rate */
-	CHOICE_NS = 50000000,	/* to choose the narrowest of what is queued within */
+	REFRESH_NS = 200000000, /* far apart: the error of a reading must not bend the rate */
+	CHOICE_NS = 50000000,	/* to choose the narrowest of readings queued within */
 	HOLD_NS = 500000000,	/* that commands wait at most for their clock */
 	PATIENCE_NS = 1000000,	/* that a queued time may lie outside of its call */
 	MAX_DOUBTS = 4,		/* times in a row */
@@ -52,7 +52,7 @@ static bool ask_timer(void *device, uint64_t *device_ns)
 	return true;
 }
 
-/* Under its lock: 0, or negative when the device does not tell. */
+/* Reads the device's timer; 0, or negative when the device does not tell. Under its lock. */
 static int read_timer(struct clock *c)
 {
 	if (!driver_get()->clGetDeviceAndHostTimer)
@@ -87,7 +87,7 @@ struct clock *clocks_of(cl_device_id device)
 	return c;
 }
 
-/* Under its lock: its timer is not the clock of its events. */
+/* The device's timer is not the clock of its events. Under its lock. */
 static void refute_timer(struct clock *c)
 {
 	c->method = METHOD_QUEUED;
@@ -138,7 +138,7 @@ static void use_best(struct clock *c)
 	c->has_best = false;
 }
 
-/* Under its lock: from now on commands are placed. */
+/* Decides that commands are placed from now on. Under its lock. */
 static void decide(struct clock *c)
 {
 	if (c->method == METHOD_TIMER && c->doubts > c->trusts)
@@ -148,7 +148,7 @@ static void decide(struct clock *c)
 	c->is_decided = true;
 }
 
-/* Under its lock: do two readings bear each other out, and is it the clock of the events? */
+/* True if two readings bear each other out, and it is the clock of the events. Under its lock. */
 static bool is_sure(const struct clock *c)
 {
 	return c->line.correlation.count > 1 &&

@@ -21,12 +21,12 @@ struct clock *clocks_of(cl_device_id device);
 void clocks_queued(struct clock *clock, uint64_t before_ns, uint64_t queued, uint64_t after_ns);
 
 /*
- * All that is done has been told with clocks_queued(). May commands be placed? 0: later; then they
- * must not be placed now. is_full: they cannot be held any longer, what is known must do.
+ * May commands be placed? Call it when clocks_queued() has told of all finished commands. False:
+ * not yet. is_full: they cannot be held any longer, and must be placed by the readings so far.
  */
 bool clocks_are_known(struct clock *clock, bool is_full);
 
-/* Nothing more will come, of any of them: what is known must do from now on. */
+/* No more readings will come, of any clock: the present ones must do from now on. */
 void clocks_decide_all(void);
 
 /* Read those that have not been read for a while. */

@@ -185,7 +185,7 @@ static uint32_t index_of(struct command_kind *kind)
 	return index;
 }
 
-/* Give up what is not to be recorded. */
+/* Gives up a command that is not to be recorded. */
 static void let_go(struct queue *q, struct pending *p)
 {
 	driver_get()->clReleaseEvent(p->event);

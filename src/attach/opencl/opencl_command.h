@@ -31,7 +31,7 @@ struct command {
 	struct queue *queue;   /* NULL: it is not recorded */
 	struct queue *untimed; /* it is only counted on this one */
 	struct brick_launch launch;
-	cl_event *event; /* what the driver gets */
+	cl_event *event; /* the event that the driver gets */
 	cl_event own;
 	uint64_t before_ns, after_ns;
 	uint64_t cost_ticks; /* of our part, while it is timed; 0: it is not */
@@ -45,7 +45,10 @@ struct command {
 void command_begin(
 	struct command *command, cl_command_queue queue, cl_event *event, cl_bool is_blocking);
 
-/* It failed in a way that our event may have caused: make it once more, as the program did. */
+/*
+ * True if a call failed in a way that our event may have caused: make it once more, as the program
+ * did.
+ */
 bool command_was_too_much(struct command *command, cl_int status);
 
 /* After the call: is there anything to tell about? */

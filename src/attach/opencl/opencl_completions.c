@@ -43,7 +43,7 @@ enum {
 	EXIT_MAX_NAPS = 1000, /* without any progress */
 };
 
-/* Taking what is done of a queue, window by window; with queue->taking held. */
+/* Takes finished commands of a queue, window by window; with queue->taking held. */
 
 /* The oldest commands, as copied; only the holder of `taking` changes their states. */
 struct window {
@@ -85,7 +85,7 @@ static void give_back(struct window *w)
 	*w = (struct window){NULL};
 }
 
-/* Without the first `skipped` ones. */
+/* Copies pending commands, without the first `skipped` ones. */
 static void copy(struct queue *q, struct window *w, uint32_t skipped)
 {
 	HOLD(&q->lock);
@@ -112,7 +112,10 @@ static void bound(struct window *w, const struct pending *p, bool is_asked)
 	w->bound_ns = ns < w->bound_ns ? ns : w->bound_ns;
 }
 
-/* Behind one that is not done none of an in-order queue is; of others so many are asked for. */
+/*
+ * Looks which commands are done. In an in-order queue none is behind one that is not done; of
+ * others so many are asked.
+ */
 static void look(struct queue *q, struct window *w, int all)
 {
 	uint32_t left = all || q->timed >= MANY_HELD ? UINT32_MAX : WINDOW;
@@ -141,8 +144,9 @@ COMPARATOR(by_begin, struct pending *const, ORDER((*x)->times.begin, (*y)->times
 COMPARATOR(by_end, struct pending *const, ORDER((*x)->times.end, (*y)->times.end))
 
 /*
- * In the order in which they ended: when one was over, those were that had ended before it, and by
- * as much earlier. So what the host's clock bends keeps its distances.
+ * Bounds commands in the order in which they ended: when one was over, those before it were over
+ * earlier by the distance between their ends. So an error of the host's clock keeps their
+ * distances.
  */
 static void bound_by_next(struct pending *const *sorted, uint32_t n)
 {
@@ -182,7 +186,10 @@ static uint32_t emit(struct queue *q, struct window *w)
 	return done;
 }
 
-/* States and times go back into the ring; what is over at its end leaves it. 0: nothing is new. */
+/*
+ * Puts states and times back into the ring; finished commands at its end leave it. 0: nothing is
+ * new.
+ */
 static int write_back(struct queue *q, const struct window *w)
 {
 	uint64_t left = q->tail;
@@ -368,7 +375,7 @@ static uint32_t leaving(void)
 	return count;
 }
 
-/* Record what is done, of all queues; how many commands. */
+/* Records finished commands of all queues; returns their number. */
 static uint32_t work(void)
 {
 	uint32_t done = 0;

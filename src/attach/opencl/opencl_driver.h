@@ -13,7 +13,7 @@
 #include <CL/cl_ext.h>
 
 /* clang-format off */
-/* Those that we stand in front of. */
+/* Functions that we stand in front of. */
 #define DRIVER_HOOKED(X) \
 	X(clCloneKernel) X(clCreateCommandQueue) X(clCreateCommandQueueWithProperties) \
 	X(clCreateKernel) X(clCreateKernelsInProgram) X(clCreateProgramWithSource) \
@@ -33,7 +33,7 @@
 	X(clRetainCommandQueue) X(clSetCommandQueueProperty) X(clSetKernelArg) \
 	X(clWaitForEvents)
 
-/* Those that we only call. */
+/* Functions that we only call. */
 #define DRIVER_CALLED(X) \
 	X(clFlush) X(clGetDeviceAndHostTimer) X(clGetDeviceInfo) X(clGetEventInfo) \
 	X(clGetImageInfo) X(clGetKernelInfo) X(clGetKernelWorkGroupInfo) X(clGetPlatformIDs) \

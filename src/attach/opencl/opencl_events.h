@@ -8,10 +8,10 @@
 #include <stdint.h>
 #include <CL/cl.h>
 
-/* It is the event of the command with that number. */
+/* Notes that it is the event of the command with that number. */
 void events_know(cl_event event, uint64_t number);
 
-/* It is no command's: whatever was known of its handle is old. */
+/* Notes that it is no command's event: facts about its handle are old. */
 void events_forget(cl_event event);
 
 /* Number of its command; 0: it is not known. */

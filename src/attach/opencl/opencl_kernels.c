@@ -196,7 +196,7 @@ static uint32_t register_shape(const struct kernel *k, const struct shape *shape
 	return brick_kernel_register(&description);
 }
 
-/* Not seen before in this shape: ask, register, remember. */
+/* Asks, registers and remembers a kernel in a new shape. */
 static uint32_t launch_slow(cl_kernel handle, cl_device_id device, cl_uint dimensions,
 	const size_t *global, const size_t *local)
 {

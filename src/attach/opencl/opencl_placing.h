@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One command that was enqueued: asking whether it is done, and recording it where it belongs on
- * the host's clock. The caller holds queue->taking.
+ * Asks whether an enqueued command is done, and records it at its place on the host's clock. The
+ * caller holds queue->taking.
  */
 #pragma once
 
@@ -17,5 +17,5 @@ int placing_poll(struct queue *queue, struct pending *pending, uint64_t index);
 void placing_record(struct queue *queue, const struct pending *pending);
 void placing_refuse(struct queue *queue);
 
-/* Release what a pending command holds. */
+/* Releases the resources of a pending command. */
 void placing_release(struct pending *pending);

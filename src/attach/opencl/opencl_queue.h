@@ -102,7 +102,9 @@ int queue_push(struct queue *queue, const struct pending *pending);
 uint32_t queue_pending(const struct queue *queue);
 uint32_t queue_unfinished(const struct queue *queue);
 
-/* Those that are not recorded, exactly: of an out-of-order queue some behind them may be. */
+/*
+ * Counts commands that are not recorded, exactly: in an out-of-order queue some behind them may be.
+ */
 uint32_t queue_lost(struct queue *queue);
 
 /* Commands that were ever added. */
@@ -123,5 +125,8 @@ struct queue *queue_next(struct queue *queue);
 /* The child of a fork has none. */
 void queue_forget_all(void);
 
-/* All have been recorded: give its record back, and its memory to others, if it is released. */
+/*
+ * Gives a queue's record back when all commands have been recorded, and its memory to others, if it
+ * is released.
+ */
 void queue_retire(struct queue *queue);

@@ -274,7 +274,7 @@ HOOK cl_int clFinish(cl_command_queue queue)
 	struct queue *q = begin ? queue_find(queue) : NULL;
 	uint64_t ahead = q ? queue_head(q) : 0;
 	struct brick__waits waits = {.count = 0};
-	if (q) /* of now: what other threads give it meanwhile is not waited for */
+	if (q) /* of now: commands that other threads enqueue meanwhile are not waited for */
 		brick__waits_add(&waits, last_number(q));
 	cl_int status = d->clFinish(queue);
 

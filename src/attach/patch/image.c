@@ -169,7 +169,7 @@ size_t image_name_length(const char *name)
 	const char *suffix = strstr(name, ".lto_priv.");
 	const char *number = suffix ? suffix + strlen(".lto_priv.") : "";
 
-	/* Behind the number may stand what a copy or a piece of it is: ".constprop.0", ".cold". */
+	/* After the number the kind of copy or piece may stand: ".constprop.0", ".cold". */
 	return *number && !number[strspn(number, "0123456789")] ? (size_t)(suffix - name)
 								: strlen(name);
 }

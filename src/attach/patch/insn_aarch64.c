@@ -43,7 +43,10 @@ static bool is_signing(uint32_t word)
 	return word == 0xd503233f || word == 0xd503237f; /* PACIASP, PACIBSP */
 }
 
-/* Reserved, unallocated, and what signs the return address: nothing that may be touched. */
+/*
+ * Reserved, unallocated, and instructions that sign the return address: nothing that may be
+ * touched.
+ */
 static bool is_unknown(uint32_t word)
 {
 	uint32_t op0 = word >> 25 & 0xf;

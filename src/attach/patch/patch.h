@@ -31,14 +31,14 @@ struct patch_place {
 	uintptr_t low, bytes;
 	uintptr_t bias; /* address in memory less address in the file */
 	bool is_live;	/* other threads may execute it now */
-	bool is_forced; /* patch also what the dynamic linker would reach */
+	bool is_forced; /* patch also functions that the dynamic linker would reach */
 };
 
 /* The result of a wish. */
 struct patch_result {
 	const char *name;
 	const char *refused; /* why there is no hook, a constant; NULL: there is one */
-	void *entry, *inner; /* the function; what behaves as it did */
+	void *entry, *inner; /* the function; a function that behaves as it did */
 };
 
 struct patch_object;

@@ -7,12 +7,12 @@
 
 #include <stdbool.h>
 
-/* A function that a hook is wanted in front of, and what that depends on. */
+/* A function that a hook is wanted in front of, and its conditions. */
 struct patch_name {
 	const char *name;
 	int group;	  /* those that go together */
 	bool is_needed;	  /* without it none of its group */
-	bool stands_in;	  /* does what the needed ones do; wanted where these cannot be had */
+	bool stands_in;	  /* does the work of the needed ones; wanted where these cannot be had */
 	bool is_replaced; /* not wanted where such a one stands in */
 	bool can_keep;	  /* its hook can be called where callers rely on more registers than any
 			     function preserves */

@@ -217,7 +217,7 @@ bool plan_verify(const struct plan *plan, const struct image *image, uint64_t to
 	       b.target == plan->site + plan->displaced && at + b.length == bytes;
 }
 
-/* By the rest of the object. */
+/* The look at the rest of the object. */
 
 struct search {
 	struct plan **plans; /* by entry, those that are not refused */
@@ -302,8 +302,8 @@ static int search_neighbours(struct plan *plan, const struct image *image)
 			(insn.target == plan->entry || plan_is_inside(plan, insn.target)))
 			error = note_branch(plan, at, insn.target, 0);
 		at += length ? length : 1;
-		f = image_function_at(
-			image, at - 1); /* begins behind data, or what looked like code */
+		f = image_function_at(image,
+			at - 1); /* begins behind data, or behind bytes that looked like code */
 		if (f && f->address > at - (length ? length : 1) && f->address < at)
 			at = f->address;
 	}
@@ -349,7 +349,7 @@ int plan_surroundings(struct plan *const *plans, size_t count, const struct imag
 	return error;
 }
 
-/* By those who call the function. */
+/* The look at those who call the function. */
 
 enum { MAX_STEPS = 1 << 19, MAX_DEPTH = 6 };
 
@@ -460,7 +460,7 @@ static void reach_table(struct follow *f, const struct insn *insn, uint64_t at)
 		walk_table(f->image, insn->reference, reach_target, f);
 }
 
-/* A jump to a computed address leads, if anywhere in here, to what the function's tables say. */
+/* A jump to a computed address leads, if anywhere in here, to an entry of the function's tables. */
 static void reach_tables(struct follow *f, uint64_t address)
 {
 	const struct image_function *in = image_function_at(f->image, address);
@@ -503,7 +503,7 @@ static bool never_returns(const struct image *image, uint64_t address)
 	return code != NULL;
 }
 
-/* Behind a call that does not return lies another function, or nothing. */
+/* False after a call that does not return: another function lies there, or nothing. */
 static bool goes_on(const struct follow *f, const struct insn *insn, uint64_t address)
 {
 	if (insn->flow != INSN_CALL && insn->flow != INSN_CALL_INDIRECT)
@@ -538,7 +538,7 @@ static bool step(struct follow *f, uint64_t address)
 static bool begin_behind(
 	struct follow *f, const struct plan_lead *lead, uint64_t registers, int depth);
 
-/* Behind all calls of a function that is no plan's. */
+/* Begins after all calls of a function that has no plan. */
 static bool begin_callers(struct follow *f, uint64_t function, uint64_t registers, int depth)
 {
 	struct plan_lead lead;

@@ -15,7 +15,7 @@
 #include "attach/patch/image.h"
 
 enum {
-	PLAN_ENTRY_BYTES = 320, /* what of trampoline memory one function takes */
+	PLAN_ENTRY_BYTES = 320, /* trampoline memory of one function */
 	PLAN_MAX_DISPLACED = 24,
 };
 
@@ -31,20 +31,20 @@ struct plan {
 	uint8_t displaced;     /* bytes of whole instructions from there */
 	uint8_t instructions;  /* these are */
 	uint8_t goes_on;       /* behind them, rather than elsewhere in any case */
-	uint8_t is_quiet; /* it calls nobody outside: callers may know what it does to registers */
+	uint8_t is_quiet; /* it calls nobody outside: callers may know which registers it changes */
 	uint64_t kept;	  /* then: registers that it leaves alone, and somebody relies on that */
 	const char *refused;	       /* why not, a constant; NULL: it can be done */
 	ARRAY(struct plan_lead) leads; /* found by plan_surroundings() */
 };
 
-/* By the function alone. */
+/* Plans by the function alone. */
 void plan_function(
 	struct plan *plan, const struct image *image, const struct image_function *function);
 
-/* By the rest of the object, for several at a time; one look at all of its code and data. */
+/* Checks several plans by the rest of the object; one look at all of its code and data. */
 int plan_surroundings(struct plan *const *plans, size_t count, const struct image *image);
 
-/* By those who call it; after plan_surroundings(). */
+/* Checks a plan by those who call the function; after plan_surroundings(). */
 void plan_callers(struct plan *plan, const struct image *image);
 
 void plan_fini(struct plan *plan);
@@ -69,6 +69,6 @@ struct plan_thunk {
 size_t plan_write(const struct plan *plan, const struct image *image,
 	const struct plan_thunk *thunk, uint64_t to, uint8_t out[PLAN_ENTRY_BYTES], size_t *inner);
 
-/* Decode what plan_write() made and hold it against the function: 1 if it does the same. */
+/* Decodes the code of plan_write() and compares it with the function: 1 if it does the same. */
 bool plan_verify(const struct plan *plan, const struct image *image, uint64_t to, size_t inner,
 	const uint8_t *code, size_t bytes);

@@ -61,7 +61,7 @@ static bool is_near(uintptr_t at, size_t bytes, uintptr_t low, size_t span, uint
 	return at && end - begin < reach;
 }
 
-/* Through all gaps between what is mapped; a page is left free on both sides. */
+/* Goes through all gaps between mappings; a page is left free on both sides. */
 static void *take_gap(FILE *maps, uintptr_t low, size_t span, uint64_t reach, size_t code_bytes,
 	size_t data_bytes)
 {
@@ -163,7 +163,7 @@ static uint8_t *find_alias(uintptr_t page)
 	return NULL;
 }
 
-/* Wait until no CPU runs what it had fetched before. */
+/* Waits until no CPU runs instructions that it had fetched before. */
 static int synchronize(void)
 {
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) == 0)

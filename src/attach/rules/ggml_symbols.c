@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rows of ggml_symbols.h as data, and what follows from them. */
+/* The rows of ggml_symbols.h as data, and functions of them. */
 #include "attach/rules/ggml_symbols.h"
 
 #include <stddef.h>

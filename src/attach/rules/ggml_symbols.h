@@ -165,7 +165,7 @@ enum ggml_use {
 	GGML_FOR_GRAPHS,   /* timing whole graphs */
 	GGML_FOR_DEVICES,  /* telling kernels' nodes */
 	GGML_FOR_STEPS,	   /* any one of these */
-	GGML_FOR_PHASES,   /* what the engine does around its nodes */
+	GGML_FOR_PHASES,   /* the engine's work around its nodes */
 };
 
 enum ggml_need { GGML_MAY, GGML_MUST };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From what an engine calls a piece of work to its site: one table for the process, so that equal
+ * Finds the site of an engine's name for a piece of work: one table for the process, so that equal
  * names have one site on all threads. A new name asks the rules: the user's, then those that are
  * compiled in (rule_sets.h). Entries stay where they are as long as the process lives. Any thread;
  * a lock is taken, so callers keep what they have found.

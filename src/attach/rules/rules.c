@@ -190,7 +190,7 @@ static const char *earlier_category(const struct rules *rules, const char *brick
 	return NULL;
 }
 
-/* The brick's category when it is new, checked against what is already known of it. */
+/* The brick's category when it is new, checked against the category that it has already. */
 static int resolve_category(
 	const struct rules *rules, struct rule *rule, const char *given, struct rules_error *error)
 {

@@ -21,7 +21,7 @@ enum { TORCH_CONTAINERS = 16, TORCH_SCOPES = 16 };
 
 /* Kinds of operators, as observers treat them. */
 enum torch_kind {
-	TORCH_LEAF,	   /* a brick; what it calls is a part of it */
+	TORCH_LEAF,	   /* a brick; operators that it calls are a part of it */
 	TORCH_CONTAINER,   /* a brick that holds others: it runs code of the program */
 	TORCH_TRANSPARENT, /* nothing by itself */
 };

@@ -251,7 +251,7 @@ static void exit_device(void *device)
 		queues_device_exit(d);
 }
 
-/* There is no memory for what the layer would have to know of it. */
+/* There is no memory for the layer's own record of it. */
 static VkResult refuse_device(
 	VkDevice *device, PFN_vkGetDeviceProcAddr next, const VkAllocationCallbacks *allocator)
 {

@@ -19,7 +19,9 @@ struct vulkan_slot {
 	const uint64_t *results;
 };
 
-/* One with room for so many timestamps, with its command buffer begun; NULL: there is none. */
+/*
+ * Gets a slot with room for so many timestamps, with its command buffer begun; NULL: there is none.
+ */
 struct vulkan_slot *slot_take(struct vulkan_device *device, uint32_t family, uint32_t count);
 
 /* Copy the first `count` results of a pool to the slot's memory from index `at` on. */
@@ -34,8 +36,8 @@ int slot_is_done(const struct vulkan_slot *slot);
 /* Wait for them, at most so long; time in which the process stood still hardly counts. */
 void slot_wait(const struct vulkan_slot *slot, unsigned seconds);
 
-/* It is free again. It must be done, or never have been submitted. */
+/* Gives a slot back. It must be done, or never have been submitted. */
 void slot_give_back(struct vulkan_slot *slot);
 
-/* All of a device that are free; the device is idle. */
+/* Destroys all free slots of a device; the device is idle. */
 void slots_destroy(struct vulkan_device *device);

@@ -37,7 +37,7 @@ static void add_readings(
 	d->clock.read_ns = monotonic_ns();
 }
 
-/* So far off the tests want the readings, and as wide as that. */
+/* An error that tests plant into the readings; they are as wide as that. */
 static int64_t planted_ns(void)
 {
 	const char *wanted = brick__environment("BRICK_VULKAN_CALIBRATION");
@@ -69,7 +69,7 @@ static uint32_t read_by_calibration(struct vulkan_device *d, struct brick_readin
 	return count;
 }
 
-/* By submission. */
+/* Reading by submission. */
 
 static bool has_query(struct vulkan_device *d)
 {

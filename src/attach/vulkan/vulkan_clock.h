@@ -20,7 +20,7 @@ void clock_correlate_by(struct vulkan_device *device, struct vulkan_queue *queue
 /* Take home a reading that was late. */
 void clock_take(struct vulkan_device *device);
 
-/* No time can be converted yet, but soon: the first reading is on its way. */
+/* True if no time can be converted yet, but soon: the first reading is on its way. */
 bool clock_is_awaited(const struct vulkan_device *device);
 
 /* The device is idle, or lost. */

@@ -91,7 +91,7 @@ struct module {
 };
 
 static struct map modules = MAP_INITIALIZER, pipelines = MAP_INITIALIZER;
-static pthread_mutex_t names = PTHREAD_MUTEX_INITIALIZER; /* of what is in the maps */
+static pthread_mutex_t names = PTHREAD_MUTEX_INITIALIZER; /* of the objects in the maps */
 
 VKAPI_ATTR VkResult VKAPI_CALL hook_CreateShaderModule(VkDevice device,
 	const VkShaderModuleCreateInfo *info, const VkAllocationCallbacks *allocator,

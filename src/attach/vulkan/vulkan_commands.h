@@ -58,7 +58,7 @@ struct vulkan_commands {
 	uint32_t untimed;		   /* commands that could not be timed */
 	int open;			   /* a step has begun: its second timestamp is due */
 	uint64_t begin_ticks;		   /* that beginning it took (commands_cost()) */
-	int excluded;			   /* the program's own libbrick times what is recorded */
+	int excluded;			   /* the program's own libbrick times these commands */
 };
 
 struct vulkan_commands *commands_find(VkCommandBuffer handle);

@@ -42,7 +42,7 @@
 	X(SetDebugUtilsObjectNameEXT) X(CmdBeginDebugUtilsLabelEXT) \
 	X(CmdEndDebugUtilsLabelEXT)
 
-/* Those that it only calls. */
+/* Functions that it only calls. */
 #define CALLED_FUNCTIONS(X) \
 	X(DestroyDevice) X(CreateFence) X(EndCommandBuffer) \
 	X(CmdWriteTimestamp) X(CmdResetQueryPool) X(CmdCopyQueryPoolResults) \
@@ -85,7 +85,7 @@ struct vulkan_family {
 
 struct vulkan_submission;
 
-/* A queue of a device, and what is in flight on it. Under the device's lock. */
+/* A queue of a device, and its submissions in flight. Under the device's lock. */
 struct vulkan_queue {
 	struct vulkan_queue *next;
 	VkQueue handle;
@@ -95,7 +95,7 @@ struct vulkan_queue {
 	uint64_t number;			 /* of the newest command */
 	struct {
 		uint64_t device_ns, host_ns; /* by the device's clock, and where that was placed */
-	} last_end;			     /* of what is recorded */
+	} last_end;			     /* of the recorded commands */
 	struct wait_ends wait_ends;
 };
 
@@ -129,10 +129,13 @@ struct vulkan_device {
 	struct vulkan_stamp stamp;
 };
 
-/* As vkGetDeviceQueue() handed it out; NULL: not known. Takes the lock. */
+/* A queue by the handle of vkGetDeviceQueue(); NULL: not known. Takes the lock. */
 struct vulkan_queue *queue_find(struct vulkan_device *device, VkQueue handle);
 
-/* By any dispatchable handle of a device (VkDevice, VkQueue, VkCommandBuffer); NULL: not known. */
+/*
+ * A device by any of its dispatchable handles (VkDevice, VkQueue, VkCommandBuffer); NULL: not
+ * known.
+ */
 struct vulkan_device *vulkan_device_of(const void *handle);
 struct vulkan_instance *vulkan_instance_of(const void *handle);
 
@@ -165,9 +168,9 @@ int map_set(struct map *map, uint64_t key, void *value);
 /* NULL: not there. */
 void *map_get(struct map *map, uint64_t key);
 
-/* Remove; what was there, or NULL. */
+/* Removes an entry; returns its value, or NULL. */
 void *map_take(struct map *map, uint64_t key);
 
-/* Remove an entry that match() says 1 of; what was there, or NULL. */
+/* Removes an entry for which match() returns 1; returns its value, or NULL. */
 void *map_take_match(
 	struct map *map, int (*match)(const void *value, const void *context), const void *context);

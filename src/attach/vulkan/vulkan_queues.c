@@ -368,7 +368,7 @@ static struct brick__waits newest(struct vulkan_device *d, VkQueue handle)
 	return waits;
 }
 
-/* A hook of what waits for all of a queue, or of a device's queues: `queue` says of which. */
+/* Makes a hook of a call that waits for all of a queue, or of a device's queues, by `queue`. */
 #define WAIT_IDLE(name, type, queue)                                \
 	VKAPI_ATTR VkResult VKAPI_CALL hook_##name(type handle)     \
 	{                                                           \

@@ -12,5 +12,5 @@ void queues_device_begin(struct vulkan_device *device);
 /* The device is idle from here on: the last submissions are recorded, all else is freed. */
 void queues_device_end(struct vulkan_device *device);
 
-/* The process ends, the device does not: what comes within a second is recorded. */
+/* The process ends, the device does not: commands that end within a second are recorded. */
 void queues_device_exit(struct vulkan_device *device);

@@ -120,9 +120,9 @@ enum { MAX_TRUSTED_NS = 10000 }; /* of a clock's residual: its best guess is tak
 COMPARATOR(by_begin, struct timed, ORDER(x->begin_ns, y->begin_ns))
 
 /*
- * By the clock, on the host. A clock that is known badly is taken to be as late as it can be: every
- * command is then where it may really have been or before, and none pushes the next one, which the
- * device did behind it, beyond the end of the wait for that.
+ * Places a command by the clock, on the host. A clock that is known badly is taken to be as late as
+ * it can be: every command is then where it may really have been or before, and none pushes the
+ * next one, which the device did behind it, beyond the end of the wait for that.
  */
 static void place(
 	struct vulkan_device *d, const struct vulkan_queue *queue, struct timed *t, uint64_t now_ns)

@@ -76,8 +76,8 @@ void submission_order(struct vulkan_submission *submission, int are_numbered, ui
  */
 uint64_t semaphores_wait(VkSemaphore semaphore, uint64_t value);
 
-/* It goes; the next one may have the same handle. */
+/* Forgets an object; the next one may have the same handle. */
 void semaphores_forget(VkSemaphore semaphore);
 
-/* Record what is done, on all queues. */
+/* Records finished submissions, on all queues. */
 void submissions_take_done(struct vulkan_device *device);
