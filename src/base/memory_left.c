@@ -11,11 +11,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
+#include "base/number.h"
 
 /* The value of a line "name value" or "name: value"; with no name, the file's first number. */
 static int read_value(const char *path, const char *name, uint64_t *value)
@@ -40,11 +36,6 @@ static int read_value(const char *path, const char *name, uint64_t *value)
 	return found;
 }
 
-static uint64_t left_of(uint64_t limit, uint64_t used)
-{
-	return limit > used ? limit - used : 0;
-}
-
 struct version {
 	const char *controller, *mount, *limit;
 	const char *used[3]; /* of memory.stat */
@@ -67,7 +58,7 @@ static uint64_t left_in(const char *directory, const struct version *v)
 	snprintf(path, sizeof(path), "%s/memory.stat", directory);
 	for (size_t i = 0; i < 3 && v->used[i]; i++)
 		used += read_value(path, v->used[i], &value) ? value : 0;
-	return left_of(limit, used);
+	return number_minus(limit, used);
 }
 
 /* The least memory left in our group and the groups that hold it, as far as they can be seen. */
@@ -78,7 +69,7 @@ static uint64_t left_upwards(const char *root, const struct version *v, char *gr
 
 	for (;;) {
 		snprintf(directory, sizeof(directory), "%s%s%s", root, v->mount, group);
-		left = less(left, left_in(directory, v));
+		left = number_min(left, left_in(directory, v));
 		char *slash = strrchr(group, '/');
 		if (!slash)
 			return left;
@@ -103,7 +94,7 @@ static uint64_t left_of_groups(const char *root)
 		group[strcspn(group, "\n")] = '\0';
 		for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++)
 			if (!strcmp(controllers + 1, versions[i].controller))
-				left = less(left, left_upwards(root, &versions[i], group));
+				left = number_min(left, left_upwards(root, &versions[i], group));
 	}
 	if (file)
 		fclose(file);
@@ -120,7 +111,7 @@ static uint64_t left_of_addresses(const char *root)
 	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY ||
 		!read_value(path, "", &pages))
 		return UINT64_MAX;
-	return left_of(limit.rlim_cur, pages * (uint64_t)sysconf(_SC_PAGESIZE));
+	return number_minus(limit.rlim_cur, pages * (uint64_t)sysconf(_SC_PAGESIZE));
 }
 
 static uint64_t left_of_machine(const char *root)
@@ -134,5 +125,6 @@ static uint64_t left_of_machine(const char *root)
 
 uint64_t memory_left_bytes(const char *root)
 {
-	return less(left_of_machine(root), less(left_of_groups(root), left_of_addresses(root)));
+	return number_min(
+		left_of_machine(root), number_min(left_of_groups(root), left_of_addresses(root)));
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Numbers in text from outside, read strictly: decimal digits, no blanks before or after, no plus
- * sign, no hexadecimal, nothing left out. And numbers that may be too large for what they become.
- * Any thread.
+ * sign, no hexadecimal, nothing left out. And arithmetic that stays within bounds. Any thread.
  */
 #pragma once
 
@@ -23,6 +22,22 @@ static inline uint64_t number_of_double(double value)
 	if (!(value > 0))
 		return 0;
 	return value < 18446744073709551616.0 ? (uint64_t)value : UINT64_MAX;
+}
+
+static inline uint64_t number_min(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline uint64_t number_max(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* a - b, or 0 if b is larger. */
+static inline uint64_t number_minus(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
 }
 
 /* With a minus sign before it, if it is below 0. */

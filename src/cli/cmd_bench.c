@@ -61,7 +61,7 @@ struct bench_command {
 struct bench_run {
 	size_t side;
 	bool is_recorded;
-	double value; /* what is compared of a plain run: wall time, or what it printed */
+	double value; /* the measure of a plain run: wall time, or the number that it printed */
 	struct history_run entry;
 	struct launch_result used; /* all 0: not known, it comes from a journal or the history */
 };
@@ -78,7 +78,7 @@ struct bench {
 	} work[PLAN_KINDS_MAX];
 	size_t work_count;
 	struct plan plan;
-	char *batch, *directory, *output; /* of what programs print */
+	char *batch, *directory, *output; /* output: of the programs */
 	FILE *journal;
 	char *journal_path;
 	uint64_t begin_ns;
@@ -230,7 +230,7 @@ static void take_line(struct bench *bench, const char *line, size_t bytes)
 	xpush(&bench->runs, run);
 }
 
-/* All whole lines; what a killed writer left of one is cut off. */
+/* Reads all whole lines; a line that a killed writer left unfinished is cut off. */
 static void resume(struct bench *bench)
 {
 	SCOPED char *line = NULL;
@@ -304,7 +304,7 @@ static void bench_journal_close(struct bench *bench, bool keep)
 	free(bench->journal_path);
 }
 
-/* Until the answer is precise enough. */
+/* Measuring until the answer is precise enough. */
 
 static const double alpha = 0.05;
 
@@ -733,7 +733,9 @@ static struct bench_rate rate_of(
 	return (struct bench_rate){exp(shift.shift), exp(shift.low), exp(shift.high)};
 }
 
-/* By plain runs if there are any: a recorded one holds Brick's rings. */
+/*
+ * Takes the use of resources from plain runs if there are any: a recorded one holds Brick's rings.
+ */
 static void fill_use(
 	const struct bench *bench, struct bench_side *out, size_t side, double *scratch)
 {
@@ -906,7 +908,7 @@ static void fill_view(struct bench *bench, enum stop_reason reason, struct bench
 	view->machine = bench->machine;
 }
 
-/* The summary of a job of GitHub's takes what is appended to it. */
+/* The summary of a GitHub job takes lines that are appended to it. */
 static void print_github(const struct bench *bench, const struct bench_view *view)
 {
 	const char *summary =
@@ -952,7 +954,7 @@ static int exit_code(const struct bench *bench, const struct bench_view *view)
 		       : CLI_DONE;
 }
 
-/* A and B, with what differs where; r and the others must outlive the view. */
+/* A and B, with their differences; r and the others must outlive the view. */
 static void fill_pair(struct bench *bench, struct bench_view *view, struct difference *plain,
 	struct recorded *r, struct diff_view *diff)
 {
@@ -1072,7 +1074,7 @@ static const struct cli_option option_table[] = {
 		.words = words_labels},
 	{"label", "NAME", "call these runs so in the history (of B where there are two)",
 		option_text, OF(label)},
-	{"by", "WHAT", "brick (default) or layer", option_rows, OF(by), .words = words_rows},
+	{"by", "WHAT", "brick (default) or layer", option_index, OF(by), .words = words_rows},
 	{"bisect", NULL, "exit code 125 also when there is not enough data", option_flag,
 		OF(bisect)},
 	{"seed", "N", "of the random order (default: 1)", option_number, OF(seed), .low = 0,

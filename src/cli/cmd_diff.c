@@ -31,7 +31,7 @@ struct sides {
 	ARRAY(struct diff_origin) origins;
 	ARRAY(struct compare_series) series; /* as many */
 	struct compare_names names;
-	size_t in_a, in_b;	/* operands; then what they stand for */
+	size_t in_a, in_b;	/* operands; then the runs that they stand for */
 	bool from_history;	/* any of them */
 	struct page_diff *page; /* NULL: none is asked for */
 	double floor;		/* of this machine; 0: not known */
@@ -41,7 +41,7 @@ struct sides {
 static const struct cli_option option_table[] = {
 	{"by", "WHAT",
 		"brick (default), category or layer: what the time of a step is divided into",
-		option_rows, AT(by), .words = words_rows},
+		option_index, AT(by), .words = words_rows},
 	{"threshold", "PERCENT",
 		"smaller differences do not matter (default: 1, or what identical runs differed "
 		"by on this machine)",
@@ -196,7 +196,10 @@ static double threshold_of(struct sides *sides, const struct options *arguments)
 	return sides->floor > 0.01 ? sides->floor : arguments->threshold;
 }
 
-/* Not judged on the whole is not judged, whatever a part says; a part that is not is nothing. */
+/*
+ * True if the whole fails or, with --any, a part. Only for the whole can being unsure be a failure
+ * (--strict).
+ */
 static bool fails(const struct compare *compare, const struct options *arguments)
 {
 	for (size_t i = 0; i < compare->row_count && arguments->any; i++)

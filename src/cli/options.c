@@ -61,7 +61,7 @@ void words_phases_or_all(struct option_words *words)
 }
 WORDS(words_step, "decode", "prefill", "slowest");
 WORDS(words_steps, "slowest", "slow");
-WORDS(words_rows, "brick", "category", "layer");
+WORDS(words_rows, "brick", "category", "layer"); /* as enum summary_by begins */
 
 /* Words from a recording. */
 
@@ -316,11 +316,6 @@ void option_phase_or_all(const struct option_use *use, const char *text)
 {
 	int choice = option_choice(use, text);
 	*(int *)use->to = choice == STEP_PHASES ? SUMMARY_ALL_PHASES : choice;
-}
-
-void option_rows(const struct option_use *use, const char *text)
-{
-	*(int *)use->to = option_choice(use, text); /* the words are as these begin */
 }
 
 /* Help. */

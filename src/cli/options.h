@@ -63,15 +63,15 @@ struct option_use {
 
 struct cli_option {
 	const char *name; /* without the dashes */
-	/* what stands for its value in --help; "[=WHAT]": it can do without; NULL: it takes none */
+	/* the word for its value in --help; "[=WHAT]": it can do without; NULL: it takes none */
 	const char *value;
 	const char *help;
 	/* Stores the value, or ends the program with wrong usage. text: NULL without a value. */
 	void (*set)(const struct option_use *use, const char *text);
-	size_t at;		 /* offset in the command's options of what is set */
+	size_t at;		 /* offset of its value in the command's options */
 	unsigned long low, high; /* of a number */
 	char letter;		 /* 0: it has no short form */
-	/* what the value can be, for option_choice() and for shells; NULL: anything */
+	/* possible values, for option_choice() and for shells; NULL: anything */
 	option_words_fn words;
 };
 
@@ -105,7 +105,7 @@ static inline bool option_value_is_optional(const struct cli_option *option)
 /* clang-format on */
 
 /* Setters: of a bool, a const char *, an unsigned long within its bounds, an int: the index
- * of a word, of a phase or SUMMARY_ALL_PHASES, or an enum summary_by for rows. */
+ * of a word, or of a phase or SUMMARY_ALL_PHASES. */
 void option_flag(const struct option_use *use, const char *text);
 void option_text(const struct option_use *use, const char *text);
 void option_number(const struct option_use *use, const char *text);
@@ -113,7 +113,6 @@ void option_index(const struct option_use *use, const char *text);
 /* Takes percent, and stores a share as a double. */
 void option_percent(const struct option_use *use, const char *text);
 void option_phase_or_all(const struct option_use *use, const char *text);
-void option_rows(const struct option_use *use, const char *text);
 
 /*
  * Index of the option's word. Any other word is wrong usage: the message has the word that may be

@@ -245,11 +245,6 @@ static void finish_links(struct build *b, const struct hash_index *numbers)
 
 enum { AWAKE_NS = 50000 }; /* a thread has woken up by then */
 
-static uint64_t end_ns(const struct run *run, const struct run_command *c)
-{
-	return run->lanes[c->lane].samples[c->sample].end_ns;
-}
-
 /* Are these lanes of one process's device, and of one queue? */
 static bool is_same_device(const struct run_lane *a, const struct run_lane *b)
 {
@@ -287,7 +282,7 @@ static const struct run_command *aim(const struct run *run, const struct run_wai
 {
 	const struct run_sample *sample = &run->lanes[wait->lane].samples[wait->sample];
 	const struct run_command *told = &run->commands[wait->command], *last = told;
-	uint64_t last_ns = end_ns(run, told);
+	uint64_t last_ns = run_command_sample(run, told)->end_ns;
 	bool (*is_among)(const struct run_lane *, const struct run_lane *) = is_same_queue;
 
 	if (last_ns > sample->end_ns + AWAKE_NS) {
@@ -305,7 +300,7 @@ static const struct run_command *aim(const struct run *run, const struct run_wai
 			last_of(run, i, told->number, last_ns, sample->end_ns);
 		if (c) {
 			last = c;
-			last_ns = end_ns(run, c);
+			last_ns = run_command_sample(run, c)->end_ns;
 		}
 	}
 	return last;

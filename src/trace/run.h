@@ -30,7 +30,7 @@ struct run_brick {
 
 /* Parts of a site's samples that are in no row. */
 enum run_left_out {
-	RUN_LEFT_OUT_TIME = 1,	/* time of their own, what they did, and themselves */
+	RUN_LEFT_OUT_TIME = 1,	/* their own time, their work, and themselves */
 	RUN_LEFT_OUT_WAITS = 2, /* waiting in them and after them */
 	RUN_LEFT_OUT_ALL = 3,
 };
@@ -83,7 +83,7 @@ struct run_thread_name {
 	char *name;
 };
 
-/* struct brick_stat in ns: what a thread or queue counted, whatever became of its records. */
+/* struct brick_stat in ns: a thread's or queue's own counts, whatever became of its records. */
 struct run_stat {
 	uint64_t count;
 	uint64_t total_ns, nested_ns, self_ns, wait_ns;
@@ -226,7 +226,7 @@ struct run_process {
 
 enum run_point_kind {
 	RUN_POINT_INSTANT = 0,	/* named by its brick */
-	RUN_POINT_COUNTER = 1,	/* a new value of what its brick names */
+	RUN_POINT_COUNTER = 1,	/* a new value of the counter that its brick names */
 	RUN_POINT_DROPPED = 2,	/* `value` records were lost here */
 	RUN_POINT_THREAD = 3,	/* the lane goes on with thread `value` */
 	RUN_POINT_REPORTED = 4, /* an execution of `value` ns, which the program timed itself */
@@ -288,10 +288,10 @@ struct run_stack {
 
 struct run {
 	char *path;
-	char *selected;	    /* what of the recording this is, in words; NULL: all of it */
+	char *selected;	    /* this part of the recording, in words; NULL: all of it */
 	uint32_t all_steps; /* that ended in all of it, where steps were left out; else 0 */
 	bool is_scattered;  /* steps between those that are here were left out */
-	/* of sessions that keep nothing but statistics: samples are of what is open only */
+	/* of sessions that keep nothing but statistics: samples are of open bricks only */
 	bool has_statistics_only;
 	char **command; /* NULL-terminated; of the recorder's command line */
 	char *host, *cpu;
@@ -351,7 +351,7 @@ struct run {
 	size_t stack_count;
 	struct ticks_lengths **histograms; /* [brick_count], each NULL where there is none */
 
-	/* what the file lacks */
+	/* losses of the file */
 	bool complete;		  /* false: never finished: cut off, or its writer was killed */
 	uint64_t truncated_bytes; /* behind the last whole packet */
 	uint64_t lost_processes;
@@ -406,7 +406,7 @@ struct run_off_times run_off_cpu_between(
 /* True if it is known, for all threads and all of that time, when they were off their CPUs. */
 bool run_off_cpu_is_known(const struct run *run, uint64_t begin_ns, uint64_t end_ns);
 
-/* A step's time, without what its thread was preempted for, where that is known. */
+/* A step's time, less the time that its thread was preempted, where that is known. */
 uint64_t run_step_running_ns(const struct run *run, const struct run_step *step);
 
 /* The first time off a CPU that ends after `ns`, by index; off_cpu_count: none does. */
@@ -415,6 +415,13 @@ size_t run_off_cpu_from(const struct run_lane *lane, uint64_t ns);
 /* The first command of that sample or a later one of the lane, or of a later lane, by index in
  * run->commands; command_count: there is none. */
 size_t run_command_from(const struct run *run, uint32_t lane, uint32_t sample);
+
+/* A command's execution. */
+static inline const struct run_sample *run_command_sample(
+	const struct run *run, const struct run_command *command)
+{
+	return &run->lanes[command->lane].samples[command->sample];
+}
 
 /* Lanes that are queues of devices; all others are threads. */
 size_t run_queue_count(const struct run *run);
@@ -428,7 +435,7 @@ const char *run_note_find(const struct run *run, const char *key);
 /* A list of texts with NULL behind the last. */
 void run_list_free(char **list);
 
-/* Free what is in it, or also the run itself; NULL is legal there. */
+/* Frees the run's contents, or the run itself, too; NULL is legal there. */
 void run_fini(struct run *run);
 void run_destroy(struct run *run);
 SCOPE_OF(run_destroy, struct run)

@@ -39,11 +39,6 @@ static void count_duration(struct breakdown *b, uint32_t phase, uint32_t brick, 
 		b->failed = true;
 }
 
-static bool counts_to_wall(const struct breakdown *b, const struct walk_frame *frame)
-{
-	return !b->run->step_count || frame->scope == WALK_IN_STEP || frame->scope == WALK_AFTER;
-}
-
 static uint32_t row_of(const struct breakdown *b, const struct walk_frame *frame)
 {
 	int32_t layer = b->run->sites[frame->sample->site].layer;
@@ -101,7 +96,7 @@ static void add_left_out(struct breakdown *b, const struct walk_frame *frame, bo
 static void on_end(void *context, const struct walk_frame *frame, unsigned depth)
 {
 	struct breakdown *b = context;
-	bool in_wall = counts_to_wall(b, frame);
+	bool in_wall = walk_in_wall(b->run, frame);
 	uint32_t phase = frame->step == RUN_NONE ? STEP_PHASES : b->run->steps[frame->step].phase;
 	uint32_t left_out = b->run->sites[frame->sample->site].left_out;
 	if (left_out & RUN_LEFT_OUT_WAITS) {

@@ -98,14 +98,17 @@ struct call_node call_node_of(enum call_kind kind, int32_t layer)
 		.layer = layer};
 }
 
-/* Add what is known to what was not known yet. */
+/* Adds facts that were not known yet. */
 static void add_known(uint64_t *sum, uint64_t value, int known)
 {
 	if (known)
 		*sum = (*sum == ANALYSIS_UNKNOWN ? 0 : *sum) + value;
 }
 
-/* Not timed itself: a layer, the root, or a brick that turned out to hold other steps, too. */
+/*
+ * True if it is not timed itself: a layer, the root, or a brick that turned out to hold other
+ * steps, too.
+ */
 static bool is_sum(const struct call_node *node)
 {
 	return node->kind == CALL_LAYER ||
@@ -161,7 +164,7 @@ static uint32_t child(struct builder *b, uint32_t parent, struct call_node node)
 	return found == RUN_NONE ? parent : found;
 }
 
-/* The node that holds those of a layer: a layer's own below what holds the layer. */
+/* The node for samples of a layer: the layer's own, below the node that holds it. */
 static uint32_t layer_node(struct builder *b, uint32_t parent, int32_t layer)
 {
 	const struct call_node *above = &b->tree->nodes[parent];
@@ -272,7 +275,7 @@ static void add_command(struct builder *b, uint32_t above, const struct run_comm
 {
 	struct call_tree *tree = b->tree;
 	const struct run *run = tree->run;
-	const struct run_sample *sample = &run->lanes[command->lane].samples[command->sample];
+	const struct run_sample *sample = run_command_sample(run, command);
 	struct call_node kernel = call_node_of(CALL_KERNEL, tree->nodes[above].layer);
 	kernel.kernel = command->kernel;
 	uint32_t number = child(b, above, kernel);
@@ -296,7 +299,7 @@ static uint32_t home_of(struct builder *b, unsigned depth, const struct run_comm
 	const struct run *run = b->tree->run;
 	const struct call_node *nodes = b->tree->nodes;
 	uint32_t above = b->at[depth];
-	uint32_t site = run->lanes[command->lane].samples[command->sample].site;
+	uint32_t site = run_command_sample(run, command)->site;
 	uint32_t brick = run->sites[site].brick; /* perhaps the kernel's own: nobody's */
 	for (unsigned d = depth; d; d--)
 		if (nodes[b->at[d]].brick == brick)
@@ -437,7 +440,7 @@ static void add_unlaunched(const struct growing *g)
 	const struct run *run = g->run;
 	for (size_t i = 0; i < run->command_count; i++) {
 		const struct run_command *command = &run->commands[i];
-		uint32_t number = run->lanes[command->lane].samples[command->sample].site;
+		uint32_t number = run_command_sample(run, command)->site;
 		const struct run_site *site = &run->sites[number];
 		if (site->left_out || command->launch_lane != RUN_NONE)
 			continue;

@@ -61,7 +61,7 @@ static void remember(
 
 	if (queues->queues[span.queue].lanes < 2)
 		return;
-	if (depth == 1 && !row_groups_of_devices(t->groups))
+	if (depth == 1 && !summary_by_devices(t->groups->by))
 		span.group = row_group_on_queue(t->groups, t->lane, frame);
 	if (array_push(&t->spans, span))
 		t->failed = true;
@@ -128,7 +128,7 @@ static int on_lane_end(void *context, uint32_t number)
 	return t->failed ? -ENOMEM : 0;
 }
 
-/* Also what was dropped. */
+/* Takes the queues' statistics, which also have dropped records. */
 static void take_statistics(struct device_accounts *t)
 {
 	for (size_t b = 0; b < t->run->brick_count; b++) {

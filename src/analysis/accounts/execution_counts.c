@@ -156,7 +156,7 @@ static void on_sample(void *context, const struct walk_frame *frame, unsigned de
 		e->lane_counts[frame->brick]++;
 }
 
-/* Tiles are in no row, but cost what others do. No hook records them. */
+/* Tiles are in no row, but cost as much as others. No hook records them. */
 static void on_tile(void *context, const struct walk_frame *holder, uint32_t i)
 {
 	struct execution_counts *e = context;
@@ -200,7 +200,7 @@ static void compare_lane(struct execution_counts *e, const struct run_lane *lane
 	}
 }
 
-/* From its first sample to its last, at least: the wall time of runs without steps. */
+/* A thread's lifetime, which spans all its samples: the wall time of runs without steps. */
 static uint64_t lifetime_ns(const struct execution_counts *e, const struct run_lane *lane)
 {
 	uint64_t begin_ns = lane->start_ns, end_ns = lane->end_ns;
@@ -211,7 +211,10 @@ static uint64_t lifetime_ns(const struct execution_counts *e, const struct run_l
 	return end_ns > begin_ns ? end_ns - begin_ns : 0;
 }
 
-/* Without samples all that a thread counted was a pair; for what is known, in the wall time. */
+/*
+ * Counts pairs. Without samples each of a thread's executions was a pair, in the wall time as far
+ * as is known.
+ */
 static void count_pairs(struct execution_counts *e, const struct run_lane *lane)
 {
 	e->lane_pairs = e->lane_hooked = (struct summary_pairs){0};
@@ -274,7 +277,7 @@ static int on_queue_end(void *context, uint32_t number)
 	return 0;
 }
 
-/* Devices' statistics know what was dropped, if they know more than the samples. */
+/* Devices' statistics know of dropped records, if they count more than the samples. */
 static int finish(void *context)
 {
 	struct execution_counts *e = context;
@@ -310,7 +313,7 @@ static void count_traced(uint64_t *traced, const struct run *run, const struct s
 {
 	for (size_t i = 0; i < run->command_count; i++) {
 		const struct run_command *c = &run->commands[i];
-		const struct run_sample *sample = &run->lanes[c->lane].samples[c->sample];
+		const struct run_sample *sample = run_command_sample(run, c);
 		if (sample->source != BRICK_SOURCE_DEVICE_ACTIVITY || c->launch_lane == RUN_NONE)
 			continue;
 		uint32_t step = step_index_of_command(index, run, c);

@@ -26,6 +26,12 @@ enum summary_by {
 	SUMMARY_BY_COUNT,
 };
 
+/* Rows of devices only; else of threads, with what devices did for them. */
+static inline bool summary_by_devices(enum summary_by by)
+{
+	return by == SUMMARY_BY_KERNEL || by == SUMMARY_BY_QUEUE;
+}
+
 /* "All phases" where a phase may be asked for. */
 enum { SUMMARY_ALL_PHASES = -1 };
 
@@ -58,12 +64,6 @@ void row_groups_fini(struct row_groups *groups);
 static inline bool row_groups_exist(const struct row_groups *groups)
 {
 	return groups->by > SUMMARY_BY_CATEGORY;
-}
-
-/* Rows of devices only; else of threads, with what devices did for them. */
-static inline bool row_groups_of_devices(const struct row_groups *groups)
-{
-	return groups->by == SUMMARY_BY_KERNEL || groups->by == SUMMARY_BY_QUEUE;
 }
 
 static inline uint32_t row_group_of_layer(const struct run *run, const struct walk_frame *frame)

@@ -15,6 +15,7 @@
 #include "analysis/accounts/launches.h"
 #include "analysis/accounts/stack_bricks.h"
 #include "analysis/steps/step_times.h"
+#include "base/number.h"
 #include "base/scope.h"
 #include "brick/error.h"
 #include "trace/run_keep.h"
@@ -32,7 +33,7 @@ struct choice {
 	uint32_t lane;	/* the lane in the walk */
 };
 
-/* True if it chooses steps by a property of theirs: then what lies outside of steps is not kept. */
+/* True if it chooses steps by a property of theirs: then time outside of steps is not kept. */
 static bool asks_for_steps(const struct selection *s)
 {
 	return s->phase >= 0 || s->speed != SELECT_ANY_SPEED || s->step_ranges;
@@ -114,21 +115,11 @@ static int choose_by_speed(struct choice *c)
 	return 0;
 }
 
-static uint64_t at_least(uint64_t value, uint64_t limit)
-{
-	return value > limit ? value : limit;
-}
-
-static uint64_t at_most(uint64_t value, uint64_t limit)
-{
-	return value < limit ? value : limit;
-}
-
 /* A cut sample is no execution any more, but its time counts. */
 static bool cut(const struct choice *c, struct run_sample *sample)
 {
-	uint64_t begin_ns = at_least(sample->begin_ns, c->since_ns);
-	uint64_t end_ns = at_most(sample->end_ns, c->until_ns);
+	uint64_t begin_ns = number_max(sample->begin_ns, c->since_ns);
+	uint64_t end_ns = number_min(sample->end_ns, c->until_ns);
 	if (begin_ns >= c->until_ns || end_ns < begin_ns ||
 		(end_ns == begin_ns && sample->end_ns > sample->begin_ns))
 		return false;
@@ -136,7 +127,7 @@ static bool cut(const struct choice *c, struct run_sample *sample)
 		sample->flags |= RUN_SAMPLE_OPEN;
 	sample->begin_ns = begin_ns;
 	sample->end_ns = end_ns;
-	sample->wait_ns = (uint32_t)at_most(sample->wait_ns, c->until_ns - end_ns);
+	sample->wait_ns = (uint32_t)number_min(sample->wait_ns, c->until_ns - end_ns);
 	return true;
 }
 
@@ -249,8 +240,8 @@ static void cut_lanes(const struct choice *c)
 {
 	for (size_t i = 0; i < c->run->lane_count && !c->run->step_count; i++) {
 		struct run_lane *lane = &c->run->lanes[i];
-		lane->start_ns = at_least(lane->start_ns, c->since_ns);
-		lane->end_ns = at_least(at_most(lane->end_ns, c->until_ns), lane->start_ns);
+		lane->start_ns = number_max(lane->start_ns, c->since_ns);
+		lane->end_ns = number_max(number_min(lane->end_ns, c->until_ns), lane->start_ns);
 	}
 }
 
@@ -262,8 +253,8 @@ static int say_missing(const struct choice *c, char **missing)
 
 	for (uint32_t i = 0; i < c->run->step_count; i++)
 		if (c->index->finished[i]) {
-			first_ns = at_most(c->run->steps[i].begin_ns, first_ns);
-			last_ns = at_least(c->run->steps[i].begin_ns, last_ns);
+			first_ns = number_min(c->run->steps[i].begin_ns, first_ns);
+			last_ns = number_max(c->run->steps[i].begin_ns, last_ns);
 		}
 	if (!count)
 		return asprintf(missing, "no step that ended");
@@ -515,7 +506,7 @@ static int apply_thread(const struct selection *s, struct run *run, char **missi
 	return rc;
 }
 
-/* Keeps the stacks of the chosen thread that were in what was chosen; once sites are marked. */
+/* Keeps the stacks of the selected thread that were in selected bricks; once sites are marked. */
 static int apply_to_stacks(const struct selection *s, struct run *run)
 {
 	SCOPED struct stack_place *places = calloc(run->stack_count + 1, sizeof(*places));

@@ -27,7 +27,7 @@ struct summary_accounts {
 	struct device_accounts devices;
 	struct work_accounts *work; /* for rates: of bricks and categories */
 	struct work_accounts group_work;
-	bool *teams; /* [brick_count], by thread: one thread tells of what all of a team did */
+	bool *teams; /* [brick_count], by thread: one thread tells the work of all of a team */
 };
 
 static const char *const by_names[SUMMARY_BY_COUNT][2] = {
@@ -74,9 +74,9 @@ static size_t work_key_of(void *context, uint32_t lane, const struct walk_frame 
 	bool on_device = s->run->lanes[lane].kind == BRICK_LANE_QUEUE;
 	uint32_t group;
 
-	if (!on_device && row_groups_of_devices(&a->groups))
+	if (!on_device && summary_by_devices(a->groups.by))
 		return SIZE_MAX;
-	/* what one thread tells of the work of all of a team is no rate of its own */
+	/* work that one thread tells for all of a team is no rate of its own */
 	if (!on_device && a->teams && a->teams[frame->brick])
 		return SIZE_MAX;
 	group = on_device ? row_group_on_queue(&a->groups, lane, frame)
@@ -117,7 +117,10 @@ static uint64_t known(const struct summary_sums *sums, uint32_t flag, uint64_t v
 	return value || (sums->flags & flag) ? value : ANALYSIS_UNKNOWN;
 }
 
-/* Not of executions that the program timed itself: nobody knows where those were. */
+/*
+ * Fills in times off the CPU, but not for executions that the program timed itself: nobody knows
+ * where those were.
+ */
 static void fill_off(struct summary_row *row, const struct summary_sums *sums, bool known)
 {
 	row->cpu_ns = row->off_ns = row->preempted_ns = row->blocked_ns = ANALYSIS_UNKNOWN;
@@ -132,7 +135,7 @@ static void fill_off(struct summary_row *row, const struct summary_sums *sums, b
 
 static bool knows_off(const struct summary *s)
 {
-	return s->knows_off && !row_groups_of_devices(&s->accounts->groups);
+	return s->knows_off && !summary_by_devices(s->accounts->groups.by);
 }
 
 /* A step knows it if all steps of its phase do. */
@@ -275,7 +278,7 @@ static bool has_no_row(const struct summary *s, uint32_t brick)
 	       (kinds[brick] == BRICK_KIND_STEP || kinds[brick] == BRICK_KIND_TILE);
 }
 
-/* Statistics may know of more than samples: what was dropped counts as launched by steps. */
+/* Statistics may count more than samples: dropped commands count as launched by steps. */
 static uint64_t in_steps(const struct summary_sums *sums)
 {
 	return sums->total_ns -
@@ -313,7 +316,7 @@ static void fill_rates(struct summary_row *row, const struct work_account *work)
 	row->flops_per_ns = work && work->flops ? work_flops_per_ns(work) : -1;
 }
 
-/* True if what is nested in a brick takes more of it than it does itself. */
+/* True if nested bricks take more of a brick's time than it does itself. */
 static bool is_done_inside(const struct summary_row *row)
 {
 	uint64_t own_ns = row->self_ns + row->wait_ns;
@@ -366,7 +369,7 @@ static void fill_brick(struct summary_row *row, const struct summary *s, uint32_
 			row->backend = run->lanes[devices->lanes[b]].backend;
 	}
 	fill_rates(row, work_of_brick(s->accounts->work, b, work_phase_asked(s), row->on_device));
-	if (is_done_inside(row)) /* what it says it did, it did in the time of others */
+	if (is_done_inside(row)) /* the work that it tells was done in the time of others */
 		row->bytes_per_ns = row->flops_per_ns = -1;
 }
 
@@ -536,7 +539,7 @@ static void fill_group(struct summary_row *row, const struct summary *s,
 	fill_row(row, s->wall_ns, sums, known);
 	fill_lengths(row, basis, lengths_of(sums, basis),
 		(struct row_histogram){.own = own_histogram(s, sums)});
-	if (row_groups_of_devices(&s->accounts->groups))
+	if (summary_by_devices(s->accounts->groups.by))
 		fill_on_device(row, s, sums, g);
 	else
 		fill_device(row, &s->accounts->devices.group_sums[g], sums);
@@ -546,7 +549,7 @@ static void fill_group(struct summary_row *row, const struct summary *s,
 static int rows_of_groups(struct rows *rows, const struct summary *s)
 {
 	const struct summary_accounts *a = s->accounts;
-	bool of_devices = row_groups_of_devices(&a->groups);
+	bool of_devices = summary_by_devices(a->groups.by);
 	rows->list = calloc(a->groups.count + 1, sizeof(*rows->list));
 	if (!rows->list)
 		return -ENOMEM;
@@ -598,7 +601,7 @@ static void read_step_cpu(struct rows *rows, const struct summary *s)
 static int compare_rows(const void *a, const void *b)
 {
 	const struct summary_row *x = a, *y = b;
-	/* one more turns what is unknown into the least */
+	/* one more turns an unknown number into the least */
 	return ORDER(y->wall_ns, x->wall_ns) ?: ORDER(y->self_ns, x->self_ns)
 		?: ORDER(y->device_ns + 1, x->device_ns + 1) ?: strcmp(x->name, y->name);
 }

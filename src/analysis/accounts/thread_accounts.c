@@ -412,7 +412,7 @@ int thread_accounts_init(struct thread_accounts *t, struct walk *walk,
 	bool waits_for_devices)
 {
 	const struct run *run = walk->run;
-	bool has_groups = row_groups_exist(groups) && !row_groups_of_devices(groups);
+	bool has_groups = row_groups_exist(groups) && !summary_by_devices(groups->by);
 	*t = (struct thread_accounts){.run = run,
 		.index = walk->index,
 		.groups = groups,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adds up by kernel and by queue, then puts together what has one name. */
+/* Adds up by kernel and by queue, then joins causes of one name. */
 #include "analysis/accounts/wait_causes.h"
 
 #include <errno.h>
@@ -22,11 +22,6 @@ void wait_causes_fini(struct wait_causes *c)
 	memset(c, 0, sizeof(*c));
 }
 
-static uint64_t end_ns(const struct run *run, const struct run_command *command)
-{
-	return run->lanes[command->lane].samples[command->sample].end_ns;
-}
-
 /* The command that ended last among those that the wait was for; NULL: none is known. */
 static const struct run_command *last_command(const struct run *run, uint32_t lane, uint32_t sample)
 {
@@ -36,7 +31,8 @@ static const struct run_command *last_command(const struct run *run, uint32_t la
 		i < run->wait_count && run->waits[i].lane == lane && run->waits[i].sample == sample;
 		i++) {
 		const struct run_command *command = &run->commands[run->waits[i].command];
-		if (!last || end_ns(run, command) > end_ns(run, last))
+		if (!last || run_command_sample(run, command)->end_ns >
+				     run_command_sample(run, last)->end_ns)
 			last = command;
 	}
 	return last;

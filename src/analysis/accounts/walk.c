@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/number.h"
 #include "base/scope.h"
 
 enum {
@@ -48,16 +49,6 @@ struct walk_lane {
 	struct calls calls;
 };
 
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
-static uint64_t at_most(uint64_t value, uint64_t limit)
-{
-	return value < limit ? value : limit;
-}
-
 /*
  * Splits the time that a frame's thread was off its CPU. Where in the brick it waited is not known.
  * Blocked time goes to the waits first, as most waiting is done blocked. Preempted time goes to the
@@ -74,15 +65,16 @@ static void find_off(const struct run_lane *lane, struct walk_frame *frame)
 		return;
 	frame->all_off = run_off_cpu_between(lane, frame->begin_ns, frame->end_ns);
 	frame->wait_off = run_off_cpu_between(lane, frame->end_ns, end_ns);
-	uint64_t blocked_ns = less(frame->all_off.blocked_ns, frame->nested_off.blocked_ns);
-	uint64_t preempted_ns = less(frame->all_off.preempted_ns, frame->nested_off.preempted_ns);
+	uint64_t blocked_ns = number_minus(frame->all_off.blocked_ns, frame->nested_off.blocked_ns);
+	uint64_t preempted_ns =
+		number_minus(frame->all_off.preempted_ns, frame->nested_off.preempted_ns);
 	if (preempted_ns > frame->self_ns)
-		frame->inner_off.preempted_ns = at_most(preempted_ns, frame->inner_ns);
+		frame->inner_off.preempted_ns = number_min(preempted_ns, frame->inner_ns);
 	frame->off.preempted_ns =
-		at_most(preempted_ns - frame->inner_off.preempted_ns, frame->self_ns);
-	frame->off.blocked_ns = at_most(
-		less(blocked_ns, frame->inner_ns), frame->self_ns - frame->off.preempted_ns);
-	frame->inner_off.blocked_ns = at_most(blocked_ns - frame->off.blocked_ns,
+		number_min(preempted_ns - frame->inner_off.preempted_ns, frame->self_ns);
+	frame->off.blocked_ns = number_min(number_minus(blocked_ns, frame->inner_ns),
+		frame->self_ns - frame->off.preempted_ns);
+	frame->inner_off.blocked_ns = number_min(blocked_ns - frame->off.blocked_ns,
 		frame->inner_ns - frame->inner_off.preempted_ns);
 	parent->nested_off.blocked_ns += frame->all_off.blocked_ns + frame->wait_off.blocked_ns;
 	parent->nested_off.preempted_ns +=
@@ -212,7 +204,7 @@ static void find_step(
 	frame->step = frame->is_step ? step : RUN_NONE;
 }
 
-/* The frame was the innermost since what was nested in it before. */
+/* The frame was the innermost since its last nested frame. */
 static void tell_piece(struct walk_lane *w, const struct walk_frame *frame, uint64_t end_ns)
 {
 	for (size_t k = 0; k < w->calls.piece_count; k++)

@@ -20,12 +20,3 @@ void bisection_note(struct bisection *b, size_t build, bool is_bad)
 {
 	*(is_bad ? &b->bad : &b->good) = build;
 }
-
-unsigned bisection_steps(const struct bisection *b)
-{
-	unsigned steps = 0;
-
-	for (size_t between = b->bad - b->good - 1; between; between /= 2)
-		steps++;
-	return steps;
-}

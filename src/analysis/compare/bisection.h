@@ -21,6 +21,3 @@ long bisection_next(const struct bisection *b);
 
 /* A build was judged. */
 void bisection_note(struct bisection *b, size_t build, bool is_bad);
-
-/* The most builds that must be judged, if none is skipped. */
-unsigned bisection_steps(const struct bisection *b);

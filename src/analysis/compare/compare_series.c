@@ -310,7 +310,7 @@ static void add_commands(const struct reader *r)
 
 	for (size_t i = 0; i < run->command_count; i++) {
 		const struct run_command *c = &run->commands[i];
-		const struct run_sample *sample = &run->lanes[c->lane].samples[c->sample];
+		const struct run_sample *sample = run_command_sample(run, c);
 		uint32_t step = launches_step(run, r->index, c->lane, c->sample);
 		if (step != RUN_NONE && r->cells[step] != RUN_NONE && c->kernel != RUN_NONE &&
 			!run->sites[sample->site].left_out)

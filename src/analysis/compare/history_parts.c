@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a recording to the parts of a history, then from those to a series of one cell a phase. */
+/* Makes the parts of a history from a recording, then a series of one cell a phase from those. */
 #include "analysis/compare/history_parts.h"
 
 #include <errno.h>
@@ -66,7 +66,7 @@ static void add_commands(struct maker *m)
 
 	for (size_t i = 0; i < run->command_count; i++) {
 		const struct run_command *c = &run->commands[i];
-		const struct run_sample *sample = &run->lanes[c->lane].samples[c->sample];
+		const struct run_sample *sample = run_command_sample(run, c);
 		uint32_t step = launches_step(run, m->index, c->lane, c->sample);
 		if (step == RUN_NONE || !step_index_is_evaluated(m->index, run, step) ||
 			c->kernel == RUN_NONE)

@@ -32,8 +32,8 @@
 struct graph_sample {
 	uint32_t node;	    /* its execution */
 	uint32_t wait;	    /* its waiting right after the end */
-	uint32_t before;    /* what had ended last on its lane when it began */
-	uint32_t scope;	    /* what its waiting is part of; RUN_NONE: nothing */
+	uint32_t before;    /* the last to end on its lane before it began */
+	uint32_t scope;	    /* the node that its waiting is part of; RUN_NONE: none */
 	uint64_t waited_ns; /* of its waiting: for others */
 };
 
@@ -122,7 +122,7 @@ static struct brick_graph_node node_of(
 	const struct run *run, const struct run_command *command, uint64_t time_ns)
 {
 	const struct run_kernel *kernel = &run->kernels[command->kernel];
-	const struct run_sample *sample = &run->lanes[command->lane].samples[command->sample];
+	const struct run_sample *sample = run_command_sample(run, command);
 	const struct run_site *site = &run->sites[sample->site];
 	struct brick_graph_node node = {.size = sizeof(struct brick_graph_node),
 		.kind = BRICK_NODE_KERNEL,
@@ -186,9 +186,9 @@ static void link_afters(struct builder *b, const struct run_command *command)
 		const struct run_command *before =
 			&b->run->commands[b->run->dependencies[command->dependency_first + i]];
 		const struct graph_sample *from = sample_at(b, before->lane, before->sample);
-		const struct run_sample *x = &b->run->lanes[before->lane].samples[before->sample];
-		const struct run_sample *y = &b->run->lanes[command->lane].samples[command->sample];
-		/* what times contradict would make a cycle */
+		const struct run_sample *x = run_command_sample(b->run, before);
+		const struct run_sample *y = run_command_sample(b->run, command);
+		/* an edge that times contradict would make a cycle */
 		if (from && from->node != RUN_NONE && to->node != RUN_NONE &&
 			x->end_ns <= y->begin_ns && from->node != to->node)
 			check(b, brick_graph_connect(
@@ -230,12 +230,12 @@ struct walker {
 	bool is_queue, is_driver;
 	bool is_command; /* the outermost sample that is open is one, in the scope of its call */
 	uint32_t brick;	 /* that holds it there, and is open in its layer; or RUN_NONE */
-	uint32_t scope, layer; /* the last of these layers, and what holds it; or RUN_NONE */
+	uint32_t scope, layer; /* the last of these layers, and its holder; or RUN_NONE */
 	int32_t layer_number;
 	uint64_t layer_begin_ns;
 	uint32_t next, end; /* activities that may be starts */
 	uint32_t last;	    /* the node that ended last */
-	uint32_t thread;    /* the node of what the thread does, or RUN_NONE */
+	uint32_t thread;    /* the node of the thread's work, or RUN_NONE */
 	uint64_t thread_begin_ns, thread_end_ns;
 	struct level levels[LEVELS];
 };
@@ -307,7 +307,9 @@ static void open_thread(struct walker *w, uint64_t begin_ns)
 	w->thread_begin_ns = w->thread_end_ns = begin_ns;
 }
 
-/* Outermost samples belong to what their thread does for a step; that of the step is by itself. */
+/*
+ * Outermost samples belong to their thread's work for a step; those of the step's thread are apart.
+ */
 static void begin_thread(struct walker *w, uint64_t begin_ns)
 {
 	const struct schedule *s = w->b->schedule;
@@ -323,7 +325,7 @@ static void begin_thread(struct walker *w, uint64_t begin_ns)
 		open_thread(w, begin_ns);
 }
 
-/* "MUL_MAT Qcur-0": operation and tensor; what does not fit is cut off. */
+/* "MUL_MAT Qcur-0": operation and tensor, cut to fit. */
 static const char *label_of(const struct run_site *site, char label[LABEL_BYTES])
 {
 	const char *operation = site->operation ? site->operation : "";
@@ -421,7 +423,9 @@ static bool is_wait(const struct walker *w, const struct walk_frame *frame)
 	return w->b->index->kinds[frame->brick] == BRICK_KIND_WAIT;
 }
 
-/* The layer of a device's brick, in what holds the call; that itself if it is the layer. */
+/*
+ * The layer of a device's brick, in the holder of the call; the holder itself if it is the layer.
+ */
 static uint32_t layer_of_command(struct walker *w, uint32_t scope, int32_t layer, uint64_t begin_ns)
 {
 	struct brick_graph_node holder = {.size = sizeof(struct brick_graph_node)};
@@ -949,7 +953,7 @@ static void find_nodes(const struct builder *b, uint32_t *nodes)
 		}
 }
 
-/* Mark what is on the critical path; what only holds it is not. */
+/* Marks nodes on the critical path, but not those that only hold such nodes. */
 static int mark_path(struct builder *b, const uint32_t *nodes)
 {
 	const struct schedule *s = b->schedule;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include "analysis/accounts/percentile.h"
 #include "analysis/accounts/unknown.h"
+#include "base/number.h"
 #include "base/order.h"
 
 /* A step's work inside of it, and after it until the next step of its lane. */
@@ -56,7 +57,7 @@ static void add_sample(struct step_facts *facts, enum kind kind, uint64_t ns)
 		facts->cache_ns += ns;
 }
 
-/* Outermost samples of a kind only: what lies in one counts with it. */
+/* Outermost samples of a kind only: samples inside of one count with it. */
 static void read_lane(struct finder *f, uint32_t number, uint32_t step)
 {
 	const struct run_lane *lane = &f->run->lanes[number];
@@ -152,12 +153,7 @@ static struct run_off_times off(const struct finder *f, uint32_t lane, uint64_t 
 					   : (struct run_off_times){0, 0};
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
-/* The time before its step: other steps of the process, and what lies between them. */
+/* The time before its step: other steps of the process, and the time between them. */
 static void read_before(struct finder *f, struct request_gap *gap, uint32_t own, uint64_t *most)
 {
 	const struct run_step *step = &f->run->steps[gap->step];
@@ -222,11 +218,11 @@ static void read_host(struct finder *f, struct request_gap *gap)
 
 	for (size_t i = last_ended(f, step->lane, gap->begin_ns); i < gap->step; i++) {
 		const struct run_step *s = &f->run->steps[i];
-		uint64_t before_ns = less(gap->begin_ns, s->end_ns);
+		uint64_t before_ns = number_minus(gap->begin_ns, s->end_ns);
 		if (s->lane != step->lane)
 			continue;
 		take_from(&parts[GAP_PART_HOST], &parts[GAP_PART_SAMPLING],
-			less(f->facts[i].sampling_ns, before_ns));
+			number_minus(f->facts[i].sampling_ns, before_ns));
 		take_from(&parts[GAP_PART_HOST], &parts[GAP_PART_STATE], f->facts[i].state_ns);
 		take_from(&parts[GAP_PART_HOST], &parts[GAP_PART_CACHE], f->facts[i].cache_ns);
 	}
@@ -248,7 +244,7 @@ static void read_gap(struct finder *f, struct request_gap *gap, uint32_t own)
 	parts[GAP_PART_PREEMPTED] += behind.preempted_ns;
 	parts[GAP_PART_IDLE] += behind.blocked_ns;
 	parts[GAP_PART_SAMPLING] +=
-		less(gap->end_ns, step->end_ns) - behind.preempted_ns - behind.blocked_ns;
+		number_minus(gap->end_ns, step->end_ns) - behind.preempted_ns - behind.blocked_ns;
 	take_from(&parts[GAP_PART_STEP], &parts[GAP_PART_PREEMPTED], o.preempted_ns);
 	take_from(&parts[GAP_PART_STEP], &parts[GAP_PART_BLOCKED], o.blocked_ns);
 	take_from(&parts[GAP_PART_STEP], &parts[GAP_PART_GRAPH], f->facts[gap->step].graph_ns);
@@ -291,7 +287,7 @@ static uint64_t usual_part(
 static uint64_t excess_of(
 	const struct finder *f, const struct request_gap *gap, const struct usual *usual, int part)
 {
-	return less(gap->parts_ns[part], usual_part(f, gap, usual, part));
+	return number_minus(gap->parts_ns[part], usual_part(f, gap, usual, part));
 }
 
 static enum gap_cause cause_of_step(
@@ -483,7 +479,7 @@ void gap_self_times(const struct run *run, uint32_t number, uint64_t *self)
 		uint32_t brick = run->sites[s->site].brick;
 		uint64_t length = s->end_ns - s->begin_ns;
 		holders[s->depth] = brick;
-		self[brick] += less(length, s->inner_ns);
+		self[brick] += number_minus(length, s->inner_ns);
 		if (s->depth && i != step->sample)
 			self[holders[s->depth - 1]] -= length + s->wait_ns;
 	}

@@ -53,7 +53,11 @@ static const char *named_device(
 	return is_attached ? end + 1 : note->value;
 }
 
-const struct ceilings_device *roofline_device(const struct run *run, const struct ceilings *c)
+/*
+ * The one device whose queues the run has, as its notes name it. NULL: it was not measured, or
+ * there are several, and nobody knows which one ran what.
+ */
+static const struct ceilings_device *find_device(const struct run *run, const struct ceilings *c)
 {
 	const struct ceilings_device *device = NULL;
 	char backend[CEILINGS_NAME];
@@ -146,7 +150,7 @@ static bool find_bandwidth(const struct ceilings *c, uint32_t threads, struct su
 	return s->bytes_per_ns > 0 && s->bytes_per_ns <= edge * after;
 }
 
-/* Nothing is known of memory where too little of it was free to get out of the caches. */
+/* False for memory if too little of it was free to get out of the caches. */
 static bool is_measured(const struct ceilings *c, uint32_t threads, size_t level)
 {
 	return level + 1 < c->level_count || ceilings_fastest(c, c->levels[level].name, threads);
@@ -255,7 +259,7 @@ static int reach(struct roofline *r, const struct roofline_row *row, const char 
 	return ceilings_reach(&r->raised, &reached, &added);
 }
 
-/* Raise what the row has exceeded. */
+/* Raises ceilings that the row has exceeded. */
 static int raise(struct roofline *r, const struct roofline_row *row)
 {
 	if (!may_raise(row) || r->doubt == CEILINGS_OTHER_CPU || r->doubt == CEILINGS_OTHER_HOST)
@@ -499,7 +503,7 @@ static int add_rows(void *context)
 
 static const struct walk_ops ops = {.begin_lane = no_lane, .finish = add_rows};
 
-enum ceilings_doubt roofline_doubt_of(const struct ceilings *c, const struct run *run)
+static enum ceilings_doubt doubt_of(const struct ceilings *c, const struct run *run)
 {
 	if (run->cpu && *run->cpu && strcmp(c->cpu, run->cpu))
 		return CEILINGS_OTHER_CPU;
@@ -516,7 +520,7 @@ static int borrow(struct roofline *r, const struct ceilings *c)
 	if (!c)
 		return 0;
 	r->ceilings = c;
-	r->doubt = roofline_doubt_of(c, r->run);
+	r->doubt = doubt_of(c, r->run);
 	r->raised = *c;
 	r->raised.reached = calloc(c->reached_count + 1, sizeof(*c->reached));
 	if (r->raised.reached && c->reached_count)
@@ -537,7 +541,7 @@ int roofline_create_in(struct roofline **out, struct walk *walk, const struct ce
 		roofline_destroy(r);
 		return -ENOMEM;
 	}
-	r->device = roofline_device(r->run, ceilings);
+	r->device = find_device(r->run, ceilings);
 	walk_join(walk, &ops, r);
 	*out = r;
 	return 0;

@@ -40,7 +40,7 @@ enum roofline_flags {
 	ROOFLINE_ABOVE_COMPUTE = 1, /* more than its ceiling allows, so it is not believed */
 	ROOFLINE_ABOVE_BANDWIDTH = 2,
 	ROOFLINE_OTHER_THREADS = 4, /* its number of threads was not measured: see roof_threads */
-	ROOFLINE_NOT_ALL = 8,	    /* some of its executions do not say what they did */
+	ROOFLINE_NOT_ALL = 8,	    /* some of its executions do not tell their work */
 	ROOFLINE_AT_MOST = 16, /* work and rates are the most that they can be: no roof for it */
 	ROOFLINE_RAISED = 32,  /* it reached more than was measured: it is the ceiling */
 	ROOFLINE_OFF_CPU =
@@ -59,7 +59,7 @@ struct roofline_row {
 	uint32_t brick;
 	enum roofline_phase phase;
 	int on_device;	  /* on queues of a device */
-	uint64_t count;	  /* executions that say what they did */
+	uint64_t count;	  /* executions that tell their work */
 	uint64_t silent;  /* that do not, and are left out of all else */
 	uint64_t wall_ns; /* with at least one thread in it */
 	uint64_t busy_ns; /* of all threads together */
@@ -83,7 +83,8 @@ struct roofline_row {
 	double peak_per_ns; /* the ceiling: operations */
 
 	double floor_ns;	  /* of one execution: latency */
-	double roof_flops_per_ns; /* what the nearer ceiling allows; negative: it has no roof */
+	double roof_flops_per_ns; /* the rate that the nearer ceiling allows; negative: it has no
+				     roof */
 	double roof_bytes_per_ns; /* the same in bytes */
 	double distance;	  /* 1 - achieved / roof: 0 to 1; negative: it has no roof */
 	enum roofline_bound bound;
@@ -94,7 +95,7 @@ struct roofline {
 	const struct run *run;
 	const struct ceilings *ceilings;
 	enum ceilings_doubt doubt; /* why they do not hold: then no row has a roof */
-	struct ceilings raised;	   /* these with what this run has reached; borrows all else */
+	struct ceilings raised; /* these, with rates that this run has reached; borrows all else */
 	const struct ceilings_device *device; /* whose queues the run has; NULL: not known */
 	struct roofline_row *rows;	      /* by phase, then by wall time, longest first */
 	size_t row_count;
@@ -127,16 +128,6 @@ int roofline_learn(struct ceilings *kept, const struct roofline *roofline);
 
 /* The flag that says why a row has no roof, the first of several; 0: it has one. */
 enum roofline_flags roofline_why_none(const struct roofline_row *row);
-
-/* Why ceilings do not hold for a recording. */
-enum ceilings_doubt roofline_doubt_of(const struct ceilings *ceilings, const struct run *run);
-
-/*
- * The one device whose queues the run has, as its notes name it. NULL: it was not measured, or
- * there are several, and nobody knows which one ran what.
- */
-const struct ceilings_device *roofline_device(
-	const struct run *run, const struct ceilings *ceilings);
 
 /* "prefill", "decode", NULL for outside of steps; "memory", ..., NULL for unknown. */
 const char *roofline_phase_name(enum roofline_phase phase);

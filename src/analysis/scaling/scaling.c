@@ -238,7 +238,7 @@ static void add_commands(struct scaling_maker *m)
 
 	for (size_t i = 0; i < run->command_count; i++) {
 		const struct run_command *c = &run->commands[i];
-		const struct run_sample *s = &run->lanes[c->lane].samples[c->sample];
+		const struct run_sample *s = run_command_sample(run, c);
 		uint32_t step = step_index_of_command(m->index, run, c);
 		if (step != RUN_NONE && m->rows[step])
 			add(m, m->table + (m->rows[step] - 1) * m->columns,
@@ -284,7 +284,7 @@ static double widening(struct scaling_maker *m, size_t n, double slope, double a
 	return alike > 0.98 ? 10 : sqrt((1 + alike) / (1 - alike));
 }
 
-/* Into scratch, of n steps from `first` on; how many. */
+/* Puts the slopes of n steps from `first` on into scratch; returns their number. */
 static size_t slopes(struct scaling_maker *m, size_t first, size_t n)
 {
 	const double *x = m->x + first, *y = m->y + first;

@@ -147,7 +147,7 @@ uint32_t step_index_at(
 uint32_t step_index_of_command(
 	const struct step_index *index, const struct run *run, const struct run_command *c)
 {
-	uint64_t ns = c->launch_ns ? c->launch_ns : run->lanes[c->lane].samples[c->sample].begin_ns;
+	uint64_t ns = c->launch_ns ? c->launch_ns : run_command_sample(run, c)->begin_ns;
 
 	return step_index_at(index, run, c->launch_lane != RUN_NONE ? c->launch_lane : c->lane, ns);
 }
@@ -206,7 +206,10 @@ uint64_t step_index_overlap(const struct step_index *index, const struct run *ru
 	return ns;
 }
 
-/* Up to limit_ns: what goes on at the end of the tail is in it, too, as far as nothing cuts it. */
+/*
+ * Ends the tail at limit_ns at most: work that goes on at its end is in it, too, as far as nothing
+ * cuts it.
+ */
 static void measure_tail(
 	const struct step_index *index, const struct run *run, uint32_t number, uint64_t limit_ns)
 {
@@ -246,7 +249,7 @@ static void find_tails(struct step_index *index, const struct run *run)
 		index->tails[i].end_ns = run->steps[i].end_ns;
 	for (size_t i = 0; i < run->command_count; i++) {
 		const struct run_command *c = &run->commands[i];
-		uint64_t end_ns = run->lanes[c->lane].samples[c->sample].end_ns;
+		uint64_t end_ns = run_command_sample(run, c)->end_ns;
 		uint32_t step = step_index_of_command(index, run, c);
 		if (step != RUN_NONE && end_ns > index->tails[step].device_ns)
 			index->tails[step].device_ns = end_ns;

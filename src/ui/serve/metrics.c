@@ -15,6 +15,7 @@
 
 #include "analysis/accounts/durations.h"
 #include "analysis/accounts/unknown.h"
+#include "base/number.h"
 #include "base/path_name.h"
 #include "base/scope.h"
 #include "base/utf8.h"
@@ -160,18 +161,13 @@ static struct run_stat counted(const struct run *run, int phase)
 	return sum;
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 static void put_tokens(struct metrics *m)
 {
 	const struct step_times *times = &m->page->report.summary->steps;
 	put_family(m->out, "brick_tokens", "counter", NULL, "Tokens of the steps that have ended.");
 	for (int phase = 0; phase < STEP_PHASES; phase++)
 		fprintf(m->out, "brick_tokens_total{phase=\"%s\"} %llu\n", step_phase_name(phase),
-			(unsigned long long)larger(
+			(unsigned long long)number_max(
 				times->phases[phase].tokens, counted(m->run, phase).elements));
 	if (times->ttft_ns == ANALYSIS_UNKNOWN)
 		return;
@@ -698,7 +694,7 @@ static void put_type(FILE *out, struct family *family, const char *name, const c
 		!strcmp(type, "info") ? "gauge" : type);
 }
 
-/* Without an exemplar, which follows the value. */
+/* The length of a sample without its exemplar, which follows the value. */
 static size_t sample_length(const char *line, size_t length)
 {
 	bool quoted = false;

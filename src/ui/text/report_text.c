@@ -30,11 +30,6 @@
 
 enum { LABEL = 13 }; /* columns of a label */
 
-static bool is_of_devices(const struct summary *summary)
-{
-	return summary->by == SUMMARY_BY_KERNEL || summary->by == SUMMARY_BY_QUEUE;
-}
-
 /* flags: only fields with these are known; cells of the others are blank. extra: a last cell. */
 static void add_row(struct table *table, const struct report *report,
 	const struct report_columns *columns, const struct summary_row *row, unsigned flags,
@@ -156,7 +151,7 @@ static void add_others(struct table *table, const struct report *report,
 			row->device_step_ns == ANALYSIS_UNKNOWN ? 0 : row->device_step_ns;
 		largest = share_of(summary, row) > largest ? share_of(summary, row) : largest;
 	}
-	if (!summary->wall_ns && !is_of_devices(summary))
+	if (!summary->wall_ns && !summary_by_devices(summary->by))
 		others.share = -1;
 	if (!others.device_ns)
 		others.device_ns = others.device_step_ns = ANALYSIS_UNKNOWN;
@@ -278,7 +273,7 @@ const char *report_basis(const struct report *report)
 {
 	bool known = report->summary->knows_off, dropped = false;
 
-	if (is_of_devices(report->summary))
+	if (summary_by_devices(report->summary->by))
 		return NULL;
 	if (!known)
 		return "AVG to MAX and rates are wall-clock time: when threads were off their CPUs "
@@ -290,7 +285,7 @@ const char *report_basis(const struct report *report)
 		       : "AVG to MAX and rates count time on the CPU, for waits all time.";
 }
 
-/* Says what the other numbers of a table mean; the caller frees. */
+/* Explains the other numbers of a table; the caller frees. */
 static char *sums_text(const struct summary *summary)
 {
 	bool waits = false, counts = false;
@@ -325,7 +320,7 @@ static void print_footnote(
 					  ? ", of a brick only while that ran on a CPU"
 					  : "")
 			: text_copy("SHARE is a part of all threads' lifetimes");
-	if (is_of_devices(report->summary)) {
+	if (summary_by_devices(report->summary->by)) {
 		free(wall);
 		wall = text_copy(
 			"SHARE is a part of the time of all queues' commands; SELF excludes "
@@ -335,13 +330,13 @@ static void print_footnote(
 	const char *basis = report_basis(report);
 	SCOPED char *sums = sums_text(report->summary);
 	paragraph(terminal, 0, "", "%s%s%s%s%s%s%s%s", wall, places ? " (waiting included)" : "",
-		is_of_devices(report->summary) ? "." : sums, basis ? " " : "", basis ? basis : "",
-		left_out ? " Hidden columns (--columns): " : "", left_out ? left_out : "",
-		left_out ? "." : "");
+		summary_by_devices(report->summary->by) ? "." : sums, basis ? " " : "",
+		basis ? basis : "", left_out ? " Hidden columns (--columns): " : "",
+		left_out ? left_out : "", left_out ? "." : "");
 	terminal_end(terminal, STYLE_DIM);
 }
 
-/* "BRICK", "LAYER", ...: what rows are. */
+/* "BRICK", "LAYER", ...: the title of the rows. */
 static void title_of(const struct summary *summary, char title[16])
 {
 	snprintf(title, 16, "%s", summary_by_name(summary->by));
@@ -393,7 +388,7 @@ static void print_nothing(const struct report *report, const struct terminal *te
 		paragraph(terminal, 0, "",
 			"The recording was cut off: there are no bricks in what can be read of "
 			"it.");
-	else if (is_of_devices(report->summary))
+	else if (summary_by_devices(report->summary->by))
 		paragraph(terminal, 0, "",
 			"No queue of a device was recorded. Those of OpenCL, Vulkan and CUDA "
 			"programs are, and what an engine hands to brick/device.h; 'brick doctor' "
@@ -546,7 +541,7 @@ static char *meanings(const struct report *report)
 	size_t threads = threads_of(report->run);
 	char *text;
 
-	if (report->columns || is_of_devices(report->summary))
+	if (report->columns || summary_by_devices(report->summary->by))
 		return NULL;
 	text = report->run->step_count
 		       ? text_copy("SHARE and /TOKEN are time of the thread that runs the steps")
