@@ -22,9 +22,8 @@ struct escaped {
 size_t escape_json_character(struct escaped *out, const char *text, size_t left);
 
 /*
- * Spells a character that must not be shown as it is:
- *
- * , \r, \t, \xNN (also a byte that is no UTF-8), \uNNNN or \UNNNNNNNN.
+ * Spells a character that must not be shown as it is: \n, \r, \t, \xNN (also a byte that is no
+ * UTF-8), \uNNNN or \UNNNNNNNN.
  */
 size_t escape_spell(struct escaped *out, const char *text, size_t left);
 
