@@ -373,8 +373,9 @@ static inline uint32_t run_usable_cpus(const struct run *run)
 }
 
 /*
- * Samples that lie in a file take memory from when they are read until they are released. Whoever
- * goes through many says of each that it has passed it: so never more than some megabytes are held.
+ * Samples that lie in a file take memory from when they are read until they are released. Loops
+ * over many samples call run_lane_passed() for each, so that never more than some megabytes are
+ * held.
  */
 void run_lane_release(const struct run_lane *lane);
 void run_release(const struct run *run); /* of all lanes */
