@@ -100,7 +100,7 @@ struct summary {
 	const struct run *run;
 	enum summary_by by;
 	int only;		  /* see summary_create() */
-	bool knows_off;		  /* when threads were off their CPUs, of all of that */
+	bool knows_off;		  /* times off the CPU are known of all of it */
 	struct summary_row *rows; /* by share, largest first; places in their own order */
 	size_t row_count;
 	struct summary_row *categories;
@@ -118,8 +118,7 @@ struct summary {
 	uint64_t samples, executions;
 	uint64_t mismatched; /* difference of the two where nothing is known to have been dropped */
 	uint64_t unknown_operations; /* executions of operations that no rule knew */
-	/* what of recording fell into the wall time of each phase: those of struct execution_counts
-	 */
+	/* the recording's own work in the wall time of each phase, from struct execution_counts */
 	const struct summary_pairs *pairs, *hooked;
 	const uint64_t *traced;
 	struct queue_times queues;
@@ -136,7 +135,7 @@ struct summary {
  * -ENOMEM.
  */
 int summary_create(struct summary **out, const struct run *run, enum summary_by by, int only);
-/* The same, whole when the walk has run: for those who want several. */
+/* As summary_create(), for one of several in a walk; whole when the walk has run. */
 int summary_create_in(struct summary **out, struct walk *walk, enum summary_by by, int only);
 /*
  * Before the walk runs: let `to` use the sums of `part`, so that equal sums are made once. Both are

@@ -11,8 +11,8 @@
  * of all steps of the process: time beside a step costs nothing.
  *
  * Tiles are passed over, and only named. Begin and end are called for each other sample, nested
- * like the samples. Whoever wants samples joins a walk, so that a run is walked once for all of
- * them. Read-only on the run; one walk per thread.
+ * like the samples. Accumulators join a walk, so that a run is walked once for all of them.
+ * Read-only on the run; one walk per thread.
  */
 #pragma once
 
@@ -149,7 +149,7 @@ struct walk {
 
 void walk_init(struct walk *walk, const struct run *run, const struct step_index *index);
 
-/* Be fed by the walk. */
+/* Adds an accumulator to the walk. */
 void walk_join(struct walk *walk, const struct walk_ops *ops, void *context);
 
 /*
@@ -159,14 +159,16 @@ void walk_join(struct walk *walk, const struct walk_ops *ops, void *context);
  */
 int walk_run(const struct walk *walk);
 
-/* Feed one with samples [first, end) of a lane, as if nothing held them; begin, end and tile only.
+/*
+ * Feeds an accumulator samples [first, end) of a lane, as if nothing held them; begin, end and tile
+ * only.
  */
 void walk_samples(const struct run *run, const struct step_index *index, uint32_t lane,
 	size_t first, size_t end, const struct walk_ops *ops, void *context);
 
 /*
  * All samples of one lane: at once, or so many at a time, so that lanes can be walked side by side.
- * Frames have times of their own and off the CPU only if someone who joined wants ends. NULL: no
+ * Frames have their own times, and times off the CPU, only if an accumulator wants ends. NULL: no
  * memory.
  */
 struct walk_lane *walk_lane_create(

@@ -7,8 +7,8 @@
  * add up. Later tokens have longer contexts, so decode steps count up to the last one that all
  * recordings have.
  *
- * Where recordings are so few that what they differ by must be assumed, each measure also gets what
- * it varies by within a recording, over stretches of its steps.
+ * Where recordings are so few that their spread must be assumed, each measure also has its spread
+ * within a recording, over stretches of its steps.
  */
 #pragma once
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A difference: by how much values of B are above those of A, and whether that means anything. One
- * value of each run, times (less is better) or rates (more is better). The effect is the
- * Hodges-Lehmann shift of the logarithms, as a ratio less 1. Its interval is that of Student's t:
- * it misses the effect with the probability alpha, and is as much wider as many tests together
- * need, so that of identical sides no more often any is beyond the threshold.
+ * A difference: by how much values of B are above those of A, and if that means anything. One value
+ * of each run, times (less is better) or rates (more is better). The effect is the Hodges-Lehmann
+ * shift of the logarithms, as a ratio less 1. Its interval is that of Student's t, and misses the
+ * effect with the probability alpha. Many tests together get wider intervals, so that identical
+ * sides lie beyond the threshold no more often.
  *
  * The interval decides alone: *slower* and *faster* mean that it lies beyond the threshold, *same*
  * that it lies within, and all else is unsure. So sign, interval, verdict and exit code agree. An
@@ -38,7 +38,7 @@ struct difference {
 	double a, b; /* medians, in the unit of the values */
 	/* B against A, ratios less 1 of that unit; NAN: not known */
 	double effect, low, high;
-	double p;	   /* that an effect of nothing looks like this, for all tests together */
+	double p; /* the probability that no effect looks like this, over all tests together */
 	double threshold;  /* that the verdict is of */
 	double detectable; /* least effect on a time that is found in 4 of 5 trials; NAN */
 	enum compare_verdict verdict;

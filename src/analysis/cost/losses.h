@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loss ledger of a run as a whole: what its processes and lanes counted, and what the file
- * lacks. Pure; any thread.
+ * The loss ledger of a run as a whole: the losses that its processes and lanes counted, and those
+ * of the file. Pure; any thread.
  */
 #pragma once
 

@@ -21,8 +21,11 @@
 struct pair_costs {
 	double count;
 	double ns, low_ns, high_ns; /* of all of them */
-	/* Where recordings say it: the mean time between two, how long 2 MB take, the most that one
-	 * costs; a pair behind them by their time; what all cost more behind them, and at most. */
+	/*
+	 * Where recordings say it: the mean time between two pairs, the time of 2 MB, and the cost
+	 * of a pair with nothing in any cache; a pair's cost behind 2 MB by their time; the extra
+	 * cost of all pairs behind 2 MB, and at most.
+	 */
 	double between_ns, stream_ns, cold_ns, slope, streamed_ns, most_ns;
 	bool unknown; /* a process with pairs does not tell their cost */
 };

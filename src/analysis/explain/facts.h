@@ -92,7 +92,10 @@ const struct summary_row *explain_row(const struct explain_phase *phase, const c
  */
 uint64_t explain_on_cpu_ns(const struct explain_phase *phase, const char *name);
 
-/* The same of a well-known brick, on threads that run steps. A team may share the brick. */
+/*
+ * As explain_on_cpu_ns(), for a well-known brick on threads that run steps. A team may share the
+ * brick.
+ */
 uint64_t explain_brick_ns(
 	const struct explain_facts *facts, const struct explain_phase *phase, int well_known);
 
@@ -104,7 +107,7 @@ uint64_t explain_owner_ns(
 uint64_t explain_ideal_ns(const struct explain_phase *phase, uint32_t cpus);
 
 /*
- * The cost of an evaluation for any batch (reading the weights), and what each token adds. From
+ * The cost of an evaluation for any batch (reading the weights), and of each token in it. From
  * evaluations of two sizes in this run, else from decode and a rule of thumb.
  */
 struct explain_batching {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The critical path of a run: what decided how long its steps took, how much later everything else
- * could have been, and what a faster brick would buy. Steps follow one another, so that the path of
- * a phase is that of its steps put together; what-if runs the schedule of every step again. A run
- * without steps has the path of the process that recorded most.
+ * The critical path of a run: the work that decided how long its steps took, how much later all
+ * other work could have been, and the gain of a faster brick. Steps follow one another, so that the
+ * path of a phase is that of its steps put together; what-if runs the schedule of every step again.
+ * A run without steps has the path of the process that recorded most.
  *
  * Owned by the path, which borrows the run. Read-only once made: any thread.
  */
@@ -20,8 +20,10 @@ struct path_row {
 	const char *name;
 	const char *category; /* NULL: none */
 	uint32_t owner;	      /* brick, or enum schedule_owner above them */
-	/* Rows come by this first: bricks; what is no work of anybody, as waits for what is not
-	 * known; what was not asked for. */
+	/*
+	 * Rows are ordered by this first: bricks; time that is nobody's work, such as unexplained
+	 * waits; left-out bricks.
+	 */
 	enum path_rank { PATH_WORK, PATH_WAIT, PATH_LEFT_OUT } rank;
 	uint64_t count;	 /* executions, on all threads */
 	uint64_t own_ns; /* of all threads: less nested bricks; of waits: the part that nothing

@@ -13,7 +13,7 @@
  *   - waits for a device (Synchronize): the commands that they were for, or, where that is not
  *     known, what each queue had ended last when the wait ended;
  *   - other waits, and times that a thread was blocked: a queue that worked nine tenths of that
- * time and had nothing left to do at its end; of the rest it is counted how long queues worked;
+ *     time and had nothing left to do at its end; for the rest the queues' work is counted;
  *   - the begin of work: a thread that did nothing when a step or the computation of a graph began
  *     (GraphCompute) on another thread begins because of that;
  *   - the end of a step: the work of the threads that it met at barriers has ended before; if it
@@ -37,8 +37,8 @@
 enum schedule_kind {
 	SCHEDULE_WORK,	/* of `brick`: its own time, with its waiting inside */
 	SCHEDULE_REST,	/* of a step or a thread: in no brick */
-	SCHEDULE_WAIT,	/* what is left of a wait when all it waited for had come; all, if not known
-			 */
+	SCHEDULE_WAIT,	/* the rest of a wait after all that it waited for had come; all of it, if
+			   that is not known */
 	SCHEDULE_START, /* from the begin of the work to a thread's first brick */
 	SCHEDULE_OFF,	/* a thread off its CPU, in whatever brick */
 	SCHEDULE_POINT, /* takes no time: several come together */

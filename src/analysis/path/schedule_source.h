@@ -39,7 +39,7 @@ struct schedule_source {
 
 /* It is whole when the walk has run. -ENOMEM; *source is then empty. */
 int schedule_source_init(struct schedule_source *source, struct walk *walk);
-/* The same with a walk of its own. */
+/* As schedule_source_init(), with a walk of its own. */
 int schedule_source_find(
 	struct schedule_source *source, const struct run *run, const struct step_index *index);
 void schedule_source_fini(struct schedule_source *source);

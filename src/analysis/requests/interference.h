@@ -33,7 +33,7 @@ struct interference {
 	/* of the mixed steps that are known */
 	uint64_t measured_ns, prompt_tokens;
 	double expected_ns, low_ns, high_ns;
-	/* a step's time for each further token of prompts, and what it takes to have any */
+	/* a step's time for each further token of prompts, and the fixed time of having any */
 	bool has_slope;
 	double slope_ns, fixed_ns;
 	uint64_t longest_prompt; /* tokens of prompts in one mixed step, at most */

@@ -74,7 +74,9 @@ static inline bool step_index_is_evaluated(
 uint32_t step_index_at(
 	const struct step_index *index, const struct run *run, uint32_t lane, uint64_t ns);
 
-/* The same from a place in by_process, that of the last step that had begun by then. */
+/*
+ * As step_index_at() for a process; place: in by_process, of the last step that had begun by then.
+ */
 static inline uint32_t step_index_open(
 	const struct step_index *index, const struct run *run, uint32_t place, uint64_t ns)
 {

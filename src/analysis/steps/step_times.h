@@ -35,16 +35,20 @@ struct step_time {
 	uint64_t after_ns;	  /* after it and in its account: in bricks, or a device at work */
 	uint64_t unattributed_ns; /* of both: in no brick and no wait */
 	uint64_t sampled_end_ns; /* of the last sampling after it or beside it; 0: there was none */
-	/* of the last wait in its account, or command that it launched, or its own: then all that
-	 * it evaluated was there */
+	/*
+	 * the end of its last wait, of the last command that it launched, or its own: its results
+	 * were there by then
+	 */
 	uint64_t done_ns;
 };
 
 /* Sums over all steps of one phase; ANALYSIS_UNKNOWN where there are too few to say. */
 struct step_phase_times {
 	uint64_t count, tokens;
-	/* not in count, percentiles, union_ns and wall_ns: batches that were not evaluated, or not
-	 * to the end; what they took is in total_ns and those behind it */
+	/*
+	 * not in count, percentiles, union_ns and wall_ns: batches that were not evaluated, or not
+	 * to the end; their time is in total_ns and the members after it
+	 */
 	uint64_t refused, aborted, unevaluated_ns;
 	/* speculative decoding: evaluated beside `tokens`; drafts that were checked, and those of
 	 * them that did not hold; steps of models that draft, and their time */
@@ -71,15 +75,13 @@ struct step_times {
 	uint64_t wall_ns;
 	struct step_phase_times phases[STEP_PHASES];
 	/*
-	 * Time to first token: from the begin of the first step that takes in a prompt to the end
-	 * of the first step after which a token was there, with its sampling: the first that is
-	 * followed by sampling, or, where sampling was not recorded, from the begin of the last
-	 * prompt before the first decode to its last prefill's end, with the waits after it and the
-	 * commands of devices that it launched; unknown where its prefills may be prompts of their
-	 * own (as many tokens each: a benchmark that repeats them). A
-	 * warm-up is no part of it. Of the first process that has one. ANALYSIS_UNKNOWN when no
-	 * step is known to have given a token, also where that may be because records of it were
-	 * dropped.
+	 * Time to first token of the first process that has one: from the begin of the first step
+	 * that takes in a prompt to the end of the first step that is followed by sampling, with
+	 * that sampling. Where sampling was not recorded: from the begin of the last prompt before
+	 * the first decode to the end of its last prefill, with the waits after it and the commands
+	 * that it launched; unknown if its prefills may be prompts of their own (as many tokens
+	 * each: a benchmark that repeats them). A warm-up is no part of it. ANALYSIS_UNKNOWN if no
+	 * step is known to have given a token, also where records of it may have been dropped.
 	 */
 	uint64_t ttft_ns;
 	/* while it is fed */
@@ -100,8 +102,8 @@ struct step_between {
 };
 
 /*
- * Each of them, in order, but none before a prompt, for which a program may wait, after a warm-up,
- * or where steps were left out. steps: of step_times.
+ * Calls found() for each of them, in order, but not before a prompt, for which a program may wait,
+ * after a warm-up, or where steps were left out. steps: of step_times.
  */
 void step_times_between(const struct step_time *steps, const struct run *run,
 	const struct step_index *index,
@@ -113,7 +115,7 @@ void step_times_between(const struct step_time *steps, const struct run *run,
  */
 bool step_times_has_steps(const struct run *run, const struct run_lane *lane);
 
-/* The same with a walk of its own. -ENOMEM. */
+/* As step_times_init(), with a walk of its own. -ENOMEM. */
 int step_times_measure(
 	struct step_times *times, const struct run *run, const struct step_index *index);
 
