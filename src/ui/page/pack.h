@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Short forms of what the page holds many times: numbers as one text, LEB128 (seven bits a byte,
- * the lowest first) in base64, which the page unpacks in js/unpack.js; and texts that stand in one
- * list and are named by their places there. Where memory is lacking, text_error() says so in the
- * end. One thread at a time.
+ * Short forms of data that the page holds many times: numbers as one text, LEB128 (seven bits a
+ * byte, the lowest first) in base64, which the page unpacks in js/unpack.js; and texts that stand
+ * in one list and are named by their places there. Where memory is lacking, text_error() says so in
+ * the end. One thread at a time.
  */
 #pragma once
 

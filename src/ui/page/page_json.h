@@ -15,7 +15,7 @@
 /* True if this build has the page; without it only the JSON can be made. */
 bool page_available(void);
 
-/* The sentence that says why not, and what to do about it. */
+/* The sentence that says why the page is missing, and how to get it. */
 const char *page_missing(void);
 
 /* The use of the page; a served one asks for new numbers now and then. */

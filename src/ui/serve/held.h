@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The run that is served, kept for questions about single steps and about what ran when. The main
+ * The run that is served, kept for questions about single steps and about the time line. The main
  * thread replaces it, the server's thread asks; a lock is between them.
  */
 #pragma once

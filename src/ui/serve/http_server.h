@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A request for something that is made when it is asked for. */
+/* A request for a document that is made on demand. */
 struct http_question {
 	const char *path;		   /* HTTP_STEP or HTTP_TIMELINE */
 	uint64_t step, since_ns, until_ns; /* if not given: 0, 0 and UINT64_MAX */

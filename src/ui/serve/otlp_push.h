@@ -25,9 +25,9 @@ struct otlp_push_counts {
 int otlp_push_create(struct otlp_push **out, const char *collector, char **why);
 
 /*
- * Take requests of a run that were not taken before: some at a time, and only when those before
- * them are gone, so that little waits. is_over: the run grows no more, so all have ended. 1: there
- * are more; -ENOMEM: some are lost.
+ * Takes requests of a run that it has not taken before: some at a time, and only when the former
+ * are gone, so that few wait. is_over: the run grows no more, so all have ended. 1: there are more;
+ * -ENOMEM: some are lost.
  */
 int otlp_push_requests(struct otlp_push *push, const struct otlp *otlp, bool is_over);
 
@@ -36,9 +36,9 @@ int otlp_push_metrics(struct otlp_push *push, const struct otlp *otlp,
 	const struct latencies *latencies, const struct step_times *times);
 
 /*
- * Post what is due, one request at a time and for about a second, in which the caller waits; a
- * collector that does not answer is waited for some seconds more. is_last: nothing is tried again,
- * and what is left is dropped.
+ * Posts texts that are due, one at a time and for about a second, in which the caller waits; it
+ * waits some seconds more for a collector that does not answer. is_last: nothing is tried again,
+ * and the rest is dropped.
  */
 void otlp_push_turn(struct otlp_push *push, bool is_last);
 

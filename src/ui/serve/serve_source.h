@@ -46,5 +46,5 @@ struct serve_pace {
 /* True if it is time to read, after so many requests. */
 bool serve_pace_is_due(struct serve_pace *pace, uint64_t now_ns, uint64_t asked);
 
-/* Something new was read until now, by so much CPU time. */
+/* Notes a reading that ended now and took so much CPU time. */
 void serve_pace_read(struct serve_pace *pace, uint64_t now_ns, uint64_t cost_ns);

@@ -9,8 +9,8 @@
 void ceilings_print(const struct ceilings *ceilings, const char *where, FILE *out);
 
 /*
- * Those kept for that host and CPU: NULL when there are none. Says on stderr which kept ones are
- * damaged or stale. *where, if not NULL, gets the path, to be freed.
+ * Returns the ceilings that are kept for that host and CPU; NULL: there are none. Says on stderr
+ * which kept ones are damaged or stale. *where, if not NULL, gets the path, to be freed.
  */
 struct ceilings *ceilings_kept(const char *host, const char *cpu, char **where);
 

@@ -42,7 +42,7 @@ struct diff_origins {
 /* Take the facts of a recording. */
 void diff_origin_init(struct diff_origin *origin, const struct run *run);
 
-/* The same of a run of a history, which stands for its recording. */
+/* Take the facts of a history's run, which stands for its recording. */
 void diff_origin_of_history(struct diff_origin *origin, const struct history_run *run);
 
 /* Find the differences; the origins are taken. */

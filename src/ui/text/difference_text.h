@@ -21,7 +21,7 @@ char *difference_short(char out[DIFFERENCE_BYTES], const struct difference *d);
 /* "-41 to -33 %", "1.49 to 1.92"; "" where it is not known. */
 char *difference_interval(char out[DIFFERENCE_BYTES], const struct difference *d);
 
-/* All of it, as above; the caller frees. */
+/* Effect and interval, as above; the caller frees. */
 char *difference_text(const struct difference *d);
 
 /* The smallest difference that four of five such comparisons find: "5.2 %"; "" : not known. */

@@ -20,7 +20,7 @@ bool losses_describe(const struct losses *losses, size_t k, uint64_t *count, cha
 /* NULL: there is nothing to say, or no memory. The caller frees. */
 char *distortion_text(const struct distortion *distortion);
 
-/* Says that threads were preempted for much of the steps' time. NULL, and who frees, likewise. */
+/* Says that threads were preempted for much of the steps' time. NULL as above; the caller frees. */
 char *preempted_text(const struct presence *presence);
 
 /* The cost of begin/end pairs, where there are any. The caller frees. */

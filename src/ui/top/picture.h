@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state that `brick top` shows at a moment: a run (a recording, or what the sessions of a live
- * process hold), and all that analysis/ says about it, computed when a view asks first. All numbers
- * on the screen come from here, and are made as those of `brick report`. Owns its run. One thread.
+ * The state that `brick top` shows at a moment: a run (a recording, or the sessions of a live
+ * process), and its analysis, computed when a view asks first. All numbers on the screen come from
+ * here, and are made as those of `brick report`. Owns its run. One thread.
  */
 #pragma once
 
@@ -51,7 +51,7 @@ void picture_destroy(struct picture *picture);
 
 /*
  * The p50 or p99 of all steps of a phase. Live, and if older ones are not in it any more, by the
- * histogram of the threads, with what comes after a typical step. ANALYSIS_UNKNOWN.
+ * histogram of the threads, with the time after a typical step. ANALYSIS_UNKNOWN.
  */
 uint64_t picture_step_percentile(const struct picture *picture, int phase, unsigned percent);
 

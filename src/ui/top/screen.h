@@ -14,7 +14,7 @@ struct screen_calls {
 	void *context;
 };
 
-/* Why there can be no screen, with what to do about it; NULL: there can. */
+/* Why there can be no screen, and how to get one; NULL: there can. */
 const char *screen_obstacle(void);
 
 /* Show and follow keys until the user quits (0) or a signal ends it (its number). */

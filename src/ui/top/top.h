@@ -21,7 +21,7 @@ int top_phase_of(struct top *top, const struct run *run);
 /* Show a newer picture; the old one is destroyed. */
 void top_picture_set(struct top *top, struct picture *picture);
 
-/* Hold pictures against this one, of a whole recording; takes it and its name, a safe text. */
+/* Compares pictures with this one, of a whole recording; takes it and its name, a safe text. */
 void top_baseline_set(struct top *top, struct picture *baseline, char *name);
 
 /* A view by its name, or by a beginning that only one has; -1: there is none. */
