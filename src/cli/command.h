@@ -56,8 +56,10 @@ struct cli_command {
 	/* argv[0] is the command's name; getopt's state is fresh. */
 	int (*run)(int argc, char **argv);
 	unsigned flags; /* enum cli_command_flags */
-	/* For --help: what follows the name, a line for each way to call it; what the command does;
-	 * what is said below the options, or NULL. */
+	/*
+	 * For --help: the text after the name, a line for each way to call it; the command's
+	 * purpose; the text below the options, or NULL.
+	 */
 	const char *usage, *about, *notes;
 	const struct cli_option *options;	      /* ends with an entry without a name */
 	void (*operands)(struct option_words *words); /* what they can be; NULL: anything */

@@ -23,18 +23,21 @@ struct history_store *history_runs_open(const char *where, bool create);
 /* For a store's lists: moves a run to the end of a struct history_runs. */
 int history_runs_take(void *runs, struct history_run *run);
 
-/* Answer of a store: ends the program when it is none. */
+/* Ends the program with the store's error if rc is negative. */
 void history_runs_check(const struct history_store *store, int rc);
 
 /* Add the runs of a reference, whole, oldest first; the program ends if there is none. */
 void history_runs_find(struct history_runs *runs, struct history_store *store, const char *name);
 
-/* Only those whose tokens were recorded; of `name`, for the message when there are none. */
+/*
+ * Keeps only runs, from `from` on, whose tokens were recorded; name: for the message if there are
+ * none.
+ */
 void history_runs_keep_steps(struct history_runs *runs, size_t from, const char *name);
 
 /*
- * Only those from `from` on that computed what the newest of them did, on its machine; a warning
- * names what was left out of `name`.
+ * Keeps only runs, from `from` on, of the newest one's workload and machine; a warning names the
+ * runs of `name` that were left out.
  */
 void history_runs_keep_alike(struct history_runs *runs, size_t from, const char *name);
 

@@ -19,7 +19,7 @@ struct run *input_load(const char *path);
 void input_batch_begin(char *const *paths, size_t count);
 void input_batch_end(void);
 
-/* The same; for answers that have no place for losses: they are said on stderr. */
+/* As input_load(), for answers without a place for losses, which are printed on stderr. */
 struct run *input_load_telling(const char *path);
 
 /* Prints losses on stderr, after their cause, that the recording was never finished. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Options of a command, declared once: the table makes what getopt_long() accepts, --help, and what
- * is suggested for a typing error. The words that can stand for a value or an operand are made of
- * the tables that the commands themselves use, or of a recording: what parsers accept, what
- * complaints name, and what shells complete. All complaints look alike. Main thread.
+ * Options of a command, declared once: getopt_long(), --help and suggestions for typing errors use
+ * the same table. The words that can stand for a value or an operand come from the tables that the
+ * commands themselves use, or from a recording. Parsers accept them, complaints name them, and
+ * shells complete them. All complaints look alike. Main thread.
  */
 #pragma once
 

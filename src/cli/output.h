@@ -17,8 +17,8 @@ void output_init(void);
 
 /*
  * Flush stdout. Returns code, or CLI_SYSTEM with a message when something could not be written, or
- * the answer lacks what there was no memory for (text_error()). That the reader has gone away is no
- * error: it had seen enough.
+ * the answer is not whole for lack of memory (text_error()). A reader that went away is no error:
+ * it had seen enough.
  */
 int output_finish(int code);
 

@@ -2,9 +2,9 @@
 /*
  * The files that a program consists of: its own, and the libraries that it is linked with, as the
  * dynamic linker would load them (which lists them without running the program); or those that a
- * process has mapped. Beside them, what its arguments, or the text of a script for a shell, name by
- * a path: programs, libraries, directories with ggml's libraries. And how ggml in one of these
- * files would be attached to, by the file alone. One thread.
+ * process has mapped. Beside them, files that its arguments, or the text of a script for a shell,
+ * name by a path: programs, libraries, directories with ggml's libraries. It also tells, by the
+ * file alone, how ggml in one of these files would be attached to. One thread.
  */
 #pragma once
 
@@ -57,7 +57,7 @@ struct program_ggml {
 /* -errno or BRICK_E*: it cannot be read. */
 int program_ggml(struct program_ggml *found, const char *path);
 
-/* Does the file hold this text, as its tables of symbols do, or what it opens by name? */
+/* Does the file hold this text, as its tables of symbols do, or as a name that it opens? */
 bool program_file_has(const char *path, const char *text);
 
 /* The sum over all files of a program. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Programs that a command runs and records itself, one after the other (bench, advise, bisect), and
- * what is said when one fails. Main thread.
+ * the messages when one fails. Main thread.
  */
 #pragma once
 

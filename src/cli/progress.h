@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Says on a terminal how far something is that takes longer than two seconds, and how much longer
- * it will take. Nothing is said where stderr is no terminal, and nothing stays there. One at a
- * time.
+ * Shows on a terminal the progress of work that takes longer than two seconds, and the time left.
+ * It shows nothing where stderr is no terminal, and nothing stays there. One at a time.
  */
 #pragma once
 

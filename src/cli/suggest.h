@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 /*
- * The name that is fewest edits from `word`, whatever the case of letters, if those are few enough
- * to be a slip, or that has the word in it; else NULL.
+ * Returns the name that is fewest edits from `word`, whatever the case of letters, if they are few
+ * enough to be a slip; or a name that has the word in it; else NULL.
  */
 const char *suggest(const char *word, const char *const *names, size_t count);
 
