@@ -40,6 +40,7 @@ ADDONS = os.path.join(DEMO, "engine-addons")
 NODE = os.path.join(DEMO, "engine", "node")
 MODEL = os.path.join(DEMO, "model-f16.gguf")
 SMALL = os.path.join(DEMO, "model-q8_0.gguf")
+SOUND = os.path.join(ADDONS, "sound.wav")
 PROMPT = "The people who build an engine want to know where the time of every token went."
 # llama.cpp's programs print from a thread of their own, and may end before it has printed all: some
 # runs are cut short, with Brick or without. Such a pair is run again.
@@ -62,9 +63,10 @@ class Program:
         self.env, self.talk, self.needs = env or {}, talk, needs
 
 
-def made(place, kind):
+def made(place, kind, *more):
     path = os.path.join(place, kind + ".gguf")
-    subprocess.run([sys.executable, os.path.join(SOURCE, "examples", "demo", "gguf_make.py"), MODEL, kind, path], check=True)
+    make = os.path.join(SOURCE, "examples", "demo", "gguf_make.py")
+    subprocess.run([sys.executable, make, MODEL, kind, path, *more], check=True)
     return path
 
 
@@ -143,6 +145,11 @@ def llama_programs(place):
     yield Program("llama-finetune", [f"{SHARED}/llama-finetune", "-m", os.path.join(DEMO, "model-f32.gguf"), "-f", text,
                                      "-c", "64", "-b", "64", "-ub", "64", "-t", "1", "-epochs", "1", "-o",
                                      "trained.gguf"], output="times")
+    picture = os.path.join(place, "picture.png")
+    for kind, medium, option in ("image", picture, "--image"), ("sound", SOUND, "--audio"):
+        yield Program(f"llama-mtmd-cli, {kind}", [
+            f"{SHARED}/llama-mtmd-cli", "-m", MODEL, "--mmproj", made(place, kind, picture), option, medium, "-p", PROMPT, "-n",
+            "24", *GREEDY, "-t", "1", "-c", "2048", "--chat-template", "vicuna"])
     for sign in "positive", "negative":
         with open(os.path.join(place, sign), "w") as file:
             file.write(f"one {sign} word\nanother {sign} word\n")
@@ -154,14 +161,14 @@ def llama_programs(place):
 
 
 def other_programs():
-    model, sound = os.path.join(ADDONS, "whisper.bin"), os.path.join(ADDONS, "sound.wav")
-    whisper = ["-m", model, "-f", sound, "-t", "1"]
+    model = os.path.join(ADDONS, "whisper.bin")
+    whisper = ["-m", model, "-f", SOUND, "-t", "1"]
     yield Program("whisper-cli, greedy", [f"{WHISPER}/whisper-cli", *whisper, "-bs", "1", "-bo", "1", "-nf"])
     yield Program("whisper-cli, 5 beams, flash attention off, fall-backs", [f"{WHISPER}/whisper-cli", *whisper, "-nfa"])
     yield Program("whisper-cli, static", [f"{PROGRAMS}/whisper-static/bin/whisper-cli", *whisper])
     yield Program("whisper-bench", [f"{WHISPER}/whisper-bench", "-m", model, "-t", "1"], output="times")
     yield Program("whisper.cpp in @fugood's addon", [NODE, f"{SOURCE}/tests/programs/addon_whisper.cjs",
-                                                    f"{ADDONS}/whisper.node", model, sound, "flash"])
+                                                    f"{ADDONS}/whisper.node", model, SOUND, "flash"])
     yield Program("llama.cpp in @fugood's addon", [NODE, f"{SOURCE}/tests/programs/addon_llama.cjs",
                                                   f"{ADDONS}/llama.node", MODEL])
     yield Program("gpt4all 4.0.0's addon", [NODE, f"{SOURCE}/tests/programs/addon_gpt4all.cjs", f"{ADDONS}/gpt4all.node",

@@ -53,7 +53,7 @@ build()
 
 build llama llama.cpp "llama-simple llama-completion llama-cli llama-server llama-bench llama-batched llama-batched-bench
 	llama-embedding llama-perplexity llama-lookup llama-speculative llama-speculative-simple llama-parallel
-	llama-finetune llama-cvector-generator test-thread-safety test-llama-archs" \
+	llama-finetune llama-cvector-generator llama-mtmd-cli test-thread-safety test-llama-archs" \
 	-DBUILD_SHARED_LIBS=ON -DLLAMA_CURL=OFF -DLLAMA_OPENSSL=OFF -DLLAMA_BUILD_UI=OFF -DLLAMA_BUILD_TESTS=ON
 build static llama.cpp "llama-completion llama-bench llama-finetune ggml-rpc-server" -DBUILD_SHARED_LIBS=OFF \
 	-DGGML_OPENMP=OFF -DGGML_RPC=ON -DLLAMA_CURL=OFF -DLLAMA_OPENSSL=OFF -DLLAMA_BUILD_UI=OFF -DLLAMA_BUILD_TESTS=OFF

@@ -3,16 +3,20 @@
 """Writes small models with random weights of architectures other than llama's, and an adapter, in the format
 that llama.cpp reads (GGUF): what brick-model does not make.
 
-usage: gguf_make.py LIKE KIND OUT
+usage: gguf_make.py LIKE KIND OUT [PICTURE.png]
 
-LIKE is a model of brick-model's: its vocabulary is taken, and an adapter (KIND lora) is made to fit it.
-The other kinds: moe (llama with experts), mamba, deepseek2 (latent attention, experts), qwen35 (gated delta
-net and attention in turn).
+LIKE is a model of brick-model's: its vocabulary is taken, and an adapter (KIND lora) or an encoder (image,
+sound) is made to fit it. The other kinds: moe (llama with experts), mamba, deepseek2 (latent attention,
+experts), qwen35 (gated delta net and attention in turn).
+
+The encoders are of llava's and of Qwen3-ASR's kind: 3 blocks, of which llava's kind computes 2, 16 positions
+for a picture, 13 for a second of sound. PICTURE is made, too.
 """
 import math
 import random
 import struct
 import sys
+import zlib
 
 U32, F32_VALUE, BOOL, STRING, ARRAY = 4, 6, 7, 8, 9
 SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
@@ -70,7 +74,9 @@ def encode(value):
     if isinstance(value, float):
         return struct.pack("<If", F32_VALUE, value)
     if isinstance(value, list):
-        return struct.pack("<IIQ", ARRAY, U32, len(value)) + struct.pack(f"<{len(value)}I", *value)
+        is_real = isinstance(value[0], float)
+        return struct.pack("<IIQ", ARRAY, F32_VALUE if is_real else U32, len(value)) + \
+            struct.pack(f"<{len(value)}{'f' if is_real else 'I'}", *value)
     return struct.pack("<II", U32, value)
 
 
@@ -204,8 +210,68 @@ def write_adapter(like, path, rank=8):
                  "adapter.type": encode("lora"), "adapter.lora.alpha": encode(16.0)}, tensors)
 
 
+EYE, EYE_HEADS, EYE_FF, EYE_LAYERS, PATCH, SIDE, CHANNELS, MELS = 64, 2, 128, 3, 14, 56, 8, 128
+
+
+def linear(name, n_in, n_out):
+    return [matrix(name, n_in, n_out), vector(f"{name}.bias", n_out)]
+
+
+def layer_norm(name):
+    return [norm(name, EYE), vector(f"{name}.bias", EYE)]
+
+
+def encoder_block(b):
+    tensors = layer_norm(f"{b}.ln1") + layer_norm(f"{b}.ln2") + [matrix(f"{b}.attn_k", EYE, EYE)]
+    for part in "attn_q", "attn_v", "attn_out":
+        tensors += linear(f"{b}.{part}", EYE, EYE)
+    return tensors + linear(f"{b}.ffn_up", EYE, EYE_FF) + linear(f"{b}.ffn_down", EYE_FF, EYE)
+
+
+def image_encoder(width):
+    positions = (SIDE // PATCH) ** 2 + 1
+    tensors = [matrix("v.patch_embd", PATCH, PATCH, 3, EYE), vector("v.class_embd", EYE, kind="one"),
+               matrix("v.position_embd", EYE, positions), *layer_norm("v.pre_ln")]
+    return "mlp", tensors + linear("mm.0", EYE, width) + linear("mm.2", width, width), {
+        "image_size": SIDE, "patch_size": PATCH, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}
+
+
+def sound_encoder(width):
+    tensors = [matrix("a.position_embd", EYE, 1500), *layer_norm("a.post_ln")]
+    for i in 1, 2, 3:
+        tensors += [matrix(f"a.conv2d.{i}", 3, 3, 1 if i == 1 else CHANNELS, CHANNELS), vector(f"a.conv2d.{i}.bias", CHANNELS)]
+    tensors += [matrix("a.conv_out", MELS // 8 * CHANNELS, EYE), *linear("mm.a.mlp.1", EYE, EYE_FF)]
+    return "qwen3a", tensors + linear("mm.a.mlp.2", EYE_FF, width), {"num_mel_bins": MELS}
+
+
+def write_encoder(like, kind, path):
+    width = like.u32("llama.embedding_length")
+    letter, side, make = ("v", "vision", image_encoder) if kind == "image" else ("a", "audio", sound_encoder)
+    projector, tensors, own = make(width)
+    shape = {"embedding_length": EYE, "attention.head_count": EYE_HEADS, "feed_forward_length": EYE_FF,
+             "block_count": EYE_LAYERS, "projection_dim": width, "attention.layer_norm_epsilon": 1e-5, **own}
+    pairs = {"general.architecture": "clip", f"clip.has_{side}_encoder": True, "clip.projector_type": projector,
+             **{f"clip.{side}.{k}": v for k, v in shape.items()}}
+    write(path, {k: encode(v) for k, v in pairs.items()},
+          tensors + [t for i in range(EYE_LAYERS) for t in encoder_block(f"{letter}.blk.{i}")])
+
+
+def write_picture(path, width=80, height=60):
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    rows = b"".join(b"\0" + bytes((5 * x + 3 * y * color) % 256 for x in range(width) for color in (1, 2, 3))
+                    for y in range(height))
+    with open(path, "wb") as file:
+        file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)) +
+                   chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
 original = Reader(sys.argv[1])
 if sys.argv[2] == "lora":
     write_adapter(original, sys.argv[3])
+elif sys.argv[2] in ("image", "sound"):
+    write_encoder(original, sys.argv[2], sys.argv[3])
+    if len(sys.argv) > 4:
+        write_picture(sys.argv[4])
 else:
     write_model(original, sys.argv[2], sys.argv[3])

@@ -166,6 +166,24 @@ static void the_first_rule_wins(void **state)
 	rules_destroy(NULL);
 }
 
+static void what_is_outside_lies_in_no_layer(void **state)
+{
+	struct rules *rules;
+	struct rules_error error;
+
+	(void)state;
+	assert_int_equal(
+		parse(&rules, "brick-rules 1\nlayer *-#\noutside norm-#\noutside * mm.*|post.*\n",
+			&error),
+		0);
+	assert_string_equal(judge(rules, "NORM", "norm-3", "out-2", "ADD", NULL), "?//-1");
+	assert_string_equal(judge(rules, "MUL_MAT", "up", "norm-3", "ADD", NULL), "?//3");
+	assert_string_equal(
+		judge(rules, "MUL_MAT", "up-3", "out-2", "ADD", "mm.0", "NONE", NULL), "?//-1");
+	rules_destroy(rules);
+	assert_refused("brick-rules 1\noutside a b c\n", 2, "NAME [SOURCE]");
+}
+
 static void defaults_can_be_switched_off(void **state)
 {
 	struct rules *rules;
@@ -384,6 +402,7 @@ int main(void)
 		cmocka_unit_test(faults_are_named_by_line),
 		cmocka_unit_test(bytes_that_are_no_text_are_refused),
 		cmocka_unit_test(the_first_rule_wins),
+		cmocka_unit_test(what_is_outside_lies_in_no_layer),
 		cmocka_unit_test(defaults_can_be_switched_off),
 		cmocka_unit_test_setup_teardown(llama, load_defaults, unload_defaults),
 		cmocka_unit_test_setup_teardown(mixture_of_experts, load_defaults, unload_defaults),

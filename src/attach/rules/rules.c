@@ -125,6 +125,11 @@ struct name_rule {
 	const char *before, *after;
 };
 
+/* Nodes of these names, if they read what `source` matches; NULL: whatever they read. */
+struct outside_rule {
+	const char *name, *source;
+};
+
 enum step_count { COUNT_NOTHING, COUNT_PROMPT, COUNT_OUTPUT, COUNT_PROMPTS };
 
 struct step_rule {
@@ -139,7 +144,7 @@ struct rules {
 	ARRAY(struct rule) rules;
 	const char *layers[MAX_LAYERS];
 	uint32_t layer_count;
-	const char *outside[MAX_LAYERS];
+	struct outside_rule outside[MAX_LAYERS];
 	uint32_t outside_count;
 	struct name_rule names[MAX_LAYERS];
 	uint32_t name_count;
@@ -255,11 +260,12 @@ static int add_layer(struct rules *rules, char **word, size_t words, struct rule
 
 static int add_outside(struct rules *rules, char **word, size_t words, struct rules_error *error)
 {
-	if (words != 2)
-		return fault(error, "outside needs one PATTERN");
+	if (words != 2 && words != 3)
+		return fault(error, "outside needs NAME [SOURCE]");
 	if (rules->outside_count == MAX_LAYERS)
 		return fault(error, "more than %d patterns of what is outside", MAX_LAYERS);
-	rules->outside[rules->outside_count++] = word[1];
+	rules->outside[rules->outside_count++] =
+		(struct outside_rule){word[1], words == 3 ? word[2] : NULL};
 	return 0;
 }
 
@@ -460,15 +466,14 @@ static bool operation_matches(const char *pattern, const char *operation)
 	return rules_pattern_matches(pattern, text, &number);
 }
 
-static bool source_matches(const struct rule *rule, const struct rules_node *node)
+static bool reads(const struct rules_node *node, const char *pattern, bool by_operation)
 {
 	int number = 0;
 
 	for (uint32_t i = 0; i < node->source_count; i++) {
-		if (rules_pattern_matches(rule->source, node->sources[i].name, &number))
+		if (rules_pattern_matches(pattern, node->sources[i].name, &number))
 			return true;
-		if (rule->by_operation &&
-			operation_matches(rule->source, node->sources[i].operation))
+		if (by_operation && operation_matches(pattern, node->sources[i].operation))
 			return true;
 	}
 	return false;
@@ -482,16 +487,28 @@ static bool rule_matches(const struct rule *rule, const struct rules_node *node)
 		return false;
 	return rules_pattern_matches(rule->operation, node->operation, &number) &&
 	       (rule->any_name || rules_pattern_matches(rule->name, node->name, &number)) &&
-	       (rule->any_source || source_matches(rule, node));
+	       (rule->any_source || reads(node, rule->source, rule->by_operation));
+}
+
+static bool is_outside(const struct rules *rules, const struct rules_node *node)
+{
+	int number = 0;
+
+	for (uint32_t i = 0; i < rules->outside_count; i++) {
+		const struct outside_rule *rule = &rules->outside[i];
+		if (rules_pattern_matches(rule->name, node->name, &number) &&
+			(!rule->source || reads(node, rule->source, false)))
+			return true;
+	}
+	return false;
 }
 
 static int find_layer(const struct rules *rules, const struct rules_node *node)
 {
 	int layer = -1;
 
-	for (uint32_t i = 0; i < rules->outside_count; i++)
-		if (rules_pattern_matches(rules->outside[i], node->name, &layer))
-			return -1;
+	if (is_outside(rules, node))
+		return -1;
 	for (uint32_t i = 0; i < rules->layer_count; i++) {
 		if (rules_pattern_matches(rules->layers[i], node->name, &layer))
 			return layer;

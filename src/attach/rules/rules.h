@@ -5,7 +5,7 @@
  * starting a comment:
  *
  *   layer  PATTERN                           where a layer's number stands in a name
- *   outside PATTERN                          nodes of these names lie in no layer
+ *   outside NAME [SOURCE]                    such nodes, if they read that, lie in no layer
  *   node   OPERATION NAME SOURCE BRICK [CATEGORY]
  *   inside BEFORE AFTER                      an annotation that begins with BEFORE: its name
  *                                            stands between the two

@@ -220,14 +220,6 @@ static void read_sources(struct reader *r, struct repetition_node *n, const void
 	}
 }
 
-/* Has the program given no name? Then the engine has numbered it, or called it after its source. */
-static bool is_nameless(const struct engine *e, const void *node)
-{
-	const char *name = e->get_name(node);
-
-	return !*name || !strncmp(name, "node_", 5) || strstr(name, " (");
-}
-
 static int read_node(struct reader *r, const void *node, uint32_t place)
 {
 	struct repetition_node *n = &r->nodes[r->count];
@@ -249,7 +241,8 @@ static int read_graph(struct reader *r, const void *graph, uint32_t count)
 		if (!node || !engine_executes(r->e, node))
 			continue;
 		int layer = r->told[r->count] = site_table_layer(r->e, node);
-		failed = (layer >= 0 && !is_nameless(r->e, node)) || read_node(r, node, i) < 0;
+		failed = (layer >= 0 && !tensor_is_nameless(r->e->get_name(node))) ||
+			 read_node(r, node, i) < 0;
 	}
 	return failed;
 }
@@ -333,7 +326,7 @@ struct surroundings {
 
 static bool is_open(const struct surroundings *s, uint32_t i)
 {
-	return s->nodes[i].layer < 0 && is_nameless(s->e, s->nodes[i].node);
+	return s->nodes[i].layer < 0 && tensor_is_nameless(s->e->get_name(s->nodes[i].node));
 }
 
 /* Layer of a node, as far as it is known from one side. */
@@ -370,13 +363,22 @@ static int read_surroundings(struct surroundings *s)
 	return 0;
 }
 
+/* A norm reads what the layer before has made: it lies where its weight does. */
+static bool lies_with_reader(const struct surroundings *s, uint32_t i)
+{
+	const char *operation = s->e->op_desc(s->nodes[i].node);
+
+	return s->from[i] == s->to[i] || !strcmp(operation, "NORM") ||
+	       !strcmp(operation, "RMS_NORM");
+}
+
 static void settle(struct surroundings *s)
 {
 	for (uint32_t i = 0; i < s->count; i++)
-		s->nodes[i].is_settled = is_open(s, i) && s->from[i] >= 0 && s->from[i] == s->to[i];
+		s->nodes[i].is_settled = is_open(s, i) && s->to[i] >= 0 && lies_with_reader(s, i);
 	for (uint32_t i = 0; i < s->count; i++)
 		if (s->nodes[i].is_settled)
-			s->nodes[i].layer = s->from[i];
+			s->nodes[i].layer = s->to[i];
 }
 
 void surrounded_layers(const struct engine *e, struct executed_node *nodes, uint32_t count)

@@ -46,7 +46,7 @@ struct executed_node {
 
 /*
  * Nodes without names among others that have some: one lies in a layer if all that it reads and all
- * that reads it, known by name or by this, lies in that layer. Takes the executed nodes in their
- * order, sets the layer of such nodes and marks them. Any thread.
+ * that reads it, known by name or by this, lies in that layer; a norm, if all that reads it does.
+ * Takes the executed nodes in their order, sets the layer of such nodes and marks them. Any thread.
  */
 void surrounded_layers(const struct engine *engine, struct executed_node *nodes, uint32_t count);

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include "attach/ggml/ggml_engine.h"
 #include "attach/ggml/nodes/node_work.h"
 
@@ -26,6 +27,12 @@ bool given_names_any(void);
 const char *given_name_of(const void *tensor, const char *own);
 
 extern pthread_mutex_t given_names_mutex; /* held over forks */
+
+/* Has the program given no name? Then the engine has numbered it, or called it after its source. */
+static inline bool tensor_is_nameless(const char *name)
+{
+	return !*name || !strncmp(name, "node_", 5) || strstr(name, " (");
+}
 
 struct tensor_text {
 	char name[TENSOR_NAME_BYTES];

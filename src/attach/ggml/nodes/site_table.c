@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "attach/ggml/nodes/node_text.h"
 #include "attach/rules/rule_sets.h"
 #include "base/array.h"
@@ -26,6 +27,16 @@ static void load(void)
 	rule_sets_load(&rules, rule_set_default_text, rule_set_default_bytes);
 }
 
+/*
+ * A norm by itself belongs to the layer whose weight comes behind it, not to the one before, which
+ * it reads: the graph knows (surrounded_layers()).
+ */
+static bool is_bare_norm(const struct tensor_text *node)
+{
+	return tensor_is_nameless(node->name) &&
+	       (!strcmp(node->operation, "NORM") || !strcmp(node->operation, "RMS_NORM"));
+}
+
 /* The brick of a node; one that no rule knows gets a brick of its operation's name, in Other. */
 static void apply_rules(const struct node_text *text, struct rule_outcome *outcome)
 {
@@ -37,6 +48,8 @@ static void apply_rules(const struct node_text *text, struct rule_outcome *outco
 		sources[i] = (struct rules_source){text->source[i].name, text->source[i].operation};
 	pthread_once(&once, load);
 	rule_sets_apply(&rules, &node, outcome);
+	if (is_bare_norm(&text->self))
+		outcome->layer = -1;
 }
 
 void site_table_ready(void)

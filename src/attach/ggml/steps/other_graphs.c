@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a graph is for (other_graphs.h). Only training computes a loss, and only training by
- * gradients goes back from it. The encoders of llama.cpp's multimodal programs have their own
- * names for weights: v.blk.0.attn_q.weight, a.blk.0.attn_q.weight.
+ * gradients goes back from it. The encoders of llama.cpp's multimodal programs have names of their
+ * own for weights: v.blk.0.attn_q.weight, a.conv1d.1.weight. What makes sounds (a.gen.) encodes
+ * nothing.
  */
 #include "attach/ggml/steps/other_graphs.h"
 
@@ -13,11 +14,30 @@
 
 enum { READ_SOURCES = 2 };
 
+/* Of all images of a batch. */
 static uint32_t rows_of(const struct engine *e, const void *tensor)
 {
-	int64_t rows = tensor_ne(&e->layout, tensor)[1];
+	const int64_t *ne = tensor_ne(&e->layout, tensor);
+	int64_t rows = 1;
 
-	return rows > 0 && rows < INT32_MAX ? (uint32_t)rows : 0;
+	for (int i = 1; i < TENSOR_DIMS; i++)
+		if (ne[i] <= 0 || __builtin_mul_overflow(rows, ne[i], &rows) || rows >= INT32_MAX)
+			return 0;
+	return (uint32_t)rows;
+}
+
+static bool begins(const char *name, const char *with)
+{
+	return !strncmp(name, with, strlen(with));
+}
+
+static enum other_graph kind_of_weight(const char *name)
+{
+	if (begins(name, "v."))
+		return OTHER_IMAGE;
+	return begins(name, "mm.a.") || (begins(name, "a.") && !begins(name, "a.gen."))
+		       ? OTHER_SOUND
+		       : OTHER_NONE;
 }
 
 /* By the weight that a node reads. */
@@ -25,11 +45,9 @@ static enum other_graph kind_of_node(const struct engine *e, const void *node)
 {
 	for (uint32_t i = 0; i < READ_SOURCES; i++) {
 		const void *source = tensor_source(&e->layout, node, i);
-		const char *name = source ? e->get_name(source) : "";
-		if (!strncmp(name, "v.blk.", 6))
-			return OTHER_IMAGE;
-		if (!strncmp(name, "a.blk.", 6))
-			return OTHER_SOUND;
+		enum other_graph kind = source ? kind_of_weight(e->get_name(source)) : OTHER_NONE;
+		if (kind != OTHER_NONE)
+			return kind;
 	}
 	return OTHER_NONE;
 }
@@ -42,7 +60,7 @@ static bool is_readable(const struct engine *e)
 
 bool other_graphs_optimizes(const char *operation)
 {
-	return !strncmp(operation, "OPT_STEP_", 9);
+	return begins(operation, "OPT_STEP_");
 }
 
 static bool goes_back(const char *operation)
