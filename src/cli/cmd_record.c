@@ -497,7 +497,7 @@ static const char *refusal_text(int error)
 	case -EACCES:
 		return "it runs with other rights than who started it";
 	case -ENOSYS:
-		return "it had forbidden itself system calls (seccomp) before its first brick";
+		return "its system calls were filtered (seccomp) before its first brick";
 	default:
 		return brick_strerror(error);
 	}

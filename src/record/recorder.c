@@ -23,6 +23,7 @@
 #include "lib/drain/drain_pace.h"
 #include "lib/drain/allowance.h"
 #include "lib/drain/neighbours.h"
+#include "lib/sys/confined.h"
 #include "lib/writer/part_file.h"
 #include "lib/writer/writer.h"
 #include "record/encoder.h"
@@ -132,6 +133,9 @@ static int prepare_environment(struct recorder *r)
 	struct environment *env = &r->environment;
 
 	int error = environment_add(env, "BRICK_SESSION_DIR=%s", r->dir.path);
+	/* who has more has been confined further */
+	if (!error)
+		error = environment_add(env, "BRICK_FILTERS=%u", brick__sys_filters());
 	/* all processes of a recording must read the same clock */
 	if (!error && r->clock.clock.source == BRICK_CLOCK_MONOTONIC)
 		error = environment_add(env, "BRICK_CLOCK=monotonic");

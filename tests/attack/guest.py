@@ -50,6 +50,7 @@ def counted(what, *arguments, bricks, **options):
     check(losses is not None, what, "no recording:", text)
     lost = losses["dropped"] + losses["unmatched"] + losses["refused"]
     same(count + lost, bricks, f"{what} {arguments}: bricks recorded ({count}) and lost ({lost})")
+    return count
 
 
 def stripped(scratch):
@@ -105,18 +106,20 @@ def privilege():
     if os.geteuid():
         print("not root: no other user to be")
         return
-    for is_setuid in True, False:
+    for what, starter, owner, mode in (("user, set-user-ID", nobody, nobody, 0o700), ("user", 0, nobody, 0o700),
+                                       ("root, named by a user", nobody, 0, 0o700), ("root, for all", 0, 0, 0o777)):
         with Scratch() as scratch:
             os.chmod(scratch.path, 0o755)
-            theirs, program = scratch.file("theirs"), scratch.file("program")
-            os.mkdir(theirs, 0o700)
-            os.chown(theirs, nobody, nobody)
+            place, program = scratch.file("place"), scratch.file("program")
+            os.mkdir(place)
+            os.chown(place, owner, owner)
+            os.chmod(place, mode)
             shutil.copy(GUEST, program)
             os.chmod(program, 0o4755)
             run = subprocess.run([program, "bricks"], capture_output=True, timeout=60,
-                                 env=dict(os.environ, BRICK_SESSION_DIR=theirs), user=nobody if is_setuid else 0)
+                                 env=dict(os.environ, BRICK_SESSION_DIR=place), user=starter)
             same(run.returncode, 0, f"privilege: {run.stderr}")
-            same(os.listdir(theirs), [], f"root's files in another user's directory, set-user-ID {is_setuid}")
+            same(os.listdir(place), [], f"root's files in a directory of {what}")
 
 
 def elsewhere():
@@ -159,6 +162,7 @@ for embed in False, True:
     attack("table", embed=embed)
 for embed in False, True:
     attack("cancel", embed=embed)
+    attack("asynchronous", embed=embed)
 counted("cancel", bricks=51 * BRICKS)
 counted("files", "1", bricks=BRICKS)
 counted("files", "4", bricks=4 * BRICKS)
@@ -184,11 +188,18 @@ for _ in range(ROUNDS):
     attack("exit", str(chance.randrange(100, 12000)))
 counted("seccomp", bricks=BRICKS)
 for how, started in ("prctl", 1), ("seccomp", 1), ("late", 0):
-    counted("sandbox", how, bricks=(started + 1 + 2 * 16 + 2) * BRICKS)
+    count = counted("sandbox", how, bricks=(started + 1 + 2 * 16 + 2) * BRICKS)
+    check(count >= started * (2 + 8) * BRICKS, f"sandbox {how}: 8 threads have lanes, {count} bricks are recorded")
+attack("alone", "/bin/true")
+counted("behind", GUEST, "bricks", bricks=BRICKS)
+with Scratch() as scratch:
+    subprocess.run([GUEST, "within", BRICK, "record", "-q", "-o", scratch.file("within.pftrace"), "--", GUEST, "bricks"],
+                   check=True, capture_output=True, timeout=60)
+    same(told(scratch.file("within.pftrace"))[0], BRICKS, "bricks where the recorder has a filter, too")
 counted("live", os.path.join(BUILD, "lib", "attack-live.so"), bricks=BRICKS)
 counted("codec", os.path.join(BUILD, "lib", "attack-codec.so"), bricks=BRICKS)
-same(attack("span")[0], BRICKS + 33, "bricks between garbage")
-same(attack("span", embed=True)[0], BRICKS + 33, "bricks between garbage, embedded")
+same(attack("span")[0], 2 * BRICKS + 34, "bricks between garbage")
+same(attack("span", embed=True)[0], 2 * BRICKS + 34, "bricks between garbage, embedded")
 os.environ["ATTACK_FROZEN"] = "1"
 same(attack("bricks")[0], BRICKS, "bricks while the clock stands still")
 same(attack("bricks", embed=True)[0], BRICKS, "bricks while the clock stands still, embedded")

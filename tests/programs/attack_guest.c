@@ -7,15 +7,18 @@
  *                      bricks on many threads, forks, and goes on
  *   table              is its recording's file among its descriptors, or those of its child?
  *   cancel             threads that are cancelled before their first brick
+ *   asynchronous       threads that may be cancelled anywhere, are so at their first bricks
  *   files N            has no descriptors left, then 1000 bricks on each of N threads
  *   fsize              may write files of 4 KiB only, then 1000 bricks
  *   memory BYTES       has so much address space left, then bricks on 16 threads
  *   chroot DIR         changes its root to DIR, then 1000 bricks
  *   mounts             bricks, other mounts, where the session's directory is not, bricks on
- * threads uring              an io_uring that the kernel serves by a thread of its own, bricks on
- * threads kill               one brick, then SIGKILL environment        changes its environment on
- * one thread, while 1600 others begin to record loader FILE        a constructor that loads
- * plugins, while another thread loads some: plugins are FILE.1 to FILE.3, and dladdr() takes 100 ms
+ *                      threads
+ *   uring              an io_uring that the kernel serves by a thread of its own, bricks on threads
+ *   kill               one brick, then SIGKILL
+ *   environment        changes its environment on one thread, while 1600 others begin to record
+ *   loader FILE        a constructor that loads plugins, while another thread loads some: plugins
+ *                      are FILE.1 to FILE.3, and dladdr() takes 100 ms
  *   codec FILE         calls functions of a library that are called as some of llama.cpp's
  *   live FILE          opens a library whose constructor has a thread asleep in it, and wakes it
  *   fork HOW           1000 bricks, a child with 1000 that ends with exit(), then 1000; HOW: fork,
@@ -25,6 +28,9 @@
  *   sandbox HOW        1000 bricks, then it and all that it starts may do what threads and memory
  *                      need, and nothing else: another 1000 with other names, as many on each of
  *                      16 threads, and in a child; HOW: prctl, seccomp, late (before the first one)
+ *   alone PROGRAM ...  becomes that program, which may do what the dynamic linker does, no more
+ *   behind PROGRAM ... the same, and what attack_guest itself does
+ *   within PROGRAM ... the same, behind a filter that lets everything pass, as a container has one
  *   span               ends bricks that nobody has begun, then 1000 bricks
  *   bricks             1000 bricks
  *   host MB            has so much memory, then bricks on 16 threads, then needs 30 MB more
@@ -44,6 +50,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +63,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "brick/abi/lane.h"
+#include "brick/abi/thread.h"
 #include "brick/brick.h"
 
 enum { BRICKS = 1000, THREADS = 16, CANCELLED = 50 };
@@ -203,6 +212,33 @@ static int cancel(void)
 			return 9;
 	}
 	bricks(NULL);
+	return 0;
+}
+
+static void *bricks_for_ever(void *unused)
+{
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+	for (;;)
+		bricks(NULL);
+	return unused;
+}
+
+/* POSIX lets three functions be called so. A recorded program does not know that it calls ours. */
+static int asynchronous(void)
+{
+	enum { TIMES = 100, MOST_US = 300 };
+
+	srand(1);
+	for (int i = 0; i < TIMES; i++) {
+		pthread_t thread;
+		void *how = NULL;
+		if (pthread_create(&thread, NULL, bricks_for_ever, NULL))
+			return 8;
+		usleep((unsigned)rand() % MOST_US);
+		pthread_cancel(thread);
+		if (pthread_join(thread, &how) || how != PTHREAD_CANCELED)
+			return 9;
+	}
 	return 0;
 }
 
@@ -400,6 +436,19 @@ static const int of_threads[] = {SYS_write, SYS_exit, SYS_exit_group, SYS_rt_sig
 	SYS_clone, SYS_clone3, SYS_set_robust_list, SYS_rseq, SYS_rt_sigprocmask, SYS_wait4,
 	SYS_rt_sigaction};
 
+/* And these of a program's start; the first are attack_guest's own. */
+enum { OWN = 3 };
+static const int of_starts[] = {SYS_fcntl, SYS_getpid, SYS_madvise, SYS_write, SYS_exit,
+	SYS_exit_group, SYS_rt_sigreturn, SYS_fstat, SYS_newfstatat, SYS_brk, SYS_munmap, SYS_mmap,
+	SYS_futex, SYS_mprotect, SYS_set_robust_list, SYS_rseq, SYS_execve, SYS_openat, SYS_read,
+	SYS_pread64, SYS_close, SYS_set_tid_address, SYS_prlimit64, SYS_getrandom,
+#if defined(__x86_64__)
+	SYS_access, SYS_arch_prctl
+#else
+	SYS_faccessat
+#endif
+};
+
 enum { MOST_ALLOWED = 32 };
 
 static void confine(const int *calls, int count, const char *how)
@@ -458,6 +507,25 @@ static int sandbox(const char *how)
 	exit(status ? 9 : 6);
 }
 
+static int behind(char **command, int left_out)
+{
+	confine(of_starts + left_out, (int)(sizeof(of_starts) / sizeof(*of_starts)) - left_out,
+		"prctl");
+	execv(command[0], command);
+	return 8;
+}
+
+static int within(char **command)
+{
+	struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	const struct sock_fprog program = {1, &all};
+
+	if (!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+		!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		execv(command[0], command);
+	return 8;
+}
+
 static int span(void)
 {
 	bricks(NULL);
@@ -466,11 +534,19 @@ static int span(void)
 	for (unsigned garbage = 0; garbage < 0x10000; garbage++)
 		if (garbage != real) /* it would end nothing, too, but be counted */
 			brick__end(garbage);
+	real = brick_begin(BRICK_ROPE_EMBEDDING);
+	for (unsigned garbage = 0x101; garbage < 0x10001; garbage += 0x100)
+		if (garbage != real) /* as deep, and of another lane */
+			brick__end(garbage);
+	const struct brick_lane *lane = brick__thread.lane;
+	bool is_open = !lane || brick_lane_open(lane) == 1;
+	bricks(NULL);
+	brick_end(real);
 	for (unsigned i = 0; i < 32; i++) {
 		brick_end(brick__lap(1u << i, BRICK_RMS_NORM));
 		brick__end_work(1u << i, 1, 1, 1);
 	}
-	return 0;
+	return is_open ? 0 : 9;
 }
 
 static int take(size_t bytes)
@@ -548,6 +624,8 @@ static int run(const char *what, const char *argument)
 		return table();
 	if (!strcmp(what, "cancel"))
 		return cancel();
+	if (!strcmp(what, "asynchronous"))
+		return asynchronous();
 	if (!strcmp(what, "files"))
 		return files(atoi(argument));
 	if (!strcmp(what, "fsize"))
@@ -586,6 +664,12 @@ int main(int argc, char **argv)
 		if (brick_session_start(&options))
 			return 7;
 	}
+	if (!strcmp(argv[1], "behind") && argc > 2)
+		return behind(argv + 2, 0);
+	if (!strcmp(argv[1], "within") && argc > 2)
+		return within(argv + 2);
+	if (!strcmp(argv[1], "alone") && argc > 2)
+		return behind(argv + 2, OWN);
 	int code = run(argv[1], argc > 2 ? argv[2] : "");
 	brick_session_stop();
 	printf("done, %d descriptors\n", descriptors_open());

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "base/clock_ns.h"
 #include "brick/brick.h"
 #include "lib/probe/clock_fit.h"
 
@@ -98,20 +99,31 @@ static void jump_is_seen(void **state)
 	assert_in_range(brick__clock_residual(&clock, &jumped), 24000, 26000);
 }
 
-static void fallback(void **state)
+/* A new process image, so that the choice is made again. */
+static void choose_anew(const char *wanted, const char *how)
 {
 	pid_t child = fork();
 
 	if (!child) {
-		/* a new process image, so that the choice is made again */
-		setenv("BRICK_CLOCK", "monotonic", 1);
-		execl("/proc/self/exe", "clock", "--fallback", NULL);
+		setenv("BRICK_CLOCK", wanted, 1);
+		execl("/proc/self/exe", "clock", how, NULL);
 		_exit(9);
 	}
 	int status;
 	waitpid(child, &status, 0);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void fallback(void **state)
+{
+	choose_anew("monotonic", "--fallback");
+}
+
+/* A clock that stands still, as where the C library has none of its own, ends the calibration. */
+static void standstill(void **state)
+{
+	choose_anew("", "--standstill");
 }
 
 static int check_fallback(void)
@@ -126,8 +138,23 @@ static int check_fallback(void)
 	return brick_clock_ns(clock, ticks) != ticks ? 3 : 0;
 }
 
+static int read_moment(clockid_t clock, struct timespec *now)
+{
+	*now = (struct timespec){1000, (long)clock};
+	return 0;
+}
+
+static int check_standstill(void)
+{
+	alarm(60); /* it would wait for ever */
+	clock_read = read_moment;
+	return brick_clock_get()->source == BRICK_CLOCK_MONOTONIC ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
+	if (argc > 1 && !strcmp(argv[1], "--standstill"))
+		return check_standstill();
 	if (argc > 1 && !strcmp(argv[1], "--fallback"))
 		return check_fallback();
 	const struct CMUnitTest tests[] = {
@@ -137,6 +164,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(bad_fits),
 		cmocka_unit_test(jump_is_seen),
 		cmocka_unit_test(fallback),
+		cmocka_unit_test(standstill),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

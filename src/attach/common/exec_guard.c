@@ -262,12 +262,15 @@ static int go_sanitized(const struct start *s, char *const *envp)
 
 static int begin(const struct start *s, char *const *envp)
 {
-	pid_t pid = s->exec ? getpid() : 0;
+	pid_t pid;
 	int why;
 
+	if (!envp || filter_guard_is_on())
+		return go(s, envp);
 	{
 		KEEP_ERRNO();
-		why = envp && !filter_guard_is_on() ? obstacle(s, envp) : 0;
+		pid = s->exec ? getpid() : 0;
+		why = obstacle(s, envp);
 	}
 	if (!why)
 		return go(s, envp);

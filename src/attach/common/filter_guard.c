@@ -11,21 +11,15 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include "lib/session/session_lanes.h"
+#include "lib/sys/confined.h"
 #include "lib/sys/functions.h"
 #include "lib/sys/interpose.h"
 
 static void *real_prctl, *real_syscall;
-static bool is_on;
 
 bool filter_guard_is_on(void)
 {
-	return __atomic_load_n(&is_on, __ATOMIC_RELAXED);
-}
-
-static void filter_comes(void)
-{
-	brick__confine();
-	__atomic_store_n(&is_on, true, __ATOMIC_RELAXED);
+	return brick__sys_is_confined();
 }
 
 __attribute__((constructor)) static void find_first(void)
@@ -46,7 +40,7 @@ void *choose_prctl(const void *caller, int option)
 {
 	(void)caller;
 	if (__builtin_expect(is_filter(option), 0))
-		filter_comes();
+		brick__confine();
 	return sys_function_next(&real_prctl, "prctl");
 }
 
@@ -59,7 +53,7 @@ void *choose_syscall(const void *caller, long number, unsigned long first)
 	(void)caller;
 	if (__builtin_expect(number == SYS_seccomp && (unsigned)first < SECCOMP_GETS_FROM, 0) ||
 		__builtin_expect(number == SYS_prctl && is_filter((int)first), 0))
-		filter_comes();
+		brick__confine();
 	return sys_function_next(&real_syscall, "syscall");
 }
 

@@ -130,7 +130,7 @@ static bool has_threads(void)
 /* All that the program was linked with is in place; of its own code nothing has run. */
 __attribute__((constructor)) static void look_first(void)
 {
-	if (is_recorded())
+	if (is_recorded() && !filter_guard_is_on())
 		patched_look(all_wishes(), has_threads());
 }
 

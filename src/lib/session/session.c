@@ -511,11 +511,21 @@ static void fork_noticed(void)
 
 /* Load and unload. */
 
+/* By the recorder's own filters, which do not keep it from anything; a container has some. */
+static bool came_behind_filter(void)
+{
+	const char *known = brick__environment("BRICK_FILTERS");
+
+	return known && brick__sys_filters() > strtoul(known, NULL, 10);
+}
+
 /* Forks are watched from the beginning: whoever is attached is loaded later, so that its handlers
  * take its locks before ours are taken, which is the order in which it takes them when it calls us.
  */
 __attribute__((constructor)) static void arm(void)
 {
+	if (is_wanted() && came_behind_filter())
+		brick__confine();
 	pthread_atfork(before, in_parent, in_child);
 	brick__forks_watch(fork_noticed);
 	brick__session_starter(ensure);

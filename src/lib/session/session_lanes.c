@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/lock.h"
 #include "base/scope.h"
 #include "base/thread.h"
 #include "brick/probe.h"
@@ -771,6 +772,7 @@ struct brick_lane *brick__thread_attach(void)
 		note_refusal();
 		return NULL;
 	}
+	BETWEEN(lock_cancel_off, lock_cancel_on);
 	is_attaching = true;
 	struct brick_lane *lane = attach(&brick__thread);
 	is_attaching = false;

@@ -107,9 +107,13 @@ bool brick__session_lives(uint32_t serial)
 
 void brick__forks_watch(void (*noticed)(void))
 {
+	fork_noticed = noticed;
+	if (brick__sys_is_confined()) { /* nothing will be recorded here */
+		process_id = (uint32_t)brick__sys_thread_known();
+		return;
+	}
 	process_id = (uint32_t)getpid();
 	here = brick__sys_page_of_process();
-	fork_noticed = noticed;
 	if (!here)
 		return;
 	here->is_known = 1;

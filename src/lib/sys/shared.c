@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -27,14 +28,20 @@ static bool is_file(const struct brick__shared *file, int fd)
 	       (uint64_t)st.st_ino == file->inode;
 }
 
+/* Who is confined from the start has not changed it. */
+static uid_t effective_user(void)
+{
+	return brick__sys_is_confined() ? (uid_t)getauxval(AT_EUID) : geteuid();
+}
+
 /* A directory that its owner has closed to others, opened by the same user; -1 and errno. */
 static int open_private(const char *path)
 {
 	struct stat st;
 	int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	if (fd >= 0 &&
-		(fstat(fd, &st) || st.st_uid != geteuid() || st.st_mode & (S_IRWXG | S_IRWXO))) {
+	if (fd >= 0 && (fstat(fd, &st) || st.st_uid != effective_user() ||
+			       st.st_mode & (S_IRWXG | S_IRWXO))) {
 		close(fd);
 		errno = EPERM;
 		fd = -1;
