@@ -57,7 +57,7 @@ uint32_t switch_budget_spend(
 	double more_ns = (double)times * (double)each_ns(b) - SHARE * cpus * passed_ns;
 
 	b->debt_ns = b->debt_ns + more_ns > 0 ? b->debt_ns + more_ns : 0;
-	if (times) /* a quiet moment is not what the debt comes from */
+	if (more_ns > 0) /* a quiet moment is not what the debt comes from */
 		b->per_s = number_of_double((double)times * 1e9 / passed_ns);
 	b->at_ns = now_ns;
 	if (b->debt_ns <= 0 && now_ns - b->resumed_ns > LASTS_NS)

@@ -29,7 +29,7 @@ enum off_cpu_when {
 struct switch_budget {
 	uint64_t at_ns;	     /* reckoned up to here */
 	uint64_t each_ns;    /* what one takes; 0: not measured, then more than it is anywhere */
-	uint64_t per_s;	     /* so many were there when it was reckoned last */
+	uint64_t per_s;	     /* so many were there when the debt last grew */
 	uint64_t resumed_ns; /* 0: never stopped */
 	double debt_ns;
 	unsigned stops; /* one soon after another */

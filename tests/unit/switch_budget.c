@@ -59,6 +59,8 @@ static void it_is_looked_at_in_time(void **state)
 	assert_int_equal(b.per_s, 100000);
 	assert_int_equal(switch_budget_spend(&b, 0, 1, b.at_ns + 1000000), 1000);
 	assert_int_equal(b.per_s, 100000); /* what is told if they are stopped now */
+	assert_int_equal(switch_budget_spend(&b, 1, 1, b.at_ns + 3000000000), 1000);
+	assert_int_equal(b.per_s, 100000);
 }
 
 static void what_one_costs_is_measured(void **state)

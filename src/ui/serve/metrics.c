@@ -495,7 +495,8 @@ static void put_trust(struct metrics *m)
 	}
 	put_family(m->out, "brick_distortion_ratio", "gauge", "ratio",
 		"Share of the wall time that recording itself cost.");
-	put_ratio(m, "{bound=\"estimate\"}", "brick_distortion_ratio", distortion->share);
+	if (!distortion_is_hidden(distortion))
+		put_ratio(m, "{bound=\"estimate\"}", "brick_distortion_ratio", distortion->share);
 	if (distortion->share < 0)
 		return;
 	fprintf(m->out, "brick_distortion_ratio{bound=\"low\"} %.9g\n", distortion->low);

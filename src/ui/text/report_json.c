@@ -256,6 +256,8 @@ static json_t *interval_json(const struct distortion *distortion)
 	json_t *object = json_object();
 	json_put_rates(object, distortion, share);
 	json_put_signed(object, distortion, low, high);
+	json_put(object, "measurable",
+		json_boolean(distortion->share >= 0 && !distortion_is_hidden(distortion)));
 	return object;
 }
 

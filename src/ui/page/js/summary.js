@@ -107,9 +107,14 @@ function machine({ presence }) {
 			: `threads that ran steps were preempted for ${format.percent(presence.preempted)} of the steps' time, blocked for ${format.percent(presence.blocked)}`);
 }
 
+function cost({ share, low, high, measurable }) {
+	if (share === null) return "not measured in this run";
+	const interval = `${format.fine(low)} to ${format.fine(high)}`;
+	return measurable ? `${interval}: what recording cost this run` : `not measurable on this busy machine: ${interval}`;
+}
+
 function trust(report) {
 	const { coverage, distortion, run } = report;
-	const interval = d => `${format.fine(d.low)} to ${format.fine(d.high)}`;
 	return h("dl", { class: "figures" },
 		figure("Coverage", format.percent(coverage.share),
 			`${format.time(coverage.unattributed_ns)} of ${format.time(coverage.wall_ns)} in no brick`,
@@ -117,8 +122,7 @@ function trust(report) {
 		report.device ? figure("Device coverage", format.percent(report.device.coverage),
 			`of ${format.time(report.device.total_ns)} of commands is of bricks`,
 			report.device.wait_ns ? `threads waited ${format.time(report.device.wait_ns)}${waitedFor(report.device)}` : null) : null,
-		figure("Distortion", format.fine(distortion.share),
-			distortion.share === null ? "not measured in this run" : `${interval(distortion)}: what recording cost this run`),
+		figure("Distortion", format.fine(distortion.measurable ? distortion.share : null), cost(distortion)),
 		machine(report),
 		figure("Losses", clean(report) ? "none" : "some", ...losses(report)),
 		figure("Clock", run.clock.source, run.clock.residual_ns === null ? "how far it may be off is not known" : `right within ${format.time(Math.max(1, run.clock.residual_ns))}`));
