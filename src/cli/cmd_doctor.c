@@ -731,8 +731,7 @@ static const char *way_text(enum ggml_way way)
 		[GGML_WAY_NODES] = "each node is timed on each thread, without splitting the graph",
 		[GGML_WAY_CALLBACK] =
 			"each node is timed by the scheduler's evaluation callback, which splits "
-			"the graph: small nodes take several times as long, and several threads "
-			"are started for each (4 times the time was seen)",
+			"the graph: " PROGRAM_SPLITS_COST,
 		[GGML_WAY_GRAPHS] = "steps and whole graphs are timed, and no single node: the "
 				    "functions that are called for each node cannot be hooked",
 		[GGML_WAY_NONE] = "nothing: none of the functions that Brick hooks can be hooked",

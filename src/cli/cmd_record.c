@@ -680,10 +680,8 @@ static void warn_of_splits(const struct record_arguments *a)
 	if (a->quiet || a->off || !a->options.inject || a->has_method ||
 		!program_is_split(a->options.command, a->digest != 0))
 		return;
-	warn("nodes of this program can only be timed by splitting its graphs: small nodes then "
-	     "take several times as long, and with several threads all nodes can (4 times was "
-	     "seen); "
-	     "--attach graph leaves graphs whole, and times no nodes");
+	warn("nodes of this program can only be timed by splitting its graphs: " PROGRAM_SPLITS_COST
+	     "; --attach graph leaves graphs whole, and times no nodes");
 }
 
 /* The methods of --attach, from the table of attachers. */

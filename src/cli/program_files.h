@@ -70,6 +70,11 @@ struct program_outlook {
 void program_outlook_add(
 	struct program_outlook *outlook, const char *path, const struct program_ggml *ggml);
 
+/* What that costs: said before it is spent, by `record` and `doctor` alike. */
+#define PROGRAM_SPLITS_COST                                                                     \
+	"expect 1.1 to 4 times the time on one thread, and 2 to 6 times on several, which are " \
+	"started or woken for each node"
+
 /*
  * True if nodes of this command will be timed by the evaluation callback, which splits its graphs.
  * Looks only at files that name ggml's functions, so it is quick.

@@ -4,9 +4,12 @@ apart and its weights named though no tensor has a name, a sound and each decode
 llama.cpp: choosing tokens is Sampling though the addon calls no function of llama.cpp's interface for it.
 gpt4all's llama.cpp of 2024 has no function that is called for each node, but a local one that computes it.
 llama.cpp of 2025 gives some nodes of attention no names. `brick doctor` says beforehand what happens, and `brick
-record` warns before it splits graphs, as it must for digests of llama.cpp of 2024."""
+record` warns before it splits graphs, as it must for digests of llama.cpp of 2024, and for all of one that was stripped."""
 import collections
 import os
+import re
+import shutil
+import subprocess
 import tempfile
 
 import libggml as g
@@ -14,6 +17,7 @@ import libsession
 
 ADDONS = os.path.dirname(g.demo("engine-addons", "whisper.node"))
 NODE = g.demo("engine", "node")
+BRICK = os.path.join(g.BUILD, "bin", "brick")
 LAYERS = range(4)
 
 # Executions of nodes in a block, by what they are labelled: a product and its bias, but keys have none.
@@ -129,8 +133,12 @@ def old_engine():
     foreseen(command)
 
 
+def foresee(command):
+    return " ".join(g.run([BRICK, "doctor", "--", *command]).stdout.split())
+
+
 def foreseen(command):
-    said = " ".join(g.run([os.path.join(g.BUILD, "bin", "brick"), "doctor", "--", *command]).stdout.split())
+    said = foresee(command)
     assert "each node is timed on each thread, without splitting the graph" in said and "no llama.cpp" not in said, said
 
 
@@ -149,16 +157,21 @@ def nameless_attention():
 
 
 def splits():
-    """What record says beforehand, it does; and where it does not split, it says nothing."""
-    command = [NODE, os.path.join(g.SOURCE, "tests/programs/addon_node_llama.cjs"), addon("llama-2024"),
-               g.demo("model-f16.gguf"), "3"]
+    """What record and doctor say beforehand, in the same words, it does; and where it does not split, they say nothing.
+    Without its local functions, as distributions ship libraries, nothing stands in for the node hooks."""
     with tempfile.TemporaryDirectory() as place:
-        for options, warns, attached in (["--digest"], True, "eval callback"), ([], False, "node hooks"):
-            said = g.run([os.path.join(g.BUILD, "bin", "brick"), "record", *options, "--no-history", "-o",
-                          os.path.join(place, "run.pftrace"), "--", *command])
+        stripped = shutil.copytree(os.path.dirname(os.path.realpath(addon("llama-2024"))), os.path.join(place, "stripped"))
+        subprocess.run(["strip", os.path.join(stripped, "libggml.so")], check=True)
+        for there, options, attached in ((addon("llama-2024"), ["--digest"], "eval callback"),
+                                         (addon("llama-2024"), [], "node hooks"),
+                                         (os.path.join(stripped, "llama-addon.node"), [], "eval callback")):
+            command = [NODE, os.path.join(g.SOURCE, "tests/programs/addon_node_llama.cjs"), there, g.demo("model-f16.gguf"), "3"]
+            said = g.run([BRICK, "record", *options, "--no-history", "-o", os.path.join(place, "run.pftrace"), "--", *command])
             assert said.returncode == 0 and attached in said.stderr, said
-            lines = [line for line in said.stderr.splitlines() if line.startswith("brick: ")]
-            assert ("splitting its graphs" in lines[0]) == warns, lines
+            warned, splits = (re.search(r"expect [\d.]+ to \d+ times the time on one thread, and \d+ to \d+ times on several",
+                                        " ".join(text.split())) for text in (said.stderr.split("attached to")[0], foresee(command)))
+            assert bool(warned) == (attached == "eval callback"), said.stderr
+            assert options or (splits and splits.group()) == (warned and warned.group()), (warned, splits)
 
 
 g.libraries()

@@ -229,6 +229,20 @@ static void distortion_by_callback(void **state)
 	assert_true(says(&d, "at least 2.0 us each, 2.5 in the mean, by 2 without"));
 	summary_destroy(s);
 
+	run.lanes[lane].samples[1].end_ns = 181000; /* the graph; so that it is no limit */
+	run.lanes[lane].samples[0].end_ns = run.steps[0].end_ns = 200000;
+	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
+	distortion_estimate(&d, s, SUMMARY_ALL_PHASES);
+	assert_true(d.share > 0.15249 && d.share < 0.15251);
+	assert_true(d.high > 0.53249 && d.high < 0.53251); /* 10 x 4 x 2500 + 5000 + 10 x 150 */
+	assert_true(says(&d, "up to three times as much again"));
+	run.digest_count = 1; /* which are within the graphs, too */
+	distortion_estimate(&d, s, SUMMARY_ALL_PHASES);
+	assert_true(d.high > 0.93249 && d.high < 0.93251); /* 180000 + 5000 + 10 x 150 */
+	assert_true(says(&d, "at most all that the graphs took"));
+	run.digest_count = 0;
+	summary_destroy(s);
+
 	builder_note(&run, "callback.threads", "2"); /* which nodes without work do not show */
 	assert_int_equal(summary_create(&s, &run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
 	distortion_estimate(&d, s, SUMMARY_ALL_PHASES);

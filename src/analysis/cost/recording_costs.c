@@ -11,6 +11,9 @@
 #include <string.h>
 #include "analysis/steps/step_index.h"
 
+/* What no clock sees of a call or a split may be so many times what one sees. */
+static const double UNSEEN = 3;
+
 /* Older recordings say less of the upper end. */
 static void add_pairs_high(
 	struct pair_costs *costs, const struct run_process *process, double pairs)
@@ -114,10 +117,12 @@ static void add_own(struct hook_costs *costs, const struct summary *summary,
 /*
  * The evaluation callback has each node that it times computed as a graph of its own: of n nodes
  * n - 1 graphs are its doing, and each step has one graph at least. Each costs as long as the
- * shortest node without work at least (low), as their mean (estimate), and all together no longer
- * than the graphs took (high). With several threads that is not known: these are started or woken
- * for each graph, but not for one without work. PyTorch's observers are callbacks, too: they split
- * nothing, but what PyTorch does otherwise for an operator that is observed is in no clock's sight.
+ * shortest node without work at least (low), and as their mean (estimate). Three times as much
+ * again may be there for what it displaces in caches, as with hooks, but all together no more than
+ * the graphs took (high). Digests are taken within the graphs, and nothing says how long that
+ * takes. With several threads that is not known: these are started or woken for each graph, but not
+ * for one without work. PyTorch's observers are callbacks, too: they split nothing, but what
+ * PyTorch does otherwise for an operator that is observed is in no clock's sight.
  */
 static void add_splits(struct hook_costs *costs, const struct summary *summary,
 	const struct summary_pairs *hooked, int phase)
@@ -145,8 +150,10 @@ static void add_splits(struct hook_costs *costs, const struct summary *summary,
 	costs->split_ns += (double)hooked->split_ns;
 	costs->ns += more * ns;
 	costs->low_ns += more * (double)hooked->split_min_ns;
-	costs->high_ns += fmax(within(summary, hooked->inflated_ns, phase),
+	double most_ns = fmax(within(summary, hooked->inflated_ns, phase),
 		within(summary, hooked->inflated_nodes_ns, phase) + more * ns);
+	costs->has_digests = summary->run->digest_count > 0;
+	costs->high_ns += costs->has_digests ? most_ns : fmin(most_ns, more * ns * (1 + UNSEEN));
 }
 
 /*
@@ -160,7 +167,7 @@ static void add_calls(struct hook_costs *costs, const struct run_lane *lane, dou
 	double pair_ns, bool team)
 {
 	double mean_ns = (double)lane->hook_ns / (double)lane->hook_timed;
-	double spread_ns = pair_ns / 2, unseen_ns = 3 * fmax(mean_ns - pair_ns, 0);
+	double spread_ns = pair_ns / 2, unseen_ns = UNSEEN * fmax(mean_ns - pair_ns, 0);
 	double least_ns = fmax(mean_ns - spread_ns, 0);
 	costs->calls += calls;
 	costs->timed += (double)lane->hook_timed;

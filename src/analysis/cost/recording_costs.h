@@ -43,6 +43,7 @@ struct hook_costs {
 	double nodes, splits, split_ns, split_min_ns; /* by the evaluation callback */
 	double ns, low_ns, high_ns;		      /* of all of these */
 	bool has_team;	    /* graphs were split that several threads compute */
+	bool has_digests;   /* were taken of split graphs */
 	bool has_observers; /* PyTorch's, for which it takes a slower path */
 	bool known;	    /* all that was counted has a cost */
 };

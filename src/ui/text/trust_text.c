@@ -93,10 +93,12 @@ static void say_splits(char **text, const struct hook_costs *costs)
 {
 	say(text,
 		"the evaluation callback had %.0f nodes computed as graphs of their own: at least "
-		"%.1f us each, %.1f in the mean, by %.0f without work, and at most all that the "
-		"graphs took",
+		"%.1f us each, %.1f in the mean, by %.0f without work; %s",
 		costs->nodes, costs->split_min_ns / 1e3, costs->split_ns / costs->splits / 1e3,
-		costs->splits);
+		costs->splits,
+		costs->has_digests ? "with digests at most all that the graphs took"
+				   : "what a split displaces in caches may cost up to three times "
+				     "as much again (--measure-distortion measures it)");
 }
 
 static void say_costs(char **text, const struct distortion *d)
