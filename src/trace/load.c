@@ -251,7 +251,7 @@ static bool stack_packet(struct load *l, const struct packet *p)
 		.ns = p->timestamp,
 		.is_new = p->flags & SEQUENCE_STATE_CLEARED,
 		.interned = p->interned,
-		.sample = p->has_timestamp ? p->perf_sample : pb_reader(NULL, 0),
+		.sample = p->has_timestamp ? p->perf_sample : (struct pb_reader){NULL, NULL},
 		.symbols = p->symbols,
 		.tree = p->tree,
 	};

@@ -224,6 +224,30 @@ static void of_a_later_version(void **state)
 	free(file.data);
 }
 
+/* Under UBSan: no arithmetic with the null pointer that stands for no sample. */
+static void stacks_without_a_time(void **state)
+{
+	struct file file = make(1);
+	struct pb_buffer b = {0};
+	struct run *run;
+	struct load_error error;
+	(void)state;
+
+	size_t packet = pb_open(&b, TRACE_PACKET);
+	pb_varint(&b, PACKET_SEQUENCE_ID, FORMAT_STACK_SEQUENCE);
+	pb_close(&b, packet);
+	uint8_t *both = malloc(file.size + b.size);
+	assert_non_null(both);
+	memcpy(both, file.data, file.size);
+	memcpy(both + file.size, b.data, b.size);
+	assert_int_equal(run_load_memory(&run, both, file.size + b.size, "x", &error), 0);
+	assert_int_equal(run->bad_packets, 0);
+	run_destroy(run);
+	free(both);
+	pb_buffer_fini(&b);
+	free(file.data);
+}
+
 #ifdef BRICK_HAVE_ZLIB
 /* Packets that say nothing, as many as fill so many bytes, compressed by zlib into one packet. */
 static struct file make_bomb(size_t bytes)
@@ -292,6 +316,7 @@ int main(void)
 		cmocka_unit_test(damaged_anywhere),
 		cmocka_unit_test(of_somebody_else),
 		cmocka_unit_test(of_a_later_version),
+		cmocka_unit_test(stacks_without_a_time),
 		cmocka_unit_test(inflates_without_end),
 	};
 
