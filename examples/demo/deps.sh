@@ -73,6 +73,8 @@ for_testing()
 	program musl-gcc musl-tools
 	program bwrap bubblewrap
 	program faketime faketime
+	# The C library's symbols: programs without ggml are not searched all the same.
+	[ -d /usr/lib/debug/.build-id ] || need libc6-dbg
 	if [ "$(uname -m)" = x86_64 ] && ! ls /usr/lib/gcc/x86_64-linux-gnu/*/32/libgcc.a >/dev/null 2>&1; then
 		need "libc6-dev-i386 lib32gcc-$(cc -dumpversion 2>/dev/null || echo 12)-dev"
 	fi

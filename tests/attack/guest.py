@@ -42,7 +42,12 @@ def attack(what, *arguments, embed=False, before=(), program=GUEST):
         name = f"{what} {' '.join(arguments)}{' embedded' if embed else ''}"
         same(run.returncode, plain.returncode, f"{name}: exit code ({run.stderr.decode()})")
         same(run.stdout, plain.stdout, f"{name}: output")
-        return told(out) if os.path.exists(out) else (0, None, run.stderr.decode())
+        if not os.path.exists(out):
+            return 0, None, run.stderr.decode()
+        count, losses, text = told(out)
+        if losses and losses["refused"] and not embed:
+            check(b" lost" in run.stderr, f"{name}: the summary is silent about {losses['refused']} records:", run.stderr)
+        return count, losses, text
 
 
 def counted(what, *arguments, bricks, **options):

@@ -62,6 +62,7 @@ hostile()
 for test in guest namesakes starts recorder failing_machine; do
 	piece $test env ATTACK_ROUNDS=300 python3 tests/attack/$test.py
 done
+piece elsewhere ctest --test-dir build -L attack -E '^attack/' --output-on-failure
 for i in $(seq $storms); do
 	piece "storm-tsan-$i" build-tsan/bin/test-session_storm
 	piece "storm-asan-$i" build-asan/bin/test-session_storm

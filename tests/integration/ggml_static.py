@@ -36,6 +36,26 @@ int main(int argc, char **argv)
 """
 
 
+# Opens the addon, runs it and closes it, OPENINGS times: it may lie elsewhere then, or where it was.
+REOPENS = """
+#include <dlfcn.h>
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+	int code = 0;
+	for (int i = 0; i < OPENINGS && !code; i++) {
+		void *addon = dlopen(argv[3], RTLD_NOW | RTLD_LOCAL);
+		int (*run)(int, int) = addon ? (int (*)(int, int))dlsym(addon, "run_graphs") : NULL;
+		code = run ? run(atoi(argv[1]), atoi(argv[2])) : 3;
+		if (!code && (dlclose(addon) || dlopen(argv[3], RTLD_NOW | RTLD_NOLOAD)))
+			code = 5;
+	}
+	return code;
+}
+"""
+OPENINGS = 3
+
+
 class Builder:
     def __init__(self, scratch):
         self.scratch = scratch
@@ -66,7 +86,7 @@ class Builder:
                          "-Wl,--no-whole-archive", *needs, "-Wl,-rpath," + self.scratch)
 
 
-def check(command, threads, copies=1, **environment):
+def check(command, threads, copies=1, openings=1, **environment):
     """All nodes of all graphs are there, and the program has not noticed."""
     command = [command[0], str(threads), str(GRAPHS), *command[1:]]
     plain = g.run(command)
@@ -77,13 +97,13 @@ def check(command, threads, copies=1, **environment):
     g.assert_clean(session)
     assert session.note("attach") == ["node hooks"], session.notes
     counts = collections.Counter(n.brick for lane in session.lanes for n in g.nodes_of(session, lane))
-    each = LAYERS * GRAPHS * threads * copies
+    each = LAYERS * GRAPHS * threads * copies * openings
     for brick in ("UpProjection", "Activation", "ResidualAdd"):
         assert counts[brick] == each, (brick, each, counts)
     patched = session.note("patched")
     assert len(patched) == copies and all(", not " not in p for p in patched), patched
     steps = g.steps_of(session)
-    assert len(steps) == GRAPHS * copies, len(steps)
+    assert len(steps) == GRAPHS * copies * openings, len(steps)
     return patched
 
 
@@ -218,6 +238,9 @@ def main():
         assert "ggml_cpu_extra_compute_forward" not in symbols(build.path("lto"))
         trains(build)
         check([host, opener], 1)
+        again = build.link("again", build.compile("again.o", f"-DOPENINGS={OPENINGS}", text=REOPENS))
+        for threads in (1, 2):
+            check([again, addon], threads, openings=OPENINGS)
         shared = g.run([libraries, "1", str(GRAPHS)])
         assert shared.stdout == g.run([program, "1", str(GRAPHS)]).stdout, shared
         with g.Recorded([libraries, "1", str(GRAPHS)]) as recorded:

@@ -108,6 +108,33 @@ static struct compare *trial(const struct machine *machine, size_t side, int slo
 	return c;
 }
 
+/* A clock that stands still gives steps no length, and no rate. */
+static void steps_of_no_length(void **state)
+{
+	const struct machine still = {0, 0, 0, 0};
+	struct compare_series series[2];
+	struct compare_names names;
+	struct compare *c;
+
+	(void)state;
+	make_names(&names);
+	for (size_t i = 0; i < 2; i++)
+		run_once(&series[i], &still, -1, 1);
+	struct compare_cells *cells = &series[1].phases[STEP_DECODE];
+	memset(cells->total_ns, 0, STEPS * sizeof(*cells->total_ns));
+	memset(cells->column_ns, 0, STEPS * series[1].columns * sizeof(*cells->column_ns));
+	assert_int_equal(compare_create(&c, series, 1, 1, &names, threshold), 0);
+	for (size_t i = 0; i < c->row_count; i++) {
+		assert_true(isfinite(c->rows[i].difference.a));
+		assert_true(isfinite(c->rows[i].difference.b));
+		c->rows[i].name = NULL;
+	}
+	compare_destroy(c);
+	for (size_t i = 0; i < 2; i++)
+		compare_series_fini(&series[i]);
+	free_names(&names);
+}
+
 static const struct compare_row *row_of(const struct compare *c, double a_ns)
 {
 	for (size_t i = 0; i < c->row_count; i++)
@@ -401,6 +428,7 @@ static void time_between_steps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(steps_of_no_length),
 		cmocka_unit_test(verdicts),
 		cmocka_unit_test(what_few_show),
 		cmocka_unit_test(time_between_steps),

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a brick reached of its roof is said of each phase by that phase alone. */
+/*
+ * What a brick reached of its roof is said of each phase by that phase alone; a rate that no
+ * integer holds is the largest one.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,9 +42,24 @@ static void each_phase_has_its_own(void **state)
 	assert_true(report_value(field, &report, &row).ratio < 0);
 }
 
+static void a_rate_beyond_all(void **state)
+{
+	struct summary summary = {.by = SUMMARY_BY_BRICK};
+	struct report report = {.summary = &summary};
+	struct summary_row row = {.id = BRICK, .elements = UINT64_C(1) << 62, .total_ns = 3};
+	const struct report_field *field = report_field_find("elements_per_s");
+
+	(void)state;
+	assert_non_null(field);
+	assert_true(report_value(field, &report, &row).number == UINT64_MAX);
+	row.total_ns = UINT64_C(1000000000);
+	assert_true(report_value(field, &report, &row).number == UINT64_C(1) << 62);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_rate_beyond_all),
 		cmocka_unit_test(each_phase_has_its_own),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -275,9 +275,14 @@ static int add_phase(struct maker *m, int phase)
 	if (!b->time)
 		return 0;
 	SCOPED double *rates = calloc(m->in_a + m->in_b, sizeof(*rates));
-	for (size_t i = 0; i < m->in_a + m->in_b && rates; i++)
+	bool is_known = true; /* steps of no length have no rate */
+	for (size_t i = 0; i < m->in_a + m->in_b && rates; i++) {
+		is_known &= b->rate[i] > 0;
 		rates[i] = 1e9 / b->rate[i];
-	int rc = rates ? add_row(m, &rate, rates, b->spread[1]) : -ENOMEM;
+	}
+	int rc = rates ? 0 : -ENOMEM;
+	if (rc == 0 && is_known)
+		rc = add_row(m, &rate, rates, b->spread[1]);
 	if (rc == 0)
 		rc = add_row(m, &time, b->time, b->spread[0]);
 	if (rc == 0 && has_between(m, phase))

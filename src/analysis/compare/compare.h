@@ -21,7 +21,7 @@ static const double compare_family_alpha = 0.03;
 enum compare_measure {
 	COMPARE_TTFT,
 	COMPARE_TIME,	 /* of a token, typical steps */
-	COMPARE_RATE,	 /* tokens per s of all steps */
+	COMPARE_RATE,	 /* tokens per s of all steps; there is none if some took no time */
 	COMPARE_ELAPSED, /* of a token, all steps and the time between them; if that is much */
 	COMPARE_COLUMN,	 /* of a token, in a brick, category, layer or kernel */
 };

@@ -378,11 +378,13 @@ static void print_whole(const struct diff_view *view, const struct terminal *ter
 		SCOPED char *token = text_format("%s, a typical token", phase);
 		SCOPED char *rate = text_format("%s, tokens/s", phase);
 		SCOPED char *all = text_format("%s, time between too", phase);
+		const struct compare_row *tokens = compare_find(c, order[i], COMPARE_RATE);
 		const struct compare_row *elapsed = compare_find(c, order[i], COMPARE_ELAPSED);
 		if (!time)
 			continue;
 		add(table, token, time);
-		add(table, rate, compare_find(c, order[i], COMPARE_RATE));
+		if (tokens)
+			add(table, rate, tokens);
 		if (elapsed)
 			add(table, all, elapsed);
 	}
@@ -650,7 +652,7 @@ static bool lies_between(const struct compare *c, int phase, double *in_a, doubl
 	const struct compare_row *elapsed = compare_find(c, phase, COMPARE_ELAPSED);
 	const struct compare_row *rate = compare_find(c, phase, COMPARE_RATE);
 
-	if (!elapsed || !has_verdict(elapsed))
+	if (!elapsed || !rate || !has_verdict(elapsed))
 		return false;
 	*in_a = elapsed->difference.a - 1e9 / rate->difference.a;
 	*in_b = elapsed->difference.b - 1e9 / rate->difference.b;
@@ -845,9 +847,10 @@ static json_t *phase_json(const struct diff_view *view, int phase)
 	json_put(object, "blocks_a", json_number(view->origins->in_a));
 	json_put(object, "blocks_b", json_number(view->origins->in_b));
 	json_put(object, "steps", p->steps ? json_number(p->steps) : json_null());
-	json_put(object, "rate", rate_json(compare_find(c, phase, COMPARE_RATE)));
+	const struct compare_row *rate = compare_find(c, phase, COMPARE_RATE);
 	const struct compare_row *elapsed = compare_find(c, phase, COMPARE_ELAPSED);
 
+	json_put(object, "rate", rate ? rate_json(rate) : json_null());
 	json_put(object, "time", row_json(compare_find(c, phase, COMPARE_TIME)));
 	json_put(object, "elapsed", elapsed ? row_json(elapsed) : json_null());
 	json_put(object, summary_by_plural(view->by), rows_json(c, phase, false));

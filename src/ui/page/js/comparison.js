@@ -52,7 +52,7 @@ const columns = (by, scale, threshold) => [
 
 function rows(page, phase) {
 	const { diff, by } = page.data, place = h("div"), part = diff.phases[phase];
-	const whole = [{ ...part.time, name: "a token, typical steps" }, { ...part.rate, name: "a token, all steps" }];
+	const whole = [{ ...part.time, name: "a token, typical steps" }, ...(part.rate ? [{ ...part.rate, name: "a token, all steps" }] : [])];
 	const all = [...part[by], ...part.kernels.map(row => ({ ...row, name: `${row.name} (kernel)` }))];
 	const scale = scaleOf(all, diff.threshold);
 	page.sorts[phase] ??= { key: "points", direction: -1 };
