@@ -75,7 +75,7 @@ for threads in (1, 2):
     assert len(forked) == 2, "the child has a session of its own"
     assert counts(forked) == {k: v * 3 * threads for k, v in expected.items()}
 
-session, = g.record_unnoticed([g.GRAPH, g.libraries(), "train", "1", str(GRAPHS)], "train")
+session, = g.record_unnoticed([g.TRAIN, g.libraries(), "cpu", str(GRAPHS)], "train")
 g.assert_clean(session)
 steps = g.steps_of(session)
 assert [(s.brick, s.tokens) for s in steps] == GRAPHS * [("Prefill", 8)], steps

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """llama.cpp's Vulkan backend, unmodified, on lavapipe: each dispatch and transfer belongs to a
 node's brick and layer, in every version of it that is installed (examples/demo/engine-device.sh vulkan), and the
-host's time of recording them is apart from the device's."""
+host's time of recording them is apart from the device's. Where it trains, each lies in its phase of the step."""
 import collections
 import csv
 import glob
@@ -50,14 +50,17 @@ def flash_of(libs):
     return "off" if os.path.basename(libs) == "3.14.0" else "on"
 
 
-def run(libs, gguf, *options, record=None, device="0", attach="auto"):
+def run(libs, gguf, *options, **how):
+    return start([g.LLAMA, "--libs", libs, "--model", gguf, "--prompt-tokens", "8", "--predict", str(PREDICT), "--flash",
+                  flash_of(libs), *options], **how)
+
+
+def start(command, record=None, device="0", attach="auto"):
     before = [os.path.join(g.BUILD, "bin", "brick"), "record", "-q", "--attach", attach, "-o",
               record, "--"]
     cache = os.path.join(g.BUILD, "demo", "shader-cache")  # compiling takes most of the time
     done = subprocess.run(
-        [*(before if record else []), g.LLAMA, "--libs", libs, "--model", gguf, "--prompt-tokens",
-         "8", "--predict", str(PREDICT), "--flash", flash_of(libs), *options],
-        capture_output=True, text=True, timeout=840,
+        [*(before if record else []), *command], capture_output=True, text=True, timeout=840,
         env=environment(GGML_VK_VISIBLE_DEVICES=device, VK_ICD_FILENAMES=ICD,
                         MESA_SHADER_CACHE_DIR=cache))
     expect("exit: " + done.stderr, done.returncode, 0)
@@ -261,11 +264,49 @@ def without_device(libs, gguf, device_path):
     check_work(device_path, path)
 
 
+PHASES = {"Forward": {"UpProjection", "Loss"}, "Backward": {"Gradient", "BackwardProduct"}, "OptimizerStep": {"WeightUpdate"}}
+
+
+def homes_of(tree):
+    """Bricks that commands stand below, by the phase of training around them."""
+    found = collections.defaultdict(set)
+
+    def visit(node, phase, name):
+        if node["kind"] == "brick":
+            phase, name = (node["name"], None) if node["name"] in PHASES else (phase, node["name"])
+        if node["kind"] == "kernel" and name not in OUTSIDE | {"Launch", "RecordCommands"}:
+            found[phase].add(name)
+        for below in node["children"]:
+            visit(below, phase, name)
+    visit(tree, None, None)
+    return dict(found)
+
+
+def trained(libs, device, steps=4):
+    """A product that is trained, with all of it on the device, or the loss and its gradient on the CPU."""
+    path = os.path.join(TMP, device + ".pftrace")
+    command = [g.TRAIN, os.path.realpath(libs), device, str(steps)]
+    expect(device + ": weights", start(command, record=path), start(command))
+    on_cpu = {"Loss", "Gradient"} if device == "split" else set()
+    rows = [row for row in rows_of(path)[1] if row["category"] != "Engine" and row["brick"] != row["kernel"]]
+    time = {phase: time_of(row for row in rows if row["brick"] in bricks) for phase, bricks in PHASES.items()}
+    report = brick_json("report", "--json", path)
+    training = report["steps"]["training"]
+    expect(device + ": steps", (training["count"], training["tokens"]), (steps, 8 * steps))
+    names = {"Forward": "forward_ns", "Backward": "backward_ns", "OptimizerStep": "optimizer_ns"}
+    expect(device + ": phases on it", training["device"], {names[phase]: ns for phase, ns in time.items()})
+    expect_true(f"{device}: {training}", min([*time.values(), *(training[name] for name in names.values())]) > 0)
+    tree = brick_json("tree", "--step", "prefill", "--json", path)["trees"][0]["tree"]
+    expect(device + ": tree", homes_of(tree), {phase: bricks - on_cpu for phase, bricks in PHASES.items()})
+
+
 found = engines()
 gguf = model()
 for version in sorted(found):
     whole(version, found[version], gguf)
 newest = found[max(found)]
 split(newest, gguf)
+trained(newest, "vulkan")
+trained(newest, "split")
 by_callback(newest, gguf)
 without_device(newest, gguf, os.path.join(TMP, max(found) + ".pftrace"))

@@ -14,6 +14,7 @@ BUILD = os.environ["BRICK_BUILD"]
 SOURCE = os.environ["BRICK_SOURCE"]
 INTERPOSER = os.path.join(BUILD, "lib", "libbrick-ggml.so")
 GRAPH = os.path.join(BUILD, "bin", "program-ggml_graph")
+TRAIN = os.path.join(BUILD, "bin", "program-ggml_training")
 LLAMA = os.path.join(BUILD, "bin", "brick-llama")
 
 

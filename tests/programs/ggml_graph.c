@@ -2,13 +2,16 @@
 /*
  * Small graphs on an installed ggml, for tests of the interposer: the same program is run with and
  * without it, and must print the same. Run as: program-ggml_graph LIBS MODE [THREADS [GRAPHS]],
- * where LIBS holds libggml-base.so and libggml-cpu-x64.so. Modes: plain     one graph after the
- * other, without a scheduler sched     through a scheduler, with an evaluation callback of the
- * program's own train     a product is trained, through a scheduler local     the CPU backend
- * opened RTLD_LOCAL, called through its own pointers reload the CPU backend closed and opened again
- * between graphs, another variant if there is one nested an operation of the program's own that
- * computes another graph parallel  two threads with a context each at the same time fork      a
- * graph, then one in a child and one in the parent
+ * where LIBS holds libggml-base.so and libggml-cpu-x64.so. Modes:
+ *
+ *   plain     one graph after the other, without a scheduler
+ *   sched     through a scheduler, with an evaluation callback of the program's own
+ *   local     the CPU backend opened RTLD_LOCAL, called through its own pointers
+ *   reload    the CPU backend closed and opened again between graphs, another variant if it can
+ *   grow      alone at first, then with other threads
+ *   nested    an operation of the program's own that computes another graph
+ *   parallel  two threads with a context each at the same time
+ *   fork      a graph, then one in a child and one in the parent
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -239,63 +242,6 @@ static void run_sched(void)
 	printf("asked %s, called %d\n", asked >= called ? "enough" : "too little", called);
 }
 
-/* product -> loss -> gradients -> a step of descent, in one graph; prints the weights' sum. */
-static void run_train(void)
-{
-	void *(*backend_init)(void) = (void *(*)(void))find(cpu, "ggml_backend_cpu_init");
-	void *(*make)(void **, void *, int, size_t, _Bool, _Bool) = (void *(*)(void **, void *, int,
-		size_t, _Bool, _Bool))find(RTLD_DEFAULT, "ggml_backend_sched_new");
-	_Bool (*alloc)(void *, void *) =
-		(_Bool(*)(void *, void *))find(RTLD_DEFAULT, "ggml_backend_sched_alloc_graph");
-	int (*go)(void *, void *) = (int (*)(void *, void *))find(
-		RTLD_DEFAULT, "ggml_backend_sched_graph_compute_async");
-	void *(*new_custom)(void *, size_t, _Bool) =
-		(void *(*)(void *, size_t, _Bool))find(base, "ggml_new_graph_custom");
-	void (*set_param)(void *) = (void (*)(void *))find(base, "ggml_set_param");
-	void (*set_loss)(void *) = (void (*)(void *))find(base, "ggml_set_loss");
-	void *(*entropy)(void *, void *, void *) =
-		(void *(*)(void *, void *, void *))find(base, "ggml_cross_entropy_loss");
-	void (*back)(void *, void *, void *) =
-		(void (*)(void *, void *, void *))find(base, "ggml_build_backward_expand");
-	void *(*grad_of)(void *, void *) =
-		(void *(*)(void *, void *))find(base, "ggml_graph_get_grad");
-	void *(*descend)(void *, void *, void *, void *) =
-		(void *(*)(void *, void *, void *, void *))find(base, "ggml_opt_step_sgd");
-	void (*reset)(void *) = (void (*)(void *))find(base, "ggml_graph_reset");
-	void *backend = backend_init(), *context = new_context(1);
-	void *weight = set_name(new_2d(context, 0, SIDE, SIDE), "blk.3.ffn_up.weight");
-	void *input = set_name(new_2d(context, 0, SIDE, 8), "l_out-2");
-	void *wanted = set_name(new_2d(context, 0, SIDE, 8), "labels");
-	void *rate = set_name(new_2d(context, 0, 2, 1), "rate");
-
-	set_param(weight);
-	void *loss =
-		entropy(context, set_name(mul_mat(context, weight, input), "ffn_up-3"), wanted);
-	set_loss(loss);
-	void *graph = new_custom(context, 256, 1);
-	expand(graph, loss);
-	back(context, graph, NULL);
-	expand(graph, descend(context, weight, grad_of(graph, weight), rate));
-	void *scheduler = make(&backend, NULL, 1, 256, 0, 0);
-	if (!alloc(scheduler, graph))
-		exit(1);
-	fill(weight, SIDE * SIDE, 0.01f);
-	for (int i = 0; i < graphs; i++) {
-		double sum = 0;
-		fill(input, SIDE * 8, 0.1f);
-		memset(data_of(wanted), 0, SIDE * 8 * sizeof(float));
-		for (int k = 0; k < 8; k++)
-			data_of(wanted)[k * SIDE + k] = 1;
-		data_of(rate)[0] = 0.1f;
-		data_of(rate)[1] = 0;
-		reset(graph);
-		int status = go(scheduler, graph);
-		for (int k = 0; k < SIDE * SIDE; k++)
-			sum += data_of(weight)[k] * (k % 7 + 1);
-		printf("%d %.6f\n", status, sum);
-	}
-}
-
 static const char *other_variant(const char *dir)
 {
 	char path[4096];
@@ -401,8 +347,6 @@ int main(int argc, char **argv)
 		run_grow();
 	else if (!strcmp(mode, "sched"))
 		run_sched();
-	else if (!strcmp(mode, "train"))
-		run_train();
 	else if (!strcmp(mode, "reload"))
 		run_reload(argv[1]);
 	else if (!strcmp(mode, "nested"))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Steps that train: which steps do, and what their phases took; a forward pass that a backward pass
- * repeats, other threads' phases, and steps that only evaluate.
+ * repeats, other threads' phases, and steps that only evaluate; what a device did of each phase,
+ * whichever call submitted it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,7 +42,7 @@ static void measure(struct fixture *f)
 	struct step_index index;
 
 	assert_int_equal(step_index_init(&index, &f->run), 0);
-	training_times_of_run(&f->times, &f->run, &index);
+	assert_int_equal(training_times_of_run(&f->times, &f->run, &index), 0);
 	step_index_fini(&index);
 }
 
@@ -87,9 +88,54 @@ static void phases_are_of_the_steps_that_train(void **state)
 	assert_int_equal(f.times.count, 2);
 	assert_int_equal(f.times.tokens, 64 + 16);
 	assert_int_equal(f.times.total_ns, 1000 + 500);
-	assert_int_equal(f.times.forward_ns, 300 + 200);
-	assert_int_equal(f.times.backward_ns, 500 + 300);
-	assert_int_equal(f.times.optimizer_ns, 90);
+	assert_int_equal(f.times.phase_ns[TRAINING_FORWARD], 300 + 200);
+	assert_int_equal(f.times.phase_ns[TRAINING_BACKWARD], 500 + 300);
+	assert_int_equal(f.times.phase_ns[TRAINING_OPTIMIZER], 90);
+	run_fini(&f.run);
+}
+
+/* A command of the queue, submitted by the last sample of the thread. */
+static void run_on_device(
+	struct fixture *f, uint32_t queue, const char *brick, const char *category, uint64_t ns)
+{
+	struct run_lane *lane = &f->run.lanes[queue];
+	uint64_t begin =
+		lane->sample_count ? lane->samples[lane->sample_count - 1].end_ns + 10 : 200;
+	uint32_t site =
+		builder_site(&f->run, builder_brick(&f->run, brick, category), -1, NULL, NULL);
+
+	builder_sample(&f->run, queue, site, begin, begin + ns, 0);
+	builder_command(&f->run, queue, 0, f->lane,
+		(uint32_t)f->run.lanes[f->lane].sample_count - 1, RUN_NONE);
+}
+
+static void a_device_computes_phases_in_their_order(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_fixture(&f);
+	f.optimizer = engine_site(&f.run, "OptimizerStep");
+	uint32_t queue = builder_queue(&f.run, 0, 3);
+	builder_kernel(&f.run, "k", BRICK_KERNEL_COMPUTE, 1);
+	begin_step(&f, 100, 1100, 64);
+	builder_sample(&f.run, f.lane, f.forward, 110, 120, 1);
+	builder_sample(&f.run, f.lane, f.optimizer, 120, 140, 1); /* submits all */
+	run_on_device(&f, queue, "UpProjection", "FFN", 50);
+	run_on_device(&f, queue, "InputCopy", "Engine", 70);
+	run_on_device(&f, queue, "Gradient", "Backward", 30);
+	run_on_device(&f, queue, "Elementwise", "Other", 7); /* of the backward pass */
+	run_on_device(&f, queue, "WeightUpdate", "Optimizer", 20);
+	begin_step(&f, 2000, 2300, 32); /* evaluates */
+	run_on_device(&f, queue, "UpProjection", "FFN", 50);
+	measure(&f);
+	assert_int_equal(f.times.count, 1);
+	assert_int_equal(f.times.tokens, 64);
+	assert_int_equal(f.times.phase_ns[TRAINING_FORWARD], 10);
+	assert_int_equal(f.times.phase_ns[TRAINING_OPTIMIZER], 20);
+	assert_int_equal(f.times.device_ns[TRAINING_FORWARD], 50);
+	assert_int_equal(f.times.device_ns[TRAINING_BACKWARD], 30 + 7);
+	assert_int_equal(f.times.device_ns[TRAINING_OPTIMIZER], 20);
 	run_fini(&f.run);
 }
 
@@ -98,6 +144,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(steps_without_gradients_do_not_train),
 		cmocka_unit_test(phases_are_of_the_steps_that_train),
+		cmocka_unit_test(a_device_computes_phases_in_their_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include "analysis/accounts/launches.h"
 #include "analysis/accounts/unknown.h"
 #include "analysis/accounts/walk.h"
+#include "analysis/steps/training_times.h"
 #include "base/array.h"
 
 uint32_t call_tree_add(struct call_tree *tree, uint32_t parent, struct call_node node)
@@ -152,6 +153,7 @@ struct builder {
 	const struct launches *launches;
 	uint32_t lane;
 	const struct step_index *index;
+	const uint8_t *phases;	    /* of commands, where devices train; else NULL */
 	uint32_t at[UINT8_MAX + 2]; /* node of the frame at each depth; 0 is the root's */
 	bool failed;
 };
@@ -293,6 +295,36 @@ static void add_command(struct builder *b, uint32_t above, const struct run_comm
 	add_known(&node->flops, command->flops, command->flops != 0);
 }
 
+static bool is_called(const struct builder *b, unsigned depth, const char *name)
+{
+	const struct call_node *node = &b->tree->nodes[b->at[depth]];
+
+	return depth && node->kind == CALL_BRICK &&
+	       !strcmp(b->tree->run->bricks[node->brick].name, name);
+}
+
+static bool is_in_phase(const struct builder *b, unsigned depth)
+{
+	const struct call_node *node = &b->tree->nodes[b->at[depth]];
+
+	for (int k = 0; depth && node->kind == CALL_BRICK && k < TRAINING_PHASES; k++)
+		if (node->brick == training_brick(b->tree->run, (enum training_phase)k))
+			return true;
+	return false;
+}
+
+/* A phase of training may submit what another one recorded: the command's own, beside it. */
+static uint32_t phase_of(struct builder *b, unsigned depth, const struct run_command *command)
+{
+	const struct run *run = b->tree->run;
+	uint8_t phase = b->phases ? b->phases[command - run->commands] : TRAINING_PHASES;
+
+	if (phase == TRAINING_PHASES || !is_in_phase(b, depth))
+		return b->at[depth];
+	uint32_t own = training_brick(run, (enum training_phase)phase);
+	return own == RUN_NONE ? b->at[depth] : brick_node(b, b->at[depth - 1], own);
+}
+
 /* Engines submit what many nodes recorded at once: each command stands below its node's brick. */
 static uint32_t home_of(struct builder *b, unsigned depth, const struct run_command *command)
 {
@@ -306,9 +338,9 @@ static uint32_t home_of(struct builder *b, unsigned depth, const struct run_comm
 			return above;
 	if (command->kernel == RUN_NONE || launches_is_unnamed(run, brick))
 		return above;
-	while (depth && nodes[b->at[depth]].kind == CALL_BRICK &&
-		!strcmp(run->bricks[nodes[b->at[depth]].brick].name, "RecordCommands"))
-		above = b->at[--depth];
+	while (is_called(b, depth, "RecordCommands"))
+		depth--;
+	above = phase_of(b, depth, command);
 	above = layer_node(b, above, run->sites[site].layer);
 	return b->failed ? above : brick_node(b, above, brick);
 }
@@ -378,6 +410,7 @@ static void end_frame(struct builder *b, const struct walk_frame *frame, unsigne
 struct growing {
 	const struct run *run;
 	const struct step_index *index;
+	uint8_t *phases; /* as the builders' */
 	struct builder *builders;
 	size_t count;
 	const uint32_t *steps; /* of all trees; NULL: one tree of a lane */
@@ -462,7 +495,8 @@ static int plant(struct growing *g, uint32_t lane, uint32_t step)
 	struct call_tree *tree = calloc(1, sizeof(*tree));
 	if (!tree)
 		return -ENOMEM;
-	*b = (struct builder){.tree = tree, .launches = &g->launches, .index = g->index};
+	*b = (struct builder){
+		.tree = tree, .launches = &g->launches, .index = g->index, .phases = g->phases};
 	tree->run = g->run;
 	tree->lane = lane;
 	tree->step = step;
@@ -508,6 +542,8 @@ static int grow(struct growing *g)
 static int build(struct growing *g, struct call_tree **trees, uint32_t lane, bool together)
 {
 	int rc = launches_init(&g->launches, g->run);
+	if (rc == 0)
+		rc = training_phases_of_commands(&g->phases, g->run, g->index);
 	g->builders = calloc(g->step_count + 1, sizeof(*g->builders));
 	g->of_step = calloc(g->run->step_count + 1, sizeof(*g->of_step));
 	if (!g->builders || !g->of_step)
@@ -523,6 +559,7 @@ static int build(struct growing *g, struct call_tree **trees, uint32_t lane, boo
 			call_tree_destroy(g->builders[i].tree);
 	}
 	launches_fini(&g->launches);
+	free(g->phases);
 	free(g->builders);
 	free(g->of_step);
 	return rc;

@@ -2,24 +2,19 @@
 /* The attachers of ggml and of PyTorch call the phases by the same names. */
 #include "analysis/steps/training_times.h"
 
-enum { FORWARD, BACKWARD, OPTIMIZER, PHASES };
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
 
-struct phases {
-	uint32_t brick[PHASES];
-};
-
-static int phase_of(
-	const struct run *run, const struct phases *phases, const struct run_sample *sample)
+uint32_t training_brick(const struct run *run, enum training_phase phase)
 {
-	int k = 0;
+	static const char *const names[TRAINING_PHASES] = {"Forward", "Backward", "OptimizerStep"};
 
-	while (k < PHASES && run->sites[sample->site].brick != phases->brick[k])
-		k++;
-	return k;
+	return run_brick_find(run, names[phase]);
 }
 
 /* A forward pass that a backward pass repeats is a part of it. */
-static void add_samples(uint64_t ns[PHASES], const struct run *run, const struct phases *phases,
+static void add_samples(uint64_t ns[TRAINING_PHASES], const struct run *run, const uint32_t *bricks,
 	const struct run_step *step)
 {
 	const struct run_lane *lane = &run->lanes[step->lane];
@@ -28,40 +23,136 @@ static void add_samples(uint64_t ns[PHASES], const struct run *run, const struct
 	for (size_t i = run_sample_from(lane, step->begin_ns);
 		i < lane->sample_count && lane->samples[i].begin_ns < step->end_ns; i++) {
 		const struct run_sample *sample = &lane->samples[i];
-		int k = sample->begin_ns < end_ns ? PHASES : phase_of(run, phases, sample);
-		if (k == PHASES)
+		int k = 0;
+		while (k < TRAINING_PHASES && run->sites[sample->site].brick != bricks[k])
+			k++;
+		if (k == TRAINING_PHASES || sample->begin_ns < end_ns)
 			continue;
 		ns[k] += sample->end_ns - sample->begin_ns;
 		end_ns = sample->end_ns;
 	}
 }
 
-static void add_step(struct training_times *times, const struct run *run,
-	const struct phases *phases, const struct run_step *step)
+/* Which phase a command begins, or goes on with; TRAINING_PHASES: it belongs to none. */
+static uint8_t phase_begun(
+	const struct run *run, const uint32_t *categories, const struct run_sample *sample)
 {
-	uint64_t ns[PHASES] = {0};
+	uint32_t category = run->bricks[run->sites[sample->site].brick].category;
 
-	add_samples(ns, run, phases, step);
-	if (!ns[BACKWARD] && !ns[OPTIMIZER])
+	return category == categories[TRAINING_PHASES]	    ? TRAINING_PHASES
+	       : category == categories[TRAINING_OPTIMIZER] ? TRAINING_OPTIMIZER
+	       : category == categories[TRAINING_BACKWARD]  ? TRAINING_BACKWARD
+							    : TRAINING_FORWARD;
+}
+
+/* Commands come queue by queue, in the order in which they ran. */
+static void find_phases(uint8_t *phases, const struct run *run, const struct step_index *index,
+	const uint32_t *categories)
+{
+	uint32_t step = RUN_NONE, lane = RUN_NONE;
+	uint8_t phase = TRAINING_FORWARD;
+
+	for (size_t i = 0; i < run->command_count; i++) {
+		const struct run_command *c = &run->commands[i];
+		uint32_t of = step_index_of_command(index, run, c);
+		if (of != step || c->lane != lane)
+			phase = TRAINING_FORWARD;
+		step = of;
+		lane = c->lane;
+		phases[i] = phase_begun(run, categories, &run->lanes[lane].samples[c->sample]);
+		if (step == RUN_NONE || phases[i] == TRAINING_PHASES)
+			phases[i] = TRAINING_PHASES;
+		else
+			phases[i] = phase = phases[i] > phase ? phases[i] : phase;
+	}
+}
+
+int training_phases_of_commands(
+	uint8_t **out, const struct run *run, const struct step_index *index)
+{
+	const uint32_t categories[] = {[TRAINING_BACKWARD] = run_category_find(run, "Backward"),
+		[TRAINING_OPTIMIZER] = run_category_find(run, "Optimizer"),
+		[TRAINING_PHASES] = run_category_find(run, "Engine")};
+
+	*out = NULL;
+	if (!run->command_count || (categories[TRAINING_BACKWARD] == RUN_NONE &&
+					   categories[TRAINING_OPTIMIZER] == RUN_NONE))
+		return 0;
+	*out = malloc(run->command_count);
+	if (!*out)
+		return -ENOMEM;
+	find_phases(*out, run, index, categories);
+	return 0;
+}
+
+struct phase_times {
+	uint64_t ns[TRAINING_PHASES];
+};
+
+static bool trains(const struct phase_times *times)
+{
+	return times->ns[TRAINING_BACKWARD] || times->ns[TRAINING_OPTIMIZER];
+}
+
+/* Per step. *out is NULL where no device trains. */
+static int device_times(
+	struct phase_times **out, const struct run *run, const struct step_index *index)
+{
+	uint8_t *phases;
+	int status = training_phases_of_commands(&phases, run, index);
+
+	*out = NULL;
+	if (status || !phases)
+		return status;
+	*out = calloc(run->step_count + 1, sizeof(**out));
+	for (size_t i = 0; *out && i < run->command_count; i++) {
+		const struct run_command *c = &run->commands[i];
+		const struct run_sample *sample = &run->lanes[c->lane].samples[c->sample];
+		if (phases[i] != TRAINING_PHASES)
+			(*out)[step_index_of_command(index, run, c)].ns[phases[i]] +=
+				sample->end_ns - sample->begin_ns;
+	}
+	free(phases);
+	return *out ? 0 : -ENOMEM;
+}
+
+static void add_step(struct training_times *times, const struct run_step *step,
+	const struct phase_times *on_thread, const struct phase_times *on_device)
+{
+	bool trains_there = trains(on_device);
+
+	if (!trains(on_thread) && !trains_there)
 		return;
 	times->count++;
 	times->tokens += step->tokens;
 	times->total_ns += step->end_ns - step->begin_ns;
-	times->forward_ns += ns[FORWARD];
-	times->backward_ns += ns[BACKWARD];
-	times->optimizer_ns += ns[OPTIMIZER];
+	for (int k = 0; k < TRAINING_PHASES; k++) {
+		times->phase_ns[k] += on_thread->ns[k];
+		times->device_ns[k] += trains_there ? on_device->ns[k] : 0;
+	}
 }
 
-void training_times_of_run(
+int training_times_of_run(
 	struct training_times *times, const struct run *run, const struct step_index *index)
 {
-	const struct phases phases = {{run_brick_find(run, "Forward"),
-		run_brick_find(run, "Backward"), run_brick_find(run, "OptimizerStep")}};
+	static const struct phase_times none;
+	struct phase_times *on_device;
+	uint32_t bricks[TRAINING_PHASES];
 
 	*times = (struct training_times){0};
-	if (phases.brick[BACKWARD] == RUN_NONE && phases.brick[OPTIMIZER] == RUN_NONE)
-		return;
-	for (size_t i = 0; i < run->step_count; i++)
-		if (index->finished[i])
-			add_step(times, run, &phases, &run->steps[i]);
+	int status = device_times(&on_device, run, index);
+	for (int k = 0; k < TRAINING_PHASES; k++)
+		bricks[k] = training_brick(run, (enum training_phase)k);
+	bool on_threads =
+		bricks[TRAINING_BACKWARD] != RUN_NONE || bricks[TRAINING_OPTIMIZER] != RUN_NONE;
+	for (size_t i = 0; !status && (on_threads || on_device) && i < run->step_count; i++) {
+		struct phase_times on_thread = {{0}};
+		if (!index->finished[i])
+			continue;
+		if (on_threads)
+			add_samples(on_thread.ns, run, bricks, &run->steps[i]);
+		add_step(times, &run->steps[i], &on_thread, on_device ? &on_device[i] : &none);
+	}
+	free(on_device);
+	return status;
 }

@@ -158,7 +158,9 @@ int report_join(struct report *report, struct walk *walk, enum summary_by by, in
 {
 	report->run = walk->run;
 	presence_of_run(&report->presence, walk->run, walk->index);
-	training_times_of_run(&report->training, walk->run, walk->index);
+	int failed = training_times_of_run(&report->training, walk->run, walk->index);
+	if (failed)
+		return failed;
 	return summary_create_in(&report->summary, walk, by, phase);
 }
 

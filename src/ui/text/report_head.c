@@ -208,6 +208,26 @@ static void add_phase(
 	add(head, labels[phase], text);
 }
 
+static double share_of(const uint64_t ns[TRAINING_PHASES], int phase, double total_ns)
+{
+	return (double)ns[phase] / total_ns;
+}
+
+/* What devices did of it: the threads' times are then of giving it to them. */
+static void add_training_device(char **text, const uint64_t ns[TRAINING_PHASES])
+{
+	char total[UNITS_BYTES], forward[UNITS_BYTES], backward[UNITS_BYTES],
+		optimizer[UNITS_BYTES];
+	uint64_t total_ns = ns[TRAINING_FORWARD] + ns[TRAINING_BACKWARD] + ns[TRAINING_OPTIMIZER];
+
+	if (total_ns)
+		text_append(text, "; ", "of %s on devices %s, %s, %s", units_time(total, total_ns),
+			units_percent(forward, share_of(ns, TRAINING_FORWARD, (double)total_ns)),
+			units_percent(backward, share_of(ns, TRAINING_BACKWARD, (double)total_ns)),
+			units_percent(
+				optimizer, share_of(ns, TRAINING_OPTIMIZER, (double)total_ns)));
+}
+
 /* Adds the phases of steps that train; between two phases is the rest of their time. */
 static void add_training(struct report_head *head, const struct report *report)
 {
@@ -223,9 +243,10 @@ static void add_training(struct report_head *head, const struct report *report)
 		text_append(&text, ", ", "%s token%s", units_count(tokens, times->tokens),
 			plural_s(times->tokens));
 	text_append(&text, ": ", "forward %s, backward %s, optimizer %s",
-		units_percent(forward, (double)times->forward_ns / total_ns),
-		units_percent(backward, (double)times->backward_ns / total_ns),
-		units_percent(optimizer, (double)times->optimizer_ns / total_ns));
+		units_percent(forward, share_of(times->phase_ns, TRAINING_FORWARD, total_ns)),
+		units_percent(backward, share_of(times->phase_ns, TRAINING_BACKWARD, total_ns)),
+		units_percent(optimizer, share_of(times->phase_ns, TRAINING_OPTIMIZER, total_ns)));
+	add_training_device(&text, times->device_ns);
 	add(head, "Training", text);
 }
 

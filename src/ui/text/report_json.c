@@ -216,14 +216,26 @@ static json_t *drafts_json(const struct report *report)
 	return object;
 }
 
+static void put_phases(json_t *object, const uint64_t ns[TRAINING_PHASES])
+{
+	json_put(object, "forward_ns", json_number(ns[TRAINING_FORWARD]));
+	json_put(object, "backward_ns", json_number(ns[TRAINING_BACKWARD]));
+	json_put(object, "optimizer_ns", json_number(ns[TRAINING_OPTIMIZER]));
+}
+
 /* Null: no step trains. */
 static json_t *training_json(const struct training_times *times)
 {
+	const uint64_t *on_device = times->device_ns;
 	if (!times->count)
 		return json_null();
-	json_t *object = json_object();
-	json_put_numbers(
-		object, times, count, tokens, total_ns, forward_ns, backward_ns, optimizer_ns);
+	json_t *object = json_object(), *device = json_null();
+	json_put_numbers(object, times, count, tokens, total_ns);
+	put_phases(object, times->phase_ns);
+	if (on_device[TRAINING_FORWARD] || on_device[TRAINING_BACKWARD] ||
+		on_device[TRAINING_OPTIMIZER])
+		put_phases(device = json_object(), on_device);
+	json_put(object, "device", device);
 	return object;
 }
 

@@ -16,6 +16,7 @@
 #include "attach/ggml/nodes/node_thread.h"
 #include "attach/ggml/nodes/slots.h"
 #include "attach/ggml/steps/phases.h"
+#include "attach/ggml/steps/training.h"
 
 enum { AGREEMENTS = 4, UNASKED_GRAPHS = 2 };
 
@@ -104,14 +105,25 @@ static void look_again(struct device_graph *d)
 	known_graph_release(unused);
 }
 
+/* Nodes up to this one were passed, which may be fused into others. */
+static void pass(const struct device_graph *d, uint32_t index)
+{
+	if (index <= d->at)
+		training_walk_again();
+	for (uint32_t i = index <= d->at ? 0 : d->at + 1; i < index; i++)
+		training_pass(d->graph->nodes[i].node);
+}
+
 static void enter(struct device_graph *d, uint32_t index)
 {
 	const struct brick_launch_owner *owner = d->graph->launched[index].owner;
 
+	pass(d, index);
 	d->at = index;
 	if (!owner)
 		return;
 	d->asked++;
+	training_node(d->graph->nodes[index].node, true);
 	d->span = brick_begin_layer(phase_brick(PHASE_RECORD_COMMANDS), owner->layer);
 	brick_launch_owner_set(owner);
 }

@@ -261,14 +261,15 @@ static uint16_t brick_of_backend(const void *backend, words_fn backend_code)
 	return (uint16_t)brick;
 }
 
-static void begin_on_device(
-	const void *backend, const void *graph, words_fn backend_code, uint16_t brick)
+static void begin_on_device(const void *backend, const void *graph, words_fn backend_code,
+	uint16_t brick, const void *frame)
 {
 	if (!scheduled)
 		graph_generation_next();
-	training_part_unseen(engine_at((uintptr_t)backend_code), graph);
-	if (!phase_is_muted())
-		device_graph_begin(engine_at((uintptr_t)backend_code), backend, graph, brick);
+	if (phase_is_muted())
+		return;
+	training_part_begin(frame);
+	device_graph_begin(engine_at((uintptr_t)backend_code), backend, graph, brick);
 }
 
 /*
@@ -376,14 +377,19 @@ static word_pair compute_on_backend(words_fn engine_code, words_fn function, wor
 	struct phase_scope step, scope;
 
 	uint16_t brick = brick_of_backend((const void *)backend, engine_code);
+	bool on_device = brick != phase_brick(PHASE_GRAPH_COMPUTE);
 	step_begin_graph(&step, frame);
 	phase_begin_brick(&scope, brick, frame);
-	if (brick != phase_brick(PHASE_GRAPH_COMPUTE))
-		begin_on_device((const void *)backend, (const void *)graph, engine_code, brick);
+	if (on_device)
+		begin_on_device(
+			(const void *)backend, (const void *)graph, engine_code, brick, frame);
 	word_pair result = is_blas((const void *)backend, engine_code, &engine)
 				   ? compute_blas(engine, function, backend, graph, frame)
 				   : function(backend, graph, rest[0], rest[1], rest[2], rest[3]);
 	device_graph_end();
+	training_part_end();
+	if (on_device)
+		training_part_pass(engine_at((uintptr_t)engine_code), (const void *)graph);
 	phase_end(&scope);
 	phase_end(&step);
 	return result;

@@ -17,7 +17,9 @@ struct training {
 	const void *first[KINDS]; /* node of each; NULL: there is none */
 	const char *frame;	  /* just below that of the part's hook; NULL: between parts */
 	struct phase_scope scope;
-	uint8_t is_on, is_open, kind;
+	uint8_t is_on, is_open;
+	uint8_t kind, open; /* of the last node; of the phase that is open */
+	uint8_t before;	    /* of the last node in front of the part */
 };
 
 static __thread struct training training __attribute__((tls_model("initial-exec")));
@@ -57,8 +59,10 @@ void training_part_begin(const void *frame)
 {
 	struct training *t = &training;
 
-	if (t->is_on)
-		t->frame = (const char *)frame - 1;
+	if (!t->is_on)
+		return;
+	t->frame = (const char *)frame - 1;
+	t->before = t->kind;
 }
 
 void training_part_end(void)
@@ -71,34 +75,42 @@ void training_part_end(void)
 	t->frame = NULL;
 }
 
-static uint8_t kind_from(const struct training *t, const void *node)
-{
-	return node == t->first[OPTIMIZER]  ? OPTIMIZER
-	       : node == t->first[BACKWARD] ? BACKWARD
-					    : t->kind;
-}
-
-void training_part_unseen(const struct engine *e, const void *graph)
+void training_pass(const void *node)
 {
 	struct training *t = &training;
 
-	if (!t->is_on || !e)
+	if (!t->is_on)
+		return;
+	if (node == t->first[OPTIMIZER])
+		t->kind = OPTIMIZER;
+	else if (node == t->first[BACKWARD])
+		t->kind = BACKWARD;
+}
+
+void training_walk_again(void)
+{
+	training.kind = training.before;
+}
+
+void training_part_pass(const struct engine *e, const void *graph)
+{
+	if (!training.is_on || !e)
 		return;
 	for (int i = 0, count = e->graph_node_count(graph); i < count; i++)
-		t->kind = kind_from(t, e->graph_node(graph, i));
+		training_pass(e->graph_node(graph, i));
 }
 
 void training_node(const void *node, bool is_first)
 {
 	static const enum phase phases[KINDS] = {PHASE_FORWARD, PHASE_BACKWARD, PHASE_OPTIMIZER};
 	struct training *t = &training;
-	uint8_t kind = kind_from(t, node);
 
-	if (!t->frame || (t->is_open ? kind == t->kind : !is_first))
+	training_pass(node);
+	if (!t->frame || (t->is_open ? t->kind == t->open : !is_first))
 		return;
 	if (t->is_open)
 		phase_end(&t->scope);
-	phase_begin(&t->scope, phases[kind], t->frame);
-	t->kind = kind;
+	phase_begin(&t->scope, phases[t->kind], t->frame);
+	t->open = t->kind;
 	t->is_open = 1;
 }
