@@ -123,6 +123,7 @@ static void a_device_computes_phases_in_their_order(void **state)
 	builder_sample(&f.run, f.lane, f.optimizer, 120, 140, 1); /* submits all */
 	run_on_device(&f, queue, "UpProjection", "FFN", 50);
 	run_on_device(&f, queue, "InputCopy", "Engine", 70);
+	run_on_device(&f, queue, "k", "Device", 90);
 	run_on_device(&f, queue, "Gradient", "Backward", 30);
 	run_on_device(&f, queue, "Elementwise", "Other", 7); /* of the backward pass */
 	run_on_device(&f, queue, "WeightUpdate", "Optimizer", 20);

@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+/* Behind the phases: categories of what belongs to none. */
+enum { ENGINES = TRAINING_PHASES, NOBODYS };
+
 uint32_t training_brick(const struct run *run, enum training_phase phase)
 {
 	static const char *const names[TRAINING_PHASES] = {"Forward", "Backward", "OptimizerStep"};
@@ -39,7 +42,7 @@ static uint8_t phase_begun(
 {
 	uint32_t category = run->bricks[run->sites[sample->site].brick].category;
 
-	return category == categories[TRAINING_PHASES]	    ? TRAINING_PHASES
+	return category == categories[ENGINES] || category == categories[NOBODYS] ? TRAINING_PHASES
 	       : category == categories[TRAINING_OPTIMIZER] ? TRAINING_OPTIMIZER
 	       : category == categories[TRAINING_BACKWARD]  ? TRAINING_BACKWARD
 							    : TRAINING_FORWARD;
@@ -72,7 +75,8 @@ int training_phases_of_commands(
 {
 	const uint32_t categories[] = {[TRAINING_BACKWARD] = run_category_find(run, "Backward"),
 		[TRAINING_OPTIMIZER] = run_category_find(run, "Optimizer"),
-		[TRAINING_PHASES] = run_category_find(run, "Engine")};
+		[ENGINES] = run_category_find(run, "Engine"),
+		[NOBODYS] = run_category_find(run, "Device")};
 
 	*out = NULL;
 	if (!run->command_count || (categories[TRAINING_BACKWARD] == RUN_NONE &&

@@ -5,7 +5,8 @@
  * modules, for instance, is in none of the phases.
  *
  * A device computes the phases one after the other, so the categories of its commands' bricks tell
- * where the next one begins. Copies belong to none. Pure; any thread.
+ * where the next one begins. Copies belong to none, nor do commands that no brick launched. Pure;
+ * any thread.
  */
 #pragma once
 
