@@ -66,7 +66,8 @@ class Builder:
         self.backend_object = os.path.join(top, "ggml-backend-program.o")
         self.clang_object = os.path.join(top, "ggml-cpu-clang.o")
         self.lto_objects = [os.path.join(top, name + "-lto.o") for name in ("ggml-cpu", "traits")]
-        self.include = "-I" + os.path.join(os.path.dirname(top), "source", "ggml", "include")
+        source = os.path.join(os.path.dirname(top), "source", "ggml")
+        self.include, self.inside = "-I" + os.path.join(source, "include"), "-I" + os.path.join(source, "src")
 
     def path(self, name):
         return os.path.join(self.scratch, name)
@@ -201,6 +202,26 @@ def trains(build):
                               ("OptimizerStep", ["WeightUpdate"])], phases
 
 
+def on_device(build):
+    """The scheduler has the function inlined that is hooked for a backend's graphs, so the backend's table is. What the
+    device is given is its graph's; where nothing says when that begins, all of the graph's, and never a copy's."""
+    source = os.path.join(g.SOURCE, "tests", "programs", "ggml_device.c")
+    program = build.link("device", build.compile("device.o", build.inside, "-I" + os.path.join(g.SOURCE, "include"), source=source),
+                         build.program_object, build.backend_object, *build.archives)
+    blind, owners = build.path("blind"), build.path("owners")
+    subprocess.run(["strip", "-N", "ggml_backend_graph_compute_async", "-o", blind, program], check=True)
+    for command, owner, said in ((program, "Graph Fake0", "the backend calls no function for each"),
+                                 (blind, "GraphCompute", "it is not seen when the backend begins a graph")):
+        session, = g.record_unnoticed([command, str(GRAPHS), owners], "a device's graphs")
+        g.assert_clean(session)
+        with open(owners, encoding="ascii") as file:
+            assert file.read().split("\n")[:-1] == GRAPHS * [owner], (owner, open(owners, encoding="ascii").read())
+        bricks = collections.Counter(n.brick for step in g.steps_of(session) for n in step.walk())
+        assert bricks["SplitCopy"] and bricks["RmsNorm"] == bricks["Activation"] == GRAPHS, bricks
+        assert bricks["Graph Fake0"] == (GRAPHS if command == program else 0), bricks
+        assert any(said in note for note in session.note("ggml.device")), session.notes
+
+
 def symbols(program):
     return subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
 
@@ -237,6 +258,7 @@ def main():
             check([build.link("lto", "-flto=2", "-O2", ours, *build.lto_objects, *build.archives)], threads)
         assert "ggml_cpu_extra_compute_forward" not in symbols(build.path("lto"))
         trains(build)
+        on_device(build)
         check([host, opener], 1)
         again = build.link("again", build.compile("again.o", f"-DOPENINGS={OPENINGS}", text=REOPENS))
         for threads in (1, 2):

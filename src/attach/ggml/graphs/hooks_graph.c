@@ -105,6 +105,10 @@ static bool note_backends(void *const *backends, int count, uintptr_t scheduler_
 		if (brick_enabled() && !brick_thread_ready())
 			note_once("backend", "%s", name);
 	}
+	if (!*is_seen && brick_enabled() && !brick_thread_ready())
+		note_once("ggml.device",
+			"nodes are not timed one by one: it is not seen when the backend begins a "
+			"graph (link-time optimisation), so its work counts as GraphCompute");
 	return cpu_only;
 }
 
