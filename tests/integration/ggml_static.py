@@ -222,6 +222,21 @@ def on_device(build):
         assert any(said in note for note in session.note("ggml.device")), session.notes
 
 
+def graphs_only(build, program):
+    """Where nothing is left that is called for a node, no node is claimed: by notes, both commands or the line of trust."""
+    alone, path = build.path("graphs_only"), os.path.join(build.scratch, "run.pftrace")
+    gone = ("ggml_cpu_extra_compute_forward", "ggml_compute_forward", "ggml_backend_sched_set_eval_callback")
+    subprocess.run(["strip", *(f"-N{name}" for name in gone), "-o", alone, program], check=True)
+    session, = g.record_unnoticed([alone, "1", str(GRAPHS)], "graphs only")
+    assert session.note("attach") == ["graphs only: no node is timed"], session.notes
+    assert [n.brick for step in g.steps_of(session) for n in step.walk() if n.site] == [], session.notes
+    code, _, err = record([alone, "1", str(GRAPHS)], build.scratch)
+    assert code == 0 and "graphs only: no node is timed" in err and "node hooks" not in err, err
+    brief = " ".join(g.run([BRICK, "report", path]).stdout.split())
+    assert "covered by whole graphs, in which no node was timed" in brief and "limited by coverage" in brief, brief
+    assert "and no single node" in " ".join(doctor("--", alone).split()), doctor("--", alone)
+
+
 def symbols(program):
     return subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
 
@@ -259,6 +274,7 @@ def main():
         assert "ggml_cpu_extra_compute_forward" not in symbols(build.path("lto"))
         trains(build)
         on_device(build)
+        graphs_only(build, program)
         check([host, opener], 1)
         again = build.link("again", build.compile("again.o", f"-DOPENINGS={OPENINGS}", text=REOPENS))
         for threads in (1, 2):

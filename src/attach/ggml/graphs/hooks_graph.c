@@ -211,7 +211,7 @@ static word_pair compute_scheduled(words_fn function, const word of[6], const vo
 	phase_end(&scope);
 	phase_end(&step);
 	whisper_computed((const void *)graph);
-	judge_graph((uintptr_t)function, (const void *)graph, true,
+	judge_graph((uintptr_t)function, (const void *)graph, set_callback_of(function) != NULL,
 		(uint32_t)(node_thread.begun - begun));
 	return result;
 }
