@@ -6,10 +6,10 @@ operations no rule knew.
 
   engines.py [--markdown] [--others] [NAME...]     all of them, or those whose names contain one of the words
 
-With --others the programs of other_engines.py, and beside that what `brick doctor` said of each beforehand, and what
-recording cost of the program's own CPU time, measured in turns: with {n} in a command, of the work that two lengths of
-it differ by. Those run from build/demo/engine-others (examples/demo/engine-others.sh) and Debian's packages
-(examples/demo/deps.sh engines).
+With --others the programs of other_engines.py, and beside that what `brick doctor` said of each beforehand (it ends with 1
+if that was wrong), and what recording cost of the program's own CPU time, measured in turns: with {n} in a command, of the
+work that two lengths of it differ by. Those run from build/demo/engine-others (examples/demo/engine-others.sh) and
+Debian's packages (examples/demo/deps.sh engines).
 
 They run from build/demo/engine (examples/demo/models.sh), build/demo/engine-addons (examples/demo/engine-addons.sh),
 build/demo/engine-vulkan (examples/demo/engine-device.sh vulkan 3.14.0 3.17.1 3.20.0) and build/demo/engine-programs
@@ -33,6 +33,9 @@ import urllib.request
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("BRICK_BUILD", os.path.join(SOURCE, "build"))
 DEMO, BRICK = os.path.join(BUILD, "demo"), os.path.join(BUILD, "bin", "brick")
+sys.path.append(os.path.join(SOURCE, "tests", "integration"))
+from libdoctor import agrees, foreseen, happened  # pylint: disable=wrong-import-position
+
 PROGRAMS = os.path.join(DEMO, "engine-programs")
 SHARED = os.path.join(PROGRAMS, "llama", "bin")
 WHISPER = os.path.join(PROGRAMS, "whisper", "bin")
@@ -292,29 +295,18 @@ def row_of(program, place):
             percent(answer["distortion"].get("share"), 2), unknown(answer)]
 
 
-WAYS = {"each node is timed on each thread": "nodes", "each node is timed by the scheduler's": "callback",
-        "steps and whole graphs": "graphs"}
-
-
-def foreseen(program, place):
-    """What doctor says of it, in words as few as those of `happened`."""
+def what_doctor_says(program, place):
     process, _ = start(program, [BRICK, "doctor", "--json", "--"], place)
-    checks = json.loads(process.communicate()[0])["checks"]
-    said = [c["finding"].split(":")[0] for c in checks if c["name"] == "attaches"]
-    said += [word for c in checks if c["name"] == "nodes" for text, word in WAYS.items() if c["finding"].startswith(text)]
-    if any(c["name"] == "devices" for c in checks):
-        said = [word + " (a device's not)" if word == "nodes" else word for word in said]
-    return ", ".join(dict.fromkeys(said)) or "nothing"
+    return json.loads(process.communicate()[0])
 
 
-HAPPENED = {"node hooks": "nodes", "eval callback": "callback", "graphs only": "graphs", "OpenCL": "OpenCL", "Vulkan": "Vulkan",
-            "PyTorch": "PyTorch", "ONNX": "ONNX Runtime", "ITT": "ITT", "NVTX": "NVTX"}
-
-
-def happened(error):
-    """By what the recorder said."""
-    found = re.search(r"^brick: attached.*", error, re.M)
-    return ", ".join(word for text, word in HAPPENED.items() if found and text in found.group()) or "nothing"
+def words_of(answer):
+    """What is certain, and what is possible: "nodes; perhaps Vulkan"."""
+    certain, possible = (list(dict.fromkeys(words)) for words in foreseen(answer))
+    if any(c["name"] == "devices" for c in answer["checks"]):
+        certain, possible = ([word + " (a device's not)" if word == "nodes" else word for word in words]
+                             for words in (certain, possible))
+    return "; ".join([*[", ".join(certain)] * bool(certain), *["perhaps " + ", ".join(possible)] * bool(possible)]) or "nothing"
 
 
 ROUNDS = 9  # of three seconds or so each; a program without {n} needs a third, as its own starting varies less
@@ -369,7 +361,7 @@ def other_row(program, place, rounds):
     if missing:
         return [program.name, "-", "-", "not there: " + os.path.relpath(missing, DEMO)]
     path = os.path.join(place, "run.pftrace")
-    said = foreseen(program, place)
+    said = what_doctor_says(program, place)
     _, recorded, same = compared(program, place, path)
     answer = report_of(path)
     timed, stated = measured(program, place, rounds if len(program.commands) > 1 else (rounds + 2) // 3), answer["distortion"]
@@ -378,7 +370,9 @@ def other_row(program, place, rounds):
     # The steps' wall time has that off the CPU in it.
     on_cpu = 1 - (answer["presence"].get("steps_off") or 0)
     told = tuple(share if share is None else share / on_cpu for share in map(stated.get, ("share", "low", "high")))
-    row = [program.name, said, happened(recorded[2]), same, steps_of(answer) if answer["steps"][phase]["count"] else "-",
+    found = happened(recorded[2])
+    found_text = (", ".join(found) or "nothing") + ("" if agrees(*foreseen(said), found) else ": NOT FORESEEN")
+    row = [program.name, words_of(said), found_text, same, steps_of(answer) if answer["steps"][phase]["count"] else "-",
            coverage(answer, phase)]
     if len(program.commands) == 1:  # starting is in its time, and in no step's
         return [*row, seconds_more(timed), interval(*told), "-"]
@@ -415,7 +409,8 @@ def main():
             except (RuntimeError, OSError, ValueError, subprocess.SubprocessError) as error:
                 row = [program.name, *["-"] * (output - 1), f"failed: {error}"]
             row += [""] * (len(titles) - len(row))
-            wrong += row[output] in ("DIFFERENT", "CUT SHORT") or row[output].startswith(("ends", "failed"))
+            wrong += row[output] in ("DIFFERENT", "CUT SHORT") or row[output].startswith(("ends", "failed")) or \
+                any("NOT FORESEEN" in word for word in row)
             print("| " + " | ".join(row) + " |" if arguments.markdown else "\t".join(row), flush=True)
     return 1 if wrong else 0
 

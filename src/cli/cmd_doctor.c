@@ -44,6 +44,7 @@
 #include "brick/version.h"
 #include "cli/command.h"
 #include "cli/die.h"
+#include "cli/foresight.h"
 #include "cli/options.h"
 #include "cli/program_files.h"
 #include "record/inject/inject.h"
@@ -62,8 +63,10 @@ enum doctor_status {
 struct doctor_check {
 	const char *group, *name;
 	enum doctor_status status;
-	char *finding; /* what is so, and why */
-	char *advice;  /* what to do about it; NULL: nothing */
+	char *finding;	      /* what is so, and why */
+	char *advice;	      /* what to do about it; NULL: nothing */
+	const char *attaches; /* what is attached to; NULL: it is of something else */
+	bool is_certain;      /* ... and not only if the program uses it */
 };
 
 /* One symbol that Brick stands in front of. */
@@ -88,8 +91,8 @@ struct doctor {
 	bool cannot_record; /* nothing can be recorded here at all */
 };
 
-/* Add an entry; group and name are constants. */
-static void doctor_add(struct doctor *doctor, const char *group, const char *name,
+/* Add an entry, which stays where it is until the next one; group and name are constants. */
+static struct doctor_check *doctor_add(struct doctor *doctor, const char *group, const char *name,
 	enum doctor_status status, const char *advice, const char *format, ...)
 {
 	char *finding = NULL;
@@ -99,8 +102,12 @@ static void doctor_add(struct doctor *doctor, const char *group, const char *nam
 	va_end(arguments);
 	if (n < 0)
 		die(CLI_SYSTEM, "out of memory");
-	xpush(&doctor->checks, (struct doctor_check){group, name, status, finding,
-				       advice ? xstrdup(advice) : NULL});
+	xpush(&doctor->checks, (struct doctor_check){.group = group,
+				       .name = name,
+				       .status = status,
+				       .finding = finding,
+				       .advice = advice ? xstrdup(advice) : NULL});
+	return &doctor->checks.items[doctor->checks.count - 1];
 }
 
 /* The clock. */
@@ -434,15 +441,6 @@ static struct answer ask_library(const char *library)
 	return answer;
 }
 
-static bool has_driver(const struct attacher *a)
-{
-	void *driver = a->driver ? dlopen(a->driver, RTLD_LAZY | RTLD_LOCAL) : NULL;
-
-	if (driver)
-		dlclose(driver);
-	return driver || !a->driver;
-}
-
 static void add_missing(
 	struct doctor *doctor, const struct attacher *a, enum inject_obstacle obstacle)
 {
@@ -479,7 +477,7 @@ static void add_attacher(struct doctor *doctor, const struct attacher *a)
 	const char *name = a->doctor_name ? a->doctor_name : a->name;
 	char library[PATH_MAX], why[512];
 
-	if (!has_driver(a)) {
+	if (!inject_has_driver(a)) {
 		doctor_add(doctor, "Recording", name, DOCTOR_ABSENT, NULL,
 			"no %s programs here: %s is missing", a->title, a->driver);
 		return;
@@ -731,7 +729,7 @@ static const char *way_text(enum ggml_way way)
 		[GGML_WAY_NODES] = "each node is timed on each thread, without splitting the graph",
 		[GGML_WAY_CALLBACK] =
 			"each node is timed by the scheduler's evaluation callback, which splits "
-			"the graph: " PROGRAM_SPLITS_COST,
+			"the graph: " FORESIGHT_SPLITS_COST,
 		[GGML_WAY_GRAPHS] = "steps and whole graphs are timed, and no single node: the "
 				    "functions that are called for each node cannot be hooked",
 		[GGML_WAY_NONE] = "nothing: none of the functions that Brick hooks can be hooked",
@@ -955,33 +953,45 @@ static void add_way(
 	}
 }
 
+/* Nothing is known to be attached to. */
+static void add_nothing(struct doctor *doctor, const struct program_files *files)
+{
+	char kinds[INJECT_KINDS_BYTES];
+
+	doctor_add(doctor, GROUP, "attaches", DOCTOR_ABSENT,
+		files->is_process ? NULL
+				  : "what it starts, opens or imports while it runs is attached to "
+				    "all the same: 'brick doctor PID' tells while it runs",
+		"nothing in its files speaks for %s", inject_kinds(kinds));
+}
+
+/* What becomes of ggml's nodes. */
 static void add_outcome(struct doctor *doctor, const struct program_outlook *p)
 {
 	struct outlook o = outlook_of(p->reached, !p->has_device);
-	bool steps = o.steps || p->has_whisper;
+	bool steps = o.steps || p->has_whisper, is_whole = o.way == GGML_WAY_NODES;
+	bool is_sure = p->is_certain || !p->opened;
+	const char *advice =
+		is_whole ? steps ? "what threads wait for each other is their nodes' "
+				   "time"
+				 : "a step is a graph then, and its tokens are not known"
+		: o.way == GGML_WAY_CALLBACK
+			? "--attach graph leaves the graph whole, and times no nodes"
+			: NULL;
+	struct doctor_check *check = doctor_add(doctor, GROUP, "nodes",
+		o.way == GGML_WAY_NONE	       ? DOCTOR_NO
+		: is_whole && steps && o.waits ? DOCTOR_OK
+					       : DOCTOR_LIMITED,
+		advice, "%s%s%s%s%s", way_text(o.way),
+		is_whole && !o.waits ? "; waiting is not kept apart from work" : "",
+		!is_whole	 ? ""
+		: p->has_whisper ? "; steps are known from whisper's graphs"
+		: steps		 ? ""
+				 : "; no llama.cpp: steps are not seen",
+		is_sure ? "" : ", if it is used: ", is_sure ? "" : path_name(p->opened));
 
-	if (!p->has_ggml)
-		doctor_add(doctor, GROUP, "nodes", DOCTOR_ABSENT,
-			"what it starts is recorded as well: look at that; for a program that "
-			"opens ggml's libraries while it runs (Python, node's addons, backends), "
-			"look at these: --engine DIR, or at the running process: PID",
-			"no ggml in the program or in what it is linked with");
-	else if (o.way == GGML_WAY_NODES)
-		doctor_add(doctor, GROUP, "nodes", steps && o.waits ? DOCTOR_OK : DOCTOR_LIMITED,
-			steps ? "what threads wait for each other is their nodes' time"
-			      : "a step is a graph then, and its tokens are not known",
-			"%s%s%s", way_text(o.way),
-			o.waits ? "" : "; waiting is not kept apart from work",
-			p->has_whisper ? "; steps are known from whisper's graphs"
-			: steps	       ? ""
-				       : "; no llama.cpp: steps are not seen");
-	else
-		doctor_add(doctor, GROUP, "nodes",
-			o.way == GGML_WAY_NONE ? DOCTOR_NO : DOCTOR_LIMITED,
-			o.way == GGML_WAY_CALLBACK ? "--attach graph leaves the graph whole, and "
-						     "times no nodes"
-						   : NULL,
-			"%s", way_text(o.way));
+	check->attaches = o.way == GGML_WAY_NONE ? NULL : "ggml";
+	check->is_certain = p->is_certain;
 	if (p->hides_device_nodes)
 		doctor_add(doctor, GROUP, "devices", DOCTOR_LIMITED,
 			"build it without link-time optimisation (-DGGML_LTO=OFF, no -flto), or "
@@ -990,42 +1000,15 @@ static void add_outcome(struct doctor *doctor, const struct program_outlook *p)
 			"function for each; their time is the graph's");
 }
 
-/* What the attachers know this library by; false: none of them does. */
-static bool add_signs(struct doctor *doctor, const char *path)
+/* Depends on what it does, and on its files only as far as they speak for it. */
+static void add_may(struct doctor *doctor, const struct foreseen *f)
 {
-	bool any = false;
+	const struct attacher *a = f->attacher;
+	struct doctor_check *check = doctor_add(doctor, GROUP, "may attach", DOCTOR_OK, NULL,
+		"%s%s%s%s: %s if it is used; %s", a->title, a->versions ? " (" : "",
+		a->versions ? a->versions : "", a->versions ? " only)" : "", a->recorded, f->why);
 
-	for (const struct attacher *const *a = attachers; *a; a++)
-		for (const struct attacher_sign *s = (*a)->signs; s && s->library; s++) {
-			if (!path_is_called(path, s->library))
-				continue;
-			any = true;
-			doctor_add(doctor, GROUP, "attaches", DOCTOR_OK, NULL, "%s", s->finding);
-		}
-	return any;
-}
-
-/*
- * Libraries that the program names, and may open while it runs: the first sign of each attacher
- * whose driver this machine has.
- */
-static void add_opened(struct doctor *doctor, const struct program_files *files)
-{
-	for (const struct attacher *const *a = attachers; *a; a++) {
-		const struct attacher_sign *sign = (*a)->signs;
-		bool is_linked = false, is_named = false;
-		if (!sign || !has_driver(*a))
-			continue;
-		for (size_t i = 0; i < files->paths.count; i++)
-			is_linked |= path_is_called(files->paths.items[i], sign->library);
-		for (size_t i = 0; i < files->paths.count && !is_linked && !is_named; i++)
-			is_named = !path_is_called(files->paths.items[i], "libbrick") &&
-				   program_file_has(files->paths.items[i], sign->library);
-		if (is_named)
-			doctor_add(doctor, GROUP, "attaches", DOCTOR_OK, NULL,
-				"%s, if the program opens %s, which it names", sign->finding,
-				sign->library);
-	}
+	check->attaches = a->title;
 }
 
 /* Engines that no attacher is for. */
@@ -1052,8 +1035,8 @@ static void add_stranger(struct doctor *doctor, const char *path)
 /* A program in Go calls C libraries, which are attached to, and is itself out of reach. */
 static void add_go(struct doctor *doctor, const char *path)
 {
+	bool is_static = inject_examine(path) == INJECT_STATIC, is_go = false;
 	struct image image;
-	bool is_go = false;
 
 	if (image_open(&image, path))
 		return;
@@ -1061,32 +1044,32 @@ static void add_go(struct doctor *doctor, const char *path)
 		is_go |= !strcmp(image.parts.items[i].name, ".go.buildinfo");
 	image_close(&image);
 	if (is_go)
-		doctor_add(doctor, GROUP, "go", DOCTOR_LIMITED,
+		doctor_add(doctor, GROUP, "go", is_static ? DOCTOR_NO : DOCTOR_LIMITED,
 			"what it starts is recorded as well: look at that",
-			"a program in Go: the libraries in C that it is linked with are attached "
-			"to, its own functions are not");
+			"%s is a program in Go%s", path,
+			is_static ? ", without libraries in C: nothing of it is attached to"
+				  : ": libraries in C that it calls are attached to, its own "
+				    "functions are not");
 }
 
 static void look_at_files(struct doctor *doctor, const struct program_files *files)
 {
-	struct program_outlook outlook = {0};
+	SCOPED_BY(foresight_fini) struct foresight f;
+	bool is_open = files->obstacle == INJECT_FINE;
 
-	add_go(doctor, files->paths.items[0]);
+	foresight_of(&f, files);
 	for (size_t i = 0; i < files->paths.count; i++) {
-		struct program_ggml ggml;
 		const char *path = files->paths.items[i];
-		if (!add_signs(doctor, path))
-			add_stranger(doctor, path);
-		if (path_is_called(path, "libbrick") || program_ggml(&ggml, path))
-			continue;
-		program_outlook_add(&outlook, path, &ggml);
-		if (ggml.way != PROGRAM_GGML_UNKNOWN || i == 0)
-			add_way(doctor, path, &ggml, files->obstacle == INJECT_FINE);
+		add_stranger(doctor, path);
+		if (f.ggml[i].way != PROGRAM_GGML_UNKNOWN || i == 0)
+			add_way(doctor, path, &f.ggml[i], is_open);
 	}
-	if (files->obstacle == INJECT_FINE) {
-		add_opened(doctor, files);
-		add_outcome(doctor, &outlook);
-	}
+	if (is_open && f.outlook.has_ggml)
+		add_outcome(doctor, &f.outlook);
+	for (size_t i = 0; i < f.may.count; i++)
+		add_may(doctor, &f.may.items[i]);
+	if (is_open && !f.outlook.has_ggml && !f.may.count)
+		add_nothing(doctor, files);
 }
 
 static const char *reason(int error)
@@ -1098,11 +1081,20 @@ static const char *reason(int error)
 
 static void add_named_files(struct doctor *doctor, const struct program_files *files)
 {
+	SCOPED char *named = NULL;
+
 	for (size_t i = 0; i < files->named.count; i++)
+		xappend(&named, ", ", "%s", files->named.items[i]);
+	if (named)
 		doctor_add(doctor, GROUP, "named", DOCTOR_OK, NULL,
-			"%s, by the command or its script: what it would start or open is looked "
-			"at as well",
-			files->named.items[i]);
+			"%s, by the command or its script: looked at as well", named);
+	for (size_t i = 0; i < files->closed.count; i++) {
+		enum inject_obstacle obstacle = inject_examine(files->closed.items[i]);
+		add_go(doctor, files->closed.items[i]);
+		doctor_add(doctor, GROUP, "named", DOCTOR_NO, inject_obstacle_advice(obstacle),
+			"%s, by the command or its script: %s; it runs unrecorded",
+			files->closed.items[i], inject_obstacle_text(obstacle));
+	}
 }
 
 static void doctor_command(struct doctor *doctor, char *const *command)
@@ -1119,6 +1111,7 @@ static void doctor_command(struct doctor *doctor, char *const *command)
 	doctor_add(doctor, GROUP, "program", DOCTOR_OK, NULL, "%s%s, linked with %zu libraries",
 		files.paths.items[0], files.interpreter ? ", which runs the script" : "",
 		files.own - 1);
+	add_go(doctor, files.paths.items[0]);
 	add_obstacle(doctor, files.obstacle);
 	if (files.obstacle == INJECT_FINE)
 		add_named_files(doctor, &files);
@@ -1152,6 +1145,7 @@ static void doctor_process(struct doctor *doctor, long pid)
 		"start it anew under brick record: nothing gets into a process that runs",
 		"%s, process %ld, with %zu libraries%s", files.paths.items[0], pid,
 		files.paths.count - 1, attached ? "; Brick is attached to it" : "");
+	add_go(doctor, files.paths.items[0]);
 	add_obstacle(doctor, files.obstacle);
 	look_at_files(doctor, &files);
 	program_files_fini(&files);
@@ -1278,6 +1272,10 @@ static void print_json(const struct doctor *doctor)
 		json_put(object, "finding", json_text(check->finding));
 		json_put(object, "advice",
 			json_text(check->status == DOCTOR_OK ? NULL : check->advice));
+		if (check->attaches) {
+			json_put(object, "attaches", json_text(check->attaches));
+			json_put(object, "certain", json_boolean(check->is_certain));
+		}
 		json_add(checks, object);
 	}
 	for (size_t i = 0; i < doctor->engines.count; i++)

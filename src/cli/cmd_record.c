@@ -18,6 +18,7 @@
 #include "brick/error.h"
 #include "brick/session.h"
 #include "cli/die.h"
+#include "cli/foresight.h"
 #include "cli/history_runs.h"
 #include "cli/options.h"
 #include "cli/program_files.h"
@@ -407,24 +408,38 @@ static bool empties_environment(char *const *command)
 }
 
 /*
- * Looks into the program, its libraries and the files that its arguments name, as `brick doctor`
- * does: ggml is inside one, and nothing says where its functions are.
+ * Looks into the program, its libraries and what its arguments name, as `brick doctor` does: what
+ * could have been attached to, or ggml is inside a file that does not say where its functions are.
+ * False: nothing is known.
  */
-static bool tell_hidden(char *const *command)
+static bool tell_foreseen(char *const *command, const char *notes)
 {
 	struct program_files files;
-	struct program_ggml ggml;
+	struct foresight f;
+	SCOPED char *kinds = NULL;
+	char refused[64], text[512];
 	bool told = false;
 
 	if (program_files_of_command(&files, command))
 		return false;
+	foresight_of(&f, &files);
 	for (size_t i = 0; i < files.paths.count && !told; i++) {
-		told = !program_ggml(&ggml, files.paths.items[i]) &&
-		       ggml.way == PROGRAM_GGML_STRIPPED;
+		told = f.ggml[i].way == PROGRAM_GGML_STRIPPED;
 		if (told)
-			warn("nothing was attached: %s: %s; %s", files.paths.items[i], ggml.missing,
-				ggml.advice);
+			warn("nothing was attached: %s: %s; %s", files.paths.items[i],
+				f.ggml[i].missing, f.ggml[i].advice);
 	}
+	for (size_t i = 0; i < f.may.count; i++) {
+		const struct foreseen *may = &f.may.items[i];
+		snprintf(refused, sizeof(refused), "%s.refused", may->attacher->name);
+		told = true;
+		if (!join_notes(notes, refused, text, sizeof(text)))
+			xappend(&kinds, ", ", "%s (%s)", may->attacher->title, may->why);
+	}
+	if (kinds)
+		warn("nothing was attached: %s computed nothing with what it may use: %s",
+			command[0], kinds);
+	foresight_fini(&f);
 	program_files_fini(&files);
 	return told;
 }
@@ -473,7 +488,7 @@ static void print_nothing(const struct record_arguments *a, const struct recorde
 		if (*why)
 			warn("nothing was attached: %s%s%s", why, advice ? "; " : "",
 				advice ? advice : "");
-		if (!tell_hidden(a->options.command) && !*why)
+		if (!tell_foreseen(a->options.command, r->notes) && !*why)
 			warn("nothing was attached: %s computed nothing with %s through shared "
 			     "libraries; 'brick doctor -- CMD' says what it consists of",
 				a->options.command[0], inject_kinds(kinds));
@@ -678,9 +693,10 @@ static void record_history(const struct record_arguments *a, const struct record
 static void warn_of_splits(const struct record_arguments *a)
 {
 	if (a->quiet || a->off || !a->options.inject || a->has_method ||
-		!program_is_split(a->options.command, a->digest != 0))
+		!foresight_is_split(a->options.command, a->digest != 0))
 		return;
-	warn("nodes of this program can only be timed by splitting its graphs: " PROGRAM_SPLITS_COST
+	warn("nodes of this program can only be timed by splitting its "
+	     "graphs: " FORESIGHT_SPLITS_COST
 	     "; --attach graph leaves graphs whole, and times no nodes");
 }
 

@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,7 +24,13 @@
 #include "base/path_name.h"
 #include "cli/die.h"
 
-enum { MAX_FILES = 1024, MAX_NAMED = 16, MAX_SCRIPT = 1 << 16, MAX_INTERPRETERS = 4 };
+enum {
+	MAX_FILES = 1024,
+	MAX_NAMED = 32,
+	MAX_WORDS = 4096,
+	MAX_SCRIPT = 1 << 16,
+	MAX_INTERPRETERS = 4,
+};
 
 #define SEPARATORS " \t\n\"'`;|&()<>=,:$"
 
@@ -152,51 +157,124 @@ static void add_directory(struct program_files *files, const char *path)
 		keep_named(files, path);
 }
 
-static void add_named(struct program_files *files, const char *path)
+static bool is_called_one_of(const char *path, const char *const *names, bool is_beginning)
 {
-	struct stat st;
-
-	if (!strchr(path, '/') || stat(path, &st) || files->named.count == MAX_NAMED)
-		return;
-	if (S_ISDIR(st.st_mode)) {
-		add_directory(files, path);
-	} else if (S_ISREG(st.st_mode) && is_elf(path) && add(files, path)) {
-		char real[PATH_MAX];
-		keep_named(files, path);
-		/* node resolves links; what cannot be found from a link would not be opened by it
-		 */
-		add_libraries(files, realpath(path, real) ? real : path);
-	}
-}
-
-/* Words of a shell's text, or of an argument. */
-static void add_words(struct program_files *files, char *text)
-{
-	char *saved;
-
-	for (char *word = strtok_r(text, SEPARATORS, &saved); word;
-		word = strtok_r(NULL, SEPARATORS, &saved))
-		add_named(files, word);
-}
-
-static bool is_shell(const char *path)
-{
-	static const char *const shells[] = {"sh", "bash", "dash", "zsh", "ksh", "busybox"};
-
-	for (size_t i = 0; i < sizeof(shells) / sizeof(*shells); i++)
-		if (!strcmp(path_name(path), shells[i]))
+	for (; path && *names; names++)
+		if (is_beginning ? path_is_called(path, *names) : !strcmp(path_name(path), *names))
 			return true;
 	return false;
 }
 
+static bool is_shell(const char *path)
+{
+	static const char *const shells[] = {"sh", "bash", "dash", "zsh", "ksh", "busybox", NULL};
+
+	return is_called_one_of(path, shells, false);
+}
+
+/* Of the languages that attachers know modules of. */
+static bool is_interpreter(const char *path)
+{
+	static const char *const names[] = {"python", "pypy", "node", "bun", "deno", NULL};
+
+	return is_called_one_of(path, names, true);
+}
+
+static bool keep_text(struct program_files *files, const char *path, const char *text)
+{
+	struct program_text kept = {path ? xstrdup(path) : NULL, xstrdup(text)};
+
+	if (files->texts.count < 2 * MAX_NAMED && !array_push(&files->texts, kept))
+		return true;
+	free(kept.path);
+	free(kept.text);
+	return false;
+}
+
+static void add_words(struct program_files *files, const char *text, bool has_commands);
+
 static void add_script(struct program_files *files, const char *path)
 {
 	SCOPED char *text = xcalloc(1, MAX_SCRIPT + 1);
+	char interpreter[PATH_MAX] = "";
 	SCOPED_TO(fclose) FILE *file = fopen(path, "re");
 	size_t n = file ? fread(text, 1, MAX_SCRIPT, file) : 0;
 
-	if (n && !memchr(text, 0, n))
-		add_words(files, text);
+	for (size_t i = 0; i < files->texts.count; i++)
+		if (files->texts.items[i].path && !strcmp(files->texts.items[i].path, path))
+			return;
+	if (!n || memchr(text, 0, n) || !keep_text(files, path, text))
+		return;
+	read_interpreter(path, interpreter, sizeof(interpreter));
+	files->is_interpreted |= is_interpreter(interpreter);
+	if (is_shell(interpreter) || (!*interpreter && is_shell(files->paths.items[0])))
+		add_words(files, text, true);
+}
+
+/* Libraries and addons have no interpreter either. */
+static bool is_closed(const char *path)
+{
+	enum inject_obstacle obstacle = inject_examine(path);
+
+	return obstacle != INJECT_FINE &&
+	       (obstacle != INJECT_STATIC ||
+		       (!access(path, X_OK) && !strstr(path_name(path), ".so") &&
+			       !strstr(path_name(path), ".node")));
+}
+
+/* word: what the command says; one that is no path is in everybody's way, and not told. */
+static void add_program(struct program_files *files, const char *path, const char *word)
+{
+	char real[PATH_MAX];
+
+	for (size_t i = 0; i < files->closed.count; i++)
+		if (!strcmp(files->closed.items[i], path))
+			return;
+	if (is_closed(path)) {
+		xpush(&files->closed, xstrdup(path));
+		return;
+	}
+	if (!add(files, path))
+		return;
+	files->programs++;
+	if (strchr(word, '/'))
+		keep_named(files, path);
+	files->is_interpreted |= is_interpreter(path);
+	/* node resolves links; what cannot be found from a link would not be opened by it */
+	add_libraries(files, realpath(path, real) ? real : path);
+}
+
+/* may_be_command: without a slash, it may be one. */
+static void add_named(struct program_files *files, const char *word, bool may_be_command)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (*word == '-' || files->programs + files->closed.count >= MAX_NAMED)
+		return;
+	snprintf(path, sizeof(path), "%s", word);
+	if (!strchr(word, '/') && !may_be_command)
+		return;
+	if (stat(path, &st) &&
+		(!may_be_command || !inject_resolve(word, path, sizeof(path)) || stat(path, &st)))
+		return;
+	if (S_ISDIR(st.st_mode) && strchr(word, '/'))
+		add_directory(files, path);
+	else if (S_ISREG(st.st_mode) && is_elf(path))
+		add_program(files, path, word);
+	else if (S_ISREG(st.st_mode))
+		add_script(files, path);
+}
+
+/* Words of a shell's text, or of an argument. */
+static void add_words(struct program_files *files, const char *text, bool has_commands)
+{
+	SCOPED char *copy = xstrdup(text);
+	char *saved;
+
+	for (char *word = strtok_r(copy, SEPARATORS, &saved); word && files->words < MAX_WORDS;
+		word = strtok_r(NULL, SEPARATORS, &saved), files->words++)
+		add_named(files, word, has_commands);
 }
 
 /* A script's interpreter may be a script. *program becomes the file that runs in the end. */
@@ -285,12 +363,12 @@ int program_files_of_command(struct program_files *files, char *const *command)
 	if (files->obstacle == INJECT_FINE || files->obstacle == INJECT_PRIVILEGED)
 		add_libraries(files, program);
 	files->own = files->paths.count;
-	if (files->script && is_shell(program))
+	files->is_interpreted = is_interpreter(program) || is_interpreter(files->script);
+	if (files->script)
 		add_script(files, files->script);
 	for (char *const *argument = command + 1; *argument; argument++) {
-		char *copy = xstrdup(*argument);
-		add_words(files, copy);
-		free(copy);
+		keep_text(files, NULL, *argument);
+		add_words(files, *argument, is_shell(program) || !strpbrk(*argument, " \t\n"));
 	}
 	add_backends(files);
 	return 0;
@@ -319,6 +397,7 @@ int program_files_of_process(struct program_files *files, long pid)
 	}
 	fclose(maps);
 	files->own = files->paths.count;
+	files->is_process = true;
 	return 0;
 }
 
@@ -328,8 +407,16 @@ void program_files_fini(struct program_files *files)
 		free(files->paths.items[i]);
 	for (size_t i = 0; i < files->named.count; i++)
 		free(files->named.items[i]);
+	for (size_t i = 0; i < files->closed.count; i++)
+		free(files->closed.items[i]);
+	for (size_t i = 0; i < files->texts.count; i++) {
+		free(files->texts.items[i].path);
+		free(files->texts.items[i].text);
+	}
 	array_fini(&files->paths);
 	array_fini(&files->named);
+	array_fini(&files->closed);
+	array_fini(&files->texts);
 	free(files->interpreter);
 	free(files->script);
 	memset(files, 0, sizeof(*files));
@@ -439,62 +526,4 @@ int program_ggml(struct program_ggml *found, const char *path)
 		explain(found, &survey.image);
 	survey_close(&survey);
 	return 0;
-}
-
-/* Backends of ggml's whose nodes are seen when they are launched. */
-static bool is_device(const char *path)
-{
-	static const char *const names[] = {"libggml-vulkan", "libggml-cuda", "libggml-opencl"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (path_is_called(path, names[i]))
-			return true;
-	return false;
-}
-
-void program_outlook_add(
-	struct program_outlook *outlook, const char *path, const struct program_ggml *ggml)
-{
-	outlook->has_ggml |= ggml->way != PROGRAM_GGML_NONE;
-	outlook->has_whisper |= ggml->has_whisper;
-	outlook->has_device |= is_device(path);
-	outlook->hides_device_nodes |= ggml->hides_device_nodes;
-	for (size_t s = 0; s < GGML_SYMBOL_COUNT; s++)
-		outlook->reached[s] |= ggml->reached[s];
-}
-
-bool program_file_has(const char *path, const char *text)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct stat st;
-	bool found = false;
-
-	if (fd < 0)
-		return false;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0) {
-		void *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-		if (data != MAP_FAILED) {
-			found = memmem(data, (size_t)st.st_size, text, strlen(text));
-			munmap(data, (size_t)st.st_size);
-		}
-	}
-	close(fd);
-	return found;
-}
-
-bool program_is_split(char *const *command, bool digests)
-{
-	struct program_outlook outlook = {0};
-	struct program_files files;
-	struct program_ggml ggml;
-
-	if (program_files_of_command(&files, command))
-		return false;
-	for (size_t i = 0; i < files.paths.count && files.obstacle == INJECT_FINE; i++)
-		if (!path_is_called(files.paths.items[i], "libbrick") &&
-			program_file_has(files.paths.items[i], "ggml_graph_compute") &&
-			!program_ggml(&ggml, files.paths.items[i]))
-			program_outlook_add(&outlook, files.paths.items[i], &ggml);
-	program_files_fini(&files);
-	return ggml_way_of(outlook.reached, !outlook.has_device, digests) == GGML_WAY_CALLBACK;
 }

@@ -3,7 +3,7 @@
  * The files that a program consists of: its own, and the libraries that it is linked with, as the
  * dynamic linker would load them (which lists them without running the program); or those that a
  * process has mapped. Beside them, files that its arguments, or the text of a script for a shell,
- * name by a path: programs, libraries, directories with ggml's libraries. It also tells, by the
+ * name: programs, libraries, scripts, directories with ggml's libraries. It also tells, by the
  * file alone, how ggml in one of these files would be attached to. One thread.
  */
 #pragma once
@@ -14,12 +14,24 @@
 #include "base/array.h"
 #include "record/inject/inject.h"
 
+/* What an interpreter may get to read. */
+struct program_text {
+	char *path; /* NULL: it is an argument */
+	char *text;
+};
+
 struct program_files {
-	ARRAY(char *) paths; /* the program's own first */
-	size_t own;	     /* how many of them the program itself is linked with, it included */
-	ARRAY(char *) named; /* by arguments or a script; their files are in paths */
-	char *script;	     /* NULL: it is none */
-	char *interpreter;   /* of the script, which then is the program */
+	ARRAY(char *) paths;  /* the program's own first */
+	size_t own;	      /* how many of them the program itself is linked with, it included */
+	ARRAY(char *) named;  /* by a path in arguments or a script; their files are in paths */
+	ARRAY(char *) closed; /* likewise, programs that nothing can be preloaded into */
+	size_t programs;      /* that arguments or a script name, by a path or a name */
+	size_t words;	      /* of both that were looked at */
+	ARRAY(struct program_text) texts; /* arguments and scripts */
+	bool is_interpreted;		  /* one of the programs is Python, node or the like */
+	char *script;			  /* NULL: it is none */
+	char *interpreter;		  /* of the script, which then is the program */
+	bool is_process;		  /* it runs: all that it has opened is its own */
 	enum inject_obstacle obstacle;
 };
 
@@ -56,27 +68,3 @@ struct program_ggml {
 
 /* -errno or BRICK_E*: it cannot be read. */
 int program_ggml(struct program_ggml *found, const char *path);
-
-/* Does the file hold this text, as its tables of symbols do, or as a name that it opens? */
-bool program_file_has(const char *path, const char *text);
-
-/* The sum over all files of a program. */
-struct program_outlook {
-	char reached[GGML_SYMBOL_COUNT];
-	bool has_ggml, has_whisper, has_device, hides_device_nodes;
-};
-
-/* Adds a file; ggml: the result of program_ggml() for it. */
-void program_outlook_add(
-	struct program_outlook *outlook, const char *path, const struct program_ggml *ggml);
-
-/* What that costs: said before it is spent, by `record` and `doctor` alike. */
-#define PROGRAM_SPLITS_COST                                                                     \
-	"expect 1.1 to 4 times the time on one thread, and 2 to 6 times on several, which are " \
-	"started or woken for each node"
-
-/*
- * True if nodes of this command will be timed by the evaluation callback, which splits its graphs.
- * Looks only at files that name ggml's functions, so it is quick.
- */
-bool program_is_split(char *const *command, bool digests);

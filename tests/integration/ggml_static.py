@@ -182,7 +182,7 @@ def told(program, libraries):
     with subprocess.Popen(["sleep", "60"]) as process:
         text = " ".join(doctor(str(process.pid)).split())
         process.kill()
-    assert "nothing gets into a process that runs" in text and "no ggml in the program" in text, text
+    assert "nothing gets into a process that runs" in text and "nothing in its files speaks for ggml" in text, text
 
 
 def trains(build):

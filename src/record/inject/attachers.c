@@ -4,6 +4,14 @@
 
 #include <stddef.h>
 
+#define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* What imports PyTorch, and with it whatever PyTorch uses. */
+#define TORCH_MODULES                                                                             \
+	"torch", "torchvision", "torchaudio", "transformers", "diffusers", "accelerate",          \
+		"lightning", "pytorch_lightning", "sentence_transformers", "ultralytics", "timm", \
+		"vllm", "sglang"
+
 static const struct attacher_note ggml_notes[] = {
 	{"ggml.version", "ggml"},
 	{"ggml.library", "Library"},
@@ -29,75 +37,62 @@ static const struct attacher ggml = {
 	.if_missing = "install Brick whole; programs with libbrick inside can be recorded all "
 		      "the same",
 	.if_refused = "programs with libbrick inside can be recorded all the same",
-};
-
-static const struct attacher_sign opencl_signs[] = {
-	{"libOpenCL.so", "OpenCL: its queues are recorded"},
-	{"libggml-opencl", "ggml on OpenCL: each kernel belongs to its node"},
-	{0},
+	.modules = NAMES("llama_cpp", "node-llama-cpp", "/node-llama-cpp", "gpt4all",
+		"pywhispercpp", "stable_diffusion_cpp"),
+	.recorded = "its nodes are recorded, or its graphs",
 };
 
 static const struct attacher opencl = {
 	.name = "opencl",
 	.title = "OpenCL",
 	.library = "libbrick-opencl.so",
-	.signs = opencl_signs,
 	.entry = ATTACHER_PRELOAD,
 	.finding = "queues of OpenCL programs are recorded, linked with libOpenCL or opening it "
 		   "themselves",
 	.if_missing = "build Brick where OpenCL's headers are (Debian: opencl-headers)",
-};
-
-static const struct attacher_sign vulkan_signs[] = {
-	{"libvulkan.so", "Vulkan: its command buffers are recorded"},
-	{"libggml-vulkan", "ggml on Vulkan: each command belongs to its node"},
-	{0},
+	.libraries = NAMES("libOpenCL.so", "libggml-opencl"),
+	.modules = NAMES("pyopencl", "cv2"),
+	.recorded = "its queues are recorded",
 };
 
 static const struct attacher vulkan = {
 	.name = "vulkan",
 	.title = "Vulkan",
 	.library = "libbrick-vulkan.so",
-	.signs = vulkan_signs,
 	.entry = ATTACHER_LAYER,
 	.switched_on = "BRICK_VULKAN=1",
 	.finding = "command buffers of Vulkan programs are recorded, by an implicit layer",
 	.if_missing = "build Brick where Vulkan's headers are (Debian: libvulkan-dev)",
-};
-
-static const struct attacher_sign cuda_signs[] = {
-	{"libcuda.so", "CUDA: its streams are recorded, where CUPTI is"},
-	{"libcudart.so", "CUDA: its streams are recorded, where CUPTI is"},
-	{"libggml-cuda", "ggml on CUDA: each kernel belongs to its node, where CUPTI is"},
-	{0},
+	.libraries = NAMES("libvulkan.so", "libggml-vulkan"),
+	.modules = NAMES("vulkan", "wgpu"),
+	.recorded = "its command buffers are recorded",
 };
 
 static const struct attacher cuda = {
 	.name = "cuda",
 	.title = "CUDA",
 	.library = "libbrick-cuda.so",
-	.signs = cuda_signs,
 	.entry = ATTACHER_VARIABLE,
 	.variable = "CUDA_INJECTION64_PATH",
 	.driver = "libcuda.so.1",
 	.if_refused = "install CUPTI (it comes with the CUDA toolkit), or have BRICK_CUPTI lead "
 		      "to it; launches can be timed from inside of a program without",
-};
-
-static const struct attacher_sign hip_signs[] = {
-	{"libamdhip64.so", "HIP: its streams are recorded, where rocprofiler-sdk is"},
-	{0},
+	.libraries = NAMES("libcuda.so", "libcudart.so", "libggml-cuda"),
+	.modules = NAMES(TORCH_MODULES, "cupy", "pycuda", "jax", "tensorflow"),
+	.recorded = "its streams are recorded, where CUPTI is",
 };
 
 static const struct attacher hip = {
 	.name = "hip",
 	.title = "HIP",
 	.library = "libbrick-hip.so",
-	.signs = hip_signs,
 	.entry = ATTACHER_VARIABLE,
 	.variable = "ROCP_TOOL_LIBRARIES",
 	.driver = "libhsa-runtime64.so.1",
 	.if_refused = "install rocprofiler-sdk (it comes with ROCm)",
+	.libraries = NAMES("libamdhip64.so", "libggml-hip"),
+	.modules = NAMES(TORCH_MODULES, "cupy", "jax"),
+	.recorded = "its streams are recorded, where rocprofiler-sdk is",
 };
 
 static const struct attacher nvtx = {
@@ -107,23 +102,26 @@ static const struct attacher nvtx = {
 	.entry = ATTACHER_VARIABLE,
 	.variable = "NVTX_INJECTION64_PATH",
 	.next = "BRICK_NVTX_NEXT",
+	.libraries = NAMES("libnvToolsExt.so"),
+	.modules = NAMES("nvtx"),
+	.recorded = "its ranges are recorded",
 };
 
 static const struct attacher_note torch_notes[] = {
 	{"torch.version", "PyTorch"}, {"torch.library", NULL}, {"torch.rules", NULL}, {0}};
 
-static const struct attacher_sign torch_signs[] = {
-	{"libtorch_cpu.so", "PyTorch: its modules and operations are recorded"}, {0}};
-
 static const struct attacher torch = {
 	.name = "torch",
 	.title = "PyTorch",
 	.library = "libbrick-torch.so",
-	.signs = torch_signs,
 	.entry = ATTACHER_PRELOAD,
 	.version_note = "torch.version",
 	.notes = torch_notes,
 	.if_missing = "build Brick on x86-64: only there it attaches to PyTorch",
+	.libraries = NAMES("libtorch_cpu.so"),
+	.modules = NAMES(TORCH_MODULES),
+	.recorded = "its modules and operations are recorded",
+	.versions = "1.13",
 };
 
 static const struct attacher itt = {
@@ -132,6 +130,8 @@ static const struct attacher itt = {
 	.library = "libbrick-itt.so",
 	.entry = ATTACHER_VARIABLE,
 	.variable = "INTEL_LIBITTNOTIFY64",
+	.modules = NAMES(TORCH_MODULES, "cv2", "openvino"),
+	.recorded = "its tasks are recorded",
 };
 
 static const struct attacher_note nccl_notes[] = {
@@ -144,23 +144,26 @@ static const struct attacher nccl = {
 	.entry = ATTACHER_VARIABLE,
 	.variable = "NCCL_PROFILER_PLUGIN",
 	.notes = nccl_notes,
+	.libraries = NAMES("libnccl.so"),
+	.recorded = "what it sends is recorded",
 };
 
 static const struct attacher_note onnxruntime_notes[] = {{"onnxruntime.version", "ONNX Runtime"},
 	{"onnxruntime.rules", NULL}, {"onnxruntime.kernels", NULL}, {0}};
 
-static const struct attacher_sign onnxruntime_signs[] = {
-	{"libonnxruntime.so", "ONNX Runtime: its kernels are recorded"}, {0}};
-
 static const struct attacher onnxruntime = {
 	.name = "onnxruntime",
 	.title = "ONNX Runtime",
 	.library = "libbrick-onnxruntime.so",
-	.signs = onnxruntime_signs,
 	.entry = ATTACHER_PRELOAD,
 	.version_note = "onnxruntime.version",
 	.notes = onnxruntime_notes,
 	.if_missing = "build Brick on x86-64: only there it attaches to ONNX Runtime",
+	.libraries = NAMES("libonnxruntime.so", "onnxruntime_pybind11_state"),
+	.modules = NAMES("onnxruntime", "/onnxruntime-node", "@huggingface/transformers",
+		"@xenova/transformers"),
+	.recorded = "its kernels are recorded",
+	.versions = "1.15 to 1.30",
 };
 
 const struct attacher *const attachers[] = {

@@ -19,11 +19,6 @@ struct attacher_note {
 	const char *key, *label;
 };
 
-/* A library that a program of this kind is linked with, by the beginning of its name. */
-struct attacher_sign {
-	const char *library, *finding; /* what is recorded of it then */
-};
-
 struct attacher {
 	const char *name;    /* "opencl"; what `doctor` calls it, unless doctor_name says it */
 	const char *title;   /* what its programs use: "OpenCL" */
@@ -42,10 +37,19 @@ struct attacher {
 
 	/* `doctor` */
 	const char *doctor_name;
-	const struct attacher_sign *signs; /* ended by one without a library; NULL: none */
 	const char *finding; /* when it works; NULL: the library's own words, else that it works */
 	const char *if_missing; /* advice when the library was not built; NULL: install whole */
 	const char *if_refused; /* advice when it cannot work here; NULL: none */
+
+	/*
+	 * What betrays that a program may use it, each ended by NULL; NULL: nothing does, but for
+	 * `variable`, which files of such programs hold.
+	 */
+	const char *const *libraries; /* beginnings of names; a program is linked with them, or
+					 holds their names to open them */
+	const char *const *modules;   /* of Python and node, which bring it along */
+	const char *recorded;	      /* of it then: "its queues are recorded" */
+	const char *versions;	      /* that it attaches to; NULL: all */
 };
 
 /* All of them, in the order in which they are preloaded and told; ended by NULL. */

@@ -6,6 +6,7 @@
  */
 #include "record/inject/inject.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -116,6 +117,24 @@ enum inject_obstacle inject_library(const struct attacher *attacher, char *path,
 								      : INJECT_BAD_PATH;
 	}
 	return INJECT_NO_LIBRARY;
+}
+
+bool inject_has_driver(const struct attacher *a)
+{
+	void *driver = a->driver ? dlopen(a->driver, RTLD_LAZY | RTLD_LOCAL) : NULL;
+
+	if (driver)
+		dlclose(driver);
+	return driver || !a->driver;
+}
+
+bool inject_is_ready(const struct attacher *a)
+{
+	const char *theirs = a->variable && !a->next ? getenv(a->variable) : NULL;
+	char library[PATH_MAX];
+
+	return !(theirs && *theirs) && inject_has_driver(a) &&
+	       inject_library(a, library, sizeof(library)) == INJECT_FINE;
 }
 
 /*

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include "base/array.h"
 #include "record/inject/attachers.h"
@@ -48,6 +49,12 @@ int environment_apply(const struct environment *env);
 
 /* Where the library is, seen from this program's own file; path is PATH_MAX bytes. */
 enum inject_obstacle inject_library(const struct attacher *attacher, char *path, size_t bytes);
+
+/* Programs of this kind can be there: the driver is, or none is needed. It is opened to see. */
+bool inject_has_driver(const struct attacher *attacher);
+
+/* And its library gets into them, unless the user has set what would bring it in. */
+bool inject_is_ready(const struct attacher *attacher);
 
 /*
  * Add to env what gets all attachers that are here into a command. *obstacle: why none can be
