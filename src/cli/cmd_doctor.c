@@ -988,7 +988,7 @@ static void add_outcome(struct doctor *doctor, const struct program_outlook *p)
 		: p->has_whisper ? "; steps are known from whisper's graphs"
 		: steps		 ? ""
 				 : "; no llama.cpp: steps are not seen",
-		is_sure ? "" : ", if it is used: ", is_sure ? "" : path_name(p->opened));
+		is_sure ? "" : ", if the program uses ", is_sure ? "" : path_name(p->opened));
 
 	check->attaches = o.way == GGML_WAY_NONE ? NULL : "ggml";
 	check->is_certain = p->is_certain;
@@ -1004,9 +1004,24 @@ static void add_outcome(struct doctor *doctor, const struct program_outlook *p)
 static void add_may(struct doctor *doctor, const struct foreseen *f)
 {
 	const struct attacher *a = f->attacher;
+
+	if (f->is_refused) {
+		doctor_add(doctor, GROUP, "attaches", DOCTOR_NO,
+			"record --sample shows its functions; its devices are recorded all the "
+			"same",
+			"%s %s is installed, and only %s is attached to; %s", a->title, f->version,
+			a->versions, f->why);
+		return;
+	}
 	struct doctor_check *check = doctor_add(doctor, GROUP, "may attach", DOCTOR_OK, NULL,
-		"%s%s%s%s: %s if it is used; %s", a->title, a->versions ? " (" : "",
-		a->versions ? a->versions : "", a->versions ? " only)" : "", a->recorded, f->why);
+		"%s%s%s%s: %s if it is used; %s", a->title,
+		f->version    ? " "
+		: a->versions ? " ("
+			      : "",
+		f->version    ? f->version
+		: a->versions ? a->versions
+			      : "",
+		!f->version && a->versions ? " only)" : "", a->recorded, f->why);
 
 	check->attaches = a->title;
 }
@@ -1068,7 +1083,10 @@ static void look_at_files(struct doctor *doctor, const struct program_files *fil
 		add_outcome(doctor, &f.outlook);
 	for (size_t i = 0; i < f.may.count; i++)
 		add_may(doctor, &f.may.items[i]);
-	if (is_open && !f.outlook.has_ggml && !f.may.count)
+	if (f.has_libbrick)
+		doctor_add(doctor, GROUP, "libbrick", DOCTOR_OK, NULL,
+			"the program has it inside, and records itself");
+	else if (is_open && !f.outlook.has_ggml && !f.may.count)
 		add_nothing(doctor, files);
 }
 

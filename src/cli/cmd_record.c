@@ -433,7 +433,7 @@ static bool tell_foreseen(char *const *command, const char *notes)
 		const struct foreseen *may = &f.may.items[i];
 		snprintf(refused, sizeof(refused), "%s.refused", may->attacher->name);
 		told = true;
-		if (!join_notes(notes, refused, text, sizeof(text)))
+		if (!may->is_refused && !join_notes(notes, refused, text, sizeof(text)))
 			xappend(&kinds, ", ", "%s (%s)", may->attacher->title, may->why);
 	}
 	if (kinds)

@@ -4,10 +4,12 @@
 
 #include <ctype.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/file.h"
 #include "base/path_name.h"
 #include "base/scope.h"
 #include "cli/die.h"
@@ -132,10 +134,13 @@ static bool line_says(const char *line, size_t bytes, const char *word)
 	return false;
 }
 
-/* A library anywhere; a module in a line that imports, or in an argument that is a single word. */
+/*
+ * A library or a package's path anywhere; a module in a line that imports, or in an argument that
+ * is a single word.
+ */
 static bool text_says(const struct program_text *t, const char *name, bool is_module)
 {
-	bool is_anywhere = !is_module || (!t->path && !strpbrk(t->text, " \t\n"));
+	bool is_anywhere = !is_module || *name == '/' || (!t->path && !strpbrk(t->text, " \t\n"));
 
 	for (const char *line = t->text; *line;) {
 		size_t n = strcspn(line, "\n");
@@ -204,13 +209,53 @@ static void look_into(struct foresight *f, const char *path)
 	}
 }
 
+/* Of a module that the interpreter has: "1.13.1"; NULL: it has none, or several. */
+static char *version_in(const char *interpreter, const char *file)
+{
+	static const char *const places[] = {"lib/python3*/site-packages",
+		"lib/python3/dist-packages", "local/lib/python3*/dist-packages"};
+	char *version = NULL;
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places) && !version; i++) {
+		/* PREFIX/bin/python3 */
+		SCOPED char *pattern = xasprintf("%.*s/../%s/%s",
+			(int)(path_name(interpreter) - interpreter), interpreter, places[i], file);
+		char text[4096] = "", *begin;
+		glob_t found;
+		if (!glob(pattern, 0, NULL, &found) && found.gl_pathc == 1)
+			file_begin(found.gl_pathv[0], text, sizeof(text));
+		globfree(&found);
+		begin = strstr(text, "__version__ = ");
+		begin = begin ? strpbrk(begin, "0123456789\n") : NULL;
+		if (begin && *begin != '\n')
+			version = xasprintf("%.*s", (int)strcspn(begin, "'\"\n"), begin);
+	}
+	return version;
+}
+
+/* The version that is installed, where an interpreter imports it. */
+static void look_up_version(struct foreseen *may, const struct program_files *files)
+{
+	const struct attacher *a = may->attacher;
+
+	for (size_t i = 0; a->version_file && i < files->paths.count && !may->version; i++)
+		if (path_is_called(files->paths.items[i], "python"))
+			may->version = version_in(files->paths.items[i], a->version_file);
+	if (may->version) {
+		size_t n = strlen(a->versions);
+		may->is_refused = strncmp(may->version, a->versions, n) != 0 ||
+				  isdigit((unsigned char)may->version[n]);
+	}
+}
+
 static void foresee(struct foresight *f, const struct program_files *files)
 {
 	size_t kept = 0;
 
 	for (const struct attacher *const *a = attachers; *a; a++)
 		if (inject_is_ready(*a) && !(f->outlook.has_ggml && !strcmp((*a)->name, "ggml")))
-			xpush(&f->may, (struct foreseen){*a, reason_for(files, *a)});
+			xpush(&f->may,
+				(struct foreseen){.attacher = *a, .why = reason_for(files, *a)});
 	for (size_t i = 0; i < files->paths.count; i++)
 		if (!is_ours(files->paths.items[i]))
 			look_into(f, files->paths.items[i]);
@@ -218,6 +263,8 @@ static void foresee(struct foresight *f, const struct program_files *files)
 		if (f->may.items[i].why)
 			f->may.items[kept++] = f->may.items[i];
 	f->may.count = kept;
+	for (size_t i = 0; i < kept; i++)
+		look_up_version(&f->may.items[i], files);
 }
 
 void foresight_of(struct foresight *f, const struct program_files *files)
@@ -226,6 +273,9 @@ void foresight_of(struct foresight *f, const struct program_files *files)
 	f->ggml = xcalloc(files->paths.count, sizeof(*f->ggml));
 	for (size_t i = 0; i < files->paths.count; i++) {
 		const char *path = files->paths.items[i];
+		if (i < files->own && !files->is_process)
+			f->has_libbrick |= path_is_called(path, "libbrick.so") ||
+					   (i == 0 && file_holds(path, "BRICK_SESSION_DIR"));
 		if (is_ours(path) || program_ggml(&f->ggml[i], path))
 			continue;
 		add_ggml(&f->outlook, files, i, &f->ggml[i]);
@@ -236,8 +286,10 @@ void foresight_of(struct foresight *f, const struct program_files *files)
 
 void foresight_fini(struct foresight *f)
 {
-	for (size_t i = 0; i < f->may.count; i++)
+	for (size_t i = 0; i < f->may.count; i++) {
 		free(f->may.items[i].why);
+		free(f->may.items[i].version);
+	}
 	array_fini(&f->may);
 	free(f->ggml);
 }

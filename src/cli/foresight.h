@@ -25,11 +25,14 @@ struct program_outlook {
 struct foreseen {
 	const struct attacher *attacher;
 	char *why;
+	char *version;	 /* that is installed; NULL: not known */
+	bool is_refused; /* that version is not attached to */
 };
 
 struct foresight {
 	struct program_ggml *ggml; /* of each path of the files; way is NONE where it is unknown */
 	struct program_outlook outlook;
+	bool has_libbrick; /* the program records itself, whatever is attached to */
 	ARRAY(struct foreseen) may;
 };
 

@@ -27,7 +27,8 @@
 enum {
 	MAX_FILES = 1024,
 	MAX_NAMED = 32,
-	MAX_WORDS = 4096,
+	MAX_WORDS = 4096, /* that an argument leads to */
+	MAX_SCRIPTS = 64,
 	MAX_SCRIPT = 1 << 16,
 	MAX_INTERPRETERS = 4,
 };
@@ -180,18 +181,49 @@ static bool is_interpreter(const char *path)
 	return is_called_one_of(path, names, true);
 }
 
-static bool keep_text(struct program_files *files, const char *path, const char *text)
+static void keep_text(struct program_files *files, const char *path, const char *text)
 {
-	struct program_text kept = {path ? xstrdup(path) : NULL, xstrdup(text)};
-
-	if (files->texts.count < 2 * MAX_NAMED && !array_push(&files->texts, kept))
-		return true;
-	free(kept.path);
-	free(kept.text);
-	return false;
+	xpush(&files->texts, (struct program_text){path ? xstrdup(path) : NULL, xstrdup(text)});
 }
 
 static void add_words(struct program_files *files, const char *text, bool has_commands);
+static void add_script(struct program_files *files, const char *path);
+
+/* Beside a script: "model", ".model", "pkg.model" of Python; "./model", "./model.js" of node. */
+static void add_import(struct program_files *files, const char *script, const char *word)
+{
+	static const char *const ends[] = {"", ".js", ".py", "/__init__.py"};
+	bool is_path = strchr(word, '/') != NULL;
+	int directory = (int)(path_name(script) - script);
+
+	for (size_t i = is_path ? 0 : 2; i < (is_path ? 2 : 4); i++) {
+		SCOPED char *path = xasprintf("%.*s%s%s", directory, script,
+			is_path ? word : word + strspn(word, "."), ends[i]);
+		struct stat st;
+		for (char *c = path + directory;
+			!is_path && c + strlen(ends[i]) < path + strlen(path); c++)
+			if (*c == '.')
+				*c = '/';
+		if (!stat(path, &st) && S_ISREG(st.st_mode))
+			add_script(files, path);
+	}
+}
+
+static void add_imports(struct program_files *files, const char *path, const char *text)
+{
+	SCOPED char *copy = xstrdup(text);
+	char *lines, *words;
+
+	for (char *line = strtok_r(copy, "\n", &lines); line; line = strtok_r(NULL, "\n", &lines)) {
+		if (!strstr(line, "import") && !strstr(line, "require"))
+			continue;
+		for (char *word = strtok_r(line, SEPARATORS, &words);
+			word && files->words < MAX_WORDS;
+			word = strtok_r(NULL, SEPARATORS, &words), files->words++)
+			if (*word != '/')
+				add_import(files, path, word);
+	}
+}
 
 static void add_script(struct program_files *files, const char *path)
 {
@@ -203,12 +235,15 @@ static void add_script(struct program_files *files, const char *path)
 	for (size_t i = 0; i < files->texts.count; i++)
 		if (files->texts.items[i].path && !strcmp(files->texts.items[i].path, path))
 			return;
-	if (!n || memchr(text, 0, n) || !keep_text(files, path, text))
+	if (!n || memchr(text, 0, n) || files->scripts++ >= MAX_SCRIPTS)
 		return;
+	keep_text(files, path, text);
 	read_interpreter(path, interpreter, sizeof(interpreter));
 	files->is_interpreted |= is_interpreter(interpreter);
 	if (is_shell(interpreter) || (!*interpreter && is_shell(files->paths.items[0])))
 		add_words(files, text, true);
+	else
+		add_imports(files, path, text);
 }
 
 /* Libraries and addons have no interpreter either. */
@@ -368,6 +403,7 @@ int program_files_of_command(struct program_files *files, char *const *command)
 		add_script(files, files->script);
 	for (char *const *argument = command + 1; *argument; argument++) {
 		keep_text(files, NULL, *argument);
+		files->words = 0;
 		add_words(files, *argument, is_shell(program) || !strpbrk(*argument, " \t\n"));
 	}
 	add_backends(files);

@@ -21,12 +21,12 @@ struct program_text {
 };
 
 struct program_files {
-	ARRAY(char *) paths;  /* the program's own first */
-	size_t own;	      /* how many of them the program itself is linked with, it included */
-	ARRAY(char *) named;  /* by a path in arguments or a script; their files are in paths */
-	ARRAY(char *) closed; /* likewise, programs that nothing can be preloaded into */
-	size_t programs;      /* that arguments or a script name, by a path or a name */
-	size_t words;	      /* of both that were looked at */
+	ARRAY(char *) paths;   /* the program's own first */
+	size_t own;	       /* how many of them the program itself is linked with, it included */
+	ARRAY(char *) named;   /* by a path in arguments or a script; their files are in paths */
+	ARRAY(char *) closed;  /* likewise, programs that nothing can be preloaded into */
+	size_t programs;       /* that arguments or a script name, by a path or a name */
+	size_t scripts, words; /* that were looked at, the words for one argument */
 	ARRAY(struct program_text) texts; /* arguments and scripts */
 	bool is_interpreted;		  /* one of the programs is Python, node or the like */
 	char *script;			  /* NULL: it is none */

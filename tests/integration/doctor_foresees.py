@@ -20,7 +20,7 @@ ADDONS = os.path.join(DEMO, "engine-addons")
 LAVAPIPE = {"VK_ICD_FILENAMES": f"/usr/share/vulkan/icd.d/lvp_icd.{os.uname().machine}.json"}
 DEVICES = {"CUDA", "HIP"}  # possible wherever their drivers are
 
-TORCH = "import torch\nprint(torch.ones(3).sum().item())"
+TORCH = "import torch\nresult = torch.ones(3).sum().item()"
 PYOPENCL = """
 import pyopencl
 context = pyopencl.create_some_context(interactive=False)
@@ -76,8 +76,10 @@ def run(*command, **env):
 def programs(scratch):
     """(command, certain, possible, recorded, environment)"""
     script = scratch.file("script.py")
-    with open(script, "w") as file:
-        file.write("#!" + PYTHON + "\n" + TORCH)
+    for path, text in (script, f"#!{PYTHON}\nfrom parts.work import result\nprint(result)"), (scratch.file("parts/work.py"), TORCH):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as file:
+            file.write(text)
     os.chmod(script, 0o755)
     if importable("torch"):
         yield ["sh", "-c", f"exec {script}"], (), ("PyTorch", "ITT"), ("PyTorch",), {}
@@ -98,6 +100,10 @@ def programs(scratch):
     if graph:
         yield [graph], ("nodes",), (), ("nodes",), {}
         yield ["sh", "-c", graph], (), ("nodes",), ("nodes",), {}
+    if is_there(NODE, MODEL, libraries):
+        yield [NODE, f"{SOURCE}/examples/demo/generate.mjs", "--engine", os.path.join(DEMO, "engine"), "--model", MODEL,
+               "--prompt-tokens", "4", "--predict", "2"], (), ("ggml",), ("nodes",), {}
+    yield [os.path.join(BUILD, "bin", "example-embed")], (), (), (), {}
     if is_there(MODEL, libraries):
         yield [os.path.join(BUILD, "bin", "brick-llama"), "--libs", libraries, "--gpu-layers", "0", "--model", MODEL,
                "--prompt-tokens", "4", "--predict", "2"], (), ("nodes",), ("nodes",), {}
@@ -137,6 +143,32 @@ def foresees(scratch):
                 check(re.search(rf"computed nothing with what it may use: .*\b{kind} \(", said), kind, said)
 
 
+def other_version(scratch):
+    """Of PyTorch: found where the interpreter would, and left alone by both."""
+    place = os.path.join(scratch.file("venv"), "")
+    version = subprocess.run([PYTHON, "-c", "import sys; print(*sys.version_info[:2], sep='.')"], capture_output=True, text=True,
+                             check=True).stdout.strip()
+    torch = f"{place}lib/python{version}/site-packages/torch"
+    os.makedirs(torch + "/lib")
+    os.makedirs(place + "bin")
+    python = place + "bin/python3"
+    os.symlink(PYTHON, python)
+    if not compiled(scratch, os.path.relpath(torch + "/lib/libtorch_cpu.so", os.path.dirname(scratch.file("x"))),
+                    "int torch;", "-shared", "-fPIC"):
+        return
+    for name, text in ((place + "pyvenv.cfg", "home = /usr/bin\n"), (torch + "/version.py", "__version__ = '2.5.1+cpu'\n"),
+                       (torch + "/__init__.py", f"import ctypes\nctypes.CDLL('{torch}/lib/libtorch_cpu.so')\n")):
+        with open(name, "w") as file:
+            file.write(text)
+    _, answer, _ = run(BRICK, "doctor", "--json", "--", python, "-c", "import torch")
+    answer = json.loads(answer)
+    said = " ".join(c["finding"] for c in answer["checks"])
+    check("PyTorch 2.5.1+cpu is installed, and only 1.13 is attached to; torch is named in the command" in said, said)
+    check("PyTorch" not in foreseen(answer)[1], said)
+    _, _, said = run(BRICK, "record", "-o", scratch.file("run.pftrace"), "--", python, "-c", "import torch")
+    check("PyTorch 2.5.1+cpu is not recorded: only 1.13 has been tried" in said and "may use: PyTorch" not in said, said)
+
+
 def are_closed(scratch):
     """What nothing can be preloaded into, as the command or within a shell's."""
     for name, source, options, words in (("musl", GO, {"compiler": "musl-gcc"}, "another C library (such as musl)"),
@@ -157,4 +189,5 @@ def are_closed(scratch):
 
 with Scratch() as scratch:
     foresees(scratch)
+    other_version(scratch)
     are_closed(scratch)

@@ -39,7 +39,7 @@ static const struct attacher ggml = {
 	.if_refused = "programs with libbrick inside can be recorded all the same",
 	.modules = NAMES("llama_cpp", "node-llama-cpp", "/node-llama-cpp", "gpt4all",
 		"pywhispercpp", "stable_diffusion_cpp"),
-	.recorded = "its nodes are recorded, or its graphs",
+	.recorded = "its nodes or graphs are recorded",
 };
 
 static const struct attacher opencl = {
@@ -122,6 +122,7 @@ static const struct attacher torch = {
 	.modules = NAMES(TORCH_MODULES),
 	.recorded = "its modules and operations are recorded",
 	.versions = "1.13",
+	.version_file = "torch/version.py",
 };
 
 static const struct attacher itt = {
