@@ -11,8 +11,8 @@
 #                                them by default, with OpenMP; ten minutes on one CPU
 #
 # Where there is a BLAS (libblas-dev or libopenblas-dev), build/demo/engine-blas is the folder with npm's
-# libraries and ggml's BLAS backend for them, made of the same source. ccache is used where it is there.
-# Re-runnable: makes what is missing.
+# libraries and ggml's BLAS backend for them, made of the same source; build/demo/engine-rpc is the same with
+# ggml's RPC backend. ccache is used where it is there. Re-runnable: makes what is missing.
 
 set -eu
 cd "$(dirname "$0")/../.."
@@ -83,15 +83,23 @@ again() # SOURCE OUTPUT CHANGE
 ! command -v clang >/dev/null || again ggml-cpu.c ggml-cpu-clang.o "s|[^ ]*/cc |clang |"
 again ggml-cpu.c ggml-cpu-lto.o "s| -c | -flto -fno-inline-functions-called-once -c |"
 again traits.cpp traits-lto.o "s| -c | -flto -c |"
-blas=$(dirname "$top")/engine-blas
-if [ ! -f "$blas/libggml-blas.so" ] && echo '#include <cblas.h>' | c++ -E -x c++ - >/dev/null 2>&1; then
-	mkdir -p "$blas"
-	ln -sf "$engine"/libs/*.so "$blas"
-	c++ -O2 -fPIC -shared -DGGML_BACKEND_DL -DGGML_BACKEND_BUILD -DGGML_BACKEND_SHARED -DGGML_SHARED \
-		-I"$top/source/ggml/include" -I"$top/source/ggml/src" "$top/source/ggml/src/ggml-blas/ggml-blas.cpp" \
-		-o "$blas/libggml-blas.so" "$blas/libggml-base.so" -lblas -lpthread 2>"$top/blas.log" ||
-		echo "engine-static.sh: going on without the BLAS backend (log: $top/blas.log)" >&2
-fi
+# backend NAME LIBRARY SOURCE...: npm's libraries, and that backend for them
+backend()
+{
+	name=$1 library=$2 folder=$(dirname "$top")/engine-$1
+	shift 2
+	[ ! -f "$folder/libggml-$name.so" ] || return 0
+	mkdir -p "$folder"
+	ln -sf "$engine"/libs/*.so "$folder"
+	(
+		cd "$top/source/ggml/src/ggml-$name"
+		c++ -O2 -fPIC -shared -DGGML_BACKEND_DL -DGGML_BACKEND_BUILD -DGGML_BACKEND_SHARED -DGGML_SHARED \
+			-I"$top/source/ggml/include" -I"$top/source/ggml/src" "$@" -o "$folder/libggml-$name.so" \
+			"$folder/libggml-base.so" $library -lpthread
+	) 2>"$top/$name.log" || echo "engine-static.sh: going on without $name's backend (log: $top/$name.log)" >&2
+}
+! echo '#include <cblas.h>' | c++ -E -x c++ - >/dev/null 2>&1 || backend blas -lblas ggml-blas.cpp
+backend rpc "" ggml-rpc.cpp transport.cpp
 if [ "$what" = llama ]; then
 	build llama llama
 	build shared llama -DBUILD_SHARED_LIBS=ON

@@ -77,6 +77,8 @@ static struct llama_context *open_context(void)
 	params.n_seq_max = SLOTS;
 	params.n_threads = params.n_threads_batch = 1;
 	params.no_perf = false;
+	params.offload_kqv = !getenv("KV_HERE");
+	params.kv_unified = getenv("KV_ONE") != NULL;
 	return must(llama_init_from_model(model, params), "no context");
 }
 
@@ -349,15 +351,29 @@ static long of_engine(struct llama_context *context)
 	return data.n_p_eval + (data.n_eval > 1 ? data.n_eval : 0);
 }
 
+typedef ggml_backend_reg_t (*add_server_fn)(const char *endpoint);
+
+static void add_servers(char **endpoints)
+{
+	ggml_backend_reg_t rpc = must(ggml_backend_reg_by_name("RPC"), "no RPC backend");
+	add_server_fn add_server = (add_server_fn)ggml_backend_reg_get_proc_address(
+		rpc, "ggml_backend_rpc_add_server");
+
+	for (; *endpoints; endpoints++)
+		ggml_backend_register(must(add_server(*endpoints), *endpoints));
+}
+
 int main(int argc, char **argv)
 {
 	struct llama_context *contexts[2] = {NULL, NULL};
 	long engine = 0;
 
-	if (argc != 4)
+	if (argc < 4)
 		return 2;
 	llama_log_set(be_silent, NULL);
 	ggml_backend_load_all_from_path(argv[1]);
+	if (argv[4])
+		add_servers(argv + 4);
 	model = must(llama_model_load_from_file(argv[2], llama_model_default_params()), "no model");
 	vocabulary = llama_vocab_n_tokens(llama_model_get_vocab(model));
 	int alone = strcmp(argv[3], "draft") && strcmp(argv[3], "last") && strcmp(argv[3], "along");

@@ -25,6 +25,7 @@
 #include "attach/ggml/steps/phases.h"
 #include "attach/ggml/steps/training.h"
 #include "attach/ggml/steps/contexts.h"
+#include "attach/ggml/steps/sent_batch.h"
 #include "attach/ggml/steps/whisper.h"
 #include "brick/attach.h"
 #include "brick/brick.h"
@@ -160,6 +161,29 @@ static enum other_graph kind_of(words_fn function, const void *graph, uint32_t *
 		       : OTHER_NONE;
 }
 
+/* Graphs around this one, on this thread, that were looked at. */
+static __thread uint32_t looked_at __attribute__((tls_model("initial-exec")));
+
+/*
+ * A graph that is a step where no steps are known, unless it is a part of the one before. host: its
+ * inputs are in this process's memory.
+ */
+static void begin_graph_step(struct phase_scope *step, const struct engine *e, const void *graph,
+	bool host, const void *frame)
+{
+	struct phase_tokens tokens;
+
+	*step = (struct phase_scope){0, 0, 0};
+	if (looked_at || step_is_known() || !step_is_outside(frame) || brick_thread_ready())
+		return;
+	uint64_t begin = brick__now();
+	enum sent_batch batch = sent_batch_read(e, graph, host, &tokens);
+	if (batch != SENT_UNKNOWN)
+		node_record_span(phase_brick(PHASE_LOOKUP), begin, brick__now());
+	if (batch != SENT_PART)
+		step_begin_graph(step, batch == SENT_BATCH ? &tokens : NULL, frame);
+}
+
 /*
  * The step that a graph is, if it is one, and the brick around its nodes. The step stands just
  * above the phase that the same hook is going to begin.
@@ -172,7 +196,8 @@ static uint16_t begin_step(
 		step_is_outside(frame) ? kind_of(function, graph, &positions) : OTHER_NONE;
 
 	if (kind == OTHER_NONE) {
-		step_begin_graph(step, frame);
+		begin_graph_step(step, engine_at(patched_home((uintptr_t)function)), graph,
+			method_cpu_only(), frame);
 		return whisper_graph_brick(graph);
 	}
 	if (kind == OTHER_TRAINING) {
@@ -202,8 +227,10 @@ static word_pair compute_scheduled(words_fn function, const word of[6], const vo
 		callback_compute_plain(set_callback_of(function), (void *)scheduler);
 	being_scheduled = graph;
 	scheduled++;
+	looked_at++;
 	word_pair result = function(scheduler, graph, of[2], of[3], of[4], of[5]);
 	scheduled--;
+	looked_at--;
 	being_scheduled = outer;
 	if (by_callback)
 		callback_compute_end((void *)scheduler);
@@ -370,6 +397,19 @@ static word_pair compute_blas(
 	return status;
 }
 
+/* Only the CPU's data can be looked at. */
+static void begin_backend_step(struct phase_scope *step, const void *backend, words_fn engine_code,
+	const void *graph, const void *frame)
+{
+	if (step_is_known() || !brick_enabled()) {
+		*step = (struct phase_scope){0, 0, 0};
+		return;
+	}
+	const struct engine *e = engine_at(patched_home((uintptr_t)engine_code));
+	const char *name = e && e->backend_name ? e->backend_name(backend) : NULL;
+	begin_graph_step(step, e, graph, name && is_cpu(name), frame);
+}
+
 /*
  * engine_code: the engine's function for this, which tells which engine it is; function: what is
  * called.
@@ -382,14 +422,16 @@ static word_pair compute_on_backend(words_fn engine_code, words_fn function, wor
 
 	uint16_t brick = brick_of_backend((const void *)backend, engine_code);
 	bool on_device = brick != phase_brick(PHASE_GRAPH_COMPUTE);
-	step_begin_graph(&step, frame);
+	begin_backend_step(&step, (const void *)backend, engine_code, (const void *)graph, frame);
 	phase_begin_brick(&scope, brick, frame);
 	if (on_device)
 		begin_on_device(
 			(const void *)backend, (const void *)graph, engine_code, brick, frame);
+	looked_at++;
 	word_pair result = is_blas((const void *)backend, engine_code, &engine)
 				   ? compute_blas(engine, function, backend, graph, frame)
 				   : function(backend, graph, rest[0], rest[1], rest[2], rest[3]);
+	looked_at--;
 	device_graph_end();
 	training_part_end();
 	if (on_device)
@@ -437,9 +479,9 @@ static int compute(graph_compute_fn function, void *graph, void *plan, const voi
 
 	if (!scheduled)
 		graph_generation_next();
-	step_begin_graph(&step, frame);
-	phase_begin(&scope, PHASE_GRAPH_COMPUTE, frame);
 	uintptr_t code = patched_home((uintptr_t)function);
+	begin_graph_step(&step, engine_at(code), graph, true, frame);
+	phase_begin(&scope, PHASE_GRAPH_COMPUTE, frame);
 	if (!node_thread_knows(&node_thread, code))
 		(void)node_thread_prepare(&node_thread, code);
 	node_graph_begin(&outer, graph);

@@ -396,16 +396,21 @@ void step_end(struct phase_scope *scope, const struct phase_tokens *tokens, int3
 		end_reading();
 }
 
-void step_begin_graph(struct phase_scope *scope, const void *frame)
+void step_begin_graph(
+	struct phase_scope *scope, const struct phase_tokens *tokens, const void *frame)
 {
+	static const struct phase_tokens unknown = {0};
+
 	*scope = (struct phase_scope){0, 0, 0};
 	if (!brick_enabled() || __atomic_load_n(&has_own_steps, __ATOMIC_RELAXED) ||
 		phase_in_step(frame))
 		return;
-	note_method("one per graph: this engine has no steps that are known; tokens unknown", NULL);
+	note_method(
+		tokens ? "one per graph: of llama.cpp, whose tokens its tensors tell"
+		       : "one per graph: this engine has no steps that are known; tokens unknown",
+		NULL);
 	/* Just above the phase that the same hook is going to begin. */
-	static const struct phase_tokens unknown = {0};
-	phase_step_begin(scope, &unknown, (const char *)frame + 1);
+	phase_step_begin(scope, tokens ? tokens : &unknown, (const char *)frame + 1);
 }
 
 bool step_is_outside(const void *frame)

@@ -97,8 +97,12 @@ void step_end(struct phase_scope *scope, const struct phase_tokens *tokens, int3
 /* Behind a step of the context with that number: so many of the drafts that it checked are gone. */
 void step_refuted(int32_t context, uint32_t drafts);
 
-/* The same for a graph that may be one; not in engines whose llama_decode() has been seen. */
-void step_begin_graph(struct phase_scope *scope, const void *frame);
+/*
+ * The same for a graph that may be one; not in engines whose llama_decode() has been seen. tokens:
+ * NULL where they are not known.
+ */
+void step_begin_graph(
+	struct phase_scope *scope, const struct phase_tokens *tokens, const void *frame);
 
 /* Is no step open on this thread? */
 bool step_is_outside(const void *frame);

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Batches by their graphs (sent_batch.h). Sequences are not known: tokens at positions that follow
+ * each other count as one's. A client may have some nodes computed elsewhere, and then sends what
+ * it has between them as graphs of their own: a batch begins anew where the layers do.
+ */
+#include "attach/ggml/steps/sent_batch.h"
+
+#include <string.h>
+#include "attach/ggml/steps/phases.h"
+
+enum {
+	TYPE_I32 = 26,
+	OPERATION_NONE = 0,
+	READ_SOURCES = 2,
+	MAX_CHECKED = 17, /* a token and as many drafts as llama.cpp has by default, once */
+	MAX_TOKENS = 1 << 20,
+	READ_TOKENS = 4096, /* the most whose positions are looked at */
+	UNFINISHED = 8,
+	UNKNOWN = -1,
+};
+
+struct sent_graph {
+	const struct engine *e;
+	const void *graph;
+	const void *positions, *outputs; /* tensors; NULL: there is none */
+	int32_t tokens, wanted;		 /* wanted: how many logits; UNKNOWN */
+	int32_t first_layer, last_layer; /* UNKNOWN: it has no weights of any */
+	bool has_cache;
+	const char *name; /* of its first node */
+};
+
+/* Of the batch before. */
+static __thread struct {
+	char name[TENSOR_NAME_BYTES]; /* of the first node of its first graph; "": there was none */
+	int32_t layer, tokens;
+	bool is_whole; /* nothing of it follows */
+	/* where prompts go on, + 1, whose last token's logits nobody wanted yet; overwritten in
+	 * turn */
+	int64_t unfinished[UNFINISHED];
+	uint32_t next;
+} sent __attribute__((tls_model("initial-exec")));
+
+static const char *name_of(const struct engine *e, const void *tensor)
+{
+	return tensor_field(tensor, e->layout.name);
+}
+
+/* Nobody computes it, and it views nothing: a weight or an input. */
+static bool is_leaf(const struct engine *e, const void *tensor)
+{
+	return tensor_int32(tensor, e->layout.op) == OPERATION_NONE &&
+	       !tensor_view_source(&e->layout, tensor);
+}
+
+/* Digits behind "blk."; UNKNOWN: it is no block's. */
+static int32_t layer_of(const char *name)
+{
+	int32_t layer = 0;
+
+	if (strncmp(name, "blk.", 4) || name[4] < '0' || name[4] > '9')
+		return UNKNOWN;
+	for (const char *digit = name + 4; *digit >= '0' && *digit <= '9' && layer < 10000; digit++)
+		layer = layer * 10 + (*digit - '0');
+	return layer;
+}
+
+/* A scheduler's copy of an input is called "BACKEND#inp_pos#0". */
+static void see_leaf(struct sent_graph *g, const void *leaf)
+{
+	const char *name = name_of(g->e, leaf);
+	int32_t layer = layer_of(name);
+
+	if (layer != UNKNOWN) {
+		g->first_layer = g->first_layer == UNKNOWN ? layer : g->first_layer;
+		g->last_layer = layer;
+	} else if (!g->positions && strstr(name, "inp_pos")) {
+		g->positions = leaf;
+	} else if (!g->outputs && strstr(name, "out_ids")) {
+		g->outputs = leaf;
+	} else {
+		g->has_cache |= !strncmp(name, "cache_", 6);
+	}
+}
+
+static bool is_norm(const char *operation)
+{
+	return !strcmp(operation, "RMS_NORM") || !strcmp(operation, "NORM");
+}
+
+static int32_t small(int64_t n)
+{
+	return n >= 0 && n <= MAX_TOKENS ? (int32_t)n : UNKNOWN;
+}
+
+static void look_through(struct sent_graph *g)
+{
+	const struct engine *e = g->e;
+
+	for (int i = 0, count = e->graph_node_count(g->graph); i < count; i++) {
+		const void *node = e->graph_node(g->graph, i);
+		g->name = g->name ? g->name : name_of(e, node);
+		if (g->tokens == UNKNOWN && is_norm(e->op_desc(node)))
+			g->tokens = small(tensor_ne(&e->layout, node)[1]);
+		for (uint32_t s = 0; s < READ_SOURCES; s++) {
+			const void *source = tensor_source(&e->layout, node, s);
+			if (source && is_leaf(e, source))
+				see_leaf(g, source);
+		}
+	}
+	if (g->outputs)
+		g->wanted = small(tensor_ne(&e->layout, g->outputs)[0]);
+}
+
+/* Its numbers, as many as `wanted`; NULL: they cannot be read. */
+static const int32_t *numbers_of(const struct engine *e, const void *tensor, int32_t wanted)
+{
+	if (!tensor || !e->get_data || !e->byte_count || wanted < 0 || wanted > READ_TOKENS ||
+		tensor_int32(tensor, e->layout.type) != TYPE_I32 ||
+		tensor_ne(&e->layout, tensor)[0] < wanted ||
+		e->byte_count(tensor) < (size_t)wanted * sizeof(int32_t))
+		return NULL;
+	return e->get_data(tensor);
+}
+
+/* Rows are picked by out_ids in the last layer, behind all that is computed for each token. */
+static bool is_part(const struct sent_graph *g)
+{
+	return sent.name[0] && !sent.is_whole &&
+	       (g->tokens == sent.tokens || g->tokens == g->wanted) &&
+	       g->first_layer >= sent.layer && strncmp(g->name, sent.name, sizeof(sent.name));
+}
+
+static bool was_unfinished(int64_t position)
+{
+	for (int i = 0; i < UNFINISHED && position != UNKNOWN; i++)
+		if (sent.unfinished[i] == position + 1) {
+			sent.unfinished[i] = 0;
+			return true;
+		}
+	return false;
+}
+
+/* Tokens begin to end - 1 of a batch, at positions that follow each other. */
+struct sequence_run {
+	int32_t begin, end, first; /* first: position */
+	int32_t wanted;		   /* logits; UNKNOWN */
+	bool is_alone;		   /* nothing else is in the batch */
+	bool has_twin;		   /* another sequence has a token at its first position */
+};
+
+/* As batch_count() has it, without what it knows of the sequence. */
+static bool is_prompt(const struct sequence_run *run)
+{
+	int32_t tokens = run->end - run->begin;
+
+	if ((tokens > 1 || !run->has_twin) && was_unfinished(run->first))
+		return true;
+	if (run->wanted == UNKNOWN)
+		return tokens > 1;
+	if (tokens == 1) /* a benchmark's first token is alone */
+		return !run->wanted || (!run->first && !run->is_alone);
+	return run->wanted < tokens || tokens > MAX_CHECKED || !run->first;
+}
+
+static void add_run(struct phase_tokens *t, const struct sequence_run *run)
+{
+	uint32_t tokens = (uint32_t)(run->end - run->begin);
+
+	if (!is_prompt(run)) {
+		t->output += tokens;
+		return;
+	}
+	t->prompt += tokens;
+	if (!run->wanted && run->first != UNKNOWN)
+		sent.unfinished[sent.next++ % UNFINISHED] = (int64_t)run->first + tokens + 1;
+}
+
+/* How many tokens from there on follow each other. */
+static int32_t run_length(const struct sent_graph *g, const int32_t *positions, int32_t begin)
+{
+	int32_t end = begin + 1;
+
+	while (end < g->tokens && positions[end] == (int64_t)positions[end - 1] + 1)
+		end++;
+	return end - begin;
+}
+
+static bool has_twin(const struct sent_graph *g, const int32_t *positions, int32_t of)
+{
+	for (int32_t i = 0; i < g->tokens; i++)
+		if (i != of && positions[i] == positions[of])
+			return true;
+	return false;
+}
+
+/* Of a prompt only the last token's logits are wanted: what follows is another sequence's. */
+static void cut_run(struct sequence_run *run, const struct sent_graph *g, const int32_t *ids)
+{
+	const int32_t *end = ids + g->wanted;
+
+	for (run->wanted = 0; ids + run->wanted < end && ids[run->wanted] < run->end;)
+		run->wanted++;
+	if (!run->wanted || run->wanted == run->end - run->begin)
+		return;
+	run->wanted = 1;
+	run->end = ids[0] + 1;
+}
+
+/* ids: whose logits are wanted, in their order; NULL: that is not known. */
+static void add_runs(
+	struct phase_tokens *t, struct sent_graph g, const int32_t *positions, const int32_t *ids)
+{
+	for (struct sequence_run run = {0}; run.begin < g.tokens; run.begin = run.end) {
+		run.first = positions[run.begin];
+		run.end = run.begin + run_length(&g, positions, run.begin);
+		run.is_alone = g.tokens == 1;
+		run.has_twin = has_twin(&g, positions, run.begin);
+		run.wanted = UNKNOWN;
+		if (ids) {
+			cut_run(&run, &g, ids);
+			ids += run.wanted;
+			g.wanted -= run.wanted;
+		}
+		add_run(t, &run);
+	}
+}
+
+/* Their order, and each once, is what all of the above goes by. */
+static bool are_ids(const int32_t *ids, const struct sent_graph *g)
+{
+	for (int32_t i = 0; ids && i < g->wanted; i++)
+		if (ids[i] <= (i ? ids[i - 1] : UNKNOWN) || ids[i] >= g->tokens)
+			return false;
+	return ids != NULL;
+}
+
+static void count(struct phase_tokens *t, const struct sent_graph *g, bool is_readable)
+{
+	const int32_t *positions = NULL, *ids = NULL;
+
+	if (is_readable) {
+		positions = numbers_of(g->e, g->positions, g->tokens);
+		ids = numbers_of(g->e, g->outputs, g->wanted);
+	}
+	if (positions && (g->wanted == UNKNOWN || are_ids(ids, g)))
+		add_runs(t, *g, positions, ids);
+	else
+		add_run(t, &(struct sequence_run){.end = g->tokens,
+				   .first = UNKNOWN,
+				   .wanted = g->wanted,
+				   .is_alone = true});
+}
+
+enum sent_batch sent_batch_read(
+	const struct engine *e, const void *graph, bool is_readable, struct phase_tokens *t)
+{
+	struct sent_graph g = {.e = e,
+		.graph = graph,
+		.tokens = UNKNOWN,
+		.wanted = UNKNOWN,
+		.first_layer = UNKNOWN};
+
+	*t = (struct phase_tokens){.number = -1, .drafter = -1, .switched = -1};
+	if (!e || !e->layout_known || !e->graph_node_count || !e->graph_node || !e->op_desc)
+		return SENT_UNKNOWN;
+	look_through(&g);
+	if (g.first_layer == UNKNOWN && g.has_cache && sent.name[0])
+		return SENT_PART; /* what the cache holds is moved to other positions */
+	if (g.first_layer == UNKNOWN || g.tokens < 1)
+		return SENT_UNKNOWN;
+	bool part = is_part(&g);
+	sent.layer = g.last_layer;
+	sent.tokens = g.tokens;
+	sent.is_whole = g.outputs != NULL;
+	if (part)
+		return SENT_PART;
+	memcpy(sent.name, g.name, sizeof(sent.name));
+	count(t, &g, is_readable);
+	return SENT_BATCH;
+}
