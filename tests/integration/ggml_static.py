@@ -237,6 +237,17 @@ def graphs_only(build, program):
     assert "and no single node" in " ".join(doctor("--", alone).split()), doctor("--", alone)
 
 
+def warms_up(build, addon_object):
+    """What llama.cpp has for a warm-up's tokens is found where it exports nothing."""
+    source = os.path.join(g.SOURCE, "tests", "programs", "llama_small.c")
+    program = build.link("small", build.compile("small.o", source=source), addon_object, build.program_object, *build.archives)
+    session, = g.record_unnoticed([program], "llama.cpp in miniature")
+    steps = [(s.brick, s.tokens) for s in g.steps_of(session)]
+    assert steps == [("Prefill", 16), *4 * [("Decode", 1)]], (steps, session.notes)
+    warm_ups = [n.tokens for lane in session.lanes for n in session.tree(lane) if n.brick == "WarmUp"]
+    assert warm_ups == [2], (warm_ups, session.notes)
+
+
 def symbols(program):
     return subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
 
@@ -275,6 +286,7 @@ def main():
         trains(build)
         on_device(build)
         graphs_only(build, program)
+        warms_up(build, addon_object)
         check([host, opener], 1)
         again = build.link("again", build.compile("again.o", f"-DOPENINGS={OPENINGS}", text=REOPENS))
         for threads in (1, 2):
