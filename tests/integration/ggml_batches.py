@@ -104,7 +104,7 @@ def main():
     libs, model = os.path.realpath(g.libraries()), g.demo("model-f16.gguf")
     with tempfile.TemporaryDirectory() as directory:
         program = g.build_with_llama(directory, libs, "llama_batches")
-        for what in "server", "draft", "last", "along", "shift", "plain":
+        for what in "server", "draft", "last", "along", "shift", "plain", "apart":
             check(program, libs, model, what, os.path.join(directory, "run.pftrace"))
         chunks = g.build_with_llama(directory, libs, "llama_chunks")
         check_first_token(chunks, libs, model, os.path.join(directory, "run.pftrace"))

@@ -12,7 +12,11 @@
 // and nothing follows the last such batch. along: the same, but the prompt's last token is checked
 // with the first draft, and the drafting context gets those batches, too. shift: a context loses
 // what is older, but for its begin, and what stays is moved, twice within the prompt. plain: one
-// token after the other, from an empty context on.
+// token after the other, from an empty context on. apart: a prompt's last token is alone, as
+// llama-lookup has it; then a token follows a prompt whose results nobody reads, as in a benchmark.
+//
+// With addresses, RPC servers there compute the layers. KV_HERE in the environment: but for
+// attention; KV_ONE: sequences share the cache, so that each batch is one graph.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -342,6 +346,27 @@ static void decode_plainly(struct llama_context *context)
 	}
 }
 
+// Without positions, too: the engine counts with the prompt what was not waited for.
+static void end_apart(struct llama_context *context)
+{
+	int32_t tokens[DRAFT_PROMPT];
+
+	for (int i = 0; i < DRAFT_PROMPT; i++)
+		tokens[i] = prompt_token(0, i);
+	for (int is_apart = 1; is_apart >= 0; is_apart--) {
+		llama_memory_clear(llama_get_memory(context), true);
+		evaluate(context, llama_batch_get_one(tokens, DRAFT_PROMPT - 1));
+		count(DRAFT_PROMPT - 1, 0);
+		if (!is_apart)
+			llama_synchronize(context);
+		for (int i = 0; i < 4; i++) {
+			int32_t token = i ? likeliest(context, vocabulary, -1) : tokens[0];
+			evaluate(context, llama_batch_get_one(&token, 1));
+			count(is_apart && !i, !is_apart || i);
+		}
+	}
+}
+
 // Batches of one token are counted apart by the engine, which says 1 where it was none.
 static long of_engine(struct llama_context *context)
 {
@@ -390,6 +415,8 @@ int main(int argc, char **argv)
 		shift(contexts[0]);
 	else if (!strcmp(argv[3], "plain"))
 		decode_plainly(contexts[0]);
+	else if (!strcmp(argv[3], "apart"))
+		end_apart(contexts[0]);
 	else
 		serve(contexts[0]);
 	for (int i = 0; i < 2 && contexts[i]; i++) {

@@ -223,6 +223,7 @@ struct context {
 	uint32_t told, told_made; /* session, and contexts_made: its model was noted then */
 	int32_t lone; /* the sequence + 1 of its last batch, if that was one token; 0: it was not */
 	struct batch_past past;
+	uint32_t prompt_read; /* 0: its last batch was no prompt; else results_read then, + 1 */
 	struct sequence_blocks blocks;
 	int32_t batch_tokens;		     /* of its last batch ... */
 	int16_t sequence_of[BATCH_FOLLOWED]; /* ... by index; -1: of several, or none */
@@ -318,6 +319,28 @@ static void keep_indices(struct context *c, const struct batch_head *batch)
 		c->sequence_of[i] = (int16_t)batch_sequence_of(batch, i);
 }
 
+static uint32_t results_read;
+
+void contexts_results_read(void)
+{
+	__atomic_add_fetch(&results_read, 1, __ATOMIC_RELAXED);
+}
+
+/*
+ * A lone token without positions ends the prompt before it if nothing was made of that yet. Else it
+ * is a prompt of its own, or what a benchmark begins to generate with: an output, as to the engine.
+ */
+static void count_lone(
+	struct phase_tokens *t, struct context *c, struct batch_sequences *sequences, uint32_t read)
+{
+	bool goes_on = c->prompt_read == read && c->past.goes_on > 1;
+
+	if (t->batch->n_tokens != 1 || t->batch->positions)
+		return;
+	t->prompt = sequences->of[0].prompt = goes_on;
+	t->output = !goes_on;
+}
+
 void contexts_count(struct phase_tokens *t, const void *code, struct batch_sequences *sequences)
 {
 	struct batch_head meant = *t->batch;
@@ -340,11 +363,9 @@ void contexts_count(struct phase_tokens *t, const void *code, struct batch_seque
 	t->sequences = sequences;
 	t->prompt = tokens.prompt;
 	t->output = tokens.output;
-	if (t->batch->n_tokens == 1 && !t->batch->positions) {
-		/* a prompt, or what a benchmark begins to generate with: as the engine counts it */
-		t->prompt = sequences->of[0].prompt = 0;
-		t->output = 1;
-	}
+	uint32_t read = __atomic_load_n(&results_read, __ATOMIC_RELAXED) + 1;
+	count_lone(t, c, sequences, read);
+	c->prompt_read = t->prompt ? read : 0;
 	t->switched = switched_to(c, t->batch);
 	t->checked = tokens.checked;
 	t->refuted = tokens.refuted;

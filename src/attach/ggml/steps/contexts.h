@@ -37,6 +37,9 @@ void contexts_sequence(const void *of, struct brick_sequence_record *event);
  */
 void contexts_sampled(const void *context, int32_t index);
 
+/* Results are read, or waited for: what a context evaluates next is no more of the same prompt. */
+void contexts_results_read(void);
+
 /* The context is gone; another one may come at its address. */
 void contexts_freed(const void *context);
 

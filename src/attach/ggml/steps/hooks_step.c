@@ -40,6 +40,8 @@ word_pair hook_phase(word a, word b, word c, word d, word e, word f, enum ggml_s
 
 	if (!function)
 		return 0;
+	if (phase == PHASE_SAMPLING || symbol == GGML_SYNCHRONIZE)
+		contexts_results_read();
 	phase_begin(&scope, phase, frame);
 	word_pair result = function(a, b, c, d, e, f);
 	phase_end(&scope);
@@ -52,6 +54,8 @@ static word_pair hook_wait(word a, word b, word c, word d, word e, word f,
 	if (!method_cpu_only())
 		return hook_phase(a, b, c, d, e, f, symbol, PHASE_SYNCHRONIZE, caller, frame);
 	words_fn function = (words_fn)resolve(symbol, caller);
+	if (symbol == GGML_SYNCHRONIZE)
+		contexts_results_read();
 	return function ? function(a, b, c, d, e, f) : 0;
 }
 
