@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patching on AArch64, run: on such a machine, else cross-built and under an emulator of one (Debian:
+"""Patching on AArch64, and what stands in front of other functions there, run: on such a machine, else cross-built and under an emulator of one (Debian:
 gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user). Machines of x86-64 run patch/ in unit/patch_live."""
 import os
 import platform
@@ -9,7 +9,8 @@ import sys
 import tempfile
 
 SOURCE = os.environ["BRICK_SOURCE"]
-PARTS = ["tests/programs/patch_aarch64.c", *(f"src/attach/patch/{name}.c" for name in ("insn_aarch64", "patch_plan", "patch_text"))]
+PROGRAMS = (["tests/programs/patch_aarch64.c", *(f"src/attach/patch/{name}.c" for name in ("insn_aarch64", "patch_plan", "patch_text"))],
+            ["tests/programs/interpose.c"])
 
 
 def tools():
@@ -25,17 +26,24 @@ def can_link(compiler, scratch):
                           input="#include <stdio.h>\nint main(void) { return 0; }", capture_output=True).returncode == 0
 
 
+def run_here(scratch, compiler, emulator, parts):
+    program = os.path.join(scratch, "program")
+    subprocess.run([*compiler, "-std=gnu11", "-O2", "-ffunction-sections", "-Wl,--gc-sections", "-I" + os.path.join(SOURCE, "src"), "-I" + os.path.join(SOURCE, "include"),
+                    *(os.path.join(SOURCE, part) for part in parts), "-o", program], check=True)
+    run = subprocess.run([*emulator, program], capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0 and "all as it should be" in run.stdout, (parts, run.returncode, run.stdout, run.stderr)
+
+
 def main():
     compiler, emulator = tools()
     with tempfile.TemporaryDirectory() as scratch:
+        if shutil.which("cc"):
+            run_here(scratch, ["cc"], [], PROGRAMS[1])
         if not compiler or emulator is None or not can_link(compiler, scratch):
             print("no compiler for AArch64, or no emulator of it")
             sys.exit(77)
-        program = os.path.join(scratch, "program")
-        subprocess.run([*compiler, "-std=gnu11", "-O2", "-ffunction-sections", "-Wl,--gc-sections", "-I" + os.path.join(SOURCE, "src"), "-I" + os.path.join(SOURCE, "include"),
-                        *(os.path.join(SOURCE, part) for part in PARTS), "-o", program], check=True)
-        run = subprocess.run([*emulator, program], capture_output=True, text=True, timeout=120)
-        assert run.returncode == 0 and "all as it should be" in run.stdout, (run.returncode, run.stdout, run.stderr)
+        for parts in PROGRAMS:
+            run_here(scratch, compiler, emulator, parts)
 
 
 main()
