@@ -1041,10 +1041,10 @@ static void add_stranger(struct doctor *doctor, const char *path)
 	for (size_t i = 0; i < sizeof(strangers) / sizeof(*strangers); i++)
 		if (path_is_called(path, strangers[i].library))
 			doctor_add(doctor, GROUP, "engine", DOCTOR_LIMITED,
-				"its devices are recorded, what it says itself by libbrick or "
-				"NVTX, and its functions by record --sample",
-				"%s: %s has no attacher, so nothing of it on the CPU is seen", path,
-				strangers[i].engine);
+				"its devices are recorded, and its functions by record --sample",
+				"%s: %s has no attacher; of its work on the CPU only what it says "
+				"by ITT, NVTX or libbrick is seen",
+				path, strangers[i].engine);
 }
 
 /* A program in Go calls C libraries, which are attached to, and is itself out of reach. */

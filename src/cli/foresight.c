@@ -157,8 +157,10 @@ static char *linked(const struct program_files *files, const char *library)
 {
 	for (size_t i = 0; i < files->paths.count; i++)
 		if (path_is_called(files->paths.items[i], library))
-			return xasprintf("%s is linked with %s",
-				i < files->own ? "the program" : "what the command names",
+			return xasprintf("%s %s",
+				files->is_process ? "the process has loaded"
+				: i < files->own  ? "the program is linked with"
+						  : "what the command names is linked with",
 				path_name(files->paths.items[i]));
 	return NULL;
 }

@@ -103,7 +103,7 @@ static const struct attacher nvtx = {
 	.variable = "NVTX_INJECTION64_PATH",
 	.next = "BRICK_NVTX_NEXT",
 	.libraries = NAMES("libnvToolsExt.so"),
-	.modules = NAMES("nvtx"),
+	.modules = NAMES("nvtx", "vllm", "sglang", "tensorrt_llm"),
 	.recorded = "its ranges are recorded",
 };
 
