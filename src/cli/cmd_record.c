@@ -372,6 +372,16 @@ static bool print_attached(const char *notes)
 	return true;
 }
 
+/* What is attached may time less of a device's work than of a thread's. */
+static void print_limits(const char *notes)
+{
+	char limit[512];
+
+	for (const struct attacher *const *a = attachers; *a; a++)
+		if ((*a)->limit_note && join_notes(notes, (*a)->limit_note, limit, sizeof(limit)))
+			warn("on a device %s", limit);
+}
+
 /* Attachers also say so if the version that they found is one that they leave alone. */
 static void print_refused(const struct recorder_result *r)
 {
@@ -638,6 +648,7 @@ static void record_summary(const struct record_arguments *a, const struct record
 		(!r->refused_processes || *inject_obstacle_text(r->obstacle) ||
 			empties_environment(a->options.command)))
 		print_nothing(a, r);
+	print_limits(r->notes);
 	print_refused(r);
 	print_embedded(a->options.output, r->notes);
 	print_missing_captures(a, r);

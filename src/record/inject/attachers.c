@@ -31,6 +31,7 @@ static const struct attacher ggml = {
 	.library = "libbrick-ggml.so",
 	.entry = ATTACHER_PRELOAD,
 	.version_note = "ggml.version",
+	.limit_note = "ggml.device",
 	.notes = ggml_notes,
 	.methods = ggml_methods,
 	.doctor_name = "attach",

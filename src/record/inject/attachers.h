@@ -30,6 +30,7 @@ struct attacher {
 	const char *switched_on;  /* "NAME=VALUE" that the program gets besides; NULL: nothing */
 	const char *driver;	  /* no programs of this kind without this library; NULL: none */
 	const char *version_note; /* key of the engine's version; NULL: it has none */
+	const char *limit_note;	  /* key of what it cannot time on a device; NULL: nothing */
 	const struct attacher_note *notes; /* ended by one without a key; NULL: none */
 
 	/* `record --attach METHOD`: words that its library finds in BRICK_ATTACH, ended by NULL. */

@@ -441,6 +441,11 @@ static void add_coverage(struct verdict *v, const struct summary *summary)
 		add_fact(v, "coverage",
 			text_format("%s covered by whole graphs, in which no node was timed",
 				units_percent(share, summary->coverage)));
+	else if (summary->wall_ns && run_note_find(summary->run, "ggml.device"))
+		add_fact(v, "coverage",
+			text_format("%s covered, on a device by whole graphs, in which no node was "
+				    "timed",
+				units_percent(share, summary->coverage)));
 	else if (summary->wall_ns)
 		add_fact(v, summary->coverage < TRUST_MIN_COVERAGE ? "coverage" : NULL,
 			text_format("%s covered", units_percent(share, summary->coverage)));
