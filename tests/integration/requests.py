@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import os
+import re
 import tempfile
 
 import libggml as g
@@ -89,6 +90,8 @@ def check_forms(path, found):
             assert row[key] == str(request[key] if request[key] is not None else ""), (key, row)
     text = output(BRICK, "requests", path)
     assert "prefix" not in text and "differ from position 24" in text and "gaps between tokens" in text, text
+    listed = re.findall(r"^ *(\d+) +\d+ ", text.split("REQUEST")[1].split("\n\n")[0], re.M)
+    assert listed == [str(request["request"]) for request in found], (listed, "the program does not number them")
     made = sum(request["output_tokens"] for request in found)
     prompts = sum(bool(request["prompt_tokens"] and request["output_tokens"]) for request in found)
     assert f" {made} made ({prompts} by the steps that ended a prompt, {made - prompts} by steps that decode)\n" in text, text

@@ -312,6 +312,10 @@ def check_requests():
             str(r["number"]), str(r["model"]), str(r["sequence"]), duration(r["begin_ns"]), duration(r["queue_ns"]),
             duration(r["ttft_ns"]), str(r["prompt_tokens"]), str(r["output_tokens"]), duration(r["token_ns"]),
             *([duration(r["p99_ns"])] if has_p99 else []), duration(r["max_ns"]), *([late["cause"]] if late else [])])
+    text = brick("requests", path)[0].decode()
+    listed = re.findall(r"^ *(\d+) +\d+ ", text.split("REQUEST")[1].split("\n\n")[0], re.M)
+    expect("brick requests calls them as top does", listed, [line.split()[0] for line in lines][::-1])
+    expect_true(f"in sentences, too: {text}", re.search(r"request 1\d\d, .*instead of", text))
     expect_true("a tab", "R Requests" in dump(path, size=SIZE))
     for none in ([golden_recording()], [path, "--steps", "2-9"]):
         text = dump("--view", "bricks", *none, size=SIZE)

@@ -168,6 +168,7 @@ struct requests {
 	struct request_gap *gaps; /* by request, then by time */
 	size_t gap_count;
 	uint64_t unknown_steps; /* that were evaluated, and whose sequences are not known */
+	bool are_numbered;	/* by the program: each, and no two alike */
 	/* ns for a token of a prompt, in steps that evaluated nothing else: median; 0: not known */
 	double prompt_token_ns;
 };

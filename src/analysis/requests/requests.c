@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include "analysis/accounts/percentile.h"
 #include "analysis/accounts/unknown.h"
 #include "analysis/requests/gaps.h"
 #include "base/array.h"
@@ -615,6 +616,25 @@ static int find_prompt_rate(struct requests *q)
 	return 0;
 }
 
+static int find_numbered(struct requests *q)
+{
+	uint64_t *numbers = calloc(q->count + 1, sizeof(*numbers));
+	size_t n = 0;
+
+	if (!numbers)
+		return -ENOMEM;
+	while (n < q->count && q->list[n].has_number) {
+		numbers[n] = q->list[n].number;
+		n++;
+	}
+	percentile_sort(numbers, n);
+	q->are_numbered = n == q->count;
+	for (size_t i = 1; i < n; i++)
+		q->are_numbered &= numbers[i] != numbers[i - 1];
+	free(numbers);
+	return 0;
+}
+
 static void maker_fini(struct maker *m)
 {
 	for (size_t i = 0; i < m->lives.count; i++) {
@@ -647,7 +667,7 @@ int requests_create(struct requests **out, const struct run *run)
 	q->part_count = m.parts.count;
 	maker_fini(&m);
 	int error = m.error ?: q->count ? 0 : BRICK_ENOTRECORDED;
-	error = error ?: order_parts(q) ?: find_prompt_rate(q) ?: gaps_find(q);
+	error = error ?: order_parts(q) ?: find_prompt_rate(q) ?: find_numbered(q) ?: gaps_find(q);
 	if (error)
 		requests_destroy(q);
 	else
@@ -665,6 +685,11 @@ void requests_destroy(struct requests *q)
 	free(q->step_first);
 	free(q->gaps);
 	free(q);
+}
+
+uint64_t request_number(const struct requests *q, uint32_t index)
+{
+	return q->are_numbered ? q->list[index].number : (uint64_t)index + 1;
 }
 
 uint64_t request_ttft_ns(const struct request *r)

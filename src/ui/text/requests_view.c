@@ -108,10 +108,10 @@ const char *requests_end(enum request_end end)
 	return end_names[end];
 }
 
-/* Requests are numbered from 1, in the order of their begin. */
-static unsigned long number_of(uint32_t index)
+/* In JSON and CSV, which have the program's own number beside it: from 1, by begin. */
+static uint64_t place_of(uint32_t index)
 {
-	return (unsigned long)index + 1;
+	return (uint64_t)index + 1;
 }
 
 struct ranked {
@@ -191,7 +191,7 @@ static void add_row(
 	const struct request *r = &q->list[index];
 
 	table_row(table, STYLE_PLAIN);
-	table_format(table, "%lu", number_of(index));
+	table_format(table, "%" PRIu64, request_number(q, index));
 	table_format(table, "%" PRId32, r->sequence);
 	table_format(table, models ? "%" PRIu32 : "", r->model);
 	table_time(table, r->begin_ns - view->run->start_ns);
@@ -276,14 +276,16 @@ static char *cause_text(const struct requests_view *view, const struct request_g
 	units_count(faults, gap->faults);
 	switch (gap->cause) {
 	case GAP_PREFILL_BESIDE:
-		return text_format("its step evaluated %s prompt tokens of request %lu, too",
-			tokens, number_of(gap->other));
+		return text_format("its step evaluated %s prompt tokens of request %" PRIu64
+				   ", too",
+			tokens, request_number(view->requests, gap->other));
 	case GAP_PREFILL_BEFORE:
-		return text_format("%s prompt tokens of request %lu were evaluated first", tokens,
-			number_of(gap->other));
+		return text_format("%s prompt tokens of request %" PRIu64 " were evaluated first",
+			tokens, request_number(view->requests, gap->other));
 	case GAP_OTHERS:
-		return text_format("steps of other requests came first, of request %lu most",
-			number_of(gap->other));
+		return text_format("steps of other requests came first, of request %" PRIu64
+				   " most",
+			request_number(view->requests, gap->other));
 	case GAP_DRAFTING:
 		return text_copy("drafting took longer");
 	case GAP_MORE_REQUESTS:
@@ -349,8 +351,8 @@ static void print_gap(const struct requests_view *view, const struct ranked *at,
 	SCOPED char *bricks = bricks_text(view, gap);
 	char took[UNITS_BYTES], usual[UNITS_BYTES];
 
-	paragraph(terminal, 4, "  -", "%srequest %lu, %s instead of %s: %s%s%s%s", before,
-		number_of(at->request), units_time(took, gap_ns(gap)),
+	paragraph(terminal, 4, "  -", "%srequest %" PRIu64 ", %s instead of %s: %s%s%s%s", before,
+		request_number(view->requests, at->request), units_time(took, gap_ns(gap)),
 		units_time(usual, gap_ns(gap) - gap->excess_ns), why ? why : "", bricks ? " (" : "",
 		bricks ? bricks : "", bricks ? ")" : "");
 }
@@ -407,7 +409,7 @@ static void print_gaps(const struct requests_view *view, const struct terminal *
 		print_gap(view, &list[i], "", terminal);
 }
 
-static char *lost_text(const struct request *r)
+static char *lost_text(const struct requests *q, const struct request *r)
 {
 	switch (r->lost) {
 	case REQUEST_LOST_CUT:
@@ -416,11 +418,11 @@ static char *lost_text(const struct request *r)
 	case REQUEST_LOST_REMOVED:
 		return text_copy("the sequence had been removed");
 	case REQUEST_LOST_TAKEN:
-		return text_format(
-			"request %lu had taken the sequence that had them", number_of(r->lost_by));
+		return text_format("request %" PRIu64 " had taken the sequence that had them",
+			request_number(q, r->lost_by));
 	case REQUEST_LOST_ELSEWHERE:
-		return text_format(
-			"another sequence has them, that of request %lu", number_of(r->lost_by));
+		return text_format("another sequence has them, that of request %" PRIu64,
+			request_number(q, r->lost_by));
 	case REQUEST_LOST_SHIFTED:
 		return text_copy("the context had been shifted");
 	case REQUEST_LOST_REPLACED:
@@ -458,9 +460,10 @@ static void print_cache(const struct requests_view *view, const struct terminal 
 	for (size_t i = 0; i < q->count && shown < LOST_SHOWN; i++) {
 		if (!q->list[i].again)
 			continue;
-		SCOPED char *why = lost_text(&q->list[i]);
-		paragraph(terminal, 4, "  -", "request %lu, %s: %s", number_of((uint32_t)i),
-			units_count(tokens, q->list[i].again), why ? why : "");
+		SCOPED char *why = lost_text(q, &q->list[i]);
+		paragraph(terminal, 4, "  -", "request %" PRIu64 ", %s: %s",
+			request_number(q, (uint32_t)i), units_count(tokens, q->list[i].again),
+			why ? why : "");
 		shown++;
 	}
 	if (of > shown)
@@ -533,7 +536,7 @@ static json_t *name_json(const char *name)
 
 static json_t *index_json(uint32_t index)
 {
-	return json_number(index == RUN_NONE ? ANALYSIS_UNKNOWN : number_of(index));
+	return json_number(index == RUN_NONE ? ANALYSIS_UNKNOWN : place_of(index));
 }
 
 static json_t *gap_json(const struct requests_view *view, const struct request_gap *gap)
@@ -594,7 +597,7 @@ static json_t *request_json(const struct requests_view *view, uint32_t index)
 	const struct request *r = &q->list[index];
 	json_t *o = json_object(), *gaps = json_array();
 
-	json_put(o, "request", json_number(number_of(index)));
+	json_put(o, "request", json_number(place_of(index)));
 	json_put(o, "number", json_number(r->has_number ? r->number : ANALYSIS_UNKNOWN));
 	json_put(o, "pid", json_number(view->run->processes[r->process].pid));
 	json_put(o, "model", json_number(r->model));
@@ -683,7 +686,7 @@ void requests_csv(const struct requests_view *view, FILE *out)
 	csv_end(out);
 	for (size_t i = 0; ranked && i < count; i++) {
 		const struct request *r = &q->list[ranked[i].request];
-		const uint64_t numbers[] = {number_of(ranked[i].request),
+		const uint64_t numbers[] = {place_of(ranked[i].request),
 			r->has_number ? r->number : ANALYSIS_UNKNOWN,
 			view->run->processes[r->process].pid, r->model, (uint64_t)r->sequence,
 			r->begin_ns - view->run->start_ns, r->end_ns - view->run->start_ns,

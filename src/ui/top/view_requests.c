@@ -53,13 +53,11 @@ static void add_row(struct grid *grid, const struct picture *p, uint32_t index)
 	char name[64], number[UNITS_BYTES];
 
 	/* a number of the program's, or of a recording, is the same in the next picture */
-	if (r->has_number)
-		snprintf(name, sizeof(name), "%" PRIu64, r->number);
-	else if (p->live)
+	if (p->live && !q->are_numbered)
 		snprintf(name, sizeof(name), "%" PRIu32 "/%" PRId32 " at %s", r->model, r->sequence,
 			units_time(number, r->begin_ns - p->run->start_ns));
 	else
-		snprintf(name, sizeof(name), "%" PRIu32, index + 1);
+		snprintf(name, sizeof(name), "%" PRIu64, request_number(q, index));
 	grid_cell(row, name, index);
 	add_count(row, r->model, true);
 	add_count(row, (uint64_t)r->sequence, true);
