@@ -7,9 +7,9 @@
  * - Data of its own (weights, the KV cache): the same node finds them again when it is executed
  *   again. Between lie the own data of all other nodes, each once, and the largest of what nodes
  *   pass on: engines use that memory again and again.
- * - Data that pass through: what the execution before it wrote. Between lies what these two move.
- * A result that takes more than a few operations for an element is a sum over data of its own, less
- * the vector that it is multiplied with; all else only passes data through.
+ * - Data that pass through: the results of the execution before it. Between lie the bytes that
+ * these two move. A result that takes more than a few operations for an element is a sum over data
+ * of its own, less the vector that it is multiplied with; all else only passes data through.
  *
  * It looks at some steps of each phase, with the step before them; in a run without steps, at its
  * beginning. Pure; any thread.

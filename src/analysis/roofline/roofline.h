@@ -3,13 +3,13 @@
  * Bricks under the ceilings of a machine: a brick's work (FLOPs and bytes, computed from shapes and
  * types) over the wall time in which at least one thread was in it. So it does not matter if the
  * work is reported once for a whole team, as attached engines do, or by each thread for its own
- * part. Waiting behind a brick is not its time; nested bricks are not, either.
+ * part. Waits after a brick and nested bricks are not its time.
  *
- * A roof is what a measured ceiling allows. Which level of memory holds a brick's data follows from
- * what was touched between two uses of them (reuse.h) and from how much of its caches the machine
- * was seen to use, never from the rate. A credible row above its ceiling is at its roof, and raises
- * it: roofline_learn() hands on the rates that a run reached. A row that is not credible is flagged
- * and has no roof. Prefill and decode are apart. Pure; read-only once made.
+ * A roof is what a measured ceiling allows. The level of memory that holds a brick's data follows
+ * from the bytes touched between two uses of them (reuse.h) and from the part of its caches that
+ * the machine was seen to use, never from the rate. A credible row above its ceiling is at its
+ * roof, and raises it: roofline_learn() hands on the rates that a run reached. A row that is not
+ * credible is flagged and has no roof. Prefill and decode are apart. Pure; read-only once made.
  */
 #pragma once
 
@@ -109,20 +109,21 @@ struct roofline {
  */
 int roofline_create(struct roofline **out, const struct run *run, const struct step_index *index,
 	const struct ceilings *ceilings);
-/* The same, filled in when the walk has run. */
+/* As roofline_create(), filled in when the walk has run. */
 int roofline_create_in(struct roofline **out, struct walk *walk, const struct ceilings *ceilings);
 void roofline_destroy(struct roofline *roofline);
 
 /*
- * Adds rates that the run reached above kept ceilings to these. 1: something was added, 0: nothing.
- * -ENOMEM.
+ * The row of a brick in a phase; NULL: it has none there. flops_per_ns and bytes_per_ns have its
+ * rates, and `level` the place of its data. distance is negative unless its roof is known and its
+ * ceilings are not in doubt; flags say why. So a finding needs no other test.
  */
 const struct roofline_row *roofline_find(
 	const struct roofline *roofline, uint32_t brick, enum roofline_phase phase, bool on_device);
 
 /*
- * Add to kept ceilings what the run reached above them. 1: something was added, 0: nothing.
- * -ENOMEM.
+ * Adds to kept ceilings the rates that the run reached above them. 1: something was added, 0:
+ * nothing. -ENOMEM.
  */
 int roofline_learn(struct ceilings *kept, const struct roofline *roofline);
 
