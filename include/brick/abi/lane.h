@@ -65,7 +65,7 @@ static inline uint64_t brick_histogram_value(uint32_t index)
 	return low + ((1ull << shift) >> 1);
 }
 
-/* The clock that a time comes from. */
+/* The way in which a time was obtained. */
 enum brick_source {
 	BRICK_SOURCE_UNKNOWN = 0,
 	BRICK_SOURCE_TSC = 1,		  /* two readings of the host clock around the work */
