@@ -60,7 +60,9 @@ static inline uint64_t *breakdown_part(const struct breakdown *b, uint32_t step)
 	return b->parts + (size_t)(b->part_of[step] - 1) * (b->brick_count + 1);
 }
 
-/* ns by category of a step; where layer row and brick of a phase lie in layers and counts. */
+/*
+ * ns by category of a step; the place of a layer's row and a brick of a phase in layers and counts.
+ */
 static inline const uint64_t *breakdown_step(const struct breakdown *b, uint32_t step)
 {
 	return b->steps + (size_t)step * b->category_count;
@@ -78,7 +80,7 @@ uint64_t breakdown_edge_ns(uint32_t bucket);
 
 /*
  * Lengths of all executions of a brick on threads, also of those whose samples were dropped: the
- * run's own histogram of it where there is one (src/analysis/accounts/durations.h), else what
- * samples say. out: [BREAKDOWN_BUCKETS].
+ * run's own histogram of it where there is one (src/analysis/accounts/durations.h), else that of
+ * the samples. out: [BREAKDOWN_BUCKETS].
  */
 void breakdown_all_durations(const struct breakdown *breakdown, uint32_t brick, uint64_t *out);

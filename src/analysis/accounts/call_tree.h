@@ -110,7 +110,7 @@ static inline int call_tree_of_step(struct call_tree **out, const struct run *ru
 	return call_trees_of_steps(out, run, index, &step, 1);
 }
 
-/* One tree of so many of them, at least one: the sums over all. -ENOMEM. */
+/* Makes one tree of so many steps, at least one: the sums over all. -ENOMEM. */
 int call_tree_of_steps(struct call_tree **out, const struct run *run,
 	const struct step_index *index, const uint32_t *steps, size_t count);
 

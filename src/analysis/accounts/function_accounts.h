@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions by how often they were found in stacks, beside the bricks that threads were in then.
- * Owned by the caller, borrows the run. Read-only once made: any thread.
+ * Counts functions in stacks, with the bricks that threads were in then. Owned by the caller,
+ * borrows the run. Read-only once made: any thread.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Percentiles by nearest rank: the smallest value that at least P percent of the values do not
- * exceed. One that fewer than 100 / (100 - P) values would have to carry is unknown: p95 needs 20
- * values, p99 needs 100. Pure; any thread.
+ * exceed. With fewer than 100 / (100 - P) values it is unknown: p95 needs 20 values, p99 needs 100.
+ * Pure; any thread.
  */
 #pragma once
 

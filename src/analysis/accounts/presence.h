@@ -14,7 +14,7 @@ struct presence {
 	double busy;   /* with anything */
 	double others; /* with other processes than the program, its children and the recorder */
 	double interrupts;	 /* of `busy`: the kernel served devices */
-	double interrupted_cpu;	 /* that they took most of: its number */
+	double interrupted_cpu;	 /* the number of the CPU that they took most of */
 	double interrupts_there; /* share of its time */
 	double steal;		 /* taken by the host of this virtual machine */
 	double neighbour;	 /* with the one other process that used most */

@@ -25,7 +25,7 @@ struct queue_time {
 	/*
 	 * Wall time: while a step of its process or a command ran, or from its first command to its
 	 * last where there are no steps; and in how much of it no command ran. A phase's is without
-	 * what ran for others: busy + idle = wall.
+	 * commands that ran for others: busy + idle = wall.
 	 */
 	uint64_t wall_ns, idle_ns;
 	uint64_t steps_ns;	   /* wall time of the steps of its process; UNKNOWN: no steps */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Comparing the digests of two runs: which results are the same place of the same model, how far
- * apart they are, and how much of that came with the inputs. Errors are relative: |x - y| / |x|,
- * where x is A's result and y is B's, estimated from the sketches; their squares are called NMSE.
- * docs/DIVERGENCE.md says how places are aligned and where limits come from. Pure; any thread.
+ * Compares the digests of two runs: pairs the results of the same place in the same model, and
+ * measures how far apart they are, and how much of that came with the inputs. Errors are relative:
+ * |x - y| / |x|, where x is A's result and y is B's, estimated from the sketches; their squares are
+ * called NMSE. docs/DIVERGENCE.md says how places are aligned and where limits come from. Pure; any
+ * thread.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Mixtures of experts: which experts of each layer got tokens, what of their weights was read, and
- * how long a layer's products took. Tokens and bytes are counted. A product computes all its
- * experts at once: its time is measured, and never split among them. Borrows the run. Read-only
- * once made: any thread.
+ * Mixtures of experts: the experts of each layer that got tokens, the bytes of their weights that
+ * were read, and the times of a layer's products. Tokens and bytes are counted. A product computes
+ * all its experts at once: its time is measured, and never split among them. Borrows the run.
+ * Read-only once made: any thread.
  */
 #pragma once
 
@@ -54,7 +54,7 @@ struct expert_model {
 
 struct experts {
 	ARRAY(struct expert_model) models;
-	uint64_t executions; /* of products that choose experts, all that are here ... */
+	uint64_t executions; /* of products that choose experts, all of the run ... */
 	uint64_t unknown;    /* ... whose experts are not known: on a device, or not asked for */
 };
 

@@ -35,7 +35,7 @@ void query_fini(struct query *query);
 
 /*
  * Ask the server; the query is freed. each: takes the rows, as JSON; NULL: none come. -EAGAIN: it
- * was not reached, -EIO: what became of it is not known, -EREMOTEIO: it answered that it will not.
+ * was not reached, -EIO: nobody knows if it did it, -EREMOTEIO: it answered that it will not.
  */
 typedef int (*clickhouse_row_fn)(void *context, const json_t *row);
 int clickhouse_ask(struct history_store *store, struct query *query, const char *query_id,

@@ -35,8 +35,10 @@ struct history_group {
 	uint64_t runs;
 };
 
-/* A negative number ends the question, which then returns it. A run may be taken: what is left in
- * it is freed. */
+/*
+ * A negative number ends the question, which then returns it. A run may be taken: the rest of it is
+ * freed.
+ */
 typedef int (*history_run_fn)(void *context, struct history_run *run);
 typedef int (*history_point_fn)(void *context, const struct history_point *point);
 typedef int (*history_workload_fn)(void *context, const struct history_workload *workload);

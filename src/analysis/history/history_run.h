@@ -35,9 +35,9 @@ struct history_run {
 	char id[HISTORY_ID_BYTES];
 	char *kind; /* "recorded", "plain", "imported", "floor" */
 	char *host, *cpu, *engine, *version, *command, *path;
-	char *model, *workload;	   /* its computation (history_workload.h); "": not known */
-	char *batch;		   /* "": alone; else what runs that belong together share */
-	uint64_t start_ns;	   /* since 1970 */
+	char *model, *workload; /* its computation (history_workload.h); "": not known */
+	char *batch;		/* "": alone; else the name that runs share which belong together */
+	uint64_t start_ns;	/* since 1970 */
 	uint64_t wall_ns, ttft_ns; /* 0: not known */
 	int64_t exit_code;	   /* -1: not known */
 	double value;		   /* the number that a plain run printed; the floor; 0: nothing */

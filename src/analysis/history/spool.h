@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs that wait to be sent to a server: a directory with a file for each, named by its id, so that
- * one is there once; how many is bounded. The sender holds its lock. After a failure nobody tries
- * for a while, twice as long each time. Runs are noted before they are sent, as they may reach the
- * server unseen. Any number of processes.
+ * each is there once; their number is bounded. The sender holds its lock. After a failure nobody
+ * tries for a while, twice as long each time. Runs are noted before they are sent, as they may
+ * reach the server unseen. Any number of processes.
  */
 #pragma once
 

@@ -25,7 +25,9 @@ const char *history_store_error(const struct history_store *store);
  */
 int history_store_add(struct history_store *store, const struct history_run *run);
 
-/* Wait until all is stored that was added; -EAGAIN: it is kept and will be sent some other time. */
+/*
+ * Wait until all added runs are stored; -EAGAIN: they are kept, and will be sent some other time.
+ */
 int history_store_flush(struct history_store *store);
 
 /* Newest first. */
@@ -48,7 +50,7 @@ int history_store_label(
 	struct history_store *store, const char *id, const char *label, bool remove);
 int history_store_remove(struct history_store *store, const char *id);
 
-/* Remove all that began before that, of a server whole months only; *count: so many were there. */
+/* Remove runs that began before that, from a server whole months only; *count: their number. */
 int history_store_expire(struct history_store *store, uint64_t before_ns, uint64_t *count);
 
 /*

@@ -117,7 +117,7 @@ struct ceilings_device {
 	struct ceilings can;
 };
 
-/* Why ceilings do not speak for a recording; OF ROOF of such is no evidence. */
+/* Why ceilings say nothing about a recording; its OF ROOF is then no evidence. */
 enum ceilings_doubt {
 	CEILINGS_TRUSTED,
 	CEILINGS_OTHER_CPU, /* than that of the recording */
@@ -167,8 +167,8 @@ const struct ceilings_latency *ceilings_latency_of(
 	const struct ceilings *ceilings, const char *backend, const char *what, uint32_t threads);
 
 /*
- * Find what each number of threads can use of each cache, and name the levels of all working sets.
- * -ENOMEM.
+ * Find the bytes of each cache that each number of threads can use, and name the levels of all
+ * working sets. -ENOMEM.
  */
 int ceilings_find_levels(struct ceilings *ceilings);
 

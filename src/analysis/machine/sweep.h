@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Measuring ceilings: every kernel that this CPU has, on each number of threads, over working sets
+ * Measures ceilings: every kernel that this CPU has, on each number of threads, over working sets
  * from the nearest cache to memory. Repetitions go round all of them, so that a disturbance meets
  * one repetition of many figures and not all of one. Takes all CPUs for some seconds. One at a
  * time.

@@ -62,7 +62,7 @@ struct scaling_series {
 	struct scaling_line ffn;  /* all bricks of the category FFN, where FlashAttention is */
 	bool ffn_on_device;
 	/*
-	 * By which share of its median the FFN takes longer at the longest context than at the
+	 * The share of its median by which the FFN takes longer at the longest context than at the
 	 * shortest; 0: not surely any. It knows no context: where it falls by SCALING_DRIFT or more
 	 * the machine changed meanwhile, and nothing is modelled; where it grows, caches may have
 	 * become too small as well.
@@ -99,7 +99,7 @@ enum { SCALING_MIN_STEPS = 12, SCALING_MIN_SPAN = 2 };
  */
 int scaling_create_in(struct scaling **out, struct walk *walk);
 
-/* The same with a walk of its own. */
+/* As scaling_create_in(), with a walk of its own. */
 int scaling_create(struct scaling **out, const struct run *run, const struct step_index *index);
 void scaling_destroy(struct scaling *scaling);
 
