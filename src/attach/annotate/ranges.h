@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ranges that a program opens and closes, as bricks. Those of a thread are kept on a stack, each
- * domain's in its own order; what ends elsewhere, or in any order, has a number and goes to the
+ * domain's in its own order; ranges that end elsewhere, or in any order, have numbers and go to the
  * lane "Asynchronous". errno is kept. Any thread, each for its own stack.
  */
 #pragma once

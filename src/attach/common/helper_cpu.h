@@ -25,7 +25,7 @@ static inline void helper_cpu_write(struct helper_cpu *c)
 	brick_note("helper.cpu", "%s %llu ns", c->name, (unsigned long long)c->told_ns);
 }
 
-/* The thread has worked until it had taken so much, ever. */
+/* Notes the thread's CPU time so far, in all. */
 static inline void helper_cpu_at(struct helper_cpu *c, uint64_t now_ns)
 {
 	uint32_t session = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);

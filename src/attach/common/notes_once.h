@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Notes of the recording that hooks may write as often as they like: what has been written in the
- * running session is remembered, and a new one, after a fork for instance, hears it again. Any
- * thread; errno is kept.
+ * Notes of the recording that hooks may write as often as they like: those of the running session
+ * are remembered, and a new session, after a fork for instance, gets them again. Any thread; errno
+ * is kept.
  */
 #pragma once
 

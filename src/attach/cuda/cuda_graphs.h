@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CUDA graphs: which brick was open when a node was made, so that its kernel has a parent at every
- * replay; how many records one launch of a graph brings; which node came when, as an update makes
- * an executable graph's nodes do what those of another graph do that were made in the same order,
- * and CUPTI does not say which. Any thread; what CUPTI tells, on the thread that it happens on.
+ * CUDA graphs: the brick that was open when a node was made, so that its kernel has a parent at
+ * every replay; the number of records that one launch of a graph brings; and the order of nodes. An
+ * update makes an executable graph's nodes do the work of another graph's nodes, in the order in
+ * which these were made, and CUPTI does not say which. Any thread; calls from CUPTI on the thread
+ * where they happen.
  */
 #pragma once
 
@@ -36,7 +37,7 @@ void nodes_next_round(void);
 /*
  * A node was copied on this thread. Kernels of a graph that lies in another one come back under
  * numbers that were told of no node: that of the outermost executable graph, and places behind all
- * of its own nodes. Which is which is not told. So they have a parent only where all nodes of the
+ * of its own nodes. Nobody tells which is which. So they have a parent only where all nodes of the
  * graphs inside have the same.
  */
 void nested_copied(uint64_t node, uint64_t original, uint32_t type);
@@ -60,8 +61,7 @@ uint32_t nodes_exec_records(cuda_handle exec);
 void graph_places_created(cuda_handle graph, uint64_t node);
 void graph_places_cloned(cuda_handle exec, uint64_t node, uint64_t original);
 
-/* Made of the copies that were told of as this one's: CUPTI names it only when they are all there.
- */
+/* Names the executable graph of those copies: CUPTI names it only when they are all there. */
 void graph_places_exec(cuda_handle exec, cuda_handle copies);
 
 /* The graph goes, or loses a node: its order is not known any more. */

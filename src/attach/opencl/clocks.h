@@ -3,8 +3,8 @@
  * Clocks of devices, placed on the host's. A device that can be asked for its time is asked between
  * two readings of the host's; of others the time at which they say a command was queued lies
  * between the readings around the call that queued it. A single reading can be poor: the thread
- * that took it may have been off the CPU. So what is done is held back until two readings bear each
- * other out, or none better comes (clocks_are_known()). Any thread.
+ * that took it may have been off the CPU. So finished commands are held back until two readings
+ * bear each other out, or no better one comes (clocks_are_known()). Any thread.
  */
 #pragma once
 

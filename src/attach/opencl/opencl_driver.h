@@ -58,7 +58,7 @@ const struct driver *driver_find(const void *return_address);
 #define HOOK __attribute__((visibility("default")))
 #define DRIVER() driver_find(__builtin_return_address(0))
 
-/* The handle of a library that may lead to it: look, unless it has been found. */
+/* Looks for it through the handle of a library that may lead to it, unless it has been found. */
 void driver_offer(void *handle);
 
 /* The driver's own function of that name; NULL: it has none, or is not known. */
@@ -81,7 +81,7 @@ void notes_device(cl_device_id device, char *name, size_t bytes);
 /* Notes how a device's times were put on the host's clock, and how exactly. */
 void notes_clock(cl_device_id device, int by_timer, uint32_t anchors, uint64_t residual_ns);
 
-/* Something that could not be done. */
+/* Notes something that could not be done. */
 void notes_fault(const char *what);
 
 /* The program uses a further OpenCL library. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program's command queues: what it asked for and what we made of it, and a ring of commands
- * whose times are still to come. A queue's memory is kept for the next one and never freed, so that
- * a pointer found once stays readable. Any thread; lock order: `taking`, then `lock`.
+ * The program's command queues: its wishes and our changes, and a ring of commands whose times are
+ * still to come. A queue's memory is kept for the next one and never freed, so that a pointer found
+ * once stays readable. Any thread; lock order: `taking`, then `lock`.
  */
 #pragma once
 

@@ -59,8 +59,8 @@ size_t insn_decode(struct insn *insn, const uint8_t *bytes, size_t available, ui
 size_t insn_registers(struct insn *insn, const uint8_t *bytes, size_t available, uint64_t address);
 
 /*
- * Write what does at `to` what the instruction does where it is: its length, or 0 when there is no
- * such thing, as with a call, whose return address would be another one.
+ * Writes an instruction that does at `to` what this one does at its own place: its length, or 0
+ * when there is none, as with a call, whose return address would be another one.
  */
 size_t insn_move(uint8_t out[INSN_MOVED_BYTES], const uint8_t *bytes, size_t available,
 	uint64_t address, uint64_t to);

@@ -15,8 +15,8 @@
 #include "brick/export.h"
 
 /*
- * A hook that is wanted. hook_from is the hook of what can_keep: its sixth argument is the address
- * that the call returns to, so the function may take no more than five.
+ * A hook that is wanted. hook_from is for functions with can_keep: its sixth argument is the
+ * address that the call returns to, so the function may take no more than five.
  */
 struct patch_wish {
 	struct patch_name of;
@@ -44,13 +44,17 @@ struct patch_result {
 struct patch_object;
 
 /*
- * Patch what can be. *out is NULL, and nothing was done, where the object defines none of the
- * signs, or the dynamic linker reaches all functions. -errno or BRICK_E*, likewise.
+ * Patches all functions that can be patched. *out is NULL, and nothing was done, where the object
+ * defines none of the signs, or the dynamic linker reaches all functions. -errno or BRICK_E*,
+ * likewise.
  */
 BRICK_API int brick_patch_open(struct patch_object **out, const struct patch_place *place,
 	const struct patch_wish *wishes, size_t count);
 
-/* The results, in the order of the wishes; only the name of what is not defined or not patched. */
+/*
+ * The results, in the order of the wishes; a function that is not defined or not patched has only
+ * its name.
+ */
 BRICK_API const struct patch_result *brick_patch_results(
 	const struct patch_object *object, size_t *count);
 

@@ -18,8 +18,6 @@ struct patch_name {
 			     function preserves */
 	bool is_sign; /* objects that define none of these are not what is meant: they may define
 			single functions to look on */
-	/*
-	 * wanted only where the object defines a function whose name it says yes to; NULL: always
-	 */
+	/* wanted only if this returns 1 for a function that the object defines; NULL: always */
 	int (*is_wanted_with)(const char *function);
 };

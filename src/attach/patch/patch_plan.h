@@ -62,9 +62,9 @@ struct plan_thunk {
 };
 
 /*
- * Writes what is to stand at `to` (like the file's addresses: load address less bias): the thunk,
- * and behind it, from *inner on, the function's beginning. Returns the number of bytes; 0: it
- * cannot be there.
+ * Writes the code for the address `to` (like the file's: load address less bias): the thunk, and
+ * behind it, from *inner on, the function's beginning. Returns the number of bytes; 0: it cannot be
+ * there.
  */
 size_t plan_write(const struct plan *plan, const struct image *image,
 	const struct plan_thunk *thunk, uint64_t to, uint8_t out[PLAN_ENTRY_BYTES], size_t *inner);

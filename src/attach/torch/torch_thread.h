@@ -46,7 +46,7 @@ struct torch_thread {
 		brick_span span;
 	} containers[TORCH_CONTAINERS]; /* operators that run others which are bricks */
 	struct torch_scope {
-		const void *function; /* by which its end is known */
+		const void *function; /* its end is known by this */
 		brick_span span;
 		bool ends_step;
 	} scopes[TORCH_SCOPES];

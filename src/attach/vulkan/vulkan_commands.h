@@ -21,7 +21,7 @@ struct vulkan_chunk {
 	uint32_t refs; /* atomic */
 };
 
-/* A dispatch that is called after whose work it is, which is asked for when it is done. */
+/* A dispatch that is named after the owner of its work, which is looked up when it is done. */
 struct step_code {
 	const struct brick_launch_owner *owner; /* NULL: the step's kernel is known */
 	uint64_t code;

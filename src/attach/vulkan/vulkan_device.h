@@ -139,7 +139,7 @@ struct vulkan_queue *queue_find(struct vulkan_device *device, VkQueue handle);
 struct vulkan_device *vulkan_device_of(const void *handle);
 struct vulkan_instance *vulkan_instance_of(const void *handle);
 
-/* They take the instance or device over, or -ENOMEM; and give it back. */
+/* Take an instance or device over, or -ENOMEM; and give it back. */
 int vulkan_instance_add(struct vulkan_instance *instance);
 struct vulkan_instance *vulkan_instance_take(VkInstance handle);
 int vulkan_device_add(struct vulkan_device *device);

@@ -63,9 +63,10 @@ const struct vulkan_submission *submission_find(
 void submission_edge(struct vulkan_submission *submission, const struct vulkan_edge *edge);
 
 /*
- * Its commands have their numbers: tell those of each batch what they come after, and what waits
- * for its signals that it comes after its last command, or after `before`, the newest one in the
- * queue ahead of this call. are_numbered is 0 if the commands are not recorded.
+ * Call it when its commands have their numbers. Tells the commands of each batch which ones they
+ * come after, and commands that wait for its signals that they come after its last command, or
+ * after `before`, the newest one in the queue ahead of this call. are_numbered is 0 if the commands
+ * are not recorded.
  */
 void submission_order(struct vulkan_submission *submission, int are_numbered, uint64_t before);
 
