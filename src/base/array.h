@@ -45,6 +45,13 @@
 				   1 ? (from) : (a)->items, (size_t)(n) * sizeof(*(a)->items)), \
 				  (a)->count += (size_t)(n), 0))
 
+/* Sort the items by a comparator (base/order.h). */
+#define array_sort(a, compare)                                                         \
+	do {                                                                           \
+		if ((a)->count)                                                        \
+			qsort((a)->items, (a)->count, sizeof(*(a)->items), (compare)); \
+	} while (0)
+
 /* Free the items; the array is empty again. */
 #define array_fini(a) (free((a)->items), (a)->items = NULL, (void)((a)->count = (a)->capacity = 0))
 

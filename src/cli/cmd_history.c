@@ -33,7 +33,7 @@
 
 struct history_arguments {
 	const char *db, *label, *host, *kind, *model, *command, *svg, *html;
-	const char *brick, *layer, *kernel; /* of plot */
+	const char *brick, *layer, *kernel; /* for the subcommand plot */
 	unsigned long limit, older_than;    /* in days */
 	int phase;			    /* enum step_phase */
 	bool all, json, remove, by_engine;
@@ -517,7 +517,7 @@ static int history_plot(const struct history_arguments *a)
 
 /* Hosts. */
 
-/* A part of one group: time a token. */
+/* The time per token of a part in one group. */
 struct cell {
 	size_t group;
 	char *name;
@@ -529,7 +529,7 @@ struct group {
 	uint64_t runs, p99_ns;
 	double ns;	   /* a token */
 	double effect;	   /* against the median of all groups; a ratio less 1 */
-	const char *brick; /* that adds most to it; NULL: none is slower */
+	const char *brick; /* the one that adds most to the effect; NULL: none is slower */
 	double points;	   /* its part of the median token */
 };
 
@@ -599,8 +599,7 @@ static void compute(struct hosts *h)
 		if (!isnan(h->groups.items[i].ns))
 			scratch[known++] = h->groups.items[i].ns;
 	h->median_ns = known ? statistics_median(scratch, known) : NAN;
-	if (h->cells.count)
-		qsort(h->cells.items, h->cells.count, sizeof(*h->cells.items), compare_cells);
+	array_sort(&h->cells, compare_cells);
 	for (size_t i = 0, end; i < h->cells.count; i = end) {
 		for (end = i; end < h->cells.count &&
 			      !strcmp(h->cells.items[end].name, h->cells.items[i].name);
@@ -610,8 +609,7 @@ static void compute(struct hosts *h)
 	}
 	for (size_t i = 0; i < h->groups.count; i++)
 		h->groups.items[i].effect = h->groups.items[i].ns / h->median_ns - 1;
-	if (h->groups.count)
-		qsort(h->groups.items, h->groups.count, sizeof(*h->groups.items), compare_groups);
+	array_sort(&h->groups, compare_groups);
 }
 
 static void hosts_json(const struct hosts *h, bool by_engine)

@@ -17,7 +17,7 @@ enum { MAX_DEPTH = 1024 };
 
 /* Texts and ids. */
 
-/* Fields that are numbers: values[number], as far as there is room. */
+/* Reads fields that are numbers into values[number], as far as there is room. */
 static bool read_numbers(struct pb_reader in, uint64_t *values, uint32_t count)
 {
 	struct pb_field f;
@@ -41,7 +41,7 @@ static bool set(struct build *b, struct hashmap *map, uint64_t id, size_t value)
 	return !b->result;
 }
 
-/* A text of the sequence. */
+/* Keeps a text of the sequence. */
 static bool on_text(
 	struct load_stacks *l, struct build *b, struct hashmap *map, struct pb_reader in)
 {
@@ -519,8 +519,7 @@ static void set_lanes(struct build *b)
 
 	if (add_owners(&owners, run))
 		build_no_memory(b);
-	if (owners.count)
-		qsort(owners.items, owners.count, sizeof(*owners.items), by_owner);
+	array_sort(&owners, by_owner);
 	for (size_t i = 0; i < run->stack_count && !b->result; i++)
 		run->stacks[i].lane = lane_of(&owners, run, &run->stacks[i]);
 	array_fini(&owners);

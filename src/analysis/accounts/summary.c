@@ -14,6 +14,7 @@
 #include "analysis/accounts/durations.h"
 #include "analysis/accounts/percentile.h"
 #include "analysis/accounts/thread_accounts.h"
+#include "analysis/accounts/unknown.h"
 #include "analysis/accounts/work_accounts.h"
 #include "base/members.h"
 #include "base/number.h"
@@ -59,8 +60,8 @@ const char *summary_basis_name(enum summary_basis basis)
 }
 
 /*
- * Rates: whose work, and which time. Those of bricks and categories are shared by all summaries of
- * a walk; groups have their own, on threads and on devices.
+ * The account of a frame's work, for rates. Accounts of bricks and categories are shared by all
+ * summaries of a walk; groups have their own, on threads and on devices.
  */
 static size_t work_key(uint32_t group, bool on_device)
 {
@@ -138,7 +139,9 @@ static bool knows_off(const struct summary *s)
 	return s->knows_off && !summary_by_devices(s->accounts->groups.by);
 }
 
-/* A step knows it if all steps of its phase do. */
+/*
+ * True if times off the CPU are known of a group. A step knows them if all steps of its phase do.
+ */
 static bool group_knows_off(const struct summary *s, uint32_t group)
 {
 	const struct step_index *index = s->accounts->threads.index;
@@ -180,7 +183,7 @@ static void fill_row(
 	row->wait_ns = sums->wait_ns;
 	row->wall_ns = sums->wall_ns;
 	row->unevaluated_ns = sums->unevaluated_ns;
-	row->share = wall_ns ? (double)sums->wall_ns / (double)wall_ns : -1;
+	row->share = known_ratio(sums->wall_ns, wall_ns);
 	row->length_avg_ns = sums->count ? sums->sum_ns / sums->count : ANALYSIS_UNKNOWN;
 	row->length_min_ns = sums->count ? sums->min_ns : ANALYSIS_UNKNOWN;
 	row->length_max_ns = sums->count ? sums->max_ns : ANALYSIS_UNKNOWN;
@@ -270,7 +273,7 @@ static bool in_category(const struct run *run, uint32_t brick, uint32_t category
 	return category == (wait == RUN_NONE ? run->category_count : wait);
 }
 
-/* Steps hold all else, and the time of tiles is that of the bricks around them. */
+/* True for steps, which hold all else, and tiles, whose time is that of the bricks around them. */
 static bool has_no_row(const struct summary *s, uint32_t brick)
 {
 	const uint8_t *kinds = s->accounts->threads.index->kinds;
@@ -303,8 +306,8 @@ static void fill_device(
 }
 
 /*
- * Negative where nothing was done, or it is not known what; and where samples were dropped: what
- * time on the CPU the rest took is not known, which is the basis of rates.
+ * Fills in rates; negative if no work was done or told, or if samples were dropped: then the time
+ * on the CPU, by which rates count, is not known.
  */
 static void fill_rates(struct summary_row *row, const struct work_account *work)
 {
@@ -451,7 +454,7 @@ static enum summary_basis fold_category(struct summary_sums *sum, struct summary
 						 : BASIS_WALL;
 }
 
-/* histogram: where nothing of the category ran on a thread. */
+/* Adds the devices' part of a category; histogram: for a category that ran on no thread. */
 static struct summary_sums category_device(
 	const struct summary *s, uint32_t category, struct category_histogram *histogram)
 {
@@ -519,7 +522,7 @@ static void fill_on_device(struct summary_row *row, const struct summary *s,
 	uint64_t device_ns = s->accounts->devices.device_ns;
 	row->on_device = true;
 	row->wall_ns = ANALYSIS_UNKNOWN;
-	row->share = device_ns ? (double)row->self_ns / (double)device_ns : -1;
+	row->share = known_ratio(row->self_ns, device_ns);
 	row->device_count = row->count;
 	row->device_ns = row->total_ns;
 	row->device_step_ns = in_steps(sums);
@@ -807,7 +810,7 @@ void summary_destroy(struct summary *s)
 
 double summary_device_coverage(const struct summary *s)
 {
-	return s->device_ns ? (double)s->device_covered_ns / (double)s->device_ns : -1;
+	return known_ratio(s->device_covered_ns, s->device_ns);
 }
 
 double summary_phase_coverage(const struct summary *s, enum step_phase phase)

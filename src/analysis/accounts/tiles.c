@@ -26,7 +26,7 @@ struct gathering {
 	struct sums *sums;
 	uint32_t *slot; /* [BRICK_TILE_LEVELS][brick_count + 1]: group + 1 */
 	size_t capacity;
-	/* the stack of samples that hold the next one, of the lane in hand */
+	/* the stack of samples that hold the next one, on the present lane */
 	uint32_t open[UINT8_MAX + 1];
 	uint32_t lane, next; /* samples of the lane before `next` are on the stack or done */
 };
@@ -185,10 +185,8 @@ static void finish_group(struct tiles_group *group, const struct sums *sums)
 	for (size_t i = 0; i < 3; i++)
 		*out[i] = percentile_bounded(percentile_of_ns(sums->histogram, percents[i]),
 			group->min_ns, group->max_ns);
-	group->gflops =
-		group->flops && sums->flops_ns ? (double)group->flops / (double)sums->flops_ns : -1;
-	group->intensity =
-		sums->both_bytes ? (double)sums->both_flops / (double)sums->both_bytes : -1;
+	group->gflops = group->flops ? known_ratio(group->flops, sums->flops_ns) : -1;
+	group->intensity = known_ratio(sums->both_flops, sums->both_bytes);
 	if (!group->elements)
 		group->elements = ANALYSIS_UNKNOWN;
 	if (!group->bytes)

@@ -5,3 +5,9 @@
 #include <stdint.h>
 
 #define ANALYSIS_UNKNOWN UINT64_MAX
+
+/* a / b; negative, which says that it is unknown, if b is 0. */
+static inline double known_ratio(uint64_t a, uint64_t b)
+{
+	return b ? (double)a / (double)b : -1;
+}

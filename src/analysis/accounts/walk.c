@@ -104,7 +104,7 @@ static uint32_t last_begun(struct walk_lane *w, uint64_t ns)
 	return w->process > w->process_first ? w->process - 1 : RUN_NONE;
 }
 
-/* The lane's next step is that of the sample, or of a later one. */
+/* Moves on to the lane's next step, that of the sample or of a later one. */
 static void find_own(struct walk_lane *w, uint32_t sample)
 {
 	const uint32_t *order = w->index->by_lane;
@@ -113,7 +113,7 @@ static void find_own(struct walk_lane *w, uint32_t sample)
 	w->own_sample = w->own < w->own_end ? w->run->steps[order[w->own]].sample : RUN_NONE;
 }
 
-/* Whose the lane is at a time at which w->own is its next step. */
+/* Finds the lane's owner at a time at which w->own is its next step. */
 static void find_owner(struct walk_lane *w, uint64_t ns)
 {
 	const struct owners *owners = &w->index->owners;
@@ -147,7 +147,7 @@ static uint64_t beside_steps_ns(const struct walk_lane *w, uint64_t begin_ns, ui
 	return step_index_overlap(w->index, w->run, w->lane->process, begin_ns, end_ns);
 }
 
-/* On a thread that has run no step so far: during one, or sampling after one. */
+/* Places a frame of a thread that has run no step so far: during a step, or sampling after one. */
 static void place_beside(struct walk_lane *w, struct walk_frame *frame)
 {
 	bool samples = w->run->bricks[frame->brick].well_known == BRICK_SAMPLING &&
@@ -286,7 +286,7 @@ static inline void find_times(struct walk_lane *w, struct walk_frame *frame)
 			(struct run_off_times){0};
 }
 
-/* limit_ns: when the next sample at this level begins. */
+/* Ends the innermost frame. limit_ns: the begin of the next sample at this level. */
 static inline void pop(struct walk_lane *w, uint64_t limit_ns)
 {
 	struct walk_frame *frame = &w->frames[w->depth], *parent = frame - 1;
@@ -326,7 +326,7 @@ static void name_tile(struct walk_lane *w, uint32_t i)
 		w->calls.tile[k].tile(w->calls.tile[k].context, &w->frames[holder], i);
 }
 
-/* The next sample, and the ends of those before it. */
+/* Feeds the next sample, after the ends of those before it. */
 static inline void feed_one(struct walk_lane *w, size_t i)
 {
 	const struct run_sample *sample = &w->lane->samples[i];
@@ -344,12 +344,6 @@ static inline void feed_one(struct walk_lane *w, size_t i)
 	push(w, (uint32_t)i, sample, brick);
 }
 
-static void end_all(struct walk_lane *w)
-{
-	while (w->depth)
-		pop(w, UINT64_MAX);
-}
-
 bool walk_lane_next(struct walk_lane *w, size_t count)
 {
 	size_t end = w->end - w->next < count ? w->end : w->next + count;
@@ -357,8 +351,8 @@ bool walk_lane_next(struct walk_lane *w, size_t count)
 
 	for (; w->next < end; w->next++)
 		feed_one(w, w->next);
-	if (end == w->end)
-		end_all(w);
+	while (end == w->end && w->depth)
+		pop(w, UINT64_MAX);
 	return some;
 }
 

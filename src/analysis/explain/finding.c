@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analysis/accounts/unknown.h"
 #include "base/order.h"
 
 enum {
@@ -156,5 +157,5 @@ double finding_cost_per_token_ns(const struct explain_facts *facts, const struct
 {
 	uint64_t tokens = explain_tokens(facts, finding->phase);
 
-	return tokens ? (double)finding->cost_ns / (double)tokens : -1;
+	return known_ratio(finding->cost_ns, tokens);
 }

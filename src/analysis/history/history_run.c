@@ -123,8 +123,7 @@ COMPARATOR(by_name, struct history_part,
 
 void history_run_order(struct history_run *run)
 {
-	if (run->parts.count)
-		qsort(run->parts.items, run->parts.count, sizeof(*run->parts.items), by_name);
+	array_sort(&run->parts, by_name);
 }
 
 void history_run_identify(struct history_run *run, uint64_t salt)

@@ -3,12 +3,12 @@
  * Makes an execution graph out of a schedule and the samples that it was made of. First come the
  * nodes, lane by lane: a walk over a lane's samples opens and closes scopes of the graph, from
  * which holding and sequence follow, and samples of one layer that stand side by side share a
- * layer. A device's command stands inside of the call that launched it. Then comes what crosses
- * lanes: starts, barriers, what commands had to wait for, and the data that flows between the nodes
- * of an engine's graph, where the recording has it (`brick record --graph`; brick/abi/dataflow.h
- * says what the text is). Data flows from the last execution of a producer on the same thread to
- * each execution that works on it; parts on other threads are kept apart by the barriers that are
- * in the graph anyway.
+ * layer. A device's command stands inside of the call that launched it. Then come the edges between
+ * lanes: starts, barriers, dependencies of commands, and the data that flows between the nodes of
+ * an engine's graph, where the recording has it (`brick record --graph`; brick/abi/dataflow.h says
+ * what the text is). Data flows from the last execution of a producer on the same thread to each
+ * execution that works on it; parts on other threads are kept apart by the barriers that are in the
+ * graph anyway.
  */
 #include "analysis/path/graph_from_run.h"
 
@@ -52,7 +52,7 @@ struct builder {
 	int error;		  /* the first one */
 };
 
-/* The id, or RUN_NONE after an error, which is kept. */
+/* Returns the id, or RUN_NONE after an error, which is kept. */
 static uint32_t check(struct builder *b, int result)
 {
 	if (result < 0 && !b->error)
@@ -502,7 +502,7 @@ static bool begin_command(
 	return true;
 }
 
-/* Out of the command, and out of the scope of its call. */
+/* Leaves the command, and the scope of its call. */
 static void end_command(
 	struct walker *w, const struct walk_frame *frame, const struct graph_sample *sample)
 {
@@ -756,8 +756,7 @@ static void link_data(struct builder *b)
 		if (code->path && code->source && !strcmp(code->path, BRICK_DATAFLOW_PATH))
 			error = parse_flows(&flows, code->source);
 	}
-	if (flows.list.count)
-		qsort(flows.list.items, flows.list.count, sizeof(*flows.list.items), by_consumer);
+	array_sort(&flows.list, by_consumer);
 	SCOPED struct producer *list =
 		flows.list.count && !error ? collect_producers(&flows, &count) : NULL;
 	if (error || (flows.list.count && !list))

@@ -32,8 +32,7 @@ enum schedule_wait_kind { WAIT_BARRIER, WAIT_DEVICE, WAIT_OTHER };
 
 struct schedule_wait {
 	uint64_t arrive_ns, leave_ns;
-	uint32_t first; /* the wait may be cut in several activities: where its thread was preempted
-			 */
+	uint32_t first; /* the wait may be several activities, cut where its thread was preempted */
 	uint32_t activity; /* the last of them, or the one that the others' arrival ended */
 	uint32_t lane;	   /* number of its span */
 	uint8_t kind;	   /* enum schedule_wait_kind */
@@ -162,7 +161,10 @@ static uint32_t cut_piece(struct cutter *c, uint64_t end_ns, struct part part)
 	return (uint32_t)c->m->schedule->activities.count - 1;
 }
 
-/* Up to the last time before `end_ns` that the thread was off its CPU: no brick buys that time. */
+/*
+ * Appends the time up to the last one before `end_ns` that the thread was off its CPU: no brick
+ * buys it.
+ */
 static void cut_off_cpu(struct cutter *c, uint64_t end_ns, struct part part)
 {
 	const struct run_lane *lane = &c->m->run->lanes[c->lane];
@@ -210,7 +212,7 @@ static void add_wait(
 						    activity, c->place, kind}));
 }
 
-/* Own time of a brick up to `end_ns`. */
+/* Appends a brick's own time up to `end_ns`. */
 static void cut_own(struct cutter *c, const struct walk_frame *frame, uint64_t end_ns, bool is_last)
 {
 	uint32_t brick = brick_of(c, frame);
@@ -241,7 +243,7 @@ static void cut_own(struct cutter *c, const struct walk_frame *frame, uint64_t e
 							    : WAIT_OTHER);
 }
 
-/* Time of the lane in none of its samples. */
+/* Appends the lane's time in none of its samples. */
 static uint32_t cut_gap(struct cutter *c, uint64_t end_ns)
 {
 	return cut(c, end_ns,
@@ -436,7 +438,7 @@ static struct ready launch_of(const struct maker *m, uint32_t source,
 	return (struct ready){call->before == RUN_NONE ? source : call->before, call->begin_ns};
 }
 
-/* Connect it, and move `ready_ns` on; the command begins at begin_ns. */
+/* Connects an activity to the command, which begins at begin_ns, and moves `ready_ns` on. */
 static void follow(struct maker *m, const struct ready *ready, uint64_t begin_ns, uint32_t target,
 	uint64_t *ready_ns)
 {
@@ -472,12 +474,6 @@ static void link_command(struct maker *m, uint32_t source, const struct schedule
 		return;
 	s->activities.items[c->gap].owner = (uint32_t)m->run->brick_count + SCHEDULE_OWNER_LAUNCH;
 	s->activities.items[c->gap].duration_ns = begin_ns - ready_ns;
-}
-
-static void sort_calls(struct maker *m)
-{
-	if (m->calls.count > 1)
-		qsort(m->calls.items, m->calls.count, sizeof(*m->calls.items), by_place);
 }
 
 static void link_commands(struct maker *m, uint32_t source)
@@ -875,9 +871,9 @@ static struct queue_use use_of_queue(const struct maker *m, const struct schedul
 enum { WORKED = 9, WORKED_OF = 10 };
 
 /*
- * Why a thread stood still is not recorded. If a queue of the process worked nearly all that time,
- * and had nothing left to do when the thread went on, that was what it waited for. Else returns how
- * long the busiest queue worked meanwhile.
+ * The recording does not tell why a thread stood still. If a queue of the process worked nearly all
+ * that time, and had nothing left to do when the thread went on, the thread waited for it. Else
+ * returns how long the busiest queue worked meanwhile.
  */
 static uint64_t join_queues(struct maker *m, uint32_t number)
 {
@@ -1227,14 +1223,13 @@ static int sort(struct maker *m)
 	return error;
 }
 
-/* Everything after the samples have been taken. */
+/* Makes the order after the samples have been taken. */
 static int finish(struct maker *m)
 {
 	struct schedule *s = m->schedule;
 
-	if (s->forks.count)
-		qsort(s->forks.items, s->forks.count, sizeof(*s->forks.items), compare_forks);
-	sort_calls(m);
+	array_sort(&s->forks, compare_forks);
+	array_sort(&m->calls, by_place);
 	join_waits(m);
 	if (m->run->command_count)
 		join_blocked(m);

@@ -94,8 +94,7 @@ static int on_lane_end(void *context, uint32_t lane)
 static int finish(void *context)
 {
 	struct schedule_source *s = context;
-	if (s->items.count)
-		qsort(s->items.items, s->items.count, sizeof(*s->items.items), compare_items);
+	array_sort(&s->items, compare_items);
 	index_steps(s, s->run->step_count);
 	return 0;
 }

@@ -123,8 +123,7 @@ static int add_lanes(struct window *w)
 		lanes += w->accesses.count > before;
 	}
 	if (lanes > 1)
-		qsort(w->accesses.items, w->accesses.count, sizeof(*w->accesses.items),
-			compare_accesses);
+		array_sort(&w->accesses, compare_accesses);
 	return 0;
 }
 
@@ -325,9 +324,8 @@ int reuse_init(struct reuse *reuse, const struct run *run, const struct step_ind
 	array_fini(&w.accesses);
 	if (rc)
 		reuse_fini(reuse);
-	else if (reuse->parts.count)
-		qsort(reuse->parts.items, reuse->parts.count, sizeof(*reuse->parts.items),
-			compare_parts);
+	else
+		array_sort(&reuse->parts, compare_parts);
 	return rc;
 }
 

@@ -29,16 +29,17 @@
 
 /* NCCL's description of an operation that begins. */
 struct nccl_operation {
-	const char *function, *algorithm, *protocol; /* the latter two: NULL if there is none */
-	const char *type;			     /* of an element */
+	const char *function;
+	const char *algorithm, *protocol; /* NULL: there is none */
+	const char *type;		  /* of an element */
 	uint64_t count;
-	uint32_t channels; /* that its kernel will tell of */
+	uint32_t channels; /* how many its kernel will tell of */
 };
 
 enum { OPERATIONS = 1024, CHANNELS = 64, KINDS = 64 };
 
 struct operation {
-	uint32_t generation; /* from 1 on; how often the place was taken */
+	uint32_t generation; /* how often the place was taken, from 1 on */
 	bool is_used;
 	uint32_t brick;
 	uint64_t elements, bytes;
@@ -99,7 +100,7 @@ static uint64_t bytes_of(const char *type)
 /* "NCCL AllReduce RING LL128": apart from ranges of the calls, which NVTX names AllReduce. */
 static uint32_t make_brick(const struct kind *kind)
 {
-	char name[50]; /* as much as its parts may take */
+	char name[50]; /* room for the longest parts */
 	const char *between = *kind->algorithm ? " " : "";
 	int category = brick_category_register("Communication");
 

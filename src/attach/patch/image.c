@@ -229,11 +229,8 @@ static int read_image(struct image *image, const char *path)
 		error = merge_functions(image);
 	if (error)
 		return error;
-	if (image->parts.count)
-		qsort(image->parts.items, image->parts.count, sizeof(*image->parts.items),
-			compare_parts);
-	if (image->pointers.count)
-		qsort(image->pointers.items, image->pointers.count, sizeof(uint64_t), order_u64);
+	array_sort(&image->parts, compare_parts);
+	array_sort(&image->pointers, order_u64);
 	return 0;
 }
 

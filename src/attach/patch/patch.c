@@ -19,7 +19,7 @@
 struct patch {
 	struct plan plan;
 	uintptr_t site, thunk, inner;
-	uint64_t *slot; /* where the thunk leads */
+	uint64_t *slot; /* holds the address that the thunk leads to */
 	uint8_t original[TEXT_WORD], jump[INSN_MAX_BYTES];
 	int is_made, is_on, group;
 };
@@ -34,9 +34,9 @@ struct patch_object {
 	uintptr_t memory; /* trampolines, and behind them their slots */
 	size_t code_bytes, data_bytes;
 	size_t count;
-	struct patch *patches; /* by wish */
+	struct patch *patches; /* in the order of the wishes */
 	struct patch_result *results;
-	ARRAY(struct known_function) functions; /* by name */
+	ARRAY(struct known_function) functions; /* sorted by name */
 };
 
 static size_t pages(size_t bytes)
@@ -73,9 +73,7 @@ static int keep_functions(struct patch_object *o, const struct image *image)
 			return -ENOMEM;
 		}
 	}
-	if (o->functions.count)
-		qsort(o->functions.items, o->functions.count, sizeof(*o->functions.items),
-			compare_names);
+	array_sort(&o->functions, compare_names);
 	return 0;
 }
 

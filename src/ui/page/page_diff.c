@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "analysis/accounts/call_tree.h"
+#include "analysis/accounts/unknown.h"
 #include "base/order.h"
 #include "brick/version.h"
 #include "ui/text/json_out.h"
@@ -116,7 +117,7 @@ static const char *part_name(const struct call_tree *tree, const struct call_nod
 	case CALL_ROOT:
 		return "unattributed";
 	default:
-		return NULL; /* a layer has no time of its own; operations are of bricks */
+		return NULL; /* a layer has no time of its own; operations belong to bricks */
 	}
 }
 
@@ -192,7 +193,7 @@ static json_t *parts_json(const struct page_diff *diff, int phase)
 	return array;
 }
 
-/* Time of a token, of as many steps each as make few enough points. */
+/* The time of a token in groups of steps; the groups are large enough that the points stay few. */
 static json_t *steps_json(const struct compare_cells *cells)
 {
 	size_t each = (cells->count + POINTS_MAX - 1) / POINTS_MAX;
@@ -204,7 +205,7 @@ static json_t *steps_json(const struct compare_cells *cells)
 			total += cells->total_ns[k];
 			tokens += cells->tokens[k];
 		}
-		json_add(ns, json_rate(tokens ? (double)total / (double)tokens : -1));
+		json_add(ns, json_rate(known_ratio(total, tokens)));
 	}
 	json_put(object, "steps", json_number(cells->steps));
 	json_put(object, "token_ns", ns);

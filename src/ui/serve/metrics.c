@@ -36,7 +36,7 @@ static double seconds(uint64_t ns)
 	return (double)ns * 1e-9;
 }
 
-/* A text that is written like a file. */
+/* A text in memory that is written like a file. */
 struct text {
 	FILE *out; /* NULL: not enough memory */
 	char *bytes;
@@ -192,7 +192,7 @@ static void put_durations(struct metrics *m, const char *name, const char *label
 	put_histogram(m->out, name, labels, bounds, below, count, sum_ns);
 }
 
-/* Exact time of sampling on the threads that run steps, where it comes after them. */
+/* The exact time of sampling on threads that run steps, where sampling comes after the steps. */
 static uint64_t counted_sampling_ns(const struct run *run)
 {
 	uint64_t ns = 0;
@@ -411,17 +411,12 @@ static void put_rows(struct metrics *m, const char *name, const char *help, size
 	}
 }
 
-static const struct summary *phase_summary(const struct metrics *m, int phase)
-{
-	return m->page->phases[phase].summary;
-}
-
 /* A gauge of each brick and phase, from the samples that are there. */
 static void put_by_phase(struct metrics *m, const char *name,
 	double (*value)(const struct summary *summary, const struct summary_row *row))
 {
 	for (int phase = 0; phase < STEP_PHASES; phase++) {
-		const struct summary *summary = phase_summary(m, phase);
+		const struct summary *summary = m->page->phases[phase].summary;
 		for (size_t i = 0; summary && i < summary->row_count && i < BRICKS_MAX; i++) {
 			SCOPED char *labels = row_labels(m, &summary->rows[i]);
 			double number = value(summary, &summary->rows[i]);
@@ -434,7 +429,7 @@ static void put_by_phase(struct metrics *m, const char *name,
 
 static double share_of(const struct summary *summary, const struct summary_row *row)
 {
-	return summary->wall_ns ? (double)row->wall_ns / (double)summary->wall_ns : -1;
+	return known_ratio(row->wall_ns, summary->wall_ns);
 }
 
 static double seconds_a_token(const struct summary *summary, const struct summary_row *row)

@@ -23,11 +23,6 @@ static const struct table_column layer_columns[] = {{"LAYER", TABLE_RIGHT, 0},
 static const struct table_column kept_columns[] = {{"  KEPT", TABLE_RIGHT, 0},
 	{"MEMORY", TABLE_RIGHT, 0}, {"TOKENS", TABLE_RIGHT, 0}, {"READS", TABLE_RIGHT, 0}};
 
-static double share(uint64_t of, uint64_t all)
-{
-	return all ? (double)of / (double)all : -1;
-}
-
 static void bytes_cell(struct table *table, uint64_t bytes)
 {
 	char text[UNITS_BYTES];
@@ -49,7 +44,7 @@ static void print_layers(const struct expert_model *m, const struct terminal *te
 		table_number(table, l->even_as);
 		table_count(table, l->tokens);
 		table_format(table, "%" PRIu32, l->most);
-		table_percent(table, share(l->expert[l->most].tokens, l->tokens));
+		table_percent(table, known_ratio(l->expert[l->most].tokens, l->tokens));
 		bytes_cell(table, l->bytes);
 		table_time(table, l->ns);
 		table_time(table, l->executions ? l->ns / l->executions : ANALYSIS_UNKNOWN);

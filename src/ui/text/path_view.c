@@ -87,7 +87,7 @@ static void add_outcome(
 
 static double share_of(const struct path_section *s, uint64_t ns)
 {
-	return s->length_ns ? (double)ns / (double)s->length_ns : -1;
+	return known_ratio(ns, s->length_ns);
 }
 
 /* On a single thread the path holds everything, and nothing has slack. */

@@ -28,7 +28,7 @@
 #include "ui/text/text.h"
 #include "ui/text/text_table.h"
 
-enum { LABEL = 13 }; /* columns of a label */
+enum { LABEL = 13 }; /* the width of a label, in columns */
 
 /* flags: only fields with these are known; cells of the others are blank. extra: a last cell. */
 static void add_row(struct table *table, const struct report *report,
@@ -50,7 +50,7 @@ static void add_row(struct table *table, const struct report *report,
 struct rows {
 	struct summary_row *list;	   /* NULL: no memory */
 	size_t count, shown;		   /* the others are one row */
-	uint64_t preempted_ns, blocked_ns; /* of the wall time, in no row */
+	uint64_t preempted_ns, blocked_ns; /* the part of the wall time that is in no row */
 };
 
 static bool splits_off(const struct summary *summary)
@@ -86,7 +86,7 @@ static void take_off(struct rows *rows, struct summary_row *row, const struct su
 	row->wall_ns = ran_ns;
 	if (row->unevaluated_ns > ran_ns)
 		row->unevaluated_ns = ran_ns;
-	row->share = summary->wall_ns ? (double)ran_ns / (double)summary->wall_ns : -1;
+	row->share = known_ratio(ran_ns, summary->wall_ns);
 }
 
 /* The caller frees the list. */

@@ -14,11 +14,6 @@ static const struct table_column columns[] = {{"  DRAFTS", TABLE_RIGHT, 0},
 	{"PROPOSED", TABLE_RIGHT, 0}, {"HELD", TABLE_RIGHT, 0}, {"SHARE", TABLE_RIGHT, 0},
 	{"CHECKED IN", TABLE_RIGHT, 1}, {"MODELLED /TOKEN", TABLE_RIGHT, 1}};
 
-static double share(uint64_t of, uint64_t all)
-{
-	return all ? (double)of / (double)all : -1;
-}
-
 static uint64_t each(uint64_t sum, uint64_t count)
 {
 	return count && sum != ANALYSIS_UNKNOWN ? sum / count : ANALYSIS_UNKNOWN;
@@ -49,7 +44,7 @@ static void print_positions(const struct speculation *s, const struct terminal *
 		table_format(table, "%" PRIu32, i);
 		table_count(table, i ? p->proposed : ANALYSIS_UNKNOWN);
 		table_count(table, i ? p->accepted : ANALYSIS_UNKNOWN);
-		table_percent(table, i ? share(p->accepted, p->proposed) : -1);
+		table_percent(table, i ? known_ratio(p->accepted, p->proposed) : -1);
 		table_time(table, p->verify_ns);
 		table_time(table, modelled_ns(p));
 	}
@@ -74,7 +69,7 @@ static void print_times(const struct speculation *s, const struct terminal *term
 		"From token to token %s on average, for %s tokens: %s%s%schecking drafts %s, "
 		"giving cells back %s, the rest %s",
 		units_time(cycle, each(s->cycle_ns, s->cycles)),
-		units_number(tokens, share(s->tokens, s->cycles)), drafting,
+		units_number(tokens, known_ratio(s->tokens, s->cycles)), drafting,
 		s->draft_steps ? units_time(draft, each(s->draft_ns, s->cycles)) : "", end,
 		units_time(verify, each(s->verify_ns, s->cycles)),
 		s->rollback_ns == ANALYSIS_UNKNOWN
@@ -86,7 +81,7 @@ static void print_times(const struct speculation *s, const struct terminal *term
 static void print_gain(const struct speculation *s, const struct terminal *terminal)
 {
 	char with[UNITS_BYTES], plain[UNITS_BYTES], times[UNITS_BYTES], must[UNITS_BYTES];
-	double fast = share(s->plain_ns * s->tokens, s->cycle_ns * s->plain_tokens);
+	double fast = known_ratio(s->plain_ns * s->tokens, s->cycle_ns * s->plain_tokens);
 
 	if (!s->tokens)
 		return;
@@ -149,7 +144,7 @@ void speculation_text(
 			name ? ", " : "", name ? name : "", units_count(checked, s->proposed),
 			s->verifications, plural_s(s->verifications),
 			units_count(held, s->accepted),
-			units_percent(percent, share(s->accepted, s->proposed)));
+			units_percent(percent, known_ratio(s->accepted, s->proposed)));
 		print_positions(s, terminal);
 		print_times(s, terminal);
 		print_gain(s, terminal);

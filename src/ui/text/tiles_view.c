@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "analysis/accounts/unknown.h"
 #include "base/escape.h"
 #include "base/order.h"
 #include "trace/run.h"
@@ -21,7 +22,7 @@ static const char *tiles_brick_name(const struct tiles_view *view, const struct 
 /* Mean time of a cell's tiles; negative: there are none. */
 static double tiles_bin_mean_ns(const struct tiles_bin *bin)
 {
-	return bin->count ? (double)bin->total_ns / (double)bin->count : -1;
+	return known_ratio(bin->total_ns, bin->count);
 }
 
 /* A single interrupted tile must not make all others look the same, so this is no maximum. */
@@ -155,8 +156,7 @@ static json_t *group_json(const struct tiles_view *view, const struct tiles_grou
 	json_put(object, "brick",
 		json_text(group->brick == RUN_NONE ? NULL : tiles_brick_name(view, group)));
 	json_put_numbers(object, group, count, total_ns);
-	json_put(object, "avg_ns",
-		json_rate(group->count ? (double)group->total_ns / (double)group->count : -1));
+	json_put(object, "avg_ns", json_rate(known_ratio(group->total_ns, group->count)));
 	json_put_numbers(
 		object, group, min_ns, p50_ns, p95_ns, p99_ns, max_ns, elements, bytes, flops);
 	json_put(object, "gflops_per_s", json_rate(group->gflops));

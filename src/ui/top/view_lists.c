@@ -23,7 +23,9 @@ static bool has_bar(const struct report_field *field)
 	return !strcmp(field->key, "share");
 }
 
-/* Begin a grid with these columns, and a bar behind the share; `first` titles the names. */
+/*
+ * Begins a grid with these columns, and a bar behind the share. `first` is the title of the names.
+ */
 static void field_grid_init(
 	struct grid *grid, const struct report_columns *columns, const char *first)
 {
@@ -40,7 +42,7 @@ static void field_grid_init(
 	}
 }
 
-/* The number that a column is sorted by; texts sort by themselves. */
+/* The number that a column is sorted by. Columns of text are sorted by the text. */
 static double key_of(const struct report_field *field, const struct report *report,
 	const struct summary_row *row)
 {
@@ -52,7 +54,7 @@ static double key_of(const struct report_field *field, const struct report *repo
 	return value.number == ANALYSIS_UNKNOWN ? -1 : (double)value.number;
 }
 
-/* Add a row. flags: only fields with these have a value, the others are blank. */
+/* Adds a row. flags: only fields with these have a value, the others are blank. */
 static struct grid_row *field_grid_add(struct grid *grid, const struct report_columns *columns,
 	const struct report *report, const struct summary_row *from, unsigned flags)
 {
@@ -207,7 +209,7 @@ static void line(struct sheet *sheet, const char *label, const char *value)
 	sheet->used++;
 }
 
-/* All that the report knows of it. */
+/* Draws all numbers that the report has for the row. */
 static void draw_numbers(const struct top *top, const struct summary_row *row, struct sheet *s)
 {
 	struct report_columns columns;
@@ -277,7 +279,7 @@ static const struct grid_column thread_columns[] = {{"THREAD", GRID_TEXT, 0},
 	{"WAITED", GRID_NUMBER, 0}, {"WAIT", GRID_NUMBER, 3}, {"OF STEPS", GRID_NUMBER, 1},
 	{"COUNT", GRID_NUMBER, 4}};
 
-/* The time that a lane's rows are of: its life, or the part of it whose samples are here. */
+/* The time that a lane's rows cover: its life, or the part of it that has samples here. */
 static uint64_t span_ns(const struct picture *p, const struct run_lane *lane)
 {
 	uint64_t begin_ns = lane->start_ns, end_ns = lane->end_ns;
@@ -296,8 +298,8 @@ static void thread_add_row(
 {
 	struct grid_row *row = grid_add(grid);
 	uint64_t ns = span_ns(p, &p->run->lanes[from->id]);
-	double worked = ns ? (double)from->self_ns / (double)ns : -1;
-	double waited = ns ? (double)from->wait_ns / (double)ns : -1;
+	double worked = known_ratio(from->self_ns, ns);
+	double waited = known_ratio(from->wait_ns, ns);
 	char text[UNITS_BYTES];
 	grid_cell(row, from->name, 0);
 	grid_percent(row, worked);
@@ -346,7 +348,7 @@ static char *queue_name(const struct run *run, uint32_t lane)
 	return text_safe(text);
 }
 
-/* A line per queue; returns how many. */
+/* Draws a line per queue, and returns how many. */
 static int draw_queues(struct top *top, struct canvas *canvas, int y)
 {
 	const struct summary *s = picture_kernels(top->picture);
@@ -413,7 +415,7 @@ static void path_add_row(
 	struct grid *grid, const struct path_section *s, const struct path_row *from)
 {
 	struct grid_row *row = grid_add(grid);
-	double share = s->length_ns ? (double)from->on_path_ns / (double)s->length_ns : -1;
+	double share = known_ratio(from->on_path_ns, s->length_ns);
 	row->style = from->on_path_ns ? STYLE_NORMAL : STYLE_FAINT;
 	grid_cell(row, from->name, 0);
 	grid_time(row, from->on_path_ns);
