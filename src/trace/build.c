@@ -299,7 +299,7 @@ static bool same_site(const struct run_site *a, const struct run_site *b)
 	       text_is_same(a->label, b->label);
 }
 
-/* Texts become copies of themselves; NULL stays. 0: not enough memory. */
+/* Replaces texts by copies; NULL stays. False: not enough memory. */
 static bool copy_texts(struct build *b, char **first, char **second)
 {
 	char *one = *first ? strdup(*first) : NULL, *other = *second ? strdup(*second) : NULL;
@@ -436,7 +436,10 @@ static bool grow_samples(struct build_lane *lane)
 	return !error;
 }
 
-/* The wait right behind the sample that has just ended is told from others by saying nothing. */
+/*
+ * True for the wait right behind the sample that has just ended: it has no annotations, unlike
+ * others.
+ */
 static inline bool is_its_wait(struct build_lane *lane, const struct build_slice *slice)
 {
 	return slice->brick == lane->build->wait_brick && slice->bare && lane->ended != RUN_NONE &&
@@ -450,7 +453,7 @@ static __attribute__((noinline)) uint32_t bare_site(struct build *b, uint32_t br
 	return build_plain_site(b, &site);
 }
 
-/* Only where it is, for now: the rest is known when it has ended. */
+/* Keeps only the sample's place, for now: the rest is known when it has ended. */
 static __attribute__((noinline)) void add_step(const struct build_lane *lane)
 {
 	struct build *b = lane->build;
@@ -505,7 +508,7 @@ static inline bool end(struct build_lane *lane)
 	return true;
 }
 
-/* A begin that cannot be used is left out together with its end, and with all that is inside. */
+/* False: the begin cannot be used, and is left out together with its end and all inside of it. */
 static inline bool can_begin(struct build_lane *lane)
 {
 	if (__builtin_expect(!lane->too_deep && !lane->in_wait && lane->depth < BUILD_MAX_DEPTH, 1))

@@ -51,8 +51,7 @@ static void finish_process(struct build *b, uint32_t i)
 		b->last_ns = process->end_ns;
 }
 
-/* Recorded up to here: until the lane's thread ended, its process ended, or the file was written.
- */
+/* The end of a lane's recording: its thread ended, its process ended, or the file was written. */
 static uint64_t lane_end(const struct build *b, uint32_t i)
 {
 	const struct run_lane *lane = &b->run->lanes[i];
@@ -171,7 +170,10 @@ static void finish_categories(struct build *b)
 			b->run->bricks[i].category = build_category(b, "Other", 5);
 }
 
-/* A lane is its last owner's. Statistics say so; without them it still has the first one's name. */
+/*
+ * Gives each lane its last owner. Statistics say so; without them a lane still has the first one's
+ * name.
+ */
 static void finish_owners(struct build *b)
 {
 	struct run *run = b->run;

@@ -4,11 +4,11 @@
  * index. A link to a command that is not in the file leads nowhere: its lane's ledger counts the
  * dropped record; if its process ended before the command's times came, it is counted here.
  *
- * A program waits for everything that a queue was given (clFinish, a fence), and its recorder knows
- * the newest command only. Where commands overlap, an older one may have ended last. So when a wait
- * went on behind the end of its command, the command that ended last takes its place. No wait is
- * for a command that ends after it. Where not even the queue is known (streams of HIP), the wait
- * was for a command that ended when the thread woke up, or its command is not known.
+ * A program waits for all commands of a queue (clFinish, a fence), and its recorder knows the
+ * newest one only. Where commands overlap, an older one may have ended last. So when a wait went on
+ * behind the end of its command, the command that ended last takes its place. No wait is for a
+ * command that ends after it. Where not even the queue is known (streams of HIP), the wait was for
+ * a command that ended when the thread woke up, or its command is not known.
  */
 
 #include "trace/build.h"
@@ -24,7 +24,7 @@ COMPARATOR(by_command, struct run_command, BY_PLACE(x, y))
 COMPARATOR(by_tile, struct run_tile, BY_PLACE(x, y))
 COMPARATOR(by_link, struct build_link, BY_PLACE(x, y) ?: ORDER(x->order, y->order))
 
-/* Most often there is nothing to do. */
+/* Sorts, if it is necessary; most often it is not. */
 static void sort(void *array, size_t count, size_t bytes, int (*order)(const void *, const void *))
 {
 	const char *at = array;

@@ -14,7 +14,7 @@
 #include "lib/writer/format.h"
 #include "trace/owners.h"
 
-/* Text: strings come from recordings, and those from anywhere. */
+/* Text: strings come from recordings, which anybody may have made. */
 
 static size_t json_character(FILE *out, const char *s, size_t left)
 {
@@ -148,8 +148,8 @@ static int pid_of(const struct run *run, uint32_t lane)
 }
 
 /*
- * Whose track an event of a lane is on: each owner's is a track of its own, as in Perfetto's trace.
- * Queues, and lanes whose pid and tid another has, get numbers that no thread has.
+ * The track of a lane's event: each owner has a track of its own, as in Perfetto's trace. Queues,
+ * and lanes whose pid and tid another has, get numbers that no thread has.
  */
 static struct owner *first_of(const struct chrome *c, uint32_t lane)
 {
@@ -544,7 +544,7 @@ static void csv_flags(FILE *out, uint8_t flags)
 		}
 }
 
-/* Times of a command as those of samples are; nothing for what is none. */
+/* Writes a command's time like those of samples; nothing if it has none. */
 static void csv_moment(FILE *out, const struct run *run, uint64_t ns)
 {
 	fputc(',', out);

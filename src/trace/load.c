@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Loading: the file, read in pieces, is cut into packets; compressed ones are inflated into more
- * packets. A packet is of a sequence. Sequences that are no lane's are followed only as far as
- * Brick's own events go; packets of other tracers are skipped. Malformed packets are counted. The
+ * packets. Each packet belongs to a sequence. Sequences that are no lane's are followed only for
+ * Brick's own events; packets of other tracers are skipped. Malformed packets are counted. The
  * first error ends the loading.
  */
 #include "trace/load.h"
@@ -298,7 +298,7 @@ static struct pb_reader compressed(struct pb_reader packet)
 	return (struct pb_reader){NULL, NULL};
 }
 
-/* Remember where the first packet stood that could not be used. */
+/* Remembers the place of the first packet that could not be used. */
 static void note_damage(struct load *l)
 {
 	struct run *run = l->build.run;
@@ -307,7 +307,7 @@ static void note_damage(struct load *l)
 		run->bad_packet_at = l->offset;
 }
 
-/* All packets of the oldest chunk that has been handed in. 0: there is none. */
+/* Reads all packets of the oldest chunk that was handed in. 0: there is none. */
 static bool read_chunk(struct load *l)
 {
 	struct pb_reader chunk;
@@ -350,8 +350,8 @@ static void read_packet(struct load *l, struct pb_reader packet)
 }
 
 /*
- * Read the whole packets of a window. Returns how many bytes they take. *wanted: how many bytes
- * the window should have to go on, 0 when what follows cannot be a packet.
+ * Read the whole packets of a window. Returns how many bytes they take. *wanted: how many bytes the
+ * window should have to go on, 0 when the next bytes cannot be a packet.
  */
 static size_t read_window(struct load *l, const struct window *w, size_t *wanted)
 {

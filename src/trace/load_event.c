@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Track events of a lane: what they say of slices, instants and counters goes to the run in the
- * making, and what they say of samples beyond their sites: commands of queues, the calls that
- * launched them and the waits for them, tiles. A lane has another sequence for when its threads
- * were off their CPUs: slices beside each other, each with nothing but its name.
+ * Track events of a lane: slices, instants and counters go to the run in the making, and so do
+ * details of samples beyond their sites: commands of queues, the calls that launched them and the
+ * waits for them, tiles. A lane has another sequence for when its threads were off their CPUs:
+ * slices beside each other, each with nothing but its name.
  */
 #include "trace/load_event.h"
 
@@ -305,7 +305,7 @@ static enum load_event_result begin(struct load_ids *l, struct load_sequence *s,
 		lane->too_deep++;
 		return LOAD_EVENT_BAD;
 	}
-	/* what says nothing may be a wait: its site is looked up when it is none */
+	/* a slice without annotations may be a wait: its site is looked up when it is none */
 	uint32_t site = e->present ? begin_site(l, s, brick, e) : RUN_NONE;
 	if (site == RUN_NONE && e->present) {
 		lane->too_deep++;
@@ -432,7 +432,7 @@ static bool own_instant(
 		return HAS(e, TID) && build_point(s->lane, RUN_POINT_THREAD, RUN_NONE,
 					      (double)e->value[FORMAT_A_TID]);
 	case FORMAT_N_WAITED:
-		return true; /* only others need it: the wait says for what it was */
+		return true; /* only other samples need it: a wait names its command */
 	case FORMAT_N_LAUNCHED:
 		if (!lane->depth)
 			return false;
@@ -465,7 +465,7 @@ static bool instant(struct load_ids *l, struct load_sequence *s, const struct ev
 	       build_point(s->lane, RUN_POINT_REPORTED, name, (double)e->value[FORMAT_A_REPORTED]);
 }
 
-/* A counter of a step was read some time behind what the lane said last, and stands elsewhere. */
+/* A counter of a step was read some time after the lane's last event, and stands elsewhere. */
 static bool counter(struct load_ids *l, struct load_sequence *s, const struct event *e)
 {
 	uint64_t now = s->lane->now;

@@ -22,7 +22,7 @@ struct json {
 };
 
 struct json_value {
-	char *text; /* owned by whoever reads until taken; NULL: no text */
+	char *text; /* owned by the reader until taken; NULL: no text */
 	int64_t number;
 	uint64_t count;	  /* the number, when it is not negative */
 	uint64_t list[3]; /* the first numbers of a list */
@@ -428,7 +428,7 @@ static bool add_value(struct load_ids *l, struct hashmap *table, uint64_t iid, u
 static bool intern_value(
 	struct load_ids *l, struct load_sequence *s, const struct load_entry *entry)
 {
-	/* what a site's JSON says too is for others to ask for */
+	/* values that the site's JSON has, too, are asked for there */
 	if (!s->lane || (entry->iid >= FORMAT_OPERATION_IID && entry->iid < FORMAT_TENSOR_IID_END))
 		return true;
 	return add_value(l, &s->values, entry->iid, entry->iid, entry->text);

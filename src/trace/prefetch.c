@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Jobs in a circle: handed in, inflated, taken. A ratio that no recording comes near limits how far
- * a hostile file may inflate. Memory is kept from one job to the next.
+ * Jobs go in a circle: they are handed in, inflated, and taken. A ratio that no recording comes
+ * near limits how far a hostile file may inflate. Memory is kept from one job to the next.
  */
 #include "trace/prefetch.h"
 

@@ -137,7 +137,7 @@ static int have_extent(struct sample_store *store, struct sample_list *list, uns
 	uint64_t bytes = samples * sizeof(struct run_sample);
 	if (!file_can_have(store->file_bytes + bytes))
 		return 0;
-	/* where the file system cannot, to write says whether there is space */
+	/* where the file system cannot, writing tells if there is space */
 	fallocate(store->file, FALLOC_FL_KEEP_SIZE, (off_t)store->file_bytes, (off_t)bytes);
 	list->extents[extent] = store->file_bytes;
 	store->file_bytes += bytes;
@@ -157,7 +157,7 @@ static int write_pieces(struct sample_store *store, struct sample_list *list, si
 	return 1;
 }
 
-/* Whole pages of the tail go to the file. 0: they cannot. */
+/* Writes whole pages of the tail to the file. 0: it cannot. */
 static int spill(struct sample_store *store, struct sample_list *list)
 {
 	size_t held = list->count - list->first, spilled = held - held % samples_per_page();
