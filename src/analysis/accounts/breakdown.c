@@ -47,14 +47,14 @@ static uint32_t row_of(const struct breakdown *b, const struct walk_frame *frame
 	return (uint32_t)layer + 1 < b->layer_count ? (uint32_t)layer + 1 : b->layer_count - 1;
 }
 
-/* brick: brick_count is for all that are left out of the run. */
+/* Counts time for a step's parts. brick: brick_count stands for all left-out bricks. */
 static void add_part(struct breakdown *b, uint32_t step, uint32_t brick, uint64_t ns)
 {
 	if (b->part_of && b->part_of[step])
 		breakdown_part(b, step)[brick] += ns;
 }
 
-/* Time of a brick (or of waiting) that is part of the wall time. */
+/* Adds time of a brick, or of waiting, that is part of the wall time. */
 static void add_wall(struct breakdown *b, const struct walk_frame *frame, uint32_t phase,
 	uint32_t brick, uint32_t category, uint64_t ns)
 {
@@ -78,7 +78,7 @@ static void add_wait(struct breakdown *b, const struct walk_frame *frame, uint32
 		add_wall(b, frame, phase, b->wait_brick, b->wait_category, wall_ns);
 }
 
-/* Steps are made of it all the same. */
+/* Left-out time is still a part of its step. */
 static void add_left_out(struct breakdown *b, const struct walk_frame *frame, bool in_wall)
 {
 	if (!in_wall || frame->step == RUN_NONE)
@@ -156,7 +156,7 @@ static int on_lane_end(void *context, uint32_t lane)
 	return b->failed ? -ENOMEM : 0;
 }
 
-/* Time of devices is another kind: threads only. */
+/* Threads only: devices' time is not wall time. */
 static const struct walk_ops ops = {.end = on_end, .end_lane = on_lane_end};
 
 int breakdown_create_in(struct breakdown **out, struct walk *walk)

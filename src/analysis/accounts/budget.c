@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Budgets: reading the file, and holding a run against it. */
+/* Reads a budget's file, and compares a run with it. */
 #include "analysis/accounts/budget.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counts lane by lane. A lane's samples are scaled to what its thread counted, for what was dropped
- * cost as much as what is in the file.
+ * Counts lane by lane. A lane's samples are scaled to its thread's own counts, as dropped samples
+ * cost as much as those in the file.
  */
 #include "analysis/accounts/execution_counts.h"
 
@@ -95,7 +95,7 @@ static void add_pairs(struct summary_pairs *to, const struct summary_pairs *from
 	keep_least(&to->own_min_ns, from->own_min_ns);
 }
 
-/* The profiler's own work. Being preempted meanwhile is no cost of it. */
+/* Counts the profiler's own work. Being preempted meanwhile is no cost of it. */
 static void count_own(struct summary_pairs *hooked, const struct walk_frame *frame, uint64_t ns,
 	uint32_t phase, uint32_t beside)
 {
@@ -111,7 +111,7 @@ static void count_own(struct summary_pairs *hooked, const struct walk_frame *fra
 		hooked->own_beside_ns[beside] += ns;
 }
 
-/* A hooked sample that lies in steps of that phase, or beside a step. */
+/* Counts a hooked sample that lies in steps of that phase, or beside a step. */
 static void count_hooked(
 	struct execution_counts *e, const struct walk_frame *frame, uint32_t phase, uint32_t beside)
 {
@@ -129,7 +129,7 @@ static void count_hooked(
 		hooked->inflated_ns[phase] += frame->length_ns;
 }
 
-/* The last: it lies in the wall time of no phase. */
+/* The phase of the frame's step; STEP_PHASES: it has none. */
 static uint32_t phase_of(const struct execution_counts *e, const struct walk_frame *frame)
 {
 	return frame->step == RUN_NONE ? STEP_PHASES : e->run->steps[frame->step].phase;

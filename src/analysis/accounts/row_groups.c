@@ -44,7 +44,7 @@ static int group_kernels(struct row_groups *g)
 	return 0;
 }
 
-/* Steps of which the model is not known are a group behind those of models. */
+/* Groups steps by model; steps of unknown models are one group behind the others. */
 static int group_models(struct row_groups *g)
 {
 	const struct run *run = g->run;
@@ -176,8 +176,8 @@ static const char *process_label(char out[32], const struct run *run, const stru
 }
 
 /*
- * A lane that went on with other threads, each when the one before it had ended, has the name of
- * the last; and of the first, if it was called something else.
+ * The name of a lane's last thread, and of its first, if that had another name: a lane goes on with
+ * another thread when one has ended.
  */
 static char *thread_label(const struct row_groups *g, uint32_t number)
 {

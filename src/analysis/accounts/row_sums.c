@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adds up. Nothing in here allocates but the first of a histogram. */
+/* Adds up sums. Only the first duration in a histogram allocates. */
 #include "analysis/accounts/row_sums.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Narrows a run in three passes. Steps come first: it chooses them, and keeps what the walk puts
- * into their accounts. A step that begins in the chosen time is kept whole; what lies outside of
- * steps is cut to the time. Places (brick, layer) and the thread come then: they mark sites as left
- * out.
+ * into their accounts. A step that begins in the chosen time is kept whole; samples outside of
+ * steps are cut to the time. Places (brick, layer) and the thread come then: they mark sites as
+ * left out.
  */
 #include "analysis/accounts/selection.h"
 
@@ -408,8 +408,8 @@ static int missing_text(char **missing, const char *what, const char *name)
 }
 
 /*
- * Waits are a part of other bricks' samples, so a selection of waits keeps these for their waits
- * alone.
+ * The parts of a site that are left out. Waits are parts of other bricks' samples, so a selection
+ * of waits keeps these for their waits alone.
  */
 static uint32_t left_out(
 	const struct selection *s, const struct run *run, const struct run_site *site)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lane by lane, both in the order of time: samples that have begun by a stack's time are kept as
- * far as they are not over.
+ * Goes through stacks and samples lane by lane, in the order of time, and keeps the samples that
+ * are open at a stack's time.
  */
 #include "analysis/accounts/stack_bricks.h"
 
@@ -47,7 +47,10 @@ static void advance(struct open_samples *o, uint64_t ns)
 		o->depth--;
 }
 
-/* Waits of a site that was asked for; of a selection of waits, only these are. */
+/*
+ * True if a site's waits are left out. In a selection of bricks they are, unless waits were
+ * selected.
+ */
 static bool is_wait_left_out(const struct run_site *site, bool in_brick)
 {
 	return (site->left_out & RUN_LEFT_OUT_WAITS) ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rank statistics. The null distributions are counted, as every table of them was: in how many ways
- * the ranks can be drawn so that they have that sum.
+ * Rank statistics. The null distributions are counted, as every table of them was: the ways to draw
+ * ranks that have a given sum.
  */
 #include "analysis/accounts/statistics.h"
 
@@ -71,7 +71,7 @@ int statistics_spread(struct statistics_spread *out, double *values, size_t n)
 	return n < OUTLIERS_FROM ? 0 : count_outliers(out, values, n);
 }
 
-/* The greatest sum whose lower tail holds at most that share of all ways. */
+/* The greatest sum whose lower tail has at most that share of all ways. */
 static int bound_of(const double *ways, size_t sums, double tail)
 {
 	double all = 0, below = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each lane is summed up by brick on its own, so that its samples can be completed by the
- * statistics that its thread kept; then it is added to the run's. Nothing that is done for a sample
- * searches or allocates, but the first of a histogram.
+ * statistics that its thread kept; then it is added to the run's. No work per sample searches or
+ * allocates, but the first of a histogram.
  *
  * A sample that never ended took its time, so far, from its thread and from the wall: self time and
  * shares have it. It is no execution: counts, totals, lengths and work are of those that ended.
@@ -36,7 +36,7 @@ static void count_histogram(struct thread_accounts *t, uint32_t brick, uint64_t 
 		t->failed = true;
 }
 
-/* One execution that has ended. */
+/* Counts an execution that has ended. */
 static void count_length(
 	const struct thread_accounts *t, struct summary_sums *sums, const struct walk_frame *frame)
 {
@@ -46,7 +46,7 @@ static void count_length(
 		lengths_add(&sums->on_cpu, &(struct summary_lengths){1, ns, ns, ns});
 }
 
-/* One wait that belongs to a sample: a row of its own. */
+/* Counts a wait that belongs to a sample, in a row of its own. */
 static void count_wait(struct thread_accounts *t, uint64_t ns, struct run_off_times off,
 	unsigned source, uint64_t wall_ns)
 {
@@ -89,7 +89,7 @@ static bool enters_group(
 	return true;
 }
 
-/* The part of that which is of a batch that the engine refused, or did not evaluate to the end. */
+/* The part of `ns` in a batch that the engine refused, or did not evaluate to the end. */
 static uint64_t unevaluated(
 	const struct thread_accounts *t, const struct walk_frame *frame, uint64_t ns)
 {
@@ -184,7 +184,7 @@ static void count_waits(struct thread_accounts *t, const struct walk_frame *fram
 	t->lane_bricks[t->executions->wait_brick].unevaluated_ns += ns;
 }
 
-/* Time of its own: part of the wall time, of a row or unattributed. */
+/* Counts a frame's own time: part of the wall time, in a row or unattributed. */
 static void count_self(struct thread_accounts *t, const struct walk_frame *frame,
 	struct summary_sums *sums, bool in_wall)
 {
@@ -285,8 +285,8 @@ static void count_all_reported(struct thread_accounts *t)
 }
 
 /*
- * The thread's own statistics know what was dropped; but those of a recording that was cut off may
- * be older than its last samples.
+ * The thread's own statistics of a brick, which know of dropped samples. NULL: there are none, or,
+ * in a recording that was cut off, they are older than its last samples.
  */
 static const struct run_stat *exact_stat(
 	const struct thread_accounts *t, const struct run_lane *lane, uint32_t brick)

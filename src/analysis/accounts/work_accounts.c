@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adds up what each execution did in how much time of its own: without what is nested, the waits
- * behind it and the time off the CPU. First it finds whose work an execution is, so that work is
- * counted once. Where more than one lane of a process recorded, the time that they had in common
- * counts once: their lanes are walked side by side, in the order of time.
+ * Adds up the work of each execution and its own time: without nested samples, the waits behind it
+ * and the time off the CPU. First it finds whose work an execution is, so that work is counted
+ * once. Where more than one lane of a process recorded, the time that they had in common counts
+ * once: their lanes are walked side by side, in the order of time.
  */
 #include "analysis/accounts/work_accounts.h"
 
@@ -92,7 +92,7 @@ static int find_owners(uint8_t *owners, const struct run *run)
 	return 0;
 }
 
-/* A command of a queue has ended: whose work goes on? */
+/* Notes whose work goes on when a command of a queue has ended. */
 static void tell(const uint8_t *owners, const struct run *run, struct work_told *told,
 	const struct walk_frame *frame)
 {
@@ -241,8 +241,8 @@ struct piece {
 
 /*
  * The time in which at least one lane of a process was in a piece of work: lanes are walked side by
- * side, so that nothing is kept but how far each sum is. Each lane is some pieces ahead of the
- * others; the piece that begins first, of all lanes, is next.
+ * side, so that only the sums so far are kept. Each lane is some pieces ahead of the others; the
+ * piece that begins first, of all lanes, is next.
  */
 struct team_lane {
 	const struct shared *shared;
@@ -288,7 +288,7 @@ static void on_command(void *context, const struct walk_frame *frame, unsigned d
 	tell(l->shared->accounts.owners, l->shared->accounts.run, &l->told, frame);
 }
 
-/* The next time in the piece at hand in which its thread was on its CPU. */
+/* The next time in the present piece in which its thread was on its CPU. */
 static bool next_part(struct team_lane *l)
 {
 	const struct run_off_cpu *off = l->lane->off_cpu;
@@ -341,7 +341,7 @@ static void unite_all(const struct team_lane *l, size_t slots)
 			unite(beside[i], l->begin_ns, l->end_ns);
 }
 
-/* Lane i may be later than those below it. */
+/* Moves lane i down the heap, if it is later than those below it. */
 static void sift(const struct lanes *lanes, size_t i)
 {
 	struct team_lane **list = lanes->list, *moved = list[i];
@@ -453,10 +453,7 @@ static bool is_worth_a_thread(const struct shared *shared)
 	return samples >= THREAD_FROM_SAMPLES;
 }
 
-/*
- * Add what no lane was alone in: from start to finish in a thread of its own, where there is much
- * to add.
- */
+/* Adds time that several lanes share: in a thread of its own, where there is much to add. */
 static void start_team(struct shared *shared, uint32_t process)
 {
 	shared->process = process;
@@ -520,7 +517,7 @@ static int on_lane(void *context, uint32_t lane)
 	return 1;
 }
 
-/* All but the time, of which some may have been at the same time. */
+/* Adds all but the time, of which some may have been at the same time. */
 static void add_account(struct work_account *to, const struct work_account *from)
 {
 	members_add(to, from, alone_ns, busy_ns, blocked_ns, preempted_ns, told_ns, count, silent,

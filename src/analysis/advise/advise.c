@@ -12,7 +12,7 @@
 
 #include "analysis/accounts/statistics.h"
 
-enum { FREEDOM_MIN = 4 };	      /* degrees of freedom; what the runs lack is assumed */
+enum { FREEDOM_MIN = 4 };	      /* degrees of freedom; those that the runs lack are assumed */
 static const double processes = 0.05; /* of identical runs, by default */
 static const double tails = 0.05;
 
@@ -141,7 +141,7 @@ static struct point *make_point(struct advise *a, const size_t *at)
 	return &a->points.items[a->points.count - 1];
 }
 
-/* Its index; -ENOMEM. */
+/* Returns the brick's index; -ENOMEM. */
 static int brick_of(struct advise *a, enum advise_phase phase, const char *name)
 {
 	struct brick brick = {phase, NULL};

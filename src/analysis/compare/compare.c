@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows are made first, with a value of each recording; how many they are decides their intervals.
- */
+/* Rows are made first, with a value of each recording; their number decides their intervals. */
 #include "analysis/compare/compare.h"
 
 #include <errno.h>
@@ -40,7 +39,7 @@ static void maker_fini(struct maker *m)
 
 /* The rows. */
 
-/* values: one of each recording. */
+/* Adds a row; values: one of each recording. */
 static int add_row(
 	struct maker *m, const struct compare_row *like, const double *values, double spread)
 {
@@ -126,7 +125,7 @@ static struct compare_work work_of(
 	return sum;
 }
 
-/* name: NULL: that of the only column. */
+/* Adds a row of these columns; name: NULL: that of the only column. */
 static int add_columns(struct maker *m, int phase, const struct group *group, const char *name)
 {
 	const struct compare_phase_blocks *b = &m->blocks->phases[phase];

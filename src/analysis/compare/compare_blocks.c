@@ -38,7 +38,10 @@ struct ranked_cell {
 
 COMPARATOR(compare_ranked, struct ranked_cell, ORDER(x->ns, y->ns) ?: ORDER(x->cell, y->cell))
 
-/* The cells of the quarter below the median time per token, or all; how many. NULL: no memory. */
+/*
+ * Chooses the cells of the quarter below the median time per token, or all, and their number. NULL:
+ * no memory.
+ */
 static struct ranked_cell *choose_cells(const struct stretch *s, size_t *count)
 {
 	const struct compare_cells *cells = &s->series->phases[s->phase];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads a recording into cells: one walk for what threads did, then the commands of devices by the
- * step that launched them.
+ * Reads a recording into cells: one walk over threads, then the commands of devices by the step
+ * that launched them.
  */
 #include "analysis/compare/compare_series.h"
 
@@ -257,7 +257,7 @@ static uint64_t take_off(const struct reader *r, uint64_t *columns, const struct
 
 	if (!r->series->knows_off || r->index->kinds[frame->brick] == BRICK_KIND_WAIT)
 		return self_ns;
-	/* what counts may be shorter */
+	/* the counted time may be shorter */
 	preempted_ns = preempted_ns < self_ns ? preempted_ns : self_ns;
 	self_ns -= preempted_ns;
 	blocked_ns = blocked_ns < self_ns ? blocked_ns : self_ns;
@@ -266,7 +266,7 @@ static uint64_t take_off(const struct reader *r, uint64_t *columns, const struct
 	return self_ns - blocked_ns;
 }
 
-/* One execution of a column, with the work that its site states. */
+/* Adds an execution of a column, with the work that its site states. */
 static void add_work(const struct reader *r, const struct walk_frame *frame, uint32_t column)
 {
 	const struct run_site *site = &r->run->sites[frame->sample->site];

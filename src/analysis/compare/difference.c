@@ -59,8 +59,8 @@ static enum compare_verdict judge(const struct difference *d, double shift, doub
 }
 
 /*
- * Half the interval: that of one row, or what keeps all rows of identical sides within the
- * threshold, which itself keeps them there.
+ * Half the interval: that of one row, or wider, so that all rows of identical sides stay within the
+ * threshold.
  */
 static double half_of(const struct spread *s, const struct difference_rule *rule, double tests)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adds up the costs of what recording did, and, on a machine that the program kept busy, the
- * recorder's CPU time, spread over the CPUs (estimate) or holding up all of them (high). Where
- * threads take turns on fewer CPUs a delay also moves which of them runs next, and a step may be
- * the shorter for it: the interval is wider by what steps move by themselves. Where a vendor's
- * library traces a device, the interval is wider by the most that this took on a device tried.
+ * Adds up the costs of recording, and, on a machine that the program kept busy, the recorder's CPU
+ * time, spread over the CPUs (estimate) or holding up all of them (high). Where threads take turns
+ * on fewer CPUs a delay also moves which of them runs next, and a step may be the shorter for it:
+ * the interval is wider by the noise of steps. Where a vendor's library traces a device, the
+ * interval is wider by the most that this took on a device tried.
  */
 #include "analysis/cost/distortion.h"
 #include <math.h>
@@ -225,7 +225,7 @@ double step_noise(const struct run *run, int phase)
 	return own >= 0 ? own : most;
 }
 
-/* Wider than this, an interval around 0 says nothing that is of use. */
+/* An interval around 0 that is wider than this is of no use. */
 static const double USELESS = 0.1;
 
 static double wall_of(const struct summary *summary, int phase)
@@ -284,7 +284,7 @@ static void add_traced(struct distortion *d, const struct summary *summary, int 
 		d->high = fmin(d->high + d->traced * TRACED_MOST_NS / wall_ns, 1);
 }
 
-/* Times off the CPU are recorded of steps that were left whole, too. */
+/* Adds the cost of switches, which are recorded in steps that were left whole, too. */
 static void add_switches(struct distortion *d, const struct summary *summary, int phase)
 {
 	double wall_ns = wall_of(summary, phase);

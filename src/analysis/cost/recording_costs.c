@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counts come from the summary, by phase; what one costs comes from the run. Where threads wait for
- * each other only the shortest of their delays is sure to hold up the step (low), and all of them
- * may (high).
+ * Counts come from the summary, by phase; the costs of one come from the run. Where threads wait
+ * for each other only the shortest of their delays is sure to hold up the step (low), and all of
+ * them may (high).
  */
 #include "analysis/cost/recording_costs.h"
 
@@ -11,10 +11,10 @@
 #include <string.h>
 #include "analysis/steps/step_index.h"
 
-/* What no clock sees of a call or a split may be so many times what one sees. */
+/* The cost of a call or a split that no clock sees may be so many times the cost that one sees. */
 static const double UNSEEN = 3;
 
-/* Older recordings say less of the upper end. */
+/* Older recordings tell less about the upper end. */
 static void add_pairs_high(
 	struct pair_costs *costs, const struct run_process *process, double pairs)
 {
@@ -83,7 +83,7 @@ static double steps_of(const struct summary *summary, int phase)
 	return steps;
 }
 
-/* A lane works for steps that other threads run. */
+/* True if a lane works for steps that other threads run. */
 static bool works_beside(const struct summary *summary, size_t lane)
 {
 	return sum_of(summary->hooked[lane].beside, STEP_PHASES) > 0;
@@ -121,8 +121,8 @@ static void add_own(struct hook_costs *costs, const struct summary *summary,
  * again may be there for what it displaces in caches, as with hooks, but all together no more than
  * the graphs took (high). Digests are taken within the graphs, and nothing says how long that
  * takes. With several threads that is not known: these are started or woken for each graph, but not
- * for one without work. PyTorch's observers are callbacks, too: they split nothing, but what
- * PyTorch does otherwise for an operator that is observed is in no clock's sight.
+ * for one without work. PyTorch's observers are callbacks, too: they split nothing, but no
+ * clock sees the slower path that PyTorch takes for an observed operator.
  */
 static void add_splits(struct hook_costs *costs, const struct summary *summary,
 	const struct summary_pairs *hooked, int phase)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Divergence of two aligned runs (diverge.h). One pass over A's digests in the order in which they
- * were made: what a digest carries (its error, what formats explain of it) is known before any
- * result that was computed from it is looked at. A result that only A has carries what its inputs
- * do, so that a brick that B lacks does not cut the way of an error through the model.
+ * were made: the state that a digest carries (its error, and the part that formats explain) is
+ * known before any result that was computed from it. A result that only A has carries its inputs'
+ * state, so that a brick that B lacks does not cut the way of an error through the model.
  */
 #include "analysis/diverge/diverge.h"
 #include <errno.h>
@@ -179,8 +179,8 @@ static bool is_free(const struct align_run *r, const struct member *m)
 }
 
 /*
- * The first free one of that label. The k-th of a label looks at no more than k, so that a file in
- * which all labels are the same takes no longer than others: `from` is where the search begins.
+ * Finds the first free item of that label. The k-th of a label looks at no more than k, so that a
+ * file with equal labels takes no longer than others: the search begins at `from`.
  */
 static size_t find_label(const struct align *g, const struct member *a, const struct member *b,
 	size_t count, size_t from)
@@ -363,7 +363,7 @@ static bool is_quantised(const struct brick_digest *x, const struct brick_digest
 
 /*
  * NMSE that comes in here because the two runs hold their numbers in different formats. `coarse` is
- * what quantised weights bring in, in these runs; `any` says that both runs' may be quantised, and
+ * the part of quantised weights in these runs; `any` says that both runs' may be quantised, and
  * differently. Values that differ already are rounded apart once more where both runs round.
  */
 static double by_formats(const char *brick, const struct brick_digest *x,
@@ -390,7 +390,7 @@ static double along_of(const struct brick_digest *x, const struct brick_digest *
 }
 
 /*
- * The shape of an error; `along` is what of it inputs brought along already. Like rounding if the
+ * The shape of an error; `along` is the part that its inputs had already. Like rounding if the
  * result has few elements, or lies in a few of them, as scores of attention do.
  */
 static enum diverge_shape shape_of(const char *brick, const struct brick_digest *x,
@@ -455,10 +455,10 @@ static double limit_of(const struct pass *p, const struct run_digest *a,
 }
 
 /*
- * The band of one result: what its inputs' differences, as they are seen, may become in it, and
- * what comes in with its own formats. Not what formats might have brought in on the way here, which
- * grows with depth until any mistake is within it. A score is a sum that may cancel to about 0,
- * where any relative error is in order: it is judged by what the softmax behind it makes of it.
+ * The band of one result: the most that its inputs' differences, as they are seen, may become in
+ * it, and the error of its own formats. It leaves out errors that formats may have added on the way
+ * here, as these grow with depth until any mistake is within them. A score is a sum that may cancel
+ * to about 0, where any relative error is in order: the softmax behind it judges it.
  */
 static double band_of(const struct pass *p, const struct run_digest *a,
 	const struct brick_digest *y, const struct carried *in, double error)
@@ -473,7 +473,10 @@ static double band_of(const struct pass *p, const struct run_digest *a,
 	return band;
 }
 
-/* The worst that an input carries, with all that formats explain; *known: an input has a digest. */
+/*
+ * Takes the worst error of an input, with the sum of the parts that formats explain; *known: an
+ * input has a digest.
+ */
 static struct carried inherit(const struct pass *p, const struct run_digest *d, int *known)
 {
 	struct carried worst = {.place = RUN_NONE};
@@ -570,7 +573,7 @@ static int tokens_part(struct pass *p, const struct diverge_place *place)
 /*
  * The error that a place may hand on. Where a limit is coarse that is its whole error; elsewhere it
  * may only shrink, so that small errors cannot add up to a large one unseen. Runs of different
- * formats may hand on nothing: what formats explain is counted separately.
+ * formats may hand on nothing: the part that formats explain is counted separately.
  */
 static double allowed_of(
 	const struct pass *p, const struct diverge_place *place, const struct carried *in)
@@ -672,7 +675,10 @@ static void state_hidden(struct diverge *d, double *values)
 	d->hidden = n ? statistics_median(values, n) : 0;
 }
 
-/* Errors do not depend on what formats explain, which is known once all have been seen. */
+/*
+ * Visits all twice: errors do not depend on formats, and the part that formats explain is known
+ * after the first pass.
+ */
 static int visit_twice(struct pass *p)
 {
 	struct diverge *d = p->result, blank = *d;

@@ -29,7 +29,7 @@ static bool is_left_out(const struct run_site *site)
 	return site->left_out & RUN_LEFT_OUT_TIME;
 }
 
-/* The product that a record is of; NULL: it is not here. */
+/* The product that a record belongs to; NULL: it is not in the run. */
 static const struct run_sample *product_of(const struct run *run, const struct run_expert *e)
 {
 	const struct run_lane *lane = &run->lanes[e->lane];
@@ -89,7 +89,7 @@ static uint32_t place_of(struct expert_layer *l, const struct run_site *site, ui
 	return i;
 }
 
-/* One product: with its own records, or those that it has the same experts as. */
+/* Adds one product, with its own records, or those of the product with the same experts. */
 static void add(struct expert_layer *l, bool is_first, const struct run_expert *records,
 	size_t count, uint64_t bytes)
 {

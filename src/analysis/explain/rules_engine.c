@@ -13,7 +13,7 @@
 
 bool rule_graph_rebuilt(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
-	enum { MANY_STEPS = 16 }; /* of fewer, the first one's graph alone takes a part */
+	enum { MANY_STEPS = 16 }; /* with fewer, the first one's graph alone takes a part */
 	const struct explain_phase *phase = &f->phases[p];
 	uint64_t build_ns = explain_on_cpu_ns(phase, brick_name(BRICK_GRAPH_BUILD));
 	uint64_t alloc_ns = explain_on_cpu_ns(phase, brick_name(BRICK_GRAPH_ALLOC));
@@ -55,7 +55,7 @@ bool rule_graph_watched(const struct explain_facts *f, enum step_phase p, struct
 	       out->cost_ns >= phase->wall_ns / 20;
 }
 
-/* More is copied out of the engine than logits: its state, layer by layer. */
+/* Copies out of the engine are more than logits: its state, layer by layer. */
 bool rule_state_copied(const struct explain_facts *f, enum step_phase p, struct finding *out)
 {
 	enum { FEW = 4 }; /* copies of logits and embeddings a step */

@@ -278,7 +278,7 @@ static uint64_t team_preempted_ns(const struct explain_facts *f, const struct pa
 	return ns < end - begin ? ns : end - begin;
 }
 
-/* Preempted time in the waits of a sample: those behind it, and those inside of it. */
+/* Preempted time in the waits behind a sample, and inside of it. */
 static uint64_t of_sample_ns(
 	const struct explain_facts *f, const struct path_section *path, const struct run_sample *s)
 {
@@ -293,7 +293,7 @@ static uint64_t of_sample_ns(
 
 /*
  * Waiting times of the threads of a team while no other one was preempted, by the brick that they
- * waited behind: of all of them, of the one that waited least, and of the one that is looked at.
+ * waited behind: of all of them, of the one that waited least, and of the present one.
  */
 struct team_waits {
 	uint64_t *all, *least, *now; /* [brick_count] */
@@ -348,8 +348,8 @@ static void add_waits(
 }
 
 /*
- * Most of what the others wait longer they wait behind one brick. So one thread has more of its
- * work, as engines leave attention of one token to it; it is no slower than they are.
+ * True if the others wait longer mostly behind one brick. Then one thread has more of its work, as
+ * engines leave attention of one token to it; it is no slower than they are.
  */
 static bool is_of_one_brick(const struct team_waits *w, const struct run *run, uint64_t more_ns)
 {

@@ -129,8 +129,8 @@ static int copy_missing(struct history_store *store, const char *which, const ch
 }
 
 /*
- * Add to the sums what these parts have more than they. which: a condition, of hosts only; since:
- * only tables of that version and later; months: "202611, 202612".
+ * Adds to the sums the rows of these parts that they lack. which: a condition, of hosts only;
+ * since: only tables of that version and later; months: "202611, 202612".
  */
 static int level_all(struct history_store *store, int since, const char *which, const char *months)
 {
@@ -827,7 +827,7 @@ static int read_runs(
 
 	if (rc < 0)
 		return rc;
-	/* Only of these few are the other columns read. */
+	/* Other columns are read for these few runs only. */
 	query_add(&q, "SELECT * FROM runs WHERE (start_ns, id) IN (SELECT start_ns, id FROM runs");
 	add_filter(&q, filter);
 	query_add(&q, ") ORDER BY start_ns DESC, id DESC FORMAT JSONEachRow");

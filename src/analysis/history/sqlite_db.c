@@ -41,7 +41,7 @@ static const char *const migrations[] = {
 	"CREATE INDEX parts_of_run ON parts(run);",
 	"ALTER TABLE runs ADD COLUMN batch TEXT NOT NULL DEFAULT '';"
 	"CREATE INDEX runs_by_batch ON runs(batch) WHERE batch != '';",
-	/* of runs that an older Brick kept only the command is known */
+	/* for runs that an older Brick kept, only the command is known */
 	"ALTER TABLE runs ADD COLUMN model TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE runs ADD COLUMN workload TEXT NOT NULL DEFAULT '';"
 	"UPDATE runs SET workload = brick_strip(command);",
@@ -131,7 +131,7 @@ int sqlite_db_finish(struct history_store *store, sqlite3 *db, sqlite3_stmt *sta
 	return rc < 0 ? rc : 0;
 }
 
-/* A PRAGMA's number; negative: why not. */
+/* A PRAGMA's number; negative: an error. */
 static sqlite3_int64 pragma(struct history_store *store, sqlite3 *db, const char *sql)
 {
 	SCOPED_TO(sqlite3_finalize) sqlite3_stmt *statement = NULL;

@@ -31,8 +31,8 @@ double ceilings_spread(const struct ceilings_figure *figure)
 }
 
 /*
- * Whatever disturbs a repetition makes it worse. So a best that another repetition came near to is
- * the machine's, however far off the rest.
+ * Disturbances only make a repetition worse. So if another repetition comes near to the best one,
+ * the best is the machine's, however far off the rest.
  */
 bool ceilings_is_wide(const struct ceilings_figure *figure)
 {
@@ -268,7 +268,7 @@ static void keep_figure(
 	to->count = to->count > from->count ? to->count : from->count;
 }
 
-/* Rows of one kind: which are of the same thing, and where their figure is. */
+/* A kind of rows: how to tell rows of the same thing, and the place of their figure. */
 struct kind {
 	size_t row_bytes, figure_at;
 	bool smallest;
@@ -372,7 +372,7 @@ int ceilings_keep_best(struct ceilings *to, const struct ceilings *from)
 /* Levels whose bandwidths differ less are one. */
 static const double distinct = 1.2, flat = 1.1;
 
-/* The best that was read of working sets as large, or larger. */
+/* The best rate of reading working sets as large, or larger. */
 static double read_at(const struct ceilings *c, uint32_t threads, uint64_t bytes)
 {
 	double best = 0;

@@ -187,8 +187,8 @@ static int sweep_add_missing(struct sweep *s, const char *what, const char *reas
  * Measures devices through their backends. Each backend gives the host's time to put a pair of
  * timestamps into a queue (launch), and the time until the host knows that they have passed
  * (synchronise). Each device that kernels can be made for has a sweep of its own, of kernels timed
- * by such pairs. A device that cannot be used is missing with its reason. The null device is
- * nobody's machine.
+ * by such pairs. A device that cannot be used is missing with its reason. The null device is left
+ * out.
  */
 
 enum {
@@ -398,7 +398,7 @@ static int open_backend(struct probe *p)
 	return p->backend->open(&p->device, &host, &options);
 }
 
-/* Its backend's latency is that of its first device. -ENODEV: there is no such device. */
+/* A backend's latency is that of its first device. -ENODEV: there is no such device. */
 static int measure_one(struct sweep *s, struct probe *p, unsigned index)
 {
 	int rc = 0;

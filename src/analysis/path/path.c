@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Adds up schedules: one for each step, solved forward for the path, backward for the slack, and
- * forward again with other times for each brick on the path: how long would it be if all activities
- * of an owner took a tenth less, or no time? Only owners on the path are tried: the others cannot
- * make it shorter. Trials go from chain to chain: a chain is activities that come one after the
- * other and have no part in anything else. Where all ways to the end come together, as at a barrier
- * of all threads, a schedule falls into stretches that are as long for themselves as they are in
- * it. Several trials run side by side through a stretch, as most of the time goes into finding its
+ * forward again with other times for each brick on the path: its length if all activities of an
+ * owner took a tenth less, or no time. Only owners on the path are tried: the others cannot make it
+ * shorter. Trials go from chain to chain: a chain is activities that come one after the other and
+ * have no part in anything else. Where all ways to the end come together, as at a barrier of all
+ * threads, a schedule falls into stretches that are as long for themselves as they are in it.
+ * Several trials run side by side through a stretch, as most of the time goes into finding its
  * chains in memory.
  */
 #include "analysis/path/path.h"
@@ -37,7 +37,7 @@ struct path_sum {
 enum { TRIALS = 8 };
 typedef uint64_t trial_times[TRIALS];
 
-/* Activities one after the other, with no others before or after any but the first and the last. */
+/* Activities one after the other: others come only before the first, and after the last. */
 struct path_chain {
 	uint64_t duration_ns;
 	uint32_t head, tail; /* activities */
@@ -78,8 +78,8 @@ static uint64_t tenth_less(uint64_t ns)
 }
 
 /*
- * A wait for a device, or for what is not known, has no work of its own: it ends sooner when what
- * it was for does. To leave a barrier takes time that can be less. Off its CPU a thread does no
+ * True for a wait for a device, or for something unknown. It has no work of its own: it ends sooner
+ * if its cause does. To leave a barrier takes time that can be less. Off its CPU a thread does no
  * work either.
  */
 static bool is_only_a_wait(const struct run *run, const struct schedule_activity *a)

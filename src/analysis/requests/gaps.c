@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gaps. One pass over the samples of threads that run steps finds what graphs took within each
- * step, and sampling, states and the cache behind it. All other parts of a gap are read from the
- * steps and from times off the CPU.
+ * One pass over the samples of threads that run steps finds the time of graphs within each step,
+ * and of sampling, states and the cache behind it. All other parts of a gap are read from the steps
+ * and from times off the CPU.
  */
 #include "analysis/requests/gaps.h"
 
@@ -376,7 +376,7 @@ static void find_causes(struct finder *f, uint32_t own)
 	}
 }
 
-/* Between the steps that gave tokens; a step of a prompt in between gave none. */
+/* Finds gaps between steps that gave tokens; a step of a prompt in between gave none. */
 static void find_gaps(struct finder *f, uint32_t own)
 {
 	struct requests *q = f->q;
