@@ -80,7 +80,7 @@ struct span {
 	uint64_t *categories; /* [category_count], of the phase's */
 };
 
-/* Numbers of each span: each is a column. */
+/* The fields of a span that become columns. */
 static const struct span_column {
 	const char *name;
 	size_t at;
@@ -107,7 +107,7 @@ struct phase_steps {
 	uint32_t per_span, span_count;
 	struct span *spans;
 	uint64_t *categories; /* [span_count][category_count] */
-	double median_ns;     /* of a step; of a prefill's token */
+	double median_ns;     /* of a step; of a token in prefill */
 	struct slow *slow;
 	uint32_t slow_count;
 };
@@ -273,7 +273,7 @@ static json_t *steps_json(const struct page *page)
 
 /* Single steps by brick: wall time of each brick, and of none. A step's columns add up to it. */
 
-/* The page's bricks, then all others together. */
+/* The bricks of the page come first, then all others together. */
 static void pack_parts(struct pack *pack, const struct page *page, uint32_t step)
 {
 	const struct breakdown *b = page->breakdown;
@@ -495,7 +495,7 @@ static bool add_nodes(json_t *object, const struct call_tree *tree, struct page_
 	return true;
 }
 
-/* The nodes of a tree without operations: what they are, which trees share, and their times. */
+/* The nodes of a tree without operations: their shape, which trees share, and their times. */
 static json_t *other_nodes(json_t *object, const struct call_tree *tree, struct page_names *names,
 	struct page_names *shapes)
 {
@@ -639,7 +639,7 @@ static json_t *path_json(const struct page *page)
 
 /* The time line, lane by lane: the whole run in columns, some ranges sample by sample. */
 
-/* Sites and kernels that slices belong to, and their texts. */
+/* The sites and kernels that slices belong to, with their texts. */
 struct slices {
 	const struct page *page;
 	struct page_names names;
@@ -706,7 +706,10 @@ static uint64_t kernel_number(struct slices *s, uint32_t lane, size_t sample)
 	return (uint64_t)page_names_add(&s->names, run->kernels[command->kernel].name) + 1;
 }
 
-/* Begin since the one before, length, what, waiting after it, kernel of a queue. */
+/*
+ * Packs a lane's samples: for each the begin since the one before, the length, the site, the wait
+ * after it, and the kernel of a queue's command. NULL if there are none.
+ */
 static json_t *lane_slices(
 	struct slices *s, uint32_t number, uint64_t since_ns, uint64_t until_ns, size_t row)
 {

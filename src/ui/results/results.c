@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The library's answers (include/brick/report.h): the session that the thread uses, or the
- * recording that it became, as a run, and of that what the commands say. We learn of a session's
- * end from libbrick, and keep what the answers of it need. The program's descriptors, signals and
- * output stay as they are; all errors are returned.
+ * The library's answers (include/brick/report.h). The session that the thread uses, or the
+ * recording that it became, is loaded as a run, and answers are computed from it as the commands
+ * compute theirs. We learn of a session's end from libbrick, and keep what its answers need. The
+ * program's descriptors, signals and output stay as they are; all errors are returned.
  */
 #include "brick/report.h"
 
@@ -29,7 +29,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* one answer at a time
 
 LOCK_OVER_FORKS(lock)
 
-/* A session that has ended, in its place for answers. */
+/* A session that has ended, kept so that it can still be asked. */
 struct ended {
 	struct brick__session_output output;
 	struct run *run; /* its records, if it had no output; NULL: they could not be kept */
@@ -93,7 +93,7 @@ __attribute__((constructor)) static void watch(void)
 	brick__session_watch(stopping, forgotten);
 }
 
-/* A run, and whether it is the caller's. */
+/* A run. The caller frees it unless it is kept. */
 struct source {
 	struct run *run;
 	bool is_kept;
@@ -106,8 +106,8 @@ static void source_fini(struct source *source)
 }
 
 /*
- * Opens the thread's session while it runs, else the answers that it left at its end. Under the
- * lock.
+ * Opens the thread's session while it runs, else the answers that it left at its end. The caller
+ * holds the lock.
  */
 static int open_source(struct source *source, size_t samples)
 {

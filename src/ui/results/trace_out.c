@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * BRICK_TRACE_OUT=FILE: the whole life of a program that links (or preloads) libbrick-report is
- * recorded, and FILE is there at its end: Chrome trace events, or a recording where its name ends
- * in .pftrace. Starting and stopping a session are then ours. Under `brick record` the recorder
- * does it all, and we nothing. We say nothing to a program that did not ask us: what cannot be
- * written is not there.
+ * BRICK_TRACE_OUT=FILE records the whole life of a program that links (or preloads)
+ * libbrick-report. FILE is there at the program's end: Chrome trace events, or a recording where
+ * its name ends in .pftrace. We start and stop the session then. Under `brick record` the recorder
+ * does that, and we do nothing. We print nothing in a program that did not ask us: if FILE cannot
+ * be written, it is missing.
  */
 #include <stdbool.h>
 #include <stdio.h>

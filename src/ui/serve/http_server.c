@@ -50,7 +50,9 @@ struct connections {
 };
 
 enum { CROWDED = CONNECTIONS_MAX * 3 / 4 };
-/* The patience with a connection, by whether a request is there, and whether it is crowded. */
+/*
+ * The longest time that a connection may take: [a whole request is there][the server is crowded].
+ */
 static const uint64_t patience_ns[2][2] = {
 	{10 * 1000000000ull, 1 * 1000000000ull}, {60 * 1000000000ull, 5 * 1000000000ull}};
 
@@ -67,7 +69,7 @@ static void connections_fini(struct connections *c)
 	pthread_mutex_destroy(&c->lock);
 }
 
-/* Under the lock: make room, so that the next one is not kept waiting. */
+/* Makes room, so that the next connection need not wait. The caller holds the lock. */
 static void end_oldest_silent(struct connections *c)
 {
 	struct connection_slot *oldest = NULL;
@@ -188,7 +190,7 @@ static void add_headers(struct MHD_Response *response)
 		MHD_add_response_header(response, headers[i][0], headers[i][1]);
 }
 
-/* An answer that is no document. name, value: one more header, or NULL. */
+/* Sends an answer that is no document. name, value: one more header, or NULL. */
 static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status, const char *text,
 	const char *name, const char *value)
 {
@@ -215,7 +217,7 @@ static uint64_t number_of(struct MHD_Connection *connection, const char *name, u
 	return number_u64(text, 0, UINT64_MAX, &value) == 0 ? value : otherwise;
 }
 
-/* An answer that is made for the query of this request. */
+/* Sends an answer that is made for the query of this request. */
 static enum MHD_Result send_made(
 	struct MHD_Connection *connection, const char *path, http_ask_fn ask, void *context)
 {

@@ -25,7 +25,7 @@ enum {
 	LAST_MS = 1000,
 	TRIES = 6, /* with the pauses between them, half a minute */
 	PAUSE_MAX_S = 60,
-	REQUESTS_AT_ONCE = 100, /* of at most some hundred kilobytes each */
+	REQUESTS_AT_ONCE = 100, /* each has at most some hundred kilobytes */
 };
 #define TURN_NS NS_PER_S
 
@@ -40,7 +40,7 @@ struct otlp_push {
 	struct otlp_target traces, metrics;
 	struct hashmap seen; /* traces */
 	ARRAY(struct text) waiting;
-	unsigned tries;	 /* of the first one */
+	unsigned tries;	 /* for the first text */
 	unsigned in_row; /* failures since anything was taken */
 	uint64_t next_ns;
 	struct otlp_push_counts counts;

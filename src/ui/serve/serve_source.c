@@ -232,7 +232,9 @@ void serve_source_close(struct serve_source *source)
 	free(source);
 }
 
-/* From one reading to the next: so many times the CPU time of one, and at least this. */
+/*
+ * The pause from one reading to the next: so many times the CPU time of one, at least MIN_PACE_NS.
+ */
 #define PACE 10
 #define PACE_WATCHED 2
 #define MIN_PACE_NS 1000000000ull

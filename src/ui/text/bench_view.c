@@ -24,7 +24,7 @@ struct printer {
 	const struct terminal *terminal;
 };
 
-/* A value of plain runs, in the unit that it came in. */
+/* Formats a value of plain runs in the unit that it came in. */
 static const char *value_text(const struct bench_view *view, double value, char out[UNITS_BYTES])
 {
 	if (!strcmp(view->measure, "wall time"))
@@ -588,7 +588,7 @@ void bench_annotation(const struct bench_view *v, FILE *out)
 	fputc('\n', out);
 }
 
-/* A side of a pair, or the only side; else null. */
+/* A side of a pair, or the only side. null if there are more sides. */
 static json_t *side_json(const struct bench_view *v, size_t side)
 {
 	if (side >= v->side_count || (v->side_count > 1 && !v->is_pair))

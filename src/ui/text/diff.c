@@ -45,7 +45,7 @@ static bool is_listed(const char *const *list, const char *key)
 	return false;
 }
 
-/* value: taken. */
+/* Takes ownership of `value`. */
 static void add_fact(struct diff_origin *origin, const char *key, char *value)
 {
 	struct diff_fact fact = {text_copy(key), value};

@@ -772,7 +772,10 @@ static size_t number_of(const struct findings *findings, const struct finding *f
 	return number;
 }
 
-/* Alone, and with those above, where these can be added up. */
+/*
+ * Prints the time of a token without the cost of this finding alone, and without those above too,
+ * where they can be added up.
+ */
 static void print_expected(const struct explain_facts *facts, const struct findings *findings,
 	const struct finding *finding, const struct terminal *terminal, bool has_others,
 	const char *line)

@@ -173,7 +173,7 @@ json_t *otlp_wrap(const struct otlp *o, uint32_t process, const char *what, json
 
 struct maker {
 	const struct otlp *o;
-	json_t *spans; /* of one process */
+	json_t *spans; /* of one process at a time */
 	uint32_t process;
 	otlp_take_fn take;
 	void *context;
@@ -215,7 +215,10 @@ static json_t *unix_time(const struct maker *m, uint64_t ns)
 	return otlp_u64(m->o->run->start_unix_ns + (ns - m->o->run->start_ns));
 }
 
-/* Takes the attributes; the span is borrowed, of the list. parent: 0: none. */
+/*
+ * Adds a span and takes ownership of its attributes. The result is borrowed from the list. parent:
+ * 0 means none.
+ */
 static json_t *add_span(struct maker *m, uint64_t number, uint64_t parent, const char *name,
 	int kind, uint64_t begin_ns, uint64_t end_ns, json_t *attributes)
 {

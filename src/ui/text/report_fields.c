@@ -19,7 +19,7 @@
 #include "ui/text/report.h"
 #include "ui/text/text.h"
 
-/* Rows of kernels and queues; of threads; ... */
+/* The kinds of rows that have a field, as bits. */
 enum {
 	THREADS = 1u << SUMMARY_BY_THREAD,
 	KERNELS = 1u << SUMMARY_BY_KERNEL,
@@ -178,7 +178,7 @@ static void get_step_tokens(
 		value->number = step->tokens;
 }
 
-/* None of an evaluated one. */
+/* A step that was evaluated has no outcome to show. */
 static void get_outcome(
 	const struct report *report, const struct summary_row *row, struct report_value *value)
 {

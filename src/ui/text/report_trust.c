@@ -17,7 +17,7 @@
 #include "ui/text/text.h"
 #include "ui/text/trust_text.h"
 
-enum { LABEL = 13 }; /* columns of a label */
+enum { LABEL = 13 }; /* the width of a label, in columns */
 
 struct printer {
 	const struct report *report;
@@ -523,7 +523,7 @@ char *report_trust_line(const struct report *report, bool *is_limited)
 	return line;
 }
 
-/* All of it. */
+/* The whole texts. */
 
 void report_origin_text(const struct report *report, const struct terminal *terminal)
 {

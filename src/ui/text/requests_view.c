@@ -122,7 +122,7 @@ struct ranked {
 COMPARATOR(by_length, struct ranked,
 	ORDER(y->ns, x->ns) ?: ORDER(x->request, y->request) ?: ORDER(x->gap, y->gap))
 
-/* The caller frees; *count: of those that are to be shown. */
+/* The requests to be shown, in their order; *count says how many. The caller frees. */
 static struct ranked *rank_requests(const struct requests_view *view, size_t *count)
 {
 	const struct requests *q = view->requests;

@@ -46,7 +46,7 @@ struct picture {
 enum { DIRECTIONS = 24, RINGS = 14, RINGS_OFF_LINES = 5, LINE_STEP = 6 };
 
 static const double gap = 3, ring = 11, text_height = 15, letter_width = 6.9;
-static const double least_share = 0.0005; /* of the time, with a name of its own */
+static const double least_share = 0.0005; /* of the time; bricks below it get no name */
 
 static double svg_text_width(const char *s)
 {

@@ -110,7 +110,7 @@ static void count_exact(struct picture *p)
 		}
 }
 
-/* A recording, or a part of one, that has no statistics: what is in it. */
+/* Counts from the samples, for a recording or a part of one that has no statistics. */
 static void count_samples(struct picture *p)
 {
 	const struct summary *summary = p->report.summary;
@@ -123,7 +123,7 @@ static void count_samples(struct picture *p)
 	p->executions = summary->samples;
 }
 
-/* A median is not to move by one long pause: what comes after a step by its median, where known. */
+/* The time after a step by its median, where it is known: one long pause must not move it. */
 static uint64_t typical_after(const struct picture *p, int phase)
 {
 	const struct step_times *times = &p->report.summary->steps;
@@ -305,7 +305,7 @@ const struct call_tree *picture_tree(struct picture *p)
 
 const struct requests *picture_requests(struct picture *p)
 {
-	if (!p->requests_made && !p->run->selected) { /* of a part no request is whole */
+	if (!p->requests_made && !p->run->selected) { /* in a part no request is whole */
 		int rc = requests_create(&p->requests, p->run);
 		p->requests_made = true;
 		if (rc < 0) {
@@ -332,7 +332,7 @@ const struct path_section *picture_path(struct picture *p, const char **why)
 	if (p->path_error < 0 || !p->path->section_count)
 		return NULL;
 	*why = "no step of this phase has ended yet";
-	/* of all phases it is decoding that people wait for */
+	/* decoding is the phase that people wait for */
 	int wanted = p->phase == SUMMARY_ALL_PHASES ? STEP_DECODE : p->phase;
 	for (size_t i = 0; i < p->path->section_count; i++)
 		if (p->path->sections[i].phase == wanted)

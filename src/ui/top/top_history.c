@@ -10,7 +10,7 @@
 #include "analysis/accounts/walk.h"
 #include "ui/text/text.h"
 
-enum { NOW_NS = 2000000000 }; /* "now" looks back that far, or to the reading before */
+enum { NOW_NS = 2000000000 }; /* "now" looks back that far, or to the previous reading */
 
 static struct history_brick *find(struct history *h, const char *name)
 {

@@ -113,7 +113,9 @@ int top_source_open(struct top_source *s, const struct top_options *o, const cha
 	return rc < 0 ? rc : 0;
 }
 
-/* Why there is no newer picture; NULL: there is. Takes the text. */
+/*
+ * Sets the reason why there is no newer picture; NULL: there is one. Takes ownership of the text.
+ */
 static void set_fault(struct top_source *s, char *fault)
 {
 	free(s->fault);
@@ -128,8 +130,8 @@ static void name_from(struct top_source *s, const struct run *run)
 }
 
 /*
- * Applies the selection. In a program that still runs, the selected part may come later. 1: it is
- * there.
+ * Applies the selection. Returns 1 if the selected part is there. In a program that still runs it
+ * may come later: then 0.
  */
 static int narrow(struct top_source *s, struct run *run, bool live)
 {
@@ -143,7 +145,7 @@ static int narrow(struct top_source *s, struct run *run, bool live)
 	return rc == BRICK_ENOTRECORDED && live ? 0 : rc < 0 ? rc : 1;
 }
 
-/* Takes the run. */
+/* Shows the run, and takes ownership of it. */
 static int show(struct top_source *s, struct top *top, struct run *run, bool live, uint64_t ttft)
 {
 	int rc = narrow(s, run, live);
