@@ -44,7 +44,7 @@ struct advising {
 	size_t settings, measured, runs, repeated, disturbed;
 	bool *is_failed; /* by setting */
 	char *directory, *output, *faults;
-	uint32_t cpus, layers; /* from the base's recording; 0: not known */
+	uint32_t cpus, layers; /* from the recording of the base; 0: not known */
 	uint64_t prompt;       /* its longest prefill, in tokens */
 	uint64_t begin_ns;
 };
@@ -206,7 +206,7 @@ static void add_values(struct advising *a)
 
 /* Runs. */
 
-/* line: of its command, which the fault may begin with. */
+/* Notes that a setting failed. line: its command, which the fault may begin with. */
 static void note_fault(struct advising *a, size_t setting, const char *line, const char *fault)
 {
 	SCOPED char *text = matrix_text(&a->arguments.matrix, setting);
@@ -218,8 +218,8 @@ static void note_fault(struct advising *a, size_t setting, const char *line, con
 }
 
 /*
- * Runs it, and again while others used the CPUs meanwhile: what they do to a team of threads says
- * nothing of the setting.
+ * Runs the command, and again if other programs used the CPUs meanwhile: what they do to a team of
+ * threads says nothing about the setting.
  */
 static int launch_undisturbed(
 	struct advising *a, char *const *argv, const char *recording, struct launch_result *result)
@@ -228,7 +228,7 @@ static int launch_undisturbed(
 	struct machine_change change;
 
 	for (int i = 1;; i++) {
-		unlink(recording); /* of the run before */
+		unlink(recording); /* left by the previous run */
 		machine_state_read(&before);
 		int rc = launch_run(argv, result);
 		machine_state_read(&after);
@@ -292,7 +292,7 @@ static void run_setting(struct advising *a, size_t setting)
 	run_list_free(command);
 }
 
-/* Runs all of these settings so often, in turns. */
+/* Runs each of these settings so often, in turns. */
 static void run_settings(struct advising *a, const size_t *settings, size_t count)
 {
 	struct plan plan;
@@ -366,7 +366,7 @@ static double goal_ns(const struct advising *a, const struct advise_row *row)
 	return row->answer.times[a->arguments.goal].ns;
 }
 
-/* Rows by setting; *answers, or else *predicted, are asked of the model. */
+/* Asks the model for the answer of each setting. is_first: this is also what was predicted. */
 static void ask(struct advising *a, struct advise_row *rows, bool is_first)
 {
 	for (size_t i = 0; i < a->settings; i++) {

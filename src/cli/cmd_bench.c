@@ -43,7 +43,7 @@
 
 struct bench_arguments {
 	unsigned long runs, warm_up, seed;
-	double time_s, precision, threshold; /* ratios; negative: not said */
+	double time_s, precision, threshold; /* ratios; negative: not given */
 	bool plain, recorded, floor, no_history, quiet, bisect;
 	const char *baseline, *label, *db, *value, *rate, *resume, *keep, *prepare, *output;
 	struct matrix matrix;
@@ -68,7 +68,7 @@ struct bench_run {
 
 struct bench {
 	struct bench_arguments arguments;
-	ARRAY(struct bench_command) commands; /* those of the answer, then A again for the floor */
+	ARRAY(struct bench_command) commands; /* the compared ones, then A again for the floor */
 	size_t compared;		      /* of the answer */
 	char *pattern;			      /* with parameters in braces; NULL: it has none */
 	ARRAY(struct bench_run) runs;
@@ -78,20 +78,20 @@ struct bench {
 	} work[PLAN_KINDS_MAX];
 	size_t work_count;
 	struct plan plan;
-	char *batch, *directory, *output; /* output: of the programs */
+	char *batch, *directory, *output; /* output: the file for the programs' output */
 	FILE *journal;
 	char *journal_path;
 	uint64_t begin_ns;
 	struct bench_machine machine;
 	bool all_kept; /* in the history */
-	char *fault;   /* why it ended early; NULL: it did not */
+	char *fault;   /* the reason if it ended early, else NULL */
 };
 
 enum { LETTERS = 26, SIDES_MAX = PLAN_KINDS_MAX / 2 - 1 };
 
 enum { BENCH_A, BENCH_B };
 
-/* One run. */
+/* Single runs. */
 
 static bool failed(struct bench *bench, const char *command, int exit_code)
 {
@@ -153,7 +153,7 @@ static char *letters_of(size_t side)
 					(int)('a' + side % LETTERS));
 }
 
-/* Make one run; false: it failed, and `fault` says why. */
+/* Makes one run. False: it failed, and `fault` says why. */
 static bool bench_launch(struct bench *bench, const struct bench_work *work, struct bench_run *run)
 {
 	const struct bench_command *side = &bench->commands.items[work->side];
@@ -502,7 +502,7 @@ static enum stop_reason end_early(struct bench *bench)
 	return STOP_INTERRUPTED;
 }
 
-/* Make runs until the rule says stop. */
+/* Makes runs until the rule says stop. */
 static enum stop_reason bench_measure(struct bench *bench)
 {
 	const struct stop_rule rule = rule_of(&bench->arguments);
@@ -523,7 +523,7 @@ static enum stop_reason bench_measure(struct bench *bench)
 		bool is_time = rule.time_ns && monotonic_ns() - bench->begin_ns >= rule.time_ns;
 		if (!bench->plan.at)
 			show_progress(bench, &rule, done, half_width);
-		/* Not in the middle: then a side would have more runs than the other. */
+		/* never between two sides: one would have more runs than the other */
 		if (plan_is_even(&bench->plan) || (is_time && !bench->plan.at) ||
 			(rule.runs && done >= rule.runs && !bench->plan.at))
 			reason = stop_look(
@@ -564,7 +564,7 @@ static size_t add_side(
 	return r->count - before;
 }
 
-/* NULL compare: a side has none. */
+/* r->compare stays NULL if a side has no recorded runs. */
 static void compare_recorded(
 	struct bench *bench, size_t a, size_t b, double threshold, struct recorded *r)
 {
@@ -781,7 +781,10 @@ static void fill_side(const struct bench *bench, size_t i, struct bench_side *si
 
 /* The best. */
 
-/* Tokens a second of recorded runs, or what plain ones are compared by; how many. */
+/*
+ * Collects tokens per second of recorded runs, or the values that plain runs are compared by.
+ * Returns their number.
+ */
 static size_t ranked(
 	const struct bench *bench, const struct bench_view *view, size_t side, double *out)
 {
@@ -954,7 +957,7 @@ static int exit_code(const struct bench *bench, const struct bench_view *view)
 		       : CLI_DONE;
 }
 
-/* A and B, with their differences; r and the others must outlive the view. */
+/* Fills a view of A and B with their differences. The other arguments must outlive the view. */
 static void fill_pair(struct bench *bench, struct bench_view *view, struct difference *plain,
 	struct recorded *r, struct diff_view *diff)
 {
@@ -975,7 +978,7 @@ static void fill_pair(struct bench *bench, struct bench_view *view, struct diffe
 	view->verdict = verdict_of(view);
 }
 
-/* Compare, print, and say the exit code. */
+/* Compares and prints. Returns the exit code. */
 static int bench_answer(struct bench *bench, enum stop_reason reason)
 {
 	SCOPED struct bench_side *sides = xcalloc(bench->compared, sizeof(*sides));

@@ -34,17 +34,17 @@ struct bisect_arguments {
 
 struct build {
 	char *name;
-	char *directory; /* of a commit; NULL: not made yet, or no commit */
+	char *directory; /* the work tree of a commit; NULL: not made yet, or no commit */
 	ARRAY(struct history_run) runs;
 };
 
 struct bisect {
 	struct bisect_arguments arguments;
-	char **words; /* with {} for the build */
+	char **words; /* {} stands for the build */
 	ARRAY(struct build) builds;
 	ARRAY(struct bisect_step) steps;
 	bool *is_skipped;
-	char *directory, *output, *fault; /* fault: of the build that ran last */
+	char *directory, *output, *fault; /* fault: why the build that ran last failed */
 	/* the measure that builds are judged by */
 	int phase;
 	char *brick; /* NULL: the whole token */
@@ -131,7 +131,7 @@ static bool run_build(struct bisect *b, struct build *build)
 
 struct pair {
 	struct build *a, *b;
-	size_t from; /* of A's runs: those that were made in turns with B's */
+	size_t from; /* the first run of A that was made in turns with B's */
 	struct compare_names names;
 	struct compare_series *series;
 	size_t count;

@@ -29,12 +29,12 @@ struct options {
 
 struct sides {
 	ARRAY(struct diff_origin) origins;
-	ARRAY(struct compare_series) series; /* as many */
+	ARRAY(struct compare_series) series; /* parallel to origins */
 	struct compare_names names;
-	size_t in_a, in_b;	/* operands; then the runs that they stand for */
-	bool from_history;	/* any of them */
+	size_t in_a, in_b;	/* number of operands, later of the runs that they stand for */
+	bool from_history;	/* at least one run is from the history */
 	struct page_diff *page; /* NULL: none is asked for */
-	double floor;		/* of this machine; 0: not known */
+	double floor;		/* a ratio: smaller effects are noise; 0: not known */
 	uint64_t floor_ns;
 };
 

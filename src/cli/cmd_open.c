@@ -53,7 +53,7 @@ static int listen_here(void)
 	return fd;
 }
 
-/* Listen. -errno: of the file, or of the port. */
+/* Listens. Returns -errno if the file or the port cannot be opened. */
 static int open_once_start(struct open_once **out, const char *path)
 {
 	struct open_once *once = calloc(1, sizeof(*once));
@@ -132,7 +132,10 @@ static int answer_request(const struct open_once *once, int to)
 	return send_text(to, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
 }
 
-/* Answer until the file has been given out. -ETIMEDOUT: nobody asked; -errno. Frees it. */
+/*
+ * Answers until the file has been given out, and frees `once`. Returns -ETIMEDOUT if nobody asked,
+ * or -errno.
+ */
 static int open_once_serve(struct open_once *once)
 {
 	int result = 0;

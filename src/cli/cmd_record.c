@@ -335,7 +335,7 @@ static void print_totals(const struct recorder_result *r)
 		plural(r->threads, "thread", "threads"), units_time(wall, r->wall_ns));
 }
 
-/* The different values of a note, joined; false when there is none. */
+/* Joins the different values of a note. False if there is none. */
 static bool join_notes(const char *notes, const char *key, char *out, size_t bytes)
 {
 	size_t n = strlen(key), used = 0;
@@ -395,7 +395,7 @@ static void print_refused(const struct recorder_result *r)
 	}
 }
 
-/* env -i: what gets us into a program is in the environment. */
+/* True for `env -i`: it removes the variables through which Brick gets into a program. */
 static bool empties_environment(char *const *command)
 {
 	const char *slash = strrchr(command[0], '/');
@@ -680,7 +680,7 @@ static bool is_worth_it(const struct record_arguments *a, const struct recorder_
 	return 0;
 }
 
-/* Keep its summary in the history, if there is one. */
+/* Keeps the summary of the recording in the history, if there is one. */
 static void record_history(const struct record_arguments *a, const struct recorder_result *r)
 {
 	struct load_error error = {0};

@@ -19,10 +19,10 @@
 #include "ui/text/report_text.h"
 
 struct options {
-	enum summary_by by; /* SUMMARY_BY_COUNT: by function */
+	enum summary_by by; /* SUMMARY_BY_COUNT stands for functions */
 	const struct report_field *sort;
 	struct report_columns columns;
-	struct selection selection; /* but for the phase */
+	struct selection selection; /* all of it except the phase */
 	unsigned long top;	    /* 0: all */
 	int phase;
 	bool json, csv, trust, whole;
@@ -208,7 +208,7 @@ static void print(const struct report *report, const struct options *options)
 		json_print(report_to_json(report), stdout);
 	} else if (options->csv) {
 		report_csv(report, stdout);
-		input_tell_losses(report->run, &report->losses); /* which no row has place for */
+		input_tell_losses(report->run, &report->losses); /* CSV has no row for them */
 	} else if (options->trust) {
 		report_whole_trust_text(report, stdout);
 	} else if (options->whole) {

@@ -27,7 +27,7 @@
 
 enum { DEFAULT_PORT = 9477, MIN_TOKEN = 16 };
 
-#define LOOK_NS 200000000 /* how often it is asked whether to read again */
+#define LOOK_NS 200000000 /* the time from one check for a new reading to the next */
 
 struct options {
 	struct http_options http;
@@ -42,11 +42,11 @@ struct server {
 	struct held held;
 	struct serve_pace pace;
 	struct metrics_server counts;
-	char *metrics; /* of the last reading that went well */
+	char *metrics; /* from the last reading that went well */
 	const char *otlp_url;
 	struct otlp_push *push; /* NULL: nothing is sent */
 	bool has_more;		/* requests in the present run are still to be sent */
-	bool is_over;		/* the present run grows no more */
+	bool is_over;		/* the present run does not grow any more */
 };
 
 static void check(const struct http_options *http)

@@ -58,7 +58,9 @@ static struct call_tree *checked(struct call_tree *tree, int rc)
 	return tree;
 }
 
-/* Commands by lane whose launch is known: those stand below the calls of threads. */
+/*
+ * Counts the commands of each lane that have a known launch: they stand below the calls of threads.
+ */
 static size_t *count_launched(const struct run *run)
 {
 	size_t *counts = xcalloc(run->lane_count + 1, sizeof(*counts));
@@ -83,7 +85,7 @@ static bool is_shown_elsewhere(const struct run_lane *lane, size_t launched)
 	return lane->kind == BRICK_LANE_QUEUE && launched == lane->sample_count;
 }
 
-/* A tree of each phase, decode first: the sums over its steps. */
+/* Makes a tree for each phase, decode first, with the sums over its steps. */
 static size_t trees_of_phases(const struct tree_view *view, struct call_tree **trees)
 {
 	static const enum step_phase order[STEP_PHASES] = {

@@ -21,7 +21,7 @@
 
 static uint64_t read_before;
 static bool in_batch;
-static struct progress *batch; /* NULL: nobody to tell */
+static struct progress *batch; /* NULL: nothing shows progress */
 
 static uint64_t read_of_this(void)
 {

@@ -25,7 +25,7 @@
 #include "cli/suggest.h"
 #include "ui/text/text.h"
 
-enum { RUNS_LOOKED_AT = 200 }; /* of a history, the newest */
+enum { RUNS_LOOKED_AT = 200 }; /* the number of newest runs of a history that words come from */
 
 void words_add(struct option_words *words, const char *word)
 {
@@ -128,7 +128,7 @@ void words_references(struct option_words *words)
 	}
 }
 
-/* One line of them, for one command. */
+/* One line of default options, for one command. */
 struct defaults_line {
 	char *where; /* "/home/me/.config/brick/config:3" */
 	int argc;

@@ -79,7 +79,7 @@ static void add_listed(struct program_files *files, char *line)
 	add(files, path);
 }
 
-/* Ask the dynamic linker; it maps the program and its libraries, and runs nothing of them. */
+/* Asks the dynamic linker, which maps the program and its libraries but runs none of their code. */
 static void add_libraries(struct program_files *files, const char *program)
 {
 	static const char *const linkers[] = {
@@ -328,7 +328,7 @@ static void add_interpreters(struct program_files *files, char *program)
 	}
 }
 
-/* Why there is nothing that could be run. */
+/* Returns the reason why the program cannot be run: -ENOENT, -EISDIR or -EACCES. */
 static int why_not(const char *command)
 {
 	struct stat st;
