@@ -19,13 +19,13 @@
 
 enum {
 	PLACES = 1 << 14,
-	MAX_TEXTS = 1 << 12,	/* with their own layer and site */
+	MAX_TEXTS = 1 << 12,	/* texts with a layer and site of their own */
 	MAX_FAMILIES = 1 << 11, /* besides */
 	MAX_OWN_NAMES = 4096,	/* bricks beside those of engines */
 	MAX_DOMAINS = 256,
 	MAX_TEXT = 2048,
 	NAME_BYTES = 48,
-	SPARES = 4, /* of a thread, for annotations without room in the table */
+	SPARES = 4, /* per thread, for annotations without room in the table */
 	COST_PERIOD = 64,
 };
 
@@ -125,7 +125,7 @@ static bool continues(char c)
 	return (c & 0xc0) == 0x80;
 }
 
-/* Both ends of a name that is too long: a module's own name stands at the end. */
+/* Keeps both ends of a name that is too long: a module's own name stands at the end. */
 static void shorten(const char *name, size_t bytes, char short_name[NAME_BYTES])
 {
 	size_t head = bytes, tail = bytes;
@@ -229,7 +229,7 @@ static const struct annotation *look_up(
 	}
 }
 
-/* Published, unless another thread was first or there is no room: then NULL. */
+/* Publishes an entry. Returns NULL if another thread was first or there is no room. */
 static const struct annotation *publish(struct annotation *a, uint32_t *count, uint32_t most)
 {
 	uint64_t i = a->hash;

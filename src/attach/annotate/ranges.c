@@ -26,8 +26,8 @@ struct range {
 	const struct annotation *annotation;
 	uint64_t bytes; /* 0: not known */
 	struct brick_async async;
-	brick_span span; /* 0: it lies in no stack, or is not recorded */
-	int level;	 /* in its domain */
+	brick_span span; /* 0: the range lies in no stack, or is not recorded */
+	int level;	 /* the nesting level in its domain */
 };
 
 static __thread struct {

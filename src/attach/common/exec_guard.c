@@ -58,12 +58,12 @@ __attribute__((constructor)) static void find_first(void)
 	find_real();
 }
 
-enum { PATH_BYTES = 1024 }; /* stacks may be small; who has longer paths is let through */
+enum { PATH_BYTES = 1024 }; /* stacks may be small; programs with longer paths are let through */
 
 /* A program to start, and the function that starts it. */
 struct start {
 	execve_fn exec;
-	spawn_fn spawn; /* else */
+	spawn_fn spawn; /* used if exec is NULL */
 	bool is_searched;
 	const char *file;
 	char *const *argv;
@@ -79,7 +79,7 @@ static int go(const struct start *s, char *const *envp)
 	return s->spawn(s->pid, s->file, s->actions, s->attributes, s->argv, envp);
 }
 
-/* The value, if the string says that variable. */
+/* The value, if the string sets that variable. */
 static const char *value_of(const char *string, const char *name)
 {
 	size_t length = strlen(name);
@@ -116,7 +116,7 @@ static const char *next_entry(const char *list)
 	return *list ? list + 1 : list;
 }
 
-/* -errno of the first of our libraries that is not there for the program; 1: there is none. */
+/* -ELIBACC: one of our libraries in the list cannot be read. 0: all can. 1: the list has none. */
 static int libraries_missing(const char *list)
 {
 	int found = 1;
@@ -220,7 +220,10 @@ static void drop_ours(char *out, const char *list)
 	*out = '\0';
 }
 
-/* `changed` in place of a variable of its name, or beside the others; without `dropped`. */
+/*
+ * Starts the program with `changed` in place of the variable of that name, or added, and without
+ * `dropped`.
+ */
 static int go_with(
 	const struct start *s, char *const *envp, char *changed, size_t name, const char *dropped)
 {

@@ -21,7 +21,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 LOCK_OVER_FORKS(lock)
 
-/* Under the lock: is this new to the session? Then it is remembered. */
+/* True if this is new to the session: then it is remembered. The caller holds the lock. */
 static bool is_new(uint64_t hash)
 {
 	uint32_t now = __atomic_load_n(&brick__on, __ATOMIC_RELAXED);
@@ -45,7 +45,8 @@ void note_once(const char *key, const char *format, ...)
 	KEEP_ERRNO();
 	va_list arguments;
 
-	if (!brick_enabled() || brick_thread_ready()) /* in the session that this one goes into */
+	/* makes the thread ready for the session that the note goes into */
+	if (!brick_enabled() || brick_thread_ready())
 		return;
 	va_start(arguments, format);
 	vsnprintf(value, sizeof(value), format, arguments);

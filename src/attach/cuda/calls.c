@@ -32,17 +32,17 @@ static struct newest_numbers tails = NEWEST_NUMBERS(tail_places);
 
 /* The state of a thread in its calls. */
 struct call_thread {
-	uint32_t depth;	     /* of calls that launch */
-	uint32_t hook_calls; /* that launched, since one was timed */
-	uint32_t was_timed;  /* one was, once: the first ones are not typical */
+	uint32_t depth;	     /* how many launching calls the thread is in */
+	uint32_t hook_calls; /* launching calls since one was timed */
+	uint32_t was_timed;  /* one call was timed; the first ones are not typical */
 	bool is_captured;    /* the call made nodes of a graph instead */
 	uint64_t hook_ticks;
 	uint64_t wait_begin;
 	struct brick__waits waits;
-	uint64_t source; /* of the module that is being loaded */
+	uint64_t source; /* hash of the PTX that is being loaded; 0: none */
 	struct brick_launch launch;
-	const struct brick_launch_owner *work; /* that the call's kernel tells of */
-	uint32_t numbers; /* of commands that the call launches, from launch.number on */
+	const struct brick_launch_owner *work; /* the owner whose work the call's kernel does */
+	uint32_t numbers; /* how many numbers of commands the call takes, from launch.number on */
 	uint32_t outer;	  /* id of the outermost call that launches */
 };
 
@@ -50,7 +50,7 @@ static __thread struct call_thread call_thread;
 
 /* Choosing. */
 
-/* A result of CUPTI's. */
+/* Returns a result of CUPTI's. */
 static int enable_domain(uint32_t domain)
 {
 	int result = CUPTI_FINE;
@@ -257,7 +257,7 @@ static void order_exit(const struct call_shape *shape, const struct cupti_call *
 
 /* Calls that destroy: a handle may be the next one's, too. */
 
-/* The one of the parameters: another may be current on this thread, or none. */
+/* Takes the context from the parameters: another one may be current on this thread, or none. */
 static void context_gone(const struct cupti_call *call)
 {
 	const struct cuda_context_call *gone = call->parameters;

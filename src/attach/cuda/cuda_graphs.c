@@ -21,13 +21,14 @@
 /* Nodes. */
 
 enum { FIRST_SWEEP = 1 << 12, MAX_NODES = 3 << 19 };
-enum { KEPT_ROUNDS = 50 }; /* of deliveries, after a node is gone: its records may still come */
+/* So many deliveries a node is kept after it is gone: its records may still come. */
+enum { KEPT_ROUNDS = 50 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct hashmap nodes; /* id -> value_of() */
 static struct hashmap execs; /* executable graph -> records of a launch, 0: not known */
 static size_t sweep_at = FIRST_SWEEP;
-static uint32_t round_number = 1, full_round; /* in which there were too many */
+static uint32_t round_number = 1, full_round; /* the latter had too many nodes */
 static uint64_t lost;
 
 /*
@@ -129,13 +130,13 @@ static uint32_t graph_of(uint64_t id)
 
 enum { NESTED_COPIES = 16, MAX_NESTED = 1 << 12 };
 
-/* Two nodes of a graph have different parents, or that of one is not known. */
+/* In place of a parent: two nodes of a graph have different parents, or one parent is not known. */
 #define NO_PARENT (HASHMAP_NONE - 1)
 
 /* The nodes that were copied into one graph. */
 struct copies {
 	uint32_t graph, nodes, leaves;
-	uint64_t parent; /* of all leaves; HASHMAP_NONE: there are none, or NO_PARENT */
+	uint64_t parent; /* of all leaves, or NO_PARENT; HASHMAP_NONE: there are no leaves */
 	bool holds_graph, holds_conditional;
 };
 
@@ -379,8 +380,8 @@ void graph_places_updated(cuda_handle exec, cuda_handle graph)
 static __thread struct {
 	bool is_begun;
 	cuda_handle copies; /* stands for it until it has a handle */
-	uint32_t records;   /* that a launch brings */
-	uint32_t varies;    /* the graph itself decides how many those are */
+	uint32_t records;   /* the number of records that a launch brings */
+	uint32_t varies;    /* the graph itself decides how many records there are */
 } making;
 
 static int are_whole;

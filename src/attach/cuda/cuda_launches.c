@@ -14,14 +14,14 @@ enum state { FREE, OPEN, MADE, GIVEN_UP, SEEN, PASSED_OVER /* and why, added to 
 
 struct entry {
 	uint32_t correlation, state; /* both atomic */
-	uint32_t records, seen;	     /* of its records */
+	uint32_t records, seen;	     /* records: how many will come; seen: how many have come */
 	uint32_t taken;		     /* its own number has been given away */
 	uint32_t certain;	     /* see launch_records */
 	uint32_t twin;		     /* id of the other one of two joined calls; 0: none */
 	uint32_t former;	     /* id of a call that is over when this one's records come */
 	uint32_t numbers;	     /* see launch_records */
 	const struct brick_launch_owner *work;
-	uint64_t end; /* of the call, atomic; 0: not yet */
+	uint64_t end; /* the end of the call, atomic; 0: it has not ended */
 	struct brick_launch launch;
 };
 
@@ -30,8 +30,10 @@ static uint32_t newest; /* id; written by launching threads */
 static uint32_t oldest; /* consumer: nothing below it is waited for */
 static uint64_t unanswered;
 
-/* The newest call of which it is not known how many records come, by stream; a place holds whoever
- * came last. Both atomic. */
+/*
+ * The newest call of each stream with an unknown number of records; a place holds the last one that
+ * came. Both fields are atomic.
+ */
 static struct {
 	cuda_handle stream;
 	uint32_t correlation;

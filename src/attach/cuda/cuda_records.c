@@ -230,8 +230,10 @@ struct held_command {
 	uint32_t correlation, kernel;
 };
 
-/* Commands recorded; those of which the launch or the node was not known; those that came too late
- * for order. */
+/*
+ * Counts commands that were recorded, those without a known launch or node, and those that came too
+ * late for the order.
+ */
 static struct {
 	uint64_t recorded, without_launch, without_node, refused;
 } counts;
@@ -273,7 +275,7 @@ static void sink(uint32_t i)
 	}
 }
 
-/* The launch of a command, its brick and layer from the graph node if it was made by one. */
+/* Finds the launch of a command. A node of a graph gives it the brick and layer. */
 static void find_launch(const struct held_command *held, struct brick_launch *launch,
 	const struct brick_launch_owner **work)
 {
@@ -372,7 +374,7 @@ static void release_before(uint64_t before_ns)
 /* Records. */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct helper_cpu cpu = {.name = "CUPTI's threads"}; /* for our records, under the lock */
+static struct helper_cpu cpu = {.name = "CUPTI's threads"}; /* under the lock */
 static __thread int is_ours;
 static uint64_t kernels, copies, graphs, dropped, incomplete, broken, uncorrelated, disowned,
 	unwanted;

@@ -95,7 +95,7 @@ void excluded_forget(cuda_handle gone)
 			exclude_no_more(i);
 }
 
-/* Commands that others come after. */
+/* Commands that other commands wait for. */
 
 enum { EVENTS = 1 << 13, STREAMS = 1 << 9, CALLS = 1 << 14, CAPTURES = 64, PLACES_OF_ONE = 8 };
 
@@ -106,13 +106,13 @@ struct after {
 
 struct event {
 	cuda_handle handle, context;
-	uint32_t capture; /* that it was recorded in; 0: none */
+	uint32_t capture; /* the capture that it was recorded in; 0: none */
 	struct after after;
 };
 
 struct stream {
 	cuda_handle handle, context;
-	uint32_t capture; /* that it is, or was, part of */
+	uint32_t capture; /* the capture that it is, or was, part of */
 	struct after after;
 };
 
@@ -130,7 +130,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct event events[EVENTS];
 static struct stream streams[STREAMS];
 static struct call calls[CALLS];
-static struct capture captures[CAPTURES]; /* that are under way, the oldest first */
+static struct capture captures[CAPTURES]; /* captures that are under way, the oldest first */
 static uint32_t capture_count, last_capture;
 static uint32_t is_used; /* atomic: something has been waited for */
 
@@ -160,7 +160,7 @@ static struct stream *find_stream(cuda_handle handle)
 	return FIND(streams, STREAMS, handle, handle);
 }
 
-/* Its place, a free one, or another's. */
+/* Returns the event's place, a free one, or another's. */
 static struct event *event_place(cuda_handle handle)
 {
 	struct event *free = FIND(events, EVENTS, handle, NULL);

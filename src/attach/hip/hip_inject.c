@@ -52,13 +52,13 @@ enum { MAX_HELD = 1 << 16 };
 #define PERIOD_NS 500000000ull
 
 struct command {
-	struct command *next; /* in its queue */
+	struct command *next; /* the next one in its queue */
 	struct queue *queue;
 	struct brick_launch launch;
 	const struct brick_launch_owner *work;
-	uint32_t kernel; /* of a copy; of a dispatch it is known at its end */
+	uint32_t kernel; /* set for a copy; a dispatch's is known at its end */
 	uint64_t bytes, flops, begin_ns, end_ns;
-	int refs; /* its callbacks to come, and its queue */
+	int refs; /* held by its callbacks to come and by its queue */
 	bool is_done, is_given_up;
 };
 
@@ -352,12 +352,15 @@ static void about_copy(const struct hip_event *e, void **user)
 	}
 }
 
-/* The call that waits, of this thread; begin 0: there is none. */
+/* The waiting call of this thread; begin 0: there is none. */
 static __thread struct {
 	uint64_t begin, number;
 } waiting __attribute__((tls_model("initial-exec")));
 
-/* It is for the newest command of its stream, or of all where no stream is told, at the latest. */
+/*
+ * The wait is for the newest command of its stream at the latest; if no stream is told, for the
+ * newest of all.
+ */
 static void about_call(const struct hip_event *e)
 {
 	if (e->phase == HIP_PHASE_ENTER) {

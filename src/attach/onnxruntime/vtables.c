@@ -93,7 +93,10 @@ static const struct derived *class_of(const struct vtables *v, uintptr_t type)
 	return NULL;
 }
 
-/* Is a name of a class here? Ends of segments may not be mapped: what is asked for is short. */
+/*
+ * True if a name of a class is here. Ends of segments may not be mapped, so only a few bytes are
+ * read.
+ */
 static bool is_name(const struct vtables *v, uintptr_t text)
 {
 	return holds(&v->texts, text, 8) &&
@@ -101,7 +104,10 @@ static bool is_name(const struct vtables *v, uintptr_t text)
 		       (*(const char *)text >= '1' && *(const char *)text <= '9'));
 }
 
-/* Is type information that begins here derived from what we know? Then where the base lies. */
+/*
+ * True if type information that begins here is derived from a known class; *offset is then the
+ * place of the base.
+ */
 static bool derives(const struct vtables *v, uintptr_t at, intptr_t *offset)
 {
 	const struct derived *base = class_of(v, word_at(at + 16));

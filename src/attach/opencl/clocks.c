@@ -17,10 +17,10 @@
 
 enum {
 	REFRESH_NS = 200000000, /* far apart: the error of a reading must not bend the rate */
-	CHOICE_NS = 50000000,	/* to choose the narrowest of readings queued within */
-	HOLD_NS = 500000000,	/* that commands wait at most for their clock */
-	PATIENCE_NS = 1000000,	/* that a queued time may lie outside of its call */
-	MAX_DOUBTS = 4,		/* times in a row */
+	CHOICE_NS = 50000000,	/* the narrowest reading in such a time is chosen */
+	HOLD_NS = 500000000,	/* commands wait at most so long for their clock */
+	PATIENCE_NS = 1000000,	/* a queued time may lie so far outside of its call */
+	MAX_DOUBTS = 4,		/* so many doubts refute a timer, so many trusts confirm it */
 };
 
 enum method { METHOD_QUEUED = 0, METHOD_TIMER = 1 };

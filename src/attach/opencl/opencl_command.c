@@ -19,7 +19,7 @@
 
 enum {
 	COST_INTERVAL = 16,	    /* one command in about as many is timed */
-	INTERRUPTED_TICKS = 200000, /* more is somebody else's time */
+	INTERRUPTED_TICKS = 200000, /* a longer time is somebody else's */
 };
 
 /* BRICK_MODE, see brick/abi/session.h: queues are synchronised after every command, or when

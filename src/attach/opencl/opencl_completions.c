@@ -30,12 +30,12 @@ enum {
 	MAX_ROUNDS = 64,
 	MANY_HELD = WINDOW / 2,
 	ROOM_NAP_NS = 100000,
-	ROOM_MAX_NAPS = 200, /* without a free place */
+	ROOM_MAX_NAPS = 200, /* naps without a free place */
 	SYNC_NAP_NS = 10000,
 	SYNC_PATIENCE_NS = 100000000, /* without any progress */
 	INTERVAL_NS = 20000000,
-	IDLE_ROUNDS = 50, /* without anything outstanding, until it sleeps */
-	WAKE_AT = 1024,	  /* outstanding commands of a queue */
+	IDLE_ROUNDS = 50, /* rounds with nothing outstanding before the thread sleeps */
+	WAKE_AT = 1024,	  /* wakes the thread at so many outstanding commands of a queue */
 	MAX_LEAVING = 8,  /* queues */
 	STACK_BYTES = 1 << 19,
 	EXIT_LOCK_S = 2,
@@ -49,11 +49,11 @@ enum {
 struct window {
 	struct pending *items, **sorted;
 	uint32_t capacity, count;
-	uint64_t first;	   /* its place in the ring */
+	uint64_t first;	   /* the place of items[0] in the ring */
 	uint64_t bound_ns; /* no command that is not done has begun before */
 };
 
-/* Ours to use while `taking` is held; one is enough for the thread, others make do without. */
+/* The holder of `taking` may use it. The thread has one; others do without. */
 static struct window shared_window;
 static pthread_mutex_t window_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -251,7 +251,7 @@ static void nap(long ns)
 	nanosleep(&t, NULL);
 }
 
-/* Whoever records is at it now, or we are: look whether that makes room. */
+/* True if there is room for a command. Records finished ones if no other thread is at it. */
 static bool has_place(struct queue *q)
 {
 	if (queue_pending(q) >= QUEUE_MAX_PENDING && !pthread_mutex_trylock(&q->taking)) {

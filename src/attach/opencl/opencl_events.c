@@ -35,7 +35,7 @@ static struct known_event *find(cl_event event)
 	return NULL;
 }
 
-/* A place to write to: its own, a free one, or another's. */
+/* Returns a place to write to: the event's own, a free one, or another's. */
 static struct known_event *take_place(cl_event event)
 {
 	struct known_event *place = find(event);
@@ -68,7 +68,7 @@ void events_forget(cl_event event)
 		__atomic_store_n(&place->event, NULL, __ATOMIC_RELAXED);
 }
 
-/* Both as they are for this event; 0: it is not known. */
+/* Reads both values of the event. Returns 0 if the event is not known. */
 static int look_up(cl_event event, uint64_t *number, uint64_t *waited_ns)
 {
 	const struct known_event *place = event ? find(event) : NULL;

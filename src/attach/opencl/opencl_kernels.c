@@ -31,11 +31,11 @@ struct shape {
 
 struct kernel {
 	cl_kernel handle;
-	cl_device_id device; /* that `block` and `shared_bytes` hold for */
+	cl_device_id device; /* the device that `block` and `shared_bytes` hold for */
 	bool is_known;
 	char name[192];
 	uint64_t code, shared_bytes;
-	size_t block[3]; /* that its source requires, or 0 */
+	size_t block[3]; /* the size that its source requires, or 0 */
 	struct shape shapes[SHAPES];
 	uint32_t next_shape;
 };

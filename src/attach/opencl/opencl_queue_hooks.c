@@ -13,7 +13,7 @@
 #include "base/clock_ns.h"
 #include "brick/brick.h"
 
-/* Can an error come from our additions? */
+/* True if the error can come from our additions. */
 static bool may_be_ours(cl_int error)
 {
 	return error == CL_INVALID_QUEUE_PROPERTIES || error == CL_INVALID_VALUE ||
@@ -144,7 +144,7 @@ static cl_int answer(const void *value, size_t bytes, size_t capacity, void *out
 	return CL_SUCCESS;
 }
 
-/* Does this queue have profiling that its program did not ask for? */
+/* True if this queue has profiling that its program did not ask for. */
 static const struct queue *disguised(cl_command_queue handle)
 {
 	const struct queue *q = queue_find(handle);

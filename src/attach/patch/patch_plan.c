@@ -55,7 +55,7 @@ static int walk_table(const struct image *image, uint64_t table, target_fn each,
 	return answer;
 }
 
-/* Take instructions until a jump fits. */
+/* Takes instructions until a jump fits. */
 static const char *displace(struct plan *plan, const uint8_t *code, uint64_t bytes)
 {
 	uint8_t moved[INSN_MOVED_BYTES];
@@ -177,7 +177,10 @@ size_t plan_write(const struct plan *plan, const struct image *image,
 	return n ? at + n : 0;
 }
 
-/* Do two instructions do the same at their places? Bytes may differ in one distance only. */
+/*
+ * True if two instructions do the same at their places. Their bytes may differ in one distance
+ * only.
+ */
 static bool is_same(
 	const struct insn *a, const uint8_t *code_a, const struct insn *b, const uint8_t *code_b)
 {
@@ -217,12 +220,12 @@ bool plan_verify(const struct plan *plan, const struct image *image, uint64_t to
 	       b.target == plan->site + plan->displaced && at + b.length == bytes;
 }
 
-/* The look at the rest of the object. */
+/* Search of the rest of the object. */
 
 struct search {
-	struct plan **plans; /* by entry, those that are not refused */
+	struct plan **plans; /* those that are not refused, sorted by entry */
 	size_t count;
-	uint64_t low, high; /* of all of them */
+	uint64_t low, high; /* from the first entry to the end of the last displaced part */
 };
 
 COMPARATOR(compare, struct plan *const, ORDER((*x)->entry, (*y)->entry))
@@ -349,7 +352,7 @@ int plan_surroundings(struct plan *const *plans, size_t count, const struct imag
 	return error;
 }
 
-/* The look at those who call the function. */
+/* Search of the functions that call this one. */
 
 enum { MAX_STEPS = 1 << 19, MAX_DEPTH = 6 };
 
@@ -386,11 +389,11 @@ static bool calls_out(
 /* The state while the code behind calls is followed. */
 struct follow {
 	const struct image *image;
-	struct hashmap live; /* by address: registers not written since the call */
+	struct hashmap live; /* address -> registers not written since the call */
 	ARRAY(uint64_t) work;
 	uint64_t kept;			 /* registers that were read without having been written */
-	const struct image_function *in; /* for reach_target(): whose table it may be */
-	uint8_t *begins;		 /* where instructions of that one do; a byte for each */
+	const struct image_function *in; /* for reach_target(): the table's function */
+	uint8_t *begins;		 /* 1 where its instructions begin, by byte */
 	uint64_t now;
 	int failed;
 };
@@ -488,7 +491,7 @@ static bool is_tail_call(const struct image *image, uint64_t address, uint64_t t
 	return is_linkage(image, target) || (from && to && !is_same_function(from, to));
 }
 
-/* Does nothing of a function return, as ggml_abort()? */
+/* True if no path of a function returns, as in ggml_abort(). */
 static bool never_returns(const struct image *image, uint64_t address)
 {
 	const struct image_function *f = image_function_at(image, address);

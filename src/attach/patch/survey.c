@@ -113,9 +113,9 @@ static void refuse_remnants(struct survey *s)
 
 /* How the functions of one group can be hooked, each by itself. */
 struct group {
-	bool is_patched; /* all that are needed */
-	bool is_refused; /* they are that or refused, and none is missing */
-	bool has_other;	 /* another can stand in for them */
+	bool is_patched; /* all functions that are needed are patched */
+	bool is_refused; /* each needed one is patched or refused, and none is missing */
+	bool has_other;	 /* another function can stand in for them */
 };
 
 static struct group group_of(const struct survey *s, int group)

@@ -43,7 +43,7 @@ void ggml_symbols_names(struct patch_name names[GGML_SYMBOL_COUNT])
 	names[GGML_CONTEXT_DECODE].is_sign = names[GGML_COMPUTE_FORWARD].is_sign = true;
 }
 
-/* Is there all of this use that must be? */
+/* True if all functions that this use must have are there. */
 static bool has_all(const char reached[GGML_SYMBOL_COUNT], enum ggml_use use)
 {
 	for (int i = 0; i < GGML_SYMBOL_COUNT; i++)

@@ -12,7 +12,7 @@
 
 struct entry {
 	struct named_site site;
-	char names[]; /* operation, name, kind, each with its end */
+	char names[]; /* operation, name and kind, each NUL-terminated */
 };
 
 static ARRAY(struct entry *) entries;

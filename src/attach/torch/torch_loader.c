@@ -72,7 +72,7 @@ static void look_at(const char *path)
 	}
 }
 
-/* Looks if PyTorch has been loaded since the last look. */
+/* Looks for a PyTorch that was loaded since the last call. */
 static void look(void)
 {
 	static unsigned long long loads_seen;

@@ -115,7 +115,7 @@ static bool has_extension(struct vulkan_instance *in, VkPhysicalDevice physical,
 	return found;
 }
 
-/* Can the device's clock be read together with CLOCK_MONOTONIC? */
+/* True if the device's clock can be read together with CLOCK_MONOTONIC. */
 static bool can_calibrate(struct vulkan_instance *in, VkPhysicalDevice physical)
 {
 	VkTimeDomainEXT domains[16];

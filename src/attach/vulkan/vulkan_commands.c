@@ -20,7 +20,7 @@
  */
 struct vulkan_pipeline {
 	char name[128];
-	bool is_named;	   /* by the program: else by the hash of its code, and `main` at most */
+	bool is_named;	   /* the program named it; else the name is made from the code's hash */
 	uint32_t block[3]; /* 0: not known */
 	uint64_t code;	   /* hash of its module, 0: not known */
 };
@@ -45,7 +45,7 @@ enum {
 	MODE_LOCAL_SIZE = 17,
 };
 
-/* Does a literal string, NUL-terminated and padded to words, equal name? */
+/* True if a literal string, NUL-terminated and padded to words, equals name. */
 static bool equals(const uint32_t *words, size_t count, const char *name)
 {
 	size_t bytes = count * sizeof(*words), n = strlen(name);
@@ -53,7 +53,7 @@ static bool equals(const uint32_t *words, size_t count, const char *name)
 	return n < bytes && !memcmp(words, name, n + 1);
 }
 
-/* Look for the entry point of that name. words: of the module, count of them. */
+/* Looks for the entry point of that name in the `count` words of a module. */
 static void spirv_entry_find(
 	struct spirv_entry *entry, const uint32_t *words, size_t count, const char *name)
 {

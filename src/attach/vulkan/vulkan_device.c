@@ -47,7 +47,7 @@ void *map_take_match(
 	return value;
 }
 
-/* Call visit() with each value; it must not change the map. */
+/* Calls visit() with each value; it must not change the map. */
 static void map_each(struct map *map, void (*visit)(void *value))
 {
 	const struct hashmap_slot *slot = NULL;

@@ -22,7 +22,7 @@
 
 enum { MAX_IN_FLIGHT = 256, EXIT_PATIENCE_S = 1 };
 
-/* Handing out. */
+/* Handing out queues. */
 
 static void add_queue(struct vulkan_device *d, VkQueue handle, uint32_t family, uint32_t index)
 {
@@ -87,7 +87,7 @@ static bool holds(const struct vulkan_submission *s, const struct vulkan_chunk *
 	return false;
 }
 
-/* Take over the timed commands of one command buffer, and of those that it executes. */
+/* Takes over the timed commands of one command buffer, and of those that it executes. */
 static void gather(
 	struct vulkan_submission *s, uint32_t batch, VkCommandBuffer handle, unsigned depth)
 {
@@ -148,7 +148,7 @@ static void read_clock(
 		clock_correlate_by(d, queue);
 }
 
-/* Send the copies after the program's own submission. Under the device's lock. */
+/* Sends the copies after the program's own submission. The caller holds the device's lock. */
 static void follow(struct vulkan_device *d, struct vulkan_queue *queue, struct vulkan_submission *s)
 {
 	uint32_t at = 0;
@@ -405,9 +405,9 @@ VKAPI_ATTR VkResult VKAPI_CALL hook_WaitForFences(
 enum { POLL_WORK_NS = 1000000, POLL_GAP_NS = 200000000 };
 
 static __thread struct {
-	VkFence fence; /* VK_NULL_HANDLE: it asks for none */
+	VkFence fence; /* VK_NULL_HANDLE: the thread polls no fence */
 	uint64_t begin, last, place;
-	uint64_t last_ns, cpu_ns; /* of the last answer, and of its thread by then */
+	uint64_t last_ns, cpu_ns; /* of the last answer, and the thread's CPU time */
 } poll;
 
 static void record_poll(struct vulkan_device *d, VkFence fence)

@@ -105,17 +105,17 @@ void submission_order(struct vulkan_submission *s, int are_numbered, uint64_t be
 
 /* Done. */
 
-/* A command whose times are known: on the device's clock, and where that is on the host's. */
+/* A command with known times: on the device's clock, and their places on the host's. */
 struct timed {
 	const struct pending *pending;
 	const struct vulkan_submission *submission;
 	uint64_t begin_ns, end_ns;
 	uint64_t host_ns, host_end_ns;
-	uint64_t placed_ns; /* the same begin, by the clock alone */
+	uint64_t placed_ns; /* host_ns by the clock alone */
 	uint64_t over_ns;   /* the end of the wait for it */
 };
 
-enum { MAX_TRUSTED_NS = 10000 }; /* of a clock's residual: its best guess is taken */
+enum { MAX_TRUSTED_NS = 10000 }; /* up to this residual a clock's best guess is taken */
 
 COMPARATOR(by_begin, struct timed, ORDER(x->begin_ns, y->begin_ns))
 
@@ -239,7 +239,7 @@ static size_t collect(struct vulkan_device *d, struct vulkan_queue *queue,
 	return n;
 }
 
-/* Record submissions [first, end) of a queue, all of which are done. */
+/* Records submissions [first, end) of a queue, all of which are done. */
 static void record_all(struct vulkan_device *d, struct vulkan_queue *queue,
 	struct vulkan_submission *end, size_t count)
 {
