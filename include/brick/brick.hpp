@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Brick in C++ (11 and later): classes that end what they began when they go out of scope, by
- * return or by exception. They add nothing to the calls of brick.h but that; none throws. Each
- * object belongs to the thread that made it.
+ * return or by exception. They add nothing else to the calls of brick.h, and none throws. An object
+ * may only be used on the thread that made it.
  */
 #ifndef BRICK_BRICK_HPP
 #define BRICK_BRICK_HPP
@@ -13,7 +13,7 @@
 namespace brick
 {
 
-/* A brick and what its execution did, which may come to be known piece by piece until its end. */
+/* An execution of a brick. Its work may be counted piece by piece until its end. */
 class timed
 {
 	brick_span span_;
@@ -33,7 +33,7 @@ class timed
 	}
 
       public:
-	/* In the thread's present layer, or in a given one. */
+	/* Begins the brick in the thread's present layer, or in a given one. */
 	explicit timed(std::uint32_t brick) : span_(brick_begin(brick))
 	{
 	}
@@ -47,7 +47,7 @@ class timed
 		end();
 	}
 
-	/* More elements produced, bytes moved, floating-point operations done. */
+	/* Add to the elements produced, the bytes moved, the floating-point operations done. */
 	timed &elements(std::uint64_t n)
 	{
 		return know(elements_, n);
@@ -61,7 +61,7 @@ class timed
 		return know(flops_, n);
 	}
 
-	/* End this one, and begin the next at the same reading of the clock (brick_lap). */
+	/* Ends this one, and begins the next at the same reading of the clock (brick_lap). */
 	void lap(std::uint32_t next)
 	{
 		span_ = known_ ? brick_lap_work(span_, elements_, bytes_, flops_, next)
@@ -69,7 +69,7 @@ class timed
 		forget();
 	}
 
-	/* Before its scope does; more than once is legal. */
+	/* Ends the brick before its scope ends. Further calls do nothing. */
 	void end()
 	{
 		if (known_)
@@ -90,7 +90,7 @@ class step
 	step(enum brick_phase phase, std::uint64_t tokens) : span_(brick_step_begin(phase, tokens))
 	{
 	}
-	/* Of a batch: tokens of prompts, and those that new ones are made from. */
+	/* A step over a batch: its tokens of prompts, and those that new ones are made from. */
 	step(std::uint32_t prompt_tokens, std::uint32_t output_tokens)
 	    : span_(brick_step_begin_mixed(prompt_tokens, output_tokens))
 	{
@@ -102,7 +102,7 @@ class step
 		brick_end(span_);
 	}
 
-	/* What it evaluates of one sequence, and how many results are wanted of that. */
+	/* Adds the tokens of one sequence, and how many results it wants (brick_step_sequence). */
 	step &sequence(std::uint32_t model, std::uint32_t id, std::uint32_t prompt_tokens,
 		std::uint32_t output_tokens, std::uint32_t results, std::int32_t position = -1)
 	{
@@ -118,7 +118,7 @@ class step
 	}
 };
 
-/* The layer of what this thread begins until the scope ends; then it is in none. */
+/* Sets the layer of the bricks that this thread begins; none after the scope ends. */
 class layer
 {
       public:
@@ -154,20 +154,20 @@ class device
 		brick_device_close(device_);
 	}
 
-	/* 0: it is open; else what brick_strerror() has words for. */
+	/* 0 if the device is open, else an error for brick_strerror(). */
 	int error() const
 	{
 		return error_;
 	}
 
-	/* For the calls of brick/device.h; null while it is not open. */
+	/* The device for the calls of brick/device.h; null if it is not open. */
 	brick_device *get() const
 	{
 		return device_;
 	}
 };
 
-/* A brick on a queue of a device, and what its execution did (brick_device_begin). */
+/* An execution of a brick on a queue of a device, with its work (brick_device_begin). */
 class on_queue
 {
 	const device &device_;
@@ -246,13 +246,13 @@ class session
 		stop();
 	}
 
-	/* 0: it runs, or did; else what brick_strerror() has words for. */
+	/* 0 if the session runs or has ended well, else an error for brick_strerror(). */
 	int error() const
 	{
 		return error_;
 	}
 
-	/* Complete the file now: 0, or what went wrong. */
+	/* Ends the session and completes its file now. Returns 0 or the error. */
 	int stop()
 	{
 		if (error_ || stopped_)
