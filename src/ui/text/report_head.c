@@ -213,7 +213,7 @@ static double share_of(const uint64_t ns[TRAINING_PHASES], int phase, double tot
 	return (double)ns[phase] / total_ns;
 }
 
-/* What devices did of it: the threads' times are then of giving it to them. */
+/* Adds the devices' times of training. The threads' times are then those of handing work over. */
 static void add_training_device(char **text, const uint64_t ns[TRAINING_PHASES])
 {
 	char total[UNITS_BYTES], forward[UNITS_BYTES], backward[UNITS_BYTES],
