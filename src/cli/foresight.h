@@ -42,7 +42,7 @@ void foresight_fini(struct foresight *f);
 
 /* What that costs: said before it is spent, by `record` and `doctor` alike. */
 #define FORESIGHT_SPLITS_COST                                                                   \
-	"expect 1.1 to 4 times the time on one thread, and 2 to 6 times on several, which are " \
+	"expect 1.1 to 4 times the time on one thread, and 2 to 7 times on several, which are " \
 	"started or woken for each node"
 
 /*

@@ -114,6 +114,19 @@ def record(scratch, label, *options, first_layer=0, last_layer=7, **more):
     return result, found, replayed, graphs(result.notes)
 
 
+def check_widths(path):
+    """Names of kernels have hundreds of characters: no screen is wider for it, on a terminal or not."""
+    run = json.loads(subprocess.check_output([BRICK, "export", "--format", "json", path]))
+    assert max(len(kernel["name"]) for kernel in run["kernels"]) > 120, run["kernels"]
+    for columns in 60, 100, None:
+        env = {k: v for k, v in os.environ.items() if k != "COLUMNS"} | ({"COLUMNS": str(columns)} if columns else {})
+        for answer in (["report"], ["report", "-v"], ["report", "--trust"], ["report", "--by", "kernel"], ["report", "--by", "queue"],
+                       ["tree"], ["tree", "--phase", "prefill"], ["explain"], ["path"], ["requests"], ["diff", path], ["scaling"]):
+            done = subprocess.run([BRICK, *answer, path], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            wide = [line for line in done.stdout.splitlines() if len(line) > (columns or 120)]
+            assert done.stdout and not wide, (columns, answer, done.stderr, wide)
+
+
 def main():
     g.libraries()
     base = ("--prompt-tokens", "16", "--predict", "12")
@@ -123,6 +136,7 @@ def main():
         assert counts["captured"] and counts["launched"] >= 6 and replayed, (counts, replayed)
         assert counts["kernels"] == len(found) - replayed, (counts, len(found), replayed)
         assert any("flash_attn" in name for name, *_ in found), "no flash attention"
+        check_widths(result.path)
 
         _, found, replayed, _ = record(scratch, "no flash attention", *base, "--flash", "off")
         assert not any("flash_attn" in name for name, *_ in found) and replayed, replayed

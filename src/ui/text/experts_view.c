@@ -67,19 +67,22 @@ static char shade(double multiple)
 	return shades[i];
 }
 
-static void print_map(const struct expert_model *m, FILE *out)
+static void print_map(const struct expert_model *m, const struct terminal *terminal)
 {
+	FILE *out = terminal->out;
 	uint32_t most = 0;
 
 	for (size_t i = 0; i < m->layers.count; i++)
 		most = m->layers.items[i].experts > most ? m->layers.items[i].experts : most;
 	uint32_t each = (most + MAP_WIDTH - 1) / MAP_WIDTH;
-	fputs("\nTokens by layer and expert, from expert 0 on", out);
-	if (each > 1)
-		fprintf(out, ", %" PRIu32 " experts in each place", each);
-	fputs(".\n' ' none  . under 1/4 of an even share  : under 1/2  - under 1  = 1 to 2  + 2 to "
-	      "4  * 4 to 8  # more\n",
-		out);
+	SCOPED char *places =
+		each > 1 ? text_format(", %" PRIu32 " experts in each place", each) : text_copy("");
+	fputc('\n', out);
+	paragraph(terminal, 0, "", "Tokens by layer and expert, from expert 0 on%s.",
+		places ? places : "");
+	paragraph(terminal, 0, "",
+		"' ' none, . under 1/4 of an even share, : under 1/2, - under 1, = 1 to 2, + 2 to "
+		"4, * 4 to 8, # more");
 	for (size_t i = 0; i < m->layers.count; i++) {
 		const struct expert_layer *l = &m->layers.items[i];
 		fprintf(out, "%5" PRId32 " |", l->layer);
@@ -101,10 +104,12 @@ static void print_kept(const struct expert_model *m, const struct terminal *term
 	struct table *table =
 		table_create(kept_columns, sizeof(kept_columns) / sizeof(*kept_columns));
 
-	if (m->kept_count)
-		fputs("\nThe hottest experts of each layer in fast memory would have served of "
-		      "this recording\n",
-			terminal->out);
+	if (m->kept_count) {
+		fputc('\n', terminal->out);
+		paragraph(terminal, 0, "",
+			"The hottest experts of each layer in fast memory would have served of "
+			"this recording");
+	}
 	for (uint32_t i = 0; i < m->kept_count; i++) {
 		table_row(table, STYLE_PLAIN);
 		table_format(table, "%" PRIu32, m->kept[i].experts);
@@ -148,7 +153,7 @@ void experts_text(const struct run *run, const struct experts *e, FILE *out)
 			fputc('\n', out);
 		print_head(run, m, &terminal);
 		print_layers(m, &terminal);
-		print_map(m, out);
+		print_map(m, &terminal);
 		print_kept(m, &terminal);
 	}
 	if (e->unknown) {
@@ -159,9 +164,11 @@ void experts_text(const struct run *run, const struct experts *e, FILE *out)
 			"not read.",
 			e->unknown, e->executions);
 	}
-	if (losses_dropped(run))
-		fprintf(out, "\n%s records were lost: counts are too low.\n",
+	if (losses_dropped(run)) {
+		fputc('\n', out);
+		paragraph(&terminal, 0, "", "%s records were lost: counts are too low.",
 			units_count(lost, losses_dropped(run)));
+	}
 }
 
 static json_t *layer_json(const struct expert_layer *l)

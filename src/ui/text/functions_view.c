@@ -84,19 +84,21 @@ static void print_head(const struct functions *f, const struct terminal *termina
 }
 
 /* Prints the stacks that are not in the table. */
-static void print_losses(const struct run *run, FILE *out)
+static void print_losses(const struct run *run, const struct terminal *terminal)
 {
 	const struct stack_account *a = &run->stack_account;
 	char count[UNITS_BYTES];
 
 	if (a->lost)
-		fprintf(out, "%s records of the kernel are lost: shares are of what is left.\n",
+		paragraph(terminal, 0, "",
+			"%s records of the kernel are lost: shares are of what is left.",
 			units_count(count, a->lost));
 	if (a->throttled)
-		fprintf(out, "The kernel left stacks out %s times, as they cost it too much.\n",
+		paragraph(terminal, 0, "",
+			"The kernel left stacks out %s times, as they cost it too much.",
 			units_count(count, a->throttled));
 	if (a->nameless)
-		fprintf(out, "%s frames have no name: there were too many addresses.\n",
+		paragraph(terminal, 0, "", "%s frames have no name: there were too many addresses.",
 			units_count(count, a->nameless));
 }
 
@@ -116,7 +118,7 @@ void functions_text(const struct functions_view *view, FILE *out)
 	if (view->shown < f->count)
 		fprintf(out, "\n%zu more function%s.\n", f->count - view->shown,
 			plural_s(f->count - view->shown));
-	print_losses(f->run, out);
+	print_losses(f->run, &terminal);
 }
 
 static json_t *places_json(const struct functions *f, const struct function_row *row)

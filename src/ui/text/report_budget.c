@@ -98,7 +98,6 @@ void report_budget_text(const struct report_budget *b, FILE *out)
 	struct terminal terminal;
 	SCOPED_TO(table_destroy)
 	struct table *table = table_create(columns, sizeof(columns) / sizeof(*columns));
-	SCOPED char *path = text_safe(b->path);
 
 	terminal_init(&terminal, out);
 	fputc('\n', out);
@@ -106,10 +105,11 @@ void report_budget_text(const struct report_budget *b, FILE *out)
 		add_row(table, &b->budget->lines[i], &b->verdicts[i]);
 	table_print(table, &terminal);
 	if (b->failed)
-		fprintf(out, "%zu of %zu limits of %s not kept.\n", b->failed, b->budget->count,
-			path);
+		paragraph(&terminal, 0, "", "%zu of %zu limits of %s not kept.", b->failed,
+			b->budget->count, b->path);
 	else
-		fprintf(out, "All %zu limits of %s kept.\n", b->budget->count, path);
+		paragraph(
+			&terminal, 0, "", "All %zu limits of %s kept.", b->budget->count, b->path);
 }
 
 static json_t *line_json(const struct budget_line *line, const struct budget_verdict *v)

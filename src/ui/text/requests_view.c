@@ -398,8 +398,9 @@ static void print_gaps(const struct requests_view *view, const struct terminal *
 	if (!all || !list)
 		return;
 	count = view->slowest && view->slowest < all ? view->slowest : all;
-	fprintf(terminal->out,
-		"\n%zu gap%s between tokens longer than %d x the median of the request%s\n", all,
+	fputc('\n', terminal->out);
+	paragraph(terminal, 0, "",
+		"%zu gap%s between tokens longer than %d x the median of the request%s", all,
 		plural_s(all), GAP_LONG, count < all ? "; the longest:" : ":");
 	if (!view->slowest) {
 		print_causes(view, list, all, terminal);

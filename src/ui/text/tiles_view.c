@@ -86,15 +86,13 @@ static void print_map(const struct tiles_view *view, const struct tiles_group *g
 {
 	double low_ns, high_ns;
 	char low[UNITS_BYTES], high[UNITS_BYTES];
-	SCOPED char *brick = text_safe(tiles_brick_name(view, group));
-
 	bool is_cut = tiles_bin_range(group, &low_ns, &high_ns);
 	units_time(low, (uint64_t)low_ns);
 	units_time(high, (uint64_t)high_ns);
-	fprintf(terminal->out, "\n%s%s tiles in %s%s: %ux%u; %s %s a tile to %s %s%s\n",
-		terminal_style_begin(terminal, STYLE_STRONG), tiles_level_name(group->level), brick,
-		terminal_style_end(terminal, STYLE_STRONG), group->rows, group->columns,
-		shade(low_ns, low_ns, high_ns, terminal->utf8), low,
+	fputc('\n', terminal->out);
+	paragraph(terminal, 0, "", "%s tiles in %s: %ux%u; %s %s a tile to %s %s%s",
+		tiles_level_name(group->level), tiles_brick_name(view, group), group->rows,
+		group->columns, shade(low_ns, low_ns, high_ns, terminal->utf8), low,
 		shade(high_ns, low_ns, high_ns, terminal->utf8), high, is_cut ? " and more" : "");
 	for (uint32_t row = 0; row < group->bin_rows; row++) {
 		fputs("  ", terminal->out);
@@ -119,7 +117,8 @@ void tiles_text(const struct tiles_view *view, FILE *out)
 	table_print(table, &terminal);
 	table_destroy(table);
 	if (view->tiles->without_place)
-		fprintf(out, "%llu more tiles have no place: their records were dropped.\n",
+		paragraph(&terminal, 0, "",
+			"%llu more tiles have no place: their records were dropped.",
 			(unsigned long long)view->tiles->without_place);
 	for (size_t i = 0; view->map && i < view->tiles->group_count; i++)
 		print_map(view, &view->tiles->groups[i], &terminal);

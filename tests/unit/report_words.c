@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is said of how far to trust a report: a distortion that hides in what steps move by
+ * themselves is no figure, in text and JSON alike, and one that is known has its interval; whole
+ * graphs are not praised as coverage.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/run_builder.h"
+#include "ui/text/report_json.h"
+#include "ui/text/report_text.h"
+#include "ui/text/report_trust.h"
+
+enum { COUNT = 80, STEP_NS = 1000000 };
+
+/* Of a team of two, whose stretches of ten steps differ by so much. */
+static void make_run(struct run *run, uint64_t differ_ns)
+{
+	*run = (struct run){.complete = 1, .clock = {.mult = 1}, .cpus = 1};
+	uint32_t lane = builder_lane(run, builder_process(run, 1), 1);
+	uint32_t worker = builder_lane(run, 0, 2);
+	uint32_t step = builder_site(run, builder_known(run, BRICK_DECODE), -1, NULL, NULL);
+	uint32_t node = builder_site(run, builder_brick(run, "Work", "Other"), 0, "ADD", "x");
+	uint64_t at = 1000;
+
+	for (uint64_t i = 0; i < COUNT; i++) {
+		uint64_t ns = STEP_NS + i / 10 % 2 * differ_ns;
+		builder_sample(run, lane, step, at, at + ns, 0);
+		builder_step(run, lane, 1);
+		builder_sample(run, lane, node, at + 2000, at + 900000, 1);
+		builder_sample(run, worker, node, at + 2000, at + 900000, 0);
+		at += ns;
+	}
+	run->start_ns = 0;
+	run->end_ns = at;
+	run->processes[0].pair_cost_ns = 20;
+	for (uint32_t i = lane; i <= worker; i++) {
+		run->lanes[i].hook_calls = run->lanes[i].hook_timed = COUNT;
+		run->lanes[i].hook_ns = 2000 * COUNT;
+	}
+}
+
+/* Without line ends, which may be anywhere; the caller frees. */
+static char *said(const struct report *report, void (*print)(const struct report *, FILE *))
+{
+	char *text = NULL;
+	size_t bytes = 0, kept = 0;
+	FILE *out = open_memstream(&text, &bytes);
+
+	assert_non_null(out);
+	print(report, out);
+	assert_int_equal(fclose(out), 0);
+	for (size_t i = 0; i < bytes; i++) {
+		char c = text[i] == '\n' ? ' ' : text[i];
+		if (c != ' ' || !kept || text[kept - 1] != ' ')
+			text[kept++] = c;
+	}
+	text[kept] = '\0';
+	return text;
+}
+
+static void check(const struct run *run, const char *trust, const char *line, bool is_measurable)
+{
+	struct report_apart apart;
+
+	assert_int_equal(
+		report_apart_measure(&apart, run, SUMMARY_BY_BRICK, SUMMARY_ALL_PHASES), 0);
+	char *whole = said(&apart.all, report_whole_trust_text),
+	     *brief = said(&apart.all, report_text);
+	json_t *json = report_to_json(&apart.all);
+	json_t *distortion = json_object_get(json, "distortion");
+
+	if (!strstr(whole, trust))
+		fail_msg("%s", whole);
+	if (!strstr(brief, line))
+		fail_msg("%s", brief);
+	assert_int_equal(json_is_true(json_object_get(distortion, "measurable")), is_measurable);
+	assert_int_equal(
+		json_is_true(json_object_get(json_object_get(distortion, "decode"), "measurable")),
+		is_measurable);
+	json_decref(json);
+	free(whole);
+	free(brief);
+	report_apart_fini(&apart);
+}
+
+static void distortion(void **state)
+{
+	struct run run;
+	(void)state;
+	make_run(&run, 0);
+	check(&run, "Distortion 0.20% (0.00% to ", "0.2% distortion (0.0 to ", true);
+	run_fini(&run);
+	make_run(&run, STEP_NS);
+	check(&run, "Distortion not measurable on this busy machine: between -",
+		"distortion not measurable on this busy machine", false);
+	run_fini(&run);
+}
+
+static void whole_graphs(void **state)
+{
+	struct run run;
+	(void)state;
+	make_run(&run, 0);
+	builder_note(&run, "attach", "graphs only: no node is timed");
+	check(&run, "Coverage", "covered by whole graphs, in which no node was timed", true);
+	run_fini(&run);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(distortion),
+		cmocka_unit_test(whole_graphs),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
