@@ -11,20 +11,21 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/descriptor.h"
 
 size_t file_begin(const char *path, char *out, size_t bytes)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t got = fd < 0 ? 0 : 1;
+	struct stat st = {0};
+	ssize_t got = fd < 0 || fstat(fd, &st) ? 0 : 1;
 	size_t n = 0;
 
 	while (got > 0 && n < bytes - 1) {
-		got = read(fd, out + n, bytes - 1 - n);
+		got = pread(fd, out + n, bytes - 1 - n, (off_t)n);
 		n += got > 0 ? (size_t)got : 0;
 		got = got < 0 && errno == EINTR ? 1 : got;
 	}
-	if (fd >= 0)
-		close(fd);
+	descriptor_close(fd, &st);
 	out[n] = '\0';
 	return n;
 }

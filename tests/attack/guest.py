@@ -9,53 +9,11 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "integration"))
-from librecord import *
+from libattack import *
 
 ROUNDS = int(os.environ.get("ATTACK_ROUNDS", "20"))
-GUEST = os.path.join(BUILD, "bin", "program-attack_guest")
 UNUSUAL = os.path.join(BUILD, "bin", "program-attack_unusual")
 need(GUEST)
-BRICKS = 1000
-
-
-def told(out):
-    """Samples in a recording, and what it says was lost."""
-    run = subprocess.run([BRICK, "report", "--json", out], capture_output=True, text=True, timeout=60)
-    if run.returncode:
-        return 0, None, run.stderr
-    answer = json.loads(run.stdout)
-    count = sum(b["count"] for b in answer["bricks"] if b["name"] in ("RmsNorm", "RopeEmbedding", "Sampling"))
-    return count, answer["losses"], run.stderr
-
-
-def attack(what, *arguments, embed=False, before=(), program=GUEST):
-    """The program with and without Brick: same code and output, and every brick is told or lost."""
-    with Scratch() as scratch:
-        out = scratch.file("attack.pftrace")
-        arguments = [a.replace("@", scratch.file("own")) for a in arguments]
-        if embed:
-            run = subprocess.run([*before, program, f"embed={out}", what, *arguments],
-                                 capture_output=True, timeout=120)
-        else:
-            run = record(out, *before, program, what, *arguments)
-        plain = subprocess.run([*before, program, what, *arguments], capture_output=True, timeout=120)
-        name = f"{what} {' '.join(arguments)}{' embedded' if embed else ''}"
-        same(run.returncode, plain.returncode, f"{name}: exit code ({run.stderr.decode()})")
-        same(run.stdout, plain.stdout, f"{name}: output")
-        if not os.path.exists(out):
-            return 0, None, run.stderr.decode()
-        count, losses, text = told(out)
-        if losses and losses["refused"] and not embed:
-            check(b" lost" in run.stderr, f"{name}: the summary is silent about {losses['refused']} records:", run.stderr)
-        return count, losses, text
-
-
-def counted(what, *arguments, bricks, **options):
-    count, losses, text = attack(what, *arguments, **options)
-    check(losses is not None, what, "no recording:", text)
-    lost = losses["dropped"] + losses["unmatched"] + losses["refused"]
-    same(count + lost, bricks, f"{what} {arguments}: bricks recorded ({count}) and lost ({lost})")
-    return count
 
 
 def stripped(scratch):

@@ -9,12 +9,11 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "integration"))
-from librecord import *
+from libattack import *
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-GUEST = os.path.join(BUILD, "bin", "program-attack_guest")
+HOSTS = os.path.join(BUILD, "bin", "program-attack_hosts")
 need(GUEST)
-BRICKS = 1000
 PLAIN = 'int puts(const char *); int main(void) { puts("ran"); return 3; }\n'
 
 
@@ -44,8 +43,7 @@ def starts(scratch, name, command, missing, **keywords):
     out = scratch.file("starts.pftrace")
     run = record(out, *command, **keywords)
     plain = subprocess.run(command, capture_output=True, timeout=60, **keywords)
-    own = b"".join(line for line in run.stderr.splitlines(True) if not line.startswith(b"brick: "))
-    same((run.returncode, run.stdout, own), (plain.returncode, plain.stdout, plain.stderr), f"{name}: what it did")
+    same((run.returncode, run.stdout, own_lines(run.stderr)), (plain.returncode, plain.stdout, plain.stderr), f"{name}: what it did")
     told = json.loads(subprocess.run([BRICK, "report", "--json", out], capture_output=True, timeout=60).stdout)
     same(told["losses"]["lost_processes"], missing, f"{name}: lost processes ({run.stderr})")
     print(name)
@@ -62,6 +60,8 @@ def ways(program):
     yield "spawn", [*python, spawn.format("posix_spawn", program)]
     yield "spawnp", [*python, spawn.format("posix_spawnp", program)]
     yield "execl", [*python, f"import os; os.execl({program!r}, 'x', 'y')"]
+    for how in "fexecve", "execveat", "syscall-execveat", "syscall-execve":
+        yield how, [HOSTS, "exec", how, program]
     yield "failed", [*python, f"""
 import os
 try:

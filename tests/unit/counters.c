@@ -8,7 +8,7 @@
 
 static uint64_t read_value(void)
 {
-	struct brick__perf perf = {100, &page};
+	struct brick__perf perf = {.fd = 100, .page = &page};
 	struct brick__perf_reading reading;
 	assert_int_equal(brick__perf_read_page(&perf, &reading), 0);
 	return reading.value;
@@ -44,7 +44,7 @@ static void changes_while_read(void **state)
 	changes = 1;
 	assert_int_equal(read_value(), 2007); /* all of the new one, nothing of the old */
 	assert_int_equal(last_index, 2);
-	struct brick__perf perf = {100, &page};
+	struct brick__perf perf = {.fd = 100, .page = &page};
 	struct brick__perf_reading reading;
 	changes = 1 << 30; /* never still: no value rather than a mixed one */
 	assert_int_equal(brick__perf_read_page(&perf, &reading), -EAGAIN);
@@ -55,7 +55,7 @@ static void changes_while_read(void **state)
 
 static void not_readable_in_user_space(void **state)
 {
-	struct brick__perf perf = {100, &page}, without = {100, NULL};
+	struct brick__perf perf = {.fd = 100, .page = &page}, without = {.fd = 100};
 	struct brick__perf_reading reading;
 	assert_int_equal(brick__perf_read_page(&without, &reading), -EAGAIN);
 	page.index = 0; /* not on the CPU's counters just now */
@@ -99,6 +99,20 @@ static void sets_of_counters(void **state)
 	assert_int_equal(opens, 0);
 	assert_int_equal(brick_counters_open(&c, 0), -EINVAL);
 	assert_int_equal(brick_counters_open(&c, 64), -EINVAL);
+}
+
+/* Descriptors that the program has closed, and uses for files of its own, are left alone. */
+static void taken_by_the_program(void **state)
+{
+	struct brick_counters *c;
+	struct brick_counter_values v = BRICK_COUNTER_VALUES_INIT;
+	assert_int_equal(brick_counters_open(&c, BRICK_COUNTERS_ALL), BRICK_COUNTERS_ALL);
+	is_taken = true;
+	brick_counters_read(c, &v);
+	assert_int_equal(v.valid, BRICK_COUNTERS_HARDWARE); /* which have their pages */
+	assert_int_equal(reads, 0);
+	brick_counters_close(c);
+	assert_int_equal(opens, 6); /* none was closed */
 }
 
 static void unavailable_with_a_reason(void **state)
@@ -158,6 +172,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(changes_while_read, use_fake, use_real),
 		cmocka_unit_test_setup_teardown(not_readable_in_user_space, use_fake, use_real),
 		cmocka_unit_test_setup_teardown(sets_of_counters, use_fake, use_real),
+		cmocka_unit_test_setup_teardown(taken_by_the_program, use_fake, use_real),
 		cmocka_unit_test_setup_teardown(unavailable_with_a_reason, use_fake, use_real),
 		cmocka_unit_test(lists),
 	};

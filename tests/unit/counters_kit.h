@@ -8,6 +8,7 @@
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <stdbool.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,6 +30,7 @@ static struct perf_event_mmap_page page;
 static uint64_t hardware_counter, ticking, by_descriptor[3];
 static uint32_t last_index;
 static int hardware_error, software_error, kernel_error, level, changes, reads, opens;
+static bool is_taken; /* the program has closed the descriptors, and uses their numbers */
 
 static inline int fake_open(uint32_t type, uint64_t config, int exclude_kernel)
 {
@@ -51,9 +53,14 @@ static inline int fake_read(int fd, uint64_t words[3])
 	return 0;
 }
 
+static inline uint64_t fake_id(int fd)
+{
+	return is_taken ? 0 : (uint64_t)fd;
+}
+
 static inline void fake_close(int fd, void *mapped)
 {
-	opens--;
+	opens -= fd >= 0;
 }
 
 /* The kernel moves the thread while its counter is read: everything changes. */
@@ -78,7 +85,7 @@ static inline int fake_paranoid(void)
 }
 
 static const struct brick__perf_system fake = {
-	fake_open, fake_map, fake_read, fake_close, fake_rdpmc, fake_paranoid};
+	fake_open, fake_map, fake_read, fake_id, fake_close, fake_rdpmc, fake_paranoid};
 static const struct brick__perf_system *real;
 
 static inline int use_fake(void **state)
@@ -92,6 +99,7 @@ static inline int use_fake(void **state)
 	page.time_enabled = page.time_running = 500;
 	hardware_counter = ticking = 0;
 	hardware_error = software_error = kernel_error = changes = reads = opens = 0;
+	is_taken = false;
 	return 0;
 }
 

@@ -13,6 +13,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -20,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "attach/common/filter_guard.h"
 #include "base/scope.h"
@@ -29,12 +31,18 @@
 #include "lib/sys/executable.h"
 
 typedef int (*execve_fn)(const char *path, char *const *argv, char *const *envp);
+typedef int (*fexecve_fn)(int fd, char *const *argv, char *const *envp);
+typedef int (*execveat_fn)(
+	int directory, const char *path, char *const *argv, char *const *envp, int flags);
 typedef int (*spawn_fn)(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 	const posix_spawnattr_t *attributes, char *const *argv, char *const *envp);
 
 static struct {
 	execve_fn execve, execvpe;
+	fexecve_fn fexecve;
+	execveat_fn execveat; /* NULL before glibc 2.34 */
 	spawn_fn spawn, spawnp;
+	long (*syscall)(long number, ...);
 } real;
 
 static void *next(const char *name)
@@ -49,34 +57,62 @@ static void find_real(void)
 		return;
 	real.execve = (execve_fn)next("execve");
 	real.execvpe = (execve_fn)next("execvpe");
+	real.fexecve = (fexecve_fn)next("fexecve");
+	real.execveat = (execveat_fn)next("execveat");
+	*(void **)&real.syscall = next("syscall");
 	real.spawn = (spawn_fn)next("posix_spawn");
 	real.spawnp = (spawn_fn)next("posix_spawnp");
-}
-
-__attribute__((constructor)) static void find_first(void)
-{
-	find_real();
 }
 
 enum { PATH_BYTES = 1024 }; /* stacks may be small; programs with longer paths are let through */
 
 /* A program to start, and the function that starts it. */
 struct start {
-	execve_fn exec;
-	spawn_fn spawn; /* used if exec is NULL */
+	int (*go)(const struct start *s, char *const *envp);
+	union {
+		execve_fn exec;
+		spawn_fn spawn;
+		execveat_fn at;
+	};
 	bool is_searched;
 	const char *file;
 	char *const *argv;
-	pid_t *pid;
+	int directory, flags; /* of execveat(2) */
+	pid_t *pid;	      /* and so on: of a spawn */
 	const posix_spawn_file_actions_t *actions;
 	const posix_spawnattr_t *attributes;
 };
 
-static int go(const struct start *s, char *const *envp)
+static int go_exec(const struct start *s, char *const *envp)
 {
-	if (s->exec)
-		return s->exec(s->file, s->argv, envp);
+	return s->exec(s->file, s->argv, envp);
+}
+
+static int go_at(const struct start *s, char *const *envp)
+{
+	return s->at(s->directory, s->file, s->argv, envp, s->flags);
+}
+
+static int go_spawn(const struct start *s, char *const *envp)
+{
 	return s->spawn(s->pid, s->file, s->actions, s->attributes, s->argv, envp);
+}
+
+/* The path of a program of execveat(2) for other processes; NULL: it has none. */
+static const char *path_at(const struct start *s, char *path, size_t bytes)
+{
+	const char *file = s->file;
+
+	if (!file || *file == '/' || (*file && s->directory == AT_FDCWD))
+		return file;
+	int n = snprintf(path, bytes, "/proc/self/fd/%d%s%s", s->directory, *file ? "/" : "", file);
+	return n > 0 && (size_t)n < bytes ? path : NULL;
+}
+
+/* The name to report. A file without a name is called as the program calls itself. */
+static const char *name_of(const struct start *s)
+{
+	return s->file && *s->file ? s->file : s->argv && s->argv[0] ? s->argv[0] : "";
 }
 
 /* The value, if the string sets that variable. */
@@ -190,7 +226,9 @@ static int obstacle(const struct start *s, char *const *envp)
 		error = directory_missing(directory);
 	if (error)
 		return error;
-	const char *program = s->is_searched ? search(s->file, path, sizeof(path)) : s->file;
+	const char *program = s->is_searched   ? search(s->file, path, sizeof(path))
+			      : s->go == go_at ? path_at(s, path, sizeof(path))
+					       : s->file;
 	if (program && has_other_rights(program))
 		return -EACCES;
 	switch (brick__executable_examine(program)) {
@@ -238,7 +276,7 @@ static int go_with(
 		if (strncmp(envp[i], changed, name + 1) && !(dropped && value_of(envp[i], dropped)))
 			own[kept++] = envp[i];
 	own[kept] = NULL;
-	return go(s, own);
+	return s->go(s, own);
 }
 
 /* Starts it without our libraries, and without a recorder's address. */
@@ -265,27 +303,28 @@ static int go_sanitized(const struct start *s, char *const *envp)
 
 static int begin(const struct start *s, char *const *envp)
 {
+	bool is_exec = s->go != go_spawn;
 	pid_t pid;
 	int why;
 
 	if (!envp || filter_guard_is_on())
-		return go(s, envp);
+		return s->go(s, envp);
 	{
 		KEEP_ERRNO();
-		pid = s->exec ? getpid() : 0;
+		pid = is_exec ? getpid() : 0;
 		why = obstacle(s, envp);
 	}
 	if (!why)
-		return go(s, envp);
+		return s->go(s, envp);
 	if (why == SANITIZED)
 		return go_sanitized(s, envp);
-	if (s->exec) /* nobody is here afterwards */
-		brick__refusals_process(why, (uint32_t)pid, s->file);
-	int result = why == -ENODATA ? go(s, envp) : go_alone(s, envp);
-	if (s->exec)
+	if (is_exec) /* nobody is here afterwards */
+		brick__refusals_process(why, (uint32_t)pid, name_of(s));
+	int result = why == -ENODATA ? s->go(s, envp) : go_alone(s, envp);
+	if (is_exec)
 		brick__refusals_process(why, (uint32_t)pid, NULL);
 	else if (!result)
-		brick__refusals_process(why, s->pid ? (uint32_t)*s->pid : 0, s->file);
+		brick__refusals_process(why, s->pid ? (uint32_t)*s->pid : 0, name_of(s));
 	return result;
 }
 
@@ -294,7 +333,9 @@ static int begin(const struct start *s, char *const *envp)
 BRICK_API int execve(const char *path, char *const argv[], char *const envp[])
 {
 	find_real();
-	return begin(&(struct start){.exec = real.execve, .file = path, .argv = argv}, envp);
+	return begin(
+		&(struct start){.go = go_exec, .exec = real.execve, .file = path, .argv = argv},
+		envp);
 }
 
 BRICK_API int execv(const char *path, char *const argv[])
@@ -305,15 +346,75 @@ BRICK_API int execv(const char *path, char *const argv[])
 BRICK_API int execvpe(const char *file, char *const argv[], char *const envp[])
 {
 	find_real();
-	return begin(
-		&(struct start){
-			.exec = real.execvpe, .is_searched = true, .file = file, .argv = argv},
+	return begin(&(struct start){.go = go_exec,
+			     .exec = real.execvpe,
+			     .is_searched = true,
+			     .file = file,
+			     .argv = argv},
 		envp);
 }
 
 BRICK_API int execvp(const char *file, char *const argv[])
 {
 	return execvpe(file, argv, environ);
+}
+
+static int begin_at(execveat_fn at, int directory, const char *path, char *const *argv,
+	char *const *envp, int flags)
+{
+	return begin(&(struct start){.go = go_at,
+			     .at = at,
+			     .directory = directory,
+			     .file = path,
+			     .argv = argv,
+			     .flags = flags},
+		envp);
+}
+
+static int fexecve_at(int fd, const char *path, char *const *argv, char *const *envp, int flags)
+{
+	return real.fexecve(fd, argv, envp);
+}
+
+BRICK_API int fexecve(int fd, char *const argv[], char *const envp[])
+{
+	find_real();
+	return begin_at(fexecve_at, fd, "", argv, envp, AT_EMPTY_PATH);
+}
+
+static int execveat_by_number(
+	int directory, const char *path, char *const *argv, char *const *envp, int flags)
+{
+	return (int)real.syscall(SYS_execveat, directory, path, argv, envp, flags);
+}
+
+BRICK_API int execveat(
+	int directory, const char *path, char *const argv[], char *const envp[], int flags)
+{
+	find_real();
+	return begin_at(real.execveat ? real.execveat : execveat_by_number, directory, path, argv,
+		envp, flags);
+}
+
+static int execve_by_number(const char *path, char *const *argv, char *const *envp)
+{
+	return (int)real.syscall(SYS_execve, path, argv, envp);
+}
+
+static long by_execve(long number, const char *path, char *const *argv, char *const *envp)
+{
+	find_real();
+	return begin(
+		&(struct start){
+			.go = go_exec, .exec = execve_by_number, .file = path, .argv = argv},
+		envp);
+}
+
+static long by_execveat(long number, int directory, const char *path, char *const *argv,
+	char *const *envp, int flags)
+{
+	find_real();
+	return begin_at(execveat_by_number, directory, path, argv, envp, flags);
 }
 
 static size_t count_arguments(va_list arguments)
@@ -363,7 +464,8 @@ BRICK_API int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_a
 	const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
 {
 	find_real();
-	return begin(&(struct start){.spawn = real.spawn,
+	return begin(&(struct start){.go = go_spawn,
+			     .spawn = real.spawn,
 			     .file = path,
 			     .argv = argv,
 			     .pid = pid,
@@ -376,7 +478,8 @@ BRICK_API int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_
 	const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
 {
 	find_real();
-	return begin(&(struct start){.spawn = real.spawnp,
+	return begin(&(struct start){.go = go_spawn,
+			     .spawn = real.spawnp,
 			     .is_searched = true,
 			     .file = file,
 			     .argv = argv,
@@ -384,4 +487,10 @@ BRICK_API int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_
 			     .actions = actions,
 			     .attributes = attributes},
 		envp);
+}
+
+__attribute__((constructor)) static void find_first(void)
+{
+	find_real();
+	filter_guard_starters((void *)by_execve, (void *)by_execveat);
 }

@@ -16,10 +16,17 @@
 #include "lib/sys/interpose.h"
 
 static void *real_prctl, *real_syscall;
+static void *by_execve, *by_execveat;
 
 bool filter_guard_is_on(void)
 {
 	return brick__sys_is_confined();
+}
+
+void filter_guard_starters(void *execve, void *execveat)
+{
+	by_execve = execve;
+	by_execveat = execveat;
 }
 
 __attribute__((constructor)) static void find_first(void)
@@ -54,6 +61,10 @@ void *choose_syscall(const void *caller, long number, unsigned long first)
 	if (__builtin_expect(number == SYS_seccomp && (unsigned)first < SECCOMP_GETS_FROM, 0) ||
 		__builtin_expect(number == SYS_prctl && is_filter((int)first), 0))
 		brick__confine();
+	if (__builtin_expect(number == SYS_execve, 0) && by_execve)
+		return by_execve;
+	if (__builtin_expect(number == SYS_execveat, 0) && by_execveat)
+		return by_execveat;
 	return sys_function_next(&real_syscall, "syscall");
 }
 

@@ -29,6 +29,7 @@ uint32_t brick__counter_used;
 static struct brick_clock process_clock;
 static char fallback_reason[96];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool is_chosen;
 
 uint64_t brick__monotonic_slow(void)
 {
@@ -154,6 +155,15 @@ static void choose(void)
 		__atomic_store_n(&brick__counter_used, 1, __ATOMIC_RELEASE);
 	}
 	process_clock.step_ticks = measure_step();
+	is_chosen = true;
+}
+
+void brick__clock_abandon(void)
+{
+	static const pthread_once_t fresh = PTHREAD_ONCE_INIT;
+
+	if (!is_chosen)
+		once = fresh;
 }
 
 const struct brick_clock *brick_clock_get(void)

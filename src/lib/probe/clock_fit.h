@@ -26,3 +26,6 @@ int brick__clock_fit(
 /* How far the clock's prediction is ahead of a pair, in ns; the residual is without the sign. */
 int64_t brick__clock_off(const struct brick_clock *clock, const struct clock_pair *pair);
 uint64_t brick__clock_residual(const struct brick_clock *clock, const struct clock_pair *pair);
+
+/* In the child of a clone(): a thread that was choosing the clock is not there to end that. */
+void brick__clock_abandon(void);

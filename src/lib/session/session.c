@@ -19,6 +19,7 @@
 #include "base/sized.h"
 #include "lib/device/kernels.h"
 #include "lib/device/queue_lane.h"
+#include "lib/probe/clock_fit.h"
 #include "lib/probe/digest_record.h"
 #include "lib/probe/pair_cost.h"
 #include "lib/probe/registry_tables.h"
@@ -428,11 +429,17 @@ static void close_for_recorder(const struct brick_session *s)
 	__atomic_store_n(&header->state, BRICK_SESSION_CLOSED, __ATOMIC_RELEASE);
 }
 
+/* A child in our memory (vfork()) that ends with exit() ends nothing of its parent's. */
+static bool is_our_process(void)
+{
+	return brick__process_id() == (uint32_t)getpid();
+}
+
 static void finish_sessions(void)
 {
 	BETWEEN(brick__session_lock, brick__session_unlock);
 	for (struct brick_session *s = &brick__session; s; s = s->next) {
-		if (s->header && s->consumer)
+		if (s->header && s->consumer && is_our_process())
 			stop_session(s);
 		else
 			close_for_recorder(s);
@@ -503,6 +510,7 @@ static void in_child(void)
 /* The child of a clone(): what a fork would have done before, and in it. */
 static void fork_noticed(void)
 {
+	brick__clock_abandon();
 	lock_seize_begin();
 	before();
 	lock_seize_end();

@@ -374,7 +374,6 @@ SLOW bool brick__lane_rows(struct brick_lane *lane, uint32_t brick)
 void (*brick__thread_begun)(void);
 
 static struct thread_exit exit_of_thread;
-static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
 
 static __thread struct {
 	bool is_named;		      /* by brick_thread_name() */
@@ -514,9 +513,15 @@ static void thread_exits(void *self)
 	brick__session_release(brick__thread_use(NULL));
 }
 
-static void make_exit_key(void)
+/* Under the session lock, which a fork minds. */
+static void need_exit_key(void)
 {
-	thread_exit_create(&exit_of_thread, thread_exits); /* without one, lanes stay taken */
+	static bool is_made;
+
+	if (!is_made)
+		thread_exit_create(
+			&exit_of_thread, thread_exits); /* without one, lanes stay taken */
+	is_made = true;
 }
 
 struct brick_session *brick__thread_use(struct brick_session *session)
@@ -530,7 +535,9 @@ struct brick_session *brick__thread_use(struct brick_session *session)
 	park(self);
 	*self = (struct brick__thread)BRICK__NO_THREAD;
 	self->session = session;
-	pthread_once(&exit_key_once, make_exit_key);
+	brick__session_lock();
+	need_exit_key();
+	brick__session_unlock();
 	thread_exit_set(&exit_of_thread, self);
 	leave_parked(false);
 	for (struct parked **link = &parked_here; *link; link = &(*link)->next)
@@ -735,9 +742,9 @@ static struct brick_lane *attach(struct brick__thread *self)
 	if (self->lane)
 		leave_lane(self);
 	brick__session_ensure();
-	pthread_once(&exit_key_once, make_exit_key);
 	uint64_t since = brick__now();
 	brick__session_lock();
+	need_exit_key();
 	if (s->header && brick__session_records(s)) {
 		lane = reuse_lane(s);
 		if (!lane)

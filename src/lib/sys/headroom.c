@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include "base/descriptor.h"
 #include "base/file.h"
 #include "base/scope.h"
 #include "lib/sys/confined.h"
@@ -29,12 +31,15 @@ static void read_behind(const char *path, const char *key, char *out, size_t byt
 {
 	char text[512];
 	size_t kept = 0;
-	ssize_t got = 1;
+	struct stat st = {0};
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 || fstat(fd, &st) ? 0 : 1;
+	off_t from = 0;
 
 	*out = '\0';
-	while (fd >= 0 && got > 0 && kept < sizeof(text) - 1) {
-		got = read(fd, text + kept, sizeof(text) - 1 - kept);
+	while (got > 0 && kept < sizeof(text) - 1) {
+		got = pread(fd, text + kept, sizeof(text) - 1 - kept, from);
+		from += got > 0 ? got : 0;
 		kept += got > 0 ? (size_t)got : 0;
 		text[kept] = '\0';
 		const char *at = strstr(text, key), *line = strrchr(text, '\n');
@@ -46,8 +51,7 @@ static void read_behind(const char *path, const char *key, char *out, size_t byt
 		size_t done = line ? (size_t)(line + 1 - text) : 0;
 		memmove(text, text + done, kept -= done);
 	}
-	if (fd >= 0)
-		close(fd);
+	descriptor_close(fd, &st);
 }
 
 /* UINT64_MAX: "max", or it cannot be read. */

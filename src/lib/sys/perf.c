@@ -13,9 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "base/descriptor.h"
 #include "base/file.h"
 #include "base/scope.h"
 #include "brick/counters.h"
@@ -37,10 +39,18 @@ static int system_open(uint32_t type, uint64_t config, int exclude_kernel)
 
 	if (brick__sys_is_confined())
 		return -EPERM;
-	long fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	int result = fd < 0 ? -errno : (int)fd;
+	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	return fd < DESCRIPTOR_STREAMS ? descriptor_raise(fd) : fd;
+}
 
-	return result;
+static uint64_t system_id(int fd)
+{
+	KEEP_ERRNO();
+	uint64_t id = 0;
+
+	return brick__sys_is_confined() || ioctl(fd, PERF_EVENT_IOC_ID, &id) ? 0 : id;
 }
 
 static void *system_map(int fd)
@@ -69,7 +79,8 @@ static void system_close(int fd, void *page)
 
 	if (page)
 		munmap(page, (size_t)sysconf(_SC_PAGESIZE));
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 }
 
 #if defined(__x86_64__)
@@ -95,7 +106,7 @@ static int system_paranoid(void)
 }
 
 static const struct brick__perf_system real = {
-	system_open, system_map, system_read, system_close, RDPMC, system_paranoid};
+	system_open, system_map, system_read, system_id, system_close, RDPMC, system_paranoid};
 const struct brick__perf_system *brick__perf_system = &real;
 
 static const struct {
@@ -119,7 +130,7 @@ int brick__perf_open(struct brick__perf *perf, uint32_t kind)
 {
 	const struct brick__perf_system *system = brick__perf_system;
 
-	*perf = (struct brick__perf){-1, NULL};
+	*perf = (struct brick__perf){.fd = -1};
 	if (kind >= BRICK_COUNTER_KINDS)
 		return -EINVAL;
 	int hardware = events[kind].type == PERF_TYPE_HARDWARE;
@@ -129,21 +140,26 @@ int brick__perf_open(struct brick__perf *perf, uint32_t kind)
 		fd = system->open(events[kind].type, events[kind].config, 1);
 	if (fd < 0)
 		return fd;
-	*perf = (struct brick__perf){fd, hardware ? system->map(fd) : NULL};
+	*perf = (struct brick__perf){fd, system->id(fd), hardware ? system->map(fd) : NULL};
 	return 0;
+}
+
+static bool is_open(const struct brick__perf *perf)
+{
+	return perf->fd >= 0 && perf->id && brick__perf_system->id(perf->fd) == perf->id;
 }
 
 void brick__perf_close(struct brick__perf *perf)
 {
 	if (perf->fd >= 0)
-		brick__perf_system->close(perf->fd, perf->page);
-	*perf = (struct brick__perf){-1, NULL};
+		brick__perf_system->close(is_open(perf) ? perf->fd : -1, perf->page);
+	*perf = (struct brick__perf){.fd = -1};
 }
 
 int brick__perf_read(const struct brick__perf *perf, struct brick__perf_reading *reading)
 {
 	uint64_t words[3] = {0};
-	int error = perf->fd < 0 ? -EBADF : brick__perf_system->read(perf->fd, words);
+	int error = is_open(perf) ? brick__perf_system->read(perf->fd, words) : -EBADF;
 
 	*reading = (struct brick__perf_reading){words[0], words[1], words[2]};
 	return error;

@@ -11,7 +11,8 @@
 
 struct brick__perf {
 	int fd;
-	void *page; /* the kernel shares it; NULL: there is none */
+	uint64_t id; /* the event's: a program may close the descriptor, and use its number */
+	void *page;  /* the kernel shares it; NULL: there is none */
 };
 
 struct brick__perf_reading {
@@ -24,9 +25,10 @@ struct brick__perf_system {
 	int (*open)(uint32_t type, uint64_t config, int exclude_kernel); /* fd or -errno */
 	void *(*map)(int fd);
 	int (*read)(int fd, uint64_t words[3]); /* value, enabled, running; 0 or -errno */
-	void (*close)(int fd, void *page);
-	uint64_t (*rdpmc)(uint32_t index); /* NULL: this CPU has no such instruction */
-	int (*paranoid)(void);		   /* level, or -1: not known */
+	uint64_t (*id)(int fd);			/* 0: it is no event, or nobody may be asked */
+	void (*close)(int fd, void *page);	/* fd: -1 if it is another's */
+	uint64_t (*rdpmc)(uint32_t index);	/* NULL: this CPU has no such instruction */
+	int (*paranoid)(void);			/* level, or -1: not known */
 };
 
 extern const struct brick__perf_system *brick__perf_system;
@@ -35,7 +37,7 @@ extern const struct brick__perf_system *brick__perf_system;
 int brick__perf_open(struct brick__perf *perf, uint32_t kind);
 void brick__perf_close(struct brick__perf *perf);
 
-/* Reads the descriptor with a system call; any thread. */
+/* Reads the descriptor with system calls; any thread. */
 int brick__perf_read(const struct brick__perf *perf, struct brick__perf_reading *reading);
 
 /*

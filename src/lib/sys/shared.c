@@ -34,38 +34,74 @@ static uid_t effective_user(void)
 	return brick__sys_is_confined() ? (uid_t)getauxval(AT_EUID) : geteuid();
 }
 
-/* A directory that its owner has closed to others, opened by the same user; -1 and errno. */
-static int open_private(const char *path)
+/*
+ * A directory; is_private: its owner has closed it to others, and is the same user. -1 and errno.
+ */
+static int open_directory(const char *path, bool is_private, struct stat *st)
 {
-	struct stat st;
-	int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int flags = O_PATH | O_DIRECTORY | O_CLOEXEC | (is_private ? O_NOFOLLOW : 0);
+	int fd = open(path, flags);
 
-	if (fd >= 0 && (fstat(fd, &st) || st.st_uid != effective_user() ||
-			       st.st_mode & (S_IRWXG | S_IRWXO))) {
-		close(fd);
+	if (fd < 0 || fstat(fd, st))
+		return -1;
+	if (is_private && (st->st_uid != effective_user() || st->st_mode & (S_IRWXG | S_IRWXO))) {
+		descriptor_close(fd, st);
 		errno = EPERM;
-		fd = -1;
+		return -1;
 	}
 	return fd;
 }
 
-/* Opens a path as open(2) does, that of a recorder's directory only where nobody else may be. */
+/*
+ * Opens DIRECTORY/NAME as open(2) does, in that of a recorder only where nobody else may be; never
+ * as one of the streams.
+ */
 static int open_path(const char *path, int flags, bool is_private)
 {
 	char directory[512];
-	const char *name = strrchr(path, '/');
+	const char *name = strrchr(path, '/') + 1;
+	struct streams_held streams;
+	struct stat st;
 
-	flags |= O_CLOEXEC | O_NOFOLLOW;
-	if (!is_private || !name)
-		return open(path, flags, 0600);
-	snprintf(directory, sizeof(directory), "%.*s", (int)(name - path), path);
-	int in = open_private(directory);
+	snprintf(directory, sizeof(directory), "%.*s", (int)(name - path - is_private), path);
+	int in = open_directory(directory, is_private, &st);
 	if (in < 0)
 		return -1;
-	int fd = openat(in, name + 1, flags, 0600), error = errno;
-	close(in);
+	streams_hold(&streams, in, &st);
+	int fd = openat(in, name, flags | O_CLOEXEC | O_NOFOLLOW, 0600), error = errno;
+	streams_release(&streams);
+	descriptor_close(in, &st);
 	errno = error;
 	return fd;
+}
+
+/* What is in no directory; never as one of the streams. -1 and errno. */
+static int open_above(int (*opener)(const void *argument), const void *argument)
+{
+	struct streams_held streams;
+	struct stat st;
+	int root = open("/", O_PATH | O_CLOEXEC);
+
+	if (root < 0 || fstat(root, &st))
+		return -1;
+	streams_hold(&streams, root, &st);
+	if (root >= DESCRIPTOR_STREAMS)
+		descriptor_close(root, &st); /* there may be no second one */
+	int fd = opener(argument);
+	streams_release(&streams);
+	if (root < DESCRIPTOR_STREAMS)
+		descriptor_close(root, &st);
+	return fd;
+}
+
+static int open_memory(const void *name)
+{
+	return memfd_create(name, MFD_CLOEXEC);
+}
+
+static int open_socket(const void *unused)
+{
+	return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 }
 
 /* A descriptor to work with; end_use() gives it back. */
@@ -83,8 +119,9 @@ static int begin_use(struct brick__shared *file)
 		return -errno;
 	if (is_file(file, fd))
 		return fd;
-	if (fd != file->fd)
-		close(fd);
+	struct stat another; /* in its place */
+	if (fd != file->fd && !lstat(file->path, &another))
+		descriptor_close(fd, &another);
 	file->fd = -1; /* the number is the program's now */
 	return -ESTALE;
 }
@@ -106,7 +143,7 @@ static int join(char *path, size_t bytes, const char *directory, const char *nam
 static int open_new(struct brick__shared *file, const char *directory, const char *name)
 {
 	if (!directory)
-		return memfd_create(name, MFD_CLOEXEC);
+		return open_above(open_memory, name);
 	if (join(file->path, sizeof(file->path), directory, name)) {
 		errno = ENAMETOOLONG;
 		return -1;
@@ -118,7 +155,7 @@ int brick__shared_create(
 	struct brick__shared *out, const char *directory, const char *name, bool is_private)
 {
 	struct brick__shared file = {.fd = -1, .is_private = is_private};
-	struct stat st;
+	struct stat st = {0};
 	KEEP_ERRNO();
 	int fd = open_new(&file, directory, name);
 	if (fd >= 0 && !directory)
@@ -131,8 +168,8 @@ int brick__shared_create(
 		file.fd = directory ? -1 : fd;
 		*out = file;
 	}
-	if (fd >= 0 && (error || directory))
-		close(fd);
+	if (error || directory)
+		descriptor_close(fd, &st);
 	return error;
 }
 
@@ -183,6 +220,25 @@ int brick__shared_reserve(struct brick__shared *file, uint64_t offset, uint64_t 
 	return error;
 }
 
+/*
+ * Where a program has locked what it will ever map (mlockall(2)), the whole of a sparse file would
+ * get memory at once. Pages that nobody may access get none.
+ */
+static void *map_unlocked(int fd, uint64_t offset, uint64_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_NONE, MAP_SHARED, fd, (off_t)offset);
+
+	if (at == MAP_FAILED)
+		return at;
+	munlock(at, bytes);
+	if (!mprotect(at, bytes, PROT_READ | PROT_WRITE))
+		return at;
+	int error = errno;
+	munmap(at, bytes);
+	errno = error;
+	return MAP_FAILED;
+}
+
 void *brick__shared_map(struct brick__shared *file, uint64_t offset, uint64_t bytes, int *error)
 {
 	KEEP_ERRNO();
@@ -191,7 +247,7 @@ void *brick__shared_map(struct brick__shared *file, uint64_t offset, uint64_t by
 
 	*error = fd < 0 ? fd : 0;
 	if (!*error) {
-		at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+		at = map_unlocked(fd, offset, bytes);
 		*error = at == MAP_FAILED ? -errno : 0;
 	}
 	/* who lost the number meanwhile does not get it back: it is ours still, so what was mapped
@@ -247,7 +303,7 @@ void brick__shared_unlink(struct brick__shared *file)
 void *brick__shared_attach(const char *directory, const char *name, uint64_t bytes)
 {
 	char path[512];
-	struct stat st;
+	struct stat st = {0};
 	void *at = MAP_FAILED;
 	KEEP_ERRNO();
 	int fd = join(path, sizeof(path), directory, name)
@@ -256,8 +312,7 @@ void *brick__shared_attach(const char *directory, const char *name, uint64_t byt
 
 	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && (uint64_t)st.st_size >= bytes)
 		at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (fd >= 0)
-		close(fd);
+	descriptor_close(fd, &st);
 	return at == MAP_FAILED ? NULL : at;
 }
 
@@ -267,6 +322,7 @@ int brick__shared_tell(const char *directory, const void *message, size_t bytes)
 	const struct timeval patience = {1, 0};
 	struct sockaddr_un to = {.sun_family = AF_UNIX}; /* sun_path[0] is 0: abstract */
 	size_t length = strlen(name);
+	struct stat st = {0};
 	KEEP_ERRNO();
 
 	if (length >= sizeof(to.sun_path))
@@ -274,30 +330,28 @@ int brick__shared_tell(const char *directory, const void *message, size_t bytes)
 	if (brick__sys_is_confined())
 		return -EPERM;
 	memcpy(to.sun_path + 1, name, length);
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
+	int fd = open_above(open_socket, NULL);
+	if (fd < 0 || fstat(fd, &st))
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	ssize_t sent = sendto(fd, message, bytes, MSG_NOSIGNAL, (struct sockaddr *)&to,
 		(socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length));
 	int error = sent == (ssize_t)bytes ? 0 : -errno;
-	close(fd);
+	descriptor_close(fd, &st);
 	return error;
 }
 
 bool brick__shared_is_held(const char *directory, const char *name)
 {
 	char path[512];
+	struct stat st = {0};
 	KEEP_ERRNO();
 	int fd = join(path, sizeof(path), directory, name)
 			 ? -1
 			 : open_path(path, O_RDONLY | O_NONBLOCK, true);
-	bool held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
-
 	/* where we cannot look (no descriptors left, another root), who said so is believed */
-	if (fd < 0)
-		held = true;
-	else
-		close(fd);
+	bool held = fd < 0 || fstat(fd, &st) || flock(fd, LOCK_SH | LOCK_NB);
+
+	descriptor_close(fd, &st);
 	return held;
 }
