@@ -72,6 +72,7 @@ for_testing()
 	# programs that nothing can be preloaded into, sandboxes
 	program musl-gcc musl-tools
 	program bwrap bubblewrap
+	program sudo sudo
 	program faketime faketime
 	# The C library's symbols: programs without ggml are not searched all the same.
 	[ -d /usr/lib/debug/.build-id ] || need libc6-dbg

@@ -519,6 +519,10 @@ static const char *refusal_text(int error)
 	case -ENODATA:
 		return "it was started without its parent's environment, through which Brick gets "
 		       "in";
+	case -EPERM:
+		return "it runs as another user, to whom the recorder's directory is closed";
+	case -ENOENT:
+		return "the recorder's directory is not there where it runs (other mounts)";
 	case -EACCES:
 		return "it runs with other rights than who started it";
 	case -ENOSYS:

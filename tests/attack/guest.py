@@ -85,6 +85,30 @@ def privilege():
             same(os.listdir(place), [], f"root's files in a directory of {what}")
 
 
+DROP = """
+#define _GNU_SOURCE
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	if (!setresgid(65534, 65534, 65534) && !setresuid(65534, 65534, 65534))
+		execv(argv[1], argv + 1);
+	return 8;
+}
+"""
+
+
+def dropper(scratch):
+    """A program of which nothing of ours is a part, and which starts another as another user."""
+    with open(scratch.file("drop.c"), "w") as file:
+        file.write(DROP)
+    program = scratch.file("drop")
+    if shutil.which("cc") and not subprocess.run(["cc", "-static", scratch.file("drop.c"), "-o", program],
+                                                 capture_output=True).returncode:
+        return program
+    print("not tried, as nothing can be linked statically: another user by a static program")
+    return None
+
+
 def elsewhere():
     """Children that cannot reach their recorder: what they did is missing, and that is said."""
     if os.geteuid():
@@ -92,14 +116,19 @@ def elsewhere():
         return
     with Scratch() as scratch:
         os.chmod(scratch.path, 0o755)
-        user = f"{GUEST} bricks; setpriv --reuid 65534 --clear-groups {GUEST} bricks"
-        mounts = f"{GUEST} bricks; unshare -m sh -c 'mount -t tmpfs none /dev/shm; {GUEST} bricks'"
-        for name, script in ("user", user), ("mounts", mounts):
-            out = scratch.file(name + ".pftrace")
-            run = record(out, "sh", "-c", script)
-            same(run.returncode, 0, f"{name}: exit code ({run.stderr})")
+        become = "setpriv --reuid 65534 --clear-groups"
+        mounts = f"unshare -m sh -c 'mount -t tmpfs none /dev/shm; {GUEST} bricks'"
+        scripts = [("another user", f"{become} {GUEST} bricks"), ("other mounts", mounts),
+                   *[("another user", f"sudo -n -E -u nobody {GUEST} bricks")] * bool(shutil.which("sudo")),
+                   # by nobody in whom we are: the program says so itself
+                   *[("another user", f"{drop} {GUEST} bricks") for drop in [dropper(scratch)] if drop]]
+        for why, script in scripts:
+            out = scratch.file("elsewhere.pftrace")
+            run = record(out, "sh", "-c", f"{GUEST} bricks; {script}; exit $?")
+            same(run.returncode, 0, f"{script}: exit code ({run.stderr})")
             count, losses, _ = told(out)
-            same((count, losses["lost_processes"]), (BRICKS, 1), f"another {name}: bricks, lost processes ({run.stderr})")
+            same((count, losses["lost_processes"]), (BRICKS, 1), f"{script}: bricks, lost processes ({run.stderr})")
+            check(why.encode() in run.stderr, script, "why is not said:", run.stderr)
 
 
 def allocators():
@@ -139,7 +168,7 @@ if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode == 
 counted("uring", bricks=16 * BRICKS)
 for embed in False, True:
     for how, bricks in ("fork", 3), ("_Fork", 3), ("clone", 3), ("vfork", 2):
-        count, _, text = attack("fork", how, embed=embed)
+        count, _, text = attack("fork", how, embed=embed, processes=1 if embed or how == "vfork" else 2)
         # a child has a recorder's session of its own, and none where the program is its own recorder
         same(count, BRICKS * (2 if embed else bricks), f"bricks of parent and child of {how}, embedded {embed}: {text}")
 privilege()
